@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
+/*
+ * What the Weft kernel module and libweft (its rdma-core provider) share.
+ *
+ * Both sides compile this header. Every structure here lies either in an
+ * ioctl/write buffer or in memory that both sides map; none holds a pointer.
+ *
+ * Rings
+ * -----
+ * A ring is one mapping: a control block (struct weft_wq_ctl or
+ * struct weft_cq_ctl) followed, at WEFT_RING_OFFSET, by a power-of-two number
+ * of entries. Indices are free-running 32-bit counters; an index modulo the
+ * number of entries is a slot. Each word has exactly one writer, named in its
+ * comment; user words and kernel words never share a cache line.
+ *
+ * The kernel keeps private copies of all its own indices and believes nothing
+ * it reads from a ring but a producer/consumer/arm word (range-checked) and
+ * the entry it copied out once (checked on the copy).
+ *
+ * Ordering
+ * --------
+ *  post:   user writes entries; store-release(producer); full fence;
+ *          load(need_doorbell): non-zero means enter the kernel.
+ *  drain:  kernel empties the ring; store(need_doorbell, 1); full fence;
+ *          load(producer): new entries mean clear the word and go on.
+ *  poll:   user load-acquires cqe.word; the entry is valid when its phase bit
+ *          is that of the pass; store-release(consumer) once per poll batch.
+ *  arm:    user store(arm, seq << 1 | solicited_only); full fence; polls once
+ *          more (as every user of ibv_req_notify_cq must).
+ *  notify: kernel writes the entry; full fence; load(arm); if its sequence is
+ *          not the one last served, raise the event and store(notified, seq).
+ */
+#ifndef WEFT_ABI_H
+#define WEFT_ABI_H
+
+#include <linux/types.h>
+
+/* Raised whenever a layout or a meaning in this file changes. */
+#define WEFT_ABI_VERSION	1
+
+/* Only ever compared (enum rdma_driver_id has no number for out-of-tree drivers). */
+#define WEFT_DRIVER_ID		0x57656674
+
+/* Bytes from the start of a mapping to entry 0. */
+#define WEFT_RING_OFFSET	256
+
+/* Send queue: blocks of 64 bytes, 1 to WEFT_SQ_MAX_BLOCKS of them a work request. */
+#define WEFT_SQ_BLOCK		64
+#define WEFT_SQ_MAX_BLOCKS	5
+/* Where SGEs, or inline payload, start in the first block. */
+#define WEFT_SQ_SGE_OFFSET	32
+#define WEFT_MAX_SGE		16
+#define WEFT_MAX_INLINE		(WEFT_SQ_MAX_BLOCKS * WEFT_SQ_BLOCK - WEFT_SQ_SGE_OFFSET)
+
+struct weft_sge {
+	__aligned_u64 addr;	/* in the region's own address space (IOVA) */
+	__u32 length;		/* bytes */
+	__u32 lkey;
+};
+
+/* Operations a user queue may carry; zero is never valid. */
+enum weft_op {
+	WEFT_OP_SEND = 1,
+	WEFT_OP_SEND_INV = 2,	/* invalidates `ex` at the peer */
+	WEFT_OP_WRITE = 3,
+	WEFT_OP_READ = 4,
+	/* in completions only */
+	WEFT_OP_RECV = 64,
+};
+
+enum weft_wr_flags {
+	WEFT_WR_SIGNALED = 1 << 0,
+	WEFT_WR_SOLICITED = 1 << 1,
+	WEFT_WR_FENCE = 1 << 2,
+	WEFT_WR_INLINE = 1 << 3,	/* payload follows in place of SGEs */
+};
+
+/*
+ * First block of a send work request. SGEs (num_sge of them) or inline payload
+ * (inline_len bytes) start at WEFT_SQ_SGE_OFFSET and run on through the
+ * following blocks, wrapping at the end of the ring.
+ */
+struct weft_sq_wr {
+	__aligned_u64 wr_id;
+	__u8 opcode;		/* enum weft_op */
+	__u8 flags;		/* enum weft_wr_flags */
+	__u8 num_blocks;	/* of this work request, this one included */
+	__u8 num_sge;		/* 0 with WEFT_WR_INLINE */
+	__u32 ex;		/* STag to invalidate */
+	__aligned_u64 remote_addr;
+	__u32 rkey;
+	__u32 inline_len;	/* bytes; 0 without WEFT_WR_INLINE */
+	struct weft_sge sge[2];
+};
+
+/* Blocks that a work request with this many SGEs needs. */
+static inline __u32 weft_sq_blocks_for_sge(__u32 num_sge)
+{
+	return (WEFT_SQ_SGE_OFFSET + num_sge * 16 + WEFT_SQ_BLOCK - 1) / WEFT_SQ_BLOCK;
+}
+
+/* Blocks that a work request with this much inline payload needs. */
+static inline __u32 weft_sq_blocks_for_inline(__u32 bytes)
+{
+	return (WEFT_SQ_SGE_OFFSET + bytes + WEFT_SQ_BLOCK - 1) / WEFT_SQ_BLOCK;
+}
+
+/*
+ * A receive work request: this header and then max_sge SGE slots, of which
+ * num_sge are used. The stride is weft_rq_stride(max_sge).
+ */
+struct weft_rq_wr {
+	__aligned_u64 wr_id;
+	__u32 num_sge;
+	__u32 reserved;		/* zero */
+};
+
+static inline __u32 weft_rq_stride(__u32 max_sge)
+{
+	return 16 + max_sge * 16;
+}
+
+/* Control block of a send or receive queue. */
+struct weft_wq_ctl {
+	/* written by the user */
+	__u32 producer;		/* blocks (SQ) or entries (RQ) posted */
+	__u32 pad_user[31];
+	/* written by the kernel */
+	__u32 consumer;		/* blocks or entries free again */
+	__u32 need_doorbell;	/* non-zero: posting must enter the kernel */
+	__u32 qp_state;		/* enum ib_qp_state */
+	__u32 pad_kernel[29];
+};
+
+enum weft_cqe_flags {
+	WEFT_CQE_PHASE = 1 << 0,	/* 1 on the first pass, then alternating */
+	WEFT_CQE_WITH_INV = 1 << 1,	/* ex holds the invalidated STag */
+};
+
+/*
+ * A completion. `word` is written last: the low byte of it holds flags, then
+ * status (enum ib_wc_status), then opcode (enum weft_op), then zero.
+ */
+struct weft_cqe {
+	__aligned_u64 wr_id;
+	__aligned_u64 timestamp;	/* ns, CLOCK_MONOTONIC_RAW; 0: not asked for */
+	__u32 qp_num;
+	__u32 byte_len;
+	__u32 ex;		/* invalidated STag; on an error, the vendor error */
+	__u32 word;
+};
+
+#define WEFT_CQE_FLAGS(word)	((word) & 0xff)
+#define WEFT_CQE_STATUS(word)	(((word) >> 8) & 0xff)
+#define WEFT_CQE_OPCODE(word)	(((word) >> 16) & 0xff)
+#define WEFT_CQE_WORD(flags, status, opcode) \
+	((__u32)(flags) | (__u32)(status) << 8 | (__u32)(opcode) << 16)
+
+/* Control block of a completion queue. */
+struct weft_cq_ctl {
+	/* written by the user */
+	__u32 consumer;		/* entries polled */
+	__u32 arm;		/* WEFT_CQ_ARM(sequence, solicited_only); sequence 0: never armed */
+	__u32 pad_user[30];
+	/* written by the kernel */
+	__u32 notified;		/* arm sequence of the last event raised */
+	__u32 overflow;		/* non-zero: entries were lost, the CQ is dead */
+	__u32 pad_kernel[30];
+};
+
+#define WEFT_CQ_ARM(seq, solicited_only)	((__u32)(seq) << 1 | !!(solicited_only))
+#define WEFT_CQ_ARM_SEQ(arm)			((arm) >> 1)
+#define WEFT_CQ_ARM_SOLICITED(arm)		((arm) & 1)
+
+/* Vendor errors: which check failed (field vendor_err of a completion). */
+enum weft_vendor_err {
+	WEFT_VE_NONE = 0,
+	WEFT_VE_OPCODE = 1,		/* operation unknown or not for user queues */
+	WEFT_VE_BLOCKS = 2,		/* num_blocks, num_sge or inline_len disagree or exceed the queue's */
+	WEFT_VE_LENGTH = 3,		/* message longer than 2^31 bytes, or than the ring allows */
+	WEFT_VE_LKEY = 4,		/* local key unknown, of another PD or revoked */
+	WEFT_VE_LOCAL_ACCESS = 5,	/* local key lacks the right */
+	WEFT_VE_LOCAL_BOUNDS = 6,	/* local range outside its region */
+	WEFT_VE_REMOTE = 7,		/* the peer refused it: a Terminate names the request */
+	WEFT_VE_CONNECTION = 8,		/* the connection ended */
+	WEFT_VE_RECV_TOO_SMALL = 9,	/* message longer than the receive it met */
+};
+
+/* Answer to the creation of a user context. */
+struct weft_ucontext_resp {
+	__u32 max_inline;
+	__u32 reserved;
+};
+
+/* A ring to map: mmap(cmd_fd, length, offset). */
+struct weft_mmap {
+	__aligned_u64 offset;
+	__aligned_u64 length;
+};
+
+struct weft_create_cq_resp {
+	struct weft_mmap ring;
+	__u32 cqe;		/* entries, a power of two */
+	__u32 reserved;
+};
+
+struct weft_create_qp_resp {
+	struct weft_mmap sq;
+	struct weft_mmap rq;
+	__u32 sq_blocks;	/* a power of two */
+	__u32 rq_entries;	/* a power of two */
+	__u32 rq_max_sge;	/* the stride is weft_rq_stride() of this */
+	__u32 sq_max_blocks;	/* of one work request on this queue */
+};
+
+static_assert(sizeof(struct weft_sge) == 16, "weft_sge");
+static_assert(sizeof(struct weft_sq_wr) == WEFT_SQ_BLOCK, "weft_sq_wr");
+static_assert(__builtin_offsetof(struct weft_sq_wr, opcode) == 8, "opcode");
+static_assert(__builtin_offsetof(struct weft_sq_wr, ex) == 12, "ex");
+static_assert(__builtin_offsetof(struct weft_sq_wr, remote_addr) == 16, "remote_addr");
+static_assert(__builtin_offsetof(struct weft_sq_wr, rkey) == 24, "rkey");
+static_assert(__builtin_offsetof(struct weft_sq_wr, sge) == WEFT_SQ_SGE_OFFSET, "sge");
+static_assert(sizeof(struct weft_rq_wr) == 16, "weft_rq_wr");
+static_assert(sizeof(struct weft_wq_ctl) == WEFT_RING_OFFSET, "weft_wq_ctl");
+static_assert(__builtin_offsetof(struct weft_wq_ctl, consumer) == 128, "consumer");
+static_assert(__builtin_offsetof(struct weft_wq_ctl, need_doorbell) == 132, "need_doorbell");
+static_assert(__builtin_offsetof(struct weft_wq_ctl, qp_state) == 136, "qp_state");
+static_assert(sizeof(struct weft_cqe) == 32, "weft_cqe");
+static_assert(__builtin_offsetof(struct weft_cqe, qp_num) == 16, "qp_num");
+static_assert(__builtin_offsetof(struct weft_cqe, word) == 28, "word");
+static_assert(sizeof(struct weft_cq_ctl) == WEFT_RING_OFFSET, "weft_cq_ctl");
+static_assert(__builtin_offsetof(struct weft_cq_ctl, arm) == 4, "arm");
+static_assert(__builtin_offsetof(struct weft_cq_ctl, notified) == 128, "notified");
+static_assert(sizeof(struct weft_ucontext_resp) == 8, "weft_ucontext_resp");
+static_assert(sizeof(struct weft_mmap) == 16, "weft_mmap");
+static_assert(sizeof(struct weft_create_cq_resp) == 24, "weft_create_cq_resp");
+static_assert(sizeof(struct weft_create_qp_resp) == 48, "weft_create_qp_resp");
+
+#endif /* WEFT_ABI_H */
