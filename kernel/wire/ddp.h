@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * DDP segments and the RDMAP messages in them (RFC 5041, RFC 5040): headers as
+ * they lie on the wire, to and from a decoded form.
+ *
+ * An FPDU is: MPA length (2 bytes, of the ULPDU), the DDP/RDMAP header
+ * (14 bytes tagged, 18 untagged), payload, 0 to 3 bytes of padding, CRC (4).
+ * The ULPDU is header plus payload.
+ */
+#ifndef WEFT_WIRE_DDP_H
+#define WEFT_WIRE_DDP_H
+
+#include <linux/types.h>
+
+#include "term.h"
+
+#define WEFT_MPA_LEN		2	/* the FPDU's length field */
+#define WEFT_DDP_TAGGED_LEN	14
+#define WEFT_DDP_UNTAGGED_LEN	18
+#define WEFT_DDP_MAX_LEN	WEFT_DDP_UNTAGGED_LEN
+
+/* RDMAP opcodes (RFC 5040, 4.1; RFC 7306 adds 8 to 11). */
+enum weft_rdmap_op {
+	WEFT_RDMAP_WRITE = 0,
+	WEFT_RDMAP_READ_REQ = 1,
+	WEFT_RDMAP_READ_RESP = 2,
+	WEFT_RDMAP_SEND = 3,
+	WEFT_RDMAP_SEND_INV = 4,
+	WEFT_RDMAP_SEND_SE = 5,
+	WEFT_RDMAP_SEND_SE_INV = 6,
+	WEFT_RDMAP_TERMINATE = 7,
+};
+
+/* Untagged queue numbers (RFC 5040, 5.1). */
+enum weft_ddp_qn {
+	WEFT_QN_SEND = 0,
+	WEFT_QN_READ_REQ = 1,
+	WEFT_QN_TERMINATE = 2,
+};
+
+/**
+ * struct weft_ddp_hdr - a decoded DDP/RDMAP header
+ * @opcode: enum weft_rdmap_op
+ * @tagged: names memory of the receiver (@stag, @to) rather than a queue
+ * @last: the last segment of its message
+ * @stag: tagged: where the payload goes
+ * @to: tagged: offset of this segment's first byte
+ * @inv_stag: untagged: STag to invalidate (SEND_INV and SEND_SE_INV), else 0
+ * @qn: untagged: queue number
+ * @msn: untagged: number of the message in its queue, from 1
+ * @mo: untagged: offset of this segment within the message
+ */
+struct weft_ddp_hdr {
+	u8 opcode;
+	bool tagged;
+	bool last;
+	u32 stag;
+	u64 to;
+	u32 inv_stag;
+	u32 qn;
+	u32 msn;
+	u32 mo;
+};
+
+/* Length of a header on the wire, without the MPA length field. */
+static inline u32 weft_ddp_hdr_len(bool tagged)
+{
+	return tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN;
+}
+
+/* Whether the header that begins with @first_byte is a tagged one. */
+static inline bool weft_ddp_is_tagged(u8 first_byte)
+{
+	return first_byte & 0x80;
+}
+
+/**
+ * weft_ddp_decode() - decode and check one header
+ * @buf: the ULPDU's first bytes (after the MPA length)
+ * @len: how many bytes of it are there
+ * @hdr: result; meaningful only on success
+ * @err: why not, for the Terminate message; written only on failure
+ *
+ * Checks all that can be checked without connection state: that @len covers
+ * the header, the DDP and RDMAP versions, that the opcode exists, that it goes
+ * with tagged or untagged, and that the queue number is the opcode's.
+ * Reserved bits are ignored, as the RFCs ask of a receiver.
+ *
+ * Return: the header's length in bytes (14 or 18), or 0 and @err.
+ */
+u32 weft_ddp_decode(const u8 *buf, u32 len, struct weft_ddp_hdr *hdr,
+		    struct weft_term *err);
+
+/**
+ * weft_ddp_encode() - write one header
+ * @buf: at least WEFT_DDP_MAX_LEN bytes
+ * @hdr: what to write
+ *
+ * Return: bytes written: 14 or 18.
+ */
+u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr);
+
+/* Payload of an RDMA Read Request (RFC 5040, 4.4). */
+#define WEFT_READ_REQ_LEN	28
+
+struct weft_read_req {
+	u32 sink_stag;
+	u64 sink_to;
+	u32 size;
+	u32 src_stag;
+	u64 src_to;
+};
+
+void weft_read_req_encode(u8 *buf, const struct weft_read_req *req);
+void weft_read_req_decode(const u8 *buf, struct weft_read_req *req);
+
+#endif /* WEFT_WIRE_DDP_H */

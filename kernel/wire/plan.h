@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The segment planner: cuts messages into FPDUs so that every FPDU lies in one
+ * TCP segment and every packet buffer starts with one.
+ *
+ * All sizes are bytes of TCP payload. The effective MSS is a multiple of four
+ * and so is every FPDU; FPDUs of a train are exactly one segment long, so that
+ * segmentation offload cuts the train on their boundaries.
+ */
+#ifndef WEFT_WIRE_PLAN_H
+#define WEFT_WIRE_PLAN_H
+
+#include <linux/types.h>
+
+#include "ddp.h"
+
+/* The ULPDU length field is 16 bits (RFC 5044, 4.1). */
+#define WEFT_MAX_ULPDU		0xffffU
+/* The smallest segment size Weft plans for (RFC 5044 asks for 128 and up). */
+#define WEFT_MIN_EMSS		128U
+/* Too small a rest of a segment to be worth an FPDU of its own. */
+#define WEFT_PLAN_MIN_ROOM	128U
+
+/**
+ * struct weft_fpdu - one planned FPDU
+ * @payload: bytes of the message in it
+ * @pad: bytes of padding (0 to 3)
+ * @len: all of it: length field, header, payload, padding, CRC
+ * @last: it ends its message
+ */
+struct weft_fpdu {
+	u32 payload;
+	u32 pad;
+	u32 len;
+	bool last;
+};
+
+/* Bytes of padding that a ULPDU of this length needs (RFC 5044, 4.1). */
+static inline u32 weft_fpdu_pad(u32 ulpdu_len)
+{
+	return -(WEFT_MPA_LEN + ulpdu_len) & 3;
+}
+
+/* Length of the FPDU that holds a ULPDU of this length. */
+static inline u32 weft_fpdu_len(u32 ulpdu_len)
+{
+	return WEFT_MPA_LEN + ulpdu_len + weft_fpdu_pad(ulpdu_len) + 4;
+}
+
+/**
+ * weft_plan_fpdu() - plan the next FPDU of a message
+ * @emss: the connection's segment size, a multiple of 4, at least WEFT_MIN_EMSS
+ * @max_fpdu: largest FPDU to make: @emss, or more where the peer agreed
+ * @room: bytes left in the current segment, 1 to @emss, a multiple of 4
+ *	  (@emss: a fresh segment)
+ * @tagged: the message's kind, which gives the header length
+ * @left: bytes of the message not yet planned; 0 only for an empty message
+ * @fpdu: result; meaningful only on success
+ *
+ * Fits the FPDU to @room where the message's rest fits in it, or where the
+ * room is worth filling (at least WEFT_PLAN_MIN_ROOM bytes); otherwise the
+ * segment should be ended.
+ *
+ * Return: true with @fpdu filled in; false if the current segment must be
+ * ended first (never when @room is @emss).
+ */
+bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
+		    struct weft_fpdu *fpdu);
+
+#endif /* WEFT_WIRE_PLAN_H */

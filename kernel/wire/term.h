@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The Terminate message (RFC 5040, 4.8): why a stream ends. */
+#ifndef WEFT_WIRE_TERM_H
+#define WEFT_WIRE_TERM_H
+
+#include <linux/types.h>
+
+enum weft_term_layer {
+	WEFT_TERM_RDMAP = 0,
+	WEFT_TERM_DDP = 1,
+	WEFT_TERM_LLP = 2,	/* MPA */
+};
+
+/* Error types of each layer. */
+enum {
+	WEFT_RDMAP_LOCAL = 0,
+	WEFT_RDMAP_PROTECTION = 1,
+	WEFT_RDMAP_OPERATION = 2,
+
+	WEFT_DDP_LOCAL = 0,
+	WEFT_DDP_TAGGED_BUFFER = 1,
+	WEFT_DDP_UNTAGGED_BUFFER = 2,
+
+	WEFT_LLP_MPA = 0,
+};
+
+/* Codes of RDMAP errors: remote protection (RFC 5040, figure 9) and operation. */
+enum {
+	WEFT_RP_STAG = 0x00,		/* invalid STag */
+	WEFT_RP_BOUNDS = 0x01,
+	WEFT_RP_ACCESS = 0x02,
+	WEFT_RP_NOT_ASSOCIATED = 0x03,	/* STag of another stream or PD */
+	WEFT_RP_WRAP = 0x04,
+	WEFT_RP_UNSPECIFIED = 0xff,
+
+	WEFT_RO_VERSION = 0x05,
+	WEFT_RO_OPCODE = 0x06,
+	WEFT_RO_CATASTROPHIC_STREAM = 0x07,
+	WEFT_RO_CATASTROPHIC_GLOBAL = 0x08,
+	WEFT_RO_CANNOT_INVALIDATE = 0x09,
+	WEFT_RO_UNSPECIFIED = 0xff,
+};
+
+/* Codes of DDP errors (RFC 5041, 8.2). */
+enum {
+	WEFT_DT_STAG = 0x00,
+	WEFT_DT_BOUNDS = 0x01,
+	WEFT_DT_NOT_ASSOCIATED = 0x02,
+	WEFT_DT_WRAP = 0x03,
+	WEFT_DT_VERSION = 0x04,
+
+	WEFT_DU_QN = 0x01,
+	WEFT_DU_NO_BUFFER = 0x02,	/* MSN: no buffer available */
+	WEFT_DU_MSN_RANGE = 0x03,
+	WEFT_DU_MO = 0x04,
+	WEFT_DU_TOO_LONG = 0x05,
+	WEFT_DU_VERSION = 0x06,
+};
+
+/* Codes of MPA errors (RFC 5044, 8; RFC 6581, 8). */
+enum {
+	WEFT_MPA_CLOSED = 0x01,
+	WEFT_MPA_CRC = 0x02,
+	WEFT_MPA_MARKER = 0x03,
+	WEFT_MPA_BAD_HANDSHAKE = 0x04,
+	WEFT_MPA_LOCAL = 0x05,
+	WEFT_MPA_INSUFFICIENT_IRD = 0x06,
+	WEFT_MPA_NO_RTR_MATCH = 0x07,
+};
+
+struct weft_term {
+	u8 layer;	/* enum weft_term_layer */
+	u8 etype;
+	u8 code;
+};
+
+/*
+ * Control field, DDP segment length, DDP header of the offending segment and,
+ * for a Read Request, its RDMAP header.
+ */
+#define WEFT_TERM_MAX_LEN	(4 + 2 + 18 + 28)
+
+/**
+ * weft_term_encode() - write the payload of a Terminate message
+ * @buf: at least WEFT_TERM_MAX_LEN bytes
+ * @term: the reason
+ * @segment: the offending ULPDU's header bytes (14 or 18, and a read request's
+ *	     28 after its 18), or NULL where there is none to name
+ * @segment_len: how many bytes @segment holds: 0, 14, 18 or 46
+ * @ulpdu_len: the offending DDP segment's length from the MPA length field
+ *
+ * The header-control bits M, D and R say which parts follow (RFC 5040,
+ * figure 10); which of them may be present depends on layer and type, and this
+ * function decides.
+ *
+ * Return: bytes written.
+ */
+u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
+		     u32 segment_len, u16 ulpdu_len);
+
+/**
+ * weft_term_decode() - read the payload of a Terminate message
+ * @buf: the payload
+ * @len: its length in bytes
+ * @term: the reason
+ * @op: opcode of the offending message where the peer named it, else 0xff
+ * @tagged_stag: STag of the offending segment or read request's source where
+ *	the peer named it, else 0
+ *
+ * Return: false if @len is less than the control field.
+ */
+bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op,
+		      u32 *tagged_stag);
+
+#endif /* WEFT_WIRE_TERM_H */
