@@ -1,0 +1,135 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the host's side of a lab needs: kernels, the initramfs, the choice of acceleration.
+# Sourced by run; expects $project and $labs to be set.
+
+: "${project:?}" "${labs:?}"
+
+say() { echo "lab: $*" >&2; }
+
+die() {
+	say "$*"
+	exit 97
+}
+
+# Prints the path of the newest stock Debian kernel.
+newest_kernel() {
+	local image
+	image=$(find /boot -maxdepth 1 -name 'vmlinuz-*-amd64' ! -name '*-cloud-*' ! -name '*-rt-*' |
+		sort -V | tail -n 1)
+	[[ -n $image ]] || return 1
+	echo "$image"
+}
+
+# kernel_version IMAGE: prints the release a bzImage carries. The x86 boot protocol keeps
+# its offset, less 0x200, in two bytes at 0x20e.
+kernel_version() {
+	local offset
+	offset=$(od -An -tu2 -j $((0x20e)) -N 2 "$1") || return 1
+	dd if="$1" iflag=skip_bytes,count_bytes skip=$((offset + 0x200)) count=256 status=none |
+		tr '\0' '\n' | sed -n '1s/ .*//p'
+}
+
+# make_initramfs RELEASE MODULES-DIRECTORY: builds what boots the lab, unless a build from
+# the same parts is there; prints its path.
+make_initramfs() {
+	local release=$1 modules=$2 init=$project/scripts/lab/init busybox key image tree
+	busybox=$(command -v busybox) || die "busybox is missing; run scripts/bootstrap lab"
+	key=$({
+		echo "$release" "$modules"
+		cat "$init" "$project/scripts/lab/lib.sh"
+		stat -c '%s %Y' "$busybox" "$modules/modules.dep" 2>/dev/null
+	} | sha256sum | cut -c 1-12)
+	image=$labs/initramfs-$release-$key.cpio
+	if [[ ! -f $image ]]; then
+		tree=$(mktemp -d "$labs/initramfs.XXXXXX")
+		mkdir -p "$tree/bin" "$tree/modules"
+		cp "$busybox" "$tree/bin/busybox"
+		install -m 755 "$init" "$tree/init"
+		boot_modules "$release" "$modules" "$tree/modules"
+		(cd "$tree" && find . | cpio --quiet -o -H newc) >"$tree.cpio"
+		mv "$tree.cpio" "$image"
+		rm -rf "$tree"
+	fi
+	echo "$image"
+}
+
+# boot_modules RELEASE MODULES-DIRECTORY TARGET: copies the modules a lab needs before it
+# has a root, and writes their order of loading. A kernel may have them all built in.
+boot_modules() {
+	local release=$1 modules=$2 target=$3 base module line file name
+	: >"$target/order"
+	[[ -f $modules/modules.dep ]] || return 0
+	# modprobe wants the directory that lib/modules/RELEASE lies in.
+	base=$(mktemp -d "$labs/modules.XXXXXX")
+	mkdir -p "$base/lib/modules"
+	ln -s "$modules" "$base/lib/modules/$release"
+	for module in virtio_pci 9p 9pnet_virtio overlay; do
+		modprobe -d "$base" -S "$release" --show-depends "$module" 2>/dev/null || true
+	done | while read -r line file _; do
+		[[ $line == insmod ]] || continue
+		name=$(basename "$file")
+		case $name in
+		*.ko) cp "$file" "$target/$name" ;;
+		*.ko.xz) xz -dc "$file" >"$target/${name%.xz}" ;;
+		*.ko.zst) zstd -qdc "$file" >"$target/${name%.zst}" ;;
+		esac
+		name=${name%.xz}
+		name=${name%.zst}
+		grep -qxF "$name" "$target/order" || echo "$name" >>"$target/order"
+	done
+	rm -rf "$base"
+}
+
+# choose_accel IMAGE INITRAMFS RELEASE: prints kvm or tcg. /dev/kvm may exist and yet hang a
+# stock kernel after the BIOS, so the answer comes from a real boot with a short limit.
+# It is remembered for this kernel until the host reboots.
+choose_accel() {
+	local image=$1 initramfs=$2 release=$3 key answer log
+	if [[ -n ${WEFT_LAB_ACCEL:-} ]]; then
+		echo "$WEFT_LAB_ACCEL"
+		return
+	fi
+	if [[ ! -r /dev/kvm || ! -w /dev/kvm ]]; then
+		echo tcg
+		return
+	fi
+	key="$release $(</proc/sys/kernel/random/boot_id)"
+	answer=$(sed -n "s/^$key //p" "$labs/accel" 2>/dev/null | tail -n 1)
+	if [[ -z $answer ]]; then
+		say "finding out whether KVM works here (once, at most 10 s)"
+		log=$(mktemp "$labs/probe.XXXXXX")
+		timeout -k 1 10 qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
+			-accel kvm -cpu host -m 512 -kernel "$image" -initrd "$initramfs" \
+			-append "console=ttyS0 quiet panic=-1 lab.probe" -serial "file:$log" \
+			</dev/null >/dev/null 2>&1 || true
+		answer=tcg
+		if grep -q 'lab: probe ok' "$log"; then
+			answer=kvm
+		else
+			say "KVM does not run this kernel here; using emulation from now on"
+		fi
+		rm -f "$log"
+		echo "$key $answer" >>"$labs/accel"
+	fi
+	echo "$answer"
+}
+
+# Lines of a kernel log that fail a run whatever the command said.
+readonly complaints='WARNING:|BUG:|kernel BUG at|Oops|Kernel panic|Call Trace:|KASAN:|UBSAN:|KCSAN:|ODEBUG:|general protection fault|unable to handle|soft lockup|hard LOCKUP|workqueue lockup|rcu.*(detected|self-detected) stall|rcu.*detected expedited stalls|rcu.*kthread starved|blocked for more than [0-9]+ seconds|possible (circular|recursive|irq lock|deadlock)|inconsistent lock state|suspicious RCU usage|bad unlock balance|held lock freed|lock held when returning|trying to register non-static key|[^ ]*-safe -> [^ ]*-unsafe|sleeping function called|scheduling while atomic|new suspected memory leaks|refcount_t:|list_(add|del) corruption|waiting for .* to become free|Bad page|page allocation failure|Out of memory:|segfault at|traps: '
+
+# complaints_in ALLOWED-REGEX FILE...: prints the lines of the logs that fail a run. An
+# allowed warning takes its whole report, to the end-of-trace line, with it.
+complaints_in() {
+	local allowed=$1
+	shift
+	cat "$@" 2>/dev/null | tr -d '\r' |
+		ALLOWED=$allowed COMPLAINTS=$complaints awk '
+			skipping { if (/---\[ end trace/ || ++skipped > 150) skipping = 0; next }
+			ENVIRON["ALLOWED"] != "" && $0 ~ ENVIRON["ALLOWED"] {
+				if (/WARNING: CPU|kernel BUG at/) { skipping = 1; skipped = 0 }
+				next
+			}
+			$0 ~ ENVIRON["COMPLAINTS"] && !seen[$0]++'
+}
