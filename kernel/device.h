@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The RDMA device that lies on one Ethernet device. */
+#ifndef WEFT_DEVICE_H
+#define WEFT_DEVICE_H
+
+#include <linux/netdevice.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "wire/negotiate.h"
+
+/* What a device grants. Honest: each can be had. */
+#define WEFT_MAX_QP		65536
+#define WEFT_MAX_CQ		65536
+#define WEFT_MAX_MR		(1 << 20)
+#define WEFT_MAX_PD		65536
+#define WEFT_MAX_QP_WR		16384
+#define WEFT_MAX_CQE		(1 << 20)
+#define WEFT_MAX_RD_ATOM	128
+#define WEFT_MAX_MSG		(1U << 31)
+
+/**
+ * struct weft_device - one RDMA device
+ * @ib: what the RDMA core sees; allocated and freed by it
+ * @netdev: the Ethernet device below; a reference is held while @ib is registered
+ * @qps: queue pairs by number. Lookups under RCU with a reference taken;
+ *	changes under the array's lock
+ * @next_qpn: where the search for a free number goes on
+ * @mrs: memory regions by STag index (STag >> 8), as @qps
+ * @next_mr: where the search for a free index goes on
+ * @policy: what the handshake offers and accepts
+ * @conns: every connection and listener, under @conns_lock
+ * @conns_lock: protects @conns; taken in process context only
+ * @num_pd: objects in use, to enforce the limits
+ * @num_cq: see @num_pd
+ */
+struct weft_device {
+	struct ib_device ib;
+	struct net_device *netdev;
+	struct xarray qps;
+	u32 next_qpn;
+	struct xarray mrs;
+	u32 next_mr;
+	struct weft_mpa_policy policy;
+	struct list_head conns;
+	spinlock_t conns_lock;
+	atomic_t num_pd;
+	atomic_t num_cq;
+};
+
+static inline struct weft_device *to_weft_device(struct ib_device *ib)
+{
+	return container_of(ib, struct weft_device, ib);
+}
+
+int weft_device_create(const char *name, struct net_device *netdev);
+int weft_device_init(void);
+void weft_device_exit(void);
+
+#endif /* WEFT_DEVICE_H */

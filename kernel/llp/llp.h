@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The lower-layer protocol: one ordered byte stream below MPA. TCP today
+ * (tcp.c); nothing above this header may know which.
+ */
+#ifndef WEFT_LLP_H
+#define WEFT_LLP_H
+
+#include <linux/mm_types.h>
+#include <linux/net.h>
+#include <linux/skbuff.h>
+#include <net/net_namespace.h>
+
+struct weft_llp;
+
+/**
+ * struct weft_llp_ops - what the stream tells its owner
+ * @readable: bytes, or the end of the stream, can be read
+ * @writable: a send that found no room may be tried again
+ * @changed: the connection was made, ended or failed; ask weft_llp_state().
+ *	On a listener: a connection can be accepted
+ *
+ * All run with the socket lock held, in softirq or in a process that lets the
+ * socket go; they may neither sleep nor close the stream.
+ */
+struct weft_llp_ops {
+	void (*readable)(struct weft_llp *llp);
+	void (*writable)(struct weft_llp *llp);
+	void (*changed)(struct weft_llp *llp);
+};
+
+/**
+ * struct weft_llp - one stream
+ * @sock: the kernel socket
+ * @ops: where events go, fixed at creation
+ * @owner: for the owner's use
+ * @saved_data_ready: the socket's own callbacks, put back before it is closed
+ * @saved_write_space: see @saved_data_ready
+ * @saved_state_change: see @saved_data_ready
+ *
+ * Owned by whoever called weft_llp_open() or weft_llp_accept(), and freed by
+ * weft_llp_close(), after which no callback runs or will run.
+ */
+struct weft_llp {
+	struct socket *sock;
+	const struct weft_llp_ops *ops;
+	void *owner;
+	void (*saved_data_ready)(struct sock *sk);
+	void (*saved_write_space)(struct sock *sk);
+	void (*saved_state_change)(struct sock *sk);
+};
+
+enum weft_llp_state {
+	WEFT_LLP_CONNECTING,
+	WEFT_LLP_OPEN,		/* both directions */
+	WEFT_LLP_PEER_CLOSED,	/* the peer's FIN is here (data may precede it) */
+	WEFT_LLP_DEAD,		/* reset, timed out or fully closed */
+};
+
+/* --- setting up and tearing down: process context, may sleep --- */
+
+struct weft_llp *weft_llp_open(struct net *net, int family,
+			       const struct weft_llp_ops *ops, void *owner);
+int weft_llp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
+		  bool v6only);
+int weft_llp_set_tos(struct weft_llp *llp, u8 tos);
+int weft_llp_listen(struct weft_llp *llp, int backlog);
+struct weft_llp *weft_llp_accept(struct weft_llp *listener,
+				 const struct weft_llp_ops *ops, void *owner);
+int weft_llp_connect(struct weft_llp *llp, const struct sockaddr_storage *to);
+int weft_llp_names(struct weft_llp *llp, struct sockaddr_storage *local,
+		   struct sockaddr_storage *remote);
+int weft_llp_bind_device(struct weft_llp *llp, int ifindex);
+enum weft_llp_state weft_llp_state(struct weft_llp *llp);
+int weft_llp_error(struct weft_llp *llp);
+int weft_llp_recv(struct weft_llp *llp, void *buf, u32 len);
+int weft_llp_send(struct weft_llp *llp, const void *buf, u32 len);
+void weft_llp_shutdown(struct weft_llp *llp);
+void weft_llp_close(struct weft_llp *llp, bool abort);
+
+/* --- the data path: with weft_llp_lock() held, or inside a callback --- */
+
+void weft_llp_lock(struct weft_llp *llp);
+void weft_llp_unlock(struct weft_llp *llp);
+u32 weft_llp_emss(struct weft_llp *llp);
+u32 weft_llp_room(struct weft_llp *llp, u32 emss);
+bool weft_llp_has_space(struct weft_llp *llp);
+void weft_llp_want_space(struct weft_llp *llp);
+void weft_llp_end_segment(struct weft_llp *llp);
+int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
+		       u32 len, bool more);
+
+/*
+ * Hands the actor one packet buffer after the other. The actor returns how
+ * many of the @len bytes from @offset it took; less than @len ends the walk.
+ */
+typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
+			      u32 len);
+void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
+
+#endif /* WEFT_LLP_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Queue pairs. */
+#ifndef WEFT_QP_H
+#define WEFT_QP_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+#include "../rx.h"
+#include "../tx.h"
+#include "../wire/negotiate.h"
+#include "ring.h"
+
+struct weft_conn;
+struct weft_cq;
+struct weft_device;
+struct weft_llp;
+
+/**
+ * struct weft_qp - one RC queue pair
+ * @ib: what the RDMA core sees; it allocates and frees the whole
+ * @dev: its device
+ * @refs: held by the number table (until destroy), by iw_cm, by a connection
+ *	and by queued work; destroy waits on @gone for the last
+ * @gone: completed by the last put
+ * @qpn: number on the device
+ * @lock: protects @state, @conn and @llp. Any context; innermost but for the
+ *	CQ's
+ * @state: as ib_query_qp() tells it; the kernel's word, a copy is published in
+ *	the rings
+ * @conn: the connection, from the bind until the stream is gone. A reference
+ * @llp: the stream while it may be used: set by weft_qp_start(), cleared by
+ *	weft_qp_stop()
+ * @agreed: what the handshake settled; valid once @llp was set
+ * @initiator: this end opened the connection
+ * @user: created from user space
+ * @sq_sig_all: every send makes a completion
+ * @access: remote rights that queries tell
+ * @cap: the capacities granted
+ * @scq: completion queue of sends
+ * @rcq: completion queue of receives
+ * @sq: send ring; drained under tx.lock
+ * @rq: receive ring; drained under rq_lock
+ * @rq_lock: protects fetching from @rq. Any context
+ * @tx: the transmit side
+ * @rx: the receive side
+ *
+ * Lock order: tx.lock, socket lock, rx (which the socket lock protects),
+ * sq.lock / rq_lock / lock, CQ lock.
+ */
+struct weft_qp {
+	struct ib_qp ib;
+	struct weft_device *dev;
+	struct kref refs;
+	struct completion gone;
+	u32 qpn;
+	spinlock_t lock;
+	enum ib_qp_state state;
+	struct weft_conn *conn;
+	struct weft_llp *llp;
+	struct weft_mpa_agreed agreed;
+	bool initiator;
+	bool user;
+	bool sq_sig_all;
+	int access;
+	struct ib_qp_cap cap;
+	struct weft_cq *scq;
+	struct weft_cq *rcq;
+	struct weft_ring sq;
+	struct weft_ring rq;
+	spinlock_t rq_lock;
+	struct weft_tx tx;
+	struct weft_rx rx;
+};
+
+static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
+{
+	return container_of(ib, struct weft_qp, ib);
+}
+
+/* --- for connections --- */
+
+/* Finds a queue pair by number and takes a reference, or NULL. Any context. */
+struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, u32 qpn);
+void weft_qp_get(struct weft_qp *qp);
+/* Any context. */
+void weft_qp_put(struct weft_qp *qp);
+
+/*
+ * Ties a connection that is being set up to a queue pair in INIT (or RTR):
+ * takes over the caller's reference on @conn. 0, or -EINVAL: wrong state or
+ * bound already. Until weft_qp_stop(), moving the queue pair to ERR or
+ * destroying it tells the connection by weft_conn_qp_failed(). Process context.
+ */
+int weft_qp_bind(struct weft_qp *qp, struct weft_conn *conn);
+
+/*
+ * The handshake is over: moves the queue pair to RTS and lets data flow over
+ * @llp. From here until weft_qp_stop() the connection passes the stream's
+ * readable and writable callbacks on to weft_rx_readable() and
+ * weft_tx_writable(). 0, or -EINVAL if it is no longer in the bound state
+ * (the user moved it to ERR). Process context; takes the socket lock.
+ */
+int weft_qp_start(struct weft_qp *qp, struct weft_llp *llp,
+		  const struct weft_mpa_agreed *agreed, bool initiator);
+
+/*
+ * Ends a binding, before the stream is closed: moves the queue pair to ERR if
+ * it is not yet, waits until neither transmit nor receive side uses the
+ * stream, and completes all work in error. The caller gets the reference on
+ * the connection back. Process context; may sleep. Harmless when repeated.
+ */
+void weft_qp_stop(struct weft_qp *qp);
+
+/* --- for transmit and receive --- */
+
+/*
+ * Moves the queue pair to ERR because of @term (NULL: nothing to tell the
+ * peer), and has the transmit side send the Terminate and end the connection.
+ * @event goes to the user as an asynchronous event: an enum ib_event_type, or -1 for none.
+ * Any context; takes @lock.
+ */
+void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
+		  int event);
+
+/* iw_cm operations. */
+void weft_iw_add_ref(struct ib_qp *ib);
+void weft_iw_rem_ref(struct ib_qp *ib);
+struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn);
+
+#endif /* WEFT_QP_H */
