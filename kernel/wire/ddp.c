@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* DDP/RDMAP headers to and from the wire (RFC 5041, 3 and 4; RFC 5040, 4). */
+
+#include <linux/types.h>
+
+#include "bytes.h"
+#include "ddp.h"
+
+/* First byte: T, L, four reserved bits, two of DDP version. */
+#define DDP_TAGGED		0x80
+#define DDP_LAST		0x40
+#define DDP_VERSION_MASK	0x03
+#define DDP_VERSION		0x01
+
+/* Second byte: two bits of RDMAP version, two reserved, four of opcode. */
+#define RDMAP_VERSION_MASK	0xc0
+#define RDMAP_VERSION		0x40
+#define RDMAP_OPCODE_MASK	0x0f
+#define OP_COUNT		(WEFT_RDMAP_TERMINATE + 1)
+
+/* Which buffer model, and which queue, each opcode uses (RFC 5040, figure 4). */
+struct op_form {
+	bool tagged;
+	u8 qn;
+};
+
+static const struct op_form op_forms[OP_COUNT] = {
+	[WEFT_RDMAP_WRITE]	 = { .tagged = true },
+	[WEFT_RDMAP_READ_REQ]	 = { .qn = WEFT_QN_READ_REQ },
+	[WEFT_RDMAP_READ_RESP]	 = { .tagged = true },
+	[WEFT_RDMAP_SEND]	 = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_SEND_INV]	 = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_SEND_SE]	 = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_SEND_SE_INV] = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_TERMINATE]	 = { .qn = WEFT_QN_TERMINATE },
+};
+
+static bool op_invalidates(u8 opcode)
+{
+	return opcode == WEFT_RDMAP_SEND_INV ||
+	       opcode == WEFT_RDMAP_SEND_SE_INV;
+}
+
+static u32 refuse(struct weft_term *err, u8 layer, u8 etype, u8 code)
+{
+	err->layer = layer;
+	err->etype = etype;
+	err->code = code;
+	return 0;
+}
+
+static u32 refuse_opcode(struct weft_term *err)
+{
+	return refuse(err, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
+		      WEFT_RO_OPCODE);
+}
+
+u32 weft_ddp_decode(const u8 *buf, u32 len, struct weft_ddp_hdr *hdr,
+		    struct weft_term *err)
+{
+	struct weft_ddp_hdr h = {};
+	u32 need;
+
+	if (len < 1)
+		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
+
+	/* The version comes first: it says what the other bits mean. */
+	h.tagged = buf[0] & DDP_TAGGED;
+	h.last = buf[0] & DDP_LAST;
+	if ((buf[0] & DDP_VERSION_MASK) != DDP_VERSION) {
+		if (h.tagged)
+			return refuse(err, WEFT_TERM_DDP,
+				      WEFT_DDP_TAGGED_BUFFER, WEFT_DT_VERSION);
+		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+			      WEFT_DU_VERSION);
+	}
+
+	/* No code exists for a segment cut short: DDP's "unspecified". */
+	need = weft_ddp_hdr_len(h.tagged);
+	if (len < need)
+		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
+
+	if (!h.tagged) {
+		h.qn = weft_get_be32(buf + 6);
+		if (h.qn > WEFT_QN_TERMINATE)
+			return refuse(err, WEFT_TERM_DDP,
+				      WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN);
+	}
+
+	if ((buf[1] & RDMAP_VERSION_MASK) != RDMAP_VERSION)
+		return refuse(err, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
+			      WEFT_RO_VERSION);
+
+	h.opcode = buf[1] & RDMAP_OPCODE_MASK;
+	if (h.opcode >= OP_COUNT || op_forms[h.opcode].tagged != h.tagged)
+		return refuse_opcode(err);
+
+	if (h.tagged) {
+		h.stag = weft_get_be32(buf + 2);
+		h.to = weft_get_be64(buf + 6);
+	} else {
+		/* The queue exists, but not for this opcode. */
+		if (op_forms[h.opcode].qn != h.qn)
+			return refuse_opcode(err);
+		if (op_invalidates(h.opcode))
+			h.inv_stag = weft_get_be32(buf + 2);
+		h.msn = weft_get_be32(buf + 10);
+		h.mo = weft_get_be32(buf + 14);
+	}
+
+	*hdr = h;
+	return need;
+}
+
+u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr)
+{
+	buf[0] = DDP_VERSION;
+	if (hdr->tagged)
+		buf[0] |= DDP_TAGGED;
+	if (hdr->last)
+		buf[0] |= DDP_LAST;
+	buf[1] = RDMAP_VERSION | (hdr->opcode & RDMAP_OPCODE_MASK);
+
+	if (hdr->tagged) {
+		weft_put_be32(buf + 2, hdr->stag);
+		weft_put_be64(buf + 6, hdr->to);
+		return WEFT_DDP_TAGGED_LEN;
+	}
+
+	weft_put_be32(buf + 2, op_invalidates(hdr->opcode) ? hdr->inv_stag : 0);
+	weft_put_be32(buf + 6, hdr->qn);
+	weft_put_be32(buf + 10, hdr->msn);
+	weft_put_be32(buf + 14, hdr->mo);
+	return WEFT_DDP_UNTAGGED_LEN;
+}
+
+void weft_read_req_encode(u8 *buf, const struct weft_read_req *req)
+{
+	weft_put_be32(buf, req->sink_stag);
+	weft_put_be64(buf + 4, req->sink_to);
+	weft_put_be32(buf + 12, req->size);
+	weft_put_be32(buf + 16, req->src_stag);
+	weft_put_be64(buf + 20, req->src_to);
+}
+
+void weft_read_req_decode(const u8 *buf, struct weft_read_req *req)
+{
+	req->sink_stag = weft_get_be32(buf);
+	req->sink_to = weft_get_be64(buf + 4);
+	req->size = weft_get_be32(buf + 12);
+	req->src_stag = weft_get_be32(buf + 16);
+	req->src_to = weft_get_be64(buf + 20);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Agreement in the MPA handshake (RFC 5044, 7.1; RFC 6581). */
+
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "negotiate.h"
+
+/* What this end wishes for, short of the value that means "not negotiated". */
+static u16 rd_wish(u16 wish)
+{
+	return wish < WEFT_MPA_RD_UNSET ? wish : WEFT_MPA_RD_UNSET - 1;
+}
+
+/* This end's wish within what the peer said. */
+static u16 rd_within(u16 wish, u16 peer)
+{
+	wish = rd_wish(wish);
+	return peer == WEFT_MPA_RD_UNSET || wish < peer ? wish : peer;
+}
+
+/*
+ * One of several RTR kinds, or 0. A Write costs its receiver nothing, a Read
+ * one of its inbound reads (@reads: how many there are), a Send a receive.
+ */
+static u8 rtr_choose(u8 rtr, u16 reads)
+{
+	if (rtr & WEFT_RTR_WRITE)
+		return WEFT_RTR_WRITE;
+	if ((rtr & WEFT_RTR_READ) && reads)
+		return WEFT_RTR_READ;
+	return rtr & WEFT_RTR_SEND;
+}
+
+static int reject(struct weft_mpa_frame *reply, int why)
+{
+	reply->reject = true;
+	reply->p2p = false;
+	reply->rtr = 0;
+	return why;
+}
+
+void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
+		      struct weft_mpa_frame *req)
+{
+	memset(req, 0, sizeof(*req));
+	req->revision = policy->revision >= 2 ? 2 : 1;
+	req->crc = policy->crc != WEFT_CRC_OFF;
+	req->private_len = private_len;
+	if (req->revision == 1)
+		return;
+
+	req->enhanced = true;
+	req->ird = rd_wish(policy->ird);
+	req->ord = rd_wish(policy->ord);
+	if (policy->p2p) {
+		req->rtr = policy->rtr &
+			   (WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ);
+		if (!req->ord)
+			req->rtr &= ~WEFT_RTR_READ;
+		req->p2p = req->rtr;
+	}
+}
+
+int weft_mpa_answer(const struct weft_mpa_frame *req,
+		    const struct weft_mpa_policy *policy, u16 private_len,
+		    struct weft_mpa_frame *reply,
+		    struct weft_mpa_agreed *agreed)
+{
+	struct weft_mpa_agreed a = {};
+
+	memset(reply, 0, sizeof(*reply));
+	reply->reply = true;
+	reply->revision = req->revision;
+	reply->crc = policy->crc != WEFT_CRC_OFF || req->crc;
+	reply->private_len = private_len;
+	if (req->revision > policy->revision) {
+		reply->revision = policy->revision;
+		return reject(reply, WEFT_MPA_BAD_HANDSHAKE);
+	}
+
+	a.revision = req->revision;
+	a.crc = reply->crc;
+	a.ird = rd_wish(policy->ird);
+	a.ord = rd_wish(policy->ord);
+	if (req->enhanced) {
+		a.ird = rd_within(policy->ird, req->ord);
+		a.ord = rd_within(policy->ord, req->ird);
+		reply->enhanced = true;
+		reply->ird = a.ird;
+		reply->ord = a.ord;
+	}
+	if (req->markers)
+		return reject(reply, WEFT_MPA_LOCAL);
+
+	if (req->enhanced && req->p2p) {
+		a.p2p = true;
+		a.rtr = rtr_choose(req->rtr & policy->rtr, a.ird);
+		if (!a.rtr)
+			return reject(reply, WEFT_MPA_NO_RTR_MATCH);
+		reply->p2p = true;
+		reply->rtr = a.rtr;
+	}
+
+	*agreed = a;
+	return 0;
+}
+
+int weft_mpa_settle(const struct weft_mpa_frame *req,
+		    const struct weft_mpa_frame *reply,
+		    const struct weft_mpa_policy *policy,
+		    struct weft_mpa_agreed *agreed)
+{
+	struct weft_mpa_agreed a = {};
+
+	if (reply->reject || reply->revision != req->revision ||
+	    reply->enhanced != req->enhanced)
+		return WEFT_MPA_BAD_HANDSHAKE;
+	if (reply->markers)
+		return WEFT_MPA_LOCAL;
+
+	a.revision = reply->revision;
+	a.crc = req->crc || reply->crc;
+	a.ird = rd_wish(policy->ird);
+	a.ord = rd_wish(policy->ord);
+	if (!req->enhanced)
+		goto out;
+
+	a.ird = req->ird;
+	a.ord = rd_within(req->ord, reply->ird);
+	if (reply->ord != WEFT_MPA_RD_UNSET && reply->ord > req->ird)
+		return WEFT_MPA_INSUFFICIENT_IRD;
+
+	if (reply->p2p != req->p2p)
+		return req->p2p ? WEFT_MPA_NO_RTR_MATCH :
+				  WEFT_MPA_BAD_HANDSHAKE;
+	if (req->p2p) {
+		a.p2p = true;
+		a.rtr = rtr_choose(req->rtr & reply->rtr, a.ord);
+		if (!a.rtr)
+			return WEFT_MPA_NO_RTR_MATCH;
+	}
+out:
+	*agreed = a;
+	return 0;
+}

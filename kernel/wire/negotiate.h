@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What two ends agree on in the MPA handshake (RFC 5044, 7.1; RFC 6581):
+ * revision, CRC, IRD and ORD, and the ready-to-receive indication. Pure
+ * functions of the frames and of this end's wishes.
+ */
+#ifndef WEFT_WIRE_NEGOTIATE_H
+#define WEFT_WIRE_NEGOTIATE_H
+
+#include <linux/types.h>
+
+#include "mpa.h"
+#include "term.h"
+
+/*
+ * IRD or ORD that is not negotiated here but left to the applications
+ * (RFC 6581, 9.1): it binds nobody.
+ */
+#define WEFT_MPA_RD_UNSET	WEFT_MPA_MAX_RD
+
+/*
+ * Whether this end asks for CRCs. RFC 5044 gives the last word to whoever wants
+ * them: if flag C is set in either frame, both ends generate and check them. So
+ * an end that is OFF does not ask, and yet uses them with a peer that does; and
+ * one that asks always gets them, which makes PREFERRED and REQUIRED the same
+ * on the wire. They differ in what an operator may change under them.
+ */
+enum weft_crc_policy {
+	WEFT_CRC_OFF = 0,
+	WEFT_CRC_PREFERRED = 1,
+	WEFT_CRC_REQUIRED = 2,
+};
+
+/**
+ * struct weft_mpa_policy - what this end wishes
+ * @revision: highest MPA revision to use, 1 or 2
+ * @crc: enum weft_crc_policy
+ * @rtr: RTR kinds this end can send (initiator) or take (responder), bits of enum weft_rtr
+ * @p2p: initiator: ask for peer-to-peer setup; a responder follows the request
+ * @ird: inbound reads this end can take
+ * @ord: outbound reads this end wants
+ */
+struct weft_mpa_policy {
+	u8 revision;
+	u8 crc;
+	u8 rtr;
+	bool p2p;
+	u16 ird;
+	u16 ord;
+};
+
+/**
+ * struct weft_mpa_agreed - what both ends do from here on
+ * @revision: of the reply
+ * @crc: generate and check CRCs
+ * @p2p: the initiator sends an RTR indication before the responder may send
+ * @rtr: which one: exactly one bit of enum weft_rtr with @p2p, else 0
+ * @ird: inbound reads the peer may have outstanding here
+ * @ord: outbound reads this end may have outstanding there
+ */
+struct weft_mpa_agreed {
+	u8 revision;
+	bool crc;
+	bool p2p;
+	u8 rtr;
+	u16 ird;
+	u16 ord;
+};
+
+/**
+ * weft_mpa_request() - the Request that expresses a policy
+ * @policy: this end's wishes
+ * @private_len: bytes of the application's private data
+ * @req: result
+ *
+ * Revision 2 requests are always enhanced ones. Markers are never asked for.
+ * An RTR read needs an ORD of one, so it is not offered with an ORD of zero;
+ * with nothing to offer, peer-to-peer is not asked for.
+ */
+void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
+		      struct weft_mpa_frame *req);
+
+/**
+ * weft_mpa_answer() - the Reply to a Request
+ * @req: the request, as decoded
+ * @policy: this end's wishes; @policy->ird and @policy->ord as the application
+ *	    gave them when it accepted
+ * @private_len: bytes of the application's private data
+ * @reply: result; on a refusal a Reject that the initiator understands
+ * @agreed: result; written only on success
+ *
+ * The reply has the request's revision and is enhanced if the request is. ORD
+ * is lowered to what the initiator takes, IRD to what it wants.
+ *
+ * Return: 0, or the MPA error that speaks against it:
+ * WEFT_MPA_BAD_HANDSHAKE (a revision above the policy's),
+ * WEFT_MPA_LOCAL (the peer wants markers, which this end cannot send),
+ * WEFT_MPA_NO_RTR_MATCH.
+ */
+int weft_mpa_answer(const struct weft_mpa_frame *req,
+		    const struct weft_mpa_policy *policy, u16 private_len,
+		    struct weft_mpa_frame *reply,
+		    struct weft_mpa_agreed *agreed);
+
+/**
+ * weft_mpa_settle() - what an accepting Reply amounts to
+ * @req: the request that was sent, as weft_mpa_request() made it
+ * @reply: the reply, as decoded; deal with a Reject first
+ * @policy: the policy that @req was made from
+ * @agreed: result; written only on success
+ *
+ * A reply must have the request's revision and be enhanced if and only if the
+ * request was: a responder of revision 1 that took an enhanced request has
+ * handed IRD and ORD to its application as private data. A new connection with
+ * revision 1 can be tried then.
+ *
+ * ORD is lowered to what the responder takes. An ORD of the responder's above
+ * the IRD that it was told cannot be served.
+ *
+ * Return: 0, or the code for the Terminate message:
+ * WEFT_MPA_BAD_HANDSHAKE, WEFT_MPA_LOCAL (markers wanted),
+ * WEFT_MPA_INSUFFICIENT_IRD, WEFT_MPA_NO_RTR_MATCH.
+ */
+int weft_mpa_settle(const struct weft_mpa_frame *req,
+		    const struct weft_mpa_frame *reply,
+		    const struct weft_mpa_policy *policy,
+		    struct weft_mpa_agreed *agreed);
+
+#endif /* WEFT_WIRE_NEGOTIATE_H */

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The segment planner: how much of a message goes into the next FPDU. */
+
+#include <linux/types.h>
+
+#include "plan.h"
+
+/* Length field and CRC: what an FPDU adds to its ULPDU, padding aside. */
+#define FPDU_OVERHEAD	(WEFT_MPA_LEN + 4)
+/* The largest FPDU without padding, so that it can end on a segment boundary. */
+#define LARGEST_FPDU	(((WEFT_MAX_ULPDU + WEFT_MPA_LEN) & ~3U) + 4)
+
+bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
+		    struct weft_fpdu *fpdu)
+{
+	u32 hdr = weft_ddp_hdr_len(tagged);
+	u32 limit = room;
+	u32 fits;
+
+	/* A larger FPDU takes whole further segments, to end where one ends. */
+	if (max_fpdu > LARGEST_FPDU)
+		max_fpdu = LARGEST_FPDU;
+	if (max_fpdu > emss)
+		limit += (max_fpdu - room) / emss * emss;
+
+	if (limit < FPDU_OVERHEAD + hdr)
+		return false;
+	fits = limit - FPDU_OVERHEAD;
+	if (fits > WEFT_MAX_ULPDU)
+		fits = WEFT_MAX_ULPDU;
+	fits -= hdr;
+
+	fpdu->last = left <= fits;
+	if (!fpdu->last && limit < WEFT_PLAN_MIN_ROOM)
+		return false;
+
+	fpdu->payload = fpdu->last ? left : fits;
+	fpdu->pad = weft_fpdu_pad(hdr + fpdu->payload);
+	fpdu->len = FPDU_OVERHEAD + hdr + fpdu->payload + fpdu->pad;
+	return true;
+}
