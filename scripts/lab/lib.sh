@@ -65,7 +65,7 @@ boot_modules() {
 	base=$(mktemp -d "$labs/modules.XXXXXX")
 	mkdir -p "$base/lib/modules"
 	ln -s "$modules" "$base/lib/modules/$release"
-	for module in virtio_pci 9p 9pnet_virtio overlay; do
+	for module in virtio_pci 9p 9pnet_virtio overlay configfs; do
 		modprobe -d "$base" -S "$release" --show-depends "$module" 2>/dev/null || true
 	done | while read -r line file _; do
 		[[ $line == insmod ]] || continue
@@ -80,6 +80,37 @@ boot_modules() {
 		grep -qxF "$name" "$target/order" || echo "$name" >>"$target/order"
 	done
 	rm -rf "$base"
+}
+
+# make_index RELEASE MODULES-DIRECTORY STAGE: runs depmod for the modules of a stage laid over
+# those of the kernel, unless that is done; prints the directory of the result. In the guest
+# it takes a minute under emulation, here a second.
+make_index() {
+	local release=$1 modules=$2 stage=$3 key index tree entry
+	key=$({
+		echo "$modules"
+		stat -c '%s %Y' "$modules/modules.dep"
+		find "$stage/lib/modules/$release" -type f -exec sha256sum {} +
+	} | sha256sum | cut -c 1-12)
+	index=$labs/index-$release-$key
+	if [[ ! -d $index ]]; then
+		tree=$(mktemp -d "$labs/modules.XXXXXX")
+		mkdir -p "$tree/lib/modules/$release"
+		for entry in "$modules"/* "$stage/lib/modules/$release"/*; do
+			case ${entry##*/} in
+			modules.order | modules.builtin* | updates | extra | kernel) ;;
+			*) continue ;;
+			esac
+			cp -rs "$entry" "$tree/lib/modules/$release/"
+		done
+		depmod -b "$tree" "$release"
+		find "$tree/lib/modules/$release" -mindepth 1 \( ! -name 'modules.*' -o -type l \) -delete
+		# Each build leaves an index; the last few are enough for labs that still run.
+		find "$labs" -maxdepth 1 -name "index-$release-*" -mmin +60 -exec rm -rf {} +
+		mv "$tree/lib/modules/$release" "$index"
+		rm -rf "$tree"
+	fi
+	echo "$index"
 }
 
 # choose_accel IMAGE INITRAMFS RELEASE: prints kvm or tcg. /dev/kvm may exist and yet hang a

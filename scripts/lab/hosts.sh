@@ -1,0 +1,92 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Functions for tests that run in a lab on the two hosts of two-hosts. Source it:
+#
+#     source "$LAB_PROJECT/scripts/lab/hosts.sh"
+#     on_a rdma link show
+#     server_client "ib_write_bw -R -d weft0" "ib_write_bw -R -d weft1 10.0.0.1" 60
+
+# on_a COMMAND..., on_b COMMAND...: runs a command on that host, with its own /sys.
+on_a() { ip netns exec A "$@"; }
+on_b() { ip netns exec B "$@"; }
+
+# pause SECONDS: sleeps without starting a program, which costs 0.1 s under emulation.
+pause() {
+	[[ -n ${pause_fd:-} ]] || exec {pause_fd}<> <(:)
+	read -r -t "$1" -u "$pause_fd" || true
+}
+
+# wait_for SECONDS COMMAND...: repeats COMMAND until it succeeds; fails when time is up.
+wait_for() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		pause 0.1
+	done
+}
+
+# listeners PID: prints the listening TCP sockets (those of the kernel included) in the
+# network namespace of a process, one per line: address:port in hexadecimal.
+listeners() {
+	local line fields table
+	for table in tcp tcp6; do
+		while read -r line; do
+			read -r -a fields <<<"$line"
+			[[ ${fields[3]-} != 0A ]] || echo "${fields[1]}"
+		done <"/proc/$1/net/$table"
+	done 2>/dev/null
+}
+
+# await_listener PID KNOWN: waits until the namespace of server PID, which is host A, has a
+# listener that is not in KNOWN. A server that listens in no table we can see (UDP, a
+# device with a transport of its own) gets three seconds. Fails when PID ends before that.
+await_listener() {
+	local pid=$1 known=$2 end=$((SECONDS + 20)) settled=0
+	while ((SECONDS < end)); do
+		kill -0 "$pid" 2>/dev/null || return 1
+		if [[ /proc/$pid/ns/net -ef /run/netns/A ]]; then
+			((settled)) || settled=$((SECONDS + 4))
+			[[ -z $(comm -13 <(sort <<<"$known") <(listeners "$pid" | sort)) ]] || return 0
+			((SECONDS < settled)) || return 0
+		fi
+		pause 0.1
+	done
+}
+
+# server_client SERVER CLIENT [SECONDS]: runs the shell command SERVER on A and, as soon as
+# it listens, CLIENT on B, each for at most SECONDS (default 60). Prints what both said and
+# returns CLIENT's status (124: it ran out of time; 125: the server ended before it
+# listened). Leaves SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to
+# be stopped) and CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails.
+server_client() {
+	local server=$1 client=$2 limit=${3:-60} known log pid
+	log=$(mktemp -d /run/server-client.XXXXXX)
+	known=$(on_a bash -c 'cat /proc/net/tcp /proc/net/tcp6' | awk '$4 == "0A" { print $2 }')
+	setsid ip netns exec A timeout -k 2 $((limit + 20)) bash -c "$server" \
+		</dev/null >"$log/server" 2>&1 &
+	pid=$!
+	CLIENT_STATUS=125
+	: >"$log/client"
+	if await_listener "$pid" "$known"; then
+		CLIENT_STATUS=0
+		on_b timeout -k 2 "$limit" bash -c "$client" </dev/null >"$log/client" 2>&1 ||
+			CLIENT_STATUS=$?
+	fi
+	# A server that has served ends by itself; one without a client need not.
+	wait_for $((CLIENT_STATUS == 0 ? 5 : 1)) ended "$pid" || kill -- "-$pid" 2>/dev/null
+	wait_for 3 ended "$pid" || kill -KILL -- "-$pid" 2>/dev/null
+	SERVER_STATUS=0
+	wait "$pid" || SERVER_STATUS=$?
+	SERVER_OUTPUT=$(<"$log/server")
+	CLIENT_OUTPUT=$(<"$log/client")
+	rm -rf "$log"
+	if ((CLIENT_STATUS != 0)) || [[ -z ${WEFT_QUIET:-} ]]; then
+		printf '== A: %s (status %s)\n%s\n' "$server" "$SERVER_STATUS" "$SERVER_OUTPUT"
+		printf '== B: %s (status %s)\n%s\n' "$client" "$CLIENT_STATUS" "$CLIENT_OUTPUT"
+	fi
+	return "$CLIENT_STATUS"
+}
+
+ended() { ! kill -0 "$1" 2>/dev/null; }
