@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "cmd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A command as libibverbs takes it: header, then the command's own structure. */
+#define WEFT_CMD(type)            \
+  struct {                        \
+    struct ib_uverbs_cmd_hdr hdr; \
+    struct type core;             \
+  }
+
+/* A response: the core's structure, then the kernel module's. */
+#define WEFT_RESP(type, weft_type)                                       \
+  union {                                                                \
+    struct type core;                                                    \
+    unsigned char bytes[sizeof(struct type) + sizeof(struct weft_type)]; \
+  }
+
+int weft_cmd_get_context(struct verbs_context* context, struct weft_ucontext_resp* weft) {
+  WEFT_CMD(ib_uverbs_get_context) cmd;
+  WEFT_RESP(ib_uverbs_get_context_resp, weft_ucontext_resp) resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  int ret = ibv_cmd_get_context(context, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp));
+  memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
+  return ret;
+}
+
+int weft_cmd_query_device(struct ibv_context* context,
+                          const struct ibv_query_device_ex_input* input,
+                          struct ibv_device_attr_ex* attr, size_t attr_size, uint64_t* fw_ver) {
+  struct ib_uverbs_ex_query_device_resp resp;
+  size_t resp_size = sizeof(resp);
+
+  memset(&resp, 0, sizeof(resp));
+  int ret = ibv_cmd_query_device_any(context, input, attr, attr_size, &resp, &resp_size);
+  *fw_ver = resp.base.fw_ver;
+  return ret;
+}
+
+int weft_cmd_query_port(struct ibv_context* context, uint8_t port_num, struct ibv_port_attr* attr) {
+  WEFT_CMD(ib_uverbs_query_port) cmd;
+
+  memset(&cmd, 0, sizeof(cmd));
+  return ibv_cmd_query_port(context, port_num, attr, &cmd.hdr, sizeof(cmd));
+}
+
+int weft_cmd_alloc_pd(struct ibv_context* context, struct ibv_pd* pd) {
+  WEFT_CMD(ib_uverbs_alloc_pd) cmd;
+  struct ib_uverbs_alloc_pd_resp resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  return ibv_cmd_alloc_pd(context, pd, &cmd.hdr, sizeof(cmd), &resp, sizeof(resp));
+}
+
+int weft_cmd_reg_mr(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access,
+                    struct verbs_mr* mr) {
+  WEFT_CMD(ib_uverbs_reg_mr) cmd;
+  struct ib_uverbs_reg_mr_resp resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  return ibv_cmd_reg_mr(pd, addr, length, iova, access, mr, &cmd.hdr, sizeof(cmd), &resp,
+                        sizeof(resp));
+}
+
+int weft_cmd_create_cq(struct ibv_context* context, int cqe, struct ibv_comp_channel* channel,
+                       int comp_vector, struct ibv_cq* cq, struct weft_create_cq_resp* weft) {
+  WEFT_CMD(ib_uverbs_create_cq) cmd;
+  WEFT_RESP(ib_uverbs_create_cq_resp, weft_create_cq_resp) resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  int ret = ibv_cmd_create_cq(context, cqe, channel, comp_vector, cq, &cmd.hdr, sizeof(cmd),
+                              &resp.core, sizeof(resp));
+  memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
+  return ret;
+}
+
+int weft_cmd_create_qp(struct ibv_pd* pd, struct ibv_qp* qp, struct ibv_qp_init_attr* attr,
+                       struct weft_create_qp_resp* weft) {
+  WEFT_CMD(ib_uverbs_create_qp) cmd;
+  WEFT_RESP(ib_uverbs_create_qp_resp, weft_create_qp_resp) resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  int ret = ibv_cmd_create_qp(pd, qp, attr, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp));
+  memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
+  return ret;
+}
+
+int weft_cmd_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask,
+                      struct ibv_qp_init_attr* init_attr) {
+  WEFT_CMD(ib_uverbs_query_qp) cmd;
+
+  memset(&cmd, 0, sizeof(cmd));
+  return ibv_cmd_query_qp(qp, attr, attr_mask, init_attr, &cmd.hdr, sizeof(cmd));
+}
+
+int weft_cmd_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask) {
+  WEFT_CMD(ib_uverbs_modify_qp) cmd;
+
+  memset(&cmd, 0, sizeof(cmd));
+  return ibv_cmd_modify_qp(qp, attr, attr_mask, &cmd.hdr, sizeof(cmd));
+}
+
+/*
+ * The doorbells are written straight to the command file: libibverbs' own
+ * post functions allocate and try an ioctl first, which is dear on this path.
+ * No work request goes along; they are in the ring.
+ */
+int weft_cmd_send_doorbell(struct ibv_qp* qp) {
+  WEFT_CMD(ib_uverbs_post_send) cmd;
+  struct ib_uverbs_post_send_resp resp = {0};
+
+  memset(&cmd, 0, sizeof(cmd));
+  cmd.hdr.command = IB_USER_VERBS_CMD_POST_SEND;
+  cmd.hdr.in_words = sizeof(cmd) / 4;
+  cmd.hdr.out_words = sizeof(resp) / 4;
+  cmd.core.response = (uintptr_t)&resp;
+  cmd.core.qp_handle = qp->handle;
+  cmd.core.wqe_size = sizeof(struct ib_uverbs_send_wr);
+  if (write(qp->context->cmd_fd, &cmd, sizeof(cmd)) == (ssize_t)sizeof(cmd)) {
+    return 0;
+  }
+  /*
+   * The kernel takes no write() from a process whose credentials have changed
+   * since it opened the device. libibverbs then wraps the command in an ioctl.
+   */
+  if (errno == EACCES) {
+    struct ibv_send_wr* bad_wr = NULL;
+
+    return ibv_cmd_post_send(qp, NULL, &bad_wr);
+  }
+  return errno;
+}
+
+int weft_cmd_recv_doorbell(struct ibv_qp* qp) {
+  WEFT_CMD(ib_uverbs_post_recv) cmd;
+  struct ib_uverbs_post_recv_resp resp = {0};
+
+  memset(&cmd, 0, sizeof(cmd));
+  cmd.hdr.command = IB_USER_VERBS_CMD_POST_RECV;
+  cmd.hdr.in_words = sizeof(cmd) / 4;
+  cmd.hdr.out_words = sizeof(resp) / 4;
+  cmd.core.response = (uintptr_t)&resp;
+  cmd.core.qp_handle = qp->handle;
+  cmd.core.wqe_size = sizeof(struct ib_uverbs_recv_wr);
+  if (write(qp->context->cmd_fd, &cmd, sizeof(cmd)) == (ssize_t)sizeof(cmd)) {
+    return 0;
+  }
+  if (errno == EACCES) { /* as above */
+    struct ibv_recv_wr* bad_wr = NULL;
+
+    return ibv_cmd_post_recv(qp, NULL, &bad_wr);
+  }
+  return errno;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// The plugin's entry: what libibverbs learns of libweft when it loads it.
+#include <stdlib.h>
+
+#include <type_traits>
+
+#include "context.hpp"
+#include "provider_abi.h"
+#include "version.hpp"
+#include "weft-abi.h"
+
+namespace weft {
+namespace {
+
+static_assert(std::is_trivially_default_constructible_v<Device>);
+
+verbs_device* alloc_device(verbs_sysfs_dev* sysfs) {
+  auto* device = static_cast<Device*>(calloc(1, sizeof(Device)));
+  if (device == nullptr) {
+    return nullptr;
+  }
+  device->kernel_abi = sysfs->abi_ver;
+  return &device->base;
+}
+
+void uninit_device(verbs_device* device) {
+  free(device);
+}
+
+// The driver id and nothing else: names are the administrator's to choose.
+const verbs_match_ent kMatchTable[] = {
+    {.u = {.driver_id = WEFT_DRIVER_ID}, .kind = VERBS_MATCH_DRIVER_ID},
+    {.kind = VERBS_MATCH_SENTINEL},
+};
+
+// Any kernel ABI is let in here and judged in alloc_context(): a device that is
+// listed but says on opening what is wrong with it helps more than one that is
+// not there.
+const verbs_device_ops kDeviceOps = {
+    .name = "weft",
+    .match_min_abi_version = 0,
+    .match_max_abi_version = UINT32_MAX,
+    .match_table = kMatchTable,
+    .alloc_context = alloc_context,
+    .alloc_device = alloc_device,
+    .uninit_device = uninit_device,
+};
+
+__attribute__((constructor)) void register_driver() {
+  if (rdma_core_matches()) {
+    verbs_register_driver_34(&kDeviceOps);
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// The user's side of the rings of weft-abi.h. Nothing here knows verbs or makes
+// a system call: a ring is plain memory, and so it is tested.
+//
+// All classes are trivially constructible (their owners come zeroed from
+// calloc) and are brought to life by attach(). None locks: the owner holds the
+// queue's lock around every call except need_doorbell().
+//
+// Indices are private copies; what stands in the mapping is only ever the
+// published value. A word that the kernel writes is read with acquire, a word
+// that the kernel reads is written with release; the two full fences are those
+// of the header's `post` and `arm` rules and pair with the kernel's in `drain`
+// and `notify`.
+#ifndef WEFT_RING_HPP
+#define WEFT_RING_HPP
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "weft-abi.h"
+
+namespace weft {
+
+inline uint32_t load_acquire(const uint32_t& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+inline void store_release(uint32_t& word, uint32_t value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+inline void full_fence() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+// What send and receive queues have in common: slots of equal size, a producer
+// index of ours and a consumer index of the kernel's.
+class WorkRing {
+ public:
+  // `mapping` is the whole mapping, control block first; `slots` is a power of two.
+  void attach(void* mapping, uint32_t slots, uint32_t slot_bytes) {
+    assert(slots != 0 && (slots & (slots - 1)) == 0);
+    control_ = static_cast<weft_wq_ctl*>(mapping);
+    slots_ = static_cast<uint8_t*>(mapping) + WEFT_RING_OFFSET;
+    mask_ = slots - 1;
+    slot_bytes_ = slot_bytes;
+    producer_ = load_acquire(control_->producer);
+    consumer_ = load_acquire(control_->consumer);
+  }
+
+  // After the kernel has reset the queue (and nobody posts): begin where it stands.
+  void restart() {
+    consumer_ = load_acquire(control_->consumer);
+    producer_ = consumer_;
+    publish();
+  }
+
+  // Makes everything pushed so far visible to the kernel.
+  void publish() { store_release(control_->producer, producer_); }
+
+  // After publish(): must the kernel be entered? Without the fence the load could
+  // overtake the store of the producer, and both sides would go to sleep.
+  bool need_doorbell() const {
+    full_fence();
+    return load_acquire(control_->need_doorbell) != 0;
+  }
+
+  // enum ib_qp_state, as the kernel last published it.
+  uint32_t qp_state() const { return load_acquire(control_->qp_state); }
+
+  uint32_t slots() const { return mask_ + 1; }
+
+  // Free slots, by a fresh look at the kernel's index.
+  uint32_t free_slots() {
+    consumer_ = load_acquire(control_->consumer);
+    return slots() - (producer_ - consumer_);
+  }
+
+ protected:
+  // The kernel's cache line is touched only when the last look is not enough.
+  bool has_room(uint32_t count) {
+    return slots() - (producer_ - consumer_) >= count || free_slots() >= count;
+  }
+
+  uint8_t* slot(uint32_t index) const {
+    return slots_ + static_cast<size_t>(index & mask_) * slot_bytes_;
+  }
+
+  weft_wq_ctl* control_;
+  uint8_t* slots_;
+  uint32_t mask_;
+  uint32_t slot_bytes_;
+  uint32_t producer_;
+  uint32_t consumer_;  // as last seen
+};
+
+// A gather element: anything with the layout of weft_sge (struct ibv_sge has it).
+template <typename Sge>
+concept GatherElement = sizeof(Sge) == sizeof(weft_sge) &&
+                        offsetof(Sge, addr) == offsetof(weft_sge, addr) &&
+                        offsetof(Sge, length) == offsetof(weft_sge, length) &&
+                        offsetof(Sge, lkey) == offsetof(weft_sge, lkey);
+
+class SendRing : public WorkRing {
+ public:
+  void attach(void* mapping, uint32_t blocks) { WorkRing::attach(mapping, blocks, WEFT_SQ_BLOCK); }
+
+  // Writes one work request; nothing is visible to the kernel before publish().
+  // The counts in `wr` are filled in here. False: the queue is full.
+  template <GatherElement Sge>
+  bool push(const weft_sq_wr& wr, const Sge* sges, uint32_t num_sge) {
+    const uint32_t blocks = weft_sq_blocks_for_sge(num_sge);
+    if (!has_room(blocks)) {
+      return false;
+    }
+    weft_sq_wr head = wr;
+    head.num_blocks = static_cast<uint8_t>(blocks);
+    head.num_sge = static_cast<uint8_t>(num_sge);
+    head.inline_len = 0;
+    memcpy(slot(producer_), &head, WEFT_SQ_SGE_OFFSET);
+    copy_in(WEFT_SQ_SGE_OFFSET, sges, num_sge * sizeof(weft_sge));
+    producer_ += blocks;
+    return true;
+  }
+
+  // The same with the payload itself, gathered from `pieces` (addresses in this
+  // process) now, so that the caller may reuse them at once. `bytes` is their sum.
+  template <GatherElement Sge>
+  bool push_inline(const weft_sq_wr& wr, const Sge* pieces, uint32_t num_pieces, uint32_t bytes) {
+    const uint32_t blocks = weft_sq_blocks_for_inline(bytes);
+    if (!has_room(blocks)) {
+      return false;
+    }
+    weft_sq_wr head = wr;
+    head.flags = static_cast<uint8_t>(head.flags | WEFT_WR_INLINE);
+    head.num_blocks = static_cast<uint8_t>(blocks);
+    head.num_sge = 0;
+    head.inline_len = bytes;
+    memcpy(slot(producer_), &head, WEFT_SQ_SGE_OFFSET);
+    uint32_t offset = WEFT_SQ_SGE_OFFSET;
+    for (uint32_t i = 0; i < num_pieces; i++) {
+      copy_in(offset, reinterpret_cast<const void*>(static_cast<uintptr_t>(pieces[i].addr)),
+              pieces[i].length);
+      offset += pieces[i].length;
+    }
+    producer_ += blocks;
+    return true;
+  }
+
+ private:
+  // Copies to `offset` bytes past the start of the work request being written,
+  // wrapping at the end of the ring.
+  void copy_in(uint32_t offset, const void* from, size_t bytes) {
+    if (bytes == 0) {
+      return;
+    }
+    const size_t ring_bytes = static_cast<size_t>(slots()) * WEFT_SQ_BLOCK;
+    const size_t at =
+        (static_cast<size_t>(producer_ & mask_) * WEFT_SQ_BLOCK + offset) & (ring_bytes - 1);
+    const size_t before_end = ring_bytes - at;
+    if (bytes <= before_end) {
+      memcpy(slots_ + at, from, bytes);
+    } else {
+      memcpy(slots_ + at, from, before_end);
+      memcpy(slots_, static_cast<const uint8_t*>(from) + before_end, bytes - before_end);
+    }
+  }
+};
+
+class RecvRing : public WorkRing {
+ public:
+  void attach(void* mapping, uint32_t entries, uint32_t max_sge) {
+    WorkRing::attach(mapping, entries, weft_rq_stride(max_sge));
+  }
+
+  // Writes one receive work request; visible after publish(). False: full.
+  template <GatherElement Sge>
+  bool push(uint64_t wr_id, const Sge* sges, uint32_t num_sge) {
+    if (!has_room(1)) {
+      return false;
+    }
+    const weft_rq_wr head = {.wr_id = wr_id, .num_sge = num_sge, .reserved = 0};
+    uint8_t* entry = slot(producer_);
+    memcpy(entry, &head, sizeof(head));
+    if (num_sge != 0) {
+      memcpy(entry + sizeof(head), sges, num_sge * sizeof(weft_sge));
+    }
+    producer_++;
+    return true;
+  }
+};
+
+class CompletionRing {
+ public:
+  void attach(void* mapping, uint32_t entries) {
+    assert(entries != 0 && (entries & (entries - 1)) == 0);
+    control_ = static_cast<weft_cq_ctl*>(mapping);
+    entries_ = reinterpret_cast<weft_cqe*>(static_cast<uint8_t*>(mapping) + WEFT_RING_OFFSET);
+    mask_ = entries - 1;
+    consumer_ = load_acquire(control_->consumer);
+    arm_ = load_acquire(control_->arm);
+  }
+
+  // The oldest completion not yet taken, or nullptr. `word` is passed out because
+  // it must be read only once.
+  const weft_cqe* peek(uint32_t* word) const { return at(consumer_, word); }
+
+  void take() { consumer_++; }
+
+  // Gives the entries taken so far back to the kernel; once per poll batch.
+  void publish() { store_release(control_->consumer, consumer_); }
+
+  // Completions have been lost: no more will come.
+  bool overflown() const { return load_acquire(control_->overflow) != 0; }
+
+  // Asks for an event at the next completion (the next solicited or failed one if
+  // `solicited_only`). The caller must poll once more afterwards.
+  //
+  // Every call makes a new sequence number, so that an arm which races with the
+  // kernel serving the last one is never mistaken for it. A request for any
+  // completion that has not been served yet is not weakened by a later one for
+  // solicited completions alone; `notified` may lag behind, and then the kernel
+  // raises an event too many, which is allowed.
+  void arm(bool solicited_only) {
+    const uint32_t last = WEFT_CQ_ARM_SEQ(arm_);
+    const bool any_pending =
+        last != 0 && !WEFT_CQ_ARM_SOLICITED(arm_) && load_acquire(control_->notified) != last;
+    uint32_t next = (last + 1) & (UINT32_MAX >> 1);
+    if (next == 0) {  // 0 stands for "never armed"
+      next = 1;
+    }
+    arm_ = WEFT_CQ_ARM(next, solicited_only && !any_pending);
+    store_release(control_->arm, arm_);
+    full_fence();
+  }
+
+  // Turns the completions of a queue pair that is gone into ones that polling
+  // skips. Entries between our index and the kernel's are ours to write.
+  void discard(uint32_t qp_num) {
+    uint32_t word;
+    for (uint32_t index = consumer_; weft_cqe* entry = at(index, &word); index++) {
+      if (entry->qp_num == qp_num) {
+        store_release(entry->word, WEFT_CQE_WORD(WEFT_CQE_FLAGS(word), 0, 0));
+      }
+    }
+  }
+
+  // A completion that discard() has hit: zero is no operation.
+  static bool discarded(uint32_t word) { return WEFT_CQE_OPCODE(word) == 0; }
+
+ private:
+  weft_cqe* at(uint32_t index, uint32_t* word) const {
+    weft_cqe* entry = &entries_[index & mask_];
+    const uint32_t value = load_acquire(entry->word);
+    // The phase bit is 1 on even passes over the ring and 0 on odd ones.
+    const uint32_t phase = (index & (mask_ + 1)) == 0 ? WEFT_CQE_PHASE : 0;
+    if ((value & WEFT_CQE_PHASE) != phase) {
+      return nullptr;
+    }
+    *word = value;
+    return entry;
+  }
+
+  weft_cq_ctl* control_;
+  weft_cqe* entries_;
+  uint32_t mask_;
+  uint32_t consumer_;
+  uint32_t arm_;  // as last written
+};
+
+}  // namespace weft
+
+#endif  // WEFT_RING_HPP
