@@ -19,9 +19,15 @@ static u16 rd_within(u16 wish, u16 peer)
 	return peer == WEFT_MPA_RD_UNSET || wish < peer ? wish : peer;
 }
 
+/* What to say to a peer that said @peer: "not negotiated" is said back. */
+static u16 rd_answer(u16 own, u16 peer)
+{
+	return peer == WEFT_MPA_RD_UNSET ? WEFT_MPA_RD_UNSET : own;
+}
+
 /*
  * One of several RTR kinds, or 0. A Write costs its receiver nothing, a Read
- * one of its inbound reads (@reads: how many there are), a Send a receive.
+ * one of its inbound reads (@reads: how many it has), a Send a receive.
  */
 static u8 rtr_choose(u8 rtr, u16 reads)
 {
@@ -87,17 +93,22 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		a.ird = rd_within(policy->ird, req->ord);
 		a.ord = rd_within(policy->ord, req->ird);
 		reply->enhanced = true;
-		reply->ird = a.ird;
-		reply->ord = a.ord;
+		reply->ird = rd_answer(a.ird, req->ord);
+		reply->ord = rd_answer(a.ord, req->ird);
 	}
 	if (req->markers)
 		return reject(reply, WEFT_MPA_LOCAL);
 
 	if (req->enhanced && req->p2p) {
 		a.p2p = true;
-		a.rtr = rtr_choose(req->rtr & policy->rtr, a.ird);
+		a.rtr = rtr_choose(req->rtr & policy->rtr, policy->ird);
 		if (!a.rtr)
 			return reject(reply, WEFT_MPA_NO_RTR_MATCH);
+		/* Room for the RTR, which some peers leave out of their ORD. */
+		if (a.rtr == WEFT_RTR_READ && !a.ird) {
+			a.ird = 1;
+			reply->ird = 1;
+		}
 		reply->p2p = true;
 		reply->rtr = a.rtr;
 	}

@@ -90,7 +90,9 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
  * @agreed: result; written only on success
  *
  * The reply has the request's revision and is enhanced if the request is. ORD
- * is lowered to what the initiator takes, IRD to what it wants.
+ * is lowered to what the initiator takes, IRD to what it wants (but to no less
+ * than one where the RTR is a read). What the initiator leaves to the
+ * applications is left to them in the reply, too.
  *
  * Return: 0, or the MPA error that speaks against it:
  * WEFT_MPA_BAD_HANDSHAKE (a revision above the policy's),
