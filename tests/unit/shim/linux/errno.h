@@ -1,7 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef WEFT_SHIM_ERRNO_H
-#define WEFT_SHIM_ERRNO_H
-
-#include <errno.h>
-
-#endif /* WEFT_SHIM_ERRNO_H */
+/* The C library's own errno.h comes by here, too: hand it on. */
+#include_next <linux/errno.h>

@@ -3,6 +3,9 @@
 #ifndef WEFT_SHIM_TYPES_H
 #define WEFT_SHIM_TYPES_H
 
+/* System headers come by here, too, for __u32 and the like. */
+#include_next <linux/types.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

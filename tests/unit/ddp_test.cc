@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <tuple>
+
+namespace weft::test {
+namespace {
+
+using Refusal = std::tuple<unsigned, unsigned, unsigned>;  // layer, type, code
+
+constexpr Refusal kCutShort{WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0};
+constexpr Refusal kTaggedVersion{WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_VERSION};
+constexpr Refusal kUntaggedVersion{WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_VERSION};
+constexpr Refusal kQueueNumber{WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN};
+constexpr Refusal kRdmapVersion{WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_VERSION};
+constexpr Refusal kOpcode{WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE};
+
+// Headers as tshark decoded them.
+const Bytes kWrite = {0xc1, 0x40, 0x12, 0x34, 0x56, 0x78, 0x11,
+                      0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
+const Bytes kSendInv = {0x41, 0x44, 0xca, 0xfe, 0x00, 0x01, 0x00, 0x00, 0x00,
+                        0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00};
+const Bytes kReadReq = {0x41, 0x41, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+                        0x01, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x00};
+
+Bytes with(Bytes bytes, size_t at, u8 value) {
+  bytes[at] = value;
+  return bytes;
+}
+
+// Nothing where the header is good, and the reason where it is refused.
+std::optional<Refusal> refusal_of(const Bytes& bytes) {
+  const Bytes copy = exact(bytes, bytes.size());
+  weft_ddp_hdr hdr{};
+  weft_term err{0xaa, 0xaa, 0xaa};
+  const u32 len = weft_ddp_decode(copy.data(), static_cast<u32>(copy.size()), &hdr, &err);
+  if (len != 0) {
+    EXPECT_EQ(len, hdr.tagged ? 14U : 18U);
+    EXPECT_EQ(err.layer, 0xaa) << "the reason is written only on failure";
+    return std::nullopt;
+  }
+  return Refusal{err.layer, err.etype, err.code};
+}
+
+TEST(Ddp, DecodesTagged) {
+  weft_ddp_hdr hdr{};
+  weft_term err{};
+  ASSERT_EQ(weft_ddp_decode(kWrite.data(), 14, &hdr, &err), 14U);
+  EXPECT_EQ(hdr.opcode, WEFT_RDMAP_WRITE);
+  EXPECT_TRUE(hdr.tagged);
+  EXPECT_TRUE(hdr.last);
+  EXPECT_EQ(hdr.stag, 0x12345678U);
+  EXPECT_EQ(hdr.to, 0x1122334455667788ULL);
+  EXPECT_EQ(hdr.inv_stag, 0U);
+}
+
+TEST(Ddp, DecodesUntagged) {
+  weft_ddp_hdr hdr{};
+  weft_term err{};
+  ASSERT_EQ(weft_ddp_decode(kSendInv.data(), 18, &hdr, &err), 18U);
+  EXPECT_EQ(hdr.opcode, WEFT_RDMAP_SEND_INV);
+  EXPECT_FALSE(hdr.tagged);
+  EXPECT_EQ(hdr.inv_stag, 0xcafe0001U);
+  EXPECT_EQ(hdr.qn, 0U);
+  EXPECT_EQ(hdr.msn, 1U);
+  EXPECT_EQ(hdr.mo, 0U);
+
+  // The same bits mean nothing where no STag is invalidated.
+  const Bytes send = with(kSendInv, 1, 0x43);
+  ASSERT_EQ(weft_ddp_decode(send.data(), 18, &hdr, &err), 18U);
+  EXPECT_EQ(hdr.inv_stag, 0U);
+}
+
+TEST(Ddp, EncodesWhatTsharkDecoded) {
+  Bytes buf(WEFT_DDP_MAX_LEN);
+  weft_ddp_hdr write{};
+  write.opcode = WEFT_RDMAP_WRITE;
+  write.tagged = true;
+  write.last = true;
+  write.stag = 0x12345678;
+  write.to = 0x1122334455667788ULL;
+  ASSERT_EQ(weft_ddp_encode(buf.data(), &write), 14U);
+  EXPECT_EQ(exact(buf, 14), kWrite);
+
+  weft_ddp_hdr send{};
+  send.opcode = WEFT_RDMAP_SEND_INV;
+  send.last = true;
+  send.inv_stag = 0xcafe0001;
+  send.msn = 1;
+  ASSERT_EQ(weft_ddp_encode(buf.data(), &send), 18U);
+  EXPECT_EQ(buf, kSendInv);
+}
+
+TEST(Ddp, EveryOpcodeRoundTrips) {
+  for (u8 opcode = 0; opcode <= WEFT_RDMAP_TERMINATE; opcode++) {
+    for (const bool last : {false, true}) {
+      weft_ddp_hdr in{};
+      in.opcode = opcode;
+      in.last = last;
+      in.tagged = opcode == WEFT_RDMAP_WRITE || opcode == WEFT_RDMAP_READ_RESP;
+      if (in.tagged) {
+        in.stag = 0x89abcdef;
+        in.to = 0xfedcba9876543210ULL;
+      } else {
+        in.qn = opcode == WEFT_RDMAP_READ_REQ    ? WEFT_QN_READ_REQ
+                : opcode == WEFT_RDMAP_TERMINATE ? WEFT_QN_TERMINATE
+                                                 : WEFT_QN_SEND;
+        in.msn = 0xffffffff;
+        in.mo = 0x80000001;
+        if (opcode == WEFT_RDMAP_SEND_INV || opcode == WEFT_RDMAP_SEND_SE_INV) {
+          in.inv_stag = 0x01020304;
+        }
+      }
+      Bytes buf(WEFT_DDP_MAX_LEN, 0xee);
+      const u32 len = weft_ddp_encode(buf.data(), &in);
+      ASSERT_EQ(len, weft_ddp_hdr_len(in.tagged));
+      EXPECT_EQ(weft_ddp_is_tagged(buf[0]), in.tagged);
+
+      weft_ddp_hdr out{};
+      weft_term err{};
+      ASSERT_EQ(weft_ddp_decode(buf.data(), len, &out, &err), len) << "opcode " << int{opcode};
+      EXPECT_EQ(out.opcode, in.opcode);
+      EXPECT_EQ(out.tagged, in.tagged);
+      EXPECT_EQ(out.last, in.last);
+      EXPECT_EQ(out.stag, in.stag);
+      EXPECT_EQ(out.to, in.to);
+      EXPECT_EQ(out.inv_stag, in.inv_stag);
+      EXPECT_EQ(out.qn, in.qn);
+      EXPECT_EQ(out.msn, in.msn);
+      EXPECT_EQ(out.mo, in.mo);
+    }
+  }
+}
+
+TEST(Ddp, RefusesEveryLengthThatIsTooShort) {
+  for (size_t len = 0; len < 14; len++) {
+    EXPECT_EQ(refusal_of(exact(kWrite, len)), kCutShort) << len;
+  }
+  for (size_t len = 0; len < 18; len++) {
+    EXPECT_EQ(refusal_of(exact(kSendInv, len)), kCutShort) << len;
+  }
+  EXPECT_EQ(refusal_of(kWrite + Bytes(100)), std::nullopt);
+}
+
+TEST(Ddp, RefusesOtherVersions) {
+  for (const u8 version : {0, 2, 3}) {
+    const u8 tagged = static_cast<u8>(0xc0 | version);
+    const u8 untagged = static_cast<u8>(0x40 | version);
+    EXPECT_EQ(refusal_of(with(kWrite, 0, tagged)), kTaggedVersion);
+    EXPECT_EQ(refusal_of(with(kSendInv, 0, untagged)), kUntaggedVersion);
+    // The version decides what the rest means, so it is judged even of a stump.
+    EXPECT_EQ(refusal_of({tagged}), kTaggedVersion);
+    EXPECT_EQ(refusal_of({untagged}), kUntaggedVersion);
+
+    const u8 rdmap = static_cast<u8>(version << 6);
+    EXPECT_EQ(refusal_of(with(kWrite, 1, rdmap)), kRdmapVersion);
+    EXPECT_EQ(refusal_of(with(kSendInv, 1, rdmap | 4)), kRdmapVersion);
+  }
+}
+
+TEST(Ddp, RefusesUnknownOpcodes) {
+  for (u8 opcode = 8; opcode < 16; opcode++) {
+    EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | opcode)), kOpcode);
+    EXPECT_EQ(refusal_of(with(kSendInv, 1, 0x40 | opcode)), kOpcode);
+  }
+}
+
+TEST(Ddp, RefusesAnOpcodeInTheWrongBufferModel) {
+  for (u8 opcode = 0; opcode < 8; opcode++) {
+    const bool tagged = opcode == WEFT_RDMAP_WRITE || opcode == WEFT_RDMAP_READ_RESP;
+    EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | opcode)),
+              tagged ? std::nullopt : std::optional(kOpcode));
+    if (tagged) {
+      EXPECT_EQ(refusal_of(with(kSendInv, 1, 0x40 | opcode)), kOpcode);
+    }
+  }
+}
+
+TEST(Ddp, RefusesAnotherQueue) {
+  for (const u8 opcode : {1, 3, 4, 5, 6, 7}) {
+    const u8 own = opcode == 1 ? 1 : opcode == 7 ? 2 : 0;
+    for (u8 qn = 0; qn < 3; qn++) {
+      EXPECT_EQ(refusal_of(with(with(kSendInv, 1, 0x40 | opcode), 9, qn)),
+                qn == own ? std::nullopt : std::optional(kOpcode))
+          << "opcode " << int{opcode} << " on queue " << int{qn};
+    }
+    EXPECT_EQ(refusal_of(with(with(kSendInv, 1, 0x40 | opcode), 9, 3)), kQueueNumber);
+    // All 32 bits of the queue number count.
+    for (size_t byte = 6; byte < 9; byte++) {
+      EXPECT_EQ(refusal_of(with(with(kReadReq, 1, 0x40 | opcode), byte, 1)), kQueueNumber);
+    }
+  }
+}
+
+TEST(Ddp, IgnoresReservedBits) {
+  for (const u8 reserved : {0x04, 0x08, 0x10, 0x20, 0x3c}) {
+    EXPECT_EQ(refusal_of(with(kWrite, 0, 0xc1 | reserved)), std::nullopt);
+    EXPECT_EQ(refusal_of(with(kSendInv, 0, 0x41 | reserved)), std::nullopt);
+  }
+  for (const u8 reserved : {0x10, 0x20, 0x30}) {
+    EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | reserved)), std::nullopt);
+    EXPECT_EQ(refusal_of(with(kSendInv, 1, 0x44 | reserved)), std::nullopt);
+  }
+}
+
+// All 65,536 control fields: accepted exactly where T, versions and opcode fit.
+TEST(Ddp, EveryControlField) {
+  int accepted = 0;
+  for (u32 control = 0; control < 0x10000; control++) {
+    Bytes bytes = kReadReq;
+    weft_put_be16(bytes.data(), static_cast<u16>(control));
+    const u32 opcode = control & 0xf;
+    if (opcode != 1) {
+      bytes[9] = opcode == 7 ? 2 : 0;
+    }
+    const bool tagged = (control & 0x8000) != 0;
+    const bool good = (control & 0x0300) == 0x0100 && (control & 0x00c0) == 0x0040 && opcode < 8 &&
+                      tagged == (opcode == 0 || opcode == 2);
+    ASSERT_EQ(refusal_of(bytes) == std::nullopt, good) << std::hex << control;
+    accepted += good ? 1 : 0;
+  }
+  // Six reserved bits and L are free: 128 times the eight opcodes.
+  EXPECT_EQ(accepted, 8 * 128);
+}
+
+TEST(Ddp, ReadRequestRoundTrips) {
+  const weft_read_req in{0xaabbccdd, 0x0102030405060708ULL, 4096, 0x55667788,
+                         0x1112131415161718ULL};
+  const Bytes wire = {0xaa, 0xbb, 0xcc, 0xdd, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06,
+                      0x07, 0x08, 0x00, 0x00, 0x10, 0x00, 0x55, 0x66, 0x77, 0x88,
+                      0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
+  Bytes buf(WEFT_READ_REQ_LEN);
+  weft_read_req_encode(buf.data(), &in);
+  EXPECT_EQ(buf, wire);
+
+  weft_read_req out{};
+  weft_read_req_decode(wire.data(), &out);
+  EXPECT_EQ(out.sink_stag, in.sink_stag);
+  EXPECT_EQ(out.sink_to, in.sink_to);
+  EXPECT_EQ(out.size, in.size);
+  EXPECT_EQ(out.src_stag, in.src_stag);
+  EXPECT_EQ(out.src_to, in.src_to);
+}
+
+}  // namespace
+}  // namespace weft::test

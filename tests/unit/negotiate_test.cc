@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace weft::test {
+namespace {
+
+constexpr u8 kAllRtr = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ;
+constexpr u16 kUnset = WEFT_MPA_RD_UNSET;
+
+constexpr weft_mpa_policy kPolicy{
+    .revision = 2, .crc = WEFT_CRC_PREFERRED, .rtr = kAllRtr, .p2p = true, .ird = 16, .ord = 8};
+
+struct Outcome {
+  int code = -1;
+  weft_mpa_frame frame{};
+  weft_mpa_agreed agreed{};
+};
+
+weft_mpa_frame request(const weft_mpa_policy& policy) {
+  weft_mpa_frame req{};
+  weft_mpa_request(&policy, 0, &req);
+  return req;
+}
+
+Outcome answer(const weft_mpa_frame& req, const weft_mpa_policy& policy) {
+  Outcome o;
+  o.code = weft_mpa_answer(&req, &policy, 0, &o.frame, &o.agreed);
+  return o;
+}
+
+Outcome settle(const weft_mpa_frame& req, const weft_mpa_frame& reply,
+               const weft_mpa_policy& policy) {
+  Outcome o;
+  o.code = weft_mpa_settle(&req, &reply, &policy, &o.agreed);
+  return o;
+}
+
+weft_mpa_frame good_reply(const weft_mpa_frame& req) {
+  const Outcome o = answer(req, kPolicy);
+  EXPECT_EQ(o.code, 0);
+  return o.frame;
+}
+
+// As it travels: encoded by one end, decoded by the other.
+weft_mpa_frame over_the_wire(const weft_mpa_frame& frame) {
+  Bytes buf(WEFT_MPA_MAX_FRAME);
+  const Bytes private_data(frame.private_len);
+  const u32 len = weft_mpa_encode(buf.data(), &frame, private_data.data());
+  EXPECT_NE(len, 0U);
+  weft_mpa_frame out{};
+  EXPECT_NE(weft_mpa_decode(buf.data(), len, frame.reply, &out), 0U);
+  return out;
+}
+
+TEST(Negotiate, RequestSaysWhatThePolicyWishes) {
+  weft_mpa_frame req{};
+  weft_mpa_request(&kPolicy, 42, &req);
+  EXPECT_FALSE(req.reply);
+  EXPECT_EQ(req.revision, 2);
+  EXPECT_TRUE(req.enhanced);
+  EXPECT_TRUE(req.crc);
+  EXPECT_FALSE(req.markers);
+  EXPECT_FALSE(req.reject);
+  EXPECT_TRUE(req.p2p);
+  EXPECT_EQ(req.rtr, kAllRtr);
+  EXPECT_EQ(req.ird, 16);
+  EXPECT_EQ(req.ord, 8);
+  EXPECT_EQ(req.private_len, 42);
+
+  weft_mpa_policy old = kPolicy;
+  old.revision = 1;
+  old.crc = WEFT_CRC_OFF;
+  req = request(old);
+  EXPECT_EQ(req.revision, 1);
+  EXPECT_FALSE(req.enhanced);
+  EXPECT_FALSE(req.p2p);
+  EXPECT_EQ(req.rtr, 0);
+  EXPECT_FALSE(req.crc);
+}
+
+TEST(Negotiate, RequestOffersOnlyWhatItCanKeep) {
+  weft_mpa_policy policy = kPolicy;
+  policy.ord = 0;
+  EXPECT_EQ(request(policy).rtr, WEFT_RTR_SEND | WEFT_RTR_WRITE) << "an RTR read needs ORD";
+  policy.rtr = WEFT_RTR_READ;
+  EXPECT_FALSE(request(policy).p2p);
+  EXPECT_EQ(request(policy).rtr, 0);
+  policy.p2p = false;
+  policy.rtr = kAllRtr;
+  EXPECT_EQ(request(policy).rtr, 0);
+  // All ones mean "not negotiated": a large wish stays a number.
+  policy.ird = 0xffff;
+  policy.ord = kUnset;
+  EXPECT_EQ(request(policy).ird, kUnset - 1);
+  EXPECT_EQ(request(policy).ord, kUnset - 1);
+}
+
+// RFC 5044, 7.1: CRCs are used if either end asks.
+TEST(Negotiate, CrcTable) {
+  for (const u8 initiator : {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED}) {
+    for (const u8 responder : {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED}) {
+      for (const u8 revision : {1, 2}) {
+        weft_mpa_policy a = kPolicy;
+        weft_mpa_policy b = kPolicy;
+        a.crc = initiator;
+        b.crc = responder;
+        a.revision = revision;
+        const weft_mpa_frame req = request(a);
+        const Outcome there = answer(over_the_wire(req), b);
+        ASSERT_EQ(there.code, 0);
+        const Outcome here = settle(req, over_the_wire(there.frame), a);
+        ASSERT_EQ(here.code, 0);
+        const bool expected = initiator != WEFT_CRC_OFF || responder != WEFT_CRC_OFF;
+        EXPECT_EQ(here.agreed.crc, expected);
+        EXPECT_EQ(there.agreed.crc, expected);
+      }
+    }
+  }
+  // A responder that does not echo the wish is bound by it all the same.
+  const weft_mpa_frame req = request(kPolicy);
+  weft_mpa_frame reply = good_reply(req);
+  reply.crc = false;
+  EXPECT_TRUE(settle(req, reply, kPolicy).agreed.crc);
+}
+
+TEST(Negotiate, RevisionTable) {
+  for (const u8 initiator : {1, 2}) {
+    for (const u8 responder : {1, 2}) {
+      weft_mpa_policy a = kPolicy;
+      weft_mpa_policy b = kPolicy;
+      a.revision = initiator;
+      b.revision = responder;
+      const Outcome o = answer(request(a), b);
+      EXPECT_TRUE(o.frame.reply);
+      if (initiator > responder) {
+        EXPECT_EQ(o.code, WEFT_MPA_BAD_HANDSHAKE);
+        EXPECT_TRUE(o.frame.reject);
+        EXPECT_EQ(o.frame.revision, 1);
+        EXPECT_FALSE(o.frame.enhanced);
+        over_the_wire(o.frame);
+      } else {
+        EXPECT_EQ(o.code, 0);
+        EXPECT_EQ(o.frame.revision, initiator);
+        EXPECT_EQ(o.agreed.revision, initiator);
+        EXPECT_EQ(o.frame.enhanced, initiator == 2);
+        EXPECT_EQ(o.agreed.p2p, initiator == 2);
+      }
+    }
+  }
+}
+
+TEST(Negotiate, RevisionOneLeavesReadsToTheApplications) {
+  weft_mpa_policy old = kPolicy;
+  old.revision = 1;
+  const weft_mpa_frame req = request(old);
+  const Outcome there = answer(req, kPolicy);
+  const Outcome here = settle(req, there.frame, old);
+  for (const Outcome& o : {there, here}) {
+    EXPECT_EQ(o.code, 0);
+    EXPECT_FALSE(o.agreed.p2p);
+    EXPECT_EQ(o.agreed.rtr, 0);
+    EXPECT_EQ(o.agreed.ird, 16);
+    EXPECT_EQ(o.agreed.ord, 8);
+  }
+}
+
+TEST(Negotiate, PlainRevisionTwoIsAnsweredPlainly) {
+  weft_mpa_frame req{};
+  req.revision = 2;
+  const Outcome o = answer(req, kPolicy);
+  EXPECT_EQ(o.code, 0);
+  EXPECT_EQ(o.frame.revision, 2);
+  EXPECT_FALSE(o.frame.enhanced);
+  EXPECT_FALSE(o.agreed.p2p);
+  EXPECT_EQ(o.agreed.ird, 16);
+  EXPECT_EQ(settle(req, o.frame, kPolicy).code, 0);
+}
+
+TEST(Negotiate, SettleRefusesAnotherRevisionOrForm) {
+  const weft_mpa_frame req = request(kPolicy);
+  weft_mpa_frame reply = good_reply(req);
+  reply.revision = 1;
+  reply.enhanced = false;
+  EXPECT_EQ(settle(req, reply, kPolicy).code, WEFT_MPA_BAD_HANDSHAKE);
+  reply.revision = 2;
+  EXPECT_EQ(settle(req, reply, kPolicy).code, WEFT_MPA_BAD_HANDSHAKE);
+
+  weft_mpa_policy old = kPolicy;
+  old.revision = 1;
+  const weft_mpa_frame old_req = request(old);
+  EXPECT_EQ(settle(old_req, good_reply(req), old).code, WEFT_MPA_BAD_HANDSHAKE);
+
+  reply = good_reply(req);
+  reply.reject = true;
+  EXPECT_EQ(settle(req, reply, kPolicy).code, WEFT_MPA_BAD_HANDSHAKE);
+}
+
+TEST(Negotiate, MarkersAreRefused) {
+  weft_mpa_frame req = request(kPolicy);
+  req.markers = true;
+  const Outcome o = answer(req, kPolicy);
+  EXPECT_EQ(o.code, WEFT_MPA_LOCAL);
+  EXPECT_TRUE(o.frame.reject);
+  over_the_wire(o.frame);
+
+  req.markers = false;
+  weft_mpa_frame reply = good_reply(req);
+  reply.markers = true;
+  EXPECT_EQ(settle(req, reply, kPolicy).code, WEFT_MPA_LOCAL);
+}
+
+TEST(Negotiate, ReadDepthTable) {
+  struct Case {
+    u16 init_ird, init_ord;  // the initiator's wishes
+    u16 resp_ird, resp_ord;  // the responder's
+    u16 there_ird, there_ord, here_ird, here_ord;
+  };
+  const Case cases[] = {
+      {16, 8, 16, 8, 8, 8, 16, 8},    // enough on both sides
+      {4, 8, 16, 8, 8, 4, 4, 8},      // the initiator takes fewer
+      {16, 8, 4, 8, 4, 8, 16, 4},     // the responder takes fewer
+      {0, 8, 16, 8, 8, 0, 0, 8},      // reads in one direction only
+      {16, 0, 16, 8, 0, 8, 16, 0},    // and in the other
+      {0, 0, 0, 0, 0, 0, 0, 0},       // none at all
+      {128, 128, 1, 1, 1, 1, 128, 1}  // far apart
+  };
+  for (const Case& c : cases) {
+    weft_mpa_policy a = kPolicy;
+    weft_mpa_policy b = kPolicy;
+    a.rtr = b.rtr = WEFT_RTR_WRITE;
+    a.ird = c.init_ird;
+    a.ord = c.init_ord;
+    b.ird = c.resp_ird;
+    b.ord = c.resp_ord;
+    const weft_mpa_frame req = request(a);
+    const Outcome there = answer(over_the_wire(req), b);
+    ASSERT_EQ(there.code, 0);
+    EXPECT_EQ(there.agreed.ird, c.there_ird);
+    EXPECT_EQ(there.agreed.ord, c.there_ord);
+    const Outcome here = settle(req, over_the_wire(there.frame), a);
+    ASSERT_EQ(here.code, 0);
+    EXPECT_EQ(here.agreed.ird, c.here_ird);
+    EXPECT_EQ(here.agreed.ord, c.here_ord);
+  }
+}
+
+TEST(Negotiate, ReadDepthsLeftToTheApplications) {
+  weft_mpa_frame req = request(kPolicy);
+  req.ird = kUnset;
+  req.ord = kUnset;
+  const Outcome o = answer(req, kPolicy);
+  EXPECT_EQ(o.code, 0);
+  EXPECT_EQ(o.agreed.ird, 16);
+  EXPECT_EQ(o.agreed.ord, 8);
+  EXPECT_EQ(o.frame.ird, kUnset);
+  EXPECT_EQ(o.frame.ord, kUnset);
+
+  req = request(kPolicy);
+  weft_mpa_frame reply = good_reply(req);
+  reply.ird = kUnset;
+  reply.ord = kUnset;
+  const Outcome here = settle(req, reply, kPolicy);
+  EXPECT_EQ(here.code, 0);
+  EXPECT_EQ(here.agreed.ird, 16);
+  EXPECT_EQ(here.agreed.ord, 8);
+}
+
+TEST(Negotiate, TooManyReadsFromTheResponder) {
+  const weft_mpa_frame req = request(kPolicy);
+  weft_mpa_frame reply = good_reply(req);
+  reply.ord = req.ird;
+  EXPECT_EQ(settle(req, reply, kPolicy).code, 0);
+  reply.ord++;
+  EXPECT_EQ(settle(req, reply, kPolicy).code, WEFT_MPA_INSUFFICIENT_IRD);
+}
+
+TEST(Negotiate, RtrTable) {
+  for (u8 offer = 0; offer < 8; offer++) {
+    for (u8 accept = 0; accept < 8; accept++) {
+      weft_mpa_policy a = kPolicy;
+      weft_mpa_policy b = kPolicy;
+      a.rtr = offer;
+      b.rtr = accept;
+      const weft_mpa_frame req = request(a);
+      EXPECT_EQ(req.p2p, offer != 0);
+      const Outcome there = answer(over_the_wire(req), b);
+      if (offer == 0) {
+        EXPECT_EQ(there.code, 0);
+        EXPECT_FALSE(there.agreed.p2p);
+        EXPECT_EQ(there.agreed.rtr, 0);
+        continue;
+      }
+      const u8 both = offer & accept;
+      if (both == 0) {
+        EXPECT_EQ(there.code, WEFT_MPA_NO_RTR_MATCH);
+        EXPECT_TRUE(there.frame.reject);
+        EXPECT_EQ(there.frame.rtr, 0);
+        continue;
+      }
+      const u8 expected = (both & WEFT_RTR_WRITE) != 0  ? WEFT_RTR_WRITE
+                          : (both & WEFT_RTR_READ) != 0 ? WEFT_RTR_READ
+                                                        : WEFT_RTR_SEND;
+      const Outcome here = settle(req, over_the_wire(there.frame), a);
+      ASSERT_EQ(there.code, 0);
+      ASSERT_EQ(here.code, 0);
+      EXPECT_TRUE(there.agreed.p2p);
+      EXPECT_TRUE(here.agreed.p2p);
+      EXPECT_EQ(there.agreed.rtr, expected);
+      EXPECT_EQ(here.agreed.rtr, expected);
+    }
+  }
+}
+
+TEST(Negotiate, RtrReadNeedsRoomForARead) {
+  weft_mpa_frame req = request(kPolicy);
+  req.rtr = WEFT_RTR_READ | WEFT_RTR_SEND;
+  weft_mpa_policy none = kPolicy;
+  none.ird = 0;
+  EXPECT_EQ(answer(req, none).agreed.rtr, WEFT_RTR_SEND);
+  req.rtr = WEFT_RTR_READ;
+  EXPECT_EQ(answer(req, none).code, WEFT_MPA_NO_RTR_MATCH);
+
+  // Some peers offer an RTR read and leave it out of their ORD.
+  req.ord = 0;
+  const Outcome there = answer(req, kPolicy);
+  EXPECT_EQ(there.code, 0);
+  EXPECT_EQ(there.agreed.ird, 1);
+  EXPECT_EQ(there.frame.ird, 1);
+
+  // And a responder may choose it without room.
+  req = request(kPolicy);
+  weft_mpa_frame reply = good_reply(req);
+  reply.rtr = WEFT_RTR_READ;
+  reply.ird = 0;
+  EXPECT_EQ(settle(req, reply, kPolicy).code, WEFT_MPA_NO_RTR_MATCH);
+}
+
+TEST(Negotiate, SettleHoldsTheResponderToTheOffer) {
+  weft_mpa_policy policy = kPolicy;
+  policy.rtr = WEFT_RTR_WRITE | WEFT_RTR_READ;
+  const weft_mpa_frame req = request(policy);
+  weft_mpa_frame reply = good_reply(req);
+  reply.rtr = 0;
+  EXPECT_EQ(settle(req, reply, policy).code, WEFT_MPA_NO_RTR_MATCH);
+  reply.rtr = WEFT_RTR_SEND;
+  EXPECT_EQ(settle(req, reply, policy).code, WEFT_MPA_NO_RTR_MATCH);
+  // A responder that accepts several leaves the choice to the initiator.
+  reply.rtr = kAllRtr;
+  EXPECT_EQ(settle(req, reply, policy).agreed.rtr, WEFT_RTR_WRITE);
+  reply.p2p = false;
+  EXPECT_EQ(settle(req, reply, policy).code, WEFT_MPA_NO_RTR_MATCH);
+
+  policy.p2p = false;
+  const weft_mpa_frame plain = request(policy);
+  reply = good_reply(plain);
+  EXPECT_EQ(settle(plain, reply, policy).code, 0);
+  reply.p2p = true;
+  EXPECT_EQ(settle(plain, reply, policy).code, WEFT_MPA_BAD_HANDSHAKE);
+}
+
+// Whatever two policies meet: both ends agree, or the responder refuses.
+TEST(Negotiate, BothEndsAgreeWhateverTheyWish) {
+  const u16 depths[] = {0, 1, 7, 0x3ffe, 0x3fff, 0xffff};
+  for (u32 bits = 0; bits < 4096; bits++) {
+    weft_mpa_policy a{};
+    weft_mpa_policy b{};
+    a.revision = (bits & 1) != 0 ? 2 : 1;
+    b.revision = (bits & 2) != 0 ? 2 : 1;
+    a.crc = (bits & 4) != 0 ? WEFT_CRC_REQUIRED : WEFT_CRC_OFF;
+    b.crc = (bits & 8) != 0 ? WEFT_CRC_PREFERRED : WEFT_CRC_OFF;
+    a.p2p = (bits & 16) != 0;
+    b.p2p = (bits & 32) != 0;
+    a.rtr = bits >> 6 & 7;
+    b.rtr = bits >> 9 & 7;
+    for (const u16 depth : depths) {
+      for (const u16 other : depths) {
+        a.ird = b.ord = depth;
+        a.ord = b.ird = other;
+        const weft_mpa_frame req = request(a);
+        const Outcome there = answer(over_the_wire(req), b);
+        const weft_mpa_frame reply = over_the_wire(there.frame);
+        ASSERT_EQ(reply.reject, there.code != 0);
+        if (there.code != 0) {
+          ASSERT_NE(settle(req, reply, a).code, 0);
+          continue;
+        }
+        const Outcome here = settle(req, reply, a);
+        ASSERT_EQ(here.code, 0);
+        ASSERT_EQ(here.agreed.revision, there.agreed.revision);
+        ASSERT_EQ(here.agreed.crc, there.agreed.crc);
+        ASSERT_EQ(here.agreed.p2p, there.agreed.p2p);
+        ASSERT_EQ(here.agreed.rtr, there.agreed.rtr);
+        if (req.enhanced) {
+          ASSERT_LE(here.agreed.ord, there.agreed.ird);
+          ASSERT_LE(there.agreed.ord, here.agreed.ird);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
