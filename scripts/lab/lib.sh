@@ -105,12 +105,18 @@ make_index() {
 		done
 		depmod -b "$tree" "$release"
 		find "$tree/lib/modules/$release" -mindepth 1 \( ! -name 'modules.*' -o -type l \) -delete
-		# Each build leaves an index; the last few are enough for labs that still run.
-		find "$labs" -maxdepth 1 -name "index-$release-*" -mmin +60 -exec rm -rf {} +
 		mv "$tree/lib/modules/$release" "$index"
 		rm -rf "$tree"
 	fi
 	echo "$index"
+}
+
+# prune_labs: removes what earlier runs left behind and no running one can need: failed
+# runs without a name after a day, superseded boot files after one as well.
+prune_labs() {
+	find "$labs" -mindepth 1 -maxdepth 1 -mmin +1440 \
+		\( -name 'run-*' -o -name 'index-*' -o -name 'initramfs*' -o -name 'modules.*' \) \
+		-exec rm -rf {} +
 }
 
 # choose_accel IMAGE INITRAMFS RELEASE: prints kvm or tcg. /dev/kvm may exist and yet hang a
