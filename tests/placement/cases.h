@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0
+// The groups of cases, one function for each file.
+#ifndef WEFT_TESTS_CASES_H
+#define WEFT_TESTS_CASES_H
+
+#include "suite.h"
+
+namespace placement {
+
+// Every size, offset, SGE layout and inline length of a single work request.
+void single_cases(Suite& suite);
+// Several work requests under way at once: chains, fences, both directions.
+void chain_cases(Suite& suite);
+// Private data, rejection, a port nobody listens on, disconnection.
+void connection_cases(Suite& suite);
+// Requests that the peer must refuse, and local ones that must fail on the way.
+void protection_cases(Suite& suite);
+// What ibv_post_send and ibv_post_recv must refuse at once.
+void posting_cases(Suite& suite);
+
+}  // namespace placement
+
+#endif  // WEFT_TESTS_CASES_H

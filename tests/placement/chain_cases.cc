@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "cases.h"
+#include "chain.h"
+#include "failure.h"
+
+namespace placement {
+
+namespace {
+
+// Hands out extents one after the other, with guard bytes between them.
+class Placer {
+ public:
+  explicit Placer(std::size_t begin) : next_(begin) {}
+
+  Extent take(std::uint32_t length, std::size_t gap) {
+    const Extent extent{next_ + gap, length};
+    next_ += gap + length + 1;
+    return extent;
+  }
+  std::size_t next() const { return next_; }
+
+ private:
+  std::size_t next_;
+};
+
+// Adds a transfer of one extent at each end, at fresh places.
+Transfer simple(ibv_wr_opcode opcode, Placer& local, Placer& remote, std::uint32_t size,
+                unsigned flags = IBV_SEND_SIGNALED) {
+  return {.opcode = opcode,
+          .local = {local.take(size, 1 + size % 3)},
+          .remote = {remote.take(size, 1 + size % 5)},
+          .flags = flags};
+}
+
+constexpr std::array kOpcodes = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND};
+
+void mixed_chains(Suite& suite) {
+  for (const std::uint32_t length : {2U, 3U, 16U, 64U}) {
+    for (const std::uint32_t size : {1U, 61U, 1429U, 5003U}) {
+      suite.run(std::to_string(length) + " work requests of about " + std::to_string(size) +
+                    " bytes in one chain",
+                [&] {
+                  Pair& pair = suite.pair();
+                  Chain chain(*pair.client, *pair.server);
+                  Placer local(0);
+                  Placer remote(0);
+                  for (std::uint32_t at = 0; at < length; ++at) {
+                    chain.add(simple(kOpcodes.at(at % kOpcodes.size()), local, remote, size + at));
+                  }
+                  chain.post();
+                  chain.finish();
+                });
+    }
+  }
+}
+
+void unsignaled(Suite& suite) {
+  // Far more work requests than the queue holds, so that the rings wrap; one in eight is
+  // signaled and tells that its predecessors are done.
+  for (const std::uint32_t size : {7U, 300U, 2000U}) {
+    suite.run("1024 writes of " + std::to_string(size) + " bytes, one in eight signaled", [&] {
+      Pair& pair = suite.pair();
+      for (unsigned round = 0; round < 16; ++round) {
+        Chain chain(*pair.client, *pair.server);
+        Placer local(0);
+        Placer remote(0);
+        for (unsigned at = 0; at < 64; ++at) {
+          const unsigned flags = at % 8 == 7 ? unsigned{IBV_SEND_SIGNALED} : 0U;
+          chain.add(simple(IBV_WR_RDMA_WRITE, local, remote, size + at % 3, flags));
+        }
+        chain.post();
+        chain.finish();
+      }
+    });
+  }
+  for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_READ}) {
+    suite.run("unsignaled work requests with opcode " + std::to_string(opcode), [&] {
+      Pair& pair = suite.pair();
+      for (unsigned round = 0; round < 8; ++round) {
+        Chain chain(*pair.client, *pair.server);
+        Placer local(0);
+        Placer remote(0);
+        for (unsigned at = 0; at < 32; ++at) {
+          chain.add(simple(opcode, local, remote, 1500 + at, 0));
+        }
+        chain.post();
+        chain.finish();
+      }
+      require(!pair.client->poll(pair.client->send_cq()),
+              "an unsignaled work request made a completion");
+    });
+  }
+}
+
+void outstanding_reads(Suite& suite) {
+  // More than the agreed depth of reads must wait their turn, not fail.
+  for (const std::uint32_t size : {1U, 1449U, 20011U}) {
+    suite.run("100 reads of " + std::to_string(size) + " bytes at once, twice", [&] {
+      Pair& pair = suite.pair();
+      for (unsigned round = 0; round < 2; ++round) {
+        Chain chain(*pair.client, *pair.server);
+        Placer local(0);
+        Placer remote(0);
+        for (unsigned at = 0; at < 100; ++at) {
+          chain.add(simple(IBV_WR_RDMA_READ, local, remote, size + at % 7));
+        }
+        chain.post();
+        chain.finish();
+      }
+    });
+  }
+}
+
+void fences(Suite& suite) {
+  // What a read brings is written back to another place by the work request behind it.
+  for (const std::uint32_t size : {1U, 4099U, 300007U}) {
+    for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_SEND}) {
+      suite.run(
+          "a read of " + std::to_string(size) + " bytes, then fenced opcode " +
+              std::to_string(opcode) + " of what it brought",
+          [&] {
+            Pair& pair = suite.pair();
+            Chain chain(*pair.client, *pair.server);
+            const Extent bounce{1U << 20, size};
+            chain.add({.opcode = IBV_WR_RDMA_READ, .local = {bounce}, .remote = {{65537, size}}});
+            chain.add({.opcode = opcode,
+                       .local = {bounce},
+                       .remote = {{(2U << 20) + 3, size}},
+                       .flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+                       .fresh_source = false});
+            chain.post();
+            chain.finish();
+          });
+    }
+  }
+  // A read sees what the writes before it on the same queue pair have placed.
+  for (const std::uint32_t size : {3U, 4099U, 300007U}) {
+    suite.run("a write of " + std::to_string(size) + " bytes, read back behind it", [&] {
+      Pair& pair = suite.pair();
+      Chain chain(*pair.client, *pair.server);
+      const Extent there{65539, size};
+      chain.add({.opcode = IBV_WR_RDMA_WRITE, .local = {{1, size}}, .remote = {there}});
+      chain.add({.opcode = IBV_WR_RDMA_READ,
+                 .local = {{1U << 20, size}},
+                 .remote = {there},
+                 .fresh_source = false});
+      chain.post();
+      chain.finish();
+    });
+  }
+}
+
+void both_directions(Suite& suite) {
+  constexpr std::size_t kHalf = 3U << 19;
+  for (const ibv_wr_opcode opcode : kOpcodes) {
+    for (const std::uint32_t size : {1U, 1449U, 65537U}) {
+      suite.run("16 work requests of " + std::to_string(size) + " bytes with opcode " +
+                    std::to_string(opcode) + " each way at once",
+                [&] {
+                  Pair& pair = suite.pair();
+                  Chain forth(*pair.client, *pair.server);
+                  Chain back(*pair.server, *pair.client);
+                  Placer sources[2] = {Placer(0), Placer(0)};
+                  Placer targets[2] = {Placer(kHalf), Placer(kHalf)};
+                  for (unsigned at = 0; at < 16; ++at) {
+                    forth.add(simple(opcode, sources[0], targets[0], size + at));
+                    back.add(simple(opcode, sources[1], targets[1], size + at));
+                  }
+                  forth.post();
+                  back.post();
+                  forth.finish();
+                  back.finish();
+                });
+    }
+  }
+  suite.run("writes one way, reads the other, sends both ways", [&] {
+    Pair& pair = suite.pair();
+    Chain forth(*pair.client, *pair.server);
+    Chain back(*pair.server, *pair.client);
+    Placer client(0);
+    Placer server(0);
+    for (unsigned at = 0; at < 24; ++at) {
+      const std::uint32_t size = 1 + at * 1999;
+      forth.add(simple(IBV_WR_RDMA_WRITE, client, server, size));
+      back.add(simple(IBV_WR_RDMA_READ, server, client, size / 2));
+      forth.add(simple(IBV_WR_SEND, client, server, size / 3));
+      back.add(simple(IBV_WR_SEND, server, client, size / 5));
+    }
+    back.post();
+    forth.post();
+    forth.finish();
+    back.finish();
+  });
+}
+
+// An extent list of up to `most` SGEs and about `size` bytes.
+Layout random_layout(Suite& suite, Placer& placer, std::uint32_t size, std::uint32_t most) {
+  Layout layout;
+  std::uint32_t left = size;
+  for (std::uint32_t count = 1 + suite.random(most); count > 1; --count) {
+    const std::uint32_t part = suite.random(left / 2 + 1);
+    layout.push_back(placer.take(part, suite.random(70)));
+    left -= part;
+  }
+  layout.push_back(placer.take(left, suite.random(70)));
+  return layout;
+}
+
+void random_chains(Suite& suite, unsigned rounds) {
+  constexpr std::array<std::uint32_t, 5> kScales = {8, 300, 3000, 20000, 120000};
+  for (unsigned round = 0; round < rounds; ++round) {
+    const bool forth = suite.random(3) != 0;
+    const std::uint32_t length = 1 + suite.random(20);
+    suite.run("random chain " + std::to_string(round) + " of " + std::to_string(length) +
+                  (forth ? "" : ", by the responder"),
+              [&] {
+                Pair& pair = suite.pair();
+                Endpoint& from = forth ? *pair.client : *pair.server;
+                Endpoint& to = forth ? *pair.server : *pair.client;
+                const auto read_sges = static_cast<std::uint32_t>(
+                    std::min(from.device().max_sge_rd, static_cast<int>(from.cap().max_send_sge)));
+                Chain chain(from, to);
+                Placer local(1);
+                Placer remote(2);
+                for (std::uint32_t at = 0; at < length; ++at) {
+                  const ibv_wr_opcode opcode = kOpcodes.at(suite.random(kOpcodes.size()));
+                  const std::uint32_t size = suite.random(kScales.at(suite.random(kScales.size())));
+                  const bool is_read = opcode == IBV_WR_RDMA_READ;
+                  Transfer transfer{.opcode = opcode, .local = {}, .remote = {}, .flags = 0};
+                  transfer.local = random_layout(suite, local, size,
+                                                 is_read ? read_sges : from.cap().max_send_sge);
+                  transfer.remote = opcode == IBV_WR_SEND
+                                        ? random_layout(suite, remote, size + suite.random(50),
+                                                        to.cap().max_recv_sge)
+                                        : Layout{remote.take(size, suite.random(70))};
+                  transfer.flags |= suite.random(2) != 0 ? unsigned{IBV_SEND_SIGNALED} : 0U;
+                  transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_FENCE} : 0U;
+                  transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_SOLICITED} : 0U;
+                  if (!is_read && size <= from.cap().max_inline_data && suite.random(2) != 0) {
+                    transfer.flags |= IBV_SEND_INLINE;
+                  }
+                  if (std::max(local.next(), remote.next()) + 1024 > from.memory().size()) {
+                    break;
+                  }
+                  chain.add(transfer);
+                }
+                chain.post();
+                chain.finish();
+              });
+  }
+}
+
+void events(Suite& suite) {
+  constexpr std::chrono::milliseconds kQuiet{300};
+  suite.run("a plain message raises no event on a queue armed for solicited ones", [&] {
+    Pair& pair = suite.pair();
+    Endpoint& server = *pair.server;
+    require_zero(ibv_req_notify_cq(server.recv_cq(), 1), "ibv_req_notify_cq");
+    Chain plain(*pair.client, server);
+    plain.add({.opcode = IBV_WR_SEND, .local = {{1, 100}}, .remote = {{1, 100}}});
+    plain.post();
+    require(!server.await_event(server.recv_cq(), kQuiet), "an event for an unsolicited message");
+    Chain solicited(*pair.client, server);
+    solicited.add({.opcode = IBV_WR_SEND,
+                   .local = {{1001, 100}},
+                   .remote = {{1001, 100}},
+                   .flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED});
+    solicited.post();
+    require(server.await_event(server.recv_cq(), kPatience), "no event for a solicited message");
+    require(!server.await_event(server.recv_cq(), kQuiet), "two events for one arming");
+    server.wait_with(Wait::kPoll);
+    plain.finish();
+    solicited.finish();
+  });
+  suite.run("an event for each arming and not one more", [&] {
+    Pair& pair = suite.pair();
+    Endpoint& server = *pair.server;
+    for (unsigned round = 0; round < 8; ++round) {
+      require_zero(ibv_req_notify_cq(server.recv_cq(), 0), "ibv_req_notify_cq");
+      Chain chain(*pair.client, server);
+      Placer local(0);
+      Placer remote(0);
+      for (unsigned at = 0; at < 4; ++at) {
+        chain.add(simple(IBV_WR_SEND, local, remote, 10));
+      }
+      chain.post();
+      require(server.await_event(server.recv_cq(), kPatience), "no event");
+      server.wait_with(Wait::kPoll);
+      pair.client->wait_with(Wait::kPoll);
+      chain.finish();
+      require(!server.await_event(server.recv_cq(), std::chrono::milliseconds(20)),
+              "an event that was not asked for");
+    }
+  });
+}
+
+}  // namespace
+
+void chain_cases(Suite& suite) {
+  suite.group("chains of mixed work requests", [&] { mixed_chains(suite); });
+  suite.group("unsignaled work requests", [&] { unsignaled(suite); });
+  suite.group("many outstanding reads", [&] { outstanding_reads(suite); });
+  suite.group("order: fences, and reads behind writes", [&] { fences(suite); });
+  suite.group("both directions at once", [&] { both_directions(suite); });
+  suite.group("completion events", [&] { events(suite); });
+  suite.group("random chains", [&] { random_chains(suite, 60); });
+}
+
+}  // namespace placement

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "chain.h"
+#include "failure.h"
+#include "pattern.h"
+
+namespace placement {
+
+namespace {
+
+std::vector<std::uint8_t> data_of(std::size_t size, std::uint64_t seed) {
+  std::vector<std::uint8_t> data(size);
+  fill_pattern(data, seed);
+  return data;
+}
+
+void require_data(const Told& told, const std::vector<std::uint8_t>& sent, const char* what) {
+  require(told.private_data == sent,
+          std::string(what) + ": private data of " + std::to_string(told.private_data.size()) +
+              " bytes, sent were " + std::to_string(sent.size()) +
+              (told.private_data.size() == sent.size() ? ", other ones" : ""));
+}
+
+void require_type(const Told& told, rdma_cm_event_type type) {
+  require(told.type == type, std::string("expected ") + rdma_event_str(type) + ", got " +
+                                 rdma_event_str(told.type) + ", status " +
+                                 std::to_string(told.status));
+}
+
+void private_data(Suite& suite) {
+  for (const std::size_t size : {0U, 1U, 4U, 63U, 128U, 196U, 255U}) {
+    suite.run("private data of " + std::to_string(size) + " bytes, both ways", [&] {
+      const Connector& connector = suite.connector();
+      const std::vector<std::uint8_t> request = data_of(size, 1);
+      const std::vector<std::uint8_t> answer = data_of(size, 2);
+      Pair pair;
+      pair.client = std::make_unique<Endpoint>(connector.resolved(), "client", Shape{});
+      rdma_conn_param param = Connector::parameters(*pair.client, request);
+      require(rdma_connect(pair.client->id(), &param) == 0, "rdma_connect failed");
+      Told told{};
+      pair.server = std::make_unique<Endpoint>(connector.accepted(&told), "server", Shape{});
+      require_data(told, request, "at the listener");
+      param = Connector::parameters(*pair.server, answer);
+      require(rdma_accept(pair.server->id(), &param) == 0, "rdma_accept failed");
+      const Told established = next_event(pair.client->id()->channel);
+      require_type(established, RDMA_CM_EVENT_ESTABLISHED);
+      require_data(established, answer, "at the client");
+      require_type(next_event(pair.server->id()->channel), RDMA_CM_EVENT_ESTABLISHED);
+      Chain::run(*pair.client, *pair.server,
+                 {.opcode = IBV_WR_SEND, .local = {{1, 5000}}, .remote = {{3, 5000}}});
+    });
+  }
+}
+
+void rejection(Suite& suite) {
+  for (const std::size_t size : {0U, 17U, 200U}) {
+    suite.run("rejection with " + std::to_string(size) + " bytes of private data", [&] {
+      const Connector& connector = suite.connector();
+      const std::vector<std::uint8_t> reason = data_of(size, 3);
+      const Endpoint client(connector.resolved(), "client", Shape{});
+      rdma_conn_param param = Connector::parameters(client, {});
+      require(rdma_connect(client.id(), &param) == 0, "rdma_connect failed");
+      Told told{};
+      rdma_cm_id* request = connector.accepted(&told);
+      const int rejected = rdma_reject(request, reason.data(), static_cast<std::uint8_t>(size));
+      rdma_event_channel* channel = request->channel;
+      rdma_destroy_id(request);
+      rdma_destroy_event_channel(channel);
+      require(rejected == 0, "rdma_reject failed");
+      const Told answer = next_event(client.id()->channel);
+      require_type(answer, RDMA_CM_EVENT_REJECTED);
+      require_data(answer, reason, "at the client");
+    });
+  }
+}
+
+void nobody_there(Suite& suite) {
+  suite.run("a port nobody listens on", [&] {
+    const Connector& connector = suite.connector();
+    // The discard port; the lab runs no such service.
+    const Endpoint client(connector.resolved(9), "client", Shape{});
+    rdma_conn_param param = Connector::parameters(client, {});
+    if (rdma_connect(client.id(), &param) != 0) {
+      return;
+    }
+    const Told told = next_event(client.id()->channel);
+    require(told.type == RDMA_CM_EVENT_REJECTED || told.type == RDMA_CM_EVENT_UNREACHABLE ||
+                told.type == RDMA_CM_EVENT_CONNECT_ERROR,
+            std::string("got ") + rdma_event_str(told.type));
+    require(told.status != 0, "the event has status 0");
+  });
+}
+
+void disconnection(Suite& suite) {
+  for (const bool by_client : {true, false}) {
+    suite.run(std::string("receives are flushed when the ") + (by_client ? "client" : "server") +
+                  " disconnects",
+              [&] {
+                const Pair pair = suite.connector().connect();
+                for (unsigned at = 0; at < 8; ++at) {
+                  pair.client->post_recv({{at * 100, 50}});
+                  pair.server->post_recv({{at * 100, 50}});
+                }
+                Endpoint& first = by_client ? *pair.client : *pair.server;
+                Endpoint& second = by_client ? *pair.server : *pair.client;
+                require(rdma_disconnect(first.id()) == 0, "rdma_disconnect failed");
+                for (Endpoint* end : {&first, &second}) {
+                  end->expect_flushed(end->recv_cq(), 8);
+                  const rdma_cm_event_type type = end->next_cm_event();
+                  require(type == RDMA_CM_EVENT_DISCONNECTED,
+                          std::string("the ") + end->name() + " got " + rdma_event_str(type));
+                }
+                pair.client->memory().check({}, "client");
+                pair.server->memory().check({}, "server");
+              });
+  }
+  suite.run("disconnection in the middle of transfers completes every work request", [&] {
+    const Pair pair = suite.connector().connect();
+    constexpr std::uint32_t kSize = 1U << 20;
+    std::vector<ibv_sge> sges = pair.client->memory().sges({{0, kSize}});
+    for (unsigned at = 0; at < 32; ++at) {
+      ibv_send_wr work{};
+      work.opcode = at % 2 == 0 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+      work.send_flags = IBV_SEND_SIGNALED;
+      work.sg_list = sges.data();
+      work.num_sge = 1;
+      work.wr.rdma.remote_addr = pair.server->memory().address(kSize);
+      work.wr.rdma.rkey = pair.server->memory().mr()->rkey;
+      pair.client->post_send(work);
+    }
+    require(rdma_disconnect(pair.server->id()) == 0, "rdma_disconnect failed");
+    bool flushed = false;
+    for (unsigned at = 0; at < 32; ++at) {
+      const ibv_wc completion = pair.client->next_send();
+      require(!flushed || completion.status == IBV_WC_WR_FLUSH_ERR,
+              "after a flush: " + to_string(completion));
+      flushed = completion.status != IBV_WC_SUCCESS;
+    }
+    pair.client->expect_error_state();
+    pair.server->expect_error_state();
+  });
+  suite.run("32 connections one after the other", [&] {
+    for (unsigned at = 0; at < 32; ++at) {
+      const Pair pair = suite.connector().connect(Shape{.arena = 1U << 16});
+      Chain::run(*pair.server, *pair.client,
+                 {.opcode = IBV_WR_SEND, .local = {{1, 333}}, .remote = {{3, 333}}});
+    }
+  });
+  suite.run("16 connections at once", [&] {
+    std::vector<Pair> pairs;
+    for (unsigned at = 0; at < 16; ++at) {
+      pairs.push_back(suite.connector().connect(Shape{.arena = 1U << 16}));
+    }
+    for (const Pair& pair : pairs) {
+      Chain::run(*pair.client, *pair.server,
+                 {.opcode = IBV_WR_RDMA_WRITE, .local = {{1, 3333}}, .remote = {{3, 3333}}});
+    }
+  });
+}
+
+}  // namespace
+
+void connection_cases(Suite& suite) {
+  suite.group("private data", [&] { private_data(suite); });
+  suite.group("rejection", [&] { rejection(suite); });
+  suite.group("nobody there", [&] { nobody_there(suite); });
+  suite.group("disconnection", [&] { disconnection(suite); });
+}
+
+}  // namespace placement

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "endpoint.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "failure.h"
+
+namespace placement {
+
+namespace {
+
+int milliseconds_until(Clock::time_point end) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+  return static_cast<int>(std::max<std::int64_t>(left, 0));
+}
+
+// Whether the descriptor becomes readable in time.
+bool readable(int descriptor, Clock::time_point end) {
+  pollfd waiting{.fd = descriptor, .events = POLLIN, .revents = 0};
+  for (;;) {
+    const int ready = ::poll(&waiting, 1, milliseconds_until(end));
+    if (ready >= 0 || errno != EINTR) {
+      return ready > 0;
+    }
+  }
+}
+
+}  // namespace
+
+std::string to_string(const ibv_wc& completion) {
+  return "opcode " + std::to_string(completion.opcode) + ", status " +
+         ibv_wc_status_str(completion.status) + " (" + std::to_string(completion.status) +
+         "), vendor error " + std::to_string(completion.vendor_err) + ", wr_id " +
+         std::to_string(completion.wr_id) + ", " + std::to_string(completion.byte_len) + " bytes";
+}
+
+std::uint64_t Endpoint::new_wr_id() {
+  static std::uint64_t last = 0x1122334400000000U;
+  return ++last;
+}
+
+Endpoint::Endpoint(rdma_cm_id* id, std::string name, const Shape& shape)
+    : id_(id), name_(std::move(name)) {
+  try {
+    create_queues(shape);
+    memory_ = std::make_unique<Memory>(pd_, shape.arena, shape.access);
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+void Endpoint::create_queues(const Shape& shape) {
+  require_zero(ibv_query_device(id_->verbs, &device_), "ibv_query_device");
+  pd_ = ibv_alloc_pd(id_->verbs);
+  if (pd_ == nullptr) {
+    fail_errno("ibv_alloc_pd");
+  }
+  send_channel_ = ibv_create_comp_channel(id_->verbs);
+  recv_channel_ = ibv_create_comp_channel(id_->verbs);
+  if (send_channel_ == nullptr || recv_channel_ == nullptr) {
+    fail_errno("ibv_create_comp_channel");
+  }
+  send_cq_ = ibv_create_cq(id_->verbs, static_cast<int>(shape.send_wr), nullptr, send_channel_, 0);
+  recv_cq_ = ibv_create_cq(id_->verbs, static_cast<int>(shape.recv_wr), nullptr, recv_channel_, 0);
+  if (send_cq_ == nullptr || recv_cq_ == nullptr) {
+    fail_errno("ibv_create_cq");
+  }
+  const auto max_sge = static_cast<std::uint32_t>(device_.max_sge);
+  for (std::uint32_t inline_bytes : {shape.inline_bytes, 64U, 0U}) {
+    ibv_qp_init_attr init{};
+    init.send_cq = send_cq_;
+    init.recv_cq = recv_cq_;
+    init.cap = {.max_send_wr = shape.send_wr,
+                .max_recv_wr = shape.recv_wr,
+                .max_send_sge = std::min(shape.sge, max_sge),
+                .max_recv_sge = std::min(shape.sge, max_sge),
+                .max_inline_data = inline_bytes};
+    init.qp_type = IBV_QPT_RC;
+    init.sq_sig_all = shape.signal_all ? 1 : 0;
+    if (rdma_create_qp(id_, pd_, &init) == 0) {
+      cap_ = init.cap;
+      return;
+    }
+  }
+  fail_errno("rdma_create_qp");
+}
+
+void Endpoint::destroy() {
+  // The identifier's channel may be another's; its queue pair is ours.
+  if (id_->qp != nullptr) {
+    rdma_destroy_qp(id_);
+  }
+  memory_.reset();
+  for (ibv_cq* cq : {send_cq_, recv_cq_}) {
+    if (cq != nullptr) {
+      ibv_destroy_cq(cq);
+    }
+  }
+  for (ibv_comp_channel* channel : {send_channel_, recv_channel_}) {
+    if (channel != nullptr) {
+      ibv_destroy_comp_channel(channel);
+    }
+  }
+  if (pd_ != nullptr) {
+    ibv_dealloc_pd(pd_);
+  }
+  rdma_event_channel* channel = id_->channel;
+  rdma_destroy_id(id_);
+  rdma_destroy_event_channel(channel);
+}
+
+Endpoint::~Endpoint() {
+  destroy();
+}
+
+ibv_qp_state Endpoint::state() const {
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  require_zero(ibv_query_qp(qp(), &attr, IBV_QP_STATE, &init), "ibv_query_qp");
+  return attr.qp_state;
+}
+
+std::uint64_t Endpoint::post_recv(const Layout& layout) {
+  std::vector<ibv_sge> sges = memory_->sges(layout);
+  ibv_recv_wr work{};
+  work.wr_id = new_wr_id();
+  work.sg_list = sges.data();
+  work.num_sge = static_cast<int>(sges.size());
+  ibv_recv_wr* bad = nullptr;
+  require_zero(ibv_post_recv(qp(), &work, &bad), "ibv_post_recv at the " + name_);
+  return work.wr_id;
+}
+
+std::uint64_t Endpoint::post_send(ibv_send_wr work) {
+  work.wr_id = new_wr_id();
+  ibv_send_wr* bad = nullptr;
+  require_zero(ibv_post_send(qp(), &work, &bad), "ibv_post_send at the " + name_);
+  return work.wr_id;
+}
+
+std::optional<ibv_wc> Endpoint::poll(ibv_cq* cq) const {
+  ibv_wc completion{};
+  const int count = ibv_poll_cq(cq, 1, &completion);
+  require(count >= 0, "ibv_poll_cq at the " + name_ + " returned " + std::to_string(count));
+  if (count == 0) {
+    return std::nullopt;
+  }
+  return completion;
+}
+
+bool Endpoint::await_event(ibv_cq* cq, std::chrono::milliseconds limit) {
+  if (!readable(cq->channel->fd, Clock::now() + limit)) {
+    return false;
+  }
+  ibv_cq* from = nullptr;
+  void* context = nullptr;
+  require_zero(ibv_get_cq_event(cq->channel, &from, &context), "ibv_get_cq_event");
+  ibv_ack_cq_events(from, 1);
+  require(from == cq, "a completion event names another queue");
+  return true;
+}
+
+ibv_wc Endpoint::next_by_polling(ibv_cq* cq, Clock::time_point end) const {
+  do {
+    // The clock is dear; look at it now and then.
+    for (int turn = 0; turn < 256; ++turn) {
+      if (std::optional<ibv_wc> completion = poll(cq)) {
+        return *completion;
+      }
+    }
+  } while (Clock::now() < end);
+  throw Failure("no completion at the " + name_ + " (" + (cq == send_cq_ ? "send" : "receive") +
+                " queue, polling) within " + std::to_string(kPatience.count()) + " s");
+}
+
+ibv_wc Endpoint::next(ibv_cq* cq) {
+  const Clock::time_point end = Clock::now() + kPatience;
+  if (wait_ == Wait::kPoll) {
+    return next_by_polling(cq, end);
+  }
+  for (;;) {
+    if (std::optional<ibv_wc> completion = poll(cq)) {
+      return *completion;
+    }
+    require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+    if (std::optional<ibv_wc> completion = poll(cq)) {
+      return *completion;
+    }
+    if (!await_event(cq, std::chrono::milliseconds(milliseconds_until(end)))) {
+      std::string what = "no completion event at the " + name_ + " (" +
+                         (cq == send_cq_ ? "send" : "receive") + " queue) within " +
+                         std::to_string(kPatience.count()) + " s";
+      if (std::optional<ibv_wc> completion = poll(cq)) {
+        what += ", yet the queue held " + to_string(*completion);
+      }
+      throw Failure(what);
+    }
+  }
+}
+
+void Endpoint::expect_send(std::uint64_t wr_id, ibv_wc_opcode opcode) {
+  const ibv_wc completion = next_send();
+  require(completion.status == IBV_WC_SUCCESS && completion.wr_id == wr_id &&
+              completion.opcode == opcode && completion.qp_num == qp()->qp_num,
+          "send completion at the " + name_ + ": " + to_string(completion) + "; expected opcode " +
+              std::to_string(opcode) + ", wr_id " + std::to_string(wr_id));
+}
+
+void Endpoint::expect_recv(std::uint64_t wr_id, std::size_t length) {
+  const ibv_wc completion = next_recv();
+  require(completion.status == IBV_WC_SUCCESS && completion.wr_id == wr_id &&
+              completion.opcode == IBV_WC_RECV && completion.byte_len == length &&
+              completion.qp_num == qp()->qp_num,
+          "receive completion at the " + name_ + ": " + to_string(completion) +
+              "; expected wr_id " + std::to_string(wr_id) + ", " + std::to_string(length) +
+              " bytes");
+}
+
+void Endpoint::expect_flushed(ibv_cq* cq, unsigned count) {
+  for (unsigned done = 0; done < count; ++done) {
+    const ibv_wc completion = next(cq);
+    require(completion.status == IBV_WC_WR_FLUSH_ERR,
+            "completion " + std::to_string(done + 1) + " of " + std::to_string(count) + " at the " +
+                name_ + " should be a flush: " + to_string(completion));
+  }
+  const std::optional<ibv_wc> more = poll(cq);
+  require(!more, "a completion too many at the " + name_);
+}
+
+void Endpoint::expect_error_state() {
+  const Clock::time_point end = Clock::now() + kPatience;
+  while (state() != IBV_QPS_ERR) {
+    require(Clock::now() < end, "the queue pair of the " + name_ + " is in state " +
+                                    std::to_string(state()) + ", not in error");
+    ::poll(nullptr, 0, 5);
+  }
+}
+
+rdma_cm_event_type Endpoint::next_cm_event() {
+  require(readable(id_->channel->fd, Clock::now() + kPatience),
+          "no connection event at the " + name_ + " within " + std::to_string(kPatience.count()) +
+              " s");
+  rdma_cm_event* event = nullptr;
+  if (rdma_get_cm_event(id_->channel, &event) != 0) {
+    fail_errno("rdma_get_cm_event");
+  }
+  const rdma_cm_event_type type = event->event;
+  rdma_ack_cm_event(event);
+  return type;
+}
+
+}  // namespace placement

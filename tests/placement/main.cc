@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+// Connects two hosts by rdma_cm and checks, byte by byte, that RDMA writes, RDMA reads and
+// sends place what they carry where it belongs and nowhere else, and that what must be
+// refused is refused. Both ends live in this one process, each in its own network namespace,
+// so that each transfer can be judged at both ends.
+#include <getopt.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "cases.h"
+#include "failure.h"
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: placement --server ADDRESS [--server-netns NAME] [--client-netns NAME]\n"
+    "                 [--only TEXT] [--seed NUMBER]\n"
+    "\n"
+    "Listens at ADDRESS (IPv4 or IPv6, of a host with an RDMA device) in one network\n"
+    "namespace, connects to it from another, and checks every kind of transfer between\n"
+    "the two. --only runs the groups whose names contain TEXT; --seed repeats a run of\n"
+    "the random chains.\n";
+
+int run(const placement::Host& client, const placement::Host& server, const std::string& only,
+        std::uint64_t seed) {
+  try {
+    const placement::Connector connector(client, server);
+    placement::Suite suite(connector, only, seed);
+    placement::connection_cases(suite);
+    placement::single_cases(suite);
+    placement::chain_cases(suite);
+    placement::posting_cases(suite);
+    placement::protection_cases(suite);
+    std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
+                suite.skipped());
+    return suite.failed() != 0 || suite.passed() == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "placement: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const option options[] = {{"server", required_argument, nullptr, 's'},
+                            {"server-netns", required_argument, nullptr, 'a'},
+                            {"client-netns", required_argument, nullptr, 'b'},
+                            {"only", required_argument, nullptr, 'o'},
+                            {"seed", required_argument, nullptr, 'r'},
+                            {"help", no_argument, nullptr, 'h'},
+                            {nullptr, 0, nullptr, 0}};
+  placement::Host client;
+  placement::Host server;
+  std::string only;
+  std::uint64_t seed = 1;
+  for (int choice = 0; (choice = getopt_long(argc, argv, "h", options, nullptr)) != -1;) {
+    switch (choice) {
+      case 's':
+        server.address = optarg;
+        break;
+      case 'a':
+        server.netns = optarg;
+        break;
+      case 'b':
+        client.netns = optarg;
+        break;
+      case 'o':
+        only = optarg;
+        break;
+      case 'r':
+        seed = std::strtoull(optarg, nullptr, 0);
+        break;
+      default:
+        std::fputs(kUsage, choice == 'h' ? stdout : stderr);
+        return choice == 'h' ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+  }
+  if (server.address.empty() || optind != argc) {
+    std::fputs(kUsage, stderr);
+    return EXIT_FAILURE;
+  }
+  return run(client, server, only, seed);
+}

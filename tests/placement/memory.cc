@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "failure.h"
+#include "pattern.h"
+
+namespace placement {
+
+namespace {
+constexpr std::uint64_t kGuardSeed = 0x67756172642e2e2eU;
+}
+
+Memory::Memory(ibv_pd* pd, std::size_t size, int access) : expected_(size) {
+  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (mapped == MAP_FAILED) {
+    fail_errno("mmap of an arena");
+  }
+  bytes_ = static_cast<std::uint8_t*>(mapped);
+  // One pattern, made once: under emulation making it costs more than copying it.
+  static const std::vector<std::uint8_t> guards = [] {
+    std::vector<std::uint8_t> bytes(1U << 16);
+    fill_pattern(bytes, kGuardSeed);
+    return bytes;
+  }();
+  for (std::size_t at = 0; at < size; at += guards.size()) {
+    std::memcpy(bytes_ + at, guards.data(), std::min(guards.size(), size - at));
+  }
+  accept();
+  mr_ = ibv_reg_mr(pd, bytes_, size, access);
+  if (mr_ == nullptr) {
+    const int error = errno;
+    munmap(bytes_, size);
+    errno = error;
+    fail_errno("ibv_reg_mr of " + std::to_string(size) + " bytes");
+  }
+}
+
+Memory::~Memory() {
+  ibv_dereg_mr(mr_);
+  munmap(bytes_, size());
+}
+
+std::vector<ibv_sge> Memory::sges(const Layout& layout) const {
+  std::vector<ibv_sge> list;
+  for (const Extent& extent : layout) {
+    list.push_back({.addr = address(extent.offset), .length = extent.length, .lkey = mr_->lkey});
+  }
+  return list;
+}
+
+void Memory::fill(const Layout& layout, std::uint64_t seed) {
+  for (const Extent& extent : layout) {
+    fill_pattern({bytes_ + extent.offset, extent.length}, seed + extent.offset);
+    std::copy_n(bytes_ + extent.offset, extent.length, expected_.data() + extent.offset);
+  }
+}
+
+std::vector<std::uint8_t> Memory::gather(const Layout& layout) const {
+  std::vector<std::uint8_t> message;
+  message.reserve(size_of(layout));
+  for (const Extent& extent : layout) {
+    const std::uint8_t* from = expected_.data() + extent.offset;
+    message.insert(message.end(), from, from + extent.length);
+  }
+  return message;
+}
+
+void Memory::expect(const Layout& layout, const std::vector<std::uint8_t>& message) {
+  std::size_t done = 0;
+  for (const Extent& extent : layout) {
+    const std::size_t part = std::min<std::size_t>(extent.length, message.size() - done);
+    std::copy_n(message.data() + done, part, expected_.data() + extent.offset);
+    done += part;
+  }
+}
+
+void Memory::compare(std::size_t begin, std::size_t end, const char* whose) const {
+  if (std::memcmp(bytes_ + begin, expected_.data() + begin, end - begin) == 0) {
+    return;
+  }
+  std::size_t first = end;
+  std::size_t last = begin;
+  std::size_t count = 0;
+  for (std::size_t at = begin; at < end; ++at) {
+    if (bytes_[at] != expected_[at]) {
+      first = std::min(first, at);
+      last = at;
+      ++count;
+    }
+  }
+  if (count == 0) {
+    throw Failure(std::string(whose) + " memory changed while it was compared");
+  }
+  char text[256];
+  std::snprintf(text, sizeof(text),
+                "%s memory: first differing byte at arena offset %zu: expected %02x %02x %02x "
+                "%02x, got %02x %02x %02x %02x; %zu bytes differ, the last at %zu",
+                whose, first, expected_[first], expected_[std::min(first + 1, size() - 1)],
+                expected_[std::min(first + 2, size() - 1)],
+                expected_[std::min(first + 3, size() - 1)], bytes_[first],
+                bytes_[std::min(first + 1, size() - 1)], bytes_[std::min(first + 2, size() - 1)],
+                bytes_[std::min(first + 3, size() - 1)], count, last);
+  throw Failure(text);
+}
+
+void Memory::check(const Layout& layout, const char* whose) const {
+  if (layout.empty()) {
+    compare(0, size(), whose);
+  }
+  for (const Extent& extent : layout) {
+    const std::size_t begin = extent.offset > kMargin ? extent.offset - kMargin : 0;
+    compare(begin, std::min(extent.offset + extent.length + kMargin, size()), whose);
+  }
+}
+
+void Memory::accept() {
+  std::memcpy(expected_.data(), bytes_, expected_.size());
+}
+
+}  // namespace placement

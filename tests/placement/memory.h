@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+// An arena of registered memory and, beside it, what it must hold: every byte outside the
+// target of a transfer is a guard byte.
+#ifndef WEFT_TESTS_MEMORY_H
+#define WEFT_TESTS_MEMORY_H
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "layout.h"
+
+namespace placement {
+
+class Memory {
+ public:
+  // Registers an arena of `size` bytes, filled with guard bytes, in `pd` with `access`
+  // (enum ibv_access_flags). Throws Failure.
+  Memory(ibv_pd* pd, std::size_t size, int access);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  ibv_mr* mr() const { return mr_; }
+  std::uint64_t address(std::size_t offset) const {
+    return reinterpret_cast<std::uintptr_t>(bytes_) + offset;
+  }
+  std::size_t size() const { return expected_.size(); }
+
+  // The SGEs of a layout.
+  std::vector<ibv_sge> sges(const Layout& layout) const;
+
+  // Writes a fresh pattern over the layout's bytes, here and in what is expected.
+  void fill(const Layout& layout, std::uint64_t seed);
+  // What the layout's bytes are expected to hold, in message order.
+  std::vector<std::uint8_t> gather(const Layout& layout) const;
+  // From now on the layout's bytes are expected to hold `message`, which may be shorter
+  // than the layout: the rest keeps what it had.
+  void expect(const Layout& layout, const std::vector<std::uint8_t>& message);
+
+  // Compares the layout's surroundings (its extents and kMargin bytes on each side), or
+  // with an empty layout everything. Throws Failure naming the first byte that differs.
+  void check(const Layout& layout, const char* whose) const;
+  // Accepts what is there; after an error the target of a transfer is undefined.
+  void accept();
+
+  static constexpr std::size_t kMargin = 8192;
+
+ private:
+  void compare(std::size_t begin, std::size_t end, const char* whose) const;
+
+  std::uint8_t* bytes_;
+  std::vector<std::uint8_t> expected_;
+  ibv_mr* mr_;
+};
+
+}  // namespace placement
+
+#endif  // WEFT_TESTS_MEMORY_H

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "chain.h"
+#include "failure.h"
+
+namespace placement {
+
+namespace {
+
+// A region in the middle of the server's arena, so that every byte outside it is guarded.
+constexpr std::size_t kRegion = 65549;
+constexpr std::size_t kRegionSize = 5003;
+
+struct FreeRegion {
+  void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
+};
+using Region = std::unique_ptr<ibv_mr, FreeRegion>;
+
+struct FreeDomain {
+  void operator()(ibv_pd* pd) const { ibv_dealloc_pd(pd); }
+};
+using Domain = std::unique_ptr<ibv_pd, FreeDomain>;
+
+Region register_part(ibv_pd* pd, const Memory& memory, int access) {
+  ibv_mr* mr =
+      ibv_reg_mr(pd, reinterpret_cast<void*>(memory.address(kRegion)), kRegionSize, access);
+  if (mr == nullptr) {
+    fail_errno("ibv_reg_mr");
+  }
+  return Region(mr);
+}
+
+constexpr unsigned kBehind = 3;
+constexpr unsigned kReceives = 4;
+
+// Takes the completions of the work request that fails and the kBehind behind it: of the
+// first `status`, or if `late` success, since an iWARP write or send is complete when TCP
+// has it; then flushes.
+void expect_failure(Endpoint& end, ibv_wc_status status, bool late) {
+  const ibv_wc first = end.next_send();
+  require(first.status == status || (late && first.status == IBV_WC_SUCCESS) ||
+              (late && first.status == IBV_WC_WR_FLUSH_ERR),
+          std::string("expected ") + ibv_wc_status_str(status) + ", got " + to_string(first));
+  bool failed = first.status != IBV_WC_SUCCESS;
+  for (unsigned at = 0; at < kBehind; ++at) {
+    const ibv_wc next = end.next_send();
+    require(next.status == IBV_WC_WR_FLUSH_ERR ||
+                (!failed && (next.status == IBV_WC_SUCCESS || next.status == status)),
+            "behind the failed work request: " + to_string(next));
+    failed = failed || next.status != IBV_WC_SUCCESS;
+  }
+}
+
+// Posts the work request and kBehind sends behind it, in one chain.
+void post_with_followers(Endpoint& end, ibv_send_wr first) {
+  std::vector<ibv_send_wr> chain(1 + kBehind);
+  chain[0] = first;
+  for (unsigned at = 0; at <= kBehind; ++at) {
+    chain[at].wr_id = Endpoint::new_wr_id();
+    chain[at].send_flags |= IBV_SEND_SIGNALED;
+    chain[at].next = at < kBehind ? &chain[at + 1] : nullptr;
+    if (at > 0) {
+      chain[at].opcode = IBV_WR_SEND;
+    }
+  }
+  ibv_send_wr* bad = nullptr;
+  require_zero(ibv_post_send(end.qp(), chain.data(), &bad), "ibv_post_send");
+}
+
+void post_receives(Pair& pair) {
+  for (unsigned at = 0; at < kReceives; ++at) {
+    pair.client->post_recv({{at * 100, 64}});
+    pair.server->post_recv({{at * 100, 64}});
+  }
+}
+
+// Both queue pairs fail in bounded time, and all that was posted comes back.
+void expect_both_failed(Pair& pair, unsigned server_receives) {
+  for (Endpoint* end : {pair.client.get(), pair.server.get()}) {
+    end->expect_error_state();
+    const rdma_cm_event_type type = end->next_cm_event();
+    require(type == RDMA_CM_EVENT_DISCONNECTED,
+            std::string("the ") + end->name() + " got " + rdma_event_str(type));
+  }
+  pair.client->expect_flushed(pair.client->recv_cq(), kReceives);
+  pair.server->expect_flushed(pair.server->recv_cq(), server_receives);
+}
+
+struct Target {
+  std::string what;
+  std::uint64_t address;
+  std::uint32_t rkey;
+  std::uint32_t length;
+};
+
+void refuse_remotely(Pair& pair, ibv_wr_opcode opcode, const Target& target, bool in_part) {
+  post_receives(pair);
+  std::vector<ibv_sge> sges = pair.client->memory().sges({{1U << 20, target.length}});
+  const bool is_read = opcode == IBV_WR_RDMA_READ;
+  if (!is_read) {
+    pair.client->memory().fill({{1U << 20, target.length}}, 4711);
+  }
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.sg_list = sges.data();
+  work.num_sge = 1;
+  work.wr.rdma.remote_addr = target.address;
+  work.wr.rdma.rkey = target.rkey;
+  post_with_followers(*pair.client, work);
+  expect_failure(*pair.client, IBV_WC_REM_ACCESS_ERR, !is_read);
+  expect_both_failed(pair, kReceives);
+  if (in_part) {
+    // Whole segments of it may lie inside the region; nothing may change outside it.
+    pair.server->memory().expect(
+        {{kRegion, kRegionSize}},
+        std::vector<std::uint8_t>(
+            reinterpret_cast<std::uint8_t*>(pair.server->memory().address(kRegion)),
+            reinterpret_cast<std::uint8_t*>(pair.server->memory().address(kRegion + kRegionSize))));
+  }
+  pair.server->memory().check({}, "server");
+  pair.client->memory().check({}, "client");
+}
+
+void remote_refusals(Suite& suite, ibv_wr_opcode opcode, const std::string& name) {
+  const int right = opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+  const int other = opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
+  const auto bounds = [&](const std::string& what, std::int64_t begin, std::uint32_t length,
+                          bool in_part) {
+    suite.run(name + " " + what, [&] {
+      Pair pair = suite.connector().connect();
+      const Region region =
+          register_part(pair.server->pd(), pair.server->memory(), IBV_ACCESS_LOCAL_WRITE | right);
+      const Target target{what, pair.server->memory().address(kRegion) + begin, region->rkey,
+                          length};
+      refuse_remotely(pair, opcode, target, in_part);
+    });
+  };
+  const auto size = static_cast<std::int64_t>(kRegionSize);
+  bounds("from one byte before the region", -1, 8, false);
+  bounds("to one byte past the region", size - 7, 8, false);
+  bounds("of the whole region and one byte", 0, kRegionSize + 1, true);
+  bounds("right behind the region", size, 1, false);
+  bounds("far past the region", 0, 1U << 20, true);
+  bounds("far away", std::int64_t{1} << 40, 100, false);
+
+  const auto key = [&](const std::string& what,
+                       const std::function<Target(Pair&, Region&, Domain&)>& make) {
+    suite.run(name + " with " + what, [&] {
+      Pair pair = suite.connector().connect();
+      Domain domain;
+      Region region;
+      const Target target = make(pair, region, domain);
+      refuse_remotely(pair, opcode, target, false);
+    });
+  };
+  key("a key that was never given", [&](Pair& pair, Region&, Domain&) {
+    return Target{"", pair.server->memory().address(kRegion), 0xfffffe00U, 100};
+  });
+  key("a key of the right index and the wrong low byte", [&](Pair& pair, Region&, Domain&) {
+    return Target{"", pair.server->memory().address(kRegion), pair.server->memory().mr()->rkey ^ 1U,
+                  100};
+  });
+  key("an address that wraps around", [&](Pair& pair, Region&, Domain&) {
+    return Target{"", ~std::uint64_t{3}, pair.server->memory().mr()->rkey, 100};
+  });
+  key("a key that lacks the right", [&](Pair& pair, Region& region, Domain&) {
+    region =
+        register_part(pair.server->pd(), pair.server->memory(), IBV_ACCESS_LOCAL_WRITE | other);
+    return Target{"", pair.server->memory().address(kRegion), region->rkey, 100};
+  });
+  key("a key of another protection domain", [&](Pair& pair, Region& region, Domain& domain) {
+    domain.reset(ibv_alloc_pd(pair.server->id()->verbs));
+    require(domain != nullptr, "ibv_alloc_pd failed");
+    region = register_part(domain.get(), pair.server->memory(), IBV_ACCESS_LOCAL_WRITE | right);
+    return Target{"", pair.server->memory().address(kRegion), region->rkey, 100};
+  });
+  key("a key of a region that is gone", [&](Pair& pair, Region& region, Domain&) {
+    region =
+        register_part(pair.server->pd(), pair.server->memory(), IBV_ACCESS_LOCAL_WRITE | right);
+    const std::uint32_t rkey = region->rkey;
+    region.reset();
+    return Target{"", pair.server->memory().address(kRegion), rkey, 100};
+  });
+}
+
+void local_refusals(Suite& suite) {
+  using Make = std::function<ibv_sge(Pair&, Region&, Domain&)>;
+  const auto local = [&](const std::string& what, std::initializer_list<ibv_wr_opcode> opcodes,
+                         const Make& make) {
+    for (const ibv_wr_opcode opcode : opcodes) {
+      suite.run("opcode " + std::to_string(opcode) + " with " + what, [&] {
+        Pair pair = suite.connector().connect();
+        Domain domain;
+        Region region;
+        ibv_sge sge = make(pair, region, domain);
+        post_receives(pair);
+        ibv_send_wr work{};
+        work.opcode = opcode;
+        work.sg_list = &sge;
+        work.num_sge = 1;
+        work.wr.rdma.remote_addr = pair.server->memory().address(1U << 20);
+        work.wr.rdma.rkey = pair.server->memory().mr()->rkey;
+        post_with_followers(*pair.client, work);
+        expect_failure(*pair.client, IBV_WC_LOC_PROT_ERR, false);
+        expect_both_failed(pair, kReceives);
+        pair.client->memory().check({}, "client");
+        pair.server->memory().check({}, "server");
+      });
+    }
+  };
+  const auto all = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
+  local("a local key that was never given", all, [](Pair& pair, Region&, Domain&) {
+    return ibv_sge{pair.client->memory().address(kRegion), 100, 0xfffffe00U};
+  });
+  local("a local range that starts before its region", all,
+        [](Pair& pair, Region& region, Domain&) {
+          region = register_part(pair.client->pd(), pair.client->memory(), IBV_ACCESS_LOCAL_WRITE);
+          return ibv_sge{pair.client->memory().address(kRegion) - 1, 100, region->lkey};
+        });
+  local("a local range that ends past its region", all, [](Pair& pair, Region& region, Domain&) {
+    region = register_part(pair.client->pd(), pair.client->memory(), IBV_ACCESS_LOCAL_WRITE);
+    return ibv_sge{pair.client->memory().address(kRegion), kRegionSize + 1, region->lkey};
+  });
+  local("a local range that wraps around", all, [](Pair& pair, Region&, Domain&) {
+    return ibv_sge{~std::uint64_t{3}, 100, pair.client->memory().mr()->lkey};
+  });
+  local("a local key of another protection domain", all,
+        [](Pair& pair, Region& region, Domain& domain) {
+          domain.reset(ibv_alloc_pd(pair.client->id()->verbs));
+          require(domain != nullptr, "ibv_alloc_pd failed");
+          region = register_part(domain.get(), pair.client->memory(), IBV_ACCESS_LOCAL_WRITE);
+          return ibv_sge{pair.client->memory().address(kRegion), 100, region->lkey};
+        });
+  local("a local key of a region that is gone", all, [](Pair& pair, Region& region, Domain&) {
+    region = register_part(pair.client->pd(), pair.client->memory(), IBV_ACCESS_LOCAL_WRITE);
+    const std::uint32_t lkey = region->lkey;
+    region.reset();
+    return ibv_sge{pair.client->memory().address(kRegion), 100, lkey};
+  });
+  local("a local key without local write", {IBV_WR_RDMA_READ},
+        [](Pair& pair, Region& region, Domain&) {
+          region = register_part(pair.client->pd(), pair.client->memory(), 0);
+          return ibv_sge{pair.client->memory().address(kRegion), 100, region->lkey};
+        });
+}
+
+// The server posts this receive; the client sends `length` bytes, and then more.
+void refuse_receive(Suite& suite, const std::string& what, ibv_wc_status status,
+                    std::uint32_t length, const std::function<ibv_sge(Pair&, Region&)>& make) {
+  suite.run(what, [&] {
+    Pair pair = suite.connector().connect();
+    Region region;
+    ibv_sge sge = make(pair, region);
+    ibv_recv_wr receive{};
+    receive.wr_id = Endpoint::new_wr_id();
+    receive.sg_list = &sge;
+    receive.num_sge = 1;
+    ibv_recv_wr* bad = nullptr;
+    require_zero(ibv_post_recv(pair.server->qp(), &receive, &bad), "ibv_post_recv");
+    post_receives(pair);
+    std::vector<ibv_sge> sges = pair.client->memory().sges({{1U << 20, length}});
+    ibv_send_wr work{};
+    work.opcode = IBV_WR_SEND;
+    work.sg_list = sges.data();
+    work.num_sge = 1;
+    post_with_followers(*pair.client, work);
+    const ibv_wc completion = pair.server->next_recv();
+    require(completion.status == status && completion.wr_id == receive.wr_id,
+            std::string("at the receiver: expected ") + ibv_wc_status_str(status) + ", got " +
+                to_string(completion));
+    for (unsigned at = 0; at <= kBehind; ++at) {
+      pair.client->next_send();
+    }
+    expect_both_failed(pair, kReceives);
+    // What fitted may have been placed in the receive, and nowhere else.
+    if (status == IBV_WC_LOC_LEN_ERR) {
+      const Memory& memory = pair.server->memory();
+      const auto* placed = reinterpret_cast<const std::uint8_t*>(memory.address(kRegion));
+      pair.server->memory().expect({{kRegion, sge.length}}, {placed, placed + sge.length});
+    }
+    pair.server->memory().check({}, "server");
+    pair.client->memory().check({}, "client");
+  });
+}
+
+void receive_refusals(Suite& suite) {
+  for (const auto& [room, length] : {std::pair{99U, 100U}, {1U, 5000U}, {5000U, 1U << 20}}) {
+    refuse_receive(suite,
+                   "a message of " + std::to_string(length) + " bytes for a receive of " +
+                       std::to_string(room),
+                   IBV_WC_LOC_LEN_ERR, length, [room = room](Pair& pair, Region&) {
+                     return ibv_sge{pair.server->memory().address(kRegion), room,
+                                    pair.server->memory().mr()->lkey};
+                   });
+  }
+  refuse_receive(suite, "a receive with a key that was never given", IBV_WC_LOC_PROT_ERR, 100,
+                 [](Pair& pair, Region&) {
+                   return ibv_sge{pair.server->memory().address(kRegion), 100, 0xfffffe00U};
+                 });
+  refuse_receive(suite, "a receive into a region without local write", IBV_WC_LOC_PROT_ERR, 100,
+                 [](Pair& pair, Region& region) {
+                   region = register_part(pair.server->pd(), pair.server->memory(), 0);
+                   return ibv_sge{pair.server->memory().address(kRegion), 100, region->lkey};
+                 });
+  suite.run("a message that finds no receive", [&] {
+    Pair pair = suite.connector().connect();
+    for (unsigned at = 0; at < kReceives; ++at) {
+      pair.client->post_recv({{at * 100, 64}});
+    }
+    ibv_send_wr work{};
+    work.opcode = IBV_WR_SEND;
+    post_with_followers(*pair.client, work);
+    for (unsigned at = 0; at <= kBehind; ++at) {
+      pair.client->next_send();
+    }
+    expect_both_failed(pair, 0);
+  });
+}
+
+}  // namespace
+
+void protection_cases(Suite& suite) {
+  suite.group("refused by the peer: write",
+              [&] { remote_refusals(suite, IBV_WR_RDMA_WRITE, "a write"); });
+  suite.group("refused by the peer: read",
+              [&] { remote_refusals(suite, IBV_WR_RDMA_READ, "a read"); });
+  suite.group("refused locally", [&] { local_refusals(suite); });
+  suite.group("refused at the receive queue", [&] { receive_refusals(suite); });
+}
+
+}  // namespace placement
