@@ -1,0 +1,771 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// userlib/ring.hpp in plain memory, with the kernel's side of weft-abi.h
+// (tests/provider/kernel_side.hpp) as the partner.
+#include <gtest/gtest.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "ring.hpp"
+
+#include "kernel_side.hpp"
+
+namespace {
+
+using weft::CompletionRing;
+using weft::RecvRing;
+using weft::SendRing;
+using weft_test::KernelCompletionQueue;
+using weft_test::KernelRecvQueue;
+using weft_test::KernelSendQueue;
+using weft_test::RecvEntry;
+using weft_test::SendEntry;
+
+// Zeroed and page-aligned, as a mapping is. Sized exactly, so that the address
+// sanitizer sees a write past the ring's end.
+class Memory {
+ public:
+  explicit Memory(size_t bytes) {
+    if (posix_memalign(&base_, 4096, bytes) != 0) {
+      abort();
+    }
+    memset(base_, 0, bytes);
+  }
+  ~Memory() { free(base_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  void* base() { return base_; }
+
+ private:
+  void* base_ = nullptr;
+};
+
+// A zeroed ring object, as calloc gives it to its owner.
+template <typename Ring>
+Ring zeroed() {
+  static_assert(std::is_trivially_default_constructible_v<Ring>);
+  Ring ring;
+  memset(static_cast<void*>(&ring), 0, sizeof(ring));
+  return ring;
+}
+
+std::vector<weft_sge> some_sges(uint32_t count, uint64_t seed) {
+  std::vector<weft_sge> sges(count);
+  for (uint32_t i = 0; i < count; i++) {
+    sges[i] = {.addr = seed * 1000 + i,
+               .length = static_cast<uint32_t>(seed + i),
+               .lkey = static_cast<uint32_t>(seed ^ (i << 8))};
+  }
+  return sges;
+}
+
+bool operator_equal(const weft_sge& a, const weft_sge& b) {
+  return a.addr == b.addr && a.length == b.length && a.lkey == b.lkey;
+}
+
+void expect_sges(const std::vector<weft_sge>& got, const std::vector<weft_sge>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); i++) {
+    EXPECT_TRUE(operator_equal(got[i], want[i])) << "SGE " << i;
+  }
+}
+
+// ---- send queue -------------------------------------------------------------
+
+// Where the indices start: at rest, shortly before the 32-bit counters wrap, and
+// shortly before the sign bit.
+class SendRingTest : public testing::TestWithParam<uint32_t> {
+ protected:
+  static constexpr uint32_t kBlocks = 16;
+
+  SendRingTest() : memory_(WEFT_RING_OFFSET + kBlocks * WEFT_SQ_BLOCK) {
+    kernel_ = KernelSendQueue(memory_.base(), kBlocks);
+    kernel_.start_at(GetParam());
+    ring_ = zeroed<SendRing>();
+    ring_.attach(memory_.base(), kBlocks);
+  }
+
+  static weft_sq_wr request(uint64_t wr_id) {
+    weft_sq_wr wr = {};
+    wr.wr_id = wr_id;
+    wr.opcode = WEFT_OP_WRITE;
+    wr.flags = WEFT_WR_SIGNALED;
+    wr.remote_addr = wr_id * 3;
+    wr.rkey = static_cast<uint32_t>(wr_id * 5);
+    wr.ex = static_cast<uint32_t>(wr_id * 7);
+    return wr;
+  }
+
+  static void expect_request(const weft_sq_wr& got, uint64_t wr_id) {
+    EXPECT_EQ(got.wr_id, wr_id);
+    EXPECT_EQ(got.opcode, WEFT_OP_WRITE);
+    EXPECT_EQ(got.remote_addr, wr_id * 3);
+    EXPECT_EQ(got.rkey, static_cast<uint32_t>(wr_id * 5));
+    EXPECT_EQ(got.ex, static_cast<uint32_t>(wr_id * 7));
+  }
+
+  Memory memory_;
+  KernelSendQueue kernel_;
+  SendRing ring_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Start, SendRingTest,
+                         testing::Values(0U, 15U, 0xfffffff0U, 0xfffffffdU, 0x7ffffff9U));
+
+TEST_P(SendRingTest, NothingIsVisibleBeforePublish) {
+  ASSERT_TRUE(ring_.push(request(1), some_sges(1, 1).data(), 1));
+  EXPECT_TRUE(kernel_.empty());
+  ring_.publish();
+  EXPECT_FALSE(kernel_.empty());
+}
+
+TEST_P(SendRingTest, EverySgeCountAtEveryPosition) {
+  uint64_t wr_id = 0;
+  for (int pass = 0; pass < 40; pass++) {
+    for (uint32_t count = 0; count <= WEFT_MAX_SGE; count++) {
+      wr_id++;
+      const auto sges = some_sges(count, wr_id);
+      ASSERT_TRUE(ring_.push(request(wr_id), sges.data(), count));
+      ring_.publish();
+      SendEntry entry;
+      ASSERT_TRUE(kernel_.fetch(&entry));
+      expect_request(entry.head, wr_id);
+      EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED);
+      EXPECT_EQ(entry.head.inline_len, 0U);
+      expect_sges(entry.sges, sges);
+      kernel_.release(entry.blocks);
+    }
+  }
+}
+
+TEST_P(SendRingTest, EveryInlineLengthAtEveryPosition) {
+  std::vector<uint8_t> payload(WEFT_MAX_INLINE);
+  std::iota(payload.begin(), payload.end(), uint8_t{1});
+  std::mt19937 random(7);
+  for (uint32_t pass = 0; pass < 8; pass++) {
+    for (uint32_t bytes = 0; bytes <= WEFT_MAX_INLINE; bytes++) {
+      // In up to four pieces, some of them empty.
+      weft_sge pieces[4];
+      uint32_t done = 0;
+      for (int i = 0; i < 4; i++) {
+        const auto take =
+            i == 3 ? bytes - done : static_cast<uint32_t>(random() % (bytes - done + 1));
+        pieces[i] = {.addr = reinterpret_cast<uintptr_t>(payload.data()) + done,
+                     .length = take,
+                     .lkey = 0xdead};
+        done += take;
+      }
+      ASSERT_TRUE(ring_.push_inline(request(bytes), pieces, 4, bytes));
+      ring_.publish();
+      SendEntry entry;
+      ASSERT_TRUE(kernel_.fetch(&entry));
+      expect_request(entry.head, bytes);
+      EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED | WEFT_WR_INLINE);
+      EXPECT_EQ(entry.head.num_sge, 0);
+      ASSERT_EQ(entry.payload.size(), bytes);
+      EXPECT_TRUE(std::equal(entry.payload.begin(), entry.payload.end(), payload.begin()))
+          << bytes << " bytes";
+      kernel_.release(entry.blocks);
+    }
+  }
+}
+
+TEST_P(SendRingTest, FullWhenBlocksRunOutAndNotBefore) {
+  const auto one = some_sges(1, 9);
+  for (uint32_t i = 0; i < kBlocks; i++) {
+    EXPECT_EQ(ring_.free_slots(), kBlocks - i);
+    ASSERT_TRUE(ring_.push(request(i), one.data(), 1)) << i;
+  }
+  EXPECT_EQ(ring_.free_slots(), 0U);
+  EXPECT_FALSE(ring_.push(request(99), one.data(), 1));
+  EXPECT_FALSE(ring_.push_inline(request(99), one.data(), 0, 0));
+  ring_.publish();
+
+  // The kernel has fetched all, but blocks come free with completion only.
+  SendEntry entry;
+  for (uint32_t i = 0; i < kBlocks; i++) {
+    ASSERT_TRUE(kernel_.fetch(&entry));
+    expect_request(entry.head, i);
+  }
+  EXPECT_FALSE(kernel_.fetch(&entry));
+  EXPECT_FALSE(ring_.push(request(99), one.data(), 1));
+
+  kernel_.release(4);
+  const auto many = some_sges(WEFT_MAX_SGE, 3);
+  EXPECT_EQ(weft_sq_blocks_for_sge(WEFT_MAX_SGE), 5U);
+  EXPECT_FALSE(ring_.push(request(100), many.data(), WEFT_MAX_SGE));
+  kernel_.release(1);
+  EXPECT_TRUE(ring_.push(request(100), many.data(), WEFT_MAX_SGE));
+  ring_.publish();
+  ASSERT_TRUE(kernel_.fetch(&entry));
+  expect_request(entry.head, 100);
+  expect_sges(entry.sges, many);
+}
+
+TEST_P(SendRingTest, ARefusedRequestLeavesNoTrace) {
+  const auto many = some_sges(WEFT_MAX_SGE, 3);
+  for (uint32_t i = 0; i < 3; i++) {
+    ASSERT_TRUE(ring_.push(request(i), many.data(), WEFT_MAX_SGE));
+  }
+  EXPECT_EQ(ring_.free_slots(), 1U);
+  EXPECT_FALSE(ring_.push(request(50), many.data(), WEFT_MAX_SGE));
+  EXPECT_EQ(ring_.free_slots(), 1U);
+  ring_.publish();
+  SendEntry entry;
+  for (uint32_t i = 0; i < 3; i++) {
+    ASSERT_TRUE(kernel_.fetch(&entry));
+    expect_request(entry.head, i);
+  }
+  EXPECT_FALSE(kernel_.fetch(&entry));
+}
+
+TEST_P(SendRingTest, RestartFollowsTheKernel) {
+  const auto one = some_sges(1, 9);
+  ASSERT_TRUE(ring_.push(request(1), one.data(), 1));
+  ring_.publish();
+  kernel_.reset();
+  ring_.restart();
+  EXPECT_TRUE(kernel_.empty());
+  EXPECT_EQ(ring_.free_slots(), kBlocks);
+  ASSERT_TRUE(ring_.push(request(2), one.data(), 1));
+  ring_.publish();
+  SendEntry entry;
+  ASSERT_TRUE(kernel_.fetch(&entry));
+  expect_request(entry.head, 2);
+}
+
+TEST_P(SendRingTest, DoorbellOnlyWhenTheKernelAsks) {
+  EXPECT_FALSE(ring_.need_doorbell());
+  EXPECT_TRUE(kernel_.go_idle());
+  EXPECT_TRUE(ring_.need_doorbell());
+  kernel_.wake();
+  EXPECT_FALSE(ring_.need_doorbell());
+  // Work that came in meanwhile keeps the kernel awake.
+  ASSERT_TRUE(ring_.push(request(1), some_sges(1, 1).data(), 1));
+  ring_.publish();
+  EXPECT_FALSE(kernel_.go_idle());
+  EXPECT_FALSE(ring_.need_doorbell());
+}
+
+TEST_P(SendRingTest, RandomTrafficKeepsOrderAndContent) {
+  std::mt19937 random(GetParam() + 1);
+  std::deque<std::pair<uint64_t, uint32_t>> posted;  // wr_id, SGEs
+  std::deque<uint32_t> fetched;                      // blocks
+  uint64_t next = 0;
+  for (int step = 0; step < 200000; step++) {
+    switch (random() % 3) {
+      case 0: {
+        const auto count = static_cast<uint32_t>(random() % (WEFT_MAX_SGE + 1));
+        if (ring_.push(request(next), some_sges(count, next).data(), count)) {
+          posted.emplace_back(next++, count);
+          ring_.publish();
+        } else {
+          EXPECT_GT(weft_sq_blocks_for_sge(count), ring_.free_slots());
+        }
+        break;
+      }
+      case 1: {
+        SendEntry entry;
+        ASSERT_EQ(kernel_.fetch(&entry), !posted.empty());
+        if (!posted.empty()) {
+          expect_request(entry.head, posted.front().first);
+          expect_sges(entry.sges, some_sges(posted.front().second, posted.front().first));
+          posted.pop_front();
+          fetched.push_back(entry.blocks);
+        }
+        break;
+      }
+      default:
+        if (!fetched.empty()) {
+          kernel_.release(fetched.front());
+          fetched.pop_front();
+        }
+    }
+  }
+  EXPECT_GT(next, 10000U);
+}
+
+// ---- receive queue ----------------------------------------------------------
+
+class RecvRingTest : public testing::TestWithParam<std::tuple<uint32_t, uint32_t>> {
+ protected:
+  static constexpr uint32_t kEntries = 8;
+
+  RecvRingTest() : memory_(WEFT_RING_OFFSET + kEntries * weft_rq_stride(max_sge())) {
+    kernel_ = KernelRecvQueue(memory_.base(), kEntries, max_sge());
+    kernel_.start_at(std::get<0>(GetParam()));
+    ring_ = zeroed<RecvRing>();
+    ring_.attach(memory_.base(), kEntries, max_sge());
+  }
+  static uint32_t max_sge() { return std::get<1>(GetParam()); }
+
+  Memory memory_;
+  KernelRecvQueue kernel_;
+  RecvRing ring_;
+};
+
+INSTANTIATE_TEST_SUITE_P(StartAndSges, RecvRingTest,
+                         testing::Combine(testing::Values(0U, 5U, 0xfffffffcU),
+                                          testing::Values(0U, 1U, 3U, 16U)));
+
+TEST_P(RecvRingTest, FillAndDrainManyTimes) {
+  uint64_t next = 0;
+  for (int pass = 0; pass < 20; pass++) {
+    const uint64_t first = next;
+    for (uint32_t i = 0; i < kEntries; i++, next++) {
+      const auto count = static_cast<uint32_t>(next % (max_sge() + 1));
+      ASSERT_TRUE(ring_.push(next, some_sges(count, next).data(), count));
+    }
+    EXPECT_FALSE(ring_.push(next, some_sges(0, 0).data(), 0));
+    RecvEntry entry;
+    EXPECT_FALSE(kernel_.fetch(&entry)) << "visible before publish";
+    ring_.publish();
+    for (uint64_t want = first; want < next; want++) {
+      ASSERT_TRUE(kernel_.fetch(&entry));
+      EXPECT_EQ(entry.wr_id, want);
+      expect_sges(entry.sges, some_sges(static_cast<uint32_t>(want % (max_sge() + 1)), want));
+    }
+    EXPECT_FALSE(kernel_.fetch(&entry));
+    EXPECT_FALSE(ring_.push(next, some_sges(0, 0).data(), 0)) << "not given back yet";
+    kernel_.release();
+  }
+}
+
+// ---- completion queue -------------------------------------------------------
+
+class CompletionRingTest : public testing::TestWithParam<uint32_t> {
+ protected:
+  static constexpr uint32_t kEntries = 8;
+
+  CompletionRingTest() : memory_(WEFT_RING_OFFSET + kEntries * sizeof(weft_cqe)) {
+    kernel_ = KernelCompletionQueue(memory_.base(), kEntries);
+    if (GetParam() != 0) {
+      kernel_.start_at(GetParam());
+    }
+    ring_ = zeroed<CompletionRing>();
+    ring_.attach(memory_.base(), kEntries);
+  }
+
+  bool complete(uint64_t wr_id, uint32_t qp_num = 1) {
+    weft_cqe cqe = {};
+    cqe.wr_id = wr_id;
+    cqe.qp_num = qp_num;
+    cqe.byte_len = static_cast<uint32_t>(wr_id * 2);
+    return kernel_.push(cqe, 0, 0, WEFT_OP_SEND);
+  }
+
+  // Polls one, or returns UINT64_MAX.
+  uint64_t poll() {
+    uint32_t word = 0;
+    const weft_cqe* cqe = ring_.peek(&word);
+    if (cqe == nullptr) {
+      return UINT64_MAX;
+    }
+    EXPECT_EQ(WEFT_CQE_OPCODE(word), static_cast<uint32_t>(WEFT_OP_SEND));
+    EXPECT_EQ(cqe->byte_len, static_cast<uint32_t>(cqe->wr_id * 2));
+    const uint64_t wr_id = cqe->wr_id;
+    ring_.take();
+    return wr_id;
+  }
+
+  Memory memory_;
+  KernelCompletionQueue kernel_;
+  CompletionRing ring_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Start, CompletionRingTest,
+                         testing::Values(0U, 3U, 8U, 12U, 0xfffffff8U, 0xfffffffdU));
+
+TEST_P(CompletionRingTest, EmptyAtFirst) {
+  EXPECT_EQ(poll(), UINT64_MAX);
+}
+
+TEST_P(CompletionRingTest, PhaseTurnsWithEveryPass) {
+  uint64_t pushed = 0;
+  uint64_t polled = 0;
+  // Batches of every size, so that each slot is met in each phase.
+  for (uint32_t round = 0; round < 200; round++) {
+    const uint32_t batch = 1 + round % kEntries;
+    for (uint32_t i = 0; i < batch; i++) {
+      ASSERT_TRUE(complete(pushed++));
+    }
+    for (uint32_t i = 0; i < batch; i++) {
+      ASSERT_EQ(poll(), polled++);
+    }
+    ASSERT_EQ(poll(), UINT64_MAX) << "an entry of the pass before";
+    ring_.publish();
+  }
+}
+
+TEST_P(CompletionRingTest, ConsumerIsPublishedByTheBatch) {
+  for (uint32_t i = 0; i < kEntries; i++) {
+    ASSERT_TRUE(complete(i));
+  }
+  EXPECT_EQ(poll(), 0U);
+  EXPECT_EQ(poll(), 1U);
+  EXPECT_EQ(kernel_.control()->consumer, GetParam());
+  ring_.publish();
+  EXPECT_EQ(kernel_.control()->consumer, GetParam() + 2);
+  EXPECT_TRUE(complete(100));
+  EXPECT_TRUE(complete(101));
+}
+
+TEST_P(CompletionRingTest, OverflowIsSeen) {
+  for (uint32_t i = 0; i < kEntries; i++) {
+    ASSERT_TRUE(complete(i));
+  }
+  EXPECT_FALSE(ring_.overflown());
+  EXPECT_FALSE(complete(99));
+  EXPECT_TRUE(ring_.overflown());
+  for (uint32_t i = 0; i < kEntries; i++) {
+    EXPECT_EQ(poll(), i) << "what came before the overflow is still there";
+  }
+  EXPECT_EQ(poll(), UINT64_MAX);
+}
+
+TEST_P(CompletionRingTest, DiscardHitsOneQueuePairOnly) {
+  ASSERT_TRUE(complete(1, 7));
+  ring_.take();  // already polled: must not be touched
+  ring_.publish();
+  for (uint32_t i = 0; i < kEntries; i++) {
+    ASSERT_TRUE(complete(i, i % 2 == 0 ? 7 : 8));
+  }
+  ring_.discard(7);
+  for (uint32_t i = 0; i < kEntries; i++) {
+    uint32_t word = 0;
+    const weft_cqe* cqe = ring_.peek(&word);
+    ASSERT_NE(cqe, nullptr);
+    EXPECT_EQ(CompletionRing::discarded(word), cqe->qp_num == 7);
+    EXPECT_EQ(cqe->wr_id, i);
+    ring_.take();
+  }
+  EXPECT_EQ(poll(), UINT64_MAX);
+  ring_.publish();
+  EXPECT_TRUE(complete(5, 7)) << "the slots live on";
+  EXPECT_EQ(poll(), 5U);
+}
+
+TEST_P(CompletionRingTest, UnarmedRaisesNothing) {
+  ASSERT_TRUE(complete(1));
+  EXPECT_FALSE(kernel_.notify(true));
+}
+
+TEST_P(CompletionRingTest, OneEventForOneArm) {
+  ring_.arm(false);
+  EXPECT_TRUE(kernel_.notify(false));
+  EXPECT_FALSE(kernel_.notify(false));
+  ring_.arm(false);
+  ring_.arm(false);
+  EXPECT_TRUE(kernel_.notify(false));
+  EXPECT_FALSE(kernel_.notify(false));
+}
+
+TEST_P(CompletionRingTest, SolicitedOnlyWaitsForASolicitedOne) {
+  ring_.arm(true);
+  EXPECT_FALSE(kernel_.notify(false));
+  EXPECT_TRUE(kernel_.notify(true));
+  EXPECT_FALSE(kernel_.notify(true));
+}
+
+TEST_P(CompletionRingTest, AnyIsNotWeakenedWhilePending) {
+  ring_.arm(false);
+  ring_.arm(true);
+  EXPECT_TRUE(kernel_.notify(false));
+  // Once served, solicited-only is solicited-only again.
+  ring_.arm(true);
+  EXPECT_FALSE(kernel_.notify(false));
+  EXPECT_TRUE(kernel_.notify(true));
+}
+
+TEST_P(CompletionRingTest, SolicitedIsStrengthenedByAny) {
+  ring_.arm(true);
+  ring_.arm(false);
+  EXPECT_TRUE(kernel_.notify(false));
+}
+
+// The kernel may have raised the event and not yet stored `notified`: the arm
+// that follows must still count as a new one.
+TEST_P(CompletionRingTest, ArmAfterAnEventCountsWhateverNotifiedSays) {
+  ring_.arm(false);
+  EXPECT_TRUE(kernel_.notify(false));
+  kernel_.control()->notified = 0;
+  ring_.arm(true);
+  EXPECT_TRUE(kernel_.notify(true));
+}
+
+TEST_P(CompletionRingTest, ArmSequenceSkipsZero) {
+  kernel_.control()->arm = WEFT_CQ_ARM(UINT32_MAX >> 1, 0);
+  ring_.attach(memory_.base(), kEntries);
+  ring_.arm(false);
+  EXPECT_EQ(WEFT_CQ_ARM_SEQ(kernel_.control()->arm), 1U);
+  EXPECT_TRUE(kernel_.notify(false));
+}
+
+// ---- two threads ------------------------------------------------------------
+
+// A kernel that sleeps until a doorbell comes. A lost wake-up leaves work in the
+// ring with nobody awake, and the wait below runs out.
+class Bell {
+ public:
+  void ring() {
+    {
+      std::lock_guard lock(mutex_);
+      rung_ = true;
+    }
+    changed_.notify_one();
+  }
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    const bool in_time = changed_.wait_for(lock, std::chrono::seconds(20), [&] { return rung_; });
+    rung_ = false;
+    return in_time;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;
+};
+
+TEST(Threads, NoDoorbellIsLost) {
+  static constexpr uint32_t kBlocks = 8;
+  static constexpr uint64_t kRequests = 300000;
+  Memory memory(WEFT_RING_OFFSET + kBlocks * WEFT_SQ_BLOCK);
+  KernelSendQueue kernel(memory.base(), kBlocks);
+  kernel.start_at(0xffffff00U);
+  auto ring = zeroed<SendRing>();
+  ring.attach(memory.base(), kBlocks);
+  ASSERT_TRUE(kernel.go_idle());
+  Bell bell;
+  std::atomic<bool> failed = false;
+  uint64_t times_asked = 0;  // that the kernel set the need-doorbell word
+
+  std::thread kernel_thread([&] {
+    uint64_t expected = 0;
+    while (expected < kRequests) {
+      if (!bell.wait()) {
+        failed = true;
+        return;
+      }
+      do {
+        times_asked++;
+        SendEntry entry;
+        while (kernel.fetch(&entry)) {
+          if (entry.head.wr_id != expected++) {
+            failed = true;
+          }
+          kernel.release(entry.blocks);
+        }
+      } while (!kernel.go_idle());
+    }
+  });
+  std::mt19937 random(1);
+  uint64_t doorbells = 0;
+  uint64_t next = 0;
+  weft_sge sges[WEFT_MAX_SGE] = {};
+  while (next < kRequests && !failed) {
+    const auto chain = 1 + random() % 3;
+    const uint64_t before = next;
+    for (uint64_t i = 0; i < chain && next < kRequests; i++) {
+      weft_sq_wr wr = {};
+      wr.wr_id = next;
+      if (!ring.push(wr, sges, static_cast<uint32_t>(random() % 7))) {
+        break;
+      }
+      next++;
+    }
+    if (next != before) {
+      ring.publish();
+      if (ring.need_doorbell()) {
+        doorbells++;
+        kernel.wake();  // a doorbell clears the word in the caller's context
+        bell.ring();
+      }
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  kernel_thread.join();
+  EXPECT_FALSE(failed) << "posted " << next << ", doorbells " << doorbells;
+  EXPECT_LE(doorbells, times_asked + 1) << "the kernel was entered unasked";
+}
+
+TEST(Threads, NoCompletionEventIsLost) {
+  static constexpr uint32_t kEntries = 8;
+  static constexpr uint64_t kCompletions = 200000;
+  Memory memory(WEFT_RING_OFFSET + kEntries * sizeof(weft_cqe));
+  KernelCompletionQueue kernel(memory.base(), kEntries);
+  auto ring = zeroed<CompletionRing>();
+  ring.attach(memory.base(), kEntries);
+  Bell event;
+  std::atomic<uint64_t> in_ring = 0;
+  std::atomic<bool> failed = false;
+  uint64_t events = 0;
+
+  std::thread kernel_thread([&] {
+    for (uint64_t i = 0; i < kCompletions && !failed; i++) {
+      while (in_ring.load() >= kEntries && !failed) {
+        std::this_thread::yield();
+      }
+      in_ring++;
+      weft_cqe cqe = {};
+      cqe.wr_id = i;
+      if (!kernel.push(cqe, 0, 0, WEFT_OP_SEND)) {
+        failed = true;
+        return;
+      }
+      if (kernel.notify(false)) {
+        events++;
+        event.ring();
+      }
+    }
+  });
+  // The loop of every user of events: arm, poll once more, only then sleep.
+  uint64_t next = 0;
+  std::mt19937 random(2);
+  const auto drain = [&] {
+    uint32_t word = 0;
+    uint64_t taken = 0;
+    while (const weft_cqe* cqe = ring.peek(&word)) {
+      if (cqe->wr_id != next++) {
+        failed = true;
+      }
+      ring.take();
+      taken++;
+    }
+    ring.publish();
+    in_ring -= taken;
+  };
+  while (next < kCompletions && !failed) {
+    // Solicited-only over a pending "any" must not weaken it, so the mix is safe
+    // as long as the first arm after an event asks for any.
+    ring.arm(false);
+    if (random() % 4 == 0) {
+      ring.arm(true);
+    }
+    const uint64_t before = next;
+    drain();
+    if (next == before && next < kCompletions && !event.wait()) {
+      failed = true;
+    }
+    drain();
+  }
+  const bool lost = failed;
+  failed = failed || next < kCompletions;
+  kernel_thread.join();
+  EXPECT_FALSE(lost) << "polled " << next << ", events " << events;
+  EXPECT_GT(events, 0U);
+}
+
+// Runs `user` and `kernel` at the same moment, `rounds` times, and `check` after
+// each. What a missing fence does shows only when the two really run into each
+// other, which threads that sleep and wake hardly ever do.
+template <typename User, typename Kernel, typename Check>
+void collide(uint32_t rounds, User user, Kernel kernel, Check check) {
+  std::atomic<uint32_t> start = 0;
+  std::atomic<uint32_t> ready = 0;
+  std::atomic<uint32_t> done = 0;
+  const auto await = [](const std::atomic<uint32_t>& word, uint32_t value) {
+    for (int spins = 0; word.load(std::memory_order_acquire) != value; spins++) {
+      if (spins > 2000) {
+        std::this_thread::yield();
+      }
+    }
+  };
+  const auto linger = [](uint32_t turns) {
+    for (uint32_t i = 0; i < 4 * turns; i++) {
+      asm volatile("" : "+r"(i));  // a loop the compiler must keep
+    }
+  };
+  std::thread kernel_thread([&] {
+    for (uint32_t round = 1; round <= rounds; round++) {
+      await(start, round);
+      ready.store(round, std::memory_order_release);
+      linger(round * 7 % 128);  // the other hears of it with a delay
+      kernel();
+      done.store(round, std::memory_order_release);
+    }
+  });
+  for (uint32_t round = 1; round <= rounds; round++) {
+    start.store(round, std::memory_order_release);
+    await(ready, round);
+    linger(round % 16);
+    user();
+    await(done, round);
+    check(round);
+  }
+  kernel_thread.join();
+}
+
+TEST(Threads, PostAndDrainNeverMissEachOther) {
+  static constexpr uint32_t kBlocks = 8;
+  Memory memory(WEFT_RING_OFFSET + kBlocks * WEFT_SQ_BLOCK);
+  KernelSendQueue kernel(memory.base(), kBlocks);
+  auto ring = zeroed<SendRing>();
+  ring.attach(memory.base(), kBlocks);
+  bool rings = false;
+  bool sleeps = false;
+  uint32_t missed = 0;
+  const weft_sge sge = {};
+  collide(
+      400000,
+      [&] {
+        ring.push(weft_sq_wr{}, &sge, 1);
+        ring.publish();
+        rings = ring.need_doorbell();
+      },
+      [&] { sleeps = kernel.go_idle(); },
+      [&](uint32_t) {
+        missed += sleeps && !rings;
+        kernel.wake();
+        SendEntry entry;
+        while (kernel.fetch(&entry)) {
+          kernel.release(entry.blocks);
+        }
+      });
+  EXPECT_EQ(missed, 0U) << "work in the ring, the kernel asleep, and no doorbell";
+}
+
+TEST(Threads, ArmAndNotifyNeverMissEachOther) {
+  static constexpr uint32_t kEntries = 8;
+  Memory memory(WEFT_RING_OFFSET + kEntries * sizeof(weft_cqe));
+  KernelCompletionQueue kernel(memory.base(), kEntries);
+  auto ring = zeroed<CompletionRing>();
+  ring.attach(memory.base(), kEntries);
+  bool found = false;
+  bool event = false;
+  uint32_t missed = 0;
+  collide(
+      400000,
+      [&] {
+        uint32_t word = 0;
+        ring.arm(false);
+        found = ring.peek(&word) != nullptr;
+      },
+      [&] {
+        kernel.push(weft_cqe{}, 0, 0, WEFT_OP_SEND);
+        event = kernel.notify(false);
+      },
+      [&](uint32_t) {
+        missed += !found && !event;
+        ring.take();
+        ring.publish();
+        kernel.notify(false);  // serves the arm if nothing has
+      });
+  EXPECT_EQ(missed, 0U) << "a completion that was neither polled nor signalled";
+}
+
+}  // namespace
