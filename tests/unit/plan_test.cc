@@ -142,7 +142,6 @@ class Stream {
       last = f.last;
     }
     ASSERT_EQ(sum, size);
-    payload_ += size;
   }
 
   void end_segment() {
@@ -151,7 +150,6 @@ class Stream {
   }
 
   u64 bytes() const { return bytes_; }
-  u64 payload() const { return payload_; }
   u64 wasted() const { return wasted_; }
   u64 fpdus() const { return fpdus_; }
 
@@ -160,7 +158,6 @@ class Stream {
   u32 max_fpdu_;
   u32 room_;
   u64 bytes_ = 0;
-  u64 payload_ = 0;
   u64 wasted_ = 0;
   u64 fpdus_ = 0;
 };
@@ -172,9 +169,8 @@ TEST(Plan, TrainsOfRandomMessages) {
     for (int i = 0; i < 20000; i++) {
       // Tiny, around one segment, and some segments long.
       const u32 kind = random() % 8;
-      const u32 size = kind < 4   ? random() % 64
-                       : kind < 7 ? random() % (2 * emss)
-                                  : random() % (20 * emss);
+      const u32 below = kind < 4 ? 64 : kind < 7 ? 2 * emss : 20 * emss;
+      const u32 size = random() % below;
       ASSERT_NO_FATAL_FAILURE(stream.send(random() % 2 == 0, size)) << "emss " << emss;
       if (random() % 50 == 0) {
         stream.end_segment();
@@ -198,12 +194,13 @@ TEST(Plan, TrainsOfTinyMessages) {
 }
 
 TEST(Plan, ALongTrainIsOneSegmentPerFpdu) {
+  constexpr u32 kFpdus = 1000;
   for (const u32 emss : kEmss) {
     const u32 per_fpdu = emss - kOverhead - WEFT_DDP_TAGGED_LEN;
     Stream stream(emss, emss);
-    ASSERT_NO_FATAL_FAILURE(stream.send(true, 1000 * per_fpdu));
-    EXPECT_EQ(stream.fpdus(), 1000U);
-    EXPECT_EQ(stream.bytes(), u64{1000} * emss);
+    ASSERT_NO_FATAL_FAILURE(stream.send(true, kFpdus * per_fpdu));
+    EXPECT_EQ(stream.fpdus(), u64{kFpdus});
+    EXPECT_EQ(stream.bytes(), u64{kFpdus} * emss);
     EXPECT_EQ(stream.wasted(), 0U);
   }
 }

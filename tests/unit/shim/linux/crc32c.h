@@ -12,16 +12,15 @@
 /* The Castagnoli polynomial, 0x1edc6f41, with its bits in reverse. */
 #define WEFT_SHIM_CRC32C_POLY 0x82f63b78U
 
-static inline uint32_t crc32c(uint32_t crc, const void *data, size_t len)
-{
-	const uint8_t *p = (const uint8_t *)data;
+static inline uint32_t crc32c(uint32_t crc, const void* data, size_t len) {
+  const uint8_t* p = (const uint8_t*)data;
 
-	while (len--) {
-		crc ^= *p++;
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? WEFT_SHIM_CRC32C_POLY : 0);
-	}
-	return crc;
+  while (len--) {
+    crc ^= *p++;
+    for (int bit = 0; bit < 8; bit++)
+      crc = crc >> 1 ^ (crc & 1 ? WEFT_SHIM_CRC32C_POLY : 0);
+  }
+  return crc;
 }
 
 #endif /* WEFT_SHIM_CRC32C_H */

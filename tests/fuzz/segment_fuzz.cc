@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+// DDP/RDMAP headers and Terminate messages as a hostile peer sends them. The
+// input is four bytes of a reason and a length, then a segment.
+#include "input.hpp"
+
+#include <algorithm>
+
+using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+bool same(const weft_term& a, const weft_term& b) {
+  return a.layer == b.layer && a.etype == b.etype && a.code == b.code;
+}
+
+void fuzz_header(const Bytes& bytes) {
+  const u32 len = static_cast<u32>(bytes.size());
+  weft_ddp_hdr hdr{};
+  weft_term err{0xee, 0xee, 0xee};
+  const u32 hdr_len = weft_ddp_decode(bytes.data(), len, &hdr, &err);
+
+  if (hdr_len == 0) {
+    require(err.layer == WEFT_TERM_DDP || err.layer == WEFT_TERM_RDMAP, "a refusal has its layer");
+    require(err.etype <= 2, "a refusal has its type");
+    return;
+  }
+  require(err.layer == 0xee, "a success leaves no reason");
+  require(hdr_len == weft_ddp_hdr_len(hdr.tagged) && hdr_len <= len, "a header fits its bytes");
+  require(hdr.opcode <= WEFT_RDMAP_TERMINATE && hdr.qn <= WEFT_QN_TERMINATE,
+          "opcode and queue exist");
+  require(hdr.tagged == (hdr.opcode == WEFT_RDMAP_WRITE || hdr.opcode == WEFT_RDMAP_READ_RESP),
+          "tagged opcodes are tagged");
+
+  Bytes again(hdr_len);
+  require(weft_ddp_encode(again.data(), &hdr) == hdr_len, "a header can be written again");
+  again[0] |= bytes[0] & 0x3c;
+  again[1] |= bytes[1] & 0x30;
+  if (!hdr.tagged && hdr.opcode != WEFT_RDMAP_SEND_INV && hdr.opcode != WEFT_RDMAP_SEND_SE_INV) {
+    std::copy_n(bytes.begin() + 2, 4, again.begin() + 2);
+  }
+  require(std::equal(again.begin(), again.end(), bytes.begin()), "and is the same then");
+}
+
+void fuzz_terminate(const Bytes& bytes) {
+  weft_term term{};
+  u8 op = 0;
+  u32 stag = 0;
+  const bool ok = weft_term_decode(bytes.data(), static_cast<u32>(bytes.size()), &term, &op, &stag);
+  require(ok == (bytes.size() >= 4), "four bytes make a Terminate");
+  require(op == 0xff || op <= 0xf, "an opcode has four bits");
+  require(op != 0xff || stag == 0, "an STag comes with a header");
+}
+
+// A segment as the receiver would show it: its header, and a read request's.
+void fuzz_answer(const weft_term& reason, u16 ulpdu_len, const Bytes& bytes) {
+  const u32 lengths[] = {0, 14, 18, 46};
+  for (const u32 len : lengths) {
+    if (len > bytes.size()) {
+      break;
+    }
+    const Bytes segment = weft::test::exact(bytes, len);
+    Bytes out(WEFT_TERM_MAX_LEN, 0xdd);
+    const u32 out_len = weft_term_encode(out.data(), &reason, segment.data(), len, ulpdu_len);
+    require(out_len == 4 || out_len == 20 || out_len == 24 || out_len == 52,
+            "a Terminate has one of four lengths");
+    require(std::all_of(out.begin() + out_len, out.end(), [](u8 b) { return b == 0xdd; }),
+            "nothing is written beyond it");
+
+    out.resize(out_len);
+    weft_term seen{};
+    u8 op = 0;
+    u32 stag = 0;
+    require(weft_term_decode(out.data(), out_len, &seen, &op, &stag), "it can be read");
+    const weft_term sent{static_cast<u8>(reason.layer & 0xf), static_cast<u8>(reason.etype & 0xf),
+                         reason.code};
+    require(same(seen, sent), "the reason arrives");
+    require((op == 0xff) == (out_len == 4), "an opcode arrives with the header");
+    require(op == 0xff || op == (segment[1] & 0xf), "it is the segment's");
+    require(out_len != 52 || stag == weft_get_be32(&segment[34]), "a read's source STag arrives");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
+  Input input(data, size);
+  const u8 where = input.byte();
+  const weft_term reason{static_cast<u8>(where >> 4), static_cast<u8>(where & 0xf), input.byte()};
+  const u16 ulpdu_len = input.half();
+  const Bytes bytes = input.rest();
+
+  fuzz_header(bytes);
+  fuzz_terminate(bytes);
+  fuzz_answer(reason, ulpdu_len, bytes);
+  return 0;
+}
