@@ -23,9 +23,10 @@ newest_kernel() {
 }
 
 # kernel_version IMAGE: prints the release a bzImage carries. The x86 boot protocol keeps
-# its offset, less 0x200, in two bytes at 0x20e.
+# its offset, less 0x200, in two bytes at 0x20e, and a signature at 0x202.
 kernel_version() {
 	local offset
+	[[ $(od -An -c -j $((0x202)) -N 4 "$1") == *H*d*r*S ]] || return 0
 	offset=$(od -An -tu2 -j $((0x20e)) -N 2 "$1") || return 1
 	dd if="$1" iflag=skip_bytes,count_bytes skip=$((offset + 0x200)) count=256 status=none |
 		tr '\0' '\n' | sed -n '1s/ .*//p'
