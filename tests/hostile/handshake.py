@@ -1,0 +1,536 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Hostile peers in the MPA handshake.
+
+    scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/handshake.py [NAME...]
+
+Speaks plain TCP from host B: as a client to an rping server on host A, and as a server to an
+rping client there. Each case says what it expects and within what time; after all of them
+ordinary rping must still work, and the devices and the module must go away. With NAMEs only
+the cases whose names contain one of them run.
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import mpa
+
+SERVER = "10.0.0.1"
+HERE = "10.0.0.2"
+PORT = 7174
+OWN_PORT = 7200
+
+# The module's limits of time (kernel/conn_internal.h), and what an emulated machine may add.
+CONNECT_LIMIT = 5
+REPLY_LIMIT = 10
+REQUEST_LIMIT = 5
+PROMPT = 3
+
+CLONE_NEWNET = 0x40000000
+
+
+class Failure(Exception):
+    """What a case expected and did not get."""
+
+
+def check(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+# --- host B's sockets and host A's programs ---
+
+
+@contextlib.contextmanager
+def host_b():
+    """Sockets made inside belong to host B."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/self/ns/net", "rb") as home, open("/run/netns/B", "rb") as there:
+        if libc.setns(there.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "cannot enter host B; run this in scripts/lab/two-hosts")
+        try:
+            yield
+        finally:
+            libc.setns(home.fileno(), CLONE_NEWNET)
+
+
+def tcp_socket(family=socket.AF_INET):
+    with host_b():
+        sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def connected(timeout=PROMPT):
+    sock = tcp_socket()
+    sock.settimeout(timeout)
+    sock.connect((SERVER, PORT))
+    return sock
+
+
+def reset(sock):
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
+def on(host, *command):
+    return ["ip", "netns", "exec", host, *command]
+
+
+def listens(port):
+    with open(f"/proc/{SERVER_PROCESS.pid}/net/tcp", encoding="ascii") as table:
+        return re.search(rf": \w+:{port:04X} \w+:\w+ 0A ", table.read())
+
+
+SERVER_PROCESS = None
+
+
+def start_server():
+    global SERVER_PROCESS
+    SERVER_PROCESS = subprocess.Popen(
+        on("A", "rping", "-s", "-P", "-p", str(PORT)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    os.set_blocking(SERVER_PROCESS.stderr.fileno(), False)
+    deadline = time.monotonic() + 20
+    while not listens(PORT):
+        check(SERVER_PROCESS.poll() is None, f"rping -s ended: {SERVER_PROCESS.stderr.read()!r}")
+        check(time.monotonic() < deadline, "rping -s does not listen after 20 s")
+        time.sleep(0.1)
+
+
+def stop_server():
+    if SERVER_PROCESS.poll() is None:
+        SERVER_PROCESS.send_signal(signal.SIGINT)
+        try:
+            SERVER_PROCESS.wait(10)
+        except subprocess.TimeoutExpired:
+            SERVER_PROCESS.kill()
+            SERVER_PROCESS.wait(10)
+
+
+def ordinary_rping(count=3, limit=30):
+    done = subprocess.run(
+        on("B", "rping", "-c", "-a", SERVER, "-p", str(PORT), "-V", "-C", str(count)),
+        capture_output=True,
+        timeout=limit,
+        check=False,
+    )
+    check(
+        done.returncode == 0,
+        f"ordinary rping: status {done.returncode}: {(done.stdout + done.stderr).decode()}",
+    )
+
+
+# --- what comes back ---
+
+
+def receive_exactly(sock, length, within):
+    deadline = time.monotonic() + within
+    data = b""
+    while len(data) < length:
+        sock.settimeout(max(deadline - time.monotonic(), 0.01))
+        try:
+            piece = sock.recv(length - len(data))
+        except socket.timeout as error:
+            raise Failure(f"{len(data)} of {length} bytes after {within} s") from error
+        check(piece, f"the peer closed after {len(data)} of {length} bytes")
+        data += piece
+    return data
+
+
+def receive_frame(sock, within=PROMPT):
+    header = receive_exactly(sock, mpa.HEADER_LEN, within)
+    length = struct.unpack(">H", header[18:])[0]
+    return mpa.Parsed(header + receive_exactly(sock, length, within))
+
+
+def expect_end(sock, within, silent=True):
+    """The peer closes or resets; with silent, it says nothing before."""
+    deadline = time.monotonic() + within
+    data = b""
+    while True:
+        sock.settimeout(max(deadline - time.monotonic(), 0.01))
+        try:
+            piece = sock.recv(4096)
+        except socket.timeout as error:
+            raise Failure(f"still open after {within} s") from error
+        except ConnectionResetError:
+            piece = b""
+        if not piece:
+            break
+        data += piece
+    check(not (silent and data), f"it answered {data!r}")
+    sock.close()
+
+
+# --- we connect: cases against the responder ---
+
+
+def dropped(data, within=PROMPT):
+    """The peer drops us for these bytes, without a word."""
+
+    def run():
+        sock = connected()
+        sock.sendall(data)
+        expect_end(sock, within)
+
+    return run
+
+
+def wrong_key_bytewise():
+    key = bytearray(mpa.REQUEST_KEY)
+    wrong_at = 9
+    key[wrong_at] ^= 1
+    sock = connected()
+    for index, byte in enumerate(key):
+        if index <= wrong_at:
+            sock.sendall(bytes([byte]))
+            time.sleep(0.05)
+    # The frame is still unfinished, so it must have been the byte.
+    expect_end(sock, PROMPT)
+
+
+def good_bytewise():
+    sock = connected()
+    for byte in mpa.request():
+        sock.sendall(bytes([byte]))
+        time.sleep(0.02)
+    answer = receive_frame(sock)
+    check(answer.key == mpa.REPLY_KEY and not answer.flags & mpa.REJECT, f"answer {vars(answer)}")
+    reset(sock)
+
+
+def silence_is_bounded(data):
+    def run():
+        sock = connected()
+        began = time.monotonic()
+        if data:
+            sock.sendall(data)
+        expect_end(sock, REQUEST_LIMIT + PROMPT)
+        check(time.monotonic() - began > 1, "dropped at once, though nothing was wrong yet")
+
+    return run
+
+
+def request_then_reset():
+    # One at a time: rping forgets a request when the next one comes too soon.
+    for wait in (0, 0.01, 0.05, 0.2) * 2:
+        sock = connected()
+        sock.sendall(mpa.request())
+        time.sleep(wait)
+        reset(sock)
+        time.sleep(0.5)
+
+
+def half_header_then_fin():
+    sock = connected()
+    sock.sendall(mpa.request()[:10])
+    sock.shutdown(socket.SHUT_WR)
+    expect_end(sock, PROMPT)
+
+
+def request_then_fin():
+    sock = connected()
+    sock.sendall(mpa.request())
+    sock.shutdown(socket.SHUT_WR)
+    expect_end(sock, PROMPT, silent=False)
+
+
+def two_requests():
+    sock = connected()
+    sock.sendall(mpa.request() * 2)
+    answer = receive_frame(sock)
+    check(answer.key == mpa.REPLY_KEY, f"answer {vars(answer)}")
+    # The second is read as an FPDU, and a bad one.
+    expect_end(sock, PROMPT, silent=False)
+
+
+def early_fpdu():
+    # What an rping client says first: where its buffer is. The server then reads it.
+    where = struct.pack(">QII", 0x1000, 0x1234, 64)
+    sock = connected()
+    sock.sendall(mpa.request() + mpa.fpdu(mpa.send_message(1, where)))
+    answer = receive_frame(sock)
+    check(not answer.flags & mpa.REJECT, f"answer {vars(answer)}")
+    got = receive_exactly(sock, 4, PROMPT)
+    check(mpa.rdmap_opcode(got) == mpa.READ_REQUEST, f"no read of our buffer but {got.hex()}")
+    reset(sock)
+
+
+def markers_refused():
+    sock = connected()
+    sock.sendall(mpa.request(flags=mpa.MARKERS | mpa.CRC))
+    answer = receive_frame(sock)
+    check(answer.flags & mpa.REJECT, f"answer {vars(answer)}")
+    check(not answer.flags & mpa.MARKERS, "the reject asks for markers, too")
+    expect_end(sock, PROMPT)
+
+
+def enhanced_accepted():
+    sock = connected()
+    sock.sendall(
+        mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(4, 4))
+    )
+    answer = receive_frame(sock)
+    check(answer.revision == 2 and answer.flags & mpa.ENHANCED, f"answer {vars(answer)}")
+    check(not answer.flags & mpa.REJECT, f"answer {vars(answer)}")
+    check(len(answer.private) >= 4, "no IRD and ORD in the answer")
+    reset(sock)
+
+
+def silent_crowd():
+    crowd = [connected() for _ in range(200)]
+    began = time.monotonic()
+    ordinary_rping()
+    for sock in crowd:
+        expect_end(sock, max(REQUEST_LIMIT + PROMPT - (time.monotonic() - began), 0.5))
+
+
+# --- they connect: cases against the initiator ---
+
+
+class Server:
+    """A listening socket on host B, and an rping client on host A that comes to it."""
+
+    def __init__(self, backlog=8):
+        self.socket = tcp_socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind((HERE, OWN_PORT))
+        self.socket.listen(backlog)
+        self.socket.settimeout(CONNECT_LIMIT + PROMPT)
+        self.client = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+        if self.client and self.client.poll() is None:
+            self.client.kill()
+            self.client.wait()
+
+    def call(self):
+        self.client = subprocess.Popen(
+            on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def accept(self):
+        try:
+            sock, _ = self.socket.accept()
+        except socket.timeout as error:
+            raise Failure("no connection came") from error
+        return sock
+
+    def accept_request(self, revision):
+        sock = self.accept()
+        frame = receive_frame(sock)
+        check(frame.key == mpa.REQUEST_KEY, f"no Request but {vars(frame)}")
+        check(frame.revision == revision, f"revision {frame.revision}, expected {revision}")
+        return sock
+
+    def outcome(self, event, error, within):
+        try:
+            text = self.client.communicate(timeout=within)[0].decode()
+        except subprocess.TimeoutExpired as expired:
+            raise Failure(f"rping still waits after {within} s") from expired
+        wanted = f"{event}, error {error}"
+        check(wanted in text, f"expected '{wanted}', rping said: {text.strip()}")
+
+
+REJECTED = "RDMA_CM_EVENT_REJECTED"
+UNREACHABLE = "RDMA_CM_EVENT_UNREACHABLE"
+CONNECT_ERROR = "RDMA_CM_EVENT_CONNECT_ERROR"
+ECONNREFUSED, ECONNRESET, ETIMEDOUT, EPROTO = -111, -104, -110, -71
+
+# rping itself takes a while to start and to end on an emulated machine.
+START = 8
+
+
+def answered(data, event, error, within=PROMPT):
+    """We answer the Request with these bytes; rping learns what is wrong."""
+
+    def run():
+        with Server() as server:
+            server.call()
+            sock = server.accept_request(revision=2)
+            sock.sendall(data)
+            server.outcome(event, error, within + START)
+            sock.close()
+
+    return run
+
+
+def nobody_listens():
+    with Server() as server:
+        server.socket.close()
+        server.call()
+        server.outcome(REJECTED, ECONNREFUSED, PROMPT + START)
+
+
+def full_backlog():
+    with Server(backlog=0) as server:
+        fillers = []
+        for _ in range(3):
+            filler = tcp_socket()
+            filler.setblocking(False)
+            filler.connect_ex((HERE, OWN_PORT))
+            fillers.append(filler)
+        time.sleep(0.2)
+        server.call()
+        server.outcome(UNREACHABLE, ETIMEDOUT, CONNECT_LIMIT + PROMPT + START)
+
+
+def silent_server():
+    with Server() as server:
+        server.call()
+        sock = server.accept_request(revision=2)
+        server.outcome(UNREACHABLE, ETIMEDOUT, REPLY_LIMIT + PROMPT + START)
+        expect_end(sock, PROMPT)
+
+
+def hangs_up(how):
+    """Hung up on twice: at the sight of revision 2, and of revision 1."""
+
+    def run():
+        with Server() as server:
+            server.call()
+            for revision in (2, 1):
+                how(server.accept_request(revision))
+            server.outcome(REJECTED, ECONNRESET, PROMPT + START)
+
+    return run
+
+
+def closes_at_once():
+    with Server() as server:
+        server.call()
+        for _ in range(2):
+            server.accept().close()
+        server.outcome(REJECTED, ECONNRESET, PROMPT + START)
+
+
+def half_a_reply_then_fin():
+    with Server() as server:
+        server.call()
+        sock = server.accept_request(revision=2)
+        sock.sendall(mpa.reply(flags=mpa.CRC | mpa.ENHANCED, revision=2)[:12])
+        sock.close()
+        server.outcome(REJECTED, ECONNRESET, PROMPT + START)
+
+
+def old_revision(flags):
+    """An answer of revision 1, friendly or not: they come again with revision 1 and it works."""
+
+    def run():
+        with Server() as server:
+            server.call()
+            sock = server.accept_request(revision=2)
+            sock.sendall(mpa.reply(flags=flags))
+            expect_end(sock, PROMPT)
+            sock = server.accept_request(revision=1)
+            sock.sendall(mpa.reply())
+            got = receive_exactly(sock, 4, PROMPT)
+            check(mpa.rdmap_opcode(got) == mpa.SEND, f"no SEND of rping's but {got.hex()}")
+            reset(sock)
+
+    return run
+
+
+ENHANCED_REPLY = {"flags": mpa.CRC | mpa.ENHANCED, "revision": 2}
+
+CASES = [
+    ("garbage", dropped(b"GET / HTTP/1.1\r\n\r\n")),
+    ("wrong key, a byte at a time", wrong_key_bytewise),
+    ("good request, a byte at a time", good_bytewise),
+    ("reply as a request", dropped(mpa.reply())),
+    ("revision 0", dropped(mpa.request(revision=0))),
+    ("revision 3", dropped(mpa.request(revision=3))),
+    ("private data of 513 bytes", dropped(mpa.request(private=bytes(513)))),
+    ("private data of 65535 bytes", dropped(mpa.request(private_len=65535))),
+    ("private data promised, then silence", silence_is_bounded(mpa.request(private=bytes(50), private_len=100))),
+    ("half a key, then silence", silence_is_bounded(mpa.REQUEST_KEY[:8])),
+    ("silence", silence_is_bounded(b"")),
+    ("reject flag in a request", dropped(mpa.request(flags=mpa.REJECT))),
+    ("enhanced without room for it", dropped(mpa.request(flags=mpa.ENHANCED, revision=2, private=b"12"))),
+    ("enhanced request", enhanced_accepted),
+    ("request, then reset", request_then_reset),
+    ("half a header, then FIN", half_header_then_fin),
+    ("request, then FIN", request_then_fin),
+    ("two requests back to back", two_requests),
+    ("FPDU glued to the request", early_fpdu),
+    ("markers wanted", markers_refused),
+    ("a silent crowd", silent_crowd),
+    ("client: nobody listens", nobody_listens),
+    ("client: nobody answers TCP", full_backlog),
+    ("client: silent server", silent_server),
+    ("client: server closes at once", closes_at_once),
+    ("client: server closes at the request", hangs_up(socket.socket.close)),
+    ("client: server resets at the request", hangs_up(reset)),
+    ("client: garbage", answered(b"HTTP/1.1 400 Bad Request\r\n\r\n", CONNECT_ERROR, EPROTO)),
+    ("client: request as a reply", answered(mpa.request(**ENHANCED_REPLY, private=mpa.rd_limits(1, 1)), CONNECT_ERROR, EPROTO)),
+    ("client: half a reply, then FIN", half_a_reply_then_fin),
+    ("client: reply promises more", answered(mpa.reply(**ENHANCED_REPLY, private=bytes(50), private_len=100), UNREACHABLE, ETIMEDOUT, REPLY_LIMIT + PROMPT)),
+    ("client: reply longer than allowed", answered(mpa.reply(**ENHANCED_REPLY, private=bytes(600)), CONNECT_ERROR, EPROTO)),
+    ("client: revision 3", answered(mpa.reply(flags=mpa.CRC, revision=3), CONNECT_ERROR, EPROTO)),
+    ("client: reply not enhanced", answered(mpa.reply(flags=mpa.CRC, revision=2), CONNECT_ERROR, EPROTO)),
+    ("client: reply wants markers", answered(mpa.reply(flags=mpa.MARKERS | mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(1, 1)), CONNECT_ERROR, EPROTO)),
+    ("client: reject with private data", answered(mpa.reply(flags=mpa.REJECT | mpa.ENHANCED, revision=2, private=mpa.rd_limits(0, 0) + b"no"), REJECTED, ECONNREFUSED)),
+    ("client: reply of revision 1", old_revision(mpa.CRC)),
+    ("client: reject of revision 1", old_revision(mpa.REJECT)),
+]
+
+
+# --- the end: everything goes away, with handshakes under way ---
+
+
+def removal():
+    crowd = [connected() for _ in range(20)]
+    waiting = connected()
+    waiting.sendall(mpa.request())
+    receive_frame(waiting)
+    for host, device in (("A", "weft0"), ("B", "weft1")):
+        subprocess.run(on(host, "rdma", "link", "delete", device), check=True, timeout=20)
+    for sock in crowd + [waiting]:
+        expect_end(sock, PROMPT, silent=False)
+    stop_server()
+    subprocess.run(["modprobe", "-r", "weft"], check=True, timeout=20)
+
+
+def main():
+    if not os.path.exists("/run/netns/B"):
+        sys.exit("no host B here. Run: scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/handshake.py")
+    cases = [case for case in CASES if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
+    cases += [("ordinary rping afterwards", ordinary_rping), ("removal", removal)]
+    start_server()
+    failed = 0
+    for name, run in cases:
+        began = time.monotonic()
+        try:
+            run()
+            check(name == "removal" or SERVER_PROCESS.poll() is None, "the rping server died")
+            verdict = "ok"
+        except (Failure, OSError, subprocess.SubprocessError) as error:
+            failed += 1
+            verdict = f"not ok ({type(error).__name__}: {error})"
+            if SERVER_PROCESS.poll() is not None and name != "removal":
+                start_server()
+        print(f"{name}: {verdict}, {time.monotonic() - began:.1f} s", flush=True)
+    stop_server()
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

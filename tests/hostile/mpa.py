@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""MPA frames and FPDUs, written out by hand so that they can be wrong (RFC 5044, 6581)."""
+
+import struct
+
+REQUEST_KEY = b"MPA ID Req Frame"
+REPLY_KEY = b"MPA ID Rep Frame"
+HEADER_LEN = 20
+
+MARKERS = 0x80
+CRC = 0x40
+REJECT = 0x20
+ENHANCED = 0x10
+
+
+def frame(key, flags=CRC, revision=1, private=b"", private_len=None):
+    """A Request or Reply; private_len overrides the truth."""
+    length = len(private) if private_len is None else private_len
+    return key + struct.pack(">BBH", flags, revision, length) + private
+
+
+def request(**fields):
+    return frame(REQUEST_KEY, **fields)
+
+
+def reply(**fields):
+    return frame(REPLY_KEY, **fields)
+
+
+def rd_limits(ird, ord_):
+    """The four bytes of enhanced setup, without peer-to-peer."""
+    return struct.pack(">HH", ird, ord_)
+
+
+class Parsed:
+    """A frame as received."""
+
+    def __init__(self, data):
+        self.key = data[:16]
+        self.flags, self.revision, length = struct.unpack(">BBH", data[16:20])
+        self.private = data[20 : 20 + length]
+
+
+def _crc_table():
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+_TABLE = _crc_table()
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = (crc >> 8) ^ _TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def fpdu(ulpdu):
+    """Length, ULPDU, padding, CRC (least significant byte first)."""
+    body = struct.pack(">H", len(ulpdu)) + ulpdu
+    body += bytes(-len(body) % 4)
+    return body + struct.pack("<I", crc32c(body))
+
+
+def send_message(msn, payload):
+    """An untagged DDP segment, the last of a SEND, on queue 0."""
+    ddp, rdmap = 0x41, 0x43
+    return struct.pack(">BBIIII", ddp, rdmap, 0, 0, msn, 0) + payload
+
+
+def rdmap_opcode(received):
+    """The RDMAP opcode of the FPDU that the bytes begin with."""
+    return received[3] & 0x0F
+
+
+READ_REQUEST = 1
+SEND = 3
