@@ -84,7 +84,6 @@ void weft_llp_lock(struct weft_llp *llp);
 void weft_llp_unlock(struct weft_llp *llp);
 u32 weft_llp_emss(struct weft_llp *llp);
 u32 weft_llp_room(struct weft_llp *llp, u32 emss);
-bool weft_llp_has_space(struct weft_llp *llp);
 void weft_llp_want_space(struct weft_llp *llp);
 void weft_llp_end_segment(struct weft_llp *llp);
 int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
@@ -96,6 +95,7 @@ int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
  */
 typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
 			      u32 len);
+bool weft_llp_at_end(struct weft_llp *llp);
 void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
 
 #endif /* WEFT_LLP_H */

@@ -42,14 +42,12 @@ struct weft_llp;
  * @cap: the capacities granted
  * @scq: completion queue of sends
  * @rcq: completion queue of receives
- * @sq: send ring; drained under tx.lock
- * @rq: receive ring; drained under rq_lock
- * @rq_lock: protects fetching from @rq. Any context
+ * @sq: send ring; drained as tx allows
+ * @rq: receive ring; drained as rx allows
  * @tx: the transmit side
  * @rx: the receive side
  *
- * Lock order: tx.lock, socket lock, rx (which the socket lock protects),
- * sq.lock / rq_lock / lock, CQ lock.
+ * Lock order: tx.lock, socket lock, @lock, CQ lock.
  */
 struct weft_qp {
 	struct ib_qp ib;
@@ -71,7 +69,6 @@ struct weft_qp {
 	struct weft_cq *rcq;
 	struct weft_ring sq;
 	struct weft_ring rq;
-	spinlock_t rq_lock;
 	struct weft_tx tx;
 	struct weft_rx rx;
 };
@@ -125,6 +122,31 @@ void weft_qp_stop(struct weft_qp *qp);
  */
 void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
 		  int event);
+
+/* The state as seen without the lock; what was written before it is seen too. */
+static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
+{
+	return smp_load_acquire(&qp->state);
+}
+
+/*
+ * Completes everything posted in error. The queue pair is in ERR and has no
+ * stream; the caller holds tx.lock.
+ */
+void weft_qp_flush(struct weft_qp *qp);
+
+/* Verbs. */
+int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
+		   struct ib_udata *udata);
+int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		   struct ib_udata *udata);
+int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		  struct ib_qp_init_attr *init);
+int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
+int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad);
+int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad);
 
 /* iw_cm operations. */
 void weft_iw_add_ref(struct ib_qp *ib);

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Weft: RDMA on any Ethernet card. `make help` lists what can be made.
+
+KERNEL ?= $(shell uname -r)
+# Where the module can be built for a kernel that does not run here (the lab's):
+# the newest installed kernel that has headers.
+ifeq ($(wildcard /lib/modules/$(KERNEL)/build),)
+KERNEL := $(shell ls /lib/modules 2>/dev/null | sort -V | while read -r k; do \
+	[ -e /lib/modules/$$k/build ] && echo $$k; done | tail -n 1)
+endif
+KERNEL_BUILD ?= /lib/modules/$(KERNEL)/build
+
+VERSION := $(shell cat VERSION)
+BUILD := build
+STAGE := $(BUILD)/stage
+DKMS_SOURCE := /usr/src/weft-$(VERSION)
+# What the module is made of, and no more: all that DKMS gets.
+MODULE_SOURCES := Kbuild VERSION dkms.conf $(shell find kernel -type f -name '*.[ch]')
+
+.PHONY: all help module userlib stage install uninstall dkms-install dkms-uninstall \
+	demo shell check style clean packages
+
+all: module userlib ## the module and the provider (the default)
+
+help: ## this list
+	@echo "Weft $(VERSION). make TARGET, with TARGET one of:"
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+packages: # installs what building needs, where that can be done
+	@scripts/bootstrap --quiet build
+
+module: $(BUILD)/module/weft.ko ## the kernel module, for $(KERNEL) (KERNEL=… for another)
+
+# Built in a copy, so that the tree stays as it was cloned.
+$(BUILD)/module/weft.ko: $(MODULE_SOURCES) | packages
+	@test -e "$(KERNEL_BUILD)" || { echo "weft: no headers for kernel '$(KERNEL)'; \
+	install them (apt-get install linux-headers-amd64) or name another (KERNEL=…)"; exit 1; }
+	@echo "Building weft.ko for $(KERNEL) (about 20 s)"
+	@mkdir -p $(BUILD)/module
+	@cp --parents -u $(MODULE_SOURCES) $(BUILD)/module/
+	@$(MAKE) --no-print-directory -C $(KERNEL_BUILD) M=$(abspath $(BUILD)/module) modules
+
+userlib: | packages ## the provider for rdma-core
+	@$(MAKE) --no-print-directory -C userlib
+
+# What an installation puts where, laid out below build/stage for the lab.
+stage: all
+	@install -D -m 644 $(BUILD)/module/weft.ko $(STAGE)/lib/modules/$(KERNEL)/updates/weft.ko
+	@$(MAKE) --no-print-directory -s -C userlib install DESTDIR=$(abspath $(STAGE))
+
+install: ## install both into this system (as root)
+	@test -f $(BUILD)/module/weft.ko || { echo "weft: nothing is built yet; run make first"; exit 1; }
+	install -D -m 644 $(BUILD)/module/weft.ko $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko
+	$(if $(DESTDIR),,depmod $(KERNEL))
+	@$(MAKE) --no-print-directory -C userlib install
+	@echo "Installed. Next: modprobe weft && rdma link add weft0 type weft netdev eth0"
+
+uninstall: ## undo install
+	rm -f $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko
+	$(if $(DESTDIR),,depmod $(KERNEL))
+	@$(MAKE) --no-print-directory -C userlib uninstall
+
+dkms-install: ## install by DKMS: the module survives kernel updates (as root)
+	@command -v dkms >/dev/null || { echo "weft: dkms is missing: apt-get install dkms"; exit 1; }
+	install -d $(DKMS_SOURCE)
+	cp --parents $(MODULE_SOURCES) $(DKMS_SOURCE)/
+	dkms install weft/$(VERSION) -k $(KERNEL)
+	@$(MAKE) --no-print-directory userlib
+	@$(MAKE) --no-print-directory -C userlib install
+	@echo "Installed. Next: modprobe weft && rdma link add weft0 type weft netdev eth0"
+
+dkms-uninstall: ## undo dkms-install
+	-dkms remove weft/$(VERSION) --all
+	rm -rf $(DKMS_SOURCE)
+	@$(MAKE) --no-print-directory -C userlib uninstall
+
+demo: ## two hosts in a virtual machine, and unmodified RDMA programs between them
+	@scripts/bootstrap --quiet build lab
+	@$(MAKE) --no-print-directory stage
+	@scripts/demo
+
+shell: ## a prompt on those two hosts
+	@scripts/bootstrap --quiet build lab
+	@$(MAKE) --no-print-directory stage
+	@scripts/lab/shell
+
+clean: ## remove what was built (kernels in the cache stay)
+	rm -rf $(BUILD)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * All differences between kernels. HAVE_X says that kernel/probe/x.c compiles
+ * (see Kbuild); nothing here or elsewhere looks at version numbers.
+ */
+#ifndef WEFT_COMPAT_H
+#define WEFT_COMPAT_H
+
+#include <linux/bvec.h>
+#include <linux/mm.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+/* Addresses of kernel memory travel as 64-bit numbers, and page_address() is always there. */
+static_assert(IS_ENABLED(CONFIG_64BIT), "Weft is for 64-bit kernels");
+
+/*
+ * Hands a run of a page to TCP without copying it. The caller holds the socket
+ * lock and never changes the bytes again. As tcp_sendmsg_locked() returns.
+ */
+#ifdef HAVE_TCP_SENDPAGE_LOCKED
+static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
+				     u32 offset, u32 len, bool more)
+{
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_NO_SHARED_FRAGS;
+
+	if (more)
+		flags |= MSG_MORE | MSG_SENDPAGE_NOTLAST;
+	return tcp_sendpage_locked(sk, page, offset, len, flags);
+}
+#else
+static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
+				     u32 offset, u32 len, bool more)
+{
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES |
+			     (more ? MSG_MORE : 0),
+	};
+	struct bio_vec bv;
+
+	bvec_set_page(&bv, page, len, offset);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bv, 1, len);
+	return tcp_sendmsg_locked(sk, &msg, len);
+}
+#endif
+
+/*
+ * Makes a kernel socket hold its network namespace until it is gone, so that
+ * TCP keeps its timers after the close and a lost FIN is sent again.
+ */
+#ifdef HAVE_SK_NET_REFCNT_UPGRADE
+static inline void weft_sock_hold_net(struct sock *sk)
+{
+	if (!sk->sk_net_refcnt)
+		sk_net_refcnt_upgrade(sk);
+}
+#else
+static inline void weft_sock_hold_net(struct sock *sk)
+{
+	struct net *net = sock_net(sk);
+
+	if (sk->sk_net_refcnt)
+		return;
+	sk->sk_net_refcnt = 1;
+	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
+	sock_inuse_add(net, 1);
+}
+#endif
+
+#endif /* WEFT_COMPAT_H */

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The RDMA device: its registration, its port, and the Ethernet device below. */
+#include <linux/if_arp.h>
+#include <linux/module.h>
+#include <net/addrconf.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
+
+#include "conn.h"
+#include "device.h"
+#include "settings.h"
+#include "uapi/weft-abi.h"
+#include "verbs/cq.h"
+#include "verbs/mr.h"
+#include "verbs/qp.h"
+#include "verbs/ring.h"
+#include "verbs/ucontext.h"
+
+#define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
+
+/* --- what the device says of itself --- */
+
+static int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
+			     struct ib_udata *udata)
+{
+	if (udata->inlen || udata->outlen)
+		return -EINVAL;
+	memset(attr, 0, sizeof(*attr));
+	attr->sys_image_guid = ib->node_guid;
+	attr->vendor_id = WEFT_DRIVER_ID & 0xffffff;
+	attr->max_mr_size = ULLONG_MAX;
+	attr->page_size_cap = PAGE_SIZE;
+	attr->max_qp = WEFT_MAX_QP;
+	attr->max_qp_wr = WEFT_MAX_QP_WR;
+	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+				 IB_DEVICE_RC_RNR_NAK_GEN;
+	attr->max_send_sge = WEFT_MAX_SGE;
+	attr->max_recv_sge = WEFT_MAX_SGE;
+	attr->max_sge_rd = WEFT_MAX_SGE;
+	attr->max_cq = WEFT_MAX_CQ;
+	attr->max_cqe = WEFT_MAX_CQE;
+	attr->max_mr = WEFT_MAX_MR;
+	attr->max_pd = WEFT_MAX_PD;
+	attr->max_qp_rd_atom = WEFT_MAX_RD_ATOM;
+	attr->max_qp_init_rd_atom = WEFT_MAX_RD_ATOM;
+	attr->max_res_rd_atom = WEFT_MAX_QP * WEFT_MAX_RD_ATOM;
+	attr->atomic_cap = IB_ATOMIC_NONE;
+	return 0;
+}
+
+static bool weft_port_active(const struct net_device *netdev)
+{
+	return netif_running(netdev) && netif_carrier_ok(netdev);
+}
+
+static int weft_query_port(struct ib_device *ib, u32 port,
+			   struct ib_port_attr *attr)
+{
+	struct net_device *netdev = to_weft_device(ib)->netdev;
+	bool active = weft_port_active(netdev);
+
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
+	attr->state = active ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	attr->phys_state = active ? IB_PORT_PHYS_STATE_LINK_UP :
+				    IB_PORT_PHYS_STATE_DISABLED;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
+	attr->gid_tbl_len = 1;
+	attr->max_msg_sz = WEFT_MAX_MSG;
+	return ib_get_eth_speed(ib, port, &attr->active_speed,
+				&attr->active_width);
+}
+
+static int weft_port_immutable(struct ib_device *ib, u32 port,
+			       struct ib_port_immutable *immutable)
+{
+	immutable->gid_tbl_len = 1;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
+	return 0;
+}
+
+/* The one GID is the MAC address: that is how rdma_cm finds an iWARP device. */
+static int weft_query_gid(struct ib_device *ib, u32 port, int index,
+			  union ib_gid *gid)
+{
+	memset(gid, 0, sizeof(*gid));
+	memcpy(gid->raw, to_weft_device(ib)->netdev->dev_addr, ETH_ALEN);
+	return 0;
+}
+
+static int weft_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
+{
+	*pkey = 0xffff;
+	return 0;
+}
+
+static void weft_fw_string(struct ib_device *ib, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%s", WEFT_VERSION);
+}
+
+/* --- its life --- */
+
+/* The core has let go of the device: everything on it is gone. */
+static void weft_device_dealloc(struct ib_device *ib)
+{
+	struct weft_device *dev = to_weft_device(ib);
+
+	weft_conn_stop_all(dev);
+	xa_destroy(&dev->qps);
+	xa_destroy(&dev->mrs);
+	dev_put(dev->netdev);
+}
+
+static const struct ib_device_ops weft_device_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = WEFT_DRIVER,
+	.uverbs_abi_ver = WEFT_ABI_VERSION,
+
+	.alloc_pd = weft_alloc_pd,
+	.alloc_ucontext = weft_alloc_ucontext,
+	.create_cq = weft_create_cq,
+	.create_qp = weft_create_qp,
+	.dealloc_driver = weft_device_dealloc,
+	.dealloc_pd = weft_dealloc_pd,
+	.dealloc_ucontext = weft_dealloc_ucontext,
+	.dereg_mr = weft_dereg_mr,
+	.destroy_cq = weft_destroy_cq,
+	.destroy_qp = weft_destroy_qp,
+	.disassociate_ucontext = weft_disassociate_ucontext,
+	.get_dev_fw_str = weft_fw_string,
+	.get_dma_mr = weft_get_dma_mr,
+	.get_port_immutable = weft_port_immutable,
+	.iw_accept = weft_iw_accept,
+	.iw_add_ref = weft_iw_add_ref,
+	.iw_connect = weft_iw_connect,
+	.iw_create_listen = weft_iw_create_listen,
+	.iw_destroy_listen = weft_iw_destroy_listen,
+	.iw_get_qp = weft_iw_get_qp,
+	.iw_reject = weft_iw_reject,
+	.iw_rem_ref = weft_iw_rem_ref,
+	.mmap = weft_mmap,
+	.mmap_free = weft_mmap_free,
+	.modify_qp = weft_modify_qp,
+	.poll_cq = weft_poll_cq,
+	.post_recv = weft_post_recv,
+	.post_send = weft_post_send,
+	.query_device = weft_query_device,
+	.query_gid = weft_query_gid,
+	.query_pkey = weft_query_pkey,
+	.query_port = weft_query_port,
+	.query_qp = weft_query_qp,
+	.reg_user_mr = weft_reg_user_mr,
+	.req_notify_cq = weft_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_pd, weft_pd, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, weft_qp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, weft_ucontext, ib),
+};
+
+/* Whether a network device can carry one of ours; says why not. */
+static int weft_netdev_check(struct net_device *netdev)
+{
+	struct ib_device *other;
+
+	if (netdev->type != ARPHRD_ETHER && netdev->type != ARPHRD_LOOPBACK) {
+		pr_warn("weft: %s is not an Ethernet device\n", netdev->name);
+		return -EOPNOTSUPP;
+	}
+	if (!is_valid_ether_addr(netdev->dev_addr)) {
+		pr_warn("weft: %s has no MAC address, by which RDMA finds its device; give it one (ip link set %s address 02:00:00:00:00:01)\n",
+			netdev->name, netdev->name);
+		return -EADDRNOTAVAIL;
+	}
+	other = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+	if (other) {
+		pr_warn("weft: %s carries %s already\n", netdev->name,
+			dev_name(&other->dev));
+		ib_device_put(other);
+		return -EEXIST;
+	}
+	return 0;
+}
+
+/**
+ * weft_device_create() - put an RDMA device on an Ethernet device
+ * @name: its name
+ * @netdev: the Ethernet device
+ *
+ * Called with the rtnl lock not held; serialised by the core.
+ *
+ * Return: 0; -EEXIST if the name is in use or @netdev has one; -EOPNOTSUPP or
+ * -EADDRNOTAVAIL if it cannot have one; -ENOMEM.
+ */
+int weft_device_create(const char *name, struct net_device *netdev)
+{
+	struct weft_device *dev;
+	int rv;
+
+	rv = weft_netdev_check(netdev);
+	if (rv)
+		return rv;
+	dev = ib_alloc_device(weft_device, ib);
+	if (!dev)
+		return -ENOMEM;
+	dev->netdev = netdev;
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
+	/* Keys start anywhere, so that none can be guessed from the last boot's. */
+	dev->next_mr = get_random_u32_below(WEFT_MAX_MR);
+	INIT_LIST_HEAD(&dev->conns);
+	spin_lock_init(&dev->conns_lock);
+	weft_settings_init(dev);
+
+	dev->ib.node_type = RDMA_NODE_RNIC;
+	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, netdev->dev_addr);
+	dev->ib.phys_port_cnt = 1;
+	dev->ib.num_comp_vectors = num_possible_cpus();
+	dev->ib.local_dma_lkey = 0;
+	dev->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+				   BIT_ULL(IB_USER_VERBS_CMD_POST_RECV);
+	dev->ib.iw_driver_flags = IW_F_NO_PORT_MAP;
+	strscpy(dev->ib.iw_ifname, netdev->name, sizeof(dev->ib.iw_ifname));
+	strscpy(dev->ib.node_desc, "Weft software iWARP",
+		sizeof(dev->ib.node_desc));
+	ib_set_device_ops(&dev->ib, &weft_device_ops);
+	dev_hold(netdev); /* until weft_device_dealloc() */
+	rv = ib_device_set_netdev(&dev->ib, netdev, 1);
+	if (!rv)
+		rv = ib_register_device(&dev->ib, name, NULL);
+	if (rv)
+		ib_dealloc_device(&dev->ib);
+	return rv;
+}
+
+static void weft_port_event(struct ib_device *ib, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = ib,
+		.element.port_num = 1,
+		.event = type,
+	};
+
+	ib_dispatch_event(&event);
+}
+
+/* The Ethernet device changed. The rtnl lock is held. */
+static int weft_netdev_event(struct notifier_block *nb, unsigned long what,
+			     void *info)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(info);
+	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+
+	if (!ib)
+		return NOTIFY_DONE;
+	switch (what) {
+	case NETDEV_UP:
+	case NETDEV_CHANGE:
+		weft_port_event(ib, weft_port_active(netdev) ?
+				IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+		break;
+	case NETDEV_DOWN:
+		weft_port_event(ib, IB_EVENT_PORT_ERR);
+		break;
+	case NETDEV_CHANGEADDR:
+		weft_port_event(ib, IB_EVENT_GID_CHANGE);
+		break;
+	case NETDEV_UNREGISTER:
+		ib_unregister_device_queued(ib);
+		break;
+	}
+	ib_device_put(ib);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block weft_netdev_notifier = {
+	.notifier_call = weft_netdev_event,
+};
+
+/* Starts to watch Ethernet devices. 0 or a negative errno value. */
+int weft_device_init(void)
+{
+	return register_netdevice_notifier(&weft_netdev_notifier);
+}
+
+/* Ends every device. May sleep, until all that is on them is gone. */
+void weft_device_exit(void)
+{
+	unregister_netdevice_notifier(&weft_netdev_notifier);
+	ib_unregister_driver(WEFT_DRIVER);
+}

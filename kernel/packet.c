@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Reading a packet buffer piece by piece, where it lies. */
+#include "compat.h"
+#include "packet.h"
+
+static void weft_packet_enter(struct weft_packet *p, struct sk_buff *skb,
+			      u32 start)
+{
+	p->skb = skb;
+	p->skb_start = start;
+	p->frag = 0;
+	p->frag_start = skb_headlen(skb);
+}
+
+/* Starts reading @skb; it must stay unchanged as long as @p is used. */
+void weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
+{
+	p->root = skb;
+	weft_packet_enter(p, skb, 0);
+}
+
+/* Bytes that @skb itself holds: those of a root's frag list are its list's. */
+static u32 weft_packet_own_len(const struct weft_packet *p)
+{
+	u32 len = p->skb->len;
+	const struct sk_buff *child;
+
+	if (p->skb == p->root)
+		skb_walk_frags(p->root, child)
+			len -= child->len;
+	return len;
+}
+
+/* Moves on to the buffer that holds @offset. */
+static void weft_packet_seek(struct weft_packet *p, u32 offset)
+{
+	struct sk_buff *next;
+	u32 len;
+
+	if (offset < p->skb_start)
+		weft_packet_enter(p, p->root, 0);
+	if (likely(!skb_has_frag_list(p->root)))
+		return;
+	for (;;) {
+		len = weft_packet_own_len(p);
+		if (offset - p->skb_start < len)
+			return;
+		next = p->skb == p->root ? skb_shinfo(p->root)->frag_list :
+					   p->skb->next;
+		weft_packet_enter(p, next, p->skb_start + len);
+	}
+}
+
+/**
+ * weft_packet_piece() - where are the bytes at an offset?
+ * @p: the reading position
+ * @offset: within the packet
+ * @len: in: how many bytes are wanted, within the packet; out: how many of
+ *	 them lie together
+ *
+ * Return: the bytes. They may be memory that somebody else can write.
+ */
+const u8 *weft_packet_piece(struct weft_packet *p, u32 offset, u32 *len)
+{
+	const skb_frag_t *frag;
+	u32 size;
+
+	weft_packet_seek(p, offset);
+	offset -= p->skb_start;
+	if (offset < skb_headlen(p->skb)) {
+		*len = min(*len, skb_headlen(p->skb) - offset);
+		return p->skb->data + offset;
+	}
+	if (offset < p->frag_start) {
+		p->frag = 0;
+		p->frag_start = skb_headlen(p->skb);
+	}
+	for (;;) {
+		frag = &skb_shinfo(p->skb)->frags[p->frag];
+		size = skb_frag_size(frag);
+		if (offset - p->frag_start < size)
+			break;
+		p->frag_start += size;
+		p->frag++;
+	}
+	offset -= p->frag_start;
+	*len = min(*len, size - offset);
+	return (const u8 *)skb_frag_address(frag) + offset;
+}
+
+/* Copies @len bytes at @offset, all of them within the packet. */
+void weft_packet_copy(struct weft_packet *p, u32 offset, void *to, u32 len)
+{
+	const u8 *from;
+	u32 n;
+
+	while (len) {
+		n = len;
+		from = weft_packet_piece(p, offset, &n);
+		memcpy(to, from, n);
+		offset += n;
+		to += n;
+		len -= n;
+	}
+}

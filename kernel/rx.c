@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The receive engine: from packets to FPDUs. */
+#include "conn.h"
+#include "llp/llp.h"
+#include "packet.h"
+#include "rx.h"
+#include "rx_place.h"
+#include "verbs/qp.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+#include "wire/plan.h"
+#include "workqueue.h"
+
+static void weft_rx_next_fpdu(struct weft_rx *rx)
+{
+	rx->state = WEFT_RX_HEADER;
+	rx->hdr_have = 0;
+	rx->hdr_len = 0;
+	rx->done = 0;
+	rx->trailer_have = 0;
+	rx->crc = WEFT_CRC_SEED;
+}
+
+static void weft_rx_refuse_crc(struct weft_qp *qp)
+{
+	qp->rx.hdr_len = 0; /* a header under a bad CRC names nothing */
+	weft_rx_refuse(qp, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
+}
+
+/* Decodes the @have header bytes after the length field. False: refused. */
+static bool weft_rx_decode(struct weft_qp *qp, u32 have)
+{
+	struct weft_rx *rx = &qp->rx;
+	struct weft_term err;
+	u32 len;
+
+	len = weft_ddp_decode(rx->hdr + WEFT_MPA_LEN, have, &rx->ddp, &err);
+	if (!len) {
+		rx->hdr_len = 0;
+		weft_rx_refuse(qp, err.layer, err.etype, err.code);
+		return false;
+	}
+	rx->hdr_len = WEFT_MPA_LEN + len;
+	rx->payload_len = rx->ulpdu_len - len;
+	rx->pad = weft_fpdu_pad(rx->ulpdu_len);
+	return true;
+}
+
+/* Whether the CRC of a whole FPDU at @offset is good. rx->hdr holds its start. */
+static bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
+			      u32 offset, u32 hdr, u32 len)
+{
+	u32 end = offset + len - WEFT_CRC_LEN;
+	u32 at = offset + hdr;
+	const u8 *piece;
+	u32 crc, n;
+
+	crc = weft_crc_update(WEFT_CRC_SEED, rx->hdr, hdr);
+	for (; at < end; at += n) {
+		n = end - at;
+		piece = weft_packet_piece(p, at, &n);
+		crc = weft_crc_update(crc, piece, n);
+	}
+	weft_packet_copy(p, end, rx->trailer, WEFT_CRC_LEN);
+	return weft_crc_good(rx->trailer, crc);
+}
+
+/*
+ * Takes an FPDU that lies whole in the packet at @offset, of which @left bytes
+ * are there. Returns its length, or 0: it does not lie whole (state HEADER), it
+ * must wait (rx.stalled) or it was refused (state STOPPED).
+ */
+static u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p, u32 offset,
+			 u32 left)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 have, len, at, end, n;
+	const u8 *piece;
+
+	if (left < WEFT_MPA_LEN)
+		return 0;
+	have = min_t(u32, left, sizeof(rx->hdr));
+	weft_packet_copy(p, offset, rx->hdr, have);
+	rx->ulpdu_len = weft_get_be16(rx->hdr);
+	len = weft_fpdu_len(rx->ulpdu_len);
+	if (len > left)
+		return 0;
+	have = min(have, WEFT_MPA_LEN + rx->ulpdu_len);
+	if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, have, len)) {
+		weft_rx_refuse_crc(qp);
+		return 0;
+	}
+	if (!weft_rx_decode(qp, have - WEFT_MPA_LEN))
+		return 0;
+	switch (weft_rx_begin(qp)) {
+	case WEFT_RX_OK:
+		break;
+	case WEFT_RX_WAIT:
+		rx->stalled = true;
+		fallthrough;
+	default:
+		return 0;
+	}
+	at = offset + rx->hdr_len;
+	for (end = at + rx->payload_len; at < end; at += n) {
+		n = end - at;
+		piece = weft_packet_piece(p, at, &n);
+		if (weft_rx_place(qp, piece, n) != WEFT_RX_OK)
+			return 0;
+	}
+	if (weft_rx_end(qp) != WEFT_RX_OK)
+		return 0;
+	weft_rx_next_fpdu(rx);
+	return len;
+}
+
+/* Gathers up to @need bytes in @to, of which *@have are there. Returns bytes taken. */
+static u32 weft_rx_gather(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
+{
+	u32 n = min(len, need - *have);
+
+	memcpy(to + *have, from, n);
+	*have += n;
+	return n;
+}
+
+/* How many bytes of length field and header must be here to go on. */
+static u32 weft_rx_header_need(const struct weft_rx *rx)
+{
+	u32 need = WEFT_MPA_LEN;
+
+	if (rx->hdr_have > WEFT_MPA_LEN)
+		need += weft_ddp_hdr_len(weft_ddp_is_tagged(rx->hdr[WEFT_MPA_LEN]));
+	else if (rx->hdr_have == WEFT_MPA_LEN)
+		need++;
+	if (rx->hdr_have >= WEFT_MPA_LEN)
+		need = min(need, WEFT_MPA_LEN + weft_get_be16(rx->hdr));
+	return need;
+}
+
+/* Takes header bytes of an FPDU that comes in parts. Returns bytes taken. */
+static u32 weft_rx_part_header(struct weft_qp *qp, const u8 *from, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 taken = 0;
+
+	for (;;) {
+		if (rx->hdr_have == weft_rx_header_need(rx))
+			break;
+		if (taken == len)
+			return taken;
+		taken += weft_rx_gather(rx->hdr, &rx->hdr_have,
+					weft_rx_header_need(rx), from + taken,
+					len - taken);
+	}
+	rx->ulpdu_len = weft_get_be16(rx->hdr);
+	rx->crc = weft_crc_update(WEFT_CRC_SEED, rx->hdr, rx->hdr_have);
+	if (weft_rx_decode(qp, rx->hdr_have - WEFT_MPA_LEN))
+		rx->state = WEFT_RX_BEGIN;
+	return taken;
+}
+
+/* Takes padding and CRC of an FPDU that came in parts. Returns bytes taken. */
+static u32 weft_rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 need = rx->pad + WEFT_CRC_LEN;
+	u32 n;
+
+	n = weft_rx_gather(rx->trailer, &rx->trailer_have, need, from, len);
+	if (rx->trailer_have < need)
+		return n;
+	if (rx->crc_used) {
+		rx->crc = weft_crc_update(rx->crc, rx->trailer, rx->pad);
+		if (!weft_crc_good(rx->trailer + rx->pad, rx->crc)) {
+			weft_rx_refuse_crc(qp);
+			return n;
+		}
+	}
+	if (weft_rx_end(qp) == WEFT_RX_OK)
+		weft_rx_next_fpdu(rx);
+	return n;
+}
+
+/*
+ * Takes bytes of an FPDU that comes in parts. Returns how many; 0 only if
+ * reading must stop.
+ */
+static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 n;
+
+	if (rx->state == WEFT_RX_BEGIN) {
+		switch (weft_rx_begin(qp)) {
+		case WEFT_RX_OK:
+			break;
+		case WEFT_RX_WAIT:
+			rx->stalled = true;
+			fallthrough;
+		default:
+			return 0;
+		}
+		rx->state = rx->payload_len ? WEFT_RX_PAYLOAD : WEFT_RX_TRAILER;
+	}
+	switch (rx->state) {
+	case WEFT_RX_HEADER:
+		return weft_rx_part_header(qp, from, len);
+	case WEFT_RX_PAYLOAD:
+		n = min(len, rx->payload_len - rx->done);
+		if (rx->crc_used)
+			rx->crc = weft_crc_update(rx->crc, from, n);
+		if (weft_rx_place(qp, from, n) != WEFT_RX_OK)
+			return 0;
+		if (rx->done == rx->payload_len)
+			rx->state = WEFT_RX_TRAILER;
+		return n;
+	case WEFT_RX_TRAILER:
+		return weft_rx_part_trailer(qp, from, len);
+	default:
+		return 0;
+	}
+}
+
+/* Takes what it can of one packet (weft_llp_actor). */
+static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	struct weft_qp *qp = ctx;
+	struct weft_rx *rx = &qp->rx;
+	struct weft_packet p;
+	u32 taken = 0, n;
+	const u8 *piece;
+
+	weft_packet_init(&p, skb);
+	while (taken < len) {
+		if (rx->state == WEFT_RX_STOPPED)
+			return len; /* whatever comes now is nobody's */
+		rx->stalled = false;
+		if (rx->state == WEFT_RX_HEADER && !rx->hdr_have) {
+			n = weft_rx_whole(qp, &p, offset + taken, len - taken);
+			if (n) {
+				taken += n;
+				continue;
+			}
+			if (rx->stalled)
+				return taken;
+			if (rx->state == WEFT_RX_STOPPED)
+				return len;
+		}
+		n = len - taken;
+		piece = weft_packet_piece(&p, offset + taken, &n);
+		taken += weft_rx_part(qp, piece, n);
+		if (rx->stalled)
+			return taken;
+	}
+	return taken;
+}
+
+/* Reads all that can be read now. The caller holds the socket lock. */
+static void weft_rx_run(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	bool was_stalled = rx->stalled;
+	unsigned long flags;
+
+	if (weft_qp_state(qp) == IB_QPS_ERR)
+		rx->state = WEFT_RX_STOPPED;
+	weft_llp_read(qp->llp, weft_rx_packet, qp);
+	if (rx->stalled) {
+		if (!was_stalled)
+			mod_delayed_work(weft_workqueue, &rx->rnr,
+					 WEFT_RNR_TIMEOUT);
+		return;
+	}
+	if (!weft_llp_at_end(qp->llp))
+		return;
+	spin_lock_irqsave(&qp->lock, flags);
+	if (qp->conn)
+		weft_conn_peer_closed(qp->conn);
+	spin_unlock_irqrestore(&qp->lock, flags);
+}
+
+/**
+ * weft_rx_readable() - the stream has bytes, or has ended
+ * @qp: the queue pair
+ *
+ * Called with the socket lock held, in softirq or in a process.
+ */
+void weft_rx_readable(struct weft_qp *qp)
+{
+	if (qp->llp)
+		weft_rx_run(qp);
+}
+
+/* Runs @what in process context if the stream is still there. */
+static void weft_rx_locked(struct weft_qp *qp, void (*what)(struct weft_qp *))
+{
+	mutex_lock(&qp->tx.lock); /* keeps the stream */
+	if (qp->llp) {
+		weft_llp_lock(qp->llp);
+		what(qp);
+		weft_llp_unlock(qp->llp);
+	}
+	mutex_unlock(&qp->tx.lock);
+}
+
+static void weft_rx_work(struct work_struct *work)
+{
+	weft_rx_locked(container_of(work, struct weft_qp, rx.work), weft_rx_run);
+}
+
+/* No receive was posted for too long. */
+static void weft_rx_give_up(struct weft_qp *qp)
+{
+	weft_rx_run(qp);
+	if (qp->rx.stalled)
+		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+			       WEFT_DU_NO_BUFFER);
+}
+
+static void weft_rx_rnr(struct work_struct *work)
+{
+	weft_rx_locked(container_of(to_delayed_work(work), struct weft_qp,
+				    rx.rnr), weft_rx_give_up);
+}
+
+/**
+ * weft_rx_doorbell() - the user posted to a receive ring that asked for it
+ * @qp: the queue pair
+ *
+ * Return: 0, or -EINVAL in a state in which nothing may be posted.
+ */
+int weft_rx_doorbell(struct weft_qp *qp)
+{
+	switch (weft_qp_state(qp)) {
+	case IB_QPS_RESET:
+		return -EINVAL;
+	case IB_QPS_ERR:
+		weft_tx_kick(qp);
+		return 0;
+	default:
+		queue_work(weft_workqueue, &qp->rx.work);
+		return 0;
+	}
+}
+
+/* Prepares the receive side of a new queue pair. */
+void weft_rx_init(struct weft_qp *qp)
+{
+	qp->rx.state = WEFT_RX_STOPPED;
+	INIT_WORK(&qp->rx.work, weft_rx_work);
+	INIT_DELAYED_WORK(&qp->rx.rnr, weft_rx_rnr);
+}
+
+/* Prepares for a stream, what was agreed set. The caller holds the socket lock. */
+void weft_rx_start(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	rx->crc_used = qp->agreed.crc;
+	rx->recv.active = false;
+	rx->msg_got = 0;
+	rx->send_msn = 1;
+	rx->read_msn = 1;
+	rx->first = true;
+	rx->stalled = false;
+	weft_rx_next_fpdu(rx);
+}
+
+/* The stream is gone: waits for work in progress. May sleep; no lock held. */
+void weft_rx_stop(struct weft_qp *qp)
+{
+	cancel_delayed_work_sync(&qp->rx.rnr);
+	cancel_work_sync(&qp->rx.work);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The receive side of a queue pair: a stream of FPDUs in, bytes placed and
+ * completions out.
+ *
+ * Runs where the packets arrive. An FPDU that lies whole in one packet buffer
+ * has its CRC checked before anything is done about it; one that does not is
+ * placed as it comes, and nothing is completed before its CRC has passed.
+ * A SEND that finds no receive posted stops the reading, and with it, by and
+ * by, the peer's TCP; the next posted receive, or a timer, goes on.
+ */
+#ifndef WEFT_RX_H
+#define WEFT_RX_H
+
+#include <linux/workqueue.h>
+
+#include "uapi/weft-abi.h"
+#include "wire/ddp.h"
+
+struct weft_qp;
+
+/* How long a SEND may wait for a receive to be posted. */
+#define WEFT_RNR_TIMEOUT	(10 * HZ)
+
+enum weft_rx_state {
+	WEFT_RX_HEADER,		/* gathering length field and header */
+	WEFT_RX_BEGIN,		/* header is here; not yet decided where payload goes */
+	WEFT_RX_PAYLOAD,
+	WEFT_RX_TRAILER,	/* padding and CRC */
+	WEFT_RX_STOPPED,	/* failed or ended; nothing more is read */
+};
+
+/* What is to be done with an FPDU's payload. */
+enum weft_rx_target {
+	WEFT_RX_TO_REGION,	/* RDMA Write */
+	WEFT_RX_TO_RECV,	/* SEND: the receive in progress */
+	WEFT_RX_TO_READ,	/* Read Response: the oldest read */
+	WEFT_RX_TO_BYTES,	/* read request, Terminate: @bytes */
+};
+
+/**
+ * struct weft_recv - a receive work request in progress
+ * @active: there is one
+ * @num_sge: SGEs
+ * @wr_id: from the work request
+ * @room: bytes the SGEs hold
+ * @sge: scatter list
+ */
+struct weft_recv {
+	bool active;
+	u32 num_sge;
+	u64 wr_id;
+	u64 room;
+	struct weft_sge sge[WEFT_MAX_SGE];
+};
+
+/**
+ * struct weft_rx - receive side
+ * @state: where in an FPDU the stream is
+ * @crc_used: CRCs are in use
+ * @crc: running value of the FPDU
+ * @hdr: length field and header as received; a private copy
+ * @hdr_have: bytes of it
+ * @ulpdu_len: from the length field
+ * @hdr_len: length field and header
+ * @ddp: the decoded header
+ * @target: what becomes of the payload
+ * @payload_len: bytes of payload in this FPDU
+ * @done: bytes of it placed
+ * @pad: bytes of padding
+ * @trailer: padding and CRC as received
+ * @trailer_have: bytes of it
+ * @bytes: payload of a read request or Terminate
+ * @recv: the receive a SEND is being placed in
+ * @msg_got: bytes of the current SEND placed by earlier FPDUs
+ * @send_msn: number the next SEND must have
+ * @read_msn: number the next read request must have
+ * @first: no FPDU has come yet
+ * @stalled: a SEND waits for a receive
+ * @rnr: ends that wait
+ * @work: reads on in process context
+ *
+ * Everything is protected by the socket lock.
+ */
+struct weft_rx {
+	enum weft_rx_state state;
+	bool crc_used;
+	u32 crc;
+	u8 hdr[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
+	u32 hdr_have;
+	u32 ulpdu_len;
+	u32 hdr_len;
+	struct weft_ddp_hdr ddp;
+	enum weft_rx_target target;
+	u32 payload_len;
+	u32 done;
+	u32 pad;
+	u8 trailer[3 + 4];
+	u32 trailer_have;
+	u8 bytes[WEFT_TERM_MAX_LEN];
+	struct weft_recv recv;
+	u32 msg_got;
+	u32 send_msn;
+	u32 read_msn;
+	bool first;
+	bool stalled;
+	struct delayed_work rnr;
+	struct work_struct work;
+};
+
+void weft_rx_init(struct weft_qp *qp);
+void weft_rx_start(struct weft_qp *qp);
+void weft_rx_stop(struct weft_qp *qp);
+void weft_rx_readable(struct weft_qp *qp);
+int weft_rx_doorbell(struct weft_qp *qp);
+
+#endif /* WEFT_RX_H */

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an FPDU means: where its payload goes, and what its end completes.
+ *
+ * Everything here runs with the socket lock held and does not sleep. Whatever
+ * the peer got wrong ends in weft_rx_refuse(): a Terminate, and the end of
+ * this connection and of nothing else.
+ */
+#include <linux/string.h>
+
+#include "device.h"
+#include "rx.h"
+#include "rx_place.h"
+#include "verbs/cq.h"
+#include "verbs/mr.h"
+#include "verbs/qp.h"
+
+/**
+ * weft_rx_refuse() - end the connection because of what the peer sent
+ * @qp: the queue pair
+ * @layer: enum weft_term_layer
+ * @etype: error type of that layer
+ * @code: error code of that type
+ */
+void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code)
+{
+	const struct weft_term term = { layer, etype, code };
+	struct weft_rx *rx = &qp->rx;
+	struct weft_tx *tx = &qp->tx;
+	u32 hdr = rx->hdr_len > WEFT_MPA_LEN ? rx->hdr_len - WEFT_MPA_LEN : 0;
+
+	if (!tx->term_due) {
+		memcpy(tx->term_seg, rx->hdr + WEFT_MPA_LEN, hdr);
+		tx->term_seg_len = hdr;
+		tx->term_ulpdu = rx->ulpdu_len;
+		if (hdr && rx->target == WEFT_RX_TO_BYTES &&
+		    rx->ddp.opcode == WEFT_RDMAP_READ_REQ &&
+		    rx->done == WEFT_READ_REQ_LEN) {
+			memcpy(tx->term_seg + hdr, rx->bytes, WEFT_READ_REQ_LEN);
+			tx->term_seg_len += WEFT_READ_REQ_LEN;
+		}
+	}
+	rx->state = WEFT_RX_STOPPED;
+	weft_qp_fail(qp, &term, layer == WEFT_TERM_RDMAP &&
+		     etype == WEFT_RDMAP_PROTECTION ?
+		     IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
+}
+
+/* Refuses an access of the peer to a region, with the code of its kind. */
+static enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
+					       enum weft_key_error err)
+{
+	bool write = qp->rx.ddp.tagged;
+	u8 code;
+
+	if (err == WEFT_KEY_ACCESS) {
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION,
+			       WEFT_RP_ACCESS);
+		return WEFT_RX_BAD;
+	}
+	switch (err) {
+	case WEFT_KEY_PD:
+		code = write ? WEFT_DT_NOT_ASSOCIATED : WEFT_RP_NOT_ASSOCIATED;
+		break;
+	case WEFT_KEY_BOUNDS:
+		code = write ? WEFT_DT_BOUNDS : WEFT_RP_BOUNDS;
+		break;
+	case WEFT_KEY_WRAP:
+		code = write ? WEFT_DT_WRAP : WEFT_RP_WRAP;
+		break;
+	default:
+		code = write ? WEFT_DT_STAG : WEFT_RP_STAG;
+	}
+	if (write)
+		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
+	else
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
+	return WEFT_RX_BAD;
+}
+
+/* --- where the payload goes --- */
+
+static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	enum weft_key_error err;
+	struct weft_mr *mr;
+
+	rx->target = WEFT_RX_TO_REGION;
+	if (!rx->payload_len)
+		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
+	mr = weft_mr_get(qp->dev, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
+			 rx->payload_len, IB_ACCESS_REMOTE_WRITE, &err);
+	if (!mr)
+		return weft_rx_refuse_key(qp, err);
+	weft_mr_put(mr);
+	return WEFT_RX_OK;
+}
+
+static struct weft_read *weft_rx_oldest_read(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+
+	if (!weft_tx_reads_outstanding(tx))
+		return NULL;
+	return &tx->reads[tx->read_tail % tx->ord];
+}
+
+static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
+{
+	struct weft_read *read = weft_rx_oldest_read(qp);
+	struct weft_rx *rx = &qp->rx;
+	u8 code;
+
+	rx->target = WEFT_RX_TO_READ;
+	if (!read || (read->len && rx->ddp.stag != read->sink))
+		code = WEFT_DT_STAG;
+	else if (read->len && rx->ddp.to != read->got)
+		code = WEFT_DT_BOUNDS;
+	else if (rx->payload_len > read->len - read->got ||
+		 (rx->ddp.last && rx->payload_len != read->len - read->got))
+		code = WEFT_DT_BOUNDS;
+	else
+		return WEFT_RX_OK;
+	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
+	return WEFT_RX_BAD;
+}
+
+/* Copies the next receive work request out of the ring and checks the copy. */
+static enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
+{
+	struct weft_recv *recv = &qp->rx.recv;
+	const struct weft_rq_wr *slot;
+	const u64 *from;
+	u64 *to = (u64 *)recv->sge;
+	int pending;
+	u32 i;
+
+	pending = weft_ring_pending(&qp->rq);
+	if (!pending) {
+		weft_ring_need_doorbell(&qp->rq, true);
+		pending = weft_ring_pending(&qp->rq);
+	}
+	if (!pending)
+		return WEFT_RX_WAIT;
+	weft_ring_need_doorbell(&qp->rq, false);
+	if (pending < 0) {
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return WEFT_RX_BAD;
+	}
+	slot = weft_ring_slot(&qp->rq, qp->rq.head++);
+	recv->wr_id = READ_ONCE(slot->wr_id);
+	recv->num_sge = READ_ONCE(slot->num_sge);
+	if (recv->num_sge <= qp->cap.max_recv_sge) {
+		from = (const u64 *)(slot + 1);
+		for (i = 0; i < recv->num_sge * sizeof(*recv->sge) / sizeof(*from); i++)
+			to[i] = READ_ONCE(from[i]);
+	}
+	weft_ring_release(&qp->rq, qp->rq.head);
+
+	recv->active = true;
+	recv->room = 0;
+	if (recv->num_sge > qp->cap.max_recv_sge)
+		recv->num_sge = 0; /* too small for anything but an empty message */
+	for (i = 0; i < recv->num_sge; i++)
+		recv->room += recv->sge[i].length;
+	recv->room = min_t(u64, recv->room, WEFT_MAX_MSG);
+	return WEFT_RX_OK;
+}
+
+/* Completes the receive in progress. */
+static void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
+				  u32 vendor)
+{
+	struct weft_rx *rx = &qp->rx;
+	struct weft_completion wc = {
+		.wr_id = rx->recv.wr_id,
+		.qpn = qp->qpn,
+		.byte_len = len,
+		.opcode = WEFT_OP_RECV,
+		.status = status,
+		.ex = vendor,
+	};
+
+	if (!status) {
+		wc.solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE ||
+			       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+		if (rx->ddp.opcode == WEFT_RDMAP_SEND_INV ||
+		    rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV) {
+			wc.flags = WEFT_CQE_WITH_INV;
+			wc.ex = rx->ddp.inv_stag;
+		}
+	}
+	rx->recv.active = false;
+	weft_cq_add(qp->rcq, &wc);
+}
+
+static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	enum weft_rx_verdict verdict;
+
+	rx->target = WEFT_RX_TO_RECV;
+	if (rx->ddp.msn != rx->send_msn) {
+		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+			       WEFT_DU_MSN_RANGE);
+		return WEFT_RX_BAD;
+	}
+	if (rx->ddp.mo != rx->msg_got) {
+		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+			       WEFT_DU_MO);
+		return WEFT_RX_BAD;
+	}
+	/* The first frame of an initiator may be an empty SEND that means only
+	 * "ready"; it takes no receive (RFC 6581, 5).
+	 */
+	if (rx->first && qp->agreed.p2p && qp->agreed.rtr == WEFT_RTR_SEND &&
+	    !qp->initiator && !rx->payload_len && rx->ddp.last)
+		return WEFT_RX_OK;
+	if (!rx->recv.active) {
+		verdict = weft_rx_fetch_recv(qp);
+		if (verdict != WEFT_RX_OK)
+			return verdict;
+	}
+	if (rx->payload_len > rx->recv.room - rx->msg_got) {
+		weft_rx_complete_recv(qp, IB_WC_LOC_LEN_ERR, 0,
+				      WEFT_VE_RECV_TOO_SMALL);
+		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+			       WEFT_DU_TOO_LONG);
+		return WEFT_RX_BAD;
+	}
+	return WEFT_RX_OK;
+}
+
+/* Read requests and Terminates are one FPDU of a known size. */
+static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	u8 code;
+
+	rx->target = WEFT_RX_TO_BYTES;
+	if (rx->ddp.mo || !rx->ddp.last) {
+		code = WEFT_DU_MO;
+	} else if (rx->ddp.opcode == WEFT_RDMAP_READ_REQ) {
+		if (rx->ddp.msn != rx->read_msn)
+			code = WEFT_DU_MSN_RANGE;
+		else if (qp->tx.answer_head - qp->tx.answer_tail >= qp->tx.ird)
+			code = WEFT_DU_NO_BUFFER; /* more than was agreed */
+		else if (rx->payload_len != WEFT_READ_REQ_LEN)
+			code = WEFT_DU_TOO_LONG;
+		else
+			return WEFT_RX_OK;
+	} else {
+		if (rx->payload_len <= sizeof(rx->bytes))
+			return WEFT_RX_OK;
+		code = WEFT_DU_TOO_LONG;
+	}
+	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
+	return WEFT_RX_BAD;
+}
+
+/**
+ * weft_rx_begin() - an FPDU's header is here: may its payload come?
+ * @qp: the queue pair; its rx holds the decoded header
+ *
+ * Return: WEFT_RX_OK: place the payload. WEFT_RX_WAIT: nothing was changed;
+ * ask again when a receive was posted. WEFT_RX_BAD: the connection ends.
+ */
+enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	rx->done = 0;
+	switch (rx->ddp.opcode) {
+	case WEFT_RDMAP_WRITE:
+		return weft_rx_begin_write(qp);
+	case WEFT_RDMAP_READ_RESP:
+		return weft_rx_begin_response(qp);
+	case WEFT_RDMAP_READ_REQ:
+	case WEFT_RDMAP_TERMINATE:
+		return weft_rx_begin_bytes(qp);
+	default:
+		return weft_rx_begin_send(qp);
+	}
+}
+
+/* --- placing it --- */
+
+/*
+ * Places bytes in a list of local SGEs, @at bytes from its start. Each piece
+ * is checked against its region as it stands now.
+ */
+static bool weft_rx_scatter(struct weft_qp *qp, const struct weft_sge *sge,
+			    u32 num_sge, u32 at, const u8 *from, u32 len)
+{
+	enum weft_key_error err;
+	struct weft_mr *mr;
+	u32 n;
+
+	for (; len && num_sge; sge++, num_sge--) {
+		if (at >= sge->length) {
+			at -= sge->length;
+			continue;
+		}
+		n = min(len, sge->length - at);
+		mr = weft_mr_get(qp->dev, qp->ib.pd, sge->lkey, sge->addr + at,
+				 n, IB_ACCESS_LOCAL_WRITE, &err);
+		if (!mr)
+			return false;
+		weft_mr_write(mr, sge->addr + at, from, n);
+		weft_mr_put(mr);
+		from += n;
+		len -= n;
+		at = 0;
+	}
+	return !len;
+}
+
+static enum weft_rx_verdict weft_rx_place_write(struct weft_qp *qp,
+						const u8 *from, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	u64 to = rx->ddp.to + rx->done;
+	enum weft_key_error err;
+	struct weft_mr *mr;
+
+	mr = weft_mr_get(qp->dev, qp->ib.pd, rx->ddp.stag, to, len,
+			 IB_ACCESS_REMOTE_WRITE, &err);
+	if (!mr)
+		return weft_rx_refuse_key(qp, err);
+	weft_mr_write(mr, to, from, len);
+	weft_mr_put(mr);
+	return WEFT_RX_OK;
+}
+
+/**
+ * weft_rx_place() - place the next bytes of an FPDU's payload
+ * @qp: the queue pair; weft_rx_begin() said OK
+ * @from: the bytes
+ * @len: how many; no more than the payload has left
+ *
+ * Return: WEFT_RX_OK or WEFT_RX_BAD.
+ */
+enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
+{
+	enum weft_rx_verdict verdict = WEFT_RX_OK;
+	struct weft_rx *rx = &qp->rx;
+	struct weft_inflight *w;
+	struct weft_read *read;
+
+	if (!len)
+		return WEFT_RX_OK;
+	switch (rx->target) {
+	case WEFT_RX_TO_REGION:
+		verdict = weft_rx_place_write(qp, from, len);
+		break;
+	case WEFT_RX_TO_RECV:
+		if (weft_rx_scatter(qp, rx->recv.sge, rx->recv.num_sge,
+				    rx->msg_got + rx->done, from, len))
+			break;
+		weft_rx_complete_recv(qp, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return WEFT_RX_BAD;
+	case WEFT_RX_TO_READ:
+		read = weft_rx_oldest_read(qp);
+		if (weft_rx_scatter(qp, read->sge, read->num_sge,
+				    read->got + rx->done, from, len))
+			break;
+		w = weft_tx_inflight(&qp->tx, read->inflight);
+		w->status = IB_WC_LOC_PROT_ERR;
+		w->vendor = WEFT_VE_LKEY;
+		w->done = true;
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return WEFT_RX_BAD;
+	case WEFT_RX_TO_BYTES:
+		memcpy(rx->bytes + rx->done, from, len);
+		break;
+	}
+	if (verdict == WEFT_RX_OK)
+		rx->done += len;
+	return verdict;
+}
+
+/* --- what its end completes --- */
+
+static void weft_rx_end_response(struct weft_qp *qp)
+{
+	struct weft_read *read = weft_rx_oldest_read(qp);
+	struct weft_tx *tx = &qp->tx;
+
+	read->got += qp->rx.payload_len;
+	if (!qp->rx.ddp.last)
+		return;
+	if (read->inflight != WEFT_NO_INFLIGHT)
+		weft_tx_inflight(tx, read->inflight)->done = true;
+	tx->read_tail++;
+	weft_tx_complete(qp);
+	/* A fence, or another read, may have waited for this one. */
+	if (weft_ring_pending(&qp->sq))
+		weft_tx_kick(qp);
+}
+
+static enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	struct weft_tx *tx = &qp->tx;
+	struct weft_read_req req;
+	enum weft_key_error err;
+	struct weft_mr *mr;
+
+	weft_read_req_decode(rx->bytes, &req);
+	if (req.size) {
+		mr = weft_mr_get(qp->dev, qp->ib.pd, req.src_stag, req.src_to,
+				 req.size, IB_ACCESS_REMOTE_READ, &err);
+		if (!mr)
+			return weft_rx_refuse_key(qp, err);
+		weft_mr_put(mr);
+	}
+	rx->read_msn++;
+	tx->answers[tx->answer_head++ % tx->ird] = req;
+	weft_tx_kick(qp);
+	return WEFT_RX_OK;
+}
+
+/* The peer ended the connection; says which of our requests it did not like. */
+static void weft_rx_end_terminate(struct weft_qp *qp)
+{
+	struct weft_read *read = weft_rx_oldest_read(qp);
+	struct weft_rx *rx = &qp->rx;
+	struct weft_inflight *w;
+	struct weft_term term;
+	u32 stag;
+	u8 op;
+
+	rx->state = WEFT_RX_STOPPED;
+	if (weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag) &&
+	    op == WEFT_RDMAP_READ_REQ && read &&
+	    read->inflight != WEFT_NO_INFLIGHT) {
+		w = weft_tx_inflight(&qp->tx, read->inflight);
+		w->status = term.layer == WEFT_TERM_RDMAP &&
+			    term.etype == WEFT_RDMAP_PROTECTION ?
+			    IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR;
+		w->vendor = WEFT_VE_REMOTE;
+		w->done = true;
+		weft_tx_complete(qp);
+	}
+	weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+}
+
+static void weft_rx_end_send(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	if (!rx->ddp.last) {
+		rx->msg_got += rx->payload_len;
+		return;
+	}
+	rx->send_msn++;
+	if (rx->recv.active)
+		weft_rx_complete_recv(qp, IB_WC_SUCCESS,
+				      rx->msg_got + rx->payload_len, 0);
+	rx->msg_got = 0;
+}
+
+/**
+ * weft_rx_end() - an FPDU has ended and its CRC, if any, is good
+ * @qp: the queue pair
+ *
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD: nothing more is to be read.
+ */
+enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
+{
+	enum weft_rx_verdict verdict = WEFT_RX_OK;
+	struct weft_rx *rx = &qp->rx;
+
+	switch (rx->ddp.opcode) {
+	case WEFT_RDMAP_WRITE:
+		break;
+	case WEFT_RDMAP_READ_RESP:
+		weft_rx_end_response(qp);
+		break;
+	case WEFT_RDMAP_READ_REQ:
+		verdict = weft_rx_end_read_request(qp);
+		break;
+	case WEFT_RDMAP_TERMINATE:
+		weft_rx_end_terminate(qp);
+		return WEFT_RX_BAD;
+	default:
+		weft_rx_end_send(qp);
+	}
+	if (rx->first) {
+		/* The peer is in full operation: so may we be (RFC 5044, 7.1.3). */
+		rx->first = false;
+		if (qp->tx.gated) {
+			qp->tx.gated = false;
+			weft_tx_kick(qp);
+		}
+	}
+	return verdict;
+}
+
+/**
+ * weft_rx_flush_receives() - complete everything in the receive ring in error
+ * @qp: a queue pair in ERR without a stream; the caller holds tx.lock
+ */
+void weft_rx_flush_receives(struct weft_qp *qp)
+{
+	struct weft_recv *recv = &qp->rx.recv;
+	const struct weft_rq_wr *slot;
+
+	if (recv->active)
+		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
+				      WEFT_VE_CONNECTION);
+	while (weft_ring_pending(&qp->rq) > 0) {
+		slot = weft_ring_slot(&qp->rq, qp->rq.head++);
+		recv->wr_id = READ_ONCE(slot->wr_id);
+		weft_ring_release(&qp->rq, qp->rq.head);
+		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
+				      WEFT_VE_CONNECTION);
+	}
+}

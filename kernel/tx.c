@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The transmit engine: lays out FPDUs in chunks, hands chunks to the stream,
+ * completes what the stream has taken, and decides who does it when.
+ */
+#include <linux/gfp.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "conn.h"
+#include "llp/llp.h"
+#include "tx.h"
+#include "verbs/cq.h"
+#include "verbs/qp.h"
+#include "workqueue.h"
+
+/* Rounds of laying out and sending before the socket's other users get a turn. */
+#define WEFT_TX_ROUNDS	16
+
+static void weft_chunk_put(struct weft_tx *tx, u32 index)
+{
+	put_page(tx->chunk[index].page);
+	tx->num_chunks--;
+	for (; index < tx->num_chunks; index++)
+		tx->chunk[index] = tx->chunk[index + 1];
+}
+
+/* Allocates a chunk of at least @need bytes, a large one if much is waiting. */
+static struct weft_chunk *weft_chunk_add(struct weft_tx *tx, u32 need)
+{
+	struct weft_chunk *c = &tx->chunk[tx->num_chunks];
+	int order = get_order(need);
+	struct page *page = NULL;
+
+	if (tx->msg.left > PAGE_SIZE)
+		page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN |
+				   __GFP_NORETRY, WEFT_CHUNK_ORDER);
+	if (page)
+		order = WEFT_CHUNK_ORDER;
+	else
+		page = alloc_pages(GFP_KERNEL | __GFP_COMP, order);
+	if (!page)
+		return NULL;
+	c->page = page;
+	c->size = PAGE_SIZE << order;
+	c->fill = 0;
+	c->sent = 0;
+	tx->num_chunks++;
+	return c;
+}
+
+/*
+ * Finds room for an FPDU behind what is laid out already. NULL: enough is
+ * waiting to be sent.
+ */
+static struct weft_chunk *weft_chunk_room(struct weft_qp *qp, u32 need)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_chunk *c;
+
+	if (tx->num_chunks) {
+		c = &tx->chunk[tx->num_chunks - 1];
+		if (c->size - c->fill >= need)
+			return c;
+		if (tx->num_chunks == 1 && c->sent == c->fill) {
+			if (page_ref_count(c->page) == 1 && c->size >= need) {
+				/* TCP is through with it: from the top. */
+				c->fill = 0;
+				c->sent = 0;
+				return c;
+			}
+			weft_chunk_put(tx, 0);
+		} else if (tx->num_chunks == WEFT_TX_CHUNKS) {
+			return NULL;
+		}
+	}
+	c = weft_chunk_add(tx, need);
+	if (!c)
+		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+	return c;
+}
+
+/*
+ * Lays out FPDUs until enough is waiting or nothing more can be done now.
+ * Returns whether anything was laid out.
+ */
+static bool weft_tx_build(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_fpdu fpdu;
+	struct weft_chunk *c;
+	bool any = false;
+
+	tx->end_segment = false;
+	if (tx->built == tx->sent) {
+		tx->emss = weft_llp_emss(qp->llp);
+		tx->room = weft_llp_room(qp->llp, tx->emss);
+	}
+	for (;;) {
+		/* A message that was begun stops at an FPDU's end when the queue pair fails. */
+		if (tx->msg.kind != WEFT_MSG_NONE &&
+		    tx->msg.kind != WEFT_MSG_CONTROL &&
+		    weft_qp_state(qp) == IB_QPS_ERR)
+			tx->msg.kind = WEFT_MSG_NONE;
+		if (tx->msg.kind == WEFT_MSG_NONE && !weft_tx_next_msg(qp))
+			return any;
+		if (!weft_plan_fpdu(tx->emss, tx->emss, tx->room,
+				    tx->msg.hdr.tagged, tx->msg.left, &fpdu)) {
+			tx->end_segment = true;
+			return any;
+		}
+		c = weft_chunk_room(qp, fpdu.len);
+		if (!c)
+			return any;
+		if (!weft_tx_layout(qp, &fpdu, page_address(c->page) + c->fill))
+			continue;
+		c->fill += fpdu.len;
+		tx->room -= fpdu.len;
+		if (!tx->room)
+			tx->room = tx->emss;
+		any = true;
+	}
+}
+
+/* Hands what is laid out to the stream. 0, or why not all of it was taken. */
+static int weft_tx_push(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_chunk *c;
+	int n;
+
+	while (tx->num_chunks) {
+		c = &tx->chunk[0];
+		while (c->sent < c->fill) {
+			n = weft_llp_send_page(qp->llp, c->page, c->sent,
+					       c->fill - c->sent,
+					       tx->num_chunks > 1);
+			if (n < 0)
+				return n;
+			c->sent += n;
+			tx->sent += n;
+		}
+		if (tx->num_chunks == 1)
+			break;
+		weft_chunk_put(tx, 0);
+	}
+	return 0;
+}
+
+/**
+ * weft_tx_complete() - complete work requests, in the order they were posted
+ * @qp: the queue pair; the caller holds what protects its tx
+ *
+ * A SEND or WRITE is done when the stream has taken its last byte; a READ when
+ * the receive side says so.
+ */
+void weft_tx_complete(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_completion wc = { .qpn = qp->qpn };
+	struct weft_inflight *w;
+	bool any = false;
+
+	for (; tx->unsent != tx->head; tx->unsent++) {
+		w = weft_tx_inflight(tx, tx->unsent);
+		if (!w->done) {
+			if (w->end > tx->sent)
+				break;
+			w->done = w->opcode != WEFT_OP_READ;
+		}
+	}
+	for (; tx->tail != tx->head; tx->tail++) {
+		w = weft_tx_inflight(tx, tx->tail);
+		if (!w->done)
+			break;
+		any = true;
+		if (!w->signaled && !w->status)
+			continue;
+		wc.wr_id = w->wr_id;
+		wc.byte_len = w->byte_len;
+		wc.ex = w->vendor;
+		wc.opcode = w->opcode;
+		wc.status = w->status;
+		/* The slot first: who polls this completion may post at once. */
+		weft_ring_release(&qp->sq, w->ring_end);
+		weft_cq_add(qp->scq, &wc);
+	}
+	if (any)
+		weft_ring_release(&qp->sq,
+				  weft_tx_inflight(tx, tx->tail - 1)->ring_end);
+}
+
+/* Tells the connection, once, that the queue pair failed or closes. */
+static void weft_tx_tell(struct weft_qp *qp, enum ib_qp_state state)
+{
+	unsigned long flags;
+
+	if (qp->tx.told)
+		return;
+	spin_lock_irqsave(&qp->lock, flags);
+	if (qp->conn) {
+		qp->tx.told = true;
+		if (state == IB_QPS_ERR)
+			weft_conn_qp_failed(qp->conn);
+		else
+			weft_conn_qp_closing(qp->conn);
+	}
+	spin_unlock_irqrestore(&qp->lock, flags);
+}
+
+/* Nothing is left to be done: asks for a doorbell. False: a post came meanwhile. */
+static bool weft_tx_idle(struct weft_qp *qp)
+{
+	if (weft_ring_pending(&qp->sq))
+		return true; /* waits for the peer, which will kick us */
+	weft_ring_need_doorbell(&qp->sq, true);
+	if (!weft_ring_pending(&qp->sq))
+		return true;
+	weft_ring_need_doorbell(&qp->sq, false);
+	return false;
+}
+
+/*
+ * One round with the socket lock held. Returns whether another one may find
+ * something to do.
+ */
+static bool weft_tx_round(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	enum ib_qp_state state;
+	bool built;
+	int rv;
+
+	built = weft_tx_build(qp);
+	rv = weft_tx_push(qp);
+	weft_tx_complete(qp);
+	state = weft_qp_state(qp);
+	if (rv) {
+		/* What cannot be sent any more is not waited for. */
+		if (state != IB_QPS_RTS)
+			weft_tx_tell(qp, state);
+		else if (rv == -EAGAIN)
+			weft_llp_want_space(qp->llp);
+		else
+			weft_qp_fail(qp, NULL, -1);
+		return false;
+	}
+	if (tx->end_segment) {
+		weft_llp_end_segment(qp->llp);
+		return true;
+	}
+	if (built)
+		return true;
+	if (state != IB_QPS_RTS) {
+		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && tx->term_due))
+			return true;
+		weft_tx_tell(qp, state);
+	}
+	return !weft_tx_idle(qp);
+}
+
+/* Drains the queue pair; the caller holds tx.lock. */
+static void weft_tx_run(struct weft_qp *qp)
+{
+	struct weft_llp *llp = qp->llp;
+	struct weft_tx *tx = &qp->tx;
+	int rounds = WEFT_TX_ROUNDS;
+	bool more;
+
+	if (!llp) {
+		if (weft_qp_state(qp) == IB_QPS_ERR)
+			weft_qp_flush(qp);
+		return;
+	}
+	do {
+		weft_llp_lock(llp);
+		weft_ring_need_doorbell(&qp->sq, false);
+		more = weft_tx_round(qp);
+		/* An idle queue pair keeps a page at most. */
+		if (!more && tx->num_chunks && tx->built == tx->sent &&
+		    tx->chunk[0].size > PAGE_SIZE)
+			weft_chunk_put(tx, 0);
+		weft_llp_unlock(llp);
+	} while (more && --rounds);
+	if (more)
+		weft_tx_kick(qp);
+}
+
+static void weft_tx_work(struct work_struct *work)
+{
+	struct weft_qp *qp = container_of(work, struct weft_qp, tx.work);
+
+	mutex_lock(&qp->tx.lock);
+	weft_tx_run(qp);
+	mutex_unlock(&qp->tx.lock);
+}
+
+/**
+ * weft_tx_kick() - have a worker look after the queue pair
+ * @qp: the queue pair
+ *
+ * Any context, any lock held.
+ */
+void weft_tx_kick(struct weft_qp *qp)
+{
+	queue_work(weft_workqueue, &qp->tx.work);
+}
+
+/**
+ * weft_tx_writable() - the stream has room again
+ * @qp: the queue pair
+ *
+ * Called with the socket lock held, possibly from inside our own send.
+ */
+void weft_tx_writable(struct weft_qp *qp)
+{
+	weft_tx_kick(qp);
+}
+
+/**
+ * weft_tx_doorbell() - the user posted to the send ring
+ * @qp: the queue pair
+ *
+ * Sends in the caller's context if nobody else is at it. Process context.
+ *
+ * Return: 0, or -EINVAL in a state in which nothing may be posted.
+ */
+int weft_tx_doorbell(struct weft_qp *qp)
+{
+	switch (weft_qp_state(qp)) {
+	case IB_QPS_RTS:
+		break;
+	case IB_QPS_SQD:
+	case IB_QPS_ERR:
+		weft_tx_kick(qp);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+	if (!mutex_trylock(&qp->tx.lock)) {
+		weft_tx_kick(qp);
+		return 0;
+	}
+	weft_tx_run(qp);
+	mutex_unlock(&qp->tx.lock);
+	return 0;
+}
+
+/**
+ * weft_tx_init() - prepare the transmit side of a new queue pair
+ * @qp: the queue pair, its capacities set
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int weft_tx_init(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+
+	mutex_init(&tx->lock);
+	INIT_WORK(&tx->work, weft_tx_work);
+	tx->inflight_size = roundup_pow_of_two(max(qp->cap.max_send_wr, 1U));
+	tx->inflight = kvcalloc(tx->inflight_size, sizeof(*tx->inflight),
+				GFP_KERNEL);
+	return tx->inflight ? 0 : -ENOMEM;
+}
+
+/* Frees what weft_tx_init() made. Nobody uses the queue pair any more. */
+void weft_tx_destroy(struct weft_qp *qp)
+{
+	cancel_work_sync(&qp->tx.work);
+	kvfree(qp->tx.inflight);
+}
+
+/**
+ * weft_tx_start() - prepare for a stream
+ * @qp: the queue pair, what was agreed set
+ *
+ * May sleep.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int weft_tx_start(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	u32 max_sge = max(qp->cap.max_send_sge, 1U);
+	u32 i;
+
+	tx->ord = qp->agreed.ord;
+	tx->ird = qp->agreed.ird;
+	if (tx->ord) {
+		tx->reads = kcalloc(tx->ord, sizeof(*tx->reads), GFP_KERNEL);
+		tx->read_sge = kvcalloc((size_t)tx->ord * max_sge,
+					sizeof(*tx->read_sge), GFP_KERNEL);
+		if (!tx->reads || !tx->read_sge)
+			goto no_memory;
+	}
+	for (i = 0; i < tx->ord; i++)
+		tx->reads[i].sge = tx->read_sge + (size_t)i * max_sge;
+	if (tx->ird) {
+		tx->answers = kcalloc(tx->ird, sizeof(*tx->answers), GFP_KERNEL);
+		if (!tx->answers)
+			goto no_memory;
+	}
+	tx->built = 0;
+	tx->sent = 0;
+	tx->crc = qp->agreed.crc;
+	tx->gated = !qp->initiator;
+	tx->rtr_due = qp->initiator && qp->agreed.p2p ? qp->agreed.rtr : 0;
+	tx->prefer_response = false;
+	tx->msg.kind = WEFT_MSG_NONE;
+	tx->send_msn = 0;
+	tx->read_msn = 0;
+	tx->read_head = 0;
+	tx->read_tail = 0;
+	tx->answer_head = 0;
+	tx->answer_tail = 0;
+	tx->term_seg_len = 0;
+	tx->term_due = false;
+	tx->told = false;
+	return 0;
+
+no_memory:
+	weft_tx_stop(qp);
+	return -ENOMEM;
+}
+
+/* The stream is gone: drops what was to be sent. The caller holds tx.lock. */
+void weft_tx_stop(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+
+	while (tx->num_chunks)
+		weft_chunk_put(tx, tx->num_chunks - 1);
+	kfree(tx->reads);
+	kvfree(tx->read_sge);
+	kfree(tx->answers);
+	tx->reads = NULL;
+	tx->read_sge = NULL;
+	tx->answers = NULL;
+	tx->ord = 0;
+	tx->ird = 0;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The transmit side of a queue pair: work requests in, a stream of FPDUs out.
+ *
+ * Work requests are copied out of the send ring one at a time, cut into FPDUs
+ * by the planner and laid out, headers and CRCs included, in chunks: runs of
+ * pages of our own that are then handed to the stream without a second copy.
+ * So there is one walk over the payload, which copies and checksums it, and
+ * what the peer gets is what was checksummed, whatever a process does to its
+ * buffers meanwhile. A work request completes when the stream has taken its
+ * last byte.
+ */
+#ifndef WEFT_TX_H
+#define WEFT_TX_H
+
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
+#include "uapi/weft-abi.h"
+#include "wire/ddp.h"
+#include "wire/plan.h"
+#include "wire/term.h"
+
+struct weft_qp;
+
+/* Chunks built ahead of the stream, at most. */
+#define WEFT_TX_CHUNKS	2
+/* A chunk while much is waiting: 64 KiB, one packet buffer's worth. */
+#define WEFT_CHUNK_ORDER	4
+
+/**
+ * struct weft_chunk - a run of stream bytes waiting to be taken
+ * @page: its memory, one compound page; a reference
+ * @size: bytes of it
+ * @fill: bytes laid out
+ * @sent: bytes the stream has taken
+ */
+struct weft_chunk {
+	struct page *page;
+	u32 size;
+	u32 fill;
+	u32 sent;
+};
+
+/**
+ * struct weft_inflight - a work request between its fetch and its completion
+ * @wr_id: from the work request
+ * @end: stream offset after its last byte, once it is laid out
+ * @ring_end: send ring index after it
+ * @byte_len: length of its message
+ * @vendor: enum weft_vendor_err
+ * @opcode: enum weft_op
+ * @status: enum ib_wc_status
+ * @signaled: makes a completion even on success
+ * @done: nothing more will happen to it
+ */
+struct weft_inflight {
+	u64 wr_id;
+	u64 end;
+	u32 ring_end;
+	u32 byte_len;
+	u8 vendor;
+	u8 opcode;
+	u8 status;
+	bool signaled : 1;
+	bool done : 1;
+};
+
+enum weft_msg_kind {
+	WEFT_MSG_NONE,
+	WEFT_MSG_REQUEST,	/* from the send ring */
+	WEFT_MSG_RESPONSE,	/* answers a read */
+	WEFT_MSG_CONTROL,	/* RTR indication or Terminate */
+};
+
+/**
+ * struct weft_tx_msg - the message being laid out
+ * @kind: where it came from
+ * @hdr: header of the next segment
+ * @left: bytes not laid out yet
+ * @total: bytes in all
+ * @local: payload is in @bytes
+ * @remote_access: the SGE was named by the peer (a read response)
+ * @num_sge: SGEs
+ * @sge_index: SGE that the next byte comes from
+ * @offset: bytes of that SGE, or of @bytes, already laid out
+ * @sge: gather list
+ * @bytes: inline payload, read request or Terminate
+ */
+struct weft_tx_msg {
+	enum weft_msg_kind kind;
+	struct weft_ddp_hdr hdr;
+	u32 left;
+	u32 total;
+	bool local;
+	bool remote_access;
+	u8 num_sge;
+	u8 sge_index;
+	u32 offset;
+	union {
+		struct weft_sge sge[WEFT_MAX_SGE];
+		u8 bytes[WEFT_MAX_INLINE];
+	};
+};
+
+#define WEFT_NO_INFLIGHT	U32_MAX
+
+/**
+ * struct weft_read - a read of ours that the peer has yet to answer
+ * @sink: the STag we made up for its answer: names this read, not memory
+ * @inflight: its work request, index into the in-flight list, or
+ *	WEFT_NO_INFLIGHT for an RTR indication
+ * @len: bytes asked for
+ * @got: bytes placed
+ * @num_sge: SGEs
+ * @sge: where the answer goes
+ */
+struct weft_read {
+	u32 sink;
+	u32 inflight;
+	u32 len;
+	u32 got;
+	u32 num_sge;
+	struct weft_sge *sge;
+};
+
+/**
+ * struct weft_tx - transmit side
+ * @lock: taken to lay out and send, before the socket lock; never by the
+ *	receive side, which may run inside our own send
+ * @work: goes on where a caller could not, and sends what receive asks for
+ * @chunk: stream bytes waiting, oldest first
+ * @num_chunks: how many of @chunk
+ * @built: stream bytes laid out since the start
+ * @sent: stream bytes taken since the start
+ * @gated: nothing may be sent until the peer's first FPDU has come
+ * @rtr_due: the ready-to-receive indication must be sent first (enum weft_rtr)
+ * @prefer_response: whose turn it is
+ * @crc: CRCs are in use
+ * @emss: segment size
+ * @room: what the segment that the next FPDU goes to has left
+ * @end_segment: the current segment is not worth filling: end it early
+ * @msg: the message being laid out
+ * @inflight: fetched work requests, a ring of @inflight_size
+ * @inflight_size: a power of two
+ * @head: next free entry of @inflight
+ * @tail: oldest entry of @inflight
+ * @unsent: oldest entry whose last byte may not have been taken yet
+ * @send_msn: number of the last SEND
+ * @read_msn: number of the last read request
+ * @reads: reads not answered, a ring of @ord
+ * @read_sge: gather lists of @reads
+ * @ord: how many reads may be outstanding
+ * @read_head: next free entry of @reads
+ * @read_tail: oldest read
+ * @answers: reads of the peer to be answered, a ring of @ird
+ * @ird: how many the peer may have outstanding
+ * @answer_head: next free entry of @answers
+ * @answer_tail: next to be answered
+ * @term: why the queue pair failed, for the Terminate message
+ * @term_seg: header of the offending segment
+ * @term_seg_len: bytes of @term_seg
+ * @term_ulpdu: the offending segment's length
+ * @term_due: a Terminate is to be sent
+ * @told: the connection was told that the queue pair failed or closes
+ *
+ * While the queue pair has a stream (weft_qp_start() to weft_qp_stop()),
+ * everything but @lock and @work is protected by the socket lock; without one,
+ * by @lock.
+ */
+struct weft_tx {
+	struct mutex lock;
+	struct work_struct work;
+	struct weft_chunk chunk[WEFT_TX_CHUNKS];
+	u8 num_chunks;
+	u64 built;
+	u64 sent;
+	bool gated;
+	u8 rtr_due;
+	bool prefer_response;
+	bool crc;
+	u32 emss;
+	u32 room;
+	bool end_segment;
+	struct weft_tx_msg msg;
+	struct weft_inflight *inflight;
+	u32 inflight_size;
+	u32 head;
+	u32 tail;
+	u32 unsent;
+	u32 send_msn;
+	u32 read_msn;
+	struct weft_read *reads;
+	struct weft_sge *read_sge;
+	u32 ord;
+	u32 read_head;
+	u32 read_tail;
+	struct weft_read_req *answers;
+	u32 ird;
+	u32 answer_head;
+	u32 answer_tail;
+	struct weft_term term;
+	u8 term_seg[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN];
+	u8 term_seg_len;
+	u16 term_ulpdu;
+	bool term_due;
+	bool told;
+};
+
+static inline struct weft_inflight *weft_tx_inflight(struct weft_tx *tx,
+						     u32 index)
+{
+	return &tx->inflight[index & (tx->inflight_size - 1)];
+}
+
+static inline bool weft_tx_reads_outstanding(const struct weft_tx *tx)
+{
+	return tx->read_head != tx->read_tail;
+}
+
+/* tx_msg.c: from work requests to messages, from messages to FPDUs */
+bool weft_tx_next_msg(struct weft_qp *qp);
+bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to);
+void weft_tx_flush_requests(struct weft_qp *qp);
+
+/* tx.c */
+int weft_tx_init(struct weft_qp *qp);
+void weft_tx_destroy(struct weft_qp *qp);
+int weft_tx_start(struct weft_qp *qp);
+void weft_tx_stop(struct weft_qp *qp);
+int weft_tx_doorbell(struct weft_qp *qp);
+void weft_tx_kick(struct weft_qp *qp);
+void weft_tx_writable(struct weft_qp *qp);
+void weft_tx_complete(struct weft_qp *qp);
+
+#endif /* WEFT_TX_H */

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From work requests to messages, and from messages to FPDUs.
+ *
+ * Everything here runs with the socket lock held (or, for the flush, with the
+ * stream gone and tx.lock held) and does not sleep.
+ */
+#include <linux/overflow.h>
+#include <linux/string.h>
+
+#include "device.h"
+#include "tx.h"
+#include "verbs/cq.h"
+#include "verbs/mr.h"
+#include "verbs/qp.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+
+static const struct weft_term weft_term_local = {
+	WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0
+};
+
+/* A work request as copied out of the ring, all of it. */
+union weft_wr_copy {
+	struct weft_sq_wr wr;
+	u8 bytes[WEFT_SQ_MAX_BLOCKS * WEFT_SQ_BLOCK];
+	u64 words[WEFT_SQ_MAX_BLOCKS * WEFT_SQ_BLOCK / sizeof(u64)];
+};
+
+/*
+ * Copies blocks out of the ring, each word read once: what is checked
+ * afterwards is what is used.
+ */
+static void weft_copy_blocks(union weft_wr_copy *copy, struct weft_qp *qp,
+			     u32 first, u32 num)
+{
+	u32 b, i, w = first * (WEFT_SQ_BLOCK / sizeof(u64));
+
+	for (b = first; b < first + num; b++) {
+		const u64 *slot = weft_ring_slot(&qp->sq, qp->sq.head + b);
+
+		for (i = 0; i < WEFT_SQ_BLOCK / sizeof(u64); i++)
+			copy->words[w++] = READ_ONCE(slot[i]);
+	}
+}
+
+/* Why a work request cannot be done. */
+struct weft_wr_error {
+	u8 status;	/* enum ib_wc_status */
+	u8 vendor;	/* enum weft_vendor_err */
+};
+
+/* Checks a gather or scatter list and adds up its length. */
+static bool weft_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
+			    u32 num, int access, u64 *total,
+			    struct weft_wr_error *why)
+{
+	enum weft_key_error err;
+	struct weft_mr *mr;
+	u32 i;
+
+	*total = 0;
+	for (i = 0; i < num; i++) {
+		if (!sge[i].length)
+			continue;
+		mr = weft_mr_get(qp->dev, qp->ib.pd, sge[i].lkey, sge[i].addr,
+				 sge[i].length, access, &err);
+		if (!mr) {
+			why->status = IB_WC_LOC_PROT_ERR;
+			why->vendor = err == WEFT_KEY_ACCESS ? WEFT_VE_LOCAL_ACCESS :
+				      err == WEFT_KEY_BOUNDS || err == WEFT_KEY_WRAP ?
+				      WEFT_VE_LOCAL_BOUNDS : WEFT_VE_LKEY;
+			return false;
+		}
+		weft_mr_put(mr);
+		*total += sge[i].length;
+	}
+	if (*total > WEFT_MAX_MSG) {
+		why->status = IB_WC_LOC_LEN_ERR;
+		why->vendor = WEFT_VE_LENGTH;
+		return false;
+	}
+	return true;
+}
+
+/* Checks the shape of a copied work request. */
+static bool weft_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
+			  struct weft_wr_error *why)
+{
+	u32 blocks;
+
+	why->status = IB_WC_LOC_QP_OP_ERR;
+	switch (wr->opcode) {
+	case WEFT_OP_SEND:
+	case WEFT_OP_SEND_INV:
+	case WEFT_OP_WRITE:
+		break;
+	case WEFT_OP_READ:
+		if (!(wr->flags & WEFT_WR_INLINE) && qp->tx.ord)
+			break;
+		fallthrough;
+	default:
+		why->vendor = WEFT_VE_OPCODE;
+		return false;
+	}
+	why->vendor = WEFT_VE_BLOCKS;
+	if (wr->flags & WEFT_WR_INLINE) {
+		if (wr->inline_len > qp->cap.max_inline_data || wr->num_sge)
+			return false;
+		blocks = weft_sq_blocks_for_inline(wr->inline_len);
+	} else {
+		if (wr->num_sge > qp->cap.max_send_sge || wr->inline_len)
+			return false;
+		blocks = weft_sq_blocks_for_sge(wr->num_sge);
+	}
+	return wr->num_blocks == blocks;
+}
+
+/* Enters a work request in the in-flight list. */
+static struct weft_inflight *weft_tx_admit(struct weft_qp *qp,
+					   const struct weft_sq_wr *wr,
+					   u32 blocks)
+{
+	struct weft_inflight *w = weft_tx_inflight(&qp->tx, qp->tx.head++);
+
+	qp->sq.head += blocks;
+	w->wr_id = wr->wr_id;
+	w->end = U64_MAX;
+	w->ring_end = qp->sq.head;
+	w->byte_len = 0;
+	w->vendor = WEFT_VE_NONE;
+	w->opcode = wr->opcode;
+	w->status = IB_WC_SUCCESS;
+	w->signaled = qp->sq_sig_all || (wr->flags & WEFT_WR_SIGNALED);
+	w->done = false;
+	return w;
+}
+
+/* A work request of ours cannot be done: it fails, and the queue pair with it. */
+static void weft_tx_fail(struct weft_qp *qp, struct weft_inflight *w,
+			 const struct weft_wr_error *why)
+{
+	w->status = why->status;
+	w->vendor = why->vendor;
+	w->done = true;
+	qp->tx.msg.kind = WEFT_MSG_NONE;
+	weft_qp_fail(qp, &weft_term_local, -1);
+}
+
+/* Makes a read request of the READ just admitted. */
+static void weft_tx_begin_read(struct weft_qp *qp, const struct weft_sq_wr *wr,
+			       const struct weft_sge *sge, u32 total)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+	u32 slot = tx->read_head++ % tx->ord;
+	struct weft_read *read = &tx->reads[slot];
+	struct weft_read_req req;
+
+	/*
+	 * The peer's answer comes back with the STag and offset sent here. They
+	 * name this read and a position in it, so that no peer can use an
+	 * answer to reach memory that was not asked to be filled.
+	 */
+	read->sink = (slot + 1) << 8 | (u8)tx->read_head;
+	read->inflight = wr ? tx->head - 1 : WEFT_NO_INFLIGHT;
+	read->len = total;
+	read->got = 0;
+	read->num_sge = wr ? wr->num_sge : 0;
+	memcpy(read->sge, sge, read->num_sge * sizeof(*sge));
+
+	req.sink_stag = read->sink;
+	req.sink_to = 0;
+	req.size = total;
+	req.src_stag = wr ? wr->rkey : 0;
+	req.src_to = wr ? wr->remote_addr : 0;
+	weft_read_req_encode(msg->bytes, &req);
+	msg->hdr.opcode = WEFT_RDMAP_READ_REQ;
+	msg->hdr.qn = WEFT_QN_READ_REQ;
+	msg->hdr.msn = ++tx->read_msn;
+	msg->local = true;
+	msg->total = WEFT_READ_REQ_LEN;
+}
+
+/* Turns a checked work request into the message to be laid out. */
+static void weft_tx_begin_request(struct weft_qp *qp,
+				  const union weft_wr_copy *copy, u32 total)
+{
+	const struct weft_sge *sge = (const void *)(copy->bytes + WEFT_SQ_SGE_OFFSET);
+	const struct weft_sq_wr *wr = &copy->wr;
+	struct weft_tx_msg *msg = &qp->tx.msg;
+	bool solicited = wr->flags & WEFT_WR_SOLICITED;
+
+	memset(&msg->hdr, 0, sizeof(msg->hdr));
+	msg->kind = WEFT_MSG_REQUEST;
+	msg->total = total;
+	msg->local = wr->flags & WEFT_WR_INLINE;
+	msg->remote_access = false;
+	msg->num_sge = wr->num_sge;
+	msg->sge_index = 0;
+	msg->offset = 0;
+
+	switch (wr->opcode) {
+	case WEFT_OP_WRITE:
+		msg->hdr.opcode = WEFT_RDMAP_WRITE;
+		msg->hdr.tagged = true;
+		msg->hdr.stag = wr->rkey;
+		msg->hdr.to = wr->remote_addr;
+		break;
+	case WEFT_OP_READ:
+		weft_tx_begin_read(qp, wr, sge, total);
+		msg->left = msg->total;
+		return;
+	case WEFT_OP_SEND_INV:
+		msg->hdr.opcode = solicited ? WEFT_RDMAP_SEND_SE_INV :
+					      WEFT_RDMAP_SEND_INV;
+		msg->hdr.inv_stag = wr->ex;
+		break;
+	default:
+		msg->hdr.opcode = solicited ? WEFT_RDMAP_SEND_SE :
+					      WEFT_RDMAP_SEND;
+	}
+	if (!msg->hdr.tagged) {
+		msg->hdr.qn = WEFT_QN_SEND;
+		msg->hdr.msn = ++qp->tx.send_msn;
+	}
+	msg->left = total;
+	if (msg->local)
+		memcpy(msg->bytes, sge, total);
+	else
+		memcpy(msg->sge, sge, wr->num_sge * sizeof(*sge));
+}
+
+/*
+ * Takes the next work request from the send ring. False: there is none, it has
+ * to wait (fence, ORD, in-flight list full), or it failed.
+ */
+static bool weft_tx_next_request(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_wr_error why;
+	struct weft_inflight *w;
+	union weft_wr_copy copy;
+	u64 total;
+	int pending;
+	u32 blocks;
+
+	if (weft_qp_state(qp) != IB_QPS_RTS)
+		return false;
+	pending = weft_ring_pending(&qp->sq);
+	if (!pending || tx->head - tx->tail == tx->inflight_size)
+		return false;
+	if (pending < 0) {
+		/* The ring makes no sense: there is no work request to blame. */
+		weft_qp_fail(qp, &weft_term_local, IB_EVENT_QP_FATAL);
+		return false;
+	}
+
+	weft_copy_blocks(&copy, qp, 0, 1);
+	blocks = copy.wr.num_blocks;
+	if (!blocks || blocks > WEFT_SQ_MAX_BLOCKS || blocks > pending) {
+		why.status = IB_WC_LOC_QP_OP_ERR;
+		why.vendor = WEFT_VE_BLOCKS;
+		weft_tx_fail(qp, weft_tx_admit(qp, &copy.wr, 1), &why);
+		return false;
+	}
+	if (weft_tx_reads_outstanding(tx) &&
+	    ((copy.wr.flags & WEFT_WR_FENCE) ||
+	     (copy.wr.opcode == WEFT_OP_READ &&
+	      tx->read_head - tx->read_tail >= tx->ord)))
+		return false;
+	weft_copy_blocks(&copy, qp, 1, blocks - 1);
+
+	w = weft_tx_admit(qp, &copy.wr, blocks);
+	if (!weft_check_wr(qp, &copy.wr, &why)) {
+		weft_tx_fail(qp, w, &why);
+		return false;
+	}
+	if (copy.wr.flags & WEFT_WR_INLINE) {
+		total = copy.wr.inline_len;
+	} else if (!weft_check_sges(qp, (void *)(copy.bytes + WEFT_SQ_SGE_OFFSET),
+				    copy.wr.num_sge,
+				    copy.wr.opcode == WEFT_OP_READ ?
+				    IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
+		weft_tx_fail(qp, w, &why);
+		return false;
+	}
+	w->byte_len = total;
+	weft_tx_begin_request(qp, &copy, total);
+	return true;
+}
+
+/* Begins the answer to the oldest read request of the peer. */
+static bool weft_tx_next_response(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+	const struct weft_read_req *req;
+
+	if (tx->answer_tail == tx->answer_head)
+		return false;
+	req = &tx->answers[tx->answer_tail++ % tx->ird];
+	memset(&msg->hdr, 0, sizeof(msg->hdr));
+	msg->kind = WEFT_MSG_RESPONSE;
+	msg->hdr.opcode = WEFT_RDMAP_READ_RESP;
+	msg->hdr.tagged = true;
+	msg->hdr.stag = req->sink_stag;
+	msg->hdr.to = req->sink_to;
+	msg->total = req->size;
+	msg->left = req->size;
+	msg->local = false;
+	msg->remote_access = true;
+	msg->num_sge = 1;
+	msg->sge_index = 0;
+	msg->offset = 0;
+	msg->sge[0].addr = req->src_to;
+	msg->sge[0].length = req->size;
+	msg->sge[0].lkey = req->src_stag;
+	return true;
+}
+
+static void weft_tx_begin_control(struct weft_qp *qp)
+{
+	struct weft_tx_msg *msg = &qp->tx.msg;
+
+	memset(&msg->hdr, 0, sizeof(msg->hdr));
+	msg->kind = WEFT_MSG_CONTROL;
+	msg->total = 0;
+	msg->local = true;
+	msg->remote_access = false;
+	msg->offset = 0;
+}
+
+/* The first frame of an initiator that agreed on peer-to-peer setup (RFC 6581, 5). */
+static void weft_tx_begin_rtr(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+
+	weft_tx_begin_control(qp);
+	switch (tx->rtr_due) {
+	case WEFT_RTR_READ:
+		weft_tx_begin_read(qp, NULL, NULL, 0);
+		break;
+	case WEFT_RTR_WRITE:
+		msg->hdr.opcode = WEFT_RDMAP_WRITE;
+		msg->hdr.tagged = true;
+		break;
+	default:
+		msg->hdr.opcode = WEFT_RDMAP_SEND;
+		msg->hdr.qn = WEFT_QN_SEND;
+		msg->hdr.msn = ++tx->send_msn;
+	}
+	msg->left = msg->total;
+	tx->rtr_due = 0;
+}
+
+static void weft_tx_begin_terminate(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+
+	weft_tx_begin_control(qp);
+	msg->hdr.opcode = WEFT_RDMAP_TERMINATE;
+	msg->hdr.qn = WEFT_QN_TERMINATE;
+	msg->hdr.msn = 1;
+	msg->total = weft_term_encode(msg->bytes, &tx->term, tx->term_seg,
+				      tx->term_seg_len, tx->term_ulpdu);
+	msg->left = msg->total;
+	tx->term_due = false;
+}
+
+/**
+ * weft_tx_next_msg() - choose what to send next
+ * @qp: the queue pair; its msg is done
+ *
+ * Requests of our own and answers to the peer take turns, a message each.
+ *
+ * Return: false if there is nothing to send now.
+ */
+bool weft_tx_next_msg(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+
+	if (tx->gated)
+		return false;
+	switch (weft_qp_state(qp)) {
+	case IB_QPS_RTS:
+		break;
+	case IB_QPS_ERR:
+		if (!tx->term_due)
+			return false;
+		weft_tx_begin_terminate(qp);
+		return true;
+	default:
+		return false;
+	}
+	if (tx->rtr_due) {
+		weft_tx_begin_rtr(qp);
+		return true;
+	}
+	tx->prefer_response = !tx->prefer_response;
+	if (tx->prefer_response)
+		return weft_tx_next_response(qp) || weft_tx_next_request(qp);
+	return weft_tx_next_request(qp) || weft_tx_next_response(qp);
+}
+
+/* The memory behind a message is not what it was when it began. */
+static void weft_tx_gather_failed(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	static const struct weft_term revoked = {
+		WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_STAG
+	};
+	static const struct weft_wr_error lkey = {
+		IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY
+	};
+
+	if (tx->msg.kind == WEFT_MSG_REQUEST) {
+		weft_tx_fail(qp, weft_tx_inflight(tx, tx->head - 1), &lkey);
+		return;
+	}
+	tx->msg.kind = WEFT_MSG_NONE;
+	weft_qp_fail(qp, &revoked, IB_EVENT_QP_ACCESS_ERR);
+}
+
+/* Fetches the next @len bytes of the message. */
+static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len)
+{
+	struct weft_tx_msg *msg = &qp->tx.msg;
+	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
+	enum weft_key_error err;
+	struct weft_mr *mr;
+	u32 n;
+
+	if (msg->local) {
+		memcpy(to, msg->bytes + msg->offset, len);
+		msg->offset += len;
+		return true;
+	}
+	while (len) {
+		const struct weft_sge *sge = &msg->sge[msg->sge_index];
+
+		n = min(len, sge->length - msg->offset);
+		if (n) {
+			mr = weft_mr_get(qp->dev, qp->ib.pd, sge->lkey,
+					 sge->addr + msg->offset, n, access, &err);
+			if (!mr)
+				return false;
+			weft_mr_read(mr, sge->addr + msg->offset, to, n);
+			weft_mr_put(mr);
+		}
+		to += n;
+		len -= n;
+		msg->offset += n;
+		if (msg->offset == sge->length) {
+			msg->sge_index++;
+			msg->offset = 0;
+		}
+	}
+	return true;
+}
+
+/**
+ * weft_tx_layout() - write one FPDU of the current message
+ * @qp: the queue pair
+ * @fpdu: as planned
+ * @to: @fpdu->len bytes
+ *
+ * Return: false if the payload is not to be had any more; the queue pair has
+ * failed and nothing was laid out.
+ */
+bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+	struct weft_inflight *w;
+	u32 hdr_len, at;
+
+	msg->hdr.last = fpdu->last;
+	hdr_len = weft_ddp_encode(to + WEFT_MPA_LEN, &msg->hdr);
+	weft_put_be16(to, hdr_len + fpdu->payload);
+	at = WEFT_MPA_LEN + hdr_len;
+	if (!weft_tx_gather(qp, to + at, fpdu->payload)) {
+		weft_tx_gather_failed(qp);
+		return false;
+	}
+	at += fpdu->payload;
+	memset(to + at, 0, fpdu->pad);
+	at += fpdu->pad;
+	if (tx->crc)
+		weft_crc_put(to + at, weft_crc_update(WEFT_CRC_SEED, to, at));
+	else
+		memset(to + at, 0, WEFT_CRC_LEN);
+
+	tx->built += fpdu->len;
+	msg->left -= fpdu->payload;
+	if (msg->hdr.tagged)
+		msg->hdr.to += fpdu->payload;
+	else
+		msg->hdr.mo += fpdu->payload;
+	if (fpdu->last) {
+		if (msg->kind == WEFT_MSG_REQUEST) {
+			w = weft_tx_inflight(tx, tx->head - 1);
+			w->end = tx->built;
+		}
+		msg->kind = WEFT_MSG_NONE;
+	}
+	return true;
+}
+
+/**
+ * weft_tx_flush_requests() - complete everything in the send ring in error
+ * @qp: a queue pair in ERR without a stream; the caller holds tx.lock
+ */
+void weft_tx_flush_requests(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	union weft_wr_copy copy;
+	struct weft_inflight *w;
+	int pending;
+	u32 i, blocks;
+
+	for (i = tx->tail; i != tx->head; i++) {
+		w = weft_tx_inflight(tx, i);
+		if (w->done)
+			continue;
+		w->status = IB_WC_WR_FLUSH_ERR;
+		w->vendor = WEFT_VE_CONNECTION;
+		w->done = true;
+	}
+	weft_tx_complete(qp);
+	while ((pending = weft_ring_pending(&qp->sq)) > 0) {
+		weft_copy_blocks(&copy, qp, 0, 1);
+		blocks = clamp_t(u32, copy.wr.num_blocks, 1, pending);
+		w = weft_tx_admit(qp, &copy.wr, blocks);
+		w->status = IB_WC_WR_FLUSH_ERR;
+		w->done = true;
+		weft_tx_complete(qp);
+	}
+}

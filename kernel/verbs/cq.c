@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Completion queues: entries in, events out. */
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "../device.h"
+#include "cq.h"
+#include "qp.h"
+
+/*
+ * Raises the event if the consumer asked for one since the last. The caller
+ * holds @lock and has written the entry.
+ */
+static bool weft_cq_must_notify(struct weft_cq *cq, bool solicited)
+{
+	struct weft_cq_ctl *ctl = cq->ring.mem;
+	u32 arm;
+
+	smp_mb(); /* the entry before the arm word; pairs with the fence after arming */
+	arm = READ_ONCE(ctl->arm);
+	if (WEFT_CQ_ARM_SEQ(arm) == cq->served)
+		return false;
+	if (WEFT_CQ_ARM_SOLICITED(arm) && !solicited)
+		return false;
+	cq->served = WEFT_CQ_ARM_SEQ(arm);
+	WRITE_ONCE(ctl->notified, cq->served);
+	return true;
+}
+
+/* An entry was lost: nothing in this queue can be trusted to be complete. */
+static void weft_cq_tell_dead(struct weft_cq *cq)
+{
+	struct ib_event event = {
+		.device = cq->ib.device,
+		.element.cq = &cq->ib,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (cq->ib.event_handler)
+		cq->ib.event_handler(&event, cq->ib.cq_context);
+}
+
+/**
+ * weft_cq_add() - add a completion and wake who waits for it
+ * @cq: the queue
+ * @wc: the completion
+ *
+ * Any context. A queue without room is lost: its consumer gets IB_EVENT_CQ_ERR
+ * once, and polling says so.
+ */
+void weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
+{
+	struct weft_cq_ctl *ctl = cq->ring.mem;
+	bool notify;
+	struct weft_cqe *cqe;
+	unsigned long flags;
+	u8 phase;
+	u32 used;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->dead) {
+		spin_unlock_irqrestore(&cq->lock, flags);
+		return;
+	}
+	/* A hostile consumer index only makes this queue look full or roomy. */
+	used = cq->ring.head - smp_load_acquire(&ctl->consumer);
+	if (used >= cq->ring.size) {
+		cq->dead = true;
+		WRITE_ONCE(ctl->overflow, 1);
+		spin_unlock_irqrestore(&cq->lock, flags);
+		weft_cq_tell_dead(cq);
+		return;
+	}
+	phase = cq->ring.head & cq->ring.size ? 0 : WEFT_CQE_PHASE;
+	cqe = weft_ring_slot(&cq->ring, cq->ring.head++);
+	cqe->wr_id = wc->wr_id;
+	cqe->timestamp = 0;
+	cqe->qp_num = wc->qpn;
+	cqe->byte_len = wc->byte_len;
+	cqe->ex = wc->ex;
+	/* Pairs with the consumer's load-acquire: the entry before its phase. */
+	smp_store_release(&cqe->word, WEFT_CQE_WORD(wc->flags | phase,
+						    wc->status, wc->opcode));
+	notify = weft_cq_must_notify(cq, wc->solicited || wc->status);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	/* Outside the lock, since a kernel consumer may poll right here. */
+	if (notify && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+/**
+ * weft_create_cq() - create a completion queue
+ * @ib: allocated by the core
+ * @attr: entries wanted
+ * @udata: the user's request, or NULL
+ *
+ * Return: 0; -EINVAL for an entry count of zero or past the limit or unknown
+ * flags; -ENOMEM.
+ */
+int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		   struct ib_udata *udata)
+{
+	struct weft_device *dev = to_weft_device(ib->device);
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_create_cq_resp resp = {};
+	int rv;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > WEFT_MAX_CQE)
+		return -EINVAL;
+	if (udata && udata->outlen < sizeof(resp))
+		return -EINVAL;
+	if (!atomic_add_unless(&dev->num_cq, 1, WEFT_MAX_CQ))
+		return -ENOMEM;
+	spin_lock_init(&cq->lock);
+	rv = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe),
+			      udata, &resp.ring);
+	if (rv)
+		goto drop;
+	ib->cqe = cq->ring.size;
+	if (!udata)
+		return 0;
+	resp.cqe = cq->ring.size;
+	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (!rv)
+		return 0;
+	weft_ring_destroy(&cq->ring);
+drop:
+	atomic_dec(&dev->num_cq);
+	return rv;
+}
+
+/* Ends a completion queue; no queue pair uses it any more. */
+int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	weft_ring_destroy(&to_weft_cq(ib)->ring);
+	atomic_dec(&to_weft_device(ib->device)->num_cq);
+	return 0;
+}
+
+static enum ib_wc_opcode weft_wc_opcode(u8 opcode)
+{
+	switch (opcode) {
+	case WEFT_OP_WRITE:
+		return IB_WC_RDMA_WRITE;
+	case WEFT_OP_READ:
+		return IB_WC_RDMA_READ;
+	case WEFT_OP_RECV:
+		return IB_WC_RECV;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+/**
+ * weft_poll_cq() - take completions, for kernel consumers
+ * @ib: a queue of the kernel's own
+ * @num: at most so many
+ * @wc: where they go
+ *
+ * Any context.
+ *
+ * Return: how many, or -EINVAL on a user's queue.
+ */
+int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
+{
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_cq_ctl *ctl = cq->ring.mem;
+	unsigned long flags;
+	int n = 0;
+
+	if (cq->ring.entry)
+		return -EINVAL;
+	spin_lock_irqsave(&cq->lock, flags);
+	while (n < num && cq->polled != cq->ring.head) {
+		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled);
+		struct weft_qp *qp = weft_qp_get_by_num(to_weft_device(ib->device),
+							cqe->qp_num);
+
+		cq->polled++;
+		if (!qp)
+			continue; /* destroyed since: its completions go with it */
+		memset(&wc[n], 0, sizeof(wc[n]));
+		wc[n].wr_id = cqe->wr_id;
+		wc[n].status = WEFT_CQE_STATUS(cqe->word);
+		wc[n].opcode = weft_wc_opcode(WEFT_CQE_OPCODE(cqe->word));
+		wc[n].byte_len = cqe->byte_len;
+		wc[n].qp = &qp->ib;
+		if (wc[n].status) {
+			wc[n].vendor_err = cqe->ex;
+		} else if (cqe->word & WEFT_CQE_WITH_INV) {
+			wc[n].ex.invalidate_rkey = cqe->ex;
+			wc[n].wc_flags = IB_WC_WITH_INVALIDATE;
+		}
+		n++;
+		weft_qp_put(qp);
+	}
+	WRITE_ONCE(ctl->consumer, cq->polled);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/**
+ * weft_req_notify_cq() - ask for an event, for kernel consumers
+ * @ib: a queue of the kernel's own
+ * @flags: for which completions; whether to tell of missed ones
+ *
+ * Any context.
+ *
+ * Return: 1 if asked to tell of missed ones and there are entries to poll,
+ * else 0; -EINVAL on a user's queue.
+ */
+int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
+{
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_cq_ctl *ctl = cq->ring.mem;
+	unsigned long irq;
+	bool pending_any;
+	int rv = 0;
+
+	if (cq->ring.entry)
+		return -EINVAL;
+	spin_lock_irqsave(&cq->lock, irq);
+	pending_any = cq->armed != cq->served &&
+		      !WEFT_CQ_ARM_SOLICITED(READ_ONCE(ctl->arm));
+	cq->armed = (cq->armed + 1) & 0x7fffffff;
+	WRITE_ONCE(ctl->arm,
+		   WEFT_CQ_ARM(cq->armed, !pending_any &&
+			       (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED));
+	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+		rv = cq->polled != cq->ring.head;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return rv;
+}

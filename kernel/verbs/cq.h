@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Completion queues. */
+#ifndef WEFT_CQ_H
+#define WEFT_CQ_H
+
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+#include "ring.h"
+
+/**
+ * struct weft_cq - one completion queue
+ * @ib: what the RDMA core sees; it allocates and frees the whole
+ * @lock: protects all below; innermost of all locks. Any context
+ * @ring: the entries; ring.head is the kernel's producer index
+ * @served: the arm sequence for which an event was last raised
+ * @polled: kernel consumers: index of the next entry to poll
+ * @armed: kernel consumers: sequence of the last arming
+ * @dead: an entry was lost for want of room, or the user's words made no sense
+ */
+struct weft_cq {
+	struct ib_cq ib;
+	spinlock_t lock;
+	struct weft_ring ring;
+	u32 served;
+	u32 polled;
+	u32 armed;
+	bool dead;
+};
+
+static inline struct weft_cq *to_weft_cq(struct ib_cq *ib)
+{
+	return container_of(ib, struct weft_cq, ib);
+}
+
+/**
+ * struct weft_completion - what a completion says
+ * @wr_id: from the work request
+ * @qpn: the queue pair's number
+ * @byte_len: bytes received or read
+ * @ex: invalidated STag, or the vendor error of a failure
+ * @opcode: enum weft_op
+ * @status: enum ib_wc_status
+ * @flags: enum weft_cqe_flags but for the phase
+ * @solicited: wakes a consumer that waits for solicited completions only
+ */
+struct weft_completion {
+	u64 wr_id;
+	u32 qpn;
+	u32 byte_len;
+	u32 ex;
+	u8 opcode;
+	u8 status;
+	u8 flags;
+	bool solicited;
+};
+
+void weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
+
+int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		   struct ib_udata *udata);
+int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
+int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);
+int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
+
+#endif /* WEFT_CQ_H */

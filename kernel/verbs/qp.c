@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Queue pairs: their life and their states. */
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "../conn.h"
+#include "../device.h"
+#include "../llp/llp.h"
+#include "../rx_place.h"
+#include "../workqueue.h"
+#include "cq.h"
+#include "qp.h"
+
+/* Numbers below are special on other fabrics, and programs may know that. */
+#define WEFT_FIRST_QPN	16
+#define WEFT_LAST_QPN	0xffffff
+
+/* --- references --- */
+
+static void weft_qp_release(struct kref *kref)
+{
+	complete(&container_of(kref, struct weft_qp, refs)->gone);
+}
+
+/* Takes one more reference. Any context. */
+void weft_qp_get(struct weft_qp *qp)
+{
+	kref_get(&qp->refs);
+}
+
+/* Drops a reference. Any context. */
+void weft_qp_put(struct weft_qp *qp)
+{
+	kref_put(&qp->refs, weft_qp_release);
+}
+
+/* Finds a queue pair and takes a reference, or NULL. Any context. */
+struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, u32 qpn)
+{
+	struct weft_qp *qp;
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->qps, flags);
+	qp = xa_load(&dev->qps, qpn);
+	if (qp && !kref_get_unless_zero(&qp->refs))
+		qp = NULL;
+	xa_unlock_irqrestore(&dev->qps, flags);
+	return qp;
+}
+
+void weft_iw_add_ref(struct ib_qp *ib)
+{
+	weft_qp_get(to_weft_qp(ib));
+}
+
+void weft_iw_rem_ref(struct ib_qp *ib)
+{
+	weft_qp_put(to_weft_qp(ib));
+}
+
+/* iw_cm asks without wanting a reference: it takes one by itself. */
+struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
+{
+	struct weft_qp *qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
+
+	if (!qp)
+		return NULL;
+	weft_qp_put(qp);
+	return &qp->ib;
+}
+
+/* --- states --- */
+
+/* Sets the state and lets the rings tell. The caller holds @lock. */
+static void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state)
+{
+	/* Pairs with weft_qp_state(): who sees the state sees why. */
+	smp_store_release(&qp->state, state);
+	weft_ring_set_state(&qp->sq, state);
+	weft_ring_set_state(&qp->rq, state);
+	if (state == IB_QPS_ERR) {
+		/* Posts must come to the kernel to be flushed. */
+		weft_ring_need_doorbell(&qp->sq, true);
+		weft_ring_need_doorbell(&qp->rq, true);
+	}
+}
+
+static void weft_qp_event(struct weft_qp *qp, int type)
+{
+	struct ib_event event = {
+		.device = qp->ib.device,
+		.element.qp = &qp->ib,
+		.event = type,
+	};
+
+	if (qp->ib.event_handler)
+		qp->ib.event_handler(&event, qp->ib.qp_context);
+}
+
+/**
+ * weft_qp_fail() - a queue pair in use cannot go on
+ * @qp: the queue pair
+ * @term: why, for the peer; NULL: nothing to tell it
+ * @event: why, for the user: an enum ib_event_type, or -1 for none
+ *
+ * Any context. The first reason counts; in states in which no data flows this
+ * does nothing.
+ */
+void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
+{
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	first = qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
+	if (first) {
+		if (term) {
+			qp->tx.term = *term;
+			qp->tx.term_due = true;
+		}
+		weft_qp_set_state(qp, IB_QPS_ERR);
+	}
+	spin_unlock_irqrestore(&qp->lock, flags);
+	if (!first)
+		return;
+	if (event >= 0)
+		weft_qp_event(qp, event);
+	weft_tx_kick(qp);
+}
+
+/* Moves a queue pair to ERR from whatever state it is in. */
+static void weft_qp_error(struct weft_qp *qp)
+{
+	unsigned long flags;
+
+	weft_qp_fail(qp, NULL, -1);
+	spin_lock_irqsave(&qp->lock, flags);
+	if (qp->state != IB_QPS_ERR) {
+		weft_qp_set_state(qp, IB_QPS_ERR);
+		/* A handshake may be going on, with no transmit side to tell it. */
+		if (qp->conn)
+			weft_conn_qp_failed(qp->conn);
+	}
+	spin_unlock_irqrestore(&qp->lock, flags);
+	weft_tx_kick(qp);
+}
+
+/* Completes everything posted in error; see qp.h. */
+void weft_qp_flush(struct weft_qp *qp)
+{
+	weft_ring_need_doorbell(&qp->sq, true);
+	weft_ring_need_doorbell(&qp->rq, true);
+	weft_tx_flush_requests(qp);
+	weft_rx_flush_receives(qp);
+}
+
+/* --- for connections --- */
+
+/* Ties a connection to a queue pair; see qp.h. */
+int weft_qp_bind(struct weft_qp *qp, struct weft_conn *conn)
+{
+	int rv = -EINVAL;
+
+	spin_lock_irq(&qp->lock);
+	if (!qp->conn && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR)) {
+		qp->conn = conn;
+		rv = 0;
+	}
+	spin_unlock_irq(&qp->lock);
+	return rv;
+}
+
+/* Lets data flow; see qp.h. */
+int weft_qp_start(struct weft_qp *qp, struct weft_llp *llp,
+		  const struct weft_mpa_agreed *agreed, bool initiator)
+{
+	int rv;
+
+	mutex_lock(&qp->tx.lock);
+	qp->agreed = *agreed;
+	qp->agreed.ird = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
+	qp->agreed.ord = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
+	qp->initiator = initiator;
+	rv = weft_tx_start(qp);
+	if (rv)
+		goto unlock;
+
+	weft_llp_lock(llp);
+	spin_lock_irq(&qp->lock);
+	if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR) {
+		qp->llp = llp;
+		weft_qp_set_state(qp, IB_QPS_RTS);
+	} else {
+		rv = -EINVAL;
+	}
+	spin_unlock_irq(&qp->lock);
+	if (!rv)
+		weft_rx_start(qp);
+	weft_llp_unlock(llp);
+
+	if (rv) {
+		weft_tx_stop(qp);
+		goto unlock;
+	}
+	weft_tx_kick(qp);
+	/* The peer's first bytes may be here already. */
+	queue_work(weft_workqueue, &qp->rx.work);
+unlock:
+	mutex_unlock(&qp->tx.lock);
+	return rv;
+}
+
+/* Ends a binding; see qp.h. */
+void weft_qp_stop(struct weft_qp *qp)
+{
+	struct weft_llp *llp;
+
+	spin_lock_irq(&qp->lock);
+	if (qp->state != IB_QPS_ERR && qp->conn)
+		weft_qp_set_state(qp, IB_QPS_ERR);
+	qp->conn = NULL;
+	spin_unlock_irq(&qp->lock);
+
+	mutex_lock(&qp->tx.lock);
+	llp = qp->llp;
+	if (llp) {
+		weft_llp_lock(llp);
+		qp->llp = NULL;
+		qp->rx.state = WEFT_RX_STOPPED;
+		weft_llp_unlock(llp);
+		weft_tx_complete(qp);
+		weft_tx_stop(qp);
+	}
+	mutex_unlock(&qp->tx.lock);
+	weft_rx_stop(qp);
+
+	mutex_lock(&qp->tx.lock);
+	if (weft_qp_state(qp) == IB_QPS_ERR)
+		weft_qp_flush(qp);
+	mutex_unlock(&qp->tx.lock);
+}
+
+/* --- verbs --- */
+
+static bool weft_qp_caps_ok(const struct ib_qp_cap *cap)
+{
+	return cap->max_send_wr <= WEFT_MAX_QP_WR &&
+	       cap->max_recv_wr <= WEFT_MAX_QP_WR &&
+	       cap->max_send_sge <= WEFT_MAX_SGE &&
+	       cap->max_recv_sge <= WEFT_MAX_SGE &&
+	       cap->max_inline_data <= WEFT_MAX_INLINE;
+}
+
+static int weft_qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
+			      struct weft_create_qp_resp *resp)
+{
+	u32 blocks = max(weft_sq_blocks_for_sge(qp->cap.max_send_sge),
+			 weft_sq_blocks_for_inline(qp->cap.max_inline_data));
+	int rv;
+
+	qp->cap.max_inline_data = blocks * WEFT_SQ_BLOCK - WEFT_SQ_SGE_OFFSET;
+	rv = weft_ring_create(&qp->sq, qp->cap.max_send_wr * blocks,
+			      WEFT_SQ_BLOCK, udata, &resp->sq);
+	if (rv)
+		return rv;
+	rv = weft_ring_create(&qp->rq, qp->cap.max_recv_wr,
+			      weft_rq_stride(qp->cap.max_recv_sge), udata,
+			      &resp->rq);
+	if (rv) {
+		weft_ring_destroy(&qp->sq);
+		return rv;
+	}
+	resp->sq_blocks = qp->sq.size;
+	resp->rq_entries = qp->rq.size;
+	resp->rq_max_sge = qp->cap.max_recv_sge;
+	resp->sq_max_blocks = blocks;
+	weft_ring_need_doorbell(&qp->sq, true);
+	return 0;
+}
+
+/**
+ * weft_create_qp() - create a queue pair
+ * @ib: allocated by the core
+ * @attr: what is wanted; its capacities become what is granted
+ * @udata: the user's request
+ *
+ * Return: 0; -EOPNOTSUPP for anything but a user's RC queue pair without SRQ;
+ * -EINVAL for a capacity past the device's limit; -ENOMEM.
+ */
+int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
+		   struct ib_udata *udata)
+{
+	struct weft_device *dev = to_weft_device(ib->device);
+	struct weft_create_qp_resp resp = {};
+	struct weft_qp *qp = to_weft_qp(ib);
+	int rv;
+
+	if (!udata || attr->qp_type != IB_QPT_RC || attr->srq ||
+	    attr->create_flags)
+		return -EOPNOTSUPP;
+	if (!weft_qp_caps_ok(&attr->cap) || !attr->send_cq || !attr->recv_cq)
+		return -EINVAL;
+	if (udata->outlen < sizeof(resp))
+		return -EINVAL;
+	qp->dev = dev;
+	kref_init(&qp->refs);
+	init_completion(&qp->gone);
+	spin_lock_init(&qp->lock);
+	qp->state = IB_QPS_RESET;
+	qp->user = true;
+	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->cap = attr->cap;
+	qp->scq = to_weft_cq(attr->send_cq);
+	qp->rcq = to_weft_cq(attr->recv_cq);
+	rv = weft_qp_make_rings(qp, udata, &resp);
+	if (rv)
+		return rv;
+	weft_rx_init(qp);
+	rv = weft_tx_init(qp);
+	if (rv)
+		goto free_rings;
+	/* Last: from here on the queue pair can be found. */
+	rv = xa_alloc_cyclic_irq(&dev->qps, &qp->qpn, qp,
+				 XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
+				 &dev->next_qpn, GFP_KERNEL);
+	if (rv < 0)
+		goto free_tx;
+	ib->qp_num = qp->qpn;
+	attr->cap = qp->cap;
+	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (!rv)
+		return 0;
+	xa_erase_irq(&dev->qps, qp->qpn);
+	weft_qp_put(qp);
+	wait_for_completion(&qp->gone);
+free_tx:
+	weft_tx_destroy(qp);
+free_rings:
+	weft_ring_destroy(&qp->sq);
+	weft_ring_destroy(&qp->rq);
+	return rv;
+}
+
+/* Starts over with empty queues. Only without a connection. */
+static int weft_qp_reset(struct weft_qp *qp)
+{
+	int rv = 0;
+
+	mutex_lock(&qp->tx.lock);
+	spin_lock_irq(&qp->lock);
+	if (qp->conn) {
+		rv = -EBUSY;
+	} else {
+		weft_qp_set_state(qp, IB_QPS_RESET);
+		weft_ring_need_doorbell(&qp->sq, true);
+		weft_ring_need_doorbell(&qp->rq, false);
+	}
+	spin_unlock_irq(&qp->lock);
+	if (!rv) {
+		weft_ring_forget(&qp->sq);
+		weft_ring_forget(&qp->rq);
+		qp->tx.tail = qp->tx.head;
+		qp->tx.unsent = qp->tx.head;
+		qp->rx.recv.active = false;
+	}
+	mutex_unlock(&qp->tx.lock);
+	return rv;
+}
+
+/* A graceful end: nothing new is begun, and what was begun is finished. */
+static int weft_qp_drain(struct weft_qp *qp)
+{
+	int rv = -EINVAL;
+
+	spin_lock_irq(&qp->lock);
+	if (qp->state == IB_QPS_RTS) {
+		weft_qp_set_state(qp, IB_QPS_SQD);
+		rv = 0;
+	} else if (qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR) {
+		rv = 0; /* the peer was first */
+	}
+	spin_unlock_irq(&qp->lock);
+	weft_tx_kick(qp);
+	return rv;
+}
+
+static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
+{
+	int rv = 0;
+
+	switch (to) {
+	case IB_QPS_RESET:
+		return weft_qp_reset(qp);
+	case IB_QPS_ERR:
+		weft_qp_error(qp);
+		return 0;
+	case IB_QPS_SQD:
+		return weft_qp_drain(qp);
+	case IB_QPS_INIT:
+		spin_lock_irq(&qp->lock);
+		if (qp->state == IB_QPS_RESET)
+			weft_qp_set_state(qp, IB_QPS_INIT);
+		else if (qp->state != IB_QPS_INIT)
+			rv = -EINVAL;
+		spin_unlock_irq(&qp->lock);
+		return rv;
+	case IB_QPS_RTS:
+		/* A connection brings a queue pair here, nobody else. */
+		return weft_qp_state(qp) == IB_QPS_RTS ? 0 : -EINVAL;
+	default:
+		return -EINVAL;
+	}
+}
+
+/**
+ * weft_modify_qp() - change a queue pair
+ * @ib: the queue pair
+ * @attr: new values
+ * @mask: which of them count
+ * @udata: unused
+ *
+ * RESET to INIT by the user, INIT to RTS by a connection alone, SQD for a
+ * graceful end, ERR and RESET from anywhere.
+ *
+ * Return: 0; -EINVAL for a step there is not; -EBUSY for RESET while a
+ * connection exists.
+ */
+int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		   struct ib_udata *udata)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
+	return mask & IB_QP_STATE ? weft_qp_move(qp, attr->qp_state) : 0;
+}
+
+/**
+ * weft_query_qp() - tell what a queue pair is
+ * @ib: the queue pair
+ * @attr: where its values go
+ * @mask: ignored: everything is told
+ * @init: where its creation's values go
+ *
+ * Return: 0.
+ */
+int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		  struct ib_qp_init_attr *init)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+
+	memset(attr, 0, sizeof(*attr));
+	memset(init, 0, sizeof(*init));
+	attr->qp_state = weft_qp_state(qp);
+	attr->cur_qp_state = attr->qp_state;
+	attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(qp->dev->netdev->mtu));
+	attr->qp_access_flags = qp->access;
+	attr->max_rd_atomic = qp->agreed.ord;
+	attr->max_dest_rd_atomic = qp->agreed.ird;
+	attr->port_num = 1;
+	attr->cap = qp->cap;
+	init->qp_type = IB_QPT_RC;
+	init->send_cq = &qp->scq->ib;
+	init->recv_cq = &qp->rcq->ib;
+	init->sq_sig_type = qp->sq_sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init->cap = qp->cap;
+	init->port_num = 1;
+	return 0;
+}
+
+/**
+ * weft_destroy_qp() - end a queue pair
+ * @ib: the queue pair
+ * @udata: unused
+ *
+ * Ends its connection and waits until nobody knows it any more.
+ *
+ * Return: 0.
+ */
+int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+
+	xa_erase_irq(&qp->dev->qps, qp->qpn);
+	weft_qp_error(qp);
+	weft_qp_put(qp);
+	wait_for_completion(&qp->gone);
+	weft_rx_stop(qp);
+	weft_tx_destroy(qp);
+	weft_ring_destroy(&qp->sq);
+	weft_ring_destroy(&qp->rq);
+	return 0;
+}
+
+/**
+ * weft_post_send() - the doorbell of a send ring
+ * @ib: the queue pair
+ * @wr: NULL: the work requests are in the ring
+ * @bad: set to @wr on failure
+ *
+ * Return: 0 or -EINVAL.
+ */
+int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad)
+{
+	*bad = wr;
+	return wr ? -EINVAL : weft_tx_doorbell(to_weft_qp(ib));
+}
+
+/* The doorbell of a receive ring; as weft_post_send(). */
+int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad)
+{
+	*bad = wr;
+	return wr ? -EINVAL : weft_rx_doorbell(to_weft_qp(ib));
+}

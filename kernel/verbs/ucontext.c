@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/* User contexts and protection domains. */
+#include <rdma/uverbs_ioctl.h>
+
+#include "../device.h"
+#include "../uapi/weft-abi.h"
+#include "ucontext.h"
+
+/**
+ * weft_alloc_ucontext() - a process opened the device
+ * @ib: its context
+ * @udata: where the answer goes
+ *
+ * Return: 0, or -EINVAL if the provider's answer buffer is too small, as one
+ * built for another ABI would have it.
+ */
+int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
+{
+	struct weft_ucontext_resp resp = { .max_inline = WEFT_MAX_INLINE };
+
+	if (udata->outlen < sizeof(resp))
+		return -EINVAL;
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+}
+
+/* The process closed the device; all that it made is gone already. */
+void weft_dealloc_ucontext(struct ib_ucontext *ib)
+{
+}
+
+/*
+ * The device goes while processes have it open. Ring pages stay with whoever
+ * maps them, so there is nothing to take away; that this operation exists lets
+ * the module be removed under live processes.
+ */
+void weft_disassociate_ucontext(struct ib_ucontext *ib)
+{
+}
+
+/**
+ * weft_alloc_pd() - a protection domain
+ * @ib: allocated by the core
+ * @udata: unused
+ *
+ * Return: 0, or -ENOMEM past the device's limit.
+ */
+int weft_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
+{
+	struct weft_device *dev = to_weft_device(ib->device);
+
+	if (!atomic_add_unless(&dev->num_pd, 1, WEFT_MAX_PD))
+		return -ENOMEM;
+	return 0;
+}
+
+/* Ends a protection domain; nothing uses it any more. */
+int weft_dealloc_pd(struct ib_pd *ib, struct ib_udata *udata)
+{
+	atomic_dec(&to_weft_device(ib->device)->num_pd);
+	return 0;
+}
