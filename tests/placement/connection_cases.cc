@@ -40,13 +40,11 @@ void private_data(Suite& suite) {
       const std::vector<std::uint8_t> answer = data_of(size, 2);
       Pair pair;
       pair.client = std::make_unique<Endpoint>(connector.resolved(), "client", Shape{});
-      rdma_conn_param param = Connector::parameters(*pair.client, request);
-      require(rdma_connect(pair.client->id(), &param) == 0, "rdma_connect failed");
+      connector.start(*pair.client, request);
       Told told{};
       pair.server = std::make_unique<Endpoint>(connector.accepted(&told), "server", Shape{});
       require_data(told, request, "at the listener");
-      param = Connector::parameters(*pair.server, answer);
-      require(rdma_accept(pair.server->id(), &param) == 0, "rdma_accept failed");
+      connector.accept(*pair.server, answer);
       const Told established = next_event(pair.client->id()->channel);
       require_type(established, RDMA_CM_EVENT_ESTABLISHED);
       require_data(established, answer, "at the client");
@@ -63,8 +61,7 @@ void rejection(Suite& suite) {
       const Connector& connector = suite.connector();
       const std::vector<std::uint8_t> reason = data_of(size, 3);
       const Endpoint client(connector.resolved(), "client", Shape{});
-      rdma_conn_param param = Connector::parameters(client, {});
-      require(rdma_connect(client.id(), &param) == 0, "rdma_connect failed");
+      connector.start(client, {});
       Told told{};
       rdma_cm_id* request = connector.accepted(&told);
       const int rejected = rdma_reject(request, reason.data(), static_cast<std::uint8_t>(size));
@@ -84,9 +81,10 @@ void nobody_there(Suite& suite) {
     const Connector& connector = suite.connector();
     // The discard port; the lab runs no such service.
     const Endpoint client(connector.resolved(9), "client", Shape{});
-    rdma_conn_param param = Connector::parameters(client, {});
-    if (rdma_connect(client.id(), &param) != 0) {
-      return;
+    try {
+      connector.start(client, {});
+    } catch (const Failure&) {
+      return;  // told at once
     }
     const Told told = next_event(client.id()->channel);
     require(told.type == RDMA_CM_EVENT_REJECTED || told.type == RDMA_CM_EVENT_UNREACHABLE ||

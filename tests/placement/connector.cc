@@ -78,6 +78,20 @@ rdma_event_channel* create_channel() {
   return channel;
 }
 
+// As many reads under way as both the device and the lab's expectations allow.
+rdma_conn_param parameters(const Endpoint& endpoint,
+                           const std::vector<std::uint8_t>& private_data) {
+  rdma_conn_param param{};
+  param.private_data = private_data.data();
+  param.private_data_len = static_cast<std::uint8_t>(private_data.size());
+  const auto depth = static_cast<std::uint8_t>(
+      std::min({endpoint.device().max_qp_rd_atom, endpoint.device().max_qp_init_rd_atom, 128}));
+  param.responder_resources = depth;
+  param.initiator_depth = depth;
+  param.retry_count = 7;
+  return param;
+}
+
 void expect_event(rdma_event_channel* channel, rdma_cm_event_type type) {
   const Told told = next_event(channel);
   require(told.type == type, std::string("expected ") + rdma_event_str(type) + ", got " +
@@ -116,6 +130,7 @@ Connector::Connector(Host client, Host server)
     : client_(std::move(client)), server_(std::move(server)), channel_(create_channel()) {
   listener_ = create_id(server_, channel_);
   sockaddr_storage address = parse(server_.address, 0);
+  const Inside inside(server_.netns);
   if (rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&address)) != 0) {
     fail_errno("rdma_bind_addr " + server_.address);
   }
@@ -163,35 +178,32 @@ rdma_cm_id* Connector::accepted(Told* told) const {
   return id;
 }
 
-rdma_conn_param Connector::parameters(const Endpoint& endpoint,
-                                      const std::vector<std::uint8_t>& private_data) {
-  rdma_conn_param param{};
-  param.private_data = private_data.data();
-  param.private_data_len = static_cast<std::uint8_t>(private_data.size());
-  const auto depth = static_cast<std::uint8_t>(
-      std::min({endpoint.device().max_qp_rd_atom, endpoint.device().max_qp_init_rd_atom, 128}));
-  param.responder_resources = depth;
-  param.initiator_depth = depth;
-  param.retry_count = 7;
-  param.rnr_retry_count = 0;
-  return param;
+void Connector::start(const Endpoint& client, const std::vector<std::uint8_t>& private_data) const {
+  const Inside inside(client_.netns);
+  rdma_conn_param param = parameters(client, private_data);
+  if (rdma_connect(client.id(), &param) != 0) {
+    fail_errno("rdma_connect");
+  }
+}
+
+void Connector::accept(const Endpoint& server,
+                       const std::vector<std::uint8_t>& private_data) const {
+  const Inside inside(server_.netns);
+  rdma_conn_param param = parameters(server, private_data);
+  if (rdma_accept(server.id(), &param) != 0) {
+    fail_errno("rdma_accept");
+  }
 }
 
 Pair Connector::connect(const Shape& client_shape, const Shape& server_shape) const {
   Pair pair;
   pair.client = std::make_unique<Endpoint>(resolved(), "client", client_shape);
-  rdma_conn_param param = parameters(*pair.client, {});
-  if (rdma_connect(pair.client->id(), &param) != 0) {
-    fail_errno("rdma_connect");
-  }
+  start(*pair.client, {});
   Told told{};
   rdma_cm_id* id = accepted(&told);
   pair.server = std::make_unique<Endpoint>(id, "server", server_shape);
-  const std::uint64_t receive = pair.server->post_recv({});
-  param = parameters(*pair.server, {});
-  if (rdma_accept(id, &param) != 0) {
-    fail_errno("rdma_accept");
-  }
+  const std::uint64_t receive = pair.server->post_recv({{0, 0}});
+  accept(*pair.server, {});
   expect_event(pair.client->id()->channel, RDMA_CM_EVENT_ESTABLISHED);
   expect_event(id->channel, RDMA_CM_EVENT_ESTABLISHED);
   // The initiator speaks first: revision 1 of MPA obliges the responder to wait for it.

@@ -57,9 +57,9 @@ class Connector {
   rdma_cm_id* resolved(std::uint16_t port) const;
   // Waits for a connection request and returns its identifier, on a channel of its own.
   rdma_cm_id* accepted(Told* told) const;
-  // Private data and the read depths of a request or an answer.
-  static rdma_conn_param parameters(const Endpoint& endpoint,
-                                    const std::vector<std::uint8_t>& private_data);
+  // rdma_connect() and rdma_accept(), each with that private data. Throw Failure.
+  void start(const Endpoint& client, const std::vector<std::uint8_t>& private_data) const;
+  void accept(const Endpoint& server, const std::vector<std::uint8_t>& private_data) const;
 
   std::uint16_t port() const { return port_; }
 

@@ -66,8 +66,10 @@ void Endpoint::create_queues(const Shape& shape) {
   if (send_channel_ == nullptr || recv_channel_ == nullptr) {
     fail_errno("ibv_create_comp_channel");
   }
-  send_cq_ = ibv_create_cq(id_->verbs, static_cast<int>(shape.send_wr), nullptr, send_channel_, 0);
-  recv_cq_ = ibv_create_cq(id_->verbs, static_cast<int>(shape.recv_wr), nullptr, recv_channel_, 0);
+  send_cq_ =
+      ibv_create_cq(id_->verbs, static_cast<int>(shape.cq_entries), nullptr, send_channel_, 0);
+  recv_cq_ =
+      ibv_create_cq(id_->verbs, static_cast<int>(shape.cq_entries), nullptr, recv_channel_, 0);
   if (send_cq_ == nullptr || recv_cq_ == nullptr) {
     fail_errno("ibv_create_cq");
   }

@@ -27,6 +27,7 @@ inline constexpr std::chrono::seconds kPatience{15};
 struct Shape {
   std::uint32_t send_wr = 128;
   std::uint32_t recv_wr = 128;
+  std::uint32_t cq_entries = 128;
   std::uint32_t sge = 16;
   std::uint32_t inline_bytes = 288;
   bool signal_all = false;

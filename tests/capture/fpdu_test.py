@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests fpdu.py on captures made here: a sound one, and one for each fault it must see."""
+
+import os
+import struct
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import fpdu  # noqa: E402  pylint: disable=wrong-import-position
+
+CLIENT, SERVER = b"\x0a\0\0\2", b"\x0a\0\0\1"
+PORTS = {CLIENT: 40000, SERVER: 18515}
+MSS = 1460
+SEGMENT = MSS - 12
+TIMESTAMP = b"\x01\x01\x08\x0a" + b"\0" * 8
+
+
+def tcp_packet(source, destination, sequence, payload=b"", syn=False):
+    options = (struct.pack(">BBH", 2, 4, MSS) + TIMESTAMP if syn else TIMESTAMP)
+    header = struct.pack(">HHIIBBHHH", PORTS[source], PORTS[destination], sequence, 0,
+                         (20 + len(options)) // 4 << 4, 2 if syn else 0x10, 65535, 0, 0)
+    body = header + options + payload
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, 6, 0, source, destination)
+    return b"\2" * 12 + b"\x08\0" + ip + body
+
+
+def mpa_frame(key, flags=0x40, private=b""):
+    return key + struct.pack(">BBH", flags, 1, len(private)) + private
+
+
+def make_fpdu(payload, last=True, opcode=0, message=1, crc=None, control=None):
+    tagged = opcode in (0, 2)
+    head = struct.pack(">BB", control or (0x80 if tagged else 0) | (0x40 if last else 0) | 1,
+                       0x40 | opcode)
+    if tagged:
+        head += struct.pack(">IQ", 0x1234, 0x5678)
+    else:
+        head += struct.pack(">IIII", 0, fpdu.QUEUES[opcode], message, 0)
+    ulpdu = head + payload
+    body = struct.pack(">H", len(ulpdu)) + ulpdu
+    body += b"\0" * (-len(body) % 4)
+    return body + struct.pack("<I", fpdu.crc32c(body) if crc is None else crc)
+
+
+FULL = make_fpdu(b"x" * (SEGMENT - 2 - 14 - 4), last=False)
+
+
+class Capture:
+    """A connection with its handshake; then what the initiator sends, packet by packet."""
+
+    def __init__(self, reply_flags=0x40):
+        self.packets = [tcp_packet(CLIENT, SERVER, 999, syn=True),
+                        tcp_packet(SERVER, CLIENT, 4999, syn=True)]
+        self.sequence = 1000
+        self.send(mpa_frame(fpdu.MPA_REQUEST, private=b"hello"))
+        self.packets.append(tcp_packet(SERVER, CLIENT, 5000,
+                                       mpa_frame(fpdu.MPA_REPLY, reply_flags)))
+
+    def send(self, payload):
+        self.packets.append(tcp_packet(CLIENT, SERVER, self.sequence, payload))
+        self.sequence += len(payload)
+        return self
+
+    def judge(self, mode, crc=True):
+        with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
+            file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
+            for packet in self.packets:
+                file.write(struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
+            file.flush()
+            return fpdu.judge(file.name, mode, crc)
+
+
+class Fpdu(unittest.TestCase):
+    def expect(self, capture, mode, text):
+        errors, _ = capture.judge(mode)
+        self.assertTrue(any(text in error for error in errors), errors)
+
+    def test_crc32c_vectors(self):
+        # RFC 3720, appendix B.4.
+        self.assertEqual(fpdu.crc32c(b"\0" * 32), 0x8A9136AA)
+        self.assertEqual(fpdu.crc32c(b"\xff" * 32), 0x62A8AB43)
+        self.assertEqual(fpdu.crc32c(bytes(range(32))), 0x46DD794E)
+        self.assertEqual(fpdu.crc32c(b"123456789"), 0xE3069283)
+
+    def test_full_segment(self):
+        self.assertEqual(len(FULL), SEGMENT)
+
+    def test_sound_segments(self):
+        capture = Capture().send(FULL).send(FULL).send(make_fpdu(b"tail"))
+        capture.send(make_fpdu(b"m", opcode=3)).send(make_fpdu(b"m", opcode=3, message=2))
+        errors, counts = capture.judge("segments")
+        self.assertEqual(errors, [])
+        self.assertEqual((counts["write"], counts["send"], counts["CRCs checked"]), (3, 2, 5))
+
+    def test_sound_packets(self):
+        train = FULL * 20 + make_fpdu(b"tail")
+        errors, counts = Capture().send(train).send(FULL).send(make_fpdu(b"")).judge("packets")
+        self.assertEqual(errors, [])
+        self.assertEqual(counts["aligned packets"], 3)
+
+    def test_retransmission_is_not_judged_twice(self):
+        capture = Capture().send(FULL)
+        capture.packets.append(capture.packets[-1])
+        errors, counts = capture.send(make_fpdu(b"")).judge("segments")
+        self.assertEqual(errors, [])
+        self.assertEqual(counts["retransmitted"], 1)
+
+    def test_bad_crc(self):
+        self.expect(Capture().send(make_fpdu(b"abc", crc=1)), "segments", "CRC 00000001")
+
+    def test_flipped_payload_bit(self):
+        broken = bytearray(FULL)
+        broken[700] ^= 4
+        self.expect(Capture().send(bytes(broken)), "segments", "computed")
+
+    def test_misaligned_segment(self):
+        capture = Capture().send(FULL[:100]).send(FULL[100:])
+        self.expect(capture, "segments", "ends within an FPDU")
+        self.expect(capture, "packets", "does not start with an FPDU")
+
+    def test_two_in_a_segment(self):
+        two = make_fpdu(b"a", last=False) + make_fpdu(b"b")
+        self.expect(Capture().send(two), "segments", "not exactly one FPDU")
+
+    def test_short_fpdu_inside_a_packet(self):
+        train = FULL + make_fpdu(b"short", last=False) + FULL
+        self.expect(Capture().send(train), "packets", "inside a packet; full are")
+
+    def test_fpdu_longer_than_a_segment(self):
+        giant = make_fpdu(b"x" * 5000)
+        self.expect(Capture().send(giant), "packets", "segments hold 1448")
+
+    def test_truncated(self):
+        self.expect(Capture().send(FULL[:-4]), "segments", "no whole FPDU")
+
+    def test_headers(self):
+        self.expect(Capture().send(make_fpdu(b"", control=0xC2)), "segments", "DDP version 2")
+        self.expect(Capture().send(make_fpdu(b"", control=0xC5)), "segments", "reserved bits")
+        self.expect(Capture().send(make_fpdu(b"", opcode=3, message=2)), "segments",
+                    "message 2 on queue 0 follows 0")
+        self.expect(Capture().send(struct.pack(">H", 5) + b"\xc1\x40" + b"\0" * 9), "segments",
+                    "less than a DDP header")
+
+    def test_crc_as_wanted(self):
+        errors, _ = Capture().judge("segments", crc=False)
+        self.assertIn("CRC was negotiated", errors)
+
+    def test_refused_connection(self):
+        _, counts = Capture(reply_flags=0x60).judge("segments")
+        self.assertEqual(counts["connections"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
