@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace weft::test {
@@ -103,6 +104,18 @@ TEST(Plan, HugeMessagesDoNotOverflow) {
       ASSERT_NO_FATAL_FAILURE(check_fpdu(f, true, left));
       EXPECT_FALSE(f.last);
       EXPECT_EQ(f.len, emss);
+    }
+  }
+}
+
+// Segments that no FPDU can fill, since its length field has 16 bits.
+TEST(Plan, SegmentsBeyondTheLengthField) {
+  for (u32 emss = 65520; emss <= 65600; emss += 4) {
+    for (const bool tagged : {false, true}) {
+      weft_fpdu f{};
+      ASSERT_TRUE(weft_plan_fpdu(emss, emss, emss, tagged, 1 << 20, &f));
+      ASSERT_NO_FATAL_FAILURE(check_fpdu(f, tagged, 1 << 20));
+      ASSERT_EQ(f.len, std::min(emss, weft_fpdu_len(WEFT_MAX_ULPDU))) << "emss " << emss;
     }
   }
 }
