@@ -18,7 +18,7 @@
 #define RDMAP_OPCODE_MASK	0x0f
 #define OP_COUNT		(WEFT_RDMAP_TERMINATE + 1)
 
-/* Which buffer model, and which queue, each opcode uses (RFC 5040, figure 4). */
+/* Which buffer model, and which queue, each opcode uses (RFC 5040, 4). */
 struct op_form {
 	bool tagged;
 	u8 qn;

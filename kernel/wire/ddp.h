@@ -103,6 +103,14 @@ u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr);
 /* Payload of an RDMA Read Request (RFC 5040, 4.4). */
 #define WEFT_READ_REQ_LEN	28
 
+/**
+ * struct weft_read_req - a decoded RDMAP header of a Read Request
+ * @sink_stag: where the requester wants the data
+ * @sink_to: offset there
+ * @size: how many bytes
+ * @src_stag: where the responder takes them from
+ * @src_to: offset there
+ */
 struct weft_read_req {
 	u32 sink_stag;
 	u64 sink_to;
@@ -111,7 +119,18 @@ struct weft_read_req {
 	u64 src_to;
 };
 
+/**
+ * weft_read_req_encode() - write the payload of a Read Request
+ * @buf: at least WEFT_READ_REQ_LEN bytes
+ * @req: what to write
+ */
 void weft_read_req_encode(u8 *buf, const struct weft_read_req *req);
+
+/**
+ * weft_read_req_decode() - read the payload of a Read Request
+ * @buf: at least WEFT_READ_REQ_LEN bytes
+ * @req: result; any 28 bytes make one, so its values are still unchecked
+ */
 void weft_read_req_decode(const u8 *buf, struct weft_read_req *req);
 
 #endif /* WEFT_WIRE_DDP_H */

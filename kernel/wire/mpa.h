@@ -65,6 +65,8 @@ u32 weft_mpa_total_len(const u8 *buf);
  * @reply: expecting a Reply, else a Request
  *
  * Lets a peer that speaks something else be refused at its first wrong byte.
+ *
+ * Return: false if they cannot.
  */
 bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply);
 
@@ -76,8 +78,8 @@ bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply);
  * @frame: result; meaningful only on success
  *
  * Refuses: a wrong key, a revision other than 1 and 2, a length that
- * disagrees, flag R in a Request, flag S with revision 1 (ignored as reserved there), flag S
- * without room for IRD and ORD. Reserved bits are ignored.
+ * disagrees, flag R in a Request, flag S without room for IRD and ORD.
+ * Reserved bits are ignored, and with revision 1 flag S is one of them.
  *
  * Return: the offset of the application's private data in @buf, or 0.
  */
@@ -88,9 +90,10 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
  * weft_mpa_encode() - write one frame
  * @buf: at least WEFT_MPA_MAX_FRAME bytes
  * @frame: what to write
- * @private_data: @frame->private_len bytes
+ * @private_data: @frame->private_len bytes; may be NULL if that is 0
  *
- * Return: bytes written, or 0 if the private data is too long.
+ * Return: bytes written, or 0 for what a frame cannot say: too much private
+ * data, IRD or ORD beyond 14 bits, enhanced setup with revision 1.
  */
 u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame,
 		    const u8 *private_data);

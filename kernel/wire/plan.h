@@ -59,7 +59,9 @@ static inline u32 weft_fpdu_len(u32 ulpdu_len)
  *
  * Fits the FPDU to @room where the message's rest fits in it, or where the
  * room is worth filling (at least WEFT_PLAN_MIN_ROOM bytes); otherwise the
- * segment should be ended.
+ * segment should be ended. With a @max_fpdu above @emss the FPDU takes whole
+ * further segments as well, so that one that goes on still ends where a
+ * segment does.
  *
  * Return: true with @fpdu filled in; false if the current segment must be
  * ended first (never when @room is @emss).

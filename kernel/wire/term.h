@@ -24,7 +24,7 @@ enum {
 	WEFT_LLP_MPA = 0,
 };
 
-/* Codes of RDMAP errors: remote protection (RFC 5040, figure 9) and operation. */
+/* Codes of RDMAP errors: remote protection and operation (RFC 5040, 4.8). */
 enum {
 	WEFT_RP_STAG = 0x00,		/* invalid STag */
 	WEFT_RP_BOUNDS = 0x01,
@@ -89,9 +89,10 @@ struct weft_term {
  * @segment_len: how many bytes @segment holds: 0, 14, 18 or 46
  * @ulpdu_len: the offending DDP segment's length from the MPA length field
  *
- * The header-control bits M, D and R say which parts follow (RFC 5040,
- * figure 10); which of them may be present depends on layer and type, and this
- * function decides.
+ * The header-control bits M, D and R say which parts follow (RFC 5040, 4.8);
+ * which of them may be present depends on layer and type, and this function
+ * decides: M and D with RDMAP's and DDP's errors, but for local ones and those
+ * of DDP's version; R with RDMAP's about a Read Request; none with the LLP's.
  *
  * Return: bytes written.
  */
@@ -106,6 +107,8 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
  * @op: opcode of the offending message where the peer named it, else 0xff
  * @tagged_stag: STag of the offending segment or read request's source where
  *	the peer named it, else 0
+ *
+ * What the payload announces but is too short for counts as not named.
  *
  * Return: false if @len is less than the control field.
  */
