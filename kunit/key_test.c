@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The checks between a key and memory: which key, whose, for what, and where.
+ * They are the whole defence against a peer that names memory at will.
+ */
+#include <kunit/test.h>
+
+#include "verbs/mr.h"
+
+#define STAG	0x00012342U
+#define IOVA	0x100000ULL
+#define LENGTH	0x3001ULL
+#define ALL_RIGHTS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | \
+		    IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+
+/* Two protection domains, of which only the addresses matter. */
+static struct ib_pd pd, other_pd;
+
+static struct weft_mr *region(struct kunit *test, u64 iova, u64 length)
+{
+	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	mr->stag = STAG;
+	mr->pd = &pd;
+	mr->access = ALL_RIGHTS;
+	mr->iova = iova;
+	mr->length = length;
+	return mr;
+}
+
+/* What a request for write access to this range is answered. */
+static int at(const struct weft_mr *mr, u64 addr, u64 len)
+{
+	return weft_mr_check(mr, STAG, &pd, addr, len, IB_ACCESS_REMOTE_WRITE);
+}
+
+static void key_inside(struct kunit *test)
+{
+	struct weft_mr *mr = region(test, IOVA, LENGTH);
+
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, LENGTH), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH - 1, 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA + 4095, 2), WEFT_KEY_OK);
+}
+
+static void key_outside(struct kunit *test)
+{
+	struct weft_mr *mr = region(test, IOVA, LENGTH);
+
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA - 1, 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA - 1, 2), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH, 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH - 1, 2), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, LENGTH + 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA - 1, LENGTH + 2), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, 0, 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, 0, U64_MAX), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 1), WEFT_KEY_BOUNDS);
+	/* A length whose low half alone would fit */
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, BIT_ULL(32) + 1), WEFT_KEY_BOUNDS);
+}
+
+/* Small enough to ask about every byte, one at a time. */
+static void key_against_oracle(struct kunit *test)
+{
+	const u64 first = 5, length = 7, top = 20;
+	struct weft_mr *mr = region(test, first, length);
+	u64 addr, len, byte;
+
+	for (addr = 0; addr < top; addr++) {
+		for (len = 1; len < top; len++) {
+			bool inside = true;
+
+			for (byte = addr; byte < addr + len; byte++)
+				inside &= byte >= first && byte < first + length;
+			KUNIT_EXPECT_EQ_MSG(test, at(mr, addr, len) == WEFT_KEY_OK,
+					    inside, "addr %llu len %llu",
+					    addr, len);
+		}
+	}
+}
+
+static void key_wraps(struct kunit *test)
+{
+	struct weft_mr *mr = region(test, IOVA, LENGTH);
+
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 2), WEFT_KEY_WRAP);
+	KUNIT_EXPECT_EQ(test, at(mr, 1, U64_MAX), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, 2, U64_MAX), WEFT_KEY_WRAP);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, U64_MAX), WEFT_KEY_WRAP);
+	/* Ends inside the region once it has gone round */
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA + 0x1000, U64_MAX - 0xf00),
+			WEFT_KEY_WRAP);
+
+	/* A region may itself end where addresses end. */
+	mr = region(test, U64_MAX - 4095, 4096);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX - 4095, 4096), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 2), WEFT_KEY_WRAP);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX - 4096, 2), WEFT_KEY_BOUNDS);
+}
+
+/* The kernel's own region has no bounds, yet nothing goes round the end. */
+static void key_all_memory(struct kunit *test)
+{
+	struct weft_mr *mr = region(test, 0, 0);
+
+	mr->all_memory = true;
+	KUNIT_EXPECT_EQ(test, at(mr, 0, 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 2), WEFT_KEY_WRAP);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, 1, 0),
+			WEFT_KEY_PD);
+}
+
+static void key_rights(struct kunit *test)
+{
+	static const int rights[] = {
+		IB_ACCESS_LOCAL_WRITE, IB_ACCESS_REMOTE_READ,
+		IB_ACCESS_REMOTE_WRITE, IB_ACCESS_REMOTE_ATOMIC,
+	};
+	struct weft_mr *mr = region(test, IOVA, LENGTH);
+	size_t have, need;
+
+	for (have = 0; have < ARRAY_SIZE(rights); have++) {
+		mr->access = rights[have];
+		for (need = 0; need < ARRAY_SIZE(rights); need++)
+			KUNIT_EXPECT_EQ_MSG(test,
+					    weft_mr_check(mr, STAG, &pd, IOVA, 1,
+							  rights[need]),
+					    have == need ? WEFT_KEY_OK :
+							   WEFT_KEY_ACCESS,
+					    "has %#x, needs %#x", rights[have],
+					    rights[need]);
+		/* One of two is not enough. */
+		KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, IOVA, 1,
+						    rights[have] |
+						    rights[(have + 1) % 4]),
+				WEFT_KEY_ACCESS);
+	}
+
+	/* Reading for a send of one's own needs no right. */
+	mr->access = 0;
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, IOVA, 1, 0),
+			WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_ACCESS);
+}
+
+static void key_domain(struct kunit *test)
+{
+	struct weft_mr *mr = region(test, IOVA, LENGTH);
+
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, IOVA, 1,
+					    IB_ACCESS_REMOTE_READ),
+			WEFT_KEY_PD);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, NULL, IOVA, 1,
+					    IB_ACCESS_REMOTE_READ),
+			WEFT_KEY_PD);
+}
+
+/* The low byte changes with each use of a slot: yesterday's key is no key. */
+static void key_stale(struct kunit *test)
+{
+	struct weft_mr *mr = region(test, IOVA, LENGTH);
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++)
+		KUNIT_EXPECT_EQ_MSG(test,
+				    weft_mr_check(mr, STAG ^ BIT(bit), &pd, IOVA,
+						  1, IB_ACCESS_REMOTE_READ),
+				    WEFT_KEY_UNKNOWN, "bit %u", bit);
+}
+
+/* No byte is touched, so no bound is broken; the key must still be good. */
+static void key_zero_length(struct kunit *test)
+{
+	struct weft_mr *mr = region(test, IOVA, LENGTH);
+
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 0), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH, 0), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, 0, 0), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 0), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG ^ 1, &pd, IOVA, 0, 0),
+			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, IOVA, 0, 0),
+			WEFT_KEY_PD);
+	mr->access = IB_ACCESS_REMOTE_READ;
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 0), WEFT_KEY_ACCESS);
+}
+
+/* An empty region has not one byte, and is no way to all memory either. */
+static void key_empty_region(struct kunit *test)
+{
+	struct weft_mr *mr = region(test, IOVA, 0);
+
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 0), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, at(mr, 0, U64_MAX), WEFT_KEY_BOUNDS);
+}
+
+static struct kunit_case key_cases[] = {
+	KUNIT_CASE(key_inside),
+	KUNIT_CASE(key_outside),
+	KUNIT_CASE(key_against_oracle),
+	KUNIT_CASE(key_wraps),
+	KUNIT_CASE(key_all_memory),
+	KUNIT_CASE(key_rights),
+	KUNIT_CASE(key_domain),
+	KUNIT_CASE(key_stale),
+	KUNIT_CASE(key_zero_length),
+	KUNIT_CASE(key_empty_region),
+	{}
+};
+
+static struct kunit_suite key_suite = {
+	.name = "weft_key",
+	.test_cases = key_cases,
+};
+
+kunit_test_suite(key_suite);

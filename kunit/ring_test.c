@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rings against a process that writes what it likes into its own words. The
+ * memory of each ring ends where the last slot does, so that a checker of
+ * memory accesses sees a slot that is not one.
+ */
+#include <kunit/test.h>
+
+#include "verbs/ring.h"
+
+#define SLOTS	8
+#define STRIDE	WEFT_SQ_BLOCK
+
+static struct weft_ring *ring_at(struct kunit *test, u32 head)
+{
+	struct weft_ring *ring = kunit_kzalloc(test, sizeof(*ring), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ring);
+	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + SLOTS * STRIDE,
+				  GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
+	ring->size = SLOTS;
+	ring->stride = STRIDE;
+	ring->head = head;
+	return ring;
+}
+
+static struct weft_wq_ctl *ctl(const struct weft_ring *ring)
+{
+	return ring->mem;
+}
+
+/* Where the kernel's index may stand: also just before the counter's end. */
+static const u32 heads[] = { 0, 1, SLOTS - 1, SLOTS, 12345, 0x7fffffff,
+			     0x80000000, U32_MAX - SLOTS, U32_MAX };
+
+static void ring_honest_producer(struct kunit *test)
+{
+	size_t i;
+	u32 n;
+
+	for (i = 0; i < ARRAY_SIZE(heads); i++) {
+		struct weft_ring *ring = ring_at(test, heads[i]);
+
+		for (n = 0; n <= SLOTS; n++) {
+			ctl(ring)->producer = heads[i] + n;
+			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring), (int)n,
+					    "head %#x", heads[i]);
+		}
+	}
+}
+
+static void ring_hostile_producer(struct kunit *test)
+{
+	static const u32 too_far[] = { SLOTS + 1, 2 * SLOTS, 0x7fffffff,
+				       0x80000000, U32_MAX - 1, U32_MAX };
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(heads); i++) {
+		struct weft_ring *ring = ring_at(test, heads[i]);
+
+		for (j = 0; j < ARRAY_SIZE(too_far); j++) {
+			ctl(ring)->producer = heads[i] + too_far[j];
+			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring),
+					    -EINVAL, "head %#x + %#x", heads[i],
+					    too_far[j]);
+		}
+	}
+}
+
+/* Whatever the index, the slot is one of the ring's. */
+static void ring_slots(struct kunit *test)
+{
+	struct weft_ring *ring = ring_at(test, 0);
+	size_t i;
+	u32 n;
+
+	for (i = 0; i < ARRAY_SIZE(heads); i++) {
+		for (n = 0; n < 2 * SLOTS; n++) {
+			u32 index = heads[i] + n;
+
+			KUNIT_EXPECT_PTR_EQ(test, weft_ring_slot(ring, index),
+					    ring->mem + WEFT_RING_OFFSET +
+					    (index % SLOTS) * STRIDE);
+		}
+	}
+}
+
+/* The kernel writes its own words and no other; it reads none of them back. */
+static void ring_kernel_words(struct kunit *test)
+{
+	struct weft_ring *ring = ring_at(test, 7);
+	struct weft_wq_ctl expected = {};
+
+	ctl(ring)->producer = 9;
+	expected.producer = 9;
+
+	weft_ring_release(ring, 7);
+	expected.consumer = 7;
+	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
+
+	weft_ring_need_doorbell(ring, true);
+	expected.need_doorbell = 1;
+	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
+
+	weft_ring_need_doorbell(ring, false);
+	expected.need_doorbell = 0;
+	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
+
+	weft_ring_set_state(ring, IB_QPS_ERR);
+	expected.qp_state = IB_QPS_ERR;
+	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
+
+	/* Scribbled over, they change nothing. */
+	ctl(ring)->consumer = 0xdeadbeef;
+	ctl(ring)->need_doorbell = 0xdeadbeef;
+	ctl(ring)->qp_state = 0xdeadbeef;
+	KUNIT_EXPECT_EQ(test, weft_ring_pending(ring), 2);
+	KUNIT_EXPECT_EQ(test, ring->head, 7U);
+}
+
+static struct kunit_case ring_cases[] = {
+	KUNIT_CASE(ring_honest_producer),
+	KUNIT_CASE(ring_hostile_producer),
+	KUNIT_CASE(ring_slots),
+	KUNIT_CASE(ring_kernel_words),
+	{}
+};
+
+static struct kunit_suite ring_suite = {
+	.name = "weft_ring",
+	.test_cases = ring_cases,
+};
+
+kunit_test_suite(ring_suite);
