@@ -1,0 +1,123 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the scripts of this directory share. They run in a lab (see scripts/lab/README.md),
+# print a line for each test (ok NAME, not ok NAME: WHY, skip NAME: WHY) and end with the counts.
+
+set -uo pipefail
+
+if [[ -z ${LAB_PROJECT:-} ]]; then
+	echo "this runs in a lab: tests/integration/run ${0##*/}" >&2
+	exit 1
+fi
+# shellcheck source=scripts/lab/hosts.sh
+source "$LAB_PROJECT/scripts/lab/hosts.sh"
+
+export WEFT_QUIET=1
+passed=0 failed=0 skipped=0
+# The devices on A and B, for the scripts; TEST_SIW names a siw.ko to run the same tests on.
+# shellcheck disable=SC2034
+server_device=weft0 client_device=weft1 driver=(--weft) mtu=${WEFT_MTU:-1500}
+if [[ -n ${TEST_SIW:-} ]]; then
+	# shellcheck disable=SC2034
+	server_device=siw0 client_device=siw1 driver=(--siw "$TEST_SIW")
+fi
+
+ok() {
+	passed=$((passed + 1))
+	echo "ok $1"
+}
+
+not_ok() { # NAME WHY
+	failed=$((failed + 1))
+	echo "not ok $1: $2"
+}
+
+skip() { # NAME WHY
+	skipped=$((skipped + 1))
+	echo "skip $1: $2"
+}
+
+# explain TEXT: prints the end of what a failed command said, as comments.
+explain() {
+	[[ -z $1 ]] || tail -n "${2:-15}" <<<"$1" | cut -c1-300 | sed 's/^/#   /'
+}
+
+# check NAME COMMAND...: a test that passes when COMMAND does.
+check() {
+	local name=$1 said status=0
+	shift
+	said=$("$@" 2>&1) || status=$?
+	if ((status == 0)); then
+		ok "$name"
+	else
+		explain "$said"
+		not_ok "$name" "status $status from ${*:0:6}"
+	fi
+}
+
+# refused NAME REGEX SECONDS COMMAND...: a test that passes when COMMAND fails by itself
+# within that time and says something that matches REGEX.
+refused() {
+	local name=$1 regex=$2 limit=$3 said status=0 begin=$SECONDS
+	shift 3
+	said=$(timeout -k 2 "$limit" "$@" 2>&1 </dev/null) || status=$?
+	if ((status == 0)); then
+		explain "$said"
+		not_ok "$name" "it succeeded"
+	elif ((status == 124 || status == 137)); then
+		explain "$said"
+		not_ok "$name" "still not refused after $limit s"
+	elif ((status > 128)); then
+		explain "$said"
+		not_ok "$name" "killed by signal $((status - 128))"
+	elif ! grep -qE -- "$regex" <<<"$said"; then
+		explain "$said"
+		not_ok "$name" "status $status, and no message like '$regex'"
+	else
+		ok "$name ($((SECONDS - begin)) s: $(grep -m 1 -E -- "$regex" <<<"$said" | cut -c1-100))"
+	fi
+}
+
+# between SERVER CLIENT [SECONDS]: server_client, keeping both outputs in $said.
+between() {
+	local status=0
+	said=$(
+		server_client "$@" && exit 0
+		exit "$CLIENT_STATUS"
+	) || status=$?
+	return "$status"
+}
+
+# works NAME: the two hosts can talk RDMA.
+works() {
+	if between "rping -s -a 10.0.0.1 -C 5 -S 5000 -V" "rping -c -a 10.0.0.1 -C 5 -S 5000 -V" 20; then
+		ok "$1"
+	else
+		explain "$said"
+		not_ok "$1" "rping between the hosts failed"
+	fi
+}
+
+# reload PARAMETER=VALUE...: loads weft anew and adds both devices again.
+reload() {
+	modprobe -r weft && modprobe weft "$@" || return
+	on_a rdma link add weft0 type weft netdev eth0 && on_b rdma link add weft1 type weft netdev eth0
+}
+
+# set_up: makes the hosts; a lab without them can test nothing.
+set_up() {
+	local output
+	if ! output=$(bash "$LAB_PROJECT/scripts/lab/two-hosts" "${driver[@]}" 2>&1); then
+		explain "$output"
+		not_ok "two hosts" "scripts/lab/two-hosts failed"
+		finish
+	fi
+}
+
+# finish: prints the counts and ends the script.
+finish() {
+	echo "$passed passed, $failed failed, $skipped skipped"
+	((failed == 0 && passed > 0))
+	exit
+}
