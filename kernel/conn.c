@@ -267,18 +267,12 @@ int weft_conn_stream(struct weft_conn *conn,
 {
 	int ret;
 
+	/* First, so that no callback is lost; until it has the stream, it ignores them. */
 	conn_set_streaming(conn, conn->qp);
 	ret = weft_qp_start(conn->qp, conn->llp, agreed, conn->initiator);
-	if (ret) {
+	if (ret)
 		conn_set_streaming(conn, NULL);
-		return ret;
-	}
-
-	/* FPDUs on the heels of the peer's frame were announced to nobody. */
-	weft_llp_lock(conn->llp);
-	weft_rx_readable(conn->qp);
-	weft_llp_unlock(conn->llp);
-	return 0;
+	return ret;
 }
 
 /**
@@ -648,7 +642,8 @@ void weft_conn_stop_all(struct weft_device *dev)
  */
 int weft_conn_init(void)
 {
-	weft_conn_wq = alloc_workqueue("weft-conn", WQ_UNBOUND, 0);
+	weft_conn_wq = alloc_workqueue("weft-conn", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				       0);
 	return weft_conn_wq ? 0 : -ENOMEM;
 }
 

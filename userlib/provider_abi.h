@@ -76,6 +76,7 @@ struct verbs_sysfs_dev {
   uint32_t driver_id;
   enum ibv_node_type node_type;
   int ibdev_idx;
+  uint32_t num_ports;
   uint32_t abi_ver; /* the kernel driver's, not uverbs' */
   struct timespec time_created;
 };
@@ -278,6 +279,9 @@ int ibv_cmd_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send
 int ibv_cmd_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
 
 static_assert(sizeof(struct verbs_match_ent) == 24, "verbs_match_ent");
+static_assert(sizeof(struct verbs_sysfs_dev) == 992, "verbs_sysfs_dev");
+static_assert(offsetof(struct verbs_sysfs_dev, driver_id) == 952, "driver_id");
+static_assert(offsetof(struct verbs_sysfs_dev, abi_ver) == 968, "abi_ver");
 static_assert(sizeof(struct verbs_device_ops) == 72, "verbs_device_ops");
 static_assert(offsetof(struct verbs_device_ops, alloc_context) == 40, "alloc_context");
 static_assert(sizeof(struct verbs_context_ops) == 608, "verbs_context_ops");

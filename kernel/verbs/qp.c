@@ -404,6 +404,15 @@ static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
 			rv = -EINVAL;
 		spin_unlock_irq(&qp->lock);
 		return rv;
+	case IB_QPS_RTR:
+		/* librdmacm passes through here before it accepts. */
+		spin_lock_irq(&qp->lock);
+		if (qp->state == IB_QPS_INIT)
+			weft_qp_set_state(qp, IB_QPS_RTR);
+		else if (qp->state != IB_QPS_RTR)
+			rv = -EINVAL;
+		spin_unlock_irq(&qp->lock);
+		return rv;
 	case IB_QPS_RTS:
 		/* A connection brings a queue pair here, nobody else. */
 		return weft_qp_state(qp) == IB_QPS_RTS ? 0 : -EINVAL;
@@ -419,7 +428,7 @@ static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
  * @mask: which of them count
  * @udata: unused
  *
- * RESET to INIT by the user, INIT to RTS by a connection alone, SQD for a
+ * RESET to INIT and RTR by the user, from there to RTS by a connection alone, SQD for a
  * graceful end, ERR and RESET from anywhere.
  *
  * Return: 0; -EINVAL for a step there is not; -EBUSY for RESET while a

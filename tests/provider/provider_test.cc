@@ -1,0 +1,738 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// libweft under the real libibverbs, with a fake kernel below. RDMAV_DRIVERS
+// names the plugin under test; run.sh sets it.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "fake_kernel.hpp"
+
+namespace {
+
+using weft_test::FakeKernel;
+using weft_test::RecvEntry;
+using weft_test::SendEntry;
+
+FakeKernel& kernel() {
+  return FakeKernel::get();
+}
+
+// The one device of the fake kernel, opened; nullptr if libibverbs lists none.
+ibv_context* open_device() {
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  ibv_context* context = nullptr;
+  if (list != nullptr && count == 1) {
+    errno = 0;
+    context = ibv_open_device(list[0]);
+  }
+  const int error = errno;
+  if (list != nullptr) {
+    ibv_free_device_list(list);
+  }
+  errno = error;
+  return context;
+}
+
+// ---- finding and opening ----------------------------------------------------
+
+class DeviceTest : public testing::Test {
+ protected:
+  ~DeviceTest() override {
+    kernel().name = "weft0";
+    kernel().driver_id = WEFT_DRIVER_ID;
+    kernel().abi_version = WEFT_ABI_VERSION;
+  }
+
+  // libibverbs remembers devices by name; a new one makes it look again.
+  static std::vector<std::string> listed_as(const char* name) {
+    kernel().name = name;
+    int count = 0;
+    ibv_device** list = ibv_get_device_list(&count);
+    std::vector<std::string> names(static_cast<size_t>(count));
+    for (int i = 0; i < count; i++) {
+      names[static_cast<size_t>(i)] = ibv_get_device_name(list[i]);
+    }
+    ibv_free_device_list(list);
+    return names;
+  }
+};
+
+TEST_F(DeviceTest, IsListedWhateverItsName) {
+  EXPECT_EQ(listed_as("weft0"), std::vector<std::string>{"weft0"});
+}
+
+TEST_F(DeviceTest, OtherDriversDevicesAreLeftAlone) {
+  for (const uint32_t id : {0U, 1U, 18U /* siw */, WEFT_DRIVER_ID + 1U}) {
+    kernel().driver_id = id;
+    EXPECT_TRUE(listed_as("weft7").empty()) << "driver id " << id;
+  }
+}
+
+TEST_F(DeviceTest, OtherKernelAbiIsRefusedInOneLine) {
+  for (const uint32_t abi : {0U, WEFT_ABI_VERSION + 1U, 4711U}) {
+    kernel().abi_version = abi;
+    kernel().name = "weftabi" + std::to_string(abi);
+    testing::internal::CaptureStderr();
+    ibv_context* context = open_device();
+    const int error = errno;
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(context, nullptr);
+    EXPECT_EQ(error, EPROTONOSUPPORT);
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    EXPECT_NE(said.find(kernel().name), std::string::npos) << said;
+    EXPECT_NE(said.find("ABI " + std::to_string(abi)), std::string::npos) << said;
+    EXPECT_NE(said.find("ABI " + std::to_string(WEFT_ABI_VERSION)), std::string::npos) << said;
+    EXPECT_NE(said.find("make && sudo make install"), std::string::npos) << said;
+  }
+}
+
+TEST_F(DeviceTest, RefusedContextIsTheCallersError) {
+  kernel().name = "weftctx";
+  kernel().fail(IB_USER_VERBS_CMD_GET_CONTEXT, ENOMEM);
+  EXPECT_EQ(open_device(), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+}
+
+// ---- objects ----------------------------------------------------------------
+
+class ObjectTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    context_ = open_device();
+    ASSERT_NE(context_, nullptr) << strerror(errno);
+    pd_ = ibv_alloc_pd(context_);
+    ASSERT_NE(pd_, nullptr);
+  }
+  void TearDown() override {
+    if (pd_ != nullptr) {
+      EXPECT_EQ(ibv_dealloc_pd(pd_), 0);
+    }
+    if (context_ != nullptr) {
+      EXPECT_EQ(ibv_close_device(context_), 0);
+    }
+    EXPECT_EQ(kernel().num_pds(), 0U);
+    EXPECT_EQ(kernel().num_mrs(), 0U);
+    EXPECT_EQ(kernel().num_cqs(), 0U);
+    EXPECT_EQ(kernel().num_qps(), 0U);
+    EXPECT_EQ(kernel().user_mappings(), 0U) << "a ring is still mapped";
+  }
+
+  ibv_context* context_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+};
+
+TEST_F(ObjectTest, QueryDeviceAndPort) {
+  ibv_device_attr attr = {};
+  ASSERT_EQ(ibv_query_device(context_, &attr), 0);
+  EXPECT_STREQ(attr.fw_ver, "1.2.3");
+  EXPECT_EQ(attr.max_qp, 4711);
+  ibv_device_attr_ex attr_ex = {};
+  ASSERT_EQ(ibv_query_device_ex(context_, nullptr, &attr_ex), 0);
+  EXPECT_STREQ(attr_ex.orig_attr.fw_ver, "1.2.3");
+  ibv_port_attr port = {};
+  ASSERT_EQ(ibv_query_port(context_, 1, &port), 0);
+  EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
+  kernel().fail(IB_USER_VERBS_CMD_QUERY_PORT, EIO);
+  EXPECT_EQ(ibv_query_port(context_, 1, &port), EIO);
+}
+
+TEST_F(ObjectTest, MemoryRegions) {
+  char buffer[100];
+  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
+  ASSERT_NE(mr, nullptr);
+  EXPECT_EQ(mr->lkey, 0x1100U);
+  EXPECT_EQ(mr->rkey, 0x2200U);
+  EXPECT_EQ(kernel().last_mr_iova, reinterpret_cast<uintptr_t>(buffer));
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+
+  mr = ibv_reg_mr_iova(pd_, buffer, sizeof(buffer), 0x12345000, IBV_ACCESS_LOCAL_WRITE);
+  ASSERT_NE(mr, nullptr);
+  EXPECT_EQ(kernel().last_mr_start, reinterpret_cast<uintptr_t>(buffer));
+  EXPECT_EQ(kernel().last_mr_iova, 0x12345000U);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+
+  kernel().fail(IB_USER_VERBS_CMD_REG_MR, ENOMEM);
+  EXPECT_EQ(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+}
+
+TEST_F(ObjectTest, WhatIsNotThereFailsClearly) {
+  ibv_ah_attr attr = {};
+  EXPECT_EQ(ibv_create_ah(pd_, &attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(ibv_alloc_mw(pd_, IBV_MW_TYPE_1), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+TEST_F(ObjectTest, CqCreationUnwinds) {
+  kernel().fail(IB_USER_VERBS_CMD_CREATE_CQ, ENOMEM);
+  EXPECT_EQ(ibv_create_cq(context_, 4, nullptr, nullptr, 0), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  kernel().spoil_mapping();
+  EXPECT_EQ(ibv_create_cq(context_, 4, nullptr, nullptr, 0), nullptr);
+  EXPECT_EQ(errno, EINVAL) << "of mmap()";
+  EXPECT_EQ(kernel().num_cqs(), 0U);
+}
+
+// ---- queue pairs ------------------------------------------------------------
+
+class QueuePairTest : public ObjectTest {
+ protected:
+  static constexpr uint32_t kSendWr = 4;
+  static constexpr uint32_t kRecvWr = 4;
+  static constexpr uint32_t kSendSge = 3;
+  static constexpr uint32_t kRecvSge = 2;
+  static constexpr uint32_t kInline = 100;
+  static constexpr uint32_t kMaxBlocks = 3;  // of 100 bytes inline
+  static constexpr uint32_t kBlocks = 16;    // 4 * 3, rounded up
+  static constexpr int kCqe = 16;
+
+  void SetUp() override {
+    ObjectTest::SetUp();
+    channel_ = ibv_create_comp_channel(context_);
+    ASSERT_NE(channel_, nullptr);
+    cq_ = ibv_create_cq(context_, kCqe, this, channel_, 0);
+    ASSERT_NE(cq_, nullptr);
+    EXPECT_EQ(cq_->cqe, kCqe);
+    qp_ = create_qp();
+    ASSERT_NE(qp_, nullptr) << strerror(errno);
+  }
+  void TearDown() override {
+    if (qp_ != nullptr) {
+      EXPECT_EQ(ibv_destroy_qp(qp_), 0);
+    }
+    if (cq_ != nullptr) {
+      EXPECT_EQ(ibv_destroy_cq(cq_), 0);
+    }
+    if (channel_ != nullptr) {
+      EXPECT_EQ(ibv_destroy_comp_channel(channel_), 0);
+    }
+    ObjectTest::TearDown();
+  }
+
+  ibv_qp* create_qp(bool sq_sig_all = false) {
+    ibv_qp_init_attr attr = {};
+    attr.send_cq = cq_;
+    attr.recv_cq = cq_;
+    attr.qp_type = IBV_QPT_RC;
+    attr.sq_sig_all = sq_sig_all;
+    attr.cap = {.max_send_wr = kSendWr,
+                .max_recv_wr = kRecvWr,
+                .max_send_sge = kSendSge,
+                .max_recv_sge = kRecvSge,
+                .max_inline_data = kInline};
+    ibv_qp* qp = ibv_create_qp(pd_, &attr);
+    if (qp != nullptr) {
+      EXPECT_EQ(attr.cap.max_send_wr, kSendWr);
+      EXPECT_EQ(attr.cap.max_inline_data, kInline);
+    }
+    return qp;
+  }
+
+  weft_test::FakeQp& fake() const { return kernel().qp(qp_->handle); }
+
+  static int move(ibv_qp* qp, ibv_qp_state state) {
+    ibv_qp_attr attr = {};
+    attr.qp_state = state;
+    return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+  }
+  void ready() const { ASSERT_EQ(move(qp_, IBV_QPS_RTS), 0); }
+
+  // A write of one SGE; links to `next`.
+  static ibv_send_wr send_wr(uint64_t wr_id, ibv_sge* sge, ibv_send_wr* next = nullptr) {
+    ibv_send_wr wr = {};
+    wr.wr_id = wr_id;
+    wr.next = next;
+    wr.sg_list = sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.wr.rdma.remote_addr = 0xabc000 + wr_id;
+    wr.wr.rdma.rkey = 77;
+    return wr;
+  }
+  int post(ibv_send_wr* wr) {
+    bad_send_ = nullptr;
+    return ibv_post_send(qp_, wr, &bad_send_);
+  }
+  int post(ibv_recv_wr* wr) {
+    bad_recv_ = nullptr;
+    return ibv_post_recv(qp_, wr, &bad_recv_);
+  }
+
+  void complete(uint64_t wr_id, const ibv_qp* qp, uint8_t opcode = WEFT_OP_SEND,
+                bool solicited = false) const {
+    weft_cqe cqe = {};
+    cqe.wr_id = wr_id;
+    cqe.qp_num = qp->qp_num;
+    EXPECT_TRUE(kernel().complete(cq_->handle, cqe, 0, IBV_WC_SUCCESS, opcode, solicited));
+  }
+  std::vector<uint64_t> poll_all() const {
+    std::vector<uint64_t> ids;
+    ibv_wc wc[3];
+    int count = 0;
+    while ((count = ibv_poll_cq(cq_, 3, wc)) > 0) {
+      for (int i = 0; i < count; i++) {
+        ids.push_back(wc[i].wr_id);
+      }
+    }
+    EXPECT_EQ(count, 0);
+    return ids;
+  }
+  bool event_waits() const {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(channel_->fd, &set);
+    timeval now = {};
+    return select(channel_->fd + 1, &set, nullptr, nullptr, &now) == 1;
+  }
+  void take_event() const {
+    ASSERT_TRUE(event_waits());
+    ibv_cq* cq = nullptr;
+    void* cq_context = nullptr;
+    ASSERT_EQ(ibv_get_cq_event(channel_, &cq, &cq_context), 0);
+    EXPECT_EQ(cq, cq_);
+    EXPECT_EQ(cq_context, this);
+  }
+
+  using Ids = std::vector<uint64_t>;
+
+  ibv_comp_channel* channel_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  ibv_qp* qp_ = nullptr;
+  ibv_send_wr* bad_send_ = nullptr;
+  ibv_recv_wr* bad_recv_ = nullptr;
+  ibv_sge sge_ = {.addr = 0x1000, .length = 10, .lkey = 5};
+};
+
+TEST_F(QueuePairTest, QueryTellsWhatTheKernelSays) {
+  fake().set_state(IBV_QPS_RTS);  // as iw_cm does, behind libibverbs' back
+  ibv_qp_attr attr = {};
+  ibv_qp_init_attr init = {};
+  ASSERT_EQ(ibv_query_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_CAP, &init), 0);
+  EXPECT_EQ(attr.qp_state, IBV_QPS_RTS);
+  EXPECT_EQ(attr.cap.max_send_sge, kSendSge);
+  EXPECT_EQ(init.cap.max_inline_data, kInline);
+}
+
+TEST_F(QueuePairTest, CreationUnwinds) {
+  const size_t mapped = kernel().user_mappings();
+  kernel().fail(IB_USER_VERBS_CMD_CREATE_QP, ENOMEM);
+  EXPECT_EQ(create_qp(), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  for (const int good : {0, 1}) {  // the send ring, the receive ring
+    kernel().spoil_mapping(good);
+    EXPECT_EQ(create_qp(), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(kernel().num_qps(), 1U);
+    EXPECT_EQ(kernel().user_mappings(), mapped);
+  }
+}
+
+TEST_F(QueuePairTest, RefusedDestroyLeavesItUsable) {
+  ready();
+  kernel().fail(IB_USER_VERBS_CMD_DESTROY_QP, EBUSY);
+  EXPECT_EQ(ibv_destroy_qp(qp_), EBUSY);
+  auto wr = send_wr(1, &sge_);
+  EXPECT_EQ(post(&wr), 0);
+}
+
+TEST_F(QueuePairTest, StatesThatTakeNoSend) {
+  for (const auto state : {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR}) {
+    fake().set_state(state);
+    auto wr = send_wr(1, &sge_);
+    EXPECT_EQ(post(&wr), EINVAL) << "state " << state;
+    EXPECT_EQ(bad_send_, &wr);
+  }
+  EXPECT_TRUE(fake().sq.empty());
+  for (const auto state : {IBV_QPS_RTS, IBV_QPS_SQE, IBV_QPS_ERR}) {
+    fake().set_state(state);
+    auto wr = send_wr(1, &sge_);
+    EXPECT_EQ(post(&wr), 0) << "state " << state;
+  }
+}
+
+TEST_F(QueuePairTest, StatesThatTakeNoReceive) {
+  ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  EXPECT_EQ(post(&wr), EINVAL) << "in RESET";
+  EXPECT_EQ(bad_recv_, &wr);
+  for (const auto state : {IBV_QPS_INIT, IBV_QPS_RTS, IBV_QPS_ERR}) {
+    fake().set_state(state);
+    EXPECT_EQ(post(&wr), 0) << "state " << state;
+  }
+}
+
+TEST_F(QueuePairTest, EveryOperationArrives) {
+  ready();
+  ibv_sge sges[kSendSge] = {{.addr = 1, .length = 2, .lkey = 3},
+                            {.addr = 4, .length = 5, .lkey = 6},
+                            {.addr = 7, .length = 8, .lkey = 9}};
+  ibv_send_wr wr = {};
+  wr.sg_list = sges;
+  SendEntry entry;
+
+  wr.wr_id = 10;
+  wr.opcode = IBV_WR_SEND;
+  wr.num_sge = 3;
+  wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
+  ASSERT_EQ(post(&wr), 0);
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.wr_id, 10U);
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND);
+  EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED | WEFT_WR_SOLICITED);
+  ASSERT_EQ(entry.sges.size(), 3U);
+  EXPECT_EQ(entry.sges[2].addr, 7U);
+  EXPECT_EQ(entry.sges[2].length, 8U);
+  EXPECT_EQ(entry.sges[2].lkey, 9U);
+
+  wr.opcode = IBV_WR_SEND_WITH_INV;
+  wr.invalidate_rkey = 0xfeed;
+  wr.num_sge = 0;
+  wr.send_flags = 0;
+  ASSERT_EQ(post(&wr), 0);
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND_INV);
+  EXPECT_EQ(entry.head.flags, 0);
+  EXPECT_EQ(entry.head.ex, 0xfeedU);
+  EXPECT_TRUE(entry.sges.empty());
+
+  for (const auto& [verb, op] :
+       {std::pair{IBV_WR_RDMA_WRITE, WEFT_OP_WRITE}, std::pair{IBV_WR_RDMA_READ, WEFT_OP_READ}}) {
+    wr.opcode = verb;
+    wr.num_sge = 1;
+    wr.send_flags = IBV_SEND_FENCE;
+    wr.wr.rdma.remote_addr = 0x123456789abc;
+    wr.wr.rdma.rkey = 0xcafe;
+    ASSERT_EQ(post(&wr), 0);
+    ASSERT_TRUE(fake().sq.fetch(&entry));
+    EXPECT_EQ(entry.head.opcode, op);
+    EXPECT_EQ(entry.head.flags, WEFT_WR_FENCE);
+    EXPECT_EQ(entry.head.remote_addr, 0x123456789abcU);
+    EXPECT_EQ(entry.head.rkey, 0xcafeU);
+  }
+}
+
+TEST_F(QueuePairTest, SigAllSignalsAll) {
+  ibv_qp* qp = create_qp(true);
+  ASSERT_NE(qp, nullptr);
+  ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
+  auto wr = send_wr(1, &sge_);
+  ibv_send_wr* bad = nullptr;
+  ASSERT_EQ(ibv_post_send(qp, &wr, &bad), 0);
+  SendEntry entry;
+  ASSERT_TRUE(kernel().qp(qp->handle).sq.fetch(&entry));
+  EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(QueuePairTest, UnsupportedOperationsAreInvalid) {
+  ready();
+  for (const auto opcode :
+       {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_IMM, IBV_WR_ATOMIC_CMP_AND_SWP,
+        IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_TSO,
+        static_cast<ibv_wr_opcode>(200)}) {
+    auto wr = send_wr(1, &sge_);
+    wr.opcode = opcode;
+    EXPECT_EQ(post(&wr), EINVAL) << "opcode " << opcode;
+    EXPECT_EQ(bad_send_, &wr);
+  }
+  EXPECT_TRUE(fake().sq.empty());
+}
+
+TEST_F(QueuePairTest, TooManySgesAreInvalid) {
+  ready();
+  std::vector<ibv_sge> sges(kSendSge + 1, sge_);
+  auto wr = send_wr(1, sges.data());
+  for (const int count : {static_cast<int>(kSendSge) + 1, -1, INT32_MIN}) {
+    wr.num_sge = count;
+    EXPECT_EQ(post(&wr), EINVAL) << count;
+    EXPECT_EQ(bad_send_, &wr);
+  }
+  ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = sges.data(), .num_sge = kRecvSge + 1};
+  EXPECT_EQ(post(&recv), EINVAL);
+  EXPECT_EQ(bad_recv_, &recv);
+  recv.num_sge = -1;
+  EXPECT_EQ(post(&recv), EINVAL);
+  EXPECT_TRUE(fake().sq.empty());
+}
+
+TEST_F(QueuePairTest, InlinePayload) {
+  ready();
+  char text[kInline + 1];
+  for (uint32_t i = 0; i < sizeof(text); i++) {
+    text[i] = static_cast<char>(i);
+  }
+  // More pieces than SGEs are allowed: inline they count as one.
+  ibv_sge pieces[5];
+  for (uint32_t i = 0; i < 5; i++) {
+    pieces[i] = {.addr = reinterpret_cast<uintptr_t>(text) + 20 * i, .length = 20, .lkey = 0};
+  }
+  auto wr = send_wr(1, pieces);
+  wr.num_sge = 5;
+  wr.send_flags = IBV_SEND_INLINE;
+  ASSERT_EQ(post(&wr), 0);
+  SendEntry entry;
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.blocks, kMaxBlocks);
+  ASSERT_EQ(entry.payload.size(), kInline);
+  EXPECT_EQ(memcmp(entry.payload.data(), text, kInline), 0);
+
+  pieces[4].length = 21;
+  EXPECT_EQ(post(&wr), EINVAL) << "one byte too long";
+  EXPECT_EQ(bad_send_, &wr);
+  // Lengths whose 32-bit sum is small.
+  pieces[0].length = UINT32_MAX;
+  pieces[1].length = 2;
+  wr.num_sge = 2;
+  EXPECT_EQ(post(&wr), EINVAL);
+  pieces[0].length = 8;
+  wr.num_sge = 1;
+  wr.opcode = IBV_WR_RDMA_READ;
+  EXPECT_EQ(post(&wr), EINVAL) << "a read has no payload";
+  EXPECT_TRUE(fake().sq.empty());
+}
+
+TEST_F(QueuePairTest, AChainCostsOneDoorbell) {
+  ready();
+  ASSERT_TRUE(fake().sq.go_idle());
+  auto third = send_wr(3, &sge_);
+  auto second = send_wr(2, &sge_, &third);
+  auto first = send_wr(1, &sge_, &second);
+  ASSERT_EQ(post(&first), 0);
+  EXPECT_EQ(fake().send_doorbells, 1U);
+  fake().sq.wake();
+  ASSERT_EQ(post(&third), 0);
+  EXPECT_EQ(fake().send_doorbells, 1U) << "the kernel was awake";
+  SendEntry entry;
+  for (const uint64_t id : {1, 2, 3, 3}) {
+    ASSERT_TRUE(fake().sq.fetch(&entry));
+    EXPECT_EQ(entry.head.wr_id, id);
+  }
+}
+
+TEST_F(QueuePairTest, FullQueueTakesWhatFits) {
+  ready();
+  ASSERT_TRUE(fake().sq.go_idle());
+  std::vector<ibv_send_wr> wrs(kBlocks + 2);
+  for (size_t i = 0; i < wrs.size(); i++) {
+    wrs[i] = send_wr(i, &sge_, i + 1 < wrs.size() ? &wrs[i + 1] : nullptr);
+  }
+  EXPECT_EQ(post(wrs.data()), ENOMEM);
+  EXPECT_EQ(bad_send_, &wrs[kBlocks]);
+  EXPECT_EQ(fake().send_doorbells, 1U) << "what was posted is under way";
+  EXPECT_EQ(post(&wrs[kBlocks]), ENOMEM);
+  EXPECT_EQ(fake().send_doorbells, 1U);
+  fake().sq.wake();
+  SendEntry entry;
+  for (uint64_t i = 0; i < kBlocks; i++) {
+    ASSERT_TRUE(fake().sq.fetch(&entry));
+    EXPECT_EQ(entry.head.wr_id, i);
+  }
+  EXPECT_FALSE(fake().sq.fetch(&entry));
+  fake().sq.release(2);
+  EXPECT_EQ(post(&wrs[kBlocks]), 0);
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.wr_id, uint64_t{kBlocks});
+}
+
+TEST_F(QueuePairTest, ABadRequestInAChainStopsThere) {
+  ready();
+  ASSERT_TRUE(fake().sq.go_idle());
+  auto third = send_wr(3, &sge_);
+  auto second = send_wr(2, &sge_, &third);
+  second.opcode = IBV_WR_BIND_MW;
+  auto first = send_wr(1, &sge_, &second);
+  EXPECT_EQ(post(&first), EINVAL);
+  EXPECT_EQ(bad_send_, &second);
+  EXPECT_EQ(fake().send_doorbells, 1U);
+  SendEntry entry;
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.wr_id, 1U);
+  EXPECT_FALSE(fake().sq.fetch(&entry));
+}
+
+TEST_F(QueuePairTest, AMomentaryDoorbellErrorIsTriedAgain) {
+  ready();
+  ASSERT_TRUE(fake().sq.go_idle());
+  auto wr = send_wr(1, &sge_);
+  for (const int error : {EINTR, EAGAIN, ENOMEM, EACCES}) {
+    const unsigned before = fake().send_doorbells;
+    kernel().fail(IB_USER_VERBS_CMD_POST_SEND, error);
+    EXPECT_EQ(post(&wr), 0) << strerror(error);
+    EXPECT_EQ(fake().send_doorbells, before + 1) << strerror(error);
+  }
+}
+
+TEST_F(QueuePairTest, ARefusedDoorbellIsReportedAndStays) {
+  ready();
+  ASSERT_TRUE(fake().sq.go_idle());
+  auto second = send_wr(2, &sge_);
+  auto first = send_wr(1, &sge_, &second);
+  kernel().fail(IB_USER_VERBS_CMD_POST_SEND, EIO);
+  EXPECT_EQ(post(&first), EIO);
+  EXPECT_EQ(bad_send_, &first);
+  // The device is gone: later posts say so and do not pile up in the ring.
+  EXPECT_EQ(post(&second), EIO);
+  EXPECT_EQ(bad_send_, &second);
+  EXPECT_EQ(fake().send_doorbells, 0U);
+  // Until a reset, which empties the ring.
+  ASSERT_EQ(move(qp_, IBV_QPS_RESET), 0);
+  ready();
+  EXPECT_EQ(post(&second), 0);
+  EXPECT_EQ(fake().send_doorbells, 1U);
+}
+
+TEST_F(QueuePairTest, Receives) {
+  fake().set_state(IBV_QPS_INIT);
+  ibv_sge sges[2] = {{.addr = 1, .length = 2, .lkey = 3}, {.addr = 4, .length = 5, .lkey = 6}};
+  std::vector<ibv_recv_wr> wrs(kRecvWr + 1);
+  for (size_t i = 0; i < wrs.size(); i++) {
+    wrs[i] = {.wr_id = i,
+              .next = i + 1 < wrs.size() ? &wrs[i + 1] : nullptr,
+              .sg_list = sges,
+              .num_sge = static_cast<int>(i % 3)};
+  }
+  EXPECT_EQ(post(wrs.data()), ENOMEM);
+  EXPECT_EQ(bad_recv_, &wrs[kRecvWr]);
+  EXPECT_EQ(fake().recv_doorbells, 0U) << "posting receives does not enter the kernel";
+  RecvEntry entry;
+  for (uint64_t i = 0; i < kRecvWr; i++) {
+    ASSERT_TRUE(fake().rq.fetch(&entry));
+    EXPECT_EQ(entry.wr_id, i);
+    ASSERT_EQ(entry.sges.size(), i % 3);
+    if (i % 3 == 2) {
+      EXPECT_EQ(entry.sges[1].addr, 4U);
+    }
+  }
+  fake().rq.release();
+  // Unless the kernel asks, as it does to flush a queue in error.
+  fake().rq.control()->need_doorbell = 1;
+  EXPECT_EQ(post(&wrs[kRecvWr]), 0);
+  EXPECT_EQ(fake().recv_doorbells, 1U);
+}
+
+TEST_F(QueuePairTest, ResetEmptiesTheQueuesAndTheirCompletions) {
+  ready();
+  ibv_qp* other = create_qp();
+  ASSERT_NE(other, nullptr);
+  auto wr = send_wr(1, &sge_);
+  ibv_recv_wr recv = {.wr_id = 2, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ASSERT_EQ(post(&wr), 0);
+  ASSERT_EQ(post(&recv), 0);
+  complete(10, qp_);
+  complete(11, other);
+  complete(12, qp_);
+  ASSERT_EQ(move(qp_, IBV_QPS_RESET), 0);
+  EXPECT_EQ(poll_all(), Ids{11});
+  ready();
+  EXPECT_TRUE(fake().sq.empty());
+  wr.wr_id = 20;
+  ASSERT_EQ(post(&wr), 0);
+  SendEntry entry;
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.wr_id, 20U);
+  RecvEntry received;
+  EXPECT_FALSE(fake().rq.fetch(&received));
+  EXPECT_EQ(ibv_destroy_qp(other), 0);
+}
+
+TEST_F(QueuePairTest, DestroyTakesItsCompletionsAlong) {
+  ibv_qp* other = create_qp();
+  ASSERT_NE(other, nullptr);
+  complete(1, other);
+  complete(2, qp_);
+  complete(3, other);
+  ASSERT_EQ(ibv_destroy_qp(other), 0);
+  complete(4, qp_);
+  EXPECT_EQ(poll_all(), (Ids{2, 4}));
+}
+
+// ---- completions ------------------------------------------------------------
+
+TEST_F(QueuePairTest, CompletionsAreTranslated) {
+  struct Case {
+    uint8_t opcode, flags, status;
+    ibv_wc_opcode wc_opcode;
+  };
+  const Case cases[] = {
+      {WEFT_OP_SEND, 0, IBV_WC_SUCCESS, IBV_WC_SEND},
+      {WEFT_OP_SEND_INV, 0, IBV_WC_SUCCESS, IBV_WC_SEND},
+      {WEFT_OP_WRITE, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE},
+      {WEFT_OP_READ, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ},
+      {WEFT_OP_RECV, 0, IBV_WC_SUCCESS, IBV_WC_RECV},
+      {WEFT_OP_RECV, WEFT_CQE_WITH_INV, IBV_WC_SUCCESS, IBV_WC_RECV},
+      {WEFT_OP_WRITE, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE},
+      {WEFT_OP_RECV, 0, IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV},
+  };
+  uint64_t id = 100;
+  for (const Case& one : cases) {
+    weft_cqe cqe = {};
+    cqe.wr_id = ++id;
+    cqe.qp_num = qp_->qp_num;
+    cqe.byte_len = 4096;
+    cqe.ex = 0x5a5a;
+    ASSERT_TRUE(kernel().complete(cq_->handle, cqe, one.flags, one.status, one.opcode));
+    ibv_wc wc;
+    memset(&wc, 0xee, sizeof(wc));
+    ASSERT_EQ(ibv_poll_cq(cq_, 1, &wc), 1);
+    EXPECT_EQ(wc.wr_id, id);
+    EXPECT_EQ(wc.status, one.status);
+    EXPECT_EQ(wc.opcode, one.wc_opcode);
+    EXPECT_EQ(wc.qp_num, qp_->qp_num);
+    EXPECT_EQ(wc.byte_len, 4096U);
+    EXPECT_EQ(wc.vendor_err, one.status == IBV_WC_SUCCESS ? 0U : 0x5a5aU);
+    if (one.flags & WEFT_CQE_WITH_INV) {
+      EXPECT_EQ(wc.wc_flags, static_cast<unsigned>(IBV_WC_WITH_INV));
+      EXPECT_EQ(wc.invalidated_rkey, 0x5a5aU);
+    } else {
+      EXPECT_EQ(wc.wc_flags, 0U);
+    }
+  }
+  EXPECT_TRUE(poll_all().empty());
+}
+
+TEST_F(QueuePairTest, AnOverrunQueueSaysSoForEver) {
+  for (uint64_t i = 0; i < kCqe; i++) {
+    complete(i, qp_);
+  }
+  EXPECT_FALSE(kernel().complete(cq_->handle, weft_cqe{}, 0, 0, WEFT_OP_SEND));
+  ibv_wc wc[kCqe];
+  EXPECT_EQ(ibv_poll_cq(cq_, kCqe, wc), kCqe) << "work that is done is told";
+  EXPECT_LT(ibv_poll_cq(cq_, kCqe, wc), 0);
+  EXPECT_LT(ibv_poll_cq(cq_, 1, wc), 0);
+}
+
+TEST_F(QueuePairTest, Events) {
+  complete(1, qp_);
+  EXPECT_FALSE(event_waits()) << "never armed";
+  EXPECT_EQ(poll_all(), Ids{1});
+
+  ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0);
+  complete(2, qp_);
+  complete(3, qp_);
+  take_event();
+  EXPECT_FALSE(event_waits()) << "one event an arm";
+
+  ASSERT_EQ(ibv_req_notify_cq(cq_, 1), 0);
+  complete(4, qp_);
+  EXPECT_FALSE(event_waits()) << "not solicited";
+  complete(5, qp_, WEFT_OP_RECV, true);
+  take_event();
+
+  ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0);
+  ASSERT_EQ(ibv_req_notify_cq(cq_, 1), 0);
+  complete(6, qp_);
+  take_event();  // the wider wish stands
+  ibv_ack_cq_events(cq_, 3);
+  EXPECT_EQ(poll_all(), (Ids{2, 3, 4, 5, 6}));
+}
+
+}  // namespace
