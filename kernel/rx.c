@@ -92,15 +92,8 @@ static u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 	}
 	if (!weft_rx_decode(qp, have - WEFT_MPA_LEN))
 		return 0;
-	switch (weft_rx_begin(qp)) {
-	case WEFT_RX_OK:
-		break;
-	case WEFT_RX_WAIT:
-		rx->stalled = true;
-		fallthrough;
-	default:
+	if (weft_rx_begin(qp) != WEFT_RX_OK)
 		return 0;
-	}
 	at = offset + rx->hdr_len;
 	for (end = at + rx->payload_len; at < end; at += n) {
 		n = end - at;
@@ -192,15 +185,8 @@ static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
 	u32 n;
 
 	if (rx->state == WEFT_RX_BEGIN) {
-		switch (weft_rx_begin(qp)) {
-		case WEFT_RX_OK:
-			break;
-		case WEFT_RX_WAIT:
-			rx->stalled = true;
-			fallthrough;
-		default:
+		if (weft_rx_begin(qp) != WEFT_RX_OK)
 			return 0;
-		}
 		rx->state = rx->payload_len ? WEFT_RX_PAYLOAD : WEFT_RX_TRAILER;
 	}
 	switch (rx->state) {
@@ -235,7 +221,6 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	while (taken < len) {
 		if (rx->state == WEFT_RX_STOPPED)
 			return len; /* whatever comes now is nobody's */
-		rx->stalled = false;
 		if (rx->state == WEFT_RX_HEADER && !rx->hdr_have) {
 			n = weft_rx_whole(qp, &p, offset + taken, len - taken);
 			if (n) {
@@ -259,19 +244,11 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 /* Reads all that can be read now. The caller holds the socket lock. */
 static void weft_rx_run(struct weft_qp *qp)
 {
-	struct weft_rx *rx = &qp->rx;
-	bool was_stalled = rx->stalled;
 	unsigned long flags;
 
 	if (weft_qp_state(qp) == IB_QPS_ERR)
-		rx->state = WEFT_RX_STOPPED;
+		qp->rx.state = WEFT_RX_STOPPED;
 	weft_llp_read(qp->llp, weft_rx_packet, qp);
-	if (rx->stalled) {
-		if (!was_stalled)
-			mod_delayed_work(weft_workqueue, &rx->rnr,
-					 WEFT_RNR_TIMEOUT);
-		return;
-	}
 	if (!weft_llp_at_end(qp->llp))
 		return;
 	spin_lock_irqsave(&qp->lock, flags);
@@ -312,8 +289,8 @@ static void weft_rx_work(struct work_struct *work)
 /* No receive was posted for too long. */
 static void weft_rx_give_up(struct weft_qp *qp)
 {
-	weft_rx_run(qp);
-	if (qp->rx.stalled)
+	/* The wait may have ended, and even begun anew, while this was on its way. */
+	if (qp->rx.stalled && !delayed_work_pending(&qp->rx.rnr))
 		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 			       WEFT_DU_NO_BUFFER);
 }

@@ -14,6 +14,7 @@
 #include "verbs/cq.h"
 #include "verbs/mr.h"
 #include "verbs/qp.h"
+#include "workqueue.h"
 
 /**
  * weft_rx_refuse() - end the connection because of what the peer sent
@@ -126,7 +127,10 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
 	return WEFT_RX_BAD;
 }
 
-/* Copies the next receive work request out of the ring and checks the copy. */
+/*
+ * Copies the next receive work request out of the ring and checks the copy. If
+ * there is none, the next post is to come by, and a timer starts to run.
+ */
 static enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
 {
 	struct weft_recv *recv = &qp->rx.recv;
@@ -141,9 +145,18 @@ static enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
 		weft_ring_need_doorbell(&qp->rq, true);
 		pending = weft_ring_pending(&qp->rq);
 	}
-	if (!pending)
+	if (!pending) {
+		if (!qp->rx.stalled)
+			mod_delayed_work(weft_workqueue, &qp->rx.rnr,
+					 WEFT_RNR_TIMEOUT);
+		qp->rx.stalled = true;
 		return WEFT_RX_WAIT;
-	weft_ring_need_doorbell(&qp->rq, false);
+	}
+	if (qp->rx.stalled) {
+		qp->rx.stalled = false;
+		cancel_delayed_work(&qp->rx.rnr);
+		weft_ring_need_doorbell(&qp->rq, false);
+	}
 	if (pending < 0) {
 		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 		return WEFT_RX_BAD;

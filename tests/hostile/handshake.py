@@ -32,7 +32,7 @@ OWN_PORT = 7200
 CONNECT_LIMIT = 5
 REPLY_LIMIT = 10
 REQUEST_LIMIT = 5
-PROMPT = 3
+PROMPT = 4
 
 CLONE_NEWNET = 0x40000000
 
@@ -354,8 +354,8 @@ UNREACHABLE = "RDMA_CM_EVENT_UNREACHABLE"
 CONNECT_ERROR = "RDMA_CM_EVENT_CONNECT_ERROR"
 ECONNREFUSED, ECONNRESET, ETIMEDOUT, EPROTO = -111, -104, -110, -71
 
-# rping itself takes a while to start and to end on an emulated machine.
-START = 8
+# rping itself takes a while to start and to end on a busy emulated machine.
+START = 20
 
 
 def answered(data, event, error, within=PROMPT):

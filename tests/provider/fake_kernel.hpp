@@ -46,6 +46,7 @@ class FakeKernel {
 
   // What the device is; may be changed between opens.
   std::string name = "weft0";
+  uint32_t index = 0;  // by which libibverbs knows it again
   uint32_t driver_id = WEFT_DRIVER_ID;
   uint32_t abi_version = WEFT_ABI_VERSION;
 

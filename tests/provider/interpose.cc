@@ -28,7 +28,6 @@ namespace {
 using weft_test::FakeKernel;
 
 constexpr char kDevicePath[] = "/dev/infiniband/uverbs0";
-constexpr uint32_t kDeviceIndex = 0;
 
 dev_t device_number() {
   return makedev(231, 192);
@@ -143,7 +142,7 @@ INTERPOSED int nl_recvmsgs_default(nl_sock* /*socket*/) {
   request_type = 0;
   if (type == RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET)) {
     nl_msg* message = nlmsg_alloc_simple(type, NLM_F_MULTI);
-    nla_put_u32(message, RDMA_NLDEV_ATTR_DEV_INDEX, kDeviceIndex);
+    nla_put_u32(message, RDMA_NLDEV_ATTR_DEV_INDEX, kernel.index);
     nla_put_string(message, RDMA_NLDEV_ATTR_DEV_NAME, kernel.name.c_str());
     nla_put_u32(message, RDMA_NLDEV_ATTR_PORT_INDEX, 1);    // here: how many ports
     nla_put_u8(message, RDMA_NLDEV_ATTR_DEV_NODE_TYPE, 4);  // RDMA_NODE_RNIC
