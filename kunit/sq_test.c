@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The send queue against a process that posts what it likes: which work
+ * requests the kernel takes out of the ring, and what it calls the others.
+ *
+ * There is a queue pair in RTS with no stream below it. tx.lock is held while a
+ * work request is taken, so that the worker, which flushes a failed queue
+ * pair, comes after the look at what was taken.
+ */
+#include <kunit/test.h>
+
+#include "device.h"
+#include "verbs/cq.h"
+#include "verbs/mr.h"
+#include "verbs/qp.h"
+#include "workqueue.h"
+
+#define BLOCKS		16
+#define ENTRIES		64
+#define MAX_SGE		6
+#define MAX_INLINE	96
+#define ORD		2
+
+#define STAG		0x00000501U	/* all rights, one page */
+#define STAG_READ_ONLY	0x00000602U	/* the same, no right to write */
+#define STAG_OTHER_PD	0x00000703U
+#define STAG_ALL	0x00000804U	/* all addresses */
+#define IOVA		0x10000ULL
+#define LENGTH		0x1000U
+
+struct bench {
+	struct weft_device dev;
+	struct ib_pd pd, other_pd;
+	struct weft_mr mr[4];
+	struct weft_cq cq;
+	struct weft_qp qp;
+	u32 posted;
+	int event;
+};
+
+static void note_event(struct ib_event *event, void *context)
+{
+	struct bench *b = context;
+
+	b->event = event->event;
+}
+
+static void ring_memory(struct kunit *test, struct weft_ring *ring, u32 slots,
+			u32 stride)
+{
+	ring->size = slots;
+	ring->stride = stride;
+	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride,
+				  GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
+}
+
+static void region(struct kunit *test, struct bench *b, u32 n, u32 stag)
+{
+	struct weft_mr *mr = &b->mr[n];
+
+	kref_init(&mr->refs);
+	init_completion(&mr->gone);
+	mr->dev = &b->dev;
+	mr->stag = stag;
+	mr->pd = &b->pd;
+	mr->access = IB_ACCESS_LOCAL_WRITE;
+	mr->iova = IOVA;
+	mr->length = LENGTH;
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr,
+						    GFP_KERNEL)));
+}
+
+static struct bench *setup(struct kunit *test, u16 ord)
+{
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct weft_qp *qp = &b->qp;
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	xa_init(&b->dev.mrs);
+	xa_init(&b->dev.qps);
+	region(test, b, 0, STAG);
+	region(test, b, 1, STAG_READ_ONLY);
+	b->mr[1].access = 0;
+	region(test, b, 2, STAG_OTHER_PD);
+	b->mr[2].pd = &b->other_pd;
+	region(test, b, 3, STAG_ALL);
+	b->mr[3].all_memory = true;
+
+	spin_lock_init(&b->cq.lock);
+	ring_memory(test, &b->cq.ring, ENTRIES, sizeof(struct weft_cqe));
+
+	kref_init(&qp->refs);
+	init_completion(&qp->gone);
+	spin_lock_init(&qp->lock);
+	qp->dev = &b->dev;
+	qp->ib.pd = &b->pd;
+	qp->ib.event_handler = note_event;
+	qp->ib.qp_context = b;
+	qp->qpn = 17;
+	qp->user = true;
+	qp->scq = &b->cq;
+	qp->rcq = &b->cq;
+	qp->cap.max_send_wr = BLOCKS;
+	qp->cap.max_send_sge = MAX_SGE;
+	qp->cap.max_inline_data = MAX_INLINE;
+	ring_memory(test, &qp->sq, BLOCKS, WEFT_SQ_BLOCK);
+	ring_memory(test, &qp->rq, 1, weft_rq_stride(1));
+	qp->agreed.ord = ord;
+	qp->initiator = true;
+	KUNIT_ASSERT_EQ(test, weft_tx_init(qp), 0);
+	KUNIT_ASSERT_EQ(test, weft_tx_start(qp), 0);
+	qp->state = IB_QPS_RTS;
+	b->event = -1;
+	return b;
+}
+
+static void teardown(struct bench *b)
+{
+	flush_work(&b->qp.tx.work);
+	weft_tx_stop(&b->qp);
+	weft_tx_destroy(&b->qp);
+	xa_destroy(&b->dev.mrs);
+	xa_destroy(&b->dev.qps);
+}
+
+static struct weft_wq_ctl *ctl(struct bench *b)
+{
+	return b->qp.sq.mem;
+}
+
+/* The first block of the next work request: a good one, until it is spoilt. */
+static struct weft_sq_wr *draft(struct bench *b)
+{
+	struct weft_sq_wr *wr = weft_ring_slot(&b->qp.sq, b->posted);
+
+	memset(wr, 0, sizeof(*wr));
+	wr->wr_id = 0x1000 + b->posted;
+	wr->opcode = WEFT_OP_SEND;
+	wr->flags = WEFT_WR_SIGNALED;
+	wr->num_blocks = 1;
+	wr->num_sge = 1;
+	wr->sge[0].addr = IOVA;
+	wr->sge[0].length = 64;
+	wr->sge[0].lkey = STAG;
+	return wr;
+}
+
+static void post(struct bench *b, u32 blocks)
+{
+	b->posted += blocks;
+	smp_store_release(&ctl(b)->producer, b->posted);
+}
+
+/* What became of the work request at the head of the ring. */
+struct verdict {
+	bool begun;
+	u8 status;
+	u8 vendor;
+	enum ib_qp_state state;
+};
+
+static struct verdict take(struct bench *b)
+{
+	struct weft_tx *tx = &b->qp.tx;
+	struct verdict v = {};
+
+	mutex_lock(&tx->lock);
+	tx->msg.kind = WEFT_MSG_NONE;
+	v.begun = weft_tx_next_msg(&b->qp);
+	if (tx->head != tx->tail) {
+		v.status = weft_tx_inflight(tx, tx->head - 1)->status;
+		v.vendor = weft_tx_inflight(tx, tx->head - 1)->vendor;
+	}
+	v.state = b->qp.state;
+	mutex_unlock(&tx->lock);
+	return v;
+}
+
+/* Posts the draft as it stands and says what became of it. */
+static struct verdict try(struct bench *b, u32 blocks)
+{
+	post(b, blocks);
+	return take(b);
+}
+
+static void expect_taken(struct kunit *test, struct verdict v, const char *what)
+{
+	KUNIT_EXPECT_TRUE_MSG(test, v.begun, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, v.status, IB_WC_SUCCESS, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, v.state, IB_QPS_RTS, "%s", what);
+}
+
+static void expect_refused(struct kunit *test, struct verdict v, u8 status,
+			   u8 vendor, const char *what)
+{
+	KUNIT_EXPECT_FALSE_MSG(test, v.begun, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, v.status, status, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, v.vendor, vendor, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, v.state, IB_QPS_ERR, "%s", what);
+}
+
+static void sq_opcodes(struct kunit *test)
+{
+	unsigned int opcode;
+	char what[24];
+
+	for (opcode = 0; opcode < 256; opcode++) {
+		struct bench *b = setup(test, ORD);
+		struct verdict v;
+
+		draft(b)->opcode = opcode;
+		v = try(b, 1);
+		snprintf(what, sizeof(what), "opcode %u", opcode);
+		if (opcode == WEFT_OP_SEND || opcode == WEFT_OP_SEND_INV ||
+		    opcode == WEFT_OP_WRITE || opcode == WEFT_OP_READ)
+			expect_taken(test, v, what);
+		else
+			expect_refused(test, v, IB_WC_LOC_QP_OP_ERR,
+				       WEFT_VE_OPCODE, what);
+		teardown(b);
+	}
+}
+
+/* A read needs somewhere to put the answer, and a peer that allows reads. */
+static void sq_read(struct kunit *test)
+{
+	struct weft_sq_wr *wr;
+	struct bench *b;
+
+	b = setup(test, 0);
+	draft(b)->opcode = WEFT_OP_READ;
+	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
+		       "ORD 0");
+	teardown(b);
+
+	b = setup(test, ORD);
+	wr = draft(b);
+	wr->opcode = WEFT_OP_READ;
+	wr->flags |= WEFT_WR_INLINE;
+	wr->num_sge = 0;
+	wr->inline_len = 8;
+	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
+		       "inline");
+	teardown(b);
+
+	b = setup(test, ORD);
+	wr = draft(b);
+	wr->opcode = WEFT_OP_READ;
+	wr->sge[0].lkey = STAG_READ_ONLY;
+	expect_refused(test, try(b, 1), IB_WC_LOC_PROT_ERR,
+		       WEFT_VE_LOCAL_ACCESS, "no right to write");
+	teardown(b);
+
+	b = setup(test, ORD);
+	draft(b)->sge[0].lkey = STAG_READ_ONLY;
+	expect_taken(test, try(b, 1), "a send needs no right to write");
+	teardown(b);
+}
+
+static void sq_blocks(struct kunit *test)
+{
+	static const struct {
+		u8 num_blocks, num_sge;
+		u32 posted;
+		bool good;
+	} cases[] = {
+		{ 1, 0, 1, true }, { 1, 2, 1, true }, { 2, 3, 2, true },
+		{ 2, 6, 2, true },
+		{ 0, 1, 1 }, { 2, 1, 2 }, { 1, 3, 1 }, { 2, 2, 2 },
+		{ 6, 1, 6 }, { 255, 1, 16 }, { 5, 6, 5 },
+		/* more than was posted */
+		{ 2, 3, 1 }, { 5, 6, 4 },
+		/* more SGEs than the queue pair was made for */
+		{ 3, 7, 3 }, { 5, 16, 5 }, { 5, 17, 5 }, { 5, 255, 5 },
+		{ 1, 255, 1 },
+	};
+	char what[40];
+	size_t i;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bench *b = setup(test, ORD);
+		struct weft_sq_wr *wr = draft(b);
+		struct weft_sge *sge = wr->sge;
+		struct verdict v;
+
+		wr->num_blocks = cases[i].num_blocks;
+		wr->num_sge = cases[i].num_sge;
+		for (n = 0; n < 32; n++)
+			sge[n] = (struct weft_sge){ IOVA, 1, STAG };
+		v = try(b, cases[i].posted);
+		snprintf(what, sizeof(what), "%u blocks, %u SGEs, %u posted",
+			 cases[i].num_blocks, cases[i].num_sge, cases[i].posted);
+		if (cases[i].good)
+			expect_taken(test, v, what);
+		else
+			expect_refused(test, v, IB_WC_LOC_QP_OP_ERR,
+				       WEFT_VE_BLOCKS, what);
+		teardown(b);
+	}
+}
+
+static void sq_inline(struct kunit *test)
+{
+	static const struct {
+		u32 inline_len;
+		u8 num_blocks, num_sge, flags;
+		bool good;
+	} cases[] = {
+		{ 0, 1, 0, WEFT_WR_INLINE, true },
+		{ 32, 1, 0, WEFT_WR_INLINE, true },
+		{ 33, 2, 0, WEFT_WR_INLINE, true },
+		{ MAX_INLINE, 2, 0, WEFT_WR_INLINE, true },
+		{ MAX_INLINE + 1, 3, 0, WEFT_WR_INLINE },
+		{ WEFT_MAX_INLINE, 5, 0, WEFT_WR_INLINE },
+		{ WEFT_MAX_INLINE + 1, 5, 0, WEFT_WR_INLINE },
+		{ U32_MAX, 1, 0, WEFT_WR_INLINE },
+		{ U32_MAX - 94, 1, 0, WEFT_WR_INLINE },
+		{ 0x80000000, 1, 0, WEFT_WR_INLINE },
+		{ 33, 1, 0, WEFT_WR_INLINE },
+		{ 32, 2, 0, WEFT_WR_INLINE },
+		{ 32, 1, 1, WEFT_WR_INLINE },
+		{ 32, 1, 1, 0 },
+		{ U32_MAX, 1, 0, 0 },
+	};
+	char what[40];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bench *b = setup(test, ORD);
+		struct weft_sq_wr *wr = draft(b);
+		struct verdict v;
+
+		wr->flags = cases[i].flags;
+		wr->inline_len = cases[i].inline_len;
+		wr->num_blocks = cases[i].num_blocks;
+		wr->num_sge = cases[i].num_sge;
+		v = try(b, cases[i].num_blocks);
+		snprintf(what, sizeof(what), "inline %u, %u blocks, %u SGEs",
+			 cases[i].inline_len, cases[i].num_blocks,
+			 cases[i].num_sge);
+		if (cases[i].good)
+			expect_taken(test, v, what);
+		else
+			expect_refused(test, v, IB_WC_LOC_QP_OP_ERR,
+				       WEFT_VE_BLOCKS, what);
+		teardown(b);
+	}
+}
+
+static void sq_keys(struct kunit *test)
+{
+	static const struct {
+		struct weft_sge sge;
+		u8 vendor;
+	} cases[] = {
+		{ { IOVA, LENGTH, STAG }, WEFT_VE_NONE },
+		{ { IOVA, LENGTH + 1, STAG }, WEFT_VE_LOCAL_BOUNDS },
+		{ { IOVA - 1, 1, STAG }, WEFT_VE_LOCAL_BOUNDS },
+		{ { 0, U32_MAX, STAG }, WEFT_VE_LOCAL_BOUNDS },
+		{ { U64_MAX, 2, STAG }, WEFT_VE_LOCAL_BOUNDS },
+		{ { IOVA, 1, STAG ^ 1 }, WEFT_VE_LKEY },
+		{ { IOVA, 1, 0 }, WEFT_VE_LKEY },
+		{ { IOVA, 1, U32_MAX }, WEFT_VE_LKEY },
+		{ { IOVA, 1, STAG_OTHER_PD }, WEFT_VE_LKEY },
+		/* touches nothing */
+		{ { U64_MAX, 0, U32_MAX }, WEFT_VE_NONE },
+	};
+	char what[24];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bench *b = setup(test, ORD);
+		struct weft_sq_wr *wr = draft(b);
+		struct verdict v;
+
+		/* The second of two: the first does not vouch for it. */
+		wr->num_sge = 2;
+		wr->sge[1] = cases[i].sge;
+		v = try(b, 1);
+		snprintf(what, sizeof(what), "case %zu", i);
+		if (cases[i].vendor == WEFT_VE_NONE)
+			expect_taken(test, v, what);
+		else
+			expect_refused(test, v, IB_WC_LOC_PROT_ERR,
+				       cases[i].vendor, what);
+		teardown(b);
+	}
+}
+
+static void sq_lengths(struct kunit *test)
+{
+	static const struct {
+		u32 length[2];
+		bool good;
+	} cases[] = {
+		{ { 0, 0 }, true },
+		{ { WEFT_MAX_MSG, 0 }, true },
+		{ { WEFT_MAX_MSG / 2, WEFT_MAX_MSG / 2 }, true },
+		{ { WEFT_MAX_MSG, 1 } },
+		{ { WEFT_MAX_MSG + 1, 0 } },
+		{ { U32_MAX, 0 } },
+		/* sums that look small in 32 bits */
+		{ { U32_MAX, 1 } },
+		{ { U32_MAX, U32_MAX } },
+		{ { WEFT_MAX_MSG, WEFT_MAX_MSG } },
+	};
+	char what[40];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bench *b = setup(test, ORD);
+		struct weft_sq_wr *wr = draft(b);
+		struct verdict v;
+		int n;
+
+		wr->num_sge = 2;
+		for (n = 0; n < 2; n++)
+			wr->sge[n] = (struct weft_sge){
+				IOVA, cases[i].length[n], STAG_ALL
+			};
+		v = try(b, 1);
+		snprintf(what, sizeof(what), "%#x + %#x", cases[i].length[0],
+			 cases[i].length[1]);
+		if (cases[i].good) {
+			expect_taken(test, v, what);
+			KUNIT_EXPECT_EQ(test, b->qp.tx.msg.total,
+					cases[i].length[0] + cases[i].length[1]);
+		} else {
+			expect_refused(test, v, IB_WC_LOC_LEN_ERR,
+				       WEFT_VE_LENGTH, what);
+		}
+		teardown(b);
+	}
+}
+
+/* Nobody's work request is to blame for a producer index that makes no sense. */
+static void sq_hostile_producer(struct kunit *test)
+{
+	static const u32 indices[] = { BLOCKS + 1, 0x80000000, U32_MAX };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(indices); i++) {
+		struct bench *b = setup(test, ORD);
+		struct verdict v;
+
+		draft(b);
+		ctl(b)->producer = indices[i];
+		v = take(b);
+		KUNIT_EXPECT_FALSE(test, v.begun);
+		KUNIT_EXPECT_EQ(test, v.state, IB_QPS_ERR);
+		KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_FATAL);
+		KUNIT_EXPECT_EQ(test, b->qp.sq.head, 0U);
+		flush_work(&b->qp.tx.work);
+		KUNIT_EXPECT_EQ(test, b->cq.ring.head, 0U);
+		teardown(b);
+	}
+}
+
+/* Payload that goes on at the start of the ring; then the ring is scribbled on. */
+static void sq_wraps_and_copies(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct weft_tx_msg *msg = &b->qp.tx.msg;
+	struct weft_sq_wr *wr;
+	u8 *bytes;
+	u32 i;
+
+	b->qp.sq.head = BLOCKS - 1;
+	b->posted = BLOCKS - 1;
+	wr = draft(b);
+	wr->flags = WEFT_WR_INLINE;
+	wr->num_sge = 0;
+	wr->num_blocks = 2;
+	wr->inline_len = MAX_INLINE;
+	bytes = (u8 *)wr + WEFT_SQ_SGE_OFFSET;
+	for (i = 0; i < WEFT_SQ_BLOCK - WEFT_SQ_SGE_OFFSET; i++)
+		bytes[i] = i;
+	bytes = weft_ring_slot(&b->qp.sq, BLOCKS) - i;
+	for (; i < MAX_INLINE; i++)
+		bytes[i] = i;
+	expect_taken(test, try(b, 2), "around the end");
+	KUNIT_EXPECT_EQ(test, b->qp.sq.head, BLOCKS + 1U);
+
+	memset(b->qp.sq.mem + WEFT_RING_OFFSET, 0xff, BLOCKS * WEFT_SQ_BLOCK);
+	KUNIT_EXPECT_EQ(test, msg->total, (u32)MAX_INLINE);
+	for (i = 0; i < MAX_INLINE; i++)
+		KUNIT_EXPECT_EQ(test, msg->bytes[i], (u8)i);
+	teardown(b);
+}
+
+/* Fenced requests wait for reads, and reads for room in the ORD. */
+static void sq_waits(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct weft_tx *tx = &b->qp.tx;
+	struct verdict v;
+	u32 head;
+	int n;
+
+	for (n = 0; n < ORD; n++) {
+		draft(b)->opcode = WEFT_OP_READ;
+		expect_taken(test, try(b, 1), "within the ORD");
+	}
+	draft(b)->opcode = WEFT_OP_READ;
+	head = b->qp.sq.head;
+	v = try(b, 1);
+	KUNIT_EXPECT_FALSE(test, v.begun);
+	KUNIT_EXPECT_EQ(test, v.state, IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, b->qp.sq.head, head);
+
+	tx->read_tail++; /* the first is answered */
+	expect_taken(test, take(b), "room in the ORD again");
+
+	draft(b)->flags |= WEFT_WR_FENCE;
+	head = b->qp.sq.head;
+	v = try(b, 1);
+	KUNIT_EXPECT_FALSE(test, v.begun);
+	KUNIT_EXPECT_EQ(test, b->qp.sq.head, head);
+	tx->read_tail = tx->read_head - 1;
+	KUNIT_EXPECT_FALSE(test, take(b).begun);
+	tx->read_tail = tx->read_head;
+	expect_taken(test, take(b), "all reads are answered");
+	teardown(b);
+}
+
+/* The in-flight list has as many entries as were asked for, and no more. */
+static void sq_inflight_full(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct verdict v;
+	int n;
+
+	for (n = 0; n < BLOCKS; n++) {
+		draft(b);
+		expect_taken(test, try(b, 1), "within the list");
+	}
+	draft(b);
+	v = try(b, 1);
+	KUNIT_EXPECT_FALSE(test, v.begun);
+	KUNIT_EXPECT_EQ(test, v.state, IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, b->qp.sq.head, (u32)BLOCKS);
+	teardown(b);
+}
+
+/* After the first failure everything completes, in order, nonsense included. */
+static void sq_flush(struct kunit *test)
+{
+	static const u8 blocks[] = { 1, 0, 255, 1 };
+	struct bench *b = setup(test, ORD);
+	const struct weft_cqe *cqe;
+	size_t i;
+
+	draft(b)->opcode = 99;
+	b->posted++;
+	/* 255 claims all that is left, the last one included. */
+	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+		draft(b)->num_blocks = blocks[i];
+		b->posted++;
+	}
+	b->posted--;
+	draft(b);
+	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
+		       "opcode 99");
+	flush_work(&b->qp.tx.work);
+
+	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 4U);
+	for (i = 0; i < 4; i++) {
+		cqe = weft_ring_slot(&b->cq.ring, i);
+		KUNIT_EXPECT_EQ(test, cqe->wr_id, 0x1000ULL + i);
+		KUNIT_EXPECT_EQ(test, cqe->qp_num, 17U);
+		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe->word),
+				i ? IB_WC_WR_FLUSH_ERR : IB_WC_LOC_QP_OP_ERR);
+	}
+	KUNIT_EXPECT_EQ(test, b->qp.sq.head, b->posted);
+	KUNIT_EXPECT_EQ(test, ctl(b)->consumer, b->posted);
+	KUNIT_EXPECT_EQ(test, ctl(b)->qp_state, (u32)IB_QPS_ERR);
+	KUNIT_EXPECT_NE(test, ctl(b)->need_doorbell, 0U);
+	teardown(b);
+}
+
+/* The module has not started yet when the suites run. */
+static int sq_suite_init(struct kunit_suite *suite)
+{
+	weft_workqueue = alloc_workqueue("weft_kunit", 0, 0);
+	return weft_workqueue ? 0 : -ENOMEM;
+}
+
+static void sq_suite_exit(struct kunit_suite *suite)
+{
+	destroy_workqueue(weft_workqueue);
+	weft_workqueue = NULL;
+}
+
+static struct kunit_case sq_cases[] = {
+	KUNIT_CASE(sq_opcodes),
+	KUNIT_CASE(sq_read),
+	KUNIT_CASE(sq_blocks),
+	KUNIT_CASE(sq_inline),
+	KUNIT_CASE(sq_keys),
+	KUNIT_CASE(sq_lengths),
+	KUNIT_CASE(sq_hostile_producer),
+	KUNIT_CASE(sq_wraps_and_copies),
+	KUNIT_CASE(sq_waits),
+	KUNIT_CASE(sq_inflight_full),
+	KUNIT_CASE(sq_flush),
+	{}
+};
+
+static struct kunit_suite sq_suite = {
+	.name = "weft_sq",
+	.suite_init = sq_suite_init,
+	.suite_exit = sq_suite_exit,
+	.test_cases = sq_cases,
+};
+
+kunit_test_suite(sq_suite);
