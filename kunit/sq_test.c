@@ -149,7 +149,7 @@ static struct weft_sq_wr *draft(struct bench *b)
 static void post(struct bench *b, u32 blocks)
 {
 	b->posted += blocks;
-	smp_store_release(&ctl(b)->producer, b->posted);
+	ctl(b)->producer = b->posted; /* read later, by this thread */
 }
 
 /* What became of the work request at the head of the ring. */
