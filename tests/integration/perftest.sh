@@ -15,12 +15,12 @@ declare -A iterations=([1]=500 [64]=500 [4096]=300 [65536]=100 [1048576]=20)
 # result line and both must end well.
 result() {
 	local name=$1 command="$2 -R -F -s $3 -n $4" line
-	if ! server_client "$command -d $server_device" "$command -d $client_device 10.0.0.1" 45 >/run/said; then
-		explain "$(</run/said)" 25
+	if ! session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 45; then
+		explain "$said" 25
 		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 		return
 	fi
-	line=$(grep -E "^ *$3 +$4( +[0-9.]+){3,}" <<<"$CLIENT_OUTPUT")
+	line=$(grep -E "^ *$3[[:space:]]+$4([[:space:]]+[0-9.]+){3}" <<<"$CLIENT_OUTPUT")
 	if [[ -z $line ]]; then
 		explain "$CLIENT_OUTPUT" 25
 		not_ok "$name" "no result line"
@@ -58,13 +58,13 @@ result "mtu $mtu: four queue pairs, ib_write_bw -q 4" "ib_write_bw -q 4" 65536 5
 # ends NAME COMMAND: it need not work, but must end by itself and say why.
 ends() {
 	local name=$1 command=$2
-	if server_client "$command -d $server_device" "$command -d $client_device 10.0.0.1" 40 >/run/said; then
+	if session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 40; then
 		ok "$name works"
 	elif ((CLIENT_STATUS == 124 || CLIENT_STATUS == 137)); then
-		explain "$(</run/said)" 25
+		explain "$said" 25
 		not_ok "$name" "it hangs"
 	elif ((CLIENT_STATUS > 128 || CLIENT_STATUS == 125 && SERVER_STATUS > 128)); then
-		explain "$(</run/said)" 25
+		explain "$said" 25
 		not_ok "$name" "it crashed (client $CLIENT_STATUS, server $SERVER_STATUS)"
 	else
 		local word
@@ -73,7 +73,7 @@ ends() {
 		if [[ -n $word ]]; then
 			ok "$name fails with a message: $word"
 		else
-			explain "$(</run/said)" 25
+			explain "$said" 25
 			not_ok "$name" "it fails without a message (status $CLIENT_STATUS)"
 		fi
 	fi

@@ -10,13 +10,13 @@ set_up
 
 # rping_of NAME ADDRESS SIZE COUNT
 rping_of() {
-	local arguments="-a $2 -S $3 -C $4 -V -v"
-	if ! server_client "rping -s $arguments" "rping -c $arguments" 40 >/run/said; then
-		explain "$(</run/said)"
+	local lines arguments="-a $2 -S $3 -C $4 -V -v"
+	if ! session "rping -s $arguments" "rping -c $arguments" 40; then
+		explain "$said"
 		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
-	elif (($(grep -c '^ping data: ' <<<"$CLIENT_OUTPUT") != $4)); then
+	elif lines=$(grep -ac '^ping data: ' <<<"$CLIENT_OUTPUT") && ((lines != $4)); then
 		explain "$CLIENT_OUTPUT"
-		not_ok "$1" "not $4 lines of data came back"
+		not_ok "$1" "$lines lines of data came back, not $4"
 	else
 		ok "$1"
 	fi
@@ -24,8 +24,8 @@ rping_of() {
 
 # pair_of NAME SERVER CLIENT: both must end with status 0.
 pair_of() {
-	if ! server_client "$2" "$3" 40 >/run/said; then
-		explain "$(</run/said)"
+	if ! session "$2" "$3" 40; then
+		explain "$said"
 		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 	elif ((SERVER_STATUS != 0)); then
 		explain "$SERVER_OUTPUT"

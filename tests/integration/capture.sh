@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Records what goes over the wire, for tests/capture/judge to look at on the host (tshark
+# takes minutes in an emulated machine), and counts what sending a megabyte costs against
+# iperf3 on the same link. Captures go to $LAB_OUT/capture.
+
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+set_up
+captures=${LAB_OUT:?}/capture
+mkdir -p "$captures"
+
+# record NAME SERVER CLIENT: captures one program's run at host B.
+record() {
+	local name=$1 pid log=/run/tcpdump.log
+	# Ten megabytes of buffer, and no name look-ups.
+	ip netns exec B tcpdump -i eth0 -n -s 0 -B 65536 -w "/run/$name.pcap" tcp 2>$log &
+	pid=$!
+	wait_for 10 grep -q 'listening on' $log || { not_ok "$name" "tcpdump did not start"; return; }
+	if session "$2" "$3" 40; then
+		# What the last packets wrote is in tcpdump's buffer, not in the file.
+		pause 0.5
+		kill "$pid"
+		wait "$pid"
+		if ! grep -q '^0 packets dropped by kernel' $log; then
+			not_ok "$name" "the capture is not complete: $(tail -n 1 $log)"
+		else
+			cp "/run/$name.pcap" "$captures/$name.pcap"
+			ok "$name ($(grep 'packets captured' $log))"
+		fi
+	else
+		kill "$pid"
+		wait "$pid"
+		explain "$said"
+		not_ok "$name" "the program failed (client $CLIENT_STATUS, server $SERVER_STATUS)"
+	fi
+	rm -f "/run/$name.pcap"
+}
+
+# record_all PREFIX: the programs whose traffic is judged.
+record_all() {
+	local tool server client
+	for tool in "ib_write_bw -s 100003 -n 10" "ib_read_bw -s 100003 -n 10" "ib_send_bw -s 100003 -n 10" \
+		"ib_write_bw -s 1 -n 50" "ib_send_bw -s 1500 -n 50"; do
+		server="$tool -e -R -F -d $server_device" client="$tool -e -R -F -d $client_device 10.0.0.1"
+		read -r -a words <<<"$tool"
+		record "$1-${words[0]}-${words[2]}" "$server" "$client"
+	done
+	record "$1-rping" "rping -s -a fd00::1 -C 10 -S 5001 -V" "rping -c -a fd00::1 -C 10 -S 5001 -V"
+}
+
+# offload on|off: lets hosts hand each other packets of many segments, or not.
+offload() {
+	on_a ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null
+	on_b ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null
+}
+
+offload off
+record_all segments
+offload on
+record_all packets
+if [[ ${#driver[@]} == 1 ]]; then
+	if reload crc=0; then
+		record "nocrc-ib_write_bw-100003" "ib_write_bw -s 100003 -n 10 -R -F -d $server_device" \
+			"ib_write_bw -s 100003 -n 10 -R -F -d $client_device 10.0.0.1"
+	else
+		not_ok "nocrc" "modprobe weft crc=0 failed"
+	fi
+	reload || not_ok "reload" "modprobe weft failed"
+fi
+
+# Calls into TCP's transmit function and packets on the link, per 64 MB.
+trace=/sys/kernel/tracing
+[[ -d $trace/events ]] || mount -t tracefs none $trace
+echo "p:weft_test/sendmsg tcp_sendmsg_locked" >>$trace/kprobe_events
+echo "p:weft_test/sendpages do_tcp_sendpages" >>$trace/kprobe_events
+echo 1 >$trace/events/weft_test/enable
+
+calls() { awk '/weft_test_|sendmsg|sendpages/ { sum += $2 } END { print sum + 0 }' $trace/kprobe_profile; }
+packets() { ip netns exec "$1" cat /sys/class/net/eth0/statistics/tx_packets; }
+
+# count SERVER CLIENT: sets counted to calls, packets from B to A, and packets from A to B.
+count() {
+	local before after
+	before="$(calls) $(packets B) $(packets A)"
+	session "$1" "$2" 60 || return 1
+	after="$(calls) $(packets B) $(packets A)"
+	counted=$(awk '{ print $4 - $1, $5 - $2, $6 - $3 }' <<<"$before $after")
+}
+
+echo "# counting what 64 MB cost"
+sum='0 0 0'
+for round in 1 2 3; do
+	if count "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M"; then
+		echo "# iperf3, round $round: $counted (calls, packets, packets back)"
+		sum=$(awk '{ print $1 + $4, $2 + $5, $3 + $6 }' <<<"$sum $counted")
+	else
+		explain "$said"
+		not_ok "iperf3" "it failed"
+		finish
+	fi
+done
+read -r -a tcp <<<"$(awk '{ print $1 / 3, $2 / 3, $3 / 3 }' <<<"$sum")"
+
+for setting in "1048576 64" "65536 1024"; do
+	read -r size number <<<"$setting"
+	name="64 MB of writes of $size bytes"
+	arguments="-R -F -s $size -n $number"
+	if ! count "ib_write_bw $arguments -d $server_device" \
+		"ib_write_bw $arguments -d $client_device 10.0.0.1"; then
+		explain "$said"
+		not_ok "$name" "ib_write_bw failed"
+		continue
+	fi
+	read -r -a rdma <<<"$counted"
+	line=$(awk -v rc="${rdma[0]}" -v rp="${rdma[1]}" -v rb="${rdma[2]}" -v tc="${tcp[0]}" -v tp="${tcp[1]}" \
+		-v tb="${tcp[2]}" 'BEGIN {
+		printf "per MB: %.1f calls (iperf3 %.1f, ratio %.2f), %.1f packets (iperf3 %.1f, ratio %.2f), " \
+			"%.1f back (iperf3 %.1f)\n",
+			rc / 64, tc / 64, rc / tc, rp / 64, tp / 64, rp / tp, rb / 64, tb / 64
+		exit !(rc <= 1.3 * tc && rp <= 1.3 * tp) }') && status=0 || status=1
+	if ((status == 0)); then
+		ok "$name, within 1.3 times iperf3 ($line)"
+	else
+		not_ok "$name" "$line; the limit is 1.3"
+	fi
+done
+echo 0 >$trace/events/weft_test/enable
+echo >$trace/kprobe_events
+
+finish

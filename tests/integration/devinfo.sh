@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the standard tools tell of the module and its devices, and that the module loads by
+# itself.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+set_up
+
+# has NAME REGEX COMMAND...: the command's output has a line that matches.
+has() {
+	local name=$1 regex=$2 output status=0
+	shift 2
+	output=$("$@" 2>&1) || status=$?
+	if ((status == 0)) && grep -qE -- "$regex" <<<"$output"; then
+		ok "$name: $(grep -m 1 -E -- "$regex" <<<"$output" | tr -s '[:space:]' ' ')"
+	else
+		explain "$output" 60
+		not_ok "$name" "status $status, no line like '$regex' from $*"
+	fi
+}
+
+has "modinfo: description" '^description: +[A-Za-z]' modinfo weft
+has "modinfo: licence" '^license: +GPL' modinfo weft
+has "modinfo: alias" '^alias: +rdma-link-weft$' modinfo weft
+has "modinfo: version" '^version: +[0-9]' modinfo weft
+has "modinfo: parameter crc" '^parm: +crc:.*\(uint\)' modinfo weft
+has "modinfo: parameter mpa_revision" '^parm: +mpa_revision:.*\(uint\)' modinfo weft
+
+check "modprobe -r" modprobe -r weft
+check "rdma link add without modprobe" on_a rdma link add weft0 type weft netdev eth0
+has "  loads the module" '^weft ' cat /proc/modules
+check "rdma link add on the other host" on_b rdma link add weft1 type weft netdev eth0
+
+has "rdma link show" '^link weft0/1 state ACTIVE physical_state LINK_UP netdev eth0' on_a rdma link show weft0
+has "rdma dev show" 'weft1: node_type rnic' rdma dev show
+has "ibv_devices" 'weft0' ibv_devices
+has "ibv_devinfo: transport" 'transport:[[:space:]]+iWARP' ibv_devinfo -d weft0
+has "ibv_devinfo: state" 'state:[[:space:]]+PORT_ACTIVE' ibv_devinfo -d weft0
+has "ibv_devinfo: link layer" 'link_layer:[[:space:]]+Ethernet' ibv_devinfo -d weft0
+has "ibv_devinfo: firmware version" 'fw_ver:[[:space:]]+[0-9]' ibv_devinfo -d weft0
+has "ibv_devinfo: MTU" 'active_mtu:[[:space:]]+1024' ibv_devinfo -d weft0
+for limit in max_qp max_qp_wr max_sge max_cq max_cqe max_mr max_pd max_qp_rd_atom max_sge_rd; do
+	has "ibv_devinfo -v: $limit" "^[[:space:]]+$limit:[[:space:]]+[1-9]" ibv_devinfo -v -d weft0
+done
+has "ibv_devinfo -v: GID" 'GID\[ +0\]:[[:space:]]+(0200:0000:0001|0200:00ff:fe00|fe80)' ibv_devinfo -v -d weft0
+has "rdma res show" 'weft0: pd' rdma res show
+
+ip -n A link set eth0 down
+port_is() { grep -q "$1" < <(ibv_devinfo -d weft0); }
+check "the port is down when the netdev is" wait_for 10 port_is PORT_DOWN
+ip -n A link set eth0 up
+check "and active when it is up" wait_for 10 port_is PORT_ACTIVE
+ip -n A link set eth0 mtu 9000
+check "the port's MTU follows the netdev's" wait_for 10 port_is 'active_mtu:[[:space:]]*4096'
+ip -n A link set eth0 mtu "$mtu"
+works "and it works"
+
+finish

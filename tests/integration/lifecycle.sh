@@ -1,0 +1,174 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Removal of everything that can be removed, idle and under traffic, and processes that
+# vanish: programs must end, nothing may leak, and all must work again afterwards. What the
+# kernel complains of fails the lab itself.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+set_up
+
+references() { awk '$1 == "weft" { print $3 }' /proc/modules; }
+unused() { [[ $(references) == 0 ]]; }
+sent() { ip netns exec B cat /sys/class/net/eth0/statistics/tx_packets; }
+flowing() { (($(sent) > start_count + 200)); }
+
+# start_traffic: writes from B to A for a long time; sets server and client.
+start_traffic() {
+	local command="ib_write_bw -R -F -s 65536 -D 100"
+	wait_for 10 quiet_a
+	setsid ip netns exec A bash -c "exec $command -d weft0" >/run/server 2>&1 </dev/null &
+	server=$!
+	wait_for 20 busy_a || { not_ok "traffic" "ib_write_bw does not listen"; return 1; }
+	start_count=$(sent)
+	setsid ip netns exec B bash -c "exec $command -d weft1 10.0.0.1" >/run/client 2>&1 </dev/null &
+	client=$!
+	wait_for 20 flowing && return
+	explain "$(</run/server)$(</run/client)"
+	not_ok "traffic" "ib_write_bw sends nothing"
+	stop_traffic
+	return 1
+}
+busy_a() { [[ -n $(listeners "$someone_in_a") ]]; }
+
+both_ended() { ended "$server" && ended "$client"; }
+
+stop_traffic() {
+	kill -KILL -- "-$server" "-$client" 2>/dev/null
+	wait_for 20 both_ended || not_ok "SIGKILL" "a program does not die: $(ps -o pid,stat,wchan,args -p "$server,$client")"
+	wait "$server" "$client" 2>/dev/null
+}
+
+# programs_end NAME: the programs notice by themselves that their device or peer is gone.
+programs_end() {
+	if wait_for 30 both_ended; then
+		ok "$1: the programs end"
+	else
+		explain "$(</run/server)$(</run/client)"
+		not_ok "$1: the programs end" "after 30 s: $(ps -o pid,stat,wchan,args -p "$server,$client" | tail -n +2 | tr '\n' ';')"
+	fi
+	stop_traffic
+}
+
+add_both() {
+	on_a rdma link add weft0 type weft netdev eth0 && on_b rdma link add weft1 type weft netdev eth0
+}
+
+# rebuild: new hosts, with devices, from nothing.
+rebuild() {
+	kill "$someone_in_a" 2>/dev/null
+	ip netns del A 2>/dev/null
+	ip netns del B 2>/dev/null
+	set_up
+}
+
+works "to begin with"
+
+check "modprobe -r with everything idle" timeout 30 modprobe -r weft
+check "  and no device is left" test -z "$(rdma link show)"
+check "  and it loads again" modprobe weft
+check "  and devices can be added" add_both
+works "  and work"
+
+if start_traffic; then
+	check "modprobe -r under traffic" timeout 60 modprobe -r weft
+	programs_end "modprobe -r under traffic"
+	{ modprobe weft && add_both; } || not_ok "modprobe again" "it failed"
+	works "modprobe -r under traffic: afterwards it works"
+fi
+
+for device in weft0 weft1; do
+	if start_traffic; then
+		check "rdma link del $device under traffic" timeout 60 rdma link del $device
+		programs_end "rdma link del $device under traffic"
+		case $device in
+		weft0) on_a rdma link add weft0 type weft netdev eth0 ;;
+		weft1) on_b rdma link add weft1 type weft netdev eth0 ;;
+		esac
+		works "rdma link del $device under traffic: added again, it works"
+	fi
+done
+
+if start_traffic; then
+	ip -n B link set eth0 down
+	pause 2
+	ip -n B link set eth0 up
+	# Its addresses of IPv6 went with the link.
+	ip -n B addr replace fd00::2/64 dev eth0 nodad
+	stop_traffic
+	works "netdev down and up under traffic: afterwards it works"
+fi
+
+if start_traffic; then
+	ip -n B link set eth0 mtu 1300
+	ip -n A link set eth0 mtu 1300
+	start_count=$(sent)
+	if wait_for 20 flowing; then
+		ok "a smaller MTU under traffic: it goes on"
+	else
+		not_ok "a smaller MTU under traffic: it goes on" "nothing is sent after 20 s"
+	fi
+	stop_traffic
+	ip -n A link set eth0 mtu "$mtu"
+	ip -n B link set eth0 mtu "$mtu"
+	works "a smaller MTU under traffic: afterwards it works"
+fi
+
+no_devices() { [[ -z $(rdma link show) ]]; }
+if start_traffic; then
+	check "deletion of the netdev under traffic" timeout 60 ip -n B link del eth0
+	programs_end "deletion of the netdev"
+	check "deletion of the netdev: the devices are gone" wait_for 20 no_devices
+	rebuild
+	works "deletion of the netdev: afterwards it works"
+fi
+
+if start_traffic; then
+	kill "$someone_in_a"
+	someone_in_a=''
+	ip netns del A
+	ip netns del B
+	kill -KILL -- "-$server" "-$client"
+	wait "$server" "$client" 2>/dev/null
+	check "deletion of both namespaces under traffic: the devices are gone" wait_for 30 no_devices
+	check "deletion of both namespaces: modprobe -r" timeout 30 modprobe -r weft
+	rebuild
+	works "deletion of both namespaces: afterwards it works"
+fi
+
+killed=0
+for round in {1..20}; do
+	start_traffic || break
+	victim=$server
+	((round % 2)) || victim=$client
+	kill -KILL -- "-$victim"
+	if ! wait_for 20 both_ended; then
+		explain "$(ps -o pid,stat,wchan,args -p "$server,$client")"
+		not_ok "kill -9 of one end, round $round" "the other still runs after 20 s"
+		stop_traffic
+		break
+	fi
+	wait "$server" "$client" 2>/dev/null
+	killed=$round
+done
+((killed < 20)) || ok "kill -9 of the client or the server, 20 times: the other ends"
+works "after the killing it works"
+
+resources() { rdma res show | sed -E 's/^[0-9]+: //'; }
+released() { [[ $(resources) == *" qp 0 "* && ! $(resources) =~ \ (qp|cm_id|mr)\ [1-9] ]] || [[ -z $(resources) ]]; }
+if wait_for 20 released; then
+	ok "no queue pair, region or connection is left"
+else
+	not_ok "no queue pair, region or connection is left" "$(resources | tr '\n' ';')"
+fi
+if wait_for 10 unused; then
+	ok "nobody holds the module"
+else
+	not_ok "nobody holds the module" "its reference count is $(references)"
+fi
+check "and it can be removed" timeout 30 modprobe -r weft
+
+finish

@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What a user can get wrong: each mistake must get the error that rdma(8) or the verbs man
+# pages promise, in bounded time, and the device must go on working for others.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+limits=$LAB_PROJECT/build/tests/wrong_input/limits
+peer=$LAB_PROJECT/tests/wrong_input/peer.py
+set_up
+
+# --- devices ---
+
+links() { rdma link show | wc -l; }
+check "two devices to begin with" test "$(links)" = 2
+refused "a netdev that does not exist" "No such device|nosuch|Invalid" 10 \
+	on_a rdma link add weft9 type weft netdev nosuch
+refused "a loopback device without an address" "not supported|Invalid|No such device|denied" 10 \
+	on_a rdma link add weft9 type weft netdev lo
+if modprobe tun 2>/dev/null && ip -n A tuntap add tun0 mode tun; then
+	refused "a device that is not Ethernet (tun)" "not supported|Invalid" 10 \
+		on_a rdma link add weft9 type weft netdev tun0
+	ip -n A link del tun0
+else
+	skip "a device that is not Ethernet" "no tun device here"
+fi
+refused "a second device on one netdev" "exists|busy" 10 on_a rdma link add weft9 type weft netdev eth0
+ip -n A link add spare type dummy
+refused "a name in use" "exists" 10 on_a rdma link add weft0 type weft netdev spare
+refused "a type that does not exist" "not supported|Invalid|Unknown|No such" 20 \
+	on_a rdma link add weft9 type nosuch netdev spare
+refused "removal of a device that does not exist" "No such|not exist|nosuch" 10 rdma link del nosuch
+check "afterwards there are still two devices" test "$(links)" = 2
+check "a third device on a netdev of its own" on_a rdma link add weft2 type weft netdev spare
+check "and its removal" rdma link del weft2
+ip -n A link del spare
+
+# --- module parameters ---
+
+for setting in crc=3 crc=x mpa_revision=0 mpa_revision=3; do
+	refused "parameter $setting" "Invalid|write error" 10 \
+		bash -c "echo '${setting#*=}' >/sys/module/weft/parameters/${setting%=*}"
+done
+
+# --- without the plugin, and past the limits ---
+
+mv /etc/libibverbs.d/weft.driver /run/weft.driver
+refused "opening a device without the provider" "no userspace device-specific driver|No IB devices|not found" 20 \
+	ibv_devinfo -d weft0
+mv /run/weft.driver /etc/libibverbs.d/weft.driver
+check "opening it with the provider again" ibv_devinfo -d weft0
+
+# bounded BYTES: registers memory with 64 KiB of RLIMIT_MEMLOCK and no right to exceed it.
+bounded() {
+	(ulimit -l 64 && setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock "$limits" weft0 "$1")
+}
+if [[ -x $limits ]]; then
+	check "memory within RLIMIT_MEMLOCK" bounded 16384
+	refused "memory past RLIMIT_MEMLOCK" "Cannot allocate memory" 20 bounded 1048576
+	check "and within it again" bounded 16384
+	while IFS= read -r line; do
+		case $line in
+		"ok "*) ok "limits: ${line#ok }" ;;
+		"not ok "*) line=${line#not ok } && not_ok "limits: ${line%: *}" "${line##*: }" ;;
+		*" passed, "*) ended=yes ;;
+		*) echo "# $line" ;;
+		esac
+	done < <(timeout -k 2 120 "$limits" weft0 2>&1)
+	[[ ${ended:-} == yes ]] || not_ok "limits" "the program did not come to its end"
+else
+	not_ok "limits" "$limits is missing; run make -C tests/wrong_input"
+fi
+
+# --- peers that are not there, or no peers ---
+
+# All at once, since some take as long as the handshake's timer.
+mkdir -p /run/wrong
+names=() pids=() helpers=() regexes=()
+readonly patience=60
+readonly refusal='RDMA_CM_EVENT_(REJECTED|UNREACHABLE|CONNECT_ERROR)|rdma_connect'
+
+# attempt NAME REGEX ADDRESS PORT: starts a client that must fail.
+attempt() {
+	names+=("$1") regexes+=("$2")
+	(
+		status=0
+		timeout -k 2 $patience ip netns exec B rping -c -a "$3" -p "$4" -C 1 -v || status=$?
+		echo "status $status after $SECONDS s"
+	) >"/run/wrong/${#names[@]}" 2>&1 </dev/null &
+	pids+=($!)
+}
+
+port=20000
+for behaviour in silent close reset http garbage half echo revision long drip; do
+	port=$((port + 1))
+	ip netns exec A python3 "$peer" 10.0.0.1 $port $behaviour &
+	helpers+=($!)
+done
+# Loading Python ten times over takes its time.
+listening_ports() { (($(listeners "$someone_in_a" | wc -l) >= 10)); }
+wait_for 60 listening_ports || not_ok "the wrong peers" "they did not start"
+SECONDS=0
+port=20000
+for behaviour in silent close reset http garbage half echo revision long drip; do
+	port=$((port + 1))
+	attempt "a peer of the wrong kind: $behaviour" "$refusal" 10.0.0.1 $port
+done
+attempt "a host that does not exist" 'RDMA_CM_EVENT_ADDR_ERROR|RDMA_CM_EVENT_UNREACHABLE|rdma_resolve' 10.0.0.99 7174
+attempt "an address that nobody routes" 'RDMA_CM_EVENT_ADDR_ERROR|rdma_resolve' 192.0.2.1 7174
+attempt "a port that nobody listens on" "$refusal" 10.0.0.1 7999
+attempt "a port that nobody listens on, IPv6" "$refusal" fd00::1 7999
+# Its address is known and its packets are dropped.
+ip -n B neigh add 10.0.0.98 lladdr 02:00:00:00:00:01 dev eth0
+attempt "a host that swallows everything" "$refusal" 10.0.0.98 7174
+
+works "meanwhile others can connect"
+for at in "${!pids[@]}"; do
+	wait "${pids[$at]}"
+	said=$(</run/wrong/$((at + 1)))
+	status=$(sed -nE 's/^status ([0-9]+) after .*/\1/p' <<<"$said")
+	took=$(sed -nE 's/^status [0-9]+ after (.*)/\1/p' <<<"$said")
+	if ((status == 124 || status == 137)); then
+		explain "$said"
+		not_ok "${names[$at]}" "the client still waited after $patience s"
+	elif ((status == 0 || status > 128 && status != 255)); then
+		explain "$said"
+		not_ok "${names[$at]}" "the client's status is $status"
+	elif ! grep -qE "${regexes[$at]}" <<<"$said"; then
+		explain "$said"
+		not_ok "${names[$at]}" "status $status and no message like ${regexes[$at]}"
+	else
+		ok "${names[$at]} ($took: $(grep -m 1 -oE "${regexes[$at]}" <<<"$said"))"
+	fi
+done
+kill "${helpers[@]}" 2>/dev/null
+wait "${helpers[@]}" 2>/dev/null
+
+# --- clients of the wrong kind at a server that serves others ---
+
+setsid ip netns exec A rping -s -P -a 10.0.0.1 -p 7175 >/run/wrong/server 2>&1 </dev/null &
+server=$!
+serving() { [[ -n $(listeners "$someone_in_a") ]]; }
+wait_for 20 serving || not_ok "a server of many" "rping -s -P did not listen"
+ip netns exec B python3 - <<'END' &
+import socket, time
+kept = []
+for message in (b"", b"GET / HTTP/1.0\r\n\r\n", b"MPA ID Req Frame", b"\xff" * 512):
+    for closing in (True, False):
+        connection = socket.create_connection(("10.0.0.1", 7175), 10)
+        connection.sendall(message)
+        if closing:
+            connection.close()
+        else:
+            kept.append(connection)
+time.sleep(8)
+END
+helper=$!
+pause 1
+check "a server goes on while strangers connect to it" \
+	on_b timeout 30 rping -c -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
+wait $helper
+check "and after they are gone" on_b timeout 30 rping -c -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
+kill -- "-$server" 2>/dev/null
+wait "$server" 2>/dev/null
+
+# --- a device removed while it is used ---
+
+setsid ip netns exec A rping -s -a 10.0.0.1 >/run/wrong/server 2>&1 </dev/null &
+server=$!
+wait_for 20 serving || not_ok "removal" "rping did not listen"
+setsid ip netns exec B rping -c -a 10.0.0.1 -S 5000 -V >/run/wrong/client 2>&1 </dev/null &
+client=$!
+pause 2
+check "removal of a device in use" timeout 30 rdma link del weft1
+wait_for 20 ended $client || not_ok "its user ends" "the client still runs after 20 s"
+wait_for 20 ended $server || not_ok "its peer ends" "the server still runs after 20 s"
+kill -KILL -- "-$client" "-$server" 2>/dev/null
+wait $client $server 2>/dev/null
+check "the device added again" on_b rdma link add weft1 type weft netdev eth0
+works "after all that the device works"
+
+finish

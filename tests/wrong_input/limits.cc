@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+// Asks a device for what is past its limits, and for what is within them. Each answer must
+// be the one the verbs man pages promise: a NULL pointer, or an error number, and errno
+// EINVAL, ENOMEM or the like; and the device must go on working.
+#include <infiniband/verbs.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+unsigned passed = 0;
+unsigned failed = 0;
+
+void report(const std::string& name, bool holds, const std::string& why) {
+  ++(holds ? passed : failed);
+  std::printf(holds ? "ok %s\n" : "not ok %s: %s\n", name.c_str(), why.c_str());
+}
+
+template <typename Object, auto kDestroy>
+struct Deleter {
+  void operator()(Object* object) const { kDestroy(object); }
+};
+using Context = std::unique_ptr<ibv_context, Deleter<ibv_context, ibv_close_device>>;
+using Domain = std::unique_ptr<ibv_pd, Deleter<ibv_pd, ibv_dealloc_pd>>;
+using Completions = std::unique_ptr<ibv_cq, Deleter<ibv_cq, ibv_destroy_cq>>;
+using Pair = std::unique_ptr<ibv_qp, Deleter<ibv_qp, ibv_destroy_qp>>;
+using Region = std::unique_ptr<ibv_mr, Deleter<ibv_mr, ibv_dereg_mr>>;
+
+// A creation that must fail, with one of these errors.
+template <typename Pointer>
+void refused(const std::string& name, std::initializer_list<int> errors,
+             const std::function<Pointer()>& create) {
+  errno = 0;
+  const Pointer made = create();
+  const int error = errno;
+  bool expected = false;
+  for (const int candidate : errors) {
+    expected = expected || error == candidate;
+  }
+  report(name + " is refused", made == nullptr && expected,
+         made != nullptr ? "it was granted" : "errno is " + std::string(std::strerror(error)));
+}
+
+template <typename Pointer>
+Pointer granted(const std::string& name, const std::function<Pointer()>& create) {
+  errno = 0;
+  Pointer made = create();
+  report(name + " is granted", made != nullptr, std::strerror(errno));
+  return made;
+}
+
+Context open_device(const std::string& name) {
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  Context context;
+  for (int at = 0; at < count; ++at) {
+    if (name == ibv_get_device_name(list[at])) {
+      context.reset(ibv_open_device(list[at]));
+    }
+  }
+  ibv_free_device_list(list);
+  return context;
+}
+
+class Limits {
+ public:
+  explicit Limits(Context context) : context_(std::move(context)) {
+    ibv_query_device(context_.get(), &device_);
+    domain_.reset(ibv_alloc_pd(context_.get()));
+    completions_.reset(ibv_create_cq(context_.get(), 16, nullptr, nullptr, 0));
+  }
+  bool usable() const { return domain_ != nullptr && completions_ != nullptr; }
+
+  void attributes() const {
+    const auto sane = [](const char* name, long long value) {
+      report(std::string("attribute ") + name + " = " + std::to_string(value), value > 0,
+             "it must be positive");
+    };
+    sane("max_qp", device_.max_qp);
+    sane("max_qp_wr", device_.max_qp_wr);
+    sane("max_sge", device_.max_sge);
+    sane("max_sge_rd", device_.max_sge_rd);
+    sane("max_cq", device_.max_cq);
+    sane("max_cqe", device_.max_cqe);
+    sane("max_mr", device_.max_mr);
+    sane("max_mr_size", static_cast<long long>(device_.max_mr_size >> 1));
+    sane("max_pd", device_.max_pd);
+    sane("max_qp_rd_atom", device_.max_qp_rd_atom);
+    sane("max_qp_init_rd_atom", device_.max_qp_init_rd_atom);
+  }
+
+  void completion_queues() const {
+    const auto make = [&](int entries, int vector = 0) {
+      return [this, entries, vector] {
+        return Completions(ibv_create_cq(context_.get(), entries, nullptr, nullptr, vector));
+      };
+    };
+    refused<Completions>("a CQ of max_cqe + 1 entries", {EINVAL, ENOMEM},
+                         make(device_.max_cqe + 1));
+    refused<Completions>("a CQ of 2^31 - 1 entries", {EINVAL, ENOMEM}, make(0x7fffffff));
+    refused<Completions>("a CQ of 0 entries", {EINVAL}, make(0));
+    refused<Completions>("a CQ of -1 entries", {EINVAL, ENOMEM}, make(-1));
+    refused<Completions>("a CQ on a vector that is not there", {EINVAL},
+                         make(16, context_->num_comp_vectors));
+    const Completions one = granted<Completions>("a CQ of 1 entry", make(1));
+    report("  and it holds one", one != nullptr && one->cqe >= 1, "cqe is 0");
+  }
+
+  void queue_pairs() const {
+    const auto make = [&](const std::function<void(ibv_qp_init_attr&)>& change) {
+      return [this, change] {
+        ibv_qp_init_attr init = modest();
+        change(init);
+        return Pair(ibv_create_qp(domain_.get(), &init));
+      };
+    };
+    const auto most_wr = static_cast<std::uint32_t>(device_.max_qp_wr);
+    const auto most_sge = static_cast<std::uint32_t>(device_.max_sge);
+    const std::initializer_list<int> limit = {EINVAL, ENOMEM};
+    refused<Pair>("a QP of max_qp_wr + 1 sends", limit,
+                  make([=](auto& init) { init.cap.max_send_wr = most_wr + 1; }));
+    refused<Pair>("a QP of max_qp_wr + 1 receives", limit,
+                  make([=](auto& init) { init.cap.max_recv_wr = most_wr + 1; }));
+    refused<Pair>("a QP of 2^32 - 1 sends", limit,
+                  make([](auto& init) { init.cap.max_send_wr = 0xffffffff; }));
+    refused<Pair>("a QP of 2^32 - 1 receives", limit,
+                  make([](auto& init) { init.cap.max_recv_wr = 0xffffffff; }));
+    refused<Pair>("a QP of max_sge + 1 SGEs to send", limit,
+                  make([=](auto& init) { init.cap.max_send_sge = most_sge + 1; }));
+    refused<Pair>("a QP of max_sge + 1 SGEs to receive", limit,
+                  make([=](auto& init) { init.cap.max_recv_sge = most_sge + 1; }));
+    refused<Pair>("a QP of 2^32 - 1 SGEs", limit,
+                  make([](auto& init) { init.cap.max_recv_sge = 0xffffffff; }));
+    refused<Pair>("a QP of a megabyte inline", limit,
+                  make([](auto& init) { init.cap.max_inline_data = 1U << 20; }));
+    refused<Pair>("a QP of 2^32 - 1 bytes inline", limit,
+                  make([](auto& init) { init.cap.max_inline_data = 0xffffffff; }));
+    refused<Pair>("a QP of type UD", {EINVAL, EOPNOTSUPP, ENOSYS},
+                  make([](auto& init) { init.qp_type = IBV_QPT_UD; }));
+    refused<Pair>("a QP of type UC", {EINVAL, EOPNOTSUPP, ENOSYS},
+                  make([](auto& init) { init.qp_type = IBV_QPT_UC; }));
+
+    Pair largest = granted<Pair>("a QP at all limits", make([=](auto& init) {
+                                   init.cap.max_send_wr = most_wr;
+                                   init.cap.max_recv_wr = most_wr;
+                                   init.cap.max_send_sge = most_sge;
+                                   init.cap.max_recv_sge = most_sge;
+                                 }));
+    largest.reset();
+    ibv_qp_init_attr init = modest();
+    const Pair plain(ibv_create_qp(domain_.get(), &init));
+    report("capacities granted are not less than asked for",
+           plain != nullptr && init.cap.max_send_wr >= 4 && init.cap.max_recv_wr >= 4 &&
+               init.cap.max_send_sge >= 2 && init.cap.max_recv_sge >= 2,
+           "they are");
+    if (plain == nullptr) {
+      return;
+    }
+    ibv_qp_attr attr{};
+    attr.qp_state = static_cast<ibv_qp_state>(77);
+    const int error = ibv_modify_qp(plain.get(), &attr, IBV_QP_STATE);
+    report("a QP state that does not exist is refused", error == EINVAL,
+           "ibv_modify_qp returned " + std::to_string(error));
+    attr.qp_state = IBV_QPS_RTS;
+    const int skipped = ibv_modify_qp(plain.get(), &attr, IBV_QP_STATE);
+    report("RESET to RTS without a connection is refused", skipped != 0, "it was granted");
+  }
+
+  void many() const {
+    // A thousand of each, made and unmade, so that none is lost.
+    bool all = true;
+    for (int round = 0; round < 4 && all; ++round) {
+      std::vector<Completions> queues;
+      std::vector<Pair> pairs;
+      for (int at = 0; at < 250 && all; ++at) {
+        queues.emplace_back(ibv_create_cq(context_.get(), 4, nullptr, nullptr, 0));
+        ibv_qp_init_attr init = modest();
+        pairs.emplace_back(ibv_create_qp(domain_.get(), &init));
+        all = queues.back() != nullptr && pairs.back() != nullptr;
+      }
+    }
+    report("1000 QPs and CQs, 250 at a time", all, std::strerror(errno));
+  }
+
+  void regions() const {
+    constexpr std::size_t kSize = 1U << 20;
+    void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* read_only = mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const auto make = [&](void* address, std::size_t size, int access) {
+      return [this, address, size, access] {
+        return Region(ibv_reg_mr(domain_.get(), address, size, access));
+      };
+    };
+    refused<Region>("remote write without local write", {EINVAL},
+                    make(memory, kSize, IBV_ACCESS_REMOTE_WRITE));
+    refused<Region>("memory that is not mapped", {EFAULT, EINVAL, ENOMEM},
+                    make(reinterpret_cast<void*>(0x10000), 4096, IBV_ACCESS_LOCAL_WRITE));
+    refused<Region>("a range half of which is not mapped", {EFAULT, EINVAL, ENOMEM},
+                    make(memory, kSize << 12, IBV_ACCESS_LOCAL_WRITE));
+    refused<Region>("a range that wraps around", {EFAULT, EINVAL, ENOMEM},
+                    make(memory, ~std::size_t{0}, IBV_ACCESS_LOCAL_WRITE));
+    refused<Region>("local write to memory that is read-only", {EFAULT, EINVAL, EPERM},
+                    make(read_only, kSize, IBV_ACCESS_LOCAL_WRITE));
+    const Region whole = granted<Region>("a megabyte", make(memory, kSize, IBV_ACCESS_LOCAL_WRITE));
+    const Region odd = granted<Region>(
+        "odd bytes of it", make(static_cast<char*>(memory) + 1, 3, IBV_ACCESS_LOCAL_WRITE));
+    report("  and their keys differ",
+           whole != nullptr && odd != nullptr && whole->lkey != odd->lkey, "they do not");
+    munmap(memory, kSize);
+    munmap(read_only, kSize);
+  }
+
+ private:
+  ibv_qp_init_attr modest() const {
+    ibv_qp_init_attr init{};
+    init.send_cq = completions_.get();
+    init.recv_cq = completions_.get();
+    init.cap = {.max_send_wr = 4,
+                .max_recv_wr = 4,
+                .max_send_sge = 2,
+                .max_recv_sge = 2,
+                .max_inline_data = 0};
+    init.qp_type = IBV_QPT_RC;
+    return init;
+  }
+
+  Context context_;
+  ibv_device_attr device_{};
+  Domain domain_;
+  Completions completions_;
+};
+
+// Registers that many bytes; for a caller whose RLIMIT_MEMLOCK they exceed.
+int register_only(const std::string& name, std::size_t size) {
+  const Context context = open_device(name);
+  if (context == nullptr) {
+    std::printf("cannot open %s\n", name.c_str());
+    return 2;
+  }
+  const Domain domain(ibv_alloc_pd(context.get()));
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (domain == nullptr || memory == MAP_FAILED) {
+    std::printf("cannot allocate: %s\n", std::strerror(errno));
+    return 2;
+  }
+  const Region region(ibv_reg_mr(domain.get(), memory, size, IBV_ACCESS_LOCAL_WRITE));
+  if (region == nullptr) {
+    std::printf("ibv_reg_mr of %zu bytes: %s\n", size, std::strerror(errno));
+    return errno == ENOMEM ? 1 : 3;
+  }
+  std::printf("registered %zu bytes\n", size);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3) {
+    return register_only(argv[1], std::strtoull(argv[2], nullptr, 0));
+  }
+  if (argc != 2) {
+    std::fprintf(stderr,
+                 "usage: limits DEVICE          ask for what is at and past its limits\n"
+                 "       limits DEVICE BYTES    register that much memory; status 1 for ENOMEM\n");
+    return 2;
+  }
+  Context context = open_device(argv[1]);
+  if (context == nullptr) {
+    std::fprintf(stderr, "limits: cannot open %s; see ibv_devices\n", argv[1]);
+    return 2;
+  }
+  {
+    const Limits limits(std::move(context));
+    if (!limits.usable()) {
+      std::fprintf(stderr, "limits: no protection domain or completion queue: %s\n",
+                   std::strerror(errno));
+      return 2;
+    }
+    limits.attributes();
+    limits.completion_queues();
+    limits.queue_pairs();
+    limits.many();
+    limits.regions();
+  }
+  std::printf("%u passed, %u failed\n", passed, failed);
+  return failed != 0 ? 1 : 0;
+}
