@@ -400,6 +400,19 @@ def silent_server():
         expect_end(sock, PROMPT)
 
 
+def client_killed():
+    """A killed process goes away no later than its connection's limit of time."""
+    with Server() as server:
+        server.call()
+        sock = server.accept_request(revision=2)
+        server.client.kill()
+        try:
+            server.client.wait(REPLY_LIMIT + PROMPT)
+        except subprocess.TimeoutExpired as error:
+            raise Failure("rping cannot be killed") from error
+        expect_end(sock, PROMPT)
+
+
 def hangs_up(how):
     """Hung up on twice: at the sight of revision 2, and of revision 1."""
 
@@ -475,6 +488,7 @@ CASES = [
     ("client: nobody listens", nobody_listens),
     ("client: nobody answers TCP", full_backlog),
     ("client: silent server", silent_server),
+    ("client: killed while it waits", client_killed),
     ("client: server closes at once", closes_at_once),
     ("client: server closes at the request", hangs_up(socket.socket.close)),
     ("client: server resets at the request", hangs_up(reset)),
@@ -500,17 +514,20 @@ def removal():
     waiting = connected()
     waiting.sendall(mpa.request())
     receive_frame(waiting)
-    for host, device in (("A", "weft0"), ("B", "weft1")):
-        subprocess.run(on(host, "rdma", "link", "delete", device), check=True, timeout=20)
-    for sock in crowd + [waiting]:
-        expect_end(sock, PROMPT, silent=False)
+    with Server() as server:
+        server.call()
+        asked = server.accept_request(revision=2)
+        for host, device in (("A", "weft0"), ("B", "weft1")):
+            subprocess.run(on(host, "rdma", "link", "delete", device), check=True, timeout=20)
+        for sock in crowd + [waiting, asked]:
+            expect_end(sock, PROMPT, silent=False)
     stop_server()
     subprocess.run(["modprobe", "-r", "weft"], check=True, timeout=20)
 
 
 def main():
     if not os.path.exists("/run/netns/B"):
-        sys.exit("no host B here. Run: scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/handshake.py")
+        sys.exit("handshake.py: no host B here. Run: scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/handshake.py")
     cases = [case for case in CASES if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
     cases += [("ordinary rping afterwards", ordinary_rping), ("removal", removal)]
     start_server()
