@@ -43,7 +43,7 @@ record_all() {
 	local tool server client
 	for tool in "ib_write_bw -s 100003 -n 10" "ib_read_bw -s 100003 -n 10" "ib_send_bw -s 100003 -n 10" \
 		"ib_write_bw -s 1 -n 50" "ib_send_bw -s 1500 -n 50"; do
-		server="$tool -e -R -F -d $server_device" client="$tool -e -R -F -d $client_device 10.0.0.1"
+		server="$tool -R -F -d $server_device" client="$tool -R -F -d $client_device 10.0.0.1"
 		read -r -a words <<<"$tool"
 		record "$1-${words[0]}-${words[2]}" "$server" "$client"
 	done

@@ -116,6 +116,7 @@ attempt "a port that nobody listens on, IPv6" "$refusal" fd00::1 7999
 ip -n B neigh add 10.0.0.98 lladdr 02:00:00:00:00:01 dev eth0
 attempt "a host that swallows everything" "$refusal" 10.0.0.98 7174
 
+standing=10
 works "meanwhile others can connect"
 for at in "${!pids[@]}"; do
 	wait "${pids[$at]}"
@@ -137,6 +138,7 @@ for at in "${!pids[@]}"; do
 done
 kill "${helpers[@]}" 2>/dev/null
 wait "${helpers[@]}" 2>/dev/null
+standing=0
 
 # --- clients of the wrong kind at a server that serves others ---
 
