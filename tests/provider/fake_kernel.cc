@@ -88,6 +88,7 @@ bool FakeKernel::complete(uint32_t handle, const weft_cqe& cqe, uint8_t flags, u
   }
   if (queue.ring.notify(solicited || status != 0) && queue.channel_fd >= 0) {
     const ib_uverbs_comp_event_desc event = {.cq_handle = queue.user_handle};
+    queue.events_reported++;
     if (::write(queue.channel_fd, &event, sizeof(event)) != sizeof(event)) {
       abort();
     }
@@ -272,11 +273,14 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
     case IB_USER_VERBS_CMD_CREATE_CQ:
       return create_cq(request, response);
     case IB_USER_VERBS_CMD_DESTROY_CQ: {
-      const uint32_t handle = as<ib_uverbs_destroy_cq>(request).cq_handle;
-      if (cqs_.erase(handle) == 0) {
+      const auto it = cqs_.find(as<ib_uverbs_destroy_cq>(request).cq_handle);
+      if (it == cqs_.end()) {
         return EINVAL;
       }
-      answer(response, ib_uverbs_destroy_cq_resp{});
+      ib_uverbs_destroy_cq_resp resp = {};
+      resp.comp_events_reported = it->second->events_reported;
+      answer(response, resp);
+      cqs_.erase(it);
       return 0;
     }
     case IB_USER_VERBS_CMD_CREATE_QP:

@@ -22,7 +22,8 @@ namespace weft_test {
 
 struct FakeCq {
   uint64_t user_handle;
-  int channel_fd;  // the kernel's end, or -1
+  int channel_fd;            // the kernel's end, or -1
+  uint32_t events_reported;  // libibverbs waits until all are acknowledged
   KernelCompletionQueue ring;
 };
 

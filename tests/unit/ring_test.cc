@@ -542,7 +542,7 @@ class Bell {
 
 TEST(Threads, NoDoorbellIsLost) {
   static constexpr uint32_t kBlocks = 8;
-  static constexpr uint64_t kRequests = 300000;
+  static constexpr uint64_t kRequests = 100000;
   Memory memory(WEFT_RING_OFFSET + kBlocks * WEFT_SQ_BLOCK);
   KernelSendQueue kernel(memory.base(), kBlocks);
   kernel.start_at(0xffffff00U);
@@ -605,7 +605,7 @@ TEST(Threads, NoDoorbellIsLost) {
 
 TEST(Threads, NoCompletionEventIsLost) {
   static constexpr uint32_t kEntries = 8;
-  static constexpr uint64_t kCompletions = 200000;
+  static constexpr uint64_t kCompletions = 100000;
   Memory memory(WEFT_RING_OFFSET + kEntries * sizeof(weft_cqe));
   KernelCompletionQueue kernel(memory.base(), kEntries);
   auto ring = zeroed<CompletionRing>();
@@ -721,7 +721,7 @@ TEST(Threads, PostAndDrainNeverMissEachOther) {
   uint32_t missed = 0;
   const weft_sge sge = {};
   collide(
-      400000,
+      150000,
       [&] {
         ring.push(weft_sq_wr{}, &sge, 1);
         ring.publish();
@@ -749,7 +749,7 @@ TEST(Threads, ArmAndNotifyNeverMissEachOther) {
   bool event = false;
   uint32_t missed = 0;
   collide(
-      400000,
+      150000,
       [&] {
         uint32_t word = 0;
         ring.arm(false);

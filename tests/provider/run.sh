@@ -1,0 +1,158 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The tests of libweft that need no kernel device: the rings, the plugin under
+# the real libibverbs with a fake kernel, how it is found when installed, what it
+# refuses to load on, and the private interface's layout.
+#
+#   run.sh BUILD_DIR      (make -C userlib test builds and calls it)
+#
+# Ends with "N passed, N failed, N skipped"; exit status 1 if anything failed.
+
+set -euo pipefail
+
+build=$(cd "$1" && pwd)
+top=$(cd "$(dirname "$0")/../.." && pwd)
+here=$top/tests/provider
+plugin=$(echo "$build"/libweft-rdmav*.so)
+name=${plugin%-rdmav*.so} # as RDMAV_DRIVERS wants it
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0 skipped=0
+
+ok() {
+	echo "[       OK ] $*"
+	passed=$((passed + 1))
+}
+fail() {
+	echo "[  FAILED  ] $*"
+	failed=$((failed + 1))
+}
+skip() {
+	echo "[  SKIPPED ] $*"
+	skipped=$((skipped + 1))
+}
+
+# Runs a GoogleTest program, shows its output and counts its tests.
+gtest() {
+	local log=$work/gtest.log status=0
+	timeout 300 "$@" 2>&1 | tee "$log" || status=$?
+	local good bad
+	good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
+	bad=$(sed -n 's/^ *\([0-9]*\) FAILED TESTS\{0,1\}$/\1/p' "$log")
+	passed=$((passed + ${good:-0}))
+	failed=$((failed + ${bad:-0}))
+	if ((status != 0)) && [[ -z $bad ]]; then
+		fail "$(basename "$1"): ended with status $status"
+	fi
+}
+
+# expect WHAT PATTERN FILE: the file has exactly one line, and it matches.
+expect_one_line() {
+	local what=$1 pattern=$2 file=$3
+	if (($(wc -l <"$file") == 1)) && grep -Eq "$pattern" "$file"; then
+		ok "$what"
+	else
+		fail "$what: expected one line like '$pattern', got:"
+		sed 's/^/    /' "$file"
+	fi
+}
+
+# A copy of libibverbs that says it is another release must be refused.
+check_release_refused() {
+	local as=$1 pattern=$2 what=$3 real
+	real=$(realpath "$(gcc -print-file-name=libibverbs.so)")
+	mkdir -p "$work/$as"
+	cp "$real" "$work/$as/$as"
+	[[ $as == libibverbs.so.1 ]] || ln -s "$as" "$work/$as/libibverbs.so.1"
+	LD_LIBRARY_PATH=$work/$as LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=$name \
+		ibv_devices >"$work/out" 2>"$work/err" || true
+	expect_one_line "$what: one line says so" "$pattern" "$work/err"
+	if grep -q weft0 "$work/out"; then
+		fail "$what: the device is listed all the same"
+	else
+		ok "$what: no device is listed"
+	fi
+}
+
+# The files of "make install", found by libibverbs on its own, in a mount
+# namespace of this test's so that the machine stays as it is.
+check_installed() {
+	local what="installed plugin" dest=$work/dest libdir
+	make -s --no-print-directory -C "$top/userlib" install DESTDIR="$dest"
+	libdir=$(dirname "$(find "$dest" -name 'libweft-rdmav*.so')")
+	if ! unshare -m true 2>"$work/err"; then
+		skip "$what: no private mount namespace here: $(head -1 "$work/err")"
+	else
+		# shellcheck disable=SC2016  # expanded by the inner shell
+		if unshare -m bash -ec '
+			mount --bind "$1/etc/libibverbs.d" /etc/libibverbs.d
+			mount --bind "$2" "${2#"$1"}"
+			LD_PRELOAD=$3 ibv_devices
+			LD_PRELOAD=$3 ibv_devinfo -d weft0
+		' - "$dest" "$libdir" "$build/libfake_kernel.so" >"$work/out" 2>&1 &&
+			grep -q 'transport:.*iWARP' "$work/out"; then
+			ok "$what: found by ibv_devices, opened by ibv_devinfo"
+		else
+			fail "$what: ibv_devices or ibv_devinfo did not find it:"
+			sed 's/^/    /' "$work/out"
+		fi
+	fi
+	make -s --no-print-directory -C "$top/userlib" uninstall DESTDIR="$dest"
+	if [[ -z $(find "$dest" -type f) ]]; then
+		ok "uninstall leaves nothing behind"
+	else
+		fail "uninstall left $(find "$dest" -type f)"
+	fi
+}
+
+# Nothing but libibverbs and libc, and no symbol for others to trip over.
+check_binary() {
+	local needed exported
+	needed=$(readelf -d "$plugin" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort | xargs)
+	if [[ $needed == "libc.so.6 libibverbs.so.1" ]]; then
+		ok "the plugin needs libibverbs and libc only"
+	else
+		fail "the plugin needs $needed"
+	fi
+	exported=$(nm -D --defined-only "$plugin")
+	if [[ -z $exported ]]; then
+		ok "the plugin exports no symbol"
+	else
+		fail "the plugin exports $exported"
+	fi
+}
+
+# An rdma-core that the build does not know must stop it with a message.
+check_unknown_rdma_core() {
+	local out
+	if out=$(make -s -n -C "$top/userlib" all KNOWN_34=43 2>&1); then
+		fail "the build accepts an rdma-core release it does not know"
+	elif [[ $out == *"describes interface 34"* ]]; then
+		ok "the build refuses an rdma-core release it does not know"
+	else
+		fail "the build fails without a message on an unknown rdma-core: $out"
+	fi
+}
+
+gtest "$build/ring_test" --gtest_brief=1
+RDMAV_DRIVERS=$name gtest "$build/provider_test" --gtest_brief=1
+
+check_binary
+check_unknown_rdma_core
+check_release_refused libibverbs.so.1.14.43.0 'built for rdma-core [0-9]+, but .* is rdma-core 43' \
+	"another rdma-core release"
+check_release_refused libibverbs.so.1 'does not name its rdma-core release' \
+	"an rdma-core without a release"
+check_installed
+
+while read -r result text; do
+	case $result in
+	ok) ok "$text" ;;
+	skip) skip "$text" ;;
+	*) fail "$text" ;;
+	esac
+done < <("$here/abi_check.sh" "$build" || true)
+
+echo "libweft: $passed passed, $failed failed, $skipped skipped"
+((failed == 0))
