@@ -57,11 +57,11 @@ await_listener() {
 
 # server_client SERVER CLIENT [SECONDS]: runs the shell command SERVER on A and, as soon as
 # it listens, CLIENT on B, each for at most SECONDS (default 60). Prints what both said and
-# returns CLIENT's status (124: it ran out of time; 125: the server ended before it
-# listened). Leaves SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to
+# returns CLIENT's status (124: it ran out of time, and the state of connections and queues
+# just before is printed as well; 125: the server ended before it listened). Leaves SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to
 # be stopped) and CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails.
 server_client() {
-	local server=$1 client=$2 limit=${3:-60} known log pid
+	local server=$1 client=$2 limit=${3:-60} known log pid watcher
 	log=$(mktemp -d /run/server-client.XXXXXX)
 	known=$(on_a bash -c 'cat /proc/net/tcp /proc/net/tcp6' | awk '$4 == "0A" { print $2 }')
 	setsid ip netns exec A timeout -k 2 $((limit + 20)) bash -c "$server" \
@@ -71,8 +71,12 @@ server_client() {
 	: >"$log/client"
 	if await_listener "$pid" "$known"; then
 		CLIENT_STATUS=0
+		(pause $((limit - (limit < 30 ? limit / 3 : 10))) && snapshot) >"$log/state" 2>&1 &
+		watcher=$!
 		on_b timeout -k 2 "$limit" bash -c "$client" </dev/null >"$log/client" 2>&1 ||
 			CLIENT_STATUS=$?
+		kill "$watcher" 2>/dev/null
+		wait "$watcher" 2>/dev/null
 	fi
 	# A server that has served ends by itself; one without a client need not.
 	wait_for $((CLIENT_STATUS == 0 ? 5 : 1)) ended "$pid" || kill -- "-$pid" 2>/dev/null
@@ -81,12 +85,27 @@ server_client() {
 	wait "$pid" || SERVER_STATUS=$?
 	SERVER_OUTPUT=$(<"$log/server")
 	CLIENT_OUTPUT=$(<"$log/client")
-	rm -rf "$log"
 	if ((CLIENT_STATUS != 0)) || [[ -z ${WEFT_QUIET:-} ]]; then
 		printf '== A: %s (status %s)\n%s\n' "$server" "$SERVER_STATUS" "$SERVER_OUTPUT"
 		printf '== B: %s (status %s)\n%s\n' "$client" "$CLIENT_STATUS" "$CLIENT_OUTPUT"
 	fi
+	((CLIENT_STATUS != 124)) || cat "$log/state"
+	rm -rf "$log"
 	return "$CLIENT_STATUS"
+}
+
+# snapshot: prints the TCP connections of both hosts and the RDMA objects.
+snapshot() {
+	local host
+	for host in A B; do
+		echo "== $host: ss -tnimO"
+		ip netns exec "$host" ss -tnimO | tr -s ' '
+	done
+	echo "== rdma resource and statistic"
+	rdma -d resource show qp
+	rdma -d resource show cm_id
+	rdma -d resource show cq
+	rdma statistic show
 }
 
 ended() { ! kill -0 "$1" 2>/dev/null; }
