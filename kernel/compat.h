@@ -47,24 +47,35 @@ static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
 
 /*
  * Makes a kernel socket hold its network namespace until it is gone, so that
- * TCP keeps its timers after the close and a lost FIN is sent again.
+ * TCP keeps its timers after the close and a lost FIN is sent again. False if
+ * the namespace is dying.
  */
 #ifdef HAVE_SK_NET_REFCNT_UPGRADE
-static inline void weft_sock_hold_net(struct sock *sk)
-{
-	if (!sk->sk_net_refcnt)
-		sk_net_refcnt_upgrade(sk);
-}
-#else
-static inline void weft_sock_hold_net(struct sock *sk)
+static inline bool weft_sock_hold_net(struct sock *sk)
 {
 	struct net *net = sock_net(sk);
 
 	if (sk->sk_net_refcnt)
-		return;
+		return true;
+	if (!maybe_get_net(net))
+		return false;
+	sk_net_refcnt_upgrade(sk);
+	put_net(net);
+	return true;
+}
+#else
+static inline bool weft_sock_hold_net(struct sock *sk)
+{
+	struct net *net = sock_net(sk);
+
+	if (sk->sk_net_refcnt)
+		return true;
+	if (!maybe_get_net(net))
+		return false;
 	sk->sk_net_refcnt = 1;
-	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
+	netns_tracker_alloc(net, &sk->ns_tracker, GFP_KERNEL);
 	sock_inuse_add(net, 1);
+	return true;
 }
 #endif
 

@@ -34,6 +34,7 @@ static int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_qp_wr = WEFT_MAX_QP_WR;
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
 				 IB_DEVICE_RC_RNR_NAK_GEN;
+	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = WEFT_MAX_SGE;
 	attr->max_recv_sge = WEFT_MAX_SGE;
 	attr->max_sge_rd = WEFT_MAX_SGE;

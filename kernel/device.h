@@ -12,12 +12,12 @@
 /* What a device grants. Honest: each can be had. */
 #define WEFT_MAX_QP		65536
 #define WEFT_MAX_CQ		65536
-#define WEFT_MAX_MR		(1 << 20)
+#define WEFT_MAX_MR		0x100000
 #define WEFT_MAX_PD		65536
 #define WEFT_MAX_QP_WR		16384
-#define WEFT_MAX_CQE		(1 << 20)
+#define WEFT_MAX_CQE		0x100000
 #define WEFT_MAX_RD_ATOM	128
-#define WEFT_MAX_MSG		(1U << 31)
+#define WEFT_MAX_MSG		0x80000000U
 
 /**
  * struct weft_device - one RDMA device
@@ -43,7 +43,7 @@ struct weft_device {
 	u32 next_mr;
 	struct weft_mpa_policy policy;
 	struct list_head conns;
-	spinlock_t conns_lock;
+	spinlock_t conns_lock; /* of conns */
 	atomic_t num_pd;
 	atomic_t num_cq;
 };

@@ -12,11 +12,24 @@ static void weft_packet_enter(struct weft_packet *p, struct sk_buff *skb,
 	p->frag_start = skb_headlen(skb);
 }
 
-/* Starts reading @skb; it must stay unchanged as long as @p is used. */
-void weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
+/**
+ * weft_packet_init() - start reading a packet buffer
+ * @p: the reading position
+ * @skb: the packet; it must stay unchanged as long as @p is used
+ *
+ * Return: false for lists of buffers within lists, which no Ethernet card's
+ * driver makes (nested tunnels can).
+ */
+bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
 {
+	const struct sk_buff *child;
+
+	skb_walk_frags(skb, child)
+		if (skb_has_frag_list(child))
+			return false;
 	p->root = skb;
 	weft_packet_enter(p, skb, 0);
+	return true;
 }
 
 /* Bytes that @skb itself holds: those of a root's frag list are its list's. */

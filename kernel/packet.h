@@ -24,7 +24,7 @@ struct weft_packet {
 	u32 frag_start;
 };
 
-void weft_packet_init(struct weft_packet *p, struct sk_buff *skb);
+bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb);
 const u8 *weft_packet_piece(struct weft_packet *p, u32 offset, u32 *len);
 void weft_packet_copy(struct weft_packet *p, u32 offset, void *to, u32 len);
 

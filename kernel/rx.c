@@ -217,7 +217,10 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	u32 taken = 0, n;
 	const u8 *piece;
 
-	weft_packet_init(&p, skb);
+	if (!weft_packet_init(&p, skb)) {
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return len;
+	}
 	while (taken < len) {
 		if (rx->state == WEFT_RX_STOPPED)
 			return len; /* whatever comes now is nobody's */
@@ -251,6 +254,13 @@ static void weft_rx_run(struct weft_qp *qp)
 	weft_llp_read(qp->llp, weft_rx_packet, qp);
 	if (!weft_llp_at_end(qp->llp))
 		return;
+	if (qp->rx.state != WEFT_RX_STOPPED &&
+	    (qp->rx.state != WEFT_RX_HEADER || qp->rx.hdr_have)) {
+		/* The stream ended in the middle of an FPDU: no orderly end. */
+		qp->rx.state = WEFT_RX_STOPPED;
+		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+		return;
+	}
 	spin_lock_irqsave(&qp->lock, flags);
 	if (qp->conn)
 		weft_conn_peer_closed(qp->conn);

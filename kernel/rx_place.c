@@ -6,6 +6,7 @@
  * the peer got wrong ends in weft_rx_refuse(): a Terminate, and the end of
  * this connection and of nothing else.
  */
+#include <linux/sched.h>
 #include <linux/string.h>
 
 #include "device.h"
@@ -104,7 +105,7 @@ static struct weft_read *weft_rx_oldest_read(struct weft_qp *qp)
 
 	if (!weft_tx_reads_outstanding(tx))
 		return NULL;
-	return &tx->reads[tx->read_tail % tx->ord];
+	return weft_tx_read(tx, tx->read_tail);
 }
 
 static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
@@ -144,6 +145,8 @@ static enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
 	if (!pending) {
 		weft_ring_need_doorbell(&qp->rq, true);
 		pending = weft_ring_pending(&qp->rq);
+		if (pending)
+			weft_ring_need_doorbell(&qp->rq, false);
 	}
 	if (!pending) {
 		if (!qp->rx.stalled)
@@ -195,15 +198,8 @@ static void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
 		.ex = vendor,
 	};
 
-	if (!status) {
-		wc.solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE ||
-			       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
-		if (rx->ddp.opcode == WEFT_RDMAP_SEND_INV ||
-		    rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV) {
-			wc.flags = WEFT_CQE_WITH_INV;
-			wc.ex = rx->ddp.inv_stag;
-		}
-	}
+	if (!status)
+		wc.solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE;
 	rx->recv.active = false;
 	weft_cq_add(qp->rcq, &wc);
 }
@@ -222,6 +218,13 @@ static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)
 	if (rx->ddp.mo != rx->msg_got) {
 		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 			       WEFT_DU_MO);
+		return WEFT_RX_BAD;
+	}
+	if (rx->ddp.opcode == WEFT_RDMAP_SEND_INV ||
+	    rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV) {
+		/* No region here was registered to be invalidated by a peer. */
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION,
+			       WEFT_RO_CANNOT_INVALIDATE);
 		return WEFT_RX_BAD;
 	}
 	/* The first frame of an initiator may be an empty SEND that means only
@@ -404,7 +407,7 @@ static void weft_rx_end_response(struct weft_qp *qp)
 	read->got += qp->rx.payload_len;
 	if (!qp->rx.ddp.last)
 		return;
-	if (read->inflight != WEFT_NO_INFLIGHT)
+	if (!read->rtr)
 		weft_tx_inflight(tx, read->inflight)->done = true;
 	tx->read_tail++;
 	weft_tx_complete(qp);
@@ -430,7 +433,7 @@ static enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
 		weft_mr_put(mr);
 	}
 	rx->read_msn++;
-	tx->answers[tx->answer_head++ % tx->ird] = req;
+	*weft_tx_answer(tx, tx->answer_head++) = req;
 	weft_tx_kick(qp);
 	return WEFT_RX_OK;
 }
@@ -447,8 +450,7 @@ static void weft_rx_end_terminate(struct weft_qp *qp)
 
 	rx->state = WEFT_RX_STOPPED;
 	if (weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag) &&
-	    op == WEFT_RDMAP_READ_REQ && read &&
-	    read->inflight != WEFT_NO_INFLIGHT) {
+	    op == WEFT_RDMAP_READ_REQ && read && !read->rtr) {
 		w = weft_tx_inflight(&qp->tx, read->inflight);
 		w->status = term.layer == WEFT_TERM_RDMAP &&
 			    term.etype == WEFT_RDMAP_PROTECTION ?
@@ -520,15 +522,18 @@ void weft_rx_flush_receives(struct weft_qp *qp)
 {
 	struct weft_recv *recv = &qp->rx.recv;
 	const struct weft_rq_wr *slot;
+	int pending;
 
 	if (recv->active)
 		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
 				      WEFT_VE_CONNECTION);
-	while (weft_ring_pending(&qp->rq) > 0) {
+	/* What is there now; a post from here on rings the doorbell for itself. */
+	for (pending = weft_ring_pending(&qp->rq); pending > 0; pending--) {
 		slot = weft_ring_slot(&qp->rq, qp->rq.head++);
 		recv->wr_id = READ_ONCE(slot->wr_id);
 		weft_ring_release(&qp->rq, qp->rq.head);
 		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
 				      WEFT_VE_CONNECTION);
+		cond_resched();
 	}
 }

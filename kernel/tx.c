@@ -220,6 +220,30 @@ static bool weft_tx_idle(struct weft_qp *qp)
 	return false;
 }
 
+/* The stream does not take what was laid out: waits, or gives up. */
+static void weft_tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
+{
+	struct weft_tx *tx = &qp->tx;
+
+	if (error != -EAGAIN || state == IB_QPS_ERR) {
+		weft_qp_fail(qp, NULL, -1);
+		weft_tx_tell(qp, IB_QPS_ERR);
+		return;
+	}
+	if (state == IB_QPS_SQD) {
+		if (!tx->drain_until)
+			tx->drain_until = (jiffies + WEFT_DRAIN_TIMEOUT) | 1;
+		if (time_after(jiffies, tx->drain_until)) {
+			weft_tx_tell(qp, state);
+			return;
+		}
+		queue_delayed_work(weft_workqueue, &tx->work,
+				   WEFT_DRAIN_TIMEOUT + 1);
+	}
+	if (!weft_llp_want_space(qp->llp))
+		queue_delayed_work(weft_workqueue, &tx->work, WEFT_TX_RETRY);
+}
+
 /*
  * One round with the socket lock held. Returns whether another one may find
  * something to do.
@@ -227,6 +251,8 @@ static bool weft_tx_idle(struct weft_qp *qp)
 static bool weft_tx_round(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
+	u64 sent = tx->sent;
+	u32 tail = tx->tail;
 	enum ib_qp_state state;
 	bool built;
 	int rv;
@@ -236,20 +262,14 @@ static bool weft_tx_round(struct weft_qp *qp)
 	weft_tx_complete(qp);
 	state = weft_qp_state(qp);
 	if (rv) {
-		/* What cannot be sent any more is not waited for. */
-		if (state != IB_QPS_RTS)
-			weft_tx_tell(qp, state);
-		else if (rv == -EAGAIN)
-			weft_llp_want_space(qp->llp);
-		else
-			weft_qp_fail(qp, NULL, -1);
+		weft_tx_blocked(qp, state, rv);
 		return false;
 	}
 	if (tx->end_segment) {
 		weft_llp_end_segment(qp->llp);
 		return true;
 	}
-	if (built)
+	if (built || tx->sent != sent || tx->tail != tail)
 		return true;
 	if (state != IB_QPS_RTS) {
 		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && tx->term_due))
@@ -288,7 +308,8 @@ static void weft_tx_run(struct weft_qp *qp)
 
 static void weft_tx_work(struct work_struct *work)
 {
-	struct weft_qp *qp = container_of(work, struct weft_qp, tx.work);
+	struct weft_qp *qp = container_of(to_delayed_work(work),
+					  struct weft_qp, tx.work);
 
 	mutex_lock(&qp->tx.lock);
 	weft_tx_run(qp);
@@ -303,7 +324,7 @@ static void weft_tx_work(struct work_struct *work)
  */
 void weft_tx_kick(struct weft_qp *qp)
 {
-	queue_work(weft_workqueue, &qp->tx.work);
+	mod_delayed_work(weft_workqueue, &qp->tx.work, 0);
 }
 
 /**
@@ -357,7 +378,7 @@ int weft_tx_init(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 
 	mutex_init(&tx->lock);
-	INIT_WORK(&tx->work, weft_tx_work);
+	INIT_DELAYED_WORK(&tx->work, weft_tx_work);
 	tx->inflight_size = roundup_pow_of_two(max(qp->cap.max_send_wr, 1U));
 	tx->inflight = kvcalloc(tx->inflight_size, sizeof(*tx->inflight),
 				GFP_KERNEL);
@@ -367,7 +388,7 @@ int weft_tx_init(struct weft_qp *qp)
 /* Frees what weft_tx_init() made. Nobody uses the queue pair any more. */
 void weft_tx_destroy(struct weft_qp *qp)
 {
-	cancel_work_sync(&qp->tx.work);
+	cancel_delayed_work_sync(&qp->tx.work);
 	kvfree(qp->tx.inflight);
 }
 
@@ -388,16 +409,18 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->ord = qp->agreed.ord;
 	tx->ird = qp->agreed.ird;
 	if (tx->ord) {
-		tx->reads = kcalloc(tx->ord, sizeof(*tx->reads), GFP_KERNEL);
-		tx->read_sge = kvcalloc((size_t)tx->ord * max_sge,
+		tx->reads = kcalloc(roundup_pow_of_two(tx->ord),
+				    sizeof(*tx->reads), GFP_KERNEL);
+		tx->read_sge = kvcalloc(roundup_pow_of_two(tx->ord) * max_sge,
 					sizeof(*tx->read_sge), GFP_KERNEL);
 		if (!tx->reads || !tx->read_sge)
 			goto no_memory;
 	}
-	for (i = 0; i < tx->ord; i++)
+	for (i = 0; tx->ord && i < roundup_pow_of_two(tx->ord); i++)
 		tx->reads[i].sge = tx->read_sge + (size_t)i * max_sge;
 	if (tx->ird) {
-		tx->answers = kcalloc(tx->ird, sizeof(*tx->answers), GFP_KERNEL);
+		tx->answers = kcalloc(roundup_pow_of_two(tx->ird),
+				      sizeof(*tx->answers), GFP_KERNEL);
 		if (!tx->answers)
 			goto no_memory;
 	}
@@ -417,6 +440,7 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->term_seg_len = 0;
 	tx->term_due = false;
 	tx->told = false;
+	tx->drain_until = 0;
 	return 0;
 
 no_memory:

@@ -13,6 +13,7 @@
 #ifndef WEFT_TX_H
 #define WEFT_TX_H
 
+#include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
@@ -25,6 +26,10 @@ struct weft_qp;
 
 /* Chunks built ahead of the stream, at most. */
 #define WEFT_TX_CHUNKS	2
+/* How long a graceful end waits for the stream to take what was begun. */
+#define WEFT_DRAIN_TIMEOUT	(5 * HZ)
+/* How soon to try again when memory was short. */
+#define WEFT_TX_RETRY		(HZ / 100 + 1)
 /* A chunk while much is waiting: 64 KiB, one packet buffer's worth. */
 #define WEFT_CHUNK_ORDER	4
 
@@ -103,13 +108,11 @@ struct weft_tx_msg {
 	};
 };
 
-#define WEFT_NO_INFLIGHT	U32_MAX
-
 /**
  * struct weft_read - a read of ours that the peer has yet to answer
  * @sink: the STag we made up for its answer: names this read, not memory
- * @inflight: its work request, index into the in-flight list, or
- *	WEFT_NO_INFLIGHT for an RTR indication
+ * @inflight: its work request, index into the in-flight list
+ * @rtr: an RTR indication, without a work request
  * @len: bytes asked for
  * @got: bytes placed
  * @num_sge: SGEs
@@ -118,6 +121,7 @@ struct weft_tx_msg {
 struct weft_read {
 	u32 sink;
 	u32 inflight;
+	bool rtr;
 	u32 len;
 	u32 got;
 	u32 num_sge;
@@ -129,6 +133,7 @@ struct weft_read {
  * @lock: taken to lay out and send, before the socket lock; never by the
  *	receive side, which may run inside our own send
  * @work: goes on where a caller could not, and sends what receive asks for
+ * @drain_until: in SQD, when to stop waiting for the stream; 0: not waiting
  * @chunk: stream bytes waiting, oldest first
  * @num_chunks: how many of @chunk
  * @built: stream bytes laid out since the start
@@ -148,12 +153,12 @@ struct weft_read {
  * @unsent: oldest entry whose last byte may not have been taken yet
  * @send_msn: number of the last SEND
  * @read_msn: number of the last read request
- * @reads: reads not answered, a ring of @ord
+ * @reads: reads not answered, a ring of @ord rounded up to a power of two
  * @read_sge: gather lists of @reads
  * @ord: how many reads may be outstanding
  * @read_head: next free entry of @reads
  * @read_tail: oldest read
- * @answers: reads of the peer to be answered, a ring of @ird
+ * @answers: reads of the peer to be answered, a ring of @ird rounded up
  * @ird: how many the peer may have outstanding
  * @answer_head: next free entry of @answers
  * @answer_tail: next to be answered
@@ -169,8 +174,9 @@ struct weft_read {
  * by @lock.
  */
 struct weft_tx {
-	struct mutex lock;
-	struct work_struct work;
+	struct mutex lock; /* laying out and sending */
+	struct delayed_work work;
+	unsigned long drain_until;
 	struct weft_chunk chunk[WEFT_TX_CHUNKS];
 	u8 num_chunks;
 	u64 built;
@@ -211,6 +217,16 @@ static inline struct weft_inflight *weft_tx_inflight(struct weft_tx *tx,
 						     u32 index)
 {
 	return &tx->inflight[index & (tx->inflight_size - 1)];
+}
+
+static inline struct weft_read *weft_tx_read(struct weft_tx *tx, u32 index)
+{
+	return &tx->reads[index & (roundup_pow_of_two(tx->ord) - 1)];
+}
+
+static inline struct weft_read_req *weft_tx_answer(struct weft_tx *tx, u32 index)
+{
+	return &tx->answers[index & (roundup_pow_of_two(tx->ird) - 1)];
 }
 
 static inline bool weft_tx_reads_outstanding(const struct weft_tx *tx)

@@ -5,7 +5,7 @@
  * Everything here runs with the socket lock held (or, for the flush, with the
  * stream gone and tx.lock held) and does not sleep.
  */
-#include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 
 #include "device.h"
@@ -153,8 +153,7 @@ static void weft_tx_begin_read(struct weft_qp *qp, const struct weft_sq_wr *wr,
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
-	u32 slot = tx->read_head++ % tx->ord;
-	struct weft_read *read = &tx->reads[slot];
+	struct weft_read *read = weft_tx_read(tx, tx->read_head);
 	struct weft_read_req req;
 
 	/*
@@ -162,8 +161,9 @@ static void weft_tx_begin_read(struct weft_qp *qp, const struct weft_sq_wr *wr,
 	 * name this read and a position in it, so that no peer can use an
 	 * answer to reach memory that was not asked to be filled.
 	 */
-	read->sink = (slot + 1) << 8 | (u8)tx->read_head;
-	read->inflight = wr ? tx->head - 1 : WEFT_NO_INFLIGHT;
+	read->sink = ++tx->read_head;
+	read->rtr = !wr;
+	read->inflight = tx->head - 1;
 	read->len = total;
 	read->got = 0;
 	read->num_sge = wr ? wr->num_sge : 0;
@@ -299,7 +299,7 @@ static bool weft_tx_next_response(struct weft_qp *qp)
 
 	if (tx->answer_tail == tx->answer_head)
 		return false;
-	req = &tx->answers[tx->answer_tail++ % tx->ird];
+	req = weft_tx_answer(tx, tx->answer_tail++);
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_RESPONSE;
 	msg->hdr.opcode = WEFT_RDMAP_READ_RESP;
@@ -382,10 +382,10 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 
-	if (tx->gated)
-		return false;
 	switch (weft_qp_state(qp)) {
 	case IB_QPS_RTS:
+		if (tx->gated)
+			return false;
 		break;
 	case IB_QPS_ERR:
 		if (!tx->term_due)
@@ -530,12 +530,15 @@ void weft_tx_flush_requests(struct weft_qp *qp)
 		w->done = true;
 	}
 	weft_tx_complete(qp);
-	while ((pending = weft_ring_pending(&qp->sq)) > 0) {
+	/* What is there now; a post from here on rings the doorbell for itself. */
+	for (pending = weft_ring_pending(&qp->sq); pending > 0; pending -= blocks) {
 		weft_copy_blocks(&copy, qp, 0, 1);
 		blocks = clamp_t(u32, copy.wr.num_blocks, 1, pending);
 		w = weft_tx_admit(qp, &copy.wr, blocks);
 		w->status = IB_WC_WR_FLUSH_ERR;
+		w->vendor = WEFT_VE_CONNECTION;
 		w->done = true;
 		weft_tx_complete(qp);
+		cond_resched();
 	}
 }

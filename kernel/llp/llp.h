@@ -70,7 +70,6 @@ struct weft_llp *weft_llp_accept(struct weft_llp *listener,
 int weft_llp_connect(struct weft_llp *llp, const struct sockaddr_storage *to);
 int weft_llp_names(struct weft_llp *llp, struct sockaddr_storage *local,
 		   struct sockaddr_storage *remote);
-int weft_llp_bind_device(struct weft_llp *llp, int ifindex);
 enum weft_llp_state weft_llp_state(struct weft_llp *llp);
 int weft_llp_error(struct weft_llp *llp);
 int weft_llp_recv(struct weft_llp *llp, void *buf, u32 len);
@@ -84,7 +83,7 @@ void weft_llp_lock(struct weft_llp *llp);
 void weft_llp_unlock(struct weft_llp *llp);
 u32 weft_llp_emss(struct weft_llp *llp);
 u32 weft_llp_room(struct weft_llp *llp, u32 emss);
-void weft_llp_want_space(struct weft_llp *llp);
+bool weft_llp_want_space(struct weft_llp *llp);
 void weft_llp_end_segment(struct weft_llp *llp);
 int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
 		       u32 len, bool more);

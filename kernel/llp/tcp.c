@@ -20,27 +20,6 @@
 #define WEFT_CLOSE_TIMEOUT_MS	10000
 #define WEFT_FIN_WAIT2_S	10
 
-/*
- * Our sockets are locked inside tx.lock, which user sockets never are: classes
- * of their own keep lockdep from mixing the two up.
- */
-static struct lock_class_key weft_slock_key[2];
-static struct lock_class_key weft_lock_key[2];
-
-static void weft_llp_classify(struct sock *sk)
-{
-	int v6 = sk->sk_family == AF_INET6;
-
-	if (WARN_ON_ONCE(!sock_allow_reclassification(sk)))
-		return;
-	sock_lock_init_class_and_name(sk, v6 ? "slock-AF_INET6-WEFT" :
-					       "slock-AF_INET-WEFT",
-				      &weft_slock_key[v6],
-				      v6 ? "sk_lock-AF_INET6-WEFT" :
-					   "sk_lock-AF_INET-WEFT",
-				      &weft_lock_key[v6]);
-}
-
 /* --- callbacks --- */
 
 static void weft_llp_call(struct sock *sk,
@@ -142,7 +121,6 @@ static struct weft_llp *weft_llp_new(struct socket *sock,
 	llp->sock = sock;
 	llp->ops = ops;
 	llp->owner = owner;
-	weft_llp_classify(sock->sk);
 	tcp_sock_set_nodelay(sock->sk);
 	sock_set_keepalive(sock->sk);
 	tcp_sock_set_keepidle(sock->sk, WEFT_KEEP_IDLE);
@@ -203,12 +181,6 @@ int weft_llp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
 		ip6_sock_set_v6only(llp->sock->sk);
 	return kernel_bind(llp->sock, (struct sockaddr *)&copy,
 			   weft_llp_addr_len(addr));
-}
-
-/* Restricts a stream to one network interface. 0 or a negative errno value. */
-int weft_llp_bind_device(struct weft_llp *llp, int ifindex)
-{
-	return sock_bindtoindex(llp->sock->sk, ifindex, true);
 }
 
 /* Sets the type of service of what is sent. 0 or a negative errno value. */
@@ -373,10 +345,11 @@ void weft_llp_close(struct weft_llp *llp, bool abort)
 	int linger2 = WEFT_FIN_WAIT2_S;
 
 	weft_llp_detach(llp);
-	if (abort) {
+	/* Without its namespace TCP could not finish: a dying one ends by reset too. */
+	if (sock->sk->sk_state != TCP_LISTEN &&
+	    (abort || !weft_sock_hold_net(sock->sk))) {
 		sock_no_linger(sock->sk);
 	} else if (sock->sk->sk_state != TCP_LISTEN) {
-		weft_sock_hold_net(sock->sk);
 		tcp_sock_set_user_timeout(sock->sk, WEFT_CLOSE_TIMEOUT_MS);
 		sock->ops->setsockopt(sock, SOL_TCP, TCP_LINGER2,
 				      KERNEL_SOCKPTR(&linger2),
@@ -469,10 +442,19 @@ void weft_llp_end_segment(struct weft_llp *llp)
 		TCP_SKB_CB(skb)->eor = 1;
 }
 
-/* Asks for the writable event once there is room. */
-void weft_llp_want_space(struct weft_llp *llp)
+/**
+ * weft_llp_want_space() - ask for the writable event once there is room
+ * @llp: the stream; a send found no room
+ *
+ * Return: false if there is room already, so that it was memory that lacked
+ * and no event will tell when it is back.
+ */
+bool weft_llp_want_space(struct weft_llp *llp)
 {
+	if (sk_stream_is_writeable(llp->sock->sk))
+		return false;
 	set_bit(SOCK_NOSPACE, &llp->sock->flags);
+	return true;
 }
 
 /**

@@ -168,7 +168,7 @@ struct weft_cq_ctl {
 	__u32 pad_kernel[30];
 };
 
-#define WEFT_CQ_ARM(seq, solicited_only)	((__u32)(seq) << 1 | !!(solicited_only))
+#define WEFT_CQ_ARM(seq, solicited_only)	((__u32)(seq) << 1 | ((solicited_only) ? 1 : 0))
 #define WEFT_CQ_ARM_SEQ(arm)			((arm) >> 1)
 #define WEFT_CQ_ARM_SOLICITED(arm)		((arm) & 1)
 
@@ -176,8 +176,8 @@ struct weft_cq_ctl {
 enum weft_vendor_err {
 	WEFT_VE_NONE = 0,
 	WEFT_VE_OPCODE = 1,		/* operation unknown or not for user queues */
-	WEFT_VE_BLOCKS = 2,		/* num_blocks, num_sge or inline_len disagree or exceed the queue's */
-	WEFT_VE_LENGTH = 3,		/* message longer than 2^31 bytes, or than the ring allows */
+	WEFT_VE_BLOCKS = 2,		/* num_blocks, num_sge or inline_len is wrong */
+	WEFT_VE_LENGTH = 3,		/* message longer than 2^31 bytes */
 	WEFT_VE_LKEY = 4,		/* local key unknown, of another PD or revoked */
 	WEFT_VE_LOCAL_ACCESS = 5,	/* local key lacks the right */
 	WEFT_VE_LOCAL_BOUNDS = 6,	/* local range outside its region */

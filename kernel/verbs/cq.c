@@ -216,7 +216,7 @@ int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	struct weft_cq *cq = to_weft_cq(ib);
 	struct weft_cq_ctl *ctl = cq->ring.mem;
 	unsigned long irq;
-	bool pending_any;
+	bool pending_any, solicited_only;
 	int rv = 0;
 
 	if (cq->ring.entry)
@@ -225,9 +225,9 @@ int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	pending_any = cq->armed != cq->served &&
 		      !WEFT_CQ_ARM_SOLICITED(READ_ONCE(ctl->arm));
 	cq->armed = (cq->armed + 1) & 0x7fffffff;
-	WRITE_ONCE(ctl->arm,
-		   WEFT_CQ_ARM(cq->armed, !pending_any &&
-			       (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED));
+	solicited_only = !pending_any &&
+			 (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	WRITE_ONCE(ctl->arm, WEFT_CQ_ARM(cq->armed, solicited_only ? 1 : 0));
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
 		rv = cq->polled != cq->ring.head;
 	spin_unlock_irqrestore(&cq->lock, irq);

@@ -20,7 +20,7 @@
  */
 struct weft_cq {
 	struct ib_cq ib;
-	spinlock_t lock;
+	spinlock_t lock; /* all of it */
 	struct weft_ring ring;
 	u32 served;
 	u32 polled;

@@ -218,7 +218,6 @@ void weft_qp_stop(struct weft_qp *qp)
 	spin_lock_irq(&qp->lock);
 	if (qp->state != IB_QPS_ERR && qp->conn)
 		weft_qp_set_state(qp, IB_QPS_ERR);
-	qp->conn = NULL;
 	spin_unlock_irq(&qp->lock);
 
 	mutex_lock(&qp->tx.lock);
@@ -238,6 +237,11 @@ void weft_qp_stop(struct weft_qp *qp)
 	if (weft_qp_state(qp) == IB_QPS_ERR)
 		weft_qp_flush(qp);
 	mutex_unlock(&qp->tx.lock);
+
+	/* Last: from here on it may be bound again. */
+	spin_lock_irq(&qp->lock);
+	qp->conn = NULL;
+	spin_unlock_irq(&qp->lock);
 }
 
 /* --- verbs --- */
@@ -494,6 +498,8 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 	xa_erase_irq(&qp->dev->qps, qp->qpn);
 	weft_qp_error(qp);
+	/* iw_cm, interrupts off, may be between weft_iw_get_qp() and its own reference. */
+	synchronize_rcu_expedited();
 	weft_qp_put(qp);
 	wait_for_completion(&qp->gone);
 	weft_rx_stop(qp);

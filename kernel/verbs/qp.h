@@ -55,7 +55,7 @@ struct weft_qp {
 	struct kref refs;
 	struct completion gone;
 	u32 qpn;
-	spinlock_t lock;
+	spinlock_t lock; /* of state, conn and llp */
 	enum ib_qp_state state;
 	struct weft_conn *conn;
 	struct weft_llp *llp;
@@ -126,7 +126,7 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
 /* The state as seen without the lock; what was written before it is seen too. */
 static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 {
-	return smp_load_acquire(&qp->state);
+	return smp_load_acquire(&qp->state); /* pairs with weft_qp_set_state() */
 }
 
 /*

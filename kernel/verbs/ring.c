@@ -77,7 +77,7 @@ void weft_ring_destroy(struct weft_ring *ring)
 	if (!ring->mem)
 		return;
 	if (ring->entry)
-		rdma_user_mmap_entry_remove(ring->entry); /* frees the memory, at the latest user's end */
+		rdma_user_mmap_entry_remove(ring->entry); /* frees the memory */
 	else
 		vfree(ring->mem);
 	ring->mem = NULL;

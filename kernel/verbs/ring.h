@@ -66,6 +66,7 @@ static inline void *weft_ring_slot(const struct weft_ring *ring, u32 index)
 static inline int weft_ring_pending(const struct weft_ring *ring)
 {
 	const struct weft_wq_ctl *ctl = ring->mem;
+	/* Pairs with the store-release of a post: the entries are there. */
 	u32 n = smp_load_acquire(&ctl->producer) - ring->head;
 
 	return n <= ring->size ? (int)n : -EINVAL;
@@ -76,6 +77,7 @@ static inline void weft_ring_release(struct weft_ring *ring, u32 index)
 {
 	struct weft_wq_ctl *ctl = ring->mem;
 
+	/* Pairs with the load-acquire of a post: the slots are read. */
 	smp_store_release(&ctl->consumer, index);
 }
 
