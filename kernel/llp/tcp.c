@@ -28,11 +28,14 @@ static void weft_llp_call(struct sock *sk,
 {
 	struct weft_llp *llp;
 
+	/* The lock keeps the stream; the core's accessor wants to see RCU. */
 	read_lock_bh(&sk->sk_callback_lock);
+	rcu_read_lock();
 	llp = rcu_dereference_sk_user_data(sk);
 	/* A connection not yet accepted has its listener's callbacks and no owner. */
 	if (llp)
 		pick(llp->ops, llp);
+	rcu_read_unlock();
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
