@@ -25,7 +25,7 @@ all: module userlib ## the module and the provider (the default)
 
 help: ## this list
 	@echo "Weft $(VERSION). make TARGET, with TARGET one of:"
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | sed 's/[$$](KERNEL)/$(KERNEL)/' | expand -t 20
 
 packages: # installs what building needs, where that can be done
 	@scripts/bootstrap --quiet build
@@ -84,6 +84,15 @@ shell: ## a prompt on those two hosts
 	@scripts/bootstrap --quiet build lab
 	@$(MAKE) --no-print-directory stage
 	@scripts/lab/shell
+
+check: ## every test (RINGS="unit kunit ..." for some; about 35 min the first time)
+	@scripts/bootstrap --quiet build lab test style
+	@$(MAKE) --no-print-directory stage
+	@scripts/check $(RINGS)
+
+style: ## how the code is written: checkpatch, sparse, clang-format, clang-tidy, shellcheck
+	@scripts/bootstrap --quiet build style
+	@scripts/style
 
 clean: ## remove what was built (kernels in the cache stay)
 	rm -rf $(BUILD)
