@@ -5,9 +5,10 @@
 Follows each TCP stream from its MPA handshake on, checks every FPDU (length, padding, CRC32C,
 DDP and RDMAP headers) and compares FPDU boundaries with packet and segment boundaries:
 
-  segments: every packet holds exactly one FPDU (captures with segmentation offload off)
-  packets:  every packet starts with an FPDU and holds whole ones, each as long as the
-            maximum segment size allows except the last of a message (offload on)
+  packets:   every packet starts with an FPDU and holds whole ones; where segmentation
+             offload cuts it, at multiples of the maximum segment size, FPDUs begin; and an FPDU
+             that is not its message's last fills up a segment
+  segments:  the same of a capture with segmentation offload off: packets are segments
 
 Prints counts and exits with status 1 if anything is wrong.
 """
@@ -240,32 +241,30 @@ class Judge:
     def check_borders(self, borders, mode):
         starts = {offset for offset, _, _ in self.fpdus}
         ends = {offset + length for offset, length, _ in self.fpdus}
-        segment = self.stream.segment
-        aligned = sum(1 for offset, length in borders if offset in starts and offset + length in ends)
-        self.counts["packets"] = len(borders)
-        self.counts["aligned packets"] = aligned
+        # Weft lowers the segment size to a multiple of four, since FPDUs are such.
+        segment = self.stream.segment & ~3
+        self.counts["packets"] += len(borders)
+        cuts = set()  # where segments end, after segmentation
         for offset, length in borders:
-            if mode != "none" and offset not in starts:
+            inner = range(offset + segment, offset + length, segment)
+            cuts.update(inner)
+            cuts.add(offset + length)
+            aligned = offset in starts and offset + length in ends and starts.issuperset(inner)
+            self.counts["aligned packets"] += aligned
+            if mode == "none":
+                continue
+            if offset not in starts:
                 self.error(offset, "a packet does not start with an FPDU")
-            elif mode != "none" and offset + length not in ends:
+            elif offset + length not in ends:
                 self.error(offset, f"a packet of {length} bytes ends within an FPDU")
-            elif mode == "segments" and (offset, length) not in self.sizes():
-                self.error(offset, f"a segment of {length} bytes is not exactly one FPDU")
-        # The longest FPDU that fits is a multiple of four bytes.
-        full = segment & ~3
-        packet_ends = {offset + length for offset, length in borders}
+            elif not aligned:
+                self.error(offset, f"a packet of {length} bytes: segments of {segment} cut an FPDU")
+            elif mode == "segments" and length > segment:
+                self.error(offset, f"a packet of {length} bytes, but segments hold {segment}")
         for offset, length, last in self.fpdus:
-            if mode != "none" and length > segment:
-                self.error(offset, f"an FPDU of {length} bytes, but segments hold {segment}")
-            # Where a packet ends TSO has nothing to cut, so a shorter one does no harm.
-            elif mode == "packets" and length != full and not last and (
-                    offset + length not in packet_ends):
-                self.error(offset, f"an FPDU of {length} bytes inside a packet; full are {full}")
-
-    def sizes(self):
-        if not hasattr(self, "_sizes"):
-            self._sizes = {(offset, length) for offset, length, _ in self.fpdus}
-        return self._sizes
+            if mode != "none" and not last and offset + length not in cuts:
+                self.error(offset, f"an FPDU of {length} bytes ends neither message nor segment")
+            self.counts["full segments"] += length == segment
 
 
 def handshake(data, key):

@@ -122,16 +122,28 @@ class Fpdu(unittest.TestCase):
         self.expect(capture, "packets", "does not start with an FPDU")
 
     def test_two_in_a_segment(self):
-        two = make_fpdu(b"a", last=False) + make_fpdu(b"b")
-        self.expect(Capture().send(two), "segments", "not exactly one FPDU")
+        # The end of one message, and the next one's first FPDU fitted to what is left.
+        tail = make_fpdu(b"tail")
+        fitted = make_fpdu(b"y" * (SEGMENT - len(tail) - 2 - 14 - 4), last=False)
+        capture = Capture().send(tail + fitted).send(FULL).send(tail)
+        self.assertEqual(capture.judge("segments")[0], [])
+        capture = Capture().send(FULL + tail + fitted + FULL + tail)
+        self.assertEqual(capture.judge("packets")[0], [])
 
-    def test_short_fpdu_inside_a_packet(self):
-        train = FULL + make_fpdu(b"short", last=False) + FULL
-        self.expect(Capture().send(train), "packets", "inside a packet; full are")
+    def test_short_fpdu_inside_a_message(self):
+        short = make_fpdu(b"a", last=False) + make_fpdu(b"b")
+        self.expect(Capture().send(short), "segments", "ends neither message nor segment")
+
+    def test_cut_within_an_fpdu(self):
+        train = FULL + make_fpdu(b"short") + FULL
+        self.expect(Capture().send(train), "packets", "segments of 1448 cut an FPDU")
 
     def test_fpdu_longer_than_a_segment(self):
         giant = make_fpdu(b"x" * 5000)
-        self.expect(Capture().send(giant), "packets", "segments hold 1448")
+        self.expect(Capture().send(giant), "packets", "segments of 1448 cut an FPDU")
+
+    def test_packet_longer_than_a_segment(self):
+        self.expect(Capture().send(FULL * 2), "segments", "but segments hold 1448")
 
     def test_truncated(self):
         self.expect(Capture().send(FULL[:-4]), "segments", "no whole FPDU")
