@@ -17,7 +17,7 @@ static_assert(offsetof(Device, base) == 0);
 
 // verbs_device_ops.alloc_context and verbs_context_ops.free_context.
 verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* private_data);
-void free_context(ibv_context* context);
+void free_context(ibv_context* ibv);
 
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, size_t attr_size);

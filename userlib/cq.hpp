@@ -24,9 +24,9 @@ struct Cq {
 static_assert(offsetof(Cq, base) == 0);
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector);
-int destroy_cq(ibv_cq* cq);
-int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc);
-int req_notify_cq(ibv_cq* cq, int solicited_only);
+int destroy_cq(ibv_cq* ibv);
+int poll_cq(ibv_cq* ibv, int num_entries, ibv_wc* wc);
+int req_notify_cq(ibv_cq* ibv, int solicited_only);
 
 }  // namespace weft
 

@@ -34,13 +34,13 @@ struct Qp {
 static_assert(offsetof(Qp, base) == 0);
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr);
-int destroy_qp(ibv_qp* qp);
-int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask);
+int destroy_qp(ibv_qp* ibv);
+int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr* init_attr);
 
 // post.cc
-int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
-int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
+int post_send(ibv_qp* ibv, ibv_send_wr* wr, ibv_send_wr** bad_wr);
+int post_recv(ibv_qp* ibv, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 
 }  // namespace weft
 

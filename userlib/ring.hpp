@@ -240,7 +240,7 @@ class CompletionRing {
   // Turns the completions of a queue pair that is gone into ones that polling
   // skips. Entries between our index and the kernel's are ours to write.
   void discard(uint32_t qp_num) {
-    uint32_t word;
+    uint32_t word = 0;
     for (uint32_t index = consumer_; weft_cqe* entry = at(index, &word); index++) {
       if (entry->qp_num == qp_num) {
         store_release(entry->word, WEFT_CQE_WORD(WEFT_CQE_FLAGS(word), 0, 0));

@@ -23,6 +23,9 @@ constexpr uint32_t kSqMaxBlocks = WEFT_SQ_MAX_BLOCKS;
 
 template <typename Out>
 void answer(uint64_t response, const Out& out, size_t offset = 0) {
+  if (response == 0) {
+    abort();  // a command that has an answer came without room for it
+  }
   memcpy(reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(response)) + offset, &out, sizeof(out));
 }
 
@@ -200,14 +203,15 @@ int FakeKernel::modify_qp(const uint8_t* request) {
 
 int FakeKernel::query_qp(const uint8_t* request, uint64_t response) {
   const FakeQp& queue_pair = qp(as<ib_uverbs_query_qp>(request).qp_handle);
-  auto* resp = reinterpret_cast<ib_uverbs_query_qp_resp*>(static_cast<uintptr_t>(response));
-  memset(resp, 0, sizeof(*resp));
-  resp->qp_state = static_cast<uint8_t>(queue_pair.state);
-  resp->max_send_wr = queue_pair.caps[0];
-  resp->max_recv_wr = queue_pair.caps[1];
-  resp->max_send_sge = queue_pair.caps[2];
-  resp->max_recv_sge = queue_pair.caps[3];
-  resp->max_inline_data = queue_pair.caps[4];
+  ib_uverbs_query_qp_resp resp;
+  memset(&resp, 0, sizeof(resp));
+  resp.qp_state = static_cast<uint8_t>(queue_pair.state);
+  resp.max_send_wr = queue_pair.caps[0];
+  resp.max_recv_wr = queue_pair.caps[1];
+  resp.max_send_sge = queue_pair.caps[2];
+  resp.max_recv_sge = queue_pair.caps[3];
+  resp.max_inline_data = queue_pair.caps[4];
+  answer(response, resp);
   return 0;
 }
 

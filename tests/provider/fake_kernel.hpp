@@ -69,7 +69,7 @@ class FakeKernel {
   uint64_t last_mr_iova = 0;
 
   // Adds a completion and raises the event if one is due.
-  bool complete(uint32_t cq, const weft_cqe& cqe, uint8_t flags, uint8_t status, uint8_t opcode,
+  bool complete(uint32_t handle, const weft_cqe& cqe, uint8_t flags, uint8_t status, uint8_t opcode,
                 bool solicited = false);
 
   // Ring mappings that the user holds (not counting the kernel's own).

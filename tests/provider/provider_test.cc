@@ -60,6 +60,7 @@ class DeviceTest : public testing::Test {
     int count = 0;
     ibv_device** list = ibv_get_device_list(&count);
     std::vector<std::string> names;
+    names.reserve(static_cast<size_t>(count));
     for (int i = 0; i < count; i++) {
       names.emplace_back(ibv_get_device_name(list[i]));
     }
@@ -475,7 +476,8 @@ TEST_F(QueuePairTest, InlinePayload) {
   // More pieces than SGEs are allowed: inline they count as one.
   ibv_sge pieces[5];
   for (uint32_t i = 0; i < 5; i++) {
-    pieces[i] = {.addr = reinterpret_cast<uintptr_t>(text) + 20 * i, .length = 20, .lkey = 0};
+    pieces[i] = {
+        .addr = reinterpret_cast<uintptr_t>(&text[size_t{20} * i]), .length = 20, .lkey = 0};
   }
   auto wr = send_wr(1, pieces);
   wr.num_sge = 5;
