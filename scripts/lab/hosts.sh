@@ -41,13 +41,13 @@ listeners() {
 
 # await_listener PID KNOWN: waits until the namespace of server PID, which is host A, has a
 # listener that is not in KNOWN. A server that listens in no table we can see (UDP, a
-# device with a transport of its own) gets three seconds. Fails when PID ends before that.
+# device with a transport of its own) gets a while. Fails when PID ends before that.
 await_listener() {
-	local pid=$1 known=$2 end=$((SECONDS + 20)) settled=0
+	local pid=$1 known=$2 end=$((SECONDS + 60)) settled=0
 	while ((SECONDS < end)); do
 		kill -0 "$pid" 2>/dev/null || return 1
 		if [[ /proc/$pid/ns/net -ef /run/netns/A ]]; then
-			((settled)) || settled=$((SECONDS + 4))
+			((settled)) || settled=$((SECONDS + 15))
 			[[ -z $(comm -13 <(sort <<<"$known") <(listeners "$pid" | sort)) ]] || return 0
 			((SECONDS < settled)) || return 0
 		fi
@@ -58,8 +58,9 @@ await_listener() {
 # server_client SERVER CLIENT [SECONDS]: runs the shell command SERVER on A and, as soon as
 # it listens, CLIENT on B, each for at most SECONDS (default 60). Prints what both said and
 # returns CLIENT's status (124: it ran out of time, and the state of connections and queues
-# just before is printed as well; 125: the server ended before it listened). Leaves SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to
-# be stopped) and CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails.
+# just before is printed as well; 125: the server ended before it listened). Leaves
+# SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to be stopped) and
+# CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails.
 server_client() {
 	local server=$1 client=$2 limit=${3:-60} known log pid watcher
 	log=$(mktemp -d /run/server-client.XXXXXX)

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 //
-// Prints where userlib/provider_abi.h puts each operation: "offset name" a line,
-// for abi_check.sh to hold against rdma-core's own objects.
+// Prints where userlib/provider_abi.h puts each operation, "offset name" a line, or
+// (argument "driver") the offsets of the driver description's entries that every
+// simple provider fills in, and its size. For abi_check.sh to hold against
+// rdma-core's own objects.
 #include <stdio.h>
+#include <string.h>
 
 #include "provider_abi.h"
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "driver") == 0) {
+    printf("%zu %zu %zu %zu %zu\n%zu\n", offsetof(verbs_device_ops, name),
+           offsetof(verbs_device_ops, match_table), offsetof(verbs_device_ops, alloc_context),
+           offsetof(verbs_device_ops, alloc_device), offsetof(verbs_device_ops, uninit_device),
+           sizeof(verbs_device_ops));
+    return 0;
+  }
 #define OP(name) printf("%zu " #name "\n", offsetof(verbs_context_ops, name))
   OP(advise_mr);
   OP(alloc_dm);
