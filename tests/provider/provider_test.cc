@@ -493,8 +493,8 @@ TEST_F(QueuePairTest, InlinePayload) {
   EXPECT_EQ(post(&wr), EINVAL) << "one byte too long";
   EXPECT_EQ(bad_send_, &wr);
   // Lengths whose 32-bit sum is small.
-  pieces[0].length = UINT32_MAX;
-  pieces[1].length = 2;
+  pieces[0].length = 60;
+  pieces[1].length = UINT32_MAX - 50;
   wr.num_sge = 2;
   EXPECT_EQ(post(&wr), EINVAL);
   pieces[0].length = 8;
