@@ -29,6 +29,15 @@
  *          more (as every user of ibv_req_notify_cq must).
  *  notify: kernel writes the entry; full fence; load(arm); if its sequence is
  *          not the one last served, raise the event and store(notified, seq).
+ *
+ * Ownership
+ * ---------
+ * A receive queue asks for doorbells like a send queue, by POST_RECV with no
+ * work request. A completion between the consumer and the kernel's producer
+ * index is the user's, who sets the opcode of those of a destroyed or reset
+ * queue pair to 0; queue pair numbers are handed out in turn, so that none of
+ * them meets a new bearer of its number. After a move to RESET both queues go
+ * on, empty, at the kernel's consumer index.
  */
 #ifndef WEFT_ABI_H
 #define WEFT_ABI_H
