@@ -304,6 +304,8 @@ static void weft_tx_run(struct weft_qp *qp)
 	} while (more && --rounds);
 	if (more)
 		weft_tx_kick(qp);
+	else if (tx->gated && !qp->agreed.p2p)
+		queue_delayed_work(weft_workqueue, &tx->work, WEFT_GATE_TIMEOUT);
 }
 
 static void weft_tx_work(struct work_struct *work)
@@ -428,6 +430,7 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->sent = 0;
 	tx->crc = qp->agreed.crc;
 	tx->gated = !qp->initiator;
+	tx->gate_until = jiffies + WEFT_GATE_TIMEOUT;
 	tx->rtr_due = qp->initiator && qp->agreed.p2p ? qp->agreed.rtr : 0;
 	tx->prefer_response = false;
 	tx->msg.kind = WEFT_MSG_NONE;

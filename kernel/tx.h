@@ -28,6 +28,13 @@ struct weft_qp;
 #define WEFT_TX_CHUNKS	2
 /* How long a graceful end waits for the stream to take what was begun. */
 #define WEFT_DRAIN_TIMEOUT	(5 * HZ)
+/*
+ * A responder may not send before it knows that the initiator is in full
+ * operation, which its first FPDU shows (RFC 5044, 7.1.3). Revision 1 has no
+ * way to ask for one, and programs in which the accepting side speaks first
+ * would wait for ever: the Reply has long arrived after so much time.
+ */
+#define WEFT_GATE_TIMEOUT	(HZ / 2)
 /* How soon to try again when memory was short. */
 #define WEFT_TX_RETRY		(HZ / 100 + 1)
 /* A chunk while much is waiting: 64 KiB, one packet buffer's worth. */
@@ -139,6 +146,7 @@ struct weft_read {
  * @built: stream bytes laid out since the start
  * @sent: stream bytes taken since the start
  * @gated: nothing may be sent until the peer's first FPDU has come
+ * @gate_until: without an agreed indication, when to stop waiting for that
  * @rtr_due: the ready-to-receive indication must be sent first (enum weft_rtr)
  * @prefer_response: whose turn it is
  * @crc: CRCs are in use
@@ -182,6 +190,7 @@ struct weft_tx {
 	u64 built;
 	u64 sent;
 	bool gated;
+	unsigned long gate_until;
 	u8 rtr_due;
 	bool prefer_response;
 	bool crc;

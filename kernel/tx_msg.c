@@ -5,6 +5,7 @@
  * Everything here runs with the socket lock held (or, for the flush, with the
  * stream gone and tx.lock held) and does not sleep.
  */
+#include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 
@@ -384,8 +385,11 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 
 	switch (weft_qp_state(qp)) {
 	case IB_QPS_RTS:
-		if (tx->gated)
-			return false;
+		if (tx->gated) {
+			if (qp->agreed.p2p || time_before(jiffies, tx->gate_until))
+				return false;
+			tx->gated = false;
+		}
 		break;
 	case IB_QPS_ERR:
 		if (!tx->term_due)
