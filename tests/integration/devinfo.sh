@@ -35,7 +35,7 @@ check "rdma link add without modprobe" on_a rdma link add weft0 type weft netdev
 has "  loads the module" '^weft ' cat /proc/modules
 check "rdma link add on the other host" on_b rdma link add weft1 type weft netdev eth0
 
-has "rdma link show" '^link weft0/1 state ACTIVE physical_state LINK_UP netdev eth0' on_a rdma link show weft0
+has "rdma link show" '^link weft0/1 state ACTIVE physical_state LINK_UP netdev eth0' on_a rdma link show weft0/1
 has "rdma dev show" 'weft1: node_type rnic' rdma dev show
 has "ibv_devices" 'weft0' ibv_devices
 has "ibv_devinfo: transport" 'transport:[[:space:]]+iWARP' ibv_devinfo -d weft0

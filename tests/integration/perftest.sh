@@ -12,7 +12,7 @@ set_up
 declare -A iterations=([1]=500 [64]=500 [4096]=300 [65536]=100 [1048576]=20)
 
 # result NAME COMMAND SIZE ITERATIONS: runs a tool on both hosts; the client must print its
-# result line and both must end well.
+# result line, whose count is that of all queue pairs, and both must end well.
 result() {
 	local name=$1 command="$2 -R -F -s $3 -n $4" line
 	if ! session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 45; then
@@ -20,7 +20,7 @@ result() {
 		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 		return
 	fi
-	line=$(grep -E "^ *$3[[:space:]]+$4([[:space:]]+[0-9.]+){3}" <<<"$CLIENT_OUTPUT")
+	line=$(grep -E "^ *$3[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" <<<"$CLIENT_OUTPUT")
 	if [[ -z $line ]]; then
 		explain "$CLIENT_OUTPUT" 25
 		not_ok "$name" "no result line"
@@ -39,18 +39,16 @@ result() {
 
 for tool in ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat ib_read_lat; do
 	for size in 1 64 4096 65536 1048576; do
-		count=${iterations[$size]}
+		count=${iterations[$size]} options=''
 		# Latency is measured a message at a time.
 		[[ $tool == *_lat ]] && count=$((count / 5 + 5))
-		result "mtu $mtu: $tool of $size bytes" "$tool" "$size" "$count"
+		# A program that polls keeps one of two emulated processors from the kernel, so
+		# the larger sizes wait for events where the tool can.
+		((size >= 4096)) && [[ $tool != ib_write_* && $tool$size != ib_send_bw1048576 ]] && options=' -e'
+		result "mtu $mtu: $tool$options of $size bytes" "$tool$options" "$size" "$count"
 	done
 done
 
-# Once by events: the tools above poll.
-result "mtu $mtu: ib_write_bw -e" "ib_write_bw -e" 65536 100
-result "mtu $mtu: ib_send_bw -e" "ib_send_bw -e" 65536 100
-result "mtu $mtu: ib_send_lat -e" "ib_send_lat -e" 64 100
-result "mtu $mtu: ib_read_bw -e" "ib_read_bw -e" 65536 100
 result "mtu $mtu: both ways at once, ib_write_bw -b" "ib_write_bw -b" 65536 100
 result "mtu $mtu: both ways at once, ib_send_bw -b" "ib_send_bw -b" 65536 100
 result "mtu $mtu: four queue pairs, ib_write_bw -q 4" "ib_write_bw -q 4" 65536 50
@@ -63,9 +61,6 @@ ends() {
 	elif ((CLIENT_STATUS == 124 || CLIENT_STATUS == 137)); then
 		explain "$said" 25
 		not_ok "$name" "it hangs"
-	elif ((CLIENT_STATUS > 128 || CLIENT_STATUS == 125 && SERVER_STATUS > 128)); then
-		explain "$said" 25
-		not_ok "$name" "it crashed (client $CLIENT_STATUS, server $SERVER_STATUS)"
 	else
 		local word
 		word=$(grep -hiE "fail|unable|couldn't|could not|not support|error|invalid" \

@@ -11,7 +11,7 @@ set_up
 # rping_of NAME ADDRESS SIZE COUNT
 rping_of() {
 	local lines arguments="-a $2 -S $3 -C $4 -V -v"
-	if ! session "rping -s $arguments" "rping -c $arguments" 40; then
+	if ! session "rping -s $arguments" "stdbuf -oL rping -c $arguments" 40; then
 		explain "$said"
 		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 	elif lines=$(grep -ac '^ping data: ' <<<"$CLIENT_OUTPUT") && ((lines != $4)); then
