@@ -101,8 +101,8 @@ void disconnection(Suite& suite) {
               [&] {
                 const Pair pair = suite.connector().connect();
                 for (unsigned at = 0; at < 8; ++at) {
-                  pair.client->post_recv({{at * 100, 50}});
-                  pair.server->post_recv({{at * 100, 50}});
+                  pair.client->post_recv({{std::size_t{100} * at, 50}});
+                  pair.server->post_recv({{std::size_t{100} * at, 50}});
                 }
                 Endpoint& first = by_client ? *pair.client : *pair.server;
                 Endpoint& second = by_client ? *pair.server : *pair.client;

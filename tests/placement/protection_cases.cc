@@ -75,8 +75,8 @@ void post_with_followers(Endpoint& end, ibv_send_wr first) {
 
 void post_receives(Pair& pair) {
   for (unsigned at = 0; at < kReceives; ++at) {
-    pair.client->post_recv({{at * 100, 64}});
-    pair.server->post_recv({{at * 100, 64}});
+    pair.client->post_recv({{std::size_t{100} * at, 64}});
+    pair.server->post_recv({{std::size_t{100} * at, 64}});
   }
 }
 
@@ -311,7 +311,7 @@ void receive_refusals(Suite& suite) {
   suite.run("a message that finds no receive", [&] {
     Pair pair = suite.connector().connect();
     for (unsigned at = 0; at < kReceives; ++at) {
-      pair.client->post_recv({{at * 100, 64}});
+      pair.client->post_recv({{std::size_t{100} * at, 64}});
     }
     ibv_send_wr work{};
     work.opcode = IBV_WR_SEND;
