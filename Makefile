@@ -19,7 +19,7 @@ DKMS_SOURCE := /usr/src/weft-$(VERSION)
 MODULE_SOURCES := Kbuild VERSION dkms.conf $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install uninstall dkms-install dkms-uninstall \
-	demo shell check style clean packages
+	demo shell check style clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -27,13 +27,10 @@ help: ## this list
 	@echo "Weft $(VERSION). make TARGET, with TARGET one of:"
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | sed 's/[$$](KERNEL)/$(KERNEL)/' | expand -t 20
 
-packages: # installs what building needs, where that can be done
-	@scripts/bootstrap --quiet build
-
 module: $(BUILD)/module/weft.ko ## the kernel module, for $(KERNEL) (KERNEL=… for another)
 
 # Built in a copy, so that the tree stays as it was cloned.
-$(BUILD)/module/weft.ko: $(MODULE_SOURCES) | packages
+$(BUILD)/module/weft.ko: $(MODULE_SOURCES)
 	@test -e "$(KERNEL_BUILD)" || { echo "weft: no headers for kernel '$(KERNEL)'; \
 	install them (apt-get install linux-headers-amd64) or name another (KERNEL=…)"; exit 1; }
 	@echo "Building weft.ko for $(KERNEL) (about 20 s)"
@@ -41,7 +38,7 @@ $(BUILD)/module/weft.ko: $(MODULE_SOURCES) | packages
 	@cp --parents -u $(MODULE_SOURCES) $(BUILD)/module/
 	@$(MAKE) --no-print-directory -C $(KERNEL_BUILD) M=$(abspath $(BUILD)/module) modules
 
-userlib: | packages ## the provider for rdma-core
+userlib: ## the provider for rdma-core
 	@$(MAKE) --no-print-directory -C userlib
 
 # What an installation puts where, laid out below build/stage for the lab.
@@ -65,6 +62,7 @@ dkms-install: ## install by DKMS: the module survives kernel updates (as root)
 	@command -v dkms >/dev/null || { echo "weft: dkms is missing: apt-get install dkms"; exit 1; }
 	install -d $(DKMS_SOURCE)
 	cp --parents $(MODULE_SOURCES) $(DKMS_SOURCE)/
+	sed -i 's/@VERSION@/$(VERSION)/' $(DKMS_SOURCE)/dkms.conf
 	dkms install weft/$(VERSION) -k $(KERNEL)
 	@$(MAKE) --no-print-directory userlib
 	@$(MAKE) --no-print-directory -C userlib install
