@@ -37,6 +37,7 @@ $(BUILD)/module/weft.ko: $(MODULE_SOURCES)
 	@mkdir -p $(BUILD)/module
 	@cp --parents -u $(MODULE_SOURCES) $(BUILD)/module/
 	@$(MAKE) --no-print-directory -C $(KERNEL_BUILD) M=$(abspath $(BUILD)/module) modules
+	@touch $@
 
 userlib: ## the provider for rdma-core
 	@$(MAKE) --no-print-directory -C userlib
