@@ -1,0 +1,857 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Hostile peers once the stream of FPDUs runs.
+
+    scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/stream.py [NAME...]
+
+Speaks plain TCP from host B, with a handshake as it should be: as a client to an rping server
+on host A, whose reads it answers, and as a server to rping clients there, whose regions it
+attacks. Each case says which Terminate is due; the connection must end within a limit of
+time, and rping must learn of it. After all of them ordinary rping must still work. With NAMEs
+only the cases whose names contain one of them run.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import fpdu
+import handshake
+import mpa
+from handshake import PROMPT, START, Failure, check, on, reset
+
+SIZE = 64
+INFO_LEN = 16
+# Where we say our memory is: nothing is there, every access to it is a message to us.
+OUR_STAG, OUR_BUFFER = 0x1234, 0x1000
+RNR_LIMIT = 10
+RESPONDER_LIMITS = (4, 4)
+
+RDMAP, DDP, MPA = range(3)
+# Layer, error type, error code.
+LOCAL = (RDMAP, 0, 0)
+READ_STAG, READ_BOUNDS, READ_PD, READ_WRAP = (RDMAP, 1, 0), (RDMAP, 1, 1), (RDMAP, 1, 3), (RDMAP, 1, 4)
+CANNOT_INVALIDATE = (RDMAP, 1, 9)
+RDMAP_VERSION, OPCODE = (RDMAP, 2, 5), (RDMAP, 2, 6)
+DDP_LOCAL = (DDP, 0, 0)
+STAG, BOUNDS, OTHER_PD, WRAP, TAGGED_VERSION = ((DDP, 1, code) for code in range(5))
+QUEUE, NO_BUFFER, MSN, OFFSET, TOO_LONG, UNTAGGED_VERSION = ((DDP, 2, code) for code in range(1, 7))
+BAD_CRC = (MPA, 0, 2)
+
+# Completion statuses as rping prints them.
+LENGTH_ERROR, PROTECTION_ERROR, REMOTE_ACCESS_ERROR, REMOTE_OPERATION_ERROR = 1, 4, 10, 11
+
+
+def info(size=SIZE, stag=OUR_STAG, address=OUR_BUFFER):
+    """What rping's messages say: where a buffer is."""
+    return struct.pack(">QII", address, stag, size)
+
+
+# --- one connection, after its handshake ---
+
+
+class Stream:
+    """Our end of a connection in full operation."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.sent_msn = 0
+
+    def give(self, *ulpdus):
+        self.give_raw(fpdu.framed(*ulpdus))
+
+    def give_raw(self, data):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.sock.sendall(data)
+
+    def in_pieces(self, data, *cuts):
+        start = 0
+        for cut in (*cuts, len(data)):
+            self.give_raw(data[start:cut])
+            start = cut
+            time.sleep(0.002)
+
+    def next_msn(self):
+        self.sent_msn += 1
+        return self.sent_msn
+
+    def segment(self, within=PROMPT):
+        head = handshake.receive_exactly(self.sock, 2, within)
+        rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - 2
+        return fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, within))
+
+    def expect(self, opcode, within=PROMPT):
+        got = self.segment(within)
+        check(got.opcode == opcode, f"opcode {opcode} expected, not {got}")
+        return got
+
+    def silent(self, seconds):
+        self.sock.settimeout(seconds)
+        try:
+            data = self.sock.recv(1, socket.MSG_PEEK)
+        except socket.timeout:
+            return
+        raise Failure(f"{'closed' if not data else 'it speaks'} within {seconds} s")
+
+    def refused(self, reason, culprit=None, within=PROMPT, allowed=()):
+        """Terminate for this reason, nothing but the opcodes allowed before it, and the end.
+
+        culprit is the ULPDU that a Terminate of this kind must show.
+        """
+        deadline = time.monotonic() + within
+        while True:
+            got = self.segment(max(deadline - time.monotonic(), 0.01))
+            if got.opcode == fpdu.TERMINATE:
+                break
+            check(got.opcode in allowed, f"{got} before the Terminate")
+        term = fpdu.Terminate(got)
+        check(term.reason == reason, f"Terminate {term.reason}, expected {reason}")
+        self.shows(term, culprit)
+        handshake.expect_end(self.sock, max(deadline - time.monotonic(), 0.5))
+
+    @staticmethod
+    def shows(term, culprit):
+        layer, etype, _ = term.reason
+        named = layer != MPA and etype != 0 and term.reason not in (TAGGED_VERSION, UNTAGGED_VERSION)
+        if named and culprit is None:
+            return
+        check(term.has_length == named and term.has_ddp == named, f"Terminate {term.reason} with flags {vars(term)}")
+        if not named:
+            check(not term.shown and not term.has_rdmap, f"Terminate shows {term.shown.hex()}")
+            return
+        header = fpdu.TAGGED_LEN if culprit[0] & fpdu.TAGGED else fpdu.UNTAGGED_LEN
+        if layer == RDMAP and culprit[1] & 0x0F == fpdu.READ_REQUEST and len(culprit) == 46 and etype == 1:
+            check(term.has_rdmap, "no RDMAP header of the read request in the Terminate")
+            header = 46
+        check(term.shown == culprit[:header], f"Terminate shows {term.shown.hex()}, not {culprit[:header].hex()}")
+        check(term.length == len(culprit), f"Terminate says {term.length} bytes, not {len(culprit)}")
+
+    def ends(self, within=PROMPT):
+        """The connection ends without a Terminate."""
+        deadline = time.monotonic() + within
+        with contextlib.suppress(ConnectionResetError):
+            while True:
+                self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
+                try:
+                    head = self.sock.recv(2, socket.MSG_WAITALL)
+                except socket.timeout as error:
+                    raise Failure(f"still open after {within} s") from error
+                if len(head) < 2:
+                    break
+                rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - 2
+                got = fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, PROMPT))
+                check(got.opcode != fpdu.TERMINATE, f"a Terminate, {got}")
+        self.sock.close()
+
+
+# --- the rping server on A, and we its client ---
+
+
+class Said:
+    """What the rping server has said so far."""
+
+    text = ""
+
+    @classmethod
+    def now(cls):
+        cls.text += (handshake.SERVER_PROCESS.stderr.read() or b"").decode()
+        return cls.text
+
+    @classmethod
+    def within(cls, seconds, since, *any_of):
+        deadline = time.monotonic() + seconds
+        while not any(what in cls.now()[since:] for what in any_of):
+            check(handshake.SERVER_PROCESS.poll() is None, "the rping server died")
+            check(
+                time.monotonic() < deadline,
+                f"the rping server has not said {' or '.join(any_of)} after {seconds} s but {cls.text[since:]!r}",
+            )
+            time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def client(status=None):
+    """A connection to the rping server, which must see its end, and the completion status."""
+    since = len(Said.now())
+    sock = handshake.connected()
+    try:
+        sock.sendall(
+            mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(*RESPONDER_LIMITS))
+        )
+        answer = handshake.receive_frame(sock)
+        check(answer.key == mpa.REPLY_KEY and not answer.flags & mpa.REJECT, f"answer {vars(answer)}")
+        stream = Stream(sock)
+        stream.ird = struct.unpack(">H", answer.private[:2])[0] & 0x3FFF
+        yield stream
+    finally:
+        sock.close()
+    if status is not None:
+        # rping may be gone over it before the event comes.
+        Said.within(PROMPT, since, f"cq completion failed status {status}\n")
+    else:
+        Said.within(PROMPT, since, "server DISCONNECT EVENT")
+        for complaint in ("bogus data", "completion failed"):
+            check(complaint not in Said.now()[since:], f"the server said {Said.text[since:]!r}")
+
+
+def to_server(reason, *ulpdus, raw=None, status=None, culprit=None):
+    """These are refused by the server, with this Terminate; the last is the culprit."""
+
+    def run():
+        with client(status) as stream:
+            stream.give_raw(fpdu.framed(*ulpdus) if raw is None else raw)
+            shown = culprit if culprit is not None else ulpdus[-1] if ulpdus else None
+            stream.refused(reason, shown, allowed=(fpdu.READ_RESPONSE,))
+
+    return run
+
+
+def to_server_each(reason, *ulpdus):
+    """Each by itself is refused."""
+
+    def run():
+        for ulpdu in ulpdus:
+            try:
+                to_server(reason, ulpdu)()
+            except Failure as error:
+                raise Failure(f"{ulpdu.hex()}: {error}") from error
+
+    return run
+
+
+def bad_crc(ulpdu, bit):
+    frame = bytearray(mpa.fpdu(ulpdu))
+    frame[bit // 8] ^= 1 << bit % 8
+    return bytes(frame)
+
+
+def wanted(stream, size=SIZE, data=None):
+    """Has the server read our buffer: returns its request, taken apart."""
+    stream.give_raw(data or fpdu.framed(fpdu.send(info(size), msn=stream.next_msn())))
+    asked = stream.expect(fpdu.READ_REQUEST)
+    check(len(asked.payload) == fpdu.READ_REQUEST_LEN, f"read request {asked}")
+    sink, sink_to, length, stag, source_to = struct.unpack(">IQIIQ", asked.payload)
+    check((length, stag, source_to) == (size, OUR_STAG, OUR_BUFFER), f"read request {asked}")
+    return sink, sink_to
+
+
+TEXT = (b"rdma-ping-0: " + bytes(range(65, 123))).ljust(SIZE - 1, b"x")[: SIZE - 1] + b"\0"
+
+
+def answer_segments(sink, *parts):
+    """Read response segments: (offset, bytes, last)."""
+    stag, base = sink
+    return [
+        fpdu.tagged(fpdu.READ_RESPONSE, stag, (base + offset) % 2**64, bytes(length), last=last)
+        for offset, length, last in parts
+    ]
+
+
+def answered(reason, *parts, stag_delta=0, allowed=()):
+    """The server reads SIZE bytes of us, and what we answer is refused."""
+
+    def run():
+        with client() as stream:
+            stag, base = wanted(stream)
+            segments = answer_segments(((stag + stag_delta) % 2**32, base), *parts)
+            stream.give(*segments)
+            stream.refused(reason, segments[-1], allowed=allowed)
+
+    return run
+
+
+def answer_promised(length, *before):
+    """A response that says it is longer than asked is refused before its data comes."""
+
+    def run():
+        with client() as stream:
+            sink = wanted(stream)
+            done = sum(part[1] for part in before)
+            head = fpdu.promised(length, answer_segments(sink, (done, 40, True))[0])
+            stream.give_raw(fpdu.framed(*answer_segments(sink, *before)) + head)
+            stream.refused(BOUNDS)
+
+    return run
+
+
+def answer_bad_crc():
+    with client() as stream:
+        sink = wanted(stream)
+        stream.give_raw(bad_crc(answer_segments(sink, (0, SIZE, True))[0], 300))
+        stream.refused(BAD_CRC)
+
+
+def answer_bad_crc_in_pieces():
+    with client() as stream:
+        sink = wanted(stream)
+        stream.in_pieces(bad_crc(answer_segments(sink, (0, SIZE, True))[0], 300), 30)
+        stream.refused(BAD_CRC)
+
+
+def answer_half_then(end):
+    def run():
+        with client() as stream:
+            sink = wanted(stream)
+            stream.give_raw(fpdu.framed(*answer_segments(sink, (0, SIZE, True)))[:50])
+            stream.silent(0.3)
+            end(stream)
+
+    return run
+
+
+def fin(stream):
+    stream.sock.shutdown(socket.SHUT_WR)
+    stream.ends()
+
+
+def rst(stream):
+    reset(stream.sock)
+
+
+def ping(stream, answer=None, advert=None, write_advert=None):
+    """One honest ping; the arguments are ways to send its three messages."""
+
+    def plainly(frame):
+        stream.give_raw(frame)
+
+    frame = fpdu.framed(fpdu.send(info(), msn=stream.next_msn()))
+    (advert or plainly)(frame)
+    asked = stream.expect(fpdu.READ_REQUEST)
+    sink, sink_to = struct.unpack(">IQ", asked.payload[:12])
+    if answer:
+        answer(sink, sink_to)
+    else:
+        stream.give(fpdu.tagged(fpdu.READ_RESPONSE, sink, sink_to, TEXT))
+    stream.expect(fpdu.SEND)
+    (write_advert or plainly)(fpdu.framed(fpdu.send(info(), msn=stream.next_msn())))
+    echo = stream.expect(fpdu.WRITE)
+    check(echo.payload.rstrip(b"\0") == TEXT.rstrip(b"\0"), f"the echo is {echo.payload}")
+    check((echo.stag, echo.offset) == (OUR_STAG, OUR_BUFFER), f"the echo goes to {echo}")
+    stream.expect(fpdu.SEND)
+
+
+def honest():
+    with client() as stream:
+        for _ in range(3):
+            ping(stream)
+        fin(stream)
+
+
+def every_boundary():
+    with client() as stream:
+        for cut in range(1, 84):
+
+            def in_two(sink, sink_to, cut=cut):
+                stream.in_pieces(fpdu.framed(fpdu.tagged(fpdu.READ_RESPONSE, sink, sink_to, TEXT)), cut)
+
+            ping(stream, in_two, lambda frame, cut=cut: stream.in_pieces(frame, *([cut] if cut < 40 else [])))
+        fin(stream)
+
+
+def byte_by_byte():
+    with client() as stream:
+
+        def bytewise(frame):
+            stream.in_pieces(frame, *range(1, len(frame)))
+
+        def answer(sink, sink_to):
+            bytewise(fpdu.framed(fpdu.tagged(fpdu.READ_RESPONSE, sink, sink_to, TEXT)))
+
+        ping(stream, answer, bytewise, bytewise)
+        fin(stream)
+
+
+def crumbs():
+    """Messages in segments of one byte, a whole train of them in one TCP segment."""
+    with client() as stream:
+
+        def advert(_):
+            stream.give(
+                *(
+                    fpdu.send(info()[at : at + 1], msn=stream.sent_msn, mo=at, last=at == INFO_LEN - 1)
+                    for at in range(INFO_LEN)
+                )
+            )
+
+        def answer(sink, sink_to):
+            pieces = [
+                fpdu.tagged(fpdu.READ_RESPONSE, sink, sink_to + at, TEXT[at : at + 1], last=at == SIZE - 1)
+                for at in range(SIZE)
+            ]
+            stream.give(*pieces)
+
+        def late_last(sink, sink_to):
+            stream.give(
+                fpdu.tagged(fpdu.READ_RESPONSE, sink, sink_to, TEXT, last=False),
+                fpdu.tagged(fpdu.READ_RESPONSE, sink, sink_to + SIZE),
+            )
+
+        ping(stream, answer, advert, advert)
+        ping(stream, late_last)
+        stream.give(*[fpdu.write(0xDEADBEEF, 2**64 - 1)] * 1000)
+        ping(stream)
+        fin(stream)
+
+
+def urgent():
+    """An urgent byte is a byte like any other."""
+    with client() as stream:
+
+        def urgently(frame):
+            for at in range(len(frame)):
+                stream.sock.send(frame[at : at + 1], socket.MSG_OOB if at % 7 == 3 else 0)
+
+        ping(stream, None, urgently, urgently)
+        fin(stream)
+
+
+def zero_length_reads():
+    with client() as stream:
+        sink = (0xCAFE, 2**64 - 1)
+        for msn in range(1, 9):
+            stream.give(fpdu.read_request((0xBAD0BAD, 2**64 - 1), 0, sink, msn=msn))
+            got = stream.expect(fpdu.READ_RESPONSE)
+            check((got.stag, got.offset, got.payload, got.last) == (*sink, b"", True), f"answer {got}")
+        ping(stream)
+        fin(stream)
+
+
+def too_many_reads():
+    with client() as stream:
+        check(stream.ird, "the server takes no reads")
+        requests = [fpdu.read_request((0, 0), 0, msn=msn) for msn in range(1, stream.ird + 2)]
+        stream.give(*requests)
+        stream.refused(NO_BUFFER, requests[-1], allowed=(fpdu.READ_RESPONSE,))
+
+
+def read_of(size):
+    """A size that the server's own region has no room for: its fault, told to both."""
+
+    def run():
+        with client(status=PROTECTION_ERROR) as stream:
+            stream.give(fpdu.send(info(size)))
+            stream.refused(LOCAL)
+
+    return run
+
+
+@contextlib.contextmanager
+def server_stopped():
+    handshake.SERVER_PROCESS.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        handshake.SERVER_PROCESS.send_signal(signal.SIGCONT)
+
+
+def two_sends():
+    return fpdu.send(info(), msn=1), fpdu.send(info(), msn=2)
+
+
+def no_receive():
+    with client() as stream:
+        with server_stopped():
+            stream.give(*two_sends())
+            began = time.monotonic()
+            stream.refused(NO_BUFFER, two_sends()[1], within=RNR_LIMIT + PROMPT)
+            waited = time.monotonic() - began
+            check(waited > RNR_LIMIT - 1, f"refused after {waited:.1f} s; a receive may be late")
+
+
+def late_receive():
+    with client() as stream:
+        with server_stopped():
+            stream.give(*two_sends())
+            stream.silent(2)
+        # rping did not count on two; but no Terminate.
+        stream.sock.shutdown(socket.SHUT_WR)
+        stream.ends()
+
+
+def no_receive_then_reset():
+    with client() as stream:
+        with server_stopped():
+            stream.give(*two_sends())
+            stream.silent(0.5)
+            reset(stream.sock)
+
+
+def peer_terminates(*ulpdus):
+    def run():
+        for ulpdu in ulpdus:
+            with client() as stream:
+                stream.give(ulpdu)
+                stream.ends()
+
+    return run
+
+
+def terminated_read(reason, status):
+    def run():
+        with client(status) as stream:
+            stream.give(fpdu.send(info(), msn=1))
+            asked = stream.expect(fpdu.READ_REQUEST)
+            shown = struct.pack(">H", len(asked.ulpdu)) + asked.ulpdu
+            stream.give(fpdu.terminate(*reason, control=0xE0, rest=shown))
+            stream.ends()
+
+    return run
+
+
+def deaf_peer():
+    """Wrong, and then neither reading nor ending: the server must not wait for ever."""
+    since = len(Said.now())
+    with client() as stream:
+        stream.give(fpdu.send(msn=9))
+        Said.within(10 + PROMPT, since, "server DISCONNECT EVENT")
+
+
+def flood():
+    """What comes after a refused FPDU does not cost us the Terminate."""
+    with client() as stream:
+        stream.sock.settimeout(PROMPT)
+        with contextlib.suppress(socket.timeout):
+            stream.give_raw(fpdu.framed(fpdu.send(msn=9)) + b"\xff" * 500000)
+        stream.refused(MSN)
+
+
+def silence_then(data, end):
+    """Nothing is wrong yet: the server waits; then the stream ends."""
+
+    def run():
+        with client() as stream:
+            stream.give_raw(data)
+            stream.silent(0.5)
+            end(stream)
+
+    return run
+
+
+# --- rping clients on A, and we their server ---
+
+
+@contextlib.contextmanager
+def server(count=1):
+    """A connection from an rping client, which must come to an end. Its region is in .region."""
+    with handshake.Server() as listener:
+        listener.client = subprocess.Popen(
+            on("A", "rping", "-c", "-a", handshake.HERE, "-p", str(handshake.OWN_PORT), "-C", str(count)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        sock = listener.accept()
+        request = handshake.receive_frame(sock)
+        ird, ord_ = struct.unpack(">HH", request.private[:4])
+        # Peer to peer if they ask for it, and then with a WRITE as the first FPDU.
+        peer_to_peer = ird & 0x8000
+        check(not peer_to_peer or ord_ & 0x8000, f"no RTR by WRITE offered: {request.private.hex()}")
+        limits = mpa.rd_limits(1 | peer_to_peer, 1 | peer_to_peer)
+        sock.sendall(mpa.reply(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=limits))
+        stream = Stream(sock)
+        stream.ird = ird & 0x3FFF
+        if peer_to_peer:
+            check(not stream.expect(fpdu.WRITE).payload, "the RTR has a payload")
+        stream.region = region_of(stream)
+        stream.process = listener.client
+        yield stream
+        sock.close()
+        try:
+            text = listener.client.communicate(timeout=START)[0].decode()
+        except subprocess.TimeoutExpired as error:
+            raise Failure(f"rping -c still runs after {START} s") from error
+        check(listener.client.returncode >= 0, f"rping -c died: status {listener.client.returncode}, {text}")
+        if stream.sent_msn < 2 * count:
+            check("client DISCONNECT EVENT" in text, f"rping -c said {text!r}")
+        else:
+            check(listener.client.returncode == 0, f"rping -c: {text}")
+
+
+def region_of(stream):
+    got = stream.expect(fpdu.SEND)
+    address, stag, size = struct.unpack(">QII", got.payload)
+    check(size == SIZE, f"a region of {size} bytes")
+    return stag, address
+
+
+def to_client(reason, make):
+    """What make(stag, address) returns is refused by the client; the last is the culprit."""
+
+    def run():
+        with server() as stream:
+            ulpdus = make(*stream.region)
+            ulpdus = ulpdus if isinstance(ulpdus, tuple) else (ulpdus,)
+            stream.give(*ulpdus)
+            stream.refused(reason, ulpdus[-1], allowed=(fpdu.READ_RESPONSE,))
+
+    return run
+
+
+def reads_back(stream, region, size=SIZE, msn=1):
+    stream.give(fpdu.read_request(region, size, (0xCAFE, 0xF00D), msn=msn))
+    got = stream.expect(fpdu.READ_RESPONSE)
+    check((got.stag, got.offset, got.last, len(got.payload)) == (0xCAFE, 0xF00D, True, size), f"answer {got}")
+    return got.payload
+
+
+def honest_server():
+    with server() as stream:
+        first = reads_back(stream, stream.region)
+        check(first.startswith(b"rdma-ping-0: "), f"read {first}")
+        stag, address = stream.region
+        # Bounds that hold, to the byte; and FPDUs of no bytes, which may name anything.
+        stream.give(
+            fpdu.write(stag, address, b"<"),
+            fpdu.write(stag, address + SIZE - 1, b">"),
+            fpdu.write(stag ^ 1, address),
+            fpdu.write(0, 2**64 - 1),
+            fpdu.write(stag, address + SIZE + 1),
+        )
+        check(reads_back(stream, stream.region, msn=2) == b"<" + first[1:-1] + b">", "a write at a bound went wrong")
+        stream.give(fpdu.write(stag, address, first))
+        stream.give(fpdu.send(info(), msn=stream.next_msn()))
+        sink = region_of(stream)
+        stream.give(fpdu.write(*sink, first))
+        stream.give(fpdu.send(info(), msn=stream.next_msn()))
+        stream.ends(START)
+
+
+def piecewise_write():
+    """A WRITE cut at every byte boundary ends up where and as it should."""
+    with server() as stream:
+        msn = 0
+        for cut in range(1, 84, 3):
+            payload = bytes([cut]) * SIZE
+            stream.in_pieces(fpdu.framed(fpdu.write(*stream.region, payload)), cut)
+            msn += 1
+            check(reads_back(stream, stream.region, msn=msn) == payload, f"cut at {cut}")
+        fin(stream)
+
+
+def early_refusal(length, extra):
+    """A WRITE that would end beyond the region is refused at its header."""
+
+    def run():
+        with server() as stream:
+            stag, address = stream.region
+            stream.give_raw(fpdu.promised(length, fpdu.write(stag, address, bytes(extra))))
+            stream.refused(BOUNDS)
+
+    return run
+
+
+def split_bad_write():
+    """A bad CRC under a WRITE that comes in pieces."""
+    with server() as stream:
+        stream.in_pieces(bad_crc(fpdu.write(*stream.region, bytes(SIZE)), 600), 40)
+        stream.refused(BAD_CRC)
+
+
+def too_many_client_reads():
+    with server() as stream:
+        requests = [fpdu.read_request(stream.region, SIZE, msn=msn) for msn in range(1, stream.ird + 2)]
+        stream.give(*requests)
+        stream.refused(NO_BUFFER, requests[-1], allowed=(fpdu.READ_RESPONSE,))
+
+
+def second_read_bad():
+    with server() as stream:
+        stag, address = stream.region
+        reads_back(stream, stream.region)
+        culprit = fpdu.read_request((stag, address + 1), SIZE, msn=2)
+        stream.give(culprit)
+        stream.refused(READ_BOUNDS, culprit)
+
+
+def other_domain():
+    """A key of another process's region, of the same device."""
+    with server() as stream:
+        culprit = fpdu.write(*stream.region, b"stolen")
+        to_server(OTHER_PD, culprit)()
+        to_server(READ_PD, fpdu.read_request(stream.region, SIZE))()
+        check(reads_back(stream, stream.region).startswith(b"rdma-ping-0: "), "the write was done")
+        fin(stream)
+
+
+def dead_region():
+    """The region went away with its process, its key with it."""
+    with server() as stream:
+        region = stream.region
+        rst(stream)
+    to_server(STAG, fpdu.write(*region, b"ghost"))()
+
+
+def killed_under_writes():
+    with server() as stream:
+        train = fpdu.framed(*[fpdu.write(*stream.region, bytes(SIZE))] * 400)
+        stream.give_raw(train)
+        stream.process.kill()
+        stream.sock.settimeout(PROMPT)
+        with contextlib.suppress(OSError):
+            for _ in range(20):
+                stream.sock.sendall(train)
+        stream.sock.close()
+        check(stream.process.wait(START) == -signal.SIGKILL, "rping -c was not killed")
+        stream.process.returncode = 0
+        stream.sent_msn = 2
+
+
+WRITE_TO = fpdu.write
+READ_FROM = fpdu.read_request
+EVIL = b"E" * 8
+
+CASES = [
+    ("honest peer", honest),
+    ("FPDU cut at every byte", every_boundary),
+    ("a byte at a time", byte_by_byte),
+    ("many FPDUs in one segment", crumbs),
+    ("urgent bytes", urgent),
+    # Lengths.
+    ("FPDU of no bytes", to_server(DDP_LOCAL, b"")),
+    ("FPDU of one byte", to_server_each(DDP_LOCAL, b"\x41", b"\xc1")),
+    ("tagged FPDU of 13 bytes", to_server(DDP_LOCAL, fpdu.write(1, 2)[:13])),
+    ("untagged FPDU of 17 bytes", to_server(DDP_LOCAL, fpdu.send()[:17])),
+    ("response of 13 bytes", to_server(DDP_LOCAL, fpdu.tagged(fpdu.READ_RESPONSE, 1, 0)[:13])),
+    ("SEND promises 65535 bytes", to_server(TOO_LONG, raw=fpdu.promised(65535, fpdu.send(info())), status=LENGTH_ERROR)),
+    ("read request promises 65535 bytes", to_server(TOO_LONG, raw=fpdu.promised(65535, READ_FROM((1, 2), 3)))),
+    ("WRITE promises 65535 bytes", to_server(STAG, raw=fpdu.promised(65535, fpdu.write(1, 2, b"3")))),
+    ("65535 bytes promised, then FIN", silence_then(b"\xff\xff", fin)),
+    ("half a length, then FIN", silence_then(b"\0", fin)),
+    ("half a header, then RST", silence_then(fpdu.framed(fpdu.send(info()))[:12], rst)),
+    ("half a CRC, then FIN", silence_then(fpdu.framed(fpdu.send(info()))[:-2], fin)),
+    ("half a CRC, then RST", silence_then(fpdu.framed(fpdu.send(info()))[:-2], rst)),
+    # CRCs.
+    ("bad CRC: payload", to_server(BAD_CRC, raw=bad_crc(fpdu.send(info()), 200))),
+    ("bad CRC: header", to_server(BAD_CRC, raw=bad_crc(fpdu.send(info()), 100))),
+    ("bad CRC: CRC", to_server(BAD_CRC, raw=bad_crc(fpdu.send(info()), 36 * 8))),
+    ("bad CRC: padding", to_server(BAD_CRC, raw=bad_crc(fpdu.send(b"123"), 23 * 8 + 1))),
+    ("bad CRC: second FPDU", to_server(BAD_CRC, raw=fpdu.framed(fpdu.write(1, 2)) + bad_crc(fpdu.write(1, 2), 40))),
+    # Headers.
+    ("DDP version, tagged", to_server_each(TAGGED_VERSION, *(fpdu.write(1, 2, b"3", ddp_version=v) for v in (0, 2, 3)))),
+    ("DDP version, untagged", to_server_each(UNTAGGED_VERSION, *(fpdu.send(info(), ddp_version=v) for v in (0, 2, 3)))),
+    ("RDMAP version", to_server_each(RDMAP_VERSION, *(fpdu.send(info(), rdmap_version=v) for v in (0, 2, 3)), fpdu.write(1, 2, rdmap_version=0))),
+    ("unknown opcodes, untagged", to_server_each(OPCODE, *(fpdu.untagged(op, info()) for op in range(8, 16)))),
+    ("unknown opcodes, tagged", to_server_each(OPCODE, *(fpdu.tagged(op, 1, 2, b"3") for op in range(8, 16)))),
+    ("tagged opcodes untagged", to_server_each(OPCODE, fpdu.untagged(fpdu.WRITE, info()), fpdu.untagged(fpdu.READ_RESPONSE, info()))),
+    ("untagged opcodes tagged", to_server_each(OPCODE, *(fpdu.tagged(op, 1, 2, info()) for op in (1, 3, 4, 5, 6, 7)))),
+    ("queue that is not there", to_server_each(QUEUE, *(fpdu.send(info(), queue=q) for q in (3, 4, 2**31, 2**32 - 1)))),
+    ("queue of another opcode", to_server_each(OPCODE, fpdu.send(info(), queue=1), fpdu.send(info(), queue=2), READ_FROM((1, 2), 3, queue=0), fpdu.terminate(0, 0, 0, queue=0))),
+    # SENDs.
+    ("SEND: MSN", to_server_each(MSN, *(fpdu.send(info(), msn=n) for n in (0, 2, 2**31, 2**32 - 1)))),
+    ("SEND: offset", to_server_each(OFFSET, *(fpdu.send(info(), mo=n) for n in (1, 16, 2**32 - 1)))),
+    ("SEND: hole in it", to_server(OFFSET, fpdu.send(b"1234", last=False), fpdu.send(b"5678", mo=5))),
+    ("SEND: overlaps itself", to_server(OFFSET, fpdu.send(b"1234", last=False), fpdu.send(b"5678", mo=3))),
+    ("SEND: next before the end", to_server(MSN, fpdu.send(b"1234", last=False), fpdu.send(b"5678", msn=2))),
+    ("SEND: too long by one", to_server(TOO_LONG, fpdu.send(info() + b"+"), status=LENGTH_ERROR)),
+    ("SEND: too long in two", to_server(TOO_LONG, fpdu.send(info(), last=False), fpdu.send(b"+", mo=16), status=LENGTH_ERROR)),
+    ("SEND: invalidates", to_server_each(CANNOT_INVALIDATE, *(fpdu.untagged(op, info(), inv_stag=0x100) for op in (4, 6)))),
+    ("SEND: no receive in time", no_receive),
+    ("SEND: receive comes late", late_receive),
+    ("SEND: no receive, then RST", no_receive_then_reset),
+    # WRITEs and reads without a right key.
+    ("WRITE: unknown STags", to_server_each(STAG, *(fpdu.write(s, 0x1000, b"x") for s in (0, 1, 0x100, 2**31, 2**32 - 1)))),
+    ("read: unknown STags", to_server_each(READ_STAG, *(READ_FROM((s, 0x1000), 1) for s in (0, 1, 0x100, 2**31, 2**32 - 1)))),
+    ("read: nothing, of anywhere", zero_length_reads),
+    ("read: more than agreed", too_many_reads),
+    ("read: MSN", to_server_each(MSN, *(READ_FROM((1, 2), 0, msn=n) for n in (0, 2, 2**32 - 1)))),
+    ("read: offset", to_server(OFFSET, READ_FROM((1, 2), 0, mo=1))),
+    ("read: more to come", to_server(OFFSET, READ_FROM((1, 2), 0, last=False))),
+    ("read: short", to_server_each(TOO_LONG, READ_FROM((1, 2), 0)[:-1], fpdu.untagged(fpdu.READ_REQUEST))),
+    ("read: long", to_server(TOO_LONG, READ_FROM((1, 2), 0) + b"+")),
+    # Answers to the server's read of SIZE bytes.
+    ("response: none was asked for", to_server(STAG, fpdu.tagged(fpdu.READ_RESPONSE, 1, 0, bytes(64)))),
+    ("response: none, of no bytes", to_server(STAG, fpdu.tagged(fpdu.READ_RESPONSE, 0, 0))),
+    ("response: too long by one", answered(BOUNDS, (0, SIZE + 1, True))),
+    ("response: too long, not the last", answered(BOUNDS, (0, SIZE + 1, False))),
+    ("response: continued beyond", answered(BOUNDS, (0, SIZE, False), (SIZE, 1, True))),
+    ("response: continued beyond, not the last", answered(BOUNDS, (0, 32, False), (32, 32, False), (64, 1000, False))),
+    ("response: second half too long", answered(BOUNDS, (0, 32, False), (32, 33, True))),
+    ("response: promises 65535 bytes", answer_promised(65535)),
+    ("response: second promises 65535 bytes", answer_promised(65535, (0, 32, False))),
+    ("response: last too early", answered(BOUNDS, (0, 32, True))),
+    ("response: second last too early", answered(BOUNDS, (0, 32, False), (32, 31, True))),
+    ("response: empty", answered(BOUNDS, (0, 0, True))),
+    ("response: wrong STag", answered(STAG, (0, SIZE, True), stag_delta=2**31)),
+    ("response: STag of the next read", answered(STAG, (0, SIZE, True), stag_delta=1)),
+    ("response: STag of the last read", answered(STAG, (0, SIZE, True), stag_delta=-1)),
+    ("response: offset one on", answered(BOUNDS, (1, SIZE, True))),
+    ("response: offset one back", answered(BOUNDS, (-1, SIZE, True))),
+    ("response: offset would wrap", answered(BOUNDS, (-32, SIZE, True))),
+    ("response: segment twice", answered(BOUNDS, (0, 32, False), (0, 32, False))),
+    ("response: segments swapped", answered(BOUNDS, (32, 32, False))),
+    ("response: twice", answered(STAG, (0, SIZE, True), (0, SIZE, True), allowed=(fpdu.SEND,))),
+    ("response: bad CRC", answer_bad_crc),
+    ("response: bad CRC, in pieces", answer_bad_crc_in_pieces),
+    ("response: half, then FIN", answer_half_then(fin)),
+    ("response: half, then RST", answer_half_then(rst)),
+    ("server reads more than its region", read_of(SIZE + 1)),
+    # Terminates of ours.
+    ("Terminate: every layer and type", peer_terminates(*(fpdu.terminate(layer, etype, 1) for layer in (0, 1, 2, 15) for etype in (0, 1, 2, 15)))),
+    ("Terminate: cut short", peer_terminates(*(fpdu.untagged(fpdu.TERMINATE, body) for body in (b"", b"\0", b"\1\0\xe0", b"\1\0\xe0\0", b"\1\0\xe0\0\0", b"\1\0\x40\0\x80", b"\1\0\xe0\0\0\x2e\x41\x41")))),
+    ("Terminate: longest", peer_terminates(fpdu.terminate(0, 1, 0, 0xE0, bytes(48)))),
+    ("Terminate: too long", to_server(TOO_LONG, fpdu.terminate(0, 1, 0, 0xE0, bytes(49)))),
+    ("Terminate: in two", to_server(OFFSET, fpdu.terminate(0, 1, 0, last=False))),
+    ("Terminate: of the server's read, its key", terminated_read((0, 1, 0), REMOTE_ACCESS_ERROR)),
+    ("Terminate: of the server's read, local", terminated_read((0, 0, 0), REMOTE_OPERATION_ERROR)),
+    ("deaf peer", deaf_peer),
+    ("flood behind a bad FPDU", flood),
+    # Regions of a client.
+    ("client: honest server", honest_server),
+    ("client: WRITE in pieces", piecewise_write),
+    ("client: WRITE one beyond", to_client(BOUNDS, lambda s, a: WRITE_TO(s, a + SIZE, b"x"))),
+    ("client: WRITE across the end", to_client(BOUNDS, lambda s, a: WRITE_TO(s, a + SIZE - 7, EVIL))),
+    ("client: WRITE one before", to_client(BOUNDS, lambda s, a: WRITE_TO(s, a - 1, b"x"))),
+    ("client: WRITE too long", to_client(BOUNDS, lambda s, a: WRITE_TO(s, a, bytes(SIZE + 1)))),
+    ("client: WRITE, second segment out", to_client(BOUNDS, lambda s, a: (WRITE_TO(s, a, bytes(SIZE), last=False), WRITE_TO(s, a + SIZE, b"x")))),
+    ("client: WRITE wraps", to_client(WRAP, lambda s, a: WRITE_TO(s, 2**64 - 1, b"xy"))),
+    ("client: WRITE ends at 2^64", to_client(BOUNDS, lambda s, a: WRITE_TO(s, 2**64 - 8, EVIL))),
+    ("client: WRITE at 0", to_client(BOUNDS, lambda s, a: WRITE_TO(s, 0, EVIL))),
+    ("client: WRITE, wrong key byte", to_client(STAG, lambda s, a: WRITE_TO(s ^ 1, a, EVIL))),
+    ("client: WRITE, wrong index", to_client(STAG, lambda s, a: WRITE_TO(s ^ 0x80000000, a, EVIL))),
+    ("client: WRITE promises 65535 bytes", early_refusal(65535, 8)),
+    ("client: WRITE promises one too many", early_refusal(fpdu.TAGGED_LEN + SIZE + 1, 8)),
+    ("client: WRITE in pieces, bad CRC", split_bad_write),
+    ("client: read one beyond", to_client(READ_BOUNDS, lambda s, a: READ_FROM((s, a), SIZE + 1))),
+    ("client: read one before", to_client(READ_BOUNDS, lambda s, a: READ_FROM((s, a - 1), 2))),
+    ("client: read of 4 GiB", to_client(READ_BOUNDS, lambda s, a: READ_FROM((s, a), 2**32 - 1))),
+    ("client: read wraps", to_client(READ_WRAP, lambda s, a: READ_FROM((s, 2**64 - 1), 2))),
+    ("client: read, wrong key byte", to_client(READ_STAG, lambda s, a: READ_FROM((s ^ 1, a), 8))),
+    ("client: read, second one bad", second_read_bad),
+    ("client: more reads than agreed", too_many_client_reads),
+    ("key of another process", other_domain),
+    ("key of a dead process", dead_region),
+    ("client killed under a stream of WRITEs", killed_under_writes),
+]
+
+
+def main():
+    if not os.path.exists("/run/netns/B"):
+        sys.exit("stream.py: no host B here. Run: scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/stream.py")
+    cases = [case for case in CASES if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
+    cases.append(("ordinary rping afterwards", handshake.ordinary_rping))
+    handshake.start_server()
+    failed = 0
+    for name, run in cases:
+        began = time.monotonic()
+        try:
+            run()
+            check(handshake.SERVER_PROCESS.poll() is None, "the rping server died")
+            verdict = "ok"
+        except (Failure, fpdu.Malformed, OSError, subprocess.SubprocessError) as error:
+            failed += 1
+            verdict = f"not ok ({type(error).__name__}: {error})"
+            if handshake.SERVER_PROCESS.poll() is not None:
+                handshake.start_server()
+        print(f"{name}: {verdict}, {time.monotonic() - began:.1f} s", flush=True)
+    handshake.stop_server()
+    subprocess.run(["modprobe", "-r", "weft"], check=True, timeout=20)
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
