@@ -174,8 +174,14 @@ void weft_tx_complete(struct weft_qp *qp)
 		if (!w->done)
 			break;
 		any = true;
+		if (tx->broken && !w->status) {
+			/* Sent, perhaps, but behind one that the peer refused. */
+			w->status = IB_WC_WR_FLUSH_ERR;
+			w->vendor = WEFT_VE_CONNECTION;
+		}
 		if (!w->signaled && !w->status)
 			continue;
+		tx->broken |= w->status != IB_WC_SUCCESS;
 		wc.wr_id = w->wr_id;
 		wc.byte_len = w->byte_len;
 		wc.ex = w->vendor;
@@ -443,6 +449,7 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->term_seg_len = 0;
 	tx->term_due = false;
 	tx->told = false;
+	tx->broken = false;
 	tx->drain_until = 0;
 	return 0;
 

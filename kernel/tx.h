@@ -159,6 +159,7 @@ struct weft_read {
  * @head: next free entry of @inflight
  * @tail: oldest entry of @inflight
  * @unsent: oldest entry whose last byte may not have been taken yet
+ * @broken: a work request failed: what was posted behind it fails with it
  * @send_msn: number of the last SEND
  * @read_msn: number of the last read request
  * @reads: reads not answered, a ring of @ord rounded up to a power of two
@@ -203,6 +204,7 @@ struct weft_tx {
 	u32 head;
 	u32 tail;
 	u32 unsent;
+	bool broken;
 	u32 send_msn;
 	u32 read_msn;
 	struct weft_read *reads;
