@@ -42,9 +42,10 @@ for tool in ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat ib_read_l
 		count=${iterations[$size]} options=''
 		# Latency is measured a message at a time.
 		[[ $tool == *_lat ]] && count=$((count / 5 + 5))
-		# With -e, ib_send_bw must have 200 to send: of fewer it signals only the last and
-		# waits for a completion before it sends that one. A program that polls keeps one of two emulated processors from the kernel, so
-		# the larger sizes wait for events where the tool can.
+		# A program that polls keeps one of two emulated processors from the kernel, so the
+		# larger sizes wait for events where the tool can. With -e, ib_send_bw must have
+		# 200 to send: of fewer it signals only the last, and waits for a completion
+		# before it sends that one.
 		((size >= 4096)) && [[ $tool != ib_write_* && $tool$size != ib_send_bw1048576 ]] && options=' -e'
 		result "mtu $mtu: $tool$options of $size bytes" "$tool$options" "$size" "$count"
 	done
