@@ -741,7 +741,7 @@ CASES = [
     ("queue that is not there", to_server_each(QUEUE, *(fpdu.send(info(), queue=q) for q in (3, 4, 2**31, 2**32 - 1)))),
     ("queue of another opcode", to_server_each(OPCODE, fpdu.send(info(), queue=1), fpdu.send(info(), queue=2), READ_FROM((1, 2), 3, queue=0), fpdu.terminate(0, 0, 0, queue=0))),
     # SENDs.
-    ("SEND: MSN", to_server_each(MSN, *(fpdu.send(info(), msn=n) for n in (0, 2, 2**31, 2**32 - 1)))),
+    ("SEND: MSN", to_server_each(MSN, *(fpdu.send(info(), msn=n) for n in (0, 2, 0x10001, 2**31, 2**32 - 1)))),
     ("SEND: offset", to_server_each(OFFSET, *(fpdu.send(info(), mo=n) for n in (1, 16, 2**32 - 1)))),
     ("SEND: hole in it", to_server(OFFSET, fpdu.send(b"1234", last=False), fpdu.send(b"5678", mo=5))),
     ("SEND: overlaps itself", to_server(OFFSET, fpdu.send(b"1234", last=False), fpdu.send(b"5678", mo=3))),
