@@ -36,7 +36,10 @@ static bool weft_rx_decode(struct weft_qp *qp, u32 have)
 
 	len = weft_ddp_decode(rx->hdr + WEFT_MPA_LEN, have, &rx->ddp, &err);
 	if (!len) {
-		rx->hdr_len = 0;
+		/* The Terminate shows a header that is wrong, but not a part of one. */
+		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(rx->hdr[WEFT_MPA_LEN])) : 0;
+		rx->hdr_len = have >= len && len ? WEFT_MPA_LEN + len : 0;
+		rx->done = 0;
 		weft_rx_refuse(qp, err.layer, err.etype, err.code);
 		return false;
 	}
