@@ -72,6 +72,9 @@ server_client() {
 	: >"$log/client"
 	if await_listener "$pid" "$known"; then
 		CLIENT_STATUS=0
+		# rdma_listen() on every address goes from device to device: the socket seen
+		# may be the first one's only.
+		pause 0.3
 		(pause $((limit - (limit < 30 ? limit / 3 : 10))) && snapshot) >"$log/state" 2>&1 &
 		watcher=$!
 		on_b timeout -k 2 "$limit" bash -c "$client" </dev/null >"$log/client" 2>&1 ||
