@@ -232,7 +232,8 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		rv = ib_register_device(&dev->ib, name, NULL);
 	if (rv)
 		ib_dealloc_device(&dev->ib);
-	return rv;
+	/* The core's word for a name in use, which would puzzle who reads it. */
+	return rv == -ENFILE ? -EEXIST : rv;
 }
 
 static void weft_port_event(struct ib_device *ib, enum ib_event_type type)

@@ -503,6 +503,7 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	default:
 		weft_rx_end_send(qp);
 	}
+	WRITE_ONCE(qp->tx.streak, 0);
 	if (rx->first) {
 		/* The peer is in full operation: so may we be (RFC 5044, 7.1.3). */
 		rx->first = false;

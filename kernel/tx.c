@@ -29,15 +29,19 @@ static void weft_chunk_put(struct weft_tx *tx, u32 index)
 static struct weft_chunk *weft_chunk_add(struct weft_tx *tx, u32 need)
 {
 	struct weft_chunk *c = &tx->chunk[tx->num_chunks];
-	int order = get_order(need);
+	int least = get_order(need);
+	int order = tx->msg.left > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
 	struct page *page = NULL;
 
-	if (tx->msg.left > PAGE_SIZE)
+	/* Large ones are a convenience: take what is to be had at once. */
+	while (order > least) {
 		page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN |
-				   __GFP_NORETRY, WEFT_CHUNK_ORDER);
-	if (page)
-		order = WEFT_CHUNK_ORDER;
-	else
+				   __GFP_NORETRY, order);
+		if (page)
+			break;
+		order--;
+	}
+	if (!page)
 		page = alloc_pages(GFP_KERNEL | __GFP_COMP, order);
 	if (!page)
 		return NULL;
@@ -350,12 +354,15 @@ void weft_tx_writable(struct weft_qp *qp)
  * weft_tx_doorbell() - the user posted to the send ring
  * @qp: the queue pair
  *
- * Sends in the caller's context if nobody else is at it. Process context.
+ * Sends in the caller's context if nobody else is at it and no stream of
+ * large requests goes on. Process context.
  *
  * Return: 0, or -EINVAL in a state in which nothing may be posted.
  */
 int weft_tx_doorbell(struct weft_qp *qp)
 {
+	u32 streak;
+
 	switch (weft_qp_state(qp)) {
 	case IB_QPS_RTS:
 		break;
@@ -366,7 +373,13 @@ int weft_tx_doorbell(struct weft_qp *qp)
 	default:
 		return -EINVAL;
 	}
-	if (!mutex_trylock(&qp->tx.lock)) {
+	streak = READ_ONCE(qp->tx.streak);
+	if (streak < WEFT_STREAK)
+		WRITE_ONCE(qp->tx.streak, streak + 1);
+	if ((streak == WEFT_STREAK && READ_ONCE(qp->tx.bulk)) ||
+	    !mutex_trylock(&qp->tx.lock)) {
+		/* The worker asks for the next doorbell when it has nothing to do. */
+		weft_ring_need_doorbell(&qp->sq, false);
 		weft_tx_kick(qp);
 		return 0;
 	}

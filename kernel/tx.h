@@ -35,10 +35,17 @@ struct weft_qp;
  * would wait for ever: the Reply has long arrived after so much time.
  */
 #define WEFT_GATE_TIMEOUT	(HZ / 2)
+/*
+ * From so many doorbells in a row on, for requests at least so large, the
+ * sending is a worker's: who posts goes on posting meanwhile, without entering
+ * the kernel, and what is posted is sent in larger trains.
+ */
+#define WEFT_STREAK		8
+#define WEFT_BULK		16384
 /* How soon to try again when memory was short. */
 #define WEFT_TX_RETRY		(HZ / 100 + 1)
-/* A chunk while much is waiting: 64 KiB, one packet buffer's worth. */
-#define WEFT_CHUNK_ORDER	4
+/* A chunk while much is waiting: 128 KiB, two packet buffers' worth. */
+#define WEFT_CHUNK_ORDER	5
 
 /**
  * struct weft_chunk - a run of stream bytes waiting to be taken
@@ -176,6 +183,9 @@ struct weft_read {
  * @term_seg_len: bytes of @term_seg
  * @term_ulpdu: the offending segment's length
  * @term_due: a Terminate is to be sent
+ * @streak: doorbells in a row without anything received between them. A hint,
+ *	written without a lock
+ * @bulk: the last request was a large one. A hint too
  * @told: the connection was told that the queue pair failed or closes
  *
  * While the queue pair has a stream (weft_qp_start() to weft_qp_stop()),
@@ -221,6 +231,8 @@ struct weft_tx {
 	u8 term_seg_len;
 	u16 term_ulpdu;
 	bool term_due;
+	u32 streak;
+	bool bulk;
 	bool told;
 };
 
