@@ -35,8 +35,9 @@ static struct weft_chunk *weft_chunk_add(struct weft_tx *tx, u32 need)
 
 	/* Large ones are a convenience: take what is to be had at once. */
 	while (order > least) {
-		page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN |
-				   __GFP_NORETRY, order);
+		page = alloc_pages((GFP_KERNEL & ~__GFP_DIRECT_RECLAIM) |
+				   __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY,
+				   order);
 		if (page)
 			break;
 		order--;
