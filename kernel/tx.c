@@ -4,6 +4,7 @@
  * completes what the stream has taken, and decides who does it when.
  */
 #include <linux/gfp.h>
+#include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 
@@ -269,6 +270,8 @@ static bool weft_tx_round(struct weft_qp *qp)
 	int rv;
 
 	built = weft_tx_build(qp);
+	if (built)
+		tx->active = jiffies;
 	rv = weft_tx_push(qp);
 	weft_tx_complete(qp);
 	state = weft_qp_state(qp);
@@ -290,6 +293,18 @@ static bool weft_tx_round(struct weft_qp *qp)
 	return !weft_tx_idle(qp);
 }
 
+/* An idle queue pair keeps a page at most, after a while. */
+static void weft_tx_rest(struct weft_tx *tx)
+{
+	if (!tx->num_chunks || tx->built != tx->sent ||
+	    tx->chunk[0].size == PAGE_SIZE)
+		return;
+	if (time_after_eq(jiffies, tx->active + WEFT_CHUNK_IDLE))
+		weft_chunk_put(tx, 0);
+	else
+		queue_delayed_work(weft_workqueue, &tx->work, WEFT_CHUNK_IDLE);
+}
+
 /* Drains the queue pair; the caller holds tx.lock. */
 static void weft_tx_run(struct weft_qp *qp)
 {
@@ -307,10 +322,8 @@ static void weft_tx_run(struct weft_qp *qp)
 		weft_llp_lock(llp);
 		weft_ring_need_doorbell(&qp->sq, false);
 		more = weft_tx_round(qp);
-		/* An idle queue pair keeps a page at most. */
-		if (!more && tx->num_chunks && tx->built == tx->sent &&
-		    tx->chunk[0].size > PAGE_SIZE)
-			weft_chunk_put(tx, 0);
+		if (!more)
+			weft_tx_rest(tx);
 		weft_llp_unlock(llp);
 	} while (more && --rounds);
 	if (more)

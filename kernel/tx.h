@@ -42,6 +42,8 @@ struct weft_qp;
  */
 #define WEFT_STREAK		8
 #define WEFT_BULK		16384
+/* How long an idle queue pair keeps its large chunk: a new one has to be cleared. */
+#define WEFT_CHUNK_IDLE		(HZ / 4)
 /* How soon to try again when memory was short. */
 #define WEFT_TX_RETRY		(HZ / 100 + 1)
 /* A chunk while much is waiting: 128 KiB, two packet buffers' worth. */
@@ -152,6 +154,7 @@ struct weft_read {
  * @num_chunks: how many of @chunk
  * @built: stream bytes laid out since the start
  * @sent: stream bytes taken since the start
+ * @active: when something was last laid out, in jiffies
  * @gated: nothing may be sent until the peer's first FPDU has come
  * @gate_until: without an agreed indication, when to stop waiting for that
  * @rtr_due: the ready-to-receive indication must be sent first (enum weft_rtr)
@@ -200,6 +203,7 @@ struct weft_tx {
 	u8 num_chunks;
 	u64 built;
 	u64 sent;
+	unsigned long active;
 	bool gated;
 	unsigned long gate_until;
 	u8 rtr_due;
