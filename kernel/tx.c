@@ -101,6 +101,11 @@ static bool weft_tx_build(struct weft_qp *qp)
 	if (tx->built == tx->sent) {
 		tx->emss = weft_llp_emss(qp->llp);
 		tx->room = weft_llp_room(qp->llp, tx->emss);
+		/* TCP is through with the chunk: from the top, so that a message fits in it. */
+		if (tx->num_chunks && page_ref_count(tx->chunk[0].page) == 1) {
+			tx->chunk[0].fill = 0;
+			tx->chunk[0].sent = 0;
+		}
 	}
 	for (;;) {
 		/* A message that was begun stops at an FPDU's end when the queue pair fails. */
