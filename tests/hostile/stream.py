@@ -28,6 +28,8 @@ from handshake import START, Failure, check, on, reset
 # What is due at once is waited for so long, in seconds: less than a SEND may wait for a receive,
 # but an emulated machine has pauses of its own.
 PROMPT = 8
+# How many cases of a run may need a second try.
+MOST_RETRIED = 3
 
 SIZE = 64
 INFO_LEN = 16
@@ -850,14 +852,18 @@ def main():
     cases = [case for case in CASES if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
     cases.append(("ordinary rping afterwards", handshake.ordinary_rping))
     handshake.start_server()
-    failed = 0
+    failed = retried = 0
     for name, run in cases:
         began = time.monotonic()
         # rping may still be busy with the connection before, in a machine that is slow: what fails
-        # is tried once more, and says so. What is wrong in Weft fails twice.
+        # is tried once more, and says so, in a few cases at most.
         why = attempt(run)
         verdict = "ok"
-        if why:
+        retried += bool(why)
+        if why and retried > MOST_RETRIED:
+            failed += 1
+            verdict = f"not ok ({why})"
+        elif why:
             again = attempt(run)
             verdict = f"not ok ({why}; again: {again})" if again else f"ok at the second try (first: {why})"
             failed += bool(again)
