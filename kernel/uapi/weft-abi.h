@@ -33,11 +33,15 @@
  * Ownership
  * ---------
  * A receive queue asks for doorbells like a send queue, by POST_RECV with no
- * work request. A completion between the consumer and the kernel's producer
+ * work request, and a shared receive queue by POST_SRQ_RECV. A completion between the consumer and the kernel's producer
  * index is the user's, who sets the opcode of those of a destroyed or reset
  * queue pair to 0; queue pair numbers are handed out in turn, so that none of
  * them meets a new bearer of its number. After a move to RESET both queues go
  * on, empty, at the kernel's consumer index.
+ *
+ * A completion queue that is resized goes on in a new ring at the same indices:
+ * what was not polled is there as well, and slots not yet filled in this pass
+ * carry the other phase. The user polls nothing, and arms nothing, meanwhile.
  */
 #ifndef WEFT_ABI_H
 #define WEFT_ABI_H
@@ -45,7 +49,7 @@
 #include <linux/types.h>
 
 /* Raised whenever a layout or a meaning in this file changes. */
-#define WEFT_ABI_VERSION	1
+#define WEFT_ABI_VERSION	2
 
 /* Only ever compared (enum rdma_driver_id has no number for out-of-tree drivers). */
 #define WEFT_DRIVER_ID		0x57656674
@@ -67,14 +71,24 @@ struct weft_sge {
 	__u32 lkey;
 };
 
-/* Operations a user queue may carry; zero is never valid. */
+/* Operations; zero is never valid. */
 enum weft_op {
 	WEFT_OP_SEND = 1,
 	WEFT_OP_SEND_INV = 2,	/* invalidates `ex` at the peer */
 	WEFT_OP_WRITE = 3,
 	WEFT_OP_READ = 4,
+	WEFT_OP_SEND_IMM = 5,	/* immediate data in `ex`; these four */
+	WEFT_OP_WRITE_IMM = 6,	/* need a peer with WEFT_PEER_EXTENDED */
+	WEFT_OP_CMP_SWP = 7,
+	WEFT_OP_FETCH_ADD = 8,
+	WEFT_OP_LOCAL_INV = 9,	/* invalidates `ex`, a memory window of ours */
+	WEFT_OP_BIND_MW = 10,
+	/* in queues of the kernel's own consumers only */
+	WEFT_OP_REG_MR = 32,
+	WEFT_OP_READ_INV = 33,	/* a READ that invalidates `ex`, its sink */
 	/* in completions only */
 	WEFT_OP_RECV = 64,
+	WEFT_OP_RECV_WRITE_IMM = 65,	/* a WRITE_IMM took this receive */
 };
 
 enum weft_wr_flags {
@@ -88,18 +102,43 @@ enum weft_wr_flags {
  * First block of a send work request. SGEs (num_sge of them) or inline payload
  * (inline_len bytes) start at WEFT_SQ_SGE_OFFSET and run on through the
  * following blocks, wrapping at the end of the ring.
+ *
+ * CMP_SWP and FETCH_ADD have one SGE, of eight bytes, where the value found goes, and
+ * their operands. BIND_MW and REG_MR have num_sge 0 and one block; the window or
+ * region is found by `ex`, any key it had, and gets the key `rkey`, of which
+ * only the low byte may differ. LOCAL_INV has one block and num_sge 0.
  */
+struct weft_atomic_operands {
+	__aligned_u64 compare_add;	/* value to compare with, or to add */
+	__aligned_u64 swap;
+};
+
+struct weft_bind {
+	__aligned_u64 addr;	/* first byte, in the region's address space */
+	__aligned_u64 length;	/* bytes; 0: unbinds a type 1 window */
+	__u32 lkey;		/* region below */
+	__u32 access;		/* enum ib_access_flags */
+	__aligned_u64 reserved;	/* zero */
+};
+
 struct weft_sq_wr {
 	__aligned_u64 wr_id;
 	__u8 opcode;		/* enum weft_op */
 	__u8 flags;		/* enum weft_wr_flags */
 	__u8 num_blocks;	/* of this work request, this one included */
 	__u8 num_sge;		/* 0 with WEFT_WR_INLINE */
-	__u32 ex;		/* STag to invalidate */
+	__u32 ex;		/* STag to invalidate, bind or register; or immediate data */
 	__aligned_u64 remote_addr;
 	__u32 rkey;
 	__u32 inline_len;	/* bytes; 0 without WEFT_WR_INLINE */
-	struct weft_sge sge[2];
+	union {
+		struct weft_sge sge[2];
+		struct {
+			struct weft_sge result;
+			struct weft_atomic_operands operands;
+		} atomic;
+		struct weft_bind bind;	/* BIND_MW; REG_MR: `access` alone */
+	};
 };
 
 /* Blocks that a work request with this many SGEs needs. */
@@ -129,7 +168,12 @@ static inline __u32 weft_rq_stride(__u32 max_sge)
 	return 16 + max_sge * 16;
 }
 
-/* Control block of a send or receive queue. */
+/* What the peer of a connected queue pair can do beyond plain iWARP. */
+enum weft_peer {
+	WEFT_PEER_EXTENDED = 1 << 0,	/* immediate data and atomics */
+};
+
+/* Control block of a send, receive or shared receive queue. */
 struct weft_wq_ctl {
 	/* written by the user */
 	__u32 producer;		/* blocks (SQ) or entries (RQ) posted */
@@ -137,13 +181,15 @@ struct weft_wq_ctl {
 	/* written by the kernel */
 	__u32 consumer;		/* blocks or entries free again */
 	__u32 need_doorbell;	/* non-zero: posting must enter the kernel */
-	__u32 qp_state;		/* enum ib_qp_state */
-	__u32 pad_kernel[29];
+	__u32 qp_state;		/* enum ib_qp_state; not of a shared receive queue */
+	__u32 peer;		/* enum weft_peer; valid from RTS on */
+	__u32 pad_kernel[28];
 };
 
 enum weft_cqe_flags {
 	WEFT_CQE_PHASE = 1 << 0,	/* 1 on the first pass, then alternating */
 	WEFT_CQE_WITH_INV = 1 << 1,	/* ex holds the invalidated STag */
+	WEFT_CQE_WITH_IMM = 1 << 2,	/* ex holds immediate data */
 };
 
 /*
@@ -152,10 +198,10 @@ enum weft_cqe_flags {
  */
 struct weft_cqe {
 	__aligned_u64 wr_id;
-	__aligned_u64 timestamp;	/* ns, CLOCK_MONOTONIC_RAW; 0: not asked for */
+	__aligned_u64 timestamp;	/* ns since boot, CLOCK_MONOTONIC_RAW; 0: not asked for */
 	__u32 qp_num;
 	__u32 byte_len;
-	__u32 ex;		/* invalidated STag; on an error, the vendor error */
+	__u32 ex;		/* invalidated STag, immediate data; on an error, the vendor error */
 	__u32 word;
 };
 
@@ -193,6 +239,9 @@ enum weft_vendor_err {
 	WEFT_VE_REMOTE = 7,		/* the peer refused it: a Terminate names the request */
 	WEFT_VE_CONNECTION = 8,		/* the connection ended */
 	WEFT_VE_RECV_TOO_SMALL = 9,	/* message longer than the receive it met */
+	WEFT_VE_PEER = 10,		/* the peer does not do this operation */
+	WEFT_VE_ATOMIC = 11,		/* an atomic whose result is not eight bytes, or unaligned */
+	WEFT_VE_BIND = 12,		/* not a window, or not to be bound or invalidated like this */
 };
 
 /* Answer to the creation of a user context. */
@@ -207,12 +256,22 @@ struct weft_mmap {
 	__aligned_u64 length;
 };
 
+/* Answer to the creation and to the resizing of a completion queue. */
 struct weft_create_cq_resp {
 	struct weft_mmap ring;
 	__u32 cqe;		/* entries, a power of two */
 	__u32 reserved;
 };
 
+struct weft_create_srq_resp {
+	struct weft_mmap ring;
+	__u32 entries;		/* a power of two */
+	__u32 max_sge;		/* the stride is weft_rq_stride() of this */
+	__u32 srq_num;
+	__u32 reserved;
+};
+
+/* A queue pair with a shared receive queue has no rq: all of it is zero. */
 struct weft_create_qp_resp {
 	struct weft_mmap sq;
 	struct weft_mmap rq;
@@ -229,11 +288,14 @@ static_assert(__builtin_offsetof(struct weft_sq_wr, ex) == 12, "ex");
 static_assert(__builtin_offsetof(struct weft_sq_wr, remote_addr) == 16, "remote_addr");
 static_assert(__builtin_offsetof(struct weft_sq_wr, rkey) == 24, "rkey");
 static_assert(__builtin_offsetof(struct weft_sq_wr, sge) == WEFT_SQ_SGE_OFFSET, "sge");
+static_assert(sizeof(struct weft_bind) == 32, "weft_bind");
+static_assert(__builtin_offsetof(struct weft_sq_wr, atomic.operands) == 48, "operands");
 static_assert(sizeof(struct weft_rq_wr) == 16, "weft_rq_wr");
 static_assert(sizeof(struct weft_wq_ctl) == WEFT_RING_OFFSET, "weft_wq_ctl");
 static_assert(__builtin_offsetof(struct weft_wq_ctl, consumer) == 128, "consumer");
 static_assert(__builtin_offsetof(struct weft_wq_ctl, need_doorbell) == 132, "need_doorbell");
 static_assert(__builtin_offsetof(struct weft_wq_ctl, qp_state) == 136, "qp_state");
+static_assert(__builtin_offsetof(struct weft_wq_ctl, peer) == 140, "peer");
 static_assert(sizeof(struct weft_cqe) == 32, "weft_cqe");
 static_assert(__builtin_offsetof(struct weft_cqe, qp_num) == 16, "qp_num");
 static_assert(__builtin_offsetof(struct weft_cqe, word) == 28, "word");
@@ -243,6 +305,7 @@ static_assert(__builtin_offsetof(struct weft_cq_ctl, notified) == 128, "notified
 static_assert(sizeof(struct weft_ucontext_resp) == 8, "weft_ucontext_resp");
 static_assert(sizeof(struct weft_mmap) == 16, "weft_mmap");
 static_assert(sizeof(struct weft_create_cq_resp) == 24, "weft_create_cq_resp");
+static_assert(sizeof(struct weft_create_srq_resp) == 32, "weft_create_srq_resp");
 static_assert(sizeof(struct weft_create_qp_resp) == 48, "weft_create_qp_resp");
 
 #endif /* WEFT_ABI_H */
