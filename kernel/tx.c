@@ -142,7 +142,7 @@ static int weft_tx_push(struct weft_qp *qp)
 
 	while (tx->num_chunks) {
 		c = &tx->chunk[0];
-		while (c->sent < c->fill) {
+		if (c->sent < c->fill) {
 			n = weft_llp_send_page(qp->llp, c->page, c->sent,
 					       c->fill - c->sent,
 					       tx->num_chunks > 1);
@@ -150,6 +150,9 @@ static int weft_tx_push(struct weft_qp *qp)
 				return n;
 			c->sent += n;
 			tx->sent += n;
+			/* Asking again would only be told that there is no room. */
+			if (c->sent < c->fill)
+				return -EAGAIN;
 		}
 		if (tx->num_chunks == 1)
 			break;
