@@ -12,8 +12,10 @@
 #include "uapi/weft-abi.h"
 #include "verbs/cq.h"
 #include "verbs/mr.h"
+#include "verbs/post.h"
 #include "verbs/qp.h"
 #include "verbs/ring.h"
+#include "verbs/srq.h"
 #include "verbs/ucontext.h"
 
 #define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
@@ -40,6 +42,9 @@ static int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_sge_rd = WEFT_MAX_SGE;
 	attr->max_cq = WEFT_MAX_CQ;
 	attr->max_cqe = WEFT_MAX_CQE;
+	attr->max_srq = WEFT_MAX_SRQ;
+	attr->max_srq_wr = WEFT_MAX_SRQ_WR;
+	attr->max_srq_sge = WEFT_MAX_SGE;
 	attr->max_mr = WEFT_MAX_MR;
 	attr->max_pd = WEFT_MAX_PD;
 	attr->max_qp_rd_atom = WEFT_MAX_RD_ATOM;
@@ -122,12 +127,14 @@ static const struct ib_device_ops weft_device_ops = {
 	.alloc_ucontext = weft_alloc_ucontext,
 	.create_cq = weft_create_cq,
 	.create_qp = weft_create_qp,
+	.create_srq = weft_create_srq,
 	.dealloc_driver = weft_device_dealloc,
 	.dealloc_pd = weft_dealloc_pd,
 	.dealloc_ucontext = weft_dealloc_ucontext,
 	.dereg_mr = weft_dereg_mr,
 	.destroy_cq = weft_destroy_cq,
 	.destroy_qp = weft_destroy_qp,
+	.destroy_srq = weft_destroy_srq,
 	.disassociate_ucontext = weft_disassociate_ucontext,
 	.get_dev_fw_str = weft_fw_string,
 	.get_dma_mr = weft_get_dma_mr,
@@ -143,20 +150,24 @@ static const struct ib_device_ops weft_device_ops = {
 	.mmap = weft_mmap,
 	.mmap_free = weft_mmap_free,
 	.modify_qp = weft_modify_qp,
+	.modify_srq = weft_modify_srq,
 	.poll_cq = weft_poll_cq,
 	.post_recv = weft_post_recv,
 	.post_send = weft_post_send,
+	.post_srq_recv = weft_post_srq_recv,
 	.query_device = weft_query_device,
 	.query_gid = weft_query_gid,
 	.query_pkey = weft_query_pkey,
 	.query_port = weft_query_port,
 	.query_qp = weft_query_qp,
+	.query_srq = weft_query_srq,
 	.reg_user_mr = weft_reg_user_mr,
 	.req_notify_cq = weft_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, weft_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, weft_qp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, weft_srq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, weft_ucontext, ib),
 };
 
@@ -220,7 +231,8 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	dev->ib.num_comp_vectors = num_possible_cpus();
 	dev->ib.local_dma_lkey = 0;
 	dev->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
-				   BIT_ULL(IB_USER_VERBS_CMD_POST_RECV);
+				   BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
+				   BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV);
 	dev->ib.iw_driver_flags = IW_F_NO_PORT_MAP;
 	strscpy(dev->ib.iw_ifname, netdev->name, sizeof(dev->ib.iw_ifname));
 	strscpy(dev->ib.node_desc, "Weft software iWARP",

@@ -14,7 +14,9 @@
 #define WEFT_MAX_CQ		65536
 #define WEFT_MAX_MR		0x100000
 #define WEFT_MAX_PD		65536
+#define WEFT_MAX_SRQ		65536
 #define WEFT_MAX_QP_WR		16384
+#define WEFT_MAX_SRQ_WR		65536
 #define WEFT_MAX_CQE		0x100000
 #define WEFT_MAX_RD_ATOM	128
 #define WEFT_MAX_MSG		0x80000000U
@@ -33,6 +35,9 @@
  * @conns_lock: protects @conns; taken in process context only
  * @num_pd: objects in use, to enforce the limits
  * @num_cq: see @num_pd
+ * @num_qp: see @num_pd
+ * @num_srq: see @num_pd
+ * @next_srq: the last number a shared receive queue was given
  */
 struct weft_device {
 	struct ib_device ib;
@@ -46,6 +51,9 @@ struct weft_device {
 	spinlock_t conns_lock; /* of conns */
 	atomic_t num_pd;
 	atomic_t num_cq;
+	atomic_t num_qp;
+	atomic_t num_srq;
+	atomic_t next_srq;
 };
 
 static inline struct weft_device *to_weft_device(struct ib_device *ib)

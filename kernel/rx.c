@@ -315,8 +315,10 @@ static void weft_rx_rnr(struct work_struct *work)
 }
 
 /**
- * weft_rx_doorbell() - the user posted to a receive ring that asked for it
- * @qp: the queue pair
+ * weft_rx_doorbell() - receives were posted to a ring that asked to be told
+ * @qp: the queue pair, the ring its own
+ *
+ * Any context.
  *
  * Return: 0, or -EINVAL in a state in which nothing may be posted.
  */
@@ -329,7 +331,7 @@ int weft_rx_doorbell(struct weft_qp *qp)
 		weft_tx_kick(qp);
 		return 0;
 	default:
-		queue_work(weft_workqueue, &qp->rx.work);
+		weft_rq_wake(qp->rq);
 		return 0;
 	}
 }
@@ -338,6 +340,7 @@ int weft_rx_doorbell(struct weft_qp *qp)
 void weft_rx_init(struct weft_qp *qp)
 {
 	qp->rx.state = WEFT_RX_STOPPED;
+	INIT_LIST_HEAD(&qp->rx.waiting);
 	INIT_WORK(&qp->rx.work, weft_rx_work);
 	INIT_DELAYED_WORK(&qp->rx.rnr, weft_rx_rnr);
 }
@@ -360,6 +363,7 @@ void weft_rx_start(struct weft_qp *qp)
 /* The stream is gone: waits for work in progress. May sleep; no lock held. */
 void weft_rx_stop(struct weft_qp *qp)
 {
+	weft_rq_leave(qp->rq, &qp->rx.waiting);
 	cancel_delayed_work_sync(&qp->rx.rnr);
 	cancel_work_sync(&qp->rx.work);
 }

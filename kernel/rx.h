@@ -14,7 +14,7 @@
 
 #include <linux/workqueue.h>
 
-#include "uapi/weft-abi.h"
+#include "verbs/rq.h"
 #include "wire/ddp.h"
 
 struct weft_qp;
@@ -36,22 +36,6 @@ enum weft_rx_target {
 	WEFT_RX_TO_RECV,	/* SEND: the receive in progress */
 	WEFT_RX_TO_READ,	/* Read Response: the oldest read */
 	WEFT_RX_TO_BYTES,	/* read request, Terminate: @bytes */
-};
-
-/**
- * struct weft_recv - a receive work request in progress
- * @active: there is one
- * @num_sge: SGEs
- * @wr_id: from the work request
- * @room: bytes the SGEs hold
- * @sge: scatter list
- */
-struct weft_recv {
-	bool active;
-	u32 num_sge;
-	u64 wr_id;
-	u64 room;
-	struct weft_sge sge[WEFT_MAX_SGE];
 };
 
 /**
@@ -77,6 +61,7 @@ struct weft_recv {
  * @read_msn: number the next read request must have
  * @first: no FPDU has come yet
  * @stalled: a SEND waits for a receive
+ * @waiting: in the receive queue's list meanwhile; under its lock
  * @rnr: ends that wait
  * @work: reads on in process context
  *
@@ -104,6 +89,7 @@ struct weft_rx {
 	u32 read_msn;
 	bool first;
 	bool stalled;
+	struct list_head waiting;
 	struct delayed_work rnr;
 	struct work_struct work;
 };

@@ -15,6 +15,7 @@
 #include "verbs/cq.h"
 #include "verbs/mr.h"
 #include "verbs/qp.h"
+#include "verbs/srq.h"
 #include "workqueue.h"
 
 /**
@@ -129,59 +130,32 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
 }
 
 /*
- * Copies the next receive work request out of the ring and checks the copy. If
- * there is none, the next post is to come by, and a timer starts to run.
+ * Takes the next receive. If there is none, the next post is to come by, and a
+ * timer starts to run.
  */
 static enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
 {
-	struct weft_recv *recv = &qp->rx.recv;
-	const struct weft_rq_wr *slot;
-	const u64 *from;
-	u64 *to = (u64 *)recv->sge;
-	int pending;
-	u32 i;
+	struct weft_rx *rx = &qp->rx;
+	int taken;
 
-	pending = weft_ring_pending(&qp->rq);
-	if (!pending) {
-		weft_ring_need_doorbell(&qp->rq, true);
-		pending = weft_ring_pending(&qp->rq);
-		if (pending)
-			weft_ring_need_doorbell(&qp->rq, false);
-	}
-	if (!pending) {
-		if (!qp->rx.stalled)
-			mod_delayed_work(weft_workqueue, &qp->rx.rnr,
+	taken = weft_rq_take(qp->rq, &rx->recv, &rx->waiting);
+	if (!taken) {
+		if (!rx->stalled)
+			mod_delayed_work(weft_workqueue, &rx->rnr,
 					 WEFT_RNR_TIMEOUT);
-		qp->rx.stalled = true;
+		rx->stalled = true;
 		return WEFT_RX_WAIT;
 	}
-	if (qp->rx.stalled) {
-		qp->rx.stalled = false;
-		cancel_delayed_work(&qp->rx.rnr);
-		weft_ring_need_doorbell(&qp->rq, false);
+	if (rx->stalled) {
+		rx->stalled = false;
+		cancel_delayed_work(&rx->rnr);
 	}
-	if (pending < 0) {
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
-		return WEFT_RX_BAD;
-	}
-	slot = weft_ring_slot(&qp->rq, qp->rq.head++);
-	recv->wr_id = READ_ONCE(slot->wr_id);
-	recv->num_sge = READ_ONCE(slot->num_sge);
-	if (recv->num_sge <= qp->cap.max_recv_sge) {
-		from = (const u64 *)(slot + 1);
-		for (i = 0; i < recv->num_sge * sizeof(*recv->sge) / sizeof(*from); i++)
-			to[i] = READ_ONCE(from[i]);
-	}
-	weft_ring_release(&qp->rq, qp->rq.head);
-
-	recv->active = true;
-	recv->room = 0;
-	if (recv->num_sge > qp->cap.max_recv_sge)
-		recv->num_sge = 0; /* too small for anything but an empty message */
-	for (i = 0; i < recv->num_sge; i++)
-		recv->room += recv->sge[i].length;
-	recv->room = min_t(u64, recv->room, WEFT_MAX_MSG);
-	return WEFT_RX_OK;
+	if (qp->ib.srq)
+		weft_srq_taken(to_weft_srq(qp->ib.srq), taken);
+	if (taken > 0)
+		return WEFT_RX_OK;
+	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+	return WEFT_RX_BAD;
 }
 
 /* Completes the receive in progress. */
@@ -516,23 +490,24 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 }
 
 /**
- * weft_rx_flush_receives() - complete everything in the receive ring in error
+ * weft_rx_flush_receives() - complete the queue pair's receives in error
  * @qp: a queue pair in ERR without a stream; the caller holds tx.lock
+ *
+ * What lies in a shared receive queue stays there, for others.
  */
 void weft_rx_flush_receives(struct weft_qp *qp)
 {
 	struct weft_recv *recv = &qp->rx.recv;
-	const struct weft_rq_wr *slot;
 	int pending;
 
 	if (recv->active)
 		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
 				      WEFT_VE_CONNECTION);
+	if (!weft_qp_owns_rq(qp))
+		return;
 	/* What is there now; a post from here on rings the doorbell for itself. */
-	for (pending = weft_ring_pending(&qp->rq); pending > 0; pending--) {
-		slot = weft_ring_slot(&qp->rq, qp->rq.head++);
-		recv->wr_id = READ_ONCE(slot->wr_id);
-		weft_ring_release(&qp->rq, qp->rq.head);
+	pending = weft_ring_pending(&qp->rq->ring);
+	while (pending-- > 0 && weft_rq_take(qp->rq, recv, NULL) > 0) {
 		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
 				      WEFT_VE_CONNECTION);
 		cond_resched();

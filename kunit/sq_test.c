@@ -7,122 +7,7 @@
  * work request is taken, so that the worker, which flushes a failed queue
  * pair, comes after the look at what was taken.
  */
-#include <kunit/test.h>
-
-#include "device.h"
-#include "verbs/cq.h"
-#include "verbs/mr.h"
-#include "verbs/qp.h"
-#include "workqueue.h"
-
-#define BLOCKS		16
-#define ENTRIES		64
-#define MAX_SGE		6
-#define MAX_INLINE	96
-#define ORD		2
-
-#define STAG		0x00000501U	/* all rights, one page */
-#define STAG_READ_ONLY	0x00000602U	/* the same, no right to write */
-#define STAG_OTHER_PD	0x00000703U
-#define STAG_ALL	0x00000804U	/* all addresses */
-#define IOVA		0x10000ULL
-#define LENGTH		0x1000U
-
-struct bench {
-	struct weft_device dev;
-	struct ib_pd pd, other_pd;
-	struct weft_mr mr[4];
-	struct weft_cq cq;
-	struct weft_qp qp;
-	u32 posted;
-	int event;
-};
-
-static void note_event(struct ib_event *event, void *context)
-{
-	struct bench *b = context;
-
-	b->event = event->event;
-}
-
-static void ring_memory(struct kunit *test, struct weft_ring *ring, u32 slots,
-			u32 stride)
-{
-	ring->size = slots;
-	ring->stride = stride;
-	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride,
-				  GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
-}
-
-static void region(struct kunit *test, struct bench *b, u32 n, u32 stag)
-{
-	struct weft_mr *mr = &b->mr[n];
-
-	kref_init(&mr->refs);
-	init_completion(&mr->gone);
-	mr->dev = &b->dev;
-	mr->stag = stag;
-	mr->pd = &b->pd;
-	mr->access = IB_ACCESS_LOCAL_WRITE;
-	mr->iova = IOVA;
-	mr->length = LENGTH;
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr,
-						    GFP_KERNEL)));
-}
-
-static struct bench *setup(struct kunit *test, u16 ord)
-{
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
-	struct weft_qp *qp = &b->qp;
-
-	KUNIT_ASSERT_NOT_NULL(test, b);
-	xa_init(&b->dev.mrs);
-	xa_init(&b->dev.qps);
-	region(test, b, 0, STAG);
-	region(test, b, 1, STAG_READ_ONLY);
-	b->mr[1].access = 0;
-	region(test, b, 2, STAG_OTHER_PD);
-	b->mr[2].pd = &b->other_pd;
-	region(test, b, 3, STAG_ALL);
-	b->mr[3].all_memory = true;
-
-	spin_lock_init(&b->cq.lock);
-	ring_memory(test, &b->cq.ring, ENTRIES, sizeof(struct weft_cqe));
-
-	kref_init(&qp->refs);
-	init_completion(&qp->gone);
-	spin_lock_init(&qp->lock);
-	qp->dev = &b->dev;
-	qp->ib.pd = &b->pd;
-	qp->ib.event_handler = note_event;
-	qp->ib.qp_context = b;
-	qp->qpn = 17;
-	qp->user = true;
-	qp->scq = &b->cq;
-	qp->rcq = &b->cq;
-	qp->cap.max_send_wr = BLOCKS;
-	qp->cap.max_send_sge = MAX_SGE;
-	qp->cap.max_inline_data = MAX_INLINE;
-	ring_memory(test, &qp->sq, BLOCKS, WEFT_SQ_BLOCK);
-	ring_memory(test, &qp->rq, 1, weft_rq_stride(1));
-	qp->agreed.ord = ord;
-	qp->initiator = true;
-	KUNIT_ASSERT_EQ(test, weft_tx_init(qp), 0);
-	KUNIT_ASSERT_EQ(test, weft_tx_start(qp), 0);
-	qp->state = IB_QPS_RTS;
-	b->event = -1;
-	return b;
-}
-
-static void teardown(struct bench *b)
-{
-	flush_delayed_work(&b->qp.tx.work);
-	weft_tx_stop(&b->qp);
-	weft_tx_destroy(&b->qp);
-	xa_destroy(&b->dev.mrs);
-	xa_destroy(&b->dev.qps);
-}
+#include "bench.h"
 
 static struct weft_wq_ctl *ctl(struct bench *b)
 {
@@ -200,6 +85,15 @@ static void expect_refused(struct kunit *test, struct verdict v, u8 status,
 	KUNIT_EXPECT_EQ_MSG(test, v.state, IB_QPS_ERR, "%s", what);
 }
 
+static void expect_verdict(struct kunit *test, struct verdict v, bool good,
+			   u8 status, u8 vendor, const char *what)
+{
+	if (good)
+		expect_taken(test, v, what);
+	else
+		expect_refused(test, v, status, vendor, what);
+}
+
 static void sq_opcodes(struct kunit *test)
 {
 	unsigned int opcode;
@@ -212,12 +106,10 @@ static void sq_opcodes(struct kunit *test)
 		draft(b)->opcode = opcode;
 		v = try(b, 1);
 		snprintf(what, sizeof(what), "opcode %u", opcode);
-		if (opcode == WEFT_OP_SEND || opcode == WEFT_OP_SEND_INV ||
-		    opcode == WEFT_OP_WRITE || opcode == WEFT_OP_READ)
-			expect_taken(test, v, what);
-		else
-			expect_refused(test, v, IB_WC_LOC_QP_OP_ERR,
-				       WEFT_VE_OPCODE, what);
+		expect_verdict(test, v, opcode == WEFT_OP_SEND ||
+			       opcode == WEFT_OP_SEND_INV ||
+			       opcode == WEFT_OP_WRITE || opcode == WEFT_OP_READ,
+			       IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, what);
 		teardown(b);
 	}
 }
@@ -292,11 +184,8 @@ static void sq_blocks(struct kunit *test)
 		v = try(b, cases[i].posted);
 		snprintf(what, sizeof(what), "%u blocks, %u SGEs, %u posted",
 			 cases[i].num_blocks, cases[i].num_sge, cases[i].posted);
-		if (cases[i].good)
-			expect_taken(test, v, what);
-		else
-			expect_refused(test, v, IB_WC_LOC_QP_OP_ERR,
-				       WEFT_VE_BLOCKS, what);
+		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR,
+			       WEFT_VE_BLOCKS, what);
 		teardown(b);
 	}
 }
@@ -340,11 +229,8 @@ static void sq_inline(struct kunit *test)
 		snprintf(what, sizeof(what), "inline %u, %u blocks, %u SGEs",
 			 cases[i].inline_len, cases[i].num_blocks,
 			 cases[i].num_sge);
-		if (cases[i].good)
-			expect_taken(test, v, what);
-		else
-			expect_refused(test, v, IB_WC_LOC_QP_OP_ERR,
-				       WEFT_VE_BLOCKS, what);
+		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR,
+			       WEFT_VE_BLOCKS, what);
 		teardown(b);
 	}
 }
@@ -380,11 +266,8 @@ static void sq_keys(struct kunit *test)
 		wr->sge[1] = cases[i].sge;
 		v = try(b, 1);
 		snprintf(what, sizeof(what), "case %zu", i);
-		if (cases[i].vendor == WEFT_VE_NONE)
-			expect_taken(test, v, what);
-		else
-			expect_refused(test, v, IB_WC_LOC_PROT_ERR,
-				       cases[i].vendor, what);
+		expect_verdict(test, v, cases[i].vendor == WEFT_VE_NONE,
+			       IB_WC_LOC_PROT_ERR, cases[i].vendor, what);
 		teardown(b);
 	}
 }
@@ -423,14 +306,11 @@ static void sq_lengths(struct kunit *test)
 		v = try(b, 1);
 		snprintf(what, sizeof(what), "%#x + %#x", cases[i].length[0],
 			 cases[i].length[1]);
-		if (cases[i].good) {
-			expect_taken(test, v, what);
+		expect_verdict(test, v, cases[i].good, IB_WC_LOC_LEN_ERR,
+			       WEFT_VE_LENGTH, what);
+		if (cases[i].good)
 			KUNIT_EXPECT_EQ(test, b->qp.tx.msg.total,
 					cases[i].length[0] + cases[i].length[1]);
-		} else {
-			expect_refused(test, v, IB_WC_LOC_LEN_ERR,
-				       WEFT_VE_LENGTH, what);
-		}
 		teardown(b);
 	}
 }
@@ -580,19 +460,6 @@ static void sq_flush(struct kunit *test)
 	teardown(b);
 }
 
-/* The module has not started yet when the suites run. */
-static int sq_suite_init(struct kunit_suite *suite)
-{
-	weft_workqueue = alloc_workqueue("weft_kunit", 0, 0);
-	return weft_workqueue ? 0 : -ENOMEM;
-}
-
-static void sq_suite_exit(struct kunit_suite *suite)
-{
-	destroy_workqueue(weft_workqueue);
-	weft_workqueue = NULL;
-}
-
 static struct kunit_case sq_cases[] = {
 	KUNIT_CASE(sq_opcodes),
 	KUNIT_CASE(sq_read),
@@ -610,8 +477,8 @@ static struct kunit_case sq_cases[] = {
 
 static struct kunit_suite sq_suite = {
 	.name = "weft_sq",
-	.suite_init = sq_suite_init,
-	.suite_exit = sq_suite_exit,
+	.suite_init = bench_suite_init,
+	.suite_exit = bench_suite_exit,
 	.test_cases = sq_cases,
 };
 

@@ -143,13 +143,46 @@ static enum ib_wc_opcode weft_wc_opcode(u8 opcode)
 {
 	switch (opcode) {
 	case WEFT_OP_WRITE:
+	case WEFT_OP_WRITE_IMM:
 		return IB_WC_RDMA_WRITE;
 	case WEFT_OP_READ:
+	case WEFT_OP_READ_INV:
 		return IB_WC_RDMA_READ;
+	case WEFT_OP_CMP_SWP:
+		return IB_WC_COMP_SWAP;
+	case WEFT_OP_FETCH_ADD:
+		return IB_WC_FETCH_ADD;
+	case WEFT_OP_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	case WEFT_OP_REG_MR:
+		return IB_WC_REG_MR;
 	case WEFT_OP_RECV:
 		return IB_WC_RECV;
+	case WEFT_OP_RECV_WRITE_IMM:
+		return IB_WC_RECV_RDMA_WITH_IMM;
 	default:
 		return IB_WC_SEND;
+	}
+}
+
+/* Says in the core's words what an entry says. */
+static void weft_wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
+			 struct weft_qp *qp)
+{
+	memset(wc, 0, sizeof(*wc));
+	wc->wr_id = cqe->wr_id;
+	wc->status = WEFT_CQE_STATUS(cqe->word);
+	wc->opcode = weft_wc_opcode(WEFT_CQE_OPCODE(cqe->word));
+	wc->byte_len = cqe->byte_len;
+	wc->qp = &qp->ib;
+	if (wc->status) {
+		wc->vendor_err = cqe->ex;
+	} else if (cqe->word & WEFT_CQE_WITH_INV) {
+		wc->ex.invalidate_rkey = cqe->ex;
+		wc->wc_flags = IB_WC_WITH_INVALIDATE;
+	} else if (cqe->word & WEFT_CQE_WITH_IMM) {
+		wc->ex.imm_data = (__force __be32)cqe->ex;
+		wc->wc_flags = IB_WC_WITH_IMM;
 	}
 }
 
@@ -174,27 +207,13 @@ int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 		return -EINVAL;
 	spin_lock_irqsave(&cq->lock, flags);
 	while (n < num && cq->polled != cq->ring.head) {
-		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled);
-		struct weft_qp *qp = weft_qp_get_by_num(to_weft_device(ib->device),
-							cqe->qp_num);
+		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled++);
+		struct weft_qp *qp = xa_load(&to_weft_device(ib->device)->qps,
+					     cqe->qp_num);
 
-		cq->polled++;
-		if (!qp)
-			continue; /* destroyed since: its completions go with it */
-		memset(&wc[n], 0, sizeof(wc[n]));
-		wc[n].wr_id = cqe->wr_id;
-		wc[n].status = WEFT_CQE_STATUS(cqe->word);
-		wc[n].opcode = weft_wc_opcode(WEFT_CQE_OPCODE(cqe->word));
-		wc[n].byte_len = cqe->byte_len;
-		wc[n].qp = &qp->ib;
-		if (wc[n].status) {
-			wc[n].vendor_err = cqe->ex;
-		} else if (cqe->word & WEFT_CQE_WITH_INV) {
-			wc[n].ex.invalidate_rkey = cqe->ex;
-			wc[n].wc_flags = IB_WC_WITH_INVALIDATE;
-		}
-		n++;
-		weft_qp_put(qp);
+		/* Destroyed since: its completions go with it. */
+		if (qp)
+			weft_wc_fill(&wc[n++], cqe, qp);
 	}
 	WRITE_ONCE(ctl->consumer, cq->polled);
 	spin_unlock_irqrestore(&cq->lock, flags);

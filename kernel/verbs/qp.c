@@ -10,6 +10,7 @@
 #include "../workqueue.h"
 #include "cq.h"
 #include "qp.h"
+#include "srq.h"
 
 /* Numbers below are special on other fabrics, and programs may know that. */
 #define WEFT_FIRST_QPN	16
@@ -77,12 +78,14 @@ static void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state)
 	/* Pairs with weft_qp_state(): who sees the state sees why. */
 	smp_store_release(&qp->state, state);
 	weft_ring_set_state(&qp->sq, state);
-	weft_ring_set_state(&qp->rq, state);
-	if (state == IB_QPS_ERR) {
-		/* Posts must come to the kernel to be flushed. */
+	/* In ERR, posts must come to the kernel to be flushed. */
+	if (state == IB_QPS_ERR)
 		weft_ring_need_doorbell(&qp->sq, true);
-		weft_ring_need_doorbell(&qp->rq, true);
-	}
+	if (!weft_qp_owns_rq(qp))
+		return;
+	weft_ring_set_state(&qp->own_rq.ring, state);
+	if (state == IB_QPS_ERR)
+		weft_ring_need_doorbell(&qp->own_rq.ring, true);
 }
 
 static void weft_qp_event(struct weft_qp *qp, int type)
@@ -149,9 +152,14 @@ static void weft_qp_error(struct weft_qp *qp)
 void weft_qp_flush(struct weft_qp *qp)
 {
 	weft_ring_need_doorbell(&qp->sq, true);
-	weft_ring_need_doorbell(&qp->rq, true);
+	if (weft_qp_owns_rq(qp))
+		weft_ring_need_doorbell(&qp->own_rq.ring, true);
 	weft_tx_flush_requests(qp);
 	weft_rx_flush_receives(qp);
+	if (weft_qp_owns_rq(qp) || qp->last_wqe_told)
+		return;
+	qp->last_wqe_told = true;
+	weft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
 /* --- for connections --- */
@@ -267,18 +275,19 @@ static int weft_qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
 			      WEFT_SQ_BLOCK, udata, &resp->sq);
 	if (rv)
 		return rv;
-	rv = weft_ring_create(&qp->rq, qp->cap.max_recv_wr,
-			      weft_rq_stride(qp->cap.max_recv_sge), udata,
-			      &resp->rq);
+	resp->sq_blocks = qp->sq.size;
+	resp->sq_max_blocks = blocks;
+	weft_ring_need_doorbell(&qp->sq, true);
+	if (!weft_qp_owns_rq(qp))
+		return 0;
+	rv = weft_rq_create(&qp->own_rq, qp->cap.max_recv_wr,
+			    qp->cap.max_recv_sge, udata, &resp->rq);
 	if (rv) {
 		weft_ring_destroy(&qp->sq);
 		return rv;
 	}
-	resp->sq_blocks = qp->sq.size;
-	resp->rq_entries = qp->rq.size;
-	resp->rq_max_sge = qp->cap.max_recv_sge;
-	resp->sq_max_blocks = blocks;
-	weft_ring_need_doorbell(&qp->sq, true);
+	resp->rq_entries = qp->own_rq.ring.size;
+	resp->rq_max_sge = qp->own_rq.max_sge;
 	return 0;
 }
 
@@ -286,10 +295,11 @@ static int weft_qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
  * weft_create_qp() - create a queue pair
  * @ib: allocated by the core
  * @attr: what is wanted; its capacities become what is granted
- * @udata: the user's request
+ * @udata: the user's request, or NULL for a kernel consumer
  *
- * Return: 0; -EOPNOTSUPP for anything but a user's RC queue pair without SRQ;
- * -EINVAL for a capacity past the device's limit; -ENOMEM.
+ * Return: 0; -EOPNOTSUPP for anything but a plain RC queue pair; -EINVAL for a
+ * capacity past the device's limit; -ENOMEM, also past the number of queue
+ * pairs.
  */
 int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		   struct ib_udata *udata)
@@ -299,26 +309,33 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	struct weft_qp *qp = to_weft_qp(ib);
 	int rv;
 
-	if (!udata || attr->qp_type != IB_QPT_RC || attr->srq ||
-	    attr->create_flags)
+	if (attr->qp_type != IB_QPT_RC || attr->create_flags)
 		return -EOPNOTSUPP;
 	if (!weft_qp_caps_ok(&attr->cap) || !attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
-	if (udata->outlen < sizeof(resp))
+	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
+	if (!atomic_add_unless(&dev->num_qp, 1, WEFT_MAX_QP))
+		return -ENOMEM;
 	qp->dev = dev;
 	kref_init(&qp->refs);
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
+	spin_lock_init(&qp->post_lock);
 	qp->state = IB_QPS_RESET;
-	qp->user = true;
+	qp->user = udata;
+	qp->rq = attr->srq ? &to_weft_srq(attr->srq)->rq : &qp->own_rq;
 	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->cap = attr->cap;
+	if (attr->srq) {
+		qp->cap.max_recv_wr = 0;
+		qp->cap.max_recv_sge = 0;
+	}
 	qp->scq = to_weft_cq(attr->send_cq);
 	qp->rcq = to_weft_cq(attr->recv_cq);
 	rv = weft_qp_make_rings(qp, udata, &resp);
 	if (rv)
-		return rv;
+		goto drop;
 	weft_rx_init(qp);
 	rv = weft_tx_init(qp);
 	if (rv)
@@ -331,6 +348,8 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		goto free_tx;
 	ib->qp_num = qp->qpn;
 	attr->cap = qp->cap;
+	if (!udata)
+		return 0;
 	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (!rv)
 		return 0;
@@ -341,7 +360,9 @@ free_tx:
 	weft_tx_destroy(qp);
 free_rings:
 	weft_ring_destroy(&qp->sq);
-	weft_ring_destroy(&qp->rq);
+	weft_ring_destroy(&qp->own_rq.ring);
+drop:
+	atomic_dec(&dev->num_qp);
 	return rv;
 }
 
@@ -357,12 +378,15 @@ static int weft_qp_reset(struct weft_qp *qp)
 	} else {
 		weft_qp_set_state(qp, IB_QPS_RESET);
 		weft_ring_need_doorbell(&qp->sq, true);
-		weft_ring_need_doorbell(&qp->rq, false);
+		if (weft_qp_owns_rq(qp))
+			weft_ring_need_doorbell(&qp->own_rq.ring, false);
 	}
 	spin_unlock_irq(&qp->lock);
 	if (!rv) {
 		weft_ring_forget(&qp->sq);
-		weft_ring_forget(&qp->rq);
+		if (weft_qp_owns_rq(qp))
+			weft_ring_forget(&qp->own_rq.ring);
+		qp->last_wqe_told = false;
 		qp->tx.tail = qp->tx.head;
 		qp->tx.unsent = qp->tx.head;
 		qp->rx.recv.active = false;
@@ -505,29 +529,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_rx_stop(qp);
 	weft_tx_destroy(qp);
 	weft_ring_destroy(&qp->sq);
-	weft_ring_destroy(&qp->rq);
+	weft_ring_destroy(&qp->own_rq.ring);
+	atomic_dec(&qp->dev->num_qp);
 	return 0;
-}
-
-/**
- * weft_post_send() - the doorbell of a send ring
- * @ib: the queue pair
- * @wr: NULL: the work requests are in the ring
- * @bad: set to @wr on failure
- *
- * Return: 0 or -EINVAL.
- */
-int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
-		   const struct ib_send_wr **bad)
-{
-	*bad = wr;
-	return wr ? -EINVAL : weft_tx_doorbell(to_weft_qp(ib));
-}
-
-/* The doorbell of a receive ring; as weft_post_send(). */
-int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
-		   const struct ib_recv_wr **bad)
-{
-	*bad = wr;
-	return wr ? -EINVAL : weft_rx_doorbell(to_weft_qp(ib));
 }

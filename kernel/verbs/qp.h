@@ -13,6 +13,7 @@
 #include "../tx.h"
 #include "../wire/negotiate.h"
 #include "ring.h"
+#include "rq.h"
 
 struct weft_conn;
 struct weft_cq;
@@ -36,18 +37,24 @@ struct weft_llp;
  *	weft_qp_stop()
  * @agreed: what the handshake settled; valid once @llp was set
  * @initiator: this end opened the connection
- * @user: created from user space
+ * @user: created from user space; else the rings are no process's to write
+ * @last_wqe_told: the owner knows that no more receives are taken. Under tx.lock
  * @sq_sig_all: every send makes a completion
  * @access: remote rights that queries tell
  * @cap: the capacities granted
  * @scq: completion queue of sends
  * @rcq: completion queue of receives
+ * @post_lock: the producer's end of @sq, where the consumer is the kernel's
+ *	own. Any context; no lock but a workqueue's is taken under it
  * @sq: send ring; drained as tx allows
- * @rq: receive ring; drained as rx allows
+ * @own_rq: receives of its own; no ring with a shared queue
+ * @rq: where receives come from: @own_rq or that of ib.srq
  * @tx: the transmit side
  * @rx: the receive side
  *
- * Lock order: tx.lock, socket lock, @lock, CQ lock.
+ * Lock order: tx.lock, socket lock, then one of @lock, @post_lock and rq.lock;
+ * the CQ lock innermost. Consumers are called with none of these but tx.lock and
+ * the socket lock held.
  */
 struct weft_qp {
 	struct ib_qp ib;
@@ -62,13 +69,16 @@ struct weft_qp {
 	struct weft_mpa_agreed agreed;
 	bool initiator;
 	bool user;
+	bool last_wqe_told;
 	bool sq_sig_all;
 	int access;
 	struct ib_qp_cap cap;
 	struct weft_cq *scq;
 	struct weft_cq *rcq;
+	spinlock_t post_lock; /* of sq's producer */
 	struct weft_ring sq;
-	struct weft_ring rq;
+	struct weft_rq own_rq;
+	struct weft_rq *rq;
 	struct weft_tx tx;
 	struct weft_rx rx;
 };
@@ -76,6 +86,12 @@ struct weft_qp {
 static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
 {
 	return container_of(ib, struct weft_qp, ib);
+}
+
+/* Whether its receives are its own. */
+static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
+{
+	return qp->rq == &qp->own_rq;
 }
 
 /* --- for connections --- */
@@ -143,10 +159,6 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init);
 int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
-int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
-		   const struct ib_send_wr **bad);
-int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
-		   const struct ib_recv_wr **bad);
 
 /* iw_cm operations. */
 void weft_iw_add_ref(struct ib_qp *ib);

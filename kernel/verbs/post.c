@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Posting. A user's work requests are in its rings already, and what arrives
+ * here is the doorbell: no work request at all. The kernel's own consumers
+ * bring theirs, which are written into rings of the same layout. They may do
+ * so in any context, so a worker does the sending.
+ */
+#include <linux/string.h>
+
+#include "../rx.h"
+#include "../tx.h"
+#include "post.h"
+#include "qp.h"
+#include "srq.h"
+
+/* A gather or scatter list is copied as it is. */
+static_assert(sizeof(struct ib_sge) == sizeof(struct weft_sge));
+static_assert(offsetof(struct ib_sge, addr) == offsetof(struct weft_sge, addr));
+static_assert(offsetof(struct ib_sge, length) == offsetof(struct weft_sge, length));
+static_assert(offsetof(struct ib_sge, lkey) == offsetof(struct weft_sge, lkey));
+
+/* How many slots are free. Only for rings that no process can write to. */
+static u32 weft_ring_space(const struct weft_ring *ring, u32 producer)
+{
+	const struct weft_wq_ctl *ctl = ring->mem;
+
+	/* Pairs with weft_ring_release(): the slots are read. */
+	return ring->size - (producer - smp_load_acquire(&ctl->consumer));
+}
+
+/* Publishes entries up to @producer. Returns whether the kernel has to be told. */
+static bool weft_ring_publish(struct weft_ring *ring, u32 producer)
+{
+	struct weft_wq_ctl *ctl = ring->mem;
+
+	/* Pairs with weft_ring_pending(): the entries are there. */
+	smp_store_release(&ctl->producer, producer);
+	smp_mb(); /* pairs with weft_ring_need_doorbell() */
+	return READ_ONCE(ctl->need_doorbell);
+}
+
+/* --- sends --- */
+
+static int weft_post_opcode(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_SEND:
+		return WEFT_OP_SEND;
+	case IB_WR_SEND_WITH_INV:
+		return WEFT_OP_SEND_INV;
+	case IB_WR_SEND_WITH_IMM:
+		return WEFT_OP_SEND_IMM;
+	case IB_WR_RDMA_WRITE:
+		return WEFT_OP_WRITE;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return WEFT_OP_WRITE_IMM;
+	case IB_WR_RDMA_READ:
+		return WEFT_OP_READ;
+	case IB_WR_RDMA_READ_WITH_INV:
+		return WEFT_OP_READ_INV;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		return WEFT_OP_CMP_SWP;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return WEFT_OP_FETCH_ADD;
+	case IB_WR_LOCAL_INV:
+		return WEFT_OP_LOCAL_INV;
+	case IB_WR_REG_MR:
+		return WEFT_OP_REG_MR;
+	default:
+		return -EINVAL;
+	}
+}
+
+static u8 weft_post_flags(int flags)
+{
+	return (flags & IB_SEND_SIGNALED ? WEFT_WR_SIGNALED : 0) |
+	       (flags & IB_SEND_SOLICITED ? WEFT_WR_SOLICITED : 0) |
+	       (flags & IB_SEND_FENCE ? WEFT_WR_FENCE : 0);
+}
+
+/* Copies bytes into the blocks of a work request, round the end of the ring. */
+static void weft_post_bytes(const struct weft_ring *sq, u32 first, u32 *at,
+			    const void *from, u32 len)
+{
+	u32 in_block, n;
+
+	for (; len; len -= n, from += n, *at += n) {
+		in_block = *at % WEFT_SQ_BLOCK;
+		n = min_t(u32, len, WEFT_SQ_BLOCK - in_block);
+		memcpy(weft_ring_slot(sq, first + *at / WEFT_SQ_BLOCK) + in_block,
+		       from, n);
+	}
+}
+
+/* Adds up the payload of an inline request; -EINVAL if it is too long. */
+static int weft_post_inline_len(const struct weft_qp *qp,
+				const struct ib_send_wr *wr)
+{
+	u64 total = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		total += wr->sg_list[i].length;
+	return total <= qp->cap.max_inline_data ? (int)total : -EINVAL;
+}
+
+/* What each kind of request has beyond a list of SGEs. */
+static int weft_post_operands(struct weft_sq_wr *to, const struct ib_send_wr *wr)
+{
+	switch (to->opcode) {
+	case WEFT_OP_SEND_INV:
+	case WEFT_OP_READ_INV:
+	case WEFT_OP_LOCAL_INV:
+		to->ex = wr->ex.invalidate_rkey;
+		break;
+	case WEFT_OP_SEND_IMM:
+	case WEFT_OP_WRITE_IMM:
+		to->ex = (__force u32)wr->ex.imm_data;
+		break;
+	}
+	switch (to->opcode) {
+	case WEFT_OP_WRITE:
+	case WEFT_OP_WRITE_IMM:
+	case WEFT_OP_READ:
+	case WEFT_OP_READ_INV:
+		to->remote_addr = rdma_wr(wr)->remote_addr;
+		to->rkey = rdma_wr(wr)->rkey;
+		break;
+	case WEFT_OP_CMP_SWP:
+	case WEFT_OP_FETCH_ADD:
+		to->remote_addr = atomic_wr(wr)->remote_addr;
+		to->rkey = atomic_wr(wr)->rkey;
+		to->atomic.operands.compare_add = atomic_wr(wr)->compare_add;
+		to->atomic.operands.swap = atomic_wr(wr)->swap;
+		return wr->num_sge == 1 ? 0 : -EINVAL;
+	case WEFT_OP_REG_MR:
+		to->ex = reg_wr(wr)->mr->rkey;
+		to->rkey = reg_wr(wr)->key;
+		to->bind.access = reg_wr(wr)->access;
+		fallthrough;
+	case WEFT_OP_LOCAL_INV:
+		return wr->num_sge ? -EINVAL : 0;
+	}
+	return 0;
+}
+
+/*
+ * Writes a work request into the ring at @at. Returns the blocks it took,
+ * -EINVAL for one that makes no sense, -ENOMEM if there is no room.
+ */
+static int weft_post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
+{
+	bool in_line = wr->send_flags & IB_SEND_INLINE;
+	struct weft_sq_wr first = { .wr_id = wr->wr_id };
+	u32 pos = WEFT_SQ_SGE_OFFSET;
+	int rv, i;
+
+	rv = weft_post_opcode(wr->opcode);
+	if (rv < 0)
+		return rv;
+	first.opcode = rv;
+	first.flags = weft_post_flags(wr->send_flags);
+	if (wr->num_sge < 0 || wr->num_sge > qp->cap.max_send_sge)
+		return -EINVAL;
+	rv = weft_post_operands(&first, wr);
+	if (rv)
+		return rv;
+	if (in_line) {
+		rv = weft_post_inline_len(qp, wr);
+		if (rv < 0 || (first.opcode > WEFT_OP_WRITE &&
+			       first.opcode != WEFT_OP_SEND_IMM &&
+			       first.opcode != WEFT_OP_WRITE_IMM))
+			return -EINVAL;
+		first.flags |= WEFT_WR_INLINE;
+		first.inline_len = rv;
+		first.num_blocks = weft_sq_blocks_for_inline(rv);
+	} else {
+		first.num_sge = wr->num_sge;
+		first.num_blocks = weft_sq_blocks_for_sge(wr->num_sge);
+	}
+	if (first.num_blocks > weft_ring_space(&qp->sq, at))
+		return -ENOMEM;
+
+	*(struct weft_sq_wr *)weft_ring_slot(&qp->sq, at) = first;
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (in_line)
+			weft_post_bytes(&qp->sq, at, &pos,
+					(const void *)(uintptr_t)sge->addr,
+					sge->length);
+		else
+			weft_post_bytes(&qp->sq, at, &pos, sge, sizeof(*sge));
+	}
+	return first.num_blocks;
+}
+
+static int weft_post_sends(struct weft_qp *qp, const struct ib_send_wr *wr,
+			   const struct ib_send_wr **bad)
+{
+	struct weft_wq_ctl *ctl = qp->sq.mem;
+	enum ib_qp_state state;
+	unsigned long flags;
+	u32 producer;
+	bool kick;
+	int rv = 0;
+
+	spin_lock_irqsave(&qp->post_lock, flags);
+	state = weft_qp_state(qp);
+	if (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR) {
+		spin_unlock_irqrestore(&qp->post_lock, flags);
+		*bad = wr;
+		return -EINVAL;
+	}
+	for (producer = ctl->producer; wr; wr = wr->next) {
+		rv = weft_post_one(qp, wr, producer);
+		if (rv < 0) {
+			*bad = wr;
+			break;
+		}
+		producer += rv;
+	}
+	/* What stands before a bad one is posted. */
+	kick = weft_ring_publish(&qp->sq, producer);
+	if (kick && state == IB_QPS_RTS)
+		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks anew */
+	spin_unlock_irqrestore(&qp->post_lock, flags);
+	if (kick)
+		weft_tx_kick(qp);
+	return rv < 0 ? rv : 0;
+}
+
+/**
+ * weft_post_send() - post sends, or ring the doorbell of a send ring
+ * @ib: the queue pair
+ * @wr: what a kernel consumer posts; NULL: a user's are in the ring
+ * @bad: set to the first that was not posted
+ *
+ * Any context for kernel consumers. What comes in ERR is flushed.
+ *
+ * Return: 0; -EINVAL for a work request that makes no sense, or in a state in
+ * which nothing may be posted; -ENOMEM when the queue is full.
+ */
+int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+
+	if (!qp->user)
+		return weft_post_sends(qp, wr, bad);
+	*bad = wr;
+	return wr ? -EINVAL : weft_tx_doorbell(qp);
+}
+
+/* --- receives --- */
+
+/* Writes receives into a ring. */
+static int weft_post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
+			      const struct ib_recv_wr **bad, bool *doorbell)
+{
+	struct weft_wq_ctl *ctl = rq->ring.mem;
+	struct weft_rq_wr *slot;
+	unsigned long flags;
+	u32 producer;
+	int rv = 0;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	for (producer = ctl->producer; wr; wr = wr->next) {
+		if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
+			rv = -EINVAL;
+		else if (!weft_ring_space(&rq->ring, producer))
+			rv = -ENOMEM;
+		if (rv) {
+			*bad = wr;
+			break;
+		}
+		slot = weft_ring_slot(&rq->ring, producer++);
+		slot->wr_id = wr->wr_id;
+		slot->num_sge = wr->num_sge;
+		slot->reserved = 0;
+		memcpy(slot + 1, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
+	}
+	*doorbell = weft_ring_publish(&rq->ring, producer);
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return rv;
+}
+
+/**
+ * weft_post_recv() - post receives, or ring the doorbell of a receive ring
+ * @ib: the queue pair
+ * @wr: what a kernel consumer posts; NULL: a user's are in the ring
+ * @bad: set to the first that was not posted
+ *
+ * As weft_post_send(). A queue pair with a shared receive queue takes none.
+ */
+int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	bool doorbell;
+	int rv;
+
+	*bad = wr;
+	if (!weft_qp_owns_rq(qp) || (qp->user && wr))
+		return -EINVAL;
+	if (qp->user)
+		return weft_rx_doorbell(qp);
+	if (weft_qp_state(qp) == IB_QPS_RESET)
+		return -EINVAL;
+	rv = weft_post_receives(qp->rq, wr, bad, &doorbell);
+	if (doorbell)
+		weft_rx_doorbell(qp);
+	return rv;
+}
+
+/**
+ * weft_post_srq_recv() - post receives to a shared queue, or ring its doorbell
+ * @ib: the queue
+ * @wr: what a kernel consumer posts; NULL: a user's are in the ring
+ * @bad: set to the first that was not posted
+ *
+ * Any context for kernel consumers.
+ *
+ * Return: 0; -EINVAL for a work request that makes no sense; -ENOMEM when the
+ * queue is full.
+ */
+int weft_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad)
+{
+	struct weft_srq *srq = to_weft_srq(ib);
+	bool doorbell = true;
+	int rv = 0;
+
+	if (!srq->rq.ring.entry) {
+		rv = weft_post_receives(&srq->rq, wr, bad, &doorbell);
+	} else if (wr) {
+		*bad = wr;
+		return -EINVAL;
+	}
+	if (doorbell)
+		weft_rq_wake(&srq->rq);
+	return rv;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Receive queues: receives out, and the wait for them. */
+#include "../device.h"
+#include "../rx.h"
+#include "../workqueue.h"
+#include "rq.h"
+
+/**
+ * weft_rq_create() - make a receive queue
+ * @rq: to be filled in
+ * @entries: receives it must hold
+ * @max_sge: SGEs of each
+ * @udata: the user's request, or NULL for a kernel consumer
+ * @map: where to tell the user how to map it
+ *
+ * May sleep. The caller ends it with weft_ring_destroy() of its ring.
+ *
+ * Return: 0 or a negative errno value.
+ */
+int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
+		   struct ib_udata *udata, struct weft_mmap *map)
+{
+	spin_lock_init(&rq->lock);
+	INIT_LIST_HEAD(&rq->waiting);
+	rq->max_sge = max_sge;
+	return weft_ring_create(&rq->ring, entries, weft_rq_stride(max_sge),
+				udata, map);
+}
+
+/* Ends a wait, if there is one. The caller holds @lock. */
+static void weft_rq_end_wait(struct weft_rq *rq, struct list_head *waiter)
+{
+	if (!waiter || list_empty(waiter))
+		return;
+	list_del_init(waiter);
+	if (list_empty(&rq->waiting))
+		weft_ring_need_doorbell(&rq->ring, false);
+}
+
+/* Begins a wait, unless something was posted meanwhile. The caller holds @lock. */
+static int weft_rq_wait(struct weft_rq *rq, struct list_head *waiter)
+{
+	int pending;
+
+	weft_ring_need_doorbell(&rq->ring, true);
+	pending = weft_ring_pending(&rq->ring);
+	if (!pending) {
+		if (list_empty(waiter))
+			list_add_tail(waiter, &rq->waiting);
+	} else if (list_empty(&rq->waiting)) {
+		weft_ring_need_doorbell(&rq->ring, false);
+	}
+	return pending;
+}
+
+/* Copies an entry, each word read once: what is checked is what is used. */
+static void weft_rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
+{
+	const struct weft_rq_wr *slot = weft_ring_slot(&rq->ring, rq->ring.head);
+	const u64 *from = (const u64 *)(slot + 1);
+	u64 *to = (u64 *)recv->sge;
+	u32 i;
+
+	recv->active = true;
+	recv->room = 0;
+	recv->wr_id = READ_ONCE(slot->wr_id);
+	recv->num_sge = READ_ONCE(slot->num_sge);
+	if (recv->num_sge > rq->max_sge)
+		recv->num_sge = 0; /* too small for anything but an empty message */
+	for (i = 0; i < recv->num_sge * sizeof(*recv->sge) / sizeof(*from); i++)
+		to[i] = READ_ONCE(from[i]);
+	for (i = 0; i < recv->num_sge; i++)
+		recv->room += recv->sge[i].length;
+	recv->room = min_t(u64, recv->room, WEFT_MAX_MSG);
+}
+
+/**
+ * weft_rq_take() - take the oldest receive
+ * @rq: the queue
+ * @recv: where its private copy goes, checked
+ * @waiter: a weft_rx.waiting that the next post wakes if there is none; NULL:
+ *	do not wait
+ *
+ * Any context. The entry's slot is free again when this returns.
+ *
+ * Return: 1; 0 if there is none; -EINVAL if the producer index makes no sense.
+ */
+int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
+		 struct list_head *waiter)
+{
+	unsigned long flags;
+	int pending;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	pending = weft_ring_pending(&rq->ring);
+	if (!pending && waiter)
+		pending = weft_rq_wait(rq, waiter);
+	if (pending)
+		weft_rq_end_wait(rq, waiter);
+	if (pending > 0) {
+		weft_rq_copy(rq, recv);
+		weft_ring_release(&rq->ring, ++rq->ring.head);
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return pending > 0 ? 1 : pending;
+}
+
+/**
+ * weft_rq_leave() - wait no longer
+ * @rq: the queue
+ * @waiter: a weft_rx.waiting, waiting or not
+ *
+ * Any context. Nobody touches @waiter or its receive side from here on.
+ */
+void weft_rq_leave(struct weft_rq *rq, struct list_head *waiter)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	weft_rq_end_wait(rq, waiter);
+	spin_unlock_irqrestore(&rq->lock, flags);
+}
+
+/**
+ * weft_rq_wake() - something was posted
+ * @rq: the queue
+ *
+ * Has all who wait look again, since one that is woken may have died and then
+ * takes nothing. Any context.
+ */
+void weft_rq_wake(struct weft_rq *rq)
+{
+	struct weft_rx *rx, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	list_for_each_entry_safe(rx, next, &rq->waiting, waiting) {
+		weft_rq_end_wait(rq, &rx->waiting);
+		queue_work(weft_workqueue, &rx->work);
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A queue pair in RTS with no stream below it, its regions, a completion queue
+ * and what they told their owner, for the suites on queues.
+ */
+#ifndef WEFT_KUNIT_BENCH_H
+#define WEFT_KUNIT_BENCH_H
+
+#include <kunit/test.h>
+
+#include "device.h"
+#include "verbs/cq.h"
+#include "verbs/mr.h"
+#include "verbs/qp.h"
+#include "workqueue.h"
+
+#define BLOCKS		16
+#define ENTRIES		64
+#define MAX_SGE		6
+#define MAX_INLINE	96
+#define ORD		2
+#define RECEIVES	4
+#define MAX_RECV_SGE	2
+
+#define STAG		0x00000501U	/* all rights, one page */
+#define STAG_READ_ONLY	0x00000602U	/* the same, no right to write */
+#define STAG_OTHER_PD	0x00000703U
+#define STAG_ALL	0x00000804U	/* all addresses */
+#define IOVA		0x10000ULL
+#define LENGTH		0x1000U
+
+struct bench {
+	struct weft_device dev;
+	struct ib_pd pd, other_pd;
+	struct weft_mr mr[4];
+	struct weft_cq cq;
+	struct weft_qp qp;
+	u32 posted;
+	int event; /* the last one, -1: none */
+	int events;
+};
+
+static inline void note_event(struct ib_event *event, void *context)
+{
+	struct bench *b = context;
+
+	b->event = event->event;
+	b->events++;
+}
+
+static inline void ring_memory(struct kunit *test, struct weft_ring *ring,
+			       u32 slots, u32 stride)
+{
+	ring->size = slots;
+	ring->stride = stride;
+	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride,
+				  GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
+}
+
+static inline void receive_queue(struct kunit *test, struct weft_rq *rq,
+				 u32 entries, u32 max_sge)
+{
+	spin_lock_init(&rq->lock);
+	INIT_LIST_HEAD(&rq->waiting);
+	rq->max_sge = max_sge;
+	ring_memory(test, &rq->ring, entries, weft_rq_stride(max_sge));
+}
+
+static inline void region(struct kunit *test, struct bench *b, u32 n,
+			  u32 stag)
+{
+	struct weft_mr *mr = &b->mr[n];
+
+	kref_init(&mr->refs);
+	init_completion(&mr->gone);
+	mr->dev = &b->dev;
+	mr->stag = stag;
+	mr->pd = &b->pd;
+	mr->access = IB_ACCESS_LOCAL_WRITE;
+	mr->iova = IOVA;
+	mr->length = LENGTH;
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr,
+						    GFP_KERNEL)));
+}
+
+static inline struct bench *setup(struct kunit *test, u16 ord)
+{
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct weft_qp *qp = &b->qp;
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	xa_init(&b->dev.mrs);
+	xa_init(&b->dev.qps);
+	region(test, b, 0, STAG);
+	region(test, b, 1, STAG_READ_ONLY);
+	b->mr[1].access = 0;
+	region(test, b, 2, STAG_OTHER_PD);
+	b->mr[2].pd = &b->other_pd;
+	region(test, b, 3, STAG_ALL);
+	b->mr[3].all_memory = true;
+
+	spin_lock_init(&b->cq.lock);
+	ring_memory(test, &b->cq.ring, ENTRIES, sizeof(struct weft_cqe));
+
+	kref_init(&qp->refs);
+	init_completion(&qp->gone);
+	spin_lock_init(&qp->lock);
+	spin_lock_init(&qp->post_lock);
+	INIT_LIST_HEAD(&qp->rx.waiting);
+	qp->dev = &b->dev;
+	qp->ib.pd = &b->pd;
+	qp->ib.event_handler = note_event;
+	qp->ib.qp_context = b;
+	qp->qpn = 17;
+	qp->user = true;
+	qp->scq = &b->cq;
+	qp->rcq = &b->cq;
+	qp->cap.max_send_wr = BLOCKS;
+	qp->cap.max_send_sge = MAX_SGE;
+	qp->cap.max_inline_data = MAX_INLINE;
+	qp->cap.max_recv_wr = RECEIVES;
+	qp->cap.max_recv_sge = MAX_RECV_SGE;
+	ring_memory(test, &qp->sq, BLOCKS, WEFT_SQ_BLOCK);
+	qp->rq = &qp->own_rq;
+	receive_queue(test, qp->rq, RECEIVES, MAX_RECV_SGE);
+	qp->agreed.ord = ord;
+	qp->initiator = true;
+	KUNIT_ASSERT_EQ(test, weft_tx_init(qp), 0);
+	KUNIT_ASSERT_EQ(test, weft_tx_start(qp), 0);
+	qp->state = IB_QPS_RTS;
+	b->event = -1;
+	return b;
+}
+
+static inline void teardown(struct bench *b)
+{
+	flush_delayed_work(&b->qp.tx.work);
+	weft_tx_stop(&b->qp);
+	weft_tx_destroy(&b->qp);
+	xa_destroy(&b->dev.mrs);
+	xa_destroy(&b->dev.qps);
+}
+
+/* The module has not started yet when the suites run. */
+static inline int bench_suite_init(struct kunit_suite *suite)
+{
+	weft_workqueue = alloc_workqueue("weft_kunit", 0, 0);
+	return weft_workqueue ? 0 : -ENOMEM;
+}
+
+static inline void bench_suite_exit(struct kunit_suite *suite)
+{
+	destroy_workqueue(weft_workqueue);
+	weft_workqueue = NULL;
+}
+
+#endif /* WEFT_KUNIT_BENCH_H */

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Posts of the kernel's own consumers: what stands in the ring afterwards, and
+ * what is refused.
+ */
+#include "bench.h"
+#include "verbs/post.h"
+
+#define WR_ID	0x1122334455667788ULL
+
+static struct bench *kernel_bench(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+
+	b->qp.user = false;
+	return b;
+}
+
+static struct weft_wq_ctl *sq_ctl(struct bench *b)
+{
+	return b->qp.sq.mem;
+}
+
+static const struct weft_sq_wr *block(struct bench *b, u32 index)
+{
+	return weft_ring_slot(&b->qp.sq, index);
+}
+
+static int send(struct bench *b, const struct ib_send_wr *wr,
+		const struct ib_send_wr **bad)
+{
+	*bad = NULL;
+	return weft_post_send(&b->qp.ib, wr, bad);
+}
+
+static void post_send_kinds(struct kunit *test)
+{
+	static const struct {
+		enum ib_wr_opcode opcode;
+		u8 op;
+		bool remote, ex;
+	} kinds[] = {
+		{ IB_WR_SEND, WEFT_OP_SEND },
+		{ IB_WR_SEND_WITH_INV, WEFT_OP_SEND_INV, false, true },
+		{ IB_WR_SEND_WITH_IMM, WEFT_OP_SEND_IMM, false, true },
+		{ IB_WR_RDMA_WRITE, WEFT_OP_WRITE, true },
+		{ IB_WR_RDMA_WRITE_WITH_IMM, WEFT_OP_WRITE_IMM, true, true },
+		{ IB_WR_RDMA_READ, WEFT_OP_READ, true },
+		{ IB_WR_RDMA_READ_WITH_INV, WEFT_OP_READ_INV, true, true },
+	};
+	struct ib_sge sge[3] = {
+		{ IOVA, 10, STAG }, { IOVA + 10, 20, STAG }, { IOVA + 30, 30, STAG },
+	};
+	const struct ib_send_wr *bad;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct bench *b = kernel_bench(test);
+		struct ib_rdma_wr wr = {
+			.wr = {
+				.wr_id = WR_ID,
+				.sg_list = sge,
+				.num_sge = 3,
+				.opcode = kinds[i].opcode,
+				.send_flags = IB_SEND_FENCE | IB_SEND_SOLICITED,
+				.ex.invalidate_rkey = 0xabcd,
+			},
+			.remote_addr = 0x123456789aULL,
+			.rkey = 0x77,
+		};
+		const struct weft_sq_wr *first = block(b, 0);
+		const struct weft_sge *third = (const void *)block(b, 1);
+
+		KUNIT_ASSERT_EQ(test, send(b, &wr.wr, &bad), 0);
+		KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 2U);
+		KUNIT_EXPECT_EQ(test, first->wr_id, WR_ID);
+		KUNIT_EXPECT_EQ(test, first->opcode, kinds[i].op);
+		KUNIT_EXPECT_EQ(test, first->flags,
+				WEFT_WR_FENCE | WEFT_WR_SOLICITED);
+		KUNIT_EXPECT_EQ(test, first->num_blocks, 2);
+		KUNIT_EXPECT_EQ(test, first->num_sge, 3);
+		KUNIT_EXPECT_EQ(test, first->inline_len, 0U);
+		KUNIT_EXPECT_EQ(test, first->ex, kinds[i].ex ? 0xabcdU : 0U);
+		KUNIT_EXPECT_EQ(test, first->remote_addr,
+				kinds[i].remote ? 0x123456789aULL : 0ULL);
+		KUNIT_EXPECT_EQ(test, first->rkey, kinds[i].remote ? 0x77U : 0U);
+		KUNIT_EXPECT_EQ(test, first->sge[1].addr, IOVA + 10);
+		KUNIT_EXPECT_EQ(test, first->sge[1].length, 20U);
+		KUNIT_EXPECT_EQ(test, third->addr, IOVA + 30);
+		KUNIT_EXPECT_EQ(test, third->length, 30U);
+		KUNIT_EXPECT_EQ(test, third->lkey, STAG);
+		teardown(b);
+	}
+}
+
+static void post_atomics(struct kunit *test)
+{
+	static const struct {
+		enum ib_wr_opcode opcode;
+		u8 op;
+	} kinds[] = {
+		{ IB_WR_ATOMIC_CMP_AND_SWP, WEFT_OP_CMP_SWP },
+		{ IB_WR_ATOMIC_FETCH_AND_ADD, WEFT_OP_FETCH_ADD },
+	};
+	struct ib_sge sge = { IOVA + 8, 8, STAG };
+	const struct ib_send_wr *bad;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct bench *b = kernel_bench(test);
+		struct ib_atomic_wr wr = {
+			.wr = {
+				.sg_list = &sge,
+				.num_sge = 1,
+				.opcode = kinds[i].opcode,
+				.send_flags = IB_SEND_SIGNALED,
+			},
+			.remote_addr = 0x4000,
+			.compare_add = 5,
+			.swap = 6,
+			.rkey = 0x88,
+		};
+		const struct weft_sq_wr *first = block(b, 0);
+
+		KUNIT_ASSERT_EQ(test, send(b, &wr.wr, &bad), 0);
+		KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 1U);
+		KUNIT_EXPECT_EQ(test, first->opcode, kinds[i].op);
+		KUNIT_EXPECT_EQ(test, first->flags, WEFT_WR_SIGNALED);
+		KUNIT_EXPECT_EQ(test, first->remote_addr, 0x4000ULL);
+		KUNIT_EXPECT_EQ(test, first->rkey, 0x88U);
+		KUNIT_EXPECT_EQ(test, first->atomic.result.addr, IOVA + 8);
+		KUNIT_EXPECT_EQ(test, first->atomic.operands.compare_add, 5ULL);
+		KUNIT_EXPECT_EQ(test, first->atomic.operands.swap, 6ULL);
+
+		wr.wr.num_sge = 0;
+		KUNIT_EXPECT_EQ(test, send(b, &wr.wr, &bad), -EINVAL);
+		KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr.wr);
+		teardown(b);
+	}
+}
+
+static void post_keys(struct kunit *test)
+{
+	struct bench *b = kernel_bench(test);
+	struct ib_mr mr = { .lkey = 0x501, .rkey = 0x501 };
+	struct ib_reg_wr reg = {
+		.wr.opcode = IB_WR_REG_MR,
+		.mr = &mr,
+		.key = 0x502,
+		.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE,
+	};
+	struct ib_send_wr inv = {
+		.next = &reg.wr,
+		.opcode = IB_WR_LOCAL_INV,
+		.ex.invalidate_rkey = 0x501,
+	};
+	const struct ib_send_wr *bad;
+
+	KUNIT_ASSERT_EQ(test, send(b, &inv, &bad), 0);
+	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 2U);
+	KUNIT_EXPECT_EQ(test, block(b, 0)->opcode, WEFT_OP_LOCAL_INV);
+	KUNIT_EXPECT_EQ(test, block(b, 0)->ex, 0x501U);
+	KUNIT_EXPECT_EQ(test, block(b, 0)->num_blocks, 1);
+	KUNIT_EXPECT_EQ(test, block(b, 1)->opcode, WEFT_OP_REG_MR);
+	KUNIT_EXPECT_EQ(test, block(b, 1)->ex, 0x501U);
+	KUNIT_EXPECT_EQ(test, block(b, 1)->rkey, 0x502U);
+	KUNIT_EXPECT_EQ(test, block(b, 1)->bind.access, (u32)reg.access);
+	KUNIT_EXPECT_EQ(test, block(b, 1)->num_blocks, 1);
+	KUNIT_EXPECT_EQ(test, block(b, 1)->num_sge, 0);
+	teardown(b);
+}
+
+/* Payload from two places, laid round the end of the ring. */
+static void post_inline(struct kunit *test)
+{
+	struct bench *b = kernel_bench(test);
+	u8 payload[MAX_INLINE + 1];
+	struct ib_sge sge[2] = {
+		{ .addr = (uintptr_t)payload, .length = 20 },
+		{ .addr = (uintptr_t)payload + 20, .length = MAX_INLINE - 20 },
+	};
+	struct ib_send_wr wr = {
+		.sg_list = sge,
+		.num_sge = 2,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_INLINE,
+	};
+	const struct ib_send_wr *bad;
+	const struct weft_sq_wr *first;
+	u32 i;
+
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = 3 * i;
+	sq_ctl(b)->producer = BLOCKS - 1;
+	sq_ctl(b)->consumer = BLOCKS - 1;
+	b->qp.sq.head = BLOCKS - 1;
+	KUNIT_ASSERT_EQ(test, send(b, &wr, &bad), 0);
+	first = block(b, BLOCKS - 1);
+	KUNIT_EXPECT_EQ(test, first->flags, WEFT_WR_INLINE);
+	KUNIT_EXPECT_EQ(test, first->inline_len, (u32)MAX_INLINE);
+	KUNIT_EXPECT_EQ(test, first->num_sge, 0);
+	KUNIT_EXPECT_EQ(test, first->num_blocks, 2);
+	KUNIT_EXPECT_EQ(test, memcmp((u8 *)first + WEFT_SQ_SGE_OFFSET, payload, 32), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(block(b, 0), payload + 32, MAX_INLINE - 32), 0);
+
+	sge[1].length++;
+	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
+	sge[1].length = U32_MAX - 10; /* small in 32 bits */
+	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
+	sge[1].length = 4;
+	wr.opcode = IB_WR_RDMA_READ;
+	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, BLOCKS + 1U);
+	teardown(b);
+}
+
+static void post_refuses(struct kunit *test)
+{
+	static const struct {
+		enum ib_wr_opcode opcode;
+		int num_sge;
+	} cases[] = {
+		{ IB_WR_LSO, 0 }, { IB_WR_BIND_MW, 0 },
+		{ IB_WR_REG_MR_INTEGRITY, 0 },
+		{ IB_WR_MASKED_ATOMIC_CMP_AND_SWP, 1 },
+		{ IB_WR_SEND, MAX_SGE + 1 }, { IB_WR_SEND, -1 },
+		{ IB_WR_LOCAL_INV, 1 },
+	};
+	struct bench *b = kernel_bench(test);
+	struct ib_sge sge[MAX_SGE + 1] = {};
+	const struct ib_send_wr *bad;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ib_send_wr wr = {
+			.sg_list = sge,
+			.num_sge = cases[i].num_sge,
+			.opcode = cases[i].opcode,
+		};
+
+		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr, &bad), -EINVAL,
+				    "case %zu", i);
+		KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr);
+	}
+	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
+	teardown(b);
+}
+
+/* A full ring refuses the first that does not fit, and keeps those before it. */
+static void post_full(struct kunit *test)
+{
+	struct bench *b = kernel_bench(test);
+	struct ib_send_wr wr[BLOCKS + 1] = {};
+	const struct ib_send_wr *bad;
+	u32 i;
+
+	for (i = 0; i <= BLOCKS; i++) {
+		wr[i].opcode = IB_WR_SEND;
+		wr[i].wr_id = i;
+		wr[i].next = i < BLOCKS ? &wr[i + 1] : NULL;
+	}
+	KUNIT_EXPECT_EQ(test, send(b, wr, &bad), -ENOMEM);
+	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr[BLOCKS]);
+	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, (u32)BLOCKS);
+	for (i = 0; i < BLOCKS; i++)
+		KUNIT_EXPECT_EQ(test, block(b, i)->wr_id, (u64)i);
+
+	weft_ring_release(&b->qp.sq, 1);
+	b->qp.sq.head = 1;
+	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS], &bad), 0);
+	KUNIT_EXPECT_EQ(test, block(b, 0)->wr_id, (u64)BLOCKS);
+	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS], &bad), -ENOMEM);
+	teardown(b);
+}
+
+/* A doorbell is rung when it is asked for, and not again until then. */
+static void post_doorbell(struct kunit *test)
+{
+	struct bench *b = kernel_bench(test);
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	const struct ib_send_wr *bad;
+
+	mutex_lock(&b->qp.tx.lock); /* the worker waits */
+	send(b, &wr, &bad);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&b->qp.tx.work));
+	weft_ring_need_doorbell(&b->qp.sq, true);
+	send(b, &wr, &bad);
+	KUNIT_EXPECT_EQ(test, sq_ctl(b)->need_doorbell, 0U);
+	KUNIT_EXPECT_NE(test, work_busy(&b->qp.tx.work.work), 0U);
+	mutex_unlock(&b->qp.tx.lock);
+	teardown(b);
+}
+
+static void post_states(struct kunit *test)
+{
+	static const struct {
+		enum ib_qp_state state;
+		int send, receive;
+	} states[] = {
+		{ IB_QPS_RESET, -EINVAL, -EINVAL }, { IB_QPS_INIT, -EINVAL, 0 },
+		{ IB_QPS_RTR, -EINVAL, 0 }, { IB_QPS_RTS, 0, 0 },
+		{ IB_QPS_SQD, 0, 0 }, { IB_QPS_ERR, 0, 0 },
+	};
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct ib_recv_wr recv = {};
+	const struct ib_send_wr *bad;
+	const struct ib_recv_wr *bad_recv;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		struct bench *b = kernel_bench(test);
+
+		b->qp.state = states[i].state;
+		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr, &bad), states[i].send,
+				    "state %d", states[i].state);
+		KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &recv, &bad_recv),
+				states[i].receive);
+		teardown(b);
+	}
+}
+
+/* What is posted in ERR comes back, as draining a queue pair needs it. */
+static void post_in_error(struct kunit *test)
+{
+	struct bench *b = kernel_bench(test);
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE, .wr.wr_id = 1 };
+	struct ib_recv_wr recv = { .wr_id = 2 };
+	const struct ib_send_wr *bad;
+	const struct ib_recv_wr *bad_recv;
+	struct ib_wc wc[4];
+
+	xa_store(&b->dev.qps, b->qp.qpn, &b->qp, GFP_KERNEL);
+	b->cq.ib.device = &b->dev.ib;
+	b->qp.state = IB_QPS_ERR;
+	weft_ring_need_doorbell(&b->qp.sq, true);
+	weft_ring_need_doorbell(&b->qp.own_rq.ring, true);
+	KUNIT_EXPECT_EQ(test, send(b, &wr.wr, &bad), 0);
+	flush_delayed_work(&b->qp.tx.work);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &recv, &bad_recv), 0);
+	flush_delayed_work(&b->qp.tx.work);
+
+	KUNIT_ASSERT_EQ(test, weft_poll_cq(&b->cq.ib, 4, wc), 2);
+	KUNIT_EXPECT_EQ(test, wc[0].wr_id, 1ULL);
+	KUNIT_EXPECT_EQ(test, (int)wc[0].status, (int)IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_PTR_EQ(test, wc[0].qp, &b->qp.ib);
+	KUNIT_EXPECT_EQ(test, wc[1].wr_id, 2ULL);
+	KUNIT_EXPECT_EQ(test, (int)wc[1].status, (int)IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, weft_poll_cq(&b->cq.ib, 4, wc), 0);
+	teardown(b);
+}
+
+static void post_receives(struct kunit *test)
+{
+	struct bench *b = kernel_bench(test);
+	struct ib_sge sge[MAX_RECV_SGE + 1] = {
+		{ IOVA, 5, STAG }, { IOVA + 5, 6, STAG },
+	};
+	struct ib_recv_wr wr[RECEIVES + 1] = {};
+	const struct ib_recv_wr *bad = NULL;
+	struct weft_recv recv;
+	u32 i;
+
+	for (i = 0; i <= RECEIVES; i++) {
+		wr[i].wr_id = 0x10 + i;
+		wr[i].sg_list = sge;
+		wr[i].num_sge = i % (MAX_RECV_SGE + 1);
+		wr[i].next = i < RECEIVES ? &wr[i + 1] : NULL;
+	}
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, wr, &bad), -ENOMEM);
+	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[RECEIVES]);
+	for (i = 0; i < RECEIVES; i++) {
+		KUNIT_ASSERT_EQ(test, weft_rq_take(b->qp.rq, &recv, NULL), 1);
+		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x10ULL + i);
+		KUNIT_EXPECT_EQ(test, recv.num_sge, i % (MAX_RECV_SGE + 1));
+		KUNIT_EXPECT_EQ(test, memcmp(recv.sge, sge, recv.num_sge *
+					     sizeof(*sge)), 0);
+	}
+	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rq, &recv, NULL), 0);
+
+	wr[RECEIVES].num_sge = MAX_RECV_SGE + 1;
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &wr[RECEIVES], &bad),
+			-EINVAL);
+	wr[RECEIVES].num_sge = -1;
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &wr[RECEIVES], &bad),
+			-EINVAL);
+	teardown(b);
+}
+
+/* A process that sends work requests down the file instead of the ring. */
+static void post_of_users(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV };
+	struct ib_recv_wr recv = {};
+	const struct ib_send_wr *bad;
+	const struct ib_recv_wr *bad_recv;
+
+	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &recv, &bad_recv), -EINVAL);
+	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
+	teardown(b);
+}
+
+static struct kunit_case post_cases[] = {
+	KUNIT_CASE(post_send_kinds),
+	KUNIT_CASE(post_atomics),
+	KUNIT_CASE(post_keys),
+	KUNIT_CASE(post_inline),
+	KUNIT_CASE(post_refuses),
+	KUNIT_CASE(post_full),
+	KUNIT_CASE(post_doorbell),
+	KUNIT_CASE(post_states),
+	KUNIT_CASE(post_in_error),
+	KUNIT_CASE(post_receives),
+	KUNIT_CASE(post_of_users),
+	{}
+};
+
+static struct kunit_suite post_suite = {
+	.name = "weft_post",
+	.suite_init = bench_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = post_cases,
+};
+
+kunit_test_suite(post_suite);
