@@ -107,7 +107,7 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->post_lock);
-	INIT_LIST_HEAD(&qp->rx.waiting);
+	weft_rx_init(qp);
 	qp->dev = &b->dev;
 	qp->ib.pd = &b->pd;
 	qp->ib.event_handler = note_event;

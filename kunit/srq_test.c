@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receive queues, shared ones above all: who gets which entry, who waits and is
+ * woken, what the owner is told, and what a process can do to it by scribbling.
+ */
+#include "bench.h"
+#include "verbs/post.h"
+#include "verbs/srq.h"
+
+#define WAITERS	3
+
+/* A shared queue, receive sides that take from it, and what its owner heard. */
+struct shared {
+	struct weft_srq srq;
+	struct rdma_user_mmap_entry entry;
+	struct weft_rx rx[WAITERS];
+	int limits, errors;
+};
+
+static void note_srq_event(struct ib_event *event, void *context)
+{
+	struct shared *s = context;
+
+	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
+		s->limits++;
+	if (event->event == IB_EVENT_SRQ_ERR)
+		s->errors++;
+}
+
+/* What a woken receive side does here: leave a mark. */
+static void mark(struct work_struct *work)
+{
+	container_of(work, struct weft_rx, work)->msg_got++;
+}
+
+static struct shared *share(struct kunit *test, bool user)
+{
+	struct shared *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	receive_queue(test, &s->srq.rq, RECEIVES, MAX_RECV_SGE);
+	s->srq.ib.event_handler = note_srq_event;
+	s->srq.ib.srq_context = s;
+	if (user)
+		s->srq.rq.ring.entry = &s->entry;
+	for (i = 0; i < WAITERS; i++) {
+		INIT_LIST_HEAD(&s->rx[i].waiting);
+		INIT_WORK(&s->rx[i].work, mark);
+	}
+	return s;
+}
+
+static struct weft_wq_ctl *ctl(struct shared *s)
+{
+	return s->srq.rq.ring.mem;
+}
+
+/* As a process posts: into the ring, without a word to the kernel. */
+static void post(struct shared *s, u64 wr_id)
+{
+	struct weft_rq_wr *slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
+
+	slot->wr_id = wr_id;
+	slot->num_sge = 0;
+	ctl(s)->producer++;
+}
+
+static int take(struct shared *s, int who, struct weft_recv *recv)
+{
+	int taken = weft_rq_take(&s->srq.rq, recv, &s->rx[who].waiting);
+
+	if (taken)
+		weft_srq_taken(&s->srq, taken);
+	return taken;
+}
+
+static int doorbell(struct shared *s)
+{
+	const struct ib_recv_wr *bad;
+	int rv = weft_post_srq_recv(&s->srq.ib, NULL, &bad);
+
+	flush_workqueue(weft_workqueue);
+	return rv;
+}
+
+static void srq_order(struct kunit *test)
+{
+	struct shared *s = share(test, true);
+	struct weft_recv recv;
+	u32 n;
+
+	for (n = 0; n < 3 * RECEIVES; n++) {
+		post(s, 0x100 + n);
+		KUNIT_EXPECT_EQ(test, take(s, n % WAITERS, &recv), 1);
+		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x100ULL + n);
+		KUNIT_EXPECT_EQ(test, ctl(s)->consumer, n + 1);
+	}
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
+}
+
+/* All who found nothing look again after a post, and nobody else does. */
+static void srq_wakes(struct kunit *test)
+{
+	struct shared *s = share(test, true);
+	struct weft_recv recv;
+
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
+	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0); /* asks twice, waits once */
+
+	post(s, 1);
+	KUNIT_EXPECT_EQ(test, doorbell(s), 0);
+	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 1U);
+	KUNIT_EXPECT_EQ(test, s->rx[1].msg_got, 1U);
+	KUNIT_EXPECT_EQ(test, s->rx[2].msg_got, 0U);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
+
+	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
+
+	/* Finds one by itself before any doorbell. */
+	post(s, 2);
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
+	KUNIT_EXPECT_EQ(test, doorbell(s), 0);
+	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 1U);
+}
+
+/* One that goes is not woken, and asks for no doorbell any more. */
+static void srq_leave(struct kunit *test)
+{
+	struct shared *s = share(test, true);
+	struct weft_recv recv;
+
+	take(s, 0, &recv);
+	take(s, 1, &recv);
+	weft_rq_leave(&s->srq.rq, &s->rx[0].waiting);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
+	weft_rq_leave(&s->srq.rq, &s->rx[0].waiting);
+	post(s, 1);
+	doorbell(s);
+	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 0U);
+	KUNIT_EXPECT_EQ(test, s->rx[1].msg_got, 1U);
+
+	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
+	weft_rq_leave(&s->srq.rq, &s->rx[1].waiting);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
+	KUNIT_EXPECT_TRUE(test, list_empty(&s->srq.rq.waiting));
+}
+
+/* Told once when fewer are left than the limit, and again when it is set anew. */
+static void srq_limit(struct kunit *test)
+{
+	struct shared *s = share(test, true);
+	struct ib_srq_attr attr = { .srq_limit = 2 };
+	struct weft_recv recv;
+	int n;
+
+	for (n = 0; n < RECEIVES; n++)
+		post(s, n);
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT,
+					      NULL), 0);
+	weft_query_srq(&s->srq.ib, &attr);
+	KUNIT_EXPECT_EQ(test, attr.srq_limit, 2U);
+	KUNIT_EXPECT_EQ(test, attr.max_wr, (u32)RECEIVES);
+	KUNIT_EXPECT_EQ(test, attr.max_sge, (u32)MAX_RECV_SGE);
+	take(s, 0, &recv);
+	take(s, 1, &recv);
+	KUNIT_EXPECT_EQ(test, s->limits, 0); /* two are left */
+	take(s, 0, &recv);
+	KUNIT_EXPECT_EQ(test, s->limits, 1);
+	take(s, 0, &recv);
+	KUNIT_EXPECT_EQ(test, s->limits, 1);
+	weft_query_srq(&s->srq.ib, &attr);
+	KUNIT_EXPECT_EQ(test, attr.srq_limit, 0U);
+
+	attr.srq_limit = 1;
+	weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL);
+	post(s, 9);
+	take(s, 0, &recv);
+	KUNIT_EXPECT_EQ(test, s->limits, 2);
+
+	attr.srq_limit = RECEIVES + 1;
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT,
+					      NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_MAX_WR,
+					      NULL), -EOPNOTSUPP);
+}
+
+/* A producer index that makes no sense: nobody gets an entry, one event tells. */
+static void srq_hostile_producer(struct kunit *test)
+{
+	static const u32 indices[] = { RECEIVES + 1, 0x80000000, U32_MAX };
+	struct weft_recv recv;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(indices); i++) {
+		struct shared *s = share(test, true);
+
+		s->srq.limit = 1;
+		ctl(s)->producer = indices[i];
+		KUNIT_EXPECT_EQ(test, take(s, 0, &recv), -EINVAL);
+		KUNIT_EXPECT_EQ(test, take(s, 1, &recv), -EINVAL);
+		KUNIT_EXPECT_EQ(test, s->errors, 1);
+		KUNIT_EXPECT_EQ(test, s->limits, 0);
+		KUNIT_EXPECT_EQ(test, s->srq.rq.ring.head, 0U);
+		KUNIT_EXPECT_TRUE(test, list_empty(&s->srq.rq.waiting));
+		KUNIT_EXPECT_EQ(test, doorbell(s), 0);
+	}
+}
+
+/* Entries that make no sense hold no byte, and the copy is the kernel's own. */
+static void srq_hostile_entry(struct kunit *test)
+{
+	static const u32 counts[] = { MAX_RECV_SGE + 1, WEFT_MAX_SGE + 1,
+				      0x10000000, U32_MAX };
+	struct shared *s = share(test, true);
+	struct weft_rq_wr *slot;
+	struct weft_sge *sge;
+	struct weft_recv recv;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
+		post(s, 7);
+		slot->num_sge = counts[i];
+		KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
+		KUNIT_EXPECT_EQ(test, recv.num_sge, 0U);
+		KUNIT_EXPECT_EQ(test, recv.room, 0ULL);
+	}
+	slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
+	post(s, 8);
+	slot->num_sge = 2;
+	sge = (struct weft_sge *)(slot + 1);
+	sge[0] = (struct weft_sge){ IOVA, U32_MAX, STAG };
+	sge[1] = (struct weft_sge){ IOVA, U32_MAX, STAG };
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
+	KUNIT_EXPECT_EQ(test, recv.room, (u64)WEFT_MAX_MSG);
+	memset(slot, 0xff, weft_rq_stride(MAX_RECV_SGE));
+	KUNIT_EXPECT_EQ(test, recv.num_sge, 2U);
+	KUNIT_EXPECT_EQ(test, recv.sge[1].addr, IOVA);
+	KUNIT_EXPECT_EQ(test, recv.sge[1].lkey, STAG);
+}
+
+static void srq_kernel_posts(struct kunit *test)
+{
+	struct shared *s = share(test, false);
+	struct ib_sge sge = { IOVA, 12, STAG };
+	struct ib_recv_wr wr[2] = {
+		{ .wr_id = 1, .next = &wr[1], .sg_list = &sge, .num_sge = 1 },
+		{ .wr_id = 2, .num_sge = MAX_RECV_SGE + 1 },
+	};
+	const struct ib_recv_wr *bad = NULL;
+	struct weft_recv recv;
+
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
+	KUNIT_EXPECT_EQ(test, weft_post_srq_recv(&s->srq.ib, wr, &bad), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[1]);
+	flush_workqueue(weft_workqueue);
+	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 1U); /* the first was posted */
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
+	KUNIT_EXPECT_EQ(test, recv.wr_id, 1ULL);
+	KUNIT_EXPECT_EQ(test, recv.room, 12ULL);
+
+	/* A process has the ring for that. */
+	s->srq.rq.ring.entry = &s->entry;
+	KUNIT_EXPECT_EQ(test, weft_post_srq_recv(&s->srq.ib, wr, &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ctl(s)->producer, 1U);
+}
+
+/* What is in the queue survives a queue pair that fails; that one tells its end once. */
+static void srq_outlives_queue_pair(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct shared *s = share(test, true);
+	const struct weft_cqe *cqe = weft_ring_slot(&b->cq.ring, 0);
+	const struct ib_recv_wr *bad;
+
+	b->qp.ib.srq = &s->srq.ib;
+	b->qp.rq = &s->srq.rq;
+	post(s, 1);
+	post(s, 2);
+	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rq, &b->qp.rx.recv,
+					   &b->qp.rx.waiting), 1);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, NULL, &bad), -EINVAL);
+
+	mutex_lock(&b->qp.tx.lock);
+	b->qp.state = IB_QPS_ERR;
+	weft_qp_flush(&b->qp);
+	weft_qp_flush(&b->qp);
+	mutex_unlock(&b->qp.tx.lock);
+	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_LAST_WQE_REACHED);
+	KUNIT_EXPECT_EQ(test, b->events, 1);
+	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 1U);
+	KUNIT_EXPECT_EQ(test, cqe->wr_id, 1ULL);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe->word), IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, weft_ring_pending(&s->srq.rq.ring), 1);
+	teardown(b);
+}
+
+static struct kunit_case srq_cases[] = {
+	KUNIT_CASE(srq_order),
+	KUNIT_CASE(srq_wakes),
+	KUNIT_CASE(srq_leave),
+	KUNIT_CASE(srq_limit),
+	KUNIT_CASE(srq_hostile_producer),
+	KUNIT_CASE(srq_hostile_entry),
+	KUNIT_CASE(srq_kernel_posts),
+	KUNIT_CASE(srq_outlives_queue_pair),
+	{}
+};
+
+static struct kunit_suite srq_suite = {
+	.name = "weft_srq",
+	.suite_init = bench_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = srq_cases,
+};
+
+kunit_test_suite(srq_suite);
