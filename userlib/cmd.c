@@ -69,27 +69,89 @@ int weft_cmd_reg_mr(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova,
                         sizeof(resp));
 }
 
-int weft_cmd_create_cq(struct ibv_context* context, int cqe, struct ibv_comp_channel* channel,
-                       int comp_vector, struct ibv_cq* cq, struct weft_create_cq_resp* weft) {
-  WEFT_CMD(ib_uverbs_create_cq) cmd;
-  WEFT_RESP(ib_uverbs_create_cq_resp, weft_create_cq_resp) resp;
+int weft_cmd_rereg_mr(struct verbs_mr* mr, uint32_t flags, struct ibv_pd* pd, void* addr,
+                      size_t length, int access) {
+  WEFT_CMD(ib_uverbs_rereg_mr) cmd;
+  struct ib_uverbs_rereg_mr_resp resp;
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  int ret = ibv_cmd_create_cq(context, cqe, channel, comp_vector, cq, &cmd.hdr, sizeof(cmd),
-                              &resp.core, sizeof(resp));
+  return ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr, access, pd, &cmd.hdr,
+                          sizeof(cmd), &resp, sizeof(resp));
+}
+
+int weft_cmd_alloc_mw(struct ibv_pd* pd, enum ibv_mw_type type, struct ibv_mw* mw) {
+  WEFT_CMD(ib_uverbs_alloc_mw) cmd;
+  struct ib_uverbs_alloc_mw_resp resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  return ibv_cmd_alloc_mw(pd, type, mw, &cmd.hdr, sizeof(cmd), &resp, sizeof(resp));
+}
+
+int weft_cmd_create_cq(struct ibv_context* context, const struct ibv_cq_init_attr_ex* attr,
+                       struct verbs_cq* cq, struct weft_create_cq_resp* weft) {
+  struct {
+    struct ib_uverbs_cmd_hdr hdr;
+    struct ib_uverbs_ex_cmd_hdr ex_hdr;
+    struct ib_uverbs_ex_create_cq core;
+  } cmd;
+  WEFT_RESP(ib_uverbs_ex_create_cq_resp, weft_create_cq_resp) resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  int ret =
+      ibv_cmd_create_cq_ex(context, attr, cq, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp), 0);
   memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
   return ret;
 }
 
-int weft_cmd_create_qp(struct ibv_pd* pd, struct ibv_qp* qp, struct ibv_qp_init_attr* attr,
+int weft_cmd_resize_cq(struct ibv_cq* cq, int cqe, struct weft_create_cq_resp* weft) {
+  WEFT_CMD(ib_uverbs_resize_cq) cmd;
+  WEFT_RESP(ib_uverbs_resize_cq_resp, weft_create_cq_resp) resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  int ret = ibv_cmd_resize_cq(cq, cqe, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp));
+  memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
+  return ret;
+}
+
+int weft_cmd_create_srq(struct ibv_pd* pd, struct ibv_srq* srq, struct ibv_srq_init_attr* attr,
+                        struct weft_create_srq_resp* weft) {
+  WEFT_CMD(ib_uverbs_create_srq) cmd;
+  WEFT_RESP(ib_uverbs_create_srq_resp, weft_create_srq_resp) resp;
+
+  memset(&cmd, 0, sizeof(cmd));
+  memset(&resp, 0, sizeof(resp));
+  int ret = ibv_cmd_create_srq(pd, srq, attr, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp));
+  memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
+  return ret;
+}
+
+int weft_cmd_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int attr_mask) {
+  WEFT_CMD(ib_uverbs_modify_srq) cmd;
+
+  memset(&cmd, 0, sizeof(cmd));
+  return ibv_cmd_modify_srq(srq, attr, attr_mask, &cmd.hdr, sizeof(cmd));
+}
+
+int weft_cmd_query_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr) {
+  WEFT_CMD(ib_uverbs_query_srq) cmd;
+
+  memset(&cmd, 0, sizeof(cmd));
+  return ibv_cmd_query_srq(srq, attr, &cmd.hdr, sizeof(cmd));
+}
+
+int weft_cmd_create_qp(struct verbs_qp* qp, struct ibv_qp_init_attr_ex* attr,
                        struct weft_create_qp_resp* weft) {
   WEFT_CMD(ib_uverbs_create_qp) cmd;
   WEFT_RESP(ib_uverbs_create_qp_resp, weft_create_qp_resp) resp;
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  int ret = ibv_cmd_create_qp(pd, qp, attr, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp));
+  int ret = ibv_cmd_create_qp_ex(attr->pd->context, qp, attr, &cmd.hdr, sizeof(cmd), &resp.core,
+                                 sizeof(resp));
   memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
   return ret;
 }
@@ -158,6 +220,28 @@ int weft_cmd_recv_doorbell(struct ibv_qp* qp) {
     struct ibv_recv_wr* bad_wr = NULL;
 
     return ibv_cmd_post_recv(qp, NULL, &bad_wr);
+  }
+  return errno;
+}
+
+int weft_cmd_srq_doorbell(struct ibv_srq* srq) {
+  WEFT_CMD(ib_uverbs_post_srq_recv) cmd;
+  struct ib_uverbs_post_srq_recv_resp resp = {0};
+
+  memset(&cmd, 0, sizeof(cmd));
+  cmd.hdr.command = IB_USER_VERBS_CMD_POST_SRQ_RECV;
+  cmd.hdr.in_words = sizeof(cmd) / 4;
+  cmd.hdr.out_words = sizeof(resp) / 4;
+  cmd.core.response = (uintptr_t)&resp;
+  cmd.core.srq_handle = srq->handle;
+  cmd.core.wqe_size = sizeof(struct ib_uverbs_recv_wr);
+  if (write(srq->context->cmd_fd, &cmd, sizeof(cmd)) == (ssize_t)sizeof(cmd)) {
+    return 0;
+  }
+  if (errno == EACCES) { /* as above */
+    struct ibv_recv_wr* bad_wr = NULL;
+
+    return ibv_cmd_post_srq_recv(srq, NULL, &bad_wr);
   }
   return errno;
 }

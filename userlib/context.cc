@@ -8,11 +8,16 @@
 
 #include <type_traits>
 
+#include "clock.hpp"
 #include "cmd.h"
 #include "cq.hpp"
 #include "mr.hpp"
+#include "mw.hpp"
 #include "pd.hpp"
 #include "qp.hpp"
+#include "recv.hpp"
+#include "send.hpp"
+#include "srq.hpp"
 
 namespace weft {
 namespace {
@@ -29,23 +34,40 @@ static_assert(offsetof(Context, base) == 0);
 static_assert(std::is_trivially_default_constructible_v<Context>);
 
 constexpr verbs_context_ops kContextOps = {
+    .alloc_mw = alloc_mw,
+    .alloc_parent_domain = alloc_parent_domain,
     .alloc_pd = alloc_pd,
+    .alloc_td = alloc_td,
+    .bind_mw = bind_mw,
     .create_cq = create_cq,
+    .create_cq_ex = create_cq_ex,
     .create_qp = create_qp,
+    .create_qp_ex = create_qp_ex,
+    .create_srq = create_srq,
+    .dealloc_mw = dealloc_mw,
     .dealloc_pd = dealloc_pd,
+    .dealloc_td = dealloc_td,
     .dereg_mr = dereg_mr,
     .destroy_cq = destroy_cq,
     .destroy_qp = destroy_qp,
+    .destroy_srq = destroy_srq,
     .free_context = free_context,
     .modify_qp = modify_qp,
+    .modify_srq = modify_srq,
     .poll_cq = poll_cq,
     .post_recv = post_recv,
     .post_send = post_send,
+    .post_srq_recv = post_srq_recv,
     .query_device_ex = query_device_ex,
     .query_port = query_port,
     .query_qp = query_qp,
+    .query_rt_values = query_rt_values,
+    .query_srq = query_srq,
+    .reg_dmabuf_mr = reg_dmabuf_mr,
     .reg_mr = reg_mr,
     .req_notify_cq = req_notify_cq,
+    .rereg_mr = rereg_mr,
+    .resize_cq = resize_cq,
 };
 
 }  // namespace
@@ -87,21 +109,41 @@ void free_context(ibv_context* ibv) {
   free(context);
 }
 
+// `attr` may be of a program that knows less of the structure than we do.
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, size_t attr_size) {
+  static constexpr size_t kClockEnd =
+      offsetof(ibv_device_attr_ex, hca_core_clock) + sizeof(attr->hca_core_clock);
   uint64_t fw_ver = 0;
   const int ret = weft_cmd_query_device(context, input, attr, attr_size, &fw_ver);
-  if (ret == 0) {
-    // Three 16-bit numbers, as the kernel's query_device packs them.
-    snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u",
-             static_cast<unsigned>(fw_ver >> 32 & 0xffff),
-             static_cast<unsigned>(fw_ver >> 16 & 0xffff), static_cast<unsigned>(fw_ver & 0xffff));
+  if (ret != 0) {
+    return ret;
   }
-  return ret;
+  // Three 16-bit numbers, as the kernel's query_device packs them.
+  snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u",
+           static_cast<unsigned>(fw_ver >> 32 & 0xffff),
+           static_cast<unsigned>(fw_ver >> 16 & 0xffff), static_cast<unsigned>(fw_ver & 0xffff));
+  if (attr_size >= kClockEnd) {
+    attr->completion_timestamp_mask = kCompletionClockMask;
+    attr->hca_core_clock = kCompletionClockKhz;
+  }
+  return 0;
 }
 
 int query_port(ibv_context* context, uint8_t port_num, ibv_port_attr* attr) {
   return weft_cmd_query_port(context, port_num, attr);
+}
+
+// Ticks, not seconds: as elsewhere in verbs, all of them stand in tv_nsec, so that
+// the value can be held against a completion's timestamp.
+int query_rt_values(ibv_context* /*context*/, ibv_values_ex* values) {
+  if ((values->comp_mask & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
+    return EINVAL;
+  }
+  if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) != 0) {
+    values->raw_clock = {.tv_sec = 0, .tv_nsec = read_clock_ns(kCompletionClock)};
+  }
+  return 0;
 }
 
 }  // namespace weft

@@ -2,8 +2,7 @@
 #ifndef WEFT_CQ_HPP
 #define WEFT_CQ_HPP
 
-#include <pthread.h>
-
+#include "lock.hpp"
 #include "mapping.hpp"
 #include "provider_abi.h"
 #include "ring.hpp"
@@ -13,20 +12,47 @@ namespace weft {
 struct Cq {
   verbs_cq base;  // first: converted by address
   Mapping mapping;
-  pthread_spinlock_t lock;  // guards ring
+  QueueLock lock;  // guards ring
   CompletionRing ring;
 
+  // From ibv_start_poll() to ibv_end_poll(), under the lock (cq_ex.cc). The entry
+  // stays ours until it is given back at the end.
+  const weft_cqe* current;
+  uint32_t word;             // of it
+  bool wallclock;            // asked for at creation
+  int64_t wallclock_offset;  // ns from our timestamps to the time of day
+
   static Cq* of(ibv_cq* cq) { return reinterpret_cast<Cq*>(cq); }
+
+  // Takes the next completion that polling may show; nullptr if there is none.
+  // `passed` tells that some were taken on the way, shown or not.
+  const weft_cqe* next(uint32_t* word_out, bool* passed);
 
   // Drops the completions that queue pair `qp_num`, now gone or reset, has left.
   void discard(uint32_t qp_num);
 };
 static_assert(offsetof(Cq, base) == 0);
 
+inline const weft_cqe* Cq::next(uint32_t* word_out, bool* passed) {
+  while (const weft_cqe* cqe = ring.peek(word_out)) {
+    ring.take();
+    *passed = true;
+    if (!CompletionRing::discarded(*word_out)) {
+      return cqe;
+    }
+  }
+  return nullptr;
+}
+
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
+int resize_cq(ibv_cq* ibv, int cqe);
 int destroy_cq(ibv_cq* ibv);
 int poll_cq(ibv_cq* ibv, int num_entries, ibv_wc* wc);
 int req_notify_cq(ibv_cq* ibv, int solicited_only);
+
+// cq_ex.cc: gives a queue made with `wc_flags` the calls of struct ibv_cq_ex.
+void set_extended_poll(Cq* cq, uint64_t wc_flags);
 
 }  // namespace weft
 

@@ -7,19 +7,40 @@
 #include "cmd.h"
 
 namespace weft {
+namespace {
 
-ibv_mr* reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
+// Makes a region by `issue`, which returns 0 or a positive errno value.
+template <typename Issue>
+ibv_mr* make(Issue issue) {
   auto* mr = static_cast<verbs_mr*>(calloc(1, sizeof(verbs_mr)));
   if (mr == nullptr) {
     return nullptr;
   }
-  const int ret = weft_cmd_reg_mr(pd, addr, length, iova, access, mr);
+  const int ret = issue(mr);
   if (ret != 0) {
     free(mr);
     errno = ret;
     return nullptr;
   }
   return &mr->ibv_mr;
+}
+
+}  // namespace
+
+ibv_mr* reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
+  return make([&](verbs_mr* mr) { return weft_cmd_reg_mr(pd, addr, length, iova, access, mr); });
+}
+
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                      int access) {
+  return make([&](verbs_mr* mr) {
+    return ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr);
+  });
+}
+
+// libibverbs has looked at the flags, and moves `addr` and `length` of the region.
+int rereg_mr(verbs_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
+  return weft_cmd_rereg_mr(mr, static_cast<uint32_t>(flags), pd, addr, length, access);
 }
 
 int dereg_mr(verbs_mr* mr) {

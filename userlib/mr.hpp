@@ -8,6 +8,10 @@ namespace weft {
 
 // `iova` is where the region starts in the addresses that work requests use.
 ibv_mr* reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
+// Of a dma-buf: `length` bytes from `offset` on of what `fd` stands for.
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                      int access);
+int rereg_mr(verbs_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access);
 int dereg_mr(verbs_mr* mr);
 
 }  // namespace weft

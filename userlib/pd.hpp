@@ -6,8 +6,35 @@
 
 namespace weft {
 
+// A thread domain: the user's promise that what is created in it is used by one
+// thread at a time.
+struct Td {
+  ibv_td base;         // first: converted by address
+  unsigned int users;  // parent domains made with it; atomic
+
+  static Td* of(ibv_td* td) { return reinterpret_cast<Td*>(td); }
+};
+static_assert(offsetof(Td, base) == 0);
+
+// A protection domain, or a parent domain: a protection domain of another name,
+// with a thread domain. A parent domain has the kernel's handle of the protection
+// domain in it; it must be gone before that may go.
+struct Pd {
+  ibv_pd base;         // first: converted by address
+  unsigned int users;  // parent domains made of it; atomic
+  Pd* pd;              // in a parent domain: the protection domain
+  Td* td;              // and its thread domain, or nullptr
+
+  static Pd* of(ibv_pd* pd) { return reinterpret_cast<Pd*>(pd); }
+  bool single_threaded() const { return td != nullptr; }
+};
+static_assert(offsetof(Pd, base) == 0);
+
 ibv_pd* alloc_pd(ibv_context* context);
-int dealloc_pd(ibv_pd* pd);
+int dealloc_pd(ibv_pd* ibv);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr);
+int dealloc_td(ibv_td* ibv);
 
 }  // namespace weft
 

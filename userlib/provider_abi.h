@@ -108,6 +108,12 @@ struct verbs_device {
   uint64_t core_support;
 };
 
+/* In verbs_qp.comp_mask: which of its parts are there. */
+enum verbs_qp_mask {
+  VERBS_QP_XRCD = 1 << 0,
+  VERBS_QP_EX = 1 << 1, /* qp_ex is the user's to call */
+};
+
 struct verbs_qp {
   union {
     struct ibv_qp qp;
@@ -147,15 +153,16 @@ typedef void (*verbs_op_unused)(void);
 struct verbs_context_ops {
   verbs_op_unused advise_mr;
   verbs_op_unused alloc_dm;
-  verbs_op_unused alloc_mw;
+  struct ibv_mw* (*alloc_mw)(struct ibv_pd* pd, enum ibv_mw_type type);
   verbs_op_unused alloc_null_mr;
-  verbs_op_unused alloc_parent_domain;
+  struct ibv_pd* (*alloc_parent_domain)(struct ibv_context* context,
+                                        struct ibv_parent_domain_init_attr* attr);
   struct ibv_pd* (*alloc_pd)(struct ibv_context* context);
-  verbs_op_unused alloc_td;
+  struct ibv_td* (*alloc_td)(struct ibv_context* context, struct ibv_td_init_attr* attr);
   verbs_op_unused async_event;
   verbs_op_unused attach_counters_point_flow;
   verbs_op_unused attach_mcast;
-  verbs_op_unused bind_mw;
+  int (*bind_mw)(struct ibv_qp* qp, struct ibv_mw* mw, struct ibv_mw_bind* mw_bind);
   verbs_op_unused close_xrcd;
   verbs_op_unused cq_event;
   verbs_op_unused create_ah;
@@ -172,9 +179,9 @@ struct verbs_context_ops {
   struct ibv_srq* (*create_srq)(struct ibv_pd* pd, struct ibv_srq_init_attr* attr);
   verbs_op_unused create_srq_ex;
   verbs_op_unused create_wq;
-  verbs_op_unused dealloc_mw;
+  int (*dealloc_mw)(struct ibv_mw* mw);
   int (*dealloc_pd)(struct ibv_pd* pd);
-  verbs_op_unused dealloc_td;
+  int (*dealloc_td)(struct ibv_td* td);
   int (*dereg_mr)(struct verbs_mr* vmr);
   verbs_op_unused destroy_ah;
   verbs_op_unused destroy_counters;
@@ -212,16 +219,18 @@ struct verbs_context_ops {
   int (*query_qp)(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask,
                   struct ibv_qp_init_attr* init_attr);
   verbs_op_unused query_qp_data_in_order;
-  verbs_op_unused query_rt_values;
+  int (*query_rt_values)(struct ibv_context* context, struct ibv_values_ex* values);
   int (*query_srq)(struct ibv_srq* srq, struct ibv_srq_attr* attr);
   verbs_op_unused read_counters;
   verbs_op_unused reg_dm_mr;
-  verbs_op_unused reg_dmabuf_mr;
+  struct ibv_mr* (*reg_dmabuf_mr)(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova,
+                                  int fd, int access);
   struct ibv_mr* (*reg_mr)(struct ibv_pd* pd, void* addr, size_t length, uint64_t hca_va,
                            int access);
   int (*req_notify_cq)(struct ibv_cq* cq, int solicited_only);
-  verbs_op_unused rereg_mr;
-  verbs_op_unused resize_cq;
+  int (*rereg_mr)(struct verbs_mr* vmr, int flags, struct ibv_pd* pd, void* addr, size_t length,
+                  int access);
+  int (*resize_cq)(struct ibv_cq* cq, int cqe);
   verbs_op_unused set_ece;
   verbs_op_unused unimport_dm;
   verbs_op_unused unimport_mr;
@@ -262,13 +271,36 @@ int ibv_cmd_reg_mr(struct ibv_pd* pd, void* addr, size_t length, uint64_t hca_va
                    struct verbs_mr* vmr, struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size,
                    struct ib_uverbs_reg_mr_resp* resp, size_t resp_size);
 int ibv_cmd_dereg_mr(struct verbs_mr* vmr);
-int ibv_cmd_create_cq(struct ibv_context* context, int cqe, struct ibv_comp_channel* channel,
-                      int comp_vector, struct ibv_cq* cq, struct ib_uverbs_cmd_hdr* cmd,
-                      size_t cmd_size, struct ib_uverbs_create_cq_resp* resp, size_t resp_size);
+int ibv_cmd_rereg_mr(struct verbs_mr* vmr, uint32_t flags, void* addr, size_t length,
+                     uint64_t hca_va, int access, struct ibv_pd* pd, struct ib_uverbs_cmd_hdr* cmd,
+                     size_t cmd_size, struct ib_uverbs_rereg_mr_resp* resp, size_t resp_size);
+int ibv_cmd_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                          int access, struct verbs_mr* vmr);
+int ibv_cmd_alloc_mw(struct ibv_pd* pd, enum ibv_mw_type type, struct ibv_mw* mw,
+                     struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size,
+                     struct ib_uverbs_alloc_mw_resp* resp, size_t resp_size);
+int ibv_cmd_dealloc_mw(struct ibv_mw* mw);
+/* Here `cmd` has the extended header after the first. `cmd_flags` is for devices that can't stamp.
+ */
+int ibv_cmd_create_cq_ex(struct ibv_context* context, const struct ibv_cq_init_attr_ex* attr,
+                         struct verbs_cq* cq, struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size,
+                         struct ib_uverbs_ex_create_cq_resp* resp, size_t resp_size,
+                         uint32_t cmd_flags);
+int ibv_cmd_resize_cq(struct ibv_cq* cq, int cqe, struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size,
+                      struct ib_uverbs_resize_cq_resp* resp, size_t resp_size);
 int ibv_cmd_destroy_cq(struct ibv_cq* cq);
-int ibv_cmd_create_qp(struct ibv_pd* pd, struct ibv_qp* qp, struct ibv_qp_init_attr* attr,
-                      struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size,
-                      struct ib_uverbs_create_qp_resp* resp, size_t resp_size);
+int ibv_cmd_create_srq(struct ibv_pd* pd, struct ibv_srq* srq, struct ibv_srq_init_attr* attr,
+                       struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size,
+                       struct ib_uverbs_create_srq_resp* resp, size_t resp_size);
+int ibv_cmd_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int attr_mask,
+                       struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size);
+int ibv_cmd_query_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, struct ib_uverbs_cmd_hdr* cmd,
+                      size_t cmd_size);
+int ibv_cmd_destroy_srq(struct ibv_srq* srq);
+/* Sets up all of *qp but qp_ex. */
+int ibv_cmd_create_qp_ex(struct ibv_context* context, struct verbs_qp* qp,
+                         struct ibv_qp_init_attr_ex* attr, struct ib_uverbs_cmd_hdr* cmd,
+                         size_t cmd_size, struct ib_uverbs_create_qp_resp* resp, size_t resp_size);
 int ibv_cmd_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask,
                      struct ibv_qp_init_attr* init_attr, struct ib_uverbs_cmd_hdr* cmd,
                      size_t cmd_size);
@@ -277,6 +309,7 @@ int ibv_cmd_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask
 int ibv_cmd_destroy_qp(struct ibv_qp* qp);
 int ibv_cmd_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad_wr);
 int ibv_cmd_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
+int ibv_cmd_post_srq_recv(struct ibv_srq* srq, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
 
 static_assert(sizeof(struct verbs_match_ent) == 24, "verbs_match_ent");
 static_assert(sizeof(struct verbs_sysfs_dev) == 992, "verbs_sysfs_dev");

@@ -8,7 +8,8 @@
 
 #include "cmd.h"
 #include "cq.hpp"
-#include "lock.hpp"
+#include "pd.hpp"
+#include "wr.hpp"
 
 namespace weft {
 namespace {
@@ -40,19 +41,18 @@ void discard_completions(ibv_qp* qp) {
   }
 }
 
-}  // namespace
-
-ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+// attr->cap gets what was granted.
+Qp* create(ibv_qp_init_attr_ex* attr) {
   auto* qp = static_cast<Qp*>(calloc(1, sizeof(Qp)));
   if (qp == nullptr) {
     return nullptr;
   }
   weft_create_qp_resp resp = {};
-  int ret = weft_cmd_create_qp(pd, &qp->base.qp, attr, &resp);
+  int ret = weft_cmd_create_qp(&qp->base, attr, &resp);
   if (ret != 0) {
     goto free_qp;
   }
-  ret = map_rings(qp, pd->context->cmd_fd, resp);
+  ret = map_rings(qp, attr->pd->context->cmd_fd, resp);
   if (ret != 0) {
     goto destroy;
   }
@@ -60,9 +60,9 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   qp->max_recv_sge = attr->cap.max_recv_sge;
   qp->max_inline = attr->cap.max_inline_data;
   qp->sq_sig_all = attr->sq_sig_all != 0;
-  pthread_spin_init(&qp->sq_lock, PTHREAD_PROCESS_PRIVATE);
-  pthread_spin_init(&qp->rq_lock, PTHREAD_PROCESS_PRIVATE);
-  return &qp->base.qp;
+  qp->sq_lock.init(Pd::of(attr->pd)->single_threaded());
+  qp->rq_lock.init(Pd::of(attr->pd)->single_threaded());
+  return qp;
 
 destroy:
   ibv_cmd_destroy_qp(&qp->base.qp);
@@ -72,6 +72,53 @@ free_qp:
   free(qp);
   errno = ret;
   return nullptr;
+}
+
+}  // namespace
+
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+  ibv_qp_init_attr_ex attr_ex = {};
+  attr_ex.qp_context = attr->qp_context;
+  attr_ex.send_cq = attr->send_cq;
+  attr_ex.recv_cq = attr->recv_cq;
+  attr_ex.srq = attr->srq;
+  attr_ex.cap = attr->cap;
+  attr_ex.qp_type = attr->qp_type;
+  attr_ex.sq_sig_all = attr->sq_sig_all;
+  attr_ex.comp_mask = IBV_QP_INIT_ATTR_PD;
+  attr_ex.pd = pd;
+  Qp* qp = create(&attr_ex);
+  if (qp == nullptr) {
+    return nullptr;
+  }
+  attr->cap = attr_ex.cap;
+  return &qp->base.qp;
+}
+
+ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* attr) {
+  static constexpr uint32_t kKnown =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  const bool extended = (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+  if ((attr->comp_mask & ~kKnown) != 0 || (extended && (attr->send_ops_flags & ~kSendOps) != 0) ||
+      ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  ibv_qp_init_attr_ex kernel_attr = *attr;
+  kernel_attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+  Qp* qp = create(&kernel_attr);
+  if (qp == nullptr) {
+    return nullptr;
+  }
+  attr->cap = kernel_attr.cap;
+  if (extended) {
+    set_wr_ops(qp);
+  }
+  return &qp->base.qp;
 }
 
 // After the kernel's destroy no completion of this queue pair comes any more, and
@@ -86,8 +133,8 @@ int destroy_qp(ibv_qp* ibv) {
   discard_completions(ibv);
   qp->sq_mapping.unmap();
   qp->rq_mapping.unmap();
-  pthread_spin_destroy(&qp->sq_lock);
-  pthread_spin_destroy(&qp->rq_lock);
+  qp->sq_lock.destroy();
+  qp->rq_lock.destroy();
   free(qp);
   return 0;
 }
@@ -101,12 +148,12 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   if ((attr_mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) {
     // Whatever was queued is gone, with its completions.
     {
-      SpinGuard guard(qp->sq_lock);
+      QueueGuard guard(qp->sq_lock);
       qp->sq.restart();
-      __atomic_store_n(&qp->doorbell_error, 0, __ATOMIC_RELAXED);
+      qp->doorbell_error.set(0);
     }
     if (qp->rq_mapping.base() != nullptr) {
-      SpinGuard guard(qp->rq_lock);
+      QueueGuard guard(qp->rq_lock);
       qp->rq.restart();
     }
     discard_completions(ibv);

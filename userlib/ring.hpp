@@ -20,6 +20,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <type_traits>
+
 #include "weft-abi.h"
 
 namespace weft {
@@ -71,6 +73,9 @@ class WorkRing {
   // enum ib_qp_state, as the kernel last published it.
   uint32_t qp_state() const { return load_acquire(control_->qp_state); }
 
+  // enum weft_peer, of a queue pair that is connected.
+  uint32_t peer() const { return load_acquire(control_->peer); }
+
   uint32_t slots() const { return mask_ + 1; }
 
   // Free slots, by a fresh look at the kernel's index.
@@ -104,6 +109,16 @@ concept GatherElement = sizeof(Sge) == sizeof(weft_sge) &&
                         offsetof(Sge, length) == offsetof(weft_sge, length) &&
                         offsetof(Sge, lkey) == offsetof(weft_sge, lkey);
 
+// A piece of inline payload, by its address in this process.
+template <typename Piece>
+const void* address_of(const Piece& piece) {
+  if constexpr (std::is_pointer_v<decltype(piece.addr)>) {
+    return piece.addr;
+  } else {
+    return reinterpret_cast<const void*>(static_cast<uintptr_t>(piece.addr));
+  }
+}
+
 class SendRing : public WorkRing {
  public:
   void attach(void* mapping, uint32_t blocks) { WorkRing::attach(mapping, blocks, WEFT_SQ_BLOCK); }
@@ -112,6 +127,7 @@ class SendRing : public WorkRing {
   // The counts in `wr` are filled in here. False: the queue is full.
   template <GatherElement Sge>
   bool push(const weft_sq_wr& wr, const Sge* sges, uint32_t num_sge) {
+    assert(num_sge <= WEFT_MAX_SGE);
     const uint32_t blocks = weft_sq_blocks_for_sge(num_sge);
     if (!has_room(blocks)) {
       return false;
@@ -126,10 +142,32 @@ class SendRing : public WorkRing {
     return true;
   }
 
-  // The same with the payload itself, gathered from `pieces` (addresses in this
+  // Writes a work request that is whole in its first block: an atomic, with its one
+  // SGE, or one that has no payload.
+  bool push_block(const weft_sq_wr& wr, uint32_t num_sge) {
+    assert(num_sge <= 1);
+    if (!has_room(1)) {
+      return false;
+    }
+    weft_sq_wr head = wr;
+    head.num_blocks = 1;
+    head.num_sge = static_cast<uint8_t>(num_sge);
+    head.inline_len = 0;
+    memcpy(slot(producer_), &head, sizeof(head));
+    producer_++;
+    return true;
+  }
+
+  // Where the next work request goes, and back there: forgets what was written
+  // since and not published.
+  uint32_t position() const { return producer_; }
+  void rewind(uint32_t position) { producer_ = position; }
+
+  // As push(), with the payload itself, gathered from `pieces` (addresses in this
   // process) now, so that the caller may reuse them at once. `bytes` is their sum.
-  template <GatherElement Sge>
-  bool push_inline(const weft_sq_wr& wr, const Sge* pieces, uint32_t num_pieces, uint32_t bytes) {
+  template <typename Piece>
+  bool push_inline(const weft_sq_wr& wr, const Piece* pieces, size_t num_pieces, uint32_t bytes) {
+    assert(bytes <= WEFT_MAX_INLINE);
     const uint32_t blocks = weft_sq_blocks_for_inline(bytes);
     if (!has_room(blocks)) {
       return false;
@@ -141,10 +179,9 @@ class SendRing : public WorkRing {
     head.inline_len = bytes;
     memcpy(slot(producer_), &head, WEFT_SQ_SGE_OFFSET);
     uint32_t offset = WEFT_SQ_SGE_OFFSET;
-    for (uint32_t i = 0; i < num_pieces; i++) {
-      copy_in(offset, reinterpret_cast<const void*>(static_cast<uintptr_t>(pieces[i].addr)),
-              pieces[i].length);
-      offset += pieces[i].length;
+    for (size_t i = 0; i < num_pieces; i++) {
+      copy_in(offset, address_of(pieces[i]), pieces[i].length);
+      offset += static_cast<uint32_t>(pieces[i].length);
     }
     producer_ += blocks;
     return true;
@@ -203,6 +240,20 @@ class CompletionRing {
     consumer_ = load_acquire(control_->consumer);
     arm_ = load_acquire(control_->arm);
   }
+
+  // Goes on in a new mapping, where the kernel has left off in the old one: all
+  // indices stand. What was taken and not published is given back there.
+  void move(void* mapping, uint32_t entries) {
+    assert(entries != 0 && (entries & (entries - 1)) == 0);
+    control_ = static_cast<weft_cq_ctl*>(mapping);
+    entries_ = reinterpret_cast<weft_cqe*>(static_cast<uint8_t*>(mapping) + WEFT_RING_OFFSET);
+    mask_ = entries - 1;
+    publish();
+  }
+
+  // The kernel has left this ring and we cannot follow: what is in it can be polled,
+  // then it is as good as overflown. (The word is ours now; the kernel is gone.)
+  void abandon() { store_release(control_->overflow, 1); }
 
   // The oldest completion not yet taken, or nullptr. `word` is passed out because
   // it must be read only once.

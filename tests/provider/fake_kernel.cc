@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +40,21 @@ size_t page_align(size_t bytes) {
   return (bytes + 4095) & ~size_t{4095};
 }
 
-// Mappings of the memory file in this process.
-size_t mappings() {
+// Bytes of the memory file that are mapped in this process. (Not the number of
+// mappings: neighbours become one.)
+size_t mapped_bytes() {
   std::ifstream maps("/proc/self/maps");
   std::string line;
-  size_t count = 0;
+  size_t bytes = 0;
   while (std::getline(maps, line)) {
-    count += line.find(kMemoryName) != std::string::npos;
+    size_t start = 0;
+    size_t end = 0;
+    if (line.find(kMemoryName) != std::string::npos &&
+        sscanf(line.c_str(), "%zx-%zx", &start, &end) == 2) {
+      bytes += end - start;
+    }
   }
-  return count;
+  return bytes;
 }
 
 }  // namespace
@@ -54,7 +62,9 @@ size_t mappings() {
 void FakeQp::set_state(uint32_t to) {
   state = to;
   store(sq.control()->qp_state, to);
-  store(rq.control()->qp_state, to);
+  if (has_rq) {
+    store(rq.control()->qp_state, to);
+  }
 }
 
 FakeKernel& FakeKernel::get() {
@@ -79,8 +89,8 @@ void FakeKernel::fail(uint32_t command, int error, unsigned times) {
   failures_[command] = {error, times};
 }
 
-size_t FakeKernel::user_mappings() const {
-  return mappings() - own_mappings_;
+size_t FakeKernel::user_mapped_bytes() const {
+  return mapped_bytes() - own_bytes_;
 }
 
 bool FakeKernel::complete(uint32_t handle, const weft_cqe& cqe, uint8_t flags, uint8_t status,
@@ -113,35 +123,106 @@ void* FakeKernel::new_ring(size_t bytes, weft_mmap* where) {
   if (ftruncate(memory_fd_, static_cast<off_t>(next_offset_)) != 0) {
     abort();
   }
-  const size_t before = mappings();
   void* own = mmap(nullptr, where->length, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd_,
                    static_cast<off_t>(where->offset));
   if (own == MAP_FAILED) {
     abort();
   }
-  own_mappings_ += mappings() - before;
+  own_bytes_ += where->length;
   if (spoil_ >= 0 && spoil_-- == 0) {
     where->offset++;
   }
   return own;
 }
 
-int FakeKernel::create_cq(const uint8_t* request, uint64_t response) {
-  const auto& cmd = as<ib_uverbs_create_cq>(request);
-  if (cmd.cqe == 0) {
+int FakeKernel::create_cq(uint64_t user_handle, uint32_t cqe, int32_t channel, uint32_t flags,
+                          uint64_t response, size_t core) {
+  if (cqe == 0) {
     return EINVAL;
   }
   auto made = std::make_unique<FakeCq>();
   weft_create_cq_resp resp = {};
-  resp.cqe = std::bit_ceil(cmd.cqe);
+  resp.cqe = std::bit_ceil(cqe);
   void* memory = new_ring(WEFT_RING_OFFSET + resp.cqe * sizeof(weft_cqe), &resp.ring);
   made->ring = KernelCompletionQueue(memory, resp.cqe);
-  made->user_handle = cmd.user_handle;
-  made->channel_fd = cmd.comp_channel < 0 ? -1 : channels_.at(cmd.comp_channel);
+  made->user_handle = user_handle;
+  made->flags = flags;
+  made->channel_fd = channel < 0 ? -1 : channels_.at(channel);
   answer(response, ib_uverbs_create_cq_resp{.cq_handle = next_handle_, .cqe = resp.cqe});
-  answer(response, resp, sizeof(ib_uverbs_create_cq_resp));
+  answer(response, resp, core);
   cqs_[next_handle_++] = std::move(made);
   return 0;
+}
+
+int FakeKernel::resize_cq(const uint8_t* request, uint64_t response) {
+  const auto& cmd = as<ib_uverbs_resize_cq>(request);
+  FakeCq& queue = cq(cmd.cq_handle);
+  weft_create_cq_resp resp = {};
+  resp.cqe = std::bit_ceil(cmd.cqe);
+  if (queue.ring.unpolled() > resp.cqe) {
+    return EINVAL;
+  }
+  queue.ring.move(new_ring(WEFT_RING_OFFSET + resp.cqe * sizeof(weft_cqe), &resp.ring), resp.cqe);
+  ib_uverbs_resize_cq_resp core;
+  memset(&core, 0, sizeof(core));
+  core.cqe = resp.cqe;
+  answer(response, core);
+  answer(response, resp, sizeof(core));
+  return 0;
+}
+
+int FakeKernel::create_srq(const uint8_t* request, uint64_t response) {
+  const auto& cmd = as<ib_uverbs_create_srq>(request);
+  if (cmd.max_wr == 0 || cmd.max_sge > WEFT_MAX_SGE) {
+    return EINVAL;
+  }
+  auto made = std::make_unique<FakeSrq>();
+  weft_create_srq_resp resp = {};
+  resp.entries = std::bit_ceil(cmd.max_wr);
+  resp.max_sge = cmd.max_sge;
+  resp.srq_num = next_handle_ + 2000;
+  made->ring = KernelRecvQueue(
+      new_ring(WEFT_RING_OFFSET + resp.entries * weft_rq_stride(resp.max_sge), &resp.ring),
+      resp.entries, resp.max_sge);
+  made->user_handle = cmd.user_handle;
+  made->limit = cmd.srq_limit;
+  made->max_wr = resp.entries;
+  made->max_sge = cmd.max_sge;
+  ib_uverbs_create_srq_resp core;
+  memset(&core, 0, sizeof(core));
+  core.srq_handle = next_handle_;
+  core.max_wr = resp.entries;
+  core.max_sge = cmd.max_sge;
+  answer(response, core);
+  answer(response, resp, sizeof(core));
+  srqs_[next_handle_++] = std::move(made);
+  return 0;
+}
+
+int FakeKernel::modify_srq(const uint8_t* request) {
+  const auto& cmd = as<ib_uverbs_modify_srq>(request);
+  FakeSrq& queue = srq(cmd.srq_handle);
+  if ((cmd.attr_mask & IBV_SRQ_MAX_WR) != 0) {
+    return EOPNOTSUPP;
+  }
+  if ((cmd.attr_mask & IBV_SRQ_LIMIT) != 0) {
+    queue.limit = cmd.srq_limit;
+  }
+  return 0;
+}
+
+void FakeKernel::raise(ibv_event_type type, uint64_t element) {
+  const ib_uverbs_async_event_desc event = {
+      .element = element, .event_type = static_cast<uint32_t>(type), .reserved = 0};
+  for (auto& [handle, queue] : srqs_) {
+    queue->events_reported += queue->user_handle == element;
+  }
+  for (auto& [handle, queue] : qps_) {
+    queue->events_reported += queue->user_handle == element;
+  }
+  if (::write(async_fd_, &event, sizeof(event)) != sizeof(event)) {
+    abort();
+  }
 }
 
 int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
@@ -160,13 +241,21 @@ int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
     return EINVAL;
   }
   resp.sq_blocks = std::bit_ceil(std::max(1U, cmd.max_send_wr * resp.sq_max_blocks));
-  resp.rq_entries = std::bit_ceil(std::max(1U, cmd.max_recv_wr));
-  resp.rq_max_sge = cmd.max_recv_sge;
   made->sq = KernelSendQueue(new_ring(WEFT_RING_OFFSET + resp.sq_blocks * WEFT_SQ_BLOCK, &resp.sq),
                              resp.sq_blocks);
-  made->rq = KernelRecvQueue(
-      new_ring(WEFT_RING_OFFSET + resp.rq_entries * weft_rq_stride(resp.rq_max_sge), &resp.rq),
-      resp.rq_entries, resp.rq_max_sge);
+  if (cmd.is_srq != 0) {
+    if (!srqs_.contains(cmd.srq_handle)) {
+      return EINVAL;
+    }
+  } else {
+    resp.rq_entries = std::bit_ceil(std::max(1U, cmd.max_recv_wr));
+    resp.rq_max_sge = cmd.max_recv_sge;
+    made->rq = KernelRecvQueue(
+        new_ring(WEFT_RING_OFFSET + resp.rq_entries * weft_rq_stride(resp.rq_max_sge), &resp.rq),
+        resp.rq_entries, resp.rq_max_sge);
+    made->has_rq = true;
+  }
+  made->user_handle = cmd.user_handle;
   made->qp_num = next_handle_ + 1000;
   made->send_cq = cmd.send_cq_handle;
   made->recv_cq = cmd.recv_cq_handle;
@@ -195,7 +284,9 @@ int FakeKernel::modify_qp(const uint8_t* request) {
   }
   if (cmd.qp_state == IBV_QPS_RESET) {
     queue_pair.sq.reset();
-    queue_pair.rq.reset();
+    if (queue_pair.has_rq) {
+      queue_pair.rq.reset();
+    }
   }
   queue_pair.set_state(cmd.qp_state);
   return 0;
@@ -222,7 +313,10 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       if (pipe2(ends, O_CLOEXEC) != 0) {
         return errno;
       }
-      ::close(ends[1]);  // no asynchronous event ever comes
+      if (async_fd_ >= 0) {
+        ::close(async_fd_);
+      }
+      async_fd_ = ends[1];
       const uint32_t core[2] = {static_cast<uint32_t>(ends[0]), 1};  // async_fd, vectors
       answer(response, core);
       answer(response, weft_ucontext_resp{.max_inline = WEFT_MAX_INLINE, .reserved = 0},
@@ -274,8 +368,63 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       answer(response, static_cast<uint32_t>(ends[0]));
       return 0;
     }
-    case IB_USER_VERBS_CMD_CREATE_CQ:
-      return create_cq(request, response);
+    case IB_USER_VERBS_CMD_REREG_MR: {
+      const auto& cmd = as<ib_uverbs_rereg_mr>(request);
+      last_mr_start = cmd.start;
+      last_mr_iova = cmd.hca_va;
+      last_mr_flags = cmd.flags;
+      answer(response, ib_uverbs_rereg_mr_resp{.lkey = 0x1101, .rkey = 0x2201});
+      return 0;
+    }
+    case IB_USER_VERBS_CMD_ALLOC_MW: {
+      ib_uverbs_alloc_mw_resp resp;
+      memset(&resp, 0, sizeof(resp));
+      resp.mw_handle = next_handle_++;
+      resp.rkey = 0x3300 + as<ib_uverbs_alloc_mw>(request).mw_type;
+      answer(response, resp);
+      mws_++;
+      return 0;
+    }
+    case IB_USER_VERBS_CMD_DEALLOC_MW:
+      mws_--;
+      return 0;
+    case IB_USER_VERBS_CMD_CREATE_CQ: {
+      const auto& cmd = as<ib_uverbs_create_cq>(request);
+      return create_cq(cmd.user_handle, cmd.cqe, cmd.comp_channel, 0, response,
+                       sizeof(ib_uverbs_create_cq_resp));
+    }
+    case IB_USER_VERBS_CMD_RESIZE_CQ:
+      return resize_cq(request, response);
+    case IB_USER_VERBS_CMD_CREATE_SRQ:
+      return create_srq(request, response);
+    case IB_USER_VERBS_CMD_MODIFY_SRQ:
+      return modify_srq(request);
+    case IB_USER_VERBS_CMD_QUERY_SRQ: {
+      const FakeSrq& queue = srq(as<ib_uverbs_query_srq>(request).srq_handle);
+      ib_uverbs_query_srq_resp resp = {};
+      resp.max_wr = queue.max_wr;
+      resp.max_sge = queue.max_sge;
+      resp.srq_limit = queue.limit;
+      answer(response, resp);
+      return 0;
+    }
+    case IB_USER_VERBS_CMD_DESTROY_SRQ: {
+      const auto it = srqs_.find(as<ib_uverbs_destroy_srq>(request).srq_handle);
+      if (it == srqs_.end()) {
+        return EINVAL;
+      }
+      answer(response, ib_uverbs_destroy_srq_resp{.events_reported = it->second->events_reported});
+      srqs_.erase(it);
+      return 0;
+    }
+    case IB_USER_VERBS_CMD_POST_SRQ_RECV: {
+      const auto& cmd = as<ib_uverbs_post_srq_recv>(request);
+      if (cmd.wr_count != 0 || cmd.wqe_size < sizeof(ib_uverbs_recv_wr)) {
+        return EINVAL;
+      }
+      srq(cmd.srq_handle).doorbells++;
+      return 0;
+    }
     case IB_USER_VERBS_CMD_DESTROY_CQ: {
       const auto it = cqs_.find(as<ib_uverbs_destroy_cq>(request).cq_handle);
       if (it == cqs_.end()) {
@@ -293,12 +442,15 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       return modify_qp(request);
     case IB_USER_VERBS_CMD_QUERY_QP:
       return query_qp(request, response);
-    case IB_USER_VERBS_CMD_DESTROY_QP:
-      if (qps_.erase(as<ib_uverbs_destroy_qp>(request).qp_handle) == 0) {
+    case IB_USER_VERBS_CMD_DESTROY_QP: {
+      const auto it = qps_.find(as<ib_uverbs_destroy_qp>(request).qp_handle);
+      if (it == qps_.end()) {
         return EINVAL;
       }
-      answer(response, ib_uverbs_destroy_qp_resp{});
+      answer(response, ib_uverbs_destroy_qp_resp{.events_reported = it->second->events_reported});
+      qps_.erase(it);
       return 0;
+    }
     case IB_USER_VERBS_CMD_POST_SEND: {
       const auto& cmd = as<ib_uverbs_post_send>(request);
       if (cmd.wr_count != 0 || cmd.wqe_size < sizeof(ib_uverbs_send_wr)) {
@@ -321,25 +473,82 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
   }
 }
 
+int FakeKernel::execute_extended(uint32_t command, const uint8_t* request, uint64_t response) {
+  if (command != IB_USER_VERBS_EX_CMD_CREATE_CQ) {
+    return EOPNOTSUPP;  // an old kernel: libibverbs falls back
+  }
+  const auto& cmd = as<ib_uverbs_ex_create_cq>(request);
+  return create_cq(cmd.user_handle, cmd.cqe, cmd.comp_channel, cmd.flags, response,
+                   sizeof(ib_uverbs_ex_create_cq_resp));
+}
+
+// There is one method that libibverbs has by ioctl alone: of the others ENOTTY
+// tells it to write commands.
+int FakeKernel::ioctl(void* argument) {
+  const auto* header = static_cast<const ib_uverbs_ioctl_hdr*>(argument);
+  if (header->object_id != UVERBS_OBJECT_MR || header->method_id != UVERBS_METHOD_REG_DMABUF_MR) {
+    errno = ENOTTY;
+    return -1;
+  }
+  auto* attrs = reinterpret_cast<ib_uverbs_attr*>(static_cast<uint8_t*>(argument) +
+                                                  sizeof(ib_uverbs_ioctl_hdr));
+  for (uint16_t i = 0; i < header->num_attrs; i++) {
+    ib_uverbs_attr& attr = attrs[i];
+    switch (attr.attr_id) {
+      case UVERBS_ATTR_REG_DMABUF_MR_HANDLE:
+        attr.data = next_handle_++;
+        break;
+      case UVERBS_ATTR_REG_DMABUF_MR_OFFSET:
+        last_mr_offset = attr.data;
+        break;
+      case UVERBS_ATTR_REG_DMABUF_MR_IOVA:
+        last_mr_iova = attr.data;
+        break;
+      case UVERBS_ATTR_REG_DMABUF_MR_FD:
+        last_mr_fd = static_cast<int>(attr.data_s64);
+        break;
+      case UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY:
+        answer(attr.data, uint32_t{0x1102});
+        break;
+      case UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY:
+        answer(attr.data, uint32_t{0x2202});
+        break;
+      default:
+        break;
+    }
+  }
+  if (last_mr_fd < 0) {
+    errno = EBADF;
+    return -1;
+  }
+  mrs_++;
+  return 0;
+}
+
 ssize_t FakeKernel::command(const void* buffer, size_t bytes) {
   const auto* header = static_cast<const ib_uverbs_cmd_hdr*>(buffer);
   if (bytes < sizeof(*header)) {
     errno = EINVAL;
     return -1;
   }
-  if ((header->command & IB_USER_VERBS_CMD_FLAG_EXTENDED) != 0) {
-    errno = EOPNOTSUPP;  // an old kernel: libibverbs falls back
-    return -1;
-  }
   const uint32_t number = header->command & IB_USER_VERBS_CMD_COMMAND_MASK;
   commands[number]++;
   int error = 0;
   // The uverbs core judges the header before the driver sees anything.
-  if (size_t{header->in_words} * 4 != bytes) {
+  const bool extended = (header->command & IB_USER_VERBS_CMD_FLAG_EXTENDED) != 0;
+  const auto* extension = reinterpret_cast<const ib_uverbs_ex_cmd_hdr*>(header + 1);
+  const size_t announced = extended
+                               ? sizeof(*header) + sizeof(*extension) +
+                                     (size_t{header->in_words} + extension->provider_in_words) * 8
+                               : size_t{header->in_words} * 4;
+  if (announced != bytes) {
     error = EINVAL;
   } else if (auto it = failures_.find(number); it != failures_.end() && it->second.times > 0) {
     it->second.times--;
     error = it->second.error;
+  } else if (extended) {
+    error = execute_extended(number, reinterpret_cast<const uint8_t*>(extension + 1),
+                             extension->response);
   } else {
     const uint8_t* request = static_cast<const uint8_t*>(buffer) + sizeof(*header);
     uint64_t response = 0;  // the first word, in commands that have one

@@ -8,6 +8,7 @@
 #ifndef WEFT_TESTS_FAKE_KERNEL_HPP
 #define WEFT_TESTS_FAKE_KERNEL_HPP
 
+#include <infiniband/verbs.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,12 +23,24 @@ namespace weft_test {
 
 struct FakeCq {
   uint64_t user_handle;
+  uint32_t flags;            // of its creation
   int channel_fd;            // the kernel's end, or -1
   uint32_t events_reported;  // libibverbs waits until all are acknowledged
   KernelCompletionQueue ring;
 };
 
+struct FakeSrq {
+  uint64_t user_handle;
+  uint32_t limit;
+  uint32_t max_wr;
+  uint32_t max_sge;
+  KernelRecvQueue ring;
+  unsigned doorbells = 0;
+  uint32_t events_reported = 0;
+};
+
 struct FakeQp {
+  uint64_t user_handle;
   uint32_t qp_num;
   uint32_t send_cq;
   uint32_t recv_cq;
@@ -37,7 +50,10 @@ struct FakeQp {
   KernelRecvQueue rq;
   unsigned send_doorbells = 0;
   unsigned recv_doorbells = 0;
+  uint32_t events_reported = 0;
+  bool has_rq = false;
 
+  void set_peer(uint32_t peer) { store(sq.control()->peer, peer); }
   void set_state(uint32_t to);
 };
 
@@ -63,17 +79,26 @@ class FakeKernel {
   size_t num_qps() const { return qps_.size(); }
   size_t num_pds() const { return pds_; }
   size_t num_mrs() const { return mrs_; }
+  size_t num_mws() const { return mws_; }
+  size_t num_srqs() const { return srqs_.size(); }
+  FakeSrq& srq(uint32_t handle) { return *srqs_.at(handle); }
 
   // Of the last memory region registered.
   uint64_t last_mr_start = 0;
   uint64_t last_mr_iova = 0;
+  uint32_t last_mr_flags = 0;   // of the last region registered anew
+  uint64_t last_mr_offset = 0;  // into the dma-buf
+  int last_mr_fd = -1;
+
+  // Puts an asynchronous event about the object with this user handle, or port.
+  void raise(ibv_event_type type, uint64_t element);
 
   // Adds a completion and raises the event if one is due.
   bool complete(uint32_t handle, const weft_cqe& cqe, uint8_t flags, uint8_t status, uint8_t opcode,
                 bool solicited = false);
 
-  // Ring mappings that the user holds (not counting the kernel's own).
-  size_t user_mappings() const;
+  // Ring memory that the user has mapped (not counting the kernel's own mappings).
+  size_t user_mapped_bytes() const;
 
   // How often a command was issued.
   std::map<uint32_t, unsigned> commands;
@@ -83,12 +108,19 @@ class FakeKernel {
   bool owns(int fd) const { return fd >= 0 && fd == cmd_fd_; }
   void closed() { cmd_fd_ = -1; }
   ssize_t command(const void* buffer, size_t bytes);
+  int ioctl(void* argument);
 
  private:
   // Makes a ring of `bytes` and tells in `where` how to map it.
   void* new_ring(size_t bytes, weft_mmap* where);
   int execute(uint32_t command, const uint8_t* request, uint64_t response);
-  int create_cq(const uint8_t* request, uint64_t response);
+  int execute_extended(uint32_t command, const uint8_t* request, uint64_t response);
+  // Makes a queue and answers; the driver's part stands `core` bytes into the answer.
+  int create_cq(uint64_t user_handle, uint32_t cqe, int32_t channel, uint32_t flags,
+                uint64_t response, size_t core);
+  int resize_cq(const uint8_t* request, uint64_t response);
+  int create_srq(const uint8_t* request, uint64_t response);
+  int modify_srq(const uint8_t* request);
   int create_qp(const uint8_t* request, uint64_t response);
   int modify_qp(const uint8_t* request);
   int query_qp(const uint8_t* request, uint64_t response);
@@ -101,15 +133,18 @@ class FakeKernel {
   int cmd_fd_ = -1;
   int memory_fd_ = -1;
   uint64_t next_offset_ = 0;
-  size_t own_mappings_ = 0;
+  size_t own_bytes_ = 0;
   int spoil_ = -1;
   uint32_t next_handle_ = 1;
   size_t pds_ = 0;
   size_t mrs_ = 0;
+  size_t mws_ = 0;
+  int async_fd_ = -1;  // the kernel's end
   std::map<uint32_t, Failure> failures_;
   std::map<int, int> channels_;  // the user's end to the kernel's
   std::map<uint32_t, std::unique_ptr<FakeCq>> cqs_;
   std::map<uint32_t, std::unique_ptr<FakeQp>> qps_;
+  std::map<uint32_t, std::unique_ptr<FakeSrq>> srqs_;
 };
 
 }  // namespace weft_test

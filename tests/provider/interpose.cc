@@ -94,15 +94,14 @@ INTERPOSED int stat(const char* path, struct stat* status) {
 
 // An old kernel again: no ioctl interface, so that libibverbs writes commands.
 INTERPOSED int ioctl(int fd, unsigned long request, ...) {
-  if (FakeKernel::get().owns(fd)) {
-    errno = ENOTTY;
-    return -1;
-  }
   va_list arguments;
   va_start(arguments, request);
   // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): as above
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
+  if (FakeKernel::get().owns(fd)) {
+    return FakeKernel::get().ioctl(argument);
+  }
   return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
 }
 

@@ -188,6 +188,25 @@ class KernelCompletionQueue {
 
   weft_cq_ctl* control() { return control_; }
 
+  // Goes on in a new mapping: what was not polled is there as well, what is to come
+  // is not there yet, and the user's words are taken over.
+  void move(void* mapping, uint32_t entries) {
+    const KernelCompletionQueue old = *this;
+    control_ = static_cast<weft_cq_ctl*>(mapping);
+    ring_ = reinterpret_cast<weft_cqe*>(static_cast<uint8_t*>(mapping) + WEFT_RING_OFFSET);
+    entries_ = entries;
+    store(control_->arm, load(old.control_->arm));
+    store(control_->notified, load(old.control_->notified));
+    start_at(load(old.control_->consumer));
+    producer_ = old.producer_;
+    for (uint32_t index = load(control_->consumer); index != producer_; index++) {
+      weft_cqe& entry = ring_[index % entries_];
+      entry = old.ring_[index % old.entries_];
+      entry.word = (entry.word & ~uint32_t{WEFT_CQE_PHASE}) | phase_of(index);
+    }
+  }
+  uint32_t unpolled() const { return producer_ - load(control_->consumer); }
+
   // Writes a completion; false (and the queue is dead) when the user is behind.
   bool push(const weft_cqe& cqe, uint8_t flags, uint8_t status, uint8_t opcode) {
     if (producer_ - load(control_->consumer) >= entries_) {
@@ -196,7 +215,7 @@ class KernelCompletionQueue {
     }
     weft_cqe& slot = ring_[producer_ % entries_];
     slot.wr_id = cqe.wr_id;
-    slot.timestamp = 0;
+    slot.timestamp = cqe.timestamp;
     slot.qp_num = cqe.qp_num;
     slot.byte_len = cqe.byte_len;
     slot.ex = cqe.ex;

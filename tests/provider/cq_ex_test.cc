@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Completion queues beyond ibv_poll_cq(): struct ibv_cq_ex, timestamps, resizing; and
+// the domains whose queues are not locked.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <string.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "fixture.hpp"
+
+namespace {
+
+using weft_test::kernel;
+using weft_test::ObjectTest;
+using weft_test::QueuePairTest;
+
+constexpr uint64_t kStamps =
+    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | uint64_t{IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
+
+int64_t now(clockid_t clock) {
+  timespec time = {};
+  clock_gettime(clock, &time);
+  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+class CqExTest : public QueuePairTest {
+ protected:
+  void SetUp() override {
+    QueuePairTest::SetUp();
+    ASSERT_EQ(ibv_destroy_qp(qp_), 0);
+    ASSERT_EQ(ibv_destroy_cq(cq_), 0);
+    ibv_cq_init_attr_ex attr = init_attr();
+    ex_ = ibv_create_cq_ex(context_, &attr);
+    ASSERT_NE(ex_, nullptr) << strerror(errno);
+    cq_ = ibv_cq_ex_to_cq(ex_);
+    qp_ = create_qp();
+    ASSERT_NE(qp_, nullptr);
+  }
+  ibv_cq_init_attr_ex init_attr() {
+    ibv_cq_init_attr_ex attr = {};
+    attr.cqe = kCqe;
+    attr.cq_context = this;
+    attr.channel = channel_;
+    attr.wc_flags = IBV_WC_STANDARD_FLAGS | kStamps;
+    return attr;
+  }
+  void add(uint64_t wr_id, uint8_t opcode, uint8_t flags = 0, uint8_t status = 0) const {
+    weft_cqe cqe = {};
+    cqe.wr_id = wr_id;
+    cqe.timestamp = 1000 + wr_id;
+    cqe.qp_num = qp_->qp_num;
+    cqe.byte_len = static_cast<uint32_t>(wr_id * 2);
+    cqe.ex = 0x5a5a;
+    ASSERT_TRUE(kernel().complete(cq_->handle, cqe, flags, status, opcode));
+  }
+  uint32_t consumer() const { return kernel().cq(cq_->handle).ring.control()->consumer; }
+
+  ibv_cq_ex* ex_ = nullptr;
+  ibv_poll_cq_attr poll_ = {};
+};
+
+TEST_F(CqExTest, PublicFieldsAreThere) {
+  EXPECT_EQ(cq_->context, context_);
+  EXPECT_EQ(cq_->cq_context, this);
+  EXPECT_EQ(cq_->channel, channel_);
+  EXPECT_EQ(cq_->cqe, kCqe);
+  EXPECT_EQ(kernel().cq(cq_->handle).flags,
+            static_cast<uint32_t>(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION));
+}
+
+TEST_F(CqExTest, EveryFieldIsRead) {
+  add(1, WEFT_OP_RECV, WEFT_CQE_WITH_IMM);
+  add(2, WEFT_OP_RECV, WEFT_CQE_WITH_INV);
+  add(3, WEFT_OP_READ, 0, IBV_WC_REM_ACCESS_ERR);
+  ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
+  EXPECT_EQ(ex_->wr_id, 1U);
+  EXPECT_EQ(ex_->status, IBV_WC_SUCCESS);
+  EXPECT_EQ(ibv_wc_read_opcode(ex_), IBV_WC_RECV);
+  EXPECT_EQ(ibv_wc_read_wc_flags(ex_), static_cast<unsigned>(IBV_WC_WITH_IMM));
+  EXPECT_EQ(ibv_wc_read_imm_data(ex_), 0x5a5aU);
+  EXPECT_EQ(ibv_wc_read_vendor_err(ex_), 0U);
+  EXPECT_EQ(ibv_wc_read_byte_len(ex_), 2U);
+  EXPECT_EQ(ibv_wc_read_qp_num(ex_), qp_->qp_num);
+  EXPECT_EQ(ibv_wc_read_src_qp(ex_), 0U);
+  EXPECT_EQ(ibv_wc_read_slid(ex_), 0U);
+  EXPECT_EQ(ibv_wc_read_sl(ex_), 0);
+  EXPECT_EQ(ibv_wc_read_dlid_path_bits(ex_), 0);
+  EXPECT_EQ(ibv_wc_read_completion_ts(ex_), 1001U);
+  const int64_t offset = now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC_RAW);
+  EXPECT_NEAR(static_cast<double>(ibv_wc_read_completion_wallclock_ns(ex_)),
+              static_cast<double>(offset + 1001), 1e8);
+  ASSERT_EQ(ibv_next_poll(ex_), 0);
+  EXPECT_EQ(ex_->wr_id, 2U);
+  EXPECT_EQ(ibv_wc_read_wc_flags(ex_), static_cast<unsigned>(IBV_WC_WITH_INV));
+  EXPECT_EQ(ibv_wc_read_invalidated_rkey(ex_), 0x5a5aU);
+  ASSERT_EQ(ibv_next_poll(ex_), 0);
+  EXPECT_EQ(ex_->status, IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(ibv_wc_read_opcode(ex_), IBV_WC_RDMA_READ);
+  EXPECT_EQ(ibv_wc_read_vendor_err(ex_), 0x5a5aU);
+  EXPECT_EQ(ibv_wc_read_wc_flags(ex_), 0U);
+  EXPECT_EQ(consumer(), 0U) << "given back at the end";
+  EXPECT_EQ(ibv_next_poll(ex_), ENOENT);
+  ibv_end_poll(ex_);
+  EXPECT_EQ(consumer(), 3U);
+  EXPECT_EQ(ibv_start_poll(ex_, &poll_), ENOENT);
+  EXPECT_EQ(ibv_start_poll(ex_, &poll_), ENOENT) << "not left locked";
+}
+
+TEST_F(CqExTest, EndBeforeTheLast) {
+  for (uint64_t i = 1; i <= 3; i++) {
+    add(i, WEFT_OP_SEND);
+  }
+  ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
+  ibv_end_poll(ex_);
+  EXPECT_EQ(consumer(), 1U);
+  // The two ways to poll may be mixed.
+  EXPECT_EQ(poll_all(), (Ids{2, 3}));
+}
+
+TEST_F(CqExTest, WhatAQueuePairLeftIsSkipped) {
+  ibv_qp* other = create_qp();
+  ASSERT_NE(other, nullptr);
+  complete(1, other);
+  complete(2, qp_);
+  complete(3, other);
+  ASSERT_EQ(ibv_destroy_qp(other), 0);
+  ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
+  EXPECT_EQ(ex_->wr_id, 2U);
+  EXPECT_EQ(ibv_next_poll(ex_), ENOENT);
+  ibv_end_poll(ex_);
+  EXPECT_EQ(consumer(), 3U);
+  other = create_qp();
+  complete(4, other);
+  ASSERT_EQ(ibv_destroy_qp(other), 0);
+  EXPECT_EQ(ibv_start_poll(ex_, &poll_), ENOENT);
+  EXPECT_EQ(consumer(), 4U) << "skipped entries are given back too";
+}
+
+TEST_F(CqExTest, AnOverrunQueueSaysSo) {
+  for (uint64_t i = 0; i < kCqe; i++) {
+    add(i, WEFT_OP_SEND);
+  }
+  EXPECT_FALSE(kernel().complete(cq_->handle, weft_cqe{}, 0, 0, WEFT_OP_SEND));
+  ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
+  for (uint64_t i = 1; i < kCqe; i++) {
+    ASSERT_EQ(ibv_next_poll(ex_), 0);
+    EXPECT_EQ(ex_->wr_id, i);
+  }
+  EXPECT_EQ(ibv_next_poll(ex_), ENOENT);
+  ibv_end_poll(ex_);
+  EXPECT_EQ(ibv_start_poll(ex_, &poll_), EOVERFLOW);
+}
+
+TEST_F(CqExTest, WhatCantBeHadIsRefused) {
+  for (const uint64_t flag : {uint64_t{IBV_WC_EX_WITH_CVLAN}, uint64_t{IBV_WC_EX_WITH_FLOW_TAG},
+                              uint64_t{IBV_WC_EX_WITH_TM_INFO}}) {
+    ibv_cq_init_attr_ex attr = init_attr();
+    attr.wc_flags |= flag;
+    EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr) << flag;
+    EXPECT_EQ(errno, EOPNOTSUPP);
+  }
+  ibv_cq_init_attr_ex attr = init_attr();
+  attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  attr.flags = 1U << 7;
+  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  attr = init_attr();
+  attr.comp_mask = 1U << 9;
+  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  attr = init_attr();
+  attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
+  attr.parent_domain = pd_;
+  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr) << "not a parent domain";
+  EXPECT_EQ(errno, EINVAL);
+  poll_.comp_mask = 1;
+  EXPECT_EQ(ibv_start_poll(ex_, &poll_), EINVAL);
+}
+
+TEST_F(CqExTest, WithoutStampsTheKernelIsNotAskedForThem) {
+  ibv_cq_init_attr_ex attr = init_attr();
+  attr.wc_flags = IBV_WC_STANDARD_FLAGS;
+  attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  ibv_cq_ex* plain = ibv_create_cq_ex(context_, &attr);
+  ASSERT_NE(plain, nullptr) << strerror(errno);
+  EXPECT_EQ(kernel().cq(plain->handle).flags, 0U);
+  EXPECT_EQ(plain->read_completion_ts, nullptr);
+  weft_cqe cqe = {};
+  cqe.wr_id = 9;
+  ASSERT_TRUE(kernel().complete(plain->handle, cqe, 0, 0, WEFT_OP_SEND));
+  ASSERT_EQ(ibv_start_poll(plain, &poll_), 0);
+  EXPECT_EQ(plain->wr_id, 9U);
+  ibv_end_poll(plain);
+  EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(plain)), 0);
+}
+
+// ---- resizing ---------------------------------------------------------------
+
+TEST_F(QueuePairTest, AResizedQueueGoesOn) {
+  const size_t mapped = kernel().user_mapped_bytes();
+  uint64_t added = 0;
+  uint64_t polled = 0;
+  const auto poll_some = [&](int count) {
+    ibv_wc wc[64];
+    const int got = ibv_poll_cq(cq_, count, wc);
+    for (int i = 0; i < got; i++) {
+      EXPECT_EQ(wc[i].wr_id, polled++);
+    }
+    return got;
+  };
+  // Up and down, with the indices all over the ring and entries waiting.
+  for (const int size : {64, 4, 32, 16, 8, 128, 16}) {
+    for (int i = 0; i < 3; i++) {
+      complete(added++, qp_);
+    }
+    EXPECT_EQ(poll_some(2), 2);
+    ASSERT_EQ(ibv_resize_cq(cq_, std::max<int>(size, static_cast<int>(added - polled))), 0);
+    EXPECT_GE(cq_->cqe, size);
+    while (added - polled < static_cast<uint64_t>(cq_->cqe)) {
+      complete(added++, qp_);
+    }
+    while (poll_some(3) > 0) {
+    }
+    EXPECT_EQ(polled, added);
+  }
+  EXPECT_EQ(kernel().user_mapped_bytes(), mapped) << "an old ring is still mapped";
+}
+
+TEST_F(QueuePairTest, AnArmedQueueStaysArmedWhenResized) {
+  ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0);
+  ASSERT_EQ(ibv_resize_cq(cq_, 64), 0);
+  EXPECT_FALSE(event_waits());
+  complete(1, qp_);
+  take_event();
+  ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0);
+  complete(2, qp_);
+  take_event();
+  ibv_ack_cq_events(cq_, 2);
+  EXPECT_EQ(poll_all(), (Ids{1, 2}));
+}
+
+TEST_F(QueuePairTest, ARefusedResizeChangesNothing) {
+  complete(1, qp_);
+  kernel().fail(IB_USER_VERBS_CMD_RESIZE_CQ, ENOMEM);
+  EXPECT_EQ(ibv_resize_cq(cq_, 64), ENOMEM);
+  EXPECT_EQ(ibv_resize_cq(cq_, 0), EINVAL);
+  EXPECT_EQ(cq_->cqe, kCqe);
+  EXPECT_EQ(poll_all(), Ids{1});
+}
+
+TEST_F(QueuePairTest, AResizedQueueThatCantBeMappedIsDead) {
+  complete(1, qp_);
+  kernel().spoil_mapping();
+  EXPECT_EQ(ibv_resize_cq(cq_, 64), EINVAL);
+  ibv_wc wc = {};
+  EXPECT_EQ(ibv_poll_cq(cq_, 1, &wc), 1);
+  EXPECT_EQ(wc.wr_id, 1U);
+  EXPECT_LT(ibv_poll_cq(cq_, 1, &wc), 0) << "and not: empty for ever";
+}
+
+// ---- clocks and domains -----------------------------------------------------
+
+TEST_F(ObjectTest, Clocks) {
+  ibv_device_attr_ex attr = {};
+  ASSERT_EQ(ibv_query_device_ex(context_, nullptr, &attr), 0);
+  EXPECT_EQ(attr.completion_timestamp_mask, UINT64_MAX);
+  EXPECT_EQ(attr.hca_core_clock, 1000000U);
+  EXPECT_EQ(attr.odp_caps.general_caps, 0U);
+  ibv_values_ex values = {};
+  values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+  const int64_t before = now(CLOCK_MONOTONIC_RAW);
+  ASSERT_EQ(ibv_query_rt_values_ex(context_, &values), 0);
+  EXPECT_EQ(values.comp_mask, static_cast<uint32_t>(IBV_VALUES_MASK_RAW_CLOCK));
+  EXPECT_EQ(values.raw_clock.tv_sec, 0);
+  EXPECT_GE(values.raw_clock.tv_nsec, before);
+  EXPECT_LE(values.raw_clock.tv_nsec, now(CLOCK_MONOTONIC_RAW));
+  values.comp_mask = 1U << 5;
+  EXPECT_EQ(ibv_query_rt_values_ex(context_, &values), EINVAL);
+}
+
+TEST_F(ObjectTest, ParentDomains) {
+  ibv_td_init_attr td_attr = {.comp_mask = 0};
+  ibv_td* td = ibv_alloc_td(context_, &td_attr);
+  ASSERT_NE(td, nullptr);
+  ibv_parent_domain_init_attr attr = {};
+  attr.pd = pd_;
+  attr.td = td;
+  ibv_pd* parent = ibv_alloc_parent_domain(context_, &attr);
+  ASSERT_NE(parent, nullptr) << strerror(errno);
+  EXPECT_EQ(parent->handle, pd_->handle);
+  EXPECT_EQ(parent->context, context_);
+  EXPECT_EQ(ibv_dealloc_pd(pd_), EBUSY);
+  EXPECT_EQ(ibv_dealloc_td(td), EBUSY);
+
+  attr.pd = parent;
+  EXPECT_EQ(ibv_alloc_parent_domain(context_, &attr), nullptr) << "of a parent domain";
+  EXPECT_EQ(errno, EINVAL);
+  attr.pd = nullptr;
+  EXPECT_EQ(ibv_alloc_parent_domain(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  attr.pd = pd_;
+  attr.comp_mask = 1U << 6;
+  EXPECT_EQ(ibv_alloc_parent_domain(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  td_attr.comp_mask = 1;
+  EXPECT_EQ(ibv_alloc_td(context_, &td_attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+
+  // Everything can be made in it.
+  ibv_cq_init_attr_ex cq_attr = {};
+  cq_attr.cqe = 4;
+  cq_attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
+  cq_attr.parent_domain = parent;
+  ibv_cq_ex* cq = ibv_create_cq_ex(context_, &cq_attr);
+  ASSERT_NE(cq, nullptr) << strerror(errno);
+  char buffer[8];
+  ibv_mr* mr = ibv_reg_mr(parent, buffer, sizeof(buffer), 0);
+  ASSERT_NE(mr, nullptr);
+  ibv_srq_init_attr srq_attr = {};
+  srq_attr.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0};
+  ibv_srq* srq = ibv_create_srq(parent, &srq_attr);
+  ASSERT_NE(srq, nullptr);
+  ibv_qp_init_attr qp_attr = {};
+  qp_attr.send_cq = qp_attr.recv_cq = ibv_cq_ex_to_cq(cq);
+  qp_attr.srq = srq;
+  qp_attr.qp_type = IBV_QPT_RC;
+  qp_attr.cap.max_send_wr = 1;
+  qp_attr.cap.max_send_sge = 1;
+  ibv_qp* qp = ibv_create_qp(parent, &qp_attr);
+  ASSERT_NE(qp, nullptr);
+  EXPECT_EQ(qp->pd, parent);
+  ibv_sge sge = {.addr = 1, .length = 2, .lkey = 3};
+  ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+  ibv_recv_wr* bad = nullptr;
+  EXPECT_EQ(ibv_post_srq_recv(srq, &recv, &bad), 0);
+
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  EXPECT_EQ(ibv_destroy_srq(srq), 0);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+  EXPECT_EQ(ibv_dealloc_pd(parent), 0);
+  EXPECT_EQ(ibv_dealloc_td(td), 0);
+  EXPECT_EQ(kernel().num_pds(), 1U) << "the protection domain lives on";
+}
+
+}  // namespace

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// What the tests of libweft under the real libibverbs share: an opened device of
+// the fake kernel, and a queue pair on it.
+#ifndef WEFT_TESTS_FIXTURE_HPP
+#define WEFT_TESTS_FIXTURE_HPP
+
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+#include <sys/select.h>
+
+#include <vector>
+
+#include "fake_kernel.hpp"
+
+namespace weft_test {
+
+inline FakeKernel& kernel() {
+  return FakeKernel::get();
+}
+
+// The one device of the fake kernel, opened; nullptr if libibverbs lists none.
+inline ibv_context* open_device() {
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  ibv_context* context = nullptr;
+  if (list != nullptr && count == 1) {
+    errno = 0;
+    context = ibv_open_device(list[0]);
+  }
+  const int error = errno;
+  if (list != nullptr) {
+    ibv_free_device_list(list);
+  }
+  errno = error;
+  return context;
+}
+
+class ObjectTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    context_ = open_device();
+    ASSERT_NE(context_, nullptr) << strerror(errno);
+    pd_ = ibv_alloc_pd(context_);
+    ASSERT_NE(pd_, nullptr);
+  }
+  void TearDown() override {
+    if (pd_ != nullptr) {
+      EXPECT_EQ(ibv_dealloc_pd(pd_), 0);
+    }
+    if (context_ != nullptr) {
+      EXPECT_EQ(ibv_close_device(context_), 0);
+    }
+    EXPECT_EQ(kernel().num_pds(), 0U);
+    EXPECT_EQ(kernel().num_mrs(), 0U);
+    EXPECT_EQ(kernel().num_cqs(), 0U);
+    EXPECT_EQ(kernel().num_qps(), 0U);
+    EXPECT_EQ(kernel().num_srqs(), 0U);
+    EXPECT_EQ(kernel().num_mws(), 0U);
+    EXPECT_EQ(kernel().user_mapped_bytes(), 0U) << "a ring is still mapped";
+  }
+
+  ibv_context* context_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+};
+
+class QueuePairTest : public ObjectTest {
+ protected:
+  static constexpr uint32_t kSendWr = 4;
+  static constexpr uint32_t kRecvWr = 4;
+  static constexpr uint32_t kSendSge = 3;
+  static constexpr uint32_t kRecvSge = 2;
+  static constexpr uint32_t kInline = 100;
+  static constexpr uint32_t kMaxBlocks = 3;  // of 100 bytes inline
+  static constexpr uint32_t kBlocks = 16;    // 4 * 3, rounded up
+  static constexpr int kCqe = 16;
+
+  void SetUp() override {
+    ObjectTest::SetUp();
+    channel_ = ibv_create_comp_channel(context_);
+    ASSERT_NE(channel_, nullptr);
+    cq_ = ibv_create_cq(context_, kCqe, this, channel_, 0);
+    ASSERT_NE(cq_, nullptr);
+    EXPECT_EQ(cq_->cqe, kCqe);
+    qp_ = create_qp();
+    ASSERT_NE(qp_, nullptr) << strerror(errno);
+  }
+  void TearDown() override {
+    if (qp_ != nullptr) {
+      EXPECT_EQ(ibv_destroy_qp(qp_), 0);
+    }
+    if (cq_ != nullptr) {
+      EXPECT_EQ(ibv_destroy_cq(cq_), 0);
+    }
+    if (channel_ != nullptr) {
+      EXPECT_EQ(ibv_destroy_comp_channel(channel_), 0);
+    }
+    ObjectTest::TearDown();
+  }
+
+  ibv_qp* create_qp(bool sq_sig_all = false) {
+    ibv_qp_init_attr attr = {};
+    attr.send_cq = cq_;
+    attr.recv_cq = cq_;
+    attr.qp_type = IBV_QPT_RC;
+    attr.sq_sig_all = sq_sig_all;
+    attr.cap = {.max_send_wr = kSendWr,
+                .max_recv_wr = kRecvWr,
+                .max_send_sge = kSendSge,
+                .max_recv_sge = kRecvSge,
+                .max_inline_data = kInline};
+    ibv_qp* qp = ibv_create_qp(pd_, &attr);
+    if (qp != nullptr) {
+      EXPECT_EQ(attr.cap.max_send_wr, kSendWr);
+      EXPECT_EQ(attr.cap.max_inline_data, kInline);
+    }
+    return qp;
+  }
+
+  FakeQp& fake() const { return kernel().qp(qp_->handle); }
+
+  static int move(ibv_qp* qp, ibv_qp_state state) {
+    ibv_qp_attr attr = {};
+    attr.qp_state = state;
+    return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+  }
+  void ready() const { ASSERT_EQ(move(qp_, IBV_QPS_RTS), 0); }
+
+  // A write of one SGE; links to `next`.
+  static ibv_send_wr send_wr(uint64_t wr_id, ibv_sge* sge, ibv_send_wr* next = nullptr) {
+    ibv_send_wr wr = {};
+    wr.wr_id = wr_id;
+    wr.next = next;
+    wr.sg_list = sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.wr.rdma.remote_addr = 0xabc000 + wr_id;
+    wr.wr.rdma.rkey = 77;
+    return wr;
+  }
+  int post(ibv_send_wr* wr) {
+    bad_send_ = nullptr;
+    return ibv_post_send(qp_, wr, &bad_send_);
+  }
+  int post(ibv_recv_wr* wr) {
+    bad_recv_ = nullptr;
+    return ibv_post_recv(qp_, wr, &bad_recv_);
+  }
+
+  void complete(uint64_t wr_id, const ibv_qp* qp, uint8_t opcode = WEFT_OP_SEND,
+                bool solicited = false) const {
+    weft_cqe cqe = {};
+    cqe.wr_id = wr_id;
+    cqe.qp_num = qp->qp_num;
+    EXPECT_TRUE(kernel().complete(cq_->handle, cqe, 0, IBV_WC_SUCCESS, opcode, solicited));
+  }
+  std::vector<uint64_t> poll_all() const {
+    std::vector<uint64_t> ids;
+    ibv_wc wc[3];
+    int count = 0;
+    while ((count = ibv_poll_cq(cq_, 3, wc)) > 0) {
+      for (int i = 0; i < count; i++) {
+        ids.push_back(wc[i].wr_id);
+      }
+    }
+    EXPECT_EQ(count, 0);
+    return ids;
+  }
+  bool event_waits() const {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(channel_->fd, &set);
+    timeval now = {};
+    return select(channel_->fd + 1, &set, nullptr, nullptr, &now) == 1;
+  }
+  void take_event() const {
+    ASSERT_TRUE(event_waits());
+    ibv_cq* cq = nullptr;
+    void* cq_context = nullptr;
+    ASSERT_EQ(ibv_get_cq_event(channel_, &cq, &cq_context), 0);
+    EXPECT_EQ(cq, cq_);
+    EXPECT_EQ(cq_context, this);
+  }
+
+  using Ids = std::vector<uint64_t>;
+
+  ibv_comp_channel* channel_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  ibv_qp* qp_ = nullptr;
+  ibv_send_wr* bad_send_ = nullptr;
+  ibv_recv_wr* bad_recv_ = nullptr;
+  ibv_sge sge_ = {.addr = 0x1000, .length = 10, .lkey = 5};
+};
+
+}  // namespace weft_test
+
+#endif  // WEFT_TESTS_FIXTURE_HPP

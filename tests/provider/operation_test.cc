@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// The operations beyond SEND, WRITE and READ by ibv_post_send(), and memory windows.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <string.h>
+
+#include "fixture.hpp"
+
+namespace {
+
+using weft_test::kernel;
+using weft_test::ObjectTest;
+using weft_test::QueuePairTest;
+using weft_test::SendEntry;
+
+class OperationTest : public QueuePairTest {
+ protected:
+  void SetUp() override {
+    QueuePairTest::SetUp();
+    ready();
+    fake().set_peer(WEFT_PEER_EXTENDED);
+  }
+  SendEntry posted(ibv_send_wr* wr) {
+    SendEntry entry = {};
+    EXPECT_EQ(post(wr), 0);
+    EXPECT_TRUE(fake().sq.fetch(&entry));
+    fake().sq.release(entry.blocks);
+    return entry;
+  }
+};
+
+TEST_F(OperationTest, ImmediateData) {
+  auto wr = send_wr(7, &sge_);
+  wr.imm_data = htobe32(0x01020304);
+  wr.opcode = IBV_WR_SEND_WITH_IMM;
+  SendEntry entry = posted(&wr);
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND_IMM);
+  EXPECT_EQ(entry.head.ex, htobe32(0x01020304));
+  ASSERT_EQ(entry.sges.size(), 1U);
+
+  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  wr.num_sge = 0;
+  entry = posted(&wr);
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_WRITE_IMM);
+  EXPECT_EQ(entry.head.ex, htobe32(0x01020304));
+  EXPECT_EQ(entry.head.remote_addr, 0xabc007U);
+  EXPECT_EQ(entry.head.rkey, 77U);
+  EXPECT_TRUE(entry.sges.empty());
+
+  char byte = 'x';
+  ibv_sge piece = {.addr = reinterpret_cast<uintptr_t>(&byte), .length = 1, .lkey = 0};
+  wr.sg_list = &piece;
+  wr.num_sge = 1;
+  wr.send_flags = IBV_SEND_INLINE;
+  entry = posted(&wr);
+  EXPECT_EQ(entry.payload, std::vector<uint8_t>{'x'});
+}
+
+TEST_F(OperationTest, Atomics) {
+  sge_.length = 8;
+  auto wr = send_wr(7, &sge_);
+  wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+  wr.wr.atomic = {
+      .remote_addr = 0x123456789a8, .compare_add = ~uint64_t{1}, .swap = 0x55aa, .rkey = 0xcafe};
+  for (const auto& [verb, op] : {std::pair{IBV_WR_ATOMIC_CMP_AND_SWP, WEFT_OP_CMP_SWP},
+                                 std::pair{IBV_WR_ATOMIC_FETCH_AND_ADD, WEFT_OP_FETCH_ADD}}) {
+    wr.opcode = verb;
+    const SendEntry entry = posted(&wr);
+    EXPECT_EQ(entry.head.opcode, op);
+    EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED | WEFT_WR_FENCE);
+    EXPECT_EQ(entry.blocks, 1U);
+    EXPECT_EQ(entry.head.remote_addr, 0x123456789a8U);
+    EXPECT_EQ(entry.head.rkey, 0xcafeU);
+    EXPECT_EQ(entry.head.atomic.operands.compare_add, ~uint64_t{1});
+    EXPECT_EQ(entry.head.atomic.operands.swap, 0x55aaU);
+    ASSERT_EQ(entry.sges.size(), 1U);
+    EXPECT_EQ(entry.sges[0].addr, sge_.addr);
+    EXPECT_EQ(entry.sges[0].length, 8U);
+  }
+  ibv_sge two[2] = {sge_, sge_};
+  wr.sg_list = two;
+  for (const int count : {0, 2, -1}) {
+    wr.num_sge = count;
+    EXPECT_EQ(post(&wr), EINVAL) << count << " SGEs";
+    EXPECT_EQ(bad_send_, &wr);
+  }
+  wr.num_sge = 1;
+  wr.send_flags = IBV_SEND_INLINE;
+  EXPECT_EQ(post(&wr), EINVAL) << "an atomic has no payload";
+}
+
+TEST_F(OperationTest, ExtensionsNeedThePeer) {
+  fake().set_peer(0);
+  ASSERT_TRUE(fake().sq.go_idle());
+  for (const auto opcode : {IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_IMM,
+                            IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+    auto wr = send_wr(1, &sge_);
+    wr.opcode = opcode;
+    EXPECT_EQ(post(&wr), EOPNOTSUPP) << "opcode " << opcode;
+    EXPECT_EQ(bad_send_, &wr);
+  }
+  EXPECT_TRUE(fake().sq.empty());
+  EXPECT_EQ(fake().send_doorbells, 0U);
+
+  // What stands before it in the chain is posted.
+  auto second = send_wr(2, &sge_);
+  second.opcode = IBV_WR_SEND_WITH_IMM;
+  auto first = send_wr(1, &sge_, &second);
+  EXPECT_EQ(post(&first), EOPNOTSUPP);
+  EXPECT_EQ(bad_send_, &second);
+  SendEntry entry;
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.wr_id, 1U);
+  EXPECT_TRUE(fake().sq.empty());
+
+  // Where all is flushed, these are too.
+  fake().set_state(IBV_QPS_ERR);
+  EXPECT_EQ(post(&second), 0);
+}
+
+TEST_F(OperationTest, LocalInvalidate) {
+  auto wr = send_wr(3, nullptr);
+  wr.opcode = IBV_WR_LOCAL_INV;
+  wr.num_sge = 0;
+  wr.invalidate_rkey = 0x77001;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  const SendEntry entry = posted(&wr);
+  EXPECT_EQ(entry.head.wr_id, 3U);
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_LOCAL_INV);
+  EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED);
+  EXPECT_EQ(entry.head.ex, 0x77001U);
+  EXPECT_EQ(entry.head.num_sge, 0);
+  EXPECT_EQ(entry.blocks, 1U);
+}
+
+TEST_F(OperationTest, MemoryWindows) {
+  char buffer[64];
+  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);
+  ASSERT_NE(mr, nullptr);
+  ibv_mw* one = ibv_alloc_mw(pd_, IBV_MW_TYPE_1);
+  ibv_mw* two = ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
+  ASSERT_NE(one, nullptr);
+  ASSERT_NE(two, nullptr);
+  EXPECT_EQ(one->rkey, 0x3300U + IBV_MW_TYPE_1);
+  EXPECT_EQ(two->type, IBV_MW_TYPE_2);
+  EXPECT_EQ(two->pd, pd_);
+
+  // Type 1: the library makes the key.
+  ibv_mw_bind bind = {};
+  bind.wr_id = 11;
+  bind.send_flags = IBV_SEND_SIGNALED;
+  bind.bind_info = {.mr = mr,
+                    .addr = reinterpret_cast<uintptr_t>(buffer) + 8,
+                    .length = 16,
+                    .mw_access_flags = IBV_ACCESS_REMOTE_READ};
+  const uint32_t old_key = one->rkey;
+  ASSERT_EQ(ibv_bind_mw(qp_, one, &bind), 0);
+  EXPECT_EQ(one->rkey, ibv_inc_rkey(old_key));
+  SendEntry entry;
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.wr_id, 11U);
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_BIND_MW);
+  EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED);
+  EXPECT_EQ(entry.head.ex, old_key);
+  EXPECT_EQ(entry.head.rkey, one->rkey);
+  EXPECT_EQ(entry.head.bind.addr, reinterpret_cast<uintptr_t>(buffer) + 8);
+  EXPECT_EQ(entry.head.bind.length, 16U);
+  EXPECT_EQ(entry.head.bind.lkey, mr->lkey);
+  EXPECT_EQ(entry.head.bind.access, static_cast<uint32_t>(IBV_ACCESS_REMOTE_READ));
+  EXPECT_EQ(entry.head.bind.reserved, 0U);
+
+  // Unbound: no region, no length.
+  bind.bind_info = {};
+  ASSERT_EQ(ibv_bind_mw(qp_, one, &bind), 0);
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.bind.length, 0U);
+  EXPECT_EQ(entry.head.bind.lkey, 0U);
+
+  // A refused bind leaves the key alone.
+  fake().set_state(IBV_QPS_INIT);
+  const uint32_t kept = one->rkey;
+  EXPECT_EQ(ibv_bind_mw(qp_, one, &bind), EINVAL);
+  EXPECT_EQ(one->rkey, kept);
+  fake().set_state(IBV_QPS_RTS);
+
+  // Type 2: the user makes the key.
+  auto wr = send_wr(12, nullptr);
+  wr.num_sge = 0;
+  wr.opcode = IBV_WR_BIND_MW;
+  wr.bind_mw.mw = two;
+  wr.bind_mw.rkey = ibv_inc_rkey(two->rkey);
+  wr.bind_mw.bind_info = {.mr = mr,
+                          .addr = reinterpret_cast<uintptr_t>(buffer),
+                          .length = 64,
+                          .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  ASSERT_EQ(post(&wr), 0);
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.ex, two->rkey);
+  EXPECT_EQ(entry.head.rkey, wr.bind_mw.rkey);
+  EXPECT_EQ(entry.head.bind.length, 64U);
+
+  EXPECT_EQ(ibv_dealloc_mw(one), 0);
+  EXPECT_EQ(ibv_dealloc_mw(two), 0);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  kernel().fail(IB_USER_VERBS_CMD_ALLOC_MW, ENOMEM);
+  EXPECT_EQ(ibv_alloc_mw(pd_, IBV_MW_TYPE_1), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+}
+
+TEST_F(ObjectTest, RegionsRegisteredAnew) {
+  char buffer[100];
+  char other[200];
+  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
+  ASSERT_NE(mr, nullptr);
+  EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, other, sizeof(other), 0), 0);
+  EXPECT_EQ(kernel().last_mr_flags, static_cast<uint32_t>(IBV_REREG_MR_CHANGE_TRANSLATION));
+  EXPECT_EQ(kernel().last_mr_start, reinterpret_cast<uintptr_t>(other));
+  EXPECT_EQ(kernel().last_mr_iova, reinterpret_cast<uintptr_t>(other));
+  EXPECT_EQ(mr->addr, other);
+  EXPECT_EQ(mr->length, sizeof(other));
+  EXPECT_EQ(mr->lkey, 0x1101U);
+  EXPECT_EQ(mr->rkey, 0x2201U);
+  kernel().fail(IB_USER_VERBS_CMD_REREG_MR, ENOMEM);
+  EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+            IBV_REREG_MR_ERR_CMD);
+  EXPECT_EQ(mr->addr, other);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(ObjectTest, RegionsOfADmaBuf) {
+  ibv_mr* mr = ibv_reg_dmabuf_mr(pd_, 0x1000, 0x2000, 0x7000, 42, IBV_ACCESS_LOCAL_WRITE);
+  ASSERT_NE(mr, nullptr) << strerror(errno);
+  EXPECT_EQ(mr->lkey, 0x1102U);
+  EXPECT_EQ(mr->rkey, 0x2202U);
+  EXPECT_EQ(mr->length, 0x2000U);
+  EXPECT_EQ(kernel().last_mr_offset, 0x1000U);
+  EXPECT_EQ(kernel().last_mr_iova, 0x7000U);
+  EXPECT_EQ(kernel().last_mr_fd, 42);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  EXPECT_EQ(ibv_reg_dmabuf_mr(pd_, 0, 0x1000, 0, -1, 0), nullptr);
+  EXPECT_EQ(errno, EBADF);
+}
+
+}  // namespace

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Shared receive queues, and asynchronous events.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <string.h>
+
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace {
+
+using weft_test::kernel;
+using weft_test::QueuePairTest;
+using weft_test::RecvEntry;
+
+class SrqTest : public QueuePairTest {
+ protected:
+  static constexpr uint32_t kMaxWr = 6;
+  static constexpr uint32_t kEntries = 8;  // rounded up
+  static constexpr uint32_t kMaxSge = 3;
+
+  void SetUp() override {
+    QueuePairTest::SetUp();
+    srq_ = create_srq();
+    ASSERT_NE(srq_, nullptr) << strerror(errno);
+  }
+  void TearDown() override {
+    if (srq_ != nullptr) {
+      EXPECT_EQ(ibv_destroy_srq(srq_), 0);
+    }
+    QueuePairTest::TearDown();
+  }
+  ibv_srq* create_srq() {
+    ibv_srq_init_attr attr = {};
+    attr.srq_context = this;
+    attr.attr = {.max_wr = kMaxWr, .max_sge = kMaxSge, .srq_limit = 2};
+    ibv_srq* srq = ibv_create_srq(pd_, &attr);
+    if (srq != nullptr) {
+      EXPECT_EQ(attr.attr.max_wr, kEntries) << "what was granted";
+    }
+    return srq;
+  }
+  weft_test::FakeSrq& fake_srq() const { return kernel().srq(srq_->handle); }
+  int post_srq(ibv_recv_wr* wr) {
+    bad_recv_ = nullptr;
+    return ibv_post_srq_recv(srq_, wr, &bad_recv_);
+  }
+
+  ibv_srq* srq_ = nullptr;
+};
+
+TEST_F(SrqTest, Receives) {
+  ibv_sge sges[kMaxSge + 1] = {{.addr = 1, .length = 2, .lkey = 3},
+                               {.addr = 4, .length = 5, .lkey = 6},
+                               {.addr = 7, .length = 8, .lkey = 9}};
+  std::vector<ibv_recv_wr> wrs(kEntries + 1);
+  for (size_t i = 0; i < wrs.size(); i++) {
+    wrs[i] = {.wr_id = 100 + i,
+              .next = i + 1 < wrs.size() ? &wrs[i + 1] : nullptr,
+              .sg_list = sges,
+              .num_sge = static_cast<int>(i % (kMaxSge + 1))};
+  }
+  EXPECT_EQ(post_srq(wrs.data()), ENOMEM);
+  EXPECT_EQ(bad_recv_, &wrs[kEntries]);
+  EXPECT_EQ(fake_srq().doorbells, 0U) << "posting receives does not enter the kernel";
+  RecvEntry entry;
+  for (uint64_t i = 0; i < kEntries; i++) {
+    ASSERT_TRUE(fake_srq().ring.fetch(&entry));
+    EXPECT_EQ(entry.wr_id, 100 + i);
+    ASSERT_EQ(entry.sges.size(), i % (kMaxSge + 1));
+    if (entry.sges.size() == kMaxSge) {
+      EXPECT_EQ(entry.sges[2].lkey, 9U);
+    }
+  }
+  EXPECT_EQ(post_srq(&wrs[kEntries]), ENOMEM) << "not given back yet";
+  fake_srq().ring.release();
+  // Unless the kernel asks, as it does when a message waits for a receive.
+  fake_srq().ring.control()->need_doorbell = 1;
+  EXPECT_EQ(post_srq(&wrs[kEntries]), 0);
+  EXPECT_EQ(fake_srq().doorbells, 1U);
+
+  wrs[0].num_sge = kMaxSge + 1;
+  wrs[0].next = nullptr;
+  EXPECT_EQ(post_srq(wrs.data()), EINVAL);
+  EXPECT_EQ(bad_recv_, wrs.data());
+  EXPECT_EQ(fake_srq().doorbells, 1U);
+}
+
+TEST_F(SrqTest, ARefusedDoorbellIsReportedAndStays) {
+  ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  fake_srq().ring.control()->need_doorbell = 1;
+  kernel().fail(IB_USER_VERBS_CMD_POST_SRQ_RECV, EINTR);
+  EXPECT_EQ(post_srq(&wr), 0);
+  kernel().fail(IB_USER_VERBS_CMD_POST_SRQ_RECV, EACCES);
+  EXPECT_EQ(post_srq(&wr), 0);
+  EXPECT_EQ(fake_srq().doorbells, 2U);
+  kernel().fail(IB_USER_VERBS_CMD_POST_SRQ_RECV, EIO);
+  EXPECT_EQ(post_srq(&wr), EIO);
+  EXPECT_EQ(bad_recv_, &wr);
+  EXPECT_EQ(post_srq(&wr), EIO);
+}
+
+TEST_F(SrqTest, ModifyAndQuery) {
+  ibv_srq_attr attr = {};
+  ASSERT_EQ(ibv_query_srq(srq_, &attr), 0);
+  EXPECT_EQ(attr.max_wr, kEntries);
+  EXPECT_EQ(attr.max_sge, kMaxSge);
+  EXPECT_EQ(attr.srq_limit, 2U);
+  attr.srq_limit = 5;
+  ASSERT_EQ(ibv_modify_srq(srq_, &attr, IBV_SRQ_LIMIT), 0);
+  ASSERT_EQ(ibv_query_srq(srq_, &attr), 0);
+  EXPECT_EQ(attr.srq_limit, 5U);
+  EXPECT_EQ(ibv_modify_srq(srq_, &attr, IBV_SRQ_MAX_WR), EOPNOTSUPP) << "the kernel's word";
+}
+
+TEST_F(SrqTest, CreationUnwinds) {
+  const size_t mapped = kernel().user_mapped_bytes();
+  kernel().fail(IB_USER_VERBS_CMD_CREATE_SRQ, ENOMEM);
+  EXPECT_EQ(create_srq(), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  kernel().spoil_mapping();
+  EXPECT_EQ(create_srq(), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(kernel().num_srqs(), 1U);
+  EXPECT_EQ(kernel().user_mapped_bytes(), mapped);
+}
+
+TEST_F(SrqTest, AQueuePairWithOneHasNoReceiveQueue) {
+  ibv_qp_init_attr attr = {};
+  attr.send_cq = cq_;
+  attr.recv_cq = cq_;
+  attr.srq = srq_;
+  attr.qp_type = IBV_QPT_RC;
+  attr.cap = {.max_send_wr = 1,
+              .max_recv_wr = 0,
+              .max_send_sge = 1,
+              .max_recv_sge = 0,
+              .max_inline_data = 0};
+  ibv_qp* qp = ibv_create_qp(pd_, &attr);
+  ASSERT_NE(qp, nullptr) << strerror(errno);
+  EXPECT_EQ(qp->srq, srq_);
+  ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
+  ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr* bad = nullptr;
+  EXPECT_EQ(ibv_post_recv(qp, &recv, &bad), EINVAL);
+  EXPECT_EQ(bad, &recv);
+  ibv_send_wr send = send_wr(1, &sge_);
+  ibv_send_wr* bad_send = nullptr;
+  EXPECT_EQ(ibv_post_send(qp, &send, &bad_send), 0);
+  // Its reset leaves the shared queue alone.
+  EXPECT_EQ(post_srq(&recv), 0);
+  ASSERT_EQ(move(qp, IBV_QPS_RESET), 0);
+  RecvEntry entry;
+  EXPECT_TRUE(fake_srq().ring.fetch(&entry));
+  complete(5, qp, WEFT_OP_RECV);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  EXPECT_TRUE(poll_all().empty());
+}
+
+TEST_F(SrqTest, EventsFindTheirObjects) {
+  kernel().raise(IBV_EVENT_SRQ_LIMIT_REACHED, fake_srq().user_handle);
+  kernel().raise(IBV_EVENT_QP_LAST_WQE_REACHED, fake().user_handle);
+  kernel().raise(IBV_EVENT_PORT_ERR, 1);
+  ibv_async_event event = {};
+  ASSERT_EQ(ibv_get_async_event(context_, &event), 0);
+  EXPECT_EQ(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+  EXPECT_EQ(event.element.srq, srq_);
+  EXPECT_EQ(event.element.srq->srq_context, this);
+  ibv_ack_async_event(&event);
+  ASSERT_EQ(ibv_get_async_event(context_, &event), 0);
+  EXPECT_EQ(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+  EXPECT_EQ(event.element.qp, qp_);
+  ibv_ack_async_event(&event);
+  ASSERT_EQ(ibv_get_async_event(context_, &event), 0);
+  EXPECT_EQ(event.event_type, IBV_EVENT_PORT_ERR);
+  EXPECT_EQ(event.element.port_num, 1);
+  ibv_ack_async_event(&event);
+  // Destroying waits for the acknowledgements: the fixture's end shows that it
+  // knows of these.
+}
+
+}  // namespace

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Posting through struct ibv_qp_ex.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <string.h>
+
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace {
+
+using weft_test::kernel;
+using weft_test::QueuePairTest;
+using weft_test::SendEntry;
+
+constexpr uint64_t kAllOps = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                             IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                             IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+                             IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
+
+class WrTest : public QueuePairTest {
+ protected:
+  void SetUp() override {
+    QueuePairTest::SetUp();
+    EXPECT_EQ(ibv_qp_to_qp_ex(qp_), nullptr) << "not asked for";
+    EXPECT_EQ(ibv_destroy_qp(qp_), 0);
+    ibv_qp_init_attr_ex attr = init_attr();
+    qp_ = ibv_create_qp_ex(context_, &attr);
+    ASSERT_NE(qp_, nullptr) << strerror(errno);
+    EXPECT_EQ(attr.cap.max_inline_data, kInline);
+    ex_ = ibv_qp_to_qp_ex(qp_);
+    ASSERT_NE(ex_, nullptr);
+    ready();
+    fake().set_peer(WEFT_PEER_EXTENDED);
+  }
+
+  ibv_qp_init_attr_ex init_attr() {
+    ibv_qp_init_attr_ex attr = {};
+    attr.qp_context = this;
+    attr.send_cq = cq_;
+    attr.recv_cq = cq_;
+    attr.cap = {.max_send_wr = kSendWr,
+                .max_recv_wr = kRecvWr,
+                .max_send_sge = kSendSge,
+                .max_recv_sge = kRecvSge,
+                .max_inline_data = kInline};
+    attr.qp_type = IBV_QPT_RC;
+    attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    attr.pd = pd_;
+    attr.send_ops_flags = kAllOps;
+    return attr;
+  }
+
+  void begin(uint64_t wr_id, unsigned int flags = 0) const {
+    ex_->wr_id = wr_id;
+    ex_->wr_flags = flags;
+  }
+  SendEntry fetched() const {
+    SendEntry entry = {};
+    EXPECT_TRUE(fake().sq.fetch(&entry));
+    fake().sq.release(entry.blocks);
+    return entry;
+  }
+
+  ibv_qp_ex* ex_ = nullptr;
+};
+
+TEST_F(WrTest, PublicFieldsAreThere) {
+  EXPECT_EQ(qp_->context, context_);
+  EXPECT_EQ(qp_->pd, pd_);
+  EXPECT_EQ(qp_->qp_context, this);
+  EXPECT_EQ(qp_->send_cq, cq_);
+  EXPECT_EQ(qp_->qp_type, IBV_QPT_RC);
+  EXPECT_EQ(qp_->qp_num, fake().qp_num);
+  // The old way to post works as well.
+  auto wr = send_wr(1, &sge_);
+  EXPECT_EQ(post(&wr), 0);
+  EXPECT_EQ(fetched().head.wr_id, 1U);
+}
+
+TEST_F(WrTest, WhatCantBeHadIsRefused) {
+  ibv_qp_init_attr_ex attr = init_attr();
+  attr.send_ops_flags |= IBV_QP_EX_WITH_TSO;
+  EXPECT_EQ(ibv_create_qp_ex(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  attr = init_attr();
+  attr.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+  EXPECT_EQ(ibv_create_qp_ex(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  attr = init_attr();
+  attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+  EXPECT_EQ(ibv_create_qp_ex(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  attr = init_attr();
+  attr.comp_mask &= ~static_cast<uint32_t>(IBV_QP_INIT_ATTR_PD);
+  EXPECT_EQ(ibv_create_qp_ex(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(WrTest, EveryOperationArrives) {
+  const ibv_sge sges[2] = {{.addr = 1, .length = 2, .lkey = 3},
+                           {.addr = 4, .length = 5, .lkey = 6}};
+  ASSERT_TRUE(fake().sq.go_idle());
+  ibv_wr_start(ex_);
+  begin(1, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
+  ibv_wr_send(ex_);
+  ibv_wr_set_sge_list(ex_, 2, sges);
+  begin(2);
+  ibv_wr_send_imm(ex_, 0x1111);
+  ibv_wr_set_sge(ex_, 3, 1, 2);
+  begin(3);
+  ibv_wr_send_inv(ex_, 0x2222);
+  ibv_wr_set_sge_list(ex_, 0, nullptr);
+  begin(4, IBV_SEND_FENCE);
+  ibv_wr_rdma_write(ex_, 0xcafe, 0x123456789abc);
+  ibv_wr_set_sge(ex_, 6, 4, 5);
+  begin(5);
+  ibv_wr_rdma_write_imm(ex_, 0xcafe, 0x123456789abd, 0x3333);
+  ibv_wr_set_sge(ex_, 6, 4, 5);
+  begin(6);
+  ibv_wr_rdma_read(ex_, 0xcaff, 0x123456789abe);
+  ibv_wr_set_sge(ex_, 6, 4, 5);
+  begin(7);
+  ibv_wr_atomic_cmp_swp(ex_, 0xcafe, 0x1008, 10, 20);
+  ibv_wr_set_sge(ex_, 6, 4, 8);
+  begin(8);
+  ibv_wr_atomic_fetch_add(ex_, 0xcafe, 0x1010, 30);
+  ibv_wr_set_sge(ex_, 6, 4, 8);
+  begin(9);
+  ibv_wr_local_inv(ex_, 0x4444);
+  EXPECT_TRUE(fake().sq.empty()) << "nothing is posted before the end";
+  EXPECT_EQ(fake().send_doorbells, 0U);
+  ASSERT_EQ(ibv_wr_complete(ex_), 0);
+  EXPECT_EQ(fake().send_doorbells, 1U);
+
+  SendEntry entry = fetched();
+  EXPECT_EQ(entry.head.wr_id, 1U);
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND);
+  EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED | WEFT_WR_SOLICITED);
+  ASSERT_EQ(entry.sges.size(), 2U);
+  EXPECT_EQ(entry.sges[1].lkey, 6U);
+  entry = fetched();
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND_IMM);
+  EXPECT_EQ(entry.head.flags, 0);
+  EXPECT_EQ(entry.head.ex, 0x1111U);
+  ASSERT_EQ(entry.sges.size(), 1U);
+  EXPECT_EQ(entry.sges[0].addr, 1U);
+  EXPECT_EQ(entry.sges[0].length, 2U);
+  EXPECT_EQ(entry.sges[0].lkey, 3U);
+  entry = fetched();
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND_INV);
+  EXPECT_EQ(entry.head.ex, 0x2222U);
+  EXPECT_TRUE(entry.sges.empty());
+  entry = fetched();
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_WRITE);
+  EXPECT_EQ(entry.head.flags, WEFT_WR_FENCE);
+  EXPECT_EQ(entry.head.remote_addr, 0x123456789abcU);
+  EXPECT_EQ(entry.head.rkey, 0xcafeU);
+  entry = fetched();
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_WRITE_IMM);
+  EXPECT_EQ(entry.head.remote_addr, 0x123456789abdU);
+  EXPECT_EQ(entry.head.ex, 0x3333U);
+  entry = fetched();
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_READ);
+  EXPECT_EQ(entry.head.remote_addr, 0x123456789abeU);
+  EXPECT_EQ(entry.head.rkey, 0xcaffU);
+  entry = fetched();
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_CMP_SWP);
+  EXPECT_EQ(entry.head.remote_addr, 0x1008U);
+  EXPECT_EQ(entry.head.atomic.operands.compare_add, 10U);
+  EXPECT_EQ(entry.head.atomic.operands.swap, 20U);
+  ASSERT_EQ(entry.sges.size(), 1U);
+  EXPECT_EQ(entry.sges[0].length, 8U);
+  entry = fetched();
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_FETCH_ADD);
+  EXPECT_EQ(entry.head.atomic.operands.compare_add, 30U);
+  entry = fetched();
+  EXPECT_EQ(entry.head.wr_id, 9U);
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_LOCAL_INV);
+  EXPECT_EQ(entry.head.ex, 0x4444U);
+  EXPECT_TRUE(fake().sq.empty());
+}
+
+TEST_F(WrTest, BindMemoryWindow) {
+  char buffer[64];
+  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);
+  ibv_mw* mw = ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
+  ASSERT_NE(mr, nullptr);
+  ASSERT_NE(mw, nullptr);
+  const ibv_mw_bind_info info = {
+      .mr = mr, .addr = 0x100, .length = 0x20, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  ibv_wr_start(ex_);
+  begin(1, IBV_SEND_SIGNALED);
+  ibv_wr_bind_mw(ex_, mw, ibv_inc_rkey(mw->rkey), &info);
+  ASSERT_EQ(ibv_wr_complete(ex_), 0);
+  const SendEntry entry = fetched();
+  EXPECT_EQ(entry.head.opcode, WEFT_OP_BIND_MW);
+  EXPECT_EQ(entry.head.ex, mw->rkey);
+  EXPECT_EQ(entry.head.rkey, ibv_inc_rkey(mw->rkey));
+  EXPECT_EQ(entry.head.bind.addr, 0x100U);
+  EXPECT_EQ(entry.head.bind.length, 0x20U);
+  EXPECT_EQ(entry.head.bind.lkey, mr->lkey);
+  EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(WrTest, InlineData) {
+  char text[kInline + 1];
+  for (uint32_t i = 0; i < sizeof(text); i++) {
+    text[i] = static_cast<char>(i);
+  }
+  const ibv_data_buf pieces[3] = {{.addr = text, .length = 30},
+                                  {.addr = text + 30, .length = 0},
+                                  {.addr = text + 30, .length = 70}};
+  ibv_wr_start(ex_);
+  begin(1);
+  ibv_wr_send(ex_);
+  ibv_wr_set_inline_data(ex_, text, 5);
+  begin(2);
+  ibv_wr_rdma_write(ex_, 1, 2);
+  ibv_wr_set_inline_data_list(ex_, 3, pieces);
+  ASSERT_EQ(ibv_wr_complete(ex_), 0);
+  EXPECT_EQ(fetched().payload, std::vector<uint8_t>(text, text + 5));
+  EXPECT_EQ(fetched().payload, std::vector<uint8_t>(text, text + kInline));
+}
+
+// What goes wrong is told at the end, and nothing of the batch is posted.
+TEST_F(WrTest, AMistakeTakesAllBack) {
+  char text[kInline + 1] = {};
+  const std::vector<ibv_sge> many(kSendSge + 1, sge_);
+  const ibv_data_buf huge[2] = {{.addr = text, .length = 8},
+                                {.addr = text, .length = SIZE_MAX - 4}};
+  ASSERT_TRUE(fake().sq.go_idle());
+  for (int which = 0; which < 9; which++) {
+    ibv_wr_start(ex_);
+    begin(1);
+    ibv_wr_send(ex_);
+    ibv_wr_set_sge(ex_, 1, 2, 3);
+    begin(2);
+    int expected = EINVAL;
+    switch (which) {
+      case 0:
+        ibv_wr_send(ex_);
+        ibv_wr_set_sge_list(ex_, many.size(), many.data());
+        break;
+      case 1:
+        ibv_wr_send(ex_);
+        ibv_wr_set_inline_data(ex_, text, sizeof(text));
+        break;
+      case 2:
+        ibv_wr_send(ex_);
+        ibv_wr_set_inline_data_list(ex_, 2, huge);
+        break;
+      case 3:
+        ibv_wr_rdma_read(ex_, 1, 2);
+        ibv_wr_set_inline_data(ex_, text, 1);
+        break;
+      case 4:
+        ibv_wr_atomic_fetch_add(ex_, 1, 8, 1);
+        ibv_wr_set_sge_list(ex_, 2, many.data());
+        break;
+      case 5:
+        ibv_wr_atomic_fetch_add(ex_, 1, 8, 1);  // and no place for the result
+        break;
+      case 6:
+        ibv_wr_local_inv(ex_, 1);
+        ibv_wr_set_sge(ex_, 1, 2, 3);  // data for nothing
+        break;
+      case 7:
+        fake().set_peer(0);
+        ibv_wr_send_imm(ex_, 1);
+        ibv_wr_set_sge(ex_, 1, 2, 3);
+        expected = EOPNOTSUPP;
+        break;
+      default:
+        for (uint32_t i = 0; i < kBlocks; i++) {
+          ibv_wr_send(ex_);
+          ibv_wr_set_sge(ex_, 1, 2, 3);
+        }
+        expected = ENOMEM;
+        break;
+    }
+    begin(3);
+    ibv_wr_rdma_write(ex_, 1, 2);
+    ibv_wr_set_sge(ex_, 1, 2, 3);
+    EXPECT_EQ(ibv_wr_complete(ex_), expected) << "mistake " << which;
+    EXPECT_TRUE(fake().sq.empty());
+    EXPECT_EQ(fake().send_doorbells, 0U);
+    fake().set_peer(WEFT_PEER_EXTENDED);
+  }
+  // And the next batch is as good as ever.
+  ibv_wr_start(ex_);
+  begin(4);
+  ibv_wr_send(ex_);
+  ibv_wr_set_sge(ex_, 1, 2, 3);
+  ASSERT_EQ(ibv_wr_complete(ex_), 0);
+  EXPECT_EQ(fetched().head.wr_id, 4U);
+  EXPECT_TRUE(fake().sq.empty());
+}
+
+TEST_F(WrTest, StatesThatTakeNoSend) {
+  fake().set_state(IBV_QPS_INIT);
+  ibv_wr_start(ex_);
+  begin(1);
+  ibv_wr_send(ex_);
+  ibv_wr_set_sge(ex_, 1, 2, 3);
+  EXPECT_EQ(ibv_wr_complete(ex_), EINVAL);
+  EXPECT_TRUE(fake().sq.empty());
+}
+
+TEST_F(WrTest, Abort) {
+  ibv_wr_start(ex_);
+  begin(1);
+  ibv_wr_send(ex_);
+  ibv_wr_set_sge(ex_, 1, 2, 3);
+  begin(2);
+  ibv_wr_send(ex_);
+  ibv_wr_abort(ex_);
+  ibv_wr_start(ex_);
+  ASSERT_EQ(ibv_wr_complete(ex_), 0) << "an empty batch";
+  EXPECT_TRUE(fake().sq.empty());
+  auto wr = send_wr(3, &sge_);
+  ASSERT_EQ(post(&wr), 0) << "the queue is not locked";
+  EXPECT_EQ(fetched().head.wr_id, 3U);
+}
+
+TEST_F(WrTest, ARefusedDoorbellIsReported) {
+  ASSERT_TRUE(fake().sq.go_idle());
+  kernel().fail(IB_USER_VERBS_CMD_POST_SEND, EIO);
+  ibv_wr_start(ex_);
+  begin(1);
+  ibv_wr_send(ex_);
+  ibv_wr_set_sge(ex_, 1, 2, 3);
+  EXPECT_EQ(ibv_wr_complete(ex_), EIO);
+}
+
+}  // namespace

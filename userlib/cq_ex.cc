@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// Polling through struct ibv_cq_ex: one completion at a time, and of it only what
+// is asked for. The queue is locked from a start that finds something to the end.
+#include <assert.h>
+#include <errno.h>
+
+#include "clock.hpp"
+#include "completion.hpp"
+#include "cq.hpp"
+
+namespace weft {
+namespace {
+
+Cq* of(ibv_cq_ex* cq) {
+  return Cq::of(ibv_cq_ex_to_cq(cq));
+}
+
+// Makes the next completion the current one. False: there is none.
+bool advance(Cq* cq, bool* passed) {
+  const weft_cqe* cqe = cq->next(&cq->word, passed);
+  if (cqe == nullptr) {
+    return false;
+  }
+  cq->current = cqe;
+  cq->base.cq_ex.wr_id = cqe->wr_id;
+  cq->base.cq_ex.status = wc_status(cq->word);
+  return true;
+}
+
+int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
+  Cq* cq = of(ibv);
+  if (attr->comp_mask != 0) {
+    return EINVAL;
+  }
+  bool passed = false;
+  cq->lock.lock();
+  if (advance(cq, &passed)) {
+    if (cq->wallclock) {
+      cq->wallclock_offset = read_clock_ns(CLOCK_REALTIME) - read_clock_ns(kCompletionClock);
+    }
+    return 0;
+  }
+  const int ret = !passed && cq->ring.overflown() ? EOVERFLOW : ENOENT;
+  if (passed) {
+    cq->ring.publish();
+  }
+  cq->lock.unlock();
+  return ret;
+}
+
+int next_poll(ibv_cq_ex* ibv) {
+  bool passed = false;
+  return advance(of(ibv), &passed) ? 0 : ENOENT;
+}
+
+void end_poll(ibv_cq_ex* ibv) {
+  Cq* cq = of(ibv);
+  cq->ring.publish();
+  cq->current = nullptr;
+  cq->lock.unlock();
+}
+
+const weft_cqe& current(ibv_cq_ex* ibv) {
+  const Cq* cq = of(ibv);
+  assert(cq->current != nullptr);
+  return *cq->current;
+}
+
+ibv_wc_opcode read_opcode(ibv_cq_ex* ibv) {
+  return wc_opcode(of(ibv)->word);
+}
+
+uint32_t read_vendor_err(ibv_cq_ex* ibv) {
+  return wc_vendor_err(current(ibv), of(ibv)->word);
+}
+
+unsigned int read_wc_flags(ibv_cq_ex* ibv) {
+  return wc_flags(of(ibv)->word);
+}
+
+uint32_t read_byte_len(ibv_cq_ex* ibv) {
+  return current(ibv).byte_len;
+}
+
+// The invalidated key is read by this call too.
+__be32 read_imm_data(ibv_cq_ex* ibv) {
+  return current(ibv).ex;
+}
+
+uint32_t read_qp_num(ibv_cq_ex* ibv) {
+  return current(ibv).qp_num;
+}
+
+// What only InfiniBand's datagrams have, as ibv_poll_cq() gives it.
+template <typename Value>
+Value read_nothing(ibv_cq_ex* /*ibv*/) {
+  return 0;
+}
+
+uint64_t read_completion_ts(ibv_cq_ex* ibv) {
+  return current(ibv).timestamp;
+}
+
+uint64_t read_completion_wallclock_ns(ibv_cq_ex* ibv) {
+  return current(ibv).timestamp + static_cast<uint64_t>(of(ibv)->wallclock_offset);
+}
+
+}  // namespace
+
+void set_extended_poll(Cq* cq, uint64_t wc_flags) {
+  ibv_cq_ex* ex = &cq->base.cq_ex;
+  ex->start_poll = start_poll;
+  ex->next_poll = next_poll;
+  ex->end_poll = end_poll;
+  ex->read_opcode = read_opcode;
+  ex->read_vendor_err = read_vendor_err;
+  ex->read_wc_flags = read_wc_flags;
+  ex->read_byte_len = read_byte_len;
+  ex->read_imm_data = read_imm_data;
+  ex->read_qp_num = read_qp_num;
+  ex->read_src_qp = read_nothing<uint32_t>;
+  ex->read_slid = read_nothing<uint32_t>;
+  ex->read_sl = read_nothing<uint8_t>;
+  ex->read_dlid_path_bits = read_nothing<uint8_t>;
+  // Those that cost something are there for who asked.
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0) {
+    ex->read_completion_ts = read_completion_ts;
+  }
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0) {
+    ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
+    cq->wallclock = true;
+  }
+}
+
+}  // namespace weft
