@@ -16,6 +16,7 @@
 
 #include "conn_internal.h"
 #include "device.h"
+#include "trace.h"
 #include "verbs/qp.h"
 
 /* What a caller of iw_cm's wants of a connection in PENDING. */
@@ -105,12 +106,18 @@ static int cm_bind_qp(struct weft_conn *conn, u32 qpn)
 	return 0;
 }
 
+static void conn_count(struct weft_conn *conn, enum weft_counter which)
+{
+	weft_count(conn->dev->counters, which, 1);
+}
+
 /* --- telling iw_cm --- */
 
 static void cm_forget(struct weft_conn *conn)
 {
 	conn->cm_id->rem_ref(conn->cm_id);
 	conn->cm_id = NULL;
+	WRITE_ONCE(conn->cm_context, NULL);
 }
 
 /* Tells the initiator's application how it ended; @agreed only on success. */
@@ -161,6 +168,8 @@ void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status)
 		.remote_addr = id->m_remote_addr,
 	};
 
+	if (status)
+		conn_count(conn, WEFT_CNT_CONN_BROKEN);
 	if (by_peer) {
 		event.event = IW_CM_EVENT_DISCONNECT;
 		id->event_handler(id, &event);
@@ -184,6 +193,17 @@ static enum weft_conn_state connect_failed(struct weft_conn *conn, int error)
 		error = -ETIMEDOUT;
 		break;
 	default:
+		break;
+	}
+	switch (error) {
+	case -ECONNREFUSED:
+		conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_PEER);
+		break;
+	case -ETIMEDOUT:
+		conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
+		break;
+	default:
+		conn_count(conn, WEFT_CNT_CONN_FAILED);
 		break;
 	}
 	weft_conn_release_qp(conn);
@@ -213,6 +233,7 @@ static int connect_prepare(struct weft_conn *conn)
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
 	conn->llp = llp;
+	weft_conn_set_timeouts(conn);
 
 	if (id->tos_set) {
 		ret = weft_llp_set_tos(llp, id->tos);
@@ -290,7 +311,29 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 
 	weft_mpa_request(&hs->policy, hs->private_len, &hs->request);
 	ret = weft_handshake_send(conn->llp, &hs->request, hs->private_data);
+	if (!ret)
+		trace_weft_mpa_frame(conn, &hs->request, true);
 	return ret ? connect_failed(conn, ret) : WEFT_CONN_REQUESTED;
+}
+
+/*
+ * The peer has accepted on terms that we cannot keep. It is in full operation,
+ * so it is told by a Terminate; one that wants markers could not read ours.
+ */
+static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
+{
+	struct weft_handshake *hs = conn->hs;
+
+	if (hs->peer.markers)
+		return connect_failed(conn, -EPROTO);
+	conn_count(conn, WEFT_CNT_CONN_FAILED);
+	conn_count(conn, WEFT_CNT_TX_TERMINATES);
+	/* If it does not go out, the stream is dead, and CLOSING notices. */
+	weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc,
+				 code);
+	weft_conn_release_qp(conn);
+	tell_reply(conn, -EPROTO, NULL);
+	return WEFT_CONN_CLOSING;
 }
 
 /**
@@ -298,11 +341,9 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
  * @conn: connection in REQUESTED
  * @arg: unused
  *
- * A Reply that does not fit our Request ends the connection without a
- * Terminate message, for which there is no agreed framing yet.
- *
  * Context: process, @conn->mutex held.
- * Return: REQUESTED (not yet), STREAMING, CONNECTING (again) or CLOSED.
+ * Return: REQUESTED (not yet), STREAMING, CONNECTING (again), CLOSING (a Reply
+ * that will not do) or CLOSED.
  */
 enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 {
@@ -318,16 +359,19 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 			return connect_again(conn);
 		return connect_failed(conn, ret);
 	}
+	trace_weft_mpa_frame(conn, &hs->peer, false);
 
 	if (hs->peer.revision < hs->request.revision)
 		return connect_again(conn);
 	if (hs->peer.reject)
 		return connect_failed(conn, -ECONNREFUSED);
-	if (weft_mpa_settle(&hs->request, &hs->peer, &hs->policy, &agreed))
-		return connect_failed(conn, -EPROTO);
+	ret = weft_mpa_settle(&hs->request, &hs->peer, &hs->policy, &agreed);
+	if (ret)
+		return connect_disagreed(conn, ret);
 	if (weft_conn_stream(conn, &agreed))
 		return connect_failed(conn, -ECONNABORTED);
 
+	conn_count(conn, WEFT_CNT_CONN_OPENED);
 	tell_reply(conn, 0, &agreed);
 	return WEFT_CONN_STREAMING;
 }
@@ -382,7 +426,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	if (!conn)
 		return -ENOMEM;
 	hs = conn->hs;
-	hs->policy = dev->policy;
+	hs->policy = weft_settings_policy(&dev->settings);
 	hs->policy.ird = param->ird;
 	hs->policy.ord = param->ord;
 	hs->private_len = param->private_data_len;
@@ -392,6 +436,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	mutex_lock(&conn->mutex);
 	id->add_ref(id);
 	conn->cm_id = id;
+	conn->cm_context = id->context;
 	weft_conn_attach(conn, dev);
 	ret = connect_prepare(conn);
 	if (!ret)
@@ -413,16 +458,18 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 static enum weft_conn_state refuse(struct weft_conn *conn,
 				   const void *private_data, u16 private_len)
 {
-	struct weft_mpa_policy policy = conn->dev->policy;
+	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
 
+	conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_US);
 	weft_mpa_answer(&conn->hs->peer, &policy, private_len, &reply, &agreed);
 	reply.reject = true;
 	reply.p2p = false;
 	reply.rtr = 0;
 	/* If it does not go out, the stream is dead, and CLOSING notices. */
 	weft_handshake_send(conn->llp, &reply, private_data);
+	trace_weft_mpa_frame(conn, &reply, true);
 	return WEFT_CONN_CLOSING;
 }
 
@@ -440,7 +487,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
-	struct weft_mpa_policy policy = conn->dev->policy;
+	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
 	struct weft_handshake *hs = conn->hs;
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
@@ -454,6 +501,7 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 		weft_conn_close(conn, true);
 		return WEFT_CONN_CLOSED;
 	}
+	trace_weft_mpa_frame(conn, &hs->peer, false);
 	if (weft_mpa_answer(&hs->peer, &policy, 0, &reply, &agreed) ||
 	    weft_conn_token_add(conn))
 		return refuse(conn, NULL, 0);
@@ -480,6 +528,7 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
  */
 enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg)
 {
+	conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
 	return refuse(conn, NULL, 0);
 }
 
@@ -513,7 +562,7 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 {
 	struct cm_call *call = arg;
 	const struct iw_cm_conn_param *param = call->param;
-	struct weft_mpa_policy policy = conn->dev->policy;
+	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
 	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
@@ -534,6 +583,8 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 	/* The Reply first: what the queue pair sends must follow it. */
 	call->ret = weft_handshake_send(conn->llp, &reply, param->private_data);
 	if (!call->ret)
+		trace_weft_mpa_frame(conn, &reply, true);
+	if (!call->ret)
 		call->ret = weft_conn_stream(conn, &agreed);
 	if (call->ret) {
 		weft_conn_release_qp(conn);
@@ -541,8 +592,10 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 		return WEFT_CONN_CLOSED;
 	}
 
+	conn_count(conn, WEFT_CNT_CONN_ACCEPTED);
 	conn->cm_id = call->id;
 	conn->cm_id->add_ref(conn->cm_id);
+	WRITE_ONCE(conn->cm_context, call->id->context);
 	weft_cm_names(conn->llp, &event.local_addr, &event.remote_addr);
 	event.ird = event_rd(agreed.ord);
 	event.ord = event_rd(agreed.ird);

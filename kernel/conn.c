@@ -21,6 +21,7 @@
 #include "conn_internal.h"
 #include "device.h"
 #include "rx.h"
+#include "trace.h"
 #include "tx.h"
 #include "verbs/qp.h"
 
@@ -314,11 +315,29 @@ void weft_conn_close(struct weft_conn *conn, bool abort)
 	conn->llp = NULL;
 }
 
+/**
+ * weft_conn_set_timeouts() - give the stream the device's limits of time
+ * @conn: connection with a stream
+ *
+ * Context: process, @conn->mutex held.
+ */
+void weft_conn_set_timeouts(struct weft_conn *conn)
+{
+	const struct weft_settings *settings = &conn->dev->settings;
+
+	weft_llp_set_timeouts(conn->llp,
+			      weft_setting(settings, WEFT_SET_KEEPALIVE),
+			      weft_setting(settings, WEFT_SET_USER_TIMEOUT));
+}
+
 /* --- what happens in which state (the handshake's part is in cm.c) --- */
 
 static enum weft_conn_state on_start(struct weft_conn *conn, void *arg)
 {
-	return conn->initiator ? weft_cm_start(conn, arg) : WEFT_CONN_ACCEPTED;
+	if (conn->initiator)
+		return weft_cm_start(conn, arg);
+	weft_conn_set_timeouts(conn);
+	return WEFT_CONN_ACCEPTED;
 }
 
 /* Nobody but the peer knows of the connection, or will ask for it. */
@@ -326,6 +345,12 @@ static enum weft_conn_state on_drop(struct weft_conn *conn, void *arg)
 {
 	weft_conn_close(conn, true);
 	return WEFT_CONN_CLOSED;
+}
+
+static enum weft_conn_state on_no_request(struct weft_conn *conn, void *arg)
+{
+	weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
+	return on_drop(conn, arg);
 }
 
 static enum weft_conn_state on_stop_new(struct weft_conn *conn, void *arg)
@@ -389,12 +414,30 @@ static enum weft_conn_state on_streaming_changed(struct weft_conn *conn,
 		return on_broken(conn, arg);
 	case WEFT_LLP_PEER_CLOSED:
 		/* The receive side says when it has read that far. */
-		if (!conn->limited)
+		if (!conn->peer_closed)
 			conn_limit(conn, WEFT_LIMIT_READ_OUT);
+		conn->peer_closed = true;
 		break;
 	default:
 		break;
 	}
+	return conn->state;
+}
+
+/*
+ * Time is up for the peer, if we wait for something: for the rest of what it
+ * sent before its FIN, or for the frame that says that we may send.
+ */
+static enum weft_conn_state on_streaming_timeout(struct weft_conn *conn,
+						 void *arg)
+{
+	if (conn->peer_closed)
+		return on_broken(conn, arg);
+	if (weft_tx_awaits_peer(conn->qp)) {
+		weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
+		return on_broken(conn, arg);
+	}
+	conn_limit(conn, 0);
 	return conn->state;
 }
 
@@ -421,7 +464,7 @@ static enum weft_conn_state on_closing_news(struct weft_conn *conn, void *arg)
 /*
  * The table. A cell that is missing: the event means nothing in that state, as
  * one that was posted for an earlier state. Every state has a way out on STOP,
- * and every state but STREAMING on TIMEOUT.
+ * and on TIMEOUT: STREAMING only while it waits for the peer.
  */
 static const weft_conn_handler
 handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
@@ -440,7 +483,7 @@ handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
 		[WEFT_EV_QP_CLOSING] = weft_cm_qp_gone,		/* CLOSED */
 	},
 	[WEFT_CONN_REQUESTED] = {
-		/* STREAMING; CONNECTING: again, with revision 1; CLOSED */
+		/* STREAMING; CONNECTING: again, with revision 1; CLOSING, CLOSED */
 		[WEFT_EV_READABLE] = weft_cm_reply,
 		[WEFT_EV_CHANGED] = weft_cm_reply,
 		[WEFT_EV_TIMEOUT] = weft_cm_no_reply,		/* CLOSED */
@@ -452,7 +495,7 @@ handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
 		/* PENDING; CLOSING: refused; CLOSED */
 		[WEFT_EV_READABLE] = weft_cm_request,
 		[WEFT_EV_CHANGED] = weft_cm_request,
-		[WEFT_EV_TIMEOUT] = on_drop,			/* CLOSED */
+		[WEFT_EV_TIMEOUT] = on_no_request,		/* CLOSED */
 		[WEFT_EV_STOP] = on_drop,			/* CLOSED */
 		[WEFT_EV_EVICT] = on_drop,			/* CLOSED */
 	},
@@ -468,7 +511,7 @@ handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
 		[WEFT_EV_QP_CLOSING] = on_qp_ended,		/* CLOSING */
 		[WEFT_EV_PEER_CLOSED] = on_peer_closed,		/* CLOSED */
 		[WEFT_EV_CHANGED] = on_streaming_changed,	/* CLOSED */
-		[WEFT_EV_TIMEOUT] = on_broken,			/* CLOSED */
+		[WEFT_EV_TIMEOUT] = on_streaming_timeout,	/* CLOSED */
 		[WEFT_EV_STOP] = on_broken,			/* CLOSED */
 	},
 	[WEFT_CONN_CLOSING] = {
@@ -484,6 +527,7 @@ static const unsigned long limits[WEFT_CONN_NUM_STATES] = {
 	[WEFT_CONN_REQUESTED] = WEFT_LIMIT_REPLY,
 	[WEFT_CONN_ACCEPTED] = WEFT_LIMIT_REQUEST,
 	[WEFT_CONN_PENDING] = WEFT_LIMIT_ANSWER,
+	[WEFT_CONN_STREAMING] = WEFT_LIMIT_READY,
 	[WEFT_CONN_CLOSING] = WEFT_LIMIT_CLOSE,
 };
 
@@ -549,8 +593,10 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 	if (!handler || (event == WEFT_EV_TIMEOUT && conn_in_time(conn)))
 		return;
 	next = handler(conn, arg);
-	if (next != conn->state)
-		conn_enter(conn, next);
+	if (next == conn->state)
+		return;
+	trace_weft_conn_state(conn, event, next);
+	conn_enter(conn, next);
 }
 
 /* --- the beginning and the end --- */
@@ -601,6 +647,60 @@ void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
 	spin_lock(&dev->conns_lock);
 	list_add_tail(&conn->entry, &dev->conns);
 	spin_unlock(&dev->conns_lock);
+}
+
+/**
+ * weft_conn_info() - what an operator may want to know of a connection
+ * @conn: connection that the caller has a reference on
+ * @info: where it goes
+ *
+ * Context: process, may sleep.
+ */
+void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
+{
+	static const char *const names[WEFT_CONN_NUM_STATES] = {
+		[WEFT_CONN_NEW] = "new",
+		[WEFT_CONN_CONNECTING] = "connecting",
+		[WEFT_CONN_REQUESTED] = "requested",
+		[WEFT_CONN_ACCEPTED] = "accepted",
+		[WEFT_CONN_PENDING] = "pending",
+		[WEFT_CONN_STREAMING] = "streaming",
+		[WEFT_CONN_CLOSING] = "closing",
+		[WEFT_CONN_CLOSED] = "closed",
+	};
+
+	memset(info, 0, sizeof(*info));
+	mutex_lock(&conn->mutex);
+	info->state = names[conn->state];
+	info->initiator = conn->initiator;
+	/* Addresses that are not to be had stay of family 0. */
+	if (conn->llp)
+		weft_cm_names(conn->llp, &info->local, &info->remote);
+	mutex_unlock(&conn->mutex);
+}
+
+/**
+ * weft_conn_find() - find the connection of a cm_id of rdma_cm's
+ * @dev: device
+ * @cm_context: the cm_id
+ *
+ * Context: process.
+ * Return: the connection with a reference for the caller, or NULL.
+ */
+struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context)
+{
+	struct weft_conn *conn, *found = NULL;
+
+	spin_lock(&dev->conns_lock);
+	list_for_each_entry(conn, &dev->conns, entry) {
+		if (READ_ONCE(conn->cm_context) == cm_context) {
+			weft_conn_get(conn);
+			found = conn;
+			break;
+		}
+	}
+	spin_unlock(&dev->conns_lock);
+	return found;
 }
 
 static bool conn_none(struct weft_device *dev)

@@ -6,6 +6,7 @@
 #ifndef WEFT_CONN_H
 #define WEFT_CONN_H
 
+#include <linux/socket.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 
@@ -25,8 +26,28 @@ void weft_conn_qp_closing(struct weft_conn *conn);
 /* The receiver met the end of the stream. */
 void weft_conn_peer_closed(struct weft_conn *conn);
 
-/* A queue pair drops its reference on its connection. May sleep. */
+/* References. Any context. */
+void weft_conn_get(struct weft_conn *conn);
 void weft_conn_put(struct weft_conn *conn);
+
+/**
+ * struct weft_conn_info - what an operator may want to know of a connection
+ * @state: its state, in a word
+ * @initiator: this end opened it
+ * @local: this end's address, or of family 0
+ * @remote: the peer's
+ */
+struct weft_conn_info {
+	const char *state;
+	bool initiator;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+};
+
+void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info);
+struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context);
+bool weft_listener_find(struct weft_device *dev, const void *cm_context,
+			u32 *half_open);
 
 /* iw_cm operations (struct ib_device_ops). */
 int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);

@@ -33,6 +33,12 @@
 #define WEFT_LIMIT_REQUEST	(5 * HZ)
 /* From a Request to our application's answer. The peer will have given up. */
 #define WEFT_LIMIT_ANSWER	(60 * HZ)
+/*
+ * From our Reply to the frame that shows that the initiator is in full
+ * operation, where it has agreed to send one: nothing but the network in
+ * between, and until then we may not send.
+ */
+#define WEFT_LIMIT_READY	(10 * HZ)
 /* From our FIN to the peer's. */
 #define WEFT_LIMIT_CLOSE	(5 * HZ)
 /*
@@ -125,10 +131,13 @@ struct weft_handshake {
  * @streaming: @qp while the stream's callbacks go to it. Under the socket lock
  * @cm_id: whom to tell of the outcome and the end: from iw_connect or iw_accept
  *	to the last event. A reference
+ * @cm_context: rdma_cm's name for @cm_id, only ever compared. Set with it, and
+ *	written and read without a lock
  * @listener: NEW and ACCEPTED: whom to tell of the Request. A reference. Set
  *	before START
  * @half_open: in the listener's list of handshakes. Under the listeners' lock
  * @token: PENDING: our number in the table of tokens, else 0
+ * @peer_closed: STREAMING: the peer's FIN has been noticed
  * @limited: @deadline counts
  * @deadline: when the state's time is up
  * @events: posted and not yet served, a bit each. Atomic
@@ -148,9 +157,11 @@ struct weft_conn {
 	struct weft_qp *qp;
 	struct weft_qp *streaming;
 	struct iw_cm_id *cm_id;
+	const void *cm_context;
 	struct weft_listener *listener;
 	struct list_head half_open;
 	u32 token;
+	bool peer_closed;
 	bool limited;
 	unsigned long deadline;
 	unsigned long events;
@@ -168,7 +179,6 @@ extern struct workqueue_struct *weft_conn_wq;
 
 struct weft_conn *weft_conn_new(bool initiator);
 void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev);
-void weft_conn_get(struct weft_conn *conn);
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event);
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 		    void *arg);
@@ -176,6 +186,7 @@ int weft_conn_stream(struct weft_conn *conn,
 		     const struct weft_mpa_agreed *agreed);
 void weft_conn_release_qp(struct weft_conn *conn);
 void weft_conn_close(struct weft_conn *conn, bool abort);
+void weft_conn_set_timeouts(struct weft_conn *conn);
 
 int weft_conn_token_add(struct weft_conn *conn);
 void weft_conn_token_drop(struct weft_conn *conn);
@@ -188,6 +199,7 @@ int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
 int weft_handshake_send(struct weft_llp *llp,
 			const struct weft_mpa_frame *frame,
 			const void *private_data);
+int weft_handshake_terminate(struct weft_llp *llp, bool crc, u8 code);
 
 /* --- cm.c: what the table of states and events calls --- */
 

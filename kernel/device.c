@@ -8,6 +8,7 @@
 
 #include "conn.h"
 #include "device.h"
+#include "restrack.h"
 #include "settings.h"
 #include "uapi/weft-abi.h"
 #include "verbs/cq.h"
@@ -115,6 +116,7 @@ static void weft_device_dealloc(struct ib_device *ib)
 	weft_conn_stop_all(dev);
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->mrs);
+	free_percpu(dev->counters);
 	dev_put(dev->netdev);
 }
 
@@ -123,6 +125,7 @@ static const struct ib_device_ops weft_device_ops = {
 	.driver_id = WEFT_DRIVER,
 	.uverbs_abi_ver = WEFT_ABI_VERSION,
 
+	.alloc_hw_port_stats = weft_alloc_hw_port_stats,
 	.alloc_pd = weft_alloc_pd,
 	.alloc_ucontext = weft_alloc_ucontext,
 	.create_cq = weft_create_cq,
@@ -135,9 +138,15 @@ static const struct ib_device_ops weft_device_ops = {
 	.destroy_cq = weft_destroy_cq,
 	.destroy_qp = weft_destroy_qp,
 	.destroy_srq = weft_destroy_srq,
+	.device_group = &weft_settings_group,
 	.disassociate_ucontext = weft_disassociate_ucontext,
+	.fill_res_cm_id_entry = weft_fill_res_cm_id,
+	.fill_res_cq_entry = weft_fill_res_cq,
+	.fill_res_mr_entry = weft_fill_res_mr,
+	.fill_res_qp_entry = weft_fill_res_qp,
 	.get_dev_fw_str = weft_fw_string,
 	.get_dma_mr = weft_get_dma_mr,
+	.get_hw_stats = weft_get_hw_stats,
 	.get_port_immutable = weft_port_immutable,
 	.iw_accept = weft_iw_accept,
 	.iw_add_ref = weft_iw_add_ref,
@@ -216,6 +225,11 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	dev = ib_alloc_device(weft_device, ib);
 	if (!dev)
 		return -ENOMEM;
+	dev->counters = alloc_percpu(struct weft_counters);
+	if (!dev->counters) {
+		ib_dealloc_device(&dev->ib);
+		return -ENOMEM;
+	}
 	dev->netdev = netdev;
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
@@ -223,7 +237,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	dev->next_mr = get_random_u32_below(WEFT_MAX_MR);
 	INIT_LIST_HEAD(&dev->conns);
 	spin_lock_init(&dev->conns_lock);
-	weft_settings_init(dev);
+	weft_settings_init(&dev->settings);
 
 	dev->ib.node_type = RDMA_NODE_RNIC;
 	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, netdev->dev_addr);

@@ -7,7 +7,8 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
-#include "wire/negotiate.h"
+#include "counters.h"
+#include "settings.h"
 
 /* What a device grants. Honest: each can be had. */
 #define WEFT_MAX_QP		65536
@@ -30,7 +31,8 @@
  * @next_qpn: where the search for a free number goes on
  * @mrs: memory regions by STag index (STag >> 8), as @qps
  * @next_mr: where the search for a free index goes on
- * @policy: what the handshake offers and accepts
+ * @settings: what an operator set
+ * @counters: what has happened, each processor's share
  * @conns: every connection and listener, under @conns_lock
  * @conns_lock: protects @conns; taken in process context only
  * @num_pd: objects in use, to enforce the limits
@@ -46,7 +48,8 @@ struct weft_device {
 	u32 next_qpn;
 	struct xarray mrs;
 	u32 next_mr;
-	struct weft_mpa_policy policy;
+	struct weft_settings settings;
+	struct weft_counters __percpu *counters;
 	struct list_head conns;
 	spinlock_t conns_lock; /* of conns */
 	atomic_t num_pd;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* MPA Request and Reply frames over a stream. */
+/* MPA Request and Reply frames over a stream, and the Terminate after them. */
 
 #include <linux/errno.h>
 #include <linux/string.h>
 
 #include "conn_internal.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+#include "wire/ddp.h"
+#include "wire/plan.h"
+#include "wire/term.h"
 
 /* What a failed read or write of the stream means to the handshake. */
 static int stream_error(int error)
@@ -83,4 +88,39 @@ int weft_handshake_send(struct weft_llp *llp,
 	if (ret < 0)
 		return stream_error(ret);
 	return (u32)ret == len ? 0 : -ECONNRESET;
+}
+
+/**
+ * weft_handshake_terminate() - tell a responder why its Reply will not do
+ * @llp: the stream
+ * @crc: CRCs are in use, as the frames' flags say
+ * @code: the MPA error (RFC 6581, 8)
+ *
+ * The only FPDU of a stream that comes to nothing.
+ *
+ * Context: process, the connection's mutex held.
+ * Return: 0 or the stream's error.
+ */
+int weft_handshake_terminate(struct weft_llp *llp, bool crc, u8 code)
+{
+	const struct weft_term term = { WEFT_TERM_LLP, WEFT_LLP_MPA, code };
+	const struct weft_ddp_hdr hdr = {
+		.opcode = WEFT_RDMAP_TERMINATE,
+		.last = true,
+		.qn = WEFT_QN_TERMINATE,
+		.msn = 1,
+	};
+	u8 buf[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN + WEFT_TERM_MAX_LEN + 3 +
+	       WEFT_CRC_LEN] = {};
+	u32 len;
+	int ret;
+
+	len = weft_ddp_encode(buf + WEFT_MPA_LEN, &hdr);
+	len += weft_term_encode(buf + WEFT_MPA_LEN + len, &term, NULL, 0, 0);
+	weft_put_be16(buf, len);
+	len += WEFT_MPA_LEN + weft_fpdu_pad(len);
+	if (crc)
+		weft_crc_put(buf + len, weft_crc_update(WEFT_CRC_SEED, buf, len));
+	ret = weft_llp_send(llp, buf, len + WEFT_CRC_LEN);
+	return ret < 0 ? stream_error(ret) : 0;
 }

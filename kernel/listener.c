@@ -22,6 +22,8 @@
 
 /* Connections taken in one go before others get a turn. */
 #define ACCEPT_BUDGET	32
+/* How soon to try again when memory was short; nothing else would tell. */
+#define ACCEPT_RETRY	(HZ / 10 + 1)
 
 /**
  * struct listen_port - a listening socket
@@ -32,7 +34,7 @@
  * @listeners: who listens. Under listen_lock; never empty while in the list
  * @llp: the socket. Under @accepting; NULL once it is being closed
  * @accepting: held to accept. Taken before listen_lock
- * @work: accepts
+ * @work: accepts; delayed when memory or sockets were short
  *
  * Made with its first listener; the last one that leaves takes it out of the
  * list, closes the socket, waits for the work and frees it.
@@ -45,7 +47,7 @@ struct listen_port {
 	struct list_head listeners;
 	struct weft_llp *llp;
 	struct mutex accepting; /* one accepter at a time, or the closer */
-	struct work_struct work;
+	struct delayed_work work;
 };
 
 /**
@@ -168,8 +170,11 @@ static void listener_make_room(struct weft_listener *listener)
 	weft_conn_post(oldest, WEFT_EV_EVICT);
 }
 
-/* Returns whether there may be more to accept. With @port->accepting held. */
-static bool port_accept_one(struct listen_port *port)
+/*
+ * Accepts a connection. -EAGAIN: there is none; any other error but
+ * -ECONNABORTED: there may be one, but not now. With @port->accepting held.
+ */
+static int port_accept_one(struct listen_port *port)
 {
 	struct sockaddr_storage local, remote;
 	struct weft_listener *listener = NULL;
@@ -178,12 +183,11 @@ static bool port_accept_one(struct listen_port *port)
 
 	conn = weft_conn_new(false);
 	if (!conn)
-		return false;
+		return -ENOMEM;
 	llp = weft_llp_accept(port->llp, &weft_conn_stream_ops, conn);
 	if (IS_ERR(llp)) {
 		weft_conn_put(conn);
-		/* A connection that was reset before we got to it is no end. */
-		return PTR_ERR(llp) == -ECONNABORTED;
+		return PTR_ERR(llp);
 	}
 	conn->llp = llp;
 
@@ -200,21 +204,23 @@ static bool port_accept_one(struct listen_port *port)
 	}
 	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);
 	mutex_unlock(&listen_lock);
-	return true;
+	return 0;
 }
 
 static void port_work(struct work_struct *work)
 {
-	struct listen_port *port = container_of(work, struct listen_port, work);
+	struct listen_port *port = container_of(to_delayed_work(work),
+						struct listen_port, work);
 	int budget = ACCEPT_BUDGET;
+	int ret = 0;
 
 	mutex_lock(&port->accepting);
-	while (port->llp && port_accept_one(port)) {
-		if (!--budget) {
-			queue_work(weft_conn_wq, &port->work);
-			break;
-		}
-	}
+	/* A connection that was reset before we got to it is no end. */
+	while (port->llp && budget-- && (!ret || ret == -ECONNABORTED))
+		ret = port_accept_one(port);
+	if (port->llp && ret != -EAGAIN)
+		queue_delayed_work(weft_conn_wq, &port->work,
+				   !ret || ret == -ECONNABORTED ? 0 : ACCEPT_RETRY);
 	mutex_unlock(&port->accepting);
 }
 
@@ -222,7 +228,7 @@ static void port_news(struct weft_llp *llp)
 {
 	struct listen_port *port = llp->owner;
 
-	queue_work(weft_conn_wq, &port->work);
+	queue_delayed_work(weft_conn_wq, &port->work, 0);
 }
 
 static void port_no_news(struct weft_llp *llp)
@@ -249,7 +255,7 @@ static void port_free(struct listen_port *port)
 	if (llp)
 		weft_llp_close(llp, true);
 	/* No callback queues it any more. */
-	cancel_work_sync(&port->work);
+	cancel_delayed_work_sync(&port->work);
 	kfree(port);
 }
 
@@ -280,7 +286,7 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id,
 	INIT_LIST_HEAD(&port->entry);
 	INIT_LIST_HEAD(&port->listeners);
 	mutex_init(&port->accepting);
-	INIT_WORK(&port->work, port_work);
+	INIT_DELAYED_WORK(&port->work, port_work);
 	port->net = net;
 	port->addr = id->m_local_addr;
 	port->v6only = id->afonly;
@@ -419,8 +425,38 @@ int weft_iw_destroy_listen(struct iw_cm_id *id)
 	return 0;
 }
 
+/**
+ * weft_listener_find() - find the listener of a cm_id of rdma_cm's
+ * @dev: device
+ * @cm_context: the cm_id
+ * @half_open: handshakes under way
+ *
+ * Context: process, may sleep.
+ * Return: false if there is none.
+ */
+bool weft_listener_find(struct weft_device *dev, const void *cm_context,
+			u32 *half_open)
+{
+	struct weft_listener *listener;
+	struct listen_port *port;
+	bool found = false;
+
+	mutex_lock(&listen_lock);
+	list_for_each_entry(port, &ports, entry) {
+		list_for_each_entry(listener, &port->listeners, entry) {
+			if (listener->dev == dev &&
+			    listener->id->context == cm_context) {
+				*half_open = listener->num_half_open;
+				found = true;
+			}
+		}
+	}
+	mutex_unlock(&listen_lock);
+	return found;
+}
+
 /* With listen_lock held. */
-static struct weft_listener *listener_find(struct weft_device *dev)
+static struct weft_listener *listener_any(struct weft_device *dev)
 {
 	struct weft_listener *listener;
 	struct listen_port *port;
@@ -449,7 +485,7 @@ void weft_listener_stop_all(struct weft_device *dev)
 
 	do {
 		mutex_lock(&listen_lock);
-		listener = listener_find(dev);
+		listener = listener_any(dev);
 		port = listener ? listener_detach(listener) : NULL;
 		mutex_unlock(&listen_lock);
 		if (port)

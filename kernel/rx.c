@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The receive engine: from packets to FPDUs. */
 #include "conn.h"
+#include "device.h"
 #include "llp/llp.h"
 #include "packet.h"
 #include "rx.h"
 #include "rx_place.h"
+#include "trace.h"
 #include "verbs/qp.h"
 #include "wire/bytes.h"
 #include "wire/crc.h"
@@ -23,6 +25,7 @@ static void weft_rx_next_fpdu(struct weft_rx *rx)
 
 static void weft_rx_refuse_crc(struct weft_qp *qp)
 {
+	weft_count(qp->dev->counters, WEFT_CNT_RX_CRC_ERRORS, 1);
 	qp->rx.hdr_len = 0; /* a header under a bad CRC names nothing */
 	weft_rx_refuse(qp, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
 }
@@ -47,6 +50,16 @@ static bool weft_rx_decode(struct weft_qp *qp, u32 have)
 	rx->payload_len = rx->ulpdu_len - len;
 	rx->pad = weft_fpdu_pad(rx->ulpdu_len);
 	return true;
+}
+
+/* An FPDU of @len bytes has come whole, and its CRC is good. */
+static void weft_rx_note(struct weft_qp *qp, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	rx->fpdus++;
+	rx->fpdu_bytes += len;
+	trace_weft_rx_fpdu(qp, &rx->ddp, rx->payload_len);
 }
 
 /* Whether the CRC of a whole FPDU at @offset is good. rx->hdr holds its start. */
@@ -104,6 +117,7 @@ static u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 		if (weft_rx_place(qp, piece, n) != WEFT_RX_OK)
 			return 0;
 	}
+	weft_rx_note(qp, len);
 	if (weft_rx_end(qp) != WEFT_RX_OK)
 		return 0;
 	weft_rx_next_fpdu(rx);
@@ -173,6 +187,8 @@ static u32 weft_rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
 			return n;
 		}
 	}
+	rx->split++;
+	weft_rx_note(qp, weft_fpdu_len(rx->ulpdu_len));
 	if (weft_rx_end(qp) == WEFT_RX_OK)
 		weft_rx_next_fpdu(rx);
 	return n;
@@ -247,6 +263,22 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	return taken;
 }
 
+/* Adds what was received to the device's counters, all of a batch at once. */
+static void weft_rx_count(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	if (!rx->fpdus)
+		return;
+	weft_count(qp->dev->counters, WEFT_CNT_RX_FPDUS, rx->fpdus);
+	weft_count(qp->dev->counters, WEFT_CNT_RX_BYTES, rx->fpdu_bytes);
+	if (rx->split)
+		weft_count(qp->dev->counters, WEFT_CNT_RX_SPLIT_FPDUS, rx->split);
+	rx->fpdus = 0;
+	rx->fpdu_bytes = 0;
+	rx->split = 0;
+}
+
 /* Reads all that can be read now. The caller holds the socket lock. */
 static void weft_rx_run(struct weft_qp *qp)
 {
@@ -255,6 +287,7 @@ static void weft_rx_run(struct weft_qp *qp)
 	if (weft_qp_state(qp) == IB_QPS_ERR)
 		qp->rx.state = WEFT_RX_STOPPED;
 	weft_llp_read(qp->llp, weft_rx_packet, qp);
+	weft_rx_count(qp);
 	if (!weft_llp_at_end(qp->llp))
 		return;
 	if (qp->rx.state != WEFT_RX_STOPPED &&
@@ -303,9 +336,11 @@ static void weft_rx_work(struct work_struct *work)
 static void weft_rx_give_up(struct weft_qp *qp)
 {
 	/* The wait may have ended, and even begun anew, while this was on its way. */
-	if (qp->rx.stalled && !delayed_work_pending(&qp->rx.rnr))
-		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-			       WEFT_DU_NO_BUFFER);
+	if (!qp->rx.stalled || delayed_work_pending(&qp->rx.rnr))
+		return;
+	weft_count(qp->dev->counters, WEFT_CNT_RNR_TIMEOUTS, 1);
+	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+		       WEFT_DU_NO_BUFFER);
 }
 
 static void weft_rx_rnr(struct work_struct *work)

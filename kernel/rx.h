@@ -62,6 +62,9 @@ enum weft_rx_target {
  * @first: no FPDU has come yet
  * @stalled: a SEND waits for a receive
  * @waiting: in the receive queue's list meanwhile; under its lock
+ * @fpdus: FPDUs that ended, not yet counted
+ * @fpdu_bytes: their bytes
+ * @split: how many of them did not lie whole in one packet buffer
  * @rnr: ends that wait
  * @work: reads on in process context
  *
@@ -90,6 +93,9 @@ struct weft_rx {
 	bool first;
 	bool stalled;
 	struct list_head waiting;
+	u32 fpdus;
+	u32 split;
+	u64 fpdu_bytes;
 	struct delayed_work rnr;
 	struct work_struct work;
 };

@@ -12,6 +12,7 @@
 #include "device.h"
 #include "rx.h"
 #include "rx_place.h"
+#include "trace.h"
 #include "verbs/cq.h"
 #include "verbs/mr.h"
 #include "verbs/qp.h"
@@ -140,9 +141,11 @@ static enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
 
 	taken = weft_rq_take(qp->rq, &rx->recv, &rx->waiting);
 	if (!taken) {
-		if (!rx->stalled)
+		if (!rx->stalled) {
+			weft_count(qp->dev->counters, WEFT_CNT_RNR_STALLS, 1);
 			mod_delayed_work(weft_workqueue, &rx->rnr,
 					 WEFT_RNR_TIMEOUT);
+		}
 		rx->stalled = true;
 		return WEFT_RX_WAIT;
 	}
@@ -422,9 +425,13 @@ static void weft_rx_end_terminate(struct weft_qp *qp)
 	u32 stag;
 	u8 op;
 
+	weft_count(qp->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
 	rx->state = WEFT_RX_STOPPED;
-	if (weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag) &&
-	    op == WEFT_RDMAP_READ_REQ && read && !read->rtr) {
+	if (!weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag))
+		op = 0xff;
+	else
+		trace_weft_rx_terminate(qp, &term);
+	if (op == WEFT_RDMAP_READ_REQ && read && !read->rtr) {
 		w = weft_tx_inflight(&qp->tx, read->inflight);
 		w->status = term.layer == WEFT_TERM_RDMAP &&
 			    term.etype == WEFT_RDMAP_PROTECTION ?

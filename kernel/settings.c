@@ -1,74 +1,269 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an operator can set: module parameters, the defaults of new devices. */
+/*
+ * What an operator can set: for each device in /sys/class/infiniband/DEVICE/weft,
+ * and by module parameters, which are the defaults of new devices.
+ */
+#include <linux/device.h>
 #include <linux/module.h>
+#include <linux/string.h>
 
 #include "device.h"
 #include "settings.h"
 
-/* A parameter of a few whole numbers; others are refused with -EINVAL. */
-struct weft_choice {
-	unsigned int value;
-	unsigned int min;
-	unsigned int max;
+/* The most that TCP takes for its keepalive, in seconds. */
+#define WEFT_MAX_SECONDS	32767
+/* Longer texts are no value of ours. */
+#define WEFT_MAX_TEXT		64
+
+/**
+ * struct weft_setting_rule - what a setting's value can be
+ * @id: which setting
+ * @words: names of the values from 0 on, or of the bits of a set
+ * @num_words: how many
+ * @set: the value is a set of bits
+ * @min: least value that can be given as a number
+ * @max: greatest
+ */
+struct weft_setting_rule {
+	enum weft_setting_id id;
+	const char *const *words;
+	u32 num_words;
+	bool set;
+	u32 min;
+	u32 max;
 };
 
-static int weft_choice_set(const char *text, const struct kernel_param *param)
-{
-	struct weft_choice *choice = param->arg;
-	unsigned int value;
-	int rv;
+static const char *const crc_words[] = { "off", "preferred", "required" };
+static const char *const rtr_words[] = { "send", "write", "read" };
+static const char *const off_word[] = { "off" };
 
-	rv = kstrtouint(text, 0, &value);
-	if (!rv && (value < choice->min || value > choice->max))
-		rv = -EINVAL;
-	if (rv) {
-		pr_err("weft: %s takes %u to %u, not '%s'\n", param->name,
-		       choice->min, choice->max, text);
-		return rv;
+static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
+	[WEFT_SET_CRC] = {
+		WEFT_SET_CRC, crc_words, ARRAY_SIZE(crc_words), false,
+		WEFT_CRC_OFF, WEFT_CRC_REQUIRED
+	},
+	[WEFT_SET_MPA_REVISION] = {
+		WEFT_SET_MPA_REVISION, NULL, 0, false, 1, 2
+	},
+	[WEFT_SET_RTR] = {
+		WEFT_SET_RTR, rtr_words, ARRAY_SIZE(rtr_words), true,
+		1, WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ
+	},
+	[WEFT_SET_KEEPALIVE] = {
+		WEFT_SET_KEEPALIVE, off_word, 1, false, 0, WEFT_MAX_SECONDS
+	},
+	[WEFT_SET_USER_TIMEOUT] = {
+		WEFT_SET_USER_TIMEOUT, off_word, 1, false, 0, WEFT_MAX_SECONDS
+	},
+};
+
+/* What new devices start with; module parameters change it. */
+static struct weft_settings defaults = {
+	.value = {
+		[WEFT_SET_CRC] = WEFT_CRC_PREFERRED,
+		[WEFT_SET_MPA_REVISION] = 2,
+		[WEFT_SET_RTR] = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ,
+		[WEFT_SET_KEEPALIVE] = 60,
+		[WEFT_SET_USER_TIMEOUT] = 60,
+	},
+};
+
+/* --- text to value and back --- */
+
+static int rule_word(const struct weft_setting_rule *rule, const char *word)
+{
+	return rule->num_words ?
+	       match_string(rule->words, rule->num_words, word) : -EINVAL;
+}
+
+/* Takes one word, or for a set several, or a number. */
+static int setting_parse(const struct weft_setting_rule *rule, const char *text,
+			 u32 *value)
+{
+	char copy[WEFT_MAX_TEXT], *rest, *word;
+	u32 bits = 0;
+	int n;
+
+	if (strscpy(copy, text, sizeof(copy)) < 0)
+		return -EINVAL;
+	rest = strim(copy);
+	if (!kstrtou32(rest, 0, value))
+		return *value < rule->min || *value > rule->max ? -EINVAL : 0;
+	if (!rule->set) {
+		n = rule_word(rule, rest);
+		if (n < 0)
+			return -EINVAL;
+		*value = n;
+		return 0;
 	}
-	WRITE_ONCE(choice->value, value);
+	while ((word = strsep(&rest, " ,")) != NULL) {
+		if (!*word)
+			continue;
+		n = rule_word(rule, word);
+		if (n < 0)
+			return -EINVAL;
+		bits |= BIT(n);
+	}
+	*value = bits;
+	return bits ? 0 : -EINVAL;
+}
+
+static int setting_emit(const struct weft_setting_rule *rule, u32 value,
+			char *text)
+{
+	int i, at = 0;
+
+	if (!rule->set) {
+		if (value < rule->num_words)
+			return sysfs_emit(text, "%s\n", rule->words[value]);
+		return sysfs_emit(text, "%u\n", value);
+	}
+	for (i = 0; i < rule->num_words; i++) {
+		if (value & BIT(i))
+			at += sysfs_emit_at(text, at, "%s%s", at ? " " : "",
+					    rule->words[i]);
+	}
+	return at + sysfs_emit_at(text, at, "\n");
+}
+
+/* --- a device's files --- */
+
+static const struct weft_setting_rule *attr_rule(struct device_attribute *attr)
+{
+	return container_of(attr, struct dev_ext_attribute, attr)->var;
+}
+
+static ssize_t setting_show(struct device *device,
+			    struct device_attribute *attr, char *text)
+{
+	const struct weft_setting_rule *rule = attr_rule(attr);
+	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
+
+	return setting_emit(rule, weft_setting(&dev->settings, rule->id), text);
+}
+
+static ssize_t setting_store(struct device *device,
+			     struct device_attribute *attr, const char *text,
+			     size_t len)
+{
+	const struct weft_setting_rule *rule = attr_rule(attr);
+	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
+	u32 value;
+	int ret;
+
+	ret = setting_parse(rule, text, &value);
+	if (ret)
+		return ret;
+	WRITE_ONCE(dev->settings.value[rule->id], value);
+	return len;
+}
+
+#define WEFT_SETTING_ATTR(_name, _id) \
+	static struct dev_ext_attribute _name##_attr = { \
+		__ATTR(_name, 0644, setting_show, setting_store), \
+		(void *)&rules[_id] \
+	}
+
+WEFT_SETTING_ATTR(crc, WEFT_SET_CRC);
+WEFT_SETTING_ATTR(mpa_revision, WEFT_SET_MPA_REVISION);
+WEFT_SETTING_ATTR(rtr, WEFT_SET_RTR);
+WEFT_SETTING_ATTR(keepalive, WEFT_SET_KEEPALIVE);
+WEFT_SETTING_ATTR(user_timeout, WEFT_SET_USER_TIMEOUT);
+
+/* How large FPDUs are made: there is one way so far. */
+static ssize_t fpdu_show(struct device *device, struct device_attribute *attr,
+			 char *text)
+{
+	return sysfs_emit(text, "segment\n");
+}
+static DEVICE_ATTR_RO(fpdu);
+
+static struct attribute *weft_settings_attrs[] = {
+	&crc_attr.attr.attr,
+	&mpa_revision_attr.attr.attr,
+	&rtr_attr.attr.attr,
+	&keepalive_attr.attr.attr,
+	&user_timeout_attr.attr.attr,
+	&dev_attr_fpdu.attr,
+	NULL
+};
+
+const struct attribute_group weft_settings_group = {
+	.name = "weft",
+	.attrs = weft_settings_attrs,
+};
+
+/* --- module parameters --- */
+
+static int default_set(const char *text, const struct kernel_param *param)
+{
+	const struct weft_setting_rule *rule = param->arg;
+	u32 value;
+	int ret;
+
+	ret = setting_parse(rule, text, &value);
+	if (ret) {
+		pr_err("weft: %s can't be '%s'; modinfo weft says what it can be\n",
+		       param->name, text);
+		return ret;
+	}
+	WRITE_ONCE(defaults.value[rule->id], value);
 	return 0;
 }
 
-static int weft_choice_get(char *text, const struct kernel_param *param)
+static int default_get(char *text, const struct kernel_param *param)
 {
-	const struct weft_choice *choice = param->arg;
+	const struct weft_setting_rule *rule = param->arg;
 
-	return sysfs_emit(text, "%u\n", READ_ONCE(choice->value));
+	return setting_emit(rule, weft_setting(&defaults, rule->id), text);
 }
 
-static const struct kernel_param_ops weft_choice_ops = {
-	.set = weft_choice_set,
-	.get = weft_choice_get,
+static const struct kernel_param_ops default_ops = {
+	.set = default_set,
+	.get = default_get,
 };
 
-static struct weft_choice weft_crc = { WEFT_CRC_PREFERRED, WEFT_CRC_OFF, WEFT_CRC_REQUIRED };
-module_param_cb(crc, &weft_choice_ops, &weft_crc, 0644);
-__MODULE_PARM_TYPE(crc, "uint");
-MODULE_PARM_DESC(crc, "CRC32C of each frame on new devices: 0 not asked for, 1 preferred (default), 2 required");
+module_param_cb(crc, &default_ops, (void *)&rules[WEFT_SET_CRC], 0644);
+__MODULE_PARM_TYPE(crc, "charp");
+MODULE_PARM_DESC(crc, "CRC32C of each frame on new devices: off, preferred (default) or required");
 
-static struct weft_choice weft_mpa_revision = { 2, 1, 2 };
-module_param_cb(mpa_revision, &weft_choice_ops, &weft_mpa_revision, 0644);
+module_param_cb(mpa_revision, &default_ops,
+		(void *)&rules[WEFT_SET_MPA_REVISION], 0644);
 __MODULE_PARM_TYPE(mpa_revision, "uint");
 MODULE_PARM_DESC(mpa_revision, "MPA revision that new devices connect with: 1, or 2 (default)");
 
-static struct weft_choice weft_rtr = {
-	WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ, 1, 7
-};
-module_param_cb(rtr, &weft_choice_ops, &weft_rtr, 0644);
-__MODULE_PARM_TYPE(rtr, "uint");
-MODULE_PARM_DESC(rtr, "ready-to-receive frames of new devices, a sum of 1 send, 2 write, 4 read (default 7)");
+module_param_cb(rtr, &default_ops, (void *)&rules[WEFT_SET_RTR], 0644);
+__MODULE_PARM_TYPE(rtr, "charp");
+MODULE_PARM_DESC(rtr, "ready-to-receive frames of new devices, some of send,write,read (default all)");
 
 /**
  * weft_settings_init() - give a new device the module's defaults
- * @dev: the device
+ * @settings: the device's
+ *
+ * Context: any.
  */
-void weft_settings_init(struct weft_device *dev)
+void weft_settings_init(struct weft_settings *settings)
 {
-	dev->policy = (struct weft_mpa_policy) {
-		.revision = READ_ONCE(weft_mpa_revision.value),
-		.crc = READ_ONCE(weft_crc.value),
-		.rtr = READ_ONCE(weft_rtr.value),
+	int i;
+
+	for (i = 0; i < WEFT_NUM_SETTINGS; i++)
+		settings->value[i] = READ_ONCE(defaults.value[i]);
+}
+
+/**
+ * weft_settings_policy() - what the handshake offers and accepts
+ * @settings: the device's
+ *
+ * Context: any.
+ * Return: the policy, with the device's limits of IRD and ORD.
+ */
+struct weft_mpa_policy
+weft_settings_policy(const struct weft_settings *settings)
+{
+	return (struct weft_mpa_policy) {
+		.revision = weft_setting(settings, WEFT_SET_MPA_REVISION),
+		.crc = weft_setting(settings, WEFT_SET_CRC),
+		.rtr = weft_setting(settings, WEFT_SET_RTR),
 		.p2p = true,
 		.ird = WEFT_MAX_RD_ATOM,
 		.ord = WEFT_MAX_RD_ATOM,

@@ -3,9 +3,42 @@
 #ifndef WEFT_SETTINGS_H
 #define WEFT_SETTINGS_H
 
+#include <linux/compiler.h>
+#include <linux/sysfs.h>
+#include <linux/types.h>
+
+#include "wire/negotiate.h"
+
 struct weft_device;
 
-/* Gives a new device the module's defaults. */
-void weft_settings_init(struct weft_device *dev);
+enum weft_setting_id {
+	WEFT_SET_CRC,		/* enum weft_crc_policy */
+	WEFT_SET_MPA_REVISION,	/* 1 or 2 */
+	WEFT_SET_RTR,		/* bits of enum weft_rtr */
+	WEFT_SET_KEEPALIVE,	/* seconds of silence before TCP asks; 0: never */
+	WEFT_SET_USER_TIMEOUT,	/* seconds that sent data may go unacknowledged; 0: TCP's own */
+	WEFT_NUM_SETTINGS
+};
+
+/**
+ * struct weft_settings - a device's settings
+ * @value: by enum weft_setting_id. Each is written by itself, without a lock,
+ *	and read once by each new connection
+ */
+struct weft_settings {
+	u32 value[WEFT_NUM_SETTINGS];
+};
+
+static inline u32 weft_setting(const struct weft_settings *settings,
+			       enum weft_setting_id id)
+{
+	return READ_ONCE(settings->value[id]);
+}
+
+extern const struct attribute_group weft_settings_group;
+
+void weft_settings_init(struct weft_settings *settings);
+struct weft_mpa_policy
+weft_settings_policy(const struct weft_settings *settings);
 
 #endif /* WEFT_SETTINGS_H */

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "conn.h"
+#include "device.h"
 #include "llp/llp.h"
 #include "tx.h"
 #include "verbs/cq.h"
@@ -126,6 +127,7 @@ static bool weft_tx_build(struct weft_qp *qp)
 		if (!weft_tx_layout(qp, &fpdu, page_address(c->page) + c->fill))
 			continue;
 		c->fill += fpdu.len;
+		tx->fpdus++;
 		tx->room -= fpdu.len;
 		if (!tx->room)
 			tx->room = tx->emss;
@@ -264,6 +266,22 @@ static void weft_tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int erro
 		queue_delayed_work(weft_workqueue, &tx->work, WEFT_TX_RETRY);
 }
 
+/* Adds a round to the device's counters. */
+static void weft_tx_count(struct weft_qp *qp, u64 sent, int error)
+{
+	struct weft_counters __percpu *counters = qp->dev->counters;
+
+	if (qp->tx.fpdus)
+		weft_count(counters, WEFT_CNT_TX_FPDUS, qp->tx.fpdus);
+	qp->tx.fpdus = 0;
+	if (sent) {
+		weft_count(counters, WEFT_CNT_TX_BYTES, sent);
+		weft_count(counters, WEFT_CNT_TX_BATCHES, 1);
+	}
+	if (error == -EAGAIN)
+		weft_count(counters, WEFT_CNT_TX_BLOCKED, 1);
+}
+
 /*
  * One round with the socket lock held. Returns whether another one may find
  * something to do.
@@ -281,6 +299,7 @@ static bool weft_tx_round(struct weft_qp *qp)
 	if (built)
 		tx->active = jiffies;
 	rv = weft_tx_push(qp);
+	weft_tx_count(qp, tx->sent - sent, rv);
 	weft_tx_complete(qp);
 	state = weft_qp_state(qp);
 	if (rv) {
@@ -359,6 +378,17 @@ static void weft_tx_work(struct work_struct *work)
 void weft_tx_kick(struct weft_qp *qp)
 {
 	mod_delayed_work(weft_workqueue, &qp->tx.work, 0);
+}
+
+/**
+ * weft_tx_awaits_peer() - does sending wait for a frame that the peer agreed to?
+ * @qp: a queue pair with a stream
+ *
+ * Any context; the answer may be old.
+ */
+bool weft_tx_awaits_peer(const struct weft_qp *qp)
+{
+	return qp->agreed.p2p && READ_ONCE(qp->tx.gated);
 }
 
 /**

@@ -154,6 +154,7 @@ struct weft_read {
  * @num_chunks: how many of @chunk
  * @built: stream bytes laid out since the start
  * @sent: stream bytes taken since the start
+ * @fpdus: FPDUs laid out, not yet counted
  * @active: when something was last laid out, in jiffies
  * @gated: nothing may be sent until the peer's first FPDU has come
  * @gate_until: without an agreed indication, when to stop waiting for that
@@ -203,6 +204,7 @@ struct weft_tx {
 	u8 num_chunks;
 	u64 built;
 	u64 sent;
+	u32 fpdus;
 	unsigned long active;
 	bool gated;
 	unsigned long gate_until;
@@ -275,5 +277,6 @@ int weft_tx_doorbell(struct weft_qp *qp);
 void weft_tx_kick(struct weft_qp *qp);
 void weft_tx_writable(struct weft_qp *qp);
 void weft_tx_complete(struct weft_qp *qp);
+bool weft_tx_awaits_peer(const struct weft_qp *qp);
 
 #endif /* WEFT_TX_H */

@@ -10,6 +10,7 @@
 #include <linux/string.h>
 
 #include "device.h"
+#include "trace.h"
 #include "tx.h"
 #include "verbs/cq.h"
 #include "verbs/mr.h"
@@ -370,6 +371,7 @@ static void weft_tx_begin_terminate(struct weft_qp *qp)
 				      tx->term_seg_len, tx->term_ulpdu);
 	msg->left = msg->total;
 	tx->term_due = false;
+	weft_count(qp->dev->counters, WEFT_CNT_TX_TERMINATES, 1);
 }
 
 /**
@@ -498,6 +500,7 @@ bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to)
 	else
 		memset(to + at, 0, WEFT_CRC_LEN);
 
+	trace_weft_tx_fpdu(qp, &msg->hdr, fpdu->payload);
 	tx->built += fpdu->len;
 	msg->left -= fpdu->payload;
 	if (msg->hdr.tagged)

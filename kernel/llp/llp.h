@@ -64,6 +64,8 @@ struct weft_llp *weft_llp_open(struct net *net, int family,
 int weft_llp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
 		  bool v6only);
 int weft_llp_set_tos(struct weft_llp *llp, u8 tos);
+void weft_llp_set_timeouts(struct weft_llp *llp, u32 keepalive,
+			   u32 user_timeout);
 int weft_llp_listen(struct weft_llp *llp, int backlog);
 struct weft_llp *weft_llp_accept(struct weft_llp *listener,
 				 const struct weft_llp_ops *ops, void *owner);

@@ -10,12 +10,9 @@
 #include "../wire/plan.h"
 #include "llp.h"
 
-/* A connection that lost its peer is noticed: idle, interval (s), probes. */
-#define WEFT_KEEP_IDLE		60
+/* A connection that lost its peer is noticed: probes, and seconds between them. */
 #define WEFT_KEEP_INTERVAL	10
 #define WEFT_KEEP_PROBES	6
-/* Data not acknowledged for so long ends the connection, in ms. */
-#define WEFT_USER_TIMEOUT	60000
 /* How long TCP may take to finish a graceful close by itself. */
 #define WEFT_CLOSE_TIMEOUT_MS	10000
 #define WEFT_FIN_WAIT2_S	10
@@ -125,11 +122,6 @@ static struct weft_llp *weft_llp_new(struct socket *sock,
 	llp->ops = ops;
 	llp->owner = owner;
 	tcp_sock_set_nodelay(sock->sk);
-	sock_set_keepalive(sock->sk);
-	tcp_sock_set_keepidle(sock->sk, WEFT_KEEP_IDLE);
-	tcp_sock_set_keepintvl(sock->sk, WEFT_KEEP_INTERVAL);
-	tcp_sock_set_keepcnt(sock->sk, WEFT_KEEP_PROBES);
-	tcp_sock_set_user_timeout(sock->sk, WEFT_USER_TIMEOUT);
 	weft_llp_attach(llp, from);
 	return llp;
 }
@@ -199,6 +191,28 @@ int weft_llp_set_tos(struct weft_llp *llp, u8 tos)
 	inet6_sk(sk)->tclass = tos;
 	release_sock(sk);
 	return 0;
+}
+
+/**
+ * weft_llp_set_timeouts() - how soon a peer that is gone is noticed
+ * @llp: the stream
+ * @keepalive: seconds of silence before the peer is asked; 0: never
+ * @user_timeout: seconds that sent data may go unacknowledged; 0: TCP's own
+ *
+ * Process context.
+ */
+void weft_llp_set_timeouts(struct weft_llp *llp, u32 keepalive,
+			   u32 user_timeout)
+{
+	struct sock *sk = llp->sock->sk;
+
+	tcp_sock_set_user_timeout(sk, user_timeout * MSEC_PER_SEC);
+	if (!keepalive)
+		return;
+	tcp_sock_set_keepidle(sk, keepalive);
+	tcp_sock_set_keepintvl(sk, min_t(u32, keepalive, WEFT_KEEP_INTERVAL));
+	tcp_sock_set_keepcnt(sk, WEFT_KEEP_PROBES);
+	sock_set_keepalive(sk);
 }
 
 /* Starts to listen. 0 or a negative errno value. */

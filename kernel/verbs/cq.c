@@ -4,6 +4,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device.h"
+#include "../trace.h"
 #include "cq.h"
 #include "qp.h"
 
@@ -57,6 +58,7 @@ void weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 	u8 phase;
 	u32 used;
 
+	trace_weft_completion(cq, wc);
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->dead) {
 		spin_unlock_irqrestore(&cq->lock, flags);
@@ -134,7 +136,15 @@ drop:
 /* Ends a completion queue; no queue pair uses it any more. */
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
-	weft_ring_destroy(&to_weft_cq(ib)->ring);
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_ring ring;
+
+	/* Who asks for the resource's details may still look. */
+	spin_lock_irq(&cq->lock);
+	ring = cq->ring;
+	cq->ring.mem = NULL;
+	spin_unlock_irq(&cq->lock);
+	weft_ring_destroy(&ring);
 	atomic_dec(&to_weft_device(ib->device)->num_cq);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "../device.h"
 #include "../llp/llp.h"
 #include "../rx_place.h"
+#include "../trace.h"
 #include "../workqueue.h"
 #include "cq.h"
 #include "qp.h"
@@ -126,6 +127,7 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 	spin_unlock_irqrestore(&qp->lock, flags);
 	if (!first)
 		return;
+	trace_weft_qp_fail(qp, term, event);
 	if (event >= 0)
 		weft_qp_event(qp, event);
 	weft_tx_kick(qp);
@@ -403,6 +405,11 @@ static int weft_qp_drain(struct weft_qp *qp)
 	spin_lock_irq(&qp->lock);
 	if (qp->state == IB_QPS_RTS) {
 		weft_qp_set_state(qp, IB_QPS_SQD);
+		rv = 0;
+	} else if (qp->conn && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR)) {
+		/* A handshake goes on: give it up, there is nothing to finish. */
+		weft_qp_set_state(qp, IB_QPS_ERR);
+		weft_conn_qp_closing(qp->conn);
 		rv = 0;
 	} else if (qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR) {
 		rv = 0; /* the peer was first */

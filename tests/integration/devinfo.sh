@@ -27,7 +27,7 @@ has "modinfo: description" '^description: +[A-Za-z]' modinfo weft
 has "modinfo: licence" '^license: +GPL' modinfo weft
 has "modinfo: alias" '^alias: +rdma-link-weft$' modinfo weft
 has "modinfo: version" '^version: +[0-9]' modinfo weft
-has "modinfo: parameter crc" '^parm: +crc:.*\(uint\)' modinfo weft
+has "modinfo: parameter crc" '^parm: +crc:.*\(charp\)' modinfo weft
 has "modinfo: parameter mpa_revision" '^parm: +mpa_revision:.*\(uint\)' modinfo weft
 
 check "modprobe -r" modprobe -r weft

@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What an operator sees of a running system: every command of docs/observing.md, as it
+# stands there, while traffic flows; and that what it prints is true.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+set_up
+
+doc=$LAB_PROJECT/docs/observing.md
+mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+listening() { [[ -n $(listeners "$someone_in_a") ]]; }
+connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
+
+# start_traffic: a ping-pong between the hosts that goes on.
+start_traffic() {
+	setsid ip netns exec A rping -s -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
+	server=$!
+	wait_for 20 listening
+	setsid ip netns exec B rping -c -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
+	client=$!
+	wait_for 20 connected
+}
+stop_traffic() {
+	kill -KILL -- "-$server" "-$client" 2>/dev/null
+	wait "$server" "$client" 2>/dev/null
+}
+
+# says NAME REGEX COMMAND...: the command succeeds and a line of it matches.
+says() {
+	local name=$1 regex=$2 output status=0
+	shift 2
+	output=$("$@" 2>&1) || status=$?
+	if ((status == 0)) && grep -qE -- "$regex" <<<"$output"; then
+		ok "$name"
+	else
+		explain "$output" 40
+		not_ok "$name" "status $status, no line like '$regex'"
+	fi
+}
+in_one_line() { "$@" | tr -s '\n\t ' ' '; }
+
+start_traffic || not_ok "traffic" "rping does not connect"
+
+# --- the commands of the document, in its order: what is indented by four ---
+number=0
+while IFS= read -r command; do
+	number=$((number + 1))
+	said=$(timeout 60 bash -c "$command" 2>&1) && status=0 || status=$?
+	if ((status == 0)); then
+		ok "observing.md: $command"
+	else
+		explain "$said"
+		not_ok "observing.md: $command" "status $status"
+	fi
+done < <(sed -n 's/^    //p' "$doc")
+if ((number >= 10)); then
+	ok "observing.md has $number commands"
+else
+	not_ok "observing.md has commands" "only $number were found"
+fi
+
+# --- objects ---
+qp=$(in_one_line rdma -dd res show qp link weft0/1)
+for fact in "drv_conn streaming" "drv_role responder" "drv_local 10.0.0.1:7174" "drv_remote 10.0.0.2:[0-9]+" \
+	"drv_mpa_revision 2" "drv_crc 1" "drv_ird [0-9]+" "drv_ord [0-9]+" "drv_tx_segment 14[0-9][0-9]" "drv_rx_stalled [01]"; do
+	says "queue pair: $fact" "$fact( |$)" echo "$qp"
+done
+says "queue pair: the other role" "drv_role initiator" in_one_line rdma -dd res show qp link weft1/1
+says "completion queue: size, produced, consumed" "drv_size [1-9][0-9]* drv_produced [1-9][0-9]* drv_consumed [1-9][0-9]* drv_lost 0" \
+	in_one_line rdma -dd res show cq dev weft0
+says "memory region: where, length, pages" "drv_iova 0x[0-9a-f]+ drv_length [1-9][0-9]* drv_access [0-9]+ drv_pages [1-9]" \
+	in_one_line rdma -dd res show mr dev weft0
+says "cm_id: the connection's" "drv_conn streaming drv_role responder drv_local 10.0.0.1:7174" in_one_line rdma -dd res show cm_id dev weft0
+says "cm_id: the listener's" "drv_half_open [0-9]" in_one_line rdma -dd res show cm_id dev weft0
+stop_traffic
+
+# --- tracepoints: a whole connection, from the first frame to the last ---
+trace=/sys/kernel/tracing
+echo >$trace/trace
+echo 1 >$trace/events/weft/enable
+works "with every tracepoint on"
+pause 1
+echo 0 >$trace/events/weft/enable
+cp $trace/trace /run/trace
+for regex in "weft_conn_state: .*initiator connecting -> requested on changed" \
+	"weft_conn_state: .*responder pending -> streaming on accept" "weft_conn_state: .*-> closed on" \
+	"weft_mpa_frame: .* sent request revision=2 crc=1 .*p2p=1" "weft_mpa_frame: .* received reply revision=2" \
+	"weft_tx_fpdu: qp=[0-9]+ send(-se)? queue=0 msn=[0-9]+ offset=0 len=[0-9]+ last" "weft_rx_fpdu: qp=[0-9]+ read-request queue=0x1 msn=1 " \
+	"weft_tx_fpdu: qp=[0-9]+ write stag=0x[0-9a-f]+ msn=0 offset=0x[0-9a-f]+ len=14[0-9][0-9]" \
+	"weft_rx_fpdu: qp=[0-9]+ read-response stag=" "weft_completion: cq=[0-9]+ qp=[0-9]+ wr_id=0x[0-9a-f]+ opcode=64 status=0 len=16"; do
+	says "trace: ${regex//\\/}" "$regex" cat /run/trace
+done
+sent=$(grep -c weft_tx_fpdu: /run/trace) got=$(grep -c weft_rx_fpdu: /run/trace)
+check "trace: every FPDU that was sent has come ($sent)" test "$sent" -gt 20 -a "$sent" = "$got"
+echo >$trace/trace
+works "with every tracepoint off"
+check "and then nothing is traced" test "$(grep -c weft_ $trace/trace)" = 0
+
+# --- and counters count what they say ---
+counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
+before=$(counter weft1 conn_refused_by_peer)
+on_b rping -c -a 10.0.0.1 -C 1 >/dev/null 2>&1
+check "conn_refused_by_peer counts a port that nobody listens on" test "$(counter weft1 conn_refused_by_peer)" = $((before + 1))
+before=$(counter weft0 conn_refused_by_us)
+echo read >/sys/class/infiniband/weft0/weft/rtr
+echo send >/sys/class/infiniband/weft1/weft/rtr
+session "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
+check "conn_refused_by_us counts a Request that will not do" test "$(counter weft0 conn_refused_by_us)" = $((before + 1))
+echo 7 >/sys/class/infiniband/weft0/weft/rtr
+echo 7 >/sys/class/infiniband/weft1/weft/rtr
+
+finish

@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The settings of a device in sysfs: what they take and refuse, that new connections go by
+# them, that module parameters are their defaults. What a connection agreed on is seen in
+# `rdma res show`, and that data arrives by rping, which checks it.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+set_up
+
+a=/sys/class/infiniband/weft0/weft b=/sys/class/infiniband/weft1/weft
+
+# set_a SETTING VALUE, set_b SETTING VALUE
+set_a() { echo "$2" >"$a/$1"; }
+set_b() { echo "$2" >"$b/$1"; }
+value_is() { [[ $(<"$a/$1") == "$2" ]]; }
+
+# takes SETTING VALUE SHOWN
+takes() {
+	if set_a "$1" "$2" && value_is "$1" "$3"; then
+		ok "$1 takes '$2'"
+	else
+		not_ok "$1 takes '$2'" "it shows '$(<"$a/$1")', not '$3'"
+	fi
+}
+# keeps SETTING VALUE: refused with -EINVAL, and nothing changes.
+keeps() {
+	local before why
+	before=$(<"$a/$1")
+	why=$( (printf '%s' "$2" >"$a/$1") 2>&1) && why='it was taken'
+	if [[ $why == *"Invalid argument"* ]] && value_is "$1" "$before"; then
+		ok "$1 refuses '${2:0:20}'"
+	else
+		not_ok "$1 refuses '${2:0:20}'" "${why##*: }; it shows '$(<"$a/$1")'"
+	fi
+}
+
+for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=segment; do
+	check "default ${pair}" value_is "${pair%%=*}" "${pair#*=}"
+done
+for word in off required preferred; do takes crc $word $word; done
+takes crc 2 required
+takes mpa_revision 1 1
+takes mpa_revision 2 2
+takes rtr read read
+takes rtr write,send "send write"
+takes rtr 7 "send write read"
+takes keepalive off off
+takes keepalive 32767 32767
+takes keepalive 60 60
+takes user_timeout 0 off
+takes user_timeout 1 1
+takes user_timeout 60 60
+long=$(printf 'send %.0s' {1..100})
+for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two rtr=0 rtr=8 \
+	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=never \
+	user_timeout=32768 user_timeout=1s user_timeout=99999999999; do
+	keeps "${pair%%=*}" "${pair#*=}"
+done
+check "a device's settings are its own" test "$(<"$b/crc") $(<"$b/mpa_revision")" = "preferred 2"
+check "only root may change them" bash -c "! setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'echo off >$a/crc' 2>/dev/null"
+on_a_sees() { [[ $(on_a cat "$a/crc") == required ]]; }
+check "they are there in a network namespace" on_a_sees
+
+# exchange NAME: data goes both ways over a new connection.
+exchange() {
+	if session "rping -s -a 10.0.0.1 -C 5 -S 5000 -V" "rping -c -a 10.0.0.1 -C 5 -S 5000 -V" 30; then
+		ok "$1"
+	else
+		explain "$said"
+		not_ok "$1" "rping failed"
+	fi
+}
+
+# Each ready-to-receive frame with each end as the initiator's.
+for rtr in send write read; do
+	set_a rtr $rtr
+	exchange "rtr $rtr at the responder"
+	set_a rtr "send write read"
+	set_b rtr $rtr
+	exchange "rtr $rtr at the initiator"
+	set_b rtr "send write read"
+done
+set_a rtr send
+set_b rtr read
+refused "no ready-to-receive frame in common" "RDMA_CM_EVENT|failed|error" 30 \
+	server_client "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
+wait_for 10 quiet_a
+set_a rtr 7
+set_b rtr 7
+for revision in 1 2; do
+	set_a mpa_revision $revision
+	set_b mpa_revision $((3 - revision))
+	exchange "MPA revision $revision at the responder, $((3 - revision)) at the initiator"
+done
+set_a mpa_revision 2
+set_b mpa_revision 2
+for crc in off required; do
+	set_a crc off
+	set_b crc $crc
+	exchange "crc off at the responder, $crc at the initiator"
+done
+set_a crc preferred
+
+# The sockets' timers are the settings': ss shows the keepalive timer that runs.
+set_a keepalive 7
+set_b keepalive off
+start_rping() {
+	setsid ip netns exec A rping -s -a 10.0.0.1 >/dev/null 2>&1 </dev/null &
+	server=$!
+	wait_for 20 listening || return 1
+	setsid ip netns exec B rping -c -a 10.0.0.1 -S 64 >/dev/null 2>&1 </dev/null &
+	client=$!
+	wait_for 20 connected
+}
+listening() { [[ -n $(listeners "$someone_in_a") ]]; }
+connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
+stop_rping() {
+	kill -KILL -- "-$server" "-$client"
+	wait "$server" "$client" 2>/dev/null
+}
+if start_rping; then
+	kill -STOP "$client" "$server"
+	pause 1
+	check "keepalive 7 at A: its timer runs" grep -qE 'timer:\(keepalive,([0-6](sec|\.[0-9]+ms)|[0-9]+ms)' <(ip netns exec A ss -tnoH state established)
+	check "keepalive off at B: no timer" bash -c "! ip netns exec B ss -tnoH state established | grep -q keepalive"
+	kill -CONT "$client" "$server"
+	stop_rping
+else
+	not_ok "keepalive" "rping does not connect"
+fi
+
+# A peer that is gone is noticed by who sends after the user timeout, by who waits after the
+# keepalive.
+set_a keepalive 2
+set_b keepalive 2
+set_a user_timeout 2
+set_b user_timeout 2
+if start_rping; then
+	ip -n B link set eth0 down
+	check "both at 2: both ends notice that the wire is cut" wait_for 30 bash -c "! kill -0 $client 2>/dev/null && ! kill -0 $server 2>/dev/null"
+	stop_rping 2>/dev/null
+	ip -n B link set eth0 up
+	ip -n B addr replace fd00::2/64 dev eth0 nodad
+else
+	not_ok "user_timeout" "rping does not connect"
+fi
+for setting in keepalive user_timeout; do
+	set_a $setting 60
+	set_b $setting 60
+done
+
+# --- defaults ---
+if reload crc=required mpa_revision=1 rtr=write; then
+	check "module parameters are the defaults of new devices" \
+		test "$(cat $a/crc $a/mpa_revision $a/rtr | tr '\n' ' ')" = "required 1 write "
+	echo off >/sys/module/weft/parameters/crc
+	check "and change no device that is there" value_is crc required
+	exchange "and connections go by them"
+else
+	not_ok "modprobe weft crc=required mpa_revision=1 rtr=write" "it failed"
+fi
+
+# --- counters ---
+counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
+check "rdma statistic show has the counters" grep -qE '^link weft0/1 tx_fpdus [0-9]+ .*conn_broken [0-9]+' <(rdma statistic show | tr -s ' \n' ' ')
+opened=$(counter weft1 conn_opened) accepted=$(counter weft0 conn_accepted)
+sent=$(counter weft1 tx_fpdus) got=$(counter weft0 rx_fpdus)
+exchange "a session to count"
+check "conn_opened counts it at the initiator" test "$(counter weft1 conn_opened)" = $((opened + 1))
+check "conn_accepted counts it at the responder" test "$(counter weft0 conn_accepted)" = $((accepted + 1))
+sent=$(($(counter weft1 tx_fpdus) - sent)) got=$(($(counter weft0 rx_fpdus) - got))
+check "what one end sent the other received: $sent FPDUs" test $sent = $got -a $sent -gt 20
+check "sysfs has the same counters" test "$(</sys/class/infiniband/weft0/ports/1/hw_counters/conn_accepted)" = $((accepted + 1))
+
+finish
