@@ -33,9 +33,9 @@
  * Ownership
  * ---------
  * A receive queue asks for doorbells like a send queue, by POST_RECV with no
- * work request, and a shared receive queue by POST_SRQ_RECV. A completion between the consumer and the kernel's producer
- * index is the user's, who sets the opcode of those of a destroyed or reset
- * queue pair to 0; queue pair numbers are handed out in turn, so that none of
+ * work request, and a shared receive queue by POST_SRQ_RECV. A completion
+ * between the consumer and the kernel's producer index is the user's, who sets
+ * the opcode of those of a destroyed or reset queue pair to 0; queue pair numbers are handed out in turn, so that none of
  * them meets a new bearer of its number. After a move to RESET both queues go
  * on, empty, at the kernel's consumer index.
  *
