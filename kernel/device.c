@@ -12,7 +12,9 @@
 #include "settings.h"
 #include "uapi/weft-abi.h"
 #include "verbs/cq.h"
+#include "verbs/fastreg.h"
 #include "verbs/mr.h"
+#include "verbs/mw.h"
 #include "verbs/post.h"
 #include "verbs/qp.h"
 #include "verbs/ring.h"
@@ -31,13 +33,16 @@ static int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	memset(attr, 0, sizeof(*attr));
 	attr->sys_image_guid = ib->node_guid;
 	attr->vendor_id = WEFT_DRIVER_ID & 0xffffff;
-	attr->max_mr_size = ULLONG_MAX;
-	attr->page_size_cap = PAGE_SIZE;
+	attr->max_mr_size = (u64)UINT_MAX << PAGE_SHIFT; /* what can be pinned at a time */
+	attr->page_size_cap = ~(u64)(SZ_4K - 1);
 	attr->max_qp = WEFT_MAX_QP;
 	attr->max_qp_wr = WEFT_MAX_QP_WR;
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
-				 IB_DEVICE_RC_RNR_NAK_GEN;
-	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
+				 IB_DEVICE_RC_RNR_NAK_GEN |
+				 IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B;
+	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY;
 	attr->max_send_sge = WEFT_MAX_SGE;
 	attr->max_recv_sge = WEFT_MAX_SGE;
 	attr->max_sge_rd = WEFT_MAX_SGE;
@@ -47,6 +52,8 @@ static int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_srq_wr = WEFT_MAX_SRQ_WR;
 	attr->max_srq_sge = WEFT_MAX_SGE;
 	attr->max_mr = WEFT_MAX_MR;
+	attr->max_mw = WEFT_MAX_MW;
+	attr->max_fast_reg_page_list_len = WEFT_MAX_FAST_BLOCKS;
 	attr->max_pd = WEFT_MAX_PD;
 	attr->max_qp_rd_atom = WEFT_MAX_RD_ATOM;
 	attr->max_qp_init_rd_atom = WEFT_MAX_RD_ATOM;
@@ -126,12 +133,15 @@ static const struct ib_device_ops weft_device_ops = {
 	.uverbs_abi_ver = WEFT_ABI_VERSION,
 
 	.alloc_hw_port_stats = weft_alloc_hw_port_stats,
+	.alloc_mr = weft_alloc_mr,
+	.alloc_mw = weft_alloc_mw,
 	.alloc_pd = weft_alloc_pd,
 	.alloc_ucontext = weft_alloc_ucontext,
 	.create_cq = weft_create_cq,
 	.create_qp = weft_create_qp,
 	.create_srq = weft_create_srq,
 	.dealloc_driver = weft_device_dealloc,
+	.dealloc_mw = weft_dealloc_mw,
 	.dealloc_pd = weft_dealloc_pd,
 	.dealloc_ucontext = weft_dealloc_ucontext,
 	.dereg_mr = weft_dereg_mr,
@@ -156,6 +166,7 @@ static const struct ib_device_ops weft_device_ops = {
 	.iw_get_qp = weft_iw_get_qp,
 	.iw_reject = weft_iw_reject,
 	.iw_rem_ref = weft_iw_rem_ref,
+	.map_mr_sg = weft_map_mr_sg,
 	.mmap = weft_mmap,
 	.mmap_free = weft_mmap_free,
 	.modify_qp = weft_modify_qp,
@@ -174,6 +185,7 @@ static const struct ib_device_ops weft_device_ops = {
 	.req_notify_cq = weft_req_notify_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, weft_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, weft_qp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, weft_srq, ib),
@@ -234,7 +246,8 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	/* Keys start anywhere, so that none can be guessed from the last boot's. */
-	dev->next_mr = get_random_u32_below(WEFT_MAX_MR);
+	dev->next_mr = get_random_u32_below(WEFT_LAST_KEY);
+	weft_mr_init_local(dev);
 	INIT_LIST_HEAD(&dev->conns);
 	spin_lock_init(&dev->conns_lock);
 	weft_settings_init(&dev->settings);

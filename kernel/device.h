@@ -9,11 +9,13 @@
 
 #include "counters.h"
 #include "settings.h"
+#include "verbs/mr.h"
 
 /* What a device grants. Honest: each can be had. */
 #define WEFT_MAX_QP		65536
 #define WEFT_MAX_CQ		65536
 #define WEFT_MAX_MR		0x100000
+#define WEFT_MAX_MW		0x100000
 #define WEFT_MAX_PD		65536
 #define WEFT_MAX_SRQ		65536
 #define WEFT_MAX_QP_WR		16384
@@ -21,6 +23,8 @@
 #define WEFT_MAX_CQE		0x100000
 #define WEFT_MAX_RD_ATOM	128
 #define WEFT_MAX_MSG		0x80000000U
+/* Keys are for all of them, and some to spare: one is not soon used again. */
+#define WEFT_LAST_KEY		0xffffff
 
 /**
  * struct weft_device - one RDMA device
@@ -29,8 +33,9 @@
  * @qps: queue pairs by number. Lookups under RCU with a reference taken;
  *	changes under the array's lock
  * @next_qpn: where the search for a free number goes on
- * @mrs: memory regions by STag index (STag >> 8), as @qps
+ * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
  * @next_mr: where the search for a free index goes on
+ * @local: what lkey 0 names
  * @settings: what an operator set
  * @counters: what has happened, each processor's share
  * @conns: every connection and listener, under @conns_lock
@@ -40,6 +45,8 @@
  * @num_qp: see @num_pd
  * @num_srq: see @num_pd
  * @next_srq: the last number a shared receive queue was given
+ * @num_mr: see @num_pd
+ * @num_mw: see @num_pd
  */
 struct weft_device {
 	struct ib_device ib;
@@ -48,6 +55,7 @@ struct weft_device {
 	u32 next_qpn;
 	struct xarray mrs;
 	u32 next_mr;
+	struct weft_mr local;
 	struct weft_settings settings;
 	struct weft_counters __percpu *counters;
 	struct list_head conns;
@@ -57,6 +65,8 @@ struct weft_device {
 	atomic_t num_qp;
 	atomic_t num_srq;
 	atomic_t next_srq;
+	atomic_t num_mr;
+	atomic_t num_mw;
 };
 
 static inline struct weft_device *to_weft_device(struct ib_device *ib)

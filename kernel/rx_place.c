@@ -93,7 +93,7 @@ static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
 	rx->target = WEFT_RX_TO_REGION;
 	if (!rx->payload_len)
 		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	mr = weft_mr_get(qp->dev, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
+	mr = weft_mr_get(qp, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
 			 rx->payload_len, IB_ACCESS_REMOTE_WRITE, &err);
 	if (!mr)
 		return weft_rx_refuse_key(qp, err);
@@ -161,6 +161,13 @@ static enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
 	return WEFT_RX_BAD;
 }
 
+/* Whether a SEND names a key of ours to be invalidated. */
+static bool weft_rx_invalidates(const struct weft_rx *rx)
+{
+	return rx->ddp.opcode == WEFT_RDMAP_SEND_INV ||
+	       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+}
+
 /* Completes the receive in progress. */
 static void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
 				  u32 vendor)
@@ -175,8 +182,14 @@ static void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
 		.ex = vendor,
 	};
 
-	if (!status)
-		wc.solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE;
+	if (!status) {
+		wc.solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE ||
+			       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+		if (weft_rx_invalidates(rx)) {
+			wc.ex = rx->ddp.inv_stag;
+			wc.flags = WEFT_CQE_WITH_INV;
+		}
+	}
 	rx->recv.active = false;
 	weft_cq_add(qp->rcq, &wc);
 }
@@ -197,18 +210,12 @@ static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)
 			       WEFT_DU_MO);
 		return WEFT_RX_BAD;
 	}
-	if (rx->ddp.opcode == WEFT_RDMAP_SEND_INV ||
-	    rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV) {
-		/* No region here was registered to be invalidated by a peer. */
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION,
-			       WEFT_RO_CANNOT_INVALIDATE);
-		return WEFT_RX_BAD;
-	}
 	/* The first frame of an initiator may be an empty SEND that means only
 	 * "ready"; it takes no receive (RFC 6581, 5).
 	 */
 	if (rx->first && qp->agreed.p2p && qp->agreed.rtr == WEFT_RTR_SEND &&
-	    !qp->initiator && !rx->payload_len && rx->ddp.last)
+	    !qp->initiator && !rx->payload_len && rx->ddp.last &&
+	    !weft_rx_invalidates(rx))
 		return WEFT_RX_OK;
 	if (!rx->recv.active) {
 		verdict = weft_rx_fetch_recv(qp);
@@ -296,7 +303,7 @@ static bool weft_rx_scatter(struct weft_qp *qp, const struct weft_sge *sge,
 			continue;
 		}
 		n = min(len, sge->length - at);
-		mr = weft_mr_get(qp->dev, qp->ib.pd, sge->lkey, sge->addr + at,
+		mr = weft_mr_get(qp, qp->ib.pd, sge->lkey, sge->addr + at,
 				 n, IB_ACCESS_LOCAL_WRITE, &err);
 		if (!mr)
 			return false;
@@ -317,7 +324,7 @@ static enum weft_rx_verdict weft_rx_place_write(struct weft_qp *qp,
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	mr = weft_mr_get(qp->dev, qp->ib.pd, rx->ddp.stag, to, len,
+	mr = weft_mr_get(qp, qp->ib.pd, rx->ddp.stag, to, len,
 			 IB_ACCESS_REMOTE_WRITE, &err);
 	if (!mr)
 		return weft_rx_refuse_key(qp, err);
@@ -376,21 +383,32 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 
 /* --- what its end completes --- */
 
-static void weft_rx_end_response(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_end_response(struct weft_qp *qp)
 {
 	struct weft_read *read = weft_rx_oldest_read(qp);
 	struct weft_tx *tx = &qp->tx;
+	struct weft_inflight *w;
 
 	read->got += qp->rx.payload_len;
 	if (!qp->rx.ddp.last)
-		return;
-	if (!read->rtr)
-		weft_tx_inflight(tx, read->inflight)->done = true;
+		return WEFT_RX_OK;
+	if (!read->rtr) {
+		w = weft_tx_inflight(tx, read->inflight);
+		w->done = true;
+		if (read->inv &&
+		    weft_invalidate(qp, read->inv, false) != WEFT_KEY_OK) {
+			w->status = IB_WC_MW_BIND_ERR;
+			w->vendor = WEFT_VE_BIND;
+			weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+			return WEFT_RX_BAD;
+		}
+	}
 	tx->read_tail++;
 	weft_tx_complete(qp);
 	/* A fence, or another read, may have waited for this one. */
 	if (weft_ring_pending(&qp->sq))
 		weft_tx_kick(qp);
+	return WEFT_RX_OK;
 }
 
 static enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
@@ -403,7 +421,7 @@ static enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
 
 	weft_read_req_decode(rx->bytes, &req);
 	if (req.size) {
-		mr = weft_mr_get(qp->dev, qp->ib.pd, req.src_stag, req.src_to,
+		mr = weft_mr_get(qp, qp->ib.pd, req.src_stag, req.src_to,
 				 req.size, IB_ACCESS_REMOTE_READ, &err);
 		if (!mr)
 			return weft_rx_refuse_key(qp, err);
@@ -443,19 +461,38 @@ static void weft_rx_end_terminate(struct weft_qp *qp)
 	weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 }
 
-static void weft_rx_end_send(struct weft_qp *qp)
+/* Refuses to invalidate what the peer named (RFC 5040, 4.8). */
+static enum weft_rx_verdict weft_rx_refuse_invalidate(struct weft_qp *qp,
+						      enum weft_key_error err)
+{
+	u8 code = err == WEFT_KEY_UNKNOWN ? WEFT_RP_STAG :
+		  err == WEFT_KEY_PD ? WEFT_RP_NOT_ASSOCIATED :
+		  WEFT_RO_CANNOT_INVALIDATE;
+
+	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
+	return WEFT_RX_BAD;
+}
+
+static enum weft_rx_verdict weft_rx_end_send(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
+	enum weft_key_error err;
 
 	if (!rx->ddp.last) {
 		rx->msg_got += rx->payload_len;
-		return;
+		return WEFT_RX_OK;
+	}
+	if (weft_rx_invalidates(rx)) {
+		err = weft_invalidate(qp, rx->ddp.inv_stag, true);
+		if (err != WEFT_KEY_OK)
+			return weft_rx_refuse_invalidate(qp, err);
 	}
 	rx->send_msn++;
 	if (rx->recv.active)
 		weft_rx_complete_recv(qp, IB_WC_SUCCESS,
 				      rx->msg_got + rx->payload_len, 0);
 	rx->msg_got = 0;
+	return WEFT_RX_OK;
 }
 
 /**
@@ -473,7 +510,7 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	case WEFT_RDMAP_WRITE:
 		break;
 	case WEFT_RDMAP_READ_RESP:
-		weft_rx_end_response(qp);
+		verdict = weft_rx_end_response(qp);
 		break;
 	case WEFT_RDMAP_READ_REQ:
 		verdict = weft_rx_end_read_request(qp);
@@ -482,7 +519,7 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 		weft_rx_end_terminate(qp);
 		return WEFT_RX_BAD;
 	default:
-		weft_rx_end_send(qp);
+		verdict = weft_rx_end_send(qp);
 	}
 	WRITE_ONCE(qp->tx.streak, 0);
 	if (rx->first) {

@@ -182,7 +182,7 @@ void weft_tx_complete(struct weft_qp *qp)
 		if (!w->done) {
 			if (w->end > tx->sent)
 				break;
-			w->done = w->opcode != WEFT_OP_READ;
+			w->done = !weft_op_is_read(w->opcode);
 		}
 	}
 	for (; tx->tail != tx->head; tx->tail++) {

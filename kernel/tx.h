@@ -129,6 +129,7 @@ struct weft_tx_msg {
  * @sink: the STag we made up for its answer: names this read, not memory
  * @inflight: its work request, index into the in-flight list
  * @rtr: an RTR indication, without a work request
+ * @inv: our key to be invalidated when it is answered; 0: none
  * @len: bytes asked for
  * @got: bytes placed
  * @num_sge: SGEs
@@ -138,6 +139,7 @@ struct weft_read {
 	u32 sink;
 	u32 inflight;
 	bool rtr;
+	u32 inv;
 	u32 len;
 	u32 got;
 	u32 num_sge;
@@ -258,6 +260,11 @@ static inline struct weft_read_req *weft_tx_answer(struct weft_tx *tx, u32 index
 	return &tx->answers[index & (roundup_pow_of_two(tx->ird) - 1)];
 }
 
+static inline bool weft_op_is_read(u8 opcode)
+{
+	return opcode == WEFT_OP_READ || opcode == WEFT_OP_READ_INV;
+}
+
 static inline bool weft_tx_reads_outstanding(const struct weft_tx *tx)
 {
 	return tx->read_head != tx->read_tail;
@@ -267,6 +274,10 @@ static inline bool weft_tx_reads_outstanding(const struct weft_tx *tx)
 bool weft_tx_next_msg(struct weft_qp *qp);
 bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to);
 void weft_tx_flush_requests(struct weft_qp *qp);
+
+/* tx_local.c */
+bool weft_tx_is_local(u8 opcode);
+bool weft_tx_do_local(struct weft_qp *qp, const struct weft_sq_wr *wr);
 
 /* tx.c */
 int weft_tx_init(struct weft_qp *qp);

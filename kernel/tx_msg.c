@@ -52,6 +52,11 @@ struct weft_wr_error {
 	u8 vendor;	/* enum weft_vendor_err */
 };
 
+/* A key was not to be bound, registered or invalidated like this. */
+static const struct weft_wr_error weft_bind_error = {
+	IB_WC_MW_BIND_ERR, WEFT_VE_BIND
+};
+
 /* Checks a gather or scatter list and adds up its length. */
 static bool weft_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
 			    u32 num, int access, u64 *total,
@@ -65,7 +70,7 @@ static bool weft_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
-		mr = weft_mr_get(qp->dev, qp->ib.pd, sge[i].lkey, sge[i].addr,
+		mr = weft_mr_get(qp, qp->ib.pd, sge[i].lkey, sge[i].addr,
 				 sge[i].length, access, &err);
 		if (!mr) {
 			why->status = IB_WC_LOC_PROT_ERR;
@@ -85,6 +90,30 @@ static bool weft_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
 	return true;
 }
 
+/* Whether a queue pair may do this, and with payload in the ring if it has that. */
+static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
+{
+	bool in_ring = wr->flags & WEFT_WR_INLINE;
+
+	switch (wr->opcode) {
+	case WEFT_OP_SEND:
+	case WEFT_OP_SEND_INV:
+	case WEFT_OP_WRITE:
+		return true;
+	case WEFT_OP_READ:
+		return qp->tx.ord && !in_ring;
+	case WEFT_OP_READ_INV:
+		return qp->tx.ord && !in_ring && !qp->user;
+	case WEFT_OP_LOCAL_INV:
+	case WEFT_OP_BIND_MW:
+		return !in_ring;
+	case WEFT_OP_REG_MR:
+		return !in_ring && !qp->user;
+	default:
+		return false;
+	}
+}
+
 /* Checks the shape of a copied work request. */
 static bool weft_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 			  struct weft_wr_error *why)
@@ -92,16 +121,7 @@ static bool weft_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 	u32 blocks;
 
 	why->status = IB_WC_LOC_QP_OP_ERR;
-	switch (wr->opcode) {
-	case WEFT_OP_SEND:
-	case WEFT_OP_SEND_INV:
-	case WEFT_OP_WRITE:
-		break;
-	case WEFT_OP_READ:
-		if (!(wr->flags & WEFT_WR_INLINE) && qp->tx.ord)
-			break;
-		fallthrough;
-	default:
+	if (!weft_op_allowed(qp, wr)) {
 		why->vendor = WEFT_VE_OPCODE;
 		return false;
 	}
@@ -111,7 +131,8 @@ static bool weft_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 			return false;
 		blocks = weft_sq_blocks_for_inline(wr->inline_len);
 	} else {
-		if (wr->num_sge > qp->cap.max_send_sge || wr->inline_len)
+		if (wr->num_sge > qp->cap.max_send_sge || wr->inline_len ||
+		    (wr->num_sge && weft_tx_is_local(wr->opcode)))
 			return false;
 		blocks = weft_sq_blocks_for_sge(wr->num_sge);
 	}
@@ -166,6 +187,7 @@ static void weft_tx_begin_read(struct weft_qp *qp, const struct weft_sq_wr *wr,
 	read->sink = ++tx->read_head;
 	read->rtr = !wr;
 	read->inflight = tx->head - 1;
+	read->inv = wr && wr->opcode == WEFT_OP_READ_INV ? wr->ex : 0;
 	read->len = total;
 	read->got = 0;
 	read->num_sge = wr ? wr->num_sge : 0;
@@ -211,6 +233,7 @@ static void weft_tx_begin_request(struct weft_qp *qp,
 		msg->hdr.to = wr->remote_addr;
 		break;
 	case WEFT_OP_READ:
+	case WEFT_OP_READ_INV:
 		weft_tx_begin_read(qp, wr, sge, total);
 		msg->left = msg->total;
 		return;
@@ -236,9 +259,10 @@ static void weft_tx_begin_request(struct weft_qp *qp,
 
 /*
  * Takes the next work request from the send ring. False: there is none, it has
- * to wait (fence, ORD, in-flight list full), or it failed.
+ * to wait (fence, ORD, in-flight list full), it failed, or (*@again) it is
+ * done already.
  */
-static bool weft_tx_next_request(struct weft_qp *qp)
+static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_wr_error why;
@@ -248,6 +272,7 @@ static bool weft_tx_next_request(struct weft_qp *qp)
 	int pending;
 	u32 blocks;
 
+	*again = false;
 	if (weft_qp_state(qp) != IB_QPS_RTS)
 		return false;
 	pending = weft_ring_pending(&qp->sq);
@@ -269,7 +294,7 @@ static bool weft_tx_next_request(struct weft_qp *qp)
 	}
 	if (weft_tx_reads_outstanding(tx) &&
 	    ((copy.wr.flags & WEFT_WR_FENCE) ||
-	     (copy.wr.opcode == WEFT_OP_READ &&
+	     (weft_op_is_read(copy.wr.opcode) &&
 	      tx->read_head - tx->read_tail >= tx->ord)))
 		return false;
 	weft_copy_blocks(&copy, qp, 1, blocks - 1);
@@ -279,11 +304,18 @@ static bool weft_tx_next_request(struct weft_qp *qp)
 		weft_tx_fail(qp, w, &why);
 		return false;
 	}
+	if (weft_tx_is_local(copy.wr.opcode)) {
+		w->done = weft_tx_do_local(qp, &copy.wr);
+		*again = w->done;
+		if (!w->done)
+			weft_tx_fail(qp, w, &weft_bind_error);
+		return false;
+	}
 	if (copy.wr.flags & WEFT_WR_INLINE) {
 		total = copy.wr.inline_len;
 	} else if (!weft_check_sges(qp, (void *)(copy.bytes + WEFT_SQ_SGE_OFFSET),
 				    copy.wr.num_sge,
-				    copy.wr.opcode == WEFT_OP_READ ?
+				    weft_op_is_read(copy.wr.opcode) ?
 				    IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
 		weft_tx_fail(qp, w, &why);
 		return false;
@@ -291,6 +323,18 @@ static bool weft_tx_next_request(struct weft_qp *qp)
 	w->byte_len = total;
 	weft_tx_begin_request(qp, &copy, total);
 	return true;
+}
+
+/* Takes work requests up to one that makes a message. False: none does now. */
+static bool weft_tx_next_request(struct weft_qp *qp)
+{
+	bool again;
+
+	do {
+		if (weft_tx_take_request(qp, &again))
+			return true;
+	} while (again);
+	return false;
 }
 
 /* Begins the answer to the oldest read request of the peer. */
@@ -450,7 +494,7 @@ static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len)
 
 		n = min(len, sge->length - msg->offset);
 		if (n) {
-			mr = weft_mr_get(qp->dev, qp->ib.pd, sge->lkey,
+			mr = weft_mr_get(qp, qp->ib.pd, sge->lkey,
 					 sge->addr + msg->offset, n, access, &err);
 			if (!mr)
 				return false;

@@ -32,7 +32,7 @@ static struct weft_mr *region(struct kunit *test, u64 iova, u64 length)
 /* What a request for write access to this range is answered. */
 static int at(const struct weft_mr *mr, u64 addr, u64 len)
 {
-	return weft_mr_check(mr, STAG, &pd, addr, len, IB_ACCESS_REMOTE_WRITE);
+	return weft_mr_check(mr, STAG, &pd, 0, addr, len, IB_ACCESS_REMOTE_WRITE);
 }
 
 static void key_inside(struct kunit *test)
@@ -111,7 +111,7 @@ static void key_all_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, 0, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 2), WEFT_KEY_WRAP);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, 1, 0),
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, 0, 1, 0),
 			WEFT_KEY_PD);
 }
 
@@ -128,14 +128,14 @@ static void key_rights(struct kunit *test)
 		mr->access = rights[have];
 		for (need = 0; need < ARRAY_SIZE(rights); need++)
 			KUNIT_EXPECT_EQ_MSG(test,
-					    weft_mr_check(mr, STAG, &pd, IOVA, 1,
+					    weft_mr_check(mr, STAG, &pd, 0, IOVA, 1,
 							  rights[need]),
 					    have == need ? WEFT_KEY_OK :
 							   WEFT_KEY_ACCESS,
 					    "has %#x, needs %#x", rights[have],
 					    rights[need]);
 		/* One of two is not enough. */
-		KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, IOVA, 1,
+		KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1,
 						    rights[have] |
 						    rights[(have + 1) % 4]),
 				WEFT_KEY_ACCESS);
@@ -143,7 +143,7 @@ static void key_rights(struct kunit *test)
 
 	/* Reading for a send of one's own needs no right. */
 	mr->access = 0;
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, IOVA, 1, 0),
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, 0),
 			WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_ACCESS);
 }
@@ -152,10 +152,10 @@ static void key_domain(struct kunit *test)
 {
 	struct weft_mr *mr = region(test, IOVA, LENGTH);
 
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, IOVA, 1,
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 1,
 					    IB_ACCESS_REMOTE_READ),
 			WEFT_KEY_PD);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, NULL, IOVA, 1,
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, NULL, 0, IOVA, 1,
 					    IB_ACCESS_REMOTE_READ),
 			WEFT_KEY_PD);
 }
@@ -168,7 +168,7 @@ static void key_stale(struct kunit *test)
 
 	for (bit = 0; bit < 32; bit++)
 		KUNIT_EXPECT_EQ_MSG(test,
-				    weft_mr_check(mr, STAG ^ BIT(bit), &pd, IOVA,
+				    weft_mr_check(mr, STAG ^ BIT(bit), &pd, 0, IOVA,
 						  1, IB_ACCESS_REMOTE_READ),
 				    WEFT_KEY_UNKNOWN, "bit %u", bit);
 }
@@ -182,9 +182,9 @@ static void key_zero_length(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, 0, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 0), WEFT_KEY_OK);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG ^ 1, &pd, IOVA, 0, 0),
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG ^ 1, &pd, 0, IOVA, 0, 0),
 			WEFT_KEY_UNKNOWN);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, IOVA, 0, 0),
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 0, 0),
 			WEFT_KEY_PD);
 	mr->access = IB_ACCESS_REMOTE_READ;
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 0), WEFT_KEY_ACCESS);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Memory regions: their life, and the way from an address to bytes. */
-#include <linux/highmem.h>
-#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "../compat.h"
 #include "../device.h"
 #include "mr.h"
+#include "qp.h"
 
 static void weft_mr_release(struct kref *kref)
 {
@@ -18,30 +16,19 @@ static void weft_mr_release(struct kref *kref)
 	complete(&mr->gone);
 }
 
-/* Drops a reference taken by weft_mr_get(). Any context. */
-void weft_mr_put(struct weft_mr *mr)
-{
-	kref_put(&mr->refs, weft_mr_release);
-}
+/* --- the key table --- */
 
 /**
- * weft_mr_get() - find a region by key and hold it for one access
+ * weft_mr_find() - look up what a key's index names
  * @dev: the device
- * @pd: protection domain of the accessing queue pair
- * @stag: the key
- * @addr: first address to be accessed
- * @len: bytes to be accessed
- * @access: rights needed, enum ib_access_flags
- * @err: why not; written on failure
+ * @stag: the key; its key byte is not looked at
  *
- * Any context. The reference keeps deregistration waiting: hold it no longer
- * than it takes to move the bytes, and do not sleep meanwhile.
+ * Any context.
  *
- * Return: the region with a reference, or NULL.
+ * Return: it, with a reference that keeps it from going away (hold it no
+ * longer than one access), or NULL.
  */
-struct weft_mr *weft_mr_get(struct weft_device *dev, struct ib_pd *pd, u32 stag,
-			    u64 addr, u64 len, int access,
-			    enum weft_key_error *err)
+struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
 {
 	struct weft_mr *mr;
 
@@ -50,26 +37,163 @@ struct weft_mr *weft_mr_get(struct weft_device *dev, struct ib_pd *pd, u32 stag,
 	if (mr && !kref_get_unless_zero(&mr->refs))
 		mr = NULL;
 	rcu_read_unlock();
+	return mr;
+}
+
+/* Drops a reference taken by weft_mr_find(). Any context. */
+void weft_mr_drop(struct weft_mr *mr)
+{
+	kref_put(&mr->refs, weft_mr_release);
+}
+
+/**
+ * weft_mr_new() - allocate what a key is to name
+ * @pd: its protection domain
+ * @kind: what it will be; all but ordinary regions start out invalid
+ *
+ * Return: it, not yet in the key table, or NULL without memory. kfree() it if
+ * it does not get there.
+ */
+struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind)
+{
+	struct weft_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return NULL;
+	mr->dev = to_weft_device(pd->device);
+	mr->pd = pd;
+	mr->kind = kind;
+	mr->invalid = kind != WEFT_MR_REGION;
+	rwlock_init(&mr->lock);
+	return mr;
+}
+
+/**
+ * weft_mr_publish() - enter a region or window in the key table
+ * @mr: all of it set
+ *
+ * Its key cannot be guessed. May sleep.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int weft_mr_publish(struct weft_mr *mr)
+{
+	struct weft_device *dev = mr->dev;
+	u32 index;
+	int rv;
+
+	kref_init(&mr->refs);
+	init_completion(&mr->gone);
+	/* Reserve the index first: the region becomes visible with its whole key. */
+	rv = xa_alloc_cyclic(&dev->mrs, &index, NULL, XA_LIMIT(1, WEFT_LAST_KEY),
+			     &dev->next_mr, GFP_KERNEL);
+	if (rv < 0)
+		return rv == -EBUSY ? -ENOMEM : rv;
+	mr->stag = index << 8 | get_random_u8();
+	mr->ib.lkey = mr->stag;
+	mr->ib.rkey = mr->stag;
+	rv = xa_err(xa_store(&dev->mrs, index, mr, GFP_KERNEL));
+	if (rv)
+		xa_erase(&dev->mrs, index);
+	return rv;
+}
+
+/**
+ * weft_mr_withdraw() - take a region or window out of the key table
+ * @mr: published
+ *
+ * When this returns, nothing reads or writes its memory any more. May sleep,
+ * as long as an access in progress takes. The caller frees @mr after a grace
+ * period of RCU.
+ */
+void weft_mr_withdraw(struct weft_mr *mr)
+{
+	xa_erase(&mr->dev->mrs, mr->stag >> 8);
+	weft_mr_drop(mr);
+	wait_for_completion(&mr->gone);
+}
+
+/**
+ * weft_mr_init_local() - set up the region that lkey 0 names
+ * @dev: a new device
+ *
+ * All of the kernel's memory, for the work requests of its own consumers. It
+ * is in no table and never goes away.
+ */
+void weft_mr_init_local(struct weft_device *dev)
+{
+	kref_init(&dev->local.refs);
+	dev->local.dev = dev;
+	dev->local.access = IB_ACCESS_LOCAL_WRITE;
+	dev->local.all_memory = true;
+}
+
+/* --- access --- */
+
+/* What can be invalidated meanwhile is locked for as long as it is accessed. */
+static void weft_mr_lock(struct weft_mr *mr)
+{
+	if (mr->kind != WEFT_MR_REGION) {
+		read_lock_bh(&mr->lock);
+		__release(&mr->lock); /* for sparse, which knows no "if" */
+	}
+}
+
+static void weft_mr_unlock(struct weft_mr *mr)
+{
+	if (mr->kind != WEFT_MR_REGION) {
+		__acquire(&mr->lock);
+		read_unlock_bh(&mr->lock);
+	}
+}
+
+/**
+ * weft_mr_get() - find a region by key and hold it for one access
+ * @qp: the accessing queue pair
+ * @pd: protection domain of the accessing queue: the queue pair's, or its
+ *	shared receive queue's
+ * @stag: the key; 0 in a kernel consumer's own work requests is all memory
+ * @addr: first address to be accessed
+ * @len: bytes to be accessed
+ * @access: rights needed, enum ib_access_flags
+ * @err: why not; written on failure
+ *
+ * Any context but hard interrupts; not twice at a time. Deregistration and
+ * invalidation wait until it is put: hold it no longer than it takes to move
+ * the bytes, and do not sleep meanwhile.
+ *
+ * Return: the region, to be given to weft_mr_put(), or NULL.
+ */
+struct weft_mr *weft_mr_get(struct weft_qp *qp, struct ib_pd *pd, u32 stag,
+			    u64 addr, u64 len, int access,
+			    enum weft_key_error *err)
+{
+	struct weft_mr *mr;
+
+	if (!stag && !qp->user && !(access & WEFT_ACCESS_REMOTE)) {
+		mr = &qp->dev->local;
+		kref_get(&mr->refs);
+		pd = NULL;
+	} else {
+		mr = weft_mr_find(qp->dev, stag);
+	}
 	if (!mr) {
 		*err = WEFT_KEY_UNKNOWN;
 		return NULL;
 	}
-	*err = weft_mr_check(mr, stag, pd, addr, len, access);
+	weft_mr_lock(mr);
+	*err = weft_mr_check(mr, stag, pd, qp->qpn, addr, len, access);
 	if (*err == WEFT_KEY_OK)
 		return mr;
 	weft_mr_put(mr);
 	return NULL;
 }
 
-/* The bytes at @addr that lie in one page. */
-static u32 weft_mr_piece(const struct weft_mr *mr, u64 addr, u32 len,
-			 struct page **page, u32 *offset)
+/* Ends an access begun by weft_mr_get(), in the same context. */
+void weft_mr_put(struct weft_mr *mr)
 {
-	u64 pos = addr - mr->iova + mr->first_offset;
-
-	*page = mr->pages[pos >> PAGE_SHIFT];
-	*offset = offset_in_page(pos);
-	return min_t(u32, len, PAGE_SIZE - *offset);
+	weft_mr_unlock(mr);
+	weft_mr_drop(mr);
 }
 
 /**
@@ -83,22 +207,18 @@ static u32 weft_mr_piece(const struct weft_mr *mr, u64 addr, u32 len,
  */
 void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len)
 {
+	void *to;
+	u32 n;
+
 	if (mr->all_memory) {
 		memcpy((void *)(uintptr_t)addr, src, len);
 		return;
 	}
-	while (len) {
-		struct page *page;
-		u32 offset, n;
-		void *to;
-
-		n = weft_mr_piece(mr, addr, len, &page, &offset);
-		to = kmap_local_page(page);
-		memcpy(to + offset, src, n);
-		kunmap_local(to);
+	for (addr -= mr->iova; len; len -= n) {
+		to = weft_blocks_at(&mr->blocks, addr, len, &n);
+		memcpy(to, src, n);
 		addr += n;
 		src += n;
-		len -= n;
 	}
 }
 
@@ -113,59 +233,58 @@ void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len)
  */
 void weft_mr_read(struct weft_mr *mr, u64 addr, void *dst, u32 len)
 {
+	const void *from;
+	u32 n;
+
 	if (mr->all_memory) {
 		memcpy(dst, (void *)(uintptr_t)addr, len);
 		return;
 	}
-	while (len) {
-		struct page *page;
-		u32 offset, n;
-		void *from;
-
-		n = weft_mr_piece(mr, addr, len, &page, &offset);
-		from = kmap_local_page(page);
-		memcpy(dst, from + offset, n);
-		kunmap_local(from);
+	for (addr -= mr->iova; len; len -= n) {
+		from = weft_blocks_at(&mr->blocks, addr, len, &n);
+		memcpy(dst, from, n);
 		addr += n;
 		dst += n;
-		len -= n;
 	}
 }
 
-/* Enters a region in the key table under a key that cannot be guessed. */
-static int weft_mr_publish(struct weft_mr *mr)
-{
-	struct weft_device *dev = mr->dev;
-	u32 index;
-	int rv;
+/* --- regions of the RDMA core --- */
 
-	kref_init(&mr->refs);
-	init_completion(&mr->gone);
-	/* Reserve the index first: the region becomes visible with its whole key. */
-	rv = xa_alloc_cyclic(&dev->mrs, &index, NULL,
-			     XA_LIMIT(1, WEFT_MAX_MR - 1), &dev->next_mr,
-			     GFP_KERNEL);
-	if (rv < 0)
-		return rv == -EBUSY ? -ENOMEM : rv;
-	mr->stag = index << 8 | get_random_u8();
-	mr->ib.lkey = mr->stag;
-	mr->ib.rkey = mr->stag;
-	rv = xa_err(xa_store(&dev->mrs, index, mr, GFP_KERNEL));
-	if (rv)
-		xa_erase(&dev->mrs, index);
-	return rv;
+/**
+ * weft_mr_create() - weft_mr_new() for a region that counts
+ * @pd: its protection domain
+ * @kind: WEFT_MR_REGION or WEFT_MR_FAST
+ *
+ * Return: the region, to be given to weft_mr_destroy(), or an error pointer:
+ * -ENOMEM, past the device's limit too.
+ */
+struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind)
+{
+	struct weft_device *dev = to_weft_device(pd->device);
+	struct weft_mr *mr;
+
+	if (!atomic_add_unless(&dev->num_mr, 1, WEFT_MAX_MR))
+		return ERR_PTR(-ENOMEM);
+	mr = weft_mr_new(pd, kind);
+	if (mr)
+		return mr;
+	atomic_dec(&dev->num_mr);
+	return ERR_PTR(-ENOMEM);
 }
 
-static struct weft_mr *weft_mr_new(struct ib_pd *pd, int access)
+/**
+ * weft_mr_destroy() - free a region
+ * @mr: not in the key table, or no longer
+ *
+ * Process context.
+ */
+void weft_mr_destroy(struct weft_mr *mr)
 {
-	struct weft_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
-
-	if (!mr)
-		return NULL;
-	mr->dev = to_weft_device(pd->device);
-	mr->pd = pd;
-	mr->access = access;
-	return mr;
+	atomic_dec(&mr->dev->num_mr);
+	weft_blocks_free(&mr->blocks);
+	kvfree(mr->next);
+	ib_umem_release(mr->umem);
+	kfree_rcu(mr, rcu);
 }
 
 /**
@@ -177,36 +296,35 @@ static struct weft_mr *weft_mr_new(struct ib_pd *pd, int access)
  */
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access)
 {
-	struct weft_mr *mr = weft_mr_new(pd, access);
+	struct weft_mr *mr = weft_mr_create(pd, WEFT_MR_REGION);
 	int rv;
 
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->access = access;
 	mr->all_memory = true;
 	rv = weft_mr_publish(mr);
 	if (rv) {
-		kfree(mr);
+		weft_mr_destroy(mr);
 		return ERR_PTR(rv);
 	}
 	return &mr->ib;
 }
 
-/* Lists the pages of a pinned region in order. */
-static int weft_mr_list_pages(struct weft_mr *mr)
+/* Pins memory of the calling process. A region of nothing pins nothing. */
+static int weft_mr_pin(struct weft_mr *mr, u64 start)
 {
-	size_t n = ib_umem_num_pages(mr->umem);
-	struct sg_page_iter it;
-	size_t i = 0;
+	if (!mr->length)
+		return 0;
+	mr->umem = ib_umem_get(mr->pd->device, start, mr->length, mr->access);
+	if (IS_ERR(mr->umem)) {
+		int rv = PTR_ERR(mr->umem);
 
-	mr->pages = kvmalloc_array(n, sizeof(*mr->pages), GFP_KERNEL);
-	if (!mr->pages)
-		return -ENOMEM;
-	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &it, 0) {
-		if (WARN_ON_ONCE(i >= n))
-			return -EINVAL;
-		mr->pages[i++] = sg_page_iter_page(&it);
+		mr->umem = NULL;
+		return rv;
 	}
-	return i == n ? 0 : -EINVAL;
+	return weft_blocks_from_sg(&mr->blocks, &mr->umem->sgt_append.sgt,
+				   ib_umem_offset(mr->umem), mr->length);
 }
 
 /**
@@ -219,7 +337,8 @@ static int weft_mr_list_pages(struct weft_mr *mr)
  * @udata: unused
  *
  * The core has checked the rights against each other; pinning checks the
- * process's own rights and RLIMIT_MEMLOCK.
+ * process's own rights and RLIMIT_MEMLOCK. A zero-based region starts at
+ * address 0 for local and remote work requests alike.
  *
  * Return: the region, or an error pointer: -ENOMEM past RLIMIT_MEMLOCK or the
  * device's limit, -EINVAL for a range that wraps around.
@@ -231,32 +350,22 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 	u64 end;
 	int rv;
 
+	if (access & IB_ZERO_BASED)
+		iova = 0;
 	if (length && check_add_overflow(iova, length - 1, &end))
 		return ERR_PTR(-EINVAL);
-	mr = weft_mr_new(pd, access);
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
+	mr = weft_mr_create(pd, WEFT_MR_REGION);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->access = access;
 	mr->iova = iova;
 	mr->length = length;
-	mr->first_offset = offset_in_page(start);
-	mr->umem = ib_umem_get(pd->device, start, length, access);
-	if (IS_ERR(mr->umem)) {
-		rv = PTR_ERR(mr->umem);
-		goto free_mr;
-	}
-	rv = weft_mr_list_pages(mr);
-	if (rv)
-		goto free_pages;
-	rv = weft_mr_publish(mr);
-	if (rv)
-		goto free_pages;
-	return &mr->ib;
-
-free_pages:
-	kvfree(mr->pages);
-	ib_umem_release(mr->umem);
-free_mr:
-	kfree(mr);
+	rv = weft_mr_pin(mr, start);
+	if (!rv)
+		rv = weft_mr_publish(mr);
+	if (!rv)
+		return &mr->ib;
+	weft_mr_destroy(mr);
 	return ERR_PTR(rv);
 }
 
@@ -268,17 +377,15 @@ free_mr:
  * When this returns, nothing reads or writes the memory any more. May sleep,
  * as long as an access in progress takes.
  *
- * Return: 0.
+ * Return: 0, or -EBUSY while windows are bound to it.
  */
 int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
-	struct weft_mr *mr = container_of(ib, struct weft_mr, ib);
+	struct weft_mr *mr = to_weft_mr(ib);
 
-	xa_erase(&mr->dev->mrs, mr->stag >> 8);
-	weft_mr_put(mr);
-	wait_for_completion(&mr->gone);
-	kvfree(mr->pages);
-	ib_umem_release(mr->umem);
-	kfree_rcu(mr, rcu);
+	if (atomic_cmpxchg(&mr->windows, 0, -1) > 0)
+		return -EBUSY;
+	weft_mr_withdraw(mr);
+	weft_mr_destroy(mr);
 	return 0;
 }

@@ -5,50 +5,94 @@
 
 #include <linux/completion.h>
 #include <linux/kref.h>
+#include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
+#include "blocks.h"
+
 struct weft_device;
+struct weft_qp;
+
+/* Rights that let a peer in. */
+#define WEFT_ACCESS_REMOTE (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+			    IB_ACCESS_REMOTE_ATOMIC)
+
+/* What a key names. */
+enum weft_mr_kind {
+	WEFT_MR_REGION = 0,	/* registered once, for good */
+	WEFT_MR_FAST,		/* fast registration, by work requests */
+	WEFT_MR_WINDOW_1,	/* memory window, of a protection domain */
+	WEFT_MR_WINDOW_2,	/* memory window, of a queue pair while bound */
+};
 
 /**
- * struct weft_mr - one memory region
- * @ib: what the RDMA core sees; its lkey and rkey are the STag
+ * struct weft_mr - what a key names: a memory region or a memory window
+ * @ib: what the RDMA core sees of a region; its lkey and rkey are the STag
  * @dev: its device
  * @refs: one for the key table, one for each access in progress; accesses are
  *	short (one FPDU), so that deregistration waits for the last
  * @gone: completed by the last put
+ * @kind: enum weft_mr_kind
  * @stag: index in the key table and a key byte
  * @pd: the protection domain whose queue pairs may use it
+ * @qpn: the queue pair that may use it, of a type 2 window that is bound
  * @access: enum ib_access_flags
+ * @invalid: fast registration, window: names no memory now
  * @iova: first address
  * @length: bytes; 0 with @all_memory means everything
  * @all_memory: a kernel region that spans all kernel addresses
+ * @blocks: where the bytes lie; a window's list is its region's
+ * @lock: fast registration, window: protects what comes and goes with a work
+ *	request, that is @stag, @qpn and all from @access to @blocks, and
+ *	@region. Taken for reading by an access in progress, so that an
+ *	invalidation ends with no access under way. Softirq
+ * @windows: region: windows bound to it; -1: none may be bound any more
+ * @region: window: the region it is bound to, which is there for as long
  * @rcu: lookups that found the region too late still read @refs
  * @umem: the pinned user pages, or NULL
- * @pages: the pages in order, for regions of user memory
- * @first_offset: offset of @iova in @pages[0]
+ * @next: fast registration: blocks for the next REG_MR
+ * @max_blocks: fast registration: how many there can be
+ * @num_next: fast registration: how many of @next are set
+ *
+ * An ordinary region does not change while its key is in the table, and its
+ * @lock is not used. @next and @num_next are the consumer's until it posts
+ * REG_MR, as @ib is.
  */
 struct weft_mr {
 	struct ib_mr ib;
 	struct weft_device *dev;
 	struct kref refs;
 	struct completion gone;
+	u8 kind;
 	u32 stag;
 	struct ib_pd *pd;
+	u32 qpn;
 	int access;
+	bool invalid;
 	u64 iova;
 	u64 length;
 	bool all_memory;
+	struct weft_blocks blocks;
+	rwlock_t lock; /* see above */
+	atomic_t windows;
+	struct weft_mr *region;
 	struct rcu_head rcu;
 	struct ib_umem *umem;
-	struct page **pages;
-	u32 first_offset;
+	void **next;
+	u32 max_blocks;
+	u32 num_next;
 };
+
+static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
+{
+	return container_of(ib, struct weft_mr, ib);
+}
 
 /* Why an access was refused. */
 enum weft_key_error {
 	WEFT_KEY_OK = 0,
 	WEFT_KEY_UNKNOWN,	/* no such STag */
-	WEFT_KEY_PD,		/* of another protection domain */
+	WEFT_KEY_PD,		/* of another protection domain or queue pair */
 	WEFT_KEY_ACCESS,	/* lacks the right */
 	WEFT_KEY_BOUNDS,	/* outside the region */
 	WEFT_KEY_WRAP,		/* address plus length wraps around */
@@ -56,28 +100,59 @@ enum weft_key_error {
 
 /**
  * weft_mr_check() - may this range of a region be accessed like this?
- * @mr: the region
+ * @mr: the region or window
  * @stag: the whole key that names it, its key byte included
- * @pd: the protection domain of the accessing queue pair
+ * @pd: the protection domain of the accessing queue
+ * @qpn: the accessing queue pair's number
  * @addr: first address
  * @len: bytes; a length of zero is within bounds everywhere
  * @access: rights needed, enum ib_access_flags
  *
- * Pure; any context.
+ * Pure; any context. What can change is read under @mr's lock, by the caller.
  *
  * Return: WEFT_KEY_OK or the first check that failed.
  */
 enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
-				  const struct ib_pd *pd, u64 addr, u64 len,
-				  int access);
+				  const struct ib_pd *pd, u32 qpn, u64 addr,
+				  u64 len, int access);
 
-struct weft_mr *weft_mr_get(struct weft_device *dev, struct ib_pd *pd, u32 stag,
+/**
+ * weft_mr_check_invalidate() - may this key be invalidated?
+ * @mr: what the key's index names
+ * @stag: the whole key
+ * @pd: the protection domain of the queue pair
+ * @qpn: its number
+ * @remote: the peer asks, not a work request of our own
+ *
+ * Pure; any context, as weft_mr_check(). A fast registration that is invalid
+ * already may be invalidated again by its owner; a peer names what is there.
+ *
+ * Return: WEFT_KEY_OK, or the first check that failed: WEFT_KEY_ACCESS for
+ * what is not to be invalidated like this at all.
+ */
+enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
+					     const struct ib_pd *pd, u32 qpn,
+					     bool remote);
+
+struct weft_mr *weft_mr_get(struct weft_qp *qp, struct ib_pd *pd, u32 stag,
 			    u64 addr, u64 len, int access,
 			    enum weft_key_error *err);
 void weft_mr_put(struct weft_mr *mr);
 
 void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len);
 void weft_mr_read(struct weft_mr *mr, u64 addr, void *dst, u32 len);
+
+/* For what has keys: the key table itself. */
+struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind);
+int weft_mr_publish(struct weft_mr *mr);
+void weft_mr_withdraw(struct weft_mr *mr);
+struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag);
+void weft_mr_drop(struct weft_mr *mr);
+void weft_mr_init_local(struct weft_device *dev);
+struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind);
+void weft_mr_destroy(struct weft_mr *mr);
+
+enum weft_key_error weft_invalidate(struct weft_qp *qp, u32 stag, bool remote);
 
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,

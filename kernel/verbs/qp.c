@@ -10,6 +10,7 @@
 #include "../trace.h"
 #include "../workqueue.h"
 #include "cq.h"
+#include "mw.h"
 #include "qp.h"
 #include "srq.h"
 
@@ -392,6 +393,7 @@ static int weft_qp_reset(struct weft_qp *qp)
 		qp->tx.tail = qp->tx.head;
 		qp->tx.unsent = qp->tx.head;
 		qp->rx.recv.active = false;
+		weft_mw_forget(qp); /* the next peer is another */
 	}
 	mutex_unlock(&qp->tx.lock);
 	return rv;
@@ -533,6 +535,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	synchronize_rcu_expedited();
 	weft_qp_put(qp);
 	wait_for_completion(&qp->gone);
+	weft_mw_forget(qp);
 	weft_rx_stop(qp);
 	weft_tx_destroy(qp);
 	weft_ring_destroy(&qp->sq);

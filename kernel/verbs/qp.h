@@ -39,6 +39,7 @@ struct weft_llp;
  * @initiator: this end opened the connection
  * @user: created from user space; else the rings are no process's to write
  * @last_wqe_told: the owner knows that no more receives are taken. Under tx.lock
+ * @bound: type 2 memory windows were bound to it; the socket lock's
  * @sq_sig_all: every send makes a completion
  * @access: remote rights that queries tell
  * @cap: the capacities granted
@@ -70,6 +71,7 @@ struct weft_qp {
 	bool initiator;
 	bool user;
 	bool last_wqe_told;
+	bool bound;
 	bool sq_sig_all;
 	int access;
 	struct ib_qp_cap cap;

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Blocks: equal runs of memory, by which a region finds its bytes. */
+#ifndef WEFT_BLOCKS_H
+#define WEFT_BLOCKS_H
+
+#include <linux/bits.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+struct sg_table;
+
+/* All of a region is one run of kernel addresses. */
+#define WEFT_ONE_BLOCK	63
+
+/**
+ * struct weft_blocks - where a region's bytes lie
+ * @addr: kernel address of each block, in the region's order
+ * @first: offset of the region's first byte in the first block
+ * @shift: log2 of a block's size, or WEFT_ONE_BLOCK
+ *
+ * Blocks are as large as the memory allows, so that a region in huge pages
+ * costs no more than it has of them, and finding a byte is one step.
+ */
+struct weft_blocks {
+	void **addr;
+	u64 first;
+	u8 shift;
+};
+
+/**
+ * weft_blocks_at() - find a byte
+ * @blocks: where the region's bytes lie
+ * @pos: the byte's distance from the region's first, within the region
+ * @len: how many bytes are wanted from there
+ * @run: written: how many of them lie together; at least 1 if @len is
+ *
+ * Return: the byte's address.
+ */
+static inline void *weft_blocks_at(const struct weft_blocks *blocks, u64 pos,
+				   u32 len, u32 *run)
+{
+	u64 offset;
+
+	pos += blocks->first;
+	offset = pos & (BIT_ULL(blocks->shift) - 1);
+	*run = min_t(u64, len, BIT_ULL(blocks->shift) - offset);
+	return blocks->addr[pos >> blocks->shift] + offset;
+}
+
+int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
+			u64 offset, u64 length);
+int weft_blocks_from_run(struct weft_blocks *blocks, void *addr);
+void weft_blocks_free(struct weft_blocks *blocks);
+
+#endif /* WEFT_BLOCKS_H */

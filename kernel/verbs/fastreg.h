@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Fast registration: regions that kernel consumers fill by work requests. */
+#ifndef WEFT_FASTREG_H
+#define WEFT_FASTREG_H
+
+#include <linux/types.h>
+
+struct ib_mr;
+struct ib_pd;
+struct scatterlist;
+struct weft_qp;
+enum ib_mr_type;
+
+/* Blocks of such a region, at most. */
+#define WEFT_MAX_FAST_BLOCKS	4096
+
+struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
+			    u32 max_blocks);
+int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num,
+		   unsigned int *offset);
+bool weft_fast_register(struct weft_qp *qp, u32 old, u32 key, int access);
+
+#endif /* WEFT_FASTREG_H */

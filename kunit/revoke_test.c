@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keys that come and go with a work request: fast registration and memory
+ * windows. What they name, for whom, and that an end is one.
+ */
+#include <kunit/test.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "device.h"
+#include "verbs/fastreg.h"
+#include "verbs/mr.h"
+#include "verbs/mw.h"
+#include "verbs/qp.h"
+
+#define PAGES	4
+#define BYTES	(PAGES * PAGE_SIZE)
+#define IOVA	0x7f0000000000ULL
+#define REMOTE_WRITE (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE)
+
+struct bench {
+	struct weft_device dev;
+	struct ib_pd pd, other_pd;
+	struct weft_qp qp, other_qp;
+	struct page *page[PAGES];
+	struct scatterlist sg[PAGES];
+	struct weft_mr *region;
+};
+
+static struct bench *setup(struct kunit *test)
+{
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	xa_init_flags(&b->dev.mrs, XA_FLAGS_ALLOC);
+	weft_mr_init_local(&b->dev);
+	b->pd.device = &b->dev.ib;
+	b->other_pd.device = &b->dev.ib;
+	b->qp.dev = &b->dev;
+	b->qp.ib.pd = &b->pd;
+	b->qp.qpn = 17;
+	b->other_qp.dev = &b->dev;
+	b->other_qp.ib.pd = &b->pd;
+	b->other_qp.qpn = 18;
+	sg_init_table(b->sg, PAGES);
+	/* In reverse, so that pages that happen to be neighbours do not look it. */
+	for (i = PAGES - 1; i >= 0; i--) {
+		b->page[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		KUNIT_ASSERT_NOT_NULL(test, b->page[i]);
+		sg_set_page(&b->sg[i], b->page[i], PAGE_SIZE, 0);
+		sg_dma_address(&b->sg[i]) = (uintptr_t)page_address(b->page[i]);
+		sg_dma_len(&b->sg[i]) = PAGE_SIZE;
+	}
+	return b;
+}
+
+static void teardown(struct kunit *test, struct bench *b)
+{
+	int i;
+
+	if (b->region)
+		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), 0);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&b->dev.mrs));
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mw), 0);
+	xa_destroy(&b->dev.mrs);
+	for (i = 0; i < PAGES; i++)
+		__free_page(b->page[i]);
+}
+
+/* Writes like a peer. The answer is the key's. */
+static int peer_writes(struct weft_qp *qp, u32 stag, u64 addr, const void *from,
+		       u32 len)
+{
+	enum weft_key_error err;
+	struct weft_mr *mr;
+
+	mr = weft_mr_get(qp, qp->ib.pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE,
+			 &err);
+	if (!mr)
+		return err;
+	weft_mr_write(mr, addr, from, len);
+	weft_mr_put(mr);
+	return WEFT_KEY_OK;
+}
+
+/* --- fast registration --- */
+
+static struct weft_mr *fast(struct kunit *test, struct bench *b)
+{
+	struct ib_mr *ib = weft_alloc_mr(&b->pd, IB_MR_TYPE_MEM_REG, PAGES);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(ib));
+	ib->page_size = PAGE_SIZE;
+	return to_weft_mr(ib);
+}
+
+static void fast_life(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	struct weft_mr *mr = fast(test, b);
+	u32 key = ib_inc_rkey(mr->ib.rkey);
+	unsigned int offset = 100;
+	u8 bytes[PAGE_SIZE / 8];
+	u64 at;
+
+	memset(bytes, 0x5a, sizeof(bytes));
+	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, &offset), PAGES);
+	KUNIT_EXPECT_EQ(test, mr->ib.iova, 100ULL);
+	KUNIT_EXPECT_EQ(test, mr->ib.length, BYTES - 100ULL);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1),
+			WEFT_KEY_UNKNOWN);
+
+	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->ib.rkey, key,
+						   REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1),
+			WEFT_KEY_UNKNOWN);
+	at = 2 * PAGE_SIZE - 3;
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, at, bytes, sizeof(bytes)),
+			WEFT_KEY_OK);
+	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(page_address(b->page[1]), 0, PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[1]) + PAGE_SIZE - 3, bytes, 3), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[2]), bytes, sizeof(bytes) - 3), 0);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(page_address(b->page[0]), 0, PAGE_SIZE), NULL);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, BYTES - 1, bytes, 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, BYTES, bytes, 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 99, bytes, 1), WEFT_KEY_BOUNDS);
+
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 100, bytes, 1), WEFT_KEY_UNKNOWN);
+	/* A peer names what is there; the owner may say it once more. */
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
+	teardown(test, b);
+}
+
+/* A list made while the last registration is in use does not show in it. */
+static void fast_next(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	struct weft_mr *mr = fast(test, b);
+	u32 key = mr->ib.rkey, next = ib_inc_rkey(key);
+
+	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, 1, NULL), 1);
+	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, key, REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg + 2, 2, NULL), 2);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, PAGE_SIZE, "x", 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[0]), 'x');
+	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[2]), 0);
+
+	/* Valid as it is, it cannot be registered again. */
+	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, next, REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
+	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, next, REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "y", 1), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, PAGE_SIZE, "y", 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[0]), 'x');
+	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[3]), 'y');
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
+	teardown(test, b);
+}
+
+static void fast_refused(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	struct weft_mr *mr = fast(test, b);
+	u32 key = mr->ib.rkey;
+	struct ib_mr *ib;
+
+	ib = weft_alloc_mr(&b->pd, IB_MR_TYPE_SG_GAPS, 1);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ib), -EOPNOTSUPP);
+	ib = weft_alloc_mr(&b->pd, IB_MR_TYPE_MEM_REG, WEFT_MAX_FAST_BLOCKS + 1);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ib), -EINVAL);
+	ib = weft_alloc_mr(&b->pd, IB_MR_TYPE_MEM_REG, WEFT_MAX_FAST_BLOCKS);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ib), 0);
+	if (!IS_ERR(ib))
+		KUNIT_EXPECT_EQ(test, weft_dereg_mr(ib, NULL), 0);
+
+	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
+	/* Another index, none at all, and another protection domain */
+	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, key + 0x100, 0));
+	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key + 0x100, key + 0x100, 0));
+	b->qp.ib.pd = &b->other_pd;
+	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, key, 0));
+	b->qp.ib.pd = &b->pd;
+
+	/* What no peer was let into is not a peer's to invalidate. */
+	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, key, IB_ACCESS_LOCAL_WRITE));
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_ACCESS);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key ^ 1, false), WEFT_KEY_UNKNOWN);
+	b->qp.ib.pd = &b->other_pd;
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_PD);
+	b->qp.ib.pd = &b->pd;
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
+	teardown(test, b);
+}
+
+/* lkey 0 is for the kernel's own work requests and for nothing else. */
+static void local_key(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	u64 addr = (uintptr_t)page_address(b->page[0]);
+	enum weft_key_error err;
+	struct weft_mr *mr;
+
+	mr = weft_mr_get(&b->qp, &b->pd, 0, addr, 4, IB_ACCESS_LOCAL_WRITE, &err);
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	weft_mr_write(mr, addr, "weft", 4);
+	weft_mr_put(mr);
+	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[0]), "weft", 4), 0);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, 0, addr, "x", 1), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, 0, addr, 1,
+					      IB_ACCESS_REMOTE_READ, &err), NULL);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, 0, true), WEFT_KEY_UNKNOWN);
+	b->qp.user = true;
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, 0, addr, 1, 0, &err), NULL);
+	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_UNKNOWN);
+	teardown(test, b);
+}
+
+/* --- windows --- */
+
+/* An ordinary region of all pages. */
+static void region(struct kunit *test, struct bench *b, int access)
+{
+	struct sg_table sgt = { .sgl = b->sg, .nents = PAGES, .orig_nents = PAGES };
+
+	b->region = weft_mr_create(&b->pd, WEFT_MR_REGION);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(b->region));
+	b->region->access = access;
+	b->region->iova = IOVA;
+	b->region->length = BYTES;
+	KUNIT_ASSERT_EQ(test, weft_blocks_from_sg(&b->region->blocks, &sgt, 0, BYTES), 0);
+	KUNIT_ASSERT_EQ(test, weft_mr_publish(b->region), 0);
+}
+
+static void window(struct kunit *test, struct bench *b, struct weft_mw *mw,
+		   enum ib_mw_type type)
+{
+	memset(mw, 0, sizeof(*mw));
+	mw->ib.device = &b->dev.ib;
+	mw->ib.pd = &b->pd;
+	mw->ib.type = type;
+	KUNIT_ASSERT_EQ(test, weft_alloc_mw(&mw->ib, NULL), 0);
+}
+
+static struct weft_bind draft(struct bench *b)
+{
+	return (struct weft_bind){
+		.addr = IOVA + PAGE_SIZE - 2,
+		.length = PAGE_SIZE,
+		.lkey = b->region->stag,
+		.access = IB_ACCESS_REMOTE_WRITE,
+	};
+}
+
+#define MAY_BIND (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND)
+
+static void window_type_1(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	enum weft_key_error err;
+	struct weft_bind bind;
+	struct weft_mw mw;
+	u32 key, next;
+
+	region(test, b, MAY_BIND);
+	window(test, b, &mw, IB_MW_TYPE_1);
+	key = mw.ib.rkey;
+	bind = draft(b);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "x", 1), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), -EBUSY);
+
+	/* Its own bounds and rights; the region has no right for peers at all. */
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "abcd", 4), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[0]) + PAGE_SIZE - 2, "ab", 2), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[1]), "cd", 2), 0);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr - 1, "x", 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr + PAGE_SIZE, "x", 1),
+			WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, b->region->stag, bind.addr, "x", 1),
+			WEFT_KEY_ACCESS);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, key, bind.addr, 1,
+					      IB_ACCESS_REMOTE_READ, &err), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, key, bind.addr, 1, 0, &err),
+			    NULL);
+	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_ACCESS);
+	/* For every queue pair of the domain */
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_OK);
+	b->other_qp.ib.pd = &b->other_pd;
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_PD);
+
+	/* Only a bind ends it. */
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_ACCESS);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_ACCESS);
+	next = ib_inc_rkey(key);
+	bind.addr = IOVA;
+	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, next, &bind));
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, IOVA, "x", 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 1);
+	bind.length = 0;
+	bind.lkey = 0;
+	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, next, next, &bind));
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, IOVA, "x", 1), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
+	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
+	teardown(test, b);
+}
+
+static void window_type_2(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	struct weft_bind bind;
+	struct weft_mw mw;
+	u32 key;
+
+	region(test, b, MAY_BIND);
+	window(test, b, &mw, IB_MW_TYPE_2);
+	key = mw.ib.rkey;
+	bind = draft(b);
+	bind.access |= IB_ZERO_BASED;
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "abcd", 4), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[1]), "cd", 2), 0);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, PAGE_SIZE, "x", 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "x", 1), WEFT_KEY_BOUNDS);
+
+	/* Bound, it is nobody else's and cannot be bound again. */
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, 0, "x", 1), WEFT_KEY_PD);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, true), WEFT_KEY_PD);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, false), WEFT_KEY_PD);
+	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, ib_inc_rkey(key), &bind));
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 1);
+
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_UNKNOWN);
+
+	/* It dies with its queue pair, and only with that one. */
+	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
+	weft_mw_forget(&b->other_qp);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_OK);
+	weft_mw_forget(&b->qp);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
+
+	/* Freed while bound */
+	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
+	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
+	teardown(test, b);
+}
+
+/* Each bind has one thing wrong with it. */
+static void window_refused(struct kunit *test)
+{
+	static const enum ib_mw_type types[] = { IB_MW_TYPE_1, IB_MW_TYPE_2 };
+	struct bench *b = setup(test);
+	struct weft_bind bind;
+	struct weft_mw mw;
+	struct weft_mr *mr;
+	size_t i;
+	u32 key;
+
+	region(test, b, MAY_BIND);
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		window(test, b, &mw, types[i]);
+		key = mw.ib.rkey;
+		bind = draft(b);
+		bind.lkey ^= 1;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind = draft(b);
+		bind.lkey = 0;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind.lkey = key; /* a window of a window */
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind = draft(b);
+		bind.addr = IOVA - 1;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind = draft(b);
+		bind.length = BYTES;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind.length = U64_MAX;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind = draft(b);
+		bind.access |= IB_ACCESS_MW_BIND;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind = draft(b);
+		bind.reserved = 1;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind = draft(b);
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key ^ 0x100, &bind));
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, b->region->stag,
+						      b->region->stag, &bind));
+		b->qp.ib.pd = &b->other_pd;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		b->qp.ib.pd = &b->pd;
+		b->region->pd = &b->other_pd;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		b->region->pd = &b->pd;
+		b->region->access = IB_ACCESS_LOCAL_WRITE;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		b->region->access = IB_ACCESS_MW_BIND;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind.access = IB_ACCESS_REMOTE_ATOMIC;
+		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		bind.access = IB_ACCESS_REMOTE_READ;
+		KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		b->region->access = MAY_BIND;
+		KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
+	}
+
+	/* Type 2 is not bound to nothing, and type 1 has no addresses of its own. */
+	window(test, b, &mw, IB_MW_TYPE_2);
+	bind = draft(b);
+	bind.length = 0;
+	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
+	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
+	window(test, b, &mw, IB_MW_TYPE_1);
+	bind = draft(b);
+	bind.access |= IB_ZERO_BASED;
+	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
+
+	/* Nor are regions that come and go, or are everything, for windows. */
+	mr = fast(test, b);
+	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
+	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->stag, mr->stag, MAY_BIND));
+	bind = (struct weft_bind){ .length = 1, .lkey = mr->stag };
+	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
+	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
+	teardown(test, b);
+}
+
+/* No key of an ordinary region is ended by a work request, whoever posts it. */
+static void region_stays(struct kunit *test)
+{
+	struct bench *b = setup(test);
+
+	region(test, b, REMOTE_WRITE);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, true), WEFT_KEY_ACCESS);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, false), WEFT_KEY_ACCESS);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag ^ 1, true),
+			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, b->region->stag, IOVA, "x", 1), WEFT_KEY_OK);
+	teardown(test, b);
+}
+
+/* --- an end waits for who is inside --- */
+
+struct end {
+	struct bench *b;
+	u32 key;
+	int result;
+	bool over;
+	struct completion done;
+};
+
+static int end_by_invalidate(void *arg)
+{
+	struct end *e = arg;
+
+	e->result = weft_invalidate(&e->b->qp, e->key, false);
+	WRITE_ONCE(e->over, true);
+	complete(&e->done);
+	return 0;
+}
+
+static void end_waits(struct kunit *test)
+{
+	struct bench *b;
+	struct weft_mr *mr, *held;
+	struct task_struct *task;
+	enum weft_key_error err;
+	struct end e;
+	bool early;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one processor: nobody can be inside meanwhile");
+	b = setup(test);
+	mr = fast(test, b);
+	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
+	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->stag, mr->stag, REMOTE_WRITE));
+	e = (struct end){ .b = b, .key = mr->stag };
+	init_completion(&e.done);
+	task = kthread_create(end_by_invalidate, &e, "weft_end");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+
+	/* Bottom halves are off from here: the other one has a processor of its own. */
+	held = weft_mr_get(&b->qp, &b->pd, mr->stag, 0, 1, IB_ACCESS_REMOTE_WRITE, &err);
+	if (held) {
+		wake_up_process(task);
+		mdelay(100);
+		early = READ_ONCE(e.over);
+		weft_mr_write(held, 0, "x", 1);
+		weft_mr_put(held);
+		KUNIT_EXPECT_FALSE(test, early);
+	}
+	wait_for_completion(&e.done);
+	KUNIT_EXPECT_NOT_NULL(test, held);
+	KUNIT_EXPECT_EQ(test, e.result, WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->stag, 0, "y", 1), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
+	teardown(test, b);
+}
+
+static struct kunit_case revoke_cases[] = {
+	KUNIT_CASE(fast_life),
+	KUNIT_CASE(fast_next),
+	KUNIT_CASE(fast_refused),
+	KUNIT_CASE(local_key),
+	KUNIT_CASE(window_type_1),
+	KUNIT_CASE(window_type_2),
+	KUNIT_CASE(window_refused),
+	KUNIT_CASE(region_stays),
+	KUNIT_CASE(end_waits),
+	{}
+};
+
+static struct kunit_suite revoke_suite = {
+	.name = "weft_revoke",
+	.test_cases = revoke_cases,
+};
+
+kunit_test_suite(revoke_suite);
