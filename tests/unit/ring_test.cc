@@ -298,6 +298,62 @@ TEST_P(SendRingTest, RandomTrafficKeepsOrderAndContent) {
   EXPECT_GT(next, 10000U);
 }
 
+// What is whole in its first block: an atomic with its one SGE, a bind without any.
+TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
+  for (uint64_t wr_id = 1; wr_id <= 3 * kBlocks; wr_id++) {
+    const auto num_sge = static_cast<uint32_t>(wr_id % 2);
+    weft_sq_wr wr = request(wr_id);
+    wr.num_blocks = 77;  // filled in by the ring
+    wr.num_sge = 99;
+    wr.inline_len = 5;
+    wr.atomic.result = {.addr = wr_id * 11, .length = 8, .lkey = 13};
+    wr.atomic.operands = {.compare_add = wr_id * 17, .swap = wr_id * 19};
+    ASSERT_TRUE(ring_.push_block(wr, num_sge));
+    ring_.publish();
+    SendEntry entry;
+    ASSERT_TRUE(kernel_.fetch(&entry));
+    expect_request(entry.head, wr_id);
+    EXPECT_EQ(entry.blocks, 1U);
+    EXPECT_EQ(entry.head.inline_len, 0U);
+    EXPECT_EQ(entry.sges.size(), num_sge);
+    EXPECT_EQ(entry.head.atomic.result.addr, wr_id * 11);
+    EXPECT_EQ(entry.head.atomic.operands.compare_add, wr_id * 17);
+    EXPECT_EQ(entry.head.atomic.operands.swap, wr_id * 19);
+    kernel_.release(entry.blocks);
+  }
+  for (uint32_t i = 0; i < kBlocks; i++) {
+    ASSERT_TRUE(ring_.push_block(request(i), 0));
+  }
+  EXPECT_FALSE(ring_.push_block(request(99), 0));
+}
+
+TEST_P(SendRingTest, RewindForgetsWhatWasNotPublished) {
+  const auto many = some_sges(WEFT_MAX_SGE, 3);
+  ASSERT_TRUE(ring_.push(request(1), many.data(), 1));
+  ring_.publish();
+  for (int pass = 0; pass < 5; pass++) {
+    const uint32_t start = ring_.position();
+    ASSERT_TRUE(ring_.push(request(50), many.data(), WEFT_MAX_SGE));
+    ASSERT_TRUE(ring_.push_block(request(51), 0));
+    ring_.rewind(start);
+    EXPECT_EQ(ring_.free_slots(), kBlocks - 1);
+  }
+  ASSERT_TRUE(ring_.push(request(2), many.data(), 2));
+  ring_.publish();
+  SendEntry entry;
+  ASSERT_TRUE(kernel_.fetch(&entry));
+  expect_request(entry.head, 1);
+  ASSERT_TRUE(kernel_.fetch(&entry));
+  expect_request(entry.head, 2);
+  EXPECT_FALSE(kernel_.fetch(&entry));
+}
+
+TEST_P(SendRingTest, ThePeersWord) {
+  EXPECT_EQ(ring_.peer(), 0U);
+  kernel_.control()->peer = WEFT_PEER_EXTENDED;
+  EXPECT_EQ(ring_.peer(), static_cast<uint32_t>(WEFT_PEER_EXTENDED));
+}
+
 // ---- receive queue ----------------------------------------------------------
 
 class RecvRingTest : public testing::TestWithParam<std::tuple<uint32_t, uint32_t>> {
@@ -456,6 +512,50 @@ TEST_P(CompletionRingTest, DiscardHitsOneQueuePairOnly) {
   ring_.publish();
   EXPECT_TRUE(complete(5, 7)) << "the slots live on";
   EXPECT_EQ(poll(), 5U);
+}
+
+// To every size and back, from every position in the ring: what was not polled comes
+// first, and no entry of the pass before shows through.
+TEST_P(CompletionRingTest, MovesToRingsOfOtherSizes) {
+  std::vector<std::unique_ptr<Memory>> rings;
+  uint64_t pushed = 0;
+  uint64_t polled = 0;
+  uint32_t size = kEntries;
+  std::mt19937 random(GetParam());
+  ring_.arm(false);
+  for (int round = 0; round < 300; round++) {
+    uint32_t room = size - static_cast<uint32_t>(pushed - polled);
+    for (uint32_t i = static_cast<uint32_t>(random() % (room + 1)); i > 0; i--) {
+      ASSERT_TRUE(complete(pushed++));
+    }
+    for (uint64_t i = random() % (pushed - polled + 1); i > 0; i--) {
+      ASSERT_EQ(poll(), polled++);
+    }
+    ring_.publish();
+    do {
+      size = 1U << random() % 7;
+    } while (size < pushed - polled);
+    rings.push_back(std::make_unique<Memory>(WEFT_RING_OFFSET + size * sizeof(weft_cqe)));
+    kernel_.move(rings.back()->base(), size);
+    ring_.move(rings.back()->base(), size);
+  }
+  while (polled < pushed) {
+    ASSERT_EQ(poll(), polled++);
+  }
+  EXPECT_EQ(poll(), UINT64_MAX);
+  ring_.publish();
+  EXPECT_TRUE(kernel_.notify(false)) << "armed, as before all moves";
+  ring_.arm(false);
+  EXPECT_TRUE(kernel_.notify(false));
+  EXPECT_FALSE(kernel_.notify(false));
+}
+
+TEST_P(CompletionRingTest, AnAbandonedRingEndsLikeAnOverflow) {
+  ASSERT_TRUE(complete(1));
+  ring_.abandon();
+  EXPECT_EQ(poll(), 1U);
+  EXPECT_EQ(poll(), UINT64_MAX);
+  EXPECT_TRUE(ring_.overflown());
 }
 
 TEST_P(CompletionRingTest, UnarmedRaisesNothing) {

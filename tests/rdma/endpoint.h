@@ -33,6 +33,10 @@ struct Shape {
   bool signal_all = false;
   std::size_t arena = 3U << 20;
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  bool shared_receives = false;  // receives are taken from a shared receive queue
+  bool extended = false;         // a queue pair and completion queues for ibv_wr_*, ibv_start_poll
+  bool stamps = false;           // extended, and completions have timestamps
+  bool domain = false;           // all in a parent domain with a thread domain
 };
 
 enum class Wait { kPoll, kEvent };
@@ -52,6 +56,8 @@ class Endpoint {
   ibv_pd* pd() const { return pd_; }
   ibv_cq* send_cq() const { return send_cq_; }
   ibv_cq* recv_cq() const { return recv_cq_; }
+  ibv_srq* srq() const { return srq_; }                          // or nullptr
+  ibv_qp_ex* qp_ex() const { return ibv_qp_to_qp_ex(id_->qp); }  // or nullptr
   Memory& memory() const { return *memory_; }
   const char* name() const { return name_.c_str(); }
   const ibv_qp_cap& cap() const { return cap_; }
@@ -81,6 +87,10 @@ class Endpoint {
   // Waits for the queue pair to fail. Throws Failure after kPatience.
   void expect_error_state();
 
+  // The next asynchronous event of this end's device, acknowledged; throws Failure when it
+  // does not come in time. Events about other objects than `about` are passed over.
+  ibv_event_type next_async_event(const void* about);
+
   // The next event of the connection; throws Failure when it does not come in time.
   rdma_cm_event_type next_cm_event();
 
@@ -88,6 +98,8 @@ class Endpoint {
 
  private:
   ibv_wc next_by_polling(ibv_cq* cq, Clock::time_point end) const;
+  void create_domain(const Shape& shape);
+  ibv_cq* create_cq(const Shape& shape, ibv_comp_channel* channel) const;
   void create_queues(const Shape& shape);
   void destroy();
 
@@ -96,7 +108,10 @@ class Endpoint {
   Wait wait_ = Wait::kEvent;
   ibv_device_attr device_{};
   ibv_qp_cap cap_{};
-  ibv_pd* pd_ = nullptr;
+  ibv_td* td_ = nullptr;
+  ibv_pd* protection_ = nullptr;  // the protection domain
+  ibv_pd* pd_ = nullptr;          // the same, or the parent domain made of it
+  ibv_srq* srq_ = nullptr;
   ibv_comp_channel* send_channel_ = nullptr;
   ibv_comp_channel* recv_channel_ = nullptr;
   ibv_cq* send_cq_ = nullptr;

@@ -55,29 +55,80 @@ Endpoint::Endpoint(rdma_cm_id* id, std::string name, const Shape& shape)
   }
 }
 
-void Endpoint::create_queues(const Shape& shape) {
-  require_zero(ibv_query_device(id_->verbs, &device_), "ibv_query_device");
-  pd_ = ibv_alloc_pd(id_->verbs);
-  if (pd_ == nullptr) {
+void Endpoint::create_domain(const Shape& shape) {
+  protection_ = ibv_alloc_pd(id_->verbs);
+  if (protection_ == nullptr) {
     fail_errno("ibv_alloc_pd");
   }
+  if (!shape.domain) {
+    pd_ = protection_;
+    return;
+  }
+  ibv_td_init_attr thread{};
+  td_ = ibv_alloc_td(id_->verbs, &thread);
+  if (td_ == nullptr) {
+    fail_errno("ibv_alloc_td");
+  }
+  ibv_parent_domain_init_attr parent{};
+  parent.pd = protection_;
+  parent.td = td_;
+  pd_ = ibv_alloc_parent_domain(id_->verbs, &parent);
+  if (pd_ == nullptr) {
+    fail_errno("ibv_alloc_parent_domain");
+  }
+}
+
+ibv_cq* Endpoint::create_cq(const Shape& shape, ibv_comp_channel* channel) const {
+  if (!shape.extended) {
+    return ibv_create_cq(id_->verbs, static_cast<int>(shape.cq_entries), nullptr, channel, 0);
+  }
+  ibv_cq_init_attr_ex init{};
+  init.cqe = shape.cq_entries;
+  init.channel = channel;
+  init.wc_flags = IBV_WC_STANDARD_FLAGS;
+  if (shape.stamps) {
+    init.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+    init.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  }
+  if (shape.domain) {
+    init.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
+    init.parent_domain = pd_;
+  }
+  ibv_cq_ex* cq = ibv_create_cq_ex(id_->verbs, &init);
+  return cq == nullptr ? nullptr : ibv_cq_ex_to_cq(cq);
+}
+
+void Endpoint::create_queues(const Shape& shape) {
+  require_zero(ibv_query_device(id_->verbs, &device_), "ibv_query_device");
+  create_domain(shape);
   send_channel_ = ibv_create_comp_channel(id_->verbs);
   recv_channel_ = ibv_create_comp_channel(id_->verbs);
   if (send_channel_ == nullptr || recv_channel_ == nullptr) {
     fail_errno("ibv_create_comp_channel");
   }
-  send_cq_ =
-      ibv_create_cq(id_->verbs, static_cast<int>(shape.cq_entries), nullptr, send_channel_, 0);
-  recv_cq_ =
-      ibv_create_cq(id_->verbs, static_cast<int>(shape.cq_entries), nullptr, recv_channel_, 0);
+  send_cq_ = create_cq(shape, send_channel_);
+  recv_cq_ = create_cq(shape, recv_channel_);
   if (send_cq_ == nullptr || recv_cq_ == nullptr) {
+    if (shape.stamps && errno == EOPNOTSUPP) {
+      throw Skip("the device does not stamp completions");
+    }
     fail_errno("ibv_create_cq");
   }
   const auto max_sge = static_cast<std::uint32_t>(device_.max_sge);
+  if (shape.shared_receives) {
+    ibv_srq_init_attr init{};
+    init.attr.max_wr = shape.recv_wr;
+    init.attr.max_sge = std::min(shape.sge, max_sge);
+    srq_ = ibv_create_srq(pd_, &init);
+    if (srq_ == nullptr) {
+      fail_errno("ibv_create_srq");
+    }
+  }
   for (std::uint32_t inline_bytes : {shape.inline_bytes, 64U, 0U}) {
-    ibv_qp_init_attr init{};
+    ibv_qp_init_attr_ex init{};
     init.send_cq = send_cq_;
     init.recv_cq = recv_cq_;
+    init.srq = srq_;
     init.cap = {.max_send_wr = shape.send_wr,
                 .max_recv_wr = shape.recv_wr,
                 .max_send_sge = std::min(shape.sge, max_sge),
@@ -85,7 +136,17 @@ void Endpoint::create_queues(const Shape& shape) {
                 .max_inline_data = inline_bytes};
     init.qp_type = IBV_QPT_RC;
     init.sq_sig_all = shape.signal_all ? 1 : 0;
-    if (rdma_create_qp(id_, pd_, &init) == 0) {
+    init.comp_mask = IBV_QP_INIT_ATTR_PD;
+    init.pd = pd_;
+    if (shape.extended) {
+      init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+      init.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                            IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                            IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                            IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+                            IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
+    }
+    if (rdma_create_qp_ex(id_, &init) == 0) {
       cap_ = init.cap;
       return;
     }
@@ -99,6 +160,9 @@ void Endpoint::destroy() {
     rdma_destroy_qp(id_);
   }
   memory_.reset();
+  if (srq_ != nullptr) {
+    ibv_destroy_srq(srq_);
+  }
   for (ibv_cq* cq : {send_cq_, recv_cq_}) {
     if (cq != nullptr) {
       ibv_destroy_cq(cq);
@@ -109,8 +173,14 @@ void Endpoint::destroy() {
       ibv_destroy_comp_channel(channel);
     }
   }
-  if (pd_ != nullptr) {
+  if (pd_ != nullptr && pd_ != protection_) {
     ibv_dealloc_pd(pd_);
+  }
+  if (td_ != nullptr) {
+    ibv_dealloc_td(td_);
+  }
+  if (protection_ != nullptr) {
+    ibv_dealloc_pd(protection_);
   }
   rdma_event_channel* channel = id_->channel;
   rdma_destroy_id(id_);
@@ -135,7 +205,11 @@ std::uint64_t Endpoint::post_recv(const Layout& layout) {
   work.sg_list = sges.data();
   work.num_sge = static_cast<int>(sges.size());
   ibv_recv_wr* bad = nullptr;
-  require_zero(ibv_post_recv(qp(), &work, &bad), "ibv_post_recv at the " + name_);
+  if (srq_ != nullptr) {
+    require_zero(ibv_post_srq_recv(srq_, &work, &bad), "ibv_post_srq_recv at the " + name_);
+  } else {
+    require_zero(ibv_post_recv(qp(), &work, &bad), "ibv_post_recv at the " + name_);
+  }
   return work.wr_id;
 }
 
@@ -241,6 +315,22 @@ void Endpoint::expect_error_state() {
     require(Clock::now() < end, "the queue pair of the " + name_ + " is in state " +
                                     std::to_string(state()) + ", not in error");
     ::poll(nullptr, 0, 5);
+  }
+}
+
+ibv_event_type Endpoint::next_async_event(const void* about) {
+  const Clock::time_point end = Clock::now() + kPatience;
+  for (;;) {
+    require(readable(id_->verbs->async_fd, end), "no asynchronous event at the " + name_ +
+                                                     " within " +
+                                                     std::to_string(kPatience.count()) + " s");
+    ibv_async_event event{};
+    require_zero(ibv_get_async_event(id_->verbs, &event), "ibv_get_async_event");
+    const bool ours = event.element.qp == about;
+    ibv_ack_async_event(&event);
+    if (ours) {
+      return event.event_type;
+    }
   }
 }
 

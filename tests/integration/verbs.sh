@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The program of tests/verbs: shared receive queues, the extended interfaces, objects that
+# change under traffic. Its groups count as tests.
+
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+program=$LAB_PROJECT/build/tests/verbs/verbs
+set_up
+
+if [[ ! -x $program ]]; then
+	not_ok "verbs" "$program is missing; run make -C tests/verbs"
+	finish
+fi
+end=no
+while IFS= read -r line; do
+	case $line in
+	"ok "*) ok "${line#ok }" ;;
+	"not ok "*)
+		line=${line#not ok }
+		not_ok "${line%: *}" "${line##*: }"
+		;;
+	"skip "*) line=${line#skip } && skip "${line%%: *}" "${line#*: }" ;;
+	*" passed, "*) end=yes ;;
+	*) echo "$line" ;;
+	esac
+done < <(timeout -k 5 400 "$program" 10.0.0.1 A B 2>&1)
+[[ $end == yes ]] || not_ok "verbs" "the program did not come to its end"
+
+finish

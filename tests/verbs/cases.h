@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+// The groups of cases, one function for each source file.
+#ifndef WEFT_TESTS_VERBS_CASES_H
+#define WEFT_TESTS_VERBS_CASES_H
+
+#include "suite.h"
+
+namespace placement {
+
+// Shared receive queues and asynchronous events.
+void srq_cases(Suite& suite);
+// ibv_cq_ex, ibv_qp_ex, and parent domains.
+void extended_cases(Suite& suite);
+// Completion queues resized under traffic, regions registered anew.
+void change_cases(Suite& suite);
+
+}  // namespace placement
+
+#endif  // WEFT_TESTS_VERBS_CASES_H

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <thread>
+
+#include "cases.h"
+#include "failure.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+// Sends flow, both ends poll, and another thread resizes both queues all the time.
+void resize_under_traffic(Endpoint& client, Endpoint& server) {
+  constexpr int kSends = 2000;
+  constexpr int kWindow = 16;
+  const std::uint32_t length = 64;
+  prepare(client, server, length);
+  int error = ibv_resize_cq(server.recv_cq(), 256);
+  if (error == EOPNOTSUPP || error == ENOSYS) {
+    Suite::skip("the device does not resize completion queues");
+  }
+  require_zero(error, "ibv_resize_cq");
+  require(server.recv_cq()->cqe >= 256, "cqe reads " + std::to_string(server.recv_cq()->cqe));
+  std::atomic<bool> done = false;
+  std::atomic<int> resized = 0;
+  std::thread changer([&] {
+    const int sizes[] = {64, 1024, 32, 200, 4096, 100};
+    for (unsigned at = 0; !done; ++at) {
+      const int size = sizes[at % std::size(sizes)];
+      const int refused = ibv_resize_cq(at % 2 == 0 ? server.recv_cq() : client.send_cq(), size);
+      if (refused != 0) {
+        error = refused;
+        return;
+      }
+      ++resized;
+      std::this_thread::yield();
+    }
+  });
+  try {
+    std::vector<std::uint64_t> receives;
+    std::vector<std::uint64_t> sends;
+    std::vector<ibv_sge> sges = client.memory().sges({{kSource, length}});
+    for (int at = 0; at < kSends + kWindow; ++at) {
+      if (at < kSends) {
+        receives.push_back(server.post_recv({{kTarget, length}}));
+        ibv_send_wr work{};
+        work.opcode = IBV_WR_SEND;
+        work.send_flags = IBV_SEND_SIGNALED;
+        work.sg_list = sges.data();
+        work.num_sge = 1;
+        sends.push_back(client.post_send(work));
+      }
+      if (at >= kWindow) {
+        server.expect_recv(receives[static_cast<std::size_t>(at - kWindow)], length);
+        client.expect_send(sends[static_cast<std::size_t>(at - kWindow)], IBV_WC_SEND);
+      }
+    }
+  } catch (...) {
+    done = true;
+    changer.join();
+    throw;
+  }
+  done = true;
+  changer.join();
+  require_zero(error, "ibv_resize_cq under traffic");
+  require(resized > 3, "resized only " + std::to_string(resized) + " times");
+  check_target(server, length);
+}
+
+void resize_limits(Endpoint& client) {
+  ibv_cq* cq = client.send_cq();
+  require(ibv_resize_cq(cq, client.device().max_cqe + 1) == EINVAL, "beyond max_cqe");
+  require(ibv_resize_cq(cq, 0) == EINVAL, "to nothing");
+}
+
+void registered_anew(Endpoint& client, Endpoint& server) {
+  std::vector<std::uint8_t> first(10000, 1);
+  std::vector<std::uint8_t> second(20000, 2);
+  ibv_mr* mr = ibv_reg_mr(server.pd(), first.data(), first.size(),
+                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  if (mr == nullptr) {
+    fail_errno("ibv_reg_mr");
+  }
+  const int error = ibv_rereg_mr(
+      mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, nullptr, second.data(),
+      second.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+  if (error != 0) {
+    const int reason = errno;
+    ibv_dereg_mr(mr);
+    if (reason == EOPNOTSUPP) {
+      Suite::skip("the device does not register regions anew");
+    }
+    errno = reason;
+    fail_errno("ibv_rereg_mr");
+  }
+  client.memory().fill({{kSource, 15000}}, 77);
+  std::vector<ibv_sge> sges = client.memory().sges({{kSource, 15000}});
+  ibv_send_wr work{};
+  work.opcode = IBV_WR_RDMA_WRITE;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.sg_list = sges.data();
+  work.num_sge = 1;
+  work.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(second.data()) + 5000;
+  work.wr.rdma.rkey = mr->rkey;
+  client.expect_send(client.post_send(work), IBV_WC_RDMA_WRITE);
+  send_checked(client, server, 1);  // the write has been placed
+  require_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+  const std::vector<std::uint8_t> sent = client.memory().gather({{kSource, 15000}});
+  require(std::equal(sent.begin() + 1, sent.end(), second.begin() + 5001),
+          "the new memory does not hold what was written");
+  require(std::count(second.begin(), second.begin() + 5000, 2) == 5000 &&
+              std::count(first.begin(), first.end(), 1) == 10000,
+          "memory that was not written to has changed");
+}
+
+}  // namespace
+
+void change_cases(Suite& suite) {
+  suite.group("completion queues resized", [&] {
+    Shape shape;
+    shape.send_wr = 32;
+    shape.recv_wr = 32;
+    const Pair pair = suite.connector().connect(shape);
+    for (const Wait wait : {Wait::kPoll, Wait::kEvent}) {
+      suite.run(wait == Wait::kPoll ? "polled" : "by events", [&] {
+        pair.client->wait_with(wait);
+        pair.server->wait_with(wait);
+        resize_under_traffic(*pair.client, *pair.server);
+      });
+    }
+    suite.run("limits", [&] { resize_limits(*pair.client); });
+  });
+  suite.group("regions registered anew", [&] {
+    const Pair pair = suite.connector().connect();
+    suite.run("in other memory, with other rights",
+              [&] { registered_anew(*pair.client, *pair.server); });
+  });
+}
+
+}  // namespace placement

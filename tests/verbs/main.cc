@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+// Connects two hosts by rdma_cm and uses the parts of verbs that the placement test does not:
+// shared receive queues, the extended interfaces, objects that change under traffic.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "cases.h"
+#include "failure.h"
+
+int main(int argc, char** argv) {
+  if (argc < 4 || argc > 5) {
+    std::fputs(
+        "usage: verbs SERVER-ADDRESS SERVER-NETNS CLIENT-NETNS [ONLY]\n"
+        "\n"
+        "Listens at the address in one network namespace and connects to it from the\n"
+        "other. ONLY: run the groups whose names contain that text.\n",
+        stderr);
+    return EXIT_FAILURE;
+  }
+  try {
+    const placement::Connector connector({.netns = argv[3], .address = ""},
+                                         {.netns = argv[2], .address = argv[1]});
+    placement::Suite suite(connector, argc > 4 ? argv[4] : "", 1);
+    placement::srq_cases(suite);
+    placement::extended_cases(suite);
+    placement::change_cases(suite);
+    std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
+                suite.skipped());
+    return suite.failed() != 0 || suite.passed() == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "verbs: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}
