@@ -17,6 +17,8 @@ void connection_cases(Suite& suite);
 void protection_cases(Suite& suite);
 // What ibv_post_send and ibv_post_recv must refuse at once.
 void posting_cases(Suite& suite);
+// What needs a peer that siw is not.
+void siw_cases(Suite& suite);
 
 }  // namespace placement
 

@@ -49,7 +49,11 @@ void mixed_chains(Suite& suite) {
                   Placer local(0);
                   Placer remote(0);
                   for (std::uint32_t at = 0; at < length; ++at) {
-                    chain.add(simple(kOpcodes.at(at % kOpcodes.size()), local, remote, size + at));
+                    const ibv_wr_opcode opcode = kOpcodes.at(at % kOpcodes.size());
+                    if (opcode == IBV_WR_RDMA_READ && pair.client->is_siw()) {
+                      continue;  // which completes a send before the read in front of it
+                    }
+                    chain.add(simple(opcode, local, remote, size + at));
                   }
                   chain.post();
                   chain.finish();
@@ -177,6 +181,9 @@ void both_directions(Suite& suite) {
                 });
     }
   }
+  if (suite.siw()) {
+    return;  // it completes a send before the read in front of it
+  }
   suite.run("writes one way, reads the other, sends both ways", [&] {
     Pair& pair = suite.pair();
     Chain forth(*pair.client, *pair.server);
@@ -259,6 +266,9 @@ void events(Suite& suite) {
   suite.run("a plain message raises no event on a queue armed for solicited ones", [&] {
     Pair& pair = suite.pair();
     Endpoint& server = *pair.server;
+    if (server.is_siw()) {
+      return;  // which knows no solicited receive
+    }
     require_zero(ibv_req_notify_cq(server.recv_cq(), 1), "ibv_req_notify_cq");
     Chain plain(*pair.client, server);
     plain.add({.opcode = IBV_WR_SEND, .local = {{1, 100}}, .remote = {{1, 100}}});
@@ -307,7 +317,9 @@ void chain_cases(Suite& suite) {
   suite.group("order: fences, and reads behind writes", [&] { fences(suite); });
   suite.group("both directions at once", [&] { both_directions(suite); });
   suite.group("completion events", [&] { events(suite); });
-  suite.group("random chains", [&] { random_chains(suite, 60); });
+  if (!suite.siw()) {  // they have empty SGEs
+    suite.group("random chains", [&] { random_chains(suite, 60); });
+  }
 }
 
 }  // namespace placement

@@ -33,7 +33,10 @@ void require_type(const Told& told, rdma_cm_event_type type) {
 }
 
 void private_data(Suite& suite) {
-  for (const std::size_t size : {0U, 1U, 4U, 63U, 128U, 196U, 255U}) {
+  for (const std::size_t size : {0U, 1U, 4U, 63U, 128U, 196U, 251U, 255U}) {
+    if (suite.siw() && size > 251) {
+      continue;  // with the four bytes of MPA 2 it counts modulo 256
+    }
     suite.run("private data of " + std::to_string(size) + " bytes, both ways", [&] {
       const Connector& connector = suite.connector();
       const std::vector<std::uint8_t> request = data_of(size, 1);
@@ -167,7 +170,9 @@ void connection_cases(Suite& suite) {
   suite.group("private data", [&] { private_data(suite); });
   suite.group("rejection", [&] { rejection(suite); });
   suite.group("nobody there", [&] { nobody_there(suite); });
-  suite.group("disconnection", [&] { disconnection(suite); });
+  if (!suite.siw()) {  // whose queue pairs tell no state
+    suite.group("disconnection", [&] { disconnection(suite); });
+  }
 }
 
 }  // namespace placement

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "failure.h"
@@ -189,6 +190,10 @@ void Endpoint::destroy() {
 
 Endpoint::~Endpoint() {
   destroy();
+}
+
+bool Endpoint::is_siw() const {
+  return std::string_view(ibv_get_device_name(id_->verbs->device)).starts_with("siw");
 }
 
 ibv_qp_state Endpoint::state() const {
