@@ -28,8 +28,6 @@ from handshake import START, Failure, check, on, reset
 # What is due at once is waited for so long, in seconds: less than a SEND may wait for a receive,
 # but an emulated machine has pauses of its own.
 PROMPT = 8
-# How many cases of a run may need a second try.
-MOST_RETRIED = 3
 
 SIZE = 64
 INFO_LEN = 16
@@ -446,10 +444,23 @@ def read_of(size):
     return run
 
 
+def thread_states(pid):
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as stat:
+                yield stat.read().rpartition(")")[2].split()[0]
+
+
 @contextlib.contextmanager
 def server_stopped():
+    """The server posts no receive meanwhile: each of its threads has stopped, which takes a moment."""
+    server_pid = handshake.SERVER_PROCESS.pid
     handshake.SERVER_PROCESS.send_signal(signal.SIGSTOP)
     try:
+        deadline = time.monotonic() + PROMPT
+        while any(state != "T" for state in thread_states(server_pid)):
+            check(time.monotonic() < deadline, "the rping server does not stop")
+            time.sleep(0.01)
         yield
     finally:
         handshake.SERVER_PROCESS.send_signal(signal.SIGCONT)
@@ -852,22 +863,12 @@ def main():
     cases = [case for case in CASES if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
     cases.append(("ordinary rping afterwards", handshake.ordinary_rping))
     handshake.start_server()
-    failed = retried = 0
+    failed = 0
     for name, run in cases:
         began = time.monotonic()
-        # rping may still be busy with the connection before, in a machine that is slow: what fails
-        # is tried once more, and says so, in a few cases at most.
         why = attempt(run)
-        verdict = "ok"
-        retried += bool(why)
-        if why and retried > MOST_RETRIED:
-            failed += 1
-            verdict = f"not ok ({why})"
-        elif why:
-            again = attempt(run)
-            verdict = f"not ok ({why}; again: {again})" if again else f"ok at the second try (first: {why})"
-            failed += bool(again)
-        print(f"{name}: {verdict}, {time.monotonic() - began:.1f} s", flush=True)
+        failed += bool(why)
+        print(f"{name}: {f'not ok ({why})' if why else 'ok'}, {time.monotonic() - began:.1f} s", flush=True)
     handshake.stop_server()
     subprocess.run(["modprobe", "-r", "weft"], check=True, timeout=20)
     print(f"{len(cases) - failed} passed, {failed} failed")
