@@ -58,7 +58,7 @@ static int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_qp_rd_atom = WEFT_MAX_RD_ATOM;
 	attr->max_qp_init_rd_atom = WEFT_MAX_RD_ATOM;
 	attr->max_res_rd_atom = WEFT_MAX_QP * WEFT_MAX_RD_ATOM;
-	attr->atomic_cap = IB_ATOMIC_NONE;
+	attr->atomic_cap = IB_ATOMIC_GLOB;
 	return 0;
 }
 

@@ -37,7 +37,8 @@ static bool weft_rx_decode(struct weft_qp *qp, u32 have)
 	struct weft_term err;
 	u32 len;
 
-	len = weft_ddp_decode(rx->hdr + WEFT_MPA_LEN, have, &rx->ddp, &err);
+	len = weft_ddp_decode(rx->hdr + WEFT_MPA_LEN, have, qp->agreed.extended,
+			      &rx->ddp, &err);
 	if (!len) {
 		/* The Terminate shows a header that is wrong, but not a part of one. */
 		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(rx->hdr[WEFT_MPA_LEN])) : 0;
@@ -390,6 +391,9 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->msg_got = 0;
 	rx->send_msn = 1;
 	rx->read_msn = 1;
+	rx->atomic_msn = 1;
+	rx->write_len = 0;
+	rx->write_goes_on = false;
 	rx->first = true;
 	rx->stalled = false;
 	weft_rx_next_fpdu(rx);

@@ -35,7 +35,7 @@ enum weft_rx_target {
 	WEFT_RX_TO_REGION,	/* RDMA Write */
 	WEFT_RX_TO_RECV,	/* SEND: the receive in progress */
 	WEFT_RX_TO_READ,	/* Read Response: the oldest read */
-	WEFT_RX_TO_BYTES,	/* read request, Terminate: @bytes */
+	WEFT_RX_TO_BYTES,	/* small messages that are looked at whole: @bytes */
 };
 
 /**
@@ -54,11 +54,15 @@ enum weft_rx_target {
  * @pad: bytes of padding
  * @trailer: padding and CRC as received
  * @trailer_have: bytes of it
- * @bytes: payload of a read request or Terminate
+ * @bytes: payload of a message that is looked at whole
  * @recv: the receive a SEND is being placed in
  * @msg_got: bytes of the current SEND placed by earlier FPDUs
  * @send_msn: number the next SEND must have
- * @read_msn: number the next read request must have
+ * @read_msn: number the next read or atomic request must have
+ * @atomic_msn: number the next atomic response must have
+ * @write_len: bytes of the RDMA Write that came last, for immediate data that
+ *	follows it; 0 if something else came since
+ * @write_goes_on: its last segment has not come yet
  * @first: no FPDU has come yet
  * @stalled: a SEND waits for a receive
  * @waiting: in the receive queue's list meanwhile; under its lock
@@ -90,6 +94,9 @@ struct weft_rx {
 	u32 msg_got;
 	u32 send_msn;
 	u32 read_msn;
+	u32 atomic_msn;
+	u32 write_len;
+	bool write_goes_on;
 	bool first;
 	bool stalled;
 	struct list_head waiting;

@@ -51,8 +51,8 @@ void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code)
 }
 
 /* Refuses an access of the peer to a region, with the code of its kind. */
-static enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
-					       enum weft_key_error err)
+enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
+					enum weft_key_error err)
 {
 	bool write = qp->rx.ddp.tagged;
 	u8 code;
@@ -101,7 +101,8 @@ static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
 	return WEFT_RX_OK;
 }
 
-static struct weft_read *weft_rx_oldest_read(struct weft_qp *qp)
+/* The request of ours that is to be answered next, or NULL. */
+struct weft_read *weft_rx_oldest_read(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 
@@ -117,7 +118,7 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
 	u8 code;
 
 	rx->target = WEFT_RX_TO_READ;
-	if (!read || (read->len && rx->ddp.stag != read->sink))
+	if (!read || read->atomic || (read->len && rx->ddp.stag != read->sink))
 		code = WEFT_DT_STAG;
 	else if (read->len && rx->ddp.to != read->got)
 		code = WEFT_DT_BOUNDS;
@@ -168,6 +169,36 @@ static bool weft_rx_invalidates(const struct weft_rx *rx)
 	       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
 }
 
+/* What the message that took a receive says besides its payload. */
+static void weft_rx_note_success(const struct weft_rx *rx,
+				 struct weft_completion *wc)
+{
+	switch (rx->ddp.opcode) {
+	case WEFT_RDMAP_SEND_SE:
+		wc->solicited = true;
+		break;
+	case WEFT_RDMAP_SEND_INV:
+	case WEFT_RDMAP_SEND_SE_INV:
+		wc->ex = rx->ddp.inv_stag;
+		wc->flags = WEFT_CQE_WITH_INV;
+		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+		break;
+	case WEFT_RDMAP_SEND_IMM:
+	case WEFT_RDMAP_SEND_SE_IMM:
+		wc->ex = (__force u32)cpu_to_be32(rx->ddp.imm);
+		wc->flags = WEFT_CQE_WITH_IMM;
+		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE_IMM;
+		break;
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		memcpy(&wc->ex, rx->bytes, sizeof(wc->ex));
+		wc->flags = WEFT_CQE_WITH_IMM;
+		wc->opcode = WEFT_OP_RECV_WRITE_IMM;
+		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_IMM_SE;
+		break;
+	}
+}
+
 /* Completes the receive in progress. */
 static void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
 				  u32 vendor)
@@ -182,14 +213,8 @@ static void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
 		.ex = vendor,
 	};
 
-	if (!status) {
-		wc.solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE ||
-			       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
-		if (weft_rx_invalidates(rx)) {
-			wc.ex = rx->ddp.inv_stag;
-			wc.flags = WEFT_CQE_WITH_INV;
-		}
-	}
+	if (!status)
+		weft_rx_note_success(rx, &wc);
 	rx->recv.active = false;
 	weft_cq_add(qp->rcq, &wc);
 }
@@ -232,21 +257,42 @@ static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)
 	return WEFT_RX_OK;
 }
 
-/* Read requests and Terminates are one FPDU of a known size. */
-static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_qp *qp)
+/* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
+static enum weft_rx_verdict weft_rx_begin_imm(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 	u8 code;
 
 	rx->target = WEFT_RX_TO_BYTES;
+	if (rx->ddp.msn != rx->send_msn)
+		code = WEFT_DU_MSN_RANGE;
+	else if (rx->ddp.mo || !rx->ddp.last || rx->recv.active)
+		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
+	else if (rx->payload_len != WEFT_IMM_LEN)
+		code = WEFT_DU_TOO_LONG;
+	else
+		return weft_rx_fetch_recv(qp);
+	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
+	return WEFT_RX_BAD;
+}
+
+/* Read and atomic requests and Terminates are one FPDU of a known size. */
+static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 len = rx->ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
+							  WEFT_ATOMIC_REQ_LEN;
+	u8 code;
+
+	rx->target = WEFT_RX_TO_BYTES;
 	if (rx->ddp.mo || !rx->ddp.last) {
 		code = WEFT_DU_MO;
-	} else if (rx->ddp.opcode == WEFT_RDMAP_READ_REQ) {
+	} else if (rx->ddp.opcode != WEFT_RDMAP_TERMINATE) {
 		if (rx->ddp.msn != rx->read_msn)
 			code = WEFT_DU_MSN_RANGE;
 		else if (qp->tx.answer_head - qp->tx.answer_tail >= qp->tx.ird)
 			code = WEFT_DU_NO_BUFFER; /* more than was agreed */
-		else if (rx->payload_len != WEFT_READ_REQ_LEN)
+		else if (rx->payload_len != len)
 			code = WEFT_DU_TOO_LONG;
 		else
 			return WEFT_RX_OK;
@@ -277,8 +323,14 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	case WEFT_RDMAP_READ_RESP:
 		return weft_rx_begin_response(qp);
 	case WEFT_RDMAP_READ_REQ:
+	case WEFT_RDMAP_ATOMIC_REQ:
 	case WEFT_RDMAP_TERMINATE:
 		return weft_rx_begin_bytes(qp);
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		return weft_rx_begin_imm(qp);
+	case WEFT_RDMAP_ATOMIC_RESP:
+		return weft_rx_begin_atomic_response(qp);
 	default:
 		return weft_rx_begin_send(qp);
 	}
@@ -290,8 +342,8 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
  * Places bytes in a list of local SGEs, @at bytes from its start. Each piece
  * is checked against its region as it stands now.
  */
-static bool weft_rx_scatter(struct weft_qp *qp, const struct weft_sge *sge,
-			    u32 num_sge, u32 at, const u8 *from, u32 len)
+bool weft_rx_scatter(struct weft_qp *qp, const struct weft_sge *sge,
+		     u32 num_sge, u32 at, const u8 *from, u32 len)
 {
 	enum weft_key_error err;
 	struct weft_mr *mr;
@@ -333,6 +385,19 @@ static enum weft_rx_verdict weft_rx_place_write(struct weft_qp *qp,
 	return WEFT_RX_OK;
 }
 
+/* The memory that an answer goes to is not to be had any more. */
+enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp,
+					 const struct weft_read *read)
+{
+	struct weft_inflight *w = weft_tx_inflight(&qp->tx, read->inflight);
+
+	w->status = IB_WC_LOC_PROT_ERR;
+	w->vendor = WEFT_VE_LKEY;
+	w->done = true;
+	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+	return WEFT_RX_BAD;
+}
+
 /**
  * weft_rx_place() - place the next bytes of an FPDU's payload
  * @qp: the queue pair; weft_rx_begin() said OK
@@ -345,7 +410,6 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 {
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
 	struct weft_rx *rx = &qp->rx;
-	struct weft_inflight *w;
 	struct weft_read *read;
 
 	if (!len)
@@ -366,12 +430,7 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 		if (weft_rx_scatter(qp, read->sge, read->num_sge,
 				    read->got + rx->done, from, len))
 			break;
-		w = weft_tx_inflight(&qp->tx, read->inflight);
-		w->status = IB_WC_LOC_PROT_ERR;
-		w->vendor = WEFT_VE_LKEY;
-		w->done = true;
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
-		return WEFT_RX_BAD;
+		return weft_rx_read_failed(qp, read);
 	case WEFT_RX_TO_BYTES:
 		memcpy(rx->bytes + rx->done, from, len);
 		break;
@@ -383,15 +442,25 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 
 /* --- what its end completes --- */
 
-static enum weft_rx_verdict weft_rx_end_response(struct weft_qp *qp)
+/* Keeps the length of a Write, which immediate data that follows it tells. */
+static void weft_rx_end_write(struct weft_rx *rx)
+{
+	if (!rx->write_goes_on)
+		rx->write_len = 0;
+	rx->write_len += rx->payload_len;
+	rx->write_goes_on = !rx->ddp.last;
+}
+
+/*
+ * The oldest request of ours has its whole answer. WEFT_RX_BAD: what it was to
+ * invalidate is not to be invalidated.
+ */
+enum weft_rx_verdict weft_rx_read_done(struct weft_qp *qp)
 {
 	struct weft_read *read = weft_rx_oldest_read(qp);
 	struct weft_tx *tx = &qp->tx;
 	struct weft_inflight *w;
 
-	read->got += qp->rx.payload_len;
-	if (!qp->rx.ddp.last)
-		return WEFT_RX_OK;
 	if (!read->rtr) {
 		w = weft_tx_inflight(tx, read->inflight);
 		w->done = true;
@@ -411,10 +480,17 @@ static enum weft_rx_verdict weft_rx_end_response(struct weft_qp *qp)
 	return WEFT_RX_OK;
 }
 
+static enum weft_rx_verdict weft_rx_end_response(struct weft_qp *qp)
+{
+	weft_rx_oldest_read(qp)->got += qp->rx.payload_len;
+	return qp->rx.ddp.last ? weft_rx_read_done(qp) : WEFT_RX_OK;
+}
+
 static enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 	struct weft_tx *tx = &qp->tx;
+	struct weft_answer *answer;
 	struct weft_read_req req;
 	enum weft_key_error err;
 	struct weft_mr *mr;
@@ -428,15 +504,33 @@ static enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
 		weft_mr_put(mr);
 	}
 	rx->read_msn++;
-	*weft_tx_answer(tx, tx->answer_head++) = req;
+	answer = weft_tx_answer(tx, tx->answer_head++);
+	answer->atomic = false;
+	answer->read_req = req;
 	weft_tx_kick(qp);
 	return WEFT_RX_OK;
+}
+
+/* The oldest request of ours that a Terminate about this opcode can mean, or NULL. */
+static struct weft_read *weft_rx_blamed(struct weft_tx *tx, u8 opcode)
+{
+	struct weft_read *read;
+	u32 i;
+
+	if (opcode != WEFT_RDMAP_READ_REQ && opcode != WEFT_RDMAP_ATOMIC_REQ)
+		return NULL;
+	for (i = tx->read_tail; i != tx->read_head; i++) {
+		read = weft_tx_read(tx, i);
+		if (read->atomic == (opcode == WEFT_RDMAP_ATOMIC_REQ))
+			return read;
+	}
+	return NULL;
 }
 
 /* The peer ended the connection; says which of our requests it did not like. */
 static void weft_rx_end_terminate(struct weft_qp *qp)
 {
-	struct weft_read *read = weft_rx_oldest_read(qp);
+	struct weft_read *read = NULL;
 	struct weft_rx *rx = &qp->rx;
 	struct weft_inflight *w;
 	struct weft_term term;
@@ -445,11 +539,11 @@ static void weft_rx_end_terminate(struct weft_qp *qp)
 
 	weft_count(qp->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
 	rx->state = WEFT_RX_STOPPED;
-	if (!weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag))
-		op = 0xff;
-	else
+	if (weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag)) {
 		trace_weft_rx_terminate(qp, &term);
-	if (op == WEFT_RDMAP_READ_REQ && read && !read->rtr) {
+		read = weft_rx_blamed(&qp->tx, op);
+	}
+	if (read && !read->rtr) {
 		w = weft_tx_inflight(&qp->tx, read->inflight);
 		w->status = term.layer == WEFT_TERM_RDMAP &&
 			    term.etype == WEFT_RDMAP_PROTECTION ?
@@ -488,11 +582,21 @@ static enum weft_rx_verdict weft_rx_end_send(struct weft_qp *qp)
 			return weft_rx_refuse_invalidate(qp, err);
 	}
 	rx->send_msn++;
+	rx->write_len = 0;
 	if (rx->recv.active)
 		weft_rx_complete_recv(qp, IB_WC_SUCCESS,
 				      rx->msg_got + rx->payload_len, 0);
 	rx->msg_got = 0;
 	return WEFT_RX_OK;
+}
+
+static void weft_rx_end_imm(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	rx->send_msn++;
+	weft_rx_complete_recv(qp, IB_WC_SUCCESS, rx->write_len, 0);
+	rx->write_len = 0;
 }
 
 /**
@@ -508,12 +612,23 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 
 	switch (rx->ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
+		weft_rx_end_write(rx);
 		break;
 	case WEFT_RDMAP_READ_RESP:
 		verdict = weft_rx_end_response(qp);
 		break;
 	case WEFT_RDMAP_READ_REQ:
 		verdict = weft_rx_end_read_request(qp);
+		break;
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		weft_rx_end_imm(qp);
+		break;
+	case WEFT_RDMAP_ATOMIC_REQ:
+		verdict = weft_rx_end_atomic_request(qp);
+		break;
+	case WEFT_RDMAP_ATOMIC_RESP:
+		verdict = weft_rx_end_atomic_response(qp);
 		break;
 	case WEFT_RDMAP_TERMINATE:
 		weft_rx_end_terminate(qp);

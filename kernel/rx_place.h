@@ -5,7 +5,11 @@
 
 #include <linux/types.h>
 
+#include "uapi/weft-abi.h"
+#include "verbs/mr.h"
+
 struct weft_qp;
+struct weft_read;
 
 enum weft_rx_verdict {
 	WEFT_RX_OK,
@@ -17,6 +21,19 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp);
 enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len);
 enum weft_rx_verdict weft_rx_end(struct weft_qp *qp);
 void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code);
+enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
+					enum weft_key_error err);
+struct weft_read *weft_rx_oldest_read(struct weft_qp *qp);
+bool weft_rx_scatter(struct weft_qp *qp, const struct weft_sge *sge,
+		     u32 num_sge, u32 at, const u8 *from, u32 len);
+enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp,
+					 const struct weft_read *read);
+enum weft_rx_verdict weft_rx_read_done(struct weft_qp *qp);
+
+/* rx_atomic.c: atomics, of the peer and of ours */
+enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_qp *qp);
 void weft_rx_flush_receives(struct weft_qp *qp);
 
 #endif /* WEFT_RX_PLACE_H */

@@ -265,6 +265,7 @@ weft_settings_policy(const struct weft_settings *settings)
 		.crc = weft_setting(settings, WEFT_SET_CRC),
 		.rtr = weft_setting(settings, WEFT_SET_RTR),
 		.p2p = true,
+		.extend = true,
 		.ird = WEFT_MAX_RD_ATOM,
 		.ord = WEFT_MAX_RD_ATOM,
 	};

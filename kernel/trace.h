@@ -57,7 +57,9 @@
 			 { 8, "immediate" },				\
 			 { 9, "immediate-se" },				\
 			 { 10, "atomic-request" },			\
-			 { 11, "atomic-response" })
+			 { 11, "atomic-response" },			\
+			 { 12, "send-imm" },				\
+			 { 13, "send-se-imm" })
 
 /* A connection moves from one state to another. */
 TRACE_EVENT(weft_conn_state,

@@ -167,8 +167,8 @@ static int weft_tx_push(struct weft_qp *qp)
  * weft_tx_complete() - complete work requests, in the order they were posted
  * @qp: the queue pair; the caller holds what protects its tx
  *
- * A SEND or WRITE is done when the stream has taken its last byte; a READ when
- * the receive side says so.
+ * A SEND or WRITE is done when the stream has taken its last byte; a READ or an
+ * atomic when the receive side says so.
  */
 void weft_tx_complete(struct weft_qp *qp)
 {
@@ -182,7 +182,7 @@ void weft_tx_complete(struct weft_qp *qp)
 		if (!w->done) {
 			if (w->end > tx->sent)
 				break;
-			w->done = !weft_op_is_read(w->opcode);
+			w->done = !weft_op_answered(w->opcode);
 		}
 	}
 	for (; tx->tail != tx->head; tx->tail++) {
@@ -507,6 +507,7 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->msg.kind = WEFT_MSG_NONE;
 	tx->send_msn = 0;
 	tx->read_msn = 0;
+	tx->atomic_msn = 0;
 	tx->read_head = 0;
 	tx->read_tail = 0;
 	tx->answer_head = 0;

@@ -18,6 +18,7 @@
 #include <linux/workqueue.h>
 
 #include "uapi/weft-abi.h"
+#include "wire/atomic.h"
 #include "wire/ddp.h"
 #include "wire/plan.h"
 #include "wire/term.h"
@@ -90,7 +91,7 @@ struct weft_inflight {
 enum weft_msg_kind {
 	WEFT_MSG_NONE,
 	WEFT_MSG_REQUEST,	/* from the send ring */
-	WEFT_MSG_RESPONSE,	/* answers a read */
+	WEFT_MSG_RESPONSE,	/* answers a read or an atomic */
 	WEFT_MSG_CONTROL,	/* RTR indication or Terminate */
 };
 
@@ -102,11 +103,13 @@ enum weft_msg_kind {
  * @total: bytes in all
  * @local: payload is in @bytes
  * @remote_access: the SGE was named by the peer (a read response)
+ * @imm_opcode: requests: an Immediate Data message with this opcode follows; 0: none
+ * @imm: its data, as the user gave it
  * @num_sge: SGEs
  * @sge_index: SGE that the next byte comes from
  * @offset: bytes of that SGE, or of @bytes, already laid out
  * @sge: gather list
- * @bytes: inline payload, read request or Terminate
+ * @bytes: inline payload, read or atomic request, atomic response or Terminate
  */
 struct weft_tx_msg {
 	enum weft_msg_kind kind;
@@ -115,8 +118,10 @@ struct weft_tx_msg {
 	u32 total;
 	bool local;
 	bool remote_access;
+	u8 imm_opcode;
 	u8 num_sge;
 	u8 sge_index;
+	u32 imm;
 	u32 offset;
 	union {
 		struct weft_sge sge[WEFT_MAX_SGE];
@@ -125,11 +130,13 @@ struct weft_tx_msg {
 };
 
 /**
- * struct weft_read - a read of ours that the peer has yet to answer
- * @sink: the STag we made up for its answer: names this read, not memory
+ * struct weft_read - a read or atomic of ours that the peer has yet to answer
+ * @sink: the STag, or identifier, we made up for its answer: names this request,
+ *	not memory
  * @inflight: its work request, index into the in-flight list
  * @rtr: an RTR indication, without a work request
  * @inv: our key to be invalidated when it is answered; 0: none
+ * @atomic: an atomic, which is answered by a message of its own kind
  * @len: bytes asked for
  * @got: bytes placed
  * @num_sge: SGEs
@@ -140,10 +147,25 @@ struct weft_read {
 	u32 inflight;
 	bool rtr;
 	u32 inv;
+	bool atomic;
 	u32 len;
 	u32 got;
 	u32 num_sge;
 	struct weft_sge *sge;
+};
+
+/**
+ * struct weft_answer - what the peer asked for and gets when its turn comes
+ * @atomic: an atomic, else a read
+ * @read_req: the read
+ * @atomic_req: the atomic, to be done when it is answered
+ */
+struct weft_answer {
+	bool atomic;
+	union {
+		struct weft_read_req read_req;
+		struct weft_atomic_req atomic_req;
+	};
 };
 
 /**
@@ -174,13 +196,14 @@ struct weft_read {
  * @unsent: oldest entry whose last byte may not have been taken yet
  * @broken: a work request failed: what was posted behind it fails with it
  * @send_msn: number of the last SEND
- * @read_msn: number of the last read request
- * @reads: reads not answered, a ring of @ord rounded up to a power of two
+ * @read_msn: number of the last read or atomic request
+ * @atomic_msn: number of the last atomic response
+ * @reads: reads and atomics not answered, a ring of @ord rounded up to a power of two
  * @read_sge: gather lists of @reads
- * @ord: how many reads may be outstanding
+ * @ord: how many of them may be outstanding
  * @read_head: next free entry of @reads
  * @read_tail: oldest read
- * @answers: reads of the peer to be answered, a ring of @ird rounded up
+ * @answers: reads and atomics of the peer to be answered, a ring of @ird rounded up
  * @ird: how many the peer may have outstanding
  * @answer_head: next free entry of @answers
  * @answer_tail: next to be answered
@@ -225,12 +248,13 @@ struct weft_tx {
 	bool broken;
 	u32 send_msn;
 	u32 read_msn;
+	u32 atomic_msn;
 	struct weft_read *reads;
 	struct weft_sge *read_sge;
 	u32 ord;
 	u32 read_head;
 	u32 read_tail;
-	struct weft_read_req *answers;
+	struct weft_answer *answers;
 	u32 ird;
 	u32 answer_head;
 	u32 answer_tail;
@@ -255,7 +279,7 @@ static inline struct weft_read *weft_tx_read(struct weft_tx *tx, u32 index)
 	return &tx->reads[index & (roundup_pow_of_two(tx->ord) - 1)];
 }
 
-static inline struct weft_read_req *weft_tx_answer(struct weft_tx *tx, u32 index)
+static inline struct weft_answer *weft_tx_answer(struct weft_tx *tx, u32 index)
 {
 	return &tx->answers[index & (roundup_pow_of_two(tx->ird) - 1)];
 }
@@ -263,6 +287,13 @@ static inline struct weft_read_req *weft_tx_answer(struct weft_tx *tx, u32 index
 static inline bool weft_op_is_read(u8 opcode)
 {
 	return opcode == WEFT_OP_READ || opcode == WEFT_OP_READ_INV;
+}
+
+/* Whether an operation is done when the peer has answered, not when it is sent. */
+static inline bool weft_op_answered(u8 opcode)
+{
+	return weft_op_is_read(opcode) || opcode == WEFT_OP_CMP_SWP ||
+	       opcode == WEFT_OP_FETCH_ADD;
 }
 
 static inline bool weft_tx_reads_outstanding(const struct weft_tx *tx)

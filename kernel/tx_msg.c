@@ -8,6 +8,7 @@
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/string.h>
+#include <asm/byteorder.h>
 
 #include "device.h"
 #include "trace.h"
@@ -90,6 +91,11 @@ static bool weft_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
 	return true;
 }
 
+static bool weft_op_needs_extended(u8 opcode)
+{
+	return opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD;
+}
+
 /* Whether a queue pair may do this, and with payload in the ring if it has that. */
 static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
 {
@@ -100,6 +106,12 @@ static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *w
 	case WEFT_OP_SEND_INV:
 	case WEFT_OP_WRITE:
 		return true;
+	case WEFT_OP_SEND_IMM:
+	case WEFT_OP_WRITE_IMM:
+		return qp->agreed.extended;
+	case WEFT_OP_CMP_SWP:
+	case WEFT_OP_FETCH_ADD:
+		return qp->agreed.extended && qp->tx.ord && !in_ring;
 	case WEFT_OP_READ:
 		return qp->tx.ord && !in_ring;
 	case WEFT_OP_READ_INV:
@@ -114,6 +126,18 @@ static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *w
 	}
 }
 
+/* Checks what an atomic has besides the shape of every work request. */
+static bool weft_check_atomic(const struct weft_sq_wr *wr,
+			      struct weft_wr_error *why)
+{
+	why->vendor = WEFT_VE_ATOMIC;
+	if (wr->num_sge != 1 || wr->sge[0].length != WEFT_ATOMIC_LEN) {
+		why->status = IB_WC_LOC_LEN_ERR;
+		return false;
+	}
+	return !(wr->remote_addr & (WEFT_ATOMIC_LEN - 1));
+}
+
 /* Checks the shape of a copied work request. */
 static bool weft_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 			  struct weft_wr_error *why)
@@ -122,7 +146,9 @@ static bool weft_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 
 	why->status = IB_WC_LOC_QP_OP_ERR;
 	if (!weft_op_allowed(qp, wr)) {
-		why->vendor = WEFT_VE_OPCODE;
+		why->vendor = weft_op_needs_extended(wr->opcode) &&
+			      !qp->agreed.extended ?
+			      WEFT_VE_PEER : WEFT_VE_OPCODE;
 		return false;
 	}
 	why->vendor = WEFT_VE_BLOCKS;
@@ -136,7 +162,10 @@ static bool weft_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 			return false;
 		blocks = weft_sq_blocks_for_sge(wr->num_sge);
 	}
-	return wr->num_blocks == blocks;
+	if (wr->num_blocks != blocks)
+		return false;
+	return wr->opcode < WEFT_OP_CMP_SWP || wr->opcode > WEFT_OP_FETCH_ADD ||
+	       weft_check_atomic(wr, why);
 }
 
 /* Enters a work request in the in-flight list. */
@@ -170,40 +199,85 @@ static void weft_tx_fail(struct weft_qp *qp, struct weft_inflight *w,
 	weft_qp_fail(qp, &weft_term_local, -1);
 }
 
-/* Makes a read request of the READ just admitted. */
-static void weft_tx_begin_read(struct weft_qp *qp, const struct weft_sq_wr *wr,
-			       const struct weft_sge *sge, u32 total)
+/*
+ * Enters the READ or atomic just admitted (NULL: an RTR indication) among those
+ * to be answered.
+ *
+ * The answer comes back with the STag and offset, or the identifier, sent with
+ * the request. They name the request and a position in it, so that no peer can
+ * use an answer to reach memory that was not asked to be filled.
+ */
+static struct weft_read *weft_tx_admit_read(struct weft_tx *tx,
+					    const struct weft_sq_wr *wr,
+					    const struct weft_sge *sge,
+					    u32 total)
 {
-	struct weft_tx *tx = &qp->tx;
-	struct weft_tx_msg *msg = &tx->msg;
 	struct weft_read *read = weft_tx_read(tx, tx->read_head);
-	struct weft_read_req req;
 
-	/*
-	 * The peer's answer comes back with the STag and offset sent here. They
-	 * name this read and a position in it, so that no peer can use an
-	 * answer to reach memory that was not asked to be filled.
-	 */
 	read->sink = ++tx->read_head;
 	read->rtr = !wr;
+	read->atomic = wr && !weft_op_is_read(wr->opcode);
 	read->inflight = tx->head - 1;
 	read->inv = wr && wr->opcode == WEFT_OP_READ_INV ? wr->ex : 0;
 	read->len = total;
 	read->got = 0;
 	read->num_sge = wr ? wr->num_sge : 0;
 	memcpy(read->sge, sge, read->num_sge * sizeof(*sge));
+	return read;
+}
+
+/* Makes the message that asks for it, of the payload in msg.bytes. */
+static void weft_tx_ask(struct weft_tx *tx, u8 opcode, u32 len)
+{
+	struct weft_tx_msg *msg = &tx->msg;
+
+	msg->hdr.opcode = opcode;
+	msg->hdr.qn = WEFT_QN_READ_REQ;
+	msg->hdr.msn = ++tx->read_msn;
+	msg->local = true;
+	msg->total = len;
+}
+
+/* Makes a read request of the READ just admitted. */
+static void weft_tx_begin_read(struct weft_qp *qp, const struct weft_sq_wr *wr,
+			       const struct weft_sge *sge, u32 total)
+{
+	struct weft_read *read = weft_tx_admit_read(&qp->tx, wr, sge, total);
+	struct weft_read_req req;
 
 	req.sink_stag = read->sink;
 	req.sink_to = 0;
 	req.size = total;
 	req.src_stag = wr ? wr->rkey : 0;
 	req.src_to = wr ? wr->remote_addr : 0;
-	weft_read_req_encode(msg->bytes, &req);
-	msg->hdr.opcode = WEFT_RDMAP_READ_REQ;
-	msg->hdr.qn = WEFT_QN_READ_REQ;
-	msg->hdr.msn = ++tx->read_msn;
-	msg->local = true;
-	msg->total = WEFT_READ_REQ_LEN;
+	weft_read_req_encode(qp->tx.msg.bytes, &req);
+	weft_tx_ask(&qp->tx, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN);
+}
+
+/* Makes an atomic request of the atomic just admitted. */
+static void weft_tx_begin_atomic(struct weft_qp *qp,
+				 const struct weft_sq_wr *wr)
+{
+	const struct weft_atomic_operands *operands = &wr->atomic.operands;
+	struct weft_read *read = weft_tx_admit_read(&qp->tx, wr, wr->sge,
+						    WEFT_ATOMIC_LEN);
+	struct weft_atomic_req req = {
+		.op = WEFT_ATOMIC_FETCH_ADD,
+		.id = read->sink,
+		.stag = wr->rkey,
+		.to = wr->remote_addr,
+		.data = operands->compare_add,
+	};
+
+	if (wr->opcode == WEFT_OP_CMP_SWP) {
+		req.op = WEFT_ATOMIC_CMP_SWAP;
+		req.data = operands->swap;
+		req.mask = U64_MAX;
+		req.compare = operands->compare_add;
+		req.compare_mask = U64_MAX;
+	}
+	weft_atomic_req_encode(qp->tx.msg.bytes, &req);
+	weft_tx_ask(&qp->tx, WEFT_RDMAP_ATOMIC_REQ, WEFT_ATOMIC_REQ_LEN);
 }
 
 /* Turns a checked work request into the message to be laid out. */
@@ -221,11 +295,17 @@ static void weft_tx_begin_request(struct weft_qp *qp,
 	msg->total = total;
 	msg->local = wr->flags & WEFT_WR_INLINE;
 	msg->remote_access = false;
+	msg->imm_opcode = 0;
 	msg->num_sge = wr->num_sge;
 	msg->sge_index = 0;
 	msg->offset = 0;
 
 	switch (wr->opcode) {
+	case WEFT_OP_WRITE_IMM:
+		msg->imm_opcode = solicited ? WEFT_RDMAP_IMM_SE :
+					      WEFT_RDMAP_IMM;
+		msg->imm = wr->ex;
+		fallthrough;
 	case WEFT_OP_WRITE:
 		msg->hdr.opcode = WEFT_RDMAP_WRITE;
 		msg->hdr.tagged = true;
@@ -237,6 +317,16 @@ static void weft_tx_begin_request(struct weft_qp *qp,
 		weft_tx_begin_read(qp, wr, sge, total);
 		msg->left = msg->total;
 		return;
+	case WEFT_OP_CMP_SWP:
+	case WEFT_OP_FETCH_ADD:
+		weft_tx_begin_atomic(qp, wr);
+		msg->left = msg->total;
+		return;
+	case WEFT_OP_SEND_IMM:
+		msg->hdr.opcode = solicited ? WEFT_RDMAP_SEND_SE_IMM :
+					      WEFT_RDMAP_SEND_IMM;
+		msg->hdr.imm = be32_to_cpu((__force __be32)wr->ex);
+		break;
 	case WEFT_OP_SEND_INV:
 		msg->hdr.opcode = solicited ? WEFT_RDMAP_SEND_SE_INV :
 					      WEFT_RDMAP_SEND_INV;
@@ -294,7 +384,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 	}
 	if (weft_tx_reads_outstanding(tx) &&
 	    ((copy.wr.flags & WEFT_WR_FENCE) ||
-	     (weft_op_is_read(copy.wr.opcode) &&
+	     (weft_op_answered(copy.wr.opcode) &&
 	      tx->read_head - tx->read_tail >= tx->ord)))
 		return false;
 	weft_copy_blocks(&copy, qp, 1, blocks - 1);
@@ -315,7 +405,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 		total = copy.wr.inline_len;
 	} else if (!weft_check_sges(qp, (void *)(copy.bytes + WEFT_SQ_SGE_OFFSET),
 				    copy.wr.num_sge,
-				    weft_op_is_read(copy.wr.opcode) ?
+				    weft_op_answered(copy.wr.opcode) ?
 				    IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
 		weft_tx_fail(qp, w, &why);
 		return false;
@@ -337,16 +427,64 @@ static bool weft_tx_next_request(struct weft_qp *qp)
 	return false;
 }
 
-/* Begins the answer to the oldest read request of the peer. */
+static const struct weft_term weft_term_revoked = {
+	WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_STAG
+};
+
+static u64 weft_atomic_change(const void *how, u64 value)
+{
+	return weft_atomic_result(how, value);
+}
+
+/* Does what an atomic request of the peer asks for and begins the answer. */
+static bool weft_tx_answer_atomic(struct weft_qp *qp,
+				  const struct weft_atomic_req *req)
+{
+	struct weft_tx_msg *msg = &qp->tx.msg;
+	struct weft_atomic_resp resp = { .id = req->id };
+	enum weft_key_error err;
+	struct weft_mr *mr;
+
+	/* Its memory was there when it came. */
+	mr = weft_mr_get(qp, qp->ib.pd, req->stag, req->to, WEFT_ATOMIC_LEN,
+			 IB_ACCESS_REMOTE_ATOMIC, &err);
+	if (!mr || !weft_mr_word(mr, req->to)) {
+		if (mr)
+			weft_mr_put(mr);
+		weft_qp_fail(qp, &weft_term_revoked, IB_EVENT_QP_ACCESS_ERR);
+		return false;
+	}
+	resp.original = weft_mr_atomic(mr, req->to, weft_atomic_change, req);
+	weft_mr_put(mr);
+
+	weft_atomic_resp_encode(msg->bytes, &resp);
+	memset(&msg->hdr, 0, sizeof(msg->hdr));
+	msg->kind = WEFT_MSG_RESPONSE;
+	msg->hdr.opcode = WEFT_RDMAP_ATOMIC_RESP;
+	msg->hdr.qn = WEFT_QN_ATOMIC_RESP;
+	msg->hdr.msn = ++qp->tx.atomic_msn;
+	msg->total = WEFT_ATOMIC_RESP_LEN;
+	msg->left = WEFT_ATOMIC_RESP_LEN;
+	msg->local = true;
+	msg->remote_access = false;
+	msg->offset = 0;
+	return true;
+}
+
+/* Begins the answer to the oldest read or atomic request of the peer. */
 static bool weft_tx_next_response(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
+	const struct weft_answer *answer;
 	const struct weft_read_req *req;
 
 	if (tx->answer_tail == tx->answer_head)
 		return false;
-	req = weft_tx_answer(tx, tx->answer_tail++);
+	answer = weft_tx_answer(tx, tx->answer_tail++);
+	if (answer->atomic)
+		return weft_tx_answer_atomic(qp, &answer->atomic_req);
+	req = &answer->read_req;
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_RESPONSE;
 	msg->hdr.opcode = WEFT_RDMAP_READ_RESP;
@@ -460,9 +598,6 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 static void weft_tx_gather_failed(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
-	static const struct weft_term revoked = {
-		WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_STAG
-	};
 	static const struct weft_wr_error lkey = {
 		IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY
 	};
@@ -472,7 +607,7 @@ static void weft_tx_gather_failed(struct weft_qp *qp)
 		return;
 	}
 	tx->msg.kind = WEFT_MSG_NONE;
-	weft_qp_fail(qp, &revoked, IB_EVENT_QP_ACCESS_ERR);
+	weft_qp_fail(qp, &weft_term_revoked, IB_EVENT_QP_ACCESS_ERR);
 }
 
 /* Fetches the next @len bytes of the message. */
@@ -510,6 +645,24 @@ static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len)
 		}
 	}
 	return true;
+}
+
+/* Goes on with the Immediate Data message that follows a WRITE. */
+static void weft_tx_begin_imm(struct weft_qp *qp)
+{
+	struct weft_tx_msg *msg = &qp->tx.msg;
+
+	memset(&msg->hdr, 0, sizeof(msg->hdr));
+	msg->hdr.opcode = msg->imm_opcode;
+	msg->hdr.qn = WEFT_QN_SEND;
+	msg->hdr.msn = ++qp->tx.send_msn;
+	memcpy(msg->bytes, &msg->imm, sizeof(msg->imm));
+	memset(msg->bytes + sizeof(msg->imm), 0, WEFT_IMM_LEN - sizeof(msg->imm));
+	msg->imm_opcode = 0;
+	msg->local = true;
+	msg->offset = 0;
+	msg->total = WEFT_IMM_LEN;
+	msg->left = WEFT_IMM_LEN;
 }
 
 /**
@@ -553,6 +706,10 @@ bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to)
 		msg->hdr.mo += fpdu->payload;
 	if (fpdu->last) {
 		if (msg->kind == WEFT_MSG_REQUEST) {
+			if (msg->imm_opcode) {
+				weft_tx_begin_imm(qp);
+				return true;
+			}
 			w = weft_tx_inflight(tx, tx->head - 1);
 			w->end = tx->built;
 		}

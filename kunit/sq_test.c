@@ -112,10 +112,100 @@ static void sq_opcodes(struct kunit *test)
 			       opcode == WEFT_OP_WRITE || opcode == WEFT_OP_READ,
 			       IB_WC_LOC_QP_OP_ERR,
 			       opcode == WEFT_OP_LOCAL_INV ||
-			       opcode == WEFT_OP_BIND_MW ?
-			       WEFT_VE_BLOCKS : WEFT_VE_OPCODE, what);
+			       opcode == WEFT_OP_BIND_MW ? WEFT_VE_BLOCKS :
+			       opcode >= WEFT_OP_SEND_IMM &&
+			       opcode <= WEFT_OP_FETCH_ADD ?
+			       WEFT_VE_PEER : WEFT_VE_OPCODE, what);
 		teardown(b);
 	}
+}
+
+/* Immediate data and atomics, with a peer that does them. */
+static void sq_extended(struct kunit *test)
+{
+	static const struct {
+		const char *what;
+		u8 opcode, num_sge, flags;
+		u32 length, lkey, ord;
+		u64 remote;
+		u8 status, vendor;
+	} cases[] = {
+		{ "SEND_IMM", WEFT_OP_SEND_IMM, 1, 0, 64, STAG, 0, 1 },
+		{ "WRITE_IMM", WEFT_OP_WRITE_IMM, 1, 0, 64, STAG, 0, 1 },
+		{ "WRITE_IMM of nothing", WEFT_OP_WRITE_IMM, 0, 0, 0, 0, 0, 1 },
+		{ "inline", WEFT_OP_WRITE_IMM, 0, WEFT_WR_INLINE, 0, 0, 0, 1 },
+		{ "CMP_SWP", WEFT_OP_CMP_SWP, 1, 0, 8, STAG, ORD, 16 },
+		{ "FETCH_ADD", WEFT_OP_FETCH_ADD, 1, 0, 8, STAG, ORD, 8 },
+		{ "ORD 0", WEFT_OP_FETCH_ADD, 1, 0, 8, STAG, 0, 8,
+		  IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE },
+		{ "inline atomic", WEFT_OP_CMP_SWP, 0, WEFT_WR_INLINE, 0, 0, ORD, 8,
+		  IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE },
+		{ "no result", WEFT_OP_FETCH_ADD, 0, 0, 0, 0, ORD, 8,
+		  IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC },
+		{ "two results", WEFT_OP_FETCH_ADD, 2, 0, 8, STAG, ORD, 8,
+		  IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC },
+		{ "short result", WEFT_OP_CMP_SWP, 1, 0, 7, STAG, ORD, 8,
+		  IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC },
+		{ "long result", WEFT_OP_CMP_SWP, 1, 0, 9, STAG, ORD, 8,
+		  IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC },
+		{ "unaligned", WEFT_OP_CMP_SWP, 1, 0, 8, STAG, ORD, 12,
+		  IB_WC_LOC_QP_OP_ERR, WEFT_VE_ATOMIC },
+		{ "no right to write", WEFT_OP_FETCH_ADD, 1, 0, 8,
+		  STAG_READ_ONLY, ORD, 8, IB_WC_LOC_PROT_ERR,
+		  WEFT_VE_LOCAL_ACCESS },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bench *b = setup(test, cases[i].ord);
+		struct weft_sq_wr *wr = draft(b);
+
+		b->qp.agreed.extended = true;
+		wr->opcode = cases[i].opcode;
+		wr->num_sge = cases[i].num_sge;
+		wr->flags |= cases[i].flags;
+		wr->remote_addr = cases[i].remote;
+		wr->sge[0].length = cases[i].length;
+		wr->sge[0].lkey = cases[i].lkey;
+		if (cases[i].status)
+			expect_refused(test, try(b, 1), cases[i].status,
+				       cases[i].vendor, cases[i].what);
+		else
+			expect_taken(test, try(b, 1), cases[i].what);
+		teardown(b);
+	}
+}
+
+/* An atomic counts among the reads, and is done when it was answered. */
+static void sq_atomic_order(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct weft_tx *tx = &b->qp.tx;
+	u32 i;
+
+	b->qp.agreed.extended = true;
+	for (i = 0; i <= ORD; i++) {
+		struct weft_sq_wr *wr = draft(b);
+
+		wr->opcode = i ? WEFT_OP_FETCH_ADD : WEFT_OP_READ;
+		wr->sge[0].length = 8;
+		if (i < ORD)
+			expect_taken(test, try(b, 1), "within ORD");
+	}
+	KUNIT_EXPECT_FALSE(test, try(b, 1).begun);
+	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_RTS);
+	KUNIT_EXPECT_FALSE(test, weft_tx_read(tx, 0)->atomic);
+	KUNIT_EXPECT_TRUE(test, weft_tx_read(tx, 1)->atomic);
+	KUNIT_EXPECT_EQ(test, tx->read_msn, ORD);
+
+	/* Sent, but not answered. */
+	weft_tx_inflight(tx, 0)->end = 0;
+	weft_tx_inflight(tx, 1)->end = 0;
+	weft_tx_complete(&b->qp);
+	KUNIT_EXPECT_EQ(test, tx->tail, 0U);
+	tx->read_tail++;
+	KUNIT_EXPECT_TRUE(test, take(b).begun);
+	teardown(b);
 }
 
 /* A read needs somewhere to put the answer, and a peer that allows reads. */
@@ -466,6 +556,8 @@ static void sq_flush(struct kunit *test)
 
 static struct kunit_case sq_cases[] = {
 	KUNIT_CASE(sq_opcodes),
+	KUNIT_CASE(sq_extended),
+	KUNIT_CASE(sq_atomic_order),
 	KUNIT_CASE(sq_read),
 	KUNIT_CASE(sq_blocks),
 	KUNIT_CASE(sq_inline),

@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
+#include "atomic.h"
 #include "bytes.h"
 #include "crc.h"
 #include "ddp.h"
@@ -85,8 +86,8 @@ static void ddp_known_headers(struct kunit *test)
 	struct weft_read_req req;
 	struct weft_term err;
 
-	KUNIT_ASSERT_EQ(test, weft_ddp_decode(write_fpdu + 2, 19, &hdr, &err),
-			14U);
+	KUNIT_ASSERT_EQ(test, weft_ddp_decode(write_fpdu + 2, 19, false,
+					      &hdr, &err), 14U);
 	KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_WRITE);
 	KUNIT_EXPECT_TRUE(test, hdr.tagged && hdr.last);
 	KUNIT_EXPECT_EQ(test, hdr.stag, 0x12345678U);
@@ -94,8 +95,8 @@ static void ddp_known_headers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_ddp_encode(buf, &hdr), 14U);
 	KUNIT_EXPECT_EQ(test, memcmp(buf, write_fpdu + 2, 14), 0);
 
-	KUNIT_ASSERT_EQ(test, weft_ddp_decode(read_req, sizeof(read_req), &hdr,
-					      &err), 18U);
+	KUNIT_ASSERT_EQ(test, weft_ddp_decode(read_req, sizeof(read_req), false,
+					      &hdr, &err), 18U);
 	KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_READ_REQ);
 	KUNIT_EXPECT_EQ(test, hdr.qn, (u32)WEFT_QN_READ_REQ);
 	KUNIT_EXPECT_EQ(test, hdr.msn, 1U);
@@ -148,11 +149,86 @@ static void ddp_refuses(struct kunit *test)
 		memcpy(buf, r->tagged ? write_fpdu + 2 : read_req, sizeof(buf));
 		buf[r->at] = r->value;
 		KUNIT_EXPECT_EQ_MSG(test,
-				    weft_ddp_decode(buf, r->len, &hdr, &err),
+				    weft_ddp_decode(buf, r->len, false, &hdr,
+						    &err),
 				    0U, "%s", r->what);
 		KUNIT_EXPECT_EQ_MSG(test, memcmp(&err, &r->err, sizeof(err)), 0,
 				    "%s: layer %u type %u code %u", r->what,
 				    err.layer, err.etype, err.code);
+	}
+}
+
+/* What exists for peers that agreed to it, and for them alone. */
+static void ddp_extended(struct kunit *test)
+{
+	static const struct {
+		u8 opcode, qn;
+	} forms[] = {
+		{ WEFT_RDMAP_IMM, 0 }, { WEFT_RDMAP_IMM_SE, 0 },
+		{ WEFT_RDMAP_ATOMIC_REQ, 1 }, { WEFT_RDMAP_ATOMIC_RESP, 3 },
+		{ WEFT_RDMAP_SEND_IMM, 0 }, { WEFT_RDMAP_SEND_SE_IMM, 0 },
+	};
+	u8 buf[WEFT_DDP_MAX_LEN], again[WEFT_DDP_MAX_LEN];
+	struct weft_ddp_hdr hdr;
+	struct weft_term err;
+	u32 i, qn;
+
+	for (i = 0; i < ARRAY_SIZE(forms); i++) {
+		for (qn = 0; qn < 5; qn++) {
+			bool good = qn == forms[i].qn;
+
+			memcpy(buf, read_req, sizeof(buf));
+			buf[1] = 0x40 | forms[i].opcode;
+			buf[9] = qn;
+			KUNIT_EXPECT_EQ(test, weft_ddp_decode(buf, 18, true,
+							      &hdr, &err),
+					good ? 18U : 0U);
+			if (good) {
+				KUNIT_EXPECT_EQ(test, weft_ddp_encode(again, &hdr), 18U);
+				KUNIT_EXPECT_EQ(test, memcmp(again, buf, 18), 0);
+			}
+			KUNIT_EXPECT_EQ(test, weft_ddp_decode(buf, 18, false,
+							      &hdr, &err), 0U);
+		}
+	}
+	memcpy(buf, read_req, sizeof(buf));
+	buf[1] = 0x40 | WEFT_RDMAP_SEND_SE_IMM;
+	buf[9] = 0;
+	memcpy(buf + 2, "\x11\x22\x33\x44", 4);
+	KUNIT_ASSERT_EQ(test, weft_ddp_decode(buf, 18, true, &hdr, &err), 18U);
+	KUNIT_EXPECT_EQ(test, hdr.imm, 0x11223344U);
+	KUNIT_EXPECT_EQ(test, hdr.inv_stag, 0U);
+}
+
+static void atomic_results(struct kunit *test)
+{
+	static const struct {
+		struct weft_atomic_req req;
+		u64 found, left;
+	} cases[] = {
+		{ { .op = WEFT_ATOMIC_FETCH_ADD, .data = 2 }, U64_MAX, 1 },
+		/* Fields of 32 bits: no carry from one to the other. */
+		{ { .op = WEFT_ATOMIC_FETCH_ADD, .data = 0x0000000100000001ULL,
+		    .mask = 0x8000000080000000ULL },
+		  0x00000001ffffffffULL, 0x0000000200000000ULL },
+		{ { .op = WEFT_ATOMIC_SWAP, .data = 0x1111, .mask = 0xff },
+		  0xaaaa, 0xaa11 },
+		{ { .op = WEFT_ATOMIC_CMP_SWAP, .data = 7, .mask = U64_MAX,
+		    .compare = 5, .compare_mask = U64_MAX }, 5, 7 },
+		{ { .op = WEFT_ATOMIC_CMP_SWAP, .data = 7, .mask = U64_MAX,
+		    .compare = 5, .compare_mask = U64_MAX }, 6, 6 },
+		{ { .op = WEFT_ATOMIC_CMP_SWAP, .data = 7, .mask = 0xf,
+		    .compare = 0x5ff, .compare_mask = 0xf00 }, 0x533, 0x537 },
+	};
+	struct weft_atomic_req out;
+	u8 buf[WEFT_ATOMIC_REQ_LEN];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		weft_atomic_req_encode(buf, &cases[i].req);
+		weft_atomic_req_decode(buf, &out);
+		KUNIT_EXPECT_EQ_MSG(test, weft_atomic_result(&out, cases[i].found),
+				    cases[i].left, "case %u", i);
 	}
 }
 
@@ -344,6 +420,17 @@ static void two_ends_agree(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, there.ird, 4);
 	KUNIT_EXPECT_EQ(test, there.ord, 16);
 
+	KUNIT_EXPECT_FALSE(test, here.extended || there.extended);
+	a.extend = true;
+	b.extend = true;
+	weft_mpa_request(&a, 0, &req);
+	KUNIT_ASSERT_EQ(test, weft_mpa_answer(&req, &b, 0, &reply, &there), 0);
+	KUNIT_ASSERT_EQ(test, weft_mpa_settle(&req, &reply, &a, &here), 0);
+	KUNIT_EXPECT_TRUE(test, here.extended && there.extended);
+	reply.extend = true; /* an echo */
+	KUNIT_ASSERT_EQ(test, weft_mpa_settle(&req, &reply, &a, &here), 0);
+	KUNIT_EXPECT_FALSE(test, here.extended);
+
 	reply.ord = 17;
 	KUNIT_EXPECT_EQ(test, weft_mpa_settle(&req, &reply, &a, &here),
 			WEFT_MPA_INSUFFICIENT_IRD);
@@ -364,6 +451,8 @@ static struct kunit_case weft_wire_cases[] = {
 	KUNIT_CASE(crc_in_pieces),
 	KUNIT_CASE(ddp_known_headers),
 	KUNIT_CASE(ddp_refuses),
+	KUNIT_CASE(ddp_extended),
+	KUNIT_CASE(atomic_results),
 	KUNIT_CASE(term_shows_the_segment),
 	KUNIT_CASE(mpa_round_trip),
 	KUNIT_CASE(mpa_refuses),

@@ -248,6 +248,52 @@ void weft_mr_read(struct weft_mr *mr, u64 addr, void *dst, u32 len)
 	}
 }
 
+/**
+ * weft_mr_word() - where are these eight bytes?
+ * @mr: held and checked by weft_mr_get() for them
+ * @addr: the first of them
+ *
+ * Any context.
+ *
+ * Return: their address, or NULL if they cannot be changed in one step: not
+ * aligned where the processor sees them, though @addr may be, or not together.
+ */
+u64 *weft_mr_word(const struct weft_mr *mr, u64 addr)
+{
+	u32 run = sizeof(u64);
+	void *at;
+
+	if (mr->all_memory)
+		at = (void *)(uintptr_t)addr;
+	else
+		at = weft_blocks_at(&mr->blocks, addr - mr->iova, run, &run);
+	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)at, sizeof(u64)) ?
+	       at : NULL;
+}
+
+/**
+ * weft_mr_atomic() - change eight bytes of a region in one step
+ * @mr: held and checked by weft_mr_get() for these bytes
+ * @addr: the first of them; weft_mr_word() finds them
+ * @change: makes the new value of the one found; may be called more than once
+ * @how: passed on to @change
+ *
+ * One step for every processor, and so for every queue pair and for the
+ * process that owns the memory. Any context.
+ *
+ * Return: the value found.
+ */
+u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
+		   u64 (*change)(const void *how, u64 value), const void *how)
+{
+	u64 *at = weft_mr_word(mr, addr);
+	u64 found = READ_ONCE(*at);
+
+	while (!try_cmpxchg(at, &found, change(how, found)))
+		cpu_relax();
+	return found;
+}
+
 /* --- regions of the RDMA core --- */
 
 /**

@@ -142,6 +142,10 @@ void weft_mr_put(struct weft_mr *mr);
 void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len);
 void weft_mr_read(struct weft_mr *mr, u64 addr, void *dst, u32 len);
 
+u64 *weft_mr_word(const struct weft_mr *mr, u64 addr);
+u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
+		   u64 (*change)(const void *how, u64 value), const void *how);
+
 /* For what has keys: the key table itself. */
 struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind);
 int weft_mr_publish(struct weft_mr *mr);

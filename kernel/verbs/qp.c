@@ -185,6 +185,7 @@ int weft_qp_bind(struct weft_qp *qp, struct weft_conn *conn)
 int weft_qp_start(struct weft_qp *qp, struct weft_llp *llp,
 		  const struct weft_mpa_agreed *agreed, bool initiator)
 {
+	u32 peer = agreed->extended ? WEFT_PEER_EXTENDED : 0;
 	int rv;
 
 	mutex_lock(&qp->tx.lock);
@@ -200,6 +201,10 @@ int weft_qp_start(struct weft_qp *qp, struct weft_llp *llp,
 	spin_lock_irq(&qp->lock);
 	if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR) {
 		qp->llp = llp;
+		/* Before the state: who sees RTS may post what the peer can do. */
+		weft_ring_set_peer(&qp->sq, peer);
+		if (weft_qp_owns_rq(qp))
+			weft_ring_set_peer(&qp->own_rq.ring, peer);
 		weft_qp_set_state(qp, IB_QPS_RTS);
 	} else {
 		rv = -EINVAL;

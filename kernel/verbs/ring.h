@@ -108,4 +108,12 @@ static inline void weft_ring_set_state(struct weft_ring *ring, u32 state)
 	WRITE_ONCE(ctl->qp_state, state);
 }
 
+/* Publishes what the peer can do, an enum weft_peer. */
+static inline void weft_ring_set_peer(struct weft_ring *ring, u32 peer)
+{
+	struct weft_wq_ctl *ctl = ring->mem;
+
+	WRITE_ONCE(ctl->peer, peer);
+}
+
 #endif /* WEFT_RING_H */

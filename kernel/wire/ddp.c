@@ -16,9 +16,10 @@
 #define RDMAP_VERSION_MASK	0xc0
 #define RDMAP_VERSION		0x40
 #define RDMAP_OPCODE_MASK	0x0f
-#define OP_COUNT		(WEFT_RDMAP_TERMINATE + 1)
+#define OP_COUNT		(WEFT_RDMAP_SEND_SE_IMM + 1)
+#define PLAIN_OP_COUNT		(WEFT_RDMAP_TERMINATE + 1)
 
-/* Which buffer model, and which queue, each opcode uses (RFC 5040, 4). */
+/* Which buffer model, and which queue, each opcode uses (RFC 5040, 4; RFC 7306, 4). */
 struct op_form {
 	bool tagged;
 	u8 qn;
@@ -33,12 +34,24 @@ static const struct op_form op_forms[OP_COUNT] = {
 	[WEFT_RDMAP_SEND_SE]	 = { .qn = WEFT_QN_SEND },
 	[WEFT_RDMAP_SEND_SE_INV] = { .qn = WEFT_QN_SEND },
 	[WEFT_RDMAP_TERMINATE]	 = { .qn = WEFT_QN_TERMINATE },
+	[WEFT_RDMAP_IMM]	 = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_IMM_SE]	 = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_ATOMIC_REQ]	 = { .qn = WEFT_QN_READ_REQ },
+	[WEFT_RDMAP_ATOMIC_RESP] = { .qn = WEFT_QN_ATOMIC_RESP },
+	[WEFT_RDMAP_SEND_IMM]	 = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_SEND_SE_IMM] = { .qn = WEFT_QN_SEND },
 };
 
 static bool op_invalidates(u8 opcode)
 {
 	return opcode == WEFT_RDMAP_SEND_INV ||
 	       opcode == WEFT_RDMAP_SEND_SE_INV;
+}
+
+static bool op_has_imm(u8 opcode)
+{
+	return opcode == WEFT_RDMAP_SEND_IMM ||
+	       opcode == WEFT_RDMAP_SEND_SE_IMM;
 }
 
 static u32 refuse(struct weft_term *err, u8 layer, u8 etype, u8 code)
@@ -55,8 +68,8 @@ static u32 refuse_opcode(struct weft_term *err)
 		      WEFT_RO_OPCODE);
 }
 
-u32 weft_ddp_decode(const u8 *buf, u32 len, struct weft_ddp_hdr *hdr,
-		    struct weft_term *err)
+u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
+		    struct weft_ddp_hdr *hdr, struct weft_term *err)
 {
 	struct weft_ddp_hdr h = {};
 	u32 need;
@@ -82,7 +95,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, struct weft_ddp_hdr *hdr,
 
 	if (!h.tagged) {
 		h.qn = weft_get_be32(buf + 6);
-		if (h.qn > WEFT_QN_TERMINATE)
+		if (h.qn > (extended ? WEFT_QN_ATOMIC_RESP : WEFT_QN_TERMINATE))
 			return refuse(err, WEFT_TERM_DDP,
 				      WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN);
 	}
@@ -92,7 +105,8 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, struct weft_ddp_hdr *hdr,
 			      WEFT_RO_VERSION);
 
 	h.opcode = buf[1] & RDMAP_OPCODE_MASK;
-	if (h.opcode >= OP_COUNT || op_forms[h.opcode].tagged != h.tagged)
+	if (h.opcode >= (extended ? OP_COUNT : PLAIN_OP_COUNT) ||
+	    op_forms[h.opcode].tagged != h.tagged)
 		return refuse_opcode(err);
 
 	if (h.tagged) {
@@ -104,6 +118,8 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, struct weft_ddp_hdr *hdr,
 			return refuse_opcode(err);
 		if (op_invalidates(h.opcode))
 			h.inv_stag = weft_get_be32(buf + 2);
+		else if (op_has_imm(h.opcode))
+			h.imm = weft_get_be32(buf + 2);
 		h.msn = weft_get_be32(buf + 10);
 		h.mo = weft_get_be32(buf + 14);
 	}
@@ -127,7 +143,8 @@ u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr)
 		return WEFT_DDP_TAGGED_LEN;
 	}
 
-	weft_put_be32(buf + 2, op_invalidates(hdr->opcode) ? hdr->inv_stag : 0);
+	weft_put_be32(buf + 2, op_invalidates(hdr->opcode) ? hdr->inv_stag :
+			       op_has_imm(hdr->opcode) ? hdr->imm : 0);
 	weft_put_be32(buf + 6, hdr->qn);
 	weft_put_be32(buf + 10, hdr->msn);
 	weft_put_be32(buf + 14, hdr->mo);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * DDP segments and the RDMAP messages in them (RFC 5041, RFC 5040): headers as
- * they lie on the wire, to and from a decoded form.
+ * DDP segments and the RDMAP messages in them (RFC 5041, RFC 5040, RFC 7306):
+ * headers as they lie on the wire, to and from a decoded form.
  *
  * An FPDU is: MPA length (2 bytes, of the ULPDU), the DDP/RDMAP header
  * (14 bytes tagged, 18 untagged), payload, 0 to 3 bytes of padding, CRC (4).
@@ -19,7 +19,11 @@
 #define WEFT_DDP_UNTAGGED_LEN	18
 #define WEFT_DDP_MAX_LEN	WEFT_DDP_UNTAGGED_LEN
 
-/* RDMAP opcodes (RFC 5040, 4.1; RFC 7306 adds 8 to 11). */
+/*
+ * RDMAP opcodes (RFC 5040, 4.1; RFC 7306, 4). The last two are Weft's own: a SEND
+ * whose reserved field (that of an STag to invalidate) holds immediate data. All
+ * from 8 on are for peers that agreed to them.
+ */
 enum weft_rdmap_op {
 	WEFT_RDMAP_WRITE = 0,
 	WEFT_RDMAP_READ_REQ = 1,
@@ -29,13 +33,20 @@ enum weft_rdmap_op {
 	WEFT_RDMAP_SEND_SE = 5,
 	WEFT_RDMAP_SEND_SE_INV = 6,
 	WEFT_RDMAP_TERMINATE = 7,
+	WEFT_RDMAP_IMM = 8,
+	WEFT_RDMAP_IMM_SE = 9,
+	WEFT_RDMAP_ATOMIC_REQ = 10,
+	WEFT_RDMAP_ATOMIC_RESP = 11,
+	WEFT_RDMAP_SEND_IMM = 12,
+	WEFT_RDMAP_SEND_SE_IMM = 13,
 };
 
-/* Untagged queue numbers (RFC 5040, 5.1). */
+/* Untagged queue numbers (RFC 5040, 5.1; RFC 7306, 4). */
 enum weft_ddp_qn {
-	WEFT_QN_SEND = 0,
-	WEFT_QN_READ_REQ = 1,
+	WEFT_QN_SEND = 0,		/* and immediate data */
+	WEFT_QN_READ_REQ = 1,		/* and atomic requests */
 	WEFT_QN_TERMINATE = 2,
+	WEFT_QN_ATOMIC_RESP = 3,
 };
 
 /**
@@ -46,6 +57,7 @@ enum weft_ddp_qn {
  * @stag: tagged: where the payload goes
  * @to: tagged: offset of this segment's first byte
  * @inv_stag: untagged: STag to invalidate (SEND_INV and SEND_SE_INV), else 0
+ * @imm: untagged: immediate data (SEND_IMM and SEND_SE_IMM), else 0
  * @qn: untagged: queue number
  * @msn: untagged: number of the message in its queue, from 1
  * @mo: untagged: offset of this segment within the message
@@ -57,6 +69,7 @@ struct weft_ddp_hdr {
 	u32 stag;
 	u64 to;
 	u32 inv_stag;
+	u32 imm;
 	u32 qn;
 	u32 msn;
 	u32 mo;
@@ -78,6 +91,7 @@ static inline bool weft_ddp_is_tagged(u8 first_byte)
  * weft_ddp_decode() - decode and check one header
  * @buf: the ULPDU's first bytes (after the MPA length)
  * @len: how many bytes of it are there
+ * @extended: the opcodes from 8 on, and their queue, exist on this connection
  * @hdr: result; meaningful only on success
  * @err: why not, for the Terminate message; written only on failure
  *
@@ -88,8 +102,8 @@ static inline bool weft_ddp_is_tagged(u8 first_byte)
  *
  * Return: the header's length in bytes (14 or 18), or 0 and @err.
  */
-u32 weft_ddp_decode(const u8 *buf, u32 len, struct weft_ddp_hdr *hdr,
-		    struct weft_term *err);
+u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
+		    struct weft_ddp_hdr *hdr, struct weft_term *err);
 
 /**
  * weft_ddp_encode() - write one header
@@ -99,6 +113,12 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, struct weft_ddp_hdr *hdr,
  * Return: bytes written: 14 or 18.
  */
 u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr);
+
+/*
+ * Payload of an Immediate Data message (RFC 7306, 6.2). Verbs have four bytes of
+ * immediate data: they are the first four, and the rest is zero.
+ */
+#define WEFT_IMM_LEN		8
 
 /* Payload of an RDMA Read Request (RFC 5040, 4.4). */
 #define WEFT_READ_REQ_LEN	28

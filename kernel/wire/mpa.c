@@ -16,6 +16,13 @@
 #define FLAG_CRC	0x40	/* C */
 #define FLAG_REJECT	0x20	/* R */
 #define FLAG_ENHANCED	0x10	/* S */
+/*
+ * Two reserved bits by which Weft ends find each other (0x08 is siw's own). The
+ * answer is another bit than the offer, since some peers send reserved bits back
+ * as they came.
+ */
+#define FLAG_EXTEND	0x04
+#define FLAG_EXTENDED	0x02
 
 /* The two words of enhanced setup: two control flags and 14 bits each. */
 #define IRD_P2P		0x8000	/* A */
@@ -60,6 +67,8 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 	f.crc = flags & FLAG_CRC;
 	f.reject = flags & FLAG_REJECT;
 	f.enhanced = f.revision == 2 && (flags & FLAG_ENHANCED);
+	f.extend = flags & FLAG_EXTEND;
+	f.extended = flags & FLAG_EXTENDED;
 	if (f.reject && !reply)
 		return 0;
 
@@ -109,6 +118,10 @@ u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame,
 		flags |= FLAG_REJECT;
 	if (frame->enhanced)
 		flags |= FLAG_ENHANCED;
+	if (frame->extend)
+		flags |= FLAG_EXTEND;
+	if (frame->extended)
+		flags |= FLAG_EXTENDED;
 	buf[FLAGS_AT] = flags;
 	buf[REVISION_AT] = frame->revision;
 	weft_put_be16(buf + PRIVATE_LEN_AT, (u16)(frame->private_len + extra));

@@ -29,6 +29,8 @@ enum weft_rtr {
  * @crc: the sender wants CRCs used (flag C)
  * @reject: the connection is refused (flag R; replies only)
  * @enhanced: IRD and ORD are present (flag S; revision 2 only)
+ * @extend: the sender offers what goes beyond the RFCs' minimum (requests only)
+ * @extended: the sender takes that offer (replies only)
  * @p2p: enhanced: peer-to-peer, an RTR indication will follow (control flag A)
  * @rtr: enhanced: RTR kinds the sender offers or chose (flags B, C, D), bits of enum weft_rtr
  * @ird: enhanced: inbound reads the sender can take
@@ -42,6 +44,8 @@ struct weft_mpa_frame {
 	bool crc;
 	bool reject;
 	bool enhanced;
+	bool extend;
+	bool extended;
 	bool p2p;
 	u8 rtr;
 	u16 ird;
@@ -79,7 +83,9 @@ bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply);
  *
  * Refuses: a wrong key, a revision other than 1 and 2, a length that
  * disagrees, flag R in a Request, flag S without room for IRD and ORD.
- * Reserved bits are ignored, and with revision 1 flag S is one of them.
+ * Reserved bits are ignored, and with revision 1 flag S is one of them. The two
+ * that Weft uses for @extend and @extended are told as they come, in any frame:
+ * what an echo of them means is for weft_mpa_settle() to say.
  *
  * Return: the offset of the application's private data in @buf, or 0.
  */

@@ -41,6 +41,7 @@ static u8 rtr_choose(u8 rtr, u16 reads)
 static int reject(struct weft_mpa_frame *reply, int why)
 {
 	reply->reject = true;
+	reply->extended = false;
 	reply->p2p = false;
 	reply->rtr = 0;
 	return why;
@@ -52,6 +53,7 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
 	memset(req, 0, sizeof(*req));
 	req->revision = policy->revision >= 2 ? 2 : 1;
 	req->crc = policy->crc != WEFT_CRC_OFF;
+	req->extend = policy->extend;
 	req->private_len = private_len;
 	if (req->revision == 1)
 		return;
@@ -87,6 +89,9 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 
 	a.revision = req->revision;
 	a.crc = reply->crc;
+	/* A request with the answer's bit as well has set what it does not know. */
+	a.extended = policy->extend && req->extend && !req->extended;
+	reply->extended = a.extended;
 	a.ird = rd_wish(policy->ird);
 	a.ord = rd_wish(policy->ord);
 	if (req->enhanced) {
@@ -132,6 +137,7 @@ int weft_mpa_settle(const struct weft_mpa_frame *req,
 
 	a.revision = reply->revision;
 	a.crc = req->crc || reply->crc;
+	a.extended = req->extend && reply->extended && !reply->extend;
 	a.ird = rd_wish(policy->ird);
 	a.ord = rd_wish(policy->ord);
 	if (!req->enhanced)

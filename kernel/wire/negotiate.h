@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * What two ends agree on in the MPA handshake (RFC 5044, 7.1; RFC 6581):
- * revision, CRC, IRD and ORD, and the ready-to-receive indication. Pure
- * functions of the frames and of this end's wishes.
+ * revision, CRC, IRD and ORD, and the ready-to-receive indication; and, between
+ * two Weft ends, what goes beyond that. Pure functions of the frames and of this
+ * end's wishes.
  */
 #ifndef WEFT_WIRE_NEGOTIATE_H
 #define WEFT_WIRE_NEGOTIATE_H
@@ -37,6 +38,7 @@ enum weft_crc_policy {
  * @crc: enum weft_crc_policy
  * @rtr: RTR kinds this end can send (initiator) or take (responder), bits of enum weft_rtr
  * @p2p: initiator: ask for peer-to-peer setup; a responder follows the request
+ * @extend: do immediate data and atomics with a peer that does them too
  * @ird: inbound reads this end can take
  * @ord: outbound reads this end wants
  */
@@ -45,6 +47,7 @@ struct weft_mpa_policy {
 	u8 crc;
 	u8 rtr;
 	bool p2p;
+	bool extend;
 	u16 ird;
 	u16 ord;
 };
@@ -55,6 +58,7 @@ struct weft_mpa_policy {
  * @crc: generate and check CRCs
  * @p2p: the initiator sends an RTR indication before the responder may send
  * @rtr: which one: exactly one bit of enum weft_rtr with @p2p, else 0
+ * @extended: both ends do immediate data and atomics
  * @ird: inbound reads the peer may have outstanding here
  * @ord: outbound reads this end may have outstanding there
  */
@@ -63,6 +67,7 @@ struct weft_mpa_agreed {
 	bool crc;
 	bool p2p;
 	u8 rtr;
+	bool extended;
 	u16 ird;
 	u16 ord;
 };
@@ -92,7 +97,8 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
  * The reply has the request's revision and is enhanced if the request is. ORD
  * is lowered to what the initiator takes, IRD to what it wants (but to no less
  * than one where the RTR is a read). What the initiator leaves to the
- * applications is left to them in the reply, too.
+ * applications is left to them in the reply, too. An offer to extend is answered by a bit
+ * of its own, never sent back.
  *
  * Return: 0, or the MPA error that speaks against it:
  * WEFT_MPA_BAD_HANDSHAKE (a revision above the policy's),
@@ -115,6 +121,8 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
  * request was: a responder of revision 1 that took an enhanced request has
  * handed IRD and ORD to its application as private data. A new connection with
  * revision 1 can be tried then.
+ *
+ * A reply that holds our own offer to extend is an echo, and agrees to nothing.
  *
  * ORD is lowered to what the responder takes. An ORD of the responder's above
  * the IRD that it was told cannot be served.

@@ -15,7 +15,9 @@ weft_mpa_policy take_policy(Input& input) {
   policy.revision = input.flag() ? 2 : 1;
   policy.crc = input.byte() % 3;
   policy.rtr = input.byte() & 7;
-  policy.p2p = input.flag();
+  const u8 wishes = input.byte();
+  policy.p2p = (wishes & 1) != 0;
+  policy.extend = (wishes & 2) != 0;
   policy.ird = input.half();
   policy.ord = input.half();
   return policy;
@@ -31,6 +33,8 @@ weft_mpa_frame take_frame(Input& input, bool reply) {
   frame.crc = (flags & 4) != 0;
   frame.reject = reply && (flags & 8) != 0;
   frame.enhanced = frame.revision == 2 && (flags & 16) != 0;
+  frame.extend = (flags & 64) != 0;
+  frame.extended = (flags & 128) != 0;
   frame.private_len = input.half() % 509;
   if (frame.enhanced) {
     frame.p2p = (flags & 32) != 0;
@@ -81,11 +85,14 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   require(reply.reply && reply.reject == (code != 0), "a refusal is a Reject");
   require(reply.revision <= request.revision, "the initiator understands the reply");
   check_sendable(reply);
+  require(!reply.extend && (code == 0 || !reply.extended), "an offer is never sent back");
   if (code == 0) {
     check_agreed(agreed, policy, request, request);
     require((agreed.rtr & ~policy.rtr) == 0, "the RTR is one that this end takes");
     require(agreed.rtr != WEFT_RTR_READ || agreed.ird > 0, "an RTR read finds room");
     require(reply.enhanced == request.enhanced, "the reply has the request's form");
+    require(agreed.extended == reply.extended, "the reply tells of extensions");
+    require(!agreed.extended || (policy.extend && request.extend), "both ends wish to extend");
   }
 
   // As the initiator, to any reply.
@@ -96,6 +103,8 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   code = weft_mpa_settle(&own, &any, &policy, &agreed);
   if (code == 0) {
     require(!any.reject, "a Reject settles nothing");
+    require(agreed.extended == (policy.extend && any.extended && !any.extend),
+            "an offer that is answered, and not echoed, extends");
     check_agreed(agreed, policy, own, any);
     require((agreed.rtr & ~any.rtr) == 0, "the RTR is one that the responder takes");
     require(agreed.rtr != WEFT_RTR_READ || agreed.ord > 0, "an RTR read may be sent");

@@ -13,11 +13,11 @@ bool same(const weft_term& a, const weft_term& b) {
   return a.layer == b.layer && a.etype == b.etype && a.code == b.code;
 }
 
-void fuzz_header(const Bytes& bytes) {
+void fuzz_header(const Bytes& bytes, bool extended) {
   const u32 len = static_cast<u32>(bytes.size());
   weft_ddp_hdr hdr{};
   weft_term err{0xee, 0xee, 0xee};
-  const u32 hdr_len = weft_ddp_decode(bytes.data(), len, &hdr, &err);
+  const u32 hdr_len = weft_ddp_decode(bytes.data(), len, extended, &hdr, &err);
 
   if (hdr_len == 0) {
     require(err.layer == WEFT_TERM_DDP || err.layer == WEFT_TERM_RDMAP, "a refusal has its layer");
@@ -26,8 +26,9 @@ void fuzz_header(const Bytes& bytes) {
   }
   require(err.layer == 0xee, "a success leaves no reason");
   require(hdr_len == weft_ddp_hdr_len(hdr.tagged) && hdr_len <= len, "a header fits its bytes");
-  require(hdr.opcode <= WEFT_RDMAP_TERMINATE && hdr.qn <= WEFT_QN_TERMINATE,
-          "opcode and queue exist");
+  const u32 opcodes = extended ? WEFT_RDMAP_SEND_SE_IMM : WEFT_RDMAP_TERMINATE;
+  const u32 queues = extended ? WEFT_QN_ATOMIC_RESP : WEFT_QN_TERMINATE;
+  require(hdr.opcode <= opcodes && hdr.qn <= queues, "opcode and queue exist");
   require(hdr.tagged == (hdr.opcode == WEFT_RDMAP_WRITE || hdr.opcode == WEFT_RDMAP_READ_RESP),
           "tagged opcodes are tagged");
 
@@ -35,10 +36,59 @@ void fuzz_header(const Bytes& bytes) {
   require(weft_ddp_encode(again.data(), &hdr) == hdr_len, "a header can be written again");
   again[0] |= bytes[0] & 0x3c;
   again[1] |= bytes[1] & 0x30;
-  if (!hdr.tagged && hdr.opcode != WEFT_RDMAP_SEND_INV && hdr.opcode != WEFT_RDMAP_SEND_SE_INV) {
+  if (!hdr.tagged && hdr.opcode != WEFT_RDMAP_SEND_INV && hdr.opcode != WEFT_RDMAP_SEND_SE_INV &&
+      hdr.opcode != WEFT_RDMAP_SEND_IMM && hdr.opcode != WEFT_RDMAP_SEND_SE_IMM) {
     std::copy_n(bytes.begin() + 2, 4, again.begin() + 2);
   }
   require(std::equal(again.begin(), again.end(), bytes.begin()), "and is the same then");
+}
+
+// One bit at a time, as the RFC's own pseudo-code has it.
+u64 added(u64 a, u64 b, u64 ends) {
+  u64 sum = 0;
+  u64 carry = 0;
+  for (unsigned bit = 0; bit < 64; bit++) {
+    const u64 here = (a >> bit & 1) + (b >> bit & 1) + carry;
+    sum |= (here & 1) << bit;
+    carry = (ends >> bit & 1) != 0 ? 0 : here >> 1;
+  }
+  return sum;
+}
+
+u64 expected(const weft_atomic_req& req, u64 found) {
+  if (req.op == WEFT_ATOMIC_FETCH_ADD) {
+    return added(found, req.data, req.mask);
+  }
+  const bool equal = (found & req.compare_mask) == (req.compare & req.compare_mask);
+  if (req.op == WEFT_ATOMIC_CMP_SWAP && !equal) {
+    return found;
+  }
+  return (found & ~req.mask) | (req.data & req.mask);
+}
+
+// An atomic request, then the value that it finds.
+void fuzz_atomic(const Bytes& bytes) {
+  if (bytes.size() < WEFT_ATOMIC_REQ_LEN + 8) {
+    return;
+  }
+  weft_atomic_req req{};
+  weft_atomic_req_decode(bytes.data(), &req);
+  require(req.op <= 0xf, "an operation has four bits");
+  Bytes again(WEFT_ATOMIC_REQ_LEN);
+  weft_atomic_req_encode(again.data(), &req);
+  std::copy_n(bytes.begin(), 3, again.begin());
+  again[3] |= bytes[3] & 0xf0;
+  require(std::equal(again.begin(), again.end(), bytes.begin()), "a request is the same again");
+  if (weft_atomic_op_ok(req.op)) {
+    const u64 found = weft_get_be64(bytes.data() + WEFT_ATOMIC_REQ_LEN);
+    require(weft_atomic_result(&req, found) == expected(req, found), "an operation is right");
+  }
+
+  weft_atomic_resp resp{};
+  weft_atomic_resp_decode(bytes.data(), &resp);
+  Bytes answer(WEFT_ATOMIC_RESP_LEN);
+  weft_atomic_resp_encode(answer.data(), &resp);
+  require(std::equal(answer.begin(), answer.end(), bytes.begin()), "a response is the same again");
 }
 
 void fuzz_terminate(const Bytes& bytes) {
@@ -89,7 +139,9 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   const u16 ulpdu_len = input.half();
   const Bytes bytes = input.rest();
 
-  fuzz_header(bytes);
+  fuzz_header(bytes, false);
+  fuzz_header(bytes, true);
+  fuzz_atomic(bytes);
   fuzz_terminate(bytes);
   fuzz_answer(reason, ulpdu_len, bytes);
   return 0;

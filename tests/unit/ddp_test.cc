@@ -32,11 +32,11 @@ Bytes with(Bytes bytes, size_t at, u8 value) {
 }
 
 // Nothing where the header is good, and the reason where it is refused.
-std::optional<Refusal> refusal_of(const Bytes& bytes) {
+std::optional<Refusal> refusal_of(const Bytes& bytes, bool extended = false) {
   const Bytes copy = exact(bytes, bytes.size());
   weft_ddp_hdr hdr{};
   weft_term err{0xaa, 0xaa, 0xaa};
-  const u32 len = weft_ddp_decode(copy.data(), static_cast<u32>(copy.size()), &hdr, &err);
+  const u32 len = weft_ddp_decode(copy.data(), static_cast<u32>(copy.size()), extended, &hdr, &err);
   if (len != 0) {
     EXPECT_EQ(len, hdr.tagged ? 14U : 18U);
     EXPECT_EQ(err.layer, 0xaa) << "the reason is written only on failure";
@@ -48,7 +48,7 @@ std::optional<Refusal> refusal_of(const Bytes& bytes) {
 TEST(Ddp, DecodesTagged) {
   weft_ddp_hdr hdr{};
   weft_term err{};
-  ASSERT_EQ(weft_ddp_decode(kWrite.data(), 14, &hdr, &err), 14U);
+  ASSERT_EQ(weft_ddp_decode(kWrite.data(), 14, false, &hdr, &err), 14U);
   EXPECT_EQ(hdr.opcode, WEFT_RDMAP_WRITE);
   EXPECT_TRUE(hdr.tagged);
   EXPECT_TRUE(hdr.last);
@@ -60,7 +60,7 @@ TEST(Ddp, DecodesTagged) {
 TEST(Ddp, DecodesUntagged) {
   weft_ddp_hdr hdr{};
   weft_term err{};
-  ASSERT_EQ(weft_ddp_decode(kSendInv.data(), 18, &hdr, &err), 18U);
+  ASSERT_EQ(weft_ddp_decode(kSendInv.data(), 18, false, &hdr, &err), 18U);
   EXPECT_EQ(hdr.opcode, WEFT_RDMAP_SEND_INV);
   EXPECT_FALSE(hdr.tagged);
   EXPECT_EQ(hdr.inv_stag, 0xcafe0001U);
@@ -70,7 +70,7 @@ TEST(Ddp, DecodesUntagged) {
 
   // The same bits mean nothing where no STag is invalidated.
   const Bytes send = with(kSendInv, 1, 0x43);
-  ASSERT_EQ(weft_ddp_decode(send.data(), 18, &hdr, &err), 18U);
+  ASSERT_EQ(weft_ddp_decode(send.data(), 18, false, &hdr, &err), 18U);
   EXPECT_EQ(hdr.inv_stag, 0U);
 }
 
@@ -94,8 +94,22 @@ TEST(Ddp, EncodesWhatTsharkDecoded) {
   EXPECT_EQ(buf, kSendInv);
 }
 
+u8 queue_of(u8 opcode) {
+  switch (opcode) {
+    case WEFT_RDMAP_READ_REQ:
+    case WEFT_RDMAP_ATOMIC_REQ:
+      return WEFT_QN_READ_REQ;
+    case WEFT_RDMAP_TERMINATE:
+      return WEFT_QN_TERMINATE;
+    case WEFT_RDMAP_ATOMIC_RESP:
+      return WEFT_QN_ATOMIC_RESP;
+    default:
+      return WEFT_QN_SEND;
+  }
+}
+
 TEST(Ddp, EveryOpcodeRoundTrips) {
-  for (u8 opcode = 0; opcode <= WEFT_RDMAP_TERMINATE; opcode++) {
+  for (u8 opcode = 0; opcode <= WEFT_RDMAP_SEND_SE_IMM; opcode++) {
     for (const bool last : {false, true}) {
       weft_ddp_hdr in{};
       in.opcode = opcode;
@@ -105,13 +119,14 @@ TEST(Ddp, EveryOpcodeRoundTrips) {
         in.stag = 0x89abcdef;
         in.to = 0xfedcba9876543210ULL;
       } else {
-        in.qn = opcode == WEFT_RDMAP_READ_REQ    ? WEFT_QN_READ_REQ
-                : opcode == WEFT_RDMAP_TERMINATE ? WEFT_QN_TERMINATE
-                                                 : WEFT_QN_SEND;
+        in.qn = queue_of(opcode);
         in.msn = 0xffffffff;
         in.mo = 0x80000001;
         if (opcode == WEFT_RDMAP_SEND_INV || opcode == WEFT_RDMAP_SEND_SE_INV) {
           in.inv_stag = 0x01020304;
+        }
+        if (opcode == WEFT_RDMAP_SEND_IMM || opcode == WEFT_RDMAP_SEND_SE_IMM) {
+          in.imm = 0x01020304;
         }
       }
       Bytes buf(WEFT_DDP_MAX_LEN, 0xee);
@@ -121,13 +136,15 @@ TEST(Ddp, EveryOpcodeRoundTrips) {
 
       weft_ddp_hdr out{};
       weft_term err{};
-      ASSERT_EQ(weft_ddp_decode(buf.data(), len, &out, &err), len) << "opcode " << int{opcode};
+      ASSERT_EQ(weft_ddp_decode(buf.data(), len, true, &out, &err), len)
+          << "opcode " << int{opcode};
       EXPECT_EQ(out.opcode, in.opcode);
       EXPECT_EQ(out.tagged, in.tagged);
       EXPECT_EQ(out.last, in.last);
       EXPECT_EQ(out.stag, in.stag);
       EXPECT_EQ(out.to, in.to);
       EXPECT_EQ(out.inv_stag, in.inv_stag);
+      EXPECT_EQ(out.imm, in.imm);
       EXPECT_EQ(out.qn, in.qn);
       EXPECT_EQ(out.msn, in.msn);
       EXPECT_EQ(out.mo, in.mo);
@@ -166,6 +183,33 @@ TEST(Ddp, RefusesUnknownOpcodes) {
     EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | opcode)), kOpcode);
     EXPECT_EQ(refusal_of(with(kSendInv, 1, 0x40 | opcode)), kOpcode);
   }
+}
+
+TEST(Ddp, KnowsMoreOpcodesOfAPeerThatAgreed) {
+  for (u8 opcode = 8; opcode < 16; opcode++) {
+    EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | opcode), true), kOpcode) << "none is tagged";
+    for (u8 qn = 0; qn < 5; qn++) {
+      const Bytes bytes = with(with(kSendInv, 1, 0x40 | opcode), 9, qn);
+      const std::optional<Refusal> refusal = refusal_of(bytes, true);
+      if (qn == 4) {
+        EXPECT_EQ(refusal, kQueueNumber);
+      } else if (opcode <= WEFT_RDMAP_SEND_SE_IMM && qn == queue_of(opcode)) {
+        EXPECT_EQ(refusal, std::nullopt) << int{opcode};
+      } else {
+        EXPECT_EQ(refusal, kOpcode) << int{opcode} << " on queue " << int{qn};
+      }
+      EXPECT_EQ(refusal_of(bytes), qn > 2 ? kQueueNumber : kOpcode);
+    }
+  }
+}
+
+TEST(Ddp, ImmediateDataLiesWhereAnStagWould) {
+  const Bytes send = with(kSendInv, 1, 0x40 | WEFT_RDMAP_SEND_IMM);
+  weft_ddp_hdr hdr{};
+  weft_term err{};
+  ASSERT_EQ(weft_ddp_decode(send.data(), 18, true, &hdr, &err), 18U);
+  EXPECT_EQ(hdr.imm, 0xcafe0001U);
+  EXPECT_EQ(hdr.inv_stag, 0U);
 }
 
 TEST(Ddp, RefusesAnOpcodeInTheWrongBufferModel) {

@@ -11,8 +11,13 @@ namespace {
 constexpr u8 kAllRtr = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ;
 constexpr u16 kUnset = WEFT_MPA_RD_UNSET;
 
-constexpr weft_mpa_policy kPolicy{
-    .revision = 2, .crc = WEFT_CRC_PREFERRED, .rtr = kAllRtr, .p2p = true, .ird = 16, .ord = 8};
+constexpr weft_mpa_policy kPolicy{.revision = 2,
+                                  .crc = WEFT_CRC_PREFERRED,
+                                  .rtr = kAllRtr,
+                                  .p2p = true,
+                                  .extend = true,
+                                  .ird = 16,
+                                  .ord = 8};
 
 struct Outcome {
   int code = -1;
@@ -97,6 +102,75 @@ TEST(Negotiate, RequestOffersOnlyWhatItCanKeep) {
   policy.ord = kUnset;
   EXPECT_EQ(request(policy).ird, kUnset - 1);
   EXPECT_EQ(request(policy).ord, kUnset - 1);
+}
+
+// Both ends must wish to; an answer is another bit than the offer.
+TEST(Negotiate, ExtensionTable) {
+  for (const bool initiator : {false, true}) {
+    for (const bool responder : {false, true}) {
+      for (const u8 revision : {1, 2}) {
+        weft_mpa_policy a = kPolicy;
+        weft_mpa_policy b = kPolicy;
+        a.revision = revision;
+        a.extend = initiator;
+        b.extend = responder;
+        const weft_mpa_frame req = request(a);
+        EXPECT_EQ(req.extend, initiator);
+        EXPECT_FALSE(req.extended);
+        const Outcome there = answer(over_the_wire(req), b);
+        ASSERT_EQ(there.code, 0);
+        EXPECT_FALSE(there.frame.extend) << "an offer is never sent back";
+        const Outcome here = settle(req, over_the_wire(there.frame), a);
+        ASSERT_EQ(here.code, 0);
+        EXPECT_EQ(there.agreed.extended, initiator && responder);
+        EXPECT_EQ(here.agreed.extended, initiator && responder);
+      }
+    }
+  }
+}
+
+// siw's reply has the reserved bits of the request, and may have one of its own.
+TEST(Negotiate, AnEchoAgreesToNothing) {
+  for (const u8 revision : {1, 2}) {
+    weft_mpa_policy policy = kPolicy;
+    policy.revision = revision;
+    const weft_mpa_frame req = request(policy);
+    weft_mpa_frame plain = request(policy);
+    plain.extend = false;
+    weft_mpa_frame reply = good_reply(plain);
+    EXPECT_FALSE(settle(req, over_the_wire(reply), policy).agreed.extended);
+
+    Bytes request_bytes(WEFT_MPA_MAX_FRAME);
+    Bytes reply_bytes(WEFT_MPA_MAX_FRAME);
+    ASSERT_NE(weft_mpa_encode(request_bytes.data(), &req, nullptr), 0U);
+    const u32 len = weft_mpa_encode(reply_bytes.data(), &reply, nullptr);
+    ASSERT_NE(len, 0U);
+    for (const u8 own : {0x00, 0x01, 0x08, 0x02}) {
+      reply_bytes[16] |= (request_bytes[16] & 0x0f) | own;
+      weft_mpa_frame echo{};
+      ASSERT_NE(weft_mpa_decode(reply_bytes.data(), len, true, &echo), 0U);
+      const Outcome here = settle(req, echo, policy);
+      ASSERT_EQ(here.code, 0);
+      EXPECT_FALSE(here.agreed.extended) << "with " << int{own};
+    }
+
+    // And a request of ones is no offer.
+    weft_mpa_frame ones = req;
+    ones.extended = true;
+    const Outcome there = answer(ones, policy);
+    ASSERT_EQ(there.code, 0);
+    EXPECT_FALSE(there.agreed.extended);
+    EXPECT_FALSE(there.frame.extended);
+  }
+}
+
+TEST(Negotiate, ARefusalExtendsNothing) {
+  weft_mpa_frame req = request(kPolicy);
+  req.markers = true;
+  const Outcome there = answer(req, kPolicy);
+  EXPECT_NE(there.code, 0);
+  EXPECT_TRUE(there.frame.reject);
+  EXPECT_FALSE(there.frame.extended || there.frame.extend);
 }
 
 // RFC 5044, 7.1: CRCs are used if either end asks.

@@ -7,6 +7,7 @@
 #include <linux/types.h>
 
 extern "C" {
+#include "atomic.h"
 #include "bytes.h"
 #include "crc.h"
 #include "ddp.h"
