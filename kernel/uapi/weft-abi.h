@@ -35,9 +35,10 @@
  * A receive queue asks for doorbells like a send queue, by POST_RECV with no
  * work request, and a shared receive queue by POST_SRQ_RECV. A completion
  * between the consumer and the kernel's producer index is the user's, who sets
- * the opcode of those of a destroyed or reset queue pair to 0; queue pair numbers are handed out in turn, so that none of
- * them meets a new bearer of its number. After a move to RESET both queues go
- * on, empty, at the kernel's consumer index.
+ * the opcode of those of a destroyed or reset queue pair to 0; queue pair
+ * numbers are handed out in turn, so that none of them meets a new bearer of
+ * its number. After a move to RESET both queues go on, empty, at the kernel's
+ * consumer index.
  *
  * A completion queue that is resized goes on in a new ring at the same indices:
  * what was not polled is there as well, and slots not yet filled in this pass
@@ -201,7 +202,7 @@ struct weft_cqe {
 	__aligned_u64 timestamp;	/* ns since boot, CLOCK_MONOTONIC_RAW; 0: not asked for */
 	__u32 qp_num;
 	__u32 byte_len;
-	__u32 ex;		/* invalidated STag, immediate data; on an error, the vendor error */
+	__u32 ex;		/* invalidated STag, immediate data, or vendor error */
 	__u32 word;
 };
 
@@ -240,8 +241,8 @@ enum weft_vendor_err {
 	WEFT_VE_CONNECTION = 8,		/* the connection ended */
 	WEFT_VE_RECV_TOO_SMALL = 9,	/* message longer than the receive it met */
 	WEFT_VE_PEER = 10,		/* the peer does not do this operation */
-	WEFT_VE_ATOMIC = 11,		/* an atomic whose result is not eight bytes, or unaligned */
-	WEFT_VE_BIND = 12,		/* not a window, or not to be bound or invalidated like this */
+	WEFT_VE_ATOMIC = 11,		/* an atomic not of eight bytes, or unaligned */
+	WEFT_VE_BIND = 12,		/* not to be bound or invalidated like this */
 };
 
 /* Answer to the creation of a user context. */
