@@ -35,9 +35,10 @@ void note(Qp* qp, int error) {
 
 void push_sges(Qp* qp, const ibv_sge* sges, size_t num_sge) {
   weft_sq_wr& head = qp->building.head;
-  if (num_sge > qp->max_send_sge || (is_atomic(head.opcode) && num_sge != 1)) {
+  const bool atomic = is_atomic(head.opcode);
+  if (num_sge > qp->max_send_sge || (atomic && num_sge != 1)) {
     note(qp, EINVAL);
-  } else if (is_atomic(head.opcode)) {
+  } else if (atomic) {
     head.atomic.result = {.addr = sges->addr, .length = sges->length, .lkey = sges->lkey};
     note(qp, qp->sq.push_block(head, 1) ? 0 : ENOMEM);
   } else {
