@@ -7,6 +7,7 @@
 #define WEFT_COMPAT_H
 
 #include <linux/bvec.h>
+#include <linux/dma-buf.h>
 #include <linux/mm.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
@@ -77,6 +78,36 @@ static inline bool weft_sock_hold_net(struct sock *sk)
 	sock_inuse_add(net, 1);
 	return true;
 }
+#endif
+
+/* A kernel mapping of a DMA buffer; the caller holds no reservation of it. */
+#ifdef HAVE_DMA_BUF_VMAP_UNLOCKED
+static inline int weft_dma_buf_vmap(struct dma_buf *buf, struct iosys_map *map)
+{
+	return dma_buf_vmap_unlocked(buf, map);
+}
+
+static inline void weft_dma_buf_vunmap(struct dma_buf *buf, struct iosys_map *map)
+{
+	dma_buf_vunmap_unlocked(buf, map);
+}
+#else
+static inline int weft_dma_buf_vmap(struct dma_buf *buf, struct iosys_map *map)
+{
+	return dma_buf_vmap(buf, map);
+}
+
+static inline void weft_dma_buf_vunmap(struct dma_buf *buf, struct iosys_map *map)
+{
+	dma_buf_vunmap(buf, map);
+}
+#endif
+
+/* The DMA buffers' functions are exported to who says that he means them. */
+#ifdef HAVE_IMPORT_NS_BARE
+#define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
 #endif /* WEFT_COMPAT_H */

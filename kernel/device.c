@@ -12,6 +12,7 @@
 #include "settings.h"
 #include "uapi/weft-abi.h"
 #include "verbs/cq.h"
+#include "verbs/dmabuf.h"
 #include "verbs/fastreg.h"
 #include "verbs/mr.h"
 #include "verbs/mw.h"
@@ -182,7 +183,9 @@ static const struct ib_device_ops weft_device_ops = {
 	.query_qp = weft_query_qp,
 	.query_srq = weft_query_srq,
 	.reg_user_mr = weft_reg_user_mr,
+	.reg_user_mr_dmabuf = weft_reg_user_mr_dmabuf,
 	.req_notify_cq = weft_req_notify_cq,
+	.rereg_user_mr = weft_rereg_user_mr,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),

@@ -5,6 +5,7 @@
 
 #include "conn.h"
 #include "device.h"
+#include "verbs/dmabuf.h"
 #include "workqueue.h"
 
 MODULE_DESCRIPTION("Weft: RDMA (iWARP) on any Ethernet card");
@@ -28,9 +29,12 @@ static int __init weft_init(void)
 	weft_workqueue = alloc_workqueue("weft", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!weft_workqueue)
 		return -ENOMEM;
-	rv = weft_conn_init();
+	rv = weft_dmabuf_init();
 	if (rv)
 		goto free_workqueue;
+	rv = weft_conn_init();
+	if (rv)
+		goto exit_dmabuf;
 	rv = weft_device_init();
 	if (rv)
 		goto exit_conn;
@@ -39,6 +43,8 @@ static int __init weft_init(void)
 
 exit_conn:
 	weft_conn_exit();
+exit_dmabuf:
+	weft_dmabuf_exit();
 free_workqueue:
 	destroy_workqueue(weft_workqueue);
 	return rv;
@@ -49,6 +55,7 @@ static void __exit weft_exit(void)
 	rdma_link_unregister(&weft_link_ops);
 	weft_device_exit();
 	weft_conn_exit();
+	weft_dmabuf_exit();
 	destroy_workqueue(weft_workqueue);
 	rcu_barrier(); /* regions may still be on their way out */
 }

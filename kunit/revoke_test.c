@@ -457,6 +457,47 @@ static void region_stays(struct kunit *test)
 	teardown(test, b);
 }
 
+/* Rights and domain change together with the key. New memory is the lab's to test. */
+static void region_changes(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	struct weft_bind bind;
+	struct weft_mw mw;
+	struct ib_mr *rv;
+	u32 key;
+
+	region(test, b, MAY_BIND | IB_ACCESS_REMOTE_WRITE);
+	window(test, b, &mw, IB_MW_TYPE_1);
+	key = b->region->stag;
+	bind = draft(b);
+	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
+	rv = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
+				IB_ACCESS_REMOTE_READ, NULL, NULL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(rv), -EBUSY);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
+
+	rv = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_PD, 0, 0, 0, 0,
+				&b->other_pd, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rv, NULL);
+	KUNIT_EXPECT_NE(test, b->region->ib.rkey, key);
+	KUNIT_EXPECT_EQ(test, b->region->ib.rkey >> 8, key >> 8);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_UNKNOWN);
+	key = b->region->ib.rkey;
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_PD);
+	b->qp.ib.pd = &b->other_pd;
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
+
+	rv = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
+				IB_ACCESS_REMOTE_READ, NULL, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rv, NULL);
+	key = b->region->ib.rkey;
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_ACCESS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), 1);
+	teardown(test, b);
+}
+
 /* --- an end waits for who is inside --- */
 
 struct end {
@@ -524,6 +565,7 @@ static struct kunit_case revoke_cases[] = {
 	KUNIT_CASE(window_type_2),
 	KUNIT_CASE(window_refused),
 	KUNIT_CASE(region_stays),
+	KUNIT_CASE(region_changes),
 	KUNIT_CASE(end_waits),
 	{}
 };

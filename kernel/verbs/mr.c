@@ -6,6 +6,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device.h"
+#include "dmabuf.h"
 #include "mr.h"
 #include "qp.h"
 
@@ -111,6 +112,39 @@ void weft_mr_withdraw(struct weft_mr *mr)
 	xa_erase(&mr->dev->mrs, mr->stag >> 8);
 	weft_mr_drop(mr);
 	wait_for_completion(&mr->gone);
+}
+
+/**
+ * weft_mr_hide() - take a region out of the key table for a while
+ * @mr: published; its index stays taken
+ *
+ * When this returns, nobody reads @mr or its memory any more. May sleep.
+ */
+void weft_mr_hide(struct weft_mr *mr)
+{
+	/* In an array that allocates, this keeps the place and needs no memory. */
+	xa_store(&mr->dev->mrs, mr->stag >> 8, NULL, GFP_KERNEL);
+	weft_mr_drop(mr);
+	wait_for_completion(&mr->gone);
+	/* Who found it too late may still look at its count. */
+	synchronize_rcu();
+}
+
+/**
+ * weft_mr_show() - put a hidden region back into the key table
+ * @mr: hidden by weft_mr_hide()
+ * @stag: its key from now on, with the index it had
+ *
+ * Return: 0; the place was kept, so that there is nothing to fail.
+ */
+int weft_mr_show(struct weft_mr *mr, u32 stag)
+{
+	kref_init(&mr->refs);
+	reinit_completion(&mr->gone);
+	mr->stag = stag;
+	mr->ib.lkey = stag;
+	mr->ib.rkey = stag;
+	return xa_err(xa_store(&mr->dev->mrs, stag >> 8, mr, GFP_KERNEL));
 }
 
 /**
@@ -330,6 +364,7 @@ void weft_mr_destroy(struct weft_mr *mr)
 	weft_blocks_free(&mr->blocks);
 	kvfree(mr->next);
 	ib_umem_release(mr->umem);
+	weft_dmabuf_put(mr->dmabuf);
 	kfree_rcu(mr, rcu);
 }
 
@@ -357,8 +392,16 @@ struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access)
 	return &mr->ib;
 }
 
-/* Pins memory of the calling process. A region of nothing pins nothing. */
-static int weft_mr_pin(struct weft_mr *mr, u64 start)
+/**
+ * weft_mr_pin() - pin a region's memory in the calling process
+ * @mr: not in the key table; its rights and length are set
+ * @start: first byte
+ *
+ * A region of nothing pins nothing. May sleep.
+ *
+ * Return: 0 or as weft_reg_user_mr(); weft_mr_destroy() unpins in any case.
+ */
+int weft_mr_pin(struct weft_mr *mr, u64 start)
 {
 	if (!mr->length)
 		return 0;
@@ -429,7 +472,7 @@ int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct weft_mr *mr = to_weft_mr(ib);
 
-	if (atomic_cmpxchg(&mr->windows, 0, -1) > 0)
+	if (atomic_cmpxchg(&mr->windows, 0, -1))
 		return -EBUSY;
 	weft_mr_withdraw(mr);
 	weft_mr_destroy(mr);

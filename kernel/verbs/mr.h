@@ -11,6 +11,7 @@
 #include "blocks.h"
 
 struct weft_device;
+struct weft_dmabuf;
 struct weft_qp;
 
 /* Rights that let a peer in. */
@@ -50,6 +51,7 @@ enum weft_mr_kind {
  * @region: window: the region it is bound to, which is there for as long
  * @rcu: lookups that found the region too late still read @refs
  * @umem: the pinned user pages, or NULL
+ * @dmabuf: the DMA buffer it is a part of, or NULL
  * @next: fast registration: blocks for the next REG_MR
  * @max_blocks: fast registration: how many there can be
  * @num_next: fast registration: how many of @next are set
@@ -78,6 +80,7 @@ struct weft_mr {
 	struct weft_mr *region;
 	struct rcu_head rcu;
 	struct ib_umem *umem;
+	struct weft_dmabuf *dmabuf;
 	void **next;
 	u32 max_blocks;
 	u32 num_next;
@@ -150,6 +153,9 @@ u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
 struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind);
 int weft_mr_publish(struct weft_mr *mr);
 void weft_mr_withdraw(struct weft_mr *mr);
+void weft_mr_hide(struct weft_mr *mr);
+int weft_mr_show(struct weft_mr *mr, u32 stag);
+int weft_mr_pin(struct weft_mr *mr, u64 start);
 struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag);
 void weft_mr_drop(struct weft_mr *mr);
 void weft_mr_init_local(struct weft_device *dev);
@@ -161,6 +167,9 @@ enum weft_key_error weft_invalidate(struct weft_qp *qp, u32 stag, bool remote);
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *pd, struct ib_udata *udata);
 int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
 
 #endif /* WEFT_MR_H */
