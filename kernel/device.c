@@ -59,6 +59,8 @@ static int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_qp_rd_atom = WEFT_MAX_RD_ATOM;
 	attr->max_qp_init_rd_atom = WEFT_MAX_RD_ATOM;
 	attr->max_res_rd_atom = WEFT_MAX_QP * WEFT_MAX_RD_ATOM;
+	attr->timestamp_mask = U64_MAX;
+	attr->hca_core_clock = NSEC_PER_SEC / MSEC_PER_SEC; /* in kHz: time stamps are ns */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	return 0;
 }
@@ -186,6 +188,7 @@ static const struct ib_device_ops weft_device_ops = {
 	.reg_user_mr_dmabuf = weft_reg_user_mr_dmabuf,
 	.req_notify_cq = weft_req_notify_cq,
 	.rereg_user_mr = weft_rereg_user_mr,
+	.resize_cq = weft_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),

@@ -216,7 +216,8 @@ static void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
 	if (!status)
 		weft_rx_note_success(rx, &wc);
 	rx->recv.active = false;
-	weft_cq_add(qp->rcq, &wc);
+	if (!weft_cq_add(qp->rcq, &wc))
+		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 }
 
 static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)

@@ -205,7 +205,8 @@ void weft_tx_complete(struct weft_qp *qp)
 		wc.status = w->status;
 		/* The slot first: who polls this completion may post at once. */
 		weft_ring_release(&qp->sq, w->ring_end);
-		weft_cq_add(qp->scq, &wc);
+		if (!weft_cq_add(qp->scq, &wc))
+			weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 	}
 	if (any)
 		weft_ring_release(&qp->sq,

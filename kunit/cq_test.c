@@ -5,6 +5,9 @@
  */
 #include <kunit/test.h>
 
+#include <linux/ktime.h>
+
+#include "device.h"
 #include "verbs/cq.h"
 
 #define SLOTS	4
@@ -308,6 +311,130 @@ static void cq_kernel_arm_keeps_wider(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 }
 
+static void cq_timestamps(struct kunit *test)
+{
+	struct told *told = queue(test);
+	u64 before = ktime_get_raw_ns();
+
+	add(told, 0);
+	KUNIT_EXPECT_EQ(test, slot(told, 0)->timestamp, 0ULL);
+	told->cq.timestamps = true;
+	add(told, 1);
+	KUNIT_EXPECT_GE(test, slot(told, 1)->timestamp, before);
+	KUNIT_EXPECT_LE(test, slot(told, 1)->timestamp, ktime_get_raw_ns());
+}
+
+/* Who vouches for the room is believed, and spoils its own entries at most. */
+static void cq_ignore_overrun(struct kunit *test)
+{
+	struct told *told = queue(test);
+	u32 n;
+
+	told->cq.ignore_overrun = true;
+	for (n = 0; n < 3 * SLOTS; n++)
+		add(told, n);
+	KUNIT_EXPECT_EQ(test, told->errors, 0U);
+	KUNIT_EXPECT_EQ(test, slot(told, 0)->wr_id, 2ULL * SLOTS);
+}
+
+/*
+ * Reads as the consumer does, by the phase, from @index on. Returns how many
+ * entries there are, and expects that they were numbered from @wr_id.
+ */
+static u32 readable(struct kunit *test, struct told *told, u32 index, u64 wr_id)
+{
+	struct weft_ring *ring = &told->cq.ring;
+	const struct weft_cqe *cqe;
+	u32 n;
+
+	for (n = 0; n < ring->size; n++) {
+		cqe = weft_ring_slot(ring, index + n);
+		if ((cqe->word & WEFT_CQE_PHASE) !=
+		    ((index + n) & ring->size ? 0 : WEFT_CQE_PHASE))
+			break;
+		KUNIT_EXPECT_EQ(test, cqe->wr_id, wr_id + n);
+	}
+	return n;
+}
+
+/* Larger, smaller and the same, at every fill and around the index's end. */
+static void cq_resize(struct kunit *test)
+{
+	static const int sizes[] = { 1, 2, SLOTS, 2 * SLOTS, 8 * SLOTS };
+	static const u32 starts[] = { 0, 3, SLOTS, 2 * SLOTS + 1, U32_MAX - 1 };
+	size_t i, j;
+	u32 used, n;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+	for (j = 0; j < ARRAY_SIZE(starts); j++)
+	for (used = 0; used <= SLOTS; used++) {
+		struct told *told = queue(test);
+		u32 at = starts[j];
+
+		/* vmalloc memory, as the resizing frees it */
+		KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS,
+						       sizeof(struct weft_cqe),
+						       NULL, NULL), 0);
+		told->cq.ring.head = at;
+		told->cq.served = 6;
+		ctl(told)->consumer = at;
+		ctl(told)->arm = WEFT_CQ_ARM(7, true);
+		for (n = 0; n < used; n++)
+			add(told, n);
+
+		n = weft_resize_cq(&told->cq.ib, sizes[i], NULL);
+		if (used > sizes[i]) {
+			KUNIT_EXPECT_EQ(test, (int)n, -EINVAL);
+			KUNIT_EXPECT_EQ(test, told->cq.ring.size, (u32)SLOTS);
+			weft_ring_destroy(&told->cq.ring);
+			continue;
+		}
+		KUNIT_ASSERT_EQ(test, n, 0U);
+		KUNIT_EXPECT_EQ(test, told->cq.ib.cqe, sizes[i]);
+		KUNIT_EXPECT_EQ(test, ctl(told)->consumer, at);
+		KUNIT_EXPECT_EQ(test, ctl(told)->arm, WEFT_CQ_ARM(7, true));
+		KUNIT_EXPECT_EQ(test, ctl(told)->notified, 6U);
+		KUNIT_EXPECT_EQ(test, ctl(told)->overflow, 0U);
+		KUNIT_EXPECT_EQ_MSG(test, readable(test, told, at, 0), used,
+				    "%u of %d from %#x", used, sizes[i], at);
+
+		/* And on, three times round. */
+		ctl(told)->consumer = at + used;
+		for (n = 0; n < 3 * sizes[i]; n++) {
+			KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n, 0), 0U);
+			add(told, used + n);
+			KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n,
+						       used + n), 1U);
+			ctl(told)->consumer++;
+		}
+		KUNIT_EXPECT_EQ(test, told->errors, 0U);
+		KUNIT_EXPECT_EQ(test, told->events, 0U);
+		add_solicited(told);
+		KUNIT_EXPECT_EQ(test, told->events, 1U);
+		weft_ring_destroy(&told->cq.ring);
+	}
+}
+
+static void cq_resize_refuses(struct kunit *test)
+{
+	static const int sizes[] = { 0, -1, INT_MIN, WEFT_MAX_CQE + 1, INT_MAX };
+	static const u32 lies[] = { 1, SLOTS, 0x80000000, U32_MAX - SLOTS };
+	struct told *told = queue(test);
+	void *mem = told->cq.ring.mem;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, sizes[i], NULL),
+				-EINVAL);
+	/* A consumer index ahead of all there is, or far behind it. */
+	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+		ctl(told)->consumer = lies[i];
+		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 8, NULL),
+				-EINVAL);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, told->cq.ring.mem, mem);
+}
+
 static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_entry),
 	KUNIT_CASE(cq_phase),
@@ -319,6 +446,10 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_kernel_words),
 	KUNIT_CASE(cq_kernel_arm),
 	KUNIT_CASE(cq_kernel_arm_keeps_wider),
+	KUNIT_CASE(cq_timestamps),
+	KUNIT_CASE(cq_ignore_overrun),
+	KUNIT_CASE(cq_resize),
+	KUNIT_CASE(cq_resize_refuses),
 	{}
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Completion queues: entries in, events out. */
+#include <linux/ktime.h>
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -41,6 +42,12 @@ static void weft_cq_tell_dead(struct weft_cq *cq)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
 
+/* The phase of the entry at a free-running index. */
+static u8 weft_cq_phase(const struct weft_ring *ring, u32 index)
+{
+	return index & ring->size ? 0 : WEFT_CQE_PHASE;
+}
+
 /**
  * weft_cq_add() - add a completion and wake who waits for it
  * @cq: the queue
@@ -48,11 +55,13 @@ static void weft_cq_tell_dead(struct weft_cq *cq)
  *
  * Any context. A queue without room is lost: its consumer gets IB_EVENT_CQ_ERR
  * once, and polling says so.
+ *
+ * Return: false if the completion is lost.
  */
-void weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
+bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 {
-	struct weft_cq_ctl *ctl = cq->ring.mem;
-	bool notify;
+	struct weft_cq_ctl *ctl;
+	bool notify, first;
 	struct weft_cqe *cqe;
 	unsigned long flags;
 	u8 phase;
@@ -60,23 +69,22 @@ void weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 
 	trace_weft_completion(cq, wc);
 	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->dead) {
-		spin_unlock_irqrestore(&cq->lock, flags);
-		return;
-	}
+	ctl = cq->ring.mem;
 	/* A hostile consumer index only makes this queue look full or roomy. */
 	used = cq->ring.head - smp_load_acquire(&ctl->consumer);
-	if (used >= cq->ring.size) {
+	if (cq->dead || (used >= cq->ring.size && !cq->ignore_overrun)) {
+		first = !cq->dead;
 		cq->dead = true;
 		WRITE_ONCE(ctl->overflow, 1);
 		spin_unlock_irqrestore(&cq->lock, flags);
-		weft_cq_tell_dead(cq);
-		return;
+		if (first)
+			weft_cq_tell_dead(cq);
+		return false;
 	}
-	phase = cq->ring.head & cq->ring.size ? 0 : WEFT_CQE_PHASE;
+	phase = weft_cq_phase(&cq->ring, cq->ring.head);
 	cqe = weft_ring_slot(&cq->ring, cq->ring.head++);
 	cqe->wr_id = wc->wr_id;
-	cqe->timestamp = 0;
+	cqe->timestamp = cq->timestamps ? ktime_get_raw_ns() : 0;
 	cqe->qp_num = wc->qpn;
 	cqe->byte_len = wc->byte_len;
 	cqe->ex = wc->ex;
@@ -88,6 +96,7 @@ void weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 	/* Outside the lock, since a kernel consumer may poll right here. */
 	if (notify && cq->ib.comp_handler)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	return true;
 }
 
 /**
@@ -107,7 +116,8 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	struct weft_create_cq_resp resp = {};
 	int rv;
 
-	if (attr->flags)
+	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
 		return -EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > WEFT_MAX_CQE)
 		return -EINVAL;
@@ -116,6 +126,8 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	if (!atomic_add_unless(&dev->num_cq, 1, WEFT_MAX_CQ))
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
+	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	cq->ignore_overrun = attr->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
 	rv = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe),
 			      udata, &resp.ring);
 	if (rv)
@@ -130,6 +142,95 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	weft_ring_destroy(&cq->ring);
 drop:
 	atomic_dec(&dev->num_cq);
+	return rv;
+}
+
+/* Gives slots the phase that the entries to come do not have. */
+static void weft_cq_blank(const struct weft_ring *ring, u32 index, u32 num)
+{
+	struct weft_cqe *cqe;
+
+	for (; num--; index++) {
+		cqe = weft_ring_slot(ring, index);
+		cqe->word = weft_cq_phase(ring, index) ^ WEFT_CQE_PHASE;
+	}
+}
+
+/*
+ * Goes on in @to, whose slots are blank for what follows @blank_from. On
+ * success @to has the memory that was left. The caller holds @lock.
+ */
+static int weft_cq_move(struct weft_cq *cq, struct weft_ring *to, u32 blank_from)
+{
+	struct weft_cq_ctl *old = cq->ring.mem;
+	struct weft_cq_ctl *new = to->mem;
+	u32 consumer = READ_ONCE(old->consumer);
+	u32 used = cq->ring.head - consumer;
+	u32 late = min(consumer - blank_from, to->size);
+	struct weft_cqe *cqe;
+	u32 i;
+
+	if (used > cq->ring.size || used > to->size)
+		return -EINVAL;
+	/* What was polled since the slots were made blank. */
+	weft_cq_blank(to, consumer + to->size - late, late);
+	for (i = consumer; i != cq->ring.head; i++) {
+		cqe = weft_ring_slot(to, i);
+		*cqe = *(struct weft_cqe *)weft_ring_slot(&cq->ring, i);
+		cqe->word = (cqe->word & ~WEFT_CQE_PHASE) | weft_cq_phase(to, i);
+	}
+	new->consumer = consumer;
+	new->arm = READ_ONCE(old->arm);
+	new->notified = cq->served;
+	new->overflow = cq->dead;
+	to->head = cq->ring.head;
+	swap(cq->ring, *to);
+	cq->ib.cqe = cq->ring.size;
+	return 0;
+}
+
+/**
+ * weft_resize_cq() - go on in a ring of another size
+ * @ib: the queue
+ * @entries: wanted
+ * @udata: the user's request, or NULL
+ *
+ * Completions may arrive meanwhile. May sleep.
+ *
+ * Return: 0; -EINVAL for an entry count of zero, past the limit, or smaller
+ * than what is to be polled; -ENOMEM.
+ */
+int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
+{
+	struct weft_create_cq_resp resp = {};
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_ring ring = {};
+	u32 from;
+	int rv;
+
+	if (entries <= 0 || entries > WEFT_MAX_CQE)
+		return -EINVAL;
+	if (udata && udata->outlen < sizeof(resp))
+		return -EINVAL;
+	rv = weft_ring_create(&ring, entries, sizeof(struct weft_cqe), udata,
+			      &resp.ring);
+	if (rv)
+		return rv;
+	if (udata) {
+		resp.cqe = ring.size;
+		rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
+		if (rv)
+			goto destroy;
+	}
+	spin_lock_irq(&cq->lock);
+	from = READ_ONCE(((struct weft_cq_ctl *)cq->ring.mem)->consumer);
+	spin_unlock_irq(&cq->lock);
+	weft_cq_blank(&ring, from, ring.size);
+	spin_lock_irq(&cq->lock);
+	rv = weft_cq_move(cq, &ring, from);
+	spin_unlock_irq(&cq->lock);
+destroy:
+	weft_ring_destroy(&ring); /* the old one, if it went well */
 	return rv;
 }
 
@@ -209,7 +310,7 @@ static void weft_wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 {
 	struct weft_cq *cq = to_weft_cq(ib);
-	struct weft_cq_ctl *ctl = cq->ring.mem;
+	struct weft_cq_ctl *ctl;
 	unsigned long flags;
 	int n = 0;
 
@@ -225,6 +326,7 @@ int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 		if (qp)
 			weft_wc_fill(&wc[n++], cqe, qp);
 	}
+	ctl = cq->ring.mem;
 	WRITE_ONCE(ctl->consumer, cq->polled);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
@@ -243,7 +345,7 @@ int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {
 	struct weft_cq *cq = to_weft_cq(ib);
-	struct weft_cq_ctl *ctl = cq->ring.mem;
+	struct weft_cq_ctl *ctl;
 	unsigned long irq;
 	bool pending_any, solicited_only;
 	int rv = 0;
@@ -251,6 +353,7 @@ int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	if (cq->ring.entry)
 		return -EINVAL;
 	spin_lock_irqsave(&cq->lock, irq);
+	ctl = cq->ring.mem;
 	pending_any = cq->armed != cq->served &&
 		      !WEFT_CQ_ARM_SOLICITED(READ_ONCE(ctl->arm));
 	cq->armed = (cq->armed + 1) & 0x7fffffff;

@@ -11,11 +11,14 @@
 /**
  * struct weft_cq - one completion queue
  * @ib: what the RDMA core sees; it allocates and frees the whole
- * @lock: protects all below; innermost of all locks. Any context
+ * @lock: protects all below, and which memory @ring is; innermost of all locks.
+ *	Any context
  * @ring: the entries; ring.head is the kernel's producer index
  * @served: the arm sequence for which an event was last raised
  * @polled: kernel consumers: index of the next entry to poll
  * @armed: kernel consumers: sequence of the last arming
+ * @timestamps: entries tell when they were made
+ * @ignore_overrun: the owner takes care that entries find room
  * @dead: an entry was lost for want of room, or the user's words made no sense
  */
 struct weft_cq {
@@ -25,6 +28,8 @@ struct weft_cq {
 	u32 served;
 	u32 polled;
 	u32 armed;
+	bool timestamps;
+	bool ignore_overrun;
 	bool dead;
 };
 
@@ -55,11 +60,12 @@ struct weft_completion {
 	bool solicited;
 };
 
-void weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
+bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
 
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		   struct ib_udata *udata);
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
+int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata);
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 

@@ -471,18 +471,22 @@ static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
  * @udata: unused
  *
  * RESET to INIT and RTR by the user, from there to RTS by a connection alone, SQD for a
- * graceful end, ERR and RESET from anywhere.
+ * graceful end, ERR and RESET from anywhere. What InfiniBand negotiates by hand (addresses,
+ * sequence numbers, timers, read depths) is taken and has no effect: the connection settles it.
  *
- * Return: 0; -EINVAL for a step there is not; -EBUSY for RESET while a
- * connection exists.
+ * Return: 0; -EINVAL for a step there is not, or another state than the caller
+ * believes; -EBUSY for RESET while a connection exists; -EOPNOTSUPP for a change
+ * of the capacities and for an alternate path.
  */
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		   struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_ALT_PATH))
 		return -EOPNOTSUPP;
+	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != weft_qp_state(qp))
+		return -EINVAL;
 	if (mask & IB_QP_ACCESS_FLAGS)
 		qp->access = attr->qp_access_flags;
 	return mask & IB_QP_STATE ? weft_qp_move(qp, attr->qp_state) : 0;
@@ -494,6 +498,9 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * @attr: where its values go
  * @mask: ignored: everything is told
  * @init: where its creation's values go
+ *
+ * What InfiniBand alone has (numbers and addresses of the peer, sequence
+ * numbers, timers) is zero. Read depths are those of the connection, once there is one.
  *
  * Return: 0.
  */
@@ -511,7 +518,12 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->max_rd_atomic = qp->agreed.ord;
 	attr->max_dest_rd_atomic = qp->agreed.ird;
 	attr->port_num = 1;
+	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
+			    READ_ONCE(qp->tx.head) != READ_ONCE(qp->tx.tail);
 	attr->cap = qp->cap;
+	init->event_handler = ib->event_handler;
+	init->qp_context = ib->qp_context;
+	init->srq = ib->srq;
 	init->qp_type = IB_QPT_RC;
 	init->send_cq = &qp->scq->ib;
 	init->recv_cq = &qp->rcq->ib;
