@@ -14,6 +14,7 @@ KERNEL_BUILD ?= /lib/modules/$(KERNEL)/build
 VERSION := $(shell cat VERSION)
 BUILD := build
 STAGE := $(BUILD)/stage
+MAN := /usr/share/man/man7
 DKMS_SOURCE := /usr/src/weft-$(VERSION)
 # What the module is made of, and no more: all that DKMS gets.
 MODULE_SOURCES := Kbuild VERSION dkms.conf $(shell find kernel -type f -name '*.[ch]')
@@ -51,11 +52,12 @@ install: ## install both into this system (as root)
 	@test -f $(BUILD)/module/weft.ko || { echo "weft: nothing is built yet; run make first"; exit 1; }
 	install -D -m 644 $(BUILD)/module/weft.ko $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko
 	$(if $(DESTDIR),,depmod $(KERNEL))
+	install -D -m 644 docs/weft.7 $(DESTDIR)$(MAN)/weft.7
 	@$(MAKE) --no-print-directory -C userlib install
 	@echo "Installed. Next: modprobe weft && rdma link add weft0 type weft netdev eth0"
 
 uninstall: ## undo install
-	rm -f $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko
+	rm -f $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko $(DESTDIR)$(MAN)/weft.7
 	$(if $(DESTDIR),,depmod $(KERNEL))
 	@$(MAKE) --no-print-directory -C userlib uninstall
 
@@ -65,13 +67,14 @@ dkms-install: ## install by DKMS: the module survives kernel updates (as root)
 	cp --parents $(MODULE_SOURCES) $(DKMS_SOURCE)/
 	sed -i 's/@VERSION@/$(VERSION)/' $(DKMS_SOURCE)/dkms.conf
 	dkms install weft/$(VERSION) -k $(KERNEL)
+	install -D -m 644 docs/weft.7 $(DESTDIR)$(MAN)/weft.7
 	@$(MAKE) --no-print-directory userlib
 	@$(MAKE) --no-print-directory -C userlib install
 	@echo "Installed. Next: modprobe weft && rdma link add weft0 type weft netdev eth0"
 
 dkms-uninstall: ## undo dkms-install
 	-dkms remove weft/$(VERSION) --all
-	rm -rf $(DKMS_SOURCE)
+	rm -rf $(DKMS_SOURCE) $(DESTDIR)$(MAN)/weft.7
 	@$(MAKE) --no-print-directory -C userlib uninstall
 
 demo: ## two hosts in a virtual machine, and unmodified RDMA programs between them

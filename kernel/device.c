@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The RDMA device: its registration, its port, and the Ethernet device below. */
+#include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/module.h>
 #include <net/addrconf.h>
+#include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 
@@ -23,6 +25,10 @@
 #include "verbs/ucontext.h"
 
 #define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
+
+/* Every device, from before it is registered until it is freed. */
+static LIST_HEAD(devices);
+static DEFINE_MUTEX(devices_lock); /* of devices; inside the rtnl lock */
 
 /* --- what the device says of itself --- */
 
@@ -83,6 +89,7 @@ static int weft_query_port(struct ib_device *ib, u32 port,
 				    IB_PORT_PHYS_STATE_DISABLED;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->gid_tbl_len = 1;
+	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = WEFT_MAX_MSG;
 	return ib_get_eth_speed(ib, port, &attr->active_speed,
 				&attr->active_width);
@@ -92,6 +99,7 @@ static int weft_port_immutable(struct ib_device *ib, u32 port,
 			       struct ib_port_immutable *immutable)
 {
 	immutable->gid_tbl_len = 1;
+	immutable->pkey_tbl_len = 1;
 	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
 	return 0;
 }
@@ -105,6 +113,7 @@ static int weft_query_gid(struct ib_device *ib, u32 port, int index,
 	return 0;
 }
 
+/* iWARP has no partitions, but rdma_cm asks for one to connect to a loopback address. */
 static int weft_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 {
 	*pkey = 0xffff;
@@ -126,6 +135,9 @@ static void weft_device_dealloc(struct ib_device *ib)
 	weft_conn_stop_all(dev);
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->mrs);
+	mutex_lock(&devices_lock);
+	list_del_init(&dev->entry);
+	mutex_unlock(&devices_lock);
 	free_percpu(dev->counters);
 	dev_put(dev->netdev);
 }
@@ -198,10 +210,53 @@ static const struct ib_device_ops weft_device_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, weft_ucontext, ib),
 };
 
-/* Whether a network device can carry one of ours; says why not. */
+/*
+ * Does the RDMA core know which Ethernet device is below one of ours? Newer
+ * kernels note it with the GID and find a device by it; older ones have the
+ * MAC address alone to go by.
+ */
+static bool weft_core_knows_netdev(struct weft_device *dev)
+{
+	const struct ib_gid_attr *attr;
+	bool knows = false;
+
+	if (!ib_device_try_get(&dev->ib))
+		return false;
+	attr = rdma_get_gid_attr(&dev->ib, 1, 0);
+	if (!IS_ERR(attr)) {
+		knows = rcu_access_pointer(attr->ndev);
+		rdma_put_gid_attr(attr);
+	}
+	ib_device_put(&dev->ib);
+	return knows;
+}
+
+/*
+ * Another device that rdma_cm would take this one for: with the same MAC, as
+ * VLANs, bonds, bridges and what is below them share one, where the same
+ * programs see both. With devices_lock held.
+ */
+static struct weft_device *weft_device_namesake(struct net_device *netdev)
+{
+	struct weft_device *other;
+
+	list_for_each_entry(other, &devices, entry) {
+		if (other->netdev != netdev &&
+		    ether_addr_equal(other->netdev->dev_addr, netdev->dev_addr) &&
+		    rdma_dev_access_netns(&other->ib, dev_net(netdev)) &&
+		    !weft_core_knows_netdev(other))
+			return other;
+	}
+	return NULL;
+}
+
+/*
+ * Whether a network device can carry one of ours; says why not. With
+ * devices_lock held.
+ */
 static int weft_netdev_check(struct net_device *netdev)
 {
-	struct ib_device *other;
+	struct weft_device *other;
 
 	if (netdev->type != ARPHRD_ETHER && netdev->type != ARPHRD_LOOPBACK) {
 		pr_warn("weft: %s is not an Ethernet device\n", netdev->name);
@@ -212,14 +267,51 @@ static int weft_netdev_check(struct net_device *netdev)
 			netdev->name, netdev->name);
 		return -EADDRNOTAVAIL;
 	}
-	other = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+	list_for_each_entry(other, &devices, entry) {
+		if (other->netdev == netdev) {
+			pr_warn("weft: %s carries %s already\n", netdev->name,
+				dev_name(&other->ib.dev));
+			return -EEXIST;
+		}
+	}
+	other = weft_device_namesake(netdev);
 	if (other) {
-		pr_warn("weft: %s carries %s already\n", netdev->name,
-			dev_name(&other->dev));
-		ib_device_put(other);
-		return -EEXIST;
+		pr_warn("weft: %s has the MAC address of %s, which carries %s; RDMA finds its device by it, so give %s one of its own (ip link set %s address ...)\n",
+			netdev->name, other->netdev->name,
+			dev_name(&other->ib.dev), netdev->name, netdev->name);
+		return -EADDRINUSE;
 	}
 	return 0;
+}
+
+/* Enters a new device in the list of devices, if its Ethernet device is fit. */
+static int weft_device_enter(struct weft_device *dev)
+{
+	int rv;
+
+	mutex_lock(&devices_lock);
+	rv = weft_netdev_check(dev->netdev);
+	if (!rv)
+		list_add_tail(&dev->entry, &devices);
+	mutex_unlock(&devices_lock);
+	return rv;
+}
+
+/*
+ * The Ethernet device may have gone, or moved to another namespace, while the
+ * new device could not be found by the notifier: that is made up for.
+ */
+static void weft_device_recheck(struct net_device *netdev, struct net *net)
+{
+	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+
+	if (!ib)
+		return;
+	if (READ_ONCE(netdev->reg_state) == NETREG_REGISTERED &&
+	    net_eq(dev_net(netdev), net))
+		ib_device_put(ib);
+	else
+		ib_unregister_device_and_put(ib);
 }
 
 /**
@@ -227,19 +319,20 @@ static int weft_netdev_check(struct net_device *netdev)
  * @name: its name
  * @netdev: the Ethernet device
  *
- * Called with the rtnl lock not held; serialised by the core.
+ * Called with the rtnl lock not held and a reference on @netdev. Where RDMA
+ * devices belong to one namespace each, the new one belongs to its Ethernet
+ * device's.
  *
  * Return: 0; -EEXIST if the name is in use or @netdev has one; -EOPNOTSUPP or
- * -EADDRNOTAVAIL if it cannot have one; -ENOMEM.
+ * -EADDRNOTAVAIL if it cannot have one; -EADDRINUSE if another's MAC address is
+ * the same; -ENOMEM.
  */
 int weft_device_create(const char *name, struct net_device *netdev)
 {
+	struct net *net = dev_net(netdev);
 	struct weft_device *dev;
 	int rv;
 
-	rv = weft_netdev_check(netdev);
-	if (rv)
-		return rv;
 	dev = ib_alloc_device(weft_device, ib);
 	if (!dev)
 		return -ENOMEM;
@@ -254,6 +347,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	/* Keys start anywhere, so that none can be guessed from the last boot's. */
 	dev->next_mr = get_random_u32_below(WEFT_LAST_KEY);
 	weft_mr_init_local(dev);
+	INIT_LIST_HEAD(&dev->entry);
 	INIT_LIST_HEAD(&dev->conns);
 	spin_lock_init(&dev->conns_lock);
 	weft_settings_init(&dev->settings);
@@ -272,11 +366,18 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		sizeof(dev->ib.node_desc));
 	ib_set_device_ops(&dev->ib, &weft_device_ops);
 	dev_hold(netdev); /* until weft_device_dealloc() */
-	rv = ib_device_set_netdev(&dev->ib, netdev, 1);
+	/* Born in the first namespace, it is not seen from here only in exclusive mode. */
+	if (!rdma_dev_access_netns(&dev->ib, net))
+		write_pnet(&dev->ib.coredev.rdma_net, net);
+	rv = weft_device_enter(dev);
+	if (!rv)
+		rv = ib_device_set_netdev(&dev->ib, netdev, 1);
 	if (!rv)
 		rv = ib_register_device(&dev->ib, name, NULL);
 	if (rv)
 		ib_dealloc_device(&dev->ib);
+	else
+		weft_device_recheck(netdev, net);
 	/* The core's word for a name in use, which would puzzle who reads it. */
 	return rv == -ENFILE ? -EEXIST : rv;
 }
@@ -292,7 +393,24 @@ static void weft_port_event(struct ib_device *ib, enum ib_event_type type)
 	ib_dispatch_event(&event);
 }
 
-/* The Ethernet device changed. The rtnl lock is held. */
+/* A MAC address was changed to one that is in use: too late to refuse it. */
+static void weft_warn_namesake(struct net_device *netdev)
+{
+	struct weft_device *other;
+
+	mutex_lock(&devices_lock);
+	other = weft_device_namesake(netdev);
+	if (other)
+		pr_warn("weft: %s now has the MAC address of %s; RDMA will take one for the other\n",
+			netdev->name, other->netdev->name);
+	mutex_unlock(&devices_lock);
+}
+
+/*
+ * The Ethernet device changed. The rtnl lock is held. One that moves to another
+ * namespace is unregistered in the old one: its sockets are there, so the RDMA
+ * device ends, and can be added again in the new one.
+ */
 static int weft_netdev_event(struct notifier_block *nb, unsigned long what,
 			     void *info)
 {
@@ -312,6 +430,7 @@ static int weft_netdev_event(struct notifier_block *nb, unsigned long what,
 		break;
 	case NETDEV_CHANGEADDR:
 		weft_port_event(ib, IB_EVENT_GID_CHANGE);
+		weft_warn_namesake(netdev);
 		break;
 	case NETDEV_UNREGISTER:
 		ib_unregister_device_queued(ib);

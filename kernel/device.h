@@ -29,6 +29,7 @@
 /**
  * struct weft_device - one RDMA device
  * @ib: what the RDMA core sees; allocated and freed by it
+ * @entry: in the list of devices, under its lock
  * @netdev: the Ethernet device below; a reference is held while @ib is registered
  * @qps: queue pairs by number. Lookups under RCU with a reference taken;
  *	changes under the array's lock
@@ -50,6 +51,7 @@
  */
 struct weft_device {
 	struct ib_device ib;
+	struct list_head entry;
 	struct net_device *netdev;
 	struct xarray qps;
 	u32 next_qpn;

@@ -2,8 +2,8 @@
 /*
  * Listeners, and the listening sockets that they share.
  *
- * For an application that listens on every address, rdma_cm makes one listener
- * per device, all with the same wildcard address and port. Two such devices in
+ * For an application that listens on every address, or on that of lo, rdma_cm
+ * makes one listener per device, all with the same address and port. Two such devices in
  * one network namespace cannot each have a socket, and binding the sockets to
  * their Ethernet devices would lose the connections that a host makes to
  * itself, since these arrive on lo. So the socket is shared, and a connection
@@ -109,14 +109,17 @@ static bool addr_equal(const struct sockaddr_storage *a,
 	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
 }
 
-static bool addr_is_wildcard(const struct sockaddr_storage *addr)
+/* Addresses that rdma_cm makes a listener of for every device. */
+static bool addr_is_shared(const struct sockaddr_storage *addr)
 {
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
 
 	if (addr->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr ==
-		       htonl(INADDR_ANY);
-	return ipv6_addr_any(&v6->sin6_addr);
+		return v4->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		       ipv4_is_loopback(v4->sin_addr.s_addr);
+	return ipv6_addr_any(&v6->sin6_addr) ||
+	       ipv6_addr_loopback(&v6->sin6_addr);
 }
 
 /* Is @addr one of the device's? */
@@ -146,7 +149,7 @@ static struct weft_listener *port_choose(struct listen_port *port,
 	list_for_each_entry(listener, &port->listeners, entry) {
 		if (chosen && listener->foreign)
 			continue;
-		if (!addr_is_wildcard(&port->addr) ||
+		if (!addr_is_shared(&port->addr) ||
 		    addr_is_on(local, listener->dev->netdev))
 			chosen = listener;
 	}
@@ -299,8 +302,8 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id,
 }
 
 /*
- * Adds the listener to a port that others use already: a wildcard address
- * that is not yet taken for its device. -ENOENT: there is no such port.
+ * Adds the listener to a port that others use already: a shared address that
+ * is not yet taken for its device. -ENOENT: there is no such port.
  */
 static int port_join(struct weft_listener *listener, struct net *net)
 {
@@ -311,7 +314,7 @@ static int port_join(struct weft_listener *listener, struct net *net)
 	list_for_each_entry(port, &ports, entry) {
 		if (!net_eq(port->net, net) || !addr_equal(&port->addr, addr))
 			continue;
-		if (!addr_is_wildcard(addr) ||
+		if (!addr_is_shared(addr) ||
 		    port->v6only != listener->id->afonly)
 			return -EADDRINUSE;
 		list_for_each_entry(other, &port->listeners, entry) {

@@ -32,6 +32,7 @@ OWN_PORT = 7200
 CONNECT_LIMIT = 5
 REPLY_LIMIT = 10
 REQUEST_LIMIT = 5
+READY_LIMIT = 10
 PROMPT = 4
 
 CLONE_NEWNET = 0x40000000
@@ -288,6 +289,17 @@ def enhanced_accepted():
     reset(sock)
 
 
+def never_ready():
+    """We agree to send a ready-to-receive frame, and do not."""
+    sock = connected()
+    sock.sendall(
+        mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(0x8004, 0x8004))
+    )
+    answer = receive_frame(sock)
+    check(answer.flags & mpa.ENHANCED and answer.private[0] & 0x80, f"answer {vars(answer)}")
+    expect_end(sock, READY_LIMIT + PROMPT)
+
+
 def silent_crowd():
     crowd = [connected() for _ in range(200)]
     began = time.monotonic()
@@ -426,6 +438,25 @@ def hangs_up(how):
     return run
 
 
+def terminated(data, code):
+    """A Reply that will not do: they say why in a Terminate message, and end in order."""
+
+    def run():
+        with Server() as server:
+            server.call()
+            sock = server.accept_request(revision=2)
+            sock.sendall(data)
+            got = receive_exactly(sock, 28, PROMPT)
+            check(mpa.fpdu(got[2:24]) == got, f"no FPDU but {got.hex()}")
+            check(mpa.rdmap_opcode(got) == mpa.TERMINATE, f"no Terminate but {got.hex()}")
+            check(got[20:22] == bytes([0x20, code]), f"layer and type, code: {got[20:22].hex()}")
+            expect_end(sock, PROMPT)
+            sock.close()
+            server.outcome(CONNECT_ERROR, EPROTO, PROMPT + START)
+
+    return run
+
+
 def closes_at_once():
     with Server() as server:
         server.call()
@@ -484,6 +515,7 @@ CASES = [
     ("two requests back to back", two_requests),
     ("FPDU glued to the request", early_fpdu),
     ("markers wanted", markers_refused),
+    ("a ready-to-receive frame that never comes", never_ready),
     ("a silent crowd", silent_crowd),
     ("client: nobody listens", nobody_listens),
     ("client: nobody answers TCP", full_backlog),
@@ -501,6 +533,9 @@ CASES = [
     ("client: reply not enhanced", answered(mpa.reply(flags=mpa.CRC, revision=2), CONNECT_ERROR, EPROTO)),
     ("client: reply wants markers", answered(mpa.reply(flags=mpa.MARKERS | mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(1, 1)), CONNECT_ERROR, EPROTO)),
     ("client: reject with private data", answered(mpa.reply(flags=mpa.REJECT | mpa.ENHANCED, revision=2, private=mpa.rd_limits(0, 0) + b"no"), REJECTED, ECONNREFUSED)),
+    ("client: reply wants more reads than it may", terminated(mpa.reply(**ENHANCED_REPLY, private=mpa.rd_limits(0x8001, 0x8000 | 200)), 6)),
+    ("client: reply without a ready-to-receive frame", terminated(mpa.reply(**ENHANCED_REPLY, private=mpa.rd_limits(1, 1)), 7)),
+    ("client: reply not enhanced, and why", terminated(mpa.reply(flags=mpa.CRC, revision=2), 4)),
     ("client: reply of revision 1", old_revision(mpa.CRC)),
     ("client: reject of revision 1", old_revision(mpa.REJECT)),
 ]

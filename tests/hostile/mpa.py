@@ -80,3 +80,4 @@ def rdmap_opcode(received):
 
 READ_REQUEST = 1
 SEND = 3
+TERMINATE = 7

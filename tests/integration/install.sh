@@ -33,6 +33,7 @@ make -s uninstall >/dev/null 2>&1
 # Where everything must be, and be gone again.
 module=/lib/modules/$release/updates/weft.ko
 configuration=/etc/libibverbs.d/weft.driver
+page=/usr/share/man/man7/weft.7
 
 two_hosts() {
 	bash scripts/lab/two-hosts && modprobe weft &&
@@ -52,6 +53,7 @@ timed "make" timeout 500 make -j2
 timed "make install" timeout 200 make install
 check "  the module is in its place" test -f "$module"
 check "  the provider's configuration is in its place" test -f "$configuration"
+check "  the man page is in its place" test -f "$page"
 check "  modinfo finds it" modinfo weft
 check "  modprobe and rdma link add" two_hosts
 ip netns exec A sleep infinity &
@@ -61,6 +63,7 @@ check "  modprobe -r" modprobe -r weft
 timed "make uninstall" timeout 200 make uninstall
 check "  the module is gone" test ! -e "$module"
 check "  the provider's configuration is gone" test ! -e "$configuration"
+check "  the man page is gone" test ! -e "$page"
 refused "  modprobe finds nothing" "not found" 20 modprobe weft
 
 # Objects that the host compiled at this very path; see warm_ccache in run.
@@ -75,6 +78,7 @@ works "  the module that DKMS built works"
 check "  modprobe -r" modprobe -r weft
 timed "make dkms-uninstall" timeout 200 make dkms-uninstall
 check "  dkms has forgotten it" test -z "$(dkms status weft)"
+check "  the man page is gone" test ! -e "$page"
 check "  the sources are gone" test -z "$(compgen -G '/usr/src/weft-*')"
 refused "  modprobe finds nothing" "not found" 20 modprobe weft
 

@@ -63,6 +63,19 @@ else
 	not_ok "observing.md has commands" "only $number were found"
 fi
 
+# --- the limits of the man page are the device's ---
+page=$LAB_PROJECT/docs/weft.7
+devinfo=$(ibv_devinfo -v -d weft0 | tr -s ' \t' ' ')
+limits=$(sed -n 's/^\.It Va \(max_[a-z_]*\) Ta \([0-9]*\)$/\1: \2/p' "$page")
+number=0
+while IFS= read -r limit; do
+	number=$((number + 1))
+	says "weft(7): $limit" "^ *$limit\$" echo "$devinfo"
+done <<<"$limits"
+((number >= 10)) || not_ok "weft(7) has limits" "only $number were found"
+check "weft(7) names every counter" bash -c "for c in /sys/class/infiniband/weft0/ports/1/hw_counters/*_*; do
+	grep -qw \${c##*/} '$page' || { echo \${c##*/}; exit 1; }; done"
+
 # --- objects ---
 qp=$(in_one_line rdma -dd res show qp link weft0/1)
 for fact in "drv_conn streaming" "drv_role responder" "drv_local 10.0.0.1:7174" "drv_remote 10.0.0.2:[0-9]+" \

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Connections in numbers (tests/connections): a thousand one after the other, 256 at once, and
+# what the handshake agrees on as to reads, with data each time; to oneself; and handshakes
+# that are given up half-way.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+program=$LAB_PROJECT/build/tests/connections/connections
+set_up
+
+# storm NAME SECONDS SERVER CLIENT: arguments after the address.
+storm() {
+	if session "$program server 10.0.0.1 $3" "$program client 10.0.0.1 $4" "$2"; then
+		ok "$1 ($(tail -n 2 <<<"$CLIENT_OUTPUT" | tr '\n' ';'))"
+	else
+		explain "$said"
+		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+	fi
+}
+
+storm "one connection" 30 "1" "1 1"
+storm "1000 connections in a row" 300 "1000" "1000 1"
+storm "256 connections at once" 200 "256" "256 256"
+# IRD and ORD: server's, then client's with the number of reads each connection does.
+storm "many reads, one at a time" 30 "1 1 1" "1 1 1 1 40"
+storm "the server takes fewer reads than the client wants" 30 "1 2 8" "1 1 4 16 40"
+storm "the client takes fewer reads than the server wants" 30 "1 16 16" "1 1 1 3 40"
+storm "as many reads as the device has" 30 "1 128 128" "1 1 128 128 200"
+for rtr in send write read; do
+	echo $rtr >/sys/class/infiniband/weft0/weft/rtr
+	storm "64 at once with rtr $rtr" 60 "64" "64 64"
+done
+echo 7 >/sys/class/infiniband/weft0/weft/rtr
+echo 1 >/sys/class/infiniband/weft1/weft/mpa_revision
+# Revision 1 leaves the depths to the programs; both ends here take and want the same.
+storm "64 at once with MPA revision 1" 60 "64" "64 64"
+echo 2 >/sys/class/infiniband/weft1/weft/mpa_revision
+
+# To oneself: both ends on host A, over its own address.
+quietly() { wait_for 10 quiet_a; }
+quietly
+ip netns exec A "$program" server 10.0.0.1 32 >/run/server 2>&1 &
+server=$!
+listening() { [[ -n $(listeners "$someone_in_a") ]]; }
+wait_for 20 listening
+check "32 connections at once to oneself" timeout 60 ip netns exec A "$program" client 10.0.0.1 32 32
+wait "$server"
+
+# A peer that takes the connection and never answers: who gives up is told at once.
+ip netns exec A timeout 100 python3 -c '
+import socket, time
+s = socket.create_server(("10.0.0.1", 7300))
+held = [s.accept() for _ in range(3)]
+time.sleep(100)' &
+peer=$!
+wait_for 20 listening
+for how in disconnect destroy; do
+	check "a handshake is given up by $how at once" timeout 30 ip netns exec B "$program" abandon 10.0.0.1 $how
+done
+setsid ip netns exec B "$program" client 10.0.0.1 1 1 >/dev/null 2>&1 </dev/null &
+client=$!
+pause 3
+kill -KILL -- "-$client"
+check "a program that waits for an answer can be killed" wait_for 15 ended "$client"
+kill "$peer"
+wait "$peer" "$client" 2>/dev/null
+works "afterwards it works"
+
+none_left() { ! rdma res show qp | grep -q weft && ! rdma -dd res show cm_id | grep -q drv_conn; }
+check "no queue pair and no connection is left" wait_for 20 none_left
+check "modprobe -r" timeout 60 modprobe -r weft
+
+finish

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Devices on every kind of Ethernet device: lo, VLAN, bond and bridge, with data over each;
+# the rule of one device per MAC address; and a MAC address that changes.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+set_up
+sysctl -qw net.ipv6.conf.all.accept_dad=0 2>/dev/null
+
+# rping_to NAME ADDRESS [HOST]: from B, or from HOST, to a server there.
+rping_to() {
+	if session "rping -s -a $2 -C 5 -S 5000 -V" "rping -c -a $2 -C 5 -S 5000 -V" 30; then
+		ok "$1"
+	else
+		explain "$said"
+		not_ok "$1" "rping failed"
+	fi
+}
+counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
+log_says() { dmesg | grep -qE "weft: $1"; }
+
+# --- lo ---
+refused "a device on lo without a MAC address" "not available|Cannot assign" 10 on_a rdma link add weftlo type weft netdev lo
+check "  and the log says what to do" log_says "lo has no MAC address.*ip link set lo address"
+ip -n A link set lo address 02:00:00:00:00:aa
+check "lo with a MAC address" on_a rdma link add weftlo type weft netdev lo
+# Both ends are on A here.
+to_itself() { # NAME ADDRESS
+	local server status=0
+	wait_for 10 quiet_a
+	ip netns exec A timeout 40 rping -s -a "$2" -C 5 -S 5000 -V >/run/server 2>&1 </dev/null &
+	server=$!
+	wait_for 20 listening
+	ip netns exec A timeout 30 rping -c -a "$2" -C 5 -S 5000 -V >/run/client 2>&1 </dev/null || status=$?
+	wait "$server" || status=$?
+	if ((status == 0)); then
+		ok "$1"
+	else
+		explain "$(</run/server)$(</run/client)"
+		not_ok "$1" "status $status"
+	fi
+}
+listening() { [[ -n $(listeners "$someone_in_a") ]]; }
+before=$(counter weftlo conn_accepted)
+to_itself "rping to 127.0.0.1" 127.0.0.1
+to_itself "rping to ::1" ::1
+check "  and it was lo's device that accepted" test "$(counter weftlo conn_accepted)" = $((before + 2))
+to_itself "rping to its own address on eth0" 10.0.0.1
+check "lo's device goes" rdma link del weftlo
+
+# --- one device per MAC ---
+add_vlan() { # HOST NUMBER
+	ip -n "$1" link add link eth0 name eth0.5 type vlan id 5 && ip -n "$1" addr add "10.5.0.$2/24" dev eth0.5 &&
+		ip -n "$1" link set eth0.5 up
+}
+add_vlan A 1
+add_vlan B 2
+refused "a VLAN with the MAC address of the device below" "in use|busy" 10 on_a rdma link add weft5 type weft netdev eth0.5
+check "  and the log says which" log_says "eth0.5 has the MAC address of eth0, which carries weft0"
+ip -n A link set eth0.5 address 02:00:00:00:05:01
+ip -n B link set eth0.5 address 02:00:00:00:05:02
+check "a VLAN with one of its own" on_a rdma link add weft5 type weft netdev eth0.5
+check "  on the other host as well" on_b rdma link add weft6 type weft netdev eth0.5
+rping_to "rping over the VLAN" 10.5.0.1
+check "  and it was the VLAN's device" test "$(counter weft6 conn_opened)" -ge 1
+rping_to "rping over the device below" 10.0.0.1
+rdma link del weft5
+rdma link del weft6
+
+# A MAC address that changes: rdma_cm finds the device by the new one.
+ip -n A link set eth0 address 02:00:00:00:00:77
+ip -n A neigh flush all
+ip -n B neigh flush all
+check "the GID follows the MAC address" wait_for 10 grep -q 0200:0000:0077 /sys/class/infiniband/weft0/ports/1/gids/0
+rping_to "rping after the MAC address changed" 10.0.0.1
+ip -n A link set eth0 address 02:00:00:00:00:01
+ip -n A neigh flush all
+ip -n B neigh flush all
+
+# --- bond and bridge: eth0 becomes a part of them ---
+rdma link del weft0
+rdma link del weft1
+modprobe -q bonding
+if ip -n A link add bond0 type bond mode active-backup miimon 100 2>/run/bond; then
+	ip -n A link set eth0 down
+	ip -n A addr flush dev eth0
+	ip -n A link set eth0 master bond0
+	ip -n A link set bond0 up
+	ip -n A addr add 10.0.0.1/24 dev bond0
+	check "a device on a bond" on_a rdma link add weft0 type weft netdev bond0
+	refused "its port shares the MAC address" "in use|busy" 10 on_a rdma link add weft9 type weft netdev eth0
+else
+	not_ok "a bond" "$(</run/bond)"
+fi
+modprobe -q bridge
+if ip -n B link add br0 type bridge 2>/run/bridge; then
+	ip -n B addr flush dev eth0
+	ip -n B link set eth0 master br0
+	ip -n B link set br0 address 02:00:00:00:00:02
+	ip -n B link set br0 up
+	ip -n B addr add 10.0.0.2/24 dev br0
+	check "a device on a bridge" on_b rdma link add weft1 type weft netdev br0
+else
+	not_ok "a bridge" "$(</run/bridge)"
+fi
+reachable() { on_b ping -c 1 -W 1 10.0.0.1; }
+wait_for 20 reachable >/dev/null 2>&1
+rping_to "rping from the bridge to the bond" 10.0.0.1
+check "the bridge goes, and its device with it" ip -n B link del br0
+gone() { ! rdma link show | grep -q weft1; }
+check "  at once" wait_for 20 gone
+check "modprobe -r" timeout 60 modprobe -r weft
+
+finish
