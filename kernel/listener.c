@@ -2,11 +2,11 @@
 /*
  * Listeners, and the listening sockets that they share.
  *
- * For an application that listens on every address, or on that of lo, rdma_cm
- * makes one listener per device, all with the same address and port. Two such devices in
- * one network namespace cannot each have a socket, and binding the sockets to
- * their Ethernet devices would lose the connections that a host makes to
- * itself, since these arrive on lo. So the socket is shared, and a connection
+ * For an application that listens on every address, or on one of lo's, rdma_cm
+ * makes one listener per device, all with the same address and port. Two such
+ * devices in one network namespace cannot each have a socket, and binding the
+ * sockets to their Ethernet devices would lose the connections that a host
+ * makes to itself, since these arrive on lo. So the socket is shared, and a connection
  * belongs to the device whose Ethernet device has the address that it came to:
  * rdma_cm judges by the same.
  */
