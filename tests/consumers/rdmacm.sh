@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Every program of rdmacm-utils but rping, which has a lab of its own: connections, RC by
+# way of librdmacm's endpoints, streams over rsockets in all their modes, a file copied.
+# IPv4 and IPv6.
+
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
+set_up
+
+preload=LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
+
+# pair_of NAME SERVER CLIENT [REGEX]: both must end with status 0 (a server that serves for
+# ever: be stopped), and the client must say something that matches REGEX.
+pair_of() {
+	local tries=1
+	# rstream and riostream in mode a take a hang-up for an error even where data came with
+	# it, and the server hangs up behind its last message: then once more.
+	[[ $3 != *"-T a"* ]] || tries=5
+	while ! session "$2" "$3" 90 && ((CLIENT_STATUS == 16 && --tries)); do
+		echo "# $1: the server hung up before the client had read; again"
+	done
+	if ((CLIENT_STATUS)); then
+		explain "$said" 25
+		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+	elif ((SERVER_STATUS != 0)) && [[ $2 != cmtime* || $SERVER_STATUS != 143 ]]; then
+		explain "$SERVER_OUTPUT"
+		not_ok "$1" "the server ended with status $SERVER_STATUS"
+	elif ! grep -qE -- "${4:-.*}" <<<"$CLIENT_OUTPUT"; then
+		explain "$CLIENT_OUTPUT"
+		not_ok "$1" "the client said nothing like '$4'"
+	else
+		ok "$1"
+	fi
+}
+
+# not_for_iwarp NAME REASON COMMAND...: a program for what iWARP does not have. It must end
+# by itself with an error, and is then a test that was skipped.
+not_for_iwarp() {
+	local name=$1 reason=$2 status=0 said
+	shift 2
+	said=$(on_b timeout -k 2 20 "$@" 2>&1 </dev/null) || status=$?
+	if ((status == 0 || status == 124 || status > 128 && status < 160)); then
+		explain "$said"
+		not_ok "$name" "status $status, where an error was expected"
+	else
+		skip "$name" "$reason (it says: $(head -n 1 <<<"$said"))"
+	fi
+}
+
+for address in 10.0.0.1 fd00::1; do
+	version=IPv4
+	[[ $address == *:* ]] && version=IPv6
+	pair_of "ucmatose over $version: 10 connections of 20 messages" "ucmatose -b $address -c 10 -C 20 -S 5000" \
+		"ucmatose -c 10 -C 20 -S 5000 -s $address"
+	pair_of "rdma_server and rdma_client over $version" "rdma_server -s $address" "rdma_client -s $address"
+	pair_of "cmtime over $version: 50 connections" "cmtime -b $address -c 50" "cmtime -c 50 -s $address" "^connect"
+	# All modes verify what arrives. Blocking, nonblocking, with poll, addresses by rdma_cm;
+	# IPv6 makes no difference to them.
+	for mode in "n 1" "n 65536" "b 1000" "b 1048576" "a 1000" "a 65536" "r 4096"; do
+		read -r mode size <<<"$mode"
+		for program in rstream riostream; do
+			# riostream has no mode r.
+			[[ $program$mode != riostreamr ]] || continue
+			[[ $version == IPv4 || $size == 65536 ]] || continue
+			command="$program -T $mode -T v -S $size -I 2 -C 5"
+			pair_of "$program over $version, mode $mode, $size bytes" "$command -b $address" "$command -s $address" "^custom"
+		done
+	done
+done
+# Its server takes no address, and listens on all of IPv4 then.
+pair_of "rdma_xserver and rdma_xclient" "rdma_xserver -c r" "rdma_xclient -c r -s 10.0.0.1"
+pair_of "rstream, small buffers and no inline data" "rstream -T v -B 4096 -i 0 -S 65536 -I 2 -C 20" \
+	"rstream -T v -B 4096 -i 0 -S 65536 -I 2 -C 20 -s 10.0.0.1" "^custom"
+pair_of "rstream, latency" "rstream -T v -S 64 -I 50 -C 1" "rstream -T v -S 64 -I 50 -C 1 -s 10.0.0.1" "^custom"
+pair_of "rstream, keepalive" "rstream -k 1 -S 1024 -I 10 -C 1" "rstream -k 1 -S 1024 -I 10 -C 1 -s 10.0.0.1" "^custom"
+# Its mode s is for sockets of the C library, which librspreload makes rsockets.
+pair_of "rstream, mode s, sockets made rsockets" "$preload rstream -T s -T v -S 65536 -I 2 -C 10" \
+	"$preload rstream -T s -T v -S 65536 -I 2 -C 10 -s 10.0.0.1" "^custom"
+
+# rcopy takes a file to A; its server serves for ever, and IPv4 alone.
+dd if=/dev/urandom of=/run/original bs=65536 count=64 status=none
+dd if=/dev/urandom bs=1 count=7 status=none >>/run/original
+if ! session rcopy "rcopy /run/original 10.0.0.1:/run/copy" 90; then
+	explain "$said"
+	not_ok "rcopy: 4 MiB and 7 bytes" "client status $CLIENT_STATUS"
+elif ! cmp /run/original /run/copy; then
+	not_ok "rcopy: 4 MiB and 7 bytes" "the copy differs"
+else
+	ok "rcopy: 4 MiB and 7 bytes arrive unchanged"
+fi
+
+not_for_iwarp "udaddy" "datagrams (UD): iWARP has connections only" udaddy -s 10.0.0.1
+not_for_iwarp "mckey" "multicast: iWARP has connections only" mckey -m 230.0.0.1 -b 10.0.0.2
+not_for_iwarp "udpong" "datagrams (UD): iWARP has connections only" udpong -s 10.0.0.1
+not_for_iwarp "rdma_xserver -c x" "extended connections (XRC) are InfiniBand's" rdma_xclient -c x -s 10.0.0.1
+
+works "afterwards the devices work"
+finish
