@@ -21,9 +21,17 @@ from collections import Counter, defaultdict
 MPA_REQUEST = b"MPA ID Req Frame"
 MPA_REPLY = b"MPA ID Rep Frame"
 OPCODES = ("write", "read request", "read response", "send", "send inv", "send se",
-           "send se inv", "terminate")
+           "send se inv", "terminate", "immediate", "immediate se", "atomic request",
+           "atomic response", "send imm", "send se imm")
 # Untagged queue of each untagged opcode.
-QUEUES = {1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2}
+QUEUES = {1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2, 8: 0, 9: 0, 10: 1, 11: 3, 12: 0, 13: 0}
+# Those from here on are for two ends that agreed on them, the last two Weft's own; tshark knows
+# the atomics alone.
+FIRST_EXTENDED = 8
+# Payload of the opcodes that have one of a fixed size.
+SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
+# Bits of the handshake's flags by which two ends agree on them.
+OFFER, ANSWER = 0x04, 0x02
 
 
 def _crc_tables():
@@ -168,8 +176,9 @@ def read_streams(path):
 class Judge:
     """Checks the FPDUs of one direction."""
 
-    def __init__(self, name, stream, crc):
+    def __init__(self, name, stream, crc, extended):
         self.name = name
+        self.opcodes = len(OPCODES) if extended else FIRST_EXTENDED
         self.stream = stream
         self.crc = crc
         self.errors = []
@@ -211,9 +220,15 @@ class Judge:
             self.error(at, f"RDMAP version {fpdu[3] >> 6}")
         if fpdu[3] & 0x30:
             self.error(at, f"reserved bits in RDMAP control {fpdu[3]:#04x}")
-        if opcode >= len(OPCODES):
+        if opcode >= self.opcodes:
             self.error(at, f"RDMAP opcode {opcode}")
             return False
+        if length - header != SIZES.get(opcode, length - header):
+            self.error(at, f"{OPCODES[opcode]} of {length - header} bytes")
+        if opcode in (8, 9) and fpdu[2 + header + 4:2 + header + 8].strip(b"\0"):
+            self.error(at, "immediate data beyond four bytes")
+        if opcode == 10 and struct.unpack_from(">I", fpdu, 2 + header)[0] > 2:
+            self.error(at, "an atomic operation that there is not")
         if tagged != (opcode in (0, 2)):
             self.error(at, f"{OPCODES[opcode]} with tagged = {tagged}")
         if not tagged:
@@ -293,12 +308,14 @@ def judge(path, mode, wanted_crc=None):
         counts["connections"] += 1
         counts[f"MPA revision {reply[2]}"] += 1
         crc = bool((request[1] | reply[1]) & 0x40)
+        extended = bool(request[1] & OFFER and reply[1] & ANSWER and not reply[1] & OFFER)
+        counts["extended"] += extended
         if wanted_crc is not None and crc != wanted_crc:
             errors.append(f"CRC was {'' if crc else 'not '}negotiated")
         for name, line, payload, start, edges in (
                 ("initiator", stream, data, request[0], borders),
                 ("responder", back, back_data, reply[0], back_borders)):
-            found = Judge(f"{name} of port {source[1]}", line, crc)
+            found = Judge(f"{name} of port {source[1]}", line, crc, extended)
             found.run(payload, start, edges, mode)
             errors += found.errors
             counts += found.counts

@@ -51,11 +51,11 @@ FULL = make_fpdu(b"x" * (SEGMENT - 2 - 14 - 4), last=False)
 class Capture:
     """A connection with its handshake; then what the initiator sends, packet by packet."""
 
-    def __init__(self, reply_flags=0x40):
+    def __init__(self, reply_flags=0x40, request_flags=0x40):
         self.packets = [tcp_packet(CLIENT, SERVER, 999, syn=True),
                         tcp_packet(SERVER, CLIENT, 4999, syn=True)]
         self.sequence = 1000
-        self.send(mpa_frame(fpdu.MPA_REQUEST, private=b"hello"))
+        self.send(mpa_frame(fpdu.MPA_REQUEST, request_flags, b"hello"))
         self.packets.append(tcp_packet(SERVER, CLIENT, 5000,
                                        mpa_frame(fpdu.MPA_REPLY, reply_flags)))
 
@@ -155,6 +155,23 @@ class Fpdu(unittest.TestCase):
                     "message 2 on queue 0 follows 0")
         self.expect(Capture().send(struct.pack(">H", 5) + b"\xc1\x40" + b"\0" * 9), "segments",
                     "less than a DDP header")
+
+    def test_extended(self):
+        frames = (make_fpdu(b"\1\2\3\4" + bytes(4), opcode=8, message=1) +
+                  make_fpdu(b"", opcode=13, message=2) + make_fpdu(bytes(52), opcode=10) +
+                  make_fpdu(bytes(12), opcode=11))
+        errors, counts = Capture(0x42, 0x44).send(frames).judge("segments")
+        self.assertEqual(errors, [])
+        self.assertEqual(counts["immediate"] + counts["atomic request"] + counts["extended"], 3)
+        # Not with who did not agree: no offer, no answer, an echo.
+        for reply, request in ((0x42, 0x40), (0x40, 0x44), (0x46, 0x44)):
+            self.expect(Capture(reply, request).send(frames), "segments", "RDMAP opcode 8")
+        for frame, error in ((make_fpdu(bytes(4), opcode=9), "immediate se of 4 bytes"),
+                             (make_fpdu(bytes(7) + b"x", opcode=8), "beyond four bytes"),
+                             (make_fpdu(bytes(51), opcode=10), "atomic request of 51 bytes"),
+                             (make_fpdu(b"\0\0\0\3" + bytes(48), opcode=10), "operation"),
+                             (make_fpdu(bytes(12), opcode=11, message=2), "follows 0")):
+            self.expect(Capture(0x42, 0x44).send(frame), "segments", error)
 
     def test_crc_as_wanted(self):
         errors, _ = Capture().judge("segments", crc=False)

@@ -6,11 +6,17 @@ import struct
 import mpa
 
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, SEND_INV, SEND_SE, SEND_SE_INV, TERMINATE = range(8)
+IMM, IMM_SE, ATOMIC_REQUEST, ATOMIC_RESPONSE, SEND_IMM, SEND_SE_IMM = range(8, 14)
 
 TAGGED, LAST = 0x80, 0x40
 TAGGED_LEN, UNTAGGED_LEN, READ_REQUEST_LEN = 14, 18, 28
-QN_SEND, QN_READ, QN_TERMINATE = range(3)
-QUEUES = {READ_REQUEST: QN_READ, TERMINATE: QN_TERMINATE}
+QN_SEND, QN_READ, QN_TERMINATE, QN_ATOMIC_RESPONSE = range(4)
+QUEUES = {
+    READ_REQUEST: QN_READ,
+    TERMINATE: QN_TERMINATE,
+    ATOMIC_REQUEST: QN_READ,
+    ATOMIC_RESPONSE: QN_ATOMIC_RESPONSE,
+}
 
 
 def first_bytes(flags, last, opcode, ddp_version, rdmap_version):
@@ -49,6 +55,23 @@ def send(payload=b"", **fields):
 def read_request(source, size, sink=(7, 0), **fields):
     """source and sink: STag and tagged offset."""
     return untagged(READ_REQUEST, struct.pack(">IQIIQ", *sink, size, *source), **fields)
+
+
+def immediate(data=bytes(8), opcode=IMM, **fields):
+    return untagged(opcode, data, **fields)
+
+
+FETCH_ADD, SWAP, CMP_SWAP = range(3)
+
+
+def atomic(target, operation=FETCH_ADD, data=1, mask=0, compare=0, compare_mask=0, number=7, **fields):
+    """target: STag and tagged offset."""
+    body = struct.pack(">IIIQQQQQ", operation, number, *target, data, mask, compare, compare_mask)
+    return untagged(ATOMIC_REQUEST, body, **fields)
+
+
+def atomic_response(number, value=0, **fields):
+    return untagged(ATOMIC_RESPONSE, struct.pack(">IQ", number, value), **fields)
 
 
 def terminate(layer, etype, code, control=0, rest=b"", **fields):

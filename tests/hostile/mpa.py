@@ -11,6 +11,8 @@ MARKERS = 0x80
 CRC = 0x40
 REJECT = 0x20
 ENHANCED = 0x10
+EXTEND = 0x04
+EXTENDED = 0x02
 
 
 def frame(key, flags=CRC, revision=1, private=b"", private_len=None):

@@ -41,7 +41,8 @@ RDMAP, DDP, MPA = range(3)
 LOCAL = (RDMAP, 0, 0)
 READ_STAG, READ_BOUNDS, READ_PD, READ_WRAP = (RDMAP, 1, 0), (RDMAP, 1, 1), (RDMAP, 1, 3), (RDMAP, 1, 4)
 CANNOT_INVALIDATE = (RDMAP, 1, 9)
-RDMAP_VERSION, OPCODE = (RDMAP, 2, 5), (RDMAP, 2, 6)
+RDMAP_VERSION, OPCODE, CATASTROPHIC = (RDMAP, 2, 5), (RDMAP, 2, 6), (RDMAP, 2, 7)
+NO_RIGHT = (RDMAP, 1, 2)
 DDP_LOCAL = (DDP, 0, 0)
 STAG, BOUNDS, OTHER_PD, WRAP, TAGGED_VERSION = ((DDP, 1, code) for code in range(5))
 QUEUE, NO_BUFFER, MSN, OFFSET, TOO_LONG, UNTAGGED_VERSION = ((DDP, 2, code) for code in range(1, 7))
@@ -179,16 +180,19 @@ class Said:
 
 
 @contextlib.contextmanager
-def client(status=None):
+def client(status=None, extended=False):
     """A connection to the rping server, which must see its end, and the completion status."""
+    flags = mpa.CRC | mpa.ENHANCED | (mpa.EXTEND if extended else 0)
     since = len(Said.now())
     sock = handshake.connected()
     try:
         sock.sendall(
-            mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(*RESPONDER_LIMITS))
+            mpa.request(flags=flags, revision=2, private=mpa.rd_limits(*RESPONDER_LIMITS))
         )
         answer = handshake.receive_frame(sock)
         check(answer.key == mpa.REPLY_KEY and not answer.flags & mpa.REJECT, f"answer {vars(answer)}")
+        told = answer.flags & (mpa.EXTEND | mpa.EXTENDED)
+        check(told == (mpa.EXTENDED if extended else 0), f"extension flags {told:#x}")
         stream = Stream(sock)
         stream.ird = struct.unpack(">H", answer.private[:2])[0] & 0x3FFF
         yield stream
@@ -203,11 +207,11 @@ def client(status=None):
             check(complaint not in Said.now()[since:], f"the server said {Said.text[since:]!r}")
 
 
-def to_server(reason, *ulpdus, raw=None, status=None, culprit=None):
+def to_server(reason, *ulpdus, raw=None, status=None, culprit=None, extended=False):
     """These are refused by the server, with this Terminate; the last is the culprit."""
 
     def run():
-        with client(status) as stream:
+        with client(status, extended) as stream:
             stream.give_raw(fpdu.framed(*ulpdus) if raw is None else raw)
             shown = culprit if culprit is not None else ulpdus[-1] if ulpdus else None
             stream.refused(reason, shown, allowed=(fpdu.READ_RESPONSE,))
@@ -215,13 +219,13 @@ def to_server(reason, *ulpdus, raw=None, status=None, culprit=None):
     return run
 
 
-def to_server_each(reason, *ulpdus):
+def to_server_each(reason, *ulpdus, extended=False):
     """Each by itself is refused."""
 
     def run():
         for ulpdu in ulpdus:
             try:
-                to_server(reason, ulpdu)()
+                to_server(reason, ulpdu, extended=extended)()
             except Failure as error:
                 raise Failure(f"{ulpdu.hex()}: {error}") from error
 
@@ -498,6 +502,25 @@ def no_receive_then_reset():
             reset(stream.sock)
 
 
+def no_receive_for_immediate():
+    """Immediate data waits for a receive as a SEND does."""
+    with client(extended=True) as stream:
+        with server_stopped():
+            culprit = fpdu.immediate(msn=2)
+            stream.give(fpdu.send(info(), msn=1), culprit)
+            stream.silent(2)
+            stream.refused(NO_BUFFER, culprit, within=RNR_LIMIT + PROMPT)
+
+
+def atomic_instead_of_read():
+    """The server's read is answered as if it were an atomic, with its own number."""
+    with client(extended=True) as stream:
+        sink, _ = wanted(stream)
+        culprit = fpdu.atomic_response(sink)
+        stream.give(culprit)
+        stream.refused(NO_BUFFER, culprit)
+
+
 def peer_terminates(*ulpdus):
     def run():
         for ulpdu in ulpdus:
@@ -553,7 +576,7 @@ def silence_then(data, end):
 
 
 @contextlib.contextmanager
-def server(count=1):
+def server(count=1, extended=False):
     """A connection from an rping client, which must come to an end. Its region is in .region."""
     with handshake.Server() as listener:
         listener.client = subprocess.Popen(
@@ -568,7 +591,10 @@ def server(count=1):
         peer_to_peer = ird & 0x8000
         check(not peer_to_peer or ord_ & 0x8000, f"no RTR by WRITE offered: {request.private.hex()}")
         limits = mpa.rd_limits(1 | peer_to_peer, 1 | peer_to_peer)
-        sock.sendall(mpa.reply(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=limits))
+        offer = request.flags & (mpa.EXTEND | mpa.EXTENDED)
+        check(offer == mpa.EXTEND, f"extension flags {offer:#x} in the request")
+        flags = mpa.CRC | mpa.ENHANCED | (mpa.EXTENDED if extended else offer)
+        sock.sendall(mpa.reply(flags=flags, revision=2, private=limits))
         stream = Stream(sock)
         stream.ird = ird & 0x3FFF
         if peer_to_peer:
@@ -595,11 +621,14 @@ def region_of(stream):
     return stag, address
 
 
-def to_client(reason, make):
-    """What make(stag, address) returns is refused by the client; the last is the culprit."""
+def to_client(reason, make, extended=False):
+    """What make(stag, address) returns is refused by the client; the last is the culprit.
+
+    Not extended: our reply echoes the offer, as siw's does, which must agree to nothing.
+    """
 
     def run():
-        with server() as stream:
+        with server(extended=extended) as stream:
             ulpdus = make(*stream.region)
             ulpdus = ulpdus if isinstance(ulpdus, tuple) else (ulpdus,)
             stream.give(*ulpdus)
@@ -717,6 +746,18 @@ def killed_under_writes():
         stream.sent_msn = 2
 
 
+def word(address):
+    """The first aligned one of a region."""
+    return (address + 7) // 8 * 8
+
+
+def atomic_on(reason, at=word, stag_change=0, **fields):
+    """An atomic on the client's region, which grants none."""
+    return to_client(
+        reason, lambda stag, address: fpdu.atomic((stag ^ stag_change, at(address)), **fields), extended=True
+    )
+
+
 WRITE_TO = fpdu.write
 READ_FROM = fpdu.read_request
 EVIL = b"E" * 8
@@ -769,6 +810,33 @@ CASES = [
     ("SEND: no receive in time", no_receive),
     ("SEND: receive comes late", late_receive),
     ("SEND: no receive, then RST", no_receive_then_reset),
+    # Immediate data and atomics, with a peer that agreed on them and with others.
+    ("not agreed: immediate data", to_server_each(OPCODE, fpdu.immediate(), fpdu.immediate(opcode=fpdu.IMM_SE))),
+    ("not agreed: SEND with immediate", to_server_each(OPCODE, *(fpdu.untagged(op, info()) for op in (fpdu.SEND_IMM, fpdu.SEND_SE_IMM)))),
+    ("not agreed: atomic", to_server(OPCODE, fpdu.atomic((1, 8)))),
+    ("not agreed: atomic response", to_server(QUEUE, fpdu.atomic_response(1))),
+    ("unknown opcodes, agreed", to_server_each(OPCODE, fpdu.untagged(14), fpdu.untagged(15), extended=True)),
+    ("new opcodes, tagged", to_server_each(OPCODE, *(fpdu.tagged(op, 1, 2, b"3") for op in range(8, 14)), extended=True)),
+    ("new opcodes, other queues", to_server_each(OPCODE, fpdu.immediate(queue=1), fpdu.immediate(queue=3), fpdu.atomic((1, 8), queue=0), fpdu.atomic((1, 8), queue=3), fpdu.atomic_response(1, queue=1), fpdu.send(queue=3), fpdu.untagged(fpdu.SEND_IMM, queue=1), extended=True)),
+    ("queue 4, agreed", to_server(QUEUE, fpdu.immediate(queue=4), extended=True)),
+    ("immediate: MSN", to_server_each(MSN, *(fpdu.immediate(msn=n) for n in (0, 2, 2**32 - 1)), extended=True)),
+    ("immediate: offset", to_server_each(OFFSET, fpdu.immediate(mo=8), fpdu.immediate(last=False), extended=True)),
+    ("immediate: length", to_server_each(TOO_LONG, *(fpdu.immediate(bytes(n)) for n in (0, 4, 7, 9, 100)), extended=True)),
+    ("immediate: amidst a SEND", to_server(OFFSET, fpdu.send(b"", last=False), fpdu.immediate(), extended=True)),
+    ("immediate: amidst a longer SEND", to_server(OFFSET, fpdu.send(b"1234", last=False), fpdu.immediate(), extended=True)),
+    ("immediate: no receive in time", no_receive_for_immediate),
+    ("SEND with immediate: too long", to_server(TOO_LONG, fpdu.untagged(fpdu.SEND_IMM, info() + b"+"), status=LENGTH_ERROR, extended=True)),
+    ("SEND with immediate: MSN", to_server(MSN, fpdu.untagged(fpdu.SEND_IMM, info(), msn=2), extended=True)),
+    ("atomic: unknown STags", to_server_each(READ_STAG, *(fpdu.atomic((s, 0x1000)) for s in (0, 1, 2**31, 2**32 - 1)), extended=True)),
+    ("atomic: MSN", to_server_each(MSN, *(fpdu.atomic((1, 8), msn=n) for n in (0, 2, 2**32 - 1)), extended=True)),
+    ("atomic: offset", to_server_each(OFFSET, fpdu.atomic((1, 8), mo=1), fpdu.atomic((1, 8), last=False), extended=True)),
+    ("atomic: length", to_server_each(TOO_LONG, fpdu.atomic((1, 8))[:-1], fpdu.atomic((1, 8)) + b"+", fpdu.untagged(fpdu.ATOMIC_REQUEST), extended=True)),
+    ("atomic: operation", to_server_each(OPCODE, *(fpdu.atomic((1, 8), operation=n) for n in range(3, 16)), extended=True)),
+    ("atomic: unaligned", to_server_each(CATASTROPHIC, *(fpdu.atomic((1, n)) for n in (1, 4, 7, 2**64 - 1)), extended=True)),
+    ("atomic response: none was asked for", to_server(NO_BUFFER, fpdu.atomic_response(1), extended=True)),
+    ("atomic response: to a read", atomic_instead_of_read),
+    ("atomic response: MSN", to_server_each(MSN, *(fpdu.atomic_response(1, msn=n) for n in (0, 2)), extended=True)),
+    ("atomic response: offset", to_server(OFFSET, fpdu.atomic_response(1, mo=4), extended=True)),
     # WRITEs and reads without a right key.
     ("WRITE: unknown STags", to_server_each(STAG, *(fpdu.write(s, 0x1000, b"x") for s in (0, 1, 0x100, 2**31, 2**32 - 1)))),
     ("read: unknown STags", to_server_each(READ_STAG, *(READ_FROM((s, 0x1000), 1) for s in (0, 1, 0x100, 2**31, 2**32 - 1)))),
@@ -839,6 +907,11 @@ CASES = [
     ("client: read, wrong key byte", to_client(READ_STAG, lambda s, a: READ_FROM((s ^ 1, a), 8))),
     ("client: read, second one bad", second_read_bad),
     ("client: more reads than agreed", too_many_client_reads),
+    ("client: echoed offer, immediate data", to_client(OPCODE, lambda s, a: fpdu.immediate())),
+    ("client: echoed offer, atomic", to_client(OPCODE, lambda s, a: fpdu.atomic((s, word(a))))),
+    ("client: atomic without the right", atomic_on(NO_RIGHT)),
+    ("client: atomic, wrong key byte", atomic_on(READ_STAG, stag_change=1)),
+    ("client: atomic, unaligned", atomic_on(CATASTROPHIC, at=lambda a: word(a) + 4)),
     ("key of another process", other_domain),
     ("key of a dead process", dead_region),
     ("client killed under a stream of WRITEs", killed_under_writes),

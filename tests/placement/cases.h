@@ -15,6 +15,8 @@ void chain_cases(Suite& suite);
 void connection_cases(Suite& suite);
 // Requests that the peer must refuse, and local ones that must fail on the way.
 void protection_cases(Suite& suite);
+// Immediate data and atomics.
+void extended_cases(Suite& suite);
 // What ibv_post_send and ibv_post_recv must refuse at once.
 void posting_cases(Suite& suite);
 // What needs a peer that siw is not.

@@ -39,6 +39,7 @@ int run(const placement::Host& client, const placement::Host& server, const std:
       // These look at states, which siw does not tell, and at the errors of both ends.
       placement::posting_cases(suite);
       placement::protection_cases(suite);
+      placement::extended_cases(suite);
     }
     std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
                 suite.skipped());

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <arpa/inet.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cases.h"
+#include "chain.h"
+#include "failure.h"
+
+namespace placement {
+
+namespace {
+
+constexpr std::size_t kWord = 65536;  // an aligned place in the server's arena
+constexpr std::size_t kResult = 131072;
+constexpr std::uint32_t kImmediate = 0x12c0ffee;
+constexpr int kAtomicAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                              IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+// A word that the other end, or another thread, changes.
+std::atomic_ref<std::uint64_t> word_at(const Memory& memory, std::size_t offset) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.address(offset)));
+}
+
+struct Carried {
+  ibv_wr_opcode opcode;
+  std::uint32_t length;
+  bool is_inline;
+};
+
+// One work request with immediate data, from the client; the server has one receive.
+void carry(Pair& pair, const Carried& what) {
+  Endpoint& client = *pair.client;
+  Endpoint& server = *pair.server;
+  const bool is_send = what.opcode == IBV_WR_SEND_WITH_IMM;
+  const Layout from = {{3, what.length}};
+  const Layout to = {{77, what.length}};
+  client.memory().fill(from, what.length + 1U);
+  server.memory().expect(to, client.memory().gather(from));
+
+  std::vector<ibv_sge> sges = client.memory().sges(from);
+  ibv_send_wr work{};
+  work.opcode = what.opcode;
+  work.send_flags = IBV_SEND_SIGNALED | (what.is_inline ? unsigned{IBV_SEND_INLINE} : 0U);
+  work.sg_list = sges.data();
+  work.num_sge = what.length == 0 ? 0 : 1;
+  work.imm_data = htonl(kImmediate + what.length);
+  work.wr.rdma.remote_addr = server.memory().address(77);
+  work.wr.rdma.rkey = server.memory().mr()->rkey;
+
+  // A WRITE takes a receive and puts nothing in it.
+  const std::uint64_t receive = server.post_recv(is_send ? to : Layout{{1U << 20, 64}});
+  const std::uint64_t sent = client.post_send(work);
+  client.expect_send(sent, is_send ? IBV_WC_SEND : IBV_WC_RDMA_WRITE);
+  const ibv_wc got = server.next_recv();
+  require(got.status == IBV_WC_SUCCESS && got.wr_id == receive &&
+              got.opcode == (is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM) &&
+              got.byte_len == what.length && (got.wc_flags & IBV_WC_WITH_IMM) != 0 &&
+              ntohl(got.imm_data) == kImmediate + what.length,
+          "receive completion: " + to_string(got) + ", flags " + std::to_string(got.wc_flags) +
+              ", immediate " + std::to_string(ntohl(got.imm_data)));
+  server.memory().check({}, "server");
+  client.memory().check({}, "client");
+}
+
+void immediate(Suite& suite, ibv_wr_opcode opcode) {
+  for (const std::uint32_t length :
+       {0U, 1U, 8U, 63U, 288U, 1400U, 1430U, 1448U, 4096U, 65536U, 1000003U}) {
+    suite.run(std::to_string(length) + " bytes", [&] {
+      carry(suite.pair(), {opcode, length, false});
+    });
+  }
+  for (const std::uint32_t length : {0U, 1U, 31U, 64U, 256U}) {
+    suite.run(std::to_string(length) + " bytes inline", [&] {
+      carry(suite.pair(), {opcode, length, true});
+    });
+  }
+  suite.run("between messages without", [&] {
+    for (int turn = 0; turn < 20; ++turn) {
+      carry(suite.pair(), {opcode, 100, false});
+      Chain::run(*suite.pair().client, *suite.pair().server,
+                 {.opcode = IBV_WR_SEND, .local = {{5, 99}}, .remote = {{7, 99}}});
+      Chain::run(*suite.pair().client, *suite.pair().server,
+                 {.opcode = IBV_WR_RDMA_WRITE, .local = {{5, 3000}}, .remote = {{7, 3000}}});
+    }
+  });
+  suite.run("a solicited one wakes who waits for such", [&] {
+    Pair pair = suite.connector().connect();
+    require_zero(ibv_req_notify_cq(pair.server->recv_cq(), 1), "ibv_req_notify_cq");
+    for (const bool solicited : {false, true}) {
+      pair.server->post_recv({{0, 64}});
+      ibv_send_wr work{};
+      work.opcode = opcode;
+      work.send_flags = IBV_SEND_SIGNALED | (solicited ? unsigned{IBV_SEND_SOLICITED} : 0U);
+      work.wr.rdma.remote_addr = pair.server->memory().address(0);
+      work.wr.rdma.rkey = pair.server->memory().mr()->rkey;
+      pair.client->post_send(work);
+      require(pair.client->next_send().status == IBV_WC_SUCCESS, "it was not sent");
+      const bool woken = pair.server->await_event(
+          pair.server->recv_cq(), std::chrono::milliseconds(solicited ? 8000 : 300));
+      require(woken == solicited, woken ? "woken without need" : "not woken");
+    }
+  });
+}
+
+ibv_send_wr atomic_work(const Pair& pair, ibv_wr_opcode opcode, std::uint64_t compare_add,
+                        std::uint64_t swap, std::size_t where = kWord) {
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.num_sge = 1;
+  work.wr.atomic.remote_addr = pair.server->memory().address(where);
+  work.wr.atomic.rkey = pair.server->memory().mr()->rkey;
+  work.wr.atomic.compare_add = compare_add;
+  work.wr.atomic.swap = swap;
+  return work;
+}
+
+// Posts it, waits for it and returns the value found.
+std::uint64_t perform(const Pair& pair, ibv_send_wr work) {
+  Endpoint& client = *pair.client;
+  std::vector<ibv_sge> sges = client.memory().sges({{kResult, 8}});
+  work.sg_list = sges.data();
+  const std::uint64_t id = client.post_send(work);
+  const ibv_wc done = client.next_send();
+  require(done.status == IBV_WC_SUCCESS && done.wr_id == id && done.byte_len == 8 &&
+              done.opcode ==
+                  (work.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? IBV_WC_COMP_SWAP : IBV_WC_FETCH_ADD),
+          "completion of an atomic: " + to_string(done));
+  return word_at(client.memory(), kResult).load();
+}
+
+void require_value(std::uint64_t got, std::uint64_t expected, const char* what) {
+  require(got == expected, std::string(what) + ": " + std::to_string(got) + ", expected " +
+                               std::to_string(expected));
+}
+
+Pair atomic_pair(Suite& suite) {
+  return suite.connector().connect(Shape{.access = kAtomicAccess});
+}
+
+void single_atomics(Suite& suite) {
+  suite.run("fetch-and-add", [&] {
+    const Pair pair = atomic_pair(suite);
+    const auto word = word_at(pair.server->memory(), kWord);
+    word = ~std::uint64_t{0} - 1;
+    const ibv_send_wr add = atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 99);
+    require_value(perform(pair, add), ~std::uint64_t{0} - 1, "found first");
+    require_value(perform(pair, add), 1, "found after it wrapped");
+    require_value(word, 4, "left");
+    word = 0x0123456789abcdefU;
+    require_value(perform(pair, atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0)),
+                  0x0123456789abcdefU, "bytes in the host's order");
+  });
+  suite.run("compare-and-swap", [&] {
+    const Pair pair = atomic_pair(suite);
+    const auto word = word_at(pair.server->memory(), kWord);
+    word = 5;
+    require_value(perform(pair, atomic_work(pair, IBV_WR_ATOMIC_CMP_AND_SWP, 6, 7)), 5, "found");
+    require_value(word, 5, "left by one that does not match");
+    require_value(perform(pair, atomic_work(pair, IBV_WR_ATOMIC_CMP_AND_SWP, 5, ~0ULL)), 5,
+                  "found");
+    require_value(word, ~std::uint64_t{0}, "left by one that matches");
+  });
+  suite.run("reads, atomics and sends mixed, more than may be under way", [&] {
+    const Pair pair = atomic_pair(suite);
+    Endpoint& client = *pair.client;
+    const auto word = word_at(pair.server->memory(), kWord);
+    word = 0;
+    constexpr unsigned kTurns = 60;
+    std::vector<ibv_sge> sges = client.memory().sges({{kResult, 8}, {kResult + 64, 5000}});
+    for (unsigned at = 0; at < kTurns; ++at) {
+      ibv_send_wr work = atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
+      work.sg_list = sges.data();
+      client.post_send(work);
+      ibv_send_wr read{};
+      read.opcode = IBV_WR_RDMA_READ;
+      read.send_flags = IBV_SEND_SIGNALED;
+      read.sg_list = &sges[1];
+      read.num_sge = 1;
+      read.wr.rdma.remote_addr = pair.server->memory().address(kWord);
+      read.wr.rdma.rkey = pair.server->memory().mr()->rkey;
+      client.post_send(read);
+    }
+    for (unsigned at = 0; at < 2 * kTurns; ++at) {
+      const ibv_wc done = client.next_send();
+      require(done.status == IBV_WC_SUCCESS &&
+                  done.opcode == (at % 2 == 0 ? IBV_WC_FETCH_ADD : IBV_WC_RDMA_READ),
+              "completion " + std::to_string(at) + ": " + to_string(done));
+    }
+    require_value(word, kTurns, "left");
+    require_value(word_at(client.memory(), kResult), kTurns - 1, "found last");
+    // A read is answered after the atomics before it were done.
+    require_value(word_at(client.memory(), kResult + 64), kTurns, "read last");
+  });
+}
+
+// Two queue pairs and a thread of the host add to one word; what each found differs.
+void contended(Suite& suite) {
+  suite.run("two queue pairs and the host's processor", [&] {
+    const Pair first = atomic_pair(suite);
+    const Pair second = atomic_pair(suite);
+    constexpr std::uint64_t kTurns = 400;
+    std::atomic_ref<std::uint64_t> word = word_at(first.server->memory(), kWord);
+    word = 0;
+    // The same bytes, in the second queue pair's protection domain.
+    ibv_mr* other =
+        ibv_reg_mr(second.server->pd(), reinterpret_cast<void*>(first.server->memory().address(0)),
+                   first.server->memory().size(), kAtomicAccess);
+    if (other == nullptr) {
+      fail_errno("ibv_reg_mr");
+    }
+    std::atomic<bool> stop = false;
+    std::atomic<std::uint64_t> by_host = 0;
+    std::jthread host([&] {
+      while (!stop) {
+        word.fetch_add(1U << 20U);
+        by_host.fetch_add(1);
+      }
+    });
+    std::atomic<unsigned> failed = 0;
+    std::string why[2];
+    const auto add = [&](unsigned which) {
+      try {
+        const Pair& pair = which == 0 ? first : second;
+        ibv_send_wr work = atomic_work(first, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
+        work.wr.atomic.rkey = which == 0 ? first.server->memory().mr()->rkey : other->rkey;
+        std::uint64_t last = 0;
+        for (std::uint64_t turn = 0; turn < kTurns; ++turn) {
+          const std::uint64_t found = perform(pair, work);
+          require(turn == 0 || found > last, "a later one found an earlier value");
+          last = found;
+        }
+      } catch (const Failure& failure) {
+        why[which] = failure.what();
+        ++failed;
+      }
+    };
+    {
+      std::jthread one(add, 0U);
+      std::jthread two(add, 1U);
+    }
+    stop = true;
+    host.join();
+    ibv_dereg_mr(other);
+    require(failed == 0, why[0] + why[1]);
+    require(by_host != 0, "the host's thread did not run");
+    require_value(word, (by_host << 20U) + 2 * kTurns, "the sum");
+  });
+}
+
+// What the server must refuse: the client's completion says so and both ends are in error.
+void refused(Suite& suite) {
+  const auto refuse = [&](const std::string& what, ibv_wc_status status, int access,
+                          const std::function<void(Pair&, ibv_send_wr&)>& spoil) {
+    suite.run(what, [&] {
+      Pair pair = suite.connector().connect(Shape{}, Shape{.access = access});
+      const auto word = word_at(pair.server->memory(), kWord);
+      const std::uint64_t before = word;
+      ibv_send_wr work = atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
+      std::vector<ibv_sge> sges = pair.client->memory().sges({{kResult, 8}});
+      work.sg_list = sges.data();
+      spoil(pair, work);
+      pair.client->post_send(work);
+      const ibv_wc done = pair.client->next_send();
+      require(done.status == status, to_string(done));
+      pair.client->expect_error_state();
+      pair.server->expect_error_state();
+      require_value(word, before, "left");
+    });
+  };
+  constexpr int kPlain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  refuse("no right to atomics", IBV_WC_REM_ACCESS_ERR, kPlain, [](Pair&, ibv_send_wr&) {});
+  refuse("wrong key", IBV_WC_REM_ACCESS_ERR, kAtomicAccess,
+         [](Pair&, ibv_send_wr& work) { work.wr.atomic.rkey ^= 1; });
+  refuse("beyond the region", IBV_WC_REM_ACCESS_ERR, kAtomicAccess,
+         [](Pair& pair, ibv_send_wr& work) {
+           work.wr.atomic.remote_addr =
+               pair.server->memory().address(0) + (pair.server->memory().size() + 7) / 8 * 8;
+         });
+  refuse("no right to write the result", IBV_WC_LOC_PROT_ERR, kAtomicAccess,
+         [](Pair&, ibv_send_wr& work) { work.sg_list->lkey ^= 1; });
+}
+
+}  // namespace
+
+void extended_cases(Suite& suite) {
+  suite.group("send with immediate", [&] { immediate(suite, IBV_WR_SEND_WITH_IMM); });
+  suite.group("write with immediate", [&] { immediate(suite, IBV_WR_RDMA_WRITE_WITH_IMM); });
+  suite.group("atomics", [&] { single_atomics(suite); });
+  suite.group("contended atomics", [&] { contended(suite); });
+  suite.group("atomics refused", [&] { refused(suite); });
+}
+
+}  // namespace placement
