@@ -319,7 +319,7 @@ class Server:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind((HERE, OWN_PORT))
         self.socket.listen(backlog)
-        self.socket.settimeout(CONNECT_LIMIT + PROMPT)
+        self.socket.settimeout(START)
         self.client = None
 
     def __enter__(self):
