@@ -156,10 +156,15 @@ static void fast_next(struct kunit *test)
 
 	/* Valid as it is, it cannot be registered again. */
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, next, REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
+	/* Its owner may say any key it had, and put it where it likes. */
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, next, false), WEFT_KEY_OK);
+	mr->ib.iova |= 0xabcd00000000;
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, next, REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "y", 1), WEFT_KEY_UNKNOWN);
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, PAGE_SIZE, "y", 1), WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0xabcd00000000, "y", 1),
+			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, PAGE_SIZE, "y", 1), WEFT_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, 0xabcd00000000 + PAGE_SIZE, "y", 1),
+			WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[0]), 'x');
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[3]), 'y');
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
@@ -193,7 +198,7 @@ static void fast_refused(struct kunit *test)
 	/* What no peer was let into is not a peer's to invalidate. */
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, key, IB_ACCESS_LOCAL_WRITE));
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_ACCESS);
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key ^ 1, false), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key ^ 1, true), WEFT_KEY_UNKNOWN);
 	b->qp.ib.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_PD);
 	b->qp.ib.pd = &b->pd;

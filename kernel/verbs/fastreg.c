@@ -65,7 +65,7 @@ static int weft_add_block(struct ib_mr *ib, u64 addr)
  * Nothing counts before the work request; until then the last registration, if
  * not invalidated, stays what it is. The region's addresses begin in its first
  * block rather than at the kernel's address of it, which is not the peer's to
- * know.
+ * know. The consumer may change all of them but the offset in the block.
  *
  * Return: entries that found room, or a negative errno value.
  */
@@ -114,7 +114,8 @@ bool weft_fast_register(struct weft_qp *qp, u32 old, u32 key, int access)
 				swap(mr->blocks.addr, mr->next);
 				mr->num_next = 0;
 				mr->blocks.shift = ilog2(mr->ib.page_size);
-				mr->blocks.first = mr->ib.iova;
+				mr->blocks.first = mr->ib.iova &
+						   (mr->ib.page_size - 1);
 				mr->iova = mr->ib.iova;
 				mr->length = mr->ib.length;
 			}

@@ -48,7 +48,12 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 					     const struct ib_pd *pd, u32 qpn,
 					     bool remote)
 {
-	if (mr->kind == WEFT_MR_FAST && mr->invalid && !remote)
+	/*
+	 * The kernel names its own region by whichever key it had: the core's
+	 * rdma_rw takes a new one after it has written the old one into the
+	 * READ that is to invalidate it.
+	 */
+	if (mr->kind == WEFT_MR_FAST && !remote)
 		return mr->pd == pd ? WEFT_KEY_OK : WEFT_KEY_PD;
 	if (mr->invalid || mr->stag != stag)
 		return WEFT_KEY_UNKNOWN;
@@ -57,8 +62,8 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 	switch (mr->kind) {
 	case WEFT_MR_FAST:
 		/* What was never shown to a peer is not the peer's to close. */
-		return !remote || (mr->access & WEFT_ACCESS_REMOTE) ?
-		       WEFT_KEY_OK : WEFT_KEY_ACCESS;
+		return mr->access & WEFT_ACCESS_REMOTE ? WEFT_KEY_OK :
+							 WEFT_KEY_ACCESS;
 	case WEFT_MR_WINDOW_2:
 		return WEFT_KEY_OK;
 	default:

@@ -127,8 +127,9 @@ enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
  * @qpn: its number
  * @remote: the peer asks, not a work request of our own
  *
- * Pure; any context, as weft_mr_check(). A fast registration that is invalid
- * already may be invalidated again by its owner; a peer names what is there.
+ * Pure; any context, as weft_mr_check(). The owner of a fast registration may
+ * invalidate it by any key it ever had, and again when it is invalid already; a
+ * peer names what is there.
  *
  * Return: WEFT_KEY_OK, or the first check that failed: WEFT_KEY_ACCESS for
  * what is not to be invalidated like this at all.
