@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   try {
     const placement::Connector connector({.netns = argv[3], .address = ""},
                                          {.netns = argv[2], .address = argv[1]});
-    placement::Suite suite(connector, argc > 4 ? argv[4] : "", 1);
+    placement::Suite suite(connector, argc > 4 ? argv[4] : "", 1, false);
     placement::srq_cases(suite);
     placement::extended_cases(suite);
     placement::change_cases(suite);
