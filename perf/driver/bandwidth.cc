@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+// Many messages: one way, both ways at once, and to and fro. One-way writes and reads involve
+// the server's kernel only. Also what `connections` and `cache` are made of.
+#include <algorithm>
+#include <utility>
+
+#include "experiment.h"
+#include "flow.h"
+#include "mark.h"
+#include "result.h"
+#include "samples.h"
+
+namespace perf {
+
+namespace {
+
+constexpr std::size_t kVolume = 64U << 20;
+constexpr unsigned kMost = 20000;
+constexpr unsigned kFewest = 64;
+
+// The end of a one-way run: the receiver has it all.
+void confirm(Transport& transport, const Settings& settings) {
+  transport.await_room(0);
+  if (settings.carrier == Carrier::kTcp) {
+    transport.post(0, Operation::kSend, 0, settings.size);
+    transport.await_sent(0);
+  } else {
+    transport.notify(0);
+  }
+}
+
+bool one_sided(const Settings& settings) {
+  return settings.carrier == Carrier::kVerbs && settings.operation != Operation::kSend;
+}
+
+void receive_all(Transport& transport, const Settings& settings) {
+  FlowIn in(transport, settings);
+  transport.keep_news();
+  for (std::uint64_t seen = 0; seen < settings.count; seen = transport.received()) {
+    transport.await_received(seen + 1);
+    for (const unsigned connection : transport.news()) {
+      in.grant(connection);
+    }
+  }
+}
+
+void send_all(Transport& transport, const Settings& settings) {
+  FlowOut out(transport, settings);
+  for (unsigned i = 0; i < settings.count; i++) {
+    const unsigned connection = i % settings.connections;
+    out.await(connection);
+    out.send(connection, i + settings.connections >= settings.count);
+  }
+}
+
+void both(Transport& transport, const Settings& settings) {
+  FlowOut out(transport, settings);
+  FlowIn in(transport, settings);
+  unsigned sent = 0;
+  const auto arrived = [&] {
+    return one_sided(settings) ? transport.notices(0) > 0 : transport.received() >= settings.count;
+  };
+  bool confirmed = false;
+  while (sent < settings.count || !arrived() || !confirmed) {
+    while (sent < settings.count && out.ready(0)) {
+      out.send(0, ++sent == settings.count);
+    }
+    in.grant(0);
+    if (sent == settings.count && transport.outstanding() == 0 && !confirmed) {
+      if (one_sided(settings)) {
+        transport.notify(0);
+      }
+      confirmed = true;
+    }
+    if (sent < settings.count ? !out.ready(0) : !arrived() || !confirmed) {
+      transport.progress(Until::kAny, true);
+    }
+  }
+}
+
+void to_and_fro(Transport& transport, const Settings& settings, bool first) {
+  for (unsigned i = 1; i <= settings.count; i++) {
+    if (!first) {
+      transport.await_received(i);
+    }
+    transport.await_room(0);
+    transport.post(0, Operation::kSend, 0, settings.size);
+    if (first) {
+      transport.await_received(i);
+    }
+  }
+}
+
+// What the receiver still owes the client once all is posted.
+void await_end(Transport& transport, const Settings& settings) {
+  if (one_sided(settings)) {
+    transport.await_sent(0);
+    return;
+  }
+  if (settings.carrier == Carrier::kTcp) {
+    transport.await_received(1);
+    return;
+  }
+  const unsigned half = (settings.depth + 1) / 2;
+  for (unsigned i = 0; i < settings.connections; i++) {
+    const unsigned share =
+        settings.count / settings.connections + (i < settings.count % settings.connections ? 1 : 0);
+    transport.await_notices(i, share / half + (i == 0 ? 1 : 0));
+  }
+}
+
+// Runs one case and returns both sides' accounts, the client's first.
+std::pair<Usage, Usage> measure(const Settings& settings, Control& control,
+                                const std::string& address) {
+  Usage mine;
+  const Usage theirs = run_case({settings, control, address}, [&](Transport& transport) {
+    const Stopwatch watch;
+    mark_begin();
+    if (settings.pattern == "bothway") {
+      both(transport, settings);
+    } else if (settings.pattern == "pingpong") {
+      to_and_fro(transport, settings, true);
+    } else {
+      send_all(transport, settings);
+      await_end(transport, settings);
+    }
+    mark_end();
+    mine = watch.stop();
+    if (one_sided(settings) && settings.pattern == "oneway") {
+      transport.notify(0);
+    }
+  });
+  return {mine, theirs};
+}
+
+void run_one(Settings settings, Control& control, const std::string& address) {
+  if (settings.count == 0) {
+    settings.count =
+        static_cast<unsigned>(std::clamp<std::size_t>(kVolume / settings.size, kFewest, kMost));
+  }
+  const auto [mine, theirs] = measure(settings, control, address);
+  const double ways = settings.pattern == "oneway" ? 1 : 2;
+  const double messages = ways * settings.count / mine.seconds;
+  constexpr double kMega = 1e6;
+  Result(settings)
+      .add("messages", settings.count)
+      .add("arena_bytes", static_cast<double>(settings.arena))
+      .add("rate_msg_s", messages)
+      .add("rate_mb_s", messages * static_cast<double>(settings.size) / kMega)
+      .add("time_per_message_us", kMega / messages)
+      .add("client", mine)
+      .add("server", theirs)
+      .print();
+}
+
+}  // namespace
+
+double oneway_rate(const Settings& settings, Control& control, const std::string& address) {
+  return settings.count / measure(settings, control, address).first.seconds;
+}
+
+void bandwidth_server(const Server& server) {
+  const Settings& settings = server.settings;
+  serve_case(server, [&](Transport& transport) {
+    if (settings.pattern == "bothway") {
+      both(transport, settings);
+    } else if (settings.pattern == "pingpong") {
+      to_and_fro(transport, settings, false);
+    } else if (one_sided(settings)) {
+      transport.await_notices(0, 1);
+    } else {
+      receive_all(transport, settings);
+      confirm(transport, settings);
+    }
+  });
+}
+
+void bandwidth_client(Settings settings, Control& control, const std::string& address) {
+  if (settings.sizes.empty()) {
+    settings.sizes = {64, 1024, 4096, 65536, 1048576};
+  }
+  const std::string only = settings.pattern;
+  for (const char* pattern : {"oneway", "bothway", "pingpong"}) {
+    if (!only.empty() && only != pattern) {
+      continue;
+    }
+    // To and fro takes a receiver that answers.
+    if (std::string(pattern) == "pingpong" && settings.operation != Operation::kSend) {
+      continue;
+    }
+    settings.pattern = pattern;
+    for (const std::size_t size : settings.sizes) {
+      settings.size = size;
+      run_one(settings, control, address);
+    }
+  }
+}
+
+void cache_client(Settings settings, Control& control, const std::string& address) {
+  if (settings.sizes.empty()) {
+    settings.sizes = {4096, 65536};
+  }
+  settings.pattern = "oneway";
+  constexpr std::size_t kLarge = 64U << 20;
+  for (const std::size_t size : settings.sizes) {
+    settings.size = size;
+    for (const std::size_t arena : {size, kLarge}) {
+      settings.arena = arena;
+      run_one(settings, control, address);
+    }
+  }
+}
+
+}  // namespace perf

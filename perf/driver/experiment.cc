@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "experiment.h"
+
+#include <array>
+
+namespace perf {
+
+namespace {
+
+constexpr std::array kExperiments{
+    Experiment{.name = "latency",
+               .what = "half a round trip, one message at a time: median and 99th percentile",
+               .client = latency_client,
+               .server = latency_server},
+    Experiment{.name = "bandwidth",
+               .what = "one way, both ways and to and fro, with the processor time of each side",
+               .client = bandwidth_client,
+               .server = bandwidth_server},
+    Experiment{.name = "connections",
+               .what = "1 to 256 connections in turn, relative to one",
+               .client = connections_client,
+               .server = connections_server},
+    Experiment{.name = "cache",
+               .what = "one way, from one buffer and through 64 MiB of them",
+               .client = cache_client,
+               .server = bandwidth_server},
+    Experiment{.name = "overlap",
+               .what = "how much computing hides behind communication",
+               .client = overlap_client,
+               .server = overlap_server},
+    Experiment{.name = "logp",
+               .what = "overhead of sender and receiver, gap and latency by size",
+               .client = logp_client,
+               .server = latency_server},
+    Experiment{.name = "registration",
+               .what = "registering memory against copying it",
+               .client = registration_client,
+               .server = setup_server},
+    Experiment{.name = "setup",
+               .what = "setting up a connection against a TCP connect",
+               .client = setup_client,
+               .server = setup_server},
+};
+
+}  // namespace
+
+std::span<const Experiment> experiments() {
+  return kExperiments;
+}
+
+Usage run_case(const Client& client, const std::function<void(Transport&)>& measure) {
+  client.control.send("case " + client.settings.line());
+  const auto port = static_cast<std::uint16_t>(std::stoul(client.control.expect("port")));
+  const std::unique_ptr<Transport> transport =
+      make_connected(client.settings, client.address, port);
+  client.control.expect("ready");
+  measure(*transport);
+  client.control.send("end");
+  return Usage::parse(client.control.expect("usage"));
+}
+
+void serve_case(const Server& server, const std::function<void(Transport&)>& serve) {
+  const std::unique_ptr<Listener> listener = make_listener(server.settings, server.address);
+  server.control.send("port " + std::to_string(listener->port()));
+  const std::unique_ptr<Transport> transport = listener->accept(server.settings);
+  server.control.send("ready");
+  const Stopwatch watch;
+  serve(*transport);
+  const Usage usage = watch.stop();
+  // The client goes on until it says so: what it still sends finds its queue pair.
+  server.control.expect("end");
+  server.control.send("usage " + usage.line());
+}
+
+}  // namespace perf

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+// Ping-pong. A write shows only in memory: a polling peer watches its last byte, one that waits
+// for events is told by an empty message behind it.
+#include "experiment.h"
+#include "mark.h"
+#include "result.h"
+#include "samples.h"
+
+namespace perf {
+
+namespace {
+
+constexpr unsigned kRounds = 1000;
+constexpr unsigned kWarmUp = 20;
+
+volatile unsigned char& last_byte(const Transport& transport, const Settings& settings) {
+  return transport.bytes()[settings.size * 2 - 1];
+}
+
+// One message over, by the operation; `round` makes each write different.
+void ping(Transport& transport, const Settings& settings, unsigned round) {
+  transport.await_room(0);
+  if (settings.operation == Operation::kWrite && settings.carrier == Carrier::kVerbs) {
+    transport.bytes()[settings.size - 1] = static_cast<unsigned char>(round);
+    transport.post(0, Operation::kWrite, 0, settings.size);
+    if (settings.mode == Mode::kEvent) {
+      transport.await_room(0);
+      transport.notify(0);
+    }
+  } else {
+    transport.post(0, Operation::kSend, 0, settings.size);
+  }
+}
+
+void await_ping(Transport& transport, const Settings& settings, unsigned round) {
+  if (settings.operation == Operation::kWrite && settings.carrier == Carrier::kVerbs) {
+    if (settings.mode == Mode::kEvent) {
+      transport.await_notices(0, round);
+    } else {
+      while (last_byte(transport, settings) != static_cast<unsigned char>(round)) {
+        transport.progress(Until::kAny, false);
+      }
+    }
+  } else {
+    transport.await_received(0, round);
+  }
+}
+
+bool reads(const Settings& settings) {
+  return settings.operation == Operation::kRead && settings.carrier == Carrier::kVerbs;
+}
+
+}  // namespace
+
+void latency_server(const Server& server) {
+  const Settings& settings = server.settings;
+  serve_case(server, [&](Transport& transport) {
+    if (reads(settings)) {
+      // The kernel answers; this side only waits for the word that it is over.
+      transport.await_notices(0, 1);
+      return;
+    }
+    const unsigned rounds = kWarmUp + settings.count;
+    for (unsigned round = 1; round <= rounds; round++) {
+      await_ping(transport, settings, round);
+      ping(transport, settings, round);
+    }
+  });
+}
+
+void latency_client(Settings settings, Control& control, const std::string& address) {
+  if (settings.sizes.empty()) {
+    settings.sizes = {1, 64, 1024, 4096, 16384, 65536};
+  }
+  settings.count = settings.count > 0 ? settings.count : kRounds;
+  if (reads(settings)) {
+    settings.depth = 1;  // each is waited for
+  }
+  for (const std::size_t size : settings.sizes) {
+    settings.size = size;
+    Samples samples(settings.count);
+    Usage mine;
+    const Usage theirs = run_case({settings, control, address}, [&](Transport& transport) {
+      Stopwatch watch;
+      for (unsigned round = 1; round <= kWarmUp + settings.count; round++) {
+        if (round == kWarmUp + 1) {
+          watch = Stopwatch();
+          mark_begin();
+        }
+        const Clock::time_point begin = Clock::now();
+        if (reads(settings)) {
+          transport.post(0, Operation::kRead, 0, size);
+          transport.await_sent(0);
+        } else {
+          ping(transport, settings, round);
+          await_ping(transport, settings, round);
+        }
+        if (round > kWarmUp) {
+          samples.add(Clock::now() - begin);
+        }
+      }
+      mark_end();
+      mine = watch.stop();
+      if (reads(settings)) {
+        transport.notify(0);
+      }
+    });
+    // A read is a round trip of its own.
+    const double trips = reads(settings) ? 1 : 2;
+    Result(settings)
+        .add("rounds", settings.count)
+        .add("median_us", samples.median() / trips)
+        .add("p99_us", samples.quantile(0.99) / trips)
+        .add("mean_us", samples.mean() / trips)
+        .add("client", mine)
+        .add("server", theirs)
+        .print();
+  }
+}
+
+}  // namespace perf

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+// weft-perf: one program for both sides of every experiment. See usage().
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+
+#include "experiment.h"
+#include "failure.h"
+
+namespace perf {
+
+namespace {
+
+constexpr std::uint16_t kPort = 18600;
+
+void usage(std::ostream& out) {
+  out << "usage: weft-perf server [ADDRESS]\n"
+         "       weft-perf client ADDRESS EXPERIMENT [NAME=VALUE...]\n\n"
+         "The server serves one client and ends. The client prints one JSON object a line; each\n"
+         "name ends in its unit. Connections are made by rdma_cm to ADDRESS, an IPv4 address.\n\n"
+         "experiments:\n";
+  for (const Experiment& experiment : experiments()) {
+    out << "  " << experiment.name << std::string(14 - std::string(experiment.name).size(), ' ')
+        << experiment.what << '\n';
+  }
+  out << "\nsettings:\n"
+         "  carrier=verbs|tcp        what carries the messages (verbs)\n"
+         "  mode=event|poll          how both sides wait (event)\n"
+         "  op=send|write|read       for latency, bandwidth and cache (send)\n"
+         "  pattern=oneway|bothway|pingpong   one of bandwidth's (all)\n"
+         "  size=64,4k,1m            bytes of a message; a list\n"
+         "  connections=1,2,4        for connections; a list\n"
+         "  count=N                  messages or rounds\n"
+         "  depth=N                  messages under way on a connection (64)\n"
+         "  arena=BYTES              messages walk through so much memory\n";
+}
+
+const Experiment& find(const std::string& name) {
+  for (const Experiment& experiment : experiments()) {
+    if (name == experiment.name) {
+      return experiment;
+    }
+  }
+  throw Failure("there is no experiment '" + name + "'; weft-perf --help lists them");
+}
+
+void serve(const std::string& address) {
+  const Descriptor listening = listener(address, kPort, 1);
+  Descriptor socket(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (socket.number() < 0) {
+    fail_errno("accept");
+  }
+  no_delay(socket);
+  Control control(std::move(socket));
+  for (;;) {
+    const std::string line = control.receive();
+    if (line.empty()) {
+      return;
+    }
+    require(line.starts_with("case "), "the client said '" + line + "'");
+    const Settings settings = Settings::parse(line.substr(5));
+    find(settings.experiment).server({settings, control, control.local_address()});
+  }
+}
+
+int run(const std::vector<std::string>& words) {
+  if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) {
+    usage(std::cout);
+    return 0;
+  }
+  if (!words.empty() && words.size() <= 2 && words[0] == "server") {
+    serve(words.size() == 2 ? words[1] : "0.0.0.0");
+    return 0;
+  }
+  if (words.size() < 3 || words[0] != "client") {
+    usage(std::cerr);
+    return 2;
+  }
+  const Experiment& experiment = find(words[2]);
+  Settings settings;
+  for (std::size_t i = 3; i < words.size(); i++) {
+    settings.set(words[i]);
+  }
+  settings.experiment = experiment.name;
+  Control control = Control::connect(words[1], kPort);
+  experiment.client(settings, control, words[1]);
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace perf
+
+int main(int count, char** words) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return perf::run({words + 1, words + count});
+  } catch (const std::exception& failure) {
+    std::cerr << "weft-perf: " << failure.what() << '\n';
+    return 1;
+  }
+}

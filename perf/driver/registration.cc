@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+// A program that has data in memory of its own may register that memory for one transfer, or
+// copy the data to memory registered before: at which size does which pay?
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+
+#include "cm.h"
+#include "experiment.h"
+#include "mark.h"
+#include "memory.h"
+#include "result.h"
+#include "samples.h"
+
+namespace perf {
+
+void registration_client(Settings settings, Control& /*control*/, const std::string& address) {
+  if (settings.sizes.empty()) {
+    for (std::size_t size = 16U << 10; size <= 2U << 20; size *= 2) {
+      settings.sizes.push_back(size);
+    }
+  }
+  const unsigned rounds = settings.count > 0 ? settings.count : 200;
+  // Any address the peer has leads to the device.
+  const Channel channel = make_channel();
+  const Identifier id = resolve(channel, address, 1);
+  ibv_pd* pd = ibv_alloc_pd(id->verbs);
+  if (pd == nullptr) {
+    fail_errno("ibv_alloc_pd");
+  }
+  const Memory from(*std::max_element(settings.sizes.begin(), settings.sizes.end()));
+  const Memory to(from.size());
+  for (const std::size_t size : settings.sizes) {
+    settings.size = size;
+    Samples registering(rounds);
+    Samples releasing(rounds);
+    Samples copying(rounds);
+    for (unsigned i = 0; i < rounds; i++) {
+      const Clock::time_point begin = Clock::now();
+      ibv_mr* mr = ibv_reg_mr(pd, from.bytes(), size, IBV_ACCESS_LOCAL_WRITE);
+      const Clock::time_point registered = Clock::now();
+      if (mr == nullptr) {
+        fail_errno("ibv_reg_mr");
+      }
+      ibv_dereg_mr(mr);
+      const Clock::time_point released = Clock::now();
+      std::memcpy(to.bytes(), from.bytes(), size);
+      asm volatile("" : : "r"(to.bytes()) : "memory");
+      copying.add(Clock::now() - released);
+      registering.add(registered - begin);
+      releasing.add(released - registered);
+    }
+    const double both = registering.median() + releasing.median();
+    Result(settings)
+        .add("register_us", registering.median())
+        .add("deregister_us", releasing.median())
+        .add("copy_us", copying.median())
+        .add("ratio_to_copy", both / copying.median())
+        .print();
+  }
+  ibv_dealloc_pd(pd);
+}
+
+}  // namespace perf

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+// Durations of many rounds, and what they say together.
+#ifndef WEFT_PERF_SAMPLES_H
+#define WEFT_PERF_SAMPLES_H
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "usage.h"
+
+namespace perf {
+
+class Samples {
+ public:
+  explicit Samples(std::size_t expected) { micros_.reserve(expected); }
+
+  void add(Clock::duration duration) {
+    micros_.push_back(std::chrono::duration<double, std::micro>(duration).count());
+  }
+  // The value that this share of the samples does not exceed, in microseconds.
+  double quantile(double share) {
+    if (micros_.empty()) {
+      return 0;
+    }
+    std::sort(micros_.begin(), micros_.end());
+    const auto last = static_cast<double>(micros_.size() - 1);
+    return micros_[static_cast<std::size_t>(share * last + 0.5)];
+  }
+  double median() { return quantile(0.5); }
+  double mean() const {
+    return micros_.empty() ? 0
+                           : std::accumulate(micros_.begin(), micros_.end(), 0.0) /
+                                 static_cast<double>(micros_.size());
+  }
+
+ private:
+  std::vector<double> micros_;
+};
+
+}  // namespace perf
+
+#endif  // WEFT_PERF_SAMPLES_H

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+// What is to be measured and how: words of the form name=value, the same on the command line
+// and between client and server.
+#ifndef WEFT_PERF_SETTINGS_H
+#define WEFT_PERF_SETTINGS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace perf {
+
+enum class Carrier { kVerbs, kTcp };
+enum class Mode { kEvent, kPoll };
+enum class Operation { kSend, kWrite, kRead };
+
+// One case: both sides have the same.
+struct Settings {
+  std::string experiment;
+  std::string pattern;  // for experiments with several, e.g. oneway, bothway, pingpong
+  Carrier carrier = Carrier::kVerbs;
+  Mode mode = Mode::kEvent;
+  Operation operation = Operation::kSend;
+  std::size_t size = 64;  // bytes of a message
+  std::size_t arena = 0;  // bytes of memory messages walk through; 0: one message's place
+  unsigned connections = 1;
+  unsigned count = 0;   // messages, or rounds; 0: the experiment's own
+  unsigned depth = 64;  // messages under way on a connection
+  // Lists, for the client to loop over; empty: the experiment's own.
+  std::vector<std::size_t> sizes;
+  std::vector<unsigned> many;
+
+  // Takes over one name=value word. Throws Failure.
+  void set(const std::string& word);
+  // The words of one case, for the peer.
+  std::string line() const;
+  // Reads such a line. Throws Failure.
+  static Settings parse(const std::string& line);
+};
+
+const char* to_string(Carrier carrier);
+const char* to_string(Mode mode);
+const char* to_string(Operation operation);
+
+}  // namespace perf
+
+#endif  // WEFT_PERF_SETTINGS_H

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tcp_transport.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+
+namespace perf {
+
+namespace {
+
+constexpr int kSomeBacklog = 1024;
+
+// The area messages lie in, then the place where what arrives goes.
+std::size_t area(const Settings& settings) {
+  return std::max(settings.arena, settings.size);
+}
+
+}  // namespace
+
+TcpTransport::TcpTransport(const Settings& settings, std::vector<Descriptor> sockets)
+    : Transport(settings.connections, settings.depth),
+      message_(settings.size),
+      polls_(settings.mode == Mode::kPoll),
+      memory_(2 * area(settings)),
+      sockets_(std::move(sockets)),
+      pipes_(settings.connections),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (epoll_.number() < 0) {
+    fail_errno("epoll_create1");
+  }
+  for (unsigned i = 0; i < connections(); i++) {
+    no_delay(sockets_[i]);
+    epoll_event event{.events = EPOLLIN, .data = {.u32 = i}};
+    if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, sockets_[i].number(), &event) != 0) {
+      fail_errno("epoll_ctl");
+    }
+  }
+}
+
+std::unique_ptr<Transport> TcpTransport::connect(const Settings& settings,
+                                                 const std::string& address, std::uint16_t port) {
+  const sockaddr_in name = ipv4(address, port);
+  std::vector<Descriptor> sockets;
+  for (unsigned i = 0; i < settings.connections; i++) {
+    Descriptor socket = stream_socket();
+    if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
+      fail_errno("connect");
+    }
+    sockets.push_back(std::move(socket));
+  }
+  return std::make_unique<TcpTransport>(settings, std::move(sockets));
+}
+
+bool TcpTransport::push(unsigned connection, bool wait) {
+  Pipe& pipe = pipes_[connection];
+  if (pipe.unsent == 0) {
+    return false;
+  }
+  // Several messages posted at one place are sent one by one, as they were posted.
+  const std::size_t rest = (pipe.unsent - 1) % message_ + 1;
+  const ssize_t sent =
+      send(sockets_[connection].number(), memory_.bytes() + pipe.offset + (message_ - rest), rest,
+           MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+  if (sent < 0) {
+    if (errno == EAGAIN) {
+      watch(connection, true);
+      return false;
+    }
+    fail_errno("send");
+  }
+  pipe.unsent -= static_cast<std::size_t>(sent);
+  if (static_cast<std::size_t>(sent) == rest) {
+    gone(connection, 1);
+  }
+  if (pipe.unsent == 0 && pipe.watched) {
+    watch(connection, false);
+  }
+  return true;
+}
+
+bool TcpTransport::pull(unsigned connection, bool wait) {
+  Pipe& pipe = pipes_[connection];
+  unsigned char* to = memory_.bytes() + memory_.size() / 2;
+  const ssize_t got = recv(sockets_[connection].number(), to + pipe.got, message_ - pipe.got,
+                           wait ? 0 : MSG_DONTWAIT);
+  if (got < 0 && errno == EAGAIN) {
+    return false;
+  }
+  if (got <= 0) {
+    require(got < 0, "the peer closed a connection");
+    fail_errno("recv");
+  }
+  pipe.got += static_cast<std::size_t>(got);
+  if (pipe.got == message_) {
+    pipe.got = 0;
+    arrived(connection);
+  }
+  return true;
+}
+
+void TcpTransport::watch(unsigned connection, bool writable) {
+  Pipe& pipe = pipes_[connection];
+  if (pipe.watched == writable) {
+    return;
+  }
+  epoll_event event{.events = EPOLLIN, .data = {.u32 = connection}};
+  if (writable) {
+    event.events |= EPOLLOUT;
+  }
+  if (epoll_ctl(epoll_.number(), EPOLL_CTL_MOD, sockets_[connection].number(), &event) != 0) {
+    fail_errno("epoll_ctl");
+  }
+  pipe.watched = writable;
+}
+
+void TcpTransport::post(unsigned connection, Operation /*operation*/, std::size_t offset,
+                        std::size_t bytes, bool /*told*/) {
+  require(bytes == message_, "messages over TCP have one size");
+  pipes_[connection].offset = offset;
+  pipes_[connection].unsent += bytes;
+  posted(connection);
+  while (pipes_[connection].unsent > 0 && push(connection, false)) {
+  }
+}
+
+void TcpTransport::notify(unsigned /*connection*/) {
+  throw Failure("TCP has no empty messages");
+}
+
+void TcpTransport::progress(Until until, bool wait) {
+  // What is waiting to be sent must go on while something is waited for.
+  if (connections() == 1 &&
+      (until == Until::kSent || (until == Until::kReceived && outstanding() == 0))) {
+    const bool block = wait && !polls_;
+    if (until == Until::kSent) {
+      push(0, block);
+    } else {
+      pull(0, block);
+    }
+    return;
+  }
+  std::array<epoll_event, 64> events{};
+  const int ready = epoll_wait(epoll_.number(), events.data(), static_cast<int>(events.size()),
+                               wait && !polls_ ? -1 : 0);
+  for (int i = 0; i < ready; i++) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    if ((event.events & EPOLLOUT) != 0) {
+      while (push(event.data.u32, false)) {
+      }
+    }
+    if ((event.events & ~EPOLLOUT) != 0) {
+      pull(event.data.u32, false);
+    }
+  }
+}
+
+TcpListener::TcpListener(const std::string& address, unsigned connections)
+    : socket_(listener(address, 0, static_cast<int>(connections) + kSomeBacklog)) {}
+
+std::uint16_t TcpListener::port() const {
+  return ntohs(local_name(socket_).sin_port);
+}
+
+std::unique_ptr<Transport> TcpListener::accept(const Settings& settings) {
+  std::vector<Descriptor> sockets;
+  for (unsigned i = 0; i < settings.connections; i++) {
+    Descriptor socket(::accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (socket.number() < 0) {
+      fail_errno("accept");
+    }
+    sockets.push_back(std::move(socket));
+  }
+  return std::make_unique<TcpTransport>(settings, std::move(sockets));
+}
+
+}  // namespace perf

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+// Messages of one size over plain TCP sockets.
+#ifndef WEFT_PERF_TCP_TRANSPORT_H
+#define WEFT_PERF_TCP_TRANSPORT_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "descriptor.h"
+#include "memory.h"
+#include "transport.h"
+
+namespace perf {
+
+class TcpTransport : public Transport {
+ public:
+  // Takes connected sockets.
+  TcpTransport(const Settings& settings, std::vector<Descriptor> sockets);
+  static std::unique_ptr<Transport> connect(const Settings& settings, const std::string& address,
+                                            std::uint16_t port);
+
+  void post(unsigned connection, Operation operation, std::size_t offset, std::size_t bytes,
+            bool told) override;
+  void notify(unsigned connection) override;
+  // TCP has a window of its own.
+  bool needs_credits() const override { return false; }
+  void progress(Until until, bool wait) override;
+  unsigned char* bytes() const override { return memory_.bytes(); }
+
+ private:
+  struct Pipe {
+    std::size_t offset = 0;  // where the bytes of the messages posted begin
+    std::size_t unsent = 0;  // bytes of them the socket has not taken
+    std::size_t got = 0;     // bytes of the message that is arriving
+    bool watched = false;    // epoll says when it is writable
+  };
+  // Both return whether anything moved.
+  bool push(unsigned connection, bool wait);
+  bool pull(unsigned connection, bool wait);
+  void watch(unsigned connection, bool writable);
+
+  std::size_t message_;
+  bool polls_;
+  Memory memory_;
+  std::vector<Descriptor> sockets_;
+  std::vector<Pipe> pipes_;
+  Descriptor epoll_;
+};
+
+class TcpListener : public Listener {
+ public:
+  TcpListener(const std::string& address, unsigned connections);
+  std::uint16_t port() const override;
+  std::unique_ptr<Transport> accept(const Settings& settings) override;
+
+ private:
+  Descriptor socket_;
+};
+
+}  // namespace perf
+
+#endif  // WEFT_PERF_TCP_TRANSPORT_H

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+// A number of connections to one peer, over verbs or TCP, behind one face: messages are posted,
+// and some time later they have left, or arrived. Both sides make one with the same settings.
+#ifndef WEFT_PERF_TRANSPORT_H
+#define WEFT_PERF_TRANSPORT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "settings.h"
+
+namespace perf {
+
+// What progress() waits for. Over a single socket a plain blocking call will do for either.
+enum class Until { kSent, kReceived, kAny };
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  unsigned connections() const { return static_cast<unsigned>(lines_.size()); }
+  unsigned depth() const { return depth_; }
+  // Messages of this connection posted and not gone yet: below depth(), one may be posted.
+  unsigned outstanding(unsigned connection) const { return lines_[connection].outstanding; }
+  unsigned outstanding() const { return outstanding_; }
+  // Messages that have arrived on this connection, on all, since the start.
+  std::uint64_t received(unsigned connection) const { return lines_[connection].received; }
+  std::uint64_t received() const { return received_; }
+
+  // Empty messages, which are not counted as received: news of room, or of a write.
+  std::uint64_t notices(unsigned connection) const { return lines_[connection].notices; }
+
+  // The connection of each message that has arrived, once: those not handed out yet. With
+  // many connections, looking at each would cost more than the messages do.
+  const std::vector<unsigned>& news() {
+    handed_.clear();
+    handed_.swap(news_);
+    return handed_;
+  }
+  void keep_news() { keeps_news_ = true; }
+
+  // Posts a message of this operation. Reads are gone when their answer is here. One that is
+  // not told of counts as gone no earlier than a later one that is: the last must be.
+  virtual void post(unsigned connection, Operation operation, std::size_t offset, std::size_t bytes,
+                    bool told = false) = 0;
+  // Sends an empty message; not over TCP.
+  virtual void notify(unsigned connection) = 0;
+  // Whether a sender must not post more than the receiver has room for.
+  virtual bool needs_credits() const = 0;
+  // Waits until something has left or arrived; may return for less. With `wait` false it only
+  // looks.
+  virtual void progress(Until until, bool wait) = 0;
+  // The message area, for polling on its bytes.
+  virtual unsigned char* bytes() const = 0;
+
+  void await_sent(unsigned at_most) {
+    while (outstanding_ > at_most) {
+      progress(Until::kSent, true);
+    }
+  }
+  void await_room(unsigned connection) {
+    while (lines_[connection].outstanding >= depth_) {
+      progress(Until::kSent, true);
+    }
+  }
+  void await_received(std::uint64_t total) {
+    while (received_ < total) {
+      progress(Until::kReceived, true);
+    }
+  }
+  void await_notices(unsigned connection, std::uint64_t total) {
+    while (lines_[connection].notices < total) {
+      progress(Until::kReceived, true);
+    }
+  }
+  void await_received(unsigned connection, std::uint64_t total) {
+    while (lines_[connection].received < total) {
+      progress(Until::kReceived, true);
+    }
+  }
+
+ protected:
+  Transport(unsigned connections, unsigned depth) : depth_(depth), lines_(connections) {}
+
+  void posted(unsigned connection) {
+    lines_[connection].outstanding++;
+    outstanding_++;
+  }
+  void gone(unsigned connection, unsigned messages) {
+    lines_[connection].outstanding -= messages;
+    outstanding_ -= messages;
+  }
+  void arrived(unsigned connection) {
+    lines_[connection].received++;
+    received_++;
+    if (keeps_news_) {
+      news_.push_back(connection);
+    }
+  }
+  void noticed(unsigned connection) { lines_[connection].notices++; }
+
+ private:
+  struct Line {
+    unsigned outstanding = 0;
+    std::uint64_t received = 0;
+    std::uint64_t notices = 0;
+  };
+  unsigned depth_;
+  unsigned outstanding_ = 0;
+  std::uint64_t received_ = 0;
+  std::vector<Line> lines_;
+  bool keeps_news_ = false;
+  std::vector<unsigned> news_;
+  std::vector<unsigned> handed_;
+};
+
+// The server's half of making one: listens, says where, then accepts.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  virtual std::uint16_t port() const = 0;
+  virtual std::unique_ptr<Transport> accept(const Settings& settings) = 0;
+
+ protected:
+  Listener() = default;
+};
+
+// Listens at the address for the carrier of the settings. Throws Failure, as all here do.
+std::unique_ptr<Listener> make_listener(const Settings& settings, const std::string& address);
+std::unique_ptr<Transport> make_connected(const Settings& settings, const std::string& address,
+                                          std::uint16_t port);
+
+}  // namespace perf
+
+#endif  // WEFT_PERF_TRANSPORT_H

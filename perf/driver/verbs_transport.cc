@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "verbs_transport.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "descriptor.h"
+
+namespace perf {
+
+namespace {
+
+// As much as common devices take inline, and perftest's default for sends.
+constexpr std::size_t kInline = 64;
+constexpr unsigned kAcknowledgeEvery = 256;
+
+// A work request's identifier: its connection, how many messages it stands for, which way.
+constexpr std::uint64_t kReceive = 1ULL << 63;
+constexpr unsigned kMessagesShift = 32;
+
+Remote remote_of(const rdma_cm_event& event) {
+  Remote remote{};
+  require(event.param.conn.private_data != nullptr &&
+              event.param.conn.private_data_len >= sizeof(remote),
+          "the peer did not say where its memory is");
+  std::memcpy(&remote, event.param.conn.private_data, sizeof(remote));
+  return remote;
+}
+
+// Waits for an event that carries the peer's private data.
+rdma_cm_id* expect_remote(const Channel& channel, rdma_cm_event_type type, Remote* remote) {
+  rdma_cm_event* event = nullptr;
+  if (rdma_get_cm_event(channel.get(), &event) != 0) {
+    fail_errno("rdma_get_cm_event");
+  }
+  const rdma_cm_event_type got = event->event;
+  const int status = event->status;
+  rdma_cm_id* id = event->id;
+  if (got == type) {
+    *remote = remote_of(*event);
+  }
+  rdma_ack_cm_event(event);
+  require(got == type, std::string("expected ") + rdma_event_str(type) + ", got " +
+                           rdma_event_str(got) + ", status " + std::to_string(status));
+  return id;
+}
+
+}  // namespace
+
+VerbsTransport::VerbsTransport(const Settings& settings, ibv_context* device)
+    : Transport(settings.connections, settings.depth),
+      polls_(settings.mode == Mode::kPoll),
+      message_(settings.size),
+      // A completion for each quarter of the queue keeps it full at few wake-ups.
+      signal_every_(std::max(1U, settings.depth / 4)),
+      receives_(settings.depth + settings.depth / 2 + 2),
+      // Messages lie in the first half; what arrives goes to the second.
+      memory_(2 * std::max(settings.arena, settings.size)),
+      lines_(settings.connections) {
+  pd_.reset(ibv_alloc_pd(device));
+  if (pd_ == nullptr) {
+    fail_errno("ibv_alloc_pd");
+  }
+  mr_.reset(ibv_reg_mr(pd_.get(), memory_.bytes(), memory_.size(),
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
+  if (mr_ == nullptr) {
+    fail_errno("ibv_reg_mr of " + std::to_string(memory_.size()) + " bytes");
+  }
+  events_.reset(ibv_create_comp_channel(device));
+  const unsigned entries = settings.connections * (settings.depth + receives_) + 1;
+  cq_.reset(events_ == nullptr
+                ? nullptr
+                : ibv_create_cq(device, static_cast<int>(entries), nullptr, events_.get(), 0));
+  if (cq_ == nullptr) {
+    fail_errno("ibv_create_cq of " + std::to_string(entries) + " entries");
+  }
+  mine_ = {.address = reinterpret_cast<std::uintptr_t>(memory_.bytes()), .rkey = mr_->rkey};
+}
+
+VerbsTransport::~VerbsTransport() {
+  ibv_ack_cq_events(cq_.get(), unacknowledged_);
+}
+
+void VerbsTransport::equip(rdma_cm_id* id, unsigned connection) {
+  ibv_qp_init_attr init{};
+  init.send_cq = cq_.get();
+  init.recv_cq = cq_.get();
+  init.qp_type = IBV_QPT_RC;
+  init.cap = {.max_send_wr = depth() + 2,  // credits go beside the messages
+              .max_recv_wr = receives_,
+              .max_send_sge = 1,
+              .max_recv_sge = 1,
+              .max_inline_data = message_ <= kInline ? static_cast<std::uint32_t>(kInline) : 0};
+  if (rdma_create_qp(id, pd_.get(), &init) != 0) {
+    fail_errno("rdma_create_qp");
+  }
+  inline_bytes_ = init.cap.max_inline_data;
+  for (unsigned i = 0; i < receives_; i++) {
+    post_receive(id->qp, connection);
+  }
+}
+
+void VerbsTransport::adopt(Identifier id, Remote remote) {
+  lines_[ids_.size()].remote = remote;
+  ids_.push_back(std::move(id));
+}
+
+rdma_conn_param VerbsTransport::parameters() const {
+  constexpr std::uint8_t kReads = 16;
+  rdma_conn_param param{};
+  param.private_data = &mine_;
+  param.private_data_len = sizeof(mine_);
+  param.responder_resources = kReads;
+  param.initiator_depth = kReads;
+  param.retry_count = 7;
+  param.rnr_retry_count = 7;
+  return param;
+}
+
+std::unique_ptr<Transport> VerbsTransport::connect(const Settings& settings,
+                                                   const std::string& address, std::uint16_t port) {
+  Channel channel = make_channel();
+  std::unique_ptr<VerbsTransport> transport;
+  for (unsigned i = 0; i < settings.connections; i++) {
+    Identifier id = resolve(channel, address, port);
+    if (transport == nullptr) {
+      transport = std::make_unique<VerbsTransport>(settings, id->verbs);
+    }
+    transport->equip(id.get(), i);
+    rdma_conn_param param = transport->parameters();
+    if (rdma_connect(id.get(), &param) != 0) {
+      fail_errno("rdma_connect");
+    }
+    Remote remote{};
+    expect_remote(channel, RDMA_CM_EVENT_ESTABLISHED, &remote);
+    transport->adopt(std::move(id), remote);
+  }
+  transport->keep(std::move(channel));
+  return transport;
+}
+
+void VerbsTransport::post_receive(ibv_qp* qp, unsigned connection) const {
+  ibv_sge sge{.addr = mine_.address + memory_.size() / 2,
+              .length = static_cast<std::uint32_t>(message_),
+              .lkey = mr_->lkey};
+  ibv_recv_wr work{};
+  work.wr_id = kReceive | connection;
+  work.sg_list = &sge;
+  work.num_sge = 1;
+  ibv_recv_wr* bad = nullptr;
+  require_zero(ibv_post_recv(qp, &work, &bad), "ibv_post_recv");
+}
+
+void VerbsTransport::post(unsigned connection, Operation operation, std::size_t offset,
+                          std::size_t bytes, bool told) {
+  Line& line = lines_[connection];
+  ibv_sge sge{.addr = mine_.address + offset,
+              .length = static_cast<std::uint32_t>(bytes),
+              .lkey = mr_->lkey};
+  ibv_send_wr work{};
+  work.sg_list = &sge;
+  work.num_sge = bytes > 0 ? 1 : 0;
+  if (operation == Operation::kSend) {
+    work.opcode = IBV_WR_SEND;
+  } else {
+    work.opcode = operation == Operation::kWrite ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
+    work.wr.rdma.remote_addr = line.remote.address + memory_.size() / 2 + offset;
+    work.wr.rdma.rkey = line.remote.rkey;
+  }
+  if (operation != Operation::kRead && bytes <= inline_bytes_) {
+    work.send_flags |= IBV_SEND_INLINE;
+  }
+  posted(connection);
+  line.unsignaled++;
+  if (line.unsignaled >= signal_every_ || told) {
+    work.send_flags |= IBV_SEND_SIGNALED;
+    work.wr_id = static_cast<std::uint64_t>(line.unsignaled) << kMessagesShift | connection;
+    line.unsignaled = 0;
+  }
+  ibv_send_wr* bad = nullptr;
+  require_zero(ibv_post_send(ids_[connection]->qp, &work, &bad), "ibv_post_send");
+}
+
+void VerbsTransport::notify(unsigned connection) {
+  post(connection, Operation::kSend, 0, 0, false);
+}
+
+int VerbsTransport::reap() {
+  std::array<ibv_wc, 32> completions{};
+  const int count =
+      ibv_poll_cq(cq_.get(), static_cast<int>(completions.size()), completions.data());
+  require(count >= 0, "ibv_poll_cq failed");
+  for (int i = 0; i < count; i++) {
+    const ibv_wc& done = completions[static_cast<std::size_t>(i)];
+    const auto connection = static_cast<unsigned>(done.wr_id & ~0U >> 1);
+    const bool receive = (done.wr_id & kReceive) != 0;
+    require(done.status == IBV_WC_SUCCESS, std::string(receive ? "a receive" : "a send") +
+                                               " on connection " + std::to_string(connection) +
+                                               " ended with " + ibv_wc_status_str(done.status) +
+                                               ", vendor error " + std::to_string(done.vendor_err));
+    if (receive) {
+      post_receive(ids_[connection]->qp, connection);
+      if (done.byte_len > 0) {
+        arrived(connection);
+      } else {
+        noticed(connection);
+      }
+    } else {
+      gone(connection, static_cast<unsigned>(done.wr_id >> kMessagesShift));
+    }
+  }
+  return count;
+}
+
+void VerbsTransport::progress(Until /*until*/, bool wait) {
+  if (reap() > 0 || !wait || polls_) {
+    return;
+  }
+  require_zero(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");
+  // What came before the arming makes no event.
+  if (reap() > 0) {
+    return;
+  }
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  if (ibv_get_cq_event(events_.get(), &cq, &context) != 0) {
+    fail_errno("ibv_get_cq_event");
+  }
+  if (++unacknowledged_ == kAcknowledgeEvery) {
+    ibv_ack_cq_events(cq_.get(), unacknowledged_);
+    unacknowledged_ = 0;
+  }
+  reap();
+}
+
+VerbsListener::VerbsListener(const std::string& address, unsigned connections)
+    : channel_(make_channel()), id_(make_identifier(channel_)) {
+  sockaddr_in name = ipv4(address, 0);
+  if (rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&name)) != 0) {
+    fail_errno("rdma_bind_addr " + address);
+  }
+  if (rdma_listen(id_.get(), static_cast<int>(connections) + 1) != 0) {
+    fail_errno("rdma_listen at " + address);
+  }
+}
+
+std::uint16_t VerbsListener::port() const {
+  return ntohs(rdma_get_src_port(id_.get()));
+}
+
+std::unique_ptr<Transport> VerbsListener::accept(const Settings& settings) {
+  std::unique_ptr<VerbsTransport> transport;
+  for (unsigned i = 0; i < settings.connections; i++) {
+    Remote remote{};
+    Identifier id(expect_remote(channel_, RDMA_CM_EVENT_CONNECT_REQUEST, &remote));
+    if (transport == nullptr) {
+      transport = std::make_unique<VerbsTransport>(settings, id->verbs);
+    }
+    transport->equip(id.get(), i);
+    rdma_conn_param param = transport->parameters();
+    if (rdma_accept(id.get(), &param) != 0) {
+      fail_errno("rdma_accept");
+    }
+    expect_event(channel_, RDMA_CM_EVENT_ESTABLISHED);
+    transport->adopt(std::move(id), remote);
+  }
+  return transport;
+}
+
+}  // namespace perf
