@@ -20,7 +20,7 @@ DKMS_SOURCE := /usr/src/weft-$(VERSION)
 MODULE_SOURCES := Kbuild VERSION dkms.conf $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install uninstall dkms-install dkms-uninstall \
-	demo shell check style clean
+	demo shell check style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -95,6 +95,15 @@ check: ## every test (RINGS="unit kunit ..." for some; about 35 min the first ti
 style: ## how the code is written: checkpatch, sparse, clang-format, clang-tidy, shellcheck
 	@scripts/bootstrap --quiet build style
 	@scripts/style
+
+bench: ## Weft, siw, rxe and TCP side by side (QUICK=1: five minutes); see docs/performance.md
+	@scripts/bootstrap --quiet build lab
+	@$(MAKE) --no-print-directory stage
+	@perf/bench $(if $(QUICK),--quick)
+
+bench-compare: ## two files of make bench, A=x.json B=y.json: fails past THRESHOLD=3 per cent
+	@test -n "$(A)" && test -n "$(B)" || { echo "weft: name two files: make bench-compare A=x.json B=y.json"; exit 2; }
+	@perf/compare "$(A)" "$(B)" --threshold $(or $(THRESHOLD),3)
 
 clean: ## remove what was built (kernels in the cache stay)
 	rm -rf $(BUILD)
