@@ -19,100 +19,92 @@
 
 /* QEMU looks for both by name. */
 EXPORT int qemu_plugin_version = 1;
-EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
-			       char **argv);
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info* info, int argc,
+                               char** argv);
 
 struct block {
-	uint64_t runs;
-	uint64_t address;
-	uint32_t instructions;
+  uint64_t runs;
+  uint64_t address;
+  uint32_t instructions;
 };
 
 /* Blocks never move: the generated code adds to their counters. One processor, no locks. */
 struct blocks {
-	struct blocks *next;
-	size_t used;
-	struct block block[ROOM];
+  struct blocks* next;
+  size_t used;
+  struct block block[ROOM];
 };
 
-static struct blocks *all;
-static const char *out;
+static struct blocks* all;
+static const char* out;
 
-static struct block *new_block(void)
-{
-	if (!all || all->used == ROOM) {
-		struct blocks *more = calloc(1, sizeof(*more));
+static struct block* new_block(void) {
+  if (!all || all->used == ROOM) {
+    struct blocks* more = calloc(1, sizeof(*more));
 
-		if (!more)
-			abort();
-		more->next = all;
-		all = more;
-	}
-	return &all->block[all->used++];
+    if (!more)
+      abort();
+    more->next = all;
+    all = more;
+  }
+  return &all->block[all->used++];
 }
 
-static void begin(unsigned int cpu, void *data)
-{
-	(void)cpu;
-	(void)data;
-	for (struct blocks *b = all; b; b = b->next)
-		for (size_t i = 0; i < b->used; i++)
-			b->block[i].runs = 0;
+static void begin(unsigned int cpu, void* data) {
+  (void)cpu;
+  (void)data;
+  for (struct blocks* b = all; b; b = b->next)
+    for (size_t i = 0; i < b->used; i++)
+      b->block[i].runs = 0;
 }
 
-static void end(unsigned int cpu, void *data)
-{
-	FILE *file = fopen(out, "w");
+static void end(unsigned int cpu, void* data) {
+  FILE* file = fopen(out, "w");
 
-	(void)cpu;
-	(void)data;
-	if (!file) {
-		perror(out);
-		return;
-	}
-	for (struct blocks *b = all; b; b = b->next)
-		for (size_t i = 0; i < b->used; i++)
-			if (b->block[i].runs)
-				fprintf(file, "%llx %llu %u\n",
-					(unsigned long long)b->block[i].address,
-					(unsigned long long)b->block[i].runs,
-					b->block[i].instructions);
-	fclose(file);
+  (void)cpu;
+  (void)data;
+  if (!file) {
+    perror(out);
+    return;
+  }
+  for (struct blocks* b = all; b; b = b->next)
+    for (size_t i = 0; i < b->used; i++)
+      if (b->block[i].runs)
+        fprintf(file, "%llx %llu %u\n", (unsigned long long)b->block[i].address,
+                (unsigned long long)b->block[i].runs, b->block[i].instructions);
+  fclose(file);
 }
 
-static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
-{
-	static const char mark[] = "\x0f\x1f\x80WFT";
-	size_t n = qemu_plugin_tb_n_insns(tb);
-	struct block *block = new_block();
+static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
+  static const char mark[] = "\x0f\x1f\x80WFT";
+  size_t n = qemu_plugin_tb_n_insns(tb);
+  struct block* block = new_block();
 
-	(void)id;
-	block->address = qemu_plugin_tb_vaddr(tb);
-	block->instructions = n;
-	qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block->runs, 1);
-	for (size_t i = 0; i < n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		const char *bytes = qemu_plugin_insn_data(insn);
+  (void)id;
+  block->address = qemu_plugin_tb_vaddr(tb);
+  block->instructions = n;
+  qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block->runs, 1);
+  for (size_t i = 0; i < n; i++) {
+    struct qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
+    const char* bytes = qemu_plugin_insn_data(insn);
 
-		if (qemu_plugin_insn_size(insn) != 7 || memcmp(bytes, mark, 6))
-			continue;
-		if (bytes[6] == '<' || bytes[6] == '>')
-			qemu_plugin_register_vcpu_insn_exec_cb(insn,
-							       bytes[6] == '<' ? begin : end,
-							       QEMU_PLUGIN_CB_NO_REGS, NULL);
-	}
+    if (qemu_plugin_insn_size(insn) != 7 || memcmp(bytes, mark, 6))
+      continue;
+    if (bytes[6] == '<' || bytes[6] == '>')
+      qemu_plugin_register_vcpu_insn_exec_cb(insn, bytes[6] == '<' ? begin : end,
+                                             QEMU_PLUGIN_CB_NO_REGS, NULL);
+  }
 }
 
-int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
-{
-	(void)info;
-	for (int i = 0; i < argc; i++)
-		if (!strncmp(argv[i], "out=", 4))
-			out = strdup(argv[i] + 4);
-	if (!out) {
-		fprintf(stderr, "count: the argument out=FILE is missing\n");
-		return -1;
-	}
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
-	return 0;
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info* info, int argc, char** argv) {
+  (void)info;
+  for (int i = 0; i < argc; i++)
+    if (!strncmp(argv[i], "out=", 4))
+      out = strdup(argv[i] + 4);
+  if (!out) {
+    fprintf(stderr, "count: the argument out=FILE is missing\n");
+    return -1;
+  }
+  qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+  return 0;
 }
