@@ -13,8 +13,8 @@
 #include "verbs/mr.h"
 #include "verbs/qp.h"
 
-static_assert(WEFT_ATOMIC_REQ_LEN <= sizeof_field(struct weft_rx, bytes));
-static_assert(WEFT_ATOMIC_RESP_LEN <= sizeof_field(struct weft_rx, bytes));
+static_assert(sizeof_field(struct weft_rx, bytes) >= WEFT_ATOMIC_REQ_LEN);
+static_assert(sizeof_field(struct weft_rx, bytes) >= WEFT_ATOMIC_RESP_LEN);
 
 /* What RFC 7306 leaves without a code of its own. */
 static enum weft_rx_verdict weft_rx_refuse_operation(struct weft_qp *qp, u8 code)

@@ -515,14 +515,15 @@ static enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
 /* The oldest request of ours that a Terminate about this opcode can mean, or NULL. */
 static struct weft_read *weft_rx_blamed(struct weft_tx *tx, u8 opcode)
 {
+	bool atomic = opcode == WEFT_RDMAP_ATOMIC_REQ;
 	struct weft_read *read;
 	u32 i;
 
-	if (opcode != WEFT_RDMAP_READ_REQ && opcode != WEFT_RDMAP_ATOMIC_REQ)
+	if (opcode != WEFT_RDMAP_READ_REQ && !atomic)
 		return NULL;
 	for (i = tx->read_tail; i != tx->read_head; i++) {
 		read = weft_tx_read(tx, i);
-		if (read->atomic == (opcode == WEFT_RDMAP_ATOMIC_REQ))
+		if (read->atomic == atomic)
 			return read;
 	}
 	return NULL;
