@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# NFS 4.1 over RDMA: the kernel's server on host A and its client on host B, with files and
+# fio, and teardown of every part while I/O is in flight. The server's tables are filled by
+# hand, so that nothing but the kernel takes part.
+
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=tests/integration/storage.sh
+source "${BASH_SOURCE[0]%/*}/storage.sh"
+storage_set_up rpcrdma nfsd nfsv4
+nfsd=/proc/fs/nfsd
+share=/run/share
+mounted=/run/nfs
+# Unlike on_a, these leave the mounts where they are.
+in_a() { nsenter --net=/run/netns/A "$@"; }
+in_b() { nsenter --net=/run/netns/B "$@"; }
+
+start_server() {
+	mkdir -p "$share" "$mounted"
+	mkfs.ext4 -q -F "$disk" && mount -t ext4 "$disk" "$share" || return
+	in_a mount -t nfsd nfsd "$nfsd" || return
+	# Host B may have the directory, writable, with root as root, as the root of NFS 4.
+	# shellcheck disable=SC2016 # for the shell inside
+	in_a bash -c '
+		for address in 10.0.0.2 fd00::2; do
+			echo "nfsd $address 2147483647 host-b" >/proc/net/rpc/auth.unix.ip/channel || exit
+		done
+		echo "host-b $1 2147483647 9218 65534 65534 0" >/proc/net/rpc/nfsd.export/channel &&
+			echo "host-b 1 \\x00000000 2147483647 $1" >/proc/net/rpc/nfsd.fh/channel
+	' _ "$share" || return
+	in_a bash -c "
+		echo '-2 -3 +4 +4.1 +4.2' >$nfsd/versions
+		echo 10 >$nfsd/nfsv4gracetime
+		echo 10 >$nfsd/nfsv4leasetime
+		echo 'rdma 20049' >$nfsd/portlist && echo 4 >$nfsd/threads"
+}
+stop_server() {
+	in_a bash -c "echo 0 >$nfsd/threads" && umount "$share"
+}
+
+# join ADDRESS: mounts the share on host B.
+join() {
+	local own=10.0.0.2 transport=rdma
+	[[ $1 != *:* ]] || own=fd00::2 transport=rdma6
+	in_b timeout -k 5 60 mount -i -t nfs4 -o \
+		"vers=4.1,proto=$transport,port=20049,addr=$1,clientaddr=$own,hard" "server:/" $mounted
+}
+
+# files NAME: written through NFS, compared on the server's disk, and read again without caches.
+files() {
+	local wanted
+	rm -rf /run/wanted
+	mkdir /run/wanted
+	fill /run/wanted
+	wanted=$(sums /run/wanted)
+	rm -rf $mounted/files
+	check "$1: files are written" fill $mounted/files
+	sync -f $mounted
+	if [[ $(sums $share/files) == "$wanted" ]]; then
+		ok "$1: $(wc -l <<<"$wanted") files are on the server as they were written"
+	else
+		not_ok "$1: files are on the server as they were written" "they differ"
+	fi
+	echo 3 >/proc/sys/vm/drop_caches
+	if [[ $(sums $mounted/files) == "$wanted" ]]; then
+		ok "$1: files are read as they were written"
+	else
+		not_ok "$1: files are read as they were written" "they differ"
+	fi
+}
+
+check "NFS: the server starts, on RDMA alone" start_server
+if ! join 10.0.0.1; then
+	dmesg | tail -n 20 | sed 's/^/#   /'
+	not_ok "NFS: the client mounts" "mount failed"
+	finish
+fi
+ok "NFS: the client mounts ($(grep -o 'vers=[0-9.]*,.*proto=rdma,port=20049' /proc/mounts | head -n 1))"
+files "NFS"
+job=(--name=verify "--directory=$mounted" --ioengine=libaio --size=12M --bsrange=512-1M --bs_unaligned=0
+	--verify=crc32c --randseed=7 --verify_fatal=1 --output-format=terse)
+check "NFS: fio writes at random without caches, verified" timeout -k 5 200 \
+	fio "${job[@]}" --direct=1 --rw=randwrite --iodepth=8
+check "NFS: fio mixes reads and writes through caches, verified" timeout -k 5 200 \
+	fio "${job[@]}" --direct=0 --rw=randrw --fsync=8
+check "NFS: locks" flock -n $mounted/files/linked true
+check "NFS: the client unmounts" umount $mounted
+
+if join fd00::1; then
+	ok "NFS: the client mounts over IPv6"
+	files "NFS over IPv6"
+	umount $mounted
+else
+	not_ok "NFS: the client mounts over IPv6" "mount failed"
+fi
+
+# A hard mount waits for its server: what is in flight when something goes away must be done
+# when it is there again.
+# goes_on NAME COMMAND...: COMMAND takes something away and brings it back.
+goes_on() {
+	local name=$1
+	shift
+	fio --name=busy --directory=$mounted --direct=1 --ioengine=libaio --rw=randwrite --bs=16k \
+		--size=8M --loops=1000 --iodepth=8 >/run/busy.log 2>&1 </dev/null &
+	busy=$!
+	pause 3
+	check "$name" timeout 100 "$@"
+	echo "after $name" >$mounted/word &
+	if wait_for 60 ended $! && [[ $(<$share/word) == "after $name" ]]; then
+		ok "$name: I/O goes on"
+	else
+		not_ok "$name: I/O goes on" "nothing was written for 60 s"
+	fi
+	kill "$busy" 2>/dev/null
+	idle "$name: what was in flight ends" 60
+}
+export -f add_a add_b on_a on_b
+export type server_device client_device netdev_b
+
+if join 10.0.0.1; then
+	goes_on "NFS: the client's link is replaced under load" bash -c "rdma link delete $client_device && sleep 1 && add_b"
+	goes_on "NFS: the server's link is replaced under load" bash -c "rdma link delete $server_device && sleep 1 && add_a"
+	goes_on "NFS: the network goes away under load for a while" bash -c \
+		"ip -n A link set eth0 down; sleep 3; ip -n A link set eth0 up; ip -n A address replace fd00::1/64 dev eth0 nodad"
+	if [[ $type == weft ]]; then
+		goes_on "NFS: the module is replaced under load" bash -c "rmmod weft && modprobe weft && add_a && add_b"
+	fi
+	files "NFS: after all that"
+	check "NFS: the client unmounts at last" timeout 60 umount $mounted
+else
+	not_ok "NFS: teardown under load" "no mount to begin with"
+fi
+check "NFS: the server stops" timeout 60 bash -c "$(declare -f in_a stop_server); nfsd=$nfsd share=$share; stop_server"
+check "NFS: fsck finds nothing on the server's disk" fsck.ext4 -f -n "$disk"
+
+finish

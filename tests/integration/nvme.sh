@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# NVMe over RDMA: the kernel's target and host drivers, with fio and a file system on the
+# disk, and teardown of every part while I/O is in flight.
+
+# shellcheck disable=SC2317 # functions are called by check
+# shellcheck source=tests/integration/storage.sh
+source "${BASH_SOURCE[0]%/*}/storage.sh"
+together
+storage_set_up nvmet-rdma nvme-rdma
+nvmet=$target_configuration/nvmet
+nqn=nqn.2026-01.weft:disk
+
+# port NUMBER FAMILY ADDRESS
+port() {
+	mkdir "$nvmet/ports/$1" || return
+	echo rdma >"$nvmet/ports/$1/addr_trtype"
+	echo "$2" >"$nvmet/ports/$1/addr_adrfam"
+	echo "$3" >"$nvmet/ports/$1/addr_traddr"
+	echo 4420 >"$nvmet/ports/$1/addr_trsvcid"
+	ln -s "$nvmet/subsystems/$nqn" "$nvmet/ports/$1/subsystems/$nqn"
+}
+
+export_disk() {
+	mkdir "$nvmet/subsystems/$nqn" "$nvmet/subsystems/$nqn/namespaces/1" || return
+	echo 1 >"$nvmet/subsystems/$nqn/attr_allow_any_host"
+	echo "$disk" >"$nvmet/subsystems/$nqn/namespaces/1/device_path"
+	echo 1 >"$nvmet/subsystems/$nqn/namespaces/1/enable"
+	port 1 ipv4 10.0.0.1 && port 2 ipv6 fd00::1
+}
+
+# attach TARGET HOST [OPTIONS]: leaves the controller's name in $controller and the disk in
+# $device.
+attach() {
+	local answer
+	device=''
+	exec {fabrics}<>/dev/nvme-fabrics
+	if ! echo -n "transport=rdma,traddr=$1,host_traddr=$2,trsvcid=4420,nqn=$nqn,nr_io_queues=2${3:+,$3}" >&"$fabrics"; then
+		exec {fabrics}>&-
+		return 1
+	fi
+	read -r answer <&"$fabrics"
+	exec {fabrics}>&-
+	answer=${answer#*instance=}
+	controller=nvme${answer%%,*}
+	wait_for 15 disk_appears
+}
+# The disk is called after the subsystem and its own number, its path after the controller
+# as well: nvme0c1n2 leads to nvme0n2.
+disk_appears() {
+	local path
+	for path in /sys/class/nvme/"$controller"/nvme*n[0-9]*; do
+		[[ ${path##*/} =~ ^(nvme[0-9]+)(c[0-9]+)?(n[0-9]+)$ ]] || continue
+		device=/dev/${BASH_REMATCH[1]}${BASH_REMATCH[3]}
+		[[ ! -b $device ]] || return 0
+	done
+	return 1
+}
+attached() { [[ -e /sys/class/nvme/$controller ]]; }
+gone() { ! attached; }
+live() { [[ $(cat "/sys/class/nvme/$controller/state" 2>/dev/null) == live ]]; }
+detach() { ! attached || echo 1 >"/sys/class/nvme/$controller/delete_controller"; }
+
+check "nvme: the target exports the disk" export_disk
+if ! attach 10.0.0.1 10.0.0.2; then
+	dmesg | tail -n 20 | sed 's/^/#   /'
+	not_ok "nvme: the host connects" "no disk of the target's appeared"
+	finish
+fi
+ok "nvme: the host connects: $device"
+fio_verified "nvme" "$device"
+file_system "nvme" "$device"
+check "nvme: the host disconnects" detach
+
+if attach fd00::1 fd00::2 queue_size=1024; then
+	ok "nvme: the host connects over IPv6"
+	same_bytes "nvme over IPv6" "$device"
+	check "nvme: the host disconnects from IPv6" detach
+else
+	not_ok "nvme: the host connects over IPv6" "no disk of the target's appeared"
+fi
+
+# Teardown while I/O is in flight. A disk without its controller fails what is asked of it
+# when the time for coming back is up.
+again() { wait_for 20 attach 10.0.0.1 10.0.0.2 "reconnect_delay=1,ctrl_loss_tmo=$1"; }
+
+if again 5; then
+	busy "$device"
+	check "nvme: disconnect under load" timeout 60 bash -c "echo 1 >/sys/class/nvme/$controller/delete_controller"
+	idle "nvme: I/O ends when its controller is deleted" 30
+else
+	not_ok "nvme: disconnect under load" "no connection to begin with"
+fi
+
+if again 60; then
+	busy "$device"
+	check "nvme: the target closes its connections under load" bash -c "
+		rm $nvmet/ports/1/subsystems/$nqn && ln -s $nvmet/subsystems/$nqn $nvmet/ports/1/subsystems/$nqn"
+	# A read comes to an end only when the host has come back.
+	check "nvme: the host comes back, and I/O goes on" timeout 60 \
+		dd if="$device" of=/dev/null bs=64k count=16 iflag=direct status=none
+	kill "$busy"
+	idle "nvme: I/O that was in flight ends" 30
+	same_bytes "nvme: after the host has come back" "$device"
+	detach
+else
+	not_ok "nvme: the target closes its connections" "no connection to begin with"
+fi
+
+if again 5; then
+	busy "$device"
+	check "nvme: the host's link is deleted under load" timeout 60 rdma link delete "$client_device"
+	idle "nvme: I/O ends when its device is deleted" 30
+	check "nvme: its controller is gone" wait_for 20 gone
+	check "nvme: the host's link is added again" add_b
+else
+	not_ok "nvme: the host's link is deleted under load" "no connection to begin with"
+fi
+
+if again 30; then
+	busy "$device"
+	check "nvme: the target's link is deleted under load" timeout 60 rdma link delete "$server_device"
+	check "nvme: the target's link is added again" add_a
+	# The target opens its port again by itself, in its own time.
+	check "nvme: the host comes back by itself" wait_for 40 live
+	kill "$busy"
+	idle "nvme: I/O ends" 30
+	same_bytes "nvme: after the target's device was replaced" "$device"
+	detach
+else
+	not_ok "nvme: the target's link is deleted under load" "no connection to begin with"
+fi
+
+if again 5; then
+	busy "$device"
+	check "nvme: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
+	kill "$busy"
+	idle "nvme: I/O ends" 60
+	detach
+else
+	not_ok "nvme: the network goes away under load" "no connection to begin with"
+fi
+
+if again 5; then
+	busy "$device"
+	check "nvme: the module is removed under load" timeout 60 rmmod "$type"
+	idle "nvme: I/O ends when the module is gone" 30
+else
+	not_ok "nvme: the module is removed under load" "no connection to begin with"
+fi
+
+finish

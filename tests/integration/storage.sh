@@ -1,0 +1,137 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the scripts for the kernel's own consumers share: hosts in one namespace, a disk in
+# memory to export, and tests of whatever arrives at the other end. TEST_SIW names a siw.ko
+# to run the same on.
+
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+netdev_b=eth0
+type=${server_device%0}
+disk=/dev/ram0
+target_configuration=/sys/kernel/config
+
+# together: both hosts in one namespace, for consumers that know no other than the first.
+together() {
+	driver+=(--together)
+	netdev_b=eth1
+}
+
+# storage_set_up MODULE...: makes the hosts and the disk, loads the modules.
+storage_set_up() {
+	local module
+	set_up
+	modprobe brd rd_nr=1 rd_size=65536
+	for module; do
+		modprobe "$module" || {
+			not_ok "modules" "modprobe $module failed"
+			finish
+		}
+	done
+	modprobe -q configfs
+	mountpoint -q $target_configuration || mount -t configfs none $target_configuration
+	[[ -b $disk ]] || {
+		not_ok "a disk in memory" "$disk is missing"
+		finish
+	}
+	modprobe ext4
+}
+
+# fio_verified NAME DEVICE: random writes of many sizes at several depths, read back and
+# compared by fio; then the same blocks read in order by another fio.
+fio_verified() {
+	local job=(--name=verify --filename="$2" --direct=1 --ioengine=libaio --size=40M
+		--bsrange=512-512k --bs_unaligned=0 --verify=crc32c --randseed=7 --output-format=terse
+		--verify_fatal=1 --group_reporting)
+	check "$1: fio writes at random, verified" timeout -k 5 240 fio "${job[@]}" \
+		--rw=randwrite --iodepth=16 --do_verify=1
+	check "$1: fio mixes reads and writes, verified" timeout -k 5 240 fio "${job[@]}" \
+		--rw=randrw --bsrange=4k-64k --iodepth=8 --size=16M --offset=40M
+	check "$1: fio with a block of a megabyte" timeout -k 5 240 fio "${job[@]}" \
+		--rw=write --bsrange=1M-1M --iodepth=4 --size=16M
+}
+
+# same_bytes NAME DEVICE: the disk, read where it is, and read across the network.
+same_bytes() {
+	local here there
+	sync
+	blockdev --flushbufs "$disk" "$2"
+	here=$(dd if="$disk" bs=1M status=none | sha256sum)
+	there=$(dd if="$2" bs=1M iflag=direct status=none | sha256sum)
+	if [[ -n $there && $here == "$there" ]]; then
+		ok "$1: all $(blockdev --getsize64 "$2") bytes are the same at both ends"
+	else
+		not_ok "$1: the same bytes at both ends" "$here, not $there"
+	fi
+}
+
+# fill DIRECTORY: files of many sizes with contents that can be told apart.
+fill() {
+	local size number=0
+	mkdir -p "$1/some/where"
+	for size in 0 1 511 4095 4096 4097 65537 1000003 3145728; do
+		number=$((number + 1))
+		openssl enc -aes-128-ctr -K "$(printf '%032x' $number)" -iv 0 -in /dev/zero 2>/dev/null |
+			head -c $size >"$1/some/where/$size"
+		cp "$1/some/where/$size" "$1/copy-$size"
+	done
+	for ((number = 0; number < 50; number++)); do
+		echo "small file $number" >"$1/some/small-$number"
+	done
+	ln "$1/copy-4096" "$1/linked"
+	mv "$1/copy-1" "$1/some/moved"
+}
+
+# sums DIRECTORY: the checksum of every file in it.
+sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
+
+# file_system NAME DEVICE: ext4 across the network, written, checked, and compared with what
+# was written to memory.
+file_system() {
+	local name=$1 device=$2 wanted
+	rm -rf /run/wanted /run/mounted
+	mkdir /run/wanted /run/mounted
+	fill /run/wanted
+	wanted=$(sums /run/wanted)
+	check "$name: mkfs.ext4" mkfs.ext4 -q -F "$device"
+	if ! mount -t ext4 "$device" /run/mounted; then
+		not_ok "$name: mount" "the kernel refused"
+		return
+	fi
+	fill /run/mounted
+	check "$name: umount" umount /run/mounted
+	check "$name: fsck finds nothing" fsck.ext4 -f -n "$device"
+	echo 3 >/proc/sys/vm/drop_caches
+	mount -t ext4 -o ro "$device" /run/mounted
+	if [[ $(sums /run/mounted) == "$wanted" ]]; then
+		ok "$name: $(wc -l <<<"$wanted") files come back as they were written"
+	else
+		diff <(sums /run/mounted) <(echo "$wanted") | head -n 10 | sed 's/^/#   /'
+		not_ok "$name: files come back as they were written" "they differ"
+	fi
+	umount /run/mounted
+	same_bytes "$name" "$device"
+}
+
+# busy DEVICE: keeps it busy in the background; its process is $busy.
+busy() {
+	fio --name=busy --filename="$1" --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=16 \
+		--size=32M --time_based --runtime=120 >/run/busy.log 2>&1 </dev/null &
+	busy=$!
+	pause 3
+}
+
+# idle NAME SECONDS: whoever was busy must have come to an end within that time.
+idle() {
+	if wait_for "$2" ended "$busy"; then
+		wait "$busy" 2>/dev/null
+		ok "$1"
+	else
+		not_ok "$1" "I/O in flight still hangs after $2 s: $(ps -o stat=,wchan= -p "$busy")"
+		kill -KILL "$busy"
+	fi
+}
+
+add_a() { on_a rdma link add "$server_device" type "$type" netdev eth0; }
+add_b() { on_b rdma link add "$client_device" type "$type" netdev "$netdev_b"; }
