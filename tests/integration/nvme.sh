@@ -83,7 +83,18 @@ fi
 
 # Teardown while I/O is in flight. A disk without its controller fails what is asked of it
 # when the time for coming back is up.
-again() { wait_for 20 attach 10.0.0.1 10.0.0.2 "reconnect_delay=1,ctrl_loss_tmo=$1"; }
+again() {
+	local file
+	attach 10.0.0.1 10.0.0.2 "reconnect_delay=1,ctrl_loss_tmo=$1" && return
+	for file in /sys/class/nvme/*/state /sys/class/nvme/*/nvme*n[0-9]* /dev/nvme*; do
+		[[ ! -e $file ]] || echo "# $file $([[ $file != */state ]] || cat "$file")"
+	done
+	grep -l nvme /proc/[0-9]*/stack 2>/dev/null | head -n 8 | while read -r file; do
+		sed 's/^/#   /' "$file"
+	done
+	detach
+	return 1
+}
 
 if again 5; then
 	busy "$device"
