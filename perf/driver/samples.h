@@ -4,6 +4,7 @@
 #define WEFT_PERF_SAMPLES_H
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -25,7 +26,7 @@ class Samples {
     }
     std::sort(micros_.begin(), micros_.end());
     const auto last = static_cast<double>(micros_.size() - 1);
-    return micros_[static_cast<std::size_t>(share * last + 0.5)];
+    return micros_[static_cast<std::size_t>(std::lround(share * last))];
   }
   double median() { return quantile(0.5); }
   double mean() const {
