@@ -81,6 +81,7 @@ static int weft_query_port(struct ib_device *ib, u32 port,
 {
 	struct net_device *netdev = to_weft_device(ib)->netdev;
 	bool active = weft_port_active(netdev);
+	int rv;
 
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
@@ -91,8 +92,10 @@ static int weft_query_port(struct ib_device *ib, u32 port,
 	attr->gid_tbl_len = 1;
 	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = WEFT_MAX_MSG;
-	return ib_get_eth_speed(ib, port, &attr->active_speed,
-				&attr->active_width);
+	rv = ib_get_eth_speed(ib, port, &attr->active_speed,
+			      &attr->active_width);
+	/* An Ethernet device that is going has no speed any more; ours goes next. */
+	return rv == -ENODEV ? 0 : rv;
 }
 
 static int weft_port_immutable(struct ib_device *ib, u32 port,

@@ -101,7 +101,7 @@ refused() {
 
 # works NAME: the two hosts can talk RDMA.
 works() {
-	if session "rping -s -a 10.0.0.1 -C 5 -S 5000 -V" "rping -c -a 10.0.0.1 -C 5 -S 5000 -V" 20; then
+	if session "rping -s -a 10.0.0.1 -C 5 -S 5000 -V" "rping -c -a 10.0.0.1 -C 5 -S 5000 -V" 45; then
 		ok "$1"
 	else
 		explain "$said"

@@ -23,6 +23,7 @@ check "  nor in the first one" bash -c '! rdma dev show weft0 2>/dev/null'
 check "  nor is there a directory in sysfs" test ! -e /sys/class/infiniband/weft0
 check "  but there is one on the host itself" on_a test -e /sys/class/infiniband/weft0/weft/crc
 check "ibv_devices shows each host its own" test "$(on_b ibv_devices | grep -o 'weft[0-9]')" = weft1
+works "rping between the hosts"
 check "rdma statistic in the namespace" on_a bash -c 'rdma statistic show link weft0/1 | grep -q rx_fpdus'
 check "rdma res in the namespace" on_a bash -c 'rdma res show | grep -q weft0'
 
@@ -35,8 +36,27 @@ check "the MAC address of another namespace's device" ip netns exec C rdma link 
 check "rdma dev set weft0 netns C" on_a rdma dev set weft0 netns C
 check "  it is there" sees C weft0
 check "  and no longer here" sees_not A weft0
+refused "a program here finds no device" "No IB devices|not found|wasn.t found|Failed" 10 on_a ibv_devinfo -d weft0
 check "and back" ip netns exec C rdma dev set weft0 netns A
 check "  it is here" sees A weft0
+works "  and works"
+
+# Moved away under traffic: programs lose it, as if it were unplugged.
+setsid ip netns exec A rping -s -a 10.0.0.1 >/run/server 2>&1 </dev/null &
+server=$!
+listening() { [[ -n $(listeners "$someone_in_a") ]]; }
+wait_for 20 listening
+setsid ip netns exec B rping -c -a 10.0.0.1 -S 1000 >/run/client 2>&1 </dev/null &
+client=$!
+connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
+wait_for 20 connected
+check "moved under traffic" timeout 30 ip netns exec A rdma dev set weft0 netns C
+both_ended() { ended "$server" && ended "$client"; }
+check "  the programs end" wait_for 30 both_ended
+kill -KILL -- "-$server" "-$client" 2>/dev/null
+wait "$server" "$client" 2>/dev/null
+check "  and back" ip netns exec C rdma dev set weft0 netns A
+works "  and it works"
 
 # --- the namespace goes ---
 gone() { ! ip netns exec "$2" rdma dev show "$1" >/dev/null 2>&1; }
@@ -51,6 +71,7 @@ ip netns add D
 check "an Ethernet device moves to another namespace" ip link set spare netns D
 check "  its device is gone" wait_for 20 nowhere
 check "  and can be added there" ip netns exec D rdma link add weft7 type weft netdev spare
+works "meanwhile the hosts work"
 kill "$someone_in_a"
 someone_in_a=''
 for host in A B D; do ip netns del $host; done
