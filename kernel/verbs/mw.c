@@ -14,7 +14,9 @@ bool weft_mw_check_bind(const struct weft_mr *window,
 			const struct weft_mr *region,
 			const struct weft_bind *bind)
 {
-	if (bind->reserved || (bind->access & ~WEFT_WINDOW_ACCESS))
+	/* What a window lets its owner do says nothing, but programs ask for it. */
+	if (bind->reserved ||
+	    (bind->access & ~(WEFT_WINDOW_ACCESS | IB_ACCESS_LOCAL_WRITE)))
 		return false;
 	if (window->kind == WEFT_MR_WINDOW_2) {
 		if (!window->invalid || !bind->length)
@@ -54,7 +56,7 @@ static bool weft_mw_attach(struct weft_mr *mr, struct weft_mr *region,
 		weft_mw_unbind(mr);
 		mr->region = region;
 		mr->qpn = qpn;
-		mr->access = bind->access;
+		mr->access = bind->access & WEFT_WINDOW_ACCESS;
 		mr->iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr;
 		mr->length = bind->length;
 		mr->blocks = region->blocks;
