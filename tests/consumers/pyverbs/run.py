@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Runs the whole of rdma-core's test-suite, adapted (see adapter.py), and holds every result
+against the file `expected`. A result that differs is a failure, and so is a line of that file
+that fits no test. The tests run in a process of their own, so that one that crashes or hangs
+costs itself only.
+
+usage: run.py [--all] DIRECTORY DEVICE ADDRESS [PATTERN]
+
+DIRECTORY holds the suite as tests/, ADDRESS is the device's own. --all prints what each test
+said, PATTERN (as test_mr.MRTest.*) chooses some. Prints ok, not ok and skip lines.
+"""
+
+import fnmatch
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import adapter
+
+LIMIT = 90  # seconds for one test
+
+
+def flatten(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from flatten(item)
+        else:
+            yield item
+
+
+def name_of(test):
+    return test.id().removeprefix("tests.")
+
+
+def shorten(message):
+    """In one line; of the data that a message quotes, a little."""
+    message = re.sub(r"(.)\1{20,}", r"\1\1\1...", " ".join(message.replace("\0", "0").split()))
+    return message if len(message) < 800 else message[:400] + " [...] " + message[-400:]
+
+
+class Reporter(unittest.TestResult):
+    """Writes a line for each beginning and each end: NAME, outcome and message."""
+
+    def say(self, test, outcome, message=""):
+        print("\x01" + "\t".join((name_of(test), outcome, shorten(message))), flush=True)
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.say(test, "begin")
+
+    def addSuccess(self, test):
+        self.say(test, "pass")
+
+    def addSkip(self, test, reason):
+        self.say(test, "skip", reason)
+
+    def addFailure(self, test, err):
+        self.say(test, "fail", self._exc_info_to_string(err, test))
+
+    addError = addFailure
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.say(test, "fail", self._exc_info_to_string(err, test))
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        adapter.forget()
+
+
+def child(directory, device, address):
+    """Runs the tests whose names come on standard input."""
+    wanted = sys.stdin.read().split()
+    adapter.install(directory, device, address)
+    by_name = {name_of(test): test for test in all_tests(directory)}
+    result = Reporter()
+    if not wanted:
+        for name in by_name:
+            print("\x01" + name, flush=True)
+    for name in wanted:
+        by_name[name](result)
+    # Objects that a failed test left in a traceback may be destroyed in no good order.
+    os._exit(0)
+
+
+def all_tests(directory):
+    found = unittest.TestLoader().discover(f"{directory}/tests", "test_*.py", directory)
+    return list(flatten(found))
+
+
+def spawn(arguments):
+    return subprocess.Popen([sys.executable, __file__, "--child", *arguments], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def lines_of(process, limit):
+    """Yields what the process says, line by line; None when it says nothing for limit seconds."""
+    kept = b""
+    while True:
+        ready, _, _ = select.select([process.stdout], [], [], limit)
+        if not ready:
+            yield None
+            return
+        data = os.read(process.stdout.fileno(), 65536)
+        if not data:
+            return
+        kept += data
+        *whole, kept = kept.split(b"\n")
+        for line in whole:
+            yield line.decode(errors="replace")
+
+
+def run(names, arguments, loud):
+    """Runs the tests; yields (name, outcome, message)."""
+    left = list(names)
+    while left:
+        process = spawn(arguments)
+        process.stdin.write("\n".join(left).encode())
+        process.stdin.close()
+        current, ended, said = None, None, []
+        for line in lines_of(process, LIMIT):
+            if line is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                ended = ("hang", f"nothing happened for {LIMIT} s")
+                break
+            at = line.find("\x01")
+            if at < 0:
+                said.append(line)
+                continue
+            name, outcome, *message = line[at + 1:].split("\t")
+            if outcome == "begin":
+                current, said = name, []
+            elif name in left:
+                left.remove(name)
+                if loud:
+                    print(f"# {name}: {outcome} {' '.join(message)} {' | '.join(said)}", flush=True)
+                yield name, outcome, " ".join(message + said)
+        status = process.wait()
+        if not left:
+            return
+        if ended is None:
+            ended = ("crash", f"the process ended with status {status}: {' | '.join(said[-5:])}")
+        culprit = current if current in left else left[0]
+        left.remove(culprit)
+        yield culprit, *ended
+
+
+class Expectation:
+    """A line of the file: outcome, pattern of names, text of the message, reason."""
+
+    def __init__(self, line):
+        head, *rest = [part.strip() for part in line.split(" | ")]
+        self.outcome, self.pattern = head.split()
+        self.text, self.reason = rest if rest else ("", "")
+        if self.outcome != "pass" and not self.reason:
+            raise ValueError(f"expected: no reason in '{line}'")
+        self.names = []
+
+    def fits(self, name):
+        return fnmatch.fnmatchcase(name, self.pattern)
+
+    def met_by(self, outcome, message):
+        return outcome == self.outcome and self.text in message
+
+
+def judge(expectations, name, outcome, message):
+    expected = next((e for e in expectations if e.fits(name)), None)
+    what = f"{outcome}: {message[-400:]}" if message else outcome
+    if expected is None:
+        print(f"not ok pyverbs {name}: nothing is expected of it; {what}", flush=True)
+    elif not expected.met_by(outcome, message):
+        wanted = expected.outcome + (f" with '{expected.text}'" if expected.text else "")
+        print(f"not ok pyverbs {name}: {wanted} is expected; {what}", flush=True)
+    elif outcome == "pass":
+        print(f"ok pyverbs {name}", flush=True)
+    elif outcome == "fail":
+        print(f"ok pyverbs {name} fails as it must: {expected.reason}", flush=True)
+    if expected is not None:
+        expected.names.append(name)
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] == "--child":
+        child(*arguments[1:])
+    loud = "--all" in arguments
+    if loud:
+        arguments.remove("--all")
+    if len(arguments) not in (3, 4):
+        sys.exit(__doc__)
+    pattern = arguments[3] if len(arguments) == 4 else "*"
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "expected"), encoding="utf-8") as file:
+        expectations = [Expectation(line) for line in map(str.strip, file) if line and not line.startswith("#")]
+    process = spawn(arguments[:3])
+    said = process.communicate()[0].decode(errors="replace")
+    names = [line[line.find("\x01") + 1:] for line in said.splitlines() if "\x01" in line]
+    if len(names) < 100:
+        print(f"not ok pyverbs: the suite has {len(names)} tests: {said[-600:]}")
+        sys.exit(1)
+    begin = time.monotonic()
+    for name, outcome, message in run(fnmatch.filter(names, pattern), arguments[:3], loud):
+        judge(expectations, name, outcome, message)
+    for expectation in expectations:
+        if expectation.outcome == "skip" and expectation.names:
+            count = len(expectation.names)
+            print(f"skip pyverbs {expectation.pattern}: {count} test{'s'[:count > 1]}: {expectation.reason}")
+        if pattern == "*" and not expectation.names:
+            print(f"not ok pyverbs: no test is called {expectation.pattern}, of which something is expected")
+    print(f"# {len(names)} tests in {time.monotonic() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
