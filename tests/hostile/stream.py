@@ -24,10 +24,33 @@ import fpdu
 import handshake
 import mpa
 from handshake import START, Failure, check, on, reset
-
-# What is due at once is waited for so long, in seconds: less than a SEND may wait for a receive,
-# but an emulated machine has pauses of its own.
-PROMPT = 8
+from peer import (
+    BAD_CRC,
+    BOUNDS,
+    CANNOT_INVALIDATE,
+    CATASTROPHIC,
+    DDP_LOCAL,
+    LOCAL,
+    MSN,
+    NO_BUFFER,
+    NO_RIGHT,
+    OFFSET,
+    OPCODE,
+    OTHER_PD,
+    PROMPT,
+    QUEUE,
+    RDMAP_VERSION,
+    READ_BOUNDS,
+    READ_PD,
+    READ_STAG,
+    READ_WRAP,
+    STAG,
+    TAGGED_VERSION,
+    TOO_LONG,
+    UNTAGGED_VERSION,
+    WRAP,
+    Stream,
+)
 
 SIZE = 64
 INFO_LEN = 16
@@ -36,18 +59,6 @@ OUR_STAG, OUR_BUFFER = 0x1234, 0x1000
 RNR_LIMIT = 10
 RESPONDER_LIMITS = (4, 4)
 
-RDMAP, DDP, MPA = range(3)
-# Layer, error type, error code.
-LOCAL = (RDMAP, 0, 0)
-READ_STAG, READ_BOUNDS, READ_PD, READ_WRAP = (RDMAP, 1, 0), (RDMAP, 1, 1), (RDMAP, 1, 3), (RDMAP, 1, 4)
-CANNOT_INVALIDATE = (RDMAP, 1, 9)
-RDMAP_VERSION, OPCODE, CATASTROPHIC = (RDMAP, 2, 5), (RDMAP, 2, 6), (RDMAP, 2, 7)
-NO_RIGHT = (RDMAP, 1, 2)
-DDP_LOCAL = (DDP, 0, 0)
-STAG, BOUNDS, OTHER_PD, WRAP, TAGGED_VERSION = ((DDP, 1, code) for code in range(5))
-QUEUE, NO_BUFFER, MSN, OFFSET, TOO_LONG, UNTAGGED_VERSION = ((DDP, 2, code) for code in range(1, 7))
-BAD_CRC = (MPA, 0, 2)
-
 # Completion statuses as rping prints them.
 LENGTH_ERROR, PROTECTION_ERROR, REMOTE_ACCESS_ERROR, REMOTE_OPERATION_ERROR = 1, 4, 10, 11
 
@@ -55,103 +66,6 @@ LENGTH_ERROR, PROTECTION_ERROR, REMOTE_ACCESS_ERROR, REMOTE_OPERATION_ERROR = 1,
 def info(size=SIZE, stag=OUR_STAG, address=OUR_BUFFER):
     """What rping's messages say: where a buffer is."""
     return struct.pack(">QII", address, stag, size)
-
-
-# --- one connection, after its handshake ---
-
-
-class Stream:
-    """Our end of a connection in full operation."""
-
-    def __init__(self, sock):
-        self.sock = sock
-        self.sent_msn = 0
-
-    def give(self, *ulpdus):
-        self.give_raw(fpdu.framed(*ulpdus))
-
-    def give_raw(self, data):
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.sock.sendall(data)
-
-    def in_pieces(self, data, *cuts):
-        start = 0
-        for cut in (*cuts, len(data)):
-            self.give_raw(data[start:cut])
-            start = cut
-            time.sleep(0.002)
-
-    def next_msn(self):
-        self.sent_msn += 1
-        return self.sent_msn
-
-    def segment(self, within=PROMPT):
-        head = handshake.receive_exactly(self.sock, 2, within)
-        rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - 2
-        return fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, within))
-
-    def expect(self, opcode, within=PROMPT):
-        got = self.segment(within)
-        check(got.opcode == opcode, f"opcode {opcode} expected, not {got}")
-        return got
-
-    def silent(self, seconds):
-        self.sock.settimeout(seconds)
-        try:
-            data = self.sock.recv(1, socket.MSG_PEEK)
-        except socket.timeout:
-            return
-        raise Failure(f"{'closed' if not data else 'it speaks'} within {seconds} s")
-
-    def refused(self, reason, culprit=None, within=PROMPT, allowed=()):
-        """Terminate for this reason, nothing but the opcodes allowed before it, and the end.
-
-        culprit is the ULPDU that a Terminate of this kind must show.
-        """
-        deadline = time.monotonic() + within
-        while True:
-            got = self.segment(max(deadline - time.monotonic(), 0.01))
-            if got.opcode == fpdu.TERMINATE:
-                break
-            check(got.opcode in allowed, f"{got} before the Terminate")
-        term = fpdu.Terminate(got)
-        check(term.reason == reason, f"Terminate {term.reason}, expected {reason}")
-        self.shows(term, culprit)
-        handshake.expect_end(self.sock, max(deadline - time.monotonic(), 0.5))
-
-    @staticmethod
-    def shows(term, culprit):
-        layer, etype, _ = term.reason
-        named = layer != MPA and etype != 0 and term.reason not in (TAGGED_VERSION, UNTAGGED_VERSION)
-        if named and culprit is None:
-            return
-        check(term.has_length == named and term.has_ddp == named, f"Terminate {term.reason} with flags {vars(term)}")
-        if not named:
-            check(not term.shown and not term.has_rdmap, f"Terminate shows {term.shown.hex()}")
-            return
-        header = fpdu.TAGGED_LEN if culprit[0] & fpdu.TAGGED else fpdu.UNTAGGED_LEN
-        if layer == RDMAP and culprit[1] & 0x0F == fpdu.READ_REQUEST and len(culprit) == 46 and etype == 1:
-            check(term.has_rdmap, "no RDMAP header of the read request in the Terminate")
-            header = 46
-        check(term.shown == culprit[:header], f"Terminate shows {term.shown.hex()}, not {culprit[:header].hex()}")
-        check(term.length == len(culprit), f"Terminate says {term.length} bytes, not {len(culprit)}")
-
-    def ends(self, within=PROMPT):
-        """The connection ends without a Terminate."""
-        deadline = time.monotonic() + within
-        with contextlib.suppress(ConnectionResetError):
-            while True:
-                self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
-                try:
-                    head = self.sock.recv(2, socket.MSG_WAITALL)
-                except socket.timeout as error:
-                    raise Failure(f"still open after {within} s") from error
-                if len(head) < 2:
-                    break
-                rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - 2
-                got = fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, PROMPT))
-                check(got.opcode != fpdu.TERMINATE, f"a Terminate, {got}")
-        self.sock.close()
 
 
 # --- the rping server on A, and we its client ---
@@ -719,6 +633,7 @@ def other_domain():
         culprit = fpdu.write(*stream.region, b"stolen")
         to_server(OTHER_PD, culprit)()
         to_server(READ_PD, fpdu.read_request(stream.region, SIZE))()
+        to_server(READ_PD, invalidating(stream.region[0]))()
         check(reads_back(stream, stream.region).startswith(b"rdma-ping-0: "), "the write was done")
         fin(stream)
 
@@ -746,6 +661,11 @@ def killed_under_writes():
         stream.sent_msn = 2
 
 
+def invalidating(stag, opcode=fpdu.SEND_INV):
+    """A SEND that closes a key of the receiver's."""
+    return fpdu.untagged(opcode, info(), inv_stag=stag)
+
+
 def word(address):
     """The first aligned one of a region."""
     return (address + 7) // 8 * 8
@@ -760,6 +680,7 @@ def atomic_on(reason, at=word, stag_change=0, **fields):
 
 WRITE_TO = fpdu.write
 READ_FROM = fpdu.read_request
+SENDS_INV = (fpdu.SEND_INV, fpdu.SEND_SE_INV)
 EVIL = b"E" * 8
 
 CASES = [
@@ -806,7 +727,7 @@ CASES = [
     ("SEND: next before the end", to_server(MSN, fpdu.send(b"1234", last=False), fpdu.send(b"5678", msn=2))),
     ("SEND: too long by one", to_server(TOO_LONG, fpdu.send(info() + b"+"), status=LENGTH_ERROR)),
     ("SEND: too long in two", to_server(TOO_LONG, fpdu.send(info(), last=False), fpdu.send(b"+", mo=16), status=LENGTH_ERROR)),
-    ("SEND: invalidates an unknown key", to_server_each(READ_STAG, *(fpdu.untagged(op, info(), inv_stag=0x100) for op in (4, 6)))),
+    ("SEND: invalidates an unknown key", to_server_each(READ_STAG, *(invalidating(0x100, op) for op in SENDS_INV))),
     ("SEND: no receive in time", no_receive),
     ("SEND: receive comes late", late_receive),
     ("SEND: no receive, then RST", no_receive_then_reset),
@@ -906,6 +827,8 @@ CASES = [
     ("client: read wraps", to_client(READ_WRAP, lambda s, a: READ_FROM((s, 2**64 - 1), 2))),
     ("client: read, wrong key byte", to_client(READ_STAG, lambda s, a: READ_FROM((s ^ 1, a), 8))),
     ("client: read, second one bad", second_read_bad),
+    *((f"client: SEND {op} invalidates a region", to_client(CANNOT_INVALIDATE, lambda s, a, op=op: invalidating(s, op))) for op in SENDS_INV),
+    ("client: SEND invalidates, wrong key byte", to_client(READ_STAG, lambda s, a: invalidating(s ^ 1))),
     ("client: more reads than agreed", too_many_client_reads),
     ("client: echoed offer, immediate data", to_client(OPCODE, lambda s, a: fpdu.immediate())),
     ("client: echoed offer, atomic", to_client(OPCODE, lambda s, a: fpdu.atomic((s, word(a))))),
