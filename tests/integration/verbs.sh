@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The program of tests/verbs: shared receive queues, the extended interfaces, objects that
-# change under traffic. Its groups count as tests.
+# The program of tests/verbs: shared receive queues, the extended interfaces, memory windows,
+# objects that change under traffic. Its groups count as tests.
 
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"

@@ -57,6 +57,10 @@ Endpoint::Endpoint(rdma_cm_id* id, std::string name, const Shape& shape)
 }
 
 void Endpoint::create_domain(const Shape& shape) {
+  if (shape.pd != nullptr) {
+    pd_ = shape.pd;
+    return;
+  }
   protection_ = ibv_alloc_pd(id_->verbs);
   if (protection_ == nullptr) {
     fail_errno("ibv_alloc_pd");
@@ -174,7 +178,7 @@ void Endpoint::destroy() {
       ibv_destroy_comp_channel(channel);
     }
   }
-  if (pd_ != nullptr && pd_ != protection_) {
+  if (td_ != nullptr && pd_ != nullptr) {
     ibv_dealloc_pd(pd_);
   }
   if (td_ != nullptr) {

@@ -37,6 +37,7 @@ struct Shape {
   bool extended = false;         // a queue pair and completion queues for ibv_wr_*, ibv_start_poll
   bool stamps = false;           // extended, and completions have timestamps
   bool domain = false;           // all in a parent domain with a thread domain
+  ibv_pd* pd = nullptr;          // all in this protection domain, of another that lives longer
 };
 
 enum class Wait { kPoll, kEvent };

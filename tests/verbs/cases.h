@@ -11,6 +11,8 @@ namespace placement {
 void srq_cases(Suite& suite);
 // ibv_cq_ex, ibv_qp_ex, and parent domains.
 void extended_cases(Suite& suite);
+// Memory windows, of both types.
+void window_cases(Suite& suite);
 // Completion queues resized under traffic, regions registered anew.
 void change_cases(Suite& suite);
 

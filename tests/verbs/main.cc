@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Connects two hosts by rdma_cm and uses the parts of verbs that the placement test does not:
-// shared receive queues, the extended interfaces, objects that change under traffic.
+// shared receive queues, the extended interfaces, memory windows, objects that change.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     placement::Suite suite(connector, argc > 4 ? argv[4] : "", 1, false);
     placement::srq_cases(suite);
     placement::extended_cases(suite);
+    placement::window_cases(suite);
     placement::change_cases(suite);
     std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
                 suite.skipped());

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+// The server's windows show parts of this region, which no peer may reach by its own key.
+constexpr std::size_t kRegion = kTarget - 5003;
+constexpr std::size_t kRegionSize = 200000;
+// Of which the window shows this much from kTarget on.
+constexpr std::uint32_t kShown = 70001;
+constexpr unsigned kBoth = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+struct Free {
+  void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
+  void operator()(ibv_mw* mw) const { ibv_dealloc_mw(mw); }
+};
+using Region = std::unique_ptr<ibv_mr, Free>;
+using Window = std::unique_ptr<ibv_mw, Free>;
+
+Region region_of(const Endpoint& server,
+                 unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND) {
+  Region region(ibv_reg_mr(server.pd(), reinterpret_cast<void*>(server.memory().address(kRegion)),
+                           kRegionSize, static_cast<int>(access)));
+  if (region == nullptr) {
+    fail_errno("ibv_reg_mr");
+  }
+  return region;
+}
+
+Window window_of(const Endpoint& server, ibv_mw_type type) {
+  Window window(ibv_alloc_mw(server.pd(), type));
+  if (window == nullptr) {
+    if (errno == EOPNOTSUPP) {
+      Suite::skip("the device has no memory windows");
+    }
+    fail_errno("ibv_alloc_mw");
+  }
+  return window;
+}
+
+// What a window is to show; length 0 and no region: nothing.
+ibv_mw_bind_info shown(const Endpoint& server, ibv_mr* region, unsigned access = kBoth,
+                       std::size_t offset = kTarget, std::uint64_t length = kShown) {
+  ibv_mw_bind_info info{};
+  info.mr = region;
+  info.addr = server.memory().address(offset);
+  info.length = length;
+  info.mw_access_flags = access;
+  return info;
+}
+
+ibv_send_wr plain(ibv_wr_opcode opcode) {
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.send_flags = IBV_SEND_SIGNALED;
+  return work;
+}
+
+// Posts by the extended interface where the queue pair has it, or else by ibv_post_send.
+std::uint64_t post(Endpoint& end, ibv_send_wr work,
+                   const std::function<void(ibv_qp_ex*)>& extended) {
+  ibv_qp_ex* qp = end.qp_ex();
+  if (qp == nullptr) {
+    return end.post_send(work);
+  }
+  ibv_wr_start(qp);
+  qp->wr_id = Endpoint::new_wr_id();
+  qp->wr_flags = work.send_flags;
+  extended(qp);
+  const std::uint64_t wr_id = qp->wr_id;
+  require_zero(ibv_wr_complete(qp), "ibv_wr_complete");
+  return wr_id;
+}
+
+// Starts a bind; the window's key is then the new one.
+std::uint64_t start_bind(Endpoint& server, ibv_mw* window, const ibv_mw_bind_info& info) {
+  if (window->type == IBV_MW_TYPE_1) {
+    ibv_mw_bind bind{};
+    bind.wr_id = Endpoint::new_wr_id();
+    bind.send_flags = IBV_SEND_SIGNALED;
+    bind.bind_info = info;
+    require_zero(ibv_bind_mw(server.qp(), window, &bind), "ibv_bind_mw");
+    return bind.wr_id;
+  }
+  ibv_send_wr work = plain(IBV_WR_BIND_MW);
+  work.bind_mw.mw = window;
+  work.bind_mw.rkey = ibv_inc_rkey(window->rkey);
+  work.bind_mw.bind_info = info;
+  const std::uint64_t wr_id = post(server, work, [&](ibv_qp_ex* qp) {
+    ibv_wr_bind_mw(qp, window, work.bind_mw.rkey, &work.bind_mw.bind_info);
+  });
+  window->rkey = work.bind_mw.rkey;
+  return wr_id;
+}
+
+void bind(Endpoint& server, ibv_mw* window, const ibv_mw_bind_info& info) {
+  server.expect_send(start_bind(server, window, info), IBV_WC_BIND_MW);
+}
+
+std::uint64_t start_invalidate(Endpoint& server, std::uint32_t rkey) {
+  ibv_send_wr work = plain(IBV_WR_LOCAL_INV);
+  work.invalidate_rkey = rkey;
+  return post(server, work, [&](ibv_qp_ex* qp) { ibv_wr_local_inv(qp, rkey); });
+}
+
+// A SEND of nothing that is to end a key of the server's.
+std::uint64_t send_invalidating(Endpoint& client, std::uint32_t rkey) {
+  ibv_send_wr work = plain(IBV_WR_SEND_WITH_INV);
+  work.invalidate_rkey = rkey;
+  return post(client, work, [&](ibv_qp_ex* qp) { ibv_wr_send_inv(qp, rkey); });
+}
+
+void invalidated_by_peer(Endpoint& client, Endpoint& server, std::uint32_t rkey) {
+  const std::uint64_t receive = server.post_recv({{0, 0}});
+  client.expect_send(send_invalidating(client, rkey), IBV_WC_SEND);
+  const ibv_wc got = server.next_recv();
+  require(got.status == IBV_WC_SUCCESS && got.wr_id == receive && got.opcode == IBV_WC_RECV &&
+              (got.wc_flags & IBV_WC_WITH_INV) != 0 && got.invalidated_rkey == rkey,
+          "receive completion: " + to_string(got) + ", flags " + std::to_string(got.wc_flags) +
+              ", key " + std::to_string(got.invalidated_rkey));
+}
+
+// Has the client read from the server, or write to it.
+std::uint64_t reach(Endpoint& client, ibv_wr_opcode opcode, std::uint32_t rkey,
+                    std::uint64_t address, std::uint32_t length) {
+  std::vector<ibv_sge> sges =
+      client.memory().sges({{opcode == IBV_WR_RDMA_READ ? kTarget : kSource, length}});
+  ibv_send_wr work = plain(opcode);
+  work.sg_list = sges.data();
+  work.num_sge = 1;
+  work.wr.rdma.remote_addr = address;
+  work.wr.rdma.rkey = rkey;
+  return post(client, work, [&](ibv_qp_ex* qp) {
+    if (opcode == IBV_WR_RDMA_READ) {
+      ibv_wr_rdma_read(qp, rkey, address);
+    } else {
+      ibv_wr_rdma_write(qp, rkey, address);
+    }
+    ibv_wr_set_sge_list(qp, sges.size(), sges.data());
+  });
+}
+
+// The client writes what the window shows, from its first byte to its last, and reads it back.
+void write_and_read(Endpoint& client, Endpoint& server, std::uint32_t rkey, std::uint64_t address,
+                    std::uint32_t length = kShown) {
+  prepare(client, server, length);
+  client.memory().expect({{kTarget, length}}, client.memory().gather({{kSource, length}}));
+  client.expect_send(reach(client, IBV_WR_RDMA_WRITE, rkey, address, length), IBV_WC_RDMA_WRITE);
+  client.expect_send(reach(client, IBV_WR_RDMA_READ, rkey, address, length), IBV_WC_RDMA_READ);
+  check_target(client, length);
+  check_target(server, length);
+}
+
+// The client has tried something that costs the connection, and not a byte has changed.
+void expect_refused(Endpoint& client, Endpoint& server) {
+  client.expect_error_state();
+  server.expect_error_state();
+  server.memory().check({}, "server");
+  client.memory().check({}, "client");
+}
+
+void refuse_read(Endpoint& client, Endpoint& server, std::uint32_t rkey, std::uint64_t address,
+                 std::uint32_t length) {
+  const std::uint64_t wr_id = reach(client, IBV_WR_RDMA_READ, rkey, address, length);
+  const ibv_wc got = client.next_send();
+  require(got.wr_id == wr_id && got.status == IBV_WC_REM_ACCESS_ERR, "the read: " + to_string(got));
+  expect_refused(client, server);
+}
+
+void refuse_write(Endpoint& client, Endpoint& server, std::uint32_t rkey, std::uint64_t address,
+                  std::uint32_t length) {
+  client.memory().fill({{kSource, length}}, 4711);
+  reach(client, IBV_WR_RDMA_WRITE, rkey, address, length);
+  expect_refused(client, server);
+}
+
+void refuse_invalidation(Endpoint& client, Endpoint& server, std::uint32_t rkey) {
+  server.post_recv({{0, 0}});
+  send_invalidating(client, rkey);
+  expect_refused(client, server);
+  const ibv_wc got = server.next_recv();
+  require(got.status == IBV_WC_WR_FLUSH_ERR, "the receive: " + to_string(got));
+}
+
+// The server's own work request is refused, which costs it the connection.
+void refuse_locally(Endpoint& server, std::uint64_t wr_id) {
+  const ibv_wc got = server.next_send();
+  require(got.wr_id == wr_id && got.status == IBV_WC_MW_BIND_ERR,
+          "the work request: " + to_string(got));
+  server.expect_error_state();
+}
+
+const char* name_of(ibv_mw_type type) {
+  return type == IBV_MW_TYPE_1 ? "memory windows, type 1" : "memory windows, type 2";
+}
+
+// ---- what holds ----
+
+void type_1_works(Endpoint& client, Endpoint& server) {
+  Region region = region_of(server);
+  const Window window = window_of(server, IBV_MW_TYPE_1);
+  const std::uint64_t there = server.memory().address(kTarget);
+  const std::uint32_t unbound = window->rkey;
+  bind(server, window.get(), shown(server, region.get()));
+  require(window->rkey != unbound, "the key has not changed");
+  write_and_read(client, server, window->rkey, there);
+  // Bound anew, to less of it, and from elsewhere.
+  bind(server, window.get(), shown(server, region.get(), kBoth, kTarget, 100));
+  write_and_read(client, server, window->rkey, there, 100);
+  require(ibv_dereg_mr(region.get()) == EBUSY, "a region under a window went away");
+  bind(server, window.get(), {});
+  require_zero(ibv_dereg_mr(region.release()), "ibv_dereg_mr with no window bound");
+}
+
+void type_2_works(Endpoint& client, Endpoint& server, unsigned access) {
+  Region region = region_of(server);
+  const Window window = window_of(server, IBV_MW_TYPE_2);
+  const std::uint64_t there =
+      (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : server.memory().address(kTarget);
+  bind(server, window.get(), shown(server, region.get(), access));
+  write_and_read(client, server, window->rkey, there);
+  require(ibv_dereg_mr(region.get()) == EBUSY, "a region under a window went away");
+  server.expect_send(start_invalidate(server, window->rkey), IBV_WC_LOCAL_INV);
+  bind(server, window.get(), shown(server, region.get(), access));
+  write_and_read(client, server, window->rkey, there);
+  invalidated_by_peer(client, server, window->rkey);
+  require_zero(ibv_dereg_mr(region.release()), "ibv_dereg_mr with no window bound");
+}
+
+// ---- what is refused ----
+
+// A connection, and a window of the server's that is bound with these rights.
+struct Bound {
+  Bound(Suite& suite, ibv_mw_type type, unsigned access)
+      : pair(suite.connector().connect()),
+        client(*pair.client),
+        server(*pair.server),
+        region(region_of(server)),
+        window(window_of(server, type)),
+        there(server.memory().address(kTarget)) {
+    bind(server, window.get(), shown(server, region.get(), access));
+  }
+
+  Pair pair;
+  Endpoint& client;
+  Endpoint& server;
+  Region region;
+  Window window;
+  std::uint64_t there;
+};
+
+void bounds_and_rights(Suite& suite, ibv_mw_type type) {
+  const auto refused = [&](const std::string& what, unsigned access,
+                           const std::function<void(Bound&)>& body) {
+    suite.run(what, [&] {
+      Bound bound(suite, type, access);
+      body(bound);
+    });
+  };
+  refused("read from one byte before", kBoth,
+          [](Bound& b) { refuse_read(b.client, b.server, b.window->rkey, b.there - 1, 8); });
+  refused("read to one byte beyond", kBoth, [](Bound& b) {
+    refuse_read(b.client, b.server, b.window->rkey, b.there + kShown - 7, 8);
+  });
+  refused("write to one byte beyond", kBoth, [](Bound& b) {
+    refuse_write(b.client, b.server, b.window->rkey, b.there + kShown - 7, 8);
+  });
+  refused("read without the right", IBV_ACCESS_REMOTE_WRITE,
+          [](Bound& b) { refuse_read(b.client, b.server, b.window->rkey, b.there, 8); });
+  refused("write without the right", IBV_ACCESS_REMOTE_READ,
+          [](Bound& b) { refuse_write(b.client, b.server, b.window->rkey, b.there, 8); });
+  refused("read by the region's own key", kBoth,
+          [](Bound& b) { refuse_read(b.client, b.server, b.region->rkey, b.there, 8); });
+}
+
+void type_1_refusals(Suite& suite) {
+  suite.run("read by the key before the last bind", [&] {
+    Bound b(suite, IBV_MW_TYPE_1, kBoth);
+    const std::uint32_t old = b.window->rkey;
+    bind(b.server, b.window.get(), shown(b.server, b.region.get()));
+    refuse_read(b.client, b.server, old, b.there, 8);
+  });
+  suite.run("read when it is unbound", [&] {
+    Bound b(suite, IBV_MW_TYPE_1, kBoth);
+    bind(b.server, b.window.get(), {});
+    refuse_read(b.client, b.server, b.window->rkey, b.there, 8);
+  });
+  suite.run("the peer's invalidation", [&] {
+    Bound b(suite, IBV_MW_TYPE_1, kBoth);
+    refuse_invalidation(b.client, b.server, b.window->rkey);
+  });
+}
+
+void type_2_refusals(Suite& suite) {
+  suite.run("read after LOCAL_INV", [&] {
+    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+    b.server.expect_send(start_invalidate(b.server, b.window->rkey), IBV_WC_LOCAL_INV);
+    refuse_read(b.client, b.server, b.window->rkey, b.there, 8);
+  });
+  suite.run("write after the peer's invalidation", [&] {
+    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+    invalidated_by_peer(b.client, b.server, b.window->rkey);
+    refuse_write(b.client, b.server, b.window->rkey, b.there, 8);
+  });
+  suite.run("the peer's second invalidation", [&] {
+    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+    invalidated_by_peer(b.client, b.server, b.window->rkey);
+    refuse_invalidation(b.client, b.server, b.window->rkey);
+  });
+  suite.run("the peer's invalidation of a region", [&] {
+    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+    refuse_invalidation(b.client, b.server, b.server.memory().mr()->rkey);
+  });
+  suite.run("a bind of what is bound", [&] {
+    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+    refuse_locally(b.server, start_bind(b.server, b.window.get(), shown(b.server, b.region.get())));
+  });
+  suite.run("another queue pair's window", [&] {
+    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+    Shape same;
+    same.pd = b.server.pd();
+    for (const bool invalidate : {false, true}) {
+      const Pair other = suite.connector().connect({}, same);
+      if (invalidate) {
+        refuse_invalidation(*other.client, *other.server, b.window->rkey);
+      } else {
+        refuse_read(*other.client, *other.server, b.window->rkey, b.there, 8);
+      }
+    }
+    write_and_read(b.client, b.server, b.window->rkey, b.there);
+  });
+  suite.run("the end of its queue pair ends it", [&] {
+    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+    require(rdma_disconnect(b.client.id()) == 0, "rdma_disconnect failed");
+    b.server.expect_error_state();
+    const Clock::time_point end = Clock::now() + kPatience;
+    int error = 0;
+    while ((error = ibv_dereg_mr(b.region.get())) == EBUSY && Clock::now() < end) {
+    }
+    require_zero(error, "ibv_dereg_mr");
+    static_cast<void>(b.region.release());
+  });
+}
+
+void bad_binds(Suite& suite, ibv_mw_type type) {
+  const auto refused = [&](const std::string& what, unsigned region_access, std::size_t offset,
+                           std::uint64_t length) {
+    suite.run("a bind " + what, [&] {
+      const Pair pair = suite.connector().connect();
+      Endpoint& server = *pair.server;
+      const Region region = region_of(server, region_access);
+      const Window window = window_of(server, type);
+      refuse_locally(server, start_bind(server, window.get(),
+                                        shown(server, region.get(), kBoth, offset, length)));
+    });
+  };
+  const unsigned enough = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
+  refused("to a region that allows none", IBV_ACCESS_LOCAL_WRITE, kTarget, kShown);
+  refused("for writes, to a region that is only read", IBV_ACCESS_MW_BIND, kTarget, kShown);
+  refused("from before the region", enough, kRegion - 1, 10);
+  refused("to beyond the region", enough, kRegion, kRegionSize + 1);
+  refused("of a length that wraps", enough, kTarget, ~std::uint64_t{0});
+}
+
+void limits(Suite& suite) {
+  const Pair pair = suite.connector().connect();
+  const Endpoint& end = *pair.server;
+  suite.run("the device says what it has", [&] {
+    require(end.device().max_mw > 0, "max_mw is " + std::to_string(end.device().max_mw));
+    const unsigned both = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+    require((end.device().device_cap_flags & both) == both,
+            "capabilities " + std::to_string(end.device().device_cap_flags));
+  });
+  suite.run("a thousand, and none twice", [&] {
+    std::vector<Window> windows;
+    std::set<std::uint32_t> indices;
+    while (windows.size() < 1000) {
+      windows.push_back(window_of(end, windows.size() % 2 == 0 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
+      require(indices.insert(windows.back()->rkey >> 8).second, "a key was given twice");
+    }
+  });
+  suite.run("of a type that is none", [&] {
+    const Window window(ibv_alloc_mw(end.pd(), static_cast<ibv_mw_type>(3)));
+    require(window == nullptr && errno == EINVAL, "ibv_alloc_mw did not refuse it");
+  });
+}
+
+}  // namespace
+
+void window_cases(Suite& suite) {
+  suite.group(name_of(IBV_MW_TYPE_1), [&] {
+    const Pair pair = suite.connector().connect();
+    suite.run("bound, bound anew, unbound", [&] { type_1_works(*pair.client, *pair.server); });
+    bounds_and_rights(suite, IBV_MW_TYPE_1);
+    type_1_refusals(suite);
+    bad_binds(suite, IBV_MW_TYPE_1);
+  });
+  suite.group(name_of(IBV_MW_TYPE_2), [&] {
+    for (const bool extended : {false, true}) {
+      Shape shape;
+      shape.extended = extended;
+      const Pair pair = suite.connector().connect(shape);
+      const std::string how = extended ? ", by ibv_wr_*" : "";
+      suite.run("bound and invalidated" + how,
+                [&] { type_2_works(*pair.client, *pair.server, kBoth); });
+      suite.run("zero-based" + how,
+                [&] { type_2_works(*pair.client, *pair.server, kBoth | IBV_ACCESS_ZERO_BASED); });
+    }
+    bounds_and_rights(suite, IBV_MW_TYPE_2);
+    type_2_refusals(suite);
+    bad_binds(suite, IBV_MW_TYPE_2);
+  });
+  suite.group("memory windows, limits", [&] { limits(suite); });
+}
+
+}  // namespace placement
