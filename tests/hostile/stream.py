@@ -713,7 +713,7 @@ CASES = [
     ("DDP version, tagged", to_server_each(TAGGED_VERSION, *(fpdu.write(1, 2, b"3", ddp_version=v) for v in (0, 2, 3)))),
     ("DDP version, untagged", to_server_each(UNTAGGED_VERSION, *(fpdu.send(info(), ddp_version=v) for v in (0, 2, 3)))),
     ("RDMAP version", to_server_each(RDMAP_VERSION, *(fpdu.send(info(), rdmap_version=v) for v in (0, 2, 3)), fpdu.write(1, 2, rdmap_version=0))),
-    ("unknown opcodes, untagged", to_server_each(OPCODE, *(fpdu.untagged(op, info()) for op in range(8, 16)))),
+    ("unknown opcodes, untagged", to_server_each(OPCODE, *(fpdu.untagged(op, info(), queue=0) for op in range(8, 16)))),
     ("unknown opcodes, tagged", to_server_each(OPCODE, *(fpdu.tagged(op, 1, 2, b"3") for op in range(8, 16)))),
     ("tagged opcodes untagged", to_server_each(OPCODE, fpdu.untagged(fpdu.WRITE, info()), fpdu.untagged(fpdu.READ_RESPONSE, info()))),
     ("untagged opcodes tagged", to_server_each(OPCODE, *(fpdu.tagged(op, 1, 2, info()) for op in (1, 3, 4, 5, 6, 7)))),

@@ -24,8 +24,8 @@ int main(int argc, char** argv) {
     placement::Suite suite(connector, argc > 4 ? argv[4] : "", 1, false);
     placement::srq_cases(suite);
     placement::extended_cases(suite);
-    placement::window_cases(suite);
     placement::change_cases(suite);
+    placement::window_cases(suite);
     std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
                 suite.skipped());
     return suite.failed() != 0 || suite.passed() == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
