@@ -116,7 +116,10 @@ file_system() {
 
 # busy DEVICE: keeps it busy in the background; its process is $busy.
 busy() {
-	fio --name=busy --filename="$1" --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=16 \
+	local create=1
+	# A device file that is gone is not to be replaced by a plain one of that name.
+	[[ $1 != /dev/* ]] || create=0
+	fio --allow_file_create=$create --name=busy --filename="$1" --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=16 \
 		--size=32M --time_based --runtime=120 >/run/busy.log 2>&1 </dev/null &
 	busy=$!
 	pause 3
