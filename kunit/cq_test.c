@@ -357,61 +357,68 @@ static u32 readable(struct kunit *test, struct told *told, u32 index, u64 wr_id)
 	return n;
 }
 
+/* One resizing of a ring with so many unread at this index, and on from there. */
+static void resize_one(struct kunit *test, int size, u32 at, u32 used)
+{
+	struct told *told = queue(test);
+	u32 n;
+
+	/* vmalloc memory, as the resizing frees it */
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS,
+					       sizeof(struct weft_cqe),
+					       NULL, NULL), 0);
+	told->cq.ring.head = at;
+	told->cq.served = 6;
+	ctl(told)->consumer = at;
+	ctl(told)->arm = WEFT_CQ_ARM(7, true);
+	for (n = 0; n < used; n++)
+		add(told, n);
+
+	n = weft_resize_cq(&told->cq.ib, size, NULL);
+	if (used > size) {
+		KUNIT_EXPECT_EQ(test, (int)n, -EINVAL);
+		KUNIT_EXPECT_EQ(test, told->cq.ring.size, (u32)SLOTS);
+		weft_ring_destroy(&told->cq.ring);
+		return;
+	}
+	KUNIT_ASSERT_EQ(test, n, 0U);
+	KUNIT_EXPECT_EQ(test, told->cq.ib.cqe, size);
+	KUNIT_EXPECT_EQ(test, ctl(told)->consumer, at);
+	KUNIT_EXPECT_EQ(test, ctl(told)->arm, WEFT_CQ_ARM(7, true));
+	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 6U);
+	KUNIT_EXPECT_EQ(test, ctl(told)->overflow, 0U);
+	KUNIT_EXPECT_EQ_MSG(test, readable(test, told, at, 0), used,
+			    "%u of %d from %#x", used, size, at);
+
+	/* And on, three times round. */
+	ctl(told)->consumer = at + used;
+	for (n = 0; n < 3 * size; n++) {
+		KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n, 0), 0U);
+		add(told, used + n);
+		KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n,
+					       used + n), 1U);
+		ctl(told)->consumer++;
+	}
+	KUNIT_EXPECT_EQ(test, told->errors, 0U);
+	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	add_solicited(told);
+	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	weft_ring_destroy(&told->cq.ring);
+}
+
 /* Larger, smaller and the same, at every fill and around the index's end. */
 static void cq_resize(struct kunit *test)
 {
 	static const int sizes[] = { 1, 2, SLOTS, 2 * SLOTS, 8 * SLOTS };
 	static const u32 starts[] = { 0, 3, SLOTS, 2 * SLOTS + 1, U32_MAX - 1 };
 	size_t i, j;
-	u32 used, n;
+	u32 used;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++)
-	for (j = 0; j < ARRAY_SIZE(starts); j++)
-	for (used = 0; used <= SLOTS; used++) {
-		struct told *told = queue(test);
-		u32 at = starts[j];
-
-		/* vmalloc memory, as the resizing frees it */
-		KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS,
-						       sizeof(struct weft_cqe),
-						       NULL, NULL), 0);
-		told->cq.ring.head = at;
-		told->cq.served = 6;
-		ctl(told)->consumer = at;
-		ctl(told)->arm = WEFT_CQ_ARM(7, true);
-		for (n = 0; n < used; n++)
-			add(told, n);
-
-		n = weft_resize_cq(&told->cq.ib, sizes[i], NULL);
-		if (used > sizes[i]) {
-			KUNIT_EXPECT_EQ(test, (int)n, -EINVAL);
-			KUNIT_EXPECT_EQ(test, told->cq.ring.size, (u32)SLOTS);
-			weft_ring_destroy(&told->cq.ring);
-			continue;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (j = 0; j < ARRAY_SIZE(starts); j++) {
+			for (used = 0; used <= SLOTS; used++)
+				resize_one(test, sizes[i], starts[j], used);
 		}
-		KUNIT_ASSERT_EQ(test, n, 0U);
-		KUNIT_EXPECT_EQ(test, told->cq.ib.cqe, sizes[i]);
-		KUNIT_EXPECT_EQ(test, ctl(told)->consumer, at);
-		KUNIT_EXPECT_EQ(test, ctl(told)->arm, WEFT_CQ_ARM(7, true));
-		KUNIT_EXPECT_EQ(test, ctl(told)->notified, 6U);
-		KUNIT_EXPECT_EQ(test, ctl(told)->overflow, 0U);
-		KUNIT_EXPECT_EQ_MSG(test, readable(test, told, at, 0), used,
-				    "%u of %d from %#x", used, sizes[i], at);
-
-		/* And on, three times round. */
-		ctl(told)->consumer = at + used;
-		for (n = 0; n < 3 * sizes[i]; n++) {
-			KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n, 0), 0U);
-			add(told, used + n);
-			KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n,
-						       used + n), 1U);
-			ctl(told)->consumer++;
-		}
-		KUNIT_EXPECT_EQ(test, told->errors, 0U);
-		KUNIT_EXPECT_EQ(test, told->events, 0U);
-		add_solicited(told);
-		KUNIT_EXPECT_EQ(test, told->events, 1U);
-		weft_ring_destroy(&told->cq.ring);
 	}
 }
 

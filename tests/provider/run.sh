@@ -39,10 +39,11 @@ gtest() {
 	timeout 300 "$@" 2>&1 | tee "$log" || status=$?
 	local good bad
 	good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
-	bad=$(sed -n 's/^ *\([0-9]*\) FAILED TESTS\{0,1\}$/\1/p' "$log")
+	# Each failed test has a line of its own; the brief output gives no sum of them.
+	bad=$(grep -cE '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$log" || true)
 	passed=$((passed + ${good:-0}))
-	failed=$((failed + ${bad:-0}))
-	if ((status != 0)) && [[ -z $bad ]]; then
+	failed=$((failed + bad))
+	if ((status != 0 && bad == 0)); then
 		fail "$(basename "$1"): ended with status $status"
 	fi
 }
