@@ -129,20 +129,6 @@ else
 	not_ok "nvme: the host's link is deleted under load" "no connection to begin with"
 fi
 
-if again 30; then
-	busy "$device"
-	check "nvme: the target's link is deleted under load" timeout 60 rdma link delete "$server_device"
-	check "nvme: the target's link is added again" add_a
-	# The target opens its port again by itself, in its own time.
-	check "nvme: the host comes back by itself" wait_for 40 live
-	kill "$busy"
-	idle "nvme: I/O ends" 30
-	same_bytes "nvme: after the target's device was replaced" "$device"
-	detach
-else
-	not_ok "nvme: the target's link is deleted under load" "no connection to begin with"
-fi
-
 if again 5; then
 	busy "$device"
 	check "nvme: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
