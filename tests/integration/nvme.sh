@@ -139,13 +139,4 @@ else
 	not_ok "nvme: the network goes away under load" "no connection to begin with"
 fi
 
-if again 5; then
-	busy "$device"
-	# The host lets a command to a target that is gone run into its limit of 60 s.
-	check "nvme: the module is removed under load" timeout 150 rmmod "$type"
-	idle "nvme: I/O ends when the module is gone" 30
-else
-	not_ok "nvme: the module is removed under load" "no connection to begin with"
-fi
-
 finish
