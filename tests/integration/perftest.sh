@@ -79,7 +79,6 @@ ends() {
 if [[ $mtu == 1500 ]]; then
 	ends "ib_send_bw -s 1048576 -e" "ib_send_bw -R -F -s 1048576 -e -n 200"
 	ends "ib_write_bw -q 64" "ib_write_bw -R -F -q 64 -n 20"
-	ends "ib_send_bw --use-srq -q 8" "ib_send_bw -R -F --use-srq -q 8 -n 50"
 	works "afterwards the device works"
 fi
 
