@@ -14,6 +14,7 @@ mkdir -p "$captures"
 # record NAME SERVER CLIENT: captures one program's run at host B.
 record() {
 	local name=$1 pid log=/run/tcpdump.log
+	: >$log # or the last one's word that it listens is taken for this one's
 	# Ten megabytes of buffer, and no name look-ups.
 	ip netns exec B tcpdump -i eth0 -n -s 0 -B 65536 -w "/run/$name.pcap" tcp 2>$log &
 	pid=$!
