@@ -300,7 +300,7 @@ TEST_P(SendRingTest, RandomTrafficKeepsOrderAndContent) {
 
 // What is whole in its first block: an atomic with its one SGE, a bind without any.
 TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
-  for (uint64_t wr_id = 1; wr_id <= 3 * kBlocks; wr_id++) {
+  for (uint64_t wr_id = 1; wr_id <= uint64_t{3} * kBlocks; wr_id++) {
     const auto num_sge = static_cast<uint32_t>(wr_id % 2);
     weft_sq_wr wr = request(wr_id);
     wr.num_blocks = 77;  // filled in by the ring
