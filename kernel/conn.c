@@ -742,8 +742,12 @@ void weft_conn_stop_all(struct weft_device *dev)
  */
 int weft_conn_init(void)
 {
-	weft_conn_wq = alloc_workqueue("weft-conn", WQ_UNBOUND | WQ_MEM_RECLAIM,
-				       0);
+	/*
+	 * One after the other, in the order of the events: a program that
+	 * opens several connections may count on the peer seeing them in that
+	 * order (perftest does). Nothing on it waits for a peer.
+	 */
+	weft_conn_wq = alloc_ordered_workqueue("weft-conn", WQ_MEM_RECLAIM);
 	return weft_conn_wq ? 0 : -ENOMEM;
 }
 

@@ -206,6 +206,8 @@ static int port_accept_one(struct listen_port *port)
 		weft_conn_attach(conn, listener->dev);
 	}
 	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);
+	/* The request may be there: it is read ahead of those accepted later. */
+	weft_conn_post(conn, WEFT_EV_READABLE);
 	mutex_unlock(&listen_lock);
 	return 0;
 }
