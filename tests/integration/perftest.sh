@@ -14,7 +14,9 @@ declare -A iterations=([1]=500 [64]=500 [4096]=300 [65536]=200 [1048576]=20)
 # result NAME COMMAND SIZE ITERATIONS: runs a tool on both hosts; the client must print its
 # result line, whose count is that of all queue pairs, and both must end well.
 result() {
-	local name=$1 command="$2 -R -F -s $3 -n $4" line
+	local name=$1 command="$2 -R -F -n $4" line
+	# The size of an atomic operation is not to be chosen.
+	[[ $2 == ib_atomic* ]] || command+=" -s $3"
 	if ! session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 45; then
 		explain "$said" 25
 		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
@@ -55,30 +57,34 @@ result "mtu $mtu: both ways at once, ib_write_bw -b" "ib_write_bw -b" 65536 100
 result "mtu $mtu: both ways at once, ib_send_bw -b" "ib_send_bw -b" 65536 100
 result "mtu $mtu: four queue pairs, ib_write_bw -q 4" "ib_write_bw -q 4" 65536 50
 
-# ends NAME COMMAND: it need not work, but must end by itself and say why.
-ends() {
-	local name=$1 command=$2
-	if session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 40; then
-		ok "$name works"
-	elif ((CLIENT_STATUS == 124 || CLIENT_STATUS == 137)); then
-		explain "$said" 25
-		not_ok "$name" "it hangs"
-	else
-		local word
-		word=$(grep -hiE "fail|unable|couldn't|could not|not support|error|invalid" \
-			<<<"$SERVER_OUTPUT"$'\n'"$CLIENT_OUTPUT" | head -n 1)
-		if [[ -n $word ]]; then
-			ok "$name fails with a message: $word"
-		else
-			explain "$said" 25
-			not_ok "$name" "it fails without a message (status $CLIENT_STATUS)"
-		fi
-	fi
-}
-
+# Every other mode that a connection can have; the size of the segments matters little. With
+# --use-srq, perftest 4.5 may have one queue pair on iWARP: it takes a receive of the shared
+# queue for one of the queue pair that posted it, and gives its credit to the wrong sender.
 if [[ $mtu == 1500 ]]; then
-	ends "ib_send_bw -s 1048576 -e" "ib_send_bw -R -F -s 1048576 -e -n 200"
-	ends "ib_write_bw -q 64" "ib_write_bw -R -F -q 64 -n 20"
+	while read -r -u 3 size count command; do
+		result "mtu $mtu: $command of $size bytes" "$command" "$size" "$count"
+	done 3<<-'END'
+		1048576 200 ib_send_bw -e
+		65536 50 ib_read_bw -b
+		4096 50 ib_send_bw -q 8
+		4096 200 ib_send_bw --use-srq
+		4096 200 ib_send_bw --use-srq -e
+		64 100 ib_send_lat --use-srq
+		4096 50 ib_read_bw -q 8
+		4096 20 ib_write_bw -q 64
+		64 512 ib_send_bw -l 16
+		4096 512 ib_write_bw -l 16
+		4096 512 ib_read_bw -l 16
+		64 200 ib_send_bw -I 64
+		128 200 ib_write_bw -I 128
+		64 100 ib_send_lat -I 64
+		64 100 ib_write_lat -I 64
+		8 200 ib_atomic_bw -A FETCH_AND_ADD
+		8 200 ib_atomic_bw -A CMP_AND_SWAP -e
+		8 100 ib_atomic_bw -b -q 4
+		8 100 ib_atomic_lat -A FETCH_AND_ADD
+		8 100 ib_atomic_lat -A CMP_AND_SWAP -e
+	END
 	works "afterwards the device works"
 fi
 
