@@ -11,17 +11,37 @@ set_up
 # Small messages need many to say anything; a megabyte is a thousand segments.
 declare -A iterations=([1]=500 [64]=500 [4096]=300 [65536]=200 [1048576]=20)
 
+# own_fault COMMAND ITERATIONS: did the session end as perftest 4.5 ends by itself, on any device?
+own_fault() {
+	# Its server closes the listener of the connection for its own words before it opens the
+	# one for the test's. A client between the two is refused, means to try again, and crashes.
+	if ((CLIENT_STATUS == 139)) && grep -q 'RDMA_CM_EVENT_REJECTED; error: -111' <<<"$CLIENT_OUTPUT"; then
+		echo "# perftest's client came between two listeners of its server, and crashed"
+		return
+	fi
+	# On iWARP, ib_send_bw needs a credit from the server's program to send its last message, and
+	# with -e it waits for a completion first: all were there when the credit was late. The
+	# server, when the client is gone, has seen every message but that one.
+	if [[ $1 == *ib_send_bw*' -e'* ]] && ((CLIENT_STATUS == 124)) && grep -q "^ *rcnt=$(($2 - 1))$" <<<"$SERVER_OUTPUT"; then
+		echo "# perftest's client waited for a completion when it had no work under way"
+		return
+	fi
+	return 1
+}
+
 # result NAME COMMAND SIZE ITERATIONS: runs a tool on both hosts; the client must print its
 # result line, whose count is that of all queue pairs, and both must end well.
 result() {
-	local name=$1 command="$2 -R -F -n $4" line
+	local name=$1 command="$2 -R -F -n $4" line attempt
 	# The size of an atomic operation is not to be chosen.
 	[[ $2 == ib_atomic* ]] || command+=" -s $3"
-	if ! session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 45; then
+	for attempt in 1 2 3; do
+		session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 45 && break
+		((attempt < 3)) && own_fault "$2" "$4" && continue
 		explain "$said" 25
 		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 		return
-	fi
+	done
 	line=$(grep -E "^ *$3[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" <<<"$CLIENT_OUTPUT")
 	if [[ -z $line ]]; then
 		explain "$CLIENT_OUTPUT" 25
@@ -45,10 +65,8 @@ for tool in ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat ib_read_l
 		# Latency is measured a message at a time.
 		[[ $tool == *_lat ]] && count=$((count / 5 + 5))
 		# A program that polls keeps one of two emulated processors from the kernel, so the
-		# larger sizes wait for events where the tool can. With -e, ib_send_bw must have
-		# 200 to send: of fewer it signals only the last, and waits for a completion
-		# before it sends that one.
-		((size >= 4096)) && [[ $tool != ib_write_* && $tool$size != ib_send_bw1048576 ]] && options=' -e'
+		# larger sizes wait for events where the tool can. ib_send_bw can with luck (see above).
+		((size >= 4096)) && [[ $tool != ib_write_* && $tool != ib_send_bw ]] && options=' -e'
 		result "mtu $mtu: $tool$options of $size bytes" "$tool$options" "$size" "$count"
 	done
 done
@@ -58,17 +76,20 @@ result "mtu $mtu: both ways at once, ib_send_bw -b" "ib_send_bw -b" 65536 100
 result "mtu $mtu: four queue pairs, ib_write_bw -q 4" "ib_write_bw -q 4" 65536 50
 
 # Every other mode that a connection can have; the size of the segments matters little. With
-# --use-srq, perftest 4.5 may have one queue pair on iWARP: it takes a receive of the shared
-# queue for one of the queue pair that posted it, and gives its credit to the wrong sender.
+# --use-srq and several queue pairs, perftest 4.5 hangs on any iWARP device: it takes a receive
+# of the shared queue for one of the queue pair that posted it, and gives its credit to a sender
+# that has not sent so much, whose window then is negative and counts as full.
 if [[ $mtu == 1500 ]]; then
 	while read -r -u 3 size count command; do
 		result "mtu $mtu: $command of $size bytes" "$command" "$size" "$count"
 	done 3<<-'END'
 		1048576 200 ib_send_bw -e
+		65536 1024 ib_send_bw -e
+		4096 1024 ib_send_bw -e
 		65536 50 ib_read_bw -b
 		4096 50 ib_send_bw -q 8
 		4096 200 ib_send_bw --use-srq
-		4096 200 ib_send_bw --use-srq -e
+		4096 1024 ib_send_bw --use-srq -e
 		64 100 ib_send_lat --use-srq
 		4096 50 ib_read_bw -q 8
 		4096 20 ib_write_bw -q 64
