@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+# Builds a test program that runs between two hosts from all C++ of its directory, whose
+# Makefile includes this, and of this one, into build/tests/NAME/, where NAME is the directory's.
+
+shared := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+here := $(dir $(abspath $(firstword $(MAKEFILE_LIST))))
+name := $(notdir $(patsubst %/,%,$(here)))
+out := $(abspath $(shared)/../..)/build/tests/$(name)
+CXX ?= g++
+CXXFLAGS ?= -O2 -g
+flags := -std=c++20 -Wall -Wextra -Werror -MMD -MP -I$(shared)
+
+objects := $(patsubst $(here)%.cc,$(out)/%.o,$(wildcard $(here)*.cc)) \
+	$(patsubst $(shared)/%.cc,$(out)/rdma/%.o,$(wildcard $(shared)/*.cc))
+
+.PHONY: all clean
+all: $(out)/$(name)
+
+$(out)/$(name): $(objects)
+	$(CXX) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs
+
+$(out)/%.o: $(here)%.cc $(shared)/program.mk | $(out)/rdma
+	$(CXX) $(flags) $(CXXFLAGS) -c -o $@ $<
+
+$(out)/rdma/%.o: $(shared)/%.cc $(shared)/program.mk | $(out)/rdma
+	$(CXX) $(flags) $(CXXFLAGS) -c -o $@ $<
+
+$(out)/rdma:
+	mkdir -p $@
+
+clean:
+	rm -rf $(out)
+
+-include $(objects:.o=.d)
