@@ -332,6 +332,8 @@ def main():
     parser.add_argument("--mode", choices=("segments", "packets", "none"), default="segments")
     parser.add_argument("--crc", choices=("yes", "no"), help="what must have been negotiated")
     parser.add_argument("--least", type=int, default=1, help="FPDUs that must be there")
+    parser.add_argument("--needs", action="append", default=[], metavar="WHAT",
+                        help="one of what is counted that must be there")
     arguments = parser.parse_args()
     wanted = None if arguments.crc is None else arguments.crc == "yes"
     try:
@@ -343,6 +345,7 @@ def main():
     total = sum(counts[name] for name in OPCODES)
     if total < arguments.least:
         errors.append(f"only {total} FPDUs in the capture, expected at least {arguments.least}")
+    errors += [f"nothing counted as {name}" for name in arguments.needs if not counts[name]]
     for error in errors[:10]:
         print(error)
     if len(errors) > 10:

@@ -11,15 +11,16 @@ set_up
 captures=${LAB_OUT:?}/capture
 mkdir -p "$captures"
 
-# record NAME SERVER CLIENT: captures one program's run at host B.
+# record NAME COMMAND...: captures at host B what COMMAND has sent. What it says goes to $said.
 record() {
 	local name=$1 pid log=/run/tcpdump.log
+	shift
 	: >$log # or the last one's word that it listens is taken for this one's
 	# Ten megabytes of buffer, and no name look-ups.
 	ip netns exec B tcpdump -i eth0 -n -s 0 -B 65536 -w "/run/$name.pcap" tcp 2>$log &
 	pid=$!
 	wait_for 10 grep -q 'listening on' $log || { not_ok "$name" "tcpdump did not start"; return; }
-	if session "$2" "$3" 40; then
+	if "$@"; then
 		# What the last packets wrote is in tcpdump's buffer, not in the file.
 		pause 0.5
 		kill "$pid"
@@ -34,21 +35,37 @@ record() {
 		kill "$pid"
 		wait "$pid"
 		explain "$said"
-		not_ok "$name" "the program failed (client $CLIENT_STATUS, server $SERVER_STATUS)"
+		not_ok "$name" "the program failed"
 	fi
 	rm -f "/run/$name.pcap"
 }
 
+# Commands for record:
+# perftest COMMAND: a tool and its options, on both hosts.
+# shellcheck disable=SC2317 # record calls it
+perftest() { session "$* -R -F -d $server_device" "$* -R -F -d $client_device 10.0.0.1" 40; }
+# placement GROUPS: the groups of the placement program whose names contain that.
+# shellcheck disable=SC2317
+placement() {
+	said=$(timeout -k 5 60 "$LAB_PROJECT/build/tests/placement/placement" --server 10.0.0.1 --server-netns A \
+		--client-netns B --only "$1" 2>&1)
+}
+
 # record_all PREFIX: the programs whose traffic is judged.
 record_all() {
-	local tool server client
+	local tool words
 	for tool in "ib_write_bw -s 100003 -n 10" "ib_read_bw -s 100003 -n 10" "ib_send_bw -s 100003 -n 10" \
 		"ib_write_bw -s 1 -n 50" "ib_send_bw -s 1500 -n 50"; do
-		server="$tool -R -F -d $server_device" client="$tool -R -F -d $client_device 10.0.0.1"
 		read -r -a words <<<"$tool"
-		record "$1-${words[0]}-${words[2]}" "$server" "$client"
+		record "$1-${words[0]}-${words[2]}" perftest "$tool"
 	done
-	record "$1-rping" "rping -s -a fd00::1 -C 10 -S 5001 -V" "rping -c -a fd00::1 -C 10 -S 5001 -V"
+	record "$1-rping" session "rping -s -a fd00::1 -C 10 -S 5001 -V" \
+		"rping -c -a fd00::1 -C 10 -S 5001 -V" 40
+	if [[ ${#driver[@]} == 1 ]]; then
+		# What Weft's ends agree on.
+		record "$1-atomic" perftest "ib_atomic_lat -n 20"
+		record "$1-immediate" placement "with immediate"
+	fi
 }
 
 # offload on|off: lets hosts hand each other packets of many segments, or not.
@@ -63,8 +80,7 @@ offload on
 record_all packets
 if [[ ${#driver[@]} == 1 ]]; then
 	if reload crc=0; then
-		record "nocrc-ib_write_bw-100003" "ib_write_bw -s 100003 -n 10 -R -F -d $server_device" \
-			"ib_write_bw -s 100003 -n 10 -R -F -d $client_device 10.0.0.1"
+		record "nocrc-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"
 	else
 		not_ok "nocrc" "modprobe weft crc=0 failed"
 	fi
