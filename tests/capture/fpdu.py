@@ -7,7 +7,9 @@ DDP and RDMAP headers) and compares FPDU boundaries with packet and segment boun
 
   packets:   every packet starts with an FPDU and holds whole ones; where segmentation
              offload cuts it, at multiples of the maximum segment size, FPDUs begin; and an FPDU
-             that is not its message's last fills up a segment
+             that is not its message's last fills up a segment. A packet may end where the
+             window did that the peer had announced, and what follows of its buffer is then
+             cut as it happens
   segments:  the same of a capture with segmentation offload off: packets are segments
 
 Prints counts and exits with status 1 if anything is wrong.
@@ -30,6 +32,8 @@ QUEUES = {1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2, 8: 0, 9: 0, 10: 1, 11: 3, 12: 0, 1
 FIRST_EXTENDED = 8
 # Payload of the opcodes that have one of a fixed size.
 SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
+# What TCP has in one buffer of its queue at most.
+MAX_BUFFER = 65536
 # Bits of the handshake's flags by which two ends agree on them.
 OFFER, ANSWER = 0x04, 0x02
 
@@ -71,7 +75,9 @@ class Stream:
         self.mss = 536
         self.timestamps = False
         self.first = None
-        self.packets = []  # (offset, payload) in capture order
+        self.scale = 0  # of the windows that limit this direction
+        self.edges = set()  # sequence numbers where those ended
+        self.packets = []  # (offset, payload, whether it fills up a window) in capture order
         self.retransmitted = 0
 
     def add(self, sequence, syn, payload):
@@ -82,20 +88,21 @@ class Stream:
             return
         if self.first is None:
             self.first = sequence
-        self.packets.append((sequence - self.first & 0xFFFFFFFF, payload))
+        full = (sequence + len(payload) & 0xFFFFFFFF) in self.edges
+        self.packets.append((sequence - self.first & 0xFFFFFFFF, payload, full))
 
     def assemble(self):
-        """The stream's bytes, and the borders of packets as (offset, length). A gap ends it."""
+        """The stream's bytes, and its packets as (offset, length, fills window). A gap ends it."""
         data = bytearray()
         borders = []
-        for offset, payload in sorted(self.packets, key=lambda packet: packet[0]):
+        for offset, payload, full in sorted(self.packets, key=lambda packet: packet[0]):
             end = offset + len(payload)
             if offset > len(data):
                 break
             if end <= len(data):
                 self.retransmitted += 1
                 continue
-            borders.append((offset, len(payload)))
+            borders.append((offset, len(payload), full))
             data += payload[len(data) - offset:]
         return bytes(data), borders
 
@@ -127,7 +134,10 @@ def read_pcap(path):
 
 
 def parse_frame(frame, length):
-    """(source, destination, TCP header's fields, payload) of a TCP packet, or None."""
+    """(source, destination, TCP header's fields, payload) of a TCP packet, or None.
+
+    The fields: sequence and acknowledgement number, flags, window, options.
+    """
     kind, ip = frame[12:14], frame[14:]
     if kind == b"\x08\x00" and ip[9] == 6:
         header = (ip[0] & 15) * 4
@@ -142,10 +152,11 @@ def parse_frame(frame, length):
     tcp = ip[header:total]
     if total > length - 14 or len(tcp) < total - header:
         raise ValueError("a packet was not captured whole; use tcpdump -s 0")
-    source_port, destination_port, sequence = struct.unpack_from(">HHI", tcp)
+    source_port, destination_port, sequence, acknowledged = struct.unpack_from(">HHII", tcp)
+    (window,) = struct.unpack_from(">H", tcp, 14)
     options = tcp[20:(tcp[12] >> 4) * 4]
-    return ((source, source_port), (destination, destination_port), sequence, tcp[13], options,
-            tcp[(tcp[12] >> 4) * 4:])
+    return ((source, source_port), (destination, destination_port), sequence, acknowledged,
+            tcp[13], window, options, tcp[(tcp[12] >> 4) * 4:])
 
 
 def read_streams(path):
@@ -155,8 +166,8 @@ def read_streams(path):
         parsed = parse_frame(frame, length)
         if parsed is None:
             continue
-        source, destination, sequence, flags, options, payload = parsed
-        stream = streams[source, destination]
+        source, destination, sequence, acknowledged, flags, window, options, payload = parsed
+        stream, back = streams[source, destination], streams[destination, source]
         at = 0
         while at < len(options) and options[at] != 0:
             if options[at] == 1:
@@ -164,11 +175,14 @@ def read_streams(path):
                 continue
             # The limit on what we may send is what the peer announces.
             if options[at] == 2 and flags & 2:
-                announced = struct.unpack_from(">H", options, at + 2)[0]
-                streams[destination, source].mss = announced
+                back.mss = struct.unpack_from(">H", options, at + 2)[0]
+            if options[at] == 3 and flags & 2:
+                back.scale = options[at + 2]
             if options[at] == 8:
                 stream.timestamps = True
             at += max(options[at + 1], 2)
+        if flags & 0x12 == 0x10:
+            back.edges.add(acknowledged + (window << back.scale) & 0xFFFFFFFF)
         stream.add(sequence, bool(flags & 2), payload)
     return streams
 
@@ -260,24 +274,35 @@ class Judge:
         segment = self.stream.segment & ~3
         self.counts["packets"] += len(borders)
         cuts = set()  # where segments end, after segmentation
-        for offset, length in borders:
-            inner = range(offset + segment, offset + length, segment)
+        split = None  # where the buffer began that a window's end has cut
+        loose = []  # ranges of stream offsets in such buffers
+        for offset, length, full in borders:
+            end = offset + length
+            inner = range(offset + segment, end, segment)
             cuts.update(inner)
-            cuts.add(offset + length)
-            aligned = offset in starts and offset + length in ends and starts.issuperset(inner)
+            cuts.add(end)
+            aligned = offset in starts and end in ends and starts.issuperset(inner)
             self.counts["aligned packets"] += aligned
             if mode == "none":
                 continue
-            if offset not in starts:
+            if offset in starts:
+                split = None
+            if split is not None and end - split <= MAX_BUFFER:
+                loose.append(range(offset, end + 1))
+            elif offset not in starts:
                 self.error(offset, "a packet does not start with an FPDU")
-            elif offset + length not in ends:
+            elif end not in ends and full:
+                self.counts["cut by a window"] += 1
+                split = offset
+            elif end not in ends:
                 self.error(offset, f"a packet of {length} bytes ends within an FPDU")
             elif not aligned:
                 self.error(offset, f"a packet of {length} bytes: segments of {segment} cut an FPDU")
             elif mode == "segments" and length > segment:
                 self.error(offset, f"a packet of {length} bytes, but segments hold {segment}")
         for offset, length, last in self.fpdus:
-            if mode != "none" and not last and offset + length not in cuts:
+            end = offset + length
+            if mode != "none" and not last and end not in cuts and not any(end in r for r in loose):
                 self.error(offset, f"an FPDU of {length} bytes ends neither message nor segment")
             self.counts["full segments"] += length == segment
 

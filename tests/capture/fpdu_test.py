@@ -18,9 +18,10 @@ SEGMENT = MSS - 12
 TIMESTAMP = b"\x01\x01\x08\x0a" + b"\0" * 8
 
 
-def tcp_packet(source, destination, sequence, payload=b"", syn=False):
+def tcp_packet(source, destination, sequence, payload=b"", syn=False, acknowledged=0):
     options = (struct.pack(">BBH", 2, 4, MSS) + TIMESTAMP if syn else TIMESTAMP)
-    header = struct.pack(">HHIIBBHHH", PORTS[source], PORTS[destination], sequence, 0,
+    header = struct.pack(">HHIIBBHHH", PORTS[source], PORTS[destination], sequence,
+                         acknowledged,
                          (20 + len(options)) // 4 << 4, 2 if syn else 0x10, 65535, 0, 0)
     body = header + options + payload
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, 6, 0, source, destination)
@@ -62,6 +63,12 @@ class Capture:
     def send(self, payload):
         self.packets.append(tcp_packet(CLIENT, SERVER, self.sequence, payload))
         self.sequence += len(payload)
+        return self
+
+    def let(self, size):
+        """The server lets the client send so much more."""
+        edge = self.sequence + size - 65535 & 0xFFFFFFFF
+        self.packets.append(tcp_packet(SERVER, CLIENT, 5000, acknowledged=edge))
         return self
 
     def judge(self, mode, crc=True):
@@ -120,6 +127,21 @@ class Fpdu(unittest.TestCase):
         capture = Capture().send(FULL[:100]).send(FULL[100:])
         self.expect(capture, "segments", "ends within an FPDU")
         self.expect(capture, "packets", "does not start with an FPDU")
+
+    def test_window_within_an_fpdu(self):
+        train = FULL * 5 + make_fpdu(b"tail")
+        capture = Capture().let(2000).send(train[:2000]).send(train[2000:]).send(train)
+        errors, counts = capture.judge("packets")
+        self.assertEqual(errors, [])
+        self.assertEqual((counts["cut by a window"], counts["aligned packets"]), (1, 1))
+        # That excuses the rest of the buffer, not the next one, and no more than a buffer holds.
+        capture = Capture().let(2000).send(train[:2000]).send(train[2000:]).send(train[:100])
+        self.expect(capture.send(train[100:]), "packets", "a packet of 100 bytes ends within")
+        train = FULL * 50
+        capture = Capture().let(2000).send(train[:2000]).send(train[2000:40000])
+        self.expect(capture.send(train[40000:]), "packets", "does not start with an FPDU")
+        capture = Capture().let(2004).send(train[:2000]).send(train[2000:40000])
+        self.expect(capture, "packets", "ends within an FPDU")
 
     def test_two_in_a_segment(self):
         # The end of one message, and the next one's first FPDU fitted to what is left.

@@ -78,6 +78,12 @@ offload off
 record_all segments
 offload on
 record_all packets
+# Segments of 1398 bytes, which is no multiple of four.
+ip -n A link set eth0 mtu 1450
+ip -n B link set eth0 mtu 1450
+record "packets-mtu1450-ib_write_bw" perftest "ib_write_bw -s 100003 -n 10"
+ip -n A link set eth0 mtu "$mtu"
+ip -n B link set eth0 mtu "$mtu"
 if [[ ${#driver[@]} == 1 ]]; then
 	if reload crc=0; then
 		record "nocrc-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"
