@@ -9,7 +9,7 @@ source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
 # Small messages need many to say anything; a megabyte is a thousand segments.
-declare -A iterations=([1]=500 [64]=500 [4096]=300 [65536]=200 [1048576]=20)
+declare -A iterations=([1]=300 [64]=300 [4096]=200 [65536]=100 [1048576]=10)
 
 # own_fault COMMAND ITERATIONS: did the session end as perftest 4.5 ends by itself, on any device?
 own_fault() {
