@@ -205,9 +205,12 @@ static int port_accept_one(struct listen_port *port)
 		listener->num_half_open++;
 		weft_conn_attach(conn, listener->dev);
 	}
-	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);
-	/* The request may be there: it is read ahead of those accepted later. */
+	/*
+	 * The request may be there: it is read ahead of those accepted later.
+	 * Posted first, since after the other one the connection may be gone.
+	 */
 	weft_conn_post(conn, WEFT_EV_READABLE);
+	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);
 	mutex_unlock(&listen_lock);
 	return 0;
 }
@@ -280,14 +283,12 @@ static int port_open(struct listen_port *port, struct iw_cm_id *id, int backlog)
 	return ret ?: weft_llp_listen(llp, backlog);
 }
 
-static struct listen_port *port_new(struct net *net, struct iw_cm_id *id,
-				    int backlog)
+static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 {
 	struct listen_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
-	int ret;
 
 	if (!port)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	INIT_LIST_HEAD(&port->entry);
 	INIT_LIST_HEAD(&port->listeners);
 	mutex_init(&port->accepting);
@@ -295,11 +296,6 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id,
 	port->net = net;
 	port->addr = id->m_local_addr;
 	port->v6only = id->afonly;
-	ret = port_open(port, id, backlog);
-	if (ret) {
-		port_free(port);
-		return ERR_PTR(ret);
-	}
 	return port;
 }
 
@@ -345,8 +341,8 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 {
 	struct weft_device *dev = to_weft_device(id->device);
 	struct net *net = dev_net(dev->netdev);
+	struct listen_port *port = NULL;
 	struct weft_listener *listener;
-	struct listen_port *port;
 	int ret;
 
 	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
@@ -362,8 +358,9 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 	mutex_lock(&listen_lock);
 	ret = port_join(listener, net);
 	if (ret == -ENOENT) {
-		port = port_new(net, id, listener->max_half_open);
-		ret = PTR_ERR_OR_ZERO(port);
+		port = port_new(net, id);
+		ret = port ? port_open(port, id, listener->max_half_open) :
+			     -ENOMEM;
 		if (!ret) {
 			listener->port = port;
 			list_add_tail(&listener->entry, &port->listeners);
@@ -375,8 +372,11 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 		id->provider_data = listener;
 	}
 	mutex_unlock(&listen_lock);
-	if (ret)
+	if (ret) {
+		if (port)
+			port_free(port);
 		kfree(listener);
+	}
 	return ret;
 }
 
