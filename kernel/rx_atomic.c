@@ -102,7 +102,7 @@ enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_qp *qp)
 	weft_atomic_resp_decode(qp->rx.bytes, &resp);
 	if (resp.id != read->sink)
 		return weft_rx_refuse_operation(qp, WEFT_RO_CATASTROPHIC_STREAM);
-	if (!weft_rx_scatter(qp, read->sge, read->num_sge, 0,
+	if (!weft_rx_scatter(qp, qp->ib.pd, read->sge, read->num_sge, 0,
 			     (const u8 *)&resp.original, sizeof(resp.original)))
 		return weft_rx_read_failed(qp, read);
 	qp->rx.atomic_msn++;

@@ -340,11 +340,12 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 /* --- placing it --- */
 
 /*
- * Places bytes in a list of local SGEs, @at bytes from its start. Each piece
- * is checked against its region as it stands now.
+ * Places bytes in a list of local SGEs of @pd's memory, @at bytes from its
+ * start. Each piece is checked against its region as it stands now.
  */
-bool weft_rx_scatter(struct weft_qp *qp, const struct weft_sge *sge,
-		     u32 num_sge, u32 at, const u8 *from, u32 len)
+bool weft_rx_scatter(struct weft_qp *qp, struct ib_pd *pd,
+		     const struct weft_sge *sge, u32 num_sge, u32 at,
+		     const u8 *from, u32 len)
 {
 	enum weft_key_error err;
 	struct weft_mr *mr;
@@ -356,8 +357,8 @@ bool weft_rx_scatter(struct weft_qp *qp, const struct weft_sge *sge,
 			continue;
 		}
 		n = min(len, sge->length - at);
-		mr = weft_mr_get(qp, qp->ib.pd, sge->lkey, sge->addr + at,
-				 n, IB_ACCESS_LOCAL_WRITE, &err);
+		mr = weft_mr_get(qp, pd, sge->lkey, sge->addr + at, n,
+				 IB_ACCESS_LOCAL_WRITE, &err);
 		if (!mr)
 			return false;
 		weft_mr_write(mr, sge->addr + at, from, n);
@@ -412,6 +413,7 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
 	struct weft_rx *rx = &qp->rx;
 	struct weft_read *read;
+	struct ib_pd *pd;
 
 	if (!len)
 		return WEFT_RX_OK;
@@ -420,7 +422,9 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 		verdict = weft_rx_place_write(qp, from, len);
 		break;
 	case WEFT_RX_TO_RECV:
-		if (weft_rx_scatter(qp, rx->recv.sge, rx->recv.num_sge,
+		/* Who posts to a shared queue names what its domain has. */
+		pd = qp->ib.srq ? qp->ib.srq->pd : qp->ib.pd;
+		if (weft_rx_scatter(qp, pd, rx->recv.sge, rx->recv.num_sge,
 				    rx->msg_got + rx->done, from, len))
 			break;
 		weft_rx_complete_recv(qp, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
@@ -428,7 +432,7 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 		return WEFT_RX_BAD;
 	case WEFT_RX_TO_READ:
 		read = weft_rx_oldest_read(qp);
-		if (weft_rx_scatter(qp, read->sge, read->num_sge,
+		if (weft_rx_scatter(qp, qp->ib.pd, read->sge, read->num_sge,
 				    read->got + rx->done, from, len))
 			break;
 		return weft_rx_read_failed(qp, read);

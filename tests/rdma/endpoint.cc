@@ -124,7 +124,7 @@ void Endpoint::create_queues(const Shape& shape) {
     ibv_srq_init_attr init{};
     init.attr.max_wr = shape.recv_wr;
     init.attr.max_sge = std::min(shape.sge, max_sge);
-    srq_ = ibv_create_srq(pd_, &init);
+    srq_ = ibv_create_srq(shape.shared_pd != nullptr ? shape.shared_pd : pd_, &init);
     if (srq_ == nullptr) {
       fail_errno("ibv_create_srq");
     }

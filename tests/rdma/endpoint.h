@@ -38,6 +38,7 @@ struct Shape {
   bool stamps = false;           // extended, and completions have timestamps
   bool domain = false;           // all in a parent domain with a thread domain
   ibv_pd* pd = nullptr;          // all in this protection domain, of another that lives longer
+  ibv_pd* shared_pd = nullptr;   // the shared receive queue in this one, of another again
 };
 
 enum class Wait { kPoll, kEvent };

@@ -7,7 +7,58 @@
 
 namespace placement {
 
+namespace {
+
+// A SEND of `length` bytes from the source, unchecked.
+std::uint64_t start_send(Endpoint& from, std::uint32_t length) {
+  std::vector<ibv_sge> sges = from.memory().sges({{kSource, length}});
+  ibv_send_wr work{};
+  work.opcode = IBV_WR_SEND;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.sg_list = sges.data();
+  work.num_sge = 1;
+  return from.post_send(work);
+}
+
+void foreign_queue_cases(Suite& suite) {
+  constexpr std::uint32_t kLength = 5000;
+  const Pair home = suite.connector().connect();
+  Shape shape;
+  shape.shared_receives = true;
+  shape.recv_wr = 64;
+  shape.shared_pd = home.server->pd();
+  suite.run("its receives may name what is in its own", [&] {
+    const Pair pair = suite.connector().connect({}, shape);
+    prepare(*pair.client, *home.server, kLength);
+    std::vector<ibv_sge> sges = home.server->memory().sges({{kTarget, kLength}});
+    ibv_recv_wr receive{};
+    receive.wr_id = Endpoint::new_wr_id();
+    receive.sg_list = sges.data();
+    receive.num_sge = 1;
+    ibv_recv_wr* bad = nullptr;
+    require_zero(ibv_post_srq_recv(pair.server->srq(), &receive, &bad), "ibv_post_srq_recv");
+    const std::uint64_t send = start_send(*pair.client, kLength);
+    pair.server->expect_recv(receive.wr_id, kLength);
+    pair.client->expect_send(send, IBV_WC_SEND);
+    check_target(*home.server, kLength);
+  });
+  suite.run("and not what is in the queue pair's", [&] {
+    const Pair pair = suite.connector().connect({}, shape);
+    const std::uint64_t receive = pair.server->post_recv({{kTarget, kLength}});
+    start_send(*pair.client, kLength);
+    const ibv_wc completion = pair.server->next_recv();
+    require(completion.wr_id == receive && completion.status == IBV_WC_LOC_PROT_ERR,
+            to_string(completion));
+    pair.server->expect_error_state();
+    pair.server->memory().check({}, "server");
+  });
+}
+
+}  // namespace
+
 void srq_cases(Suite& suite) {
+  suite.group("a shared receive queue of another protection domain",
+              [&] { foreign_queue_cases(suite); });
   suite.group("shared receive queues", [&] {
     Shape shape;
     shape.shared_receives = true;
