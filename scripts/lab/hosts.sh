@@ -6,6 +6,8 @@
 #     source "$LAB_PROJECT/scripts/lab/hosts.sh"
 #     on_a rdma link show
 #     server_client "ib_write_bw -R -d weft0" "ib_write_bw -R -d weft1 10.0.0.1" 60
+#
+# $WEFT_PATIENCE multiplies every limit of time, for kernels that are slow.
 
 # on_a COMMAND..., on_b COMMAND...: runs a command on that host, with its own /sys.
 on_a() { ip netns exec A "$@"; }
@@ -19,7 +21,7 @@ pause() {
 
 # wait_for SECONDS COMMAND...: repeats COMMAND until it succeeds; fails when time is up.
 wait_for() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * ${WEFT_PATIENCE:-1}))
 	shift
 	until "$@"; do
 		((SECONDS < end)) || return 1
@@ -43,7 +45,7 @@ listeners() {
 # listener that is not in KNOWN. A server that listens in no table we can see (UDP, a
 # device with a transport of its own) gets a while. Fails when PID ends before that.
 await_listener() {
-	local pid=$1 known=$2 end=$((SECONDS + 60)) settled=0
+	local pid=$1 known=$2 end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1})) settled=0
 	while ((SECONDS < end)); do
 		kill -0 "$pid" 2>/dev/null || return 1
 		if [[ /proc/$pid/ns/net -ef /run/netns/A ]]; then
@@ -62,7 +64,7 @@ await_listener() {
 # SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to be stopped) and
 # CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails.
 server_client() {
-	local server=$1 client=$2 limit=${3:-60} known log pid watcher
+	local server=$1 client=$2 limit=$((${3:-60} * ${WEFT_PATIENCE:-1})) known log pid watcher
 	log=$(mktemp -d /run/server-client.XXXXXX)
 	known=$(on_a bash -c 'cat /proc/net/tcp /proc/net/tcp6' | awk '$4 == "0A" { print $2 }')
 	setsid ip netns exec A timeout -k 2 $((limit + 20)) bash -c "$server" \

@@ -65,9 +65,11 @@ setsid ip netns exec B "$program" client 10.0.0.1 1 1 >/dev/null 2>&1 </dev/null
 client=$!
 pause 3
 kill -KILL -- "-$client"
+refused "a port that a TCP program listens on" "in use" 20 ip netns exec A "$program" server 10.0.0.1 1
 check "a program that waits for an answer can be killed" wait_for 15 ended "$client"
 kill "$peer"
 wait "$peer" "$client" 2>/dev/null
+quietly
 works "afterwards it works"
 
 none_left() { ! rdma res show qp | grep -q weft && ! rdma -dd res show cm_id | grep -q drv_conn; }
