@@ -43,9 +43,11 @@ static struct bench *setup(struct kunit *test)
 	b->qp.dev = &b->dev;
 	b->qp.ib.pd = &b->pd;
 	b->qp.qpn = 17;
+	b->qp.access = WEFT_ACCESS_REMOTE;
 	b->other_qp.dev = &b->dev;
 	b->other_qp.ib.pd = &b->pd;
 	b->other_qp.qpn = 18;
+	b->other_qp.access = WEFT_ACCESS_REMOTE;
 	sg_init_table(b->sg, PAGES);
 	/* In reverse, so that pages that happen to be neighbours do not look it. */
 	for (i = PAGES - 1; i >= 0; i--) {
@@ -561,6 +563,28 @@ static void end_waits(struct kunit *test)
 	teardown(test, b);
 }
 
+/* What the key allows, a queue pair may not; its owner's own accesses are no peer's. */
+static void queue_pair_refuses(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	enum weft_key_error err;
+	struct weft_mr *mr;
+	u32 key;
+
+	region(test, b, REMOTE_WRITE);
+	key = b->region->stag;
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
+	b->qp.access = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "y", 1), WEFT_KEY_ACCESS);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, IOVA, "z", 1), WEFT_KEY_OK);
+	b->qp.access = 0;
+	mr = weft_mr_get(&b->qp, &b->pd, key, IOVA, 1, IB_ACCESS_LOCAL_WRITE, &err);
+	KUNIT_EXPECT_NOT_NULL(test, mr);
+	if (mr)
+		weft_mr_put(mr);
+	teardown(test, b);
+}
+
 static struct kunit_case revoke_cases[] = {
 	KUNIT_CASE(fast_life),
 	KUNIT_CASE(fast_next),
@@ -572,6 +596,7 @@ static struct kunit_case revoke_cases[] = {
 	KUNIT_CASE(region_stays),
 	KUNIT_CASE(region_changes),
 	KUNIT_CASE(end_waits),
+	KUNIT_CASE(queue_pair_refuses),
 	{}
 };
 

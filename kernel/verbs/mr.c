@@ -189,7 +189,7 @@ static void weft_mr_unlock(struct weft_mr *mr)
  * @stag: the key; 0 in a kernel consumer's own work requests is all memory
  * @addr: first address to be accessed
  * @len: bytes to be accessed
- * @access: rights needed, enum ib_access_flags
+ * @access: rights needed, enum ib_access_flags; the remote ones of @qp as well
  * @err: why not; written on failure
  *
  * Any context but hard interrupts; not twice at a time. Deregistration and
@@ -204,6 +204,10 @@ struct weft_mr *weft_mr_get(struct weft_qp *qp, struct ib_pd *pd, u32 stag,
 {
 	struct weft_mr *mr;
 
+	if (!weft_qp_allows(qp, access & WEFT_ACCESS_REMOTE)) {
+		*err = WEFT_KEY_ACCESS;
+		return NULL;
+	}
 	if (!stag && !qp->user && !(access & WEFT_ACCESS_REMOTE)) {
 		mr = &qp->dev->local;
 		kref_get(&mr->refs);

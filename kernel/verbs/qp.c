@@ -330,7 +330,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->post_lock);
-	qp->state = IB_QPS_RESET;
+	qp->access = WEFT_ACCESS_REMOTE;
 	qp->user = udata;
 	qp->rq = attr->srq ? &to_weft_srq(attr->srq)->rq : &qp->own_rq;
 	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
@@ -348,6 +348,8 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	rv = weft_tx_init(qp);
 	if (rv)
 		goto free_rings;
+	/* What iWARP calls Idle: ready to be connected, whatever the owner does before. */
+	weft_qp_set_state(qp, IB_QPS_INIT);
 	/* Last: from here on the queue pair can be found. */
 	rv = xa_alloc_cyclic_irq(&dev->qps, &qp->qpn, qp,
 				 XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
@@ -463,6 +465,18 @@ static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
 	}
 }
 
+/*
+ * The rights that a consumer means. rdma_cm speaks for its consumers: who accepts
+ * grants reads and writes, since it knows of no atomics; who connects grants 0,
+ * since it asks before it knows how the two will be connected. All three are meant.
+ */
+static int weft_qp_rights(int flags)
+{
+	const int both = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+
+	return !flags || (flags & both) == both ? flags | WEFT_ACCESS_REMOTE : flags;
+}
+
 /**
  * weft_modify_qp() - change a queue pair
  * @ib: the queue pair
@@ -470,8 +484,9 @@ static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
  * @mask: which of them count
  * @udata: unused
  *
- * RESET to INIT and RTR by the user, from there to RTS by a connection alone, SQD for a
- * graceful end, ERR and RESET from anywhere. What InfiniBand negotiates by hand (addresses,
+ * A new one is in INIT. RESET to INIT and RTR by the user, from there to RTS by a connection
+ * alone, SQD for a graceful end, ERR and RESET from anywhere. The peer's rights count from the
+ * next request on. What InfiniBand negotiates by hand (addresses,
  * sequence numbers, timers, read depths) is taken and has no effect: the connection settles it.
  *
  * Return: 0; -EINVAL for a step there is not, or another state than the caller
@@ -488,7 +503,7 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != weft_qp_state(qp))
 		return -EINVAL;
 	if (mask & IB_QP_ACCESS_FLAGS)
-		qp->access = attr->qp_access_flags;
+		WRITE_ONCE(qp->access, weft_qp_rights(attr->qp_access_flags));
 	return mask & IB_QP_STATE ? weft_qp_move(qp, attr->qp_state) : 0;
 }
 
@@ -514,7 +529,7 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->qp_state = weft_qp_state(qp);
 	attr->cur_qp_state = attr->qp_state;
 	attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(qp->dev->netdev->mtu));
-	attr->qp_access_flags = qp->access;
+	attr->qp_access_flags = READ_ONCE(qp->access);
 	attr->max_rd_atomic = qp->agreed.ord;
 	attr->max_dest_rd_atomic = qp->agreed.ird;
 	attr->port_num = 1;

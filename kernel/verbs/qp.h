@@ -41,7 +41,7 @@ struct weft_llp;
  * @last_wqe_told: the owner knows that no more receives are taken. Under tx.lock
  * @bound: type 2 memory windows were bound to it; the socket lock's
  * @sq_sig_all: every send makes a completion
- * @access: remote rights that queries tell
+ * @access: the peer's rights, enum ib_access_flags; see weft_qp_allows()
  * @cap: the capacities granted
  * @scq: completion queue of sends
  * @rcq: completion queue of receives
@@ -88,6 +88,12 @@ struct weft_qp {
 static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
 {
 	return container_of(ib, struct weft_qp, ib);
+}
+
+/* Whether the peer has these remote rights here, whatever its key allows. Any context. */
+static inline bool weft_qp_allows(const struct weft_qp *qp, int access)
+{
+	return (READ_ONCE(qp->access) & access) == access;
 }
 
 /* Whether its receives are its own. */

@@ -148,7 +148,7 @@ void wrong_states(Suite& suite) {
     require_error(ibv_post_send(client.qp(), &work, &bad), EINVAL, "ibv_post_send in INIT");
     require(bad == &work, "bad_wr does not point at the work request");
   });
-  suite.run("a queue pair that was just made", [&] {
+  suite.run("a queue pair in RESET", [&] {
     const Endpoint client(suite.connector().resolved(), "client", Shape{});
     ibv_qp_init_attr init{};
     init.send_cq = client.send_cq();
@@ -161,6 +161,9 @@ void wrong_states(Suite& suite) {
     init.qp_type = IBV_QPT_RC;
     ibv_qp* qp = ibv_create_qp(client.pd(), &init);
     require(qp != nullptr, "ibv_create_qp failed");
+    ibv_qp_attr reset{};
+    reset.qp_state = IBV_QPS_RESET;
+    require_zero(ibv_modify_qp(qp, &reset, IBV_QP_STATE), "ibv_modify_qp to RESET");
     ibv_send_wr send{};
     ibv_send_wr* bad_send = nullptr;
     send.opcode = IBV_WR_SEND;

@@ -15,6 +15,8 @@ void extended_cases(Suite& suite);
 void window_cases(Suite& suite);
 // Completion queues resized under traffic, regions registered anew.
 void change_cases(Suite& suite);
+// What a queue pair lets its peer do.
+void rights_cases(Suite& suite);
 
 }  // namespace placement
 

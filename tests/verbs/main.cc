@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Connects two hosts by rdma_cm and uses the parts of verbs that the placement test does not:
-// shared receive queues, the extended interfaces, memory windows, objects that change.
+// shared receive queues, the extended interfaces, memory windows, objects that change, rights.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     placement::extended_cases(suite);
     placement::change_cases(suite);
     placement::window_cases(suite);
+    placement::rights_cases(suite);
     std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
                 suite.skipped());
     return suite.failed() != 0 || suite.passed() == 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -173,7 +173,7 @@ class Limits {
            "ibv_modify_qp returned " + std::to_string(error));
     attr.qp_state = IBV_QPS_RTS;
     const int skipped = ibv_modify_qp(plain.get(), &attr, IBV_QP_STATE);
-    report("RESET to RTS without a connection is refused", skipped != 0, "it was granted");
+    report("RTS without a connection is refused", skipped != 0, "it was granted");
   }
 
   void many() const {

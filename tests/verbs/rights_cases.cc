@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a queue pair lets its peer do at all (qp_access_flags), whatever a key allows.
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+constexpr unsigned kRead = IBV_ACCESS_REMOTE_READ;
+constexpr unsigned kWrite = IBV_ACCESS_REMOTE_WRITE;
+constexpr unsigned kAtomic = IBV_ACCESS_REMOTE_ATOMIC;
+constexpr std::uint32_t kLength = 8;
+
+const char* name_of(ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_RDMA_READ:
+      return "a read";
+    case IBV_WR_RDMA_WRITE:
+      return "a write";
+    default:
+      return "an atomic operation";
+  }
+}
+
+unsigned query_rights(const Endpoint& end) {
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  require_zero(ibv_query_qp(end.qp(), &attr, IBV_QP_ACCESS_FLAGS, &init), "ibv_query_qp");
+  return attr.qp_access_flags;
+}
+
+// The server's queue pair grants these rights from here on; its memory grants all.
+Pair pair_with(Suite& suite, unsigned rights) {
+  Shape all;
+  all.access = static_cast<int>(IBV_ACCESS_LOCAL_WRITE | kRead | kWrite | kAtomic);
+  Pair pair = suite.connector().connect(Shape{}, all);
+  ibv_qp_attr attr{};
+  attr.qp_access_flags = rights;
+  require_zero(ibv_modify_qp(pair.server->qp(), &attr, IBV_QP_ACCESS_FLAGS), "ibv_modify_qp");
+  const unsigned told = query_rights(*pair.server);
+  const bool all_meant = rights == 0 || rights == (kRead | kWrite);
+  require(told == (all_meant ? kRead | kWrite | kAtomic : rights),
+          "ibv_query_qp says " + std::to_string(told));
+  return pair;
+}
+
+ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode) {
+  Endpoint& client = *pair.client;
+  const bool write = opcode == IBV_WR_RDMA_WRITE;
+  if (write) {
+    client.memory().fill({{kSource, kLength}}, 4711);
+  }
+  std::vector<ibv_sge> sges = client.memory().sges({{write ? kSource : kTarget, kLength}});
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.sg_list = sges.data();
+  work.num_sge = 1;
+  const std::uint64_t there = pair.server->memory().address(kTarget);
+  const std::uint32_t rkey = pair.server->memory().mr()->rkey;
+  if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    work.wr.atomic.remote_addr = there;
+    work.wr.atomic.rkey = rkey;
+    work.wr.atomic.compare_add = 1;
+  } else {
+    work.wr.rdma.remote_addr = there;
+    work.wr.rdma.rkey = rkey;
+  }
+  client.post_send(work);
+  return client.next_send();
+}
+
+void allowed(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const char* where) {
+  suite.run(std::string(name_of(opcode)) + " is carried out " + where, [&] {
+    const Pair pair = pair_with(suite, rights);
+    for (int turn = 0; turn < 2; ++turn) {
+      const ibv_wc done = reach(pair, opcode);
+      require(done.status == IBV_WC_SUCCESS, to_string(done));
+    }
+    // A write is complete when it was sent: that it was taken shows in what follows it.
+    send_checked(*pair.client, *pair.server, kLength);
+  });
+}
+
+void refused(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const char* where) {
+  suite.run(std::string(name_of(opcode)) + " is refused " + where, [&] {
+    const Pair pair = pair_with(suite, rights);
+    const ibv_wc done = reach(pair, opcode);
+    if (opcode != IBV_WR_RDMA_WRITE) {
+      require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done));
+    }
+    pair.client->expect_error_state();
+    pair.server->expect_error_state();
+    pair.server->memory().check({}, "server");
+    pair.client->memory().check({}, "client");
+  });
+}
+
+// A queue pair that was just made, before rdma_cm has touched it.
+void just_made(Suite& suite) {
+  const Pair pair = suite.connector().connect();
+  Endpoint& end = *pair.server;
+  ibv_qp_init_attr init{};
+  init.send_cq = end.send_cq();
+  init.recv_cq = end.recv_cq();
+  init.cap.max_send_wr = 4;
+  init.cap.max_recv_wr = 4;
+  init.cap.max_send_sge = 1;
+  init.cap.max_recv_sge = 1;
+  init.qp_type = IBV_QPT_RC;
+  ibv_qp* qp = ibv_create_qp(end.pd(), &init);
+  require(qp != nullptr, "ibv_create_qp failed");
+  ibv_qp_attr attr{};
+  const int error = ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init);
+  require_zero(ibv_destroy_qp(qp), "ibv_destroy_qp");
+  require_zero(error, "ibv_query_qp");
+  require(attr.qp_state == IBV_QPS_INIT, "its state is " + std::to_string(attr.qp_state));
+  require(attr.qp_access_flags == (kRead | kWrite | kAtomic),
+          "its rights are " + std::to_string(attr.qp_access_flags));
+}
+
+}  // namespace
+
+void rights_cases(Suite& suite) {
+  suite.group("rights of the queue pair", [&] {
+    suite.run("a new one is in INIT and grants all", [&] { just_made(suite); });
+    allowed(suite, IBV_WR_RDMA_READ, kRead, "with the right to reads alone");
+    allowed(suite, IBV_WR_RDMA_WRITE, kWrite, "with the right to writes alone");
+    allowed(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kAtomic, "with the right to atomics alone");
+    for (const ibv_wr_opcode opcode :
+         {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+      allowed(suite, opcode, kRead | kWrite, "with what rdma_cm sets where it accepts");
+      allowed(suite, opcode, 0, "with what rdma_cm sets where it connects");
+    }
+    refused(suite, IBV_WR_RDMA_READ, kWrite | kAtomic, "without the right to reads");
+    refused(suite, IBV_WR_RDMA_WRITE, kRead | kAtomic, "without the right to writes");
+    refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kRead, "with the right to reads alone");
+    refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kWrite, "with the right to writes alone");
+    for (const ibv_wr_opcode opcode :
+         {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+      refused(suite, opcode, IBV_ACCESS_LOCAL_WRITE, "without any right");
+    }
+  });
+}
+
+}  // namespace placement
