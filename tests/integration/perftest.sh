@@ -11,24 +11,6 @@ set_up
 # Small messages need many to say anything; a megabyte is a thousand segments.
 declare -A iterations=([1]=300 [64]=300 [4096]=200 [65536]=100 [1048576]=10)
 
-# own_fault COMMAND ITERATIONS: did the session end as perftest 4.5 ends by itself, on any device?
-own_fault() {
-	# Its server closes the listener of the connection for its own words before it opens the
-	# one for the test's. A client between the two is refused, means to try again, and crashes.
-	if ((CLIENT_STATUS == 139)) && grep -q 'RDMA_CM_EVENT_REJECTED; error: -111' <<<"$CLIENT_OUTPUT"; then
-		echo "# perftest's client came between two listeners of its server, and crashed"
-		return
-	fi
-	# On iWARP, ib_send_bw needs a credit from the server's program to send its last message, and
-	# with -e it waits for a completion first: all were there when the credit was late. The
-	# server, when the client is gone, has seen every message but that one.
-	if [[ $1 == *ib_send_bw*' -e'* ]] && ((CLIENT_STATUS == 124)) && grep -q "^ *rcnt=$(($2 - 1))$" <<<"$SERVER_OUTPUT"; then
-		echo "# perftest's client waited for a completion when it had no work under way"
-		return
-	fi
-	return 1
-}
-
 # result NAME COMMAND SIZE ITERATIONS: runs a tool on both hosts; the client must print its
 # result line, whose count is that of all queue pairs, and both must end well.
 result() {

@@ -64,7 +64,11 @@ verified() {
 # perftest COMMAND SIZE COUNT
 perftest() {
 	local command="$1 -R -F -s $2 -n $3" line
-	if session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 60 && ((SERVER_STATUS == 0)) &&
+	for _ in 1 2 3; do
+		session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 60 && break
+		own_fault "$1" "$3" || break
+	done
+	if ((CLIENT_STATUS == 0 && SERVER_STATUS == 0)) &&
 		line=$(grep -E "^ *$2[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" <<<"$CLIENT_OUTPUT"); then
 		read -r -a fields <<<"$line"
 		ok "$label: $1 of $2 bytes (${fields[*]:1})"
@@ -73,7 +77,6 @@ perftest() {
 		not_ok "$label: $1 of $2 bytes" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 	fi
 }
-
 
 # placed: the placement program, whose groups count as tests.
 placed() {
