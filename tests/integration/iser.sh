@@ -13,7 +13,7 @@ target=$target_configuration/target
 iqn=iqn.2026-01.weft:disk
 
 export_disk() {
-	local group=$target/iscsi/$iqn/tpgt_1 thread
+	local group=$target/iscsi/$iqn/tpgt_1
 	mkdir -p "$target/core/iblock_0/disk" || return
 	echo "udev_path=$disk" >"$target/core/iblock_0/disk/control" &&
 		echo 1 >"$target/core/iblock_0/disk/enable" || return
@@ -23,14 +23,10 @@ export_disk() {
 	echo 1 >"$group/attrib/generate_node_acls"
 	echo 0 >"$group/attrib/demo_mode_write_protect"
 	echo 1 >"$group/attrib/cache_dynamic_acls"
-	mkdir "$group/np/10.0.0.1:3260" || return
-	# The target listens by TCP wherever it may listen by iSER, which a software iWARP on
-	# the same TCP cannot share. So that listener is closed; its thread then knows no rest,
-	# and gets what nobody else wants.
-	ss -K -H -n -l -t src 10.0.0.1 sport = :3260 >/dev/null
-	for thread in $(pgrep -x iscsi_np); do
-		chrt --idle --pid 0 "$thread"
-	done
+	# The target listens by TCP wherever it may listen by iSER, which a software iWARP, whose
+	# ports are TCP's own, cannot share. But it listens by TCP where the portal is made, and
+	# by iSER always in the first network namespace: so the portal is made in another one.
+	unshare --net mkdir "$group/np/10.0.0.1:3260" || return
 	echo 1 >"$group/np/10.0.0.1:3260/iser" && echo 1 >"$group/enable"
 }
 
