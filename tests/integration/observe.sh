@@ -66,7 +66,7 @@ fi
 # --- the limits of the man page are the device's ---
 page=$LAB_PROJECT/docs/weft.7
 devinfo=$(ibv_devinfo -v -d weft0 | tr -s ' \t' ' ')
-limits=$(sed -n 's/^\.It Va \(max_[a-z_]*\) Ta \([0-9]*\)$/\1: \2/p' "$page")
+limits=$(sed -n 's/^\.It Va \(max_[a-z_]*\) Ta \([0-9a-fx]*\)$/\1: \2/p' "$page")
 number=0
 while IFS= read -r limit; do
 	number=$((number + 1))

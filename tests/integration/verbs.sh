@@ -13,6 +13,8 @@ if [[ ! -x $program ]]; then
 	not_ok "verbs" "$program is missing; run make -C tests/verbs"
 	finish
 fi
+# As many queues as the device has, each mapped.
+echo 262144 >/proc/sys/vm/max_map_count
 end=no
 while IFS= read -r line; do
 	case $line in
@@ -25,7 +27,7 @@ while IFS= read -r line; do
 	*" passed, "*) end=yes ;;
 	*) echo "$line" ;;
 	esac
-done < <(timeout -k 5 400 "$program" 10.0.0.1 A B 2>&1)
+done < <(timeout -k 5 $((400 * patience)) "$program" 10.0.0.1 A B 2>&1)
 [[ $end == yes ]] || not_ok "verbs" "the program did not come to its end"
 
 finish

@@ -13,6 +13,8 @@ void srq_cases(Suite& suite);
 void extended_cases(Suite& suite);
 // Memory windows, of both types.
 void window_cases(Suite& suite);
+// Every capacity and number at, below and above its limit.
+void limit_cases(Suite& suite);
 // Completion queues resized under traffic, regions registered anew.
 void change_cases(Suite& suite);
 // What a queue pair lets its peer do.

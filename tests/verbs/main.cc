@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     placement::srq_cases(suite);
     placement::extended_cases(suite);
     placement::change_cases(suite);
+    placement::limit_cases(suite);
     placement::window_cases(suite);
     placement::rights_cases(suite);
     std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),

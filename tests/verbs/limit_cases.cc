@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0
+// What ibv_query_device says can be had, and one more is refused.
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+// The device has no attribute for it; weft(7) names it.
+constexpr std::uint32_t kMaxInline = 288;
+// Large enough that a few of them fill what TCP buffers.
+constexpr std::uint32_t kLarge = 512U << 10;
+
+struct Free {
+  void operator()(ibv_pd* pd) const { ibv_dealloc_pd(pd); }
+  void operator()(ibv_cq* cq) const { ibv_destroy_cq(cq); }
+  void operator()(ibv_qp* qp) const { ibv_destroy_qp(qp); }
+  void operator()(ibv_srq* srq) const { ibv_destroy_srq(srq); }
+  void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
+};
+template <typename Object>
+using Owned = std::unique_ptr<Object, Free>;
+
+// 0, or why there is no object.
+template <typename Object>
+int outcome(const Owned<Object>& object) {
+  return object == nullptr ? errno : 0;
+}
+
+// `make` makes an object with so much of it, and returns 0 or an errno value.
+void at_the_limit(const std::string& what, std::uint32_t limit,
+                  const std::function<int(std::uint32_t)>& make) {
+  require(limit > 1, what + " is " + std::to_string(limit));
+  for (const std::uint32_t value : {1U, limit - 1, limit}) {
+    require_zero(make(value), what + " " + std::to_string(value));
+  }
+  for (const std::uint32_t value : {limit + 1, std::numeric_limits<std::uint32_t>::max()}) {
+    const int error = make(value);
+    require(error == EINVAL, what + " " + std::to_string(value) + " ended with " +
+                                 (error == 0 ? "success" : std::strerror(error)));
+  }
+}
+
+// A queue pair that is connected to nothing, with these capacities or more.
+int make_qp(const Endpoint& end, const ibv_qp_cap& cap) {
+  ibv_qp_init_attr init{};
+  init.send_cq = end.send_cq();
+  init.recv_cq = end.recv_cq();
+  init.cap = cap;
+  init.qp_type = IBV_QPT_RC;
+  const Owned<ibv_qp> qp(ibv_create_qp(end.pd(), &init));
+  if (qp != nullptr) {
+    require(init.cap.max_send_wr >= cap.max_send_wr && init.cap.max_recv_wr >= cap.max_recv_wr &&
+                init.cap.max_send_sge >= cap.max_send_sge &&
+                init.cap.max_recv_sge >= cap.max_recv_sge &&
+                init.cap.max_inline_data >= cap.max_inline_data,
+            "less was granted than asked for");
+  }
+  return outcome(qp);
+}
+
+int make_cq(const Endpoint& end, std::uint32_t entries) {
+  const Owned<ibv_cq> cq(
+      ibv_create_cq(end.id()->verbs, static_cast<int>(entries), nullptr, nullptr, 0));
+  const int error = outcome(cq);
+  require(cq == nullptr || static_cast<std::uint32_t>(cq->cqe) >= entries,
+          "less was granted than asked for");
+  return error;
+}
+
+int make_srq(const Endpoint& end, std::uint32_t receives, std::uint32_t sges) {
+  ibv_srq_init_attr init{};
+  init.attr.max_wr = receives;
+  init.attr.max_sge = sges;
+  const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &init));
+  if (srq == nullptr) {
+    return errno;
+  }
+  ibv_srq_attr granted{};
+  require_zero(ibv_query_srq(srq.get(), &granted), "ibv_query_srq");
+  require(granted.max_wr >= receives && granted.max_sge >= sges, "less was granted than asked for");
+  return 0;
+}
+
+std::uint32_t limit_of(int attribute) {
+  return static_cast<std::uint32_t>(attribute);
+}
+
+void capacity_cases(Suite& suite) {
+  const Pair& pair = suite.pair();
+  const Endpoint& end = *pair.client;
+  const ibv_device_attr& device = end.device();
+  suite.run("max_qp_wr of sends", [&] {
+    at_the_limit("max_send_wr", limit_of(device.max_qp_wr), [&](std::uint32_t value) {
+      return make_qp(end, {.max_send_wr = value,
+                           .max_recv_wr = 1,
+                           .max_send_sge = 1,
+                           .max_recv_sge = 1,
+                           .max_inline_data = 0});
+    });
+  });
+  suite.run("max_qp_wr of receives", [&] {
+    at_the_limit("max_recv_wr", limit_of(device.max_qp_wr), [&](std::uint32_t value) {
+      return make_qp(end, {.max_send_wr = 1,
+                           .max_recv_wr = value,
+                           .max_send_sge = 1,
+                           .max_recv_sge = 1,
+                           .max_inline_data = 0});
+    });
+  });
+  suite.run("max_sge", [&] {
+    at_the_limit("max_send_sge", limit_of(device.max_sge), [&](std::uint32_t value) {
+      return make_qp(end, {.max_send_wr = 1,
+                           .max_recv_wr = 1,
+                           .max_send_sge = value,
+                           .max_recv_sge = 1,
+                           .max_inline_data = 0});
+    });
+    at_the_limit("max_recv_sge", limit_of(device.max_sge), [&](std::uint32_t value) {
+      return make_qp(end, {.max_send_wr = 1,
+                           .max_recv_wr = 1,
+                           .max_send_sge = 1,
+                           .max_recv_sge = value,
+                           .max_inline_data = 0});
+    });
+  });
+  suite.run("inline data", [&] {
+    at_the_limit("max_inline_data", kMaxInline, [&](std::uint32_t value) {
+      return make_qp(end, {.max_send_wr = 1,
+                           .max_recv_wr = 1,
+                           .max_send_sge = 1,
+                           .max_recv_sge = 1,
+                           .max_inline_data = value});
+    });
+  });
+  suite.run("all that a queue pair can have at once", [&] {
+    require_zero(make_qp(end, {.max_send_wr = limit_of(device.max_qp_wr),
+                               .max_recv_wr = limit_of(device.max_qp_wr),
+                               .max_send_sge = limit_of(device.max_sge),
+                               .max_recv_sge = limit_of(device.max_sge),
+                               .max_inline_data = kMaxInline}),
+                 "ibv_create_qp");
+  });
+  suite.run("max_cqe", [&] {
+    at_the_limit("cqe", limit_of(device.max_cqe),
+                 [&](std::uint32_t value) { return make_cq(end, value); });
+    require(make_cq(end, 0) == EINVAL, "a completion queue without an entry");
+  });
+  suite.run("max_cqe by resizing", [&] {
+    const Owned<ibv_cq> cq(ibv_create_cq(end.id()->verbs, 1, nullptr, nullptr, 0));
+    require(cq != nullptr, "ibv_create_cq");
+    at_the_limit("cqe", limit_of(device.max_cqe), [&](std::uint32_t value) {
+      return ibv_resize_cq(cq.get(), static_cast<int>(value));
+    });
+  });
+  suite.run("max_srq_wr", [&] {
+    at_the_limit("max_wr", limit_of(device.max_srq_wr),
+                 [&](std::uint32_t value) { return make_srq(end, value, 1); });
+    require(make_srq(end, 0, 1) == EINVAL, "a shared receive queue without a receive");
+  });
+  suite.run("max_srq_sge", [&] {
+    at_the_limit("max_sge", limit_of(device.max_srq_sge),
+                 [&](std::uint32_t value) { return make_srq(end, 1, value); });
+  });
+  suite.run("max_mr_size", [&] {
+    const Owned<ibv_mr> mr(ibv_reg_mr(end.pd(), end.memory().mr()->addr, device.max_mr_size + 1,
+                                      IBV_ACCESS_LOCAL_WRITE));
+    require(mr == nullptr, "a region past max_mr_size was had");
+    require(errno == EINVAL || errno == ENOMEM, std::strerror(errno));
+  });
+}
+
+// `count` extents of different lengths, with gaps between them.
+Layout scattered(std::size_t begin, std::uint32_t count) {
+  Layout layout;
+  for (std::uint32_t i = 0; i < count; i++) {
+    layout.push_back({begin + i * std::size_t{3000}, 100 + i * 37U});
+  }
+  return layout;
+}
+
+ibv_send_wr work_of(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges, unsigned flags = 0) {
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.send_flags = IBV_SEND_SIGNALED | flags;
+  work.sg_list = sges.data();
+  work.num_sge = static_cast<int>(sges.size());
+  return work;
+}
+
+void expect_refused(const Endpoint& end, ibv_send_wr work) {
+  ibv_send_wr* bad = nullptr;
+  const int error = ibv_post_send(end.qp(), &work, &bad);
+  require(error == EINVAL && bad == &work,
+          std::string("the post ended with ") + std::strerror(error));
+}
+
+void list_cases(Suite& suite) {
+  const Pair& pair = suite.pair();
+  Endpoint& client = *pair.client;
+  Endpoint& server = *pair.server;
+  const std::uint32_t most = client.cap().max_send_sge;
+  require(most == limit_of(client.device().max_sge), "max_send_sge is not max_sge");
+  suite.run("a send and a receive of max_sge", [&] {
+    const Layout from = scattered(kSource, most);
+    const Layout to = scattered(kTarget, most);
+    client.memory().fill(from, suite.random(1U << 30));
+    server.memory().expect(to, client.memory().gather(from));
+    const std::uint64_t receive = server.post_recv(to);
+    std::vector<ibv_sge> sges = client.memory().sges(from);
+    const std::uint64_t send = client.post_send(work_of(IBV_WR_SEND, sges));
+    server.expect_recv(receive, size_of(from));
+    client.expect_send(send, IBV_WC_SEND);
+    server.memory().check(to, "server");
+  });
+  suite.run("a read of max_sge_rd", [&] {
+    const std::uint32_t reads = limit_of(client.device().max_sge_rd);
+    const Layout to = scattered(kTarget, reads);
+    const auto length = static_cast<std::uint32_t>(size_of(to));
+    server.memory().fill({{kSource, length}}, suite.random(1U << 30));
+    client.memory().expect(to, server.memory().gather({{kSource, length}}));
+    std::vector<ibv_sge> sges = client.memory().sges(to);
+    ibv_send_wr work = work_of(IBV_WR_RDMA_READ, sges);
+    work.wr.rdma.remote_addr = server.memory().address(kSource);
+    work.wr.rdma.rkey = server.memory().mr()->rkey;
+    client.expect_send(client.post_send(work), IBV_WC_RDMA_READ);
+    client.memory().check(to, "client");
+  });
+  suite.run("one more is refused", [&] {
+    std::vector<ibv_sge> sges = client.memory().sges(scattered(kSource, most + 1));
+    for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+      expect_refused(client, work_of(opcode, sges));
+    }
+    ibv_recv_wr work{};
+    work.sg_list = sges.data();
+    work.num_sge = static_cast<int>(sges.size());
+    ibv_recv_wr* bad = nullptr;
+    require(ibv_post_recv(client.qp(), &work, &bad) == EINVAL && bad == &work,
+            "the receive was taken");
+  });
+  suite.run("inline data: all of it, and one byte more", [&] {
+    const std::uint32_t bytes = client.cap().max_inline_data;
+    prepare(client, server, bytes);
+    std::vector<ibv_sge> sges = client.memory().sges({{kSource, bytes}});
+    const std::uint64_t receive = server.post_recv({{kTarget, bytes}});
+    const std::uint64_t send = client.post_send(work_of(IBV_WR_SEND, sges, IBV_SEND_INLINE));
+    server.expect_recv(receive, bytes);
+    client.expect_send(send, IBV_WC_SEND);
+    check_target(server, bytes);
+    sges[0].length++;
+    expect_refused(client, work_of(IBV_WR_SEND, sges, IBV_SEND_INLINE));
+  });
+  suite.run("the connection has survived it", [&] { send_checked(client, server, 5000); });
+}
+
+// Posts until the queue is full; returns how many it took, and requires that it said so.
+std::uint32_t fill(const std::function<int()>& post, std::uint32_t bound) {
+  std::uint32_t taken = 0;
+  int error = 0;
+  while ((error = post()) == 0) {
+    taken++;
+    require(taken <= bound, std::to_string(taken) + " were taken, and no end");
+  }
+  require(error == ENOMEM, std::string("the last post ended with ") + std::strerror(error));
+  return taken;
+}
+
+void queue_cases(Suite& suite) {
+  Shape shape;
+  const ibv_device_attr device = suite.pair().client->device();
+  shape.send_wr = shape.recv_wr = limit_of(device.max_qp_wr);
+  shape.sge = 1;
+  shape.inline_bytes = 0;
+  // Requests that went out give their places back, so that more than that are taken.
+  shape.cq_entries = 4 * shape.send_wr;
+  const Pair pair = suite.connector().connect(shape);
+  Endpoint& client = *pair.client;
+  Endpoint& server = *pair.server;
+  suite.run("receives: as many as max_qp_wr are taken", [&] {
+    const std::uint32_t taken = fill(
+        [&] {
+          ibv_recv_wr work{};
+          ibv_recv_wr* bad = nullptr;
+          return ibv_post_recv(client.qp(), &work, &bad);
+        },
+        2 * shape.recv_wr);
+    require(taken >= shape.recv_wr, std::to_string(taken) + " were taken");
+  });
+  suite.run("sends: as many as max_qp_wr are taken, and each completes", [&] {
+    // The server has no receive, so that what TCP does not buffer stays in the queue.
+    std::vector<ibv_sge> sges = client.memory().sges({{kSource, kLarge}});
+    const std::uint32_t taken = fill(
+        [&] {
+          ibv_send_wr work = work_of(IBV_WR_SEND, sges);
+          ibv_send_wr* bad = nullptr;
+          return ibv_post_send(client.qp(), &work, &bad);
+        },
+        3 * shape.send_wr);
+    require(taken >= shape.send_wr, std::to_string(taken) + " were taken");
+    require(rdma_disconnect(server.id()) == 0, "rdma_disconnect failed");
+    for (std::uint32_t i = 0; i < taken; i++) {
+      const ibv_wc completion = client.next_send();
+      require(completion.status == IBV_WC_SUCCESS || completion.status == IBV_WC_WR_FLUSH_ERR,
+              to_string(completion));
+    }
+    client.expect_flushed(client.recv_cq(), shape.recv_wr);
+  });
+  suite.run("a shared receive queue takes max_srq_wr", [&] {
+    ibv_srq_init_attr init{};
+    init.attr.max_wr = limit_of(device.max_srq_wr);
+    init.attr.max_sge = 1;
+    const Owned<ibv_srq> srq(ibv_create_srq(client.pd(), &init));
+    require(srq != nullptr, "ibv_create_srq");
+    const std::uint32_t taken = fill(
+        [&] {
+          ibv_recv_wr work{};
+          ibv_recv_wr* bad = nullptr;
+          return ibv_post_srq_recv(srq.get(), &work, &bad);
+        },
+        2 * init.attr.max_wr);
+    require(taken >= limit_of(device.max_srq_wr), std::to_string(taken) + " were taken");
+  });
+}
+
+// What the connections of this program have of anything, at most.
+constexpr std::size_t kOthers = 8;
+
+// Makes objects until no more can be had, which must be at the limit; and one again when one of
+// them is gone.
+template <typename Object>
+void exhaust(std::uint32_t limit, const std::function<Object*()>& make) {
+  std::vector<Owned<Object>> objects;
+  objects.reserve(limit);
+  for (;;) {
+    Owned<Object> object(make());
+    if (object == nullptr) {
+      break;
+    }
+    objects.push_back(std::move(object));
+    require(objects.size() <= limit, "more can be had than the device says");
+  }
+  const int error = errno;
+  require(error == ENOMEM && objects.size() + kOthers >= limit,
+          std::to_string(objects.size()) + " could be had, then: " + std::strerror(error));
+  objects.pop_back();
+  objects.emplace_back(make());
+  require(objects.back() != nullptr, "none could be had after one was given back");
+}
+
+void number_cases(Suite& suite) {
+  const Pair pair = suite.connector().connect();
+  const Endpoint& end = *pair.client;
+  ibv_context* context = end.id()->verbs;
+  suite.run("max_pd", [&] {
+    exhaust<ibv_pd>(limit_of(end.device().max_pd), [&] { return ibv_alloc_pd(context); });
+  });
+  suite.run("max_cq", [&] {
+    exhaust<ibv_cq>(limit_of(end.device().max_cq),
+                    [&] { return ibv_create_cq(context, 1, nullptr, nullptr, 0); });
+  });
+  ibv_srq_init_attr shared{};
+  shared.attr.max_wr = shared.attr.max_sge = 1;
+  suite.run("max_srq", [&] {
+    exhaust<ibv_srq>(limit_of(end.device().max_srq),
+                     [&] { return ibv_create_srq(end.pd(), &shared); });
+  });
+  suite.run("max_qp", [&] {
+    // Without a receive queue of its own, each takes half the memory.
+    const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &shared));
+    require(srq != nullptr, "ibv_create_srq");
+    exhaust<ibv_qp>(limit_of(end.device().max_qp), [&] {
+      ibv_qp_init_attr init{};
+      init.send_cq = end.send_cq();
+      init.recv_cq = end.recv_cq();
+      init.srq = srq.get();
+      init.cap.max_send_wr = init.cap.max_send_sge = 1;
+      init.qp_type = IBV_QPT_RC;
+      return ibv_create_qp(end.pd(), &init);
+    });
+  });
+}
+
+}  // namespace
+
+void limit_cases(Suite& suite) {
+  suite.group("limits: capacities", [&] { capacity_cases(suite); });
+  suite.group("limits: lists", [&] { list_cases(suite); });
+  suite.group("limits: queues filled", [&] { queue_cases(suite); });
+  suite.group("limits: numbers of objects", [&] { number_cases(suite); });
+}
+
+}  // namespace placement
