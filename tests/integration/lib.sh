@@ -18,6 +18,9 @@ passed=0 failed=0 skipped=0 said='' someone_in_a='' standing=0
 # The devices on A and B, for the scripts; TEST_SIW names a siw.ko to run the same tests on.
 # shellcheck disable=SC2034
 server_device=weft0 client_device=weft1 driver=(--weft) mtu=${WEFT_MTU:-1500}
+# How many times slower than usual the kernel is.
+# shellcheck disable=SC2034
+patience=${WEFT_PATIENCE:-1}
 if [[ -n ${TEST_SIW:-} ]]; then
 	# shellcheck disable=SC2034
 	server_device=siw0 client_device=siw1 driver=(--siw "$TEST_SIW")
