@@ -12,13 +12,13 @@ storage_set_up nvmet-rdma nvme-rdma
 nvmet=$target_configuration/nvmet
 nqn=nqn.2026-01.weft:disk
 
-# port NUMBER FAMILY ADDRESS
+# port NUMBER FAMILY ADDRESS SERVICE
 port() {
 	mkdir "$nvmet/ports/$1" || return
 	echo rdma >"$nvmet/ports/$1/addr_trtype"
 	echo "$2" >"$nvmet/ports/$1/addr_adrfam"
 	echo "$3" >"$nvmet/ports/$1/addr_traddr"
-	echo 4420 >"$nvmet/ports/$1/addr_trsvcid"
+	echo "$4" >"$nvmet/ports/$1/addr_trsvcid"
 	ln -s "$nvmet/subsystems/$nqn" "$nvmet/ports/$1/subsystems/$nqn"
 }
 
@@ -27,16 +27,17 @@ export_disk() {
 	echo 1 >"$nvmet/subsystems/$nqn/attr_allow_any_host"
 	echo "$disk" >"$nvmet/subsystems/$nqn/namespaces/1/device_path"
 	echo 1 >"$nvmet/subsystems/$nqn/namespaces/1/enable"
-	port 1 ipv4 10.0.0.1 && port 2 ipv6 fd00::1
+	port 1 ipv4 10.0.0.1 4420 && port 2 ipv6 fd00::1 4420 && port 3 ipv4 0.0.0.0 4421
 }
 
 # attach TARGET HOST [OPTIONS]: leaves the controller's name in $controller and the disk in
-# $device.
+# $device. $service is the port's.
+service=4420
 attach() {
 	local answer
 	device=''
 	exec {fabrics}<>/dev/nvme-fabrics
-	if ! echo -n "transport=rdma,traddr=$1,host_traddr=$2,trsvcid=4420,nqn=$nqn,nr_io_queues=2${3:+,$3}" >&"$fabrics"; then
+	if ! echo -n "transport=rdma,traddr=$1,host_traddr=$2,trsvcid=$service,nqn=$nqn,nr_io_queues=2${3:+,$3}" >&"$fabrics"; then
 		exec {fabrics}>&-
 		return 1
 	fi
@@ -96,6 +97,8 @@ again() {
 	return 1
 }
 
+reopened() { rm "$nvmet/ports/1/subsystems/$nqn" && ln -s "$nvmet/subsystems/$nqn" "$nvmet/ports/1/subsystems/$nqn"; }
+
 if again 5; then
 	busy "$device"
 	check "nvme: disconnect under load" timeout 60 bash -c "echo 1 >/sys/class/nvme/$controller/delete_controller"
@@ -106,8 +109,7 @@ fi
 
 if again 60; then
 	busy "$device"
-	check "nvme: the target closes its connections under load" bash -c "
-		rm $nvmet/ports/1/subsystems/$nqn && ln -s $nvmet/subsystems/$nqn $nvmet/ports/1/subsystems/$nqn"
+	check "nvme: the target closes its connections under load" reopened
 	# A read comes to an end only when the host has come back.
 	check "nvme: the host comes back, and I/O goes on" timeout 60 \
 		dd if="$device" of=/dev/null bs=64k count=16 iflag=direct status=none
@@ -129,6 +131,26 @@ else
 	not_ok "nvme: the host's link is deleted under load" "no connection to begin with"
 fi
 
+# With a device goes what listens on its address, which the target's driver does not ask for
+# again. What listens on every address is there with a new device by itself.
+for service in 4420 4421; do
+	name="nvme on port $service"
+	if ! again 60; then
+		not_ok "$name: the target's link is deleted under load" "no connection to begin with"
+		continue
+	fi
+	busy "$device"
+	check "$name: the target's link is deleted under load" timeout 60 rdma link delete "$server_device"
+	check "$name: the target's link is added again" add_a
+	((service == 4421)) || check "$name: the target opens its port again" reopened
+	check "$name: the host comes back by itself" wait_for 60 live
+	kill "$busy"
+	idle "$name: I/O ends" 60
+	same_bytes "$name: after the target's device was replaced" "$device"
+	detach
+done
+# The loop ends with the port that needs nobody; the first has gone with the device again.
+
 if again 5; then
 	busy "$device"
 	check "nvme: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
@@ -137,6 +159,19 @@ if again 5; then
 	detach
 else
 	not_ok "nvme: the network goes away under load" "no connection to begin with"
+fi
+
+# When both devices go at once, the host waits in vain for its commands in flight, and then for
+# the one that shuts the target down: 30 and 60 s, were it not told otherwise.
+for limit in io_timeout admin_timeout; do
+	echo 20 >/sys/module/nvme_core/parameters/$limit
+done
+if again 5; then
+	busy "$device"
+	check "nvme: the module is removed under load" timeout 150 rmmod "$type"
+	idle "nvme: I/O ends when the module is gone" 30
+else
+	not_ok "nvme: the module is removed under load" "no connection to begin with"
 fi
 
 finish
