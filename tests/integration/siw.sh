@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Weft on one host and mainline's siw on the other, in both roles: the peer that everybody
-# with a Linux kernel has. scripts/siw builds it from Debian's source package.
+# with a Linux kernel has. scripts/mainline builds it from Debian's source package.
 
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -11,7 +11,7 @@ placement=$LAB_PROJECT/build/tests/placement/placement
 driver=(--install)
 set_up
 if ! modprobe -a weft libcrc32c || ! insmod "$siw"; then
-	not_ok "weft and siw in one kernel" "a module did not load; scripts/siw builds $siw"
+	not_ok "weft and siw in one kernel" "a module did not load; scripts/mainline builds $siw"
 	finish
 fi
 siw_parameters=/sys/module/siw/parameters weft_parameters=/sys/module/weft/parameters

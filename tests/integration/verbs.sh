@@ -8,6 +8,7 @@
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/verbs/verbs
 set_up
+insmod "$LAB_PROJECT/build/udmabuf/udmabuf.ko" || echo "# no udmabuf: scripts/mainline udmabuf builds it"
 
 if [[ ! -x $program ]]; then
 	not_ok "verbs" "$program is missing; run make -C tests/verbs"

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+// Regions of DMA buffers. udmabuf makes one of a memory file, which shows what arrived in it.
+#include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "pattern.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kSize = 16 * kPage;
+// The region is a part of the buffer that begins and ends within pages.
+constexpr std::uint64_t kOffset = kPage + 52;
+constexpr std::uint64_t kIova = (std::uint64_t{7} << 40) + 52;
+constexpr std::uint64_t kLength = 11 * kPage + 7;
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+// A DMA buffer, and its bytes as its maker sees them.
+class Buffer {
+ public:
+  Buffer() {
+    const int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+    if (device < 0) {
+      throw Skip("there is no /dev/udmabuf here");
+    }
+    const int file = memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    udmabuf_create want{};
+    want.memfd = static_cast<std::uint32_t>(file);
+    want.flags = UDMABUF_FLAGS_CLOEXEC;
+    want.size = kSize;
+    if (file >= 0 && ftruncate(file, kSize) == 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0) {
+      fd_ = ioctl(device, UDMABUF_CREATE, &want);
+      bytes_ = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
+    close(file);
+    close(device);
+    if (fd_ < 0 || bytes_ == MAP_FAILED) {
+      fail_errno("a DMA buffer");
+    }
+  }
+  ~Buffer() {
+    munmap(bytes_, kSize);
+    forget();
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  int fd() const { return fd_; }
+  // Closes it; who has it in use keeps it.
+  void forget() {
+    if (fd_ >= 0) {
+      close(fd_);
+      fd_ = -1;
+    }
+  }
+  std::span<std::uint8_t> bytes() const { return {static_cast<std::uint8_t*>(bytes_), kSize}; }
+  std::span<std::uint8_t> region() const { return bytes().subspan(kOffset, kLength); }
+
+ private:
+  int fd_ = -1;
+  void* bytes_ = MAP_FAILED;
+};
+
+// A region of a buffer at the server's end, until the end of the case.
+class Region {
+ public:
+  explicit Region(const Endpoint& end)
+      : mr_(ibv_reg_dmabuf_mr(end.pd(), kOffset, kLength, kIova, buffer_.fd(), kAccess)) {
+    if (mr_ == nullptr) {
+      fail_errno("ibv_reg_dmabuf_mr");
+    }
+    fill_pattern(buffer_.bytes(), 99);
+    expected_.assign(buffer_.bytes().begin(), buffer_.bytes().end());
+  }
+  ~Region() { ibv_dereg_mr(mr_); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  Buffer& buffer() { return buffer_; }
+  const ibv_mr* mr() const { return mr_; }
+  // From here on the region is expected to hold these bytes at that place.
+  void expect(std::uint64_t at, const std::vector<std::uint8_t>& message) {
+    std::copy(message.begin(), message.end(),
+              expected_.begin() + static_cast<std::ptrdiff_t>(kOffset + at));
+  }
+  void check() const {
+    const auto [here, there] =
+        std::mismatch(expected_.begin(), expected_.end(), buffer_.bytes().begin());
+    require(here == expected_.end(),
+            "byte " + std::to_string(here - expected_.begin()) + " of the buffer is wrong");
+  }
+
+ private:
+  Buffer buffer_;
+  ibv_mr* mr_;
+  std::vector<std::uint8_t> expected_;
+};
+
+ibv_send_wr request(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges) {
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.sg_list = sges.data();
+  work.num_sge = static_cast<int>(sges.size());
+  return work;
+}
+
+// The client writes to the region, then reads it back.
+void reached_by_the_peer(const Pair& pair, Region& region, std::uint64_t at, std::uint32_t length) {
+  Endpoint& client = *pair.client;
+  prepare(client, client, length);
+  std::vector<ibv_sge> from = client.memory().sges({{kSource, length}});
+  ibv_send_wr work = request(IBV_WR_RDMA_WRITE, from);
+  work.wr.rdma.remote_addr = kIova + at;
+  work.wr.rdma.rkey = region.mr()->rkey;
+  client.expect_send(client.post_send(work), IBV_WC_RDMA_WRITE);
+  region.expect(at, client.memory().gather({{kSource, length}}));
+
+  std::vector<ibv_sge> to = client.memory().sges({{kTarget, length}});
+  ibv_send_wr back = request(IBV_WR_RDMA_READ, to);
+  back.wr.rdma = work.wr.rdma;
+  client.expect_send(client.post_send(back), IBV_WC_RDMA_READ);
+  check_target(client, length);
+  region.check();
+}
+
+// The server sends from the region and receives into it, in two pieces each.
+void used_by_its_owner(const Pair& pair, Region& region) {
+  Endpoint& client = *pair.client;
+  Endpoint& server = *pair.server;
+  constexpr std::uint32_t kFirst = 5001;
+  constexpr std::uint32_t kSecond = 9000;
+  constexpr std::uint32_t kWhole = kFirst + kSecond;
+  const auto piece = [&](std::uint64_t at, std::uint32_t length) {
+    return ibv_sge{.addr = kIova + at, .length = length, .lkey = region.mr()->lkey};
+  };
+  std::vector<ibv_sge> pieces = {piece(3, kFirst), piece(4 * kPage, kSecond)};
+  const std::span<std::uint8_t> held = region.buffer().region();
+  std::vector<std::uint8_t> message(kWhole);
+  std::copy_n(held.begin() + 3, kFirst, message.begin());
+  std::copy_n(held.begin() + 4 * kPage, kSecond, message.begin() + kFirst);
+  client.memory().expect({{kTarget, kWhole}}, message);
+  const std::uint64_t taken = client.post_recv({{kTarget, kWhole}});
+  const std::uint64_t sent = server.post_send(request(IBV_WR_SEND, pieces));
+  client.expect_recv(taken, kWhole);
+  server.expect_send(sent, IBV_WC_SEND);
+  check_target(client, kWhole);
+
+  client.memory().fill({{kSource, kWhole}}, 12);
+  message = client.memory().gather({{kSource, kWhole}});
+  ibv_recv_wr receive{};
+  receive.wr_id = Endpoint::new_wr_id();
+  receive.sg_list = pieces.data();
+  receive.num_sge = static_cast<int>(pieces.size());
+  ibv_recv_wr* bad = nullptr;
+  require_zero(ibv_post_recv(server.qp(), &receive, &bad), "ibv_post_recv");
+  std::vector<ibv_sge> from = client.memory().sges({{kSource, kWhole}});
+  const std::uint64_t back = client.post_send(request(IBV_WR_SEND, from));
+  server.expect_recv(receive.wr_id, kWhole);
+  client.expect_send(back, IBV_WC_SEND);
+  region.expect(3, {message.begin(), message.begin() + kFirst});
+  region.expect(4 * kPage, {message.begin() + kFirst, message.end()});
+  region.check();
+}
+
+void refused(const Endpoint& end) {
+  const Buffer buffer;
+  const auto reg = [&](std::uint64_t offset, std::uint64_t length, int fd, int error) {
+    ibv_mr* mr = ibv_reg_dmabuf_mr(end.pd(), offset, length, 0, fd, kAccess);
+    const int found = mr == nullptr ? errno : 0;
+    if (mr != nullptr) {
+      ibv_dereg_mr(mr);
+    }
+    require(found == error, std::to_string(length) + " bytes from " + std::to_string(offset) +
+                                ": errno " + std::to_string(found));
+  };
+  reg(0, kSize, buffer.fd(), 0);
+  reg(0, kSize + 1, buffer.fd(), EINVAL);
+  reg(kSize, 1, buffer.fd(), EINVAL);
+  reg(kPage, UINT64_MAX - kPage + 2, buffer.fd(), EINVAL);
+  reg(0, 0, buffer.fd(), EINVAL);
+  reg(0, kPage, -1, EBADF);
+  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  reg(0, kPage, file, EINVAL);
+  close(file);
+}
+
+}  // namespace
+
+void dmabuf_cases(Suite& suite) {
+  suite.group("DMA buffers", [&] {
+    for (const auto& [at, length] : {std::pair<std::uint64_t, std::uint32_t>{0, kLength},
+                                     {kPage - 52, kPage},
+                                     {1, 3},
+                                     {kLength - 1, 1}}) {
+      suite.run("the peer reaches " + std::to_string(length) + " bytes", [&] {
+        Region region(*suite.pair().server);
+        reached_by_the_peer(suite.pair(), region, at, length);
+      });
+    }
+    suite.run("its owner sends and receives", [&] {
+      Region region(*suite.pair().server);
+      used_by_its_owner(suite.pair(), region);
+    });
+    suite.run("a region outlives the descriptor", [&] {
+      Region region(*suite.pair().server);
+      region.buffer().forget();
+      reached_by_the_peer(suite.pair(), region, 100, 20000);
+    });
+    suite.run("what is not there is refused", [&] { refused(*suite.pair().server); });
+    suite.run("beyond the region is the end", [&] {
+      Region region(*suite.pair().server);
+      Endpoint& client = *suite.pair().client;
+      std::vector<ibv_sge> to = client.memory().sges({{kTarget, 2}});
+      ibv_send_wr work = request(IBV_WR_RDMA_READ, to);
+      work.wr.rdma.remote_addr = kIova + kLength - 1;
+      work.wr.rdma.rkey = region.mr()->rkey;
+      client.post_send(work);
+      const ibv_wc done = client.next_send();
+      require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done));
+      suite.pair().server->expect_error_state();
+      region.check();
+    });
+  });
+}
+
+}  // namespace placement
