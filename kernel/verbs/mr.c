@@ -6,6 +6,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device.h"
+#include "copy.h"
 #include "dmabuf.h"
 #include "mr.h"
 #include "qp.h"
@@ -249,12 +250,12 @@ void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len)
 	u32 n;
 
 	if (mr->all_memory) {
-		memcpy((void *)(uintptr_t)addr, src, len);
+		weft_copy((void *)(uintptr_t)addr, src, len);
 		return;
 	}
 	for (addr -= mr->iova; len; len -= n) {
 		to = weft_blocks_at(&mr->blocks, addr, len, &n);
-		memcpy(to, src, n);
+		weft_copy(to, src, n);
 		addr += n;
 		src += n;
 	}
@@ -275,12 +276,12 @@ void weft_mr_read(struct weft_mr *mr, u64 addr, void *dst, u32 len)
 	u32 n;
 
 	if (mr->all_memory) {
-		memcpy(dst, (void *)(uintptr_t)addr, len);
+		weft_copy(dst, (void *)(uintptr_t)addr, len);
 		return;
 	}
 	for (addr -= mr->iova; len; len -= n) {
 		from = weft_blocks_at(&mr->blocks, addr, len, &n);
-		memcpy(dst, from, n);
+		weft_copy(dst, from, n);
 		addr += n;
 		dst += n;
 	}
