@@ -26,7 +26,7 @@ static int __init weft_init(void)
 {
 	int rv;
 
-	weft_workqueue = alloc_workqueue("weft", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	weft_workqueue = alloc_workqueue("weft", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!weft_workqueue)
 		return -ENOMEM;
 	rv = weft_dmabuf_init();

@@ -21,28 +21,46 @@
 
 static void weft_chunk_put(struct weft_tx *tx, u32 index)
 {
-	put_page(tx->chunk[index].page);
+	struct page *page = tx->chunk[index].page;
+
+	/* A new large one would have to be cleared: soon TCP is through with this. */
+	if (!tx->spare && tx->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER)
+		tx->spare = page;
+	else
+		put_page(page);
 	tx->num_chunks--;
 	for (; index < tx->num_chunks; index++)
 		tx->chunk[index] = tx->chunk[index + 1];
 }
 
-/* Allocates a chunk of at least @need bytes, a large one if much is waiting. */
+static void weft_chunk_drop_spare(struct weft_tx *tx)
+{
+	if (tx->spare)
+		put_page(tx->spare);
+	tx->spare = NULL;
+}
+
+/* A chunk of at least @need bytes, a large one if much is waiting. */
 static struct weft_chunk *weft_chunk_add(struct weft_tx *tx, u32 need)
 {
 	struct weft_chunk *c = &tx->chunk[tx->num_chunks];
 	int least = get_order(need);
-	int order = tx->msg.left > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
+	int order = tx->msg.left + need > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
 	struct page *page = NULL;
 
+	if (order == WEFT_CHUNK_ORDER && tx->spare) {
+		if (page_ref_count(tx->spare) == 1)
+			swap(page, tx->spare);
+		else
+			weft_chunk_drop_spare(tx);
+	}
 	/* Large ones are a convenience: take what is to be had at once. */
-	while (order > least) {
+	while (!page && order > least) {
 		page = alloc_pages((GFP_KERNEL & ~__GFP_DIRECT_RECLAIM) |
 				   __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY,
 				   order);
-		if (page)
-			break;
-		order--;
+		if (!page)
+			order--;
 	}
 	if (!page)
 		page = alloc_pages(GFP_KERNEL | __GFP_COMP, order);
@@ -324,13 +342,17 @@ static bool weft_tx_round(struct weft_qp *qp)
 /* An idle queue pair keeps a page at most, after a while. */
 static void weft_tx_rest(struct weft_tx *tx)
 {
-	if (!tx->num_chunks || tx->built != tx->sent ||
-	    tx->chunk[0].size == PAGE_SIZE)
+	bool large = tx->num_chunks && tx->chunk[0].size > PAGE_SIZE;
+
+	if (tx->built != tx->sent || (!large && !tx->spare))
 		return;
-	if (time_after_eq(jiffies, tx->active + WEFT_CHUNK_IDLE))
-		weft_chunk_put(tx, 0);
-	else
+	if (time_before(jiffies, tx->active + WEFT_CHUNK_IDLE)) {
 		queue_delayed_work(weft_workqueue, &tx->work, WEFT_CHUNK_IDLE);
+		return;
+	}
+	if (large)
+		weft_chunk_put(tx, 0);
+	weft_chunk_drop_spare(tx);
 }
 
 /* Drains the queue pair; the caller holds tx.lock. */
@@ -403,19 +425,29 @@ void weft_tx_writable(struct weft_qp *qp)
 	weft_tx_kick(qp);
 }
 
+/* Counts a doorbell. Returns whether it is one of a stream of them. */
+static bool weft_tx_streak(struct weft_tx *tx)
+{
+	u32 streak = READ_ONCE(tx->streak);
+
+	if (time_after(jiffies, READ_ONCE(tx->rung) + WEFT_STREAK_PAUSE))
+		streak = 0;
+	WRITE_ONCE(tx->rung, jiffies);
+	WRITE_ONCE(tx->streak, min(streak + 1, WEFT_STREAK_MAX));
+	return streak >= WEFT_STREAK;
+}
+
 /**
  * weft_tx_doorbell() - the user posted to the send ring
  * @qp: the queue pair
  *
  * Sends in the caller's context if nobody else is at it and no stream of
- * large requests goes on. Process context.
+ * requests goes on. Process context.
  *
  * Return: 0, or -EINVAL in a state in which nothing may be posted.
  */
 int weft_tx_doorbell(struct weft_qp *qp)
 {
-	u32 streak;
-
 	switch (weft_qp_state(qp)) {
 	case IB_QPS_RTS:
 		break;
@@ -426,11 +458,7 @@ int weft_tx_doorbell(struct weft_qp *qp)
 	default:
 		return -EINVAL;
 	}
-	streak = READ_ONCE(qp->tx.streak);
-	if (streak < WEFT_STREAK)
-		WRITE_ONCE(qp->tx.streak, streak + 1);
-	if ((streak == WEFT_STREAK && READ_ONCE(qp->tx.bulk)) ||
-	    !mutex_trylock(&qp->tx.lock)) {
+	if (weft_tx_streak(&qp->tx) || !mutex_trylock(&qp->tx.lock)) {
 		/* The worker asks for the next doorbell when it has nothing to do. */
 		weft_ring_need_doorbell(&qp->sq, false);
 		weft_tx_kick(qp);
@@ -532,6 +560,7 @@ void weft_tx_stop(struct weft_qp *qp)
 
 	while (tx->num_chunks)
 		weft_chunk_put(tx, tx->num_chunks - 1);
+	weft_chunk_drop_spare(tx);
 	kfree(tx->reads);
 	kvfree(tx->read_sge);
 	kfree(tx->answers);

@@ -37,12 +37,15 @@ struct weft_qp;
  */
 #define WEFT_GATE_TIMEOUT	(HZ / 2)
 /*
- * From so many doorbells in a row on, for requests at least so large, the
- * sending is a worker's: who posts goes on posting meanwhile, without entering
- * the kernel, and what is posted is sent in larger trains.
+ * From so many doorbells in a row on, the sending is a worker's: who posts goes
+ * on posting meanwhile, without entering the kernel, and what is posted is sent
+ * in larger trains. Each FPDU received halves the count, so that questions and
+ * answers stay below, and a stream with a credit now and then does not.
  */
-#define WEFT_STREAK		8
-#define WEFT_BULK		16384
+#define WEFT_STREAK		8U
+#define WEFT_STREAK_MAX		(2 * WEFT_STREAK)
+/* A pause of so many jiffies ends a streak. */
+#define WEFT_STREAK_PAUSE	2
 /* How long an idle queue pair keeps its large chunk: a new one has to be cleared. */
 #define WEFT_CHUNK_IDLE		(HZ / 4)
 /* How soon to try again when memory was short. */
@@ -176,6 +179,8 @@ struct weft_answer {
  * @drain_until: in SQD, when to stop waiting for the stream; 0: not waiting
  * @chunk: stream bytes waiting, oldest first
  * @num_chunks: how many of @chunk
+ * @spare: a large chunk's page that the stream has taken all of and TCP may
+ *	not be through with, or NULL; a reference
  * @built: stream bytes laid out since the start
  * @sent: stream bytes taken since the start
  * @fpdus: FPDUs laid out, not yet counted
@@ -212,9 +217,9 @@ struct weft_answer {
  * @term_seg_len: bytes of @term_seg
  * @term_ulpdu: the offending segment's length
  * @term_due: a Terminate is to be sent
- * @streak: doorbells in a row without anything received between them. A hint,
+ * @streak: doorbells in a row with little received between them. A hint,
  *	written without a lock
- * @bulk: the last request was a large one. A hint too
+ * @rung: when the last of them was, in jiffies. A hint too
  * @told: the connection was told that the queue pair failed or closes
  *
  * While the queue pair has a stream (weft_qp_start() to weft_qp_stop()),
@@ -227,6 +232,7 @@ struct weft_tx {
 	unsigned long drain_until;
 	struct weft_chunk chunk[WEFT_TX_CHUNKS];
 	u8 num_chunks;
+	struct page *spare;
 	u64 built;
 	u64 sent;
 	u32 fpdus;
@@ -264,7 +270,7 @@ struct weft_tx {
 	u16 term_ulpdu;
 	bool term_due;
 	u32 streak;
-	bool bulk;
+	unsigned long rung;
 	bool told;
 };
 

@@ -290,7 +290,6 @@ static void weft_tx_begin_request(struct weft_qp *qp,
 	bool solicited = wr->flags & WEFT_WR_SOLICITED;
 
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
-	WRITE_ONCE(qp->tx.bulk, total >= WEFT_BULK);
 	msg->kind = WEFT_MSG_REQUEST;
 	msg->total = total;
 	msg->local = wr->flags & WEFT_WR_INLINE;
