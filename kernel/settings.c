@@ -36,6 +36,7 @@ struct weft_setting_rule {
 static const char *const crc_words[] = { "off", "preferred", "required" };
 static const char *const rtr_words[] = { "send", "write", "read" };
 static const char *const off_word[] = { "off" };
+static const char *const fpdu_words[] = { "segment", "large" };
 
 static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 	[WEFT_SET_CRC] = {
@@ -55,6 +56,10 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 	[WEFT_SET_USER_TIMEOUT] = {
 		WEFT_SET_USER_TIMEOUT, off_word, 1, false, 0, WEFT_MAX_SECONDS
 	},
+	[WEFT_SET_FPDU] = {
+		WEFT_SET_FPDU, fpdu_words, ARRAY_SIZE(fpdu_words), false,
+		WEFT_FPDU_SEGMENT, WEFT_FPDU_LARGE
+	},
 };
 
 /* What new devices start with; module parameters change it. */
@@ -65,6 +70,7 @@ static struct weft_settings defaults = {
 		[WEFT_SET_RTR] = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ,
 		[WEFT_SET_KEEPALIVE] = 60,
 		[WEFT_SET_USER_TIMEOUT] = 60,
+		[WEFT_SET_FPDU] = WEFT_FPDU_LARGE,
 	},
 };
 
@@ -169,14 +175,7 @@ WEFT_SETTING_ATTR(mpa_revision, WEFT_SET_MPA_REVISION);
 WEFT_SETTING_ATTR(rtr, WEFT_SET_RTR);
 WEFT_SETTING_ATTR(keepalive, WEFT_SET_KEEPALIVE);
 WEFT_SETTING_ATTR(user_timeout, WEFT_SET_USER_TIMEOUT);
-
-/* How large FPDUs are made: there is one way so far. */
-static ssize_t fpdu_show(struct device *device, struct device_attribute *attr,
-			 char *text)
-{
-	return sysfs_emit(text, "segment\n");
-}
-static DEVICE_ATTR_RO(fpdu);
+WEFT_SETTING_ATTR(fpdu, WEFT_SET_FPDU);
 
 static struct attribute *weft_settings_attrs[] = {
 	&crc_attr.attr.attr,
@@ -184,7 +183,7 @@ static struct attribute *weft_settings_attrs[] = {
 	&rtr_attr.attr.attr,
 	&keepalive_attr.attr.attr,
 	&user_timeout_attr.attr.attr,
-	&dev_attr_fpdu.attr,
+	&fpdu_attr.attr.attr,
 	NULL
 };
 
@@ -235,6 +234,10 @@ MODULE_PARM_DESC(mpa_revision, "MPA revision that new devices connect with: 1, o
 module_param_cb(rtr, &default_ops, (void *)&rules[WEFT_SET_RTR], 0644);
 __MODULE_PARM_TYPE(rtr, "charp");
 MODULE_PARM_DESC(rtr, "ready-to-receive frames of new devices, some of send,write,read (default all)");
+
+module_param_cb(fpdu, &default_ops, (void *)&rules[WEFT_SET_FPDU], 0644);
+__MODULE_PARM_TYPE(fpdu, "charp");
+MODULE_PARM_DESC(fpdu, "frames of new devices: segment (of a TCP segment at most), or large towards Weft (default)");
 
 /**
  * weft_settings_init() - give a new device the module's defaults

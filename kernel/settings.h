@@ -17,7 +17,14 @@ enum weft_setting_id {
 	WEFT_SET_RTR,		/* bits of enum weft_rtr */
 	WEFT_SET_KEEPALIVE,	/* seconds of silence before TCP asks; 0: never */
 	WEFT_SET_USER_TIMEOUT,	/* seconds that sent data may go unacknowledged; 0: TCP's own */
+	WEFT_SET_FPDU,		/* enum weft_fpdu_policy */
 	WEFT_NUM_SETTINGS
+};
+
+/* How large FPDUs are made. */
+enum weft_fpdu_policy {
+	WEFT_FPDU_SEGMENT,	/* no larger than a segment, as RFC 5044 has it */
+	WEFT_FPDU_LARGE,	/* many segments, to a peer that is Weft */
 };
 
 /**

@@ -119,6 +119,7 @@ static bool weft_tx_build(struct weft_qp *qp)
 	tx->end_segment = false;
 	if (tx->built == tx->sent) {
 		tx->emss = weft_llp_emss(qp->llp);
+		tx->max_fpdu = tx->large ? weft_llp_train(qp->llp, tx->emss) : tx->emss;
 		tx->room = weft_llp_room(qp->llp, tx->emss);
 		/* TCP is through with the chunk: from the top, so that a message fits in it. */
 		if (tx->num_chunks && page_ref_count(tx->chunk[0].page) == 1) {
@@ -142,13 +143,19 @@ static bool weft_tx_build(struct weft_qp *qp)
 		c = weft_chunk_room(qp, fpdu.len);
 		if (!c)
 			return any;
+		/* A large one is as large as what memory is to be had: none need be. */
+		if (!fpdu.last && tx->max_fpdu > tx->emss)
+			weft_plan_fpdu(tx->emss, min(tx->max_fpdu, c->size - c->fill),
+				       tx->room, tx->msg.hdr.tagged,
+				       tx->msg.left, &fpdu);
 		if (!weft_tx_layout(qp, &fpdu, page_address(c->page) + c->fill))
 			continue;
 		c->fill += fpdu.len;
 		tx->fpdus++;
-		tx->room -= fpdu.len;
-		if (!tx->room)
-			tx->room = tx->emss;
+		if (fpdu.len < tx->room)
+			tx->room -= fpdu.len;
+		else
+			tx->room = tx->emss - (fpdu.len - tx->room) % tx->emss;
 		any = true;
 	}
 }
@@ -529,6 +536,9 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->built = 0;
 	tx->sent = 0;
 	tx->crc = qp->agreed.crc;
+	/* Weft takes any FPDU there can be; who else does is not known. */
+	tx->large = qp->agreed.extended &&
+		    weft_setting(&qp->dev->settings, WEFT_SET_FPDU) == WEFT_FPDU_LARGE;
 	tx->gated = !qp->initiator;
 	tx->gate_until = jiffies + WEFT_GATE_TIMEOUT;
 	tx->rtr_due = qp->initiator && qp->agreed.p2p ? qp->agreed.rtr : 0;

@@ -191,6 +191,8 @@ struct weft_answer {
  * @prefer_response: whose turn it is
  * @crc: CRCs are in use
  * @emss: segment size
+ * @large: FPDUs may be of many segments
+ * @max_fpdu: the largest FPDU to make
  * @room: what the segment that the next FPDU goes to has left
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
@@ -243,6 +245,8 @@ struct weft_tx {
 	bool prefer_response;
 	bool crc;
 	u32 emss;
+	bool large;
+	u32 max_fpdu;
 	u32 room;
 	bool end_segment;
 	struct weft_tx_msg msg;

@@ -84,6 +84,7 @@ void weft_llp_close(struct weft_llp *llp, bool abort);
 void weft_llp_lock(struct weft_llp *llp);
 void weft_llp_unlock(struct weft_llp *llp);
 u32 weft_llp_emss(struct weft_llp *llp);
+u32 weft_llp_train(struct weft_llp *llp, u32 emss);
 u32 weft_llp_room(struct weft_llp *llp, u32 emss);
 bool weft_llp_want_space(struct weft_llp *llp);
 void weft_llp_end_segment(struct weft_llp *llp);

@@ -422,6 +422,21 @@ u32 weft_llp_emss(struct weft_llp *llp)
 }
 
 /**
+ * weft_llp_train() - what the largest packet buffer holds in whole segments
+ * @llp: the stream
+ * @emss: its segment size
+ *
+ * Return: bytes, a multiple of @emss, and not 0.
+ */
+u32 weft_llp_train(struct weft_llp *llp, u32 emss)
+{
+	struct sock *sk = llp->sock->sk;
+	u32 most = sk_can_gso(sk) ? READ_ONCE(sk->sk_gso_max_size) : 0;
+
+	return max(most / emss, 1U) * emss;
+}
+
+/**
  * weft_llp_room() - what the segment has left that the next byte goes to
  * @llp: the stream
  * @emss: its segment size

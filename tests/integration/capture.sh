@@ -74,6 +74,16 @@ offload() {
 	on_b ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null
 }
 
+# frames segment|large: how large Weft's frames of new connections are.
+frames() {
+	local setting
+	for setting in /sys/class/infiniband/*/weft/fpdu; do
+		[[ ! -e $setting ]] || echo "$1" >"$setting"
+	done
+}
+
+# As everybody takes them, to be compared with packets and segments.
+frames segment
 offload off
 record_all segments
 offload on
@@ -85,7 +95,9 @@ record "packets-mtu1450-ib_write_bw" perftest "ib_write_bw -s 100003 -n 10"
 ip -n A link set eth0 mtu "$mtu"
 ip -n B link set eth0 mtu "$mtu"
 if [[ ${#driver[@]} == 1 ]]; then
-	if reload crc=0; then
+	frames large
+	record "large-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"
+	if reload crc=0 fpdu=segment; then
 		record "nocrc-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"
 	else
 		not_ok "nocrc" "modprobe weft crc=0 failed"

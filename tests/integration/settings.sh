@@ -38,7 +38,7 @@ keeps() {
 	fi
 }
 
-for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=segment; do
+for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large; do
 	check "default ${pair}" value_is "${pair%%=*}" "${pair#*=}"
 done
 for word in off required preferred; do takes crc $word $word; done
@@ -54,10 +54,12 @@ takes keepalive 60 60
 takes user_timeout 0 off
 takes user_timeout 1 1
 takes user_timeout 60 60
+takes fpdu segment segment
+takes fpdu large large
 long=$(printf 'send %.0s' {1..100})
 for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two rtr=0 rtr=8 \
 	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=never \
-	user_timeout=32768 user_timeout=1s user_timeout=99999999999; do
+	user_timeout=32768 user_timeout=1s user_timeout=99999999999 fpdu=2 fpdu=huge; do
 	keeps "${pair%%=*}" "${pair#*=}"
 done
 check "a device's settings are its own" test "$(<"$b/crc") $(<"$b/mpa_revision")" = "preferred 2"
