@@ -117,6 +117,7 @@ static bool weft_tx_build(struct weft_qp *qp)
 	bool any = false;
 
 	tx->end_segment = false;
+	tx->dry = false;
 	if (tx->built == tx->sent) {
 		tx->emss = weft_llp_emss(qp->llp);
 		tx->max_fpdu = tx->large ? weft_llp_train(qp->llp, tx->emss) : tx->emss;
@@ -133,8 +134,10 @@ static bool weft_tx_build(struct weft_qp *qp)
 		    tx->msg.kind != WEFT_MSG_CONTROL &&
 		    weft_qp_state(qp) == IB_QPS_ERR)
 			tx->msg.kind = WEFT_MSG_NONE;
-		if (tx->msg.kind == WEFT_MSG_NONE && !weft_tx_next_msg(qp))
+		if (tx->msg.kind == WEFT_MSG_NONE && !weft_tx_next_msg(qp)) {
+			tx->dry = true;
 			return any;
+		}
 		if (!weft_plan_fpdu(tx->emss, tx->emss, tx->room,
 				    tx->msg.hdr.tagged, tx->msg.left, &fpdu)) {
 			tx->end_segment = true;
@@ -336,7 +339,9 @@ static bool weft_tx_round(struct weft_qp *qp)
 		weft_llp_end_segment(qp->llp);
 		return true;
 	}
-	if (built || tx->sent != sent || tx->tail != tail)
+	/* What completed may have been in the way of what is posted. */
+	if ((built || tx->sent != sent || tx->tail != tail) &&
+	    (!tx->dry || weft_ring_pending(&qp->sq)))
 		return true;
 	if (state != IB_QPS_RTS) {
 		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && tx->term_due))

@@ -194,6 +194,7 @@ struct weft_answer {
  * @large: FPDUs may be of many segments
  * @max_fpdu: the largest FPDU to make
  * @room: what the segment that the next FPDU goes to has left
+ * @dry: there was nothing more to lay out
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
  * @inflight: fetched work requests, a ring of @inflight_size
@@ -248,6 +249,7 @@ struct weft_tx {
 	bool large;
 	u32 max_fpdu;
 	u32 room;
+	bool dry;
 	bool end_segment;
 	struct weft_tx_msg msg;
 	struct weft_inflight *inflight;
