@@ -187,12 +187,11 @@ void VerbsTransport::notify(unsigned connection) {
 }
 
 int VerbsTransport::reap() {
-  std::array<ibv_wc, 32> completions{};
   const int count =
-      ibv_poll_cq(cq_.get(), static_cast<int>(completions.size()), completions.data());
+      ibv_poll_cq(cq_.get(), static_cast<int>(completions_.size()), completions_.data());
   require(count >= 0, "ibv_poll_cq failed");
   for (int i = 0; i < count; i++) {
-    const ibv_wc& done = completions[static_cast<std::size_t>(i)];
+    const ibv_wc& done = completions_[static_cast<std::size_t>(i)];
     const auto connection = static_cast<unsigned>(done.wr_id & ~0U >> 1);
     const bool receive = (done.wr_id & kReceive) != 0;
     require(done.status == IBV_WC_SUCCESS, std::string(receive ? "a receive" : "a send") +

@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,7 @@ class VerbsTransport : public Transport {
   std::unique_ptr<ibv_comp_channel, Ibv> events_;
   std::unique_ptr<ibv_cq, Ibv> cq_;
   unsigned unacknowledged_ = 0;
+  std::array<ibv_wc, 32> completions_{};  // kept, since to clear it costs more than a message
   Remote mine_{};
   std::vector<Line> lines_;
   std::vector<Identifier> ids_;
