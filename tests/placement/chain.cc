@@ -115,12 +115,16 @@ void Chain::finish() {
   // of the write proves only that the source may be used again.
   std::uint64_t marker = 0;
   std::uint64_t marker_receive = 0;
-  if (!told_of_all) {
+  const auto mark = [&] {
     marker_receive = to_.post_recv({{0, 0}});
     ibv_send_wr work{};
     work.opcode = IBV_WR_SEND;
     work.send_flags = IBV_SEND_SIGNALED;
     marker = from_.post_send(work);
+  };
+  const bool reads_first = from_.is_siw();  // which completes a send before the read in front of it
+  if (!told_of_all && !reads_first) {
+    mark();
   }
   for (const Entry& entry : entries_) {
     if ((entry.transfer.flags & IBV_SEND_SIGNALED) != 0) {
@@ -131,6 +135,9 @@ void Chain::finish() {
     }
   }
   if (!told_of_all) {
+    if (reads_first) {
+      mark();
+    }
     to_.expect_recv(marker_receive, 0);
     from_.expect_send(marker, IBV_WC_SEND);
   }

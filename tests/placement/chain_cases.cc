@@ -89,7 +89,9 @@ void unsignaled(Suite& suite) {
         Placer local(0);
         Placer remote(0);
         for (unsigned at = 0; at < 32; ++at) {
-          chain.add(simple(opcode, local, remote, 1500 + at, 0));
+          // siw completes the send that ends the chain before the reads in front of it.
+          const bool last = at == 31 && opcode == IBV_WR_RDMA_READ && pair.client->is_siw();
+          chain.add(simple(opcode, local, remote, 1500 + at, last ? IBV_SEND_SIGNALED : 0));
         }
         chain.post();
         chain.finish();
