@@ -203,13 +203,14 @@ void refused(const Endpoint& end) {
 
 void dmabuf_cases(Suite& suite) {
   suite.group("DMA buffers", [&] {
-    for (const auto& [at, length] : {std::pair<std::uint64_t, std::uint32_t>{0, kLength},
-                                     {kPage - 52, kPage},
-                                     {1, 3},
-                                     {kLength - 1, 1}}) {
-      suite.run("the peer reaches " + std::to_string(length) + " bytes", [&] {
+    struct Part {
+      std::uint64_t at;
+      std::uint32_t length;
+    };
+    for (const Part part : {Part{0, kLength}, {kPage - 52, kPage}, {1, 3}, {kLength - 1, 1}}) {
+      suite.run("the peer reaches " + std::to_string(part.length) + " bytes", [&] {
         Region region(*suite.pair().server);
-        reached_by_the_peer(suite.pair(), region, at, length);
+        reached_by_the_peer(suite.pair(), region, part.at, part.length);
       });
     }
     suite.run("its owner sends and receives", [&] {
