@@ -10,6 +10,9 @@ program=$LAB_PROJECT/build/tests/verbs/verbs
 set_up
 insmod "$LAB_PROJECT/build/udmabuf/udmabuf.ko" || echo "# no udmabuf: scripts/mainline udmabuf builds it"
 
+# For the large regions, before memory is in pieces.
+echo 40 >/proc/sys/vm/nr_hugepages
+
 if [[ ! -x $program ]]; then
 	not_ok "verbs" "$program is missing; run make -C tests/verbs"
 	finish

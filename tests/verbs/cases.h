@@ -19,6 +19,8 @@ void limit_cases(Suite& suite);
 void change_cases(Suite& suite);
 // What a queue pair lets its peer do.
 void rights_cases(Suite& suite);
+// Regions of gigabytes.
+void large_cases(Suite& suite);
 // Regions of DMA buffers.
 void dmabuf_cases(Suite& suite);
 

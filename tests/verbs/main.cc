@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
     placement::window_cases(suite);
     placement::rights_cases(suite);
     placement::dmabuf_cases(suite);
+    placement::large_cases(suite);
     std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
                 suite.skipped());
     return suite.failed() != 0 || suite.passed() == 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+// Regions far larger than the machine: a small file is mapped over and over, so that each of its
+// bytes is found at many addresses of the region.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1U << 20;
+constexpr std::uint64_t kGiB = 1U << 30;
+constexpr std::uint32_t kLength = 100003;
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+class Wallpaper {
+ public:
+  // `file` bytes of pages of `flags` (enum of memfd_create(2)), mapped until `size` is full.
+  Wallpaper(std::uint64_t size, std::uint64_t file, unsigned flags) : size_(size), file_(file) {
+    const int fd = memfd_create("weft", MFD_CLOEXEC | flags);
+    if (fd < 0 || ftruncate(fd, static_cast<off_t>(file)) != 0) {
+      close(fd);
+      throw Skip("no such memory file here");
+    }
+    // Aligned for huge pages.
+    room_ = size + file;
+    base_ = mmap(nullptr, room_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base_ == MAP_FAILED) {
+      close(fd);
+      fail_errno("mmap");
+    }
+    const auto start = reinterpret_cast<std::uintptr_t>(base_);
+    bytes_ = static_cast<std::uint8_t*>(base_) + (file - start % file) % file;
+    for (std::uint64_t at = 0; at < size; at += file) {
+      if (mmap(bytes_ + at, file, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+          MAP_FAILED) {
+        close(fd);
+        munmap(base_, room_);
+        throw Skip("no huge pages are to be had: vm.nr_hugepages");
+      }
+    }
+    close(fd);
+    std::memset(bytes_, 0, file);
+  }
+  ~Wallpaper() { munmap(base_, room_); }
+  Wallpaper(const Wallpaper&) = delete;
+  Wallpaper& operator=(const Wallpaper&) = delete;
+
+  std::uint8_t* bytes() const { return bytes_; }
+  std::uint64_t size() const { return size_; }
+  // Whether the bytes at an offset are these, looked at where the file is mapped first.
+  bool holds(std::uint64_t offset, const std::vector<std::uint8_t>& what) const {
+    for (std::size_t at = 0; at < what.size(); ++at) {
+      if (bytes_[(offset + at) % file_] != what[at]) {
+        return false;
+      }
+    }
+    return true;
+  }
+  std::uint64_t file() const { return file_; }
+
+ private:
+  std::uint64_t size_;
+  std::uint64_t file_;
+  std::uint64_t room_ = 0;
+  void* base_ = MAP_FAILED;
+  std::uint8_t* bytes_ = nullptr;
+};
+
+ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode, std::uint64_t remote, std::uint32_t rkey,
+             std::size_t local, std::uint32_t length) {
+  Endpoint& client = *pair.client;
+  std::vector<ibv_sge> sges = client.memory().sges({{local, length}});
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.sg_list = sges.data();
+  work.num_sge = 1;
+  work.wr.rdma.remote_addr = remote;
+  work.wr.rdma.rkey = rkey;
+  client.post_send(work);
+  return client.next_send();
+}
+
+// Writes at an offset; what is read a file's length away must be the same.
+void there_and_back(const Pair& pair, const Wallpaper& paper, const ibv_mr* mr,
+                    std::uint64_t offset) {
+  Endpoint& client = *pair.client;
+  const std::string where = " at offset " + std::to_string(offset);
+  prepare(client, client, kLength);
+  const auto address = reinterpret_cast<std::uintptr_t>(paper.bytes());
+  ibv_wc done = reach(pair, IBV_WR_RDMA_WRITE, address + offset, mr->rkey, kSource, kLength);
+  require(done.status == IBV_WC_SUCCESS, to_string(done) + where);
+  const std::uint64_t twin = offset >= paper.file() ? offset - paper.file() : offset + paper.file();
+  done = reach(pair, IBV_WR_RDMA_READ, address + twin, mr->rkey, kTarget, kLength);
+  require(done.status == IBV_WC_SUCCESS, to_string(done) + where);
+  check_target(client, kLength);
+  require(paper.holds(offset, client.memory().gather({{kSource, kLength}})),
+          "other bytes arrived" + where);
+}
+
+void whole(const Pair& pair, std::uint64_t size, std::uint64_t file, unsigned flags) {
+  const Wallpaper paper(size, file, flags);
+  ibv_mr* mr = ibv_reg_mr(pair.server->pd(), paper.bytes(), paper.size(), kAccess);
+  if (mr == nullptr) {
+    fail_errno("ibv_reg_mr of " + std::to_string(size) + " bytes");
+  }
+  try {
+    for (const std::uint64_t offset :
+         {std::uint64_t{1}, file - kLength / 2, size / 2 - 4097, size - file - 7, size - kLength}) {
+      there_and_back(pair, paper, mr, offset);
+    }
+    const auto end = reinterpret_cast<std::uintptr_t>(paper.bytes()) + size;
+    const ibv_wc done = reach(pair, IBV_WR_RDMA_READ, end - 1, mr->rkey, kTarget, 2);
+    require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done) + " beyond the end");
+    pair.client->expect_error_state();
+    pair.server->expect_error_state();
+  } catch (...) {
+    ibv_dereg_mr(mr);
+    throw;
+  }
+  require_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+}
+
+}  // namespace
+
+void large_cases(Suite& suite) {
+  suite.group("large regions", [&] {
+    suite.run("1 GiB of small pages",
+              [&] { whole(suite.connector().connect(), kGiB, 16 * kMiB, 0); });
+    suite.run("64 GiB of huge pages",
+              [&] { whole(suite.connector().connect(), 64 * kGiB, 64 * kMiB, MFD_HUGETLB); });
+  });
+}
+
+}  // namespace placement
