@@ -21,8 +21,9 @@ record() {
 	pid=$!
 	wait_for 10 grep -q 'listening on' $log || { not_ok "$name" "tcpdump did not start"; return; }
 	if "$@"; then
-		# What the last packets wrote is in tcpdump's buffer, not in the file.
-		pause 0.5
+		# The last packets lie in a block that the kernel gives to tcpdump when it is full, or
+		# a second old.
+		pause 2.5
 		kill "$pid"
 		wait "$pid"
 		if ! grep -q '^0 packets dropped by kernel' $log; then

@@ -71,7 +71,7 @@ if [[ $mtu == 1500 ]]; then
 		65536 50 ib_read_bw -b
 		4096 50 ib_send_bw -q 8
 		4096 200 ib_send_bw --use-srq
-		4096 1024 ib_send_bw --use-srq -e
+		64 100 ib_send_lat --use-srq -e
 		64 100 ib_send_lat --use-srq
 		4096 50 ib_read_bw -q 8
 		4096 20 ib_write_bw -q 64

@@ -327,7 +327,7 @@ void Endpoint::expect_error_state() {
   }
 }
 
-ibv_event_type Endpoint::next_async_event(const void* about) {
+ibv_event_type Endpoint::next_event_if(const std::function<bool(const ibv_async_event&)>& wanted) {
   const Clock::time_point end = Clock::now() + kPatience;
   for (;;) {
     require(readable(id_->verbs->async_fd, end), "no asynchronous event at the " + name_ +
@@ -335,12 +335,22 @@ ibv_event_type Endpoint::next_async_event(const void* about) {
                                                      std::to_string(kPatience.count()) + " s");
     ibv_async_event event{};
     require_zero(ibv_get_async_event(id_->verbs, &event), "ibv_get_async_event");
-    const bool ours = event.element.qp == about;
+    const bool found = wanted(event);
     ibv_ack_async_event(&event);
-    if (ours) {
+    if (found) {
       return event.event_type;
     }
   }
+}
+
+ibv_event_type Endpoint::next_async_event(const void* about) {
+  return next_event_if([&](const ibv_async_event& event) { return event.element.qp == about; });
+}
+
+ibv_event_type Endpoint::next_port_event() {
+  return next_event_if([](const ibv_async_event& event) {
+    return event.event_type == IBV_EVENT_PORT_ACTIVE || event.event_type == IBV_EVENT_PORT_ERR;
+  });
 }
 
 rdma_cm_event_type Endpoint::next_cm_event() {

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,6 +95,8 @@ class Endpoint {
   // The next asynchronous event of this end's device, acknowledged; throws Failure when it
   // does not come in time. Events about other objects than `about` are passed over.
   ibv_event_type next_async_event(const void* about);
+  // The same of the port.
+  ibv_event_type next_port_event();
 
   // The next event of the connection; throws Failure when it does not come in time.
   rdma_cm_event_type next_cm_event();
@@ -101,6 +104,8 @@ class Endpoint {
   static std::uint64_t new_wr_id();
 
  private:
+  // The next asynchronous event that `wanted` says yes to.
+  ibv_event_type next_event_if(const std::function<bool(const ibv_async_event&)>& wanted);
   ibv_wc next_by_polling(ibv_cq* cq, Clock::time_point end) const;
   void create_domain(const Shape& shape);
   ibv_cq* create_cq(const Shape& shape, ibv_comp_channel* channel) const;

@@ -3,6 +3,8 @@
 #ifndef WEFT_TESTS_VERBS_CASES_H
 #define WEFT_TESTS_VERBS_CASES_H
 
+#include <string>
+
 #include "suite.h"
 
 namespace placement {
@@ -19,6 +21,10 @@ void limit_cases(Suite& suite);
 void change_cases(Suite& suite);
 // What a queue pair lets its peer do.
 void rights_cases(Suite& suite);
+// Asynchronous events. The client's eth0 goes down and up.
+void event_cases(Suite& suite, const std::string& client_netns);
+// A process that forks.
+void fork_cases(Suite& suite);
 // Regions of gigabytes.
 void large_cases(Suite& suite);
 // Regions of DMA buffers.

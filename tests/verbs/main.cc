@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
     placement::rights_cases(suite);
     placement::dmabuf_cases(suite);
     placement::large_cases(suite);
+    placement::fork_cases(suite);
+    placement::event_cases(suite, argv[3]);
     std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
                 suite.skipped());
     return suite.failed() != 0 || suite.passed() == 0 ? EXIT_FAILURE : EXIT_SUCCESS;

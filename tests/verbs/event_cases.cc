@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+// Asynchronous events: of queue pairs and completion queues that can't go on, and of the port.
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+void expect_event(ibv_event_type event, ibv_event_type wanted) {
+  require(event == wanted, std::string("the event is: ") + ibv_event_type_str(event));
+}
+
+ibv_send_wr request(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges) {
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.sg_list = sges.data();
+  work.num_sge = static_cast<int>(sges.size());
+  return work;
+}
+
+void refused_access(Suite& suite) {
+  const Pair pair = suite.connector().connect();
+  std::vector<ibv_sge> sges = pair.client->memory().sges({{kTarget, 8}});
+  ibv_send_wr work = request(IBV_WR_RDMA_READ, sges);
+  work.wr.rdma.remote_addr = pair.server->memory().address(kSource);
+  work.wr.rdma.rkey = pair.server->memory().mr()->rkey ^ 1;
+  pair.client->post_send(work);
+  expect_event(pair.server->next_async_event(pair.server->qp()), IBV_EVENT_QP_ACCESS_ERR);
+}
+
+void refused_message(Suite& suite) {
+  const Pair pair = suite.connector().connect();
+  pair.server->post_recv({{kTarget, 8}});
+  std::vector<ibv_sge> sges = pair.client->memory().sges({{kSource, 9}});
+  pair.client->post_send(request(IBV_WR_SEND, sges));
+  expect_event(pair.server->next_async_event(pair.server->qp()), IBV_EVENT_QP_REQ_ERR);
+}
+
+// More completions than the queue holds: what fitted can be polled, then comes the error.
+void overrun(Suite& suite) {
+  Shape narrow;
+  narrow.cq_entries = 8;
+  const Pair pair = suite.connector().connect(Shape{}, narrow);
+  Endpoint& server = *pair.server;
+  const int held = server.recv_cq()->cqe;
+  require(held < 64, "a queue of 8 holds " + std::to_string(held));
+  std::vector<ibv_sge> sges = pair.client->memory().sges({{kSource, 1}});
+  for (int at = 0; at <= held; ++at) {
+    server.post_recv({{kTarget, 1}});
+  }
+  for (int at = 0; at <= held; ++at) {
+    pair.client->post_send(request(IBV_WR_SEND, sges));
+  }
+  expect_event(server.next_async_event(server.recv_cq()), IBV_EVENT_CQ_ERR);
+  expect_event(server.next_async_event(server.qp()), IBV_EVENT_QP_FATAL);
+  server.expect_error_state();
+  ibv_wc done{};
+  for (int at = 0; at < held; ++at) {
+    require(ibv_poll_cq(server.recv_cq(), 1, &done) == 1 && done.status == IBV_WC_SUCCESS,
+            "completion " + std::to_string(at) + " of those that fitted is not there");
+  }
+  require(ibv_poll_cq(server.recv_cq(), 1, &done) < 0, "polling on is no error");
+}
+
+// Takes the client's interface down, or up again.
+void set_link(const std::string& netns, bool up) {
+  const int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+  const int there = open(("/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC);
+  require(home >= 0 && there >= 0 && setns(there, CLONE_NEWNET) == 0, "no namespace " + netns);
+  const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq interface {};
+  std::memcpy(static_cast<char*>(interface.ifr_name), "eth0", sizeof("eth0"));
+  bool done = control >= 0 && ioctl(control, SIOCGIFFLAGS, &interface) == 0;
+  interface.ifr_flags =
+      static_cast<short>(up ? interface.ifr_flags | IFF_UP : interface.ifr_flags & ~IFF_UP);
+  done = done && ioctl(control, SIOCSIFFLAGS, &interface) == 0;
+  close(control);
+  done = setns(home, CLONE_NEWNET) == 0 && done;
+  close(home);
+  close(there);
+  require(done, "eth0 of " + netns + " can't be set");
+}
+
+void port(Suite& suite, const std::string& netns) {
+  const Pair pair = suite.connector().connect();
+  const auto state = [](const Endpoint& end) {
+    ibv_port_attr attr{};
+    require_zero(ibv_query_port(end.id()->verbs, 1, &attr), "ibv_query_port");
+    return attr.state;
+  };
+  set_link(netns, false);
+  try {
+    // The other end of the cable sees it as well.
+    expect_event(pair.client->next_port_event(), IBV_EVENT_PORT_ERR);
+    expect_event(pair.server->next_port_event(), IBV_EVENT_PORT_ERR);
+    require(state(*pair.client) == IBV_PORT_DOWN, "the port is not down");
+  } catch (...) {
+    set_link(netns, true);
+    throw;
+  }
+  set_link(netns, true);
+  while (pair.client->next_port_event() != IBV_EVENT_PORT_ACTIVE) {
+  }
+  while (pair.server->next_port_event() != IBV_EVENT_PORT_ACTIVE) {
+  }
+  require(state(*pair.client) == IBV_PORT_ACTIVE, "the port is not active");
+  // TCP has outlived it, and so has the connection.
+  send_checked(*pair.client, *pair.server, 5000);
+}
+
+}  // namespace
+
+void event_cases(Suite& suite, const std::string& client_netns) {
+  suite.group("events", [&] {
+    suite.run("an access that is refused", [&] { refused_access(suite); });
+    suite.run("a message longer than its receive", [&] { refused_message(suite); });
+    suite.run("a completion queue that overflows", [&] { overrun(suite); });
+    suite.run("the port goes down and comes up", [&] { port(suite, client_netns); });
+  });
+}
+
+}  // namespace placement

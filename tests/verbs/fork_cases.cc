@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+// A process that forks keeps its regions, and its child gets copies.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+constexpr std::uint32_t kLength = 20000;
+
+// A child that waits for a word, scribbles over its copy of both ends' arenas, and is gone.
+class Child {
+ public:
+  Child(const Endpoint& one, const Endpoint& other) {
+    if (pipe(pipe_) != 0) {
+      fail_errno("pipe");
+    }
+    pid_ = fork();
+    if (pid_ < 0) {
+      fail_errno("fork");
+    }
+    if (pid_ == 0) {
+      char word = 0;
+      close(pipe_[1]);
+      const bool told = read(pipe_[0], &word, 1) == 1;
+      for (const Endpoint* end : {&one, &other}) {
+        std::memset(reinterpret_cast<void*>(end->memory().address(0)), 0xdd, end->memory().size());
+      }
+      _exit(told ? 0 : 1);
+    }
+  }
+  ~Child() {
+    close(pipe_[0]);
+    close(pipe_[1]);
+    if (pid_ > 0) {
+      waitpid(pid_, nullptr, 0);
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Has it scribble and end.
+  void scribble() {
+    const char word = 1;
+    require(write(pipe_[1], &word, 1) == 1, "the child can't be told");
+    int status = -1;
+    const pid_t gone = waitpid(pid_, &status, 0);
+    pid_ = 0;
+    require(gone > 0 && status == 0, "the child ended with " + std::to_string(status));
+  }
+
+ private:
+  int pipe_[2] = {-1, -1};
+  pid_t pid_ = 0;
+};
+
+void write_and_read(const Pair& pair) {
+  Endpoint& client = *pair.client;
+  Endpoint& server = *pair.server;
+  prepare(client, server, kLength);
+  std::vector<ibv_sge> sges = client.memory().sges({{kSource, kLength}});
+  ibv_send_wr work{};
+  work.opcode = IBV_WR_RDMA_WRITE;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.sg_list = sges.data();
+  work.num_sge = 1;
+  work.wr.rdma.remote_addr = server.memory().address(kTarget);
+  work.wr.rdma.rkey = server.memory().mr()->rkey;
+  client.expect_send(client.post_send(work), IBV_WC_RDMA_WRITE);
+  // A read behind it: the write has been placed when that is done.
+  client.memory().expect({{kTarget, kLength}}, server.memory().gather({{kTarget, kLength}}));
+  std::vector<ibv_sge> back = client.memory().sges({{kTarget, kLength}});
+  work.opcode = IBV_WR_RDMA_READ;
+  work.sg_list = back.data();
+  client.expect_send(client.post_send(work), IBV_WC_RDMA_READ);
+  check_target(client, kLength);
+  check_target(server, kLength);
+}
+
+void parent_goes_on(Suite& suite) {
+  const Pair pair = suite.connector().connect();
+  send_checked(*pair.client, *pair.server, kLength);
+  Child child(*pair.client, *pair.server);
+  // What the parent writes from here on must be what goes over the wire, and what arrives must
+  // be what it reads.
+  send_checked(*pair.client, *pair.server, kLength);
+  write_and_read(pair);
+  child.scribble();
+  pair.client->memory().check({}, "client");
+  pair.server->memory().check({}, "server");
+  send_checked(*pair.server, *pair.client, kLength);
+  write_and_read(pair);
+}
+
+}  // namespace
+
+void fork_cases(Suite& suite) {
+  suite.group("fork", [&] { suite.run("the parent goes on", [&] { parent_goes_on(suite); }); });
+}
+
+}  // namespace placement
