@@ -103,7 +103,7 @@ for regex in "weft_conn_state: .*initiator connecting -> requested on changed" \
 	"weft_conn_state: .*responder pending -> streaming on accept" "weft_conn_state: .*-> closed on" \
 	"weft_mpa_frame: .* sent request revision=2 crc=1 .*p2p=1" "weft_mpa_frame: .* received reply revision=2" \
 	"weft_tx_fpdu: qp=[0-9]+ send(-se)? queue=0x0 msn=[0-9]+ offset=0x0 len=[0-9]+ last" "weft_rx_fpdu: qp=[0-9]+ read-request queue=0x1 msn=1 " \
-	"weft_tx_fpdu: qp=[0-9]+ write stag=0x[0-9a-f]+ msn=0 offset=0x[0-9a-f]+ len=14[0-9][0-9]" \
+	"weft_tx_fpdu: qp=[0-9]+ write stag=0x[0-9a-f]+ msn=0 offset=0x[0-9a-f]+ len=[1-9][0-9]{3}" \
 	"weft_rx_fpdu: qp=[0-9]+ read-response stag=" "weft_completion: cq=[0-9]+ qp=[0-9]+ wr_id=0x[0-9a-f]+ opcode=64 status=0 len=16"; do
 	says "trace: ${regex//\\/}" "$regex" cat /run/trace
 done
