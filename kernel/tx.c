@@ -262,8 +262,12 @@ static void weft_tx_tell(struct weft_qp *qp, enum ib_qp_state state)
 /* Nothing is left to be done: asks for a doorbell. False: a post came meanwhile. */
 static bool weft_tx_idle(struct weft_qp *qp)
 {
-	if (weft_ring_pending(&qp->sq))
-		return true; /* waits for the peer, which will kick us */
+	/*
+	 * What waits for the peer is begun when that kicks us. To look at the ring
+	 * for it here would take what came since for what has to wait.
+	 */
+	if (qp->tx.held)
+		return true;
 	weft_ring_need_doorbell(&qp->sq, true);
 	if (!weft_ring_pending(&qp->sq))
 		return true;

@@ -195,6 +195,7 @@ struct weft_answer {
  * @max_fpdu: the largest FPDU to make
  * @room: what the segment that the next FPDU goes to has left
  * @dry: there was nothing more to lay out
+ * @held: when last looked at, the ring had a request that has to wait for the peer
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
  * @inflight: fetched work requests, a ring of @inflight_size
@@ -250,6 +251,7 @@ struct weft_tx {
 	u32 max_fpdu;
 	u32 room;
 	bool dry;
+	bool held;
 	bool end_segment;
 	struct weft_tx_msg msg;
 	struct weft_inflight *inflight;

@@ -365,6 +365,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 	if (weft_qp_state(qp) != IB_QPS_RTS)
 		return false;
 	pending = weft_ring_pending(&qp->sq);
+	tx->held = pending;
 	if (!pending || tx->head - tx->tail == tx->inflight_size)
 		return false;
 	if (pending < 0) {
@@ -567,6 +568,7 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 
+	tx->held = weft_ring_pending(&qp->sq);
 	switch (weft_qp_state(qp)) {
 	case IB_QPS_RTS:
 		if (tx->gated) {

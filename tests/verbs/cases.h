@@ -25,6 +25,8 @@ void rights_cases(Suite& suite);
 void event_cases(Suite& suite, const std::string& client_netns);
 // A process that forks.
 void fork_cases(Suite& suite);
+// Posts that race with the kernel.
+void race_cases(Suite& suite);
 // Regions of gigabytes.
 void large_cases(Suite& suite);
 // Regions of DMA buffers.
