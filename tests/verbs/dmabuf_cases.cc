@@ -110,15 +110,6 @@ class Region {
   std::vector<std::uint8_t> expected_;
 };
 
-ibv_send_wr request(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges) {
-  ibv_send_wr work{};
-  work.opcode = opcode;
-  work.send_flags = IBV_SEND_SIGNALED;
-  work.sg_list = sges.data();
-  work.num_sge = static_cast<int>(sges.size());
-  return work;
-}
-
 // The client writes to the region, then reads it back.
 void reached_by_the_peer(const Pair& pair, Region& region, std::uint64_t at, std::uint32_t length) {
   Endpoint& client = *pair.client;

@@ -23,15 +23,6 @@ void expect_event(ibv_event_type event, ibv_event_type wanted) {
   require(event == wanted, std::string("the event is: ") + ibv_event_type_str(event));
 }
 
-ibv_send_wr request(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges) {
-  ibv_send_wr work{};
-  work.opcode = opcode;
-  work.send_flags = IBV_SEND_SIGNALED;
-  work.sg_list = sges.data();
-  work.num_sge = static_cast<int>(sges.size());
-  return work;
-}
-
 void refused_access(Suite& suite) {
   const Pair pair = suite.connector().connect();
   std::vector<ibv_sge> sges = pair.client->memory().sges({{kTarget, 8}});

@@ -69,11 +69,7 @@ void write_and_read(const Pair& pair) {
   Endpoint& server = *pair.server;
   prepare(client, server, kLength);
   std::vector<ibv_sge> sges = client.memory().sges({{kSource, kLength}});
-  ibv_send_wr work{};
-  work.opcode = IBV_WR_RDMA_WRITE;
-  work.send_flags = IBV_SEND_SIGNALED;
-  work.sg_list = sges.data();
-  work.num_sge = 1;
+  ibv_send_wr work = request(IBV_WR_RDMA_WRITE, sges);
   work.wr.rdma.remote_addr = server.memory().address(kTarget);
   work.wr.rdma.rkey = server.memory().mr()->rkey;
   client.expect_send(client.post_send(work), IBV_WC_RDMA_WRITE);

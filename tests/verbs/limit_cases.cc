@@ -189,12 +189,9 @@ Layout scattered(std::size_t begin, std::uint32_t count) {
   return layout;
 }
 
-ibv_send_wr work_of(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges, unsigned flags = 0) {
-  ibv_send_wr work{};
-  work.opcode = opcode;
-  work.send_flags = IBV_SEND_SIGNALED | flags;
-  work.sg_list = sges.data();
-  work.num_sge = static_cast<int>(sges.size());
+ibv_send_wr inline_send(std::vector<ibv_sge>& sges) {
+  ibv_send_wr work = request(IBV_WR_SEND, sges);
+  work.send_flags |= IBV_SEND_INLINE;
   return work;
 }
 
@@ -218,7 +215,7 @@ void list_cases(Suite& suite) {
     server.memory().expect(to, client.memory().gather(from));
     const std::uint64_t receive = server.post_recv(to);
     std::vector<ibv_sge> sges = client.memory().sges(from);
-    const std::uint64_t send = client.post_send(work_of(IBV_WR_SEND, sges));
+    const std::uint64_t send = client.post_send(request(IBV_WR_SEND, sges));
     server.expect_recv(receive, size_of(from));
     client.expect_send(send, IBV_WC_SEND);
     server.memory().check(to, "server");
@@ -230,7 +227,7 @@ void list_cases(Suite& suite) {
     server.memory().fill({{kSource, length}}, suite.random(1U << 30));
     client.memory().expect(to, server.memory().gather({{kSource, length}}));
     std::vector<ibv_sge> sges = client.memory().sges(to);
-    ibv_send_wr work = work_of(IBV_WR_RDMA_READ, sges);
+    ibv_send_wr work = request(IBV_WR_RDMA_READ, sges);
     work.wr.rdma.remote_addr = server.memory().address(kSource);
     work.wr.rdma.rkey = server.memory().mr()->rkey;
     client.expect_send(client.post_send(work), IBV_WC_RDMA_READ);
@@ -239,7 +236,7 @@ void list_cases(Suite& suite) {
   suite.run("one more is refused", [&] {
     std::vector<ibv_sge> sges = client.memory().sges(scattered(kSource, most + 1));
     for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
-      expect_refused(client, work_of(opcode, sges));
+      expect_refused(client, request(opcode, sges));
     }
     ibv_recv_wr work{};
     work.sg_list = sges.data();
@@ -253,12 +250,12 @@ void list_cases(Suite& suite) {
     prepare(client, server, bytes);
     std::vector<ibv_sge> sges = client.memory().sges({{kSource, bytes}});
     const std::uint64_t receive = server.post_recv({{kTarget, bytes}});
-    const std::uint64_t send = client.post_send(work_of(IBV_WR_SEND, sges, IBV_SEND_INLINE));
+    const std::uint64_t send = client.post_send(inline_send(sges));
     server.expect_recv(receive, bytes);
     client.expect_send(send, IBV_WC_SEND);
     check_target(server, bytes);
     sges[0].length++;
-    expect_refused(client, work_of(IBV_WR_SEND, sges, IBV_SEND_INLINE));
+    expect_refused(client, inline_send(sges));
   });
   suite.run("the connection has survived it", [&] { send_checked(client, server, 5000); });
 }
@@ -301,7 +298,7 @@ void queue_cases(Suite& suite) {
     std::vector<ibv_sge> sges = client.memory().sges({{kSource, kLarge}});
     const std::uint32_t taken = fill(
         [&] {
-          ibv_send_wr work = work_of(IBV_WR_SEND, sges);
+          ibv_send_wr work = request(IBV_WR_SEND, sges);
           ibv_send_wr* bad = nullptr;
           return ibv_post_send(client.qp(), &work, &bad);
         },

@@ -27,11 +27,7 @@ void sends_between_answers(Suite& suite) {
   std::atomic<bool> refused = false;
   std::thread reader([&] {
     std::vector<ibv_sge> there = client.memory().sges({{kTarget, 1}});
-    ibv_send_wr read{};
-    read.opcode = IBV_WR_RDMA_READ;
-    read.send_flags = IBV_SEND_SIGNALED;
-    read.sg_list = there.data();
-    read.num_sge = 1;
+    ibv_send_wr read = request(IBV_WR_RDMA_READ, there);
     read.wr.rdma.remote_addr = server.memory().address(kSource);
     read.wr.rdma.rkey = server.memory().mr()->rkey;
     try {
@@ -51,11 +47,7 @@ void sends_between_answers(Suite& suite) {
   });
   try {
     std::vector<ibv_sge> here = server.memory().sges({{kSource, 1}});
-    ibv_send_wr send{};
-    send.opcode = IBV_WR_SEND;
-    send.send_flags = IBV_SEND_SIGNALED;
-    send.sg_list = here.data();
-    send.num_sge = 1;
+    const ibv_send_wr send = request(IBV_WR_SEND, here);
     for (unsigned at = 0; at < kReceives; ++at) {
       client.post_recv({{kTarget + 8, 1}});
     }

@@ -56,11 +56,7 @@ ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode) {
     client.memory().fill({{kSource, kLength}}, 4711);
   }
   std::vector<ibv_sge> sges = client.memory().sges({{write ? kSource : kTarget, kLength}});
-  ibv_send_wr work{};
-  work.opcode = opcode;
-  work.send_flags = IBV_SEND_SIGNALED;
-  work.sg_list = sges.data();
-  work.num_sge = 1;
+  ibv_send_wr work = request(opcode, sges);
   const std::uint64_t there = pair.server->memory().address(kTarget);
   const std::uint32_t rkey = pair.server->memory().mr()->rkey;
   if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {

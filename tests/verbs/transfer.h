@@ -5,6 +5,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <vector>
+
 #include "connector.h"
 
 namespace placement {
@@ -12,6 +14,9 @@ namespace placement {
 // Where transfers come from and go to, in both arenas.
 inline constexpr std::size_t kSource = 64U << 10;
 inline constexpr std::size_t kTarget = 1U << 20;
+
+// A signaled work request of these pieces, which must live until it is posted.
+ibv_send_wr request(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges);
 
 // Fresh bytes at the source of `from`, and the same expected at the target of `to`.
 void prepare(const Endpoint& from, const Endpoint& to, std::uint32_t length);
