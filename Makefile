@@ -87,7 +87,7 @@ shell: ## a prompt on those two hosts
 	@$(MAKE) --no-print-directory stage
 	@scripts/lab/shell
 
-check: ## every test (RINGS="unit kunit ..." for some; about 35 min the first time)
+check: ## every test (RINGS="unit kunit ..." for some; about 55 min the first time)
 	@scripts/bootstrap --quiet build lab test style
 	@$(MAKE) --no-print-directory stage
 	@scripts/check $(RINGS)
