@@ -142,15 +142,23 @@ void run_one(Settings settings, Control& control, const std::string& address) {
   const double ways = settings.pattern == "oneway" ? 1 : 2;
   const double messages = ways * settings.count / mine.seconds;
   constexpr double kMega = 1e6;
-  Result(settings)
-      .add("messages", settings.count)
+  Result result(settings);
+  result.add("messages", settings.count)
       .add("arena_bytes", static_cast<double>(settings.arena))
       .add("rate_msg_s", messages)
       .add("rate_mb_s", messages * static_cast<double>(settings.size) / kMega)
       .add("time_per_message_us", kMega / messages)
       .add("client", mine)
-      .add("server", theirs)
-      .print();
+      .add("server", theirs);
+  // What the kernel was entered for.
+  if (settings.carrier == Carrier::kVerbs && mine.reads >= 0 && theirs.reads >= 0) {
+    const double all = ways * settings.count;
+    result.add("client_doorbells_per_message", static_cast<double>(mine.writes) / all)
+        .add("client_waits_per_message", static_cast<double>(mine.reads) / all)
+        .add("server_doorbells_per_message", static_cast<double>(theirs.writes) / all)
+        .add("server_waits_per_message", static_cast<double>(theirs.reads) / all);
+  }
+  result.print();
 }
 
 }  // namespace

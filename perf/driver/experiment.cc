@@ -40,6 +40,10 @@ constexpr std::array kExperiments{
                .what = "setting up a connection against a TCP connect",
                .client = setup_client,
                .server = setup_server},
+    Experiment{.name = "idle",
+               .what = "what memory connections take that do nothing",
+               .client = idle_client,
+               .server = idle_server},
 };
 
 }  // namespace

@@ -58,6 +58,8 @@ void overlap_client(Settings settings, Control& control, const std::string& addr
 void overlap_server(const Server& server);
 void logp_client(Settings settings, Control& control, const std::string& address);
 void registration_client(Settings settings, Control& control, const std::string& address);
+void idle_client(Settings settings, Control& control, const std::string& address);
+void idle_server(const Server& server);
 void setup_client(Settings settings, Control& control, const std::string& address);
 void setup_server(const Server& server);
 
