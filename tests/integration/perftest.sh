@@ -17,9 +17,9 @@ result() {
 	local name=$1 command="$2 -R -F -n $4" line attempt
 	# The size of an atomic operation is not to be chosen.
 	[[ $2 == ib_atomic* ]] || command+=" -s $3"
-	for attempt in 1 2 3; do
+	for attempt in 1 2 3 4 5; do
 		session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 45 && break
-		((attempt < 3)) && own_fault "$2" "$4" && continue
+		((attempt < 5)) && own_fault "$2" "$4" && continue
 		explain "$said" 25
 		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 		return
