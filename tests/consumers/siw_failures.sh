@@ -10,19 +10,15 @@
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
 set_up
-: "${server_device:?}" "${client_device:?}"
+: "${server_device:?}"
 
 # perftest COMMAND SIZE COUNT: both ends with status 0, and the client says what it measured.
 perftest() {
-	local name="$1 -n $3" command="$1 -n $3 -R -F" attempt
-	for attempt in 1 2 3 4 5; do
-		session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 90 && break
-		((attempt < 5)) && own_fault "$1" "$3" && continue
+	local name="$1 -n $3"
+	if ! perftest_session "$name -R -F" "$3" 90; then
 		explain "$said" 25
 		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
-		return
-	done
-	if ((SERVER_STATUS != 0)); then
+	elif ((SERVER_STATUS != 0)); then
 		explain "$SERVER_OUTPUT"
 		not_ok "$name" "the server ended with status $SERVER_STATUS"
 	elif ! grep -qE "^ *$2[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" <<<"$CLIENT_OUTPUT"; then

@@ -75,6 +75,17 @@ own_fault() {
 	return 1
 }
 
+# perftest_session COMMAND ITERATIONS SECONDS: session of a perftest program on both devices,
+# again where version 4.5 failed by itself; once in thirty is usual on a busy machine.
+perftest_session() {
+	local attempt
+	for attempt in 1 2 3 4 5; do
+		session "$1 -d $server_device" "$1 -d $client_device 10.0.0.1" "$3" && return
+		own_fault "$1" "$2" || break
+	done
+	return 1
+}
+
 # explain TEXT: prints the end of what a failed command said, as comments.
 explain() {
 	[[ -z $1 ]] || tail -n "${2:-15}" <<<"$1" | cut -c1-300 | sed 's/^/#   /'

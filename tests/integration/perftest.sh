@@ -14,16 +14,14 @@ declare -A iterations=([1]=300 [64]=300 [4096]=200 [65536]=100 [1048576]=10)
 # result NAME COMMAND SIZE ITERATIONS: runs a tool on both hosts; the client must print its
 # result line, whose count is that of all queue pairs, and both must end well.
 result() {
-	local name=$1 command="$2 -R -F -n $4" line attempt
+	local name=$1 command="$2 -R -F -n $4" line
 	# The size of an atomic operation is not to be chosen.
 	[[ $2 == ib_atomic* ]] || command+=" -s $3"
-	for attempt in 1 2 3 4 5; do
-		session "$command -d $server_device" "$command -d $client_device 10.0.0.1" 45 && break
-		((attempt < 5)) && own_fault "$2" "$4" && continue
+	if ! perftest_session "$command" "$4" 45; then
 		explain "$said" 25
 		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 		return
-	done
+	fi
 	line=$(grep -E "^ *$3[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" <<<"$CLIENT_OUTPUT")
 	if [[ -z $line ]]; then
 		explain "$CLIENT_OUTPUT" 25
