@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "descriptor.h"
+#include "failure.h"
 
 namespace perf {
 
@@ -28,22 +29,32 @@ Remote remote_of(const rdma_cm_event& event) {
   return remote;
 }
 
-// Waits for an event that carries the peer's private data.
-rdma_cm_id* expect_remote(const Channel& channel, rdma_cm_event_type type, Remote* remote) {
-  rdma_cm_event* event = nullptr;
-  if (rdma_get_cm_event(channel.get(), &event) != 0) {
+struct Event {
+  rdma_cm_event_type type;
+  rdma_cm_id* id;
+  Remote remote;
+};
+
+[[noreturn]] void unexpected(const std::string& wanted, const rdma_cm_event& got) {
+  throw Failure("expected " + wanted + ", got " + rdma_event_str(got.event) + ", status " +
+                std::to_string(got.status));
+}
+
+// Waits for an event of one of these types; the peer's private data comes with a request, and
+// with the answer to one.
+Event next_event(const Channel& channel, std::initializer_list<rdma_cm_event_type> types,
+                 rdma_cm_event_type carrying) {
+  rdma_cm_event* got = nullptr;
+  if (rdma_get_cm_event(channel.get(), &got) != 0) {
     fail_errno("rdma_get_cm_event");
   }
-  const rdma_cm_event_type got = event->event;
-  const int status = event->status;
-  rdma_cm_id* id = event->id;
-  if (got == type) {
-    *remote = remote_of(*event);
+  const std::unique_ptr<rdma_cm_event, int (*)(rdma_cm_event*)> event(got, rdma_ack_cm_event);
+  if (std::find(types.begin(), types.end(), event->event) == types.end()) {
+    unexpected(rdma_event_str(*types.begin()), *event);
   }
-  rdma_ack_cm_event(event);
-  require(got == type, std::string("expected ") + rdma_event_str(type) + ", got " +
-                           rdma_event_str(got) + ", status " + std::to_string(status));
-  return id;
+  return {.type = event->event,
+          .id = event->id,
+          .remote = event->event == carrying ? remote_of(*event) : Remote{}};
 }
 
 }  // namespace
@@ -132,9 +143,8 @@ std::unique_ptr<Transport> VerbsTransport::connect(const Settings& settings,
     if (rdma_connect(id.get(), &param) != 0) {
       fail_errno("rdma_connect");
     }
-    Remote remote{};
-    expect_remote(channel, RDMA_CM_EVENT_ESTABLISHED, &remote);
-    transport->adopt(std::move(id), remote);
+    const Event event = next_event(channel, {RDMA_CM_EVENT_ESTABLISHED}, RDMA_CM_EVENT_ESTABLISHED);
+    transport->adopt(std::move(id), event.remote);
   }
   transport->keep(std::move(channel));
   return transport;
@@ -250,19 +260,32 @@ std::uint16_t VerbsListener::port() const {
 
 std::unique_ptr<Transport> VerbsListener::accept(const Settings& settings) {
   std::unique_ptr<VerbsTransport> transport;
-  for (unsigned i = 0; i < settings.connections; i++) {
-    Remote remote{};
-    Identifier id(expect_remote(channel_, RDMA_CM_EVENT_CONNECT_REQUEST, &remote));
-    if (transport == nullptr) {
-      transport = std::make_unique<VerbsTransport>(settings, id->verbs);
+  unsigned taken = 0;
+  for (unsigned established = 0; established < settings.connections;) {
+    if (taken < settings.connections && !requests_.empty()) {
+      auto [id, remote] = std::move(requests_.front());
+      requests_.pop_front();
+      if (transport == nullptr) {
+        transport = std::make_unique<VerbsTransport>(settings, id->verbs);
+      }
+      transport->equip(id.get(), taken);
+      rdma_conn_param param = transport->parameters();
+      if (rdma_accept(id.get(), &param) != 0) {
+        fail_errno("rdma_accept");
+      }
+      transport->adopt(std::move(id), remote);
+      taken++;
+      continue;
     }
-    transport->equip(id.get(), i);
-    rdma_conn_param param = transport->parameters();
-    if (rdma_accept(id.get(), &param) != 0) {
-      fail_errno("rdma_accept");
+    // The peer may ask for its next connection before this side is told of the last.
+    const Event event =
+        next_event(channel_, {RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_ESTABLISHED},
+                   RDMA_CM_EVENT_CONNECT_REQUEST);
+    if (event.type == RDMA_CM_EVENT_ESTABLISHED) {
+      established++;
+    } else {
+      requests_.emplace_back(Identifier(event.id), event.remote);
     }
-    expect_event(channel_, RDMA_CM_EVENT_ESTABLISHED);
-    transport->adopt(std::move(id), remote);
   }
   return transport;
 }

@@ -6,8 +6,10 @@
 #include <infiniband/verbs.h>
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cm.h"
@@ -88,6 +90,7 @@ class VerbsListener : public Listener {
  private:
   Channel channel_;
   Identifier id_;
+  std::deque<std::pair<Identifier, Remote>> requests_;  // not taken up yet
 };
 
 }  // namespace perf
