@@ -57,6 +57,21 @@ await_listener() {
 	done
 }
 
+# await_port PID PORT [ADDRESS]: waits until something listens at this TCP port (of this IPv4
+# address) in the namespace of server PID, which is host A, however long that takes. Fails when
+# PID ends before that.
+await_port() {
+	local wanted byte
+	printf -v wanted ':%04X' "$2"
+	for byte in ${3:+${3//./ }}; do
+		printf -v wanted '%02X%s' "$byte" "$wanted"
+	done
+	until [[ /proc/$1/ns/net -ef /run/netns/A && $(listeners "$1") == *"$wanted"* ]]; do
+		kill -0 "$1" 2>/dev/null || return 1
+		pause 0.1
+	done
+}
+
 # server_client SERVER CLIENT [SECONDS]: runs the shell command SERVER on A and, as soon as
 # it listens, CLIENT on B, each for at most SECONDS (default 60). Prints what both said and
 # returns CLIENT's status (124: it ran out of time, and the state of connections and queues
