@@ -21,6 +21,13 @@ inline void require(bool holds, const std::string& what) {
   }
 }
 
+// No text is made of it until it is wanted: what is required of each message goes by here.
+inline void require(bool holds, const char* what) {
+  if (!holds) {
+    throw Failure(what);
+  }
+}
+
 // For calls that return an error number.
 inline void require_zero(int error, const char* what) {
   if (error != 0) {
