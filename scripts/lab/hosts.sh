@@ -13,6 +13,39 @@
 on_a() { ip netns exec A "$@"; }
 on_b() { ip netns exec B "$@"; }
 
+# join_cable SIDE: on one of the machines of two-machines, makes eth0 this side's.
+join_cable() {
+	local number=1
+	[[ $1 == server ]] || number=2
+	modprobe virtio_net
+	wait_for 60 [ -d /sys/class/net/eth0 ] || return
+	ip -batch - <<-END
+		link set eth0 up
+		addr add 10.0.0.$number/24 dev eth0
+		addr add fd00::$number/64 dev eth0 nodad
+	END
+}
+
+# install_stage: lays the build's products ($WEFT_STAGE, default build/stage) over the lab's root,
+# as make install would.
+install_stage() {
+	local stage=${WEFT_STAGE:-$LAB_PROJECT/build/stage} release
+	release=$(uname -r)
+	if [[ ! -f $stage/lib/modules/$release/updates/weft.ko ]]; then
+		echo "lab: no weft.ko for Linux $release in $stage; run make stage first" >&2
+		return 1
+	fi
+	tar -C "$stage" -c . | tar -C / -x --keep-directory-symlink --no-same-owner
+	# depmod over thousands of modules takes a minute under emulation; the host has
+	# done it for this very stage in a second.
+	if [[ -n ${LAB_INDEX:-} && $LAB_INDEX_STAGE -ef $stage ]]; then
+		cp "$LAB_INDEX"/modules.* "/lib/modules/$release/"
+	else
+		echo "lab: running depmod, about a minute under emulation" >&2
+		depmod -a
+	fi
+}
+
 # pause SECONDS: sleeps without starting a program, which costs 0.1 s under emulation.
 pause() {
 	[[ -n ${pause_fd:-} ]] || exec {pause_fd}<> <(:)
@@ -58,14 +91,15 @@ await_listener() {
 }
 
 # await_port PID PORT [ADDRESS]: waits until something listens at this TCP port (of this IPv4
-# address) on A, however long that takes. Fails when PID, the server's, ends before that.
+# address) in the namespace of server PID, which is host A, however long that takes. Fails when
+# PID ends before that.
 await_port() {
 	local wanted byte
 	printf -v wanted ':%04X' "$2"
 	for byte in ${3:+${3//./ }}; do
 		printf -v wanted '%02X%s' "$byte" "$wanted"
 	done
-	until on_a grep -qE ": [0-9A-F]*$wanted [0-9A-F:]+ 0A " /proc/net/tcp; do
+	until [[ /proc/$1/ns/net -ef /run/netns/A && $(listeners "$1") == *"$wanted"* ]]; do
 		kill -0 "$1" 2>/dev/null || return 1
 		pause 0.1
 	done
