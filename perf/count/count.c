@@ -5,7 +5,7 @@
  * The marks are no-ops that the measured program executes (perf/driver/mark.h): WFT< zeroes
  * the counters, WFT> writes them to the file of the argument out=FILE, one line for each
  * block of instructions: address, times it ran, instructions in it. Only the last stretch
- * between marks is in the file.
+ * between marks is in the file. With side=server it is the server's marks, WFT( and WFT).
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,6 +37,7 @@ struct blocks {
 
 static struct blocks* all;
 static const char* out;
+static char first = '<', last = '>';
 
 static struct block* new_block(void) {
   if (!all || all->used == ROOM) {
@@ -90,17 +91,22 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
 
     if (qemu_plugin_insn_size(insn) != 7 || memcmp(bytes, mark, 6))
       continue;
-    if (bytes[6] == '<' || bytes[6] == '>')
-      qemu_plugin_register_vcpu_insn_exec_cb(insn, bytes[6] == '<' ? begin : end,
+    if (bytes[6] == first || bytes[6] == last)
+      qemu_plugin_register_vcpu_insn_exec_cb(insn, bytes[6] == first ? begin : end,
                                              QEMU_PLUGIN_CB_NO_REGS, NULL);
   }
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info* info, int argc, char** argv) {
   (void)info;
-  for (int i = 0; i < argc; i++)
+  for (int i = 0; i < argc; i++) {
     if (!strncmp(argv[i], "out=", 4))
       out = strdup(argv[i] + 4);
+    if (!strcmp(argv[i], "side=server")) {
+      first = '(';
+      last = ')';
+    }
+  }
   if (!out) {
     fprintf(stderr, "count: the argument out=FILE is missing\n");
     return -1;

@@ -170,6 +170,7 @@ double oneway_rate(const Settings& settings, Control& control, const std::string
 void bandwidth_server(const Server& server) {
   const Settings& settings = server.settings;
   serve_case(server, [&](Transport& transport) {
+    mark_server_begin();
     if (settings.pattern == "bothway") {
       both(transport, settings);
     } else if (settings.pattern == "pingpong") {
@@ -180,6 +181,7 @@ void bandwidth_server(const Server& server) {
       receive_all(transport, settings);
       confirm(transport, settings);
     }
+    mark_server_end();
   });
 }
 

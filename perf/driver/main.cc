@@ -44,12 +44,18 @@ const Experiment& find(const std::string& name) {
   throw Failure("there is no experiment '" + name + "'; weft-perf --help lists them");
 }
 
-void serve(const std::string& address) {
+// The next client finds nobody listening until the next server does.
+Descriptor accept_one(const std::string& address) {
   const Descriptor listening = listener(address, kPort, 1);
   Descriptor socket(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
   if (socket.number() < 0) {
     fail_errno("accept");
   }
+  return socket;
+}
+
+void serve(const std::string& address) {
+  Descriptor socket = accept_one(address);
   no_delay(socket);
   Control control(std::move(socket));
   for (;;) {

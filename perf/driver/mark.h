@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Marks the measured stretch of a run for perf/count, which watches the emulated processor's
 // instructions: no-ops with an address that nothing else uses. They cost one cycle elsewhere.
+// The server has marks of its own, for when it is measured on a machine of its own.
 #ifndef WEFT_PERF_MARK_H
 #define WEFT_PERF_MARK_H
 
@@ -15,6 +16,18 @@ inline void mark_begin() {
 inline void mark_end() {
 #ifdef __x86_64__
   asm volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"WFT>\"" ::: "memory");
+#endif
+}
+
+inline void mark_server_begin() {
+#ifdef __x86_64__
+  asm volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"WFT(\"" ::: "memory");
+#endif
+}
+
+inline void mark_server_end() {
+#ifdef __x86_64__
+  asm volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"WFT)\"" ::: "memory");
 #endif
 }
 
