@@ -91,15 +91,14 @@ await_listener() {
 }
 
 # await_port PID PORT [ADDRESS]: waits until something listens at this TCP port (of this IPv4
-# address) in the namespace of server PID, which is host A, however long that takes. Fails when
-# PID ends before that.
+# address) on A, however long that takes. Fails when PID, the server's, ends before that.
 await_port() {
 	local wanted byte
 	printf -v wanted ':%04X' "$2"
 	for byte in ${3:+${3//./ }}; do
 		printf -v wanted '%02X%s' "$byte" "$wanted"
 	done
-	until [[ /proc/$1/ns/net -ef /run/netns/A && $(listeners "$1") == *"$wanted"* ]]; do
+	until on_a grep -qE ": [0-9A-F]*$wanted [0-9A-F:]+ 0A " /proc/net/tcp; do
 		kill -0 "$1" 2>/dev/null || return 1
 		pause 0.1
 	done
