@@ -103,6 +103,7 @@ static int cm_bind_qp(struct weft_conn *conn, u32 qpn)
 	}
 	/* It may have failed already; that waits for the mutex. */
 	conn->qp = qp;
+	conn->qpn = qpn;
 	return 0;
 }
 

@@ -128,6 +128,7 @@ struct weft_handshake {
  * @hs: the handshake; gone when it is over
  * @llp: the stream. Ours: we open or accept it, and close it
  * @qp: the queue pair, from binding to stopping. A reference
+ * @qpn: its number, also when it has been let go of; 0 before
  * @streaming: @qp while the stream's callbacks go to it. Under the socket lock
  * @cm_id: whom to tell of the outcome and the end: from iw_connect or iw_accept
  *	to the last event. A reference
@@ -155,6 +156,7 @@ struct weft_conn {
 	struct weft_handshake *hs;
 	struct weft_llp *llp;
 	struct weft_qp *qp;
+	u32 qpn;
 	struct weft_qp *streaming;
 	struct iw_cm_id *cm_id;
 	const void *cm_context;

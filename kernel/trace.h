@@ -76,7 +76,7 @@ TRACE_EVENT(weft_conn_state,
 	),
 	TP_fast_assign(
 		__entry->conn = conn;
-		__entry->qpn = conn->qp ? conn->qp->qpn : 0;
+		__entry->qpn = conn->qpn;
 		__entry->initiator = conn->initiator;
 		__entry->state = conn->state;
 		__entry->event = event;

@@ -96,7 +96,11 @@ trace=/sys/kernel/tracing
 echo >$trace/trace
 echo 1 >$trace/events/weft/enable
 works "with every tracepoint on"
-pause 1
+# steps REGEX: the connections of which such a step is traced, and their queue pairs.
+steps() { sed -nE "s/.* weft_conn_state: (conn=.* qp=[1-9][0-9]*) [a-z]+ $1 on .*/\1/p" $trace/trace | sort -u; }
+began=$(steps '[a-z]+ -> streaming')
+both_closed() { [[ -z $(comm -23 <(echo "$began") <(steps '[a-z]+ -> closed')) ]]; }
+wait_for 20 both_closed
 echo 0 >$trace/events/weft/enable
 cp $trace/trace /run/trace
 for regex in "weft_conn_state: .*initiator connecting -> requested on changed" \
@@ -107,6 +111,10 @@ for regex in "weft_conn_state: .*initiator connecting -> requested on changed" \
 	"weft_rx_fpdu: qp=[0-9]+ read-response stag=" "weft_completion: cq=[0-9]+ qp=[0-9]+ wr_id=0x[0-9a-f]+ opcode=64 status=0 len=16"; do
 	says "trace: ${regex//\\/}" "$regex" cat /run/trace
 done
+# The steps that end a connection are traced when its queue pair has been let go of.
+check "trace: both queue pairs that streamed (${began//$'\n'/, }) are named to the end" \
+	test "$(wc -l <<<"$began")" = 2 -a -z "$(comm -23 <(echo "$began") <(steps 'streaming -> [a-z]+'))" \
+	-a -z "$(comm -23 <(echo "$began") <(steps '[a-z]+ -> closed'))"
 sent=$(grep -c weft_tx_fpdu: /run/trace) got=$(grep -c weft_rx_fpdu: /run/trace)
 check "trace: every FPDU that was sent has come ($sent)" test "$sent" -gt 20 -a "$sent" = "$got"
 echo >$trace/trace
