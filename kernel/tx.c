@@ -24,8 +24,9 @@ static void weft_chunk_put(struct weft_tx *tx, u32 index)
 	struct page *page = tx->chunk[index].page;
 
 	/* A new large one would have to be cleared: soon TCP is through with this. */
-	if (!tx->spare && tx->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER)
-		tx->spare = page;
+	if (tx->spare_head - tx->spare_tail < WEFT_TX_SPARES &&
+	    tx->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER)
+		tx->spare[tx->spare_head++ % WEFT_TX_SPARES] = page;
 	else
 		put_page(page);
 	tx->num_chunks--;
@@ -33,11 +34,29 @@ static void weft_chunk_put(struct weft_tx *tx, u32 index)
 		tx->chunk[index] = tx->chunk[index + 1];
 }
 
-static void weft_chunk_drop_spare(struct weft_tx *tx)
+static bool weft_chunk_has_spares(const struct weft_tx *tx)
 {
-	if (tx->spare)
-		put_page(tx->spare);
-	tx->spare = NULL;
+	return tx->spare_head != tx->spare_tail;
+}
+
+/* The oldest, if TCP is through with it; TCP takes and drops them in order. */
+static struct page *weft_chunk_spare(struct weft_tx *tx)
+{
+	struct page *page;
+
+	if (!weft_chunk_has_spares(tx))
+		return NULL;
+	page = tx->spare[tx->spare_tail % WEFT_TX_SPARES];
+	if (page_ref_count(page) != 1)
+		return NULL;
+	tx->spare_tail++;
+	return page;
+}
+
+static void weft_chunk_drop_spares(struct weft_tx *tx)
+{
+	for (; weft_chunk_has_spares(tx); tx->spare_tail++)
+		put_page(tx->spare[tx->spare_tail % WEFT_TX_SPARES]);
 }
 
 /* A chunk of at least @need bytes, a large one if much is waiting. */
@@ -48,12 +67,8 @@ static struct weft_chunk *weft_chunk_add(struct weft_tx *tx, u32 need)
 	int order = tx->msg.left + need > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
 	struct page *page = NULL;
 
-	if (order == WEFT_CHUNK_ORDER && tx->spare) {
-		if (page_ref_count(tx->spare) == 1)
-			swap(page, tx->spare);
-		else
-			weft_chunk_drop_spare(tx);
-	}
+	if (order == WEFT_CHUNK_ORDER)
+		page = weft_chunk_spare(tx);
 	/* Large ones are a convenience: take what is to be had at once. */
 	while (!page && order > least) {
 		page = alloc_pages((GFP_KERNEL & ~__GFP_DIRECT_RECLAIM) |
@@ -360,7 +375,7 @@ static void weft_tx_rest(struct weft_tx *tx)
 {
 	bool large = tx->num_chunks && tx->chunk[0].size > PAGE_SIZE;
 
-	if (tx->built != tx->sent || (!large && !tx->spare))
+	if (tx->built != tx->sent || (!large && !weft_chunk_has_spares(tx)))
 		return;
 	if (time_before(jiffies, tx->active + WEFT_CHUNK_IDLE)) {
 		queue_delayed_work(weft_workqueue, &tx->work, WEFT_CHUNK_IDLE);
@@ -368,7 +383,7 @@ static void weft_tx_rest(struct weft_tx *tx)
 	}
 	if (large)
 		weft_chunk_put(tx, 0);
-	weft_chunk_drop_spare(tx);
+	weft_chunk_drop_spares(tx);
 }
 
 /* Drains the queue pair; the caller holds tx.lock. */
@@ -579,7 +594,7 @@ void weft_tx_stop(struct weft_qp *qp)
 
 	while (tx->num_chunks)
 		weft_chunk_put(tx, tx->num_chunks - 1);
-	weft_chunk_drop_spare(tx);
+	weft_chunk_drop_spares(tx);
 	kfree(tx->reads);
 	kvfree(tx->read_sge);
 	kfree(tx->answers);

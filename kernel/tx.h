@@ -48,6 +48,8 @@ struct weft_qp;
 #define WEFT_STREAK_PAUSE	2
 /* How long an idle queue pair keeps its large chunk: a new one has to be cleared. */
 #define WEFT_CHUNK_IDLE		(HZ / 4)
+/* How many large chunks that TCP may still hold are kept to be used again: 1 MiB. */
+#define WEFT_TX_SPARES	8U
 /* How soon to try again when memory was short. */
 #define WEFT_TX_RETRY		(HZ / 100 + 1)
 /* A chunk while much is waiting: 128 KiB, two packet buffers' worth. */
@@ -179,8 +181,10 @@ struct weft_answer {
  * @drain_until: in SQD, when to stop waiting for the stream; 0: not waiting
  * @chunk: stream bytes waiting, oldest first
  * @num_chunks: how many of @chunk
- * @spare: a large chunk's page that the stream has taken all of and TCP may
- *	not be through with, or NULL; a reference
+ * @spare: pages of large chunks that the stream has taken all of and TCP may not
+ *	be through with, a ring; a reference each
+ * @spare_head: next free entry of @spare
+ * @spare_tail: oldest
  * @built: stream bytes laid out since the start
  * @sent: stream bytes taken since the start
  * @fpdus: FPDUs laid out, not yet counted
@@ -236,7 +240,9 @@ struct weft_tx {
 	unsigned long drain_until;
 	struct weft_chunk chunk[WEFT_TX_CHUNKS];
 	u8 num_chunks;
-	struct page *spare;
+	struct page *spare[WEFT_TX_SPARES];
+	u32 spare_head;
+	u32 spare_tail;
 	u64 built;
 	u64 sent;
 	u32 fpdus;
