@@ -72,10 +72,11 @@ static u8 event_rd(u16 rd)
 	return min_t(u16, rd, WEFT_MAX_RD_ATOM);
 }
 
-static bool cm_param_ok(const struct iw_cm_conn_param *param)
+static bool cm_param_ok(const struct weft_device *dev,
+			const struct iw_cm_conn_param *param)
 {
-	return param->ird <= WEFT_MAX_RD_ATOM &&
-	       param->ord <= WEFT_MAX_RD_ATOM &&
+	return weft_limit_allows(dev, WEFT_LIMIT_RD_ATOM, param->ird) &&
+	       weft_limit_allows(dev, WEFT_LIMIT_RD_ATOM, param->ord) &&
 	       param->private_data_len <= WEFT_MPA_MAX_PRIVATE - WEFT_MPA_V2_LEN;
 }
 
@@ -419,7 +420,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	struct weft_conn *conn;
 	int ret;
 
-	if (!cm_param_ok(param) ||
+	if (!cm_param_ok(dev, param) ||
 	    id->m_local_addr.ss_family != id->m_remote_addr.ss_family)
 		return -EINVAL;
 
@@ -569,7 +570,7 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 	struct weft_mpa_frame reply;
 
 	call->ret = -EINVAL;
-	if (!cm_param_ok(param))
+	if (!cm_param_ok(conn->dev, param))
 		return refuse(conn, NULL, 0);
 	policy.ird = param->ird;
 	policy.ord = param->ord;

@@ -8,21 +8,10 @@
 #include <rdma/ib_verbs.h>
 
 #include "counters.h"
+#include "limits.h"
 #include "settings.h"
 #include "verbs/mr.h"
 
-/* What a device grants. Honest: each can be had. */
-#define WEFT_MAX_QP		65536
-#define WEFT_MAX_CQ		65536
-#define WEFT_MAX_MR		0x100000
-#define WEFT_MAX_MW		0x100000
-#define WEFT_MAX_PD		65536
-#define WEFT_MAX_SRQ		65536
-#define WEFT_MAX_QP_WR		16384
-#define WEFT_MAX_SRQ_WR		65536
-#define WEFT_MAX_CQE		0x100000
-#define WEFT_MAX_RD_ATOM	128
-#define WEFT_MAX_MSG		0x80000000U
 /* Keys are for all of them, and some to spare: one is not soon used again. */
 #define WEFT_LAST_KEY		0xffffff
 

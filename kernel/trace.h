@@ -61,6 +61,44 @@
 			 { 12, "send-imm" },				\
 			 { 13, "send-se-imm" })
 
+#define weft_show_limit(limit)						\
+	__print_symbolic(limit,						\
+			 { WEFT_LIMIT_QP, "max_qp" },			\
+			 { WEFT_LIMIT_QP_WR, "max_qp_wr" },		\
+			 { WEFT_LIMIT_SGE, "max_sge" },			\
+			 { WEFT_LIMIT_INLINE, "max_inline_data" },	\
+			 { WEFT_LIMIT_CQ, "max_cq" },			\
+			 { WEFT_LIMIT_CQE, "max_cqe" },			\
+			 { WEFT_LIMIT_MR, "max_mr" },			\
+			 { WEFT_LIMIT_MW, "max_mw" },			\
+			 { WEFT_LIMIT_PD, "max_pd" },			\
+			 { WEFT_LIMIT_SRQ, "max_srq" },			\
+			 { WEFT_LIMIT_SRQ_WR, "max_srq_wr" },		\
+			 { WEFT_LIMIT_FAST_BLOCKS, "max_fast_reg_page_list_len" }, \
+			 { WEFT_LIMIT_RD_ATOM, "max_qp_rd_atom" })
+
+/* More was asked for than the device grants. */
+TRACE_EVENT(weft_limit,
+	TP_PROTO(const struct weft_device *dev, enum weft_limit limit,
+		 u32 asked, u32 most),
+	TP_ARGS(dev, limit, asked, most),
+	TP_STRUCT__entry(
+		__array(char, dev, IB_DEVICE_NAME_MAX)
+		__field(u8, limit)
+		__field(u32, asked)
+		__field(u32, most)
+	),
+	TP_fast_assign(
+		strscpy(__entry->dev, dev->ib.name, IB_DEVICE_NAME_MAX);
+		__entry->limit = limit;
+		__entry->asked = asked;
+		__entry->most = most;
+	),
+	TP_printk("dev=%s %s=%u asked=%u", __entry->dev,
+		  weft_show_limit(__entry->limit), __entry->most,
+		  __entry->asked)
+);
+
 /* A connection moves from one state to another. */
 TRACE_EVENT(weft_conn_state,
 	TP_PROTO(const struct weft_conn *conn, enum weft_conn_event event,

@@ -119,11 +119,11 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
 			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
 		return -EOPNOTSUPP;
-	if (!attr->cqe || attr->cqe > WEFT_MAX_CQE)
+	if (!attr->cqe || !weft_limit_allows(dev, WEFT_LIMIT_CQE, attr->cqe))
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	if (!atomic_add_unless(&dev->num_cq, 1, WEFT_MAX_CQ))
+	if (!weft_limit_count(dev, WEFT_LIMIT_CQ, &dev->num_cq))
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
@@ -208,7 +208,9 @@ int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 	u32 from;
 	int rv;
 
-	if (entries <= 0 || entries > WEFT_MAX_CQE)
+	if (entries <= 0 ||
+	    !weft_limit_allows(to_weft_device(ib->device), WEFT_LIMIT_CQE,
+			       entries))
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;

@@ -27,7 +27,9 @@ struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 
 	if (type != IB_MR_TYPE_MEM_REG)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!max_blocks || max_blocks > WEFT_MAX_FAST_BLOCKS)
+	if (!max_blocks ||
+	    !weft_limit_allows(to_weft_device(pd->device),
+			       WEFT_LIMIT_FAST_BLOCKS, max_blocks))
 		return ERR_PTR(-EINVAL);
 	mr = weft_mr_create(pd, WEFT_MR_FAST);
 	if (IS_ERR(mr))

@@ -11,9 +11,6 @@ struct scatterlist;
 struct weft_qp;
 enum ib_mr_type;
 
-/* Blocks of such a region, at most. */
-#define WEFT_MAX_FAST_BLOCKS	4096
-
 struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 			    u32 max_blocks);
 int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num,

@@ -348,7 +348,7 @@ struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind)
 	struct weft_device *dev = to_weft_device(pd->device);
 	struct weft_mr *mr;
 
-	if (!atomic_add_unless(&dev->num_mr, 1, WEFT_MAX_MR))
+	if (!weft_limit_count(dev, WEFT_LIMIT_MR, &dev->num_mr))
 		return ERR_PTR(-ENOMEM);
 	mr = weft_mr_new(pd, kind);
 	if (mr)

@@ -169,7 +169,7 @@ int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 	struct weft_mw *mw = to_weft_mw(ib);
 	int rv = -ENOMEM;
 
-	if (!atomic_add_unless(&dev->num_mw, 1, WEFT_MAX_MW))
+	if (!weft_limit_count(dev, WEFT_LIMIT_MW, &dev->num_mw))
 		return -ENOMEM;
 	mw->mr = weft_mr_new(ib->pd, ib->type == IB_MW_TYPE_1 ?
 			     WEFT_MR_WINDOW_1 : WEFT_MR_WINDOW_2);

@@ -262,13 +262,14 @@ void weft_qp_stop(struct weft_qp *qp)
 
 /* --- verbs --- */
 
-static bool weft_qp_caps_ok(const struct ib_qp_cap *cap)
+static bool weft_qp_caps_ok(const struct weft_device *dev,
+			    const struct ib_qp_cap *cap)
 {
-	return cap->max_send_wr <= WEFT_MAX_QP_WR &&
-	       cap->max_recv_wr <= WEFT_MAX_QP_WR &&
-	       cap->max_send_sge <= WEFT_MAX_SGE &&
-	       cap->max_recv_sge <= WEFT_MAX_SGE &&
-	       cap->max_inline_data <= WEFT_MAX_INLINE;
+	return weft_limit_allows(dev, WEFT_LIMIT_QP_WR, cap->max_send_wr) &&
+	       weft_limit_allows(dev, WEFT_LIMIT_QP_WR, cap->max_recv_wr) &&
+	       weft_limit_allows(dev, WEFT_LIMIT_SGE, cap->max_send_sge) &&
+	       weft_limit_allows(dev, WEFT_LIMIT_SGE, cap->max_recv_sge) &&
+	       weft_limit_allows(dev, WEFT_LIMIT_INLINE, cap->max_inline_data);
 }
 
 static int weft_qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
@@ -319,11 +320,11 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 
 	if (attr->qp_type != IB_QPT_RC || attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!weft_qp_caps_ok(&attr->cap) || !attr->send_cq || !attr->recv_cq)
+	if (!weft_qp_caps_ok(dev, &attr->cap) || !attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	if (!atomic_add_unless(&dev->num_qp, 1, WEFT_MAX_QP))
+	if (!weft_limit_count(dev, WEFT_LIMIT_QP, &dev->num_qp))
 		return -ENOMEM;
 	qp->dev = dev;
 	kref_init(&qp->refs);

@@ -67,12 +67,13 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr,
 
 	if (attr->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
-	if (!attr->attr.max_wr || attr->attr.max_wr > WEFT_MAX_SRQ_WR ||
-	    attr->attr.max_sge > WEFT_MAX_SGE)
+	if (!attr->attr.max_wr ||
+	    !weft_limit_allows(dev, WEFT_LIMIT_SRQ_WR, attr->attr.max_wr) ||
+	    !weft_limit_allows(dev, WEFT_LIMIT_SGE, attr->attr.max_sge))
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	if (!atomic_add_unless(&dev->num_srq, 1, WEFT_MAX_SRQ))
+	if (!weft_limit_count(dev, WEFT_LIMIT_SRQ, &dev->num_srq))
 		return -ENOMEM;
 	rv = weft_rq_create(&srq->rq, attr->attr.max_wr, attr->attr.max_sge,
 			    udata, &resp.ring);

@@ -48,7 +48,7 @@ int weft_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_device(ib->device);
 
-	if (!atomic_add_unless(&dev->num_pd, 1, WEFT_MAX_PD))
+	if (!weft_limit_count(dev, WEFT_LIMIT_PD, &dev->num_pd))
 		return -ENOMEM;
 	return 0;
 }

@@ -19,6 +19,9 @@ if [[ ! -x $program ]]; then
 fi
 # As many queues as the device has, each mapped.
 echo 262144 >/proc/sys/vm/max_map_count
+trace=/sys/kernel/tracing
+mount -t tracefs tracefs $trace 2>/dev/null
+echo 1 >$trace/events/weft/weft_limit/enable
 end=no
 while IFS= read -r line; do
 	case $line in
@@ -33,5 +36,14 @@ while IFS= read -r line; do
 	esac
 done < <(timeout -k 5 $((400 * patience)) "$program" 10.0.0.1 A B 2>&1)
 [[ $end == yes ]] || not_ok "verbs" "the program did not come to its end"
+
+# --- what was refused for being too much has named the limit ---
+grep -o 'weft_limit: .*' $trace/trace | sed 's/ asked=.*//' | sort | uniq -c >/run/refused
+devinfo=$(ibv_devinfo -v -d weft1 | tr -d ' \t')
+for limit in max_qp max_qp_wr max_sge max_cq max_cqe max_mr max_mw max_pd max_srq max_srq_wr max_inline_data; do
+	# weft(7) names the one that verbs have no attribute for.
+	value=$(sed -n "s/^$limit://p" <<<"$devinfo")
+	check "past $limit: the trace says so" grep -qE "weft_limit: dev=weft[01] $limit=${value:-288}\$" /run/refused
+done
 
 finish

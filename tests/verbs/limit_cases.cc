@@ -27,6 +27,7 @@ struct Free {
   void operator()(ibv_qp* qp) const { ibv_destroy_qp(qp); }
   void operator()(ibv_srq* srq) const { ibv_destroy_srq(srq); }
   void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
+  void operator()(ibv_mw* mw) const { ibv_dealloc_mw(mw); }
 };
 template <typename Object>
 using Owned = std::unique_ptr<Object, Free>;
@@ -329,13 +330,10 @@ void queue_cases(Suite& suite) {
   });
 }
 
-// What the connections of this program have of anything, at most.
-constexpr std::size_t kOthers = 8;
-
 // Makes objects until no more can be had, which must be at the limit; and one again when one of
-// them is gone.
+// them is gone. The connection has `others` of them.
 template <typename Object>
-void exhaust(std::uint32_t limit, const std::function<Object*()>& make) {
+void exhaust(std::uint32_t limit, std::uint32_t others, const std::function<Object*()>& make) {
   std::vector<Owned<Object>> objects;
   objects.reserve(limit);
   for (;;) {
@@ -344,10 +342,10 @@ void exhaust(std::uint32_t limit, const std::function<Object*()>& make) {
       break;
     }
     objects.push_back(std::move(object));
-    require(objects.size() <= limit, "more can be had than the device says");
+    require(objects.size() + others <= limit, "more can be had than the device says");
   }
   const int error = errno;
-  require(error == ENOMEM && objects.size() + kOthers >= limit,
+  require(error == ENOMEM && objects.size() + others == limit,
           std::to_string(objects.size()) + " could be had, then: " + std::strerror(error));
   objects.pop_back();
   objects.emplace_back(make());
@@ -359,23 +357,24 @@ void number_cases(Suite& suite) {
   const Endpoint& end = *pair.client;
   ibv_context* context = end.id()->verbs;
   suite.run("max_pd", [&] {
-    exhaust<ibv_pd>(limit_of(end.device().max_pd), [&] { return ibv_alloc_pd(context); });
+    // librdmacm has one, too.
+    exhaust<ibv_pd>(limit_of(end.device().max_pd), 2, [&] { return ibv_alloc_pd(context); });
   });
   suite.run("max_cq", [&] {
-    exhaust<ibv_cq>(limit_of(end.device().max_cq),
+    exhaust<ibv_cq>(limit_of(end.device().max_cq), 2,
                     [&] { return ibv_create_cq(context, 1, nullptr, nullptr, 0); });
   });
   ibv_srq_init_attr shared{};
   shared.attr.max_wr = shared.attr.max_sge = 1;
   suite.run("max_srq", [&] {
-    exhaust<ibv_srq>(limit_of(end.device().max_srq),
+    exhaust<ibv_srq>(limit_of(end.device().max_srq), 0,
                      [&] { return ibv_create_srq(end.pd(), &shared); });
   });
   suite.run("max_qp", [&] {
     // Without a receive queue of its own, each takes half the memory.
     const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &shared));
     require(srq != nullptr, "ibv_create_srq");
-    exhaust<ibv_qp>(limit_of(end.device().max_qp), [&] {
+    exhaust<ibv_qp>(limit_of(end.device().max_qp), 1, [&] {
       ibv_qp_init_attr init{};
       init.send_cq = end.send_cq();
       init.recv_cq = end.recv_cq();
@@ -384,6 +383,17 @@ void number_cases(Suite& suite) {
       init.qp_type = IBV_QPT_RC;
       return ibv_create_qp(end.pd(), &init);
     });
+  });
+  // The same page again and again: it counts as often against what may be locked.
+  std::byte page[4096];
+  suite.run("max_mr", [&] {
+    exhaust<ibv_mr>(limit_of(end.device().max_mr), 1, [&] {
+      return ibv_reg_mr(end.pd(), page, sizeof(page), IBV_ACCESS_LOCAL_WRITE);
+    });
+  });
+  suite.run("max_mw", [&] {
+    exhaust<ibv_mw>(limit_of(end.device().max_mw), 0,
+                    [&] { return ibv_alloc_mw(end.pd(), IBV_MW_TYPE_2); });
   });
 }
 

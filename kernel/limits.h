@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a device grants, and how it says what was too much. */
+#ifndef WEFT_LIMITS_H
+#define WEFT_LIMITS_H
+
+#include <linux/types.h>
+
+struct weft_device;
+
+/* Honest: each can be had. */
+#define WEFT_MAX_QP		65536
+#define WEFT_MAX_CQ		65536
+#define WEFT_MAX_MR		65536
+#define WEFT_MAX_MW		65536
+#define WEFT_MAX_PD		65536
+#define WEFT_MAX_SRQ		65536
+#define WEFT_MAX_QP_WR		16384
+#define WEFT_MAX_SRQ_WR		65536
+#define WEFT_MAX_CQE		0x100000
+#define WEFT_MAX_FAST_BLOCKS	4096 /* of a fast registration */
+#define WEFT_MAX_RD_ATOM	128
+#define WEFT_MAX_MSG		0x80000000U
+
+/* Those that an errno value does not tell apart. */
+enum weft_limit {
+	WEFT_LIMIT_QP,
+	WEFT_LIMIT_QP_WR,
+	WEFT_LIMIT_SGE,
+	WEFT_LIMIT_INLINE,
+	WEFT_LIMIT_CQ,
+	WEFT_LIMIT_CQE,
+	WEFT_LIMIT_MR,
+	WEFT_LIMIT_MW,
+	WEFT_LIMIT_PD,
+	WEFT_LIMIT_SRQ,
+	WEFT_LIMIT_SRQ_WR,
+	WEFT_LIMIT_FAST_BLOCKS,
+	WEFT_LIMIT_RD_ATOM,
+};
+
+bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
+		       u32 asked);
+bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit,
+		      atomic_t *number);
+
+#endif /* WEFT_LIMITS_H */
