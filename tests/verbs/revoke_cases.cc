@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+// A peer writes by a key without a pause while the key is taken away from it, and given to other
+// memory where that can be done: by then the old memory stands still, and not a byte comes to lie
+// in the new.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+constexpr std::uint32_t kLength = 64U << 10;
+constexpr unsigned kRounds = 20;
+// Writes under way at a time.
+constexpr unsigned kDepth = 8;
+// What the memory holds of its owner's.
+constexpr std::uint8_t kOld = 0x5a;
+constexpr std::uint8_t kNew = 0xa5;
+constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND;
+
+struct Free {
+  void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
+  void operator()(ibv_mw* mw) const { ibv_dealloc_mw(mw); }
+};
+using Region = std::unique_ptr<ibv_mr, Free>;
+using Window = std::unique_ptr<ibv_mw, Free>;
+using Bytes = std::vector<std::uint8_t>;
+
+Region region_of(const Endpoint& server, Bytes* bytes) {
+  Region region(ibv_reg_mr(server.pd(), bytes->data(), bytes->size(), kRights));
+  if (region == nullptr) {
+    fail_errno("ibv_reg_mr");
+  }
+  return region;
+}
+
+Window window_of(const Endpoint& server, ibv_mw_type type) {
+  Window window(ibv_alloc_mw(server.pd(), type));
+  if (window == nullptr) {
+    fail_errno("ibv_alloc_mw");
+  }
+  return window;
+}
+
+ibv_mw_bind_info all_of(ibv_mr* region) {
+  ibv_mw_bind_info info{};
+  info.mr = region;
+  info.addr = reinterpret_cast<std::uintptr_t>(region->addr);
+  info.length = region->length;
+  info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE;
+  return info;
+}
+
+void bind(Endpoint& server, ibv_mw* window, ibv_mr* region) {
+  if (window->type == IBV_MW_TYPE_1) {
+    ibv_mw_bind work{};
+    work.wr_id = Endpoint::new_wr_id();
+    work.send_flags = IBV_SEND_SIGNALED;
+    work.bind_info = all_of(region);
+    require_zero(ibv_bind_mw(server.qp(), window, &work), "ibv_bind_mw");
+    server.expect_send(work.wr_id, IBV_WC_BIND_MW);
+    return;
+  }
+  ibv_send_wr work{};
+  work.opcode = IBV_WR_BIND_MW;
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.bind_mw.mw = window;
+  work.bind_mw.rkey = ibv_inc_rkey(window->rkey);
+  work.bind_mw.bind_info = all_of(region);
+  server.expect_send(server.post_send(work), IBV_WC_BIND_MW);
+  window->rkey = work.bind_mw.rkey;
+}
+
+// What the server has at the beginning of a round.
+struct Held {
+  Held(Endpoint& end, int window_type) : server(end), old(kLength, kOld), next(kLength, kNew) {
+    region = region_of(server, &old);
+    if (window_type != 0) {
+      other = region_of(server, &next);
+      window = window_of(server, static_cast<ibv_mw_type>(window_type));
+      bind(server, window.get(), region.get());
+    }
+  }
+
+  Endpoint& server;
+  Bytes old;
+  Bytes next;
+  Region region;  // of the old bytes
+  Region other;   // of the new ones
+  Window window;  // last, since it goes before what it is bound to
+};
+
+// Takes the key away.
+using Revoke = void (*)(Held& held);
+
+struct Way {
+  const char* what;
+  int window_type;  // whose key the peer has, or 0: the region's
+  Revoke revoke;
+};
+
+constexpr Way kWays[] = {
+    {"a region ends, and there is another", 0,
+     [](Held& held) {
+       require_zero(ibv_dereg_mr(held.region.release()), "ibv_dereg_mr");
+       held.other = region_of(held.server, &held.next);
+     }},
+    {"a region is registered anew, with its index", 0,
+     [](Held& held) {
+       ibv_mr* region = held.region.get();
+       const std::uint32_t key = region->rkey;
+       require_zero(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, held.next.data(),
+                                 held.next.size(), 0),
+                    "ibv_rereg_mr");
+       require(region->rkey != key, "the key has not changed");
+     }},
+    {"a window of type 1 is bound to another region", 1,
+     [](Held& held) { bind(held.server, held.window.get(), held.other.get()); }},
+    {"a window of type 1 ends, and there is another", 1,
+     [](Held& held) {
+       require_zero(ibv_dealloc_mw(held.window.release()), "ibv_dealloc_mw");
+       held.window = window_of(held.server, IBV_MW_TYPE_1);
+     }},
+    {"a window of type 2 is invalidated", 2,
+     [](Held& held) {
+       ibv_send_wr work{};
+       work.opcode = IBV_WR_LOCAL_INV;
+       work.send_flags = IBV_SEND_SIGNALED;
+       work.invalidate_rkey = held.window->rkey;
+       held.server.expect_send(held.server.post_send(work), IBV_WC_LOCAL_INV);
+     }},
+};
+
+// Writes until a write fails.
+class Writer {
+ public:
+  Writer(Endpoint& client, std::uint64_t address, std::uint32_t rkey)
+      : client_(client), sges_(client.memory().sges({{kSource, kLength}})) {
+    work_ = request(IBV_WR_RDMA_WRITE, sges_);
+    work_.wr.rdma.remote_addr = address;
+    work_.wr.rdma.rkey = rkey;
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Writer() {
+    stop_ = true;
+    thread_.join();
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+ private:
+  void run() {
+    unsigned under_way = 0;
+    bool good = true;
+    while (!stop_ && good) {
+      ibv_send_wr* bad = nullptr;
+      while (under_way < kDepth && ibv_post_send(client_.qp(), &work_, &bad) == 0) {
+        ++under_way;
+      }
+      const auto got = client_.poll(client_.send_cq());
+      if (got) {
+        --under_way;
+        good = got->status == IBV_WC_SUCCESS;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+
+  Endpoint& client_;
+  std::vector<ibv_sge> sges_;
+  ibv_send_wr work_{};
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+void expect_all(const Bytes& bytes, std::uint8_t value, const std::string& whose) {
+  const auto other = std::find_if(bytes.begin(), bytes.end(),
+                                  [value](std::uint8_t byte) { return byte != value; });
+  require(other == bytes.end(),
+          "byte " + std::to_string(other - bytes.begin()) + " of " + whose + " was written");
+}
+
+void round(Suite& suite, const Way& way) {
+  Shape shape;
+  shape.send_wr = shape.recv_wr = shape.cq_entries = 16;
+  shape.arena = kSource + kLength + Memory::kMargin;
+  const Pair pair = suite.connector().connect(shape);
+  Held held(*pair.server, way.window_type);
+  pair.client->memory().fill({{kSource, kLength}}, suite.random(1U << 30));
+  const std::uint8_t sign = pair.client->memory().gather({{kSource, kLength}}).back();
+  const std::uint32_t key = held.window != nullptr ? held.window->rkey : held.region->rkey;
+  const Writer writer(*pair.client, reinterpret_cast<std::uintptr_t>(held.old.data()), key);
+
+  const auto* last = static_cast<const volatile std::uint8_t*>(&held.old.back());
+  const Clock::time_point end = Clock::now() + kPatience;
+  while (*last != sign) {
+    require(Clock::now() < end, "no write arrives");
+  }
+  for (unsigned turn = suite.random(5000); turn > 0; --turn) {
+    static_cast<void>(*last);
+  }
+  way.revoke(held);
+  // From here on it is nobody's but ours.
+  std::fill(held.old.begin(), held.old.end(), kOld);
+  pair.client->expect_error_state();
+  pair.server->expect_error_state();
+  expect_all(held.old, kOld, "the old memory");
+  expect_all(held.next, kNew, "the new memory");
+}
+
+}  // namespace
+
+void revoke_cases(Suite& suite) {
+  suite.group("keys taken away under fire", [&] {
+    for (const Way& way : kWays) {
+      suite.run(way.what, [&] {
+        for (unsigned i = 0; i < kRounds; ++i) {
+          round(suite, way);
+        }
+      });
+    }
+  });
+}
+
+}  // namespace placement
