@@ -34,7 +34,7 @@ while IFS= read -r line; do
 	*" passed, "*) end=yes ;;
 	*) echo "$line" ;;
 	esac
-done < <(timeout -k 5 $((400 * patience)) "$program" 10.0.0.1 A B 2>&1)
+done < <(timeout -k 5 $((700 * patience)) "$program" 10.0.0.1 A B 2>&1)
 [[ $end == yes ]] || not_ok "verbs" "the program did not come to its end"
 
 # --- what was refused for being too much has named the limit ---
