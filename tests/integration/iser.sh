@@ -37,7 +37,7 @@ unexport_disk() {
 		rmdir "$group/lun/lun_0" "$group" "$target/iscsi/$iqn" "$target/core/iblock_0/disk"
 }
 
-admin() { timeout -k 5 60 iscsiadm "$@"; }
+admin() { timeout -k 5 $((60 * patience)) iscsiadm "$@"; }
 
 start_initiator() {
 	echo "InitiatorName=iqn.2026-01.weft:initiator" >/etc/iscsi/initiatorname.iscsi
@@ -99,7 +99,7 @@ fi
 
 if login; then
 	busy "$device"
-	check "iSER: the initiator's link is deleted under load" timeout 60 rdma link delete "$client_device"
+	check "iSER: the initiator's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
 	idle "iSER: I/O ends when the device is gone" 60
 	check "iSER: the initiator's link is added again" add_b
 	logout >/dev/null 2>&1
@@ -111,13 +111,13 @@ fi
 if login; then
 	same_bytes "iSER with a new device" "$device"
 	busy "$device"
-	check "iSER: the target closes under load" timeout 60 bash -c "echo 0 >$target/iscsi/$iqn/tpgt_1/enable"
+	check "iSER: the target closes under load" timeout $((60 * patience)) bash -c "echo 0 >$target/iscsi/$iqn/tpgt_1/enable"
 	idle "iSER: I/O ends when the target is closed" 60
 	logout >/dev/null 2>&1
 	wait_for 30 no_session
 else
 	not_ok "iSER: the target closes under load" "no session to begin with"
 fi
-check "iSER: the target is taken apart" timeout 60 bash -c "$(declare -p target iqn); $(declare -f unexport_disk); unexport_disk"
+check "iSER: the target is taken apart" timeout $((60 * patience)) bash -c "$(declare -p target iqn); $(declare -f unexport_disk); unexport_disk"
 
 finish

@@ -67,14 +67,14 @@ rebuild() {
 
 works "to begin with"
 
-check "modprobe -r with everything idle" timeout 30 modprobe -r weft
+check "modprobe -r with everything idle" timeout $((30 * patience)) modprobe -r weft
 check "  and no device is left" test -z "$(rdma link show)"
 check "  and it loads again" modprobe weft
 check "  and devices can be added" add_both
 works "  and work"
 
 if start_traffic; then
-	check "modprobe -r under traffic" timeout 60 modprobe -r weft
+	check "modprobe -r under traffic" timeout $((60 * patience)) modprobe -r weft
 	programs_end "modprobe -r under traffic"
 	{ modprobe weft && add_both; } || not_ok "modprobe again" "it failed"
 	works "modprobe -r under traffic: afterwards it works"
@@ -82,7 +82,7 @@ fi
 
 for device in weft0 weft1; do
 	if start_traffic; then
-		check "rdma link del $device under traffic" timeout 60 rdma link del $device
+		check "rdma link del $device under traffic" timeout $((60 * patience)) rdma link del $device
 		programs_end "rdma link del $device under traffic"
 		case $device in
 		weft0) on_a rdma link add weft0 type weft netdev eth0 ;;
@@ -119,7 +119,7 @@ fi
 
 no_devices() { [[ -z $(rdma link show) ]]; }
 if start_traffic; then
-	check "deletion of the netdev under traffic" timeout 60 ip -n B link del eth0
+	check "deletion of the netdev under traffic" timeout $((60 * patience)) ip -n B link del eth0
 	programs_end "deletion of the netdev"
 	check "deletion of the netdev: the devices are gone" wait_for 20 no_devices
 	rebuild
@@ -134,7 +134,7 @@ if start_traffic; then
 	kill -KILL -- "-$server" "-$client"
 	wait "$server" "$client" 2>/dev/null
 	check "deletion of both namespaces under traffic: the devices are gone" wait_for 30 no_devices
-	check "deletion of both namespaces: modprobe -r" timeout 30 modprobe -r weft
+	check "deletion of both namespaces: modprobe -r" timeout $((30 * patience)) modprobe -r weft
 	rebuild
 	works "deletion of both namespaces: afterwards it works"
 fi
@@ -169,6 +169,6 @@ if wait_for 10 unused; then
 else
 	not_ok "nobody holds the module" "its reference count is $(references)"
 fi
-check "and it can be removed" timeout 30 modprobe -r weft
+check "and it can be removed" timeout $((30 * patience)) modprobe -r weft
 
 finish

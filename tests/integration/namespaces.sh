@@ -50,7 +50,7 @@ setsid ip netns exec B rping -c -a 10.0.0.1 -S 1000 >/run/client 2>&1 </dev/null
 client=$!
 connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
 wait_for 20 connected
-check "moved under traffic" timeout 30 ip netns exec A rdma dev set weft0 netns C
+check "moved under traffic" timeout $((30 * patience)) ip netns exec A rdma dev set weft0 netns C
 both_ended() { ended "$server" && ended "$client"; }
 check "  the programs end" wait_for 30 both_ended
 kill -KILL -- "-$server" "-$client" 2>/dev/null
@@ -79,6 +79,6 @@ none() { [[ -z $(rdma dev show) ]]; }
 check "deletion of every namespace: no device is left" wait_for 30 none
 unused() { [[ $(awk '$1 == "weft" { print $3 }' /proc/modules) == 0 ]]; }
 check "  nobody holds the module" wait_for 20 unused
-check "  and it can be removed" timeout 60 modprobe -r weft
+check "  and it can be removed" timeout $((60 * patience)) modprobe -r weft
 
 finish

@@ -32,10 +32,10 @@ check "lo with a MAC address" on_a rdma link add weftlo type weft netdev lo
 to_itself() { # NAME ADDRESS
 	local server status=0
 	wait_for 10 quiet_a
-	ip netns exec A timeout 40 rping -s -a "$2" -C 5 -S 5000 -V >/run/server 2>&1 </dev/null &
+	ip netns exec A timeout $((40 * patience)) rping -s -a "$2" -C 5 -S 5000 -V >/run/server 2>&1 </dev/null &
 	server=$!
 	wait_for 20 listening
-	ip netns exec A timeout 30 rping -c -a "$2" -C 5 -S 5000 -V >/run/client 2>&1 </dev/null || status=$?
+	ip netns exec A timeout $((30 * patience)) rping -c -a "$2" -C 5 -S 5000 -V >/run/client 2>&1 </dev/null || status=$?
 	wait "$server" || status=$?
 	if ((status == 0)); then
 		ok "$1"
@@ -113,6 +113,6 @@ rping_to "rping from the bridge to the bond" 10.0.0.1
 check "the bridge goes, and its device with it" ip -n B link del br0
 gone() { ! rdma link show | grep -q weft1; }
 check "  at once" wait_for 20 gone
-check "modprobe -r" timeout 60 modprobe -r weft
+check "modprobe -r" timeout $((60 * patience)) modprobe -r weft
 
 finish

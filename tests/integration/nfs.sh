@@ -43,7 +43,7 @@ stop_server() {
 join() {
 	local own=10.0.0.2 transport=rdma
 	[[ $1 != *:* ]] || own=fd00::2 transport=rdma6
-	in_b timeout -k 5 60 mount -i -t nfs4 -o \
+	in_b timeout -k 5 $((60 * patience)) mount -i -t nfs4 -o \
 		"vers=4.1,proto=$transport,port=20049,addr=$1,clientaddr=$own,hard" "server:/" $mounted
 }
 
@@ -80,9 +80,9 @@ ok "NFS: the client mounts ($(grep -o 'vers=[0-9.]*,.*proto=rdma,port=20049' /pr
 files "NFS"
 job=(--name=verify "--directory=$mounted" --ioengine=libaio --size=12M --bsrange=512-1M --bs_unaligned=0
 	--verify=crc32c --randseed=7 --verify_fatal=1 --output-format=terse)
-check "NFS: fio writes at random without caches, verified" timeout -k 5 200 \
+check "NFS: fio writes at random without caches, verified" timeout -k 5 $((200 * patience)) \
 	fio "${job[@]}" --direct=1 --rw=randwrite --iodepth=8
-check "NFS: fio mixes reads and writes through caches, verified" timeout -k 5 200 \
+check "NFS: fio mixes reads and writes through caches, verified" timeout -k 5 $((200 * patience)) \
 	fio "${job[@]}" --direct=0 --rw=randrw --fsync=8
 check "NFS: locks" flock -n $mounted/files/linked true
 check "NFS: the client unmounts" umount $mounted
@@ -105,7 +105,7 @@ goes_on() {
 		--size=8M --loops=1000 --iodepth=8 >/run/busy.log 2>&1 </dev/null &
 	busy=$!
 	pause 3
-	check "$name" timeout 100 "$@"
+	check "$name" timeout $((100 * patience)) "$@"
 	echo "after $name" >$mounted/word &
 	if wait_for 60 ended $! && [[ $(<$share/word) == "after $name" ]]; then
 		ok "$name: I/O goes on"
@@ -127,11 +127,11 @@ if join 10.0.0.1; then
 		goes_on "NFS: the module is replaced under load" bash -c "rmmod weft && modprobe weft && add_a && add_b"
 	fi
 	files "NFS: after all that"
-	check "NFS: the client unmounts at last" timeout 60 umount $mounted
+	check "NFS: the client unmounts at last" timeout $((60 * patience)) umount $mounted
 else
 	not_ok "NFS: teardown under load" "no mount to begin with"
 fi
-check "NFS: the server stops" timeout 60 bash -c "$(declare -f in_a stop_server); nfsd=$nfsd share=$share; stop_server"
+check "NFS: the server stops" timeout $((60 * patience)) bash -c "$(declare -f in_a stop_server); nfsd=$nfsd share=$share; stop_server"
 check "NFS: fsck finds nothing on the server's disk" fsck.ext4 -f -n "$disk"
 
 finish

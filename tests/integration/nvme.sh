@@ -101,7 +101,7 @@ reopened() { rm "$nvmet/ports/1/subsystems/$nqn" && ln -s "$nvmet/subsystems/$nq
 
 if again 5; then
 	busy "$device"
-	check "nvme: disconnect under load" timeout 60 bash -c "echo 1 >/sys/class/nvme/$controller/delete_controller"
+	check "nvme: disconnect under load" timeout $((60 * patience)) bash -c "echo 1 >/sys/class/nvme/$controller/delete_controller"
 	idle "nvme: I/O ends when its controller is deleted" 30
 else
 	not_ok "nvme: disconnect under load" "no connection to begin with"
@@ -111,7 +111,7 @@ if again 60; then
 	busy "$device"
 	check "nvme: the target closes its connections under load" reopened
 	# A read comes to an end only when the host has come back.
-	check "nvme: the host comes back, and I/O goes on" timeout 60 \
+	check "nvme: the host comes back, and I/O goes on" timeout $((60 * patience)) \
 		dd if="$device" of=/dev/null bs=64k count=16 iflag=direct status=none
 	kill "$busy"
 	idle "nvme: I/O that was in flight ends" 30
@@ -123,7 +123,7 @@ fi
 
 if again 5; then
 	busy "$device"
-	check "nvme: the host's link is deleted under load" timeout 60 rdma link delete "$client_device"
+	check "nvme: the host's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
 	idle "nvme: I/O ends when its device is deleted" 30
 	check "nvme: its controller is gone" wait_for 20 gone
 	check "nvme: the host's link is added again" add_b
@@ -140,7 +140,7 @@ for service in 4420 4421; do
 		continue
 	fi
 	busy "$device"
-	check "$name: the target's link is deleted under load" timeout 60 rdma link delete "$server_device"
+	check "$name: the target's link is deleted under load" timeout $((60 * patience)) rdma link delete "$server_device"
 	check "$name: the target's link is added again" add_a
 	((service == 4421)) || check "$name: the target opens its port again" reopened
 	check "$name: the host comes back by itself" wait_for 60 live
@@ -168,7 +168,7 @@ for limit in io_timeout admin_timeout; do
 done
 if again 5; then
 	busy "$device"
-	check "nvme: the module is removed under load" timeout 150 rmmod "$type"
+	check "nvme: the module is removed under load" timeout $((150 * patience)) rmmod "$type"
 	idle "nvme: I/O ends when the module is gone" 30
 else
 	not_ok "nvme: the module is removed under load" "no connection to begin with"

@@ -49,7 +49,7 @@ start_traffic || not_ok "traffic" "rping does not connect"
 number=0
 while IFS= read -r command; do
 	number=$((number + 1))
-	said=$(timeout 60 bash -c "$command" 2>&1) && status=0 || status=$?
+	said=$(timeout $((60 * patience)) bash -c "$command" 2>&1) && status=0 || status=$?
 	if ((status == 0)); then
 		ok "observing.md: $command"
 	else

@@ -24,7 +24,7 @@ placement() {
 		*" passed, "*) end=yes ;;
 		*) echo "$line" ;;
 		esac
-	done < <(timeout -k 5 240 "$program" --server "$address" --server-netns A \
+	done < <(timeout -k 5 $((240 * patience)) "$program" --server "$address" --server-netns A \
 		--client-netns B "$@" 2>&1)
 	[[ $end == yes ]] || not_ok "$label" "the program did not come to its end"
 }

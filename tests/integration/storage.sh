@@ -44,11 +44,11 @@ fio_verified() {
 	local job=(--name=verify --filename="$2" --direct=1 --ioengine=libaio --size=40M
 		--bsrange=512-512k --bs_unaligned=0 --verify=crc32c --randseed=7 --output-format=terse
 		--verify_fatal=1 --group_reporting)
-	check "$1: fio writes at random, verified" timeout -k 5 240 fio "${job[@]}" \
+	check "$1: fio writes at random, verified" timeout -k 5 $((240 * patience)) fio "${job[@]}" \
 		--rw=randwrite --iodepth=16 --do_verify=1
-	check "$1: fio mixes reads and writes, verified" timeout -k 5 240 fio "${job[@]}" \
+	check "$1: fio mixes reads and writes, verified" timeout -k 5 $((240 * patience)) fio "${job[@]}" \
 		--rw=randrw --bsrange=4k-64k --iodepth=8 --size=16M --offset=40M
-	check "$1: fio with a block of a megabyte" timeout -k 5 240 fio "${job[@]}" \
+	check "$1: fio with a block of a megabyte" timeout -k 5 $((240 * patience)) fio "${job[@]}" \
 		--rw=write --bsrange=1M-1M --iodepth=4 --size=16M
 }
 
@@ -120,7 +120,7 @@ busy() {
 	# A device file that is gone is not to be replaced by a plain one of that name.
 	[[ $1 != /dev/* ]] || create=0
 	fio --allow_file_create=$create --name=busy --filename="$1" --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=16 \
-		--size=32M --time_based --runtime=120 >/run/busy.log 2>&1 </dev/null &
+		--size=32M --time_based --runtime=$((120 * patience)) >/run/busy.log 2>&1 </dev/null &
 	busy=$!
 	pause 3
 }

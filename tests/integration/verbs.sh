@@ -8,7 +8,7 @@
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/verbs/verbs
 set_up
-insmod "$LAB_PROJECT/build/udmabuf/udmabuf.ko" || echo "# no udmabuf: scripts/mainline udmabuf builds it"
+[[ -e /dev/udmabuf ]] || insmod "$LAB_PROJECT/build/udmabuf/udmabuf.ko" || echo "# no udmabuf: scripts/mainline udmabuf builds it"
 
 # For the large regions, before memory is in pieces.
 echo 40 >/proc/sys/vm/nr_hugepages

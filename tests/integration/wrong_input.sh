@@ -68,7 +68,7 @@ if [[ -x $limits ]]; then
 		*" passed, "*) ended=yes ;;
 		*) echo "# $line" ;;
 		esac
-	done < <(timeout -k 2 120 "$limits" weft0 2>&1)
+	done < <(timeout -k 2 $((120 * patience)) "$limits" weft0 2>&1)
 	[[ ${ended:-} == yes ]] || not_ok "limits" "the program did not come to its end"
 else
 	not_ok "limits" "$limits is missing; run make -C tests/wrong_input"
@@ -79,7 +79,7 @@ fi
 # All at once, since some take as long as the handshake's timer.
 mkdir -p /run/wrong
 names=() pids=() helpers=() regexes=()
-readonly patience=60
+readonly longest=$((60 * patience))
 readonly refusal='RDMA_CM_EVENT_(REJECTED|UNREACHABLE|CONNECT_ERROR)|rdma_connect'
 
 # attempt NAME REGEX ADDRESS PORT: starts a client that must fail.
@@ -87,7 +87,7 @@ attempt() {
 	names+=("$1") regexes+=("$2")
 	(
 		status=0
-		timeout -k 2 $patience ip netns exec B rping -c -a "$3" -p "$4" -C 1 -v || status=$?
+		timeout -k 2 $longest ip netns exec B rping -c -a "$3" -p "$4" -C 1 -v || status=$?
 		echo "status $status after $SECONDS s"
 	) >"/run/wrong/${#names[@]}" 2>&1 </dev/null &
 	pids+=($!)
@@ -125,7 +125,7 @@ for at in "${!pids[@]}"; do
 	took=$(sed -nE 's/^status [0-9]+ after (.*)/\1/p' <<<"$said")
 	if ((status == 124 || status == 137)); then
 		explain "$said"
-		not_ok "${names[$at]}" "the client still waited after $patience s"
+		not_ok "${names[$at]}" "the client still waited after $longest s"
 	elif ((status == 0 || status > 128 && status != 255)); then
 		explain "$said"
 		not_ok "${names[$at]}" "the client's status is $status"
@@ -162,9 +162,9 @@ END
 helper=$!
 pause 1
 check "a server goes on while strangers connect to it" \
-	on_b timeout 30 rping -c -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
+	on_b timeout $((30 * patience)) rping -c -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
 wait $helper
-check "and after they are gone" on_b timeout 30 rping -c -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
+check "and after they are gone" on_b timeout $((30 * patience)) rping -c -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
 kill -- "-$server" 2>/dev/null
 wait "$server" 2>/dev/null
 
@@ -176,7 +176,7 @@ wait_for 20 serving || not_ok "removal" "rping did not listen"
 setsid ip netns exec B rping -c -a 10.0.0.1 -S 5000 -V >/run/wrong/client 2>&1 </dev/null &
 client=$!
 pause 2
-check "removal of a device in use" timeout 30 rdma link del weft1
+check "removal of a device in use" timeout $((30 * patience)) rdma link del weft1
 wait_for 20 ended $client || not_ok "its user ends" "the client still runs after 20 s"
 wait_for 20 ended $server || not_ok "its peer ends" "the server still runs after 20 s"
 kill -KILL -- "-$client" "-$server" 2>/dev/null
