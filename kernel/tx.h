@@ -93,6 +93,26 @@ struct weft_inflight {
 	bool done : 1;
 };
 
+/**
+ * union weft_wr_copy - a work request as copied out of the ring, all of it
+ * @wr: its first block
+ * @sge: gather list
+ * @bytes: or what is sent from here: inline payload, read or atomic request, atomic
+ *	response, Terminate
+ * @words: what is copied, word by word
+ */
+union weft_wr_copy {
+	struct weft_sq_wr wr;
+	struct {
+		u8 head[WEFT_SQ_SGE_OFFSET];
+		union {
+			struct weft_sge sge[WEFT_MAX_SGE];
+			u8 bytes[WEFT_MAX_INLINE];
+		};
+	};
+	u64 words[WEFT_SQ_MAX_BLOCKS * WEFT_SQ_BLOCK / sizeof(u64)];
+};
+
 enum weft_msg_kind {
 	WEFT_MSG_NONE,
 	WEFT_MSG_REQUEST,	/* from the send ring */
@@ -106,15 +126,15 @@ enum weft_msg_kind {
  * @hdr: header of the next segment
  * @left: bytes not laid out yet
  * @total: bytes in all
- * @local: payload is in @bytes
+ * @local: payload is in @copy.bytes
  * @remote_access: the SGE was named by the peer (a read response)
  * @imm_opcode: requests: an Immediate Data message with this opcode follows; 0: none
  * @imm: its data, as the user gave it
  * @num_sge: SGEs
  * @sge_index: SGE that the next byte comes from
- * @offset: bytes of that SGE, or of @bytes, already laid out
- * @sge: gather list
- * @bytes: inline payload, read or atomic request, atomic response or Terminate
+ * @offset: bytes of that SGE, or of the payload, already laid out
+ * @copy: the work request, which is made a message where it was copied to, and
+ *	the payload or gather list of messages without one
  */
 struct weft_tx_msg {
 	enum weft_msg_kind kind;
@@ -128,10 +148,7 @@ struct weft_tx_msg {
 	u8 sge_index;
 	u32 imm;
 	u32 offset;
-	union {
-		struct weft_sge sge[WEFT_MAX_SGE];
-		u8 bytes[WEFT_MAX_INLINE];
-	};
+	union weft_wr_copy copy;
 };
 
 /**

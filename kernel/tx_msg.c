@@ -13,6 +13,7 @@
 #include "device.h"
 #include "trace.h"
 #include "tx.h"
+#include "verbs/copy.h"
 #include "verbs/cq.h"
 #include "verbs/mr.h"
 #include "verbs/qp.h"
@@ -23,20 +24,13 @@ static const struct weft_term weft_term_local = {
 	WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0
 };
 
-/* A work request as copied out of the ring, all of it. */
-union weft_wr_copy {
-	struct weft_sq_wr wr;
-	u8 bytes[WEFT_SQ_MAX_BLOCKS * WEFT_SQ_BLOCK];
-	u64 words[WEFT_SQ_MAX_BLOCKS * WEFT_SQ_BLOCK / sizeof(u64)];
-};
-
 /*
  * Copies blocks out of the ring, each word read once: what is checked
- * afterwards is what is used.
+ * afterwards is what is used. No message is being laid out.
  */
-static void weft_copy_blocks(union weft_wr_copy *copy, struct weft_qp *qp,
-			     u32 first, u32 num)
+static void weft_copy_blocks(struct weft_qp *qp, u32 first, u32 num)
 {
+	union weft_wr_copy *copy = &qp->tx.msg.copy;
 	u32 b, i, w = first * (WEFT_SQ_BLOCK / sizeof(u64));
 
 	for (b = first; b < first + num; b++) {
@@ -226,7 +220,7 @@ static struct weft_read *weft_tx_admit_read(struct weft_tx *tx,
 	return read;
 }
 
-/* Makes the message that asks for it, of the payload in msg.bytes. */
+/* Makes the message that asks for it, of the payload in msg.copy.bytes. */
 static void weft_tx_ask(struct weft_tx *tx, u8 opcode, u32 len)
 {
 	struct weft_tx_msg *msg = &tx->msg;
@@ -250,7 +244,7 @@ static void weft_tx_begin_read(struct weft_qp *qp, const struct weft_sq_wr *wr,
 	req.size = total;
 	req.src_stag = wr ? wr->rkey : 0;
 	req.src_to = wr ? wr->remote_addr : 0;
-	weft_read_req_encode(qp->tx.msg.bytes, &req);
+	weft_read_req_encode(qp->tx.msg.copy.bytes, &req);
 	weft_tx_ask(&qp->tx, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN);
 }
 
@@ -276,17 +270,16 @@ static void weft_tx_begin_atomic(struct weft_qp *qp,
 		req.compare = operands->compare_add;
 		req.compare_mask = U64_MAX;
 	}
-	weft_atomic_req_encode(qp->tx.msg.bytes, &req);
+	weft_atomic_req_encode(qp->tx.msg.copy.bytes, &req);
 	weft_tx_ask(&qp->tx, WEFT_RDMAP_ATOMIC_REQ, WEFT_ATOMIC_REQ_LEN);
 }
 
-/* Turns a checked work request into the message to be laid out. */
-static void weft_tx_begin_request(struct weft_qp *qp,
-				  const union weft_wr_copy *copy, u32 total)
+/* Turns the work request copied and checked into the message to be laid out. */
+static void weft_tx_begin_request(struct weft_qp *qp, u32 total)
 {
-	const struct weft_sge *sge = (const void *)(copy->bytes + WEFT_SQ_SGE_OFFSET);
-	const struct weft_sq_wr *wr = &copy->wr;
 	struct weft_tx_msg *msg = &qp->tx.msg;
+	const struct weft_sge *sge = msg->copy.sge;
+	const struct weft_sq_wr *wr = &msg->copy.wr;
 	bool solicited = wr->flags & WEFT_WR_SOLICITED;
 
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
@@ -340,10 +333,6 @@ static void weft_tx_begin_request(struct weft_qp *qp,
 		msg->hdr.msn = ++qp->tx.send_msn;
 	}
 	msg->left = total;
-	if (msg->local)
-		memcpy(msg->bytes, sge, total);
-	else
-		memcpy(msg->sge, sge, wr->num_sge * sizeof(*sge));
 }
 
 /*
@@ -354,9 +343,9 @@ static void weft_tx_begin_request(struct weft_qp *qp,
 static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 {
 	struct weft_tx *tx = &qp->tx;
+	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
 	struct weft_wr_error why;
 	struct weft_inflight *w;
-	union weft_wr_copy copy;
 	u64 total;
 	int pending;
 	u32 blocks;
@@ -374,44 +363,44 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 		return false;
 	}
 
-	weft_copy_blocks(&copy, qp, 0, 1);
-	blocks = copy.wr.num_blocks;
+	weft_copy_blocks(qp, 0, 1);
+	blocks = wr->num_blocks;
 	if (!blocks || blocks > WEFT_SQ_MAX_BLOCKS || blocks > pending) {
 		why.status = IB_WC_LOC_QP_OP_ERR;
 		why.vendor = WEFT_VE_BLOCKS;
-		weft_tx_fail(qp, weft_tx_admit(qp, &copy.wr, 1), &why);
+		weft_tx_fail(qp, weft_tx_admit(qp, wr, 1), &why);
 		return false;
 	}
 	if (weft_tx_reads_outstanding(tx) &&
-	    ((copy.wr.flags & WEFT_WR_FENCE) ||
-	     (weft_op_answered(copy.wr.opcode) &&
+	    ((wr->flags & WEFT_WR_FENCE) ||
+	     (weft_op_answered(wr->opcode) &&
 	      tx->read_head - tx->read_tail >= tx->ord)))
 		return false;
-	weft_copy_blocks(&copy, qp, 1, blocks - 1);
+	weft_copy_blocks(qp, 1, blocks - 1);
 
-	w = weft_tx_admit(qp, &copy.wr, blocks);
-	if (!weft_check_wr(qp, &copy.wr, &why)) {
+	w = weft_tx_admit(qp, wr, blocks);
+	if (!weft_check_wr(qp, wr, &why)) {
 		weft_tx_fail(qp, w, &why);
 		return false;
 	}
-	if (weft_tx_is_local(copy.wr.opcode)) {
-		w->done = weft_tx_do_local(qp, &copy.wr);
+	if (weft_tx_is_local(wr->opcode)) {
+		w->done = weft_tx_do_local(qp, wr);
 		*again = w->done;
 		if (!w->done)
 			weft_tx_fail(qp, w, &weft_bind_error);
 		return false;
 	}
-	if (copy.wr.flags & WEFT_WR_INLINE) {
-		total = copy.wr.inline_len;
-	} else if (!weft_check_sges(qp, (void *)(copy.bytes + WEFT_SQ_SGE_OFFSET),
-				    copy.wr.num_sge,
-				    weft_op_answered(copy.wr.opcode) ?
+	if (wr->flags & WEFT_WR_INLINE) {
+		total = wr->inline_len;
+	} else if (!weft_check_sges(qp, tx->msg.copy.sge,
+				    wr->num_sge,
+				    weft_op_answered(wr->opcode) ?
 				    IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
 		weft_tx_fail(qp, w, &why);
 		return false;
 	}
 	w->byte_len = total;
-	weft_tx_begin_request(qp, &copy, total);
+	weft_tx_begin_request(qp, total);
 	return true;
 }
 
@@ -457,7 +446,7 @@ static bool weft_tx_answer_atomic(struct weft_qp *qp,
 	resp.original = weft_mr_atomic(mr, req->to, weft_atomic_change, req);
 	weft_mr_put(mr);
 
-	weft_atomic_resp_encode(msg->bytes, &resp);
+	weft_atomic_resp_encode(msg->copy.bytes, &resp);
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_RESPONSE;
 	msg->hdr.opcode = WEFT_RDMAP_ATOMIC_RESP;
@@ -498,9 +487,9 @@ static bool weft_tx_next_response(struct weft_qp *qp)
 	msg->num_sge = 1;
 	msg->sge_index = 0;
 	msg->offset = 0;
-	msg->sge[0].addr = req->src_to;
-	msg->sge[0].length = req->size;
-	msg->sge[0].lkey = req->src_stag;
+	msg->copy.sge[0].addr = req->src_to;
+	msg->copy.sge[0].length = req->size;
+	msg->copy.sge[0].lkey = req->src_stag;
 	return true;
 }
 
@@ -549,7 +538,7 @@ static void weft_tx_begin_terminate(struct weft_qp *qp)
 	msg->hdr.opcode = WEFT_RDMAP_TERMINATE;
 	msg->hdr.qn = WEFT_QN_TERMINATE;
 	msg->hdr.msn = 1;
-	msg->total = weft_term_encode(msg->bytes, &tx->term, tx->term_seg,
+	msg->total = weft_term_encode(msg->copy.bytes, &tx->term, tx->term_seg,
 				      tx->term_seg_len, tx->term_ulpdu);
 	msg->left = msg->total;
 	tx->term_due = false;
@@ -621,12 +610,12 @@ static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len)
 	u32 n;
 
 	if (msg->local) {
-		memcpy(to, msg->bytes + msg->offset, len);
+		weft_copy(to, msg->copy.bytes + msg->offset, len);
 		msg->offset += len;
 		return true;
 	}
 	while (len) {
-		const struct weft_sge *sge = &msg->sge[msg->sge_index];
+		const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
 
 		n = min(len, sge->length - msg->offset);
 		if (n) {
@@ -657,8 +646,8 @@ static void weft_tx_begin_imm(struct weft_qp *qp)
 	msg->hdr.opcode = msg->imm_opcode;
 	msg->hdr.qn = WEFT_QN_SEND;
 	msg->hdr.msn = ++qp->tx.send_msn;
-	memcpy(msg->bytes, &msg->imm, sizeof(msg->imm));
-	memset(msg->bytes + sizeof(msg->imm), 0, WEFT_IMM_LEN - sizeof(msg->imm));
+	memcpy(msg->copy.bytes, &msg->imm, sizeof(msg->imm));
+	memset(msg->copy.bytes + sizeof(msg->imm), 0, WEFT_IMM_LEN - sizeof(msg->imm));
 	msg->imm_opcode = 0;
 	msg->local = true;
 	msg->offset = 0;
@@ -691,7 +680,8 @@ bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to)
 		return false;
 	}
 	at += fpdu->payload;
-	memset(to + at, 0, fpdu->pad);
+	if (fpdu->pad)
+		memset(to + at, 0, fpdu->pad);
 	at += fpdu->pad;
 	if (tx->crc)
 		weft_crc_put(to + at, weft_crc_update(WEFT_CRC_SEED, to, at));
@@ -726,7 +716,7 @@ bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to)
 void weft_tx_flush_requests(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
-	union weft_wr_copy copy;
+	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
 	struct weft_inflight *w;
 	int pending;
 	u32 i, blocks;
@@ -742,9 +732,9 @@ void weft_tx_flush_requests(struct weft_qp *qp)
 	weft_tx_complete(qp);
 	/* What is there now; a post from here on rings the doorbell for itself. */
 	for (pending = weft_ring_pending(&qp->sq); pending > 0; pending -= blocks) {
-		weft_copy_blocks(&copy, qp, 0, 1);
-		blocks = clamp_t(u32, copy.wr.num_blocks, 1, pending);
-		w = weft_tx_admit(qp, &copy.wr, blocks);
+		weft_copy_blocks(qp, 0, 1);
+		blocks = clamp_t(u32, wr->num_blocks, 1, pending);
+		w = weft_tx_admit(qp, wr, blocks);
 		w->status = IB_WC_WR_FLUSH_ERR;
 		w->vendor = WEFT_VE_CONNECTION;
 		w->done = true;

@@ -460,7 +460,7 @@ static void sq_wraps_and_copies(struct kunit *test)
 	memset(b->qp.sq.mem + WEFT_RING_OFFSET, 0xff, BLOCKS * WEFT_SQ_BLOCK);
 	KUNIT_EXPECT_EQ(test, msg->total, (u32)MAX_INLINE);
 	for (i = 0; i < MAX_INLINE; i++)
-		KUNIT_EXPECT_EQ(test, msg->bytes[i], (u8)i);
+		KUNIT_EXPECT_EQ(test, msg->copy.bytes[i], (u8)i);
 	teardown(b);
 }
 
