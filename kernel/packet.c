@@ -2,6 +2,7 @@
 /* Reading a packet buffer piece by piece, where it lies. */
 #include "compat.h"
 #include "packet.h"
+#include "verbs/copy.h"
 
 static void weft_packet_enter(struct weft_packet *p, struct sk_buff *skb,
 			      u32 start)
@@ -28,6 +29,8 @@ bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
 		if (skb_has_frag_list(child))
 			return false;
 	p->root = skb;
+	p->run_start = 0;
+	p->run_len = 0;
 	weft_packet_enter(p, skb, 0);
 	return true;
 }
@@ -65,15 +68,13 @@ static void weft_packet_seek(struct weft_packet *p, u32 offset)
 }
 
 /**
- * weft_packet_piece() - where are the bytes at an offset?
- * @p: the reading position
+ * weft_packet_find() - find the bytes at an offset, and what lies together with them
+ * @p: the reading position; its run is set
  * @offset: within the packet
- * @len: in: how many bytes are wanted, within the packet; out: how many of
- *	 them lie together
  *
- * Return: the bytes. They may be memory that somebody else can write.
+ * Any context.
  */
-const u8 *weft_packet_piece(struct weft_packet *p, u32 offset, u32 *len)
+void weft_packet_find(struct weft_packet *p, u32 offset)
 {
 	const skb_frag_t *frag;
 	u32 size;
@@ -81,8 +82,10 @@ const u8 *weft_packet_piece(struct weft_packet *p, u32 offset, u32 *len)
 	weft_packet_seek(p, offset);
 	offset -= p->skb_start;
 	if (offset < skb_headlen(p->skb)) {
-		*len = min(*len, skb_headlen(p->skb) - offset);
-		return p->skb->data + offset;
+		p->run = p->skb->data;
+		p->run_start = p->skb_start;
+		p->run_len = skb_headlen(p->skb);
+		return;
 	}
 	if (offset < p->frag_start) {
 		p->frag = 0;
@@ -96,9 +99,9 @@ const u8 *weft_packet_piece(struct weft_packet *p, u32 offset, u32 *len)
 		p->frag_start += size;
 		p->frag++;
 	}
-	offset -= p->frag_start;
-	*len = min(*len, size - offset);
-	return (const u8 *)skb_frag_address(frag) + offset;
+	p->run = skb_frag_address(frag);
+	p->run_start = p->skb_start + p->frag_start;
+	p->run_len = size;
 }
 
 /* Copies @len bytes at @offset, all of them within the packet. */
@@ -110,7 +113,7 @@ void weft_packet_copy(struct weft_packet *p, u32 offset, void *to, u32 len)
 	while (len) {
 		n = len;
 		from = weft_packet_piece(p, offset, &n);
-		memcpy(to, from, n);
+		weft_copy(to, from, n);
 		offset += n;
 		to += n;
 		len -= n;

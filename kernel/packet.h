@@ -12,6 +12,9 @@
  * @skb_start: where @skb's bytes begin in the packet
  * @frag: the fragment of @skb last used
  * @frag_start: where that fragment's bytes begin in @skb
+ * @run: the bytes last found that lie together
+ * @run_start: where they begin in the packet
+ * @run_len: how many; 0: none were found yet
  *
  * Lives on the stack of one receive call. Positions may go forwards and back;
  * forwards is cheap.
@@ -22,10 +25,34 @@ struct weft_packet {
 	u32 skb_start;
 	int frag;
 	u32 frag_start;
+	const u8 *run;
+	u32 run_start;
+	u32 run_len;
 };
 
 bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb);
-const u8 *weft_packet_piece(struct weft_packet *p, u32 offset, u32 *len);
+void weft_packet_find(struct weft_packet *p, u32 offset);
 void weft_packet_copy(struct weft_packet *p, u32 offset, void *to, u32 len);
+
+/**
+ * weft_packet_piece() - where are the bytes at an offset?
+ * @p: the reading position
+ * @offset: within the packet
+ * @len: in: how many bytes are wanted, within the packet; out: how many of
+ *	 them lie together
+ *
+ * Any context.
+ *
+ * Return: the bytes. They may be memory that somebody else can write.
+ */
+static inline const u8 *weft_packet_piece(struct weft_packet *p, u32 offset,
+					  u32 *len)
+{
+	if (offset - p->run_start >= p->run_len)
+		weft_packet_find(p, offset);
+	offset -= p->run_start;
+	*len = min(*len, p->run_len - offset);
+	return p->run + offset;
+}
 
 #endif /* WEFT_PACKET_H */
