@@ -36,12 +36,6 @@ static void weft_llp_call(struct sock *sk,
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void weft_llp_pick_readable(const struct weft_llp_ops *ops,
-				   struct weft_llp *llp)
-{
-	ops->readable(llp);
-}
-
 static void weft_llp_pick_writable(const struct weft_llp_ops *ops,
 				   struct weft_llp *llp)
 {
@@ -56,11 +50,19 @@ static void weft_llp_pick_changed(const struct weft_llp_ops *ops,
 
 static void weft_llp_data_ready(struct sock *sk)
 {
-	/* A listener learns of new connections this way. */
-	if (sk->sk_state == TCP_LISTEN)
+	struct weft_llp *llp;
+
+	/* A listener learns of new connections this way, and its lock is not held. */
+	if (sk->sk_state == TCP_LISTEN) {
 		weft_llp_call(sk, weft_llp_pick_changed);
-	else
-		weft_llp_call(sk, weft_llp_pick_readable);
+		return;
+	}
+	/* A connection's is, which keeps the stream: weft_llp_detach() takes it. */
+	rcu_read_lock();
+	llp = rcu_dereference_sk_user_data(sk);
+	if (llp)
+		llp->ops->readable(llp);
+	rcu_read_unlock();
 }
 
 static void weft_llp_write_space(struct sock *sk)
@@ -516,6 +518,7 @@ bool weft_llp_at_end(struct weft_llp *llp)
 }
 
 struct weft_llp_reader {
+	const struct sk_buff_head *queue;
 	weft_llp_actor actor;
 	void *ctx;
 };
@@ -525,6 +528,8 @@ static int weft_llp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 {
 	struct weft_llp_reader *reader = desc->arg.data;
 
+	/* Behind the last packet TCP need not look for another: the lock is held. */
+	desc->count = !skb_queue_is_last(reader->queue, skb);
 	return reader->actor(reader->ctx, skb, offset, len);
 }
 
@@ -536,9 +541,13 @@ static int weft_llp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
  */
 void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
-	struct weft_llp_reader reader = { .actor = actor, .ctx = ctx };
-	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
 	struct sock *sk = llp->sock->sk;
+	struct weft_llp_reader reader = {
+		.queue = &sk->sk_receive_queue,
+		.actor = actor,
+		.ctx = ctx,
+	};
+	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
 
 	/* Urgent bytes are bytes like any other here. */
 	if (unlikely(tcp_sk(sk)->urg_data))
