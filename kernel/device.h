@@ -8,7 +8,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "counters.h"
-#include "limits.h"
+#include "limit.h"
 #include "settings.h"
 #include "verbs/mr.h"
 

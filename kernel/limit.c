@@ -3,7 +3,7 @@
 #include <linux/atomic.h>
 
 #include "device.h"
-#include "limits.h"
+#include "limit.h"
 #include "trace.h"
 
 static const u32 most[] = {

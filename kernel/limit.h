@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What a device grants, and how it says what was too much. */
-#ifndef WEFT_LIMITS_H
-#define WEFT_LIMITS_H
+#ifndef WEFT_LIMIT_H
+#define WEFT_LIMIT_H
 
 #include <linux/types.h>
 
@@ -43,4 +43,4 @@ bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
 bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit,
 		      atomic_t *number);
 
-#endif /* WEFT_LIMITS_H */
+#endif /* WEFT_LIMIT_H */
