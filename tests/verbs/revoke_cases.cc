@@ -83,19 +83,22 @@ void bind(Endpoint& server, ibv_mw* window, ibv_mr* region) {
 struct Held {
   Held(Endpoint& end, int window_type) : server(end), old(kLength, kOld), next(kLength, kNew) {
     region = region_of(server, &old);
+    key = region->rkey;
     if (window_type != 0) {
       other = region_of(server, &next);
       window = window_of(server, static_cast<ibv_mw_type>(window_type));
       bind(server, window.get(), region.get());
+      key = window->rkey;
     }
   }
 
   Endpoint& server;
   Bytes old;
   Bytes next;
-  Region region;  // of the old bytes
-  Region other;   // of the new ones
-  Window window;  // last, since it goes before what it is bound to
+  Region region;          // of the old bytes
+  Region other;           // of the new ones
+  std::uint32_t key = 0;  // what the peer has
+  Window window;          // last, since it goes before what it is bound to
 };
 
 // Takes the key away.
@@ -197,8 +200,7 @@ void round(Suite& suite, const Way& way) {
   Held held(*pair.server, way.window_type);
   pair.client->memory().fill({{kSource, kLength}}, suite.random(1U << 30));
   const std::uint8_t sign = pair.client->memory().gather({{kSource, kLength}}).back();
-  const std::uint32_t key = held.window != nullptr ? held.window->rkey : held.region->rkey;
-  const Writer writer(*pair.client, reinterpret_cast<std::uintptr_t>(held.old.data()), key);
+  const Writer writer(*pair.client, reinterpret_cast<std::uintptr_t>(held.old.data()), held.key);
 
   const auto* last = static_cast<const volatile std::uint8_t*>(&held.old.back());
   const Clock::time_point end = Clock::now() + kPatience;
