@@ -116,12 +116,12 @@ denied() {
 	fi
 }
 
-# Each end's wishes against the other's; the data is checked.
+# Each end's wishes against the other's; the data is checked. No CRC at all, and revision 1
+# from both, are below.
 for roles in "weft siw" "siw weft"; do
 	read -r server client <<<"$roles"
-	for settings in weft.crc=0 "weft.crc=0 siw.mpa_crc_required=1" weft.crc=2 \
-		"weft.crc=0 siw.mpa_crc_strict=1" siw.mpa_version=1 "weft.mpa_revision=1 siw.mpa_version=1" \
-		siw.peer_to_peer=1 siw.try_gso=1 "weft.crc=0 siw.try_gso=1" weft.rtr=1 weft.rtr=2 weft.rtr=4; do
+	for settings in "weft.crc=0 siw.mpa_crc_required=1" weft.crc=2 siw.mpa_version=1 siw.peer_to_peer=1 \
+		siw.try_gso=1 weft.rtr=1 weft.rtr=2 weft.rtr=4; do
 		read -r -a words <<<"$settings"
 		if [[ $server$settings == siwweft.rtr=1 ]]; then
 			skip "siw <- weft, $settings" "siw answers with a write, which was not offered, and its kernel dies (BUG in iw_cm) when the peer then leaves"
@@ -148,17 +148,14 @@ for roles in "weft siw" "siw weft"; do
 	revision=2
 	[[ $server == weft ]] || revision=1
 	pair "$server" "$client" weft.mpa_revision=$revision
-	verified 65535 20
-	verified 4097 10 fd00::1
+	verified 65535 20 fd00::1
 	placed
-	for tool in ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat ib_read_lat; do
+	for tool in ib_write_bw ib_read_bw ib_send_bw; do
 		options=''
 		# Who polls keeps one of two emulated processors from the kernel. But siw hangs
 		# when it receives with events.
-		[[ $tool == ib_write_* || $tool$server == ib_send_bwsiw ]] || options=' -e'
-		size=65536
-		[[ $tool != *_lat ]] || size=64
-		perftest "$tool$options" $size 200
+		[[ $tool == ib_write_bw || $tool$server == ib_send_bwsiw ]] || options=' -e'
+		perftest "$tool$options" 65536 200
 	done
 	pair "$server" "$client" weft.mpa_revision=$revision weft.crc=0
 	placed
