@@ -23,6 +23,7 @@
 #include "wire/plan.h"
 #include "wire/term.h"
 
+struct weft_mr;
 struct weft_qp;
 
 /* Chunks built ahead of the stream, at most. */
@@ -340,7 +341,8 @@ static inline bool weft_tx_reads_outstanding(const struct weft_tx *tx)
 
 /* tx_msg.c: from work requests to messages, from messages to FPDUs */
 bool weft_tx_next_msg(struct weft_qp *qp);
-bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to);
+bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to,
+		    struct weft_mr **held);
 void weft_tx_flush_requests(struct weft_qp *qp);
 
 /* tx_local.c */

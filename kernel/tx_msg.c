@@ -600,13 +600,14 @@ static void weft_tx_gather_failed(struct weft_qp *qp)
 	weft_qp_fail(qp, &weft_term_revoked, IB_EVENT_QP_ACCESS_ERR);
 }
 
-/* Fetches the next @len bytes of the message. */
-static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len)
+/* Fetches the next @len bytes of the message. @held is as weft_tx_layout()'s. */
+static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len,
+			   struct weft_mr **held)
 {
 	struct weft_tx_msg *msg = &qp->tx.msg;
 	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
 	enum weft_key_error err;
-	struct weft_mr *mr;
+	u64 from;
 	u32 n;
 
 	if (msg->local) {
@@ -618,18 +619,23 @@ static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len)
 		const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
 
 		n = min(len, sge->length - msg->offset);
-		if (n) {
-			mr = weft_mr_get(qp, qp->ib.pd, sge->lkey,
-					 sge->addr + msg->offset, n, access, &err);
-			if (!mr)
+		from = sge->addr + msg->offset;
+		if (n && !*held) {
+			/* For all that is left of it, as long as it is held. */
+			*held = weft_mr_get(qp, qp->ib.pd, sge->lkey, from,
+					    sge->length - msg->offset, access, &err);
+			if (!*held)
 				return false;
-			weft_mr_read(mr, sge->addr + msg->offset, to, n);
-			weft_mr_put(mr);
 		}
+		if (n)
+			weft_mr_read(*held, from, to, n);
 		to += n;
 		len -= n;
 		msg->offset += n;
 		if (msg->offset == sge->length) {
+			if (*held)
+				weft_mr_put(*held);
+			*held = NULL;
 			msg->sge_index++;
 			msg->offset = 0;
 		}
@@ -660,11 +666,14 @@ static void weft_tx_begin_imm(struct weft_qp *qp)
  * @qp: the queue pair
  * @fpdu: as planned
  * @to: @fpdu->len bytes
+ * @held: the region that the payload comes from, got already; NULL: none is.
+ *	The caller puts it when it has laid out what it can
  *
  * Return: false if the payload is not to be had any more; the queue pair has
  * failed and nothing was laid out.
  */
-bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to)
+bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to,
+		    struct weft_mr **held)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
@@ -675,7 +684,7 @@ bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to)
 	hdr_len = weft_ddp_encode(to + WEFT_MPA_LEN, &msg->hdr);
 	weft_put_be16(to, hdr_len + fpdu->payload);
 	at = WEFT_MPA_LEN + hdr_len;
-	if (!weft_tx_gather(qp, to + at, fpdu->payload)) {
+	if (!weft_tx_gather(qp, to + at, fpdu->payload, held)) {
 		weft_tx_gather_failed(qp);
 		return false;
 	}

@@ -31,7 +31,8 @@ enum weft_mr_kind {
  * @ib: what the RDMA core sees of a region; its lkey and rkey are the STag
  * @dev: its device
  * @refs: one for the key table, one for each access in progress; accesses are
- *	short (one FPDU), so that deregistration waits for the last
+ *	short (what a chunk or a packet buffer holds of one message), so that
+ *	deregistration waits for the last
  * @gone: completed by the last put
  * @kind: enum weft_mr_kind
  * @stag: index in the key table and a key byte
