@@ -104,8 +104,8 @@ void weft_packet_find(struct weft_packet *p, u32 offset)
 	p->run_len = size;
 }
 
-/* Copies @len bytes at @offset, all of them within the packet. */
-void weft_packet_copy(struct weft_packet *p, u32 offset, void *to, u32 len)
+/* Copies @len bytes at @offset, all of them within the packet, that lie anyhow. */
+void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len)
 {
 	const u8 *from;
 	u32 n;

@@ -32,7 +32,7 @@ struct weft_packet {
 
 bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb);
 void weft_packet_find(struct weft_packet *p, u32 offset);
-void weft_packet_copy(struct weft_packet *p, u32 offset, void *to, u32 len);
+void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len);
 
 /**
  * weft_packet_piece() - where are the bytes at an offset?
@@ -53,6 +53,20 @@ static inline const u8 *weft_packet_piece(struct weft_packet *p, u32 offset,
 	offset -= p->run_start;
 	*len = min(*len, p->run_len - offset);
 	return p->run + offset;
+}
+
+/* Copies @len bytes at @offset, all of them within the packet. */
+static __always_inline void weft_packet_copy(struct weft_packet *p, u32 offset,
+					     void *to, u32 len)
+{
+	const u8 *from;
+	u32 n = len;
+
+	from = weft_packet_piece(p, offset, &n);
+	if (likely(n == len))
+		memcpy(to, from, len);
+	else
+		weft_packet_gather(p, offset, to, len);
 }
 
 #endif /* WEFT_PACKET_H */

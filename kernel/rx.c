@@ -63,19 +63,22 @@ static void weft_rx_note(struct weft_qp *qp, u32 len)
 	trace_weft_rx_fpdu(qp, &rx->ddp, rx->payload_len);
 }
 
-/* Whether the CRC of a whole FPDU at @offset is good. rx->hdr holds its start. */
+/*
+ * Whether the CRC of a whole FPDU at @offset is good. It is run over the packet,
+ * in one go where that lies together. Where the header differs from the copy in
+ * rx->hdr by now, it was the sender who wrote to bytes under way.
+ */
 static bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
-			      u32 offset, u32 hdr, u32 len)
+			      u32 offset, u32 len)
 {
 	u32 end = offset + len - WEFT_CRC_LEN;
-	u32 at = offset + hdr;
+	u32 crc = WEFT_CRC_SEED;
 	const u8 *piece;
-	u32 crc, n;
+	u32 n;
 
-	crc = weft_crc_update(WEFT_CRC_SEED, rx->hdr, hdr);
-	for (; at < end; at += n) {
-		n = end - at;
-		piece = weft_packet_piece(p, at, &n);
+	for (; offset < end; offset += n) {
+		n = end - offset;
+		piece = weft_packet_piece(p, offset, &n);
 		crc = weft_crc_update(crc, piece, n);
 	}
 	weft_packet_copy(p, end, rx->trailer, WEFT_CRC_LEN);
@@ -96,14 +99,19 @@ static u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 
 	if (left < WEFT_MPA_LEN)
 		return 0;
-	have = min_t(u32, left, sizeof(rx->hdr));
-	weft_packet_copy(p, offset, rx->hdr, have);
+	have = sizeof(rx->hdr);
+	if (likely(left >= have)) {
+		weft_packet_copy(p, offset, rx->hdr, sizeof(rx->hdr));
+	} else {
+		have = left;
+		weft_packet_gather(p, offset, rx->hdr, have);
+	}
 	rx->ulpdu_len = weft_get_be16(rx->hdr);
 	len = weft_fpdu_len(rx->ulpdu_len);
 	if (len > left)
 		return 0;
 	have = min(have, WEFT_MPA_LEN + rx->ulpdu_len);
-	if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, have, len)) {
+	if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, len)) {
 		weft_rx_refuse_crc(qp);
 		return 0;
 	}
@@ -228,24 +236,19 @@ static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
 	}
 }
 
-/* Takes what it can of one packet (weft_llp_actor). */
-static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+/* Takes what it can of the @len bytes of a packet at @offset. Returns how many. */
+static u32 weft_rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
+			u32 len)
 {
-	struct weft_qp *qp = ctx;
 	struct weft_rx *rx = &qp->rx;
-	struct weft_packet p;
 	u32 taken = 0, n;
 	const u8 *piece;
 
-	if (!weft_packet_init(&p, skb)) {
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
-		return len;
-	}
 	while (taken < len) {
 		if (rx->state == WEFT_RX_STOPPED)
 			return len; /* whatever comes now is nobody's */
 		if (rx->state == WEFT_RX_HEADER && !rx->hdr_have) {
-			n = weft_rx_whole(qp, &p, offset + taken, len - taken);
+			n = weft_rx_whole(qp, p, offset + taken, len - taken);
 			if (n) {
 				taken += n;
 				continue;
@@ -256,12 +259,27 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 				return len;
 		}
 		n = len - taken;
-		piece = weft_packet_piece(&p, offset + taken, &n);
+		piece = weft_packet_piece(p, offset + taken, &n);
 		taken += weft_rx_part(qp, piece, n);
 		if (rx->stalled)
 			return taken;
 	}
 	return taken;
+}
+
+/* Takes what it can of one packet (weft_llp_actor). */
+static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	struct weft_qp *qp = ctx;
+	struct weft_packet p;
+
+	if (!weft_packet_init(&p, skb)) {
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return len;
+	}
+	len = weft_rx_take(qp, &p, offset, len);
+	weft_rx_let_go(&qp->rx);
+	return len;
 }
 
 /* Adds what was received to the device's counters, all of a batch at once. */

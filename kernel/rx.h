@@ -17,6 +17,7 @@
 #include "verbs/rq.h"
 #include "wire/ddp.h"
 
+struct weft_mr;
 struct weft_qp;
 
 /* How long a SEND may wait for a receive to be posted. */
@@ -55,6 +56,8 @@ enum weft_rx_target {
  * @trailer: padding and CRC as received
  * @trailer_have: bytes of it
  * @bytes: payload of a message that is looked at whole
+ * @held: the region placed in last, while more of the message may follow in the
+ *	same packet; NULL: none
  * @recv: the receive a SEND is being placed in
  * @msg_got: bytes of the current SEND placed by earlier FPDUs
  * @send_msn: number the next SEND must have
@@ -90,6 +93,7 @@ struct weft_rx {
 	u8 trailer[3 + 4];
 	u32 trailer_have;
 	u8 bytes[WEFT_TERM_MAX_LEN];
+	struct weft_mr *held;
 	struct weft_recv recv;
 	u32 msg_got;
 	u32 send_msn;

@@ -20,6 +20,20 @@
 #include "workqueue.h"
 
 /**
+ * weft_rx_let_go() - let the region go that is held between pieces of a message
+ * @rx: the receive side
+ *
+ * Before a packet is left, a key is invalidated or another object is called:
+ * what waits for the region waits for no more than a packet's bytes.
+ */
+void weft_rx_let_go(struct weft_rx *rx)
+{
+	if (rx->held)
+		weft_mr_put(rx->held);
+	rx->held = NULL;
+}
+
+/**
  * weft_rx_refuse() - end the connection because of what the peer sent
  * @qp: the queue pair
  * @layer: enum weft_term_layer
@@ -33,6 +47,7 @@ void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code)
 	struct weft_tx *tx = &qp->tx;
 	u32 hdr = rx->hdr_len > WEFT_MPA_LEN ? rx->hdr_len - WEFT_MPA_LEN : 0;
 
+	weft_rx_let_go(rx);
 	if (!tx->term_due) {
 		memcpy(tx->term_seg, rx->hdr + WEFT_MPA_LEN, hdr);
 		tx->term_seg_len = hdr;
@@ -88,17 +103,14 @@ static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 	enum weft_key_error err;
-	struct weft_mr *mr;
 
 	rx->target = WEFT_RX_TO_REGION;
 	if (!rx->payload_len)
 		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	mr = weft_mr_get(qp, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
-			 rx->payload_len, IB_ACCESS_REMOTE_WRITE, &err);
-	if (!mr)
-		return weft_rx_refuse_key(qp, err);
-	weft_mr_put(mr);
-	return WEFT_RX_OK;
+	rx->held = weft_mr_go_on(rx->held, qp, qp->ib.pd, rx->ddp.stag,
+				 rx->ddp.to, rx->payload_len,
+				 IB_ACCESS_REMOTE_WRITE, &err);
+	return rx->held ? WEFT_RX_OK : weft_rx_refuse_key(qp, err);
 }
 
 /* The request of ours that is to be answered next, or NULL. */
@@ -140,6 +152,7 @@ static enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
 	struct weft_rx *rx = &qp->rx;
 	int taken;
 
+	weft_rx_let_go(rx);
 	taken = weft_rq_take(qp->rq, &rx->recv, &rx->waiting);
 	if (!taken) {
 		if (!rx->stalled) {
@@ -347,8 +360,8 @@ bool weft_rx_scatter(struct weft_qp *qp, struct ib_pd *pd,
 		     const struct weft_sge *sge, u32 num_sge, u32 at,
 		     const u8 *from, u32 len)
 {
+	struct weft_rx *rx = &qp->rx;
 	enum weft_key_error err;
-	struct weft_mr *mr;
 	u32 n;
 
 	for (; len && num_sge; sge++, num_sge--) {
@@ -357,12 +370,12 @@ bool weft_rx_scatter(struct weft_qp *qp, struct ib_pd *pd,
 			continue;
 		}
 		n = min(len, sge->length - at);
-		mr = weft_mr_get(qp, pd, sge->lkey, sge->addr + at, n,
-				 IB_ACCESS_LOCAL_WRITE, &err);
-		if (!mr)
+		rx->held = weft_mr_go_on(rx->held, qp, pd, sge->lkey,
+					 sge->addr + at, n,
+					 IB_ACCESS_LOCAL_WRITE, &err);
+		if (!rx->held)
 			return false;
-		weft_mr_write(mr, sge->addr + at, from, n);
-		weft_mr_put(mr);
+		weft_mr_write(rx->held, sge->addr + at, from, n);
 		from += n;
 		len -= n;
 		at = 0;
@@ -376,14 +389,12 @@ static enum weft_rx_verdict weft_rx_place_write(struct weft_qp *qp,
 	struct weft_rx *rx = &qp->rx;
 	u64 to = rx->ddp.to + rx->done;
 	enum weft_key_error err;
-	struct weft_mr *mr;
 
-	mr = weft_mr_get(qp, qp->ib.pd, rx->ddp.stag, to, len,
-			 IB_ACCESS_REMOTE_WRITE, &err);
-	if (!mr)
+	rx->held = weft_mr_go_on(rx->held, qp, qp->ib.pd, rx->ddp.stag, to, len,
+				 IB_ACCESS_REMOTE_WRITE, &err);
+	if (!rx->held)
 		return weft_rx_refuse_key(qp, err);
-	weft_mr_write(mr, to, from, len);
-	weft_mr_put(mr);
+	weft_mr_write(rx->held, to, from, len);
 	return WEFT_RX_OK;
 }
 
@@ -427,6 +438,7 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 		if (weft_rx_scatter(qp, pd, rx->recv.sge, rx->recv.num_sge,
 				    rx->msg_got + rx->done, from, len))
 			break;
+		weft_rx_let_go(rx);
 		weft_rx_complete_recv(qp, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
 		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 		return WEFT_RX_BAD;
@@ -616,6 +628,8 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
 	struct weft_rx *rx = &qp->rx;
 
+	if (rx->ddp.last)
+		weft_rx_let_go(rx);
 	switch (rx->ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
 		weft_rx_end_write(rx);

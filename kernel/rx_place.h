@@ -10,6 +10,7 @@
 
 struct weft_qp;
 struct weft_read;
+struct weft_rx;
 
 enum weft_rx_verdict {
 	WEFT_RX_OK,
@@ -20,6 +21,7 @@ enum weft_rx_verdict {
 enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp);
 enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len);
 enum weft_rx_verdict weft_rx_end(struct weft_qp *qp);
+void weft_rx_let_go(struct weft_rx *rx);
 void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code);
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
 					enum weft_key_error err);

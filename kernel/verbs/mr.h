@@ -142,6 +142,9 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 struct weft_mr *weft_mr_get(struct weft_qp *qp, struct ib_pd *pd, u32 stag,
 			    u64 addr, u64 len, int access,
 			    enum weft_key_error *err);
+struct weft_mr *weft_mr_go_on(struct weft_mr *held, struct weft_qp *qp,
+			      struct ib_pd *pd, u32 stag, u64 addr, u64 len,
+			      int access, enum weft_key_error *err);
 void weft_mr_put(struct weft_mr *mr);
 
 void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len);
