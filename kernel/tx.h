@@ -47,7 +47,7 @@ struct weft_qp;
 #define WEFT_STREAK_MAX		(2 * WEFT_STREAK)
 /* A pause of so many jiffies ends a streak. */
 #define WEFT_STREAK_PAUSE	2
-/* How long an idle queue pair keeps its large chunk: a new one has to be cleared. */
+/* How long an idle queue pair keeps its large chunks: new ones have to be cleared. */
 #define WEFT_CHUNK_IDLE		(HZ / 4)
 /* How many large chunks that TCP may still hold are kept to be used again: 1 MiB. */
 #define WEFT_TX_SPARES	8U

@@ -48,16 +48,17 @@ static void weft_llp_pick_changed(const struct weft_llp_ops *ops,
 	ops->changed(llp);
 }
 
+/* A listener has a new connection; called without the socket lock. */
+static void weft_llp_incoming(struct sock *sk)
+{
+	weft_llp_call(sk, weft_llp_pick_changed);
+}
+
+/* A connection has data; called with the socket lock, which weft_llp_detach() takes. */
 static void weft_llp_data_ready(struct sock *sk)
 {
 	struct weft_llp *llp;
 
-	/* A listener learns of new connections this way, and its lock is not held. */
-	if (sk->sk_state == TCP_LISTEN) {
-		weft_llp_call(sk, weft_llp_pick_changed);
-		return;
-	}
-	/* A connection's is, which keeps the stream: weft_llp_detach() takes it. */
 	rcu_read_lock();
 	llp = rcu_dereference_sk_user_data(sk);
 	if (llp)
@@ -220,6 +221,12 @@ void weft_llp_set_timeouts(struct weft_llp *llp, u32 keepalive,
 /* Starts to listen. 0 or a negative errno value. */
 int weft_llp_listen(struct weft_llp *llp, int backlog)
 {
+	struct sock *sk = llp->sock->sk;
+
+	/* What it accepts begins with its callbacks, and without an owner. */
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_data_ready = weft_llp_incoming;
+	write_unlock_bh(&sk->sk_callback_lock);
 	return kernel_listen(llp->sock, backlog);
 }
 
