@@ -6,6 +6,7 @@
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "conn.h"
@@ -445,10 +446,14 @@ static void weft_tx_work(struct work_struct *work)
 {
 	struct weft_qp *qp = container_of(to_delayed_work(work),
 					  struct weft_qp, tx.work);
+	unsigned int flags;
 
+	/* A disk may be at the other end: to wait for I/O is to wait for ourselves. */
+	flags = memalloc_noio_save();
 	mutex_lock(&qp->tx.lock);
 	weft_tx_run(qp);
 	mutex_unlock(&qp->tx.lock);
+	memalloc_noio_restore(flags);
 }
 
 /**
