@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "cases.h"
 #include "failure.h"
+#include "owned.h"
 #include "transfer.h"
 
 namespace placement {
@@ -21,17 +21,6 @@ namespace {
 constexpr std::uint32_t kMaxInline = 288;
 // Large enough that a few of them fill what TCP buffers.
 constexpr std::uint32_t kLarge = 512U << 10;
-
-struct Free {
-  void operator()(ibv_pd* pd) const { ibv_dealloc_pd(pd); }
-  void operator()(ibv_cq* cq) const { ibv_destroy_cq(cq); }
-  void operator()(ibv_qp* qp) const { ibv_destroy_qp(qp); }
-  void operator()(ibv_srq* srq) const { ibv_destroy_srq(srq); }
-  void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
-  void operator()(ibv_mw* mw) const { ibv_dealloc_mw(mw); }
-};
-template <typename Object>
-using Owned = std::unique_ptr<Object, Free>;
 
 // 0, or why there is no object.
 template <typename Object>

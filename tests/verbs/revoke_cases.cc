@@ -4,13 +4,14 @@
 // in the new.
 #include <algorithm>
 #include <atomic>
-#include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cases.h"
 #include "failure.h"
+#include "owned.h"
 #include "transfer.h"
 
 namespace placement {
@@ -26,34 +27,35 @@ constexpr std::uint8_t kOld = 0x5a;
 constexpr std::uint8_t kNew = 0xa5;
 constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND;
 
-struct Free {
-  void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
-  void operator()(ibv_mw* mw) const { ibv_dealloc_mw(mw); }
+// Whole pages, since a region's address and its memory lie at the same place of a page.
+template <typename T>
+struct PageAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kPage{4096};
+  T* allocate(std::size_t count) {
+    return static_cast<T*>(::operator new(count * sizeof(T), kPage));
+  }
+  void deallocate(T* at, std::size_t) { ::operator delete(at, kPage); }
+  bool operator==(const PageAllocator&) const = default;
 };
-using Region = std::unique_ptr<ibv_mr, Free>;
-using Window = std::unique_ptr<ibv_mw, Free>;
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
+
+// The address that the peer writes to. Whatever there is when the key was taken away has the same
+// address, so that the key alone keeps the peer out.
+constexpr std::uint64_t kAddress = 0x7eadbeef000;
 
 Region region_of(const Endpoint& server, Bytes* bytes) {
-  Region region(ibv_reg_mr(server.pd(), bytes->data(), bytes->size(), kRights));
+  Region region(ibv_reg_mr_iova(server.pd(), bytes->data(), bytes->size(), kAddress, kRights));
   if (region == nullptr) {
-    fail_errno("ibv_reg_mr");
+    fail_errno("ibv_reg_mr_iova");
   }
   return region;
-}
-
-Window window_of(const Endpoint& server, ibv_mw_type type) {
-  Window window(ibv_alloc_mw(server.pd(), type));
-  if (window == nullptr) {
-    fail_errno("ibv_alloc_mw");
-  }
-  return window;
 }
 
 ibv_mw_bind_info all_of(ibv_mr* region) {
   ibv_mw_bind_info info{};
   info.mr = region;
-  info.addr = reinterpret_cast<std::uintptr_t>(region->addr);
+  info.addr = kAddress;
   info.length = region->length;
   info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE;
   return info;
@@ -116,12 +118,20 @@ constexpr Way kWays[] = {
        require_zero(ibv_dereg_mr(held.region.release()), "ibv_dereg_mr");
        held.other = region_of(held.server, &held.next);
      }},
-    {"a region is registered anew, with its index", 0,
+    {"a region is registered anew, with its index and other memory", 0,
      [](Held& held) {
        ibv_mr* region = held.region.get();
        const std::uint32_t key = region->rkey;
        require_zero(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, held.next.data(),
                                  held.next.size(), 0),
+                    "ibv_rereg_mr");
+       require(region->rkey != key, "the key has not changed");
+     }},
+    {"a region is registered anew, with its index and its memory", 0,
+     [](Held& held) {
+       ibv_mr* region = held.region.get();
+       const std::uint32_t key = region->rkey;
+       require_zero(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kRights),
                     "ibv_rereg_mr");
        require(region->rkey != key, "the key has not changed");
      }},
@@ -200,7 +210,7 @@ void round(Suite& suite, const Way& way) {
   Held held(*pair.server, way.window_type);
   pair.client->memory().fill({{kSource, kLength}}, suite.random(1U << 30));
   const std::uint8_t sign = pair.client->memory().gather({{kSource, kLength}}).back();
-  const Writer writer(*pair.client, reinterpret_cast<std::uintptr_t>(held.old.data()), held.key);
+  const Writer writer(*pair.client, kAddress, held.key);
 
   const auto* last = static_cast<const volatile std::uint8_t*>(&held.old.back());
   const Clock::time_point end = Clock::now() + kPatience;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <cerrno>
 #include <functional>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "cases.h"
 #include "failure.h"
+#include "owned.h"
 #include "transfer.h"
 
 namespace placement {
@@ -21,13 +21,6 @@ constexpr std::size_t kRegionSize = 200000;
 constexpr std::uint32_t kShown = 70001;
 constexpr unsigned kBoth = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-struct Free {
-  void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
-  void operator()(ibv_mw* mw) const { ibv_dealloc_mw(mw); }
-};
-using Region = std::unique_ptr<ibv_mr, Free>;
-using Window = std::unique_ptr<ibv_mw, Free>;
-
 Region region_of(const Endpoint& server,
                  unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND) {
   Region region(ibv_reg_mr(server.pd(), reinterpret_cast<void*>(server.memory().address(kRegion)),
@@ -36,17 +29,6 @@ Region region_of(const Endpoint& server,
     fail_errno("ibv_reg_mr");
   }
   return region;
-}
-
-Window window_of(const Endpoint& server, ibv_mw_type type) {
-  Window window(ibv_alloc_mw(server.pd(), type));
-  if (window == nullptr) {
-    if (errno == EOPNOTSUPP) {
-      Suite::skip("the device has no memory windows");
-    }
-    fail_errno("ibv_alloc_mw");
-  }
-  return window;
 }
 
 // What a window is to show; length 0 and no region: nothing.
