@@ -656,8 +656,8 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	default:
 		verdict = weft_rx_end_send(qp);
 	}
-	/* Who answers now and then, as with credits, does not end a streak. */
-	WRITE_ONCE(qp->tx.streak, READ_ONCE(qp->tx.streak) / 2);
+	if (rx->ddp.last)
+		weft_streak_received(&qp->scq->streak);
 	if (rx->first) {
 		/* The peer is in full operation: so may we be (RFC 5044, 7.1.3). */
 		rx->first = false;

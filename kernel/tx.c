@@ -489,23 +489,11 @@ void weft_tx_writable(struct weft_qp *qp)
 	weft_tx_kick(qp);
 }
 
-/* Counts a doorbell. Returns whether it is one of a stream of them. */
-static bool weft_tx_streak(struct weft_tx *tx)
-{
-	u32 streak = READ_ONCE(tx->streak);
-
-	if (time_after(jiffies, READ_ONCE(tx->rung) + WEFT_STREAK_PAUSE))
-		streak = 0;
-	WRITE_ONCE(tx->rung, jiffies);
-	WRITE_ONCE(tx->streak, min(streak + 1, WEFT_STREAK_MAX));
-	return streak >= WEFT_STREAK;
-}
-
 /**
  * weft_tx_doorbell() - the user posted to the send ring
  * @qp: the queue pair
  *
- * Sends in the caller's context if nobody else is at it and no stream of
+ * Sends in the caller's context if nobody else is at it and no streak of
  * requests goes on. Process context.
  *
  * Return: 0, or -EINVAL in a state in which nothing may be posted.
@@ -522,7 +510,7 @@ int weft_tx_doorbell(struct weft_qp *qp)
 	default:
 		return -EINVAL;
 	}
-	if (weft_tx_streak(&qp->tx) || !mutex_trylock(&qp->tx.lock)) {
+	if (weft_streak_goes_on(&qp->scq->streak) || !mutex_trylock(&qp->tx.lock)) {
 		/* The worker asks for the next doorbell when it has nothing to do. */
 		weft_ring_need_doorbell(&qp->sq, false);
 		weft_tx_kick(qp);

@@ -37,16 +37,6 @@ struct weft_qp;
  * would wait for ever: the Reply has long arrived after so much time.
  */
 #define WEFT_GATE_TIMEOUT	(HZ / 2)
-/*
- * From so many doorbells in a row on, the sending is a worker's: who posts goes
- * on posting meanwhile, without entering the kernel, and what is posted is sent
- * in larger trains. Each FPDU received halves the count, so that questions and
- * answers stay below, and a stream with a credit now and then does not.
- */
-#define WEFT_STREAK		8U
-#define WEFT_STREAK_MAX		(2 * WEFT_STREAK)
-/* A pause of so many jiffies ends a streak. */
-#define WEFT_STREAK_PAUSE	2
 /* How long an idle queue pair keeps its large chunks: new ones have to be cleared. */
 #define WEFT_CHUNK_IDLE		(HZ / 4)
 /* How many large chunks that TCP may still hold are kept to be used again: 1 MiB. */
@@ -243,9 +233,6 @@ struct weft_answer {
  * @term_seg_len: bytes of @term_seg
  * @term_ulpdu: the offending segment's length
  * @term_due: a Terminate is to be sent
- * @streak: doorbells in a row with little received between them. A hint,
- *	written without a lock
- * @rung: when the last of them was, in jiffies. A hint too
  * @told: the connection was told that the queue pair failed or closes
  *
  * While the queue pair has a stream (weft_qp_start() to weft_qp_stop()),
@@ -301,8 +288,6 @@ struct weft_tx {
 	u8 term_seg_len;
 	u16 term_ulpdu;
 	bool term_due;
-	u32 streak;
-	unsigned long rung;
 	bool told;
 };
 

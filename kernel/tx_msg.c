@@ -30,14 +30,21 @@ static const struct weft_term weft_term_local = {
  */
 static void weft_copy_blocks(struct weft_qp *qp, u32 first, u32 num)
 {
-	union weft_wr_copy *copy = &qp->tx.msg.copy;
-	u32 b, i, w = first * (WEFT_SQ_BLOCK / sizeof(u64));
+	u64 *to = qp->tx.msg.copy.words + first * (WEFT_SQ_BLOCK / sizeof(u64));
+	u32 b;
 
-	for (b = first; b < first + num; b++) {
+	BUILD_BUG_ON(WEFT_SQ_BLOCK != 8 * sizeof(u64));
+	for (b = first; b < first + num; b++, to += 8) {
 		const u64 *slot = weft_ring_slot(&qp->sq, qp->sq.head + b);
 
-		for (i = 0; i < WEFT_SQ_BLOCK / sizeof(u64); i++)
-			copy->words[w++] = READ_ONCE(slot[i]);
+		to[0] = READ_ONCE(slot[0]);
+		to[1] = READ_ONCE(slot[1]);
+		to[2] = READ_ONCE(slot[2]);
+		to[3] = READ_ONCE(slot[3]);
+		to[4] = READ_ONCE(slot[4]);
+		to[5] = READ_ONCE(slot[5]);
+		to[6] = READ_ONCE(slot[6]);
+		to[7] = READ_ONCE(slot[7]);
 	}
 }
 
@@ -400,6 +407,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 		return false;
 	}
 	w->byte_len = total;
+	weft_streak_sent(&qp->scq->streak);
 	weft_tx_begin_request(qp, total);
 	return true;
 }

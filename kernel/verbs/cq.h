@@ -6,6 +6,7 @@
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
+#include "../streak.h"
 #include "ring.h"
 
 /**
@@ -19,6 +20,7 @@
  * @armed: kernel consumers: sequence of the last arming
  * @timestamps: entries tell when they were made
  * @ignore_overrun: the owner takes care that entries find room
+ * @streak: of the queue pairs that complete their sends here
  * @dead: an entry was lost for want of room, or the user's words made no sense
  */
 struct weft_cq {
@@ -30,6 +32,7 @@ struct weft_cq {
 	u32 armed;
 	bool timestamps;
 	bool ignore_overrun;
+	struct weft_streak streak; /* a hint, without the lock */
 	bool dead;
 };
 
