@@ -53,26 +53,37 @@ void send_all(Transport& transport, const Settings& settings) {
   }
 }
 
+// Each end says when it has everything: of the other, who only sees that its messages were
+// taken, the last one may still be under way.
 void both(Transport& transport, const Settings& settings) {
   FlowOut out(transport, settings);
   FlowIn in(transport, settings);
+  const bool streams = settings.carrier == Carrier::kTcp;
+  const bool sends = !streams && !one_sided(settings);
+  const unsigned half = (transport.depth() + 1) / 2;
+  const std::uint64_t notices = sends ? settings.count / half + 1 : streams ? 0 : 1;
   unsigned sent = 0;
-  const auto arrived = [&] {
-    return one_sided(settings) ? transport.notices(0) > 0 : transport.received() >= settings.count;
+  bool told = false;
+  const auto may_tell = [&] {
+    return sends ? transport.received() >= settings.count
+                 : sent == settings.count && transport.outstanding() == 0;
   };
-  bool confirmed = false;
-  while (sent < settings.count || !arrived() || !confirmed) {
+  const auto over = [&] {
+    return sent == settings.count && told && transport.notices(0) >= notices &&
+           (!streams || transport.received() >= settings.count);
+  };
+  while (!over()) {
     while (sent < settings.count && out.ready(0)) {
       out.send(0, ++sent == settings.count);
     }
     in.grant(0);
-    if (sent == settings.count && transport.outstanding() == 0 && !confirmed) {
-      if (one_sided(settings)) {
+    if (!told && may_tell()) {
+      told = true;
+      if (!streams) {
         transport.notify(0);
       }
-      confirmed = true;
     }
-    if (sent < settings.count ? !out.ready(0) : !arrived() || !confirmed) {
+    if (!over() && (sent == settings.count || !out.ready(0))) {
       transport.progress(Until::kAny, true);
     }
   }
