@@ -129,7 +129,9 @@ static u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 	weft_rx_note(qp, len);
 	if (weft_rx_end(qp) != WEFT_RX_OK)
 		return 0;
-	weft_rx_next_fpdu(rx);
+	/* The rest of what weft_rx_next_fpdu() resets was not used. */
+	rx->hdr_len = 0;
+	rx->done = 0;
 	return len;
 }
 

@@ -14,10 +14,10 @@
 
 #include <linux/workqueue.h>
 
+#include "verbs/mr.h"
 #include "verbs/rq.h"
 #include "wire/ddp.h"
 
-struct weft_mr;
 struct weft_qp;
 
 /* How long a SEND may wait for a receive to be posted. */
@@ -40,6 +40,22 @@ enum weft_rx_target {
 };
 
 /**
+ * struct weft_rx_place - where in memory the next bytes of payload go
+ * @sge: the SGE they go to; more of the list lie behind it
+ * @num_sge: how many from there on
+ * @at: bytes of it that lie before them
+ * @rights: rights needed there, enum ib_access_flags
+ * @pd: the protection domain of who posted the list
+ */
+struct weft_rx_place {
+	const struct weft_sge *sge;
+	u32 num_sge;
+	u32 at;
+	int rights;
+	struct ib_pd *pd;
+};
+
+/**
  * struct weft_rx - receive side
  * @state: where in an FPDU the stream is
  * @crc_used: CRCs are in use
@@ -56,8 +72,9 @@ enum weft_rx_target {
  * @trailer: padding and CRC as received
  * @trailer_have: bytes of it
  * @bytes: payload of a message that is looked at whole
- * @held: the region placed in last, while more of the message may follow in the
- *	same packet; NULL: none
+ * @place: where the payload goes, unless that is @bytes
+ * @region: an RDMA Write's part of a region, as a list of one
+ * @held: the region placed in last, while more may follow in the same packet
  * @recv: the receive a SEND is being placed in
  * @msg_got: bytes of the current SEND placed by earlier FPDUs
  * @send_msn: number the next SEND must have
@@ -93,7 +110,9 @@ struct weft_rx {
 	u8 trailer[3 + 4];
 	u32 trailer_have;
 	u8 bytes[WEFT_TERM_MAX_LEN];
-	struct weft_mr *held;
+	struct weft_rx_place place;
+	struct weft_sge region;
+	struct weft_access held;
 	struct weft_recv recv;
 	u32 msg_got;
 	u32 send_msn;

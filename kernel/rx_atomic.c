@@ -97,17 +97,18 @@ enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_qp *qp)
 enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_qp *qp)
 {
 	struct weft_read *read = weft_rx_oldest_read(qp);
+	enum weft_rx_verdict verdict;
 	struct weft_atomic_resp resp;
-	bool placed;
 
 	weft_atomic_resp_decode(qp->rx.bytes, &resp);
 	if (resp.id != read->sink)
 		return weft_rx_refuse_operation(qp, WEFT_RO_CATASTROPHIC_STREAM);
-	placed = weft_rx_scatter(qp, qp->ib.pd, read->sge, read->num_sge, 0,
-				 (const u8 *)&resp.original, sizeof(resp.original));
+	weft_rx_aim_at_read(qp, read);
+	verdict = weft_rx_place(qp, (const u8 *)&resp.original,
+				sizeof(resp.original));
 	weft_rx_let_go(&qp->rx);
-	if (!placed)
-		return weft_rx_read_failed(qp, read);
+	if (verdict != WEFT_RX_OK)
+		return verdict;
 	qp->rx.atomic_msn++;
 	return weft_rx_read_done(qp);
 }

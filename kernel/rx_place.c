@@ -28,9 +28,7 @@
  */
 void weft_rx_let_go(struct weft_rx *rx)
 {
-	if (rx->held)
-		weft_mr_put(rx->held);
-	rx->held = NULL;
+	weft_access_end(&rx->held);
 }
 
 /**
@@ -99,6 +97,19 @@ enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
 
 /* --- where the payload goes --- */
 
+/* Finds the place in a list of SGEs, @at bytes from its start. */
+static void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,
+			const struct weft_sge *sge, u32 num_sge, u32 at)
+{
+	for (; num_sge && at >= sge->length; sge++, num_sge--)
+		at -= sge->length;
+	rx->place.sge = sge;
+	rx->place.num_sge = num_sge;
+	rx->place.at = at;
+	rx->place.rights = rights;
+	rx->place.pd = pd;
+}
+
 static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
@@ -107,10 +118,14 @@ static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
 	rx->target = WEFT_RX_TO_REGION;
 	if (!rx->payload_len)
 		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	rx->held = weft_mr_go_on(rx->held, qp, qp->ib.pd, rx->ddp.stag,
-				 rx->ddp.to, rx->payload_len,
-				 IB_ACCESS_REMOTE_WRITE, &err);
-	return rx->held ? WEFT_RX_OK : weft_rx_refuse_key(qp, err);
+	if (!weft_access_go_on(&rx->held, qp, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
+			       rx->payload_len, IB_ACCESS_REMOTE_WRITE, &err))
+		return weft_rx_refuse_key(qp, err);
+	rx->region.addr = rx->ddp.to;
+	rx->region.length = rx->payload_len;
+	rx->region.lkey = rx->ddp.stag;
+	weft_rx_aim(rx, qp->ib.pd, IB_ACCESS_REMOTE_WRITE, &rx->region, 1, 0);
+	return WEFT_RX_OK;
 }
 
 /* The request of ours that is to be answered next, or NULL. */
@@ -123,13 +138,24 @@ struct weft_read *weft_rx_oldest_read(struct weft_qp *qp)
 	return weft_tx_read(tx, tx->read_tail);
 }
 
+/**
+ * weft_rx_aim_at_read() - place what comes now where a request of ours wants it
+ * @qp: the queue pair
+ * @read: the oldest request of ours
+ */
+void weft_rx_aim_at_read(struct weft_qp *qp, const struct weft_read *read)
+{
+	qp->rx.target = WEFT_RX_TO_READ;
+	weft_rx_aim(&qp->rx, qp->ib.pd, IB_ACCESS_LOCAL_WRITE, read->sge,
+		    read->num_sge, read->got);
+}
+
 static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
 {
 	struct weft_read *read = weft_rx_oldest_read(qp);
 	struct weft_rx *rx = &qp->rx;
 	u8 code;
 
-	rx->target = WEFT_RX_TO_READ;
 	if (!read || read->atomic || (read->len && rx->ddp.stag != read->sink))
 		code = WEFT_DT_STAG;
 	else if (read->len && rx->ddp.to != read->got)
@@ -138,7 +164,11 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
 		 (rx->ddp.last && rx->payload_len != read->len - read->got))
 		code = WEFT_DT_BOUNDS;
 	else
+		code = 0;
+	if (!code) {
+		weft_rx_aim_at_read(qp, read);
 		return WEFT_RX_OK;
+	}
 	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
 	return WEFT_RX_BAD;
 }
@@ -268,6 +298,10 @@ static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)
 			       WEFT_DU_TOO_LONG);
 		return WEFT_RX_BAD;
 	}
+	/* Who posts to a shared queue names what its domain has. */
+	weft_rx_aim(rx, qp->ib.srq ? qp->ib.srq->pd : qp->ib.pd,
+		    IB_ACCESS_LOCAL_WRITE, rx->recv.sge, rx->recv.num_sge,
+		    rx->msg_got);
 	return WEFT_RX_OK;
 }
 
@@ -352,56 +386,10 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 
 /* --- placing it --- */
 
-/*
- * Places bytes in a list of local SGEs of @pd's memory, @at bytes from its
- * start. Each piece is checked against its region as it stands now.
- */
-bool weft_rx_scatter(struct weft_qp *qp, struct ib_pd *pd,
-		     const struct weft_sge *sge, u32 num_sge, u32 at,
-		     const u8 *from, u32 len)
-{
-	struct weft_rx *rx = &qp->rx;
-	enum weft_key_error err;
-	u32 n;
-
-	for (; len && num_sge; sge++, num_sge--) {
-		if (at >= sge->length) {
-			at -= sge->length;
-			continue;
-		}
-		n = min(len, sge->length - at);
-		rx->held = weft_mr_go_on(rx->held, qp, pd, sge->lkey,
-					 sge->addr + at, n,
-					 IB_ACCESS_LOCAL_WRITE, &err);
-		if (!rx->held)
-			return false;
-		weft_mr_write(rx->held, sge->addr + at, from, n);
-		from += n;
-		len -= n;
-		at = 0;
-	}
-	return !len;
-}
-
-static enum weft_rx_verdict weft_rx_place_write(struct weft_qp *qp,
-						const u8 *from, u32 len)
-{
-	struct weft_rx *rx = &qp->rx;
-	u64 to = rx->ddp.to + rx->done;
-	enum weft_key_error err;
-
-	rx->held = weft_mr_go_on(rx->held, qp, qp->ib.pd, rx->ddp.stag, to, len,
-				 IB_ACCESS_REMOTE_WRITE, &err);
-	if (!rx->held)
-		return weft_rx_refuse_key(qp, err);
-	weft_mr_write(rx->held, to, from, len);
-	return WEFT_RX_OK;
-}
-
 /* The memory that an answer goes to is not to be had any more. */
-enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp,
-					 const struct weft_read *read)
+static enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp)
 {
+	struct weft_read *read = weft_rx_oldest_read(qp);
 	struct weft_inflight *w = weft_tx_inflight(&qp->tx, read->inflight);
 
 	w->status = IB_WC_LOC_PROT_ERR;
@@ -411,50 +399,68 @@ enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp,
 	return WEFT_RX_BAD;
 }
 
+/* The memory that the payload goes to is not what it was when it was asked for. */
+static enum weft_rx_verdict weft_rx_place_failed(struct weft_qp *qp,
+						 enum weft_key_error err)
+{
+	weft_rx_let_go(&qp->rx);
+	switch (qp->rx.target) {
+	case WEFT_RX_TO_REGION:
+		return weft_rx_refuse_key(qp, err);
+	case WEFT_RX_TO_READ:
+		return weft_rx_read_failed(qp);
+	default:
+		weft_rx_complete_recv(qp, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return WEFT_RX_BAD;
+	}
+}
+
 /**
  * weft_rx_place() - place the next bytes of an FPDU's payload
  * @qp: the queue pair; weft_rx_begin() said OK
  * @from: the bytes
  * @len: how many; no more than the payload has left
  *
+ * Each piece is checked against its region as it stands now.
+ *
  * Return: WEFT_RX_OK or WEFT_RX_BAD.
  */
 enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 {
-	enum weft_rx_verdict verdict = WEFT_RX_OK;
+	enum weft_key_error err = WEFT_KEY_UNKNOWN;
 	struct weft_rx *rx = &qp->rx;
-	struct weft_read *read;
-	struct ib_pd *pd;
+	struct weft_rx_place *p = &rx->place;
+	u64 to;
+	u32 n;
 
-	if (!len)
-		return WEFT_RX_OK;
-	switch (rx->target) {
-	case WEFT_RX_TO_REGION:
-		verdict = weft_rx_place_write(qp, from, len);
-		break;
-	case WEFT_RX_TO_RECV:
-		/* Who posts to a shared queue names what its domain has. */
-		pd = qp->ib.srq ? qp->ib.srq->pd : qp->ib.pd;
-		if (weft_rx_scatter(qp, pd, rx->recv.sge, rx->recv.num_sge,
-				    rx->msg_got + rx->done, from, len))
-			break;
-		weft_rx_let_go(rx);
-		weft_rx_complete_recv(qp, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
-		return WEFT_RX_BAD;
-	case WEFT_RX_TO_READ:
-		read = weft_rx_oldest_read(qp);
-		if (weft_rx_scatter(qp, qp->ib.pd, read->sge, read->num_sge,
-				    read->got + rx->done, from, len))
-			break;
-		return weft_rx_read_failed(qp, read);
-	case WEFT_RX_TO_BYTES:
+	if (rx->target == WEFT_RX_TO_BYTES) {
 		memcpy(rx->bytes + rx->done, from, len);
-		break;
-	}
-	if (verdict == WEFT_RX_OK)
 		rx->done += len;
-	return verdict;
+		return WEFT_RX_OK;
+	}
+	while (len) {
+		if (!p->num_sge)
+			return weft_rx_place_failed(qp, err);
+		n = min(len, p->sge->length - p->at);
+		to = p->sge->addr + p->at;
+		if (n) {
+			if (!weft_access_go_on(&rx->held, qp, p->pd, p->sge->lkey,
+					       to, n, p->rights, &err))
+				return weft_rx_place_failed(qp, err);
+			weft_mr_write(rx->held.mr, to, from, n);
+		}
+		from += n;
+		len -= n;
+		rx->done += n;
+		p->at += n;
+		if (p->at == p->sge->length) {
+			p->sge++;
+			p->num_sge--;
+			p->at = 0;
+		}
+	}
+	return WEFT_RX_OK;
 }
 
 /* --- what its end completes --- */

@@ -26,11 +26,7 @@ void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code);
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
 					enum weft_key_error err);
 struct weft_read *weft_rx_oldest_read(struct weft_qp *qp);
-bool weft_rx_scatter(struct weft_qp *qp, struct ib_pd *pd,
-		     const struct weft_sge *sge, u32 num_sge, u32 at,
-		     const u8 *from, u32 len);
-enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp,
-					 const struct weft_read *read);
+void weft_rx_aim_at_read(struct weft_qp *qp, const struct weft_read *read);
 enum weft_rx_verdict weft_rx_read_done(struct weft_qp *qp);
 
 /* rx_atomic.c: atomics, of the peer and of ours */

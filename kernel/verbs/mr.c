@@ -228,41 +228,36 @@ struct weft_mr *weft_mr_get(struct weft_qp *qp, struct ib_pd *pd, u32 stag,
 	return NULL;
 }
 
-/**
- * weft_mr_go_on() - weft_mr_get() in a row of accesses that are often to one region
- * @held: the region of the access before, still held, or NULL. It is put if it
- *	does not do for this one
- * @qp: as for weft_mr_get(), as all that follow
- * @pd: protection domain
- * @stag: the key
- * @addr: first address
- * @len: bytes
- * @access: rights
- * @err: why not
- *
- * All is checked anew; what is saved is the way to the region.
- *
- * Return: the region, to be given to this again or to weft_mr_put(), or NULL.
- */
-struct weft_mr *weft_mr_go_on(struct weft_mr *held, struct weft_qp *qp,
-			      struct ib_pd *pd, u32 stag, u64 addr, u64 len,
-			      int access, enum weft_key_error *err)
-{
-	if (held) {
-		if (weft_qp_allows(qp, access & WEFT_ACCESS_REMOTE) &&
-		    weft_mr_check(held, stag, pd, qp->qpn, addr, len,
-				  access) == WEFT_KEY_OK)
-			return held;
-		weft_mr_put(held);
-	}
-	return weft_mr_get(qp, pd, stag, addr, len, access, err);
-}
-
 /* Ends an access begun by weft_mr_get(), in the same context. */
 void weft_mr_put(struct weft_mr *mr)
 {
 	weft_mr_unlock(mr);
 	weft_mr_drop(mr);
+}
+
+/**
+ * weft_access_begin() - begin a row of accesses, or go on in another region
+ * @a: what is held is let go; holds the region on success
+ * @qp: as for weft_mr_get(), as all that follow
+ * @pd: protection domain
+ * @stag: the key
+ * @addr: first address
+ * @len: bytes
+ * @rights: rights needed
+ * @err: why not
+ *
+ * Return: whether the access may be.
+ */
+bool weft_access_begin(struct weft_access *a, struct weft_qp *qp,
+		       struct ib_pd *pd, u32 stag, u64 addr, u64 len, int rights,
+		       enum weft_key_error *err)
+{
+	weft_access_end(a);
+	a->mr = weft_mr_get(qp, pd, stag, addr, len, rights, err);
+	a->pd = pd;
+	a->stag = stag;
+	a->rights = rights;
+	return a->mr;
 }
 
 /**

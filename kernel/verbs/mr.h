@@ -142,9 +142,6 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 struct weft_mr *weft_mr_get(struct weft_qp *qp, struct ib_pd *pd, u32 stag,
 			    u64 addr, u64 len, int access,
 			    enum weft_key_error *err);
-struct weft_mr *weft_mr_go_on(struct weft_mr *held, struct weft_qp *qp,
-			      struct ib_pd *pd, u32 stag, u64 addr, u64 len,
-			      int access, enum weft_key_error *err);
 void weft_mr_put(struct weft_mr *mr);
 
 void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len);
@@ -153,6 +150,60 @@ void weft_mr_read(struct weft_mr *mr, u64 addr, void *dst, u32 len);
 u64 *weft_mr_word(const struct weft_mr *mr, u64 addr);
 u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
 		   u64 (*change)(const void *how, u64 value), const void *how);
+
+/**
+ * struct weft_access - a region held for a row of accesses of one kind
+ * @mr: the region, as from weft_mr_get(); NULL: none is held
+ * @pd: the protection domain that was asked for
+ * @stag: the key
+ * @rights: the rights
+ */
+struct weft_access {
+	struct weft_mr *mr;
+	struct ib_pd *pd;
+	u32 stag;
+	int rights;
+};
+
+bool weft_access_begin(struct weft_access *a, struct weft_qp *qp,
+		       struct ib_pd *pd, u32 stag, u64 addr, u64 len, int rights,
+		       enum weft_key_error *err);
+
+/**
+ * weft_access_go_on() - weft_mr_get() in a row of accesses mostly to one region
+ * @a: the access before, or one that holds nothing; holds the region on success
+ * @qp: as for weft_mr_get(), as all that follow
+ * @pd: protection domain
+ * @stag: the key
+ * @addr: first address
+ * @len: bytes
+ * @rights: rights needed
+ * @err: why not
+ *
+ * What is held does not change: the range alone is new.
+ *
+ * Return: whether the access may be.
+ */
+static inline bool weft_access_go_on(struct weft_access *a, struct weft_qp *qp,
+				     struct ib_pd *pd, u32 stag, u64 addr,
+				     u64 len, int rights,
+				     enum weft_key_error *err)
+{
+	const struct weft_mr *mr = a->mr;
+
+	if (mr && a->stag == stag && a->pd == pd && a->rights == rights &&
+	    len <= mr->length && addr - mr->iova <= mr->length - len)
+		return true;
+	return weft_access_begin(a, qp, pd, stag, addr, len, rights, err);
+}
+
+/* Lets the region go, if one is held. */
+static inline void weft_access_end(struct weft_access *a)
+{
+	if (a->mr)
+		weft_mr_put(a->mr);
+	a->mr = NULL;
+}
 
 /* For what has keys: the key table itself. */
 struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind);

@@ -71,17 +71,17 @@ static u32 refuse_opcode(struct weft_term *err)
 u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		    struct weft_ddp_hdr *hdr, struct weft_term *err)
 {
-	struct weft_ddp_hdr h = {};
-	u32 need;
+	u32 need, qn = 0;
+	bool tagged;
+	u8 op;
 
 	if (len < 1)
 		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
 
 	/* The version comes first: it says what the other bits mean. */
-	h.tagged = buf[0] & DDP_TAGGED;
-	h.last = buf[0] & DDP_LAST;
+	tagged = weft_ddp_is_tagged(buf[0]);
 	if ((buf[0] & DDP_VERSION_MASK) != DDP_VERSION) {
-		if (h.tagged)
+		if (tagged)
 			return refuse(err, WEFT_TERM_DDP,
 				      WEFT_DDP_TAGGED_BUFFER, WEFT_DT_VERSION);
 		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
@@ -89,13 +89,13 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 	}
 
 	/* No code exists for a segment cut short: DDP's "unspecified". */
-	need = weft_ddp_hdr_len(h.tagged);
+	need = weft_ddp_hdr_len(tagged);
 	if (len < need)
 		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
 
-	if (!h.tagged) {
-		h.qn = weft_get_be32(buf + 6);
-		if (h.qn > (extended ? WEFT_QN_ATOMIC_RESP : WEFT_QN_TERMINATE))
+	if (!tagged) {
+		qn = weft_get_be32(buf + 6);
+		if (qn > (extended ? WEFT_QN_ATOMIC_RESP : WEFT_QN_TERMINATE))
 			return refuse(err, WEFT_TERM_DDP,
 				      WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN);
 	}
@@ -104,27 +104,31 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		return refuse(err, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
 			      WEFT_RO_VERSION);
 
-	h.opcode = buf[1] & RDMAP_OPCODE_MASK;
-	if (h.opcode >= (extended ? OP_COUNT : PLAIN_OP_COUNT) ||
-	    op_forms[h.opcode].tagged != h.tagged)
+	/* The queue may exist, but not for this opcode; a tagged one has none. */
+	op = buf[1] & RDMAP_OPCODE_MASK;
+	if (op >= (extended ? OP_COUNT : PLAIN_OP_COUNT) ||
+	    op_forms[op].tagged != tagged || op_forms[op].qn != qn)
 		return refuse_opcode(err);
 
-	if (h.tagged) {
-		h.stag = weft_get_be32(buf + 2);
-		h.to = weft_get_be64(buf + 6);
+	hdr->opcode = op;
+	hdr->tagged = tagged;
+	hdr->last = buf[0] & DDP_LAST;
+	hdr->qn = qn;
+	if (tagged) {
+		hdr->stag = weft_get_be32(buf + 2);
+		hdr->to = weft_get_be64(buf + 6);
+		hdr->inv_stag = 0;
+		hdr->imm = 0;
+		hdr->msn = 0;
+		hdr->mo = 0;
 	} else {
-		/* The queue exists, but not for this opcode. */
-		if (op_forms[h.opcode].qn != h.qn)
-			return refuse_opcode(err);
-		if (op_invalidates(h.opcode))
-			h.inv_stag = weft_get_be32(buf + 2);
-		else if (op_has_imm(h.opcode))
-			h.imm = weft_get_be32(buf + 2);
-		h.msn = weft_get_be32(buf + 10);
-		h.mo = weft_get_be32(buf + 14);
+		hdr->stag = 0;
+		hdr->to = 0;
+		hdr->inv_stag = op_invalidates(op) ? weft_get_be32(buf + 2) : 0;
+		hdr->imm = op_has_imm(op) ? weft_get_be32(buf + 2) : 0;
+		hdr->msn = weft_get_be32(buf + 10);
+		hdr->mo = weft_get_be32(buf + 14);
 	}
-
-	*hdr = h;
 	return need;
 }
 
