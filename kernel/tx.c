@@ -14,7 +14,6 @@
 #include "llp/llp.h"
 #include "tx.h"
 #include "verbs/cq.h"
-#include "verbs/mr.h"
 #include "verbs/qp.h"
 #include "workqueue.h"
 
@@ -122,46 +121,6 @@ static struct weft_chunk *weft_chunk_room(struct weft_qp *qp, u32 need)
 	return c;
 }
 
-static bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
-			 struct weft_fpdu *fpdu)
-{
-	return weft_plan_fpdu(tx->emss, max_fpdu, tx->room, tx->msg.hdr.tagged,
-			      tx->msg.left, fpdu);
-}
-
-/*
- * Lays out FPDUs of the message begun, @fpdu first, which fits, until the
- * message ends or the chunk is full. The region that the payload comes from is
- * held meanwhile: nothing here sleeps. Returns whether anything was laid out.
- */
-static bool weft_tx_fill(struct weft_qp *qp, struct weft_chunk *c,
-			 struct weft_fpdu *fpdu)
-{
-	u8 *to = page_address(c->page);
-	struct weft_tx *tx = &qp->tx;
-	struct weft_mr *held = NULL;
-	bool any = false;
-
-	do {
-		/* A large one is as large as what memory is to be had: none need be. */
-		if (!fpdu->last && tx->max_fpdu > tx->emss)
-			weft_tx_plan(tx, min(tx->max_fpdu, c->size - c->fill), fpdu);
-		if (!weft_tx_layout(qp, fpdu, to + c->fill, &held))
-			break;
-		c->fill += fpdu->len;
-		tx->fpdus++;
-		if (fpdu->len < tx->room)
-			tx->room -= fpdu->len;
-		else
-			tx->room = tx->emss - (fpdu->len - tx->room) % tx->emss;
-		any = true;
-	} while (!fpdu->last && weft_tx_plan(tx, tx->emss, fpdu) &&
-		 fpdu->len <= c->size - c->fill);
-	if (held)
-		weft_mr_put(held);
-	return any;
-}
-
 /*
  * Lays out FPDUs until enough is waiting or nothing more can be done now.
  * Returns whether anything was laid out.
@@ -202,7 +161,7 @@ static bool weft_tx_build(struct weft_qp *qp)
 		c = weft_chunk_room(qp, fpdu.len);
 		if (!c)
 			return any;
-		if (weft_tx_fill(qp, c, &fpdu))
+		if (weft_tx_layout(qp, c, &fpdu))
 			any = true;
 	}
 }

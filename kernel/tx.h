@@ -23,7 +23,6 @@
 #include "wire/plan.h"
 #include "wire/term.h"
 
-struct weft_mr;
 struct weft_qp;
 
 /* Chunks built ahead of the stream, at most. */
@@ -324,10 +323,18 @@ static inline bool weft_tx_reads_outstanding(const struct weft_tx *tx)
 	return tx->read_head != tx->read_tail;
 }
 
+/* Plans the next FPDU of the message. False: the segment must be ended first. */
+static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
+				struct weft_fpdu *fpdu)
+{
+	return weft_plan_fpdu(tx->emss, max_fpdu, tx->room, tx->msg.hdr.tagged,
+			      tx->msg.left, fpdu);
+}
+
 /* tx_msg.c: from work requests to messages, from messages to FPDUs */
 bool weft_tx_next_msg(struct weft_qp *qp);
-bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to,
-		    struct weft_mr **held);
+bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
+		    struct weft_fpdu *fpdu);
 void weft_tx_flush_requests(struct weft_qp *qp);
 
 /* tx_local.c */

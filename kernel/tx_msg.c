@@ -608,7 +608,7 @@ static void weft_tx_gather_failed(struct weft_qp *qp)
 	weft_qp_fail(qp, &weft_term_revoked, IB_EVENT_QP_ACCESS_ERR);
 }
 
-/* Fetches the next @len bytes of the message. @held is as weft_tx_layout()'s. */
+/* Fetches the next @len bytes of the message; @held as in weft_tx_layout(). */
 static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len,
 			   struct weft_mr **held)
 {
@@ -669,29 +669,48 @@ static void weft_tx_begin_imm(struct weft_qp *qp)
 	msg->left = WEFT_IMM_LEN;
 }
 
-/**
- * weft_tx_layout() - write one FPDU of the current message
- * @qp: the queue pair
- * @fpdu: as planned
- * @to: @fpdu->len bytes
- * @held: the region that the payload comes from, got already; NULL: none is.
- *	The caller puts it when it has laid out what it can
- *
- * Return: false if the payload is not to be had any more; the queue pair has
- * failed and nothing was laid out.
- */
-bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to,
-		    struct weft_mr **held)
+/* The message is laid out: what comes next, and when is its work request done? */
+static void weft_tx_end_msg(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
-	struct weft_inflight *w;
-	u32 hdr_len, at;
 
+	if (msg->kind == WEFT_MSG_REQUEST) {
+		if (msg->imm_opcode) {
+			weft_tx_begin_imm(qp);
+			return;
+		}
+		weft_tx_inflight(tx, tx->head - 1)->end = tx->built;
+	}
+	msg->kind = WEFT_MSG_NONE;
+}
+
+/* A message's header as it goes before each segment, but for what differs. */
+struct weft_tx_head {
+	u32 len;
+	u8 bytes[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
+};
+
+/*
+ * Writes one FPDU of the message to @to. False: the payload is not to be had
+ * any more; the queue pair has failed and nothing was laid out.
+ */
+static bool weft_tx_layout_one(struct weft_qp *qp, const struct weft_tx_head *head,
+			       const struct weft_fpdu *fpdu, u8 *to,
+			       struct weft_mr **held)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+	u32 at = head->len;
+
+	memcpy(to, head->bytes, WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN);
+	if (!msg->hdr.tagged)
+		memcpy(to + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN,
+		       head->bytes + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN,
+		       WEFT_DDP_UNTAGGED_LEN - WEFT_DDP_TAGGED_LEN);
 	msg->hdr.last = fpdu->last;
-	hdr_len = weft_ddp_encode(to + WEFT_MPA_LEN, &msg->hdr);
-	weft_put_be16(to, hdr_len + fpdu->payload);
-	at = WEFT_MPA_LEN + hdr_len;
+	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu->payload);
+	weft_ddp_encode_place(to + WEFT_MPA_LEN, &msg->hdr);
 	if (!weft_tx_gather(qp, to + at, fpdu->payload, held)) {
 		weft_tx_gather_failed(qp);
 		return false;
@@ -712,18 +731,70 @@ bool weft_tx_layout(struct weft_qp *qp, const struct weft_fpdu *fpdu, u8 *to,
 		msg->hdr.to += fpdu->payload;
 	else
 		msg->hdr.mo += fpdu->payload;
-	if (fpdu->last) {
-		if (msg->kind == WEFT_MSG_REQUEST) {
-			if (msg->imm_opcode) {
-				weft_tx_begin_imm(qp);
-				return true;
-			}
-			w = weft_tx_inflight(tx, tx->head - 1);
-			w->end = tx->built;
-		}
-		msg->kind = WEFT_MSG_NONE;
-	}
 	return true;
+}
+
+/* Plans what follows a planned FPDU in the same message. As weft_tx_plan(). */
+static bool weft_tx_plan_next(const struct weft_tx *tx, struct weft_fpdu *fpdu)
+{
+	/* A fresh segment is filled as the one before. */
+	if (fpdu->len == tx->emss && tx->room == tx->emss &&
+	    fpdu->payload < tx->msg.left)
+		return true;
+	return weft_tx_plan(tx, tx->emss, fpdu);
+}
+
+/**
+ * weft_tx_layout() - lay out FPDUs of the current message
+ * @qp: the queue pair
+ * @c: where they go
+ * @fpdu: the first of them as planned; it fits. Overwritten
+ *
+ * Until the message ends, the segment must be ended or the chunk is full. The
+ * region that the payload comes from is held meanwhile: nothing here sleeps.
+ *
+ * Return: whether anything was laid out. If not, the payload is not to be had
+ * any more and the queue pair has failed.
+ */
+bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
+		    struct weft_fpdu *fpdu)
+{
+	u8 *to = page_address(c->page) + c->fill;
+	struct weft_tx *tx = &qp->tx;
+	u32 room = c->size - c->fill;
+	struct weft_mr *held = NULL;
+	struct weft_tx_head head;
+	bool any = false;
+
+	head.len = WEFT_MPA_LEN + weft_ddp_encode(head.bytes + WEFT_MPA_LEN,
+						  &tx->msg.hdr);
+	for (;;) {
+		/* A large one is as large as what memory is to be had: none need be. */
+		if (!fpdu->last && tx->max_fpdu > tx->emss)
+			weft_tx_plan(tx, min(tx->max_fpdu, room), fpdu);
+		if (!weft_tx_layout_one(qp, &head, fpdu, to, &held))
+			break;
+		any = true;
+		to += fpdu->len;
+		room -= fpdu->len;
+		tx->fpdus++;
+		if (fpdu->len < tx->room)
+			tx->room -= fpdu->len;
+		else if (fpdu->len == tx->room)
+			tx->room = tx->emss;
+		else
+			tx->room = tx->emss - (fpdu->len - tx->room) % tx->emss;
+		if (fpdu->last) {
+			weft_tx_end_msg(qp);
+			break;
+		}
+		if (!weft_tx_plan_next(tx, fpdu) || fpdu->len > room)
+			break;
+	}
+	if (held)
+		weft_mr_put(held);
+	c->fill = c->size - room;
+	return any;
 }
 
 /**

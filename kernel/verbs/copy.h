@@ -3,7 +3,6 @@
 #ifndef WEFT_COPY_H
 #define WEFT_COPY_H
 
-#include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
@@ -23,14 +22,12 @@
  */
 static __always_inline void weft_copy(void *to, const void *from, u32 len)
 {
-	u32 n;
-
-	for (; len; len -= n) {
-		n = min(len, WEFT_COPY_RUN);
-		memcpy(to, from, n);
-		to += n;
-		from += n;
+	for (; len > WEFT_COPY_RUN; len -= WEFT_COPY_RUN) {
+		memcpy(to, from, WEFT_COPY_RUN);
+		to += WEFT_COPY_RUN;
+		from += WEFT_COPY_RUN;
 	}
+	memcpy(to, from, len);
 }
 
 #endif /* WEFT_COPY_H */

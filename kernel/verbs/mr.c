@@ -6,7 +6,6 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "../device.h"
-#include "copy.h"
 #include "dmabuf.h"
 #include "mr.h"
 #include "qp.h"
@@ -258,58 +257,6 @@ bool weft_access_begin(struct weft_access *a, struct weft_qp *qp,
 	a->stag = stag;
 	a->rights = rights;
 	return a->mr;
-}
-
-/**
- * weft_mr_write() - place bytes in a region
- * @mr: held and checked by weft_mr_get() for this very range
- * @addr: first address
- * @src: the bytes
- * @len: how many
- *
- * Any context.
- */
-void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len)
-{
-	void *to;
-	u32 n;
-
-	if (mr->all_memory) {
-		weft_copy((void *)(uintptr_t)addr, src, len);
-		return;
-	}
-	for (addr -= mr->iova; len; len -= n) {
-		to = weft_blocks_at(&mr->blocks, addr, len, &n);
-		weft_copy(to, src, n);
-		addr += n;
-		src += n;
-	}
-}
-
-/**
- * weft_mr_read() - fetch bytes from a region
- * @mr: held and checked by weft_mr_get() for this very range
- * @addr: first address
- * @dst: where they go
- * @len: how many
- *
- * Any context.
- */
-void weft_mr_read(struct weft_mr *mr, u64 addr, void *dst, u32 len)
-{
-	const void *from;
-	u32 n;
-
-	if (mr->all_memory) {
-		weft_copy(dst, (void *)(uintptr_t)addr, len);
-		return;
-	}
-	for (addr -= mr->iova; len; len -= n) {
-		from = weft_blocks_at(&mr->blocks, addr, len, &n);
-		weft_copy(dst, from, n);
-		addr += n;
-		dst += n;
-	}
 }
 
 /**

@@ -9,6 +9,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "blocks.h"
+#include "copy.h"
 
 struct weft_device;
 struct weft_dmabuf;
@@ -144,8 +145,59 @@ struct weft_mr *weft_mr_get(struct weft_qp *qp, struct ib_pd *pd, u32 stag,
 			    enum weft_key_error *err);
 void weft_mr_put(struct weft_mr *mr);
 
-void weft_mr_write(struct weft_mr *mr, u64 addr, const void *src, u32 len);
-void weft_mr_read(struct weft_mr *mr, u64 addr, void *dst, u32 len);
+/**
+ * weft_mr_write() - place bytes in a region
+ * @mr: held and checked by weft_mr_get() for this very range
+ * @addr: first address
+ * @src: the bytes
+ * @len: how many
+ *
+ * Any context.
+ */
+static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
+					  const void *src, u32 len)
+{
+	void *to;
+	u32 n;
+
+	if (mr->all_memory) {
+		weft_copy((void *)(uintptr_t)addr, src, len);
+		return;
+	}
+	for (addr -= mr->iova; len; len -= n) {
+		to = weft_blocks_at(&mr->blocks, addr, len, &n);
+		weft_copy(to, src, n);
+		addr += n;
+		src += n;
+	}
+}
+
+/**
+ * weft_mr_read() - fetch bytes from a region
+ * @mr: held and checked by weft_mr_get() for this very range
+ * @addr: first address
+ * @dst: where they go
+ * @len: how many
+ *
+ * Any context.
+ */
+static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
+					 void *dst, u32 len)
+{
+	const void *from;
+	u32 n;
+
+	if (mr->all_memory) {
+		weft_copy(dst, (void *)(uintptr_t)addr, len);
+		return;
+	}
+	for (addr -= mr->iova; len; len -= n) {
+		from = weft_blocks_at(&mr->blocks, addr, len, &n);
+		weft_copy(dst, from, n);
+		addr += n;
+		dst += n;
+	}
+}
 
 u64 *weft_mr_word(const struct weft_mr *mr, u64 addr);
 u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,

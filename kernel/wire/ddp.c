@@ -6,9 +6,7 @@
 #include "bytes.h"
 #include "ddp.h"
 
-/* First byte: T, L, four reserved bits, two of DDP version. */
-#define DDP_TAGGED		0x80
-#define DDP_LAST		0x40
+/* Of the first byte. */
 #define DDP_VERSION_MASK	0x03
 #define DDP_VERSION		0x01
 
@@ -112,11 +110,11 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 
 	hdr->opcode = op;
 	hdr->tagged = tagged;
-	hdr->last = buf[0] & DDP_LAST;
+	hdr->last = buf[0] & WEFT_DDP_LAST;
 	hdr->qn = qn;
 	if (tagged) {
 		hdr->stag = weft_get_be32(buf + 2);
-		hdr->to = weft_get_be64(buf + 6);
+		hdr->to = weft_get_be64(buf + WEFT_DDP_TO);
 		hdr->inv_stag = 0;
 		hdr->imm = 0;
 		hdr->msn = 0;
@@ -127,7 +125,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		hdr->inv_stag = op_invalidates(op) ? weft_get_be32(buf + 2) : 0;
 		hdr->imm = op_has_imm(op) ? weft_get_be32(buf + 2) : 0;
 		hdr->msn = weft_get_be32(buf + 10);
-		hdr->mo = weft_get_be32(buf + 14);
+		hdr->mo = weft_get_be32(buf + WEFT_DDP_MO);
 	}
 	return need;
 }
@@ -136,14 +134,14 @@ u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr)
 {
 	buf[0] = DDP_VERSION;
 	if (hdr->tagged)
-		buf[0] |= DDP_TAGGED;
+		buf[0] |= WEFT_DDP_TAGGED;
 	if (hdr->last)
-		buf[0] |= DDP_LAST;
+		buf[0] |= WEFT_DDP_LAST;
 	buf[1] = RDMAP_VERSION | (hdr->opcode & RDMAP_OPCODE_MASK);
 
 	if (hdr->tagged) {
 		weft_put_be32(buf + 2, hdr->stag);
-		weft_put_be64(buf + 6, hdr->to);
+		weft_put_be64(buf + WEFT_DDP_TO, hdr->to);
 		return WEFT_DDP_TAGGED_LEN;
 	}
 
@@ -151,7 +149,7 @@ u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr)
 			       op_has_imm(hdr->opcode) ? hdr->imm : 0);
 	weft_put_be32(buf + 6, hdr->qn);
 	weft_put_be32(buf + 10, hdr->msn);
-	weft_put_be32(buf + 14, hdr->mo);
+	weft_put_be32(buf + WEFT_DDP_MO, hdr->mo);
 	return WEFT_DDP_UNTAGGED_LEN;
 }
 

@@ -12,12 +12,18 @@
 
 #include <linux/types.h>
 
+#include "bytes.h"
 #include "term.h"
 
 #define WEFT_MPA_LEN		2	/* the FPDU's length field */
 #define WEFT_DDP_TAGGED_LEN	14
 #define WEFT_DDP_UNTAGGED_LEN	18
 #define WEFT_DDP_MAX_LEN	WEFT_DDP_UNTAGGED_LEN
+#define WEFT_DDP_TO		6	/* where a tagged header has its offset */
+#define WEFT_DDP_MO		14	/* where an untagged one has */
+/* First byte: T, L, four reserved bits, two of DDP version. */
+#define WEFT_DDP_TAGGED		0x80
+#define WEFT_DDP_LAST		0x40
 
 /*
  * RDMAP opcodes (RFC 5040, 4.1; RFC 7306, 4). The last two are Weft's own: a SEND
@@ -84,7 +90,7 @@ static inline u32 weft_ddp_hdr_len(bool tagged)
 /* Whether the header that begins with @first_byte is a tagged one. */
 static inline bool weft_ddp_is_tagged(u8 first_byte)
 {
-	return first_byte & 0x80;
+	return first_byte & WEFT_DDP_TAGGED;
 }
 
 /**
@@ -113,6 +119,20 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
  * Return: bytes written: 14 or 18.
  */
 u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr);
+
+/**
+ * weft_ddp_encode_place() - write what differs between the segments of a message
+ * @buf: the header of any of them
+ * @hdr: what to write of: @last, and @to or @mo
+ */
+static inline void weft_ddp_encode_place(u8 *buf, const struct weft_ddp_hdr *hdr)
+{
+	buf[0] = (buf[0] & ~WEFT_DDP_LAST) | (hdr->last ? WEFT_DDP_LAST : 0);
+	if (hdr->tagged)
+		weft_put_be64(buf + WEFT_DDP_TO, hdr->to);
+	else
+		weft_put_be32(buf + WEFT_DDP_MO, hdr->mo);
+}
 
 /*
  * Payload of an Immediate Data message (RFC 7306, 6.2). Verbs have four bytes of
