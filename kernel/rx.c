@@ -53,8 +53,27 @@ static bool weft_rx_decode(struct weft_qp *qp, u32 have)
 	return true;
 }
 
+/* Takes the header in rx->next, of which @have bytes are there. False: refused. */
+static bool weft_rx_header(struct weft_qp *qp, u32 have)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 hdr_len = WEFT_MPA_LEN + weft_ddp_hdr_len(rx->ddp.tagged);
+	bool goes_on;
+
+	goes_on = rx->ended && have >= hdr_len &&
+		  weft_ddp_goes_on(rx->hdr, rx->next, rx->payload_len);
+	rx->ended = false;
+	memcpy(rx->hdr, rx->next, sizeof(rx->hdr));
+	if (!goes_on)
+		return weft_rx_decode(qp, have - WEFT_MPA_LEN);
+	weft_ddp_decode_place(rx->hdr + WEFT_MPA_LEN, &rx->ddp);
+	rx->hdr_len = hdr_len;
+	rx->payload_len = WEFT_MPA_LEN + rx->ulpdu_len - hdr_len;
+	return true;
+}
+
 /* An FPDU of @len bytes has come whole, and its CRC is good. */
-static void weft_rx_note(struct weft_qp *qp, u32 len)
+static inline void weft_rx_note(struct weft_qp *qp, u32 len)
 {
 	struct weft_rx *rx = &qp->rx;
 
@@ -94,28 +113,28 @@ static u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 			 u32 left)
 {
 	struct weft_rx *rx = &qp->rx;
-	u32 have, len, at, end, n;
+	u32 have = sizeof(rx->next);
+	u32 len, at, end, n;
 	const u8 *piece;
 
 	if (left < WEFT_MPA_LEN)
 		return 0;
-	have = sizeof(rx->hdr);
-	if (likely(left >= have)) {
-		weft_packet_copy(p, offset, rx->hdr, sizeof(rx->hdr));
+	if (likely(left >= sizeof(rx->next))) {
+		weft_packet_copy(p, offset, rx->next, sizeof(rx->next));
 	} else {
 		have = left;
-		weft_packet_gather(p, offset, rx->hdr, have);
+		weft_packet_gather(p, offset, rx->next, have);
 	}
-	rx->ulpdu_len = weft_get_be16(rx->hdr);
-	len = weft_fpdu_len(rx->ulpdu_len);
+	n = weft_get_be16(rx->next);
+	len = weft_fpdu_len(n);
 	if (len > left)
 		return 0;
-	have = min(have, WEFT_MPA_LEN + rx->ulpdu_len);
+	rx->ulpdu_len = n;
 	if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, len)) {
 		weft_rx_refuse_crc(qp);
 		return 0;
 	}
-	if (!weft_rx_decode(qp, have - WEFT_MPA_LEN))
+	if (!weft_rx_header(qp, min(have, WEFT_MPA_LEN + n)))
 		return 0;
 	if (weft_rx_begin(qp) != WEFT_RX_OK)
 		return 0;
@@ -132,6 +151,7 @@ static u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 	/* The rest of what weft_rx_next_fpdu() resets was not used. */
 	rx->hdr_len = 0;
 	rx->done = 0;
+	rx->ended = true;
 	return len;
 }
 
@@ -165,6 +185,7 @@ static u32 weft_rx_part_header(struct weft_qp *qp, const u8 *from, u32 len)
 	struct weft_rx *rx = &qp->rx;
 	u32 taken = 0;
 
+	rx->ended = false;
 	for (;;) {
 		if (rx->hdr_have == weft_rx_header_need(rx))
 			break;
@@ -200,8 +221,10 @@ static u32 weft_rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
 	}
 	rx->split++;
 	weft_rx_note(qp, weft_fpdu_len(rx->ulpdu_len));
-	if (weft_rx_end(qp) == WEFT_RX_OK)
+	if (weft_rx_end(qp) == WEFT_RX_OK) {
 		weft_rx_next_fpdu(rx);
+		rx->ended = true;
+	}
 	return n;
 }
 
@@ -247,19 +270,16 @@ static u32 weft_rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 	const u8 *piece;
 
 	while (taken < len) {
+		if (rx->state == WEFT_RX_HEADER && !rx->hdr_have) {
+			do {
+				n = weft_rx_whole(qp, p, offset + taken, len - taken);
+				taken += n;
+			} while (n);
+			if (rx->stalled || taken == len)
+				return taken;
+		}
 		if (rx->state == WEFT_RX_STOPPED)
 			return len; /* whatever comes now is nobody's */
-		if (rx->state == WEFT_RX_HEADER && !rx->hdr_have) {
-			n = weft_rx_whole(qp, p, offset + taken, len - taken);
-			if (n) {
-				taken += n;
-				continue;
-			}
-			if (rx->stalled)
-				return taken;
-			if (rx->state == WEFT_RX_STOPPED)
-				return len;
-		}
 		n = len - taken;
 		piece = weft_packet_piece(p, offset + taken, &n);
 		taken += weft_rx_part(qp, piece, n);
@@ -416,6 +436,7 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->write_goes_on = false;
 	rx->first = true;
 	rx->stalled = false;
+	rx->ended = false;
 	weft_rx_next_fpdu(rx);
 }
 

@@ -62,6 +62,8 @@ struct weft_rx_place {
  * @crc: running value of the FPDU
  * @hdr: length field and header as received; a private copy
  * @hdr_have: bytes of it
+ * @next: the same of an FPDU that lies whole in a packet, before it is looked at
+ * @ended: @hdr, @ddp and @payload_len are of the FPDU that ended last
  * @ulpdu_len: from the length field
  * @hdr_len: length field and header
  * @ddp: the decoded header
@@ -99,6 +101,8 @@ struct weft_rx {
 	bool crc_used;
 	u32 crc;
 	u8 hdr[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
+	u8 next[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
+	bool ended;
 	u32 hdr_have;
 	u32 ulpdu_len;
 	u32 hdr_len;

@@ -118,8 +118,9 @@ static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
 	rx->target = WEFT_RX_TO_REGION;
 	if (!rx->payload_len)
 		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	if (!weft_access_go_on(&rx->held, qp, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
-			       rx->payload_len, IB_ACCESS_REMOTE_WRITE, &err))
+	err = weft_access_go_on(&rx->held, qp, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
+				rx->payload_len, IB_ACCESS_REMOTE_WRITE);
+	if (err)
 		return weft_rx_refuse_key(qp, err);
 	rx->region.addr = rx->ddp.to;
 	rx->region.length = rx->payload_len;
@@ -242,8 +243,8 @@ static void weft_rx_note_success(const struct weft_rx *rx,
 	}
 }
 
-/* Completes the receive in progress. */
-static void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
+/* Completes the receive in progress: once a message, so not in line in what is done for each frame. */
+static noinline void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
 				  u32 vendor)
 {
 	struct weft_rx *rx = &qp->rx;
@@ -428,9 +429,10 @@ static enum weft_rx_verdict weft_rx_place_failed(struct weft_qp *qp,
  */
 enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 {
-	enum weft_key_error err = WEFT_KEY_UNKNOWN;
 	struct weft_rx *rx = &qp->rx;
 	struct weft_rx_place *p = &rx->place;
+	const struct weft_sge *sge;
+	enum weft_key_error err;
 	u64 to;
 	u32 n;
 
@@ -441,24 +443,25 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 	}
 	while (len) {
 		if (!p->num_sge)
-			return weft_rx_place_failed(qp, err);
-		n = min(len, p->sge->length - p->at);
-		to = p->sge->addr + p->at;
-		if (n) {
-			if (!weft_access_go_on(&rx->held, qp, p->pd, p->sge->lkey,
-					       to, n, p->rights, &err))
-				return weft_rx_place_failed(qp, err);
-			weft_mr_write(rx->held.mr, to, from, n);
-		}
-		from += n;
-		len -= n;
-		rx->done += n;
-		p->at += n;
-		if (p->at == p->sge->length) {
+			return weft_rx_place_failed(qp, WEFT_KEY_BOUNDS);
+		sge = p->sge;
+		n = min(len, sge->length - p->at);
+		if (!n) {
 			p->sge++;
 			p->num_sge--;
 			p->at = 0;
+			continue;
 		}
+		to = sge->addr + p->at;
+		err = weft_access_go_on(&rx->held, qp, p->pd, sge->lkey, to, n,
+					p->rights);
+		if (err)
+			return weft_rx_place_failed(qp, err);
+		p->at += n;
+		rx->done += n;
+		len -= n;
+		weft_mr_write(rx->held.mr, to, from, n);
+		from += n;
 	}
 	return WEFT_RX_OK;
 }

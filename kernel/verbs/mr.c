@@ -243,20 +243,21 @@ void weft_mr_put(struct weft_mr *mr)
  * @addr: first address
  * @len: bytes
  * @rights: rights needed
- * @err: why not
  *
- * Return: whether the access may be.
+ * Return: WEFT_KEY_OK, or why the access may not be.
  */
-bool weft_access_begin(struct weft_access *a, struct weft_qp *qp,
-		       struct ib_pd *pd, u32 stag, u64 addr, u64 len, int rights,
-		       enum weft_key_error *err)
+enum weft_key_error weft_access_begin(struct weft_access *a, struct weft_qp *qp,
+				      struct ib_pd *pd, u32 stag, u64 addr,
+				      u64 len, int rights)
 {
+	enum weft_key_error err = WEFT_KEY_OK;
+
 	weft_access_end(a);
-	a->mr = weft_mr_get(qp, pd, stag, addr, len, rights, err);
+	a->mr = weft_mr_get(qp, pd, stag, addr, len, rights, &err);
 	a->pd = pd;
 	a->stag = stag;
 	a->rights = rights;
-	return a->mr;
+	return err;
 }
 
 /**

@@ -217,9 +217,9 @@ struct weft_access {
 	int rights;
 };
 
-bool weft_access_begin(struct weft_access *a, struct weft_qp *qp,
-		       struct ib_pd *pd, u32 stag, u64 addr, u64 len, int rights,
-		       enum weft_key_error *err);
+enum weft_key_error weft_access_begin(struct weft_access *a, struct weft_qp *qp,
+				      struct ib_pd *pd, u32 stag, u64 addr,
+				      u64 len, int rights);
 
 /**
  * weft_access_go_on() - weft_mr_get() in a row of accesses mostly to one region
@@ -230,23 +230,21 @@ bool weft_access_begin(struct weft_access *a, struct weft_qp *qp,
  * @addr: first address
  * @len: bytes
  * @rights: rights needed
- * @err: why not
  *
  * What is held does not change: the range alone is new.
  *
- * Return: whether the access may be.
+ * Return: WEFT_KEY_OK, or why the access may not be.
  */
-static inline bool weft_access_go_on(struct weft_access *a, struct weft_qp *qp,
-				     struct ib_pd *pd, u32 stag, u64 addr,
-				     u64 len, int rights,
-				     enum weft_key_error *err)
+static inline enum weft_key_error
+weft_access_go_on(struct weft_access *a, struct weft_qp *qp, struct ib_pd *pd,
+		  u32 stag, u64 addr, u64 len, int rights)
 {
 	const struct weft_mr *mr = a->mr;
 
 	if (mr && a->stag == stag && a->pd == pd && a->rights == rights &&
 	    len <= mr->length && addr - mr->iova <= mr->length - len)
-		return true;
-	return weft_access_begin(a, qp, pd, stag, addr, len, rights, err);
+		return WEFT_KEY_OK;
+	return weft_access_begin(a, qp, pd, stag, addr, len, rights);
 }
 
 /* Lets the region go, if one is held. */

@@ -20,7 +20,8 @@
 #define WEFT_DDP_UNTAGGED_LEN	18
 #define WEFT_DDP_MAX_LEN	WEFT_DDP_UNTAGGED_LEN
 #define WEFT_DDP_TO		6	/* where a tagged header has its offset */
-#define WEFT_DDP_MO		14	/* where an untagged one has */
+#define WEFT_DDP_QN		6	/* where an untagged one has queue and number, */
+#define WEFT_DDP_MO		14	/* and its offset */
 /* First byte: T, L, four reserved bits, two of DDP version. */
 #define WEFT_DDP_TAGGED		0x80
 #define WEFT_DDP_LAST		0x40
@@ -132,6 +133,43 @@ static inline void weft_ddp_encode_place(u8 *buf, const struct weft_ddp_hdr *hdr
 		weft_put_be64(buf + WEFT_DDP_TO, hdr->to);
 	else
 		weft_put_be32(buf + WEFT_DDP_MO, hdr->mo);
+}
+
+/* Reads what weft_ddp_encode_place() writes; the rest of @hdr is @buf's already. */
+static inline void weft_ddp_decode_place(const u8 *buf, struct weft_ddp_hdr *hdr)
+{
+	hdr->last = buf[0] & WEFT_DDP_LAST;
+	if (hdr->tagged)
+		hdr->to = weft_get_be64(buf + WEFT_DDP_TO);
+	else
+		hdr->mo = weft_get_be32(buf + WEFT_DDP_MO);
+}
+
+/**
+ * weft_ddp_goes_on() - is this the header of the next segment of a message?
+ * @prev: length field and header of a segment that weft_ddp_decode() took
+ * @next: as many bytes from the beginning of the FPDU behind it
+ * @payload: bytes of payload in the first
+ *
+ * If so, weft_ddp_decode() would make the same of both, but for the offset,
+ * which is @payload more, and for whether it is the last.
+ *
+ * Return: whether nothing else but the length field differs.
+ */
+static inline bool weft_ddp_goes_on(const u8 *prev, const u8 *next, u32 payload)
+{
+	u64 differs = weft_get_be64(prev) ^ weft_get_be64(next);
+
+	/* Length field, DDP and RDMAP control, STag or reserved field. */
+	if (differs & ~(0xffffULL << 48 | (u64)WEFT_DDP_LAST << 40))
+		return false;
+	if (weft_ddp_is_tagged(prev[WEFT_MPA_LEN]))
+		return weft_get_be64(next + WEFT_MPA_LEN + WEFT_DDP_TO) ==
+		       weft_get_be64(prev + WEFT_MPA_LEN + WEFT_DDP_TO) + payload;
+	return weft_get_be64(next + WEFT_MPA_LEN + WEFT_DDP_QN) ==
+	       weft_get_be64(prev + WEFT_MPA_LEN + WEFT_DDP_QN) &&
+	       weft_get_be32(next + WEFT_MPA_LEN + WEFT_DDP_MO) ==
+	       weft_get_be32(prev + WEFT_MPA_LEN + WEFT_DDP_MO) + payload;
 }
 
 /*
