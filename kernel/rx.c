@@ -17,7 +17,6 @@ static void weft_rx_next_fpdu(struct weft_rx *rx)
 {
 	rx->state = WEFT_RX_HEADER;
 	rx->hdr_have = 0;
-	rx->hdr_len = 0;
 	rx->done = 0;
 	rx->trailer_have = 0;
 	rx->crc = WEFT_CRC_SEED;
@@ -57,18 +56,16 @@ static bool weft_rx_decode(struct weft_qp *qp, u32 have)
 static bool weft_rx_header(struct weft_qp *qp, u32 have)
 {
 	struct weft_rx *rx = &qp->rx;
-	u32 hdr_len = WEFT_MPA_LEN + weft_ddp_hdr_len(rx->ddp.tagged);
 	bool goes_on;
 
-	goes_on = rx->ended && have >= hdr_len &&
+	goes_on = rx->ended && have >= rx->hdr_len &&
 		  weft_ddp_goes_on(rx->hdr, rx->next, rx->payload_len);
 	rx->ended = false;
 	memcpy(rx->hdr, rx->next, sizeof(rx->hdr));
 	if (!goes_on)
 		return weft_rx_decode(qp, have - WEFT_MPA_LEN);
 	weft_ddp_decode_place(rx->hdr + WEFT_MPA_LEN, &rx->ddp);
-	rx->hdr_len = hdr_len;
-	rx->payload_len = WEFT_MPA_LEN + rx->ulpdu_len - hdr_len;
+	rx->payload_len = WEFT_MPA_LEN + rx->ulpdu_len - rx->hdr_len;
 	return true;
 }
 
@@ -85,10 +82,10 @@ static inline void weft_rx_note(struct weft_qp *qp, u32 len)
 /*
  * Whether the CRC of a whole FPDU at @offset is good. It is run over the packet,
  * in one go where that lies together. Where the header differs from the copy in
- * rx->hdr by now, it was the sender who wrote to bytes under way.
+ * rx->next by now, it was the sender who wrote to bytes under way.
  */
-static bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
-			      u32 offset, u32 len)
+static noinline bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
+				       u32 offset, u32 len)
 {
 	u32 end = offset + len - WEFT_CRC_LEN;
 	u32 crc = WEFT_CRC_SEED;
@@ -105,54 +102,50 @@ static bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
 }
 
 /*
- * Takes an FPDU that lies whole in the packet at @offset, of which @left bytes
- * are there. Returns its length, or 0: it does not lie whole (state HEADER), it
- * must wait (rx.stalled) or it was refused (state STOPPED).
+ * Takes FPDUs, each of which lies whole in the packet, from @offset to at most
+ * @end. Returns where the first begins that does not lie whole (state HEADER),
+ * must wait (rx.stalled) or was refused (state STOPPED).
+ *
+ * Not in line: what is in registers here is used for each frame.
  */
-static u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p, u32 offset,
-			 u32 left)
+static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
+				  u32 offset, u32 end)
 {
 	struct weft_rx *rx = &qp->rx;
-	u32 have = sizeof(rx->next);
-	u32 len, at, end, n;
+	u32 have, len, at, n;
 	const u8 *piece;
 
-	if (left < WEFT_MPA_LEN)
-		return 0;
-	if (likely(left >= sizeof(rx->next))) {
-		weft_packet_copy(p, offset, rx->next, sizeof(rx->next));
-	} else {
-		have = left;
-		weft_packet_gather(p, offset, rx->next, have);
+	for (; end - offset >= WEFT_MPA_LEN; offset += len) {
+		have = min_t(u32, end - offset, sizeof(rx->next));
+		if (likely(have == sizeof(rx->next)))
+			weft_packet_copy(p, offset, rx->next, sizeof(rx->next));
+		else
+			weft_packet_gather(p, offset, rx->next, have);
+		rx->ulpdu_len = weft_get_be16(rx->next);
+		len = weft_fpdu_len(rx->ulpdu_len);
+		if (len > end - offset)
+			break;
+		if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, len)) {
+			weft_rx_refuse_crc(qp);
+			break;
+		}
+		if (!weft_rx_header(qp, min(have, WEFT_MPA_LEN + rx->ulpdu_len)))
+			break;
+		if (weft_rx_begin(qp) != WEFT_RX_OK)
+			break;
+		at = offset + rx->hdr_len;
+		for (; rx->done < rx->payload_len; at += n) {
+			n = rx->payload_len - rx->done;
+			piece = weft_packet_piece(p, at, &n);
+			if (weft_rx_place(qp, piece, n) != WEFT_RX_OK)
+				return offset;
+		}
+		weft_rx_note(qp, len);
+		if (weft_rx_end(qp) != WEFT_RX_OK)
+			break;
+		rx->ended = true;
 	}
-	n = weft_get_be16(rx->next);
-	len = weft_fpdu_len(n);
-	if (len > left)
-		return 0;
-	rx->ulpdu_len = n;
-	if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, len)) {
-		weft_rx_refuse_crc(qp);
-		return 0;
-	}
-	if (!weft_rx_header(qp, min(have, WEFT_MPA_LEN + n)))
-		return 0;
-	if (weft_rx_begin(qp) != WEFT_RX_OK)
-		return 0;
-	at = offset + rx->hdr_len;
-	for (end = at + rx->payload_len; at < end; at += n) {
-		n = end - at;
-		piece = weft_packet_piece(p, at, &n);
-		if (weft_rx_place(qp, piece, n) != WEFT_RX_OK)
-			return 0;
-	}
-	weft_rx_note(qp, len);
-	if (weft_rx_end(qp) != WEFT_RX_OK)
-		return 0;
-	/* The rest of what weft_rx_next_fpdu() resets was not used. */
-	rx->hdr_len = 0;
-	rx->done = 0;
-	rx->ended = true;
-	return len;
+	return offset;
 }
 
 /* Gathers up to @need bytes in @to, of which *@have are there. Returns bytes taken. */
@@ -271,10 +264,8 @@ static u32 weft_rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 
 	while (taken < len) {
 		if (rx->state == WEFT_RX_HEADER && !rx->hdr_have) {
-			do {
-				n = weft_rx_whole(qp, p, offset + taken, len - taken);
-				taken += n;
-			} while (n);
+			taken = weft_rx_whole(qp, p, offset + taken,
+					      offset + len) - offset;
 			if (rx->stalled || taken == len)
 				return taken;
 		}
@@ -296,6 +287,7 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	struct weft_packet p;
 
 	if (!weft_packet_init(&p, skb)) {
+		qp->rx.hdr_len = 0;
 		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 		return len;
 	}
@@ -437,6 +429,7 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->first = true;
 	rx->stalled = false;
 	rx->ended = false;
+	rx->hdr_len = 0;
 	weft_rx_next_fpdu(rx);
 }
 

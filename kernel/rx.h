@@ -63,7 +63,7 @@ struct weft_rx_place {
  * @hdr: length field and header as received; a private copy
  * @hdr_have: bytes of it
  * @next: the same of an FPDU that lies whole in a packet, before it is looked at
- * @ended: @hdr, @ddp and @payload_len are of the FPDU that ended last
+ * @ended: @hdr, @hdr_len, @ddp and @payload_len are of the FPDU that ended last
  * @ulpdu_len: from the length field
  * @hdr_len: length field and header
  * @ddp: the decoded header

@@ -243,7 +243,10 @@ static void weft_rx_note_success(const struct weft_rx *rx,
 	}
 }
 
-/* Completes the receive in progress: once a message, so not in line in what is done for each frame. */
+/*
+ * Completes the receive in progress. Not in line, as all that is not done for
+ * each frame of a message and has more on its stack.
+ */
 static noinline void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
 				  u32 vendor)
 {
@@ -512,7 +515,7 @@ static enum weft_rx_verdict weft_rx_end_response(struct weft_qp *qp)
 	return qp->rx.ddp.last ? weft_rx_read_done(qp) : WEFT_RX_OK;
 }
 
-static enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
+static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 	struct weft_tx *tx = &qp->tx;
@@ -555,7 +558,7 @@ static struct weft_read *weft_rx_blamed(struct weft_tx *tx, u8 opcode)
 }
 
 /* The peer ended the connection; says which of our requests it did not like. */
-static void weft_rx_end_terminate(struct weft_qp *qp)
+static noinline void weft_rx_end_terminate(struct weft_qp *qp)
 {
 	struct weft_read *read = NULL;
 	struct weft_rx *rx = &qp->rx;

@@ -627,26 +627,26 @@ static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len,
 		const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
 
 		n = min(len, sge->length - msg->offset);
+		if (!n) {
+			if (*held)
+				weft_mr_put(*held);
+			*held = NULL;
+			msg->sge_index++;
+			msg->offset = 0;
+			continue;
+		}
 		from = sge->addr + msg->offset;
-		if (n && !*held) {
+		if (!*held) {
 			/* For all that is left of it, as long as it is held. */
 			*held = weft_mr_get(qp, qp->ib.pd, sge->lkey, from,
 					    sge->length - msg->offset, access, &err);
 			if (!*held)
 				return false;
 		}
-		if (n)
-			weft_mr_read(*held, from, to, n);
-		to += n;
-		len -= n;
 		msg->offset += n;
-		if (msg->offset == sge->length) {
-			if (*held)
-				weft_mr_put(*held);
-			*held = NULL;
-			msg->sge_index++;
-			msg->offset = 0;
-		}
+		len -= n;
+		weft_mr_read(*held, from, to, n);
+		to += n;
 	}
 	return true;
 }
@@ -696,7 +696,7 @@ struct weft_tx_head {
  * any more; the queue pair has failed and nothing was laid out.
  */
 static bool weft_tx_layout_one(struct weft_qp *qp, const struct weft_tx_head *head,
-			       const struct weft_fpdu *fpdu, u8 *to,
+			       struct weft_fpdu fpdu, u8 *to,
 			       struct weft_mr **held)
 {
 	struct weft_tx *tx = &qp->tx;
@@ -708,29 +708,29 @@ static bool weft_tx_layout_one(struct weft_qp *qp, const struct weft_tx_head *he
 		memcpy(to + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN,
 		       head->bytes + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN,
 		       WEFT_DDP_UNTAGGED_LEN - WEFT_DDP_TAGGED_LEN);
-	msg->hdr.last = fpdu->last;
-	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu->payload);
+	msg->hdr.last = fpdu.last;
+	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu.payload);
 	weft_ddp_encode_place(to + WEFT_MPA_LEN, &msg->hdr);
-	if (!weft_tx_gather(qp, to + at, fpdu->payload, held)) {
+	if (!weft_tx_gather(qp, to + at, fpdu.payload, held)) {
 		weft_tx_gather_failed(qp);
 		return false;
 	}
-	at += fpdu->payload;
-	if (fpdu->pad)
-		memset(to + at, 0, fpdu->pad);
-	at += fpdu->pad;
+	at += fpdu.payload;
+	if (fpdu.pad)
+		memset(to + at, 0, fpdu.pad);
+	at += fpdu.pad;
 	if (tx->crc)
 		weft_crc_put(to + at, weft_crc_update(WEFT_CRC_SEED, to, at));
 	else
 		memset(to + at, 0, WEFT_CRC_LEN);
 
-	trace_weft_tx_fpdu(qp, &msg->hdr, fpdu->payload);
-	tx->built += fpdu->len;
-	msg->left -= fpdu->payload;
+	trace_weft_tx_fpdu(qp, &msg->hdr, fpdu.payload);
+	tx->built += fpdu.len;
+	msg->left -= fpdu.payload;
 	if (msg->hdr.tagged)
-		msg->hdr.to += fpdu->payload;
+		msg->hdr.to += fpdu.payload;
 	else
-		msg->hdr.mo += fpdu->payload;
+		msg->hdr.mo += fpdu.payload;
 	return true;
 }
 
@@ -772,7 +772,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		/* A large one is as large as what memory is to be had: none need be. */
 		if (!fpdu->last && tx->max_fpdu > tx->emss)
 			weft_tx_plan(tx, min(tx->max_fpdu, room), fpdu);
-		if (!weft_tx_layout_one(qp, &head, fpdu, to, &held))
+		if (!weft_tx_layout_one(qp, &head, *fpdu, to, &held))
 			break;
 		any = true;
 		to += fpdu->len;

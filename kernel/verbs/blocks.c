@@ -94,8 +94,8 @@ int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
 		weft_run_next(&r);
 		return weft_blocks_from_run(blocks, r.addr);
 	}
-	blocks->shift = __ffs64(edges);
-	blocks->first &= BIT_ULL(blocks->shift) - 1;
+	weft_blocks_set_size(blocks, __ffs64(edges));
+	blocks->first &= blocks->mask;
 	num = (blocks->first + length - 1) >> blocks->shift;
 	num++;
 	blocks->addr = kvmalloc_array(num, sizeof(*blocks->addr), GFP_KERNEL);
@@ -127,7 +127,7 @@ int weft_blocks_from_run(struct weft_blocks *blocks, void *addr)
 		return -ENOMEM;
 	blocks->addr[0] = addr;
 	blocks->first = 0;
-	blocks->shift = WEFT_ONE_BLOCK;
+	weft_blocks_set_size(blocks, WEFT_ONE_BLOCK);
 	return 0;
 }
 

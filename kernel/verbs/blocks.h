@@ -16,6 +16,7 @@ struct sg_table;
  * struct weft_blocks - where a region's bytes lie
  * @addr: kernel address of each block, in the region's order
  * @first: offset of the region's first byte in the first block
+ * @mask: a block's size less one
  * @shift: log2 of a block's size, or WEFT_ONE_BLOCK
  *
  * Blocks are as large as the memory allows, so that a region in huge pages
@@ -24,8 +25,16 @@ struct sg_table;
 struct weft_blocks {
 	void **addr;
 	u64 first;
+	u64 mask;
 	u8 shift;
 };
+
+/* Sets the blocks' size to 1 << @shift. */
+static inline void weft_blocks_set_size(struct weft_blocks *blocks, u8 shift)
+{
+	blocks->shift = shift;
+	blocks->mask = BIT_ULL(shift) - 1;
+}
 
 /**
  * weft_blocks_at() - find a byte
@@ -42,8 +51,8 @@ static inline void *weft_blocks_at(const struct weft_blocks *blocks, u64 pos,
 	u64 offset;
 
 	pos += blocks->first;
-	offset = pos & (BIT_ULL(blocks->shift) - 1);
-	*run = min_t(u64, len, BIT_ULL(blocks->shift) - offset);
+	offset = pos & blocks->mask;
+	*run = min_t(u64, len, blocks->mask + 1 - offset);
 	return blocks->addr[pos >> blocks->shift] + offset;
 }
 

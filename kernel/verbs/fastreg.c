@@ -115,7 +115,8 @@ bool weft_fast_register(struct weft_qp *qp, u32 old, u32 key, int access)
 			if (mr->num_next) {
 				swap(mr->blocks.addr, mr->next);
 				mr->num_next = 0;
-				mr->blocks.shift = ilog2(mr->ib.page_size);
+				weft_blocks_set_size(&mr->blocks,
+						     ilog2(mr->ib.page_size));
 				mr->blocks.first = mr->ib.iova &
 						   (mr->ib.page_size - 1);
 				mr->iova = mr->ib.iova;
