@@ -43,6 +43,48 @@ void fuzz_header(const Bytes& bytes, bool extended) {
   require(std::equal(again.begin(), again.end(), bytes.begin()), "and is the same then");
 }
 
+// A header that goes on with the message of the one before is not decoded: that must say the same.
+void fuzz_next(const Bytes& bytes, bool extended) {
+  constexpr u32 kHead = WEFT_MPA_LEN + WEFT_DDP_MAX_LEN;
+  if (bytes.size() < kHead) {
+    return;
+  }
+  weft_ddp_hdr prev{};
+  weft_ddp_hdr next{};
+  weft_term err{};
+  Bytes head(bytes.begin(), bytes.begin() + kHead);
+  const u32 len =
+      weft_ddp_decode(head.data() + WEFT_MPA_LEN, WEFT_DDP_MAX_LEN, extended, &prev, &err);
+  if (len == 0) {
+    return;
+  }
+  // What follows: the same with another length and place, or with a byte that is not the same.
+  const u32 payload = weft_get_be16(bytes.data());
+  Bytes other = head;
+  weft_ddp_hdr place = prev;
+  place.last = (payload & 1) != 0;
+  place.to += payload;
+  place.mo += payload;
+  weft_put_be16(other.data(), static_cast<u16>(~payload));
+  weft_ddp_encode_place(other.data() + WEFT_MPA_LEN, &place);
+  require(weft_ddp_goes_on(head.data(), other.data(), payload), "what goes on is seen to");
+  if (bytes.size() > kHead) {
+    other[bytes[kHead] % kHead] ^= bytes.back();
+  }
+  if (!weft_ddp_goes_on(head.data(), other.data(), payload)) {
+    return;
+  }
+  require(
+      weft_ddp_decode(other.data() + WEFT_MPA_LEN, WEFT_DDP_MAX_LEN, extended, &next, &err) == len,
+      "what goes on can be decoded");
+  weft_ddp_decode_place(other.data() + WEFT_MPA_LEN, &prev);
+  require(prev.opcode == next.opcode && prev.tagged == next.tagged && prev.last == next.last &&
+              prev.stag == next.stag && prev.to == next.to && prev.inv_stag == next.inv_stag &&
+              prev.imm == next.imm && prev.qn == next.qn && prev.msn == next.msn &&
+              prev.mo == next.mo,
+          "and is what it was, further on");
+}
+
 // One bit at a time, as the RFC's own pseudo-code has it.
 u64 added(u64 a, u64 b, u64 ends) {
   u64 sum = 0;
@@ -141,6 +183,8 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
 
   fuzz_header(bytes, false);
   fuzz_header(bytes, true);
+  fuzz_next(bytes, false);
+  fuzz_next(bytes, true);
   fuzz_atomic(bytes);
   fuzz_terminate(bytes);
   fuzz_answer(reason, ulpdu_len, bytes);

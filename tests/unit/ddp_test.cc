@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <tuple>
 
@@ -268,6 +269,67 @@ TEST(Ddp, EveryControlField) {
   }
   // Six reserved bits and L are free: 128 times the eight opcodes.
   EXPECT_EQ(accepted, 8 * 128);
+}
+
+// Length field and header of a segment, and of the one behind it.
+struct Pair {
+  std::array<u8, WEFT_MPA_LEN + WEFT_DDP_MAX_LEN> prev{};
+  std::array<u8, WEFT_MPA_LEN + WEFT_DDP_MAX_LEN> next{};
+
+  Pair(u8 opcode, bool tagged, u32 payload) {
+    weft_ddp_hdr hdr{};
+    hdr.opcode = opcode;
+    hdr.tagged = tagged;
+    hdr.stag = 0x01020304;
+    hdr.to = 0xfffffff0;
+    hdr.msn = 7;
+    hdr.mo = 0xfff0;
+    weft_put_be16(prev.data(), 1000);
+    weft_ddp_encode(prev.data() + WEFT_MPA_LEN, &hdr);
+    next = prev;
+    weft_put_be16(next.data(), 24);
+    hdr.last = true;
+    hdr.to += payload;
+    hdr.mo += payload;
+    weft_ddp_encode_place(next.data() + WEFT_MPA_LEN, &hdr);
+  }
+  [[nodiscard]] bool goes_on(u32 payload) const {
+    return weft_ddp_goes_on(prev.data(), next.data(), payload);
+  }
+};
+
+TEST(Ddp, TheNextSegmentOfAMessageGoesOn) {
+  for (const bool tagged : {false, true}) {
+    const u8 opcode = tagged ? WEFT_RDMAP_WRITE : WEFT_RDMAP_SEND;
+    Pair pair(opcode, tagged, 1400);
+    EXPECT_TRUE(pair.goes_on(1400));
+    EXPECT_FALSE(pair.goes_on(1399));
+    weft_ddp_hdr first{};
+    weft_ddp_hdr decoded{};
+    weft_term err{};
+    const u32 len = weft_ddp_hdr_len(tagged);
+    ASSERT_EQ(weft_ddp_decode(pair.prev.data() + WEFT_MPA_LEN, len, false, &first, &err), len);
+    ASSERT_EQ(weft_ddp_decode(pair.next.data() + WEFT_MPA_LEN, len, false, &decoded, &err), len);
+    weft_ddp_decode_place(pair.next.data() + WEFT_MPA_LEN, &first);
+    EXPECT_TRUE(first.last);
+    EXPECT_EQ(first.last, decoded.last);
+    EXPECT_EQ(first.to, decoded.to);
+    EXPECT_EQ(first.mo, decoded.mo);
+  }
+}
+
+TEST(Ddp, AnyOtherDifferenceBeginsAnew) {
+  for (const bool tagged : {false, true}) {
+    const Pair pair(tagged ? WEFT_RDMAP_READ_RESP : WEFT_RDMAP_SEND, tagged, 1400);
+    const u32 len = WEFT_MPA_LEN + weft_ddp_hdr_len(tagged);
+    for (u32 bit = 0; bit < 8 * len; bit++) {
+      Pair other = pair;
+      other.next.at(bit / 8) ^= static_cast<u8>(1U << bit % 8);
+      // The length field, and whether it is the last.
+      const bool free = bit / 8 < WEFT_MPA_LEN || bit == 8 * WEFT_MPA_LEN + 6;
+      EXPECT_EQ(other.goes_on(1400), free) << (tagged ? "tagged, bit " : "untagged, bit ") << bit;
+    }
+  }
 }
 
 TEST(Ddp, ReadRequestRoundTrips) {
