@@ -247,8 +247,8 @@ static void weft_rx_note_success(const struct weft_rx *rx,
  * Completes the receive in progress. Not in line, as all that is not done for
  * each frame of a message and has more on its stack.
  */
-static noinline void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len,
-				  u32 vendor)
+static noinline void weft_rx_complete_recv(struct weft_qp *qp, u8 status,
+					   u32 len, u32 vendor)
 {
 	struct weft_rx *rx = &qp->rx;
 	struct weft_completion wc = {
