@@ -9,6 +9,7 @@
 #include <linux/bvec.h>
 #include <linux/dma-buf.h>
 #include <linux/mm.h>
+#include <linux/skbuff.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -43,6 +44,77 @@ static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
 	bvec_set_page(&bv, page, len, offset);
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bv, 1, len);
 	return tcp_sendmsg_locked(sk, &msg, len);
+}
+#endif
+
+/*
+ * What is called back when TCP is through with lent pages: takes the packet buffer
+ * or NULL, what was lent, and whether it was not copied.
+ */
+#ifdef HAVE_UBUF_CALLBACK
+struct weft_ubuf_ops {
+	void (*complete)(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied);
+};
+#else
+#define weft_ubuf_ops	ubuf_info_ops
+#endif
+
+/* Of the references to come, one is the caller's. */
+static inline void weft_ubuf_init(struct ubuf_info *ubuf, const struct weft_ubuf_ops *ops)
+{
+#ifdef HAVE_UBUF_CALLBACK
+	ubuf->callback = ops->complete;
+#else
+	ubuf->ops = ops;
+#endif
+	ubuf->flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;
+	refcount_set(&ubuf->refcnt, 1);
+}
+
+/*
+ * Adds what is lent to a packet buffer as it is: each run a fragment, charged with its
+ * bytes. Other kernels do it page by page.
+ */
+#ifdef HAVE_SG_FROM_ITER_SOCK
+static inline int weft_sg_from_iter(struct sock *sk, struct sk_buff *skb,
+				    struct iov_iter *from, size_t length)
+{
+	struct skb_shared_info *shinfo = skb_shinfo(skb);
+	const struct bio_vec *bv = from->bvec;
+	size_t skip = from->iov_offset, left = min(length, iov_iter_count(from));
+	u32 copied, n;
+
+	for (copied = 0; left && shinfo->nr_frags < MAX_SKB_FRAGS; copied += n) {
+		n = min_t(size_t, bv->bv_len - skip, left);
+		get_page(bv->bv_page);
+		__skb_fill_page_desc_noacc(shinfo, shinfo->nr_frags++, bv->bv_page,
+					   bv->bv_offset + skip, n);
+		left -= n;
+		skip += n;
+		if (skip == bv->bv_len) {
+			bv++;
+			skip = 0;
+		}
+	}
+	iov_iter_advance(from, copied);
+	skb->data_len += copied;
+	skb->len += copied;
+	skb->truesize += copied;
+	sk_wmem_queued_add(sk, copied);
+	if (!skb_zcopy_pure(skb))
+		sk_mem_charge(sk, copied);
+	return left ? -EMSGSIZE : 0;
+}
+
+static inline void weft_msg_lend(struct msghdr *msg, struct ubuf_info *ubuf)
+{
+	msg->msg_ubuf = ubuf;
+	msg->sg_from_iter = weft_sg_from_iter;
+}
+#else
+static inline void weft_msg_lend(struct msghdr *msg, struct ubuf_info *ubuf)
+{
+	msg->msg_ubuf = ubuf;
 }
 #endif
 

@@ -281,7 +281,8 @@ int weft_conn_stream(struct weft_conn *conn,
  * @conn: connection
  *
  * The queue pair is left in ERR with all its work flushed. Nothing if there is
- * none, or it was released before.
+ * none, or it was released before. If TCP still holds pages that the queue pair lent,
+ * the stream is closed too, by a reset.
  *
  * Context: process, @conn->mutex held, no socket lock; sleeps until transmit
  * and receive side have let go of the stream.
@@ -294,7 +295,11 @@ void weft_conn_release_qp(struct weft_conn *conn)
 		return;
 	if (conn->streaming)
 		conn_set_streaming(conn, NULL);
-	weft_qp_stop(qp);
+	if (!weft_qp_stop(qp)) {
+		weft_conn_close(conn, true);
+		/* That brings the pages back: here and now, save what a card still has. */
+		weft_qp_stop(qp);
+	}
 	conn->qp = NULL;
 	weft_conn_put(conn);
 	weft_qp_put(qp);
@@ -385,7 +390,7 @@ static enum weft_conn_state on_qp_ended(struct weft_conn *conn, void *arg)
 
 	weft_conn_release_qp(conn);
 	weft_cm_ended(conn, false, dead ? -ECONNRESET : 0);
-	return WEFT_CONN_CLOSING;
+	return conn->llp ? WEFT_CONN_CLOSING : WEFT_CONN_CLOSED;
 }
 
 /* The end of streaming, from the peer's end. iWARP knows no half-open streams. */
@@ -507,8 +512,8 @@ handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
 		[WEFT_EV_STOP] = on_drop,			/* CLOSED */
 	},
 	[WEFT_CONN_STREAMING] = {
-		[WEFT_EV_QP_FAILED] = on_qp_ended,		/* CLOSING */
-		[WEFT_EV_QP_CLOSING] = on_qp_ended,		/* CLOSING */
+		[WEFT_EV_QP_FAILED] = on_qp_ended,	/* CLOSING, CLOSED */
+		[WEFT_EV_QP_CLOSING] = on_qp_ended,	/* CLOSING, CLOSED */
 		[WEFT_EV_PEER_CLOSED] = on_peer_closed,		/* CLOSED */
 		[WEFT_EV_CHANGED] = on_streaming_changed,	/* CLOSED */
 		[WEFT_EV_TIMEOUT] = on_streaming_timeout,	/* CLOSED */

@@ -121,6 +121,40 @@ static struct weft_chunk *weft_chunk_room(struct weft_qp *qp, u32 need)
 	return c;
 }
 
+/* Lays out @fpdu of the message begun, its payload lent. Returns whether it did. */
+static bool weft_tx_lend(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *fpdu)
+{
+	struct weft_tx *tx = &qp->tx;
+	u32 used;
+
+	if (!fpdu->last)
+		weft_tx_plan(tx, tx->max_fpdu, fpdu);
+	used = weft_lend_layout(qp, fpdu, c->page, c->fill);
+	if (!used)
+		return false;
+	c->fill += used;
+	c->sent = c->fill; /* it goes with the payload */
+	return true;
+}
+
+/* Whether the next FPDU is one whose payload is lent. */
+static bool weft_tx_lends(const struct weft_tx *tx)
+{
+	return tx->msg.kind == WEFT_MSG_REQUEST && tx->msg.lend && !tx->msg.local;
+}
+
+/*
+ * Whether what is laid out already has to be sent first: lent and copied bytes are
+ * not waiting together.
+ */
+static bool weft_tx_turns(const struct weft_tx *tx, bool lend)
+{
+	if (lend)
+		return weft_lend_is_full(tx) || tx->num_chunks > 1 ||
+		       (tx->num_chunks && tx->chunk[0].sent < tx->chunk[0].fill);
+	return weft_lend_waits(tx);
+}
+
 /*
  * Lays out FPDUs until enough is waiting or nothing more can be done now.
  * Returns whether anything was laid out.
@@ -130,7 +164,7 @@ static bool weft_tx_build(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_fpdu fpdu;
 	struct weft_chunk *c;
-	bool any = false;
+	bool any = false, lend;
 
 	tx->end_segment = false;
 	tx->dry = false;
@@ -158,10 +192,13 @@ static bool weft_tx_build(struct weft_qp *qp)
 			tx->end_segment = true;
 			return any;
 		}
-		c = weft_chunk_room(qp, fpdu.len);
+		lend = weft_tx_lends(tx);
+		if (weft_tx_turns(tx, lend))
+			return true;
+		c = weft_chunk_room(qp, lend ? WEFT_LEND_FRAME : fpdu.len);
 		if (!c)
 			return any;
-		if (weft_tx_layout(qp, c, &fpdu))
+		if (lend ? weft_tx_lend(qp, c, &fpdu) : weft_tx_layout(qp, c, &fpdu))
 			any = true;
 	}
 }
@@ -191,15 +228,15 @@ static int weft_tx_push(struct weft_qp *qp)
 			break;
 		weft_chunk_put(tx, 0);
 	}
-	return 0;
+	return weft_lend_push(qp);
 }
 
 /**
  * weft_tx_complete() - complete work requests, in the order they were posted
  * @qp: the queue pair; the caller holds what protects its tx
  *
- * A SEND or WRITE is done when the stream has taken its last byte; a READ or an
- * atomic when the receive side says so.
+ * A SEND or WRITE is done when the stream has taken its last byte, and has given
+ * back what was lent to it; a READ or an atomic when the receive side says so.
  */
 void weft_tx_complete(struct weft_qp *qp)
 {
@@ -210,13 +247,14 @@ void weft_tx_complete(struct weft_qp *qp)
 
 	for (; tx->unsent != tx->head; tx->unsent++) {
 		w = weft_tx_inflight(tx, tx->unsent);
-		if (!w->done) {
-			if (w->end > tx->sent)
-				break;
+		if (!w->done && w->end > tx->sent)
+			break;
+		if (weft_lend_is_out(qp, tx->unsent))
+			break;
+		if (!w->done)
 			w->done = !weft_op_answered(w->opcode);
-		}
 	}
-	for (; tx->tail != tx->head; tx->tail++) {
+	for (; tx->tail != tx->unsent; tx->tail++) {
 		w = weft_tx_inflight(tx, tx->tail);
 		if (!w->done)
 			break;
@@ -353,7 +391,8 @@ static bool weft_tx_round(struct weft_qp *qp)
 	if (state != IB_QPS_RTS) {
 		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && tx->term_due))
 			return true;
-		weft_tx_tell(qp, state);
+		if (weft_lend_drained(qp))
+			weft_tx_tell(qp, state);
 	}
 	return !weft_tx_idle(qp);
 }
@@ -502,6 +541,7 @@ int weft_tx_init(struct weft_qp *qp)
 void weft_tx_destroy(struct weft_qp *qp)
 {
 	cancel_delayed_work_sync(&qp->tx.work);
+	weft_lend_destroy(&qp->tx);
 	kvfree(qp->tx.inflight);
 }
 
@@ -575,6 +615,7 @@ void weft_tx_stop(struct weft_qp *qp)
 	while (tx->num_chunks)
 		weft_chunk_put(tx, tx->num_chunks - 1);
 	weft_chunk_drop_spares(tx);
+	weft_lend_stop(tx);
 	kfree(tx->reads);
 	kvfree(tx->read_sge);
 	kfree(tx->answers);

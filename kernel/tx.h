@@ -8,7 +8,8 @@
  * So there is one walk over the payload, which copies and checksums it, and
  * what the peer gets is what was checksummed, whatever a process does to its
  * buffers meanwhile. A work request completes when the stream has taken its
- * last byte.
+ * last byte. Large payload without a CRC is lent rather than copied where that
+ * is cheaper; see tx_lend.h.
  */
 #ifndef WEFT_TX_H
 #define WEFT_TX_H
@@ -17,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
+#include "tx_lend.h"
 #include "uapi/weft-abi.h"
 #include "wire/atomic.h"
 #include "wire/ddp.h"
@@ -117,6 +119,7 @@ enum weft_msg_kind {
  * @left: bytes not laid out yet
  * @total: bytes in all
  * @local: payload is in @copy.bytes
+ * @lend: requests: its payload is lent, as far as it can be
  * @remote_access: the SGE was named by the peer (a read response)
  * @imm_opcode: requests: an Immediate Data message with this opcode follows; 0: none
  * @imm: its data, as the user gave it
@@ -132,6 +135,7 @@ struct weft_tx_msg {
 	u32 left;
 	u32 total;
 	bool local;
+	bool lend;
 	bool remote_access;
 	u8 imm_opcode;
 	u8 num_sge;
@@ -185,7 +189,9 @@ struct weft_answer {
  * @lock: taken to lay out and send, before the socket lock; never by the
  *	receive side, which may run inside our own send
  * @work: goes on where a caller could not, and sends what receive asks for
- * @drain_until: in SQD, when to stop waiting for the stream; 0: not waiting
+ * @drain_until: at the end, when to stop waiting for the stream, and without one
+ *	for pages that are lent; 0: not waiting
+ * @lending: what was lent and what is being lent; NULL: nothing ever was
  * @chunk: stream bytes waiting, oldest first
  * @num_chunks: how many of @chunk
  * @spare: pages of large chunks that the stream has taken all of and TCP may not
@@ -242,6 +248,7 @@ struct weft_tx {
 	struct mutex lock; /* laying out and sending */
 	struct delayed_work work;
 	unsigned long drain_until;
+	struct weft_lending *lending;
 	struct weft_chunk chunk[WEFT_TX_CHUNKS];
 	u8 num_chunks;
 	struct page *spare[WEFT_TX_SPARES];
@@ -335,6 +342,8 @@ static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
 bool weft_tx_next_msg(struct weft_qp *qp);
 bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		    struct weft_fpdu *fpdu);
+void weft_tx_advance(struct weft_qp *qp, const struct weft_fpdu *fpdu);
+void weft_tx_gather_failed(struct weft_qp *qp);
 void weft_tx_flush_requests(struct weft_qp *qp);
 
 /* tx_local.c */

@@ -295,6 +295,7 @@ static void weft_tx_begin_request(struct weft_qp *qp, u32 total)
 	msg->local = wr->flags & WEFT_WR_INLINE;
 	msg->remote_access = false;
 	msg->imm_opcode = 0;
+	msg->lend = false;
 	msg->num_sge = wr->num_sge;
 	msg->sge_index = 0;
 	msg->offset = 0;
@@ -393,6 +394,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 	if (weft_tx_is_local(wr->opcode)) {
 		w->done = weft_tx_do_local(qp, wr);
 		*again = w->done;
+		weft_lend_skip(tx);
 		if (!w->done)
 			weft_tx_fail(qp, w, &weft_bind_error);
 		return false;
@@ -409,6 +411,10 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 	w->byte_len = total;
 	weft_streak_sent(&qp->scq->streak);
 	weft_tx_begin_request(qp, total);
+	if (total >= WEFT_LEND_LEAST && !tx->msg.local)
+		tx->msg.lend = weft_lend_may(qp);
+	if (!tx->msg.lend)
+		weft_lend_skip(tx);
 	return true;
 }
 
@@ -592,8 +598,8 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 	return weft_tx_next_request(qp) || weft_tx_next_response(qp);
 }
 
-/* The memory behind a message is not what it was when it began. */
-static void weft_tx_gather_failed(struct weft_qp *qp)
+/* The memory behind a message is not what it was when it began: the queue pair fails. */
+void weft_tx_gather_failed(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	static const struct weft_wr_error lkey = {
@@ -685,6 +691,40 @@ static void weft_tx_end_msg(struct weft_qp *qp)
 	msg->kind = WEFT_MSG_NONE;
 }
 
+/* Goes on behind an FPDU of the message. */
+static void weft_tx_step(struct weft_qp *qp, const struct weft_fpdu *fpdu)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+
+	trace_weft_tx_fpdu(qp, &msg->hdr, fpdu->payload);
+	tx->built += fpdu->len;
+	msg->left -= fpdu->payload;
+	if (msg->hdr.tagged)
+		msg->hdr.to += fpdu->payload;
+	else
+		msg->hdr.mo += fpdu->payload;
+	tx->fpdus++;
+	if (fpdu->len < tx->room)
+		tx->room -= fpdu->len;
+	else if (fpdu->len == tx->room)
+		tx->room = tx->emss;
+	else
+		tx->room = tx->emss - (fpdu->len - tx->room) % tx->emss;
+}
+
+/**
+ * weft_tx_advance() - go on behind an FPDU that was laid out elsewhere
+ * @qp: the queue pair
+ * @fpdu: one of its current message; the message may end with it
+ */
+void weft_tx_advance(struct weft_qp *qp, const struct weft_fpdu *fpdu)
+{
+	weft_tx_step(qp, fpdu);
+	if (fpdu->last)
+		weft_tx_end_msg(qp);
+}
+
 /* A message's header as it goes before each segment, but for what differs. */
 struct weft_tx_head {
 	u32 len;
@@ -723,14 +763,6 @@ static bool weft_tx_layout_one(struct weft_qp *qp, const struct weft_tx_head *he
 		weft_crc_put(to + at, weft_crc_update(WEFT_CRC_SEED, to, at));
 	else
 		memset(to + at, 0, WEFT_CRC_LEN);
-
-	trace_weft_tx_fpdu(qp, &msg->hdr, fpdu.payload);
-	tx->built += fpdu.len;
-	msg->left -= fpdu.payload;
-	if (msg->hdr.tagged)
-		msg->hdr.to += fpdu.payload;
-	else
-		msg->hdr.mo += fpdu.payload;
 	return true;
 }
 
@@ -777,13 +809,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		any = true;
 		to += fpdu->len;
 		room -= fpdu->len;
-		tx->fpdus++;
-		if (fpdu->len < tx->room)
-			tx->room -= fpdu->len;
-		else if (fpdu->len == tx->room)
-			tx->room = tx->emss;
-		else
-			tx->room = tx->emss - (fpdu->len - tx->room) % tx->emss;
+		weft_tx_step(qp, fpdu);
 		if (fpdu->last) {
 			weft_tx_end_msg(qp);
 			break;

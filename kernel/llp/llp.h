@@ -6,6 +6,7 @@
 #ifndef WEFT_LLP_H
 #define WEFT_LLP_H
 
+#include <linux/bvec.h>
 #include <linux/mm_types.h>
 #include <linux/net.h>
 #include <linux/skbuff.h>
@@ -90,6 +91,9 @@ bool weft_llp_want_space(struct weft_llp *llp);
 void weft_llp_end_segment(struct weft_llp *llp);
 int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
 		       u32 len, bool more);
+bool weft_llp_may_lend(struct weft_llp *llp);
+int weft_llp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
+		  const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more);
 
 /*
  * Hands the actor one packet buffer after the other. The actor returns how

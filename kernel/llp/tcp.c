@@ -515,6 +515,48 @@ int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
 	return weft_tcp_send_page(llp->sock->sk, page, offset, len, more);
 }
 
+/**
+ * weft_llp_may_lend() - can pages be sent from where they lie?
+ * @llp: the stream, connected
+ *
+ * Return: false if TCP would copy them, or they would not leave the machine.
+ */
+bool weft_llp_may_lend(struct weft_llp *llp)
+{
+	struct sock *sk = llp->sock->sk;
+	struct dst_entry *dst = __sk_dst_get(sk);
+
+	return (sk->sk_route_caps & NETIF_F_SG) && dst &&
+	       !(READ_ONCE(dst->dev->flags) & IFF_LOOPBACK);
+}
+
+/**
+ * weft_llp_lend() - have bytes sent from where they lie
+ * @llp: the stream
+ * @ubuf: told when each packet buffer with some of them is gone or was copied; of
+ *	which it has a reference
+ * @bv: where they are; TCP takes references of its own
+ * @num: how many of @bv
+ * @from: how many bytes of them TCP has already
+ * @len: bytes in all
+ * @more: as for weft_llp_send_page()
+ *
+ * Return: as weft_llp_send_page().
+ */
+int weft_llp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
+		  const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more)
+{
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_ZEROCOPY |
+			     (more ? MSG_MORE : 0),
+	};
+
+	weft_msg_lend(&msg, ubuf);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, num, len);
+	iov_iter_advance(&msg.msg_iter, from);
+	return tcp_sendmsg_locked(llp->sock->sk, &msg, len - from);
+}
+
 /* Whether the peer ended the stream and all of it has been read. */
 bool weft_llp_at_end(struct weft_llp *llp)
 {

@@ -152,17 +152,20 @@ static void weft_qp_error(struct weft_qp *qp)
 }
 
 /* Completes everything posted in error; see qp.h. */
-void weft_qp_flush(struct weft_qp *qp)
+bool weft_qp_flush(struct weft_qp *qp)
 {
 	weft_ring_need_doorbell(&qp->sq, true);
 	if (weft_qp_owns_rq(qp))
 		weft_ring_need_doorbell(&qp->own_rq.ring, true);
+	if (!weft_lend_settled(qp))
+		return false;
 	weft_tx_flush_requests(qp);
 	weft_rx_flush_receives(qp);
 	if (weft_qp_owns_rq(qp) || qp->last_wqe_told)
-		return;
+		return true;
 	qp->last_wqe_told = true;
 	weft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	return true;
 }
 
 /* --- for connections --- */
@@ -227,9 +230,10 @@ unlock:
 }
 
 /* Ends a binding; see qp.h. */
-void weft_qp_stop(struct weft_qp *qp)
+bool weft_qp_stop(struct weft_qp *qp)
 {
 	struct weft_llp *llp;
+	bool settled = true;
 
 	spin_lock_irq(&qp->lock);
 	if (qp->state != IB_QPS_ERR && qp->conn)
@@ -251,13 +255,14 @@ void weft_qp_stop(struct weft_qp *qp)
 
 	mutex_lock(&qp->tx.lock);
 	if (weft_qp_state(qp) == IB_QPS_ERR)
-		weft_qp_flush(qp);
+		settled = weft_qp_flush(qp);
 	mutex_unlock(&qp->tx.lock);
 
 	/* Last: from here on it may be bound again. */
 	spin_lock_irq(&qp->lock);
 	qp->conn = NULL;
 	spin_unlock_irq(&qp->lock);
+	return settled;
 }
 
 /* --- verbs --- */
@@ -377,14 +382,14 @@ drop:
 	return rv;
 }
 
-/* Starts over with empty queues. Only without a connection. */
+/* Starts over with empty queues. Only without a connection, and with all pages back. */
 static int weft_qp_reset(struct weft_qp *qp)
 {
 	int rv = 0;
 
 	mutex_lock(&qp->tx.lock);
 	spin_lock_irq(&qp->lock);
-	if (qp->conn) {
+	if (qp->conn || qp->tx.lending) {
 		rv = -EBUSY;
 	} else {
 		weft_qp_set_state(qp, IB_QPS_RESET);
@@ -491,7 +496,7 @@ static int weft_qp_rights(int flags)
  * sequence numbers, timers, read depths) is taken and has no effect: the connection settles it.
  *
  * Return: 0; -EINVAL for a step there is not, or another state than the caller
- * believes; -EBUSY for RESET while a connection exists; -EOPNOTSUPP for a change
+ * believes; -EBUSY for RESET while a connection exists or pages are lent; -EOPNOTSUPP for a change
  * of the capacities and for an alternate path.
  */
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,

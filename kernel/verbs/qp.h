@@ -133,8 +133,10 @@ int weft_qp_start(struct weft_qp *qp, struct weft_llp *llp,
  * it is not yet, waits until neither transmit nor receive side uses the
  * stream, and completes all work in error. The caller gets the reference on
  * the connection back. Process context; may sleep. Harmless when repeated.
+ * False: pages are still lent, and the work is completed when they are back,
+ * which the caller has to hasten by resetting the stream.
  */
-void weft_qp_stop(struct weft_qp *qp);
+bool weft_qp_stop(struct weft_qp *qp);
 
 /* --- for transmit and receive --- */
 
@@ -155,9 +157,10 @@ static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 
 /*
  * Completes everything posted in error. The queue pair is in ERR and has no
- * stream; the caller holds tx.lock.
+ * stream; the caller holds tx.lock. False: pages are still lent, and the worker
+ * does it when they are back.
  */
-void weft_qp_flush(struct weft_qp *qp);
+bool weft_qp_flush(struct weft_qp *qp);
 
 /* Verbs. */
 int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Two machines that share no kernel, with network cards that cut large packets into segments:
-# rping, which checks its data, with CRC and without, in large frames and of a segment each.
+# rping, which checks its data, with CRC and without, in large frames and of a segment each; and
+# pages that are lent to TCP, over a cable that loses packets or is cut, and to the end of a process,
+# a device and the module.
 # tests/integration/two_machines.sh SIDE runs on each, in scripts/lab/two-machines.
 
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 side=$1
+lending=$LAB_PROJECT/build/tests/lending/lending
 if ! join_cable "$side" || ! install_stage || ! modprobe weft crc=off ||
 	! rdma link add weft0 type weft netdev eth0; then
 	not_ok "$side" "weft can't be set up on eth0"
@@ -18,14 +21,22 @@ fi
 if [[ $side == server ]]; then
 	rping -s -P -a :: -S 65535 >/run/rping 2>&1 &
 	server=$!
-	timeout 500 busybox nc -l -p 7000 >/run/end
+	"$lending" server 10.0.0.1 >/run/lending 2>&1 &
+	checker=$!
+	timeout 800 busybox nc -l -p 7000 >/run/end
 	if kill -0 $server && [[ $(</run/end) == end ]]; then
 		ok "the server serves to the end"
 	else
 		explain "$(</run/rping)"
 		not_ok "the server serves to the end" "it ended before the client"
 	fi
-	kill $server
+	if kill -0 $checker; then
+		ok "all large messages were right"
+	else
+		explain "$(</run/lending)"
+		not_ok "all large messages were right" "their server has ended"
+	fi
+	kill $server $checker
 	finish
 fi
 
@@ -50,5 +61,75 @@ for crc in off required; do
 	done
 done
 check "rping over IPv6" timeout 60 rping -c -a fd00::1 -C 30 -S 65535 -V
+
+counter() { echo $(($(</sys/class/infiniband/weft0/ports/1/hw_counters/"$1"))); }
+# lent NAME YES: were pages lent since the last time, and none copied after all?
+lent() {
+	local now
+	now=$(counter tx_lent)
+	if [[ $(counter tx_lent_copied) != 0 ]]; then
+		not_ok "$1" "$(counter tx_lent_copied) were copied after all"
+	elif [[ $2 == yes ]] && ((now - before < 30)); then
+		not_ok "$1" "only $((now - before)) were lent"
+	elif [[ $2 == no ]] && ((now != before)); then
+		not_ok "$1" "$((now - before)) were"
+	else
+		ok "$1"
+	fi
+	before=$now
+}
+messages() { timeout 200 "$lending" client 10.0.0.1 "$1"; }
+cut='tc qdisc replace dev eth0 root netem loss 100%' mend='tc qdisc del dev eth0 root'
+
+setting fpdu large
+before=$(counter tx_lent)
+check "large messages with CRC" messages 60
+lent "nothing is lent under CRC" no
+setting crc off
+check "large messages" messages 200
+lent "pages are lent" yes
+setting fpdu segment
+check "large messages in frames of a segment" messages 60
+lent "nothing is lent in frames of a segment" no
+setting fpdu large
+tc qdisc replace dev eth0 root netem loss 2%
+check "large messages over a cable that loses packets" messages 200
+$mend
+lent "pages are lent on such a cable" yes
+check "nothing completes while the cable is cut" timeout 200 "$lending" hold 10.0.0.1 "$cut" "$mend"
+lent "pages are lent before the cut" yes
+
+# gone PID: is the process gone?
+# shellcheck disable=SC2317 # called by wait_for
+gone() { ! kill -0 "$1" 2>/dev/null; }
+# shellcheck disable=SC2317 # called by wait_for
+held() { grep -q held /run/left; }
+"$lending" leave 10.0.0.1 "$cut" >/run/left 2>&1 &
+left=$!
+if wait_for 120 held; then
+	kill -9 $left
+	if wait_for 60 gone $left; then
+		ok "a process with lent pages and no peer can be killed"
+	else
+		not_ok "a process with lent pages and no peer can be killed" "it is still there after a minute"
+	fi
+else
+	explain "$(</run/left)"
+	not_ok "a process with lent pages and no peer can be killed" "it did not get there"
+fi
+$mend
+for way in "rdma link delete weft0" "modprobe -r weft" "$cut; modprobe -r weft"; do
+	messages 1000000 >/run/left 2>&1 &
+	left=$!
+	before=$(counter tx_lent)
+	# shellcheck disable=SC2317 # called by wait_for
+	lending_now() { (($(counter tx_lent) - before > 20)); }
+	wait_for 60 lending_now || explain "$(</run/left)"
+	check "under load: $way" timeout 120 bash -c "$way"
+	wait_for 60 gone $left || not_ok "under load: $way" "the program goes on"
+	$mend 2>/dev/null
+	modprobe weft crc=off && { [[ -e /sys/class/infiniband/weft0 ]] || rdma link add weft0 type weft netdev eth0; }
+	check "large messages after: $way" messages 60
+done
 echo end >/dev/tcp/10.0.0.1/7000
 finish
