@@ -147,7 +147,6 @@ int destroy_cq(ibv_cq* ibv) {
     return ret;
   }
   cq->mapping.unmap();
-  cq->lock.destroy();
   free(cq);
   return 0;
 }

@@ -133,8 +133,6 @@ int destroy_qp(ibv_qp* ibv) {
   discard_completions(ibv);
   qp->sq_mapping.unmap();
   qp->rq_mapping.unmap();
-  qp->sq_lock.destroy();
-  qp->rq_lock.destroy();
   free(qp);
   return 0;
 }

@@ -172,12 +172,12 @@ class SendRing : public WorkRing {
     if (!has_room(blocks)) {
       return false;
     }
-    weft_sq_wr head = wr;
-    head.flags = static_cast<uint8_t>(head.flags | WEFT_WR_INLINE);
-    head.num_blocks = static_cast<uint8_t>(blocks);
-    head.num_sge = 0;
-    head.inline_len = bytes;
-    memcpy(slot(producer_), &head, WEFT_SQ_SGE_OFFSET);
+    auto* head = reinterpret_cast<weft_sq_wr*>(slot(producer_));
+    memcpy(head, &wr, WEFT_SQ_SGE_OFFSET);
+    head->flags = static_cast<uint8_t>(wr.flags | WEFT_WR_INLINE);
+    head->num_blocks = static_cast<uint8_t>(blocks);
+    head->num_sge = 0;
+    head->inline_len = bytes;
     uint32_t offset = WEFT_SQ_SGE_OFFSET;
     for (size_t i = 0; i < num_pieces; i++) {
       copy_in(offset, address_of(pieces[i]), pieces[i].length);

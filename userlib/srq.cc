@@ -58,7 +58,6 @@ int destroy_srq(ibv_srq* ibv) {
     return ret;
   }
   srq->mapping.unmap();
-  srq->lock.destroy();
   free(srq);
   return 0;
 }

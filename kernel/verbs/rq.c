@@ -59,19 +59,22 @@ static void weft_rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
 	const struct weft_rq_wr *slot = weft_ring_slot(&rq->ring, rq->ring.head);
 	const u64 *from = (const u64 *)(slot + 1);
 	u64 *to = (u64 *)recv->sge;
+	u32 num = READ_ONCE(slot->num_sge);
+	u64 room = 0;
 	u32 i;
 
+	BUILD_BUG_ON(sizeof(*recv->sge) != 2 * sizeof(*from));
+	if (num > rq->max_sge)
+		num = 0; /* too small for anything but an empty message */
+	for (i = 0; i < num; i++) {
+		to[2 * i] = READ_ONCE(from[2 * i]);
+		to[2 * i + 1] = READ_ONCE(from[2 * i + 1]);
+		room += recv->sge[i].length;
+	}
 	recv->active = true;
-	recv->room = 0;
 	recv->wr_id = READ_ONCE(slot->wr_id);
-	recv->num_sge = READ_ONCE(slot->num_sge);
-	if (recv->num_sge > rq->max_sge)
-		recv->num_sge = 0; /* too small for anything but an empty message */
-	for (i = 0; i < recv->num_sge * sizeof(*recv->sge) / sizeof(*from); i++)
-		to[i] = READ_ONCE(from[i]);
-	for (i = 0; i < recv->num_sge; i++)
-		recv->room += recv->sge[i].length;
-	recv->room = min_t(u64, recv->room, WEFT_MAX_MSG);
+	recv->num_sge = num;
+	recv->room = min_t(u64, room, WEFT_MAX_MSG);
 }
 
 /**

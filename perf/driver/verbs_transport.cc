@@ -175,7 +175,11 @@ void VerbsTransport::post(unsigned connection, Operation operation, std::size_t 
   ibv_sge sge{.addr = mine_.address + offset,
               .length = static_cast<std::uint32_t>(bytes),
               .lkey = mr_->lkey};
-  ibv_send_wr work{};
+  // Not cleared, since most of it is for operations that are not made here.
+  ibv_send_wr work;
+  work.wr_id = 0;
+  work.next = nullptr;
+  work.send_flags = 0;
   work.sg_list = &sge;
   work.num_sge = bytes > 0 ? 1 : 0;
   if (operation == Operation::kSend) {
