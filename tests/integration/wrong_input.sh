@@ -142,7 +142,7 @@ standing=0
 
 # --- clients of the wrong kind at a server that serves others ---
 
-setsid ip netns exec A rping -s -P -a 10.0.0.1 -p 7175 >/run/wrong/server 2>&1 </dev/null &
+setsid ip netns exec A rping -s -P -a 10.0.0.1 -p 7175 -S 3000 >/run/wrong/server 2>&1 </dev/null &
 server=$!
 serving() { [[ -n $(listeners "$someone_in_a") ]]; }
 wait_for 20 serving || not_ok "a server of many" "rping -s -P did not listen"
@@ -170,12 +170,12 @@ wait "$server" 2>/dev/null
 
 # --- a device removed while it is used ---
 
-setsid ip netns exec A rping -s -a 10.0.0.1 >/run/wrong/server 2>&1 </dev/null &
+setsid ip netns exec A rping -s -a 10.0.0.1 -S 5000 >/run/wrong/server 2>&1 </dev/null &
 server=$!
 wait_for 20 serving || not_ok "removal" "rping did not listen"
-setsid ip netns exec B rping -c -a 10.0.0.1 -S 5000 -V >/run/wrong/client 2>&1 </dev/null &
+setsid ip netns exec B rping -c -a 10.0.0.1 -S 5000 -v -V >/run/wrong/client 2>&1 </dev/null &
 client=$!
-pause 2
+wait_for 60 grep -q "ping data" /run/wrong/client || not_ok "a device in use" "rping sends nothing"
 check "removal of a device in use" timeout $((30 * patience)) rdma link del weft1
 wait_for 20 ended $client || not_ok "its user ends" "the client still runs after 20 s"
 wait_for 20 ended $server || not_ok "its peer ends" "the server still runs after 20 s"
