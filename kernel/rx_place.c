@@ -157,16 +157,14 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
 	struct weft_rx *rx = &qp->rx;
 	u8 code;
 
-	if (!read || read->atomic || (read->len && rx->ddp.stag != read->sink))
+	if (!read || read->atomic || (read->len && rx->ddp.stag != read->sink)) {
 		code = WEFT_DT_STAG;
-	else if (read->len && rx->ddp.to != read->got)
+	} else if (read->len && rx->ddp.to != read->got) {
 		code = WEFT_DT_BOUNDS;
-	else if (rx->payload_len > read->len - read->got ||
-		 (rx->ddp.last && rx->payload_len != read->len - read->got))
+	} else if (rx->payload_len > read->len - read->got ||
+		   (rx->ddp.last && rx->payload_len != read->len - read->got)) {
 		code = WEFT_DT_BOUNDS;
-	else
-		code = 0;
-	if (!code) {
+	} else {
 		weft_rx_aim_at_read(qp, read);
 		return WEFT_RX_OK;
 	}
