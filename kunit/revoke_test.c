@@ -511,6 +511,7 @@ struct end {
 	struct bench *b;
 	u32 key;
 	int result;
+	bool begun;
 	bool over;
 	struct completion done;
 };
@@ -519,20 +520,22 @@ static int end_by_invalidate(void *arg)
 {
 	struct end *e = arg;
 
+	WRITE_ONCE(e->begun, true);
 	e->result = weft_invalidate(&e->b->qp, e->key, false);
 	WRITE_ONCE(e->over, true);
-	complete(&e->done);
-	return 0;
+	/* Once that is known, the module may be gone. */
+	kthread_complete_and_exit(&e->done, 0);
 }
 
 static void end_waits(struct kunit *test)
 {
+	bool begun = false, early = true;
 	struct bench *b;
 	struct weft_mr *mr, *held;
 	struct task_struct *task;
 	enum weft_key_error err;
 	struct end e;
-	bool early;
+	int ms;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "one processor: nobody can be inside meanwhile");
@@ -544,19 +547,27 @@ static void end_waits(struct kunit *test)
 	init_completion(&e.done);
 	task = kthread_create(end_by_invalidate, &e, "weft_end");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	migrate_disable();
+	kthread_bind(task, cpumask_any_but(cpu_online_mask, raw_smp_processor_id()));
 
 	/* Bottom halves are off from here: the other one has a processor of its own. */
 	held = weft_mr_get(&b->qp, &b->pd, mr->stag, 0, 1, IB_ACCESS_REMOTE_WRITE, &err);
+	wake_up_process(task);
 	if (held) {
-		wake_up_process(task);
+		for (ms = 0; ms < 5000 && !begun; ms++) {
+			mdelay(1);
+			begun = READ_ONCE(e.begun);
+		}
 		mdelay(100);
 		early = READ_ONCE(e.over);
 		weft_mr_write(held, 0, "x", 1);
 		weft_mr_put(held);
-		KUNIT_EXPECT_FALSE(test, early);
 	}
+	migrate_enable();
 	wait_for_completion(&e.done);
 	KUNIT_EXPECT_NOT_NULL(test, held);
+	KUNIT_EXPECT_TRUE(test, begun);
+	KUNIT_EXPECT_FALSE(test, early);
 	KUNIT_EXPECT_EQ(test, e.result, WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->stag, 0, "y", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
