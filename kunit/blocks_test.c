@@ -4,6 +4,7 @@
  * allows, of pages and of another driver's DMA buffers.
  */
 #include <kunit/test.h>
+#include <linux/completion.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
@@ -110,7 +111,7 @@ struct exporter {
 	void *mapping;
 	bool maps; /* makes kernel mappings, and no other way */
 	int users;
-	bool released;
+	struct completion released;
 };
 
 static struct page *exporter_page(struct exporter *e, int i)
@@ -171,7 +172,7 @@ static void exporter_release(struct dma_buf *buf)
 {
 	struct exporter *e = buf->priv;
 
-	e->released = true;
+	complete(&e->released);
 }
 
 static const struct dma_buf_ops exporter_of_pages = {
@@ -198,6 +199,7 @@ static void dmabuf_with(struct kunit *test, bool maps)
 	u32 run;
 	u8 *to;
 
+	init_completion(&e.released);
 	info.ops = maps ? &exporter_of_mappings : &exporter_of_pages;
 	info.size = 2 * PAGE_SIZE;
 	info.priv = &e;
@@ -220,10 +222,12 @@ static void dmabuf_with(struct kunit *test, bool maps)
 	*to = 'z';
 	KUNIT_EXPECT_EQ(test, ((u8 *)page_address(exporter_page(&e, 0)))[10], 'a');
 	KUNIT_EXPECT_EQ(test, ((u8 *)page_address(exporter_page(&e, 1)))[PAGE_SIZE - 1], 'z');
-	KUNIT_EXPECT_FALSE(test, e.released);
+	KUNIT_EXPECT_FALSE(test, completion_done(&e.released));
 	weft_blocks_free(&blocks);
 	weft_dmabuf_put(d);
 	KUNIT_EXPECT_EQ(test, e.users, 0);
+	/* Files of a kernel thread are put by a worker; until then it has a use for @e. */
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&e.released, 30 * HZ), 0UL);
 	free_pages((unsigned long)e.mem, ORDER);
 }
 
