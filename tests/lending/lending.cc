@@ -2,10 +2,10 @@
 // Checks large messages between two machines whose sender may have lent its pages to TCP.
 //
 //   lending server ADDRESS                checks what comes, from any number of clients, for ever
-//   lending client ADDRESS NUMBER         sends NUMBER messages of changing size, kind and layout
-//   lending hold ADDRESS CUT MEND         as client; then runs CUT, which cuts the cable, and
-//   posts:
-//                                         nothing may complete before MEND has mended it
+//   lending client ADDRESS NUMBER [huge]  sends NUMBER messages of changing size, kind and layout,
+//                                         from huge pages
+//   lending hold ADDRESS CUT MEND         as client; then runs CUT, which holds up the cable, and
+//                                         posts: nothing completes before MEND has mended it
 //   lending leave ADDRESS CUT             the same, and then waits for ever, to be killed
 //
 // A buffer is overwritten as soon as its work request is known to be complete: if TCP sent it
@@ -38,18 +38,20 @@ constexpr std::size_t kSlot = std::size_t{2} << 20;
 constexpr unsigned kSlots = 8;
 constexpr unsigned kNotes = 32;
 constexpr std::size_t kNote = 64;
+constexpr std::size_t kNotesAt = kSlot * kSlots;
+// In whole huge pages.
+constexpr std::size_t kMemory = kNotesAt + (std::size_t{2} << 20);
+static_assert(kNotesAt + 2 * kNotes * kNote <= kMemory);
 constexpr std::array<std::size_t, 9> kSizes = {65536, 1U << 20, 32768,  40001, 300007,
                                                70000, 4096,     131071, 65536};
 constexpr std::uint64_t kNoteId = 1U << 30;
 
-// What the client says of a message, in the message's immediate neighbour, and first where the
-// server's memory is.
+// A message's number in a message of its own: behind a write the client's, of which the server
+// learns that way, and the server's when it has checked one. The first says where its memory is.
 struct Note {
-  std::uint64_t number = 0;
-  std::uint64_t size = 0;
-  std::uint64_t address = 0;
-  std::uint32_t rkey = 0;
-  std::uint32_t at = 0;
+  std::uint64_t number;
+  std::uint64_t address;
+  std::uint32_t rkey;
 };
 
 std::size_t size_of(std::uint64_t number) {
@@ -68,10 +70,10 @@ std::uint8_t byte_of(std::uint64_t number, std::size_t at) {
 
 class End {
  public:
-  End() {
-    memory_ = static_cast<std::uint8_t*>(mmap(nullptr, kSlot * kSlots + kNote * kNotes * 2,
-                                              PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                                              -1, 0));
+  explicit End(bool huge = false) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (huge ? MAP_HUGETLB : 0);
+    memory_ =
+        static_cast<std::uint8_t*>(mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, flags, -1, 0));
     if (memory_ == MAP_FAILED) {
       fail_errno("mmap");
     }
@@ -83,25 +85,37 @@ class End {
     if (mr_ != nullptr) {
       ibv_dereg_mr(mr_);
     }
-    munmap(memory_, kSlot * kSlots + kNote * kNotes * 2);
+    munmap(memory_, kMemory);
   }
   End(const End&) = delete;
   End& operator=(const End&) = delete;
 
-  static ibv_qp_init_attr attributes() {
+  // A connection's end at that address, or what listens there (flags: RAI_PASSIVE).
+  static rdma_cm_id* create(const char* address, int flags) {
+    rdma_addrinfo hints{};
+    hints.ai_flags = flags;
+    hints.ai_port_space = RDMA_PS_TCP;
+    rdma_addrinfo* found = nullptr;
+    if (rdma_getaddrinfo(address, "7471", &hints, &found) != 0) {
+      fail_errno("rdma_getaddrinfo");
+    }
     ibv_qp_init_attr attr{};
     attr.cap.max_send_wr = 128;
     attr.cap.max_recv_wr = 128;
     attr.cap.max_send_sge = 4;
     attr.cap.max_recv_sge = 1;
     attr.qp_type = IBV_QPT_RC;
-    return attr;
+    rdma_cm_id* id = nullptr;
+    if (rdma_create_ep(&id, found, nullptr, &attr) != 0) {
+      fail_errno("rdma_create_ep");
+    }
+    rdma_freeaddrinfo(found);
+    return id;
   }
 
   void take(rdma_cm_id* id) {
     id_ = id;
-    mr_ = ibv_reg_mr(id_->pd, memory_, kSlot * kSlots + kNote * kNotes * 2,
-                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    mr_ = ibv_reg_mr(id_->pd, memory_, kMemory, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (mr_ == nullptr) {
       fail_errno("ibv_reg_mr");
     }
@@ -111,10 +125,10 @@ class End {
   ibv_mr* mr() const { return mr_; }
   std::uint8_t* slot(std::uint64_t number) const { return memory_ + (number % kSlots) * kSlot; }
   Note* note_in(std::uint64_t number) const {
-    return reinterpret_cast<Note*>(memory_ + kSlot * kSlots + (number % kNotes) * kNote);
+    return reinterpret_cast<Note*>(memory_ + kNotesAt + (number % kNotes) * kNote);
   }
   Note* note_out(std::uint64_t number) const {
-    return reinterpret_cast<Note*>(memory_ + kSlot * kSlots + (kNotes + number % kNotes) * kNote);
+    return reinterpret_cast<Note*>(memory_ + kNotesAt + (kNotes + number % kNotes) * kNote);
   }
 
   void receive(void* at, std::size_t size, std::uint64_t wr_id) const {
@@ -168,19 +182,8 @@ constexpr int kPatience = 120 * 1000;
 
 class Client {
  public:
-  explicit Client(const char* address) {
-    rdma_addrinfo hints{};
-    hints.ai_port_space = RDMA_PS_TCP;
-    rdma_addrinfo* found = nullptr;
-    if (rdma_getaddrinfo(address, "7471", &hints, &found) != 0) {
-      fail_errno("rdma_getaddrinfo");
-    }
-    ibv_qp_init_attr attr = End::attributes();
-    rdma_cm_id* id = nullptr;
-    if (rdma_create_ep(&id, found, nullptr, &attr) != 0) {
-      fail_errno("rdma_create_ep");
-    }
-    rdma_freeaddrinfo(found);
+  explicit Client(const char* address, bool huge = false) : end_(huge) {
+    rdma_cm_id* id = End::create(address, 0);
     end_.take(id);
     for (unsigned i = 0; i < kNotes; ++i) {
       end_.receive(end_.note_in(i), sizeof(Note), i);
@@ -247,7 +250,6 @@ class Client {
                 end_.mr()->lkey};
       done += part;
     }
-    const Note note{.number = number, .size = size, .address = 0, .rkey = 0, .at = 0};
     ibv_send_wr work{};
     work.wr_id = number;
     work.sg_list = sge.data();
@@ -262,7 +264,7 @@ class Client {
     ibv_send_wr* bad = nullptr;
     require_zero(ibv_post_send(end_.id()->qp, &work, &bad), "ibv_post_send");
     if (is_write(number)) {
-      end_.send_note(number, note, false);
+      end_.send_note(number, {.number = number, .address = 0, .rkey = 0}, false);
     }
   }
 
@@ -295,7 +297,7 @@ class Client {
   }
 
   End end_;
-  Note server_;
+  Note server_{};
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t acknowledged_ = 0;
@@ -322,13 +324,8 @@ void serve(rdma_cm_id* id) {
   if (rdma_accept(id, nullptr) != 0) {
     fail_errno("rdma_accept");
   }
-  end.send_note(0,
-                {.number = 0,
-                 .size = 0,
-                 .address = reinterpret_cast<std::uintptr_t>(end.slot(0)),
-                 .rkey = end.mr()->rkey,
-                 .at = 0},
-                true);
+  const auto address = reinterpret_cast<std::uintptr_t>(end.slot(0));
+  end.send_note(0, {.number = 0, .address = address, .rkey = end.mr()->rkey}, true);
   for (std::uint64_t number = 0;; ++number) {
     ibv_wc wc{};
     while (!end.poll(id->recv_cq, &wc, 1000)) {
@@ -351,27 +348,17 @@ void serve(rdma_cm_id* id) {
       }
     }
     expect(number + kSlots);
-    end.send_note(number + 1, {.number = number, .size = size, .address = 0, .rkey = 0, .at = 0},
-                  number % 8 == 0);
+    end.send_note(number + 1, {.number = number, .address = 0, .rkey = 0}, number % 8 == 0);
     while (ibv_poll_cq(id->send_cq, 1, &wc) == 1) {
     }
   }
 }
 
 void listen_for_ever(const char* address) {
-  rdma_addrinfo hints{};
-  hints.ai_flags = RAI_PASSIVE;
-  hints.ai_port_space = RDMA_PS_TCP;
-  rdma_addrinfo* found = nullptr;
-  if (rdma_getaddrinfo(address, "7471", &hints, &found) != 0) {
-    fail_errno("rdma_getaddrinfo");
+  rdma_cm_id* listener = End::create(address, RAI_PASSIVE);
+  if (rdma_listen(listener, 4) != 0) {
+    fail_errno("rdma_listen");
   }
-  ibv_qp_init_attr attr = End::attributes();
-  rdma_cm_id* listener = nullptr;
-  if (rdma_create_ep(&listener, found, nullptr, &attr) != 0 || rdma_listen(listener, 4) != 0) {
-    fail_errno("listening");
-  }
-  rdma_freeaddrinfo(found);
   for (;;) {
     rdma_cm_id* id = nullptr;
     if (rdma_get_request(listener, &id) != 0) {
@@ -394,8 +381,8 @@ int run(int argc, char** argv) {
   if (mode == "server") {
     listen_for_ever(argv[2]);
   }
-  if (mode == "client" && argc == 4) {
-    Client(argv[2]).run(std::strtoull(argv[3], nullptr, 10));
+  if (mode == "client" && (argc == 4 || (argc == 5 && argv[4] == std::string("huge")))) {
+    Client(argv[2], argc == 5).run(std::strtoull(argv[3], nullptr, 10));
     return 0;
   }
   if ((mode == "hold" && argc == 5) || (mode == "leave" && argc == 4)) {
