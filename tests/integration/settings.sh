@@ -179,4 +179,20 @@ sent=$(($(counter weft1 tx_fpdus) - sent)) got=$(($(counter weft0 rx_fpdus) - go
 check "what one end sent the other received: $sent FPDUs" test $sent = $got -a $sent -ge 15
 check "sysfs has the same counters" test "$(</sys/class/infiniband/weft0/ports/1/hw_counters/conn_accepted)" = $((accepted + 1))
 
+# --- lending ---
+# Between these hosts the kernel copies what is lent: each connection tries it once.
+set_a crc off
+set_b crc off
+lent=$(counter weft1 tx_lent) copied=$(counter weft1 tx_lent_copied)
+lending=$LAB_PROJECT/build/tests/lending/lending
+for turn in 1 2; do
+	if session "$lending server 10.0.0.1" "$lending client 10.0.0.1 60" 60; then
+		check "connection $turn, its packets copied on the way, has lent one message" \
+			test $(($(counter weft1 tx_lent) - lent)) = $turn -a $(($(counter weft1 tx_lent_copied) - copied)) = $turn
+	else
+		explain "$said"
+		not_ok "large messages on connection $turn" "they do not arrive"
+	fi
+done
+
 finish
