@@ -300,6 +300,7 @@ void weft_conn_release_qp(struct weft_conn *conn)
 		/* That brings the pages back: here and now, save what a card still has. */
 		weft_qp_stop(qp);
 	}
+	weft_qp_unbind(qp);
 	conn->qp = NULL;
 	weft_conn_put(conn);
 	weft_qp_put(qp);

@@ -116,7 +116,7 @@ struct weft_handshake {
  *	- the timer, while it is armed;
  *	- the table of tokens, while our application has not answered a Request;
  *	  whoever takes the token out takes the reference over;
- *	- the queue pair, from weft_qp_bind() until weft_qp_stop() has given it
+ *	- the queue pair, from weft_qp_bind() until weft_qp_unbind() gives it
  *	  back.
  *	The stream has none: its callbacks end before the state is CLOSED.
  * @dev: the device; valid until the state is CLOSED

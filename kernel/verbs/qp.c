@@ -229,7 +229,7 @@ unlock:
 	return rv;
 }
 
-/* Ends a binding; see qp.h. */
+/* Takes it off its stream; see qp.h. */
 bool weft_qp_stop(struct weft_qp *qp)
 {
 	struct weft_llp *llp;
@@ -257,12 +257,15 @@ bool weft_qp_stop(struct weft_qp *qp)
 	if (weft_qp_state(qp) == IB_QPS_ERR)
 		settled = weft_qp_flush(qp);
 	mutex_unlock(&qp->tx.lock);
+	return settled;
+}
 
-	/* Last: from here on it may be bound again. */
+/* Ends a binding; see qp.h. */
+void weft_qp_unbind(struct weft_qp *qp)
+{
 	spin_lock_irq(&qp->lock);
 	qp->conn = NULL;
 	spin_unlock_irq(&qp->lock);
-	return settled;
 }
 
 /* --- verbs --- */

@@ -113,7 +113,7 @@ void weft_qp_put(struct weft_qp *qp);
 /*
  * Ties a connection that is being set up to a queue pair in INIT (or RTR):
  * takes over the caller's reference on @conn. 0, or -EINVAL: wrong state or
- * bound already. Until weft_qp_stop(), moving the queue pair to ERR or
+ * bound already. Until weft_qp_unbind(), moving the queue pair to ERR or
  * destroying it tells the connection by weft_conn_qp_failed(). Process context.
  */
 int weft_qp_bind(struct weft_qp *qp, struct weft_conn *conn);
@@ -129,16 +129,21 @@ int weft_qp_start(struct weft_qp *qp, struct weft_llp *llp,
 		  const struct weft_mpa_agreed *agreed, bool initiator);
 
 /*
- * Ends a binding, before the stream is closed: moves the queue pair to ERR if
- * it is not yet, waits until neither transmit nor receive side uses the
- * stream, and completes all work in error. The caller gets the reference on
- * the connection back. Process context; may sleep. Harmless when repeated.
- * False: pages are still lent, and the work is completed when they are back,
- * which the caller has to hasten by resetting the stream.
+ * Takes a bound queue pair off its stream, before that is closed: moves it to
+ * ERR if it is not yet, waits until neither transmit nor receive side uses the
+ * stream, and completes all work in error. Process context; may sleep. Harmless
+ * when repeated. False: pages are still lent, and the work is completed when
+ * they are back, which the caller has to hasten by resetting the stream.
  */
 bool weft_qp_stop(struct weft_qp *qp);
 
 /* --- for transmit and receive --- */
+
+/*
+ * Ends the binding of a queue pair that was stopped: it may be bound again. The
+ * caller gets the reference on the connection back. Process context.
+ */
+void weft_qp_unbind(struct weft_qp *qp);
 
 /*
  * Moves the queue pair to ERR because of @term (NULL: nothing to tell the
