@@ -336,11 +336,12 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		lending->len = 0;
 	lending->len += fpdu->len;
 	ends = weft_lend_ends(tx);
-	if (fpdu->last && ends)
-		atomic_or(WEFT_LEND_WANTED, &lending->lend->flags);
 	if (lending->mode != WEFT_LEND_YES)
 		msg->lend = false;
 	lending->last = !msg->lend || (fpdu->last && ends);
+	/* Also if the rest of it is copied: nothing else tells that it is done. */
+	if (lending->last && ends)
+		atomic_or(WEFT_LEND_WANTED, &lending->lend->flags);
 	weft_tx_advance(qp, fpdu);
 	return front + back;
 }

@@ -110,15 +110,19 @@ $mend
 lent "pages are lent on such a cable" yes
 check "nothing completes while the cable is cut" timeout $((200 * patience)) "$lending" hold 10.0.0.1 "$cut" "$mend"
 lent "pages are lent before the cut" yes
+tc qdisc replace dev eth0 root netem delay 700ms
+check "messages one by one to a peer far away" timeout $((200 * patience)) "$lending" alone 10.0.0.1 12
+$mend
 
 # gone PID: is the process gone?
 # shellcheck disable=SC2317 # called by wait_for
 gone() { ! kill -0 "$1" 2>/dev/null; }
 # shellcheck disable=SC2317 # called by wait_for
 held() { grep -q held /run/left; }
-# killed NAME WAY: can a process be killed whose pages are lent when the cable is held up?
+# killed NAME WAY NUMBER: can a process be killed whose pages are lent, on so many connections,
+# when the cable is held up?
 killed() {
-	"$lending" leave 10.0.0.1 "$2" >/run/left 2>&1 &
+	"$lending" leave 10.0.0.1 "$2" "$3" >/run/left 2>&1 &
 	left=$!
 	if ! wait_for 120 held; then
 		explain "$(</run/left)"
@@ -132,9 +136,9 @@ killed() {
 		not_ok "$1" "it is still there after a minute"
 	fi
 }
-killed "a process with lent pages and no peer can be killed" "$cut"
+killed "a process with lent pages and no peer can be killed" "$cut" 16
 $mend
-killed "a process can be killed though the card keeps its pages" "$keep"
+killed "a process can be killed though the card keeps its pages" "$keep" 1
 # The callback for these is in the module.
 modprobe -r weft &
 left=$!

@@ -6,7 +6,10 @@
 //                                         from huge pages
 //   lending hold ADDRESS CUT MEND         as client; then runs CUT, which holds up the cable, and
 //                                         posts: nothing completes before MEND has mended it
-//   lending leave ADDRESS CUT             the same, and then waits for ever, to be killed
+//   lending leave ADDRESS CUT NUMBER      the same on NUMBER connections, and then waits for ever,
+//                                         to be killed
+//   lending alone ADDRESS NUMBER          as client, but a message is posted when all is known of
+//                                         the one before
 //
 // A buffer is overwritten as soon as its work request is known to be complete: if TCP sent it
 // again after that, the server would see it.
@@ -23,6 +26,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <string>
 #include <thread>
 
@@ -42,7 +46,8 @@ constexpr std::size_t kNotesAt = kSlot * kSlots;
 // In whole huge pages.
 constexpr std::size_t kMemory = kNotesAt + (std::size_t{2} << 20);
 static_assert(kNotesAt + 2 * kNotes * kNote <= kMemory);
-constexpr std::array<std::size_t, 9> kSizes = {65536, 1U << 20, 32768,  40001, 300007,
+// The third, of several frames, is the first that can be lent.
+constexpr std::array<std::size_t, 9> kSizes = {65536, 1U << 20, 300007, 40001, 32768,
                                                70000, 4096,     131071, 65536};
 constexpr std::uint64_t kNoteId = 1U << 30;
 
@@ -198,12 +203,12 @@ class Client {
     end_.receive(end_.note_in(0), sizeof(Note), 0);
   }
 
-  void run(std::uint64_t messages) {
+  void run(std::uint64_t messages, std::uint64_t window = kSlots) {
     for (const std::uint64_t last = posted_ + messages; posted_ < last;) {
-      while (posted_ - acknowledged_ >= kSlots || posted_ - completed_ >= kSlots) {
+      while (posted_ - acknowledged_ >= window || posted_ - completed_ >= window) {
         step();
       }
-      post(posted_ % 3 == 2 || posted_ + 1 == last);
+      post(posted_ % 3 == 2 || posted_ + 1 == last || window == 1);
     }
     while (acknowledged_ < posted_ || completed_ < posted_) {
       step();
@@ -213,14 +218,21 @@ class Client {
   // Nothing completes while the cable is cut, though TCP has room for all of it.
   void hold(const char* cut) {
     require_zero(std::system(cut), "cutting the cable");
-    for (int i = 0; i < 3; ++i) {
-      post(true);
-    }
+    hang();
     ibv_wc wc{};
     if (end_.poll(end_.id()->send_cq, &wc, 4000)) {
       throw placement::Failure("work request " + std::to_string(wc.wr_id) +
                                " completed with status " + std::to_string(wc.status) +
                                " while its bytes could not be at the peer");
+    }
+  }
+
+  rdma_cm_id* id() const { return end_.id(); }
+
+  // Posts what cannot arrive now.
+  void hang() {
+    for (int i = 0; i < 3; ++i) {
+      post(true);
     }
   }
 
@@ -376,6 +388,27 @@ void listen_for_ever(const char* address) {
   }
 }
 
+// Waits for ever with messages under way on so many connections.
+[[noreturn]] void leave(const char* address, const char* cut, unsigned long number) {
+  // The first file to be opened is the last to be closed at the end of the process: the queue
+  // pairs go one by one, each connected still.
+  rdma_event_channel* channel = rdma_create_event_channel();
+  std::deque<Client> clients;
+  while (clients.size() < number) {
+    clients.emplace_back(address).run(8);
+    require_zero(rdma_migrate_id(clients.back().id(), channel), "rdma_migrate_id");
+  }
+  clients.front().hold(cut);
+  for (Client& client : clients) {
+    client.hang();
+  }
+  std::puts("held");
+  std::fflush(stdout);
+  for (;;) {
+    pause();
+  }
+}
+
 int run(int argc, char** argv) {
   const std::string mode = argc > 2 ? argv[1] : "";
   if (mode == "server") {
@@ -385,15 +418,19 @@ int run(int argc, char** argv) {
     Client(argv[2], argc == 5).run(std::strtoull(argv[3], nullptr, 10));
     return 0;
   }
-  if ((mode == "hold" && argc == 5) || (mode == "leave" && argc == 4)) {
+  if (mode == "alone" && argc == 4) {
+    Client(argv[2]).run(std::strtoull(argv[3], nullptr, 10), 1);
+    return 0;
+  }
+  if (mode == "leave" && argc == 5) {
+    leave(argv[2], argv[3], std::strtoul(argv[4], nullptr, 10));
+  }
+  if (mode == "hold" && argc == 5) {
     Client client(argv[2]);
     client.run(40);
     client.hold(argv[3]);
     std::puts("held");
     std::fflush(stdout);
-    if (mode == "leave") {
-      pause();
-    }
     client.mend(argv[4]);
     client.run(20);
     return 0;
