@@ -454,7 +454,8 @@ static bool weft_lend_reap(struct weft_qp *qp)
  * @qp: a queue pair that ends, with a stream, all sent
  *
  * For a limited time TCP may get across what was lent, before the stream is
- * reset for its sake. Until then the worker comes back.
+ * reset for its sake; but who destroys a queue pair does not wait for that. Until
+ * then the worker comes back.
  *
  * Context: as weft_tx_next_msg().
  * Return: whether nothing is out any more, or time is up.
@@ -473,6 +474,9 @@ bool weft_lend_drained(struct weft_qp *qp)
 		if (weft_lend_want(lend))
 			break;
 	if (list_entry_is_head(lend, &lending->out, entry))
+		return true;
+	/* One by one, those of a process that ends would wait for all their peers. */
+	if (READ_ONCE(qp->dying))
 		return true;
 	if (!tx->drain_until)
 		tx->drain_until = (jiffies + WEFT_DRAIN_TIMEOUT) | 1;

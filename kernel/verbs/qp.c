@@ -571,7 +571,8 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct weft_qp *qp = to_weft_qp(ib);
 
 	xa_erase_irq(&qp->dev->qps, qp->qpn);
-	weft_qp_error(qp);
+	WRITE_ONCE(qp->dying, true);
+	weft_qp_error(qp); /* kicks the worker, which sees that */
 	/* iw_cm, interrupts off, may be between weft_iw_get_qp() and its own reference. */
 	synchronize_rcu_expedited();
 	weft_qp_put(qp);

@@ -38,6 +38,7 @@ struct weft_llp;
  * @agreed: what the handshake settled; valid once @llp was set
  * @initiator: this end opened the connection
  * @user: created from user space; else the rings are no process's to write
+ * @dying: its owner waits for its end, and for no peer
  * @last_wqe_told: the owner knows that no more receives are taken. Under tx.lock
  * @bound: type 2 memory windows were bound to it; the socket lock's
  * @sq_sig_all: every send makes a completion
@@ -70,6 +71,7 @@ struct weft_qp {
 	struct weft_mpa_agreed agreed;
 	bool initiator;
 	bool user;
+	bool dying;
 	bool last_wqe_told;
 	bool bound;
 	bool sq_sig_all;
@@ -137,13 +139,13 @@ int weft_qp_start(struct weft_qp *qp, struct weft_llp *llp,
  */
 bool weft_qp_stop(struct weft_qp *qp);
 
-/* --- for transmit and receive --- */
-
 /*
  * Ends the binding of a queue pair that was stopped: it may be bound again. The
  * caller gets the reference on the connection back. Process context.
  */
 void weft_qp_unbind(struct weft_qp *qp);
+
+/* --- for transmit and receive --- */
 
 /*
  * Moves the queue pair to ERR because of @term (NULL: nothing to tell the
