@@ -549,6 +549,10 @@ void weft_lend_destroy(struct weft_tx *tx)
 void weft_lend_exit(void)
 {
 	wait_var_event(&weft_lends, !atomic_read(&weft_lends));
-	/* The last callback may be on its way out. */
+	/*
+	 * The last callback may be on its way out: in softirq, or in a process that was
+	 * interrupted there, with nothing that says so. That one leaves before it sleeps.
+	 */
 	synchronize_rcu();
+	synchronize_rcu_tasks();
 }
