@@ -8,6 +8,10 @@
  * send them again until then. A packet buffer gives back one loan only, so requests
  * for whose completion nobody asked are one loan with what follows them.
  *
+ * What holds the pages is their own reference counts, not the region: a process may
+ * change them, deregister or unmap them meanwhile, or end. Where that is before the
+ * work request completes, it changes the payload that the peer gets, and nothing else.
+ *
  * What is sent with a CRC is never lent: the peer is to get what was checksummed.
  * Neither is what a peer reads, whose memory may lawfully go away and be something
  * else when it is sent again, nor what is sent in frames of a segment, of which a

@@ -103,9 +103,9 @@ int weft_mr_publish(struct weft_mr *mr)
  * weft_mr_withdraw() - take a region or window out of the key table
  * @mr: published
  *
- * When this returns, nothing reads or writes its memory any more. May sleep,
- * as long as an access in progress takes. The caller frees @mr after a grace
- * period of RCU.
+ * When this returns, nothing reads or writes its memory any more, but for what was
+ * lent (see tx_lend.h). May sleep, as long as an access in progress takes. The caller
+ * frees @mr after a grace period of RCU.
  */
 void weft_mr_withdraw(struct weft_mr *mr)
 {
@@ -441,8 +441,9 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
  * @ib: the region
  * @udata: unused
  *
- * When this returns, nothing reads or writes the memory any more. May sleep,
- * as long as an access in progress takes.
+ * When this returns, nothing reads or writes the memory any more, but for pages that
+ * TCP still holds of work requests which are not complete. May sleep, as long as an
+ * access in progress takes.
  *
  * Return: 0, or -EBUSY while windows are bound to it.
  */
