@@ -294,6 +294,7 @@ static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)
 			return verdict;
 	}
 	if (rx->payload_len > rx->recv.room - rx->msg_got) {
+		weft_rx_let_go(rx);
 		weft_rx_complete_recv(qp, IB_WC_LOC_LEN_ERR, 0,
 				      WEFT_VE_RECV_TOO_SMALL);
 		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
