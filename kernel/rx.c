@@ -344,7 +344,8 @@ static void weft_rx_run(struct weft_qp *qp)
  */
 void weft_rx_readable(struct weft_qp *qp)
 {
-	if (qp->llp)
+	/* A post wakes what waits for a receive: what comes meanwhile waits behind it. */
+	if (qp->llp && (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR))
 		weft_rx_run(qp);
 }
 
