@@ -435,7 +435,7 @@ int run(int argc, char** argv) {
     client.run(20);
     return 0;
   }
-  std::fputs("usage: lending server|client|hold|leave ADDRESS ...; see lending.cc\n", stderr);
+  std::fputs("usage: lending server|client|hold|leave|alone ADDRESS ...; see lending.cc\n", stderr);
   return 2;
 }
 
