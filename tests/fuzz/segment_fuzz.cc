@@ -77,6 +77,7 @@ void fuzz_next(const Bytes& bytes, bool extended) {
   require(
       weft_ddp_decode(other.data() + WEFT_MPA_LEN, WEFT_DDP_MAX_LEN, extended, &next, &err) == len,
       "what goes on can be decoded");
+  require(next.tagged ? next.to == place.to : next.mo == place.mo, "and is behind the one before");
   weft_ddp_decode_place(other.data() + WEFT_MPA_LEN, &prev);
   require(prev.opcode == next.opcode && prev.tagged == next.tagged && prev.last == next.last &&
               prev.stag == next.stag && prev.to == next.to && prev.inv_stag == next.inv_stag &&
