@@ -102,6 +102,55 @@ static noinline bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p
 }
 
 /*
+ * Takes FPDUs from @offset on that are as the one before, but for their place in
+ * the message, each of which lies together in the packet: what is checked of
+ * each is that it is as expected, and what is counted, for all of them at once.
+ * Returns where the first begins that is not.
+ */
+static noinline u32 weft_rx_row(struct weft_qp *qp, struct weft_packet *p,
+				u32 offset, u32 end)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 len = weft_fpdu_len(rx->ulpdu_len);
+	u32 payload = rx->payload_len;
+	bool tagged = rx->ddp.tagged;
+	u64 at = tagged ? rx->ddp.to : rx->ddp.mo;
+	u32 n, fpdus = 0;
+	const u8 *next;
+	u64 first, room, to;
+
+	room = weft_rx_row_room(qp, &first);
+	to = first;
+	while (payload <= room && len <= end - offset) {
+		n = len;
+		next = weft_packet_piece(p, offset, &n);
+		at += payload;
+		if (n < len || !weft_ddp_repeats(rx->hdr, next, tagged, at))
+			break;
+		if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, len))
+			break;
+		weft_mr_write_short(rx->held.mr, to, next + rx->hdr_len, payload);
+		to += payload;
+		room -= payload;
+		offset += len;
+		fpdus++;
+	}
+	if (fpdus) {
+		rx->fpdus += fpdus;
+		rx->fpdu_bytes += fpdus * len;
+		weft_rx_row_end(qp, fpdus);
+	}
+	return offset;
+}
+
+/* Whether FPDUs may follow in @left bytes that weft_rx_row() is for. */
+static bool weft_rx_may_row(const struct weft_rx *rx, u32 len, u32 left)
+{
+	return len <= left && rx->payload_len && !rx->ddp.last &&
+	       !trace_weft_rx_fpdu_enabled();
+}
+
+/*
  * Takes FPDUs, each of which lies whole in the packet, from @offset to at most
  * @end. Returns where the first begins that does not lie whole (state HEADER),
  * must wait (rx.stalled) or was refused (state STOPPED).
@@ -115,7 +164,7 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 	u32 have, len, at, n;
 	const u8 *piece;
 
-	for (; end - offset >= WEFT_MPA_LEN; offset += len) {
+	while (end - offset >= WEFT_MPA_LEN) {
 		have = min_t(u32, end - offset, sizeof(rx->next));
 		if (likely(have == sizeof(rx->next)))
 			weft_packet_copy(p, offset, rx->next, sizeof(rx->next));
@@ -144,6 +193,9 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 		if (weft_rx_end(qp) != WEFT_RX_OK)
 			break;
 		rx->ended = true;
+		offset += len;
+		if (weft_rx_may_row(rx, len, end - offset))
+			offset = weft_rx_row(qp, p, offset, end);
 	}
 	return offset;
 }

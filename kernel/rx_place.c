@@ -468,6 +468,66 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 	return WEFT_RX_OK;
 }
 
+/**
+ * weft_rx_row_room() - how much may follow behind the payload placed last?
+ * @qp: the queue pair; an FPDU with payload has ended, which was not the last of
+ *	its message
+ * @to: where the next byte of the message goes in the region that is held
+ *
+ * Return: how many bytes may be placed there with no check but those that were
+ * made for the ones before; 0 where each FPDU is to be looked at.
+ */
+u64 weft_rx_row_room(struct weft_qp *qp, u64 *to)
+{
+	const struct weft_rx *rx = &qp->rx;
+	const struct weft_rx_place *p = &rx->place;
+	const struct weft_read *read;
+	u32 room;
+
+	if (rx->target == WEFT_RX_TO_BYTES || !rx->held.mr)
+		return 0;
+	*to = p->sge->addr + p->at;
+	room = p->sge->length - p->at;
+	switch (rx->target) {
+	case WEFT_RX_TO_REGION:
+		return weft_access_room(&rx->held, *to);
+	case WEFT_RX_TO_READ:
+		read = weft_rx_oldest_read(qp);
+		room = min(room, read->len - read->got);
+		break;
+	default:
+		room = min(room, rx->recv.room - rx->msg_got);
+	}
+	return min_t(u64, room, weft_access_room(&rx->held, *to));
+}
+
+/**
+ * weft_rx_row_end() - FPDUs were placed that are as the one before
+ * @qp: the queue pair; weft_rx_row_room() said that there was room
+ * @fpdus: how many, with as much payload each; their CRCs, if any, are good
+ */
+void weft_rx_row_end(struct weft_qp *qp, u32 fpdus)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 len = fpdus * rx->payload_len;
+
+	if (rx->ddp.tagged)
+		rx->ddp.to += len;
+	else
+		rx->ddp.mo += len;
+	weft_ddp_encode_place(rx->hdr + WEFT_MPA_LEN, &rx->ddp);
+	switch (rx->target) {
+	case WEFT_RX_TO_REGION:
+		rx->write_len += len;
+		break;
+	case WEFT_RX_TO_READ:
+		weft_rx_oldest_read(qp)->got += len;
+		break;
+	default:
+		rx->msg_got += len;
+	}
+}
+
 /* --- what its end completes --- */
 
 /* Keeps the length of a Write, which immediate data that follows it tells. */

@@ -21,6 +21,8 @@ enum weft_rx_verdict {
 enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp);
 enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len);
 enum weft_rx_verdict weft_rx_end(struct weft_qp *qp);
+u64 weft_rx_row_room(struct weft_qp *qp, u64 *to);
+void weft_rx_row_end(struct weft_qp *qp, u32 fpdus);
 void weft_rx_let_go(struct weft_rx *rx);
 void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code);
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,

@@ -338,13 +338,15 @@ static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
 			      tx->msg.left, fpdu);
 }
 
-/* tx_msg.c: from work requests to messages, from messages to FPDUs */
+/* tx_msg.c: from work requests to messages */
 bool weft_tx_next_msg(struct weft_qp *qp);
+void weft_tx_gather_failed(struct weft_qp *qp);
+void weft_tx_flush_requests(struct weft_qp *qp);
+
+/* tx_fpdu.c: from messages to FPDUs */
 bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		    struct weft_fpdu *fpdu);
 void weft_tx_advance(struct weft_qp *qp, const struct weft_fpdu *fpdu);
-void weft_tx_gather_failed(struct weft_qp *qp);
-void weft_tx_flush_requests(struct weft_qp *qp);
 
 /* tx_local.c */
 bool weft_tx_is_local(u8 opcode);

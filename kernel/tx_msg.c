@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From work requests to messages, and from messages to FPDUs.
+ * From work requests to messages.
  *
  * Everything here runs with the socket lock held (or, for the flush, with the
  * stream gone and tx.lock held) and does not sleep.
@@ -11,14 +11,10 @@
 #include <asm/byteorder.h>
 
 #include "device.h"
-#include "trace.h"
 #include "tx.h"
-#include "verbs/copy.h"
 #include "verbs/cq.h"
 #include "verbs/mr.h"
 #include "verbs/qp.h"
-#include "wire/bytes.h"
-#include "wire/crc.h"
 
 static const struct weft_term weft_term_local = {
 	WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0
@@ -612,215 +608,6 @@ void weft_tx_gather_failed(struct weft_qp *qp)
 	}
 	tx->msg.kind = WEFT_MSG_NONE;
 	weft_qp_fail(qp, &weft_term_revoked, IB_EVENT_QP_ACCESS_ERR);
-}
-
-/* Fetches the next @len bytes of the message; @held as in weft_tx_layout(). */
-static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len,
-			   struct weft_mr **held)
-{
-	struct weft_tx_msg *msg = &qp->tx.msg;
-	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
-	enum weft_key_error err;
-	u64 from;
-	u32 n;
-
-	if (msg->local) {
-		weft_copy(to, msg->copy.bytes + msg->offset, len);
-		msg->offset += len;
-		return true;
-	}
-	while (len) {
-		const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
-
-		n = min(len, sge->length - msg->offset);
-		if (!n) {
-			if (*held)
-				weft_mr_put(*held);
-			*held = NULL;
-			msg->sge_index++;
-			msg->offset = 0;
-			continue;
-		}
-		from = sge->addr + msg->offset;
-		if (!*held) {
-			/* For all that is left of it, as long as it is held. */
-			*held = weft_mr_get(qp, qp->ib.pd, sge->lkey, from,
-					    sge->length - msg->offset, access, &err);
-			if (!*held)
-				return false;
-		}
-		msg->offset += n;
-		len -= n;
-		weft_mr_read(*held, from, to, n);
-		to += n;
-	}
-	return true;
-}
-
-/* Goes on with the Immediate Data message that follows a WRITE. */
-static void weft_tx_begin_imm(struct weft_qp *qp)
-{
-	struct weft_tx_msg *msg = &qp->tx.msg;
-
-	memset(&msg->hdr, 0, sizeof(msg->hdr));
-	msg->hdr.opcode = msg->imm_opcode;
-	msg->hdr.qn = WEFT_QN_SEND;
-	msg->hdr.msn = ++qp->tx.send_msn;
-	memcpy(msg->copy.bytes, &msg->imm, sizeof(msg->imm));
-	memset(msg->copy.bytes + sizeof(msg->imm), 0, WEFT_IMM_LEN - sizeof(msg->imm));
-	msg->imm_opcode = 0;
-	msg->local = true;
-	msg->offset = 0;
-	msg->total = WEFT_IMM_LEN;
-	msg->left = WEFT_IMM_LEN;
-}
-
-/* The message is laid out: what comes next, and when is its work request done? */
-static void weft_tx_end_msg(struct weft_qp *qp)
-{
-	struct weft_tx *tx = &qp->tx;
-	struct weft_tx_msg *msg = &tx->msg;
-
-	if (msg->kind == WEFT_MSG_REQUEST) {
-		if (msg->imm_opcode) {
-			weft_tx_begin_imm(qp);
-			return;
-		}
-		weft_tx_inflight(tx, tx->head - 1)->end = tx->built;
-	}
-	msg->kind = WEFT_MSG_NONE;
-}
-
-/* Goes on behind an FPDU of the message. */
-static void weft_tx_step(struct weft_qp *qp, const struct weft_fpdu *fpdu)
-{
-	struct weft_tx *tx = &qp->tx;
-	struct weft_tx_msg *msg = &tx->msg;
-
-	trace_weft_tx_fpdu(qp, &msg->hdr, fpdu->payload);
-	tx->built += fpdu->len;
-	msg->left -= fpdu->payload;
-	if (msg->hdr.tagged)
-		msg->hdr.to += fpdu->payload;
-	else
-		msg->hdr.mo += fpdu->payload;
-	tx->fpdus++;
-	if (fpdu->len < tx->room)
-		tx->room -= fpdu->len;
-	else if (fpdu->len == tx->room)
-		tx->room = tx->emss;
-	else
-		tx->room = tx->emss - (fpdu->len - tx->room) % tx->emss;
-}
-
-/**
- * weft_tx_advance() - go on behind an FPDU that was laid out elsewhere
- * @qp: the queue pair
- * @fpdu: one of its current message; the message may end with it
- */
-void weft_tx_advance(struct weft_qp *qp, const struct weft_fpdu *fpdu)
-{
-	weft_tx_step(qp, fpdu);
-	if (fpdu->last)
-		weft_tx_end_msg(qp);
-}
-
-/* A message's header as it goes before each segment, but for what differs. */
-struct weft_tx_head {
-	u32 len;
-	u8 bytes[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
-};
-
-/*
- * Writes one FPDU of the message to @to. False: the payload is not to be had
- * any more; the queue pair has failed and nothing was laid out.
- */
-static bool weft_tx_layout_one(struct weft_qp *qp, const struct weft_tx_head *head,
-			       struct weft_fpdu fpdu, u8 *to,
-			       struct weft_mr **held)
-{
-	struct weft_tx *tx = &qp->tx;
-	struct weft_tx_msg *msg = &tx->msg;
-	u32 at = head->len;
-
-	memcpy(to, head->bytes, WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN);
-	if (!msg->hdr.tagged)
-		memcpy(to + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN,
-		       head->bytes + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN,
-		       WEFT_DDP_UNTAGGED_LEN - WEFT_DDP_TAGGED_LEN);
-	msg->hdr.last = fpdu.last;
-	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu.payload);
-	weft_ddp_encode_place(to + WEFT_MPA_LEN, &msg->hdr);
-	if (!weft_tx_gather(qp, to + at, fpdu.payload, held)) {
-		weft_tx_gather_failed(qp);
-		return false;
-	}
-	at += fpdu.payload;
-	if (fpdu.pad)
-		memset(to + at, 0, fpdu.pad);
-	at += fpdu.pad;
-	if (tx->crc)
-		weft_crc_put(to + at, weft_crc_update(WEFT_CRC_SEED, to, at));
-	else
-		memset(to + at, 0, WEFT_CRC_LEN);
-	return true;
-}
-
-/* Plans what follows a planned FPDU in the same message. As weft_tx_plan(). */
-static bool weft_tx_plan_next(const struct weft_tx *tx, struct weft_fpdu *fpdu)
-{
-	/* A fresh segment is filled as the one before. */
-	if (fpdu->len == tx->emss && tx->room == tx->emss &&
-	    fpdu->payload < tx->msg.left)
-		return true;
-	return weft_tx_plan(tx, tx->emss, fpdu);
-}
-
-/**
- * weft_tx_layout() - lay out FPDUs of the current message
- * @qp: the queue pair
- * @c: where they go
- * @fpdu: the first of them as planned; it fits. Overwritten
- *
- * Until the message ends, the segment must be ended or the chunk is full. The
- * region that the payload comes from is held meanwhile: nothing here sleeps.
- *
- * Return: whether anything was laid out. If not, the payload is not to be had
- * any more and the queue pair has failed.
- */
-bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
-		    struct weft_fpdu *fpdu)
-{
-	u8 *to = page_address(c->page) + c->fill;
-	struct weft_tx *tx = &qp->tx;
-	u32 room = c->size - c->fill;
-	struct weft_mr *held = NULL;
-	struct weft_tx_head head;
-	bool any = false;
-
-	head.len = WEFT_MPA_LEN + weft_ddp_encode(head.bytes + WEFT_MPA_LEN,
-						  &tx->msg.hdr);
-	for (;;) {
-		/* A large one is as large as what memory is to be had: none need be. */
-		if (!fpdu->last && tx->max_fpdu > tx->emss)
-			weft_tx_plan(tx, min(tx->max_fpdu, room), fpdu);
-		if (!weft_tx_layout_one(qp, &head, *fpdu, to, &held))
-			break;
-		any = true;
-		to += fpdu->len;
-		room -= fpdu->len;
-		weft_tx_step(qp, fpdu);
-		if (fpdu->last) {
-			weft_tx_end_msg(qp);
-			break;
-		}
-		if (!weft_tx_plan_next(tx, fpdu) || fpdu->len > room)
-			break;
-	}
-	if (held)
-		weft_mr_put(held);
-	c->fill = c->size - room;
-	return any;
 }
 
 /**

@@ -199,6 +199,50 @@ static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
 	}
 }
 
+/*
+ * Where the byte at @addr of a region is. @run: how many of the @len from there lie
+ * together, of which no more are told than are copied in line.
+ */
+static __always_inline void *weft_mr_run(const struct weft_mr *mr, u64 addr,
+					 u32 len, u32 *run)
+{
+	len = min(len, WEFT_COPY_RUN);
+	if (likely(!mr->all_memory))
+		return weft_blocks_at(&mr->blocks, addr - mr->iova, len, run);
+	*run = len;
+	return (void *)(uintptr_t)addr;
+}
+
+/* As weft_mr_write(), in less code: for payloads that are mostly one copy each. */
+static __always_inline void weft_mr_write_short(const struct weft_mr *mr, u64 addr,
+						const void *src, u32 len)
+{
+	void *to;
+	u32 n;
+
+	for (; len; len -= n) {
+		to = weft_mr_run(mr, addr, len, &n);
+		memcpy(to, src, n);
+		addr += n;
+		src += n;
+	}
+}
+
+/* As weft_mr_read(), likewise. */
+static __always_inline void weft_mr_read_short(const struct weft_mr *mr, u64 addr,
+					       void *dst, u32 len)
+{
+	const void *from;
+	u32 n;
+
+	for (; len; len -= n) {
+		from = weft_mr_run(mr, addr, len, &n);
+		memcpy(dst, from, n);
+		addr += n;
+		dst += n;
+	}
+}
+
 u64 *weft_mr_word(const struct weft_mr *mr, u64 addr);
 u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
 		   u64 (*change)(const void *how, u64 value), const void *how);
@@ -253,6 +297,20 @@ static inline void weft_access_end(struct weft_access *a)
 	if (a->mr)
 		weft_mr_put(a->mr);
 	a->mr = NULL;
+}
+
+/**
+ * weft_access_room() - how far may the access before go on?
+ * @a: holds a region
+ * @addr: the address behind it
+ *
+ * Return: how many bytes from @addr on are the region's.
+ */
+static inline u64 weft_access_room(const struct weft_access *a, u64 addr)
+{
+	const struct weft_mr *mr = a->mr;
+
+	return mr->all_memory ? U64_MAX - addr : mr->length - (addr - mr->iova);
 }
 
 /* For what has keys: the key table itself. */

@@ -122,6 +122,20 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr);
 
 /**
+ * weft_ddp_encode_offset() - write a segment's offset
+ * @buf: its header
+ * @tagged: whether that is a tagged one
+ * @at: the offset, in the tagged buffer or in the message
+ */
+static inline void weft_ddp_encode_offset(u8 *buf, bool tagged, u64 at)
+{
+	if (tagged)
+		weft_put_be64(buf + WEFT_DDP_TO, at);
+	else
+		weft_put_be32(buf + WEFT_DDP_MO, (u32)at);
+}
+
+/**
  * weft_ddp_encode_place() - write what differs between the segments of a message
  * @buf: the header of any of them
  * @hdr: what to write of: @last, and @to or @mo
@@ -129,10 +143,7 @@ u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr);
 static inline void weft_ddp_encode_place(u8 *buf, const struct weft_ddp_hdr *hdr)
 {
 	buf[0] = (buf[0] & ~WEFT_DDP_LAST) | (hdr->last ? WEFT_DDP_LAST : 0);
-	if (hdr->tagged)
-		weft_put_be64(buf + WEFT_DDP_TO, hdr->to);
-	else
-		weft_put_be32(buf + WEFT_DDP_MO, hdr->mo);
+	weft_ddp_encode_offset(buf, hdr->tagged, hdr->tagged ? hdr->to : hdr->mo);
 }
 
 /* Reads what weft_ddp_encode_place() writes; the rest of @hdr is @buf's already. */
@@ -170,6 +181,29 @@ static inline bool weft_ddp_goes_on(const u8 *prev, const u8 *next, u32 payload)
 	       weft_get_be64(prev + WEFT_MPA_LEN + WEFT_DDP_QN) &&
 	       weft_get_be32(next + WEFT_MPA_LEN + WEFT_DDP_MO) ==
 	       weft_get_be32(prev + WEFT_MPA_LEN + WEFT_DDP_MO) + payload;
+}
+
+/**
+ * weft_ddp_repeats() - is this the header of another segment like that one?
+ * @prev: length field and header of a segment that weft_ddp_decode() took
+ * @next: as many bytes from the beginning of another FPDU
+ * @tagged: whether @prev is tagged
+ * @at: the offset, in the tagged buffer or in the message, that is looked for
+ *
+ * Each byte of @next is read once.
+ *
+ * Return: whether @next is @prev in all but the offset, and that is @at.
+ */
+static inline bool weft_ddp_repeats(const u8 *prev, const u8 *next, bool tagged,
+				    u64 at)
+{
+	if (weft_get_be64(next) != weft_get_be64(prev))
+		return false;
+	if (tagged)
+		return weft_get_be64(next + WEFT_MPA_LEN + WEFT_DDP_TO) == at;
+	return weft_get_be64(next + WEFT_MPA_LEN + WEFT_DDP_QN) ==
+	       weft_get_be64(prev + WEFT_MPA_LEN + WEFT_DDP_QN) &&
+	       weft_get_be32(next + WEFT_MPA_LEN + WEFT_DDP_MO) == at;
 }
 
 /*

@@ -592,6 +592,22 @@ def piecewise_write():
         fin(stream)
 
 
+def row(make, at, step, count):
+    return tuple(make(at + step * i) for i in range(count))
+
+
+def honest_row():
+    """WRITEs in rows of segments end up where they should."""
+    with server() as stream:
+        stag, address = stream.region
+        payload = bytes(range(SIZE))
+        for msn, step in enumerate((1, 2, 3, 4, 8, 16, 32), 1):
+            stream.give(*(fpdu.write(stag, address + n, payload[n : n + step], last=n + step == SIZE) for n in range(0, SIZE, step)))
+            check(reads_back(stream, stream.region, msn=msn) == payload, f"segments of {step}")
+            payload = payload[::-1]
+        fin(stream)
+
+
 def early_refusal(length, extra):
     """A WRITE that would end beyond the region is refused at its header."""
 
@@ -724,6 +740,9 @@ CASES = [
     ("SEND: offset", to_server_each(OFFSET, *(fpdu.send(info(), mo=n) for n in (1, 16, 2**32 - 1)))),
     ("SEND: hole in it", to_server(OFFSET, fpdu.send(b"1234", last=False), fpdu.send(b"5678", mo=5))),
     ("SEND: overlaps itself", to_server(OFFSET, fpdu.send(b"1234", last=False), fpdu.send(b"5678", mo=3))),
+    ("SEND: row, too long", to_server(TOO_LONG, *row(lambda n: fpdu.send(b"1234", mo=n, last=False), 0, 4, 5), status=LENGTH_ERROR)),
+    ("SEND: row, then a hole", to_server(OFFSET, *row(lambda n: fpdu.send(b"12", mo=n, last=False), 0, 2, 5), fpdu.send(b"12", mo=12, last=False))),
+    ("SEND: row, bad CRC", to_server(BAD_CRC, raw=fpdu.framed(*row(lambda n: fpdu.send(b"1234", mo=n, last=False), 0, 4, 3)) + bad_crc(fpdu.send(b"1234", mo=12, last=False), 170))),
     ("SEND: next before the end", to_server(MSN, fpdu.send(b"1234", last=False), fpdu.send(b"5678", msn=2))),
     ("SEND: too long by one", to_server(TOO_LONG, fpdu.send(info() + b"+"), status=LENGTH_ERROR)),
     ("SEND: too long in two", to_server(TOO_LONG, fpdu.send(info(), last=False), fpdu.send(b"+", mo=16), status=LENGTH_ERROR)),
@@ -788,6 +807,8 @@ CASES = [
     ("response: offset one back", answered(BOUNDS, (-1, SIZE, True))),
     ("response: offset would wrap", answered(BOUNDS, (-32, SIZE, True))),
     ("response: segment twice", answered(BOUNDS, (0, 32, False), (0, 32, False))),
+    ("response: row, one too many", answered(BOUNDS, *row(lambda n: (n, 16, False), 0, 16, 5))),
+    ("response: row, then a hole", answered(BOUNDS, *row(lambda n: (n, 8, False), 0, 8, 5), (48, 8, False))),
     ("response: segments swapped", answered(BOUNDS, (32, 32, False))),
     ("response: twice", answered(STAG, (0, SIZE, True), (0, SIZE, True), allowed=(fpdu.SEND,))),
     ("response: bad CRC", answer_bad_crc),
@@ -808,6 +829,10 @@ CASES = [
     # Regions of a client.
     ("client: honest server", honest_server),
     ("client: WRITE in pieces", piecewise_write),
+    ("client: WRITE in rows of segments", honest_row),
+    ("client: WRITE, row runs out", to_client(BOUNDS, lambda s, a: row(lambda n: WRITE_TO(s, n, bytes(16), last=False), a, 16, 5))),
+    ("client: WRITE, row not to the end", to_client(BOUNDS, lambda s, a: row(lambda n: WRITE_TO(s, n, bytes(24), last=False), a, 24, 3))),
+    ("client: WRITE, row of another key", to_client(STAG, lambda s, a: (*row(lambda n: WRITE_TO(s, n, bytes(8), last=False), a, 8, 4), WRITE_TO(s ^ 1, a + 32, bytes(8), last=False)))),
     ("client: WRITE one beyond", to_client(BOUNDS, lambda s, a: WRITE_TO(s, a + SIZE, b"x"))),
     ("client: WRITE across the end", to_client(BOUNDS, lambda s, a: WRITE_TO(s, a + SIZE - 7, EVIL))),
     ("client: WRITE one before", to_client(BOUNDS, lambda s, a: WRITE_TO(s, a - 1, b"x"))),

@@ -332,6 +332,51 @@ TEST(Ddp, AnyOtherDifferenceBeginsAnew) {
   }
 }
 
+// A segment and another that repeats it, but for its offset.
+struct Repeated : Pair {
+  bool tagged;
+
+  explicit Repeated(bool is_tagged)
+      : Pair(is_tagged ? WEFT_RDMAP_READ_RESP : WEFT_RDMAP_SEND, is_tagged, 0), tagged(is_tagged) {
+    next = prev;
+    weft_ddp_encode_offset(next.data() + WEFT_MPA_LEN, tagged, kAt);
+  }
+  [[nodiscard]] bool repeats(u64 at = kAt) const {
+    return weft_ddp_repeats(prev.data(), next.data(), tagged, at);
+  }
+  static constexpr u64 kAt = 0xfedcba98;
+};
+
+TEST(Ddp, ARepeatedSegmentHasTheOffsetAskedFor) {
+  for (const bool tagged : {false, true}) {
+    const Repeated segment(tagged);
+    EXPECT_TRUE(segment.repeats());
+    for (u32 bit = 0; bit < 64; bit++) {
+      EXPECT_FALSE(segment.repeats(Repeated::kAt ^ 1ULL << bit)) << tagged << ", bit " << bit;
+    }
+    // What is beyond a message's offset is no offset of one.
+    EXPECT_FALSE(segment.repeats(Repeated::kAt + (1ULL << 32)));
+    weft_ddp_hdr decoded{};
+    weft_term err{};
+    const u32 len = weft_ddp_hdr_len(tagged);
+    ASSERT_EQ(weft_ddp_decode(segment.next.data() + WEFT_MPA_LEN, len, false, &decoded, &err), len);
+    EXPECT_EQ(tagged ? decoded.to : decoded.mo, Repeated::kAt);
+  }
+}
+
+// The length field and whether it is the last as well: nothing is free.
+TEST(Ddp, ASegmentWithAnyOtherDifferenceRepeatsNothing) {
+  for (const bool tagged : {false, true}) {
+    const Repeated segment(tagged);
+    const u32 bits = 8 * (WEFT_MPA_LEN + weft_ddp_hdr_len(tagged));
+    for (u32 bit = 0; bit < bits; bit++) {
+      Repeated other = segment;
+      other.next.at(bit / 8) ^= static_cast<u8>(1U << bit % 8);
+      EXPECT_FALSE(other.repeats()) << (tagged ? "tagged, bit " : "untagged, bit ") << bit;
+    }
+  }
+}
+
 TEST(Ddp, ReadRequestRoundTrips) {
   const weft_read_req in{0xaabbccdd, 0x0102030405060708ULL, 4096, 0x55667788,
                          0x1112131415161718ULL};
