@@ -111,13 +111,8 @@ static bool weft_lend_open(struct weft_qp *qp)
 		atomic_inc(&weft_lends);
 		list_add_tail(&lend->entry, &lending->out);
 		lending->lend = lend;
-		lend->inflight = tx->head;
 	}
-	if (lend->inflight != tx->head - 1)
-		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
 	lend->inflight = tx->head - 1;
-	if (lending->mode == WEFT_LEND_NEW)
-		lending->mode = WEFT_LEND_TRYING;
 	return true;
 }
 
@@ -335,6 +330,10 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	if (!num)
 		lending->len = 0;
 	lending->len += fpdu->len;
+	if (msg->left == msg->total)
+		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
+	if (lending->mode == WEFT_LEND_NEW)
+		lending->mode = WEFT_LEND_TRYING;
 	ends = weft_lend_ends(tx);
 	if (lending->mode != WEFT_LEND_YES)
 		msg->lend = false;
