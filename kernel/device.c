@@ -15,6 +15,7 @@
 #include "uapi/weft-abi.h"
 #include "verbs/cq.h"
 #include "verbs/dmabuf.h"
+#include "verbs/doorbell.h"
 #include "verbs/fastreg.h"
 #include "verbs/mr.h"
 #include "verbs/mw.h"
@@ -360,9 +361,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	dev->ib.phys_port_cnt = 1;
 	dev->ib.num_comp_vectors = num_possible_cpus();
 	dev->ib.local_dma_lkey = 0;
-	dev->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
-				   BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
-				   BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV);
+	dev->ib.driver_def = weft_doorbells;
 	dev->ib.iw_driver_flags = IW_F_NO_PORT_MAP;
 	strscpy(dev->ib.iw_ifname, netdev->name, sizeof(dev->ib.iw_ifname));
 	strscpy(dev->ib.node_desc, "Weft software iWARP",

@@ -155,6 +155,12 @@ static bool weft_tx_turns(const struct weft_tx *tx, bool lend)
 	return weft_lend_waits(tx);
 }
 
+/* Whether nothing more is posted and nothing more asked for by the peer. */
+static bool weft_tx_has_all(const struct weft_qp *qp)
+{
+	return !weft_ring_pending(&qp->sq) && qp->tx.answer_head == qp->tx.answer_tail;
+}
+
 /*
  * Lays out FPDUs until enough is waiting or nothing more can be done now.
  * Returns whether anything was laid out.
@@ -184,9 +190,17 @@ static bool weft_tx_build(struct weft_qp *qp)
 		    tx->msg.kind != WEFT_MSG_CONTROL &&
 		    weft_qp_state(qp) == IB_QPS_ERR)
 			tx->msg.kind = WEFT_MSG_NONE;
-		if (tx->msg.kind == WEFT_MSG_NONE && !weft_tx_next_msg(qp)) {
-			tx->dry = true;
-			return any;
+		if (tx->msg.kind == WEFT_MSG_NONE) {
+			/* Mostly there was one message alone. */
+			if (any && weft_tx_has_all(qp)) {
+				tx->held = false;
+				tx->dry = true;
+				return true;
+			}
+			if (!weft_tx_next_msg(qp)) {
+				tx->dry = true;
+				return any;
+			}
 		}
 		if (!weft_tx_plan(tx, tx->emss, &fpdu)) {
 			tx->end_segment = true;

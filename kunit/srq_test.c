@@ -75,13 +75,10 @@ static int take(struct shared *s, int who, struct weft_recv *recv)
 	return taken;
 }
 
-static int doorbell(struct shared *s)
+static void doorbell(struct shared *s)
 {
-	const struct ib_recv_wr *bad;
-	int rv = weft_post_srq_recv(&s->srq.ib, NULL, &bad);
-
+	weft_rq_wake(&s->srq.rq);
 	flush_workqueue(weft_workqueue);
-	return rv;
 }
 
 static void srq_order(struct kunit *test)
@@ -111,7 +108,7 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0); /* asks twice, waits once */
 
 	post(s, 1);
-	KUNIT_EXPECT_EQ(test, doorbell(s), 0);
+	doorbell(s);
 	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 1U);
 	KUNIT_EXPECT_EQ(test, s->rx[1].msg_got, 1U);
 	KUNIT_EXPECT_EQ(test, s->rx[2].msg_got, 0U);
@@ -125,7 +122,7 @@ static void srq_wakes(struct kunit *test)
 	post(s, 2);
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
-	KUNIT_EXPECT_EQ(test, doorbell(s), 0);
+	doorbell(s);
 	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 1U);
 }
 
@@ -209,7 +206,7 @@ static void srq_hostile_producer(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, s->limits, 0);
 		KUNIT_EXPECT_EQ(test, s->srq.rq.ring.head, 0U);
 		KUNIT_EXPECT_TRUE(test, list_empty(&s->srq.rq.waiting));
-		KUNIT_EXPECT_EQ(test, doorbell(s), 0);
+		doorbell(s);
 	}
 }
 

@@ -2,8 +2,10 @@
 #include "cmd.h"
 
 #include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/ioctl.h>
 
 /* A command as libibverbs takes it: header, then the command's own structure. */
 #define WEFT_CMD(type)            \
@@ -172,76 +174,37 @@ int weft_cmd_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mas
 }
 
 /*
- * The doorbells are written straight to the command file: libibverbs' own
- * post functions allocate and try an ioctl first, which is dear on this path.
- * No work request goes along; they are in the ring.
+ * The module's own methods, called straight: libibverbs' functions for posting
+ * allocate, and have the kernel do so, for work requests that are in the ring
+ * already.
  */
-int weft_cmd_send_doorbell(struct ibv_qp* qp) {
-  WEFT_CMD(ib_uverbs_post_send) cmd;
-  struct ib_uverbs_post_send_resp resp = {0};
+static int weft_cmd_doorbell(const struct ibv_context* context, uint16_t object, uint16_t method,
+                             uint32_t handle) {
+  struct {
+    struct ib_uverbs_ioctl_hdr hdr;
+    struct ib_uverbs_attr attr;
+  } cmd;
 
   memset(&cmd, 0, sizeof(cmd));
-  cmd.hdr.command = IB_USER_VERBS_CMD_POST_SEND;
-  cmd.hdr.in_words = sizeof(cmd) / 4;
-  cmd.hdr.out_words = sizeof(resp) / 4;
-  cmd.core.response = (uintptr_t)&resp;
-  cmd.core.qp_handle = qp->handle;
-  cmd.core.wqe_size = sizeof(struct ib_uverbs_send_wr);
-  if (write(qp->context->cmd_fd, &cmd, sizeof(cmd)) == (ssize_t)sizeof(cmd)) {
-    return 0;
-  }
-  /*
-   * The kernel takes no write() from a process whose credentials have changed
-   * since it opened the device. libibverbs then wraps the command in an ioctl.
-   */
-  if (errno == EACCES) {
-    struct ibv_send_wr* bad_wr = NULL;
+  cmd.hdr.length = sizeof(cmd);
+  cmd.hdr.object_id = object;
+  cmd.hdr.method_id = method;
+  cmd.hdr.num_attrs = 1;
+  cmd.hdr.driver_id = WEFT_DRIVER_ID;
+  cmd.attr.attr_id = WEFT_ATTR_DOORBELL;
+  cmd.attr.flags = UVERBS_ATTR_F_MANDATORY;
+  cmd.attr.data = handle;
+  return ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, &cmd) == 0 ? 0 : errno;
+}
 
-    return ibv_cmd_post_send(qp, NULL, &bad_wr);
-  }
-  return errno;
+int weft_cmd_send_doorbell(struct ibv_qp* qp) {
+  return weft_cmd_doorbell(qp->context, UVERBS_OBJECT_QP, WEFT_METHOD_SEND_DOORBELL, qp->handle);
 }
 
 int weft_cmd_recv_doorbell(struct ibv_qp* qp) {
-  WEFT_CMD(ib_uverbs_post_recv) cmd;
-  struct ib_uverbs_post_recv_resp resp = {0};
-
-  memset(&cmd, 0, sizeof(cmd));
-  cmd.hdr.command = IB_USER_VERBS_CMD_POST_RECV;
-  cmd.hdr.in_words = sizeof(cmd) / 4;
-  cmd.hdr.out_words = sizeof(resp) / 4;
-  cmd.core.response = (uintptr_t)&resp;
-  cmd.core.qp_handle = qp->handle;
-  cmd.core.wqe_size = sizeof(struct ib_uverbs_recv_wr);
-  if (write(qp->context->cmd_fd, &cmd, sizeof(cmd)) == (ssize_t)sizeof(cmd)) {
-    return 0;
-  }
-  if (errno == EACCES) { /* as above */
-    struct ibv_recv_wr* bad_wr = NULL;
-
-    return ibv_cmd_post_recv(qp, NULL, &bad_wr);
-  }
-  return errno;
+  return weft_cmd_doorbell(qp->context, UVERBS_OBJECT_QP, WEFT_METHOD_RECV_DOORBELL, qp->handle);
 }
 
 int weft_cmd_srq_doorbell(struct ibv_srq* srq) {
-  WEFT_CMD(ib_uverbs_post_srq_recv) cmd;
-  struct ib_uverbs_post_srq_recv_resp resp = {0};
-
-  memset(&cmd, 0, sizeof(cmd));
-  cmd.hdr.command = IB_USER_VERBS_CMD_POST_SRQ_RECV;
-  cmd.hdr.in_words = sizeof(cmd) / 4;
-  cmd.hdr.out_words = sizeof(resp) / 4;
-  cmd.core.response = (uintptr_t)&resp;
-  cmd.core.srq_handle = srq->handle;
-  cmd.core.wqe_size = sizeof(struct ib_uverbs_recv_wr);
-  if (write(srq->context->cmd_fd, &cmd, sizeof(cmd)) == (ssize_t)sizeof(cmd)) {
-    return 0;
-  }
-  if (errno == EACCES) { /* as above */
-    struct ibv_recv_wr* bad_wr = NULL;
-
-    return ibv_cmd_post_srq_recv(srq, NULL, &bad_wr);
-  }
-  return errno;
+  return weft_cmd_doorbell(srq->context, UVERBS_OBJECT_SRQ, WEFT_METHOD_SRQ_DOORBELL, srq->handle);
 }

@@ -307,9 +307,6 @@ int ibv_cmd_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask,
 int ibv_cmd_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask,
                       struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size);
 int ibv_cmd_destroy_qp(struct ibv_qp* qp);
-int ibv_cmd_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad_wr);
-int ibv_cmd_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
-int ibv_cmd_post_srq_recv(struct ibv_srq* srq, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
 
 static_assert(sizeof(struct verbs_match_ent) == 24, "verbs_match_ent");
 static_assert(sizeof(struct verbs_sysfs_dev) == 992, "verbs_sysfs_dev");

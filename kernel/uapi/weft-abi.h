@@ -32,8 +32,7 @@
  *
  * Ownership
  * ---------
- * A receive queue asks for doorbells like a send queue, by POST_RECV with no
- * work request, and a shared receive queue by POST_SRQ_RECV. A completion
+ * A receive queue and a shared one ask for doorbells like a send queue. A completion
  * between the consumer and the kernel's producer index is the user's, who sets
  * the opcode of those of a destroyed or reset queue pair to 0; queue pair
  * numbers are handed out in turn, so that none of them meets a new bearer of
@@ -50,10 +49,25 @@
 #include <linux/types.h>
 
 /* Raised whenever a layout or a meaning in this file changes. */
-#define WEFT_ABI_VERSION	2
+#define WEFT_ABI_VERSION	3
 
 /* Only ever compared (enum rdma_driver_id has no number for out-of-tree drivers). */
 #define WEFT_DRIVER_ID		0x57656674
+
+/*
+ * Doorbells: methods of the verbs objects QP and SRQ (enum uverbs_default_objects),
+ * called by ioctl(RDMA_VERBS_IOCTL) with the object's handle as only attribute.
+ */
+enum weft_qp_method {
+	WEFT_METHOD_SEND_DOORBELL = 0x1000,
+	WEFT_METHOD_RECV_DOORBELL = 0x1001,
+};
+
+enum weft_srq_method {
+	WEFT_METHOD_SRQ_DOORBELL = 0x1000,
+};
+
+#define WEFT_ATTR_DOORBELL	0x1000
 
 /* Bytes from the start of a mapping to entry 0. */
 #define WEFT_RING_OFFSET	256

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting. A user's work requests are in its rings already, and what arrives
- * here is the doorbell: no work request at all. The kernel's own consumers
- * bring theirs, which are written into rings of the same layout. They may do
- * so in any context, so a worker does the sending.
+ * Posting by the kernel's own consumers. Their work requests are written into
+ * rings of the same layout as a user's. They may post in any context, so a
+ * worker does the sending. Queues of a process are refused: it has the rings.
  */
 #include <linux/string.h>
 
@@ -195,9 +194,21 @@ static int weft_post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at
 	return first.num_blocks;
 }
 
-static int weft_post_sends(struct weft_qp *qp, const struct ib_send_wr *wr,
-			   const struct ib_send_wr **bad)
+/**
+ * weft_post_send() - post sends
+ * @ib: a queue pair of the kernel's own
+ * @wr: the work requests
+ * @bad: set to the first that was not posted
+ *
+ * Any context. What comes in ERR is flushed.
+ *
+ * Return: 0; -EINVAL for a work request that makes no sense, or in a state in
+ * which nothing may be posted; -ENOMEM when the queue is full.
+ */
+int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad)
 {
+	struct weft_qp *qp = to_weft_qp(ib);
 	struct weft_wq_ctl *ctl = qp->sq.mem;
 	enum ib_qp_state state;
 	unsigned long flags;
@@ -207,7 +218,7 @@ static int weft_post_sends(struct weft_qp *qp, const struct ib_send_wr *wr,
 
 	spin_lock_irqsave(&qp->post_lock, flags);
 	state = weft_qp_state(qp);
-	if (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR) {
+	if (qp->user || (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)) {
 		spin_unlock_irqrestore(&qp->post_lock, flags);
 		*bad = wr;
 		return -EINVAL;
@@ -228,28 +239,6 @@ static int weft_post_sends(struct weft_qp *qp, const struct ib_send_wr *wr,
 	if (kick)
 		weft_tx_kick(qp);
 	return rv < 0 ? rv : 0;
-}
-
-/**
- * weft_post_send() - post sends, or ring the doorbell of a send ring
- * @ib: the queue pair
- * @wr: what a kernel consumer posts; NULL: a user's are in the ring
- * @bad: set to the first that was not posted
- *
- * Any context for kernel consumers. What comes in ERR is flushed.
- *
- * Return: 0; -EINVAL for a work request that makes no sense, or in a state in
- * which nothing may be posted; -ENOMEM when the queue is full.
- */
-int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
-		   const struct ib_send_wr **bad)
-{
-	struct weft_qp *qp = to_weft_qp(ib);
-
-	if (!qp->user)
-		return weft_post_sends(qp, wr, bad);
-	*bad = wr;
-	return wr ? -EINVAL : weft_tx_doorbell(qp);
 }
 
 /* --- receives --- */
@@ -286,9 +275,9 @@ static int weft_post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
 }
 
 /**
- * weft_post_recv() - post receives, or ring the doorbell of a receive ring
- * @ib: the queue pair
- * @wr: what a kernel consumer posts; NULL: a user's are in the ring
+ * weft_post_recv() - post receives
+ * @ib: a queue pair of the kernel's own
+ * @wr: the work requests
  * @bad: set to the first that was not posted
  *
  * As weft_post_send(). A queue pair with a shared receive queue takes none.
@@ -300,13 +289,10 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	bool doorbell;
 	int rv;
 
-	*bad = wr;
-	if (!weft_qp_owns_rq(qp) || (qp->user && wr))
+	if (qp->user || !weft_qp_owns_rq(qp) || weft_qp_state(qp) == IB_QPS_RESET) {
+		*bad = wr;
 		return -EINVAL;
-	if (qp->user)
-		return weft_rx_doorbell(qp);
-	if (weft_qp_state(qp) == IB_QPS_RESET)
-		return -EINVAL;
+	}
 	rv = weft_post_receives(qp->rq, wr, bad, &doorbell);
 	if (doorbell)
 		weft_rx_doorbell(qp);
@@ -314,12 +300,12 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 }
 
 /**
- * weft_post_srq_recv() - post receives to a shared queue, or ring its doorbell
- * @ib: the queue
- * @wr: what a kernel consumer posts; NULL: a user's are in the ring
+ * weft_post_srq_recv() - post receives to a shared queue
+ * @ib: a queue of the kernel's own
+ * @wr: the work requests
  * @bad: set to the first that was not posted
  *
- * Any context for kernel consumers.
+ * Any context.
  *
  * Return: 0; -EINVAL for a work request that makes no sense; -ENOMEM when the
  * queue is full.
@@ -328,15 +314,14 @@ int weft_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad)
 {
 	struct weft_srq *srq = to_weft_srq(ib);
-	bool doorbell = true;
-	int rv = 0;
+	bool doorbell;
+	int rv;
 
-	if (!srq->rq.ring.entry) {
-		rv = weft_post_receives(&srq->rq, wr, bad, &doorbell);
-	} else if (wr) {
+	if (srq->rq.ring.entry) {
 		*bad = wr;
 		return -EINVAL;
 	}
+	rv = weft_post_receives(&srq->rq, wr, bad, &doorbell);
 	if (doorbell)
 		weft_rq_wake(&srq->rq);
 	return rv;

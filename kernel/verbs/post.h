@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Posting: the doorbells of user rings, and the kernel's own consumers. */
+/* Posting by the kernel's own consumers. */
 #ifndef WEFT_POST_H
 #define WEFT_POST_H
 

@@ -7,26 +7,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "calls.h"
 #include "failure.h"
 
 namespace perf {
 
 namespace {
-
-// System calls by which files are read and written. Over verbs these are all there are, waits
-// for a completion and doorbells; what goes through sockets is not among them.
-void count_calls(Usage* usage) {
-  usage->reads = usage->writes = -1;
-  std::ifstream io("/proc/self/io");
-  long value = 0;
-  for (std::string name; io >> name >> value;) {
-    if (name == "syscr:") {
-      usage->reads = value;
-    } else if (name == "syscw:") {
-      usage->writes = value;
-    }
-  }
-}
 
 double seconds(const timeval& time) {
   constexpr double kMicro = 1e-6;
@@ -59,7 +45,9 @@ Usage Stopwatch::now() {
   const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   usage.machine = (user + nice + system + irq + softirq) / ticks;
   usage.interrupts = (irq + softirq) / ticks;
-  count_calls(&usage);
+  const Calls made = calls();
+  usage.reads = made.reads;
+  usage.writes = made.writes;
   return usage;
 }
 

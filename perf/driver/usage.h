@@ -18,7 +18,7 @@ struct Usage {
   double machine = 0;     // seconds all processors were not idle
   double interrupts = 0;  // of these, in interrupts and softirqs
   long switches = 0;      // context switches of this process
-  long reads = 0;         // system calls of this process; -1: not known
+  long reads = 0;         // system calls of this process, see calls.h; -1: not known
   long writes = 0;        // the same
 
   std::string line() const;

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <bit>
 #include <fstream>
+#include <utility>
 
 namespace weft_test {
 namespace {
@@ -417,14 +418,6 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       srqs_.erase(it);
       return 0;
     }
-    case IB_USER_VERBS_CMD_POST_SRQ_RECV: {
-      const auto& cmd = as<ib_uverbs_post_srq_recv>(request);
-      if (cmd.wr_count != 0 || cmd.wqe_size < sizeof(ib_uverbs_recv_wr)) {
-        return EINVAL;
-      }
-      srq(cmd.srq_handle).doorbells++;
-      return 0;
-    }
     case IB_USER_VERBS_CMD_DESTROY_CQ: {
       const auto it = cqs_.find(as<ib_uverbs_destroy_cq>(request).cq_handle);
       if (it == cqs_.end()) {
@@ -451,23 +444,6 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       qps_.erase(it);
       return 0;
     }
-    case IB_USER_VERBS_CMD_POST_SEND: {
-      const auto& cmd = as<ib_uverbs_post_send>(request);
-      if (cmd.wr_count != 0 || cmd.wqe_size < sizeof(ib_uverbs_send_wr)) {
-        return EINVAL;
-      }
-      FakeQp& queue_pair = qp(cmd.qp_handle);
-      queue_pair.send_doorbells++;
-      return 0;
-    }
-    case IB_USER_VERBS_CMD_POST_RECV: {
-      const auto& cmd = as<ib_uverbs_post_recv>(request);
-      if (cmd.wr_count != 0 || cmd.wqe_size < sizeof(ib_uverbs_recv_wr)) {
-        return EINVAL;
-      }
-      qp(cmd.qp_handle).recv_doorbells++;
-      return 0;
-    }
     default:
       return EOPNOTSUPP;
   }
@@ -482,10 +458,34 @@ int FakeKernel::execute_extended(uint32_t command, const uint8_t* request, uint6
                    sizeof(ib_uverbs_ex_create_cq_resp));
 }
 
-// There is one method that libibverbs has by ioctl alone: of the others ENOTTY
-// tells it to write commands.
+// A doorbell has one attribute, the handle of the queue.
+int FakeKernel::doorbell(const ib_uverbs_ioctl_hdr& header, const ib_uverbs_attr& queue) {
+  if (header.length != sizeof(header) + sizeof(queue) || header.num_attrs != 1 ||
+      header.driver_id != driver_id || queue.attr_id != WEFT_ATTR_DOORBELL || queue.len != 0) {
+    return EINVAL;
+  }
+  if (doorbell_error_ != 0) {
+    return std::exchange(doorbell_error_, 0);
+  }
+  const auto handle = static_cast<uint32_t>(queue.data);
+  if (header.object_id == UVERBS_OBJECT_SRQ) {
+    srq(handle).doorbells++;
+  } else if (header.method_id == WEFT_METHOD_SEND_DOORBELL) {
+    qp(handle).send_doorbells++;
+  } else {
+    qp(handle).recv_doorbells++;
+  }
+  return 0;
+}
+
+// Beside the module's own methods there is one that libibverbs has by ioctl alone: of the
+// others ENOTTY tells it to write commands.
 int FakeKernel::ioctl(void* argument) {
   const auto* header = static_cast<const ib_uverbs_ioctl_hdr*>(argument);
+  if (header->method_id >= WEFT_METHOD_SEND_DOORBELL) {
+    errno = doorbell(*header, header->attrs[0]);
+    return errno == 0 ? 0 : -1;
+  }
   if (header->object_id != UVERBS_OBJECT_MR || header->method_id != UVERBS_METHOD_REG_DMABUF_MR) {
     errno = ENOTTY;
     return -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //
 // A kernel with one Weft device, inside this process: libibverbs' netlink
-// queries, its open() of /dev/infiniband/uverbs0 and the commands it writes there
+// queries, its open() of /dev/infiniband/uverbs0, the commands it writes there and its ioctl()s
 // are answered here (fake_kernel.cc defines those functions over libc's and
 // libnl's). Rings are real shared mappings of a memory file. What the wire would
 // do, the test does: it fetches work requests and adds completions.
@@ -9,6 +9,7 @@
 #define WEFT_TESTS_FAKE_KERNEL_HPP
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -69,6 +70,8 @@ class FakeKernel {
 
   // The next `times` commands `command` fail with `error`.
   void fail(uint32_t command, int error, unsigned times = 1);
+  // The next doorbell fails with `error`.
+  void refuse_doorbell(int error) { doorbell_error_ = error; }
   // The next ring is given out with an offset that cannot be mapped, after
   // `skip` good ones.
   void spoil_mapping(int skip = 0) { spoil_ = skip; }
@@ -115,6 +118,7 @@ class FakeKernel {
   void* new_ring(size_t bytes, weft_mmap* where);
   int execute(uint32_t command, const uint8_t* request, uint64_t response);
   int execute_extended(uint32_t command, const uint8_t* request, uint64_t response);
+  int doorbell(const ib_uverbs_ioctl_hdr& header, const ib_uverbs_attr& queue);
   // Makes a queue and answers; the driver's part stands `core` bytes into the answer.
   int create_cq(uint64_t user_handle, uint32_t cqe, int32_t channel, uint32_t flags,
                 uint64_t response, size_t core);
@@ -135,6 +139,7 @@ class FakeKernel {
   uint64_t next_offset_ = 0;
   size_t own_bytes_ = 0;
   int spoil_ = -1;
+  int doorbell_error_ = 0;
   uint32_t next_handle_ = 1;
   size_t pds_ = 0;
   size_t mrs_ = 0;

@@ -332,7 +332,7 @@ TEST_F(WrTest, Abort) {
 
 TEST_F(WrTest, ARefusedDoorbellIsReported) {
   ASSERT_TRUE(fake().sq.go_idle());
-  kernel().fail(IB_USER_VERBS_CMD_POST_SEND, EIO);
+  kernel().refuse_doorbell(EIO);
   ibv_wr_start(ex_);
   begin(1);
   ibv_wr_send(ex_);
