@@ -8,6 +8,7 @@
 
 #include <linux/bvec.h>
 #include <linux/dma-buf.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <net/net_namespace.h>
@@ -180,6 +181,16 @@ static inline void weft_dma_buf_vunmap(struct dma_buf *buf, struct iosys_map *ma
 #define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #else
 #define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+#ifndef HAVE_HRTIMER_SETUP
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
 #endif
 
 #endif /* WEFT_COMPAT_H */

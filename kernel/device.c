@@ -56,6 +56,8 @@ static int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_sge_rd = WEFT_MAX_SGE;
 	attr->max_cq = WEFT_MAX_CQ;
 	attr->max_cqe = WEFT_MAX_CQE;
+	attr->cq_caps.max_cq_moderation_count = U16_MAX;
+	attr->cq_caps.max_cq_moderation_period = U16_MAX;
 	attr->max_srq = WEFT_MAX_SRQ;
 	attr->max_srq_wr = WEFT_MAX_SRQ_WR;
 	attr->max_srq_sge = WEFT_MAX_SGE;
@@ -188,6 +190,7 @@ static const struct ib_device_ops weft_device_ops = {
 	.map_mr_sg = weft_map_mr_sg,
 	.mmap = weft_mmap,
 	.mmap_free = weft_mmap_free,
+	.modify_cq = weft_modify_cq,
 	.modify_qp = weft_modify_qp,
 	.modify_srq = weft_modify_srq,
 	.poll_cq = weft_poll_cq,

@@ -5,6 +5,7 @@
  */
 #include <kunit/test.h>
 
+#include <linux/delay.h>
 #include <linux/ktime.h>
 
 #include "device.h"
@@ -40,7 +41,7 @@ static struct told *queue(struct kunit *test)
 	struct weft_cq *cq = &told->cq;
 
 	KUNIT_ASSERT_NOT_NULL(test, told);
-	spin_lock_init(&cq->lock);
+	weft_cq_init(cq);
 	cq->ring.size = SLOTS;
 	cq->ring.stride = sizeof(struct weft_cqe);
 	cq->ring.mem = kunit_kzalloc(test, WEFT_RING_OFFSET +
@@ -337,6 +338,94 @@ static void cq_ignore_overrun(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slot(told, 0)->wr_id, 2ULL * SLOTS);
 }
 
+/* With a number and no time, an event waits for so many that are not polled. */
+static void cq_moderate_count(struct kunit *test)
+{
+	struct told *told = queue(test);
+
+	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 3, 0), 0);
+	ctl(told)->arm = WEFT_CQ_ARM(1, false);
+	add(told, 0);
+	add(told, 1);
+	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	ctl(told)->consumer = 1; /* one of them is polled */
+	add(told, 2);
+	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	add(told, 3);
+	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	add(told, 4);
+	KUNIT_EXPECT_EQ(test, told->events, 1U); /* one arming, one event */
+
+	/* A failure does not wait. */
+	ctl(told)->consumer = 5;
+	ctl(told)->arm = WEFT_CQ_ARM(2, false);
+	add_failed(told);
+	KUNIT_EXPECT_EQ(test, told->events, 2U);
+
+	/* More than fit would never come. */
+	weft_modify_cq(&told->cq.ib, SLOTS + 1, 0);
+	ctl(told)->consumer = told->cq.ring.head;
+	ctl(told)->arm = WEFT_CQ_ARM(3, false);
+	add(told, 6);
+	add(told, 7);
+	add(told, 8);
+	KUNIT_EXPECT_EQ(test, told->events, 2U);
+	add(told, 9);
+	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	KUNIT_EXPECT_EQ(test, told->errors, 0U);
+}
+
+/* Fewer are told of when time is up, once; none when they have been polled. */
+static void cq_moderate_period(struct kunit *test)
+{
+	struct told *told = queue(test);
+	int n;
+
+	weft_modify_cq(&told->cq.ib, 0, 20000);
+	ctl(told)->arm = WEFT_CQ_ARM(1, false);
+	add(told, 0);
+	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	for (n = 0; n < 1000 && !READ_ONCE(told->events); n++)
+		msleep(20);
+	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 1U);
+
+	ctl(told)->consumer = 1;
+	ctl(told)->arm = WEFT_CQ_ARM(2, false);
+	add(told, 1);
+	ctl(told)->consumer = 2;
+	while (hrtimer_active(&told->cq.mod_timer))
+		msleep(20);
+	KUNIT_EXPECT_EQ(test, told->events, 1U);
+
+	/* And the arming stands. */
+	weft_modify_cq(&told->cq.ib, 0, 0);
+	add(told, 2);
+	KUNIT_EXPECT_EQ(test, told->events, 2U);
+}
+
+/* Enough ends the wait for time; a change of rule tells of what was put off. */
+static void cq_moderate_change(struct kunit *test)
+{
+	struct told *told = queue(test);
+
+	weft_modify_cq(&told->cq.ib, 2, U16_MAX);
+	ctl(told)->arm = WEFT_CQ_ARM(1, false);
+	add(told, 0);
+	KUNIT_EXPECT_TRUE(test, hrtimer_active(&told->cq.mod_timer));
+	add(told, 1);
+	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&told->cq.mod_timer));
+
+	weft_modify_cq(&told->cq.ib, 4, 0);
+	ctl(told)->consumer = 2;
+	ctl(told)->arm = WEFT_CQ_ARM(2, false);
+	add(told, 2);
+	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	weft_modify_cq(&told->cq.ib, 0, 0);
+	KUNIT_EXPECT_EQ(test, told->events, 2U);
+}
+
 /*
  * Reads as the consumer does, by the phase, from @index on. Returns how many
  * entries there are, and expects that they were numbered from @wr_id.
@@ -453,6 +542,9 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_kernel_words),
 	KUNIT_CASE(cq_kernel_arm),
 	KUNIT_CASE(cq_kernel_arm_keeps_wider),
+	KUNIT_CASE(cq_moderate_count),
+	KUNIT_CASE(cq_moderate_period),
+	KUNIT_CASE(cq_moderate_change),
 	KUNIT_CASE(cq_timestamps),
 	KUNIT_CASE(cq_ignore_overrun),
 	KUNIT_CASE(cq_resize),

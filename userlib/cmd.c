@@ -108,6 +108,17 @@ int weft_cmd_create_cq(struct ibv_context* context, const struct ibv_cq_init_att
   return ret;
 }
 
+int weft_cmd_modify_cq(struct ibv_cq* cq, struct ibv_modify_cq_attr* attr) {
+  struct {
+    struct ib_uverbs_cmd_hdr hdr;
+    struct ib_uverbs_ex_cmd_hdr ex_hdr;
+    struct ib_uverbs_ex_modify_cq core;
+  } cmd;
+
+  memset(&cmd, 0, sizeof(cmd));
+  return ibv_cmd_modify_cq(cq, attr, (struct ibv_modify_cq*)&cmd, sizeof(cmd));
+}
+
 int weft_cmd_resize_cq(struct ibv_cq* cq, int cqe, struct weft_create_cq_resp* weft) {
   WEFT_CMD(ib_uverbs_resize_cq) cmd;
   WEFT_RESP(ib_uverbs_resize_cq_resp, weft_create_cq_resp) resp;

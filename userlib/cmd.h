@@ -36,6 +36,7 @@ int weft_cmd_alloc_mw(struct ibv_pd* pd, enum ibv_mw_type type, struct ibv_mw* m
 
 int weft_cmd_create_cq(struct ibv_context* context, const struct ibv_cq_init_attr_ex* attr,
                        struct verbs_cq* cq, struct weft_create_cq_resp* weft);
+int weft_cmd_modify_cq(struct ibv_cq* cq, struct ibv_modify_cq_attr* attr);
 int weft_cmd_resize_cq(struct ibv_cq* cq, int cqe, struct weft_create_cq_resp* weft);
 
 /* attr->attr gets what the kernel granted. */

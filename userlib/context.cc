@@ -52,6 +52,7 @@ constexpr verbs_context_ops kContextOps = {
     .destroy_qp = destroy_qp,
     .destroy_srq = destroy_srq,
     .free_context = free_context,
+    .modify_cq = modify_cq,
     .modify_qp = modify_qp,
     .modify_srq = modify_srq,
     .poll_cq = poll_cq,

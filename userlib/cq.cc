@@ -115,6 +115,11 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   return &cq->base.cq_ex;
 }
 
+// How many completions are worth an event, or how long fewer wait (ibv_modify_cq(3)).
+int modify_cq(ibv_cq* ibv, ibv_modify_cq_attr* attr) {
+  return weft_cmd_modify_cq(ibv, attr);
+}
+
 // The lock is held throughout, since nobody may poll or arm meanwhile.
 int resize_cq(ibv_cq* ibv, int cqe) {
   if (cqe < 1) {

@@ -46,6 +46,7 @@ inline const weft_cqe* Cq::next(uint32_t* word_out, bool* passed) {
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
+int modify_cq(ibv_cq* ibv, ibv_modify_cq_attr* attr);
 int resize_cq(ibv_cq* ibv, int cqe);
 int destroy_cq(ibv_cq* ibv);
 int poll_cq(ibv_cq* ibv, int num_entries, ibv_wc* wc);

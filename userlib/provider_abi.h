@@ -199,7 +199,7 @@ struct verbs_context_ops {
   verbs_op_unused import_dm;
   verbs_op_unused import_mr;
   verbs_op_unused import_pd;
-  verbs_op_unused modify_cq;
+  int (*modify_cq)(struct ibv_cq* cq, struct ibv_modify_cq_attr* attr);
   verbs_op_unused modify_flow_action_esp;
   int (*modify_qp)(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask);
   verbs_op_unused modify_qp_rate_limit;
@@ -286,6 +286,10 @@ int ibv_cmd_create_cq_ex(struct ibv_context* context, const struct ibv_cq_init_a
                          struct verbs_cq* cq, struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size,
                          struct ib_uverbs_ex_create_cq_resp* resp, size_t resp_size,
                          uint32_t cmd_flags);
+struct ibv_modify_cq;
+/* `cmd` is both headers of an extended command and struct ib_uverbs_ex_modify_cq. */
+int ibv_cmd_modify_cq(struct ibv_cq* cq, struct ibv_modify_cq_attr* attr, struct ibv_modify_cq* cmd,
+                      size_t cmd_size);
 int ibv_cmd_resize_cq(struct ibv_cq* cq, int cqe, struct ib_uverbs_cmd_hdr* cmd, size_t cmd_size,
                       struct ib_uverbs_resize_cq_resp* resp, size_t resp_size);
 int ibv_cmd_destroy_cq(struct ibv_cq* cq);

@@ -4,29 +4,81 @@
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "../compat.h"
 #include "../device.h"
 #include "../trace.h"
 #include "cq.h"
 #include "qp.h"
 
+/* Whether the consumer asked for an event since the last. The caller holds @lock. */
+static bool weft_cq_is_armed(const struct weft_cq *cq, bool solicited)
+{
+	const struct weft_cq_ctl *ctl = cq->ring.mem;
+	u32 arm = READ_ONCE(ctl->arm);
+
+	return WEFT_CQ_ARM_SEQ(arm) != cq->served &&
+	       (solicited || !WEFT_CQ_ARM_SOLICITED(arm));
+}
+
 /*
- * Raises the event if the consumer asked for one since the last. The caller
- * holds @lock and has written the entry.
+ * An event is raised: the next wants another arming, and what was put off is told
+ * with it. The caller holds @lock.
  */
-static bool weft_cq_must_notify(struct weft_cq *cq, bool solicited)
+static void weft_cq_serve(struct weft_cq *cq)
 {
 	struct weft_cq_ctl *ctl = cq->ring.mem;
-	u32 arm;
 
-	smp_mb(); /* the entry before the arm word; pairs with the fence after arming */
-	arm = READ_ONCE(ctl->arm);
-	if (WEFT_CQ_ARM_SEQ(arm) == cq->served)
-		return false;
-	if (WEFT_CQ_ARM_SOLICITED(arm) && !solicited)
-		return false;
-	cq->served = WEFT_CQ_ARM_SEQ(arm);
+	cq->served = WEFT_CQ_ARM_SEQ(READ_ONCE(ctl->arm));
 	WRITE_ONCE(ctl->notified, cq->served);
+	if (cq->mod_waiting && hrtimer_try_to_cancel(&cq->mod_timer) >= 0)
+		cq->mod_waiting = false;
+}
+
+/*
+ * Whether the event that is due is put off until there are more completions than
+ * @unpolled, or time is up. The caller holds @lock.
+ */
+static bool weft_cq_puts_off(struct weft_cq *cq, u32 unpolled)
+{
+	if (likely(!cq->mod_count && !cq->mod_period))
+		return false;
+	if (cq->mod_count && unpolled >= min_t(u32, cq->mod_count, cq->ring.size))
+		return false;
+	if (cq->mod_period && !cq->mod_waiting) {
+		cq->mod_waiting = true;
+		hrtimer_start(&cq->mod_timer, ns_to_ktime(cq->mod_period * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_SOFT);
+	}
 	return true;
+}
+
+/* Raises the event that was put off, if one was. Any context. */
+static void weft_cq_catch_up(struct weft_cq *cq)
+{
+	const struct weft_cq_ctl *ctl;
+	unsigned long flags;
+	bool notify;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	ctl = cq->ring.mem;
+	/* For whom solicited ones alone count it may be one too many. */
+	notify = cq->ring.head != READ_ONCE(ctl->consumer) && weft_cq_is_armed(cq, true);
+	if (notify)
+		weft_cq_serve(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (notify && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+static enum hrtimer_restart weft_cq_time_is_up(struct hrtimer *timer)
+{
+	struct weft_cq *cq = container_of(timer, struct weft_cq, mod_timer);
+
+	spin_lock_irq(&cq->lock);
+	cq->mod_waiting = false;
+	spin_unlock_irq(&cq->lock);
+	weft_cq_catch_up(cq);
+	return HRTIMER_NORESTART;
 }
 
 /* An entry was lost: nothing in this queue can be trusted to be complete. */
@@ -91,12 +143,24 @@ bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 	/* Pairs with the consumer's load-acquire: the entry before its phase. */
 	smp_store_release(&cqe->word, WEFT_CQE_WORD(wc->flags | phase,
 						    wc->status, wc->opcode));
-	notify = weft_cq_must_notify(cq, wc->solicited || wc->status);
+	smp_mb(); /* the entry before the arm word; pairs with the fence after arming */
+	notify = weft_cq_is_armed(cq, wc->solicited || wc->status) &&
+		 (wc->status || !weft_cq_puts_off(cq, used + 1));
+	if (notify)
+		weft_cq_serve(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	/* Outside the lock, since a kernel consumer may poll right here. */
 	if (notify && cq->ib.comp_handler)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 	return true;
+}
+
+/* Prepares what is not zero in a new queue. */
+void weft_cq_init(struct weft_cq *cq)
+{
+	spin_lock_init(&cq->lock);
+	hrtimer_setup(&cq->mod_timer, weft_cq_time_is_up, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 }
 
 /**
@@ -125,7 +189,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		return -EINVAL;
 	if (!weft_limit_count(dev, WEFT_LIMIT_CQ, &dev->num_cq))
 		return -ENOMEM;
-	spin_lock_init(&cq->lock);
+	weft_cq_init(cq);
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	cq->ignore_overrun = attr->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
 	rv = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe),
@@ -236,12 +300,37 @@ destroy:
 	return rv;
 }
 
+/**
+ * weft_modify_cq() - set how many completions are worth an event
+ * @ib: the queue
+ * @count: so many, if they are not polled meanwhile; 0: no number is
+ * @period: or fewer, after so many microseconds; 0: never. With both 0, each is
+ *
+ * A failure is told of at once, as are all when the queue is full. Any context.
+ *
+ * Return: 0.
+ */
+int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
+{
+	struct weft_cq *cq = to_weft_cq(ib);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->mod_count = count;
+	cq->mod_period = period;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	/* What waits by the old rule might wait for ever by the new one. */
+	weft_cq_catch_up(cq);
+	return 0;
+}
+
 /* Ends a completion queue; no queue pair uses it any more. */
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct weft_cq *cq = to_weft_cq(ib);
 	struct weft_ring ring;
 
+	hrtimer_cancel(&cq->mod_timer);
 	/* Who asks for the resource's details may still look. */
 	spin_lock_irq(&cq->lock);
 	ring = cq->ring;

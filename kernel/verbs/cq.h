@@ -3,6 +3,7 @@
 #ifndef WEFT_CQ_H
 #define WEFT_CQ_H
 
+#include <linux/hrtimer.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
@@ -20,6 +21,11 @@
  * @armed: kernel consumers: sequence of the last arming
  * @timestamps: entries tell when they were made
  * @ignore_overrun: the owner takes care that entries find room
+ * @mod_count: moderation: so many completions not polled are worth an event; 0: no
+ *	number is, where there is a @mod_period
+ * @mod_period: or fewer, after so many microseconds; 0: never
+ * @mod_timer: tells of what an event was put off for
+ * @mod_waiting: it runs
  * @streak: of the queue pairs that complete their sends here
  * @dead: an entry was lost for want of room, or the user's words made no sense
  */
@@ -32,6 +38,10 @@ struct weft_cq {
 	u32 armed;
 	bool timestamps;
 	bool ignore_overrun;
+	u16 mod_count;
+	u16 mod_period;
+	bool mod_waiting;
+	struct hrtimer mod_timer;
 	struct weft_streak streak; /* a hint, without the lock */
 	bool dead;
 };
@@ -63,12 +73,14 @@ struct weft_completion {
 	bool solicited;
 };
 
+void weft_cq_init(struct weft_cq *cq);
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
 
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		   struct ib_udata *udata);
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata);
+int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period);
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 

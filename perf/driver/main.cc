@@ -32,6 +32,9 @@ void usage(std::ostream& out) {
          "  connections=1,2,4        for connections; a list\n"
          "  count=N                  messages or rounds\n"
          "  depth=N                  messages under way on a connection (64)\n"
+         "  batch=N                  messages that wake the receiver at once (1), where the "
+         "device\n"
+         "                           moderates completions; fewer after 1 ms\n"
          "  arena=BYTES              messages walk through so much memory\n";
 }
 

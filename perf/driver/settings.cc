@@ -91,6 +91,8 @@ void Settings::set(const std::string& word) {
     count = number<unsigned>(value, name);
   } else if (name == "depth") {
     depth = number<unsigned>(value, name);
+  } else if (name == "batch") {
+    batch = number<unsigned>(value, name);
   } else if (name == "arena") {
     arena = number<std::size_t>(value, name);
   } else {
@@ -103,7 +105,7 @@ std::string Settings::line() const {
   out << "experiment=" << experiment << " pattern=" << pattern << " carrier=" << to_string(carrier)
       << " mode=" << to_string(mode) << " op=" << to_string(operation) << " size=" << size
       << " arena=" << arena << " connections=" << connections << " count=" << count
-      << " depth=" << depth;
+      << " depth=" << depth << " batch=" << batch;
   return out.str();
 }
 
@@ -117,9 +119,10 @@ Settings Settings::parse(const std::string& line) {
   constexpr unsigned kMaxDepth = 4096;
   constexpr unsigned kMaxConnections = 16384;
   require(settings.size > 0 && settings.size <= kMaxArena && settings.arena <= kMaxArena &&
-              settings.depth > 0 && settings.depth <= kMaxDepth && settings.connections > 0 &&
+              settings.depth > 0 && settings.depth <= kMaxDepth && settings.batch > 0 &&
+              settings.batch <= settings.depth && settings.connections > 0 &&
               settings.connections <= kMaxConnections,
-          "a size, arena, depth or number of connections is out of range: " + line);
+          "a size, arena, depth, batch or number of connections is out of range: " + line);
   return settings;
 }
 

@@ -70,8 +70,8 @@ VerbsTransport::VerbsTransport(const Settings& settings, ibv_context* device)
     : Transport(settings.connections, settings.depth),
       polls_(settings.mode == Mode::kPoll),
       message_(settings.size),
-      // A completion for each quarter of the queue keeps it full at few wake-ups.
-      signal_every_(std::max(1U, settings.depth / 4)),
+      // A completion for each half of the queue keeps it full at few wake-ups.
+      signal_every_(std::max(1U, settings.depth / 2)),
       receives_(settings.depth + settings.depth / 2 + 2),
       // Messages lie in the first half; what arrives goes to the second.
       memory_(2 * std::max(settings.arena, settings.size)),
@@ -122,6 +122,18 @@ void VerbsTransport::equip(rdma_cm_id* id, unsigned connection) {
 void VerbsTransport::adopt(Identifier id, Remote remote) {
   lines_[ids_.size()].remote = remote;
   ids_.push_back(std::move(id));
+}
+
+// The receiver's, who has a completion for each message. A device that can't wakes it for each.
+void VerbsTransport::moderate(unsigned batch) {
+  constexpr std::uint16_t kMicroseconds = 1000;
+  ibv_modify_cq_attr attr{};
+  attr.attr_mask = IBV_CQ_ATTR_MODERATE;
+  attr.moderate = {.cq_count = static_cast<std::uint16_t>(batch), .cq_period = kMicroseconds};
+  const int error = batch > 1 ? ibv_modify_cq(cq_.get(), &attr) : 0;
+  if (error != EOPNOTSUPP) {
+    require_zero(error, "ibv_modify_cq");
+  }
 }
 
 rdma_conn_param VerbsTransport::parameters() const {
@@ -277,6 +289,7 @@ std::unique_ptr<Transport> VerbsListener::accept(const Settings& settings) {
       requests_.pop_front();
       if (transport == nullptr) {
         transport = std::make_unique<VerbsTransport>(settings, id->verbs);
+        transport->moderate(settings.batch);
       }
       transport->equip(id.get(), taken);
       rdma_conn_param param = transport->parameters();

@@ -34,6 +34,7 @@ class VerbsTransport : public Transport {
 
   // Gives an identifier its queue pair, with receives posted.
   void equip(rdma_cm_id* id, unsigned connection);
+  void moderate(unsigned batch);
   // Takes a connected identifier over.
   void adopt(Identifier id, Remote remote);
   void keep(Channel channel) { cm_channel_ = std::move(channel); }

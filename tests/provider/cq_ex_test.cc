@@ -233,6 +233,17 @@ TEST_F(QueuePairTest, AResizedQueueGoesOn) {
   EXPECT_EQ(kernel().user_mapped_bytes(), mapped) << "an old ring is still mapped";
 }
 
+TEST_F(QueuePairTest, ModerationIsTheKernels) {
+  ibv_modify_cq_attr attr = {};
+  attr.attr_mask = IBV_CQ_ATTR_MODERATE;
+  attr.moderate = {.cq_count = 16, .cq_period = 500};
+  ASSERT_EQ(ibv_modify_cq(cq_, &attr), 0);
+  EXPECT_EQ(kernel().cq(cq_->handle).moderation.cq_count, 16U);
+  EXPECT_EQ(kernel().cq(cq_->handle).moderation.cq_period, 500U);
+  attr.attr_mask = IBV_CQ_ATTR_RESERVED;
+  EXPECT_EQ(ibv_modify_cq(cq_, &attr), EINVAL);
+}
+
 TEST_F(QueuePairTest, AnArmedQueueStaysArmedWhenResized) {
   ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0);
   ASSERT_EQ(ibv_resize_cq(cq_, 64), 0);

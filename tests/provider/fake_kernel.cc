@@ -450,6 +450,11 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
 }
 
 int FakeKernel::execute_extended(uint32_t command, const uint8_t* request, uint64_t response) {
+  if (command == IB_USER_VERBS_EX_CMD_MODIFY_CQ) {
+    const auto& cmd = as<ib_uverbs_ex_modify_cq>(request);
+    cq(cmd.cq_handle).moderation = cmd.attr;
+    return cmd.attr_mask == IBV_CQ_ATTR_MODERATE && cmd.reserved == 0 ? 0 : EINVAL;
+  }
   if (command != IB_USER_VERBS_EX_CMD_CREATE_CQ) {
     return EOPNOTSUPP;  // an old kernel: libibverbs falls back
   }

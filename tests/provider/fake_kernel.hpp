@@ -9,6 +9,7 @@
 #define WEFT_TESTS_FAKE_KERNEL_HPP
 
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,6 +24,7 @@
 namespace weft_test {
 
 struct FakeCq {
+  ib_uverbs_cq_moderation moderation = {};
   uint64_t user_handle;
   uint32_t flags;            // of its creation
   int channel_fd;            // the kernel's end, or -1

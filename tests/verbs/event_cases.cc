@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -67,6 +68,65 @@ void overrun(Suite& suite) {
   require(ibv_poll_cq(server.recv_cq(), 1, &done) < 0, "polling on is no error");
 }
 
+// A completion queue that holds its events back until there are enough completions, or time is up.
+void moderated(Suite& suite) {
+  using std::chrono::milliseconds;
+  constexpr int kEnough = 4;
+  constexpr milliseconds kNever(200);
+  constexpr milliseconds kSurely(20000);
+  const Pair pair = suite.connector().connect();
+  Endpoint& server = *pair.server;
+  ibv_cq* queue = server.recv_cq();
+  const auto moderate = [queue](std::uint16_t count, std::uint16_t period) {
+    ibv_modify_cq_attr attr{};
+    attr.attr_mask = IBV_CQ_ATTR_MODERATE;
+    attr.moderate = {.cq_count = count, .cq_period = period};
+    require_zero(ibv_modify_cq(queue, &attr), "ibv_modify_cq");
+  };
+  std::vector<ibv_sge> sges = pair.client->memory().sges({{kSource, 1}});
+  const auto send = [&](int messages) {
+    for (int at = 0; at < messages; ++at) {
+      server.post_recv({{kTarget, 1}});
+    }
+    for (int at = 0; at < messages; ++at) {
+      pair.client->post_send(request(IBV_WR_SEND, sges));
+    }
+  };
+  const auto take = [&](int messages) {
+    for (int at = 0; at < messages; ++at) {
+      require(server.poll(queue).has_value(), "completion " + std::to_string(at) + " is not there");
+    }
+    require(!server.poll(queue).has_value(), "there is one too many");
+  };
+  ibv_device_attr_ex device{};
+  require_zero(ibv_query_device_ex(server.id()->verbs, nullptr, &device), "ibv_query_device_ex");
+  require(device.cq_mod_caps.max_cq_count >= kEnough && device.cq_mod_caps.max_cq_period > 0,
+          "the device says that it can't");
+
+  moderate(kEnough, 0);
+  require_zero(ibv_req_notify_cq(queue, 0), "ibv_req_notify_cq");
+  send(kEnough - 1);
+  require(!server.await_event(queue, kNever), "an event for fewer than enough");
+  send(1);
+  require(server.await_event(queue, kSurely), "no event for enough");
+  take(kEnough);
+
+  moderate(1000, 10000);
+  require_zero(ibv_req_notify_cq(queue, 0), "ibv_req_notify_cq");
+  send(1);
+  require(server.await_event(queue, kSurely), "no event when time is up");
+  take(1);
+
+  // Failures do not wait.
+  moderate(1000, 0);
+  require_zero(ibv_req_notify_cq(queue, 0), "ibv_req_notify_cq");
+  server.post_recv({{kTarget, 1}});
+  ibv_qp_attr error{};
+  error.qp_state = IBV_QPS_ERR;
+  require_zero(ibv_modify_qp(server.qp(), &error, IBV_QP_STATE), "ibv_modify_qp to ERR");
+  require(server.await_event(queue, kSurely), "no event for a failure");
+}
+
 // Takes the client's interface down, or up again.
 void set_link(const std::string& netns, bool up) {
   const int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -120,6 +180,7 @@ void event_cases(Suite& suite, const std::string& client_netns) {
     suite.run("an access that is refused", [&] { refused_access(suite); });
     suite.run("a message longer than its receive", [&] { refused_message(suite); });
     suite.run("a completion queue that overflows", [&] { overrun(suite); });
+    suite.run("a moderated completion queue", [&] { moderated(suite); });
     suite.run("the port goes down and comes up", [&] { port(suite, client_netns); });
   });
 }
