@@ -117,10 +117,9 @@ static noinline u32 weft_rx_row(struct weft_qp *qp, struct weft_packet *p,
 	u64 at = tagged ? rx->ddp.to : rx->ddp.mo;
 	u32 n, fpdus = 0;
 	const u8 *next;
-	u64 first, room, to;
+	u64 room, to = 0;
 
-	room = weft_rx_row_room(qp, &first);
-	to = first;
+	room = weft_rx_row_room(qp, &to);
 	while (payload <= room && len <= end - offset) {
 		n = len;
 		next = weft_packet_piece(p, offset, &n);

@@ -128,7 +128,7 @@ static bool weft_tx_lend(struct weft_qp *qp, struct weft_chunk *c, struct weft_f
 	u32 used;
 
 	if (!fpdu->last)
-		weft_tx_plan(tx, tx->max_fpdu, fpdu);
+		weft_tx_plan(tx, weft_llp_train(qp->llp, tx->emss), fpdu);
 	used = weft_lend_layout(qp, fpdu, c->page, c->fill);
 	if (!used)
 		return false;
@@ -152,7 +152,7 @@ static bool weft_tx_turns(const struct weft_tx *tx, bool lend)
 	if (lend)
 		return weft_lend_is_full(tx) || tx->num_chunks > 1 ||
 		       (tx->num_chunks && tx->chunk[0].sent < tx->chunk[0].fill);
-	return weft_lend_waits(tx);
+	return tx->lending && weft_lend_waits(tx);
 }
 
 /* Whether nothing more is posted and nothing more asked for by the peer. */
@@ -176,7 +176,6 @@ static bool weft_tx_build(struct weft_qp *qp)
 	tx->dry = false;
 	if (tx->built == tx->sent) {
 		tx->emss = weft_llp_emss(qp->llp);
-		tx->max_fpdu = tx->large ? weft_llp_train(qp->llp, tx->emss) : tx->emss;
 		tx->room = weft_llp_room(qp->llp, tx->emss);
 		/* TCP is through with the chunk: from the top, so that a message fits in it. */
 		if (tx->num_chunks && page_ref_count(tx->chunk[0].page) == 1) {
@@ -242,7 +241,7 @@ static int weft_tx_push(struct weft_qp *qp)
 			break;
 		weft_chunk_put(tx, 0);
 	}
-	return weft_lend_push(qp);
+	return tx->lending ? weft_lend_push(qp) : 0;
 }
 
 /**
@@ -263,7 +262,7 @@ void weft_tx_complete(struct weft_qp *qp)
 		w = weft_tx_inflight(tx, tx->unsent);
 		if (!w->done && w->end > tx->sent)
 			break;
-		if (weft_lend_is_out(qp, tx->unsent))
+		if (tx->lending && weft_lend_is_out(qp, tx->unsent))
 			break;
 		if (!w->done)
 			w->done = !weft_op_answered(w->opcode);

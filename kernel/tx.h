@@ -191,7 +191,8 @@ struct weft_answer {
  * @work: goes on where a caller could not, and sends what receive asks for
  * @drain_until: at the end, when to stop waiting for the stream, and without one
  *	for pages that are lent; 0: not waiting
- * @lending: what was lent and what is being lent; NULL: nothing ever was
+ * @lending: what was lent and what is being lent; NULL: nothing ever was, and the
+ *	way of a small message asks no further
  * @chunk: stream bytes waiting, oldest first
  * @num_chunks: how many of @chunk
  * @spare: pages of large chunks that the stream has taken all of and TCP may not
@@ -209,7 +210,6 @@ struct weft_answer {
  * @crc: CRCs are in use
  * @emss: segment size
  * @large: FPDUs may be of many segments
- * @max_fpdu: the largest FPDU to make
  * @room: what the segment that the next FPDU goes to has left
  * @dry: there was nothing more to lay out
  * @held: when last looked at, the ring had a request that has to wait for the peer
@@ -265,7 +265,6 @@ struct weft_tx {
 	bool crc;
 	u32 emss;
 	bool large;
-	u32 max_fpdu;
 	u32 room;
 	bool dry;
 	bool held;

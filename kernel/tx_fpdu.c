@@ -7,6 +7,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "llp/llp.h"
 #include "trace.h"
 #include "tx.h"
 #include "verbs/copy.h"
@@ -252,8 +253,8 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 						  &tx->msg.hdr);
 	for (;;) {
 		/* A large one is as large as what memory is to be had: none need be. */
-		if (!fpdu->last && tx->max_fpdu > tx->emss)
-			weft_tx_plan(tx, min(tx->max_fpdu, room), fpdu);
+		if (!fpdu->last && tx->large)
+			weft_tx_plan(tx, min(weft_llp_train(qp->llp, tx->emss), room), fpdu);
 		if (!weft_tx_layout_one(qp, &head, *fpdu, to, &held))
 			break;
 		any = true;

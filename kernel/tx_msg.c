@@ -409,7 +409,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 	weft_tx_begin_request(qp, total);
 	if (total >= WEFT_LEND_LEAST && !tx->msg.local)
 		tx->msg.lend = weft_lend_may(qp);
-	if (!tx->msg.lend)
+	if (tx->lending && !tx->msg.lend)
 		weft_lend_skip(tx);
 	return true;
 }

@@ -136,8 +136,13 @@ class SendRing : public WorkRing {
     head.num_blocks = static_cast<uint8_t>(blocks);
     head.num_sge = static_cast<uint8_t>(num_sge);
     head.inline_len = 0;
-    memcpy(slot(producer_), &head, WEFT_SQ_SGE_OFFSET);
-    copy_in(WEFT_SQ_SGE_OFFSET, sges, num_sge * sizeof(weft_sge));
+    uint8_t* entry = slot(producer_);
+    memcpy(entry, &head, WEFT_SQ_SGE_OFFSET);
+    if (num_sge == 1) {  // as most have; without a call
+      memcpy(entry + WEFT_SQ_SGE_OFFSET, sges, sizeof(weft_sge));
+    } else {
+      copy_in(WEFT_SQ_SGE_OFFSET, sges, num_sge * sizeof(weft_sge));
+    }
     producer_ += blocks;
     return true;
   }
@@ -222,7 +227,9 @@ class RecvRing : public WorkRing {
     const weft_rq_wr head = {.wr_id = wr_id, .num_sge = num_sge, .reserved = 0};
     uint8_t* entry = slot(producer_);
     memcpy(entry, &head, sizeof(head));
-    if (num_sge != 0) {
+    if (num_sge == 1) {  // as most have; without a call
+      memcpy(entry + sizeof(head), sges, sizeof(weft_sge));
+    } else if (num_sge != 0) {
       memcpy(entry + sizeof(head), sges, num_sge * sizeof(weft_sge));
     }
     producer_++;

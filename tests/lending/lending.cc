@@ -45,7 +45,7 @@ constexpr std::size_t kNote = 64;
 constexpr std::size_t kNotesAt = kSlot * kSlots;
 // In whole huge pages.
 constexpr std::size_t kMemory = kNotesAt + (std::size_t{2} << 20);
-static_assert(kNotesAt + 2 * kNotes * kNote <= kMemory);
+static_assert(kNotesAt + std::size_t{2} * kNotes * kNote <= kMemory);
 // The third, of several frames, is the first that can be lent.
 constexpr std::array<std::size_t, 9> kSizes = {65536, 1U << 20, 300007, 40001, 32768,
                                                70000, 4096,     131071, 65536};
