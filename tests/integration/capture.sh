@@ -44,7 +44,7 @@ record() {
 # Commands for record:
 # perftest COMMAND: a tool and its options, on both hosts.
 # shellcheck disable=SC2317 # record calls it
-perftest() { session "$* -R -F -d $server_device" "$* -R -F -d $client_device 10.0.0.1" 40; }
+perftest() { perftest_session "$* -R -F" 0 40; }
 # placement GROUPS: the groups of the placement program whose names contain that.
 # shellcheck disable=SC2317
 placement() {
@@ -116,23 +116,23 @@ echo 1 >$trace/events/weft_test/enable
 calls() { awk '/weft_test_|sendmsg|sendpages/ { sum += $2 } END { print sum + 0 }' $trace/kprobe_profile; }
 packets() { ip netns exec "$1" cat /sys/class/net/eth0/statistics/tx_packets; }
 
-# count SERVER CLIENT: sets counted to calls, packets from B to A, and packets from A to B.
+# count SESSION...: a session of that kind; sets counted to calls, packets from B to A, and packets from A to B.
 count() {
 	local before after
 	before="$(calls) $(packets B) $(packets A)"
-	session "$1" "$2" 60 || return 1
+	"$@" 60 || return 1
 	after="$(calls) $(packets B) $(packets A)"
 	counted=$(awk '{ print $4 - $1, $5 - $2, $6 - $3 }' <<<"$before $after")
 }
 
 echo "# counting what 64 MB cost"
-if count "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M"; then
+if count session "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M"; then
 	echo "# iperf3 with its own 128 KiB writes: $counted (calls, packets, packets back)"
 fi
 # The measure: writes as long as the shorter messages.
 sum='0 0 0'
 for round in 1 2 3; do
-	if count "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M -l 65536"; then
+	if count session "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M -l 65536"; then
 		echo "# iperf3 -l 65536, round $round: $counted (calls, packets, packets back)"
 		sum=$(awk '{ print $1 + $4, $2 + $5, $3 + $6 }' <<<"$sum $counted")
 	else
@@ -147,8 +147,7 @@ for setting in "1048576 64" "65536 1024"; do
 	read -r size number <<<"$setting"
 	name="64 MB of writes of $size bytes"
 	arguments="-R -F -s $size -n $number"
-	if ! count "ib_write_bw $arguments -d $server_device" \
-		"ib_write_bw $arguments -d $client_device 10.0.0.1"; then
+	if ! count perftest_session "ib_write_bw $arguments" "$number"; then
 		explain "$said"
 		not_ok "$name" "ib_write_bw failed"
 		continue

@@ -53,15 +53,18 @@ session() {
 }
 quiet_a() { (($(listeners "$someone_in_a" | wc -l) <= standing)); }
 
+# between_listeners STATUS OUTPUT: did perftest's client, version 4.5, end like that because it came
+# between two listeners? Its server closes the listener of the connection for its own words before
+# it opens the one for the test's. The client is refused, means to try again, and crashes.
+between_listeners() {
+	(($1 == 139)) && grep -qE 'RDMA_CM_EVENT_REJECTED; error: -111|ERRNO: Connection refused' <<<"$2" &&
+		echo "# perftest's client came between two listeners of its server, and crashed"
+}
+
 # own_fault COMMAND ITERATIONS: did the session of a perftest program end as version 4.5 ends
 # by itself, on any device?
 own_fault() {
-	# Its server closes the listener of the connection for its own words before it opens the
-	# one for the test's. A client between the two is refused, means to try again, and crashes.
-	if ((CLIENT_STATUS == 139)) && grep -qE 'RDMA_CM_EVENT_REJECTED; error: -111|ERRNO: Connection refused' <<<"$CLIENT_OUTPUT"; then
-		echo "# perftest's client came between two listeners of its server, and crashed"
-		return
-	fi
+	between_listeners "$CLIENT_STATUS" "$CLIENT_OUTPUT" && return
 	# On iWARP, ib_send_bw has credits from the server's program, each for the depth of its
 	# receive queue, and with -e it waits for a completion before it looks at them again: when
 	# the credit was late, all were there. The server, when the client is gone, has seen all

@@ -16,22 +16,29 @@ unused() { [[ $(references) == 0 ]]; }
 sent() { ip netns exec B cat /sys/class/net/eth0/statistics/tx_packets; }
 flowing() { (($(sent) > start_count + 200)); }
 
-# start_traffic: writes from B to A for a long time; sets server and client.
+# start_traffic: writes from B to A for a long time; sets server and client. Again where perftest
+# failed by itself.
 start_traffic() {
-	local command="ib_write_bw -R -F -s 65536 -D 100"
-	wait_for 10 quiet_a
-	setsid ip netns exec A bash -c "exec $command -d weft0" >/run/server 2>&1 </dev/null &
-	server=$!
-	wait_for 20 busy_a || { not_ok "traffic" "ib_write_bw does not listen"; return 1; }
-	start_count=$(sent)
-	setsid ip netns exec B bash -c "exec $command -d weft1 10.0.0.1" >/run/client 2>&1 </dev/null &
-	client=$!
-	wait_for 20 flowing && return
+	local command="ib_write_bw -R -F -s 65536 -D 100" status
+	for _ in 1 2 3 4 5; do
+		wait_for 10 quiet_a
+		setsid ip netns exec A bash -c "exec $command -d weft0" >/run/server 2>&1 </dev/null &
+		server=$!
+		wait_for 20 busy_a || { not_ok "traffic" "ib_write_bw does not listen"; return 1; }
+		start_count=$(sent)
+		setsid ip netns exec B bash -c "exec $command -d weft1 10.0.0.1" >/run/client 2>&1 </dev/null &
+		client=$!
+		wait_for 20 begun && flowing && return
+		status=0
+		! ended "$client" || wait "$client" || status=$?
+		stop_traffic
+		between_listeners "$status" "$(</run/client)" || break
+	done
 	explain "$(</run/server)$(</run/client)"
 	not_ok "traffic" "ib_write_bw sends nothing"
-	stop_traffic
 	return 1
 }
+begun() { flowing || ended "$client"; }
 busy_a() { [[ -n $(listeners "$someone_in_a") ]]; }
 
 both_ended() { ended "$server" && ended "$client"; }
