@@ -151,7 +151,7 @@ bool weft_lend_may(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_lending *lending = tx->lending;
 
-	if (!qp->user || tx->crc || !tx->large || tx->sent < WEFT_LEND_AFTER ||
+	if (!qp->owner || tx->crc || !tx->large || tx->sent < WEFT_LEND_AFTER ||
 	    !weft_llp_may_lend(qp->llp))
 		return false;
 	if (lending)

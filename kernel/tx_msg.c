@@ -112,12 +112,12 @@ static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *w
 	case WEFT_OP_READ:
 		return qp->tx.ord && !in_ring;
 	case WEFT_OP_READ_INV:
-		return qp->tx.ord && !in_ring && !qp->user;
+		return qp->tx.ord && !in_ring && !qp->owner;
 	case WEFT_OP_LOCAL_INV:
 	case WEFT_OP_BIND_MW:
 		return !in_ring;
 	case WEFT_OP_REG_MR:
-		return !in_ring && !qp->user;
+		return !in_ring && !qp->owner;
 	default:
 		return false;
 	}

@@ -32,6 +32,7 @@
 struct bench {
 	struct weft_device dev;
 	struct ib_pd pd, other_pd;
+	struct ib_ucontext owner;
 	struct weft_mr mr[4];
 	struct weft_cq cq;
 	struct weft_qp qp;
@@ -113,7 +114,7 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	qp->ib.event_handler = note_event;
 	qp->ib.qp_context = b;
 	qp->qpn = 17;
-	qp->user = true;
+	qp->owner = &b->owner;
 	qp->scq = &b->cq;
 	qp->rcq = &b->cq;
 	qp->cap.max_send_wr = BLOCKS;

@@ -12,7 +12,7 @@ static struct bench *kernel_bench(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
 
-	b->qp.user = false;
+	b->qp.owner = NULL;
 	return b;
 }
 

@@ -24,6 +24,7 @@
 struct bench {
 	struct weft_device dev;
 	struct ib_pd pd, other_pd;
+	struct ib_ucontext owner;
 	struct weft_qp qp, other_qp;
 	struct page *page[PAGES];
 	struct scatterlist sg[PAGES];
@@ -226,7 +227,7 @@ static void local_key(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, 0, addr, 1,
 					      IB_ACCESS_REMOTE_READ, &err), NULL);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, 0, true), WEFT_KEY_UNKNOWN);
-	b->qp.user = true;
+	b->qp.owner = &b->owner;
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, 0, addr, 1, 0, &err), NULL);
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_UNKNOWN);
 	teardown(test, b);

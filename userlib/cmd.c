@@ -190,7 +190,7 @@ int weft_cmd_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mas
  * already.
  */
 static int weft_cmd_doorbell(const struct ibv_context* context, uint16_t object, uint16_t method,
-                             uint32_t handle) {
+                             uint16_t len, uint64_t data) {
   struct {
     struct ib_uverbs_ioctl_hdr hdr;
     struct ib_uverbs_attr attr;
@@ -203,19 +203,27 @@ static int weft_cmd_doorbell(const struct ibv_context* context, uint16_t object,
   cmd.hdr.num_attrs = 1;
   cmd.hdr.driver_id = WEFT_DRIVER_ID;
   cmd.attr.attr_id = WEFT_ATTR_DOORBELL;
+  cmd.attr.len = len;
   cmd.attr.flags = UVERBS_ATTR_F_MANDATORY;
-  cmd.attr.data = handle;
+  cmd.attr.data = data;
   return ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, &cmd) == 0 ? 0 : errno;
 }
 
+/* A queue pair's carries its number, as a value of the 8 bytes the kernel asks for. */
+static int weft_cmd_qp_doorbell(const struct ibv_qp* qp, uint16_t method) {
+  return weft_cmd_doorbell(qp->context, UVERBS_OBJECT_QP, method, sizeof(uint64_t), qp->qp_num);
+}
+
 int weft_cmd_send_doorbell(struct ibv_qp* qp) {
-  return weft_cmd_doorbell(qp->context, UVERBS_OBJECT_QP, WEFT_METHOD_SEND_DOORBELL, qp->handle);
+  return weft_cmd_qp_doorbell(qp, WEFT_METHOD_SEND_DOORBELL);
 }
 
 int weft_cmd_recv_doorbell(struct ibv_qp* qp) {
-  return weft_cmd_doorbell(qp->context, UVERBS_OBJECT_QP, WEFT_METHOD_RECV_DOORBELL, qp->handle);
+  return weft_cmd_qp_doorbell(qp, WEFT_METHOD_RECV_DOORBELL);
 }
 
+/* A shared receive queue has no number: its handle, which has no length of its own. */
 int weft_cmd_srq_doorbell(struct ibv_srq* srq) {
-  return weft_cmd_doorbell(srq->context, UVERBS_OBJECT_SRQ, WEFT_METHOD_SRQ_DOORBELL, srq->handle);
+  return weft_cmd_doorbell(srq->context, UVERBS_OBJECT_SRQ, WEFT_METHOD_SRQ_DOORBELL, 0,
+                           srq->handle);
 }

@@ -49,14 +49,15 @@
 #include <linux/types.h>
 
 /* Raised whenever a layout or a meaning in this file changes. */
-#define WEFT_ABI_VERSION	3
+#define WEFT_ABI_VERSION	4
 
 /* Only ever compared (enum rdma_driver_id has no number for out-of-tree drivers). */
 #define WEFT_DRIVER_ID		0x57656674
 
 /*
- * Doorbells: methods of the verbs objects QP and SRQ (enum uverbs_default_objects),
- * called by ioctl(RDMA_VERBS_IOCTL) with the object's handle as only attribute.
+ * Doorbells: methods of the verbs objects QP and SRQ (enum uverbs_default_objects), called by
+ * ioctl(RDMA_VERBS_IOCTL). Their only attribute: the queue pair's number, eight bytes in the
+ * attribute itself; the shared receive queue's handle.
  */
 enum weft_qp_method {
 	WEFT_METHOD_SEND_DOORBELL = 0x1000,

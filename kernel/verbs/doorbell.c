@@ -4,6 +4,12 @@
  * They are methods of our own of the core's queue pairs and shared receive
  * queues, as the core's commands to post allocate room for work requests, which
  * are in the ring already.
+ *
+ * A message's doorbell is part of its latency: a queue pair is found by number in
+ * the device's own table, in half the instructions of the core's look-up of a
+ * handle. What that guards is guarded here: the context is the caller's own and
+ * the device stays (the core holds both for the call), the queue pair was made by
+ * that context, and stays as long as the reference on it.
  */
 #include <rdma/uverbs_ioctl.h>
 
@@ -22,16 +28,51 @@ static_assert(WEFT_METHOD_SEND_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 static_assert(WEFT_METHOD_SRQ_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 static_assert(WEFT_ATTR_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 
+/* The caller's queue pair, with a reference, or why not: -ENOENT, -EIO without a device. */
+static struct weft_qp *weft_doorbell_get_qp(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *context = ib_uverbs_get_ucontext(attrs);
+	struct weft_qp *qp;
+	u64 qpn;
+	int rv;
+
+	if (IS_ERR(context))
+		return ERR_CAST(context);
+	rv = uverbs_copy_from(&qpn, attrs, WEFT_ATTR_DOORBELL);
+	if (rv)
+		return ERR_PTR(rv);
+	qp = weft_qp_get_by_num(to_weft_device(context->device), qpn);
+	if (!qp)
+		return ERR_PTR(-ENOENT);
+	if (qp->owner != context) {
+		weft_qp_put(qp);
+		return ERR_PTR(-ENOENT);
+	}
+	return qp;
+}
+
 static int UVERBS_HANDLER(WEFT_METHOD_SEND_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
-	return weft_tx_doorbell(to_weft_qp(uverbs_attr_get_obj(attrs, WEFT_ATTR_DOORBELL)));
+	struct weft_qp *qp = weft_doorbell_get_qp(attrs);
+	int rv;
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	rv = weft_tx_doorbell(qp);
+	weft_qp_put(qp);
+	return rv;
 }
 
 static int UVERBS_HANDLER(WEFT_METHOD_RECV_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
-	struct weft_qp *qp = to_weft_qp(uverbs_attr_get_obj(attrs, WEFT_ATTR_DOORBELL));
+	struct weft_qp *qp = weft_doorbell_get_qp(attrs);
+	int rv;
 
-	return weft_qp_owns_rq(qp) ? weft_rx_doorbell(qp) : -EINVAL;
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	rv = weft_qp_owns_rq(qp) ? weft_rx_doorbell(qp) : -EINVAL;
+	weft_qp_put(qp);
+	return rv;
 }
 
 static int UVERBS_HANDLER(WEFT_METHOD_SRQ_DOORBELL)(struct uverbs_attr_bundle *attrs)
@@ -43,11 +84,11 @@ static int UVERBS_HANDLER(WEFT_METHOD_SRQ_DOORBELL)(struct uverbs_attr_bundle *a
 }
 
 DECLARE_UVERBS_NAMED_METHOD(WEFT_METHOD_SEND_DOORBELL,
-			    UVERBS_ATTR_IDR(WEFT_ATTR_DOORBELL, UVERBS_OBJECT_QP,
-					    UVERBS_ACCESS_READ, UA_MANDATORY));
+			    UVERBS_ATTR_PTR_IN(WEFT_ATTR_DOORBELL, UVERBS_ATTR_TYPE(u64),
+					       UA_MANDATORY));
 DECLARE_UVERBS_NAMED_METHOD(WEFT_METHOD_RECV_DOORBELL,
-			    UVERBS_ATTR_IDR(WEFT_ATTR_DOORBELL, UVERBS_OBJECT_QP,
-					    UVERBS_ACCESS_READ, UA_MANDATORY));
+			    UVERBS_ATTR_PTR_IN(WEFT_ATTR_DOORBELL, UVERBS_ATTR_TYPE(u64),
+					       UA_MANDATORY));
 DECLARE_UVERBS_NAMED_METHOD(WEFT_METHOD_SRQ_DOORBELL,
 			    UVERBS_ATTR_IDR(WEFT_ATTR_DOORBELL, UVERBS_OBJECT_SRQ,
 					    UVERBS_ACCESS_READ, UA_MANDATORY));

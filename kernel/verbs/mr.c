@@ -208,7 +208,7 @@ struct weft_mr *weft_mr_get(struct weft_qp *qp, struct ib_pd *pd, u32 stag,
 		*err = WEFT_KEY_ACCESS;
 		return NULL;
 	}
-	if (!stag && !qp->user && !(access & WEFT_ACCESS_REMOTE)) {
+	if (!stag && !qp->owner && !(access & WEFT_ACCESS_REMOTE)) {
 		mr = &qp->dev->local;
 		kref_get(&mr->refs);
 		pd = NULL;

@@ -218,7 +218,7 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 
 	spin_lock_irqsave(&qp->post_lock, flags);
 	state = weft_qp_state(qp);
-	if (qp->user || (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)) {
+	if (qp->owner || (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)) {
 		spin_unlock_irqrestore(&qp->post_lock, flags);
 		*bad = wr;
 		return -EINVAL;
@@ -289,7 +289,7 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	bool doorbell;
 	int rv;
 
-	if (qp->user || !weft_qp_owns_rq(qp) || weft_qp_state(qp) == IB_QPS_RESET) {
+	if (qp->owner || !weft_qp_owns_rq(qp) || weft_qp_state(qp) == IB_QPS_RESET) {
 		*bad = wr;
 		return -EINVAL;
 	}

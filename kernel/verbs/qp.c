@@ -13,6 +13,7 @@
 #include "mw.h"
 #include "qp.h"
 #include "srq.h"
+#include "ucontext.h"
 
 /* Numbers below are special on other fabrics, and programs may know that. */
 #define WEFT_FIRST_QPN	16
@@ -37,18 +38,28 @@ void weft_qp_put(struct weft_qp *qp)
 	kref_put(&qp->refs, weft_qp_release);
 }
 
-/* Finds a queue pair and takes a reference, or NULL. Any context. */
-struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, u32 qpn)
+/* Finds a queue pair and takes a reference; see qp.h. */
+struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn)
 {
 	struct weft_qp *qp;
-	unsigned long flags;
 
-	xa_lock_irqsave(&dev->qps, flags);
+	rcu_read_lock();
 	qp = xa_load(&dev->qps, qpn);
-	if (qp && !kref_get_unless_zero(&qp->refs))
-		qp = NULL;
-	xa_unlock_irqrestore(&dev->qps, flags);
+	/* Its first reference is dropped a grace period after it left the table. */
+	if (qp)
+		weft_qp_get(qp);
+	rcu_read_unlock();
 	return qp;
+}
+
+/*
+ * Takes it out of the numbers. Once this returns nobody finds it, and who did
+ * has a reference: also iw_cm, interrupts off between weft_iw_get_qp() and its own.
+ */
+static void weft_qp_unlist(struct weft_qp *qp)
+{
+	xa_erase_irq(&qp->dev->qps, qp->qpn);
+	synchronize_rcu_expedited();
 }
 
 void weft_iw_add_ref(struct ib_qp *ib)
@@ -340,7 +351,8 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->post_lock);
 	qp->access = WEFT_ACCESS_REMOTE;
-	qp->user = udata;
+	if (udata)
+		qp->owner = &rdma_udata_to_drv_context(udata, struct weft_ucontext, ib)->ib;
 	qp->rq = attr->srq ? &to_weft_srq(attr->srq)->rq : &qp->own_rq;
 	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->cap = attr->cap;
@@ -372,7 +384,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (!rv)
 		return 0;
-	xa_erase_irq(&dev->qps, qp->qpn);
+	weft_qp_unlist(qp);
 	weft_qp_put(qp);
 	wait_for_completion(&qp->gone);
 free_tx:
@@ -570,11 +582,9 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 
-	xa_erase_irq(&qp->dev->qps, qp->qpn);
+	weft_qp_unlist(qp);
 	WRITE_ONCE(qp->dying, true);
 	weft_qp_error(qp); /* kicks the worker, which sees that */
-	/* iw_cm, interrupts off, may be between weft_iw_get_qp() and its own reference. */
-	synchronize_rcu_expedited();
 	weft_qp_put(qp);
 	wait_for_completion(&qp->gone);
 	weft_mw_forget(qp);

@@ -24,10 +24,12 @@ struct weft_llp;
  * struct weft_qp - one RC queue pair
  * @ib: what the RDMA core sees; it allocates and frees the whole
  * @dev: its device
- * @refs: held by the number table (until destroy), by iw_cm, by a connection
- *	and by queued work; destroy waits on @gone for the last
+ * @refs: held by the number table (until destroy), by iw_cm, by a connection,
+ *	by queued work and by a doorbell; destroy waits on @gone for the last
  * @gone: completed by the last put
  * @qpn: number on the device
+ * @owner: the context of the process that made it, and writes its rings; NULL:
+ *	the kernel. Only ever compared
  * @lock: protects @state, @conn and @llp. Any context; innermost but for the
  *	CQ's
  * @state: as ib_query_qp() tells it; the kernel's word, a copy is published in
@@ -37,7 +39,6 @@ struct weft_llp;
  *	weft_qp_stop()
  * @agreed: what the handshake settled; valid once @llp was set
  * @initiator: this end opened the connection
- * @user: created from user space; else the rings are no process's to write
  * @dying: its owner waits for its end, and for no peer
  * @last_wqe_told: the owner knows that no more receives are taken. Under tx.lock
  * @bound: type 2 memory windows were bound to it; the socket lock's
@@ -64,13 +65,13 @@ struct weft_qp {
 	struct kref refs;
 	struct completion gone;
 	u32 qpn;
+	const struct ib_ucontext *owner;
 	spinlock_t lock; /* of state, conn and llp */
 	enum ib_qp_state state;
 	struct weft_conn *conn;
 	struct weft_llp *llp;
 	struct weft_mpa_agreed agreed;
 	bool initiator;
-	bool user;
 	bool dying;
 	bool last_wqe_told;
 	bool bound;
@@ -107,7 +108,7 @@ static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
 /* --- for connections --- */
 
 /* Finds a queue pair by number and takes a reference, or NULL. Any context. */
-struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, u32 qpn);
+struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn);
 void weft_qp_get(struct weft_qp *qp);
 /* Any context. */
 void weft_qp_put(struct weft_qp *qp);

@@ -463,24 +463,31 @@ int FakeKernel::execute_extended(uint32_t command, const uint8_t* request, uint6
                    sizeof(ib_uverbs_ex_create_cq_resp));
 }
 
-// A doorbell has one attribute, the handle of the queue.
+// A doorbell has one attribute: a queue pair's number, or a shared receive queue's handle,
+// which has no length.
 int FakeKernel::doorbell(const ib_uverbs_ioctl_hdr& header, const ib_uverbs_attr& queue) {
   if (header.length != sizeof(header) + sizeof(queue) || header.num_attrs != 1 ||
-      header.driver_id != driver_id || queue.attr_id != WEFT_ATTR_DOORBELL || queue.len != 0) {
+      header.driver_id != driver_id || queue.attr_id != WEFT_ATTR_DOORBELL) {
     return EINVAL;
   }
   if (doorbell_error_ != 0) {
     return std::exchange(doorbell_error_, 0);
   }
-  const auto handle = static_cast<uint32_t>(queue.data);
   if (header.object_id == UVERBS_OBJECT_SRQ) {
-    srq(handle).doorbells++;
-  } else if (header.method_id == WEFT_METHOD_SEND_DOORBELL) {
-    qp(handle).send_doorbells++;
-  } else {
-    qp(handle).recv_doorbells++;
+    srq(static_cast<uint32_t>(queue.data)).doorbells++;
+    return queue.len == 0 ? 0 : EINVAL;
   }
-  return 0;
+  if (queue.len != sizeof(uint64_t)) {
+    return EINVAL;
+  }
+  for (auto& [handle, rung] : qps_) {
+    if (rung->qp_num == queue.data) {
+      (header.method_id == WEFT_METHOD_SEND_DOORBELL ? rung->send_doorbells
+                                                     : rung->recv_doorbells)++;
+      return 0;
+    }
+  }
+  return ENOENT;
 }
 
 // Beside the module's own methods there is one that libibverbs has by ioctl alone: of the

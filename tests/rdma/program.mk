@@ -8,7 +8,7 @@ name := $(notdir $(patsubst %/,%,$(here)))
 out := $(abspath $(shared)/../..)/build/tests/$(name)
 CXX ?= g++
 CXXFLAGS ?= -O2 -g
-flags := -std=c++20 -Wall -Wextra -Werror -MMD -MP -I$(shared)
+flags := -std=c++20 -Wall -Wextra -Werror -MMD -MP -I$(shared) -I$(shared)/../../kernel/uapi
 
 objects := $(patsubst $(here)%.cc,$(out)/%.o,$(wildcard $(here)*.cc)) \
 	$(patsubst $(shared)/%.cc,$(out)/rdma/%.o,$(wildcard $(shared)/*.cc))

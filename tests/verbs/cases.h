@@ -27,6 +27,8 @@ void event_cases(Suite& suite, const std::string& client_netns);
 void fork_cases(Suite& suite);
 // Posts that race with the kernel.
 void race_cases(Suite& suite);
+// Doorbells with numbers that are made up.
+void doorbell_cases(Suite& suite);
 // Keys taken away while a peer uses them.
 void revoke_cases(Suite& suite);
 // Regions of gigabytes.
