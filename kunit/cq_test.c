@@ -398,10 +398,16 @@ static void cq_moderate_period(struct kunit *test)
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
 
-	/* And the arming stands. */
-	weft_modify_cq(&told->cq.ib, 0, 0);
+	/* And the arming stands: the next one waits for its own time. */
 	add(told, 2);
+	for (n = 0; n < 1000 && READ_ONCE(told->events) < 2; n++)
+		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
+
+	weft_modify_cq(&told->cq.ib, 0, 0);
+	ctl(told)->arm = WEFT_CQ_ARM(3, false);
+	add(told, 3);
+	KUNIT_EXPECT_EQ(test, told->events, 3U);
 }
 
 /* Enough ends the wait for time; a change of rule tells of what was put off. */
