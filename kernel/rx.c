@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The receive engine: from packets to FPDUs. */
+#include <linux/slab.h>
+
 #include "conn.h"
 #include "device.h"
 #include "llp/llp.h"
@@ -456,13 +458,31 @@ int weft_rx_doorbell(struct weft_qp *qp)
 	}
 }
 
-/* Prepares the receive side of a new queue pair. */
-void weft_rx_init(struct weft_qp *qp)
+/**
+ * weft_rx_init() - prepare the receive side of a new queue pair
+ * @qp: the queue pair, its receive queue set
+ *
+ * What a receive of the most SGEs takes is apart: few ask for so many, and with
+ * it each queue pair would be past 2 KiB, and take 4.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int weft_rx_init(struct weft_qp *qp)
 {
-	qp->rx.state = WEFT_RX_STOPPED;
-	INIT_LIST_HEAD(&qp->rx.waiting);
-	INIT_WORK(&qp->rx.work, weft_rx_work);
-	INIT_DELAYED_WORK(&qp->rx.rnr, weft_rx_rnr);
+	struct weft_rx *rx = &qp->rx;
+
+	rx->state = WEFT_RX_STOPPED;
+	INIT_LIST_HEAD(&rx->waiting);
+	INIT_WORK(&rx->work, weft_rx_work);
+	INIT_DELAYED_WORK(&rx->rnr, weft_rx_rnr);
+	rx->recv.sge = kcalloc(qp->rq->max_sge, sizeof(*rx->recv.sge), GFP_KERNEL);
+	return rx->recv.sge ? 0 : -ENOMEM;
+}
+
+/* Ends what weft_rx_init() prepared. Both sides' work has ended: either takes receives. */
+void weft_rx_destroy(struct weft_qp *qp)
+{
+	kfree(qp->rx.recv.sge);
 }
 
 /* Prepares for a stream, what was agreed set. The caller holds the socket lock. */

@@ -134,7 +134,8 @@ struct weft_rx {
 	struct work_struct work;
 };
 
-void weft_rx_init(struct weft_qp *qp);
+int weft_rx_init(struct weft_qp *qp);
+void weft_rx_destroy(struct weft_qp *qp);
 void weft_rx_start(struct weft_qp *qp);
 void weft_rx_stop(struct weft_qp *qp);
 void weft_rx_readable(struct weft_qp *qp);

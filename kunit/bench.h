@@ -108,7 +108,6 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->post_lock);
-	weft_rx_init(qp);
 	qp->dev = &b->dev;
 	qp->ib.pd = &b->pd;
 	qp->ib.event_handler = note_event;
@@ -125,6 +124,7 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	ring_memory(test, &qp->sq, BLOCKS, WEFT_SQ_BLOCK);
 	qp->rq = &qp->own_rq;
 	receive_queue(test, qp->rq, RECEIVES, MAX_RECV_SGE);
+	KUNIT_ASSERT_EQ(test, weft_rx_init(qp), 0);
 	qp->agreed.ord = ord;
 	qp->initiator = true;
 	KUNIT_ASSERT_EQ(test, weft_tx_init(qp), 0);
@@ -139,6 +139,7 @@ static inline void teardown(struct bench *b)
 	flush_delayed_work(&b->qp.tx.work);
 	weft_tx_stop(&b->qp);
 	weft_tx_destroy(&b->qp);
+	weft_rx_destroy(&b->qp);
 	xa_destroy(&b->dev.mrs);
 	xa_destroy(&b->dev.qps);
 }

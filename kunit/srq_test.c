@@ -217,8 +217,8 @@ static void srq_hostile_entry(struct kunit *test)
 				      0x10000000, U32_MAX };
 	struct shared *s = share(test, true);
 	struct weft_rq_wr *slot;
-	struct weft_sge *sge;
-	struct weft_recv recv;
+	struct weft_sge taken[MAX_RECV_SGE], *sge;
+	struct weft_recv recv = { .sge = taken };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -252,7 +252,8 @@ static void srq_kernel_posts(struct kunit *test)
 		{ .wr_id = 2, .num_sge = MAX_RECV_SGE + 1 },
 	};
 	const struct ib_recv_wr *bad = NULL;
-	struct weft_recv recv;
+	struct weft_sge taken[MAX_RECV_SGE];
+	struct weft_recv recv = { .sge = taken };
 
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
 	KUNIT_EXPECT_EQ(test, weft_post_srq_recv(&s->srq.ib, wr, &bad), -EINVAL);

@@ -365,10 +365,12 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	rv = weft_qp_make_rings(qp, udata, &resp);
 	if (rv)
 		goto drop;
-	weft_rx_init(qp);
-	rv = weft_tx_init(qp);
+	rv = weft_rx_init(qp);
 	if (rv)
 		goto free_rings;
+	rv = weft_tx_init(qp);
+	if (rv)
+		goto free_rx;
 	/* What iWARP calls Idle: ready to be connected, whatever the owner does before. */
 	weft_qp_set_state(qp, IB_QPS_INIT);
 	/* Last: from here on the queue pair can be found. */
@@ -389,6 +391,8 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	wait_for_completion(&qp->gone);
 free_tx:
 	weft_tx_destroy(qp);
+free_rx:
+	weft_rx_destroy(qp);
 free_rings:
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);
@@ -590,6 +594,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_mw_forget(qp);
 	weft_rx_stop(qp);
 	weft_tx_destroy(qp);
+	weft_rx_destroy(qp);
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);
 	atomic_dec(&qp->dev->num_qp);

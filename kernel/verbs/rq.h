@@ -14,14 +14,14 @@
  * @num_sge: SGEs
  * @wr_id: from the work request
  * @room: bytes the SGEs hold
- * @sge: scatter list
+ * @sge: scatter list: room for the queue's max_sge, of whoever takes
  */
 struct weft_recv {
 	bool active;
 	u32 num_sge;
 	u64 wr_id;
 	u64 room;
-	struct weft_sge sge[WEFT_MAX_SGE];
+	struct weft_sge *sge;
 };
 
 /**
