@@ -96,7 +96,7 @@ style: ## how the code is written: checkpatch, sparse, clang-format, clang-tidy,
 	@scripts/bootstrap --quiet build style
 	@scripts/style
 
-bench: ## Weft, siw, rxe and TCP side by side (QUICK=1: five minutes); see docs/performance.md
+bench: ## Weft, siw, rxe and TCP side by side (QUICK=1: three minutes); see docs/performance.md
 	@scripts/bootstrap --quiet build lab
 	@$(MAKE) --no-print-directory stage
 	@perf/bench $(if $(QUICK),--quick)
