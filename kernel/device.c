@@ -349,7 +349,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		return -ENOMEM;
 	}
 	dev->netdev = netdev;
-	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	/* Keys start anywhere, so that none can be guessed from the last boot's. */
 	dev->next_mr = get_random_u32_below(WEFT_LAST_KEY);

@@ -20,8 +20,8 @@
  * @ib: what the RDMA core sees; allocated and freed by it
  * @entry: in the list of devices, under its lock
  * @netdev: the Ethernet device below; a reference is held while @ib is registered
- * @qps: queue pairs by number. Lookups under RCU with a reference taken;
- *	changes under the array's lock
+ * @qps: queue pairs by number. Lookups under RCU with a reference taken, but for
+ *	polling, where the consumer keeps them; changes under the array's lock
  * @next_qpn: where the search for a free number goes on
  * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
  * @next_mr: where the search for a free index goes on

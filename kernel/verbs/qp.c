@@ -52,16 +52,6 @@ struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn)
 	return qp;
 }
 
-/*
- * Takes it out of the numbers. Once this returns nobody finds it, and who did
- * has a reference: also iw_cm, interrupts off between weft_iw_get_qp() and its own.
- */
-static void weft_qp_unlist(struct weft_qp *qp)
-{
-	xa_erase_irq(&qp->dev->qps, qp->qpn);
-	synchronize_rcu_expedited();
-}
-
 void weft_iw_add_ref(struct ib_qp *ib)
 {
 	weft_qp_get(to_weft_qp(ib));
@@ -373,22 +363,21 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		goto free_rx;
 	/* What iWARP calls Idle: ready to be connected, whatever the owner does before. */
 	weft_qp_set_state(qp, IB_QPS_INIT);
-	/* Last: from here on the queue pair can be found. */
-	rv = xa_alloc_cyclic_irq(&dev->qps, &qp->qpn, qp,
-				 XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
-				 &dev->next_qpn, GFP_KERNEL);
+	if (udata) {
+		rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
+		if (rv)
+			goto free_tx;
+	}
+	/* Last: from here on it can be found, and connected, by whoever guesses its number. */
+	rv = xa_alloc_cyclic(&dev->qps, &qp->qpn, qp,
+			     XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
+			     &dev->next_qpn, GFP_KERNEL);
 	if (rv < 0)
 		goto free_tx;
 	ib->qp_num = qp->qpn;
 	attr->cap = qp->cap;
-	if (!udata)
-		return 0;
-	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (!rv)
-		return 0;
-	weft_qp_unlist(qp);
-	weft_qp_put(qp);
-	wait_for_completion(&qp->gone);
+	return 0;
+
 free_tx:
 	weft_tx_destroy(qp);
 free_rx:
@@ -586,7 +575,9 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 
-	weft_qp_unlist(qp);
+	xa_erase(&qp->dev->qps, qp->qpn);
+	/* Who found it has a reference then: also iw_cm, between weft_iw_get_qp() and its own. */
+	synchronize_rcu_expedited();
 	WRITE_ONCE(qp->dying, true);
 	weft_qp_error(qp); /* kicks the worker, which sees that */
 	weft_qp_put(qp);

@@ -25,7 +25,8 @@ struct weft_llp;
  * @ib: what the RDMA core sees; it allocates and frees the whole
  * @dev: its device
  * @refs: held by the number table (until destroy), by iw_cm, by a connection,
- *	by queued work and by a doorbell; destroy waits on @gone for the last
+ *	by what is lent and by a doorbell; destroy waits on @gone for the last.
+ *	Queued work has none: destroy ends it after that
  * @gone: completed by the last put
  * @qpn: number on the device
  * @owner: the context of the process that made it, and writes its rings; NULL:
