@@ -342,6 +342,7 @@ static void cq_ignore_overrun(struct kunit *test)
 static void cq_moderate_count(struct kunit *test)
 {
 	struct told *told = queue(test);
+	u32 n;
 
 	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 3, 0), 0);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
@@ -372,6 +373,16 @@ static void cq_moderate_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 	add(told, 9);
 	KUNIT_EXPECT_EQ(test, told->events, 3U);
+
+	/* And for one that is full there is no time. */
+	weft_modify_cq(&told->cq.ib, 0, U16_MAX);
+	ctl(told)->consumer = told->cq.ring.head;
+	ctl(told)->arm = WEFT_CQ_ARM(4, false);
+	for (n = 10; n < 10 + SLOTS; n++) {
+		KUNIT_EXPECT_EQ(test, told->events, 3U);
+		add(told, n);
+	}
+	KUNIT_EXPECT_EQ(test, told->events, 4U);
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
 }
 
@@ -430,6 +441,10 @@ static void cq_moderate_change(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
 	weft_modify_cq(&told->cq.ib, 0, 0);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
+
+	/* The core's own adaptation is not for a queue with a timer. */
+	told->cq.ib.dim = (struct dim *)told;
+	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 2, 0), -EOPNOTSUPP);
 }
 
 /*
@@ -517,6 +532,24 @@ static void cq_resize(struct kunit *test)
 	}
 }
 
+/* What was put off is told of where it fills the smaller ring. */
+static void cq_moderate_resize(struct kunit *test)
+{
+	struct told *told = queue(test);
+
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
+					       NULL, NULL), 0);
+	weft_modify_cq(&told->cq.ib, SLOTS, 0);
+	ctl(told)->arm = WEFT_CQ_ARM(1, false);
+	add(told, 0);
+	add(told, 1);
+	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 2, NULL), 0);
+	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	KUNIT_EXPECT_EQ(test, told->errors, 0U);
+	weft_ring_destroy(&told->cq.ring);
+}
+
 static void cq_resize_refuses(struct kunit *test)
 {
 	static const int sizes[] = { 0, -1, INT_MIN, WEFT_MAX_CQE + 1, INT_MAX };
@@ -554,6 +587,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_timestamps),
 	KUNIT_CASE(cq_ignore_overrun),
 	KUNIT_CASE(cq_resize),
+	KUNIT_CASE(cq_moderate_resize),
 	KUNIT_CASE(cq_resize_refuses),
 	{}
 };

@@ -42,7 +42,7 @@ static bool weft_cq_puts_off(struct weft_cq *cq, u32 unpolled)
 {
 	if (likely(!cq->mod_count && !cq->mod_period))
 		return false;
-	if (cq->mod_count && unpolled >= min_t(u32, cq->mod_count, cq->ring.size))
+	if (unpolled >= min_t(u32, cq->mod_count ?: U32_MAX, cq->ring.size))
 		return false;
 	if (cq->mod_period && !cq->mod_waiting) {
 		cq->mod_waiting = true;
@@ -52,14 +52,16 @@ static bool weft_cq_puts_off(struct weft_cq *cq, u32 unpolled)
 	return true;
 }
 
-/* Raises the event that was put off, if one was. Any context. */
-static void weft_cq_catch_up(struct weft_cq *cq)
+/* Raises the event that was put off, if one was; @time_is_up: by the timer. Any context. */
+static void weft_cq_catch_up(struct weft_cq *cq, bool time_is_up)
 {
 	const struct weft_cq_ctl *ctl;
 	unsigned long flags;
 	bool notify;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	if (time_is_up)
+		cq->mod_waiting = false;
 	ctl = cq->ring.mem;
 	/* For whom solicited ones alone count it may be one too many. */
 	notify = cq->ring.head != READ_ONCE(ctl->consumer) && weft_cq_is_armed(cq, true);
@@ -72,12 +74,7 @@ static void weft_cq_catch_up(struct weft_cq *cq)
 
 static enum hrtimer_restart weft_cq_time_is_up(struct hrtimer *timer)
 {
-	struct weft_cq *cq = container_of(timer, struct weft_cq, mod_timer);
-
-	spin_lock_irq(&cq->lock);
-	cq->mod_waiting = false;
-	spin_unlock_irq(&cq->lock);
-	weft_cq_catch_up(cq);
+	weft_cq_catch_up(container_of(timer, struct weft_cq, mod_timer), true);
 	return HRTIMER_NORESTART;
 }
 
@@ -269,6 +266,7 @@ int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 	struct weft_create_cq_resp resp = {};
 	struct weft_cq *cq = to_weft_cq(ib);
 	struct weft_ring ring = {};
+	bool moderated;
 	u32 from;
 	int rv;
 
@@ -294,7 +292,11 @@ int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 	weft_cq_blank(&ring, from, ring.size);
 	spin_lock_irq(&cq->lock);
 	rv = weft_cq_move(cq, &ring, from);
+	moderated = cq->mod_count || cq->mod_period;
 	spin_unlock_irq(&cq->lock);
+	/* What was put off may fill the new ring. */
+	if (!rv && moderated)
+		weft_cq_catch_up(cq, false);
 destroy:
 	weft_ring_destroy(&ring); /* the old one, if it went well */
 	return rv;
@@ -308,19 +310,22 @@ destroy:
  *
  * A failure is told of at once, as are all when the queue is full. Any context.
  *
- * Return: 0.
+ * Return: 0; -EOPNOTSUPP to the core's own adaptation for kernel consumers: it ends
+ * its work for a queue before the queue, and the timer would begin it once more.
  */
 int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
 {
 	struct weft_cq *cq = to_weft_cq(ib);
 	unsigned long flags;
 
+	if (ib->dim)
+		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->lock, flags);
 	cq->mod_count = count;
 	cq->mod_period = period;
 	spin_unlock_irqrestore(&cq->lock, flags);
 	/* What waits by the old rule might wait for ever by the new one. */
-	weft_cq_catch_up(cq);
+	weft_cq_catch_up(cq, false);
 	return 0;
 }
 
