@@ -29,6 +29,8 @@ void fork_cases(Suite& suite);
 void race_cases(Suite& suite);
 // Doorbells with numbers that are made up.
 void doorbell_cases(Suite& suite);
+// Answers that the kernel cannot write.
+void answer_cases(Suite& suite);
 // Keys taken away while a peer uses them.
 void revoke_cases(Suite& suite);
 // Regions of gigabytes.

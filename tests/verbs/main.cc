@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
     placement::dmabuf_cases(suite);
     placement::race_cases(suite);
     placement::doorbell_cases(suite);
+    placement::answer_cases(suite);
     placement::revoke_cases(suite);
     placement::large_cases(suite);
     placement::fork_cases(suite);
