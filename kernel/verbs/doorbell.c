@@ -6,8 +6,8 @@
  * are in the ring already.
  *
  * A message's doorbell is part of its latency: a queue pair is found by number in
- * the device's own table, in half the instructions of the core's look-up of a
- * handle. What that guards is guarded here: the context is the caller's own and
+ * the device's own table, which costs less than the core's look-up of a handle.
+ * What that guards is guarded here: the context is the caller's own and
  * the device stays (the core holds both for the call), the queue pair was made by
  * that context, and stays as long as the reference on it.
  */
@@ -28,7 +28,7 @@ static_assert(WEFT_METHOD_SEND_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 static_assert(WEFT_METHOD_SRQ_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 static_assert(WEFT_ATTR_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 
-/* The caller's queue pair, with a reference, or why not: -ENOENT, -EIO without a device. */
+/* The caller's queue pair, with a reference; -ENOENT, or -EIO where the device has gone. */
 static struct weft_qp *weft_doorbell_get_qp(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *context = ib_uverbs_get_ucontext(attrs);
