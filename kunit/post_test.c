@@ -3,8 +3,6 @@
  * Posts of the kernel's own consumers: what stands in the ring afterwards, and
  * what is refused.
  */
-#include <linux/sizes.h>
-
 #include "bench.h"
 #include "verbs/post.h"
 
@@ -351,14 +349,6 @@ static void post_in_error(struct kunit *test)
 	teardown(b);
 }
 
-/* The allocator's next size after 2 KiB is 4. */
-static void post_size(struct kunit *test)
-{
-	if (IS_ENABLED(CONFIG_LOCKDEP))
-		kunit_skip(test, "with lockdep each lock is larger");
-	KUNIT_EXPECT_LE(test, sizeof(struct weft_qp), (size_t)SZ_2K);
-}
-
 static void post_receives(struct kunit *test)
 {
 	struct bench *b = kernel_bench(test);
@@ -423,7 +413,6 @@ static struct kunit_case post_cases[] = {
 	KUNIT_CASE(post_states),
 	KUNIT_CASE(post_in_error),
 	KUNIT_CASE(post_receives),
-	KUNIT_CASE(post_size),
 	KUNIT_CASE(post_of_users),
 	{}
 };
