@@ -20,7 +20,7 @@ namespace placement {
 
 namespace {
 
-// Two pages of which the second is not there.
+// Two pages of which the second takes nothing.
 class HalfMapped {
  public:
   HalfMapped()
@@ -28,12 +28,12 @@ class HalfMapped {
         bytes_(
             mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     require(bytes_ != MAP_FAILED, "mmap failed");
-    munmap(end(), page_);
+    require(mprotect(end(), page_, PROT_NONE) == 0, "mprotect failed");
   }
-  ~HalfMapped() { munmap(bytes_, page_); }
+  ~HalfMapped() { munmap(bytes_, 2 * page_); }
   HalfMapped(const HalfMapped&) = delete;
   HalfMapped& operator=(const HalfMapped&) = delete;
-  // The first byte that is not there.
+  // The first byte that takes nothing.
   std::byte* end() const { return static_cast<std::byte*>(bytes_) + page_; }
 
  private:

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -83,16 +84,7 @@ void foreign_numbers(Suite& suite) {
 
 // A queue pair that is to be flushed: each doorbell sets the kernel's worker going.
 Owned<ibv_qp> failed_qp(const Endpoint& end) {
-  ibv_qp_init_attr init{};
-  init.send_cq = end.send_cq();
-  init.recv_cq = end.recv_cq();
-  init.cap.max_send_wr = 4;
-  init.cap.max_recv_wr = 4;
-  init.cap.max_send_sge = 1;
-  init.cap.max_recv_sge = 1;
-  init.qp_type = IBV_QPT_RC;
-  Owned<ibv_qp> qp(ibv_create_qp(end.pd(), &init));
-  require(qp != nullptr, "ibv_create_qp failed");
+  Owned<ibv_qp> qp = unconnected_qp(end);
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
   require_zero(ibv_modify_qp(qp.get(), &attr, IBV_QP_STATE), "ibv_modify_qp");
@@ -102,6 +94,7 @@ Owned<ibv_qp> failed_qp(const Endpoint& end) {
 // A thread rings for a queue pair all the time, before, while and after it is destroyed.
 void destroyed_beside(Suite& suite) {
   constexpr unsigned kRounds = 300;
+  constexpr std::chrono::seconds kTime{60};
   const Pair pair = suite.connector().connect();
   const Endpoint& end = *pair.client;
   const ibv_context* context = end.qp()->context;
@@ -122,11 +115,13 @@ void destroyed_beside(Suite& suite) {
     }
   });
   std::string failure;
+  const Clock::time_point end_of_time = Clock::now() + kTime;
   try {
     for (unsigned round = 0; round < kRounds; ++round) {
       const Owned<ibv_qp> qp = failed_qp(end);
       number = qp->qp_num;
       for (const unsigned before = found; found == before && strange == 0;) {
+        require(Clock::now() < end_of_time, "its own queue pair is not found");
         std::this_thread::yield();
       }
     }

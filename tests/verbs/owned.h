@@ -27,6 +27,21 @@ using Owned = std::unique_ptr<Object, Free>;
 using Region = Owned<ibv_mr>;
 using Window = Owned<ibv_mw>;
 
+// A queue pair that is connected to nothing.
+inline Owned<ibv_qp> unconnected_qp(const Endpoint& end) {
+  ibv_qp_init_attr init{};
+  init.send_cq = end.send_cq();
+  init.recv_cq = end.recv_cq();
+  init.cap.max_send_wr = 4;
+  init.cap.max_recv_wr = 4;
+  init.cap.max_send_sge = 1;
+  init.cap.max_recv_sge = 1;
+  init.qp_type = IBV_QPT_RC;
+  Owned<ibv_qp> qp(ibv_create_qp(end.pd(), &init));
+  require(qp != nullptr, "ibv_create_qp failed");
+  return qp;
+}
+
 // A window that is bound to nothing; skips the case on a device without them.
 inline Window window_of(const Endpoint& end, ibv_mw_type type) {
   Window window(ibv_alloc_mw(end.pd(), type));

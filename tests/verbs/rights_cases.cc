@@ -5,6 +5,7 @@
 
 #include "cases.h"
 #include "failure.h"
+#include "owned.h"
 #include "transfer.h"
 
 namespace placement {
@@ -100,20 +101,11 @@ void refused(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const char* wh
 // A queue pair that was just made, before rdma_cm has touched it.
 void just_made(Suite& suite) {
   const Pair pair = suite.connector().connect();
-  Endpoint& end = *pair.server;
-  ibv_qp_init_attr init{};
-  init.send_cq = end.send_cq();
-  init.recv_cq = end.recv_cq();
-  init.cap.max_send_wr = 4;
-  init.cap.max_recv_wr = 4;
-  init.cap.max_send_sge = 1;
-  init.cap.max_recv_sge = 1;
-  init.qp_type = IBV_QPT_RC;
-  ibv_qp* qp = ibv_create_qp(end.pd(), &init);
-  require(qp != nullptr, "ibv_create_qp failed");
+  Owned<ibv_qp> qp = unconnected_qp(*pair.server);
   ibv_qp_attr attr{};
-  const int error = ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init);
-  require_zero(ibv_destroy_qp(qp), "ibv_destroy_qp");
+  ibv_qp_init_attr init{};
+  const int error = ibv_query_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init);
+  require_zero(ibv_destroy_qp(qp.release()), "ibv_destroy_qp");
   require_zero(error, "ibv_query_qp");
   require(attr.qp_state == IBV_QPS_INIT, "its state is " + std::to_string(attr.qp_state));
   require(attr.qp_access_flags == (kRead | kWrite | kAtomic),
