@@ -20,7 +20,7 @@ DKMS_SOURCE := /usr/src/weft-$(VERSION)
 MODULE_SOURCES := Kbuild VERSION dkms.conf $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install uninstall dkms-install dkms-uninstall \
-	demo shell check style bench bench-compare clean
+	demo shell check coverage torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -91,6 +91,16 @@ check: ## every test (RINGS="unit kunit ..." for some; about 55 min the first ti
 	@scripts/bootstrap --quiet build lab test style
 	@$(MAKE) --no-print-directory stage
 	@scripts/check $(RINGS)
+
+coverage: ## which lines of the module and of libweft the tests run (PARTS="unit kunit ..." for some)
+	@scripts/bootstrap --quiet build lab test
+	@$(MAKE) --no-print-directory stage
+	@scripts/coverage $(PARTS)
+
+torture: ## the exam, a day long (QUICK=1: small; PARTS="faults wire ..." for some)
+	@scripts/bootstrap --quiet build lab test
+	@$(MAKE) --no-print-directory stage
+	@QUICK=$(QUICK) scripts/torture $(PARTS)
 
 style: ## how the code is written: checkpatch, sparse, clang-format, clang-tidy, shellcheck
 	@scripts/bootstrap --quiet build style

@@ -8,11 +8,16 @@
 
 #include <kunit/test.h>
 
-#include "device.h"
-#include "verbs/cq.h"
-#include "verbs/mr.h"
-#include "verbs/qp.h"
-#include "workqueue.h"
+#include "base/context.h"
+#include "base/limit.h"
+#include "base/weft.h"
+#include "base/workqueue.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "queue/cq.h"
+#include "rx/rx.h"
+#include "stream/stream.h"
+#include "tx/tx.h"
 
 #define BLOCKS		16
 #define ENTRIES		64
@@ -32,7 +37,7 @@
 struct bench {
 	struct weft_device dev;
 	struct ib_pd pd, other_pd;
-	struct ib_ucontext owner;
+	struct weft_ucontext owner;
 	struct weft_mr mr[4];
 	struct weft_cq cq;
 	struct weft_qp qp;
@@ -110,10 +115,12 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	spin_lock_init(&qp->post_lock);
 	qp->dev = &b->dev;
 	qp->ib.pd = &b->pd;
+	qp->acc.dev = &b->dev;
+	qp->acc.pd = &b->pd;
 	qp->ib.event_handler = note_event;
 	qp->ib.qp_context = b;
-	qp->qpn = 17;
-	qp->owner = &b->owner;
+	qp->acc.qpn = 17;
+	qp->owner = &b->owner.ib;
 	qp->scq = &b->cq;
 	qp->rcq = &b->cq;
 	qp->cap.max_send_wr = BLOCKS;
@@ -127,6 +134,7 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	KUNIT_ASSERT_EQ(test, weft_rx_init(qp), 0);
 	qp->agreed.ord = ord;
 	qp->initiator = true;
+	weft_stream_init(qp);
 	KUNIT_ASSERT_EQ(test, weft_tx_init(qp), 0);
 	KUNIT_ASSERT_EQ(test, weft_tx_start(qp), 0);
 	qp->state = IB_QPS_RTS;
@@ -136,8 +144,11 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 
 static inline void teardown(struct bench *b)
 {
-	flush_delayed_work(&b->qp.tx.work);
+	flush_work(&b->qp.tx.work);
+	mutex_lock(&b->qp.tx.lock);
 	weft_tx_stop(&b->qp);
+	mutex_unlock(&b->qp.tx.lock);
+	weft_stream_end(&b->qp);
 	weft_tx_destroy(&b->qp);
 	weft_rx_destroy(&b->qp);
 	xa_destroy(&b->dev.mrs);

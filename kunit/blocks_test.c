@@ -7,13 +7,15 @@
 #include <linux/completion.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/fcntl.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <rdma/ib_verbs.h>
 
-#include "compat.h"
-#include "verbs/blocks.h"
-#include "verbs/dmabuf.h"
+#include "memory/blocks.h"
+#include "memory/dmabuf.h"
 
 #define ORDER	4	/* of 16 pages */
 #define PAGES	16
@@ -106,11 +108,12 @@ static void blocks_sizes(struct kunit *test)
 
 /* --- an exporter of two pages that are not neighbours --- */
 
+/* What it gives, and how often each of its functions is in use. */
 struct exporter {
 	void *mem;
 	void *mapping;
-	bool maps; /* makes kernel mappings, and no other way */
-	int users;
+	bool no_pages; /* bus addresses alone, and no kernel mapping */
+	int pins, maps, vmaps;
 	struct completion released;
 };
 
@@ -119,21 +122,37 @@ static struct page *exporter_page(struct exporter *e, int i)
 	return virt_to_page(e->mem + 2 * i * PAGE_SIZE);
 }
 
-static struct sg_table *exporter_pages(struct dma_buf_attachment *attach,
-				       enum dma_data_direction dir)
+static int exporter_pin(struct dma_buf_attachment *attach)
+{
+	struct exporter *e = attach->dmabuf->priv;
+
+	e->pins++;
+	return 0;
+}
+
+static void exporter_unpin(struct dma_buf_attachment *attach)
+{
+	struct exporter *e = attach->dmabuf->priv;
+
+	e->pins--;
+}
+
+static struct sg_table *exporter_map(struct dma_buf_attachment *attach,
+				     enum dma_data_direction dir)
 {
 	struct exporter *e = attach->dmabuf->priv;
 	struct sg_table *sgt;
 	int i;
 
-	if (e->maps)
-		return ERR_PTR(-EPERM);
 	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
-	if (!sgt || sg_alloc_table(sgt, 2, GFP_KERNEL))
+	if (!sgt || sg_alloc_table(sgt, 2, GFP_KERNEL)) {
+		kfree(sgt);
 		return ERR_PTR(-ENOMEM);
+	}
 	for (i = 0; i < 2; i++)
-		sg_set_page(&sgt->sgl[i], exporter_page(e, i), PAGE_SIZE, 0);
-	e->users++;
+		sg_set_page(&sgt->sgl[i], e->no_pages ? NULL : exporter_page(e, i),
+			    PAGE_SIZE, 0);
+	e->maps++;
 	return sgt;
 }
 
@@ -142,7 +161,7 @@ static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *s
 {
 	struct exporter *e = attach->dmabuf->priv;
 
-	e->users--;
+	e->maps--;
 	sg_free_table(sgt);
 	kfree(sgt);
 }
@@ -152,10 +171,12 @@ static int exporter_vmap(struct dma_buf *buf, struct iosys_map *map)
 	struct exporter *e = buf->priv;
 	struct page *pages[] = { exporter_page(e, 0), exporter_page(e, 1) };
 
+	if (e->no_pages)
+		return -EOPNOTSUPP;
 	e->mapping = vmap(pages, 2, VM_MAP, PAGE_KERNEL);
 	if (!e->mapping)
 		return -ENOMEM;
-	e->users++;
+	e->vmaps++;
 	iosys_map_set_vaddr(map, e->mapping);
 	return 0;
 }
@@ -164,7 +185,7 @@ static void exporter_vunmap(struct dma_buf *buf, struct iosys_map *map)
 {
 	struct exporter *e = buf->priv;
 
-	e->users--;
+	e->vmaps--;
 	vunmap(e->mapping);
 }
 
@@ -175,47 +196,82 @@ static void exporter_release(struct dma_buf *buf)
 	complete(&e->released);
 }
 
-static const struct dma_buf_ops exporter_of_pages = {
-	.map_dma_buf = exporter_pages,
+/* Its memory lies where it lies. */
+static const struct dma_buf_ops exporter_at_rest = {
+	.map_dma_buf = exporter_map,
 	.unmap_dma_buf = exporter_unmap,
 	.release = exporter_release,
 };
 
-static const struct dma_buf_ops exporter_of_mappings = {
-	.map_dma_buf = exporter_pages,
+/* It moves its memory whenever that is not pinned, mapped for the kernel or not. */
+static const struct dma_buf_ops exporter_that_moves = {
+	.pin = exporter_pin,
+	.unpin = exporter_unpin,
+	.map_dma_buf = exporter_map,
 	.unmap_dma_buf = exporter_unmap,
 	.vmap = exporter_vmap,
 	.vunmap = exporter_vunmap,
 	.release = exporter_release,
 };
 
-static void dmabuf_with(struct kunit *test, bool maps)
+static struct dma_buf *export(struct kunit *test, struct exporter *e,
+			      const struct dma_buf_ops *ops, int flags)
 {
-	struct exporter e = { .mem = memory(test), .maps = maps };
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
+	struct dma_buf *buf;
+
+	e->mem = memory(test);
+	init_completion(&e->released);
+	info.ops = ops;
+	info.size = 2 * PAGE_SIZE;
+	info.flags = flags;
+	info.priv = e;
+	buf = dma_buf_export(&info);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(buf));
+	return buf;
+}
+
+/* Files of a kernel thread are put by a worker; until then it has a use for @e. */
+static void end_export(struct kunit *test, struct exporter *e)
+{
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&e->released, 30 * HZ), 0UL);
+	KUNIT_EXPECT_EQ(test, e->pins, 0);
+	KUNIT_EXPECT_EQ(test, e->maps, 0);
+	KUNIT_EXPECT_EQ(test, e->vmaps, 0);
+	free_pages((unsigned long)e->mem, ORDER);
+}
+
+/* Tries to take a part of a buffer. The answer is the error. */
+static int try_get(struct dma_buf *buf, u64 offset, u64 length, int access)
+{
 	struct weft_blocks blocks = {};
 	struct weft_dmabuf *d;
-	struct dma_buf *buf;
+
+	get_dma_buf(buf);
+	d = weft_dmabuf_get(buf, offset, length, access, &blocks);
+	if (IS_ERR(d))
+		return PTR_ERR(d);
+	weft_blocks_free(&blocks);
+	weft_dmabuf_put(d);
+	return 0;
+}
+
+static void dmabuf_with(struct kunit *test, const struct dma_buf_ops *ops)
+{
+	struct exporter e = {};
+	struct dma_buf *buf = export(test, &e, ops, O_RDWR);
+	struct weft_blocks blocks = {};
+	struct weft_dmabuf *d;
 	u32 run;
 	u8 *to;
 
-	init_completion(&e.released);
-	info.ops = maps ? &exporter_of_mappings : &exporter_of_pages;
-	info.size = 2 * PAGE_SIZE;
-	info.priv = &e;
-	buf = dma_buf_export(&info);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(buf));
+	KUNIT_EXPECT_EQ(test, try_get(buf, PAGE_SIZE, PAGE_SIZE + 1, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, try_get(buf, U64_MAX, 2, 0), -EINVAL);
 
-	get_dma_buf(buf);
-	d = weft_dmabuf_get(buf, PAGE_SIZE, PAGE_SIZE + 1, &blocks);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(d), -EINVAL);
-	get_dma_buf(buf);
-	d = weft_dmabuf_get(buf, U64_MAX, 2, &blocks);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(d), -EINVAL);
-
-	d = weft_dmabuf_get(buf, 10, 2 * PAGE_SIZE - 10, &blocks);
+	d = weft_dmabuf_get(buf, 10, 2 * PAGE_SIZE - 10, IB_ACCESS_LOCAL_WRITE, &blocks);
 	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(d), 0);
-	KUNIT_EXPECT_EQ(test, e.users, 1);
+	KUNIT_EXPECT_EQ(test, e.maps, 1);
+	KUNIT_EXPECT_EQ(test, e.pins, ops->pin ? 1 : 0);
 	to = weft_blocks_at(&blocks, 0, 1, &run);
 	*to = 'a';
 	to = weft_blocks_at(&blocks, 2 * PAGE_SIZE - 11, 1, &run);
@@ -225,20 +281,49 @@ static void dmabuf_with(struct kunit *test, bool maps)
 	KUNIT_EXPECT_FALSE(test, completion_done(&e.released));
 	weft_blocks_free(&blocks);
 	weft_dmabuf_put(d);
-	KUNIT_EXPECT_EQ(test, e.users, 0);
-	/* Files of a kernel thread are put by a worker; until then it has a use for @e. */
-	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&e.released, 30 * HZ), 0UL);
-	free_pages((unsigned long)e.mem, ORDER);
-}
-
-static void dmabuf_by_mapping(struct kunit *test)
-{
-	dmabuf_with(test, true);
+	end_export(test, &e);
 }
 
 static void dmabuf_by_pages(struct kunit *test)
 {
-	dmabuf_with(test, false);
+	dmabuf_with(test, &exporter_at_rest);
+}
+
+/* A kernel mapping would do to reach the bytes, but would not hold them in place. */
+static void dmabuf_is_pinned(struct kunit *test)
+{
+	dmabuf_with(test, &exporter_that_moves);
+}
+
+/* No kernel warning either, which would be for every user to bring about. */
+static void dmabuf_without_pages(struct kunit *test)
+{
+	struct exporter e = { .no_pages = true };
+	struct dma_buf *buf = export(test, &e, &exporter_that_moves, O_RDWR);
+
+	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, 0), -EOPNOTSUPP);
+	dma_buf_put(buf);
+	end_export(test, &e);
+}
+
+static void dmabuf_rights(struct kunit *test)
+{
+	const int write = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+	struct exporter e = {};
+	struct dma_buf *buf = export(test, &e, &exporter_at_rest, O_RDONLY);
+
+	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, IB_ACCESS_REMOTE_READ), 0);
+	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, write), -EACCES);
+	dma_buf_put(buf);
+	end_export(test, &e);
+
+	reinit_completion(&e.released);
+	buf = export(test, &e, &exporter_at_rest, O_RDWR);
+	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, write), 0);
+	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, write | IB_ACCESS_REMOTE_ATOMIC),
+			-EOPNOTSUPP);
+	dma_buf_put(buf);
+	end_export(test, &e);
 }
 
 /* The module has not started yet when the suites run. */
@@ -254,8 +339,10 @@ static void blocks_suite_exit(struct kunit_suite *suite)
 
 static struct kunit_case blocks_cases[] = {
 	KUNIT_CASE(blocks_sizes),
-	KUNIT_CASE(dmabuf_by_mapping),
 	KUNIT_CASE(dmabuf_by_pages),
+	KUNIT_CASE(dmabuf_is_pinned),
+	KUNIT_CASE(dmabuf_without_pages),
+	KUNIT_CASE(dmabuf_rights),
 	{}
 };
 

@@ -8,8 +8,9 @@
 #include <linux/delay.h>
 #include <linux/ktime.h>
 
-#include "device.h"
-#include "verbs/cq.h"
+#include "base/limit.h"
+#include "base/weft.h"
+#include "queue/cq.h"
 
 #define SLOTS	4
 
@@ -325,19 +326,6 @@ static void cq_timestamps(struct kunit *test)
 	KUNIT_EXPECT_LE(test, slot(told, 1)->timestamp, ktime_get_raw_ns());
 }
 
-/* Who vouches for the room is believed, and spoils its own entries at most. */
-static void cq_ignore_overrun(struct kunit *test)
-{
-	struct told *told = queue(test);
-	u32 n;
-
-	told->cq.ignore_overrun = true;
-	for (n = 0; n < 3 * SLOTS; n++)
-		add(told, n);
-	KUNIT_EXPECT_EQ(test, told->errors, 0U);
-	KUNIT_EXPECT_EQ(test, slot(told, 0)->wr_id, 2ULL * SLOTS);
-}
-
 /* With a number and no time, an event waits for so many that are not polled. */
 static void cq_moderate_count(struct kunit *test)
 {
@@ -532,6 +520,107 @@ static void cq_resize(struct kunit *test)
 	}
 }
 
+/*
+ * Entries come and are polled while a long queue is moved to a larger or a smaller ring:
+ * after each step @come more and @polled fewer.
+ */
+static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 polled)
+{
+	const u32 old = 16 * WEFT_CQ_SLICE;
+	struct told *told = queue(test);
+	struct weft_cq_move move = {};
+	u32 n, steps = 0, added = 4 * WEFT_CQ_SLICE, taken = 0;
+	int rv;
+
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, old, sizeof(struct weft_cqe),
+					       NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&move.to, size, sizeof(struct weft_cqe),
+					       NULL, NULL), 0);
+	/* The round before has left its marks. */
+	told->cq.ring.head = start - old;
+	for (n = 0; n < old; n++) {
+		ctl(told)->consumer = told->cq.ring.head;
+		add(told, U64_MAX);
+	}
+	ctl(told)->consumer = start;
+	for (n = 0; n < added; n++)
+		add(told, n);
+
+	mutex_lock(&told->cq.resizing);
+	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, &move), 0);
+	while ((rv = weft_cq_move_on(&told->cq, &move)) > 0 && ++steps < 100) {
+		for (n = 0; n < come; n++)
+			add(told, added++);
+		taken = min(taken + polled, added);
+		ctl(told)->consumer = start + taken;
+	}
+	mutex_unlock(&told->cq.resizing);
+	KUNIT_EXPECT_EQ(test, rv, 0);
+	/* It took turns, and as many as there were slices to be moved. */
+	KUNIT_EXPECT_GE(test, steps, 3U);
+	KUNIT_EXPECT_EQ(test, told->cq.ring.size, size);
+	KUNIT_EXPECT_EQ(test, ctl(told)->consumer, start + taken);
+	KUNIT_EXPECT_EQ_MSG(test, readable(test, told, start + taken, taken), added - taken,
+			    "to %u from %#x, %u come, %u polled", size, start, come, polled);
+	ctl(told)->consumer = start + added;
+	for (n = 0; n < 2 * size; n++) {
+		KUNIT_EXPECT_EQ(test, readable(test, told, start + added + n, 0), 0U);
+		add(told, added + n);
+		ctl(told)->consumer++;
+	}
+	KUNIT_EXPECT_EQ(test, told->errors, 0U);
+	weft_ring_destroy(&told->cq.ring);
+	weft_ring_destroy(&move.to);
+}
+
+static void cq_resize_beside(struct kunit *test)
+{
+	static const u32 sizes[] = { 4, 8, 16, 64 };
+	static const u32 starts[] = { 0, 100, U32_MAX - 5 * WEFT_CQ_SLICE };
+	static const u32 steps[][2] = { { 0, 0 }, { 0, 300 }, { 100, 0 }, { 200, 300 },
+					{ 230, 400 } };
+	size_t i, j, k;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (j = 0; j < ARRAY_SIZE(starts); j++) {
+			for (k = 0; k < ARRAY_SIZE(steps); k++) {
+				/* What only grows must find room. */
+				if (sizes[i] == 4 && steps[k][0] && !steps[k][1])
+					continue;
+				move_slowly(test, sizes[i] * WEFT_CQ_SLICE, starts[j],
+					    steps[k][0], steps[k][1]);
+			}
+		}
+	}
+}
+
+/* Its own words change while it moves: it stays where it was. */
+static void cq_resize_lies(struct kunit *test)
+{
+	struct told *told = queue(test);
+	struct weft_cq_move move = {};
+	void *mem;
+
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
+					       NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&move.to, SLOTS, sizeof(struct weft_cqe),
+					       NULL, NULL), 0);
+	mem = told->cq.ring.mem;
+	told->cq.ring.head = 7;
+	ctl(told)->consumer = 7;
+	add(told, 0);
+	mutex_lock(&told->cq.resizing);
+	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, &move), 0);
+	ctl(told)->consumer = 6; /* back, to an entry that was not moved */
+	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, &move), -EINVAL);
+	ctl(told)->consumer = 9; /* beyond what there is */
+	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, &move), -EINVAL);
+	mutex_unlock(&told->cq.resizing);
+	KUNIT_EXPECT_PTR_EQ(test, told->cq.ring.mem, mem);
+	weft_ring_destroy(&told->cq.ring);
+	weft_ring_destroy(&move.to);
+}
+
 /* What was put off is told of where it fills the smaller ring. */
 static void cq_moderate_resize(struct kunit *test)
 {
@@ -585,8 +674,9 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_moderate_period),
 	KUNIT_CASE(cq_moderate_change),
 	KUNIT_CASE(cq_timestamps),
-	KUNIT_CASE(cq_ignore_overrun),
 	KUNIT_CASE(cq_resize),
+	KUNIT_CASE(cq_resize_beside),
+	KUNIT_CASE(cq_resize_lies),
 	KUNIT_CASE(cq_moderate_resize),
 	KUNIT_CASE(cq_resize_refuses),
 	{}

@@ -5,7 +5,7 @@
  */
 #include <kunit/test.h>
 
-#include "verbs/mr.h"
+#include "memory/mr.h"
 
 #define STAG	0x00012342U
 #define IOVA	0x100000ULL

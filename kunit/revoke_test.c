@@ -10,11 +10,11 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "device.h"
-#include "verbs/fastreg.h"
-#include "verbs/mr.h"
-#include "verbs/mw.h"
-#include "verbs/qp.h"
+#include "base/limit.h"
+#include "base/weft.h"
+#include "memory/fastreg.h"
+#include "memory/mr.h"
+#include "memory/mw.h"
 
 #define PAGES	4
 #define BYTES	(PAGES * PAGE_SIZE)
@@ -24,8 +24,7 @@
 struct bench {
 	struct weft_device dev;
 	struct ib_pd pd, other_pd;
-	struct ib_ucontext owner;
-	struct weft_qp qp, other_qp;
+	struct weft_accessor qp, other_qp;
 	struct page *page[PAGES];
 	struct scatterlist sg[PAGES];
 	struct weft_mr *region;
@@ -38,17 +37,20 @@ static struct bench *setup(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	xa_init_flags(&b->dev.mrs, XA_FLAGS_ALLOC);
-	weft_mr_init_local(&b->dev);
+	b->dev.local = weft_mr_new_local(&b->dev);
+	KUNIT_ASSERT_NOT_NULL(test, b->dev.local);
 	b->pd.device = &b->dev.ib;
 	b->other_pd.device = &b->dev.ib;
 	b->qp.dev = &b->dev;
-	b->qp.ib.pd = &b->pd;
+	b->qp.pd = &b->pd;
+	b->qp.kernel = true;
 	b->qp.qpn = 17;
-	b->qp.access = WEFT_ACCESS_REMOTE;
+	b->qp.rights = WEFT_ACCESS_REMOTE;
 	b->other_qp.dev = &b->dev;
-	b->other_qp.ib.pd = &b->pd;
+	b->other_qp.pd = &b->pd;
+	b->other_qp.kernel = true;
 	b->other_qp.qpn = 18;
-	b->other_qp.access = WEFT_ACCESS_REMOTE;
+	b->other_qp.rights = WEFT_ACCESS_REMOTE;
 	sg_init_table(b->sg, PAGES);
 	/* In reverse, so that pages that happen to be neighbours do not look it. */
 	for (i = PAGES - 1; i >= 0; i--) {
@@ -71,18 +73,19 @@ static void teardown(struct kunit *test, struct bench *b)
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mw), 0);
 	xa_destroy(&b->dev.mrs);
+	kfree(b->dev.local);
 	for (i = 0; i < PAGES; i++)
 		__free_page(b->page[i]);
 }
 
 /* Writes like a peer. The answer is the key's. */
-static int peer_writes(struct weft_qp *qp, u32 stag, u64 addr, const void *from,
+static int peer_writes(struct weft_accessor *by, u32 stag, u64 addr, const void *from,
 		       u32 len)
 {
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	mr = weft_mr_get(qp, qp->ib.pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE,
+	mr = weft_mr_get(by, by->pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE,
 			 &err);
 	if (!mr)
 		return err;
@@ -194,17 +197,17 @@ static void fast_refused(struct kunit *test)
 	/* Another index, none at all, and another protection domain */
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, key + 0x100, 0));
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key + 0x100, key + 0x100, 0));
-	b->qp.ib.pd = &b->other_pd;
+	b->qp.pd = &b->other_pd;
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, key, 0));
-	b->qp.ib.pd = &b->pd;
+	b->qp.pd = &b->pd;
 
 	/* What no peer was let into is not a peer's to invalidate. */
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, key, IB_ACCESS_LOCAL_WRITE));
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key ^ 1, true), WEFT_KEY_UNKNOWN);
-	b->qp.ib.pd = &b->other_pd;
+	b->qp.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_PD);
-	b->qp.ib.pd = &b->pd;
+	b->qp.pd = &b->pd;
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
 	teardown(test, b);
@@ -227,7 +230,7 @@ static void local_key(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, 0, addr, 1,
 					      IB_ACCESS_REMOTE_READ, &err), NULL);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, 0, true), WEFT_KEY_UNKNOWN);
-	b->qp.owner = &b->owner;
+	b->qp.kernel = false;
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, 0, addr, 1, 0, &err), NULL);
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_UNKNOWN);
 	teardown(test, b);
@@ -303,7 +306,7 @@ static void window_type_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_ACCESS);
 	/* For every queue pair of the domain */
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_OK);
-	b->other_qp.ib.pd = &b->other_pd;
+	b->other_qp.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_PD);
 
 	/* Only a bind ends it. */
@@ -410,9 +413,9 @@ static void window_refused(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key ^ 0x100, &bind));
 		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, b->region->stag,
 						      b->region->stag, &bind));
-		b->qp.ib.pd = &b->other_pd;
+		b->qp.pd = &b->other_pd;
 		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
-		b->qp.ib.pd = &b->pd;
+		b->qp.pd = &b->pd;
 		b->region->pd = &b->other_pd;
 		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
 		b->region->pd = &b->pd;
@@ -448,6 +451,82 @@ static void window_refused(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
+	teardown(test, b);
+}
+
+/* Who may not bind to a region does not keep it from ending, not for a moment. */
+static void window_holds_its_own(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	struct weft_bind bind;
+	struct weft_mw mw;
+	struct weft_mr *mr;
+
+	region(test, b, MAY_BIND);
+	window(test, b, &mw, IB_MW_TYPE_2);
+	bind = draft(b);
+	mw.mr->pd = &b->other_pd;
+	KUNIT_EXPECT_FALSE(test, weft_mw_hold(b->region, mw.mr, &bind));
+	mw.mr->pd = &b->pd;
+	bind.lkey ^= 1;
+	KUNIT_EXPECT_FALSE(test, weft_mw_hold(b->region, mw.mr, &bind));
+	bind = draft(b);
+	b->region->all_memory = true;
+	KUNIT_EXPECT_FALSE(test, weft_mw_hold(b->region, mw.mr, &bind));
+	b->region->all_memory = false;
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
+	mr = fast(test, b);
+	bind.lkey = mr->stag;
+	KUNIT_EXPECT_FALSE(test, weft_mw_hold(mr, mw.mr, &bind));
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
+
+	bind = draft(b);
+	KUNIT_EXPECT_TRUE(test, weft_mw_hold(b->region, mw.mr, &bind));
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), -EBUSY);
+	atomic_set(&b->region->windows, -1); /* it is about to end */
+	KUNIT_EXPECT_FALSE(test, weft_mw_hold(b->region, mw.mr, &bind));
+	atomic_set(&b->region->windows, 0);
+	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
+	teardown(test, b);
+}
+
+/* --- keys --- */
+
+/* Whoever was given one key knows nothing of the next. */
+static void keys_are_apart(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	u32 near = 0, last = 0, i;
+	struct weft_mr *mr[32];
+
+	for (i = 0; i < ARRAY_SIZE(mr); i++) {
+		mr[i] = fast(test, b);
+		if (i && abs((s32)(mr[i]->stag >> 8) - (s32)last) <= 256)
+			near++;
+		last = mr[i]->stag >> 8;
+	}
+	/* One pair in 16 million / 512 is near by chance. */
+	KUNIT_EXPECT_LE(test, near, 1U);
+	for (i = 0; i < ARRAY_SIZE(mr); i++)
+		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr[i]->ib, NULL), 0);
+	teardown(test, b);
+}
+
+/* The search for a place goes round. */
+static void keys_go_round(struct kunit *test)
+{
+	static const u32 from[] = { 7, 7, WEFT_LAST_KEY, WEFT_LAST_KEY, 1 };
+	static const u32 got[] = { 7, 8, WEFT_LAST_KEY, 1, 2 };
+	struct bench *b = setup(test);
+	u32 index, i;
+
+	for (i = 0; i < ARRAY_SIZE(from); i++) {
+		KUNIT_EXPECT_EQ(test, weft_mr_reserve(&b->dev.mrs, from[i], &index), 0);
+		KUNIT_EXPECT_EQ(test, index, got[i]);
+		KUNIT_EXPECT_PTR_EQ(test, weft_mr_find(&b->dev, index << 8), NULL);
+	}
+	for (i = 0; i < ARRAY_SIZE(got); i++)
+		xa_release(&b->dev.mrs, got[i]);
 	teardown(test, b);
 }
 
@@ -493,7 +572,7 @@ static void region_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_UNKNOWN);
 	key = b->region->ib.rkey;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_PD);
-	b->qp.ib.pd = &b->other_pd;
+	b->qp.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
 
 	rv = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
@@ -586,14 +665,55 @@ static void queue_pair_refuses(struct kunit *test)
 	region(test, b, REMOTE_WRITE);
 	key = b->region->stag;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
-	b->qp.access = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
+	b->qp.rights = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "y", 1), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, IOVA, "z", 1), WEFT_KEY_OK);
-	b->qp.access = 0;
+	b->qp.rights = 0;
 	mr = weft_mr_get(&b->qp, &b->pd, key, IOVA, 1, IB_ACCESS_LOCAL_WRITE, &err);
 	KUNIT_EXPECT_NOT_NULL(test, mr);
 	if (mr)
 		weft_mr_put(mr);
+	teardown(test, b);
+}
+
+/* The region of all memory that kernel consumers can have: addresses are the kernel's own. */
+static void all_memory(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	struct ib_mr *ib = weft_get_dma_mr(&b->pd, REMOTE_WRITE);
+	u8 bytes[PAGE_SIZE / 8], read[PAGE_SIZE / 8];
+	enum weft_key_error err;
+	struct weft_mr *mr;
+	u64 at;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(ib));
+	at = (uintptr_t)page_address(b->page[0]) + 8;
+	memset(bytes, 0x5a, sizeof(bytes));
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, ib->rkey, at, bytes, sizeof(bytes)),
+			WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, memcmp((void *)(uintptr_t)at, bytes, sizeof(bytes)), 0);
+	/* Of its protection domain, with its rights, and not round the end of all addresses. */
+	KUNIT_EXPECT_NULL(test, weft_mr_get(&b->qp, &b->other_pd, ib->rkey, at, 8,
+					    IB_ACCESS_REMOTE_WRITE, &err));
+	KUNIT_EXPECT_NULL(test, weft_mr_get(&b->qp, &b->pd, ib->rkey, at, 8,
+					    IB_ACCESS_REMOTE_READ, &err));
+	KUNIT_EXPECT_NULL(test, weft_mr_get(&b->qp, &b->pd, ib->rkey, U64_MAX - 3, 8,
+					    IB_ACCESS_REMOTE_WRITE, &err));
+
+	mr = weft_mr_get(&b->qp, &b->pd, ib->rkey, at, sizeof(bytes),
+			 IB_ACCESS_REMOTE_WRITE, &err);
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	memset(bytes, 0xa5, sizeof(bytes));
+	weft_mr_write_short(mr, at, bytes, sizeof(bytes));
+	weft_mr_read(mr, at, read, sizeof(read));
+	KUNIT_EXPECT_EQ(test, memcmp(read, bytes, sizeof(read)), 0);
+	memset(read, 0, sizeof(read));
+	weft_mr_read_short(mr, at, read, sizeof(read));
+	KUNIT_EXPECT_EQ(test, memcmp(read, bytes, sizeof(read)), 0);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_word(mr, at), (u64 *)(uintptr_t)at);
+	KUNIT_EXPECT_NULL(test, weft_mr_word(mr, at + 4));
+	weft_mr_put(mr);
+	KUNIT_EXPECT_EQ(test, weft_dereg_mr(ib, NULL), 0);
 	teardown(test, b);
 }
 
@@ -602,9 +722,13 @@ static struct kunit_case revoke_cases[] = {
 	KUNIT_CASE(fast_next),
 	KUNIT_CASE(fast_refused),
 	KUNIT_CASE(local_key),
+	KUNIT_CASE(all_memory),
 	KUNIT_CASE(window_type_1),
 	KUNIT_CASE(window_type_2),
 	KUNIT_CASE(window_refused),
+	KUNIT_CASE(window_holds_its_own),
+	KUNIT_CASE(keys_are_apart),
+	KUNIT_CASE(keys_go_round),
 	KUNIT_CASE(region_stays),
 	KUNIT_CASE(region_changes),
 	KUNIT_CASE(end_waits),

@@ -6,7 +6,7 @@
  */
 #include <kunit/test.h>
 
-#include "verbs/ring.h"
+#include "queue/ring.h"
 
 #define SLOTS	8
 #define STRIDE	WEFT_SQ_BLOCK

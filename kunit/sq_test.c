@@ -284,6 +284,29 @@ static void sq_blocks(struct kunit *test)
 	}
 }
 
+/* A flag that has no meaning yet is refused, so that it can be given one. */
+static void sq_flags(struct kunit *test)
+{
+	char what[24];
+	int bit;
+
+	for (bit = 0; bit < 8; bit++) {
+		struct bench *b = setup(test, ORD);
+		struct verdict v;
+
+		if (BIT(bit) == WEFT_WR_INLINE) {
+			teardown(b);
+			continue;
+		}
+		draft(b)->flags |= BIT(bit);
+		v = try(b, 1);
+		snprintf(what, sizeof(what), "flag %u", bit);
+		expect_verdict(test, v, BIT(bit) <= WEFT_WR_FENCE, IB_WC_LOC_QP_OP_ERR,
+			       WEFT_VE_OPCODE, what);
+		teardown(b);
+	}
+}
+
 static void sq_inline(struct kunit *test)
 {
 	static const struct {
@@ -426,7 +449,7 @@ static void sq_hostile_producer(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, v.state, IB_QPS_ERR);
 		KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_FATAL);
 		KUNIT_EXPECT_EQ(test, b->qp.sq.head, 0U);
-		flush_delayed_work(&b->qp.tx.work);
+		flush_work(&b->qp.tx.work);
 		KUNIT_EXPECT_EQ(test, b->cq.ring.head, 0U);
 		teardown(b);
 	}
@@ -537,7 +560,7 @@ static void sq_flush(struct kunit *test)
 	draft(b);
 	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
 		       "opcode 99");
-	flush_delayed_work(&b->qp.tx.work);
+	flush_work(&b->qp.tx.work);
 
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 4U);
 	for (i = 0; i < 4; i++) {
@@ -560,6 +583,7 @@ static struct kunit_case sq_cases[] = {
 	KUNIT_CASE(sq_atomic_order),
 	KUNIT_CASE(sq_read),
 	KUNIT_CASE(sq_blocks),
+	KUNIT_CASE(sq_flags),
 	KUNIT_CASE(sq_inline),
 	KUNIT_CASE(sq_keys),
 	KUNIT_CASE(sq_lengths),

@@ -4,8 +4,8 @@
  * woken, what the owner is told, and what a process can do to it by scribbling.
  */
 #include "bench.h"
+#include "queue/srq.h"
 #include "verbs/post.h"
-#include "verbs/srq.h"
 
 #define WAITERS	3
 
@@ -45,7 +45,8 @@ static struct shared *share(struct kunit *test, bool user)
 	if (user)
 		s->srq.rq.ring.entry = &s->entry;
 	for (i = 0; i < WAITERS; i++) {
-		INIT_LIST_HEAD(&s->rx[i].waiting);
+		INIT_LIST_HEAD(&s->rx[i].waiting.entry);
+		s->rx[i].waiting.work = &s->rx[i].work;
 		INIT_WORK(&s->rx[i].work, mark);
 	}
 	return s;
@@ -230,6 +231,13 @@ static void srq_hostile_entry(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, recv.room, 0ULL);
 	}
 	slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
+	post(s, 9);
+	slot->num_sge = 1;
+	slot->reserved = 1; /* means nothing yet */
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
+	KUNIT_EXPECT_EQ(test, recv.num_sge, 0U);
+	slot->reserved = 0;
+	slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
 	post(s, 8);
 	slot->num_sge = 2;
 	sge = (struct weft_sge *)(slot + 1);
@@ -288,8 +296,8 @@ static void srq_outlives_queue_pair(struct kunit *test)
 
 	mutex_lock(&b->qp.tx.lock);
 	b->qp.state = IB_QPS_ERR;
-	weft_qp_flush(&b->qp);
-	weft_qp_flush(&b->qp);
+	weft_stream_flush(&b->qp);
+	weft_stream_flush(&b->qp);
 	mutex_unlock(&b->qp.tx.lock);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_LAST_WQE_REACHED);
 	KUNIT_EXPECT_EQ(test, b->events, 1);

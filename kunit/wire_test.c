@@ -403,7 +403,7 @@ static void two_ends_agree(struct kunit *test)
 		.ird = 16, .ord = 8,
 	};
 	struct weft_mpa_policy b = {
-		.revision = 2, .crc = WEFT_CRC_REQUIRED,
+		.revision = 2, .crc = WEFT_CRC_PREFERRED,
 		.rtr = WEFT_RTR_READ | WEFT_RTR_SEND, .ird = 4, .ord = 32,
 	};
 	struct weft_mpa_agreed here, there;

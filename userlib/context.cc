@@ -18,6 +18,7 @@
 #include "recv.hpp"
 #include "send.hpp"
 #include "srq.hpp"
+#include "version.hpp"
 
 namespace weft {
 namespace {
@@ -33,43 +34,50 @@ struct Context {
 static_assert(offsetof(Context, base) == 0);
 static_assert(std::is_trivially_default_constructible_v<Context>);
 
-constexpr verbs_context_ops kContextOps = {
-    .alloc_mw = alloc_mw,
-    .alloc_parent_domain = alloc_parent_domain,
-    .alloc_pd = alloc_pd,
-    .alloc_td = alloc_td,
-    .bind_mw = bind_mw,
-    .create_cq = create_cq,
-    .create_cq_ex = create_cq_ex,
-    .create_qp = create_qp,
-    .create_qp_ex = create_qp_ex,
-    .create_srq = create_srq,
-    .dealloc_mw = dealloc_mw,
-    .dealloc_pd = dealloc_pd,
-    .dealloc_td = dealloc_td,
-    .dereg_mr = dereg_mr,
-    .destroy_cq = destroy_cq,
-    .destroy_qp = destroy_qp,
-    .destroy_srq = destroy_srq,
-    .free_context = free_context,
-    .modify_cq = modify_cq,
-    .modify_qp = modify_qp,
-    .modify_srq = modify_srq,
-    .poll_cq = poll_cq,
-    .post_recv = post_recv,
-    .post_send = post_send,
-    .post_srq_recv = post_srq_recv,
-    .query_device_ex = query_device_ex,
-    .query_port = query_port,
-    .query_qp = query_qp,
-    .query_rt_values = query_rt_values,
-    .query_srq = query_srq,
-    .reg_dmabuf_mr = reg_dmabuf_mr,
-    .reg_mr = reg_mr,
-    .req_notify_cq = req_notify_cq,
-    .rereg_mr = rereg_mr,
-    .resize_cq = resize_cq,
+// A longer table than the one we know ends in operations that we don't have, and not in
+// whatever lies behind.
+struct PaddedOps {
+  verbs_context_ops known;
+  verbs_op_unused beyond[64];
 };
+
+constexpr PaddedOps kContextOps = {.known = {
+                                       .alloc_mw = alloc_mw,
+                                       .alloc_parent_domain = alloc_parent_domain,
+                                       .alloc_pd = alloc_pd,
+                                       .alloc_td = alloc_td,
+                                       .bind_mw = bind_mw,
+                                       .create_cq = create_cq,
+                                       .create_cq_ex = create_cq_ex,
+                                       .create_qp = create_qp,
+                                       .create_qp_ex = create_qp_ex,
+                                       .create_srq = create_srq,
+                                       .dealloc_mw = dealloc_mw,
+                                       .dealloc_pd = dealloc_pd,
+                                       .dealloc_td = dealloc_td,
+                                       .dereg_mr = dereg_mr,
+                                       .destroy_cq = destroy_cq,
+                                       .destroy_qp = destroy_qp,
+                                       .destroy_srq = destroy_srq,
+                                       .free_context = free_context,
+                                       .modify_cq = modify_cq,
+                                       .modify_qp = modify_qp,
+                                       .modify_srq = modify_srq,
+                                       .poll_cq = poll_cq,
+                                       .post_recv = post_recv,
+                                       .post_send = post_send,
+                                       .post_srq_recv = post_srq_recv,
+                                       .query_device_ex = query_device_ex,
+                                       .query_port = query_port,
+                                       .query_qp = query_qp,
+                                       .query_rt_values = query_rt_values,
+                                       .query_srq = query_srq,
+                                       .reg_dmabuf_mr = reg_dmabuf_mr,
+                                       .reg_mr = reg_mr,
+                                       .req_notify_cq = req_notify_cq,
+                                       .rereg_mr = rereg_mr,
+                                       .resize_cq = resize_cq,
+                                   }};
 
 }  // namespace
 
@@ -100,7 +108,13 @@ verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_dat
     errno = ret;
     return nullptr;
   }
-  verbs_set_ops(&context->base, &kContextOps);
+  verbs_set_ops(&context->base, &kContextOps.known);
+  if (!operations_match(context->base, kContextOps.known)) {
+    verbs_uninit_context(&context->base);
+    free(context);
+    errno = EPROTONOSUPPORT;
+    return nullptr;
+  }
   return &context->base;
 }
 

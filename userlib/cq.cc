@@ -84,7 +84,7 @@ ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int 
 }
 
 // A completion that does not fit ends the queue, also with IGNORE_OVERRUN: that flag
-// allows a device not to look, and does not oblige it to.
+// allows a device not to look, and does not oblige it to. So the kernel isn't told.
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   const uint32_t flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr->flags : 0;
   if ((attr->comp_mask & ~kAttrMask) != 0 || (attr->wc_flags & ~kWcFlags) != 0 ||

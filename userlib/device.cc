@@ -16,6 +16,9 @@ namespace {
 static_assert(std::is_trivially_default_constructible_v<Device>);
 
 verbs_device* alloc_device(verbs_sysfs_dev* sysfs) {
+  if (!description_matches(*sysfs)) {
+    return nullptr;
+  }
   auto* device = static_cast<Device*>(calloc(1, sizeof(Device)));
   if (device == nullptr) {
     return nullptr;

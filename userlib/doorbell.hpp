@@ -3,7 +3,8 @@
 #define WEFT_DOORBELL_HPP
 
 #include <errno.h>
-#include <sched.h>
+
+#include "lock.hpp"
 
 namespace weft {
 
@@ -17,27 +18,26 @@ class DoorbellError {
   int error_;
 };
 
-// Enters the kernel. An interrupted or momentarily short-of-memory call is tried
-// again, since the work requests are in the ring already and must not be reported
-// as failed when a later doorbell could start them.
+// Enters the kernel.
+//
+// EBUSY comes for a shared receive queue alone, while another thread has it in the
+// kernel for writing: to destroy it, which fails while queue pairs use it. So it is
+// over soon, and the doorbell is rung again. One that stays busy for a tenth of a
+// second is reported, and not kept.
 //
 // Any other refusal is final: the device is gone, or the queue is unknown to the
-// kernel. The work requests of this call are then reported as not posted, and so
-// is whatever is posted later, without a look at the ring: it stays so until the
-// queue pair is reset.
+// kernel. (Nothing in this call can be interrupted or runs short of memory.) The work
+// requests of this call are then reported as not posted, and so is whatever is posted
+// later, without a look at the ring: it stays so until the queue pair is reset.
 template <typename Queue>
 int ring_doorbell(Queue* queue, int (*doorbell)(Queue*), DoorbellError* kept) {
-  static constexpr int kTries = 64;
-  int ret = 0;
-  for (int i = 0; i < kTries; i++) {
+  static constexpr unsigned kTurns = 1000;
+  int ret = doorbell(queue);
+  for (unsigned turn = 0; ret == EBUSY && turn < kTurns; turn++) {
+    wait_turn(turn);
     ret = doorbell(queue);
-    if (ret == EINTR || ret == EAGAIN || ret == ENOMEM) {
-      sched_yield();
-      continue;
-    }
-    break;
   }
-  if (ret != 0) {
+  if (ret != 0 && ret != EBUSY) {
     kept->set(ret);
   }
   return ret;

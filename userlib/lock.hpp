@@ -2,7 +2,9 @@
 #ifndef WEFT_LOCK_HPP
 #define WEFT_LOCK_HPP
 
+#include <sched.h>
 #include <stdint.h>
+#include <time.h>
 
 namespace weft {
 
@@ -10,12 +12,31 @@ namespace weft {
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield" ::: "memory");
 #endif
 }
 
+// Waits a little, and longer with each turn: first on the processor, then by giving it
+// away, then asleep. So a thread that waits for one that is not running, or that is
+// in a long system call, leaves the processor to it.
+__attribute__((noinline, cold)) inline void wait_turn(unsigned turn) {
+  static constexpr unsigned kSpins = 200;
+  static constexpr unsigned kYields = 20;
+  static constexpr timespec kSleep = {.tv_sec = 0, .tv_nsec = 50000};
+  if (turn < kSpins) {
+    relax();
+  } else if (turn < kSpins + kYields) {
+    sched_yield();
+  } else {
+    nanosleep(&kSleep, nullptr);
+  }
+}
+
 // A queue's lock, a word to spin on: taking it is a part of each post and poll, and
-// costs no call. The sections under it are short and make no system call (but
-// for the resizing of a completion queue); doorbells are rung outside.
+// costs no call. The sections under it are short and make no system call; doorbells
+// are rung outside. The one exception is the resizing of a completion queue, which may
+// take the kernel milliseconds: who waits for it soon sleeps.
 //
 // Where the user has promised that one thread at a time uses the queue (a thread
 // domain, or a completion queue created as single-threaded) nothing is locked.
@@ -30,9 +51,10 @@ class QueueLock {
     if (single_threaded_) {
       return;
     }
+    unsigned turn = 0;
     while (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE) != 0) {
       while (__atomic_load_n(&held_, __ATOMIC_RELAXED) != 0) {
-        relax();
+        wait_turn(turn++);
       }
     }
   }

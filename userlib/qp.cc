@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "cq.hpp"
 #include "pd.hpp"
+#include "version.hpp"
 #include "wr.hpp"
 
 namespace weft {
@@ -16,19 +17,19 @@ namespace {
 
 static_assert(std::is_trivially_default_constructible_v<Qp>);
 
-int map_rings(Qp* qp, int cmd_fd, const weft_create_qp_resp& resp) {
+int map_rings(Qp* qp, int cmd_fd, const weft_create_qp_resp& resp, const ibv_qp_cap& cap) {
   const int ret = qp->sq_mapping.map(cmd_fd, resp.sq);
   if (ret != 0) {
     return ret;
   }
-  qp->sq.attach(qp->sq_mapping.base(), resp.sq_blocks);
+  qp->sq.attach(qp->sq_mapping.base(), resp.sq_blocks, cap.max_send_wr);
   if (resp.rq.length == 0) {
     return 0;
   }
   if (const int rq_ret = qp->rq_mapping.map(cmd_fd, resp.rq)) {
     return rq_ret;
   }
-  qp->rq.attach(qp->rq_mapping.base(), resp.rq_entries, resp.rq_max_sge);
+  qp->rq.attach(qp->rq_mapping.base(), resp.rq_entries, resp.rq_max_sge, cap.max_recv_wr);
   return 0;
 }
 
@@ -52,7 +53,7 @@ Qp* create(ibv_qp_init_attr_ex* attr) {
   if (ret != 0) {
     goto free_qp;
   }
-  ret = map_rings(qp, attr->pd->context->cmd_fd, resp);
+  ret = map_rings(qp, attr->pd->context->cmd_fd, resp, attr->cap);
   if (ret != 0) {
     goto destroy;
   }
@@ -114,10 +115,15 @@ ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* attr) {
   if (qp == nullptr) {
     return nullptr;
   }
-  attr->cap = kernel_attr.cap;
   if (extended) {
     set_wr_ops(qp);
+    if (!queue_pair_matches(&qp->base)) {
+      destroy_qp(&qp->base.qp);
+      errno = EPROTONOSUPPORT;
+      return nullptr;
+    }
   }
+  attr->cap = kernel_attr.cap;
   return &qp->base.qp;
 }
 

@@ -17,6 +17,7 @@ struct Building {
   bool waiting;
   int error;       // the first; nothing is written after it
   uint32_t start;  // where the ring stood
+  uint32_t count;  // work requests written since
 };
 
 // Each queue has its own lock, for its ring alone; neither is held across a

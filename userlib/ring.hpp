@@ -40,6 +40,11 @@ inline void full_fence() {
 
 // What send and receive queues have in common: slots of equal size, a producer
 // index of ours and a consumer index of the kernel's.
+//
+// A ring is a power of two long, and a work request of a send queue takes up to
+// WEFT_SQ_MAX_BLOCKS slots of it, so there is more room than the queue pair's
+// capacities say. A queue takes what they say and no more: a program that sizes
+// its completion queue by them must not be let to overflow it.
 class WorkRing {
  public:
   // `mapping` is the whole mapping, control block first; `slots` is a power of two.
@@ -78,18 +83,7 @@ class WorkRing {
 
   uint32_t slots() const { return mask_ + 1; }
 
-  // Free slots, by a fresh look at the kernel's index.
-  uint32_t free_slots() {
-    consumer_ = load_acquire(control_->consumer);
-    return slots() - (producer_ - consumer_);
-  }
-
  protected:
-  // The kernel's cache line is touched only when the last look is not enough.
-  bool has_room(uint32_t count) {
-    return slots() - (producer_ - consumer_) >= count || free_slots() >= count;
-  }
-
   uint8_t* slot(uint32_t index) const {
     return slots_ + static_cast<size_t>(index & mask_) * slot_bytes_;
   }
@@ -99,7 +93,9 @@ class WorkRing {
   uint32_t mask_;
   uint32_t slot_bytes_;
   uint32_t producer_;
-  uint32_t consumer_;  // as last seen
+  uint32_t consumer_;   // as last seen
+  uint32_t max_wr_;     // work requests that the queue takes
+  uint32_t in_flight_;  // of a send queue: written and, as last seen, not released
 };
 
 // A gather element: anything with the layout of weft_sge (struct ibv_sge has it).
@@ -121,7 +117,24 @@ const void* address_of(const Piece& piece) {
 
 class SendRing : public WorkRing {
  public:
-  void attach(void* mapping, uint32_t blocks) { WorkRing::attach(mapping, blocks, WEFT_SQ_BLOCK); }
+  // `max_wr` is how many work requests the queue takes; any of them, as long as
+  // `blocks` is as many times the longest.
+  void attach(void* mapping, uint32_t blocks, uint32_t max_wr) {
+    WorkRing::attach(mapping, blocks, WEFT_SQ_BLOCK);
+    max_wr_ = max_wr;
+    in_flight_ = 0;
+  }
+
+  void restart() {
+    WorkRing::restart();
+    in_flight_ = 0;
+  }
+
+  // Free blocks, by a fresh look at the kernel's index.
+  uint32_t free_slots() {
+    look();
+    return slots() - (producer_ - consumer_);
+  }
 
   // Writes one work request; nothing is visible to the kernel before publish().
   // The counts in `wr` are filled in here. False: the queue is full.
@@ -129,7 +142,7 @@ class SendRing : public WorkRing {
   bool push(const weft_sq_wr& wr, const Sge* sges, uint32_t num_sge) {
     assert(num_sge <= WEFT_MAX_SGE);
     const uint32_t blocks = weft_sq_blocks_for_sge(num_sge);
-    if (!has_room(blocks)) {
+    if (!takes(blocks)) {
       return false;
     }
     weft_sq_wr head = wr;
@@ -143,7 +156,7 @@ class SendRing : public WorkRing {
     } else {
       copy_in(WEFT_SQ_SGE_OFFSET, sges, num_sge * sizeof(weft_sge));
     }
-    producer_ += blocks;
+    taken(blocks);
     return true;
   }
 
@@ -151,7 +164,7 @@ class SendRing : public WorkRing {
   // SGE, or one that has no payload.
   bool push_block(const weft_sq_wr& wr, uint32_t num_sge) {
     assert(num_sge <= 1);
-    if (!has_room(1)) {
+    if (!takes(1)) {
       return false;
     }
     weft_sq_wr head = wr;
@@ -159,14 +172,17 @@ class SendRing : public WorkRing {
     head.num_sge = static_cast<uint8_t>(num_sge);
     head.inline_len = 0;
     memcpy(slot(producer_), &head, sizeof(head));
-    producer_++;
+    taken(1);
     return true;
   }
 
-  // Where the next work request goes, and back there: forgets what was written
-  // since and not published.
+  // Where the next work request goes, and back there: forgets the `count` that were
+  // written since and not published.
   uint32_t position() const { return producer_; }
-  void rewind(uint32_t position) { producer_ = position; }
+  void rewind(uint32_t position, uint32_t count) {
+    producer_ = position;
+    in_flight_ -= count;
+  }
 
   // As push(), with the payload itself, gathered from `pieces` (addresses in this
   // process) now, so that the caller may reuse them at once. `bytes` is their sum.
@@ -174,7 +190,7 @@ class SendRing : public WorkRing {
   bool push_inline(const weft_sq_wr& wr, const Piece* pieces, size_t num_pieces, uint32_t bytes) {
     assert(bytes <= WEFT_MAX_INLINE);
     const uint32_t blocks = weft_sq_blocks_for_inline(bytes);
-    if (!has_room(blocks)) {
+    if (!takes(blocks)) {
       return false;
     }
     auto* head = reinterpret_cast<weft_sq_wr*>(slot(producer_));
@@ -188,11 +204,45 @@ class SendRing : public WorkRing {
       copy_in(offset, address_of(pieces[i]), pieces[i].length);
       offset += static_cast<uint32_t>(pieces[i].length);
     }
-    producer_ += blocks;
+    taken(blocks);
     return true;
   }
 
  private:
+  // Is there room for one more work request of so many blocks? The kernel's cache
+  // line is touched only when the last look is not enough.
+  bool takes(uint32_t blocks) {
+    if (fits(blocks)) {
+      return true;
+    }
+    look();
+    return fits(blocks);
+  }
+  bool fits(uint32_t blocks) const {
+    return in_flight_ < max_wr_ && slots() - (producer_ - consumer_) >= blocks;
+  }
+  void taken(uint32_t blocks) {
+    producer_ += blocks;
+    in_flight_++;
+  }
+
+  // Sees how far the kernel is, and counts the work requests that it has released:
+  // their first blocks are as we wrote them, until we write there again. The process
+  // may have scribbled on them. Then it miscounts, and no more than that.
+  void look() {
+    const uint32_t consumer = load_acquire(control_->consumer);
+    if (consumer - consumer_ > producer_ - consumer_) {  // a reset that we are yet to hear of
+      return;
+    }
+    while (consumer_ != consumer) {
+      uint8_t blocks = 0;
+      memcpy(&blocks, slot(consumer_) + offsetof(weft_sq_wr, num_blocks), sizeof(blocks));
+      const uint32_t left = consumer - consumer_;
+      consumer_ += blocks == 0 ? 1 : blocks < left ? blocks : left;
+      in_flight_ -= in_flight_ != 0 ? 1 : 0;
+    }
+  }
+
   // Copies to `offset` bytes past the start of the work request being written,
   // wrapping at the end of the ring.
   void copy_in(uint32_t offset, const void* from, size_t bytes) {
@@ -214,14 +264,16 @@ class SendRing : public WorkRing {
 
 class RecvRing : public WorkRing {
  public:
-  void attach(void* mapping, uint32_t entries, uint32_t max_sge) {
+  // `max_wr` is how many work requests the queue takes, `entries` at most.
+  void attach(void* mapping, uint32_t entries, uint32_t max_sge, uint32_t max_wr) {
     WorkRing::attach(mapping, entries, weft_rq_stride(max_sge));
+    max_wr_ = max_wr < entries ? max_wr : entries;
   }
 
   // Writes one receive work request; visible after publish(). False: full.
   template <GatherElement Sge>
   bool push(uint64_t wr_id, const Sge* sges, uint32_t num_sge) {
-    if (!has_room(1)) {
+    if (!takes_one()) {
       return false;
     }
     const weft_rq_wr head = {.wr_id = wr_id, .num_sge = num_sge, .reserved = 0};
@@ -234,6 +286,15 @@ class RecvRing : public WorkRing {
     }
     producer_++;
     return true;
+  }
+
+ private:
+  bool takes_one() {
+    if (producer_ - consumer_ < max_wr_) {
+      return true;
+    }
+    consumer_ = load_acquire(control_->consumer);
+    return producer_ - consumer_ < max_wr_;
   }
 };
 
@@ -306,8 +367,12 @@ class CompletionRing {
     }
   }
 
-  // A completion that discard() has hit: zero is no operation.
-  static bool discarded(uint32_t word) { return WEFT_CQE_OPCODE(word) == 0; }
+  // A completion that discard() has hit: no operation, and no error either. (The
+  // kernel completes a work request of operation 0, which a program may write into its
+  // ring by hand, with an error.)
+  static bool discarded(uint32_t word) {
+    return WEFT_CQE_OPCODE(word) == 0 && WEFT_CQE_STATUS(word) == 0;
+  }
 
  private:
   weft_cqe* at(uint32_t index, uint32_t* word) const {

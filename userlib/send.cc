@@ -109,6 +109,9 @@ int push_send(Qp* qp, const ibv_send_wr& wr) {
       head.ex = wr.invalidate_rkey;
       return push_block(qp, head, 0);
     case IBV_WR_BIND_MW:
+      if (const int refusal = bind_refusal(wr.bind_mw.mw, wr.bind_mw.bind_info)) {
+        return refusal;
+      }
       head.opcode = WEFT_OP_BIND_MW;
       fill_bind(&head, wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
       return push_block(qp, head, 0);
@@ -163,22 +166,34 @@ int post_send(ibv_qp* ibv, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   return ret;
 }
 
-// A type 1 window: libibverbs has looked at the arguments, the new key is ours to
-// choose and the user's to read in the window.
-int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
-  ibv_send_wr wr = {};
-  ibv_send_wr* bad_wr = nullptr;
-  wr.wr_id = bind->wr_id;
-  wr.opcode = IBV_WR_BIND_MW;
-  wr.send_flags = bind->send_flags;
-  wr.bind_mw.mw = mw;
-  wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-  wr.bind_mw.bind_info = bind->bind_info;
-  const int ret = post_send(qp, &wr, &bad_wr);
-  if (ret == 0) {
-    mw->rkey = wr.bind_mw.rkey;
+// A type 1 window, which libibverbs has looked at: the new key is ours to choose and
+// the user's to read in the window. Such a window cannot be zero-based.
+int bind_mw(ibv_qp* ibv, ibv_mw* mw, ibv_mw_bind* bind) {
+  Qp* qp = Qp::of(ibv);
+  if (const int refusal = post_refusal(qp)) {
+    return refusal;
   }
-  return ret;
+  if ((bind->bind_info.mw_access_flags & (~kWindowAccess | IBV_ACCESS_ZERO_BASED)) != 0) {
+    return EINVAL;
+  }
+  const uint32_t rkey = ibv_inc_rkey(mw->rkey);
+  weft_sq_wr head = {};
+  head.wr_id = bind->wr_id;
+  head.opcode = WEFT_OP_BIND_MW;
+  head.flags = wr_flags(bind->send_flags, qp->sq_sig_all);
+  fill_bind(&head, mw, rkey, bind->bind_info);
+  {
+    QueueGuard guard(qp->sq_lock);
+    if (const int refusal = push_block(qp, head, 0)) {
+      return refusal;
+    }
+    qp->sq.publish();
+  }
+  const int refused = start_sending(qp);
+  if (refused == 0) {
+    mw->rkey = rkey;
+  }
+  return refused;
 }
 
 }  // namespace weft

@@ -10,8 +10,15 @@
 
 namespace weft {
 
+// What may be asked of a window. Flags of the optional range are hints, which a
+// provider ignores where it does not know them (ibv_reg_mr(3)); what a window lets
+// its owner do says nothing, but programs ask for it.
+constexpr uint32_t kWindowAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                                   IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE;
+
 int post_send(ibv_qp* ibv, ibv_send_wr* wr, ibv_send_wr** bad_wr);
-int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
+int bind_mw(ibv_qp* ibv, ibv_mw* mw, ibv_mw_bind* bind);
 
 // After publish(), with the lock dropped: enters the kernel if it asked for it.
 // Returns 0 or why the kernel refused.
@@ -47,6 +54,12 @@ inline uint8_t wr_flags(unsigned int send_flags, bool sig_all) {
   return static_cast<uint8_t>(flags);
 }
 
+// Why post_send() and ibv_wr_bind_mw() don't bind a window like this, or 0. The kernel
+// would refuse it as well, at the cost of the connection.
+inline int bind_refusal(const ibv_mw* mw, const ibv_mw_bind_info& info) {
+  return mw->type == IBV_MW_TYPE_2 && (info.mw_access_flags & ~kWindowAccess) == 0 ? 0 : EINVAL;
+}
+
 inline void fill_bind(weft_sq_wr* head, const ibv_mw* mw, uint32_t rkey,
                       const ibv_mw_bind_info& info) {
   head->ex = mw->rkey;
@@ -54,7 +67,7 @@ inline void fill_bind(weft_sq_wr* head, const ibv_mw* mw, uint32_t rkey,
   head->bind = {.addr = info.addr,
                 .length = info.length,
                 .lkey = info.mr != nullptr ? info.mr->lkey : 0,
-                .access = info.mw_access_flags,
+                .access = info.mw_access_flags & ~uint32_t{IBV_ACCESS_OPTIONAL_RANGE},
                 .reserved = 0};
 }
 

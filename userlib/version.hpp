@@ -2,11 +2,29 @@
 #ifndef WEFT_VERSION_HPP
 #define WEFT_VERSION_HPP
 
+#include "provider_abi.h"
+
 namespace weft {
 
 // Is the libibverbs in this process of the rdma-core release that libweft was
-// built for? If not, says so in one line on stderr.
+// built for? If not, says so in one line on stderr, where there is a Weft device to be
+// missed or libibverbs' own warnings are asked for (IBV_SHOW_WARNINGS).
 bool rdma_core_matches();
+
+// Whatever a library's name says, its private interface may be another. These look at
+// what libibverbs did with what it was given, through public fields alone; if it did
+// something else, libweft must not be used, and they say so in one line on stderr.
+
+// Is this the device that libibverbs matched? (That its description is laid out as we
+// know it.)
+bool description_matches(const verbs_sysfs_dev& sysfs);
+
+// Did libibverbs take each operation for what it is? They are compared from one end of
+// the table to the other, so one that was put in, taken out or moved shows.
+bool operations_match(const verbs_context& context, const verbs_context_ops& ops);
+
+// Does libibverbs find the mark that a queue pair has the calls of struct ibv_qp_ex?
+bool queue_pair_matches(verbs_qp* qp);
 
 }  // namespace weft
 

@@ -9,7 +9,6 @@
 // back.
 #include "wr.hpp"
 
-#include <assert.h>
 #include <errno.h>
 
 #include "send.hpp"
@@ -30,6 +29,8 @@ void note(Qp* qp, int error) {
   qp->building.waiting = false;
   if (error != 0) {
     qp->building.error = error;
+  } else {
+    qp->building.count++;
   }
 }
 
@@ -148,8 +149,9 @@ void wr_local_inv(ibv_qp_ex* ex, uint32_t invalidate_rkey) {
 void wr_bind_mw(ibv_qp_ex* ex, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info* bind_info) {
   Qp* qp = of(ex);
   if (weft_sq_wr* head = begin(qp, WEFT_OP_BIND_MW)) {
+    const int refusal = bind_refusal(mw, *bind_info);
     fill_bind(head, mw, rkey, *bind_info);
-    note(qp, qp->sq.push_block(*head, 0) ? 0 : ENOMEM);
+    note(qp, refusal != 0 ? refusal : qp->sq.push_block(*head, 0) ? 0 : ENOMEM);
   }
 }
 
@@ -210,6 +212,7 @@ void wr_start(ibv_qp_ex* ex) {
   qp->building.waiting = false;
   qp->building.error = post_refusal(qp);
   qp->building.start = qp->sq.position();
+  qp->building.count = 0;
 }
 
 int wr_complete(ibv_qp_ex* ex) {
@@ -217,7 +220,7 @@ int wr_complete(ibv_qp_ex* ex) {
   finish_waiting(qp);
   const int error = qp->building.error;
   if (error != 0) {
-    qp->sq.rewind(qp->building.start);
+    qp->sq.rewind(qp->building.start, qp->building.count);
   }
   const bool posted = qp->sq.position() != qp->building.start;
   if (posted) {
@@ -230,7 +233,7 @@ int wr_complete(ibv_qp_ex* ex) {
 void wr_abort(ibv_qp_ex* ex) {
   Qp* qp = of(ex);
   qp->building.waiting = false;
-  qp->sq.rewind(qp->building.start);
+  qp->sq.rewind(qp->building.start, qp->building.count);
   qp->sq_lock.unlock();
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The lower-layer protocol over TCP. */
+/* The lower-layer protocol over TCP: how streams begin and end; tcp_data.c has the rest. */
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "../compat.h"
-#include "../wire/plan.h"
-#include "llp.h"
+#include "base/compat.h"
+#include "llp/llp.h"
 
 /* A connection that lost its peer is noticed: probes, and seconds between them. */
 #define WEFT_KEEP_INTERVAL	10
@@ -49,7 +48,7 @@ static void weft_llp_pick_changed(const struct weft_llp_ops *ops,
 }
 
 /* A listener has a new connection; called without the socket lock. */
-static void weft_llp_incoming(struct sock *sk)
+static void weft_llp_connection_ready(struct sock *sk)
 {
 	weft_llp_call(sk, weft_llp_pick_changed);
 }
@@ -131,7 +130,8 @@ static struct weft_llp *weft_llp_new(struct socket *sock,
 
 /**
  * weft_llp_open() - make an unconnected stream
- * @net: namespace it lives in
+ * @net: namespace it lives in, on which the caller has a reference; the socket
+ *	takes one of its own, so that its timers never outlive the namespace
  * @family: AF_INET or AF_INET6
  * @ops: where events go
  * @owner: the owner's
@@ -148,6 +148,8 @@ struct weft_llp *weft_llp_open(struct net *net, int family,
 	rv = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (rv)
 		return ERR_PTR(rv);
+	/* What a listener accepts inherits this. */
+	weft_sock_hold_net(sock->sk);
 	llp = weft_llp_new(sock, ops, owner, NULL);
 	if (llp)
 		return llp;
@@ -218,16 +220,28 @@ void weft_llp_set_timeouts(struct weft_llp *llp, u32 keepalive,
 	sock_set_keepalive(sk);
 }
 
-/* Starts to listen. 0 or a negative errno value. */
+/*
+ * Starts to listen, with a queue as long as the namespace allows at most. 0 or a
+ * negative errno value.
+ */
 int weft_llp_listen(struct weft_llp *llp, int backlog)
 {
 	struct sock *sk = llp->sock->sk;
 
 	/* What it accepts begins with its callbacks, and without an owner. */
 	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_data_ready = weft_llp_incoming;
+	sk->sk_data_ready = weft_llp_connection_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	return kernel_listen(llp->sock, backlog);
+	return kernel_listen(llp->sock,
+			     min(backlog, READ_ONCE(sock_net(sk)->core.sysctl_somaxconn)));
+}
+
+/* Whether a listener has a connection to accept. Any context. */
+bool weft_llp_incoming(struct weft_llp *listener)
+{
+	struct sock *sk = listener->sock->sk;
+
+	return !reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue);
 }
 
 /**
@@ -265,6 +279,56 @@ struct weft_llp *weft_llp_accept(struct weft_llp *listener,
 	return ERR_PTR(-ENOMEM);
 }
 
+/**
+ * weft_llp_charge_like() - charge a stream's memory as another's
+ * @llp: the stream, which is charged to no memory cgroup
+ * @other: the other, opened by the process that has to pay
+ *
+ * Process context; takes the socket lock.
+ *
+ * Return: 0, or -ENOMEM: there is a limit, and it is reached.
+ */
+int weft_llp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
+{
+	struct sock *sk = llp->sock->sk;
+	int rv;
+
+	lock_sock(sk);
+	rv = weft_sock_charge_like(sk, other->sock->sk);
+	release_sock(sk);
+	return rv;
+}
+
+/**
+ * weft_llp_charge() - charge a stream's memory to the calling process
+ * @llp: the stream, accepted
+ *
+ * An accepted socket is charged to the memory cgroup of whoever accepts it. That
+ * is a worker of ours, whom nothing is charged to, so that a container could have
+ * any amount of TCP's memory. Which group the caller's is, if it has one, is seen
+ * from a socket that is made for that.
+ *
+ * The caller's context; takes the socket lock.
+ *
+ * Return: 0, or -ENOMEM and the like.
+ */
+int weft_llp_charge(struct weft_llp *llp)
+{
+	struct weft_llp sample = {};
+	struct sock *sk = llp->sock->sk;
+	int rv;
+
+	if (!mem_cgroup_sockets_enabled)
+		return 0;
+	rv = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM,
+			      IPPROTO_TCP, &sample.sock);
+	if (rv)
+		return rv;
+	rv = weft_llp_charge_like(llp, &sample);
+	sock_release(sample.sock);
+	return rv;
+}
+
 /* Starts to connect; the changed event tells the outcome. 0 or a negative errno value. */
 int weft_llp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
 {
@@ -276,17 +340,68 @@ int weft_llp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
 	return rv == -EINPROGRESS ? 0 : rv;
 }
 
-/* Tells both ends' addresses; either pointer may be NULL. 0 or a negative errno value. */
-int weft_llp_names(struct weft_llp *llp, struct sockaddr_storage *local,
-		   struct sockaddr_storage *remote)
+static void weft_llp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
 {
-	int rv = 0;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)name;
 
-	if (local)
-		rv = kernel_getsockname(llp->sock, (struct sockaddr *)local);
-	if (rv >= 0 && remote)
-		rv = kernel_getpeername(llp->sock, (struct sockaddr *)remote);
-	return rv < 0 ? rv : 0;
+	v4->sin_family = AF_INET;
+	v4->sin_port = port;
+	v4->sin_addr.s_addr = addr;
+}
+
+/*
+ * A socket of both families has IPv4 addresses in IPv6's dress. The scope says on which
+ * device a link-local address is.
+ */
+static void weft_llp_name_v6(const struct sock *sk, struct sockaddr_storage *name,
+			     const struct in6_addr *addr, __be16 port)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)name;
+
+	if (ipv6_addr_v4mapped(addr)) {
+		weft_llp_name_v4(name, addr->s6_addr32[3], port);
+		return;
+	}
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = port;
+	v6->sin6_addr = *addr;
+	v6->sin6_scope_id = ipv6_iface_scope_id(addr, sk->sk_bound_dev_if);
+}
+
+/**
+ * weft_llp_addresses() - tell both ends' addresses
+ * @llp: the stream
+ * @local: this end's; of family 0 on failure, as @remote
+ * @remote: the peer's
+ *
+ * Without the socket lock, since a thread of a process may hold that and not be
+ * allowed to run: an operator who looks at connections would wait for it. A socket
+ * has its addresses from its connecting, or acceptance, until it is closed, and the
+ * stream's owner does all three.
+ *
+ * Context: any; the owner keeps the stream.
+ *
+ * Return: 0, or -ENOTCONN: there is no peer, yet or any more.
+ */
+int weft_llp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
+		       struct sockaddr_storage *remote)
+{
+	const struct sock *sk = llp->sock->sk;
+	const struct inet_sock *inet = inet_sk(sk);
+
+	memset(local, 0, sizeof(*local));
+	memset(remote, 0, sizeof(*remote));
+	if (!inet->inet_dport ||
+	    (1 << READ_ONCE(sk->sk_state)) & (TCPF_CLOSE | TCPF_SYN_SENT))
+		return -ENOTCONN;
+	if (sk->sk_family == AF_INET6) {
+		weft_llp_name_v6(sk, local, inet6_rcv_saddr(sk), inet->inet_sport);
+		weft_llp_name_v6(sk, remote, weft_sock_v6_daddr(sk), inet->inet_dport);
+	} else {
+		weft_llp_name_v4(local, inet->inet_rcv_saddr, inet->inet_sport);
+		weft_llp_name_v4(remote, inet->inet_daddr, inet->inet_dport);
+	}
+	return 0;
 }
 
 /* What the connection is at. Any context. */
@@ -371,11 +486,9 @@ void weft_llp_close(struct weft_llp *llp, bool abort)
 	int linger2 = WEFT_FIN_WAIT2_S;
 
 	weft_llp_detach(llp);
-	/* Without its namespace TCP could not finish: a dying one ends by reset too. */
-	if (sock->sk->sk_state != TCP_LISTEN &&
-	    (abort || !weft_sock_hold_net(sock->sk))) {
+	if (abort) {
 		sock_no_linger(sock->sk);
-	} else if (sock->sk->sk_state != TCP_LISTEN) {
+	} else {
 		tcp_sock_set_user_timeout(sock->sk, WEFT_CLOSE_TIMEOUT_MS);
 		sock->ops->setsockopt(sock, SOL_TCP, TCP_LINGER2,
 				      KERNEL_SOCKPTR(&linger2),
@@ -383,223 +496,4 @@ void weft_llp_close(struct weft_llp *llp, bool abort)
 	}
 	sock_release(sock);
 	kfree(llp);
-}
-
-/* --- the data path --- */
-
-/* Takes the socket lock. Process context. */
-void weft_llp_lock(struct weft_llp *llp)
-{
-	lock_sock(llp->sock->sk);
-}
-
-/* Lets it go; what arrived meanwhile is received now. */
-void weft_llp_unlock(struct weft_llp *llp)
-{
-	release_sock(llp->sock->sk);
-}
-
-/*
- * Lowers the segment size to a multiple of four, so that a train of FPDUs of
- * that size is cut by segmentation exactly between them.
- */
-static void weft_llp_round_mss(struct sock *sk)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 options = tp->tcp_header_len - sizeof(struct tcphdr) +
-		      inet_csk(sk)->icsk_ext_hdr_len;
-
-	tp->rx_opt.mss_clamp = min_t(u32, tp->rx_opt.mss_clamp,
-				     (tp->mss_cache & ~3U) + options);
-	tcp_sync_mss(sk, inet_csk(sk)->icsk_pmtu_cookie);
-}
-
-/**
- * weft_llp_emss() - the effective segment size
- * @llp: the stream, connected
- *
- * Return: bytes, a multiple of four, at least WEFT_MIN_EMSS.
- */
-u32 weft_llp_emss(struct weft_llp *llp)
-{
-	struct sock *sk = llp->sock->sk;
-
-	if (unlikely(tcp_sk(sk)->mss_cache & 3))
-		weft_llp_round_mss(sk);
-	return clamp_t(u32, tcp_sk(sk)->mss_cache & ~3U, WEFT_MIN_EMSS,
-		       WEFT_MAX_ULPDU & ~3U);
-}
-
-/**
- * weft_llp_train() - what the largest packet buffer holds in whole segments
- * @llp: the stream
- * @emss: its segment size
- *
- * Return: bytes, a multiple of @emss, and not 0.
- */
-u32 weft_llp_train(struct weft_llp *llp, u32 emss)
-{
-	struct sock *sk = llp->sock->sk;
-	u32 most = sk_can_gso(sk) ? READ_ONCE(sk->sk_gso_max_size) : 0;
-
-	return max(most / emss, 1U) * emss;
-}
-
-/**
- * weft_llp_room() - what the segment has left that the next byte goes to
- * @llp: the stream
- * @emss: its segment size
- *
- * The last packet buffer that is not sent yet, if more can be added to it,
- * starts on an FPDU's boundary, and so does each segment in it.
- *
- * Return: bytes, 1 to @emss, a multiple of four.
- */
-u32 weft_llp_room(struct weft_llp *llp, u32 emss)
-{
-	struct sock *sk = llp->sock->sk;
-	struct sk_buff *skb = tcp_write_queue_tail(sk);
-	u32 rest;
-
-	if (!skb || !tcp_send_head(sk) || TCP_SKB_CB(skb)->eor)
-		return emss;
-	rest = skb->len % emss;
-	if (!rest)
-		return emss;
-	if ((rest & 3) || skb_shinfo(skb)->nr_frags >= MAX_SKB_FRAGS) {
-		TCP_SKB_CB(skb)->eor = 1;
-		return emss;
-	}
-	return emss - rest;
-}
-
-/* Nothing more is added to the last packet buffer: the next byte starts a new one. */
-void weft_llp_end_segment(struct weft_llp *llp)
-{
-	struct sock *sk = llp->sock->sk;
-	struct sk_buff *skb = tcp_write_queue_tail(sk);
-
-	if (skb && tcp_send_head(sk))
-		TCP_SKB_CB(skb)->eor = 1;
-}
-
-/**
- * weft_llp_want_space() - ask for the writable event once there is room
- * @llp: the stream; a send found no room
- *
- * Return: false if there is room already, so that it was memory that lacked
- * and no event will tell when it is back.
- */
-bool weft_llp_want_space(struct weft_llp *llp)
-{
-	if (sk_stream_is_writeable(llp->sock->sk))
-		return false;
-	set_bit(SOCK_NOSPACE, &llp->sock->flags);
-	return true;
-}
-
-/**
- * weft_llp_send_page() - hand bytes over without copying them
- * @llp: the stream
- * @page: where they are; TCP takes a reference of its own
- * @offset: within @page
- * @len: how many; they are not changed any more
- * @more: more follows at once: no need to send yet
- *
- * Return: bytes taken, maybe fewer; -EAGAIN if there is no room; another
- * negative errno value if the stream has failed.
- */
-int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
-		       u32 len, bool more)
-{
-	return weft_tcp_send_page(llp->sock->sk, page, offset, len, more);
-}
-
-/**
- * weft_llp_may_lend() - can pages be sent from where they lie?
- * @llp: the stream, connected
- *
- * Return: false if TCP would copy them, or they would not leave the machine.
- */
-bool weft_llp_may_lend(struct weft_llp *llp)
-{
-	struct sock *sk = llp->sock->sk;
-	struct dst_entry *dst = __sk_dst_get(sk);
-
-	return (sk->sk_route_caps & NETIF_F_SG) && dst &&
-	       !(READ_ONCE(dst->dev->flags) & IFF_LOOPBACK);
-}
-
-/**
- * weft_llp_lend() - have bytes sent from where they lie
- * @llp: the stream
- * @ubuf: told when each packet buffer with some of them is gone or was copied; of
- *	which it has a reference
- * @bv: where they are; TCP takes references of its own
- * @num: how many of @bv
- * @from: how many bytes of them TCP has already
- * @len: bytes in all
- * @more: as for weft_llp_send_page()
- *
- * Return: as weft_llp_send_page().
- */
-int weft_llp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
-		  const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more)
-{
-	struct msghdr msg = {
-		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_ZEROCOPY |
-			     (more ? MSG_MORE : 0),
-	};
-
-	weft_msg_lend(&msg, ubuf);
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, num, len);
-	iov_iter_advance(&msg.msg_iter, from);
-	return tcp_sendmsg_locked(llp->sock->sk, &msg, len - from);
-}
-
-/* Whether the peer ended the stream and all of it has been read. */
-bool weft_llp_at_end(struct weft_llp *llp)
-{
-	struct sock *sk = llp->sock->sk;
-
-	return ((sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE) &&
-	       skb_queue_empty(&sk->sk_receive_queue);
-}
-
-struct weft_llp_reader {
-	const struct sk_buff_head *queue;
-	weft_llp_actor actor;
-	void *ctx;
-};
-
-static int weft_llp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
-			     unsigned int offset, size_t len)
-{
-	struct weft_llp_reader *reader = desc->arg.data;
-
-	/* Behind the last packet TCP need not look for another: the lock is held. */
-	desc->count = !skb_queue_is_last(reader->queue, skb);
-	return reader->actor(reader->ctx, skb, offset, len);
-}
-
-/**
- * weft_llp_read() - read packet buffers where they lie
- * @llp: the stream
- * @actor: takes bytes of one packet
- * @ctx: for @actor
- */
-void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
-{
-	struct sock *sk = llp->sock->sk;
-	struct weft_llp_reader reader = {
-		.queue = &sk->sk_receive_queue,
-		.actor = actor,
-		.ctx = ctx,
-	};
-	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
-
-	/* Urgent bytes are bytes like any other here. */
-	if (unlikely(tcp_sk(sk)->urg_data))
-		tcp_sk(sk)->urg_data = 0;
-	tcp_read_sock(sk, &desc, weft_llp_read_one);
 }

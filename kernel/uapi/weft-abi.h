@@ -34,7 +34,7 @@
  * ---------
  * A receive queue and a shared one ask for doorbells like a send queue. A completion
  * between the consumer and the kernel's producer index is the user's, who sets
- * the opcode of those of a destroyed or reset queue pair to 0; queue pair
+ * opcode and status of those of a destroyed or reset queue pair to 0; queue pair
  * numbers are handed out in turn, so that none of them meets a new bearer of
  * its number. After a move to RESET both queues go on, empty, at the kernel's
  * consumer index.
@@ -176,7 +176,7 @@ static inline __u32 weft_sq_blocks_for_inline(__u32 bytes)
 struct weft_rq_wr {
 	__aligned_u64 wr_id;
 	__u32 num_sge;
-	__u32 reserved;		/* zero */
+	__u32 reserved;		/* zero, or the receive has no room */
 };
 
 static inline __u32 weft_rq_stride(__u32 max_sge)
@@ -246,7 +246,7 @@ struct weft_cq_ctl {
 /* Vendor errors: which check failed (field vendor_err of a completion). */
 enum weft_vendor_err {
 	WEFT_VE_NONE = 0,
-	WEFT_VE_OPCODE = 1,		/* operation unknown or not for user queues */
+	WEFT_VE_OPCODE = 1,		/* operation or flag unknown or not for user queues */
 	WEFT_VE_BLOCKS = 2,		/* num_blocks, num_sge or inline_len is wrong */
 	WEFT_VE_LENGTH = 3,		/* message longer than 2^31 bytes */
 	WEFT_VE_LKEY = 4,		/* local key unknown, of another PD or revoked */

@@ -13,13 +13,13 @@
  */
 #include <rdma/uverbs_ioctl.h>
 
-#include "../device.h"
-#include "../rx.h"
-#include "../tx.h"
-#include "../uapi/weft-abi.h"
-#include "doorbell.h"
-#include "qp.h"
-#include "srq.h"
+#include "base/weft.h"
+#include "queue/srq.h"
+#include "rx/rx.h"
+#include "stream/stream.h"
+#include "tx/tx.h"
+#include "uapi/weft-abi.h"
+#include "verbs/doorbell.h"
 
 #define UVERBS_MODULE_NAME weft
 #include <rdma/uverbs_named_ioctl.h>
@@ -58,7 +58,7 @@ static int UVERBS_HANDLER(WEFT_METHOD_SEND_DOORBELL)(struct uverbs_attr_bundle *
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	rv = weft_tx_doorbell(qp);
+	rv = weft_stream_doorbell(qp);
 	weft_qp_put(qp);
 	return rv;
 }

@@ -6,11 +6,11 @@
  */
 #include <linux/string.h>
 
-#include "../rx.h"
-#include "../tx.h"
-#include "post.h"
-#include "qp.h"
-#include "srq.h"
+#include "queue/srq.h"
+#include "rx/rx.h"
+#include "stream/stream.h"
+#include "tx/tx.h"
+#include "verbs/post.h"
 
 /* A gather or scatter list is copied as it is. */
 static_assert(sizeof(struct ib_sge) == sizeof(struct weft_sge));
@@ -237,7 +237,7 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks anew */
 	spin_unlock_irqrestore(&qp->post_lock, flags);
 	if (kick)
-		weft_tx_kick(qp);
+		weft_qp_kick(qp);
 	return rv < 0 ? rv : 0;
 }
 

@@ -1,31 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 /* User contexts and protection domains. */
+#include <linux/memcontrol.h>
+#include <linux/sched.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "../device.h"
-#include "../uapi/weft-abi.h"
-#include "ucontext.h"
+#include "base/context.h"
+#include "base/limit.h"
+#include "base/weft.h"
+#include "conn/lane.h"
+#include "uapi/weft-abi.h"
+#include "verbs/ucontext.h"
 
 /**
  * weft_alloc_ucontext() - a process opened the device
  * @ib: its context
  * @udata: where the answer goes
  *
- * Return: 0, or -EINVAL if the provider's answer buffer is too small, as one
- * built for another ABI would have it.
+ * Return: 0, -ENOMEM, or -EINVAL if the provider's answer buffer is too small, as
+ * one built for another ABI would have it.
  */
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
 	struct weft_ucontext_resp resp = { .max_inline = WEFT_MAX_INLINE };
+	struct weft_ucontext *context = to_weft_ucontext(ib);
+	int rv;
 
 	if (udata->outlen < sizeof(resp))
 		return -EINVAL;
-	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (rv)
+		return rv;
+	context->lane = weft_lane_new();
+	if (!context->lane)
+		return -ENOMEM;
+	context->memcg = get_mem_cgroup_from_mm(current->mm);
+	return 0;
 }
 
 /* The process closed the device; all that it made is gone already. */
 void weft_dealloc_ucontext(struct ib_ucontext *ib)
 {
+	weft_lane_put(to_weft_ucontext(ib)->lane);
+	mem_cgroup_put(to_weft_ucontext(ib)->memcg);
 }
 
 /*

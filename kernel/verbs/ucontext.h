@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* User contexts and protection domains: little more than their counts. */
+/* Contexts of processes and protection domains, as verbs. */
 #ifndef WEFT_UCONTEXT_H
 #define WEFT_UCONTEXT_H
 
 #include <rdma/ib_verbs.h>
-
-struct weft_ucontext {
-	struct ib_ucontext ib;
-};
 
 struct weft_pd {
 	struct ib_pd ib;

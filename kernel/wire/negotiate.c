@@ -47,6 +47,12 @@ static int reject(struct weft_mpa_frame *reply, int why)
 	return why;
 }
 
+bool weft_mpa_lacks_crc(const struct weft_mpa_policy *policy,
+			const struct weft_mpa_frame *peer)
+{
+	return policy->crc == WEFT_CRC_REQUIRED && !peer->crc;
+}
+
 void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
 		      struct weft_mpa_frame *req)
 {
@@ -101,7 +107,7 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		reply->ird = rd_answer(a.ird, req->ord);
 		reply->ord = rd_answer(a.ord, req->ird);
 	}
-	if (req->markers)
+	if (req->markers || weft_mpa_lacks_crc(policy, req))
 		return reject(reply, WEFT_MPA_LOCAL);
 
 	if (req->enhanced && req->p2p) {
@@ -132,7 +138,7 @@ int weft_mpa_settle(const struct weft_mpa_frame *req,
 	if (reply->reject || reply->revision != req->revision ||
 	    reply->enhanced != req->enhanced)
 		return WEFT_MPA_BAD_HANDSHAKE;
-	if (reply->markers)
+	if (reply->markers || weft_mpa_lacks_crc(policy, reply))
 		return WEFT_MPA_LOCAL;
 
 	a.revision = reply->revision;

@@ -20,11 +20,11 @@
 #define WEFT_MPA_RD_UNSET	WEFT_MPA_MAX_RD
 
 /*
- * Whether this end asks for CRCs. RFC 5044 gives the last word to whoever wants
- * them: if flag C is set in either frame, both ends generate and check them. So
- * an end that is OFF does not ask, and yet uses them with a peer that does; and
- * one that asks always gets them, which makes PREFERRED and REQUIRED the same
- * on the wire. They differ in what an operator may change under them.
+ * Whether this end asks for CRCs. RFC 5044 gives the last word to the end that
+ * wants them: if flag C is set in either frame, both ends generate and check
+ * CRCs. So an end that is OFF does not ask, and uses them with a peer that does.
+ * An end that is REQUIRED asks, and refuses a peer that does not ask itself:
+ * whether such a peer really checks what it receives is not known.
  */
 enum weft_crc_policy {
 	WEFT_CRC_OFF = 0,
@@ -73,6 +73,16 @@ struct weft_mpa_agreed {
 };
 
 /**
+ * weft_mpa_lacks_crc() - is a peer to be refused since it does not ask for CRCs?
+ * @policy: this end's wishes
+ * @peer: the peer's Request or Reply, as decoded
+ *
+ * Return: true if this end requires CRCs and the peer's flag C is clear.
+ */
+bool weft_mpa_lacks_crc(const struct weft_mpa_policy *policy,
+			const struct weft_mpa_frame *peer);
+
+/**
  * weft_mpa_request() - the Request that expresses a policy
  * @policy: this end's wishes
  * @private_len: bytes of the application's private data
@@ -102,7 +112,8 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
  *
  * Return: 0, or the MPA error that speaks against it:
  * WEFT_MPA_BAD_HANDSHAKE (a revision above the policy's),
- * WEFT_MPA_LOCAL (the peer wants markers, which this end cannot send),
+ * WEFT_MPA_LOCAL (the peer wants markers, which this end cannot send, or does
+ * not ask for CRCs, which this end requires),
  * WEFT_MPA_NO_RTR_MATCH.
  */
 int weft_mpa_answer(const struct weft_mpa_frame *req,
@@ -128,8 +139,8 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
  * the IRD that it was told cannot be served.
  *
  * Return: 0, or the code for the Terminate message:
- * WEFT_MPA_BAD_HANDSHAKE, WEFT_MPA_LOCAL (markers wanted),
- * WEFT_MPA_INSUFFICIENT_IRD, WEFT_MPA_NO_RTR_MATCH.
+ * WEFT_MPA_BAD_HANDSHAKE, WEFT_MPA_LOCAL (markers wanted, or CRCs required and
+ * not asked for), WEFT_MPA_INSUFFICIENT_IRD, WEFT_MPA_NO_RTR_MATCH.
  */
 int weft_mpa_settle(const struct weft_mpa_frame *req,
 		    const struct weft_mpa_frame *reply,

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What was asked for and is past a limit, with the limit's name. */
+#include <linux/atomic.h>
+
+#include "base/limit.h"
+#include "base/trace.h"
+#include "base/weft.h"
+#include "uapi/weft-abi.h"
+
+static const u32 most[] = {
+	[WEFT_LIMIT_QP] = WEFT_MAX_QP,
+	[WEFT_LIMIT_QP_WR] = WEFT_MAX_QP_WR,
+	[WEFT_LIMIT_SGE] = WEFT_MAX_SGE,
+	[WEFT_LIMIT_INLINE] = WEFT_MAX_INLINE,
+	[WEFT_LIMIT_CQ] = WEFT_MAX_CQ,
+	[WEFT_LIMIT_CQE] = WEFT_MAX_CQE,
+	[WEFT_LIMIT_MR] = WEFT_MAX_MR,
+	[WEFT_LIMIT_MW] = WEFT_MAX_MW,
+	[WEFT_LIMIT_PD] = WEFT_MAX_PD,
+	[WEFT_LIMIT_SRQ] = WEFT_MAX_SRQ,
+	[WEFT_LIMIT_SRQ_WR] = WEFT_MAX_SRQ_WR,
+	[WEFT_LIMIT_FAST_BLOCKS] = WEFT_MAX_FAST_BLOCKS,
+	[WEFT_LIMIT_RD_ATOM] = WEFT_MAX_RD_ATOM,
+};
+
+/**
+ * weft_limit_allows() - may an object have so much?
+ * @dev: the device
+ * @limit: of what
+ * @asked: how much
+ *
+ * What is past the limit is traced with its name. Any context.
+ *
+ * Return: whether it is within the limit.
+ */
+bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
+		       u32 asked)
+{
+	if (asked <= most[limit])
+		return true;
+	trace_weft_limit(dev, limit, asked, most[limit]);
+	return false;
+}
+
+/**
+ * weft_limit_count() - count one more object, unless there are too many
+ * @dev: the device
+ * @limit: of what
+ * @number: how many there are; the caller counts down what is gone
+ *
+ * As weft_limit_allows(), also where several ask at once.
+ *
+ * Return: whether it was counted.
+ */
+bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit,
+		      atomic_t *number)
+{
+	if (atomic_add_unless(number, 1, most[limit]))
+		return true;
+	trace_weft_limit(dev, limit, most[limit] + 1, most[limit]);
+	return false;
+}

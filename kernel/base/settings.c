@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What an operator can set: the values, and what they mean to the handshake. */
+#include "base/limit.h"
+#include "base/settings.h"
+
+/* What new devices start with; module parameters change it (device/sysfs.c). */
+struct weft_settings weft_settings_default = {
+	.value = {
+		[WEFT_SET_CRC] = WEFT_CRC_PREFERRED,
+		[WEFT_SET_MPA_REVISION] = 2,
+		[WEFT_SET_RTR] = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ,
+		[WEFT_SET_KEEPALIVE] = 60,
+		[WEFT_SET_USER_TIMEOUT] = 60,
+		[WEFT_SET_FPDU] = WEFT_FPDU_LARGE,
+		[WEFT_SET_EXTENSIONS] = 1,
+	},
+};
+
+/**
+ * weft_settings_init() - give a new device the module's defaults
+ * @settings: the device's
+ *
+ * Context: any.
+ */
+void weft_settings_init(struct weft_settings *settings)
+{
+	int i;
+
+	for (i = 0; i < WEFT_NUM_SETTINGS; i++)
+		settings->value[i] = READ_ONCE(weft_settings_default.value[i]);
+}
+
+/**
+ * weft_settings_policy() - what the handshake offers and accepts
+ * @settings: the device's
+ *
+ * Context: any.
+ * Return: the policy, with the device's limits of IRD and ORD.
+ */
+struct weft_mpa_policy
+weft_settings_policy(const struct weft_settings *settings)
+{
+	return (struct weft_mpa_policy) {
+		.revision = weft_setting(settings, WEFT_SET_MPA_REVISION),
+		.crc = weft_setting(settings, WEFT_SET_CRC),
+		.rtr = weft_setting(settings, WEFT_SET_RTR),
+		.p2p = true,
+		.extend = weft_setting(settings, WEFT_SET_EXTENSIONS),
+		.ird = WEFT_MAX_RD_ATOM,
+		.ord = WEFT_MAX_RD_ATOM,
+	};
+}

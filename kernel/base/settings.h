@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What an operator can set. */
+#ifndef WEFT_SETTINGS_H
+#define WEFT_SETTINGS_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+#include "wire/negotiate.h"
+
+enum weft_setting_id {
+	WEFT_SET_CRC,		/* enum weft_crc_policy */
+	WEFT_SET_MPA_REVISION,	/* 1 or 2 */
+	WEFT_SET_RTR,		/* bits of enum weft_rtr */
+	WEFT_SET_KEEPALIVE,	/* seconds of silence before TCP asks; 0: never */
+	WEFT_SET_USER_TIMEOUT,	/* seconds that sent data may go unacknowledged; 0: TCP's own */
+	WEFT_SET_FPDU,		/* enum weft_fpdu_policy */
+	WEFT_SET_EXTENSIONS,	/* 1: offer and take what only Weft peers do; 0: plain iWARP */
+	WEFT_NUM_SETTINGS
+};
+
+/* How large FPDUs are made. */
+enum weft_fpdu_policy {
+	WEFT_FPDU_SEGMENT,	/* no larger than a segment, as RFC 5044 has it */
+	WEFT_FPDU_LARGE,	/* many segments, to a peer that is Weft */
+};
+
+/**
+ * struct weft_settings - a device's settings
+ * @value: by enum weft_setting_id. Each is written by itself, without a lock,
+ *	and read once by each new connection
+ */
+struct weft_settings {
+	u32 value[WEFT_NUM_SETTINGS];
+};
+
+static inline u32 weft_setting(const struct weft_settings *settings,
+			       enum weft_setting_id id)
+{
+	return READ_ONCE(settings->value[id]);
+}
+
+extern struct weft_settings weft_settings_default;
+
+void weft_settings_init(struct weft_settings *settings);
+struct weft_mpa_policy
+weft_settings_policy(const struct weft_settings *settings);
+
+#endif /* WEFT_SETTINGS_H */

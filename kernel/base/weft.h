@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The RDMA device that lies on one Ethernet device. */
+#ifndef WEFT_DEVICE_H
+#define WEFT_DEVICE_H
+
+#include <linux/hashtable.h>
+#include <linux/netdevice.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "base/counters.h"
+#include "base/settings.h"
+
+struct weft_lane;
+struct weft_mr;
+
+/* Of the lists that an operator's look at thousands of connections goes through. */
+#define WEFT_CONN_HASH_BITS	8
+
+/* Keys are for all of them, and some to spare: one is not soon used again. */
+#define WEFT_LAST_KEY		0xffffff
+
+/**
+ * struct weft_device - one RDMA device
+ * @ib: what the RDMA core sees; allocated and freed by it
+ * @entry: in the list of devices, under its lock
+ * @netdev: the Ethernet device below; a reference is held while @ib is registered
+ * @qps: queue pairs (struct ib_qp) by number. Lookups under RCU with a reference taken, but for
+ *	polling, where the consumer keeps them; changes under the array's lock
+ * @next_qpn: where the search for a free number goes on
+ * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
+ * @local: what lkey 0 names
+ * @settings: what an operator set
+ * @active: its port is known as active. Under the rtnl lock once it is registered
+ * @enabler: the task that enables the device, or was the last to; a reference,
+ *	only ever compared
+ * @counters: what has happened, each processor's share
+ * @conns: every connection and listener, under @conns_lock
+ * @conns_by_cm: connections by rdma_cm's name for them, under @conns_lock
+ * @lane: where connections of the kernel's own consumers are served. A reference
+ * @conns_lock: protects @conns and @conns_by_cm; taken in process context only
+ * @num_pd: objects in use, to enforce the limits
+ * @num_cq: see @num_pd
+ * @num_qp: see @num_pd
+ * @num_srq: see @num_pd
+ * @next_srq: the last number a shared receive queue was given
+ * @num_mr: see @num_pd
+ * @num_mw: see @num_pd
+ */
+struct weft_device {
+	struct ib_device ib;
+	struct list_head entry;
+	struct net_device *netdev;
+	struct xarray qps;
+	u32 next_qpn;
+	struct xarray mrs;
+	struct weft_mr *local;
+	struct weft_settings settings;
+	bool active;
+	struct pid *enabler;
+	struct weft_counters __percpu *counters;
+	struct list_head conns;
+	DECLARE_HASHTABLE(conns_by_cm, WEFT_CONN_HASH_BITS);
+	struct weft_lane *lane;
+	spinlock_t conns_lock; /* of conns, conns_by_cm */
+	atomic_t num_pd;
+	atomic_t num_cq;
+	atomic_t num_qp;
+	atomic_t num_srq;
+	atomic_t next_srq;
+	atomic_t num_mr;
+	atomic_t num_mw;
+};
+
+static inline struct weft_device *to_weft_device(struct ib_device *ib)
+{
+	return container_of(ib, struct weft_device, ib);
+}
+
+/**
+ * weft_device_enabling() - is the calling task making the device known?
+ * @dev: device
+ *
+ * Context: process.
+ * Return: true if so. Also later, to the task that moved it to another
+ * namespace.
+ */
+static inline bool weft_device_enabling(const struct weft_device *dev)
+{
+	return READ_ONCE(dev->enabler) == task_pid(current);
+}
+
+int weft_device_create(const char *name, struct net_device *netdev);
+int weft_device_init(void);
+void weft_device_exit(void);
+
+#endif /* WEFT_DEVICE_H */

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Addresses of listeners, as rdma_cm means them. */
+#include <linux/inetdevice.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+
+#include "conn/address.h"
+
+bool weft_addr_equal(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_port == b4->sin_port &&
+		       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a6->sin6_port == b6->sin6_port &&
+	       a6->sin6_scope_id == b6->sin6_scope_id &&
+	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+}
+
+/* Addresses that rdma_cm makes a listener of for every device. */
+bool weft_addr_is_shared(const struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
+
+	if (addr->ss_family == AF_INET)
+		return v4->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		       ipv4_is_loopback(v4->sin_addr.s_addr);
+	return ipv6_addr_any(&v6->sin6_addr) ||
+	       ipv6_addr_loopback(&v6->sin6_addr);
+}
+
+/*
+ * Finds the network device of a namespace that has the address, as rdma_cm
+ * does. Returns it with a reference for the caller, or NULL.
+ */
+struct net_device *weft_addr_netdev(struct net *net,
+				    const struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
+	struct net_device *netdev, *found = NULL;
+
+	if (addr->ss_family == AF_INET)
+		return ip_dev_find(net, v4->sin_addr.s_addr);
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return NULL;
+	rcu_read_lock();
+	for_each_netdev_rcu(net, netdev) {
+		/* A link-local address says by its scope on which device it is. */
+		if (v6->sin6_scope_id && v6->sin6_scope_id != netdev->ifindex)
+			continue;
+		if (ipv6_chk_addr(net, &v6->sin6_addr, netdev, 1)) {
+			dev_hold(netdev);
+			found = netdev;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
+}

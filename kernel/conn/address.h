@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Addresses of listeners, as rdma_cm means them. */
+#ifndef WEFT_ADDRESS_H
+#define WEFT_ADDRESS_H
+
+#include <linux/socket.h>
+#include <linux/types.h>
+
+struct net;
+struct net_device;
+
+bool weft_addr_equal(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b);
+bool weft_addr_is_shared(const struct sockaddr_storage *addr);
+struct net_device *weft_addr_netdev(struct net *net,
+				    const struct sockaddr_storage *addr);
+
+#endif /* WEFT_ADDRESS_H */

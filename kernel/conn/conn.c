@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection: references, what it is told, its stream, how it is found. What
+ * happens to it in which state is in table.c.
+ *
+ * All that happens to a connection is an event. What comes from the stream, a
+ * queue pair or the clock is posted: a bit is set, and the connection's lane has
+ * it served under the connection's mutex (weft_conn_serve()).
+ *
+ * While a queue pair has the stream, readable and writable go past all this,
+ * straight to its receive and transmit sides.
+ */
+
+#include <linux/lockdep.h>
+#include <linux/net.h>
+#include <linux/slab.h>
+
+#include "base/weft.h"
+#include "conn/internal.h"
+#include "pair/qp.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+/* --- references --- */
+
+/**
+ * weft_conn_get() - take a reference
+ * @conn: connection that the caller has a reference on
+ *
+ * Context: any.
+ */
+void weft_conn_get(struct weft_conn *conn)
+{
+	kref_get(&conn->refs);
+}
+
+static void conn_free(struct kref *refs)
+{
+	struct weft_conn *conn = container_of(refs, struct weft_conn, refs);
+
+	weft_lane_put(conn->turn.lane);
+	kfree(conn->hs);
+	kfree(conn);
+}
+
+/**
+ * weft_conn_put() - drop a reference
+ * @conn: connection
+ *
+ * Context: any.
+ */
+void weft_conn_put(struct weft_conn *conn)
+{
+	kref_put(&conn->refs, conn_free);
+}
+
+/* --- events --- */
+
+/**
+ * weft_conn_post() - have an event served
+ * @conn: connection that the caller has a reference on
+ * @event: one of those that are posted
+ *
+ * Context: any.
+ */
+void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event)
+{
+	set_bit(event, &conn->events);
+	weft_lane_queue(&conn->turn);
+}
+
+/**
+ * weft_conn_kick() - have the connection's events served, if there are any
+ * @conn: connection that the caller has a reference on
+ *
+ * Context: any.
+ */
+void weft_conn_kick(struct weft_conn *conn)
+{
+	weft_lane_queue(&conn->turn);
+}
+
+/**
+ * weft_conn_unlock() - let go of the mutex, and have served what was posted meanwhile
+ * @conn: connection that the caller has a reference on
+ *
+ * Context: process, @conn->mutex held.
+ */
+void weft_conn_unlock(struct weft_conn *conn)
+{
+	lockdep_assert_held(&conn->mutex);
+	mutex_unlock(&conn->mutex);
+	/*
+	 * Pairs with that in weft_conn_serve(): if the mutex was seen as taken there,
+	 * the events that brought the connection there are seen here.
+	 */
+	smp_mb();
+	if (READ_ONCE(conn->events))
+		weft_conn_kick(conn);
+}
+
+static void conn_timer(struct work_struct *work)
+{
+	struct weft_conn *conn = container_of(to_delayed_work(work),
+					      struct weft_conn, timer);
+
+	weft_conn_post(conn, WEFT_EV_TIMEOUT);
+	weft_conn_put(conn);
+}
+
+/* Gives the state @time from now; 0: all the time in the world. Process context. */
+void weft_conn_limit(struct weft_conn *conn, unsigned long time)
+{
+	conn->limited = time;
+	if (time) {
+		conn->deadline = jiffies + time;
+		weft_conn_get(conn);
+		if (mod_delayed_work(weft_conn_wq, &conn->timer, time))
+			weft_conn_put(conn);
+	} else if (cancel_delayed_work(&conn->timer)) {
+		weft_conn_put(conn);
+	}
+}
+
+/*
+ * Returns false if the state's time is up. A timer that was too late to be cancelled
+ * posts for a state that is gone.
+ */
+bool weft_conn_in_time(struct weft_conn *conn)
+{
+	return !conn->limited || time_before(jiffies, conn->deadline);
+}
+
+/* --- what the queue pair tells; see struct weft_qp_user_ops --- */
+
+/* The connection that @user is part of. Any context. */
+struct weft_conn *to_weft_conn(struct weft_qp_user *user)
+{
+	return container_of(user, struct weft_conn, user);
+}
+
+static void user_failed(struct weft_qp_user *user)
+{
+	weft_conn_post(to_weft_conn(user), WEFT_EV_QP_FAILED);
+}
+
+static void user_closing(struct weft_qp_user *user)
+{
+	weft_conn_post(to_weft_conn(user), WEFT_EV_QP_CLOSING);
+}
+
+static void user_peer_closed(struct weft_qp_user *user)
+{
+	weft_conn_post(to_weft_conn(user), WEFT_EV_PEER_CLOSED);
+}
+
+static void user_unlocked(struct weft_qp_user *user)
+{
+	weft_conn_kick(to_weft_conn(user));
+}
+
+static const struct weft_qp_user_ops user_ops = {
+	.failed = user_failed,
+	.closing = user_closing,
+	.peer_closed = user_peer_closed,
+	.unlocked = user_unlocked,
+};
+
+/* --- the stream --- */
+
+/* The callbacks run with the socket lock held, which @streaming goes by. */
+
+static u32 drop_bytes(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	return len;
+}
+
+static void stream_readable(struct weft_llp *llp)
+{
+	struct weft_conn *conn = llp->owner;
+
+	if (conn->streaming)
+		weft_rx_readable(conn->streaming);
+	else if (conn->dropping)
+		weft_llp_read(llp, drop_bytes, NULL);
+	else
+		weft_conn_post(conn, WEFT_EV_READABLE);
+}
+
+static void stream_writable(struct weft_llp *llp)
+{
+	struct weft_conn *conn = llp->owner;
+
+	if (conn->streaming)
+		weft_tx_writable(conn->streaming);
+}
+
+static void stream_changed(struct weft_llp *llp)
+{
+	weft_conn_post(llp->owner, WEFT_EV_CHANGED);
+}
+
+const struct weft_llp_ops weft_conn_stream_ops = {
+	.readable = stream_readable,
+	.writable = stream_writable,
+	.changed = stream_changed,
+};
+
+static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
+{
+	weft_llp_lock(conn->llp);
+	conn->streaming = qp;
+	weft_llp_unlock(conn->llp);
+}
+
+/**
+ * weft_conn_stream() - give the stream to the queue pair
+ * @conn: connection whose handshake is over and whose queue pair is bound
+ * @agreed: what was settled
+ *
+ * Context: process, @conn->mutex and the queue pair's tx.lock held.
+ * Return: 0, or -EINVAL and the like if the queue pair cannot take it (any
+ * more); then it has to be released.
+ */
+int weft_conn_stream(struct weft_conn *conn,
+		     const struct weft_mpa_agreed *agreed)
+{
+	int ret;
+
+	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->qp->tx.lock);
+	/* First, so that no callback is lost; until it has the stream, it ignores them. */
+	conn_set_streaming(conn, conn->qp);
+	ret = weft_stream_start(conn->qp, conn->llp, agreed, conn->initiator);
+	if (ret)
+		conn_set_streaming(conn, NULL);
+	return ret;
+}
+
+/**
+ * weft_conn_release_qp() - end the queue pair's part in the connection
+ * @conn: connection
+ *
+ * The queue pair is left in ERR with all its work flushed. Nothing if there is
+ * none, or it was released before. If TCP still holds pages that the queue pair lent,
+ * the stream is closed too, by a reset.
+ *
+ * Context: process, @conn->mutex and, if it has a queue pair, that one's tx.lock
+ * held, no socket lock; sleeps until transmit and receive side have let go of the
+ * stream.
+ */
+void weft_conn_release_qp(struct weft_conn *conn)
+{
+	struct weft_qp *qp = conn->qp;
+
+	lockdep_assert_held(&conn->mutex);
+	if (!qp)
+		return;
+	lockdep_assert_held(&qp->tx.lock);
+	if (conn->streaming)
+		conn_set_streaming(conn, NULL);
+	if (!weft_stream_stop(qp)) {
+		weft_conn_close(conn, true);
+		/* That brings the pages back: here and now, save what a card still has. */
+		weft_stream_stop(qp);
+	}
+	weft_stream_unbind(qp);
+	conn->qp = NULL;
+	weft_conn_put(conn);
+	weft_qp_put(qp);
+}
+
+/**
+ * weft_conn_close() - close the stream
+ * @conn: connection whose queue pair has been released
+ * @abort: with a reset, else in order
+ *
+ * Context: process, @conn->mutex held. No callback runs after it.
+ */
+void weft_conn_close(struct weft_conn *conn, bool abort)
+{
+	lockdep_assert_held(&conn->mutex);
+	if (!conn->llp)
+		return;
+	weft_llp_close(conn->llp, abort);
+	conn->llp = NULL;
+}
+
+/**
+ * weft_conn_set_timeouts() - give the stream the device's limits of time
+ * @conn: connection with a stream
+ *
+ * Context: process, @conn->mutex held.
+ */
+void weft_conn_set_timeouts(struct weft_conn *conn)
+{
+	const struct weft_settings *settings = &conn->dev->settings;
+
+	lockdep_assert_held(&conn->mutex);
+	weft_llp_set_timeouts(conn->llp,
+			      weft_setting(settings, WEFT_SET_KEEPALIVE),
+			      weft_setting(settings, WEFT_SET_USER_TIMEOUT));
+}
+
+/**
+ * weft_conn_drop_unread() - read what has come and what will, for nobody
+ * @conn: connection with a stream that no queue pair has
+ *
+ * Before the close: a socket with unread bytes is closed by a reset, which may
+ * overtake at the peer what we sent last. What comes from here on is dropped where
+ * it arrives, in the time of whoever receives packets: a worker that did it would
+ * have no end while the peer goes on sending.
+ *
+ * Context: process, @conn->mutex held.
+ */
+void weft_conn_drop_unread(struct weft_conn *conn)
+{
+	lockdep_assert_held(&conn->mutex);
+	weft_llp_lock(conn->llp);
+	conn->dropping = true;
+	/* The receive side may have asked to be told of whole frames only. */
+	weft_llp_await(conn->llp, 1);
+	weft_llp_read(conn->llp, drop_bytes, NULL);
+	weft_llp_unlock(conn->llp);
+}
+
+/* --- the beginning, and how it is found --- */
+
+/**
+ * weft_conn_new() - make a connection
+ * @initiator: this end opens it
+ * @lane: where it is served, until it is moved
+ *
+ * The caller puts it together, attaches it to a device and posts START, or
+ * EVICT if it has to give it up.
+ *
+ * Context: process, may sleep.
+ * Return: the connection, in NEW, with one reference that leaving for CLOSED
+ * drops; or NULL.
+ */
+struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
+{
+	struct weft_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+
+	if (!conn)
+		return NULL;
+	conn->hs = kzalloc(sizeof(*conn->hs), GFP_KERNEL);
+	if (!conn->hs) {
+		kfree(conn);
+		return NULL;
+	}
+	kref_init(&conn->refs);
+	INIT_LIST_HEAD(&conn->entry);
+	INIT_LIST_HEAD(&conn->half_open);
+	INIT_HLIST_NODE(&conn->by_cm);
+	mutex_init(&conn->mutex);
+	weft_turn_init(&conn->turn, lane);
+	INIT_DELAYED_WORK(&conn->timer, conn_timer);
+	conn->user.ops = &user_ops;
+	conn->initiator = initiator;
+	conn->state = WEFT_CONN_NEW;
+	return conn;
+}
+
+/**
+ * weft_conn_attach() - count a new connection among a device's
+ * @conn: connection in NEW
+ * @dev: device
+ *
+ * Context: process.
+ */
+void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
+{
+	conn->dev = dev;
+	spin_lock(&dev->conns_lock);
+	list_add_tail(&conn->entry, &dev->conns);
+	spin_unlock(&dev->conns_lock);
+}
+
+/**
+ * weft_conn_info() - what an operator may want to know of a connection
+ * @conn: connection that the caller has a reference on
+ * @info: where it goes
+ *
+ * Context: process, may sleep.
+ */
+void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
+{
+	static const char *const names[WEFT_CONN_NUM_STATES] = {
+		[WEFT_CONN_NEW] = "new",
+		[WEFT_CONN_CONNECTING] = "connecting",
+		[WEFT_CONN_REQUESTED] = "requested",
+		[WEFT_CONN_ACCEPTED] = "accepted",
+		[WEFT_CONN_PENDING] = "pending",
+		[WEFT_CONN_STREAMING] = "streaming",
+		[WEFT_CONN_CLOSING] = "closing",
+		[WEFT_CONN_CLOSED] = "closed",
+	};
+
+	memset(info, 0, sizeof(*info));
+	info->state = names[READ_ONCE(conn->state)];
+	info->initiator = conn->initiator;
+	/* Addresses that are not to be had now stay of family 0. */
+	if (!mutex_trylock(&conn->mutex))
+		return;
+	if (conn->llp)
+		weft_llp_addresses(conn->llp, &info->local, &info->remote);
+	weft_conn_unlock(conn);
+}
+
+/**
+ * weft_conn_set_context() - have a connection found by rdma_cm's name for it
+ * @conn: connection of a device
+ * @cm_context: the cm_id; NULL: by none any more
+ *
+ * Context: process, @conn->mutex held.
+ */
+void weft_conn_set_context(struct weft_conn *conn, const void *cm_context)
+{
+	struct weft_device *dev = conn->dev;
+
+	lockdep_assert_held(&conn->mutex);
+	spin_lock(&dev->conns_lock);
+	hash_del(&conn->by_cm);
+	conn->cm_context = cm_context;
+	if (cm_context)
+		hash_add(dev->conns_by_cm, &conn->by_cm, (unsigned long)cm_context);
+	spin_unlock(&dev->conns_lock);
+}
+
+/**
+ * weft_conn_find() - find the connection of a cm_id of rdma_cm's
+ * @dev: device
+ * @cm_context: the cm_id
+ *
+ * Context: process.
+ * Return: the connection with a reference for the caller, or NULL.
+ */
+struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context)
+{
+	struct weft_conn *conn, *found = NULL;
+
+	spin_lock(&dev->conns_lock);
+	hash_for_each_possible(dev->conns_by_cm, conn, by_cm, (unsigned long)cm_context) {
+		if (conn->cm_context == cm_context) {
+			weft_conn_get(conn);
+			found = conn;
+			break;
+		}
+	}
+	spin_unlock(&dev->conns_lock);
+	return found;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Connections: the iw_cm operations, the MPA handshake, and the table of
+ * states and events that ties a stream to a queue pair.
+ */
+#ifndef WEFT_CONN_H
+#define WEFT_CONN_H
+
+#include <linux/socket.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
+
+struct weft_conn;
+struct weft_device;
+struct weft_qp_user;
+
+/* The connection that a queue pair is bound to. */
+struct weft_conn *to_weft_conn(struct weft_qp_user *user);
+
+/* References. Any context. */
+void weft_conn_get(struct weft_conn *conn);
+void weft_conn_put(struct weft_conn *conn);
+
+/**
+ * struct weft_conn_info - what an operator may want to know of a connection
+ * @state: its state, in a word
+ * @initiator: this end opened it
+ * @local: this end's address, or of family 0
+ * @remote: the peer's
+ */
+struct weft_conn_info {
+	const char *state;
+	bool initiator;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+};
+
+void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info);
+struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context);
+bool weft_listener_find(struct weft_device *dev, const void *cm_context,
+			u32 *half_open);
+
+/* iw_cm operations (struct ib_device_ops). */
+int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len);
+int weft_iw_create_listen(struct iw_cm_id *id, int backlog);
+int weft_iw_destroy_listen(struct iw_cm_id *id);
+
+/* Ends every connection and listener of a device. May sleep. */
+void weft_conn_stop_all(struct weft_device *dev);
+
+int weft_conn_init(void);
+void weft_conn_exit(void);
+
+#endif /* WEFT_CONN_H */

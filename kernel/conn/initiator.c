@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The end that opens a connection: TCP's handshake, our Request, the peer's Reply. The
+ * handlers of CONNECTING and REQUESTED, called by table.c.
+ */
+
+#include <linux/errno.h>
+#include <linux/lockdep.h>
+#include <linux/string.h>
+#include <net/ipv6.h>
+
+#include "base/trace.h"
+#include "base/weft.h"
+#include "conn/internal.h"
+
+/* Tells the initiator's application how it ended; @agreed only on success. */
+static void tell_reply(struct weft_conn *conn, int status,
+		       const struct weft_mpa_agreed *agreed)
+{
+	struct iw_cm_id *id = conn->cm_id;
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_CONNECT_REPLY,
+		.status = status,
+		.local_addr = id->local_addr,
+		.remote_addr = id->remote_addr,
+	};
+
+	if (!status) {
+		event.local_addr = id->m_local_addr;
+		event.remote_addr = id->m_remote_addr;
+		weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr);
+		/* Seen from here: reads we may have out, and may be asked for. */
+		event.ird = weft_cm_rd(agreed->ord);
+		event.ord = weft_cm_rd(agreed->ird);
+	}
+	if (!status || status == -ECONNREFUSED)
+		weft_cm_private(&event, conn->hs);
+
+	/* It copies the private data, and fails only if it cannot. */
+	if (id->event_handler(id, &event)) {
+		event.private_data_len = 0;
+		id->event_handler(id, &event);
+	}
+	if (status)
+		weft_cm_forget(conn);
+}
+
+/* Every way in which a connection does not come about. */
+static enum weft_conn_state connect_failed(struct weft_conn *conn, int error)
+{
+	switch (error) {
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+	case -EHOSTDOWN:
+		/* The one that rdma_cm makes "unreachable" of. */
+		error = -ETIMEDOUT;
+		break;
+	default:
+		break;
+	}
+	switch (error) {
+	case -ECONNREFUSED:
+		weft_conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_PEER);
+		break;
+	case -ETIMEDOUT:
+		weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
+		break;
+	default:
+		weft_conn_count(conn, WEFT_CNT_CONN_FAILED);
+		break;
+	}
+	weft_conn_release_qp(conn);
+	tell_reply(conn, error, NULL);
+	weft_conn_close(conn, true);
+	return WEFT_CONN_CLOSED;
+}
+
+static void addr_clear_port(struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET)
+		((struct sockaddr_in *)addr)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)addr)->sin6_port = 0;
+}
+
+/* Opens the stream and binds it to our address. */
+int weft_cm_prepare(struct weft_conn *conn)
+{
+	struct iw_cm_id *id = conn->cm_id;
+	struct sockaddr_storage local = id->m_local_addr;
+	struct weft_llp *llp;
+	int ret;
+
+	llp = weft_llp_open(weft_cm_net(id), local.ss_family,
+			    &weft_conn_stream_ops, conn);
+	if (IS_ERR(llp))
+		return PTR_ERR(llp);
+	conn->llp = llp;
+	weft_conn_set_timeouts(conn);
+
+	if (id->tos_set) {
+		ret = weft_llp_set_tos(llp, id->tos);
+		if (ret)
+			return ret;
+	}
+	ret = weft_llp_bind(llp, &local, false);
+	if (ret != -EADDRINUSE)
+		return ret;
+	/*
+	 * rdma_cm has a port space of its own and picks there without asking
+	 * TCP. The peer learns the port from the packets, so any will do.
+	 */
+	addr_clear_port(&local);
+	return weft_llp_bind(llp, &local, false);
+}
+
+/**
+ * weft_cm_start() - begin to connect
+ * @conn: connection in NEW, or in REQUESTED for another try
+ * @arg: unused
+ *
+ * Context: process, @conn->mutex held.
+ * Return: CONNECTING or CLOSED.
+ */
+enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
+{
+	int ret = weft_llp_connect(conn->llp, &conn->cm_id->m_remote_addr);
+
+	lockdep_assert_held(&conn->mutex);
+	if (ret)
+		return connect_failed(conn, ret);
+	return WEFT_CONN_CONNECTING;
+}
+
+/*
+ * Again, from the start, with revision 1: the peer answered our Request of
+ * revision 2 with one of revision 1, or hung up at the sight of it.
+ */
+static enum weft_conn_state connect_again(struct weft_conn *conn)
+{
+	struct weft_handshake *hs = conn->hs;
+	struct weft_llp *first = conn->llp;
+	int ret;
+
+	conn->llp = NULL;
+	hs->policy.revision = 1;
+	memset(&hs->peer, 0, sizeof(hs->peer));
+	hs->got = 0;
+	hs->total = 0;
+	ret = weft_cm_prepare(conn);
+	/* The first was opened by the application, whose memory cgroup pays. */
+	if (!ret)
+		ret = weft_llp_charge_like(conn->llp, first);
+	weft_llp_close(first, true);
+	return ret ? connect_failed(conn, ret) : weft_cm_start(conn, NULL);
+}
+
+/**
+ * weft_cm_connected() - TCP's handshake may be over
+ * @conn: connection in CONNECTING
+ * @arg: unused
+ *
+ * Context: process, @conn->mutex held.
+ * Return: CONNECTING (not yet), REQUESTED or CLOSED.
+ */
+enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
+{
+	struct weft_handshake *hs = conn->hs;
+	int ret;
+
+	lockdep_assert_held(&conn->mutex);
+	switch (weft_llp_state(conn->llp)) {
+	case WEFT_LLP_CONNECTING:
+		return conn->state;
+	case WEFT_LLP_DEAD:
+		ret = weft_llp_error(conn->llp);
+		return connect_failed(conn, ret ?: -ECONNREFUSED);
+	default:
+		break;
+	}
+
+	weft_mpa_request(&hs->policy, hs->private_len, &hs->request);
+	ret = weft_handshake_send(conn->llp, &hs->request, hs->private_data);
+	if (!ret)
+		trace_weft_mpa_frame(conn, &hs->request, true);
+	return ret ? connect_failed(conn, ret) : WEFT_CONN_REQUESTED;
+}
+
+/*
+ * The peer has accepted on terms that we cannot keep. It is in full operation,
+ * so it is told by a Terminate; one that wants markers could not read ours.
+ */
+static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
+{
+	struct weft_handshake *hs = conn->hs;
+
+	if (weft_mpa_lacks_crc(&hs->policy, &hs->peer))
+		weft_cm_tell_no_crc(conn);
+	if (hs->peer.markers)
+		return connect_failed(conn, -EPROTO);
+	weft_conn_count(conn, WEFT_CNT_CONN_FAILED);
+	weft_conn_count(conn, WEFT_CNT_TX_TERMINATES);
+	/* If it does not go out, the stream is dead, and CLOSING notices. */
+	weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc,
+				 code);
+	weft_conn_release_qp(conn);
+	tell_reply(conn, -EPROTO, NULL);
+	return WEFT_CONN_CLOSING;
+}
+
+/**
+ * weft_cm_reply() - some of the Reply may be here
+ * @conn: connection in REQUESTED
+ * @arg: unused
+ *
+ * Context: process, @conn->mutex held.
+ * Return: REQUESTED (not yet), STREAMING, CONNECTING (again), CLOSING (a Reply
+ * that will not do) or CLOSED.
+ */
+enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
+{
+	struct weft_handshake *hs = conn->hs;
+	struct weft_mpa_agreed agreed;
+	int ret;
+
+	lockdep_assert_held(&conn->mutex);
+	ret = weft_handshake_read(hs, conn->llp, true);
+	if (!ret)
+		return conn->state;
+	if (ret < 0) {
+		if (!hs->got && hs->request.revision > 1)
+			return connect_again(conn);
+		return connect_failed(conn, ret);
+	}
+	trace_weft_mpa_frame(conn, &hs->peer, false);
+
+	if (hs->peer.revision < hs->request.revision)
+		return connect_again(conn);
+	if (hs->peer.reject)
+		return connect_failed(conn, -ECONNREFUSED);
+	ret = weft_mpa_settle(&hs->request, &hs->peer, &hs->policy, &agreed);
+	if (ret)
+		return connect_disagreed(conn, ret);
+	if (weft_conn_stream(conn, &agreed))
+		return connect_failed(conn, -ECONNABORTED);
+
+	weft_conn_count(conn, WEFT_CNT_CONN_OPENED);
+	tell_reply(conn, 0, &agreed);
+	return WEFT_CONN_STREAMING;
+}
+
+/**
+ * weft_cm_no_reply() - the peer takes too long
+ * @conn: connection in CONNECTING or REQUESTED
+ * @arg: unused
+ *
+ * Context: process, @conn->mutex held.
+ * Return: CLOSED.
+ */
+enum weft_conn_state weft_cm_no_reply(struct weft_conn *conn, void *arg)
+{
+	lockdep_assert_held(&conn->mutex);
+	return connect_failed(conn, -ETIMEDOUT);
+}
+
+/**
+ * weft_cm_qp_gone() - the queue pair, or the device, is lost before the peer
+ *	has answered
+ * @conn: initiator's connection before STREAMING
+ * @arg: unused
+ *
+ * Context: process, @conn->mutex held.
+ * Return: CLOSED.
+ */
+enum weft_conn_state weft_cm_qp_gone(struct weft_conn *conn, void *arg)
+{
+	lockdep_assert_held(&conn->mutex);
+	return connect_failed(conn, -ECONNABORTED);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of this room share. From the top: iwcm.c (what iw_cm asks for), table.c
+ * (what happens in which state), initiator.c, responder.c and streaming.c (the handlers),
+ * port.c and listener.c, cm.c, token.c, conn.c, lane.c.
+ */
+#ifndef WEFT_CONN_INTERNAL_H
+#define WEFT_CONN_INTERNAL_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
+#include "base/counters.h"
+#include "conn/conn.h"
+#include "conn/lane.h"
+#include "llp/llp.h"
+#include "mpa/setup.h"
+#include "stream/stream.h"
+
+/*
+ * Limits of time. rdma_cm has none of its own for iWARP, and a process that
+ * waits in rdma_destroy_id() for a connection under way cannot be killed, so
+ * each of these is short.
+ */
+
+/* TCP's own handshake: the first SYN, and two more after one and three seconds. */
+#define WEFT_LIMIT_CONNECT	(5 * HZ)
+/*
+ * From our Request to the peer's Reply. The peer's application answers, and may
+ * have queues to create and memory to register first.
+ */
+#define WEFT_LIMIT_REPLY	(10 * HZ)
+/* From a TCP connection to the whole Request: nothing but the network in between. */
+#define WEFT_LIMIT_REQUEST	(5 * HZ)
+/* From a Request to our application's answer. The peer will have given up. */
+#define WEFT_LIMIT_ANSWER	(60 * HZ)
+/*
+ * From our Reply to the frame that shows that the initiator is in full
+ * operation, where it has agreed to send one: nothing but the network in
+ * between, and until then we may not send.
+ */
+#define WEFT_LIMIT_READY	(10 * HZ)
+/* From our FIN to the peer's. */
+#define WEFT_LIMIT_CLOSE	(5 * HZ)
+/*
+ * From the arrival of the peer's FIN until the receiver has read up to it. A
+ * SEND that waits for a receive may hold the receiver up for less than this.
+ */
+#define WEFT_LIMIT_READ_OUT	(15 * HZ)
+
+/* Incoming handshakes under way per listener, if its backlog is smaller. */
+#define WEFT_MIN_HALF_OPEN	64
+
+enum weft_conn_state {
+	WEFT_CONN_NEW,		/* being put together; nothing happens before START */
+	WEFT_CONN_CONNECTING,	/* initiator: TCP's handshake */
+	WEFT_CONN_REQUESTED,	/* initiator: Request sent, Reply awaited */
+	WEFT_CONN_ACCEPTED,	/* responder: Request awaited */
+	WEFT_CONN_PENDING,	/* responder: our application's answer awaited */
+	WEFT_CONN_STREAMING,	/* the queue pair has the stream */
+	WEFT_CONN_CLOSING,	/* FIN sent; the peer's is awaited, the rest dropped */
+	WEFT_CONN_CLOSED,	/* over; only references are left */
+	WEFT_CONN_NUM_STATES
+};
+
+/* In the order in which they are served when several are pending. */
+enum weft_conn_event {
+	WEFT_EV_STOP,		/* the device goes away */
+	WEFT_EV_EVICT,		/* its maker gives it up, or its listener does */
+	WEFT_EV_START,		/* the connection has been put together */
+	WEFT_EV_READABLE,	/* the stream: bytes or its end */
+	WEFT_EV_PEER_CLOSED,	/* the receiver has read the peer's last byte */
+	WEFT_EV_QP_FAILED,
+	WEFT_EV_QP_CLOSING,
+	WEFT_EV_CHANGED,	/* the stream: ask for its state */
+	WEFT_EV_TIMEOUT,	/* the state's limit of time */
+	WEFT_EV_NUM_POSTED,
+	/* These come from a caller that waits for the outcome. */
+	WEFT_EV_ACCEPT = WEFT_EV_NUM_POSTED,
+	WEFT_EV_REJECT,
+	WEFT_CONN_NUM_EVENTS
+};
+
+struct weft_listener;
+
+/**
+ * struct weft_conn - one connection, from the first packet to the last
+ * @refs: held by
+ *	- the device's list, until the state is CLOSED;
+ *	- its lane, while it waits there or is served;
+ *	- the timer, while it is armed;
+ *	- the table of tokens, while our application has not answered a Request;
+ *	  whoever takes the token out takes the reference over;
+ *	- the queue pair, from weft_stream_bind() until weft_stream_unbind() gives it
+ *	  back.
+ *	The stream has none: its callbacks end before the state is CLOSED.
+ * @user: what @qp knows of it. Fixed
+ * @dev: the device; valid until the state is CLOSED
+ * @entry: in the device's list, under its conns_lock
+ * @mutex: protects all below that is not marked otherwise. Taken in process
+ *	context, before any other lock here, by iw_cm's calls and, if nobody has
+ *	it, by its lane; see weft_conn_unlock()
+ * @state: see table.c
+ * @initiator: this end opened the connection. Fixed
+ * @hs: the handshake; gone when it is over
+ * @llp: the stream. Ours: we open or accept it, and close it
+ * @qp: the queue pair, from binding to stopping. A reference
+ * @qpn: its number, also when it has been let go of; 0 before
+ * @streaming: @qp while the stream's callbacks go to it. Under the socket lock
+ * @dropping: what comes by the stream is dropped. Under the socket lock
+ * @cm_id: whom to tell of the outcome and the end: from iw_connect or iw_accept
+ *	to the last event. A reference
+ * @cm_context: rdma_cm's name for @cm_id, only ever compared. Set with it, under the
+ *	device's conns_lock
+ * @by_cm: in the device's table by @cm_context, while that is set. Under its conns_lock
+ * @listener: NEW and ACCEPTED: whom to tell of the Request. A reference. Set
+ *	before START
+ * @half_open: in the listener's list of handshakes. Under the listeners' lock
+ * @token: PENDING: our number in the table of tokens, else 0
+ * @peer_closed: STREAMING: the peer's FIN has been noticed
+ * @limited: @deadline counts
+ * @deadline: when the state's time is up
+ * @events: posted and not yet served, a bit each. Atomic
+ * @turn: its place in the lane that serves them: its listening socket's; from binding a
+ *	queue pair on its owner's
+ * @timer: posts TIMEOUT at @deadline
+ *
+ * Lock order: @mutex, tx.lock of @qp, the socket lock. Handlers of events are called
+ * with @mutex held, and with tx.lock where there is a @qp.
+ */
+struct weft_conn {
+	struct kref refs;
+	struct weft_qp_user user;
+	struct weft_device *dev;
+	struct list_head entry;
+	struct mutex mutex; /* all but what is marked otherwise */
+	enum weft_conn_state state;
+	bool initiator;
+	struct weft_handshake *hs;
+	struct weft_llp *llp;
+	struct weft_qp *qp;
+	u32 qpn;
+	struct weft_qp *streaming;
+	bool dropping;
+	struct iw_cm_id *cm_id;
+	const void *cm_context;
+	struct hlist_node by_cm;
+	struct weft_listener *listener;
+	struct list_head half_open;
+	u32 token;
+	bool peer_closed;
+	bool limited;
+	unsigned long deadline;
+	unsigned long events;
+	struct weft_turn turn;
+	struct delayed_work timer;
+};
+
+typedef enum weft_conn_state (*weft_conn_handler)(struct weft_conn *conn,
+						  void *arg);
+
+/* What a caller of iw_cm's wants of a connection in PENDING; @ret: how it came out. */
+struct weft_cm_call {
+	struct iw_cm_id *id;
+	const struct iw_cm_conn_param *param;
+	const void *private_data;
+	u8 private_len;
+	int ret;
+};
+
+/* --- conn.c: the connection and its stream --- */
+
+extern const struct weft_llp_ops weft_conn_stream_ops;
+
+struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane);
+void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev);
+void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
+void weft_conn_kick(struct weft_conn *conn);
+void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event);
+void weft_conn_unlock(struct weft_conn *conn);
+void weft_conn_limit(struct weft_conn *conn, unsigned long time);
+bool weft_conn_in_time(struct weft_conn *conn);
+int weft_conn_stream(struct weft_conn *conn,
+		     const struct weft_mpa_agreed *agreed);
+void weft_conn_release_qp(struct weft_conn *conn);
+void weft_conn_drop_unread(struct weft_conn *conn);
+void weft_conn_close(struct weft_conn *conn, bool abort);
+void weft_conn_set_timeouts(struct weft_conn *conn);
+
+/* --- token.c: Requests that wait for an answer --- */
+
+int weft_conn_token_add(struct weft_conn *conn);
+void weft_conn_token_drop(struct weft_conn *conn);
+struct weft_conn *weft_conn_token_take(u32 token);
+void weft_conn_token_exit(void);
+
+/* --- cm.c: what iw_cm is asked and told --- */
+
+struct net *weft_cm_net(const struct iw_cm_id *id);
+u8 weft_cm_rd(u16 rd);
+bool weft_cm_param_ok(const struct weft_device *dev,
+		      const struct iw_cm_conn_param *param);
+void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs);
+int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn);
+void weft_conn_count(struct weft_conn *conn, enum weft_counter which);
+void weft_cm_tell_no_crc(struct weft_conn *conn);
+void weft_cm_forget(struct weft_conn *conn);
+void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status);
+
+/* --- initiator.c --- */
+
+int weft_cm_prepare(struct weft_conn *conn);
+enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_cm_no_reply(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_cm_qp_gone(struct weft_conn *conn, void *arg);
+
+/* --- responder.c --- */
+
+enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_cm_reject(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg);
+
+/* --- streaming.c --- */
+
+enum weft_conn_state weft_streaming_qp_ended(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_streaming_peer_closed(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_streaming_broken(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg);
+enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg);
+
+/* --- table.c: what happens in which state --- */
+
+void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
+		    void *arg);
+void weft_conn_serve(struct weft_conn *conn);
+
+#endif /* WEFT_CONN_INTERNAL_H */

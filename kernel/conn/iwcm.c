@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/* iw_cm's operations on connections: connect, accept, reject. */
+
+#include <linux/errno.h>
+#include <linux/string.h>
+
+#include "base/weft.h"
+#include "conn/conn.h"
+#include "conn/internal.h"
+
+/**
+ * weft_iw_connect() - iw_cm: open a connection
+ * @id: whose connection; its addresses say from where to where
+ * @param: the application's wishes
+ *
+ * Context: process, may sleep.
+ * Return: 0, and a CONNECT_REPLY follows, or an error, and none does:
+ * -EADDRNOTAVAIL if the device belongs to another network namespace, -EPERM if
+ * the queue pair is somebody else's.
+ */
+int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	struct weft_device *dev = to_weft_device(id->device);
+	struct weft_handshake *hs;
+	struct weft_conn *conn;
+	int ret;
+
+	if (!weft_cm_param_ok(dev, param) ||
+	    id->m_local_addr.ss_family != id->m_remote_addr.ss_family)
+		return -EINVAL;
+	/* For a loopback address rdma_cm takes any device, whoever owns it. */
+	if (!rdma_dev_access_netns(&dev->ib, weft_cm_net(id)))
+		return -EADDRNOTAVAIL;
+
+	conn = weft_conn_new(true, dev->lane);
+	if (!conn)
+		return -ENOMEM;
+	hs = conn->hs;
+	hs->policy = weft_settings_policy(&dev->settings);
+	hs->policy.ird = param->ird;
+	hs->policy.ord = param->ord;
+	hs->private_len = param->private_data_len;
+	memcpy(hs->private_data, param->private_data, param->private_data_len);
+
+	weft_conn_get(conn);
+	mutex_lock(&conn->mutex);
+	id->add_ref(id);
+	conn->cm_id = id;
+	weft_conn_attach(conn, dev);
+	weft_conn_set_context(conn, id->context);
+	ret = weft_cm_prepare(conn);
+	if (!ret)
+		ret = weft_cm_bind_qp(conn, id, param->qpn);
+	if (!ret) {
+		weft_conn_post(conn, WEFT_EV_START);
+	} else {
+		weft_cm_forget(conn);
+		weft_conn_step(conn, WEFT_EV_EVICT, NULL);
+	}
+	weft_conn_unlock(conn);
+	weft_conn_put(conn);
+	return ret;
+}
+
+static int cm_answer(enum weft_conn_event event, struct weft_cm_call *call)
+{
+	struct weft_conn *conn;
+
+	/* The peer, or its limit of time, may have been quicker. */
+	call->ret = -ECONNRESET;
+	conn = weft_conn_token_take((uintptr_t)call->id->provider_data);
+	if (!conn)
+		return call->ret;
+	mutex_lock(&conn->mutex);
+	weft_conn_step(conn, event, call);
+	weft_conn_unlock(conn);
+	weft_conn_put(conn);
+	return call->ret;
+}
+
+/**
+ * weft_iw_accept() - iw_cm: accept a connection
+ * @id: made by iw_cm from a CONNECT_REQUEST
+ * @param: the application's wishes
+ *
+ * Context: process, may sleep.
+ * Return: 0, and ESTABLISHED was sent, or an error, and no event follows:
+ * -EPERM if the queue pair is somebody else's.
+ */
+int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	struct weft_cm_call call = { .id = id, .param = param };
+
+	return cm_answer(WEFT_EV_ACCEPT, &call);
+}
+
+/**
+ * weft_iw_reject() - iw_cm: refuse a connection
+ * @id: made by iw_cm from a CONNECT_REQUEST
+ * @pdata: private data for the peer
+ * @pdata_len: bytes of it
+ *
+ * Context: process, may sleep.
+ * Return: 0, or -ECONNRESET if there is nobody left to refuse.
+ */
+int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
+{
+	struct weft_cm_call call = {
+		.id = id,
+		.private_data = pdata,
+		.private_len = pdata_len,
+	};
+
+	return cm_answer(WEFT_EV_REJECT, &call);
+}

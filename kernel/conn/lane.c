@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Lanes: queues of connections that have events. See lane.h. */
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "conn/lane.h"
+
+/* Connections served before the work starts anew, so that a flush of the queue ends. */
+#define WEFT_LANE_BUDGET	64
+
+/* So many that wait are enough to go on with: accepting more would only take memory. */
+#define WEFT_LANE_FULL		WEFT_LANE_BUDGET
+
+/**
+ * struct weft_lane - connections that wait to be served
+ * @refs: held by its maker, by each connection in it, and by @work while it is
+ *	queued or runs
+ * @waiting: connections that have events, the first to be served first. Each has a
+ *	reference. Under lanes_lock
+ * @num_waiting: how many. Written under lanes_lock
+ * @work: serves them. An item of work never runs twice at once, which makes the order
+ */
+struct weft_lane {
+	struct kref refs;
+	struct list_head waiting;
+	u32 num_waiting;
+	struct work_struct work;
+};
+
+struct workqueue_struct *weft_conn_wq;
+
+/*
+ * Protects all lanes' lists, and which lane a connection is in. Any context; nothing
+ * but a workqueue's lock is taken under it, and it is held for a few instructions.
+ */
+static DEFINE_SPINLOCK(lanes_lock);
+
+/* What connections do; fixed at load. */
+static const struct weft_turn_ops *turn_ops;
+
+static void lane_free(struct kref *refs)
+{
+	kfree(container_of(refs, struct weft_lane, refs));
+}
+
+/**
+ * weft_lane_get() - take a reference
+ * @lane: lane that the caller has a reference on
+ *
+ * Context: any.
+ */
+void weft_lane_get(struct weft_lane *lane)
+{
+	kref_get(&lane->refs);
+}
+
+/**
+ * weft_lane_put() - drop a reference
+ * @lane: lane, or NULL
+ *
+ * Context: any.
+ */
+void weft_lane_put(struct weft_lane *lane)
+{
+	if (lane)
+		kref_put(&lane->refs, lane_free);
+}
+
+/* The next connection in turn, with the list's reference, or NULL. */
+static struct weft_turn *lane_next(struct weft_lane *lane)
+{
+	struct weft_turn *turn;
+
+	spin_lock_irq(&lanes_lock);
+	turn = list_first_entry_or_null(&lane->waiting, struct weft_turn, entry);
+	if (turn) {
+		list_del_init(&turn->entry);
+		WRITE_ONCE(lane->num_waiting, lane->num_waiting - 1);
+	}
+	spin_unlock_irq(&lanes_lock);
+	return turn;
+}
+
+/* Puts a connection that waits nowhere in its lane. With lanes_lock held. */
+static void lane_add(struct weft_lane *lane, struct weft_turn *turn)
+{
+	lockdep_assert_held(&lanes_lock);
+	list_add_tail(&turn->entry, &lane->waiting);
+	WRITE_ONCE(lane->num_waiting, lane->num_waiting + 1);
+}
+
+/* Has the lane's work run, or run again. Any context. */
+static void lane_start(struct weft_lane *lane)
+{
+	weft_lane_get(lane);
+	if (!queue_work(weft_conn_wq, &lane->work))
+		weft_lane_put(lane);
+}
+
+static void lane_work(struct work_struct *work)
+{
+	struct weft_lane *lane = container_of(work, struct weft_lane, work);
+	struct weft_turn *turn = NULL;
+	unsigned int flags;
+	int served;
+
+	/* A disk may be at the other end: to wait for I/O is to wait for ourselves. */
+	flags = memalloc_noio_save();
+	for (served = 0; served < WEFT_LANE_BUDGET; served++) {
+		turn = lane_next(lane);
+		if (!turn)
+			break;
+		turn_ops->serve(turn);
+		turn_ops->put(turn);
+		cond_resched();
+	}
+	memalloc_noio_restore(flags);
+	if (turn)
+		lane_start(lane); /* maybe for nothing */
+	weft_lane_put(lane);
+}
+
+/**
+ * weft_lane_new() - make a lane
+ *
+ * Context: process, may sleep.
+ * Return: the lane, with a reference for the caller, or NULL.
+ */
+struct weft_lane *weft_lane_new(void)
+{
+	struct weft_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL);
+
+	if (!lane)
+		return NULL;
+	kref_init(&lane->refs);
+	INIT_LIST_HEAD(&lane->waiting);
+	INIT_WORK(&lane->work, lane_work);
+	return lane;
+}
+
+/**
+ * weft_turn_init() - give a new connection its place
+ * @turn: of the connection, which nobody else knows
+ * @lane: where it is served, until it is moved
+ *
+ * Context: any. Takes a reference on @lane, which weft_lane_put() of the turn's lane drops.
+ */
+void weft_turn_init(struct weft_turn *turn, struct weft_lane *lane)
+{
+	weft_lane_get(lane);
+	turn->lane = lane;
+	INIT_LIST_HEAD(&turn->entry);
+}
+
+/**
+ * weft_lane_move() - have a connection served in another lane
+ * @turn: of a connection that the caller has a reference on
+ * @lane: where it is served from now on
+ *
+ * If it waits, it waits there, behind those that do so already. If the lane that it
+ * leaves is just serving it, that goes on.
+ *
+ * Context: any.
+ */
+void weft_lane_move(struct weft_turn *turn, struct weft_lane *lane)
+{
+	struct weft_lane *old;
+	unsigned long flags;
+
+	weft_lane_get(lane);
+	spin_lock_irqsave(&lanes_lock, flags);
+	old = turn->lane;
+	turn->lane = lane;
+	if (!list_empty(&turn->entry)) {
+		list_del(&turn->entry);
+		WRITE_ONCE(old->num_waiting, old->num_waiting - 1);
+		lane_add(lane, turn);
+		lane_start(lane);
+	}
+	spin_unlock_irqrestore(&lanes_lock, flags);
+	weft_lane_put(old);
+}
+
+/**
+ * weft_lane_queue() - have a connection served when its turn comes
+ * @turn: of a connection that the caller has a reference on
+ *
+ * Where it waits already, that is its turn.
+ *
+ * Context: any.
+ */
+void weft_lane_queue(struct weft_turn *turn)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&lanes_lock, flags);
+	if (list_empty(&turn->entry)) {
+		turn_ops->get(turn);
+		lane_add(turn->lane, turn);
+		lane_start(turn->lane);
+	}
+	spin_unlock_irqrestore(&lanes_lock, flags);
+}
+
+/**
+ * weft_lane_is_full() - are there enough that wait?
+ * @lane: the lane
+ *
+ * Context: any; the answer may be old.
+ * Return: whether it is better not to accept more connections now.
+ */
+bool weft_lane_is_full(const struct weft_lane *lane)
+{
+	return READ_ONCE(lane->num_waiting) >= WEFT_LANE_FULL;
+}
+
+/**
+ * weft_lane_init() - prepare for lanes
+ * @ops: what connections do
+ *
+ * Context: module load.
+ * Return: 0 or -ENOMEM.
+ */
+int weft_lane_init(const struct weft_turn_ops *ops)
+{
+	turn_ops = ops;
+	/*
+	 * As many at once as there may be: what cannot start for that reason waits for
+	 * work that never waits for a process or a peer, so it waits for processors alone.
+	 */
+	weft_conn_wq = alloc_workqueue("weft-conn", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				       WQ_MAX_ACTIVE);
+	return weft_conn_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * weft_lane_exit() - undo weft_lane_init()
+ *
+ * Context: module unload; every connection is gone.
+ */
+void weft_lane_exit(void)
+{
+	destroy_workqueue(weft_conn_wq);
+}

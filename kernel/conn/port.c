@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Listening sockets, which listeners share, and iw_cm's operations on listeners.
+ *
+ * A listener's socket is in the application's network namespace, never in the
+ * device's: who listens takes a port of his own namespace only, and reaches
+ * peers, and is reached, through its addresses and firewall alone.
+ *
+ * For an application that listens on every address, or on one of lo's, rdma_cm
+ * makes one listener per device of the machine, all with the same address and
+ * port. These share one socket. A connection belongs to the device whose Ethernet
+ * device has the address that it came to, or else the MAC address of the one
+ * that has: rdma_cm judges by the latter, and an ipvlan device in a container
+ * has the MAC address of the host's. One that belongs to no listener is dropped.
+ */
+
+#include <linux/etherdevice.h>
+#include <linux/inetdevice.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+
+#include "base/weft.h"
+#include "conn/address.h"
+#include "conn/internal.h"
+#include "conn/listener.h"
+
+/* Connections taken in one go before others get a turn. */
+#define ACCEPT_BUDGET	32
+/* How soon to try again when memory was short, or others come first; nothing else would tell. */
+#define ACCEPT_RETRY	(HZ / 10 + 1)
+
+/**
+ * struct listen_port - a listening socket
+ * @entry: in the list of ports, under weft_listen_lock
+ * @net: the socket's namespace, which rdma_cm's identifiers of @listeners hold
+ * @addr: where it listens
+ * @v6only: not on IPv4 addresses as well
+ * @listeners: who listens. Under weft_listen_lock; never empty while in the list
+ * @llp: the socket. The work's, until @ended
+ * @ended: the work no longer touches @llp
+ * @lane: where what it accepts is served, until that has a queue pair. A reference
+ * @work: accepts; delayed when memory or sockets were short
+ *
+ * Made with its first listener, and put into the list with a socket that listens;
+ * the last listener that leaves takes it out, has the work end, closes the socket and
+ * frees it.
+ */
+struct listen_port {
+	struct list_head entry;
+	struct net *net;
+	struct sockaddr_storage addr;
+	bool v6only;
+	struct list_head listeners;
+	struct weft_llp *llp;
+	bool ended;
+	struct weft_lane *lane;
+	struct delayed_work work;
+};
+
+/* Under weft_listen_lock. */
+static LIST_HEAD(ports);
+
+/* --- accepting --- */
+
+/* Whose is a connection that came to @local? With weft_listen_lock held. */
+static struct weft_listener *port_choose(struct listen_port *port,
+					 const struct sockaddr_storage *local)
+{
+	struct weft_listener *listener, *chosen = NULL;
+	struct net_device *netdev, *carrier;
+
+	lockdep_assert_held(&weft_listen_lock);
+	/* Of an address that one device has, rdma_cm has chosen the device. */
+	if (!weft_addr_is_shared(&port->addr))
+		return list_first_entry(&port->listeners,
+					struct weft_listener, entry);
+
+	netdev = weft_addr_netdev(port->net, local);
+	if (!netdev)
+		return NULL;
+	list_for_each_entry(listener, &port->listeners, entry) {
+		carrier = listener->dev->netdev;
+		if (carrier == netdev) {
+			chosen = listener;
+			break;
+		}
+		if (!chosen &&
+		    ether_addr_equal(carrier->dev_addr, netdev->dev_addr))
+			chosen = listener;
+	}
+	dev_put(netdev);
+	return chosen;
+}
+
+/*
+ * Accepts a connection. -EAGAIN: there is none; any other error but
+ * -ECONNABORTED: there may be one, but not now. The port's work alone calls it.
+ */
+static int port_accept_one(struct listen_port *port)
+{
+	struct sockaddr_storage local, remote;
+	struct weft_listener *listener = NULL;
+	struct weft_conn *conn;
+	struct weft_llp *llp;
+	bool named;
+
+	if (!weft_llp_incoming(port->llp))
+		return -EAGAIN;
+	conn = weft_conn_new(false, port->lane);
+	if (!conn)
+		return -ENOMEM;
+	llp = weft_llp_accept(port->llp, &weft_conn_stream_ops, conn);
+	if (IS_ERR(llp)) {
+		weft_conn_put(conn);
+		return PTR_ERR(llp);
+	}
+	conn->llp = llp;
+
+	named = !weft_llp_addresses(llp, &local, &remote);
+
+	spin_lock(&weft_listen_lock);
+	if (named)
+		listener = port_choose(port, &local);
+	if (listener) {
+		weft_listener_add(listener, conn);
+		weft_conn_attach(conn, listener->dev);
+	}
+	/*
+	 * The request may be there: it is read ahead of those accepted later.
+	 * Posted first, since after the other one the connection may be gone.
+	 */
+	weft_conn_post(conn, WEFT_EV_READABLE);
+	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);
+	spin_unlock(&weft_listen_lock);
+	return 0;
+}
+
+static void port_work(struct work_struct *work)
+{
+	struct listen_port *port = container_of(to_delayed_work(work),
+						struct listen_port, work);
+	int budget = ACCEPT_BUDGET;
+	unsigned int flags;
+	int ret = 0;
+
+	if (READ_ONCE(port->ended))
+		return;
+	flags = memalloc_noio_save(); /* as in lane_work() */
+	/* A connection that was reset before we got to it is no end. */
+	while (budget-- && (!ret || ret == -ECONNABORTED))
+		ret = weft_lane_is_full(port->lane) ? -EBUSY : port_accept_one(port);
+	memalloc_noio_restore(flags);
+	if (ret == -EBUSY)
+		queue_delayed_work(weft_conn_wq, &port->work, 1);
+	else if (ret != -EAGAIN)
+		queue_delayed_work(weft_conn_wq, &port->work,
+				   !ret || ret == -ECONNABORTED ? 0 : ACCEPT_RETRY);
+}
+
+static void port_news(struct weft_llp *llp)
+{
+	struct listen_port *port = llp->owner;
+
+	queue_delayed_work(weft_conn_wq, &port->work, 0);
+}
+
+static void port_no_news(struct weft_llp *llp)
+{
+}
+
+static const struct weft_llp_ops port_ops = {
+	.readable = port_news,
+	.writable = port_no_news,
+	.changed = port_news,
+};
+
+/* --- ports --- */
+
+/*
+ * Without weft_listen_lock; the port is in no list, or not yet. No lock keeps the work from
+ * the socket: who held it might be stopped, and a worker wait for him.
+ */
+static void port_free(struct listen_port *port)
+{
+	WRITE_ONCE(port->ended, true);
+	/* From here on it comes for nothing, until no callback queues it any more. */
+	cancel_delayed_work_sync(&port->work);
+	if (port->llp)
+		weft_llp_close(port->llp, true);
+	cancel_delayed_work_sync(&port->work);
+	weft_lane_put(port->lane);
+	kfree(port);
+}
+
+static int port_open(struct listen_port *port, struct iw_cm_id *id, int backlog)
+{
+	struct weft_llp *llp;
+	int ret;
+
+	llp = weft_llp_open(port->net, port->addr.ss_family, &port_ops, port);
+	if (IS_ERR(llp))
+		return PTR_ERR(llp);
+	port->llp = llp;
+	ret = weft_llp_bind(llp, &port->addr, port->v6only);
+	/* Accepted sockets inherit it. */
+	if (!ret && id->tos_set)
+		ret = weft_llp_set_tos(llp, id->tos);
+	return ret ?: weft_llp_listen(llp, backlog);
+}
+
+static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
+{
+	struct listen_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
+
+	if (!port)
+		return NULL;
+	port->lane = weft_lane_new();
+	if (!port->lane) {
+		kfree(port);
+		return NULL;
+	}
+	INIT_LIST_HEAD(&port->entry);
+	INIT_LIST_HEAD(&port->listeners);
+	INIT_DELAYED_WORK(&port->work, port_work);
+	port->net = net;
+	port->addr = id->m_local_addr;
+	port->v6only = id->afonly;
+	return port;
+}
+
+/*
+ * Adds the listener to a port that others use already: a shared address that
+ * is not yet taken for its device. -ENOENT: there is no such port. With
+ * weft_listen_lock held.
+ */
+static int port_join(struct weft_listener *listener, struct net *net)
+{
+	struct sockaddr_storage *addr = &listener->id->m_local_addr;
+	struct weft_listener *other;
+	struct listen_port *port;
+
+	lockdep_assert_held(&weft_listen_lock);
+	list_for_each_entry(port, &ports, entry) {
+		if (!net_eq(port->net, net) || !weft_addr_equal(&port->addr, addr))
+			continue;
+		if (!weft_addr_is_shared(addr) ||
+		    port->v6only != listener->id->afonly)
+			return -EADDRINUSE;
+		list_for_each_entry(other, &port->listeners, entry) {
+			if (other->dev == listener->dev)
+				return -EADDRINUSE;
+		}
+		listener->port = port;
+		list_add_tail(&listener->entry, &port->listeners);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* --- listeners --- */
+
+/* Makes the listener known, in a port that is. */
+static void listener_enter(struct weft_listener *listener)
+{
+	lockdep_assert_held(&weft_listen_lock);
+	listener->id->add_ref(listener->id);
+	listener->id->provider_data = listener;
+}
+
+/*
+ * Makes the listener a port of its own, without the lock: connections may come
+ * before it is in the list.
+ */
+static int port_make(struct weft_listener *listener, struct net *net)
+{
+	struct listen_port *port = port_new(net, listener->id);
+	int ret;
+
+	if (!port)
+		return -ENOMEM;
+	listener->port = port;
+	list_add_tail(&listener->entry, &port->listeners);
+	ret = port_open(port, listener->id, listener->max_half_open);
+	if (ret) {
+		port_free(port);
+		return ret;
+	}
+	spin_lock(&weft_listen_lock);
+	list_add_tail(&port->entry, &ports);
+	listener_enter(listener);
+	spin_unlock(&weft_listen_lock);
+	return 0;
+}
+
+/* Makes a listener and its socket, or finds one to share. */
+static int listener_open(struct weft_device *dev, struct net *net,
+			 struct iw_cm_id *id, int backlog)
+{
+	struct weft_listener *listener;
+	int ret;
+
+	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
+	if (!listener)
+		return -ENOMEM;
+	kref_init(&listener->refs);
+	INIT_LIST_HEAD(&listener->half_open);
+	listener->dev = dev;
+	listener->id = id;
+	listener->max_half_open = max(backlog, WEFT_MIN_HALF_OPEN);
+
+	spin_lock(&weft_listen_lock);
+	ret = port_join(listener, net);
+	if (!ret)
+		listener_enter(listener);
+	spin_unlock(&weft_listen_lock);
+	/* Two at once for one address: TCP lets one of them have it. */
+	if (ret == -ENOENT)
+		ret = port_make(listener, net);
+	if (ret)
+		kfree(listener);
+	return ret;
+}
+
+/**
+ * weft_iw_create_listen() - iw_cm: listen
+ * @id: for whom, and where
+ * @backlog: how many requests iw_cm queues; never 0
+ *
+ * Three kinds of listeners are made without a socket, deaf, and have no
+ * provider_data:
+ *
+ * - Where each device belongs to one network namespace, rdma_cm still asks every
+ *   device of the machine to listen for an application in any of them.
+ * - While the device is being enabled, rdma_cm has it listen for every
+ *   application that listens on all addresses already. If one of them failed,
+ *   rdma_cm would not know the device at all, so that any user could keep
+ *   devices from others by listening on a port that cannot be had.
+ * - A device of another namespace can serve the application only through an ipvlan
+ *   device or the like. That its port is taken, by another driver's listener for
+ *   the same application for one, does not cost the application its own devices.
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL for an application that may not use
+ * the device, -ENOMEM, or what the socket says.
+ */
+int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
+{
+	struct weft_device *dev = to_weft_device(id->device);
+	struct net *net = weft_cm_net(id);
+	int ret;
+
+	if (!rdma_dev_access_netns(&dev->ib, net))
+		return weft_addr_is_shared(&id->m_local_addr) ? 0 : -EADDRNOTAVAIL;
+
+	ret = listener_open(dev, net, id, backlog);
+	if (ret && (weft_device_enabling(dev) ||
+		    (weft_addr_is_shared(&id->m_local_addr) &&
+		     !net_eq(dev_net(dev->netdev), net)))) {
+		ibdev_warn_ratelimited(&dev->ib,
+				       "the program that listens on %pISpc gets no connections of this device (error %d): something else uses the port in its network namespace; end that and start the program again\n",
+				       &id->m_local_addr, ret);
+		ret = 0;
+	}
+	return ret;
+}
+
+/*
+ * Takes a listener out of use. Returns its port if nobody else uses that, for
+ * the caller to free without the lock. With weft_listen_lock held.
+ */
+static struct listen_port *listener_detach(struct weft_listener *listener)
+{
+	struct listen_port *port = listener->port;
+
+	lockdep_assert_held(&weft_listen_lock);
+	if (!listener->id)
+		return NULL;
+	listener->id->rem_ref(listener->id);
+	listener->id = NULL;
+	weft_listener_evict(listener);
+
+	list_del(&listener->entry);
+	if (!list_empty(&port->listeners))
+		return NULL;
+	list_del(&port->entry);
+	return port;
+}
+
+/**
+ * weft_iw_destroy_listen() - iw_cm: listen no longer
+ * @id: as given to weft_iw_create_listen()
+ *
+ * Connections that were announced already live on.
+ *
+ * Context: process, may sleep.
+ * Return: 0.
+ */
+int weft_iw_destroy_listen(struct iw_cm_id *id)
+{
+	struct weft_listener *listener = id->provider_data;
+	struct listen_port *port;
+
+	/* A deaf one. */
+	if (!listener)
+		return 0;
+	spin_lock(&weft_listen_lock);
+	port = listener_detach(listener);
+	spin_unlock(&weft_listen_lock);
+	if (port)
+		port_free(port);
+	id->provider_data = NULL;
+	weft_listener_put(listener);
+	return 0;
+}
+
+/**
+ * weft_listener_find() - find the listener of a cm_id of rdma_cm's
+ * @dev: device
+ * @cm_context: the cm_id
+ * @half_open: handshakes under way
+ *
+ * Context: process, may sleep.
+ * Return: false if there is none.
+ */
+bool weft_listener_find(struct weft_device *dev, const void *cm_context,
+			u32 *half_open)
+{
+	struct weft_listener *listener;
+	struct listen_port *port;
+	bool found = false;
+
+	spin_lock(&weft_listen_lock);
+	list_for_each_entry(port, &ports, entry) {
+		list_for_each_entry(listener, &port->listeners, entry) {
+			if (listener->dev == dev &&
+			    listener->id->context == cm_context) {
+				*half_open = listener->num_half_open;
+				found = true;
+			}
+		}
+	}
+	spin_unlock(&weft_listen_lock);
+	return found;
+}
+
+/* With weft_listen_lock held. */
+static struct weft_listener *listener_any(struct weft_device *dev)
+{
+	struct weft_listener *listener;
+	struct listen_port *port;
+
+	lockdep_assert_held(&weft_listen_lock);
+	list_for_each_entry(port, &ports, entry) {
+		list_for_each_entry(listener, &port->listeners, entry) {
+			if (listener->dev == dev)
+				return listener;
+		}
+	}
+	return NULL;
+}
+
+/**
+ * weft_listener_stop_all() - take a device's listeners out of use
+ * @dev: device
+ *
+ * They stay for weft_iw_destroy_listen() to free.
+ *
+ * Context: process, may sleep.
+ */
+void weft_listener_stop_all(struct weft_device *dev)
+{
+	struct weft_listener *listener;
+	struct listen_port *port;
+
+	do {
+		spin_lock(&weft_listen_lock);
+		listener = listener_any(dev);
+		port = listener ? listener_detach(listener) : NULL;
+		spin_unlock(&weft_listen_lock);
+		if (port)
+			port_free(port);
+	} while (listener);
+}

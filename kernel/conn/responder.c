@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The end that a connection comes to: the peer's Request, our application's answer, our
+ * Reply. The handlers of ACCEPTED and PENDING, called by table.c.
+ */
+
+#include <linux/errno.h>
+#include <linux/lockdep.h>
+
+#include "base/trace.h"
+#include "base/weft.h"
+#include "conn/internal.h"
+#include "conn/listener.h"
+#include "pair/qp.h"
+
+/* The Reply to the peer's Request, as weft_mpa_answer(); a lack of CRCs is told. */
+static int cm_reply(struct weft_conn *conn,
+		    const struct weft_mpa_policy *policy, u16 private_len,
+		    struct weft_mpa_frame *reply, struct weft_mpa_agreed *agreed)
+{
+	const struct weft_mpa_frame *request = &conn->hs->peer;
+	int ret = weft_mpa_answer(request, policy, private_len, reply, agreed);
+
+	if (ret && weft_mpa_lacks_crc(policy, request))
+		weft_cm_tell_no_crc(conn);
+	return ret;
+}
+
+/*
+ * Refuses the peer, who reads the FIN behind it as the end. That the peer closes
+ * too is left to TCP, which limits how many such sockets there may be: peers who
+ * are refused by the thousand, and never close, cost us no more than that.
+ */
+static enum weft_conn_state refuse(struct weft_conn *conn,
+				   const void *private_data, u16 private_len)
+{
+	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
+	struct weft_mpa_agreed agreed;
+	struct weft_mpa_frame reply;
+
+	weft_conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_US);
+	weft_mpa_answer(&conn->hs->peer, &policy, private_len, &reply, &agreed);
+	reply.reject = true;
+	reply.extended = false;
+	reply.p2p = false;
+	reply.rtr = 0;
+	/* If it does not go out, the stream is dead, and closed all the same. */
+	weft_handshake_send(conn->llp, &reply, private_data);
+	trace_weft_mpa_frame(conn, &reply, true);
+	weft_conn_drop_unread(conn);
+	weft_conn_close(conn, false);
+	return WEFT_CONN_CLOSED;
+}
+
+/**
+ * weft_cm_request() - some of the Request may be here
+ * @conn: connection in ACCEPTED
+ * @arg: unused
+ *
+ * What cannot be granted whatever the application says, such as markers in what
+ * we send, or a connection without CRCs where they are required, is refused here
+ * with a Reject.
+ *
+ * Context: process, @conn->mutex held.
+ * Return: ACCEPTED (not yet), PENDING or CLOSED.
+ */
+enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
+{
+	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
+	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
+	struct weft_handshake *hs = conn->hs;
+	struct weft_mpa_agreed agreed;
+	struct weft_mpa_frame reply;
+	int ret;
+
+	lockdep_assert_held(&conn->mutex);
+	ret = weft_handshake_read(hs, conn->llp, false);
+	if (!ret)
+		return conn->state;
+	if (ret < 0 ||
+	    weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
+		weft_conn_close(conn, true);
+		return WEFT_CONN_CLOSED;
+	}
+	trace_weft_mpa_frame(conn, &hs->peer, false);
+	if (cm_reply(conn, &policy, 0, &reply, &agreed) ||
+	    weft_conn_token_add(conn))
+		return refuse(conn, NULL, 0);
+
+	event.provider_data = (void *)(uintptr_t)conn->token;
+	event.ird = weft_cm_rd(hs->peer.enhanced ? hs->peer.ird :
+						 WEFT_MPA_RD_UNSET);
+	event.ord = weft_cm_rd(hs->peer.enhanced ? hs->peer.ord :
+						 WEFT_MPA_RD_UNSET);
+	weft_cm_private(&event, hs);
+	/* It fails if the listener is gone or its backlog is full. */
+	if (weft_listener_deliver(conn, &event))
+		return refuse(conn, NULL, 0);
+	return WEFT_CONN_PENDING;
+}
+
+/**
+ * weft_cm_no_answer() - our application takes too long
+ * @conn: connection in PENDING
+ * @arg: unused
+ *
+ * Context: process, @conn->mutex held.
+ * Return: CLOSED.
+ */
+enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg)
+{
+	lockdep_assert_held(&conn->mutex);
+	weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
+	return refuse(conn, NULL, 0);
+}
+
+/**
+ * weft_cm_reject() - our application refuses
+ * @conn: connection in PENDING
+ * @arg: struct weft_cm_call
+ *
+ * Context: process, @conn->mutex held.
+ * Return: CLOSED.
+ */
+enum weft_conn_state weft_cm_reject(struct weft_conn *conn, void *arg)
+{
+	struct weft_cm_call *call = arg;
+
+	lockdep_assert_held(&conn->mutex);
+	call->ret = 0;
+	return refuse(conn, call->private_data, call->private_len);
+}
+
+/* Answers, and gives the stream to the queue pair, whose tx.lock is held. */
+static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_call *call,
+					 const struct weft_mpa_frame *reply,
+					 const struct weft_mpa_agreed *agreed)
+{
+	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
+
+	lockdep_assert_held(&conn->qp->tx.lock);
+	/* The Reply first: what the queue pair sends must follow it. */
+	call->ret = weft_handshake_send(conn->llp, reply, call->param->private_data);
+	if (!call->ret)
+		trace_weft_mpa_frame(conn, reply, true);
+	if (!call->ret)
+		call->ret = weft_conn_stream(conn, agreed);
+	if (call->ret) {
+		weft_conn_release_qp(conn);
+		weft_conn_close(conn, true);
+		return WEFT_CONN_CLOSED;
+	}
+
+	weft_conn_count(conn, WEFT_CNT_CONN_ACCEPTED);
+	conn->cm_id = call->id;
+	conn->cm_id->add_ref(conn->cm_id);
+	weft_conn_set_context(conn, call->id->context);
+	weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr);
+	event.ird = weft_cm_rd(agreed->ord);
+	event.ord = weft_cm_rd(agreed->ird);
+	conn->cm_id->event_handler(conn->cm_id, &event);
+	return WEFT_CONN_STREAMING;
+}
+
+/**
+ * weft_cm_accept() - our application accepts
+ * @conn: connection in PENDING
+ * @arg: struct weft_cm_call
+ *
+ * A failed accept is final to iw_cm, so the peer is told.
+ *
+ * Context: process, @conn->mutex held.
+ * Return: STREAMING or CLOSED.
+ */
+enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
+{
+	struct weft_cm_call *call = arg;
+	const struct iw_cm_conn_param *param = call->param;
+	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
+	struct weft_mpa_agreed agreed;
+	struct weft_mpa_frame reply;
+	enum weft_conn_state next;
+	struct weft_qp *qp;
+
+	lockdep_assert_held(&conn->mutex);
+	call->ret = -EINVAL;
+	if (!weft_cm_param_ok(conn->dev, param))
+		return refuse(conn, NULL, 0);
+	policy.ird = param->ird;
+	policy.ord = param->ord;
+	if (cm_reply(conn, &policy, param->private_data_len, &reply, &agreed))
+		return refuse(conn, NULL, 0);
+
+	call->ret = weft_llp_charge(conn->llp);
+	if (!call->ret)
+		call->ret = weft_cm_bind_qp(conn, call->id, param->qpn);
+	if (call->ret)
+		return refuse(conn, NULL, 0);
+
+	/* Who accepts may wait for it, being the owner; see weft_qp_trylock(). */
+	qp = conn->qp;
+	weft_qp_get(qp);
+	mutex_lock(&qp->tx.lock);
+	next = accept_bound(conn, call, &reply, &agreed);
+	weft_qp_unlock(qp);
+	weft_qp_put(qp);
+	return next;
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What happens to a connection in which state: the table of states and events.
+ *
+ * What iw_cm asks for and waits on is stepped through by its caller, what was posted by the
+ * connection's lane, both under the connection's mutex. weft_conn_step() looks
+ * the handler up and moves to the state that it names; nothing else moves.
+ *
+ * A lane waits neither for the mutex nor for the queue pair's tx.lock, which a
+ * thread may hold that is not allowed to run: whoever lets go of them has the
+ * connection served again.
+ */
+
+#include <linux/lockdep.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+#include "base/trace.h"
+#include "base/weft.h"
+#include "conn/internal.h"
+#include "conn/listener.h"
+
+/* Woken whenever a connection leaves its device's list. */
+static DECLARE_WAIT_QUEUE_HEAD(conn_ended);
+
+static enum weft_conn_state on_start(struct weft_conn *conn, void *arg)
+{
+	if (conn->initiator)
+		return weft_cm_start(conn, arg);
+	weft_conn_set_timeouts(conn);
+	return WEFT_CONN_ACCEPTED;
+}
+
+/* Nobody but the peer knows of the connection, or will ask for it. */
+static enum weft_conn_state on_drop(struct weft_conn *conn, void *arg)
+{
+	weft_conn_close(conn, true);
+	return WEFT_CONN_CLOSED;
+}
+
+static enum weft_conn_state on_no_request(struct weft_conn *conn, void *arg)
+{
+	weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
+	return on_drop(conn, arg);
+}
+
+static enum weft_conn_state on_stop_new(struct weft_conn *conn, void *arg)
+{
+	return conn->initiator ? weft_cm_qp_gone(conn, arg) :
+				 on_drop(conn, arg);
+}
+
+/* A peer that leaves before it was answered cannot be answered. */
+static enum weft_conn_state on_pending_changed(struct weft_conn *conn,
+					       void *arg)
+{
+	switch (weft_llp_state(conn->llp)) {
+	case WEFT_LLP_PEER_CLOSED:
+	case WEFT_LLP_DEAD:
+		return on_drop(conn, arg);
+	default:
+		return conn->state;
+	}
+}
+
+/*
+ * The table. A cell that is missing: the event means nothing in that state, as
+ * one that was posted for an earlier state. Every state has a way out on STOP,
+ * and on TIMEOUT: STREAMING only while it waits for the peer.
+ */
+static const weft_conn_handler
+handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
+	[WEFT_CONN_NEW] = {
+		[WEFT_EV_START] = on_start,	/* CONNECTING, ACCEPTED, CLOSED */
+		[WEFT_EV_STOP] = on_stop_new,			/* CLOSED */
+		[WEFT_EV_EVICT] = on_drop,			/* CLOSED */
+		[WEFT_EV_QP_FAILED] = weft_cm_qp_gone,		/* CLOSED */
+		[WEFT_EV_QP_CLOSING] = weft_cm_qp_gone,		/* CLOSED */
+	},
+	[WEFT_CONN_CONNECTING] = {
+		[WEFT_EV_CHANGED] = weft_cm_connected,	/* REQUESTED, CLOSED */
+		[WEFT_EV_TIMEOUT] = weft_cm_no_reply,		/* CLOSED */
+		[WEFT_EV_STOP] = weft_cm_qp_gone,		/* CLOSED */
+		[WEFT_EV_QP_FAILED] = weft_cm_qp_gone,		/* CLOSED */
+		[WEFT_EV_QP_CLOSING] = weft_cm_qp_gone,		/* CLOSED */
+	},
+	[WEFT_CONN_REQUESTED] = {
+		/* STREAMING; CONNECTING: again, with revision 1; CLOSING, CLOSED */
+		[WEFT_EV_READABLE] = weft_cm_reply,
+		[WEFT_EV_CHANGED] = weft_cm_reply,
+		[WEFT_EV_TIMEOUT] = weft_cm_no_reply,		/* CLOSED */
+		[WEFT_EV_STOP] = weft_cm_qp_gone,		/* CLOSED */
+		[WEFT_EV_QP_FAILED] = weft_cm_qp_gone,		/* CLOSED */
+		[WEFT_EV_QP_CLOSING] = weft_cm_qp_gone,		/* CLOSED */
+	},
+	[WEFT_CONN_ACCEPTED] = {
+		/* PENDING; CLOSED: refused, too */
+		[WEFT_EV_READABLE] = weft_cm_request,
+		[WEFT_EV_CHANGED] = weft_cm_request,
+		[WEFT_EV_TIMEOUT] = on_no_request,		/* CLOSED */
+		[WEFT_EV_STOP] = on_drop,			/* CLOSED */
+		[WEFT_EV_EVICT] = on_drop,			/* CLOSED */
+	},
+	[WEFT_CONN_PENDING] = {
+		[WEFT_EV_ACCEPT] = weft_cm_accept,	/* STREAMING, CLOSED */
+		[WEFT_EV_REJECT] = weft_cm_reject,		/* CLOSED */
+		[WEFT_EV_CHANGED] = on_pending_changed,		/* CLOSED */
+		[WEFT_EV_TIMEOUT] = weft_cm_no_answer,		/* CLOSED */
+		[WEFT_EV_STOP] = on_drop,			/* CLOSED */
+	},
+	[WEFT_CONN_STREAMING] = {
+		[WEFT_EV_QP_FAILED] = weft_streaming_qp_ended,	/* CLOSING, CLOSED */
+		[WEFT_EV_QP_CLOSING] = weft_streaming_qp_ended,	/* CLOSING, CLOSED */
+		[WEFT_EV_PEER_CLOSED] = weft_streaming_peer_closed,		/* CLOSED */
+		[WEFT_EV_CHANGED] = weft_streaming_changed,	/* CLOSED */
+		[WEFT_EV_TIMEOUT] = weft_streaming_timeout,	/* CLOSED */
+		[WEFT_EV_STOP] = weft_streaming_broken,			/* CLOSED */
+	},
+	[WEFT_CONN_CLOSING] = {
+		[WEFT_EV_CHANGED] = weft_closing_news,		/* CLOSED */
+		[WEFT_EV_TIMEOUT] = on_drop,			/* CLOSED */
+		[WEFT_EV_STOP] = on_drop,			/* CLOSED */
+	},
+};
+
+static const unsigned long limits[WEFT_CONN_NUM_STATES] = {
+	[WEFT_CONN_CONNECTING] = WEFT_LIMIT_CONNECT,
+	[WEFT_CONN_REQUESTED] = WEFT_LIMIT_REPLY,
+	[WEFT_CONN_ACCEPTED] = WEFT_LIMIT_REQUEST,
+	[WEFT_CONN_PENDING] = WEFT_LIMIT_ANSWER,
+	[WEFT_CONN_STREAMING] = WEFT_LIMIT_READY,
+	[WEFT_CONN_CLOSING] = WEFT_LIMIT_CLOSE,
+};
+
+/* The last of a connection; references may keep its memory a while. */
+static void conn_retire(struct weft_conn *conn)
+{
+	struct weft_device *dev = conn->dev;
+
+	if (dev) {
+		spin_lock(&dev->conns_lock);
+		list_del_init(&conn->entry);
+		hash_del(&conn->by_cm);
+		spin_unlock(&dev->conns_lock);
+		/* From here on the device may go away. */
+		wake_up_all(&conn_ended);
+	}
+	weft_conn_put(conn);
+}
+
+static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
+{
+	WRITE_ONCE(conn->state, next);
+	weft_conn_limit(conn, limits[next]);
+
+	/* What belongs to the states behind us. */
+	if (next != WEFT_CONN_ACCEPTED)
+		weft_listener_leave(conn);
+	if (next != WEFT_CONN_PENDING)
+		weft_conn_token_drop(conn);
+	if (next >= WEFT_CONN_STREAMING) {
+		kfree(conn->hs);
+		conn->hs = NULL;
+	}
+
+	switch (next) {
+	case WEFT_CONN_CLOSED:
+		conn_retire(conn);
+		return;
+	case WEFT_CONN_CLOSING:
+		weft_conn_drop_unread(conn);
+		weft_llp_shutdown(conn->llp);
+		break;
+	default:
+		break;
+	}
+	/* What came before we were in this state is not announced again. */
+	weft_conn_post(conn, WEFT_EV_READABLE);
+	weft_conn_post(conn, WEFT_EV_CHANGED);
+}
+
+/**
+ * weft_conn_step() - let an event happen
+ * @conn: connection that the caller has a reference on
+ * @event: the event
+ * @arg: for its handler
+ *
+ * Context: process, @conn->mutex held; may sleep.
+ */
+void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
+		    void *arg)
+{
+	weft_conn_handler handler = handlers[conn->state][event];
+	enum weft_conn_state next;
+
+	lockdep_assert_held(&conn->mutex);
+	if (!handler || (event == WEFT_EV_TIMEOUT && weft_conn_in_time(conn)))
+		return;
+	next = handler(conn, arg);
+	if (next == conn->state)
+		return;
+	trace_weft_conn_state(conn, event, next);
+	conn_enter(conn, next);
+}
+
+/**
+ * weft_conn_serve() - serve the events that were posted
+ * @conn: connection whose turn it is, with a reference
+ *
+ * Waits for no lock that a thread of a process may hold: if one is taken, who has it
+ * has the connection served again.
+ *
+ * Context: process, a lane's.
+ */
+void weft_conn_serve(struct weft_conn *conn)
+{
+	struct weft_qp *qp;
+	unsigned long events;
+	int event;
+
+	smp_mb(); /* pairs with that in weft_conn_unlock() */
+	if (!mutex_trylock(&conn->mutex))
+		return;
+	qp = conn->qp;
+	if (qp && !weft_qp_trylock(qp, WEFT_WANT_CONN)) {
+		/* Not weft_conn_unlock(): the events wait for weft_qp_unlock(). */
+		mutex_unlock(&conn->mutex);
+		return;
+	}
+	/* A handler may let go of the queue pair. */
+	if (qp)
+		weft_qp_get(qp);
+	/* What is posted from here on has the connection queued again. */
+	events = xchg(&conn->events, 0);
+	for_each_set_bit(event, &events, WEFT_EV_NUM_POSTED)
+		weft_conn_step(conn, event, NULL);
+	if (qp) {
+		weft_qp_unlock(qp);
+		weft_qp_put(qp);
+	}
+	weft_conn_unlock(conn);
+}
+
+/* --- of a device, and of the module --- */
+
+static bool conn_none(struct weft_device *dev)
+{
+	bool none;
+
+	spin_lock(&dev->conns_lock);
+	none = list_empty(&dev->conns);
+	spin_unlock(&dev->conns_lock);
+	return none;
+}
+
+/**
+ * weft_conn_stop_all() - end every connection and listener of a device
+ * @dev: device; nobody begins new ones
+ *
+ * Context: process, sleeps until none is left and none of their work runs.
+ */
+void weft_conn_stop_all(struct weft_device *dev)
+{
+	struct weft_conn *conn;
+
+	weft_listener_stop_all(dev);
+
+	spin_lock(&dev->conns_lock);
+	list_for_each_entry(conn, &dev->conns, entry)
+		weft_conn_post(conn, WEFT_EV_STOP);
+	spin_unlock(&dev->conns_lock);
+
+	wait_event(conn_ended, conn_none(dev));
+	flush_workqueue(weft_conn_wq);
+}
+
+static void turn_get(struct weft_turn *turn)
+{
+	weft_conn_get(container_of(turn, struct weft_conn, turn));
+}
+
+static void turn_put(struct weft_turn *turn)
+{
+	weft_conn_put(container_of(turn, struct weft_conn, turn));
+}
+
+static void turn_serve(struct weft_turn *turn)
+{
+	weft_conn_serve(container_of(turn, struct weft_conn, turn));
+}
+
+static const struct weft_turn_ops turn_ops = {
+	.get = turn_get,
+	.put = turn_put,
+	.serve = turn_serve,
+};
+
+/**
+ * weft_conn_init() - prepare for connections
+ *
+ * Context: module load.
+ * Return: 0 or -ENOMEM.
+ */
+int weft_conn_init(void)
+{
+	return weft_lane_init(&turn_ops);
+}
+
+/**
+ * weft_conn_exit() - undo weft_conn_init()
+ *
+ * Context: module unload; every device has been stopped.
+ */
+void weft_conn_exit(void)
+{
+	weft_lane_exit();
+	weft_conn_token_exit();
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The RDMA device: its registration, its port, and the Ethernet device below. */
+#include <linux/etherdevice.h>
+#include <linux/if_arp.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
+
+#include "base/context.h"
+#include "base/limit.h"
+#include "base/settings.h"
+#include "base/weft.h"
+#include "conn/conn.h"
+#include "conn/lane.h"
+#include "device/query.h"
+#include "device/restrack.h"
+#include "device/stats.h"
+#include "device/sysfs.h"
+#include "memory/dmabuf.h"
+#include "memory/fastreg.h"
+#include "memory/mr.h"
+#include "memory/mw.h"
+#include "queue/cq.h"
+#include "queue/ring.h"
+#include "queue/srq.h"
+#include "stream/stream.h"
+#include "uapi/weft-abi.h"
+#include "verbs/doorbell.h"
+#include "verbs/post.h"
+#include "verbs/qp.h"
+#include "verbs/ucontext.h"
+
+#define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
+
+/* Every device, from before it is registered until it is freed. */
+static LIST_HEAD(devices);
+
+static DEFINE_MUTEX(devices_lock); /* of devices; inside the rtnl lock */
+
+/* --- what the device says of itself --- */
+
+/* --- its life --- */
+
+/*
+ * The core makes the device known to its clients, in this task, when it is
+ * registered and when it was moved to another namespace. Of the end of that the
+ * core says nothing, so the task is remembered.
+ */
+static int weft_enable_driver(struct ib_device *ib)
+{
+	struct weft_device *dev = to_weft_device(ib);
+
+	put_pid(xchg(&dev->enabler, get_pid(task_pid(current))));
+	return 0;
+}
+
+/* The calling task is through with what weft_enable_driver() began. */
+static void weft_device_enabled(struct weft_device *dev)
+{
+	struct pid *self = task_pid(current);
+
+	if (cmpxchg(&dev->enabler, self, NULL) == self)
+		put_pid(self);
+}
+
+/* The core has let go of the device: everything on it is gone. */
+static void weft_device_dealloc(struct ib_device *ib)
+{
+	struct weft_device *dev = to_weft_device(ib);
+
+	weft_conn_stop_all(dev);
+	xa_destroy(&dev->qps);
+	xa_destroy(&dev->mrs);
+	mutex_lock(&devices_lock);
+	list_del_init(&dev->entry);
+	mutex_unlock(&devices_lock);
+	put_pid(dev->enabler);
+	weft_lane_put(dev->lane);
+	kfree(dev->local);
+	free_percpu(dev->counters);
+	dev_put(dev->netdev);
+}
+
+static const struct ib_device_ops weft_device_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = WEFT_DRIVER,
+	.uverbs_abi_ver = WEFT_ABI_VERSION,
+
+	.alloc_hw_port_stats = weft_alloc_hw_port_stats,
+	.alloc_mr = weft_alloc_mr,
+	.alloc_mw = weft_alloc_mw,
+	.alloc_pd = weft_alloc_pd,
+	.alloc_ucontext = weft_alloc_ucontext,
+	.create_cq = weft_create_cq,
+	.create_qp = weft_create_qp,
+	.create_srq = weft_create_srq,
+	.dealloc_driver = weft_device_dealloc,
+	.dealloc_mw = weft_dealloc_mw,
+	.dealloc_pd = weft_dealloc_pd,
+	.dealloc_ucontext = weft_dealloc_ucontext,
+	.dereg_mr = weft_dereg_mr,
+	.destroy_cq = weft_destroy_cq,
+	.destroy_qp = weft_destroy_qp,
+	.destroy_srq = weft_destroy_srq,
+	.device_group = &weft_settings_group,
+	.disassociate_ucontext = weft_disassociate_ucontext,
+	.enable_driver = weft_enable_driver,
+	.fill_res_cm_id_entry = weft_fill_res_cm_id,
+	.fill_res_cq_entry = weft_fill_res_cq,
+	.fill_res_mr_entry = weft_fill_res_mr,
+	.fill_res_qp_entry = weft_fill_res_qp,
+	.get_dev_fw_str = weft_fw_string,
+	.get_dma_mr = weft_get_dma_mr,
+	.get_hw_stats = weft_get_hw_stats,
+	.get_port_immutable = weft_port_immutable,
+	.iw_accept = weft_iw_accept,
+	.iw_add_ref = weft_iw_add_ref,
+	.iw_connect = weft_iw_connect,
+	.iw_create_listen = weft_iw_create_listen,
+	.iw_destroy_listen = weft_iw_destroy_listen,
+	.iw_get_qp = weft_iw_get_qp,
+	.iw_reject = weft_iw_reject,
+	.iw_rem_ref = weft_iw_rem_ref,
+	.map_mr_sg = weft_map_mr_sg,
+	.mmap = weft_mmap,
+	.mmap_free = weft_mmap_free,
+	.modify_cq = weft_modify_cq,
+	.modify_qp = weft_modify_qp,
+	.modify_srq = weft_modify_srq,
+	.poll_cq = weft_poll_cq,
+	.post_recv = weft_post_recv,
+	.post_send = weft_post_send,
+	.post_srq_recv = weft_post_srq_recv,
+	.query_device = weft_query_device,
+	.query_gid = weft_query_gid,
+	.query_pkey = weft_query_pkey,
+	.query_port = weft_query_port,
+	.query_qp = weft_query_qp,
+	.query_srq = weft_query_srq,
+	.reg_user_mr = weft_reg_user_mr,
+	.reg_user_mr_dmabuf = weft_reg_user_mr_dmabuf,
+	.req_notify_cq = weft_req_notify_cq,
+	.rereg_user_mr = weft_rereg_user_mr,
+	.resize_cq = weft_resize_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),
+	INIT_RDMA_OBJ_SIZE(ib_pd, weft_pd, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, weft_qp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, weft_srq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, weft_ucontext, ib),
+};
+
+/*
+ * Does the RDMA core know which Ethernet device is below one of ours? Newer
+ * kernels note it with the GID and find a device by it; older ones have the
+ * MAC address alone to go by.
+ */
+static bool weft_core_knows_netdev(struct weft_device *dev)
+{
+	const struct ib_gid_attr *attr;
+	bool knows = false;
+
+	if (!ib_device_try_get(&dev->ib))
+		return false;
+	attr = rdma_get_gid_attr(&dev->ib, 1, 0);
+	if (!IS_ERR(attr)) {
+		knows = rcu_access_pointer(attr->ndev);
+		rdma_put_gid_attr(attr);
+	}
+	ib_device_put(&dev->ib);
+	return knows;
+}
+
+/*
+ * Another device that rdma_cm would take this one for: with the same MAC, as
+ * VLANs, bonds, bridges and what is below them share one, where the same
+ * programs see both. With devices_lock held.
+ */
+static struct weft_device *weft_device_namesake(struct net_device *netdev)
+{
+	struct weft_device *other;
+
+	lockdep_assert_held(&devices_lock);
+	list_for_each_entry(other, &devices, entry) {
+		if (other->netdev != netdev &&
+		    ether_addr_equal(other->netdev->dev_addr, netdev->dev_addr) &&
+		    rdma_dev_access_netns(&other->ib, dev_net(netdev)) &&
+		    !weft_core_knows_netdev(other))
+			return other;
+	}
+	return NULL;
+}
+
+/*
+ * Whether a network device can carry one of ours; says why not. With
+ * devices_lock held.
+ */
+static int weft_netdev_check(struct net_device *netdev)
+{
+	struct weft_device *other;
+
+	lockdep_assert_held(&devices_lock);
+	if (netdev->type != ARPHRD_ETHER && netdev->type != ARPHRD_LOOPBACK) {
+		pr_warn("weft: %s is not an Ethernet device\n", netdev->name);
+		return -EOPNOTSUPP;
+	}
+	if (!is_valid_ether_addr(netdev->dev_addr)) {
+		pr_warn("weft: %s has no MAC address, by which RDMA finds its device; give it one (ip link set %s address 02:00:00:00:00:01)\n",
+			netdev->name, netdev->name);
+		return -EADDRNOTAVAIL;
+	}
+	list_for_each_entry(other, &devices, entry) {
+		if (other->netdev == netdev) {
+			pr_warn("weft: %s carries %s already\n", netdev->name,
+				dev_name(&other->ib.dev));
+			return -EEXIST;
+		}
+	}
+	other = weft_device_namesake(netdev);
+	if (other) {
+		pr_warn("weft: %s has the MAC address of %s, which carries %s; RDMA finds its device by it, so give %s one of its own (ip link set %s address ...)\n",
+			netdev->name, other->netdev->name,
+			dev_name(&other->ib.dev), netdev->name, netdev->name);
+		return -EADDRINUSE;
+	}
+	return 0;
+}
+
+/* Enters a new device in the list of devices, if its Ethernet device is fit. */
+static int weft_device_enter(struct weft_device *dev)
+{
+	int rv;
+
+	mutex_lock(&devices_lock);
+	rv = weft_netdev_check(dev->netdev);
+	if (!rv)
+		list_add_tail(&dev->entry, &devices);
+	mutex_unlock(&devices_lock);
+	return rv;
+}
+
+static void weft_port_event(struct ib_device *ib, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = ib,
+		.element.port_num = 1,
+		.event = type,
+	};
+
+	ib_dispatch_event(&event);
+}
+
+/* Tells whether the port is active, if that has changed. With the rtnl lock held. */
+static void weft_port_update(struct weft_device *dev)
+{
+	bool active = weft_port_active(dev->netdev);
+
+	ASSERT_RTNL();
+	if (active == dev->active)
+		return;
+	dev->active = active;
+	weft_port_event(&dev->ib, active ? IB_EVENT_PORT_ACTIVE :
+					   IB_EVENT_PORT_ERR);
+}
+
+/*
+ * The Ethernet device may have gone, or changed, or moved to another namespace,
+ * while the new device could not be found by the notifier: that is made up for.
+ */
+static void weft_device_recheck(struct net_device *netdev, struct net *net)
+{
+	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+
+	if (!ib)
+		return;
+	weft_device_enabled(to_weft_device(ib));
+	rtnl_lock();
+	weft_port_update(to_weft_device(ib));
+	rtnl_unlock();
+	if (READ_ONCE(netdev->reg_state) == NETREG_REGISTERED &&
+	    net_eq(dev_net(netdev), net))
+		ib_device_put(ib);
+	else
+		ib_unregister_device_and_put(ib);
+}
+
+/**
+ * weft_device_create() - put an RDMA device on an Ethernet device
+ * @name: its name
+ * @netdev: the Ethernet device
+ *
+ * Called with the rtnl lock not held and a reference on @netdev. Where RDMA
+ * devices belong to one namespace each, the new one belongs to its Ethernet
+ * device's.
+ *
+ * Return: 0; -EEXIST if the name is in use or @netdev has one; -EOPNOTSUPP or
+ * -EADDRNOTAVAIL if it cannot have one; -EADDRINUSE if another's MAC address is
+ * the same; -ENOMEM.
+ */
+int weft_device_create(const char *name, struct net_device *netdev)
+{
+	struct net *net = dev_net(netdev);
+	struct weft_device *dev;
+	int rv;
+
+	dev = ib_alloc_device(weft_device, ib);
+	if (!dev)
+		return -ENOMEM;
+	dev->counters = alloc_percpu(struct weft_counters);
+	dev->lane = weft_lane_new();
+	dev->local = weft_mr_new_local(dev);
+	if (!dev->counters || !dev->lane || !dev->local) {
+		kfree(dev->local);
+		weft_lane_put(dev->lane);
+		free_percpu(dev->counters);
+		ib_dealloc_device(&dev->ib);
+		return -ENOMEM;
+	}
+	dev->netdev = netdev;
+	dev->active = weft_port_active(netdev);
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	INIT_LIST_HEAD(&dev->entry);
+	INIT_LIST_HEAD(&dev->conns);
+	hash_init(dev->conns_by_cm);
+	spin_lock_init(&dev->conns_lock);
+	weft_settings_init(&dev->settings);
+
+	dev->ib.node_type = RDMA_NODE_RNIC;
+	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, netdev->dev_addr);
+	dev->ib.phys_port_cnt = 1;
+	dev->ib.num_comp_vectors = num_possible_cpus();
+	dev->ib.local_dma_lkey = 0;
+	dev->ib.driver_def = weft_doorbells;
+	dev->ib.iw_driver_flags = IW_F_NO_PORT_MAP;
+	strscpy(dev->ib.iw_ifname, netdev->name, sizeof(dev->ib.iw_ifname));
+	strscpy(dev->ib.node_desc, "Weft software iWARP",
+		sizeof(dev->ib.node_desc));
+	ib_set_device_ops(&dev->ib, &weft_device_ops);
+	dev_hold(netdev); /* until weft_device_dealloc() */
+	/* Born in the first namespace, it is not seen from here only in exclusive mode. */
+	if (!rdma_dev_access_netns(&dev->ib, net))
+		write_pnet(&dev->ib.coredev.rdma_net, net);
+	rv = weft_device_enter(dev);
+	if (!rv)
+		rv = ib_device_set_netdev(&dev->ib, netdev, 1);
+	if (!rv)
+		rv = ib_register_device(&dev->ib, name, NULL);
+	if (rv)
+		ib_dealloc_device(&dev->ib);
+	else
+		weft_device_recheck(netdev, net);
+	/* The core's word for a name in use, which would puzzle who reads it. */
+	return rv == -ENFILE ? -EEXIST : rv;
+}
+
+/* A MAC address was changed to one that is in use: too late to refuse it. */
+static void weft_warn_namesake(struct net_device *netdev)
+{
+	struct weft_device *other;
+
+	mutex_lock(&devices_lock);
+	other = weft_device_namesake(netdev);
+	if (other)
+		pr_warn("weft: %s now has the MAC address of %s; RDMA will take one for the other\n",
+			netdev->name, other->netdev->name);
+	mutex_unlock(&devices_lock);
+}
+
+/*
+ * The Ethernet device changed. The rtnl lock is held. One that moves to another
+ * namespace is unregistered in the old one: its sockets are there, so the RDMA
+ * device ends, and can be added again in the new one.
+ */
+static int weft_netdev_event(struct notifier_block *nb, unsigned long what,
+			     void *info)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(info);
+	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+
+	ASSERT_RTNL();
+	if (!ib)
+		return NOTIFY_DONE;
+	switch (what) {
+	case NETDEV_UP:
+	case NETDEV_CHANGE: /* of any flag */
+	case NETDEV_DOWN:
+		weft_port_update(to_weft_device(ib));
+		break;
+	case NETDEV_CHANGEADDR:
+		weft_port_event(ib, IB_EVENT_GID_CHANGE);
+		weft_warn_namesake(netdev);
+		break;
+	case NETDEV_UNREGISTER:
+		ib_unregister_device_queued(ib);
+		break;
+	}
+	ib_device_put(ib);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block weft_netdev_notifier = {
+	.notifier_call = weft_netdev_event,
+};
+
+/* Starts to watch Ethernet devices. 0 or a negative errno value. */
+int weft_device_init(void)
+{
+	return register_netdevice_notifier(&weft_netdev_notifier);
+}
+
+/* Ends every device. May sleep, until all that is on them is gone. */
+void weft_device_exit(void)
+{
+	unregister_netdevice_notifier(&weft_netdev_notifier);
+	ib_unregister_driver(WEFT_DRIVER);
+}

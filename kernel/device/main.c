@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The module: its parts in order, and `rdma link add`. */
+#include <linux/module.h>
+#include <rdma/rdma_netlink.h>
+
+#include "base/weft.h"
+#include "base/workqueue.h"
+#include "conn/conn.h"
+#include "memory/dmabuf.h"
+#include "tx/loan.h"
+
+MODULE_DESCRIPTION("Weft: RDMA (iWARP) on any Ethernet card");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(WEFT_VERSION);
+MODULE_ALIAS_RDMA_LINK("weft");
+/* The fast CRC32C is a module of its own that nothing else may have loaded. */
+MODULE_SOFTDEP("pre: crc32c");
+
+struct workqueue_struct *weft_workqueue;
+
+static struct rdma_link_ops weft_link_ops = {
+	.type = "weft",
+	.newlink = weft_device_create,
+};
+
+static int __init weft_init(void)
+{
+	int rv;
+
+	weft_workqueue = alloc_workqueue("weft", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!weft_workqueue)
+		return -ENOMEM;
+	rv = weft_dmabuf_init();
+	if (rv)
+		goto free_workqueue;
+	rv = weft_conn_init();
+	if (rv)
+		goto exit_dmabuf;
+	rv = weft_device_init();
+	if (rv)
+		goto exit_conn;
+	rdma_link_register(&weft_link_ops);
+	return 0;
+
+exit_conn:
+	weft_conn_exit();
+exit_dmabuf:
+	weft_dmabuf_exit();
+free_workqueue:
+	destroy_workqueue(weft_workqueue);
+	return rv;
+}
+
+static void __exit weft_exit(void)
+{
+	rdma_link_unregister(&weft_link_ops);
+	weft_device_exit();
+	weft_conn_exit();
+	weft_dmabuf_exit();
+	weft_lend_exit();
+	destroy_workqueue(weft_workqueue);
+	rcu_barrier(); /* regions may still be on their way out */
+}
+
+module_init(weft_init);
+module_exit(weft_exit);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What `rdma -dd res show` tells of our objects beyond what the RDMA core knows.
+ *
+ * A snapshot: numbers are read without the locks of the data path, so that to
+ * look disturbs nothing. The core keeps the objects from being freed meanwhile,
+ * but a queue pair or completion queue may have been destroyed by us already.
+ */
+#include <linux/inet.h>
+#include <rdma/restrack.h>
+#include <rdma/rdma_netlink.h>
+
+#include "base/weft.h"
+#include "conn/conn.h"
+#include "device/restrack.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "queue/cq.h"
+
+struct fact {
+	const char *name;
+	u64 value;
+};
+
+static int put_facts(struct sk_buff *msg, const struct fact *facts, size_t num)
+{
+	size_t i;
+
+	for (i = 0; i < num; i++) {
+		if (rdma_nl_put_driver_u64(msg, facts[i].name, facts[i].value))
+			return -EMSGSIZE;
+	}
+	return 0;
+}
+
+static int put_address(struct sk_buff *msg, const char *name,
+		       const struct sockaddr_storage *addr)
+{
+	char text[INET6_ADDRSTRLEN + sizeof("[]:65535%4294967295")];
+
+	if (!addr->ss_family)
+		return 0;
+	snprintf(text, sizeof(text), "%pISpc", addr);
+	return rdma_nl_put_driver_string(msg, name, text);
+}
+
+/* What is known of a connection, whose reference is dropped. */
+static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
+{
+	struct weft_conn_info info;
+
+	weft_conn_info(conn, &info);
+	weft_conn_put(conn);
+	if (rdma_nl_put_driver_string(msg, "conn", info.state) ||
+	    rdma_nl_put_driver_string(msg, "role", info.initiator ?
+				      "initiator" : "responder") ||
+	    put_address(msg, "local", &info.local) ||
+	    put_address(msg, "remote", &info.remote))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
+{
+	const struct weft_tx *tx = &qp->tx;
+	const struct weft_rx *rx = &qp->rx;
+	const struct fact facts[] = {
+		{ "mpa_revision", qp->agreed.revision },
+		{ "crc", qp->agreed.crc },
+		{ "rtr", qp->agreed.rtr },
+		{ "ird", qp->agreed.ird },
+		{ "ord", qp->agreed.ord },
+		{ "sq_inflight", READ_ONCE(tx->head) - READ_ONCE(tx->tail) },
+		{ "reads", READ_ONCE(tx->read_head) - READ_ONCE(tx->read_tail) },
+		{ "answers", READ_ONCE(tx->answer_head) - READ_ONCE(tx->answer_tail) },
+		{ "tx_segment", READ_ONCE(tx->emss) },
+		{ "tx_bytes", READ_ONCE(tx->sent) },
+		{ "tx_waiting", READ_ONCE(tx->built) - READ_ONCE(tx->sent) },
+		{ "tx_gated", READ_ONCE(tx->gated) },
+		{ "rx_stalled", READ_ONCE(rx->stalled) },
+		{ "rx_in_message", READ_ONCE(rx->msg_got) },
+	};
+	struct weft_conn *conn = NULL;
+
+	spin_lock_irq(&qp->lock);
+	if (qp->user) {
+		conn = to_weft_conn(qp->user);
+		weft_conn_get(conn);
+	}
+	spin_unlock_irq(&qp->lock);
+	if (!conn)
+		return 0;
+	if (put_conn(msg, conn))
+		return -EMSGSIZE;
+	/* Before that nothing is agreed on. */
+	return weft_qp_state(qp) == IB_QPS_RTS || READ_ONCE(qp->llp) ?
+	       put_facts(msg, facts, ARRAY_SIZE(facts)) : 0;
+}
+
+/* Ends the driver's part of a message that @nest began, if @ret says that it fitted. */
+static int put_end(struct sk_buff *msg, struct nlattr *nest, int ret)
+{
+	if (ret)
+		nla_nest_cancel(msg, nest);
+	else
+		nla_nest_end(msg, nest);
+	return ret;
+}
+
+/**
+ * weft_fill_res_qp() - tell of a queue pair and its connection
+ * @msg: the message to add to
+ * @ib: the queue pair
+ *
+ * Context: process, may sleep.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
+{
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+
+	if (!nest)
+		return -EMSGSIZE;
+	return put_end(msg, nest, put_qp(msg, to_weft_qp(ib)));
+}
+
+static int put_cq(struct sk_buff *msg, struct weft_cq *cq)
+{
+	struct fact facts[] = {
+		{ "size" }, { "produced" }, { "consumed" }, { "lost" },
+	};
+	const struct weft_cq_ctl *ctl;
+
+	spin_lock_irq(&cq->lock);
+	ctl = cq->ring.mem;
+	if (ctl) {
+		facts[0].value = cq->ring.size;
+		facts[1].value = cq->ring.head;
+		facts[2].value = READ_ONCE(ctl->consumer);
+		facts[3].value = cq->dead;
+	}
+	spin_unlock_irq(&cq->lock);
+	return put_facts(msg, facts, ARRAY_SIZE(facts));
+}
+
+/**
+ * weft_fill_res_cq() - tell of a completion queue
+ * @msg: the message to add to
+ * @ib: the completion queue
+ *
+ * Context: process.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
+{
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+
+	if (!nest)
+		return -EMSGSIZE;
+	return put_end(msg, nest, put_cq(msg, to_weft_cq(ib)));
+}
+
+/* Changes to the region go on meanwhile: its pages may be let go, and its references none. */
+static int put_mr(struct sk_buff *msg, const struct weft_mr *mr)
+{
+	const u32 refs = kref_read(&mr->refs);
+	const struct fact facts[] = {
+		{ "length", mr->length },
+		{ "access", mr->access },
+		{ "pages", READ_ONCE(mr->pages) },
+		{ "users", refs ? refs - 1 : 0 },
+	};
+
+	if (rdma_nl_put_driver_u64_hex(msg, "iova", mr->iova))
+		return -EMSGSIZE;
+	return put_facts(msg, facts, ARRAY_SIZE(facts));
+}
+
+/**
+ * weft_fill_res_mr() - tell of a memory region
+ * @msg: the message to add to
+ * @ib: the region
+ *
+ * Context: process.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
+{
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+
+	if (!nest)
+		return -EMSGSIZE;
+	return put_end(msg, nest,
+		       put_mr(msg, container_of(ib, struct weft_mr, ib)));
+}
+
+static int put_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	struct weft_device *dev = to_weft_device(id->device);
+	struct weft_conn *conn = weft_conn_find(dev, id);
+	u32 half_open;
+
+	if (conn)
+		return put_conn(msg, conn);
+	if (weft_listener_find(dev, id, &half_open))
+		return rdma_nl_put_driver_u32(msg, "half_open", half_open);
+	return 0;
+}
+
+/**
+ * weft_fill_res_cm_id() - tell of the connection or listener of a cm_id
+ * @msg: the message to add to
+ * @id: rdma_cm's
+ *
+ * Context: process, may sleep.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	struct nlattr *nest;
+
+	if (!id->device)
+		return 0;
+	nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!nest)
+		return -EMSGSIZE;
+	return put_end(msg, nest, put_cm_id(msg, id));
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The counters, as `rdma statistic` and sysfs show them. */
+#include "base/counters.h"
+#include "base/weft.h"
+#include "device/stats.h"
+
+/* The names say what is counted; docs/weft.7 says it at length. */
+static const struct rdma_stat_desc descs[WEFT_NUM_COUNTERS] = {
+	[WEFT_CNT_TX_FPDUS].name = "tx_fpdus",
+	[WEFT_CNT_TX_BYTES].name = "tx_bytes",
+	[WEFT_CNT_TX_BATCHES].name = "tx_batches",
+	[WEFT_CNT_TX_BLOCKED].name = "tx_blocked",
+	[WEFT_CNT_TX_LENT].name = "tx_lent",
+	[WEFT_CNT_TX_LENT_COPIED].name = "tx_lent_copied",
+	[WEFT_CNT_TX_TERMINATES].name = "tx_terminates",
+	[WEFT_CNT_RX_FPDUS].name = "rx_fpdus",
+	[WEFT_CNT_RX_BYTES].name = "rx_bytes",
+	[WEFT_CNT_RX_SPLIT_FPDUS].name = "rx_split_fpdus",
+	[WEFT_CNT_RX_STAGED_FPDUS].name = "rx_staged_fpdus",
+	[WEFT_CNT_RX_CRC_ERRORS].name = "rx_crc_errors",
+	[WEFT_CNT_RX_TERMINATES].name = "rx_terminates",
+	[WEFT_CNT_RNR_STALLS].name = "rnr_stalls",
+	[WEFT_CNT_RNR_TIMEOUTS].name = "rnr_timeouts",
+	[WEFT_CNT_CONN_OPENED].name = "conn_opened",
+	[WEFT_CNT_CONN_ACCEPTED].name = "conn_accepted",
+	[WEFT_CNT_CONN_REFUSED_BY_US].name = "conn_refused_by_us",
+	[WEFT_CNT_CONN_REFUSED_BY_PEER].name = "conn_refused_by_peer",
+	[WEFT_CNT_CONN_WITHOUT_CRC].name = "conn_without_crc",
+	[WEFT_CNT_CONN_TIMED_OUT].name = "conn_timed_out",
+	[WEFT_CNT_CONN_FAILED].name = "conn_failed",
+	[WEFT_CNT_CONN_BROKEN].name = "conn_broken",
+};
+
+/**
+ * weft_alloc_hw_port_stats() - the core wants room for a port's counters
+ * @ib: the device
+ * @port: its port
+ *
+ * Context: process.
+ * Return: the room, which the core frees, or NULL.
+ */
+struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port)
+{
+	return rdma_alloc_hw_stats_struct(descs, WEFT_NUM_COUNTERS,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+/**
+ * weft_get_hw_stats() - the core wants a port's counters
+ * @ib: the device
+ * @stats: where they go
+ * @port: the port; 0, the device as a whole, has none
+ * @index: ignored: all of them are told
+ *
+ * Context: process, @stats locked by the core.
+ * Return: how many counters there are, or -EINVAL.
+ */
+int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
+		      u32 port, int index)
+{
+	struct weft_device *dev = to_weft_device(ib);
+	int i;
+
+	if (!port)
+		return -EINVAL;
+	for (i = 0; i < WEFT_NUM_COUNTERS; i++)
+		stats->value[i] = weft_counter_sum(dev->counters, i);
+	return WEFT_NUM_COUNTERS;
+}

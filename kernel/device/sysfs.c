@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an operator can set, as text: for each device in /sys/class/infiniband/DEVICE/weft,
+ * and by module parameters, which are the defaults of new devices.
+ */
+#include <linux/device.h>
+#include <linux/module.h>
+#include <linux/string.h>
+
+#include "base/settings.h"
+#include "base/weft.h"
+#include "device/sysfs.h"
+
+/* The most that TCP takes for its keepalive, in seconds. */
+#define WEFT_MAX_SECONDS	32767
+/* Longer texts are no value of ours. */
+#define WEFT_MAX_TEXT		64
+
+/**
+ * struct weft_setting_rule - what a setting's value can be
+ * @id: which setting
+ * @words: names of the values from 0 on, or of the bits of a set
+ * @num_words: how many
+ * @set: the value is a set of bits
+ * @min: least value that can be given as a number
+ * @max: greatest
+ */
+struct weft_setting_rule {
+	enum weft_setting_id id;
+	const char *const *words;
+	u32 num_words;
+	bool set;
+	u32 min;
+	u32 max;
+};
+
+static const char *const crc_words[] = { "off", "preferred", "required" };
+static const char *const rtr_words[] = { "send", "write", "read" };
+static const char *const off_word[] = { "off" };
+static const char *const switch_words[] = { "off", "on" };
+static const char *const fpdu_words[] = { "segment", "large" };
+
+static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
+	[WEFT_SET_CRC] = {
+		WEFT_SET_CRC, crc_words, ARRAY_SIZE(crc_words), false,
+		WEFT_CRC_OFF, WEFT_CRC_REQUIRED
+	},
+	[WEFT_SET_MPA_REVISION] = {
+		WEFT_SET_MPA_REVISION, NULL, 0, false, 1, 2
+	},
+	[WEFT_SET_RTR] = {
+		WEFT_SET_RTR, rtr_words, ARRAY_SIZE(rtr_words), true,
+		1, WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ
+	},
+	[WEFT_SET_KEEPALIVE] = {
+		WEFT_SET_KEEPALIVE, off_word, 1, false, 0, WEFT_MAX_SECONDS
+	},
+	[WEFT_SET_USER_TIMEOUT] = {
+		WEFT_SET_USER_TIMEOUT, off_word, 1, false, 0, WEFT_MAX_SECONDS
+	},
+	[WEFT_SET_FPDU] = {
+		WEFT_SET_FPDU, fpdu_words, ARRAY_SIZE(fpdu_words), false,
+		WEFT_FPDU_SEGMENT, WEFT_FPDU_LARGE
+	},
+	[WEFT_SET_EXTENSIONS] = {
+		WEFT_SET_EXTENSIONS, switch_words, ARRAY_SIZE(switch_words),
+		false, 0, 1
+	},
+};
+
+/* --- text to value and back --- */
+
+static int rule_word(const struct weft_setting_rule *rule, const char *word)
+{
+	return rule->num_words ?
+	       match_string(rule->words, rule->num_words, word) : -EINVAL;
+}
+
+/* Takes one word, or for a set several, or a number. */
+static int setting_parse(const struct weft_setting_rule *rule, const char *text,
+			 u32 *value)
+{
+	char copy[WEFT_MAX_TEXT], *rest, *word;
+	u32 bits = 0;
+	int n;
+
+	if (strscpy(copy, text, sizeof(copy)) < 0)
+		return -EINVAL;
+	rest = strim(copy);
+	if (!kstrtou32(rest, 0, value))
+		return *value < rule->min || *value > rule->max ? -EINVAL : 0;
+	if (!rule->set) {
+		n = rule_word(rule, rest);
+		if (n < 0)
+			return -EINVAL;
+		*value = n;
+		return 0;
+	}
+	while ((word = strsep(&rest, " ,")) != NULL) {
+		if (!*word)
+			continue;
+		n = rule_word(rule, word);
+		if (n < 0)
+			return -EINVAL;
+		bits |= BIT(n);
+	}
+	*value = bits;
+	return bits ? 0 : -EINVAL;
+}
+
+static int setting_emit(const struct weft_setting_rule *rule, u32 value,
+			char *text)
+{
+	int i, at = 0;
+
+	if (!rule->set) {
+		if (value < rule->num_words)
+			return sysfs_emit(text, "%s\n", rule->words[value]);
+		return sysfs_emit(text, "%u\n", value);
+	}
+	for (i = 0; i < rule->num_words; i++) {
+		if (value & BIT(i))
+			at += sysfs_emit_at(text, at, "%s%s", at ? " " : "",
+					    rule->words[i]);
+	}
+	return at + sysfs_emit_at(text, at, "\n");
+}
+
+/* --- a device's files --- */
+
+static const struct weft_setting_rule *attr_rule(struct device_attribute *attr)
+{
+	return container_of(attr, struct dev_ext_attribute, attr)->var;
+}
+
+static ssize_t setting_show(struct device *device,
+			    struct device_attribute *attr, char *text)
+{
+	const struct weft_setting_rule *rule = attr_rule(attr);
+	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
+
+	return setting_emit(rule, weft_setting(&dev->settings, rule->id), text);
+}
+
+static ssize_t setting_store(struct device *device,
+			     struct device_attribute *attr, const char *text,
+			     size_t len)
+{
+	const struct weft_setting_rule *rule = attr_rule(attr);
+	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
+	u32 value;
+	int ret;
+
+	ret = setting_parse(rule, text, &value);
+	if (ret)
+		return ret;
+	WRITE_ONCE(dev->settings.value[rule->id], value);
+	return len;
+}
+
+#define WEFT_SETTING_ATTR(_name, _id) \
+	static struct dev_ext_attribute _name##_attr = { \
+		__ATTR(_name, 0644, setting_show, setting_store), \
+		(void *)&rules[_id] \
+	}
+
+WEFT_SETTING_ATTR(crc, WEFT_SET_CRC);
+WEFT_SETTING_ATTR(mpa_revision, WEFT_SET_MPA_REVISION);
+WEFT_SETTING_ATTR(rtr, WEFT_SET_RTR);
+WEFT_SETTING_ATTR(keepalive, WEFT_SET_KEEPALIVE);
+WEFT_SETTING_ATTR(user_timeout, WEFT_SET_USER_TIMEOUT);
+WEFT_SETTING_ATTR(fpdu, WEFT_SET_FPDU);
+WEFT_SETTING_ATTR(extensions, WEFT_SET_EXTENSIONS);
+
+static struct attribute *weft_settings_attrs[] = {
+	&crc_attr.attr.attr,
+	&mpa_revision_attr.attr.attr,
+	&rtr_attr.attr.attr,
+	&keepalive_attr.attr.attr,
+	&user_timeout_attr.attr.attr,
+	&fpdu_attr.attr.attr,
+	&extensions_attr.attr.attr,
+	NULL
+};
+
+const struct attribute_group weft_settings_group = {
+	.name = "weft",
+	.attrs = weft_settings_attrs,
+};
+
+/* --- module parameters --- */
+
+static int default_set(const char *text, const struct kernel_param *param)
+{
+	const struct weft_setting_rule *rule = param->arg;
+	u32 value;
+	int ret;
+
+	ret = setting_parse(rule, text, &value);
+	if (ret) {
+		pr_err("weft: %s can't be '%s'; modinfo weft says what it can be\n",
+		       param->name, text);
+		return ret;
+	}
+	WRITE_ONCE(weft_settings_default.value[rule->id], value);
+	return 0;
+}
+
+static int default_get(char *text, const struct kernel_param *param)
+{
+	const struct weft_setting_rule *rule = param->arg;
+
+	return setting_emit(rule, weft_setting(&weft_settings_default, rule->id), text);
+}
+
+static const struct kernel_param_ops default_ops = {
+	.set = default_set,
+	.get = default_get,
+};
+
+module_param_cb(crc, &default_ops, (void *)&rules[WEFT_SET_CRC], 0644);
+__MODULE_PARM_TYPE(crc, "charp");
+MODULE_PARM_DESC(crc, "CRC32C of each frame on new devices: off, preferred (default) or required");
+
+module_param_cb(mpa_revision, &default_ops,
+		(void *)&rules[WEFT_SET_MPA_REVISION], 0644);
+__MODULE_PARM_TYPE(mpa_revision, "uint");
+MODULE_PARM_DESC(mpa_revision, "MPA revision that new devices connect with: 1, or 2 (default)");
+
+module_param_cb(rtr, &default_ops, (void *)&rules[WEFT_SET_RTR], 0644);
+__MODULE_PARM_TYPE(rtr, "charp");
+MODULE_PARM_DESC(rtr, "ready-to-receive frames of new devices, some of send,write,read (default all)");
+
+module_param_cb(fpdu, &default_ops, (void *)&rules[WEFT_SET_FPDU], 0644);
+__MODULE_PARM_TYPE(fpdu, "charp");
+MODULE_PARM_DESC(fpdu, "frames of new devices: segment (of a TCP segment at most), or large towards Weft (default)");
+
+module_param_cb(extensions, &default_ops,
+		(void *)&rules[WEFT_SET_EXTENSIONS], 0644);
+__MODULE_PARM_TYPE(extensions, "charp");
+MODULE_PARM_DESC(extensions, "what only Weft peers do (immediate data, atomics, large frames) on new devices: on (default) or off");

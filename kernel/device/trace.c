@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Where the tracepoints of trace.h are defined. */
+#include "base/limit.h"
+#include "base/weft.h"
+#include "conn/internal.h"
+#include "pair/qp.h"
+#include "queue/cq.h"
+#include "wire/ddp.h"
+#include "wire/mpa.h"
+#include "wire/term.h"
+
+#define CREATE_TRACE_POINTS
+#include "base/trace.h"

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Reading a packet buffer piece by piece, where it lies. */
+#include "base/compat.h"
+#include "base/copy.h"
+#include "llp/packet.h"
+
+static void weft_packet_enter(struct weft_packet *p, struct sk_buff *skb,
+			      u32 start)
+{
+	p->skb = skb;
+	p->skb_start = start;
+	p->frag = 0;
+	p->frag_start = skb_headlen(skb);
+}
+
+/**
+ * weft_packet_init() - start reading a packet buffer
+ * @p: the reading position
+ * @skb: the packet; it must stay unchanged as long as @p is used
+ *
+ * Return: false for lists of buffers within lists, which no Ethernet card's
+ * driver makes (nested tunnels can).
+ */
+bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
+{
+	const struct sk_buff *child;
+
+	skb_walk_frags(skb, child)
+		if (skb_has_frag_list(child))
+			return false;
+	p->root = skb;
+	p->run_start = 0;
+	p->run_len = 0;
+	weft_packet_enter(p, skb, 0);
+	return true;
+}
+
+/* Bytes that @skb itself holds: those of a root's frag list are its list's. */
+static u32 weft_packet_own_len(const struct weft_packet *p)
+{
+	u32 len = p->skb->len;
+	const struct sk_buff *child;
+
+	if (p->skb == p->root)
+		skb_walk_frags(p->root, child)
+			len -= child->len;
+	return len;
+}
+
+/* Moves on to the buffer that holds @offset. */
+static void weft_packet_seek(struct weft_packet *p, u32 offset)
+{
+	struct sk_buff *next;
+	u32 len;
+
+	if (offset < p->skb_start)
+		weft_packet_enter(p, p->root, 0);
+	if (likely(!skb_has_frag_list(p->root)))
+		return;
+	for (;;) {
+		len = weft_packet_own_len(p);
+		if (offset - p->skb_start < len)
+			return;
+		next = p->skb == p->root ? skb_shinfo(p->root)->frag_list :
+					   p->skb->next;
+		weft_packet_enter(p, next, p->skb_start + len);
+	}
+}
+
+/**
+ * weft_packet_find() - find the bytes at an offset, and what lies together with them
+ * @p: the reading position; its run is set
+ * @offset: within the packet
+ *
+ * Any context.
+ */
+void weft_packet_find(struct weft_packet *p, u32 offset)
+{
+	const skb_frag_t *frag;
+	u32 size;
+
+	weft_packet_seek(p, offset);
+	offset -= p->skb_start;
+	if (offset < skb_headlen(p->skb)) {
+		p->run = p->skb->data;
+		p->run_start = p->skb_start;
+		p->run_len = skb_headlen(p->skb);
+		return;
+	}
+	if (offset < p->frag_start) {
+		p->frag = 0;
+		p->frag_start = skb_headlen(p->skb);
+	}
+	for (;;) {
+		frag = &skb_shinfo(p->skb)->frags[p->frag];
+		size = skb_frag_size(frag);
+		if (offset - p->frag_start < size)
+			break;
+		p->frag_start += size;
+		p->frag++;
+	}
+	p->run = skb_frag_address(frag);
+	p->run_start = p->skb_start + p->frag_start;
+	p->run_len = size;
+}
+
+/* Copies @len bytes at @offset, all of them within the packet, that lie anyhow. */
+void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len)
+{
+	const u8 *from;
+	u32 n;
+
+	while (len) {
+		n = len;
+		from = weft_packet_piece(p, offset, &n);
+		weft_copy(to, from, n);
+		offset += n;
+		to += n;
+		len -= n;
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Blocks: how large they can be, and the list of them. */
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+#include "memory/blocks.h"
+
+/*
+ * One run of neighbouring physical pages, which are neighbours in the kernel's
+ * addresses too: there is no high memory in a 64-bit kernel.
+ */
+struct weft_run {
+	struct scatterlist *sg;	/* what comes after it; NULL: nothing */
+	unsigned int left;	/* entries from there on */
+	u64 skip;		/* bytes of the table still to be left out */
+	u64 want;		/* bytes still wanted behind the run */
+	void *addr;
+	u64 len;
+};
+
+/* Goes on to the next run. False: there is none, or enough was seen. */
+static bool weft_run_next(struct weft_run *r)
+{
+	r->len = 0;
+	while (r->left && r->want) {
+		u64 len = r->sg->length;
+		void *addr = page_address(sg_page(r->sg)) + r->sg->offset;
+
+		if (r->skip >= len) {
+			r->skip -= len;
+		} else {
+			addr += r->skip;
+			len = min(len - r->skip, r->want);
+			if (r->len && r->addr + r->len != addr)
+				return true;
+			if (!r->len)
+				r->addr = addr;
+			r->skip = 0;
+			r->len += len;
+			r->want -= len;
+		}
+		r->left--;
+		r->sg = sg_next(r->sg);
+		cond_resched();
+	}
+	return r->len;
+}
+
+static struct weft_run weft_run_start(const struct sg_table *sgt, u64 offset,
+				      u64 length)
+{
+	return (struct weft_run){
+		.sg = sgt->sgl,
+		.left = sgt->orig_nents,
+		.skip = offset,
+		.want = length,
+	};
+}
+
+/**
+ * weft_blocks_from_sg() - list the blocks of memory in pages
+ * @blocks: result
+ * @sgt: the pages; they outlive @blocks
+ * @offset: first byte of the region in @sgt
+ * @length: bytes of the region, not 0
+ *
+ * The block size is the largest power of two on which every run but the first
+ * begins and every run but the last ends. Process context.
+ *
+ * Return: 0; -EINVAL if @sgt is too short; -ENOMEM.
+ */
+int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
+			u64 offset, u64 length)
+{
+	struct weft_run r = weft_run_start(sgt, offset, length);
+	u64 edges = 0, at, num = 0, i = 0;
+	bool first = true;
+
+	while (weft_run_next(&r)) {
+		if (!first)
+			edges |= (uintptr_t)r.addr;
+		if (r.want)
+			edges |= (uintptr_t)r.addr + r.len;
+		if (first)
+			blocks->first = (uintptr_t)r.addr;
+		first = false;
+	}
+	if (first || r.want)
+		return -EINVAL;
+	if (!edges) {
+		r = weft_run_start(sgt, offset, length);
+		weft_run_next(&r);
+		return weft_blocks_from_run(blocks, r.addr);
+	}
+	weft_blocks_set_size(blocks, __ffs64(edges));
+	blocks->first &= blocks->mask;
+	num = (blocks->first + length - 1) >> blocks->shift;
+	num++;
+	blocks->addr = kvmalloc_array(num, sizeof(*blocks->addr),
+				      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!blocks->addr)
+		return -ENOMEM;
+	r = weft_run_start(sgt, offset, length);
+	while (weft_run_next(&r)) {
+		at = (uintptr_t)r.addr & ~(BIT_ULL(blocks->shift) - 1);
+		for (; at < (uintptr_t)r.addr + r.len; at += BIT_ULL(blocks->shift)) {
+			if (WARN_ON_ONCE(i == num))
+				break;
+			blocks->addr[i++] = (void *)(uintptr_t)at;
+		}
+	}
+	return 0;
+}
+
+/**
+ * weft_blocks_from_run() - describe memory that is one run of kernel addresses
+ * @blocks: result
+ * @addr: its first byte
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int weft_blocks_from_run(struct weft_blocks *blocks, void *addr)
+{
+	blocks->addr = kvmalloc_array(1, sizeof(*blocks->addr), GFP_KERNEL_ACCOUNT);
+	if (!blocks->addr)
+		return -ENOMEM;
+	blocks->addr[0] = addr;
+	blocks->first = 0;
+	weft_blocks_set_size(blocks, WEFT_ONE_BLOCK);
+	return 0;
+}
+
+/* Frees the list, not the memory it describes. Harmless on an empty one. */
+void weft_blocks_free(struct weft_blocks *blocks)
+{
+	kvfree(blocks->addr);
+	blocks->addr = NULL;
+}

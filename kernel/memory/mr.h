@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory regions: registered memory, the keys that name it, and access to it. */
+#ifndef WEFT_MR_H
+#define WEFT_MR_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/spinlock.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "base/copy.h"
+#include "memory/blocks.h"
+
+struct weft_device;
+struct weft_dmabuf;
+/* Rights that let a peer in. */
+#define WEFT_ACCESS_REMOTE (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+			    IB_ACCESS_REMOTE_ATOMIC)
+
+/* What a key names. */
+enum weft_mr_kind {
+	WEFT_MR_REGION = 0,	/* registered once, for good */
+	WEFT_MR_FAST,		/* fast registration, by work requests */
+	WEFT_MR_WINDOW_1,	/* memory window, of a protection domain */
+	WEFT_MR_WINDOW_2,	/* memory window, of a queue pair while bound */
+};
+
+/**
+ * struct weft_mr - what a key names: a memory region or a memory window
+ * @ib: what the RDMA core sees of a region; its lkey and rkey are the STag
+ * @dev: its device
+ * @refs: one for the key table, one for each access in progress; accesses are
+ *	short (what a chunk or a packet buffer holds of one message), so that
+ *	deregistration waits for the last
+ * @gone: completed by the last put
+ * @kind: enum weft_mr_kind
+ * @stag: index in the key table and a key byte
+ * @pd: the protection domain whose queue pairs may use it
+ * @qpn: the queue pair that may use it, of a type 2 window that is bound
+ * @access: enum ib_access_flags
+ * @invalid: fast registration, window: names no memory now
+ * @iova: first address
+ * @length: bytes; 0 with @all_memory means everything
+ * @all_memory: a kernel region that spans all kernel addresses
+ * @blocks: where the bytes lie; a window's list is its region's
+ * @lock: fast registration, window: protects what comes and goes with a work
+ *	request, that is @stag, @qpn and all from @access to @blocks, and
+ *	@region. Taken for reading by an access in progress, so that an
+ *	invalidation ends with no access under way. Softirq
+ * @windows: region: windows bound to it; -1: none may be bound any more
+ * @region: window: the region it is bound to, which is there for as long
+ * @rcu: lookups that found the region too late still read @refs
+ * @umem: the pinned user pages, or NULL
+ * @pages: how many there are of @umem; may be looked at without it
+ * @dmabuf: the DMA buffer it is a part of, or NULL
+ * @next: fast registration: blocks for the next REG_MR
+ * @max_blocks: fast registration: how many there can be
+ * @num_next: fast registration: how many of @next are set
+ *
+ * An ordinary region does not change while its key is in the table, and its
+ * @lock is not used. @next and @num_next are the consumer's until it posts
+ * REG_MR, as @ib is.
+ */
+struct weft_mr {
+	struct ib_mr ib;
+	struct weft_device *dev;
+	struct kref refs;
+	struct completion gone;
+	u8 kind;
+	u32 stag;
+	struct ib_pd *pd;
+	u32 qpn;
+	int access;
+	bool invalid;
+	u64 iova;
+	u64 length;
+	bool all_memory;
+	struct weft_blocks blocks;
+	rwlock_t lock; /* see above */
+	atomic_t windows;
+	struct weft_mr *region;
+	struct rcu_head rcu;
+	struct ib_umem *umem;
+	u64 pages;
+	struct weft_dmabuf *dmabuf;
+	void **next;
+	u32 max_blocks;
+	u32 num_next;
+};
+
+static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
+{
+	return container_of(ib, struct weft_mr, ib);
+}
+
+/**
+ * struct weft_accessor - a queue pair, as memory knows it
+ * @dev: the device whose keys it uses
+ * @pd: its protection domain
+ * @qpn: its number
+ * @rights: the peer's rights whatever a key allows, enum ib_access_flags. Written and
+ *	read without a lock
+ * @kernel: a consumer in the kernel posts to it, for whom lkey 0 is all memory
+ * @bound: type 2 memory windows were bound to it. Under the queue pair's socket lock
+ *
+ * All but @rights and @bound is fixed before the queue pair can be found.
+ */
+struct weft_accessor {
+	struct weft_device *dev;
+	struct ib_pd *pd;
+	u32 qpn;
+	int rights;
+	bool kernel;
+	bool bound;
+};
+
+/* Whether the peer has these remote rights here, whatever its key allows. Any context. */
+static inline bool weft_accessor_allows(const struct weft_accessor *by, int rights)
+{
+	return (READ_ONCE(by->rights) & rights) == rights;
+}
+
+/* Why an access was refused. */
+enum weft_key_error {
+	WEFT_KEY_OK = 0,
+	WEFT_KEY_UNKNOWN,	/* no such STag */
+	WEFT_KEY_PD,		/* of another protection domain or queue pair */
+	WEFT_KEY_ACCESS,	/* lacks the right */
+	WEFT_KEY_BOUNDS,	/* outside the region */
+	WEFT_KEY_WRAP,		/* address plus length wraps around */
+};
+
+/**
+ * weft_mr_check() - may this range of a region be accessed like this?
+ * @mr: the region or window
+ * @stag: the whole key that names it, its key byte included
+ * @pd: the protection domain of the accessing queue
+ * @qpn: the accessing queue pair's number
+ * @addr: first address
+ * @len: bytes; a length of zero is within bounds everywhere
+ * @access: rights needed, enum ib_access_flags
+ *
+ * Pure; any context. What can change is read under @mr's lock, by the caller.
+ *
+ * Return: WEFT_KEY_OK or the first check that failed.
+ */
+enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
+				  const struct ib_pd *pd, u32 qpn, u64 addr,
+				  u64 len, int access);
+
+/**
+ * weft_mr_check_invalidate() - may this key be invalidated?
+ * @mr: what the key's index names
+ * @stag: the whole key
+ * @pd: the protection domain of the queue pair
+ * @qpn: its number
+ * @remote: the peer asks, not a work request of our own
+ *
+ * Pure; any context, as weft_mr_check(). The owner of a fast registration may
+ * invalidate it by any key it ever had, and again when it is invalid already; a
+ * peer names what is there.
+ *
+ * Return: WEFT_KEY_OK, or the first check that failed: WEFT_KEY_ACCESS for
+ * what is not to be invalidated like this at all.
+ */
+enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
+					     const struct ib_pd *pd, u32 qpn,
+					     bool remote);
+
+struct weft_mr *weft_mr_get(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
+			    u64 addr, u64 len, int access,
+			    enum weft_key_error *err);
+void weft_mr_put(struct weft_mr *mr);
+
+/**
+ * weft_mr_write() - place bytes in a region
+ * @mr: held and checked by weft_mr_get() for this very range
+ * @addr: first address
+ * @src: the bytes
+ * @len: how many
+ *
+ * Any context.
+ */
+static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
+					  const void *src, u32 len)
+{
+	void *to;
+	u32 n;
+
+	if (mr->all_memory) {
+		weft_copy((void *)(uintptr_t)addr, src, len);
+		return;
+	}
+	for (addr -= mr->iova; len; len -= n) {
+		to = weft_blocks_at(&mr->blocks, addr, len, &n);
+		weft_copy(to, src, n);
+		addr += n;
+		src += n;
+	}
+}
+
+/**
+ * weft_mr_read() - fetch bytes from a region
+ * @mr: held and checked by weft_mr_get() for this very range
+ * @addr: first address
+ * @dst: where they go
+ * @len: how many
+ *
+ * Any context.
+ */
+static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
+					 void *dst, u32 len)
+{
+	const void *from;
+	u32 n;
+
+	if (mr->all_memory) {
+		weft_copy(dst, (void *)(uintptr_t)addr, len);
+		return;
+	}
+	for (addr -= mr->iova; len; len -= n) {
+		from = weft_blocks_at(&mr->blocks, addr, len, &n);
+		weft_copy(dst, from, n);
+		addr += n;
+		dst += n;
+	}
+}
+
+/*
+ * Where the byte at @addr of a region is. @run: how many of the @len from there lie
+ * together, of which no more are told than are copied in line.
+ */
+static __always_inline void *weft_mr_run(const struct weft_mr *mr, u64 addr,
+					 u32 len, u32 *run)
+{
+	len = min(len, WEFT_COPY_RUN);
+	if (likely(!mr->all_memory))
+		return weft_blocks_at(&mr->blocks, addr - mr->iova, len, run);
+	*run = len;
+	return (void *)(uintptr_t)addr;
+}
+
+/* As weft_mr_write(), in less code: for payloads that are mostly one copy each. */
+static __always_inline void weft_mr_write_short(const struct weft_mr *mr, u64 addr,
+						const void *src, u32 len)
+{
+	void *to;
+	u32 n;
+
+	for (; len; len -= n) {
+		to = weft_mr_run(mr, addr, len, &n);
+		memcpy(to, src, n);
+		addr += n;
+		src += n;
+	}
+}
+
+/* As weft_mr_read(), likewise. */
+static __always_inline void weft_mr_read_short(const struct weft_mr *mr, u64 addr,
+					       void *dst, u32 len)
+{
+	const void *from;
+	u32 n;
+
+	for (; len; len -= n) {
+		from = weft_mr_run(mr, addr, len, &n);
+		memcpy(dst, from, n);
+		addr += n;
+		dst += n;
+	}
+}
+
+u64 *weft_mr_word(const struct weft_mr *mr, u64 addr);
+u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
+		   u64 (*change)(const void *how, u64 value), const void *how);
+
+/**
+ * struct weft_access - a region held for a row of accesses of one kind
+ * @mr: the region, as from weft_mr_get(); NULL: none is held
+ * @pd: the protection domain that was asked for
+ * @stag: the key
+ * @rights: the rights
+ */
+struct weft_access {
+	struct weft_mr *mr;
+	struct ib_pd *pd;
+	u32 stag;
+	int rights;
+};
+
+enum weft_key_error weft_access_begin(struct weft_access *a,
+				      struct weft_accessor *by,
+				      struct ib_pd *pd, u32 stag, u64 addr,
+				      u64 len, int rights);
+
+/**
+ * weft_access_go_on() - weft_mr_get() in a row of accesses mostly to one region
+ * @a: the access before, or one that holds nothing; holds the region on success
+ * @by: as for weft_mr_get(), as all that follow
+ * @pd: protection domain
+ * @stag: the key
+ * @addr: first address
+ * @len: bytes
+ * @rights: rights needed
+ *
+ * What is held does not change: the range alone is new.
+ *
+ * Return: WEFT_KEY_OK, or why the access may not be.
+ */
+static inline enum weft_key_error
+weft_access_go_on(struct weft_access *a, struct weft_accessor *by, struct ib_pd *pd,
+		  u32 stag, u64 addr, u64 len, int rights)
+{
+	const struct weft_mr *mr = a->mr;
+
+	if (mr && a->stag == stag && a->pd == pd && a->rights == rights &&
+	    len <= mr->length && addr - mr->iova <= mr->length - len)
+		return WEFT_KEY_OK;
+	return weft_access_begin(a, by, pd, stag, addr, len, rights);
+}
+
+/* Lets the region go, if one is held. */
+static inline void weft_access_end(struct weft_access *a)
+{
+	if (a->mr)
+		weft_mr_put(a->mr);
+	a->mr = NULL;
+}
+
+/**
+ * weft_access_room() - how far may the access before go on?
+ * @a: holds a region
+ * @addr: the address behind it
+ *
+ * Return: how many bytes from @addr on are the region's.
+ */
+static inline u64 weft_access_room(const struct weft_access *a, u64 addr)
+{
+	const struct weft_mr *mr = a->mr;
+
+	return mr->all_memory ? U64_MAX - addr : mr->length - (addr - mr->iova);
+}
+
+/* For what has keys: the key table itself. */
+struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind);
+int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index);
+int weft_mr_publish(struct weft_mr *mr);
+void weft_mr_withdraw(struct weft_mr *mr);
+void weft_mr_hide(struct weft_mr *mr);
+int weft_mr_show(struct weft_mr *mr, u32 stag);
+int weft_mr_pin(struct weft_mr *mr, u64 start);
+struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag);
+void weft_mr_drop(struct weft_mr *mr);
+struct weft_mr *weft_mr_new_local(struct weft_device *dev);
+struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind);
+void weft_mr_destroy(struct weft_mr *mr);
+
+enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote);
+
+struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access);
+struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
+			       u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *pd, struct ib_udata *udata);
+int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
+				      u64 iova, int fd, int access,
+				      struct ib_udata *udata);
+
+#endif /* WEFT_MR_H */

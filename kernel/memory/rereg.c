@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Changes to a region that exists: its memory, its protection domain, its rights. */
+#include <linux/overflow.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+#include <rdma/ib_umem.h>
+
+#include "base/weft.h"
+#include "memory/dmabuf.h"
+#include "memory/mr.h"
+
+/* Whether pages pinned to be read have to be pinned anew, to be written. */
+static bool weft_rereg_must_pin(const struct weft_mr *mr, int access)
+{
+	return mr->umem && !mr->umem->writable && ib_access_writable(access);
+}
+
+/* Puts @mr in the place of what it was, under a key that was not its last. */
+static int weft_rereg_swap(struct weft_mr *mr, struct weft_mr *next, bool memory)
+{
+	u8 step = 1 + get_random_u32_below(255);
+
+	weft_mr_hide(mr);
+	mr->pd = next->pd;
+	mr->access = next->access;
+	if (memory) {
+		mr->iova = next->iova;
+		mr->length = next->length;
+		swap(mr->blocks, next->blocks);
+		swap(mr->umem, next->umem);
+		WRITE_ONCE(mr->pages, next->pages);
+	}
+	return weft_mr_show(mr, (mr->stag & ~0xffU) | ((mr->stag + step) & 0xff));
+}
+
+/**
+ * weft_rereg_user_mr() - change a region
+ * @ib: the region
+ * @flags: enum ib_mr_rereg_flags: which of the others count
+ * @start: first byte in the process
+ * @length: bytes
+ * @iova: the address that work requests use for the first byte
+ * @access: rights
+ * @pd: protection domain
+ * @udata: unused
+ *
+ * The region gets a new key, and an access by the old one is over when this
+ * returns. New memory is pinned before the old is let go, so that a failure
+ * changes nothing. May sleep.
+ *
+ * Return: NULL; or an error pointer: -EBUSY while windows are bound to it,
+ * -EOPNOTSUPP for other memory of a DMA buffer's region, -EINVAL for a range
+ * that wraps around or for the right to write memory of another process, and
+ * as registration.
+ */
+struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct weft_mr *mr = to_weft_mr(ib), *next;
+	bool memory = flags & IB_MR_REREG_TRANS;
+	int rv;
+	u64 end;
+
+	if (memory && mr->dmabuf)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (mr->dmabuf && (flags & IB_MR_REREG_ACCESS)) {
+		rv = weft_dmabuf_check_access(mr->dmabuf, access);
+		if (rv)
+			return ERR_PTR(rv);
+	}
+	if (atomic_cmpxchg(&mr->windows, 0, -1))
+		return ERR_PTR(-EBUSY);
+	next = weft_mr_create(flags & IB_MR_REREG_PD ? pd : mr->pd, WEFT_MR_REGION);
+	if (IS_ERR(next)) {
+		rv = PTR_ERR(next);
+		goto out;
+	}
+	next->access = flags & IB_MR_REREG_ACCESS ? access : mr->access;
+	rv = -EINVAL;
+	if (memory) {
+		next->iova = next->access & IB_ZERO_BASED ? 0 : iova;
+		next->length = length;
+		if (length && check_add_overflow(next->iova, length - 1, &end))
+			goto free;
+	} else if (weft_rereg_must_pin(mr, next->access)) {
+		if (mr->umem->owning_mm != current->mm)
+			goto free;
+		memory = true;
+		start = mr->umem->address;
+		next->iova = mr->iova;
+		next->length = mr->length;
+	}
+	rv = memory ? weft_mr_pin(next, start) : 0;
+	if (!rv)
+		rv = weft_rereg_swap(mr, next, memory);
+free:
+	weft_mr_destroy(next); /* with the memory that is no longer the region's */
+out:
+	atomic_set(&mr->windows, 0);
+	return ERR_PTR(rv);
+}

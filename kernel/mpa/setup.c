@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/* MPA Request and Reply frames over a stream, and the Terminate after them. */
+
+#include <linux/errno.h>
+#include <linux/string.h>
+
+#include "llp/llp.h"
+#include "mpa/setup.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+#include "wire/ddp.h"
+#include "wire/plan.h"
+#include "wire/term.h"
+
+/* What a failed read or write of the stream means to the handshake. */
+static int stream_error(int error)
+{
+	return error == -EPIPE || error == -ENOTCONN ? -ECONNRESET : error;
+}
+
+/**
+ * weft_handshake_read() - take in what has come of the peer's frame
+ * @hs: the handshake
+ * @llp: the stream
+ * @reply: a Reply is expected, else a Request
+ *
+ * Reads no further than the frame goes: what follows it is the receive side's.
+ * Bytes that cannot become a frame are noticed when they come.
+ *
+ * Context: process; one caller at a time for each stream.
+ * Return: 1 if the frame is complete and in @hs->peer, 0 if there is more to
+ * come, -EPROTO if this is no frame, -ECONNRESET if the stream ended, or the
+ * stream's error.
+ */
+int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
+			bool reply)
+{
+	for (;;) {
+		u32 want = hs->total ?: WEFT_MPA_HDR_LEN;
+		int ret;
+
+		if (hs->got == want) {
+			hs->peer_private = weft_mpa_decode(hs->buf, hs->total,
+							   reply, &hs->peer);
+			return hs->peer_private ? 1 : -EPROTO;
+		}
+
+		ret = weft_llp_recv(llp, hs->buf + hs->got, want - hs->got);
+		if (ret == -EAGAIN)
+			return 0;
+		if (ret <= 0)
+			return ret ? stream_error(ret) : -ECONNRESET;
+		hs->got += ret;
+
+		if (hs->total)
+			continue;
+		if (!weft_mpa_key_prefix_ok(hs->buf, hs->got, reply))
+			return -EPROTO;
+		if (hs->got < WEFT_MPA_HDR_LEN)
+			continue;
+		hs->total = weft_mpa_total_len(hs->buf);
+		if (!hs->total)
+			return -EPROTO;
+	}
+}
+
+/**
+ * weft_handshake_send() - send a frame
+ * @llp: the stream
+ * @frame: the frame
+ * @private_data: its private data, @frame->private_len bytes
+ *
+ * It is the first that goes down the stream, so there is room for all of it.
+ *
+ * Context: process; one caller at a time for each stream.
+ * Return: 0, -EINVAL if the private data is too long, or the stream's error.
+ */
+int weft_handshake_send(struct weft_llp *llp,
+			const struct weft_mpa_frame *frame,
+			const void *private_data)
+{
+	u8 buf[WEFT_MPA_MAX_FRAME];
+	u32 len = weft_mpa_encode(buf, frame, private_data);
+	int ret;
+
+	if (!len)
+		return -EINVAL;
+	ret = weft_llp_send(llp, buf, len);
+	if (ret < 0)
+		return stream_error(ret);
+	return (u32)ret == len ? 0 : -ECONNRESET;
+}
+
+/**
+ * weft_handshake_terminate() - tell a responder why its Reply will not do
+ * @llp: the stream
+ * @crc: CRCs are in use, as the frames' flags say
+ * @code: the MPA error (RFC 6581, 8)
+ *
+ * The only FPDU of a stream that comes to nothing.
+ *
+ * Context: process; one caller at a time for each stream.
+ * Return: 0 or the stream's error.
+ */
+int weft_handshake_terminate(struct weft_llp *llp, bool crc, u8 code)
+{
+	const struct weft_term term = { WEFT_TERM_LLP, WEFT_LLP_MPA, code };
+	const struct weft_ddp_hdr hdr = {
+		.opcode = WEFT_RDMAP_TERMINATE,
+		.last = true,
+		.qn = WEFT_QN_TERMINATE,
+		.msn = 1,
+	};
+	u8 buf[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN + WEFT_TERM_MAX_LEN + 3 +
+	       WEFT_CRC_LEN] = {};
+	u32 len;
+	int ret;
+
+	len = weft_ddp_encode(buf + WEFT_MPA_LEN, &hdr);
+	len += weft_term_encode(buf + WEFT_MPA_LEN + len, &term, NULL, 0, 0);
+	weft_put_be16(buf, len);
+	len += WEFT_MPA_LEN + weft_fpdu_pad(len);
+	if (crc)
+		weft_crc_put(buf + len, weft_crc_update(WEFT_CRC_SEED, buf, len));
+	ret = weft_llp_send(llp, buf, len + WEFT_CRC_LEN);
+	return ret < 0 ? stream_error(ret) : 0;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Queue pairs. */
+#ifndef WEFT_QP_H
+#define WEFT_QP_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+#include "llp/llp.h"
+#include "pair/rx.h"
+#include "pair/tx.h"
+#include "queue/ring.h"
+#include "queue/rq.h"
+#include "wire/negotiate.h"
+
+struct weft_cq;
+struct weft_device;
+struct weft_lane;
+struct weft_qp_user;
+
+/**
+ * struct weft_qp_user_ops - what a queue pair tells the connection that it is bound to
+ * @failed: it failed or was moved to ERR; what it had to say is sent
+ * @closing: it was moved to SQD: close gracefully, its sends are done
+ * @peer_closed: the receiver met the end of the stream
+ * @unlocked: tx.lock is free, which WEFT_WANT_CONN asked for
+ *
+ * All may be called in any context with any lock of the data path held: each only
+ * notes an event.
+ */
+struct weft_qp_user_ops {
+	void (*failed)(struct weft_qp_user *user);
+	void (*closing)(struct weft_qp_user *user);
+	void (*peer_closed)(struct weft_qp_user *user);
+	void (*unlocked)(struct weft_qp_user *user);
+};
+
+/* A connection, as the queue pair knows it; part of the connection. */
+struct weft_qp_user {
+	const struct weft_qp_user_ops *ops;
+};
+
+/**
+ * struct weft_qp - one RC queue pair
+ * @ib: what the RDMA core sees; it allocates and frees the whole
+ * @dev: its device
+ * @refs: held by the number table (until destroy), by iw_cm, by a connection,
+ *	by what is lent and by a doorbell; destroy waits on @gone for the last.
+ *	Queued work has none: destroy ends it after that
+ * @gone: completed by the last put
+ * @owner: the context of the process that made it, and writes its rings; NULL:
+ *	the kernel. Compared, and pays for what is allocated; it outlives the queue pair
+ * @net_cookie: the network namespace of that process, if there is one
+ * @lock: protects @state and @user. Any context; innermost but for the CQ's
+ * @state: as ib_query_qp() tells it; the kernel's word, a copy is published in
+ *	the rings
+ * @user: the connection, from the bind until the stream is gone. A reference
+ * @llp: the stream while it may be used: set by weft_stream_start(), cleared by
+ *	weft_stream_stop(), both under tx.lock and the socket lock; either is enough to use it
+ * @agreed: what the handshake settled; valid once @llp was set
+ * @initiator: this end opened the connection
+ * @dying: its owner waits for its end, and for no peer
+ * @last_wqe_told: the owner knows that no more receives are taken. Under tx.lock
+ * @sq_sig_all: every send makes a completion
+ * @acc: what it is to memory: whose keys it uses, the peer's rights
+ * @cap: the capacities granted
+ * @scq: completion queue of sends
+ * @rcq: completion queue of receives
+ * @post_lock: the producer's end of @sq, where the consumer is the kernel's
+ *	own. Any context; no lock but a workqueue's is taken under it
+ * @sq: send ring; drained as tx allows
+ * @own_rq: receives of its own; no ring with a shared queue
+ * @rq: where receives come from: @own_rq or that of ib.srq
+ * @tx: the transmit side
+ * @rx: the receive side
+ *
+ * Lock order: the connection's mutex, tx.lock, socket lock, then one of @lock,
+ * @post_lock and rq.lock; the CQ lock innermost. Consumers are called with none of
+ * these but the first three held. Who may wait for tx.lock: see weft_qp_trylock().
+ */
+struct weft_qp {
+	struct ib_qp ib;
+	struct weft_device *dev;
+	struct kref refs;
+	struct completion gone;
+	const struct ib_ucontext *owner;
+	u64 net_cookie;
+	spinlock_t lock; /* of state and user */
+	enum ib_qp_state state;
+	struct weft_qp_user *user;
+	struct weft_llp *llp;
+	struct weft_mpa_agreed agreed;
+	bool initiator;
+	bool dying;
+	bool last_wqe_told;
+	bool sq_sig_all;
+	struct weft_accessor acc;
+	struct ib_qp_cap cap;
+	struct weft_cq *scq;
+	struct weft_cq *rcq;
+	spinlock_t post_lock; /* of sq's producer */
+	struct weft_ring sq;
+	struct weft_rq own_rq;
+	struct weft_rq *rq;
+	struct weft_tx tx;
+	struct weft_rx rx;
+};
+
+static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
+{
+	return container_of(ib, struct weft_qp, ib);
+}
+
+/*
+ * Warns, in kernels that check locks, if the caller does not hold what protects the data
+ * path of @qp: the socket lock while there is a stream, tx.lock without one.
+ */
+static inline void weft_qp_assert_locked(const struct weft_qp *qp)
+{
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
+	if (qp->llp)
+		weft_llp_assert_locked(qp->llp);
+	else
+		lockdep_assert_held(&qp->tx.lock);
+}
+
+/* The same, of the queue pair that @rx is part of. */
+static inline void weft_rx_assert_locked(const struct weft_rx *rx)
+{
+	weft_qp_assert_locked(container_of(rx, struct weft_qp, rx));
+}
+
+/* Whether its receives are its own. */
+static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
+{
+	return qp->rq == &qp->own_rq;
+}
+
+/* --- references --- */
+
+/* Where connections of this queue pair are served; valid as long as it is. Any context. */
+struct weft_lane *weft_qp_lane(const struct weft_qp *qp);
+/* Finds a queue pair by number and takes a reference, or NULL. Any context. */
+struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn);
+void weft_qp_get(struct weft_qp *qp);
+/* Any context. */
+void weft_qp_put(struct weft_qp *qp);
+
+/*
+ * Moves the queue pair to ERR because of @term (NULL: nothing to tell the
+ * peer), and has the transmit side send the Terminate and end the connection.
+ * @event goes to the user as an asynchronous event: an enum ib_event_type, or -1 for none.
+ * Any context; takes @lock.
+ */
+void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
+		  int event);
+
+/* The state as seen without the lock; what was written before it is seen too. */
+static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
+{
+	return smp_load_acquire(&qp->state); /* pairs with weft_qp_set_state() */
+}
+
+/* --- states; see qp.c --- */
+
+void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state);
+void weft_qp_event(struct weft_qp *qp, int type);
+
+/* --- work requests under way; see inflight.c --- */
+
+void weft_inflight_complete(struct weft_qp *qp);
+
+/* --- tx.lock, and who looks after the queue pair next; see qp.c --- */
+
+bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who);
+void weft_qp_unlock(struct weft_qp *qp);
+void weft_qp_kick(struct weft_qp *qp);
+void weft_qp_within(struct weft_qp *qp, unsigned long delay);
+void weft_qp_timer(struct timer_list *timer);
+
+#endif /* WEFT_QP_H */

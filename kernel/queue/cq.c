@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Completion queues: entries in, events out. */
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "base/compat.h"
+#include "base/limit.h"
+#include "base/trace.h"
+#include "base/weft.h"
+#include "queue/cq.h"
+
+/* Whether the consumer asked for an event since the last. The caller holds @lock. */
+static bool weft_cq_is_armed(const struct weft_cq *cq, bool solicited)
+{
+	const struct weft_cq_ctl *ctl = cq->ring.mem;
+	u32 arm = READ_ONCE(ctl->arm);
+
+	lockdep_assert_held(&cq->lock);
+	return WEFT_CQ_ARM_SEQ(arm) != cq->served &&
+	       (solicited || !WEFT_CQ_ARM_SOLICITED(arm));
+}
+
+/*
+ * An event is raised: the next wants another arming, and what was put off is told
+ * with it. The caller holds @lock.
+ */
+static void weft_cq_serve(struct weft_cq *cq)
+{
+	struct weft_cq_ctl *ctl = cq->ring.mem;
+
+	lockdep_assert_held(&cq->lock);
+	cq->served = WEFT_CQ_ARM_SEQ(READ_ONCE(ctl->arm));
+	WRITE_ONCE(ctl->notified, cq->served);
+	if (cq->mod_waiting && hrtimer_try_to_cancel(&cq->mod_timer) >= 0)
+		cq->mod_waiting = false;
+}
+
+/*
+ * Whether the event that is due is put off until there are more completions than
+ * @unpolled, or time is up. The caller holds @lock.
+ */
+static bool weft_cq_puts_off(struct weft_cq *cq, u32 unpolled)
+{
+	lockdep_assert_held(&cq->lock);
+	if (likely(!cq->mod_count && !cq->mod_period))
+		return false;
+	if (unpolled >= min_t(u32, cq->mod_count ?: U32_MAX, cq->ring.size))
+		return false;
+	if (cq->mod_period && !cq->mod_waiting) {
+		cq->mod_waiting = true;
+		hrtimer_start(&cq->mod_timer, ns_to_ktime(cq->mod_period * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_SOFT);
+	}
+	return true;
+}
+
+/* Raises the event that was put off, if one was; @time_is_up: by the timer. Any context. */
+static void weft_cq_catch_up(struct weft_cq *cq, bool time_is_up)
+{
+	const struct weft_cq_ctl *ctl;
+	unsigned long flags;
+	bool notify;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (time_is_up)
+		cq->mod_waiting = false;
+	ctl = cq->ring.mem;
+	/* For whom solicited ones alone count it may be one too many. */
+	notify = cq->ring.head != READ_ONCE(ctl->consumer) && weft_cq_is_armed(cq, true);
+	if (notify)
+		weft_cq_serve(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (notify && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+static enum hrtimer_restart weft_cq_time_is_up(struct hrtimer *timer)
+{
+	weft_cq_catch_up(container_of(timer, struct weft_cq, mod_timer), true);
+	return HRTIMER_NORESTART;
+}
+
+/* An entry was lost: nothing in this queue can be trusted to be complete. */
+static void weft_cq_tell_dead(struct weft_cq *cq)
+{
+	struct ib_event event = {
+		.device = cq->ib.device,
+		.element.cq = &cq->ib,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (cq->ib.event_handler)
+		cq->ib.event_handler(&event, cq->ib.cq_context);
+}
+
+/* The phase of the entry at a free-running index. */
+static u8 weft_cq_phase(const struct weft_ring *ring, u32 index)
+{
+	return index & ring->size ? 0 : WEFT_CQE_PHASE;
+}
+
+/**
+ * weft_cq_add() - add a completion and wake who waits for it
+ * @cq: the queue
+ * @wc: the completion
+ *
+ * Any context. A queue without room is lost: its consumer gets IB_EVENT_CQ_ERR
+ * once, and polling says so.
+ *
+ * Return: false if the completion is lost.
+ */
+bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
+{
+	struct weft_cq_ctl *ctl;
+	bool notify, first;
+	struct weft_cqe *cqe;
+	unsigned long flags;
+	u8 phase;
+	u32 used;
+
+	trace_weft_completion(cq, wc);
+	spin_lock_irqsave(&cq->lock, flags);
+	ctl = cq->ring.mem;
+	/* A hostile consumer index only makes this queue look full or roomy. */
+	used = cq->ring.head - smp_load_acquire(&ctl->consumer);
+	if (cq->dead || used >= cq->ring.size) {
+		first = !cq->dead;
+		cq->dead = true;
+		WRITE_ONCE(ctl->overflow, 1);
+		spin_unlock_irqrestore(&cq->lock, flags);
+		if (first)
+			weft_cq_tell_dead(cq);
+		return false;
+	}
+	phase = weft_cq_phase(&cq->ring, cq->ring.head);
+	cqe = weft_ring_slot(&cq->ring, cq->ring.head++);
+	cqe->wr_id = wc->wr_id;
+	cqe->timestamp = cq->timestamps ? ktime_get_raw_ns() : 0;
+	cqe->qp_num = wc->qpn;
+	cqe->byte_len = wc->byte_len;
+	cqe->ex = wc->ex;
+	/* Pairs with the consumer's load-acquire: the entry before its phase. */
+	smp_store_release(&cqe->word, WEFT_CQE_WORD(wc->flags | phase,
+						    wc->status, wc->opcode));
+	smp_mb(); /* the entry before the arm word; pairs with the fence after arming */
+	notify = weft_cq_is_armed(cq, wc->solicited || wc->status) &&
+		 (wc->status || !weft_cq_puts_off(cq, used + 1));
+	if (notify)
+		weft_cq_serve(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	/* Outside the lock, since a kernel consumer may poll right here. */
+	if (notify && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	return true;
+}
+
+/* Prepares what is not zero in a new queue. */
+void weft_cq_init(struct weft_cq *cq)
+{
+	spin_lock_init(&cq->lock);
+	mutex_init(&cq->resizing);
+	hrtimer_setup(&cq->mod_timer, weft_cq_time_is_up, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * weft_create_cq() - create a completion queue
+ * @ib: allocated by the core
+ * @attr: entries wanted
+ * @udata: the user's request, or NULL
+ *
+ * Return: 0; -EINVAL for an entry count of zero or past the limit or unknown
+ * flags; -ENOMEM.
+ */
+int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		   struct ib_udata *udata)
+{
+	struct weft_device *dev = to_weft_device(ib->device);
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_create_cq_resp resp = {};
+	int rv;
+
+	/* IGNORE_OVERRUN allows a device not to look for room. This one looks. */
+	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
+		return -EOPNOTSUPP;
+	if (!attr->cqe || !weft_limit_allows(dev, WEFT_LIMIT_CQE, attr->cqe))
+		return -EINVAL;
+	if (udata && udata->outlen < sizeof(resp))
+		return -EINVAL;
+	if (!weft_limit_count(dev, WEFT_LIMIT_CQ, &dev->num_cq))
+		return -ENOMEM;
+	weft_cq_init(cq);
+	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	rv = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe),
+			      udata, &resp.ring);
+	if (rv)
+		goto drop;
+	ib->cqe = cq->ring.size;
+	if (!udata)
+		return 0;
+	resp.cqe = cq->ring.size;
+	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (!rv)
+		return 0;
+	weft_ring_destroy(&cq->ring);
+drop:
+	atomic_dec(&dev->num_cq);
+	return rv;
+}
+
+/* Gives slots the phase that the entries to come do not have. */
+static void weft_cq_blank(const struct weft_ring *ring, u32 index, u32 num)
+{
+	struct weft_cqe *cqe;
+
+	for (; num--; index++) {
+		cqe = weft_ring_slot(ring, index);
+		cqe->word = weft_cq_phase(ring, index) ^ WEFT_CQE_PHASE;
+	}
+}
+
+/* Copies an entry; in another ring it has another phase. */
+static void weft_cq_copy(const struct weft_ring *to, const struct weft_ring *from, u32 index)
+{
+	struct weft_cqe *cqe = weft_ring_slot(to, index);
+
+	*cqe = *(struct weft_cqe *)weft_ring_slot(from, index);
+	cqe->word = (cqe->word & ~WEFT_CQE_PHASE) | weft_cq_phase(to, index);
+}
+
+/**
+ * weft_cq_move_begin() - begin to move a queue's entries to another ring
+ * @cq: the queue; the caller holds its @resizing
+ * @move: @to is set, the rest is filled in
+ *
+ * Return: 0, or -EINVAL if @to has no room for them or the consumer index makes no
+ * sense.
+ */
+int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move)
+{
+	const struct weft_cq_ctl *ctl;
+	u32 used;
+
+	lockdep_assert_held(&cq->resizing);
+	spin_lock_irq(&cq->lock);
+	ctl = cq->ring.mem;
+	move->from = READ_ONCE(ctl->consumer);
+	used = cq->ring.head - move->from;
+	spin_unlock_irq(&cq->lock);
+	move->at = move->from;
+	if (used > cq->ring.size || used > move->to.size)
+		return -EINVAL;
+	weft_cq_blank(&move->to, move->from, move->to.size);
+	return 0;
+}
+
+/* The last entries, and the queue's words. The caller holds @lock. */
+static int weft_cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
+{
+	struct weft_cq_ctl *old = cq->ring.mem;
+	struct weft_cq_ctl *new = move->to.mem;
+	u32 consumer = READ_ONCE(old->consumer);
+	u32 used = cq->ring.head - consumer;
+
+	lockdep_assert_held(&cq->lock);
+	if (used > cq->ring.size || used > move->to.size ||
+	    consumer - move->from > cq->ring.head - move->from)
+		return -EINVAL;
+	for (; move->at != cq->ring.head; move->at++)
+		weft_cq_copy(&move->to, &cq->ring, move->at);
+	new->consumer = consumer;
+	new->arm = READ_ONCE(old->arm);
+	new->notified = cq->served;
+	new->overflow = cq->dead;
+	move->to.head = cq->ring.head;
+	swap(cq->ring, move->to);
+	cq->ib.cqe = cq->ring.size;
+	return 0;
+}
+
+/**
+ * weft_cq_move_on() - move some more entries
+ * @cq: the queue; the caller holds its @resizing
+ * @move: begun by weft_cq_move_begin()
+ *
+ * An entry does not change until it is polled, so all but the last few are copied
+ * without the queue's lock: with it, interrupts would be off for as long as a million
+ * entries take. One that is polled meanwhile may be copied after its slot was used
+ * again. That does no harm: with the phase of its own index it is a blank slot for the
+ * entry that comes there next. Process context.
+ *
+ * Return: 1: there are more; 0: the queue goes on in the new ring, and @move->to is
+ * the one that was left; -EINVAL as weft_cq_move_begin().
+ */
+int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move)
+{
+	int rv = 1;
+	u32 n;
+
+	lockdep_assert_held(&cq->resizing);
+	spin_lock_irq(&cq->lock);
+	if (cq->ring.head - move->at <= WEFT_CQ_SLICE)
+		rv = weft_cq_move_end(cq, move);
+	spin_unlock_irq(&cq->lock);
+	for (n = 0; rv > 0 && n < WEFT_CQ_SLICE; n++)
+		weft_cq_copy(&move->to, &cq->ring, move->at++);
+	return rv;
+}
+
+/**
+ * weft_resize_cq() - go on in a ring of another size
+ * @ib: the queue
+ * @entries: wanted
+ * @udata: the user's request, or NULL
+ *
+ * Completions may arrive meanwhile. May sleep.
+ *
+ * Return: 0; -EINVAL for an entry count of zero, past the limit, or smaller
+ * than what is to be polled; -ENOMEM.
+ */
+int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
+{
+	struct weft_create_cq_resp resp = {};
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_cq_move move = {};
+	bool moderated;
+	int rv;
+
+	if (entries <= 0 ||
+	    !weft_limit_allows(to_weft_device(ib->device), WEFT_LIMIT_CQE,
+			       entries))
+		return -EINVAL;
+	if (udata && udata->outlen < sizeof(resp))
+		return -EINVAL;
+	rv = weft_ring_create(&move.to, entries, sizeof(struct weft_cqe), udata,
+			      &resp.ring);
+	if (rv)
+		return rv;
+	if (udata) {
+		resp.cqe = move.to.size;
+		rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
+		if (rv)
+			goto destroy;
+	}
+	mutex_lock(&cq->resizing);
+	rv = weft_cq_move_begin(cq, &move);
+	if (!rv) {
+		while ((rv = weft_cq_move_on(cq, &move)) > 0)
+			cond_resched();
+	}
+	moderated = READ_ONCE(cq->mod_count) || READ_ONCE(cq->mod_period);
+	mutex_unlock(&cq->resizing);
+	/* What was put off may fill the new ring. */
+	if (!rv && moderated)
+		weft_cq_catch_up(cq, false);
+destroy:
+	weft_ring_destroy(&move.to); /* the old one, if it went well */
+	return rv;
+}
+
+/**
+ * weft_modify_cq() - set how many completions are worth an event
+ * @ib: the queue
+ * @count: so many, if they are not polled meanwhile; 0: no number is
+ * @period: or fewer, after so many microseconds; 0: never. With both 0, each is
+ *
+ * A failure is told of at once, as are all when the queue is full. Any context.
+ *
+ * Return: 0; -EOPNOTSUPP to the core's own adaptation for kernel consumers: it ends
+ * its work for a queue before the queue, and the timer would begin it once more.
+ */
+int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
+{
+	struct weft_cq *cq = to_weft_cq(ib);
+	unsigned long flags;
+
+	if (ib->dim)
+		return -EOPNOTSUPP;
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->mod_count = count;
+	cq->mod_period = period;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	/* What waits by the old rule might wait for ever by the new one. */
+	weft_cq_catch_up(cq, false);
+	return 0;
+}
+
+/* Ends a completion queue; no queue pair uses it any more. */
+int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_ring ring;
+
+	hrtimer_cancel(&cq->mod_timer);
+	/* Who asks for the resource's details may still look. */
+	spin_lock_irq(&cq->lock);
+	ring = cq->ring;
+	cq->ring.mem = NULL;
+	spin_unlock_irq(&cq->lock);
+	weft_ring_destroy(&ring);
+	atomic_dec(&to_weft_device(ib->device)->num_cq);
+	return 0;
+}

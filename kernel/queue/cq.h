@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Completion queues. */
+#ifndef WEFT_CQ_H
+#define WEFT_CQ_H
+
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+#include "queue/ring.h"
+#include "queue/streak.h"
+
+/**
+ * struct weft_cq - one completion queue
+ * @ib: what the RDMA core sees; it allocates and frees the whole
+ * @lock: protects all below, and which memory @ring is; innermost of all locks.
+ *	Any context
+ * @resizing: held while @ring is exchanged, outside @lock: the ring that is copied
+ *	from must not be freed by another resizing. Sleeps
+ * @ring: the entries; ring.head is the kernel's producer index
+ * @served: the arm sequence for which an event was last raised
+ * @polled: kernel consumers: index of the next entry to poll
+ * @armed: kernel consumers: sequence of the last arming
+ * @timestamps: entries tell when they were made
+ * @mod_count: moderation: so many completions not polled are worth an event; 0: no
+ *	number is, where there is a @mod_period
+ * @mod_period: or fewer, after so many microseconds; 0: never
+ * @mod_timer: tells of what an event was put off for
+ * @mod_waiting: it runs
+ * @streak: of the queue pairs that complete their sends here
+ * @dead: an entry was lost for want of room, or the user's words made no sense
+ */
+struct weft_cq {
+	struct ib_cq ib;
+	spinlock_t lock; /* all of it */
+	struct mutex resizing; /* the exchange of ring */
+	struct weft_ring ring;
+	u32 served;
+	u32 polled;
+	u32 armed;
+	bool timestamps;
+	u16 mod_count;
+	u16 mod_period;
+	bool mod_waiting;
+	struct hrtimer mod_timer;
+	struct weft_streak streak; /* a hint, without the lock */
+	bool dead;
+};
+
+static inline struct weft_cq *to_weft_cq(struct ib_cq *ib)
+{
+	return container_of(ib, struct weft_cq, ib);
+}
+
+/**
+ * struct weft_completion - what a completion says
+ * @wr_id: from the work request
+ * @qpn: the queue pair's number
+ * @byte_len: bytes received or read
+ * @ex: invalidated STag, or the vendor error of a failure
+ * @opcode: enum weft_op
+ * @status: enum ib_wc_status
+ * @flags: enum weft_cqe_flags but for the phase
+ * @solicited: wakes a consumer that waits for solicited completions only
+ */
+struct weft_completion {
+	u64 wr_id;
+	u32 qpn;
+	u32 byte_len;
+	u32 ex;
+	u8 opcode;
+	u8 status;
+	u8 flags;
+	bool solicited;
+};
+
+/* Entries that are moved with interrupts off at the end of a resizing, at most. */
+#define WEFT_CQ_SLICE	256
+
+/**
+ * struct weft_cq_move - the entries of a queue on their way to another ring
+ * @to: the other ring
+ * @from: the consumer index when it began
+ * @at: what comes before this index has been copied
+ */
+struct weft_cq_move {
+	struct weft_ring to;
+	u32 from;
+	u32 at;
+};
+
+void weft_cq_init(struct weft_cq *cq);
+int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move);
+int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move);
+bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
+
+int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		   struct ib_udata *udata);
+int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
+int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata);
+int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period);
+int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);
+int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
+
+#endif /* WEFT_CQ_H */

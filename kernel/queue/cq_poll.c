@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Completion queues as consumers in the kernel see them: polled, and armed. */
+#include <linux/string.h>
+#include <rdma/ib_verbs.h>
+
+#include "base/weft.h"
+#include "queue/cq.h"
+
+static enum ib_wc_opcode weft_wc_opcode(u8 opcode)
+{
+	switch (opcode) {
+	case WEFT_OP_WRITE:
+	case WEFT_OP_WRITE_IMM:
+		return IB_WC_RDMA_WRITE;
+	case WEFT_OP_READ:
+	case WEFT_OP_READ_INV:
+		return IB_WC_RDMA_READ;
+	case WEFT_OP_CMP_SWP:
+		return IB_WC_COMP_SWAP;
+	case WEFT_OP_FETCH_ADD:
+		return IB_WC_FETCH_ADD;
+	case WEFT_OP_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	case WEFT_OP_REG_MR:
+		return IB_WC_REG_MR;
+	case WEFT_OP_RECV:
+		return IB_WC_RECV;
+	case WEFT_OP_RECV_WRITE_IMM:
+		return IB_WC_RECV_RDMA_WITH_IMM;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+/* Says in the core's words what an entry says. */
+static void weft_wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
+			 struct ib_qp *qp)
+{
+	memset(wc, 0, sizeof(*wc));
+	wc->wr_id = cqe->wr_id;
+	wc->status = WEFT_CQE_STATUS(cqe->word);
+	wc->opcode = weft_wc_opcode(WEFT_CQE_OPCODE(cqe->word));
+	wc->byte_len = cqe->byte_len;
+	wc->qp = qp;
+	if (wc->status) {
+		wc->vendor_err = cqe->ex;
+	} else if (cqe->word & WEFT_CQE_WITH_INV) {
+		wc->ex.invalidate_rkey = cqe->ex;
+		wc->wc_flags = IB_WC_WITH_INVALIDATE;
+	} else if (cqe->word & WEFT_CQE_WITH_IMM) {
+		wc->ex.imm_data = (__force __be32)cqe->ex;
+		wc->wc_flags = IB_WC_WITH_IMM;
+	}
+}
+
+/**
+ * weft_poll_cq() - take completions, for kernel consumers
+ * @ib: a queue of the kernel's own
+ * @num: at most so many
+ * @wc: where they go
+ *
+ * Any context.
+ *
+ * Return: how many, or -EINVAL on a user's queue.
+ */
+int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
+{
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_cq_ctl *ctl;
+	unsigned long flags;
+	int n = 0;
+
+	if (cq->ring.entry)
+		return -EINVAL;
+	spin_lock_irqsave(&cq->lock, flags);
+	while (n < num && cq->polled != cq->ring.head) {
+		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled++);
+		struct ib_qp *qp = xa_load(&to_weft_device(ib->device)->qps,
+					   cqe->qp_num);
+
+		/* Destroyed since: its completions go with it. */
+		if (qp)
+			weft_wc_fill(&wc[n++], cqe, qp);
+	}
+	ctl = cq->ring.mem;
+	WRITE_ONCE(ctl->consumer, cq->polled);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/**
+ * weft_req_notify_cq() - ask for an event, for kernel consumers
+ * @ib: a queue of the kernel's own
+ * @flags: for which completions; whether to tell of missed ones
+ *
+ * Any context.
+ *
+ * Return: 1 if asked to tell of missed ones and there are entries to poll,
+ * else 0; -EINVAL on a user's queue.
+ */
+int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
+{
+	struct weft_cq *cq = to_weft_cq(ib);
+	struct weft_cq_ctl *ctl;
+	unsigned long irq;
+	bool pending_any, solicited_only;
+	int rv = 0;
+
+	if (cq->ring.entry)
+		return -EINVAL;
+	spin_lock_irqsave(&cq->lock, irq);
+	ctl = cq->ring.mem;
+	pending_any = cq->armed != cq->served &&
+		      !WEFT_CQ_ARM_SOLICITED(READ_ONCE(ctl->arm));
+	cq->armed = (cq->armed + 1) & 0x7fffffff;
+	solicited_only = !pending_any &&
+			 (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	WRITE_ONCE(ctl->arm, WEFT_CQ_ARM(cq->armed, solicited_only ? 1 : 0));
+	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+		rv = cq->polled != cq->ring.head;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return rv;
+}

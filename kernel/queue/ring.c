@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Ring memory: made by the kernel, mapped by user space. */
+#include <linux/gfp.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "base/compat.h"
+#include "base/context.h"
+#include "queue/ring.h"
+
+/* Frees them, but for those that a process still maps. NULL is harmless. */
+static void weft_pages_free(struct weft_pages *pages)
+{
+	if (!pages)
+		return;
+	vunmap(pages->mem);
+	while (pages->num)
+		__free_page(pages->page[--pages->num]);
+	kvfree(pages);
+}
+
+/*
+ * As vmalloc_user() makes them, but charged to the caller's memory cgroup. Past its
+ * limit this fails: nobody is killed for a queue that was too large.
+ */
+static struct weft_pages *weft_pages_alloc(size_t bytes)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+	u32 num = bytes >> PAGE_SHIFT;
+	struct weft_pages *pages;
+
+	pages = kvzalloc(struct_size(pages, page, num), gfp);
+	if (!pages)
+		return NULL;
+	for (; pages->num < num; pages->num++) {
+		pages->page[pages->num] = alloc_page(gfp | __GFP_ZERO);
+		if (!pages->page[pages->num])
+			goto free;
+	}
+	pages->mem = vmap(pages->page, num, VM_MAP | VM_USERMAP, PAGE_KERNEL);
+	if (pages->mem)
+		return pages;
+free:
+	weft_pages_free(pages);
+	return NULL;
+}
+
+/**
+ * weft_ring_create() - allocate a ring and prepare its mapping
+ * @ring: to be filled in
+ * @slots: how many slots are needed; rounded up to a power of two
+ * @stride: bytes of a slot
+ * @udata: the user's request, or NULL for a kernel consumer
+ * @map: where to tell the user how to map it; unused without @udata
+ *
+ * May sleep. On success the caller owns the ring and ends it with
+ * weft_ring_destroy().
+ *
+ * Return: 0 or a negative errno value.
+ */
+int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
+		     struct ib_udata *udata, struct weft_mmap *map)
+{
+	struct weft_ucontext *context;
+	struct weft_mmap_entry *entry;
+	size_t bytes;
+	int rv;
+
+	ring->size = roundup_pow_of_two(max(slots, 1U));
+	ring->stride = stride;
+	ring->head = 0;
+	ring->entry = NULL;
+	bytes = PAGE_ALIGN(WEFT_RING_OFFSET + (size_t)ring->size * stride);
+	ring->pages = weft_pages_alloc(bytes);
+	if (!ring->pages)
+		return -ENOMEM;
+	ring->mem = ring->pages->mem;
+	if (!udata)
+		return 0;
+
+	context = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
+	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
+	if (!entry) {
+		rv = -ENOMEM;
+		goto free_mem;
+	}
+	entry->pages = ring->pages;
+	rv = rdma_user_mmap_entry_insert(&context->ib, &entry->rdma, bytes);
+	if (rv)
+		goto free_entry;
+	ring->entry = &entry->rdma;
+	map->offset = rdma_user_mmap_get_offset(&entry->rdma);
+	map->length = bytes;
+	return 0;
+
+free_entry:
+	kfree(entry);
+free_mem:
+	weft_pages_free(ring->pages);
+	ring->mem = NULL;
+	return rv;
+}
+
+/**
+ * weft_ring_destroy() - end a ring
+ * @ring: may be one that was never created, if zeroed
+ *
+ * May sleep. A process that still maps the pages keeps them, and can do no
+ * harm with them: nobody else looks any more.
+ */
+void weft_ring_destroy(struct weft_ring *ring)
+{
+	if (!ring->mem)
+		return;
+	if (ring->entry)
+		rdma_user_mmap_entry_remove(ring->entry); /* frees the memory */
+	else
+		weft_pages_free(ring->pages);
+	ring->mem = NULL;
+	ring->entry = NULL;
+}
+
+/**
+ * weft_mmap_free() - the last user of a mapping entry is gone
+ * @rdma: the entry
+ */
+void weft_mmap_free(struct rdma_user_mmap_entry *rdma)
+{
+	struct weft_mmap_entry *entry =
+		container_of(rdma, struct weft_mmap_entry, rdma);
+
+	weft_pages_free(entry->pages);
+	kfree(entry);
+}
+
+/**
+ * weft_mmap() - map a ring into a process
+ * @context: the process's context
+ * @vma: what it wants mapped: offset and length as the creation answered
+ *
+ * The pages are mapped by reference, so the mapping needs no operations of
+ * this module and may outlive it.
+ *
+ * Return: 0 or a negative errno value.
+ */
+int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *rdma;
+	struct weft_mmap_entry *entry;
+	int rv;
+
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	rdma = rdma_user_mmap_entry_get(context, vma);
+	if (!rdma)
+		return -EINVAL;
+	entry = container_of(rdma, struct weft_mmap_entry, rdma);
+	rv = remap_vmalloc_range(vma, entry->pages->mem, 0);
+	rdma_user_mmap_entry_put(rdma);
+	return rv;
+}

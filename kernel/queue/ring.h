@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Rings: memory shared with user space (or private to the kernel, for kernel
+ * consumers), and the indices the kernel keeps of it. Layout and ordering
+ * rules are in uapi/weft-abi.h.
+ */
+#ifndef WEFT_RING_H
+#define WEFT_RING_H
+
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+#include "uapi/weft-abi.h"
+
+/**
+ * struct weft_pages - pages that lie together in the kernel's addresses
+ * @mem: the first
+ * @num: how many
+ * @page: each of them, charged to the memory cgroup of who had them made
+ */
+struct weft_pages {
+	void *mem;
+	u32 num;
+	struct page *page[];
+};
+
+/**
+ * struct weft_mmap_entry - what an mmap() of the uverbs file finds
+ * @rdma: the core's entry
+ * @pages: the ring's memory
+ */
+struct weft_mmap_entry {
+	struct rdma_user_mmap_entry rdma;
+	struct weft_pages *pages;
+};
+
+/**
+ * struct weft_ring - one ring
+ * @mem: control block and entries; pages that may be mapped by a hostile
+ *	process. They stay alive while they are mapped, whoever frees the ring
+ * @pages: what @mem consists of
+ * @entry: how user space maps it; NULL for a kernel consumer
+ * @size: number of slots, a power of two
+ * @stride: bytes of a slot
+ * @head: the kernel's own index: next slot to fetch (queues) or to fill (CQ)
+ *
+ * @head is protected by the lock of the queue the ring belongs to.
+ */
+struct weft_ring {
+	void *mem;
+	struct weft_pages *pages;
+	struct rdma_user_mmap_entry *entry;
+	u32 size;
+	u32 stride;
+	u32 head;
+};
+
+int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
+		     struct ib_udata *udata, struct weft_mmap *map);
+void weft_ring_destroy(struct weft_ring *ring);
+int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma);
+void weft_mmap_free(struct rdma_user_mmap_entry *rdma);
+
+/* The slot of a free-running index. */
+static inline void *weft_ring_slot(const struct weft_ring *ring, u32 index)
+{
+	return ring->mem + WEFT_RING_OFFSET +
+	       (size_t)(index & (ring->size - 1)) * ring->stride;
+}
+
+/**
+ * weft_ring_pending() - how many slots did the producer fill beyond @head?
+ * @ring: a send or receive queue
+ *
+ * The producer index is a hostile word: more than the ring holds is an error.
+ *
+ * Return: slots that may be fetched, or -EINVAL.
+ */
+static inline int weft_ring_pending(const struct weft_ring *ring)
+{
+	const struct weft_wq_ctl *ctl = ring->mem;
+	/* Pairs with the store-release of a post: the entries are there. */
+	u32 n = smp_load_acquire(&ctl->producer) - ring->head;
+
+	return n <= ring->size ? (int)n : -EINVAL;
+}
+
+/* Tells the producer that slots up to @index are free again. */
+static inline void weft_ring_release(struct weft_ring *ring, u32 index)
+{
+	struct weft_wq_ctl *ctl = ring->mem;
+
+	/* Pairs with the load-acquire of a post: the slots are read. */
+	smp_store_release(&ctl->consumer, index);
+}
+
+/*
+ * Asks for (or no longer for) a doorbell with the next post. A word that says so
+ * already is not written: its cache line is the one that each post reads. Whoever
+ * has the ring mapped can change the word, and harms its own doorbells alone.
+ */
+static inline void weft_ring_need_doorbell(struct weft_ring *ring, bool need)
+{
+	struct weft_wq_ctl *ctl = ring->mem;
+
+	if (READ_ONCE(ctl->need_doorbell) != need)
+		WRITE_ONCE(ctl->need_doorbell, need);
+	if (need)
+		smp_mb(); /* pairs with the fence between producer and need_doorbell in a post */
+}
+
+/* Throws away what was posted and not fetched. */
+static inline void weft_ring_forget(struct weft_ring *ring)
+{
+	const struct weft_wq_ctl *ctl = ring->mem;
+
+	ring->head = READ_ONCE(ctl->producer);
+	weft_ring_release(ring, ring->head);
+}
+
+/* Publishes the queue pair's state, and what was published of its peer before it. */
+static inline void weft_ring_set_state(struct weft_ring *ring, u32 state)
+{
+	struct weft_wq_ctl *ctl = ring->mem;
+
+	/* Pairs with the load-acquire of a post: who sees RTS sees what the peer can do. */
+	smp_store_release(&ctl->qp_state, state);
+}
+
+/* Publishes what the peer can do, an enum weft_peer. */
+static inline void weft_ring_set_peer(struct weft_ring *ring, u32 peer)
+{
+	struct weft_wq_ctl *ctl = ring->mem;
+
+	WRITE_ONCE(ctl->peer, peer);
+}
+
+#endif /* WEFT_RING_H */

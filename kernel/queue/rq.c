@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Receive queues: receives out, and the wait for them. */
+#include "base/limit.h"
+#include "base/weft.h"
+#include "base/workqueue.h"
+#include "queue/rq.h"
+
+/**
+ * weft_rq_create() - make a receive queue
+ * @rq: to be filled in
+ * @entries: receives it must hold
+ * @max_sge: SGEs of each
+ * @udata: the user's request, or NULL for a kernel consumer
+ * @map: where to tell the user how to map it
+ *
+ * May sleep. The caller ends it with weft_ring_destroy() of its ring.
+ *
+ * Return: 0 or a negative errno value.
+ */
+int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
+		   struct ib_udata *udata, struct weft_mmap *map)
+{
+	spin_lock_init(&rq->lock);
+	INIT_LIST_HEAD(&rq->waiting);
+	rq->max_sge = max_sge;
+	return weft_ring_create(&rq->ring, entries, weft_rq_stride(max_sge),
+				udata, map);
+}
+
+/* Ends a wait, if there is one. The caller holds @lock. */
+static void weft_rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
+{
+	lockdep_assert_held(&rq->lock);
+	if (!waiter || list_empty(&waiter->entry))
+		return;
+	list_del_init(&waiter->entry);
+	if (list_empty(&rq->waiting))
+		weft_ring_need_doorbell(&rq->ring, false);
+}
+
+/* Begins a wait, unless something was posted meanwhile. The caller holds @lock. */
+static int weft_rq_wait(struct weft_rq *rq, struct weft_waiter *waiter)
+{
+	int pending;
+
+	lockdep_assert_held(&rq->lock);
+	weft_ring_need_doorbell(&rq->ring, true);
+	pending = weft_ring_pending(&rq->ring);
+	if (!pending) {
+		if (list_empty(&waiter->entry))
+			list_add_tail(&waiter->entry, &rq->waiting);
+	} else if (list_empty(&rq->waiting)) {
+		weft_ring_need_doorbell(&rq->ring, false);
+	}
+	return pending;
+}
+
+/* Copies an entry, each word read once: what is checked is what is used. */
+static void weft_rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
+{
+	const struct weft_rq_wr *slot = weft_ring_slot(&rq->ring, rq->ring.head);
+	const u64 *from = (const u64 *)(slot + 1);
+	u64 *to = (u64 *)recv->sge;
+	u32 num = READ_ONCE(slot->num_sge);
+	u64 room = 0;
+	u32 i;
+
+	BUILD_BUG_ON(sizeof(*recv->sge) != 2 * sizeof(*from));
+	if (num > rq->max_sge || READ_ONCE(slot->reserved))
+		num = 0; /* too small for anything but an empty message */
+	for (i = 0; i < num; i++) {
+		to[2 * i] = READ_ONCE(from[2 * i]);
+		to[2 * i + 1] = READ_ONCE(from[2 * i + 1]);
+		room += recv->sge[i].length;
+	}
+	recv->active = true;
+	recv->wr_id = READ_ONCE(slot->wr_id);
+	recv->num_sge = num;
+	recv->room = min_t(u64, room, WEFT_MAX_MSG);
+}
+
+/**
+ * weft_rq_take() - take the oldest receive
+ * @rq: the queue
+ * @recv: where its private copy goes, checked
+ * @waiter: whom the next post wakes if there is none; NULL:
+ *	do not wait
+ *
+ * Any context. The entry's slot is free again when this returns.
+ *
+ * Return: 1; 0 if there is none; -EINVAL if the producer index makes no sense.
+ */
+int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
+		 struct weft_waiter *waiter)
+{
+	unsigned long flags;
+	int pending;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	pending = weft_ring_pending(&rq->ring);
+	if (!pending && waiter)
+		pending = weft_rq_wait(rq, waiter);
+	if (pending)
+		weft_rq_end_wait(rq, waiter);
+	if (pending > 0) {
+		weft_rq_copy(rq, recv);
+		weft_ring_release(&rq->ring, ++rq->ring.head);
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return pending > 0 ? 1 : pending;
+}
+
+/**
+ * weft_rq_leave() - wait no longer
+ * @rq: the queue
+ * @waiter: waiting or not
+ *
+ * Any context. Nobody touches @waiter or queues its work from here on.
+ */
+void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	weft_rq_end_wait(rq, waiter);
+	spin_unlock_irqrestore(&rq->lock, flags);
+}
+
+/**
+ * weft_rq_wake() - something was posted
+ * @rq: the queue
+ *
+ * Has all who wait look again, since one that is woken may have died and then
+ * takes nothing. Any context.
+ */
+void weft_rq_wake(struct weft_rq *rq)
+{
+	struct weft_waiter *waiter, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	list_for_each_entry_safe(waiter, next, &rq->waiting, entry) {
+		weft_rq_end_wait(rq, waiter);
+		queue_work(weft_workqueue, waiter->work);
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an FPDU means, by its operation: where its payload goes, and what its end
+ * completes.
+ *
+ * Everything here runs with the socket lock held and does not sleep.
+ */
+#include <linux/string.h>
+
+#include "base/trace.h"
+#include "base/weft.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "queue/cq.h"
+#include "queue/srq.h"
+#include "rx/place.h"
+#include "rx/rx.h"
+
+/* --- where the payload goes --- */
+
+static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	enum weft_key_error err;
+
+	rx->target = WEFT_RX_TO_REGION;
+	if (!rx->payload_len)
+		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
+	err = weft_access_go_on(&rx->held, &qp->acc, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
+				rx->payload_len, IB_ACCESS_REMOTE_WRITE);
+	if (err)
+		return weft_rx_refuse_key(qp, err);
+	rx->region.addr = rx->ddp.to;
+	rx->region.length = rx->payload_len;
+	rx->region.lkey = rx->ddp.stag;
+	weft_rx_aim(rx, qp->ib.pd, IB_ACCESS_REMOTE_WRITE, &rx->region, 1, 0);
+	return WEFT_RX_OK;
+}
+
+static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
+{
+	struct weft_read *read = weft_rx_oldest_read(qp);
+	struct weft_rx *rx = &qp->rx;
+	u8 code;
+
+	if (!read || read->atomic || (read->len && rx->ddp.stag != read->sink)) {
+		code = WEFT_DT_STAG;
+	} else if (read->len && rx->ddp.to != read->got) {
+		code = WEFT_DT_BOUNDS;
+	} else if (rx->payload_len > read->len - read->got ||
+		   (rx->ddp.last && rx->payload_len != read->len - read->got)) {
+		code = WEFT_DT_BOUNDS;
+	} else {
+		weft_rx_aim_at_read(qp, read);
+		return WEFT_RX_OK;
+	}
+	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
+	return WEFT_RX_BAD;
+}
+
+/* Whether a SEND names a key of ours to be invalidated. */
+static bool weft_rx_invalidates(const struct weft_rx *rx)
+{
+	return rx->ddp.opcode == WEFT_RDMAP_SEND_INV ||
+	       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+}
+
+static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	enum weft_rx_verdict verdict;
+
+	rx->target = WEFT_RX_TO_RECV;
+	if (rx->ddp.msn != rx->send_msn) {
+		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+			       WEFT_DU_MSN_RANGE);
+		return WEFT_RX_BAD;
+	}
+	if (rx->ddp.mo != rx->msg_got) {
+		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+			       WEFT_DU_MO);
+		return WEFT_RX_BAD;
+	}
+	/* The first frame of an initiator may be an empty SEND that means only
+	 * "ready"; it takes no receive (RFC 6581, 5). A SEND of another kind says
+	 * more than that: it is a message, and its receive completes.
+	 */
+	if (rx->first && qp->agreed.p2p && qp->agreed.rtr == WEFT_RTR_SEND &&
+	    !qp->initiator && !rx->payload_len && rx->ddp.last &&
+	    rx->ddp.opcode == WEFT_RDMAP_SEND)
+		return WEFT_RX_OK;
+	if (!rx->recv.active) {
+		verdict = weft_rx_fetch_recv(qp);
+		if (verdict != WEFT_RX_OK)
+			return verdict;
+	}
+	if (rx->payload_len > rx->recv.room - rx->msg_got) {
+		weft_rx_let_go(rx);
+		weft_rx_complete_recv(qp, IB_WC_LOC_LEN_ERR, 0,
+				      WEFT_VE_RECV_TOO_SMALL);
+		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+			       WEFT_DU_TOO_LONG);
+		return WEFT_RX_BAD;
+	}
+	/* Who posts to a shared queue names what its domain has. */
+	weft_rx_aim(rx, qp->ib.srq ? qp->ib.srq->pd : qp->ib.pd,
+		    IB_ACCESS_LOCAL_WRITE, rx->recv.sge, rx->recv.num_sge,
+		    rx->msg_got);
+	return WEFT_RX_OK;
+}
+
+/* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
+static enum weft_rx_verdict weft_rx_begin_imm(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	u8 code;
+
+	rx->target = WEFT_RX_TO_BYTES;
+	if (rx->ddp.msn != rx->send_msn)
+		code = WEFT_DU_MSN_RANGE;
+	else if (rx->ddp.mo || !rx->ddp.last || rx->recv.active)
+		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
+	else if (rx->payload_len != WEFT_IMM_LEN)
+		code = WEFT_DU_TOO_LONG;
+	else
+		return weft_rx_fetch_recv(qp);
+	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
+	return WEFT_RX_BAD;
+}
+
+/* Takes a Terminate, which is one FPDU, the only one of its queue. */
+static enum weft_rx_verdict weft_rx_begin_terminate(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	rx->target = WEFT_RX_TO_BYTES;
+	if (!rx->ddp.mo && rx->ddp.last && rx->ddp.msn == 1 &&
+	    rx->payload_len <= sizeof(rx->bytes))
+		return WEFT_RX_OK;
+	/*
+	 * One that is wrong ends the connection as any other, but what it says is not
+	 * believed. It is not answered by another: two ends would go on for ever
+	 * telling each other what is wrong (RFC 5040, 4.8).
+	 */
+	weft_count(qp->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
+	rx->state = WEFT_RX_STOPPED;
+	weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+	return WEFT_RX_BAD;
+}
+
+/* Read and atomic requests are one FPDU of a known size. */
+static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 len = rx->ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
+							  WEFT_ATOMIC_REQ_LEN;
+	u8 code;
+
+	rx->target = WEFT_RX_TO_BYTES;
+	if (rx->ddp.mo || !rx->ddp.last)
+		code = WEFT_DU_MO;
+	else if (rx->ddp.msn != rx->read_msn)
+		code = WEFT_DU_MSN_RANGE;
+	else if (qp->tx.answer_head - qp->tx.answer_tail >= qp->tx.ird)
+		code = WEFT_DU_NO_BUFFER; /* more than was agreed */
+	else if (rx->payload_len != len)
+		code = WEFT_DU_TOO_LONG;
+	else
+		return WEFT_RX_OK;
+	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
+	return WEFT_RX_BAD;
+}
+
+/**
+ * weft_rx_begin() - an FPDU's header is here: may its payload come?
+ * @qp: the queue pair; its rx holds the decoded header
+ *
+ * Return: WEFT_RX_OK: place the payload. WEFT_RX_WAIT: nothing was changed;
+ * ask again when a receive was posted. WEFT_RX_BAD: the connection ends.
+ */
+enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	weft_qp_assert_locked(qp);
+	rx->done = 0;
+	/* It may have failed since the packet came: by its owner, or by a full queue. */
+	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
+		rx->state = WEFT_RX_STOPPED;
+		return WEFT_RX_BAD;
+	}
+	switch (rx->ddp.opcode) {
+	case WEFT_RDMAP_WRITE:
+		return weft_rx_begin_write(qp);
+	case WEFT_RDMAP_READ_RESP:
+		return weft_rx_begin_response(qp);
+	case WEFT_RDMAP_READ_REQ:
+	case WEFT_RDMAP_ATOMIC_REQ:
+		return weft_rx_begin_bytes(qp);
+	case WEFT_RDMAP_TERMINATE:
+		return weft_rx_begin_terminate(qp);
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		return weft_rx_begin_imm(qp);
+	case WEFT_RDMAP_ATOMIC_RESP:
+		return weft_rx_begin_atomic_response(qp);
+	default:
+		return weft_rx_begin_send(qp);
+	}
+}
+
+/* --- what its end completes --- */
+
+/* Keeps the length of a Write, which immediate data that follows it tells. */
+static void weft_rx_end_write(struct weft_rx *rx)
+{
+	if (!rx->write_goes_on)
+		rx->write_len = 0;
+	rx->write_len += rx->payload_len;
+	rx->write_goes_on = !rx->ddp.last;
+}
+
+static enum weft_rx_verdict weft_rx_end_response(struct weft_qp *qp)
+{
+	weft_rx_oldest_read(qp)->got += qp->rx.payload_len;
+	return qp->rx.ddp.last ? weft_rx_read_done(qp) : WEFT_RX_OK;
+}
+
+static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	struct weft_tx *tx = &qp->tx;
+	struct weft_answer *answer;
+	struct weft_read_req req;
+	enum weft_key_error err;
+	struct weft_mr *mr;
+
+	weft_read_req_decode(rx->bytes, &req);
+	if (req.size) {
+		mr = weft_mr_get(&qp->acc, qp->ib.pd, req.src_stag, req.src_to,
+				 req.size, IB_ACCESS_REMOTE_READ, &err);
+		if (!mr)
+			return weft_rx_refuse_key(qp, err);
+		weft_mr_put(mr);
+	}
+	rx->read_msn++;
+	answer = weft_tx_answer(tx, tx->answer_head++);
+	answer->atomic = false;
+	answer->read_req = req;
+	weft_qp_kick(qp);
+	return WEFT_RX_OK;
+}
+
+/* The oldest request of ours that a Terminate about this opcode can mean, or NULL. */
+static struct weft_read *weft_rx_blamed(struct weft_tx *tx, u8 opcode)
+{
+	bool atomic = opcode == WEFT_RDMAP_ATOMIC_REQ;
+	struct weft_read *read;
+	u32 i;
+
+	if (opcode != WEFT_RDMAP_READ_REQ && !atomic)
+		return NULL;
+	for (i = tx->read_tail; i != tx->read_head; i++) {
+		read = weft_tx_read(tx, i);
+		if (read->atomic == atomic)
+			return read;
+	}
+	return NULL;
+}
+
+/* The peer ended the connection; says which of our requests it did not like. */
+static noinline void weft_rx_end_terminate(struct weft_qp *qp)
+{
+	struct weft_read *read = NULL;
+	struct weft_rx *rx = &qp->rx;
+	struct weft_inflight *w;
+	struct weft_term term;
+	u32 stag;
+	u8 op;
+
+	weft_count(qp->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
+	rx->state = WEFT_RX_STOPPED;
+	if (weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag)) {
+		trace_weft_rx_terminate(qp, &term);
+		read = weft_rx_blamed(&qp->tx, op);
+	}
+	if (read && !read->rtr) {
+		w = weft_tx_inflight(&qp->tx, read->inflight);
+		w->status = term.layer == WEFT_TERM_RDMAP &&
+			    term.etype == WEFT_RDMAP_PROTECTION ?
+			    IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR;
+		w->vendor = WEFT_VE_REMOTE;
+		w->done = true;
+		weft_inflight_complete(qp);
+	}
+	weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+}
+
+/* Refuses to invalidate what the peer named (RFC 5040, 4.8). */
+static enum weft_rx_verdict weft_rx_refuse_invalidate(struct weft_qp *qp,
+						      enum weft_key_error err)
+{
+	u8 code = err == WEFT_KEY_UNKNOWN ? WEFT_RP_STAG :
+		  err == WEFT_KEY_PD ? WEFT_RP_NOT_ASSOCIATED :
+		  WEFT_RO_CANNOT_INVALIDATE;
+
+	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
+	return WEFT_RX_BAD;
+}
+
+static enum weft_rx_verdict weft_rx_end_send(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	enum weft_key_error err;
+
+	if (!rx->ddp.last) {
+		rx->msg_got += rx->payload_len;
+		return WEFT_RX_OK;
+	}
+	if (weft_rx_invalidates(rx)) {
+		err = weft_invalidate(&qp->acc, rx->ddp.inv_stag, true);
+		if (err != WEFT_KEY_OK)
+			return weft_rx_refuse_invalidate(qp, err);
+	}
+	rx->send_msn++;
+	rx->write_len = 0;
+	if (rx->recv.active)
+		weft_rx_complete_recv(qp, IB_WC_SUCCESS,
+				      rx->msg_got + rx->payload_len, 0);
+	rx->msg_got = 0;
+	return WEFT_RX_OK;
+}
+
+static void weft_rx_end_imm(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	rx->send_msn++;
+	weft_rx_complete_recv(qp, IB_WC_SUCCESS, rx->write_len, 0);
+	rx->write_len = 0;
+}
+
+/**
+ * weft_rx_end() - an FPDU has ended and its CRC, if any, is good
+ * @qp: the queue pair
+ *
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD: nothing more is to be read.
+ */
+enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
+{
+	enum weft_rx_verdict verdict = WEFT_RX_OK;
+	struct weft_rx *rx = &qp->rx;
+
+	weft_qp_assert_locked(qp);
+	if (rx->ddp.last)
+		weft_rx_let_go(rx);
+	switch (rx->ddp.opcode) {
+	case WEFT_RDMAP_WRITE:
+		weft_rx_end_write(rx);
+		break;
+	case WEFT_RDMAP_READ_RESP:
+		verdict = weft_rx_end_response(qp);
+		break;
+	case WEFT_RDMAP_READ_REQ:
+		verdict = weft_rx_end_read_request(qp);
+		break;
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		weft_rx_end_imm(qp);
+		break;
+	case WEFT_RDMAP_ATOMIC_REQ:
+		verdict = weft_rx_end_atomic_request(qp);
+		break;
+	case WEFT_RDMAP_ATOMIC_RESP:
+		verdict = weft_rx_end_atomic_response(qp);
+		break;
+	case WEFT_RDMAP_TERMINATE:
+		weft_rx_end_terminate(qp);
+		return WEFT_RX_BAD;
+	default:
+		verdict = weft_rx_end_send(qp);
+	}
+	if (rx->ddp.last)
+		weft_streak_received(&qp->scq->streak);
+	if (rx->first) {
+		/* The peer is in full operation: so may we be (RFC 5044, 7.1.3). */
+		rx->first = false;
+		if (qp->tx.gated) {
+			WRITE_ONCE(qp->tx.gated, false);
+			weft_qp_kick(qp);
+		}
+	}
+	return verdict;
+}

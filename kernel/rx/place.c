@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Placing payload where its header said that it goes.
+ *
+ * Everything here runs with the socket lock held and does not sleep.
+ */
+#include <linux/string.h>
+
+#include "base/weft.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "rx/place.h"
+#include "rx/rx.h"
+
+/* The memory that the payload goes to is not what it was when it was asked for. */
+static enum weft_rx_verdict weft_rx_place_failed(struct weft_qp *qp,
+						 enum weft_key_error err)
+{
+	weft_rx_let_go(&qp->rx);
+	switch (qp->rx.target) {
+	case WEFT_RX_TO_REGION:
+		return weft_rx_refuse_key(qp, err);
+	case WEFT_RX_TO_READ:
+		return weft_rx_read_failed(qp);
+	default:
+		weft_rx_complete_recv(qp, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return WEFT_RX_BAD;
+	}
+}
+
+/**
+ * weft_rx_place() - place the next bytes of an FPDU's payload
+ * @qp: the queue pair; weft_rx_begin() said OK
+ * @from: the bytes
+ * @len: how many; no more than the payload has left
+ *
+ * Each piece is checked against its region as it stands now.
+ *
+ * Return: WEFT_RX_OK or WEFT_RX_BAD.
+ */
+enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	struct weft_rx_place *p = &rx->place;
+	const struct weft_sge *sge;
+	enum weft_key_error err;
+	u64 to;
+	u32 n;
+
+	weft_qp_assert_locked(qp);
+	if (rx->target == WEFT_RX_TO_BYTES) {
+		memcpy(rx->bytes + rx->done, from, len);
+		rx->done += len;
+		return WEFT_RX_OK;
+	}
+	while (len) {
+		if (!p->num_sge)
+			return weft_rx_place_failed(qp, WEFT_KEY_BOUNDS);
+		sge = p->sge;
+		n = min(len, sge->length - p->at);
+		if (!n) {
+			p->sge++;
+			p->num_sge--;
+			p->at = 0;
+			continue;
+		}
+		to = sge->addr + p->at;
+		err = weft_access_go_on(&rx->held, &qp->acc, p->pd, sge->lkey, to, n,
+					p->rights);
+		if (err)
+			return weft_rx_place_failed(qp, err);
+		p->at += n;
+		rx->done += n;
+		len -= n;
+		weft_mr_write(rx->held.mr, to, from, n);
+		from += n;
+	}
+	return WEFT_RX_OK;
+}
+
+/**
+ * weft_rx_row_room() - how much may follow behind the payload placed last?
+ * @qp: the queue pair; an FPDU with payload has ended, which was not the last of
+ *	its message
+ * @to: where the next byte of the message goes in the region that is held
+ *
+ * Return: how many bytes may be placed there with no check but those that were
+ * made for the ones before; 0 where each FPDU is to be looked at.
+ */
+u64 weft_rx_row_room(struct weft_qp *qp, u64 *to)
+{
+	const struct weft_rx *rx = &qp->rx;
+	const struct weft_rx_place *p = &rx->place;
+	const struct weft_read *read;
+	u32 room;
+
+	weft_qp_assert_locked(qp);
+	if (rx->target == WEFT_RX_TO_BYTES || !rx->held.mr)
+		return 0;
+	*to = p->sge->addr + p->at;
+	room = p->sge->length - p->at;
+	switch (rx->target) {
+	case WEFT_RX_TO_REGION:
+		return weft_access_room(&rx->held, *to);
+	case WEFT_RX_TO_READ:
+		read = weft_rx_oldest_read(qp);
+		room = min(room, read->len - read->got);
+		break;
+	default:
+		room = min(room, rx->recv.room - rx->msg_got);
+	}
+	return min_t(u64, room, weft_access_room(&rx->held, *to));
+}
+
+/**
+ * weft_rx_row_end() - FPDUs were placed that are as the one before
+ * @qp: the queue pair; weft_rx_row_room() said that there was room
+ * @fpdus: how many, with as much payload each; their CRCs, if any, are good
+ */
+void weft_rx_row_end(struct weft_qp *qp, u32 fpdus)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 len = fpdus * rx->payload_len;
+
+	weft_qp_assert_locked(qp);
+	if (rx->ddp.tagged)
+		rx->ddp.to += len;
+	else
+		rx->ddp.mo += len;
+	weft_ddp_encode_place(rx->hdr + WEFT_MPA_LEN, &rx->ddp);
+	switch (rx->target) {
+	case WEFT_RX_TO_REGION:
+		rx->write_len += len;
+		break;
+	case WEFT_RX_TO_READ:
+		weft_rx_oldest_read(qp)->got += len;
+		break;
+	default:
+		rx->msg_got += len;
+	}
+}

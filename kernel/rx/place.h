@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files below rx.c do for it: meaning, placement and completion of FPDUs. */
+#ifndef WEFT_RX_PLACE_H
+#define WEFT_RX_PLACE_H
+
+#include <linux/types.h>
+
+#include "memory/mr.h"
+#include "pair/rx.h"
+#include "uapi/weft-abi.h"
+
+struct weft_qp;
+struct weft_read;
+
+enum weft_rx_verdict {
+	WEFT_RX_OK,
+	WEFT_RX_WAIT,	/* no receive is posted: stop reading for now */
+	WEFT_RX_BAD,	/* the queue pair has failed */
+};
+
+/* deliver.c: what an FPDU means */
+enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_end(struct weft_qp *qp);
+
+/* atomic.c: atomics, of the peer and of ours */
+enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_qp *qp);
+
+/* place.c: the payload */
+enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len);
+u64 weft_rx_row_room(struct weft_qp *qp, u64 *to);
+void weft_rx_row_end(struct weft_qp *qp, u32 fpdus);
+
+/* answered.c: our own requests */
+struct weft_read *weft_rx_oldest_read(struct weft_qp *qp);
+void weft_rx_aim_at_read(struct weft_qp *qp, const struct weft_read *read);
+enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_read_done(struct weft_qp *qp);
+
+/* recv.c: the receive that a message takes */
+enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp);
+void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len, u32 vendor);
+void weft_rx_flush_receives(struct weft_qp *qp);
+
+/* refuse.c: what the peer got wrong */
+void weft_rx_let_go(struct weft_rx *rx);
+void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code);
+enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
+					enum weft_key_error err);
+void weft_rx_refuse_crc(struct weft_qp *qp);
+
+/* Finds the place in a list of SGEs, @at bytes from its start. */
+static inline void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,
+			       const struct weft_sge *sge, u32 num_sge, u32 at)
+{
+	for (; num_sge && at >= sge->length; sge++, num_sge--)
+		at -= sge->length;
+	rx->place.sge = sge;
+	rx->place.num_sge = num_sge;
+	rx->place.at = at;
+	rx->place.rights = rights;
+	rx->place.pd = pd;
+}
+
+#endif /* WEFT_RX_PLACE_H */

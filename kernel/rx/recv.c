@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The receive that a message takes, and its completion.
+ *
+ * Everything here runs with the socket lock held and does not sleep.
+ */
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "base/weft.h"
+#include "base/workqueue.h"
+#include "pair/qp.h"
+#include "queue/cq.h"
+#include "queue/srq.h"
+#include "rx/place.h"
+#include "rx/rx.h"
+
+/*
+ * Takes the next receive. If there is none, the next post is to come by, and a
+ * timer starts to run.
+ */
+enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	int taken;
+
+	weft_qp_assert_locked(qp);
+	weft_rx_let_go(rx);
+	taken = weft_rq_take(qp->rq, &rx->recv, &rx->waiting);
+	if (!taken) {
+		if (!rx->stalled) {
+			weft_count(qp->dev->counters, WEFT_CNT_RNR_STALLS, 1);
+			mod_delayed_work(weft_workqueue, &rx->rnr,
+					 WEFT_RNR_TIMEOUT);
+		}
+		rx->stalled = true;
+		return WEFT_RX_WAIT;
+	}
+	if (rx->stalled) {
+		rx->stalled = false;
+		cancel_delayed_work(&rx->rnr);
+	}
+	if (qp->ib.srq)
+		weft_srq_taken(to_weft_srq(qp->ib.srq), taken);
+	if (taken > 0)
+		return WEFT_RX_OK;
+	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+	return WEFT_RX_BAD;
+}
+
+/* What the message that took a receive says besides its payload. */
+static void weft_rx_note_success(const struct weft_rx *rx,
+				 struct weft_completion *wc)
+{
+	switch (rx->ddp.opcode) {
+	case WEFT_RDMAP_SEND_SE:
+		wc->solicited = true;
+		break;
+	case WEFT_RDMAP_SEND_INV:
+	case WEFT_RDMAP_SEND_SE_INV:
+		wc->ex = rx->ddp.inv_stag;
+		wc->flags = WEFT_CQE_WITH_INV;
+		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+		break;
+	case WEFT_RDMAP_SEND_IMM:
+	case WEFT_RDMAP_SEND_SE_IMM:
+		wc->ex = (__force u32)cpu_to_be32(rx->ddp.imm);
+		wc->flags = WEFT_CQE_WITH_IMM;
+		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE_IMM;
+		break;
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		memcpy(&wc->ex, rx->bytes, sizeof(wc->ex));
+		wc->flags = WEFT_CQE_WITH_IMM;
+		wc->opcode = WEFT_OP_RECV_WRITE_IMM;
+		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_IMM_SE;
+		break;
+	}
+}
+
+/* Completes the receive in progress. */
+void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len, u32 vendor)
+{
+	struct weft_rx *rx = &qp->rx;
+	struct weft_completion wc = {
+		.wr_id = rx->recv.wr_id,
+		.qpn = qp->acc.qpn,
+		.byte_len = len,
+		.opcode = WEFT_OP_RECV,
+		.status = status,
+		.ex = vendor,
+	};
+
+	weft_qp_assert_locked(qp);
+	if (!status)
+		weft_rx_note_success(rx, &wc);
+	rx->recv.active = false;
+	if (!weft_cq_add(qp->rcq, &wc))
+		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+}
+
+/**
+ * weft_rx_flush_receives() - complete the queue pair's receives in error
+ * @qp: a queue pair in ERR without a stream; the caller holds tx.lock
+ *
+ * What lies in a shared receive queue stays there, for others.
+ */
+void weft_rx_flush_receives(struct weft_qp *qp)
+{
+	struct weft_recv *recv = &qp->rx.recv;
+	int pending;
+
+	weft_qp_assert_locked(qp);
+	lockdep_assert_held(&qp->tx.lock);
+	if (recv->active)
+		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
+				      WEFT_VE_CONNECTION);
+	if (!weft_qp_owns_rq(qp))
+		return;
+	/* What is there now; a post from here on rings the doorbell for itself. */
+	pending = weft_ring_pending(&qp->rq->ring);
+	while (pending-- > 0 && weft_rq_take(qp->rq, recv, NULL) > 0) {
+		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
+				      WEFT_VE_CONNECTION);
+		cond_resched();
+	}
+}

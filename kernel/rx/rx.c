@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The receive engine: from packets to FPDUs. */
+#include <linux/slab.h>
+
+#include "base/trace.h"
+#include "base/weft.h"
+#include "base/workqueue.h"
+#include "llp/llp.h"
+#include "llp/packet.h"
+#include "pair/qp.h"
+#include "rx/place.h"
+#include "rx/rx.h"
+#include "rx/split.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+#include "wire/plan.h"
+
+static void weft_rx_next_fpdu(struct weft_rx *rx)
+{
+	rx->state = WEFT_RX_HEADER;
+	rx->hdr_have = 0;
+	rx->done = 0;
+	rx->trailer_have = 0;
+	rx->checked = false;
+}
+
+/* Decodes the @have header bytes after the length field. False: refused. */
+static bool weft_rx_decode(struct weft_qp *qp, u32 have)
+{
+	struct weft_rx *rx = &qp->rx;
+	struct weft_term err;
+	u32 len;
+
+	len = weft_ddp_decode(rx->hdr + WEFT_MPA_LEN, have, qp->agreed.extended,
+			      &rx->ddp, &err);
+	if (!len) {
+		/* The Terminate shows a header that is wrong, but not a part of one. */
+		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(rx->hdr[WEFT_MPA_LEN])) : 0;
+		rx->hdr_len = have >= len && len ? WEFT_MPA_LEN + len : 0;
+		rx->done = 0;
+		weft_rx_refuse(qp, err.layer, err.etype, err.code);
+		return false;
+	}
+	rx->hdr_len = WEFT_MPA_LEN + len;
+	rx->payload_len = rx->ulpdu_len - len;
+	rx->pad = weft_fpdu_pad(rx->ulpdu_len);
+	return true;
+}
+
+/* Takes the header in rx->next, of which @have bytes are there. False: refused. */
+static bool weft_rx_header(struct weft_qp *qp, u32 have)
+{
+	struct weft_rx *rx = &qp->rx;
+	bool goes_on;
+
+	goes_on = rx->ended && have >= rx->hdr_len &&
+		  weft_ddp_goes_on(rx->hdr, rx->next, rx->payload_len);
+	rx->ended = false;
+	memcpy(rx->hdr, rx->next, sizeof(rx->hdr));
+	if (!goes_on)
+		return weft_rx_decode(qp, have - WEFT_MPA_LEN);
+	weft_ddp_decode_place(rx->hdr + WEFT_MPA_LEN, &rx->ddp);
+	rx->payload_len = WEFT_MPA_LEN + rx->ulpdu_len - rx->hdr_len;
+	return true;
+}
+
+/* An FPDU of @len bytes has come whole, and its CRC is good. */
+static inline void weft_rx_note(struct weft_qp *qp, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	rx->fpdus++;
+	rx->fpdu_bytes += len;
+	trace_weft_rx_fpdu(qp, &rx->ddp, rx->payload_len);
+}
+
+/*
+ * Whether the CRC of a whole FPDU at @offset is good. It is run over the packet,
+ * in one go where that lies together. Where the header differs from the copy in
+ * rx->next by now, it was the sender who wrote to bytes under way.
+ */
+static noinline bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
+				       u32 offset, u32 len)
+{
+	u32 end = offset + len - WEFT_CRC_LEN;
+	u32 crc = WEFT_CRC_SEED;
+	const u8 *piece;
+	u32 n;
+
+	for (; offset < end; offset += n) {
+		n = end - offset;
+		piece = weft_packet_piece(p, offset, &n);
+		crc = weft_crc_update(crc, piece, n);
+	}
+	weft_packet_copy(p, end, rx->trailer, WEFT_CRC_LEN);
+	return weft_crc_good(rx->trailer, crc);
+}
+
+/*
+ * Takes FPDUs from @offset on that are as the one before, but for their place in
+ * the message, each of which lies together in the packet: what is checked of
+ * each is that it is as expected, and what is counted, for all of them at once.
+ * Returns where the first begins that is not.
+ */
+static noinline u32 weft_rx_row(struct weft_qp *qp, struct weft_packet *p,
+				u32 offset, u32 end)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 len = weft_fpdu_len(rx->ulpdu_len);
+	u32 payload = rx->payload_len;
+	bool tagged = rx->ddp.tagged;
+	u64 at = tagged ? rx->ddp.to : rx->ddp.mo;
+	u32 n, fpdus = 0;
+	const u8 *next;
+	u64 room, to = 0;
+
+	room = weft_rx_row_room(qp, &to);
+	while (payload <= room && len <= end - offset) {
+		n = len;
+		next = weft_packet_piece(p, offset, &n);
+		at += payload;
+		if (n < len || !weft_ddp_repeats(rx->hdr, next, tagged, at))
+			break;
+		if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, len))
+			break;
+		weft_mr_write_short(rx->held.mr, to, next + rx->hdr_len, payload);
+		to += payload;
+		room -= payload;
+		offset += len;
+		fpdus++;
+	}
+	if (fpdus) {
+		rx->fpdus += fpdus;
+		rx->fpdu_bytes += fpdus * len;
+		weft_rx_row_end(qp, fpdus);
+	}
+	return offset;
+}
+
+/* Whether FPDUs may follow in @left bytes that weft_rx_row() is for. */
+static bool weft_rx_may_row(const struct weft_rx *rx, u32 len, u32 left)
+{
+	return len <= left && rx->payload_len && !rx->ddp.last &&
+	       !trace_weft_rx_fpdu_enabled();
+}
+
+/*
+ * Takes FPDUs, each of which lies whole in the packet, from @offset to at most
+ * @end. Returns where the first begins that does not lie whole (state HEADER),
+ * must wait (rx.stalled) or was refused (state STOPPED).
+ *
+ * Not in line: what is in registers here is used for each frame.
+ */
+static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
+				  u32 offset, u32 end)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 have, len, at, n;
+	const u8 *piece;
+
+	while (end - offset >= WEFT_MPA_LEN) {
+		have = min_t(u32, end - offset, sizeof(rx->next));
+		if (likely(have == sizeof(rx->next)))
+			weft_packet_copy(p, offset, rx->next, sizeof(rx->next));
+		else
+			weft_packet_gather(p, offset, rx->next, have);
+		rx->ulpdu_len = weft_get_be16(rx->next);
+		len = weft_fpdu_len(rx->ulpdu_len);
+		if (len > end - offset)
+			break;
+		if (rx->crc_used && !rx->checked &&
+		    !weft_rx_whole_crc(rx, p, offset, len)) {
+			weft_rx_refuse_crc(qp);
+			break;
+		}
+		if (!weft_rx_header(qp, min(have, WEFT_MPA_LEN + rx->ulpdu_len)))
+			break;
+		if (weft_rx_begin(qp) != WEFT_RX_OK)
+			break;
+		at = offset + rx->hdr_len;
+		for (; rx->done < rx->payload_len; at += n) {
+			n = rx->payload_len - rx->done;
+			piece = weft_packet_piece(p, at, &n);
+			if (weft_rx_place(qp, piece, n) != WEFT_RX_OK)
+				return offset;
+		}
+		weft_rx_note(qp, len);
+		if (weft_rx_end(qp) != WEFT_RX_OK)
+			break;
+		rx->ended = true;
+		rx->checked = false;
+		offset += len;
+		if (weft_rx_may_row(rx, len, end - offset))
+			offset = weft_rx_row(qp, p, offset, end);
+	}
+	return offset;
+}
+
+/* Gathers up to @need bytes in @to, of which *@have are there. Returns bytes taken. */
+static u32 weft_rx_gather(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
+{
+	u32 n = min(len, need - *have);
+
+	memcpy(to + *have, from, n);
+	*have += n;
+	return n;
+}
+
+/* How many bytes of length field and header must be here to go on. */
+static u32 weft_rx_header_need(const struct weft_rx *rx)
+{
+	u32 need = WEFT_MPA_LEN;
+
+	if (rx->hdr_have > WEFT_MPA_LEN)
+		need += weft_ddp_hdr_len(weft_ddp_is_tagged(rx->hdr[WEFT_MPA_LEN]));
+	else if (rx->hdr_have == WEFT_MPA_LEN)
+		need++;
+	if (rx->hdr_have >= WEFT_MPA_LEN)
+		need = min(need, WEFT_MPA_LEN + weft_get_be16(rx->hdr));
+	return need;
+}
+
+/* Takes header bytes of an FPDU that comes in parts. Returns bytes taken. */
+static u32 weft_rx_part_header(struct weft_qp *qp, const u8 *from, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 taken = 0;
+
+	rx->ended = false;
+	for (;;) {
+		if (rx->hdr_have == weft_rx_header_need(rx))
+			break;
+		if (taken == len)
+			return taken;
+		taken += weft_rx_gather(rx->hdr, &rx->hdr_have,
+					weft_rx_header_need(rx), from + taken,
+					len - taken);
+	}
+	rx->ulpdu_len = weft_get_be16(rx->hdr);
+	if (weft_rx_decode(qp, rx->hdr_have - WEFT_MPA_LEN))
+		rx->state = WEFT_RX_BEGIN;
+	return taken;
+}
+
+/* Takes padding and trailer of an FPDU that came in parts. Returns bytes taken. */
+static u32 weft_rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 need = rx->pad + WEFT_CRC_LEN;
+	u32 n;
+
+	n = weft_rx_gather(rx->trailer, &rx->trailer_have, need, from, len);
+	if (rx->trailer_have < need)
+		return n;
+	rx->split++;
+	weft_rx_note(qp, weft_fpdu_len(rx->ulpdu_len));
+	if (weft_rx_end(qp) == WEFT_RX_OK) {
+		weft_rx_next_fpdu(rx);
+		rx->ended = true;
+	}
+	return n;
+}
+
+/**
+ * weft_rx_part() - take bytes of an FPDU that comes in parts
+ * @qp: the queue pair; either no CRCs are in use, or this one's has passed
+ * @from: the bytes
+ * @len: how many
+ *
+ * Return: how many were taken; 0 only if reading must stop.
+ */
+static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 n;
+
+	if (rx->state == WEFT_RX_BEGIN) {
+		if (weft_rx_begin(qp) != WEFT_RX_OK)
+			return 0;
+		rx->state = rx->payload_len ? WEFT_RX_PAYLOAD : WEFT_RX_TRAILER;
+	}
+	switch (rx->state) {
+	case WEFT_RX_HEADER:
+		return weft_rx_part_header(qp, from, len);
+	case WEFT_RX_PAYLOAD:
+		n = min(len, rx->payload_len - rx->done);
+		if (weft_rx_place(qp, from, n) != WEFT_RX_OK)
+			return 0;
+		if (rx->done == rx->payload_len)
+			rx->state = WEFT_RX_TRAILER;
+		return n;
+	case WEFT_RX_TRAILER:
+		return weft_rx_part_trailer(qp, from, len);
+	default:
+		return 0;
+	}
+}
+
+/* Takes what it can of the @len bytes of a packet at @offset. Returns how many. */
+static u32 weft_rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
+			u32 len)
+{
+	struct weft_rx *rx = &qp->rx;
+	u32 taken = 0, n;
+	const u8 *piece;
+
+	while (taken < len && !rx->ahead) {
+		if (rx->state == WEFT_RX_HEADER && !rx->hdr_have) {
+			taken = weft_rx_whole(qp, p, offset + taken,
+					      offset + len) - offset;
+			if (rx->stalled || taken == len)
+				return taken;
+			if (rx->state == WEFT_RX_HEADER && rx->crc_used &&
+			    !rx->checked) {
+				weft_rx_split_begin(rx);
+				return taken;
+			}
+		}
+		if (rx->state == WEFT_RX_STOPPED)
+			return len; /* whatever comes now is nobody's */
+		n = len - taken;
+		piece = weft_packet_piece(p, offset + taken, &n);
+		if (rx->state == WEFT_RX_STAGE)
+			taken += weft_rx_stage_take(qp, piece, n, weft_rx_part);
+		else
+			taken += weft_rx_part(qp, piece, n);
+		if (rx->stalled)
+			return taken;
+	}
+	return taken;
+}
+
+/* Takes what it can of one packet (weft_llp_actor). */
+static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	struct weft_qp *qp = ctx;
+	struct weft_packet p;
+
+	if (!weft_packet_init(&p, skb)) {
+		qp->rx.hdr_len = 0;
+		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return len;
+	}
+	len = weft_rx_take(qp, &p, offset, len);
+	weft_rx_let_go(&qp->rx);
+	return len;
+}
+
+/* Adds what was received to the device's counters, all of a batch at once. */
+static void weft_rx_count(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	if (!rx->fpdus)
+		return;
+	weft_count(qp->dev->counters, WEFT_CNT_RX_FPDUS, rx->fpdus);
+	weft_count(qp->dev->counters, WEFT_CNT_RX_BYTES, rx->fpdu_bytes);
+	if (rx->split)
+		weft_count(qp->dev->counters, WEFT_CNT_RX_SPLIT_FPDUS, rx->split);
+	rx->fpdus = 0;
+	rx->fpdu_bytes = 0;
+	rx->split = 0;
+}
+
+/* Reads all that can be read now, and says what is to come before the next time. */
+static void weft_rx_read(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	/* A stalled FPDU on the stage is in front of all that the stream has. */
+	if (weft_rx_unstage(qp, weft_rx_part)) {
+		while (weft_rx_split_ready(qp)) {
+			weft_llp_read(qp->llp, weft_rx_packet, qp);
+			if (!rx->ahead)
+				break;
+		}
+	}
+	weft_llp_await(qp->llp, rx->ahead ? weft_rx_split_need(rx) : 1);
+}
+
+/* Whether the stream has ended and nothing in it waits to be taken. */
+static bool weft_rx_at_end(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	if (rx->stage && rx->stalled && rx->state != WEFT_RX_STOPPED)
+		return false;
+	return rx->ahead ? weft_llp_ended(qp->llp) : weft_llp_at_end(qp->llp);
+}
+
+/* Reads all that can be read now. The caller holds the socket lock. */
+static void weft_rx_run(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	unsigned long flags;
+
+	weft_qp_assert_locked(qp);
+	if (rx->running)
+		return; /* TCP tells at once that there is what weft_llp_await() asks for */
+	if (weft_qp_state(qp) == IB_QPS_ERR)
+		rx->state = WEFT_RX_STOPPED;
+	rx->running = true;
+	weft_rx_read(qp);
+	rx->running = false;
+	weft_rx_count(qp);
+	if (!weft_rx_at_end(qp))
+		return;
+	if (rx->state != WEFT_RX_STOPPED &&
+	    (rx->state != WEFT_RX_HEADER || rx->hdr_have || rx->ahead)) {
+		/* The stream ended in the middle of an FPDU: no orderly end. */
+		rx->state = WEFT_RX_STOPPED;
+		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+		return;
+	}
+	spin_lock_irqsave(&qp->lock, flags);
+	if (qp->user)
+		qp->user->ops->peer_closed(qp->user);
+	spin_unlock_irqrestore(&qp->lock, flags);
+}
+
+/**
+ * weft_rx_readable() - the stream has bytes, or has ended
+ * @qp: the queue pair
+ *
+ * Called with the socket lock held, in softirq or in a process.
+ */
+void weft_rx_readable(struct weft_qp *qp)
+{
+	weft_qp_assert_locked(qp);
+	/* A post wakes what waits for a receive: what comes meanwhile waits behind it. */
+	if (qp->llp && (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR))
+		weft_rx_run(qp);
+}
+
+/* Runs @what in process context if the stream is still there; see weft_qp_trylock(). */
+static void weft_rx_locked(struct weft_qp *qp, enum weft_tx_want who,
+			   void (*what)(struct weft_qp *))
+{
+	if (!weft_qp_trylock(qp, who)) /* keeps the stream */
+		return;
+	if (qp->llp) {
+		weft_llp_lock(qp->llp);
+		what(qp);
+		weft_llp_unlock(qp->llp);
+	}
+	weft_qp_unlock(qp);
+}
+
+static void weft_rx_work(struct work_struct *work)
+{
+	weft_rx_locked(container_of(work, struct weft_qp, rx.work), WEFT_WANT_RX,
+		       weft_rx_run);
+}
+
+/* No receive was posted for too long. */
+static void weft_rx_give_up(struct weft_qp *qp)
+{
+	/* The wait may have ended, and even begun anew, while this was on its way. */
+	if (!qp->rx.stalled || delayed_work_pending(&qp->rx.rnr))
+		return;
+	weft_count(qp->dev->counters, WEFT_CNT_RNR_TIMEOUTS, 1);
+	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+		       WEFT_DU_NO_BUFFER);
+}
+
+static void weft_rx_rnr(struct work_struct *work)
+{
+	weft_rx_locked(container_of(to_delayed_work(work), struct weft_qp,
+				    rx.rnr), WEFT_WANT_RNR, weft_rx_give_up);
+}
+
+/**
+ * weft_rx_doorbell() - receives were posted to a ring that asked to be told
+ * @qp: the queue pair, the ring its own
+ *
+ * Any context.
+ *
+ * Return: 0, or -EINVAL in a state in which nothing may be posted.
+ */
+int weft_rx_doorbell(struct weft_qp *qp)
+{
+	switch (weft_qp_state(qp)) {
+	case IB_QPS_RESET:
+		return -EINVAL;
+	case IB_QPS_ERR:
+		weft_qp_kick(qp);
+		return 0;
+	default:
+		weft_rq_wake(qp->rq);
+		return 0;
+	}
+}
+
+/**
+ * weft_rx_init() - prepare the receive side of a new queue pair
+ * @qp: the queue pair, its receive queue set
+ *
+ * What a receive of the most SGEs takes is apart: few ask for so many, and with
+ * it each queue pair would be past 2 KiB, and take 4.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int weft_rx_init(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	rx->state = WEFT_RX_STOPPED;
+	INIT_LIST_HEAD(&rx->waiting.entry);
+	rx->waiting.work = &rx->work;
+	INIT_WORK(&rx->work, weft_rx_work);
+	INIT_DELAYED_WORK(&rx->rnr, weft_rx_rnr);
+	rx->recv.sge = kcalloc(qp->rq->max_sge, sizeof(*rx->recv.sge),
+			       GFP_KERNEL_ACCOUNT);
+	return rx->recv.sge ? 0 : -ENOMEM;
+}
+
+/* Ends what weft_rx_init() prepared. Both sides' work has ended: either takes receives. */
+void weft_rx_destroy(struct weft_qp *qp)
+{
+	kfree(qp->rx.recv.sge);
+}
+
+/* Prepares for a stream, what was agreed set. The caller holds the socket lock. */
+void weft_rx_start(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	weft_qp_assert_locked(qp);
+	rx->crc_used = qp->agreed.crc;
+	rx->ahead = false;
+	rx->recv.active = false;
+	rx->msg_got = 0;
+	rx->send_msn = 1;
+	rx->read_msn = 1;
+	rx->atomic_msn = 1;
+	rx->write_len = 0;
+	rx->write_goes_on = false;
+	rx->first = true;
+	rx->stalled = false;
+	rx->ended = false;
+	rx->hdr_len = 0;
+	weft_rx_next_fpdu(rx);
+}
+
+/* The stream is gone: waits for work in progress, none of which waits for tx.lock. */
+void weft_rx_stop(struct weft_qp *qp)
+{
+	weft_rq_leave(qp->rq, &qp->rx.waiting);
+	cancel_delayed_work_sync(&qp->rx.rnr);
+	cancel_work_sync(&qp->rx.work);
+	weft_rx_stage_free(&qp->rx);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A queue pair on its stream: when data begins to flow, who sends, and how all of it
+ * ends. The only place that knows both directions.
+ */
+#include <linux/lockdep.h>
+#include <linux/sched/mm.h>
+
+#include "base/limit.h"
+#include "base/weft.h"
+#include "base/workqueue.h"
+#include "llp/llp.h"
+#include "memory/mw.h"
+#include "queue/cq.h"
+#include "rx/place.h"
+#include "rx/rx.h"
+#include "stream/stream.h"
+#include "tx/loan.h"
+#include "tx/tx.h"
+
+/* Rounds of laying out and sending before the socket's other users get a turn. */
+#define WEFT_TX_ROUNDS	16
+
+/*
+ * Completes everything posted in error. The queue pair is in ERR and has no
+ * stream; the caller holds tx.lock. Returns false if pages are still lent: the worker
+ * does it when they are back.
+ */
+bool weft_stream_flush(struct weft_qp *qp)
+{
+	lockdep_assert_held(&qp->tx.lock);
+	weft_ring_need_doorbell(&qp->sq, true);
+	if (weft_qp_owns_rq(qp))
+		weft_ring_need_doorbell(&qp->own_rq.ring, true);
+	if (!weft_lend_settled(qp))
+		return false;
+	weft_tx_flush_requests(qp);
+	weft_rx_flush_receives(qp);
+	if (weft_qp_owns_rq(qp) || qp->last_wqe_told)
+		return true;
+	qp->last_wqe_told = true;
+	weft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	return true;
+}
+
+/* Sends what there is to send, or ends what there is to end. The caller holds tx.lock. */
+static void stream_run(struct weft_qp *qp)
+{
+	struct weft_llp *llp = qp->llp;
+	struct weft_tx *tx = &qp->tx;
+	int rounds = WEFT_TX_ROUNDS;
+	bool more;
+
+	lockdep_assert_held(&tx->lock);
+	if (!llp) {
+		if (weft_qp_state(qp) == IB_QPS_ERR)
+			weft_stream_flush(qp);
+		return;
+	}
+	do {
+		weft_llp_lock(llp);
+		weft_ring_need_doorbell(&qp->sq, false);
+		more = weft_tx_round(qp);
+		if (!more)
+			weft_tx_rest(qp);
+		if (!more && tx->gated && !qp->agreed.p2p)
+			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
+		weft_llp_unlock(llp);
+		/* The connection's work may want to end all this. */
+	} while (more && --rounds && !test_bit(WEFT_WANT_CONN, &tx->wanted));
+	if (!more)
+		return;
+	if (test_bit(WEFT_WANT_CONN, &tx->wanted))
+		weft_qp_within(qp, 1); /* see weft_qp_tell_wanted() */
+	else
+		weft_qp_kick(qp);
+}
+
+static void stream_work(struct work_struct *work)
+{
+	struct weft_qp *qp = container_of(work, struct weft_qp, tx.work);
+	unsigned int flags;
+
+	if (!weft_qp_trylock(qp, WEFT_WANT_TX))
+		return;
+	/* A disk may be at the other end: to wait for I/O is to wait for ourselves. */
+	flags = memalloc_noio_save();
+	stream_run(qp);
+	memalloc_noio_restore(flags);
+	weft_qp_unlock(qp);
+}
+
+/**
+ * weft_stream_doorbell() - the user posted to the send ring
+ * @qp: the queue pair
+ *
+ * Sends in the caller's context if nobody else is at it and no streak of
+ * requests goes on. Process context.
+ *
+ * Return: 0, or -EINVAL in a state in which nothing may be posted.
+ */
+int weft_stream_doorbell(struct weft_qp *qp)
+{
+	switch (weft_qp_state(qp)) {
+	case IB_QPS_RTS:
+		break;
+	case IB_QPS_SQD:
+	case IB_QPS_ERR:
+		weft_qp_kick(qp);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+	if (weft_streak_goes_on(&qp->scq->streak) || !mutex_trylock(&qp->tx.lock)) {
+		/* The worker asks for the next doorbell when it has nothing to do. */
+		weft_ring_need_doorbell(&qp->sq, false);
+		weft_qp_kick(qp);
+		return 0;
+	}
+	stream_run(qp);
+	weft_qp_unlock(qp);
+	return 0;
+}
+
+/* Moves a queue pair to ERR from whatever state it is in. */
+void weft_stream_error(struct weft_qp *qp)
+{
+	unsigned long flags;
+
+	weft_qp_fail(qp, NULL, -1);
+	spin_lock_irqsave(&qp->lock, flags);
+	if (qp->state != IB_QPS_ERR) {
+		weft_qp_set_state(qp, IB_QPS_ERR);
+		/* A handshake may be going on, with no transmit side to tell it. */
+		if (qp->user)
+			qp->user->ops->failed(qp->user);
+	}
+	spin_unlock_irqrestore(&qp->lock, flags);
+	weft_qp_kick(qp);
+}
+
+/* --- for connections --- */
+
+/* Ties a connection to a queue pair; see stream.h. */
+int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user)
+{
+	int rv = -EINVAL;
+
+	spin_lock_irq(&qp->lock);
+	if (!qp->user && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR)) {
+		qp->user = user;
+		rv = 0;
+	}
+	spin_unlock_irq(&qp->lock);
+	return rv;
+}
+
+/* Lets data flow; see stream.h. */
+int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
+		      const struct weft_mpa_agreed *agreed, bool initiator)
+{
+	u32 peer = agreed->extended ? WEFT_PEER_EXTENDED : 0;
+	int rv;
+
+	lockdep_assert_held(&qp->tx.lock);
+	qp->agreed = *agreed;
+	qp->agreed.ird = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
+	qp->agreed.ord = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
+	qp->initiator = initiator;
+	rv = weft_tx_start(qp);
+	if (rv)
+		return rv;
+
+	weft_llp_lock(llp);
+	spin_lock_irq(&qp->lock);
+	if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR) {
+		qp->llp = llp;
+		/* Before the state: who sees RTS may post what the peer can do. */
+		weft_ring_set_peer(&qp->sq, peer);
+		if (weft_qp_owns_rq(qp))
+			weft_ring_set_peer(&qp->own_rq.ring, peer);
+		weft_qp_set_state(qp, IB_QPS_RTS);
+	} else {
+		rv = -EINVAL;
+	}
+	spin_unlock_irq(&qp->lock);
+	if (!rv)
+		weft_rx_start(qp);
+	weft_llp_unlock(llp);
+
+	if (rv) {
+		weft_tx_stop(qp);
+		return rv;
+	}
+	weft_qp_kick(qp);
+	/* The peer's first bytes may be here already. */
+	queue_work(weft_workqueue, &qp->rx.work);
+	return 0;
+}
+
+/* Takes it off its stream; see stream.h. */
+bool weft_stream_stop(struct weft_qp *qp)
+{
+	struct weft_llp *llp = qp->llp;
+
+	lockdep_assert_held(&qp->tx.lock);
+	spin_lock_irq(&qp->lock);
+	if (qp->state != IB_QPS_ERR && qp->user)
+		weft_qp_set_state(qp, IB_QPS_ERR);
+	spin_unlock_irq(&qp->lock);
+
+	if (llp) {
+		weft_llp_lock(llp);
+		qp->llp = NULL;
+		qp->rx.state = WEFT_RX_STOPPED;
+		weft_llp_await(llp, 1);
+		weft_llp_unlock(llp);
+		weft_tx_complete(qp);
+		weft_tx_stop(qp);
+	}
+	weft_rx_stop(qp);
+	return weft_qp_state(qp) != IB_QPS_ERR || weft_stream_flush(qp);
+}
+
+/* Ends a binding; see stream.h. */
+void weft_stream_unbind(struct weft_qp *qp)
+{
+	spin_lock_irq(&qp->lock);
+	qp->user = NULL;
+	spin_unlock_irq(&qp->lock);
+}
+
+/* Starts over with empty queues. Only without a connection, and with all pages back. */
+int weft_stream_reset(struct weft_qp *qp)
+{
+	int rv = 0;
+
+	mutex_lock(&qp->tx.lock);
+	spin_lock_irq(&qp->lock);
+	if (qp->user || qp->tx.lending) {
+		rv = -EBUSY;
+	} else {
+		weft_qp_set_state(qp, IB_QPS_RESET);
+		weft_ring_need_doorbell(&qp->sq, true);
+		if (weft_qp_owns_rq(qp))
+			weft_ring_need_doorbell(&qp->own_rq.ring, false);
+	}
+	spin_unlock_irq(&qp->lock);
+	if (!rv) {
+		weft_ring_forget(&qp->sq);
+		if (weft_qp_owns_rq(qp))
+			weft_ring_forget(&qp->own_rq.ring);
+		qp->last_wqe_told = false;
+		qp->tx.tail = qp->tx.head;
+		qp->tx.unsent = qp->tx.head;
+		qp->rx.recv.active = false;
+		weft_mw_forget(&qp->acc); /* the next peer is another */
+	}
+	weft_qp_unlock(qp);
+	return rv;
+}
+
+/* A graceful end: nothing new is begun, and what was begun is finished. */
+int weft_stream_drain(struct weft_qp *qp)
+{
+	int rv = -EINVAL;
+
+	spin_lock_irq(&qp->lock);
+	if (qp->state == IB_QPS_RTS) {
+		weft_qp_set_state(qp, IB_QPS_SQD);
+		rv = 0;
+	} else if (qp->user && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR)) {
+		/* A handshake goes on: give it up, there is nothing to finish. */
+		weft_qp_set_state(qp, IB_QPS_ERR);
+		qp->user->ops->closing(qp->user);
+		rv = 0;
+	} else if (qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR) {
+		rv = 0; /* the peer was first */
+	}
+	spin_unlock_irq(&qp->lock);
+	weft_qp_kick(qp);
+	return rv;
+}
+
+/**
+ * weft_stream_init() - prepare the worker of a new queue pair
+ * @qp: the queue pair
+ *
+ * Context: process; nobody else knows @qp yet.
+ */
+void weft_stream_init(struct weft_qp *qp)
+{
+	INIT_WORK(&qp->tx.work, stream_work);
+	timer_setup(&qp->tx.timer, weft_qp_timer, 0);
+}
+
+/*
+ * Ends the worker: nobody but the queue pair's own work uses it any more. May sleep.
+ */
+void weft_stream_end(struct weft_qp *qp)
+{
+	/* Once this was seen, no work of the queue pair's starts another. */
+	mutex_lock(&qp->tx.lock);
+	qp->tx.ended = true;
+	mutex_unlock(&qp->tx.lock);
+	cancel_work_sync(&qp->tx.work);
+	weft_rx_stop(qp);
+	/* Each could start the other, if it had the lock before. */
+	timer_delete_sync(&qp->tx.timer);
+	cancel_work_sync(&qp->tx.work);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A queue pair on its stream: when data begins to flow, and how it ends. */
+#ifndef WEFT_STREAM_H
+#define WEFT_STREAM_H
+
+#include "pair/qp.h"
+
+struct weft_llp;
+
+/* --- for connections --- */
+
+/*
+ * Ties a connection that is being set up to a queue pair in INIT (or RTR):
+ * takes over the caller's reference on @user's connection. 0, or -EINVAL: wrong state or
+ * bound already. Until weft_stream_unbind(), moving the queue pair to ERR or
+ * destroying it tells the connection by @user's failed(). Process context.
+ */
+int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user);
+
+/*
+ * The handshake is over: moves the queue pair to RTS and lets data flow over
+ * @llp. From here until weft_stream_stop() the connection passes the stream's
+ * readable and writable callbacks on to weft_rx_readable() and
+ * weft_tx_writable(). 0, or -EINVAL if it is no longer in the bound state
+ * (the user moved it to ERR). Process context, tx.lock held; takes the socket lock.
+ */
+int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
+		      const struct weft_mpa_agreed *agreed, bool initiator);
+
+/*
+ * Takes a bound queue pair off its stream, before that is closed: moves it to
+ * ERR if it is not yet, waits until neither transmit nor receive side uses the
+ * stream, and completes all work in error. Process context, tx.lock held; may sleep,
+ * but waits for nobody who waits for that lock. Harmless when repeated. False: pages
+ * are still lent, and the work is completed when they are back, which the caller has
+ * to hasten by resetting the stream.
+ */
+bool weft_stream_stop(struct weft_qp *qp);
+
+/*
+ * Ends the binding of a queue pair that was stopped: it may be bound again. The
+ * caller gets the reference on the connection back. Process context.
+ */
+void weft_stream_unbind(struct weft_qp *qp);
+
+/* --- for verbs --- */
+
+void weft_stream_init(struct weft_qp *qp);
+void weft_stream_end(struct weft_qp *qp);
+int weft_stream_doorbell(struct weft_qp *qp);
+void weft_stream_error(struct weft_qp *qp);
+int weft_stream_reset(struct weft_qp *qp);
+int weft_stream_drain(struct weft_qp *qp);
+bool weft_stream_flush(struct weft_qp *qp);
+
+#endif /* WEFT_STREAM_H */

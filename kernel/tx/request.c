@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Work requests: copied out of the send ring, checked, admitted to those in flight, and
+ * failed. A copy is private: what is checked is what is used.
+ *
+ * Everything here runs in process context with the socket lock held or, for the
+ * flush, with the stream gone and tx.lock held.
+ */
+#include <linux/minmax.h>
+
+#include "base/limit.h"
+#include "base/weft.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "tx/request.h"
+#include "tx/tx.h"
+
+const struct weft_term weft_tx_term_local = {
+	WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0
+};
+
+const struct weft_term weft_tx_term_revoked = {
+	WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_STAG
+};
+
+/* Checks a gather or scatter list and adds up its length. */
+bool weft_tx_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
+			u32 num, int access, u64 *total,
+			struct weft_wr_error *why)
+{
+	enum weft_key_error err;
+	struct weft_mr *mr;
+	u32 i;
+
+	weft_qp_assert_locked(qp);
+	*total = 0;
+	for (i = 0; i < num; i++) {
+		if (!sge[i].length)
+			continue;
+		mr = weft_mr_get(&qp->acc, qp->ib.pd, sge[i].lkey, sge[i].addr,
+				 sge[i].length, access, &err);
+		if (!mr) {
+			why->status = IB_WC_LOC_PROT_ERR;
+			why->vendor = err == WEFT_KEY_ACCESS ? WEFT_VE_LOCAL_ACCESS :
+				      err == WEFT_KEY_BOUNDS || err == WEFT_KEY_WRAP ?
+				      WEFT_VE_LOCAL_BOUNDS : WEFT_VE_LKEY;
+			return false;
+		}
+		weft_mr_put(mr);
+		*total += sge[i].length;
+	}
+	if (*total > WEFT_MAX_MSG) {
+		why->status = IB_WC_LOC_LEN_ERR;
+		why->vendor = WEFT_VE_LENGTH;
+		return false;
+	}
+	return true;
+}
+
+static bool weft_op_needs_extended(u8 opcode)
+{
+	return opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD;
+}
+
+/* Whether a queue pair may do this, and with payload in the ring if it has that. */
+static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
+{
+	bool in_ring = wr->flags & WEFT_WR_INLINE;
+
+	switch (wr->opcode) {
+	case WEFT_OP_SEND:
+	case WEFT_OP_SEND_INV:
+	case WEFT_OP_WRITE:
+		return true;
+	case WEFT_OP_SEND_IMM:
+	case WEFT_OP_WRITE_IMM:
+		return qp->agreed.extended;
+	case WEFT_OP_CMP_SWP:
+	case WEFT_OP_FETCH_ADD:
+		return qp->agreed.extended && qp->tx.ord && !in_ring;
+	case WEFT_OP_READ:
+		return qp->tx.ord && !in_ring;
+	case WEFT_OP_READ_INV:
+		return qp->tx.ord && !in_ring && !qp->owner;
+	case WEFT_OP_LOCAL_INV:
+	case WEFT_OP_BIND_MW:
+		return !in_ring;
+	case WEFT_OP_REG_MR:
+		return !in_ring && !qp->owner;
+	default:
+		return false;
+	}
+}
+
+/* Checks what an atomic has besides the shape of every work request. */
+static bool weft_check_atomic(const struct weft_sq_wr *wr,
+			      struct weft_wr_error *why)
+{
+	why->vendor = WEFT_VE_ATOMIC;
+	if (wr->num_sge != 1 || wr->sge[0].length != WEFT_ATOMIC_LEN) {
+		why->status = IB_WC_LOC_LEN_ERR;
+		return false;
+	}
+	return !(wr->remote_addr & (WEFT_ATOMIC_LEN - 1));
+}
+
+#define WEFT_WR_FLAGS	(WEFT_WR_SIGNALED | WEFT_WR_SOLICITED | WEFT_WR_FENCE | \
+			 WEFT_WR_INLINE)
+
+/* Checks the shape of a copied work request. */
+bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
+		      struct weft_wr_error *why)
+{
+	u32 blocks;
+
+	weft_qp_assert_locked(qp);
+	why->status = IB_WC_LOC_QP_OP_ERR;
+	why->vendor = WEFT_VE_OPCODE;
+	/* So that what has no meaning today can be given one. */
+	if (wr->flags & ~WEFT_WR_FLAGS)
+		return false;
+	if (!weft_op_allowed(qp, wr)) {
+		why->vendor = weft_op_needs_extended(wr->opcode) &&
+			      !qp->agreed.extended ?
+			      WEFT_VE_PEER : WEFT_VE_OPCODE;
+		return false;
+	}
+	why->vendor = WEFT_VE_BLOCKS;
+	if (wr->flags & WEFT_WR_INLINE) {
+		if (wr->inline_len > qp->cap.max_inline_data || wr->num_sge)
+			return false;
+		blocks = weft_sq_blocks_for_inline(wr->inline_len);
+	} else {
+		if (wr->num_sge > qp->cap.max_send_sge || wr->inline_len ||
+		    (wr->num_sge && weft_tx_is_local(wr->opcode)))
+			return false;
+		blocks = weft_sq_blocks_for_sge(wr->num_sge);
+	}
+	if (wr->num_blocks != blocks)
+		return false;
+	return wr->opcode < WEFT_OP_CMP_SWP || wr->opcode > WEFT_OP_FETCH_ADD ||
+	       weft_check_atomic(wr, why);
+}
+
+/* A work request of ours cannot be done: it fails, and the queue pair with it. */
+void weft_tx_fail(struct weft_qp *qp, struct weft_inflight *w,
+		  const struct weft_wr_error *why)
+{
+	weft_qp_assert_locked(qp);
+	w->status = why->status;
+	w->vendor = why->vendor;
+	w->done = true;
+	qp->tx.msg.kind = WEFT_MSG_NONE;
+	weft_qp_fail(qp, &weft_tx_term_local, -1);
+}
+
+/* The memory behind a message is not what it was when it began: the queue pair fails. */
+void weft_tx_gather_failed(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	static const struct weft_wr_error lkey = {
+		IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY
+	};
+
+	weft_qp_assert_locked(qp);
+	if (tx->msg.kind == WEFT_MSG_REQUEST) {
+		weft_tx_fail(qp, weft_tx_inflight(tx, tx->head - 1), &lkey);
+		return;
+	}
+	tx->msg.kind = WEFT_MSG_NONE;
+	weft_qp_fail(qp, &weft_tx_term_revoked, IB_EVENT_QP_ACCESS_ERR);
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From messages to FPDUs.
+ *
+ * Everything here runs in process context with the socket lock held. It does not
+ * sleep while a region is held, which softirq may ask for too.
+ */
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "base/copy.h"
+#include "base/trace.h"
+#include "llp/llp.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "tx/tx.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+
+/* Fetches the next @len bytes of the message; @held as in weft_tx_layout(). */
+static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len,
+			   struct weft_mr **held)
+{
+	struct weft_tx_msg *msg = &qp->tx.msg;
+	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
+	enum weft_key_error err;
+	u64 from;
+	u32 n;
+
+	if (msg->local) {
+		weft_copy(to, msg->copy.bytes + msg->offset, len);
+		msg->offset += len;
+		return true;
+	}
+	while (len) {
+		const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
+
+		n = min(len, sge->length - msg->offset);
+		if (!n) {
+			if (*held)
+				weft_mr_put(*held);
+			*held = NULL;
+			msg->sge_index++;
+			msg->offset = 0;
+			continue;
+		}
+		from = sge->addr + msg->offset;
+		if (!*held) {
+			/* For all that is left of it, as long as it is held. */
+			*held = weft_mr_get(&qp->acc, qp->ib.pd, sge->lkey, from,
+					    sge->length - msg->offset, access, &err);
+			if (!*held)
+				return false;
+		}
+		msg->offset += n;
+		len -= n;
+		weft_mr_read(*held, from, to, n);
+		to += n;
+	}
+	return true;
+}
+
+/* Goes on with the Immediate Data message that follows a WRITE. */
+static void weft_tx_begin_imm(struct weft_qp *qp)
+{
+	struct weft_tx_msg *msg = &qp->tx.msg;
+
+	memset(&msg->hdr, 0, sizeof(msg->hdr));
+	msg->hdr.opcode = msg->imm_opcode;
+	msg->hdr.qn = WEFT_QN_SEND;
+	msg->hdr.msn = ++qp->tx.send_msn;
+	memcpy(msg->copy.bytes, &msg->imm, sizeof(msg->imm));
+	memset(msg->copy.bytes + sizeof(msg->imm), 0, WEFT_IMM_LEN - sizeof(msg->imm));
+	msg->imm_opcode = 0;
+	msg->local = true;
+	msg->offset = 0;
+	msg->total = WEFT_IMM_LEN;
+	msg->left = WEFT_IMM_LEN;
+}
+
+/* The message is laid out: what comes next, and when is its work request done? */
+static void weft_tx_end_msg(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+
+	if (msg->kind == WEFT_MSG_REQUEST) {
+		if (msg->imm_opcode) {
+			weft_tx_begin_imm(qp);
+			return;
+		}
+		weft_tx_inflight(tx, tx->head - 1)->end = tx->built;
+	}
+	msg->kind = WEFT_MSG_NONE;
+}
+
+/* Goes on behind an FPDU of the message. */
+static void weft_tx_step(struct weft_qp *qp, const struct weft_fpdu *fpdu)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+
+	trace_weft_tx_fpdu(qp, &msg->hdr, fpdu->payload);
+	tx->built += fpdu->len;
+	msg->left -= fpdu->payload;
+	if (msg->hdr.tagged)
+		msg->hdr.to += fpdu->payload;
+	else
+		msg->hdr.mo += fpdu->payload;
+	tx->fpdus++;
+	if (fpdu->len < tx->room)
+		tx->room -= fpdu->len;
+	else if (fpdu->len == tx->room)
+		tx->room = tx->emss;
+	else
+		tx->room = tx->emss - (fpdu->len - tx->room) % tx->emss;
+}
+
+/**
+ * weft_tx_advance() - go on behind an FPDU that was laid out elsewhere
+ * @qp: the queue pair
+ * @fpdu: one of its current message; the message may end with it
+ */
+void weft_tx_advance(struct weft_qp *qp, const struct weft_fpdu *fpdu)
+{
+	weft_qp_assert_locked(qp);
+	weft_tx_step(qp, fpdu);
+	if (fpdu->last)
+		weft_tx_end_msg(qp);
+}
+
+/*
+ * A message's header as it goes before each segment, but for what differs. Copied
+ * whole: what follows a shorter one overwrites it, be it the CRC alone.
+ */
+struct weft_tx_head {
+	u32 len;
+	u8 bytes[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
+};
+
+/* Writes the CRC of the @len bytes of an FPDU at @to behind them. */
+static __always_inline void weft_tx_put_crc(const struct weft_tx *tx, u8 *to, u32 len)
+{
+	if (tx->crc)
+		weft_crc_put(to + len, weft_crc_update(WEFT_CRC_SEED, to, len));
+	else
+		memset(to + len, 0, WEFT_CRC_LEN);
+}
+
+/*
+ * Writes one FPDU of the message to @to. False: the payload is not to be had
+ * any more; the queue pair has failed and nothing was laid out.
+ */
+static bool weft_tx_layout_one(struct weft_qp *qp, const struct weft_tx_head *head,
+			       struct weft_fpdu fpdu, u8 *to,
+			       struct weft_mr **held)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+	u32 at = head->len;
+
+	memcpy(to, head->bytes, sizeof(head->bytes));
+	msg->hdr.last = fpdu.last;
+	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu.payload);
+	weft_ddp_encode_place(to + WEFT_MPA_LEN, &msg->hdr);
+	if (!weft_tx_gather(qp, to + at, fpdu.payload, held)) {
+		weft_tx_gather_failed(qp);
+		return false;
+	}
+	at += fpdu.payload;
+	if (fpdu.pad)
+		memset(to + at, 0, fpdu.pad);
+	at += fpdu.pad;
+	weft_tx_put_crc(tx, to, at);
+	return true;
+}
+
+/* Whether an FPDU fills a segment, and a fresh one is to be filled behind it. */
+static bool weft_tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
+{
+	return fpdu->len == tx->emss && tx->room == tx->emss &&
+	       fpdu->payload < tx->msg.left;
+}
+
+/*
+ * Lays out FPDUs that are as the one before but for their place in the message, as
+ * many as @room at @to and the SGE that is held have; the last of a message is
+ * none of them. Returns how many.
+ */
+static noinline u32 weft_tx_layout_row(struct weft_qp *qp, struct weft_tx_head *head,
+				       const struct weft_fpdu *fpdu, u8 *to,
+				       u32 room, const struct weft_mr *held)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+	const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
+	u32 payload = fpdu->payload;
+	u32 len = fpdu->len;
+	bool tagged = msg->hdr.tagged;
+	u64 at = tagged ? msg->hdr.to : msg->hdr.mo;
+	u64 from = sge->addr + msg->offset;
+	u32 fpdus, i;
+
+	if (!held || fpdu->pad || !payload || trace_weft_tx_fpdu_enabled())
+		return 0;
+	fpdus = min3(room / len, (msg->left - 1) / payload,
+		     (sge->length - msg->offset) / payload);
+	msg->hdr.last = false;
+	weft_put_be16(head->bytes, head->len - WEFT_MPA_LEN + payload);
+	weft_ddp_encode_place(head->bytes + WEFT_MPA_LEN, &msg->hdr);
+	for (i = 0; i < fpdus; i++) {
+		memcpy(to, head->bytes, sizeof(head->bytes));
+		weft_ddp_encode_offset(to + WEFT_MPA_LEN, tagged, at);
+		weft_mr_read_short(held, from, to + head->len, payload);
+		weft_tx_put_crc(tx, to, len - WEFT_CRC_LEN);
+		at += payload;
+		from += payload;
+		to += len;
+	}
+	if (tagged)
+		msg->hdr.to = at;
+	else
+		msg->hdr.mo = at;
+	msg->offset += fpdus * payload;
+	msg->left -= fpdus * payload;
+	tx->built += fpdus * len;
+	tx->fpdus += fpdus;
+	return fpdus;
+}
+
+/**
+ * weft_tx_layout() - lay out FPDUs of the current message
+ * @qp: the queue pair
+ * @c: where they go
+ * @fpdu: the first of them as planned; it fits. Overwritten
+ *
+ * Until the message ends, the segment must be ended or the chunk is full. The
+ * region that the payload comes from is held meanwhile: nothing here sleeps.
+ *
+ * Return: whether anything was laid out. If not, the payload is not to be had
+ * any more and the queue pair has failed.
+ */
+bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
+		    struct weft_fpdu *fpdu)
+{
+	u8 *to = page_address(c->page) + c->fill;
+	struct weft_tx *tx = &qp->tx;
+	u32 room = c->size - c->fill;
+	struct weft_mr *held = NULL;
+	struct weft_tx_head head = {};
+	bool any = false;
+	u32 fpdus;
+
+	weft_qp_assert_locked(qp);
+	head.len = WEFT_MPA_LEN + weft_ddp_encode(head.bytes + WEFT_MPA_LEN,
+						  &tx->msg.hdr);
+	for (;;) {
+		/* A large one is as large as what memory is to be had: none need be. */
+		if (!fpdu->last && tx->large)
+			weft_tx_plan(tx, min(weft_llp_train(qp->llp, tx->emss), room), fpdu);
+		if (!weft_tx_layout_one(qp, &head, *fpdu, to, &held))
+			break;
+		any = true;
+		to += fpdu->len;
+		room -= fpdu->len;
+		weft_tx_step(qp, fpdu);
+		if (fpdu->last) {
+			weft_tx_end_msg(qp);
+			break;
+		}
+		if (weft_tx_repeats(tx, fpdu)) {
+			fpdus = weft_tx_layout_row(qp, &head, fpdu, to, room, held);
+			to += fpdus * fpdu->len;
+			room -= fpdus * fpdu->len;
+		}
+		if (!weft_tx_repeats(tx, fpdu) && !weft_tx_plan(tx, tx->emss, fpdu))
+			break;
+		if (fpdu->len > room)
+			break;
+	}
+	if (held)
+		weft_mr_put(held);
+	c->fill = c->size - room;
+	return any;
+}

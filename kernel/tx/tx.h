@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The transmit side's functions; pair/tx.h says what it is. */
+#ifndef WEFT_TX_H
+#define WEFT_TX_H
+
+#include "pair/tx.h"
+#include "wire/plan.h"
+
+/* Plans the next FPDU of the message. False: the segment must be ended first. */
+static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
+				struct weft_fpdu *fpdu)
+{
+	return weft_plan_fpdu(tx->emss, max_fpdu, tx->room, tx->msg.hdr.tagged,
+			      tx->msg.left, fpdu);
+}
+
+/* message.c, request.c, flush.c: from work requests to messages */
+bool weft_tx_next_msg(struct weft_qp *qp);
+void weft_tx_gather_failed(struct weft_qp *qp);
+void weft_tx_flush_requests(struct weft_qp *qp);
+
+/* segment.c: from messages to FPDUs */
+bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
+		    struct weft_fpdu *fpdu);
+void weft_tx_advance(struct weft_qp *qp, const struct weft_fpdu *fpdu);
+
+/* local.c */
+bool weft_tx_is_local(u8 opcode);
+bool weft_tx_do_local(struct weft_qp *qp, const struct weft_sq_wr *wr);
+
+/* tx.c */
+int weft_tx_init(struct weft_qp *qp);
+void weft_tx_destroy(struct weft_qp *qp);
+int weft_tx_start(struct weft_qp *qp);
+bool weft_tx_round(struct weft_qp *qp);
+void weft_tx_rest(struct weft_qp *qp);
+void weft_tx_stop(struct weft_qp *qp);
+void weft_tx_writable(struct weft_qp *qp);
+void weft_tx_complete(struct weft_qp *qp);
+bool weft_tx_awaits_peer(const struct weft_qp *qp);
+
+#endif /* WEFT_TX_H */

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What ibv_modify_qp() changes, and what it leaves. */
+#include <kunit/test.h>
+
+#include "bench.h"
+#include "verbs/qp.h"
+
+#define RW		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)
+#define BY_RDMA_CM	(IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT)
+
+/* One modification; returns what the queue pair grants then. */
+static int rights(struct kunit *test, struct bench *b, enum ib_qp_state from,
+		  enum ib_qp_state to, int flags, int mask, int result)
+{
+	struct ib_qp_attr attr = { .qp_state = to, .qp_access_flags = flags, .port_num = 1 };
+
+	b->qp.state = from;
+	b->qp.acc.rights = IB_ACCESS_REMOTE_ATOMIC;
+	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->qp.ib, &attr, mask, NULL), result);
+	return b->qp.acc.rights;
+}
+
+/* rdma_cm grants 0 or no atomics, and means all; whoever else says so means it. */
+static void modify_rights(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, 0, BY_RDMA_CM, 0),
+			WEFT_ACCESS_REMOTE);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, RW, BY_RDMA_CM, 0),
+			WEFT_ACCESS_REMOTE);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_RTR, RW, BY_RDMA_CM, 0),
+			WEFT_ACCESS_REMOTE);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT,
+				     IB_ACCESS_REMOTE_READ, BY_RDMA_CM, 0),
+			IB_ACCESS_REMOTE_READ);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, 0,
+				     BY_RDMA_CM | IB_QP_PKEY_INDEX, 0), 0);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, RW,
+				     BY_RDMA_CM | IB_QP_PKEY_INDEX, 0), RW);
+	/* The door is closed while data flows. */
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, 0, IB_QP_ACCESS_FLAGS, 0), 0);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, RW, IB_QP_ACCESS_FLAGS, 0), RW);
+	b->qp.state = IB_QPS_RTS;
+	teardown(b);
+}
+
+/* What fails has changed nothing. */
+static void modify_fails(struct kunit *test)
+{
+	const int mask = IB_QP_STATE | IB_QP_ACCESS_FLAGS;
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct bench *b = setup(test, ORD);
+
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_RTS, RW, mask, -EINVAL),
+			IB_ACCESS_REMOTE_ATOMIC);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, IB_QPS_INIT, 0, BY_RDMA_CM, -EINVAL),
+			IB_ACCESS_REMOTE_ATOMIC);
+	/* An event that would never come */
+	b->qp.state = IB_QPS_RTS;
+	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->qp.ib, &attr, IB_QP_STATE |
+					     IB_QP_EN_SQD_ASYNC_NOTIFY, NULL), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(&b->qp), IB_QPS_RTS);
+	teardown(b);
+}
+
+static struct kunit_case modify_cases[] = {
+	KUNIT_CASE(modify_rights),
+	KUNIT_CASE(modify_fails),
+	{}
+};
+
+static struct kunit_suite modify_suite = {
+	.name = "weft_modify",
+	.suite_init = bench_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = modify_cases,
+};
+
+kunit_test_suite(modify_suite);

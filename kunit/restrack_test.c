@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What `rdma -dd res show` tells of an object that changes meanwhile. */
+#include <kunit/test.h>
+#include <linux/kref.h>
+#include <linux/poison.h>
+#include <net/netlink.h>
+#include <rdma/rdma_netlink.h>
+
+#include "device/restrack.h"
+#include "memory/mr.h"
+
+#define NOT_TOLD	(U64_MAX - 1)
+
+/* The number that a message gives under this name. */
+static u64 told(const struct sk_buff *msg, const char *name)
+{
+	const struct nlattr *nest = nlmsg_attrdata(nlmsg_hdr(msg), 0);
+	const struct nlattr *attr;
+	bool next = false;
+	int left;
+
+	nla_for_each_nested(attr, nest, left) {
+		if (nla_type(attr) == RDMA_NLDEV_ATTR_DRIVER_STRING)
+			next = !nla_strcmp(attr, name);
+		else if (next && nla_type(attr) == RDMA_NLDEV_ATTR_DRIVER_U64)
+			return nla_get_u64(attr);
+	}
+	return NOT_TOLD;
+}
+
+/* A region is reregistered: its old pages are freed, and nobody has a reference. */
+static void region_in_change(struct kunit *test)
+{
+	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	KUNIT_ASSERT_NOT_NULL(test, nlmsg_put(msg, 0, 0, 0, 0, 0));
+	mr->umem = LIST_POISON1;
+	mr->pages = 3;
+	mr->length = 12000;
+	KUNIT_EXPECT_EQ(test, weft_fill_res_mr(msg, &mr->ib), 0);
+	KUNIT_EXPECT_EQ(test, told(msg, "length"), 12000ULL);
+	KUNIT_EXPECT_EQ(test, told(msg, "pages"), 3ULL);
+	KUNIT_EXPECT_EQ(test, told(msg, "users"), 0ULL);
+	nlmsg_trim(msg, nlmsg_data(nlmsg_hdr(msg)));
+	kref_init(&mr->refs);
+	kref_get(&mr->refs);
+	KUNIT_EXPECT_EQ(test, weft_fill_res_mr(msg, &mr->ib), 0);
+	KUNIT_EXPECT_EQ(test, told(msg, "users"), 1ULL);
+	nlmsg_free(msg);
+}
+
+static struct kunit_case restrack_cases[] = {
+	KUNIT_CASE(region_in_change),
+	{}
+};
+
+static struct kunit_suite restrack_suite = {
+	.name = "weft_restrack",
+	.test_cases = restrack_cases,
+};
+
+kunit_test_suite(restrack_suite);

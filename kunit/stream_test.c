@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is handed to TCP at once, so that its segments are those that were laid out
+ * even when a window has cut a packet buffer.
+ */
+#include <kunit/test.h>
+#include <linux/net.h>
+#include <linux/skbuff.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "llp/llp.h"
+
+#define EMSS	1448U
+#define TRAIN	(45U * EMSS)	/* of 65,536 bytes */
+#define CHUNK	131072U		/* what is laid out at once */
+
+/* A stream on a socket that was never connected, with what it has yet to send. */
+struct pipe {
+	struct weft_llp llp;
+	struct socket *sock;
+};
+
+static struct pipe *pipe_open(struct kunit *test)
+{
+	struct pipe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
+					       &p->sock), 0);
+	p->llp.sock = p->sock;
+	lock_sock(p->sock->sk);
+	p->sock->sk->sk_route_caps |= NETIF_F_GSO_SOFTWARE;
+	p->sock->sk->sk_gso_type = SKB_GSO_TCPV4;
+	p->sock->sk->sk_gso_max_size = 65536;
+	return p;
+}
+
+static void pipe_close(struct pipe *p)
+{
+	skb_queue_purge(&p->sock->sk->sk_write_queue);
+	release_sock(p->sock->sk);
+	sock_release(p->sock);
+}
+
+/* Adds a packet buffer of so many bytes behind the others. */
+static struct sk_buff *pipe_add(struct kunit *test, struct pipe *p, u32 len)
+{
+	struct sk_buff *skb = alloc_skb(0, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb->len = len;
+	skb->data_len = len;
+	TCP_SKB_CB(skb)->eor = 0;
+	__skb_queue_tail(&p->sock->sk->sk_write_queue, skb);
+	return skb;
+}
+
+static void portion_fresh(struct kunit *test)
+{
+	struct pipe *p = pipe_open(test);
+
+	KUNIT_EXPECT_EQ(test, weft_llp_train(&p->llp, EMSS), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 200000), 200000U);
+	pipe_add(test, p, 10 * EMSS);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 5000), 5000U);
+	pipe_close(p);
+}
+
+/* A buffer that is as it was laid out is filled, from wherever it is. */
+static void portion_fills(struct kunit *test)
+{
+	struct pipe *p = pipe_open(test);
+
+	pipe_add(test, p, 10 * EMSS + 400);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, EMSS - 400, 200000),
+			TRAIN - 10 * EMSS - 400);
+	pipe_add(test, p, TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 200000), TRAIN);
+	pipe_close(p);
+}
+
+/* The rest of one that was cut gets no more than the segment it ends with. */
+static void portion_cut(struct kunit *test)
+{
+	struct pipe *p = pipe_open(test);
+	struct sk_buff *skb = pipe_add(test, p, 10 * EMSS + 700);
+
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 300, 200000), 300U);
+	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 0);
+	skb->len += 300;
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
+	/* Once it is ended, what comes next begins another. */
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 200000), TRAIN);
+	pipe_close(p);
+}
+
+/*
+ * TCP takes what it is given, a buffer after the other, and the window cuts the last one
+ * again and again: every buffer but the rest of a cut begins where a segment does.
+ */
+static void portion_cut_often(struct kunit *test)
+{
+	struct pipe *p = pipe_open(test);
+	u32 total = 3000 * EMSS, handed = 0, longest = 0, shifted = 0, ahead, len;
+	struct sk_buff_head *queue = &p->sock->sk->sk_write_queue;
+	struct sk_buff *skb;
+
+	while (handed < total) {
+		ahead = (total - handed) % EMSS;
+		len = weft_llp_portion(&p->llp, EMSS, ahead,
+				       min(total - handed, CHUNK));
+		KUNIT_ASSERT_GT(test, len, 0U);
+		skb = skb_peek_tail(queue);
+		if (!skb || TCP_SKB_CB(skb)->eor || skb->len >= TRAIN) {
+			shifted = handed % EMSS ? shifted + len : 0;
+			skb_queue_purge(queue);
+			skb = pipe_add(test, p, len);
+		} else {
+			shifted += len;
+			skb->len += len;
+		}
+		handed += len;
+		/* A window ends: TCP keeps a rest that begins within a segment. */
+		if (handed % 7 < 3 && skb->len > 999) {
+			skb->len -= 999;
+			shifted = skb->len;
+		}
+		longest = max(longest, shifted);
+	}
+	KUNIT_EXPECT_LE(test, longest, CHUNK + EMSS);
+	pipe_close(p);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(portion_fresh),
+	KUNIT_CASE(portion_fills),
+	KUNIT_CASE(portion_cut),
+	KUNIT_CASE(portion_cut_often),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "weft_stream",
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
