@@ -76,7 +76,8 @@ listeners() {
 
 # await_listener PID KNOWN: waits until the namespace of server PID, which is host A, has a
 # listener that is not in KNOWN. A server that listens in no table we can see (UDP, a
-# device with a transport of its own) gets a while. Fails when PID ends before that.
+# device with a transport of its own) gets a while. Fails when PID ends before that, or has not
+# even got into the namespace within a minute.
 await_listener() {
 	local pid=$1 known=$2 end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1})) settled=0
 	while ((SECONDS < end)); do
@@ -88,26 +89,41 @@ await_listener() {
 		fi
 		pause 0.1
 	done
+	return 1
 }
 
 # await_port PID PORT [ADDRESS]: waits until something listens at this TCP port (of this IPv4
-# address) on A, however long that takes. Fails when PID, the server's, ends before that.
+# address) on A. Fails when PID, the server's, ends before that, or after a minute: the limit is the
+# host's time where the guest's clock runs by instructions.
 await_port() {
-	local wanted byte
+	local wanted byte end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1}))
 	printf -v wanted ':%04X' "$2"
 	for byte in ${3:+${3//./ }}; do
 		printf -v wanted '%02X%s' "$byte" "$wanted"
 	done
 	until on_a grep -qE ": [0-9A-F]*$wanted [0-9A-F:]+ 0A " /proc/net/tcp; do
-		kill -0 "$1" 2>/dev/null || return 1
+		kill -0 "$1" 2>/dev/null && ((SECONDS < end)) || return 1
 		pause 0.1
 	done
+}
+
+# hold_refusals: has A's TCP refuse no connection, but stay silent, so that the client asks again
+# within a second. perftest's server, version 4.5, closes the listener of the connection for its own
+# words before it opens the one for the test's; a client that comes between the two is refused, and
+# crashes. Only what TCP itself says to the first packet of a connection is held back (a reset with
+# sequence number 0): what the module refuses or resets goes through.
+hold_refusals() {
+	local reset=(u32 match ip protocol 6 0xff match u8 0x04 0x04 at 33 match u32 0 0xffffffff at 24)
+	if ! tc -n A qdisc add dev eth0 clsact 2>/dev/null ||
+		! tc -n A filter add dev eth0 egress protocol ip "${reset[@]}" action drop 2>/dev/null; then
+		echo "# this kernel can't hold refusals back: perftest may crash between two listeners"
+	fi
 }
 
 # server_client SERVER CLIENT [SECONDS]: runs the shell command SERVER on A and, as soon as
 # it listens, CLIENT on B, each for at most SECONDS (default 60). Prints what both said and
 # returns CLIENT's status (124: it ran out of time, and the state of connections and queues
-# just before is printed as well; 125: the server ended before it listened). Leaves
+# just before is printed as well; 125: the server ended before it listened, or never did). Leaves
 # SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to be stopped) and
 # CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails.
 server_client() {
