@@ -8,8 +8,8 @@ DDP and RDMAP headers) and compares FPDU boundaries with packet and segment boun
   packets:   every packet starts with an FPDU and holds whole ones; where segmentation
              offload cuts it, at multiples of the maximum segment size, FPDUs begin; and an FPDU
              that is not its message's last fills up a segment. A packet may end where the
-             window did that the peer had announced, and what follows of its buffer is then
-             cut as it happens
+             window did that the peer had announced, and what follows in that buffer is cut as
+             it happens
   segments:  the same of a capture with segmentation offload off: packets are segments
 
 Prints counts and exits with status 1 if anything is wrong.
@@ -32,8 +32,9 @@ QUEUES = {1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2, 8: 0, 9: 0, 10: 1, 11: 3, 12: 0, 1
 FIRST_EXTENDED = 8
 # Payload of the opcodes that have one of a fixed size.
 SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
-# What TCP has in one buffer of its queue at most.
-MAX_BUFFER = 65536
+# How far the end of a window that cut a buffer shows: what Weft handed over in the same call, a
+# chunk of 128 KiB at most, and the rest of the segment that this ends in.
+MAX_SHIFT = 131072 + 1500
 # Bits of the handshake's flags by which two ends agree on them.
 OFFER, ANSWER = 0x04, 0x02
 
@@ -79,6 +80,7 @@ class Stream:
         self.edges = set()  # sequence numbers where those ended
         self.packets = []  # (offset, payload, whether it fills up a window) in capture order
         self.retransmitted = 0
+        self.gap = None  # where bytes are missing: what follows can't be judged
 
     def add(self, sequence, syn, payload):
         if syn:
@@ -92,12 +94,13 @@ class Stream:
         self.packets.append((sequence - self.first & 0xFFFFFFFF, payload, full))
 
     def assemble(self):
-        """The stream's bytes, and its packets as (offset, length, fills window). A gap ends it."""
+        """The stream's bytes, and its packets as (offset, length, fills window), as far as a gap."""
         data = bytearray()
         borders = []
         for offset, payload, full in sorted(self.packets, key=lambda packet: packet[0]):
             end = offset + len(payload)
             if offset > len(data):
+                self.gap = len(data), offset - len(data)
                 break
             if end <= len(data):
                 self.retransmitted += 1
@@ -287,7 +290,7 @@ class Judge:
                 continue
             if offset in starts:
                 split = None
-            if split is not None and end - split <= MAX_BUFFER:
+            if split is not None and end - split <= MAX_SHIFT:
                 loose.append(range(offset, end + 1))
             elif offset not in starts:
                 self.error(offset, "a packet does not start with an FPDU")
@@ -319,13 +322,20 @@ def judge(path, mode, wanted_crc=None):
     """Checks every iWARP connection of a capture; returns (errors, counts)."""
     streams = read_streams(path)
     errors, counts = [], Counter()
-    for (source, destination), stream in list(streams.items()):
-        data, borders = stream.assemble()
+    assembled = {ends: stream.assemble() for ends, stream in streams.items()}
+    for (source, destination), stream in streams.items():
+        # The capture is whole, so the sender has left bytes out, and what is behind them is judged
+        # by nobody.
+        if stream.gap is not None:
+            errors.append(f"port {source[1]} to {destination[1]}: stream offset {stream.gap[0]}: "
+                          f"{stream.gap[1]} bytes are missing")
+    for (source, destination), stream in streams.items():
+        data, borders = assembled[source, destination]
         request = handshake(data, MPA_REQUEST)
         if request is None:
             continue
         back = streams[destination, source]
-        back_data, back_borders = back.assemble()
+        back_data, back_borders = assembled[destination, source]
         reply = handshake(back_data, MPA_REPLY)
         if reply is None or reply[1] & 0x20:
             counts["connections refused"] += 1

@@ -134,12 +134,16 @@ class Fpdu(unittest.TestCase):
         errors, counts = capture.judge("packets")
         self.assertEqual(errors, [])
         self.assertEqual((counts["cut by a window"], counts["aligned packets"]), (1, 1))
-        # That excuses the rest of the buffer, not the next one, and no more than a buffer holds.
+        # That excuses what follows until a packet starts with an FPDU, and no more than a chunk.
         capture = Capture().let(2000).send(train[:2000]).send(train[2000:]).send(train[:100])
         self.expect(capture.send(train[100:]), "packets", "a packet of 100 bytes ends within")
         train = FULL * 50
+        capture = Capture().let(2000).send(train[:2000])
+        for start in range(2000, 160000, 20000):
+            rest = start % len(train)
+            capture.send((train + train)[rest:rest + 20000])
+        self.expect(capture, "packets", "does not start with an FPDU")
         capture = Capture().let(2000).send(train[:2000]).send(train[2000:40000])
-        self.expect(capture.send(train[40000:]), "packets", "does not start with an FPDU")
         capture = Capture().let(2004).send(train[:2000]).send(train[2000:40000])
         self.expect(capture, "packets", "ends within an FPDU")
 
@@ -169,6 +173,16 @@ class Fpdu(unittest.TestCase):
 
     def test_truncated(self):
         self.expect(Capture().send(FULL[:-4]), "segments", "no whole FPDU")
+
+    def test_gap(self):
+        capture = Capture().send(FULL)
+        capture.sequence += 1000
+        capture.send(make_fpdu(b"behind", crc=1))
+        self.expect(capture, "segments", "1000 bytes are missing")
+        # Bytes that come late are not missing.
+        capture = Capture().send(FULL).send(FULL).send(make_fpdu(b"tail"))
+        capture.packets[-1], capture.packets[-2] = capture.packets[-2], capture.packets[-1]
+        self.assertEqual(capture.judge("segments")[0], [])
 
     def test_headers(self):
         self.expect(Capture().send(make_fpdu(b"", control=0xC2)), "segments", "DDP version 2")

@@ -2,7 +2,8 @@
 //
 // Connections in numbers: one after the other, and many at once. Over each, the client sends a
 // message, reads the server's memory with as many RDMA reads as it is told, and gets the message
-// back; both ends check every byte, and what was agreed on as to reads.
+// back; both ends check every byte, and what was agreed on as to reads. Each end tells the seed of
+// its bytes in the handshake's private data, so that bytes of another connection are seen to be.
 //
 //     connections server ADDRESS CONNECTIONS [IRD ORD]
 //     connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS]
@@ -23,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <random>
 #include <span>
 #include <string>
 
@@ -43,10 +45,12 @@ struct Depths {
   int reads = 1;
 };
 
-// What a server tells in its private data, so that it can be read.
+// What an end tells in its private data: the seed of what it sends or of its memory, and a server
+// where that is.
 struct Offer {
   uint64_t addr;
   uint32_t rkey;
+  uint32_t seed;
   uint32_t ird;
   uint32_t ord;
 };
@@ -56,8 +60,21 @@ struct Offer {
   std::exit(2);
 }
 
+// Byte i of a seed's bytes: any four in a row tell the seed.
 uint8_t pattern(uint32_t seed, uint32_t i) {
-  return static_cast<uint8_t>(seed * 31 + i * 7 + i / 256);
+  return static_cast<uint8_t>((seed >> i % 4 * 8) * 31 + i * 7 + i / 256);
+}
+
+void fill(std::span<uint8_t> bytes, uint32_t seed) {
+  for (uint32_t i = 0; i < bytes.size(); i++)
+    bytes[i] = pattern(seed, i);
+}
+
+bool is_of(std::span<const uint8_t> bytes, uint32_t seed) {
+  for (uint32_t i = 0; i < bytes.size(); i++)
+    if (bytes[i] != pattern(seed, i))
+      return false;
+  return true;
 }
 
 // One connection and its buffers. Lives at one address, since the RDMA core knows it.
@@ -65,7 +82,8 @@ struct Endpoint {
   rdma_cm_id* id = nullptr;
   ibv_mr* mr = nullptr;
   uint32_t seed = 0;
-  int wanted = 0;  // completions still to come
+  uint32_t theirs = 0;  // the peer's seed
+  int wanted = 0;       // completions still to come
   bool good = true;
   bool done = false;
   struct {
@@ -309,7 +327,7 @@ class Side {
         open(id->verbs);
         e.prepare(pd_, cq_, depths_.reads);
         {
-          const Offer mine{0, 0, depths_.ird, depths_.ord};
+          const Offer mine{0, 0, e.seed, depths_.ird, depths_.ord};
           rdma_conn_param p = param(&mine);
           if (rdma_connect(id, &p) != 0)
             die("rdma_connect");
@@ -335,10 +353,10 @@ class Side {
     Endpoint& e = add(id);
     open(id->verbs);
     e.prepare(pd_, cq_, 0);
-    for (uint32_t i = 0; i < kRead; i++)
-      e.bytes.memory[i] = pattern(e.seed, i);
-    const Offer mine{reinterpret_cast<uintptr_t>(e.bytes.memory.data()), e.mr->rkey, depths_.ird,
-                     depths_.ord};
+    fill(e.bytes.memory, e.seed);
+    e.theirs = theirs.seed;
+    const Offer mine{reinterpret_cast<uintptr_t>(e.bytes.memory.data()), e.mr->rkey, e.seed,
+                     depths_.ird, depths_.ord};
     rdma_conn_param p = param(&mine);
     if (rdma_accept(id, &p) != 0) {
       e.fail("rdma_accept failed");
@@ -351,10 +369,10 @@ class Side {
 
   void established(Endpoint& e, const Offer& offer) {
     e.check_depths(depths_.ird, std::min<uint32_t>(depths_.ord, offer.ird));
+    e.theirs = offer.seed;
     for (int i = 0; i < depths_.reads; i++)
       e.read(offer);
-    for (uint32_t i = 0; i < kMessage; i++)
-      e.bytes.out[i] = pattern(e.seed + 1, i);
+    fill(e.bytes.out, e.seed);
     e.send(e.bytes.out);
   }
 
@@ -373,6 +391,8 @@ class Side {
         continue;
       }
       if (at_once_ == 0 && wc.opcode == IBV_WC_RECV && wc.status == IBV_WC_SUCCESS) {
+        if (!is_of(e.bytes.in, e.theirs))
+          e.fail("the message came changed");
         e.bytes.out = e.bytes.in;
         e.send(e.bytes.out);
       } else if (e.wanted == 0 && !e.done) {
@@ -388,14 +408,8 @@ class Side {
       return;
     if (e.bytes.in != e.bytes.out)
       e.fail("the message came back changed");
-    // The servers count their connections in the order of the requests.
-    const uint8_t first = e.bytes.memory[0];
-    for (uint32_t i = 0; depths_.reads > 0 && i < kRead; i++) {
-      if (e.bytes.memory[i] != static_cast<uint8_t>(first + i * 7 + i / 256)) {
-        e.fail("what was read is wrong");
-        break;
-      }
-    }
+    if (depths_.reads > 0 && !is_of(e.bytes.memory, e.theirs))
+      e.fail("what was read is wrong");
     // All that are to be there at once stay until the last has done its work.
     if (++waiting_ < static_cast<int>(endpoints_.size()))
       return;
@@ -420,7 +434,8 @@ class Side {
   ibv_comp_channel* completions_ = nullptr;
   ibv_cq* cq_ = nullptr;
   std::list<Endpoint> endpoints_;
-  uint32_t seeds_ = 0;
+  // Two ends' seeds differ, and one run's from the next's.
+  uint32_t seeds_ = std::random_device()();
   int at_once_ = 0;  // 0: the server
   int waiting_ = 0;
   int ended_ = 0;

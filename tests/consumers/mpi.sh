@@ -53,5 +53,5 @@ else
 fi
 ranks "MPI" "pml = cm" "mtl = ofi" "mtl_ofi_provider_include = verbs;ofi_rxm" "osc = pt2pt"
 
-works "afterwards the devices work"
+works "after MPI"
 finish

@@ -20,14 +20,7 @@ gunzip /run/suite/tests/*.gz
 # For the tests that want huge pages, of 2 MiB each.
 echo 32 >/proc/sys/vm/nr_hugepages
 
-while read -r line; do
-	case $line in
-	'ok '*) ok "${line#ok }" ;;
-	'not ok '*) line=${line#not ok } && not_ok "${line%%: *}" "${line#*: }" ;;
-	'skip '*) line=${line#skip } && skip "${line%%: *}" "${line#*: }" ;;
-	*) echo "# $line" ;;
-	esac
-done < <(on_a "${BASH_SOURCE[0]%/*}/pyverbs/run.py" /run/suite "$server_device" 10.0.0.1 2>&1)
+cases "" 1300 ip netns exec A "${BASH_SOURCE[0]%/*}/pyverbs/run.py" /run/suite "$server_device" 10.0.0.1
 
-works "afterwards the devices work"
+works "after rdma-core's test-suite"
 finish

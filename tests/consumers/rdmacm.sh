@@ -5,6 +5,8 @@
 # way of librdmacm's endpoints, streams over rsockets in all their modes, a file copied.
 # IPv4 and IPv6.
 
+# Functions are called by name, from retry.
+# shellcheck disable=SC2317
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
 set_up
@@ -14,16 +16,16 @@ preload=LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
 # pair_of NAME SERVER CLIENT [REGEX]: both must end with status 0 (a server that serves for
 # ever: be stopped), and the client must say something that matches REGEX.
 pair_of() {
-	local tries=1 server=$2
+	local server=$2
 	# rstream and riostream in mode a take a hang-up for an error even where data came with
 	# it, and the server hangs up right behind its last message: on a busy machine always too
 	# soon. rshutdown() begins with fcntl(), and strace holds it up there.
 	if [[ $3 == *"-T a"* ]]; then
-		server="strace -f -qq -o /dev/null -e trace=fcntl -e inject=fcntl:delay_enter=500000 $2" tries=3
+		server="strace -f -qq -o /dev/null -e trace=fcntl -e inject=fcntl:delay_enter=500000 $2"
+		retry "rstream and riostream in mode a" 3 hung_up "$server" "$3"
+	else
+		session "$server" "$3" 90
 	fi
-	while ! session "$server" "$3" 90 && ((CLIENT_STATUS == 16 && --tries)); do
-		echo "# $1: the server hung up before the client had read; again"
-	done
 	if ((CLIENT_STATUS)); then
 		explain "$said" 25
 		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
@@ -36,6 +38,14 @@ pair_of() {
 	else
 		ok "$1"
 	fi
+}
+
+# hung_up SERVER CLIENT: a session. Status $again when the server hung up before the client had read.
+hung_up() {
+	session "$@" 90 && return
+	((CLIENT_STATUS == 16)) || return 1
+	echo "# the server hung up before the client had read"
+	return "$again"
 }
 
 # not_for_iwarp NAME REASON COMMAND...: a program for what iWARP does not have. It must end
@@ -99,5 +109,5 @@ not_for_iwarp "mckey" "multicast: iWARP has connections only" mckey -m 230.0.0.1
 not_for_iwarp "udpong" "datagrams (UD): iWARP has connections only" udpong -s 10.0.0.1
 not_for_iwarp "rdma_xserver -c x" "extended connections (XRC) are InfiniBand's" rdma_xclient -c x -s 10.0.0.1
 
-works "afterwards the devices work"
+works "after the programs of rdmacm-utils"
 finish

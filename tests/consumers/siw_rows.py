@@ -4,7 +4,7 @@
 The rows of the list of what fails on siw that no program shows by itself: what the verbs
 answer, asked through pyverbs on a pair of queue pairs connected over rdma_cm.
 
-usage: siw_rows.py DEVICE ADDRESS (the device's own). Prints ok and not ok lines.
+usage: siw_rows.py DEVICE ADDRESS (the device's own). Prints ok and not ok lines, and how many.
 """
 
 import errno
@@ -166,13 +166,17 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     adapter.ADDRESS = sys.argv[2]
+    failed = 0
     for name, row in ROWS.items():
         try:
             row(sys.argv[1])
         except (AssertionError, PyverbsError) as error:
             print(f"not ok {name}: {error}", flush=True)
+            failed += 1
         else:
             print(f"ok {name}", flush=True)
+    print(f"{len(ROWS) - failed} passed, {failed} failed")
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ void check_agreed(const weft_mpa_agreed& agreed, const weft_mpa_policy& policy,
   require(agreed.revision == request.revision, "the revision is the request's");
   require(agreed.crc == (request.crc || peer.crc || policy.crc != WEFT_CRC_OFF),
           "CRCs are used if anyone asks");
+  require(policy.crc != WEFT_CRC_REQUIRED || peer.crc,
+          "nothing is agreed with a peer that does not ask for CRCs where they are required");
   require(!peer.markers, "markers are not agreed to");
   require(std::popcount(agreed.rtr) == (agreed.p2p ? 1 : 0),
           "one RTR with peer-to-peer, else none");

@@ -93,11 +93,11 @@ class Malformed(Exception):
 
 
 class Segment:
-    """An FPDU as received, whose CRC is checked."""
+    """An FPDU as received, whose CRC is checked unless none are in use."""
 
-    def __init__(self, raw):
+    def __init__(self, raw, crc=True):
         length = struct.unpack(">H", raw[:2])[0]
-        if struct.unpack("<I", raw[-4:])[0] != mpa.crc32c(raw[:-4]):
+        if crc and struct.unpack("<I", raw[-4:])[0] != mpa.crc32c(raw[:-4]):
             raise Malformed(f"bad CRC in {raw.hex()}")
         self.ulpdu = raw[2 : 2 + length]
         first, second = self.ulpdu[:2]

@@ -28,7 +28,7 @@ HERE = "10.0.0.2"
 PORT = 7174
 OWN_PORT = 7200
 
-# The module's limits of time (kernel/conn_internal.h), and what an emulated machine may add.
+# The module's limits of time (kernel/conn/internal.h), and what an emulated machine may add.
 CONNECT_LIMIT = 5
 REPLY_LIMIT = 10
 REQUEST_LIMIT = 5
@@ -132,6 +132,44 @@ def ordinary_rping(count=3, limit=30):
     )
 
 
+@contextlib.contextmanager
+def setting(name, value):
+    """A setting of host A's device, for as long as the block runs."""
+    path = f"/sys/class/infiniband/weft0/weft/{name}"
+    with open(path, encoding="ascii") as file:
+        before = file.read()
+    with open(path, "w", encoding="ascii") as file:
+        file.write(value)
+    try:
+        yield
+    finally:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(before)
+
+
+def counter(name):
+    path = f"/sys/class/infiniband/weft0/ports/1/hw_counters/{name}"
+    # The core reads a device's counters anew after a while only.
+    time.sleep(0.1)
+    with open(path, encoding="ascii") as file:
+        return int(file.read())
+
+
+@contextlib.contextmanager
+def refused_without_crc():
+    """One peer is refused for want of CRCs meanwhile, and the kernel log names it."""
+    text = f"peer {HERE}:"
+    logged = kernel_log().count(text)
+    counted = counter("conn_without_crc")
+    yield
+    check(counter("conn_without_crc") == counted + 1, f"conn_without_crc went from {counted} to {counter('conn_without_crc')}")
+    check(kernel_log().count(text) > logged, "the kernel log does not name the peer")
+
+
+def kernel_log():
+    return subprocess.run(["dmesg"], capture_output=True, check=True).stdout.decode(errors="replace")
+
+
 # --- what comes back ---
 
 
@@ -233,6 +271,29 @@ def request_then_reset():
         time.sleep(0.5)
 
 
+def malformed_then_reset():
+    """Each wrong in its own way, and gone before it can be told."""
+    requests = (
+        b"GET / HTTP/1.1\r\n\r\n",
+        mpa.reply(),
+        mpa.request(revision=3),
+        mpa.request(flags=mpa.REJECT),
+        mpa.request(private=bytes(513)),
+        mpa.request(private_len=65535),
+        mpa.request(flags=mpa.ENHANCED, revision=2, private=b"12"),
+        mpa.request()[:19],
+    )
+    for _ in range(5):
+        crowd = []
+        for data in requests:
+            sock = connected()
+            sock.sendall(data)
+            crowd.append(sock)
+        for sock in crowd:
+            reset(sock)
+    ordinary_rping()
+
+
 def half_header_then_fin():
     sock = connected()
     sock.sendall(mpa.request()[:10])
@@ -249,10 +310,11 @@ def request_then_fin():
 
 def two_requests():
     sock = connected()
-    sock.sendall(mpa.request() * 2)
+    # The second is read as an FPDU of 19,792 bytes ("MP"), which the rest makes whole: a frame is
+    # judged by its CRC, and so not before its end.
+    sock.sendall(mpa.request() * 2 + bytes(20000))
     answer = receive_frame(sock)
     check(answer.key == mpa.REPLY_KEY, f"answer {vars(answer)}")
-    # The second is read as an FPDU, and a bad one.
     expect_end(sock, PROMPT, silent=False)
 
 
@@ -274,6 +336,67 @@ def markers_refused():
     answer = receive_frame(sock)
     check(answer.flags & mpa.REJECT, f"answer {vars(answer)}")
     check(not answer.flags & mpa.MARKERS, "the reject asks for markers, too")
+    expect_end(sock, PROMPT)
+
+
+WITHOUT_CRC = [
+    {"flags": 0},
+    {"flags": mpa.ENHANCED, "revision": 2, "private": mpa.rd_limits(4, 4)},
+]
+
+
+def crc_required():
+    """Who does not ask for CRCs is refused; who asks is not."""
+    with setting("crc", "required"):
+        for fields in WITHOUT_CRC:
+            with refused_without_crc():
+                sock = connected()
+                sock.sendall(mpa.request(**fields))
+                answer = receive_frame(sock)
+                check(answer.flags & mpa.REJECT, f"answer {vars(answer)}")
+                check(answer.flags & mpa.CRC, "the Reject does not say that CRCs are wanted")
+                expect_end(sock, PROMPT)
+        sock = connected()
+        sock.sendall(mpa.request(flags=mpa.CRC))
+        check(not receive_frame(sock).flags & mpa.REJECT, "refused though it asks for CRCs")
+        reset(sock)
+
+
+def crc_preferred():
+    """Who does not ask for CRCs is told to use them."""
+    for fields in WITHOUT_CRC:
+        sock = connected()
+        sock.sendall(mpa.request(**fields))
+        answer = receive_frame(sock)
+        check(not answer.flags & mpa.REJECT and answer.flags & mpa.CRC, f"answer {vars(answer)}")
+        reset(sock)
+
+
+def offer_answered(value, expected):
+    """A Request that offers extensions, to a device with this setting."""
+
+    def run():
+        with setting("extensions", value):
+            for flags, revision, private in (
+                (mpa.CRC | mpa.EXTEND, 1, b""),
+                (mpa.CRC | mpa.EXTEND | mpa.ENHANCED, 2, mpa.rd_limits(4, 4)),
+            ):
+                sock = connected()
+                sock.sendall(mpa.request(flags=flags, revision=revision, private=private))
+                answer = receive_frame(sock)
+                check(not answer.flags & mpa.REJECT, f"answer {vars(answer)}")
+                check(answer.flags & mpa.RESERVED == expected, f"reserved bits in flags {answer.flags:#x}")
+                reset(sock)
+
+    return run
+
+
+def refusal_takes_no_offer():
+    """Refused for its markers, whatever it offers."""
+    sock = connected()
+    sock.sendall(mpa.request(flags=mpa.CRC | mpa.EXTEND | mpa.MARKERS))
+    answer = receive_frame(sock)
+    check(answer.flags & mpa.REJECT and not answer.flags & mpa.RESERVED, f"answer {vars(answer)}")
     expect_end(sock, PROMPT)
 
 
@@ -321,6 +444,7 @@ class Server:
         self.socket.listen(backlog)
         self.socket.settimeout(START)
         self.client = None
+        self.request_flags = 0
 
     def __enter__(self):
         return self
@@ -350,6 +474,7 @@ class Server:
         frame = receive_frame(sock)
         check(frame.key == mpa.REQUEST_KEY, f"no Request but {vars(frame)}")
         check(frame.revision == revision, f"revision {frame.revision}, expected {revision}")
+        self.request_flags = frame.flags
         return sock
 
     def outcome(self, event, error, within):
@@ -457,6 +582,30 @@ def terminated(data, code):
     return run
 
 
+def crc_required_of_a_server(data):
+    """A Reply that does not ask for CRCs, where they are required."""
+
+    def run():
+        with setting("crc", "required"), refused_without_crc():
+            terminated(data, 5)()
+
+    return run
+
+
+def offers(value, expected):
+    """The reserved bits of a Request, at revision 2 and 1, with this setting."""
+
+    def run():
+        with setting("extensions", value), Server() as server:
+            server.call()
+            for revision in (2, 1):
+                sock = server.accept_request(revision)
+                check(server.request_flags & mpa.RESERVED == expected, f"reserved bits in flags {server.request_flags:#x}")
+                sock.close()
+
+    return run
+
+
 def closes_at_once():
     with Server() as server:
         server.call()
@@ -509,12 +658,19 @@ CASES = [
     ("reject flag in a request", dropped(mpa.request(flags=mpa.REJECT))),
     ("enhanced without room for it", dropped(mpa.request(flags=mpa.ENHANCED, revision=2, private=b"12"))),
     ("enhanced request", enhanced_accepted),
+    # CVE-2026-74345 of siw: the work for a malformed request went on with a connection that was freed.
+    ("malformed requests, then reset", malformed_then_reset),
     ("request, then reset", request_then_reset),
     ("half a header, then FIN", half_header_then_fin),
     ("request, then FIN", request_then_fin),
     ("two requests back to back", two_requests),
     ("FPDU glued to the request", early_fpdu),
     ("markers wanted", markers_refused),
+    ("no CRC asked for, and crc is required", crc_required),
+    ("no CRC asked for, and crc is preferred", crc_preferred),
+    ("extensions offered, and taken", offer_answered("on", mpa.EXTENDED)),
+    ("extensions offered, and switched off", offer_answered("off", 0)),
+    ("extensions offered with markers", refusal_takes_no_offer),
     ("a ready-to-receive frame that never comes", never_ready),
     ("a silent crowd", silent_crowd),
     ("client: nobody listens", nobody_listens),
@@ -536,6 +692,9 @@ CASES = [
     ("client: reply wants more reads than it may", terminated(mpa.reply(**ENHANCED_REPLY, private=mpa.rd_limits(0x8001, 0x8000 | 200)), 6)),
     ("client: reply without a ready-to-receive frame", terminated(mpa.reply(**ENHANCED_REPLY, private=mpa.rd_limits(1, 1)), 7)),
     ("client: reply not enhanced, and why", terminated(mpa.reply(flags=mpa.CRC, revision=2), 4)),
+    ("client: reply without CRC, and crc is required", crc_required_of_a_server(mpa.reply(flags=mpa.ENHANCED, revision=2, private=mpa.rd_limits(0x8001, 0x8001)))),
+    ("client: extensions are offered", offers("on", mpa.EXTEND)),
+    ("client: extensions are switched off", offers("off", 0)),
     ("client: reply of revision 1", old_revision(mpa.CRC)),
     ("client: reject of revision 1", old_revision(mpa.REJECT)),
 ]
@@ -564,6 +723,7 @@ def main():
     if not os.path.exists("/run/netns/B"):
         sys.exit("handshake.py: no host B here. Run: scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/handshake.py")
     cases = [case for case in CASES if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
+    # CVE-2024-57857 of siw: the device went, and what was left used its network device.
     cases += [("ordinary rping afterwards", ordinary_rping), ("removal", removal)]
     start_server()
     failed = 0

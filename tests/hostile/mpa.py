@@ -13,6 +13,7 @@ REJECT = 0x20
 ENHANCED = 0x10
 EXTEND = 0x04
 EXTENDED = 0x02
+RESERVED = 0x0F
 
 
 def frame(key, flags=CRC, revision=1, private=b"", private_len=None):

@@ -30,8 +30,9 @@ BAD_CRC = (MPA, 0, 2)
 class Stream:
     """Our end of a connection in full operation."""
 
-    def __init__(self, sock):
+    def __init__(self, sock, crc=True):
         self.sock = sock
+        self.crc = crc
         self.sent_msn = 0
 
     def give(self, *ulpdus):
@@ -55,7 +56,7 @@ class Stream:
     def segment(self, within=PROMPT):
         head = handshake.receive_exactly(self.sock, 2, within)
         rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - 2
-        return fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, within))
+        return fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, within), self.crc)
 
     def expect(self, opcode, within=PROMPT):
         got = self.segment(within)
@@ -116,6 +117,6 @@ class Stream:
                 if len(head) < 2:
                     break
                 rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - 2
-                got = fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, PROMPT))
+                got = fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, PROMPT), self.crc)
                 check(got.opcode != fpdu.TERMINATE, f"a Terminate, {got}")
         self.sock.close()

@@ -8,6 +8,7 @@
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
+hold_refusals
 captures=${LAB_OUT:?}/capture
 mkdir -p "$captures"
 
@@ -95,6 +96,11 @@ ip -n B link set eth0 mtu 1450
 record "packets-mtu1450-ib_write_bw" perftest "ib_write_bw -s 100003 -n 10"
 ip -n A link set eth0 mtu "$mtu"
 ip -n B link set eth0 mtu "$mtu"
+# Windows that end within segments, all the time, while much is laid out.
+windows=$(on_a sysctl -n net.ipv4.tcp_rmem)
+on_a sysctl -qw net.ipv4.tcp_rmem="4096 20001 20001"
+record "packets-narrow-ib_write_bw" perftest "ib_write_bw -s 1000003 -n 5"
+on_a sysctl -qw net.ipv4.tcp_rmem="$windows"
 if [[ ${#driver[@]} == 1 ]]; then
 	frames large
 	record "large-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"

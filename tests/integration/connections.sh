@@ -12,12 +12,12 @@ source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/connections/connections
 set_up
 
-# storm NAME SECONDS SERVER CLIENT: arguments after the address.
+# storm NAME SECONDS SERVER CLIENT: arguments after the address. Both ends judge what they see.
 storm() {
-	if session "$program server 10.0.0.1 $3" "$program client 10.0.0.1 $4" "$2"; then
+	if session "$program server 10.0.0.1 $3" "$program client 10.0.0.1 $4" "$2" && ((SERVER_STATUS == 0)); then
 		ok "$1 ($(tail -n 2 <<<"$CLIENT_OUTPUT" | tr '\n' ';'))"
 	else
-		explain "$said"
+		explain "$said$SERVER_OUTPUT"
 		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 	fi
 }
@@ -43,14 +43,16 @@ storm "64 at once with MPA revision 1" 60 "64" "64 64"
 echo 2 >/sys/class/infiniband/weft1/weft/mpa_revision
 
 # To oneself: both ends on host A, over its own address.
-quietly() { wait_for 10 quiet_a; }
-quietly
+await "host A listens no more" 10 quiet_a
 ip netns exec A "$program" server 10.0.0.1 32 >/run/server 2>&1 &
 server=$!
 listening() { [[ -n $(listeners "$someone_in_a") ]]; }
-wait_for 20 listening
+await "the server to oneself listens" 20 listening
 check "32 connections at once to oneself" timeout $((60 * patience)) ip netns exec A "$program" client 10.0.0.1 32 32
-wait "$server"
+status=0
+await "the server to oneself ends" 20 ended "$server" || kill "$server"
+wait "$server" || status=$?
+check "the server of 32 connections to oneself agrees (status $status)" test $status = 0
 
 # A peer that takes the connection and never answers: who gives up is told at once.
 ip netns exec A timeout $((100 * patience)) python3 -c '
@@ -59,7 +61,7 @@ s = socket.create_server(("10.0.0.1", 7300))
 held = [s.accept() for _ in range(3)]
 time.sleep(1000)' &
 peer=$!
-wait_for 20 listening
+await "a peer that never answers listens" 20 listening
 for how in disconnect destroy; do
 	check "a handshake is given up by $how at once" timeout $((30 * patience)) ip netns exec B "$program" abandon 10.0.0.1 $how
 done
@@ -71,8 +73,8 @@ refused "a port that a TCP program listens on" "in use" 20 ip netns exec A "$pro
 check "a program that waits for an answer can be killed" wait_for 15 ended "$client"
 kill "$peer"
 wait "$peer" "$client" 2>/dev/null
-quietly
-works "afterwards it works"
+await "host A listens no more after a silent peer" 10 quiet_a
+works "after a thousand connections"
 
 none_left() { ! rdma res show qp | grep -q weft && ! rdma -dd res show cm_id | grep -q drv_conn; }
 check "no queue pair and no connection is left" wait_for 20 none_left

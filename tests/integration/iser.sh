@@ -81,7 +81,7 @@ check "iSER: its session is gone" wait_for 10 no_session
 
 if login; then
 	busy "$device"
-	check "iSER: the initiator logs out under load" logout
+	loaded "iSER: the initiator logs out under load" logout
 	idle "iSER: I/O ends with its session" 60
 else
 	not_ok "iSER: logout under load" "no session to begin with"
@@ -89,9 +89,10 @@ fi
 
 if login; then
 	busy "$device"
-	check "iSER: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
-	kill "$busy"
-	idle "iSER: I/O ends" 60
+	loaded "iSER: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
+	enough "iSER: the network goes away"
+	idle "iSER: the network goes away: I/O ends" 60
+	same_bytes "iSER: after the network went away" "$device"
 	check "iSER: the initiator logs out afterwards" logout
 else
 	not_ok "iSER: the network goes away under load" "no session to begin with"
@@ -99,7 +100,7 @@ fi
 
 if login; then
 	busy "$device"
-	check "iSER: the initiator's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
+	loaded "iSER: the initiator's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
 	idle "iSER: I/O ends when the device is gone" 60
 	check "iSER: the initiator's link is added again" add_b
 	logout >/dev/null 2>&1
@@ -111,10 +112,10 @@ fi
 if login; then
 	same_bytes "iSER with a new device" "$device"
 	busy "$device"
-	check "iSER: the target closes under load" timeout $((60 * patience)) bash -c "echo 0 >$target/iscsi/$iqn/tpgt_1/enable"
+	loaded "iSER: the target closes under load" timeout $((60 * patience)) bash -c "echo 0 >$target/iscsi/$iqn/tpgt_1/enable"
 	idle "iSER: I/O ends when the target is closed" 60
 	logout >/dev/null 2>&1
-	wait_for 30 no_session
+	check "iSER: the session without a target is gone" wait_for 30 no_session
 else
 	not_ok "iSER: the target closes under load" "no session to begin with"
 fi

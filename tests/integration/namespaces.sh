@@ -32,6 +32,14 @@ ip netns add C
 ip link add same netns C address 02:00:00:00:00:01 type dummy
 check "the MAC address of another namespace's device" ip netns exec C rdma link add weft7 type weft netdev same
 
+# A server on every address has no socket for devices of other namespaces.
+setsid ip netns exec C rping -s -a 0.0.0.0 -p 7401 >/run/stranger 2>&1 </dev/null &
+stranger=$!
+check "a server in another namespace, on every address" wait_for 20 listens C 7401
+check "  A does not listen there" listens_not A 7401
+kill -- "-$stranger"
+wait "$stranger" 2>/dev/null
+
 # --- moved by hand ---
 check "rdma dev set weft0 netns C" on_a rdma dev set weft0 netns C
 check "  it is there" sees C weft0

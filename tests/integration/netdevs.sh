@@ -25,7 +25,7 @@ log_says() { dmesg | grep -qE "weft: $1"; }
 
 # --- lo ---
 refused "a device on lo without a MAC address" "not available|Cannot assign" 10 on_a rdma link add weftlo type weft netdev lo
-check "  and the log says what to do" log_says "lo has no MAC address.*ip link set lo address"
+check "a device on lo without a MAC address: the log says what to do" log_says "lo has no MAC address.*ip link set lo address"
 ip -n A link set lo address 02:00:00:00:00:aa
 check "lo with a MAC address" on_a rdma link add weftlo type weft netdev lo
 # Both ends are on A here.
@@ -34,7 +34,7 @@ to_itself() { # NAME ADDRESS
 	wait_for 10 quiet_a
 	ip netns exec A timeout $((40 * patience)) rping -s -a "$2" -C 5 -S 5000 -V >/run/server 2>&1 </dev/null &
 	server=$!
-	wait_for 20 listening
+	await "$1: rping listens" 20 listening
 	ip netns exec A timeout $((30 * patience)) rping -c -a "$2" -C 5 -S 5000 -V >/run/client 2>&1 </dev/null || status=$?
 	wait "$server" || status=$?
 	if ((status == 0)); then
@@ -48,7 +48,7 @@ listening() { [[ -n $(listeners "$someone_in_a") ]]; }
 before=$(counter weftlo conn_accepted)
 to_itself "rping to 127.0.0.1" 127.0.0.1
 to_itself "rping to ::1" ::1
-check "  and it was lo's device that accepted" test "$(counter weftlo conn_accepted)" = $((before + 2))
+check "rping to lo: it was lo's device that accepted" test "$(counter weftlo conn_accepted)" = $((before + 2))
 to_itself "rping to its own address on eth0" 10.0.0.1
 check "lo's device goes" rdma link del weftlo
 
@@ -60,13 +60,13 @@ add_vlan() { # HOST NUMBER
 add_vlan A 1
 add_vlan B 2
 refused "a VLAN with the MAC address of the device below" "in use|busy" 10 on_a rdma link add weft5 type weft netdev eth0.5
-check "  and the log says which" log_says "eth0.5 has the MAC address of eth0, which carries weft0"
+check "a VLAN with the MAC address of the device below: the log says which" log_says "eth0.5 has the MAC address of eth0, which carries weft0"
 ip -n A link set eth0.5 address 02:00:00:00:05:01
 ip -n B link set eth0.5 address 02:00:00:00:05:02
 check "a VLAN with one of its own" on_a rdma link add weft5 type weft netdev eth0.5
-check "  on the other host as well" on_b rdma link add weft6 type weft netdev eth0.5
+check "a VLAN with one of its own on the other host as well" on_b rdma link add weft6 type weft netdev eth0.5
 rping_to "rping over the VLAN" 10.5.0.1
-check "  and it was the VLAN's device" test "$(counter weft6 conn_opened)" -ge 1
+check "rping over the VLAN: it was the VLAN's device" test "$(counter weft6 conn_opened)" -ge 1
 rping_to "rping over the device below" 10.0.0.1
 rdma link del weft5
 rdma link del weft6
@@ -92,7 +92,7 @@ if ip -n A link add bond0 type bond mode active-backup miimon 100 2>/run/bond; t
 	ip -n A link set bond0 up
 	ip -n A addr add 10.0.0.1/24 dev bond0
 	check "a device on a bond" on_a rdma link add weft0 type weft netdev bond0
-	refused "its port shares the MAC address" "in use|busy" 10 on_a rdma link add weft9 type weft netdev eth0
+	refused "the port of a bond shares its MAC address" "in use|busy" 10 on_a rdma link add weft9 type weft netdev eth0
 else
 	not_ok "a bond" "$(</run/bond)"
 fi
@@ -107,12 +107,12 @@ if ip -n B link add br0 type bridge 2>/run/bridge; then
 else
 	not_ok "a bridge" "$(</run/bridge)"
 fi
-reachable() { on_b ping -c 1 -W 1 10.0.0.1; }
-wait_for 20 reachable >/dev/null 2>&1
+reachable() { on_b ping -c 1 -W 1 10.0.0.1 >/dev/null 2>&1; }
+await "the bridge reaches the bond" 20 reachable
 rping_to "rping from the bridge to the bond" 10.0.0.1
 check "the bridge goes, and its device with it" ip -n B link del br0
 gone() { ! rdma link show | grep -q weft1; }
-check "  at once" wait_for 20 gone
-check "modprobe -r" timeout $((60 * patience)) modprobe -r weft
+check "the bridge goes: its device is gone at once" wait_for 20 gone
+check "modprobe -r after all kinds of Ethernet devices" timeout $((60 * patience)) modprobe -r weft
 
 finish

@@ -101,18 +101,19 @@ fi
 goes_on() {
 	local name=$1
 	shift
-	fio --name=busy --directory=$mounted --direct=1 --ioengine=libaio --rw=randwrite --bs=16k \
+	fio --thread --name=busy --directory=$mounted --direct=1 --ioengine=libaio --rw=randwrite --bs=16k \
 		--size=8M --loops=1000 --iodepth=8 >/run/busy.log 2>&1 </dev/null &
 	busy=$!
-	pause 3
-	check "$name" timeout $((100 * patience)) "$@"
+	await "fio keeps NFS busy" 30 moving
+	pause 1
+	loaded "$name" timeout $((100 * patience)) "$@"
 	echo "after $name" >$mounted/word &
 	if wait_for 60 ended $! && [[ $(<$share/word) == "after $name" ]]; then
 		ok "$name: I/O goes on"
 	else
 		not_ok "$name: I/O goes on" "nothing was written for 60 s"
 	fi
-	kill "$busy" 2>/dev/null
+	enough "$name"
 	idle "$name: what was in flight ends" 60
 }
 export -f add_a add_b on_a on_b

@@ -101,7 +101,7 @@ reopened() { rm "$nvmet/ports/1/subsystems/$nqn" && ln -s "$nvmet/subsystems/$nq
 
 if again 5; then
 	busy "$device"
-	check "nvme: disconnect under load" timeout $((60 * patience)) bash -c "echo 1 >/sys/class/nvme/$controller/delete_controller"
+	loaded "nvme: disconnect under load" timeout $((60 * patience)) bash -c "echo 1 >/sys/class/nvme/$controller/delete_controller"
 	idle "nvme: I/O ends when its controller is deleted" 30
 else
 	not_ok "nvme: disconnect under load" "no connection to begin with"
@@ -109,11 +109,11 @@ fi
 
 if again 60; then
 	busy "$device"
-	check "nvme: the target closes its connections under load" reopened
+	loaded "nvme: the target closes its connections under load" reopened
 	# A read comes to an end only when the host has come back.
 	check "nvme: the host comes back, and I/O goes on" timeout $((60 * patience)) \
 		dd if="$device" of=/dev/null bs=64k count=16 iflag=direct status=none
-	kill "$busy"
+	enough "nvme: the target closes its connections"
 	idle "nvme: I/O that was in flight ends" 30
 	same_bytes "nvme: after the host has come back" "$device"
 	detach
@@ -123,7 +123,7 @@ fi
 
 if again 5; then
 	busy "$device"
-	check "nvme: the host's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
+	loaded "nvme: the host's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
 	idle "nvme: I/O ends when its device is deleted" 30
 	check "nvme: its controller is gone" wait_for 20 gone
 	check "nvme: the host's link is added again" add_b
@@ -140,11 +140,11 @@ for service in 4420 4421; do
 		continue
 	fi
 	busy "$device"
-	check "$name: the target's link is deleted under load" timeout $((60 * patience)) rdma link delete "$server_device"
+	loaded "$name: the target's link is deleted under load" timeout $((60 * patience)) rdma link delete "$server_device"
 	check "$name: the target's link is added again" add_a
 	((service == 4421)) || check "$name: the target opens its port again" reopened
 	check "$name: the host comes back by itself" wait_for 60 live
-	kill "$busy"
+	enough "$name: the target's link is deleted"
 	idle "$name: I/O ends" 60
 	same_bytes "$name: after the target's device was replaced" "$device"
 	detach
@@ -153,9 +153,10 @@ done
 
 if again 5; then
 	busy "$device"
-	check "nvme: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
-	kill "$busy"
-	idle "nvme: I/O ends" 60
+	loaded "nvme: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
+	enough "nvme: the network goes away"
+	idle "nvme: the network goes away: I/O ends" 60
+	same_bytes "nvme: after the network went away" "$device"
 	detach
 else
 	not_ok "nvme: the network goes away under load" "no connection to begin with"
@@ -168,7 +169,7 @@ for limit in io_timeout admin_timeout; do
 done
 if again 5; then
 	busy "$device"
-	check "nvme: the module is removed under load" timeout $((150 * patience)) rmmod "$type"
+	loaded "nvme: the module is removed under load" timeout $((150 * patience)) rmmod "$type"
 	idle "nvme: I/O ends when the module is gone" 30
 else
 	not_ok "nvme: the module is removed under load" "no connection to begin with"

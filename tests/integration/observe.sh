@@ -19,7 +19,7 @@ connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
 start_traffic() {
 	setsid ip netns exec A rping -s -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
 	server=$!
-	wait_for 20 listening
+	await "rping listens" 20 listening || return
 	setsid ip netns exec B rping -c -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
 	client=$!
 	wait_for 20 connected
@@ -100,7 +100,7 @@ works "with every tracepoint on"
 steps() { sed -nE "s/.* weft_conn_state: (conn=.* qp=[1-9][0-9]*) [a-z]+ $1 on .*/\1/p" $trace/trace | sort -u; }
 began=$(steps '[a-z]+ -> streaming')
 both_closed() { [[ -z $(comm -23 <(echo "$began") <(steps '[a-z]+ -> closed')) ]]; }
-wait_for 20 both_closed
+await "both connections are traced to the end" 20 both_closed
 echo 0 >$trace/events/weft/enable
 cp $trace/trace /run/trace
 for regex in "weft_conn_state: .*initiator connecting -> requested on changed" \
@@ -119,7 +119,7 @@ sent=$(grep -c weft_tx_fpdu: /run/trace) got=$(grep -c weft_rx_fpdu: /run/trace)
 check "trace: every FPDU that was sent has come ($sent)" test "$sent" -gt 20 -a "$sent" = "$got"
 echo >$trace/trace
 works "with every tracepoint off"
-check "and then nothing is traced" test "$(grep -c weft_ $trace/trace)" = 0
+check "with every tracepoint off nothing is traced" test "$(grep -c weft_ $trace/trace)" = 0
 
 # --- and counters count what they say ---
 counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
@@ -129,9 +129,26 @@ check "conn_refused_by_peer counts a port that nobody listens on" test "$(counte
 before=$(counter weft0 conn_refused_by_us)
 echo read >/sys/class/infiniband/weft0/weft/rtr
 echo send >/sys/class/infiniband/weft1/weft/rtr
-session "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
+! session "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20 || not_ok "no ready-to-receive frame in common" "rping connects"
 check "conn_refused_by_us counts a Request that will not do" test "$(counter weft0 conn_refused_by_us)" = $((before + 1))
 echo 7 >/sys/class/infiniband/weft0/weft/rtr
 echo 7 >/sys/class/infiniband/weft1/weft/rtr
+
+# --- events: one for each change of the port's state, and none for other changes of the card ---
+: >/run/events
+stdbuf -oL ibv_asyncwatch -d weft0 >>/run/events 2>&1 &
+watcher=$!
+await "ibv_asyncwatch watches" 20 grep -q "async event FD" /run/events
+for change in "promisc on" "allmulticast on" "promisc off" down up "allmulticast off"; do
+	# shellcheck disable=SC2086 # two words
+	on_a ip link set eth0 $change
+done
+seen() { sed -nE 's/.*event_type (.*) \([0-9]+\).*/\1/p' /run/events | paste -sd,; }
+saw_active() { [[ $(seen) == *ACTIVE* ]]; }
+await "the port is told to be active again" 20 saw_active
+sleep 0.5
+check "six changes of the card, two events of the port ($(seen))" test "$(seen)" = IBV_EVENT_PORT_ERR,IBV_EVENT_PORT_ACTIVE
+kill $watcher
+wait $watcher 2>/dev/null
 
 finish

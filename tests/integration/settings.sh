@@ -38,7 +38,7 @@ keeps() {
 	fi
 }
 
-for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large; do
+for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on; do
 	check "default ${pair}" value_is "${pair%%=*}" "${pair#*=}"
 done
 for word in off required preferred; do takes crc $word $word; done
@@ -56,14 +56,18 @@ takes user_timeout 1 1
 takes user_timeout 60 60
 takes fpdu segment segment
 takes fpdu large large
+takes extensions off off
+takes extensions 1 on
 long=$(printf 'send %.0s' {1..100})
 for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two rtr=0 rtr=8 \
 	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=never \
-	user_timeout=32768 user_timeout=1s user_timeout=99999999999 fpdu=2 fpdu=huge; do
+	user_timeout=32768 user_timeout=1s user_timeout=99999999999 fpdu=2 fpdu=huge extensions=2 extensions=yes; do
 	keeps "${pair%%=*}" "${pair#*=}"
 done
 check "a device's settings are its own" test "$(<"$b/crc") $(<"$b/mpa_revision")" = "preferred 2"
-check "only root may change them" bash -c "! setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'echo off >$a/crc' 2>/dev/null"
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+check "who is not root may read a setting" "${nobody[@]}" cat "$a/crc"
+refused "only root may change a setting" "Permission denied" 10 "${nobody[@]}" bash -c "echo off >$a/crc"
 on_a_sees() { [[ $(on_a cat "$a/crc") == required ]]; }
 check "they are there in a network namespace" on_a_sees
 
@@ -100,12 +104,61 @@ for revision in 1 2; do
 done
 set_a mpa_revision 2
 set_b mpa_revision 2
+counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
+
 for crc in off required; do
 	set_a crc off
 	set_b crc $crc
 	exchange "crc off at the responder, $crc at the initiator"
 done
+# An end that requires CRCs refuses one that does not ask for them, and says so.
+set_a crc required
+set_b crc off
+before=$(counter weft0 conn_without_crc)
+refusals() { dmesg | grep -cE "weft0: peer 10\.0\.0\.2:[0-9]+ refused: it does not ask for CRCs"; }
+logged=$(refusals)
+refused "crc required at the responder, off at the initiator" "RDMA_CM_EVENT_REJECTED" 30 \
+	server_client "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
+wait_for 10 quiet_a
+check "conn_without_crc counts it" test "$(counter weft0 conn_without_crc)" = $((before + 1))
+check "the kernel log says which peer, and why" test "$(refusals)" = $((logged + 1))
+set_b crc preferred
+exchange "crc required at the responder, preferred at the initiator"
+set_b crc required
+exchange "crc required at both"
 set_a crc preferred
+set_b crc preferred
+
+# --- extensions: without them two Weft ends are plain iWARP ---
+# frame_size: average length of the frames that B sends in a session of SENDs of 48 KiB.
+frame_size() {
+	local bytes fpdus
+	bytes=$(counter weft1 tx_bytes) fpdus=$(counter weft1 tx_fpdus)
+	perftest_session "ib_send_bw -R -F -s 49152 -n 32" 32 60 >/run/said || return
+	pause 2
+	bytes=$(($(counter weft1 tx_bytes) - bytes)) fpdus=$(($(counter weft1 tx_fpdus) - fpdus))
+	((fpdus > 0)) && echo $((bytes / fpdus))
+}
+# does_atomics: can programs use atomics over a new connection?
+does_atomics() { perftest_session "ib_atomic_bw -R -F -n 16" 16 60; }
+for ends in "on on" "off on" "on off" "off off"; do
+	set_a extensions "${ends% *}"
+	set_b extensions "${ends#* }"
+	name="extensions ${ends% *} at the responder, ${ends#* } at the initiator"
+	size=$(frame_size) || size=0
+	if [[ $ends == "on on" ]]; then
+		check "$name: large frames ($size bytes)" test "$size" -gt $((mtu + 100))
+		check "$name: atomics" does_atomics
+	else
+		check "$name: frames of a segment ($size bytes)" test "$size" -gt 500 -a "$size" -lt "$mtu"
+		refused "$name: no atomics" "ERRNO|Failed|fail|Couldn|Unable" 90 \
+			server_client "ib_atomic_bw -R -F -n 16 -d weft0" "ib_atomic_bw -R -F -n 16 -d weft1 10.0.0.1" 40
+		wait_for 10 quiet_a
+		exchange "$name: rping"
+	fi
+done
+set_a extensions on
+set_b extensions on
 
 # The sockets' timers are the settings': ss shows the keepalive timer that runs.
 set_a keepalive 7
@@ -156,18 +209,17 @@ for setting in keepalive user_timeout; do
 done
 
 # --- defaults ---
-if reload crc=required mpa_revision=1 rtr=write; then
+if reload crc=required mpa_revision=1 rtr=write extensions=off; then
 	check "module parameters are the defaults of new devices" \
-		test "$(cat $a/crc $a/mpa_revision $a/rtr | tr '\n' ' ')" = "required 1 write "
+		test "$(cat $a/crc $a/mpa_revision $a/rtr $a/extensions | tr '\n' ' ')" = "required 1 write off "
 	echo off >/sys/module/weft/parameters/crc
-	check "and change no device that is there" value_is crc required
-	exchange "and connections go by them"
+	check "module parameters change no device that is there" value_is crc required
+	exchange "connections go by the defaults"
 else
 	not_ok "modprobe weft crc=required mpa_revision=1 rtr=write" "it failed"
 fi
 
 # --- counters ---
-counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
 check "rdma statistic show has the counters" grep -qE '^link weft0/1 tx_fpdus [0-9]+ .*conn_broken [0-9]+' <(rdma statistic show | tr -s ' \n' ' ')
 opened=$(counter weft1 conn_opened) accepted=$(counter weft0 conn_accepted)
 sent=$(counter weft1 tx_fpdus) got=$(counter weft0 rx_fpdus)
@@ -180,6 +232,9 @@ check "what one end sent the other received: $sent FPDUs" test $sent = $got -a $
 check "sysfs has the same counters" test "$(</sys/class/infiniband/weft0/ports/1/hw_counters/conn_accepted)" = $((accepted + 1))
 
 # --- lending ---
+# It takes large frames.
+set_a extensions on
+set_b extensions on
 # Between these hosts the kernel copies what is lent: each connection tries it once.
 set_a crc off
 set_b crc off

@@ -119,10 +119,37 @@ busy() {
 	local create=1
 	# A device file that is gone is not to be replaced by a plain one of that name.
 	[[ $1 != /dev/* ]] || create=0
-	fio --allow_file_create=$create --name=busy --filename="$1" --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=16 \
+	fio --thread --allow_file_create=$create --name=busy --filename="$1" --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=16 \
 		--size=32M --time_based --runtime=$((120 * patience)) >/run/busy.log 2>&1 </dev/null &
 	busy=$!
-	pause 3
+	await "fio keeps $1 busy" 30 moving
+	pause 1
+}
+# moving: has fio moved two megabytes? That is more than it asks for at once, so some of it is done.
+# Its jobs are threads, or they would be processes with accounts of their own.
+moving() {
+	! ended "$busy" &&
+		awk '/^(read|write)_bytes:/ { sum += $2 } END { exit !(sum > 2097152) }' "/proc/$busy/io" 2>/dev/null
+}
+
+# loaded NAME COMMAND...: check, of a command that needs load: at its beginning fio must run still.
+loaded() {
+	if ended "$busy"; then
+		explain "$(</run/busy.log)"
+		not_ok "$1" "there is no load: fio has ended"
+		return
+	fi
+	check "$@"
+}
+
+# enough NAME: the load has had enough; it must not have ended before.
+enough() {
+	if ended "$busy"; then
+		explain "$(</run/busy.log)"
+		not_ok "$1: I/O goes on until it is stopped" "fio has ended by itself"
+	else
+		kill "$busy"
+	fi
 }
 
 # idle NAME SECONDS: whoever was busy must have come to an end within that time.

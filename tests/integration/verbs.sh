@@ -22,31 +22,24 @@ echo 262144 >/proc/sys/vm/max_map_count
 trace=/sys/kernel/tracing
 mount -t tracefs tracefs $trace 2>/dev/null
 echo 1 >$trace/events/weft/weft_limit/enable
-end=no numbers=tried
-while IFS= read -r line; do
-	case $line in
-	"ok "*) ok "${line#ok }" ;;
-	"not ok "*)
-		line=${line#not ok }
-		not_ok "${line%: *}" "${line##*: }"
-		;;
-	"skip "*)
-		line=${line#skip }
-		skip "${line%%: *}" "${line#*: }"
-		[[ $line != "limits: numbers of objects"* ]] || numbers=untried
-		;;
-	*" passed, "*) end=yes ;;
-	*) echo "$line" ;;
-	esac
-done < <(timeout -k 5 $((700 * patience)) "$program" 10.0.0.1 A B 2>&1)
-[[ $end == yes ]] || not_ok "verbs" "the program did not come to its end"
+# In User Mode Linux without what that has not the memory, the pages or the devices for.
+groups=("") everything=yes
+if [[ $(uname -r) == *-uml-* ]]; then
+	everything=no groups=("shared receive" ibv_ "thread domain" resized anew capacities lists filled "window" rights
+		races doorbells answers keys fork events)
+fi
+for group in "${groups[@]}"; do
+	cases "$group" 700 "$program" 10.0.0.1 A B "$group"
+done
 
 # --- what was refused for being too much has named the limit ---
 grep -o 'weft_limit: .*' $trace/trace | sed 's/ asked=.*//' | sort | uniq -c >/run/refused
 devinfo=$(ibv_devinfo -v -d weft1 | tr -d ' \t')
 limits="max_qp_wr max_sge max_cqe max_srq_wr max_inline_data"
 objects="max_qp max_cq max_mr max_mw max_pd max_srq"
-if [[ $numbers == tried ]]; then
+if [[ $everything == no ]]; then
+	:
+elif [[ ${skips:-} != *"limits: numbers of objects"* ]]; then
 	limits+=" $objects"
 else
 	skip "past $objects: the trace says so" "none of them was reached"

@@ -11,7 +11,8 @@
 #
 #   abi_check.sh BUILD_DIR
 #
-# One line a check: ok, FAIL or skip with the reason. Exit status 1 on a FAIL.
+# One line a check: ok, FAIL or skip with the reason; then "end" and their number. Exit status 1 on a
+# FAIL.
 
 set -euo pipefail
 
@@ -113,4 +114,5 @@ check_driver() {
 check_table
 check_size
 check_driver
+echo "end 3"
 exit "$failed"

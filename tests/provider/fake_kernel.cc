@@ -15,7 +15,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 namespace weft_test {
@@ -96,6 +98,7 @@ size_t FakeKernel::user_mapped_bytes() const {
 
 bool FakeKernel::complete(uint32_t handle, const weft_cqe& cqe, uint8_t flags, uint8_t status,
                           uint8_t opcode, bool solicited) {
+  const std::lock_guard guard(lock_);
   FakeCq& queue = cq(handle);
   if (!queue.ring.push(cqe, flags, status, opcode)) {
     return false;
@@ -470,8 +473,9 @@ int FakeKernel::doorbell(const ib_uverbs_ioctl_hdr& header, const ib_uverbs_attr
       header.driver_id != driver_id || queue.attr_id != WEFT_ATTR_DOORBELL) {
     return EINVAL;
   }
-  if (doorbell_error_ != 0) {
-    return std::exchange(doorbell_error_, 0);
+  if (doorbell_failure_.times > 0) {
+    doorbell_failure_.times--;
+    return doorbell_failure_.error;
   }
   if (header.object_id == UVERBS_OBJECT_SRQ) {
     srq(static_cast<uint32_t>(queue.data)).doorbells++;
@@ -493,6 +497,7 @@ int FakeKernel::doorbell(const ib_uverbs_ioctl_hdr& header, const ib_uverbs_attr
 // Beside the module's own methods there is one that libibverbs has by ioctl alone: of the
 // others ENOTTY tells it to write commands.
 int FakeKernel::ioctl(void* argument) {
+  const std::lock_guard guard(lock_);
   const auto* header = static_cast<const ib_uverbs_ioctl_hdr*>(argument);
   if (header->method_id >= WEFT_METHOD_SEND_DOORBELL) {
     errno = doorbell(*header, header->attrs[0]);
@@ -544,6 +549,10 @@ ssize_t FakeKernel::command(const void* buffer, size_t bytes) {
     return -1;
   }
   const uint32_t number = header->command & IB_USER_VERBS_CMD_COMMAND_MASK;
+  if (auto delay = delays_.extract(number)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay.mapped()));
+  }
+  const std::lock_guard guard(lock_);
   commands[number]++;
   int error = 0;
   // The uverbs core judges the header before the driver sees anything.

@@ -16,6 +16,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -72,8 +73,10 @@ class FakeKernel {
 
   // The next `times` commands `command` fail with `error`.
   void fail(uint32_t command, int error, unsigned times = 1);
-  // The next doorbell fails with `error`.
-  void refuse_doorbell(int error) { doorbell_error_ = error; }
+  // The next `times` doorbells fail with `error`.
+  void refuse_doorbell(int error, unsigned times = 1) { doorbell_failure_ = {error, times}; }
+  // The next command `command` takes so long.
+  void delay(uint32_t command, int64_t milliseconds) { delays_[command] = milliseconds; }
   // The next ring is given out with an offset that cannot be mapped, after
   // `skip` good ones.
   void spoil_mapping(int skip = 0) { spoil_ = skip; }
@@ -104,6 +107,10 @@ class FakeKernel {
 
   // Ring memory that the user has mapped (not counting the kernel's own mappings).
   size_t user_mapped_bytes() const;
+
+  // Commands, doorbells and complete() exclude each other. A test with threads holds this
+  // around what it does with an object's ring on the kernel's side.
+  std::recursive_mutex& lock() { return lock_; }
 
   // How often a command was issued.
   std::map<uint32_t, unsigned> commands;
@@ -136,12 +143,14 @@ class FakeKernel {
     unsigned times;
   };
 
+  std::recursive_mutex lock_;
   int cmd_fd_ = -1;
   int memory_fd_ = -1;
   uint64_t next_offset_ = 0;
   size_t own_bytes_ = 0;
   int spoil_ = -1;
-  int doorbell_error_ = 0;
+  Failure doorbell_failure_ = {0, 0};
+  std::map<uint32_t, int64_t> delays_;
   uint32_t next_handle_ = 1;
   size_t pds_ = 0;
   size_t mrs_ = 0;

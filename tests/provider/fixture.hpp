@@ -69,7 +69,7 @@ class ObjectTest : public testing::Test {
 class QueuePairTest : public ObjectTest {
  protected:
   static constexpr uint32_t kSendWr = 4;
-  static constexpr uint32_t kRecvWr = 4;
+  static constexpr uint32_t kRecvWr = 3;  // of a ring of 4
   static constexpr uint32_t kSendSge = 3;
   static constexpr uint32_t kRecvSge = 2;
   static constexpr uint32_t kInline = 100;
@@ -114,6 +114,7 @@ class QueuePairTest : public ObjectTest {
     ibv_qp* qp = ibv_create_qp(pd_, &attr);
     if (qp != nullptr) {
       EXPECT_EQ(attr.cap.max_send_wr, kSendWr);
+      EXPECT_EQ(attr.cap.max_recv_wr, kRecvWr);
       EXPECT_EQ(attr.cap.max_inline_data, kInline);
     }
     return qp;

@@ -210,6 +210,59 @@ TEST_F(OperationTest, MemoryWindows) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
+// What the kernel would refuse at the cost of the connection is refused at once.
+TEST_F(OperationTest, BindsThatCannotBe) {
+  char buffer[64];
+  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);
+  ibv_mw* one = ibv_alloc_mw(pd_, IBV_MW_TYPE_1);
+  ibv_mw* two = ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
+  ASSERT_NE(mr, nullptr);
+  ASSERT_NE(one, nullptr);
+  ASSERT_NE(two, nullptr);
+  ibv_mw_bind bind = {};
+  bind.bind_info = {
+      .mr = mr, .addr = reinterpret_cast<uintptr_t>(buffer), .length = 16, .mw_access_flags = 0};
+  const uint32_t key = one->rkey;
+  auto wr = send_wr(12, nullptr);
+  wr.num_sge = 0;
+  wr.opcode = IBV_WR_BIND_MW;
+  wr.bind_mw = {.mw = two, .rkey = ibv_inc_rkey(two->rkey), .bind_info = bind.bind_info};
+
+  for (const unsigned flags : {unsigned{IBV_ACCESS_ZERO_BASED}, unsigned{IBV_ACCESS_ON_DEMAND},
+                               unsigned{IBV_ACCESS_MW_BIND}, unsigned{IBV_ACCESS_HUGETLB}}) {
+    bind.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ | flags;
+    EXPECT_EQ(ibv_bind_mw(qp_, one, &bind), EINVAL) << "flags " << flags;
+    EXPECT_EQ(one->rkey, key);
+    wr.bind_mw.bind_info.mw_access_flags = bind.bind_info.mw_access_flags;
+    EXPECT_EQ(post(&wr), flags == IBV_ACCESS_ZERO_BASED ? 0 : EINVAL) << "flags " << flags;
+  }
+  SendEntry entry;
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.bind.access,
+            static_cast<uint32_t>(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED));
+  EXPECT_TRUE(fake().sq.empty());
+
+  // Hints are ignored, as a provider must where it doesn't know them.
+  bind.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING;
+  ASSERT_EQ(ibv_bind_mw(qp_, one, &bind), 0);
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.bind.access, static_cast<uint32_t>(IBV_ACCESS_REMOTE_READ));
+  wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING;
+  ASSERT_EQ(post(&wr), 0);
+  ASSERT_TRUE(fake().sq.fetch(&entry));
+  EXPECT_EQ(entry.head.bind.access, static_cast<uint32_t>(IBV_ACCESS_REMOTE_READ));
+
+  // ibv_post_send(3) and ibv_wr_post(3): windows of type 2 alone.
+  wr.bind_mw.mw = one;
+  EXPECT_EQ(post(&wr), EINVAL);
+  EXPECT_EQ(bad_send_, &wr);
+  EXPECT_TRUE(fake().sq.empty());
+
+  EXPECT_EQ(ibv_dealloc_mw(one), 0);
+  EXPECT_EQ(ibv_dealloc_mw(two), 0);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
 TEST_F(ObjectTest, RegionsRegisteredAnew) {
   char buffer[100];
   char other[200];

@@ -5,7 +5,10 @@
 # the real libibverbs with a fake kernel, how it is found when installed, what it
 # refuses to load on, and the private interface's layout.
 #
-#   run.sh BUILD_DIR      (make -C userlib test builds and calls it)
+#   run.sh BUILD_DIR [tsan | refusals]      (make -C userlib test, and tsan, build and call it)
+#
+# With "tsan" only what runs under the thread sanitizer, with "refusals" only the libibverbs that
+# it refuses to load on.
 #
 # Ends with "N passed, N failed, N skipped"; exit status 1 if anything failed.
 
@@ -44,7 +47,7 @@ gtest() {
 	passed=$((passed + ${good:-0}))
 	failed=$((failed + bad))
 	if ((status != 0 && bad == 0)); then
-		fail "$(basename "$1"): ended with status $status"
+		fail "$*: ended with status $status"
 	fi
 }
 
@@ -59,7 +62,8 @@ expect_one_line() {
 	fi
 }
 
-# A copy of libibverbs that says it is another release must be refused.
+# A copy of libibverbs that says it is another release must be refused, and told of where
+# libibverbs' warnings are asked for.
 check_release_refused() {
 	local as=$1 pattern=$2 what=$3 real
 	real=$(realpath "$(gcc -print-file-name=libibverbs.so)")
@@ -67,8 +71,30 @@ check_release_refused() {
 	cp "$real" "$work/$as/$as"
 	[[ $as == libibverbs.so.1 ]] || ln -s "$as" "$work/$as/libibverbs.so.1"
 	LD_LIBRARY_PATH=$work/$as LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=$name \
-		ibv_devices >"$work/out" 2>"$work/err" || true
-	expect_one_line "$what: one line says so" "$pattern" "$work/err"
+		ibv_devices >/dev/null 2>"$work/err" || true
+	if [[ ! -s $work/err ]]; then
+		ok "$what: not a word in a program that has no use for Weft"
+	else
+		fail "$what: without a Weft device it says:"
+		sed 's/^/    /' "$work/err"
+	fi
+	# A device is known by its settings in sysfs.
+	# shellcheck disable=SC2016  # expanded by the inner shell
+	if unshare -m true 2>/dev/null; then
+		LD_LIBRARY_PATH=$work/$as RDMAV_DRIVERS=$name unshare -m bash -ec '
+			mount -t tmpfs none /sys/class
+			mkdir -p /sys/class/infiniband/weft0/weft
+			echo preferred >/sys/class/infiniband/weft0/weft/crc
+			LD_PRELOAD=$1 ibv_devices
+		' - "$build/libfake_kernel.so" >/dev/null 2>"$work/err" || true
+		expect_one_line "$what: one line says so where there is a Weft device" "$pattern" "$work/err"
+	else
+		skip "$what, with a Weft device: no private mount namespace here"
+	fi
+	IBV_SHOW_WARNINGS=1 LD_LIBRARY_PATH=$work/$as LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=$name \
+		ibv_devices >"$work/out" 2>"$work/all" || true
+	grep '^libweft: ' "$work/all" >"$work/err" || true
+	expect_one_line "$what: one line says so with IBV_SHOW_WARNINGS" "$pattern" "$work/err"
 	if grep -q weft0 "$work/out"; then
 		fail "$what: the device is listed all the same"
 	else
@@ -116,6 +142,11 @@ check_binary() {
 	else
 		fail "the plugin needs $needed"
 	fi
+	if nm -D --undefined-only "$plugin" | grep -Eq '__assert_fail|abort'; then
+		fail "the plugin can end the program that loads it"
+	else
+		ok "the plugin ends no program: it has no assertion"
+	fi
 	exported=$(nm -D --defined-only "$plugin")
 	if [[ -z $exported ]]; then
 		ok "the plugin exports no symbol"
@@ -136,24 +167,67 @@ check_unknown_rdma_core() {
 	fi
 }
 
+# What has threads, under the thread sanitizer. Any report of it ends the program with an
+# error. It wants addresses where it expects them, so without randomization if that can be had.
+check_threads() {
+	local plain=()
+	if setarch "$(uname -m)" -R true 2>/dev/null; then
+		plain=(setarch "$(uname -m)" -R)
+	fi
+	gtest "${plain[@]}" "$build/tsan/ring_test" --gtest_brief=1 --gtest_filter='Threads.No*'
+	RDMAV_DRIVERS=$build/tsan/libweft gtest "${plain[@]}" "$build/tsan/threads_test" --gtest_brief=1
+}
+
+check_refusals() {
+	check_release_refused libibverbs.so.1.14.43.0 'built for rdma-core [0-9]+, but .* is rdma-core 43' \
+		"another rdma-core release"
+	check_release_refused libibverbs.so.1 'does not name its rdma-core release' \
+		"an rdma-core without a release"
+}
+
+finish() {
+	echo "libweft: $passed passed, $failed failed, $skipped skipped"
+	((failed == 0))
+	exit
+}
+
+case ${2:-} in
+tsan)
+	check_threads
+	finish
+	;;
+refusals)
+	check_refusals
+	finish
+	;;
+esac
+
 gtest "$build/ring_test" --gtest_brief=1
 RDMAV_DRIVERS=$name gtest "$build/provider_test" --gtest_brief=1
 
+check_threads
 check_binary
 check_unknown_rdma_core
-check_release_refused libibverbs.so.1.14.43.0 'built for rdma-core [0-9]+, but .* is rdma-core 43' \
-	"another rdma-core release"
-check_release_refused libibverbs.so.1 'does not name its rdma-core release' \
-	"an rdma-core without a release"
+check_refusals
 check_installed
 
+# It says at its end how many checks it made; one that stops half-way has not checked the rest.
+status=0 checks=0
+"$here/abi_check.sh" "$build" >"$work/abi" || status=$?
 while read -r result text; do
 	case $result in
 	ok) ok "$text" ;;
 	skip) skip "$text" ;;
-	*) fail "$text" ;;
+	FAIL) fail "$text" ;;
+	end) checks=$text ;;
+	*) echo "    $result $text" ;;
 	esac
-done < <("$here/abi_check.sh" "$build" || true)
+	[[ $result != @(ok|skip|FAIL) ]] || counted=$((${counted:-0} + 1))
+done <"$work/abi"
+if [[ $checks != 3 || ${counted:-0} != 3 ]]; then
+	fail "the checks of the private interface: ${counted:-0} of 3 were made (status $status)"
+elif ((status)) && ! grep -q '^FAIL ' "$work/abi"; then
+	fail "the checks of the private interface ended with status $status"
+fi
 
-echo "libweft: $passed passed, $failed failed, $skipped skipped"
-((failed == 0))
+finish

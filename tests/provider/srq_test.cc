@@ -93,13 +93,28 @@ TEST_F(SrqTest, Receives) {
 TEST_F(SrqTest, ARefusedDoorbellIsReportedAndStays) {
   ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
   fake_srq().ring.control()->need_doorbell = 1;
-  kernel().refuse_doorbell(EINTR);
-  EXPECT_EQ(post_srq(&wr), 0);
-  EXPECT_EQ(fake_srq().doorbells, 1U);
   kernel().refuse_doorbell(EIO);
   EXPECT_EQ(post_srq(&wr), EIO);
   EXPECT_EQ(bad_recv_, &wr);
   EXPECT_EQ(post_srq(&wr), EIO);
+}
+
+// Another thread tried to destroy the queue, in vain since queue pairs use it.
+TEST_F(SrqTest, ABusyDoorbellIsRungAgain) {
+  ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  fake_srq().ring.control()->need_doorbell = 1;
+  for (const unsigned times : {1U, 2U, 300U}) {
+    const unsigned before = fake_srq().doorbells;
+    kernel().refuse_doorbell(EBUSY, times);
+    EXPECT_EQ(post_srq(&wr), 0) << "busy " << times << " times";
+    EXPECT_EQ(fake_srq().doorbells, before + 1);
+  }
+  // One that stays busy is told of, and not for ever.
+  kernel().refuse_doorbell(EBUSY, 1000000);
+  EXPECT_EQ(post_srq(&wr), EBUSY);
+  EXPECT_EQ(bad_recv_, &wr);
+  kernel().refuse_doorbell(0, 0);
+  EXPECT_EQ(post_srq(&wr), 0);
 }
 
 TEST_F(SrqTest, ModifyAndQuery) {

@@ -25,6 +25,8 @@ constexpr uint64_t kAllOps = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRI
 
 class WrTest : public QueuePairTest {
  protected:
+  static constexpr uint32_t kBatch = 10;
+
   void SetUp() override {
     QueuePairTest::SetUp();
     EXPECT_EQ(ibv_qp_to_qp_ex(qp_), nullptr) << "not asked for";
@@ -44,7 +46,7 @@ class WrTest : public QueuePairTest {
     attr.qp_context = this;
     attr.send_cq = cq_;
     attr.recv_cq = cq_;
-    attr.cap = {.max_send_wr = kSendWr,
+    attr.cap = {.max_send_wr = kBatch,
                 .max_recv_wr = kRecvWr,
                 .max_send_sge = kSendSge,
                 .max_recv_sge = kRecvSge,
@@ -237,7 +239,7 @@ TEST_F(WrTest, AMistakeTakesAllBack) {
   const ibv_data_buf huge[2] = {{.addr = text, .length = 8},
                                 {.addr = text, .length = SIZE_MAX - 4}};
   ASSERT_TRUE(fake().sq.go_idle());
-  for (int which = 0; which < 9; which++) {
+  for (int which = 0; which < 10; which++) {
     ibv_wr_start(ex_);
     begin(1);
     ibv_wr_send(ex_);
@@ -273,13 +275,17 @@ TEST_F(WrTest, AMistakeTakesAllBack) {
         ibv_wr_set_sge(ex_, 1, 2, 3);  // data for nothing
         break;
       case 7:
+        ibv_wr_local_inv(ex_, 1);
+        ibv_wr_set_inline_data_list(ex_, 1, huge);  // the same, and inline
+        break;
+      case 8:
         fake().set_peer(0);
         ibv_wr_send_imm(ex_, 1);
         ibv_wr_set_sge(ex_, 1, 2, 3);
         expected = EOPNOTSUPP;
         break;
       default:
-        for (uint32_t i = 0; i < kBlocks; i++) {
+        for (uint32_t i = 0; i < kBatch; i++) {
           ibv_wr_send(ex_);
           ibv_wr_set_sge(ex_, 1, 2, 3);
         }

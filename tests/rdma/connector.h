@@ -53,7 +53,7 @@ class Connector {
 
   // Steps of connect(), for cases of the handshake itself. The caller owns the results.
   // An identifier on the client, with a device.
-  rdma_cm_id* resolved() const { return resolved(port_); }
+  rdma_cm_id* resolved() const { return resolved(way_ != 0 ? way_ : port_); }
   rdma_cm_id* resolved(std::uint16_t port) const;
   // Waits for a connection request and returns its identifier, on a channel of its own.
   rdma_cm_id* accepted(Told* told) const;
@@ -62,6 +62,9 @@ class Connector {
   void accept(const Endpoint& server, const std::vector<std::uint8_t>& private_data) const;
 
   std::uint16_t port() const { return port_; }
+  // From now on connect() connects to that port of the server's address, where something is that
+  // passes on to port().
+  void go_through(std::uint16_t port) { way_ = port; }
 
  private:
   Host client_;
@@ -69,6 +72,7 @@ class Connector {
   rdma_event_channel* channel_ = nullptr;
   rdma_cm_id* listener_ = nullptr;
   std::uint16_t port_ = 0;
+  std::uint16_t way_ = 0;
 };
 
 }  // namespace placement

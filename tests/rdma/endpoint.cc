@@ -115,12 +115,15 @@ void Endpoint::create_queues(const Shape& shape) {
   recv_cq_ = create_cq(shape, recv_channel_);
   if (send_cq_ == nullptr || recv_cq_ == nullptr) {
     if (shape.stamps && errno == EOPNOTSUPP) {
-      throw Skip("the device does not stamp completions");
+      throw Lacking("the device does not stamp completions");
     }
     fail_errno("ibv_create_cq");
   }
   const auto max_sge = static_cast<std::uint32_t>(device_.max_sge);
-  if (shape.shared_receives) {
+  if (shape.srq != nullptr) {
+    srq_ = shape.srq;
+    foreign_srq_ = true;
+  } else if (shape.shared_receives) {
     ibv_srq_init_attr init{};
     init.attr.max_wr = shape.recv_wr;
     init.attr.max_sge = std::min(shape.sge, max_sge);
@@ -165,7 +168,7 @@ void Endpoint::destroy() {
     rdma_destroy_qp(id_);
   }
   memory_.reset();
-  if (srq_ != nullptr) {
+  if (srq_ != nullptr && !foreign_srq_) {
     ibv_destroy_srq(srq_);
   }
   for (ibv_cq* cq : {send_cq_, recv_cq_}) {

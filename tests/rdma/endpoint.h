@@ -40,6 +40,7 @@ struct Shape {
   bool domain = false;           // all in a parent domain with a thread domain
   ibv_pd* pd = nullptr;          // all in this protection domain, of another that lives longer
   ibv_pd* shared_pd = nullptr;   // the shared receive queue in this one, of another again
+  ibv_srq* srq = nullptr;        // receives are taken from this one, of another that lives longer
 };
 
 enum class Wait { kPoll, kEvent };
@@ -121,6 +122,7 @@ class Endpoint {
   ibv_pd* protection_ = nullptr;  // the protection domain
   ibv_pd* pd_ = nullptr;          // the same, or the parent domain made of it
   ibv_srq* srq_ = nullptr;
+  bool foreign_srq_ = false;  // another's
   ibv_comp_channel* send_channel_ = nullptr;
   ibv_comp_channel* recv_channel_ = nullptr;
   ibv_cq* send_cq_ = nullptr;

@@ -14,8 +14,15 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The case cannot be had on this device; the reason is printed.
+// The case cannot be had on this machine; the reason is printed.
 class Skip : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The device says that it lacks what the case is about. Weft lacks nothing that is tested, so this
+// is a failure; a device of another kind is let off.
+class Lacking : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -2,6 +2,8 @@
 #include "suite.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <utility>
 
 #include "failure.h"
 
@@ -12,69 +14,110 @@ namespace {
 constexpr unsigned kEnough = 3;
 }  // namespace
 
+std::uint64_t Suite::seed() {
+  const char* const given = std::getenv("WEFT_SEED");
+  return given != nullptr && *given != '\0' ? std::strtoull(given, nullptr, 0)
+                                            : std::random_device()();
+}
+
+Suite::Suite(const Connector& connector, std::string only, std::uint64_t seed, bool siw)
+    : connector_(connector), only_(std::move(only)), random_(seed), siw_(siw) {
+  std::printf("# the seed is %llu; WEFT_SEED=%llu repeats this run\n",
+              static_cast<unsigned long long>(seed), static_cast<unsigned long long>(seed));
+}
+
 void Suite::group(const std::string& name, const std::function<void()>& body) {
-  if (name.find(only_) == std::string::npos) {
+  if (without_.erase(name) != 0 || name.find(only_) == std::string::npos) {
     return;
   }
   const unsigned passed_before = passed_;
   const Clock::time_point begin = Clock::now();
   failed_in_group_ = 0;
+  reasons_.clear();
   std::string note;
-  bool skipped = false;
-  try {
-    body();
-    // Bytes that no case looked at must be as they were, too.
-    if (pair_.client != nullptr) {
-      run("the whole of both arenas", [this] {
-        pair_.client->memory().check({}, "client");
-        pair_.server->memory().check({}, "server");
-      });
+  attempt(name, [&] {
+    try {
+      body();
+      // Bytes that no case looked at must be as they were, too.
+      if (pair_.client != nullptr) {
+        run("the whole of both arenas", [this] {
+          pair_.client->memory().check({}, "client");
+          pair_.server->memory().check({}, "server");
+        });
+      }
+    } catch (const GivenUp&) {
+      note = ", rest given up";
     }
-  } catch (const GivenUp&) {
-    note = ", rest given up";
-  } catch (const Skip& reason) {
-    note = reason.what();
-    skipped = true;
-  } catch (const Failure& failure) {
-    // Not in a case: the group could not be set up.
-    std::printf("# %s: %s\n", name.c_str(), failure.what());
-    ++failed_;
-    ++failed_in_group_;
-  }
+  });
   pair_ = {};
   const auto taken = std::chrono::duration<double>(Clock::now() - begin).count();
   const unsigned cases = passed_ - passed_before;
   if (failed_in_group_ != 0) {
+    ++groups_failed_;
     std::printf("not ok %s: %u passed, %u failed%s (%.1f s)\n", name.c_str(), cases,
                 failed_in_group_, note.c_str(), taken);
-  } else if (skipped) {
-    ++skipped_;
-    std::printf("skip %s: %s\n", name.c_str(), note.c_str());
-  } else {
+  } else if (cases != 0) {
+    ++groups_passed_;
     std::printf("ok %s: %u cases (%.1f s)\n", name.c_str(), cases, taken);
+  } else if (reasons_.empty()) {
+    ++groups_failed_;
+    std::printf("not ok %s: it has no case\n", name.c_str());
+  }
+  // What passed beside them does not hide those that did not run.
+  for (const std::string& reason : reasons_) {
+    ++groups_skipped_;
+    std::printf("skip %s: %s\n", name.c_str(), reason.c_str());
   }
   std::fflush(stdout);
 }
 
-void Suite::run(const std::string& what, const std::function<void()>& body) {
-  ++cases_;
+bool Suite::attempt(const std::string& what, const std::function<void()>& body) {
+  std::string why;
   try {
     body();
-    ++passed_;
-  } catch (const Failure& failure) {
-    const bool polling = cases_ % 4 == 0;
-    std::printf("# %s%s: %s\n", what.c_str(), polling ? " (polling)" : "", failure.what());
-    std::fflush(stdout);
-    pair_ = {};
-    ++failed_;
-    if (++failed_in_group_ >= kEnough) {
-      throw GivenUp();
+    return true;
+  } catch (const Skip& reason) {
+    reasons_.insert(reason.what());
+    return false;
+  } catch (const Lacking& reason) {
+    if (siw_) {
+      reasons_.insert(reason.what());
+      return false;
     }
+    why = reason.what();
+  } catch (const Failure& failure) {
+    why = failure.what();
+  }
+  std::printf("# %s: %s\n", what.c_str(), why.c_str());
+  std::fflush(stdout);
+  pair_ = {};
+  ++failed_in_group_;
+  return false;
+}
+
+void Suite::run(const std::string& what, const std::function<void()>& body) {
+  ++cases_;
+  const bool polling = cases_ % 4 == 0;
+  const unsigned failed_before = failed_in_group_;
+  if (attempt(what + (polling ? " (polling)" : ""), body)) {
+    ++passed_;
+  } else if (failed_in_group_ != failed_before && failed_in_group_ >= kEnough) {
+    throw GivenUp();
   }
 }
 
 void Suite::skip(const std::string& why) {
   throw Skip(why);
+}
+
+int Suite::finish() {
+  for (const std::string& name : without_) {
+    ++groups_failed_;
+    std::printf("not ok %s: to be left out, and no group is called that\n", name.c_str());
+  }
+  std::printf("%u passed, %u failed, %u skipped\n", groups_passed_, groups_failed_,
+              groups_skipped_);
+  return groups_failed_ != 0 || groups_passed_ == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 Pair& Suite::pair() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <random>
+#include <set>
 #include <string>
 
 #include "connector.h"
@@ -14,18 +15,27 @@ namespace placement {
 
 class Suite {
  public:
-  // Runs the groups whose name contains `only` (all, if it is empty). With `siw` one end is
-  // mainline's siw: what is known to crash or confuse it is left out.
-  Suite(const Connector& connector, std::string only, std::uint64_t seed, bool siw)
-      : connector_(connector), only_(std::move(only)), random_(seed), siw_(siw) {}
+  // Runs the groups whose name contains `only` (all, if it is empty). Prints the seed of what is
+  // random. With `siw` one end is mainline's siw: what is known to crash or confuse it is left
+  // out, and what it lacks is skipped.
+  Suite(const Connector& connector, std::string only, std::uint64_t seed, bool siw);
+  // A seed for a run: WEFT_SEED of the environment, or another one each time.
+  static std::uint64_t seed();
+  // Leaves the group of exactly that name out. That there is none is a failure, or a group that
+  // got another name would be back, or one that was meant would be gone, unseen.
+  void leave_out(const std::string& name) { without_.insert(name); }
 
-  // Runs a group: its body calls run() for each case. Prints "ok GROUP: ..." or "not ok".
+  // Runs a group: its body calls run() for each case. Prints "ok GROUP: ..." or "not ok", and a
+  // line "skip GROUP: REASON" for each reason for which a case could not be had. A group without
+  // a case is a failure.
   void group(const std::string& name, const std::function<void()>& body);
   // Runs a case. A failure is printed with `what`, and costs the case's connection.
   // After several failures the rest of the group is given up.
   void run(const std::string& what, const std::function<void()>& body);
-  // For groups whose cases all need something the device lacks.
+  // For cases that need what this machine has not.
   [[noreturn]] static void skip(const std::string& why);
+  // Prints the counts of the lines printed; returns the program's exit status.
+  int finish();
 
   // Two connected ends, shared by the cases of a group until one fails. Waits are by
   // event and by polling in turn.
@@ -35,23 +45,25 @@ class Suite {
   // A number from 0 to limit - 1.
   std::uint32_t random(std::uint32_t limit);
 
-  unsigned passed() const { return passed_; }
-  unsigned failed() const { return failed_; }
-  unsigned skipped() const { return skipped_; }
-
  private:
   class GivenUp {};
 
+  // Whether the body came to its end. If not, notes why: a reason to skip it, or a failure.
+  bool attempt(const std::string& what, const std::function<void()>& body);
+
   const Connector& connector_;
   std::string only_;
+  std::set<std::string> without_;
   std::mt19937_64 random_;
   bool siw_;
   Pair pair_;
   unsigned cases_ = 0;
   unsigned passed_ = 0;
-  unsigned failed_ = 0;
-  unsigned skipped_ = 0;
   unsigned failed_in_group_ = 0;
+  std::set<std::string> reasons_;  // for which cases of the group were skipped
+  unsigned groups_passed_ = 0;
+  unsigned groups_failed_ = 0;
+  unsigned groups_skipped_ = 0;
 };
 
 }  // namespace placement

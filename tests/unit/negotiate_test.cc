@@ -173,7 +173,8 @@ TEST(Negotiate, ARefusalExtendsNothing) {
   EXPECT_FALSE(there.frame.extended || there.frame.extend);
 }
 
-// RFC 5044, 7.1: CRCs are used if either end asks.
+// RFC 5044, 7.1: CRCs are used if either end asks. An end that requires them refuses one that
+// does not ask itself.
 TEST(Negotiate, CrcTable) {
   for (const u8 initiator : {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED}) {
     for (const u8 responder : {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED}) {
@@ -184,21 +185,44 @@ TEST(Negotiate, CrcTable) {
         b.crc = responder;
         a.revision = revision;
         const weft_mpa_frame req = request(a);
+        EXPECT_EQ(req.crc, initiator != WEFT_CRC_OFF);
         const Outcome there = answer(over_the_wire(req), b);
+        if (initiator == WEFT_CRC_OFF && responder == WEFT_CRC_REQUIRED) {
+          EXPECT_EQ(there.code, WEFT_MPA_LOCAL);
+          EXPECT_TRUE(over_the_wire(there.frame).reject);
+          EXPECT_TRUE(weft_mpa_lacks_crc(&b, &req));
+          continue;
+        }
         ASSERT_EQ(there.code, 0);
+        EXPECT_FALSE(weft_mpa_lacks_crc(&b, &req));
         const Outcome here = settle(req, over_the_wire(there.frame), a);
-        ASSERT_EQ(here.code, 0);
+        ASSERT_EQ(here.code, 0) << "a responder that does not ask says back what it was asked";
         const bool expected = initiator != WEFT_CRC_OFF || responder != WEFT_CRC_OFF;
         EXPECT_EQ(here.agreed.crc, expected);
         EXPECT_EQ(there.agreed.crc, expected);
       }
     }
   }
-  // A responder that does not echo the wish is bound by it all the same.
-  const weft_mpa_frame req = request(kPolicy);
-  weft_mpa_frame reply = good_reply(req);
-  reply.crc = false;
-  EXPECT_TRUE(settle(req, reply, kPolicy).agreed.crc);
+}
+
+// A responder that does not say the wish back is bound by it all the same. That is enough for
+// an initiator that prefers CRCs, and not for one that requires them.
+TEST(Negotiate, AReplyThatDoesNotAskForCrc) {
+  for (const u8 revision : {1, 2}) {
+    weft_mpa_policy policy = kPolicy;
+    policy.revision = revision;
+    const weft_mpa_frame req = request(policy);
+    weft_mpa_frame reply = good_reply(req);
+    reply.crc = false;
+    EXPECT_EQ(settle(req, reply, policy).code, 0);
+    EXPECT_TRUE(settle(req, reply, policy).agreed.crc);
+    EXPECT_FALSE(weft_mpa_lacks_crc(&policy, &reply));
+    policy.crc = WEFT_CRC_REQUIRED;
+    EXPECT_EQ(settle(req, reply, policy).code, WEFT_MPA_LOCAL);
+    EXPECT_TRUE(weft_mpa_lacks_crc(&policy, &reply));
+    reply.crc = true;
+    EXPECT_EQ(settle(req, reply, policy).code, 0);
+  }
 }
 
 TEST(Negotiate, RevisionTable) {
@@ -439,13 +463,14 @@ TEST(Negotiate, SettleHoldsTheResponderToTheOffer) {
 // Whatever two policies meet: both ends agree, or the responder refuses.
 TEST(Negotiate, BothEndsAgreeWhateverTheyWish) {
   const u16 depths[] = {0, 1, 7, 0x3ffe, 0x3fff, 0xffff};
+  constexpr u8 kCrc[] = {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED};
   for (u32 bits = 0; bits < 4096; bits++) {
     weft_mpa_policy a{};
     weft_mpa_policy b{};
     a.revision = (bits & 1) != 0 ? 2 : 1;
     b.revision = (bits & 2) != 0 ? 2 : 1;
-    a.crc = (bits & 4) != 0 ? WEFT_CRC_REQUIRED : WEFT_CRC_OFF;
-    b.crc = (bits & 8) != 0 ? WEFT_CRC_PREFERRED : WEFT_CRC_OFF;
+    a.crc = kCrc[(bits >> 2 & 3) % 3];
+    b.crc = kCrc[(bits >> 2) % 3];
     a.p2p = (bits & 16) != 0;
     b.p2p = (bits & 32) != 0;
     a.rtr = bits >> 6 & 7;

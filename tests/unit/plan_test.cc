@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "random.h"
 #include "wire.hpp"
 
 #include <gtest/gtest.h>
@@ -176,7 +177,7 @@ class Stream {
 };
 
 TEST(Plan, TrainsOfRandomMessages) {
-  std::mt19937 random(5044);
+  std::mt19937 random = fresh_random(5044);
   for (const u32 emss : kEmss) {
     Stream stream(emss, emss);
     for (int i = 0; i < 20000; i++) {
@@ -221,7 +222,7 @@ TEST(Plan, ALongTrainIsOneSegmentPerFpdu) {
 // Where the peer agreed to large FPDUs they take whole segments, and fewer
 // headers for the same payload.
 TEST(Plan, LargeFpdus) {
-  std::mt19937 random(5041);
+  std::mt19937 random = fresh_random(5041);
   for (const u32 emss : kEmss) {
     for (const u32 max_fpdu : {emss, emss + 4, 2 * emss, 16384U, 65540U, 65544U, 100000U}) {
       if (max_fpdu < emss) {
@@ -242,7 +243,7 @@ TEST(Plan, LargeFpdus) {
 }
 
 TEST(Plan, RoomIsNeverNegative) {
-  std::mt19937 random(5040);
+  std::mt19937 random = fresh_random(5040);
   for (int i = 0; i < 1000000; i++) {
     const u32 emss = 128 + random() % 16350 * 4;
     const u32 max_fpdu = random() % 2 == 0 ? emss : emss + random() % 70000;

@@ -27,6 +27,8 @@ void event_cases(Suite& suite, const std::string& client_netns);
 void fork_cases(Suite& suite);
 // Posts that race with the kernel.
 void race_cases(Suite& suite);
+// Sixteen threads of a process on the same objects.
+void threads_cases(Suite& suite);
 // Doorbells with numbers that are made up.
 void doorbell_cases(Suite& suite);
 // Answers that the kernel cannot write.
@@ -35,6 +37,8 @@ void answer_cases(Suite& suite);
 void revoke_cases(Suite& suite);
 // Regions of gigabytes.
 void large_cases(Suite& suite);
+// Memory that counts against a cgroup.
+void charge_cases(Suite& suite);
 // Regions of DMA buffers.
 void dmabuf_cases(Suite& suite);
 

@@ -170,8 +170,9 @@ void used_by_its_owner(const Pair& pair, Region& region) {
 
 void refused(const Endpoint& end) {
   const Buffer buffer;
-  const auto reg = [&](std::uint64_t offset, std::uint64_t length, int fd, int error) {
-    ibv_mr* mr = ibv_reg_dmabuf_mr(end.pd(), offset, length, 0, fd, kAccess);
+  const auto reg = [&](std::uint64_t offset, std::uint64_t length, int fd, int error,
+                       int access = kAccess) {
+    ibv_mr* mr = ibv_reg_dmabuf_mr(end.pd(), offset, length, 0, fd, access);
     const int found = mr == nullptr ? errno : 0;
     if (mr != nullptr) {
       ibv_dereg_mr(mr);
@@ -185,6 +186,8 @@ void refused(const Endpoint& end) {
   reg(kPage, UINT64_MAX - kPage + 2, buffer.fd(), EINVAL);
   reg(0, 0, buffer.fd(), EINVAL);
   reg(0, kPage, -1, EBADF);
+  // Nothing makes an atomic one step for the device that the buffer is shared with.
+  reg(0, kPage, buffer.fd(), EOPNOTSUPP, kAccess | IBV_ACCESS_REMOTE_ATOMIC);
   const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
   reg(0, kPage, file, EINVAL);
   close(file);

@@ -9,36 +9,39 @@
 #include "failure.h"
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) {
+  if (argc < 4 || argc > 6) {
     std::fputs(
-        "usage: verbs SERVER-ADDRESS SERVER-NETNS CLIENT-NETNS [ONLY]\n"
+        "usage: verbs SERVER-ADDRESS SERVER-NETNS CLIENT-NETNS [ONLY [SEED]]\n"
         "\n"
         "Listens at the address in one network namespace and connects to it from the\n"
-        "other. ONLY: run the groups whose names contain that text.\n",
+        "other. ONLY: run the groups whose names contain that text. SEED repeats a run; it\n"
+        "is another one each time otherwise, and printed.\n",
         stderr);
     return EXIT_FAILURE;
   }
   try {
     const placement::Connector connector({.netns = argv[3], .address = ""},
                                          {.netns = argv[2], .address = argv[1]});
-    placement::Suite suite(connector, argc > 4 ? argv[4] : "", 1, false);
+    placement::Suite suite(connector, argc > 4 ? argv[4] : "",
+                           argc > 5 ? std::strtoull(argv[5], nullptr, 0) : placement::Suite::seed(),
+                           false);
     placement::srq_cases(suite);
     placement::extended_cases(suite);
     placement::change_cases(suite);
     placement::limit_cases(suite);
+    placement::charge_cases(suite);
     placement::window_cases(suite);
     placement::rights_cases(suite);
     placement::dmabuf_cases(suite);
     placement::race_cases(suite);
+    placement::threads_cases(suite);
     placement::doorbell_cases(suite);
     placement::answer_cases(suite);
     placement::revoke_cases(suite);
     placement::large_cases(suite);
     placement::fork_cases(suite);
     placement::event_cases(suite, argv[3]);
-    std::printf("%u passed, %u failed, %u skipped\n", suite.passed(), suite.failed(),
-                suite.skipped());
-    return suite.failed() != 0 || suite.passed() == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite.finish();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "verbs: %s\n", error.what());
     return EXIT_FAILURE;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a queue pair lets its peer do at all (qp_access_flags), whatever a key allows.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,18 +36,26 @@ unsigned query_rights(const Endpoint& end) {
   return attr.qp_access_flags;
 }
 
-// The server's queue pair grants these rights from here on; its memory grants all.
-Pair pair_with(Suite& suite, unsigned rights) {
+// As rdma_cm makes them; the server's memory grants all.
+Pair pair_of_rdma_cm(Suite& suite) {
   Shape all;
   all.access = static_cast<int>(IBV_ACCESS_LOCAL_WRITE | kRead | kWrite | kAtomic);
   Pair pair = suite.connector().connect(Shape{}, all);
+  for (const Endpoint* end : {pair.client.get(), pair.server.get()}) {
+    const unsigned told = query_rights(*end);
+    require(told == (kRead | kWrite | kAtomic), "ibv_query_qp says " + std::to_string(told));
+  }
+  return pair;
+}
+
+// The server's queue pair grants these rights from here on.
+Pair pair_with(Suite& suite, unsigned rights) {
+  Pair pair = pair_of_rdma_cm(suite);
   ibv_qp_attr attr{};
   attr.qp_access_flags = rights;
   require_zero(ibv_modify_qp(pair.server->qp(), &attr, IBV_QP_ACCESS_FLAGS), "ibv_modify_qp");
   const unsigned told = query_rights(*pair.server);
-  const bool all_meant = rights == 0 || rights == (kRead | kWrite);
-  require(told == (all_meant ? kRead | kWrite | kAtomic : rights),
-          "ibv_query_qp says " + std::to_string(told));
+  require(told == rights, "ibv_query_qp says " + std::to_string(told));
   return pair;
 }
 
@@ -72,9 +81,10 @@ ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode) {
   return client.next_send();
 }
 
-void allowed(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const char* where) {
+void allowed(Suite& suite, ibv_wr_opcode opcode, const char* where,
+             const std::function<Pair()>& make) {
   suite.run(std::string(name_of(opcode)) + " is carried out " + where, [&] {
-    const Pair pair = pair_with(suite, rights);
+    const Pair pair = make();
     for (int turn = 0; turn < 2; ++turn) {
       const ibv_wc done = reach(pair, opcode);
       require(done.status == IBV_WC_SUCCESS, to_string(done));
@@ -117,16 +127,20 @@ void just_made(Suite& suite) {
 void rights_cases(Suite& suite) {
   suite.group("rights of the queue pair", [&] {
     suite.run("a new one is in INIT and grants all", [&] { just_made(suite); });
-    allowed(suite, IBV_WR_RDMA_READ, kRead, "with the right to reads alone");
-    allowed(suite, IBV_WR_RDMA_WRITE, kWrite, "with the right to writes alone");
-    allowed(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kAtomic, "with the right to atomics alone");
+    allowed(suite, IBV_WR_RDMA_READ, "with the right to reads alone",
+            [&] { return pair_with(suite, kRead); });
+    allowed(suite, IBV_WR_RDMA_WRITE, "with the right to writes alone",
+            [&] { return pair_with(suite, kWrite); });
+    allowed(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, "with the right to atomics alone",
+            [&] { return pair_with(suite, kAtomic); });
     for (const ibv_wr_opcode opcode :
          {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
-      allowed(suite, opcode, kRead | kWrite, "with what rdma_cm sets where it accepts");
-      allowed(suite, opcode, 0, "with what rdma_cm sets where it connects");
+      allowed(suite, opcode, "with what rdma_cm sets", [&] { return pair_of_rdma_cm(suite); });
+      refused(suite, opcode, 0, "once all rights are taken away");
     }
     refused(suite, IBV_WR_RDMA_READ, kWrite | kAtomic, "without the right to reads");
     refused(suite, IBV_WR_RDMA_WRITE, kRead | kAtomic, "without the right to writes");
+    refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kRead | kWrite, "without the right to atomics");
     refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kRead, "with the right to reads alone");
     refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kWrite, "with the right to writes alone");
     for (const ibv_wr_opcode opcode :

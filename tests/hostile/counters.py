@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the devices have counted, and traced, in a case."""
+
+import contextlib
+import os
+import subprocess
+import time
+
+from handshake import check
+
+# Of host A's device.
+FOLDER = "/sys/class/infiniband/weft0/ports/1/hw_counters"
+
+# Those that say that something went wrong: a case that does not name one must not move it.
+TROUBLE = (
+    "rx_crc_errors",
+    "rx_terminates",
+    "tx_terminates",
+    "rnr_timeouts",
+    "conn_refused_by_us",
+    "conn_refused_by_peer",
+    "conn_timed_out",
+    "conn_failed",
+    "conn_broken",
+)
+# The RDMA core reads counters anew after so many seconds.
+STALE = 0.02
+PATIENCE = 4
+
+
+def read():
+    counted = {}
+    for name in os.listdir(FOLDER):
+        if name != "lifespan":
+            with open(os.path.join(FOLDER, name), encoding="ascii") as file:
+                counted[name] = int(file.read())
+    return counted
+
+
+def moved(before):
+    time.sleep(STALE)
+    return {name: value - before[name] for name, value in read().items()}
+
+
+@contextlib.contextmanager
+def counted(**expected):
+    """Inside, each of these counters moves by that much; None: by any number but 0."""
+    time.sleep(STALE)
+    before = read()
+    yield
+    wanted = dict.fromkeys(TROUBLE, 0) | expected
+
+    def wrong():
+        delta = moved(before)
+        return {
+            name: delta[name]
+            for name, value in wanted.items()
+            if (delta[name] == 0 if value is None else delta[name] != value)
+        }
+
+    # A connection's end is counted a moment after the peer sees it.
+    deadline = time.monotonic() + PATIENCE
+    while wrong() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    check(not wrong(), f"counters moved by {wrong()}, expected {({name: wanted[name] for name in wrong()})}")
+
+
+TRACING = "/sys/kernel/tracing"
+
+
+def write(path, text):
+    with open(os.path.join(TRACING, path), "w", encoding="ascii") as file:
+        file.write(text)
+
+
+@contextlib.contextmanager
+def traced(event, told):
+    """Inside, a line of this tracepoint is written that tells this. Both hosts' devices write."""
+    if not os.path.isdir(os.path.join(TRACING, "events")):
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACING], check=True)
+    write("trace", "")
+    write(f"events/weft/{event}/enable", "1")
+    try:
+        yield
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            with open(os.path.join(TRACING, "trace"), encoding="utf-8", errors="replace") as file:
+                lines = [line.strip() for line in file if f" {event}: " in line]
+            if any(told in line for line in lines) or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+    finally:
+        write(f"events/weft/{event}/enable", "0")
+    check(any(told in line for line in lines), f"no {event} tells '{told}', but: {lines}")

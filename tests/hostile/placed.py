@@ -1,0 +1,651 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""What hostile peers may write, and what not: every byte of a victim's memory is looked at.
+
+    make -C tests/hostile
+    scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/placed.py [NAME...]
+
+A victim on host A (victim.cc), with memory of every kind of right, connects to this program on
+host B. The frames that it gets come whole, in two and three packets cut at each byte, in many,
+and larger than its receive buffer; with CRCs and without, over both revisions of MPA and over IPv6.
+After each case the victim's memory is compared, byte by byte, with what it should be, and its
+device's counters with what should have been counted. With NAMEs only the cases whose names
+contain one of them run.
+"""
+
+import contextlib
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import fpdu
+import handshake
+import mpa
+import ring
+from counters import counted
+from handshake import Failure, check, on
+from peer import (
+    BAD_CRC,
+    BOUNDS,
+    MSN,
+    NO_RIGHT,
+    OFFSET,
+    READ_BOUNDS,
+    READ_STAG,
+    STAG,
+    TOO_LONG,
+)
+from victim import Victim, called, connection
+
+IPV6 = {"family": socket.AF_INET6}
+NO_CRC = {"crc": False}
+REVISION_1 = {"revision": 1}
+EXTENDED = {"extended": True}
+VICTIM = None
+
+# Of a frame: length field, control fields, STag, tagged offset; and a SEND's number.
+STAG_AT, TO_AT, MSN_AT = 4, 8, 12
+EVIL = bytes(range(0xA0, 0xA8))
+REFUSED = {"tx_terminates": 1}
+REFUSED_CRC = {"tx_terminates": 1, "rx_crc_errors": 1}
+
+
+def region(name):
+    return VICTIM.regions[name]
+
+
+def write(name="write", at=0, payload=EVIL, **fields):
+    where = region(name)
+    return fpdu.write(where.stag, where.address + at, payload, **fields)
+
+
+# --- frames whose header was damaged on the way, under the CRC of the true one ---
+
+
+def moved(frame):
+    """Another place in the same region."""
+    frame[TO_AT + 6] ^= 0x40
+
+
+def elsewhere(frame):
+    """Another region."""
+    other = region("second")
+    frame[STAG_AT : TO_AT + 8] = struct.pack(">IQ", other.stag, other.address + 8)
+
+
+def shortened(frame):
+    frame[1] -= 4
+
+
+def lengthened(frame):
+    frame[1] += 8
+
+
+def renumbered(frame):
+    frame[MSN_AT + 3] ^= 1
+
+
+DAMAGES = (moved, elsewhere, shortened, lengthened)
+
+
+def damaged(how, ulpdu):
+    frame = bytearray(mpa.fpdu(ulpdu))
+    how(frame)
+    # What a frame that says that it is longer waits for.
+    return bytes(frame) + (bytes(8) if how is lengthened else b"")
+
+
+def refused_by_crc(data, *cuts, **manner):
+    with counted(**REFUSED_CRC):
+        with connection(VICTIM, **manner) as stream:
+            stream.in_pieces(data, *cuts)
+            stream.refused(BAD_CRC)
+    VICTIM.unharmed()
+
+
+def in_two(how, step=1, **manner):
+    def run():
+        length = len(damaged(how, write(at=64)))
+        for cut in range(1, length, step):
+            try:
+                refused_by_crc(damaged(how, write(at=64)), cut, **manner)
+            except Failure as error:
+                raise Failure(f"cut at {cut}: {error}") from error
+
+    return run
+
+
+def in_three(how):
+    def run():
+        length = len(damaged(how, write(at=64)))
+        for first, second in ((1, 2), (2, 3), (3, length - 1), (8, 16), (16, 20), (20, length - 4), (length - 5, length - 3)):
+            refused_by_crc(damaged(how, write(at=64)), first, second)
+
+    return run
+
+
+def in_many(how):
+    def run():
+        data = damaged(how, write(at=64))
+        refused_by_crc(data, *range(1, len(data)))
+
+    return run
+
+
+def damaged_send():
+    """A wrong number is not what the frame is refused for: the number is not believed."""
+    data = damaged(renumbered, fpdu.send(EVIL))
+    for cut in range(1, len(data), 3):
+        refused_by_crc(data, cut)
+
+
+def behind_good_ones(how):
+    """The damaged frame begins in the packet in which good ones end."""
+
+    def run():
+        for cut in (1, 2, 10, 17, 25):
+            good = fpdu.framed(*(write(at=8 * i, last=False) for i in range(4)))
+            with counted(**REFUSED_CRC):
+                with connection(VICTIM) as stream:
+                    stream.in_pieces(good + damaged(how, write(at=64)), len(good) + cut)
+                    stream.refused(BAD_CRC)
+            VICTIM.written("write", 0, 32)
+            VICTIM.ask("accept")
+            restore(0, 32)
+
+    return run
+
+
+def restore(at, length, name="write"):
+    """Writes zeros, so that the next write of the same bytes changes them."""
+    with connection(VICTIM, ends=False) as stream:
+        stream.give(write(name, at, bytes(length)))
+        settle(stream)
+    VICTIM.ask("end")
+    VICTIM.ask("accept")
+
+
+def settle(stream, msn=1):
+    """All that was sent before has been placed when this returns."""
+    where = region("write")
+    stream.give(fpdu.read_request((where.stag, where.address), 0, msn=msn))
+    stream.expect(fpdu.READ_RESPONSE)
+
+
+LARGE = 40000
+
+
+def large(how=None, **manner):
+    """A frame of a large size over many packets."""
+
+    def run():
+        payload = bytes([0x5A]) * LARGE
+        frame = damaged(how, write(at=1000, payload=payload)) if how else fpdu.framed(write(at=1000, payload=payload))
+        cuts = (1, 1500, 20000, 39000, len(frame) - 3)
+        if how:
+            refused_by_crc(frame, *cuts, **manner)
+            return
+        with counted(rx_split_fpdus=None):
+            with connection(VICTIM, **manner) as stream:
+                stream.in_pieces(frame, *cuts)
+                settle(stream)
+        VICTIM.written("write", 1000, LARGE)
+        restore(1000, LARGE)
+
+    return run
+
+
+@contextlib.contextmanager
+def small_buffers():
+    """Host A's TCP can hold far less than a frame."""
+
+    def limits(value=None):
+        path = "net.ipv4.tcp_rmem"
+        command = ["sysctl", "-n", path] if value is None else ["sysctl", "-q", "-w", f"{path}={value}"]
+        return subprocess.run(on("A", *command), check=True, capture_output=True, text=True).stdout.strip()
+
+    before = limits()
+    limits("4096 8192 8192")
+    try:
+        yield
+    finally:
+        limits(before)
+
+
+def small_buffer(how=None):
+    def run():
+        payload = bytes([0xC3]) * LARGE
+        with small_buffers():
+            if how:
+                with counted(rx_staged_fpdus=None, **REFUSED_CRC):
+                    with connection(VICTIM) as stream:
+                        stream.give_raw(damaged(how, write(at=1000, payload=payload)))
+                        stream.refused(BAD_CRC)
+                VICTIM.unharmed()
+                return
+            with counted(rx_staged_fpdus=None, rx_split_fpdus=None):
+                with connection(VICTIM) as stream:
+                    stream.give(write(at=1000, payload=payload), write(at=0, payload=EVIL))
+                    settle(stream)
+        VICTIM.written("write", 0, 1000 + LARGE)
+        restore(0, 1000 + LARGE)
+
+    return run
+
+
+def small_buffer_no_receive():
+    """A SEND that the receive buffer cannot hold waits for a receive until time is up."""
+    with small_buffers(), counted(rx_staged_fpdus=None, rnr_stalls=1, rnr_timeouts=1, **REFUSED):
+        with connection(VICTIM, receives=0) as stream:
+            stream.give(fpdu.send(bytes(LARGE)))
+            stream.refused((1, 2, 2), within=10 + 8)
+    VICTIM.unharmed()
+
+
+def small_buffer_then_end(end, **expected):
+    def run():
+        with small_buffers(), counted(rx_staged_fpdus=None, **expected):
+            with connection(VICTIM) as stream:
+                stream.give_raw(fpdu.framed(write(payload=bytes(LARGE)))[:-1000])
+                time.sleep(0.3)
+                end(stream)
+        VICTIM.unharmed()
+
+    return run
+
+
+def part_then_end(length, end, **expected):
+    """The stream ends inside a frame: nothing of it was placed."""
+
+    def run():
+        with counted(**expected):
+            with connection(VICTIM) as stream:
+                stream.in_pieces(fpdu.framed(write())[:length], length // 2)
+                stream.silent(0.2)
+                end(stream)
+        VICTIM.unharmed()
+
+    return run
+
+
+def fin(stream):
+    stream.sock.shutdown(socket.SHUT_WR)
+    stream.ends()
+
+
+def rst(stream):
+    handshake.reset(stream.sock)
+
+
+def urgent_in_parts():
+    """Urgent bytes in a frame that waits for its CRC are bytes like any other."""
+    frame = fpdu.framed(write())
+    with connection(VICTIM) as stream:
+        for at in range(len(frame)):
+            stream.sock.send(frame[at : at + 1], socket.MSG_OOB if at % 5 == 3 else 0)
+            time.sleep(0.002)
+        settle(stream)
+    VICTIM.written("write", 0, len(EVIL))
+    restore(0, len(EVIL))
+
+
+def promised_at_once(reason, make):
+    """Without CRCs what a header says is refused before what it promises has come."""
+
+    def run():
+        with counted(**REFUSED):
+            with connection(VICTIM, **NO_CRC) as stream:
+                stream.give_raw(fpdu.promised(65535, make()))
+                stream.refused(reason)
+        VICTIM.unharmed()
+
+    return run
+
+
+def promised(**manner):
+    """A header is believed when its frame's CRC has passed, or at once where there are none."""
+
+    def run():
+        where = region("write")
+        ulpdu = fpdu.write(where.stag, where.address + where.length - 4, bytes(64))
+        frame = mpa.fpdu(ulpdu)
+        with counted(**REFUSED):
+            with connection(VICTIM, **manner) as stream:
+                stream.give_raw(frame[:30])
+                if manner.get("crc", True):
+                    stream.silent(0.5)
+                    stream.give_raw(frame[30:])
+                stream.refused(BOUNDS, ulpdu)
+        VICTIM.unharmed()
+
+    return run
+
+
+# --- frames that are what they are meant to be ---
+
+
+def every_cut(**manner):
+    """Good frames, cut at each byte, are placed where they should be and nowhere else."""
+
+    def run():
+        with connection(VICTIM, ends=False, **manner) as stream:
+            msn = 0
+            for cut in range(1, len(fpdu.framed(write()))):
+                payload = bytes([cut]) * 8
+                stream.in_pieces(fpdu.framed(write(at=16, payload=payload)), cut)
+                msn += 1
+                settle(stream, msn)
+                VICTIM.written("write", 16, 8)
+        VICTIM.ask("end")
+        restore(16, 8)
+
+    return run
+
+
+def refused(reason, make, times=1, **manner):
+    """What make() returns is refused for this reason; nothing is written."""
+
+    def run():
+        for _ in range(times):
+            with counted(**REFUSED):
+                with connection(VICTIM, **manner) as stream:
+                    ulpdus = make(stream)
+                    ulpdus = ulpdus if isinstance(ulpdus, tuple) else (ulpdus,)
+                    stream.give(*ulpdus)
+                    stream.refused(reason, ulpdus[-1], allowed=(fpdu.READ_RESPONSE,))
+            VICTIM.unharmed()
+
+    return run
+
+
+def read(name, at=0, size=8):
+    where = region(name)
+    return fpdu.read_request((where.stag, where.address + at), size)
+
+
+def atomic(name, at=0):
+    where = region(name)
+    return fpdu.atomic((where.stag, where.address + at))
+
+
+def in_window(stream, at, payload=EVIL):
+    where = region("window")
+    return fpdu.write(stream.window, where.address + where.length // 4 + at, payload)
+
+
+def honest_window():
+    half = region("window").length // 2
+    with connection(VICTIM, window=True) as stream:
+        stream.give(in_window(stream, 0), in_window(stream, half - 8))
+        settle(stream)
+        culprit = in_window(stream, half - 7)
+        stream.give(culprit)
+        stream.refused(BOUNDS, culprit)
+    VICTIM.written("window", half // 2, half)
+
+
+def closed_window():
+    """A SEND closes the window, which is what it is there for; its key is dead then."""
+    with counted(**REFUSED):
+        with connection(VICTIM, window=True) as stream:
+            stream.give(fpdu.untagged(fpdu.SEND_INV, b"", inv_stag=stream.window))
+            settle(stream)
+            culprit = in_window(stream, 0)
+            stream.give(culprit)
+            stream.refused(STAG, culprit)
+    VICTIM.unharmed()
+
+
+def window_of_another():
+    """A window of the second type serves the connection it was bound on."""
+    with connection(VICTIM, window=True) as stream:
+        key = stream.window
+        fin(stream)
+    where = region("window")
+    with connection(VICTIM) as stream:
+        stream.give(fpdu.write(key, where.address + where.length // 4, EVIL))
+        term = stream.expect(fpdu.TERMINATE)
+        check(fpdu.Terminate(term).reason[:2] in ((1, 1), (0, 1)), f"{term}")
+    VICTIM.unharmed()
+
+
+def good_atomic():
+    where = region("atomic")
+    with connection(VICTIM, **EXTENDED) as stream:
+        stream.give(fpdu.atomic((where.stag, where.address), data=1))
+        stream.expect(fpdu.ATOMIC_RESPONSE)
+    where = VICTIM.changed()
+    VICTIM.ask("accept")
+    check(where and region("atomic").offset <= where[0] and where[1] < region("atomic").offset + 8, f"changed: {where}")
+
+
+def completions(stream):
+    return [line for line in stream.said if not line.startswith("completed") or "flush" not in line.lower()]
+
+
+def shared_too_long():
+    """A SEND too long for a receive of a shared queue: the receive says so."""
+    with counted(**REFUSED):
+        with connection(VICTIM, srq=True, receives=1) as stream:
+            culprit = fpdu.send(bytes(60000), last=False)
+            rest = fpdu.send(bytes(6000), mo=60000)
+            stream.give(culprit, rest)
+            stream.refused(TOO_LONG, rest)
+    check(any("length" in line for line in stream.said), f"the victim says {stream.said}")
+    VICTIM.ask("accept")  # what came before it is undefined
+
+
+def shared_good():
+    with connection(VICTIM, srq=True, receives=2) as stream:
+        for msn in (1, 2):
+            stream.give(fpdu.send(b"", msn=msn))
+        fin(stream)
+    check(sum(line.startswith("received") for line in stream.said) == 2, f"the victim says {stream.said}")
+    VICTIM.unharmed()
+
+
+def shared_no_receive():
+    with counted(rnr_stalls=1, rnr_timeouts=1, **REFUSED):
+        with connection(VICTIM, srq=True, receives=0) as stream:
+            culprit = fpdu.send(EVIL)
+            stream.give(culprit)
+            stream.refused((1, 2, 2), culprit, within=10 + 8)
+    VICTIM.unharmed()
+
+
+def full_queue():
+    """Nothing is placed after the completion queue was too small: the queue pair has failed."""
+    with connection(VICTIM, deep=1, receives=16) as stream:
+        check(stream.entries < 15, f"a queue of {stream.entries} entries")
+        sends = [fpdu.send(b"", msn=n + 1) for n in range(stream.entries + 1)]
+        stream.give(*sends, write())
+        stream.ends()
+    VICTIM.unharmed()
+
+
+def revision_1_honest():
+    with connection(VICTIM, ends=False, **REVISION_1) as stream:
+        stream.give(write())
+        settle(stream)
+        VICTIM.written("write", 0, len(EVIL))
+        fin(stream)
+    VICTIM.ask("end")
+    restore(0, len(EVIL))
+
+
+def any_trailer():
+    """Without CRCs the trailer says nothing."""
+    with connection(VICTIM, ends=False, **NO_CRC) as stream:
+        for msn, trailer in enumerate((bytes(4), b"\xff" * 4, b"1234"), 1):
+            stream.give_raw(fpdu.framed(write(payload=bytes([msn]) * 8))[:-4] + trailer)
+            settle(stream, msn)
+            VICTIM.written("write", 0, 8)
+    VICTIM.ask("end")
+    restore(0, 8)
+
+
+# --- what is counted ---
+
+
+def exact_counts():
+    """Frames and bytes of both directions, to the last."""
+    where = region("write")
+    frames = fpdu.framed(*(write(at=8 * n, last=n == 2) for n in range(3)))
+    asked = fpdu.framed(fpdu.read_request((where.stag, where.address), 0))
+    empty = len(fpdu.framed(fpdu.write(0, 0)))
+    with counted(
+        conn_opened=1,
+        rx_fpdus=4,
+        rx_bytes=len(frames) + len(asked),
+        rx_split_fpdus=0,
+        rx_staged_fpdus=0,
+        tx_fpdus=2,
+        tx_bytes=2 * empty,
+        tx_batches=2,
+        tx_blocked=0,
+    ):
+        with connection(VICTIM) as stream:
+            stream.give_raw(frames)
+            settle(stream)
+            fin(stream)
+    VICTIM.written("write", 0, 24)
+    restore(0, 24)
+
+
+def deaf_reader():
+    """A peer that asks for more than TCP holds, and does not take it."""
+    where = region("write")
+    with counted(tx_blocked=None, conn_broken=1):
+        with connection(VICTIM, buffer=4096) as stream:
+            stream.give(fpdu.read_request((where.stag, where.address), where.length))
+            time.sleep(1)
+            rst(stream)
+    VICTIM.unharmed()
+
+
+def silent_peer():
+    """A peer that takes the connection, and never says a word."""
+    with counted(conn_timed_out=1):
+        with called(VICTIM) as sock:
+            handshake.receive_frame(sock, handshake.START)
+            try:
+                VICTIM.answer()
+            except Failure as error:
+                check("UNREACHABLE" in str(error), str(error))
+            else:
+                raise Failure("the victim is connected")
+
+
+def wrong_reply():
+    with counted(conn_failed=1):
+        with called(VICTIM) as sock:
+            handshake.receive_frame(sock, handshake.START)
+            sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            try:
+                VICTIM.answer()
+            except Failure as error:
+                check("CONNECT_ERROR" in str(error), str(error))
+            else:
+                raise Failure("the victim is connected")
+
+
+MANNERS = (("CRC off", NO_CRC), ("revision 1", REVISION_1), ("IPv6", IPV6), ("IPv6, CRC off", IPV6 | NO_CRC), ("extended", EXTENDED))
+
+
+def refusals(manner):
+    """Of each kind one, for peers of that manner."""
+    return (
+        refused(BOUNDS, lambda s: write(at=region("write").length), **manner),
+        refused(BOUNDS, lambda s: write(at=-1), **manner),
+        refused(STAG, lambda s: fpdu.write(region("write").stag ^ 1, region("write").address, EVIL), **manner),
+        refused(NO_RIGHT, lambda s: write("read"), **manner),
+        refused(READ_BOUNDS, lambda s: read("write", at=-1), **manner),
+        refused(READ_STAG, lambda s: fpdu.read_request((1, 1), 8), **manner),
+        refused(MSN, lambda s: fpdu.send(EVIL, msn=2), **manner),
+        refused(OFFSET, lambda s: fpdu.send(EVIL, mo=4), **manner),
+    )
+
+
+def all_of(*runs):
+    def run():
+        for each in runs:
+            each()
+
+    return run
+
+
+CASES = [
+    *((f"damaged header, in two: {how.__name__}", in_two(how, 1 if how is moved else 4)) for how in DAMAGES),
+    *((f"damaged header, in three: {how.__name__}", in_three(how)) for how in (moved, elsewhere)),
+    *((f"damaged header, in many: {how.__name__}", in_many(how)) for how in DAMAGES),
+    ("damaged header, in two: a SEND's number", damaged_send),
+    ("damaged header behind good frames", behind_good_ones(moved)),
+    ("damaged header, in two, IPv6", in_two(moved, 9, **IPV6)),
+    ("damaged header, in two, revision 1", in_two(moved, 9, **REVISION_1)),
+    ("damaged header, large frame", large(moved)),
+    ("damaged header, large frame, another region", large(elsewhere)),
+    ("damaged header, frame larger than the receive buffer", small_buffer(moved)),
+    ("good frame, cut at every byte", every_cut()),
+    *((f"good frame, cut at every byte, {name}", every_cut(**manner)) for name, manner in MANNERS),
+    ("good large frame", large()),
+    ("good large frame, extended", large(**EXTENDED)),
+    ("good large frame, CRC off", large(**NO_CRC)),
+    ("good frame larger than the receive buffer", small_buffer()),
+    ("larger than the receive buffer, no receive", small_buffer_no_receive),
+    ("larger than the receive buffer, then FIN", small_buffer_then_end(fin)),
+    ("larger than the receive buffer, then RST", small_buffer_then_end(rst, conn_broken=1)),
+    *((f"{length} bytes of a frame, then FIN", part_then_end(length, fin)) for length in (1, 2, 17, 27)),
+    ("17 bytes of a frame, then RST", part_then_end(17, rst, conn_broken=1)),
+    ("urgent bytes in a frame in parts", urgent_in_parts),
+    ("header that promises too much", promised()),
+    ("header that promises too much, CRC off", promised(**NO_CRC)),
+    ("WRITE promises 65535 bytes, CRC off", promised_at_once(STAG, lambda: fpdu.write(1, 2, EVIL))),
+    ("read request promises 65535 bytes, CRC off", promised_at_once(TOO_LONG, lambda: read("write"))),
+    ("any trailer, CRC off", any_trailer),
+    ("revision 1: honest peer", revision_1_honest),
+    *((f"refusals, {name}", all_of(*refusals(manner))) for name, manner in (("plain", {}), *MANNERS, ("shared receives", {"srq": True}))),
+    ("right: WRITE to what may be read", refused(NO_RIGHT, lambda s: write("read"))),
+    ("right: WRITE to what is local", refused(NO_RIGHT, lambda s: write("local"))),
+    ("right: WRITE to what takes atomics", refused(NO_RIGHT, lambda s: write("atomic"))),
+    ("right: read of what may be written", refused(NO_RIGHT, lambda s: read("second"))),
+    ("right: read of what is local", refused(NO_RIGHT, lambda s: read("local"))),
+    ("right: atomic on what may be written", refused(NO_RIGHT, lambda s: atomic("write"), **EXTENDED)),
+    ("right: atomic on what may be read", refused(NO_RIGHT, lambda s: atomic("read"), **EXTENDED)),
+    ("right: a good atomic", good_atomic),
+    ("window: bounds", honest_window),
+    ("window: one byte before", refused(BOUNDS, lambda s: in_window(s, -1), window=True)),
+    ("window: no right to read", refused(NO_RIGHT, lambda s: fpdu.read_request((s.window, region("window").address + region("window").length // 4), 8), window=True)),
+    ("window: the region below it", refused(NO_RIGHT, lambda s: write("window"), window=True)),
+    ("window: closed by a SEND", closed_window),
+    ("window: of another connection", window_of_another),
+    ("shared receives: two SENDs", shared_good),
+    ("shared receives: too long", shared_too_long),
+    ("shared receives: none in time", shared_no_receive),
+    ("counters: frames, bytes and trains", exact_counts),
+    ("counters: a peer that does not read", deaf_reader),
+    ("counters: a peer that does not answer", silent_peer),
+    ("counters: a peer that answers in another protocol", wrong_reply),
+    ("full completion queue, and a WRITE behind it", full_queue),
+]
+
+
+def another_victim():
+    """The next case finds a victim that is in no connection."""
+    global VICTIM
+    VICTIM.process.kill()
+    VICTIM.process.wait()
+    VICTIM = Victim()
+
+
+def main():
+    global VICTIM
+    VICTIM = Victim()
+    failed = ring.run("placed.py", CASES, another_victim)
+    VICTIM.close()
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,256 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Network namespaces that share all devices (the kernel's default), and who may harm whom there:
+# containers C, D and E listen, connect and steal, without a device of their own. Only E has a way
+# to the network: ipvlan on A's eth0, with its MAC address.
+#
+#     C, D              A                              B
+#     (nothing)         weft0 on eth0 ── veth ── weft1 on eth0
+#                       │
+#              E: ipv0 ─┘ 10.0.0.3
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+
+set_up
+peers=$LAB_PROJECT/tests/integration/namespace_peers.py
+for name in C D E; do
+	ip netns add $name
+	ip -n $name link set lo up
+done
+in_c() { ip netns exec C "$@"; }
+
+# in_background NAME COMMAND...: starts it in a session of its own; what it says is in /run/NAME.
+declare -A background
+in_background() {
+	local name=$1
+	shift
+	setsid "$@" >"/run/$name" 2>&1 </dev/null &
+	background[$name]=$!
+}
+alive() { ! ended "${background[$1]}"; }
+end() { # NAME...
+	local name
+	for name in "$@"; do
+		kill -- "-${background[$name]}" 2>/dev/null
+		wait "${background[$name]}" 2>/dev/null
+	done
+}
+
+# served NAME ADDRESS SERVER_ADDRESS PORT: B reaches the server on A, and no other.
+served() {
+	if session "rping -s -a $3 -p $4 -C 3" "rping -c -a $2 -p $4 -C 3" 40 && ((SERVER_STATUS == 0)); then
+		ok "$1"
+	else
+		explain "$said"
+		not_ok "$1" "rping's client ended with $CLIENT_STATUS, its server on A with $SERVER_STATUS"
+	fi
+}
+
+# --- a port is taken in the listener's namespace, and nowhere else ---
+port=7401
+in_background stranger-c ip netns exec C rping -s -a 0.0.0.0 -p $port
+check "a server in C, on every address" wait_for 20 listens C $port
+in_background stranger-d ip netns exec D rping -s -a 0.0.0.0 -p $port
+check "a server in D on the same port" wait_for 20 listens D $port
+pause 1
+check "  neither ends" eval 'alive stranger-c && alive stranger-d'
+check "  A does not listen there" listens_not A $port
+check "  nor does B" listens_not B $port
+check "  nor the first namespace" bash -c '! grep -q ":'"$(printf %04X $port)"' .* 0A " /proc/net/tcp /proc/net/tcp6'
+served "A serves that port on its address, and B reaches it" 10.0.0.1 10.0.0.1 $port
+served "  and on every address" 10.0.0.1 0.0.0.0 $port
+
+port6=7402
+in_background stranger-6 ip netns exec C rping -s -a :: -p $port6
+check "IPv6: a server in C, on every address" wait_for 20 listens C $port6
+check "  A does not listen there" listens_not A $port6
+served "  A serves that port, and B reaches it" fd00::1 fd00::1 $port6
+served "  and on every address, IPv4 as well" 10.0.0.1 :: $port6
+end stranger-6
+in_background stranger-2 ip netns exec C rping -s -a 0.0.0.0 -p 7407
+wait_for 20 listens C 7407
+
+# --- another's addresses are of no use without his wire ---
+ip -n C link add fake address 02:00:00:00:00:01 type dummy
+ip -n C -batch - <<-END
+	link set fake up
+	addr add 10.0.0.1/24 dev fake
+	neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev fake
+END
+in_background victim ip netns exec B rping -s -P -a 10.0.0.2 -p 7403
+check "a server on B" wait_for 20 listens B 7403
+refused "C, with A's MAC and IP address, does not reach it" "error|UNREACHABLE|wait for" 40 \
+	in_c rping -c -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
+check "  A does" on_a timeout $((40 * patience)) rping -c -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
+in_background posing ip netns exec C rping -s -a 10.0.0.1 -p 7404
+check "C serves A's address: in C" wait_for 20 listens C 7404
+check "  and not in A" listens_not A 7404
+refused "  B does not reach it" "error|UNREACHABLE|REJECTED|wait for" 40 on_b rping -c -a 10.0.0.1 -p 7404 -C 1
+end posing
+ip -n C link del fake
+
+# --- ipvlan: a container that shares the host's MAC address, and so its device ---
+ipvlan=no
+if modprobe -q ipvlan && ip -n A link add link eth0 name ipv0 netns E type ipvlan mode l2; then
+	ipvlan=yes
+	ip -n E link set ipv0 up
+	ip -n E addr add 10.0.0.3/24 dev ipv0
+	for address in 10.0.0.3 0.0.0.0; do
+		in_background contained ip netns exec E rping -s -a $address -p 7405 -C 2
+		check "a server in an ipvlan container, on $address" wait_for 20 listens E 7405
+		check "  B reaches it" on_b timeout $((40 * patience)) rping -c -a 10.0.0.3 -p 7405 -C 2
+		end contained
+	done
+	check "a client there reaches B" ip netns exec E timeout $((40 * patience)) rping -c -a 10.0.0.2 -p 7403 -C 1
+else
+	skip "ipvlan containers" "this kernel has no ipvlan"
+fi
+
+# --- whose queue pair it is, its number cannot tell ---
+chmod 666 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
+owner() { # NAME: makes a queue pair for user 1000; its number goes to $qpn
+	mkfifo "/run/$1.go"
+	exec {go}<>"/run/$1.go"
+	setsid ip netns exec A setpriv --reuid 1000 --regid 1000 --clear-groups -- \
+		"$peers" owner 10.0.0.2 7403 >"/run/$1" 2>&1 <"/run/$1.go" &
+	background[$1]=$!
+	wait_for 60 grep -q 'queue pair' "/run/$1"
+	qpn=$(sed -n 's/^queue pair //p' "/run/$1")
+}
+thief() { # NAMESPACE USER: tries to connect it
+	ip netns exec "$1" setpriv --reuid "$2" --regid "$2" --clear-groups -- \
+		timeout $((40 * patience)) "$peers" thief "$qpn" 10.0.0.2 7403 2>&1
+}
+fails() { grep -q 'Operation not permitted' <<<"$(thief "$@" | tee /dev/stderr)"; }
+succeeds() { grep -q '^connected' <<<"$(thief "$@" | tee /dev/stderr)"; }
+
+qpn=''
+owner first
+check "a queue pair of one user" test -n "$qpn"
+check "  another user cannot connect it by its number" fails A 1001
+if [[ $ipvlan == yes ]]; then
+	check "  nor can the same user from another container" fails E 1000
+fi
+echo go >&"$go"
+check "  its owner can" wait_for 40 grep -q '^connected' /run/first
+end first
+owner second
+check "  another process of the owner's can" succeeds A 1000
+end second
+owner third
+check "  who may administer the network can" succeeds A 0
+end third
+end victim
+
+# --- refused connections that the peer keeps open ---
+in_background crowded ip netns exec A rping -s -P -a 10.0.0.1 -p 7406
+check "a server for the refused" wait_for 20 listens A 7406
+crowd=500
+in_use() { awk '$1 == "TCP:" { print $3 }' "/proc/$someone_in_a/net/sockstat"; }
+before=$(in_use)
+in_background crowd ip netns exec B "$peers" refused 10.0.0.1 7406 $crowd
+check "$crowd peers that are refused and do not close" wait_for 60 grep -q ready /run/crowd
+used=$(($(in_use) - before))
+check "  have few sockets left on A ($used)" test "$used" -lt 100
+check "  and the server serves" on_b timeout $((40 * patience)) rping -c -a 10.0.0.1 -p 7406 -C 1
+end crowd crowded
+
+# --- who accepts pays: what an accepted connection holds is charged to the server's cgroup ---
+group=/run/cgroup/server
+charged() { (($(awk '$1 == "sock" { print $2 }' "$group/memory.stat") >= 65536)); }
+charged_not() { [[ $(awk '$1 == "sock" { print $2 }' "$group/memory.stat") == 0 ]]; }
+if mkdir /run/cgroup && mount -t cgroup2 none /run/cgroup &&
+	echo +memory >/run/cgroup/cgroup.subtree_control && mkdir $group; then
+	in_background payer ip netns exec A bash -c "echo \$\$ >$group/cgroup.procs && exec ib_read_bw -R -d weft0 -s 1048576 -D 60"
+	wait_for 20 listens A 18515
+	in_background reader ip netns exec B ib_read_bw -R -d weft1 -s 1048576 -D 60 10.0.0.1
+	check "a server that sends is charged with what TCP holds of it" wait_for 50 charged
+	end reader payer
+	check "  and no longer when it has ended" wait_for 30 charged_not
+else
+	skip "charges to memory cgroups" "this kernel has none"
+fi
+
+# --- a device that comes, while neighbours listen already ---
+on_a rdma link delete weft0
+on_b rdma link delete weft1
+check "a neighbour takes away the port of its own server" wait_for 20 listens_not C $port
+in_background plain ip netns exec C "$peers" port $port
+check "  by a plain TCP socket" wait_for 20 grep -q ready /run/plain
+check "  its server listens on" alive stranger-c
+in_background plain-a ip netns exec A "$peers" port 7407
+check "a plain TCP server on A, on the port of another neighbour's" wait_for 20 grep -q ready /run/plain-a
+check "rdma link add on A" on_a rdma link add weft0 type weft netdev eth0
+check "  and on B" on_b rdma link add weft1 type weft netdev eth0
+said_why() { dmesg | grep -q "weft0: the program that listens on 0.0.0.0:$port gets no connections"; }
+check "  the kernel log says who gets no connections" said_why
+check "  A does not listen for its neighbours" listens_not A $port
+check "  D listens for itself" listens D $port
+works "  the devices work"
+served "  A serves the port that the neighbours listen on" 10.0.0.1 0.0.0.0 $port
+end plain plain-a stranger-2 stranger-c stranger-d
+
+# --- a namespace goes that has a network card, which outlives it ---
+card() { # MAC: the name of that network card, if it is in the first namespace
+	local file name
+	for file in /sys/class/net/*/address; do
+		name=${file%/address}
+		[[ $(<"$file") != "$1" ]] || echo "${name##*/}"
+	done
+}
+mac=02:00:00:00:02:01 other_mac=02:00:00:00:02:02
+back() { [[ -n $(card "$mac") ]]; }
+gone() { [[ $(rdma dev show) != *weft8* ]]; }
+modprobe -q virtio_net
+if wait_for 5 back; then
+	ip netns add V
+	ip netns add W
+	ip link set "$(card $mac)" netns V name card
+	ip link set "$(card $other_mac)" netns W name card
+	number=1
+	for host in V W; do
+		ip -n $host link set lo up
+		ip -n $host link set card up
+		ip -n $host addr add 10.1.0.$number/24 dev card
+		number=2
+	done
+	check "a device on a network card" ip netns exec V rdma link add weft8 type weft netdev card
+	# They make the end of the device slower than that of the namespace.
+	in_background hoard ip netns exec W "$peers" hoard weft8 100
+	check "  somebody elsewhere has many queue pairs of it" wait_for 60 grep -q ready /run/hoard
+	in_background doomed ip netns exec V rping -s -P -a 10.1.0.1 -p 7408
+	wait_for 20 listens V 7408
+	in_background mute ip netns exec W "$peers" mute 10.1.0.1 7408
+	check "  a peer that does not close" wait_for 20 grep -q ready /run/mute
+	pause 1
+	kill -KILL -- "-${background[doomed]}"
+	wait "${background[doomed]}" 2>/dev/null
+	check "its namespace goes" ip netns del V
+	check "  the card is back in the first namespace" wait_for 40 back
+	check "  its device is gone" wait_for 20 gone
+	end hoard mute
+	ip link set "$(card $mac)" up
+	check "  it can be added again" rdma link add weft8 type weft netdev "$(card $mac)"
+	rdma link delete weft8
+	ip netns del W
+else
+	skip "a namespace with a network card" "no card $mac: the lab was started without"
+fi
+
+# --- all of them go ---
+kill "$someone_in_a"
+someone_in_a=''
+for host in A B C D E; do ip netns del $host; done
+none() { [[ -z $(rdma dev show) ]]; }
+check "deletion of every namespace: no device is left" wait_for 30 none
+# The mode can be changed only when there is no namespace but the first.
+check "  and no namespace" wait_for 60 rdma system set netns exclusive
+unused() { [[ $(awk '$1 == "weft" { print $3 }' /proc/modules) == 0 ]]; }
+check "  nobody holds the module" wait_for 20 unused
+check "  and it can be removed" timeout $((60 * patience)) modprobe -r weft
+
+finish

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Planted faults, one lab each: the runner of the labs must call every one of them failed.
+
+The labs are scripts that run on this machine itself, by way of the runner's --planted and, as
+real ones do, of tests/integration/lib.sh. Without this a lab that dies could count as passed.
+"""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+LIBRARY = 'source "$LAB_PROJECT/tests/integration/lib.sh"\n'
+
+
+class Runner(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="weft-planted-")
+        self.addCleanup(self.folder.cleanup)
+
+    def plant(self, text, name="lab", interpreter="/bin/bash"):
+        path = pathlib.Path(self.folder.name, name)
+        path.write_text(f"#!{interpreter}\n{text}", encoding="utf-8")
+        path.chmod(0o755)
+
+    def run_all(self):
+        command = [HERE / "run", "--planted", self.folder.name]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout
+
+    def passes(self, text):
+        self.plant(text)
+        status, said = self.run_all()
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, r"(?m)^\d+ passed, 0 failed, \d+ skipped$")
+        return said
+
+    def fails(self, text, why, name="lab", interpreter="/bin/bash"):
+        """The lab fails beside another that passes, and for this reason."""
+        self.plant(LIBRARY + "ok good\nfinish\n", "good")
+        self.plant(text, name, interpreter)
+        status, said = self.run_all()
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, rf"(?m)^not ok {name}: {name}: .*{why}")
+        # It is counted, too: what make check adds up is the last line.
+        self.assertRegex(said, r"(?m)^\d+ passed, [1-9]\d* failed, \d+ skipped$")
+
+    def test_a_good_lab_passes(self):
+        self.passes(LIBRARY + "ok one\nok two\nfinish\n")
+
+    def test_a_failed_case_is_enough_said(self):
+        self.plant(LIBRARY + "ok one\nnot_ok two 'it is broken'\nfinish\n")
+        status, said = self.run_all()
+        self.assertEqual(status, 1)
+        self.assertIn("\n1 passed, 1 failed, 0 skipped\n", said)
+        self.assertEqual(len(re.findall("(?m)^not ok", said)), 1, said)
+
+    def test_unbound_variable(self):
+        self.fails(LIBRARY + 'ok one\nok "$mistyped"\nfinish\n', "status 1, and no case failed")
+
+    def test_early_exit(self):
+        self.fails(LIBRARY + "ok one\nexit 1\n", "status 1, and no case failed")
+
+    def test_early_end_with_success(self):
+        self.fails(LIBRARY + "ok one\nexit 0\n", "0 closing lines")
+
+    def test_death_by_a_signal(self):
+        self.fails(LIBRARY + "ok one\nkill -KILL $$\n", "status 137")
+
+    def test_traceback(self):
+        self.fails("print('ok one', flush=True)\nraise KeyError(1)\n", "status 1, and no case", "py.py", "/usr/bin/python3")
+
+    def test_no_case(self):
+        self.fails(LIBRARY + "finish\n", "none of its tests has run")
+        self.fails(LIBRARY + "echo '0 passed, 0 failed, 0 skipped'\n", "no case ran")
+
+    def test_lines_that_were_not_counted(self):
+        self.fails(LIBRARY + "ok one\n(ok lost)\nfinish\n", r"\[1, 0, 0\], and its lines are \[2, 0, 0\]")
+
+    def test_failure_that_was_not_counted(self):
+        self.fails(LIBRARY + "ok one\necho '1 passed, 1 failed, 0 skipped'\n", r"\[1, 1, 0\], and its lines are \[1, 0, 0\]")
+
+    def test_skip_that_is_not_allowed(self):
+        self.fails(LIBRARY + "ok one\nskip two 'no reason'\nfinish\n", "tests/skips does not allow: two: no reason")
+
+    def test_skip_that_is_allowed(self):
+        self.plant(LIBRARY + "ok one\nskip udaddy 'no datagrams'\nfinish\n", "rdmacm")
+        status, said = self.run_all()
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, "skipped: rdmacm: udaddy: .*iWARP has connections only")
+        self.assertIn("no longer skipped, so tests/skips need not say it: rdmacm: mckey", said)
+
+    def test_death_of_the_capture_judge(self):
+        # The directory that it judges is not there, or has no capture of this run.
+        self.fails(LIBRARY + "ok one\nfinish\n", "1 closing lines .* instead of 2", "capture")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// What the kernel refuses is the caller's error, and what was refused stays usable.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <limits.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "fixture.hpp"
+
+namespace {
+
+using weft_test::kernel;
+using weft_test::ObjectTest;
+using weft_test::QueuePairTest;
+
+TEST_F(ObjectTest, RefusedProtectionDomains) {
+  kernel().fail(IB_USER_VERBS_CMD_ALLOC_PD, ENOMEM);
+  EXPECT_EQ(ibv_alloc_pd(context_), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(kernel().num_pds(), 1U);
+  kernel().fail(IB_USER_VERBS_CMD_DEALLOC_PD, EBUSY);
+  EXPECT_EQ(ibv_dealloc_pd(pd_), EBUSY);
+  char buffer[8];
+  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), 0);
+  ASSERT_NE(mr, nullptr);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(ObjectTest, RefusedQuestion) {
+  ibv_device_attr_ex attr = {};
+  kernel().fail(IB_USER_VERBS_CMD_QUERY_DEVICE, EIO);
+  EXPECT_EQ(ibv_query_device_ex(context_, nullptr, &attr), EIO);
+}
+
+// Lengths that libibverbs hands on as they are.
+TEST_F(ObjectTest, CompletionQueuesThatCannotBe) {
+  for (const int entries : {-1, INT_MIN}) {
+    EXPECT_EQ(ibv_create_cq(context_, entries, nullptr, nullptr, 0), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  }
+  EXPECT_EQ(ibv_create_cq(context_, 4, nullptr, nullptr, -1), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  ibv_cq_init_attr_ex attr = {};
+  attr.cqe = INT_MAX + 1U;
+  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  attr.cqe = 4;
+  attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
+  for (ibv_pd* domain : {static_cast<ibv_pd*>(nullptr), pd_}) {
+    attr.parent_domain = domain;
+    EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr) << "no parent domain";
+    EXPECT_EQ(errno, EINVAL);
+  }
+  attr.comp_mask = 0;
+  kernel().fail(IB_USER_VERBS_CMD_CREATE_CQ, ENOMEM);
+  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(kernel().num_cqs(), 0U);
+}
+
+TEST_F(QueuePairTest, RefusedDestroyLeavesQueuesUsable) {
+  complete(7, qp_);
+  kernel().fail(IB_USER_VERBS_CMD_DESTROY_CQ, EBUSY);
+  EXPECT_EQ(ibv_destroy_cq(cq_), EBUSY);
+  EXPECT_EQ(poll_all(), Ids{7});
+  ibv_srq_init_attr attr = {};
+  attr.attr = {.max_wr = 2, .max_sge = 1, .srq_limit = 0};
+  ibv_srq* srq = ibv_create_srq(pd_, &attr);
+  ASSERT_NE(srq, nullptr);
+  kernel().fail(IB_USER_VERBS_CMD_DESTROY_SRQ, EBUSY);
+  EXPECT_EQ(ibv_destroy_srq(srq), EBUSY);
+  ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  EXPECT_EQ(ibv_post_srq_recv(srq, &wr, &bad_recv_), 0);
+  EXPECT_EQ(ibv_destroy_srq(srq), 0);
+}
+
+// A reset that the kernel refuses has forgotten no completion.
+TEST_F(QueuePairTest, RefusedResetForgetsNothing) {
+  ready();
+  complete(7, qp_);
+  kernel().fail(IB_USER_VERBS_CMD_MODIFY_QP, EBUSY);
+  EXPECT_EQ(move(qp_, IBV_QPS_RESET), EBUSY);
+  EXPECT_EQ(poll_all(), Ids{7});
+}
+
+// Each of a queue pair's two completion queues is rid of what it left.
+TEST_F(QueuePairTest, BothQueuesForgetADestroyedOne) {
+  ibv_cq* other = ibv_create_cq(context_, kCqe, nullptr, nullptr, 0);
+  ASSERT_NE(other, nullptr);
+  ibv_qp_init_attr attr = {};
+  attr.send_cq = cq_;
+  attr.recv_cq = other;
+  attr.qp_type = IBV_QPT_RC;
+  attr.cap = {.max_send_wr = 1,
+              .max_recv_wr = 1,
+              .max_send_sge = 1,
+              .max_recv_sge = 1,
+              .max_inline_data = 0};
+  ibv_qp* qp = ibv_create_qp(pd_, &attr);
+  ASSERT_NE(qp, nullptr);
+  weft_cqe cqe = {};
+  cqe.wr_id = 5;
+  cqe.qp_num = qp->qp_num;
+  EXPECT_TRUE(kernel().complete(other->handle, cqe, 0, IBV_WC_SUCCESS, WEFT_OP_RECV));
+  complete(6, qp);
+  complete(7, qp_);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  EXPECT_EQ(poll_all(), Ids{7});
+  ibv_wc wc = {};
+  EXPECT_EQ(ibv_poll_cq(other, 1, &wc), 0);
+  EXPECT_EQ(ibv_destroy_cq(other), 0);
+}
+
+TEST_F(QueuePairTest, ABindThatFindsNoRoom) {
+  char buffer[64];
+  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);
+  ibv_mw* mw = ibv_alloc_mw(pd_, IBV_MW_TYPE_1);
+  ASSERT_NE(mr, nullptr);
+  ASSERT_NE(mw, nullptr);
+  ready();
+  for (uint64_t id = 0; id < kSendWr; id++) {
+    auto wr = send_wr(id, &sge_);
+    ASSERT_EQ(post(&wr), 0);
+  }
+  const uint32_t key = mw->rkey;
+  ibv_mw_bind bind = {};
+  bind.bind_info = {
+      .mr = mr, .addr = reinterpret_cast<uintptr_t>(buffer), .length = 16, .mw_access_flags = 0};
+  EXPECT_EQ(ibv_bind_mw(qp_, mw, &bind), ENOMEM);
+  EXPECT_EQ(mw->rkey, key);
+  EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+// The kernel's index is ahead of all that was posted, as for a moment in a reset of another
+// thread's: nothing is freed by it.
+TEST_F(QueuePairTest, AnIndexAheadFreesNothing) {
+  ready();
+  for (uint64_t id = 0; id < kSendWr; id++) {
+    auto wr = send_wr(id, &sge_);
+    ASSERT_EQ(post(&wr), 0);
+  }
+  weft_test::store(fake().sq.control()->consumer, 1000);
+  auto wr = send_wr(9, &sge_);
+  EXPECT_EQ(post(&wr), ENOMEM);
+  EXPECT_EQ(bad_send_, &wr);
+}
+
+}  // namespace

@@ -1,0 +1,557 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Every way a connection can end, in every state it can be in.
+
+    scripts/lab/run ... -- tests/torture/ends.py
+
+Host A has the device and the program; host B is a peer that speaks plain TCP and stops where the
+state wants it. The tracepoint weft_conn_state counts the cells of the connection table that were
+stepped through; the table comes from kernel/conn/table.c itself. ENDS_ROUNDS: how often all of it.
+ENDS_ONLY: ends whose names contain this; then the table is not judged. ENDS_NOT: an end to leave out,
+which runs elsewhere.
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROJECT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(PROJECT, "tests", "hostile"))
+import mpa  # noqa: E402
+
+PROGRAM = os.path.join(PROJECT, "build", "tests", "torture", "torture")
+TRACE = "/sys/kernel/tracing"
+ROUNDS = int(os.environ.get("ENDS_ROUNDS", "1"))
+ONLY, NOT = os.environ.get("ENDS_ONLY", ""), os.environ.get("ENDS_NOT", "")
+PATIENCE = int(os.environ.get("WEFT_PATIENCE", "1"))
+CLONE_NEWNET = 0x40000000
+SERVER, PEER, NOWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.99"
+PORT, PEER_PORT = 7174, 7200
+# Of the words of enhanced setup: peer to peer, and ready-to-receive by a WRITE of nothing.
+P2P, BY_WRITE = 0x8000, 0x8000
+
+# Cells that no peer and no operator can bring about when they want, and why.
+NEW = "lasts from its making to the next turn of a worker"
+LAST = "before a device goes, its queue pairs do, each of which waits until its connection lets go of it"
+UNREACHABLE = {
+    ("new", "stop"): NEW,
+    ("new", "qp-failed"): NEW,
+    ("new", "qp-closing"): NEW,
+    ("connecting", "stop"): LAST,
+    ("requested", "stop"): LAST,
+    ("streaming", "stop"): LAST,
+    ("pending", "stop"): "rdma_cm rejects requests before a device goes; left are those that iw_cm forgot",
+}
+
+results = Counter()
+
+
+def ok(name):
+    results["passed"] += 1
+    print(f"ok {name}", flush=True)
+
+
+def not_ok(name, why):
+    results["failed"] += 1
+    print(f"not ok {name}: {why}", flush=True)
+
+
+def skip(name, why):
+    results["skipped"] += 1
+    print(f"skip {name}: {why}", flush=True)
+
+
+def row(what, count, outcome, failure=""):
+    failure = failure or ("" if count else "it was tried no times")
+    print(f"row|{what}|{count}|{'FAILED: ' + failure if failure else outcome}", flush=True)
+    if failure:
+        not_ok(what, failure)
+    else:
+        ok(what)
+
+
+class Failure(Exception):
+    """What was expected and did not come."""
+
+
+def run(*command, limit=60, may_fail=False):
+    """Runs a command to its end, which must come."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit * PATIENCE, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"no end of {' '.join(command)} within {limit * PATIENCE} s") from error
+    if done.returncode and not may_fail:
+        raise Failure(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def wait(what, condition, limit=20):
+    deadline = time.monotonic() + limit * PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Failure(f"no {what} within {limit * PATIENCE} s")
+        time.sleep(0.1)
+
+
+# --- the hosts ---
+
+
+@contextlib.contextmanager
+def host_b():
+    """Sockets made inside belong to host B."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/self/ns/net", "rb") as home, open("/run/netns/B", "rb") as there:
+        if libc.setns(there.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "cannot enter host B")
+        try:
+            yield
+        finally:
+            libc.setns(home.fileno(), CLONE_NEWNET)
+
+
+def tcp():
+    with host_b():
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.settimeout(20 * PATIENCE)
+    return sock
+
+
+def make_hosts():
+    """Both hosts with a device each, whatever is left of earlier ones."""
+    for name in ("A", "B"):
+        run("ip", "netns", "del", name, may_fail=True)
+    wait("end of the old devices", lambda: not run("rdma", "link", "show"))
+    run("bash", os.path.join(PROJECT, "scripts", "lab", "two-hosts"), "--weft")
+    run("ip", "-n", "A", "neigh", "replace", NOWHERE, "lladdr", "02:00:00:00:00:99", "dev", "eth0")
+
+
+def add_device():
+    run("ip", "netns", "exec", "A", "rdma", "link", "add", "weft0", "type", "weft", "netdev", "eth0")
+
+
+def repair(end):
+    """What that end has taken away, is there again."""
+    if end in ("ip link del", "namespace end"):
+        make_hosts()
+    elif end == "rdma link del":
+        add_device()
+    elif end == "rmmod":
+        run("modprobe", "weft")
+        trace()
+        add_device()
+        run("ip", "netns", "exec", "B", "rdma", "link", "add", "weft1", "type", "weft", "netdev", "eth0")
+
+
+# --- A's programs ---
+
+
+class Program:
+    """A program on host A."""
+
+    def __init__(self, *command):
+        # With a pipe each way, so that it never blocks on what it says.
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", "A", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def tell(self, word):
+        """Has the program "call" do that; what came of it."""
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        while answer == "calling":
+            answer = self.process.stdout.readline().strip()
+        return answer
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        try:
+            self.process.wait(20 * PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            with open(f"/proc/{self.process.pid}/stack", encoding="ascii") as stack:
+                print("# " + stack.read().replace("\n", "\n# "))
+            raise Failure("the program cannot be killed") from error
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def listening(port):
+    with contextlib.suppress(OSError):
+        return f":{port:04X} 00000000:0000 0A" in run("ip", "netns", "exec", "A", "cat", "/proc/net/tcp")
+    return False
+
+
+def responder(*command):
+    program = Program(*command)
+    if command[0] == PROGRAM:
+        port = int(program.process.stdout.readline().split()[1])
+    else:
+        port = PORT
+        wait("listener", lambda: listening(port))
+    return program, port
+
+
+def rping_server():
+    return responder("rping", "-s", "-P", "-p", str(PORT))
+
+
+def holder(*options):
+    return responder(PROGRAM, "hold", "--server", SERVER, "--server-netns", "A", "--client-netns", "A", *options)
+
+
+def connected(port):
+    sock = tcp()
+    sock.connect((SERVER, port))
+    return sock
+
+
+def frame_from(sock):
+    data = b""
+    while len(data) < mpa.HEADER_LEN or len(data) < mpa.HEADER_LEN + struct.unpack(">H", data[18:20])[0]:
+        piece = sock.recv(4096)
+        if not piece:
+            raise Failure("the peer closed before its frame was whole")
+        data += piece
+    return mpa.Parsed(data)
+
+
+def entered(state, before):
+    """Until a connection has entered that state since then."""
+    wait(f"connection in {state}", lambda: states[state] > before)
+
+
+# --- states: each returns what is to be closed, a program first ---
+
+
+def caller(address, port):
+    return Program(PROGRAM, "call", "--server", address, "--port", str(port))
+
+
+def connecting():
+    return [caller(NOWHERE, PORT)], "connecting"
+
+
+def from_program(answer):
+    with host_b():
+        server = socket.create_server((PEER, PEER_PORT), reuse_port=False)
+    server.settimeout(20 * PATIENCE)
+    program = caller(PEER, PEER_PORT)
+    sock, _ = server.accept()
+    server.close()
+    sock.settimeout(20 * PATIENCE)
+    request = frame_from(sock)
+    if answer:
+        sock.sendall(mpa.reply(flags=request.flags & (mpa.CRC | mpa.ENHANCED), revision=request.revision,
+                               private=mpa.rd_limits(P2P | 1, BY_WRITE | 1) if request.flags & mpa.ENHANCED else b""))
+    return [program, sock]
+
+
+def requested():
+    return from_program(False), "requested"
+
+
+def streaming_initiator():
+    return from_program(True), "streaming"
+
+
+def accepted():
+    program, port = rping_server()
+    return [program, connected(port)], "accepted"
+
+
+def pending():
+    program, port = holder()
+    sock = connected(port)
+    sock.sendall(mpa.request())
+    return [program, sock], "pending"
+
+
+def streaming():
+    program, port = rping_server()
+    sock = connected(port)
+    sock.sendall(mpa.request())
+    frame_from(sock)
+    return [program, sock], "streaming"
+
+
+def unready():
+    """Peer to peer: the responder waits for the frame after which it may send."""
+    program, port = rping_server()
+    sock = connected(port)
+    flags, private = mpa.CRC | mpa.ENHANCED, mpa.rd_limits(P2P | 1, BY_WRITE | 1)
+    sock.sendall(mpa.request(flags=flags, revision=2, private=private))
+    frame_from(sock)
+    return [program, sock], "streaming"
+
+
+def closing():
+    """The program is killed; the peer keeps its end open."""
+    (things, _) = streaming()
+    things[0].end()
+    return things, "closing"
+
+
+STATES = {
+    "connecting": connecting,
+    "requested": requested,
+    "accepted": accepted,
+    "pending": pending,
+    "streaming, accepted": streaming,
+    "streaming, not ready": unready,
+    "streaming, connected": streaming_initiator,
+    "closing": closing,
+}
+
+# --- ends ---
+
+
+def kill(things):
+    things[0].end()
+
+
+def link_down(_):
+    run("ip", "-n", "A", "link", "set", "eth0", "down")
+    time.sleep(1)
+    run("ip", "-n", "A", "link", "set", "eth0", "up")
+    run("ip", "-n", "A", "neigh", "replace", NOWHERE, "lladdr", "02:00:00:00:00:99", "dev", "eth0")
+
+
+def rdma_link_del(_):
+    run("ip", "netns", "exec", "A", "rdma", "link", "del", "weft0")
+
+
+def ip_link_del(_):
+    run("ip", "-n", "A", "link", "del", "eth0")
+
+
+def namespace_end(things):
+    things[0].end()
+    run("ip", "netns", "del", "A")
+    wait("end of weft0", lambda: "weft0" not in run("rdma", "link", "show"), 60)
+
+
+def rmmod(_):
+    run("modprobe", "-r", "weft")
+
+
+def offline(_):
+    for value in ("0", "1"):
+        with open("/sys/devices/system/cpu/cpu1/online", "w", encoding="ascii") as switch:
+            switch.write(value)
+
+
+def peer_fin(things):
+    for sock in things[1:]:
+        sock.shutdown(socket.SHUT_WR)
+    time.sleep(1)
+
+
+def peer_reset(things):
+    for sock in things[1:]:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+    time.sleep(1)
+
+
+def peer_garbage(things):
+    for sock in things[1:]:
+        with contextlib.suppress(OSError):
+            sock.sendall(b"\0" * 256)
+    time.sleep(1)
+
+
+def time_is_up(things):
+    """The state's own limit; PENDING's is a minute."""
+    state = things.state
+    before = stepped[(state, "timeout")]
+    wait(f"end of the time of {state}", lambda: stepped[(state, "timeout")] > before, 90)
+
+
+def drained(things):
+    answer = things[0].tell("drain")
+    if answer != "drain: done":
+        raise Failure(f"the queue pair does not go to SQD: {answer}")
+    time.sleep(0.3)
+
+
+ENDS = {
+    "kill -9": kill,
+    "link down": link_down,
+    "rdma link del": rdma_link_del,
+    "ip link del": ip_link_del,
+    "namespace end": namespace_end,
+    "rmmod": rmmod,
+    "processor offline": offline,
+    "peer's FIN": peer_fin,
+    "peer's reset": peer_reset,
+    "garbage": peer_garbage,
+    "time is up": time_is_up,
+    "queue pair drained": drained,
+}
+# Ends that not every state can have: STREAMING has no limit once both ends have spoken, and a
+# responder has no queue pair of ours.
+SOME = {
+    "time is up": [name for name in STATES if name not in ("streaming, accepted", "streaming, connected")],
+    "queue pair drained": ["connecting", "requested", "streaming, connected"],
+}
+# Ends that not every machine can have: a file that must be there, and why.
+NEEDS = {"processor offline": ("/sys/devices/system/cpu/cpu1/online", "this machine has one processor")}
+
+
+class Things(list):
+    """What a state is made of, and its name in the table."""
+
+    state = ""
+
+
+# How often each cell was stepped through, and each state entered.
+stepped, states = Counter(), Counter()
+
+
+def read_trace():
+    """Counts as it comes: the kernel empties its trace when the module goes."""
+    pattern = re.compile(r"weft_conn_state: conn=\S+ qp=\S+ \w+ ([\w-]+) -> ([\w-]+) on ([\w-]+)")
+    with open(f"{TRACE}/trace_pipe", encoding="ascii", errors="replace") as pipe:
+        for line in pipe:
+            found = pattern.search(line)
+            if found:
+                stepped[(found[1], found[3])] += 1
+                states[found[2]] += 1
+
+
+def trace():
+    """Has the module say what its connections do; anew after each load."""
+    with open(f"{TRACE}/events/weft/weft_conn_state/enable", "w", encoding="ascii") as switch:
+        switch.write("1")
+
+
+def table():
+    """The cells of handlers[][], from the source."""
+    with open(os.path.join(PROJECT, "kernel", "conn.c"), encoding="ascii") as source:
+        text = re.search(r"^handlers\[.*?^};", source.read(), re.S | re.M)[0]
+    found = []
+    for state, body in re.findall(r"\[WEFT_CONN_([A-Z]+)\] = \{(.*?)\n\t\}", text, re.S):
+        found += [(state.lower(), event.lower().replace("_", "-")) for event in re.findall(r"\[WEFT_EV_(\w+)\]", body)]
+    return found
+
+
+def nothing_left():
+    shown = run("rdma", "res", "show", "qp") + run("rdma", "-dd", "res", "show", "cm_id")
+    return "weft0" not in shown
+
+
+def one(state_name, end_name):
+    name = f"{end_name}, {state_name}"
+    began = time.monotonic()
+    before = dict(states)
+    things = Things()
+    try:
+        made, state = STATES[state_name]()
+        things.extend(made)
+        things.state = state
+        entered(state, before.get(state, 0))
+        ENDS[end_name](things)
+        things[0].end()
+        for sock in things[1:]:
+            sock.close()
+        repair(end_name)
+        wait("end of its objects", nothing_left, 40)
+    except (Failure, OSError) as why:
+        not_ok(name, why)
+        for thing in things:
+            with contextlib.suppress(Failure, OSError):
+                (thing.end if isinstance(thing, Program) else thing.close)()
+        with contextlib.suppress(Failure):
+            run("modprobe", "weft", may_fail=True)
+            make_hosts()
+            trace()
+        return 0
+    print(f"# {name}: done, {time.monotonic() - began:.1f} s", flush=True)
+    return 1
+
+
+def rejected():
+    """A program that rejects."""
+    program, port = holder("--breaks")
+    sock = connected(port)
+    sock.sendall(mpa.request())
+    answer = frame_from(sock)
+    sock.close()
+    program.end()
+    if not answer.flags & mpa.REJECT:
+        raise Failure("the request was not rejected")
+
+
+def connected_twice():
+    """A queue pair that has a connection is refused another, whose life ends in NEW."""
+    things, _ = requested()
+    answer = things[0].tell("again")
+    things[0].end()
+    things[1].close()
+    if not answer.startswith("again: ") or answer == "again: done":
+        raise Failure(f"a second connection for a queue pair: {answer}")
+
+
+def cells():
+    """Prints the table, and judges it."""
+    missing = []
+    print("# the table: state, event, how often")
+    for cell in table():
+        print(f"#   {cell[0]:11} {cell[1]:12} {stepped[cell]:5}  {UNREACHABLE.get(cell, '')}")
+        if not stepped[cell] and cell not in UNREACHABLE:
+            missing.append(" on ".join(cell))
+    reached = sum(1 for cell in table() if stepped[cell])
+    never = sum(1 for cell in table() if not stepped[cell] and cell in UNREACHABLE)
+    row("cells of the connection table", reached, f"of {len(table())}; the other {never} cannot be reached at will",
+        f"not reached: {', '.join(missing)}" if missing else "")
+
+
+def main():
+    subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACE], check=False, stderr=subprocess.DEVNULL)
+    make_hosts()
+    trace()
+    threading.Thread(target=read_trace, daemon=True).start()
+    total, wanted = Counter(), Counter()
+    chosen = [end for end in ENDS if ONLY in end and end != NOT]
+    for end in list(chosen):
+        path, why = NEEDS.get(end, ("/", ""))
+        if not os.path.exists(path):
+            chosen.remove(end)
+            print(f"row|ends: {end}|0|skipped: {why}")
+            skip(f"ends: {end}", why)
+    for _ in range(ROUNDS):
+        for name, special in (("a rejection", rejected), ("a queue pair connected twice", connected_twice)):
+            try:
+                special()
+            except (Failure, OSError) as why:
+                not_ok(name, why)
+        for end in chosen:
+            for state in SOME.get(end, STATES):
+                wanted[end] += 1
+                total[end] += one(state, end)
+    for end in chosen:
+        row(f"ends: {end}", total[end], f"in {len(SOME.get(end, STATES))} states; nothing is left",
+            "" if total[end] == wanted[end] else f"{wanted[end] - total[end]} of {wanted[end]} went wrong")
+    if not ONLY:
+        cells()
+    print(f"{results['passed']} passed, {results['failed']} failed, {results['skipped']} skipped")
+    return 1 if results["failed"] or not results["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

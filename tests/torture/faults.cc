@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+// Failures made to order: /proc/thread-self/fail-nth has the Nth allocation or copy from or to
+// user memory fail, whichever comes, of what the thread does next. Each N gets a process of its
+// own, so that what a failed call leaves behind is cleared as the kernel clears it.
+#include <fcntl.h>
+#include <malloc.h>
+#include <rdma/rdma_cma.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "endpoint.h"
+#include "failure.h"
+#include "parts.h"
+#include "scenarios.h"
+
+namespace torture {
+
+namespace {
+
+using placement::Clock;
+using placement::fail_errno;
+using placement::require;
+using std::chrono::milliseconds;
+
+// How a process with a failure in it may end.
+enum Status {
+  kWentWell = 0,    // nothing failed that the scenario noticed
+  kFailed = 1,      // a call failed and the scenario was given up
+  kNoOccasion = 2,  // it ended before the Nth occasion; nothing failed
+  kNotReady = 3,    // what comes before failed, without any failure of ours
+};
+
+// fail-nth of this thread.
+class Trigger {
+ public:
+  Trigger() : file_(open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC)) {
+    if (file_ < 0) {
+      fail_errno("/proc/thread-self/fail-nth: this needs the kernel of make torture");
+    }
+  }
+  ~Trigger() { close(file_); }
+  Trigger(const Trigger&) = delete;
+  Trigger& operator=(const Trigger&) = delete;
+
+  void arm(std::uint64_t nth) const {
+    std::array<char, 24> text{};
+    const int length =
+        std::snprintf(text.data(), text.size(), "%llu", static_cast<unsigned long long>(nth));
+    require(pwrite(file_, text.data(), static_cast<std::size_t>(length), 0) == length,
+            "fail-nth takes no number");
+  }
+  // Returns whether anything failed since arm().
+  bool disarm() const {
+    std::array<char, 24> text{};
+    // The copies of these calls are occasions as well: the one that fails says so by failing.
+    const ssize_t length = pread(file_, text.data(), text.size() - 1, 0);
+    while (pwrite(file_, "0", 1, 0) != 1) {
+    }
+    return length > 0 && std::strtoull(text.data(), nullptr, 10) == 0;
+  }
+
+ private:
+  int file_;
+};
+
+// What fails at random does so in this process, and in those that it starts.
+void mark() {
+  const int file = open("/proc/self/make-it-fail", O_WRONLY | O_CLOEXEC);
+  require(file >= 0 && write(file, "1", 1) == 1, "/proc/self/make-it-fail is not to be had");
+  close(file);
+}
+
+// How many allocations in a hundred fail of those that failslab is set up for.
+void fail_allocations(std::uint64_t probability) {
+  std::ofstream file("/sys/kernel/debug/failslab/probability");
+  require(static_cast<bool>(file << probability << std::flush), "failslab takes no probability");
+}
+
+// Memory that is not there yet would be the first to fail.
+void settle_memory() {
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 64 << 20);
+  void* room = std::malloc(4U << 20);
+  if (room != nullptr) {
+    std::memset(room, 1, 4U << 20);
+  }
+  std::free(room);
+  mlockall(MCL_CURRENT);
+}
+
+// The child's life. `nth` 0: nothing is to fail.
+[[noreturn]] void live(const Scenario& scenario, const Options& options, std::uint64_t nth) {
+  int status = kWentWell;
+  std::string said;
+  try {
+    Body body;
+    try {
+      body = scenario.prepare(options);
+    } catch (const std::exception& error) {
+      std::printf("# %s, before it: %s\n", scenario.name, error.what());
+      std::fflush(stdout);
+      _exit(kNotReady);
+    }
+    settle_memory();
+    const Trigger trigger;
+    if (nth != 0) {
+      trigger.arm(nth);
+    } else if (options.marked) {
+      mark();
+    }
+    if (options.probability != 0) {
+      fail_allocations(options.probability);
+    }
+    try {
+      body();
+    } catch (const std::exception& error) {
+      status = kFailed;
+      said = error.what();
+    }
+    if (!trigger.disarm() && nth != 0) {
+      status = status == kFailed ? kNotReady : kNoOccasion;
+    }
+    if (scenario.after) {
+      scenario.after();
+    }
+  } catch (const std::exception& error) {
+    said = error.what();
+    status = kNotReady;
+  }
+  if (status == kNotReady || (status == kFailed && nth == 0)) {
+    std::printf("# %s%s: %s\n", scenario.name, nth == 0 ? "" : ", and nothing was to fail",
+                said.c_str());
+  }
+  std::fflush(stdout);
+  _exit(status);
+}
+
+// What became of a process.
+struct End {
+  bool gave_up = false;  // it waited for what did not come, and was killed
+  bool stuck = false;    // it could not even be killed
+  int signal = 0;        // it died of this one
+  int status = kWentWell;
+  milliseconds took{};
+};
+
+End run(const Scenario& scenario, const Options& options, std::uint64_t nth, milliseconds limit) {
+  const Clock::time_point begin = Clock::now();
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child < 0) {
+    fail_errno("fork");
+  }
+  if (child == 0) {
+    live(scenario, options, nth);
+  }
+  End end;
+  const auto ended = [&](Clock::time_point until) {
+    int raw = 0;
+    while (waitpid(child, &raw, WNOHANG) == 0) {
+      if (Clock::now() > until) {
+        return false;
+      }
+      usleep(2000);
+    }
+    end.signal = WIFSIGNALED(raw) ? WTERMSIG(raw) : 0;
+    end.status = WIFEXITED(raw) ? WEXITSTATUS(raw) : kFailed;
+    return true;
+  };
+  if (!ended(begin + limit)) {
+    end.gave_up = true;
+    kill(child, SIGKILL);
+    if (!ended(Clock::now() + std::chrono::seconds(60))) {
+      end.stuck = true;
+      std::printf("# %s, %llu: it cannot be killed; it is at\n", scenario.name,
+                  static_cast<unsigned long long>(nth));
+      std::ifstream stack("/proc/" + std::to_string(child) + "/stack");
+      for (std::string line; std::getline(stack, line);) {
+        std::printf("#   %s\n", line.c_str());
+      }
+    }
+    end.signal = 0;
+  }
+  end.took = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
+  return end;
+}
+
+// The objects of both devices, as `rdma res show` counts them, or what it could not say.
+std::string resources() {
+  std::string said;
+  FILE* output = popen("rdma res show 2>&1", "r");
+  require(output != nullptr, "rdma res show does not run");
+  std::array<char, 256> line{};
+  while (std::fgets(line.data(), line.size(), output) != nullptr) {
+    said += line.data();
+  }
+  const int status = pclose(output);
+  require(status == 0 && said.find("weft1") != std::string::npos,
+          "rdma res show does not know weft1: " + said);
+  return said;
+}
+
+// Both devices have as many objects as before; connections may take a while to end.
+std::string left_over(const std::string& before) {
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(60);
+  std::string now = resources();
+  while (now != before && Clock::now() < end) {
+    usleep(300000);
+    now = resources();
+  }
+  if (now == before) {
+    return "";
+  }
+  std::replace(now.begin(), now.end(), '\n', ' ');
+  return "objects are left: " + now;
+}
+
+struct Tally {
+  std::uint64_t occasions = 0;
+  std::uint64_t noticed = 0;
+  std::uint64_t gave_up = 0;
+  std::string why;  // what is wrong; empty: nothing
+};
+
+// Nothing is left over, and without a failure it works.
+std::string recovered(const Scenario& scenario, const Options& options, const std::string& before,
+                      milliseconds limit) {
+  std::string left = left_over(before);
+  if (!left.empty()) {
+    return left;
+  }
+  const End normal = run(scenario, options, 0, limit * 4);
+  if (normal.gave_up || normal.signal != 0 || normal.status != kWentWell) {
+    return "without a failure it does not work any more (status " + std::to_string(normal.status) +
+           ", signal " + std::to_string(normal.signal) + (normal.gave_up ? ", no end)" : ")");
+  }
+  return "";
+}
+
+void judge(const Scenario& scenario, std::uint64_t nth, const End& end, Tally& tally) {
+  ++tally.occasions;
+  tally.noticed += end.status == kFailed ? 1U : 0U;
+  if (end.gave_up) {
+    ++tally.gave_up;
+    std::printf("# %s: occasion %llu had it wait for what never came\n", scenario.name,
+                static_cast<unsigned long long>(nth));
+  }
+  const std::string which = "occasion " + std::to_string(nth);
+  if (end.stuck) {
+    tally.why = which + ": the process cannot be killed";
+  } else if (end.signal != 0) {
+    tally.why = which + ": killed by signal " + std::to_string(end.signal);
+  } else if (end.status == kNotReady) {
+    tally.why = which + ": it failed where nothing was to fail";
+  }
+}
+
+void fail_each(const Scenario& scenario, const Options& options) {
+  constexpr std::uint64_t kBetweenChecks = 16;
+  constexpr std::uint64_t kMost = 20000;
+  const std::string before = resources();
+  const End normal = run(scenario, options, 0, std::chrono::seconds(120));
+  if (normal.gave_up || normal.signal != 0 || normal.status != kWentWell) {
+    report(std::string("faults in: ") + scenario.name, 1, "",
+           "it does not even work without a failure");
+    return;
+  }
+  const milliseconds limit = normal.took * 3 + std::chrono::seconds(3);
+  Tally tally;
+  std::printf("# %s: %lld ms without a failure\n", scenario.name,
+              static_cast<long long>(normal.took.count()));
+  for (std::uint64_t nth = options.first; tally.why.empty(); nth += options.step) {
+    const End end = run(scenario, options, nth, limit);
+    if (end.status == kNoOccasion) {
+      break;
+    }
+    judge(scenario, nth, end, tally);
+    if (nth > kMost) {
+      tally.why = "there is no end to its occasions";
+    }
+    if (tally.why.empty() && tally.occasions % kBetweenChecks == 0) {
+      tally.why = recovered(scenario, options, before, limit);
+      if (!tally.why.empty()) {
+        tally.why += ", after occasions up to " + std::to_string(nth);
+      }
+    }
+  }
+  if (tally.why.empty()) {
+    tally.why = recovered(scenario, options, before, limit);
+  }
+  report(std::string("faults in: ") + scenario.name, tally.occasions,
+         std::to_string(tally.noticed) + " ended it, " + std::to_string(tally.gave_up) +
+             " left it waiting until killed, nothing left over, it works",
+         tally.why);
+}
+
+// What libraries load once must not be loaded in each child.
+void load_libraries() {
+  rdma_event_channel* channel = rdma_create_event_channel();
+  require(channel != nullptr, "rdma_create_event_channel failed");
+  rdma_destroy_event_channel(channel);
+  open_device("weft1");
+}
+
+bool wanted(const Scenario& scenario, const Options& options) {
+  return std::string(scenario.name).find(options.only) != std::string::npos;
+}
+
+}  // namespace
+
+void faults(const Options& options) {
+  load_libraries();
+  for (const Scenario& scenario : scenarios()) {
+    if (wanted(scenario, options)) {
+      fail_each(scenario, options);
+    }
+  }
+}
+
+void errors(const Options& options) {
+  load_libraries();
+  const std::string before = resources();
+  const Clock::time_point end_of_time = Clock::now() + std::chrono::seconds(options.seconds);
+  std::uint64_t runs = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t gave_up = 0;
+  std::string why;
+  while (why.empty() && Clock::now() < end_of_time) {
+    for (const Scenario& scenario : scenarios()) {
+      if (!wanted(scenario, options)) {
+        continue;
+      }
+      const End end = run(scenario, options, 0, std::chrono::seconds(30));
+      if (options.probability != 0) {
+        fail_allocations(0);
+      }
+      ++runs;
+      gave_up += end.gave_up ? 1U : 0U;
+      failed += end.gave_up || end.status != kWentWell ? 1U : 0U;
+      if (end.stuck) {
+        why = std::string(scenario.name) + " cannot be killed";
+      } else if (end.signal != 0) {
+        why = std::string(scenario.name) + " was killed by signal " + std::to_string(end.signal);
+      }
+    }
+  }
+  report("scenarios while allocations fail", runs,
+         std::to_string(failed) + " failed, " + std::to_string(gave_up) + " of them by waiting",
+         why);
+}
+
+}  // namespace torture

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+// Transfers through a proxy that flips one bit of each connection: the receiver's CRC must find it,
+// and no byte outside the target of the transfer under way may have changed.
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "connector.h"
+#include "failure.h"
+#include "parts.h"
+#include "proxy.h"
+#include "transfer.h"
+
+namespace torture {
+
+namespace {
+
+using placement::Connector;
+using placement::Endpoint;
+using placement::Failure;
+using placement::Layout;
+using placement::Memory;
+using placement::Pair;
+using placement::require;
+using placement::Shape;
+
+// A length that has grown makes the receiver wait for bytes that no sender has: that long.
+constexpr std::chrono::seconds kStall{2};
+// More than the longest frame: with that behind it, what was taken for a frame is whole.
+constexpr unsigned kBehind = 128U << 10;
+constexpr std::uint32_t kPiece = 32U << 10;
+constexpr std::size_t kPushed = kTarget + kLongest + (256U << 10);
+// Transfers after the flip until it must have been found.
+constexpr unsigned kFew = 32;
+// The first frames are the connection's own.
+constexpr unsigned kFirst = 2;
+constexpr unsigned kFrames = 40;
+
+constexpr std::array kNames = {"the length", "the header", "the payload", "padding and CRC"};
+
+std::uint64_t crc_errors(const Endpoint& end) {
+  const std::string path = std::string("/sys/class/infiniband/") + end.id()->verbs->device->name +
+                           "/ports/1/hw_counters/rx_crc_errors";
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  require(static_cast<bool>(file >> value), "cannot read " + path);
+  return value;
+}
+
+// Sends on from an end whose peer takes what it gets for a longer frame, until the connection ends.
+// The writes may well succeed: all that they need is to have left.
+void push(Endpoint& from, Endpoint& to) {
+  to.memory().expect({{kPushed, kPiece}}, from.memory().gather({{kSource, kPiece}}));
+  for (unsigned sent = 0; sent < kBehind; sent += kPiece) {
+    std::vector<ibv_sge> here = from.memory().sges({{kSource, kPiece}});
+    ibv_send_wr work{};
+    work.opcode = IBV_WR_RDMA_WRITE;
+    work.sg_list = here.data();
+    work.num_sge = static_cast<int>(here.size());
+    work.wr.rdma.remote_addr = to.memory().address(kPushed);
+    work.wr.rdma.rkey = to.memory().mr()->rkey;
+    from.post_send(work);
+  }
+  from.expect_error_state();
+}
+
+// Verifies that each byte of a target is what it was, or what a transfer was to bring.
+void check_within(const Memory& memory, const Layout& target,
+                  const std::vector<std::uint8_t>& before) {
+  const std::vector<std::uint8_t> after = memory.gather(target);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(memory.address(target[0].offset));
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    require(bytes[i] == before[i] || bytes[i] == after[i],
+            "a wrong byte in a target, at " + std::to_string(i));
+  }
+}
+
+// One connection, up to its end. Throws Failure.
+void one(const Pair& pair, Proxy& proxy, bool to_server, std::mt19937_64& random) {
+  Endpoint& sender = to_server ? *pair.client : *pair.server;
+  Endpoint& receiver = to_server ? *pair.server : *pair.client;
+  for (unsigned after = 0; after < kFew; after += proxy.flipped() ? 1 : 0) {
+    const bool back = random() % 2 != 0;
+    Endpoint& from = back ? receiver : sender;
+    Endpoint& to = back ? sender : receiver;
+    const Way way = any_way(random);
+    // What is on the way may have arrived or not, byte by byte; the rest is as it was.
+    const Layout pushed = {{kPushed, kPiece}};
+    const std::vector<std::uint8_t> before = to.memory().gather(way.target);
+    const std::vector<std::uint8_t> unpushed = receiver.memory().gather(pushed);
+    try {
+      transfer(from, to, way, random, kStall);
+      to.memory().check({}, "the target's");
+      continue;
+    } catch (const Broken&) {
+      require(proxy.flipped(), "the connection broke before the flip");
+    } catch (const Failure&) {
+      require(proxy.flipped(), "a transfer came to a stop before the flip");
+      push(sender, receiver);
+    }
+    sender.expect_error_state();
+    receiver.expect_error_state();
+    check_within(to.memory(), way.target, before);
+    check_within(receiver.memory(), pushed, unpushed);
+    check_around(to.memory(), {way.target[0], pushed[0]}, "the target's");
+    check_around(from.memory(), pushed, "the source's");
+    return;
+  }
+  throw Failure("the flip was not found");
+}
+
+}  // namespace
+
+void flip(const Options& options) {
+  Connector connector({.netns = options.client_netns, .address = ""},
+                      {.netns = options.server_netns, .address = options.server});
+  Proxy proxy(options.server_netns, options.server, connector.port());
+  connector.go_through(proxy.port());
+  Shape shape;
+  shape.arena = kArena;
+  std::mt19937_64 random(options.seed);
+  std::array<std::uint64_t, kFields.size()> flips{};
+  std::array<std::string, kFields.size()> failures;
+  for (std::uint64_t i = 0; i < options.flips; ++i) {
+    const std::size_t field = i % kFields.size();
+    const Flip plan{.to_server = random() % 2 != 0,
+                    .frame = kFirst + static_cast<unsigned>(random() % kFrames),
+                    .field = kFields[field],
+                    .random = random()};
+    proxy.plan(plan);
+    try {
+      const Pair pair = connector.connect(shape);
+      const Endpoint& receiver = plan.to_server ? *pair.server : *pair.client;
+      const std::uint64_t before = crc_errors(receiver);
+      one(pair, proxy, plan.to_server, random);
+      // What the core has read of the counters it tells again for 10 ms.
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      const std::uint64_t counted = crc_errors(receiver) - before;
+      require(counted == 1, "rx_crc_errors counted " + std::to_string(counted));
+      ++flips[field];
+    } catch (const Failure& failure) {
+      if (failures[field].empty()) {
+        failures[field] = "flip " + std::to_string(i) + ", byte and bit " +
+                          std::to_string(plan.random) + ", frame " + std::to_string(plan.frame) +
+                          ": " + failure.what();
+      }
+    }
+  }
+  for (std::size_t field = 0; field < kFields.size(); ++field) {
+    report(std::string("bits flipped in ") + kNames[field], flips[field],
+           "each ended its connection by its CRC; no byte elsewhere", failures[field]);
+  }
+}
+
+}  // namespace torture

@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: GPL-2.0
+// Commands to the kernel that no library would send: by write(), by ioctl(), the module's own
+// methods, and mappings. Each is made from a right one, of which random words are then changed.
+// A session is a process with the device open. The numbers of each of its calls follow from the
+// seed and the call's place alone, so that a session is repeated by its seed, and what a call met
+// changes no other call. A digest of all numbers and one of all answers shows that it was.
+#include <fcntl.h>
+#include <poll.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <weft-abi.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "endpoint.h"
+#include "failure.h"
+#include "parts.h"
+#include "scenarios.h"
+
+namespace torture {
+
+namespace {
+
+using placement::Clock;
+using placement::fail_errno;
+using placement::require;
+
+constexpr std::uint64_t kCalls = 400;  // of a session
+
+enum Kind { kWrite, kIoctl, kDoorbell, kMap, kScribble, kOther, kKinds };
+constexpr std::array<const char*, kKinds> kNames = {
+    "write() commands", "ioctl() methods",       "doorbells",
+    "mappings",         "words in mapped rings", "descriptors, forks, unmappings"};
+
+struct Board {
+  std::array<std::atomic<std::uint64_t>, kKinds> tried;
+  std::array<std::atomic<std::uint64_t>, kKinds> taken;  // of them, those that the kernel did
+  std::atomic<std::uint64_t> call;                       // that is being made
+  std::atomic<std::uint64_t> numbers;                    // digest of what the session drew
+  std::atomic<std::uint64_t> answers;                    // digest of what it was answered
+};
+
+// A digest with one more number in it (FNV-1a, of words).
+std::uint64_t digest(std::uint64_t before, std::uint64_t number) {
+  return (before ^ number) * 0x100000001b3;
+}
+
+class Session {
+ public:
+  Session(Board& board, std::uint64_t seed) : board_(board), seed_(seed), random_(seed) {
+    board_.numbers = board_.answers = 0xcbf29ce484222325;
+    // At the same address every time.
+    void* const place = reinterpret_cast<void*>(0x200000000);
+    void* got = mmap(place, kMemory, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    require(got == place, "the session's memory is not to be had");
+    memory_ = static_cast<std::byte*>(got);
+    // An end that takes nothing.
+    require(mprotect(memory_ + kMemory - kPage, kPage, PROT_NONE) == 0, "mprotect failed");
+  }
+
+  void run(const std::string& device, std::uint64_t first) {
+    file_ = open(device.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (file_ < 0) {
+      fail_errno(device);
+    }
+    // Most sessions begin as programs do, so that the rest meets something.
+    if (random(8) != 0) {
+      begin();
+    }
+    for (std::uint64_t call = 0; call < kCalls; ++call) {
+      board_.call = call;
+      // The numbers of calls that are left out are drawn all the same.
+      idle_ = call < first;
+      random_.seed(digest(digest(0xcbf29ce484222325, seed_), call));
+      make_call();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  static constexpr std::size_t kMemory = 64 * kPage;
+
+  std::uint64_t random() {
+    const std::uint64_t drawn = random_();
+    board_.numbers = digest(board_.numbers, drawn);
+    return drawn;
+  }
+  std::uint64_t random(std::uint64_t limit) { return random() % limit; }
+  bool one_in(std::uint64_t n) { return random(n) == 0; }
+
+  std::uint32_t word() {
+    switch (random(8)) {
+      case 0:
+        return 1U << random(32);
+      case 1:
+        return (1U << random(32)) - 1;
+      case 2:
+        return ~static_cast<std::uint32_t>(random(16));
+      case 3:
+        return static_cast<std::uint32_t>(random());
+      default:
+        return static_cast<std::uint32_t>(random(17));
+    }
+  }
+
+  std::uint64_t pointer() {
+    switch (random(12)) {
+      case 0:
+        return 0;
+      case 1:
+        return at(kMemory - kPage - random(64));  // runs into what takes nothing
+      case 2:
+        return 0xffff888000000000ULL + random(1U << 20);
+      case 3:
+        return random();
+      default:
+        return at(random(32) * 512);
+    }
+  }
+  std::uint64_t at(std::size_t offset) const {
+    return reinterpret_cast<std::uintptr_t>(memory_) + offset;
+  }
+  std::uint32_t handle() { return static_cast<std::uint32_t>(one_in(10) ? word() : random(24)); }
+
+  void done(Kind kind, bool taken) {
+    ++board_.tried[kind];
+    board_.taken[kind] += taken ? 1U : 0U;
+    board_.answers = digest(board_.answers, kind * 2 + (taken ? 1U : 0U));
+  }
+
+  // --- write() ---
+
+  // Sends a command of 32-bit words, some of which are changed. Where the answer goes is the
+  // first thing in it. Returns whether the kernel did it.
+  bool command(std::uint32_t number, std::vector<std::uint32_t> words, std::size_t answer,
+               unsigned changes) {
+    for (unsigned change = 0; change < changes && !words.empty(); ++change) {
+      words[random(words.size())] = word();
+    }
+    ib_uverbs_cmd_hdr header{};
+    header.command = number;
+    header.out_words = static_cast<std::uint16_t>(answer / 4);
+    if (changes != 0 && one_in(8)) {
+      words.resize(random(64), word());
+    }
+    header.in_words = static_cast<std::uint16_t>((sizeof(header) + words.size() * 4) / 4);
+    if (changes != 0 && one_in(8)) {
+      header.in_words = static_cast<std::uint16_t>(word());
+    }
+    if (changes != 0 && one_in(8)) {
+      header.out_words = static_cast<std::uint16_t>(word());
+    }
+    if (changes != 0 && one_in(16)) {
+      header.command |= 1U << random(32);
+    }
+    std::vector<std::byte> bytes(sizeof(header) + words.size() * 4);
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    if (!words.empty()) {
+      std::memcpy(bytes.data() + sizeof(header), words.data(), words.size() * 4);
+    }
+    if (idle_) {
+      return false;
+    }
+    const bool taken =
+        write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    done(kWrite, taken);
+    return taken;
+  }
+
+  template <typename Ask>
+  bool ask(std::uint32_t number, Ask ask, std::size_t answer, unsigned changes) {
+    ask.response = changes == 0 || !one_in(6) ? at(0) : pointer();
+    std::vector<std::uint32_t> words(sizeof(ask) / 4);
+    std::memcpy(words.data(), &ask, words.size() * 4);
+    return command(number, std::move(words), answer, changes);
+  }
+
+  void begin() {
+    ib_uverbs_get_context context{};
+    ask(IB_USER_VERBS_CMD_GET_CONTEXT, context,
+        sizeof(ib_uverbs_get_context_resp) + sizeof(weft_ucontext_resp), 0);
+    ask(IB_USER_VERBS_CMD_ALLOC_PD, ib_uverbs_alloc_pd{}, sizeof(ib_uverbs_alloc_pd_resp), 0);
+    for (unsigned turn = 0; turn < 2; ++turn) {
+      create_cq(0);
+      create_srq(0);
+      create_qp(0);
+      reg_mr(0);
+    }
+  }
+
+  // Remembers a mapping that the module told of in its answer.
+  void remember(std::size_t offset) {
+    weft_mmap where{};
+    std::memcpy(&where, memory_ + offset, sizeof(where));
+    if (where.length != 0) {
+      offsets_.push_back(where);
+    }
+  }
+
+  void create_cq(unsigned changes) {
+    ib_uverbs_create_cq make{};
+    make.cqe = static_cast<std::uint32_t>(1 + random(200));
+    make.comp_channel = -1;
+    if (ask(IB_USER_VERBS_CMD_CREATE_CQ, make,
+            sizeof(ib_uverbs_create_cq_resp) + sizeof(weft_create_cq_resp), changes)) {
+      remember(sizeof(ib_uverbs_create_cq_resp));
+    }
+  }
+
+  void create_srq(unsigned changes) {
+    ib_uverbs_create_srq make{};
+    make.pd_handle = pd_;
+    make.max_wr = static_cast<std::uint32_t>(1 + random(100));
+    make.max_sge = static_cast<std::uint32_t>(1 + random(4));
+    if (ask(IB_USER_VERBS_CMD_CREATE_SRQ, make,
+            sizeof(ib_uverbs_create_srq_resp) + sizeof(weft_create_srq_resp), changes)) {
+      remember(sizeof(ib_uverbs_create_srq_resp));
+    }
+  }
+
+  void create_qp(unsigned changes) {
+    ib_uverbs_create_qp make{};
+    make.pd_handle = pd_;
+    make.send_cq_handle = changes == 0 ? 1 : handle();
+    make.recv_cq_handle = changes == 0 ? 1 : handle();
+    make.srq_handle = handle();
+    make.max_send_wr = static_cast<std::uint32_t>(1 + random(64));
+    make.max_recv_wr = static_cast<std::uint32_t>(1 + random(64));
+    make.max_send_sge = static_cast<std::uint32_t>(1 + random(4));
+    make.max_recv_sge = static_cast<std::uint32_t>(1 + random(4));
+    make.max_inline_data = static_cast<std::uint32_t>(random(300));
+    make.qp_type = IBV_QPT_RC;
+    make.is_srq = changes != 0 && one_in(3) ? 1 : 0;
+    if (ask(IB_USER_VERBS_CMD_CREATE_QP, make,
+            sizeof(ib_uverbs_create_qp_resp) + sizeof(weft_create_qp_resp), changes)) {
+      ib_uverbs_create_qp_resp told{};
+      std::memcpy(&told, memory_, sizeof(told));
+      numbers_.push_back(told.qpn);
+      remember(sizeof(told));
+      remember(sizeof(told) + sizeof(weft_mmap));
+    }
+  }
+
+  void reg_mr(unsigned changes) {
+    ib_uverbs_reg_mr make{};
+    make.pd_handle = pd_;
+    make.start = at(random(16) * kPage + random(2) * random(4096));
+    make.length = 1 + random(16 * kPage);
+    make.hca_va = make.start;
+    make.access_flags = static_cast<std::uint32_t>(changes == 0 ? 7 : random(64));
+    ask(IB_USER_VERBS_CMD_REG_MR, make, sizeof(ib_uverbs_reg_mr_resp), changes);
+  }
+
+  void modify_qp() {
+    ib_uverbs_modify_qp make{};
+    std::vector<std::uint32_t> words(sizeof(make) / 4);
+    make.qp_handle = handle();
+    make.attr_mask = one_in(2) ? std::uint32_t{IBV_QP_STATE} : static_cast<std::uint32_t>(random());
+    make.qp_state = static_cast<std::uint8_t>(random(8));
+    make.cur_qp_state = static_cast<std::uint8_t>(random(8));
+    std::memcpy(words.data(), &make, words.size() * 4);
+    command(IB_USER_VERBS_CMD_MODIFY_QP, std::move(words), 0, static_cast<unsigned>(random(2)));
+  }
+
+  void write_command() {
+    const auto changes = static_cast<unsigned>(random(4));
+    switch (random(10)) {
+      case 0:
+        create_cq(changes);
+        return;
+      case 1:
+        create_srq(changes);
+        return;
+      case 2:
+        create_qp(changes);
+        return;
+      case 3:
+        reg_mr(changes);
+        return;
+      case 4:
+        modify_qp();
+        return;
+      case 5: {
+        ib_uverbs_resize_cq make{};
+        make.cq_handle = handle();
+        make.cqe = word();
+        if (ask(IB_USER_VERBS_CMD_RESIZE_CQ, make,
+                sizeof(ib_uverbs_resize_cq_resp) + sizeof(weft_create_cq_resp), changes)) {
+          remember(sizeof(ib_uverbs_resize_cq_resp));
+        }
+        return;
+      }
+      default: {
+        // Any command, of small words: most are handles, lengths and flags.
+        std::vector<std::uint32_t> words(2 + random(30));
+        for (std::uint32_t& each : words) {
+          each = one_in(3) ? word() : handle();
+        }
+        const std::uint64_t answer = pointer();
+        std::memcpy(words.data(), &answer, sizeof(answer));
+        auto number = static_cast<std::uint32_t>(random(52));
+        if (one_in(4)) {
+          extended(number, words);
+          return;
+        }
+        command(number, std::move(words), random(64) * 4, 0);
+        return;
+      }
+    }
+  }
+
+  // The commands with a second header.
+  void extended(std::uint32_t number, const std::vector<std::uint32_t>& words) {
+    ib_uverbs_cmd_hdr header{};
+    ib_uverbs_ex_cmd_hdr more{};
+    const std::size_t core = words.size() / 2 * 2;
+    header.command = number | IB_USER_VERBS_CMD_FLAG_EXTENDED;
+    header.in_words = static_cast<std::uint16_t>(one_in(8) ? word() : core / 2);
+    header.out_words = static_cast<std::uint16_t>(one_in(8) ? word() : random(16));
+    more.response = pointer();
+    more.provider_in_words = static_cast<std::uint16_t>(one_in(8) ? word() : 0);
+    more.provider_out_words = static_cast<std::uint16_t>(one_in(2) ? word() : random(8));
+    std::vector<std::byte> bytes(sizeof(header) + sizeof(more) + core * 4);
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    std::memcpy(bytes.data() + sizeof(header), &more, sizeof(more));
+    std::memcpy(bytes.data() + sizeof(header) + sizeof(more), words.data(), core * 4);
+    if (!idle_) {
+      done(kWrite, write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+    }
+  }
+
+  // --- ioctl() ---
+
+  std::uint16_t identifier() {
+    return static_cast<std::uint16_t>((one_in(5) ? 0x1000U : 0U) + random(one_in(10) ? 4096 : 12));
+  }
+
+  // An attribute of a right call: what its data is, and how many bytes.
+  enum Data { kObject, kNumber, kFilled };
+  struct Attribute {
+    std::uint16_t id;
+    Data data;
+    std::uint16_t length;
+  };
+  struct Call {
+    std::uint16_t object;
+    std::uint16_t method;
+    std::vector<Attribute> attributes;
+  };
+  static const std::vector<Call>& right_calls() {
+    static const std::vector<Call> calls = {
+        {UVERBS_OBJECT_DEVICE,
+         UVERBS_METHOD_INFO_HANDLES,
+         {{UVERBS_ATTR_INFO_OBJECT_ID, kNumber, 8},
+          {UVERBS_ATTR_INFO_TOTAL_HANDLES, kFilled, 4},
+          {UVERBS_ATTR_INFO_HANDLES_LIST, kFilled, 256}}},
+        {UVERBS_OBJECT_DEVICE,
+         UVERBS_METHOD_GET_CONTEXT,
+         {{UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, kFilled, 4},
+          {UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, kFilled, 8},
+          {UVERBS_ATTR_UHW_OUT, kFilled, sizeof(weft_ucontext_resp)}}},
+        {UVERBS_OBJECT_CQ,
+         UVERBS_METHOD_CQ_CREATE,
+         {{UVERBS_ATTR_CREATE_CQ_HANDLE, kObject, 0},
+          {UVERBS_ATTR_CREATE_CQ_CQE, kNumber, 4},
+          {UVERBS_ATTR_CREATE_CQ_USER_HANDLE, kNumber, 8},
+          {UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, kNumber, 4},
+          {UVERBS_ATTR_CREATE_CQ_FLAGS, kNumber, 4},
+          {UVERBS_ATTR_CREATE_CQ_RESP_CQE, kFilled, 4},
+          {UVERBS_ATTR_UHW_OUT, kFilled, sizeof(weft_create_cq_resp)}}},
+        {UVERBS_OBJECT_CQ,
+         UVERBS_METHOD_CQ_DESTROY,
+         {{UVERBS_ATTR_DESTROY_CQ_HANDLE, kObject, 0}, {UVERBS_ATTR_DESTROY_CQ_RESP, kFilled, 8}}},
+        {UVERBS_OBJECT_QP,
+         UVERBS_METHOD_QP_DESTROY,
+         {{UVERBS_ATTR_DESTROY_QP_HANDLE, kObject, 0}, {UVERBS_ATTR_DESTROY_QP_RESP, kFilled, 4}}},
+        {UVERBS_OBJECT_SRQ,
+         UVERBS_METHOD_SRQ_DESTROY,
+         {{UVERBS_ATTR_DESTROY_SRQ_HANDLE, kObject, 0},
+          {UVERBS_ATTR_DESTROY_SRQ_RESP, kFilled, 4}}},
+        {UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, {{UVERBS_ATTR_DESTROY_MR_HANDLE, kObject, 0}}},
+        {UVERBS_OBJECT_MR,
+         UVERBS_METHOD_QUERY_MR,
+         {{UVERBS_ATTR_QUERY_MR_HANDLE, kObject, 0},
+          {UVERBS_ATTR_QUERY_MR_RESP_LKEY, kFilled, 4},
+          {UVERBS_ATTR_QUERY_MR_RESP_RKEY, kFilled, 4},
+          {UVERBS_ATTR_QUERY_MR_RESP_LENGTH, kFilled, 8},
+          {UVERBS_ATTR_QUERY_MR_RESP_IOVA, kFilled, 8}}},
+        {UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, {{UVERBS_ATTR_DESTROY_PD_HANDLE, kObject, 0}}},
+        {UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, {{UVERBS_ATTR_DESTROY_MW_HANDLE, kObject, 0}}},
+        {UVERBS_OBJECT_ASYNC_EVENT,
+         UVERBS_METHOD_ASYNC_EVENT_ALLOC,
+         {{UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, kObject, 0}}},
+    };
+    return calls;
+  }
+
+  // A call that is right but for the object that it is about, and at times a word.
+  void right_method() {
+    const Call& call = right_calls()[random(right_calls().size())];
+    const bool change = one_in(3);
+    const std::size_t changed = random(call.attributes.size());
+    ib_uverbs_ioctl_hdr header{};
+    std::vector<std::byte> bytes(sizeof(header) + call.attributes.size() * sizeof(ib_uverbs_attr));
+    header.length = static_cast<std::uint16_t>(bytes.size());
+    header.object_id = call.object;
+    header.method_id = call.method;
+    header.num_attrs = static_cast<std::uint16_t>(call.attributes.size());
+    header.driver_id = WEFT_DRIVER_ID;
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    for (std::size_t which = 0; which < call.attributes.size(); ++which) {
+      const Attribute& right = call.attributes[which];
+      ib_uverbs_attr attribute{};
+      attribute.attr_id = right.id;
+      attribute.len = right.length;
+      attribute.flags = UVERBS_ATTR_F_MANDATORY;
+      // Small numbers; the flags of a completion queue allow two bits.
+      attribute.data = right.data == kObject   ? handle()
+                       : right.data == kNumber ? random(right.length == 8 ? 17 : 2)
+                                               : at(which * 512);
+      if (change && which == changed) {
+        switch (random(3)) {
+          case 0:
+            attribute.data = pointer();
+            break;
+          case 1:
+            attribute.len = static_cast<std::uint16_t>(word());
+            break;
+          default:
+            attribute.attr_id = identifier();
+            break;
+        }
+      }
+      std::memcpy(bytes.data() + sizeof(header) + which * sizeof(attribute), &attribute,
+                  sizeof(attribute));
+    }
+    if (!idle_) {
+      const bool taken = ioctl(file_, RDMA_VERBS_IOCTL, bytes.data()) == 0;
+      done(kIoctl, taken);
+      if (taken && call.object == UVERBS_OBJECT_CQ && call.method == UVERBS_METHOD_CQ_CREATE) {
+        remember(std::size_t{6} * 512);
+      }
+    }
+  }
+
+  void method() {
+    constexpr std::size_t kMost = 12;
+    ib_uverbs_ioctl_hdr header{};
+    const std::size_t count = random(kMost);
+    std::array<std::byte, sizeof(header) + kMost * sizeof(ib_uverbs_attr)> bytes{};
+    header.length = static_cast<std::uint16_t>(sizeof(header) + count * sizeof(ib_uverbs_attr));
+    if (one_in(16)) {
+      header.length = static_cast<std::uint16_t>(word());
+    }
+    header.object_id = static_cast<std::uint16_t>(one_in(16) ? word() : random(20));
+    header.method_id = identifier();
+    header.num_attrs = static_cast<std::uint16_t>(one_in(16) ? word() : count);
+    header.driver_id = one_in(16) ? word() : std::uint32_t{WEFT_DRIVER_ID};
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    for (std::size_t which = 0; which < count; ++which) {
+      ib_uverbs_attr attribute{};
+      attribute.attr_id = one_in(3) ? identifier() : static_cast<std::uint16_t>(which);
+      constexpr std::array<std::uint16_t, 8> kLengths = {0, 0, 4, 8, 8, 16, 64, 256};
+      attribute.len = one_in(10) ? static_cast<std::uint16_t>(word()) : kLengths[random(8)];
+      attribute.flags = static_cast<std::uint16_t>(one_in(10) ? word() : random(2));
+      attribute.attr_data.reserved = static_cast<std::uint16_t>(one_in(20) ? word() : 0);
+      attribute.data = one_in(2) ? handle() : pointer();
+      std::memcpy(bytes.data() + sizeof(header) + which * sizeof(attribute), &attribute,
+                  sizeof(attribute));
+    }
+    // What pointers lead to: handles and small words.
+    for (unsigned turn = 0; turn < 16; ++turn) {
+      const std::uint32_t value = one_in(2) ? handle() : word();
+      std::memcpy(memory_ + random(32) * 512 + random(8) * 4, &value, sizeof(value));
+    }
+    if (!idle_) {
+      done(kIoctl, ioctl(file_, RDMA_VERBS_IOCTL, bytes.data()) == 0);
+    }
+  }
+
+  void doorbell() {
+    ib_uverbs_ioctl_hdr header{};
+    ib_uverbs_attr attribute{};
+    std::array<std::byte, sizeof(header) + sizeof(attribute)> bytes{};
+    const bool shared = one_in(3);
+    header.length = bytes.size();
+    header.object_id = static_cast<std::uint16_t>(shared ? UVERBS_OBJECT_SRQ : UVERBS_OBJECT_QP);
+    header.method_id =
+        static_cast<std::uint16_t>(WEFT_METHOD_SEND_DOORBELL + random(shared ? 1 : 3));
+    header.num_attrs = 1;
+    header.driver_id = WEFT_DRIVER_ID;
+    attribute.attr_id = WEFT_ATTR_DOORBELL;
+    attribute.len = shared ? 0 : 8;
+    attribute.flags = UVERBS_ATTR_F_MANDATORY;
+    attribute.data =
+        shared || numbers_.empty() || one_in(8) ? handle() : numbers_[random(numbers_.size())];
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    std::memcpy(bytes.data() + sizeof(header), &attribute, sizeof(attribute));
+    if (!idle_) {
+      done(kDoorbell, ioctl(file_, RDMA_VERBS_IOCTL, bytes.data()) == 0);
+    }
+  }
+
+  // --- mappings ---
+
+  void map() {
+    weft_mmap where{.offset = random(64) * kPage, .length = (1 + random(4)) * kPage};
+    if (!offsets_.empty() && !one_in(4)) {
+      where = offsets_[random(offsets_.size())];
+    }
+    if (one_in(6)) {
+      where.offset += (random(5) - 2) * kPage;
+    }
+    if (one_in(6)) {
+      where.length = std::uint64_t{word()} & 0xffffff;
+    }
+    if (one_in(20)) {
+      where.offset = random() & 0x7ffffffffffff000;
+    }
+    const int rights = one_in(6) ? static_cast<int>(random(8)) : PROT_READ | PROT_WRITE;
+    const int flags = one_in(8) ? MAP_PRIVATE : MAP_SHARED;
+    if (idle_) {
+      return;
+    }
+    void* got = mmap(nullptr, where.length, rights, flags, file_, static_cast<off_t>(where.offset));
+    done(kMap, got != MAP_FAILED);
+    if (got != MAP_FAILED && (rights & PROT_WRITE) != 0) {
+      maps_.push_back({static_cast<std::uint32_t*>(got), where.length / 4});
+    }
+  }
+
+  void scribble() {
+    if (maps_.empty() || idle_) {
+      return;
+    }
+    const Map& mapped = maps_[random(maps_.size())];
+    for (unsigned turn = 0; turn < 32 && mapped.words > 0; ++turn) {
+      const std::size_t among = one_in(2) ? std::min<std::size_t>(mapped.words, 64) : mapped.words;
+      mapped.begin[random(among)] = word();
+    }
+    done(kScribble, true);
+  }
+
+  void other() {
+    if (idle_) {
+      return;
+    }
+    switch (random(5)) {
+      case 0:
+        if (!maps_.empty()) {
+          const std::size_t which = random(maps_.size());
+          munmap(maps_[which].begin, maps_[which].words * 4);
+          maps_.erase(maps_.begin() + static_cast<std::ptrdiff_t>(which));
+        }
+        break;
+      case 1: {
+        // A child has the mappings and the descriptor, and ends.
+        const pid_t child = fork();
+        if (child == 0) {
+          for (const Map& mapped : maps_) {
+            if (mapped.words > 0) {
+              mapped.begin[0] = word();
+            }
+          }
+          _exit(0);
+        }
+        if (child > 0) {
+          waitpid(child, nullptr, 0);
+        }
+        break;
+      }
+      case 2: {
+        std::array<std::byte, 64> bytes{};
+        done(kOther, read(file_, bytes.data(), bytes.size()) > 0);
+        return;
+      }
+      case 3: {
+        pollfd waiting{.fd = file_, .events = POLLIN, .revents = 0};
+        poll(&waiting, 1, 0);
+        break;
+      }
+      default: {
+        // Any descriptor that the kernel may have handed out.
+        const int fd = file_ + 1 + static_cast<int>(random(6));
+        fcntl(fd, F_SETFL, O_NONBLOCK);
+        std::array<std::byte, 64> bytes{};
+        const ssize_t got = read(fd, bytes.data(), bytes.size());
+        if (one_in(2)) {
+          close(fd);
+        }
+        done(kOther, got > 0);
+        return;
+      }
+    }
+    done(kOther, true);
+  }
+
+  void make_call() {
+    switch (random(12)) {
+      case 0:
+      case 1:
+        right_method();
+        break;
+      case 2:
+        method();
+        break;
+      case 3:
+      case 4:
+        doorbell();
+        break;
+      case 5:
+        map();
+        break;
+      case 6:
+      case 7:
+        scribble();
+        break;
+      case 8:
+        other();
+        break;
+      default:
+        write_command();
+        break;
+    }
+  }
+
+  struct Map {
+    std::uint32_t* begin;
+    std::size_t words;
+  };
+
+  Board& board_;
+  std::uint64_t seed_;
+  std::mt19937_64 random_;
+  std::byte* memory_ = nullptr;
+  int file_ = -1;
+  bool idle_ = false;
+  std::uint32_t pd_ = 0;
+  std::vector<weft_mmap> offsets_;
+  std::vector<std::uint32_t> numbers_;
+  std::vector<Map> maps_;
+};
+
+std::string uverbs_of(const std::string& name) {
+  const std::shared_ptr<ibv_context> context = open_device(name);
+  return "/dev/infiniband/" + std::string(context->device->dev_name);
+}
+
+}  // namespace
+
+void fuzz(const Options& options) {
+  constexpr std::chrono::seconds kLimit{120};
+  const std::string device = uverbs_of("weft1");
+  void* shared =
+      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  require(shared != MAP_FAILED, "mmap failed");
+  Board& board = *static_cast<Board*>(shared);
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(options.seconds);
+  std::uint64_t sessions = 0;
+  std::uint64_t killed = 0;
+  std::string why;
+  do {
+    const std::uint64_t seed = options.seed + sessions++;
+    // What was being tried stands in the kernel's log beside what the kernel says of it.
+    if (sessions % 16 == 1) {
+      std::printf("# fuzz from seed %llu\n", static_cast<unsigned long long>(seed));
+      if (FILE* log = std::fopen("/dev/kmsg", "w"); log != nullptr) {
+        std::fprintf(log, "torture: fuzz from seed %llu\n", static_cast<unsigned long long>(seed));
+        std::fclose(log);
+      }
+    }
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child < 0) {
+      fail_errno("fork");
+    }
+    if (child == 0) {
+      int status = 0;
+      try {
+        Session session(board, seed);
+        session.run(device, options.first - 1);
+      } catch (const std::exception& error) {
+        std::printf("# seed %llu: %s\n", static_cast<unsigned long long>(seed), error.what());
+        status = 1;
+      }
+      std::fflush(stdout);
+      _exit(status);
+    }
+    const Clock::time_point limit = Clock::now() + kLimit;
+    int status = 0;
+    bool dying = false;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+      if (Clock::now() > limit + (dying ? std::chrono::seconds(60) : std::chrono::seconds(0))) {
+        if (dying) {
+          why = "cannot be killed";
+          break;
+        }
+        dying = true;
+        ++killed;
+        kill(child, SIGKILL);
+      }
+      usleep(1000);
+    }
+    if (why.empty() && dying) {
+      why = "did not end";
+    } else if (why.empty() && WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+      why = "could not begin";
+    } else if (why.empty() && WIFSIGNALED(status) && WTERMSIG(status) != SIGSEGV &&
+               WTERMSIG(status) != SIGBUS) {
+      why = "ended by signal " + std::to_string(WTERMSIG(status));
+    }
+    if (!why.empty()) {
+      why = "the session of seed " + std::to_string(seed) + " " + why + ", at call " +
+            std::to_string(board.call);
+    }
+    if (options.replay) {
+      std::printf("# seed %llu: numbers %016llx, answers %016llx\n",
+                  static_cast<unsigned long long>(seed),
+                  static_cast<unsigned long long>(board.numbers),
+                  static_cast<unsigned long long>(board.answers));
+    }
+  } while (why.empty() && !options.replay && Clock::now() < end);
+  report("sessions of the fuzzer", sessions,
+         "seeds " + std::to_string(options.seed) + " to " +
+             std::to_string(options.seed + sessions - 1) + ", each ended",
+         why);
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    report(std::string("fuzzed ") + kNames[kind], board.tried[kind],
+           std::to_string(board.taken[kind]) + " were done, the others refused",
+           board.taken[kind] == 0 ? "not one was done: they do not reach the module" : "");
+  }
+}
+
+}  // namespace torture

@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the module holds, for parts that look for leaks. Needs the kernel uml-torture, started with
+# slub_debug=U: the kernel then knows who asked for each object. It does not know of single pages.
+
+# held: what lives that the module has allocated, objects and mapped pages, a line for each place:
+# where, and how many. What the RDMA core allocates for it is counted by rdma res.
+held() {
+	local cache
+	for cache in /sys/kernel/debug/slab/*/alloc_traces; do
+		awk -v cache="$(basename "${cache%/*}")" '
+			/^ *[0-9]+ / { count = $1; said = 0 }
+			/\[weft\]/ && !said && count {
+				sub(/^ */, ""); sub(/^[0-9]+ /, ""); sub(/ .*/, "")
+				held[cache " from " $1] += count
+				said = 1
+			}
+			END { for (place in held) print place, held[place] }' "$cache" 2>/dev/null
+	done
+	awk '/\[weft\]/ { held["vmalloc from " $3]++ }
+		END { for (place in held) print place, held[place] }' /proc/vmallocinfo
+	echo "references to the module $(</sys/module/weft/refcnt)"
+}
+
+# sockets: how many TCP sockets the two hosts have, those included that nobody has a descriptor of.
+# shellcheck disable=SC2016 # awk's
+sockets() {
+	local host
+	for host in A B; do
+		ip netns exec "$host" awk -v host="$host" '$1 == "TCP:" { print "sockets on " host, $3 }' /proc/net/sockstat
+	done
+}
+
+# charged DIRECTORY: sockets and mapped memory that still count against that memory cgroup.
+charged() { awk '$1 == "sock" || $1 == "vmalloc" { print "cgroup: " $1, $2 }' "$1/memory.stat"; }
+
+# holding FILE: what all of these say, to FILE.
+holding() {
+	{
+		held
+		sockets
+		[[ ! -d ${cgroup-} ]] || charged "$cgroup"
+	} | sort >"$1"
+}
+
+# more_than FILE FILE: the lines of the second that are not in the first, or with a smaller count.
+more_than() {
+	awk 'NR == FNR { n = $NF; $NF = ""; was[$0] = n; next }
+		{ n = $NF; $NF = ""; if (n > was[$0] + 0) print $0 n ", before " was[$0] + 0 }' "$1" "$2"
+}
+
+# nothing_leaks NAME FILE: a test that the module holds no more than when holding wrote FILE. What
+# waits for others (RCU, the end of a connection) has a minute.
+nothing_leaks() {
+	local more='' begin=$SECONDS
+	while :; do
+		holding /run/holding
+		more=$(more_than "$2" /run/holding)
+		if [[ -z $more ]] || ((SECONDS - begin > 60)); then
+			break
+		fi
+		pause 2
+	done
+	if [[ -n $more ]]; then
+		explain "$more" 40
+		not_ok "$1" "more is held than before: $(head -n 1 <<<"$more")"
+	else
+		ok "$1"
+	fi
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+// The parts of the program, one function for each source file, and how they report.
+#ifndef WEFT_TESTS_TORTURE_PARTS_H
+#define WEFT_TESTS_TORTURE_PARTS_H
+
+#include <cstdint>
+#include <string>
+
+namespace torture {
+
+// Where the two hosts are, and what was asked for on the command line.
+struct Options {
+  std::string server = "10.0.0.1";
+  std::string server_netns = "A";
+  std::string client_netns = "B";
+  std::string only;               // scenarios whose names contain this
+  std::uint64_t seed = 1;         // of everything random
+  std::uint64_t first = 1;        // faults: the first occasion that fails; fuzz: the first call
+  std::uint64_t step = 1;         // faults: every so many occasions
+  std::uint64_t seconds = 60;     // scribble, fuzz, errors: how long
+  std::uint64_t megabytes = 8;    // bulk: how much
+  std::uint64_t least = 0;        // bulk: how many seconds at least
+  std::uint64_t flips = 40;       // flip: how many
+  std::uint64_t port = 0;         // call: at the server
+  std::uint64_t probability = 0;  // errors: of a failing allocation, once all is prepared
+  bool marked = false;            // errors: what goes wrong at random does in the scenarios
+  bool replay = false;            // fuzz: one session, and what tells it from others
+  bool breaks = false;            // bulk: connections may break, and are made again; hold: rejects
+};
+
+// Reports a row of the table, and the test that goes with it. A count of nothing is a failure:
+// a part that tried nothing has shown nothing. `failure` is empty if all went well.
+void report(const std::string& what, std::uint64_t count, const std::string& outcome,
+            const std::string& failure);
+// How many of them failed.
+unsigned failures();
+
+// Scenarios whose allocations and copies fail one after the other.
+void faults(const Options& options);
+// Scenarios over and over again, whatever becomes of each.
+void errors(const Options& options);
+// A process that writes random words into its rings beside one that does not.
+void scribble(const Options& options);
+// Commands to the kernel that no library would send.
+void fuzz(const Options& options);
+// A listener that does not answer, or rejects with `breaks`, until it is killed.
+void hold(const Options& options);
+// An initiator that connects, and then does what it is told on its standard input: "drain" takes
+// its queue pair to SQD, "again" connects it once more.
+void call(const Options& options);
+// Transfers whose every byte is verified.
+void bulk(const Options& options);
+// The same through a proxy that flips one bit of each connection behind TCP's back.
+void flip(const Options& options);
+
+}  // namespace torture
+
+#endif  // WEFT_TESTS_TORTURE_PARTS_H

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "proxy.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "failure.h"
+
+namespace torture {
+
+using placement::fail_errno;
+using placement::require;
+
+namespace {
+
+constexpr std::size_t kHandshake = 20;  // a Request or Reply before its private data
+constexpr std::size_t kLengthField = 2;
+constexpr std::size_t kShortHeader = 14;  // of a tagged segment
+constexpr std::size_t kLongHeader = 18;   // of an untagged one
+constexpr std::size_t kCrc = 4;
+
+std::size_t padding(std::size_t length) {
+  return -(kLengthField + length) % 4;
+}
+
+sockaddr_in at(const std::string& address, std::uint16_t port) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  require(inet_pton(AF_INET, address.c_str(), &name.sin_addr) == 1,
+          "not an IPv4 address: " + address);
+  return name;
+}
+
+// The calling thread goes to that namespace, for good.
+void enter(const std::string& netns) {
+  const int there = open(("/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC);
+  if (there < 0 || setns(there, CLONE_NEWNET) != 0) {
+    fail_errno("entering network namespace " + netns);
+  }
+  close(there);
+}
+
+void at_once(int sock) {
+  const int yes = 1;
+  setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+bool send_all(int sock, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = send(sock, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n <= 0) {
+      return false;
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+// The byte about to pass is at at_, and if that is behind the length field, length_ is known.
+bool Follower::due(const Flip& flip) const {
+  if (handshake_ || flipped_ || frame_ < flip.frame) {
+    return false;
+  }
+  if (flip.field == Field::kLength) {
+    return at_ == flip.random % kLengthField;
+  }
+  if (at_ < kLengthField) {
+    return false;
+  }
+  const std::size_t end = kLengthField + length_;
+  switch (flip.field) {
+    case Field::kHeader:
+      return at_ == kLengthField + flip.random % kShortHeader;
+    case Field::kPayload:
+      return length_ > kLongHeader &&
+             at_ == kLengthField + kLongHeader + flip.random % (length_ - kLongHeader);
+    default:
+      return at_ == end + flip.random % (padding(length_) + kCrc);
+  }
+}
+
+bool Follower::pass(std::span<std::uint8_t> bytes, const Flip* flip) {
+  bool now = false;
+  for (std::uint8_t& byte : bytes) {
+    const std::uint8_t whole = byte;
+    if (flip != nullptr && due(*flip)) {
+      byte ^= static_cast<std::uint8_t>(1U << (flip->random >> 32U) % 8);
+      flipped_ = now = true;
+    }
+    // The length, by what the sender said; a handshake's is in its last two bytes.
+    const std::size_t field = handshake_ ? kHandshake - 2 : 0;
+    if (at_ == field) {
+      length_ = std::size_t{whole} * 256;
+    } else if (at_ == field + 1) {
+      length_ += whole;
+    }
+    ++at_;
+    const std::size_t total =
+        handshake_ ? kHandshake + length_ : kLengthField + length_ + padding(length_) + kCrc;
+    if (at_ >= field + 2 && at_ == total) {
+      frame_ += handshake_ ? 0 : 1;
+      handshake_ = false;
+      at_ = 0;
+    }
+  }
+  return now;
+}
+
+Proxy::Proxy(const std::string& netns, const std::string& address, std::uint16_t server)
+    : address_(address), server_(server) {
+  // In a thread of its own, so that ours stays in its namespace.
+  std::string why;
+  std::thread([&] {
+    try {
+      enter(netns);
+      sockaddr_in name = at(address, 0);
+      socklen_t size = sizeof name;
+      listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (listener_ < 0 || bind(listener_, reinterpret_cast<sockaddr*>(&name), size) != 0 ||
+          listen(listener_, 1) != 0 ||
+          getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &size) != 0) {
+        fail_errno("the proxy's listener");
+      }
+      port_ = ntohs(name.sin_port);
+    } catch (const placement::Failure& failure) {
+      why = failure.what();
+    }
+  }).join();
+  require(why.empty(), why);
+  thread_ = std::thread([this, netns] { run(netns); });
+}
+
+Proxy::~Proxy() {
+  ends_ = true;
+  thread_.join();
+  close(listener_);
+}
+
+void Proxy::plan(const Flip& flip) {
+  flip_ = flip;
+  flipped_ = false;
+}
+
+void Proxy::run(const std::string& netns) {
+  enter(netns);
+  constexpr int kTick = 100;  // milliseconds
+  while (!ends_) {
+    pollfd waiting{.fd = listener_, .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, kTick) != 1) {
+      continue;
+    }
+    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_in name = at(address_, server_);
+    if (client >= 0 && server >= 0 &&
+        connect(server, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0) {
+      at_once(client);
+      at_once(server);
+      carry(client, server);
+    }
+    close(client);
+    close(server);
+  }
+}
+
+// Until both have ended, or one is reset.
+void Proxy::carry(int client, int server) {
+  constexpr std::size_t kPiece = 64U << 10;
+  constexpr int kTick = 100;
+  std::vector<std::uint8_t> buffer(kPiece);
+  std::array<Follower, 2> followers;
+  std::array<pollfd, 2> waiting = {pollfd{.fd = client, .events = POLLIN, .revents = 0},
+                                   pollfd{.fd = server, .events = POLLIN, .revents = 0}};
+  const std::array<int, 2> to = {server, client};
+  while (!ends_ && (waiting[0].fd >= 0 || waiting[1].fd >= 0)) {
+    if (poll(waiting.data(), waiting.size(), kTick) < 0) {
+      return;
+    }
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].fd < 0 || waiting[i].revents == 0) {
+        continue;
+      }
+      const ssize_t n = recv(waiting[i].fd, buffer.data(), buffer.size(), 0);
+      if (n < 0) {
+        return;
+      }
+      if (n == 0) {
+        shutdown(to[i], SHUT_WR);
+        waiting[i].fd = -1;
+        continue;
+      }
+      const std::span bytes(buffer.data(), static_cast<std::size_t>(n));
+      // Told before it is sent: what it does may be seen before we run again.
+      if (followers[i].pass(bytes, (i == 0) == flip_.to_server ? &flip_ : nullptr)) {
+        flipped_ = true;
+      }
+      if (!send_all(to[i], bytes)) {
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace torture

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+// Two processes beside each other. One writes random words into everything that it shares with
+// the kernel, rings and all their indices, and rings every doorbell. The other transfers data and
+// verifies it. What the first does may ruin the first; the second must not notice.
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <weft-abi.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "connector.h"
+#include "failure.h"
+#include "parts.h"
+
+namespace torture {
+
+namespace {
+
+using placement::Clock;
+using placement::Connector;
+using placement::fail_errno;
+using placement::Pair;
+using placement::require;
+using placement::Shape;
+
+// What the processes tell each other.
+struct Board {
+  std::atomic<bool> ready;          // the bystander is under way
+  std::atomic<std::uint32_t> lkey;  // of its memory, for the other to try
+  std::atomic<std::uint32_t> rkey;
+  std::atomic<std::uint64_t> address;
+  std::atomic<std::uint64_t> transfers;  // that the bystander verified
+  std::atomic<std::uint64_t> words;      // that the scribbler wrote
+  std::atomic<std::uint64_t> requests;   // of its words, work requests that look like such
+  std::atomic<std::uint64_t> doorbells;  // that it rang
+};
+
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                        IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+
+Connector connect_hosts(const Options& options) {
+  return {{.netns = options.client_netns, .address = ""},
+          {.netns = options.server_netns, .address = options.server}};
+}
+
+// --- the bystander ---
+
+void bystand(const Options& options, Board& board, Clock::time_point end) {
+  const Connector connector = connect_hosts(options);
+  Shape shape;
+  shape.arena = 1U << 20;
+  const Pair pair = connector.connect(shape);
+  board.lkey = pair.client->memory().mr()->lkey;
+  board.rkey = pair.server->memory().mr()->rkey;
+  board.address = pair.server->memory().address(0);
+  board.ready = true;
+  std::mt19937_64 random(options.seed);
+  while (Clock::now() < end) {
+    const auto length = static_cast<std::uint32_t>(1 + random() % 100000);
+    const placement::Layout source = {{random() % 1000, length}};
+    const placement::Layout target = {{500000 + random() % 1000, length}};
+    const bool back = random() % 2 != 0;
+    placement::Endpoint& from = back ? *pair.server : *pair.client;
+    placement::Endpoint& to = back ? *pair.client : *pair.server;
+    from.memory().fill(source, random());
+    to.memory().expect(target, from.memory().gather(source));
+    const std::uint64_t receive = to.post_recv(target);
+    std::vector<ibv_sge> sges = from.memory().sges(source);
+    ibv_send_wr work{};
+    work.opcode = IBV_WR_SEND;
+    work.sg_list = sges.data();
+    work.num_sge = static_cast<int>(sges.size());
+    work.send_flags = IBV_SEND_SIGNALED;
+    const std::uint64_t sent = from.post_send(work);
+    to.expect_recv(receive, length);
+    from.expect_send(sent, IBV_WC_SEND);
+    to.memory().check(target, "the bystander's");
+    if (++board.transfers % 64 == 0) {
+      pair.client->memory().check({}, "the bystander's client");
+      pair.server->memory().check({}, "the bystander's server");
+    }
+  }
+  pair.client->memory().check({}, "the bystander's client");
+  pair.server->memory().check({}, "the bystander's server");
+}
+
+// --- the scribbler ---
+
+struct Mapping {
+  std::uint32_t* words;
+  std::size_t count;
+};
+
+// Everything that this process shares with the kernel's device.
+std::vector<Mapping> shared_with_kernel() {
+  std::vector<Mapping> found;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    if (line.find("uverbs") != std::string::npos &&
+        std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2) {
+      found.push_back({reinterpret_cast<std::uint32_t*>(begin), (end - begin) / 4});
+    }
+  }
+  return found;
+}
+
+void ring(const ibv_context* context, std::uint16_t object, std::uint16_t method,
+          std::uint64_t data, std::uint16_t length) {
+  ib_uverbs_ioctl_hdr header{};
+  ib_uverbs_attr attribute{};
+  std::array<std::byte, sizeof(header) + sizeof(attribute)> command{};
+  header.length = command.size();
+  header.object_id = object;
+  header.method_id = method;
+  header.num_attrs = 1;
+  header.driver_id = WEFT_DRIVER_ID;
+  attribute.attr_id = WEFT_ATTR_DOORBELL;
+  attribute.len = length;
+  attribute.flags = UVERBS_ATTR_F_MANDATORY;
+  attribute.data = data;
+  std::memcpy(command.data(), &header, sizeof(header));
+  std::memcpy(command.data() + sizeof(header), &attribute, sizeof(attribute));
+  ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, command.data());
+}
+
+// One process's worth of scribbling.
+class Scribbler {
+ public:
+  Scribbler(const Options& options, Board& board, std::uint64_t seed)
+      : board_(board), random_(seed), connector_(connect_hosts(options)) {
+    Shape plain;
+    plain.arena = 256U << 10;
+    plain.access = kAccess;
+    Shape shared = plain;
+    shared.shared_receives = true;
+    pairs_[0] = connector_.connect(plain);
+    pairs_[1] = connector_.connect(plain, shared);
+    mappings_ = shared_with_kernel();
+    require(mappings_.size() >= 8, "the rings of the scribbler are not found");
+  }
+
+  void run(Clock::time_point end) {
+    std::vector<std::thread> ringers;
+    for (unsigned which = 0; which < 2; ++which) {
+      ringers.emplace_back([this, which] { ring_all(which); });
+    }
+    while (Clock::now() < end) {
+      for (unsigned turn = 0; turn < 512; ++turn) {
+        write_something();
+      }
+    }
+    done_ = true;
+    for (std::thread& ringer : ringers) {
+      ringer.join();
+    }
+  }
+
+ private:
+  std::uint64_t random(std::uint64_t limit) { return random_() % limit; }
+
+  // A number of the kind that finds mistakes.
+  std::uint32_t word() {
+    switch (random(6)) {
+      case 0:
+        return static_cast<std::uint32_t>(random(16));
+      case 1:
+        return ~static_cast<std::uint32_t>(random(16));
+      case 2:
+        return 1U << random(32);
+      case 3:
+        return (1U << random(32)) - 1;
+      default:
+        return static_cast<std::uint32_t>(random_());
+    }
+  }
+
+  std::uint32_t key() {
+    const placement::Memory& own = pairs_[random(2)].client->memory();
+    const std::array<std::uint32_t, 4> keys = {own.mr()->lkey, board_.lkey, board_.rkey, word()};
+    return keys[random(keys.size())];
+  }
+
+  std::uint64_t address() {
+    const placement::Memory& own = pairs_[random(2)].client->memory();
+    switch (random(4)) {
+      case 0:
+        return board_.address + random(4096);
+      case 1:
+        return std::uint64_t{word()} << random(33);
+      default:
+        return own.address(random(own.size()));
+    }
+  }
+
+  // What looks like a work request, mostly, at any block of any ring.
+  void write_request(const Mapping& ring) {
+    weft_sq_wr work{};
+    work.wr_id = random_();
+    work.opcode = static_cast<std::uint8_t>(random(12));
+    work.flags = static_cast<std::uint8_t>(random(16));
+    work.num_sge = static_cast<std::uint8_t>(random(3));
+    work.num_blocks = static_cast<std::uint8_t>(random(8) != 0 ? 1 : random(256));
+    work.ex = key();
+    work.remote_addr = address();
+    work.rkey = key();
+    work.inline_len = random(4) != 0 ? 0 : word();
+    if (random(2) != 0) {
+      work.flags &= static_cast<std::uint8_t>(~WEFT_WR_INLINE);
+    }
+    for (weft_sge& sge : work.sge) {
+      sge = {.addr = address(),
+             .length = random(4) != 0 ? static_cast<std::uint32_t>(random(65536)) : word(),
+             .lkey = key()};
+    }
+    const std::size_t blocks = (ring.count * 4 - WEFT_RING_OFFSET) / sizeof(work);
+    if (blocks == 0) {
+      return;
+    }
+    auto* bytes = reinterpret_cast<std::byte*>(ring.words);
+    std::memcpy(bytes + WEFT_RING_OFFSET + random(blocks) * sizeof(work), &work, sizeof(work));
+    ++board_.requests;
+  }
+
+  void write_something() {
+    const Mapping& ring = mappings_[random(mappings_.size())];
+    auto* control = reinterpret_cast<std::atomic<std::uint32_t>*>(ring.words);
+    switch (random(8)) {
+      case 0:  // any word at all
+        control[random(ring.count)] = word();
+        break;
+      case 1:  // any word of the indices
+        control[random(WEFT_RING_OFFSET / 4)] = word();
+        break;
+      case 2:
+      case 3:  // the producer (of a completion queue: the consumer) a little further
+        control[0] += static_cast<std::uint32_t>(random(4));
+        break;
+      case 4:  // need_doorbell, the kernel's own word
+        control[33] = static_cast<std::uint32_t>(random(2));
+        break;
+      case 5:  // arm
+        control[1] += static_cast<std::uint32_t>(random(4));
+        break;
+      default:
+        write_request(ring);
+        break;
+    }
+    ++board_.words;
+  }
+
+  void ring_all(unsigned which) {
+    while (!done_) {
+      const Pair& pair = pairs_[which];
+      for (const placement::Endpoint* end : {pair.client.get(), pair.server.get()}) {
+        for (const weft_qp_method method : {WEFT_METHOD_SEND_DOORBELL, WEFT_METHOD_RECV_DOORBELL}) {
+          ring(end->qp()->context, UVERBS_OBJECT_QP, method, end->qp()->qp_num, 8);
+          ++board_.doorbells;
+        }
+        if (end->srq() != nullptr) {
+          ring(end->srq()->context, UVERBS_OBJECT_SRQ, WEFT_METHOD_SRQ_DOORBELL, end->srq()->handle,
+               0);
+          ++board_.doorbells;
+        }
+      }
+    }
+  }
+
+  Board& board_;
+  std::mt19937_64 random_;
+  Connector connector_;
+  std::array<Pair, 2> pairs_;
+  std::vector<Mapping> mappings_;
+  std::atomic<bool> done_ = false;
+};
+
+// Runs `body` in a process of its own. Returns its number.
+template <typename Body>
+pid_t in_process(Body body) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child < 0) {
+    fail_errno("fork");
+  }
+  if (child == 0) {
+    int status = 0;
+    try {
+      body();
+    } catch (const std::exception& error) {
+      std::printf("# %s\n", error.what());
+      status = 1;
+    }
+    std::fflush(stdout);
+    _exit(status);
+  }
+  return child;
+}
+
+// The status of a process that is to end by then, or -1: it had to be killed, -2: it cannot be.
+int ended(pid_t child, Clock::time_point end) {
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (Clock::now() > end) {
+      kill(child, SIGKILL);
+      for (unsigned turn = 0; turn < 600; ++turn) {
+        if (waitpid(child, &status, WNOHANG) == child) {
+          return -1;
+        }
+        usleep(100000);
+      }
+      return -2;
+    }
+    usleep(20000);
+  }
+  return status;
+}
+
+}  // namespace
+
+void scribble(const Options& options) {
+  constexpr std::chrono::seconds kLife{5};
+  constexpr std::chrono::seconds kGrace{120};
+  void* shared =
+      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  require(shared != MAP_FAILED, "mmap failed");
+  Board& board = *static_cast<Board*>(shared);
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(options.seconds);
+  const pid_t bystander = in_process([&] { bystand(options, board, end); });
+  std::uint64_t lives = 0;
+  std::uint64_t unconnected = 0;
+  std::uint64_t signals = 0;
+  std::string why;
+  while (!board.ready && Clock::now() < end) {
+    usleep(10000);
+  }
+  while (why.empty() && Clock::now() < end) {
+    const std::uint64_t seed = options.seed + lives++;
+    std::printf("# scribbler %llu, %llu words so far, %llu transfers beside it\n",
+                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(board.words),
+                static_cast<unsigned long long>(board.transfers));
+    const pid_t child = in_process([&] {
+      Scribbler scribbler(options, board, seed);
+      scribbler.run(Clock::now() + kLife);
+      // Half of them leave it to the kernel to clear up.
+      if (seed % 2 != 0) {
+        std::fflush(stdout);
+        kill(getpid(), SIGKILL);
+      }
+    });
+    const int status = ended(child, Clock::now() + kLife + kGrace);
+    if (status == -2) {
+      why = "scribbler " + std::to_string(seed) + " cannot be killed";
+    } else if (status == -1) {
+      why = "scribbler " + std::to_string(seed) + " did not end";
+    }
+    // What it did to its own library may well have killed it.
+    signals += status > 0 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL ? 1U : 0U;
+    unconnected += status > 0 && WIFEXITED(status) ? 1U : 0U;
+  }
+  const int status = ended(bystander, Clock::now() + kGrace);
+  if (why.empty() && status != 0) {
+    why = "the process beside it went wrong, status " + std::to_string(status);
+  }
+  report(
+      "scribblers", lives,
+      std::to_string(signals) + " died of it, " + std::to_string(unconnected) + " could not begin",
+      why.empty() && unconnected == lives ? "none of them could begin" : why);
+  report("words written at random into rings and indices", board.words,
+         std::to_string(board.requests) + " times what looks like a work request", "");
+  report("doorbells rung meanwhile", board.doorbells, "answered", "");
+  report("transfers beside the scribblers", board.transfers, "every byte right",
+         status == 0 ? "" : "the bystander failed; see above");
+}
+
+}  // namespace torture

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "transfer.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "failure.h"
+#include "memory.h"
+
+namespace torture {
+
+using placement::Clock;
+using placement::Endpoint;
+using placement::Failure;
+using placement::Layout;
+using placement::Memory;
+
+namespace {
+
+ibv_send_wr signaled(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges) {
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.sg_list = sges.data();
+  work.num_sge = static_cast<int>(sges.size());
+  work.send_flags = IBV_SEND_SIGNALED;
+  return work;
+}
+
+}  // namespace
+
+Way any_way(std::mt19937_64& random) {
+  const auto length =
+      static_cast<std::uint32_t>(1 + random() % (random() % 4 == 0 ? kLongest : 70000));
+  return {.source = {{kSource + random() % 64, length}},
+          .target = {{kTarget + random() % 4096, length}}};
+}
+
+void await(Endpoint& end, ibv_cq* cq, const char* what, std::chrono::seconds patience) {
+  const Clock::time_point until = Clock::now() + patience;
+  for (;;) {
+    std::optional<ibv_wc> completion = end.poll(cq);
+    if (!completion && ibv_req_notify_cq(cq, 0) == 0) {
+      completion = end.poll(cq);
+    }
+    if (completion) {
+      if (completion->status != IBV_WC_SUCCESS) {
+        throw Broken(std::string(what) + ": " + placement::to_string(*completion));
+      }
+      return;
+    }
+    if (!end.await_event(cq, std::chrono::seconds(1)) && Clock::now() > until) {
+      throw Failure(std::string(what) + ": no completion within " +
+                    std::to_string(patience.count()) + " s");
+    }
+  }
+}
+
+void transfer(Endpoint& from, Endpoint& to, const Way& way, std::mt19937_64& random,
+              std::chrono::seconds patience) {
+  const auto& [source, target] = way;
+  const std::uint64_t kind = random() % 3;
+  from.memory().fill(source, random());
+  to.memory().expect(target, from.memory().gather(source));
+  std::vector<ibv_sge> here = from.memory().sges(source);
+  if (kind == 0) {
+    to.post_recv(target);
+    from.post_send(signaled(IBV_WR_SEND, here));
+    await(from, from.send_cq(), "a send", patience);
+    await(to, to.recv_cq(), "a receive", patience);
+  } else if (kind == 1) {
+    to.post_recv({{0, 0}});
+    ibv_send_wr work = signaled(IBV_WR_RDMA_WRITE, here);
+    work.wr.rdma.remote_addr = to.memory().address(target[0].offset);
+    work.wr.rdma.rkey = to.memory().mr()->rkey;
+    from.post_send(work);
+    std::vector<ibv_sge> none;
+    from.post_send(signaled(IBV_WR_SEND, none));
+    await(from, from.send_cq(), "a write", patience);
+    await(from, from.send_cq(), "the send behind it", patience);
+    await(to, to.recv_cq(), "what comes behind a write", patience);
+  } else {
+    std::vector<ibv_sge> there = to.memory().sges(target);
+    ibv_send_wr work = signaled(IBV_WR_RDMA_READ, there);
+    work.wr.rdma.remote_addr = from.memory().address(source[0].offset);
+    work.wr.rdma.rkey = from.memory().mr()->rkey;
+    to.post_send(work);
+    await(to, to.send_cq(), "a read", patience);
+  }
+}
+
+void check_around(const Memory& memory, const Layout& targets, const char* whose) {
+  // check() looks that far around what it is given.
+  constexpr std::size_t kMargin = Memory::kMargin;
+  const auto between = [&](std::size_t begin, std::size_t end) {
+    memory.check({{begin + kMargin, static_cast<std::uint32_t>(end - begin - 2 * kMargin)}}, whose);
+  };
+  std::size_t begin = 0;
+  for (const placement::Extent& target : targets) {
+    between(begin, target.offset);
+    begin = target.offset + target.length;
+  }
+  between(begin, memory.size());
+}
+
+}  // namespace torture

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+// Sixteen threads of one process on the same objects: posters on one queue pair, pollers of one
+// completion queue by events and without, posters on one shared receive queue that feeds
+// several queue pairs, and owners that ask, change and register beside.
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <functional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "cases.h"
+#include "failure.h"
+#include "owned.h"
+#include "transfer.h"
+
+namespace placement {
+
+namespace {
+
+constexpr std::uint64_t kEach = 400;  // work requests of a poster
+constexpr std::size_t kRoom = 4096;   // of a poster, in both arenas
+
+// Threads that end together: when one of them fails, or none has anything left to do.
+class Crowd {
+ public:
+  // Runs `body`, which returns at once when over() says so.
+  void add(const std::function<void()>& body) {
+    threads_.emplace_back([this, body] {
+      try {
+        body();
+      } catch (const std::exception& error) {
+        fail(error.what());
+      }
+    });
+  }
+  // Throws Failure with what the first one said.
+  void join() {
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+    threads_.clear();
+    require(!failed_, why_);
+  }
+  ~Crowd() {
+    over_ = true;
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+  Crowd() = default;
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+
+  bool over() const { return over_ || Clock::now() > end_; }
+  void finish() { over_ = true; }
+  void fail(const std::string& why) {
+    if (!failed_.exchange(true)) {
+      why_ = why;
+    }
+    over_ = true;
+  }
+  std::size_t size() const { return threads_.size(); }
+
+ private:
+  std::vector<std::thread> threads_;
+  std::atomic<bool> over_ = false;
+  std::atomic<bool> failed_ = false;
+  std::string why_;
+  Clock::time_point end_ = Clock::now() + 4 * kPatience;
+};
+
+// Which work requests have completed; each must do so once.
+class Ledger {
+ public:
+  explicit Ledger(std::uint64_t count) : seen_(count) {}
+  void note(std::uint64_t wr_id) {
+    require(wr_id < seen_.size(), "a completion of no work request of ours");
+    require(seen_[wr_id].fetch_add(1) == 0,
+            "work request " + std::to_string(wr_id) + " completed twice");
+    done_.fetch_add(1);
+  }
+  bool complete() const { return done_ == seen_.size(); }
+  std::string missing() const {
+    return std::to_string(seen_.size() - done_) + " of " + std::to_string(seen_.size()) +
+           " are missing";
+  }
+
+ private:
+  std::vector<std::atomic<std::uint8_t>> seen_;
+  std::atomic<std::uint64_t> done_ = 0;
+};
+
+// Takes what is there from a completion queue; each must have succeeded.
+bool take(ibv_cq* cq, const std::function<void(const ibv_wc&)>& note) {
+  std::array<ibv_wc, 8> completions{};
+  const int count = ibv_poll_cq(cq, static_cast<int>(completions.size()), completions.data());
+  require(count >= 0, "ibv_poll_cq failed");
+  for (int at = 0; at < count; ++at) {
+    const ibv_wc& completion = completions[static_cast<std::size_t>(at)];
+    require(completion.status == IBV_WC_SUCCESS, to_string(completion));
+    note(completion);
+  }
+  return count > 0;
+}
+
+// Posts, as often as the queue is full. False: it is over.
+bool post(const Crowd& crowd, const std::function<int()>& once) {
+  for (;;) {
+    const int error = once();
+    if (error == 0) {
+      return true;
+    }
+    require(error == ENOMEM, "a post failed with " + std::to_string(error));
+    if (crowd.over()) {
+      return false;
+    }
+    std::this_thread::yield();
+  }
+}
+
+// Polls without waiting, or sleeps until an event.
+void poll_until(Crowd& crowd, ibv_cq* cq, bool by_event, const Ledger& ledger,
+                const std::function<void(const ibv_wc&)>& note) {
+  while (!crowd.over() && !ledger.complete()) {
+    if (!by_event) {
+      if (!take(cq, note)) {
+        std::this_thread::yield();
+      }
+      continue;
+    }
+    require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+    while (take(cq, note)) {
+    }
+    pollfd waiting{};
+    waiting.fd = cq->channel->fd;
+    waiting.events = POLLIN;
+    if (::poll(&waiting, 1, 100) == 1) {
+      ibv_cq* woken = nullptr;
+      void* context = nullptr;
+      require_zero(ibv_get_cq_event(cq->channel, &woken, &context), "ibv_get_cq_event");
+      ibv_ack_cq_events(woken, 1);
+    }
+  }
+}
+
+// Eight threads post writes, reads and inline writes to one queue pair, four poll its one
+// completion queue, one of them by events; four ask, change and register beside.
+void one_queue_pair(Suite& suite) {
+  constexpr unsigned kPosters = 8;
+  Shape shape;
+  shape.send_wr = 32;
+  shape.cq_entries = 4096;  // more than all: pollers may be slower than posters
+  shape.extended = true;
+  const Pair pair = suite.connector().connect(shape, {});
+  Endpoint& client = *pair.client;
+  const Endpoint& server = *pair.server;
+  Ledger ledger(kPosters * kEach);
+  const auto note = [&](const ibv_wc& completion) { ledger.note(completion.wr_id); };
+  Crowd crowd;
+  for (unsigned which = 0; which < kPosters; ++which) {
+    // Each poster has its own bytes here and there: reads bring back what its writes brought there.
+    const std::uint32_t length = which % 2 == 0 ? 64 : 3000;
+    const Layout mine = {{kSource + which * kRoom, length}};
+    client.memory().fill(mine, which);
+    server.memory().expect({{kTarget + which * kRoom, length}}, client.memory().gather(mine));
+    crowd.add([&, which, mine] {
+      std::vector<ibv_sge> here = client.memory().sges(mine);
+      for (std::uint64_t at = 0; at < kEach; ++at) {
+        ibv_send_wr work = request(at % 3 == 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, here);
+        work.wr_id = which * kEach + at;
+        work.wr.rdma.remote_addr = server.memory().address(kTarget + which * kRoom);
+        work.wr.rdma.rkey = server.memory().mr()->rkey;
+        if (at % 3 == 1 && which % 2 == 0) {
+          work.send_flags |= IBV_SEND_INLINE;
+        }
+        if (!post(crowd, [&] {
+              ibv_send_wr* bad = nullptr;
+              return ibv_post_send(client.qp(), &work, &bad);
+            })) {
+          return;
+        }
+      }
+    });
+  }
+  for (unsigned which = 0; which < 4; ++which) {
+    crowd.add([&, which] { poll_until(crowd, client.send_cq(), which == 0, ledger, note); });
+  }
+  for (unsigned which = 0; which < 2; ++which) {
+    crowd.add([&] {
+      while (!crowd.over() && !ledger.complete()) {
+        ibv_qp_attr attr{};
+        ibv_qp_init_attr init{};
+        require_zero(ibv_query_qp(client.qp(), &attr, IBV_QP_STATE | IBV_QP_CAP, &init),
+                     "ibv_query_qp");
+        require(attr.qp_state == IBV_QPS_RTS, "the queue pair is in another state");
+        const Owned<ibv_qp> neighbour = unconnected_qp(client);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+    });
+  }
+  for (unsigned which = 0; which < 2; ++which) {
+    crowd.add([&] {
+      std::vector<char> bytes(100000);
+      while (!crowd.over() && !ledger.complete()) {
+        const Region region(
+            ibv_reg_mr(client.pd(), bytes.data(), bytes.size(), IBV_ACCESS_LOCAL_WRITE));
+        require(region != nullptr, "ibv_reg_mr failed");
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    });
+  }
+  require(crowd.size() == 16, "sixteen threads");
+  crowd.join();
+  require(ledger.complete(), ledger.missing());
+  client.memory().check({}, "the client's");
+  server.memory().check({}, "the server's");
+}
+
+// Four queue pairs take their receives from one shared queue that four threads fill; a thread
+// sends to each, and each end's completions have a poller of their own.
+void one_shared_queue(Suite& suite) {
+  constexpr unsigned kPairs = 4;
+  constexpr unsigned kFeeders = 4;
+  const Layout message = {{kSource, 200}};
+  Shape shape;
+  shape.shared_receives = true;
+  shape.recv_wr = 64;
+  shape.cq_entries = 2048;
+  Shape sender;
+  sender.cq_entries = 2048;
+  const Pair home = suite.connector().connect({}, shape);
+  ibv_srq* srq = home.server->srq();
+  Shape fed = shape;
+  fed.pd = home.server->pd();
+  fed.srq = srq;
+  std::vector<Pair> pairs;
+  for (unsigned at = 0; at < kPairs; ++at) {
+    pairs.push_back(suite.connector().connect(sender, fed));
+  }
+  Ledger sent(kPairs * kEach);
+  Ledger received(kFeeders * kEach);
+  // A buffer for each receive, filled by the client whose queue pair the completion names.
+  const auto buffer = [](std::uint64_t wr_id) { return kTarget + wr_id * 256; };
+  for (unsigned which = 0; which < kPairs; ++which) {
+    pairs[which].client->memory().fill(message, which);
+  }
+  Crowd crowd;
+  for (unsigned which = 0; which < kFeeders; ++which) {
+    crowd.add([&, which] {
+      for (std::uint64_t at = 0; at < kEach; ++at) {
+        ibv_recv_wr work{};
+        work.wr_id = which * kEach + at;
+        std::vector<ibv_sge> here = home.server->memory().sges({{buffer(work.wr_id), 256}});
+        work.sg_list = here.data();
+        work.num_sge = 1;
+        if (!post(crowd, [&] {
+              ibv_recv_wr* bad = nullptr;
+              return ibv_post_srq_recv(srq, &work, &bad);
+            })) {
+          return;
+        }
+      }
+    });
+  }
+  for (unsigned which = 0; which < kPairs; ++which) {
+    Endpoint& client = *pairs[which].client;
+    Endpoint& server = *pairs[which].server;
+    crowd.add([&, which] {
+      std::vector<ibv_sge> here = client.memory().sges(message);
+      for (std::uint64_t at = 0; at < kEach; ++at) {
+        ibv_send_wr work = request(IBV_WR_SEND, here);
+        work.wr_id = which * kEach + at;
+        if (!post(crowd, [&] {
+              ibv_send_wr* bad = nullptr;
+              return ibv_post_send(client.qp(), &work, &bad);
+            })) {
+          return;
+        }
+      }
+    });
+    crowd.add([&, which] {
+      poll_until(crowd, client.send_cq(), which % 2 == 0, sent,
+                 [&](const ibv_wc& completion) { sent.note(completion.wr_id); });
+    });
+    crowd.add([&, which] {
+      poll_until(crowd, server.recv_cq(), which % 2 != 0, received, [&](const ibv_wc& completion) {
+        received.note(completion.wr_id);
+        require(completion.byte_len == 200, to_string(completion));
+        require(completion.qp_num == server.qp()->qp_num, "of another queue pair");
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(
+            home.server->memory().address(buffer(completion.wr_id)));
+        require(std::ranges::equal(client.memory().gather(message),
+                                   std::span(bytes, completion.byte_len)),
+                "a receive has other bytes than were sent");
+      });
+    });
+  }
+  require(crowd.size() == 16, "sixteen threads");
+  crowd.join();
+  require(sent.complete(), "sends: " + sent.missing());
+  require(received.complete(), "receives: " + received.missing());
+}
+
+}  // namespace
+
+void threads_cases(Suite& suite) {
+  suite.group("threads on the same objects", [&] {
+    suite.run("one queue pair, one completion queue", [&] { one_queue_pair(suite); });
+    suite.run("one shared receive queue", [&] { one_shared_queue(suite); });
+  });
+}
+
+}  // namespace placement

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Judges the log of a lab, or of another part of make check, by its lines.
+
+    tests/verdict.py lab NAME STATUS ENDS LOG
+        appends "not ok" lines to LOG for what its own lines cannot tell: it ended with a status
+        other than 0 and no failure, without its closing line (of which there must be ENDS), with
+        counts that are not those of its lines, without any case, or it skipped what tests/skips
+        does not allow. A lab that dies half-way passed before there was this.
+    tests/verdict.py skips NAME=LOG...
+        prints each skip with its reason and a "not ok" line for each that tests/skips does not
+        allow, and says which lines of tests/skips did not happen in those parts; fails when one
+        was not allowed.
+
+A line of a log that begins with "ok ", "not ok " or "skip " is a case; "N passed, N failed" and
+perhaps ", N skipped" is a closing line.
+"""
+
+import fnmatch
+import pathlib
+import re
+import sys
+
+SKIPS = pathlib.Path(__file__).resolve().parent / "skips"
+CLOSING = re.compile(r"^(?:[a-z]+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+NO_CABLE = 77
+
+
+class Allowed:
+    """A line of tests/skips: a part, a pattern of its cases, and why they may be skipped."""
+
+    def __init__(self, line):
+        fields = [field.strip() for field in line.split("|", 2)]
+        if len(fields) != 3 or not all(fields):
+            sys.exit(f"tests/skips: '{line}' is not: part | case | reason")
+        self.part, self.case, self.reason = fields
+        self.happened = False
+
+    def fits(self, part, case):
+        return fnmatch.fnmatchcase(part, self.part) and fnmatch.fnmatchcase(case, self.case)
+
+
+def allowed_skips():
+    lines = (line.strip() for line in SKIPS.read_text(encoding="utf-8").splitlines())
+    return [Allowed(line) for line in lines if line and not line.startswith("#")]
+
+
+def lines_of(log):
+    return pathlib.Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def skips_in(lines):
+    """The cases that were skipped, each with what the log gives as its reason."""
+    for line in lines:
+        if line.startswith("skip "):
+            case, _, reason = line[len("skip ") :].partition(": ")
+            yield case, reason
+
+
+def permission(allowed, part, case):
+    for line in allowed:
+        if line.fits(part, case):
+            line.happened = True
+            return line
+    return None
+
+
+def faults(name, status, ends, lines):
+    """What is wrong with a lab beside what its own lines say."""
+    counted = [sum(line.startswith(kind) for line in lines) for kind in ("ok ", "not ok ", "skip ")]
+    closings = [match for match in map(CLOSING.match, lines) if match]
+    if status == NO_CABLE and ends > 1:
+        yield f"the lab could not be had: {lines[-1] if lines else 'it said nothing'}"
+        return
+    if status and not counted[1]:
+        yield f"the lab ended with status {status}, and no case failed; its log's end says more"
+    elif status > 1:
+        yield f"the lab ended with status {status}; see build/lab/test-{name}"
+    if len(closings) != ends:
+        yield f"{len(closings)} closing lines (N passed, N failed) instead of {ends}: it did not come to its end"
+    else:
+        claimed = [sum(int(match[group] or 0) for match in closings) for group in (1, 2, 3)]
+        if claimed != counted:
+            yield f"it says passed, failed, skipped: {claimed}, and its lines are {counted}"
+    if not any(counted):
+        yield "no case ran"
+    allowed = allowed_skips()
+    for case, reason in skips_in(lines):
+        if not permission(allowed, name, case):
+            yield f"skipped, which tests/skips does not allow: {case}: {reason}"
+
+
+def judge_lab(name, status, ends, log):
+    lines = lines_of(log)
+    wrong = list(faults(name, int(status), int(ends), lines))
+    with open(log, "a", encoding="utf-8") as out:
+        for fault in wrong:
+            print(f"not ok {name}: {fault}", file=out)
+    return 0
+
+
+def list_skips(*logs):
+    allowed = allowed_skips()
+    parts, refused, shown = [], 0, set()
+    for pair in logs:
+        part, _, log = pair.partition("=")
+        parts.append(part)
+        for case, reason in skips_in(lines_of(log)):
+            line = permission(allowed, part, case)
+            if not line:
+                refused += 1
+                print(f"not ok {part}: skipped, which tests/skips does not allow: {case}: {reason}")
+            elif line not in shown:
+                shown.add(line)
+                print(f"    skipped: {line.part}: {line.case}: {line.reason}")
+    for line in allowed:
+        if not line.happened and any(fnmatch.fnmatchcase(part, line.part) for part in parts):
+            print(f"    no longer skipped, so tests/skips need not say it: {line.part}: {line.case}")
+    return refused != 0
+
+
+if __name__ == "__main__":
+    COMMANDS = {"lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000)}
+    run, least, most = COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0, 0))
+    if run is None or not least <= len(sys.argv) - 2 <= most:
+        sys.exit(__doc__)
+    sys.exit(run(*sys.argv[2:]))
