@@ -44,6 +44,18 @@ constexpr std::array kExperiments{
                .what = "what memory connections take that do nothing",
                .client = idle_client,
                .server = idle_server},
+    Experiment{.name = "neighbours",
+               .what = "what connecting and ending takes, beside whatever else goes on",
+               .client = neighbours_client,
+               .server = neighbours_server},
+    Experiment{.name = "crowd",
+               .what = "a load: connections that write all the time, a thread each",
+               .client = crowd_client,
+               .server = crowd_server},
+    Experiment{.name = "flood",
+               .what = "a load: TCP connections to an RDMA port, count= a second",
+               .client = flood_client,
+               .server = flood_server},
 };
 
 }  // namespace

@@ -62,6 +62,12 @@ void idle_client(Settings settings, Control& control, const std::string& address
 void idle_server(const Server& server);
 void setup_client(Settings settings, Control& control, const std::string& address);
 void setup_server(const Server& server);
+void neighbours_client(Settings settings, Control& control, const std::string& address);
+void neighbours_server(const Server& server);
+void crowd_client(Settings settings, Control& control, const std::string& address);
+void crowd_server(const Server& server);
+void flood_client(Settings settings, Control& control, const std::string& address);
+void flood_server(const Server& server);
 
 }  // namespace perf
 

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests perf/compare, which decides for the gate, on copies of the reference with planted changes."""
+
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROW = "send-64k"
+
+
+class Compare(unittest.TestCase):
+    def setUp(self):
+        self.reference = json.loads((HERE / "reference.json").read_text(encoding="utf-8"))
+        self.now = copy.deepcopy(self.reference)
+
+    def ours(self):
+        """The results of one row of Weft's."""
+        return [result for result in self.now["runs"][0]["results"]
+                if result["row"] == ROW and result["subject"] == "weft"]
+
+    def make(self, factor):
+        """That row's rate, changed."""
+        (result,) = self.ours()
+        for field in ("rate_msg_s", "rate_mb_s"):
+            result[field] *= factor
+
+    def verdict(self, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for name, content in (("a", self.reference), ("b", self.now)):
+                files.append(f"{folder}/{name}.json")
+                pathlib.Path(files[-1]).write_text(json.dumps(content), encoding="utf-8")
+            run = subprocess.run([sys.executable, "-W", "ignore", HERE / "compare", *files, *arguments],
+                                 capture_output=True, text=True, check=False)
+        self.assertIn(run.returncode, (0, 1), run.stderr)
+        failures = [line for line in run.stdout.splitlines() if line.startswith("not ok")]
+        self.assertEqual(run.returncode, bool(failures), run.stdout + run.stderr)
+        return failures
+
+    def expect(self, text):
+        failures = self.verdict()
+        self.assertEqual(len(failures), 1, failures)
+        self.assertIn(text, failures[0])
+
+    def test_the_same(self):
+        self.assertEqual(self.verdict(), [])
+
+    def test_a_little(self):
+        self.make(1 / 1.02)
+        self.assertEqual(self.verdict(), [])
+        self.make(1.06)
+        self.assertEqual(self.verdict(), [])
+
+    def test_dearer(self):
+        self.make(1 / 1.04)
+        self.expect("dearer")
+
+    def test_much_cheaper(self):
+        self.make(1.4)
+        self.expect("cheaper")
+
+    def test_row_gone(self):
+        results = self.now["runs"][0]["results"]
+        for result in self.ours():
+            results.remove(result)
+        self.expect("not measured any more")
+
+    def test_row_fails(self):
+        (result,) = self.ours()
+        result["failure"] = "hangs"
+        self.expect("hangs")
+
+    def test_instrument_gone(self):
+        self.now["runs"].pop()
+        self.expect("not measured any more")
+
+    def test_another_kernel(self):
+        self.now["kernel"] = "6.1.0-57-amd64"
+        self.make(1 / 1.1)
+        self.assertEqual(self.verdict(), [])
+        self.make(1 / 1.1)
+        self.expect("dearer")
+
+
+if __name__ == "__main__":
+    unittest.main()
