@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -93,6 +94,14 @@ class Victim:
         self.process.wait(START)
 
 
+def accepted(listener, victim):
+    """The victim's connection. What the victim says before there is one can only be why there is none."""
+    ready, _, _ = select.select([listener, victim.process.stdout], [], [], PATIENCE)
+    if listener in ready:
+        return listener.accept()[0]
+    raise handshake.Failure(f"no connection, and the victim says {victim.answer() if ready else 'nothing'}")
+
+
 @contextlib.contextmanager
 def called(victim, family=socket.AF_INET, buffer=None, **options):
     """The victim is told to connect to us: our end of the TCP connection, with a receive buffer of that size."""
@@ -105,7 +114,7 @@ def called(victim, family=socket.AF_INET, buffer=None, **options):
         listener.settimeout(PATIENCE)
         words = [f"{name}={int(value)}" for name, value in options.items()]
         victim.tell(" ".join(["connect", PEER[family], str(listener.getsockname()[1]), *words]))
-        sock, _ = listener.accept()
+        sock = accepted(listener, victim)
         with sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield sock
