@@ -49,7 +49,7 @@ static DEFINE_MUTEX(devices_lock); /* of devices; inside the rtnl lock */
  * registered and when it was moved to another namespace. Of the end of that the
  * core says nothing, so the task is remembered.
  */
-static int weft_enable_driver(struct ib_device *ib)
+static int enable_driver(struct ib_device *ib)
 {
 	struct weft_device *dev = to_weft_device(ib);
 
@@ -57,8 +57,8 @@ static int weft_enable_driver(struct ib_device *ib)
 	return 0;
 }
 
-/* The calling task is through with what weft_enable_driver() began. */
-static void weft_device_enabled(struct weft_device *dev)
+/* The calling task is through with what enable_driver() began. */
+static void device_enabled(struct weft_device *dev)
 {
 	struct pid *self = task_pid(current);
 
@@ -67,7 +67,7 @@ static void weft_device_enabled(struct weft_device *dev)
 }
 
 /* The core has let go of the device: everything on it is gone. */
-static void weft_device_dealloc(struct ib_device *ib)
+static void device_dealloc(struct ib_device *ib)
 {
 	struct weft_device *dev = to_weft_device(ib);
 
@@ -84,7 +84,7 @@ static void weft_device_dealloc(struct ib_device *ib)
 	dev_put(dev->netdev);
 }
 
-static const struct ib_device_ops weft_device_ops = {
+static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = WEFT_DRIVER,
 	.uverbs_abi_ver = WEFT_ABI_VERSION,
@@ -97,7 +97,7 @@ static const struct ib_device_ops weft_device_ops = {
 	.create_cq = weft_create_cq,
 	.create_qp = weft_create_qp,
 	.create_srq = weft_create_srq,
-	.dealloc_driver = weft_device_dealloc,
+	.dealloc_driver = device_dealloc,
 	.dealloc_mw = weft_dealloc_mw,
 	.dealloc_pd = weft_dealloc_pd,
 	.dealloc_ucontext = weft_dealloc_ucontext,
@@ -107,7 +107,7 @@ static const struct ib_device_ops weft_device_ops = {
 	.destroy_srq = weft_destroy_srq,
 	.device_group = &weft_settings_group,
 	.disassociate_ucontext = weft_disassociate_ucontext,
-	.enable_driver = weft_enable_driver,
+	.enable_driver = enable_driver,
 	.fill_res_cm_id_entry = weft_fill_res_cm_id,
 	.fill_res_cq_entry = weft_fill_res_cq,
 	.fill_res_mr_entry = weft_fill_res_mr,
@@ -159,7 +159,7 @@ static const struct ib_device_ops weft_device_ops = {
  * kernels note it with the GID and find a device by it; older ones have the
  * MAC address alone to go by.
  */
-static bool weft_core_knows_netdev(struct weft_device *dev)
+static bool core_knows_netdev(struct weft_device *dev)
 {
 	const struct ib_gid_attr *attr;
 	bool knows = false;
@@ -180,7 +180,7 @@ static bool weft_core_knows_netdev(struct weft_device *dev)
  * VLANs, bonds, bridges and what is below them share one, where the same
  * programs see both. With devices_lock held.
  */
-static struct weft_device *weft_device_namesake(struct net_device *netdev)
+static struct weft_device *device_namesake(struct net_device *netdev)
 {
 	struct weft_device *other;
 
@@ -189,7 +189,7 @@ static struct weft_device *weft_device_namesake(struct net_device *netdev)
 		if (other->netdev != netdev &&
 		    ether_addr_equal(other->netdev->dev_addr, netdev->dev_addr) &&
 		    rdma_dev_access_netns(&other->ib, dev_net(netdev)) &&
-		    !weft_core_knows_netdev(other))
+		    !core_knows_netdev(other))
 			return other;
 	}
 	return NULL;
@@ -199,7 +199,7 @@ static struct weft_device *weft_device_namesake(struct net_device *netdev)
  * Whether a network device can carry one of ours; says why not. With
  * devices_lock held.
  */
-static int weft_netdev_check(struct net_device *netdev)
+static int netdev_check(struct net_device *netdev)
 {
 	struct weft_device *other;
 
@@ -220,7 +220,7 @@ static int weft_netdev_check(struct net_device *netdev)
 			return -EEXIST;
 		}
 	}
-	other = weft_device_namesake(netdev);
+	other = device_namesake(netdev);
 	if (other) {
 		pr_warn("weft: %s has the MAC address of %s, which carries %s; RDMA finds its device by it, so give %s one of its own (ip link set %s address ...)\n",
 			netdev->name, other->netdev->name,
@@ -231,19 +231,19 @@ static int weft_netdev_check(struct net_device *netdev)
 }
 
 /* Enters a new device in the list of devices, if its Ethernet device is fit. */
-static int weft_device_enter(struct weft_device *dev)
+static int device_enter(struct weft_device *dev)
 {
-	int rv;
+	int ret;
 
 	mutex_lock(&devices_lock);
-	rv = weft_netdev_check(dev->netdev);
-	if (!rv)
+	ret = netdev_check(dev->netdev);
+	if (!ret)
 		list_add_tail(&dev->entry, &devices);
 	mutex_unlock(&devices_lock);
-	return rv;
+	return ret;
 }
 
-static void weft_port_event(struct ib_device *ib, enum ib_event_type type)
+static void port_event(struct ib_device *ib, enum ib_event_type type)
 {
 	struct ib_event event = {
 		.device = ib,
@@ -255,7 +255,7 @@ static void weft_port_event(struct ib_device *ib, enum ib_event_type type)
 }
 
 /* Tells whether the port is active, if that has changed. With the rtnl lock held. */
-static void weft_port_update(struct weft_device *dev)
+static void port_update(struct weft_device *dev)
 {
 	bool active = weft_port_active(dev->netdev);
 
@@ -263,7 +263,7 @@ static void weft_port_update(struct weft_device *dev)
 	if (active == dev->active)
 		return;
 	dev->active = active;
-	weft_port_event(&dev->ib, active ? IB_EVENT_PORT_ACTIVE :
+	port_event(&dev->ib, active ? IB_EVENT_PORT_ACTIVE :
 					   IB_EVENT_PORT_ERR);
 }
 
@@ -271,15 +271,15 @@ static void weft_port_update(struct weft_device *dev)
  * The Ethernet device may have gone, or changed, or moved to another namespace,
  * while the new device could not be found by the notifier: that is made up for.
  */
-static void weft_device_recheck(struct net_device *netdev, struct net *net)
+static void device_recheck(struct net_device *netdev, struct net *net)
 {
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
 
 	if (!ib)
 		return;
-	weft_device_enabled(to_weft_device(ib));
+	device_enabled(to_weft_device(ib));
 	rtnl_lock();
-	weft_port_update(to_weft_device(ib));
+	port_update(to_weft_device(ib));
 	rtnl_unlock();
 	if (READ_ONCE(netdev->reg_state) == NETREG_REGISTERED &&
 	    net_eq(dev_net(netdev), net))
@@ -305,7 +305,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 {
 	struct net *net = dev_net(netdev);
 	struct weft_device *dev;
-	int rv;
+	int ret;
 
 	dev = ib_alloc_device(weft_device, ib);
 	if (!dev)
@@ -340,31 +340,31 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	strscpy(dev->ib.iw_ifname, netdev->name, sizeof(dev->ib.iw_ifname));
 	strscpy(dev->ib.node_desc, "Weft software iWARP",
 		sizeof(dev->ib.node_desc));
-	ib_set_device_ops(&dev->ib, &weft_device_ops);
-	dev_hold(netdev); /* until weft_device_dealloc() */
+	ib_set_device_ops(&dev->ib, &device_ops);
+	dev_hold(netdev); /* until device_dealloc() */
 	/* Born in the first namespace, it is not seen from here only in exclusive mode. */
 	if (!rdma_dev_access_netns(&dev->ib, net))
 		write_pnet(&dev->ib.coredev.rdma_net, net);
-	rv = weft_device_enter(dev);
-	if (!rv)
-		rv = ib_device_set_netdev(&dev->ib, netdev, 1);
-	if (!rv)
-		rv = ib_register_device(&dev->ib, name, NULL);
-	if (rv)
+	ret = device_enter(dev);
+	if (!ret)
+		ret = ib_device_set_netdev(&dev->ib, netdev, 1);
+	if (!ret)
+		ret = ib_register_device(&dev->ib, name, NULL);
+	if (ret)
 		ib_dealloc_device(&dev->ib);
 	else
-		weft_device_recheck(netdev, net);
+		device_recheck(netdev, net);
 	/* The core's word for a name in use, which would puzzle who reads it. */
-	return rv == -ENFILE ? -EEXIST : rv;
+	return ret == -ENFILE ? -EEXIST : ret;
 }
 
 /* A MAC address was changed to one that is in use: too late to refuse it. */
-static void weft_warn_namesake(struct net_device *netdev)
+static void warn_namesake(struct net_device *netdev)
 {
 	struct weft_device *other;
 
 	mutex_lock(&devices_lock);
-	other = weft_device_namesake(netdev);
+	other = device_namesake(netdev);
 	if (other)
 		pr_warn("weft: %s now has the MAC address of %s; RDMA will take one for the other\n",
 			netdev->name, other->netdev->name);
@@ -376,8 +376,8 @@ static void weft_warn_namesake(struct net_device *netdev)
  * namespace is unregistered in the old one: its sockets are there, so the RDMA
  * device ends, and can be added again in the new one.
  */
-static int weft_netdev_event(struct notifier_block *nb, unsigned long what,
-			     void *info)
+static int netdev_event(struct notifier_block *nb, unsigned long what,
+			void *info)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(info);
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
@@ -389,11 +389,11 @@ static int weft_netdev_event(struct notifier_block *nb, unsigned long what,
 	case NETDEV_UP:
 	case NETDEV_CHANGE: /* of any flag */
 	case NETDEV_DOWN:
-		weft_port_update(to_weft_device(ib));
+		port_update(to_weft_device(ib));
 		break;
 	case NETDEV_CHANGEADDR:
-		weft_port_event(ib, IB_EVENT_GID_CHANGE);
-		weft_warn_namesake(netdev);
+		port_event(ib, IB_EVENT_GID_CHANGE);
+		warn_namesake(netdev);
 		break;
 	case NETDEV_UNREGISTER:
 		ib_unregister_device_queued(ib);
@@ -403,19 +403,19 @@ static int weft_netdev_event(struct notifier_block *nb, unsigned long what,
 	return NOTIFY_OK;
 }
 
-static struct notifier_block weft_netdev_notifier = {
-	.notifier_call = weft_netdev_event,
+static struct notifier_block netdev_notifier = {
+	.notifier_call = netdev_event,
 };
 
 /* Starts to watch Ethernet devices. 0 or a negative errno value. */
 int weft_device_init(void)
 {
-	return register_netdevice_notifier(&weft_netdev_notifier);
+	return register_netdevice_notifier(&netdev_notifier);
 }
 
 /* Ends every device. May sleep, until all that is on them is gone. */
 void weft_device_exit(void)
 {
-	unregister_netdevice_notifier(&weft_netdev_notifier);
+	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver(WEFT_DRIVER);
 }

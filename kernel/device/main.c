@@ -18,28 +18,28 @@ MODULE_SOFTDEP("pre: crc32c");
 
 struct workqueue_struct *weft_workqueue;
 
-static struct rdma_link_ops weft_link_ops = {
+static struct rdma_link_ops link_ops = {
 	.type = "weft",
 	.newlink = weft_device_create,
 };
 
 static int __init weft_init(void)
 {
-	int rv;
+	int ret;
 
 	weft_workqueue = alloc_workqueue("weft", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!weft_workqueue)
 		return -ENOMEM;
-	rv = weft_dmabuf_init();
-	if (rv)
+	ret = weft_dmabuf_init();
+	if (ret)
 		goto free_workqueue;
-	rv = weft_conn_init();
-	if (rv)
+	ret = weft_conn_init();
+	if (ret)
 		goto exit_dmabuf;
-	rv = weft_device_init();
-	if (rv)
+	ret = weft_device_init();
+	if (ret)
 		goto exit_conn;
-	rdma_link_register(&weft_link_ops);
+	rdma_link_register(&link_ops);
 	return 0;
 
 exit_conn:
@@ -48,12 +48,12 @@ exit_dmabuf:
 	weft_dmabuf_exit();
 free_workqueue:
 	destroy_workqueue(weft_workqueue);
-	return rv;
+	return ret;
 }
 
 static void __exit weft_exit(void)
 {
-	rdma_link_unregister(&weft_link_ops);
+	rdma_link_unregister(&link_ops);
 	weft_device_exit();
 	weft_conn_exit();
 	weft_dmabuf_exit();

@@ -69,7 +69,7 @@ int weft_query_port(struct ib_device *ib, u32 port,
 {
 	struct net_device *netdev = to_weft_device(ib)->netdev;
 	bool active = weft_port_active(netdev);
-	int rv;
+	int ret;
 
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
@@ -80,10 +80,10 @@ int weft_query_port(struct ib_device *ib, u32 port,
 	attr->gid_tbl_len = 1;
 	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = WEFT_MAX_MSG;
-	rv = ib_get_eth_speed(ib, port, &attr->active_speed,
-			      &attr->active_width);
+	ret = ib_get_eth_speed(ib, port, &attr->active_speed,
+			       &attr->active_width);
 	/* An Ethernet device that is going has no speed any more; ours goes next. */
-	return rv == -ENODEV ? 0 : rv;
+	return ret == -ENODEV ? 0 : ret;
 }
 
 int weft_port_immutable(struct ib_device *ib, u32 port,

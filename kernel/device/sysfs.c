@@ -172,7 +172,7 @@ WEFT_SETTING_ATTR(user_timeout, WEFT_SET_USER_TIMEOUT);
 WEFT_SETTING_ATTR(fpdu, WEFT_SET_FPDU);
 WEFT_SETTING_ATTR(extensions, WEFT_SET_EXTENSIONS);
 
-static struct attribute *weft_settings_attrs[] = {
+static struct attribute *settings_attrs[] = {
 	&crc_attr.attr.attr,
 	&mpa_revision_attr.attr.attr,
 	&rtr_attr.attr.attr,
@@ -185,7 +185,7 @@ static struct attribute *weft_settings_attrs[] = {
 
 const struct attribute_group weft_settings_group = {
 	.name = "weft",
-	.attrs = weft_settings_attrs,
+	.attrs = settings_attrs,
 };
 
 /* --- module parameters --- */

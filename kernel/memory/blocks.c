@@ -21,7 +21,7 @@ struct weft_run {
 };
 
 /* Goes on to the next run. False: there is none, or enough was seen. */
-static bool weft_run_next(struct weft_run *r)
+static bool run_next(struct weft_run *r)
 {
 	r->len = 0;
 	while (r->left && r->want) {
@@ -48,8 +48,8 @@ static bool weft_run_next(struct weft_run *r)
 	return r->len;
 }
 
-static struct weft_run weft_run_start(const struct sg_table *sgt, u64 offset,
-				      u64 length)
+static struct weft_run run_start(const struct sg_table *sgt, u64 offset,
+				 u64 length)
 {
 	return (struct weft_run){
 		.sg = sgt->sgl,
@@ -74,11 +74,11 @@ static struct weft_run weft_run_start(const struct sg_table *sgt, u64 offset,
 int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
 			u64 offset, u64 length)
 {
-	struct weft_run r = weft_run_start(sgt, offset, length);
+	struct weft_run r = run_start(sgt, offset, length);
 	u64 edges = 0, at, num = 0, i = 0;
 	bool first = true;
 
-	while (weft_run_next(&r)) {
+	while (run_next(&r)) {
 		if (!first)
 			edges |= (uintptr_t)r.addr;
 		if (r.want)
@@ -90,8 +90,8 @@ int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
 	if (first || r.want)
 		return -EINVAL;
 	if (!edges) {
-		r = weft_run_start(sgt, offset, length);
-		weft_run_next(&r);
+		r = run_start(sgt, offset, length);
+		run_next(&r);
 		return weft_blocks_from_run(blocks, r.addr);
 	}
 	weft_blocks_set_size(blocks, __ffs64(edges));
@@ -102,8 +102,8 @@ int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
 				      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!blocks->addr)
 		return -ENOMEM;
-	r = weft_run_start(sgt, offset, length);
-	while (weft_run_next(&r)) {
+	r = run_start(sgt, offset, length);
+	while (run_next(&r)) {
 		at = (uintptr_t)r.addr & ~(BIT_ULL(blocks->shift) - 1);
 		for (; at < (uintptr_t)r.addr + r.len; at += BIT_ULL(blocks->shift)) {
 			if (WARN_ON_ONCE(i == num))

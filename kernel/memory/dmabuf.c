@@ -19,7 +19,7 @@
 WEFT_IMPORT_DMA_BUF;
 
 /* Stands for the processor where an exporter asks who will use its pages. */
-static struct platform_device *weft_dma_device;
+static struct platform_device *dma_device;
 
 /**
  * struct weft_dmabuf - a DMA buffer in use by a region
@@ -39,7 +39,7 @@ struct weft_dmabuf {
 };
 
 /* Whether every entry has pages: some exporters give bus addresses alone. */
-static bool weft_dmabuf_has_pages(const struct sg_table *sgt)
+static bool dmabuf_has_pages(const struct sg_table *sgt)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -55,29 +55,29 @@ static bool weft_dmabuf_has_pages(const struct sg_table *sgt)
 }
 
 /* Attaches, maps, and lists the pages. */
-static int weft_dmabuf_attach(struct weft_dmabuf *d, u64 offset, u64 length,
-			      struct weft_blocks *blocks)
+static int dmabuf_attach(struct weft_dmabuf *d, u64 offset, u64 length,
+			 struct weft_blocks *blocks)
 {
-	int rv;
+	int ret;
 
-	d->attach = dma_buf_attach(d->buf, &weft_dma_device->dev);
+	d->attach = dma_buf_attach(d->buf, &dma_device->dev);
 	if (IS_ERR(d->attach))
 		return PTR_ERR(d->attach);
 	d->sgt = dma_buf_map_attachment_unlocked(d->attach, DMA_BIDIRECTIONAL);
-	rv = PTR_ERR_OR_ZERO(d->sgt);
-	if (rv)
+	ret = PTR_ERR_OR_ZERO(d->sgt);
+	if (ret)
 		goto detach;
-	rv = weft_dmabuf_has_pages(d->sgt) ?
+	ret = dmabuf_has_pages(d->sgt) ?
 	     weft_blocks_from_sg(blocks, d->sgt, offset, length) : -EOPNOTSUPP;
-	if (!rv)
+	if (!ret)
 		return 0;
 	dma_buf_unmap_attachment_unlocked(d->attach, d->sgt, DMA_BIDIRECTIONAL);
 detach:
 	dma_buf_detach(d->buf, d->attach);
-	return rv;
+	return ret;
 }
 
-static void weft_dmabuf_detach(struct weft_dmabuf *d)
+static void dmabuf_detach(struct weft_dmabuf *d)
 {
 	dma_buf_unmap_attachment_unlocked(d->attach, d->sgt, DMA_BIDIRECTIONAL);
 	dma_buf_detach(d->buf, d->attach);
@@ -123,31 +123,31 @@ struct weft_dmabuf *weft_dmabuf_get(struct dma_buf *buf, u64 offset, u64 length,
 				    int access, struct weft_blocks *blocks)
 {
 	struct weft_dmabuf *d;
-	int rv = -EINVAL;
+	int ret = -EINVAL;
 	u64 end;
 
 	if (check_add_overflow(offset, length, &end) || end > buf->size)
 		goto put;
-	rv = -ENOMEM;
+	ret = -ENOMEM;
 	d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
 	if (!d)
 		goto put;
 	d->buf = buf;
-	rv = weft_dmabuf_check_access(d, access);
-	if (!rv)
-		rv = weft_dmabuf_attach(d, offset, length, blocks);
-	if (rv)
+	ret = weft_dmabuf_check_access(d, access);
+	if (!ret)
+		ret = dmabuf_attach(d, offset, length, blocks);
+	if (ret)
 		goto free;
-	rv = dma_buf_begin_cpu_access(d->buf, DMA_BIDIRECTIONAL);
-	if (!rv)
+	ret = dma_buf_begin_cpu_access(d->buf, DMA_BIDIRECTIONAL);
+	if (!ret)
 		return d;
 	weft_blocks_free(blocks);
-	weft_dmabuf_detach(d);
+	dmabuf_detach(d);
 free:
 	kfree(d);
 put:
 	dma_buf_put(buf);
-	return ERR_PTR(rv);
+	return ERR_PTR(ret);
 }
 
 /* Ends the use of a DMA buffer. NULL is harmless. Process context. */
@@ -156,7 +156,7 @@ void weft_dmabuf_put(struct weft_dmabuf *d)
 	if (!d)
 		return;
 	dma_buf_end_cpu_access(d->buf, DMA_BIDIRECTIONAL);
-	weft_dmabuf_detach(d);
+	dmabuf_detach(d);
 	dma_buf_put(d->buf);
 	kfree(d);
 }
@@ -164,21 +164,21 @@ void weft_dmabuf_put(struct weft_dmabuf *d)
 /* Makes the device that exporters are told of. 0 or a negative errno value. */
 int weft_dmabuf_init(void)
 {
-	int rv;
+	int ret;
 
-	weft_dma_device = platform_device_register_simple("weft-memory",
-							  PLATFORM_DEVID_NONE,
-							  NULL, 0);
-	if (IS_ERR(weft_dma_device))
-		return PTR_ERR(weft_dma_device);
-	rv = dma_coerce_mask_and_coherent(&weft_dma_device->dev, DMA_BIT_MASK(64));
-	if (rv)
-		platform_device_unregister(weft_dma_device);
-	return rv;
+	dma_device = platform_device_register_simple("weft-memory",
+						     PLATFORM_DEVID_NONE,
+						     NULL, 0);
+	if (IS_ERR(dma_device))
+		return PTR_ERR(dma_device);
+	ret = dma_coerce_mask_and_coherent(&dma_device->dev, DMA_BIT_MASK(64));
+	if (ret)
+		platform_device_unregister(dma_device);
+	return ret;
 }
 
 /* No region uses a DMA buffer any more. */
 void weft_dmabuf_exit(void)
 {
-	platform_device_unregister(weft_dma_device);
+	platform_device_unregister(dma_device);
 }

@@ -23,7 +23,7 @@ struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 			    u32 max_blocks)
 {
 	struct weft_mr *mr;
-	int rv = -ENOMEM;
+	int ret = -ENOMEM;
 
 	if (type != IB_MR_TYPE_MEM_REG)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -39,15 +39,15 @@ struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 	mr->blocks.addr = kvcalloc(max_blocks, sizeof(*mr->next), GFP_KERNEL_ACCOUNT);
 	mr->next = kvcalloc(max_blocks, sizeof(*mr->next), GFP_KERNEL_ACCOUNT);
 	if (mr->blocks.addr && mr->next)
-		rv = weft_mr_publish(mr);
-	if (!rv)
+		ret = weft_mr_publish(mr);
+	if (!ret)
 		return &mr->ib;
 	weft_mr_destroy(mr);
-	return ERR_PTR(rv);
+	return ERR_PTR(ret);
 }
 
 /* The device's DMA addresses are the kernel's own. */
-static int weft_add_block(struct ib_mr *ib, u64 addr)
+static int add_block(struct ib_mr *ib, u64 addr)
 {
 	struct weft_mr *mr = to_weft_mr(ib);
 
@@ -75,15 +75,15 @@ int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num,
 		   unsigned int *offset)
 {
 	struct weft_mr *mr = to_weft_mr(ib);
-	int rv;
+	int ret;
 
 	if (mr->kind != WEFT_MR_FAST || ib->page_size < SZ_4K ||
 	    !is_power_of_2(ib->page_size))
 		return -EINVAL;
 	mr->num_next = 0;
-	rv = ib_sg_to_pages(ib, sg, num, offset, weft_add_block);
+	ret = ib_sg_to_pages(ib, sg, num, offset, add_block);
 	ib->iova &= ib->page_size - 1;
-	return rv;
+	return ret;
 }
 
 /**

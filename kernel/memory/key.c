@@ -5,14 +5,14 @@
 #include "memory/mr.h"
 
 /* Whether the one who names it is one of those it is for. */
-static bool weft_mr_is_for(const struct weft_mr *mr, const struct ib_pd *pd,
-			   u32 qpn)
+static bool mr_is_for(const struct weft_mr *mr, const struct ib_pd *pd,
+		      u32 qpn)
 {
 	return mr->pd == pd &&
 	       (mr->kind != WEFT_MR_WINDOW_2 || mr->qpn == qpn);
 }
 
-static bool weft_mr_is_window(const struct weft_mr *mr)
+static bool mr_is_window(const struct weft_mr *mr)
 {
 	return mr->kind == WEFT_MR_WINDOW_1 || mr->kind == WEFT_MR_WINDOW_2;
 }
@@ -25,12 +25,12 @@ enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
 
 	if (mr->invalid || mr->stag != stag)
 		return WEFT_KEY_UNKNOWN;
-	if (!weft_mr_is_for(mr, pd, qpn))
+	if (!mr_is_for(mr, pd, qpn))
 		return WEFT_KEY_PD;
 	if ((mr->access & access) != access)
 		return WEFT_KEY_ACCESS;
 	/* A window is a door for peers; its owner has the region. */
-	if (weft_mr_is_window(mr) && !(access & WEFT_ACCESS_REMOTE))
+	if (mr_is_window(mr) && !(access & WEFT_ACCESS_REMOTE))
 		return WEFT_KEY_ACCESS;
 	if (!len)
 		return WEFT_KEY_OK;
@@ -57,7 +57,7 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 		return mr->pd == pd ? WEFT_KEY_OK : WEFT_KEY_PD;
 	if (mr->invalid || mr->stag != stag)
 		return WEFT_KEY_UNKNOWN;
-	if (!weft_mr_is_for(mr, pd, qpn))
+	if (!mr_is_for(mr, pd, qpn))
 		return WEFT_KEY_PD;
 	switch (mr->kind) {
 	case WEFT_MR_FAST:

@@ -7,7 +7,7 @@
 #include "base/weft.h"
 #include "memory/mr.h"
 
-static void weft_mr_release(struct kref *kref)
+static void mr_release(struct kref *kref)
 {
 	struct weft_mr *mr = container_of(kref, struct weft_mr, refs);
 
@@ -41,7 +41,7 @@ struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
 /* Drops a reference taken by weft_mr_find(). Any context. */
 void weft_mr_drop(struct weft_mr *mr)
 {
-	kref_put(&mr->refs, weft_mr_release);
+	kref_put(&mr->refs, mr_release);
 }
 
 /**
@@ -78,11 +78,11 @@ struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind)
  */
 int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index)
 {
-	int rv = xa_alloc(keys, index, NULL, XA_LIMIT(from, WEFT_LAST_KEY), GFP_KERNEL);
+	int ret = xa_alloc(keys, index, NULL, XA_LIMIT(from, WEFT_LAST_KEY), GFP_KERNEL);
 
-	if (rv == -EBUSY)
-		rv = xa_alloc(keys, index, NULL, XA_LIMIT(1, from), GFP_KERNEL);
-	return rv == -EBUSY ? -ENOMEM : rv;
+	if (ret == -EBUSY)
+		ret = xa_alloc(keys, index, NULL, XA_LIMIT(1, from), GFP_KERNEL);
+	return ret == -EBUSY ? -ENOMEM : ret;
 }
 
 /**
@@ -99,21 +99,21 @@ int weft_mr_publish(struct weft_mr *mr)
 {
 	struct weft_device *dev = mr->dev;
 	u32 index;
-	int rv;
+	int ret;
 
 	kref_init(&mr->refs);
 	init_completion(&mr->gone);
 	/* Reserve the index first: the region becomes visible with its whole key. */
-	rv = weft_mr_reserve(&dev->mrs, 1 + get_random_u32_below(WEFT_LAST_KEY), &index);
-	if (rv)
-		return rv;
+	ret = weft_mr_reserve(&dev->mrs, 1 + get_random_u32_below(WEFT_LAST_KEY), &index);
+	if (ret)
+		return ret;
 	mr->stag = index << 8 | get_random_u8();
 	mr->ib.lkey = mr->stag;
 	mr->ib.rkey = mr->stag;
-	rv = xa_err(xa_store(&dev->mrs, index, mr, GFP_KERNEL));
-	if (rv)
+	ret = xa_err(xa_store(&dev->mrs, index, mr, GFP_KERNEL));
+	if (ret)
 		xa_erase(&dev->mrs, index);
-	return rv;
+	return ret;
 }
 
 /**
@@ -189,7 +189,7 @@ struct weft_mr *weft_mr_new_local(struct weft_device *dev)
 /* --- access --- */
 
 /* What can be invalidated meanwhile is locked for as long as it is accessed. */
-static void weft_mr_lock(struct weft_mr *mr)
+static void mr_lock(struct weft_mr *mr)
 {
 	if (mr->kind != WEFT_MR_REGION) {
 		read_lock_bh(&mr->lock);
@@ -197,7 +197,7 @@ static void weft_mr_lock(struct weft_mr *mr)
 	}
 }
 
-static void weft_mr_unlock(struct weft_mr *mr)
+static void mr_unlock(struct weft_mr *mr)
 {
 	if (mr->kind != WEFT_MR_REGION) {
 		__acquire(&mr->lock);
@@ -243,7 +243,7 @@ struct weft_mr *weft_mr_get(struct weft_accessor *by, struct ib_pd *pd, u32 stag
 		*err = WEFT_KEY_UNKNOWN;
 		return NULL;
 	}
-	weft_mr_lock(mr);
+	mr_lock(mr);
 	*err = weft_mr_check(mr, stag, pd, by->qpn, addr, len, access);
 	if (*err == WEFT_KEY_OK)
 		return mr;
@@ -254,7 +254,7 @@ struct weft_mr *weft_mr_get(struct weft_accessor *by, struct ib_pd *pd, u32 stag
 /* Ends an access begun by weft_mr_get(), in the same context. */
 void weft_mr_put(struct weft_mr *mr)
 {
-	weft_mr_unlock(mr);
+	mr_unlock(mr);
 	weft_mr_drop(mr);
 }
 

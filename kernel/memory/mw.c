@@ -69,8 +69,8 @@ void weft_mw_unbind(struct weft_mr *mr)
 }
 
 /* Binds to a region whose count holds it in place. False: not to be bound so. */
-static bool weft_mw_attach(struct weft_mr *mr, struct weft_mr *region,
-			   u32 qpn, u32 key, const struct weft_bind *bind)
+static bool mw_attach(struct weft_mr *mr, struct weft_mr *region,
+		      u32 qpn, u32 key, const struct weft_bind *bind)
 {
 	bool ok;
 
@@ -93,7 +93,7 @@ static bool weft_mw_attach(struct weft_mr *mr, struct weft_mr *region,
 }
 
 /* A bind to nothing: the window's last key is dead, and so is this one. */
-static bool weft_mw_detach(struct weft_mr *mr, u32 key)
+static bool mw_detach(struct weft_mr *mr, u32 key)
 {
 	write_lock_bh(&mr->lock);
 	weft_mw_unbind(mr);
@@ -129,7 +129,7 @@ bool weft_mw_bind(struct weft_accessor *by, u32 old, u32 key,
 	    mr->pd != by->pd || old >> 8 != key >> 8)
 		goto out;
 	if (mr->kind == WEFT_MR_WINDOW_1 && !bind->length) {
-		ok = weft_mw_detach(mr, key);
+		ok = mw_detach(mr, key);
 		goto out;
 	}
 	region = weft_mr_find(by->dev, bind->lkey);
@@ -137,7 +137,7 @@ bool weft_mw_bind(struct weft_accessor *by, u32 old, u32 key,
 		goto out;
 	/* From here on nobody ends or changes the region. */
 	if (weft_mw_hold(region, mr, bind)) {
-		ok = weft_mw_attach(mr, region, by->qpn, key, bind);
+		ok = mw_attach(mr, region, by->qpn, key, bind);
 		if (!ok)
 			atomic_dec(&region->windows);
 	}
@@ -191,21 +191,21 @@ int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_device(ib->device);
 	struct weft_mw *mw = to_weft_mw(ib);
-	int rv = -ENOMEM;
+	int ret = -ENOMEM;
 
 	if (!weft_limit_count(dev, WEFT_LIMIT_MW, &dev->num_mw))
 		return -ENOMEM;
 	mw->mr = weft_mr_new(ib->pd, ib->type == IB_MW_TYPE_1 ?
 			     WEFT_MR_WINDOW_1 : WEFT_MR_WINDOW_2);
 	if (mw->mr)
-		rv = weft_mr_publish(mw->mr);
-	if (!rv) {
+		ret = weft_mr_publish(mw->mr);
+	if (!ret) {
 		ib->rkey = mw->mr->stag;
 		return 0;
 	}
 	kfree(mw->mr);
 	atomic_dec(&dev->num_mw);
-	return rv;
+	return ret;
 }
 
 /* Ends a window; no peer reaches anything by it any more. May sleep. Returns 0. */

@@ -59,16 +59,16 @@ void weft_mr_destroy(struct weft_mr *mr)
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access)
 {
 	struct weft_mr *mr = weft_mr_create(pd, WEFT_MR_REGION);
-	int rv;
+	int ret;
 
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->access = access;
 	mr->all_memory = true;
-	rv = weft_mr_publish(mr);
-	if (rv) {
+	ret = weft_mr_publish(mr);
+	if (ret) {
 		weft_mr_destroy(mr);
-		return ERR_PTR(rv);
+		return ERR_PTR(ret);
 	}
 	return &mr->ib;
 }
@@ -88,10 +88,10 @@ int weft_mr_pin(struct weft_mr *mr, u64 start)
 		return 0;
 	mr->umem = ib_umem_get(mr->pd->device, start, mr->length, mr->access);
 	if (IS_ERR(mr->umem)) {
-		int rv = PTR_ERR(mr->umem);
+		int ret = PTR_ERR(mr->umem);
 
 		mr->umem = NULL;
-		return rv;
+		return ret;
 	}
 	mr->pages = ib_umem_num_pages(mr->umem);
 	return weft_blocks_from_sg(&mr->blocks, &mr->umem->sgt_append.sgt,
@@ -119,7 +119,7 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 {
 	struct weft_mr *mr;
 	u64 end;
-	int rv;
+	int ret;
 
 	if (access & IB_ZERO_BASED)
 		iova = 0;
@@ -131,13 +131,13 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 	mr->access = access;
 	mr->iova = iova;
 	mr->length = length;
-	rv = weft_mr_pin(mr, start);
-	if (!rv)
-		rv = weft_mr_publish(mr);
-	if (!rv)
+	ret = weft_mr_pin(mr, start);
+	if (!ret)
+		ret = weft_mr_publish(mr);
+	if (!ret)
 		return &mr->ib;
 	weft_mr_destroy(mr);
-	return ERR_PTR(rv);
+	return ERR_PTR(ret);
 }
 
 /**
@@ -183,7 +183,7 @@ struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 	struct dma_buf *buf;
 	struct weft_mr *mr;
 	u64 end;
-	int rv;
+	int ret;
 
 	if (access & IB_ZERO_BASED)
 		iova = 0;
@@ -196,18 +196,18 @@ struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 	mr->iova = iova;
 	mr->length = length;
 	buf = dma_buf_get(fd);
-	rv = PTR_ERR_OR_ZERO(buf);
-	if (rv)
+	ret = PTR_ERR_OR_ZERO(buf);
+	if (ret)
 		goto destroy;
 	mr->dmabuf = weft_dmabuf_get(buf, offset, length, access, &mr->blocks);
-	rv = PTR_ERR_OR_ZERO(mr->dmabuf);
-	if (rv)
+	ret = PTR_ERR_OR_ZERO(mr->dmabuf);
+	if (ret)
 		mr->dmabuf = NULL;
 	else
-		rv = weft_mr_publish(mr);
-	if (!rv)
+		ret = weft_mr_publish(mr);
+	if (!ret)
 		return &mr->ib;
 destroy:
 	weft_mr_destroy(mr);
-	return ERR_PTR(rv);
+	return ERR_PTR(ret);
 }

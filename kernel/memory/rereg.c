@@ -10,13 +10,13 @@
 #include "memory/mr.h"
 
 /* Whether pages pinned to be read have to be pinned anew, to be written. */
-static bool weft_rereg_must_pin(const struct weft_mr *mr, int access)
+static bool rereg_must_pin(const struct weft_mr *mr, int access)
 {
 	return mr->umem && !mr->umem->writable && ib_access_writable(access);
 }
 
 /* Puts @mr in the place of what it was, under a key that was not its last. */
-static int weft_rereg_swap(struct weft_mr *mr, struct weft_mr *next, bool memory)
+static int rereg_swap(struct weft_mr *mr, struct weft_mr *next, bool memory)
 {
 	u8 step = 1 + get_random_u32_below(255);
 
@@ -59,31 +59,31 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 {
 	struct weft_mr *mr = to_weft_mr(ib), *next;
 	bool memory = flags & IB_MR_REREG_TRANS;
-	int rv;
+	int ret;
 	u64 end;
 
 	if (memory && mr->dmabuf)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (mr->dmabuf && (flags & IB_MR_REREG_ACCESS)) {
-		rv = weft_dmabuf_check_access(mr->dmabuf, access);
-		if (rv)
-			return ERR_PTR(rv);
+		ret = weft_dmabuf_check_access(mr->dmabuf, access);
+		if (ret)
+			return ERR_PTR(ret);
 	}
 	if (atomic_cmpxchg(&mr->windows, 0, -1))
 		return ERR_PTR(-EBUSY);
 	next = weft_mr_create(flags & IB_MR_REREG_PD ? pd : mr->pd, WEFT_MR_REGION);
 	if (IS_ERR(next)) {
-		rv = PTR_ERR(next);
+		ret = PTR_ERR(next);
 		goto out;
 	}
 	next->access = flags & IB_MR_REREG_ACCESS ? access : mr->access;
-	rv = -EINVAL;
+	ret = -EINVAL;
 	if (memory) {
 		next->iova = next->access & IB_ZERO_BASED ? 0 : iova;
 		next->length = length;
 		if (length && check_add_overflow(next->iova, length - 1, &end))
 			goto free;
-	} else if (weft_rereg_must_pin(mr, next->access)) {
+	} else if (rereg_must_pin(mr, next->access)) {
 		if (mr->umem->owning_mm != current->mm)
 			goto free;
 		memory = true;
@@ -91,12 +91,12 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 		next->iova = mr->iova;
 		next->length = mr->length;
 	}
-	rv = memory ? weft_mr_pin(next, start) : 0;
-	if (!rv)
-		rv = weft_rereg_swap(mr, next, memory);
+	ret = memory ? weft_mr_pin(next, start) : 0;
+	if (!ret)
+		ret = rereg_swap(mr, next, memory);
 free:
 	weft_mr_destroy(next); /* with the memory that is no longer the region's */
 out:
 	atomic_set(&mr->windows, 0);
-	return ERR_PTR(rv);
+	return ERR_PTR(ret);
 }

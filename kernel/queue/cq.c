@@ -11,7 +11,7 @@
 #include "queue/cq.h"
 
 /* Whether the consumer asked for an event since the last. The caller holds @lock. */
-static bool weft_cq_is_armed(const struct weft_cq *cq, bool solicited)
+static bool cq_is_armed(const struct weft_cq *cq, bool solicited)
 {
 	const struct weft_cq_ctl *ctl = cq->ring.mem;
 	u32 arm = READ_ONCE(ctl->arm);
@@ -25,7 +25,7 @@ static bool weft_cq_is_armed(const struct weft_cq *cq, bool solicited)
  * An event is raised: the next wants another arming, and what was put off is told
  * with it. The caller holds @lock.
  */
-static void weft_cq_serve(struct weft_cq *cq)
+static void cq_serve(struct weft_cq *cq)
 {
 	struct weft_cq_ctl *ctl = cq->ring.mem;
 
@@ -40,7 +40,7 @@ static void weft_cq_serve(struct weft_cq *cq)
  * Whether the event that is due is put off until there are more completions than
  * @unpolled, or time is up. The caller holds @lock.
  */
-static bool weft_cq_puts_off(struct weft_cq *cq, u32 unpolled)
+static bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
 {
 	lockdep_assert_held(&cq->lock);
 	if (likely(!cq->mod_count && !cq->mod_period))
@@ -56,7 +56,7 @@ static bool weft_cq_puts_off(struct weft_cq *cq, u32 unpolled)
 }
 
 /* Raises the event that was put off, if one was; @time_is_up: by the timer. Any context. */
-static void weft_cq_catch_up(struct weft_cq *cq, bool time_is_up)
+static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 {
 	const struct weft_cq_ctl *ctl;
 	unsigned long flags;
@@ -67,22 +67,22 @@ static void weft_cq_catch_up(struct weft_cq *cq, bool time_is_up)
 		cq->mod_waiting = false;
 	ctl = cq->ring.mem;
 	/* For whom solicited ones alone count it may be one too many. */
-	notify = cq->ring.head != READ_ONCE(ctl->consumer) && weft_cq_is_armed(cq, true);
+	notify = cq->ring.head != READ_ONCE(ctl->consumer) && cq_is_armed(cq, true);
 	if (notify)
-		weft_cq_serve(cq);
+		cq_serve(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify && cq->ib.comp_handler)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
-static enum hrtimer_restart weft_cq_time_is_up(struct hrtimer *timer)
+static enum hrtimer_restart cq_time_is_up(struct hrtimer *timer)
 {
-	weft_cq_catch_up(container_of(timer, struct weft_cq, mod_timer), true);
+	cq_catch_up(container_of(timer, struct weft_cq, mod_timer), true);
 	return HRTIMER_NORESTART;
 }
 
 /* An entry was lost: nothing in this queue can be trusted to be complete. */
-static void weft_cq_tell_dead(struct weft_cq *cq)
+static void cq_tell_dead(struct weft_cq *cq)
 {
 	struct ib_event event = {
 		.device = cq->ib.device,
@@ -95,7 +95,7 @@ static void weft_cq_tell_dead(struct weft_cq *cq)
 }
 
 /* The phase of the entry at a free-running index. */
-static u8 weft_cq_phase(const struct weft_ring *ring, u32 index)
+static u8 cq_phase(const struct weft_ring *ring, u32 index)
 {
 	return index & ring->size ? 0 : WEFT_CQE_PHASE;
 }
@@ -130,10 +130,10 @@ bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 		WRITE_ONCE(ctl->overflow, 1);
 		spin_unlock_irqrestore(&cq->lock, flags);
 		if (first)
-			weft_cq_tell_dead(cq);
+			cq_tell_dead(cq);
 		return false;
 	}
-	phase = weft_cq_phase(&cq->ring, cq->ring.head);
+	phase = cq_phase(&cq->ring, cq->ring.head);
 	cqe = weft_ring_slot(&cq->ring, cq->ring.head++);
 	cqe->wr_id = wc->wr_id;
 	cqe->timestamp = cq->timestamps ? ktime_get_raw_ns() : 0;
@@ -144,10 +144,10 @@ bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 	smp_store_release(&cqe->word, WEFT_CQE_WORD(wc->flags | phase,
 						    wc->status, wc->opcode));
 	smp_mb(); /* the entry before the arm word; pairs with the fence after arming */
-	notify = weft_cq_is_armed(cq, wc->solicited || wc->status) &&
-		 (wc->status || !weft_cq_puts_off(cq, used + 1));
+	notify = cq_is_armed(cq, wc->solicited || wc->status) &&
+		 (wc->status || !cq_puts_off(cq, used + 1));
 	if (notify)
-		weft_cq_serve(cq);
+		cq_serve(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	/* Outside the lock, since a kernel consumer may poll right here. */
 	if (notify && cq->ib.comp_handler)
@@ -160,7 +160,7 @@ void weft_cq_init(struct weft_cq *cq)
 {
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resizing);
-	hrtimer_setup(&cq->mod_timer, weft_cq_time_is_up, CLOCK_MONOTONIC,
+	hrtimer_setup(&cq->mod_timer, cq_time_is_up, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 }
 
@@ -179,7 +179,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	struct weft_device *dev = to_weft_device(ib->device);
 	struct weft_cq *cq = to_weft_cq(ib);
 	struct weft_create_cq_resp resp = {};
-	int rv;
+	int ret;
 
 	/* IGNORE_OVERRUN allows a device not to look for room. This one looks. */
 	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
@@ -193,41 +193,41 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		return -ENOMEM;
 	weft_cq_init(cq);
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
-	rv = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe),
-			      udata, &resp.ring);
-	if (rv)
+	ret = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe),
+			       udata, &resp.ring);
+	if (ret)
 		goto drop;
 	ib->cqe = cq->ring.size;
 	if (!udata)
 		return 0;
 	resp.cqe = cq->ring.size;
-	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (!rv)
+	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (!ret)
 		return 0;
 	weft_ring_destroy(&cq->ring);
 drop:
 	atomic_dec(&dev->num_cq);
-	return rv;
+	return ret;
 }
 
 /* Gives slots the phase that the entries to come do not have. */
-static void weft_cq_blank(const struct weft_ring *ring, u32 index, u32 num)
+static void cq_blank(const struct weft_ring *ring, u32 index, u32 num)
 {
 	struct weft_cqe *cqe;
 
 	for (; num--; index++) {
 		cqe = weft_ring_slot(ring, index);
-		cqe->word = weft_cq_phase(ring, index) ^ WEFT_CQE_PHASE;
+		cqe->word = cq_phase(ring, index) ^ WEFT_CQE_PHASE;
 	}
 }
 
 /* Copies an entry; in another ring it has another phase. */
-static void weft_cq_copy(const struct weft_ring *to, const struct weft_ring *from, u32 index)
+static void cq_copy(const struct weft_ring *to, const struct weft_ring *from, u32 index)
 {
 	struct weft_cqe *cqe = weft_ring_slot(to, index);
 
 	*cqe = *(struct weft_cqe *)weft_ring_slot(from, index);
-	cqe->word = (cqe->word & ~WEFT_CQE_PHASE) | weft_cq_phase(to, index);
+	cqe->word = (cqe->word & ~WEFT_CQE_PHASE) | cq_phase(to, index);
 }
 
 /**
@@ -252,12 +252,12 @@ int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move)
 	move->at = move->from;
 	if (used > cq->ring.size || used > move->to.size)
 		return -EINVAL;
-	weft_cq_blank(&move->to, move->from, move->to.size);
+	cq_blank(&move->to, move->from, move->to.size);
 	return 0;
 }
 
 /* The last entries, and the queue's words. The caller holds @lock. */
-static int weft_cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
+static int cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
 {
 	struct weft_cq_ctl *old = cq->ring.mem;
 	struct weft_cq_ctl *new = move->to.mem;
@@ -269,7 +269,7 @@ static int weft_cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
 	    consumer - move->from > cq->ring.head - move->from)
 		return -EINVAL;
 	for (; move->at != cq->ring.head; move->at++)
-		weft_cq_copy(&move->to, &cq->ring, move->at);
+		cq_copy(&move->to, &cq->ring, move->at);
 	new->consumer = consumer;
 	new->arm = READ_ONCE(old->arm);
 	new->notified = cq->served;
@@ -296,17 +296,17 @@ static int weft_cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
  */
 int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move)
 {
-	int rv = 1;
+	int ret = 1;
 	u32 n;
 
 	lockdep_assert_held(&cq->resizing);
 	spin_lock_irq(&cq->lock);
 	if (cq->ring.head - move->at <= WEFT_CQ_SLICE)
-		rv = weft_cq_move_end(cq, move);
+		ret = cq_move_end(cq, move);
 	spin_unlock_irq(&cq->lock);
-	for (n = 0; rv > 0 && n < WEFT_CQ_SLICE; n++)
-		weft_cq_copy(&move->to, &cq->ring, move->at++);
-	return rv;
+	for (n = 0; ret > 0 && n < WEFT_CQ_SLICE; n++)
+		cq_copy(&move->to, &cq->ring, move->at++);
+	return ret;
 }
 
 /**
@@ -326,7 +326,7 @@ int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 	struct weft_cq *cq = to_weft_cq(ib);
 	struct weft_cq_move move = {};
 	bool moderated;
-	int rv;
+	int ret;
 
 	if (entries <= 0 ||
 	    !weft_limit_allows(to_weft_device(ib->device), WEFT_LIMIT_CQE,
@@ -334,30 +334,30 @@ int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	rv = weft_ring_create(&move.to, entries, sizeof(struct weft_cqe), udata,
-			      &resp.ring);
-	if (rv)
-		return rv;
+	ret = weft_ring_create(&move.to, entries, sizeof(struct weft_cqe), udata,
+			       &resp.ring);
+	if (ret)
+		return ret;
 	if (udata) {
 		resp.cqe = move.to.size;
-		rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
-		if (rv)
+		ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+		if (ret)
 			goto destroy;
 	}
 	mutex_lock(&cq->resizing);
-	rv = weft_cq_move_begin(cq, &move);
-	if (!rv) {
-		while ((rv = weft_cq_move_on(cq, &move)) > 0)
+	ret = weft_cq_move_begin(cq, &move);
+	if (!ret) {
+		while ((ret = weft_cq_move_on(cq, &move)) > 0)
 			cond_resched();
 	}
 	moderated = READ_ONCE(cq->mod_count) || READ_ONCE(cq->mod_period);
 	mutex_unlock(&cq->resizing);
 	/* What was put off may fill the new ring. */
-	if (!rv && moderated)
-		weft_cq_catch_up(cq, false);
+	if (!ret && moderated)
+		cq_catch_up(cq, false);
 destroy:
 	weft_ring_destroy(&move.to); /* the old one, if it went well */
-	return rv;
+	return ret;
 }
 
 /**
@@ -383,7 +383,7 @@ int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
 	cq->mod_period = period;
 	spin_unlock_irqrestore(&cq->lock, flags);
 	/* What waits by the old rule might wait for ever by the new one. */
-	weft_cq_catch_up(cq, false);
+	cq_catch_up(cq, false);
 	return 0;
 }
 

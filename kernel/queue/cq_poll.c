@@ -6,7 +6,7 @@
 #include "base/weft.h"
 #include "queue/cq.h"
 
-static enum ib_wc_opcode weft_wc_opcode(u8 opcode)
+static enum ib_wc_opcode wc_opcode(u8 opcode)
 {
 	switch (opcode) {
 	case WEFT_OP_WRITE:
@@ -33,13 +33,13 @@ static enum ib_wc_opcode weft_wc_opcode(u8 opcode)
 }
 
 /* Says in the core's words what an entry says. */
-static void weft_wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
-			 struct ib_qp *qp)
+static void wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
+		    struct ib_qp *qp)
 {
 	memset(wc, 0, sizeof(*wc));
 	wc->wr_id = cqe->wr_id;
 	wc->status = WEFT_CQE_STATUS(cqe->word);
-	wc->opcode = weft_wc_opcode(WEFT_CQE_OPCODE(cqe->word));
+	wc->opcode = wc_opcode(WEFT_CQE_OPCODE(cqe->word));
 	wc->byte_len = cqe->byte_len;
 	wc->qp = qp;
 	if (wc->status) {
@@ -80,7 +80,7 @@ int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 
 		/* Destroyed since: its completions go with it. */
 		if (qp)
-			weft_wc_fill(&wc[n++], cqe, qp);
+			wc_fill(&wc[n++], cqe, qp);
 	}
 	ctl = cq->ring.mem;
 	WRITE_ONCE(ctl->consumer, cq->polled);
@@ -104,7 +104,7 @@ int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	struct weft_cq_ctl *ctl;
 	unsigned long irq;
 	bool pending_any, solicited_only;
-	int rv = 0;
+	int ret = 0;
 
 	if (cq->ring.entry)
 		return -EINVAL;
@@ -117,7 +117,7 @@ int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 			 (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	WRITE_ONCE(ctl->arm, WEFT_CQ_ARM(cq->armed, solicited_only ? 1 : 0));
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
-		rv = cq->polled != cq->ring.head;
+		ret = cq->polled != cq->ring.head;
 	spin_unlock_irqrestore(&cq->lock, irq);
-	return rv;
+	return ret;
 }

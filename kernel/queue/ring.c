@@ -13,7 +13,7 @@
 #include "queue/ring.h"
 
 /* Frees them, but for those that a process still maps. NULL is harmless. */
-static void weft_pages_free(struct weft_pages *pages)
+static void pages_free(struct weft_pages *pages)
 {
 	if (!pages)
 		return;
@@ -27,7 +27,7 @@ static void weft_pages_free(struct weft_pages *pages)
  * As vmalloc_user() makes them, but charged to the caller's memory cgroup. Past its
  * limit this fails: nobody is killed for a queue that was too large.
  */
-static struct weft_pages *weft_pages_alloc(size_t bytes)
+static struct weft_pages *pages_alloc(size_t bytes)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 	u32 num = bytes >> PAGE_SHIFT;
@@ -45,7 +45,7 @@ static struct weft_pages *weft_pages_alloc(size_t bytes)
 	if (pages->mem)
 		return pages;
 free:
-	weft_pages_free(pages);
+	pages_free(pages);
 	return NULL;
 }
 
@@ -68,14 +68,14 @@ int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 	struct weft_ucontext *context;
 	struct weft_mmap_entry *entry;
 	size_t bytes;
-	int rv;
+	int ret;
 
 	ring->size = roundup_pow_of_two(max(slots, 1U));
 	ring->stride = stride;
 	ring->head = 0;
 	ring->entry = NULL;
 	bytes = PAGE_ALIGN(WEFT_RING_OFFSET + (size_t)ring->size * stride);
-	ring->pages = weft_pages_alloc(bytes);
+	ring->pages = pages_alloc(bytes);
 	if (!ring->pages)
 		return -ENOMEM;
 	ring->mem = ring->pages->mem;
@@ -85,12 +85,12 @@ int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 	context = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
 	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
 	if (!entry) {
-		rv = -ENOMEM;
+		ret = -ENOMEM;
 		goto free_mem;
 	}
 	entry->pages = ring->pages;
-	rv = rdma_user_mmap_entry_insert(&context->ib, &entry->rdma, bytes);
-	if (rv)
+	ret = rdma_user_mmap_entry_insert(&context->ib, &entry->rdma, bytes);
+	if (ret)
 		goto free_entry;
 	ring->entry = &entry->rdma;
 	map->offset = rdma_user_mmap_get_offset(&entry->rdma);
@@ -100,9 +100,9 @@ int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 free_entry:
 	kfree(entry);
 free_mem:
-	weft_pages_free(ring->pages);
+	pages_free(ring->pages);
 	ring->mem = NULL;
-	return rv;
+	return ret;
 }
 
 /**
@@ -119,7 +119,7 @@ void weft_ring_destroy(struct weft_ring *ring)
 	if (ring->entry)
 		rdma_user_mmap_entry_remove(ring->entry); /* frees the memory */
 	else
-		weft_pages_free(ring->pages);
+		pages_free(ring->pages);
 	ring->mem = NULL;
 	ring->entry = NULL;
 }
@@ -133,7 +133,7 @@ void weft_mmap_free(struct rdma_user_mmap_entry *rdma)
 	struct weft_mmap_entry *entry =
 		container_of(rdma, struct weft_mmap_entry, rdma);
 
-	weft_pages_free(entry->pages);
+	pages_free(entry->pages);
 	kfree(entry);
 }
 
@@ -151,7 +151,7 @@ int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *rdma;
 	struct weft_mmap_entry *entry;
-	int rv;
+	int ret;
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
@@ -159,7 +159,7 @@ int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 	if (!rdma)
 		return -EINVAL;
 	entry = container_of(rdma, struct weft_mmap_entry, rdma);
-	rv = remap_vmalloc_range(vma, entry->pages->mem, 0);
+	ret = remap_vmalloc_range(vma, entry->pages->mem, 0);
 	rdma_user_mmap_entry_put(rdma);
-	return rv;
+	return ret;
 }

@@ -28,7 +28,7 @@ int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
 }
 
 /* Ends a wait, if there is one. The caller holds @lock. */
-static void weft_rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
+static void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	lockdep_assert_held(&rq->lock);
 	if (!waiter || list_empty(&waiter->entry))
@@ -39,7 +39,7 @@ static void weft_rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 }
 
 /* Begins a wait, unless something was posted meanwhile. The caller holds @lock. */
-static int weft_rq_wait(struct weft_rq *rq, struct weft_waiter *waiter)
+static int rq_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	int pending;
 
@@ -56,7 +56,7 @@ static int weft_rq_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 }
 
 /* Copies an entry, each word read once: what is checked is what is used. */
-static void weft_rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
+static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
 {
 	const struct weft_rq_wr *slot = weft_ring_slot(&rq->ring, rq->ring.head);
 	const u64 *from = (const u64 *)(slot + 1);
@@ -99,11 +99,11 @@ int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 	spin_lock_irqsave(&rq->lock, flags);
 	pending = weft_ring_pending(&rq->ring);
 	if (!pending && waiter)
-		pending = weft_rq_wait(rq, waiter);
+		pending = rq_wait(rq, waiter);
 	if (pending)
-		weft_rq_end_wait(rq, waiter);
+		rq_end_wait(rq, waiter);
 	if (pending > 0) {
-		weft_rq_copy(rq, recv);
+		rq_copy(rq, recv);
 		weft_ring_release(&rq->ring, ++rq->ring.head);
 	}
 	spin_unlock_irqrestore(&rq->lock, flags);
@@ -122,7 +122,7 @@ void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
 	unsigned long flags;
 
 	spin_lock_irqsave(&rq->lock, flags);
-	weft_rq_end_wait(rq, waiter);
+	rq_end_wait(rq, waiter);
 	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
@@ -140,7 +140,7 @@ void weft_rq_wake(struct weft_rq *rq)
 
 	spin_lock_irqsave(&rq->lock, flags);
 	list_for_each_entry_safe(waiter, next, &rq->waiting, entry) {
-		weft_rq_end_wait(rq, waiter);
+		rq_end_wait(rq, waiter);
 		queue_work(weft_workqueue, waiter->work);
 	}
 	spin_unlock_irqrestore(&rq->lock, flags);

@@ -6,7 +6,7 @@
 #include "base/weft.h"
 #include "queue/srq.h"
 
-static void weft_srq_event(struct weft_srq *srq, int type)
+static void srq_event(struct weft_srq *srq, int type)
 {
 	struct ib_event event = {
 		.device = srq->ib.device,
@@ -46,7 +46,7 @@ void weft_srq_taken(struct weft_srq *srq, int taken)
 	}
 	spin_unlock_irqrestore(&srq->rq.lock, flags);
 	if (event >= 0)
-		weft_srq_event(srq, event);
+		srq_event(srq, event);
 }
 
 /**
@@ -64,7 +64,7 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr,
 	struct weft_device *dev = to_weft_device(ib->device);
 	struct weft_create_srq_resp resp = {};
 	struct weft_srq *srq = to_weft_srq(ib);
-	int rv;
+	int ret;
 
 	if (attr->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
@@ -76,9 +76,9 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr,
 		return -EINVAL;
 	if (!weft_limit_count(dev, WEFT_LIMIT_SRQ, &dev->num_srq))
 		return -ENOMEM;
-	rv = weft_rq_create(&srq->rq, attr->attr.max_wr, attr->attr.max_sge,
-			    udata, &resp.ring);
-	if (rv)
+	ret = weft_rq_create(&srq->rq, attr->attr.max_wr, attr->attr.max_sge,
+			     udata, &resp.ring);
+	if (ret)
 		goto drop;
 	attr->attr.max_wr = srq->rq.ring.size;
 	if (!udata)
@@ -86,13 +86,13 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr,
 	resp.entries = srq->rq.ring.size;
 	resp.max_sge = srq->rq.max_sge;
 	resp.srq_num = atomic_inc_return(&dev->next_srq) & 0xffffff;
-	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (!rv)
+	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (!ret)
 		return 0;
 	weft_ring_destroy(&srq->rq.ring);
 drop:
 	atomic_dec(&dev->num_srq);
-	return rv;
+	return ret;
 }
 
 /**

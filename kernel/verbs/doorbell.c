@@ -29,18 +29,18 @@ static_assert(WEFT_METHOD_SRQ_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 static_assert(WEFT_ATTR_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 
 /* The caller's queue pair, with a reference; -ENOENT, or -EIO where the device has gone. */
-static struct weft_qp *weft_doorbell_get_qp(struct uverbs_attr_bundle *attrs)
+static struct weft_qp *doorbell_get_qp(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *context = ib_uverbs_get_ucontext(attrs);
 	struct weft_qp *qp;
 	u64 qpn;
-	int rv;
+	int ret;
 
 	if (IS_ERR(context))
 		return ERR_CAST(context);
-	rv = uverbs_copy_from(&qpn, attrs, WEFT_ATTR_DOORBELL);
-	if (rv)
-		return ERR_PTR(rv);
+	ret = uverbs_copy_from(&qpn, attrs, WEFT_ATTR_DOORBELL);
+	if (ret)
+		return ERR_PTR(ret);
 	qp = weft_qp_get_by_num(to_weft_device(context->device), qpn);
 	if (!qp)
 		return ERR_PTR(-ENOENT);
@@ -53,26 +53,26 @@ static struct weft_qp *weft_doorbell_get_qp(struct uverbs_attr_bundle *attrs)
 
 static int UVERBS_HANDLER(WEFT_METHOD_SEND_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
-	struct weft_qp *qp = weft_doorbell_get_qp(attrs);
-	int rv;
+	struct weft_qp *qp = doorbell_get_qp(attrs);
+	int ret;
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	rv = weft_stream_doorbell(qp);
+	ret = weft_stream_doorbell(qp);
 	weft_qp_put(qp);
-	return rv;
+	return ret;
 }
 
 static int UVERBS_HANDLER(WEFT_METHOD_RECV_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
-	struct weft_qp *qp = weft_doorbell_get_qp(attrs);
-	int rv;
+	struct weft_qp *qp = doorbell_get_qp(attrs);
+	int ret;
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	rv = weft_qp_owns_rq(qp) ? weft_rx_doorbell(qp) : -EINVAL;
+	ret = weft_qp_owns_rq(qp) ? weft_rx_doorbell(qp) : -EINVAL;
 	weft_qp_put(qp);
-	return rv;
+	return ret;
 }
 
 static int UVERBS_HANDLER(WEFT_METHOD_SRQ_DOORBELL)(struct uverbs_attr_bundle *attrs)

@@ -19,7 +19,7 @@ static_assert(offsetof(struct ib_sge, length) == offsetof(struct weft_sge, lengt
 static_assert(offsetof(struct ib_sge, lkey) == offsetof(struct weft_sge, lkey));
 
 /* How many slots are free. Only for rings that no process can write to. */
-static u32 weft_ring_space(const struct weft_ring *ring, u32 producer)
+static u32 ring_space(const struct weft_ring *ring, u32 producer)
 {
 	const struct weft_wq_ctl *ctl = ring->mem;
 
@@ -28,7 +28,7 @@ static u32 weft_ring_space(const struct weft_ring *ring, u32 producer)
 }
 
 /* Publishes entries up to @producer. Returns whether the kernel has to be told. */
-static bool weft_ring_publish(struct weft_ring *ring, u32 producer)
+static bool ring_publish(struct weft_ring *ring, u32 producer)
 {
 	struct weft_wq_ctl *ctl = ring->mem;
 
@@ -40,7 +40,7 @@ static bool weft_ring_publish(struct weft_ring *ring, u32 producer)
 
 /* --- sends --- */
 
-static int weft_post_opcode(enum ib_wr_opcode opcode)
+static int post_opcode(enum ib_wr_opcode opcode)
 {
 	switch (opcode) {
 	case IB_WR_SEND:
@@ -70,7 +70,7 @@ static int weft_post_opcode(enum ib_wr_opcode opcode)
 	}
 }
 
-static u8 weft_post_flags(int flags)
+static u8 post_flags(int flags)
 {
 	return (flags & IB_SEND_SIGNALED ? WEFT_WR_SIGNALED : 0) |
 	       (flags & IB_SEND_SOLICITED ? WEFT_WR_SOLICITED : 0) |
@@ -78,8 +78,8 @@ static u8 weft_post_flags(int flags)
 }
 
 /* Copies bytes into the blocks of a work request, round the end of the ring. */
-static void weft_post_bytes(const struct weft_ring *sq, u32 first, u32 *at,
-			    const void *from, u32 len)
+static void post_bytes(const struct weft_ring *sq, u32 first, u32 *at,
+		       const void *from, u32 len)
 {
 	u32 in_block, n;
 
@@ -92,8 +92,8 @@ static void weft_post_bytes(const struct weft_ring *sq, u32 first, u32 *at,
 }
 
 /* Adds up the payload of an inline request; -EINVAL if it is too long. */
-static int weft_post_inline_len(const struct weft_qp *qp,
-				const struct ib_send_wr *wr)
+static int post_inline_len(const struct weft_qp *qp,
+			   const struct ib_send_wr *wr)
 {
 	u64 total = 0;
 	int i;
@@ -104,7 +104,7 @@ static int weft_post_inline_len(const struct weft_qp *qp,
 }
 
 /* What each kind of request has beyond a list of SGEs. */
-static int weft_post_operands(struct weft_sq_wr *to, const struct ib_send_wr *wr)
+static int post_operands(struct weft_sq_wr *to, const struct ib_send_wr *wr)
 {
 	switch (to->opcode) {
 	case WEFT_OP_SEND_INV:
@@ -147,37 +147,37 @@ static int weft_post_operands(struct weft_sq_wr *to, const struct ib_send_wr *wr
  * Writes a work request into the ring at @at. Returns the blocks it took,
  * -EINVAL for one that makes no sense, -ENOMEM if there is no room.
  */
-static int weft_post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
+static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 {
 	bool in_line = wr->send_flags & IB_SEND_INLINE;
 	struct weft_sq_wr first = { .wr_id = wr->wr_id };
 	u32 pos = WEFT_SQ_SGE_OFFSET;
-	int rv, i;
+	int ret, i;
 
-	rv = weft_post_opcode(wr->opcode);
-	if (rv < 0)
-		return rv;
-	first.opcode = rv;
-	first.flags = weft_post_flags(wr->send_flags);
+	ret = post_opcode(wr->opcode);
+	if (ret < 0)
+		return ret;
+	first.opcode = ret;
+	first.flags = post_flags(wr->send_flags);
 	if (wr->num_sge < 0 || wr->num_sge > qp->cap.max_send_sge)
 		return -EINVAL;
-	rv = weft_post_operands(&first, wr);
-	if (rv)
-		return rv;
+	ret = post_operands(&first, wr);
+	if (ret)
+		return ret;
 	if (in_line) {
-		rv = weft_post_inline_len(qp, wr);
-		if (rv < 0 || (first.opcode > WEFT_OP_WRITE &&
-			       first.opcode != WEFT_OP_SEND_IMM &&
-			       first.opcode != WEFT_OP_WRITE_IMM))
+		ret = post_inline_len(qp, wr);
+		if (ret < 0 || (first.opcode > WEFT_OP_WRITE &&
+				first.opcode != WEFT_OP_SEND_IMM &&
+				first.opcode != WEFT_OP_WRITE_IMM))
 			return -EINVAL;
 		first.flags |= WEFT_WR_INLINE;
-		first.inline_len = rv;
-		first.num_blocks = weft_sq_blocks_for_inline(rv);
+		first.inline_len = ret;
+		first.num_blocks = weft_sq_blocks_for_inline(ret);
 	} else {
 		first.num_sge = wr->num_sge;
 		first.num_blocks = weft_sq_blocks_for_sge(wr->num_sge);
 	}
-	if (first.num_blocks > weft_ring_space(&qp->sq, at))
+	if (first.num_blocks > ring_space(&qp->sq, at))
 		return -ENOMEM;
 
 	*(struct weft_sq_wr *)weft_ring_slot(&qp->sq, at) = first;
@@ -185,11 +185,11 @@ static int weft_post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at
 		const struct ib_sge *sge = &wr->sg_list[i];
 
 		if (in_line)
-			weft_post_bytes(&qp->sq, at, &pos,
-					(const void *)(uintptr_t)sge->addr,
-					sge->length);
+			post_bytes(&qp->sq, at, &pos,
+				   (const void *)(uintptr_t)sge->addr,
+				   sge->length);
 		else
-			weft_post_bytes(&qp->sq, at, &pos, sge, sizeof(*sge));
+			post_bytes(&qp->sq, at, &pos, sge, sizeof(*sge));
 	}
 	return first.num_blocks;
 }
@@ -214,7 +214,7 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	unsigned long flags;
 	u32 producer;
 	bool kick;
-	int rv = 0;
+	int ret = 0;
 
 	spin_lock_irqsave(&qp->post_lock, flags);
 	state = weft_qp_state(qp);
@@ -224,42 +224,42 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 		return -EINVAL;
 	}
 	for (producer = ctl->producer; wr; wr = wr->next) {
-		rv = weft_post_one(qp, wr, producer);
-		if (rv < 0) {
+		ret = post_one(qp, wr, producer);
+		if (ret < 0) {
 			*bad = wr;
 			break;
 		}
-		producer += rv;
+		producer += ret;
 	}
 	/* What stands before a bad one is posted. */
-	kick = weft_ring_publish(&qp->sq, producer);
+	kick = ring_publish(&qp->sq, producer);
 	if (kick && state == IB_QPS_RTS)
 		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks anew */
 	spin_unlock_irqrestore(&qp->post_lock, flags);
 	if (kick)
 		weft_qp_kick(qp);
-	return rv < 0 ? rv : 0;
+	return ret < 0 ? ret : 0;
 }
 
 /* --- receives --- */
 
 /* Writes receives into a ring. */
-static int weft_post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
-			      const struct ib_recv_wr **bad, bool *doorbell)
+static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
+			 const struct ib_recv_wr **bad, bool *doorbell)
 {
 	struct weft_wq_ctl *ctl = rq->ring.mem;
 	struct weft_rq_wr *slot;
 	unsigned long flags;
 	u32 producer;
-	int rv = 0;
+	int ret = 0;
 
 	spin_lock_irqsave(&rq->lock, flags);
 	for (producer = ctl->producer; wr; wr = wr->next) {
 		if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
-			rv = -EINVAL;
-		else if (!weft_ring_space(&rq->ring, producer))
-			rv = -ENOMEM;
-		if (rv) {
+			ret = -EINVAL;
+		else if (!ring_space(&rq->ring, producer))
+			ret = -ENOMEM;
+		if (ret) {
 			*bad = wr;
 			break;
 		}
@@ -269,9 +269,9 @@ static int weft_post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
 		slot->reserved = 0;
 		memcpy(slot + 1, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
 	}
-	*doorbell = weft_ring_publish(&rq->ring, producer);
+	*doorbell = ring_publish(&rq->ring, producer);
 	spin_unlock_irqrestore(&rq->lock, flags);
-	return rv;
+	return ret;
 }
 
 /**
@@ -287,16 +287,16 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 	bool doorbell;
-	int rv;
+	int ret;
 
 	if (qp->owner || !weft_qp_owns_rq(qp) || weft_qp_state(qp) == IB_QPS_RESET) {
 		*bad = wr;
 		return -EINVAL;
 	}
-	rv = weft_post_receives(qp->rq, wr, bad, &doorbell);
+	ret = post_receives(qp->rq, wr, bad, &doorbell);
 	if (doorbell)
 		weft_rx_doorbell(qp);
-	return rv;
+	return ret;
 }
 
 /**
@@ -315,14 +315,14 @@ int weft_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 {
 	struct weft_srq *srq = to_weft_srq(ib);
 	bool doorbell;
-	int rv;
+	int ret;
 
 	if (srq->rq.ring.entry) {
 		*bad = wr;
 		return -EINVAL;
 	}
-	rv = weft_post_receives(&srq->rq, wr, bad, &doorbell);
+	ret = post_receives(&srq->rq, wr, bad, &doorbell);
 	if (doorbell)
 		weft_rq_wake(&srq->rq);
-	return rv;
+	return ret;
 }

@@ -45,8 +45,8 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 	return &qp->ib;
 }
 
-static bool weft_qp_caps_ok(const struct weft_device *dev,
-			    const struct ib_qp_cap *cap)
+static bool qp_caps_ok(const struct weft_device *dev,
+		       const struct ib_qp_cap *cap)
 {
 	return weft_limit_allows(dev, WEFT_LIMIT_QP_WR, cap->max_send_wr) &&
 	       weft_limit_allows(dev, WEFT_LIMIT_QP_WR, cap->max_recv_wr) &&
@@ -55,28 +55,28 @@ static bool weft_qp_caps_ok(const struct weft_device *dev,
 	       weft_limit_allows(dev, WEFT_LIMIT_INLINE, cap->max_inline_data);
 }
 
-static int weft_qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
-			      struct weft_create_qp_resp *resp)
+static int qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
+			 struct weft_create_qp_resp *resp)
 {
 	u32 blocks = max(weft_sq_blocks_for_sge(qp->cap.max_send_sge),
 			 weft_sq_blocks_for_inline(qp->cap.max_inline_data));
-	int rv;
+	int ret;
 
 	qp->cap.max_inline_data = blocks * WEFT_SQ_BLOCK - WEFT_SQ_SGE_OFFSET;
-	rv = weft_ring_create(&qp->sq, qp->cap.max_send_wr * blocks,
-			      WEFT_SQ_BLOCK, udata, &resp->sq);
-	if (rv)
-		return rv;
+	ret = weft_ring_create(&qp->sq, qp->cap.max_send_wr * blocks,
+			       WEFT_SQ_BLOCK, udata, &resp->sq);
+	if (ret)
+		return ret;
 	resp->sq_blocks = qp->sq.size;
 	resp->sq_max_blocks = blocks;
 	weft_ring_need_doorbell(&qp->sq, true);
 	if (!weft_qp_owns_rq(qp))
 		return 0;
-	rv = weft_rq_create(&qp->own_rq, qp->cap.max_recv_wr,
-			    qp->cap.max_recv_sge, udata, &resp->rq);
-	if (rv) {
+	ret = weft_rq_create(&qp->own_rq, qp->cap.max_recv_wr,
+			     qp->cap.max_recv_sge, udata, &resp->rq);
+	if (ret) {
 		weft_ring_destroy(&qp->sq);
-		return rv;
+		return ret;
 	}
 	resp->rq_entries = qp->own_rq.ring.size;
 	resp->rq_max_sge = qp->own_rq.max_sge;
@@ -99,11 +99,11 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	struct weft_device *dev = to_weft_device(ib->device);
 	struct weft_create_qp_resp resp = {};
 	struct weft_qp *qp = to_weft_qp(ib);
-	int rv;
+	int ret;
 
 	if (attr->qp_type != IB_QPT_RC || attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!weft_qp_caps_ok(dev, &attr->cap) || !attr->send_cq || !attr->recv_cq)
+	if (!qp_caps_ok(dev, &attr->cap) || !attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
@@ -131,30 +131,30 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	}
 	qp->scq = to_weft_cq(attr->send_cq);
 	qp->rcq = to_weft_cq(attr->recv_cq);
-	rv = weft_qp_make_rings(qp, udata, &resp);
-	if (rv)
+	ret = qp_make_rings(qp, udata, &resp);
+	if (ret)
 		goto drop;
-	rv = weft_rx_init(qp);
-	if (rv)
+	ret = weft_rx_init(qp);
+	if (ret)
 		goto free_rings;
 	weft_stream_init(qp);
-	rv = weft_tx_init(qp);
-	if (rv)
+	ret = weft_tx_init(qp);
+	if (ret)
 		goto free_rx;
 	/* What iWARP calls Idle: ready to be connected, whatever the owner does before. */
 	spin_lock_irq(&qp->lock);
 	weft_qp_set_state(qp, IB_QPS_INIT);
 	spin_unlock_irq(&qp->lock);
 	if (udata) {
-		rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
-		if (rv)
+		ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+		if (ret)
 			goto free_tx;
 	}
 	/* Last: from here on it can be found, and connected, by whoever guesses its number. */
-	rv = xa_alloc_cyclic(&dev->qps, &qp->acc.qpn, ib,
-			     XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
-			     &dev->next_qpn, GFP_KERNEL);
-	if (rv < 0)
+	ret = xa_alloc_cyclic(&dev->qps, &qp->acc.qpn, ib,
+			      XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
+			      &dev->next_qpn, GFP_KERNEL);
+	if (ret < 0)
 		goto free_tx;
 	ib->qp_num = qp->acc.qpn;
 	attr->cap = qp->cap;
@@ -169,12 +169,12 @@ free_rings:
 	weft_ring_destroy(&qp->own_rq.ring);
 drop:
 	atomic_dec(&dev->num_qp);
-	return rv;
+	return ret;
 }
 
-static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
+static int qp_move(struct weft_qp *qp, enum ib_qp_state to)
 {
-	int rv = 0;
+	int ret = 0;
 
 	switch (to) {
 	case IB_QPS_RESET:
@@ -189,18 +189,18 @@ static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
 		if (qp->state == IB_QPS_RESET)
 			weft_qp_set_state(qp, IB_QPS_INIT);
 		else if (qp->state != IB_QPS_INIT)
-			rv = -EINVAL;
+			ret = -EINVAL;
 		spin_unlock_irq(&qp->lock);
-		return rv;
+		return ret;
 	case IB_QPS_RTR:
 		/* librdmacm passes through here before it accepts. */
 		spin_lock_irq(&qp->lock);
 		if (qp->state == IB_QPS_INIT)
 			weft_qp_set_state(qp, IB_QPS_RTR);
 		else if (qp->state != IB_QPS_RTR)
-			rv = -EINVAL;
+			ret = -EINVAL;
 		spin_unlock_irq(&qp->lock);
-		return rv;
+		return ret;
 	case IB_QPS_RTS:
 		/* A connection brings a queue pair here, nobody else. */
 		return weft_qp_state(qp) == IB_QPS_RTS ? 0 : -EINVAL;
@@ -216,7 +216,7 @@ static int weft_qp_move(struct weft_qp *qp, enum ib_qp_state to)
  * atomics; who connects grants 0, since it asks before it knows how the two will be
  * connected. All three are meant. Anybody else means what he says.
  */
-static int weft_qp_rights(const struct ib_qp_attr *attr, int mask)
+static int qp_rights(const struct ib_qp_attr *attr, int mask)
 {
 	const int both = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
 	int flags = attr->qp_access_flags;
@@ -250,7 +250,7 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		   struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
-	int rv;
+	int ret;
 
 	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_ALT_PATH))
 		return -EOPNOTSUPP;
@@ -258,10 +258,10 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		return -EOPNOTSUPP;
 	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != weft_qp_state(qp))
 		return -EINVAL;
-	rv = mask & IB_QP_STATE ? weft_qp_move(qp, attr->qp_state) : 0;
-	if (!rv && (mask & IB_QP_ACCESS_FLAGS))
-		WRITE_ONCE(qp->acc.rights, weft_qp_rights(attr, mask));
-	return rv;
+	ret = mask & IB_QP_STATE ? qp_move(qp, attr->qp_state) : 0;
+	if (!ret && (mask & IB_QP_ACCESS_FLAGS))
+		WRITE_ONCE(qp->acc.rights, qp_rights(attr, mask));
+	return ret;
 }
 
 /**

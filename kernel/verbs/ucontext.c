@@ -23,13 +23,13 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
 	struct weft_ucontext_resp resp = { .max_inline = WEFT_MAX_INLINE };
 	struct weft_ucontext *context = to_weft_ucontext(ib);
-	int rv;
+	int ret;
 
 	if (udata->outlen < sizeof(resp))
 		return -EINVAL;
-	rv = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (rv)
-		return rv;
+	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (ret)
+		return ret;
 	context->lane = weft_lane_new();
 	if (!context->lane)
 		return -ENOMEM;
