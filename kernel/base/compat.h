@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between kernels. HAVE_X says that kernel/probe/x.c compiles
- * (see Kbuild); nothing here or elsewhere looks at version numbers.
+ * All differences between kernels. HAVE_X is defined if kernel/probe/x.c compiles (see
+ * Kbuild); version numbers are never looked at.
  */
 #ifndef WEFT_COMPAT_H
 #define WEFT_COMPAT_H
@@ -20,8 +20,8 @@
 static_assert(IS_ENABLED(CONFIG_64BIT), "Weft is for 64-bit kernels");
 
 /*
- * Hands a run of a page to TCP without copying it. The caller holds the socket
- * lock and never changes the bytes again. As tcp_sendmsg_locked() returns.
+ * Hands a run of a page to TCP without copying it. The caller holds the socket lock and
+ * never changes the bytes again. Returns the same as tcp_sendmsg_locked().
  */
 #ifdef HAVE_TCP_SENDPAGE_LOCKED
 static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
@@ -50,8 +50,8 @@ static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
 #endif
 
 /*
- * What is called back when TCP is through with lent pages: takes the packet buffer
- * or NULL, what was lent, and whether it was not copied.
+ * The callback for the time when TCP no longer holds lent pages. It takes the packet
+ * buffer or NULL, the loan, and true if TCP did not copy the pages.
  */
 #ifdef HAVE_UBUF_CALLBACK
 struct weft_ubuf_ops {
@@ -61,7 +61,7 @@ struct weft_ubuf_ops {
 #define weft_ubuf_ops	ubuf_info_ops
 #endif
 
-/* Of the references to come, one is the caller's. */
+/* Prepares a loan, with one reference, which is the caller's. */
 static inline void weft_ubuf_init(struct ubuf_info *ubuf, const struct weft_ubuf_ops *ops)
 {
 #ifdef HAVE_UBUF_CALLBACK
@@ -74,8 +74,8 @@ static inline void weft_ubuf_init(struct ubuf_info *ubuf, const struct weft_ubuf
 }
 
 /*
- * Adds what is lent to a packet buffer as it is: each run a fragment, charged with its
- * bytes. Other kernels do it page by page.
+ * Adds lent memory to a packet buffer, with one fragment for each run, charged with its
+ * bytes. Kernels without this callback add it page by page.
  */
 #ifdef HAVE_SG_FROM_ITER_SOCK
 static inline int weft_sg_from_iter(struct sock *sk, struct sk_buff *skb,
@@ -120,7 +120,7 @@ static inline void weft_msg_lend(struct msghdr *msg, struct ubuf_info *ubuf)
 }
 #endif
 
-/* The peer's address of a socket of IPv6. A kernel without IPv6 has no such sockets. */
+/* Returns the peer's address of an IPv6 socket. Kernels without IPv6 have no such sockets. */
 #if IS_ENABLED(CONFIG_IPV6)
 static inline const struct in6_addr *weft_sock_v6_daddr(const struct sock *sk)
 {
@@ -134,10 +134,10 @@ static inline const struct in6_addr *weft_sock_v6_daddr(const struct sock *sk)
 #endif
 
 /*
- * Makes a kernel socket hold its network namespace until it is gone, as a user's
- * does: TCP keeps its timers after the close, so that a lost FIN is sent again,
- * and none of them runs in a namespace that was freed. For a new socket that
- * nobody else has seen, by a caller who has a reference on the namespace.
+ * Makes a kernel socket hold its network namespace until the socket is gone, as a user's
+ * socket does. TCP's timers run on after the close, to send a lost FIN again. Without the
+ * reference they could run in a namespace that was freed. The socket is new, nobody else
+ * has seen it, and the caller holds a reference on the namespace.
  */
 #ifdef HAVE_SK_NET_REFCNT_UPGRADE
 static inline void weft_sock_hold_net(struct sock *sk)
@@ -156,11 +156,11 @@ static inline void weft_sock_hold_net(struct sock *sk)
 #endif
 
 /*
- * Charges a socket, which is charged to nobody, to the memory cgroup that another
- * is charged to: with its lock held. The kernel does this only as it makes or accepts
- * a socket. What the socket has by then is charged as well; the kernel counts it
- * for TCP as a whole already, so that count is put back. 0 or -ENOMEM: the group
- * is at its limit.
+ * Charges a socket that no memory cgroup pays for to the group of another socket. The
+ * kernel does so only when it makes or accepts a socket. Memory that the socket has
+ * already is charged as well. TCP's global count has that memory already, so the second
+ * count is taken back. The caller holds the socket lock. Returns 0, or -ENOMEM if the
+ * group is at its limit.
  */
 #ifdef CONFIG_MEMCG
 static inline int weft_sock_charge_like(struct sock *sk, const struct sock *other)
@@ -193,7 +193,7 @@ static inline int weft_sock_charge_like(struct sock *sk, const struct sock *othe
 }
 #endif
 
-/* The DMA buffers' functions are exported to who says that he means them. */
+/* Functions of DMA buffers are exported to modules that import their namespace. */
 #ifdef HAVE_IMPORT_NS_BARE
 #define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A process that opened the device: whose queues these are, and who pays for them. */
+/* The context of a process that opened the device, which owns and pays for its queues. */
 #ifndef WEFT_CONTEXT_H
 #define WEFT_CONTEXT_H
 
@@ -12,8 +12,8 @@ struct weft_lane;
  * struct weft_ucontext - a process that opened the device
  * @ib: what the RDMA core sees
  * @lane: where the connections of its queue pairs are served. A reference
- * @memcg: the memory cgroup it was in then, which pays for what its queue pairs
- *	have a worker allocate; a reference, or NULL
+ * @memcg: the memory cgroup of the process when it opened the device, which pays for what
+ *	a worker allocates for its queue pairs. A reference, or NULL
  */
 struct weft_ucontext {
 	struct ib_ucontext ib;
@@ -27,13 +27,14 @@ static inline struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
 }
 
 /**
- * weft_charge_begin() - have allocations paid for by a queue pair's owner
- * @owner: the owner's context; NULL: a kernel consumer, for whom nothing changes
+ * weft_charge_begin() - charge allocations to a queue pair's owner
+ * @owner: the owner's context; NULL: a kernel consumer, for which nothing changes
  *
- * What is allocated with __GFP_ACCOUNT until weft_charge_end() counts against the
- * owner's memory cgroup, whichever worker it is that allocates. Process context.
+ * Until weft_charge_end(), a worker's allocations with __GFP_ACCOUNT count against the
+ * owner's memory cgroup.
  *
- * Return: what to give to weft_charge_end(), in the same context.
+ * Context: process.
+ * Return: the argument for weft_charge_end(), in the same context.
  */
 static inline struct mem_cgroup *weft_charge_begin(const struct ib_ucontext *owner)
 {
@@ -41,7 +42,7 @@ static inline struct mem_cgroup *weft_charge_begin(const struct ib_ucontext *own
 				NULL);
 }
 
-/* Allocations count as they did before weft_charge_begin() returned @before. */
+/* Undoes the weft_charge_begin() that returned @before. */
 static inline void weft_charge_end(struct mem_cgroup *before)
 {
 	set_active_memcg(before);

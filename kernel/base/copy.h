@@ -6,7 +6,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-/* Up to so many bytes a compiler that tunes for no processor in particular copies in line. */
+/* The longest copy that a compiler tuned for no particular processor does in line. */
 #define WEFT_COPY_RUN	4096U
 
 /**
@@ -15,10 +15,11 @@
  * @from: where they are
  * @len: how many
  *
- * As memcpy(), which the kernel calls for a length that may be anything, and
- * which then goes byte by byte wherever the processor says that it does so
- * fast. Here every piece has a bound, so that the compiler copies it in line
- * by words. Any context.
+ * Copies as memcpy() does, in pieces of at most WEFT_COPY_RUN, which the compiler
+ * copies in line, by words. For a length without a bound it would call the kernel's
+ * memcpy(), which copies byte by byte on processors that claim to do so fast.
+ *
+ * Context: any.
  */
 static __always_inline void weft_copy(void *to, const void *from, u32 len)
 {

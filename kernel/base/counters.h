@@ -37,16 +37,16 @@ enum weft_counter {
 
 /**
  * struct weft_counters - one processor's share
- * @value: by enum weft_counter. Added to in any context without a lock; a sum
- *	over all processors may miss what is just happening
+ * @value: by enum weft_counter. Added to in any context without a lock, so that a sum
+ *	over all processors may miss the latest additions
  */
 struct weft_counters {
 	u64 value[WEFT_NUM_COUNTERS];
 };
 
 /**
- * weft_count() - count something
- * @counters: the device's; NULL: nobody counts (a device that test suites made)
+ * weft_count() - add to a counter
+ * @counters: the device's; NULL: nothing is counted (a device of a test suite)
  * @which: what
  * @n: how many
  *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What was asked for and is past a limit, with the limit's name. */
+/* Checks of limits. Each refusal is traced with the limit's name. */
 #include <linux/atomic.h>
 
 #include "base/limit.h"
@@ -24,14 +24,15 @@ static const u32 most[] = {
 };
 
 /**
- * weft_limit_allows() - may an object have so much?
+ * weft_limit_allows() - may an object have this much?
  * @dev: the device
  * @limit: of what
  * @asked: how much
  *
- * What is past the limit is traced with its name. Any context.
+ * A refusal is traced with the limit's name.
  *
- * Return: whether it is within the limit.
+ * Context: any.
+ * Return: true if @asked is within the limit.
  */
 bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
 		       u32 asked)
@@ -46,11 +47,12 @@ bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
  * weft_limit_count() - count one more object, unless there are too many
  * @dev: the device
  * @limit: of what
- * @number: how many there are; the caller counts down what is gone
+ * @number: how many there are; the caller decrements it when an object is gone
  *
- * As weft_limit_allows(), also where several ask at once.
+ * A refusal is traced. Several callers may count at once.
  *
- * Return: whether it was counted.
+ * Context: any.
+ * Return: true if the object was counted.
  */
 bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit,
 		      atomic_t *number)

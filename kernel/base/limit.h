@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a device grants, and how it says what was too much. */
+/* The limits of a device, and the names by which a refusal is traced. */
 #ifndef WEFT_LIMIT_H
 #define WEFT_LIMIT_H
 
@@ -7,7 +7,7 @@
 
 struct weft_device;
 
-/* Honest: each can be had. */
+/* Each of these can really be reached. */
 #define WEFT_MAX_QP		65536
 #define WEFT_MAX_CQ		65536
 #define WEFT_MAX_MR		65536
@@ -21,7 +21,7 @@ struct weft_device;
 #define WEFT_MAX_RD_ATOM	128
 #define WEFT_MAX_MSG		0x80000000U
 
-/* Those that an errno value does not tell apart. */
+/* The limits that share an errno value, so that only the trace tells them apart. */
 enum weft_limit {
 	WEFT_LIMIT_QP,
 	WEFT_LIMIT_QP_WR,

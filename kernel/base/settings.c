@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an operator can set: the values, and what they mean to the handshake. */
+/* Settings: their values, and the handshake's policy that follows from them. */
 #include "base/limit.h"
 #include "base/settings.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What an operator can set. */
+/* Settings of a device, which an operator can change. */
 #ifndef WEFT_SETTINGS_H
 #define WEFT_SETTINGS_H
 
@@ -27,8 +27,8 @@ enum weft_fpdu_policy {
 
 /**
  * struct weft_settings - a device's settings
- * @value: by enum weft_setting_id. Each is written by itself, without a lock,
- *	and read once by each new connection
+ * @value: by enum weft_setting_id. Each is written on its own, without a lock, and read
+ *	once by each new connection
  */
 struct weft_settings {
 	u32 value[WEFT_NUM_SETTINGS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints, below events/weft in tracefs; docs/observing.md tells how to use
- * them. Switched off they cost a jump that is not taken.
+ * Tracepoints, below events/weft in tracefs; docs/observing.md says how to use them. A
+ * disabled tracepoint costs a jump that is not taken.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM weft
@@ -11,7 +11,7 @@
 
 #include <linux/tracepoint.h>
 
-/* What lies behind these only device/trace.c has to know, which includes all of it. */
+/* Only device/trace.c needs the definitions of these, and includes them all. */
 struct weft_completion;
 struct weft_conn;
 struct weft_cq;

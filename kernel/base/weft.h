@@ -16,10 +16,10 @@
 struct weft_lane;
 struct weft_mr;
 
-/* Of the lists that an operator's look at thousands of connections goes through. */
+/* Bits of the hash by which `rdma res show` finds one of thousands of connections. */
 #define WEFT_CONN_HASH_BITS	8
 
-/* Keys are for all of them, and some to spare: one is not soon used again. */
+/* Far more than there can be regions and windows, so that a key is not soon used again. */
 #define WEFT_LAST_KEY		0xffffff
 
 /**
@@ -27,16 +27,18 @@ struct weft_mr;
  * @ib: what the RDMA core sees; allocated and freed by it
  * @entry: in the list of devices, under its lock
  * @netdev: the Ethernet device below; a reference is held while @ib is registered
- * @qps: queue pairs (struct ib_qp) by number. Lookups under RCU with a reference taken, but for
- *	polling, where the consumer keeps them; changes under the array's lock
- * @next_qpn: where the search for a free number goes on
+ * @qps: queue pairs (struct ib_qp) by number. A lookup is under RCU and takes a reference,
+ *	except in polling, where the consumer keeps the queue pair; changes are under
+ *	the array's lock
+ * @next_qpn: where the next search for a free number begins
  * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
- * @local: what lkey 0 names
- * @settings: what an operator set
- * @active: its port is known as active. Under the rtnl lock once it is registered
- * @enabler: the task that enables the device, or was the last to; a reference,
- *	only ever compared
- * @counters: what has happened, each processor's share
+ * @local: the region that lkey 0 names
+ * @settings: the operator's settings
+ * @active: the last state of its port that was reported. Under the rtnl lock once it is
+ *	registered
+ * @enabler: the task that enables the device, or was the last to; a reference, which is
+ *	only compared
+ * @counters: each processor's share of the counters
  * @conns: every connection and listener, under @conns_lock
  * @conns_by_cm: connections by rdma_cm's name for them, under @conns_lock
  * @lane: where connections of the kernel's own consumers are served. A reference

@@ -40,14 +40,10 @@ static LIST_HEAD(devices);
 
 static DEFINE_MUTEX(devices_lock); /* of devices; inside the rtnl lock */
 
-/* --- what the device says of itself --- */
-
-/* --- its life --- */
-
 /*
- * The core makes the device known to its clients, in this task, when it is
- * registered and when it was moved to another namespace. Of the end of that the
- * core says nothing, so the task is remembered.
+ * Remembers the task that enables the device. The core does so when the device is
+ * registered or moved to another namespace, and makes it known to its clients in this
+ * task. It has no call for the end of that.
  */
 static int enable_driver(struct ib_device *ib)
 {
@@ -57,7 +53,7 @@ static int enable_driver(struct ib_device *ib)
 	return 0;
 }
 
-/* The calling task is through with what enable_driver() began. */
+/* Forgets the task that enable_driver() remembered, if it is the calling one. */
 static void device_enabled(struct weft_device *dev)
 {
 	struct pid *self = task_pid(current);
@@ -66,7 +62,7 @@ static void device_enabled(struct weft_device *dev)
 		put_pid(self);
 }
 
-/* The core has let go of the device: everything on it is gone. */
+/* Frees the device's parts, when the core holds nothing on it any more. */
 static void device_dealloc(struct ib_device *ib)
 {
 	struct weft_device *dev = to_weft_device(ib);
@@ -155,9 +151,8 @@ static const struct ib_device_ops device_ops = {
 };
 
 /*
- * Does the RDMA core know which Ethernet device is below one of ours? Newer
- * kernels note it with the GID and find a device by it; older ones have the
- * MAC address alone to go by.
+ * Returns true if the RDMA core knows the Ethernet device below one of ours. Newer kernels
+ * note it with the GID and find a device by it; older ones have only the MAC address.
  */
 static bool core_knows_netdev(struct weft_device *dev)
 {
@@ -176,8 +171,8 @@ static bool core_knows_netdev(struct weft_device *dev)
 }
 
 /*
- * Another device that rdma_cm would take this one for: with the same MAC, as
- * VLANs, bonds, bridges and what is below them share one, where the same
+ * Returns another device that rdma_cm could not tell from this one, or NULL. It has the
+ * same MAC address, as VLANs, bonds and bridges have that of a device below, and the same
  * programs see both. With devices_lock held.
  */
 static struct weft_device *device_namesake(struct net_device *netdev)
@@ -196,7 +191,7 @@ static struct weft_device *device_namesake(struct net_device *netdev)
 }
 
 /*
- * Whether a network device can carry one of ours; says why not. With
+ * Returns 0 if a network device can carry one of ours. Otherwise the log says why not. With
  * devices_lock held.
  */
 static int netdev_check(struct net_device *netdev)
@@ -254,7 +249,7 @@ static void port_event(struct ib_device *ib, enum ib_event_type type)
 	ib_dispatch_event(&event);
 }
 
-/* Tells whether the port is active, if that has changed. With the rtnl lock held. */
+/* Raises a port event if the port's state has changed. With the rtnl lock held. */
 static void port_update(struct weft_device *dev)
 {
 	bool active = weft_port_active(dev->netdev);
@@ -263,13 +258,12 @@ static void port_update(struct weft_device *dev)
 	if (active == dev->active)
 		return;
 	dev->active = active;
-	port_event(&dev->ib, active ? IB_EVENT_PORT_ACTIVE :
-					   IB_EVENT_PORT_ERR);
+	port_event(&dev->ib, active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
 }
 
 /*
- * The Ethernet device may have gone, or changed, or moved to another namespace,
- * while the new device could not be found by the notifier: that is made up for.
+ * Makes up for events of the Ethernet device that came before the notifier could find the
+ * new device: it may have gone, changed, or moved to another namespace.
  */
 static void device_recheck(struct net_device *netdev, struct net *net)
 {
@@ -293,13 +287,13 @@ static void device_recheck(struct net_device *netdev, struct net *net)
  * @name: its name
  * @netdev: the Ethernet device
  *
- * Called with the rtnl lock not held and a reference on @netdev. Where RDMA
- * devices belong to one namespace each, the new one belongs to its Ethernet
- * device's.
+ * The caller holds a reference on @netdev. If RDMA devices belong to one namespace each,
+ * the new one belongs to that of its Ethernet device.
  *
- * Return: 0; -EEXIST if the name is in use or @netdev has one; -EOPNOTSUPP or
- * -EADDRNOTAVAIL if it cannot have one; -EADDRINUSE if another's MAC address is
- * the same; -ENOMEM.
+ * Context: process, may sleep; the rtnl lock is not held.
+ * Return: 0; -EEXIST if the name is in use or @netdev carries a device already;
+ * -EOPNOTSUPP or -EADDRNOTAVAIL if @netdev cannot carry one; -EADDRINUSE if another
+ * device has the same MAC address; -ENOMEM.
  */
 int weft_device_create(const char *name, struct net_device *netdev)
 {
@@ -342,7 +336,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		sizeof(dev->ib.node_desc));
 	ib_set_device_ops(&dev->ib, &device_ops);
 	dev_hold(netdev); /* until device_dealloc() */
-	/* Born in the first namespace, it is not seen from here only in exclusive mode. */
+	/* Created in the first namespace, it is seen from here unless the mode is exclusive. */
 	if (!rdma_dev_access_netns(&dev->ib, net))
 		write_pnet(&dev->ib.coredev.rdma_net, net);
 	ret = device_enter(dev);
@@ -354,11 +348,11 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		ib_dealloc_device(&dev->ib);
 	else
 		device_recheck(netdev, net);
-	/* The core's word for a name in use, which would puzzle who reads it. */
+	/* The core says -ENFILE for a name in use, which would puzzle the reader. */
 	return ret == -ENFILE ? -EEXIST : ret;
 }
 
-/* A MAC address was changed to one that is in use: too late to refuse it. */
+/* Warns of a MAC address that was changed to one in use, which is too late to refuse. */
 static void warn_namesake(struct net_device *netdev)
 {
 	struct weft_device *other;
@@ -372,9 +366,9 @@ static void warn_namesake(struct net_device *netdev)
 }
 
 /*
- * The Ethernet device changed. The rtnl lock is held. One that moves to another
- * namespace is unregistered in the old one: its sockets are there, so the RDMA
- * device ends, and can be added again in the new one.
+ * Follows a change of the Ethernet device. If it moves to another namespace, it is
+ * unregistered in the old one, where the sockets are. So the RDMA device ends, and can be
+ * added again in the new namespace. The rtnl lock is held.
  */
 static int netdev_event(struct notifier_block *nb, unsigned long what,
 			void *info)
@@ -407,13 +401,13 @@ static struct notifier_block netdev_notifier = {
 	.notifier_call = netdev_event,
 };
 
-/* Starts to watch Ethernet devices. 0 or a negative errno value. */
+/* Starts to watch Ethernet devices. Returns 0 or a negative errno value. */
 int weft_device_init(void)
 {
 	return register_netdevice_notifier(&netdev_notifier);
 }
 
-/* Ends every device. May sleep, until all that is on them is gone. */
+/* Ends every device. Sleeps until everything on them is gone. */
 void weft_device_exit(void)
 {
 	unregister_netdevice_notifier(&netdev_notifier);

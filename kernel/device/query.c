@@ -82,7 +82,7 @@ int weft_query_port(struct ib_device *ib, u32 port,
 	attr->max_msg_sz = WEFT_MAX_MSG;
 	ret = ib_get_eth_speed(ib, port, &attr->active_speed,
 			       &attr->active_width);
-	/* An Ethernet device that is going has no speed any more; ours goes next. */
+	/* An Ethernet device that is being removed has no speed, and ours will follow. */
 	return ret == -ENODEV ? 0 : ret;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What `rdma -dd res show` tells of our objects beyond what the RDMA core knows.
+ * The fields of `rdma -dd res show` that only this driver knows.
  *
- * A snapshot: numbers are read without the locks of the data path, so that to
- * look disturbs nothing. The core keeps the objects from being freed meanwhile,
- * but a queue pair or completion queue may have been destroyed by us already.
+ * They are a snapshot, read without the locks of the data path, so that an operator's look
+ * disturbs nothing. The core keeps the objects from being freed meanwhile, but we may have
+ * destroyed a queue pair or completion queue already.
  */
 #include <linux/inet.h>
 #include <rdma/restrack.h>
@@ -44,7 +44,7 @@ static int put_address(struct sk_buff *msg, const char *name,
 	return rdma_nl_put_driver_string(msg, name, text);
 }
 
-/* What is known of a connection, whose reference is dropped. */
+/* Adds the fields of a connection and drops the reference on it. */
 static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 {
 	struct weft_conn_info info;
@@ -92,12 +92,12 @@ static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 		return 0;
 	if (put_conn(msg, conn))
 		return -EMSGSIZE;
-	/* Before that nothing is agreed on. */
+	/* Earlier there is no agreement to show. */
 	return weft_qp_state(qp) == IB_QPS_RTS || READ_ONCE(qp->llp) ?
 	       put_facts(msg, facts, ARRAY_SIZE(facts)) : 0;
 }
 
-/* Ends the driver's part of a message that @nest began, if @ret says that it fitted. */
+/* Ends the driver's part of a message, which @nest began, or cancels it if @ret is an error. */
 static int put_end(struct sk_buff *msg, struct nlattr *nest, int ret)
 {
 	if (ret)
@@ -160,7 +160,7 @@ int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 	return put_end(msg, nest, put_cq(msg, to_weft_cq(ib)));
 }
 
-/* Changes to the region go on meanwhile: its pages may be let go, and its references none. */
+/* Reads a region that may change meanwhile: it may lose its pages and all its references. */
 static int put_mr(struct sk_buff *msg, const struct weft_mr *mr)
 {
 	const u32 refs = kref_read(&mr->refs);

@@ -32,7 +32,7 @@ static const struct rdma_stat_desc descs[WEFT_NUM_COUNTERS] = {
 };
 
 /**
- * weft_alloc_hw_port_stats() - the core wants room for a port's counters
+ * weft_alloc_hw_port_stats() - allocate room for a port's counters
  * @ib: the device
  * @port: its port
  *
@@ -46,11 +46,11 @@ struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port)
 }
 
 /**
- * weft_get_hw_stats() - the core wants a port's counters
+ * weft_get_hw_stats() - fill in a port's counters
  * @ib: the device
  * @stats: where they go
  * @port: the port; 0, the device as a whole, has none
- * @index: ignored: all of them are told
+ * @index: ignored: all are filled in
  *
  * Context: process, @stats locked by the core.
  * Return: how many counters there are, or -EINVAL.

@@ -11,9 +11,9 @@
 #include "base/weft.h"
 #include "device/sysfs.h"
 
-/* The most that TCP takes for its keepalive, in seconds. */
+/* The longest keepalive that TCP takes, in seconds. */
 #define WEFT_MAX_SECONDS	32767
-/* Longer texts are no value of ours. */
+/* Longer than any valid text. */
 #define WEFT_MAX_TEXT		64
 
 /**
@@ -76,7 +76,7 @@ static int rule_word(const struct weft_setting_rule *rule, const char *word)
 	       match_string(rule->words, rule->num_words, word) : -EINVAL;
 }
 
-/* Takes one word, or for a set several, or a number. */
+/* Parses one word (for a set several), or a number. Returns 0 or -EINVAL. */
 static int setting_parse(const struct weft_setting_rule *rule, const char *text,
 			 u32 *value)
 {

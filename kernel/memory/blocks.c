@@ -12,15 +12,15 @@
  * addresses too: there is no high memory in a 64-bit kernel.
  */
 struct weft_run {
-	struct scatterlist *sg;	/* what comes after it; NULL: nothing */
-	unsigned int left;	/* entries from there on */
-	u64 skip;		/* bytes of the table still to be left out */
-	u64 want;		/* bytes still wanted behind the run */
+	struct scatterlist *sg;	/* the entry behind the run; NULL: none */
+	unsigned int left;	/* entries from @sg on */
+	u64 skip;		/* bytes of the table still to be skipped */
+	u64 want;		/* bytes of the region behind the run */
 	void *addr;
 	u64 len;
 };
 
-/* Goes on to the next run. False: there is none, or enough was seen. */
+/* Goes to the next run. Returns true if there is one before the region ends. */
 static bool run_next(struct weft_run *r)
 {
 	r->len = 0;
@@ -66,9 +66,10 @@ static struct weft_run run_start(const struct sg_table *sgt, u64 offset,
  * @offset: first byte of the region in @sgt
  * @length: bytes of the region, not 0
  *
- * The block size is the largest power of two on which every run but the first
- * begins and every run but the last ends. Process context.
+ * The block size is the largest power of two on which every run but the first begins
+ * and every run but the last ends.
  *
+ * Context: process, may sleep.
  * Return: 0; -EINVAL if @sgt is too short; -ENOMEM.
  */
 int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
@@ -119,6 +120,7 @@ int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
  * @blocks: result
  * @addr: its first byte
  *
+ * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
 int weft_blocks_from_run(struct weft_blocks *blocks, void *addr)
@@ -132,7 +134,7 @@ int weft_blocks_from_run(struct weft_blocks *blocks, void *addr)
 	return 0;
 }
 
-/* Frees the list, not the memory it describes. Harmless on an empty one. */
+/* Frees the list, not the memory it describes. An empty list is harmless. */
 void weft_blocks_free(struct weft_blocks *blocks)
 {
 	kvfree(blocks->addr);

@@ -9,7 +9,7 @@
 
 struct sg_table;
 
-/* All of a region is one run of kernel addresses. */
+/* The shift of a region that is one run of kernel addresses. */
 #define WEFT_ONE_BLOCK	63
 
 /**
@@ -19,8 +19,8 @@ struct sg_table;
  * @mask: a block's size less one
  * @shift: log2 of a block's size, or WEFT_ONE_BLOCK
  *
- * Blocks are as large as the memory allows, so that a region in huge pages
- * costs no more than it has of them, and finding a byte is one step.
+ * Blocks are as large as the memory allows. So a byte is found in one step, and the list
+ * of a region in huge pages has one entry a huge page.
  */
 struct weft_blocks {
 	void **addr;
@@ -43,6 +43,7 @@ static inline void weft_blocks_set_size(struct weft_blocks *blocks, u8 shift)
  * @len: how many bytes are wanted from there
  * @run: written: how many of them lie together; at least 1 if @len is
  *
+ * Context: any.
  * Return: the byte's address.
  */
 static inline void *weft_blocks_at(const struct weft_blocks *blocks, u64 pos,

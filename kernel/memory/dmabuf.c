@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DMA buffers. The processor does this device's DMA, so what is wanted of an
- * exporter is the pages of memory that a kernel can read and write. It is told of
- * a device that addresses all memory as it is.
+ * DMA buffers. The processor does this device's DMA, so an exporter has to have pages of
+ * memory that the kernel can read and write. The exporter is shown a platform device that
+ * addresses all memory directly.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -27,10 +27,10 @@ static struct platform_device *dma_device;
  * @attach: the attachment, which keeps the buffer where it is
  * @sgt: its pages, mapped by way of @attach
  *
- * The exporter may move a buffer that nobody has attached to and mapped, even one
- * that has a kernel mapping. So both are kept until weft_dmabuf_put(). The mapping
- * dma_buf_vmap() makes is not used at all: it pins nothing by itself, and it raises
- * a kernel warning where an exporter refuses, which users could bring about.
+ * Attachment and mapping are kept until weft_dmabuf_put(), since an exporter may move a
+ * buffer that is not attached and mapped. dma_buf_vmap() would not do: it pins
+ * nothing, and it raises a kernel warning when an exporter refuses, which users could
+ * provoke.
  */
 struct weft_dmabuf {
 	struct dma_buf *buf;
@@ -38,13 +38,13 @@ struct weft_dmabuf {
 	struct sg_table *sgt;
 };
 
-/* Whether every entry has pages: some exporters give bus addresses alone. */
+/* Returns true if every entry has pages. Some exporters give bus addresses only. */
 static bool dmabuf_has_pages(const struct sg_table *sgt)
 {
 	struct scatterlist *sg;
 	unsigned int i;
 
-	/* There the core makes the list of pages unreadable, to find who looks. */
+	/* This option garbles the list of pages, to catch importers that read it. */
 	if (IS_ENABLED(CONFIG_DMABUF_DEBUG))
 		return false;
 	for_each_sg(sgt->sgl, sg, sgt->orig_nents, i) {
@@ -88,12 +88,13 @@ static void dmabuf_detach(struct weft_dmabuf *d)
  * @d: the buffer
  * @access: enum ib_access_flags
  *
- * Who was given a buffer to read does not write it by way of a region. An atomic
- * would be one step for processors alone, not for the device the buffer is shared
- * with. Any context.
+ * A file that was opened for reading cannot be written through a region. Atomics are
+ * refused, since they would be one step for processors only, and not for the device that
+ * shares the buffer.
  *
- * Return: 0; -EOPNOTSUPP for remote atomics; -EACCES for the right to write what
- * was opened to be read.
+ * Context: any.
+ * Return: 0; -EOPNOTSUPP for remote atomics; -EACCES for the right to write a buffer
+ * that was opened for reading.
  */
 int weft_dmabuf_check_access(const struct weft_dmabuf *d, int access)
 {
@@ -109,15 +110,15 @@ int weft_dmabuf_check_access(const struct weft_dmabuf *d, int access)
  * @buf: the buffer; takes over a reference, on failure too
  * @offset: first byte of it
  * @length: how many, not 0
- * @access: what it is to be used for, enum ib_access_flags
- * @blocks: result: where they lie
+ * @access: rights, enum ib_access_flags
+ * @blocks: result: where the bytes lie
  *
- * From here until weft_dmabuf_put() the processor may access the buffer at any
- * time. Process context.
+ * From here until weft_dmabuf_put() the processor may access the buffer at any time.
  *
- * Return: what to give to weft_dmabuf_put(), or an error pointer: -EINVAL if
- * the part lies outside; -EOPNOTSUPP if the exporter has no memory a kernel can
- * use; -ENOMEM; as weft_dmabuf_check_access(); or the exporter's own.
+ * Context: process, may sleep.
+ * Return: the use, to be ended by weft_dmabuf_put(), or an error pointer: -EINVAL if
+ * the part lies outside the buffer; -EOPNOTSUPP if the exporter has no memory that the
+ * kernel can use; -ENOMEM; an error of weft_dmabuf_check_access() or of the exporter.
  */
 struct weft_dmabuf *weft_dmabuf_get(struct dma_buf *buf, u64 offset, u64 length,
 				    int access, struct weft_blocks *blocks)
@@ -161,7 +162,7 @@ void weft_dmabuf_put(struct weft_dmabuf *d)
 	kfree(d);
 }
 
-/* Makes the device that exporters are told of. 0 or a negative errno value. */
+/* Makes the device that exporters are shown. Returns 0 or a negative errno value. */
 int weft_dmabuf_init(void)
 {
 	int ret;
@@ -177,7 +178,7 @@ int weft_dmabuf_init(void)
 	return ret;
 }
 
-/* No region uses a DMA buffer any more. */
+/* Undoes weft_dmabuf_init(), when no region uses a DMA buffer any more. */
 void weft_dmabuf_exit(void)
 {
 	platform_device_unregister(dma_device);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Fast registration: a list of blocks is prepared, and a work request makes it count. */
+/* Fast registration: the consumer prepares a list of blocks, and a work request applies it. */
 #include <linux/log2.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -16,6 +16,7 @@
  * @type: IB_MR_TYPE_MEM_REG
  * @max_blocks: how many blocks it may ever have
  *
+ * Context: process, may sleep.
  * Return: the region, or an error pointer: -EOPNOTSUPP for another type,
  * -EINVAL past the device's limit, -ENOMEM.
  */
@@ -46,7 +47,7 @@ struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 	return ERR_PTR(ret);
 }
 
-/* The device's DMA addresses are the kernel's own. */
+/* Adds a block to the next registration. DMA addresses of this device are kernel addresses. */
 static int add_block(struct ib_mr *ib, u64 addr)
 {
 	struct weft_mr *mr = to_weft_mr(ib);
@@ -64,12 +65,13 @@ static int add_block(struct ib_mr *ib, u64 addr)
  * @num: entries of @sg
  * @offset: where in the first entry to begin, or NULL
  *
- * Nothing counts before the work request; until then the last registration, if
- * not invalidated, stays what it is. The region's addresses begin in its first
- * block rather than at the kernel's address of it, which is not the peer's to
- * know. The consumer may change all of them but the offset in the block.
+ * Nothing changes before the work request: until then the last registration is in use,
+ * unless it is invalidated. Of the kernel's address only the offset in the first block
+ * becomes the region's address, since peers are not to learn kernel addresses. The
+ * consumer may change the rest of the address.
  *
- * Return: entries that found room, or a negative errno value.
+ * Context: any; nobody else uses @ib meanwhile.
+ * Return: the number of entries that fitted, or a negative errno value.
  */
 int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num,
 		   unsigned int *offset)
@@ -93,11 +95,12 @@ int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num,
  * @key: the key it is to have, with the same index
  * @access: rights, enum ib_access_flags
  *
- * Takes over what weft_map_mr_sg() prepared, or the last registration's memory
- * if that was not called since. Any context but hard interrupts.
+ * Takes over the list that weft_map_mr_sg() prepared. Without a new list the memory is
+ * that of the last registration.
  *
- * Return: false if @old does not name a region of this protection domain that
- * is for fast registration and invalid now.
+ * Context: any but hard interrupts.
+ * Return: true if done; false if @old names no region of this protection domain, or one
+ * that is not for fast registration, or one that is valid now.
  */
 bool weft_fast_register(struct weft_accessor *by, u32 old, u32 key, int access)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Invalidation: the end of what a work request made of a key. */
+/* Invalidation: a work request ends the use of a key that another work request began. */
 #include "memory/mr.h"
 #include "memory/mw.h"
 
@@ -9,10 +9,10 @@
  * @stag: the key
  * @remote: the peer asks
  *
- * When this returns, no access by the key is under way. Any context but hard
- * interrupts; not between weft_mr_get() and weft_mr_put().
+ * When this returns, no access by the key is under way.
  *
- * Return: WEFT_KEY_OK, or why it is not to be invalidated by this queue pair.
+ * Context: any but hard interrupts; not between weft_mr_get() and weft_mr_put().
+ * Return: WEFT_KEY_OK, or why this queue pair may not invalidate the key.
  */
 enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote)
 {
@@ -21,7 +21,7 @@ enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool rem
 
 	if (!mr)
 		return WEFT_KEY_UNKNOWN;
-	/* Waits for those who read: see weft_mr_get(). */
+	/* Waits for accesses, which hold it for reading: see weft_mr_get(). */
 	write_lock_bh(&mr->lock);
 	err = weft_mr_check_invalidate(mr, stag, by->pd, by->qpn, remote);
 	if (err == WEFT_KEY_OK) {

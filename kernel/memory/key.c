@@ -4,7 +4,7 @@
 
 #include "memory/mr.h"
 
-/* Whether the one who names it is one of those it is for. */
+/* Returns true if a queue pair of @pd and @qpn may use the key. */
 static bool mr_is_for(const struct weft_mr *mr, const struct ib_pd *pd,
 		      u32 qpn)
 {
@@ -29,7 +29,7 @@ enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
 		return WEFT_KEY_PD;
 	if ((mr->access & access) != access)
 		return WEFT_KEY_ACCESS;
-	/* A window is a door for peers; its owner has the region. */
+	/* A window is for peers only; its owner uses the region. */
 	if (mr_is_window(mr) && !(access & WEFT_ACCESS_REMOTE))
 		return WEFT_KEY_ACCESS;
 	if (!len)
@@ -49,9 +49,9 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 					     bool remote)
 {
 	/*
-	 * The kernel names its own region by whichever key it had: the core's
-	 * rdma_rw takes a new one after it has written the old one into the
-	 * READ that is to invalidate it.
+	 * A kernel consumer may name its region by an old key: the core's rdma_rw
+	 * makes a new key after it has written the old one into the READ that
+	 * will invalidate it.
 	 */
 	if (mr->kind == WEFT_MR_FAST && !remote)
 		return mr->pd == pd ? WEFT_KEY_OK : WEFT_KEY_PD;
@@ -61,7 +61,7 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 		return WEFT_KEY_PD;
 	switch (mr->kind) {
 	case WEFT_MR_FAST:
-		/* What was never shown to a peer is not the peer's to close. */
+		/* A region without remote rights was never shown to a peer. */
 		return mr->access & WEFT_ACCESS_REMOTE ? WEFT_KEY_OK :
 							 WEFT_KEY_ACCESS;
 	case WEFT_MR_WINDOW_2:

@@ -17,14 +17,13 @@ static void mr_release(struct kref *kref)
 /* --- the key table --- */
 
 /**
- * weft_mr_find() - look up what a key's index names
+ * weft_mr_find() - find the region or window that a key's index names
  * @dev: the device
  * @stag: the key; its key byte is not looked at
  *
- * Any context.
- *
- * Return: it, with a reference that keeps it from going away (hold it no
- * longer than one access), or NULL.
+ * Context: any.
+ * Return: the region or window, with a reference that keeps it from going away (to be
+ * held no longer than one access), or NULL.
  */
 struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
 {
@@ -45,12 +44,13 @@ void weft_mr_drop(struct weft_mr *mr)
 }
 
 /**
- * weft_mr_new() - allocate what a key is to name
+ * weft_mr_new() - allocate a region or window
  * @pd: its protection domain
  * @kind: what it will be; all but ordinary regions start out invalid
  *
- * Return: it, not yet in the key table, or NULL without memory. kfree() it if
- * it does not get there.
+ * Context: process, may sleep.
+ * Return: the new one, not yet in the key table, or NULL without memory. The caller
+ * frees it by kfree() if it never enters the table.
  */
 struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind)
 {
@@ -69,11 +69,12 @@ struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind)
 /**
  * weft_mr_reserve() - take a free place in the key table
  * @keys: the table
- * @from: where to begin looking; it goes on at the table's start after its end
+ * @from: where the search begins; from the table's end it continues at the start
  * @index: result
  *
- * Until something is stored there, a lookup finds nothing. May sleep.
+ * Until something is stored there, a lookup finds nothing.
  *
+ * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
 int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index)
@@ -89,10 +90,11 @@ int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index)
  * weft_mr_publish() - enter a region or window in the key table
  * @mr: all of it set
  *
- * Its key says nothing of the others': both the place in the table and the key byte
- * are random. So a peer that tries keys finds one of n that its protection domain
- * has by one in 2^32 / n tries, each of which costs it a connection. May sleep.
+ * Both the place in the table and the key byte are random, so that one key tells
+ * nothing about another. A peer that guesses needs 2^32 / n tries for one of the n keys
+ * of its protection domain, and each try costs it a connection.
  *
+ * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
 int weft_mr_publish(struct weft_mr *mr)
@@ -120,9 +122,11 @@ int weft_mr_publish(struct weft_mr *mr)
  * weft_mr_withdraw() - take a region or window out of the key table
  * @mr: published
  *
- * When this returns, nothing reads or writes its memory any more, but for what was
- * lent (see tx/loan.h). May sleep, as long as an access in progress takes. The caller
- * frees @mr after a grace period of RCU.
+ * When this returns, nothing reads or writes its memory any more, except TCP, which may
+ * still hold lent pages (see tx/loan.h). The caller frees @mr after a grace period of
+ * RCU.
+ *
+ * Context: process, sleeps as long as an access in progress takes.
  */
 void weft_mr_withdraw(struct weft_mr *mr)
 {
@@ -135,7 +139,9 @@ void weft_mr_withdraw(struct weft_mr *mr)
  * weft_mr_hide() - take a region out of the key table for a while
  * @mr: published; its index stays taken
  *
- * When this returns, nobody reads @mr or its memory any more. May sleep.
+ * When this returns, nobody reads @mr or its memory any more.
+ *
+ * Context: process, may sleep.
  */
 void weft_mr_hide(struct weft_mr *mr)
 {
@@ -143,7 +149,7 @@ void weft_mr_hide(struct weft_mr *mr)
 	xa_store(&mr->dev->mrs, mr->stag >> 8, NULL, GFP_KERNEL);
 	weft_mr_drop(mr);
 	wait_for_completion(&mr->gone);
-	/* Who found it too late may still look at its count. */
+	/* A lookup that found the region too late may still read its count. */
 	synchronize_rcu();
 }
 
@@ -152,7 +158,8 @@ void weft_mr_hide(struct weft_mr *mr)
  * @mr: hidden by weft_mr_hide()
  * @stag: its key from now on, with the index it had
  *
- * Return: 0; the place was kept, so that there is nothing to fail.
+ * Context: process, may sleep.
+ * Return: 0. Nothing can fail, since weft_mr_hide() kept the place.
  */
 int weft_mr_show(struct weft_mr *mr, u32 stag)
 {
@@ -168,9 +175,10 @@ int weft_mr_show(struct weft_mr *mr, u32 stag)
  * weft_mr_new_local() - make the region that lkey 0 names
  * @dev: a new device
  *
- * All of the kernel's memory, for the work requests of its own consumers. It
- * is in no table and goes away with the device, by kfree(). May sleep.
+ * The region is all of the kernel's memory, for the work requests of kernel consumers.
+ * It is in no table, and is freed with the device, by kfree().
  *
+ * Context: process, may sleep.
  * Return: the region, or NULL.
  */
 struct weft_mr *weft_mr_new_local(struct weft_device *dev)
@@ -188,7 +196,7 @@ struct weft_mr *weft_mr_new_local(struct weft_device *dev)
 
 /* --- access --- */
 
-/* What can be invalidated meanwhile is locked for as long as it is accessed. */
+/* Locks a region or window that a work request could invalidate during the access. */
 static void mr_lock(struct weft_mr *mr)
 {
 	if (mr->kind != WEFT_MR_REGION) {
@@ -214,12 +222,13 @@ static void mr_unlock(struct weft_mr *mr)
  * @addr: first address to be accessed
  * @len: bytes to be accessed
  * @access: rights needed, enum ib_access_flags; the remote ones of @by as well
- * @err: why not; written on failure
+ * @err: the reason of a failure; not written otherwise
  *
- * Any context but hard interrupts; not twice at a time. Deregistration and
- * invalidation wait until it is put: hold it no longer than it takes to move
- * the bytes, and do not sleep meanwhile.
+ * Deregistration and invalidation wait for weft_mr_put(). So the caller holds the region
+ * no longer than it takes to move the bytes.
  *
+ * Context: any but hard interrupts, and not twice at a time. The caller may not sleep
+ * before weft_mr_put().
  * Return: the region, to be given to weft_mr_put(), or NULL.
  */
 struct weft_mr *weft_mr_get(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
@@ -259,16 +268,17 @@ void weft_mr_put(struct weft_mr *mr)
 }
 
 /**
- * weft_access_begin() - begin a row of accesses, or go on in another region
- * @a: what is held is let go; holds the region on success
- * @by: as for weft_mr_get(), as all that follow
+ * weft_access_begin() - begin a row of accesses, or continue it in another region
+ * @a: gives up the region it holds, and holds the new one on success
+ * @by: as for weft_mr_get(), and so are the others
  * @pd: protection domain
  * @stag: the key
  * @addr: first address
  * @len: bytes
  * @rights: rights needed
  *
- * Return: WEFT_KEY_OK, or why the access may not be.
+ * Context: as weft_mr_get().
+ * Return: WEFT_KEY_OK, or the reason of the refusal.
  */
 enum weft_key_error weft_access_begin(struct weft_access *a,
 				      struct weft_accessor *by,
@@ -290,10 +300,9 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
  * @mr: held and checked by weft_mr_get() for them
  * @addr: the first of them
  *
- * Any context.
- *
- * Return: their address, or NULL if they cannot be changed in one step: not
- * aligned where the processor sees them, though @addr may be, or not together.
+ * Context: any.
+ * Return: their address, or NULL if the processor cannot change them in one step:
+ * they do not lie together, or are not aligned in its memory, though @addr may be.
  */
 u64 *weft_mr_word(const struct weft_mr *mr, u64 addr)
 {
@@ -315,9 +324,10 @@ u64 *weft_mr_word(const struct weft_mr *mr, u64 addr)
  * @change: makes the new value of the one found; may be called more than once
  * @how: passed on to @change
  *
- * One step for every processor, and so for every queue pair and for the
- * process that owns the memory. Any context.
+ * The change is one step for every processor, and so for every other queue pair and for
+ * the process that owns the memory.
  *
+ * Context: any.
  * Return: the value found.
  */
 u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,

@@ -30,9 +30,9 @@ enum weft_mr_kind {
  * struct weft_mr - what a key names: a memory region or a memory window
  * @ib: what the RDMA core sees of a region; its lkey and rkey are the STag
  * @dev: its device
- * @refs: one for the key table, one for each access in progress; accesses are
- *	short (what a chunk or a packet buffer holds of one message), so that
- *	deregistration waits for the last
+ * @refs: one for the key table, one for each access in progress. Deregistration waits
+ *	for the last, which is soon over: an access moves the bytes of one chunk or
+ *	packet buffer
  * @gone: completed by the last put
  * @kind: enum weft_mr_kind
  * @stag: index in the key table and a key byte
@@ -44,23 +44,21 @@ enum weft_mr_kind {
  * @length: bytes; 0 with @all_memory means everything
  * @all_memory: a kernel region that spans all kernel addresses
  * @blocks: where the bytes lie; a window's list is its region's
- * @lock: fast registration, window: protects what comes and goes with a work
- *	request, that is @stag, @qpn and all from @access to @blocks, and
- *	@region. Taken for reading by an access in progress, so that an
- *	invalidation ends with no access under way. Softirq
+ * @lock: fast registration, window: protects the fields that a work request changes:
+ *	@stag, @qpn, all from @access to @blocks, and @region. An access holds it for
+ *	reading, so that no access is under way when an invalidation returns. Softirq
  * @windows: region: windows bound to it; -1: none may be bound any more
- * @region: window: the region it is bound to, which is there for as long
- * @rcu: lookups that found the region too late still read @refs
+ * @region: window: the region it is bound to, which cannot go before the window
+ * @rcu: frees it when no late lookup reads @refs any more
  * @umem: the pinned user pages, or NULL
- * @pages: how many there are of @umem; may be looked at without it
+ * @pages: how many pages @umem has; readable without holding @umem
  * @dmabuf: the DMA buffer it is a part of, or NULL
  * @next: fast registration: blocks for the next REG_MR
  * @max_blocks: fast registration: how many there can be
  * @num_next: fast registration: how many of @next are set
  *
- * An ordinary region does not change while its key is in the table, and its
- * @lock is not used. @next and @num_next are the consumer's until it posts
- * REG_MR, as @ib is.
+ * An ordinary region does not change while its key is in the table, so its @lock is
+ * not used. The consumer owns @ib, @next and @num_next until it posts REG_MR.
  */
 struct weft_mr {
 	struct ib_mr ib;
@@ -99,12 +97,12 @@ static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
  * @dev: the device whose keys it uses
  * @pd: its protection domain
  * @qpn: its number
- * @rights: the peer's rights whatever a key allows, enum ib_access_flags. Written and
+ * @rights: the most that a key can allow the peer, enum ib_access_flags. Written and
  *	read without a lock
- * @kernel: a consumer in the kernel posts to it, for whom lkey 0 is all memory
+ * @kernel: a kernel consumer posts to it, to which lkey 0 is all memory
  * @bound: type 2 memory windows were bound to it. Under the queue pair's socket lock
  *
- * All but @rights and @bound is fixed before the queue pair can be found.
+ * All fields but @rights and @bound are fixed before the queue pair can be found.
  */
 struct weft_accessor {
 	struct weft_device *dev;
@@ -115,7 +113,7 @@ struct weft_accessor {
 	bool bound;
 };
 
-/* Whether the peer has these remote rights here, whatever its key allows. Any context. */
+/* Returns true if the queue pair grants its peer these rights. Any context. */
 static inline bool weft_accessor_allows(const struct weft_accessor *by, int rights)
 {
 	return (READ_ONCE(by->rights) & rights) == rights;
@@ -141,8 +139,9 @@ enum weft_key_error {
  * @len: bytes; a length of zero is within bounds everywhere
  * @access: rights needed, enum ib_access_flags
  *
- * Pure; any context. What can change is read under @mr's lock, by the caller.
+ * The caller locks @mr, unless nothing of it can change.
  *
+ * Context: any.
  * Return: WEFT_KEY_OK or the first check that failed.
  */
 enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
@@ -157,12 +156,12 @@ enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
  * @qpn: its number
  * @remote: the peer asks, not a work request of our own
  *
- * Pure; any context, as weft_mr_check(). The owner of a fast registration may
- * invalidate it by any key it ever had, and again when it is invalid already; a
- * peer names what is there.
+ * The owner of a fast registration may invalidate it with any key it ever had, even
+ * twice. A peer must name the current key. The caller locks @mr, as for weft_mr_check().
  *
- * Return: WEFT_KEY_OK, or the first check that failed: WEFT_KEY_ACCESS for
- * what is not to be invalidated like this at all.
+ * Context: any.
+ * Return: WEFT_KEY_OK, or the first check that failed: WEFT_KEY_ACCESS for a kind of
+ * region or window that cannot be invalidated in this way.
  */
 enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 					     const struct ib_pd *pd, u32 qpn,
@@ -180,7 +179,7 @@ void weft_mr_put(struct weft_mr *mr);
  * @src: the bytes
  * @len: how many
  *
- * Any context.
+ * Context: any.
  */
 static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
 					  const void *src, u32 len)
@@ -207,7 +206,7 @@ static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
  * @dst: where they go
  * @len: how many
  *
- * Any context.
+ * Context: any.
  */
 static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
 					 void *dst, u32 len)
@@ -228,8 +227,8 @@ static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
 }
 
 /*
- * Where the byte at @addr of a region is. @run: how many of the @len from there lie
- * together, of which no more are told than are copied in line.
+ * Returns where the byte at @addr of a region lies, and in @run how many of the @len bytes
+ * from there lie together. @run is never more than the compiler copies in line.
  */
 static __always_inline void *weft_mr_run(const struct weft_mr *mr, u64 addr,
 					 u32 len, u32 *run)
@@ -241,7 +240,7 @@ static __always_inline void *weft_mr_run(const struct weft_mr *mr, u64 addr,
 	return (void *)(uintptr_t)addr;
 }
 
-/* As weft_mr_write(), in less code: for payloads that are mostly one copy each. */
+/* As weft_mr_write(), in less code, for a payload that is mostly one copy. */
 static __always_inline void weft_mr_write_short(const struct weft_mr *mr, u64 addr,
 						const void *src, u32 len)
 {
@@ -256,7 +255,7 @@ static __always_inline void weft_mr_write_short(const struct weft_mr *mr, u64 ad
 	}
 }
 
-/* As weft_mr_read(), likewise. */
+/* As weft_mr_read(), in less code, for a payload that is mostly one copy. */
 static __always_inline void weft_mr_read_short(const struct weft_mr *mr, u64 addr,
 					       void *dst, u32 len)
 {
@@ -296,17 +295,18 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
 
 /**
  * weft_access_go_on() - weft_mr_get() in a row of accesses mostly to one region
- * @a: the access before, or one that holds nothing; holds the region on success
- * @by: as for weft_mr_get(), as all that follow
+ * @a: the last access, or one that holds nothing; holds the region on success
+ * @by: as for weft_mr_get(), and so are the others
  * @pd: protection domain
  * @stag: the key
  * @addr: first address
  * @len: bytes
  * @rights: rights needed
  *
- * What is held does not change: the range alone is new.
+ * If @a holds the right region already, only the range has to be checked.
  *
- * Return: WEFT_KEY_OK, or why the access may not be.
+ * Context: as weft_mr_get().
+ * Return: WEFT_KEY_OK, or the reason of the refusal.
  */
 static inline enum weft_key_error
 weft_access_go_on(struct weft_access *a, struct weft_accessor *by, struct ib_pd *pd,
@@ -320,7 +320,7 @@ weft_access_go_on(struct weft_access *a, struct weft_accessor *by, struct ib_pd 
 	return weft_access_begin(a, by, pd, stag, addr, len, rights);
 }
 
-/* Lets the region go, if one is held. */
+/* Gives up the region that @a holds, if any. */
 static inline void weft_access_end(struct weft_access *a)
 {
 	if (a->mr)
@@ -329,10 +329,11 @@ static inline void weft_access_end(struct weft_access *a)
 }
 
 /**
- * weft_access_room() - how far may the access before go on?
+ * weft_access_room() - how far does the region reach behind the last access?
  * @a: holds a region
- * @addr: the address behind it
+ * @addr: the address behind the last access
  *
+ * Context: any.
  * Return: how many bytes from @addr on are the region's.
  */
 static inline u64 weft_access_room(const struct weft_access *a, u64 addr)
@@ -342,7 +343,7 @@ static inline u64 weft_access_room(const struct weft_access *a, u64 addr)
 	return mr->all_memory ? U64_MAX - addr : mr->length - (addr - mr->iova);
 }
 
-/* For what has keys: the key table itself. */
+/* The key table, for the files that make regions and windows. */
 struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind);
 int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index);
 int weft_mr_publish(struct weft_mr *mr);

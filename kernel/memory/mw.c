@@ -14,7 +14,7 @@ bool weft_mw_check_bind(const struct weft_mr *window,
 			const struct weft_mr *region,
 			const struct weft_bind *bind)
 {
-	/* What a window lets its owner do says nothing, but programs ask for it. */
+	/* The right to write locally means nothing in a window, but programs ask for it. */
 	if (bind->reserved ||
 	    (bind->access & ~(WEFT_WINDOW_ACCESS | IB_ACCESS_LOCAL_WRITE)))
 		return false;
@@ -29,7 +29,7 @@ bool weft_mw_check_bind(const struct weft_mr *window,
 	/* As for the region itself; see weft_dmabuf_check_access(). */
 	if (region->dmabuf && (bind->access & IB_ACCESS_REMOTE_ATOMIC))
 		return false;
-	/* What the owner may not do with the region, a peer may not either. */
+	/* A window gives no right that the owner of the region lacks. */
 	if ((bind->access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)) &&
 	    !(region->access & IB_ACCESS_LOCAL_WRITE))
 		return false;
@@ -43,11 +43,12 @@ bool weft_mw_check_bind(const struct weft_mr *window,
  * @window: the window
  * @bind: what it is to be bound to
  *
- * A region that is counted on can be neither deregistered nor changed. So it is
- * counted only after the checks of what cannot change while the reference is held:
- * else any process could keep any other's region from ending. Any context.
+ * While windows are counted, the region can be neither deregistered nor changed. So the
+ * fields that cannot change under the reference are checked first: otherwise any process
+ * could keep another's region from being deregistered.
  *
- * Return: whether it is counted.
+ * Context: any.
+ * Return: true if the window is counted.
  */
 bool weft_mw_hold(struct weft_mr *region, const struct weft_mr *window,
 		  const struct weft_bind *bind)
@@ -68,7 +69,7 @@ void weft_mw_unbind(struct weft_mr *mr)
 	mr->qpn = 0;
 }
 
-/* Binds to a region whose count holds it in place. False: not to be bound so. */
+/* Binds a window to a region that weft_mw_hold() counted. Returns true if it may be bound. */
 static bool mw_attach(struct weft_mr *mr, struct weft_mr *region,
 		      u32 qpn, u32 key, const struct weft_bind *bind)
 {
@@ -92,7 +93,7 @@ static bool mw_attach(struct weft_mr *mr, struct weft_mr *region,
 	return ok;
 }
 
-/* A bind to nothing: the window's last key is dead, and so is this one. */
+/* Binds a window to nothing: both its last key and the new one are invalid. Returns true. */
 static bool mw_detach(struct weft_mr *mr, u32 key)
 {
 	write_lock_bh(&mr->lock);
@@ -110,11 +111,11 @@ static bool mw_detach(struct weft_mr *mr, u32 key)
  * @key: the key it is to have, with the same index
  * @bind: what it is to be bound to, a private copy
  *
- * When this returns true, no access by an earlier key of the window is under
- * way. Any context but hard interrupts.
+ * When this returns true, no access by an earlier key of the window is under way.
  *
- * Return: false if @old names no window of this protection domain or it cannot
- * be bound like this; it is then what it was.
+ * Context: any but hard interrupts.
+ * Return: true if bound; false if @old names no window of this protection domain or the
+ * bind is not allowed. Then the window does not change.
  */
 bool weft_mw_bind(struct weft_accessor *by, u32 old, u32 key,
 		  const struct weft_bind *bind)
@@ -135,7 +136,7 @@ bool weft_mw_bind(struct weft_accessor *by, u32 old, u32 key,
 	region = weft_mr_find(by->dev, bind->lkey);
 	if (!region)
 		goto out;
-	/* From here on nobody ends or changes the region. */
+	/* Counted, the region can be neither deregistered nor changed. */
 	if (weft_mw_hold(region, mr, bind)) {
 		ok = mw_attach(mr, region, by->qpn, key, bind);
 		if (!ok)
@@ -151,9 +152,9 @@ out:
 
 /**
  * weft_mw_forget() - invalidate the type 2 windows of a queue pair
- * @by: one that nothing is posted to or received by any more
+ * @by: a queue pair that takes no posts and receives nothing any more
  *
- * Process context.
+ * Context: process, may sleep.
  */
 void weft_mw_forget(struct weft_accessor *by)
 {
@@ -185,6 +186,7 @@ void weft_mw_forget(struct weft_accessor *by)
  * @ib: allocated by the core, its type and protection domain set
  * @udata: unused
  *
+ * Context: process, may sleep.
  * Return: 0 or -ENOMEM, past the device's limit too.
  */
 int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
@@ -208,7 +210,7 @@ int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 	return ret;
 }
 
-/* Ends a window; no peer reaches anything by it any more. May sleep. Returns 0. */
+/* Ends a window: no peer can use it any more. May sleep. Returns 0. */
 int weft_dealloc_mw(struct ib_mw *ib)
 {
 	struct weft_mr *mr = to_weft_mw(ib)->mr;

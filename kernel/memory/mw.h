@@ -28,11 +28,13 @@ static inline struct weft_mw *to_weft_mw(struct ib_mw *ib)
 /**
  * weft_mw_check_bind() - may a window be bound like this?
  * @window: the window, @invalid read under its lock
- * @region: what the bind names as the region
- * @bind: the rest of the bind, a private copy
+ * @region: the region that the bind names
+ * @bind: the bind, a private copy
  *
- * Pure; any context. Of type 2 only a window that is invalid can be bound, and
- * not to nothing; one of type 1 keeps the region's addresses.
+ * A type 2 window must be invalid to be bound, and the range must not be empty. A type 1
+ * window keeps the region's addresses.
+ *
+ * Context: any.
  */
 bool weft_mw_check_bind(const struct weft_mr *window,
 			const struct weft_mr *region,

@@ -12,10 +12,11 @@
 #include "memory/mr.h"
 
 /**
- * weft_mr_create() - weft_mr_new() for a region that counts
+ * weft_mr_create() - weft_mr_new(), counted against the device's limit
  * @pd: its protection domain
  * @kind: WEFT_MR_REGION or WEFT_MR_FAST
  *
+ * Context: process, may sleep.
  * Return: the region, to be given to weft_mr_destroy(), or an error pointer:
  * -ENOMEM, past the device's limit too.
  */
@@ -37,7 +38,7 @@ struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind)
  * weft_mr_destroy() - free a region
  * @mr: not in the key table, or no longer
  *
- * Process context.
+ * Context: process, may sleep.
  */
 void weft_mr_destroy(struct weft_mr *mr)
 {
@@ -54,6 +55,7 @@ void weft_mr_destroy(struct weft_mr *mr)
  * @pd: its protection domain
  * @access: rights; kernel consumers only
  *
+ * Context: process, may sleep.
  * Return: the region or an error pointer.
  */
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access)
@@ -78,9 +80,10 @@ struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access)
  * @mr: not in the key table; its rights and length are set
  * @start: first byte
  *
- * A region of nothing pins nothing. May sleep.
+ * An empty region pins nothing.
  *
- * Return: 0 or as weft_reg_user_mr(); weft_mr_destroy() unpins in any case.
+ * Context: process, may sleep.
+ * Return: 0 or an error of weft_reg_user_mr(). weft_mr_destroy() unpins in both cases.
  */
 int weft_mr_pin(struct weft_mr *mr, u64 start)
 {
@@ -111,6 +114,7 @@ int weft_mr_pin(struct weft_mr *mr, u64 start)
  * process's own rights and RLIMIT_MEMLOCK. A zero-based region starts at
  * address 0 for local and remote work requests alike.
  *
+ * Context: process, may sleep.
  * Return: the region, or an error pointer: -ENOMEM past RLIMIT_MEMLOCK or the
  * device's limit, -EINVAL for a range that wraps around.
  */
@@ -145,10 +149,10 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
  * @ib: the region
  * @udata: unused
  *
- * When this returns, nothing reads or writes the memory any more, but for pages that
- * TCP still holds of work requests which are not complete. May sleep, as long as an
- * access in progress takes.
+ * When this returns, nothing reads or writes the memory any more, except TCP, which may
+ * still hold lent pages of work requests that are not complete.
  *
+ * Context: process, sleeps as long as an access in progress takes.
  * Return: 0, or -EBUSY while windows are bound to it.
  */
 int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
@@ -172,6 +176,7 @@ int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
  * @access: rights
  * @udata: unused
  *
+ * Context: process, may sleep.
  * Return: the region, or an error pointer: -EINVAL for a range that wraps
  * around or is empty, or an @fd that is no DMA buffer; -EBADF; and as
  * weft_dmabuf_get().

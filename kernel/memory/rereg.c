@@ -9,13 +9,13 @@
 #include "memory/dmabuf.h"
 #include "memory/mr.h"
 
-/* Whether pages pinned to be read have to be pinned anew, to be written. */
+/* Returns true if pages that were pinned for reading have to be pinned again for writing. */
 static bool rereg_must_pin(const struct weft_mr *mr, int access)
 {
 	return mr->umem && !mr->umem->writable && ib_access_writable(access);
 }
 
-/* Puts @mr in the place of what it was, under a key that was not its last. */
+/* Gives @mr what @next has, and a key that differs from its last. Returns 0. */
 static int rereg_swap(struct weft_mr *mr, struct weft_mr *next, bool memory)
 {
 	u8 step = 1 + get_random_u32_below(255);
@@ -36,7 +36,7 @@ static int rereg_swap(struct weft_mr *mr, struct weft_mr *next, bool memory)
 /**
  * weft_rereg_user_mr() - change a region
  * @ib: the region
- * @flags: enum ib_mr_rereg_flags: which of the others count
+ * @flags: enum ib_mr_rereg_flags: which of the arguments below are used
  * @start: first byte in the process
  * @length: bytes
  * @iova: the address that work requests use for the first byte
@@ -44,10 +44,10 @@ static int rereg_swap(struct weft_mr *mr, struct weft_mr *next, bool memory)
  * @pd: protection domain
  * @udata: unused
  *
- * The region gets a new key, and an access by the old one is over when this
- * returns. New memory is pinned before the old is let go, so that a failure
- * changes nothing. May sleep.
+ * The region gets a new key, and an access by the old one is over when this returns.
+ * New memory is pinned before the old is let go, so that a failure changes nothing.
  *
+ * Context: process, may sleep.
  * Return: NULL; or an error pointer: -EBUSY while windows are bound to it,
  * -EOPNOTSUPP for other memory of a DMA buffer's region, -EINVAL for a range
  * that wraps around or for the right to write memory of another process, and
@@ -95,7 +95,7 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 	if (!ret)
 		ret = rereg_swap(mr, next, memory);
 free:
-	weft_mr_destroy(next); /* with the memory that is no longer the region's */
+	weft_mr_destroy(next); /* after a swap, with the old memory */
 out:
 	atomic_set(&mr->windows, 0);
 	return ERR_PTR(ret);

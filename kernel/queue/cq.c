@@ -10,7 +10,7 @@
 #include "base/weft.h"
 #include "queue/cq.h"
 
-/* Whether the consumer asked for an event since the last. The caller holds @lock. */
+/* Returns true if the consumer armed the queue since the last event. The caller holds @lock. */
 static bool cq_is_armed(const struct weft_cq *cq, bool solicited)
 {
 	const struct weft_cq_ctl *ctl = cq->ring.mem;
@@ -22,8 +22,8 @@ static bool cq_is_armed(const struct weft_cq *cq, bool solicited)
 }
 
 /*
- * An event is raised: the next wants another arming, and what was put off is told
- * with it. The caller holds @lock.
+ * Notes that an event is raised. The next event needs another arming, and an event that
+ * was put off needs its timer no more. The caller holds @lock.
  */
 static void cq_serve(struct weft_cq *cq)
 {
@@ -37,8 +37,8 @@ static void cq_serve(struct weft_cq *cq)
 }
 
 /*
- * Whether the event that is due is put off until there are more completions than
- * @unpolled, or time is up. The caller holds @lock.
+ * Returns true if moderation puts off the event that is due at @unpolled completions, and
+ * starts the timer that ends the wait. The caller holds @lock.
  */
 static bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
 {
@@ -55,7 +55,7 @@ static bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
 	return true;
 }
 
-/* Raises the event that was put off, if one was; @time_is_up: by the timer. Any context. */
+/* Raises an event that was put off. The timer calls with @time_is_up. Any context. */
 static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 {
 	const struct weft_cq_ctl *ctl;
@@ -66,7 +66,7 @@ static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 	if (time_is_up)
 		cq->mod_waiting = false;
 	ctl = cq->ring.mem;
-	/* For whom solicited ones alone count it may be one too many. */
+	/* Armed for solicited completions only, a consumer may get an event too many here. */
 	notify = cq->ring.head != READ_ONCE(ctl->consumer) && cq_is_armed(cq, true);
 	if (notify)
 		cq_serve(cq);
@@ -81,7 +81,7 @@ static enum hrtimer_restart cq_time_is_up(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* An entry was lost: nothing in this queue can be trusted to be complete. */
+/* Tells the consumer by an asynchronous event that an entry was lost. */
 static void cq_tell_dead(struct weft_cq *cq)
 {
 	struct ib_event event = {
@@ -101,14 +101,15 @@ static u8 cq_phase(const struct weft_ring *ring, u32 index)
 }
 
 /**
- * weft_cq_add() - add a completion and wake who waits for it
+ * weft_cq_add() - add a completion and wake its consumer
  * @cq: the queue
  * @wc: the completion
  *
- * Any context. A queue without room is lost: its consumer gets IB_EVENT_CQ_ERR
- * once, and polling says so.
+ * A full queue is dead from then on: its consumer gets IB_EVENT_CQ_ERR once, and polling
+ * fails.
  *
- * Return: false if the completion is lost.
+ * Context: any.
+ * Return: true if added; false if the completion is lost.
  */
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 {
@@ -155,7 +156,7 @@ bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 	return true;
 }
 
-/* Prepares what is not zero in a new queue. */
+/* Prepares the fields of a new queue that are not zero. */
 void weft_cq_init(struct weft_cq *cq)
 {
 	spin_lock_init(&cq->lock);
@@ -170,6 +171,7 @@ void weft_cq_init(struct weft_cq *cq)
  * @attr: entries wanted
  * @udata: the user's request, or NULL
  *
+ * Context: process, may sleep.
  * Return: 0; -EINVAL for an entry count of zero or past the limit or unknown
  * flags; -ENOMEM.
  */
@@ -210,7 +212,7 @@ drop:
 	return ret;
 }
 
-/* Gives slots the phase that the entries to come do not have. */
+/* Marks slots as empty, by the phase that their next entries do not have. */
 static void cq_blank(const struct weft_ring *ring, u32 index, u32 num)
 {
 	struct weft_cqe *cqe;
@@ -221,7 +223,7 @@ static void cq_blank(const struct weft_ring *ring, u32 index, u32 num)
 	}
 }
 
-/* Copies an entry; in another ring it has another phase. */
+/* Copies an entry and gives it the phase of the new ring. */
 static void cq_copy(const struct weft_ring *to, const struct weft_ring *from, u32 index)
 {
 	struct weft_cqe *cqe = weft_ring_slot(to, index);
@@ -233,10 +235,10 @@ static void cq_copy(const struct weft_ring *to, const struct weft_ring *from, u3
 /**
  * weft_cq_move_begin() - begin to move a queue's entries to another ring
  * @cq: the queue; the caller holds its @resizing
- * @move: @to is set, the rest is filled in
+ * @move: @to is set; the rest is filled in here
  *
- * Return: 0, or -EINVAL if @to has no room for them or the consumer index makes no
- * sense.
+ * Context: process.
+ * Return: 0, or -EINVAL if @to is too small or the consumer index makes no sense.
  */
 int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move)
 {
@@ -256,7 +258,10 @@ int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move)
 	return 0;
 }
 
-/* The last entries, and the queue's words. The caller holds @lock. */
+/*
+ * Moves the last entries and the queue's words, and exchanges the rings. Returns 0, or
+ * -EINVAL as weft_cq_move_begin(). The caller holds @lock.
+ */
 static int cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
 {
 	struct weft_cq_ctl *old = cq->ring.mem;
@@ -286,13 +291,14 @@ static int cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
  * @move: begun by weft_cq_move_begin()
  *
  * An entry does not change until it is polled, so all but the last few are copied
- * without the queue's lock: with it, interrupts would be off for as long as a million
- * entries take. One that is polled meanwhile may be copied after its slot was used
- * again. That does no harm: with the phase of its own index it is a blank slot for the
- * entry that comes there next. Process context.
+ * without the queue's lock: under it, interrupts would be off while a million entries
+ * are copied. If the consumer polls an entry meanwhile, a newer one may be copied from
+ * its slot. That does no harm, since the copy gets the phase of the old index, which
+ * marks the slot as empty for the entry that comes there next.
  *
- * Return: 1: there are more; 0: the queue goes on in the new ring, and @move->to is
- * the one that was left; -EINVAL as weft_cq_move_begin().
+ * Context: process.
+ * Return: 1 if there are more; 0 if the queue uses the new ring now, with the old one in
+ * @move->to; -EINVAL as weft_cq_move_begin().
  */
 int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move)
 {
@@ -310,15 +316,16 @@ int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move)
 }
 
 /**
- * weft_resize_cq() - go on in a ring of another size
+ * weft_resize_cq() - replace the ring by one of another size
  * @ib: the queue
  * @entries: wanted
  * @udata: the user's request, or NULL
  *
- * Completions may arrive meanwhile. May sleep.
+ * Completions may arrive meanwhile.
  *
- * Return: 0; -EINVAL for an entry count of zero, past the limit, or smaller
- * than what is to be polled; -ENOMEM.
+ * Context: process, may sleep.
+ * Return: 0; -EINVAL for an entry count that is zero, past the limit, or smaller than
+ * the number of unpolled completions; -ENOMEM.
  */
 int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 {
@@ -352,24 +359,26 @@ int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 	}
 	moderated = READ_ONCE(cq->mod_count) || READ_ONCE(cq->mod_period);
 	mutex_unlock(&cq->resizing);
-	/* What was put off may fill the new ring. */
+	/* The completions of an event that was put off may fill a smaller ring. */
 	if (!ret && moderated)
 		cq_catch_up(cq, false);
 destroy:
-	weft_ring_destroy(&move.to); /* the old one, if it went well */
+	weft_ring_destroy(&move.to); /* the old ring after a move, else the new one */
 	return ret;
 }
 
 /**
- * weft_modify_cq() - set how many completions are worth an event
+ * weft_modify_cq() - moderate the events of a completion queue
  * @ib: the queue
- * @count: so many, if they are not polled meanwhile; 0: no number is
- * @period: or fewer, after so many microseconds; 0: never. With both 0, each is
+ * @count: raise an event at this many unpolled completions; 0: at no number
+ * @period: raise it after this many microseconds at the latest; 0: no such limit. With
+ *	both 0 each completion raises one
  *
- * A failure is told of at once, as are all when the queue is full. Any context.
+ * A failed completion and a full queue raise an event at once.
  *
- * Return: 0; -EOPNOTSUPP to the core's own adaptation for kernel consumers: it ends
- * its work for a queue before the queue, and the timer would begin it once more.
+ * Context: any.
+ * Return: 0; -EOPNOTSUPP to the core's adaptive moderation of kernel consumers. The core
+ * stops its work item before it destroys the queue, and our timer would queue it again.
  */
 int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
 {
@@ -382,7 +391,7 @@ int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
 	cq->mod_count = count;
 	cq->mod_period = period;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	/* What waits by the old rule might wait for ever by the new one. */
+	/* An event that was put off by the old rule might never come by the new one. */
 	cq_catch_up(cq, false);
 	return 0;
 }
@@ -394,7 +403,7 @@ int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	struct weft_ring ring;
 
 	hrtimer_cancel(&cq->mod_timer);
-	/* Who asks for the resource's details may still look. */
+	/* `rdma res show` may still read the queue. */
 	spin_lock_irq(&cq->lock);
 	ring = cq->ring;
 	cq->ring.mem = NULL;

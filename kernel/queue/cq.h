@@ -14,22 +14,22 @@
 /**
  * struct weft_cq - one completion queue
  * @ib: what the RDMA core sees; it allocates and frees the whole
- * @lock: protects all below, and which memory @ring is; innermost of all locks.
- *	Any context
- * @resizing: held while @ring is exchanged, outside @lock: the ring that is copied
- *	from must not be freed by another resizing. Sleeps
+ * @lock: protects all fields below, @ring included; the innermost of all locks. Any
+ *	context
+ * @resizing: held, outside @lock, while @ring is replaced, so that a second resize does
+ *	not free the ring that the first copies from. Sleeps
  * @ring: the entries; ring.head is the kernel's producer index
  * @served: the arm sequence for which an event was last raised
  * @polled: kernel consumers: index of the next entry to poll
  * @armed: kernel consumers: sequence of the last arming
  * @timestamps: entries tell when they were made
- * @mod_count: moderation: so many completions not polled are worth an event; 0: no
- *	number is, where there is a @mod_period
- * @mod_period: or fewer, after so many microseconds; 0: never
- * @mod_timer: tells of what an event was put off for
- * @mod_waiting: it runs
+ * @mod_count: moderation: raise an event at this many unpolled completions; 0: with a
+ *	@mod_period, only its end raises one
+ * @mod_period: raise it after this many microseconds at the latest; 0: no such limit
+ * @mod_timer: raises an event that was put off
+ * @mod_waiting: @mod_timer runs
  * @streak: of the queue pairs that complete their sends here
- * @dead: an entry was lost for want of room, or the user's words made no sense
+ * @dead: an entry was lost, since there was no room or the user's words made no sense
  */
 struct weft_cq {
 	struct ib_cq ib;
@@ -75,14 +75,14 @@ struct weft_completion {
 	bool solicited;
 };
 
-/* Entries that are moved with interrupts off at the end of a resizing, at most. */
+/* The most entries that the end of a resize moves with interrupts off. */
 #define WEFT_CQ_SLICE	256
 
 /**
  * struct weft_cq_move - the entries of a queue on their way to another ring
  * @to: the other ring
- * @from: the consumer index when it began
- * @at: what comes before this index has been copied
+ * @from: the consumer index when the move began
+ * @at: entries before this index have been copied
  */
 struct weft_cq_move {
 	struct weft_ring to;

@@ -32,7 +32,7 @@ static enum ib_wc_opcode wc_opcode(u8 opcode)
 	}
 }
 
-/* Says in the core's words what an entry says. */
+/* Translates an entry into the core's form. */
 static void wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
 		    struct ib_qp *qp)
 {
@@ -56,11 +56,10 @@ static void wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
 /**
  * weft_poll_cq() - take completions, for kernel consumers
  * @ib: a queue of the kernel's own
- * @num: at most so many
+ * @num: the most to take
  * @wc: where they go
  *
- * Any context.
- *
+ * Context: any.
  * Return: how many, or -EINVAL on a user's queue.
  */
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
@@ -78,7 +77,7 @@ int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 		struct ib_qp *qp = xa_load(&to_weft_device(ib->device)->qps,
 					   cqe->qp_num);
 
-		/* Destroyed since: its completions go with it. */
+		/* The completions of a destroyed queue pair are dropped. */
 		if (qp)
 			wc_fill(&wc[n++], cqe, qp);
 	}
@@ -91,12 +90,11 @@ int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 /**
  * weft_req_notify_cq() - ask for an event, for kernel consumers
  * @ib: a queue of the kernel's own
- * @flags: for which completions; whether to tell of missed ones
+ * @flags: for which completions; whether to report missed ones
  *
- * Any context.
- *
- * Return: 1 if asked to tell of missed ones and there are entries to poll,
- * else 0; -EINVAL on a user's queue.
+ * Context: any.
+ * Return: 1 if missed completions are to be reported and there are entries to poll, else
+ * 0; -EINVAL on a user's queue.
  */
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {

@@ -12,7 +12,7 @@
 #include "base/context.h"
 #include "queue/ring.h"
 
-/* Frees them, but for those that a process still maps. NULL is harmless. */
+/* Frees the pages, except those that a process still maps. NULL is harmless. */
 static void pages_free(struct weft_pages *pages)
 {
 	if (!pages)
@@ -24,8 +24,8 @@ static void pages_free(struct weft_pages *pages)
 }
 
 /*
- * As vmalloc_user() makes them, but charged to the caller's memory cgroup. Past its
- * limit this fails: nobody is killed for a queue that was too large.
+ * Allocates pages as vmalloc_user() does, but charged to the caller's memory cgroup. At the
+ * group's limit this fails, and no process is killed for a queue that is too large.
  */
 static struct weft_pages *pages_alloc(size_t bytes)
 {
@@ -55,11 +55,11 @@ free:
  * @slots: how many slots are needed; rounded up to a power of two
  * @stride: bytes of a slot
  * @udata: the user's request, or NULL for a kernel consumer
- * @map: where to tell the user how to map it; unused without @udata
+ * @map: result: how the user maps the ring; unused without @udata
  *
- * May sleep. On success the caller owns the ring and ends it with
- * weft_ring_destroy().
+ * On success the caller owns the ring and ends it with weft_ring_destroy().
  *
+ * Context: process, may sleep.
  * Return: 0 or a negative errno value.
  */
 int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
@@ -107,10 +107,12 @@ free_mem:
 
 /**
  * weft_ring_destroy() - end a ring
- * @ring: may be one that was never created, if zeroed
+ * @ring: the ring, or one that is all zero
  *
- * May sleep. A process that still maps the pages keeps them, and can do no
- * harm with them: nobody else looks any more.
+ * A process that still maps the pages keeps them. It can do no harm, since the kernel
+ * does not read them any more.
+ *
+ * Context: process, may sleep.
  */
 void weft_ring_destroy(struct weft_ring *ring)
 {
@@ -127,6 +129,8 @@ void weft_ring_destroy(struct weft_ring *ring)
 /**
  * weft_mmap_free() - the last user of a mapping entry is gone
  * @rdma: the entry
+ *
+ * Context: process, may sleep.
  */
 void weft_mmap_free(struct rdma_user_mmap_entry *rdma)
 {
@@ -140,11 +144,12 @@ void weft_mmap_free(struct rdma_user_mmap_entry *rdma)
 /**
  * weft_mmap() - map a ring into a process
  * @context: the process's context
- * @vma: what it wants mapped: offset and length as the creation answered
+ * @vma: the mapping, with offset and length as the creation answered
  *
  * The pages are mapped by reference, so the mapping needs no operations of
  * this module and may outlive it.
  *
+ * Context: process, may sleep.
  * Return: 0 or a negative errno value.
  */
 int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)

@@ -16,7 +16,7 @@
  * struct weft_pages - pages that lie together in the kernel's addresses
  * @mem: the first
  * @num: how many
- * @page: each of them, charged to the memory cgroup of who had them made
+ * @page: each of them, charged to the memory cgroup of the process that created the ring
  */
 struct weft_pages {
 	void *mem;
@@ -25,7 +25,7 @@ struct weft_pages {
 };
 
 /**
- * struct weft_mmap_entry - what an mmap() of the uverbs file finds
+ * struct weft_mmap_entry - a mapping of the uverbs file, found by its offset
  * @rdma: the core's entry
  * @pages: the ring's memory
  */
@@ -36,9 +36,9 @@ struct weft_mmap_entry {
 
 /**
  * struct weft_ring - one ring
- * @mem: control block and entries; pages that may be mapped by a hostile
- *	process. They stay alive while they are mapped, whoever frees the ring
- * @pages: what @mem consists of
+ * @mem: control block and entries. A hostile process may have the pages mapped, and
+ *	they stay allocated as long as it does, even after the ring is destroyed
+ * @pages: the pages of @mem
  * @entry: how user space maps it; NULL for a kernel consumer
  * @size: number of slots, a power of two
  * @stride: bytes of a slot
@@ -74,6 +74,7 @@ static inline void *weft_ring_slot(const struct weft_ring *ring, u32 index)
  *
  * The producer index is a hostile word: more than the ring holds is an error.
  *
+ * Context: any, under the lock of the ring's queue.
  * Return: slots that may be fetched, or -EINVAL.
  */
 static inline int weft_ring_pending(const struct weft_ring *ring)
@@ -95,9 +96,9 @@ static inline void weft_ring_release(struct weft_ring *ring, u32 index)
 }
 
 /*
- * Asks for (or no longer for) a doorbell with the next post. A word that says so
- * already is not written: its cache line is the one that each post reads. Whoever
- * has the ring mapped can change the word, and harms its own doorbells alone.
+ * Asks for a doorbell with the next post, or takes the wish back. The word is written only
+ * if it changes, since each post reads its cache line. A process that overwrites it harms
+ * its own doorbells only.
  */
 static inline void weft_ring_need_doorbell(struct weft_ring *ring, bool need)
 {
@@ -109,7 +110,7 @@ static inline void weft_ring_need_doorbell(struct weft_ring *ring, bool need)
 		smp_mb(); /* pairs with the fence between producer and need_doorbell in a post */
 }
 
-/* Throws away what was posted and not fetched. */
+/* Drops the entries that were posted and not fetched. */
 static inline void weft_ring_forget(struct weft_ring *ring)
 {
 	const struct weft_wq_ctl *ctl = ring->mem;
@@ -118,12 +119,12 @@ static inline void weft_ring_forget(struct weft_ring *ring)
 	weft_ring_release(ring, ring->head);
 }
 
-/* Publishes the queue pair's state, and what was published of its peer before it. */
+/* Publishes the queue pair's state, after what weft_ring_set_peer() published. */
 static inline void weft_ring_set_state(struct weft_ring *ring, u32 state)
 {
 	struct weft_wq_ctl *ctl = ring->mem;
 
-	/* Pairs with the load-acquire of a post: who sees RTS sees what the peer can do. */
+	/* Pairs with the load-acquire of a post, which sees the peer word before RTS. */
 	smp_store_release(&ctl->qp_state, state);
 }
 

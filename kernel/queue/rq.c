@@ -11,10 +11,11 @@
  * @entries: receives it must hold
  * @max_sge: SGEs of each
  * @udata: the user's request, or NULL for a kernel consumer
- * @map: where to tell the user how to map it
+ * @map: result: how the user maps the ring
  *
- * May sleep. The caller ends it with weft_ring_destroy() of its ring.
+ * The caller ends it with weft_ring_destroy() of its ring.
  *
+ * Context: process, may sleep.
  * Return: 0 or a negative errno value.
  */
 int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
@@ -27,7 +28,7 @@ int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
 				udata, map);
 }
 
-/* Ends a wait, if there is one. The caller holds @lock. */
+/* Ends the wait of @waiter, if it waits. The caller holds @lock. */
 static void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	lockdep_assert_held(&rq->lock);
@@ -38,7 +39,10 @@ static void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 		weft_ring_need_doorbell(&rq->ring, false);
 }
 
-/* Begins a wait, unless something was posted meanwhile. The caller holds @lock. */
+/*
+ * Begins a wait, unless a receive was posted meanwhile. Returns the number of receives, as
+ * weft_ring_pending(). The caller holds @lock.
+ */
 static int rq_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	int pending;
@@ -55,7 +59,7 @@ static int rq_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 	return pending;
 }
 
-/* Copies an entry, each word read once: what is checked is what is used. */
+/* Copies an entry and reads each word once, so that the checked values are those used. */
 static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
 {
 	const struct weft_rq_wr *slot = weft_ring_slot(&rq->ring, rq->ring.head);
@@ -83,11 +87,11 @@ static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
  * weft_rq_take() - take the oldest receive
  * @rq: the queue
  * @recv: where its private copy goes, checked
- * @waiter: whom the next post wakes if there is none; NULL:
- *	do not wait
+ * @waiter: woken by the next post if there is none now; NULL: do not wait
  *
- * Any context. The entry's slot is free again when this returns.
+ * The entry's slot is free again when this returns.
  *
+ * Context: any.
  * Return: 1; 0 if there is none; -EINVAL if the producer index makes no sense.
  */
 int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
@@ -111,11 +115,13 @@ int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 }
 
 /**
- * weft_rq_leave() - wait no longer
+ * weft_rq_leave() - end a wait
  * @rq: the queue
  * @waiter: waiting or not
  *
- * Any context. Nobody touches @waiter or queues its work from here on.
+ * When this returns, nobody uses @waiter or queues its work any more.
+ *
+ * Context: any.
  */
 void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
 {
@@ -127,11 +133,13 @@ void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
 }
 
 /**
- * weft_rq_wake() - something was posted
+ * weft_rq_wake() - wake all that wait, after a post
  * @rq: the queue
  *
- * Has all who wait look again, since one that is woken may have died and then
- * takes nothing. Any context.
+ * To wake only the first would not do: its queue pair may have failed, so that it takes
+ * nothing and the others wait on.
+ *
+ * Context: any.
  */
 void weft_rq_wake(struct weft_rq *rq)
 {

@@ -15,7 +15,7 @@
  * @num_sge: SGEs
  * @wr_id: from the work request
  * @room: bytes the SGEs hold
- * @sge: scatter list: room for the queue's max_sge, of whoever takes
+ * @sge: scatter list, with room for the queue's max_sge; owned by the taker
  */
 struct weft_recv {
 	bool active;
@@ -26,9 +26,9 @@ struct weft_recv {
 };
 
 /**
- * struct weft_waiter - somebody who waits for a receive
- * @entry: in the queue's list meanwhile; under its lock
- * @work: queued when something was posted
+ * struct weft_waiter - a queue pair that waits for a receive
+ * @entry: in the queue's list while it waits; under the queue's lock
+ * @work: queued by the next post
  */
 struct weft_waiter {
 	struct list_head entry;
@@ -37,13 +37,13 @@ struct weft_waiter {
 
 /**
  * struct weft_rq - receives that were posted and not yet taken
- * @lock: protects everything here, and the producer's end of the ring where
- *	the consumer is the kernel's own. Any context; within the socket lock;
- *	no lock but a workqueue's is taken under it
+ * @lock: protects all fields, and for a kernel consumer the producer's end of the ring
+ *	as well. Any context; inside the socket lock; only a workqueue's lock is taken
+ *	under it
  * @ring: the entries
- * @max_sge: SGEs an entry has room for
- * @waiting: those (struct weft_waiter) that found nothing here; the next post
- *	wakes them all. Each leaves before its queue pair goes
+ * @max_sge: SGEs that an entry has room for
+ * @waiting: the struct weft_waiter that found the queue empty. The next post wakes them
+ *	all. Each leaves the list before its queue pair is freed
  */
 struct weft_rq {
 	spinlock_t lock; /* of all below */

@@ -19,12 +19,14 @@ static void srq_event(struct weft_srq *srq, int type)
 }
 
 /**
- * weft_srq_taken() - tell the owner what it has to know after a receive was taken
+ * weft_srq_taken() - raise the events that taking a receive calls for
  * @srq: the queue
- * @taken: what weft_rq_take() said
+ * @taken: the result of weft_rq_take()
  *
- * Any context. The limit is told once for each time it is set, and nonsense in
- * the ring once.
+ * Reaching the limit raises one event each time the limit is set. A ring that makes no
+ * sense raises one event, and only one.
+ *
+ * Context: any.
  */
 void weft_srq_taken(struct weft_srq *srq, int taken)
 {
@@ -55,6 +57,7 @@ void weft_srq_taken(struct weft_srq *srq, int taken)
  * @attr: what is wanted; its capacities become what is granted
  * @udata: the user's request, or NULL
  *
+ * Context: process, may sleep.
  * Return: 0; -EOPNOTSUPP for a type that iWARP does not have; -EINVAL for a
  * capacity of zero or past the device's limit; -ENOMEM.
  */
@@ -102,9 +105,11 @@ drop:
  * @mask: IB_SRQ_LIMIT
  * @udata: unused
  *
- * It is looked at when a receive is taken: a limit above what is posted already is told
- * with the next one, as by rxe. So a program may set it before its first post.
+ * The limit is checked when a receive is taken, as in rxe. So a program may set it before
+ * its first post, and a limit that is above the number of receives raises its event when
+ * the next one is taken.
  *
+ * Context: process.
  * Return: 0; -EINVAL for a limit past the capacity; -EOPNOTSUPP for a change
  * of the capacity (the device does not say that it can).
  */
@@ -125,7 +130,7 @@ int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 	return 0;
 }
 
-/* Tells the capacities and the limit, which is 0 again once it was reached. */
+/* Returns the capacities and the limit, which is 0 again after it was reached. Returns 0. */
 int weft_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 {
 	struct weft_srq *srq = to_weft_srq(ib);

@@ -12,8 +12,8 @@
  * @ib: what the RDMA core sees; it allocates and frees the whole, after the
  *	last queue pair on it is gone
  * @rq: the receives
- * @limit: tell when fewer are left than this; 0: do not. Under rq.lock
- * @broken: the user's index made no sense, and it was told so. Under rq.lock
+ * @limit: raise an event when fewer receives are left than this; 0: never. Under rq.lock
+ * @broken: the user's index made no sense, and an event said so. Under rq.lock
  */
 struct weft_srq {
 	struct ib_srq ib;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Streaks: is who posts in the middle of many requests, or will it now wait
- * for an answer?
+ * A streak tells whether the poster is in the middle of many requests, or about to wait for
+ * an answer.
  *
- * A request that is answered wants to be sent at once, by who posts it. In a
- * streak the sending is a worker's: who posts goes on posting meanwhile, without
- * entering the kernel, and what is posted is sent in larger trains, the wake-ups
- * of the receiver fewer. A completion queue of sends has a streak, since the
- * queue pairs that share one are commonly one thread's, in turn.
+ * A poster that waits for the answer wants its request sent at once, so its own thread
+ * sends it. In a streak a worker sends: the poster continues to post without entering the
+ * kernel, so that trains are longer and the receiver is woken less often. The streak
+ * belongs to the completion queue of sends, since one thread often posts to several queue
+ * pairs that share it.
  */
 #ifndef WEFT_STREAK_H
 #define WEFT_STREAK_H
@@ -18,13 +18,13 @@
 #include <linux/types.h>
 
 /*
- * So many requests with little received between them are a streak. Each message
- * received halves the count, so that questions and answers stay below, and a
- * stream with a credit now and then does not.
+ * The number of requests that make a streak. Each message received halves the count. So
+ * questions and answers stay below this number, and a stream that gets a credit now and
+ * then does not.
  */
 #define WEFT_STREAK		6U
 #define WEFT_STREAK_MAX		16U
-/* A pause of so many jiffies ends a streak. */
+/* The pause that ends a streak, in jiffies. */
 #define WEFT_STREAK_PAUSE	2
 
 /**
@@ -44,13 +44,13 @@ static inline bool weft_streak_paused(const struct weft_streak *s)
 	return time_after(jiffies, READ_ONCE(s->last) + WEFT_STREAK_PAUSE);
 }
 
-/* Whether more is likely to be posted at once. */
+/* Returns true if the poster is likely to post more at once. */
 static inline bool weft_streak_goes_on(const struct weft_streak *s)
 {
 	return READ_ONCE(s->length) >= WEFT_STREAK && !weft_streak_paused(s);
 }
 
-/* A request was taken to be sent. */
+/* Counts a request that was taken to be sent. */
 static inline void weft_streak_sent(struct weft_streak *s)
 {
 	u32 length = weft_streak_paused(s) ? 0 : READ_ONCE(s->length);
@@ -59,7 +59,7 @@ static inline void weft_streak_sent(struct weft_streak *s)
 	WRITE_ONCE(s->length, min(length + 1, WEFT_STREAK_MAX));
 }
 
-/* A message was received. */
+/* Halves the count, since a message was received. */
 static inline void weft_streak_received(struct weft_streak *s)
 {
 	u32 length = READ_ONCE(s->length);

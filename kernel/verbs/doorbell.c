@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Doorbells: how a process says that it posted to a ring whose kernel sleeps.
- * They are methods of our own of the core's queue pairs and shared receive
- * queues, as the core's commands to post allocate room for work requests, which
- * are in the ring already.
+ * Doorbells: a process tells the kernel that it posted to a ring that the kernel does not
+ * watch. They are methods of our own, on the core's queue pairs and shared receive queues.
+ * The core's commands to post would allocate room for work requests, which are in the ring
+ * already.
  *
- * A message's doorbell is part of its latency: a queue pair is found by number in
- * the device's own table, which costs less than the core's look-up of a handle.
- * What that guards is guarded here: the context is the caller's own and
- * the device stays (the core holds both for the call), the queue pair was made by
- * that context, and stays as long as the reference on it.
+ * A doorbell is part of a message's latency. So it finds its queue pair by number, in the
+ * device's own table, which costs less than the core's look-up of a handle. The checks of
+ * that look-up are made here: the core holds the caller's context and the device for the
+ * call, the queue pair must be one that this context created, and a reference keeps it.
  */
 #include <rdma/uverbs_ioctl.h>
 
@@ -28,7 +27,7 @@ static_assert(WEFT_METHOD_SEND_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 static_assert(WEFT_METHOD_SRQ_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 static_assert(WEFT_ATTR_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
 
-/* The caller's queue pair, with a reference; -ENOENT, or -EIO where the device has gone. */
+/* Returns the caller's queue pair with a reference, -ENOENT, or -EIO if the device is gone. */
 static struct weft_qp *doorbell_get_qp(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *context = ib_uverbs_get_ucontext(attrs);

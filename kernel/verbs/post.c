@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting by the kernel's own consumers. Their work requests are written into
- * rings of the same layout as a user's. They may post in any context, so a
- * worker does the sending. Queues of a process are refused: it has the rings.
+ * Posting by kernel consumers. Their work requests are written into rings of the same
+ * layout as a user's. A worker sends, since they may post in any context. A process writes
+ * to its rings itself, so its queues are refused here.
  */
 #include <linux/string.h>
 
@@ -18,7 +18,7 @@ static_assert(offsetof(struct ib_sge, addr) == offsetof(struct weft_sge, addr));
 static_assert(offsetof(struct ib_sge, length) == offsetof(struct weft_sge, length));
 static_assert(offsetof(struct ib_sge, lkey) == offsetof(struct weft_sge, lkey));
 
-/* How many slots are free. Only for rings that no process can write to. */
+/* Returns how many slots are free, in a ring that no process can write to. */
 static u32 ring_space(const struct weft_ring *ring, u32 producer)
 {
 	const struct weft_wq_ctl *ctl = ring->mem;
@@ -27,7 +27,7 @@ static u32 ring_space(const struct weft_ring *ring, u32 producer)
 	return ring->size - (producer - smp_load_acquire(&ctl->consumer));
 }
 
-/* Publishes entries up to @producer. Returns whether the kernel has to be told. */
+/* Publishes entries up to @producer. Returns true if a doorbell is needed. */
 static bool ring_publish(struct weft_ring *ring, u32 producer)
 {
 	struct weft_wq_ctl *ctl = ring->mem;
@@ -103,7 +103,7 @@ static int post_inline_len(const struct weft_qp *qp,
 	return total <= qp->cap.max_inline_data ? (int)total : -EINVAL;
 }
 
-/* What each kind of request has beyond a list of SGEs. */
+/* Fills in what a request has beyond its list of SGEs. Returns 0 or -EINVAL. */
 static int post_operands(struct weft_sq_wr *to, const struct ib_send_wr *wr)
 {
 	switch (to->opcode) {
@@ -200,8 +200,9 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
  * @wr: the work requests
  * @bad: set to the first that was not posted
  *
- * Any context. What comes in ERR is flushed.
+ * In state ERR the requests are taken and flushed.
  *
+ * Context: any.
  * Return: 0; -EINVAL for a work request that makes no sense, or in a state in
  * which nothing may be posted; -ENOMEM when the queue is full.
  */
@@ -231,10 +232,10 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 		}
 		producer += ret;
 	}
-	/* What stands before a bad one is posted. */
+	/* The requests before a bad one are posted. */
 	kick = ring_publish(&qp->sq, producer);
 	if (kick && state == IB_QPS_RTS)
-		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks anew */
+		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks again */
 	spin_unlock_irqrestore(&qp->post_lock, flags);
 	if (kick)
 		weft_qp_kick(qp);
@@ -243,7 +244,7 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 
 /* --- receives --- */
 
-/* Writes receives into a ring. */
+/* Writes receives into a ring. @doorbell: result: whether somebody waits for them. */
 static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
 			 const struct ib_recv_wr **bad, bool *doorbell)
 {
@@ -281,6 +282,8 @@ static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
  * @bad: set to the first that was not posted
  *
  * As weft_post_send(). A queue pair with a shared receive queue takes none.
+ *
+ * Context: any.
  */
 int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad)
@@ -305,8 +308,7 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
  * @wr: the work requests
  * @bad: set to the first that was not posted
  *
- * Any context.
- *
+ * Context: any.
  * Return: 0; -EINVAL for a work request that makes no sense; -ENOMEM when the
  * queue is full.
  */

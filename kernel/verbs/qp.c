@@ -20,7 +20,7 @@
 #include "tx/tx.h"
 #include "verbs/qp.h"
 
-/* Numbers below are special on other fabrics, and programs may know that. */
+/* Lower numbers are special on other fabrics, and programs may rely on that. */
 #define WEFT_FIRST_QPN	16
 #define WEFT_LAST_QPN	0xffffff
 
@@ -34,7 +34,7 @@ void weft_iw_rem_ref(struct ib_qp *ib)
 	weft_qp_put(to_weft_qp(ib));
 }
 
-/* iw_cm asks without wanting a reference: it takes one by itself. */
+/* Finds a queue pair for iw_cm, without a reference: iw_cm takes one itself. */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
 	struct weft_qp *qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
@@ -89,6 +89,7 @@ static int qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
  * @attr: what is wanted; its capacities become what is granted
  * @udata: the user's request, or NULL for a kernel consumer
  *
+ * Context: process, may sleep.
  * Return: 0; -EOPNOTSUPP for anything but a plain RC queue pair; -EINVAL for a
  * capacity past the device's limit; -ENOMEM, also past the number of queue
  * pairs.
@@ -141,7 +142,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	ret = weft_tx_init(qp);
 	if (ret)
 		goto free_rx;
-	/* What iWARP calls Idle: ready to be connected, whatever the owner does before. */
+	/* iWARP's Idle: it can be connected without any further step of its owner. */
 	spin_lock_irq(&qp->lock);
 	weft_qp_set_state(qp, IB_QPS_INIT);
 	spin_unlock_irq(&qp->lock);
@@ -150,7 +151,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		if (ret)
 			goto free_tx;
 	}
-	/* Last: from here on it can be found, and connected, by whoever guesses its number. */
+	/* Last, since from here on others can find it by its number, and connect it. */
 	ret = xa_alloc_cyclic(&dev->qps, &qp->acc.qpn, ib,
 			      XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
 			      &dev->next_qpn, GFP_KERNEL);
@@ -210,11 +211,11 @@ static int qp_move(struct weft_qp *qp, enum ib_qp_state to)
 }
 
 /*
- * The rights that a consumer means. rdma_cm speaks for its consumers while it makes a
- * queue pair ready to be connected, and then these three attributes are all that it
- * gives an iWARP queue pair. Who accepts grants reads and writes, since it knows of no
- * atomics; who connects grants 0, since it asks before it knows how the two will be
- * connected. All three are meant. Anybody else means what he says.
+ * Returns the rights that a consumer means. While rdma_cm prepares an iWARP queue pair, it
+ * sets these three attributes and no others, with rights of its own making: the accepting
+ * side grants reads and writes, since rdma_cm knows no atomics there, and the connecting
+ * side grants 0, since rdma_cm asks too early. Both mean all three rights. All other
+ * consumers mean what they set.
  */
 static int qp_rights(const struct ib_qp_attr *attr, int mask)
 {
@@ -231,20 +232,23 @@ static int qp_rights(const struct ib_qp_attr *attr, int mask)
  * weft_modify_qp() - change a queue pair
  * @ib: the queue pair
  * @attr: new values
- * @mask: which of them count
+ * @mask: which of them are set
  * @udata: unused
  *
- * A new one is in INIT. RESET to INIT and RTR by the user, from there to RTS by a connection
- * alone, SQD for a graceful end, ERR and RESET from anywhere. The peer's rights count from the
- * next request on. What InfiniBand negotiates by hand (addresses,
- * sequence numbers, timers, read depths) is taken and has no effect: the connection settles it.
- * So ib_modify_qp_is_ok() is not asked, which wants all of that for each step. A step that
+ * A new queue pair is in INIT. The user moves it from RESET to INIT and RTR, and only a
+ * connection moves it to RTS. SQD ends a connection gracefully; ERR and RESET are possible
+ * from every state. New rights of the peer apply from its next request on. A step that
  * fails changes nothing.
  *
- * Return: 0; -EINVAL for a step there is not, or another state than the caller
- * believes; -EBUSY for RESET while a connection exists or pages are lent; -EOPNOTSUPP for a change
- * of the capacities, for an alternate path, and for an event when SQD is through: the end of
- * the connection tells.
+ * Attributes that InfiniBand negotiates by hand (addresses, sequence numbers, timers, read
+ * depths) are taken and have no effect, since the connection settles them. So
+ * ib_modify_qp_is_ok() is not used, which wants all of them for each step.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EINVAL for a step that does not exist, or if the state is not the one that
+ * the caller named; -EBUSY for RESET while a connection exists or pages are lent;
+ * -EOPNOTSUPP for a change of the capacities, for an alternate path, and for an event at
+ * the end of SQD, which the end of the connection tells already.
  */
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		   struct ib_udata *udata)
@@ -268,12 +272,13 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * weft_query_qp() - tell what a queue pair is
  * @ib: the queue pair
  * @attr: where its values go
- * @mask: ignored: everything is told
- * @init: where its creation's values go
+ * @mask: ignored: all values are filled in
+ * @init: where the values of its creation go
  *
- * What InfiniBand alone has (numbers and addresses of the peer, sequence
- * numbers, timers) is zero. Read depths are those of the connection, once there is one.
+ * Attributes that only InfiniBand has (numbers and addresses of the peer, sequence
+ * numbers, timers) are zero. Read depths are those of the connection, once there is one.
  *
+ * Context: any.
  * Return: 0.
  */
 int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
@@ -310,8 +315,9 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * @ib: the queue pair
  * @udata: unused
  *
- * Ends its connection and waits until nobody knows it any more.
+ * Ends its connection and waits until no reference is left.
  *
+ * Context: process, may sleep.
  * Return: 0.
  */
 int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
@@ -320,15 +326,15 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 	xa_erase(&qp->dev->qps, qp->acc.qpn);
 	/*
-	 * Who found it by its number has a reference when this returns. That includes iw_cm,
-	 * which finds it by weft_iw_get_qp() and takes its reference by a call of its own,
-	 * with interrupts off between: so no reference of ours could close that gap, and
-	 * the call must not return before it. Expedited, since a process that ends destroys
-	 * its queue pairs one after the other: thousands, at some 20 ms each.
+	 * Whoever found the queue pair by its number has a reference when this returns. That
+	 * includes iw_cm, which calls weft_iw_get_qp() and then takes a reference by a second
+	 * call. Between the two it has interrupts off, so that a grace period covers the gap,
+	 * which no reference of ours could. Expedited, since a process that ends destroys its
+	 * queue pairs one after the other: thousands, at some 20 ms each.
 	 */
 	synchronize_rcu_expedited();
 	WRITE_ONCE(qp->dying, true);
-	weft_stream_error(qp); /* kicks the worker, which sees that */
+	weft_stream_error(qp); /* kicks the worker, which sees dying */
 	weft_qp_put(qp);
 	wait_for_completion(&qp->gone);
 	weft_stream_end(qp);

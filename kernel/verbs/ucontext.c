@@ -12,12 +12,13 @@
 #include "verbs/ucontext.h"
 
 /**
- * weft_alloc_ucontext() - a process opened the device
- * @ib: its context
+ * weft_alloc_ucontext() - set up the context of a process that opens the device
+ * @ib: the context, allocated by the core
  * @udata: where the answer goes
  *
- * Return: 0, -ENOMEM, or -EINVAL if the provider's answer buffer is too small, as
- * one built for another ABI would have it.
+ * Context: process, may sleep.
+ * Return: 0; -ENOMEM; -EINVAL if the answer has no room, as with a provider of another
+ * ABI.
  */
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
@@ -37,7 +38,7 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 	return 0;
 }
 
-/* The process closed the device; all that it made is gone already. */
+/* Ends the context of a process, whose objects the core has destroyed before. */
 void weft_dealloc_ucontext(struct ib_ucontext *ib)
 {
 	weft_lane_put(to_weft_ucontext(ib)->lane);
@@ -45,19 +46,20 @@ void weft_dealloc_ucontext(struct ib_ucontext *ib)
 }
 
 /*
- * The device goes while processes have it open. Ring pages stay with whoever
- * maps them, so there is nothing to take away; that this operation exists lets
- * the module be removed under live processes.
+ * Called when the device goes while processes have it open. Nothing is to be done, since
+ * ring pages stay with the processes that map them. But without this operation the core
+ * would not let the module be removed under live processes.
  */
 void weft_disassociate_ucontext(struct ib_ucontext *ib)
 {
 }
 
 /**
- * weft_alloc_pd() - a protection domain
+ * weft_alloc_pd() - create a protection domain
  * @ib: allocated by the core
  * @udata: unused
  *
+ * Context: process.
  * Return: 0, or -ENOMEM past the device's limit.
  */
 int weft_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
