@@ -123,6 +123,8 @@ class Victim {
     param.initiator_depth = 4;
     require(rdma_connect(id_, &param) == 0, "rdma_connect");
     expect(RDMA_CM_EVENT_ESTABLISHED);
+    // Nothing is said before: what comes earlier is why there is no connection.
+    std::printf("entries %d\n", recv_cq_->cqe);
     if (option(options, "window", 0) != 0) {
       bind_window();
     }
@@ -275,7 +277,6 @@ class Victim {
                                : ibv_post_recv(id_->qp, &wr, &bad)) == 0,
               "posting a receive");
     }
-    std::printf("entries %d\n", recv_cq_->cqe);
   }
 
   void bind_window() {
