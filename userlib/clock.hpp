@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// What completions are stamped with: one tick a nanosecond, in 64 bits.
+// The clock of time stamps: one tick a nanosecond, in 64 bits.
 constexpr clockid_t kCompletionClock = CLOCK_MONOTONIC_RAW;
 constexpr uint64_t kCompletionClockKhz = 1000000;
 constexpr uint64_t kCompletionClockMask = UINT64_MAX;

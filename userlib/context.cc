@@ -34,8 +34,8 @@ struct Context {
 static_assert(offsetof(Context, base) == 0);
 static_assert(std::is_trivially_default_constructible_v<Context>);
 
-// A longer table than the one we know ends in operations that we don't have, and not in
-// whatever lies behind.
+// Our table of operations, with null pointers behind it. A libibverbs that reads a longer
+// table finds its further operations missing, and not whatever lies behind.
 struct PaddedOps {
   verbs_context_ops known;
   verbs_op_unused beyond[64];
@@ -124,7 +124,7 @@ void free_context(ibv_context* ibv) {
   free(context);
 }
 
-// `attr` may be of a program that knows less of the structure than we do.
+// `attr` may come from a program that knows a shorter structure than we do.
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, size_t attr_size) {
   static constexpr size_t kClockEnd =

@@ -98,7 +98,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   }
   bool single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
   if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0) {
-    // A parent domain, that is: a protection domain has nothing to say here.
+    // This is a parent domain: a protection domain has no part in a completion queue.
     if (attr->parent_domain == nullptr || Pd::of(attr->parent_domain)->pd == nullptr) {
       errno = EINVAL;
       return nullptr;
@@ -135,7 +135,7 @@ int resize_cq(ibv_cq* ibv, int cqe) {
   Mapping mapping = {};
   ret = mapping.map(ibv->context->cmd_fd, resp.ring);
   if (ret != 0) {
-    // The kernel goes on in a ring that we can't see: what comes there is lost.
+    // The kernel continues in a ring that we can't see, so its completions are lost.
     cq->ring.abandon();
     return ret;
   }

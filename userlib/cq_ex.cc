@@ -16,7 +16,7 @@ Cq* of(ibv_cq_ex* cq) {
   return Cq::of(ibv_cq_ex_to_cq(cq));
 }
 
-// Makes the next completion the current one. False: there is none.
+// Makes the next completion the current one. Returns true if there is one.
 bool advance(Cq* cq, bool* passed) {
   const weft_cqe* cqe = cq->next(&cq->word, passed);
   if (cqe == nullptr) {
@@ -92,7 +92,7 @@ uint32_t read_qp_num(ibv_cq_ex* ibv) {
   return current(ibv).qp_num;
 }
 
-// What only InfiniBand's datagrams have, as ibv_poll_cq() gives it.
+// Fields that only InfiniBand's datagrams have, with the values of ibv_poll_cq().
 template <typename Value>
 Value read_nothing(ibv_cq_ex* /*ibv*/) {
   return 0;
@@ -123,7 +123,7 @@ void set_extended_poll(Cq* cq, uint64_t wc_flags) {
   ex->read_slid = read_nothing<uint32_t>;
   ex->read_sl = read_nothing<uint8_t>;
   ex->read_dlid_path_bits = read_nothing<uint8_t>;
-  // Those that cost something are there for who asked.
+  // Fields that cost something are only for programs that asked for them.
   if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0) {
     ex->read_completion_ts = read_completion_ts;
   }

@@ -37,9 +37,8 @@ const verbs_match_ent kMatchTable[] = {
     {.kind = VERBS_MATCH_SENTINEL},
 };
 
-// Any kernel ABI is let in here and judged in alloc_context(): a device that is
-// listed but says on opening what is wrong with it helps more than one that is
-// not there.
+// Accepts any kernel ABI, which alloc_context() judges later. A device that is listed and
+// says what is wrong when it is opened helps more than one that is missing.
 const verbs_device_ops kDeviceOps = {
     .name = "weft",
     .match_min_abi_version = 0,

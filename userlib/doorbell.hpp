@@ -20,15 +20,15 @@ class DoorbellError {
 
 // Enters the kernel.
 //
-// EBUSY comes for a shared receive queue alone, while another thread has it in the
-// kernel for writing: to destroy it, which fails while queue pairs use it. So it is
-// over soon, and the doorbell is rung again. One that stays busy for a tenth of a
-// second is reported, and not kept.
+// EBUSY comes only for a shared receive queue, while another thread tries to destroy it,
+// which fails as long as queue pairs use it. That is over soon, so the doorbell is rung
+// again. If the queue stays busy for a tenth of a second, the error is reported, and the
+// next post tries again.
 //
-// Any other refusal is final: the device is gone, or the queue is unknown to the
-// kernel. (Nothing in this call can be interrupted or runs short of memory.) The work
-// requests of this call are then reported as not posted, and so is whatever is posted
-// later, without a look at the ring: it stays so until the queue pair is reset.
+// Any other refusal is final: the device is gone, or the kernel does not know the queue.
+// (Nothing in this call can be interrupted or runs short of memory.) The work requests of
+// this call are reported as not posted, and so are all later ones until the queue pair is
+// reset, without a look at the ring.
 template <typename Queue>
 int ring_doorbell(Queue* queue, int (*doorbell)(Queue*), DoorbellError* kept) {
   static constexpr unsigned kTurns = 1000;

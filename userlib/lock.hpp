@@ -33,10 +33,10 @@ __attribute__((noinline, cold)) inline void wait_turn(unsigned turn) {
   }
 }
 
-// A queue's lock, a word to spin on: taking it is a part of each post and poll, and
-// costs no call. The sections under it are short and make no system call; doorbells
-// are rung outside. The one exception is the resizing of a completion queue, which may
-// take the kernel milliseconds: who waits for it soon sleeps.
+// A queue's lock, on whose word threads spin. Each post and poll takes it, so it costs no
+// call. The sections under it are short and make no system call; doorbells are rung
+// outside. The one exception is the resizing of a completion queue, which may take the
+// kernel milliseconds, so that a thread that waits for it sleeps soon.
 //
 // Where the user has promised that one thread at a time uses the queue (a thread
 // domain, or a completion queue created as single-threaded) nothing is locked.

@@ -59,8 +59,8 @@ int dealloc_pd(ibv_pd* ibv) {
   return 0;
 }
 
-// Allocators, if given, are for memory that a provider needs for its queues. Ours
-// is the kernel's, so they are never called.
+// A program may give allocators for the memory of a provider's queues. They are never
+// called, since the kernel allocates ours.
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
   static constexpr uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;

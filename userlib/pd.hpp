@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// A thread domain: the user's promise that what is created in it is used by one
-// thread at a time.
+// A thread domain: the user promises that one thread at a time uses the objects created in
+// it.
 struct Td {
   ibv_td base;         // first: converted by address
   unsigned int users;  // parent domains made with it; atomic

@@ -42,7 +42,7 @@ void discard_completions(ibv_qp* qp) {
   }
 }
 
-// attr->cap gets what was granted.
+// attr->cap gets the granted capacities.
 Qp* create(ibv_qp_init_attr_ex* attr) {
   auto* qp = static_cast<Qp*>(calloc(1, sizeof(Qp)));
   if (qp == nullptr) {
@@ -127,9 +127,9 @@ ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* attr) {
   return &qp->base.qp;
 }
 
-// After the kernel's destroy no completion of this queue pair comes any more, and
-// those that wait in the CQs must not be polled. (The kernel hands out numbers
-// cyclically, so that a new queue pair cannot have this one's yet.)
+// Destroys a queue pair and removes its completions, so that no program polls them. After
+// the kernel's destroy no more come, and none is of a new queue pair with the same number,
+// since the kernel hands out numbers cyclically.
 int destroy_qp(ibv_qp* ibv) {
   Qp* qp = Qp::of(ibv);
   const int ret = ibv_cmd_destroy_qp(ibv);
@@ -150,7 +150,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
     return ret;
   }
   if ((attr_mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) {
-    // Whatever was queued is gone, with its completions.
+    // All that was queued is gone, with its completions.
     {
       QueueGuard guard(qp->sq_lock);
       qp->sq.restart();

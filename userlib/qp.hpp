@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// What stands between ibv_wr_start() and ibv_wr_complete(), under the send
-// queue's lock (wr.cc).
+// The state between ibv_wr_start() and ibv_wr_complete(), under the send queue's lock
+// (wr.cc).
 struct Building {
   weft_sq_wr head;  // of the work request that waits for its data
   bool waiting;

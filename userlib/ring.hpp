@@ -38,13 +38,12 @@ inline void full_fence() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-// What send and receive queues have in common: slots of equal size, a producer
-// index of ours and a consumer index of the kernel's.
+// The common part of send and receive queues: slots of equal size, a producer index of
+// ours and a consumer index of the kernel's.
 //
-// A ring is a power of two long, and a work request of a send queue takes up to
-// WEFT_SQ_MAX_BLOCKS slots of it, so there is more room than the queue pair's
-// capacities say. A queue takes what they say and no more: a program that sizes
-// its completion queue by them must not be let to overflow it.
+// A queue takes as many work requests as the queue pair's capacities say, though the ring
+// has more room: it is a power of two long, and has WEFT_SQ_MAX_BLOCKS slots for each send.
+// Otherwise a program that sizes its completion queue by the capacities could overflow it.
 class WorkRing {
  public:
   // `mapping` is the whole mapping, control block first; `slots` is a power of two.
@@ -136,8 +135,8 @@ class SendRing : public WorkRing {
     return slots() - (producer_ - consumer_);
   }
 
-  // Writes one work request; nothing is visible to the kernel before publish().
-  // The counts in `wr` are filled in here. False: the queue is full.
+  // Writes one work request, which the kernel sees after publish(), and fills in the
+  // counts in `wr`. Returns true if the queue has room.
   template <GatherElement Sge>
   bool push(const weft_sq_wr& wr, const Sge* sges, uint32_t num_sge) {
     assert(num_sge <= WEFT_MAX_SGE);
@@ -209,8 +208,8 @@ class SendRing : public WorkRing {
   }
 
  private:
-  // Is there room for one more work request of so many blocks? The kernel's cache
-  // line is touched only when the last look is not enough.
+  // Returns true if there is room for a work request of this many blocks. Reads the kernel's
+  // cache line only if its last known index leaves too little room.
   bool takes(uint32_t blocks) {
     if (fits(blocks)) {
       return true;
@@ -270,7 +269,7 @@ class RecvRing : public WorkRing {
     max_wr_ = max_wr < entries ? max_wr : entries;
   }
 
-  // Writes one receive work request; visible after publish(). False: full.
+  // Writes one receive work request, visible after publish(). Returns true if there is room.
   template <GatherElement Sge>
   bool push(uint64_t wr_id, const Sge* sges, uint32_t num_sge) {
     if (!takes_one()) {
@@ -309,8 +308,8 @@ class CompletionRing {
     arm_ = load_acquire(control_->arm);
   }
 
-  // Goes on in a new mapping, where the kernel has left off in the old one: all
-  // indices stand. What was taken and not published is given back there.
+  // Moves to a new mapping, in which the kernel continues at the same indices. Completions
+  // that were taken and not published are given back there.
   void move(void* mapping, uint32_t entries) {
     assert(entries != 0 && (entries & (entries - 1)) == 0);
     control_ = static_cast<weft_cq_ctl*>(mapping);
@@ -319,8 +318,8 @@ class CompletionRing {
     publish();
   }
 
-  // The kernel has left this ring and we cannot follow: what is in it can be polled,
-  // then it is as good as overflown. (The word is ours now; the kernel is gone.)
+  // Marks the ring as overflown behind its last entry, since the kernel continues in a new
+  // ring that we cannot map. (The kernel does not write this word any more.)
   void abandon() { store_release(control_->overflow, 1); }
 
   // The oldest completion not yet taken, or nullptr. `word` is passed out because

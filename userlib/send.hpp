@@ -10,9 +10,9 @@
 
 namespace weft {
 
-// What may be asked of a window. Flags of the optional range are hints, which a
-// provider ignores where it does not know them (ibv_reg_mr(3)); what a window lets
-// its owner do says nothing, but programs ask for it.
+// The rights that a program may ask for in a window. Flags of the optional range are hints,
+// which a provider ignores if it does not know them (ibv_reg_mr(3)). The right to write
+// locally means nothing in a window, but programs ask for it.
 constexpr uint32_t kWindowAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
                                    IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE;

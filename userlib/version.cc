@@ -65,8 +65,8 @@ bool device_is_here() {
   return found;
 }
 
-// Every program that uses verbs loads every plugin, so one that can't be used keeps
-// quiet where nobody misses it.
+// Every program that uses verbs loads every plugin. So one that can't be used says nothing
+// on a machine without a Weft device.
 __attribute__((format(printf, 1, 2))) void complain(const char* format, ...) {
   if (getenv("IBV_SHOW_WARNINGS") == nullptr && !device_is_here()) {
     return;

@@ -11,16 +11,16 @@ namespace weft {
 // missed or libibverbs' own warnings are asked for (IBV_SHOW_WARNINGS).
 bool rdma_core_matches();
 
-// Whatever a library's name says, its private interface may be another. These look at
-// what libibverbs did with what it was given, through public fields alone; if it did
-// something else, libweft must not be used, and they say so in one line on stderr.
+// A libibverbs may have another private interface than its name says. These functions check,
+// through public fields only, what it made of what libweft gave it. If that is wrong,
+// libweft must not be used, and one line on stderr says so.
 
 // Is this the device that libibverbs matched? (That its description is laid out as we
 // know it.)
 bool description_matches(const verbs_sysfs_dev& sysfs);
 
-// Did libibverbs take each operation for what it is? They are compared from one end of
-// the table to the other, so one that was put in, taken out or moved shows.
+// Returns true if libibverbs has each operation in its place. The whole table is compared,
+// so that an operation that was added, removed or moved shows.
 bool operations_match(const verbs_context& context, const verbs_context_ops& ops);
 
 // Does libibverbs find the mark that a queue pair has the calls of struct ibv_qp_ex?

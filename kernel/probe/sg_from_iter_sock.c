@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Up to 6.10, who lends may fill packet buffers, and charge the socket. */
+/* Until 6.10, msg->sg_from_iter() takes the socket, so that it can charge what it adds. */
 #include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <net/sock.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
 /*
- * What the Weft kernel module and libweft (its rdma-core provider) share.
+ * The interface between the Weft kernel module and libweft, its rdma-core provider.
  *
  * Both sides compile this header. Every structure here lies either in an
  * ioctl/write buffer or in memory that both sides map; none holds a pointer.
@@ -13,16 +13,16 @@
  * number of entries is a slot. Each word has exactly one writer, named in its
  * comment; user words and kernel words never share a cache line.
  *
- * The kernel keeps private copies of all its own indices and believes nothing
- * it reads from a ring but a producer/consumer/arm word (range-checked) and
- * the entry it copied out once (checked on the copy).
+ * The kernel keeps private copies of all its own indices. Of a ring it uses only the
+ * producer, consumer and arm words, after a check of their range, and entries, of
+ * which it checks and uses a copy.
  *
  * Ordering
  * --------
  *  post:   user writes entries; store-release(producer); full fence;
  *          load(need_doorbell): non-zero means enter the kernel.
  *  drain:  kernel empties the ring; store(need_doorbell, 1); full fence;
- *          load(producer): new entries mean clear the word and go on.
+ *          load(producer): new entries mean clear the word and continue.
  *  poll:   user load-acquires cqe.word; the entry is valid when its phase bit
  *          is that of the pass; store-release(consumer) once per poll batch.
  *  arm:    user store(arm, seq << 1 | solicited_only); full fence; polls once
@@ -32,16 +32,16 @@
  *
  * Ownership
  * ---------
- * A receive queue and a shared one ask for doorbells like a send queue. A completion
- * between the consumer and the kernel's producer index is the user's, who sets
- * opcode and status of those of a destroyed or reset queue pair to 0; queue pair
- * numbers are handed out in turn, so that none of them meets a new bearer of
- * its number. After a move to RESET both queues go on, empty, at the kernel's
- * consumer index.
+ * A receive queue, shared or not, asks for doorbells like a send queue. The user owns
+ * the completions between the consumer index and the kernel's producer index. When it
+ * destroys or resets a queue pair, it sets opcode and status of that queue pair's
+ * completions to 0. Queue pair numbers are handed out in turn, so that no such
+ * completion meets a new queue pair of its number. After a move to RESET both queues
+ * are empty, and continue at the kernel's consumer index.
  *
- * A completion queue that is resized goes on in a new ring at the same indices:
- * what was not polled is there as well, and slots not yet filled in this pass
- * carry the other phase. The user polls nothing, and arms nothing, meanwhile.
+ * A resized completion queue continues in a new ring at the same indices. Unpolled
+ * entries are copied there, and slots that are not filled in this pass carry the other
+ * phase. The user does not poll or arm the queue during the resize.
  */
 #ifndef WEFT_ABI_H
 #define WEFT_ABI_H
@@ -119,10 +119,10 @@ enum weft_wr_flags {
  * (inline_len bytes) start at WEFT_SQ_SGE_OFFSET and run on through the
  * following blocks, wrapping at the end of the ring.
  *
- * CMP_SWP and FETCH_ADD have one SGE, of eight bytes, where the value found goes, and
- * their operands. BIND_MW and REG_MR have num_sge 0 and one block; the window or
- * region is found by `ex`, any key it had, and gets the key `rkey`, of which
- * only the low byte may differ. LOCAL_INV has one block and num_sge 0.
+ * CMP_SWP and FETCH_ADD have their operands, and one SGE of eight bytes for the value
+ * that was found. BIND_MW and REG_MR have num_sge 0 and one block. `ex`, any key that the
+ * window or region had, finds it, and it gets the key `rkey`, which may differ in the low
+ * byte only. LOCAL_INV has one block and num_sge 0.
  */
 struct weft_atomic_operands {
 	__aligned_u64 compare_add;	/* value to compare with, or to add */
@@ -184,7 +184,7 @@ static inline __u32 weft_rq_stride(__u32 max_sge)
 	return 16 + max_sge * 16;
 }
 
-/* What the peer of a connected queue pair can do beyond plain iWARP. */
+/* Abilities of a connected queue pair's peer beyond plain iWARP. */
 enum weft_peer {
 	WEFT_PEER_EXTENDED = 1 << 0,	/* immediate data and atomics */
 };

@@ -11,7 +11,7 @@
 /* Payloads: of an Atomic Request (RFC 7306, 5.2.1) and of a Response (5.2.2). */
 #define WEFT_ATOMIC_REQ_LEN	52
 #define WEFT_ATOMIC_RESP_LEN	12
-/* What an operation works on: so many bytes, aligned to as many. */
+/* Bytes that an operation changes, aligned to their number. */
 #define WEFT_ATOMIC_LEN		8
 
 enum weft_atomic_op {
@@ -29,8 +29,8 @@ enum weft_atomic_op {
  * @data: to add, or to store
  * @mask: FETCH_ADD: a bit that is set ends a field, no carry goes beyond it;
  *	otherwise the bits to be stored
- * @compare: CMP_SWAP: what must be there
- * @compare_mask: CMP_SWAP: the bits of it that count
+ * @compare: CMP_SWAP: the value to compare with
+ * @compare_mask: CMP_SWAP: the bits that are compared
  */
 struct weft_atomic_req {
 	u8 op;
@@ -53,7 +53,7 @@ struct weft_atomic_resp {
 	u64 original;
 };
 
-/* Whether the operation is one of those that exist. */
+/* Returns true if the operation exists. */
 static inline bool weft_atomic_op_ok(u8 op)
 {
 	return op <= WEFT_ATOMIC_CMP_SWAP;

@@ -29,7 +29,7 @@ static inline void weft_crc_put(u8 *trailer, u32 crc)
 	trailer[3] = (u8)(crc >> 24);
 }
 
-/* Whether a received trailer belongs to the running value @crc. */
+/* Returns true if a received trailer belongs to the running value @crc. */
 static inline bool weft_crc_good(const u8 *trailer, u32 crc)
 {
 	u32 got = (u32)trailer[3] << 24 | (u32)trailer[2] << 16 |

@@ -88,7 +88,7 @@ static inline u32 weft_ddp_hdr_len(bool tagged)
 	return tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN;
 }
 
-/* Whether the header that begins with @first_byte is a tagged one. */
+/* Returns true if the header that begins with @first_byte is a tagged one. */
 static inline bool weft_ddp_is_tagged(u8 first_byte)
 {
 	return first_byte & WEFT_DDP_TAGGED;
@@ -100,7 +100,7 @@ static inline bool weft_ddp_is_tagged(u8 first_byte)
  * @len: how many bytes of it are there
  * @extended: the opcodes from 8 on, and their queue, exist on this connection
  * @hdr: result; meaningful only on success
- * @err: why not, for the Terminate message; written only on failure
+ * @err: the reason, for the Terminate message; written only on failure
  *
  * Checks all that can be checked without connection state: that @len covers
  * the header, the DDP and RDMAP versions, that the opcode exists, that it goes
@@ -136,9 +136,9 @@ static inline void weft_ddp_encode_offset(u8 *buf, bool tagged, u64 at)
 }
 
 /**
- * weft_ddp_encode_place() - write what differs between the segments of a message
- * @buf: the header of any of them
- * @hdr: what to write of: @last, and @to or @mo
+ * weft_ddp_encode_place() - write the fields that differ between a message's segments
+ * @buf: the header of any of its segments
+ * @hdr: gives @last, and @to or @mo
  */
 static inline void weft_ddp_encode_place(u8 *buf, const struct weft_ddp_hdr *hdr)
 {
@@ -162,10 +162,10 @@ static inline void weft_ddp_decode_place(const u8 *buf, struct weft_ddp_hdr *hdr
  * @next: as many bytes from the beginning of the FPDU behind it
  * @payload: bytes of payload in the first
  *
- * If so, weft_ddp_decode() would make the same of both, but for the offset,
- * which is @payload more, and for whether it is the last.
+ * If so, weft_ddp_decode() would give the same for both, except the offset, which is
+ * @payload more, and @last.
  *
- * Return: whether nothing else but the length field differs.
+ * Return: true if nothing else but the length field differs.
  */
 static inline bool weft_ddp_goes_on(const u8 *prev, const u8 *next, u32 payload)
 {
@@ -192,7 +192,7 @@ static inline bool weft_ddp_goes_on(const u8 *prev, const u8 *next, u32 payload)
  *
  * Each byte of @next is read once.
  *
- * Return: whether @next is @prev in all but the offset, and that is @at.
+ * Return: true if @next differs from @prev in the offset only, and its offset is @at.
  */
 static inline bool weft_ddp_repeats(const u8 *prev, const u8 *next, bool tagged,
 				    u64 at)

@@ -70,7 +70,7 @@ u32 weft_mpa_total_len(const u8 *buf);
  *
  * Lets a peer that speaks something else be refused at its first wrong byte.
  *
- * Return: false if they cannot.
+ * Return: true if they can.
  */
 bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply);
 
@@ -83,9 +83,9 @@ bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply);
  *
  * Refuses: a wrong key, a revision other than 1 and 2, a length that
  * disagrees, flag R in a Request, flag S without room for IRD and ORD.
- * Reserved bits are ignored, and with revision 1 flag S is one of them. The two
- * that Weft uses for @extend and @extended are told as they come, in any frame:
- * what an echo of them means is for weft_mpa_settle() to say.
+ * Reserved bits are ignored, and with revision 1 flag S is one of them. The two that
+ * Weft uses for @extend and @extended are decoded in any frame; weft_mpa_settle() knows
+ * an echo of them.
  *
  * Return: the offset of the application's private data in @buf, or 0.
  */
@@ -98,8 +98,8 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
  * @frame: what to write
  * @private_data: @frame->private_len bytes; may be NULL if that is 0
  *
- * Return: bytes written, or 0 for what a frame cannot say: too much private
- * data, IRD or ORD beyond 14 bits, enhanced setup with revision 1.
+ * Return: bytes written, or 0 if the frame cannot be encoded: too much private data, IRD
+ * or ORD beyond 14 bits, enhanced setup with revision 1.
  */
 u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame,
 		    const u8 *private_data);

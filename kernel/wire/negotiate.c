@@ -6,28 +6,28 @@
 
 #include "negotiate.h"
 
-/* What this end wishes for, short of the value that means "not negotiated". */
+/* Bounds this end's wish below the value that means "not negotiated". */
 static u16 rd_wish(u16 wish)
 {
 	return wish < WEFT_MPA_RD_UNSET ? wish : WEFT_MPA_RD_UNSET - 1;
 }
 
-/* This end's wish within what the peer said. */
+/* Bounds this end's wish by the peer's value, if the peer negotiates. */
 static u16 rd_within(u16 wish, u16 peer)
 {
 	wish = rd_wish(wish);
 	return peer == WEFT_MPA_RD_UNSET || wish < peer ? wish : peer;
 }
 
-/* What to say to a peer that said @peer: "not negotiated" is said back. */
+/* Returns the value to answer: @own, or "not negotiated" if the peer said so. */
 static u16 rd_answer(u16 own, u16 peer)
 {
 	return peer == WEFT_MPA_RD_UNSET ? WEFT_MPA_RD_UNSET : own;
 }
 
 /*
- * One of several RTR kinds, or 0. A Write costs its receiver nothing, a Read
- * one of its inbound reads (@reads: how many it has), a Send a receive.
+ * Chooses one of several RTR kinds, the cheapest for its receiver, or 0. A Write costs the
+ * receiver nothing, a Read one of its @reads inbound reads, and a Send a receive.
  */
 static u8 rtr_choose(u8 rtr, u16 reads)
 {
@@ -95,7 +95,7 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 
 	a.revision = req->revision;
 	a.crc = reply->crc;
-	/* A request with the answer's bit as well has set what it does not know. */
+	/* A peer that sets the answer's bit in a request sets bits that it does not know. */
 	a.extended = policy->extend && req->extend && !req->extended;
 	reply->extended = a.extended;
 	a.ird = rd_wish(policy->ird);

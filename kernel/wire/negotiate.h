@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What two ends agree on in the MPA handshake (RFC 5044, 7.1; RFC 6581):
- * revision, CRC, IRD and ORD, and the ready-to-receive indication; and, between
- * two Weft ends, what goes beyond that. Pure functions of the frames and of this
- * end's wishes.
+ * Agreement in the MPA handshake (RFC 5044, 7.1; RFC 6581): revision, CRC, IRD and ORD, the
+ * ready-to-receive indication and, between two Weft ends, the extensions. All are pure
+ * functions of the frames and of this end's policy.
  */
 #ifndef WEFT_WIRE_NEGOTIATE_H
 #define WEFT_WIRE_NEGOTIATE_H
@@ -105,10 +104,9 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
  * @agreed: result; written only on success
  *
  * The reply has the request's revision and is enhanced if the request is. ORD
- * is lowered to what the initiator takes, IRD to what it wants (but to no less
- * than one where the RTR is a read). What the initiator leaves to the
- * applications is left to them in the reply, too. An offer to extend is answered by a bit
- * of its own, never sent back.
+ * is lowered to the initiator's IRD, and IRD to its ORD (but not below one if the RTR
+ * is a read). A value that the initiator leaves to the applications is left to them in
+ * the reply, too. The answer to an offer to extend is another bit than the offer.
  *
  * Return: 0, or the MPA error that speaks against it:
  * WEFT_MPA_BAD_HANDSHAKE (a revision above the policy's),
@@ -122,7 +120,7 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		    struct weft_mpa_agreed *agreed);
 
 /**
- * weft_mpa_settle() - what an accepting Reply amounts to
+ * weft_mpa_settle() - find what an accepting Reply agrees to
  * @req: the request that was sent, as weft_mpa_request() made it
  * @reply: the reply, as decoded; deal with a Reject first
  * @policy: the policy that @req was made from
@@ -135,8 +133,8 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
  *
  * A reply that holds our own offer to extend is an echo, and agrees to nothing.
  *
- * ORD is lowered to what the responder takes. An ORD of the responder's above
- * the IRD that it was told cannot be served.
+ * ORD is lowered to the responder's IRD. A responder's ORD above the IRD of the request
+ * is refused.
  *
  * Return: 0, or the code for the Terminate message:
  * WEFT_MPA_BAD_HANDSHAKE, WEFT_MPA_LOCAL (markers wanted, or CRCs required and

@@ -57,11 +57,10 @@ static inline u32 weft_fpdu_len(u32 ulpdu_len)
  * @left: bytes of the message not yet planned; 0 only for an empty message
  * @fpdu: result; meaningful only on success
  *
- * Fits the FPDU to @room where the message's rest fits in it, or where the
- * room is worth filling (at least WEFT_PLAN_MIN_ROOM bytes); otherwise the
- * segment should be ended. With a @max_fpdu above @emss the FPDU takes whole
- * further segments as well, so that one that goes on still ends where a
- * segment does.
+ * Fits the FPDU to @room if the message's rest fits in it, or if @room is worth filling
+ * (at least WEFT_PLAN_MIN_ROOM bytes); otherwise the segment should be ended. With a
+ * @max_fpdu above @emss the FPDU takes whole further segments as well, so that it still
+ * ends where a segment ends.
  *
  * Return: true with @fpdu filled in; false if the current segment must be
  * ended first (never when @room is @emss).

@@ -17,14 +17,14 @@
 #define SEGMENT_LEN	2
 #define RDMAP_OPCODE_MASK	0x0f
 
-/* Whether @term is one whose offending segment may be shown at all. */
+/* Returns true if a Terminate with this reason may show the offending segment. */
 static bool names_segment(const struct weft_term *term)
 {
 	switch (term->layer) {
 	case WEFT_TERM_RDMAP:
 		return term->etype != WEFT_RDMAP_LOCAL;
 	case WEFT_TERM_DDP:
-		/* Of another version's header nothing is known, not its length. */
+		/* The header of another version may have another length. */
 		if (term->etype == WEFT_DDP_TAGGED_BUFFER)
 			return term->code != WEFT_DT_VERSION;
 		if (term->etype == WEFT_DDP_UNTAGGED_BUFFER)
@@ -91,7 +91,7 @@ bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op,
 	term->code = buf[1];
 	hdrct = buf[2];
 
-	/* The rest is a courtesy: what is cut short is as good as absent. */
+	/* The rest is optional, so a part that is cut short counts as absent. */
 	if (hdrct & HDRCT_LEN)
 		at += SEGMENT_LEN;
 	if (!(hdrct & HDRCT_DDP) || at >= len)

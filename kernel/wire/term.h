@@ -108,9 +108,9 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
  * @tagged_stag: STag of the offending segment or read request's source where
  *	the peer named it, else 0
  *
- * What the payload announces but is too short for counts as not named.
+ * A part that the payload announces but is too short for counts as not named.
  *
- * Return: false if @len is less than the control field.
+ * Return: true if decoded; false if @len is less than the control field.
  */
 bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op,
 		      u32 *tagged_stag);
