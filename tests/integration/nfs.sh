@@ -2,50 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # NFS 4.1 over RDMA: the kernel's server on host A and its client on host B, with files and
-# fio, and teardown of every part while I/O is in flight. The server's tables are filled by
-# hand, so that nothing but the kernel takes part.
+# fio, and teardown of every part while I/O is in flight.
 
 # shellcheck disable=SC2317 # functions are called by check
 # shellcheck source=tests/integration/storage.sh
 source "${BASH_SOURCE[0]%/*}/storage.sh"
+# shellcheck source=tests/integration/nfs_share.sh
+source "${BASH_SOURCE[0]%/*}/nfs_share.sh"
 storage_set_up rpcrdma nfsd nfsv4
-nfsd=/proc/fs/nfsd
-share=/run/share
-mounted=/run/nfs
-# Unlike on_a, these leave the mounts where they are.
-in_a() { nsenter --net=/run/netns/A "$@"; }
-in_b() { nsenter --net=/run/netns/B "$@"; }
-
-start_server() {
-	mkdir -p "$share" "$mounted"
-	mkfs.ext4 -q -F "$disk" && mount -t ext4 "$disk" "$share" || return
-	in_a mount -t nfsd nfsd "$nfsd" || return
-	# Host B may have the directory, writable, with root as root, as the root of NFS 4.
-	# shellcheck disable=SC2016 # for the shell inside
-	in_a bash -c '
-		for address in 10.0.0.2 fd00::2; do
-			echo "nfsd $address 2147483647 host-b" >/proc/net/rpc/auth.unix.ip/channel || exit
-		done
-		echo "host-b $1 2147483647 9218 65534 65534 0" >/proc/net/rpc/nfsd.export/channel &&
-			echo "host-b 1 \\x00000000 2147483647 $1" >/proc/net/rpc/nfsd.fh/channel
-	' _ "$share" || return
-	in_a bash -c "
-		echo '-2 -3 +4 +4.1 +4.2' >$nfsd/versions
-		echo 10 >$nfsd/nfsv4gracetime
-		echo 10 >$nfsd/nfsv4leasetime
-		echo 'rdma 20049' >$nfsd/portlist && echo 4 >$nfsd/threads"
-}
-stop_server() {
-	in_a bash -c "echo 0 >$nfsd/threads" && umount "$share"
-}
-
-# join ADDRESS: mounts the share on host B.
-join() {
-	local own=10.0.0.2 transport=rdma
-	[[ $1 != *:* ]] || own=fd00::2 transport=rdma6
-	in_b timeout -k 5 $((60 * patience)) mount -i -t nfs4 -o \
-		"vers=4.1,proto=$transport,port=20049,addr=$1,clientaddr=$own,hard" "server:/" $mounted
-}
 
 # files NAME: written through NFS, compared on the server's disk, and read again without caches.
 files() {
@@ -71,7 +35,7 @@ files() {
 }
 
 check "NFS: the server starts, on RDMA alone" start_server
-if ! join 10.0.0.1; then
+if ! mount_share 10.0.0.1; then
 	dmesg | tail -n 20 | sed 's/^/#   /'
 	not_ok "NFS: the client mounts" "mount failed"
 	finish
@@ -87,7 +51,7 @@ check "NFS: fio mixes reads and writes through caches, verified" timeout -k 5 $(
 check "NFS: locks" flock -n $mounted/files/linked true
 check "NFS: the client unmounts" umount $mounted
 
-if join fd00::1; then
+if mount_share fd00::1; then
 	ok "NFS: the client mounts over IPv6"
 	files "NFS over IPv6"
 	umount $mounted
@@ -119,7 +83,7 @@ goes_on() {
 export -f add_a add_b on_a on_b
 export type server_device client_device netdev_b
 
-if join 10.0.0.1; then
+if mount_share 10.0.0.1; then
 	goes_on "NFS: the client's link is replaced under load" bash -c "rdma link delete $client_device && sleep 1 && add_b"
 	goes_on "NFS: the server's link is replaced under load" bash -c "rdma link delete $server_device && sleep 1 && add_a"
 	goes_on "NFS: the network goes away under load for a while" bash -c \

@@ -18,11 +18,11 @@ together() {
 	netdev_b=eth1
 }
 
-# storage_set_up MODULE...: makes the hosts and the disk, loads the modules.
+# storage_set_up MODULE...: makes the hosts and the disk, or $disks of them, loads the modules.
 storage_set_up() {
 	local module
 	set_up
-	modprobe brd rd_nr=1 rd_size=65536
+	modprobe brd rd_nr="${disks:-1}" rd_size=65536
 	for module; do
 		modprobe "$module" || {
 			not_ok "modules" "modprobe $module failed"

@@ -442,7 +442,7 @@ def trace():
 
 def table():
     """The cells of handlers[][], from the source."""
-    with open(os.path.join(PROJECT, "kernel", "conn.c"), encoding="ascii") as source:
+    with open(os.path.join(PROJECT, "kernel", "conn", "table.c"), encoding="ascii") as source:
         text = re.search(r"^handlers\[.*?^};", source.read(), re.S | re.M)[0]
     found = []
     for state, body in re.findall(r"\[WEFT_CONN_([A-Z]+)\] = \{(.*?)\n\t\}", text, re.S):

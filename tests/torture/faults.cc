@@ -89,6 +89,72 @@ void fail_allocations(std::uint64_t probability) {
   require(static_cast<bool>(file << probability << std::flush), "failslab takes no probability");
 }
 
+// What the kernel's log says of the failures that were made, from now on.
+class Forced {
+ public:
+  Forced() : log_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+    if (log_ < 0 || lseek(log_, 0, SEEK_END) < 0) {
+      fail_errno("/dev/kmsg");
+    }
+  }
+  ~Forced() { close(log_); }
+  Forced(const Forced&) = delete;
+  Forced& operator=(const Forced&) = delete;
+
+  // Which copy or allocation failed: its kind, and who called it, the innermost first.
+  std::string where() const {
+    std::string kind = "the kernel's log does not say";
+    std::string callers;
+    std::array<char, 8192> record{};
+    unsigned depth = 0;
+    for (;;) {
+      const ssize_t length = read(log_, record.data(), record.size() - 1);
+      if (length < 0 && errno == EPIPE) {
+        continue;  // it has wrapped; what is left comes next
+      }
+      if (length <= 0) {
+        return kind + callers;
+      }
+      // "PRIORITY,NUMBER,TIME,-;TEXT\n", and lines of keys and values.
+      std::string text(record.data(), static_cast<std::size_t>(length));
+      text = text.substr(0, text.find('\n'));
+      text.erase(0, text.find(';') + 1);
+      if (text.find("FAULT_INJECTION: forcing a failure") != std::string::npos) {
+        // Lines within a text are told apart by "\\x0a".
+        const std::size_t begin = text.find("name ") + 5;
+        kind = text.substr(begin, text.find(',', begin) - begin);
+        callers.clear();
+        depth = 0;
+      } else {
+        caller(text, callers, depth);
+      }
+    }
+  }
+
+ private:
+  // A line of a trace: " [<ADDRESS>] NAME+0xOFFSET/0xLENGTH", with "? " before a mere guess.
+  static void caller(const std::string& text, std::string& callers, unsigned& depth) {
+    constexpr unsigned kDeepest = 12;
+    const std::size_t end = text.find("+0x");
+    const std::size_t begin = text.rfind(' ', end);
+    if (end == std::string::npos || begin == std::string::npos ||
+        text.find(" ? ") != std::string::npos) {
+      return;
+    }
+    const std::string name = text.substr(begin + 1, end - begin - 1);
+    for (const char* machinery : {"dump_stack", "show_stack", "should_fail"}) {
+      if (name.find(machinery) != std::string::npos) {
+        return;
+      }
+    }
+    if (depth++ < kDeepest) {
+      callers += " < " + name;
+    }
+  }
+
+  int log_;
+};
+
 // Memory that is not there yet would be the first to fail.
 void settle_memory() {
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
@@ -250,13 +316,14 @@ std::string recovered(const Scenario& scenario, const Options& options, const st
   return "";
 }
 
-void judge(const Scenario& scenario, std::uint64_t nth, const End& end, Tally& tally) {
+void judge(const Scenario& scenario, std::uint64_t nth, const End& end, const Forced& forced,
+           Tally& tally) {
   ++tally.occasions;
   tally.noticed += end.status == kFailed ? 1U : 0U;
   if (end.gave_up) {
     ++tally.gave_up;
-    std::printf("# %s: occasion %llu had it wait for what never came\n", scenario.name,
-                static_cast<unsigned long long>(nth));
+    std::printf("# %s: occasion %llu had it wait for what never came: %s\n", scenario.name,
+                static_cast<unsigned long long>(nth), forced.where().c_str());
   }
   const std::string which = "occasion " + std::to_string(nth);
   if (end.stuck) {
@@ -283,11 +350,12 @@ void fail_each(const Scenario& scenario, const Options& options) {
   std::printf("# %s: %lld ms without a failure\n", scenario.name,
               static_cast<long long>(normal.took.count()));
   for (std::uint64_t nth = options.first; tally.why.empty(); nth += options.step) {
+    const Forced forced;
     const End end = run(scenario, options, nth, limit);
     if (end.status == kNoOccasion) {
       break;
     }
-    judge(scenario, nth, end, tally);
+    judge(scenario, nth, end, forced, tally);
     if (nth > kMost) {
       tally.why = "there is no end to its occasions";
     }

@@ -18,9 +18,15 @@ if [[ ! -e /proc/self/fail-nth || ! -d $debugfs/failslab ]]; then
 	not_ok "fault injection" "this kernel has none; scripts/kernels/build uml-torture builds one that has"
 	finish
 fi
+# told HOW: of each failure that was ordered the kernel's log tells nothing (0), or who asked (2).
+told() {
+	local kind
+	for kind in "${kinds[@]}"; do
+		echo "$1" >"$debugfs/$kind/verbose"
+	done
+}
+told 0
 for kind in "${kinds[@]}"; do
-	# No stack for each failure that was ordered.
-	echo 0 >"$debugfs/$kind/verbose"
 	echo -1 >"$debugfs/$kind/times"
 done
 # Allocations that may wait fail as well, of any size.
@@ -58,7 +64,10 @@ no_leaks() {
 	[[ ! -w $debugfs/kmemleak ]] || check "nothing leaks: $1" test -z "$(leaks)"
 }
 
+# One failure for each process: what had it wait, if it does, is told.
+told 2
 program "" 36000 faults --step "$step" ${FAULT_ONLY:+--only "$FAULT_ONLY"}
+told 0
 no_leaks "one failure each"
 
 # mark 1|0: whether allocations of the kernel's own threads can fail; those to come have it from the

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Rows of the table of make torture, and what must not grow however long it goes on: memory, kernel
-# objects, files, sockets, and what programs hold of the RDMA core. For labs that have sourced
-# tests/integration/lib.sh.
+# objects, files, sockets, and what programs hold of the RDMA core; and the soak that judges by it. For
+# labs that have sourced tests/integration/lib.sh.
 
 # awk has a $ of its own; some is called by name.
 # shellcheck disable=SC2016,SC2317
@@ -24,6 +24,7 @@ row() {
 
 # now FILE: memory and objects, a line each: name and number.
 now() {
+	local host kind processes
 	wait_for 30 quiet_a || true
 	# Sockets that wait for their last packets, and what RCU and worker threads have still to free.
 	wait_for 90 quiet_sockets || true
@@ -48,10 +49,12 @@ now() {
 		echo "processes: ${#processes[@]}"
 	} >"$1"
 }
+# Sockets of a host that stay for as long as the lab runs: what listens.
+lasting=0
 quiet_sockets() {
 	local host
 	for host in A B; do
-		[[ $(ip netns exec "$host" awk '/^TCP:/ { print $3 + $5 }' /proc/net/sockstat) == 0 ]] || return
+		(($(ip netns exec "$host" awk '/^TCP:/ { print $3 + $5 }' /proc/net/sockstat) <= lasting)) || return
 	done
 }
 
@@ -66,7 +69,8 @@ not_grown() {
 	local made=$2 slack
 	slack=$((made / 2 > 400 ? made / 2 : 400))
 	cp /run/begin /run/end "$LAB_OUT/"
-	# An object lost with each connection shows in these, whatever else comes and goes.
+	# An object lost with each connection shows in these, whatever else comes and goes. Without
+	# slub_debug a slab that a processor has for itself counts as full, which is more than the slack.
 	row "$1: kinds of kernel object that did not grow" "$(grep -c ^objects: /run/end)" \
 		"over $made connections, by no more than half as many" "$(grown objects: $slack)"
 	# In KiB. What is cached comes and goes, within less than that.
@@ -75,6 +79,62 @@ not_grown() {
 		"$(grown memory: 2048)"
 	row "$1: MemAvailable" 1 "$(awk '/^used:/ { printf "%s", -$2 }' /run/begin) to $(awk '/^used:/ { printf "%s", -$2 }' /run/end) KiB" \
 		"$(grown used: 8192)"
+	# Each processor counts up to 32 files before it tells the others.
 	row "$1: files, sockets, objects of rdma's, users of the module" "$(grep -cE '^(files|sockets|orphans|rdma|module|processes)' /run/end)" \
-		"each as many as before" "$(grown 'sockets|orphans|rdma|module' 0)$(grown 'files|processes' 16)"
+		"each as many as before" "$(grown 'sockets|orphans|rdma|module' 0)$(grown processes 16)$(grown files $((16 + 32 * $(nproc))))"
+}
+
+# --- the soak ---
+# Of each kind of traffic: how often it was had, and how often it went wrong; connections made so far.
+declare -A had=() wrong=()
+connected=0
+
+# tried NAME STATUS: counts; what went wrong is a failure of that kind.
+tried() {
+	had[$1]=$((${had[$1]:-0} + 1))
+	(($2 == 0)) || wrong[$1]=$((${wrong[$1]:-0} + 1))
+}
+
+# faults FILE: the counters that count what must not happen in a soak.
+faults() {
+	local counter device
+	for device in weft0 weft1; do
+		for counter in rx_crc_errors conn_timed_out conn_without_crc conn_refused_by_us; do
+			echo "$device $counter $(</sys/class/infiniband/$device/ports/1/hw_counters/$counter)"
+		done
+	done >"$1"
+}
+# counters: all of them, in one line.
+counters() { cat /sys/class/infiniband/weft?/ports/1/hw_counters/[rtc]* | tr '\n' ' '; }
+
+# soak NAME SECONDS: calls the script's function round for so long, which calls tried and adds to
+# $connected; then the rows of what it tried, and of what has grown meanwhile. It needs leaks.sh.
+soak() {
+	local name=$1 seconds=$2 before began rounds=0 made kind first
+	faults /run/faults.begin
+	# What is made once, is made in the first rounds.
+	for _ in 1 2; do round; done
+	now /run/begin
+	holding /run/at_first
+	before=$connected began=$SECONDS
+	while ((SECONDS - began < seconds)); do
+		round
+		rounds=$((rounds + 1))
+		((rounds % 10)) || echo "# $rounds rounds in $((SECONDS - began)) s; $(grep SUnreclaim /proc/meminfo)"
+	done
+	now /run/end
+	faults /run/faults.end
+	made=$((connected - before))
+
+	for kind in "${!had[@]}"; do
+		row "$name: $kind" "${had[$kind]}" "each came to its end" \
+			"${wrong[$kind]:+${wrong[$kind]} of ${had[$kind]} went wrong}"
+	done
+	not_grown "$name" "$made"
+	nothing_leaks "$name: what the module has allocated, by place" /run/at_first
+	row "$name: counters of faults" "$(wc -l </run/faults.end)" "each as before" \
+		"$(diff /run/faults.begin /run/faults.end | sed -n 's/^> //p' | tr '\n' ';')"
+	first=$(counters)
+	pause 5
+	row "$name: counters when all is quiet" "$(wc -w <<<"$first")" "none moves" "$([[ $(counters) == "$first" ]] || echo "some do")"
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the module holds, for parts that look for leaks. Needs the kernel uml-torture, started with
-# slub_debug=U: the kernel then knows who asked for each object. It does not know of single pages.
+# What the module holds, for parts that look for leaks. Needs a kernel that was started with
+# slub_debug=U: it then knows who asked for each object. It does not know of single pages.
 
 # held: what lives that the module has allocated, objects and mapped pages, a line for each place:
 # where, and how many. What the RDMA core allocates for it is counted by rdma res.
