@@ -16,7 +16,7 @@ BUILD := build
 STAGE := $(BUILD)/stage
 MAN := /usr/share/man/man7
 DKMS_SOURCE := /usr/src/weft-$(VERSION)
-# What the module is made of, and no more: all that DKMS gets.
+# The sources of the module, and no other files. DKMS gets these.
 MODULE_SOURCES := Kbuild VERSION dkms.conf $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install uninstall dkms-install dkms-uninstall \
@@ -43,7 +43,7 @@ $(BUILD)/module/weft.ko: $(MODULE_SOURCES)
 userlib: ## the provider for rdma-core
 	@$(MAKE) --no-print-directory -C userlib
 
-# What an installation puts where, laid out below build/stage for the lab.
+# The files of an installation, laid out below build/stage for the lab.
 stage: all
 	@install -D -m 644 $(BUILD)/module/weft.ko $(STAGE)/lib/modules/$(KERNEL)/updates/weft.ko
 	@$(MAKE) --no-print-directory -s -C userlib install DESTDIR=$(abspath $(STAGE))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is needed of QEMU's plugin interface (version 1, as QEMU 7.2 has it). Debian ships no
- * header for it; QEMU checks the version that a plugin says it was built for.
+ * The part of QEMU's plugin interface that is needed here (version 1, as in QEMU 7.2). Debian
+ * ships no header for it; QEMU checks the version that a plugin says it was built for.
  */
 #ifndef WEFT_PERF_PLUGIN_H
 #define WEFT_PERF_PLUGIN_H

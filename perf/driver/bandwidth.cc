@@ -102,7 +102,7 @@ void to_and_fro(Transport& transport, const Settings& settings, bool first) {
   }
 }
 
-// What the receiver still owes the client once all is posted.
+// The work that the receiver still owes the client when all is posted.
 void await_end(Transport& transport, const Settings& settings) {
   if (one_sided(settings)) {
     transport.await_sent(0);
@@ -161,7 +161,7 @@ void run_one(Settings settings, Control& control, const std::string& address) {
       .add("time_per_message_us", kMega / messages)
       .add("client", mine)
       .add("server", theirs);
-  // What the kernel was entered for.
+  // The reasons of calls into the kernel.
   if (settings.carrier == Carrier::kVerbs && mine.reads >= 0 && theirs.reads >= 0) {
     const double all = ways * settings.count;
     result.add("client_doorbells_per_message", static_cast<double>(mine.writes) / all)

@@ -5,8 +5,8 @@
 
 namespace perf {
 
-// Since the start; -1 where /proc/self/io can't be read. What goes through sockets is not among
-// them.
+// Counts since the start, or -1 if /proc/self/io can't be read. Calls on sockets are not
+// counted.
 struct Calls {
   long reads;   // waits for events
   long writes;  // commands, doorbells among them, by write() or ioctl()

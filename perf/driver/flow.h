@@ -20,7 +20,7 @@ class FlowOut {
         credits_(transport.needs_credits() && settings.operation == Operation::kSend),
         sent_(transport.connections()) {}
 
-  // Whether a message may be posted on this connection now.
+  // Returns true if a message may be posted on this connection now.
   bool ready(unsigned connection) const {
     return transport_.outstanding(connection) < transport_.depth() &&
            (!credits_ || sent_[connection] < room(connection));

@@ -17,7 +17,7 @@ namespace {
 constexpr double kKibi = 1024;
 constexpr double kPage = 4096;
 
-// What this process has mapped of the device: its queues, which it asked for.
+// The bytes of the device that this process has mapped: the queues that it asked for.
 double queue_bytes() {
   std::ifstream maps("/proc/self/maps");
   double bytes = 0;
@@ -32,7 +32,7 @@ double queue_bytes() {
   return bytes;
 }
 
-// What the kernel itself holds: no program's memory, no cached file.
+// The kernel's own memory, without that of programs and cached files.
 double kernel_bytes() {
   std::ifstream meminfo("/proc/meminfo");
   double bytes = 0;

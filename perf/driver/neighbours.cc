@@ -273,7 +273,7 @@ void crowd_client(Settings settings, Control& control, const std::string& addres
     param.private_data_len = sizeof(nowhere);
     must(rdma_connect(member.id.get(), &param), "rdma_connect");
     const Place place = established(channel);
-    // What arrives goes to the second half of the server's memory.
+    // Messages arrive in the second half of the server's memory.
     member.address = place.address + settings.size;
     member.rkey = place.rkey;
   }

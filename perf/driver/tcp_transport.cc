@@ -130,7 +130,7 @@ void TcpTransport::notify(unsigned /*connection*/) {
 }
 
 void TcpTransport::progress(Until until, bool wait) {
-  // What is waiting to be sent must go on while something is waited for.
+  // Pending data must be sent on while the caller waits for something else.
   if (connections() == 1 &&
       (until == Until::kSent || (until == Until::kReceived && outstanding() == 0))) {
     const bool block = wait && !polls_;

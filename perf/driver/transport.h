@@ -14,7 +14,7 @@
 
 namespace perf {
 
-// What progress() waits for. Over a single socket a plain blocking call will do for either.
+// The events that progress() waits for. Over a single socket a blocking call serves either.
 enum class Until { kSent, kReceived, kAny };
 
 class Transport {

@@ -28,7 +28,7 @@ struct Usage {
 class Stopwatch {
  public:
   Stopwatch();
-  // What was used since the construction.
+  // The usage since the construction.
   Usage stop() const;
 
  private:

@@ -249,7 +249,7 @@ void VerbsTransport::progress(Until /*until*/, bool wait) {
     return;
   }
   require_zero(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");
-  // What came before the arming makes no event.
+  // Completions from before the arming raise no event.
   if (reap() > 0) {
     return;
   }

@@ -38,7 +38,7 @@ class VerbsTransport : public Transport {
   // Takes a connected identifier over.
   void adopt(Identifier id, Remote remote);
   void keep(Channel channel) { cm_channel_ = std::move(channel); }
-  // What the peer is told; the private data points at this object's own copy.
+  // The private data for the peer, which points at this object's own copy.
   rdma_conn_param parameters() const;
 
   void post(unsigned connection, Operation operation, std::size_t offset, std::size_t bytes,

@@ -45,8 +45,8 @@ struct Depths {
   int reads = 1;
 };
 
-// What an end tells in its private data: the seed of what it sends or of its memory, and a server
-// where that is.
+// The private data of an end: the seed of the data that it sends or of its memory, and from a
+// server the place of that memory.
 struct Offer {
   uint64_t addr;
   uint32_t rkey;
@@ -156,7 +156,7 @@ struct Endpoint {
       wanted++;
   }
 
-  // What the handshake agreed on, as the queue pair tells it.
+  // The values that the handshake agreed on, from ibv_query_qp().
   void check_depths(uint32_t ird, uint32_t ord) {
     ibv_qp_attr attr{};
     ibv_qp_init_attr init{};

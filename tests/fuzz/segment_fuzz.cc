@@ -58,7 +58,7 @@ void fuzz_next(const Bytes& bytes, bool extended) {
   if (len == 0) {
     return;
   }
-  // What follows: the same with another length and place, or with a byte that is not the same.
+  // The next header: the same with another length and place, or with one byte changed.
   const u32 payload = weft_get_be16(bytes.data());
   Bytes other = head;
   weft_ddp_hdr place = prev;

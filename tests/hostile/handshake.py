@@ -319,7 +319,7 @@ def two_requests():
 
 
 def early_fpdu():
-    # What an rping client says first: where its buffer is. The server then reads it.
+    # The first message of an rping client says where its buffer is. The server then reads it.
     where = struct.pack(">QII", 0x1000, 0x1234, 64)
     sock = connected()
     sock.sendall(mpa.request() + mpa.fpdu(mpa.send_message(1, where)))

@@ -10,8 +10,8 @@ import fpdu
 import handshake
 from handshake import Failure, check
 
-# What is due at once is waited for so long, in seconds: less than a SEND may wait for a receive,
-# but an emulated machine has pauses of its own.
+# The timeout in seconds for what is due at once: shorter than a SEND may wait for a receive, but
+# long enough for the pauses of an emulated machine.
 PROMPT = 8
 
 RDMAP, DDP, MPA = range(3)

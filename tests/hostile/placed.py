@@ -93,7 +93,7 @@ DAMAGES = (moved, elsewhere, shortened, lengthened)
 def damaged(how, ulpdu):
     frame = bytearray(mpa.fpdu(ulpdu))
     how(frame)
-    # What a frame that says that it is longer waits for.
+    # The rest that a frame with too great a length waits for.
     return bytes(frame) + (bytes(8) if how is lengthened else b"")
 
 

@@ -11,8 +11,8 @@ import fpdu
 import handshake
 from handshake import Failure, check
 
-# What a case ends with when a peer does not do what is expected of it. Anything else is a fault of
-# the case, and ends the program.
+# The exceptions by which a case says that the peer did something unexpected. Any other is a fault
+# of the case, and ends the program.
 WRONG = (Failure, fpdu.Malformed, OSError, subprocess.SubprocessError, struct.error, IndexError)
 
 

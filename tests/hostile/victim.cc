@@ -130,7 +130,7 @@ class Victim {
     }
   }
 
-  // What the receives completed with, and that it is over.
+  // Prints the completions of the receives, and the end of the connection.
   void end() {
     const rdma_cm_event_type type = next_event();
     require(type == RDMA_CM_EVENT_DISCONNECTED,

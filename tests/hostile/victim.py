@@ -95,7 +95,7 @@ class Victim:
 
 
 def accepted(listener, victim):
-    """The victim's connection. What the victim says before there is one can only be why there is none."""
+    """The victim's connection. If the victim speaks before it is connected, it says why it failed."""
     ready, _, _ = select.select([listener, victim.process.stdout], [], [], PATIENCE)
     if listener in ready:
         return listener.accept()[0]

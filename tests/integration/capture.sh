@@ -12,7 +12,7 @@ hold_refusals
 captures=${LAB_OUT:?}/capture
 mkdir -p "$captures"
 
-# record NAME COMMAND...: captures at host B what COMMAND has sent. What it says goes to $said.
+# record NAME COMMAND...: captures at host B the packets that COMMAND causes. Its output goes to $said.
 record() {
 	local name=$1 pid log=/run/tcpdump.log
 	shift
@@ -64,7 +64,7 @@ record_all() {
 	record "$1-rping" session "rping -s -a fd00::1 -C 10 -S 5001 -V" \
 		"rping -c -a fd00::1 -C 10 -S 5001 -V" 40
 	if [[ ${#driver[@]} == 1 ]]; then
-		# What Weft's ends agree on.
+		# The agreement of two Weft ends.
 		record "$1-atomic" perftest "ib_atomic_lat -n 20"
 		record "$1-immediate" placement "with immediate"
 	fi

@@ -44,9 +44,9 @@ skip() { # NAME WHY
 	echo "skip $1: $2"
 }
 
-# session SERVER CLIENT [SECONDS]: server_client, once the last server's listener is gone;
-# it could not tell the next one's from it. $standing listeners on A are not RDMA's. What
-# both said goes to $said.
+# session SERVER CLIENT [SECONDS]: server_client, once the last server's listener is gone, which
+# could be taken for the next one's. $standing listeners on A are not RDMA's. The output of both
+# goes to $said.
 session() {
 	wait_for 10 quiet_a || echo "# host A still listens on: $(listeners "$someone_in_a" | tr '\n' ' ')"
 	server_client "$@" >/run/said

@@ -82,8 +82,8 @@ else
 	not_ok "nvme: the host's link is deleted under load" "no connection to begin with"
 fi
 
-# With a device goes what listens on its address, which the target's driver does not ask for
-# again. What listens on every address is there with a new device by itself.
+# A listener on a device's address ends with the device, and the target's driver does not begin
+# it again. A listener on every address works with a new device at once.
 for service in 4420 4421; do
 	name="nvme on port $service"
 	if ! again 60; then

@@ -18,7 +18,7 @@ if [[ ! -x $program ]]; then
 	not_ok "placement" "$program is missing; run make -C tests/placement"
 	finish
 fi
-# What neither IP version nor MTU nor CRC changes.
+# Groups that neither IP version nor MTU nor CRC can change.
 briefly=()
 for name in "private data" rejection "nobody there" disconnection "full queues" "work requests refused when posted" \
 	"posting in the wrong state"; do

@@ -188,8 +188,8 @@ else
 	not_ok "keepalive" "rping does not connect"
 fi
 
-# A peer that is gone is noticed by who sends after the user timeout, by who waits after the
-# keepalive.
+# A sender notices after the user timeout that its peer is gone, and an end that waits notices after
+# the keepalive.
 set_a keepalive 2
 set_b keepalive 2
 set_a user_timeout 2

@@ -161,8 +161,8 @@ for roles in "weft siw" "siw weft"; do
 	placed
 	for tool in ib_write_bw ib_read_bw ib_send_bw; do
 		options=''
-		# Who polls keeps one of two emulated processors from the kernel. But siw hangs
-		# when it receives with events.
+		# A program that polls keeps one of two emulated processors from the kernel. But
+		# siw hangs when it receives with events.
 		[[ $tool == ib_write_bw || $tool$server == ib_send_bwsiw ]] || options=' -e'
 		perftest "$tool$options" 65536 200
 	done

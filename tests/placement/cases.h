@@ -17,9 +17,9 @@ void connection_cases(Suite& suite);
 void protection_cases(Suite& suite);
 // Immediate data and atomics.
 void extended_cases(Suite& suite);
-// What ibv_post_send and ibv_post_recv must refuse at once.
+// Posts that ibv_post_send and ibv_post_recv must refuse at once.
 void posting_cases(Suite& suite);
-// What needs a peer that siw is not.
+// Cases that siw cannot be the peer of.
 void siw_cases(Suite& suite);
 
 }  // namespace placement

@@ -122,7 +122,7 @@ void outstanding_reads(Suite& suite) {
 }
 
 void fences(Suite& suite) {
-  // What a read brings is written back to another place by the work request behind it.
+  // The work request behind a read writes the data that the read brought to another place.
   for (const std::uint32_t size : {1U, 4099U, 300007U}) {
     for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_SEND}) {
       suite.run(

@@ -254,7 +254,7 @@ void contended(Suite& suite) {
   });
 }
 
-// What the server must refuse: the client's completion says so and both ends are in error.
+// Requests that the server must refuse: the client's completion says so, and both ends fail.
 void refused(Suite& suite) {
   const auto refuse = [&](const std::string& what, ibv_wc_status status, int access,
                           const std::function<void(Pair&, ibv_send_wr&)>& spoil) {

@@ -278,7 +278,7 @@ void refuse_receive(Suite& suite, const std::string& what, ibv_wc_status status,
       pair.client->next_send();
     }
     expect_both_failed(pair, kReceives);
-    // What fitted may have been placed in the receive, and nowhere else.
+    // The part that fitted may have been placed in the receive, and nowhere else.
     if (status == IBV_WC_LOC_LEN_ERR) {
       const Memory& memory = pair.server->memory();
       const auto* placed = reinterpret_cast<const std::uint8_t*>(memory.address(kRegion));

@@ -65,7 +65,7 @@ class FakeKernel {
  public:
   static FakeKernel& get();
 
-  // What the device is; may be changed between opens.
+  // The properties of the device, which a test may change between opens.
   std::string name = "weft0";
   uint32_t index = 0;  // by which libibverbs knows it again
   uint32_t driver_id = WEFT_DRIVER_ID;

@@ -83,7 +83,8 @@ class KernelSendQueue {
     store(control_->consumer, freed_);
   }
 
-  // The `drain` rule. True: really idle, the next post rings. False: go on fetching.
+  // The `drain` rule. Returns true if the ring is empty and the next post rings; else there is
+  // more to fetch.
   bool go_idle() {
     store(control_->need_doorbell, 1);
     fence();
@@ -94,10 +95,10 @@ class KernelSendQueue {
     return false;
   }
 
-  // What the doorbell does first.
+  // The first step of a doorbell.
   void wake() { store(control_->need_doorbell, 0); }
 
-  // What a transition to RESET does: the ring is empty, at index 0.
+  // A transition to RESET: the ring is empty, at index 0.
   void reset() { start_at(0); }
 
  private:
@@ -188,8 +189,8 @@ class KernelCompletionQueue {
 
   weft_cq_ctl* control() { return control_; }
 
-  // Goes on in a new mapping: what was not polled is there as well, what is to come
-  // is not there yet, and the user's words are taken over.
+  // Continues in a new mapping, with copies of the unpolled entries and of the user's words,
+  // and with the slots behind them empty.
   void move(void* mapping, uint32_t entries) {
     const KernelCompletionQueue old = *this;
     control_ = static_cast<weft_cq_ctl*>(mapping);

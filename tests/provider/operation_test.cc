@@ -105,7 +105,7 @@ TEST_F(OperationTest, ExtensionsNeedThePeer) {
   EXPECT_TRUE(fake().sq.empty());
   EXPECT_EQ(fake().send_doorbells, 0U);
 
-  // What stands before it in the chain is posted.
+  // The requests before it in the chain are posted.
   auto second = send_wr(2, &sge_);
   second.opcode = IBV_WR_SEND_WITH_IMM;
   auto first = send_wr(1, &sge_, &second);
@@ -210,7 +210,7 @@ TEST_F(OperationTest, MemoryWindows) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
-// What the kernel would refuse at the cost of the connection is refused at once.
+// Requests that would cost the connection in the kernel are refused at once.
 TEST_F(OperationTest, BindsThatCannotBe) {
   char buffer[64];
   ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);

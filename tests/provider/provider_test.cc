@@ -642,7 +642,7 @@ TEST_F(QueuePairTest, AnErrorOfNoOperationIsPolled) {
   EXPECT_EQ(wc.vendor_err, static_cast<uint32_t>(WEFT_VE_OPCODE));
 }
 
-// The kernel may take its time to move a large queue. Whoever polls meanwhile waits, and
+// The kernel may take long to move a large queue. A thread that polls meanwhile waits, and
 // leaves the processor to others.
 TEST_F(QueuePairTest, WhoWaitsForAResizeSleeps) {
   constexpr int64_t kSlow = 400;  // ms

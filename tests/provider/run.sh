@@ -167,8 +167,8 @@ check_unknown_rdma_core() {
 	fi
 }
 
-# What has threads, under the thread sanitizer. Any report of it ends the program with an
-# error. It wants addresses where it expects them, so without randomization if that can be had.
+# The tests with threads, under the thread sanitizer, whose first report ends the program with an
+# error. It expects certain addresses, so they are not randomized if that can be switched off.
 check_threads() {
 	local plain=()
 	if setarch "$(uname -m)" -R true 2>/dev/null; then

@@ -246,7 +246,7 @@ class ThreadsTest : public ObjectTest {
     }
   }
 
-  // What owners do beside.
+  // The steps that owners take meanwhile.
   void ask_and_change() {
     while (!done()) {
       ibv_qp_attr attr = {};

@@ -232,7 +232,7 @@ TEST_F(WrTest, InlineData) {
   EXPECT_EQ(fetched().payload, std::vector<uint8_t>(text, text + kInline));
 }
 
-// What goes wrong is told at the end, and nothing of the batch is posted.
+// An error shows at the end of the batch, of which nothing is posted then.
 TEST_F(WrTest, AMistakeTakesAllBack) {
   char text[kInline + 1] = {};
   const std::vector<ibv_sge> many(kSendSge + 1, sge_);

@@ -26,7 +26,7 @@ struct Pair {
   std::unique_ptr<Endpoint> server;
 };
 
-// What an end is told of a handshake.
+// The news of a handshake that an end gets.
 struct Told {
   rdma_cm_event_type type;
   int status;

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 // a matter of seconds.
 inline constexpr std::chrono::seconds kPatience{15};
 
-// What a queue pair is made with.
+// The attributes that a queue pair is created with.
 struct Shape {
   std::uint32_t send_wr = 128;
   std::uint32_t recv_wr = 128;
@@ -48,8 +48,8 @@ enum class Wait { kPoll, kEvent };
 // Owns everything it makes, the rdma_cm identifier included.
 class Endpoint {
  public:
-  // `id` has an address and a device. What the device cannot give of `shape` is lowered to
-  // its limits. Throws Failure.
+  // `id` has an address and a device. Values of `shape` above the device's limits are lowered
+  // to them. Throws Failure.
   Endpoint(rdma_cm_id* id, std::string name, const Shape& shape);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;

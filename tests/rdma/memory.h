@@ -33,7 +33,7 @@ class Memory {
 
   // Writes a fresh pattern over the layout's bytes, here and in what is expected.
   void fill(const Layout& layout, std::uint64_t seed);
-  // What the layout's bytes are expected to hold, in message order.
+  // The expected contents of the layout's bytes, in message order.
   std::vector<std::uint8_t> gather(const Layout& layout) const;
   // From now on the layout's bytes are expected to hold `message`, which may be shorter
   // than the layout: the rest keeps what it had.

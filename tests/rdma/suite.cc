@@ -63,7 +63,7 @@ void Suite::group(const std::string& name, const std::function<void()>& body) {
     ++groups_failed_;
     std::printf("not ok %s: it has no case\n", name.c_str());
   }
-  // What passed beside them does not hide those that did not run.
+  // Groups that passed do not hide those that did not run.
   for (const std::string& reason : reasons_) {
     ++groups_skipped_;
     std::printf("skip %s: %s\n", name.c_str(), reason.c_str());

@@ -76,7 +76,7 @@ class Trigger {
   int file_;
 };
 
-// What fails at random does so in this process, and in those that it starts.
+// Failures at random hit this process and those that it starts.
 void mark() {
   const int file = open("/proc/self/make-it-fail", O_WRONLY | O_CLOEXEC);
   require(file >= 0 && write(file, "1", 1) == 1, "/proc/self/make-it-fail is not to be had");
@@ -216,7 +216,7 @@ void settle_memory() {
   _exit(status);
 }
 
-// What became of a process.
+// How a process ended.
 struct End {
   bool gave_up = false;  // it waited for what did not come, and was killed
   bool stuck = false;    // it could not even be killed
@@ -383,7 +383,7 @@ void fail_each(const Scenario& scenario, const Options& options) {
          tally.why);
 }
 
-// What libraries load once must not be loaded in each child.
+// Has libraries load now what they load once, so that no child does.
 void load_libraries() {
   rdma_event_channel* channel = rdma_create_event_channel();
   require(channel != nullptr, "rdma_create_event_channel failed");

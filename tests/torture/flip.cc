@@ -90,7 +90,7 @@ void one(const Pair& pair, Proxy& proxy, bool to_server, std::mt19937_64& random
     Endpoint& from = back ? receiver : sender;
     Endpoint& to = back ? sender : receiver;
     const Way way = any_way(random);
-    // What is on the way may have arrived or not, byte by byte; the rest is as it was.
+    // A byte that was on the way may have arrived or not; every other byte is unchanged.
     const Layout pushed = {{kPushed, kPiece}};
     const std::vector<std::uint8_t> before = to.memory().gather(way.target);
     const std::vector<std::uint8_t> unpushed = receiver.memory().gather(pushed);
@@ -139,7 +139,7 @@ void flip(const Options& options) {
       const Endpoint& receiver = plan.to_server ? *pair.server : *pair.client;
       const std::uint64_t before = crc_errors(receiver);
       one(pair, proxy, plan.to_server, random);
-      // What the core has read of the counters it tells again for 10 ms.
+      // The core returns counters that are up to 10 ms old.
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       const std::uint64_t counted = crc_errors(receiver) - before;
       require(counted == 1, "rx_crc_errors counted " + std::to_string(counted));

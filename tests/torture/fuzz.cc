@@ -485,7 +485,7 @@ class Session {
       std::memcpy(bytes.data() + sizeof(header) + which * sizeof(attribute), &attribute,
                   sizeof(attribute));
     }
-    // What pointers lead to: handles and small words.
+    // The memory behind pointers: handles and small words.
     for (unsigned turn = 0; turn < 16; ++turn) {
       const std::uint32_t value = one_in(2) ? handle() : word();
       std::memcpy(memory_ + random(32) * 512 + random(8) * 4, &value, sizeof(value));
@@ -678,7 +678,7 @@ void fuzz(const Options& options) {
   std::string why;
   do {
     const std::uint64_t seed = options.seed + sessions++;
-    // What was being tried stands in the kernel's log beside what the kernel says of it.
+    // Notes the seed in the kernel's log, beside the kernel's own messages.
     if (sessions % 16 == 1) {
       std::printf("# fuzz from seed %llu\n", static_cast<unsigned long long>(seed));
       if (FILE* log = std::fopen("/dev/kmsg", "w"); log != nullptr) {

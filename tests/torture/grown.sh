@@ -73,7 +73,7 @@ not_grown() {
 	# slub_debug a slab that a processor has for itself counts as full, which is more than the slack.
 	row "$1: kinds of kernel object that did not grow" "$(grep -c ^objects: /run/end)" \
 		"over $made connections, by no more than half as many" "$(grown objects: $slack)"
-	# In KiB. What is cached comes and goes, within less than that.
+	# In KiB. Caches grow and shrink by less than this.
 	row "$1: kinds of kernel memory that did not grow" "$(grep -c ^memory: /run/end)" \
 		"SUnreclaim $(awk '/SUnreclaim/ { printf "%s", $2 }' /run/begin) to $(awk '/SUnreclaim/ { printf "%s", $2 }' /run/end) KiB" \
 		"$(grown memory: 2048)"
@@ -112,7 +112,7 @@ counters() { cat /sys/class/infiniband/weft?/ports/1/hw_counters/[rtc]* | tr '\n
 soak() {
 	local name=$1 seconds=$2 before began rounds=0 made kind first
 	faults /run/faults.begin
-	# What is made once, is made in the first rounds.
+	# Objects that are made only once are made in the first rounds.
 	for _ in 1 2; do round; done
 	now /run/begin
 	holding /run/at_first

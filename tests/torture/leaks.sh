@@ -4,8 +4,8 @@
 # What the module holds, for parts that look for leaks. Needs a kernel that was started with
 # slub_debug=U: it then knows who asked for each object. It does not know of single pages.
 
-# held: what lives that the module has allocated, objects and mapped pages, a line for each place:
-# where, and how many. What the RDMA core allocates for it is counted by rdma res.
+# held: the objects and mapped pages that the module has allocated, a line for each place: where, and
+# how many. `rdma res` counts those that the RDMA core allocates for it.
 held() {
 	local cache
 	for cache in /sys/kernel/debug/slab/*/alloc_traces; do
@@ -53,8 +53,8 @@ more_than() {
 		{ n = $NF; $NF = ""; if (n > was[$0] + 0) print $0 n ", before " was[$0] + 0 }' "$1" "$2"
 }
 
-# nothing_leaks NAME FILE: a test that the module holds no more than when holding wrote FILE. What
-# waits for others (RCU, the end of a connection) has a minute.
+# nothing_leaks NAME FILE: a test that the module holds no more than when holding wrote FILE. Objects
+# that wait for others (RCU, the end of a connection) have a minute.
 nothing_leaks() {
 	local more='' begin=$SECONDS
 	while :; do

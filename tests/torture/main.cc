@@ -54,7 +54,7 @@ constexpr std::array kParts = {
     Part{"faults", faults}, Part{"errors", errors}, Part{"scribble", scribble}, Part{"fuzz", fuzz},
     Part{"bulk", bulk},     Part{"hold", hold},     Part{"call", call},         Part{"flip", flip}};
 
-// False: the arguments make no sense.
+// Returns true if the arguments make sense.
 bool parse(int argc, char** argv, Options& options) {
   static const std::array<option, 17> names = {{{"server", required_argument, nullptr, 's'},
                                                 {"server-netns", required_argument, nullptr, 'a'},

@@ -53,7 +53,7 @@ class Proxy {
   Proxy& operator=(const Proxy&) = delete;
 
   std::uint16_t port() const { return port_; }
-  // What is to be done to the next connection. The last one must have ended.
+  // Sets the damage for the next connection. The last one must have ended.
   void plan(const Flip& flip);
   bool flipped() const { return flipped_; }
 

@@ -37,7 +37,7 @@ using placement::Pair;
 using placement::require;
 using placement::Shape;
 
-// What the processes tell each other.
+// The memory by which the processes talk to each other.
 struct Board {
   std::atomic<bool> ready;          // the bystander is under way
   std::atomic<std::uint32_t> lkey;  // of its memory, for the other to try
@@ -208,7 +208,7 @@ class Scribbler {
     }
   }
 
-  // What looks like a work request, mostly, at any block of any ring.
+  // Writes words that mostly look like a work request at any block of any ring.
   void write_request(const Mapping& ring) {
     weft_sq_wr work{};
     work.wr_id = random_();
@@ -368,7 +368,7 @@ void scribble(const Options& options) {
     } else if (status == -1) {
       why = "scribbler " + std::to_string(seed) + " did not end";
     }
-    // What it did to its own library may well have killed it.
+    // It may have killed itself by scribbling on its own library's memory.
     signals += status > 0 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL ? 1U : 0U;
     unconnected += status > 0 && WIFEXITED(status) ? 1U : 0U;
   }

@@ -18,9 +18,9 @@ connections=$LAB_PROJECT/build/tests/connections/connections
 set_up
 hold_refusals >/run/said
 
-# perftest NAME COMMAND COUNT: where refusals can't be held back, perftest may crash by itself, as often
-# as it likes; then it is run again and not counted. What it measures does not matter here, and in User
-# Mode Linux, whose processor tells no frequency, is 0.
+# perftest NAME COMMAND COUNT: where refusals can't be held back, perftest may crash by itself. It is
+# then run again, any number of times, and not counted. Its measurements do not matter here; in User
+# Mode Linux, whose processor has no known frequency, they are 0.
 perftest() {
 	local status=$again left=5
 	while ((status == again && left-- > 0)); do

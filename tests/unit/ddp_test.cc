@@ -354,7 +354,7 @@ TEST(Ddp, ARepeatedSegmentHasTheOffsetAskedFor) {
     for (u32 bit = 0; bit < 64; bit++) {
       EXPECT_FALSE(segment.repeats(Repeated::kAt ^ 1ULL << bit)) << tagged << ", bit " << bit;
     }
-    // What is beyond a message's offset is no offset of one.
+    // A value past 32 bits is no offset of a message.
     EXPECT_FALSE(segment.repeats(Repeated::kAt + (1ULL << 32)));
     weft_ddp_hdr decoded{};
     weft_term err{};

@@ -179,7 +179,7 @@ TEST(Mpa, KeyIsRefusedAtItsFirstWrongByte) {
       // "MPA ID Req" and "MPA ID Rep" part at their tenth byte.
       EXPECT_EQ(weft_mpa_key_prefix_ok(other.data(), len, reply), len < 10);
     }
-    // What follows the key does not matter to it.
+    // The bytes behind the key are not looked at.
     const Bytes longer = key + Bytes(4, 0xff);
     EXPECT_TRUE(weft_mpa_key_prefix_ok(longer.data(), 20, reply));
   }

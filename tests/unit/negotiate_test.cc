@@ -460,7 +460,7 @@ TEST(Negotiate, SettleHoldsTheResponderToTheOffer) {
   EXPECT_EQ(settle(plain, reply, policy).code, WEFT_MPA_BAD_HANDSHAKE);
 }
 
-// Whatever two policies meet: both ends agree, or the responder refuses.
+// For every pair of policies, both ends agree or the responder refuses.
 TEST(Negotiate, BothEndsAgreeWhateverTheyWish) {
   const u16 depths[] = {0, 1, 7, 0x3ffe, 0x3fff, 0xffff};
   constexpr u8 kCrc[] = {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED};

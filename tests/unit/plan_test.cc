@@ -15,7 +15,7 @@ constexpr u32 kOverhead = WEFT_MPA_LEN + WEFT_CRC_LEN;
 // Segment sizes of MTU 576, 1450, 1500, 9000 and of the loopback device.
 constexpr u32 kEmss[] = {128, 132, 524, 1396, 1448, 8948, 65480};
 
-// What holds of any FPDU, whatever its place.
+// Properties of every FPDU, wherever it lies.
 void check_fpdu(const weft_fpdu& f, bool tagged, u32 left) {
   const u32 ulpdu = weft_ddp_hdr_len(tagged) + f.payload;
   ASSERT_LE(ulpdu, WEFT_MAX_ULPDU);

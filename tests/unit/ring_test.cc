@@ -345,7 +345,7 @@ TEST_P(SendRingTest, RandomTrafficKeepsOrderAndContent) {
   EXPECT_GT(next, 10000U);
 }
 
-// What is whole in its first block: an atomic with its one SGE, a bind without any.
+// Requests that fit in their first block: an atomic with its one SGE, a bind without any.
 TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
   for (uint64_t wr_id = 1; wr_id <= uint64_t{3} * kBlocks; wr_id++) {
     const auto num_sge = static_cast<uint32_t>(wr_id % 2);

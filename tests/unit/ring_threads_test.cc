@@ -184,9 +184,9 @@ TEST(Threads, NoCompletionEventIsLost) {
   EXPECT_GT(events, 0U);
 }
 
-// Runs `user` and `kernel` at the same moment, `rounds` times, and `check` after
-// each. What a missing fence does shows only when the two really run into each
-// other, which threads that sleep and wake hardly ever do.
+// Runs `user` and `kernel` at the same moment, `rounds` times, and `check` after each. A
+// missing fence shows only when the two really run at the same time, which threads that
+// sleep and wake hardly ever do.
 template <typename User, typename Kernel, typename Check>
 void collide(uint32_t rounds, User user, Kernel kernel, Check check) {
   std::atomic<uint32_t> start = 0;

@@ -65,7 +65,7 @@ int create_qp(const Endpoint& end, const std::byte* answer) {
   return taken == static_cast<ssize_t>(command.size()) ? 0 : errno;
 }
 
-// What is not undone shows on the debug kernel.
+// A step that is not undone shows on the debug kernel.
 void refused_and_undone(Suite& suite) {
   constexpr unsigned kTimes = 200;
   const Pair pair = suite.connector().connect();

@@ -19,7 +19,7 @@ void window_cases(Suite& suite);
 void limit_cases(Suite& suite);
 // Completion queues resized under traffic, regions registered anew.
 void change_cases(Suite& suite);
-// What a queue pair lets its peer do.
+// The rights that a queue pair gives its peer.
 void rights_cases(Suite& suite);
 // Asynchronous events. The client's eth0 goes down and up.
 void event_cases(Suite& suite, const std::string& client_netns);

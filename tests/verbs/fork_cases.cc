@@ -87,8 +87,8 @@ void parent_goes_on(Suite& suite) {
   const Pair pair = suite.connector().connect();
   send_checked(*pair.client, *pair.server, kLength);
   Child child(*pair.client, *pair.server);
-  // What the parent writes from here on must be what goes over the wire, and what arrives must
-  // be what it reads.
+  // From here on, the wire must carry the bytes that the parent writes, and the parent must read
+  // the bytes that arrive.
   send_checked(*pair.client, *pair.server, kLength);
   write_and_read(pair);
   child.scribble();

@@ -22,7 +22,7 @@ constexpr std::uint32_t kLength = 64U << 10;
 constexpr unsigned kRounds = 20;
 // Writes under way at a time.
 constexpr unsigned kDepth = 8;
-// What the memory holds of its owner's.
+// The patterns with which the owner fills its old memory and the next.
 constexpr std::uint8_t kOld = 0x5a;
 constexpr std::uint8_t kNew = 0xa5;
 constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND;
@@ -40,8 +40,8 @@ struct PageAllocator {
 };
 using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
 
-// The address that the peer writes to. Whatever there is when the key was taken away has the same
-// address, so that the key alone keeps the peer out.
+// The address that the peer writes to. The memory that follows a revoked key has the same address,
+// so that only the key keeps the peer out.
 constexpr std::uint64_t kAddress = 0x7eadbeef000;
 
 Region region_of(const Endpoint& server, Bytes* bytes) {
@@ -81,7 +81,7 @@ void bind(Endpoint& server, ibv_mw* window, ibv_mr* region) {
   window->rkey = work.bind_mw.rkey;
 }
 
-// What the server has at the beginning of a round.
+// The state of the server at the beginning of a round.
 struct Held {
   Held(Endpoint& end, int window_type) : server(end), old(kLength, kOld), next(kLength, kNew) {
     region = region_of(server, &old);

@@ -108,7 +108,7 @@ bool take(ibv_cq* cq, const std::function<void(const ibv_wc&)>& note) {
   return count > 0;
 }
 
-// Posts, as often as the queue is full. False: it is over.
+// Posts, and tries again while the queue is full. Returns true if posted, false at the end.
 bool post(const Crowd& crowd, const std::function<int()>& once) {
   for (;;) {
     const int error = once();

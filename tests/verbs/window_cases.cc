@@ -31,7 +31,7 @@ Region region_of(const Endpoint& server,
   return region;
 }
 
-// What a window is to show; length 0 and no region: nothing.
+// The range that a window is bound to; length 0 and no region: nothing.
 ibv_mw_bind_info shown(const Endpoint& server, ibv_mr* region, unsigned access = kBoth,
                        std::size_t offset = kTarget, std::uint64_t length = kShown) {
   ibv_mw_bind_info info{};
