@@ -16,9 +16,9 @@ struct Td {
 };
 static_assert(offsetof(Td, base) == 0);
 
-// A protection domain, or a parent domain: a protection domain of another name,
-// with a thread domain. A parent domain has the kernel's handle of the protection
-// domain in it; it must be gone before that may go.
+// A protection domain, or a parent domain, which stands for a protection domain and has a
+// thread domain besides. A parent domain holds the kernel's handle of its protection domain,
+// so it must be freed first.
 struct Pd {
   ibv_pd base;         // first: converted by address
   unsigned int users;  // parent domains made of it; atomic

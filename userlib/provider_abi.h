@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What libweft needs of rdma-core's private provider interface.
+ * The part of rdma-core's private provider interface that libweft needs.
  *
  * libibverbs-dev installs the public verbs only; the interface between
  * libibverbs and its providers is declared in a header that stays in

@@ -3,7 +3,7 @@
 #include "base/limit.h"
 #include "base/settings.h"
 
-/* What new devices start with; module parameters change it (device/sysfs.c). */
+/* The defaults of new devices, which module parameters change (device/sysfs.c). */
 struct weft_settings weft_settings_default = {
 	.value = {
 		[WEFT_SET_CRC] = WEFT_CRC_PREFERRED,

@@ -244,7 +244,7 @@ TRACE_EVENT(weft_completion,
 		  __entry->status, __entry->byte_len, __entry->ex)
 );
 
-/* A queue pair in use cannot go on. */
+/* A queue pair in use fails. */
 TRACE_EVENT(weft_qp_fail,
 	TP_PROTO(const struct weft_qp *qp, const struct weft_term *term,
 		 int event),

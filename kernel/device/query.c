@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the device says of itself and of its port. */
+/* Queries of the device and of its port. */
 #include <net/addrconf.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>

@@ -108,7 +108,7 @@ static int put_end(struct sk_buff *msg, struct nlattr *nest, int ret)
 }
 
 /**
- * weft_fill_res_qp() - tell of a queue pair and its connection
+ * weft_fill_res_qp() - add the fields of a queue pair and its connection
  * @msg: the message to add to
  * @ib: the queue pair
  *
@@ -144,7 +144,7 @@ static int put_cq(struct sk_buff *msg, struct weft_cq *cq)
 }
 
 /**
- * weft_fill_res_cq() - tell of a completion queue
+ * weft_fill_res_cq() - add the fields of a completion queue
  * @msg: the message to add to
  * @ib: the completion queue
  *
@@ -177,7 +177,7 @@ static int put_mr(struct sk_buff *msg, const struct weft_mr *mr)
 }
 
 /**
- * weft_fill_res_mr() - tell of a memory region
+ * weft_fill_res_mr() - add the fields of a memory region
  * @msg: the message to add to
  * @ib: the region
  *
@@ -208,7 +208,7 @@ static int put_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 }
 
 /**
- * weft_fill_res_cm_id() - tell of the connection or listener of a cm_id
+ * weft_fill_res_cm_id() - add the fields of the connection or listener of a cm_id
  * @msg: the message to add to
  * @id: rdma_cm's
  *

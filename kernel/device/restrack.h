@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What `rdma -dd res show` tells of our objects. */
+/* The fields of `rdma -dd res show` that only this driver knows. */
 #ifndef WEFT_RESTRACK_H
 #define WEFT_RESTRACK_H
 

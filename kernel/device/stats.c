@@ -4,7 +4,7 @@
 #include "base/weft.h"
 #include "device/stats.h"
 
-/* The names say what is counted; docs/weft.7 says it at length. */
+/* The names of the counters, which docs/weft.7 explains. */
 static const struct rdma_stat_desc descs[WEFT_NUM_COUNTERS] = {
 	[WEFT_CNT_TX_FPDUS].name = "tx_fpdus",
 	[WEFT_CNT_TX_BYTES].name = "tx_bytes",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an operator can set, as text: for each device in /sys/class/infiniband/DEVICE/weft,
- * and by module parameters, which are the defaults of new devices.
+ * Settings as text: those of a device in /sys/class/infiniband/DEVICE/weft, and the defaults
+ * of new devices as module parameters.
  */
 #include <linux/device.h>
 #include <linux/module.h>

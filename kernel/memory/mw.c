@@ -7,7 +7,7 @@
 #include "memory/mr.h"
 #include "memory/mw.h"
 
-/* What may be asked of a window. */
+/* The rights that a window can give. */
 #define WEFT_WINDOW_ACCESS	(WEFT_ACCESS_REMOTE | IB_ZERO_BASED)
 
 bool weft_mw_check_bind(const struct weft_mr *window,

@@ -269,7 +269,7 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 }
 
 /**
- * weft_query_qp() - tell what a queue pair is
+ * weft_query_qp() - fill in the attributes of a queue pair
  * @ib: the queue pair
  * @attr: where its values go
  * @mask: ignored: all values are filled in

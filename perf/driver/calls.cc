@@ -17,7 +17,7 @@ std::atomic<long> ioctls;
 
 }  // namespace
 
-// Not declared with an ellipsis, as in <sys/ioctl.h>: what it costs is part of what is measured.
+// Declared without the ellipsis of <sys/ioctl.h>, whose cost would be part of the measurement.
 extern "C" __attribute__((visibility("default"))) int ioctl(int descriptor, unsigned long request,
                                                             void* argument) {
   static const auto libc_ioctl = reinterpret_cast<Ioctl>(dlsym(RTLD_NEXT, "ioctl"));

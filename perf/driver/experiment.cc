@@ -83,7 +83,7 @@ void serve_case(const Server& server, const std::function<void(Transport&)>& ser
   const Stopwatch watch;
   serve(*transport);
   const Usage usage = watch.stop();
-  // The client goes on until it says so: what it still sends finds its queue pair.
+  // The server waits for the client's word, so that messages under way find its queue pair.
   server.control.expect("end");
   server.control.send("usage " + usage.line());
 }

@@ -21,7 +21,7 @@ inline void require(bool holds, const std::string& what) {
   }
 }
 
-// No text is made of it until it is wanted: what is required of each message goes by here.
+// The text is made only when it is needed, since this check runs for each message.
 inline void require(bool holds, const char* what) {
   if (!holds) {
     throw Failure(what);

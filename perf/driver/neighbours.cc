@@ -21,7 +21,7 @@ namespace perf {
 namespace {
 
 constexpr unsigned kRounds = 200;
-// One part in so many of the rounds is over before something is done to the neighbours.
+// The neighbours are disturbed when one part in this many of the rounds is over.
 constexpr unsigned kLead = 10;
 
 struct Ibv {
@@ -142,8 +142,8 @@ void keep_writing(const Member& member, const Memory& memory, const ibv_mr& mr) 
   }
 }
 
-// Waits for an event of a connection. The peer may ask for its next one before this side is
-// told of the last, so requests are put by.
+// Waits for an event of a connection. A request for the next connection may come before the
+// event of the last, so requests are put aside.
 rdma_cm_id* await_event(const Channel& channel, rdma_cm_event_type type,
                         std::deque<Identifier>& requests) {
   for (;;) {

@@ -50,7 +50,7 @@ class Transport {
                     bool told = false) = 0;
   // Sends an empty message; not over TCP.
   virtual void notify(unsigned connection) = 0;
-  // Whether a sender must not post more than the receiver has room for.
+  // Returns true if a sender must not post more than the receiver has room for.
   virtual bool needs_credits() const = 0;
   // Waits until something has left or arrived; may return for less. With `wait` false it only
   // looks.

@@ -124,7 +124,8 @@ void VerbsTransport::adopt(Identifier id, Remote remote) {
   ids_.push_back(std::move(id));
 }
 
-// The receiver's, who has a completion for each message. A device that can't wakes it for each.
+// Moderates the receiver's queue, which has a completion for each message. A device that can't
+// wakes the receiver for each.
 void VerbsTransport::moderate(unsigned batch) {
   constexpr std::uint16_t kMicroseconds = 1000;
   ibv_modify_cq_attr attr{};
@@ -300,7 +301,7 @@ std::unique_ptr<Transport> VerbsListener::accept(const Settings& settings) {
       taken++;
       continue;
     }
-    // The peer may ask for its next connection before this side is told of the last.
+    // The request for the next connection may come before the event of the last.
     const Event event =
         next_event(channel_, {RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_ESTABLISHED},
                    RDMA_CM_EVENT_CONNECT_REQUEST);

@@ -32,8 +32,8 @@ kernel_version() {
 		tr '\0' '\n' | sed -n '1s/ .*//p'
 }
 
-# make_initramfs RELEASE MODULES-DIRECTORY: builds what boots the lab, unless a build from
-# the same parts is there; prints its path.
+# make_initramfs RELEASE MODULES-DIRECTORY: builds the lab's initramfs, unless there is one from the
+# same parts; prints its path.
 make_initramfs() {
 	local release=$1 modules=$2 init=$project/scripts/lab/init busybox key image tree
 	busybox=$(command -v busybox) || die "busybox is missing; run scripts/bootstrap lab"

@@ -324,8 +324,8 @@ def judge(path, mode, wanted_crc=None):
     errors, counts = [], Counter()
     assembled = {ends: stream.assemble() for ends, stream in streams.items()}
     for (source, destination), stream in streams.items():
-        # The capture is whole, so the sender has left bytes out, and what is behind them is judged
-        # by nobody.
+        # The capture is whole, so the sender has left bytes out. Nobody can judge the bytes behind
+        # them.
         if stream.gap is not None:
             errors.append(f"port {source[1]} to {destination[1]}: stream offset {stream.gap[0]}: "
                           f"{stream.gap[1]} bytes are missing")

@@ -148,7 +148,7 @@ class Fpdu(unittest.TestCase):
         self.expect(capture, "packets", "ends within an FPDU")
 
     def test_two_in_a_segment(self):
-        # The end of one message, and the next one's first FPDU fitted to what is left.
+        # The end of one message, and the next one's first FPDU, which fills the rest of the segment.
         tail = make_fpdu(b"tail")
         fitted = make_fpdu(b"y" * (SEGMENT - len(tail) - 2 - 14 - 4), last=False)
         capture = Capture().send(tail + fitted).send(FULL).send(tail)
@@ -199,7 +199,7 @@ class Fpdu(unittest.TestCase):
         errors, counts = Capture(0x42, 0x44).send(frames).judge("segments")
         self.assertEqual(errors, [])
         self.assertEqual(counts["immediate"] + counts["atomic request"] + counts["extended"], 3)
-        # Not with who did not agree: no offer, no answer, an echo.
+        # Not with a peer that did not agree: no offer, no answer, an echo.
         for reply, request in ((0x42, 0x40), (0x40, 0x44), (0x46, 0x44)):
             self.expect(Capture(reply, request).send(frames), "segments", "RDMAP opcode 8")
         for frame, error in ((make_fpdu(bytes(4), opcode=9), "immediate se of 4 bytes"),

@@ -43,7 +43,7 @@ void fuzz_header(const Bytes& bytes, bool extended) {
   require(std::equal(again.begin(), again.end(), bytes.begin()), "and is the same then");
 }
 
-// A header that goes on with the message of the one before is not decoded: that must say the same.
+// A header that continues the last one's message is not decoded; decoding it must give the same.
 void fuzz_next(const Bytes& bytes, bool extended) {
   constexpr u32 kHead = WEFT_MPA_LEN + WEFT_DDP_MAX_LEN;
   if (bytes.size() < kHead) {

@@ -23,7 +23,7 @@ TROUBLE = (
     "conn_failed",
     "conn_broken",
 )
-# The RDMA core reads counters anew after so many seconds.
+# Seconds after which the RDMA core reads counters again.
 STALE = 0.02
 PATIENCE = 4
 

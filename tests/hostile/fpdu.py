@@ -84,7 +84,7 @@ def framed(*ulpdus):
 
 
 def promised(length, ulpdu):
-    """The start of an FPDU that is said to be longer than what is there."""
+    """The start of an FPDU whose length field says more than follows."""
     return struct.pack(">H", length) + ulpdu
 
 

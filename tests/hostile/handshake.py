@@ -28,7 +28,7 @@ HERE = "10.0.0.2"
 PORT = 7174
 OWN_PORT = 7200
 
-# The module's limits of time (kernel/conn/internal.h), and what an emulated machine may add.
+# The module's timeouts (kernel/conn/internal.h), and the delay that an emulated machine may add.
 CONNECT_LIMIT = 5
 REPLY_LIMIT = 10
 REQUEST_LIMIT = 5
@@ -149,7 +149,7 @@ def setting(name, value):
 
 def counter(name):
     path = f"/sys/class/infiniband/weft0/ports/1/hw_counters/{name}"
-    # The core reads a device's counters anew after a while only.
+    # The core reads a device's counters again only after a while.
     time.sleep(0.1)
     with open(path, encoding="ascii") as file:
         return int(file.read())
@@ -346,7 +346,7 @@ WITHOUT_CRC = [
 
 
 def crc_required():
-    """Who does not ask for CRCs is refused; who asks is not."""
+    """A peer that does not ask for CRCs is refused; one that asks is not."""
     with setting("crc", "required"):
         for fields in WITHOUT_CRC:
             with refused_without_crc():
@@ -363,7 +363,7 @@ def crc_required():
 
 
 def crc_preferred():
-    """Who does not ask for CRCs is told to use them."""
+    """A peer that does not ask for CRCs is told to use them."""
     for fields in WITHOUT_CRC:
         sock = connected()
         sock.sendall(mpa.request(**fields))
@@ -496,7 +496,7 @@ START = 20
 
 
 def answered(data, event, error, within=PROMPT):
-    """We answer the Request with these bytes; rping learns what is wrong."""
+    """Answers the Request with these bytes; rping must report the error."""
 
     def run():
         with Server() as server:
@@ -538,7 +538,7 @@ def silent_server():
 
 
 def client_killed():
-    """A killed process goes away no later than its connection's limit of time."""
+    """A killed process is gone when its connection's timeout is over, or before."""
     with Server() as server:
         server.call()
         sock = server.accept_request(revision=2)
@@ -658,7 +658,7 @@ CASES = [
     ("reject flag in a request", dropped(mpa.request(flags=mpa.REJECT))),
     ("enhanced without room for it", dropped(mpa.request(flags=mpa.ENHANCED, revision=2, private=b"12"))),
     ("enhanced request", enhanced_accepted),
-    # CVE-2026-74345 of siw: the work for a malformed request went on with a connection that was freed.
+    # CVE-2026-74345 of siw: the work item of a malformed request used a connection after it was freed.
     ("malformed requests, then reset", malformed_then_reset),
     ("request, then reset", request_then_reset),
     ("half a header, then FIN", half_header_then_fin),
@@ -723,7 +723,7 @@ def main():
     if not os.path.exists("/run/netns/B"):
         sys.exit("handshake.py: no host B here. Run: scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/handshake.py")
     cases = [case for case in CASES if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
-    # CVE-2024-57857 of siw: the device went, and what was left used its network device.
+    # CVE-2024-57857 of siw: its network device was used after the device was gone.
     cases += [("ordinary rping afterwards", ordinary_rping), ("removal", removal)]
     start_server()
     failed = 0

@@ -5,9 +5,9 @@
     scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/personas.py [NAME...]
 
 Nothing here is hostile: each persona sets up connections as one kind of card does, is as strict as
-that card about what it gets, and then does what rping does, in both roles. What it may not be
-sent, because the card would end the connection over it, is a failure of the case. No card was
-at hand: the manners are read from the drivers. With NAMEs only the cases whose names contain one
+that card about frames that it gets, and then does what rping does, in both roles. A frame over which
+the card would end the connection fails the case. No card was at hand: the manners are read from
+the drivers. With NAMEs only the cases whose names contain one
 of them run.
 """
 
@@ -73,7 +73,7 @@ class Persona:
     takes: tuple = ("read", "write")
     # All of the private data, the four bytes of enhanced setup among it.
     longest_private: int = 512
-    # As the initiator it refuses a responder that wants to read more than it was told it may.
+    # As the initiator it refuses a responder that wants more reads than the request allows.
     strict: bool = False
     private: bytes = b""
 

@@ -387,7 +387,7 @@ def honest_window():
 
 
 def closed_window():
-    """A SEND closes the window, which is what it is there for; its key is dead then."""
+    """A SEND with invalidate closes the window that it names; the key is dead afterwards."""
     with counted(**REFUSED):
         with connection(VICTIM, window=True) as stream:
             stream.give(fpdu.untagged(fpdu.SEND_INV, b"", inv_stag=stream.window))

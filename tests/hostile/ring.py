@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs a table of cases: what is printed of each, and what a case that failed leaves behind."""
+"""Runs a table of cases, prints a line for each, and cleans up after one that failed."""
 
 import os
 import struct

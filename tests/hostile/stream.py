@@ -6,8 +6,8 @@
 
 Speaks plain TCP from host B, with a handshake as it should be: as a client to an rping server
 on host A, whose reads it answers, and as a server to rping clients there, whose regions it
-attacks. Each case says which Terminate is due; the connection must end within a limit of
-time, and rping must learn of it. After all of them ordinary rping must still work. With NAMEs
+attacks. Each case says which Terminate is due; the connection must end within a timeout, and
+rping must learn of it. After all of them ordinary rping must still work. With NAMEs
 only the cases whose names contain one of them run.
 """
 
@@ -142,7 +142,7 @@ def answered(reason, *parts, stag_delta=0, allowed=()):
 
 
 def endless_response():
-    """Each segment comes by itself, so that nothing is known of the ones before but what was kept."""
+    """Each segment comes in a packet of its own, so that the receiver must have kept what it needs of earlier ones."""
     with client() as stream:
         segments = answer_segments(wanted(stream), *((n, 8, False) for n in range(0, SIZE + 1, 8)))
         for segment in segments:
@@ -695,7 +695,7 @@ CASES = [
     # Answers to the server's read of SIZE bytes.
     ("response: none was asked for", to_server(STAG, fpdu.tagged(fpdu.READ_RESPONSE, 1, 0, bytes(64)))),
     ("response: none, of no bytes", to_server(STAG, fpdu.tagged(fpdu.READ_RESPONSE, 0, 0))),
-    # siw: segments that are never the last went on beyond the sink, since only one was looked at.
+    # siw checked only one segment, so a message without a last segment wrote beyond the sink.
     ("response: never the last", answered(BOUNDS, *row(lambda n: (n, 1, False), 0, 1, SIZE + 1))),
     ("response: never the last, one at a time", endless_response),
     ("response: too long by one", answered(BOUNDS, (0, SIZE + 1, True))),

@@ -54,7 +54,7 @@ await "the server to oneself ends" 20 ended "$server" || kill "$server"
 wait "$server" || status=$?
 check "the server of 32 connections to oneself agrees (status $status)" test $status = 0
 
-# A peer that takes the connection and never answers: who gives up is told at once.
+# A peer that takes the connection and never answers: a client that gives up gets an event at once.
 ip netns exec A timeout $((100 * patience)) python3 -c '
 import socket, time
 s = socket.create_server(("10.0.0.1", 7300))

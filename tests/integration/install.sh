@@ -27,7 +27,7 @@ for directory in "/lib/modules/$release/kernel"/{sound,fs,drivers/*,drivers/net/
 	*) [[ ! -d $directory ]] || mount -t tmpfs none "$directory" ;;
 	esac
 done
-# A provider that the host has installed itself would hide what is missing here.
+# A provider that is installed on the host would hide that one is missing here.
 make -s uninstall >/dev/null 2>&1
 
 # Where everything must be, and be gone again.

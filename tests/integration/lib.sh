@@ -92,9 +92,9 @@ out_of_credits() {
 		echo "# perftest's client waited for a completion when it had no work under way"
 }
 
-# clock_stood OUTPUT: did perftest's client end well and tell a bandwidth and a rate of 0.00? It counts
-# the processor's cycles, which jump where a machine is emulated, and makes that of them. What moved
-# nothing does so again.
+# clock_stood OUTPUT: did perftest's client end well with a bandwidth and a rate of 0.00? It computes
+# them from the processor's cycles, which jump in an emulated machine. If nothing was really moved,
+# the repeat gives 0.00 again.
 clock_stood() {
 	grep -qE '^ *[0-9]+[[:space:]]+[0-9]+[[:space:]]+0\.00[[:space:]]+0\.00[[:space:]]+0\.0+ *$' <<<"$1" &&
 		echo "# perftest's client told a bandwidth of 0.00"

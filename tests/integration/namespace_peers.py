@@ -5,13 +5,13 @@
     namespace_peers.py port PORT            a plain TCP server that takes the port
     namespace_peers.py mute ADDRESS PORT    connects, and after the Reply neither reads nor closes
     namespace_peers.py refused ADDRESS PORT NUMBER
-                                            so many refused connections, of which none is closed
+                                            makes NUMBER refused connections, and closes none
     namespace_peers.py owner ADDRESS PORT
                                             makes a queue pair, prints its number, and connects it
                                             once it reads a line
     namespace_peers.py thief QPN ADDRESS PORT
                                             connects the queue pair of that number
-    namespace_peers.py hoard DEVICE NUMBER  makes so many queue pairs
+    namespace_peers.py hoard DEVICE NUMBER  makes NUMBER queue pairs
 
 Each prints a line when it is ready, and waits to be killed; owner and thief say how it ended.
 """

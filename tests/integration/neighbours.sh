@@ -159,7 +159,7 @@ check "  have few sockets left on A ($used)" test "$used" -lt 100
 check "  and the server serves" on_b timeout $((40 * patience)) rping -c -a 10.0.0.1 -p 7406 -C 1
 end crowd crowded
 
-# --- who accepts pays: what an accepted connection holds is charged to the server's cgroup ---
+# --- the server pays: memory of an accepted connection is charged to its cgroup ---
 group=/run/cgroup/server
 charged() { (($(awk '$1 == "sock" { print $2 }' "$group/memory.stat") >= 65536)); }
 charged_not() { [[ $(awk '$1 == "sock" { print $2 }' "$group/memory.stat") == 0 ]]; }

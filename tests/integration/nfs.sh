@@ -59,8 +59,8 @@ else
 	not_ok "NFS: the client mounts over IPv6" "mount failed"
 fi
 
-# A hard mount waits for its server: what is in flight when something goes away must be done
-# when it is there again.
+# A hard mount waits for its server: requests in flight when the server goes away must be done when
+# it is back.
 # goes_on NAME COMMAND...: COMMAND takes something away and brings it back.
 goes_on() {
 	local name=$1

@@ -33,8 +33,8 @@ else
 	not_ok "nvme: the host connects over IPv6" "no disk of the target's appeared"
 fi
 
-# Teardown while I/O is in flight. A disk without its controller fails what is asked of it
-# when the time for coming back is up.
+# Teardown while I/O is in flight. A disk without its controller fails all requests when the time
+# for the controller to come back is up.
 again() {
 	local file
 	attach 10.0.0.1 10.0.0.2 "reconnect_delay=1,ctrl_loss_tmo=$1" && return

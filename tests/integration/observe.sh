@@ -15,7 +15,7 @@ mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 listening() { [[ -n $(listeners "$someone_in_a") ]]; }
 connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
 
-# start_traffic: a ping-pong between the hosts that goes on.
+# start_traffic: a ping-pong between the hosts, without an end.
 start_traffic() {
 	setsid ip netns exec A rping -s -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
 	server=$!
@@ -45,7 +45,7 @@ in_one_line() { "$@" | tr -s '\n\t ' ' '; }
 
 start_traffic || not_ok "traffic" "rping does not connect"
 
-# --- the commands of the document, in its order: what is indented by four ---
+# --- the commands of the document, in its order: lines indented by four ---
 number=0
 while IFS= read -r command; do
 	number=$((number + 1))
@@ -96,7 +96,7 @@ trace=/sys/kernel/tracing
 echo >$trace/trace
 echo 1 >$trace/events/weft/enable
 works "with every tracepoint on"
-# steps REGEX: the connections of which such a step is traced, and their queue pairs.
+# steps REGEX: the connections for which a step like REGEX is traced, and their queue pairs.
 steps() { sed -nE "s/.* weft_conn_state: (conn=.* qp=[1-9][0-9]*) [a-z]+ $1 on .*/\1/p" $trace/trace | sort -u; }
 began=$(steps '[a-z]+ -> streaming')
 both_closed() { [[ -z $(comm -23 <(echo "$began") <(steps '[a-z]+ -> closed')) ]]; }

@@ -235,7 +235,7 @@ check "sysfs has the same counters" test "$(</sys/class/infiniband/weft0/ports/1
 # It takes large frames.
 set_a extensions on
 set_b extensions on
-# Between these hosts the kernel copies what is lent: each connection tries it once.
+# Between these hosts the kernel copies lent pages, so each connection lends once and no more.
 set_a crc off
 set_b crc off
 lent=$(counter weft1 tx_lent) copied=$(counter weft1 tx_lent_copied)

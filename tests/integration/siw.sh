@@ -48,15 +48,15 @@ pair() {
 	fi
 }
 
-# siw_missed: did the session end because siw, as the server, had not looked at what had come?
-# It is told of no data that came while it was accepting, until more arrives.
+# siw_missed: did the session end because siw, as the server, missed data? It does not notice data
+# that arrives while it accepts, until more arrives.
 siw_missed() {
 	((CLIENT_STATUS == 124)) && [[ $server == siw ]] &&
 		sed '/^== B: ss/,$d' <<<"$said" | grep -qE '^ESTAB +[1-9]' || return
 	echo "# siw had unread data, and did not know"
 }
 
-# once SERVER CLIENT SECONDS: a session. Status $again when siw missed what had come.
+# once SERVER CLIENT SECONDS: a session. Status $again when siw missed data.
 once() {
 	session "$@" && return
 	! siw_missed || return "$again"

@@ -121,8 +121,8 @@ $mend
 gone() { ! kill -0 "$1" 2>/dev/null; }
 # shellcheck disable=SC2317 # called by wait_for
 held() { grep -q held /run/left; }
-# killed NAME WAY NUMBER: can a process be killed whose pages are lent, on so many connections,
-# when the cable is held up?
+# killed NAME WAY NUMBER: can a process be killed while its pages are lent, on NUMBER connections,
+# and the cable is held up?
 killed() {
 	"$lending" leave 10.0.0.1 "$2" "$3" >/run/left 2>&1 &
 	left=$!

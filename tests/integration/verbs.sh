@@ -32,7 +32,7 @@ for group in "${groups[@]}"; do
 	cases "$group" 700 "$program" 10.0.0.1 A B "$group"
 done
 
-# --- what was refused for being too much has named the limit ---
+# --- each refusal past a limit has traced the name of the limit ---
 grep -o 'weft_limit: .*' $trace/trace | sed 's/ asked=.*//' | sort | uniq -c >/run/refused
 devinfo=$(ibv_devinfo -v -d weft1 | tr -d ' \t')
 limits="max_qp_wr max_sge max_cqe max_srq_wr max_inline_data"

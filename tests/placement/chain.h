@@ -20,7 +20,7 @@ struct Transfer {
   Layout local;                        // SGEs at the end that posts
   Layout remote;                       // SGEs of the receive; or the one extent to write or read
   unsigned flags = IBV_SEND_SIGNALED;
-  bool fresh_source = true;  // give the source new bytes; false: what is there, or will be
+  bool fresh_source = true;  // else keep the bytes that it has or will get
 };
 
 // "RDMA write of 5 bytes, local [..], remote [..], flags ..." for messages.

@@ -62,8 +62,8 @@ expect_one_line() {
 	fi
 }
 
-# A copy of libibverbs that says it is another release must be refused, and told of where
-# libibverbs' warnings are asked for.
+# A copy of libibverbs that calls itself another release must be refused, with a line that says so
+# where libibverbs' warnings are asked for.
 check_release_refused() {
 	local as=$1 pattern=$2 what=$3 real
 	real=$(realpath "$(gcc -print-file-name=libibverbs.so)")

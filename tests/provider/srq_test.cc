@@ -109,7 +109,7 @@ TEST_F(SrqTest, ABusyDoorbellIsRungAgain) {
     EXPECT_EQ(post_srq(&wr), 0) << "busy " << times << " times";
     EXPECT_EQ(fake_srq().doorbells, before + 1);
   }
-  // One that stays busy is told of, and not for ever.
+  // A queue that stays busy is reported, and tried again with the next post.
   kernel().refuse_doorbell(EBUSY, 1000000);
   EXPECT_EQ(post_srq(&wr), EBUSY);
   EXPECT_EQ(bad_recv_, &wr);

@@ -20,7 +20,7 @@ int milliseconds_until(Clock::time_point end) {
   return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
-// Whether the descriptor becomes readable in time.
+// Returns true if the descriptor becomes readable in time.
 bool readable(int descriptor, Clock::time_point end) {
   pollfd waiting{.fd = descriptor, .events = POLLIN, .revents = 0};
   for (;;) {

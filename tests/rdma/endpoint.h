@@ -83,7 +83,7 @@ class Endpoint {
   ibv_wc next_recv() { return next(recv_cq_); }
   // Empty if there is none now.
   std::optional<ibv_wc> poll(ibv_cq* cq) const;
-  // Whether a completion event of that queue arrives within the time.
+  // Returns true if a completion event of that queue arrives within the time.
   bool await_event(ibv_cq* cq, std::chrono::milliseconds limit);
   // The next successful completion must be this one. Throws Failure otherwise.
   void expect_send(std::uint64_t wr_id, ibv_wc_opcode opcode);

@@ -31,7 +31,7 @@ class Memory {
   // The SGEs of a layout.
   std::vector<ibv_sge> sges(const Layout& layout) const;
 
-  // Writes a fresh pattern over the layout's bytes, here and in what is expected.
+  // Writes a new pattern over the layout's bytes, in memory and in the expectation.
   void fill(const Layout& layout, std::uint64_t seed);
   // The expected contents of the layout's bytes, in message order.
   std::vector<std::uint8_t> gather(const Layout& layout) const;
@@ -42,7 +42,7 @@ class Memory {
   // Compares the layout's surroundings (its extents and kMargin bytes on each side), or
   // with an empty layout everything. Throws Failure naming the first byte that differs.
   void check(const Layout& layout, const char* whose) const;
-  // Accepts what is there; after an error the target of a transfer is undefined.
+  // Takes the present contents as expected: after an error the target of a transfer is undefined.
   void accept();
 
   static constexpr std::size_t kMargin = 8192;

@@ -15,9 +15,9 @@ namespace placement {
 
 class Suite {
  public:
-  // Runs the groups whose name contains `only` (all, if it is empty). Prints the seed of what is
-  // random. With `siw` one end is mainline's siw: what is known to crash or confuse it is left
-  // out, and what it lacks is skipped.
+  // Runs the groups whose name contains `only` (all, if it is empty). Prints the seed of random
+  // input. With `siw` one end is mainline's siw: cases that crash or confuse it are left out,
+  // and cases of features that it lacks are skipped.
   Suite(const Connector& connector, std::string only, std::uint64_t seed, bool siw);
   // A seed for a run: WEFT_SEED of the environment, or another one each time.
   static std::uint64_t seed();
@@ -48,7 +48,7 @@ class Suite {
  private:
   class GivenUp {};
 
-  // Whether the body came to its end. If not, notes why: a reason to skip it, or a failure.
+  // Returns true if the body came to its end. If not, notes a reason to skip it, or a failure.
   bool attempt(const std::string& what, const std::function<void()>& body);
 
   const Connector& connector_;

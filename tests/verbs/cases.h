@@ -17,7 +17,7 @@ void extended_cases(Suite& suite);
 void window_cases(Suite& suite);
 // Every capacity and number at, below and above its limit.
 void limit_cases(Suite& suite);
-// Completion queues resized under traffic, regions registered anew.
+// Completion queues resized under traffic, regions reregistered.
 void change_cases(Suite& suite);
 // The rights that a queue pair gives its peer.
 void rights_cases(Suite& suite);

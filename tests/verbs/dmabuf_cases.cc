@@ -60,7 +60,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   int fd() const { return fd_; }
-  // Closes it; who has it in use keeps it.
+  // Closes the descriptor; a region that uses the buffer keeps it.
   void forget() {
     if (fd_ >= 0) {
       close(fd_);

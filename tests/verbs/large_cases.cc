@@ -58,7 +58,7 @@ class Wallpaper {
 
   std::uint8_t* bytes() const { return bytes_; }
   std::uint64_t size() const { return size_; }
-  // Whether the bytes at an offset are these, looked at where the file is mapped first.
+  // Returns true if these bytes are at the offset, seen through the file's first mapping.
   bool holds(std::uint64_t offset, const std::vector<std::uint8_t>& what) const {
     for (std::size_t at = 0; at < what.size(); ++at) {
       if (bytes_[(offset + at) % file_] != what[at]) {
@@ -88,7 +88,7 @@ ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode, std::uint64_t remote, std::
   return client.next_send();
 }
 
-// Writes at an offset; what is read a file's length away must be the same.
+// Writes at an offset, and must read the same a file's length away.
 void there_and_back(const Pair& pair, const Wallpaper& paper, const ibv_mr* mr,
                     std::uint64_t offset) {
   Endpoint& client = *pair.client;

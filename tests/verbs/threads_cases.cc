@@ -95,7 +95,7 @@ class Ledger {
   std::atomic<std::uint64_t> done_ = 0;
 };
 
-// Takes what is there from a completion queue; each must have succeeded.
+// Takes the completions of a queue, each of which must be a success.
 bool take(ibv_cq* cq, const std::function<void(const ibv_wc&)>& note) {
   std::array<ibv_wc, 8> completions{};
   const int count = ibv_poll_cq(cq, static_cast<int>(completions.size()), completions.data());
