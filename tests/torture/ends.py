@@ -126,11 +126,19 @@ def tcp():
     return sock
 
 
+def no_device(name="weft"):
+    """None of such a name is left. rdma(8) fails when one goes while it asks."""
+    try:
+        return name not in run("rdma", "link", "show")
+    except Failure:
+        return False
+
+
 def make_hosts():
     """Both hosts with a device each, whatever is left of earlier ones."""
     for name in ("A", "B"):
         run("ip", "netns", "del", name, may_fail=True)
-    wait("end of the old devices", lambda: not run("rdma", "link", "show"))
+    wait("end of the old devices", no_device)
     run("bash", os.path.join(PROJECT, "scripts", "lab", "two-hosts"), "--weft")
     run("ip", "-n", "A", "neigh", "replace", NOWHERE, "lladdr", "02:00:00:00:00:99", "dev", "eth0")
 
@@ -176,6 +184,12 @@ class Program:
         while answer == "calling":
             answer = self.process.stdout.readline().strip()
         return answer
+
+    def last_words(self):
+        """Ends the program; what it had said that nobody has read."""
+        self.process.kill()
+        said, _ = self.process.communicate(timeout=20 * PATIENCE)
+        return said.strip().replace("\n", "; ") or "nothing"
 
     def end(self):
         if self.process.poll() is None:
@@ -251,8 +265,12 @@ def from_program(answer):
         server = socket.create_server((PEER, PEER_PORT), reuse_port=False)
     server.settimeout(20 * PATIENCE)
     program = caller(PEER, PEER_PORT)
-    sock, _ = server.accept()
-    server.close()
+    try:
+        sock, _ = server.accept()
+    except TimeoutError as error:
+        raise Failure(f"nobody connects; the program said: {program.last_words()}") from error
+    finally:
+        server.close()
     sock.settimeout(20 * PATIENCE)
     request = frame_from(sock)
     if answer:
@@ -342,7 +360,7 @@ def ip_link_del(_):
 def namespace_end(things):
     things[0].end()
     run("ip", "netns", "del", "A")
-    wait("end of weft0", lambda: "weft0" not in run("rdma", "link", "show"), 60)
+    wait("end of weft0", lambda: no_device("weft0"), 60)
 
 
 def rmmod(_):
