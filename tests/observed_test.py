@@ -48,7 +48,7 @@ class Observed(unittest.TestCase):
         self.assertGreater(len(names), 7)
         for name in names:
             with self.subTest(tracepoint=name):
-                # Looked for in what was traced: "NAME: " and some of its words, or by traced().
+                # A test looks for it in the trace as "NAME: ", or by traced().
                 wanted = rf"{name}: |traced\(\"{name}\""
                 self.assertTrue([path for path in (*tests(".py"), *tests(".sh")) if re.search(wanted, read(path))], "no test looks for it")
                 self.assertIn(f"`{name}`", read("docs/observing.md"))

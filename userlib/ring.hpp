@@ -116,8 +116,8 @@ const void* address_of(const Piece& piece) {
 
 class SendRing : public WorkRing {
  public:
-  // `max_wr` is how many work requests the queue takes; any of them, as long as
-  // `blocks` is as many times the longest.
+  // `max_wr` is how many work requests the queue takes, of any length, if `blocks` is at least
+  // `max_wr` times the longest.
   void attach(void* mapping, uint32_t blocks, uint32_t max_wr) {
     WorkRing::attach(mapping, blocks, WEFT_SQ_BLOCK);
     max_wr_ = max_wr;

@@ -107,11 +107,11 @@ await_port() {
 	done
 }
 
-# hold_refusals: has A's TCP refuse no connection, but stay silent, so that the client asks again
-# within a second. perftest's server, version 4.5, closes the listener of the connection for its own
-# words before it opens the one for the test's; a client that comes between the two is refused, and
-# crashes. Only what TCP itself says to the first packet of a connection is held back (a reset with
-# sequence number 0): what the module refuses or resets goes through.
+# hold_refusals: keeps A's TCP from refusing connections, so that the client tries again within a
+# second. perftest's server, version 4.5, closes the listener of its control connection before it opens
+# the one of the test's; a client that comes between the two is refused, and crashes. Only TCP's own
+# reset of the first packet is held back (it has sequence number 0). Refusals and resets of the module
+# go through.
 hold_refusals() {
 	local reset=(u32 match ip protocol 6 0xff match u8 0x04 0x04 at 33 match u32 0 0xffffffff at 24)
 	if ! tc -n A qdisc add dev eth0 clsact 2>/dev/null ||

@@ -27,8 +27,8 @@ OPCODES = ("write", "read request", "read response", "send", "send inv", "send s
            "atomic response", "send imm", "send se imm")
 # Untagged queue of each untagged opcode.
 QUEUES = {1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2, 8: 0, 9: 0, 10: 1, 11: 3, 12: 0, 13: 0}
-# Those from here on are for two ends that agreed on them, the last two Weft's own; tshark knows
-# the atomics alone.
+# Opcodes from here on need the agreement of both ends, and the last two are Weft's own. Of them tshark
+# knows only the atomics.
 FIRST_EXTENDED = 8
 # Payload of the opcodes that have one of a fixed size.
 SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}

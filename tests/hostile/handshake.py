@@ -235,7 +235,7 @@ def wrong_key_bytewise():
         if index <= wrong_at:
             sock.sendall(bytes([byte]))
             time.sleep(0.05)
-    # The frame is still unfinished, so it must have been the byte.
+    # The frame is unfinished, so the wrong byte must have ended the connection.
     expect_end(sock, PROMPT)
 
 

@@ -27,8 +27,8 @@ from handshake import PROMPT, START, Failure, check, on
 from peer import Stream
 from pinging import OUR_BUFFER, OUR_STAG, Said, info, ping
 
-# In the words of enhanced setup (RFC 6581, 9): of the first, peer to peer and RTR by SEND; of the
-# second, RTR by WRITE and by READ.
+# Flags in the two words of enhanced setup (RFC 6581, 9): in the first, peer to peer and RTR by SEND; in
+# the second, RTR by WRITE and by READ.
 P2P, BY_SEND, BY_WRITE, BY_READ = 0x8000, 0x4000, 0x8000, 0x4000
 NUMBER = 0x3FFF
 # Longer than the responder that may not speak first would wait for a peer of revision 1.

@@ -418,7 +418,7 @@ def deaf_peer():
 
 
 def flood():
-    """What comes after a refused FPDU does not cost us the Terminate."""
+    """Half a megabyte behind a refused FPDU does not keep the Terminate from us."""
     with client() as stream:
         stream.sock.settimeout(PROMPT)
         with contextlib.suppress(socket.timeout):

@@ -200,7 +200,7 @@ void single_atomics(Suite& suite) {
   });
 }
 
-// Two queue pairs and a thread of the host add to one word; what each found differs.
+// Two queue pairs and a thread of the host add to one word; no two find the same value.
 void contended(Suite& suite) {
   suite.run("two queue pairs and the host's processor", [&] {
     const Pair first = atomic_pair(suite);

@@ -45,7 +45,7 @@ INTERPOSED void verbs_set_ops(verbs_context* context, const verbs_context_ops* o
   // Read like a libibverbs with more operations would: past the end as well.
   void* table[kOperations + 2] = {};
   memcpy(table, ops, sizeof(table));
-  if (insert_at != kNowhere) {  // its neighbours in the table are one further
+  if (insert_at != kNowhere) {  // the operations behind it in the table are one place further
     std::copy(&table[insert_at + 1], &table[kOperations + 1], &table[insert_at]);
   }
   if (remove_at != kNowhere) {

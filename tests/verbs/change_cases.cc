@@ -48,7 +48,7 @@ void resize_under_traffic(Endpoint& client, Endpoint& server) {
     std::vector<ibv_sge> sges = client.memory().sges({{kSource, length}});
     const Clock::time_point end = Clock::now() + kPatience;
     std::size_t taken = 0;
-    // However fast they are, there are enough of them for so many changes.
+    // Sends until there were enough sends and enough resizes.
     while (taken < kSends || (resized < kResized && Clock::now() < end)) {
       if (sends.size() - taken < kWindow) {
         receives.push_back(server.post_recv({{kTarget, length}}));
