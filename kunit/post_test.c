@@ -297,12 +297,12 @@ static void post_doorbell(struct kunit *test)
 	/* The worker does not wait for the lock: it leaves word, and comes when it is free. */
 	flush_work(&b->qp.tx.work);
 	KUNIT_EXPECT_EQ(test, b->qp.tx.wanted, BIT(WEFT_WANT_TX));
-	KUNIT_EXPECT_EQ(test, b->qp.tx.tail, 0U);
+	KUNIT_EXPECT_EQ(test, b->qp.inflight.tail, 0U);
 	b->qp.state = IB_QPS_ERR;
 	weft_qp_unlock(&b->qp);
 	flush_work(&b->qp.tx.work);
 	KUNIT_EXPECT_EQ(test, b->qp.tx.wanted, 0UL);
-	KUNIT_EXPECT_EQ(test, b->qp.tx.tail, 2U);
+	KUNIT_EXPECT_EQ(test, b->qp.inflight.tail, 2U);
 	teardown(b);
 }
 

@@ -53,9 +53,9 @@ static struct verdict take(struct bench *b)
 	mutex_lock(&tx->lock);
 	tx->msg.kind = WEFT_MSG_NONE;
 	v.begun = weft_tx_next_msg(&b->qp);
-	if (tx->head != tx->tail) {
-		v.status = weft_tx_inflight(tx, tx->head - 1)->status;
-		v.vendor = weft_tx_inflight(tx, tx->head - 1)->vendor;
+	if (weft_inflight_num(&b->qp.inflight)) {
+		v.status = weft_inflight_last(&b->qp.inflight)->status;
+		v.vendor = weft_inflight_last(&b->qp.inflight)->vendor;
 	}
 	v.state = b->qp.state;
 	mutex_unlock(&tx->lock);
@@ -180,7 +180,8 @@ static void sq_extended(struct kunit *test)
 static void sq_atomic_order(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	struct weft_tx *tx = &b->qp.tx;
+	struct weft_inflight *inflight = &b->qp.inflight;
+	struct weft_reads *reads = &b->qp.reads;
 	u32 i;
 
 	b->qp.agreed.extended = true;
@@ -194,16 +195,16 @@ static void sq_atomic_order(struct kunit *test)
 	}
 	KUNIT_EXPECT_FALSE(test, try(b, 1).begun);
 	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_RTS);
-	KUNIT_EXPECT_FALSE(test, weft_tx_read(tx, 0)->atomic);
-	KUNIT_EXPECT_TRUE(test, weft_tx_read(tx, 1)->atomic);
-	KUNIT_EXPECT_EQ(test, tx->read_msn, ORD);
+	KUNIT_EXPECT_FALSE(test, weft_reads_at(reads, 0)->atomic);
+	KUNIT_EXPECT_TRUE(test, weft_reads_at(reads, 1)->atomic);
+	KUNIT_EXPECT_EQ(test, reads->msn, ORD);
 
 	/* Sent, but not answered. */
-	weft_tx_inflight(tx, 0)->end = 0;
-	weft_tx_inflight(tx, 1)->end = 0;
+	weft_inflight_at(inflight, 0)->end = 0;
+	weft_inflight_at(inflight, 1)->end = 0;
 	weft_tx_complete(&b->qp);
-	KUNIT_EXPECT_EQ(test, tx->tail, 0U);
-	tx->read_tail++;
+	KUNIT_EXPECT_EQ(test, inflight->tail, 0U);
+	weft_reads_answered(reads);
 	KUNIT_EXPECT_TRUE(test, take(b).begun);
 	teardown(b);
 }
@@ -491,7 +492,7 @@ static void sq_wraps_and_copies(struct kunit *test)
 static void sq_waits(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	struct weft_tx *tx = &b->qp.tx;
+	struct weft_reads *reads = &b->qp.reads;
 	struct verdict v;
 	u32 head;
 	int n;
@@ -507,7 +508,7 @@ static void sq_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, v.state, IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, b->qp.sq.head, head);
 
-	tx->read_tail++; /* the first is answered */
+	weft_reads_answered(reads); /* the first is answered */
 	expect_taken(test, take(b), "room in the ORD again");
 
 	draft(b)->flags |= WEFT_WR_FENCE;
@@ -515,9 +516,9 @@ static void sq_waits(struct kunit *test)
 	v = try(b, 1);
 	KUNIT_EXPECT_FALSE(test, v.begun);
 	KUNIT_EXPECT_EQ(test, b->qp.sq.head, head);
-	tx->read_tail = tx->read_head - 1;
+	reads->tail = reads->head - 1;
 	KUNIT_EXPECT_FALSE(test, take(b).begun);
-	tx->read_tail = tx->read_head;
+	reads->tail = reads->head;
 	expect_taken(test, take(b), "all reads are answered");
 	teardown(b);
 }

@@ -12,6 +12,7 @@
 #include <linux/tracepoint.h>
 
 /* Only device/trace.c needs the definitions of these, and includes them all. */
+struct weft_accessor;
 struct weft_completion;
 struct weft_conn;
 struct weft_cq;
@@ -173,9 +174,9 @@ TRACE_EVENT(weft_mpa_frame,
 );
 
 DECLARE_EVENT_CLASS(weft_fpdu,
-	TP_PROTO(const struct weft_qp *qp, const struct weft_ddp_hdr *hdr,
+	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr,
 		 u32 payload),
-	TP_ARGS(qp, hdr, payload),
+	TP_ARGS(acc, hdr, payload),
 	TP_STRUCT__entry(
 		__field(u32, qpn)
 		__field(u8, opcode)
@@ -187,7 +188,7 @@ DECLARE_EVENT_CLASS(weft_fpdu,
 		__field(u32, payload)
 	),
 	TP_fast_assign(
-		__entry->qpn = qp->acc.qpn;
+		__entry->qpn = acc->qpn;
 		__entry->opcode = hdr->opcode;
 		__entry->tagged = hdr->tagged;
 		__entry->last = hdr->last;
@@ -205,16 +206,16 @@ DECLARE_EVENT_CLASS(weft_fpdu,
 
 /* An FPDU was laid out to be sent. */
 DEFINE_EVENT(weft_fpdu, weft_tx_fpdu,
-	TP_PROTO(const struct weft_qp *qp, const struct weft_ddp_hdr *hdr,
+	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr,
 		 u32 payload),
-	TP_ARGS(qp, hdr, payload)
+	TP_ARGS(acc, hdr, payload)
 );
 
 /* An FPDU has come whole, and its CRC is good. */
 DEFINE_EVENT(weft_fpdu, weft_rx_fpdu,
-	TP_PROTO(const struct weft_qp *qp, const struct weft_ddp_hdr *hdr,
+	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr,
 		 u32 payload),
-	TP_ARGS(qp, hdr, payload)
+	TP_ARGS(acc, hdr, payload)
 );
 
 /* A completion goes to a completion queue. */

@@ -1,45 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Work requests between their fetch and their completion. */
-#include "pair/qp.h"
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+
+#include "pair/inflight.h"
 #include "queue/cq.h"
+#include "queue/ring.h"
+
+/**
+ * weft_inflight_init() - make the list of a new queue pair
+ * @list: zeroed
+ * @num: how many may be under way
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int weft_inflight_init(struct weft_inflight *list, u32 num)
+{
+	list->size = roundup_pow_of_two(max(num, 1U));
+	list->slot = kvcalloc(list->size, sizeof(*list->slot), GFP_KERNEL_ACCOUNT);
+	return list->slot ? 0 : -ENOMEM;
+}
+
+/* Frees what weft_inflight_init() made. Nobody uses it any more. */
+void weft_inflight_destroy(struct weft_inflight *list)
+{
+	kvfree(list->slot);
+}
 
 /**
  * weft_inflight_complete() - complete what is done, in the order it was posted
- * @qp: the queue pair; the caller holds what protects its data path
+ * @list: the requests
+ * @sq: the send ring they were fetched from
+ * @scq: where completions go
+ * @qpn: number of the queue pair
  *
  * Stops at the first that is not done, or whose last byte the stream has not taken.
+ *
+ * Return: false if the completion queue had no room for one, so that the queue pair
+ * has failed.
  */
-void weft_inflight_complete(struct weft_qp *qp)
+bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
+			    struct weft_cq *scq, u32 qpn)
 {
-	struct weft_tx *tx = &qp->tx;
-	struct weft_completion wc = { .qpn = qp->acc.qpn };
-	struct weft_inflight *w;
-	bool any = false;
+	struct weft_completion wc = { .qpn = qpn };
+	bool any = false, told = true;
+	struct weft_request *w;
 
-	for (; tx->tail != tx->unsent; tx->tail++) {
-		w = weft_tx_inflight(tx, tx->tail);
+	for (; list->tail != list->unsent; list->tail++) {
+		w = weft_inflight_at(list, list->tail);
 		if (!w->done)
 			break;
 		any = true;
-		if (tx->broken && !w->status) {
+		if (list->broken && !w->status) {
 			/* Sent, perhaps, but behind one that the peer refused. */
 			w->status = IB_WC_WR_FLUSH_ERR;
 			w->vendor = WEFT_VE_CONNECTION;
 		}
 		if (!w->signaled && !w->status)
 			continue;
-		tx->broken |= w->status != IB_WC_SUCCESS;
+		list->broken |= w->status != IB_WC_SUCCESS;
 		wc.wr_id = w->wr_id;
 		wc.byte_len = w->byte_len;
 		wc.ex = w->vendor;
 		wc.opcode = w->opcode;
 		wc.status = w->status;
 		/* The slot first: who polls this completion may post at once. */
-		weft_ring_release(&qp->sq, w->ring_end);
-		if (!weft_cq_add(qp->scq, &wc))
-			weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+		weft_ring_release(sq, w->ring_end);
+		told &= weft_cq_add(scq, &wc);
 	}
 	if (any)
-		weft_ring_release(&qp->sq,
-				  weft_tx_inflight(tx, tx->tail - 1)->ring_end);
+		weft_ring_release(sq, weft_inflight_at(list, list->tail - 1)->ring_end);
+	return told;
+}
+
+/* What is under way and not done ends in error: there is no stream any more. */
+void weft_inflight_flush(struct weft_inflight *list)
+{
+	struct weft_request *w;
+	u32 i;
+
+	for (i = list->tail; i != list->head; i++) {
+		w = weft_inflight_at(list, i);
+		if (!w->done)
+			weft_request_fail(w, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);
+	}
 }

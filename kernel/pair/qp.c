@@ -106,10 +106,8 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 	spin_lock_irqsave(&qp->lock, flags);
 	first = qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
 	if (first) {
-		if (term) {
-			qp->tx.term = *term;
-			qp->tx.term_due = true;
-		}
+		if (term)
+			weft_ending_set(&qp->ending, term);
 		weft_qp_set_state(qp, IB_QPS_ERR);
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);

@@ -10,6 +10,11 @@
 #include <rdma/ib_verbs.h>
 
 #include "llp/llp.h"
+#include "pair/answers.h"
+#include "pair/ending.h"
+#include "pair/gate.h"
+#include "pair/inflight.h"
+#include "pair/reads.h"
 #include "pair/rx.h"
 #include "pair/tx.h"
 #include "queue/ring.h"
@@ -74,6 +79,11 @@ struct weft_qp_user {
  * @sq: send ring; drained as tx allows
  * @own_rq: receives of its own; no ring with a shared queue
  * @rq: where receives come from: @own_rq or that of ib.srq
+ * @inflight: work requests fetched from @sq and not completed
+ * @reads: those of them that the peer has to answer
+ * @answers: what the peer asked for
+ * @gate: when sending may begin
+ * @ending: how the connection ends
  * @tx: the transmit side
  * @rx: the receive side
  *
@@ -105,6 +115,11 @@ struct weft_qp {
 	struct weft_ring sq;
 	struct weft_rq own_rq;
 	struct weft_rq *rq;
+	struct weft_inflight inflight;
+	struct weft_reads reads;
+	struct weft_answers answers;
+	struct weft_gate gate;
+	struct weft_ending ending;
 	struct weft_tx tx;
 	struct weft_rx rx;
 };
@@ -132,6 +147,18 @@ static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 static inline void weft_rx_assert_locked(const struct weft_rx *rx)
 {
 	weft_qp_assert_locked(container_of(rx, struct weft_qp, rx));
+}
+
+/* The same, of the queue pair that @tx is part of. */
+static inline void weft_tx_assert_locked(const struct weft_tx *tx)
+{
+	weft_qp_assert_locked(container_of(tx, struct weft_qp, tx));
+}
+
+/* The same, of the queue pair that memory knows as @acc. */
+static inline void weft_accessor_assert_locked(const struct weft_accessor *acc)
+{
+	weft_qp_assert_locked(container_of(acc, struct weft_qp, acc));
 }
 
 /* Whether its receives are its own. */
@@ -170,10 +197,6 @@ static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state);
 void weft_qp_event(struct weft_qp *qp, int type);
 
-/* --- work requests under way; see inflight.c --- */
-
-void weft_inflight_complete(struct weft_qp *qp);
-
 /* --- tx.lock, and who looks after the queue pair next; see qp.c --- */
 
 bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who);
@@ -181,5 +204,14 @@ void weft_qp_unlock(struct weft_qp *qp);
 void weft_qp_kick(struct weft_qp *qp);
 void weft_qp_within(struct weft_qp *qp, unsigned long delay);
 void weft_qp_timer(struct timer_list *timer);
+
+/* --- work requests under way --- */
+
+/* Completes those that are done; see weft_inflight_complete(). */
+static inline void weft_qp_complete_sends(struct weft_qp *qp)
+{
+	if (unlikely(!weft_inflight_complete(&qp->inflight, &qp->sq, qp->scq, qp->acc.qpn)))
+		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+}
 
 #endif /* WEFT_QP_H */

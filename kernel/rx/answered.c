@@ -13,12 +13,8 @@
 /* The request of ours that is to be answered next, or NULL. */
 struct weft_read *weft_rx_oldest_read(struct weft_qp *qp)
 {
-	struct weft_tx *tx = &qp->tx;
-
 	weft_qp_assert_locked(qp);
-	if (!weft_tx_reads_outstanding(tx))
-		return NULL;
-	return weft_tx_read(tx, tx->read_tail);
+	return weft_reads_oldest(&qp->reads);
 }
 
 /**
@@ -38,12 +34,9 @@ void weft_rx_aim_at_read(struct weft_qp *qp, const struct weft_read *read)
 enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp)
 {
 	struct weft_read *read = weft_rx_oldest_read(qp);
-	struct weft_inflight *w = weft_tx_inflight(&qp->tx, read->inflight);
 
 	weft_qp_assert_locked(qp);
-	w->status = IB_WC_LOC_PROT_ERR;
-	w->vendor = WEFT_VE_LKEY;
-	w->done = true;
+	weft_request_fail(read->request, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
 	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 	return WEFT_RX_BAD;
 }
@@ -55,23 +48,19 @@ enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp)
 enum weft_rx_verdict weft_rx_read_done(struct weft_qp *qp)
 {
 	struct weft_read *read = weft_rx_oldest_read(qp);
-	struct weft_tx *tx = &qp->tx;
-	struct weft_inflight *w;
 
 	weft_qp_assert_locked(qp);
-	if (!read->rtr) {
-		w = weft_tx_inflight(tx, read->inflight);
-		w->done = true;
+	if (read->request) {
+		read->request->done = true;
 		if (read->inv &&
 		    weft_invalidate(&qp->acc, read->inv, false) != WEFT_KEY_OK) {
-			w->status = IB_WC_MW_BIND_ERR;
-			w->vendor = WEFT_VE_BIND;
+			weft_request_fail(read->request, IB_WC_MW_BIND_ERR, WEFT_VE_BIND);
 			weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 			return WEFT_RX_BAD;
 		}
 	}
-	tx->read_tail++;
-	weft_inflight_complete(qp);
+	weft_reads_answered(&qp->reads);
+	weft_qp_complete_sends(qp);
 	/* A fence, or another read, may have waited for this one. */
 	if (weft_ring_pending(&qp->sq))
 		weft_qp_kick(qp);

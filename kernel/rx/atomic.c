@@ -31,9 +31,7 @@ static enum weft_rx_verdict weft_rx_refuse_operation(struct weft_qp *qp, u8 code
  */
 enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_qp *qp)
 {
-	struct weft_tx *tx = &qp->tx;
 	struct weft_atomic_req req;
-	struct weft_answer *answer;
 	enum weft_key_error err;
 	struct weft_mr *mr;
 	bool aligned;
@@ -54,9 +52,7 @@ enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_qp *qp)
 		return weft_rx_refuse_operation(qp, WEFT_RO_CATASTROPHIC_STREAM);
 
 	qp->rx.read_msn++;
-	answer = weft_tx_answer(tx, tx->answer_head++);
-	answer->atomic = true;
-	answer->atomic_req = req;
+	weft_answers_push_atomic(&qp->answers, &req);
 	weft_qp_kick(qp);
 	return WEFT_RX_OK;
 }

@@ -161,7 +161,7 @@ static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_qp *qp)
 		code = WEFT_DU_MO;
 	else if (rx->ddp.msn != rx->read_msn)
 		code = WEFT_DU_MSN_RANGE;
-	else if (qp->tx.answer_head - qp->tx.answer_tail >= qp->tx.ird)
+	else if (weft_answers_full(&qp->answers))
 		code = WEFT_DU_NO_BUFFER; /* more than was agreed */
 	else if (rx->payload_len != len)
 		code = WEFT_DU_TOO_LONG;
@@ -229,8 +229,6 @@ static enum weft_rx_verdict weft_rx_end_response(struct weft_qp *qp)
 static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
-	struct weft_tx *tx = &qp->tx;
-	struct weft_answer *answer;
 	struct weft_read_req req;
 	enum weft_key_error err;
 	struct weft_mr *mr;
@@ -244,28 +242,9 @@ static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp
 		weft_mr_put(mr);
 	}
 	rx->read_msn++;
-	answer = weft_tx_answer(tx, tx->answer_head++);
-	answer->atomic = false;
-	answer->read_req = req;
+	weft_answers_push_read(&qp->answers, &req);
 	weft_qp_kick(qp);
 	return WEFT_RX_OK;
-}
-
-/* The oldest request of ours that a Terminate about this opcode can mean, or NULL. */
-static struct weft_read *weft_rx_blamed(struct weft_tx *tx, u8 opcode)
-{
-	bool atomic = opcode == WEFT_RDMAP_ATOMIC_REQ;
-	struct weft_read *read;
-	u32 i;
-
-	if (opcode != WEFT_RDMAP_READ_REQ && !atomic)
-		return NULL;
-	for (i = tx->read_tail; i != tx->read_head; i++) {
-		read = weft_tx_read(tx, i);
-		if (read->atomic == atomic)
-			return read;
-	}
-	return NULL;
 }
 
 /* The peer ended the connection; says which of our requests it did not like. */
@@ -273,7 +252,6 @@ static noinline void weft_rx_end_terminate(struct weft_qp *qp)
 {
 	struct weft_read *read = NULL;
 	struct weft_rx *rx = &qp->rx;
-	struct weft_inflight *w;
 	struct weft_term term;
 	u32 stag;
 	u8 op;
@@ -282,16 +260,14 @@ static noinline void weft_rx_end_terminate(struct weft_qp *qp)
 	rx->state = WEFT_RX_STOPPED;
 	if (weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag)) {
 		trace_weft_rx_terminate(qp, &term);
-		read = weft_rx_blamed(&qp->tx, op);
+		if (op == WEFT_RDMAP_READ_REQ || op == WEFT_RDMAP_ATOMIC_REQ)
+			read = weft_reads_blamed(&qp->reads, op == WEFT_RDMAP_ATOMIC_REQ);
 	}
-	if (read && !read->rtr) {
-		w = weft_tx_inflight(&qp->tx, read->inflight);
-		w->status = term.layer == WEFT_TERM_RDMAP &&
-			    term.etype == WEFT_RDMAP_PROTECTION ?
-			    IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR;
-		w->vendor = WEFT_VE_REMOTE;
-		w->done = true;
-		weft_inflight_complete(qp);
+	if (read && read->request) {
+		weft_request_fail(read->request, term.layer == WEFT_TERM_RDMAP &&
+				  term.etype == WEFT_RDMAP_PROTECTION ?
+				  IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR, WEFT_VE_REMOTE);
+		weft_qp_complete_sends(qp);
 	}
 	weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 }
@@ -385,10 +361,8 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	if (rx->first) {
 		/* The peer is in full operation: so may we be (RFC 5044, 7.1.3). */
 		rx->first = false;
-		if (qp->tx.gated) {
-			WRITE_ONCE(qp->tx.gated, false);
+		if (weft_gate_open(&qp->gate))
 			weft_qp_kick(qp);
-		}
 	}
 	return verdict;
 }

@@ -38,22 +38,15 @@ void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code)
 {
 	const struct weft_term term = { layer, etype, code };
 	struct weft_rx *rx = &qp->rx;
-	struct weft_tx *tx = &qp->tx;
+	bool request;
 	u32 hdr = rx->hdr_len > WEFT_MPA_LEN ? rx->hdr_len - WEFT_MPA_LEN : 0;
 
 	weft_qp_assert_locked(qp);
 	weft_rx_let_go(rx);
-	if (!tx->term_due) {
-		memcpy(tx->term_seg, rx->hdr + WEFT_MPA_LEN, hdr);
-		tx->term_seg_len = hdr;
-		tx->term_ulpdu = rx->ulpdu_len;
-		if (hdr && rx->target == WEFT_RX_TO_BYTES &&
-		    rx->ddp.opcode == WEFT_RDMAP_READ_REQ &&
-		    rx->done == WEFT_READ_REQ_LEN) {
-			memcpy(tx->term_seg + hdr, rx->bytes, WEFT_READ_REQ_LEN);
-			tx->term_seg_len += WEFT_READ_REQ_LEN;
-		}
-	}
+	request = rx->target == WEFT_RX_TO_BYTES && rx->ddp.opcode == WEFT_RDMAP_READ_REQ &&
+		  rx->done == WEFT_READ_REQ_LEN;
+	weft_ending_show(&qp->ending, rx->hdr + WEFT_MPA_LEN, hdr, rx->ulpdu_len,
+			 request ? rx->bytes : NULL);
 	rx->state = WEFT_RX_STOPPED;
 	weft_qp_fail(qp, &term, layer == WEFT_TERM_RDMAP &&
 		     etype == WEFT_RDMAP_PROTECTION ?

@@ -71,7 +71,7 @@ static inline void weft_rx_note(struct weft_qp *qp, u32 len)
 
 	rx->fpdus++;
 	rx->fpdu_bytes += len;
-	trace_weft_rx_fpdu(qp, &rx->ddp, rx->payload_len);
+	trace_weft_rx_fpdu(&qp->acc, &rx->ddp, rx->payload_len);
 }
 
 /*

@@ -63,7 +63,7 @@ static void stream_run(struct weft_qp *qp)
 		more = weft_tx_round(qp);
 		if (!more)
 			weft_tx_rest(qp);
-		if (!more && tx->gated && !qp->agreed.p2p)
+		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
 		weft_llp_unlock(llp);
 		/* The connection's work may want to end all this. */
@@ -251,8 +251,7 @@ int weft_stream_reset(struct weft_qp *qp)
 		if (weft_qp_owns_rq(qp))
 			weft_ring_forget(&qp->own_rq.ring);
 		qp->last_wqe_told = false;
-		qp->tx.tail = qp->tx.head;
-		qp->tx.unsent = qp->tx.head;
+		weft_inflight_forget(&qp->inflight);
 		qp->rx.recv.active = false;
 		weft_mw_forget(&qp->acc); /* the next peer is another */
 	}

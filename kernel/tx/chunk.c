@@ -1,74 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Chunks: runs of pages that FPDUs are laid out in, and that the stream takes. */
+#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
-#include <linux/lockdep.h>
-#include <linux/slab.h>
+#include <linux/mm.h>
 
 #include "base/context.h"
-#include "base/weft.h"
-#include "pair/qp.h"
-#include "queue/ring.h"
 #include "tx/chunk.h"
-#include "tx/tx.h"
 
-void weft_chunk_put(struct weft_tx *tx, u32 index)
+/* A chunk while much is waiting: 128 KiB, two packet buffers' worth. */
+#define WEFT_CHUNK_ORDER	5
+
+/* Ends a chunk; those behind it move up. */
+void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 {
-	struct page *page = tx->chunk[index].page;
+	struct page *page = chunks->chunk[index].page;
 
 	/* A new large one would have to be cleared: soon TCP is through with this. */
-	if (tx->spare_head - tx->spare_tail < WEFT_TX_SPARES &&
-	    tx->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER)
-		tx->spare[tx->spare_head++ % WEFT_TX_SPARES] = page;
+	if (chunks->spare_head - chunks->spare_tail < WEFT_TX_SPARES &&
+	    chunks->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER)
+		chunks->spare[chunks->spare_head++ % WEFT_TX_SPARES] = page;
 	else
 		put_page(page);
-	tx->num_chunks--;
-	for (; index < tx->num_chunks; index++)
-		tx->chunk[index] = tx->chunk[index + 1];
+	chunks->num--;
+	for (; index < chunks->num; index++)
+		chunks->chunk[index] = chunks->chunk[index + 1];
 }
 
-bool weft_chunk_has_spares(const struct weft_tx *tx)
+static bool weft_chunks_has_spares(const struct weft_chunks *chunks)
 {
-	return tx->spare_head != tx->spare_tail;
+	return chunks->spare_head != chunks->spare_tail;
 }
 
 /* The oldest, if TCP is through with it; TCP takes and drops them in order. */
-static struct page *weft_chunk_spare(struct weft_tx *tx)
+static struct page *weft_chunk_spare(struct weft_chunks *chunks)
 {
 	struct page *page;
 
-	if (!weft_chunk_has_spares(tx))
+	if (!weft_chunks_has_spares(chunks))
 		return NULL;
-	page = tx->spare[tx->spare_tail % WEFT_TX_SPARES];
+	page = chunks->spare[chunks->spare_tail % WEFT_TX_SPARES];
 	if (page_ref_count(page) != 1)
 		return NULL;
-	tx->spare_tail++;
+	chunks->spare_tail++;
 	return page;
 }
 
-void weft_chunk_drop_spares(struct weft_tx *tx)
+static void weft_chunks_drop_spares(struct weft_chunks *chunks)
 {
-	for (; weft_chunk_has_spares(tx); tx->spare_tail++)
-		put_page(tx->spare[tx->spare_tail % WEFT_TX_SPARES]);
+	for (; weft_chunks_has_spares(chunks); chunks->spare_tail++)
+		put_page(chunks->spare[chunks->spare_tail % WEFT_TX_SPARES]);
 }
 
 /*
- * A chunk of at least @need bytes, a large one if much is waiting. Its owner pays for
+ * A chunk of at least @need bytes, a large one if much is waiting. @payer pays for
  * it; what kernel consumers send is nobody's in particular.
  */
-static struct weft_chunk *weft_chunk_add(struct weft_qp *qp, u32 need)
+static struct weft_chunk *weft_chunk_add(struct weft_chunks *chunks, u32 need, u32 left,
+					 const struct ib_ucontext *payer)
 {
-	const gfp_t gfp = (qp->owner ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_COMP;
-	struct weft_tx *tx = &qp->tx;
-	struct weft_chunk *c = &tx->chunk[tx->num_chunks];
+	const gfp_t gfp = (payer ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_COMP;
+	struct weft_chunk *c = &chunks->chunk[chunks->num];
 	int least = get_order(need);
-	int order = tx->msg.left + need > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
+	int order = left + need > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
 	struct page *page = NULL;
 	struct mem_cgroup *before;
 
 	if (order == WEFT_CHUNK_ORDER)
-		page = weft_chunk_spare(tx);
-	before = weft_charge_begin(qp->owner);
+		page = weft_chunk_spare(chunks);
+	before = weft_charge_begin(payer);
 	/* Large ones are a convenience: take what is to be had at once. */
 	while (!page && order > least) {
 		page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) |
@@ -80,42 +80,86 @@ static struct weft_chunk *weft_chunk_add(struct weft_qp *qp, u32 need)
 		page = alloc_pages(gfp, order);
 	weft_charge_end(before);
 	if (!page)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	c->page = page;
 	c->size = PAGE_SIZE << order;
 	c->fill = 0;
 	c->sent = 0;
-	tx->num_chunks++;
+	chunks->num++;
 	return c;
 }
 
-/*
- * Finds room for an FPDU behind what is laid out already. NULL: enough is
- * waiting to be sent.
+/**
+ * weft_chunk_room() - find room for an FPDU behind what is laid out already
+ * @chunks: where to look
+ * @need: bytes of it
+ * @left: bytes of its message that are to be laid out in all
+ * @payer: whose process pays for new memory; NULL: nobody's
+ *
+ * Context: process, may sleep.
+ * Return: a chunk; NULL: enough is waiting to be sent; or -ENOMEM.
  */
-struct weft_chunk *weft_chunk_room(struct weft_qp *qp, u32 need)
+struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need, u32 left,
+				   const struct ib_ucontext *payer)
 {
-	struct weft_tx *tx = &qp->tx;
 	struct weft_chunk *c;
 
-	if (tx->num_chunks) {
-		c = &tx->chunk[tx->num_chunks - 1];
+	if (chunks->num) {
+		c = &chunks->chunk[chunks->num - 1];
 		if (c->size - c->fill >= need)
 			return c;
-		if (tx->num_chunks == 1 && c->sent == c->fill) {
+		if (chunks->num == 1 && c->sent == c->fill) {
 			if (page_ref_count(c->page) == 1 && c->size >= need) {
 				/* TCP is through with it: from the top. */
 				c->fill = 0;
 				c->sent = 0;
 				return c;
 			}
-			weft_chunk_put(tx, 0);
-		} else if (tx->num_chunks == WEFT_TX_CHUNKS) {
+			weft_chunk_put(chunks, 0);
+		} else if (chunks->num == WEFT_TX_CHUNKS) {
 			return NULL;
 		}
 	}
-	c = weft_chunk_add(qp, need);
-	if (!c)
-		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
-	return c;
+	return weft_chunk_add(chunks, need, left, payer);
+}
+
+/* The stream has taken all. If TCP is through with it: from the top, so that a message fits. */
+void weft_chunks_taken(struct weft_chunks *chunks)
+{
+	struct weft_chunk *c = &chunks->chunk[0];
+
+	if (!chunks->num || page_ref_count(c->page) != 1)
+		return;
+	c->fill = 0;
+	c->sent = 0;
+}
+
+/**
+ * weft_chunks_rest() - let memory go that an idle queue pair does not need
+ * @chunks: the stream has taken all that is laid out
+ *
+ * A page is kept at most, after a while.
+ *
+ * Return: true if there is something to be let go later, WEFT_CHUNK_IDLE from now.
+ */
+bool weft_chunks_rest(struct weft_chunks *chunks)
+{
+	bool large = chunks->num && chunks->chunk[0].size > PAGE_SIZE;
+
+	if (!large && !weft_chunks_has_spares(chunks))
+		return false;
+	if (time_before(jiffies, chunks->active + WEFT_CHUNK_IDLE))
+		return true;
+	if (large)
+		weft_chunk_put(chunks, 0);
+	weft_chunks_drop_spares(chunks);
+	return false;
+}
+
+/* Drops all that is laid out, and the memory with it. */
+void weft_chunks_drop(struct weft_chunks *chunks)
+{
+	while (chunks->num)
+		weft_chunk_put(chunks, chunks->num - 1);
+	weft_chunks_drop_spares(chunks);
 }

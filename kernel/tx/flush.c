@@ -14,31 +14,21 @@
  */
 void weft_tx_flush_requests(struct weft_qp *qp)
 {
-	struct weft_tx *tx = &qp->tx;
-	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
-	struct weft_inflight *w;
+	union weft_wr_copy *copy = &qp->tx.msg.copy;
+	struct weft_request *w;
 	int pending;
-	u32 i, blocks;
+	u32 blocks;
 
 	weft_qp_assert_locked(qp);
-	lockdep_assert_held(&tx->lock);
-	for (i = tx->tail; i != tx->head; i++) {
-		w = weft_tx_inflight(tx, i);
-		if (w->done)
-			continue;
-		w->status = IB_WC_WR_FLUSH_ERR;
-		w->vendor = WEFT_VE_CONNECTION;
-		w->done = true;
-	}
+	lockdep_assert_held(&qp->tx.lock);
+	weft_inflight_flush(&qp->inflight);
 	weft_tx_complete(qp);
 	/* What is there now; a post from here on rings the doorbell for itself. */
 	for (pending = weft_ring_pending(&qp->sq); pending > 0; pending -= blocks) {
-		weft_tx_copy_blocks(qp, 0, 1);
-		blocks = clamp_t(u32, wr->num_blocks, 1, pending);
-		w = weft_tx_admit(qp, wr, blocks);
-		w->status = IB_WC_WR_FLUSH_ERR;
-		w->vendor = WEFT_VE_CONNECTION;
-		w->done = true;
+		weft_tx_copy_blocks(copy, &qp->sq, 0, 1);
+		blocks = clamp_t(u32, copy->wr.num_blocks, 1, pending);
+		w = weft_tx_admit(&qp->inflight, &qp->sq, &copy->wr, blocks, qp->sq_sig_all);
+		weft_request_fail(w, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);
 		weft_tx_complete(qp);
 		cond_resched();
 	}

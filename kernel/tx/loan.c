@@ -98,7 +98,6 @@ static void weft_lend_close(struct weft_lending *lending)
 static bool weft_lend_open(struct weft_qp *qp)
 {
 	struct weft_lending *lending = qp->tx.lending;
-	struct weft_tx *tx = &qp->tx;
 	struct weft_lend *lend = lending->lend;
 
 	if (!lend) {
@@ -112,25 +111,24 @@ static bool weft_lend_open(struct weft_qp *qp)
 		list_add_tail(&lend->entry, &lending->out);
 		lending->lend = lend;
 	}
-	lend->inflight = tx->head - 1;
+	lend->inflight = qp->inflight.head - 1;
 	return true;
 }
 
 /* Whether a loan ends with the request fetched last: somebody waits for that. */
-static bool weft_lend_ends(struct weft_tx *tx)
+static bool weft_lend_ends(const struct weft_inflight *inflight)
 {
 	/* Without signals, what is full has to become empty all the same. */
-	return weft_tx_inflight(tx, tx->head - 1)->signaled ||
-	       tx->head - tx->tail > tx->inflight_size / 2;
+	return weft_inflight_last(inflight)->signaled ||
+	       weft_inflight_num(inflight) > inflight->size / 2;
 }
 
 /* Has the books say that it is back. */
-static void weft_lend_forget(struct weft_qp *qp, struct weft_lend *lend)
+static void weft_lend_forget(struct weft_lending *lending, struct weft_lend *lend,
+			     struct weft_counters __percpu *counters)
 {
-	struct weft_lending *lending = qp->tx.lending;
-
 	if (lend->copied) {
-		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT_COPIED, 1);
+		weft_count(counters, WEFT_CNT_TX_LENT_COPIED, 1);
 		lending->mode = WEFT_LEND_NO;
 	} else if (lending->mode == WEFT_LEND_TRYING) {
 		lending->mode = WEFT_LEND_YES;
@@ -219,10 +217,9 @@ static u32 weft_lend_sge(struct weft_lending *lending, const struct weft_mr *mr,
  * are too many runs of them. 0: it is not all pages of a user's, or *@gone: the
  * memory is not to be had any more.
  */
-static u32 weft_lend_gather(struct weft_qp *qp, u32 len, bool *gone)
+static u32 weft_lend_gather(struct weft_lending *lending, struct weft_tx_msg *msg,
+			    struct weft_accessor *acc, u32 len, bool *gone)
 {
-	struct weft_lending *lending = qp->tx.lending;
-	struct weft_tx_msg *msg = &qp->tx.msg;
 	u32 index = msg->sge_index, offset = msg->offset;
 	enum weft_key_error err;
 	struct weft_mr *mr;
@@ -234,7 +231,7 @@ static u32 weft_lend_gather(struct weft_qp *qp, u32 len, bool *gone)
 
 		want = min(len - done, sge->length - offset);
 		if (want) {
-			mr = weft_mr_get(&qp->acc, qp->ib.pd, sge->lkey, sge->addr + offset,
+			mr = weft_mr_get(acc, acc->pd, sge->lkey, sge->addr + offset,
 					 want, 0, &err);
 			*gone = !mr;
 			if (!mr)
@@ -298,7 +295,7 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 
 	if (weft_lend_open(qp)) {
 		weft_lend_add(lending, page, offset, front);
-		payload = weft_lend_gather(qp, fpdu->payload, &gone);
+		payload = weft_lend_gather(lending, msg, &qp->acc, fpdu->payload, &gone);
 	}
 	if (!payload) {
 		/* As it was before. */
@@ -310,7 +307,7 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		lending->last = true;
 		if (!num)
 			weft_lend_close(lending);
-		weft_lend_skip(tx);
+		weft_lend_skip(lending, &qp->inflight);
 		if (gone)
 			weft_tx_gather_failed(qp);
 		return 0;
@@ -334,38 +331,39 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
 	if (lending->mode == WEFT_LEND_NEW)
 		lending->mode = WEFT_LEND_TRYING;
-	ends = weft_lend_ends(tx);
+	ends = weft_lend_ends(&qp->inflight);
 	if (lending->mode != WEFT_LEND_YES)
 		msg->lend = false;
 	lending->last = !msg->lend || (fpdu->last && ends);
 	/* Also if the rest of it is copied: nothing else tells that it is done. */
 	if (lending->last && ends)
 		atomic_or(WEFT_LEND_WANTED, &lending->lend->flags);
-	weft_tx_advance(qp, fpdu);
+	weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
 	return front + back;
 }
 
 /**
  * weft_lend_push() - hand over the rest of what is lent, if there is something
- * @qp: the queue pair
+ * @tx: the transmit side; something was lent
+ * @llp: its stream
  *
  * Context: as weft_tx_next_msg().
  * Return: 0, or why not all of it was taken: -EAGAIN or another negative errno
  * value.
  */
-int weft_lend_push(struct weft_qp *qp)
+int weft_lend_push(struct weft_tx *tx, struct weft_llp *llp)
 {
-	struct weft_lending *lending = qp->tx.lending;
+	struct weft_lending *lending = tx->lending;
 	int n;
 
-	if (!weft_lend_waits(&qp->tx))
+	if (!weft_lend_waits(tx))
 		return 0;
-	n = weft_llp_lend(qp->llp, &lending->lend->ubuf, lending->bv, lending->num,
-			  lending->taken, lending->len, !qp->tx.dry);
+	n = weft_llp_lend(llp, &lending->lend->ubuf, lending->bv, lending->num,
+			  lending->taken, lending->len, !tx->dry);
 	if (n < 0)
 		return n;
 	lending->taken += n;
-	qp->tx.sent += n;
+	tx->sent += n;
 	if (lending->taken < lending->len)
 		return -EAGAIN;
 	lending->taken = 0;
@@ -377,16 +375,15 @@ int weft_lend_push(struct weft_qp *qp)
 
 /**
  * weft_lend_skip() - the request fetched last is not lent
- * @tx: the transmit side
+ * @lending: what is lent; NULL: nothing ever was
+ * @inflight: the requests under way
  *
  * If somebody waits for it, it is held up by what was lent before. Context: as
  * weft_tx_next_msg().
  */
-void weft_lend_skip(struct weft_tx *tx)
+void weft_lend_skip(struct weft_lending *lending, const struct weft_inflight *inflight)
 {
-	struct weft_lending *lending = tx->lending;
-
-	if (!lending || list_empty(&lending->out) || !weft_lend_ends(tx))
+	if (!lending || list_empty(&lending->out) || !weft_lend_ends(inflight))
 		return;
 	weft_lend_want(list_last_entry(&lending->out, struct weft_lend, entry));
 	lending->last = true;
@@ -414,37 +411,38 @@ static bool weft_lend_hold(struct weft_lending *lending, struct weft_lend *oldes
 
 /**
  * weft_lend_is_out() - may TCP still send pages of this work request?
- * @qp: the queue pair
- * @inflight: the work request; those before it were asked for
+ * @lending: what is lent
+ * @inflight: the work request, by its index; those before it were asked for
+ * @counters: the device's
  *
  * Context: as weft_tx_complete().
  * Return: whether it has to wait.
  */
-bool weft_lend_is_out(struct weft_qp *qp, u32 inflight)
+bool weft_lend_is_out(struct weft_lending *lending, u32 inflight,
+		      struct weft_counters __percpu *counters)
 {
-	struct weft_lending *lending = qp->tx.lending;
 	struct weft_lend *lend;
 
-	if (!lending || list_empty(&lending->out))
+	if (list_empty(&lending->out))
 		return false;
 	lend = list_first_entry(&lending->out, struct weft_lend, entry);
 	if (lend->inflight != inflight)
 		return false;
 	if (!weft_lend_returned(lend) && weft_lend_hold(lending, lend))
 		return true;
-	weft_lend_forget(qp, lend);
+	weft_lend_forget(lending, lend, counters);
 	return false;
 }
 
 /* Forgets what is back. Returns whether all of it is. */
-static bool weft_lend_reap(struct weft_qp *qp)
+static bool weft_lend_reap(struct weft_lending *lending,
+			   struct weft_counters __percpu *counters)
 {
-	struct weft_lending *lending = qp->tx.lending;
 	struct weft_lend *lend, *next;
 
 	list_for_each_entry_safe(lend, next, &lending->out, entry)
 		if (weft_lend_returned(lend))
-			weft_lend_forget(qp, lend);
+			weft_lend_forget(lending, lend, counters);
 	return list_empty(&lending->out);
 }
 
@@ -462,7 +460,6 @@ static bool weft_lend_reap(struct weft_qp *qp)
 bool weft_lend_drained(struct weft_qp *qp)
 {
 	struct weft_lending *lending = qp->tx.lending;
-	struct weft_tx *tx = &qp->tx;
 	struct weft_lend *lend;
 
 	if (!lending || list_empty(&lending->out))
@@ -477,9 +474,7 @@ bool weft_lend_drained(struct weft_qp *qp)
 	/* One by one, those of a process that ends would wait for all their peers. */
 	if (READ_ONCE(qp->dying))
 		return true;
-	if (!tx->drain_until)
-		tx->drain_until = (jiffies + WEFT_DRAIN_TIMEOUT) | 1;
-	if (time_after(jiffies, tx->drain_until))
+	if (weft_ending_overdue(&qp->ending))
 		return true;
 	weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
 	return false;
@@ -501,9 +496,9 @@ bool weft_lend_settled(struct weft_qp *qp)
 	lockdep_assert_held(&qp->tx.lock);
 	if (!tx->lending)
 		return true;
-	if (!weft_lend_reap(qp)) {
-		if (time_before(jiffies, tx->drain_until)) {
-			weft_qp_within(qp, tx->drain_until - jiffies + 1);
+	if (!weft_lend_reap(tx->lending, qp->dev->counters)) {
+		if (time_before(jiffies, qp->ending.drain_until)) {
+			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
 		list_for_each_entry_safe(lend, next, &tx->lending->out, entry) {
@@ -521,27 +516,22 @@ bool weft_lend_settled(struct weft_qp *qp)
 
 /**
  * weft_lend_stop() - lend no more, and drop what was not yet sent
- * @tx: a transmit side whose stream is gone; the caller holds its lock
+ * @lending: of a transmit side whose stream is gone
  */
-void weft_lend_stop(struct weft_tx *tx)
+void weft_lend_stop(struct weft_lending *lending)
 {
-	if (!tx->lending)
-		return;
-	weft_lend_drop_pages(tx->lending);
-	weft_lend_close(tx->lending);
-	tx->drain_until = jiffies + WEFT_LEND_TIMEOUT;
+	weft_lend_drop_pages(lending);
+	weft_lend_close(lending);
 }
 
 /* Frees what is left. No one uses the queue pair any more, so that all is back. */
-void weft_lend_destroy(struct weft_tx *tx)
+void weft_lend_destroy(struct weft_lending *lending)
 {
 	struct weft_lend *lend, *next;
 
-	if (!tx->lending)
-		return;
-	list_for_each_entry_safe(lend, next, &tx->lending->out, entry)
+	list_for_each_entry_safe(lend, next, &lending->out, entry)
 		kfree(lend);
-	kfree(tx->lending);
+	kfree(lending);
 }
 
 /* Waits for what was given up, before the module goes. */

@@ -29,8 +29,11 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
+struct weft_counters;
 struct weft_fpdu;
+struct weft_inflight;
 struct weft_lend;
+struct weft_llp;
 struct weft_qp;
 struct weft_tx;
 
@@ -86,13 +89,14 @@ bool weft_lend_is_full(const struct weft_tx *tx);
 bool weft_lend_may(struct weft_qp *qp);
 u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset);
-int weft_lend_push(struct weft_qp *qp);
-void weft_lend_skip(struct weft_tx *tx);
-bool weft_lend_is_out(struct weft_qp *qp, u32 inflight);
+int weft_lend_push(struct weft_tx *tx, struct weft_llp *llp);
+void weft_lend_skip(struct weft_lending *lending, const struct weft_inflight *inflight);
+bool weft_lend_is_out(struct weft_lending *lending, u32 inflight,
+		      struct weft_counters __percpu *counters);
 bool weft_lend_drained(struct weft_qp *qp);
 bool weft_lend_settled(struct weft_qp *qp);
-void weft_lend_stop(struct weft_tx *tx);
-void weft_lend_destroy(struct weft_tx *tx);
+void weft_lend_stop(struct weft_lending *lending);
+void weft_lend_destroy(struct weft_lending *lending);
 void weft_lend_exit(void);
 
 #endif /* WEFT_TX_LEND_H */

@@ -15,7 +15,7 @@ bool weft_tx_is_local(u8 opcode)
 
 /**
  * weft_tx_do_local() - do a work request at this end
- * @qp: the queue pair; the socket lock is held
+ * @acc: the queue pair, as memory knows it; the socket lock is held
  * @wr: a private copy for which weft_tx_is_local() is true, its shape checked
  *
  * What was posted before it has been laid out, so that nothing but a read not
@@ -23,15 +23,15 @@ bool weft_tx_is_local(u8 opcode)
  *
  * Return: false if the key is not to be changed like this.
  */
-bool weft_tx_do_local(struct weft_qp *qp, const struct weft_sq_wr *wr)
+bool weft_tx_do_local(struct weft_accessor *acc, const struct weft_sq_wr *wr)
 {
-	weft_qp_assert_locked(qp);
+	weft_accessor_assert_locked(acc);
 	switch (wr->opcode) {
 	case WEFT_OP_LOCAL_INV:
-		return weft_invalidate(&qp->acc, wr->ex, false) == WEFT_KEY_OK;
+		return weft_invalidate(acc, wr->ex, false) == WEFT_KEY_OK;
 	case WEFT_OP_BIND_MW:
-		return weft_mw_bind(&qp->acc, wr->ex, wr->rkey, &wr->bind);
+		return weft_mw_bind(acc, wr->ex, wr->rkey, &wr->bind);
 	default:
-		return weft_fast_register(&qp->acc, wr->ex, wr->rkey, wr->bind.access);
+		return weft_fast_register(acc, wr->ex, wr->rkey, wr->bind.access);
 	}
 }

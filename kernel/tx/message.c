@@ -26,68 +26,54 @@ static const struct weft_wr_error weft_bind_error = {
 	IB_WC_MW_BIND_ERR, WEFT_VE_BIND
 };
 
-/*
- * Enters the READ or atomic just admitted (NULL: an RTR indication) among those
- * to be answered.
- *
- * The answer comes back with the STag and offset, or the identifier, sent with
- * the request. They name the request and a position in it, so that no peer can
- * use an answer to reach memory that was not asked to be filled.
- */
-static struct weft_read *weft_tx_admit_read(struct weft_tx *tx,
+/* Enters the READ or atomic just admitted among those to be answered. */
+static struct weft_read *weft_tx_admit_read(struct weft_reads *reads,
+					    struct weft_request *request,
 					    const struct weft_sq_wr *wr,
-					    const struct weft_sge *sge,
-					    u32 total)
+					    const struct weft_sge *sge, u32 total)
 {
-	struct weft_read *read = weft_tx_read(tx, tx->read_head);
+	struct weft_read *read = weft_reads_add(reads, total);
 
-	read->sink = ++tx->read_head;
-	read->rtr = !wr;
-	read->atomic = wr && !weft_op_is_read(wr->opcode);
-	read->inflight = tx->head - 1;
-	read->inv = wr && wr->opcode == WEFT_OP_READ_INV ? wr->ex : 0;
-	read->len = total;
-	read->got = 0;
-	read->num_sge = wr ? wr->num_sge : 0;
+	read->request = request;
+	read->atomic = !weft_op_is_read(wr->opcode);
+	read->inv = wr->opcode == WEFT_OP_READ_INV ? wr->ex : 0;
+	read->num_sge = wr->num_sge;
 	memcpy(read->sge, sge, read->num_sge * sizeof(*sge));
 	return read;
 }
 
-/* Makes the message that asks for it, of the payload in msg.copy.bytes. */
-static void weft_tx_ask(struct weft_tx *tx, u8 opcode, u32 len)
+/* Makes the message that asks for it, of the payload in its copy.bytes. */
+static void weft_tx_ask(struct weft_tx_msg *msg, struct weft_reads *reads, u8 opcode,
+			u32 len)
 {
-	struct weft_tx_msg *msg = &tx->msg;
-
 	msg->hdr.opcode = opcode;
 	msg->hdr.qn = WEFT_QN_READ_REQ;
-	msg->hdr.msn = ++tx->read_msn;
+	msg->hdr.msn = ++reads->msn;
 	msg->local = true;
 	msg->total = len;
 }
 
-/* Makes a read request of the READ just admitted. */
-static void weft_tx_begin_read(struct weft_qp *qp, const struct weft_sq_wr *wr,
-			       const struct weft_sge *sge, u32 total)
+/* Makes a read request of a read that was entered. */
+static void weft_tx_begin_read(struct weft_tx_msg *msg, struct weft_reads *reads,
+			       const struct weft_read *read, u32 rkey, u64 remote_addr)
 {
-	struct weft_read *read = weft_tx_admit_read(&qp->tx, wr, sge, total);
 	struct weft_read_req req;
 
 	req.sink_stag = read->sink;
 	req.sink_to = 0;
-	req.size = total;
-	req.src_stag = wr ? wr->rkey : 0;
-	req.src_to = wr ? wr->remote_addr : 0;
-	weft_read_req_encode(qp->tx.msg.copy.bytes, &req);
-	weft_tx_ask(&qp->tx, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN);
+	req.size = read->len;
+	req.src_stag = rkey;
+	req.src_to = remote_addr;
+	weft_read_req_encode(msg->copy.bytes, &req);
+	weft_tx_ask(msg, reads, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN);
 }
 
-/* Makes an atomic request of the atomic just admitted. */
-static void weft_tx_begin_atomic(struct weft_qp *qp,
-				 const struct weft_sq_wr *wr)
+/* Makes an atomic request of the atomic that was entered and is in the message's copy. */
+static void weft_tx_begin_atomic(struct weft_tx_msg *msg, struct weft_reads *reads,
+				 const struct weft_read *read)
 {
+	const struct weft_sq_wr *wr = &msg->copy.wr;
 	const struct weft_atomic_operands *operands = &wr->atomic.operands;
-	struct weft_read *read = weft_tx_admit_read(&qp->tx, wr, wr->sge,
-						    WEFT_ATOMIC_LEN);
 	struct weft_atomic_req req = {
 		.op = WEFT_ATOMIC_FETCH_ADD,
 		.id = read->sink,
@@ -103,16 +89,17 @@ static void weft_tx_begin_atomic(struct weft_qp *qp,
 		req.compare = operands->compare_add;
 		req.compare_mask = U64_MAX;
 	}
-	weft_atomic_req_encode(qp->tx.msg.copy.bytes, &req);
-	weft_tx_ask(&qp->tx, WEFT_RDMAP_ATOMIC_REQ, WEFT_ATOMIC_REQ_LEN);
+	weft_atomic_req_encode(msg->copy.bytes, &req);
+	weft_tx_ask(msg, reads, WEFT_RDMAP_ATOMIC_REQ, WEFT_ATOMIC_REQ_LEN);
 }
 
-/* Turns the work request copied and checked into the message to be laid out. */
-static void weft_tx_begin_request(struct weft_qp *qp, u32 total)
+/* Turns the work request copied and checked, @w, into the message to be laid out. */
+static void weft_tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
+				  struct weft_request *w, u32 total)
 {
-	struct weft_tx_msg *msg = &qp->tx.msg;
-	const struct weft_sge *sge = msg->copy.sge;
+	struct weft_tx_msg *msg = &tx->msg;
 	const struct weft_sq_wr *wr = &msg->copy.wr;
+	struct weft_read *read;
 	bool solicited = wr->flags & WEFT_WR_SOLICITED;
 
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
@@ -140,12 +127,14 @@ static void weft_tx_begin_request(struct weft_qp *qp, u32 total)
 		break;
 	case WEFT_OP_READ:
 	case WEFT_OP_READ_INV:
-		weft_tx_begin_read(qp, wr, sge, total);
+		read = weft_tx_admit_read(reads, w, wr, msg->copy.sge, total);
+		weft_tx_begin_read(msg, reads, read, wr->rkey, wr->remote_addr);
 		msg->left = msg->total;
 		return;
 	case WEFT_OP_CMP_SWP:
 	case WEFT_OP_FETCH_ADD:
-		weft_tx_begin_atomic(qp, wr);
+		read = weft_tx_admit_read(reads, w, wr, wr->sge, WEFT_ATOMIC_LEN);
+		weft_tx_begin_atomic(msg, reads, read);
 		msg->left = msg->total;
 		return;
 	case WEFT_OP_SEND_IMM:
@@ -164,7 +153,7 @@ static void weft_tx_begin_request(struct weft_qp *qp, u32 total)
 	}
 	if (!msg->hdr.tagged) {
 		msg->hdr.qn = WEFT_QN_SEND;
-		msg->hdr.msn = ++qp->tx.send_msn;
+		msg->hdr.msn = ++tx->send_msn;
 	}
 	msg->left = total;
 }
@@ -179,7 +168,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 	struct weft_tx *tx = &qp->tx;
 	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
 	struct weft_wr_error why;
-	struct weft_inflight *w;
+	struct weft_request *w;
 	u64 total;
 	int pending;
 	u32 blocks;
@@ -189,7 +178,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 		return false;
 	pending = weft_ring_pending(&qp->sq);
 	tx->held = pending;
-	if (!pending || tx->head - tx->tail == tx->inflight_size)
+	if (!pending || weft_inflight_full(&qp->inflight))
 		return false;
 	if (pending < 0) {
 		/* The ring makes no sense: there is no work request to blame. */
@@ -197,50 +186,49 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 		return false;
 	}
 
-	weft_tx_copy_blocks(qp, 0, 1);
+	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 0, 1);
 	blocks = wr->num_blocks;
 	if (!blocks || blocks > WEFT_SQ_MAX_BLOCKS || blocks > pending) {
 		why.status = IB_WC_LOC_QP_OP_ERR;
 		why.vendor = WEFT_VE_BLOCKS;
-		weft_tx_fail(qp, weft_tx_admit(qp, wr, 1), &why);
+		w = weft_tx_admit(&qp->inflight, &qp->sq, wr, 1, qp->sq_sig_all);
+		weft_tx_fail(qp, w, &why);
 		return false;
 	}
-	if (weft_tx_reads_outstanding(tx) &&
+	if (weft_reads_outstanding(&qp->reads) &&
 	    ((wr->flags & WEFT_WR_FENCE) ||
-	     (weft_op_answered(wr->opcode) &&
-	      tx->read_head - tx->read_tail >= tx->ord)))
+	     (weft_op_answered(wr->opcode) && weft_reads_full(&qp->reads))))
 		return false;
-	weft_tx_copy_blocks(qp, 1, blocks - 1);
+	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 1, blocks - 1);
 
-	w = weft_tx_admit(qp, wr, blocks);
+	w = weft_tx_admit(&qp->inflight, &qp->sq, wr, blocks, qp->sq_sig_all);
 	if (!weft_tx_check_wr(qp, wr, &why)) {
 		weft_tx_fail(qp, w, &why);
 		return false;
 	}
 	if (weft_tx_is_local(wr->opcode)) {
-		w->done = weft_tx_do_local(qp, wr);
+		w->done = weft_tx_do_local(&qp->acc, wr);
 		*again = w->done;
-		weft_lend_skip(tx);
+		weft_lend_skip(tx->lending, &qp->inflight);
 		if (!w->done)
 			weft_tx_fail(qp, w, &weft_bind_error);
 		return false;
 	}
 	if (wr->flags & WEFT_WR_INLINE) {
 		total = wr->inline_len;
-	} else if (!weft_tx_check_sges(qp, tx->msg.copy.sge,
-				    wr->num_sge,
-				    weft_op_answered(wr->opcode) ?
-				    IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
+	} else if (!weft_tx_check_sges(&qp->acc, tx->msg.copy.sge, wr->num_sge,
+				       weft_op_answered(wr->opcode) ?
+				       IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
 		weft_tx_fail(qp, w, &why);
 		return false;
 	}
 	w->byte_len = total;
 	weft_streak_sent(&qp->scq->streak);
-	weft_tx_begin_request(qp, total);
+	weft_tx_begin_request(tx, &qp->reads, w, total);
 	if (total >= WEFT_LEND_LEAST && !tx->msg.local)
 		tx->msg.lend = weft_lend_may(qp);
 	if (tx->lending && !tx->msg.lend)
-		weft_lend_skip(tx);
+		weft_lend_skip(tx->lending, &qp->inflight);
 	return true;
 }
 
@@ -261,22 +249,24 @@ static u64 weft_atomic_change(const void *how, u64 value)
 	return weft_atomic_result(how, value);
 }
 
-/* Does what an atomic request of the peer asks for and begins the answer. */
-static bool weft_tx_answer_atomic(struct weft_qp *qp,
+/*
+ * Does what an atomic request of the peer asks for and begins the answer. False: its
+ * memory is not there any more.
+ */
+static bool weft_tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answers,
+				  struct weft_accessor *acc,
 				  const struct weft_atomic_req *req)
 {
-	struct weft_tx_msg *msg = &qp->tx.msg;
 	struct weft_atomic_resp resp = { .id = req->id };
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
 	/* Its memory was there when it came. */
-	mr = weft_mr_get(&qp->acc, qp->ib.pd, req->stag, req->to, WEFT_ATOMIC_LEN,
+	mr = weft_mr_get(acc, acc->pd, req->stag, req->to, WEFT_ATOMIC_LEN,
 			 IB_ACCESS_REMOTE_ATOMIC, &err);
 	if (!mr || !weft_mr_word(mr, req->to)) {
 		if (mr)
 			weft_mr_put(mr);
-		weft_qp_fail(qp, &weft_tx_term_revoked, IB_EVENT_QP_ACCESS_ERR);
 		return false;
 	}
 	resp.original = weft_mr_atomic(mr, req->to, weft_atomic_change, req);
@@ -287,7 +277,7 @@ static bool weft_tx_answer_atomic(struct weft_qp *qp,
 	msg->kind = WEFT_MSG_RESPONSE;
 	msg->hdr.opcode = WEFT_RDMAP_ATOMIC_RESP;
 	msg->hdr.qn = WEFT_QN_ATOMIC_RESP;
-	msg->hdr.msn = ++qp->tx.atomic_msn;
+	msg->hdr.msn = ++answers->msn;
 	msg->total = WEFT_ATOMIC_RESP_LEN;
 	msg->left = WEFT_ATOMIC_RESP_LEN;
 	msg->local = true;
@@ -296,20 +286,9 @@ static bool weft_tx_answer_atomic(struct weft_qp *qp,
 	return true;
 }
 
-/* Begins the answer to the oldest read or atomic request of the peer. */
-static bool weft_tx_next_response(struct weft_qp *qp)
+/* Begins the answer to a read request of the peer. */
+static void weft_tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *req)
 {
-	struct weft_tx *tx = &qp->tx;
-	struct weft_tx_msg *msg = &tx->msg;
-	const struct weft_answer *answer;
-	const struct weft_read_req *req;
-
-	if (tx->answer_tail == tx->answer_head)
-		return false;
-	answer = weft_tx_answer(tx, tx->answer_tail++);
-	if (answer->atomic)
-		return weft_tx_answer_atomic(qp, &answer->atomic_req);
-	req = &answer->read_req;
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_RESPONSE;
 	msg->hdr.opcode = WEFT_RDMAP_READ_RESP;
@@ -326,13 +305,28 @@ static bool weft_tx_next_response(struct weft_qp *qp)
 	msg->copy.sge[0].addr = req->src_to;
 	msg->copy.sge[0].length = req->size;
 	msg->copy.sge[0].lkey = req->src_stag;
-	return true;
 }
 
-static void weft_tx_begin_control(struct weft_qp *qp)
+/* Begins the answer to the oldest read or atomic request of the peer. */
+static bool weft_tx_next_response(struct weft_qp *qp)
 {
+	const struct weft_answer *answer = weft_answers_take(&qp->answers);
 	struct weft_tx_msg *msg = &qp->tx.msg;
 
+	if (!answer)
+		return false;
+	if (!answer->atomic) {
+		weft_tx_answer_read(msg, &answer->read_req);
+		return true;
+	}
+	if (weft_tx_answer_atomic(msg, &qp->answers, &qp->acc, &answer->atomic_req))
+		return true;
+	weft_qp_fail(qp, &weft_tx_term_revoked, IB_EVENT_QP_ACCESS_ERR);
+	return false;
+}
+
+static void weft_tx_begin_control(struct weft_tx_msg *msg)
+{
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_CONTROL;
 	msg->total = 0;
@@ -342,15 +336,14 @@ static void weft_tx_begin_control(struct weft_qp *qp)
 }
 
 /* The first frame of an initiator that agreed on peer-to-peer setup (RFC 6581, 5). */
-static void weft_tx_begin_rtr(struct weft_qp *qp)
+static void weft_tx_begin_rtr(struct weft_tx *tx, struct weft_reads *reads, u8 rtr)
 {
-	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 
-	weft_tx_begin_control(qp);
-	switch (tx->rtr_due) {
+	weft_tx_begin_control(msg);
+	switch (rtr) {
 	case WEFT_RTR_READ:
-		weft_tx_begin_read(qp, NULL, NULL, 0);
+		weft_tx_begin_read(msg, reads, weft_reads_add(reads, 0), 0, 0);
 		break;
 	case WEFT_RTR_WRITE:
 		msg->hdr.opcode = WEFT_RDMAP_WRITE;
@@ -362,23 +355,16 @@ static void weft_tx_begin_rtr(struct weft_qp *qp)
 		msg->hdr.msn = ++tx->send_msn;
 	}
 	msg->left = msg->total;
-	tx->rtr_due = 0;
 }
 
-static void weft_tx_begin_terminate(struct weft_qp *qp)
+static void weft_tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *ending)
 {
-	struct weft_tx *tx = &qp->tx;
-	struct weft_tx_msg *msg = &tx->msg;
-
-	weft_tx_begin_control(qp);
+	weft_tx_begin_control(msg);
 	msg->hdr.opcode = WEFT_RDMAP_TERMINATE;
 	msg->hdr.qn = WEFT_QN_TERMINATE;
 	msg->hdr.msn = 1;
-	msg->total = weft_term_encode(msg->copy.bytes, &tx->term, tx->term_seg,
-				      tx->term_seg_len, tx->term_ulpdu);
+	msg->total = weft_ending_tell(ending, msg->copy.bytes);
 	msg->left = msg->total;
-	tx->term_due = false;
-	weft_count(qp->dev->counters, WEFT_CNT_TX_TERMINATES, 1);
 }
 
 /**
@@ -397,22 +383,21 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 	tx->held = weft_ring_pending(&qp->sq);
 	switch (weft_qp_state(qp)) {
 	case IB_QPS_RTS:
-		if (tx->gated) {
-			if (qp->agreed.p2p || time_before(jiffies, tx->gate_until))
-				return false;
-			WRITE_ONCE(tx->gated, false);
-		}
+		if (!weft_gate_passes(&qp->gate))
+			return false;
 		break;
 	case IB_QPS_ERR:
-		if (!tx->term_due)
+		if (!qp->ending.due)
 			return false;
-		weft_tx_begin_terminate(qp);
+		weft_tx_begin_terminate(&tx->msg, &qp->ending);
+		weft_count(qp->dev->counters, WEFT_CNT_TX_TERMINATES, 1);
 		return true;
 	default:
 		return false;
 	}
-	if (tx->rtr_due) {
-		weft_tx_begin_rtr(qp);
+	if (qp->gate.rtr_due) {
+		weft_tx_begin_rtr(tx, &qp->reads, qp->gate.rtr_due);
+		qp->gate.rtr_due = 0;
 		return true;
 	}
 	tx->prefer_response = !tx->prefer_response;

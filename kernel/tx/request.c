@@ -24,7 +24,7 @@ const struct weft_term weft_tx_term_revoked = {
 };
 
 /* Checks a gather or scatter list and adds up its length. */
-bool weft_tx_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
+bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 			u32 num, int access, u64 *total,
 			struct weft_wr_error *why)
 {
@@ -32,12 +32,12 @@ bool weft_tx_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
 	struct weft_mr *mr;
 	u32 i;
 
-	weft_qp_assert_locked(qp);
+	weft_accessor_assert_locked(acc);
 	*total = 0;
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
-		mr = weft_mr_get(&qp->acc, qp->ib.pd, sge[i].lkey, sge[i].addr,
+		mr = weft_mr_get(acc, acc->pd, sge[i].lkey, sge[i].addr,
 				 sge[i].length, access, &err);
 		if (!mr) {
 			why->status = IB_WC_LOC_PROT_ERR;
@@ -77,11 +77,11 @@ static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *w
 		return qp->agreed.extended;
 	case WEFT_OP_CMP_SWP:
 	case WEFT_OP_FETCH_ADD:
-		return qp->agreed.extended && qp->tx.ord && !in_ring;
+		return qp->agreed.extended && qp->reads.ord && !in_ring;
 	case WEFT_OP_READ:
-		return qp->tx.ord && !in_ring;
+		return qp->reads.ord && !in_ring;
 	case WEFT_OP_READ_INV:
-		return qp->tx.ord && !in_ring && !qp->owner;
+		return qp->reads.ord && !in_ring && !qp->owner;
 	case WEFT_OP_LOCAL_INV:
 	case WEFT_OP_BIND_MW:
 		return !in_ring;
@@ -143,13 +143,11 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 }
 
 /* A work request of ours cannot be done: it fails, and the queue pair with it. */
-void weft_tx_fail(struct weft_qp *qp, struct weft_inflight *w,
+void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 		  const struct weft_wr_error *why)
 {
 	weft_qp_assert_locked(qp);
-	w->status = why->status;
-	w->vendor = why->vendor;
-	w->done = true;
+	weft_request_fail(w, why->status, why->vendor);
 	qp->tx.msg.kind = WEFT_MSG_NONE;
 	weft_qp_fail(qp, &weft_tx_term_local, -1);
 }
@@ -164,7 +162,7 @@ void weft_tx_gather_failed(struct weft_qp *qp)
 
 	weft_qp_assert_locked(qp);
 	if (tx->msg.kind == WEFT_MSG_REQUEST) {
-		weft_tx_fail(qp, weft_tx_inflight(tx, tx->head - 1), &lkey);
+		weft_tx_fail(qp, weft_inflight_last(&qp->inflight), &lkey);
 		return;
 	}
 	tx->msg.kind = WEFT_MSG_NONE;

@@ -13,27 +13,27 @@ struct weft_wr_error {
 	u8 vendor;	/* enum weft_vendor_err */
 };
 
-bool weft_tx_check_sges(struct weft_qp *qp, const struct weft_sge *sge,
+bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 			u32 num, int access, u64 *total,
 			struct weft_wr_error *why);
 bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 		      struct weft_wr_error *why);
-void weft_tx_fail(struct weft_qp *qp, struct weft_inflight *w,
+void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 		  const struct weft_wr_error *why);
 
 /*
  * Copies blocks out of the ring, each word read once: what is checked
- * afterwards is what is used. No message is being laid out.
+ * afterwards is what is used. No message is being laid out in @copy.
  */
-static inline void weft_tx_copy_blocks(struct weft_qp *qp, u32 first, u32 num)
+static inline void weft_tx_copy_blocks(union weft_wr_copy *copy,
+				       const struct weft_ring *sq, u32 first, u32 num)
 {
-	u64 *to = qp->tx.msg.copy.words + first * (WEFT_SQ_BLOCK / sizeof(u64));
+	u64 *to = copy->words + first * (WEFT_SQ_BLOCK / sizeof(u64));
 	u32 b;
 
-	weft_qp_assert_locked(qp);
 	BUILD_BUG_ON(WEFT_SQ_BLOCK != 8 * sizeof(u64));
 	for (b = first; b < first + num; b++, to += 8) {
-		const u64 *slot = weft_ring_slot(&qp->sq, qp->sq.head + b);
+		const u64 *slot = weft_ring_slot(sq, sq->head + b);
 
 		to[0] = READ_ONCE(slot[0]);
 		to[1] = READ_ONCE(slot[1]);
@@ -46,23 +46,18 @@ static inline void weft_tx_copy_blocks(struct weft_qp *qp, u32 first, u32 num)
 	}
 }
 
-/* Enters a work request in the in-flight list. */
-static inline struct weft_inflight *
-weft_tx_admit(struct weft_qp *qp, const struct weft_sq_wr *wr, u32 blocks)
+/* Takes a work request of @blocks out of the ring, and enters it among those in flight. */
+static inline struct weft_request *
+weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
+	      const struct weft_sq_wr *wr, u32 blocks, bool signal_all)
 {
-	struct weft_inflight *w = weft_tx_inflight(&qp->tx, qp->tx.head++);
+	struct weft_request *w = weft_inflight_add(inflight);
 
-	weft_qp_assert_locked(qp);
-	qp->sq.head += blocks;
+	sq->head += blocks;
 	w->wr_id = wr->wr_id;
-	w->end = U64_MAX;
-	w->ring_end = qp->sq.head;
-	w->byte_len = 0;
-	w->vendor = WEFT_VE_NONE;
+	w->ring_end = sq->head;
 	w->opcode = wr->opcode;
-	w->status = IB_WC_SUCCESS;
-	w->signaled = qp->sq_sig_all || (wr->flags & WEFT_WR_SIGNALED);
-	w->done = false;
+	w->signaled = signal_all || (wr->flags & WEFT_WR_SIGNALED);
 	return w;
 }
 

@@ -18,10 +18,9 @@
 #include "wire/crc.h"
 
 /* Fetches the next @len bytes of the message; @held as in weft_tx_layout(). */
-static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len,
-			   struct weft_mr **held)
+static bool weft_tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
+			   u8 *to, u32 len, struct weft_mr **held)
 {
-	struct weft_tx_msg *msg = &qp->tx.msg;
 	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
 	enum weft_key_error err;
 	u64 from;
@@ -47,7 +46,7 @@ static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len,
 		from = sge->addr + msg->offset;
 		if (!*held) {
 			/* For all that is left of it, as long as it is held. */
-			*held = weft_mr_get(&qp->acc, qp->ib.pd, sge->lkey, from,
+			*held = weft_mr_get(acc, acc->pd, sge->lkey, from,
 					    sge->length - msg->offset, access, &err);
 			if (!*held)
 				return false;
@@ -61,14 +60,14 @@ static bool weft_tx_gather(struct weft_qp *qp, u8 *to, u32 len,
 }
 
 /* Goes on with the Immediate Data message that follows a WRITE. */
-static void weft_tx_begin_imm(struct weft_qp *qp)
+static void weft_tx_begin_imm(struct weft_tx *tx)
 {
-	struct weft_tx_msg *msg = &qp->tx.msg;
+	struct weft_tx_msg *msg = &tx->msg;
 
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->hdr.opcode = msg->imm_opcode;
 	msg->hdr.qn = WEFT_QN_SEND;
-	msg->hdr.msn = ++qp->tx.send_msn;
+	msg->hdr.msn = ++tx->send_msn;
 	memcpy(msg->copy.bytes, &msg->imm, sizeof(msg->imm));
 	memset(msg->copy.bytes + sizeof(msg->imm), 0, WEFT_IMM_LEN - sizeof(msg->imm));
 	msg->imm_opcode = 0;
@@ -79,28 +78,27 @@ static void weft_tx_begin_imm(struct weft_qp *qp)
 }
 
 /* The message is laid out: what comes next, and when is its work request done? */
-static void weft_tx_end_msg(struct weft_qp *qp)
+static void weft_tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 {
-	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 
 	if (msg->kind == WEFT_MSG_REQUEST) {
 		if (msg->imm_opcode) {
-			weft_tx_begin_imm(qp);
+			weft_tx_begin_imm(tx);
 			return;
 		}
-		weft_tx_inflight(tx, tx->head - 1)->end = tx->built;
+		weft_inflight_last(inflight)->end = tx->built;
 	}
 	msg->kind = WEFT_MSG_NONE;
 }
 
 /* Goes on behind an FPDU of the message. */
-static void weft_tx_step(struct weft_qp *qp, const struct weft_fpdu *fpdu)
+static void weft_tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
+			 const struct weft_fpdu *fpdu)
 {
-	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 
-	trace_weft_tx_fpdu(qp, &msg->hdr, fpdu->payload);
+	trace_weft_tx_fpdu(acc, &msg->hdr, fpdu->payload);
 	tx->built += fpdu->len;
 	msg->left -= fpdu->payload;
 	if (msg->hdr.tagged)
@@ -118,15 +116,18 @@ static void weft_tx_step(struct weft_qp *qp, const struct weft_fpdu *fpdu)
 
 /**
  * weft_tx_advance() - go on behind an FPDU that was laid out elsewhere
- * @qp: the queue pair
+ * @tx: the transmit side
+ * @inflight: the work requests under way, the last of which the message is
+ * @acc: their queue pair, as memory knows it
  * @fpdu: one of its current message; the message may end with it
  */
-void weft_tx_advance(struct weft_qp *qp, const struct weft_fpdu *fpdu)
+void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
+		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
 {
-	weft_qp_assert_locked(qp);
-	weft_tx_step(qp, fpdu);
+	weft_tx_assert_locked(tx);
+	weft_tx_step(tx, acc, fpdu);
 	if (fpdu->last)
-		weft_tx_end_msg(qp);
+		weft_tx_end_msg(tx, inflight);
 }
 
 /*
@@ -149,13 +150,13 @@ static __always_inline void weft_tx_put_crc(const struct weft_tx *tx, u8 *to, u3
 
 /*
  * Writes one FPDU of the message to @to. False: the payload is not to be had
- * any more; the queue pair has failed and nothing was laid out.
+ * any more; nothing was laid out.
  */
-static bool weft_tx_layout_one(struct weft_qp *qp, const struct weft_tx_head *head,
+static bool weft_tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
+			       const struct weft_tx_head *head,
 			       struct weft_fpdu fpdu, u8 *to,
 			       struct weft_mr **held)
 {
-	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 at = head->len;
 
@@ -163,10 +164,8 @@ static bool weft_tx_layout_one(struct weft_qp *qp, const struct weft_tx_head *he
 	msg->hdr.last = fpdu.last;
 	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu.payload);
 	weft_ddp_encode_place(to + WEFT_MPA_LEN, &msg->hdr);
-	if (!weft_tx_gather(qp, to + at, fpdu.payload, held)) {
-		weft_tx_gather_failed(qp);
+	if (!weft_tx_gather(msg, acc, to + at, fpdu.payload, held))
 		return false;
-	}
 	at += fpdu.payload;
 	if (fpdu.pad)
 		memset(to + at, 0, fpdu.pad);
@@ -187,11 +186,10 @@ static bool weft_tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fp
  * many as @room at @to and the SGE that is held have; the last of a message is
  * none of them. Returns how many.
  */
-static noinline u32 weft_tx_layout_row(struct weft_qp *qp, struct weft_tx_head *head,
+static noinline u32 weft_tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 				       const struct weft_fpdu *fpdu, u8 *to,
 				       u32 room, const struct weft_mr *held)
 {
-	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 	const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
 	u32 payload = fpdu->payload;
@@ -258,18 +256,20 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		/* A large one is as large as what memory is to be had: none need be. */
 		if (!fpdu->last && tx->large)
 			weft_tx_plan(tx, min(weft_llp_train(qp->llp, tx->emss), room), fpdu);
-		if (!weft_tx_layout_one(qp, &head, *fpdu, to, &held))
+		if (!weft_tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &held)) {
+			weft_tx_gather_failed(qp);
 			break;
+		}
 		any = true;
 		to += fpdu->len;
 		room -= fpdu->len;
-		weft_tx_step(qp, fpdu);
+		weft_tx_step(tx, &qp->acc, fpdu);
 		if (fpdu->last) {
-			weft_tx_end_msg(qp);
+			weft_tx_end_msg(tx, &qp->inflight);
 			break;
 		}
 		if (weft_tx_repeats(tx, fpdu)) {
-			fpdus = weft_tx_layout_row(qp, &head, fpdu, to, room, held);
+			fpdus = weft_tx_layout_row(tx, &head, fpdu, to, room, held);
 			to += fpdus * fpdu->len;
 			room -= fpdus * fpdu->len;
 		}

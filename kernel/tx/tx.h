@@ -6,6 +6,10 @@
 #include "pair/tx.h"
 #include "wire/plan.h"
 
+struct weft_accessor;
+struct weft_inflight;
+struct weft_qp;
+
 /* Plans the next FPDU of the message. False: the segment must be ended first. */
 static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
 				struct weft_fpdu *fpdu)
@@ -22,11 +26,12 @@ void weft_tx_flush_requests(struct weft_qp *qp);
 /* segment.c: from messages to FPDUs */
 bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		    struct weft_fpdu *fpdu);
-void weft_tx_advance(struct weft_qp *qp, const struct weft_fpdu *fpdu);
+void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
+		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu);
 
 /* local.c */
 bool weft_tx_is_local(u8 opcode);
-bool weft_tx_do_local(struct weft_qp *qp, const struct weft_sq_wr *wr);
+bool weft_tx_do_local(struct weft_accessor *acc, const struct weft_sq_wr *wr);
 
 /* tx.c */
 int weft_tx_init(struct weft_qp *qp);
@@ -37,6 +42,5 @@ void weft_tx_rest(struct weft_qp *qp);
 void weft_tx_stop(struct weft_qp *qp);
 void weft_tx_writable(struct weft_qp *qp);
 void weft_tx_complete(struct weft_qp *qp);
-bool weft_tx_awaits_peer(const struct weft_qp *qp);
 
 #endif /* WEFT_TX_H */

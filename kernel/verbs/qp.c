@@ -296,7 +296,7 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->max_dest_rd_atomic = qp->agreed.ird;
 	attr->port_num = 1;
 	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
-			    READ_ONCE(qp->tx.head) != READ_ONCE(qp->tx.tail);
+			    READ_ONCE(qp->inflight.head) != READ_ONCE(qp->inflight.tail);
 	attr->cap = qp->cap;
 	init->event_handler = ib->event_handler;
 	init->qp_context = ib->qp_context;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the peer asked for, reads and atomics, and has not been answered. */
+#ifndef WEFT_PAIR_ANSWERS_H
+#define WEFT_PAIR_ANSWERS_H
+
+#include <linux/log2.h>
+#include <linux/types.h>
+
+#include "wire/atomic.h"
+#include "wire/ddp.h"
+
+/**
+ * struct weft_answer - what the peer asked for and gets when its turn comes
+ * @atomic: an atomic, else a read
+ * @read_req: the read
+ * @atomic_req: the atomic, to be done when it is answered
+ */
+struct weft_answer {
+	bool atomic;
+	union {
+		struct weft_read_req read_req;
+		struct weft_atomic_req atomic_req;
+	};
+};
+
+/**
+ * struct weft_answers - what the peer is owed
+ * @slot: its requests, a ring of @ird rounded up to a power of two
+ * @ird: how many it may have outstanding; 0: it may ask for nothing
+ * @head: next free slot, which the receive side fills
+ * @tail: next to be answered, which the transmit side takes
+ * @msn: number of the last answer to an atomic
+ *
+ * Protected by what protects the data path of its queue pair: the socket lock while
+ * there is a stream, tx.lock without one; see weft_qp_assert_locked().
+ */
+struct weft_answers {
+	struct weft_answer *slot;
+	u32 ird;
+	u32 head;
+	u32 tail;
+	u32 msn;
+};
+
+int weft_answers_start(struct weft_answers *answers, u32 ird);
+void weft_answers_stop(struct weft_answers *answers);
+
+static inline struct weft_answer *weft_answers_at(const struct weft_answers *answers,
+						  u32 index)
+{
+	return &answers->slot[index & (roundup_pow_of_two(answers->ird) - 1)];
+}
+
+static inline bool weft_answers_due(const struct weft_answers *answers)
+{
+	return answers->head != answers->tail;
+}
+
+/* Whether the peer has asked for all that it may. */
+static inline bool weft_answers_full(const struct weft_answers *answers)
+{
+	return answers->head - answers->tail >= answers->ird;
+}
+
+/* The peer asks for a read. It is not full. */
+static inline void weft_answers_push_read(struct weft_answers *answers,
+					  const struct weft_read_req *req)
+{
+	struct weft_answer *answer = weft_answers_at(answers, answers->head++);
+
+	answer->atomic = false;
+	answer->read_req = *req;
+}
+
+/* The peer asks for an atomic. It is not full. */
+static inline void weft_answers_push_atomic(struct weft_answers *answers,
+					    const struct weft_atomic_req *req)
+{
+	struct weft_answer *answer = weft_answers_at(answers, answers->head++);
+
+	answer->atomic = true;
+	answer->atomic_req = *req;
+}
+
+/* Takes the oldest, or NULL. It may be looked at until the next one is pushed. */
+static inline const struct weft_answer *weft_answers_take(struct weft_answers *answers)
+{
+	return weft_answers_due(answers) ? weft_answers_at(answers, answers->tail++) : NULL;
+}
+
+#endif /* WEFT_PAIR_ANSWERS_H */

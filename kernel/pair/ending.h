@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How a connection ends: what the peer is told of it, and how long that may take. */
+#ifndef WEFT_PAIR_ENDING_H
+#define WEFT_PAIR_ENDING_H
+
+#include <linux/jiffies.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "wire/ddp.h"
+#include "wire/term.h"
+
+/* How long a graceful end waits for the stream to take what was begun. */
+#define WEFT_DRAIN_TIMEOUT	(5 * HZ)
+
+/**
+ * struct weft_ending - how a connection ends
+ * @term: why the queue pair failed, for the Terminate message
+ * @due: a Terminate is to be sent
+ * @told: the connection was told that the queue pair failed or closes
+ * @seg_len: bytes of @seg; 0: nothing that the peer sent is to blame
+ * @ulpdu: the offending segment's length
+ * @seg: its header, and the read request that it carried
+ * @drain_until: when to stop waiting for the stream, and without one for pages that are
+ *	lent; 0: not waiting
+ *
+ * @term and @due are set by the first failure, under the queue pair's @lock; who has
+ * seen its state ERR sees them. All else is protected by what protects the data path:
+ * the socket lock while there is a stream, tx.lock without one.
+ */
+struct weft_ending {
+	struct weft_term term;
+	bool due;
+	bool told;
+	u8 seg_len;
+	u16 ulpdu;
+	u8 seg[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN];
+	unsigned long drain_until;
+};
+
+/* A connection begins. */
+static inline void weft_ending_start(struct weft_ending *ending)
+{
+	ending->due = false;
+	ending->told = false;
+	ending->seg_len = 0;
+	ending->drain_until = 0;
+}
+
+/* The queue pair fails, and the peer is to be told why. For weft_qp_fail() alone. */
+static inline void weft_ending_set(struct weft_ending *ending,
+				   const struct weft_term *term)
+{
+	ending->term = *term;
+	ending->due = true;
+}
+
+/**
+ * weft_ending_show() - keep the segment of the peer's that is to blame
+ * @ending: how the connection ends; what it knows already stays
+ * @hdr: the segment's header, @len bytes of it
+ * @len: at most that of an untagged header; 0: there is none to show
+ * @ulpdu: the segment's length
+ * @request: the read request in it, or NULL
+ */
+static inline void weft_ending_show(struct weft_ending *ending, const u8 *hdr, u32 len,
+				    u32 ulpdu, const u8 *request)
+{
+	if (ending->due)
+		return;
+	memcpy(ending->seg, hdr, len);
+	ending->seg_len = len;
+	ending->ulpdu = ulpdu;
+	if (!len || !request)
+		return;
+	memcpy(ending->seg + len, request, WEFT_READ_REQ_LEN);
+	ending->seg_len += WEFT_READ_REQ_LEN;
+}
+
+/* Writes the Terminate to @to, WEFT_TERM_MAX_LEN bytes. Returns its length. */
+static inline u32 weft_ending_tell(struct weft_ending *ending, u8 *to)
+{
+	ending->due = false;
+	return weft_term_encode(to, &ending->term, ending->seg, ending->seg_len,
+				ending->ulpdu);
+}
+
+/* Begins to wait for the stream, or goes on. Returns whether time is up. */
+static inline bool weft_ending_overdue(struct weft_ending *ending)
+{
+	if (!ending->drain_until)
+		ending->drain_until = (jiffies + WEFT_DRAIN_TIMEOUT) | 1;
+	return time_after(jiffies, ending->drain_until);
+}
+
+#endif /* WEFT_PAIR_ENDING_H */

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Our reads and atomics that the peer has yet to answer. */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "pair/reads.h"
+
+/**
+ * weft_reads_start() - prepare for a stream
+ * @reads: stopped, or zeroed
+ * @ord: how many may be outstanding
+ * @max_sge: SGEs that each may name
+ *
+ * Context: process, may sleep. The caller's memory cgroup is charged.
+ * Return: 0, or -ENOMEM: it is as it was.
+ */
+int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge)
+{
+	u32 slots = ord ? roundup_pow_of_two(ord) : 0;
+	u32 i;
+
+	*reads = (struct weft_reads){ .ord = ord };
+	if (!ord)
+		return 0;
+	reads->slot = kcalloc(slots, sizeof(*reads->slot), GFP_KERNEL_ACCOUNT);
+	reads->sge = kvcalloc(slots * max_sge, sizeof(*reads->sge), GFP_KERNEL_ACCOUNT);
+	if (!reads->slot || !reads->sge) {
+		weft_reads_stop(reads);
+		return -ENOMEM;
+	}
+	for (i = 0; i < slots; i++)
+		reads->slot[i].sge = reads->sge + (size_t)i * max_sge;
+	return 0;
+}
+
+/* The stream is gone, and nothing is answered any more. Harmless when repeated. */
+void weft_reads_stop(struct weft_reads *reads)
+{
+	kfree(reads->slot);
+	kvfree(reads->sge);
+	*reads = (struct weft_reads){};
+}
+
+/**
+ * weft_reads_add() - enter a request that is about to be sent
+ * @reads: not full
+ * @len: bytes it asks for
+ *
+ * The answer comes back with the STag and offset, or the identifier, sent with the
+ * request. They name the request and a position in it, so that no peer can use an
+ * answer to reach memory that was not asked to be filled.
+ *
+ * Return: the request, an RTR indication until the caller says otherwise.
+ */
+struct weft_read *weft_reads_add(struct weft_reads *reads, u32 len)
+{
+	struct weft_read *read = weft_reads_at(reads, reads->head);
+
+	read->sink = ++reads->head;
+	read->inv = 0;
+	read->request = NULL;
+	read->atomic = false;
+	read->len = len;
+	read->got = 0;
+	read->num_sge = 0;
+	return read;
+}
+
+/* The oldest read, or the oldest atomic, which a Terminate about one must mean; or NULL. */
+struct weft_read *weft_reads_blamed(const struct weft_reads *reads, bool atomic)
+{
+	struct weft_read *read;
+	u32 i;
+
+	for (i = reads->tail; i != reads->head; i++) {
+		read = weft_reads_at(reads, i);
+		if (read->atomic == atomic)
+			return read;
+	}
+	return NULL;
+}

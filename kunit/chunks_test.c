@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Chunks: where FPDUs are laid out, how long their pages are kept, without a queue pair. */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+
+#include "tx/chunk.h"
+
+#define LARGE	(PAGE_SIZE << 5)
+
+static struct weft_chunk *room(struct kunit *test, struct weft_chunks *chunks, u32 need,
+			       u32 left)
+{
+	struct weft_chunk *c = weft_chunk_room(chunks, need, left, NULL);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(c));
+	return c;
+}
+
+/* FPDUs lie one behind the other as long as they fit; then another chunk is begun. */
+static void chunks_fill(struct kunit *test)
+{
+	struct weft_chunks chunks = {};
+	struct weft_chunk *c, *next;
+
+	c = room(test, &chunks, 100, 80);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_EXPECT_EQ(test, c->size, (u32)PAGE_SIZE);
+	c->fill = PAGE_SIZE - 100;
+	KUNIT_EXPECT_PTR_EQ(test, room(test, &chunks, 100, 80), c);
+	next = room(test, &chunks, 101, 81);
+	KUNIT_EXPECT_PTR_EQ(test, next, &chunks.chunk[1]);
+	next->fill = next->size;
+	/* Two are waiting: that is enough. */
+	KUNIT_EXPECT_NULL(test, room(test, &chunks, 1, 1));
+	KUNIT_EXPECT_TRUE(test, weft_chunks_waiting(&chunks));
+	weft_chunks_drop(&chunks);
+	KUNIT_EXPECT_EQ(test, chunks.num, 0U);
+	KUNIT_EXPECT_FALSE(test, weft_chunks_waiting(&chunks));
+}
+
+/* Much to come makes a large one; the oldest moves out, the other up. */
+static void chunks_move_up(struct kunit *test)
+{
+	struct weft_chunks chunks = {};
+	struct page *second;
+
+	room(test, &chunks, 100, 100)->fill = PAGE_SIZE;
+	KUNIT_EXPECT_EQ(test, room(test, &chunks, 100, LARGE)->size, (u32)LARGE);
+	second = chunks.chunk[1].page;
+	weft_chunk_put(&chunks, 0);
+	KUNIT_EXPECT_EQ(test, chunks.num, 1U);
+	KUNIT_EXPECT_PTR_EQ(test, chunks.chunk[0].page, second);
+	weft_chunks_drop(&chunks);
+}
+
+/* A page that nobody else holds is filled again from its start; another is not. */
+static void chunks_start_over(struct kunit *test)
+{
+	struct weft_chunks chunks = {};
+	struct weft_chunk *c = room(test, &chunks, 100, 100);
+	struct page *page = c->page;
+
+	c->fill = 100;
+	c->sent = 100;
+	get_page(page);
+	weft_chunks_taken(&chunks);
+	KUNIT_EXPECT_EQ(test, c->fill, 100U);
+	c->fill = PAGE_SIZE;
+	c->sent = PAGE_SIZE;
+	c = room(test, &chunks, 100, 100);
+	KUNIT_EXPECT_PTR_NE(test, c->page, page);
+	put_page(page);
+
+	c->fill = 100;
+	c->sent = 100;
+	weft_chunks_taken(&chunks);
+	KUNIT_EXPECT_EQ(test, c->fill, 0U);
+	KUNIT_EXPECT_EQ(test, c->sent, 0U);
+	weft_chunks_drop(&chunks);
+}
+
+/* A large one is kept for the next, but not while somebody holds its page. */
+static void chunks_are_kept(struct kunit *test)
+{
+	struct weft_chunks chunks = {};
+	struct page *page;
+
+	page = room(test, &chunks, 100, LARGE)->page;
+	weft_chunk_put(&chunks, 0);
+	get_page(page);
+	KUNIT_EXPECT_PTR_NE(test, room(test, &chunks, 100, LARGE)->page, page);
+	put_page(page);
+	chunks.chunk[0].fill = LARGE;
+	KUNIT_EXPECT_PTR_EQ(test, room(test, &chunks, 100, LARGE)->page, page);
+	weft_chunks_drop(&chunks);
+}
+
+/* An idle one lets large memory go after a while, and keeps a page. */
+static void chunks_rest(struct kunit *test)
+{
+	struct weft_chunks chunks = {};
+
+	room(test, &chunks, 100, LARGE);
+	chunks.active = jiffies + HZ;
+	KUNIT_EXPECT_TRUE(test, weft_chunks_rest(&chunks));
+	KUNIT_EXPECT_EQ(test, chunks.num, 1U);
+	chunks.active = jiffies - HZ;
+	KUNIT_EXPECT_FALSE(test, weft_chunks_rest(&chunks));
+	KUNIT_EXPECT_EQ(test, chunks.num, 0U);
+	KUNIT_EXPECT_EQ(test, chunks.spare_head, chunks.spare_tail);
+
+	room(test, &chunks, 100, 100);
+	KUNIT_EXPECT_FALSE(test, weft_chunks_rest(&chunks));
+	KUNIT_EXPECT_EQ(test, chunks.num, 1U);
+	weft_chunks_drop(&chunks);
+}
+
+static struct kunit_case chunks_cases[] = {
+	KUNIT_CASE(chunks_fill),
+	KUNIT_CASE(chunks_move_up),
+	KUNIT_CASE(chunks_start_over),
+	KUNIT_CASE(chunks_are_kept),
+	KUNIT_CASE(chunks_rest),
+	{}
+};
+
+static struct kunit_suite chunks_suite = {
+	.name = "weft_chunks",
+	.test_cases = chunks_cases,
+};
+
+kunit_test_suite(chunks_suite);

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What both directions of a queue pair share, each without a queue pair: requests in
+ * flight, our reads, the peer's, when sending may begin, how a connection ends.
+ */
+#include <kunit/test.h>
+
+#include "pair/answers.h"
+#include "pair/ending.h"
+#include "pair/gate.h"
+#include "pair/inflight.h"
+#include "pair/reads.h"
+#include "queue/cq.h"
+#include "queue/ring.h"
+
+#define REQUESTS	4
+#define SLOTS		8
+#define QPN		17U
+
+/* A list, the ring that its requests came from, and where they complete. */
+struct sends {
+	struct weft_inflight list;
+	struct weft_ring sq;
+	struct weft_cq cq;
+};
+
+static void *memory(struct kunit *test, u32 slots, u32 stride)
+{
+	void *mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	return mem;
+}
+
+static struct sends *sends(struct kunit *test)
+{
+	struct sends *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	s->sq.size = SLOTS;
+	s->sq.stride = WEFT_SQ_BLOCK;
+	s->sq.mem = memory(test, SLOTS, WEFT_SQ_BLOCK);
+	spin_lock_init(&s->cq.lock);
+	s->cq.ring.size = SLOTS;
+	s->cq.ring.stride = sizeof(struct weft_cqe);
+	s->cq.ring.mem = memory(test, SLOTS, sizeof(struct weft_cqe));
+	KUNIT_ASSERT_EQ(test, weft_inflight_init(&s->list, REQUESTS), 0);
+	return s;
+}
+
+/* Enters a request of one block. */
+static struct weft_request *add(struct sends *s, u64 wr_id, bool signaled)
+{
+	struct weft_request *w = weft_inflight_add(&s->list);
+
+	w->wr_id = wr_id;
+	w->ring_end = ++s->sq.head;
+	w->opcode = WEFT_OP_SEND;
+	w->signaled = signaled;
+	return w;
+}
+
+static bool finish(struct sends *s)
+{
+	s->list.unsent = s->list.head;
+	return weft_inflight_complete(&s->list, &s->sq, &s->cq, QPN);
+}
+
+static u32 consumer(const struct sends *s)
+{
+	return ((struct weft_wq_ctl *)s->sq.mem)->consumer;
+}
+
+static const struct weft_cqe *completion(const struct sends *s, u32 index)
+{
+	return weft_ring_slot(&s->cq.ring, index);
+}
+
+static void inflight_is_a_ring(struct kunit *test)
+{
+	struct sends *s = sends(test);
+	u32 i;
+
+	for (i = 0; i < 3 * REQUESTS; i++) {
+		KUNIT_EXPECT_FALSE(test, weft_inflight_full(&s->list));
+		add(s, i, true);
+		KUNIT_EXPECT_PTR_EQ(test, weft_inflight_last(&s->list),
+				    weft_inflight_at(&s->list, i));
+		if (i >= REQUESTS - 1) {
+			KUNIT_EXPECT_TRUE(test, weft_inflight_full(&s->list));
+			s->list.tail++;
+		}
+	}
+	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), REQUESTS - 1U);
+	weft_inflight_forget(&s->list);
+	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), 0U);
+	weft_inflight_destroy(&s->list);
+}
+
+/* In order, however they end; the unsignaled ones without a word. */
+static void inflight_completes_in_order(struct kunit *test)
+{
+	struct sends *s = sends(test);
+	struct weft_request *first = add(s, 1, true);
+	struct weft_request *second = add(s, 2, false);
+
+	add(s, 3, true)->done = true;
+	second->done = true;
+	KUNIT_EXPECT_TRUE(test, finish(s));
+	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 0U);
+	KUNIT_EXPECT_EQ(test, consumer(s), 0U);
+
+	first->done = true;
+	KUNIT_EXPECT_TRUE(test, finish(s));
+	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 2U);
+	KUNIT_EXPECT_EQ(test, completion(s, 0)->wr_id, 1ULL);
+	KUNIT_EXPECT_EQ(test, completion(s, 1)->wr_id, 3ULL);
+	KUNIT_EXPECT_EQ(test, completion(s, 1)->qp_num, QPN);
+	KUNIT_EXPECT_EQ(test, consumer(s), 3U);
+	weft_inflight_destroy(&s->list);
+}
+
+/* What the stream has not taken all of is not done, whatever is said of it. */
+static void inflight_waits_for_the_stream(struct kunit *test)
+{
+	struct sends *s = sends(test);
+
+	add(s, 1, true)->done = true;
+	add(s, 2, true)->done = true;
+	s->list.unsent = s->list.tail + 1;
+	KUNIT_EXPECT_TRUE(test, weft_inflight_complete(&s->list, &s->sq, &s->cq, QPN));
+	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 1U);
+	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), 1U);
+	weft_inflight_destroy(&s->list);
+}
+
+/* Behind the first that fails all fail, also those that had been sent. */
+static void inflight_breaks(struct kunit *test)
+{
+	struct sends *s = sends(test);
+	struct weft_request *w = add(s, 1, false);
+
+	weft_request_fail(w, IB_WC_REM_ACCESS_ERR, WEFT_VE_REMOTE);
+	add(s, 2, false)->done = true;
+	add(s, 3, true);
+	weft_inflight_flush(&s->list);
+	KUNIT_EXPECT_TRUE(test, finish(s));
+	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 3U);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 0)->word), IB_WC_REM_ACCESS_ERR);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 1)->word), IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 2)->word), IB_WC_WR_FLUSH_ERR);
+	weft_inflight_destroy(&s->list);
+}
+
+/* A completion queue without room is told of, and the slots are free all the same. */
+static void inflight_without_room(struct kunit *test)
+{
+	struct sends *s = sends(test);
+
+	s->cq.ring.head = SLOTS;
+	add(s, 1, true)->done = true;
+	KUNIT_EXPECT_FALSE(test, finish(s));
+	KUNIT_EXPECT_EQ(test, consumer(s), 1U);
+	weft_inflight_destroy(&s->list);
+}
+
+static void reads_are_a_ring(struct kunit *test)
+{
+	struct weft_reads reads = {};
+	struct weft_read *read;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 3, 2), 0);
+	KUNIT_EXPECT_NULL(test, weft_reads_oldest(&reads));
+	for (i = 0; i < 10; i++) {
+		KUNIT_EXPECT_FALSE(test, weft_reads_full(&reads));
+		read = weft_reads_add(&reads, i);
+		KUNIT_EXPECT_EQ(test, read->sink, i + 1);
+		KUNIT_EXPECT_NULL(test, read->request);
+		read->sge[0].addr = i;
+		read->sge[1].addr = ~i;
+		if (i < 2)
+			continue;
+		KUNIT_EXPECT_TRUE(test, weft_reads_full(&reads));
+		read = weft_reads_oldest(&reads);
+		KUNIT_EXPECT_EQ(test, read->len, i - 2);
+		KUNIT_EXPECT_EQ(test, read->sge[0].addr, (u64)(i - 2));
+		KUNIT_EXPECT_EQ(test, read->sge[1].addr, (u64)~(i - 2));
+		weft_reads_answered(&reads);
+	}
+	KUNIT_EXPECT_TRUE(test, weft_reads_outstanding(&reads));
+	weft_reads_stop(&reads);
+	KUNIT_EXPECT_FALSE(test, weft_reads_outstanding(&reads));
+	weft_reads_stop(&reads);
+}
+
+/* A Terminate names the kind of request alone: the oldest of its kind is meant. */
+static void reads_blame_the_oldest(struct kunit *test)
+{
+	struct weft_reads reads = {};
+	struct weft_read *first, *second;
+
+	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 4, 1), 0);
+	KUNIT_EXPECT_NULL(test, weft_reads_blamed(&reads, false));
+	first = weft_reads_add(&reads, 1);
+	second = weft_reads_add(&reads, 8);
+	second->atomic = true;
+	weft_reads_add(&reads, 1);
+	KUNIT_EXPECT_PTR_EQ(test, weft_reads_blamed(&reads, false), first);
+	KUNIT_EXPECT_PTR_EQ(test, weft_reads_blamed(&reads, true), second);
+	weft_reads_answered(&reads);
+	weft_reads_answered(&reads);
+	KUNIT_EXPECT_NULL(test, weft_reads_blamed(&reads, true));
+	weft_reads_stop(&reads);
+}
+
+/* A peer that may ask for nothing is refused its first request. */
+static void none_allowed(struct kunit *test)
+{
+	struct weft_answers answers = {};
+	struct weft_reads reads = {};
+
+	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 0, 1), 0);
+	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 0), 0);
+	KUNIT_EXPECT_TRUE(test, weft_reads_full(&reads));
+	KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
+	KUNIT_EXPECT_NULL(test, weft_answers_take(&answers));
+	weft_reads_stop(&reads);
+	weft_answers_stop(&answers);
+}
+
+static void answers_in_order(struct kunit *test)
+{
+	struct weft_atomic_req atomic = {};
+	struct weft_read_req read = {};
+	const struct weft_answer *answer;
+	struct weft_answers answers = {};
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 2), 0);
+	for (i = 0; i < 5; i++) {
+		read.size = i;
+		atomic.id = i;
+		weft_answers_push_read(&answers, &read);
+		KUNIT_EXPECT_FALSE(test, weft_answers_full(&answers));
+		weft_answers_push_atomic(&answers, &atomic);
+		KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
+
+		answer = weft_answers_take(&answers);
+		KUNIT_ASSERT_NOT_NULL(test, answer);
+		KUNIT_EXPECT_FALSE(test, answer->atomic);
+		KUNIT_EXPECT_EQ(test, answer->read_req.size, i);
+		answer = weft_answers_take(&answers);
+		KUNIT_ASSERT_NOT_NULL(test, answer);
+		KUNIT_EXPECT_TRUE(test, answer->atomic);
+		KUNIT_EXPECT_EQ(test, answer->atomic_req.id, i);
+		KUNIT_EXPECT_FALSE(test, weft_answers_due(&answers));
+	}
+	weft_answers_stop(&answers);
+}
+
+static void gate_of_an_initiator(struct kunit *test)
+{
+	const struct weft_mpa_agreed agreed = { .p2p = true, .rtr = WEFT_RTR_WRITE };
+	struct weft_gate gate = {};
+
+	weft_gate_start(&gate, &agreed, true);
+	KUNIT_EXPECT_EQ(test, gate.rtr_due, WEFT_RTR_WRITE);
+	KUNIT_EXPECT_TRUE(test, weft_gate_passes(&gate));
+	KUNIT_EXPECT_FALSE(test, weft_gate_awaits_peer(&gate));
+	KUNIT_EXPECT_FALSE(test, weft_gate_open(&gate));
+}
+
+/* With an agreed frame it is waited for as long as it takes. */
+static void gate_with_a_frame(struct kunit *test)
+{
+	const struct weft_mpa_agreed agreed = { .p2p = true, .rtr = WEFT_RTR_WRITE };
+	struct weft_gate gate = {};
+
+	weft_gate_start(&gate, &agreed, false);
+	gate.until = jiffies - 1;
+	KUNIT_EXPECT_EQ(test, gate.rtr_due, 0);
+	KUNIT_EXPECT_FALSE(test, weft_gate_passes(&gate));
+	KUNIT_EXPECT_FALSE(test, weft_gate_runs_out(&gate));
+	KUNIT_EXPECT_TRUE(test, weft_gate_awaits_peer(&gate));
+	KUNIT_EXPECT_TRUE(test, weft_gate_open(&gate));
+	KUNIT_EXPECT_FALSE(test, weft_gate_open(&gate));
+	KUNIT_EXPECT_TRUE(test, weft_gate_passes(&gate));
+}
+
+/* Without one it opens when time is up. */
+static void gate_without_a_frame(struct kunit *test)
+{
+	const struct weft_mpa_agreed agreed = {};
+	struct weft_gate gate = {};
+
+	weft_gate_start(&gate, &agreed, false);
+	gate.until = jiffies + HZ;
+	KUNIT_EXPECT_FALSE(test, weft_gate_passes(&gate));
+	KUNIT_EXPECT_TRUE(test, weft_gate_runs_out(&gate));
+	KUNIT_EXPECT_FALSE(test, weft_gate_awaits_peer(&gate));
+	gate.until = jiffies - 1;
+	KUNIT_EXPECT_TRUE(test, weft_gate_passes(&gate));
+	KUNIT_EXPECT_FALSE(test, weft_gate_runs_out(&gate));
+}
+
+/* What the peer is told is what it sent first that was wrong. */
+static void ending_shows_the_first(struct kunit *test)
+{
+	const struct weft_term term = { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG };
+	const u8 hdr[WEFT_DDP_UNTAGGED_LEN] = { 0x41, 0x42 };
+	const u8 request[WEFT_READ_REQ_LEN] = { 0x51, 0x52 };
+	struct weft_ending ending = {};
+	u8 first[WEFT_TERM_MAX_LEN], second[WEFT_TERM_MAX_LEN];
+	u32 len;
+
+	weft_ending_start(&ending);
+	weft_ending_show(&ending, hdr, sizeof(hdr), 99, request);
+	KUNIT_EXPECT_EQ(test, ending.seg_len, sizeof(hdr) + sizeof(request));
+	KUNIT_EXPECT_FALSE(test, ending.due);
+	weft_ending_set(&ending, &term);
+	KUNIT_EXPECT_TRUE(test, ending.due);
+	len = weft_term_encode(first, &term, ending.seg, ending.seg_len, 99);
+
+	/* What else is wrong comes too late. */
+	weft_ending_show(&ending, request, 1, 1, NULL);
+	KUNIT_EXPECT_EQ(test, weft_ending_tell(&ending, second), len);
+	KUNIT_EXPECT_EQ(test, memcmp(first, second, len), 0);
+	KUNIT_EXPECT_FALSE(test, ending.due);
+
+	/* Without a header there is nothing to show. */
+	weft_ending_start(&ending);
+	weft_ending_show(&ending, hdr, 0, 99, request);
+	KUNIT_EXPECT_EQ(test, ending.seg_len, 0);
+}
+
+static void ending_is_overdue(struct kunit *test)
+{
+	struct weft_ending ending = {};
+
+	KUNIT_EXPECT_FALSE(test, weft_ending_overdue(&ending));
+	KUNIT_EXPECT_NE(test, ending.drain_until, 0UL);
+	ending.drain_until = (jiffies - 2) | 1;
+	KUNIT_EXPECT_TRUE(test, weft_ending_overdue(&ending));
+}
+
+static struct kunit_case nouns_cases[] = {
+	KUNIT_CASE(inflight_is_a_ring),
+	KUNIT_CASE(inflight_completes_in_order),
+	KUNIT_CASE(inflight_waits_for_the_stream),
+	KUNIT_CASE(inflight_breaks),
+	KUNIT_CASE(inflight_without_room),
+	KUNIT_CASE(reads_are_a_ring),
+	KUNIT_CASE(reads_blame_the_oldest),
+	KUNIT_CASE(none_allowed),
+	KUNIT_CASE(answers_in_order),
+	KUNIT_CASE(gate_of_an_initiator),
+	KUNIT_CASE(gate_with_a_frame),
+	KUNIT_CASE(gate_without_a_frame),
+	KUNIT_CASE(ending_shows_the_first),
+	KUNIT_CASE(ending_is_overdue),
+	{}
+};
+
+static struct kunit_suite nouns_suite = {
+	.name = "weft_nouns",
+	.test_cases = nouns_cases,
+};
+
+kunit_test_suite(nouns_suite);
