@@ -122,15 +122,15 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	qp->acc.qpn = 17;
 	qp->owner = &b->owner.ib;
 	qp->scq = &b->cq;
-	qp->rcq = &b->cq;
+	qp->rx.rcq = &b->cq;
 	qp->cap.max_send_wr = BLOCKS;
 	qp->cap.max_send_sge = MAX_SGE;
 	qp->cap.max_inline_data = MAX_INLINE;
 	qp->cap.max_recv_wr = RECEIVES;
 	qp->cap.max_recv_sge = MAX_RECV_SGE;
 	ring_memory(test, &qp->sq, BLOCKS, WEFT_SQ_BLOCK);
-	qp->rq = &qp->own_rq;
-	receive_queue(test, qp->rq, RECEIVES, MAX_RECV_SGE);
+	qp->rx.rq = &qp->own_rq;
+	receive_queue(test, qp->rx.rq, RECEIVES, MAX_RECV_SGE);
 	KUNIT_ASSERT_EQ(test, weft_rx_init(qp), 0);
 	qp->agreed.ord = ord;
 	qp->initiator = true;
@@ -150,7 +150,7 @@ static inline void teardown(struct bench *b)
 	mutex_unlock(&b->qp.tx.lock);
 	weft_stream_end(&b->qp);
 	weft_tx_destroy(&b->qp);
-	weft_rx_destroy(&b->qp);
+	weft_rx_destroy(&b->qp.rx);
 	xa_destroy(&b->dev.mrs);
 	xa_destroy(&b->dev.qps);
 }

@@ -413,13 +413,13 @@ static void post_receives(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, wr, &bad), -ENOMEM);
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[RECEIVES]);
 	for (i = 0; i < RECEIVES; i++) {
-		KUNIT_ASSERT_EQ(test, weft_rq_take(b->qp.rq, &recv, NULL), 1);
+		KUNIT_ASSERT_EQ(test, weft_rq_take(b->qp.rx.rq, &recv, NULL), 1);
 		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x10ULL + i);
 		KUNIT_EXPECT_EQ(test, recv.num_sge, i % (MAX_RECV_SGE + 1));
 		KUNIT_EXPECT_EQ(test, memcmp(recv.sge, sge, recv.num_sge *
 					     sizeof(*sge)), 0);
 	}
-	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rq, &recv, NULL), 0);
+	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rx.rq, &recv, NULL), 0);
 
 	wr[RECEIVES].num_sge = MAX_RECV_SGE + 1;
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &wr[RECEIVES], &bad),

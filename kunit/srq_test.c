@@ -287,10 +287,11 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	const struct ib_recv_wr *bad;
 
 	b->qp.ib.srq = &s->srq.ib;
-	b->qp.rq = &s->srq.rq;
+	b->qp.rx.srq = &s->srq;
+	b->qp.rx.rq = &s->srq.rq;
 	post(s, 1);
 	post(s, 2);
-	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rq, &b->qp.rx.recv,
+	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rx.rq, &b->qp.rx.recv,
 					   &b->qp.rx.waiting), 1);
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, NULL, &bad), -EINVAL);
 

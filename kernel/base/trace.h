@@ -273,8 +273,8 @@ TRACE_EVENT(weft_qp_fail,
 
 /* The peer's Terminate message. */
 TRACE_EVENT(weft_rx_terminate,
-	TP_PROTO(const struct weft_qp *qp, const struct weft_term *term),
-	TP_ARGS(qp, term),
+	TP_PROTO(const struct weft_accessor *acc, const struct weft_term *term),
+	TP_ARGS(acc, term),
 	TP_STRUCT__entry(
 		__field(u32, qpn)
 		__field(u8, layer)
@@ -282,7 +282,7 @@ TRACE_EVENT(weft_rx_terminate,
 		__field(u8, code)
 	),
 	TP_fast_assign(
-		__entry->qpn = qp->acc.qpn;
+		__entry->qpn = acc->qpn;
 		__entry->layer = term->layer;
 		__entry->etype = term->etype;
 		__entry->code = term->code;

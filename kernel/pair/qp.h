@@ -73,12 +73,10 @@ struct weft_qp_user {
  * @acc: what it is to memory: whose keys it uses, the peer's rights
  * @cap: the capacities granted
  * @scq: completion queue of sends
- * @rcq: completion queue of receives
  * @post_lock: the producer's end of @sq, where the consumer is the kernel's
  *	own. Any context; no lock but a workqueue's is taken under it
  * @sq: send ring; drained as tx allows
  * @own_rq: receives of its own; no ring with a shared queue
- * @rq: where receives come from: @own_rq or that of ib.srq
  * @inflight: work requests fetched from @sq and not completed
  * @reads: those of them that the peer has to answer
  * @answers: what the peer asked for
@@ -110,11 +108,9 @@ struct weft_qp {
 	struct weft_accessor acc;
 	struct ib_qp_cap cap;
 	struct weft_cq *scq;
-	struct weft_cq *rcq;
 	spinlock_t post_lock; /* of sq's producer */
 	struct weft_ring sq;
 	struct weft_rq own_rq;
-	struct weft_rq *rq;
 	struct weft_inflight inflight;
 	struct weft_reads reads;
 	struct weft_answers answers;
@@ -164,7 +160,7 @@ static inline void weft_accessor_assert_locked(const struct weft_accessor *acc)
 /* Whether its receives are its own. */
 static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
 {
-	return qp->rq == &qp->own_rq;
+	return qp->rx.rq == &qp->own_rq;
 }
 
 /* --- references --- */

@@ -18,9 +18,12 @@
 #include "memory/mr.h"
 #include "queue/rq.h"
 #include "wire/ddp.h"
+#include "wire/term.h"
 
-struct weft_qp;
+struct weft_cq;
+struct weft_read;
 struct weft_rx_stage;
+struct weft_srq;
 
 /* How long a SEND may wait for a receive to be posted. */
 #define WEFT_RNR_TIMEOUT	(10 * HZ)
@@ -32,6 +35,13 @@ enum weft_rx_state {
 	WEFT_RX_TRAILER,	/* padding and CRC */
 	WEFT_RX_STAGE,		/* going to @stage, for the stream cannot hold it */
 	WEFT_RX_STOPPED,	/* failed or ended; nothing more is read */
+};
+
+/* Whether the queue pair is to fail for what was received. */
+enum weft_rx_failure {
+	WEFT_RX_FINE,
+	WEFT_RX_REFUSED,	/* the peer did wrong, and is told so */
+	WEFT_RX_BROKEN,		/* there is nothing to tell it */
 };
 
 /* What is to be done with an FPDU's payload. */
@@ -60,6 +70,14 @@ struct weft_rx_place {
 
 /**
  * struct weft_rx - receive side
+ * @acc: its queue pair, as memory knows it
+ * @rq: where receives come from: the queue pair's own or those of @srq
+ * @srq: the shared receive queue, or NULL
+ * @rcq: completion queue of receives
+ * @extended: the peer may send immediate data and atomics
+ * @empty_first: the peer's first FPDU may be an empty SEND that takes no receive
+ * @failure: the queue pair is to fail; once that was done it is FINE again
+ * @term: REFUSED: why
  * @state: where in an FPDU the stream is
  * @crc_used: CRCs are in use
  * @ahead: the FPDU that comes next does not lie whole in a packet; it stays in the
@@ -83,6 +101,7 @@ struct weft_rx_place {
  * @trailer: padding and CRC as received
  * @trailer_have: bytes of it
  * @bytes: payload of a message that is looked at whole
+ * @read: TO_READ: the request of ours that is being answered
  * @place: where the payload goes, unless that is @bytes
  * @region: an RDMA Write's part of a region, as a list of one
  * @held: the region placed in last, while more may follow in the same packet
@@ -103,9 +122,18 @@ struct weft_rx_place {
  * @rnr: ends that wait
  * @work: reads on in process context
  *
- * Everything is protected by the socket lock.
+ * @acc to @rcq are fixed before the queue pair can be found. Everything else is
+ * protected by the socket lock.
  */
 struct weft_rx {
+	struct weft_accessor *acc;
+	struct weft_rq *rq;
+	struct weft_srq *srq;
+	struct weft_cq *rcq;
+	bool extended;
+	bool empty_first;
+	u8 failure;
+	struct weft_term term;
 	enum weft_rx_state state;
 	bool crc_used;
 	bool ahead;
@@ -128,6 +156,7 @@ struct weft_rx {
 	u8 trailer[3 + 4];
 	u32 trailer_have;
 	u8 bytes[WEFT_TERM_MAX_LEN];
+	struct weft_read *read;
 	struct weft_rx_place place;
 	struct weft_sge region;
 	struct weft_access held;

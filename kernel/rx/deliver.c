@@ -18,29 +18,28 @@
 
 /* --- where the payload goes --- */
 
-static enum weft_rx_verdict weft_rx_begin_write(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_begin_write(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
 	enum weft_key_error err;
 
 	rx->target = WEFT_RX_TO_REGION;
 	if (!rx->payload_len)
 		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	err = weft_access_go_on(&rx->held, &qp->acc, qp->ib.pd, rx->ddp.stag, rx->ddp.to,
+	err = weft_access_go_on(&rx->held, rx->acc, rx->acc->pd, rx->ddp.stag, rx->ddp.to,
 				rx->payload_len, IB_ACCESS_REMOTE_WRITE);
 	if (err)
-		return weft_rx_refuse_key(qp, err);
+		return weft_rx_refuse_key(rx, err);
 	rx->region.addr = rx->ddp.to;
 	rx->region.length = rx->payload_len;
 	rx->region.lkey = rx->ddp.stag;
-	weft_rx_aim(rx, qp->ib.pd, IB_ACCESS_REMOTE_WRITE, &rx->region, 1, 0);
+	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_REMOTE_WRITE, &rx->region, 1, 0);
 	return WEFT_RX_OK;
 }
 
-static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_begin_response(struct weft_rx *rx,
+						   const struct weft_reads *reads)
 {
-	struct weft_read *read = weft_rx_oldest_read(qp);
-	struct weft_rx *rx = &qp->rx;
+	struct weft_read *read = weft_reads_oldest(reads);
 	u8 code;
 
 	if (!read || read->atomic || (read->len && rx->ddp.stag != read->sink)) {
@@ -51,11 +50,10 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_qp *qp)
 		   (rx->ddp.last && rx->payload_len != read->len - read->got)) {
 		code = WEFT_DT_BOUNDS;
 	} else {
-		weft_rx_aim_at_read(qp, read);
+		weft_rx_aim_at_read(rx, read);
 		return WEFT_RX_OK;
 	}
-	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
-	return WEFT_RX_BAD;
+	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
 }
 
 /* Whether a SEND names a key of ours to be invalidated. */
@@ -65,54 +63,45 @@ static bool weft_rx_invalidates(const struct weft_rx *rx)
 	       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
 }
 
-static enum weft_rx_verdict weft_rx_begin_send(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_begin_send(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
 	enum weft_rx_verdict verdict;
 
 	rx->target = WEFT_RX_TO_RECV;
-	if (rx->ddp.msn != rx->send_msn) {
-		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-			       WEFT_DU_MSN_RANGE);
-		return WEFT_RX_BAD;
-	}
-	if (rx->ddp.mo != rx->msg_got) {
-		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-			       WEFT_DU_MO);
-		return WEFT_RX_BAD;
-	}
+	if (rx->ddp.msn != rx->send_msn)
+		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+				      WEFT_DU_MSN_RANGE);
+	if (rx->ddp.mo != rx->msg_got)
+		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MO);
 	/* The first frame of an initiator may be an empty SEND that means only
 	 * "ready"; it takes no receive (RFC 6581, 5). A SEND of another kind says
 	 * more than that: it is a message, and its receive completes.
 	 */
-	if (rx->first && qp->agreed.p2p && qp->agreed.rtr == WEFT_RTR_SEND &&
-	    !qp->initiator && !rx->payload_len && rx->ddp.last &&
+	if (rx->first && rx->empty_first && !rx->payload_len && rx->ddp.last &&
 	    rx->ddp.opcode == WEFT_RDMAP_SEND)
 		return WEFT_RX_OK;
 	if (!rx->recv.active) {
-		verdict = weft_rx_fetch_recv(qp);
+		verdict = weft_rx_fetch_recv(rx);
 		if (verdict != WEFT_RX_OK)
 			return verdict;
 	}
 	if (rx->payload_len > rx->recv.room - rx->msg_got) {
 		weft_rx_let_go(rx);
-		weft_rx_complete_recv(qp, IB_WC_LOC_LEN_ERR, 0,
+		weft_rx_complete_recv(rx, IB_WC_LOC_LEN_ERR, 0,
 				      WEFT_VE_RECV_TOO_SMALL);
-		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-			       WEFT_DU_TOO_LONG);
-		return WEFT_RX_BAD;
+		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+				      WEFT_DU_TOO_LONG);
 	}
 	/* Who posts to a shared queue names what its domain has. */
-	weft_rx_aim(rx, qp->ib.srq ? qp->ib.srq->pd : qp->ib.pd,
+	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd,
 		    IB_ACCESS_LOCAL_WRITE, rx->recv.sge, rx->recv.num_sge,
 		    rx->msg_got);
 	return WEFT_RX_OK;
 }
 
 /* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
-static enum weft_rx_verdict weft_rx_begin_imm(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_begin_imm(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
 	u8 code;
 
 	rx->target = WEFT_RX_TO_BYTES;
@@ -123,16 +112,13 @@ static enum weft_rx_verdict weft_rx_begin_imm(struct weft_qp *qp)
 	else if (rx->payload_len != WEFT_IMM_LEN)
 		code = WEFT_DU_TOO_LONG;
 	else
-		return weft_rx_fetch_recv(qp);
-	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
-	return WEFT_RX_BAD;
+		return weft_rx_fetch_recv(rx);
+	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
 /* Takes a Terminate, which is one FPDU, the only one of its queue. */
-static enum weft_rx_verdict weft_rx_begin_terminate(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_begin_terminate(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
-
 	rx->target = WEFT_RX_TO_BYTES;
 	if (!rx->ddp.mo && rx->ddp.last && rx->ddp.msn == 1 &&
 	    rx->payload_len <= sizeof(rx->bytes))
@@ -142,16 +128,14 @@ static enum weft_rx_verdict weft_rx_begin_terminate(struct weft_qp *qp)
 	 * believed. It is not answered by another: two ends would go on for ever
 	 * telling each other what is wrong (RFC 5040, 4.8).
 	 */
-	weft_count(qp->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
-	rx->state = WEFT_RX_STOPPED;
-	weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
-	return WEFT_RX_BAD;
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
+	return weft_rx_break(rx);
 }
 
 /* Read and atomic requests are one FPDU of a known size. */
-static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_rx *rx,
+						const struct weft_answers *answers)
 {
-	struct weft_rx *rx = &qp->rx;
 	u32 len = rx->ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
 							  WEFT_ATOMIC_REQ_LEN;
 	u8 code;
@@ -161,14 +145,13 @@ static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_qp *qp)
 		code = WEFT_DU_MO;
 	else if (rx->ddp.msn != rx->read_msn)
 		code = WEFT_DU_MSN_RANGE;
-	else if (weft_answers_full(&qp->answers))
+	else if (weft_answers_full(answers))
 		code = WEFT_DU_NO_BUFFER; /* more than was agreed */
 	else if (rx->payload_len != len)
 		code = WEFT_DU_TOO_LONG;
 	else
 		return WEFT_RX_OK;
-	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
-	return WEFT_RX_BAD;
+	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
 /**
@@ -191,21 +174,21 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	}
 	switch (rx->ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
-		return weft_rx_begin_write(qp);
+		return weft_rx_begin_write(rx);
 	case WEFT_RDMAP_READ_RESP:
-		return weft_rx_begin_response(qp);
+		return weft_rx_begin_response(rx, &qp->reads);
 	case WEFT_RDMAP_READ_REQ:
 	case WEFT_RDMAP_ATOMIC_REQ:
-		return weft_rx_begin_bytes(qp);
+		return weft_rx_begin_bytes(rx, &qp->answers);
 	case WEFT_RDMAP_TERMINATE:
-		return weft_rx_begin_terminate(qp);
+		return weft_rx_begin_terminate(rx);
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
-		return weft_rx_begin_imm(qp);
+		return weft_rx_begin_imm(rx);
 	case WEFT_RDMAP_ATOMIC_RESP:
-		return weft_rx_begin_atomic_response(qp);
+		return weft_rx_begin_atomic_response(rx, &qp->reads);
 	default:
-		return weft_rx_begin_send(qp);
+		return weft_rx_begin_send(rx);
 	}
 }
 
@@ -220,73 +203,69 @@ static void weft_rx_end_write(struct weft_rx *rx)
 	rx->write_goes_on = !rx->ddp.last;
 }
 
-static enum weft_rx_verdict weft_rx_end_response(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_end_response(struct weft_rx *rx,
+						 struct weft_reads *reads)
 {
-	weft_rx_oldest_read(qp)->got += qp->rx.payload_len;
-	return qp->rx.ddp.last ? weft_rx_read_done(qp) : WEFT_RX_OK;
+	rx->read->got += rx->payload_len;
+	return rx->ddp.last ? weft_rx_read_done(rx, reads) : WEFT_RX_OK;
 }
 
-static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_qp *qp)
+static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_rx *rx,
+							      struct weft_answers *answers)
 {
-	struct weft_rx *rx = &qp->rx;
 	struct weft_read_req req;
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
 	weft_read_req_decode(rx->bytes, &req);
 	if (req.size) {
-		mr = weft_mr_get(&qp->acc, qp->ib.pd, req.src_stag, req.src_to,
+		mr = weft_mr_get(rx->acc, rx->acc->pd, req.src_stag, req.src_to,
 				 req.size, IB_ACCESS_REMOTE_READ, &err);
 		if (!mr)
-			return weft_rx_refuse_key(qp, err);
+			return weft_rx_refuse_key(rx, err);
 		weft_mr_put(mr);
 	}
 	rx->read_msn++;
-	weft_answers_push_read(&qp->answers, &req);
-	weft_qp_kick(qp);
+	weft_answers_push_read(answers, &req);
 	return WEFT_RX_OK;
 }
 
 /* The peer ended the connection; says which of our requests it did not like. */
-static noinline void weft_rx_end_terminate(struct weft_qp *qp)
+static noinline enum weft_rx_verdict weft_rx_end_terminate(struct weft_rx *rx,
+							   const struct weft_reads *reads)
 {
 	struct weft_read *read = NULL;
-	struct weft_rx *rx = &qp->rx;
 	struct weft_term term;
 	u32 stag;
 	u8 op;
 
-	weft_count(qp->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
-	rx->state = WEFT_RX_STOPPED;
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
 	if (weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag)) {
-		trace_weft_rx_terminate(qp, &term);
+		trace_weft_rx_terminate(rx->acc, &term);
 		if (op == WEFT_RDMAP_READ_REQ || op == WEFT_RDMAP_ATOMIC_REQ)
-			read = weft_reads_blamed(&qp->reads, op == WEFT_RDMAP_ATOMIC_REQ);
+			read = weft_reads_blamed(reads, op == WEFT_RDMAP_ATOMIC_REQ);
 	}
-	if (read && read->request) {
+	if (read && read->request)
 		weft_request_fail(read->request, term.layer == WEFT_TERM_RDMAP &&
 				  term.etype == WEFT_RDMAP_PROTECTION ?
 				  IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR, WEFT_VE_REMOTE);
-		weft_qp_complete_sends(qp);
-	}
-	weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+	return weft_rx_break(rx);
 }
 
 /* Refuses to invalidate what the peer named (RFC 5040, 4.8). */
-static enum weft_rx_verdict weft_rx_refuse_invalidate(struct weft_qp *qp,
+static enum weft_rx_verdict weft_rx_refuse_invalidate(struct weft_rx *rx,
 						      enum weft_key_error err)
 {
 	u8 code = err == WEFT_KEY_UNKNOWN ? WEFT_RP_STAG :
 		  err == WEFT_KEY_PD ? WEFT_RP_NOT_ASSOCIATED :
 		  WEFT_RO_CANNOT_INVALIDATE;
 
-	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
-	return WEFT_RX_BAD;
+	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }
 
-static enum weft_rx_verdict weft_rx_end_send(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_end_send(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	enum weft_rx_verdict verdict = WEFT_RX_OK;
 	enum weft_key_error err;
 
 	if (!rx->ddp.last) {
@@ -294,26 +273,35 @@ static enum weft_rx_verdict weft_rx_end_send(struct weft_qp *qp)
 		return WEFT_RX_OK;
 	}
 	if (weft_rx_invalidates(rx)) {
-		err = weft_invalidate(&qp->acc, rx->ddp.inv_stag, true);
+		err = weft_invalidate(rx->acc, rx->ddp.inv_stag, true);
 		if (err != WEFT_KEY_OK)
-			return weft_rx_refuse_invalidate(qp, err);
+			return weft_rx_refuse_invalidate(rx, err);
 	}
 	rx->send_msn++;
 	rx->write_len = 0;
 	if (rx->recv.active)
-		weft_rx_complete_recv(qp, IB_WC_SUCCESS,
-				      rx->msg_got + rx->payload_len, 0);
+		verdict = weft_rx_complete_recv(rx, IB_WC_SUCCESS,
+						rx->msg_got + rx->payload_len, 0);
 	rx->msg_got = 0;
-	return WEFT_RX_OK;
+	return verdict;
 }
 
-static void weft_rx_end_imm(struct weft_qp *qp)
+static enum weft_rx_verdict weft_rx_end_imm(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	u32 len = rx->write_len;
 
 	rx->send_msn++;
-	weft_rx_complete_recv(qp, IB_WC_SUCCESS, rx->write_len, 0);
 	rx->write_len = 0;
+	return weft_rx_complete_recv(rx, IB_WC_SUCCESS, len, 0);
+}
+
+/* A request of ours was answered, or the peer refused it. */
+static void weft_rx_answered(struct weft_qp *qp)
+{
+	weft_qp_complete_sends(qp);
+	/* A fence, or another read, may have waited for this one. */
+	if (weft_ring_pending(&qp->sq))
+		weft_qp_kick(qp);
 }
 
 /**
@@ -335,26 +323,35 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 		weft_rx_end_write(rx);
 		break;
 	case WEFT_RDMAP_READ_RESP:
-		verdict = weft_rx_end_response(qp);
+		verdict = weft_rx_end_response(rx, &qp->reads);
+		if (rx->ddp.last && verdict == WEFT_RX_OK)
+			weft_rx_answered(qp);
 		break;
 	case WEFT_RDMAP_READ_REQ:
-		verdict = weft_rx_end_read_request(qp);
+		verdict = weft_rx_end_read_request(rx, &qp->answers);
+		if (verdict == WEFT_RX_OK)
+			weft_qp_kick(qp);
 		break;
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
-		weft_rx_end_imm(qp);
+		verdict = weft_rx_end_imm(rx);
 		break;
 	case WEFT_RDMAP_ATOMIC_REQ:
-		verdict = weft_rx_end_atomic_request(qp);
+		verdict = weft_rx_end_atomic_request(rx, &qp->answers);
+		if (verdict == WEFT_RX_OK)
+			weft_qp_kick(qp);
 		break;
 	case WEFT_RDMAP_ATOMIC_RESP:
-		verdict = weft_rx_end_atomic_response(qp);
+		verdict = weft_rx_end_atomic_response(rx, &qp->reads);
+		if (verdict == WEFT_RX_OK)
+			weft_rx_answered(qp);
 		break;
 	case WEFT_RDMAP_TERMINATE:
-		weft_rx_end_terminate(qp);
-		return WEFT_RX_BAD;
+		verdict = weft_rx_end_terminate(rx, &qp->reads);
+		weft_qp_complete_sends(qp);
+		return verdict;
 	default:
-		verdict = weft_rx_end_send(qp);
+		verdict = weft_rx_end_send(rx);
 	}
 	if (rx->ddp.last)
 		weft_streak_received(&qp->scq->streak);

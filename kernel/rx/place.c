@@ -13,25 +13,24 @@
 #include "rx/rx.h"
 
 /* The memory that the payload goes to is not what it was when it was asked for. */
-static enum weft_rx_verdict weft_rx_place_failed(struct weft_qp *qp,
+static enum weft_rx_verdict weft_rx_place_failed(struct weft_rx *rx,
 						 enum weft_key_error err)
 {
-	weft_rx_let_go(&qp->rx);
-	switch (qp->rx.target) {
+	weft_rx_let_go(rx);
+	switch (rx->target) {
 	case WEFT_RX_TO_REGION:
-		return weft_rx_refuse_key(qp, err);
+		return weft_rx_refuse_key(rx, err);
 	case WEFT_RX_TO_READ:
-		return weft_rx_read_failed(qp);
+		return weft_rx_read_failed(rx);
 	default:
-		weft_rx_complete_recv(qp, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
-		return WEFT_RX_BAD;
+		weft_rx_complete_recv(rx, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
+		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 	}
 }
 
 /**
  * weft_rx_place() - place the next bytes of an FPDU's payload
- * @qp: the queue pair; weft_rx_begin() said OK
+ * @rx: the receive side; weft_rx_begin() said OK
  * @from: the bytes
  * @len: how many; no more than the payload has left
  *
@@ -39,16 +38,15 @@ static enum weft_rx_verdict weft_rx_place_failed(struct weft_qp *qp,
  *
  * Return: WEFT_RX_OK or WEFT_RX_BAD.
  */
-enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
+enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 {
-	struct weft_rx *rx = &qp->rx;
 	struct weft_rx_place *p = &rx->place;
 	const struct weft_sge *sge;
 	enum weft_key_error err;
 	u64 to;
 	u32 n;
 
-	weft_qp_assert_locked(qp);
+	weft_rx_assert_locked(rx);
 	if (rx->target == WEFT_RX_TO_BYTES) {
 		memcpy(rx->bytes + rx->done, from, len);
 		rx->done += len;
@@ -56,7 +54,7 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 	}
 	while (len) {
 		if (!p->num_sge)
-			return weft_rx_place_failed(qp, WEFT_KEY_BOUNDS);
+			return weft_rx_place_failed(rx, WEFT_KEY_BOUNDS);
 		sge = p->sge;
 		n = min(len, sge->length - p->at);
 		if (!n) {
@@ -66,10 +64,10 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 			continue;
 		}
 		to = sge->addr + p->at;
-		err = weft_access_go_on(&rx->held, &qp->acc, p->pd, sge->lkey, to, n,
+		err = weft_access_go_on(&rx->held, rx->acc, p->pd, sge->lkey, to, n,
 					p->rights);
 		if (err)
-			return weft_rx_place_failed(qp, err);
+			return weft_rx_place_failed(rx, err);
 		p->at += n;
 		rx->done += n;
 		len -= n;
@@ -81,21 +79,19 @@ enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len)
 
 /**
  * weft_rx_row_room() - how much may follow behind the payload placed last?
- * @qp: the queue pair; an FPDU with payload has ended, which was not the last of
+ * @rx: the receive side; an FPDU with payload has ended, which was not the last of
  *	its message
  * @to: where the next byte of the message goes in the region that is held
  *
  * Return: how many bytes may be placed there with no check but those that were
  * made for the ones before; 0 where each FPDU is to be looked at.
  */
-u64 weft_rx_row_room(struct weft_qp *qp, u64 *to)
+u64 weft_rx_row_room(const struct weft_rx *rx, u64 *to)
 {
-	const struct weft_rx *rx = &qp->rx;
 	const struct weft_rx_place *p = &rx->place;
-	const struct weft_read *read;
 	u32 room;
 
-	weft_qp_assert_locked(qp);
+	weft_rx_assert_locked(rx);
 	if (rx->target == WEFT_RX_TO_BYTES || !rx->held.mr)
 		return 0;
 	*to = p->sge->addr + p->at;
@@ -104,8 +100,7 @@ u64 weft_rx_row_room(struct weft_qp *qp, u64 *to)
 	case WEFT_RX_TO_REGION:
 		return weft_access_room(&rx->held, *to);
 	case WEFT_RX_TO_READ:
-		read = weft_rx_oldest_read(qp);
-		room = min(room, read->len - read->got);
+		room = min(room, rx->read->len - rx->read->got);
 		break;
 	default:
 		room = min(room, rx->recv.room - rx->msg_got);
@@ -115,15 +110,14 @@ u64 weft_rx_row_room(struct weft_qp *qp, u64 *to)
 
 /**
  * weft_rx_row_end() - FPDUs were placed that are as the one before
- * @qp: the queue pair; weft_rx_row_room() said that there was room
+ * @rx: the receive side; weft_rx_row_room() said that there was room
  * @fpdus: how many, with as much payload each; their CRCs, if any, are good
  */
-void weft_rx_row_end(struct weft_qp *qp, u32 fpdus)
+void weft_rx_row_end(struct weft_rx *rx, u32 fpdus)
 {
-	struct weft_rx *rx = &qp->rx;
 	u32 len = fpdus * rx->payload_len;
 
-	weft_qp_assert_locked(qp);
+	weft_rx_assert_locked(rx);
 	if (rx->ddp.tagged)
 		rx->ddp.to += len;
 	else
@@ -134,7 +128,7 @@ void weft_rx_row_end(struct weft_qp *qp, u32 fpdus)
 		rx->write_len += len;
 		break;
 	case WEFT_RX_TO_READ:
-		weft_rx_oldest_read(qp)->got += len;
+		rx->read->got += len;
 		break;
 	default:
 		rx->msg_got += len;

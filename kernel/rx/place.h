@@ -9,8 +9,10 @@
 #include "pair/rx.h"
 #include "uapi/weft-abi.h"
 
+struct weft_answers;
 struct weft_qp;
 struct weft_read;
+struct weft_reads;
 
 enum weft_rx_verdict {
 	WEFT_RX_OK,
@@ -23,32 +25,37 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp);
 enum weft_rx_verdict weft_rx_end(struct weft_qp *qp);
 
 /* atomic.c: atomics, of the peer and of ours */
-enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_qp *qp);
-enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_qp *qp);
-enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
+						   const struct weft_reads *reads);
+enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
+						struct weft_answers *answers);
+enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_rx *rx,
+						 struct weft_reads *reads);
 
 /* place.c: the payload */
-enum weft_rx_verdict weft_rx_place(struct weft_qp *qp, const u8 *from, u32 len);
-u64 weft_rx_row_room(struct weft_qp *qp, u64 *to);
-void weft_rx_row_end(struct weft_qp *qp, u32 fpdus);
+enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len);
+u64 weft_rx_row_room(const struct weft_rx *rx, u64 *to);
+void weft_rx_row_end(struct weft_rx *rx, u32 fpdus);
 
 /* answered.c: our own requests */
-struct weft_read *weft_rx_oldest_read(struct weft_qp *qp);
-void weft_rx_aim_at_read(struct weft_qp *qp, const struct weft_read *read);
-enum weft_rx_verdict weft_rx_read_failed(struct weft_qp *qp);
-enum weft_rx_verdict weft_rx_read_done(struct weft_qp *qp);
+void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read);
+enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx);
+enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *reads);
 
 /* recv.c: the receive that a message takes */
-enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp);
-void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len, u32 vendor);
+enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx);
+enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 len,
+					   u32 vendor);
 void weft_rx_flush_receives(struct weft_qp *qp);
 
-/* refuse.c: what the peer got wrong */
+/* refuse.c: what ends the connection */
 void weft_rx_let_go(struct weft_rx *rx);
-void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code);
-enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
-					enum weft_key_error err);
-void weft_rx_refuse_crc(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code);
+enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error err);
+enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx);
+enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);
+enum weft_rx_verdict weft_rx_break(struct weft_rx *rx);
+void weft_rx_fail(struct weft_qp *qp);
 
 /* Finds the place in a list of SGEs, @at bytes from its start. */
 static inline void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,

@@ -19,17 +19,16 @@
  * Takes the next receive. If there is none, the next post is to come by, and a
  * timer starts to run.
  */
-enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
+enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
 	int taken;
 
-	weft_qp_assert_locked(qp);
+	weft_rx_assert_locked(rx);
 	weft_rx_let_go(rx);
-	taken = weft_rq_take(qp->rq, &rx->recv, &rx->waiting);
+	taken = weft_rq_take(rx->rq, &rx->recv, &rx->waiting);
 	if (!taken) {
 		if (!rx->stalled) {
-			weft_count(qp->dev->counters, WEFT_CNT_RNR_STALLS, 1);
+			weft_count(rx->acc->dev->counters, WEFT_CNT_RNR_STALLS, 1);
 			mod_delayed_work(weft_workqueue, &rx->rnr,
 					 WEFT_RNR_TIMEOUT);
 		}
@@ -40,12 +39,11 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_qp *qp)
 		rx->stalled = false;
 		cancel_delayed_work(&rx->rnr);
 	}
-	if (qp->ib.srq)
-		weft_srq_taken(to_weft_srq(qp->ib.srq), taken);
+	if (rx->srq)
+		weft_srq_taken(rx->srq, taken);
 	if (taken > 0)
 		return WEFT_RX_OK;
-	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
-	return WEFT_RX_BAD;
+	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
 /* What the message that took a receive says besides its payload. */
@@ -78,25 +76,24 @@ static void weft_rx_note_success(const struct weft_rx *rx,
 	}
 }
 
-/* Completes the receive in progress. */
-void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len, u32 vendor)
+/* Completes the receive in progress. WEFT_RX_BAD: there was no room for the completion. */
+enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 len,
+					   u32 vendor)
 {
-	struct weft_rx *rx = &qp->rx;
 	struct weft_completion wc = {
 		.wr_id = rx->recv.wr_id,
-		.qpn = qp->acc.qpn,
+		.qpn = rx->acc->qpn,
 		.byte_len = len,
 		.opcode = WEFT_OP_RECV,
 		.status = status,
 		.ex = vendor,
 	};
 
-	weft_qp_assert_locked(qp);
+	weft_rx_assert_locked(rx);
 	if (!status)
 		weft_rx_note_success(rx, &wc);
 	rx->recv.active = false;
-	if (!weft_cq_add(qp->rcq, &wc))
-		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_break(rx);
 }
 
 /**
@@ -107,20 +104,21 @@ void weft_rx_complete_recv(struct weft_qp *qp, u8 status, u32 len, u32 vendor)
  */
 void weft_rx_flush_receives(struct weft_qp *qp)
 {
-	struct weft_recv *recv = &qp->rx.recv;
+	struct weft_rx *rx = &qp->rx;
+	struct weft_recv *recv = &rx->recv;
 	int pending;
 
 	weft_qp_assert_locked(qp);
 	lockdep_assert_held(&qp->tx.lock);
 	if (recv->active)
-		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
+		weft_rx_complete_recv(rx, IB_WC_WR_FLUSH_ERR, 0,
 				      WEFT_VE_CONNECTION);
 	if (!weft_qp_owns_rq(qp))
 		return;
 	/* What is there now; a post from here on rings the doorbell for itself. */
-	pending = weft_ring_pending(&qp->rq->ring);
-	while (pending-- > 0 && weft_rq_take(qp->rq, recv, NULL) > 0) {
-		weft_rx_complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0,
+	pending = weft_ring_pending(&rx->rq->ring);
+	while (pending-- > 0 && weft_rq_take(rx->rq, recv, NULL) > 0) {
+		weft_rx_complete_recv(rx, IB_WC_WR_FLUSH_ERR, 0,
 				      WEFT_VE_CONNECTION);
 		cond_resched();
 	}

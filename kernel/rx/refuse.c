@@ -27,45 +27,60 @@ void weft_rx_let_go(struct weft_rx *rx)
 	weft_access_end(&rx->held);
 }
 
+/* Reads no more. The first reason counts. */
+static enum weft_rx_verdict weft_rx_end_for(struct weft_rx *rx, enum weft_rx_failure failure)
+{
+	weft_rx_let_go(rx);
+	rx->state = WEFT_RX_STOPPED;
+	if (rx->failure == WEFT_RX_FINE)
+		rx->failure = failure;
+	return WEFT_RX_BAD;
+}
+
 /**
  * weft_rx_refuse() - end the connection because of what the peer sent
- * @qp: the queue pair
+ * @rx: the receive side
  * @layer: enum weft_term_layer
  * @etype: error type of that layer
  * @code: error code of that type
+ *
+ * Nothing more is read, so that what was read last stays what it is until
+ * weft_rx_fail() tells the peer of it.
+ *
+ * Return: WEFT_RX_BAD.
  */
-void weft_rx_refuse(struct weft_qp *qp, u8 layer, u8 etype, u8 code)
+enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
 {
-	const struct weft_term term = { layer, etype, code };
-	struct weft_rx *rx = &qp->rx;
-	bool request;
-	u32 hdr = rx->hdr_len > WEFT_MPA_LEN ? rx->hdr_len - WEFT_MPA_LEN : 0;
+	weft_rx_assert_locked(rx);
+	if (rx->failure == WEFT_RX_FINE)
+		rx->term = (struct weft_term){ layer, etype, code };
+	return weft_rx_end_for(rx, WEFT_RX_REFUSED);
+}
 
-	weft_qp_assert_locked(qp);
-	weft_rx_let_go(rx);
-	request = rx->target == WEFT_RX_TO_BYTES && rx->ddp.opcode == WEFT_RDMAP_READ_REQ &&
-		  rx->done == WEFT_READ_REQ_LEN;
-	weft_ending_show(&qp->ending, rx->hdr + WEFT_MPA_LEN, hdr, rx->ulpdu_len,
-			 request ? rx->bytes : NULL);
-	rx->state = WEFT_RX_STOPPED;
-	weft_qp_fail(qp, &term, layer == WEFT_TERM_RDMAP &&
-		     etype == WEFT_RDMAP_PROTECTION ?
-		     IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
+/* Ends the connection for something that the peer is not to be told of. */
+enum weft_rx_verdict weft_rx_break(struct weft_rx *rx)
+{
+	weft_rx_assert_locked(rx);
+	return weft_rx_end_for(rx, WEFT_RX_BROKEN);
+}
+
+/* Ends the connection for a lack of ours: no header of the peer's is to blame. */
+enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx)
+{
+	weft_rx_assert_locked(rx);
+	rx->hdr_len = 0;
+	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
 /* Refuses an access of the peer to a region, with the code of its kind. */
-enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
-					enum weft_key_error err)
+enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error err)
 {
-	bool write = qp->rx.ddp.tagged;
+	bool write = rx->ddp.tagged;
 	u8 code;
 
-	weft_qp_assert_locked(qp);
-	if (err == WEFT_KEY_ACCESS) {
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION,
-			       WEFT_RP_ACCESS);
-		return WEFT_RX_BAD;
-	}
+	weft_rx_assert_locked(rx);
+	if (err == WEFT_KEY_ACCESS)
+		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS);
 	switch (err) {
 	case WEFT_KEY_PD:
 		code = write ? WEFT_DT_NOT_ASSOCIATED : WEFT_RP_NOT_ASSOCIATED;
@@ -80,17 +95,48 @@ enum weft_rx_verdict weft_rx_refuse_key(struct weft_qp *qp,
 		code = write ? WEFT_DT_STAG : WEFT_RP_STAG;
 	}
 	if (write)
-		weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
-	else
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
-	return WEFT_RX_BAD;
+		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
+	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }
 
 /* Ends the connection of a peer whose FPDU has come with a wrong CRC. */
-void weft_rx_refuse_crc(struct weft_qp *qp)
+enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 {
+	weft_rx_assert_locked(rx);
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_CRC_ERRORS, 1);
+	rx->hdr_len = 0; /* a header under a bad CRC names nothing */
+	return weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
+}
+
+/* Keeps the segment that is to blame, for the Terminate to show. */
+static void weft_rx_show(const struct weft_rx *rx, struct weft_ending *ending)
+{
+	u32 hdr = rx->hdr_len > WEFT_MPA_LEN ? rx->hdr_len - WEFT_MPA_LEN : 0;
+	bool request = rx->target == WEFT_RX_TO_BYTES &&
+		       rx->ddp.opcode == WEFT_RDMAP_READ_REQ &&
+		       rx->done == WEFT_READ_REQ_LEN;
+
+	weft_ending_show(ending, rx->hdr + WEFT_MPA_LEN, hdr, rx->ulpdu_len,
+			 request ? rx->bytes : NULL);
+}
+
+/**
+ * weft_rx_fail() - have the queue pair fail for what was received
+ * @qp: the queue pair, whose receive side has a failure
+ */
+void weft_rx_fail(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+	bool access = rx->term.layer == WEFT_TERM_RDMAP &&
+		      rx->term.etype == WEFT_RDMAP_PROTECTION;
+
 	weft_qp_assert_locked(qp);
-	weft_count(qp->dev->counters, WEFT_CNT_RX_CRC_ERRORS, 1);
-	qp->rx.hdr_len = 0; /* a header under a bad CRC names nothing */
-	weft_rx_refuse(qp, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
+	if (rx->failure == WEFT_RX_REFUSED) {
+		weft_rx_show(rx, &qp->ending);
+		weft_qp_fail(qp, &rx->term, access ? IB_EVENT_QP_ACCESS_ERR :
+						     IB_EVENT_QP_REQ_ERR);
+	} else {
+		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+	}
+	rx->failure = WEFT_RX_FINE;
 }

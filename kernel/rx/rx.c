@@ -25,20 +25,18 @@ static void weft_rx_next_fpdu(struct weft_rx *rx)
 }
 
 /* Decodes the @have header bytes after the length field. False: refused. */
-static bool weft_rx_decode(struct weft_qp *qp, u32 have)
+static bool weft_rx_decode(struct weft_rx *rx, u32 have)
 {
-	struct weft_rx *rx = &qp->rx;
 	struct weft_term err;
 	u32 len;
 
-	len = weft_ddp_decode(rx->hdr + WEFT_MPA_LEN, have, qp->agreed.extended,
-			      &rx->ddp, &err);
+	len = weft_ddp_decode(rx->hdr + WEFT_MPA_LEN, have, rx->extended, &rx->ddp, &err);
 	if (!len) {
 		/* The Terminate shows a header that is wrong, but not a part of one. */
 		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(rx->hdr[WEFT_MPA_LEN])) : 0;
 		rx->hdr_len = have >= len && len ? WEFT_MPA_LEN + len : 0;
 		rx->done = 0;
-		weft_rx_refuse(qp, err.layer, err.etype, err.code);
+		weft_rx_refuse(rx, err.layer, err.etype, err.code);
 		return false;
 	}
 	rx->hdr_len = WEFT_MPA_LEN + len;
@@ -48,9 +46,8 @@ static bool weft_rx_decode(struct weft_qp *qp, u32 have)
 }
 
 /* Takes the header in rx->next, of which @have bytes are there. False: refused. */
-static bool weft_rx_header(struct weft_qp *qp, u32 have)
+static bool weft_rx_header(struct weft_rx *rx, u32 have)
 {
-	struct weft_rx *rx = &qp->rx;
 	bool goes_on;
 
 	goes_on = rx->ended && have >= rx->hdr_len &&
@@ -58,20 +55,18 @@ static bool weft_rx_header(struct weft_qp *qp, u32 have)
 	rx->ended = false;
 	memcpy(rx->hdr, rx->next, sizeof(rx->hdr));
 	if (!goes_on)
-		return weft_rx_decode(qp, have - WEFT_MPA_LEN);
+		return weft_rx_decode(rx, have - WEFT_MPA_LEN);
 	weft_ddp_decode_place(rx->hdr + WEFT_MPA_LEN, &rx->ddp);
 	rx->payload_len = WEFT_MPA_LEN + rx->ulpdu_len - rx->hdr_len;
 	return true;
 }
 
 /* An FPDU of @len bytes has come whole, and its CRC is good. */
-static inline void weft_rx_note(struct weft_qp *qp, u32 len)
+static inline void weft_rx_note(struct weft_rx *rx, u32 len)
 {
-	struct weft_rx *rx = &qp->rx;
-
 	rx->fpdus++;
 	rx->fpdu_bytes += len;
-	trace_weft_rx_fpdu(&qp->acc, &rx->ddp, rx->payload_len);
+	trace_weft_rx_fpdu(rx->acc, &rx->ddp, rx->payload_len);
 }
 
 /*
@@ -102,10 +97,9 @@ static noinline bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p
  * each is that it is as expected, and what is counted, for all of them at once.
  * Returns where the first begins that is not.
  */
-static noinline u32 weft_rx_row(struct weft_qp *qp, struct weft_packet *p,
+static noinline u32 weft_rx_row(struct weft_rx *rx, struct weft_packet *p,
 				u32 offset, u32 end)
 {
-	struct weft_rx *rx = &qp->rx;
 	u32 len = weft_fpdu_len(rx->ulpdu_len);
 	u32 payload = rx->payload_len;
 	bool tagged = rx->ddp.tagged;
@@ -114,7 +108,7 @@ static noinline u32 weft_rx_row(struct weft_qp *qp, struct weft_packet *p,
 	const u8 *next;
 	u64 room, to = 0;
 
-	room = weft_rx_row_room(qp, &to);
+	room = weft_rx_row_room(rx, &to);
 	while (payload <= room && len <= end - offset) {
 		n = len;
 		next = weft_packet_piece(p, offset, &n);
@@ -132,7 +126,7 @@ static noinline u32 weft_rx_row(struct weft_qp *qp, struct weft_packet *p,
 	if (fpdus) {
 		rx->fpdus += fpdus;
 		rx->fpdu_bytes += fpdus * len;
-		weft_rx_row_end(qp, fpdus);
+		weft_rx_row_end(rx, fpdus);
 	}
 	return offset;
 }
@@ -170,10 +164,10 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 			break;
 		if (rx->crc_used && !rx->checked &&
 		    !weft_rx_whole_crc(rx, p, offset, len)) {
-			weft_rx_refuse_crc(qp);
+			weft_rx_refuse_crc(rx);
 			break;
 		}
-		if (!weft_rx_header(qp, min(have, WEFT_MPA_LEN + rx->ulpdu_len)))
+		if (!weft_rx_header(rx, min(have, WEFT_MPA_LEN + rx->ulpdu_len)))
 			break;
 		if (weft_rx_begin(qp) != WEFT_RX_OK)
 			break;
@@ -181,17 +175,17 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 		for (; rx->done < rx->payload_len; at += n) {
 			n = rx->payload_len - rx->done;
 			piece = weft_packet_piece(p, at, &n);
-			if (weft_rx_place(qp, piece, n) != WEFT_RX_OK)
+			if (weft_rx_place(rx, piece, n) != WEFT_RX_OK)
 				return offset;
 		}
-		weft_rx_note(qp, len);
+		weft_rx_note(rx, len);
 		if (weft_rx_end(qp) != WEFT_RX_OK)
 			break;
 		rx->ended = true;
 		rx->checked = false;
 		offset += len;
 		if (weft_rx_may_row(rx, len, end - offset))
-			offset = weft_rx_row(qp, p, offset, end);
+			offset = weft_rx_row(rx, p, offset, end);
 	}
 	return offset;
 }
@@ -221,9 +215,8 @@ static u32 weft_rx_header_need(const struct weft_rx *rx)
 }
 
 /* Takes header bytes of an FPDU that comes in parts. Returns bytes taken. */
-static u32 weft_rx_part_header(struct weft_qp *qp, const u8 *from, u32 len)
+static u32 weft_rx_part_header(struct weft_rx *rx, const u8 *from, u32 len)
 {
-	struct weft_rx *rx = &qp->rx;
 	u32 taken = 0;
 
 	rx->ended = false;
@@ -237,7 +230,7 @@ static u32 weft_rx_part_header(struct weft_qp *qp, const u8 *from, u32 len)
 					len - taken);
 	}
 	rx->ulpdu_len = weft_get_be16(rx->hdr);
-	if (weft_rx_decode(qp, rx->hdr_have - WEFT_MPA_LEN))
+	if (weft_rx_decode(rx, rx->hdr_have - WEFT_MPA_LEN))
 		rx->state = WEFT_RX_BEGIN;
 	return taken;
 }
@@ -253,7 +246,7 @@ static u32 weft_rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
 	if (rx->trailer_have < need)
 		return n;
 	rx->split++;
-	weft_rx_note(qp, weft_fpdu_len(rx->ulpdu_len));
+	weft_rx_note(rx, weft_fpdu_len(rx->ulpdu_len));
 	if (weft_rx_end(qp) == WEFT_RX_OK) {
 		weft_rx_next_fpdu(rx);
 		rx->ended = true;
@@ -281,10 +274,10 @@ static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
 	}
 	switch (rx->state) {
 	case WEFT_RX_HEADER:
-		return weft_rx_part_header(qp, from, len);
+		return weft_rx_part_header(rx, from, len);
 	case WEFT_RX_PAYLOAD:
 		n = min(len, rx->payload_len - rx->done);
-		if (weft_rx_place(qp, from, n) != WEFT_RX_OK)
+		if (weft_rx_place(rx, from, n) != WEFT_RX_OK)
 			return 0;
 		if (rx->done == rx->payload_len)
 			rx->state = WEFT_RX_TRAILER;
@@ -337,8 +330,7 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	struct weft_packet p;
 
 	if (!weft_packet_init(&p, skb)) {
-		qp->rx.hdr_len = 0;
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		weft_rx_refuse_local(&qp->rx);
 		return len;
 	}
 	len = weft_rx_take(qp, &p, offset, len);
@@ -347,16 +339,16 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 }
 
 /* Adds what was received to the device's counters, all of a batch at once. */
-static void weft_rx_count(struct weft_qp *qp)
+static void weft_rx_count(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_counters __percpu *counters = rx->acc->dev->counters;
 
 	if (!rx->fpdus)
 		return;
-	weft_count(qp->dev->counters, WEFT_CNT_RX_FPDUS, rx->fpdus);
-	weft_count(qp->dev->counters, WEFT_CNT_RX_BYTES, rx->fpdu_bytes);
+	weft_count(counters, WEFT_CNT_RX_FPDUS, rx->fpdus);
+	weft_count(counters, WEFT_CNT_RX_BYTES, rx->fpdu_bytes);
 	if (rx->split)
-		weft_count(qp->dev->counters, WEFT_CNT_RX_SPLIT_FPDUS, rx->split);
+		weft_count(counters, WEFT_CNT_RX_SPLIT_FPDUS, rx->split);
 	rx->fpdus = 0;
 	rx->fpdu_bytes = 0;
 	rx->split = 0;
@@ -369,7 +361,7 @@ static void weft_rx_read(struct weft_qp *qp)
 
 	/* A stalled FPDU on the stage is in front of all that the stream has. */
 	if (weft_rx_unstage(qp, weft_rx_part)) {
-		while (weft_rx_split_ready(qp)) {
+		while (weft_rx_split_ready(rx, qp->llp)) {
 			weft_llp_read(qp->llp, weft_rx_packet, qp);
 			if (!rx->ahead)
 				break;
@@ -379,13 +371,11 @@ static void weft_rx_read(struct weft_qp *qp)
 }
 
 /* Whether the stream has ended and nothing in it waits to be taken. */
-static bool weft_rx_at_end(struct weft_qp *qp)
+static bool weft_rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 {
-	struct weft_rx *rx = &qp->rx;
-
 	if (rx->stage && rx->stalled && rx->state != WEFT_RX_STOPPED)
 		return false;
-	return rx->ahead ? weft_llp_ended(qp->llp) : weft_llp_at_end(qp->llp);
+	return rx->ahead ? weft_llp_ended(llp) : weft_llp_at_end(llp);
 }
 
 /* Reads all that can be read now. The caller holds the socket lock. */
@@ -402,8 +392,10 @@ static void weft_rx_run(struct weft_qp *qp)
 	rx->running = true;
 	weft_rx_read(qp);
 	rx->running = false;
-	weft_rx_count(qp);
-	if (!weft_rx_at_end(qp))
+	if (unlikely(rx->failure != WEFT_RX_FINE))
+		weft_rx_fail(qp);
+	weft_rx_count(rx);
+	if (!weft_rx_at_end(rx, qp->llp))
 		return;
 	if (rx->state != WEFT_RX_STOPPED &&
 	    (rx->state != WEFT_RX_HEADER || rx->hdr_have || rx->ahead)) {
@@ -459,8 +451,9 @@ static void weft_rx_give_up(struct weft_qp *qp)
 	if (!qp->rx.stalled || delayed_work_pending(&qp->rx.rnr))
 		return;
 	weft_count(qp->dev->counters, WEFT_CNT_RNR_TIMEOUTS, 1);
-	weft_rx_refuse(qp, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+	weft_rx_refuse(&qp->rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 		       WEFT_DU_NO_BUFFER);
+	weft_rx_fail(qp);
 }
 
 static void weft_rx_rnr(struct work_struct *work)
@@ -486,7 +479,7 @@ int weft_rx_doorbell(struct weft_qp *qp)
 		weft_qp_kick(qp);
 		return 0;
 	default:
-		weft_rq_wake(qp->rq);
+		weft_rq_wake(qp->rx.rq);
 		return 0;
 	}
 }
@@ -504,20 +497,21 @@ int weft_rx_init(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 
+	rx->acc = &qp->acc;
 	rx->state = WEFT_RX_STOPPED;
 	INIT_LIST_HEAD(&rx->waiting.entry);
 	rx->waiting.work = &rx->work;
 	INIT_WORK(&rx->work, weft_rx_work);
 	INIT_DELAYED_WORK(&rx->rnr, weft_rx_rnr);
-	rx->recv.sge = kcalloc(qp->rq->max_sge, sizeof(*rx->recv.sge),
+	rx->recv.sge = kcalloc(rx->rq->max_sge, sizeof(*rx->recv.sge),
 			       GFP_KERNEL_ACCOUNT);
 	return rx->recv.sge ? 0 : -ENOMEM;
 }
 
 /* Ends what weft_rx_init() prepared. Both sides' work has ended: either takes receives. */
-void weft_rx_destroy(struct weft_qp *qp)
+void weft_rx_destroy(struct weft_rx *rx)
 {
-	kfree(qp->rx.recv.sge);
+	kfree(rx->recv.sge);
 }
 
 /* Prepares for a stream, what was agreed set. The caller holds the socket lock. */
@@ -527,6 +521,9 @@ void weft_rx_start(struct weft_qp *qp)
 
 	weft_qp_assert_locked(qp);
 	rx->crc_used = qp->agreed.crc;
+	rx->extended = qp->agreed.extended;
+	rx->empty_first = qp->agreed.p2p && qp->agreed.rtr == WEFT_RTR_SEND && !qp->initiator;
+	rx->failure = WEFT_RX_FINE;
 	rx->ahead = false;
 	rx->recv.active = false;
 	rx->msg_got = 0;
@@ -543,10 +540,10 @@ void weft_rx_start(struct weft_qp *qp)
 }
 
 /* The stream is gone: waits for work in progress, none of which waits for tx.lock. */
-void weft_rx_stop(struct weft_qp *qp)
+void weft_rx_stop(struct weft_rx *rx)
 {
-	weft_rq_leave(qp->rq, &qp->rx.waiting);
-	cancel_delayed_work_sync(&qp->rx.rnr);
-	cancel_work_sync(&qp->rx.work);
-	weft_rx_stage_free(&qp->rx);
+	weft_rq_leave(rx->rq, &rx->waiting);
+	cancel_delayed_work_sync(&rx->rnr);
+	cancel_work_sync(&rx->work);
+	weft_rx_stage_free(rx);
 }

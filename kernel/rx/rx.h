@@ -8,9 +8,9 @@
 struct weft_qp;
 
 int weft_rx_init(struct weft_qp *qp);
-void weft_rx_destroy(struct weft_qp *qp);
+void weft_rx_destroy(struct weft_rx *rx);
 void weft_rx_start(struct weft_qp *qp);
-void weft_rx_stop(struct weft_qp *qp);
+void weft_rx_stop(struct weft_rx *rx);
 void weft_rx_readable(struct weft_qp *qp);
 int weft_rx_doorbell(struct weft_qp *qp);
 

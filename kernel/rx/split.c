@@ -100,20 +100,19 @@ static u32 weft_rx_split_sum(struct weft_rx *rx, const u8 *from, u32 len)
 /* Runs the checksum over what one packet has of the FPDU ahead (weft_llp_actor). */
 static u32 weft_rx_split_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
-	struct weft_qp *qp = ctx;
+	struct weft_rx *rx = ctx;
 	struct weft_packet p;
 	u32 taken = 0, n, summed;
 	const u8 *piece;
 
 	if (!weft_packet_init(&p, skb)) {
-		qp->rx.hdr_len = 0;
-		weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		weft_rx_refuse_local(rx);
 		return 0;
 	}
 	while (taken < len) {
 		n = len - taken;
 		piece = weft_packet_piece(&p, offset + taken, &n);
-		summed = weft_rx_split_sum(&qp->rx, piece, n);
+		summed = weft_rx_split_sum(rx, piece, n);
 		taken += summed;
 		if (summed < n)
 			break;
@@ -122,63 +121,51 @@ static u32 weft_rx_split_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 
 }
 
 /* All of the FPDU has been seen: says whether it is as it was sent. */
-static void weft_rx_split_judge(struct weft_qp *qp)
+static void weft_rx_split_judge(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
-
 	if (weft_crc_good(rx->trailer, rx->crc))
 		rx->checked = true;
 	else
-		weft_rx_refuse_crc(qp);
-}
-
-/* No memory: the peer did no wrong, but its FPDU cannot be had. */
-static void weft_rx_stage_failed(struct weft_qp *qp)
-{
-	qp->rx.hdr_len = 0;
-	weft_rx_refuse(qp, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		weft_rx_refuse_crc(rx);
 }
 
 /* What comes of the FPDU ahead goes to the stage, starting with what is there. */
-static void weft_rx_stage_begin(struct weft_qp *qp)
+static void weft_rx_stage_begin(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
-
 	rx->ahead = false;
 	rx->stage = kzalloc(sizeof(*rx->stage), GFP_ATOMIC | __GFP_NOWARN);
 	if (!rx->stage) {
-		weft_rx_stage_failed(qp);
+		weft_rx_refuse_local(rx); /* the peer did no wrong */
 		return;
 	}
-	weft_count(qp->dev->counters, WEFT_CNT_RX_STAGED_FPDUS, 1);
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_STAGED_FPDUS, 1);
 	rx->state = WEFT_RX_STAGE;
 }
 
 /**
  * weft_rx_split_ready() - may the stream be read on?
- * @qp: the queue pair
+ * @rx: the receive side
+ * @llp: the stream
  *
  * Looks at what has come of an FPDU that does not lie whole in a packet, if there is
  * one ahead. Afterwards it is none, or false is returned.
  *
  * Return: false if more of it has to come first.
  */
-bool weft_rx_split_ready(struct weft_qp *qp)
+bool weft_rx_split_ready(struct weft_rx *rx, struct weft_llp *llp)
 {
-	struct weft_rx *rx = &qp->rx;
-
-	weft_qp_assert_locked(qp);
+	weft_rx_assert_locked(rx);
 	if (likely(!rx->ahead))
 		return true;
 	if (rx->state != WEFT_RX_STOPPED)
-		weft_llp_look(qp->llp, rx->summed, weft_rx_split_packet, qp);
+		weft_llp_look(llp, rx->summed, weft_rx_split_packet, rx);
 	if (rx->state == WEFT_RX_STOPPED) {
 		rx->ahead = false;
 	} else if (weft_rx_split_whole(rx)) {
 		rx->ahead = false;
-		weft_rx_split_judge(qp);
-	} else if (weft_llp_full(qp->llp)) {
-		weft_rx_stage_begin(qp);
+		weft_rx_split_judge(rx);
+	} else if (weft_llp_full(llp)) {
+		weft_rx_stage_begin(rx);
 	}
 	return !rx->ahead;
 }
@@ -208,7 +195,7 @@ u32 weft_rx_stage_take(struct weft_qp *qp, const u8 *from, u32 len,
 	if (!*page)
 		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
 	if (!*page) {
-		weft_rx_stage_failed(qp);
+		weft_rx_refuse_local(rx);
 		return len;
 	}
 	memcpy(page_address(*page) + at, from, len);
@@ -219,7 +206,7 @@ u32 weft_rx_stage_take(struct weft_qp *qp, const u8 *from, u32 len,
 	}
 	if (weft_rx_split_whole(rx) && stage->have == rx->summed) {
 		rx->state = WEFT_RX_HEADER;
-		weft_rx_split_judge(qp);
+		weft_rx_split_judge(rx);
 		weft_rx_unstage(qp, take);
 	}
 	return len;

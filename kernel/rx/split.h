@@ -15,6 +15,7 @@
 
 #include <linux/types.h>
 
+struct weft_llp;
 struct weft_qp;
 struct weft_rx;
 
@@ -23,7 +24,7 @@ typedef u32 (*weft_rx_taker)(struct weft_qp *qp, const u8 *from, u32 len);
 
 void weft_rx_split_begin(struct weft_rx *rx);
 u32 weft_rx_split_need(const struct weft_rx *rx);
-bool weft_rx_split_ready(struct weft_qp *qp);
+bool weft_rx_split_ready(struct weft_rx *rx, struct weft_llp *llp);
 u32 weft_rx_stage_take(struct weft_qp *qp, const u8 *from, u32 len,
 		       weft_rx_taker take);
 bool weft_rx_unstage(struct weft_qp *qp, weft_rx_taker take);

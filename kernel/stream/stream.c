@@ -218,7 +218,7 @@ bool weft_stream_stop(struct weft_qp *qp)
 		weft_tx_complete(qp);
 		weft_tx_stop(qp);
 	}
-	weft_rx_stop(qp);
+	weft_rx_stop(&qp->rx);
 	return weft_qp_state(qp) != IB_QPS_ERR || weft_stream_flush(qp);
 }
 
@@ -303,7 +303,7 @@ void weft_stream_end(struct weft_qp *qp)
 	qp->tx.ended = true;
 	mutex_unlock(&qp->tx.lock);
 	cancel_work_sync(&qp->tx.work);
-	weft_rx_stop(qp);
+	weft_rx_stop(&qp->rx);
 	/* Each could start the other, if it had the lock before. */
 	timer_delete_sync(&qp->tx.timer);
 	cancel_work_sync(&qp->tx.work);

@@ -296,7 +296,7 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 		*bad = wr;
 		return -EINVAL;
 	}
-	ret = post_receives(qp->rq, wr, bad, &doorbell);
+	ret = post_receives(qp->rx.rq, wr, bad, &doorbell);
 	if (doorbell)
 		weft_rx_doorbell(qp);
 	return ret;

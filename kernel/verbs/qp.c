@@ -123,7 +123,9 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		qp->owner = &rdma_udata_to_drv_context(udata, struct weft_ucontext, ib)->ib;
 		qp->net_cookie = current->nsproxy->net_ns->net_cookie;
 	}
-	qp->rq = attr->srq ? &to_weft_srq(attr->srq)->rq : &qp->own_rq;
+	if (attr->srq)
+		qp->rx.srq = to_weft_srq(attr->srq);
+	qp->rx.rq = qp->rx.srq ? &qp->rx.srq->rq : &qp->own_rq;
 	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->cap = attr->cap;
 	if (attr->srq) {
@@ -131,7 +133,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		qp->cap.max_recv_sge = 0;
 	}
 	qp->scq = to_weft_cq(attr->send_cq);
-	qp->rcq = to_weft_cq(attr->recv_cq);
+	qp->rx.rcq = to_weft_cq(attr->recv_cq);
 	ret = qp_make_rings(qp, udata, &resp);
 	if (ret)
 		goto drop;
@@ -164,7 +166,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 free_tx:
 	weft_tx_destroy(qp);
 free_rx:
-	weft_rx_destroy(qp);
+	weft_rx_destroy(&qp->rx);
 free_rings:
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);
@@ -303,7 +305,7 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	init->srq = ib->srq;
 	init->qp_type = IB_QPT_RC;
 	init->send_cq = &qp->scq->ib;
-	init->recv_cq = &qp->rcq->ib;
+	init->recv_cq = &qp->rx.rcq->ib;
 	init->sq_sig_type = qp->sq_sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->cap = qp->cap;
 	init->port_num = 1;
@@ -340,7 +342,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_stream_end(qp);
 	weft_mw_forget(&qp->acc);
 	weft_tx_destroy(qp);
-	weft_rx_destroy(qp);
+	weft_rx_destroy(&qp->rx);
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);
 	atomic_dec(&qp->dev->num_qp);
