@@ -17,7 +17,7 @@
 
 #include "memory/mr.h"
 #include "queue/rq.h"
-#include "wire/ddp.h"
+#include "wire/template.h"
 #include "wire/term.h"
 
 struct weft_cq;
@@ -87,16 +87,12 @@ struct weft_rx_place {
  * @summed: bytes of it that are in @crc, or are its trailer
  * @crc: running value of it
  * @stage: its bytes, where the stream could not hold them; or NULL
- * @hdr: length field and header as received; a private copy
- * @hdr_have: bytes of it
- * @next: the same of an FPDU that lies whole in a packet, before it is looked at
- * @ended: @hdr, @hdr_len, @ddp and @payload_len are of the FPDU that ended last
- * @ulpdu_len: from the length field
- * @hdr_len: length field and header
- * @ddp: the decoded header
+ * @seg: the FPDU under way, or the one that ended last
+ * @next: length field and header of an FPDU that lies whole in a packet, before they are
+ *	looked at
+ * @hdr_have: bytes of @seg's that are there
  * @target: what becomes of the payload
- * @payload_len: bytes of payload in this FPDU
- * @done: bytes of it placed
+ * @done: bytes of its payload placed
  * @pad: bytes of padding
  * @trailer: padding and CRC as received
  * @trailer_have: bytes of it
@@ -142,15 +138,10 @@ struct weft_rx {
 	u32 summed;
 	u32 crc;
 	struct weft_rx_stage *stage;
-	u8 hdr[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
+	struct weft_template seg;
 	u8 next[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
-	bool ended;
 	u32 hdr_have;
-	u32 ulpdu_len;
-	u32 hdr_len;
-	struct weft_ddp_hdr ddp;
 	enum weft_rx_target target;
-	u32 payload_len;
 	u32 done;
 	u32 pad;
 	u8 trailer[3 + 4];

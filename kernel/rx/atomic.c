@@ -73,13 +73,13 @@ enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
 	weft_rx_assert_locked(rx);
 	rx->target = WEFT_RX_TO_BYTES;
 	rx->read = read;
-	if (rx->ddp.mo || !rx->ddp.last)
+	if (rx->seg.ddp.mo || !rx->seg.ddp.last)
 		code = WEFT_DU_MO;
-	else if (rx->ddp.msn != rx->atomic_msn)
+	else if (rx->seg.ddp.msn != rx->atomic_msn)
 		code = WEFT_DU_MSN_RANGE;
 	else if (!read || !read->atomic)
 		code = WEFT_DU_NO_BUFFER; /* it is not the turn of one */
-	else if (rx->payload_len != WEFT_ATOMIC_RESP_LEN)
+	else if (rx->seg.payload_len != WEFT_ATOMIC_RESP_LEN)
 		code = WEFT_DU_TOO_LONG;
 	else
 		return WEFT_RX_OK;

@@ -23,15 +23,15 @@ static enum weft_rx_verdict weft_rx_begin_write(struct weft_rx *rx)
 	enum weft_key_error err;
 
 	rx->target = WEFT_RX_TO_REGION;
-	if (!rx->payload_len)
+	if (!rx->seg.payload_len)
 		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	err = weft_access_go_on(&rx->held, rx->acc, rx->acc->pd, rx->ddp.stag, rx->ddp.to,
-				rx->payload_len, IB_ACCESS_REMOTE_WRITE);
+	err = weft_access_go_on(&rx->held, rx->acc, rx->acc->pd, rx->seg.ddp.stag, rx->seg.ddp.to,
+				rx->seg.payload_len, IB_ACCESS_REMOTE_WRITE);
 	if (err)
 		return weft_rx_refuse_key(rx, err);
-	rx->region.addr = rx->ddp.to;
-	rx->region.length = rx->payload_len;
-	rx->region.lkey = rx->ddp.stag;
+	rx->region.addr = rx->seg.ddp.to;
+	rx->region.length = rx->seg.payload_len;
+	rx->region.lkey = rx->seg.ddp.stag;
 	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_REMOTE_WRITE, &rx->region, 1, 0);
 	return WEFT_RX_OK;
 }
@@ -42,12 +42,12 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_rx *rx,
 	struct weft_read *read = weft_reads_oldest(reads);
 	u8 code;
 
-	if (!read || read->atomic || (read->len && rx->ddp.stag != read->sink)) {
+	if (!read || read->atomic || (read->len && rx->seg.ddp.stag != read->sink)) {
 		code = WEFT_DT_STAG;
-	} else if (read->len && rx->ddp.to != read->got) {
+	} else if (read->len && rx->seg.ddp.to != read->got) {
 		code = WEFT_DT_BOUNDS;
-	} else if (rx->payload_len > read->len - read->got ||
-		   (rx->ddp.last && rx->payload_len != read->len - read->got)) {
+	} else if (rx->seg.payload_len > read->len - read->got ||
+		   (rx->seg.ddp.last && rx->seg.payload_len != read->len - read->got)) {
 		code = WEFT_DT_BOUNDS;
 	} else {
 		weft_rx_aim_at_read(rx, read);
@@ -59,8 +59,8 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_rx *rx,
 /* Whether a SEND names a key of ours to be invalidated. */
 static bool weft_rx_invalidates(const struct weft_rx *rx)
 {
-	return rx->ddp.opcode == WEFT_RDMAP_SEND_INV ||
-	       rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+	return rx->seg.ddp.opcode == WEFT_RDMAP_SEND_INV ||
+	       rx->seg.ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
 }
 
 static enum weft_rx_verdict weft_rx_begin_send(struct weft_rx *rx)
@@ -68,24 +68,24 @@ static enum weft_rx_verdict weft_rx_begin_send(struct weft_rx *rx)
 	enum weft_rx_verdict verdict;
 
 	rx->target = WEFT_RX_TO_RECV;
-	if (rx->ddp.msn != rx->send_msn)
+	if (rx->seg.ddp.msn != rx->send_msn)
 		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 				      WEFT_DU_MSN_RANGE);
-	if (rx->ddp.mo != rx->msg_got)
+	if (rx->seg.ddp.mo != rx->msg_got)
 		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MO);
 	/* The first frame of an initiator may be an empty SEND that means only
 	 * "ready"; it takes no receive (RFC 6581, 5). A SEND of another kind says
 	 * more than that: it is a message, and its receive completes.
 	 */
-	if (rx->first && rx->empty_first && !rx->payload_len && rx->ddp.last &&
-	    rx->ddp.opcode == WEFT_RDMAP_SEND)
+	if (rx->first && rx->empty_first && !rx->seg.payload_len && rx->seg.ddp.last &&
+	    rx->seg.ddp.opcode == WEFT_RDMAP_SEND)
 		return WEFT_RX_OK;
 	if (!rx->recv.active) {
 		verdict = weft_rx_fetch_recv(rx);
 		if (verdict != WEFT_RX_OK)
 			return verdict;
 	}
-	if (rx->payload_len > rx->recv.room - rx->msg_got) {
+	if (rx->seg.payload_len > rx->recv.room - rx->msg_got) {
 		weft_rx_let_go(rx);
 		weft_rx_complete_recv(rx, IB_WC_LOC_LEN_ERR, 0,
 				      WEFT_VE_RECV_TOO_SMALL);
@@ -105,11 +105,11 @@ static enum weft_rx_verdict weft_rx_begin_imm(struct weft_rx *rx)
 	u8 code;
 
 	rx->target = WEFT_RX_TO_BYTES;
-	if (rx->ddp.msn != rx->send_msn)
+	if (rx->seg.ddp.msn != rx->send_msn)
 		code = WEFT_DU_MSN_RANGE;
-	else if (rx->ddp.mo || !rx->ddp.last || rx->recv.active)
+	else if (rx->seg.ddp.mo || !rx->seg.ddp.last || rx->recv.active)
 		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
-	else if (rx->payload_len != WEFT_IMM_LEN)
+	else if (rx->seg.payload_len != WEFT_IMM_LEN)
 		code = WEFT_DU_TOO_LONG;
 	else
 		return weft_rx_fetch_recv(rx);
@@ -120,8 +120,8 @@ static enum weft_rx_verdict weft_rx_begin_imm(struct weft_rx *rx)
 static enum weft_rx_verdict weft_rx_begin_terminate(struct weft_rx *rx)
 {
 	rx->target = WEFT_RX_TO_BYTES;
-	if (!rx->ddp.mo && rx->ddp.last && rx->ddp.msn == 1 &&
-	    rx->payload_len <= sizeof(rx->bytes))
+	if (!rx->seg.ddp.mo && rx->seg.ddp.last && rx->seg.ddp.msn == 1 &&
+	    rx->seg.payload_len <= sizeof(rx->bytes))
 		return WEFT_RX_OK;
 	/*
 	 * One that is wrong ends the connection as any other, but what it says is not
@@ -136,18 +136,18 @@ static enum weft_rx_verdict weft_rx_begin_terminate(struct weft_rx *rx)
 static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_rx *rx,
 						const struct weft_answers *answers)
 {
-	u32 len = rx->ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
+	u32 len = rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
 							  WEFT_ATOMIC_REQ_LEN;
 	u8 code;
 
 	rx->target = WEFT_RX_TO_BYTES;
-	if (rx->ddp.mo || !rx->ddp.last)
+	if (rx->seg.ddp.mo || !rx->seg.ddp.last)
 		code = WEFT_DU_MO;
-	else if (rx->ddp.msn != rx->read_msn)
+	else if (rx->seg.ddp.msn != rx->read_msn)
 		code = WEFT_DU_MSN_RANGE;
 	else if (weft_answers_full(answers))
 		code = WEFT_DU_NO_BUFFER; /* more than was agreed */
-	else if (rx->payload_len != len)
+	else if (rx->seg.payload_len != len)
 		code = WEFT_DU_TOO_LONG;
 	else
 		return WEFT_RX_OK;
@@ -172,7 +172,7 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 		rx->state = WEFT_RX_STOPPED;
 		return WEFT_RX_BAD;
 	}
-	switch (rx->ddp.opcode) {
+	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
 		return weft_rx_begin_write(rx);
 	case WEFT_RDMAP_READ_RESP:
@@ -199,15 +199,15 @@ static void weft_rx_end_write(struct weft_rx *rx)
 {
 	if (!rx->write_goes_on)
 		rx->write_len = 0;
-	rx->write_len += rx->payload_len;
-	rx->write_goes_on = !rx->ddp.last;
+	rx->write_len += rx->seg.payload_len;
+	rx->write_goes_on = !rx->seg.ddp.last;
 }
 
 static enum weft_rx_verdict weft_rx_end_response(struct weft_rx *rx,
 						 struct weft_reads *reads)
 {
-	rx->read->got += rx->payload_len;
-	return rx->ddp.last ? weft_rx_read_done(rx, reads) : WEFT_RX_OK;
+	rx->read->got += rx->seg.payload_len;
+	return rx->seg.ddp.last ? weft_rx_read_done(rx, reads) : WEFT_RX_OK;
 }
 
 static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_rx *rx,
@@ -240,7 +240,7 @@ static noinline enum weft_rx_verdict weft_rx_end_terminate(struct weft_rx *rx,
 	u8 op;
 
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
-	if (weft_term_decode(rx->bytes, rx->payload_len, &term, &op, &stag)) {
+	if (weft_term_decode(rx->bytes, rx->seg.payload_len, &term, &op, &stag)) {
 		trace_weft_rx_terminate(rx->acc, &term);
 		if (op == WEFT_RDMAP_READ_REQ || op == WEFT_RDMAP_ATOMIC_REQ)
 			read = weft_reads_blamed(reads, op == WEFT_RDMAP_ATOMIC_REQ);
@@ -268,12 +268,12 @@ static enum weft_rx_verdict weft_rx_end_send(struct weft_rx *rx)
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
 	enum weft_key_error err;
 
-	if (!rx->ddp.last) {
-		rx->msg_got += rx->payload_len;
+	if (!rx->seg.ddp.last) {
+		rx->msg_got += rx->seg.payload_len;
 		return WEFT_RX_OK;
 	}
 	if (weft_rx_invalidates(rx)) {
-		err = weft_invalidate(rx->acc, rx->ddp.inv_stag, true);
+		err = weft_invalidate(rx->acc, rx->seg.ddp.inv_stag, true);
 		if (err != WEFT_KEY_OK)
 			return weft_rx_refuse_invalidate(rx, err);
 	}
@@ -281,7 +281,7 @@ static enum weft_rx_verdict weft_rx_end_send(struct weft_rx *rx)
 	rx->write_len = 0;
 	if (rx->recv.active)
 		verdict = weft_rx_complete_recv(rx, IB_WC_SUCCESS,
-						rx->msg_got + rx->payload_len, 0);
+						rx->msg_got + rx->seg.payload_len, 0);
 	rx->msg_got = 0;
 	return verdict;
 }
@@ -316,15 +316,15 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	struct weft_rx *rx = &qp->rx;
 
 	weft_qp_assert_locked(qp);
-	if (rx->ddp.last)
+	if (rx->seg.ddp.last)
 		weft_rx_let_go(rx);
-	switch (rx->ddp.opcode) {
+	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
 		weft_rx_end_write(rx);
 		break;
 	case WEFT_RDMAP_READ_RESP:
 		verdict = weft_rx_end_response(rx, &qp->reads);
-		if (rx->ddp.last && verdict == WEFT_RX_OK)
+		if (rx->seg.ddp.last && verdict == WEFT_RX_OK)
 			weft_rx_answered(qp);
 		break;
 	case WEFT_RDMAP_READ_REQ:
@@ -353,7 +353,7 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	default:
 		verdict = weft_rx_end_send(rx);
 	}
-	if (rx->ddp.last)
+	if (rx->seg.ddp.last)
 		weft_streak_received(&qp->scq->streak);
 	if (rx->first) {
 		/* The peer is in full operation: so may we be (RFC 5044, 7.1.3). */

@@ -115,14 +115,10 @@ u64 weft_rx_row_room(const struct weft_rx *rx, u64 *to)
  */
 void weft_rx_row_end(struct weft_rx *rx, u32 fpdus)
 {
-	u32 len = fpdus * rx->payload_len;
+	u32 len = fpdus * rx->seg.payload_len;
 
 	weft_rx_assert_locked(rx);
-	if (rx->ddp.tagged)
-		rx->ddp.to += len;
-	else
-		rx->ddp.mo += len;
-	weft_ddp_encode_place(rx->hdr + WEFT_MPA_LEN, &rx->ddp);
+	weft_template_advance(&rx->seg, len);
 	switch (rx->target) {
 	case WEFT_RX_TO_REGION:
 		rx->write_len += len;

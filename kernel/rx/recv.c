@@ -50,28 +50,28 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx)
 static void weft_rx_note_success(const struct weft_rx *rx,
 				 struct weft_completion *wc)
 {
-	switch (rx->ddp.opcode) {
+	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_SEND_SE:
 		wc->solicited = true;
 		break;
 	case WEFT_RDMAP_SEND_INV:
 	case WEFT_RDMAP_SEND_SE_INV:
-		wc->ex = rx->ddp.inv_stag;
+		wc->ex = rx->seg.ddp.inv_stag;
 		wc->flags = WEFT_CQE_WITH_INV;
-		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+		wc->solicited = rx->seg.ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
 		break;
 	case WEFT_RDMAP_SEND_IMM:
 	case WEFT_RDMAP_SEND_SE_IMM:
-		wc->ex = (__force u32)cpu_to_be32(rx->ddp.imm);
+		wc->ex = (__force u32)cpu_to_be32(rx->seg.ddp.imm);
 		wc->flags = WEFT_CQE_WITH_IMM;
-		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_SEND_SE_IMM;
+		wc->solicited = rx->seg.ddp.opcode == WEFT_RDMAP_SEND_SE_IMM;
 		break;
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
 		memcpy(&wc->ex, rx->bytes, sizeof(wc->ex));
 		wc->flags = WEFT_CQE_WITH_IMM;
 		wc->opcode = WEFT_OP_RECV_WRITE_IMM;
-		wc->solicited = rx->ddp.opcode == WEFT_RDMAP_IMM_SE;
+		wc->solicited = rx->seg.ddp.opcode == WEFT_RDMAP_IMM_SE;
 		break;
 	}
 }

@@ -68,14 +68,14 @@ enum weft_rx_verdict weft_rx_break(struct weft_rx *rx)
 enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
-	rx->hdr_len = 0;
+	rx->seg.hdr_len = 0;
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
 /* Refuses an access of the peer to a region, with the code of its kind. */
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error err)
 {
-	bool write = rx->ddp.tagged;
+	bool write = rx->seg.ddp.tagged;
 	u8 code;
 
 	weft_rx_assert_locked(rx);
@@ -104,19 +104,19 @@ enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_CRC_ERRORS, 1);
-	rx->hdr_len = 0; /* a header under a bad CRC names nothing */
+	rx->seg.hdr_len = 0; /* a header under a bad CRC names nothing */
 	return weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
 }
 
 /* Keeps the segment that is to blame, for the Terminate to show. */
 static void weft_rx_show(const struct weft_rx *rx, struct weft_ending *ending)
 {
-	u32 hdr = rx->hdr_len > WEFT_MPA_LEN ? rx->hdr_len - WEFT_MPA_LEN : 0;
+	u32 hdr = rx->seg.hdr_len > WEFT_MPA_LEN ? rx->seg.hdr_len - WEFT_MPA_LEN : 0;
 	bool request = rx->target == WEFT_RX_TO_BYTES &&
-		       rx->ddp.opcode == WEFT_RDMAP_READ_REQ &&
+		       rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ &&
 		       rx->done == WEFT_READ_REQ_LEN;
 
-	weft_ending_show(ending, rx->hdr + WEFT_MPA_LEN, hdr, rx->ulpdu_len,
+	weft_ending_show(ending, rx->seg.hdr + WEFT_MPA_LEN, hdr, rx->seg.ulpdu_len,
 			 request ? rx->bytes : NULL);
 }
 

@@ -28,37 +28,26 @@ static void weft_rx_next_fpdu(struct weft_rx *rx)
 static bool weft_rx_decode(struct weft_rx *rx, u32 have)
 {
 	struct weft_term err;
-	u32 len;
 
-	len = weft_ddp_decode(rx->hdr + WEFT_MPA_LEN, have, rx->extended, &rx->ddp, &err);
-	if (!len) {
-		/* The Terminate shows a header that is wrong, but not a part of one. */
-		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(rx->hdr[WEFT_MPA_LEN])) : 0;
-		rx->hdr_len = have >= len && len ? WEFT_MPA_LEN + len : 0;
+	if (!weft_template_decode(&rx->seg, have, rx->extended, &err)) {
 		rx->done = 0;
 		weft_rx_refuse(rx, err.layer, err.etype, err.code);
 		return false;
 	}
-	rx->hdr_len = WEFT_MPA_LEN + len;
-	rx->payload_len = rx->ulpdu_len - len;
-	rx->pad = weft_fpdu_pad(rx->ulpdu_len);
+	rx->pad = weft_fpdu_pad(rx->seg.ulpdu_len);
 	return true;
 }
 
 /* Takes the header in rx->next, of which @have bytes are there. False: refused. */
 static bool weft_rx_header(struct weft_rx *rx, u32 have)
 {
-	bool goes_on;
-
-	goes_on = rx->ended && have >= rx->hdr_len &&
-		  weft_ddp_goes_on(rx->hdr, rx->next, rx->payload_len);
-	rx->ended = false;
-	memcpy(rx->hdr, rx->next, sizeof(rx->hdr));
-	if (!goes_on)
-		return weft_rx_decode(rx, have - WEFT_MPA_LEN);
-	weft_ddp_decode_place(rx->hdr + WEFT_MPA_LEN, &rx->ddp);
-	rx->payload_len = WEFT_MPA_LEN + rx->ulpdu_len - rx->hdr_len;
-	return true;
+	if (weft_template_goes_on(&rx->seg, rx->next, have)) {
+		weft_template_follow(&rx->seg, rx->next);
+		return true;
+	}
+	rx->seg.ended = false;
+	memcpy(rx->seg.hdr, rx->next, sizeof(rx->seg.hdr));
+	return weft_rx_decode(rx, have - WEFT_MPA_LEN);
 }
 
 /* An FPDU of @len bytes has come whole, and its CRC is good. */
@@ -66,7 +55,7 @@ static inline void weft_rx_note(struct weft_rx *rx, u32 len)
 {
 	rx->fpdus++;
 	rx->fpdu_bytes += len;
-	trace_weft_rx_fpdu(rx->acc, &rx->ddp, rx->payload_len);
+	trace_weft_rx_fpdu(rx->acc, &rx->seg.ddp, rx->seg.payload_len);
 }
 
 /*
@@ -100,10 +89,10 @@ static noinline bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p
 static noinline u32 weft_rx_row(struct weft_rx *rx, struct weft_packet *p,
 				u32 offset, u32 end)
 {
-	u32 len = weft_fpdu_len(rx->ulpdu_len);
-	u32 payload = rx->payload_len;
-	bool tagged = rx->ddp.tagged;
-	u64 at = tagged ? rx->ddp.to : rx->ddp.mo;
+	u32 len = weft_fpdu_len(rx->seg.ulpdu_len);
+	u32 payload = rx->seg.payload_len;
+	bool tagged = rx->seg.ddp.tagged;
+	u64 at = weft_template_place(&rx->seg);
 	u32 n, fpdus = 0;
 	const u8 *next;
 	u64 room, to = 0;
@@ -113,11 +102,11 @@ static noinline u32 weft_rx_row(struct weft_rx *rx, struct weft_packet *p,
 		n = len;
 		next = weft_packet_piece(p, offset, &n);
 		at += payload;
-		if (n < len || !weft_ddp_repeats(rx->hdr, next, tagged, at))
+		if (n < len || !weft_ddp_repeats(rx->seg.hdr, next, tagged, at))
 			break;
 		if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, len))
 			break;
-		weft_mr_write_short(rx->held.mr, to, next + rx->hdr_len, payload);
+		weft_mr_write_short(rx->held.mr, to, next + rx->seg.hdr_len, payload);
 		to += payload;
 		room -= payload;
 		offset += len;
@@ -134,7 +123,7 @@ static noinline u32 weft_rx_row(struct weft_rx *rx, struct weft_packet *p,
 /* Whether FPDUs may follow in @left bytes that weft_rx_row() is for. */
 static bool weft_rx_may_row(const struct weft_rx *rx, u32 len, u32 left)
 {
-	return len <= left && rx->payload_len && !rx->ddp.last &&
+	return len <= left && rx->seg.payload_len && !rx->seg.ddp.last &&
 	       !trace_weft_rx_fpdu_enabled();
 }
 
@@ -158,8 +147,8 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 			weft_packet_copy(p, offset, rx->next, sizeof(rx->next));
 		else
 			weft_packet_gather(p, offset, rx->next, have);
-		rx->ulpdu_len = weft_get_be16(rx->next);
-		len = weft_fpdu_len(rx->ulpdu_len);
+		rx->seg.ulpdu_len = weft_get_be16(rx->next);
+		len = weft_fpdu_len(rx->seg.ulpdu_len);
 		if (len > end - offset)
 			break;
 		if (rx->crc_used && !rx->checked &&
@@ -167,13 +156,13 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 			weft_rx_refuse_crc(rx);
 			break;
 		}
-		if (!weft_rx_header(rx, min(have, WEFT_MPA_LEN + rx->ulpdu_len)))
+		if (!weft_rx_header(rx, min(have, WEFT_MPA_LEN + rx->seg.ulpdu_len)))
 			break;
 		if (weft_rx_begin(qp) != WEFT_RX_OK)
 			break;
-		at = offset + rx->hdr_len;
-		for (; rx->done < rx->payload_len; at += n) {
-			n = rx->payload_len - rx->done;
+		at = offset + rx->seg.hdr_len;
+		for (; rx->done < rx->seg.payload_len; at += n) {
+			n = rx->seg.payload_len - rx->done;
 			piece = weft_packet_piece(p, at, &n);
 			if (weft_rx_place(rx, piece, n) != WEFT_RX_OK)
 				return offset;
@@ -181,7 +170,7 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 		weft_rx_note(rx, len);
 		if (weft_rx_end(qp) != WEFT_RX_OK)
 			break;
-		rx->ended = true;
+		rx->seg.ended = true;
 		rx->checked = false;
 		offset += len;
 		if (weft_rx_may_row(rx, len, end - offset))
@@ -206,11 +195,11 @@ static u32 weft_rx_header_need(const struct weft_rx *rx)
 	u32 need = WEFT_MPA_LEN;
 
 	if (rx->hdr_have > WEFT_MPA_LEN)
-		need += weft_ddp_hdr_len(weft_ddp_is_tagged(rx->hdr[WEFT_MPA_LEN]));
+		need += weft_ddp_hdr_len(weft_ddp_is_tagged(rx->seg.hdr[WEFT_MPA_LEN]));
 	else if (rx->hdr_have == WEFT_MPA_LEN)
 		need++;
 	if (rx->hdr_have >= WEFT_MPA_LEN)
-		need = min(need, WEFT_MPA_LEN + weft_get_be16(rx->hdr));
+		need = min(need, WEFT_MPA_LEN + weft_get_be16(rx->seg.hdr));
 	return need;
 }
 
@@ -219,17 +208,17 @@ static u32 weft_rx_part_header(struct weft_rx *rx, const u8 *from, u32 len)
 {
 	u32 taken = 0;
 
-	rx->ended = false;
+	rx->seg.ended = false;
 	for (;;) {
 		if (rx->hdr_have == weft_rx_header_need(rx))
 			break;
 		if (taken == len)
 			return taken;
-		taken += weft_rx_gather(rx->hdr, &rx->hdr_have,
+		taken += weft_rx_gather(rx->seg.hdr, &rx->hdr_have,
 					weft_rx_header_need(rx), from + taken,
 					len - taken);
 	}
-	rx->ulpdu_len = weft_get_be16(rx->hdr);
+	rx->seg.ulpdu_len = weft_get_be16(rx->seg.hdr);
 	if (weft_rx_decode(rx, rx->hdr_have - WEFT_MPA_LEN))
 		rx->state = WEFT_RX_BEGIN;
 	return taken;
@@ -246,10 +235,10 @@ static u32 weft_rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
 	if (rx->trailer_have < need)
 		return n;
 	rx->split++;
-	weft_rx_note(rx, weft_fpdu_len(rx->ulpdu_len));
+	weft_rx_note(rx, weft_fpdu_len(rx->seg.ulpdu_len));
 	if (weft_rx_end(qp) == WEFT_RX_OK) {
 		weft_rx_next_fpdu(rx);
-		rx->ended = true;
+		rx->seg.ended = true;
 	}
 	return n;
 }
@@ -270,16 +259,16 @@ static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
 	if (rx->state == WEFT_RX_BEGIN) {
 		if (weft_rx_begin(qp) != WEFT_RX_OK)
 			return 0;
-		rx->state = rx->payload_len ? WEFT_RX_PAYLOAD : WEFT_RX_TRAILER;
+		rx->state = rx->seg.payload_len ? WEFT_RX_PAYLOAD : WEFT_RX_TRAILER;
 	}
 	switch (rx->state) {
 	case WEFT_RX_HEADER:
 		return weft_rx_part_header(rx, from, len);
 	case WEFT_RX_PAYLOAD:
-		n = min(len, rx->payload_len - rx->done);
+		n = min(len, rx->seg.payload_len - rx->done);
 		if (weft_rx_place(rx, from, n) != WEFT_RX_OK)
 			return 0;
-		if (rx->done == rx->payload_len)
+		if (rx->done == rx->seg.payload_len)
 			rx->state = WEFT_RX_TRAILER;
 		return n;
 	case WEFT_RX_TRAILER:
@@ -534,8 +523,8 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->write_goes_on = false;
 	rx->first = true;
 	rx->stalled = false;
-	rx->ended = false;
-	rx->hdr_len = 0;
+	rx->seg.ended = false;
+	rx->seg.hdr_len = 0;
 	weft_rx_next_fpdu(rx);
 }
 

@@ -56,7 +56,7 @@ void weft_rx_split_begin(struct weft_rx *rx)
 u32 weft_rx_split_need(const struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
-	return rx->summed < WEFT_MPA_LEN ? WEFT_MPA_LEN : weft_fpdu_len(rx->ulpdu_len);
+	return rx->summed < WEFT_MPA_LEN ? WEFT_MPA_LEN : weft_fpdu_len(rx->seg.ulpdu_len);
 }
 
 static bool weft_rx_split_whole(const struct weft_rx *rx)
@@ -77,13 +77,13 @@ static u32 weft_rx_split_sum(struct weft_rx *rx, const u8 *from, u32 len)
 			n = 1;
 			rx->next[rx->summed] = from[taken];
 			if (rx->summed == WEFT_MPA_LEN - 1) {
-				rx->ulpdu_len = weft_get_be16(rx->next);
+				rx->seg.ulpdu_len = weft_get_be16(rx->next);
 				rx->crc = weft_crc_update(WEFT_CRC_SEED, rx->next,
 							  WEFT_MPA_LEN);
 			}
 			continue;
 		}
-		end = weft_fpdu_len(rx->ulpdu_len) - WEFT_CRC_LEN;
+		end = weft_fpdu_len(rx->seg.ulpdu_len) - WEFT_CRC_LEN;
 		if (rx->summed < end) {
 			n = min(len - taken, end - rx->summed);
 			rx->crc = weft_crc_update(rx->crc, from + taken, n);

@@ -14,6 +14,7 @@ extern "C" {
 #include "mpa.h"
 #include "negotiate.h"
 #include "plan.h"
+#include "template.h"
 #include "term.h"
 }
 
