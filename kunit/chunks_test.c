@@ -77,6 +77,13 @@ static void chunks_start_over(struct kunit *test)
 	weft_chunks_taken(&chunks);
 	KUNIT_EXPECT_EQ(test, c->fill, 0U);
 	KUNIT_EXPECT_EQ(test, c->sent, 0U);
+
+	c->fill = PAGE_SIZE - 50;
+	c->sent = PAGE_SIZE - 50;
+	page = c->page;
+	c = room(test, &chunks, 100, 100);
+	KUNIT_EXPECT_PTR_EQ(test, c->page, page);
+	KUNIT_EXPECT_EQ(test, c->fill, 0U);
 	weft_chunks_drop(&chunks);
 }
 
