@@ -53,8 +53,8 @@ void send_all(Transport& transport, const Settings& settings) {
   }
 }
 
-// Each end says when it has everything: of the other, who only sees that its messages were
-// taken, the last one may still be under way.
+// Each end says when it has everything. The sender knows only that its messages were taken; the
+// last one may still be under way.
 void both(Transport& transport, const Settings& settings) {
   FlowOut out(transport, settings);
   FlowIn in(transport, settings);

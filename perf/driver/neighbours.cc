@@ -205,7 +205,7 @@ void neighbours_client(Settings settings, Control& control, const std::string& a
   Samples disconnect(settings.count);
   Samples destroy(settings.count);
   for (unsigned i = 0; i < settings.count; i++) {
-    // For the script: what is to happen in the midst of this, happens now.
+    // Tells the script to disturb the neighbours now.
     if (i == settings.count / kLead) {
       std::cout << "begun" << std::endl;
     }
@@ -266,7 +266,7 @@ void crowd_client(Settings settings, Control& control, const std::string& addres
     member.events = own(ibv_create_comp_channel(device), "ibv_create_comp_channel");
     member.cq = own(ibv_create_cq(device, 8, nullptr, member.events.get(), 0), "ibv_create_cq");
     give_queue_pair(member.id.get(), pd.get(), member.cq.get());
-    // Nobody reads or writes here, but the server wants to be told of a place.
+    // Nobody reads or writes here, but the server expects the address of some memory.
     const Place nowhere{};
     rdma_conn_param param{};
     param.private_data = &nowhere;

@@ -44,8 +44,8 @@ class Transport {
   }
   void keep_news() { keeps_news_ = true; }
 
-  // Posts a message of this operation. Reads are gone when their answer is here. One that is
-  // not told of counts as gone no earlier than a later one that is: the last must be.
+  // Posts a message of this operation. A read is gone when its answer is here. A message without a
+  // completion counts as gone when a later one with a completion is, so the last must have one.
   virtual void post(unsigned connection, Operation operation, std::size_t offset, std::size_t bytes,
                     bool told = false) = 0;
   // Sends an empty message; not over TCP.

@@ -147,7 +147,7 @@ server_client() {
 		kill "$watcher" 2>/dev/null
 		wait "$watcher" 2>/dev/null
 	fi
-	# A server that has served ends by itself; one without a client need not.
+	# A server ends after its client; without a client it may not end.
 	wait_for $((CLIENT_STATUS == 0 ? 5 : 1)) ended "$pid" || kill -- "-$pid" 2>/dev/null
 	wait_for 3 ended "$pid" || kill -KILL -- "-$pid" 2>/dev/null
 	SERVER_STATUS=0

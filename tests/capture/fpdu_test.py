@@ -66,7 +66,7 @@ class Capture:
         return self
 
     def let(self, size):
-        """The server lets the client send so much more."""
+        """The server's window lets the client send this much more."""
         edge = self.sequence + size - 65535 & 0xFFFFFFFF
         self.packets.append(tcp_packet(SERVER, CLIENT, 5000, acknowledged=edge))
         return self

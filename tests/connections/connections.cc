@@ -401,7 +401,7 @@ class Side {
     }
   }
 
-  // Every completion of a connection has come: is what came right?
+  // Checks the data of a connection when all its completions have come.
   void all_here(Endpoint& e) {
     e.done = true;
     if (at_once_ == 0)

@@ -48,8 +48,8 @@ hung_up() {
 	return "$again"
 }
 
-# not_for_iwarp NAME REASON COMMAND...: a program for what iWARP does not have. It must end
-# by itself with an error, and is then a test that was skipped.
+# not_for_iwarp NAME REASON COMMAND...: a program for a feature that iWARP does not have. It must end by
+# itself with an error, and then counts as a skipped test.
 not_for_iwarp() {
 	local name=$1 reason=$2 status=0 said
 	shift 2

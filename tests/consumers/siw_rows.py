@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-The rows of the list of what fails on siw that no program shows by itself: what the verbs
-answer, asked through pyverbs on a pair of queue pairs connected over rdma_cm.
+Things that fail on siw and that no program shows by itself: the answers of verbs, asked through
+pyverbs on a pair of queue pairs connected over rdma_cm.
 
 usage: siw_rows.py DEVICE ADDRESS (the device's own). Prints ok and not ok lines, and how many.
 """

@@ -170,7 +170,7 @@ def kernel_log():
     return subprocess.run(["dmesg"], capture_output=True, check=True).stdout.decode(errors="replace")
 
 
-# --- what comes back ---
+# --- answers ---
 
 
 def receive_exactly(sock, length, within):

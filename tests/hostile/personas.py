@@ -211,7 +211,7 @@ def request_comes(persona, listener):
 
 
 def reply_as(persona, stream, frame):
-    """Replies, and takes the first frame. Returns how many reads the client has not to see any more."""
+    """Replies, and takes the first frame. Returns how many reads the client need not see any more."""
     if persona.revision == 1:
         stream.sock.sendall(mpa.reply(flags=flags_of(persona), revision=1, private=persona.private))
         return
@@ -267,7 +267,7 @@ def rejects(sock):
 
 
 def markers_asked():
-    """A card that insists on markers is told no, and nothing else."""
+    """A card that insists on markers gets a Reject, and nothing else."""
     for revision, private in ((1, b""), (2, Limits(4, 4, write=True).packed())):
         with counted(conn_refused_by_us=1):
             sock = handshake.connected()
@@ -301,8 +301,9 @@ def no_peer_to_peer():
             sock.close()
 
 
-# irdma: no connection without the peer-to-peer bit, and one of WRITE and READ must be offered; takes
-# READ if both come back; does not stand a peer that wants to read more than it was told. CRCs always.
+# irdma: no connection without the peer-to-peer bit, and one of WRITE and READ must be offered. It takes
+# READ if both come back, ends a connection whose peer wants more reads than it may have, and always
+# uses CRCs.
 IRDMA = Persona(strict=True)
 # cxgb4: proposes RTR by READ alone, and takes no other; 256 bytes of private data, the four of enhanced
 # setup among them.

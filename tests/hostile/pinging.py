@@ -18,7 +18,7 @@ from peer import PROMPT, Stream
 
 SIZE = 64
 INFO_LEN = 16
-# Where we say our memory is: nothing is there, every access to it is a message to us.
+# The address that we claim for our memory. Nothing is there; an access to it is a message to us.
 OUR_STAG, OUR_BUFFER = 0x1234, 0x1000
 RESPONDER_LIMITS = (4, 4)
 
@@ -54,8 +54,8 @@ class Said:
 def client(status=None, extended=False, limits=RESPONDER_LIMITS, says=None):
     """A connection to the rping server, which must see its end, and the completion status.
 
-    limits are those of enhanced setup, flags included; says is what it must say, or several
-    things of which it says one.
+    limits are those of enhanced setup, flags included. rping must print says, or one of them if there
+    are several.
     """
     flags = mpa.CRC | mpa.ENHANCED | (mpa.EXTEND if extended else 0)
     since = len(Said.now())

@@ -486,7 +486,7 @@ def any_trailer():
     restore(0, 8)
 
 
-# --- what is counted ---
+# --- counters ---
 
 
 def exact_counts():

@@ -107,7 +107,7 @@ def to_server(reason, *ulpdus, raw=None, status=None, culprit=None, extended=Fal
 
 
 def to_server_each(reason, *ulpdus, extended=False):
-    """Each by itself is refused."""
+    """Each of these is refused, on a connection of its own."""
 
     def run():
         for ulpdu in ulpdus:
@@ -296,8 +296,8 @@ def no_receive():
 
 
 def late_receive():
-    # The second SEND may come amidst what the first has rping do; rping then goes by itself, and may
-    # be gone before the event comes.
+    # The second SEND may come while rping works on the first. Then rping ends by itself, perhaps before
+    # the event comes.
     with client(says=("server DISCONNECT EVENT", "wait for RDMA_READ_COMPLETE state 8")) as stream:
         with server_stopped():
             stream.give(*two_sends())
@@ -607,8 +607,8 @@ CASES = [
     ("ready by an empty SEND", ready_by_send),
     ("ready by a SEND with solicited event", ready_by_message(fpdu.SEND_SE)),
     ("ready by a SEND with immediate", ready_by_message(fpdu.SEND_IMM, extended=True)),
-    # Lengths. The first five: CVE-2026-64102 of siw, a length below that of the header was
-    # subtracted from, and the copy ran out of bounds.
+    # Lengths. The first five: CVE-2026-64102 of siw, which subtracted the header's length from a smaller
+    # one and copied out of bounds.
     ("FPDU of no bytes", to_server(DDP_LOCAL, b"")),
     ("FPDU of one byte", to_server_each(DDP_LOCAL, b"\x41", b"\xc1")),
     ("tagged FPDU of 13 bytes", to_server(DDP_LOCAL, fpdu.write(1, 2)[:13])),

@@ -123,7 +123,7 @@ class Victim {
     param.initiator_depth = 4;
     require(rdma_connect(id_, &param) == 0, "rdma_connect");
     expect(RDMA_CM_EVENT_ESTABLISHED);
-    // Nothing is said before: what comes earlier is why there is no connection.
+    // Nothing is printed before this point but the reason of a failed connect.
     std::printf("entries %d\n", recv_cq_->cqe);
     if (option(options, "window", 0) != 0) {
       bind_window();

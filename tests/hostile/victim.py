@@ -104,7 +104,7 @@ def accepted(listener, victim):
 
 @contextlib.contextmanager
 def called(victim, family=socket.AF_INET, buffer=None, **options):
-    """The victim is told to connect to us: our end of the TCP connection, with a receive buffer of that size."""
+    """Tells the victim to connect to us. Returns our end of the TCP connection, with a receive buffer of that size."""
     with handshake.tcp_socket(family) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if buffer:

@@ -56,9 +56,9 @@ session() {
 }
 quiet_a() { (($(listeners "$someone_in_a" | wc -l) <= standing)); }
 
-# retry REASON N COMMAND...: runs COMMAND, and again while its status is $again, N times in all. By
-# that status a command says that REASON, no fault of the module's, made it fail. finish() tells how
-# often that was, and fails what was repeated too often to be chance: a retry hides a fault otherwise.
+# retry REASON N COMMAND...: runs COMMAND, and again while its status is $again, N times in all. That
+# status means that REASON made it fail, which is no fault of the module. finish() says how often
+# that was, and fails if it was too often for chance: otherwise a retry could hide a fault.
 readonly again=75
 retry() {
 	local reason=$1 left=$2 status
@@ -79,11 +79,11 @@ between_listeners() {
 		echo "# perftest's client came between two listeners of its server, and crashed"
 }
 
-# out_of_credits COMMAND ITERATIONS: did ib_send_bw -e stop as version 4.5 does by itself? On iWARP
-# it has credits from the server's program, each for the depth of its receive queue, and with -e it
-# waits for a completion before it looks at them again: when the credit was late, all were there.
-# The server, when the client is gone, has seen all that a credit allowed, and not all that there
-# were. Of a hundred counts three or fewer fit that.
+# out_of_credits COMMAND ITERATIONS: did ib_send_bw -e stop as version 4.5 does by itself? On iWARP the
+# server gives it credits, each for the depth of its receive queue. With -e it waits for a completion
+# before it looks for credits again, so it waits for ever if a credit comes after the last completion.
+# The server has then seen as many messages as the credits allowed, and not all of them. Three or fewer
+# of a hundred counts fit that by chance.
 out_of_credits() {
 	local seen depth=$(($2 < 512 ? $2 : 512))
 	[[ $1 == *ib_send_bw*' -e'* ]] && ((CLIENT_STATUS == 124 && depth >= 100)) || return
@@ -101,8 +101,8 @@ clock_stood() {
 }
 
 # perftest_once COMMAND ITERATIONS SECONDS: a session of a perftest program on both devices. Status
-# $again when perftest failed by itself, as it would on any device, or, for a lab that sets $measures,
-# told no time. (In User Mode Linux it never does.)
+# $again if perftest failed as it would on any device, or, in a lab that sets $measures, printed no
+# time. (In User Mode Linux it never prints one.)
 perftest_once() {
 	if session "$1 -d $server_device" "$1 -d $client_device 10.0.0.1" "$3"; then
 		[[ -z ${measures:-} ]] || ! clock_stood "$CLIENT_OUTPUT" || return "$again"
@@ -261,8 +261,8 @@ set_up() {
 	someone_in_a=$!
 }
 
-# finish: tells what was repeated, prints the counts and ends the script. More than one in twenty that
-# had to be repeated, and more than one in all, is a failure.
+# finish: says what was repeated, prints the counts and ends the script. It is a failure if more than
+# one in twenty had to be repeated, and more than one in all.
 finish() {
 	local reason
 	[[ -z $someone_in_a ]] || kill "$someone_in_a"

@@ -24,7 +24,7 @@ start_traffic() {
 	not_ok "traffic" "ib_write_bw sends nothing"
 	return 1
 }
-# traffic_once: status $again where perftest failed by itself.
+# traffic_once: a session of traffic; status $again if perftest failed through no fault of ours.
 traffic_once() {
 	local command="ib_write_bw -R -F -s 65536 -D 100" status=0
 	: >/run/client

@@ -57,9 +57,9 @@ result "mtu $mtu: both ways at once, ib_send_bw -b" "ib_send_bw -b" 65536 100
 result "mtu $mtu: four queue pairs, ib_write_bw -q 4" "ib_write_bw -q 4" 65536 50
 
 # Every other mode that a connection can have; the size of the segments matters little. With
-# --use-srq and several queue pairs, perftest 4.5 hangs on any iWARP device: it takes a receive
-# of the shared queue for one of the queue pair that posted it, and gives its credit to a sender
-# that has not sent so much, whose window then is negative and counts as full.
+# --use-srq and several queue pairs, perftest 4.5 hangs on any iWARP device: it counts a receive of the
+# shared queue for the queue pair that posted it, and gives the credit to a sender that has sent less.
+# That sender's window becomes negative, and counts as full.
 if [[ $mtu == 1500 ]]; then
 	while read -r -u 3 size count command; do
 		result "mtu $mtu: $command of $size bytes" "$command" "$size" "$count"

@@ -109,7 +109,7 @@ placed() {
 	cases "$label" 240 "$placement" --server 10.0.0.1 --server-netns A --client-netns B --siw
 }
 
-# denied WHY: the two ends cannot agree, so rping must end by itself.
+# denied WHY: the two ends cannot agree, so rping must fail, and not hang.
 denied() {
 	if session "rping -s -a 10.0.0.1 -C 2 -V" "rping -c -a 10.0.0.1 -C 2 -V" 40; then
 		not_ok "$label: refused ($1)" "it succeeded"

@@ -86,8 +86,8 @@ fill() {
 # sums DIRECTORY: the checksum of every file in it.
 sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 
-# file_system NAME DEVICE: ext4 across the network, written, checked, and compared with what
-# was written to memory.
+# file_system NAME DEVICE: ext4 across the network: written, checked, and compared with the same files in
+# memory.
 file_system() {
 	local name=$1 device=$2 wanted
 	rm -rf /run/wanted /run/mounted
@@ -125,8 +125,8 @@ busy() {
 	await "fio keeps $1 busy" 30 moving
 	pause 1
 }
-# moving: has fio moved two megabytes? That is more than it asks for at once, so some of it is done.
-# Its jobs are threads, or they would be processes with accounts of their own.
+# moving: has fio moved two megabytes? It never has that much under way, so some of it is done. Its jobs
+# are threads, since processes would have accounts of their own.
 moving() {
 	! ended "$busy" &&
 		awk '/^(read|write)_bytes:/ { sum += $2 } END { exit !(sum > 2097152) }' "/proc/$busy/io" 2>/dev/null

@@ -51,8 +51,9 @@ constexpr std::array<std::size_t, 9> kSizes = {65536, 1U << 20, 300007, 40001, 3
                                                70000, 4096,     131071, 65536};
 constexpr std::uint64_t kNoteId = 1U << 30;
 
-// A message's number in a message of its own: behind a write the client's, of which the server
-// learns that way, and the server's when it has checked one. The first says where its memory is.
+// A message that carries the number of another. The client sends one behind each write, so that the
+// server learns of it, and the server sends one when it has checked a message. The first says where
+// the server's memory is.
 struct Note {
   std::uint64_t number;
   std::uint64_t address;
@@ -160,7 +161,7 @@ class End {
     require_zero(ibv_post_send(id_->qp, &work, &bad), "ibv_post_send of a note");
   }
 
-  // A completion within so many milliseconds; false: none.
+  // Returns true if a completion comes within this many milliseconds.
   bool poll(ibv_cq* cq, ibv_wc* wc, int limit) const {
     for (int waited = 0;; ++waited) {
       const int found = ibv_poll_cq(cq, 1, wc);
@@ -388,7 +389,7 @@ void listen_for_ever(const char* address) {
   }
 }
 
-// Waits for ever with messages under way on so many connections.
+// Waits for ever, with messages under way on each of its connections.
 [[noreturn]] void leave(const char* address, const char* cut, unsigned long number) {
   // The first file to be opened is the last to be closed at the end of the process: the queue
   // pairs go one by one, each connected still.

@@ -36,8 +36,8 @@ class Chain {
   // Posts all with one call; then spoils the source of those that are inline, which by
   // then must have been copied. Throws Failure.
   void post();
-  // Takes every completion in order, has the peer confirm what no completion tells of
-  // (that a write was placed), and compares memory at both ends. Throws Failure.
+  // Takes every completion in order, has the peer confirm that writes were placed, which no
+  // completion says, and compares memory at both ends. Throws Failure.
   void finish();
 
   // All of it with one work request.

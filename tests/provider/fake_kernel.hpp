@@ -75,7 +75,7 @@ class FakeKernel {
   void fail(uint32_t command, int error, unsigned times = 1);
   // The next `times` doorbells fail with `error`.
   void refuse_doorbell(int error, unsigned times = 1) { doorbell_failure_ = {error, times}; }
-  // The next command `command` takes so long.
+  // Makes the next command `command` take this long.
   void delay(uint32_t command, int64_t milliseconds) { delays_[command] = milliseconds; }
   // The next ring is given out with an offset that cannot be mapped, after
   // `skip` good ones.
@@ -94,7 +94,7 @@ class FakeKernel {
   // Of the last memory region registered.
   uint64_t last_mr_start = 0;
   uint64_t last_mr_iova = 0;
-  uint32_t last_mr_flags = 0;   // of the last region registered anew
+  uint32_t last_mr_flags = 0;   // of the last region that was reregistered
   uint64_t last_mr_offset = 0;  // into the dma-buf
   int last_mr_fd = -1;
 

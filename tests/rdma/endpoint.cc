@@ -163,7 +163,7 @@ void Endpoint::create_queues(const Shape& shape) {
 }
 
 void Endpoint::destroy() {
-  // The identifier's channel may be another's; its queue pair is ours.
+  // The identifier's event channel may belong to another endpoint; its queue pair is ours.
   if (id_->qp != nullptr) {
     rdma_destroy_qp(id_);
   }

@@ -35,8 +35,8 @@ class Memory {
   void fill(const Layout& layout, std::uint64_t seed);
   // The expected contents of the layout's bytes, in message order.
   std::vector<std::uint8_t> gather(const Layout& layout) const;
-  // From now on the layout's bytes are expected to hold `message`, which may be shorter
-  // than the layout: the rest keeps what it had.
+  // Expects `message` in the layout's bytes from now on. If it is shorter than the layout, the rest
+  // is expected to be unchanged.
   void expect(const Layout& layout, const std::vector<std::uint8_t>& message);
 
   // Compares the layout's surroundings (its extents and kMargin bytes on each side), or

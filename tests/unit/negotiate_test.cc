@@ -205,8 +205,8 @@ TEST(Negotiate, CrcTable) {
   }
 }
 
-// A responder that does not say the wish back is bound by it all the same. That is enough for
-// an initiator that prefers CRCs, and not for one that requires them.
+// A responder must use CRCs even if its Reply does not repeat the wish. That is enough for an
+// initiator that prefers CRCs, and not for one that requires them.
 TEST(Negotiate, AReplyThatDoesNotAskForCrc) {
   for (const u8 revision : {1, 2}) {
     weft_mpa_policy policy = kPolicy;

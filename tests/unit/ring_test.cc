@@ -579,8 +579,8 @@ TEST_P(CompletionRingTest, DiscardHitsOneQueuePairOnly) {
   EXPECT_EQ(poll(), 5U);
 }
 
-// To every size and back, from every position in the ring: what was not polled comes
-// first, and no entry of the pass before shows through.
+// To every size and back, from every position in the ring: unpolled entries come first, and no
+// entry of an earlier pass shows.
 TEST_P(CompletionRingTest, MovesToRingsOfOtherSizes) {
   std::vector<std::unique_ptr<Memory>> rings;
   uint64_t pushed = 0;

@@ -20,7 +20,7 @@ namespace placement {
 
 namespace {
 
-// Two pages of which the second takes nothing.
+// Two pages, the second of which cannot be written.
 class HalfMapped {
  public:
   HalfMapped()

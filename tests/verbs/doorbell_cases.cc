@@ -82,7 +82,7 @@ void foreign_numbers(Suite& suite) {
   send_checked(*pair.client, *pair.server, 5000);
 }
 
-// A queue pair that is to be flushed: each doorbell sets the kernel's worker going.
+// A queue pair in state ERR, on which each doorbell starts the kernel's worker.
 Owned<ibv_qp> failed_qp(const Endpoint& end) {
   Owned<ibv_qp> qp = unconnected_qp(end);
   ibv_qp_attr attr{};

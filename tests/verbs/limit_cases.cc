@@ -28,7 +28,7 @@ int outcome(const Owned<Object>& object) {
   return object == nullptr ? errno : 0;
 }
 
-// `make` makes an object with so much of it, and returns 0 or an errno value.
+// `make` makes an object of the given size, and returns 0 or an errno value.
 void at_the_limit(const std::string& what, std::uint32_t limit,
                   const std::function<int(std::uint32_t)>& make) {
   require(limit > 1, what + " is " + std::to_string(limit));
@@ -378,7 +378,7 @@ void number_cases(Suite& suite) {
       return ibv_create_qp(end.pd(), &init);
     });
   });
-  // The same page again and again: it counts as often against what may be locked.
+  // The same page each time, which counts each time against the limit of locked memory.
   std::byte page[4096];
   suite.run("max_mr", [&] {
     exhaust<ibv_mr>(limit_of(end.device().max_mr), 1, [&] {

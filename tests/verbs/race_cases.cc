@@ -13,8 +13,8 @@ namespace placement {
 
 namespace {
 
-// A thread reads from the server all the time, which the server's queue pair answers by itself,
-// while the server's program sends, one at a time and at moments of its own.
+// A thread reads from the server all the time. The server's queue pair answers, while its program
+// sends single messages at any moment.
 void sends_between_answers(Suite& suite) {
   constexpr std::chrono::seconds kTime{6};
   constexpr unsigned kReads = 4;

@@ -197,7 +197,7 @@ void type_1_works(Endpoint& client, Endpoint& server) {
   bind(server, window.get(), shown(server, region.get()));
   require(window->rkey != unbound, "the key has not changed");
   write_and_read(client, server, window->rkey, there);
-  // Bound anew, to less of it, and from elsewhere.
+  // Bound again, to a smaller range at another place.
   bind(server, window.get(), shown(server, region.get(), kBoth, kTarget, 100));
   write_and_read(client, server, window->rkey, there, 100);
   require(ibv_dereg_mr(region.get()) == EBUSY, "a region under a window went away");
@@ -220,7 +220,7 @@ void type_2_works(Endpoint& client, Endpoint& server, unsigned access) {
   require_zero(ibv_dereg_mr(region.release()), "ibv_dereg_mr with no window bound");
 }
 
-// ---- what is refused ----
+// ---- refusals ----
 
 // A connection, and a window of the server's that is bound with these rights.
 struct Bound {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-What makes rdma-core's own test-suite fit an iWARP device. The suite takes its reliable
-connections from INIT through RTR to RTS by hand, as InfiniBand has it; a queue pair of iWARP
-reaches RTS by a connection, which rdma_cm makes. Nothing else about a test is changed:
+Makes rdma-core's own test suite fit an iWARP device. The suite moves its reliable connections from
+INIT through RTR to RTS by hand, as InfiniBand does; a queue pair of iWARP reaches RTS by a
+connection, which rdma_cm makes. Only these things of a test are changed:
 
  - to_rts() of RC resources waits until both ends have asked for each other, and connects them
    over rdma_cm, the address being the device's own;

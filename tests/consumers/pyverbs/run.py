@@ -87,7 +87,7 @@ def child(directory, device, address):
             print("\x01" + name, flush=True)
     for name in wanted:
         by_name[name](result)
-    # Objects that a failed test left in a traceback may be destroyed in no good order.
+    # A traceback of a failed test keeps its objects, which may then be destroyed in a wrong order.
     os._exit(0)
 
 
