@@ -83,6 +83,37 @@ static int qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
 	return 0;
 }
 
+/* What a new queue pair is, as far as nothing needs to be allocated for it. */
+static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
+		   struct ib_udata *udata)
+{
+	qp->dev = to_weft_device(qp->ib.device);
+	kref_init(&qp->refs);
+	init_completion(&qp->gone);
+	spin_lock_init(&qp->lock);
+	spin_lock_init(&qp->post_lock);
+	qp->acc.dev = qp->dev;
+	qp->acc.pd = qp->ib.pd;
+	qp->acc.rights = WEFT_ACCESS_REMOTE;
+	qp->acc.kernel = !udata;
+	if (udata) {
+		qp->owner = &rdma_udata_to_drv_context(udata, struct weft_ucontext,
+						       ib)->ib;
+		qp->net_cookie = current->nsproxy->net_ns->net_cookie;
+	}
+	if (attr->srq)
+		qp->rx.srq = to_weft_srq(attr->srq);
+	qp->rx.rq = qp->rx.srq ? &qp->rx.srq->rq : &qp->own_rq;
+	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->cap = attr->cap;
+	if (attr->srq) {
+		qp->cap.max_recv_wr = 0;
+		qp->cap.max_recv_sge = 0;
+	}
+	qp->scq = to_weft_cq(attr->send_cq);
+	qp->rx.rcq = to_weft_cq(attr->recv_cq);
+}
+
 /**
  * weft_create_qp() - create a queue pair
  * @ib: allocated by the core
@@ -110,30 +141,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		return -EINVAL;
 	if (!weft_limit_count(dev, WEFT_LIMIT_QP, &dev->num_qp))
 		return -ENOMEM;
-	qp->dev = dev;
-	kref_init(&qp->refs);
-	init_completion(&qp->gone);
-	spin_lock_init(&qp->lock);
-	spin_lock_init(&qp->post_lock);
-	qp->acc.dev = dev;
-	qp->acc.pd = ib->pd;
-	qp->acc.rights = WEFT_ACCESS_REMOTE;
-	qp->acc.kernel = !udata;
-	if (udata) {
-		qp->owner = &rdma_udata_to_drv_context(udata, struct weft_ucontext, ib)->ib;
-		qp->net_cookie = current->nsproxy->net_ns->net_cookie;
-	}
-	if (attr->srq)
-		qp->rx.srq = to_weft_srq(attr->srq);
-	qp->rx.rq = qp->rx.srq ? &qp->rx.srq->rq : &qp->own_rq;
-	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->cap = attr->cap;
-	if (attr->srq) {
-		qp->cap.max_recv_wr = 0;
-		qp->cap.max_recv_sge = 0;
-	}
-	qp->scq = to_weft_cq(attr->send_cq);
-	qp->rx.rcq = to_weft_cq(attr->recv_cq);
+	qp_set(qp, attr, udata);
 	ret = qp_make_rings(qp, udata, &resp);
 	if (ret)
 		goto drop;
