@@ -11,6 +11,10 @@
         prints each skip with its reason and a "not ok" line for each that tests/skips does not
         allow, and says which lines of tests/skips did not happen in those parts; fails when one
         was not allowed.
+    tests/verdict.py table DIRECTORY
+        prints a table of the labs whose logs are there: consumer, cases, passed, failed, skipped,
+        and the reason of each skip. A consumer is a program, or several, that nobody here wrote;
+        labs without one are the project's own tests.
 
 A line of a log that begins with "ok ", "not ok " or "skip " is a case; "N passed, N failed" and
 perhaps ", N skipped" is a closing line.
@@ -24,6 +28,12 @@ import sys
 SKIPS = pathlib.Path(__file__).resolve().parent / "skips"
 CLOSING = re.compile(r"^(?:[a-z]+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 NO_CABLE = 77
+KINDS = ("ok ", "not ok ", "skip ")
+CONSUMERS = {
+    "rping": "rping", "rdmacm": "rdma-core tools", "perftest-1500": "perftest", "perftest-9000": "perftest",
+    "pyverbs": "pyverbs", "mpi": "Open MPI", "nvme": "NVMe-oF", "nfs": "NFS over RDMA", "iser": "iSER",
+    "siw": "mainline siw", "siw-failures": "fails on siw",
+}
 
 
 class Allowed:
@@ -67,7 +77,7 @@ def permission(allowed, part, case):
 
 def faults(name, status, ends, lines):
     """What is wrong with a lab beside what its own lines say."""
-    counted = [sum(line.startswith(kind) for line in lines) for kind in ("ok ", "not ok ", "skip ")]
+    counted = [sum(line.startswith(kind) for line in lines) for kind in KINDS]
     closings = [match for match in map(CLOSING.match, lines) if match]
     if status == NO_CABLE and ends > 1:
         yield f"the lab could not be had: {lines[-1] if lines else 'it said nothing'}"
@@ -119,8 +129,25 @@ def list_skips(*logs):
     return refused != 0
 
 
+def table(directory):
+    rows = {}
+    # A lab that ran has left its status. Other logs are those of builds.
+    for status in sorted(pathlib.Path(directory).glob("*.status")):
+        lines = [line for line in lines_of(status.with_suffix(".log")) if line.startswith(KINDS)]
+        if lines:
+            rows.setdefault(CONSUMERS.get(status.stem, "our own tests"), []).extend(lines)
+    print(f"{'consumer':16} {'cases':>6} {'passed':>7} {'failed':>7} {'skipped':>8}")
+    for consumer, lines in rows.items():
+        passed, failed, skipped = (sum(line.startswith(kind) for line in lines) for kind in KINDS)
+        print(f"{consumer:16} {len(lines):6} {passed:7} {failed:7} {skipped:8}")
+        for line in lines:
+            if line.startswith("skip "):
+                print(f"    skipped: {line[len('skip '):][:150]}")
+    return 0
+
+
 if __name__ == "__main__":
-    COMMANDS = {"lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000)}
+    COMMANDS = {"lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000), "table": (table, 1, 1)}
     run, least, most = COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0, 0))
     if run is None or not least <= len(sys.argv) - 2 <= most:
         sys.exit(__doc__)

@@ -97,6 +97,18 @@ class Runner(unittest.TestCase):
         # The directory that it judges is not there, or has no capture of this run.
         self.fails(LIBRARY + "ok one\nfinish\n", "1 closing lines .* instead of 2", "capture")
 
+    def test_table(self):
+        """Labs of one consumer are one row, logs of builds none, and each skip has its reason."""
+        logs = {"perftest-1500": "ok a\nnot ok b: why\n", "perftest-9000": "skip c: no card\nsaid\n", "settings": "ok d\n", "module": "ok e\n"}
+        for name, text in logs.items():
+            pathlib.Path(self.folder.name, f"{name}.log").write_text(text, encoding="utf-8")
+            if name != "module":
+                pathlib.Path(self.folder.name, f"{name}.status").write_text("0", encoding="utf-8")
+        said = subprocess.run([HERE.parent / "verdict.py", "table", self.folder.name], stdout=subprocess.PIPE, text=True, check=True).stdout
+        rows = [line.rsplit(maxsplit=4) for line in said.splitlines()[1:] if not line.startswith(" ")]
+        self.assertEqual(rows, [["perftest", "3", "1", "1", "1"], ["our own tests", "1", "1", "0", "0"]])
+        self.assertIn("    skipped: c: no card\n", said)
+
 
 if __name__ == "__main__":
     unittest.main()
