@@ -44,7 +44,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 	reply.extended = false;
 	reply.p2p = false;
 	reply.rtr = 0;
-	/* If it does not go out, the stream is dead, and closed all the same. */
+	/* If it does not go out, the stream is dead or memory is out for long. */
 	weft_handshake_send(conn->llp, &reply, private_data);
 	trace_weft_mpa_frame(conn, &reply, true);
 	weft_conn_drop_unread(conn);

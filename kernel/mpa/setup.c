@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* MPA Request and Reply frames over a stream, and the Terminate after them. */
 
+#include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/string.h>
 
@@ -64,16 +65,24 @@ int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
 	}
 }
 
+/* How often TCP is asked to take a frame, and how long in between. */
+#define HANDSHAKE_TRIES		5
+#define HANDSHAKE_PAUSE_MS	10
+
 /**
  * weft_handshake_send() - send a frame
  * @llp: the stream
  * @frame: the frame
  * @private_data: its private data, @frame->private_len bytes
  *
- * It is the first that goes down the stream, so there is room for all of it.
+ * It is the first that goes down the stream, so there is room for all of it: when
+ * TCP takes nothing, it has no memory, and is asked again. Without a Reject the peer
+ * would read the end of the stream as that of one who knows no revision 2, and come
+ * back with revision 1.
  *
- * Context: process; one caller at a time for each stream.
- * Return: 0, -EINVAL if the private data is too long, or the stream's error.
+ * Context: process, may sleep; one caller at a time for each stream.
+ * Return: 0, -EINVAL if the private data is too long, or the stream's error;
+ * -EAGAIN if there is no memory for a while.
  */
 int weft_handshake_send(struct weft_llp *llp,
 			const struct weft_mpa_frame *frame,
@@ -81,11 +90,13 @@ int weft_handshake_send(struct weft_llp *llp,
 {
 	u8 buf[WEFT_MPA_MAX_FRAME];
 	u32 len = weft_mpa_encode(buf, frame, private_data);
+	int tries = HANDSHAKE_TRIES;
 	int ret;
 
 	if (!len)
 		return -EINVAL;
-	ret = weft_llp_send(llp, buf, len);
+	while ((ret = weft_llp_send(llp, buf, len)) == -EAGAIN && --tries)
+		msleep(HANDSHAKE_PAUSE_MS);
 	if (ret < 0)
 		return stream_error(ret);
 	return (u32)ret == len ? 0 : -ECONNRESET;

@@ -103,7 +103,8 @@ class Forced {
 
   // Which copy or allocation failed: its kind, and who called it, the innermost first.
   std::string where() const {
-    std::string kind = "the kernel's log does not say";
+    // One that asked for silence, as those for packets do.
+    std::string kind = "an allocation that the kernel's log is silent about";
     std::string callers;
     std::array<char, 8192> record{};
     unsigned depth = 0;
