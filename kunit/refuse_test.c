@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the receive side does about an FPDU that it does not take: it keeps the first
+ * reason and reads no more, and the queue pair fails for it when the engine says so.
+ */
+#include "bench.h"
+#include "rx/place.h"
+
+/* The receive side of a queue pair in RTS, at the first byte of an FPDU, tx.lock held. */
+static struct bench *receiver(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+
+	b->qp.agreed.ird = 1;
+	mutex_lock(&b->qp.tx.lock);
+	KUNIT_ASSERT_EQ(test, weft_answers_start(&b->qp.answers, 1), 0);
+	weft_rx_start(&b->qp);
+	return b;
+}
+
+static void finish(struct bench *b)
+{
+	mutex_unlock(&b->qp.tx.lock);
+	teardown(b);
+}
+
+/* An FPDU's header is here, of an untagged message whose only segment it is. */
+static enum weft_rx_verdict begin(struct bench *b, u8 opcode, u32 qn, u32 msn, u32 len)
+{
+	struct weft_template *seg = &b->qp.rx.seg;
+
+	seg->ddp = (struct weft_ddp_hdr){
+		.opcode = opcode, .last = true, .qn = qn, .msn = msn,
+	};
+	seg->payload_len = len;
+	seg->ulpdu_len = WEFT_DDP_UNTAGGED_LEN + len;
+	seg->hdr_len = WEFT_MPA_LEN + weft_ddp_encode(seg->hdr + WEFT_MPA_LEN, &seg->ddp);
+	return weft_rx_begin(&b->qp);
+}
+
+/* Nothing happens to the queue pair before the engine asks for it. */
+static void refused_when_the_engine_says_so(struct kunit *test)
+{
+	struct bench *b = receiver(test);
+	struct weft_ending *ending = &b->qp.ending;
+
+	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_SEND, WEFT_QN_SEND, 2, 0), WEFT_RX_BAD);
+	KUNIT_EXPECT_EQ(test, b->qp.rx.state, WEFT_RX_STOPPED);
+	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_RTS);
+	KUNIT_EXPECT_FALSE(test, ending->due);
+
+	weft_rx_fail(&b->qp);
+	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_REQ_ERR);
+	KUNIT_EXPECT_TRUE(test, ending->due);
+	KUNIT_EXPECT_EQ(test, ending->term.layer, WEFT_TERM_DDP);
+	KUNIT_EXPECT_EQ(test, ending->term.code, WEFT_DU_MSN_RANGE);
+	KUNIT_EXPECT_EQ(test, ending->seg_len, WEFT_DDP_UNTAGGED_LEN);
+	KUNIT_EXPECT_EQ(test, memcmp(ending->seg, b->qp.rx.seg.hdr + WEFT_MPA_LEN,
+				     WEFT_DDP_UNTAGGED_LEN), 0);
+	finish(b);
+}
+
+/* Of two reasons the peer is told the first, with the event that goes with it. */
+static void refused_for_the_first_reason(struct kunit *test)
+{
+	struct bench *b = receiver(test);
+
+	weft_rx_refuse_key(&b->qp.rx, WEFT_KEY_ACCESS);
+	weft_rx_refuse(&b->qp.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
+	weft_rx_break(&b->qp.rx);
+	weft_rx_fail(&b->qp);
+	KUNIT_EXPECT_EQ(test, b->qp.ending.term.etype, WEFT_RDMAP_PROTECTION);
+	KUNIT_EXPECT_EQ(test, b->qp.ending.term.code, WEFT_RP_ACCESS);
+	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_ACCESS_ERR);
+	KUNIT_EXPECT_EQ(test, b->events, 1);
+	finish(b);
+}
+
+/* A Terminate is not answered by another (RFC 5040, 4.8), not even a wrong one. */
+static void refused_without_a_word(struct kunit *test)
+{
+	struct bench *b = receiver(test);
+
+	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_TERMINATE, WEFT_QN_TERMINATE, 2, 0),
+			WEFT_RX_BAD);
+	weft_rx_refuse(&b->qp.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
+	weft_rx_fail(&b->qp);
+	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_ERR);
+	KUNIT_EXPECT_FALSE(test, b->qp.ending.due);
+	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_FATAL);
+	finish(b);
+}
+
+/* A header under a bad CRC names nothing, so none is shown. */
+static void refused_crc_shows_no_header(struct kunit *test)
+{
+	struct bench *b = receiver(test);
+
+	b->qp.rx.seg.hdr_len = WEFT_MPA_LEN + WEFT_DDP_UNTAGGED_LEN;
+	weft_rx_refuse_crc(&b->qp.rx);
+	weft_rx_fail(&b->qp);
+	KUNIT_EXPECT_EQ(test, b->qp.ending.term.code, WEFT_MPA_CRC);
+	KUNIT_EXPECT_EQ(test, b->qp.ending.seg_len, 0);
+	finish(b);
+}
+
+/* As many reads as were agreed are taken, and one more is refused. */
+static void refused_beyond_the_ird(struct kunit *test)
+{
+	struct bench *b = receiver(test);
+	const struct weft_read_req req = { .size = 1 };
+
+	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_READ_REQ, WEFT_QN_READ_REQ, 1,
+				    WEFT_READ_REQ_LEN), WEFT_RX_OK);
+	weft_answers_push_read(&b->qp.answers, &req);
+	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_READ_REQ, WEFT_QN_READ_REQ, 1,
+				    WEFT_READ_REQ_LEN), WEFT_RX_BAD);
+	KUNIT_EXPECT_EQ(test, b->qp.rx.term.code, WEFT_DU_NO_BUFFER);
+	weft_rx_fail(&b->qp);
+	finish(b);
+}
+
+static struct kunit_case refuse_cases[] = {
+	KUNIT_CASE(refused_when_the_engine_says_so),
+	KUNIT_CASE(refused_for_the_first_reason),
+	KUNIT_CASE(refused_without_a_word),
+	KUNIT_CASE(refused_crc_shows_no_header),
+	KUNIT_CASE(refused_beyond_the_ird),
+	{}
+};
+
+static struct kunit_suite refuse_suite = {
+	.name = "weft_refuse",
+	.suite_init = bench_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = refuse_cases,
+};
+
+kunit_test_suite(refuse_suite);
