@@ -11,6 +11,7 @@
 #include <net/tcp.h>
 
 #include "llp/llp.h"
+#include "llp/tcp.h"
 
 #define EMSS	1448U
 #define TRAIN	(45U * EMSS)	/* of 65,536 bytes */
@@ -18,7 +19,8 @@
 
 /* A stream on a socket that was never connected, with what it has yet to send. */
 struct pipe {
-	struct weft_llp llp;
+	struct weft_tcp tcp;
+	struct weft_llp *llp;
 	struct socket *sock;
 };
 
@@ -29,7 +31,9 @@ static struct pipe *pipe_open(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
 					       &p->sock), 0);
-	p->llp.sock = p->sock;
+	p->tcp.llp.class = &weft_tcp_class;
+	p->tcp.sock = p->sock;
+	p->llp = &p->tcp.llp;
 	lock_sock(p->sock->sk);
 	p->sock->sk->sk_route_caps |= NETIF_F_GSO_SOFTWARE;
 	p->sock->sk->sk_gso_type = SKB_GSO_TCPV4;
@@ -61,10 +65,10 @@ static void portion_fresh(struct kunit *test)
 {
 	struct pipe *p = pipe_open(test);
 
-	KUNIT_EXPECT_EQ(test, weft_llp_train(&p->llp, EMSS), TRAIN);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 200000), 200000U);
+	KUNIT_EXPECT_EQ(test, weft_llp_train(p->llp, EMSS), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), 200000U);
 	pipe_add(test, p, 10 * EMSS);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 5000), 5000U);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 5000), 5000U);
 	pipe_close(p);
 }
 
@@ -74,10 +78,10 @@ static void portion_fills(struct kunit *test)
 	struct pipe *p = pipe_open(test);
 
 	pipe_add(test, p, 10 * EMSS + 400);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, EMSS - 400, 200000),
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, EMSS - 400, 200000),
 			TRAIN - 10 * EMSS - 400);
 	pipe_add(test, p, TRAIN);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), TRAIN);
 	pipe_close(p);
 }
 
@@ -87,13 +91,13 @@ static void portion_cut(struct kunit *test)
 	struct pipe *p = pipe_open(test);
 	struct sk_buff *skb = pipe_add(test, p, 10 * EMSS + 700);
 
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 300, 200000), 300U);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 300, 200000), 300U);
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 0);
 	skb->len += 300;
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), TRAIN);
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
 	/* Once it is ended, what comes next begins another. */
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(&p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), TRAIN);
 	pipe_close(p);
 }
 
@@ -110,7 +114,7 @@ static void portion_cut_often(struct kunit *test)
 
 	while (handed < total) {
 		ahead = (total - handed) % EMSS;
-		len = weft_llp_portion(&p->llp, EMSS, ahead,
+		len = weft_llp_portion(p->llp, EMSS, ahead,
 				       min(total - handed, CHUNK));
 		KUNIT_ASSERT_GT(test, len, 0U);
 		skb = skb_peek_tail(queue);

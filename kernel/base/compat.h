@@ -24,8 +24,8 @@ static_assert(IS_ENABLED(CONFIG_64BIT), "Weft is for 64-bit kernels");
  * never changes the bytes again. Returns the same as tcp_sendmsg_locked().
  */
 #ifdef HAVE_TCP_SENDPAGE_LOCKED
-static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
-				     u32 offset, u32 len, bool more)
+static inline int weft_sock_send_page(struct sock *sk, struct page *page,
+				      u32 offset, u32 len, bool more)
 {
 	int flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_NO_SHARED_FRAGS;
 
@@ -34,8 +34,8 @@ static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
 	return tcp_sendpage_locked(sk, page, offset, len, flags);
 }
 #else
-static inline int weft_tcp_send_page(struct sock *sk, struct page *page,
-				     u32 offset, u32 len, bool more)
+static inline int weft_sock_send_page(struct sock *sk, struct page *page,
+				      u32 offset, u32 len, bool more)
 {
 	struct msghdr msg = {
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES |

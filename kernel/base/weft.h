@@ -14,6 +14,7 @@
 #include "base/settings.h"
 
 struct weft_lane;
+struct weft_llp_class;
 struct weft_mr;
 
 /* Bits of the hash by which `rdma res show` finds one of thousands of connections. */
@@ -33,6 +34,7 @@ struct weft_mr;
  * @next_qpn: where the next search for a free number begins
  * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
  * @local: the region that lkey 0 names
+ * @llp: the class of lower layer that its connections are made over. Fixed
  * @settings: the operator's settings
  * @active: the last state of its port that was reported. Under the rtnl lock once it is
  *	registered
@@ -59,6 +61,7 @@ struct weft_device {
 	u32 next_qpn;
 	struct xarray mrs;
 	struct weft_mr *local;
+	const struct weft_llp_class *llp;
 	struct weft_settings settings;
 	bool active;
 	struct pid *enabler;

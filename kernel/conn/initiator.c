@@ -91,7 +91,7 @@ int weft_cm_prepare(struct weft_conn *conn)
 	struct weft_llp *llp;
 	int ret;
 
-	llp = weft_llp_open(weft_cm_net(id), local.ss_family,
+	llp = weft_llp_open(conn->dev->llp, weft_cm_net(id), local.ss_family,
 			    &weft_conn_stream_ops, conn);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);

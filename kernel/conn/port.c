@@ -198,7 +198,8 @@ static int port_open(struct listen_port *port, struct iw_cm_id *id, int backlog)
 	struct weft_llp *llp;
 	int ret;
 
-	llp = weft_llp_open(port->net, port->addr.ss_family, &port_ops, port);
+	llp = weft_llp_open(to_weft_device(id->device)->llp, port->net,
+			    port->addr.ss_family, &port_ops, port);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
 	port->llp = llp;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The lower-layer protocol over TCP: how streams begin and end; tcp_data.c has the rest. */
+/*
+ * TCP as a class of lower layers: how streams begin and end; tcp_data.c has the rest. What
+ * is asked of each function is said in llp.h.
+ */
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/ipv6.h>
@@ -7,7 +10,7 @@
 #include <net/tcp.h>
 
 #include "base/compat.h"
-#include "llp/llp.h"
+#include "llp/tcp.h"
 
 /* A connection that lost its peer is noticed: probes, and seconds between them. */
 #define WEFT_KEEP_INTERVAL	10
@@ -18,7 +21,7 @@
 
 /* --- callbacks --- */
 
-static void weft_llp_call(struct sock *sk,
+static void weft_tcp_call(struct sock *sk,
 			  void (*pick)(const struct weft_llp_ops *ops,
 				       struct weft_llp *llp))
 {
@@ -35,26 +38,26 @@ static void weft_llp_call(struct sock *sk,
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void weft_llp_pick_writable(const struct weft_llp_ops *ops,
+static void weft_tcp_pick_writable(const struct weft_llp_ops *ops,
 				   struct weft_llp *llp)
 {
 	ops->writable(llp);
 }
 
-static void weft_llp_pick_changed(const struct weft_llp_ops *ops,
+static void weft_tcp_pick_changed(const struct weft_llp_ops *ops,
 				  struct weft_llp *llp)
 {
 	ops->changed(llp);
 }
 
 /* A listener has a new connection; called without the socket lock. */
-static void weft_llp_connection_ready(struct sock *sk)
+static void weft_tcp_connection_ready(struct sock *sk)
 {
-	weft_llp_call(sk, weft_llp_pick_changed);
+	weft_tcp_call(sk, weft_tcp_pick_changed);
 }
 
-/* A connection has data; called with the socket lock, which weft_llp_detach() takes. */
-static void weft_llp_data_ready(struct sock *sk)
+/* A connection has data; called with the socket lock, which weft_tcp_detach() takes. */
+static void weft_tcp_data_ready(struct sock *sk)
 {
 	struct weft_llp *llp;
 
@@ -65,46 +68,46 @@ static void weft_llp_data_ready(struct sock *sk)
 	rcu_read_unlock();
 }
 
-static void weft_llp_write_space(struct sock *sk)
+static void weft_tcp_write_space(struct sock *sk)
 {
 	if (!sk_stream_is_writeable(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	weft_llp_call(sk, weft_llp_pick_writable);
+	weft_tcp_call(sk, weft_tcp_pick_writable);
 }
 
-static void weft_llp_state_change(struct sock *sk)
+static void weft_tcp_state_change(struct sock *sk)
 {
-	weft_llp_call(sk, weft_llp_pick_changed);
+	weft_tcp_call(sk, weft_tcp_pick_changed);
 }
 
 /* Takes a socket's callbacks over; @from has those to go back to. */
-static void weft_llp_attach(struct weft_llp *llp, const struct weft_llp *from)
+static void weft_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 {
-	struct sock *sk = llp->sock->sk;
+	struct sock *sk = tcp->sock->sk;
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
-	llp->saved_data_ready = from ? from->saved_data_ready : sk->sk_data_ready;
-	llp->saved_write_space = from ? from->saved_write_space : sk->sk_write_space;
-	llp->saved_state_change = from ? from->saved_state_change : sk->sk_state_change;
-	sk->sk_data_ready = weft_llp_data_ready;
-	sk->sk_write_space = weft_llp_write_space;
-	sk->sk_state_change = weft_llp_state_change;
-	__rcu_assign_sk_user_data_with_flags(sk, llp, SK_USER_DATA_NOCOPY);
+	tcp->saved_data_ready = from ? from->saved_data_ready : sk->sk_data_ready;
+	tcp->saved_write_space = from ? from->saved_write_space : sk->sk_write_space;
+	tcp->saved_state_change = from ? from->saved_state_change : sk->sk_state_change;
+	sk->sk_data_ready = weft_tcp_data_ready;
+	sk->sk_write_space = weft_tcp_write_space;
+	sk->sk_state_change = weft_tcp_state_change;
+	__rcu_assign_sk_user_data_with_flags(sk, &tcp->llp, SK_USER_DATA_NOCOPY);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }
 
-static void weft_llp_detach(struct weft_llp *llp)
+static void weft_tcp_detach(struct weft_tcp *tcp)
 {
-	struct sock *sk = llp->sock->sk;
+	struct sock *sk = tcp->sock->sk;
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_data_ready = llp->saved_data_ready;
-	sk->sk_write_space = llp->saved_write_space;
-	sk->sk_state_change = llp->saved_state_change;
+	sk->sk_data_ready = tcp->saved_data_ready;
+	sk->sk_write_space = tcp->saved_write_space;
+	sk->sk_state_change = tcp->saved_state_change;
 	rcu_assign_sk_user_data(sk, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
@@ -112,34 +115,25 @@ static void weft_llp_detach(struct weft_llp *llp)
 
 /* --- setting up --- */
 
-static struct weft_llp *weft_llp_new(struct socket *sock,
+static struct weft_llp *weft_tcp_new(struct socket *sock,
 				     const struct weft_llp_ops *ops, void *owner,
-				     const struct weft_llp *from)
+				     const struct weft_tcp *from)
 {
-	struct weft_llp *llp = kzalloc(sizeof(*llp), GFP_KERNEL);
+	struct weft_tcp *tcp = kzalloc(sizeof(*tcp), GFP_KERNEL);
 
-	if (!llp)
+	if (!tcp)
 		return NULL;
-	llp->sock = sock;
-	llp->ops = ops;
-	llp->owner = owner;
+	tcp->llp.class = &weft_tcp_class;
+	tcp->llp.ops = ops;
+	tcp->llp.owner = owner;
+	tcp->sock = sock;
 	tcp_sock_set_nodelay(sock->sk);
-	weft_llp_attach(llp, from);
-	return llp;
+	weft_tcp_attach(tcp, from);
+	return &tcp->llp;
 }
 
-/**
- * weft_llp_open() - make an unconnected stream
- * @net: namespace it lives in, on which the caller has a reference; the socket
- *	takes one of its own, so that its timers never outlive the namespace
- * @family: AF_INET or AF_INET6
- * @ops: where events go
- * @owner: the owner's
- *
- * Return: the stream or an error pointer.
- */
-struct weft_llp *weft_llp_open(struct net *net, int family,
-			       const struct weft_llp_ops *ops, void *owner)
+static struct weft_llp *weft_tcp_open(struct net *net, int family,
+				      const struct weft_llp_ops *ops, void *owner)
 {
 	struct socket *sock;
 	struct weft_llp *llp;
@@ -150,43 +144,34 @@ struct weft_llp *weft_llp_open(struct net *net, int family,
 		return ERR_PTR(rv);
 	/* What a listener accepts inherits this. */
 	weft_sock_hold_net(sock->sk);
-	llp = weft_llp_new(sock, ops, owner, NULL);
+	llp = weft_tcp_new(sock, ops, owner, NULL);
 	if (llp)
 		return llp;
 	sock_release(sock);
 	return ERR_PTR(-ENOMEM);
 }
 
-static int weft_llp_addr_len(const struct sockaddr_storage *addr)
+static int weft_tcp_addr_len(const struct sockaddr_storage *addr)
 {
 	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 					     sizeof(struct sockaddr_in);
 }
 
-/**
- * weft_llp_bind() - give a stream its local address
- * @llp: the stream, unconnected
- * @addr: address and port; port 0 lets TCP choose
- * @v6only: an IPv6 wildcard takes no IPv4 connections
- *
- * Return: 0 or a negative errno value.
- */
-int weft_llp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
-		  bool v6only)
+static int weft_tcp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
+			 bool v6only)
 {
+	struct socket *sock = to_weft_tcp(llp)->sock;
 	struct sockaddr_storage copy = *addr;
 
-	sock_set_reuseaddr(llp->sock->sk);
+	sock_set_reuseaddr(sock->sk);
 	if (v6only && addr->ss_family == AF_INET6)
-		ip6_sock_set_v6only(llp->sock->sk);
-	return kernel_bind(llp->sock, (struct sockaddr *)&copy,
-			   weft_llp_addr_len(addr));
+		ip6_sock_set_v6only(sock->sk);
+	return kernel_bind(sock, (struct sockaddr *)&copy, weft_tcp_addr_len(addr));
 }
 
-/* Sets the type of service of what is sent. 0 or a negative errno value. */
-int weft_llp_set_tos(struct weft_llp *llp, u8 tos)
+static int weft_tcp_set_tos(struct weft_llp *llp, u8 tos)
 {
-	struct sock *sk = llp->sock->sk;
+	struct sock *sk = weft_tcp_sk(llp);
 
 	if (sk->sk_family == AF_INET) {
 		ip_sock_set_tos(sk, tos);
@@ -198,18 +183,10 @@ int weft_llp_set_tos(struct weft_llp *llp, u8 tos)
 	return 0;
 }
 
-/**
- * weft_llp_set_timeouts() - how soon a peer that is gone is noticed
- * @llp: the stream
- * @keepalive: seconds of silence before the peer is asked; 0: never
- * @user_timeout: seconds that sent data may go unacknowledged; 0: TCP's own
- *
- * Process context.
- */
-void weft_llp_set_timeouts(struct weft_llp *llp, u32 keepalive,
-			   u32 user_timeout)
+static void weft_tcp_set_timeouts(struct weft_llp *llp, u32 keepalive,
+				  u32 user_timeout)
 {
-	struct sock *sk = llp->sock->sk;
+	struct sock *sk = weft_tcp_sk(llp);
 
 	tcp_sock_set_user_timeout(sk, user_timeout * MSEC_PER_SEC);
 	if (!keepalive)
@@ -220,102 +197,72 @@ void weft_llp_set_timeouts(struct weft_llp *llp, u32 keepalive,
 	sock_set_keepalive(sk);
 }
 
-/*
- * Starts to listen, with a queue as long as the namespace allows at most. 0 or a
- * negative errno value.
- */
-int weft_llp_listen(struct weft_llp *llp, int backlog)
+static int weft_tcp_listen(struct weft_llp *llp, int backlog)
 {
-	struct sock *sk = llp->sock->sk;
+	struct sock *sk = weft_tcp_sk(llp);
 
 	/* What it accepts begins with its callbacks, and without an owner. */
 	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_data_ready = weft_llp_connection_ready;
+	sk->sk_data_ready = weft_tcp_connection_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	return kernel_listen(llp->sock,
+	return kernel_listen(to_weft_tcp(llp)->sock,
 			     min(backlog, READ_ONCE(sock_net(sk)->core.sysctl_somaxconn)));
 }
 
-/* Whether a listener has a connection to accept. Any context. */
-bool weft_llp_incoming(struct weft_llp *listener)
+static bool weft_tcp_incoming(struct weft_llp *listener)
 {
-	struct sock *sk = listener->sock->sk;
+	struct sock *sk = weft_tcp_sk(listener);
 
 	return !reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue);
 }
 
-/**
- * weft_llp_accept() - take a new connection from a listener
- * @listener: the listener
- * @ops: where its events go
- * @owner: the new stream's owner
- *
- * Events from before the acceptance are lost: the owner looks once by itself.
- *
- * Return: the stream, or an error pointer: -EAGAIN if there is none.
- */
-struct weft_llp *weft_llp_accept(struct weft_llp *listener,
-				 const struct weft_llp_ops *ops, void *owner)
+static struct weft_llp *weft_tcp_accept(struct weft_llp *listener,
+					const struct weft_llp_ops *ops, void *owner)
 {
+	struct weft_tcp *from = to_weft_tcp(listener);
 	struct socket *sock;
 	struct weft_llp *llp;
 	int rv;
 
-	rv = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+	rv = kernel_accept(from->sock, &sock, O_NONBLOCK);
 	if (rv)
 		return ERR_PTR(rv);
-	llp = weft_llp_new(sock, ops, owner, listener);
+	llp = weft_tcp_new(sock, ops, owner, from);
 	if (llp)
 		return llp;
 	/* Not ours to answer: put the callbacks back before it goes. */
 	lock_sock(sock->sk);
 	write_lock_bh(&sock->sk->sk_callback_lock);
-	sock->sk->sk_data_ready = listener->saved_data_ready;
-	sock->sk->sk_write_space = listener->saved_write_space;
-	sock->sk->sk_state_change = listener->saved_state_change;
+	sock->sk->sk_data_ready = from->saved_data_ready;
+	sock->sk->sk_write_space = from->saved_write_space;
+	sock->sk->sk_state_change = from->saved_state_change;
 	write_unlock_bh(&sock->sk->sk_callback_lock);
 	release_sock(sock->sk);
 	sock_release(sock);
 	return ERR_PTR(-ENOMEM);
 }
 
-/**
- * weft_llp_charge_like() - charge a stream's memory as another's
- * @llp: the stream, which is charged to no memory cgroup
- * @other: the other, opened by the process that has to pay
- *
- * Process context; takes the socket lock.
- *
- * Return: 0, or -ENOMEM: there is a limit, and it is reached.
- */
-int weft_llp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
+static int weft_tcp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
 {
-	struct sock *sk = llp->sock->sk;
+	struct sock *sk = weft_tcp_sk(llp);
 	int rv;
 
 	lock_sock(sk);
-	rv = weft_sock_charge_like(sk, other->sock->sk);
+	rv = weft_sock_charge_like(sk, weft_tcp_sk(other));
 	release_sock(sk);
 	return rv;
 }
 
-/**
- * weft_llp_charge() - charge a stream's memory to the calling process
- * @llp: the stream, accepted
- *
+/*
  * An accepted socket is charged to the memory cgroup of whoever accepts it. That
  * is a worker of ours, whom nothing is charged to, so that a container could have
  * any amount of TCP's memory. Which group the caller's is, if it has one, is seen
  * from a socket that is made for that.
- *
- * The caller's context; takes the socket lock.
- *
- * Return: 0, or -ENOMEM and the like.
  */
-int weft_llp_charge(struct weft_llp *llp)
+static int weft_tcp_charge(struct weft_llp *llp)
 {
-	struct weft_llp sample = {};
-	struct sock *sk = llp->sock->sk;
+	struct weft_tcp sample = {};
+	struct sock *sk = weft_tcp_sk(llp);
 	int rv;
 
 	if (!mem_cgroup_sockets_enabled)
@@ -324,23 +271,22 @@ int weft_llp_charge(struct weft_llp *llp)
 			      IPPROTO_TCP, &sample.sock);
 	if (rv)
 		return rv;
-	rv = weft_llp_charge_like(llp, &sample);
+	rv = weft_tcp_charge_like(llp, &sample.llp);
 	sock_release(sample.sock);
 	return rv;
 }
 
-/* Starts to connect; the changed event tells the outcome. 0 or a negative errno value. */
-int weft_llp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
+static int weft_tcp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
 {
 	struct sockaddr_storage copy = *to;
 	int rv;
 
-	rv = kernel_connect(llp->sock, (struct sockaddr *)&copy,
-			    weft_llp_addr_len(to), O_NONBLOCK);
+	rv = kernel_connect(to_weft_tcp(llp)->sock, (struct sockaddr *)&copy,
+			    weft_tcp_addr_len(to), O_NONBLOCK);
 	return rv == -EINPROGRESS ? 0 : rv;
 }
 
-static void weft_llp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
+static void weft_tcp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)name;
 
@@ -353,13 +299,13 @@ static void weft_llp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 
  * A socket of both families has IPv4 addresses in IPv6's dress. The scope says on which
  * device a link-local address is.
  */
-static void weft_llp_name_v6(const struct sock *sk, struct sockaddr_storage *name,
+static void weft_tcp_name_v6(const struct sock *sk, struct sockaddr_storage *name,
 			     const struct in6_addr *addr, __be16 port)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)name;
 
 	if (ipv6_addr_v4mapped(addr)) {
-		weft_llp_name_v4(name, addr->s6_addr32[3], port);
+		weft_tcp_name_v4(name, addr->s6_addr32[3], port);
 		return;
 	}
 	v6->sin6_family = AF_INET6;
@@ -368,25 +314,14 @@ static void weft_llp_name_v6(const struct sock *sk, struct sockaddr_storage *nam
 	v6->sin6_scope_id = ipv6_iface_scope_id(addr, sk->sk_bound_dev_if);
 }
 
-/**
- * weft_llp_addresses() - tell both ends' addresses
- * @llp: the stream
- * @local: this end's; of family 0 on failure, as @remote
- * @remote: the peer's
- *
- * Without the socket lock, since a thread of a process may hold that and not be
- * allowed to run: an operator who looks at connections would wait for it. A socket
- * has its addresses from its connecting, or acceptance, until it is closed, and the
- * stream's owner does all three.
- *
- * Context: any; the owner keeps the stream.
- *
- * Return: 0, or -ENOTCONN: there is no peer, yet or any more.
+/*
+ * A socket has its addresses from its connecting, or acceptance, until it is closed, and
+ * the stream's owner does all three.
  */
-int weft_llp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
-		       struct sockaddr_storage *remote)
+static int weft_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
+			      struct sockaddr_storage *remote)
 {
-	const struct sock *sk = llp->sock->sk;
+	const struct sock *sk = weft_tcp_sk(llp);
 	const struct inet_sock *inet = inet_sk(sk);
 
 	memset(local, 0, sizeof(*local));
@@ -395,19 +330,18 @@ int weft_llp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
 	    (1 << READ_ONCE(sk->sk_state)) & (TCPF_CLOSE | TCPF_SYN_SENT))
 		return -ENOTCONN;
 	if (sk->sk_family == AF_INET6) {
-		weft_llp_name_v6(sk, local, inet6_rcv_saddr(sk), inet->inet_sport);
-		weft_llp_name_v6(sk, remote, weft_sock_v6_daddr(sk), inet->inet_dport);
+		weft_tcp_name_v6(sk, local, inet6_rcv_saddr(sk), inet->inet_sport);
+		weft_tcp_name_v6(sk, remote, weft_sock_v6_daddr(sk), inet->inet_dport);
 	} else {
-		weft_llp_name_v4(local, inet->inet_rcv_saddr, inet->inet_sport);
-		weft_llp_name_v4(remote, inet->inet_daddr, inet->inet_dport);
+		weft_tcp_name_v4(local, inet->inet_rcv_saddr, inet->inet_sport);
+		weft_tcp_name_v4(remote, inet->inet_daddr, inet->inet_dport);
 	}
 	return 0;
 }
 
-/* What the connection is at. Any context. */
-enum weft_llp_state weft_llp_state(struct weft_llp *llp)
+static enum weft_llp_state weft_tcp_state(struct weft_llp *llp)
 {
-	switch (READ_ONCE(llp->sock->sk->sk_state)) {
+	switch (READ_ONCE(weft_tcp_sk(llp)->sk_state)) {
 	case TCP_SYN_SENT:
 	case TCP_SYN_RECV:
 		return WEFT_LLP_CONNECTING;
@@ -423,69 +357,39 @@ enum weft_llp_state weft_llp_state(struct weft_llp *llp)
 	}
 }
 
-/* Why the connection failed, a negative errno value; 0 if it did not. Once. */
-int weft_llp_error(struct weft_llp *llp)
+static int weft_tcp_error(struct weft_llp *llp)
 {
-	return sock_error(llp->sock->sk);
+	return sock_error(weft_tcp_sk(llp));
 }
 
-/**
- * weft_llp_recv() - take bytes off the stream, for the handshake
- * @llp: the stream
- * @buf: where they go
- * @len: at most so many
- *
- * Does not wait.
- *
- * Return: bytes taken; 0 at the end of the stream; -EAGAIN if there are none
- * now; another negative errno value if it failed.
- */
-int weft_llp_recv(struct weft_llp *llp, void *buf, u32 len)
+static int weft_tcp_recv(struct weft_llp *llp, void *buf, u32 len)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 
-	return kernel_recvmsg(llp->sock, &msg, &iov, 1, len, msg.msg_flags);
+	return kernel_recvmsg(to_weft_tcp(llp)->sock, &msg, &iov, 1, len, msg.msg_flags);
 }
 
-/**
- * weft_llp_send() - send bytes by copy, for the handshake
- * @llp: the stream
- * @buf: the bytes
- * @len: how many
- *
- * Does not wait. What is sent next starts a packet buffer of its own.
- *
- * Return: bytes taken or a negative errno value.
- */
-int weft_llp_send(struct weft_llp *llp, const void *buf, u32 len)
+static int weft_tcp_send(struct weft_llp *llp, const void *buf, u32 len)
 {
 	struct kvec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR };
 
-	return kernel_sendmsg(llp->sock, &msg, &iov, 1, len);
+	return kernel_sendmsg(to_weft_tcp(llp)->sock, &msg, &iov, 1, len);
 }
 
-/* Ends our direction: the peer reads what was sent and then the end. */
-void weft_llp_shutdown(struct weft_llp *llp)
+static void weft_tcp_shutdown(struct weft_llp *llp)
 {
-	kernel_sock_shutdown(llp->sock, SHUT_WR);
+	kernel_sock_shutdown(to_weft_tcp(llp)->sock, SHUT_WR);
 }
 
-/**
- * weft_llp_close() - end a stream and free it
- * @llp: the stream
- * @abort: by a reset at once; otherwise TCP delivers, by itself and for a
- *	bounded time, what was sent
- *
- * May sleep. No event comes any more when this returns.
- */
-void weft_llp_close(struct weft_llp *llp, bool abort)
+static void weft_tcp_close(struct weft_llp *llp, bool abort)
 {
-	struct socket *sock = llp->sock;
+	struct weft_tcp *tcp = to_weft_tcp(llp);
+	struct socket *sock = tcp->sock;
 	int linger2 = WEFT_FIN_WAIT2_S;
 
-	weft_llp_detach(llp);
+	weft_tcp_detach(tcp);
 	if (abort) {
 		sock_no_linger(sock->sk);
 	} else {
@@ -495,5 +399,46 @@ void weft_llp_close(struct weft_llp *llp, bool abort)
 				      sizeof(linger2));
 	}
 	sock_release(sock);
-	kfree(llp);
+	kfree(tcp);
 }
+
+const struct weft_llp_class weft_tcp_class = {
+	.open = weft_tcp_open,
+	.bind = weft_tcp_bind,
+	.set_tos = weft_tcp_set_tos,
+	.set_timeouts = weft_tcp_set_timeouts,
+	.listen = weft_tcp_listen,
+	.incoming = weft_tcp_incoming,
+	.accept = weft_tcp_accept,
+	.charge = weft_tcp_charge,
+	.charge_like = weft_tcp_charge_like,
+	.connect = weft_tcp_connect,
+	.addresses = weft_tcp_addresses,
+	.state = weft_tcp_state,
+	.error = weft_tcp_error,
+	.recv = weft_tcp_recv,
+	.send = weft_tcp_send,
+	.shutdown = weft_tcp_shutdown,
+	.close = weft_tcp_close,
+	.flow = {
+		.lock = weft_tcp_lock,
+		.unlock = weft_tcp_unlock,
+		.assert_locked = weft_tcp_assert_locked,
+		.emss = weft_tcp_emss,
+		.train = weft_tcp_train,
+		.room = weft_tcp_room,
+		.portion = weft_tcp_portion,
+		.want_space = weft_tcp_want_space,
+		.end_segment = weft_tcp_end_segment,
+		.send_page = weft_tcp_send_page,
+		.may_lend = weft_tcp_may_lend,
+		.lend = weft_tcp_lend,
+		.ended = weft_tcp_ended,
+		.unsent = weft_tcp_unsent,
+		.at_end = weft_tcp_at_end,
+		.read = weft_tcp_read,
+		.look = weft_tcp_look,
+		.await = weft_tcp_await,
+		.full = weft_tcp_full,
+	},
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Classes of lower layers: what one ordered byte stream below MPA has to do. TCP is one
+ * (tcp.h). Who uses streams includes llp.h, which calls these.
+ */
+#ifndef WEFT_LLP_CLASS_H
+#define WEFT_LLP_CLASS_H
+
+#include <linux/bvec.h>
+#include <linux/mm_types.h>
+#include <linux/skbuff.h>
+#include <linux/socket.h>
+#include <net/net_namespace.h>
+
+struct weft_llp;
+
+/**
+ * struct weft_llp_ops - what the stream tells its owner
+ * @readable: bytes, or the end of the stream, can be read
+ * @writable: a send that found no room may be tried again
+ * @changed: the connection was made, ended or failed; ask weft_llp_state().
+ *	On a listener: a connection can be accepted
+ *
+ * All run with the stream's lock held, in softirq or in a process that lets the
+ * stream go; they may neither sleep nor close the stream.
+ */
+struct weft_llp_ops {
+	void (*readable)(struct weft_llp *llp);
+	void (*writable)(struct weft_llp *llp);
+	void (*changed)(struct weft_llp *llp);
+};
+
+enum weft_llp_state {
+	WEFT_LLP_CONNECTING,
+	WEFT_LLP_OPEN,		/* both directions */
+	WEFT_LLP_PEER_CLOSED,	/* the peer's FIN is here (data may precede it) */
+	WEFT_LLP_DEAD,		/* reset, timed out or fully closed */
+};
+
+/*
+ * Hands the actor one packet buffer after the other. The actor returns how
+ * many of the @len bytes from @offset it took; less than @len ends the walk.
+ */
+typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
+			      u32 len);
+
+/**
+ * struct weft_llp_flow - what a class does while data flows
+ * @lock: take the stream's lock, which for TCP is the socket lock. Process context
+ * @unlock: let it go; what arrived meanwhile is told now
+ * @assert_locked: warn, in kernels that check locks, if the caller does not hold it
+ * @emss: the effective segment size, a multiple of four
+ * @train: what the largest packet buffer holds in whole segments
+ * @room: what the segment has left that the next byte goes to, a multiple of four
+ * @portion: how many bytes to hand over at once
+ * @want_space: ask for the writable event; false if there is room already
+ * @end_segment: the next byte starts a packet buffer of its own
+ * @send_page: take bytes of a page without copying them, with a reference of its own
+ * @may_lend: whether pages can be sent from where they lie
+ * @lend: send them from there
+ * @ended: whether what can be read is all that will come
+ * @unsent: whether some of what was taken is yet to be sent. Any context
+ * @at_end: whether the stream ended and all of it was read
+ * @read: hand packet buffers to the actor, who takes of them
+ * @look: the same, but nothing is taken
+ * @await: how many bytes are wanted before the readable event
+ * @full: whether no more can come unless some is read
+ *
+ * Where nothing else is said, the caller holds the stream's lock, or is called by the
+ * stream, and none of these sleeps but @lock, @unlock, @send_page and @lend. The
+ * functions of llp.h say more, and are the same for all classes.
+ */
+struct weft_llp_flow {
+	void (*lock)(struct weft_llp *llp);
+	void (*unlock)(struct weft_llp *llp);
+	void (*assert_locked)(const struct weft_llp *llp);
+	u32 (*emss)(struct weft_llp *llp);
+	u32 (*train)(struct weft_llp *llp, u32 emss);
+	u32 (*room)(struct weft_llp *llp, u32 emss);
+	u32 (*portion)(struct weft_llp *llp, u32 emss, u32 ahead, u32 len);
+	bool (*want_space)(struct weft_llp *llp);
+	void (*end_segment)(struct weft_llp *llp);
+	int (*send_page)(struct weft_llp *llp, struct page *page, u32 offset,
+			 u32 len, bool more);
+	bool (*may_lend)(struct weft_llp *llp);
+	int (*lend)(struct weft_llp *llp, struct ubuf_info *ubuf,
+		    const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more);
+	bool (*ended)(struct weft_llp *llp);
+	bool (*unsent)(struct weft_llp *llp);
+	bool (*at_end)(struct weft_llp *llp);
+	void (*read)(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
+	void (*look)(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx);
+	void (*await)(struct weft_llp *llp, u32 bytes);
+	bool (*full)(struct weft_llp *llp);
+};
+
+/**
+ * struct weft_llp_class - one kind of lower layer
+ * @open: make an unconnected stream
+ * @bind: give it its local address
+ * @set_tos: set the type of service of what is sent
+ * @set_timeouts: how soon a peer that is gone is noticed
+ * @listen: start to listen
+ * @incoming: whether a listener has a connection to accept. Any context
+ * @accept: take it
+ * @charge: charge an accepted stream's memory to the calling process
+ * @charge_like: charge a stream's memory as another's
+ * @connect: start to connect
+ * @addresses: both ends' addresses. Any context, without a lock
+ * @state: what the connection is at. Any context
+ * @error: why it failed
+ * @recv: take bytes off the stream, for the handshake
+ * @send: send bytes by copy, for the handshake
+ * @shutdown: end our direction
+ * @close: end the stream and free it; no event comes any more
+ * @flow: what it does while data flows
+ *
+ * Constant. All but @flow and what is marked otherwise is called in process context
+ * without the stream's lock, may sleep, and by the stream's owner alone.
+ */
+struct weft_llp_class {
+	struct weft_llp *(*open)(struct net *net, int family,
+				 const struct weft_llp_ops *ops, void *owner);
+	int (*bind)(struct weft_llp *llp, const struct sockaddr_storage *addr,
+		    bool v6only);
+	int (*set_tos)(struct weft_llp *llp, u8 tos);
+	void (*set_timeouts)(struct weft_llp *llp, u32 keepalive, u32 user_timeout);
+	int (*listen)(struct weft_llp *llp, int backlog);
+	bool (*incoming)(struct weft_llp *listener);
+	struct weft_llp *(*accept)(struct weft_llp *listener,
+				   const struct weft_llp_ops *ops, void *owner);
+	int (*charge)(struct weft_llp *llp);
+	int (*charge_like)(struct weft_llp *llp, const struct weft_llp *other);
+	int (*connect)(struct weft_llp *llp, const struct sockaddr_storage *to);
+	int (*addresses)(struct weft_llp *llp, struct sockaddr_storage *local,
+			 struct sockaddr_storage *remote);
+	enum weft_llp_state (*state)(struct weft_llp *llp);
+	int (*error)(struct weft_llp *llp);
+	int (*recv)(struct weft_llp *llp, void *buf, u32 len);
+	int (*send)(struct weft_llp *llp, const void *buf, u32 len);
+	void (*shutdown)(struct weft_llp *llp);
+	void (*close)(struct weft_llp *llp, bool abort);
+	struct weft_llp_flow flow;
+};
+
+/**
+ * struct weft_llp - one stream, as all classes have it
+ * @class: its class
+ * @ops: where events go
+ * @owner: for the owner's use
+ *
+ * Part of the class's own structure, and fixed from its making. Owned by whoever called
+ * weft_llp_open() or weft_llp_accept(), and freed by weft_llp_close(), after which no
+ * callback runs or will run.
+ */
+struct weft_llp {
+	const struct weft_llp_class *class;
+	const struct weft_llp_ops *ops;
+	void *owner;
+};
+
+#endif /* WEFT_LLP_CLASS_H */

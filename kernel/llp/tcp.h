@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* TCP, the class of lower layers that devices have. */
+#ifndef WEFT_LLP_TCP_H
+#define WEFT_LLP_TCP_H
+
+#include <linux/net.h>
+
+#include "llp/class.h"
+
+extern const struct weft_llp_class weft_tcp_class;
+
+/**
+ * struct weft_tcp - one stream of TCP
+ * @llp: as all know it
+ * @sock: the kernel socket, which holds its network namespace until TCP is through with
+ *	it, after the close
+ * @saved_data_ready: the socket's own callbacks, put back before it is closed
+ * @saved_write_space: see @saved_data_ready
+ * @saved_state_change: see @saved_data_ready
+ * @mss_clamp: the peer's limit of a segment, before it was lowered to a multiple of
+ *	four; 0 until it is first looked at
+ * @pmtu: the path MTU that it was lowered for
+ * @max_window: the peer's largest window then
+ *
+ * @mss_clamp to @max_window are protected by the socket lock; the rest is fixed.
+ */
+struct weft_tcp {
+	struct weft_llp llp;
+	struct socket *sock;
+	void (*saved_data_ready)(struct sock *sk);
+	void (*saved_write_space)(struct sock *sk);
+	void (*saved_state_change)(struct sock *sk);
+	u16 mss_clamp;
+	u32 pmtu;
+	u32 max_window;
+};
+
+static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)
+{
+	return container_of(llp, struct weft_tcp, llp);
+}
+
+static inline struct sock *weft_tcp_sk(const struct weft_llp *llp)
+{
+	return to_weft_tcp(llp)->sock->sk;
+}
+
+/* --- tcp_data.c: struct weft_llp_flow, by name so that llp.h calls them directly --- */
+
+void weft_tcp_lock(struct weft_llp *llp);
+void weft_tcp_unlock(struct weft_llp *llp);
+void weft_tcp_assert_locked(const struct weft_llp *llp);
+u32 weft_tcp_emss(struct weft_llp *llp);
+u32 weft_tcp_train(struct weft_llp *llp, u32 emss);
+u32 weft_tcp_room(struct weft_llp *llp, u32 emss);
+u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len);
+bool weft_tcp_want_space(struct weft_llp *llp);
+void weft_tcp_end_segment(struct weft_llp *llp);
+int weft_tcp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
+		       u32 len, bool more);
+bool weft_tcp_may_lend(struct weft_llp *llp);
+int weft_tcp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
+		  const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more);
+bool weft_tcp_ended(struct weft_llp *llp);
+bool weft_tcp_unsent(struct weft_llp *llp);
+bool weft_tcp_at_end(struct weft_llp *llp);
+void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
+void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx);
+void weft_tcp_await(struct weft_llp *llp, u32 bytes);
+bool weft_tcp_full(struct weft_llp *llp);
+
+#endif /* WEFT_LLP_TCP_H */
