@@ -141,6 +141,7 @@ static int conn_suite_init(struct kunit_suite *suite)
 static void conn_suite_exit(struct kunit_suite *suite)
 {
 	weft_conn_exit();
+	weft_conn_wq = NULL; /* for settle() */
 	bench_suite_exit(suite);
 }
 

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Queue pairs on fake streams; see ends.h. */
+#include <linux/gfp.h>
+
+#include "bench.h"
+#include "conn/lane.h"
+#include "ends.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+#include "wire/plan.h"
+
+static struct end *of_user(struct weft_qp_user *user)
+{
+	return container_of(user, struct end, user);
+}
+
+static void user_failed(struct weft_qp_user *user)
+{
+	of_user(user)->failed++;
+}
+
+static void user_closing(struct weft_qp_user *user)
+{
+	of_user(user)->closing++;
+}
+
+static void user_peer_closed(struct weft_qp_user *user)
+{
+	of_user(user)->peer_closed++;
+}
+
+static void user_unlocked(struct weft_qp_user *user)
+{
+}
+
+static const struct weft_qp_user_ops user_ops = {
+	.failed = user_failed,
+	.closing = user_closing,
+	.peer_closed = user_peer_closed,
+	.unlocked = user_unlocked,
+};
+
+static void stream_readable(struct weft_llp *llp)
+{
+	weft_rx_readable(((struct end *)llp->owner)->qp);
+}
+
+static void stream_writable(struct weft_llp *llp)
+{
+	weft_tx_writable(((struct end *)llp->owner)->qp);
+}
+
+static void stream_changed(struct weft_llp *llp)
+{
+}
+
+static const struct weft_llp_ops stream_ops = {
+	.readable = stream_readable,
+	.writable = stream_writable,
+	.changed = stream_changed,
+};
+
+static void memory_make(struct kunit *test, struct end *e)
+{
+	struct weft_mr *mr = &e->mr;
+
+	e->memory = alloc_pages_exact(END_MEMORY, GFP_KERNEL | __GFP_ZERO);
+	KUNIT_ASSERT_NOT_NULL(test, e->memory);
+	kref_init(&mr->refs);
+	init_completion(&mr->gone);
+	mr->dev = &e->b->dev;
+	mr->stag = END_STAG;
+	mr->pd = &e->b->pd;
+	mr->access = IB_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE;
+	mr->iova = END_IOVA;
+	mr->length = END_MEMORY;
+	KUNIT_ASSERT_EQ(test, weft_blocks_from_run(&mr->blocks, e->memory), 0);
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&e->b->dev.mrs, END_STAG >> 8, mr,
+						    GFP_KERNEL)));
+}
+
+/**
+ * end_make() - make an end whose queue pair has no stream yet
+ * @test: the test
+ *
+ * Context: process.
+ * Return: the end, in INIT, with a fake stream that fake_join() may join to another.
+ */
+struct end *end_make(struct kunit *test)
+{
+	struct end *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	e->b = setup(test, 0);
+	e->qp = &e->b->qp;
+	e->user.ops = &user_ops;
+	weft_settings_init(&e->b->dev.settings);
+	e->b->dev.counters = alloc_percpu(struct weft_counters);
+	KUNIT_ASSERT_NOT_NULL(test, e->b->dev.counters);
+	e->qp->acc.rights = WEFT_ACCESS_REMOTE;
+	memory_make(test, e);
+	mutex_lock(&e->qp->tx.lock);
+	weft_tx_stop(e->qp);
+	mutex_unlock(&e->qp->tx.lock);
+	e->qp->state = IB_QPS_INIT;
+	KUNIT_ASSERT_EQ(test, weft_stream_bind(e->qp, &e->user), 0);
+	e->fake = fake_open(&stream_ops, e);
+	KUNIT_ASSERT_NOT_NULL(test, e->fake);
+	return e;
+}
+
+/* Gives the queue pair its stream: the handshake has come to @agreed. As weft_stream_start(). */
+int end_start(struct end *e, const struct weft_mpa_agreed *agreed, bool initiator)
+{
+	int ret;
+
+	mutex_lock(&e->qp->tx.lock);
+	ret = weft_stream_start(e->qp, &e->fake->llp, agreed, initiator);
+	weft_qp_unlock(e->qp);
+	return ret;
+}
+
+/* Takes the queue pair off its stream, as a connection does, and ends both. */
+void end_free(struct kunit *test, struct end *e)
+{
+	bool done;
+
+	mutex_lock(&e->qp->tx.lock);
+	done = weft_stream_stop(e->qp);
+	if (!done) {
+		/* Pages are lent: the reset brings them back. */
+		weft_llp_close(&e->fake->llp, true);
+		KUNIT_EXPECT_TRUE(test, weft_stream_stop(e->qp));
+	}
+	weft_qp_unlock(e->qp);
+	if (done)
+		weft_llp_close(&e->fake->llp, true);
+	weft_stream_unbind(e->qp);
+	teardown(e->b);
+	weft_blocks_free(&e->mr.blocks);
+	free_percpu(e->b->dev.counters);
+	free_pages_exact(e->memory, END_MEMORY);
+}
+
+/**
+ * end_wr() - the next work request of an end
+ * @e: the end
+ * @opcode: enum weft_op
+ * @offset: where in its memory the bytes are, or go
+ * @len: how many; 0: no gather list
+ *
+ * Return: the work request, in the ring, for the caller to complete; end_post() posts it.
+ */
+struct weft_sq_wr *end_wr(struct end *e, u8 opcode, u32 offset, u32 len)
+{
+	struct weft_sq_wr *wr = weft_ring_slot(&e->qp->sq, e->sends);
+
+	memset(wr, 0, sizeof(*wr));
+	wr->wr_id = 0x1000 + e->sends;
+	wr->opcode = opcode;
+	wr->flags = WEFT_WR_SIGNALED;
+	wr->num_blocks = 1;
+	wr->num_sge = len ? 1 : 0;
+	wr->sge[0].addr = END_IOVA + offset;
+	wr->sge[0].length = len;
+	wr->sge[0].lkey = END_STAG;
+	return wr;
+}
+
+/* It names the peer's memory. */
+void end_remote(struct weft_sq_wr *wr, u32 offset)
+{
+	wr->rkey = END_STAG;
+	wr->remote_addr = END_IOVA + offset;
+}
+
+void end_post(struct end *e, const struct weft_sq_wr *wr)
+{
+	struct weft_wq_ctl *ctl = e->qp->sq.mem;
+
+	e->sends += wr->num_blocks;
+	smp_store_release(&ctl->producer, e->sends);
+}
+
+/* Rings the doorbell. */
+int end_ring(struct end *e)
+{
+	return weft_stream_doorbell(e->qp);
+}
+
+/* Posts a receive, and says so. */
+void end_receive(struct end *e, u64 wr_id, u32 offset, u32 len)
+{
+	struct weft_rq_wr *wr = weft_ring_slot(&e->qp->own_rq.ring, e->receives);
+	struct weft_wq_ctl *ctl = e->qp->own_rq.ring.mem;
+	struct weft_sge *sge = (struct weft_sge *)(wr + 1);
+
+	memset(wr, 0, sizeof(*wr));
+	wr->wr_id = wr_id;
+	wr->num_sge = len ? 1 : 0;
+	sge->addr = END_IOVA + offset;
+	sge->length = len;
+	sge->lkey = END_STAG;
+	smp_store_release(&ctl->producer, ++e->receives);
+	weft_rx_doorbell(e->qp);
+}
+
+/* Takes the oldest completion. Returns false if there is none. */
+bool end_poll(struct end *e, struct weft_cqe *cqe)
+{
+	struct weft_ring *ring = &e->b->cq.ring;
+	struct weft_cq_ctl *ctl = ring->mem;
+
+	if (e->polled == READ_ONCE(ring->head))
+		return false;
+	*cqe = *(struct weft_cqe *)weft_ring_slot(ring, e->polled);
+	smp_store_release(&ctl->consumer, ++e->polled);
+	return true;
+}
+
+/* What the end's device has counted. */
+u64 end_count(const struct end *e, enum weft_counter which)
+{
+	return weft_counter_sum(e->b->dev.counters, which);
+}
+
+/* Fills the end's memory with bytes that no other seed has. */
+void end_fill(struct end *e, u32 seed)
+{
+	u32 i, x = seed * 2654435761U + 1;
+
+	for (i = 0; i < END_MEMORY; i++) {
+		x = x * 1664525 + 1013904223;
+		e->memory[i] = x >> 24;
+	}
+}
+
+/**
+ * fpdu_put() - write an FPDU by the encoders of wire/
+ * @to: where; as long as weft_fpdu_len() says
+ * @hdr: its header
+ * @payload: its payload
+ * @len: bytes of that
+ * @crc: with a CRC, else with zeroes for one
+ *
+ * Return: bytes written.
+ */
+u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 len, bool crc)
+{
+	u32 n = weft_ddp_encode(to + WEFT_MPA_LEN, hdr), end;
+
+	memcpy(to + WEFT_MPA_LEN + n, payload, len);
+	n += len;
+	weft_put_be16(to, n);
+	end = weft_fpdu_len(n) - WEFT_CRC_LEN;
+	memset(to + WEFT_MPA_LEN + n, 0, weft_fpdu_len(n) - WEFT_MPA_LEN - n);
+	if (crc)
+		weft_crc_put(to + end, weft_crc_update(WEFT_CRC_SEED, to, end));
+	return end + WEFT_CRC_LEN;
+}
+
+/* Has all be done that can be: work that is queued, and bytes between joined ends. */
+void settle(void)
+{
+	int quiet = 0;
+
+	while (quiet < 3) {
+		flush_workqueue(weft_workqueue);
+		if (weft_conn_wq)
+			flush_workqueue(weft_conn_wq);
+		quiet = fake_pump() ? 0 : quiet + 1;
+	}
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two queue pairs, a fake stream between them: what one posts is done at the other, over
+ * segments, windows and packet buffers of every odd kind.
+ */
+#include "bench.h"
+#include "ends.h"
+
+/**
+ * struct flow - a connection
+ * @a: the end that opened it
+ * @b: the other
+ * @agreed: what their handshake came to
+ */
+struct flow {
+	struct end *a;
+	struct end *b;
+	struct weft_mpa_agreed agreed;
+};
+
+/* Ways in which a stream may be odd. */
+static const struct {
+	const char *what;
+	struct fake_script script;
+	bool crc;
+	bool large;
+} odd[] = {
+	{ "plain", { .emss = 1448, .train = 65160, .window = 1 << 20, .hold = 1 << 20 },
+	  true, false },
+	{ "large FPDUs", { .emss = 1448, .train = 65160, .window = 1 << 20, .hold = 1 << 20 },
+	  true, true },
+	{ "no CRC", { .emss = 1448, .train = 65160, .window = 1 << 20, .hold = 1 << 20 },
+	  false, true },
+	{ "small segments", { .emss = 128, .train = 128, .window = 4000, .hold = 1 << 20 },
+	  true, false },
+	{ "segments of 536, pieces of 99", { .emss = 536, .train = 5000, .window = 20000,
+	  .cut = 99, .hold = 1 << 20 }, true, false },
+	{ "the same without a CRC", { .emss = 536, .train = 5000, .window = 20000, .cut = 99,
+	  .hold = 1 << 20 }, false, false },
+	{ "bites of 777", { .emss = 1448, .train = 65160, .window = 1 << 20, .bite = 777,
+	  .hold = 1 << 20, .fills = true }, true, true },
+	{ "a window of 1000", { .emss = 1448, .train = 65160, .window = 1000, .hold = 1 << 20,
+	  .fills = true }, true, true },
+	{ "a reader who holds 3000", { .emss = 1448, .train = 65160, .window = 100000,
+	  .cut = 1448, .hold = 3000, .fills = true }, true, true },
+	{ "the same without a CRC", { .emss = 1448, .train = 65160, .window = 100000,
+	  .cut = 1448, .hold = 3000, .fills = true }, false, true },
+};
+
+static struct flow *flow_new(struct kunit *test, bool crc, bool large)
+{
+	struct flow *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	u32 policy = large ? WEFT_FPDU_LARGE : WEFT_FPDU_SEGMENT;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->agreed = (struct weft_mpa_agreed){
+		.revision = 2, .crc = crc, .p2p = true, .rtr = WEFT_RTR_WRITE,
+		.extended = true, .ird = 3, .ord = 3,
+	};
+	f->a = end_make(test);
+	f->b = end_make(test);
+	f->a->b->dev.settings.value[WEFT_SET_FPDU] = policy;
+	f->b->b->dev.settings.value[WEFT_SET_FPDU] = policy;
+	fake_join(f->a->fake, f->b->fake);
+	/* As it happens: the responder first. */
+	KUNIT_ASSERT_EQ(test, end_start(f->b, &f->agreed, false), 0);
+	KUNIT_ASSERT_EQ(test, end_start(f->a, &f->agreed, true), 0);
+	end_fill(f->a, 1);
+	end_fill(f->b, 2);
+	settle();
+	return f;
+}
+
+static struct flow *flow_odd(struct kunit *test, u32 i)
+{
+	fake_script = odd[i].script;
+	return flow_new(test, odd[i].crc, odd[i].large);
+}
+
+static void flow_free(struct kunit *test, struct flow *f)
+{
+	end_free(test, f->a);
+	end_free(test, f->b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+static void expect_done(struct kunit *test, struct end *e, u64 wr_id, u8 status, u8 opcode,
+			const char *what)
+{
+	struct weft_cqe cqe;
+
+	if (!end_poll(e, &cqe)) {
+		KUNIT_FAIL(test, "%s: %llx has no completion", what, wr_id);
+		return;
+	}
+	KUNIT_EXPECT_EQ_MSG(test, cqe.wr_id, wr_id, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(cqe.word), status, "%s", what);
+	if (!status)
+		KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_OPCODE(cqe.word), opcode, "%s", what);
+}
+
+static void expect_same(struct kunit *test, const struct flow *f, u32 at_a, u32 at_b, u32 len,
+			const char *what)
+{
+	KUNIT_EXPECT_EQ_MSG(test, memcmp(f->a->memory + at_a, f->b->memory + at_b, len), 0,
+			    "%s: %u bytes", what, len);
+}
+
+static const u32 lengths[] = { 0, 1, 3, 4, 1424, 1425, 4097, 65536, 100001 };
+
+static void flow_sends(struct kunit *test)
+{
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+		struct flow *f = flow_odd(test, i);
+
+		for (k = 0; k < ARRAY_SIZE(lengths); k++) {
+			end_receive(f->b, 71 + k, 200000, 150000);
+			end_post(f->a, end_wr(f->a, WEFT_OP_SEND, 17 * k, lengths[k]));
+			end_ring(f->a);
+			settle();
+			expect_same(test, f, 17 * k, 200000, lengths[k], odd[i].what);
+			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_SEND,
+				    odd[i].what);
+			expect_done(test, f->b, 71 + k, IB_WC_SUCCESS, WEFT_OP_RECV, odd[i].what);
+		}
+		flow_free(test, f);
+	}
+}
+
+/* Both ends write at once, and neither byte beside them changes. */
+static void flow_writes(struct kunit *test)
+{
+	struct weft_sq_wr *wr;
+	u32 i, k;
+	u8 *before;
+
+	before = kunit_kzalloc(test, 2 * END_MEMORY, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, before);
+	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+		struct flow *f = flow_odd(test, i);
+
+		for (k = 0; k < ARRAY_SIZE(lengths); k++) {
+			memcpy(before, f->a->memory, END_MEMORY);
+			memcpy(before + END_MEMORY, f->b->memory, END_MEMORY);
+			wr = end_wr(f->a, WEFT_OP_WRITE, 1, lengths[k]);
+			end_remote(wr, 300001);
+			end_post(f->a, wr);
+			wr = end_wr(f->b, WEFT_OP_WRITE, 5, lengths[k]);
+			end_remote(wr, 300003);
+			end_post(f->b, wr);
+			end_ring(f->a);
+			end_ring(f->b);
+			settle();
+			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_WRITE,
+				    odd[i].what);
+			expect_done(test, f->b, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_WRITE,
+				    odd[i].what);
+			memcpy(before + END_MEMORY + 300001, before + 1, lengths[k]);
+			memcpy(before + 300003, before + END_MEMORY + 5, lengths[k]);
+			KUNIT_EXPECT_EQ_MSG(test, memcmp(before, f->a->memory, END_MEMORY), 0,
+					    "%s: %u", odd[i].what, lengths[k]);
+			KUNIT_EXPECT_EQ_MSG(test, memcmp(before + END_MEMORY, f->b->memory,
+							 END_MEMORY), 0,
+					    "%s: %u", odd[i].what, lengths[k]);
+		}
+		flow_free(test, f);
+	}
+	kunit_kfree(test, before);
+}
+
+/* More reads than are allowed at once, from both ends, behind each other. */
+static void flow_reads(struct kunit *test)
+{
+	struct weft_sq_wr *wr;
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+		struct flow *f = flow_odd(test, i);
+
+		for (k = 0; k < 5; k++) {
+			wr = end_wr(f->a, WEFT_OP_READ, 20000 * k, 3 + 4999 * k);
+			end_remote(wr, 250000 + 20000 * k);
+			end_post(f->a, wr);
+			wr = end_wr(f->b, WEFT_OP_READ, 20000 * k, 3 + 4999 * k);
+			end_remote(wr, 250000 + 20000 * k);
+			end_post(f->b, wr);
+		}
+		end_ring(f->a);
+		end_ring(f->b);
+		settle();
+		for (k = 0; k < 5; k++) {
+			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_READ,
+				    odd[i].what);
+			expect_done(test, f->b, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_READ,
+				    odd[i].what);
+			expect_same(test, f, 20000 * k, 250000 + 20000 * k, 3 + 4999 * k,
+				    odd[i].what);
+			expect_same(test, f, 250000 + 20000 * k, 20000 * k, 3 + 4999 * k,
+				    odd[i].what);
+		}
+		flow_free(test, f);
+	}
+}
+
+static u64 *word(struct end *e, u32 offset)
+{
+	return (u64 *)(e->memory + offset);
+}
+
+static void atomic(struct end *e, u8 opcode, u32 result, u32 remote, u64 compare_add, u64 swap)
+{
+	struct weft_sq_wr *wr = end_wr(e, opcode, result, 8);
+
+	end_remote(wr, remote);
+	wr->atomic.operands.compare_add = compare_add;
+	wr->atomic.operands.swap = swap;
+	end_post(e, wr);
+}
+
+static void flow_atomics(struct kunit *test)
+{
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+		struct flow *f = flow_odd(test, i);
+
+		*word(f->b, 4096) = 100;
+		atomic(f->a, WEFT_OP_FETCH_ADD, 0, 4096, 11, 0);
+		atomic(f->a, WEFT_OP_CMP_SWP, 8, 4096, 111, 5);
+		atomic(f->a, WEFT_OP_CMP_SWP, 16, 4096, 111, 6);
+		atomic(f->a, WEFT_OP_FETCH_ADD, 24, 4096, -6ULL, 0);
+		end_ring(f->a);
+		settle();
+		for (k = 0; k < 4; k++)
+			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS,
+				    k == 0 || k == 3 ? WEFT_OP_FETCH_ADD : WEFT_OP_CMP_SWP,
+				    odd[i].what);
+		KUNIT_EXPECT_EQ(test, *word(f->a, 0), 100ULL);
+		KUNIT_EXPECT_EQ(test, *word(f->a, 8), 111ULL);
+		KUNIT_EXPECT_EQ(test, *word(f->a, 16), 5ULL);
+		KUNIT_EXPECT_EQ(test, *word(f->a, 24), 5ULL);
+		KUNIT_EXPECT_EQ(test, *word(f->b, 4096), -1ULL);
+		flow_free(test, f);
+	}
+}
+
+/* A fence waits for reads before it; immediate data comes behind the bytes of its Write. */
+static void flow_order(struct kunit *test)
+{
+	struct flow *f = flow_odd(test, 3);
+	struct weft_sq_wr *wr;
+	struct weft_cqe cqe;
+
+	wr = end_wr(f->a, WEFT_OP_READ, 0, 5000);
+	end_remote(wr, 100000);
+	end_post(f->a, wr);
+	wr = end_wr(f->a, WEFT_OP_WRITE_IMM, 0, 5000);
+	end_remote(wr, 200000);
+	wr->flags |= WEFT_WR_FENCE;
+	wr->ex = 77;
+	end_post(f->a, wr);
+	end_receive(f->b, 71, 0, 0);
+	end_ring(f->a);
+	settle();
+	KUNIT_EXPECT_EQ(test, memcmp(f->b->memory + 100000, f->b->memory + 200000, 5000), 0);
+	KUNIT_ASSERT_TRUE(test, end_poll(f->b, &cqe));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_RECV_WRITE_IMM);
+	KUNIT_EXPECT_EQ(test, cqe.ex, 77U);
+	KUNIT_EXPECT_EQ(test, cqe.byte_len, 5000U);
+	flow_free(test, f);
+}
+
+/* The end that asked for what it may not have learns which of its requests that was. */
+static void flow_blame(struct kunit *test)
+{
+	struct flow *f = flow_odd(test, 0);
+	struct weft_sq_wr *wr;
+
+	wr = end_wr(f->a, WEFT_OP_READ, 0, 100);
+	end_remote(wr, 0);
+	wr->rkey = STAG;	/* without the right */
+	end_post(f->a, wr);
+	end_ring(f->a);
+	settle();
+	KUNIT_EXPECT_EQ(test, weft_qp_state(f->a->qp), IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, f->b->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
+	expect_done(test, f->a, 0x1000, IB_WC_REM_ACCESS_ERR, 0, "a read");
+	KUNIT_EXPECT_EQ(test, end_count(f->b, WEFT_CNT_TX_TERMINATES), 1ULL);
+	KUNIT_EXPECT_EQ(test, end_count(f->a, WEFT_CNT_RX_TERMINATES), 1ULL);
+	flow_free(test, f);
+}
+
+static u32 dice(u32 *state, u32 sides)
+{
+	*state = *state * 1664525 + 1013904223;
+	return (*state >> 8) % sides;
+}
+
+/* Posts something that only changes @from's peer above @at, or @from itself there. */
+static void post_any(struct end *from, u32 *state, u32 at)
+{
+	u32 len = dice(state, 4) ? dice(state, 3000) : dice(state, 30000);
+	struct weft_sq_wr *wr;
+
+	switch (dice(state, 3)) {
+	case 0:
+		wr = end_wr(from, WEFT_OP_WRITE, dice(state, 1000), len);
+		end_remote(wr, at);
+		break;
+	case 1:
+		wr = end_wr(from, WEFT_OP_READ, at, len);
+		end_remote(wr, dice(state, 1000));
+		break;
+	default:
+		wr = end_wr(from, WEFT_OP_SEND, dice(state, 1000), len);
+	}
+	end_post(from, wr);
+}
+
+/* All at once, both ways, by a seed: each has one completion, in order, without an error. */
+static void flow_mixed(struct kunit *test)
+{
+	u32 i, k, round, state = 12345, from_a, from_b, done, sent[2];
+	struct weft_cqe cqe;
+
+	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+		struct flow *f = flow_odd(test, i);
+		struct end *ends[2] = { f->a, f->b };
+
+		for (round = 0; round < 20; round++) {
+			from_a = f->a->sends;
+			from_b = f->b->sends;
+			for (k = 0; k < RECEIVES; k++) {
+				end_receive(f->a, 71, 400000, 30000);
+				end_receive(f->b, 71, 400000, 30000);
+			}
+			for (k = 0; k < RECEIVES; k++) {
+				post_any(f->a, &state, 200000);
+				post_any(f->b, &state, 300000);
+			}
+			end_ring(f->a);
+			end_ring(f->b);
+			settle();
+			sent[0] = from_a;
+			sent[1] = from_b;
+			for (k = 0; k < 2; k++) {
+				for (done = 0; end_poll(ends[k], &cqe);) {
+					KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(cqe.word),
+							    IB_WC_SUCCESS, "%s", odd[i].what);
+					if (WEFT_CQE_OPCODE(cqe.word) == WEFT_OP_RECV)
+						continue;
+					KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x1000ULL + sent[k]++);
+					done++;
+				}
+				KUNIT_EXPECT_EQ_MSG(test, done, (u32)RECEIVES, "%s, round %u",
+						    odd[i].what, round);
+			}
+			/* What was not taken is taken back, so that the ring has room. */
+			f->a->receives = f->a->qp->own_rq.ring.head;
+			f->b->receives = f->b->qp->own_rq.ring.head;
+			((struct weft_wq_ctl *)f->a->qp->own_rq.ring.mem)->producer = f->a->receives;
+			((struct weft_wq_ctl *)f->b->qp->own_rq.ring.mem)->producer = f->b->receives;
+		}
+		KUNIT_EXPECT_EQ(test, weft_qp_state(f->a->qp), IB_QPS_RTS);
+		KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_RTS);
+		flow_free(test, f);
+	}
+}
+
+/* A graceful end at one is the end of the stream at the other, behind all that was sent. */
+static void flow_graceful_end(struct kunit *test)
+{
+	struct flow *f = flow_odd(test, 7);
+
+	end_receive(f->b, 71, 200000, 50000);
+	end_post(f->a, end_wr(f->a, WEFT_OP_SEND, 0, 50000));
+	end_ring(f->a);
+	KUNIT_EXPECT_EQ(test, weft_stream_drain(f->a->qp), 0);
+	settle();
+	KUNIT_EXPECT_EQ(test, f->a->closing, 1);
+	KUNIT_EXPECT_EQ(test, f->b->peer_closed, 0);
+	weft_llp_shutdown(&f->a->fake->llp);
+	settle();
+	KUNIT_EXPECT_GT(test, f->b->peer_closed, 0);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_RTS);
+	expect_same(test, f, 0, 200000, 50000, "a graceful end");
+	expect_done(test, f->b, 71, IB_WC_SUCCESS, WEFT_OP_RECV, "a graceful end");
+	flow_free(test, f);
+}
+
+static struct kunit_case flow_cases[] = {
+	KUNIT_CASE(flow_sends),
+	KUNIT_CASE(flow_writes),
+	KUNIT_CASE(flow_reads),
+	KUNIT_CASE(flow_atomics),
+	KUNIT_CASE(flow_order),
+	KUNIT_CASE(flow_blame),
+	KUNIT_CASE(flow_mixed),
+	KUNIT_CASE(flow_graceful_end),
+	{}
+};
+
+static int flow_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite flow_suite = {
+	.name = "weft_flow",
+	.suite_init = flow_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = flow_cases,
+};
+
+kunit_test_suite(flow_suite);

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lending: pages that a stream sends from where they lie, who holds them for how long,
+ * and what of it is told to the program.
+ */
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+#include "ends.h"
+#include "tx/loan.h"
+#include "wire/bytes.h"
+#include "wire/plan.h"
+
+#define MOST	(1U << 20)
+
+/**
+ * struct loan_bench - an end that may lend
+ * @e: the end
+ * @tape: what its stream was given
+ * @len: bytes of that
+ */
+struct loan_bench {
+	struct end *e;
+	u8 *tape;
+	u32 len;
+};
+
+static struct loan_bench *bench_new(struct kunit *test, bool crc)
+{
+	const struct weft_mpa_agreed agreed = {
+		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
+	};
+	struct loan_bench *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	l->tape = vzalloc(MOST);
+	KUNIT_ASSERT_NOT_NULL(test, l->tape);
+	fake_script.lends = true;
+	l->e = end_make(test);
+	/* A user's memory; lending only asks whether it is that. */
+	l->e->mr.umem = (struct ib_umem *)l->e;
+	end_fill(l->e, 3);
+	KUNIT_ASSERT_EQ(test, end_start(l->e, &agreed, true), 0);
+	settle();
+	return l;
+}
+
+static void bench_free(struct kunit *test, struct loan_bench *l)
+{
+	end_free(test, l->e);
+	vfree(l->tape);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+static void take(struct loan_bench *l)
+{
+	u32 n;
+
+	do {
+		settle();
+		n = fake_take(l->e->fake, l->tape + l->len, MOST - l->len);
+		l->len += n;
+	} while (n);
+}
+
+static void write(struct loan_bench *l, u32 offset, u32 len)
+{
+	struct weft_sq_wr *wr = end_wr(l->e, WEFT_OP_WRITE, offset, len);
+
+	end_remote(wr, 0);
+	end_post(l->e, wr);
+	end_ring(l->e);
+}
+
+/* Pages of the end's memory that somebody holds. */
+static u32 held(const struct loan_bench *l)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < END_MEMORY; i += PAGE_SIZE)
+		n += page_ref_count(virt_to_page(l->e->memory + i)) > 1;
+	return n;
+}
+
+static bool done(struct loan_bench *l)
+{
+	struct weft_cqe cqe;
+
+	return end_poll(l->e, &cqe) && WEFT_CQE_STATUS(cqe.word) == IB_WC_SUCCESS;
+}
+
+/* Sends so much that lending is tried next. */
+static void warm(struct kunit *test, struct loan_bench *l)
+{
+	u32 i;
+
+	for (i = 0; i * 100000 < WEFT_LEND_AFTER; i++) {
+		write(l, 0, 100000);
+		take(l);
+		KUNIT_EXPECT_TRUE(test, done(l));
+	}
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
+	l->len = 0;
+}
+
+/* And has been tried, with success. */
+static void warmer(struct kunit *test, struct loan_bench *l)
+{
+	warm(test, l);
+	write(l, 0, 100000);
+	take(l);
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT_COPIED), 0ULL);
+	l->len = 0;
+}
+
+/* The payload on the tape is that of one Write of @len bytes from @offset. */
+static void expect_write(struct kunit *test, struct loan_bench *l, u32 offset, u32 len)
+{
+	struct weft_ddp_hdr hdr;
+	struct weft_term why;
+	u32 at, got, n;
+
+	for (at = 0, got = 0; at < l->len && got < len; got += n) {
+		n = weft_get_be16(l->tape + at);
+		KUNIT_ASSERT_EQ(test, weft_ddp_decode(l->tape + at + WEFT_MPA_LEN, n, true, &hdr,
+						      &why), (u32)WEFT_DDP_TAGGED_LEN);
+		at += weft_fpdu_len(n);
+		KUNIT_ASSERT_LE(test, at, l->len);
+		n -= WEFT_DDP_TAGGED_LEN;
+		KUNIT_EXPECT_EQ(test, hdr.to, END_IOVA + got);
+		KUNIT_EXPECT_EQ(test, memcmp(l->tape + at - weft_fpdu_len(n + WEFT_DDP_TAGGED_LEN) +
+					     WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN,
+					     l->e->memory + offset + got, n), 0);
+		KUNIT_EXPECT_EQ(test, hdr.last, got + n == len);
+	}
+	KUNIT_EXPECT_EQ(test, got, len);
+	KUNIT_EXPECT_EQ(test, at, l->len);
+}
+
+/* The first is tried with one FPDU, and is not done before the stream is through with it. */
+static void loan_tried(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+
+	warm(test, l);
+	l->e->fake->script.keeps = true;
+	write(l, 5000, 150000);
+	take(l);
+	expect_write(test, l, 5000, 150000);
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
+	KUNIT_EXPECT_FALSE(test, done(l));
+	/* One FPDU's pages, not all. */
+	KUNIT_EXPECT_GT(test, held(l), 0U);
+	KUNIT_EXPECT_LE(test, held(l), 17U);
+	/* As long as it is not back, nothing else is lent. */
+	write(l, 200000, 100000);
+	take(l);
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
+	KUNIT_EXPECT_FALSE(test, done(l));
+	fake_ack(l->e->fake);
+	settle();
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	bench_free(test, l);
+}
+
+/* From then on all of a large message goes from where it lies. */
+static void loan_goes_on(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+
+	warmer(test, l);
+	l->e->fake->script.keeps = true;
+	write(l, 4097, 200000);
+	settle();
+	KUNIT_EXPECT_GE(test, held(l), 48U);
+	/* What is changed meanwhile is what is sent: nothing was copied. */
+	memset(l->e->memory + 100000, 0x77, 5000);
+	take(l);
+	expect_write(test, l, 4097, 200000);
+	KUNIT_EXPECT_FALSE(test, done(l));
+	fake_ack(l->e->fake);
+	settle();
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 2ULL);
+	bench_free(test, l);
+}
+
+/* Where pages are copied on the way, one loan is the last. */
+static void loan_copied(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+	int i;
+
+	warm(test, l);
+	l->e->fake->script.copies = true;
+	for (i = 0; i < 3; i++) {
+		write(l, 0, 150000);
+		take(l);
+		expect_write(test, l, 0, 150000);
+		l->len = 0;
+		KUNIT_EXPECT_TRUE(test, done(l));
+	}
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT_COPIED), 1ULL);
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	bench_free(test, l);
+}
+
+/* What is checksummed is copied, what is small, and what the stream does not take. */
+static void loan_not(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, true);
+
+	warm(test, l);
+	write(l, 0, 200000);
+	take(l);
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
+	bench_free(test, l);
+
+	l = bench_new(test, false);
+	warmer(test, l);
+	write(l, 0, WEFT_LEND_LEAST - 1);
+	take(l);
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
+	l->e->fake->script.lends = false;
+	write(l, 0, 200000);
+	take(l);
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
+	bench_free(test, l);
+}
+
+/* A small message behind a loan is done after it, as it was posted. */
+static void loan_order(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+	struct weft_cqe cqe;
+
+	warmer(test, l);
+	l->e->fake->script.keeps = true;
+	write(l, 0, 100000);
+	end_post(l->e, end_wr(l->e, WEFT_OP_SEND, 0, 10));
+	end_ring(l->e);
+	take(l);
+	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	fake_ack(l->e->fake);
+	settle();
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_WRITE);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_SEND);
+	bench_free(test, l);
+}
+
+/* Requests whose completion nobody wants are one loan with the one that has it. */
+static void loan_unsignaled(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+	struct weft_sq_wr *wr;
+	struct weft_cqe cqe;
+	int i;
+
+	warmer(test, l);
+	l->e->fake->script.keeps = true;
+	for (i = 0; i < 3; i++) {
+		wr = end_wr(l->e, WEFT_OP_WRITE, 0, 40000);
+		end_remote(wr, 0);
+		if (i < 2)
+			wr->flags &= ~WEFT_WR_SIGNALED;
+		end_post(l->e, wr);
+	}
+	end_ring(l->e);
+	take(l);
+	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	fake_ack(l->e->fake);
+	settle();
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x1000ULL + l->e->sends - 1);
+	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	bench_free(test, l);
+}
+
+/* A stream that takes a little at a time gets the same bytes, and the pages come back. */
+static void loan_partial(struct kunit *test)
+{
+	static const u32 bites[] = { 999, 4096, 60001 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bites); i++) {
+		struct loan_bench *l = bench_new(test, false);
+
+		warmer(test, l);
+		l->e->fake->script.bite = bites[i];
+		l->e->fake->script.window = 70000;
+		write(l, 12345, 200000);
+		take(l);
+		expect_write(test, l, 12345, 200000);
+		KUNIT_EXPECT_TRUE(test, done(l));
+		KUNIT_EXPECT_EQ(test, held(l), 0U);
+		KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 2ULL);
+		bench_free(test, l);
+	}
+}
+
+/* A graceful end waits for what is lent; whoever destroys the queue pair does not. */
+static void loan_drain(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+
+	warmer(test, l);
+	l->e->fake->script.keeps = true;
+	write(l, 0, 100000);
+	take(l);
+	KUNIT_EXPECT_EQ(test, weft_stream_drain(l->e->qp), 0);
+	settle();
+	KUNIT_EXPECT_EQ(test, l->e->closing, 0);
+	fake_ack(l->e->fake);
+	settle();
+	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
+	KUNIT_EXPECT_TRUE(test, done(l));
+	bench_free(test, l);
+
+	l = bench_new(test, false);
+	warmer(test, l);
+	l->e->fake->script.keeps = true;
+	write(l, 0, 100000);
+	take(l);
+	WRITE_ONCE(l->e->qp->dying, true);
+	KUNIT_EXPECT_EQ(test, weft_stream_drain(l->e->qp), 0);
+	settle();
+	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
+	bench_free(test, l);
+}
+
+/*
+ * A queue pair that is taken off its stream is not flushed while its pages are out: the
+ * reset brings them back, and with them the request, which may have reached the peer or not.
+ */
+static void loan_stop(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+	struct weft_cqe cqe;
+
+	warmer(test, l);
+	l->e->fake->script.keeps = true;
+	write(l, 0, 100000);
+	take(l);
+	write(l, 0, 100000);
+	settle();
+	mutex_lock(&l->e->qp->tx.lock);
+	KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
+	weft_qp_unlock(l->e->qp);
+	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_GT(test, held(l), 0U);
+	KUNIT_EXPECT_EQ(test, weft_stream_reset(l->e->qp), -EBUSY);
+
+	fake_ack(l->e->fake);
+	fake_die(l->e->fake, -ECONNRESET);
+	settle();
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	bench_free(test, l);
+}
+
+/* Memory whose key is gone when it is to be lent fails the queue pair, and holds nothing. */
+static void loan_key_gone(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+	struct weft_cqe cqe;
+
+	warmer(test, l);
+	l->e->fake->script.window = 70000;
+	write(l, 0, 300000);
+	settle();
+	xa_erase(&l->e->b->dev.mrs, END_STAG >> 8);
+	take(l);
+	settle();
+	KUNIT_EXPECT_EQ(test, weft_qp_state(l->e->qp), IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, l->e->failed, 1);
+	mutex_lock(&l->e->qp->tx.lock);
+	KUNIT_EXPECT_TRUE(test, weft_stream_stop(l->e->qp));
+	weft_qp_unlock(l->e->qp);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	bench_free(test, l);
+}
+
+static struct kunit_case loan_cases[] = {
+	KUNIT_CASE(loan_tried),
+	KUNIT_CASE(loan_goes_on),
+	KUNIT_CASE(loan_copied),
+	KUNIT_CASE(loan_not),
+	KUNIT_CASE(loan_order),
+	KUNIT_CASE(loan_unsignaled),
+	KUNIT_CASE(loan_partial),
+	KUNIT_CASE(loan_drain),
+	KUNIT_CASE(loan_stop),
+	KUNIT_CASE(loan_key_gone),
+	{}
+};
+
+static int loan_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite loan_suite = {
+	.name = "weft_loan",
+	.suite_init = loan_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = loan_cases,
+};
+
+kunit_test_suite(loan_suite);

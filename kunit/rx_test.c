@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The receive side, fed by the encoders of wire/: FPDUs cut at every place, damaged, or
+ * wrong in what they ask for.
+ */
+#include "bench.h"
+#include "ends.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+#include "wire/plan.h"
+
+#define TAPE	(64U << 10)
+
+/**
+ * struct rx_bench - a receiver and what it is to be fed
+ * @e: the receiver
+ * @agreed: what its handshake came to
+ * @tape: FPDUs for it
+ * @len: bytes of them
+ * @said: what it answers
+ */
+struct rx_bench {
+	struct end *e;
+	struct weft_mpa_agreed agreed;
+	u8 *tape;
+	u32 len;
+	u8 *said;
+};
+
+static struct rx_bench *bench_new(struct kunit *test, bool crc)
+{
+	struct rx_bench *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->tape = kunit_kzalloc(test, TAPE, GFP_KERNEL);
+	r->said = kunit_kzalloc(test, TAPE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r->tape);
+	KUNIT_ASSERT_NOT_NULL(test, r->said);
+	r->agreed = (struct weft_mpa_agreed){
+		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
+	};
+	r->e = end_make(test);
+	KUNIT_ASSERT_EQ(test, end_start(r->e, &r->agreed, true), 0);
+	settle();
+	return r;
+}
+
+static void bench_free(struct kunit *test, struct rx_bench *r)
+{
+	end_free(test, r->e);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	kunit_kfree(test, r->tape);
+	kunit_kfree(test, r->said);
+}
+
+static void put(struct rx_bench *r, const struct weft_ddp_hdr *hdr, const void *payload, u32 len)
+{
+	r->len += fpdu_put(r->tape + r->len, hdr, payload, len, r->agreed.crc);
+}
+
+static struct weft_ddp_hdr send_hdr(u32 msn, u32 mo, bool last)
+{
+	return (struct weft_ddp_hdr){
+		.opcode = WEFT_RDMAP_SEND, .last = last, .qn = WEFT_QN_SEND, .msn = msn, .mo = mo,
+	};
+}
+
+static struct weft_ddp_hdr write_hdr(u32 offset, bool last)
+{
+	return (struct weft_ddp_hdr){
+		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = last, .stag = END_STAG,
+		.to = END_IOVA + offset,
+	};
+}
+
+static void expect_recv(struct kunit *test, struct rx_bench *r, u64 wr_id, u32 len, u8 status)
+{
+	struct weft_cqe cqe;
+
+	if (!end_poll(r->e, &cqe)) {
+		KUNIT_FAIL(test, "receive %llx has no completion", wr_id);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
+	if (!status)
+		KUNIT_EXPECT_EQ(test, cqe.byte_len, len);
+}
+
+static void expect_none(struct kunit *test, struct rx_bench *r)
+{
+	struct weft_cqe cqe;
+
+	KUNIT_EXPECT_FALSE(test, end_poll(r->e, &cqe));
+}
+
+/* What the receiver ended with: its Terminate, or a layer of 0xff if it sent none. */
+static struct weft_term terminate(struct rx_bench *r)
+{
+	struct weft_term why = { .layer = 0xff }, bad;
+	struct weft_ddp_hdr hdr;
+	u32 n, stag, len;
+	u8 op;
+
+	settle();
+	len = fake_take(r->e->fake, r->said, TAPE);
+	if (!len)
+		return why;
+	n = weft_ddp_decode(r->said + WEFT_MPA_LEN, weft_get_be16(r->said), true, &hdr, &bad);
+	if (n && hdr.opcode == WEFT_RDMAP_TERMINATE)
+		weft_term_decode(r->said + WEFT_MPA_LEN + n, weft_get_be16(r->said) - n, &why,
+				 &op, &stag);
+	return why;
+}
+
+/*
+ * A Write of two segments, a SEND of three and an empty one, and a Write of a byte. The
+ * receiver is as it was sent to, and knows what was sent.
+ */
+static const u8 text[] =
+	"A queue pair takes what comes, in whatever pieces it comes, and makes the same of it.";
+
+static void put_all(struct rx_bench *r)
+{
+	struct weft_ddp_hdr hdr;
+
+	hdr = write_hdr(1000, false);
+	put(r, &hdr, text, 21);
+	hdr = write_hdr(1021, true);
+	put(r, &hdr, text + 21, sizeof(text) - 21);
+	hdr = send_hdr(1, 0, false);
+	put(r, &hdr, text, 16);
+	hdr = send_hdr(1, 16, false);
+	put(r, &hdr, text + 16, 16);
+	hdr = send_hdr(1, 32, true);
+	put(r, &hdr, text + 32, sizeof(text) - 32);
+	hdr = send_hdr(2, 0, true);
+	put(r, &hdr, NULL, 0);
+	hdr = write_hdr(5000, true);
+	put(r, &hdr, "!", 1);
+}
+
+static void expect_all(struct kunit *test, struct rx_bench *r, const char *what, u32 cut)
+{
+	settle();
+	KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(r->e->qp), IB_QPS_RTS, "%s %u", what, cut);
+	KUNIT_EXPECT_EQ_MSG(test, memcmp(r->e->memory + 1000, text, sizeof(text)), 0,
+			    "%s %u: the write", what, cut);
+	KUNIT_EXPECT_EQ_MSG(test, memcmp(r->e->memory + 3000, text, sizeof(text)), 0,
+			    "%s %u: the send", what, cut);
+	KUNIT_EXPECT_EQ(test, r->e->memory[5000], '!');
+	expect_recv(test, r, 71, sizeof(text), IB_WC_SUCCESS);
+	expect_recv(test, r, 72, 0, IB_WC_SUCCESS);
+	expect_none(test, r);
+	KUNIT_EXPECT_EQ(test, r->e->fake->unread, 0U);
+}
+
+static struct rx_bench *ready(struct kunit *test, bool crc)
+{
+	struct rx_bench *r = bench_new(test, crc);
+
+	end_receive(r->e, 71, 3000, 200);
+	end_receive(r->e, 72, 0, 0);
+	put_all(r);
+	return r;
+}
+
+/* In pieces of every size. */
+static void rx_pieces(struct kunit *test)
+{
+	u32 cut, crc;
+
+	for (crc = 0; crc < 2; crc++) {
+		for (cut = 1; cut < 60; cut++) {
+			struct rx_bench *r = ready(test, crc);
+
+			r->e->fake->script.cut = cut;
+			fake_feed(r->e->fake, r->tape, r->len);
+			expect_all(test, r, crc ? "CRC, pieces of" : "pieces of", cut);
+			bench_free(test, r);
+		}
+	}
+}
+
+/* Cut in two at every place. */
+static void rx_cuts(struct kunit *test)
+{
+	u32 cut, crc;
+
+	for (crc = 0; crc < 2; crc++) {
+		for (cut = 1; cut < 400; cut++) {
+			struct rx_bench *r = ready(test, crc);
+
+			if (cut >= r->len) {
+				bench_free(test, r);
+				break;
+			}
+			fake_feed(r->e->fake, r->tape, cut);
+			settle();
+			fake_feed(r->e->fake, r->tape + cut, r->len - cut);
+			expect_all(test, r, crc ? "CRC, cut at" : "cut at", cut);
+			bench_free(test, r);
+		}
+		/* All of it was cut. */
+		KUNIT_EXPECT_LT(test, cut, 400U);
+	}
+}
+
+/* A stream that cannot hold an FPDU until its CRC has come: it is staged, and then placed. */
+static void rx_stage(struct kunit *test)
+{
+	static const u32 cuts[] = { 100, 1000, 1448 };
+	struct weft_ddp_hdr hdr = write_hdr(0, true);
+	u32 i, fed, n;
+
+	for (i = 0; i < ARRAY_SIZE(cuts); i++) {
+		struct rx_bench *r = bench_new(test, true);
+		u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, payload);
+		memset(payload, 0xa5, 30000);
+		payload[29999] = 1;
+		put(r, &hdr, payload, 30000);
+		r->e->fake->script.hold = 2000;
+		r->e->fake->script.cut = cuts[i];
+		for (fed = 0; fed < r->len; fed += n) {
+			n = min(r->len - fed, cuts[i]);
+			KUNIT_EXPECT_NE(test, r->e->memory[29999], 1);
+			fake_feed(r->e->fake, r->tape + fed, n);
+			settle();
+		}
+		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
+		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
+		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 1ULL);
+		bench_free(test, r);
+	}
+}
+
+/*
+ * A byte that is damaged anywhere is noticed before anything is done about its FPDU:
+ * nothing is placed or completed, and the peer is told. Whole, and in pieces.
+ */
+static void rx_damage(struct kunit *test)
+{
+	struct weft_ddp_hdr hdr;
+	u32 at, cut, all;
+
+	for (cut = 0; cut <= 17; cut += 17) {
+		for (at = 0, all = 1; at < all; at++) {
+			struct rx_bench *r = bench_new(test, true);
+			struct weft_term why;
+
+			end_receive(r->e, 71, 3000, 200);
+			hdr = send_hdr(1, 0, true);
+			put(r, &hdr, text, 33);
+			all = r->len;
+			r->e->fake->damage = at + 1;
+			r->e->fake->script.cut = cut;
+			fake_feed(r->e->fake, r->tape, r->len);
+			/* A length that is damaged may announce more: it does not come. */
+			if (at < 2)
+				fake_fin(r->e->fake);
+			why = terminate(r);
+			KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(r->e->qp), IB_QPS_ERR,
+					    "byte %u, cut %u", at, cut);
+			if (at >= 2) {
+				KUNIT_EXPECT_EQ_MSG(test, why.layer, (u8)WEFT_TERM_LLP,
+						    "byte %u, cut %u", at, cut);
+				KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_MPA_CRC);
+				KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_CRC_ERRORS),
+						1ULL);
+			}
+			KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
+			expect_none(test, r);
+			bench_free(test, r);
+		}
+		KUNIT_EXPECT_EQ(test, all, weft_fpdu_len(WEFT_DDP_UNTAGGED_LEN + 33));
+	}
+}
+
+/* What a receiver must not take, and what it calls it. */
+static void rx_refused(struct kunit *test)
+{
+	static const struct {
+		const char *what;
+		struct weft_ddp_hdr hdr;
+		u32 len;
+		struct weft_term term;
+		u8 version;	/* first bytes that the encoder would not write */
+		u8 rdmap;
+	} cases[] = {
+		{ "a SEND's number", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 2 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
+		{ "a SEND's offset", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1,
+		  .mo = 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MO } },
+		{ "too long for its receive", { .opcode = WEFT_RDMAP_SEND, .last = true,
+		  .msn = 1 }, 101,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_TOO_LONG } },
+		{ "a queue that is not the opcode's", { .opcode = WEFT_RDMAP_SEND, .last = true,
+		  .qn = 1, .msn = 1 }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE } },
+		{ "a queue that is none", { .opcode = WEFT_RDMAP_SEND, .last = true,
+		  .qn = 9, .msn = 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN } },
+		{ "a key that nobody has", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
+		  .last = true, .stag = 0x12300, .to = END_IOVA }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
+		{ "a key of another domain", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
+		  .last = true, .stag = STAG_OTHER_PD, .to = IOVA }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_NOT_ASSOCIATED } },
+		{ "a key without the right", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
+		  .last = true, .stag = STAG, .to = IOVA }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS } },
+		{ "behind the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
+		  .stag = END_STAG, .to = END_IOVA + END_MEMORY - 3 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_BOUNDS } },
+		{ "around the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
+		  .stag = END_STAG, .to = U64_MAX - 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_WRAP } },
+		{ "a read's number", { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1,
+		  .msn = 3 }, WEFT_READ_REQ_LEN,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
+		{ "a read that is too long", { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
+		  .qn = 1, .msn = 1 }, WEFT_READ_REQ_LEN + 1,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_TOO_LONG } },
+		{ "an answer that nobody asked for", { .opcode = WEFT_RDMAP_READ_RESP,
+		  .tagged = true, .last = true, .stag = 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
+		{ "an opcode that is none", { .opcode = 15, .last = true, .msn = 1 }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE } },
+		{ "DDP's version", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_VERSION }, .version = 1 },
+		{ "RDMAP's version", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_VERSION }, .rdmap = 1 },
+	};
+	static const u8 zeroes[200];
+	u32 i, cut;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		struct rx_bench *r = bench_new(test, true);
+		const char *what = cases[i / 2].what;
+		struct weft_term why;
+		u32 end;
+
+		cut = i & 1 ? 5 : 0;
+		end_receive(r->e, 71, 3000, 100);
+		put(r, &cases[i / 2].hdr, zeroes, cases[i / 2].len);
+		if (cases[i / 2].version)
+			r->tape[WEFT_MPA_LEN] ^= 2;
+		if (cases[i / 2].rdmap)
+			r->tape[WEFT_MPA_LEN + 1] ^= 0x80;
+		end = r->len - WEFT_CRC_LEN;
+		weft_crc_put(r->tape + end, weft_crc_update(WEFT_CRC_SEED, r->tape, end));
+		r->e->fake->script.cut = cut;
+		fake_feed(r->e->fake, r->tape, r->len);
+		why = terminate(r);
+		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(r->e->qp), IB_QPS_ERR, "%s", what);
+		KUNIT_EXPECT_EQ_MSG(test, why.layer, cases[i / 2].term.layer, "%s", what);
+		KUNIT_EXPECT_EQ_MSG(test, why.etype, cases[i / 2].term.etype, "%s", what);
+		KUNIT_EXPECT_EQ_MSG(test, why.code, cases[i / 2].term.code, "%s", what);
+		KUNIT_EXPECT_EQ_MSG(test, r->e->failed, 1, "%s", what);
+		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
+		bench_free(test, r);
+	}
+}
+
+/* More reads than were agreed. */
+static void rx_read_depth(struct kunit *test)
+{
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1 };
+	struct weft_read_req req = { .sink_stag = 9, .size = 0 };
+	u8 bytes[WEFT_READ_REQ_LEN];
+	u32 i;
+
+	weft_read_req_encode(bytes, &req);
+	for (i = 1; i <= 3; i++) {
+		hdr.msn = i;
+		put(r, &hdr, bytes, sizeof(bytes));
+	}
+	/* In one packet buffer: nothing can be answered in between. */
+	fake_feed(r->e->fake, r->tape, r->len);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_REQ_ERR);
+	settle();
+	bench_free(test, r);
+}
+
+/* The peer's Terminate ends the queue pair, which has nothing to say to it. */
+static void rx_terminate(struct kunit *test)
+{
+	const struct weft_term term = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
+	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_TERMINATE, .last = true,
+		.qn = WEFT_QN_TERMINATE, .msn = 1 };
+	u8 bytes[WEFT_TERM_MAX_LEN];
+	u32 cut, n;
+
+	for (cut = 0; cut < 20; cut++) {
+		struct rx_bench *r = bench_new(test, true);
+
+		n = weft_term_encode(bytes, &term, NULL, 0, 0);
+		put(r, &hdr, bytes, n);
+		r->e->fake->script.cut = cut;
+		fake_feed(r->e->fake, r->tape, r->len);
+		KUNIT_EXPECT_EQ(test, terminate(r).layer, 0xff);
+		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
+		KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
+		KUNIT_EXPECT_EQ(test, r->e->failed, 1);
+		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_TERMINATES), 1ULL);
+		bench_free(test, r);
+	}
+}
+
+/* A SEND that finds no receive stops the reading, and goes on with the next that is posted. */
+static void rx_no_receive(struct kunit *test)
+{
+	u32 cut, crc;
+
+	for (crc = 0; crc < 2; crc++) {
+		for (cut = 0; cut < 50; cut += 7) {
+			struct rx_bench *r = bench_new(test, crc);
+
+			put_all(r);
+			r->e->fake->script.cut = cut;
+			fake_feed(r->e->fake, r->tape, r->len);
+			settle();
+			KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 1000, text, sizeof(text)), 0);
+			KUNIT_EXPECT_EQ(test, r->e->memory[5000], 0);
+			expect_none(test, r);
+			end_receive(r->e, 71, 3000, 200);
+			settle();
+			KUNIT_EXPECT_EQ(test, r->e->memory[5000], 0);
+			end_receive(r->e, 72, 0, 0);
+			expect_all(test, r, "late receives, pieces of", cut);
+			KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_STALLS), 2ULL);
+			bench_free(test, r);
+		}
+	}
+}
+
+/* The end of the stream: in order between FPDUs, and a failure within one. */
+static void rx_ends(struct kunit *test)
+{
+	struct rx_bench *r;
+	u32 at, crc;
+
+	for (crc = 0; crc < 2; crc++) {
+		r = ready(test, crc);
+		fake_feed(r->e->fake, r->tape, r->len);
+		KUNIT_EXPECT_EQ(test, r->e->peer_closed, 0);
+		fake_fin(r->e->fake);
+		expect_all(test, r, "before the end", 0);
+		KUNIT_EXPECT_GT(test, r->e->peer_closed, 0);
+		KUNIT_EXPECT_EQ(test, r->e->failed, 0);
+		bench_free(test, r);
+
+		for (at = 1; at < weft_fpdu_len(WEFT_DDP_TAGGED_LEN + 21); at++) {
+			r = ready(test, crc);
+			fake_feed(r->e->fake, r->tape, at);
+			fake_fin(r->e->fake);
+			settle();
+			KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(r->e->qp), IB_QPS_ERR,
+					    "after %u bytes", at);
+			KUNIT_EXPECT_EQ(test, r->e->failed, 1);
+			KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
+			bench_free(test, r);
+		}
+	}
+}
+
+/* What came with a message is in its completion. */
+static void rx_completions(struct kunit *test)
+{
+	static const struct {
+		u8 opcode;
+		u8 flags;
+		u32 ex;
+		u8 what;
+	} kinds[] = {
+		{ WEFT_RDMAP_SEND, 0, 0, WEFT_OP_RECV },
+		{ WEFT_RDMAP_SEND_SE, 0, 0, WEFT_OP_RECV },
+		{ WEFT_RDMAP_SEND_IMM, WEFT_CQE_WITH_IMM, 0x01020304, WEFT_OP_RECV },
+		{ WEFT_RDMAP_IMM, WEFT_CQE_WITH_IMM, 0x01020304, WEFT_OP_RECV_WRITE_IMM },
+	};
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_ddp_hdr hdr;
+	struct weft_cqe cqe;
+	u8 imm[WEFT_IMM_LEN] = { 1, 2, 3, 4 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		end_receive(r->e, 71 + i, 3000, 200);
+		hdr = send_hdr(i + 1, 0, true);
+		hdr.opcode = kinds[i].opcode;
+		if (kinds[i].opcode == WEFT_RDMAP_SEND_IMM)
+			hdr.imm = 0x01020304;
+		put(r, &hdr, imm, sizeof(imm));
+	}
+	fake_feed(r->e->fake, r->tape, r->len);
+	settle();
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		KUNIT_ASSERT_TRUE(test, end_poll(r->e, &cqe));
+		KUNIT_EXPECT_EQ(test, cqe.wr_id, 71ULL + i);
+		KUNIT_EXPECT_EQ(test, WEFT_CQE_FLAGS(cqe.word) & ~WEFT_CQE_PHASE, kinds[i].flags);
+		KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), kinds[i].what);
+		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
+		if (kinds[i].flags)
+			KUNIT_EXPECT_EQ(test, be32_to_cpu((__force __be32)cqe.ex), kinds[i].ex);
+	}
+	expect_none(test, r);
+	bench_free(test, r);
+}
+
+static struct kunit_case rx_cases[] = {
+	KUNIT_CASE(rx_pieces),
+	KUNIT_CASE(rx_cuts),
+	KUNIT_CASE(rx_stage),
+	KUNIT_CASE(rx_damage),
+	KUNIT_CASE(rx_refused),
+	KUNIT_CASE(rx_read_depth),
+	KUNIT_CASE(rx_terminate),
+	KUNIT_CASE(rx_no_receive),
+	KUNIT_CASE(rx_ends),
+	KUNIT_CASE(rx_completions),
+	{}
+};
+
+static int rx_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite rx_suite = {
+	.name = "weft_rx",
+	.suite_init = rx_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = rx_cases,
+};
+
+kunit_test_suite(rx_suite);

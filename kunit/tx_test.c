@@ -1,0 +1,725 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The transmit side on a stream that is made of odd segments and takes bytes as it
+ * likes: what it sends is read by the decoders of wire/, byte by byte.
+ */
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+#include "ends.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+#include "wire/plan.h"
+
+#define MOST	(1U << 20)
+
+/**
+ * struct tape - what a stream was given
+ * @bytes: all of it
+ * @len: how many
+ * @start: where each packet buffer began
+ * @starts: how many of these
+ * @at: what was read of it
+ */
+struct tape {
+	u8 *bytes;
+	u32 len;
+	u32 start[4096];
+	u32 starts;
+	u32 at;
+};
+
+struct tx_bench {
+	struct end *e;
+	struct tape *tape;
+	struct weft_mpa_agreed agreed;
+};
+
+static struct tx_bench *bench_new(struct kunit *test)
+{
+	struct tx_bench *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->tape = vzalloc(sizeof(*t->tape));
+	KUNIT_ASSERT_NOT_NULL(test, t->tape);
+	t->tape->bytes = vzalloc(MOST);
+	KUNIT_ASSERT_NOT_NULL(test, t->tape->bytes);
+	t->agreed = (struct weft_mpa_agreed){
+		.revision = 2, .crc = true, .extended = true, .ird = 2, .ord = 2,
+	};
+	t->e = end_make(test);
+	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_SEGMENT;
+	end_fill(t->e, 1);
+	return t;
+}
+
+static void start(struct kunit *test, struct tx_bench *t, bool initiator)
+{
+	KUNIT_ASSERT_EQ(test, end_start(t->e, &t->agreed, initiator), 0);
+	settle();
+}
+
+static void bench_free(struct kunit *test, struct tx_bench *t)
+{
+	end_free(test, t->e);
+	vfree(t->tape->bytes);
+	vfree(t->tape);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* Takes what the stream has. Returns how many bytes that were. */
+static u32 take(struct kunit *test, struct tx_bench *t)
+{
+	struct tape *tape = t->tape;
+	u32 n, all = 0;
+
+	while ((n = fake_take(t->e->fake, tape->bytes + tape->len, MOST - tape->len))) {
+		KUNIT_ASSERT_LT(test, tape->starts, (u32)ARRAY_SIZE(tape->start));
+		tape->start[tape->starts++] = tape->len;
+		tape->len += n;
+		all += n;
+	}
+	return all;
+}
+
+/* Has all be sent that can be, and takes it. */
+static void drain(struct kunit *test, struct tx_bench *t)
+{
+	int quiet = 0;
+
+	while (quiet < 3) {
+		settle();
+		quiet = take(test, t) ? 0 : quiet + 1;
+	}
+}
+
+/* The next FPDU: its header, and where its payload is. False: there is none. */
+static bool next_fpdu(struct kunit *test, struct tx_bench *t, struct weft_ddp_hdr *hdr,
+		      const u8 **payload, u32 *len)
+{
+	struct tape *tape = t->tape;
+	const u8 *at = tape->bytes + tape->at;
+	u32 ulpdu, all, n;
+	struct weft_term why;
+
+	if (tape->at == tape->len)
+		return false;
+	KUNIT_ASSERT_LE(test, tape->at + WEFT_MPA_LEN, tape->len);
+	ulpdu = weft_get_be16(at);
+	all = weft_fpdu_len(ulpdu);
+	KUNIT_ASSERT_LE(test, tape->at + all, tape->len);
+	n = weft_ddp_decode(at + WEFT_MPA_LEN, ulpdu, t->agreed.extended, hdr, &why);
+	KUNIT_ASSERT_NE(test, n, 0U);
+	*payload = at + WEFT_MPA_LEN + n;
+	*len = ulpdu - n;
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(at + WEFT_MPA_LEN + ulpdu, 0,
+					     all - WEFT_CRC_LEN - WEFT_MPA_LEN - ulpdu), NULL);
+	if (t->agreed.crc)
+		KUNIT_EXPECT_TRUE(test, weft_crc_good(at + all - WEFT_CRC_LEN,
+						      weft_crc_update(WEFT_CRC_SEED, at,
+								      all - WEFT_CRC_LEN)));
+	tape->at += all;
+	return true;
+}
+
+/* The next message is as @want, its payload is @bytes. Returns its FPDUs. */
+static u32 expect_message(struct kunit *test, struct tx_bench *t,
+			  const struct weft_ddp_hdr *want, const void *bytes, u32 len)
+{
+	struct weft_ddp_hdr hdr = {}, next = *want;
+	u32 got = 0, n, fpdus = 0, before = t->tape->at;
+	const u8 *payload;
+
+	next.last = false;
+	do {
+		if (!next_fpdu(test, t, &hdr, &payload, &n)) {
+			KUNIT_FAIL(test, "the message of %u bytes has %u", len, got);
+			return fpdus;
+		}
+		KUNIT_ASSERT_LE(test, got + n, len);
+		next.last = got + n == len;
+		KUNIT_EXPECT_EQ(test, hdr.opcode, next.opcode);
+		KUNIT_EXPECT_EQ(test, hdr.tagged, next.tagged);
+		KUNIT_EXPECT_EQ(test, hdr.last, next.last);
+		KUNIT_EXPECT_EQ(test, hdr.stag, next.stag);
+		KUNIT_EXPECT_EQ(test, hdr.to, next.to);
+		KUNIT_EXPECT_EQ(test, hdr.qn, next.qn);
+		KUNIT_EXPECT_EQ(test, hdr.msn, next.msn);
+		KUNIT_EXPECT_EQ(test, hdr.mo, next.mo);
+		KUNIT_EXPECT_EQ(test, hdr.inv_stag, next.inv_stag);
+		KUNIT_EXPECT_EQ(test, hdr.imm, next.imm);
+		KUNIT_EXPECT_EQ_MSG(test, memcmp(payload, bytes + got, n), 0,
+				    "%u bytes at %u of a message", n, got);
+		got += n;
+		if (next.tagged)
+			next.to += n;
+		else
+			next.mo += n;
+		fpdus++;
+		/* A message that failed once has said enough. */
+		if (hdr.last != next.last)
+			return fpdus;
+	} while (!next.last);
+	KUNIT_EXPECT_GT(test, t->tape->at, before);
+	return fpdus;
+}
+
+static void expect_end(struct kunit *test, struct tx_bench *t)
+{
+	KUNIT_EXPECT_EQ(test, t->tape->at, t->tape->len);
+}
+
+static struct weft_ddp_hdr send_hdr(u32 msn)
+{
+	return (struct weft_ddp_hdr){
+		.opcode = WEFT_RDMAP_SEND, .qn = WEFT_QN_SEND, .msn = msn,
+	};
+}
+
+/* Each FPDU lies in one segment, wherever packet buffers begin. */
+static void expect_segments(struct kunit *test, struct tx_bench *t, u32 emss)
+{
+	struct tape *tape = t->tape;
+	u32 at, len, packet = 0, wrong = 0;
+
+	for (at = 0; at < tape->len; at += len) {
+		while (packet + 1 < tape->starts && tape->start[packet + 1] <= at)
+			packet++;
+		len = weft_fpdu_len(weft_get_be16(tape->bytes + at));
+		wrong += (at - tape->start[packet]) % emss + len > emss;
+		wrong += packet + 1 < tape->starts && at + len > tape->start[packet + 1];
+	}
+	KUNIT_EXPECT_EQ_MSG(test, wrong, 0U, "segments of %u", emss);
+}
+
+static void expect_done(struct kunit *test, struct tx_bench *t, u64 wr_id, u8 status)
+{
+	struct weft_cqe cqe;
+
+	if (!end_poll(t->e, &cqe)) {
+		KUNIT_FAIL(test, "%llx has no completion", wr_id);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
+}
+
+static const u32 lengths[] = { 0, 1, 2, 3, 4, 5, 100, 127, 1400, 1424, 1425, 5000, 70001 };
+
+/* Posts a SEND of each length at once, and expects these messages and completions. */
+static void send_lengths(struct kunit *test, struct tx_bench *t)
+{
+	struct weft_ddp_hdr want;
+	u32 i, offset = 0;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, offset, lengths[i]));
+		offset += lengths[i] + 13;
+	}
+	KUNIT_EXPECT_EQ(test, end_ring(t->e), 0);
+	drain(test, t);
+	for (i = 0, offset = 0; i < ARRAY_SIZE(lengths); i++) {
+		want = send_hdr(i + 1);
+		expect_message(test, t, &want, t->e->memory + offset, lengths[i]);
+		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
+		offset += lengths[i] + 13;
+	}
+	expect_end(test, t);
+}
+
+/* Whatever the segment size, messages are cut into whole FPDUs, one at most a segment. */
+static void tx_segments(struct kunit *test)
+{
+	static const u32 sizes[] = { 128, 132, 256, 536, 1220, 1448, 8948, 65532 };
+	u32 i, crc;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
+		struct tx_bench *t;
+
+		crc = i & 1;
+		fake_script.emss = sizes[i / 2];
+		fake_script.fills = i & 2;
+		t = bench_new(test);
+		t->agreed.crc = crc;
+		start(test, t, true);
+		send_lengths(test, t);
+		expect_segments(test, t, sizes[i / 2]);
+		bench_free(test, t);
+	}
+}
+
+/* What is posted while a segment waits to be sent goes to the rest of it, if it fits. */
+static void tx_fills_segments(struct kunit *test)
+{
+	struct weft_ddp_hdr want;
+	struct tx_bench *t;
+	u32 i;
+
+	fake_script.fills = true;
+	t = bench_new(test);
+	start(test, t, true);
+	for (i = 0; i < 6; i++) {
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, i, 101 + 900 * i));
+		end_ring(t->e);
+		settle();
+	}
+	/* One packet buffer for all. */
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&t->e->fake->out), 1U);
+	drain(test, t);
+	expect_segments(test, t, 1448);
+	for (i = 0; i < 6; i++) {
+		want = send_hdr(i + 1);
+		expect_message(test, t, &want, t->e->memory + i, 101 + 900 * i);
+	}
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/* A stream that takes a few bytes at a time gets the same messages. */
+static void tx_partial_sends(struct kunit *test)
+{
+	static const u32 bites[] = { 1, 7, 100, 1447, 1449, 5000 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bites); i++) {
+		struct tx_bench *t;
+
+		fake_script.bite = bites[i];
+		fake_script.fills = true;
+		t = bench_new(test);
+		start(test, t, true);
+		if (bites[i] < 100) {
+			struct weft_ddp_hdr want = send_hdr(1);
+
+			end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 3, 3000));
+			end_ring(t->e);
+			drain(test, t);
+			expect_message(test, t, &want, t->e->memory + 3, 3000);
+			expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+			expect_end(test, t);
+		} else {
+			send_lengths(test, t);
+		}
+		bench_free(test, t);
+	}
+}
+
+/* No more is handed over than a window has room for, and nothing is done before it is. */
+static void tx_windows(struct kunit *test)
+{
+	static const u32 windows[] = { 60, 1000, 1448, 4000 };
+	struct weft_ddp_hdr want = send_hdr(1);
+	struct weft_cqe cqe;
+	u32 i, all, got, n;
+
+	for (i = 0; i < ARRAY_SIZE(windows); i++) {
+		struct tx_bench *t;
+
+		fake_script.window = windows[i];
+		t = bench_new(test);
+		start(test, t, true);
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 20000));
+		end_ring(t->e);
+		all = 20000 + DIV_ROUND_UP(20000, 1448 - 24) * 24;
+		for (got = 0; got < all; got += n) {
+			settle();
+			KUNIT_EXPECT_LE(test, t->e->fake->unsent, windows[i]);
+			KUNIT_EXPECT_EQ(test, end_poll(t->e, &cqe), got + t->e->fake->unsent >= all);
+			n = take(test, t);
+			if (!n)
+				break;
+		}
+		KUNIT_EXPECT_EQ(test, got, all);
+		expect_message(test, t, &want, t->e->memory, 20000);
+		expect_end(test, t);
+		KUNIT_EXPECT_GT(test, end_count(t->e, WEFT_CNT_TX_BLOCKED), 0ULL);
+		bench_free(test, t);
+	}
+}
+
+/* What each operation looks like on the wire. */
+static void tx_operations(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+	struct weft_read_req req = {};
+	struct weft_ddp_hdr want;
+	struct weft_sq_wr *wr;
+	u8 bytes[64];
+
+	start(test, t, true);
+	wr = end_wr(t->e, WEFT_OP_SEND, 0, 10);
+	wr->flags |= WEFT_WR_SOLICITED;
+	end_post(t->e, wr);
+	wr = end_wr(t->e, WEFT_OP_SEND_INV, 0, 11);
+	wr->ex = 0x12345678;
+	end_post(t->e, wr);
+	wr = end_wr(t->e, WEFT_OP_SEND_IMM, 0, 12);
+	wr->ex = (__force u32)cpu_to_be32(0xabcdef01);
+	end_post(t->e, wr);
+	wr = end_wr(t->e, WEFT_OP_WRITE, 100, 3000);
+	end_remote(wr, 5);
+	end_post(t->e, wr);
+	wr = end_wr(t->e, WEFT_OP_WRITE_IMM, 100, 30);
+	end_remote(wr, 7);
+	wr->ex = (__force u32)cpu_to_be32(0x01020304);
+	end_post(t->e, wr);
+	wr = end_wr(t->e, WEFT_OP_SEND, 0, 0);
+	wr->flags |= WEFT_WR_INLINE;
+	wr->inline_len = 20;
+	memcpy((u8 *)wr + WEFT_SQ_SGE_OFFSET, "twenty bytes in line", 20);
+	end_post(t->e, wr);
+	wr = end_wr(t->e, WEFT_OP_READ, 200, 900);
+	end_remote(wr, 11);
+	end_post(t->e, wr);
+	end_ring(t->e);
+	drain(test, t);
+
+	want = send_hdr(1);
+	want.opcode = WEFT_RDMAP_SEND_SE;
+	expect_message(test, t, &want, t->e->memory, 10);
+	want = send_hdr(2);
+	want.opcode = WEFT_RDMAP_SEND_INV;
+	want.inv_stag = 0x12345678;
+	expect_message(test, t, &want, t->e->memory, 11);
+	want = send_hdr(3);
+	want.opcode = WEFT_RDMAP_SEND_IMM;
+	want.imm = 0xabcdef01;
+	expect_message(test, t, &want, t->e->memory, 12);
+	want = (struct weft_ddp_hdr){ .opcode = WEFT_RDMAP_WRITE, .tagged = true,
+		.stag = END_STAG, .to = END_IOVA + 5 };
+	expect_message(test, t, &want, t->e->memory + 100, 3000);
+	want.to = END_IOVA + 7;
+	expect_message(test, t, &want, t->e->memory + 100, 30);
+	want = send_hdr(4);
+	want.opcode = WEFT_RDMAP_IMM;
+	memset(bytes, 0, sizeof(bytes));
+	weft_put_be32(bytes, 0x01020304);
+	expect_message(test, t, &want, bytes, WEFT_IMM_LEN);
+	want = send_hdr(5);
+	expect_message(test, t, &want, "twenty bytes in line", 20);
+	want = (struct weft_ddp_hdr){ .opcode = WEFT_RDMAP_READ_REQ, .qn = WEFT_QN_READ_REQ,
+		.msn = 1 };
+	/* The sink is named as the transmit side likes, from 1. */
+	req.sink_stag = 1;
+	req.size = 900;
+	req.src_stag = END_STAG;
+	req.src_to = END_IOVA + 11;
+	weft_read_req_encode(bytes, &req);
+	expect_message(test, t, &want, bytes, WEFT_READ_REQ_LEN);
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/* A peer answers so many reads at once: the next waits, and what is behind it. */
+static void tx_read_depth(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+	struct weft_ddp_hdr hdr, resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
+		.last = true, .stag = 1 };
+	struct weft_sq_wr *wr;
+	const u8 *payload;
+	u8 fpdu[64];
+	u32 i, n;
+
+	start(test, t, true);
+	for (i = 0; i < 3; i++) {
+		wr = end_wr(t->e, WEFT_OP_READ, 200 * i, 8);
+		end_remote(wr, 0);
+		end_post(t->e, wr);
+	}
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 4));
+	end_ring(t->e);
+	drain(test, t);
+	for (i = 1; i <= 2; i++) {
+		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+		KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_READ_REQ);
+		KUNIT_EXPECT_EQ(test, hdr.msn, i);
+	}
+	expect_end(test, t);
+
+	n = fpdu_put(fpdu, &resp, "eight by", 8, true);
+	fake_feed(t->e->fake, fpdu, n);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory, "eight by", 8), 0);
+	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_READ_REQ);
+	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_SEND);
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/* A responder says nothing before the peer's first FPDU has come. */
+static void tx_gate(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+	struct weft_ddp_hdr want = send_hdr(1), rtr = { .opcode = WEFT_RDMAP_WRITE,
+		.tagged = true, .last = true };
+	u8 fpdu[64];
+	u32 n;
+
+	t->agreed.p2p = true;
+	t->agreed.rtr = WEFT_RTR_WRITE;
+	start(test, t, false);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 40));
+	end_ring(t->e);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, t->tape->len, 0U);
+	KUNIT_EXPECT_TRUE(test, weft_gate_awaits_peer(&t->e->qp->gate));
+	n = fpdu_put(fpdu, &rtr, NULL, 0, true);
+	fake_feed(t->e->fake, fpdu, n);
+	drain(test, t);
+	KUNIT_EXPECT_FALSE(test, weft_gate_awaits_peer(&t->e->qp->gate));
+	expect_message(test, t, &want, t->e->memory, 40);
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/* An initiator begins with the indication that was agreed. */
+static void tx_ready(struct kunit *test)
+{
+	static const struct {
+		u8 rtr;
+		u8 opcode;
+		u32 len;
+	} kinds[] = {
+		{ WEFT_RTR_SEND, WEFT_RDMAP_SEND, 0 },
+		{ WEFT_RTR_WRITE, WEFT_RDMAP_WRITE, 0 },
+		{ WEFT_RTR_READ, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN },
+	};
+	struct weft_ddp_hdr hdr;
+	const u8 *payload;
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct tx_bench *t = bench_new(test);
+
+		t->agreed.p2p = true;
+		t->agreed.rtr = kinds[i].rtr;
+		start(test, t, true);
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 4));
+		end_ring(t->e);
+		drain(test, t);
+		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+		KUNIT_EXPECT_EQ(test, hdr.opcode, kinds[i].opcode);
+		KUNIT_EXPECT_EQ(test, n, kinds[i].len);
+		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+		KUNIT_EXPECT_EQ(test, n, 4U);
+		expect_end(test, t);
+		bench_free(test, t);
+	}
+}
+
+/* Between two Weft ends FPDUs are as long as packet buffers, and end where segments do. */
+static void tx_large_fpdus(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+	struct weft_ddp_hdr want = { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
+		.stag = END_STAG, .to = END_IOVA };
+	struct weft_sq_wr *wr;
+	u32 fpdus, at, len, wrong = 0;
+
+	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
+	start(test, t, true);
+	wr = end_wr(t->e, WEFT_OP_WRITE, 0, 300000);
+	end_remote(wr, 0);
+	end_post(t->e, wr);
+	end_ring(t->e);
+	drain(test, t);
+	for (at = 0; at < t->tape->len; at += len) {
+		len = weft_fpdu_len(weft_get_be16(t->tape->bytes + at));
+		wrong += at + len < t->tape->len && len % 1448;
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+	fpdus = expect_message(test, t, &want, t->e->memory, 300000);
+	KUNIT_EXPECT_EQ(test, fpdus, DIV_ROUND_UP(300000U, 45 * 1448 - 20U));
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/* Who fails tells the peer why, at the end of an FPDU, and then its connection. */
+static void tx_terminate(struct kunit *test)
+{
+	struct tx_bench *t;
+	const struct weft_term why = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
+	struct weft_ddp_hdr hdr;
+	struct weft_term said = {};
+	const u8 *payload;
+	u32 n, stag;
+	u8 op;
+
+	fake_script.window = 3000;
+	t = bench_new(test);
+	start(test, t, true);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 200000));
+	end_ring(t->e);
+	settle();
+	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
+	/* The stream takes nothing now: it is given up. */
+	settle();
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
+	bench_free(test, t);
+
+	t = bench_new(test);
+	start(test, t, true);
+	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
+	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
+	KUNIT_EXPECT_TRUE(test, hdr.last);
+	KUNIT_EXPECT_TRUE(test, weft_term_decode(payload, n, &said, &op, &stag));
+	KUNIT_EXPECT_EQ(test, said.layer, why.layer);
+	KUNIT_EXPECT_EQ(test, said.etype, why.etype);
+	KUNIT_EXPECT_EQ(test, said.code, why.code);
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/* A work request that cannot be done fails with its reason, and those behind it are flushed. */
+static void tx_bad_request(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+	struct weft_ddp_hdr want = send_hdr(1), hdr;
+	struct weft_sq_wr *wr;
+	const u8 *payload;
+	u32 n;
+
+	start(test, t, true);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 3000));
+	wr = end_wr(t->e, WEFT_OP_SEND, 0, 100);
+	wr->sge[0].lkey++;
+	end_post(t->e, wr);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 10));
+	end_ring(t->e);
+	drain(test, t);
+	expect_message(test, t, &want, t->e->memory, 3000);
+	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
+	expect_end(test, t);
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_done(test, t, 0x1001, IB_WC_LOC_PROT_ERR);
+	mutex_lock(&t->e->qp->tx.lock);
+	KUNIT_EXPECT_TRUE(test, weft_stream_stop(t->e->qp));
+	weft_qp_unlock(t->e->qp);
+	expect_done(test, t, 0x1002, IB_WC_WR_FLUSH_ERR);
+	bench_free(test, t);
+}
+
+/* A stream that dies takes what was posted with it, in order. */
+static void tx_stream_dies(struct kunit *test)
+{
+	struct tx_bench *t;
+	u32 i;
+
+	fake_script.window = 5000;
+	t = bench_new(test);
+	start(test, t, true);
+	for (i = 0; i < 5; i++)
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 2000));
+	end_ring(t->e);
+	settle();
+	fake_die(t->e->fake, -ETIMEDOUT);
+	weft_qp_kick(t->e->qp);
+	settle();
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_ERR);
+	mutex_lock(&t->e->qp->tx.lock);
+	KUNIT_EXPECT_TRUE(test, weft_stream_stop(t->e->qp));
+	weft_qp_unlock(t->e->qp);
+	for (i = 0; i < 5; i++)
+		expect_done(test, t, 0x1000 + i, i < 2 ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
+	bench_free(test, t);
+}
+
+/* A graceful end is told when all that was begun has been taken, and begins nothing. */
+static void tx_graceful_end(struct kunit *test)
+{
+	struct weft_ddp_hdr want = send_hdr(1);
+	struct tx_bench *t;
+
+	fake_script.window = 3000;
+	t = bench_new(test);
+	start(test, t, true);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 20000));
+	end_ring(t->e);
+	settle();
+	KUNIT_EXPECT_EQ(test, weft_stream_drain(t->e->qp), 0);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 100));
+	end_ring(t->e);
+	settle();
+	KUNIT_EXPECT_EQ(test, t->e->closing, 0);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, t->e->closing, 1);
+	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
+	expect_message(test, t, &want, t->e->memory, 20000);
+	expect_end(test, t);
+	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	bench_free(test, t);
+}
+
+/* Bytes that were handed over stay as they are, whatever is laid out next. */
+static void tx_bytes_stay(struct kunit *test)
+{
+	struct weft_ddp_hdr want;
+	struct tx_bench *t;
+	u32 i;
+
+	fake_script.fills = true;
+	t = bench_new(test);
+	start(test, t, true);
+	for (i = 0; i < 100; i++) {
+		struct weft_cqe cqe;
+
+		memset(t->e->memory, i, 3000);
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 10 + 27 * i));
+		end_ring(t->e);
+		settle();
+		KUNIT_ASSERT_TRUE(test, end_poll(t->e, &cqe));
+	}
+	drain(test, t);
+	for (i = 0; i < 100; i++) {
+		memset(t->e->memory, i, 3000);
+		want = send_hdr(i + 1);
+		expect_message(test, t, &want, t->e->memory, 10 + 27 * i);
+	}
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+static struct kunit_case tx_cases[] = {
+	KUNIT_CASE(tx_segments),
+	KUNIT_CASE(tx_fills_segments),
+	KUNIT_CASE(tx_partial_sends),
+	KUNIT_CASE(tx_windows),
+	KUNIT_CASE(tx_operations),
+	KUNIT_CASE(tx_read_depth),
+	KUNIT_CASE(tx_gate),
+	KUNIT_CASE(tx_ready),
+	KUNIT_CASE(tx_large_fpdus),
+	KUNIT_CASE(tx_terminate),
+	KUNIT_CASE(tx_bad_request),
+	KUNIT_CASE(tx_stream_dies),
+	KUNIT_CASE(tx_graceful_end),
+	KUNIT_CASE(tx_bytes_stay),
+	{}
+};
+
+static int tx_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite tx_suite = {
+	.name = "weft_tx",
+	.suite_init = tx_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = tx_cases,
+};
+
+kunit_test_suite(tx_suite);
