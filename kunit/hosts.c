@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Hosts whose connections are made over fake streams; see hosts.h. */
+#include <linux/inet.h>
+#include <linux/slab.h>
+
+#include "bench.h"
+#include "ends.h"
+#include "hosts.h"
+
+/* What a peer asks and answers: revision 2, CRCs, two reads, an indication by a Write. */
+const struct weft_mpa_frame a_request = {
+	.revision = 2, .crc = true, .enhanced = true, .p2p = true,
+	.rtr = WEFT_RTR_WRITE | WEFT_RTR_READ, .ird = 2, .ord = 2,
+};
+
+const struct weft_mpa_frame a_reply = {
+	.reply = true, .revision = 2, .crc = true, .enhanced = true, .p2p = true,
+	.rtr = WEFT_RTR_WRITE, .ird = 2, .ord = 2,
+};
+
+static struct host *of_id(struct iw_cm_id *id)
+{
+	const struct rdma_cm_id *cm = id->context;
+
+	return cm->context;
+}
+
+static int note(struct iw_cm_id *id, struct iw_cm_event *event)
+{
+	struct host *h = of_id(id);
+	struct host_event *e = &h->log[h->events];
+
+	if (h->lossy) {
+		h->lossy--;
+		return -ENOMEM;
+	}
+	if (event->event == IW_CM_EVENT_CONNECT_REQUEST && h->refuses)
+		return h->refuses;
+	if (h->events == HOST_EVENTS)
+		return -ENOMEM;
+	e->event = event->event;
+	e->status = event->status;
+	e->ird = event->ird;
+	e->ord = event->ord;
+	e->provider_data = event->provider_data;
+	e->private_len = event->private_data_len;
+	memset(e->private, 0, sizeof(e->private));
+	if (event->private_data_len)
+		memcpy(e->private, event->private_data,
+		       min_t(u32, event->private_data_len, sizeof(e->private)));
+	h->events++;
+	return 0;
+}
+
+static void get(struct iw_cm_id *id)
+{
+	of_id(id)->refs++;
+}
+
+static void put(struct iw_cm_id *id)
+{
+	of_id(id)->refs--;
+}
+
+static void address(struct sockaddr_storage *to, const char *text, u16 port)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)to;
+
+	memset(to, 0, sizeof(*to));
+	v4->sin_family = AF_INET;
+	v4->sin_port = htons(port);
+	v4->sin_addr.s_addr = in_aton(text);
+}
+
+/* Prepares an identifier of iw_cm's. */
+void host_id(struct host *h, struct iw_cm_id *id)
+{
+	memset(id, 0, sizeof(*id));
+	id->context = h->cm;
+	id->device = &h->b->dev.ib;
+	id->event_handler = note;
+	id->add_ref = get;
+	id->rem_ref = put;
+	address(&id->m_local_addr, "10.0.0.1", 0);
+	address(&id->m_remote_addr, "10.0.0.2", HOST_PORT);
+	id->local_addr = id->m_local_addr;
+	id->remote_addr = id->m_remote_addr;
+}
+
+/**
+ * host_new() - make a host
+ * @test: the test
+ *
+ * Context: process.
+ * Return: the host, its queue pair in INIT.
+ */
+struct host *host_new(struct kunit *test)
+{
+	struct host *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	struct weft_device *dev;
+	struct weft_qp *qp;
+
+	KUNIT_ASSERT_NOT_NULL(test, h);
+	h->b = setup(test, 0);
+	h->cm = kunit_kzalloc(test, sizeof(*h->cm), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, h->cm);
+	dev = &h->b->dev;
+	qp = &h->b->qp;
+	INIT_LIST_HEAD(&dev->conns);
+	hash_init(dev->conns_by_cm);
+	spin_lock_init(&dev->conns_lock);
+	weft_settings_init(&dev->settings);
+	dev->llp = &fake_class;
+	dev->netdev = init_net.loopback_dev;
+	dev->lane = weft_lane_new();
+	KUNIT_ASSERT_NOT_NULL(test, dev->lane);
+	dev->counters = alloc_percpu(struct weft_counters);
+	KUNIT_ASSERT_NOT_NULL(test, dev->counters);
+	/* A queue pair of the kernel's, which rdma_cm has made for this identifier. */
+	qp->owner = NULL;
+	h->cm->context = h;
+	h->cm->qp = &qp->ib;
+	h->cm->route.addr.dev_addr.net = &init_net;
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&dev->qps, qp->acc.qpn, &qp->ib, GFP_KERNEL)));
+	host_id(h, &h->id);
+	mutex_lock(&qp->tx.lock);
+	weft_tx_stop(qp);
+	mutex_unlock(&qp->tx.lock);
+	qp->state = IB_QPS_INIT;
+	return h;
+}
+
+/* Makes the queue pair one that can be connected again. */
+void host_reset_qp(struct host *h)
+{
+	struct weft_qp *qp = &h->b->qp;
+
+	settle();
+	weft_stream_reset(qp);
+	qp->state = IB_QPS_INIT;
+}
+
+/* Ends the device's connections, and the device. */
+void host_free(struct kunit *test, struct host *h)
+{
+	weft_conn_stop_all(&h->b->dev);
+	settle();
+	KUNIT_EXPECT_EQ(test, h->refs, 0);
+	KUNIT_EXPECT_PTR_EQ(test, h->b->qp.user, NULL);
+	KUNIT_EXPECT_EQ(test, kref_read(&h->b->qp.refs), 1U);
+	teardown(h->b);
+	weft_lane_put(h->b->dev.lane);
+	free_percpu(h->b->dev.counters);
+}
+
+/* What iw_cm was told next, or NULL. */
+const struct host_event *host_next(struct host *h)
+{
+	return h->seen < h->events ? &h->log[h->seen++] : NULL;
+}
+
+/* Expects that iw_cm was told this next. */
+void host_expect(struct kunit *test, struct host *h, int event, int status)
+{
+	const struct host_event *e = host_next(h);
+
+	if (!e) {
+		KUNIT_FAIL(test, "event %d is missing", event);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, e->event, event);
+	KUNIT_EXPECT_EQ(test, e->status, status);
+}
+
+/* Expects that iw_cm was told nothing else. */
+void host_expect_silence(struct kunit *test, struct host *h)
+{
+	KUNIT_EXPECT_EQ(test, h->seen, h->events);
+	h->seen = h->events;
+}
+
+/* The device's newest connection, without a reference; NULL: it has none. */
+struct weft_conn *host_conn(struct host *h)
+{
+	struct weft_device *dev = &h->b->dev;
+	struct weft_conn *conn = NULL;
+
+	spin_lock(&dev->conns_lock);
+	if (!list_empty(&dev->conns))
+		conn = list_last_entry(&dev->conns, struct weft_conn, entry);
+	spin_unlock(&dev->conns_lock);
+	return conn;
+}
+
+/* Its state; CLOSED if there is none. */
+enum weft_conn_state host_state(struct host *h)
+{
+	struct weft_conn *conn;
+
+	settle();
+	conn = host_conn(h);
+	return conn ? conn->state : WEFT_CONN_CLOSED;
+}
+
+struct weft_device *host_dev(struct host *h)
+{
+	return &h->b->dev;
+}
+
+struct weft_qp *host_qp(struct host *h)
+{
+	return &h->b->qp;
+}
+
+/* Has the newest connection's time be up. */
+void host_expire(struct host *h)
+{
+	struct weft_conn *conn = host_conn(h);
+
+	mutex_lock(&conn->mutex);
+	if (conn->limited)
+		conn->deadline = jiffies - 1;
+	weft_conn_post(conn, WEFT_EV_TIMEOUT);
+	weft_conn_unlock(conn);
+	settle();
+}
+
+/* --- connecting --- */
+
+/* Has the host's application connect, to the server at HOST_PORT. As weft_iw_connect(). */
+int host_connect(struct host *h, const char *private)
+{
+	struct iw_cm_conn_param param = {
+		.private_data = private,
+		.private_data_len = strlen(private),
+		.ird = 2,
+		.ord = 2,
+		.qpn = h->b->qp.acc.qpn,
+	};
+
+	return weft_iw_connect(&h->id, &param);
+}
+
+/* Somebody who listens at HOST_PORT: the test. */
+struct fake *server_new(struct kunit *test)
+{
+	struct fake *server = fake_open(NULL, NULL);
+	struct sockaddr_storage addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, server);
+	address(&addr, "10.0.0.2", HOST_PORT);
+	weft_llp_bind(&server->llp, &addr, false);
+	KUNIT_ASSERT_EQ(test, weft_llp_listen(&server->llp, 100), 0);
+	return server;
+}
+
+/* The test's end of the next connection, for it to close; NULL: there is none. */
+struct fake *server_accept(struct fake *server)
+{
+	struct weft_llp *llp;
+
+	settle();
+	llp = weft_llp_accept(&server->llp, NULL, NULL);
+	return IS_ERR(llp) ? NULL : to_fake(llp);
+}
+
+/* Has the host listen at an address, port HOST_PORT. As weft_iw_create_listen(). */
+int host_listen(struct host *h, struct iw_cm_id *id, const char *addr, int backlog)
+{
+	address(&id->m_local_addr, addr, HOST_PORT);
+	return weft_iw_create_listen(id, backlog);
+}
+
+/* Connects to who listens there; the test's end, for it to close. NULL: nobody does. */
+struct fake *host_call(const char *addr)
+{
+	struct sockaddr_storage from, to;
+
+	address(&from, "10.0.0.9", 4242);
+	address(&to, addr, HOST_PORT);
+	return fake_call(&init_net, &from, &to);
+}
+
+/**
+ * peer_reads() - read the frame that the host sent
+ * @test: the test
+ * @peer: the test's end
+ * @reply: it is a Reply
+ * @frame: written
+ * @private: its private data, 512 bytes
+ *
+ * Context: process.
+ * Return: false if there is none.
+ */
+bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_mpa_frame *frame,
+		u8 *private)
+{
+	u8 *buf = kunit_kzalloc(test, WEFT_MPA_MAX_FRAME, GFP_KERNEL);
+	u32 len, at;
+	int n;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	settle();
+	n = weft_llp_recv(&peer->llp, buf, WEFT_MPA_HDR_LEN);
+	if (n != WEFT_MPA_HDR_LEN)
+		return false;
+	len = weft_mpa_total_len(buf);
+	if (len > WEFT_MPA_HDR_LEN)
+		n += weft_llp_recv(&peer->llp, buf + WEFT_MPA_HDR_LEN, len - WEFT_MPA_HDR_LEN);
+	KUNIT_EXPECT_EQ(test, (u32)n, len);
+	at = weft_mpa_decode(buf, len, reply, frame);
+	KUNIT_EXPECT_NE(test, at, 0U);
+	memset(private, 0, WEFT_MPA_MAX_PRIVATE);
+	memcpy(private, buf + at, frame->private_len);
+	kunit_kfree(test, buf);
+	return at;
+}
+
+/* Sends the host a frame. */
+void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
+		const char *private)
+{
+	u8 *buf = kunit_kzalloc(test, WEFT_MPA_MAX_FRAME, GFP_KERNEL);
+	struct weft_mpa_frame with = *frame;
+	u32 len;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	with.private_len = strlen(private);
+	len = weft_mpa_encode(buf, &with, private);
+	KUNIT_ASSERT_NE(test, len, 0U);
+	KUNIT_EXPECT_EQ(test, weft_llp_send(&peer->llp, buf, len), (int)len);
+	kunit_kfree(test, buf);
+	settle();
+}
+
+/* --- suites --- */
+
+int host_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite) ?: weft_conn_init();
+}
+
+void host_suite_exit(struct kunit_suite *suite)
+{
+	weft_conn_exit();
+	weft_conn_wq = NULL;
+	bench_suite_exit(suite);
+}

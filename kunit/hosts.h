@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A device whose connections are made over fake streams, a queue pair on it, and an
+ * application that notes what iw_cm would be told: one host. The peer is the test.
+ */
+#ifndef WEFT_KUNIT_HOSTS_H
+#define WEFT_KUNIT_HOSTS_H
+
+#include <kunit/test.h>
+#include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
+
+#include "conn/internal.h"
+#include "fake_llp.h"
+
+struct bench;
+
+#define HOST_EVENTS	128
+#define HOST_PORT	7174
+
+/**
+ * struct host_event - what iw_cm was told
+ * @event: enum iw_cm_event_type
+ * @status: 0 or a negative errno value
+ * @ird: as the event has it
+ * @ord: likewise
+ * @provider_data: likewise
+ * @private_len: bytes of private data
+ * @private: the first of them
+ */
+struct host_event {
+	int event;
+	int status;
+	u8 ird;
+	u8 ord;
+	void *provider_data;
+	u8 private_len;
+	u8 private[32];
+};
+
+/**
+ * struct host - a device and its application
+ * @b: the device, its queue pair and what that needs
+ * @cm: rdma_cm's identifier
+ * @id: iw_cm's
+ * @refs: references that are held on @id
+ * @refuses: what a CONNECT_REQUEST returns: 0, or an error if iw_cm's queue is full
+ * @lossy: how many events are to fail first
+ * @log: what was told, in order
+ * @events: how many of @log
+ * @seen: how many of them a test has looked at
+ */
+struct host {
+	struct bench *b;
+	struct rdma_cm_id *cm;
+	struct iw_cm_id id;
+	int refs;
+	int refuses;
+	int lossy;
+	struct host_event log[HOST_EVENTS];
+	u32 events;
+	u32 seen;
+};
+
+struct host *host_new(struct kunit *test);
+void host_free(struct kunit *test, struct host *h);
+void host_reset_qp(struct host *h);
+const struct host_event *host_next(struct host *h);
+void host_expect(struct kunit *test, struct host *h, int event, int status);
+void host_expect_silence(struct kunit *test, struct host *h);
+struct weft_conn *host_conn(struct host *h);
+enum weft_conn_state host_state(struct host *h);
+
+struct fake *server_new(struct kunit *test);
+struct fake *server_accept(struct fake *server);
+struct weft_device *host_dev(struct host *h);
+struct weft_qp *host_qp(struct host *h);
+int host_connect(struct host *h, const char *private);
+int host_listen(struct host *h, struct iw_cm_id *id, const char *addr, int backlog);
+void host_id(struct host *h, struct iw_cm_id *id);
+struct fake *host_call(const char *addr);
+void host_expire(struct host *h);
+
+bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_mpa_frame *frame,
+		u8 *private);
+void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
+		const char *private);
+
+extern const struct weft_mpa_frame a_request;
+extern const struct weft_mpa_frame a_reply;
+
+int host_suite_init(struct kunit_suite *suite);
+void host_suite_exit(struct kunit_suite *suite);
+
+#endif /* WEFT_KUNIT_HOSTS_H */

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Listeners: who may listen where, how many handshakes are under way, and who is told. */
+#include <linux/delay.h>
+
+#include "bench.h"
+#include "conn/listener.h"
+#include "ends.h"
+#include "hosts.h"
+
+static void host_end(struct kunit *test, struct host *h)
+{
+	host_expect_silence(test, h);
+	host_free(test, h);
+}
+
+static struct weft_listener *of(struct iw_cm_id *id)
+{
+	return id->provider_data;
+}
+
+/* What iw_cm asks for is what the stream is told, and its reference is given back. */
+static void listener_life(struct kunit *test)
+{
+	struct host *h = host_new(test);
+	struct iw_cm_id id;
+	struct fake *f;
+
+	host_id(h, &id);
+	id.tos = 0x28;
+	id.tos_set = true;
+	id.afonly = true;
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 200), 0);
+	KUNIT_EXPECT_EQ(test, h->refs, 1);
+	f = fake_find(0);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	KUNIT_EXPECT_TRUE(test, f->listens);
+	KUNIT_EXPECT_EQ(test, f->backlog, 200);
+	KUNIT_EXPECT_EQ(test, f->tos, 0x28);
+	KUNIT_EXPECT_TRUE(test, f->v6only);
+	KUNIT_EXPECT_PTR_EQ(test, f->net, &init_net);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
+	KUNIT_EXPECT_EQ(test, h->refs, 0);
+	KUNIT_EXPECT_TRUE(test, f->closed);
+	KUNIT_EXPECT_PTR_EQ(test, host_call("10.0.0.1"), NULL);
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* What the stream refuses iw_cm is told, and nothing stays behind. */
+static void listener_fails(struct kunit *test)
+{
+	struct host *h = host_new(test);
+	struct iw_cm_id id;
+
+	host_id(h, &id);
+	fake_faults.open = -EMFILE;
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), -EMFILE);
+	fake_faults.open = 0;
+	fake_faults.bind = -EADDRINUSE;
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), -EADDRINUSE);
+	fake_faults.listen = -EADDRINUSE;
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), -EADDRINUSE);
+	/* Whoever makes the device known is not kept from it: such a listener is deaf. */
+	host_dev(h)->enabler = task_pid(current);
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
+	KUNIT_EXPECT_PTR_EQ(test, id.provider_data, NULL);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
+	host_dev(h)->enabler = NULL;
+	fake_faults.listen = 0;
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
+	KUNIT_EXPECT_EQ(test, h->refs, 0);
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* One listener of a device at an address, in a namespace; devices share what is all's. */
+static void listener_places(struct kunit *test)
+{
+	struct host *a = host_new(test), *b = host_new(test);
+	struct net *elsewhere = kzalloc(sizeof(*elsewhere), GFP_KERNEL);
+	struct iw_cm_id *ids = kunit_kcalloc(test, 3, sizeof(*ids), GFP_KERNEL);
+	struct iw_cm_id *first = ids, *second = ids + 1, *third = ids + 2;
+	u32 half_open = 99;
+
+	KUNIT_ASSERT_NOT_NULL(test, elsewhere);
+	KUNIT_ASSERT_NOT_NULL(test, ids);
+	host_id(a, first);
+	host_id(a, second);
+	host_id(b, third);
+	KUNIT_EXPECT_EQ(test, host_listen(a, first, "10.0.0.1", 5), 0);
+	KUNIT_EXPECT_EQ(test, host_listen(a, second, "10.0.0.1", 5), -EADDRINUSE);
+	KUNIT_EXPECT_EQ(test, host_listen(b, third, "10.0.0.1", 5), -EADDRINUSE);
+	/* Another namespace has its own. */
+	b->cm->route.addr.dev_addr.net = elsewhere;
+	KUNIT_EXPECT_EQ(test, host_listen(b, third, "10.0.0.1", 5), 0);
+	KUNIT_EXPECT_PTR_NE(test, of(third)->port, of(first)->port);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(third), 0);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(first), 0);
+	b->cm->route.addr.dev_addr.net = &init_net;
+
+	/* On every address, two devices have one socket, and each is in it once. */
+	KUNIT_EXPECT_EQ(test, host_listen(a, first, "0.0.0.0", 5), 0);
+	KUNIT_EXPECT_EQ(test, host_listen(a, second, "0.0.0.0", 5), -EADDRINUSE);
+	KUNIT_EXPECT_EQ(test, host_listen(b, third, "0.0.0.0", 5), 0);
+	KUNIT_EXPECT_PTR_EQ(test, of(third)->port, of(first)->port);
+	KUNIT_EXPECT_TRUE(test, weft_listener_find(host_dev(b), b->cm, &half_open));
+	KUNIT_EXPECT_EQ(test, half_open, 0U);
+	KUNIT_EXPECT_FALSE(test, weft_listener_find(host_dev(b), a->cm, &half_open));
+	/* Who leaves first leaves it to the other. */
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(first), 0);
+	KUNIT_EXPECT_EQ(test, a->refs, 0);
+	KUNIT_EXPECT_EQ(test, host_listen(a, first, "0.0.0.0", 5), 0);
+	KUNIT_EXPECT_PTR_EQ(test, of(third)->port, of(first)->port);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(third), 0);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(first), 0);
+	host_end(test, a);
+	host_end(test, b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	kfree(elsewhere);
+}
+
+/* A connection to every address that came to none of ours is dropped. */
+static void listener_nobodys(struct kunit *test)
+{
+	struct host *h = host_new(test);
+	struct iw_cm_id id;
+	struct fake *peer;
+
+	host_id(h, &id);
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "0.0.0.0", 5), 0);
+	peer = host_call("192.0.2.1");
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	settle();
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(&peer->llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
+	weft_llp_close(&peer->llp, true);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
+	settle();
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* Peers that say nothing lose their places to those who come after them, oldest first. */
+static void listener_half_open(struct kunit *test)
+{
+	const u32 more = 6;
+	struct fake **peers = kunit_kcalloc(test, WEFT_MIN_HALF_OPEN + more, sizeof(*peers),
+					    GFP_KERNEL);
+	struct host *h = host_new(test);
+	struct iw_cm_id id;
+	u32 i, half_open;
+
+	KUNIT_ASSERT_NOT_NULL(test, peers);
+	host_id(h, &id);
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 1), 0);
+	for (i = 0; i < WEFT_MIN_HALF_OPEN + more; i++) {
+		peers[i] = host_call("10.0.0.1");
+		KUNIT_ASSERT_NOT_NULL(test, peers[i]);
+		settle();
+	}
+	KUNIT_EXPECT_TRUE(test, weft_listener_find(host_dev(h), h->cm, &half_open));
+	KUNIT_EXPECT_EQ(test, half_open, (u32)WEFT_MIN_HALF_OPEN);
+	for (i = 0; i < WEFT_MIN_HALF_OPEN + more; i++)
+		KUNIT_EXPECT_EQ_MSG(test, (int)weft_llp_state(&peers[i]->llp),
+				    (int)(i < more ? WEFT_LLP_DEAD : WEFT_LLP_OPEN), "peer %u", i);
+	/* A Request takes its peer out of the count. */
+	peer_sends(test, peers[more], &a_request, "");
+	host_expect(test, h, IW_CM_EVENT_CONNECT_REQUEST, 0);
+	weft_listener_find(host_dev(h), h->cm, &half_open);
+	KUNIT_EXPECT_EQ(test, half_open, (u32)WEFT_MIN_HALF_OPEN - 1);
+	/* With the listener go those who have not asked yet; who has is still answered. */
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
+	settle();
+	for (i = more; i < WEFT_MIN_HALF_OPEN + more; i++) {
+		KUNIT_EXPECT_EQ_MSG(test, (int)weft_llp_state(&peers[i]->llp),
+				    (int)(i > more ? WEFT_LLP_DEAD : WEFT_LLP_OPEN), "peer %u", i);
+	}
+	for (i = 0; i < WEFT_MIN_HALF_OPEN + more; i++)
+		weft_llp_close(&peers[i]->llp, true);
+	settle();
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* A Request that iw_cm has no place for is refused. */
+static void listener_full(struct kunit *test)
+{
+	u8 *private = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
+	struct host *h = host_new(test);
+	struct weft_mpa_frame reply;
+	struct iw_cm_id id;
+	struct fake *peer;
+
+	host_id(h, &id);
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 1), 0);
+	h->refuses = -ENOMEM;
+	peer = host_call("10.0.0.1");
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	settle();
+	peer_sends(test, peer, &a_request, "");
+	KUNIT_ASSERT_TRUE(test, peer_reads(test, peer, true, &reply, private));
+	KUNIT_EXPECT_TRUE(test, reply.reject);
+	KUNIT_EXPECT_TRUE(test, peer->ended);
+	weft_llp_close(&peer->llp, true);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
+	settle();
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* Accepting goes on by itself after it has failed for want of memory. */
+static void listener_tries_again(struct kunit *test)
+{
+	struct host *h = host_new(test);
+	struct iw_cm_id id;
+	struct fake *peer;
+	int i;
+
+	host_id(h, &id);
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
+	fake_faults.accept = -ENOMEM;
+	peer = host_call("10.0.0.1");
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	settle();
+	KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
+	for (i = 0; i < 100 && !host_conn(h); i++)
+		msleep(20);
+	KUNIT_EXPECT_PTR_NE(test, host_conn(h), NULL);
+	weft_llp_close(&peer->llp, true);
+	settle();
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* A device that goes takes its listeners out of use; iw_cm frees them later. */
+static void listener_device_goes(struct kunit *test)
+{
+	struct host *h = host_new(test);
+	struct iw_cm_id id;
+	struct fake *peer;
+
+	host_id(h, &id);
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
+	peer = host_call("10.0.0.1");
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	settle();
+	weft_conn_stop_all(host_dev(h));
+	settle();
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(&peer->llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_PTR_EQ(test, host_call("10.0.0.1"), NULL);
+	KUNIT_EXPECT_EQ(test, h->refs, 0);
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
+	weft_llp_close(&peer->llp, true);
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+static struct kunit_case listener_cases[] = {
+	KUNIT_CASE(listener_life),
+	KUNIT_CASE(listener_fails),
+	KUNIT_CASE(listener_places),
+	KUNIT_CASE(listener_nobodys),
+	KUNIT_CASE(listener_half_open),
+	KUNIT_CASE(listener_full),
+	KUNIT_CASE(listener_tries_again),
+	KUNIT_CASE(listener_device_goes),
+	{}
+};
+
+static struct kunit_suite listener_suite = {
+	.name = "weft_listener",
+	.suite_init = host_suite_init,
+	.suite_exit = host_suite_exit,
+	.test_cases = listener_cases,
+};
+
+kunit_test_suite(listener_suite);

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of states and events: what each event does in each state that a connection
+ * can be in, and what its stream does to it there.
+ */
+#include "bench.h"
+#include "ends.h"
+#include "hosts.h"
+
+/**
+ * struct scene - a connection in some state
+ * @h: the host
+ * @server: who listens for it, if it opens the connection
+ * @peer: the other end of the stream, or NULL
+ * @listener: iw_cm's identifier of the listener, if it came to one
+ * @answer: iw_cm's for the Request
+ * @conn: the connection, a reference
+ */
+struct scene {
+	struct host *h;
+	struct fake *server;
+	struct fake *peer;
+	struct iw_cm_id listener;
+	struct iw_cm_id answer;
+	struct weft_conn *conn;
+};
+
+static const char *const names[] = {
+	"new", "connecting", "requested", "accepted", "pending", "streaming", "closing", "closed",
+};
+
+static const char *const event_names[] = {
+	"stop", "evict", "start", "readable", "peer closed", "qp failed", "qp closing", "changed",
+	"timeout", "accept", "reject",
+};
+
+static bool opens(enum weft_conn_state state)
+{
+	return state == WEFT_CONN_CONNECTING || state == WEFT_CONN_REQUESTED ||
+	       state == WEFT_CONN_STREAMING || state == WEFT_CONN_CLOSING;
+}
+
+static void make_initiator(struct kunit *test, struct scene *s, enum weft_conn_state state)
+{
+	struct weft_mpa_frame frame;
+	u8 *private = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
+
+	fake_script.mute = state == WEFT_CONN_CONNECTING;
+	s->server = server_new(test);
+	KUNIT_ASSERT_EQ(test, host_connect(s->h, "hello"), 0);
+	s->peer = server_accept(s->server);
+	if (state < WEFT_CONN_STREAMING)
+		return;
+	KUNIT_ASSERT_TRUE(test, peer_reads(test, s->peer, false, &frame, private));
+	peer_sends(test, s->peer, &a_reply, "welcome");
+	if (state != WEFT_CONN_CLOSING)
+		return;
+	weft_stream_error(host_qp(s->h));
+	settle();
+}
+
+static void make_responder(struct kunit *test, struct scene *s, enum weft_conn_state state)
+{
+	host_id(s->h, &s->listener);
+	KUNIT_ASSERT_EQ(test, host_listen(s->h, &s->listener, "10.0.0.1", 5), 0);
+	s->peer = host_call("10.0.0.1");
+	KUNIT_ASSERT_NOT_NULL(test, s->peer);
+	settle();
+	if (state == WEFT_CONN_PENDING)
+		peer_sends(test, s->peer, &a_request, "hello");
+}
+
+/* Brings a connection into a state. */
+static struct scene *scene(struct kunit *test, enum weft_conn_state state)
+{
+	struct scene *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	fake_begin();
+	s->h = host_new(test);
+	if (state == WEFT_CONN_NEW) {
+		s->conn = weft_conn_new(false, host_dev(s->h)->lane);
+		KUNIT_ASSERT_NOT_NULL(test, s->conn);
+		weft_conn_attach(s->conn, host_dev(s->h));
+		s->conn->llp = &fake_open(&weft_conn_stream_ops, s->conn)->llp;
+	} else if (opens(state)) {
+		make_initiator(test, s, state);
+	} else {
+		make_responder(test, s, state);
+	}
+	settle();
+	s->conn = host_conn(s->h);
+	KUNIT_ASSERT_NOT_NULL(test, s->conn);
+	weft_conn_get(s->conn);
+	KUNIT_ASSERT_EQ_MSG(test, (int)s->conn->state, (int)state, "%s", names[state]);
+	s->h->seen = s->h->events;
+	return s;
+}
+
+static void scene_end(struct kunit *test, struct scene *s)
+{
+	weft_conn_put(s->conn);
+	if (s->listener.device)
+		weft_iw_destroy_listen(&s->listener);
+	if (s->server)
+		weft_llp_close(&s->server->llp, true);
+	if (s->peer)
+		weft_llp_close(&s->peer->llp, true);
+	host_free(test, s->h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* What a caller of iw_cm's asks, which waits for the outcome. */
+static void ask(struct scene *s, enum weft_conn_event event)
+{
+	struct iw_cm_conn_param param = { .ird = 2, .ord = 2, .qpn = host_qp(s->h)->acc.qpn };
+
+	host_id(s->h, &s->answer);
+	s->answer.provider_data = (void *)(uintptr_t)s->conn->token;
+	if (event == WEFT_EV_ACCEPT)
+		weft_iw_accept(&s->answer, &param);
+	else
+		weft_iw_reject(&s->answer, NULL, 0);
+}
+
+static void happen(struct scene *s, enum weft_conn_event event)
+{
+	if (event == WEFT_EV_TIMEOUT) {
+		host_expire(s->h);
+	} else if (event < WEFT_EV_NUM_POSTED) {
+		weft_conn_post(s->conn, event);
+	} else {
+		ask(s, event);
+	}
+	settle();
+}
+
+/* To which state an event leads; what is not here leaves it as it is. */
+struct arrow {
+	u8 from;
+	u8 event;
+	u8 to;
+};
+
+static const struct arrow arrows[] = {
+	{ WEFT_CONN_NEW, WEFT_EV_START, WEFT_CONN_ACCEPTED },
+	{ WEFT_CONN_NEW, WEFT_EV_STOP, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_NEW, WEFT_EV_EVICT, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_CONNECTING, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_CONNECTING, WEFT_EV_STOP, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_CONNECTING, WEFT_EV_QP_FAILED, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_CONNECTING, WEFT_EV_QP_CLOSING, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_REQUESTED, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_REQUESTED, WEFT_EV_STOP, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_REQUESTED, WEFT_EV_QP_FAILED, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_REQUESTED, WEFT_EV_QP_CLOSING, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_ACCEPTED, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_ACCEPTED, WEFT_EV_STOP, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_ACCEPTED, WEFT_EV_EVICT, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_PENDING, WEFT_EV_ACCEPT, WEFT_CONN_STREAMING },
+	{ WEFT_CONN_PENDING, WEFT_EV_REJECT, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_PENDING, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_PENDING, WEFT_EV_STOP, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_STREAMING, WEFT_EV_QP_FAILED, WEFT_CONN_CLOSING },
+	{ WEFT_CONN_STREAMING, WEFT_EV_QP_CLOSING, WEFT_CONN_CLOSING },
+	{ WEFT_CONN_STREAMING, WEFT_EV_PEER_CLOSED, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_STREAMING, WEFT_EV_STOP, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_CLOSING, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
+	{ WEFT_CONN_CLOSING, WEFT_EV_STOP, WEFT_CONN_CLOSED },
+};
+
+static enum weft_conn_state leads(enum weft_conn_state from, enum weft_conn_event event)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(arrows); i++) {
+		if (arrows[i].from == from && arrows[i].event == event)
+			return arrows[i].to;
+	}
+	return from;
+}
+
+/* Each event in each state, while nothing has come by the stream. */
+static void table_cells(struct kunit *test)
+{
+	int state, event, cells = 0;
+
+	for (state = WEFT_CONN_NEW; state < WEFT_CONN_CLOSED; state++) {
+		for (event = 0; event < WEFT_CONN_NUM_EVENTS; event++) {
+			enum weft_conn_state to = leads(state, event);
+			struct scene *s;
+
+			/* A new one that we did not open has no application to answer. */
+			if (event >= WEFT_EV_ACCEPT && state != WEFT_CONN_PENDING)
+				continue;
+			s = scene(test, state);
+			/* Without an initiator there is no queue pair to fail. */
+			if (state == WEFT_CONN_NEW &&
+			    (event == WEFT_EV_QP_FAILED || event == WEFT_EV_QP_CLOSING)) {
+				weft_conn_post(s->conn, WEFT_EV_EVICT);
+				settle();
+				scene_end(test, s);
+				continue;
+			}
+			happen(s, event);
+			KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, (int)to, "%s: %s",
+					    names[state], event_names[event]);
+			/* One that is over stays so. */
+			if (to == WEFT_CONN_CLOSED) {
+				weft_conn_post(s->conn, WEFT_EV_START);
+				weft_conn_post(s->conn, WEFT_EV_CHANGED);
+				settle();
+				KUNIT_EXPECT_EQ(test, (int)s->conn->state, (int)WEFT_CONN_CLOSED);
+				KUNIT_EXPECT_PTR_EQ(test, s->conn->llp, NULL);
+				KUNIT_EXPECT_PTR_EQ(test, s->conn->qp, NULL);
+				KUNIT_EXPECT_PTR_EQ(test, s->conn->cm_id, NULL);
+			}
+			scene_end(test, s);
+			cells++;
+		}
+	}
+	KUNIT_EXPECT_EQ(test, cells, 7 * WEFT_EV_NUM_POSTED + 2 - 2);
+}
+
+/* A clock that went off for a state that is gone does nothing. */
+static void table_late_clock(struct kunit *test)
+{
+	int state;
+
+	for (state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
+		struct scene *s = scene(test, state);
+
+		weft_conn_post(s->conn, WEFT_EV_TIMEOUT);
+		settle();
+		KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, state, "%s", names[state]);
+		scene_end(test, s);
+	}
+}
+
+enum what {
+	FIN,
+	RESET,
+	NOISE,
+};
+
+/* What comes by the stream: the peer's end, a reset, and bytes that are no frame. */
+static void table_streams(struct kunit *test)
+{
+	static const struct {
+		u8 state;
+		u8 what;
+		u8 to;
+	} cases[] = {
+		/* Once more, with revision 1. */
+		{ WEFT_CONN_REQUESTED, FIN, WEFT_CONN_REQUESTED },
+		{ WEFT_CONN_REQUESTED, RESET, WEFT_CONN_REQUESTED },
+		{ WEFT_CONN_REQUESTED, NOISE, WEFT_CONN_CLOSED },
+		{ WEFT_CONN_ACCEPTED, FIN, WEFT_CONN_CLOSED },
+		{ WEFT_CONN_ACCEPTED, RESET, WEFT_CONN_CLOSED },
+		{ WEFT_CONN_ACCEPTED, NOISE, WEFT_CONN_CLOSED },
+		{ WEFT_CONN_PENDING, FIN, WEFT_CONN_CLOSED },
+		{ WEFT_CONN_PENDING, RESET, WEFT_CONN_CLOSED },
+		/* It is no frame's turn: what comes is the queue pair's, later. */
+		{ WEFT_CONN_PENDING, NOISE, WEFT_CONN_PENDING },
+		{ WEFT_CONN_STREAMING, FIN, WEFT_CONN_CLOSED },
+		{ WEFT_CONN_STREAMING, RESET, WEFT_CONN_CLOSED },
+		/* A wrong FPDU: the peer is told, and then the stream is closed. */
+		{ WEFT_CONN_STREAMING, NOISE, WEFT_CONN_CLOSING },
+		{ WEFT_CONN_CLOSING, FIN, WEFT_CONN_CLOSED },
+		{ WEFT_CONN_CLOSING, RESET, WEFT_CONN_CLOSED },
+		{ WEFT_CONN_CLOSING, NOISE, WEFT_CONN_CLOSING },
+	};
+	static const u8 noise[64] = { 0, 50, 0xff };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct scene *s = scene(test, cases[i].state);
+
+		switch (cases[i].what) {
+		case FIN:
+			weft_llp_shutdown(&s->peer->llp);
+			break;
+		case RESET:
+			weft_llp_close(&s->peer->llp, true);
+			s->peer = NULL;
+			break;
+		case NOISE:
+			weft_llp_send(&s->peer->llp, noise, sizeof(noise));
+			break;
+		}
+		settle();
+		KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, (int)cases[i].to, "%s: %u",
+				    names[cases[i].state], cases[i].what);
+		/* Not one byte that nobody reads, or the close would be a reset. */
+		if (cases[i].state == WEFT_CONN_CLOSING && s->conn->llp)
+			KUNIT_EXPECT_EQ(test, to_fake(s->conn->llp)->unread, 0U);
+		if (cases[i].state == WEFT_CONN_REQUESTED && cases[i].what != NOISE)
+			KUNIT_EXPECT_EQ(test, s->conn->hs->policy.revision, 1);
+		scene_end(test, s);
+	}
+}
+
+/* A peer that closes is read up to its end; one that leaves us hanging is given up. */
+static void table_reads_out(struct kunit *test)
+{
+	struct scene *s = scene(test, WEFT_CONN_STREAMING);
+	const struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 };
+	u8 fpdu[64];
+	u32 n = fpdu_put(fpdu, &hdr, "no receive", 10, true);
+
+	weft_llp_send(&s->peer->llp, fpdu, n);
+	weft_llp_shutdown(&s->peer->llp);
+	settle();
+	KUNIT_EXPECT_EQ(test, (int)s->conn->state, (int)WEFT_CONN_STREAMING);
+	KUNIT_EXPECT_TRUE(test, s->conn->peer_closed);
+	host_expire(s->h);
+	KUNIT_EXPECT_EQ(test, (int)s->conn->state, (int)WEFT_CONN_CLOSED);
+	host_expect(test, s->h, IW_CM_EVENT_CLOSE, -ECONNRESET);
+	host_expect_silence(test, s->h);
+	scene_end(test, s);
+}
+
+/* Every state has a way out when the device goes. */
+static void table_stop_all(struct kunit *test)
+{
+	int state;
+
+	for (state = WEFT_CONN_NEW; state < WEFT_CONN_CLOSED; state++) {
+		struct scene *s = scene(test, state);
+
+		weft_conn_stop_all(host_dev(s->h));
+		KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, (int)WEFT_CONN_CLOSED, "%s",
+				    names[state]);
+		scene_end(test, s);
+	}
+}
+
+static struct kunit_case table_cases[] = {
+	KUNIT_CASE(table_cells),
+	KUNIT_CASE(table_late_clock),
+	KUNIT_CASE(table_streams),
+	KUNIT_CASE(table_reads_out),
+	KUNIT_CASE(table_stop_all),
+	{}
+};
+
+static struct kunit_suite table_suite = {
+	.name = "weft_table",
+	.suite_init = host_suite_init,
+	.suite_exit = host_suite_exit,
+	.test_cases = table_cases,
+};
+
+kunit_test_suite(table_suite);
