@@ -530,7 +530,7 @@ static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 p
 	struct told *told = queue(test);
 	struct weft_cq_move move = {};
 	u32 n, steps = 0, added = 4 * WEFT_CQ_SLICE, taken = 0;
-	int rv;
+	int ret;
 
 	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, old, sizeof(struct weft_cqe),
 					       NULL, NULL), 0);
@@ -548,14 +548,14 @@ static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 p
 
 	mutex_lock(&told->cq.resizing);
 	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, &move), 0);
-	while ((rv = weft_cq_move_on(&told->cq, &move)) > 0 && ++steps < 100) {
+	while ((ret = weft_cq_move_on(&told->cq, &move)) > 0 && ++steps < 100) {
 		for (n = 0; n < come; n++)
 			add(told, added++);
 		taken = min(taken + polled, added);
 		ctl(told)->consumer = start + taken;
 	}
 	mutex_unlock(&told->cq.resizing);
-	KUNIT_EXPECT_EQ(test, rv, 0);
+	KUNIT_EXPECT_EQ(test, ret, 0);
 	/* It took turns, and as many as there were slices to be moved. */
 	KUNIT_EXPECT_GE(test, steps, 3U);
 	KUNIT_EXPECT_EQ(test, told->cq.ring.size, size);

@@ -550,7 +550,7 @@ static void region_changes(struct kunit *test)
 	struct bench *b = setup(test);
 	struct weft_bind bind;
 	struct weft_mw mw;
-	struct ib_mr *rv;
+	struct ib_mr *ret;
 	u32 key;
 
 	region(test, b, MAY_BIND | IB_ACCESS_REMOTE_WRITE);
@@ -558,15 +558,15 @@ static void region_changes(struct kunit *test)
 	key = b->region->stag;
 	bind = draft(b);
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
-	rv = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
-				IB_ACCESS_REMOTE_READ, NULL, NULL);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(rv), -EBUSY);
+	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
+				 IB_ACCESS_REMOTE_READ, NULL, NULL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ret), -EBUSY);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
 
-	rv = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_PD, 0, 0, 0, 0,
-				&b->other_pd, NULL);
-	KUNIT_EXPECT_PTR_EQ(test, rv, NULL);
+	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_PD, 0, 0, 0, 0,
+				 &b->other_pd, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, ret, NULL);
 	KUNIT_EXPECT_NE(test, b->region->ib.rkey, key);
 	KUNIT_EXPECT_EQ(test, b->region->ib.rkey >> 8, key >> 8);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_UNKNOWN);
@@ -575,9 +575,9 @@ static void region_changes(struct kunit *test)
 	b->qp.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
 
-	rv = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
-				IB_ACCESS_REMOTE_READ, NULL, NULL);
-	KUNIT_EXPECT_PTR_EQ(test, rv, NULL);
+	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
+				 IB_ACCESS_REMOTE_READ, NULL, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, ret, NULL);
 	key = b->region->ib.rkey;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);

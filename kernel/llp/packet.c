@@ -4,8 +4,8 @@
 #include "base/copy.h"
 #include "llp/packet.h"
 
-static void weft_packet_enter(struct weft_packet *p, struct sk_buff *skb,
-			      u32 start)
+static void packet_enter(struct weft_packet *p, struct sk_buff *skb,
+			 u32 start)
 {
 	p->skb = skb;
 	p->skb_start = start;
@@ -31,12 +31,12 @@ bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
 	p->root = skb;
 	p->run_start = 0;
 	p->run_len = 0;
-	weft_packet_enter(p, skb, 0);
+	packet_enter(p, skb, 0);
 	return true;
 }
 
 /* Bytes that @skb itself holds: those of a root's frag list are its list's. */
-static u32 weft_packet_own_len(const struct weft_packet *p)
+static u32 packet_own_len(const struct weft_packet *p)
 {
 	u32 len = p->skb->len;
 	const struct sk_buff *child;
@@ -48,22 +48,22 @@ static u32 weft_packet_own_len(const struct weft_packet *p)
 }
 
 /* Moves on to the buffer that holds @offset. */
-static void weft_packet_seek(struct weft_packet *p, u32 offset)
+static void packet_seek(struct weft_packet *p, u32 offset)
 {
 	struct sk_buff *next;
 	u32 len;
 
 	if (offset < p->skb_start)
-		weft_packet_enter(p, p->root, 0);
+		packet_enter(p, p->root, 0);
 	if (likely(!skb_has_frag_list(p->root)))
 		return;
 	for (;;) {
-		len = weft_packet_own_len(p);
+		len = packet_own_len(p);
 		if (offset - p->skb_start < len)
 			return;
 		next = p->skb == p->root ? skb_shinfo(p->root)->frag_list :
 					   p->skb->next;
-		weft_packet_enter(p, next, p->skb_start + len);
+		packet_enter(p, next, p->skb_start + len);
 	}
 }
 
@@ -79,7 +79,7 @@ void weft_packet_find(struct weft_packet *p, u32 offset)
 	const skb_frag_t *frag;
 	u32 size;
 
-	weft_packet_seek(p, offset);
+	packet_seek(p, offset);
 	offset -= p->skb_start;
 	if (offset < skb_headlen(p->skb)) {
 		p->run = p->skb->data;

@@ -21,9 +21,9 @@
 
 /* --- callbacks --- */
 
-static void weft_tcp_call(struct sock *sk,
-			  void (*pick)(const struct weft_llp_ops *ops,
-				       struct weft_llp *llp))
+static void llp_tcp_call(struct sock *sk,
+			 void (*pick)(const struct weft_llp_ops *ops,
+				      struct weft_llp *llp))
 {
 	struct weft_llp *llp;
 
@@ -38,26 +38,26 @@ static void weft_tcp_call(struct sock *sk,
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void weft_tcp_pick_writable(const struct weft_llp_ops *ops,
-				   struct weft_llp *llp)
+static void llp_tcp_pick_writable(const struct weft_llp_ops *ops,
+				  struct weft_llp *llp)
 {
 	ops->writable(llp);
 }
 
-static void weft_tcp_pick_changed(const struct weft_llp_ops *ops,
-				  struct weft_llp *llp)
+static void llp_tcp_pick_changed(const struct weft_llp_ops *ops,
+				 struct weft_llp *llp)
 {
 	ops->changed(llp);
 }
 
 /* A listener has a new connection; called without the socket lock. */
-static void weft_tcp_connection_ready(struct sock *sk)
+static void llp_tcp_connection_ready(struct sock *sk)
 {
-	weft_tcp_call(sk, weft_tcp_pick_changed);
+	llp_tcp_call(sk, llp_tcp_pick_changed);
 }
 
-/* A connection has data; called with the socket lock, which weft_tcp_detach() takes. */
-static void weft_tcp_data_ready(struct sock *sk)
+/* A connection has data; called with the socket lock, which llp_tcp_detach() takes. */
+static void llp_tcp_data_ready(struct sock *sk)
 {
 	struct weft_llp *llp;
 
@@ -68,21 +68,21 @@ static void weft_tcp_data_ready(struct sock *sk)
 	rcu_read_unlock();
 }
 
-static void weft_tcp_write_space(struct sock *sk)
+static void llp_tcp_write_space(struct sock *sk)
 {
 	if (!sk_stream_is_writeable(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	weft_tcp_call(sk, weft_tcp_pick_writable);
+	llp_tcp_call(sk, llp_tcp_pick_writable);
 }
 
-static void weft_tcp_state_change(struct sock *sk)
+static void llp_tcp_state_change(struct sock *sk)
 {
-	weft_tcp_call(sk, weft_tcp_pick_changed);
+	llp_tcp_call(sk, llp_tcp_pick_changed);
 }
 
 /* Takes a socket's callbacks over; @from has those to go back to. */
-static void weft_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
+static void llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 {
 	struct sock *sk = tcp->sock->sk;
 
@@ -91,15 +91,15 @@ static void weft_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 	tcp->saved_data_ready = from ? from->saved_data_ready : sk->sk_data_ready;
 	tcp->saved_write_space = from ? from->saved_write_space : sk->sk_write_space;
 	tcp->saved_state_change = from ? from->saved_state_change : sk->sk_state_change;
-	sk->sk_data_ready = weft_tcp_data_ready;
-	sk->sk_write_space = weft_tcp_write_space;
-	sk->sk_state_change = weft_tcp_state_change;
+	sk->sk_data_ready = llp_tcp_data_ready;
+	sk->sk_write_space = llp_tcp_write_space;
+	sk->sk_state_change = llp_tcp_state_change;
 	__rcu_assign_sk_user_data_with_flags(sk, &tcp->llp, SK_USER_DATA_NOCOPY);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }
 
-static void weft_tcp_detach(struct weft_tcp *tcp)
+static void llp_tcp_detach(struct weft_tcp *tcp)
 {
 	struct sock *sk = tcp->sock->sk;
 
@@ -115,9 +115,9 @@ static void weft_tcp_detach(struct weft_tcp *tcp)
 
 /* --- setting up --- */
 
-static struct weft_llp *weft_tcp_new(struct socket *sock,
-				     const struct weft_llp_ops *ops, void *owner,
-				     const struct weft_tcp *from)
+static struct weft_llp *llp_tcp_new(struct socket *sock,
+				    const struct weft_llp_ops *ops, void *owner,
+				    const struct weft_tcp *from)
 {
 	struct weft_tcp *tcp = kzalloc(sizeof(*tcp), GFP_KERNEL);
 
@@ -128,37 +128,37 @@ static struct weft_llp *weft_tcp_new(struct socket *sock,
 	tcp->llp.owner = owner;
 	tcp->sock = sock;
 	tcp_sock_set_nodelay(sock->sk);
-	weft_tcp_attach(tcp, from);
+	llp_tcp_attach(tcp, from);
 	return &tcp->llp;
 }
 
-static struct weft_llp *weft_tcp_open(struct net *net, int family,
-				      const struct weft_llp_ops *ops, void *owner)
+static struct weft_llp *llp_tcp_open(struct net *net, int family,
+				     const struct weft_llp_ops *ops, void *owner)
 {
 	struct socket *sock;
 	struct weft_llp *llp;
-	int rv;
+	int ret;
 
-	rv = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
-	if (rv)
-		return ERR_PTR(rv);
+	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (ret)
+		return ERR_PTR(ret);
 	/* What a listener accepts inherits this. */
 	weft_sock_hold_net(sock->sk);
-	llp = weft_tcp_new(sock, ops, owner, NULL);
+	llp = llp_tcp_new(sock, ops, owner, NULL);
 	if (llp)
 		return llp;
 	sock_release(sock);
 	return ERR_PTR(-ENOMEM);
 }
 
-static int weft_tcp_addr_len(const struct sockaddr_storage *addr)
+static int llp_tcp_addr_len(const struct sockaddr_storage *addr)
 {
 	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 					     sizeof(struct sockaddr_in);
 }
 
-static int weft_tcp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
-			 bool v6only)
+static int llp_tcp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
+			bool v6only)
 {
 	struct socket *sock = to_weft_tcp(llp)->sock;
 	struct sockaddr_storage copy = *addr;
@@ -166,10 +166,10 @@ static int weft_tcp_bind(struct weft_llp *llp, const struct sockaddr_storage *ad
 	sock_set_reuseaddr(sock->sk);
 	if (v6only && addr->ss_family == AF_INET6)
 		ip6_sock_set_v6only(sock->sk);
-	return kernel_bind(sock, (struct sockaddr *)&copy, weft_tcp_addr_len(addr));
+	return kernel_bind(sock, (struct sockaddr *)&copy, llp_tcp_addr_len(addr));
 }
 
-static int weft_tcp_set_tos(struct weft_llp *llp, u8 tos)
+static int llp_tcp_set_tos(struct weft_llp *llp, u8 tos)
 {
 	struct sock *sk = weft_tcp_sk(llp);
 
@@ -183,8 +183,8 @@ static int weft_tcp_set_tos(struct weft_llp *llp, u8 tos)
 	return 0;
 }
 
-static void weft_tcp_set_timeouts(struct weft_llp *llp, u32 keepalive,
-				  u32 user_timeout)
+static void llp_tcp_set_timeouts(struct weft_llp *llp, u32 keepalive,
+				 u32 user_timeout)
 {
 	struct sock *sk = weft_tcp_sk(llp);
 
@@ -197,37 +197,37 @@ static void weft_tcp_set_timeouts(struct weft_llp *llp, u32 keepalive,
 	sock_set_keepalive(sk);
 }
 
-static int weft_tcp_listen(struct weft_llp *llp, int backlog)
+static int llp_tcp_listen(struct weft_llp *llp, int backlog)
 {
 	struct sock *sk = weft_tcp_sk(llp);
 
 	/* What it accepts begins with its callbacks, and without an owner. */
 	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_data_ready = weft_tcp_connection_ready;
+	sk->sk_data_ready = llp_tcp_connection_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
 	return kernel_listen(to_weft_tcp(llp)->sock,
 			     min(backlog, READ_ONCE(sock_net(sk)->core.sysctl_somaxconn)));
 }
 
-static bool weft_tcp_incoming(struct weft_llp *listener)
+static bool llp_tcp_incoming(struct weft_llp *listener)
 {
 	struct sock *sk = weft_tcp_sk(listener);
 
 	return !reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue);
 }
 
-static struct weft_llp *weft_tcp_accept(struct weft_llp *listener,
-					const struct weft_llp_ops *ops, void *owner)
+static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
+				       const struct weft_llp_ops *ops, void *owner)
 {
 	struct weft_tcp *from = to_weft_tcp(listener);
 	struct socket *sock;
 	struct weft_llp *llp;
-	int rv;
+	int ret;
 
-	rv = kernel_accept(from->sock, &sock, O_NONBLOCK);
-	if (rv)
-		return ERR_PTR(rv);
-	llp = weft_tcp_new(sock, ops, owner, from);
+	ret = kernel_accept(from->sock, &sock, O_NONBLOCK);
+	if (ret)
+		return ERR_PTR(ret);
+	llp = llp_tcp_new(sock, ops, owner, from);
 	if (llp)
 		return llp;
 	/* Not ours to answer: put the callbacks back before it goes. */
@@ -242,15 +242,15 @@ static struct weft_llp *weft_tcp_accept(struct weft_llp *listener,
 	return ERR_PTR(-ENOMEM);
 }
 
-static int weft_tcp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
+static int llp_tcp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
 {
 	struct sock *sk = weft_tcp_sk(llp);
-	int rv;
+	int ret;
 
 	lock_sock(sk);
-	rv = weft_sock_charge_like(sk, weft_tcp_sk(other));
+	ret = weft_sock_charge_like(sk, weft_tcp_sk(other));
 	release_sock(sk);
-	return rv;
+	return ret;
 }
 
 /*
@@ -259,34 +259,34 @@ static int weft_tcp_charge_like(struct weft_llp *llp, const struct weft_llp *oth
  * any amount of TCP's memory. Which group the caller's is, if it has one, is seen
  * from a socket that is made for that.
  */
-static int weft_tcp_charge(struct weft_llp *llp)
+static int llp_tcp_charge(struct weft_llp *llp)
 {
 	struct weft_tcp sample = {};
 	struct sock *sk = weft_tcp_sk(llp);
-	int rv;
+	int ret;
 
 	if (!mem_cgroup_sockets_enabled)
 		return 0;
-	rv = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM,
-			      IPPROTO_TCP, &sample.sock);
-	if (rv)
-		return rv;
-	rv = weft_tcp_charge_like(llp, &sample.llp);
+	ret = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM,
+			       IPPROTO_TCP, &sample.sock);
+	if (ret)
+		return ret;
+	ret = llp_tcp_charge_like(llp, &sample.llp);
 	sock_release(sample.sock);
-	return rv;
+	return ret;
 }
 
-static int weft_tcp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
+static int llp_tcp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
 {
 	struct sockaddr_storage copy = *to;
-	int rv;
+	int ret;
 
-	rv = kernel_connect(to_weft_tcp(llp)->sock, (struct sockaddr *)&copy,
-			    weft_tcp_addr_len(to), O_NONBLOCK);
-	return rv == -EINPROGRESS ? 0 : rv;
+	ret = kernel_connect(to_weft_tcp(llp)->sock, (struct sockaddr *)&copy,
+			     llp_tcp_addr_len(to), O_NONBLOCK);
+	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-static void weft_tcp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
+static void llp_tcp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)name;
 
@@ -299,13 +299,13 @@ static void weft_tcp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 
  * A socket of both families has IPv4 addresses in IPv6's dress. The scope says on which
  * device a link-local address is.
  */
-static void weft_tcp_name_v6(const struct sock *sk, struct sockaddr_storage *name,
-			     const struct in6_addr *addr, __be16 port)
+static void llp_tcp_name_v6(const struct sock *sk, struct sockaddr_storage *name,
+			    const struct in6_addr *addr, __be16 port)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)name;
 
 	if (ipv6_addr_v4mapped(addr)) {
-		weft_tcp_name_v4(name, addr->s6_addr32[3], port);
+		llp_tcp_name_v4(name, addr->s6_addr32[3], port);
 		return;
 	}
 	v6->sin6_family = AF_INET6;
@@ -318,8 +318,8 @@ static void weft_tcp_name_v6(const struct sock *sk, struct sockaddr_storage *nam
  * A socket has its addresses from its connecting, or acceptance, until it is closed, and
  * the stream's owner does all three.
  */
-static int weft_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
-			      struct sockaddr_storage *remote)
+static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
+			     struct sockaddr_storage *remote)
 {
 	const struct sock *sk = weft_tcp_sk(llp);
 	const struct inet_sock *inet = inet_sk(sk);
@@ -330,16 +330,16 @@ static int weft_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *loc
 	    (1 << READ_ONCE(sk->sk_state)) & (TCPF_CLOSE | TCPF_SYN_SENT))
 		return -ENOTCONN;
 	if (sk->sk_family == AF_INET6) {
-		weft_tcp_name_v6(sk, local, inet6_rcv_saddr(sk), inet->inet_sport);
-		weft_tcp_name_v6(sk, remote, weft_sock_v6_daddr(sk), inet->inet_dport);
+		llp_tcp_name_v6(sk, local, inet6_rcv_saddr(sk), inet->inet_sport);
+		llp_tcp_name_v6(sk, remote, weft_sock_v6_daddr(sk), inet->inet_dport);
 	} else {
-		weft_tcp_name_v4(local, inet->inet_rcv_saddr, inet->inet_sport);
-		weft_tcp_name_v4(remote, inet->inet_daddr, inet->inet_dport);
+		llp_tcp_name_v4(local, inet->inet_rcv_saddr, inet->inet_sport);
+		llp_tcp_name_v4(remote, inet->inet_daddr, inet->inet_dport);
 	}
 	return 0;
 }
 
-static enum weft_llp_state weft_tcp_state(struct weft_llp *llp)
+static enum weft_llp_state llp_tcp_state(struct weft_llp *llp)
 {
 	switch (READ_ONCE(weft_tcp_sk(llp)->sk_state)) {
 	case TCP_SYN_SENT:
@@ -357,12 +357,12 @@ static enum weft_llp_state weft_tcp_state(struct weft_llp *llp)
 	}
 }
 
-static int weft_tcp_error(struct weft_llp *llp)
+static int llp_tcp_error(struct weft_llp *llp)
 {
 	return sock_error(weft_tcp_sk(llp));
 }
 
-static int weft_tcp_recv(struct weft_llp *llp, void *buf, u32 len)
+static int llp_tcp_recv(struct weft_llp *llp, void *buf, u32 len)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
@@ -370,7 +370,7 @@ static int weft_tcp_recv(struct weft_llp *llp, void *buf, u32 len)
 	return kernel_recvmsg(to_weft_tcp(llp)->sock, &msg, &iov, 1, len, msg.msg_flags);
 }
 
-static int weft_tcp_send(struct weft_llp *llp, const void *buf, u32 len)
+static int llp_tcp_send(struct weft_llp *llp, const void *buf, u32 len)
 {
 	struct kvec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR };
@@ -378,18 +378,18 @@ static int weft_tcp_send(struct weft_llp *llp, const void *buf, u32 len)
 	return kernel_sendmsg(to_weft_tcp(llp)->sock, &msg, &iov, 1, len);
 }
 
-static void weft_tcp_shutdown(struct weft_llp *llp)
+static void llp_tcp_shutdown(struct weft_llp *llp)
 {
 	kernel_sock_shutdown(to_weft_tcp(llp)->sock, SHUT_WR);
 }
 
-static void weft_tcp_close(struct weft_llp *llp, bool abort)
+static void llp_tcp_close(struct weft_llp *llp, bool abort)
 {
 	struct weft_tcp *tcp = to_weft_tcp(llp);
 	struct socket *sock = tcp->sock;
 	int linger2 = WEFT_FIN_WAIT2_S;
 
-	weft_tcp_detach(tcp);
+	llp_tcp_detach(tcp);
 	if (abort) {
 		sock_no_linger(sock->sk);
 	} else {
@@ -403,23 +403,23 @@ static void weft_tcp_close(struct weft_llp *llp, bool abort)
 }
 
 const struct weft_llp_class weft_tcp_class = {
-	.open = weft_tcp_open,
-	.bind = weft_tcp_bind,
-	.set_tos = weft_tcp_set_tos,
-	.set_timeouts = weft_tcp_set_timeouts,
-	.listen = weft_tcp_listen,
-	.incoming = weft_tcp_incoming,
-	.accept = weft_tcp_accept,
-	.charge = weft_tcp_charge,
-	.charge_like = weft_tcp_charge_like,
-	.connect = weft_tcp_connect,
-	.addresses = weft_tcp_addresses,
-	.state = weft_tcp_state,
-	.error = weft_tcp_error,
-	.recv = weft_tcp_recv,
-	.send = weft_tcp_send,
-	.shutdown = weft_tcp_shutdown,
-	.close = weft_tcp_close,
+	.open = llp_tcp_open,
+	.bind = llp_tcp_bind,
+	.set_tos = llp_tcp_set_tos,
+	.set_timeouts = llp_tcp_set_timeouts,
+	.listen = llp_tcp_listen,
+	.incoming = llp_tcp_incoming,
+	.accept = llp_tcp_accept,
+	.charge = llp_tcp_charge,
+	.charge_like = llp_tcp_charge_like,
+	.connect = llp_tcp_connect,
+	.addresses = llp_tcp_addresses,
+	.state = llp_tcp_state,
+	.error = llp_tcp_error,
+	.recv = llp_tcp_recv,
+	.send = llp_tcp_send,
+	.shutdown = llp_tcp_shutdown,
+	.close = llp_tcp_close,
 	.flow = {
 		.lock = weft_tcp_lock,
 		.unlock = weft_tcp_unlock,

@@ -34,7 +34,7 @@ void weft_tcp_assert_locked(const struct weft_llp *llp)
  * TCP knows one means for this, the peer's limit, so it is put back first: what
  * was lowered for a narrow path would stay for good when the path is wide again.
  */
-static noinline void weft_tcp_round_mss(struct weft_llp *llp)
+static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 {
 	struct weft_tcp *tcp = to_weft_tcp(llp);
 	struct sock *sk = tcp->sock->sk;
@@ -57,7 +57,7 @@ static noinline void weft_tcp_round_mss(struct weft_llp *llp)
 }
 
 /* Whether what the segment size was rounded for has changed. */
-static bool weft_tcp_mss_moved(const struct weft_llp *llp)
+static bool llp_tcp_mss_moved(const struct weft_llp *llp)
 {
 	const struct weft_tcp *tcp = to_weft_tcp(llp);
 	const struct sock *sk = tcp->sock->sk;
@@ -73,8 +73,8 @@ u32 weft_tcp_emss(struct weft_llp *llp)
 {
 	struct sock *sk = weft_tcp_sk(llp);
 
-	if (unlikely(weft_tcp_mss_moved(llp)))
-		weft_tcp_round_mss(llp);
+	if (unlikely(llp_tcp_mss_moved(llp)))
+		llp_tcp_round_mss(llp);
 	return clamp_t(u32, tcp_sk(sk)->mss_cache & ~3U, WEFT_MIN_EMSS,
 		       WEFT_MAX_ULPDU & ~3U);
 }
@@ -207,8 +207,8 @@ struct weft_tcp_reader {
 	void *ctx;
 };
 
-static int weft_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
-			     unsigned int offset, size_t len)
+static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
+			    unsigned int offset, size_t len)
 {
 	struct weft_tcp_reader *reader = desc->arg.data;
 
@@ -230,7 +230,7 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	/* Urgent bytes are bytes like any other here. */
 	if (unlikely(tcp_sk(sk)->urg_data))
 		tcp_sk(sk)->urg_data = 0;
-	tcp_read_sock(sk, &desc, weft_tcp_read_one);
+	tcp_read_sock(sk, &desc, llp_tcp_read_one);
 }
 
 void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)

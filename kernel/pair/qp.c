@@ -18,7 +18,7 @@ static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
 
 /* --- references --- */
 
-static void weft_qp_release(struct kref *kref)
+static void qp_release(struct kref *kref)
 {
 	complete(&container_of(kref, struct weft_qp, refs)->gone);
 }
@@ -32,7 +32,7 @@ void weft_qp_get(struct weft_qp *qp)
 /* Drops a reference. Any context. */
 void weft_qp_put(struct weft_qp *qp)
 {
-	kref_put(&qp->refs, weft_qp_release);
+	kref_put(&qp->refs, qp_release);
 }
 
 /* Finds a queue pair and takes a reference; see qp.h. */
@@ -160,7 +160,7 @@ bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who)
 }
 
 /* Starts those again who could not have the lock. */
-static noinline void weft_qp_tell_wanted(struct weft_qp *qp)
+static noinline void qp_tell_wanted(struct weft_qp *qp)
 {
 	unsigned long wanted = xchg(&qp->tx.wanted, 0);
 	unsigned long flags;
@@ -203,7 +203,7 @@ void weft_qp_unlock(struct weft_qp *qp)
 	mutex_unlock(&tx->lock);
 	smp_mb(); /* pairs with that in weft_qp_trylock() */
 	if (unlikely(READ_ONCE(tx->wanted)) && !ended)
-		weft_qp_tell_wanted(qp);
+		qp_tell_wanted(qp);
 }
 
 /* The queue pair's timer is up: a worker looks after it. */

@@ -83,7 +83,7 @@ struct weft_rx_place {
  * @ahead: the FPDU that comes next does not lie whole in a packet; it stays in the
  *	stream until its CRC has passed
  * @checked: its CRC has passed: it may be placed as it is read
- * @running: weft_rx_run() is at work
+ * @running: rx_run() is at work
  * @summed: bytes of it that are in @crc, or are its trailer
  * @crc: running value of it
  * @stage: its bytes, where the stream could not hold them; or NULL

@@ -17,7 +17,7 @@ static_assert(sizeof_field(struct weft_rx, bytes) >= WEFT_ATOMIC_REQ_LEN);
 static_assert(sizeof_field(struct weft_rx, bytes) >= WEFT_ATOMIC_RESP_LEN);
 
 /* What RFC 7306 leaves without a code of its own. */
-static enum weft_rx_verdict weft_rx_refuse_operation(struct weft_rx *rx, u8 code)
+static enum weft_rx_verdict rx_refuse_operation(struct weft_rx *rx, u8 code)
 {
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, code);
 }
@@ -40,9 +40,9 @@ enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
 	weft_rx_assert_locked(rx);
 	weft_atomic_req_decode(rx->bytes, &req);
 	if (!weft_atomic_op_ok(req.op))
-		return weft_rx_refuse_operation(rx, WEFT_RO_OPCODE);
+		return rx_refuse_operation(rx, WEFT_RO_OPCODE);
 	if (req.to & (WEFT_ATOMIC_LEN - 1))
-		return weft_rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
+		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
 	mr = weft_mr_get(rx->acc, rx->acc->pd, req.stag, req.to, WEFT_ATOMIC_LEN,
 			 IB_ACCESS_REMOTE_ATOMIC, &err);
 	if (!mr)
@@ -50,7 +50,7 @@ enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
 	aligned = weft_mr_word(mr, req.to);
 	weft_mr_put(mr);
 	if (!aligned)
-		return weft_rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
+		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
 
 	rx->read_msn++;
 	weft_answers_push_atomic(answers, &req);
@@ -103,7 +103,7 @@ enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_rx *rx,
 	weft_rx_assert_locked(rx);
 	weft_atomic_resp_decode(rx->bytes, &resp);
 	if (resp.id != rx->read->sink)
-		return weft_rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
+		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
 	weft_rx_aim_at_read(rx, rx->read);
 	verdict = weft_rx_place(rx, (const u8 *)&resp.original,
 				sizeof(resp.original));

@@ -18,7 +18,7 @@
 
 /* --- where the payload goes --- */
 
-static enum weft_rx_verdict weft_rx_begin_write(struct weft_rx *rx)
+static enum weft_rx_verdict rx_begin_write(struct weft_rx *rx)
 {
 	enum weft_key_error err;
 
@@ -36,8 +36,8 @@ static enum weft_rx_verdict weft_rx_begin_write(struct weft_rx *rx)
 	return WEFT_RX_OK;
 }
 
-static enum weft_rx_verdict weft_rx_begin_response(struct weft_rx *rx,
-						   const struct weft_reads *reads)
+static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
+					      const struct weft_reads *reads)
 {
 	struct weft_read *read = weft_reads_oldest(reads);
 	u8 code;
@@ -57,13 +57,13 @@ static enum weft_rx_verdict weft_rx_begin_response(struct weft_rx *rx,
 }
 
 /* Whether a SEND names a key of ours to be invalidated. */
-static bool weft_rx_invalidates(const struct weft_rx *rx)
+static bool rx_invalidates(const struct weft_rx *rx)
 {
 	return rx->seg.ddp.opcode == WEFT_RDMAP_SEND_INV ||
 	       rx->seg.ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
 }
 
-static enum weft_rx_verdict weft_rx_begin_send(struct weft_rx *rx)
+static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 {
 	enum weft_rx_verdict verdict;
 
@@ -100,7 +100,7 @@ static enum weft_rx_verdict weft_rx_begin_send(struct weft_rx *rx)
 }
 
 /* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
-static enum weft_rx_verdict weft_rx_begin_imm(struct weft_rx *rx)
+static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 {
 	u8 code;
 
@@ -117,7 +117,7 @@ static enum weft_rx_verdict weft_rx_begin_imm(struct weft_rx *rx)
 }
 
 /* Takes a Terminate, which is one FPDU, the only one of its queue. */
-static enum weft_rx_verdict weft_rx_begin_terminate(struct weft_rx *rx)
+static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
 {
 	rx->target = WEFT_RX_TO_BYTES;
 	if (!rx->seg.ddp.mo && rx->seg.ddp.last && rx->seg.ddp.msn == 1 &&
@@ -133,8 +133,8 @@ static enum weft_rx_verdict weft_rx_begin_terminate(struct weft_rx *rx)
 }
 
 /* Read and atomic requests are one FPDU of a known size. */
-static enum weft_rx_verdict weft_rx_begin_bytes(struct weft_rx *rx,
-						const struct weft_answers *answers)
+static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
+					   const struct weft_answers *answers)
 {
 	u32 len = rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
 							  WEFT_ATOMIC_REQ_LEN;
@@ -174,28 +174,28 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	}
 	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
-		return weft_rx_begin_write(rx);
+		return rx_begin_write(rx);
 	case WEFT_RDMAP_READ_RESP:
-		return weft_rx_begin_response(rx, &qp->reads);
+		return rx_begin_response(rx, &qp->reads);
 	case WEFT_RDMAP_READ_REQ:
 	case WEFT_RDMAP_ATOMIC_REQ:
-		return weft_rx_begin_bytes(rx, &qp->answers);
+		return rx_begin_bytes(rx, &qp->answers);
 	case WEFT_RDMAP_TERMINATE:
-		return weft_rx_begin_terminate(rx);
+		return rx_begin_terminate(rx);
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
-		return weft_rx_begin_imm(rx);
+		return rx_begin_imm(rx);
 	case WEFT_RDMAP_ATOMIC_RESP:
 		return weft_rx_begin_atomic_response(rx, &qp->reads);
 	default:
-		return weft_rx_begin_send(rx);
+		return rx_begin_send(rx);
 	}
 }
 
 /* --- what its end completes --- */
 
 /* Keeps the length of a Write, which immediate data that follows it tells. */
-static void weft_rx_end_write(struct weft_rx *rx)
+static void rx_end_write(struct weft_rx *rx)
 {
 	if (!rx->write_goes_on)
 		rx->write_len = 0;
@@ -203,15 +203,15 @@ static void weft_rx_end_write(struct weft_rx *rx)
 	rx->write_goes_on = !rx->seg.ddp.last;
 }
 
-static enum weft_rx_verdict weft_rx_end_response(struct weft_rx *rx,
-						 struct weft_reads *reads)
+static enum weft_rx_verdict rx_end_response(struct weft_rx *rx,
+					    struct weft_reads *reads)
 {
 	rx->read->got += rx->seg.payload_len;
 	return rx->seg.ddp.last ? weft_rx_read_done(rx, reads) : WEFT_RX_OK;
 }
 
-static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_rx *rx,
-							      struct weft_answers *answers)
+static noinline enum weft_rx_verdict rx_end_read_request(struct weft_rx *rx,
+							 struct weft_answers *answers)
 {
 	struct weft_read_req req;
 	enum weft_key_error err;
@@ -231,8 +231,8 @@ static noinline enum weft_rx_verdict weft_rx_end_read_request(struct weft_rx *rx
 }
 
 /* The peer ended the connection; says which of our requests it did not like. */
-static noinline enum weft_rx_verdict weft_rx_end_terminate(struct weft_rx *rx,
-							   const struct weft_reads *reads)
+static noinline enum weft_rx_verdict rx_end_terminate(struct weft_rx *rx,
+						      const struct weft_reads *reads)
 {
 	struct weft_read *read = NULL;
 	struct weft_term term;
@@ -253,8 +253,8 @@ static noinline enum weft_rx_verdict weft_rx_end_terminate(struct weft_rx *rx,
 }
 
 /* Refuses to invalidate what the peer named (RFC 5040, 4.8). */
-static enum weft_rx_verdict weft_rx_refuse_invalidate(struct weft_rx *rx,
-						      enum weft_key_error err)
+static enum weft_rx_verdict rx_refuse_invalidate(struct weft_rx *rx,
+						 enum weft_key_error err)
 {
 	u8 code = err == WEFT_KEY_UNKNOWN ? WEFT_RP_STAG :
 		  err == WEFT_KEY_PD ? WEFT_RP_NOT_ASSOCIATED :
@@ -263,7 +263,7 @@ static enum weft_rx_verdict weft_rx_refuse_invalidate(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }
 
-static enum weft_rx_verdict weft_rx_end_send(struct weft_rx *rx)
+static enum weft_rx_verdict rx_end_send(struct weft_rx *rx)
 {
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
 	enum weft_key_error err;
@@ -272,10 +272,10 @@ static enum weft_rx_verdict weft_rx_end_send(struct weft_rx *rx)
 		rx->msg_got += rx->seg.payload_len;
 		return WEFT_RX_OK;
 	}
-	if (weft_rx_invalidates(rx)) {
+	if (rx_invalidates(rx)) {
 		err = weft_invalidate(rx->acc, rx->seg.ddp.inv_stag, true);
 		if (err != WEFT_KEY_OK)
-			return weft_rx_refuse_invalidate(rx, err);
+			return rx_refuse_invalidate(rx, err);
 	}
 	rx->send_msn++;
 	rx->write_len = 0;
@@ -286,7 +286,7 @@ static enum weft_rx_verdict weft_rx_end_send(struct weft_rx *rx)
 	return verdict;
 }
 
-static enum weft_rx_verdict weft_rx_end_imm(struct weft_rx *rx)
+static enum weft_rx_verdict rx_end_imm(struct weft_rx *rx)
 {
 	u32 len = rx->write_len;
 
@@ -296,7 +296,7 @@ static enum weft_rx_verdict weft_rx_end_imm(struct weft_rx *rx)
 }
 
 /* A request of ours was answered, or the peer refused it. */
-static void weft_rx_answered(struct weft_qp *qp)
+static void rx_answered(struct weft_qp *qp)
 {
 	weft_qp_complete_sends(qp);
 	/* A fence, or another read, may have waited for this one. */
@@ -320,21 +320,21 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 		weft_rx_let_go(rx);
 	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
-		weft_rx_end_write(rx);
+		rx_end_write(rx);
 		break;
 	case WEFT_RDMAP_READ_RESP:
-		verdict = weft_rx_end_response(rx, &qp->reads);
+		verdict = rx_end_response(rx, &qp->reads);
 		if (rx->seg.ddp.last && verdict == WEFT_RX_OK)
-			weft_rx_answered(qp);
+			rx_answered(qp);
 		break;
 	case WEFT_RDMAP_READ_REQ:
-		verdict = weft_rx_end_read_request(rx, &qp->answers);
+		verdict = rx_end_read_request(rx, &qp->answers);
 		if (verdict == WEFT_RX_OK)
 			weft_qp_kick(qp);
 		break;
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
-		verdict = weft_rx_end_imm(rx);
+		verdict = rx_end_imm(rx);
 		break;
 	case WEFT_RDMAP_ATOMIC_REQ:
 		verdict = weft_rx_end_atomic_request(rx, &qp->answers);
@@ -344,14 +344,14 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	case WEFT_RDMAP_ATOMIC_RESP:
 		verdict = weft_rx_end_atomic_response(rx, &qp->reads);
 		if (verdict == WEFT_RX_OK)
-			weft_rx_answered(qp);
+			rx_answered(qp);
 		break;
 	case WEFT_RDMAP_TERMINATE:
-		verdict = weft_rx_end_terminate(rx, &qp->reads);
+		verdict = rx_end_terminate(rx, &qp->reads);
 		weft_qp_complete_sends(qp);
 		return verdict;
 	default:
-		verdict = weft_rx_end_send(rx);
+		verdict = rx_end_send(rx);
 	}
 	if (rx->seg.ddp.last)
 		weft_streak_received(&qp->scq->streak);

@@ -13,8 +13,8 @@
 #include "rx/rx.h"
 
 /* The memory that the payload goes to is not what it was when it was asked for. */
-static enum weft_rx_verdict weft_rx_place_failed(struct weft_rx *rx,
-						 enum weft_key_error err)
+static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
+					    enum weft_key_error err)
 {
 	weft_rx_let_go(rx);
 	switch (rx->target) {
@@ -54,7 +54,7 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 	}
 	while (len) {
 		if (!p->num_sge)
-			return weft_rx_place_failed(rx, WEFT_KEY_BOUNDS);
+			return rx_place_failed(rx, WEFT_KEY_BOUNDS);
 		sge = p->sge;
 		n = min(len, sge->length - p->at);
 		if (!n) {
@@ -67,7 +67,7 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 		err = weft_access_go_on(&rx->held, rx->acc, p->pd, sge->lkey, to, n,
 					p->rights);
 		if (err)
-			return weft_rx_place_failed(rx, err);
+			return rx_place_failed(rx, err);
 		p->at += n;
 		rx->done += n;
 		len -= n;

@@ -28,7 +28,7 @@ void weft_rx_let_go(struct weft_rx *rx)
 }
 
 /* Reads no more. The first reason counts. */
-static enum weft_rx_verdict weft_rx_end_for(struct weft_rx *rx, enum weft_rx_failure failure)
+static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure failure)
 {
 	weft_rx_let_go(rx);
 	rx->state = WEFT_RX_STOPPED;
@@ -54,14 +54,14 @@ enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 c
 	weft_rx_assert_locked(rx);
 	if (rx->failure == WEFT_RX_FINE)
 		rx->term = (struct weft_term){ layer, etype, code };
-	return weft_rx_end_for(rx, WEFT_RX_REFUSED);
+	return rx_end_for(rx, WEFT_RX_REFUSED);
 }
 
 /* Ends the connection for something that the peer is not to be told of. */
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
-	return weft_rx_end_for(rx, WEFT_RX_BROKEN);
+	return rx_end_for(rx, WEFT_RX_BROKEN);
 }
 
 /* Ends the connection for a lack of ours: no header of the peer's is to blame. */
@@ -109,7 +109,7 @@ enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 }
 
 /* Keeps the segment that is to blame, for the Terminate to show. */
-static void weft_rx_show(const struct weft_rx *rx, struct weft_ending *ending)
+static void rx_show(const struct weft_rx *rx, struct weft_ending *ending)
 {
 	u32 hdr = rx->seg.hdr_len > WEFT_MPA_LEN ? rx->seg.hdr_len - WEFT_MPA_LEN : 0;
 	bool request = rx->target == WEFT_RX_TO_BYTES &&
@@ -132,7 +132,7 @@ void weft_rx_fail(struct weft_qp *qp)
 
 	weft_qp_assert_locked(qp);
 	if (rx->failure == WEFT_RX_REFUSED) {
-		weft_rx_show(rx, &qp->ending);
+		rx_show(rx, &qp->ending);
 		weft_qp_fail(qp, &rx->term, access ? IB_EVENT_QP_ACCESS_ERR :
 						     IB_EVENT_QP_REQ_ERR);
 	} else {

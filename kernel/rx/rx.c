@@ -15,7 +15,7 @@
 #include "wire/crc.h"
 #include "wire/plan.h"
 
-static void weft_rx_next_fpdu(struct weft_rx *rx)
+static void rx_next_fpdu(struct weft_rx *rx)
 {
 	rx->state = WEFT_RX_HEADER;
 	rx->hdr_have = 0;
@@ -25,7 +25,7 @@ static void weft_rx_next_fpdu(struct weft_rx *rx)
 }
 
 /* Decodes the @have header bytes after the length field. False: refused. */
-static bool weft_rx_decode(struct weft_rx *rx, u32 have)
+static bool rx_decode(struct weft_rx *rx, u32 have)
 {
 	struct weft_term err;
 
@@ -39,7 +39,7 @@ static bool weft_rx_decode(struct weft_rx *rx, u32 have)
 }
 
 /* Takes the header in rx->next, of which @have bytes are there. False: refused. */
-static bool weft_rx_header(struct weft_rx *rx, u32 have)
+static bool rx_header(struct weft_rx *rx, u32 have)
 {
 	if (weft_template_goes_on(&rx->seg, rx->next, have)) {
 		weft_template_follow(&rx->seg, rx->next);
@@ -47,11 +47,11 @@ static bool weft_rx_header(struct weft_rx *rx, u32 have)
 	}
 	rx->seg.ended = false;
 	memcpy(rx->seg.hdr, rx->next, sizeof(rx->seg.hdr));
-	return weft_rx_decode(rx, have - WEFT_MPA_LEN);
+	return rx_decode(rx, have - WEFT_MPA_LEN);
 }
 
 /* An FPDU of @len bytes has come whole, and its CRC is good. */
-static inline void weft_rx_note(struct weft_rx *rx, u32 len)
+static inline void rx_note(struct weft_rx *rx, u32 len)
 {
 	rx->fpdus++;
 	rx->fpdu_bytes += len;
@@ -63,8 +63,8 @@ static inline void weft_rx_note(struct weft_rx *rx, u32 len)
  * in one go where that lies together. Where the header differs from the copy in
  * rx->next by now, it was the sender who wrote to bytes under way.
  */
-static noinline bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
-				       u32 offset, u32 len)
+static noinline bool rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
+				  u32 offset, u32 len)
 {
 	u32 end = offset + len - WEFT_CRC_LEN;
 	u32 crc = WEFT_CRC_SEED;
@@ -86,8 +86,8 @@ static noinline bool weft_rx_whole_crc(struct weft_rx *rx, struct weft_packet *p
  * each is that it is as expected, and what is counted, for all of them at once.
  * Returns where the first begins that is not.
  */
-static noinline u32 weft_rx_row(struct weft_rx *rx, struct weft_packet *p,
-				u32 offset, u32 end)
+static noinline u32 rx_row(struct weft_rx *rx, struct weft_packet *p,
+			   u32 offset, u32 end)
 {
 	u32 len = weft_fpdu_len(rx->seg.ulpdu_len);
 	u32 payload = rx->seg.payload_len;
@@ -104,7 +104,7 @@ static noinline u32 weft_rx_row(struct weft_rx *rx, struct weft_packet *p,
 		at += payload;
 		if (n < len || !weft_ddp_repeats(rx->seg.hdr, next, tagged, at))
 			break;
-		if (rx->crc_used && !weft_rx_whole_crc(rx, p, offset, len))
+		if (rx->crc_used && !rx_whole_crc(rx, p, offset, len))
 			break;
 		weft_mr_write_short(rx->held.mr, to, next + rx->seg.hdr_len, payload);
 		to += payload;
@@ -120,8 +120,8 @@ static noinline u32 weft_rx_row(struct weft_rx *rx, struct weft_packet *p,
 	return offset;
 }
 
-/* Whether FPDUs may follow in @left bytes that weft_rx_row() is for. */
-static bool weft_rx_may_row(const struct weft_rx *rx, u32 len, u32 left)
+/* Whether FPDUs may follow in @left bytes that rx_row() is for. */
+static bool rx_may_row(const struct weft_rx *rx, u32 len, u32 left)
 {
 	return len <= left && rx->seg.payload_len && !rx->seg.ddp.last &&
 	       !trace_weft_rx_fpdu_enabled();
@@ -134,8 +134,8 @@ static bool weft_rx_may_row(const struct weft_rx *rx, u32 len, u32 left)
  *
  * Not in line: what is in registers here is used for each frame.
  */
-static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
-				  u32 offset, u32 end)
+static noinline u32 rx_whole(struct weft_qp *qp, struct weft_packet *p,
+			     u32 offset, u32 end)
 {
 	struct weft_rx *rx = &qp->rx;
 	u32 have, len, at, n;
@@ -152,11 +152,11 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 		if (len > end - offset)
 			break;
 		if (rx->crc_used && !rx->checked &&
-		    !weft_rx_whole_crc(rx, p, offset, len)) {
+		    !rx_whole_crc(rx, p, offset, len)) {
 			weft_rx_refuse_crc(rx);
 			break;
 		}
-		if (!weft_rx_header(rx, min(have, WEFT_MPA_LEN + rx->seg.ulpdu_len)))
+		if (!rx_header(rx, min(have, WEFT_MPA_LEN + rx->seg.ulpdu_len)))
 			break;
 		if (weft_rx_begin(qp) != WEFT_RX_OK)
 			break;
@@ -167,20 +167,20 @@ static noinline u32 weft_rx_whole(struct weft_qp *qp, struct weft_packet *p,
 			if (weft_rx_place(rx, piece, n) != WEFT_RX_OK)
 				return offset;
 		}
-		weft_rx_note(rx, len);
+		rx_note(rx, len);
 		if (weft_rx_end(qp) != WEFT_RX_OK)
 			break;
 		rx->seg.ended = true;
 		rx->checked = false;
 		offset += len;
-		if (weft_rx_may_row(rx, len, end - offset))
-			offset = weft_rx_row(rx, p, offset, end);
+		if (rx_may_row(rx, len, end - offset))
+			offset = rx_row(rx, p, offset, end);
 	}
 	return offset;
 }
 
 /* Gathers up to @need bytes in @to, of which *@have are there. Returns bytes taken. */
-static u32 weft_rx_gather(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
+static u32 rx_gather(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
 {
 	u32 n = min(len, need - *have);
 
@@ -190,7 +190,7 @@ static u32 weft_rx_gather(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
 }
 
 /* How many bytes of length field and header must be here to go on. */
-static u32 weft_rx_header_need(const struct weft_rx *rx)
+static u32 rx_header_need(const struct weft_rx *rx)
 {
 	u32 need = WEFT_MPA_LEN;
 
@@ -204,54 +204,54 @@ static u32 weft_rx_header_need(const struct weft_rx *rx)
 }
 
 /* Takes header bytes of an FPDU that comes in parts. Returns bytes taken. */
-static u32 weft_rx_part_header(struct weft_rx *rx, const u8 *from, u32 len)
+static u32 rx_part_header(struct weft_rx *rx, const u8 *from, u32 len)
 {
 	u32 taken = 0;
 
 	rx->seg.ended = false;
 	for (;;) {
-		if (rx->hdr_have == weft_rx_header_need(rx))
+		if (rx->hdr_have == rx_header_need(rx))
 			break;
 		if (taken == len)
 			return taken;
-		taken += weft_rx_gather(rx->seg.hdr, &rx->hdr_have,
-					weft_rx_header_need(rx), from + taken,
-					len - taken);
+		taken += rx_gather(rx->seg.hdr, &rx->hdr_have,
+				   rx_header_need(rx), from + taken,
+				   len - taken);
 	}
 	rx->seg.ulpdu_len = weft_get_be16(rx->seg.hdr);
-	if (weft_rx_decode(rx, rx->hdr_have - WEFT_MPA_LEN))
+	if (rx_decode(rx, rx->hdr_have - WEFT_MPA_LEN))
 		rx->state = WEFT_RX_BEGIN;
 	return taken;
 }
 
 /* Takes padding and trailer of an FPDU that came in parts. Returns bytes taken. */
-static u32 weft_rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
+static u32 rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
 {
 	struct weft_rx *rx = &qp->rx;
 	u32 need = rx->pad + WEFT_CRC_LEN;
 	u32 n;
 
-	n = weft_rx_gather(rx->trailer, &rx->trailer_have, need, from, len);
+	n = rx_gather(rx->trailer, &rx->trailer_have, need, from, len);
 	if (rx->trailer_have < need)
 		return n;
 	rx->split++;
-	weft_rx_note(rx, weft_fpdu_len(rx->seg.ulpdu_len));
+	rx_note(rx, weft_fpdu_len(rx->seg.ulpdu_len));
 	if (weft_rx_end(qp) == WEFT_RX_OK) {
-		weft_rx_next_fpdu(rx);
+		rx_next_fpdu(rx);
 		rx->seg.ended = true;
 	}
 	return n;
 }
 
 /**
- * weft_rx_part() - take bytes of an FPDU that comes in parts
+ * rx_part() - take bytes of an FPDU that comes in parts
  * @qp: the queue pair; either no CRCs are in use, or this one's has passed
  * @from: the bytes
  * @len: how many
  *
  * Return: how many were taken; 0 only if reading must stop.
  */
-static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
+static u32 rx_part(struct weft_qp *qp, const u8 *from, u32 len)
 {
 	struct weft_rx *rx = &qp->rx;
 	u32 n;
@@ -263,7 +263,7 @@ static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
 	}
 	switch (rx->state) {
 	case WEFT_RX_HEADER:
-		return weft_rx_part_header(rx, from, len);
+		return rx_part_header(rx, from, len);
 	case WEFT_RX_PAYLOAD:
 		n = min(len, rx->seg.payload_len - rx->done);
 		if (weft_rx_place(rx, from, n) != WEFT_RX_OK)
@@ -272,15 +272,15 @@ static u32 weft_rx_part(struct weft_qp *qp, const u8 *from, u32 len)
 			rx->state = WEFT_RX_TRAILER;
 		return n;
 	case WEFT_RX_TRAILER:
-		return weft_rx_part_trailer(qp, from, len);
+		return rx_part_trailer(qp, from, len);
 	default:
 		return 0;
 	}
 }
 
 /* Takes what it can of the @len bytes of a packet at @offset. Returns how many. */
-static u32 weft_rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
-			u32 len)
+static u32 rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
+		   u32 len)
 {
 	struct weft_rx *rx = &qp->rx;
 	u32 taken = 0, n;
@@ -288,8 +288,8 @@ static u32 weft_rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 
 	while (taken < len && !rx->ahead) {
 		if (rx->state == WEFT_RX_HEADER && !rx->hdr_have) {
-			taken = weft_rx_whole(qp, p, offset + taken,
-					      offset + len) - offset;
+			taken = rx_whole(qp, p, offset + taken,
+					 offset + len) - offset;
 			if (rx->stalled || taken == len)
 				return taken;
 			if (rx->state == WEFT_RX_HEADER && rx->crc_used &&
@@ -303,9 +303,9 @@ static u32 weft_rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 		n = len - taken;
 		piece = weft_packet_piece(p, offset + taken, &n);
 		if (rx->state == WEFT_RX_STAGE)
-			taken += weft_rx_stage_take(qp, piece, n, weft_rx_part);
+			taken += weft_rx_stage_take(qp, piece, n, rx_part);
 		else
-			taken += weft_rx_part(qp, piece, n);
+			taken += rx_part(qp, piece, n);
 		if (rx->stalled)
 			return taken;
 	}
@@ -313,7 +313,7 @@ static u32 weft_rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 }
 
 /* Takes what it can of one packet (weft_llp_actor). */
-static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+static u32 rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	struct weft_qp *qp = ctx;
 	struct weft_packet p;
@@ -322,13 +322,13 @@ static u32 weft_rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 		weft_rx_refuse_local(&qp->rx);
 		return len;
 	}
-	len = weft_rx_take(qp, &p, offset, len);
+	len = rx_take(qp, &p, offset, len);
 	weft_rx_let_go(&qp->rx);
 	return len;
 }
 
 /* Adds what was received to the device's counters, all of a batch at once. */
-static void weft_rx_count(struct weft_rx *rx)
+static void rx_count(struct weft_rx *rx)
 {
 	struct weft_counters __percpu *counters = rx->acc->dev->counters;
 
@@ -344,14 +344,14 @@ static void weft_rx_count(struct weft_rx *rx)
 }
 
 /* Reads all that can be read now, and says what is to come before the next time. */
-static void weft_rx_read(struct weft_qp *qp)
+static void rx_read(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 
 	/* A stalled FPDU on the stage is in front of all that the stream has. */
-	if (weft_rx_unstage(qp, weft_rx_part)) {
+	if (weft_rx_unstage(qp, rx_part)) {
 		while (weft_rx_split_ready(rx, qp->llp)) {
-			weft_llp_read(qp->llp, weft_rx_packet, qp);
+			weft_llp_read(qp->llp, rx_packet, qp);
 			if (!rx->ahead)
 				break;
 		}
@@ -360,7 +360,7 @@ static void weft_rx_read(struct weft_qp *qp)
 }
 
 /* Whether the stream has ended and nothing in it waits to be taken. */
-static bool weft_rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
+static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 {
 	if (rx->stage && rx->stalled && rx->state != WEFT_RX_STOPPED)
 		return false;
@@ -368,7 +368,7 @@ static bool weft_rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 }
 
 /* Reads all that can be read now. The caller holds the socket lock. */
-static void weft_rx_run(struct weft_qp *qp)
+static void rx_run(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 	unsigned long flags;
@@ -379,12 +379,12 @@ static void weft_rx_run(struct weft_qp *qp)
 	if (weft_qp_state(qp) == IB_QPS_ERR)
 		rx->state = WEFT_RX_STOPPED;
 	rx->running = true;
-	weft_rx_read(qp);
+	rx_read(qp);
 	rx->running = false;
 	if (unlikely(rx->failure != WEFT_RX_FINE))
 		weft_rx_fail(qp);
-	weft_rx_count(rx);
-	if (!weft_rx_at_end(rx, qp->llp))
+	rx_count(rx);
+	if (!rx_at_end(rx, qp->llp))
 		return;
 	if (rx->state != WEFT_RX_STOPPED &&
 	    (rx->state != WEFT_RX_HEADER || rx->hdr_have || rx->ahead)) {
@@ -410,12 +410,12 @@ void weft_rx_readable(struct weft_qp *qp)
 	weft_qp_assert_locked(qp);
 	/* A post wakes what waits for a receive: what comes meanwhile waits behind it. */
 	if (qp->llp && (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR))
-		weft_rx_run(qp);
+		rx_run(qp);
 }
 
 /* Runs @what in process context if the stream is still there; see weft_qp_trylock(). */
-static void weft_rx_locked(struct weft_qp *qp, enum weft_tx_want who,
-			   void (*what)(struct weft_qp *))
+static void rx_locked(struct weft_qp *qp, enum weft_tx_want who,
+		      void (*what)(struct weft_qp *))
 {
 	if (!weft_qp_trylock(qp, who)) /* keeps the stream */
 		return;
@@ -427,14 +427,14 @@ static void weft_rx_locked(struct weft_qp *qp, enum weft_tx_want who,
 	weft_qp_unlock(qp);
 }
 
-static void weft_rx_work(struct work_struct *work)
+static void rx_work(struct work_struct *work)
 {
-	weft_rx_locked(container_of(work, struct weft_qp, rx.work), WEFT_WANT_RX,
-		       weft_rx_run);
+	rx_locked(container_of(work, struct weft_qp, rx.work), WEFT_WANT_RX,
+		  rx_run);
 }
 
 /* No receive was posted for too long. */
-static void weft_rx_give_up(struct weft_qp *qp)
+static void rx_give_up(struct weft_qp *qp)
 {
 	/* The wait may have ended, and even begun anew, while this was on its way. */
 	if (!qp->rx.stalled || delayed_work_pending(&qp->rx.rnr))
@@ -445,10 +445,10 @@ static void weft_rx_give_up(struct weft_qp *qp)
 	weft_rx_fail(qp);
 }
 
-static void weft_rx_rnr(struct work_struct *work)
+static void rx_rnr(struct work_struct *work)
 {
-	weft_rx_locked(container_of(to_delayed_work(work), struct weft_qp,
-				    rx.rnr), WEFT_WANT_RNR, weft_rx_give_up);
+	rx_locked(container_of(to_delayed_work(work), struct weft_qp,
+			       rx.rnr), WEFT_WANT_RNR, rx_give_up);
 }
 
 /**
@@ -490,8 +490,8 @@ int weft_rx_init(struct weft_qp *qp)
 	rx->state = WEFT_RX_STOPPED;
 	INIT_LIST_HEAD(&rx->waiting.entry);
 	rx->waiting.work = &rx->work;
-	INIT_WORK(&rx->work, weft_rx_work);
-	INIT_DELAYED_WORK(&rx->rnr, weft_rx_rnr);
+	INIT_WORK(&rx->work, rx_work);
+	INIT_DELAYED_WORK(&rx->rnr, rx_rnr);
 	rx->recv.sge = kcalloc(rx->rq->max_sge, sizeof(*rx->recv.sge),
 			       GFP_KERNEL_ACCOUNT);
 	return rx->recv.sge ? 0 : -ENOMEM;
@@ -525,7 +525,7 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->stalled = false;
 	rx->seg.ended = false;
 	rx->seg.hdr_len = 0;
-	weft_rx_next_fpdu(rx);
+	rx_next_fpdu(rx);
 }
 
 /* The stream is gone: waits for work in progress, none of which waits for tx.lock. */

@@ -59,7 +59,7 @@ u32 weft_rx_split_need(const struct weft_rx *rx)
 	return rx->summed < WEFT_MPA_LEN ? WEFT_MPA_LEN : weft_fpdu_len(rx->seg.ulpdu_len);
 }
 
-static bool weft_rx_split_whole(const struct weft_rx *rx)
+static bool rx_split_whole(const struct weft_rx *rx)
 {
 	return rx->summed > WEFT_MPA_LEN && rx->summed == weft_rx_split_need(rx);
 }
@@ -68,7 +68,7 @@ static bool weft_rx_split_whole(const struct weft_rx *rx)
  * Runs the checksum over bytes that follow those that it was run over. Returns how
  * many of @len: fewer if the FPDU ends before.
  */
-static u32 weft_rx_split_sum(struct weft_rx *rx, const u8 *from, u32 len)
+static u32 rx_split_sum(struct weft_rx *rx, const u8 *from, u32 len)
 {
 	u32 taken, end, n;
 
@@ -98,7 +98,7 @@ static u32 weft_rx_split_sum(struct weft_rx *rx, const u8 *from, u32 len)
 }
 
 /* Runs the checksum over what one packet has of the FPDU ahead (weft_llp_actor). */
-static u32 weft_rx_split_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+static u32 rx_split_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	struct weft_rx *rx = ctx;
 	struct weft_packet p;
@@ -112,7 +112,7 @@ static u32 weft_rx_split_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 
 	while (taken < len) {
 		n = len - taken;
 		piece = weft_packet_piece(&p, offset + taken, &n);
-		summed = weft_rx_split_sum(rx, piece, n);
+		summed = rx_split_sum(rx, piece, n);
 		taken += summed;
 		if (summed < n)
 			break;
@@ -121,7 +121,7 @@ static u32 weft_rx_split_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 
 }
 
 /* All of the FPDU has been seen: says whether it is as it was sent. */
-static void weft_rx_split_judge(struct weft_rx *rx)
+static void rx_split_judge(struct weft_rx *rx)
 {
 	if (weft_crc_good(rx->trailer, rx->crc))
 		rx->checked = true;
@@ -130,7 +130,7 @@ static void weft_rx_split_judge(struct weft_rx *rx)
 }
 
 /* What comes of the FPDU ahead goes to the stage, starting with what is there. */
-static void weft_rx_stage_begin(struct weft_rx *rx)
+static void rx_stage_begin(struct weft_rx *rx)
 {
 	rx->ahead = false;
 	rx->stage = kzalloc(sizeof(*rx->stage), GFP_ATOMIC | __GFP_NOWARN);
@@ -158,14 +158,14 @@ bool weft_rx_split_ready(struct weft_rx *rx, struct weft_llp *llp)
 	if (likely(!rx->ahead))
 		return true;
 	if (rx->state != WEFT_RX_STOPPED)
-		weft_llp_look(llp, rx->summed, weft_rx_split_packet, rx);
+		weft_llp_look(llp, rx->summed, rx_split_packet, rx);
 	if (rx->state == WEFT_RX_STOPPED) {
 		rx->ahead = false;
-	} else if (weft_rx_split_whole(rx)) {
+	} else if (rx_split_whole(rx)) {
 		rx->ahead = false;
-		weft_rx_split_judge(rx);
+		rx_split_judge(rx);
 	} else if (weft_llp_full(llp)) {
-		weft_rx_stage_begin(rx);
+		rx_stage_begin(rx);
 	}
 	return !rx->ahead;
 }
@@ -202,11 +202,11 @@ u32 weft_rx_stage_take(struct weft_qp *qp, const u8 *from, u32 len,
 	stage->have += len;
 	if (stage->have > rx->summed) {
 		fresh = stage->have - rx->summed;
-		weft_rx_split_sum(rx, page_address(*page) + at + len - fresh, fresh);
+		rx_split_sum(rx, page_address(*page) + at + len - fresh, fresh);
 	}
-	if (weft_rx_split_whole(rx) && stage->have == rx->summed) {
+	if (rx_split_whole(rx) && stage->have == rx->summed) {
 		rx->state = WEFT_RX_HEADER;
-		weft_rx_split_judge(rx);
+		rx_split_judge(rx);
 		weft_rx_unstage(qp, take);
 	}
 	return len;

@@ -71,7 +71,7 @@ static void stream_run(struct weft_qp *qp)
 	if (!more)
 		return;
 	if (test_bit(WEFT_WANT_CONN, &tx->wanted))
-		weft_qp_within(qp, 1); /* see weft_qp_tell_wanted() */
+		weft_qp_within(qp, 1); /* see qp_tell_wanted() */
 	else
 		weft_qp_kick(qp);
 }
@@ -144,15 +144,15 @@ void weft_stream_error(struct weft_qp *qp)
 /* Ties a connection to a queue pair; see stream.h. */
 int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user)
 {
-	int rv = -EINVAL;
+	int ret = -EINVAL;
 
 	spin_lock_irq(&qp->lock);
 	if (!qp->user && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR)) {
 		qp->user = user;
-		rv = 0;
+		ret = 0;
 	}
 	spin_unlock_irq(&qp->lock);
-	return rv;
+	return ret;
 }
 
 /* Lets data flow; see stream.h. */
@@ -160,16 +160,16 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator)
 {
 	u32 peer = agreed->extended ? WEFT_PEER_EXTENDED : 0;
-	int rv;
+	int ret;
 
 	lockdep_assert_held(&qp->tx.lock);
 	qp->agreed = *agreed;
 	qp->agreed.ird = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
 	qp->agreed.ord = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
 	qp->initiator = initiator;
-	rv = weft_tx_start(qp);
-	if (rv)
-		return rv;
+	ret = weft_tx_start(qp);
+	if (ret)
+		return ret;
 
 	weft_llp_lock(llp);
 	spin_lock_irq(&qp->lock);
@@ -181,16 +181,16 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 			weft_ring_set_peer(&qp->own_rq.ring, peer);
 		weft_qp_set_state(qp, IB_QPS_RTS);
 	} else {
-		rv = -EINVAL;
+		ret = -EINVAL;
 	}
 	spin_unlock_irq(&qp->lock);
-	if (!rv)
+	if (!ret)
 		weft_rx_start(qp);
 	weft_llp_unlock(llp);
 
-	if (rv) {
+	if (ret) {
 		weft_tx_stop(qp);
-		return rv;
+		return ret;
 	}
 	weft_qp_kick(qp);
 	/* The peer's first bytes may be here already. */
@@ -233,12 +233,12 @@ void weft_stream_unbind(struct weft_qp *qp)
 /* Starts over with empty queues. Only without a connection, and with all pages back. */
 int weft_stream_reset(struct weft_qp *qp)
 {
-	int rv = 0;
+	int ret = 0;
 
 	mutex_lock(&qp->tx.lock);
 	spin_lock_irq(&qp->lock);
 	if (qp->user || qp->tx.lending) {
-		rv = -EBUSY;
+		ret = -EBUSY;
 	} else {
 		weft_qp_set_state(qp, IB_QPS_RESET);
 		weft_ring_need_doorbell(&qp->sq, true);
@@ -246,7 +246,7 @@ int weft_stream_reset(struct weft_qp *qp)
 			weft_ring_need_doorbell(&qp->own_rq.ring, false);
 	}
 	spin_unlock_irq(&qp->lock);
-	if (!rv) {
+	if (!ret) {
 		weft_ring_forget(&qp->sq);
 		if (weft_qp_owns_rq(qp))
 			weft_ring_forget(&qp->own_rq.ring);
@@ -256,29 +256,29 @@ int weft_stream_reset(struct weft_qp *qp)
 		weft_mw_forget(&qp->acc); /* the next peer is another */
 	}
 	weft_qp_unlock(qp);
-	return rv;
+	return ret;
 }
 
 /* A graceful end: nothing new is begun, and what was begun is finished. */
 int weft_stream_drain(struct weft_qp *qp)
 {
-	int rv = -EINVAL;
+	int ret = -EINVAL;
 
 	spin_lock_irq(&qp->lock);
 	if (qp->state == IB_QPS_RTS) {
 		weft_qp_set_state(qp, IB_QPS_SQD);
-		rv = 0;
+		ret = 0;
 	} else if (qp->user && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR)) {
 		/* A handshake goes on: give it up, there is nothing to finish. */
 		weft_qp_set_state(qp, IB_QPS_ERR);
 		qp->user->ops->closing(qp->user);
-		rv = 0;
+		ret = 0;
 	} else if (qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR) {
-		rv = 0; /* the peer was first */
+		ret = 0; /* the peer was first */
 	}
 	spin_unlock_irq(&qp->lock);
 	weft_qp_kick(qp);
-	return rv;
+	return ret;
 }
 
 /**

@@ -27,17 +27,17 @@ void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 		chunks->chunk[index] = chunks->chunk[index + 1];
 }
 
-static bool weft_chunks_has_spares(const struct weft_chunks *chunks)
+static bool chunks_has_spares(const struct weft_chunks *chunks)
 {
 	return chunks->spare_head != chunks->spare_tail;
 }
 
 /* The oldest, if TCP is through with it; TCP takes and drops them in order. */
-static struct page *weft_chunk_spare(struct weft_chunks *chunks)
+static struct page *chunk_spare(struct weft_chunks *chunks)
 {
 	struct page *page;
 
-	if (!weft_chunks_has_spares(chunks))
+	if (!chunks_has_spares(chunks))
 		return NULL;
 	page = chunks->spare[chunks->spare_tail % WEFT_TX_SPARES];
 	if (page_ref_count(page) != 1)
@@ -46,9 +46,9 @@ static struct page *weft_chunk_spare(struct weft_chunks *chunks)
 	return page;
 }
 
-static void weft_chunks_drop_spares(struct weft_chunks *chunks)
+static void chunks_drop_spares(struct weft_chunks *chunks)
 {
-	for (; weft_chunks_has_spares(chunks); chunks->spare_tail++)
+	for (; chunks_has_spares(chunks); chunks->spare_tail++)
 		put_page(chunks->spare[chunks->spare_tail % WEFT_TX_SPARES]);
 }
 
@@ -56,8 +56,8 @@ static void weft_chunks_drop_spares(struct weft_chunks *chunks)
  * A chunk of at least @need bytes, a large one if much is waiting. @payer pays for
  * it; what kernel consumers send is nobody's in particular.
  */
-static struct weft_chunk *weft_chunk_add(struct weft_chunks *chunks, u32 need, u32 left,
-					 const struct ib_ucontext *payer)
+static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 left,
+				    const struct ib_ucontext *payer)
 {
 	const gfp_t gfp = (payer ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_COMP;
 	struct weft_chunk *c = &chunks->chunk[chunks->num];
@@ -67,7 +67,7 @@ static struct weft_chunk *weft_chunk_add(struct weft_chunks *chunks, u32 need, u
 	struct mem_cgroup *before;
 
 	if (order == WEFT_CHUNK_ORDER)
-		page = weft_chunk_spare(chunks);
+		page = chunk_spare(chunks);
 	before = weft_charge_begin(payer);
 	/* Large ones are a convenience: take what is to be had at once. */
 	while (!page && order > least) {
@@ -120,7 +120,7 @@ struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need, u32 lef
 			return NULL;
 		}
 	}
-	return weft_chunk_add(chunks, need, left, payer);
+	return chunk_add(chunks, need, left, payer);
 }
 
 /* The stream has taken all. If TCP is through with it: from the top, so that a message fits. */
@@ -146,13 +146,13 @@ bool weft_chunks_rest(struct weft_chunks *chunks)
 {
 	bool large = chunks->num && chunks->chunk[0].size > PAGE_SIZE;
 
-	if (!large && !weft_chunks_has_spares(chunks))
+	if (!large && !chunks_has_spares(chunks))
 		return false;
 	if (time_before(jiffies, chunks->active + WEFT_CHUNK_IDLE))
 		return true;
 	if (large)
 		weft_chunk_put(chunks, 0);
-	weft_chunks_drop_spares(chunks);
+	chunks_drop_spares(chunks);
 	return false;
 }
 
@@ -161,5 +161,5 @@ void weft_chunks_drop(struct weft_chunks *chunks)
 {
 	while (chunks->num)
 		weft_chunk_put(chunks, chunks->num - 1);
-	weft_chunks_drop_spares(chunks);
+	chunks_drop_spares(chunks);
 }

@@ -42,13 +42,13 @@ struct weft_lend {
 };
 
 /* How many TCP may still call back for: the module stays for them. */
-static atomic_t weft_lends = ATOMIC_INIT(0);
+static atomic_t loans_out = ATOMIC_INIT(0);
 
 /*
  * A packet buffer is gone, or was copied. Any context and under whatever lock,
  * the socket's as well as none, even inside our own send.
  */
-static void weft_lend_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
+static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
 {
 	struct weft_lend *lend = container_of(ubuf, struct weft_lend, ubuf);
 	struct weft_qp *qp = lend->qp;
@@ -67,35 +67,35 @@ static void weft_lend_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool unc
 			weft_qp_kick(qp);
 		weft_qp_put(qp);
 	}
-	if (atomic_dec_and_test(&weft_lends))
-		wake_up_var(&weft_lends);
+	if (atomic_dec_and_test(&loans_out))
+		wake_up_var(&loans_out);
 }
 
-static const struct weft_ubuf_ops weft_lend_ops = { .complete = weft_lend_done };
+static const struct weft_ubuf_ops loan_ubuf_ops = { .complete = loan_done };
 
-static bool weft_lend_returned(struct weft_lend *lend)
+static bool loan_returned(struct weft_lend *lend)
 {
 	return atomic_read_acquire(&lend->flags) & WEFT_LEND_RETURNED;
 }
 
 /* Asks for a kick when it is returned. False: it is. */
-static bool weft_lend_want(struct weft_lend *lend)
+static bool loan_want(struct weft_lend *lend)
 {
 	return !(atomic_fetch_or(WEFT_LEND_WANTED, &lend->flags) & WEFT_LEND_RETURNED);
 }
 
 /* The loan does not go on. */
-static void weft_lend_close(struct weft_lending *lending)
+static void loan_close(struct weft_lending *lending)
 {
 	struct weft_lend *lend = lending->lend;
 
 	lending->lend = NULL;
 	if (lend)
-		weft_lend_done(NULL, &lend->ubuf, true);
+		loan_done(NULL, &lend->ubuf, true);
 }
 
 /* Lends more to what goes on, or begins anew, for the request fetched last. */
-static bool weft_lend_open(struct weft_qp *qp)
+static bool loan_open(struct weft_qp *qp)
 {
 	struct weft_lending *lending = qp->tx.lending;
 	struct weft_lend *lend = lending->lend;
@@ -104,10 +104,10 @@ static bool weft_lend_open(struct weft_qp *qp)
 		lend = kzalloc(sizeof(*lend), GFP_KERNEL);
 		if (!lend)
 			return false;
-		weft_ubuf_init(&lend->ubuf, &weft_lend_ops);
+		weft_ubuf_init(&lend->ubuf, &loan_ubuf_ops);
 		weft_qp_get(qp);
 		lend->qp = qp;
-		atomic_inc(&weft_lends);
+		atomic_inc(&loans_out);
 		list_add_tail(&lend->entry, &lending->out);
 		lending->lend = lend;
 	}
@@ -116,7 +116,7 @@ static bool weft_lend_open(struct weft_qp *qp)
 }
 
 /* Whether a loan ends with the request fetched last: somebody waits for that. */
-static bool weft_lend_ends(const struct weft_inflight *inflight)
+static bool loan_ends(const struct weft_inflight *inflight)
 {
 	/* Without signals, what is full has to become empty all the same. */
 	return weft_inflight_last(inflight)->signaled ||
@@ -124,8 +124,8 @@ static bool weft_lend_ends(const struct weft_inflight *inflight)
 }
 
 /* Has the books say that it is back. */
-static void weft_lend_forget(struct weft_lending *lending, struct weft_lend *lend,
-			     struct weft_counters __percpu *counters)
+static void loan_forget(struct weft_lending *lending, struct weft_lend *lend,
+			struct weft_counters __percpu *counters)
 {
 	if (lend->copied) {
 		weft_count(counters, WEFT_CNT_TX_LENT_COPIED, 1);
@@ -162,15 +162,15 @@ bool weft_lend_may(struct weft_qp *qp)
 	return true;
 }
 
-static void weft_lend_drop_pages(struct weft_lending *lending)
+static void loan_drop_pages(struct weft_lending *lending)
 {
 	while (lending->num)
 		put_page(lending->bv[--lending->num].bv_page);
 }
 
 /* Adds bytes of a page, a compound one by its head. */
-static void weft_lend_add(struct weft_lending *lending, struct page *page,
-			  u32 offset, u32 len)
+static void loan_add(struct weft_lending *lending, struct page *page,
+		     u32 offset, u32 len)
 {
 	struct bio_vec *bv;
 
@@ -189,8 +189,8 @@ static void weft_lend_add(struct weft_lending *lending, struct page *page,
  * Collects the pages of at most @len bytes of one SGE, and leaves room for what
  * follows the payload. Returns how many bytes.
  */
-static u32 weft_lend_sge(struct weft_lending *lending, const struct weft_mr *mr,
-			 u64 addr, u32 len)
+static u32 loan_sge(struct weft_lending *lending, const struct weft_mr *mr,
+		    u64 addr, u32 len)
 {
 	u32 done, n, offset;
 	struct page *page;
@@ -207,7 +207,7 @@ static u32 weft_lend_sge(struct weft_lending *lending, const struct weft_mr *mr,
 		} else {
 			n = min_t(u32, n, PAGE_SIZE - offset);
 		}
-		weft_lend_add(lending, page, offset, n);
+		loan_add(lending, page, offset, n);
 	}
 	return done;
 }
@@ -217,8 +217,8 @@ static u32 weft_lend_sge(struct weft_lending *lending, const struct weft_mr *mr,
  * are too many runs of them. 0: it is not all pages of a user's, or *@gone: the
  * memory is not to be had any more.
  */
-static u32 weft_lend_gather(struct weft_lending *lending, struct weft_tx_msg *msg,
-			    struct weft_accessor *acc, u32 len, bool *gone)
+static u32 loan_gather(struct weft_lending *lending, struct weft_tx_msg *msg,
+		       struct weft_accessor *acc, u32 len, bool *gone)
 {
 	u32 index = msg->sge_index, offset = msg->offset;
 	enum weft_key_error err;
@@ -236,7 +236,7 @@ static u32 weft_lend_gather(struct weft_lending *lending, struct weft_tx_msg *ms
 			*gone = !mr;
 			if (!mr)
 				return 0;
-			n = mr->umem ? weft_lend_sge(lending, mr, sge->addr + offset, want) : 0;
+			n = mr->umem ? loan_sge(lending, mr, sge->addr + offset, want) : 0;
 			weft_mr_put(mr);
 			if (!n)
 				return 0;
@@ -293,9 +293,9 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	bool gone = false, ends;
 	u32 payload = 0;
 
-	if (weft_lend_open(qp)) {
-		weft_lend_add(lending, page, offset, front);
-		payload = weft_lend_gather(lending, msg, &qp->acc, fpdu->payload, &gone);
+	if (loan_open(qp)) {
+		loan_add(lending, page, offset, front);
+		payload = loan_gather(lending, msg, &qp->acc, fpdu->payload, &gone);
 	}
 	if (!payload) {
 		/* As it was before. */
@@ -306,7 +306,7 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		msg->lend = false;
 		lending->last = true;
 		if (!num)
-			weft_lend_close(lending);
+			loan_close(lending);
 		weft_lend_skip(lending, &qp->inflight);
 		if (gone)
 			weft_tx_gather_failed(qp);
@@ -323,7 +323,7 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	weft_ddp_encode(at + WEFT_MPA_LEN, &msg->hdr);
 	back = fpdu->pad + WEFT_CRC_LEN;
 	memset(at + front, 0, back);
-	weft_lend_add(lending, page, offset + front, back);
+	loan_add(lending, page, offset + front, back);
 	if (!num)
 		lending->len = 0;
 	lending->len += fpdu->len;
@@ -331,7 +331,7 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
 	if (lending->mode == WEFT_LEND_NEW)
 		lending->mode = WEFT_LEND_TRYING;
-	ends = weft_lend_ends(&qp->inflight);
+	ends = loan_ends(&qp->inflight);
 	if (lending->mode != WEFT_LEND_YES)
 		msg->lend = false;
 	lending->last = !msg->lend || (fpdu->last && ends);
@@ -367,9 +367,9 @@ int weft_lend_push(struct weft_tx *tx, struct weft_llp *llp)
 	if (lending->taken < lending->len)
 		return -EAGAIN;
 	lending->taken = 0;
-	weft_lend_drop_pages(lending);
+	loan_drop_pages(lending);
 	if (lending->last)
-		weft_lend_close(lending);
+		loan_close(lending);
 	return 0;
 }
 
@@ -383,30 +383,30 @@ int weft_lend_push(struct weft_tx *tx, struct weft_llp *llp)
  */
 void weft_lend_skip(struct weft_lending *lending, const struct weft_inflight *inflight)
 {
-	if (!lending || list_empty(&lending->out) || !weft_lend_ends(inflight))
+	if (!lending || list_empty(&lending->out) || !loan_ends(inflight))
 		return;
-	weft_lend_want(list_last_entry(&lending->out, struct weft_lend, entry));
+	loan_want(list_last_entry(&lending->out, struct weft_lend, entry));
 	lending->last = true;
 	if (!lending->num)
-		weft_lend_close(lending);
+		loan_close(lending);
 }
 
 /*
  * The oldest that is out holds up others. If one of these was waited for and is back,
  * it is waited for instead. False: it is back itself.
  */
-static bool weft_lend_hold(struct weft_lending *lending, struct weft_lend *oldest)
+static bool loan_hold(struct weft_lending *lending, struct weft_lend *oldest)
 {
 	struct weft_lend *lend;
 
 	list_for_each_entry(lend, &lending->out, entry) {
 		if (!(atomic_read(&lend->flags) & WEFT_LEND_WANTED))
 			continue;
-		if (lend == oldest || !weft_lend_returned(lend))
+		if (lend == oldest || !loan_returned(lend))
 			break;
-		return weft_lend_want(oldest);
+		return loan_want(oldest);
 	}
-	return !weft_lend_returned(oldest);
+	return !loan_returned(oldest);
 }
 
 /**
@@ -428,21 +428,21 @@ bool weft_lend_is_out(struct weft_lending *lending, u32 inflight,
 	lend = list_first_entry(&lending->out, struct weft_lend, entry);
 	if (lend->inflight != inflight)
 		return false;
-	if (!weft_lend_returned(lend) && weft_lend_hold(lending, lend))
+	if (!loan_returned(lend) && loan_hold(lending, lend))
 		return true;
-	weft_lend_forget(lending, lend, counters);
+	loan_forget(lending, lend, counters);
 	return false;
 }
 
 /* Forgets what is back. Returns whether all of it is. */
-static bool weft_lend_reap(struct weft_lending *lending,
-			   struct weft_counters __percpu *counters)
+static bool loan_reap(struct weft_lending *lending,
+		      struct weft_counters __percpu *counters)
 {
 	struct weft_lend *lend, *next;
 
 	list_for_each_entry_safe(lend, next, &lending->out, entry)
-		if (weft_lend_returned(lend))
-			weft_lend_forget(lending, lend, counters);
+		if (loan_returned(lend))
+			loan_forget(lending, lend, counters);
 	return list_empty(&lending->out);
 }
 
@@ -465,9 +465,9 @@ bool weft_lend_drained(struct weft_qp *qp)
 	if (!lending || list_empty(&lending->out))
 		return true;
 	/* A message that was begun may not go on. */
-	weft_lend_close(lending);
+	loan_close(lending);
 	list_for_each_entry(lend, &lending->out, entry)
-		if (weft_lend_want(lend))
+		if (loan_want(lend))
 			break;
 	if (list_entry_is_head(lend, &lending->out, entry))
 		return true;
@@ -496,7 +496,7 @@ bool weft_lend_settled(struct weft_qp *qp)
 	lockdep_assert_held(&qp->tx.lock);
 	if (!tx->lending)
 		return true;
-	if (!weft_lend_reap(tx->lending, qp->dev->counters)) {
+	if (!loan_reap(tx->lending, qp->dev->counters)) {
 		if (time_before(jiffies, qp->ending.drain_until)) {
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
@@ -520,8 +520,8 @@ bool weft_lend_settled(struct weft_qp *qp)
  */
 void weft_lend_stop(struct weft_lending *lending)
 {
-	weft_lend_drop_pages(lending);
-	weft_lend_close(lending);
+	loan_drop_pages(lending);
+	loan_close(lending);
 }
 
 /* Frees what is left. No one uses the queue pair any more, so that all is back. */
@@ -537,7 +537,7 @@ void weft_lend_destroy(struct weft_lending *lending)
 /* Waits for what was given up, before the module goes. */
 void weft_lend_exit(void)
 {
-	wait_var_event(&weft_lends, !atomic_read(&weft_lends));
+	wait_var_event(&loans_out, !atomic_read(&loans_out));
 	/*
 	 * The last callback may be on its way out: in softirq, or in a process that was
 	 * interrupted there, with nothing that says so. That one leaves before it sleeps.

@@ -22,15 +22,15 @@
 #include "tx/tx.h"
 
 /* A key was not to be bound, registered or invalidated like this. */
-static const struct weft_wr_error weft_bind_error = {
+static const struct weft_wr_error bind_error = {
 	IB_WC_MW_BIND_ERR, WEFT_VE_BIND
 };
 
 /* Enters the READ or atomic just admitted among those to be answered. */
-static struct weft_read *weft_tx_admit_read(struct weft_reads *reads,
-					    struct weft_request *request,
-					    const struct weft_sq_wr *wr,
-					    const struct weft_sge *sge, u32 total)
+static struct weft_read *tx_admit_read(struct weft_reads *reads,
+				       struct weft_request *request,
+				       const struct weft_sq_wr *wr,
+				       const struct weft_sge *sge, u32 total)
 {
 	struct weft_read *read = weft_reads_add(reads, total);
 
@@ -43,8 +43,8 @@ static struct weft_read *weft_tx_admit_read(struct weft_reads *reads,
 }
 
 /* Makes the message that asks for it, of the payload in its copy.bytes. */
-static void weft_tx_ask(struct weft_tx_msg *msg, struct weft_reads *reads, u8 opcode,
-			u32 len)
+static void tx_ask(struct weft_tx_msg *msg, struct weft_reads *reads, u8 opcode,
+		   u32 len)
 {
 	msg->hdr.opcode = opcode;
 	msg->hdr.qn = WEFT_QN_READ_REQ;
@@ -54,8 +54,8 @@ static void weft_tx_ask(struct weft_tx_msg *msg, struct weft_reads *reads, u8 op
 }
 
 /* Makes a read request of a read that was entered. */
-static void weft_tx_begin_read(struct weft_tx_msg *msg, struct weft_reads *reads,
-			       const struct weft_read *read, u32 rkey, u64 remote_addr)
+static void tx_begin_read(struct weft_tx_msg *msg, struct weft_reads *reads,
+			  const struct weft_read *read, u32 rkey, u64 remote_addr)
 {
 	struct weft_read_req req;
 
@@ -65,12 +65,12 @@ static void weft_tx_begin_read(struct weft_tx_msg *msg, struct weft_reads *reads
 	req.src_stag = rkey;
 	req.src_to = remote_addr;
 	weft_read_req_encode(msg->copy.bytes, &req);
-	weft_tx_ask(msg, reads, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN);
+	tx_ask(msg, reads, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN);
 }
 
 /* Makes an atomic request of the atomic that was entered and is in the message's copy. */
-static void weft_tx_begin_atomic(struct weft_tx_msg *msg, struct weft_reads *reads,
-				 const struct weft_read *read)
+static void tx_begin_atomic(struct weft_tx_msg *msg, struct weft_reads *reads,
+			    const struct weft_read *read)
 {
 	const struct weft_sq_wr *wr = &msg->copy.wr;
 	const struct weft_atomic_operands *operands = &wr->atomic.operands;
@@ -90,12 +90,12 @@ static void weft_tx_begin_atomic(struct weft_tx_msg *msg, struct weft_reads *rea
 		req.compare_mask = U64_MAX;
 	}
 	weft_atomic_req_encode(msg->copy.bytes, &req);
-	weft_tx_ask(msg, reads, WEFT_RDMAP_ATOMIC_REQ, WEFT_ATOMIC_REQ_LEN);
+	tx_ask(msg, reads, WEFT_RDMAP_ATOMIC_REQ, WEFT_ATOMIC_REQ_LEN);
 }
 
 /* Turns the work request copied and checked, @w, into the message to be laid out. */
-static void weft_tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
-				  struct weft_request *w, u32 total)
+static void tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
+			     struct weft_request *w, u32 total)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 	const struct weft_sq_wr *wr = &msg->copy.wr;
@@ -127,14 +127,14 @@ static void weft_tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
 		break;
 	case WEFT_OP_READ:
 	case WEFT_OP_READ_INV:
-		read = weft_tx_admit_read(reads, w, wr, msg->copy.sge, total);
-		weft_tx_begin_read(msg, reads, read, wr->rkey, wr->remote_addr);
+		read = tx_admit_read(reads, w, wr, msg->copy.sge, total);
+		tx_begin_read(msg, reads, read, wr->rkey, wr->remote_addr);
 		msg->left = msg->total;
 		return;
 	case WEFT_OP_CMP_SWP:
 	case WEFT_OP_FETCH_ADD:
-		read = weft_tx_admit_read(reads, w, wr, wr->sge, WEFT_ATOMIC_LEN);
-		weft_tx_begin_atomic(msg, reads, read);
+		read = tx_admit_read(reads, w, wr, wr->sge, WEFT_ATOMIC_LEN);
+		tx_begin_atomic(msg, reads, read);
 		msg->left = msg->total;
 		return;
 	case WEFT_OP_SEND_IMM:
@@ -163,7 +163,7 @@ static void weft_tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
  * to wait (fence, ORD, in-flight list full), it failed, or (*@again) it is
  * done already.
  */
-static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
+static bool tx_take_request(struct weft_qp *qp, bool *again)
 {
 	struct weft_tx *tx = &qp->tx;
 	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
@@ -211,7 +211,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 		*again = w->done;
 		weft_lend_skip(tx->lending, &qp->inflight);
 		if (!w->done)
-			weft_tx_fail(qp, w, &weft_bind_error);
+			weft_tx_fail(qp, w, &bind_error);
 		return false;
 	}
 	if (wr->flags & WEFT_WR_INLINE) {
@@ -224,7 +224,7 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 	}
 	w->byte_len = total;
 	weft_streak_sent(&qp->scq->streak);
-	weft_tx_begin_request(tx, &qp->reads, w, total);
+	tx_begin_request(tx, &qp->reads, w, total);
 	if (total >= WEFT_LEND_LEAST && !tx->msg.local)
 		tx->msg.lend = weft_lend_may(qp);
 	if (tx->lending && !tx->msg.lend)
@@ -233,18 +233,18 @@ static bool weft_tx_take_request(struct weft_qp *qp, bool *again)
 }
 
 /* Takes work requests up to one that makes a message. False: none does now. */
-static bool weft_tx_next_request(struct weft_qp *qp)
+static bool tx_next_request(struct weft_qp *qp)
 {
 	bool again;
 
 	do {
-		if (weft_tx_take_request(qp, &again))
+		if (tx_take_request(qp, &again))
 			return true;
 	} while (again);
 	return false;
 }
 
-static u64 weft_atomic_change(const void *how, u64 value)
+static u64 atomic_change(const void *how, u64 value)
 {
 	return weft_atomic_result(how, value);
 }
@@ -253,9 +253,9 @@ static u64 weft_atomic_change(const void *how, u64 value)
  * Does what an atomic request of the peer asks for and begins the answer. False: its
  * memory is not there any more.
  */
-static bool weft_tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answers,
-				  struct weft_accessor *acc,
-				  const struct weft_atomic_req *req)
+static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answers,
+			     struct weft_accessor *acc,
+			     const struct weft_atomic_req *req)
 {
 	struct weft_atomic_resp resp = { .id = req->id };
 	enum weft_key_error err;
@@ -269,7 +269,7 @@ static bool weft_tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *
 			weft_mr_put(mr);
 		return false;
 	}
-	resp.original = weft_mr_atomic(mr, req->to, weft_atomic_change, req);
+	resp.original = weft_mr_atomic(mr, req->to, atomic_change, req);
 	weft_mr_put(mr);
 
 	weft_atomic_resp_encode(msg->copy.bytes, &resp);
@@ -287,7 +287,7 @@ static bool weft_tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *
 }
 
 /* Begins the answer to a read request of the peer. */
-static void weft_tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *req)
+static void tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *req)
 {
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_RESPONSE;
@@ -308,7 +308,7 @@ static void weft_tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_
 }
 
 /* Begins the answer to the oldest read or atomic request of the peer. */
-static bool weft_tx_next_response(struct weft_qp *qp)
+static bool tx_next_response(struct weft_qp *qp)
 {
 	const struct weft_answer *answer = weft_answers_take(&qp->answers);
 	struct weft_tx_msg *msg = &qp->tx.msg;
@@ -316,16 +316,16 @@ static bool weft_tx_next_response(struct weft_qp *qp)
 	if (!answer)
 		return false;
 	if (!answer->atomic) {
-		weft_tx_answer_read(msg, &answer->read_req);
+		tx_answer_read(msg, &answer->read_req);
 		return true;
 	}
-	if (weft_tx_answer_atomic(msg, &qp->answers, &qp->acc, &answer->atomic_req))
+	if (tx_answer_atomic(msg, &qp->answers, &qp->acc, &answer->atomic_req))
 		return true;
 	weft_qp_fail(qp, &weft_tx_term_revoked, IB_EVENT_QP_ACCESS_ERR);
 	return false;
 }
 
-static void weft_tx_begin_control(struct weft_tx_msg *msg)
+static void tx_begin_control(struct weft_tx_msg *msg)
 {
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_CONTROL;
@@ -336,14 +336,14 @@ static void weft_tx_begin_control(struct weft_tx_msg *msg)
 }
 
 /* The first frame of an initiator that agreed on peer-to-peer setup (RFC 6581, 5). */
-static void weft_tx_begin_rtr(struct weft_tx *tx, struct weft_reads *reads, u8 rtr)
+static void tx_begin_rtr(struct weft_tx *tx, struct weft_reads *reads, u8 rtr)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 
-	weft_tx_begin_control(msg);
+	tx_begin_control(msg);
 	switch (rtr) {
 	case WEFT_RTR_READ:
-		weft_tx_begin_read(msg, reads, weft_reads_add(reads, 0), 0, 0);
+		tx_begin_read(msg, reads, weft_reads_add(reads, 0), 0, 0);
 		break;
 	case WEFT_RTR_WRITE:
 		msg->hdr.opcode = WEFT_RDMAP_WRITE;
@@ -357,9 +357,9 @@ static void weft_tx_begin_rtr(struct weft_tx *tx, struct weft_reads *reads, u8 r
 	msg->left = msg->total;
 }
 
-static void weft_tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *ending)
+static void tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *ending)
 {
-	weft_tx_begin_control(msg);
+	tx_begin_control(msg);
 	msg->hdr.opcode = WEFT_RDMAP_TERMINATE;
 	msg->hdr.qn = WEFT_QN_TERMINATE;
 	msg->hdr.msn = 1;
@@ -389,19 +389,19 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 	case IB_QPS_ERR:
 		if (!qp->ending.due)
 			return false;
-		weft_tx_begin_terminate(&tx->msg, &qp->ending);
+		tx_begin_terminate(&tx->msg, &qp->ending);
 		weft_count(qp->dev->counters, WEFT_CNT_TX_TERMINATES, 1);
 		return true;
 	default:
 		return false;
 	}
 	if (qp->gate.rtr_due) {
-		weft_tx_begin_rtr(tx, &qp->reads, qp->gate.rtr_due);
+		tx_begin_rtr(tx, &qp->reads, qp->gate.rtr_due);
 		qp->gate.rtr_due = 0;
 		return true;
 	}
 	tx->prefer_response = !tx->prefer_response;
 	if (tx->prefer_response)
-		return weft_tx_next_response(qp) || weft_tx_next_request(qp);
-	return weft_tx_next_request(qp) || weft_tx_next_response(qp);
+		return tx_next_response(qp) || tx_next_request(qp);
+	return tx_next_request(qp) || tx_next_response(qp);
 }

@@ -57,13 +57,13 @@ bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 	return true;
 }
 
-static bool weft_op_needs_extended(u8 opcode)
+static bool op_needs_extended(u8 opcode)
 {
 	return opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD;
 }
 
 /* Whether a queue pair may do this, and with payload in the ring if it has that. */
-static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
+static bool op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
 {
 	bool in_ring = wr->flags & WEFT_WR_INLINE;
 
@@ -93,8 +93,8 @@ static bool weft_op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *w
 }
 
 /* Checks what an atomic has besides the shape of every work request. */
-static bool weft_check_atomic(const struct weft_sq_wr *wr,
-			      struct weft_wr_error *why)
+static bool check_atomic(const struct weft_sq_wr *wr,
+			 struct weft_wr_error *why)
 {
 	why->vendor = WEFT_VE_ATOMIC;
 	if (wr->num_sge != 1 || wr->sge[0].length != WEFT_ATOMIC_LEN) {
@@ -119,8 +119,8 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 	/* So that what has no meaning today can be given one. */
 	if (wr->flags & ~WEFT_WR_FLAGS)
 		return false;
-	if (!weft_op_allowed(qp, wr)) {
-		why->vendor = weft_op_needs_extended(wr->opcode) &&
+	if (!op_allowed(qp, wr)) {
+		why->vendor = op_needs_extended(wr->opcode) &&
 			      !qp->agreed.extended ?
 			      WEFT_VE_PEER : WEFT_VE_OPCODE;
 		return false;
@@ -139,7 +139,7 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 	if (wr->num_blocks != blocks)
 		return false;
 	return wr->opcode < WEFT_OP_CMP_SWP || wr->opcode > WEFT_OP_FETCH_ADD ||
-	       weft_check_atomic(wr, why);
+	       check_atomic(wr, why);
 }
 
 /* A work request of ours cannot be done: it fails, and the queue pair with it. */

@@ -18,8 +18,8 @@
 #include "wire/crc.h"
 
 /* Fetches the next @len bytes of the message; @held as in weft_tx_layout(). */
-static bool weft_tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
-			   u8 *to, u32 len, struct weft_mr **held)
+static bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
+		      u8 *to, u32 len, struct weft_mr **held)
 {
 	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
 	enum weft_key_error err;
@@ -60,7 +60,7 @@ static bool weft_tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
 }
 
 /* Goes on with the Immediate Data message that follows a WRITE. */
-static void weft_tx_begin_imm(struct weft_tx *tx)
+static void tx_begin_imm(struct weft_tx *tx)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 
@@ -78,13 +78,13 @@ static void weft_tx_begin_imm(struct weft_tx *tx)
 }
 
 /* The message is laid out: what comes next, and when is its work request done? */
-static void weft_tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
+static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 
 	if (msg->kind == WEFT_MSG_REQUEST) {
 		if (msg->imm_opcode) {
-			weft_tx_begin_imm(tx);
+			tx_begin_imm(tx);
 			return;
 		}
 		weft_inflight_last(inflight)->end = tx->built;
@@ -93,8 +93,8 @@ static void weft_tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 }
 
 /* Goes on behind an FPDU of the message. */
-static void weft_tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
-			 const struct weft_fpdu *fpdu)
+static void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
+		    const struct weft_fpdu *fpdu)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 
@@ -125,9 +125,9 @@ void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
 {
 	weft_tx_assert_locked(tx);
-	weft_tx_step(tx, acc, fpdu);
+	tx_step(tx, acc, fpdu);
 	if (fpdu->last)
-		weft_tx_end_msg(tx, inflight);
+		tx_end_msg(tx, inflight);
 }
 
 /*
@@ -140,7 +140,7 @@ struct weft_tx_head {
 };
 
 /* Writes the CRC of the @len bytes of an FPDU at @to behind them. */
-static __always_inline void weft_tx_put_crc(const struct weft_tx *tx, u8 *to, u32 len)
+static __always_inline void tx_put_crc(const struct weft_tx *tx, u8 *to, u32 len)
 {
 	if (tx->crc)
 		weft_crc_put(to + len, weft_crc_update(WEFT_CRC_SEED, to, len));
@@ -152,10 +152,10 @@ static __always_inline void weft_tx_put_crc(const struct weft_tx *tx, u8 *to, u3
  * Writes one FPDU of the message to @to. False: the payload is not to be had
  * any more; nothing was laid out.
  */
-static bool weft_tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
-			       const struct weft_tx_head *head,
-			       struct weft_fpdu fpdu, u8 *to,
-			       struct weft_mr **held)
+static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
+			  const struct weft_tx_head *head,
+			  struct weft_fpdu fpdu, u8 *to,
+			  struct weft_mr **held)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 at = head->len;
@@ -164,18 +164,18 @@ static bool weft_tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 	msg->hdr.last = fpdu.last;
 	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu.payload);
 	weft_ddp_encode_place(to + WEFT_MPA_LEN, &msg->hdr);
-	if (!weft_tx_gather(msg, acc, to + at, fpdu.payload, held))
+	if (!tx_gather(msg, acc, to + at, fpdu.payload, held))
 		return false;
 	at += fpdu.payload;
 	if (fpdu.pad)
 		memset(to + at, 0, fpdu.pad);
 	at += fpdu.pad;
-	weft_tx_put_crc(tx, to, at);
+	tx_put_crc(tx, to, at);
 	return true;
 }
 
 /* Whether an FPDU fills a segment, and a fresh one is to be filled behind it. */
-static bool weft_tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
+static bool tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
 {
 	return fpdu->len == tx->emss && tx->room == tx->emss &&
 	       fpdu->payload < tx->msg.left;
@@ -186,9 +186,9 @@ static bool weft_tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fp
  * many as @room at @to and the SGE that is held have; the last of a message is
  * none of them. Returns how many.
  */
-static noinline u32 weft_tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
-				       const struct weft_fpdu *fpdu, u8 *to,
-				       u32 room, const struct weft_mr *held)
+static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
+				  const struct weft_fpdu *fpdu, u8 *to,
+				  u32 room, const struct weft_mr *held)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 	const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
@@ -210,7 +210,7 @@ static noinline u32 weft_tx_layout_row(struct weft_tx *tx, struct weft_tx_head *
 		memcpy(to, head->bytes, sizeof(head->bytes));
 		weft_ddp_encode_offset(to + WEFT_MPA_LEN, tagged, at);
 		weft_mr_read_short(held, from, to + head->len, payload);
-		weft_tx_put_crc(tx, to, len - WEFT_CRC_LEN);
+		tx_put_crc(tx, to, len - WEFT_CRC_LEN);
 		at += payload;
 		from += payload;
 		to += len;
@@ -256,24 +256,24 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		/* A large one is as large as what memory is to be had: none need be. */
 		if (!fpdu->last && tx->large)
 			weft_tx_plan(tx, min(weft_llp_train(qp->llp, tx->emss), room), fpdu);
-		if (!weft_tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &held)) {
+		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &held)) {
 			weft_tx_gather_failed(qp);
 			break;
 		}
 		any = true;
 		to += fpdu->len;
 		room -= fpdu->len;
-		weft_tx_step(tx, &qp->acc, fpdu);
+		tx_step(tx, &qp->acc, fpdu);
 		if (fpdu->last) {
-			weft_tx_end_msg(tx, &qp->inflight);
+			tx_end_msg(tx, &qp->inflight);
 			break;
 		}
-		if (weft_tx_repeats(tx, fpdu)) {
-			fpdus = weft_tx_layout_row(tx, &head, fpdu, to, room, held);
+		if (tx_repeats(tx, fpdu)) {
+			fpdus = tx_layout_row(tx, &head, fpdu, to, room, held);
 			to += fpdus * fpdu->len;
 			room -= fpdus * fpdu->len;
 		}
-		if (!weft_tx_repeats(tx, fpdu) && !weft_tx_plan(tx, tx->emss, fpdu))
+		if (!tx_repeats(tx, fpdu) && !weft_tx_plan(tx, tx->emss, fpdu))
 			break;
 		if (fpdu->len > room)
 			break;

@@ -19,7 +19,7 @@
 #include "tx/tx.h"
 
 /* Lays out @fpdu of the message begun, its payload lent. Returns whether it did. */
-static bool weft_tx_lend(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *fpdu)
+static bool tx_lend(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *fpdu)
 {
 	struct weft_tx *tx = &qp->tx;
 	u32 used;
@@ -35,7 +35,7 @@ static bool weft_tx_lend(struct weft_qp *qp, struct weft_chunk *c, struct weft_f
 }
 
 /* Whether the next FPDU is one whose payload is lent. */
-static bool weft_tx_lends(const struct weft_tx *tx)
+static bool tx_lends(const struct weft_tx *tx)
 {
 	return tx->msg.kind == WEFT_MSG_REQUEST && tx->msg.lend && !tx->msg.local;
 }
@@ -44,7 +44,7 @@ static bool weft_tx_lends(const struct weft_tx *tx)
  * Whether what is laid out already has to be sent first: lent and copied bytes are
  * not waiting together.
  */
-static bool weft_tx_turns(const struct weft_tx *tx, bool lend)
+static bool tx_turns(const struct weft_tx *tx, bool lend)
 {
 	if (lend)
 		return weft_lend_is_full(tx) || weft_chunks_waiting(&tx->chunks);
@@ -52,7 +52,7 @@ static bool weft_tx_turns(const struct weft_tx *tx, bool lend)
 }
 
 /* Whether nothing more is posted and nothing more asked for by the peer. */
-static bool weft_tx_has_all(const struct weft_ring *sq, const struct weft_answers *answers)
+static bool tx_has_all(const struct weft_ring *sq, const struct weft_answers *answers)
 {
 	return !weft_ring_pending(sq) && !weft_answers_due(answers);
 }
@@ -61,7 +61,7 @@ static bool weft_tx_has_all(const struct weft_ring *sq, const struct weft_answer
  * Lays out FPDUs until enough is waiting or nothing more can be done now.
  * Returns whether anything was laid out.
  */
-static bool weft_tx_build(struct weft_qp *qp)
+static bool tx_build(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_fpdu fpdu;
@@ -83,7 +83,7 @@ static bool weft_tx_build(struct weft_qp *qp)
 			tx->msg.kind = WEFT_MSG_NONE;
 		if (tx->msg.kind == WEFT_MSG_NONE) {
 			/* Mostly there was one message alone. */
-			if (any && weft_tx_has_all(&qp->sq, &qp->answers)) {
+			if (any && tx_has_all(&qp->sq, &qp->answers)) {
 				tx->held = false;
 				tx->dry = true;
 				return true;
@@ -97,8 +97,8 @@ static bool weft_tx_build(struct weft_qp *qp)
 			tx->end_segment = true;
 			return any;
 		}
-		lend = weft_tx_lends(tx);
-		if (weft_tx_turns(tx, lend))
+		lend = tx_lends(tx);
+		if (tx_turns(tx, lend))
 			return true;
 		c = weft_chunk_room(&tx->chunks, lend ? WEFT_LEND_FRAME : fpdu.len,
 				    tx->msg.left, qp->owner);
@@ -107,7 +107,7 @@ static bool weft_tx_build(struct weft_qp *qp)
 				weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 			return any;
 		}
-		if (lend ? weft_tx_lend(qp, c, &fpdu) : weft_tx_layout(qp, c, &fpdu))
+		if (lend ? tx_lend(qp, c, &fpdu) : weft_tx_layout(qp, c, &fpdu))
 			any = true;
 	}
 }
@@ -116,7 +116,7 @@ static bool weft_tx_build(struct weft_qp *qp)
  * How many of the next @len bytes to hand over. A segment or less needs no look at the
  * stream: where it goes was settled when it was laid out, or is again with what follows.
  */
-static u32 weft_tx_portion(const struct weft_tx *tx, struct weft_llp *llp, u32 len)
+static u32 tx_portion(const struct weft_tx *tx, struct weft_llp *llp, u32 len)
 {
 	u32 waiting = tx->built - tx->sent;
 
@@ -127,7 +127,7 @@ static u32 weft_tx_portion(const struct weft_tx *tx, struct weft_llp *llp, u32 l
 }
 
 /* Hands what is laid out to the stream. 0, or why not all of it was taken. */
-static int weft_tx_push(struct weft_tx *tx, struct weft_llp *llp)
+static int tx_push(struct weft_tx *tx, struct weft_llp *llp)
 {
 	struct weft_chunks *chunks = &tx->chunks;
 	struct weft_chunk *c;
@@ -137,7 +137,7 @@ static int weft_tx_push(struct weft_tx *tx, struct weft_llp *llp)
 	while (chunks->num) {
 		c = &chunks->chunk[0];
 		for (left = c->fill - c->sent; left; left -= n) {
-			len = weft_tx_portion(tx, llp, left);
+			len = tx_portion(tx, llp, left);
 			n = weft_llp_send_page(llp, c->page, c->sent, len,
 					       len < left || chunks->num > 1);
 			if (n < 0)
@@ -182,7 +182,7 @@ void weft_tx_complete(struct weft_qp *qp)
 }
 
 /* Tells the connection, once, that the queue pair failed or closes. */
-static void weft_tx_tell(struct weft_qp *qp, enum ib_qp_state state)
+static void tx_tell(struct weft_qp *qp, enum ib_qp_state state)
 {
 	unsigned long flags;
 
@@ -200,7 +200,7 @@ static void weft_tx_tell(struct weft_qp *qp, enum ib_qp_state state)
 }
 
 /* Nothing is left to be done: asks for a doorbell. False: a post came meanwhile. */
-static bool weft_tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
+static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 {
 	/*
 	 * What waits for the peer is begun when that kicks us. To look at the ring
@@ -216,16 +216,16 @@ static bool weft_tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 }
 
 /* The stream does not take what was laid out: waits, or gives up. */
-static void weft_tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
+static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 {
 	if (error != -EAGAIN || state == IB_QPS_ERR) {
 		weft_qp_fail(qp, NULL, -1);
-		weft_tx_tell(qp, IB_QPS_ERR);
+		tx_tell(qp, IB_QPS_ERR);
 		return;
 	}
 	if (state == IB_QPS_SQD) {
 		if (weft_ending_overdue(&qp->ending)) {
-			weft_tx_tell(qp, state);
+			tx_tell(qp, state);
 			return;
 		}
 		weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
@@ -235,8 +235,8 @@ static void weft_tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int erro
 }
 
 /* Adds a round to the device's counters. */
-static void weft_tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters,
-			  u64 sent, int error)
+static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters,
+		     u64 sent, int error)
 {
 	if (tx->fpdus)
 		weft_count(counters, WEFT_CNT_TX_FPDUS, tx->fpdus);
@@ -260,18 +260,18 @@ bool weft_tx_round(struct weft_qp *qp)
 	u32 tail = qp->inflight.tail;
 	enum ib_qp_state state;
 	bool built;
-	int rv;
+	int ret;
 
 	weft_qp_assert_locked(qp);
-	built = weft_tx_build(qp);
+	built = tx_build(qp);
 	if (built)
 		tx->chunks.active = jiffies;
-	rv = weft_tx_push(tx, qp->llp);
-	weft_tx_count(tx, qp->dev->counters, tx->sent - sent, rv);
+	ret = tx_push(tx, qp->llp);
+	tx_count(tx, qp->dev->counters, tx->sent - sent, ret);
 	weft_tx_complete(qp);
 	state = weft_qp_state(qp);
-	if (rv) {
-		weft_tx_blocked(qp, state, rv);
+	if (ret) {
+		tx_blocked(qp, state, ret);
 		return false;
 	}
 	if (tx->end_segment) {
@@ -286,9 +286,9 @@ bool weft_tx_round(struct weft_qp *qp)
 		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && qp->ending.due))
 			return true;
 		if (weft_lend_drained(qp))
-			weft_tx_tell(qp, state);
+			tx_tell(qp, state);
 	}
-	return !weft_tx_idle(tx, &qp->sq);
+	return !tx_idle(tx, &qp->sq);
 }
 
 /* An idle queue pair keeps a page at most, after a while. */
@@ -344,15 +344,15 @@ int weft_tx_start(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct mem_cgroup *before = weft_charge_begin(qp->owner);
-	int rv;
+	int ret;
 
-	rv = weft_reads_start(&qp->reads, qp->agreed.ord, max(qp->cap.max_send_sge, 1U));
-	if (!rv)
-		rv = weft_answers_start(&qp->answers, qp->agreed.ird);
+	ret = weft_reads_start(&qp->reads, qp->agreed.ord, max(qp->cap.max_send_sge, 1U));
+	if (!ret)
+		ret = weft_answers_start(&qp->answers, qp->agreed.ird);
 	weft_charge_end(before);
-	if (rv) {
+	if (ret) {
 		weft_reads_stop(&qp->reads);
-		return rv;
+		return ret;
 	}
 	weft_gate_start(&qp->gate, &qp->agreed, qp->initiator);
 	weft_ending_start(&qp->ending);
