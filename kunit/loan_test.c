@@ -94,7 +94,7 @@ static void warm(struct kunit *test, struct loan_bench *l)
 {
 	u32 i;
 
-	for (i = 0; i * 100000 < WEFT_LEND_AFTER; i++) {
+	for (i = 0; i * 100000 < WEFT_LOAN_AFTER; i++) {
 		write(l, 0, 100000);
 		take(l);
 		KUNIT_EXPECT_TRUE(test, done(l));
@@ -226,7 +226,7 @@ static void loan_not(struct kunit *test)
 
 	l = bench_new(test, false);
 	warmer(test, l);
-	write(l, 0, WEFT_LEND_LEAST - 1);
+	write(l, 0, WEFT_LOAN_LEAST - 1);
 	take(l);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);

@@ -57,7 +57,7 @@ static void __exit weft_exit(void)
 	weft_device_exit();
 	weft_conn_exit();
 	weft_dmabuf_exit();
-	weft_lend_exit();
+	weft_loan_exit();
 	destroy_workqueue(weft_workqueue);
 	rcu_barrier(); /* regions may still be on their way out */
 }

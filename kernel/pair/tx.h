@@ -22,7 +22,7 @@
 #include "uapi/weft-abi.h"
 #include "wire/ddp.h"
 
-struct weft_lending;
+struct weft_loans;
 struct weft_qp;
 
 /* How soon to try again when memory was short. */
@@ -105,7 +105,7 @@ enum weft_tx_want {
  * @ended: who lets @lock go has nobody told any more. Under @lock
  * @work: goes on where a caller could not, and sends what receive asks for
  * @timer: queues @work; see weft_qp_within()
- * @lending: what was lent and what is being lent; NULL: nothing ever was, and the
+ * @loans: what was lent and what is being lent; NULL: nothing ever was, and the
  *	way of a small message asks no further
  * @chunks: stream bytes waiting
  * @built: stream bytes laid out since the start
@@ -132,7 +132,7 @@ struct weft_tx {
 	bool ended;
 	struct work_struct work;
 	struct timer_list timer;
-	struct weft_lending *lending;
+	struct weft_loans *loans;
 	struct weft_chunks chunks;
 	u64 built;
 	u64 sent;

@@ -32,7 +32,7 @@ bool weft_stream_flush(struct weft_qp *qp)
 	weft_ring_need_doorbell(&qp->sq, true);
 	if (weft_qp_owns_rq(qp))
 		weft_ring_need_doorbell(&qp->own_rq.ring, true);
-	if (!weft_lend_settled(qp))
+	if (!weft_loan_settled(qp))
 		return false;
 	weft_tx_flush_requests(qp);
 	weft_rx_flush_receives(qp);
@@ -237,7 +237,7 @@ int weft_stream_reset(struct weft_qp *qp)
 
 	mutex_lock(&qp->tx.lock);
 	spin_lock_irq(&qp->lock);
-	if (qp->user || qp->tx.lending) {
+	if (qp->user || qp->tx.loans) {
 		ret = -EBUSY;
 	} else {
 		weft_qp_set_state(qp, IB_QPS_RESET);

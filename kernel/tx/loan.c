@@ -17,22 +17,22 @@
 #include "wire/crc.h"
 
 /* What is known of a loan: bits of @flags. */
-#define WEFT_LEND_WANTED	1	/* somebody waits for it: kick the worker */
-#define WEFT_LEND_RETURNED	2	/* TCP is through with it */
-#define WEFT_LEND_GIVEN_UP	4	/* nobody waits any more */
+#define WEFT_LOAN_WANTED	1	/* somebody waits for it: kick the worker */
+#define WEFT_LOAN_RETURNED	2	/* TCP is through with it */
+#define WEFT_LOAN_GIVEN_UP	4	/* nobody waits any more */
 
 /**
- * struct weft_lend - a loan: pages of one work request, or of several
+ * struct weft_loan - a loan: pages of one work request, or of several
  * @ubuf: what packet buffers hold, a reference each; one is the transmit side's
  *	while it lends more
- * @entry: in weft_lending.out
+ * @entry: in weft_loans.out
  * @qp: its queue pair: a reference, until it is returned or given up
  * @inflight: the last of its work requests, index into the in-flight list
  * @flags: see above. Whoever is the second to set RETURNED or GIVEN_UP frees
  *	it; without GIVEN_UP, the transmit side does when it sees RETURNED
  * @copied: the kernel has copied some of it after all
  */
-struct weft_lend {
+struct weft_loan {
 	struct ubuf_info ubuf;
 	struct list_head entry;
 	struct weft_qp *qp;
@@ -50,20 +50,20 @@ static atomic_t loans_out = ATOMIC_INIT(0);
  */
 static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
 {
-	struct weft_lend *lend = container_of(ubuf, struct weft_lend, ubuf);
-	struct weft_qp *qp = lend->qp;
+	struct weft_loan *loan = container_of(ubuf, struct weft_loan, ubuf);
+	struct weft_qp *qp = loan->qp;
 	int flags;
 
 	if (!uncopied)
-		WRITE_ONCE(lend->copied, true);
+		WRITE_ONCE(loan->copied, true);
 	if (!refcount_dec_and_test(&ubuf->refcnt))
 		return;
 	/* From here on the transmit side may free it, and reads @copied before. */
-	flags = atomic_fetch_or(WEFT_LEND_RETURNED, &lend->flags);
-	if (flags & WEFT_LEND_GIVEN_UP) {
-		kfree(lend);
+	flags = atomic_fetch_or(WEFT_LOAN_RETURNED, &loan->flags);
+	if (flags & WEFT_LOAN_GIVEN_UP) {
+		kfree(loan);
 	} else {
-		if ((flags & WEFT_LEND_WANTED) || weft_qp_state(qp) != IB_QPS_RTS)
+		if ((flags & WEFT_LOAN_WANTED) || weft_qp_state(qp) != IB_QPS_RTS)
 			weft_qp_kick(qp);
 		weft_qp_put(qp);
 	}
@@ -73,45 +73,45 @@ static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied
 
 static const struct weft_ubuf_ops loan_ubuf_ops = { .complete = loan_done };
 
-static bool loan_returned(struct weft_lend *lend)
+static bool loan_returned(struct weft_loan *loan)
 {
-	return atomic_read_acquire(&lend->flags) & WEFT_LEND_RETURNED;
+	return atomic_read_acquire(&loan->flags) & WEFT_LOAN_RETURNED;
 }
 
 /* Asks for a kick when it is returned. False: it is. */
-static bool loan_want(struct weft_lend *lend)
+static bool loan_want(struct weft_loan *loan)
 {
-	return !(atomic_fetch_or(WEFT_LEND_WANTED, &lend->flags) & WEFT_LEND_RETURNED);
+	return !(atomic_fetch_or(WEFT_LOAN_WANTED, &loan->flags) & WEFT_LOAN_RETURNED);
 }
 
 /* The loan does not go on. */
-static void loan_close(struct weft_lending *lending)
+static void loan_close(struct weft_loans *loans)
 {
-	struct weft_lend *lend = lending->lend;
+	struct weft_loan *loan = loans->open;
 
-	lending->lend = NULL;
-	if (lend)
-		loan_done(NULL, &lend->ubuf, true);
+	loans->open = NULL;
+	if (loan)
+		loan_done(NULL, &loan->ubuf, true);
 }
 
 /* Lends more to what goes on, or begins anew, for the request fetched last. */
 static bool loan_open(struct weft_qp *qp)
 {
-	struct weft_lending *lending = qp->tx.lending;
-	struct weft_lend *lend = lending->lend;
+	struct weft_loans *loans = qp->tx.loans;
+	struct weft_loan *loan = loans->open;
 
-	if (!lend) {
-		lend = kzalloc(sizeof(*lend), GFP_KERNEL);
-		if (!lend)
+	if (!loan) {
+		loan = kzalloc(sizeof(*loan), GFP_KERNEL);
+		if (!loan)
 			return false;
-		weft_ubuf_init(&lend->ubuf, &loan_ubuf_ops);
+		weft_ubuf_init(&loan->ubuf, &loan_ubuf_ops);
 		weft_qp_get(qp);
-		lend->qp = qp;
+		loan->qp = qp;
 		atomic_inc(&loans_out);
-		list_add_tail(&lend->entry, &lending->out);
-		lending->lend = lend;
+		list_add_tail(&loan->entry, &loans->out);
+		loans->open = loan;
 	}
-	lend->inflight = qp->inflight.head - 1;
+	loan->inflight = qp->inflight.head - 1;
 	return true;
 }
 
@@ -124,79 +124,79 @@ static bool loan_ends(const struct weft_inflight *inflight)
 }
 
 /* Has the books say that it is back. */
-static void loan_forget(struct weft_lending *lending, struct weft_lend *lend,
+static void loan_forget(struct weft_loans *loans, struct weft_loan *loan,
 			struct weft_counters __percpu *counters)
 {
-	if (lend->copied) {
+	if (loan->copied) {
 		weft_count(counters, WEFT_CNT_TX_LENT_COPIED, 1);
-		lending->mode = WEFT_LEND_NO;
-	} else if (lending->mode == WEFT_LEND_TRYING) {
-		lending->mode = WEFT_LEND_YES;
+		loans->mode = WEFT_LOAN_NO;
+	} else if (loans->mode == WEFT_LOAN_TRYING) {
+		loans->mode = WEFT_LOAN_YES;
 	}
-	list_del(&lend->entry);
-	kfree(lend);
+	list_del(&loan->entry);
+	kfree(loan);
 }
 
 /**
- * weft_lend_may() - may the request fetched last be lent?
+ * weft_loan_may() - may the request fetched last be lent?
  * @qp: the queue pair; what is to be lent is large enough
  *
  * Context: as weft_tx_next_msg().
  * Return: whether to try.
  */
-bool weft_lend_may(struct weft_qp *qp)
+bool weft_loan_may(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
-	struct weft_lending *lending = tx->lending;
+	struct weft_loans *loans = tx->loans;
 
-	if (!qp->owner || tx->crc || !tx->large || tx->sent < WEFT_LEND_AFTER ||
+	if (!qp->owner || tx->crc || !tx->large || tx->sent < WEFT_LOAN_AFTER ||
 	    !weft_llp_may_lend(qp->llp))
 		return false;
-	if (lending)
-		return lending->mode == WEFT_LEND_YES || lending->mode == WEFT_LEND_NEW;
-	lending = kzalloc(sizeof(*lending), GFP_KERNEL);
-	if (!lending)
+	if (loans)
+		return loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW;
+	loans = kzalloc(sizeof(*loans), GFP_KERNEL);
+	if (!loans)
 		return false;
-	INIT_LIST_HEAD(&lending->out);
-	tx->lending = lending;
+	INIT_LIST_HEAD(&loans->out);
+	tx->loans = loans;
 	return true;
 }
 
-static void loan_drop_pages(struct weft_lending *lending)
+static void loan_drop_pages(struct weft_loans *loans)
 {
-	while (lending->num)
-		put_page(lending->bv[--lending->num].bv_page);
+	while (loans->num)
+		put_page(loans->bv[--loans->num].bv_page);
 }
 
 /* Adds bytes of a page, a compound one by its head. */
-static void loan_add(struct weft_lending *lending, struct page *page,
+static void loan_add(struct weft_loans *loans, struct page *page,
 		     u32 offset, u32 len)
 {
 	struct bio_vec *bv;
 
-	if (lending->num) {
-		bv = &lending->bv[lending->num - 1];
+	if (loans->num) {
+		bv = &loans->bv[loans->num - 1];
 		if (bv->bv_page == page && bv->bv_offset + bv->bv_len == offset) {
 			bv->bv_len += len;
 			return;
 		}
 	}
 	get_page(page);
-	bvec_set_page(&lending->bv[lending->num++], page, len, offset);
+	bvec_set_page(&loans->bv[loans->num++], page, len, offset);
 }
 
 /*
  * Collects the pages of at most @len bytes of one SGE, and leaves room for what
  * follows the payload. Returns how many bytes.
  */
-static u32 loan_sge(struct weft_lending *lending, const struct weft_mr *mr,
+static u32 loan_sge(struct weft_loans *loans, const struct weft_mr *mr,
 		    u64 addr, u32 len)
 {
 	u32 done, n, offset;
 	struct page *page;
 	void *at;
 
-	for (done = 0; done < len && lending->num < WEFT_LEND_RUNS - 1; done += n) {
+	for (done = 0; done < len && loans->num < WEFT_LOAN_RUNS - 1; done += n) {
 		at = weft_blocks_at(&mr->blocks, addr - mr->iova + done, len - done, &n);
 		page = virt_to_page(at);
 		offset = offset_in_page(at);
@@ -207,7 +207,7 @@ static u32 loan_sge(struct weft_lending *lending, const struct weft_mr *mr,
 		} else {
 			n = min_t(u32, n, PAGE_SIZE - offset);
 		}
-		loan_add(lending, page, offset, n);
+		loan_add(loans, page, offset, n);
 	}
 	return done;
 }
@@ -217,7 +217,7 @@ static u32 loan_sge(struct weft_lending *lending, const struct weft_mr *mr,
  * are too many runs of them. 0: it is not all pages of a user's, or *@gone: the
  * memory is not to be had any more.
  */
-static u32 loan_gather(struct weft_lending *lending, struct weft_tx_msg *msg,
+static u32 loan_gather(struct weft_loans *loans, struct weft_tx_msg *msg,
 		       struct weft_accessor *acc, u32 len, bool *gone)
 {
 	u32 index = msg->sge_index, offset = msg->offset;
@@ -226,7 +226,7 @@ static u32 loan_gather(struct weft_lending *lending, struct weft_tx_msg *msg,
 	u32 done = 0, want, n;
 
 	*gone = false;
-	while (done < len && lending->num < WEFT_LEND_RUNS - 1) {
+	while (done < len && loans->num < WEFT_LOAN_RUNS - 1) {
 		const struct weft_sge *sge = &msg->copy.sge[index];
 
 		want = min(len - done, sge->length - offset);
@@ -236,7 +236,7 @@ static u32 loan_gather(struct weft_lending *lending, struct weft_tx_msg *msg,
 			*gone = !mr;
 			if (!mr)
 				return 0;
-			n = mr->umem ? loan_sge(lending, mr, sge->addr + offset, want) : 0;
+			n = mr->umem ? loan_sge(loans, mr, sge->addr + offset, want) : 0;
 			weft_mr_put(mr);
 			if (!n)
 				return 0;
@@ -254,60 +254,60 @@ static u32 loan_gather(struct weft_lending *lending, struct weft_tx_msg *msg,
 }
 
 /* Whether something is lent that the stream has yet to take. */
-bool weft_lend_waits(const struct weft_tx *tx)
+bool weft_loan_waits(const struct weft_tx *tx)
 {
-	return tx->lending && tx->lending->num;
+	return tx->loans && tx->loans->num;
 }
 
 /* Whether that has to be taken before more is lent. */
-bool weft_lend_is_full(const struct weft_tx *tx)
+bool weft_loan_is_full(const struct weft_tx *tx)
 {
-	const struct weft_lending *lending = tx->lending;
+	const struct weft_loans *loans = tx->loans;
 
-	return weft_lend_waits(tx) && (lending->last || lending->taken ||
-				       lending->num > WEFT_LEND_RUNS - WEFT_LEND_FPDU_RUNS);
+	return weft_loan_waits(tx) && (loans->last || loans->taken ||
+				       loans->num > WEFT_LOAN_RUNS - WEFT_LOAN_FPDU_RUNS);
 }
 
 /**
- * weft_lend_layout() - lay out one FPDU of the current message, its payload lent
+ * weft_loan_layout() - lay out one FPDU of the current message, its payload lent
  * @qp: the queue pair
  * @fpdu: as planned; made shorter if its payload is in too many pieces
  * @page: a chunk's, for what goes around the payload
- * @offset: where in @page; WEFT_LEND_FRAME bytes are free there
+ * @offset: where in @page; WEFT_LOAN_FRAME bytes are free there
  *
  * Context: as weft_tx_layout(). A message that is not to be lent is copied from
  * here on.
  * Return: bytes of the chunk that are used; 0: nothing was laid out. Memory
  * that was taken away fails the queue pair.
  */
-u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
+u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset)
 {
-	struct weft_lending *lending = qp->tx.lending;
+	struct weft_loans *loans = qp->tx.loans;
 	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 hdr_len = weft_ddp_hdr_len(msg->hdr.tagged);
 	u32 front = WEFT_MPA_LEN + hdr_len, back;
-	u32 num = lending->num, first = num ? lending->bv[num - 1].bv_len : 0;
+	u32 num = loans->num, first = num ? loans->bv[num - 1].bv_len : 0;
 	u8 *at = page_address(page) + offset;
 	bool gone = false, ends;
 	u32 payload = 0;
 
 	if (loan_open(qp)) {
-		loan_add(lending, page, offset, front);
-		payload = loan_gather(lending, msg, &qp->acc, fpdu->payload, &gone);
+		loan_add(loans, page, offset, front);
+		payload = loan_gather(loans, msg, &qp->acc, fpdu->payload, &gone);
 	}
 	if (!payload) {
 		/* As it was before. */
-		while (lending->num > num)
-			put_page(lending->bv[--lending->num].bv_page);
+		while (loans->num > num)
+			put_page(loans->bv[--loans->num].bv_page);
 		if (num)
-			lending->bv[num - 1].bv_len = first;
+			loans->bv[num - 1].bv_len = first;
 		msg->lend = false;
-		lending->last = true;
+		loans->last = true;
 		if (!num)
-			loan_close(lending);
-		weft_lend_skip(lending, &qp->inflight);
+			loan_close(loans);
+		weft_loan_skip(loans, &qp->inflight);
 		if (gone)
 			weft_tx_gather_failed(qp);
 		return 0;
@@ -323,27 +323,27 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	weft_ddp_encode(at + WEFT_MPA_LEN, &msg->hdr);
 	back = fpdu->pad + WEFT_CRC_LEN;
 	memset(at + front, 0, back);
-	loan_add(lending, page, offset + front, back);
+	loan_add(loans, page, offset + front, back);
 	if (!num)
-		lending->len = 0;
-	lending->len += fpdu->len;
+		loans->len = 0;
+	loans->len += fpdu->len;
 	if (msg->left == msg->total)
 		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
-	if (lending->mode == WEFT_LEND_NEW)
-		lending->mode = WEFT_LEND_TRYING;
+	if (loans->mode == WEFT_LOAN_NEW)
+		loans->mode = WEFT_LOAN_TRYING;
 	ends = loan_ends(&qp->inflight);
-	if (lending->mode != WEFT_LEND_YES)
+	if (loans->mode != WEFT_LOAN_YES)
 		msg->lend = false;
-	lending->last = !msg->lend || (fpdu->last && ends);
+	loans->last = !msg->lend || (fpdu->last && ends);
 	/* Also if the rest of it is copied: nothing else tells that it is done. */
-	if (lending->last && ends)
-		atomic_or(WEFT_LEND_WANTED, &lending->lend->flags);
+	if (loans->last && ends)
+		atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
 	weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
 	return front + back;
 }
 
 /**
- * weft_lend_push() - hand over the rest of what is lent, if there is something
+ * weft_loan_push() - hand over the rest of what is lent, if there is something
  * @tx: the transmit side; something was lent
  * @llp: its stream
  *
@@ -351,58 +351,58 @@ u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
  * Return: 0, or why not all of it was taken: -EAGAIN or another negative errno
  * value.
  */
-int weft_lend_push(struct weft_tx *tx, struct weft_llp *llp)
+int weft_loan_push(struct weft_tx *tx, struct weft_llp *llp)
 {
-	struct weft_lending *lending = tx->lending;
+	struct weft_loans *loans = tx->loans;
 	int n;
 
-	if (!weft_lend_waits(tx))
+	if (!weft_loan_waits(tx))
 		return 0;
-	n = weft_llp_lend(llp, &lending->lend->ubuf, lending->bv, lending->num,
-			  lending->taken, lending->len, !tx->dry);
+	n = weft_llp_lend(llp, &loans->open->ubuf, loans->bv, loans->num,
+			  loans->taken, loans->len, !tx->dry);
 	if (n < 0)
 		return n;
-	lending->taken += n;
+	loans->taken += n;
 	tx->sent += n;
-	if (lending->taken < lending->len)
+	if (loans->taken < loans->len)
 		return -EAGAIN;
-	lending->taken = 0;
-	loan_drop_pages(lending);
-	if (lending->last)
-		loan_close(lending);
+	loans->taken = 0;
+	loan_drop_pages(loans);
+	if (loans->last)
+		loan_close(loans);
 	return 0;
 }
 
 /**
- * weft_lend_skip() - the request fetched last is not lent
- * @lending: what is lent; NULL: nothing ever was
+ * weft_loan_skip() - the request fetched last is not lent
+ * @loans: what is lent; NULL: nothing ever was
  * @inflight: the requests under way
  *
  * If somebody waits for it, it is held up by what was lent before. Context: as
  * weft_tx_next_msg().
  */
-void weft_lend_skip(struct weft_lending *lending, const struct weft_inflight *inflight)
+void weft_loan_skip(struct weft_loans *loans, const struct weft_inflight *inflight)
 {
-	if (!lending || list_empty(&lending->out) || !loan_ends(inflight))
+	if (!loans || list_empty(&loans->out) || !loan_ends(inflight))
 		return;
-	loan_want(list_last_entry(&lending->out, struct weft_lend, entry));
-	lending->last = true;
-	if (!lending->num)
-		loan_close(lending);
+	loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
+	loans->last = true;
+	if (!loans->num)
+		loan_close(loans);
 }
 
 /*
  * The oldest that is out holds up others. If one of these was waited for and is back,
  * it is waited for instead. False: it is back itself.
  */
-static bool loan_hold(struct weft_lending *lending, struct weft_lend *oldest)
+static bool loan_hold(struct weft_loans *loans, struct weft_loan *oldest)
 {
-	struct weft_lend *lend;
+	struct weft_loan *loan;
 
-	list_for_each_entry(lend, &lending->out, entry) {
-		if (!(atomic_read(&lend->flags) & WEFT_LEND_WANTED))
+	list_for_each_entry(loan, &loans->out, entry) {
+		if (!(atomic_read(&loan->flags) & WEFT_LOAN_WANTED))
 			continue;
-		if (lend == oldest || !loan_returned(lend))
+		if (loan == oldest || !loan_returned(loan))
 			break;
 		return loan_want(oldest);
 	}
@@ -410,44 +410,44 @@ static bool loan_hold(struct weft_lending *lending, struct weft_lend *oldest)
 }
 
 /**
- * weft_lend_is_out() - may TCP still send pages of this work request?
- * @lending: what is lent
+ * weft_loan_is_out() - may TCP still send pages of this work request?
+ * @loans: what is lent
  * @inflight: the work request, by its index; those before it were asked for
  * @counters: the device's
  *
  * Context: as weft_tx_complete().
  * Return: whether it has to wait.
  */
-bool weft_lend_is_out(struct weft_lending *lending, u32 inflight,
+bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 		      struct weft_counters __percpu *counters)
 {
-	struct weft_lend *lend;
+	struct weft_loan *loan;
 
-	if (list_empty(&lending->out))
+	if (list_empty(&loans->out))
 		return false;
-	lend = list_first_entry(&lending->out, struct weft_lend, entry);
-	if (lend->inflight != inflight)
+	loan = list_first_entry(&loans->out, struct weft_loan, entry);
+	if (loan->inflight != inflight)
 		return false;
-	if (!loan_returned(lend) && loan_hold(lending, lend))
+	if (!loan_returned(loan) && loan_hold(loans, loan))
 		return true;
-	loan_forget(lending, lend, counters);
+	loan_forget(loans, loan, counters);
 	return false;
 }
 
 /* Forgets what is back. Returns whether all of it is. */
-static bool loan_reap(struct weft_lending *lending,
+static bool loan_reap(struct weft_loans *loans,
 		      struct weft_counters __percpu *counters)
 {
-	struct weft_lend *lend, *next;
+	struct weft_loan *loan, *next;
 
-	list_for_each_entry_safe(lend, next, &lending->out, entry)
-		if (loan_returned(lend))
-			loan_forget(lending, lend, counters);
-	return list_empty(&lending->out);
+	list_for_each_entry_safe(loan, next, &loans->out, entry)
+		if (loan_returned(loan))
+			loan_forget(loans, loan, counters);
+	return list_empty(&loans->out);
 }
 
 /**
- * weft_lend_drained() - may the connection be told that the queue pair is done?
+ * weft_loan_drained() - may the connection be told that the queue pair is done?
  * @qp: a queue pair that ends, with a stream, all sent
  *
  * For a limited time TCP may get across what was lent, before the stream is
@@ -457,19 +457,19 @@ static bool loan_reap(struct weft_lending *lending,
  * Context: as weft_tx_next_msg().
  * Return: whether nothing is out any more, or time is up.
  */
-bool weft_lend_drained(struct weft_qp *qp)
+bool weft_loan_drained(struct weft_qp *qp)
 {
-	struct weft_lending *lending = qp->tx.lending;
-	struct weft_lend *lend;
+	struct weft_loans *loans = qp->tx.loans;
+	struct weft_loan *loan;
 
-	if (!lending || list_empty(&lending->out))
+	if (!loans || list_empty(&loans->out))
 		return true;
 	/* A message that was begun may not go on. */
-	loan_close(lending);
-	list_for_each_entry(lend, &lending->out, entry)
-		if (loan_want(lend))
+	loan_close(loans);
+	list_for_each_entry(loan, &loans->out, entry)
+		if (loan_want(loan))
 			break;
-	if (list_entry_is_head(lend, &lending->out, entry))
+	if (list_entry_is_head(loan, &loans->out, entry))
 		return true;
 	/* One by one, those of a process that ends would wait for all their peers. */
 	if (READ_ONCE(qp->dying))
@@ -481,61 +481,61 @@ bool weft_lend_drained(struct weft_qp *qp)
 }
 
 /**
- * weft_lend_settled() - are all pages back?
+ * weft_loan_settled() - are all pages back?
  * @qp: a queue pair whose stream is gone; the caller holds tx.lock
  *
  * If not, the worker comes back.
  *
  * Return: whether they are, or were given up.
  */
-bool weft_lend_settled(struct weft_qp *qp)
+bool weft_loan_settled(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
-	struct weft_lend *lend, *next;
+	struct weft_loan *loan, *next;
 
 	lockdep_assert_held(&qp->tx.lock);
-	if (!tx->lending)
+	if (!tx->loans)
 		return true;
-	if (!loan_reap(tx->lending, qp->dev->counters)) {
+	if (!loan_reap(tx->loans, qp->dev->counters)) {
 		if (time_before(jiffies, qp->ending.drain_until)) {
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
-		list_for_each_entry_safe(lend, next, &tx->lending->out, entry) {
-			list_del(&lend->entry);
-			if (atomic_fetch_or(WEFT_LEND_GIVEN_UP, &lend->flags) & WEFT_LEND_RETURNED)
-				kfree(lend);
+		list_for_each_entry_safe(loan, next, &tx->loans->out, entry) {
+			list_del(&loan->entry);
+			if (atomic_fetch_or(WEFT_LOAN_GIVEN_UP, &loan->flags) & WEFT_LOAN_RETURNED)
+				kfree(loan);
 			else
 				weft_qp_put(qp);
 		}
 	}
-	kfree(tx->lending);
-	tx->lending = NULL;
+	kfree(tx->loans);
+	tx->loans = NULL;
 	return true;
 }
 
 /**
- * weft_lend_stop() - lend no more, and drop what was not yet sent
- * @lending: of a transmit side whose stream is gone
+ * weft_loan_stop() - lend no more, and drop what was not yet sent
+ * @loans: of a transmit side whose stream is gone
  */
-void weft_lend_stop(struct weft_lending *lending)
+void weft_loan_stop(struct weft_loans *loans)
 {
-	loan_drop_pages(lending);
-	loan_close(lending);
+	loan_drop_pages(loans);
+	loan_close(loans);
 }
 
 /* Frees what is left. No one uses the queue pair any more, so that all is back. */
-void weft_lend_destroy(struct weft_lending *lending)
+void weft_loan_destroy(struct weft_loans *loans)
 {
-	struct weft_lend *lend, *next;
+	struct weft_loan *loan, *next;
 
-	list_for_each_entry_safe(lend, next, &lending->out, entry)
-		kfree(lend);
-	kfree(lending);
+	list_for_each_entry_safe(loan, next, &loans->out, entry)
+		kfree(loan);
+	kfree(loans);
 }
 
 /* Waits for what was given up, before the module goes. */
-void weft_lend_exit(void)
+void weft_loan_exit(void)
 {
 	wait_var_event(&loans_out, !atomic_read(&loans_out));
 	/*

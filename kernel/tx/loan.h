@@ -22,8 +22,8 @@
  * sent enough tries it with one FPDU and goes on when that was given back uncopied;
  * one that was copied is the connection's last.
  */
-#ifndef WEFT_TX_LEND_H
-#define WEFT_TX_LEND_H
+#ifndef WEFT_TX_LOAN_H
+#define WEFT_TX_LOAN_H
 
 #include <linux/bvec.h>
 #include <linux/list.h>
@@ -32,39 +32,39 @@
 struct weft_counters;
 struct weft_fpdu;
 struct weft_inflight;
-struct weft_lend;
+struct weft_loan;
 struct weft_llp;
 struct weft_qp;
 struct weft_tx;
 
 /* Less payload is copied: to keep books on it costs more. */
-#define WEFT_LEND_LEAST		(32U << 10)
+#define WEFT_LOAN_LEAST		(32U << 10)
 /* What a connection sends before it tries: short ones shall not pay for it. */
-#define WEFT_LEND_AFTER		(256U << 10)
+#define WEFT_LOAN_AFTER		(256U << 10)
 /* Runs of bytes handed over at once, and what an FPDU of 64 KiB in single pages takes. */
-#define WEFT_LEND_RUNS		64
-#define WEFT_LEND_FPDU_RUNS	20
+#define WEFT_LOAN_RUNS		64
+#define WEFT_LOAN_FPDU_RUNS	20
 /* Bytes of a chunk that an FPDU takes: length, header, padding and CRC. */
-#define WEFT_LEND_FRAME		32U
+#define WEFT_LOAN_FRAME		32U
 /*
  * How long pages may stay out when the stream was reset. Only a card that does
  * not say what it has sent keeps them longer, one that is taken away above all:
  * it is waited for by whoever waits for the queue pair.
  */
-#define WEFT_LEND_TIMEOUT	(10 * HZ)
+#define WEFT_LOAN_TIMEOUT	(10 * HZ)
 
-enum weft_lend_mode {
-	WEFT_LEND_NEW,		/* nothing was lent yet */
-	WEFT_LEND_TRYING,	/* the first has not come back */
-	WEFT_LEND_YES,
-	WEFT_LEND_NO,		/* one was copied */
+enum weft_loan_mode {
+	WEFT_LOAN_NEW,		/* nothing was lent yet */
+	WEFT_LOAN_TRYING,	/* the first has not come back */
+	WEFT_LOAN_YES,
+	WEFT_LOAN_NO,		/* one was copied */
 };
 
 /**
- * struct weft_lending - the lending of a connection
- * @mode: enum weft_lend_mode
+ * struct weft_loans - the lending of a connection
+ * @mode: enum weft_loan_mode
  * @out: what was lent, oldest first, until its work request is done
- * @lend: the loan that goes on; or NULL
+ * @open: the loan that goes on; or NULL
  * @last: it does not go on behind @bv
  * @bv: what is being sent, a reference on each page
  * @num: how many of @bv; 0: nothing is being sent
@@ -73,30 +73,30 @@ enum weft_lend_mode {
  *
  * Made when the first is lent. Protected as struct weft_tx.
  */
-struct weft_lending {
+struct weft_loans {
 	u8 mode;
 	struct list_head out;
-	struct weft_lend *lend;
+	struct weft_loan *open;
 	bool last;
-	struct bio_vec bv[WEFT_LEND_RUNS];
+	struct bio_vec bv[WEFT_LOAN_RUNS];
 	u32 num;
 	u32 len;
 	u32 taken;
 };
 
-bool weft_lend_waits(const struct weft_tx *tx);
-bool weft_lend_is_full(const struct weft_tx *tx);
-bool weft_lend_may(struct weft_qp *qp);
-u32 weft_lend_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
+bool weft_loan_waits(const struct weft_tx *tx);
+bool weft_loan_is_full(const struct weft_tx *tx);
+bool weft_loan_may(struct weft_qp *qp);
+u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset);
-int weft_lend_push(struct weft_tx *tx, struct weft_llp *llp);
-void weft_lend_skip(struct weft_lending *lending, const struct weft_inflight *inflight);
-bool weft_lend_is_out(struct weft_lending *lending, u32 inflight,
+int weft_loan_push(struct weft_tx *tx, struct weft_llp *llp);
+void weft_loan_skip(struct weft_loans *loans, const struct weft_inflight *inflight);
+bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 		      struct weft_counters __percpu *counters);
-bool weft_lend_drained(struct weft_qp *qp);
-bool weft_lend_settled(struct weft_qp *qp);
-void weft_lend_stop(struct weft_lending *lending);
-void weft_lend_destroy(struct weft_lending *lending);
-void weft_lend_exit(void);
+bool weft_loan_drained(struct weft_qp *qp);
+bool weft_loan_settled(struct weft_qp *qp);
+void weft_loan_stop(struct weft_loans *loans);
+void weft_loan_destroy(struct weft_loans *loans);
+void weft_loan_exit(void);
 
-#endif /* WEFT_TX_LEND_H */
+#endif /* WEFT_TX_LOAN_H */

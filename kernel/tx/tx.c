@@ -19,14 +19,14 @@
 #include "tx/tx.h"
 
 /* Lays out @fpdu of the message begun, its payload lent. Returns whether it did. */
-static bool tx_lend(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *fpdu)
+static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *fpdu)
 {
 	struct weft_tx *tx = &qp->tx;
 	u32 used;
 
 	if (!fpdu->last)
 		weft_tx_plan(tx, weft_llp_train(qp->llp, tx->emss), fpdu);
-	used = weft_lend_layout(qp, fpdu, c->page, c->fill);
+	used = weft_loan_layout(qp, fpdu, c->page, c->fill);
 	if (!used)
 		return false;
 	c->fill += used;
@@ -35,7 +35,7 @@ static bool tx_lend(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *
 }
 
 /* Whether the next FPDU is one whose payload is lent. */
-static bool tx_lends(const struct weft_tx *tx)
+static bool tx_is_lent(const struct weft_tx *tx)
 {
 	return tx->msg.kind == WEFT_MSG_REQUEST && tx->msg.lend && !tx->msg.local;
 }
@@ -47,8 +47,8 @@ static bool tx_lends(const struct weft_tx *tx)
 static bool tx_turns(const struct weft_tx *tx, bool lend)
 {
 	if (lend)
-		return weft_lend_is_full(tx) || weft_chunks_waiting(&tx->chunks);
-	return tx->lending && weft_lend_waits(tx);
+		return weft_loan_is_full(tx) || weft_chunks_waiting(&tx->chunks);
+	return tx->loans && weft_loan_waits(tx);
 }
 
 /* Whether nothing more is posted and nothing more asked for by the peer. */
@@ -97,17 +97,17 @@ static bool tx_build(struct weft_qp *qp)
 			tx->end_segment = true;
 			return any;
 		}
-		lend = tx_lends(tx);
+		lend = tx_is_lent(tx);
 		if (tx_turns(tx, lend))
 			return true;
-		c = weft_chunk_room(&tx->chunks, lend ? WEFT_LEND_FRAME : fpdu.len,
+		c = weft_chunk_room(&tx->chunks, lend ? WEFT_LOAN_FRAME : fpdu.len,
 				    tx->msg.left, qp->owner);
 		if (IS_ERR_OR_NULL(c)) {
 			if (c)
 				weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 			return any;
 		}
-		if (lend ? tx_lend(qp, c, &fpdu) : weft_tx_layout(qp, c, &fpdu))
+		if (lend ? tx_layout_lent(qp, c, &fpdu) : weft_tx_layout(qp, c, &fpdu))
 			any = true;
 	}
 }
@@ -152,7 +152,7 @@ static int tx_push(struct weft_tx *tx, struct weft_llp *llp)
 			break;
 		weft_chunk_put(chunks, 0);
 	}
-	return tx->lending ? weft_lend_push(tx, llp) : 0;
+	return tx->loans ? weft_loan_push(tx, llp) : 0;
 }
 
 /**
@@ -172,8 +172,8 @@ void weft_tx_complete(struct weft_qp *qp)
 		w = weft_inflight_at(inflight, inflight->unsent);
 		if (!w->done && w->end > tx->sent)
 			break;
-		if (tx->lending &&
-		    weft_lend_is_out(tx->lending, inflight->unsent, qp->dev->counters))
+		if (tx->loans &&
+		    weft_loan_is_out(tx->loans, inflight->unsent, qp->dev->counters))
 			break;
 		if (!w->done)
 			w->done = !weft_op_answered(w->opcode);
@@ -285,7 +285,7 @@ bool weft_tx_round(struct weft_qp *qp)
 	if (state != IB_QPS_RTS) {
 		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && qp->ending.due))
 			return true;
-		if (weft_lend_drained(qp))
+		if (weft_loan_drained(qp))
 			tx_tell(qp, state);
 	}
 	return !tx_idle(tx, &qp->sq);
@@ -327,8 +327,8 @@ int weft_tx_init(struct weft_qp *qp)
 /* Frees what weft_tx_init() made. Nobody uses the queue pair any more. */
 void weft_tx_destroy(struct weft_qp *qp)
 {
-	if (qp->tx.lending)
-		weft_lend_destroy(qp->tx.lending);
+	if (qp->tx.loans)
+		weft_loan_destroy(qp->tx.loans);
 	weft_inflight_destroy(&qp->inflight);
 }
 
@@ -376,9 +376,9 @@ void weft_tx_stop(struct weft_qp *qp)
 
 	lockdep_assert_held(&tx->lock);
 	weft_chunks_drop(&tx->chunks);
-	if (tx->lending) {
-		weft_lend_stop(tx->lending);
-		qp->ending.drain_until = jiffies + WEFT_LEND_TIMEOUT;
+	if (tx->loans) {
+		weft_loan_stop(tx->loans);
+		qp->ending.drain_until = jiffies + WEFT_LOAN_TIMEOUT;
 	}
 	weft_reads_stop(&qp->reads);
 	weft_answers_stop(&qp->answers);
