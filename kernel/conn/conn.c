@@ -109,7 +109,7 @@ static void conn_timer(struct work_struct *work)
 }
 
 /* Gives the state @time from now; 0: all the time in the world. Process context. */
-void weft_conn_limit(struct weft_conn *conn, unsigned long time)
+void weft_conn_set_timer(struct weft_conn *conn, unsigned long time)
 {
 	conn->limited = time;
 	if (time) {
@@ -214,7 +214,7 @@ static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
 }
 
 /**
- * weft_conn_stream() - give the stream to the queue pair
+ * weft_conn_hand_over() - give the stream to the queue pair
  * @conn: connection whose handshake is over and whose queue pair is bound
  * @agreed: what was settled
  *
@@ -222,8 +222,8 @@ static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
  * Return: 0, or -EINVAL and the like if the queue pair cannot take it (any
  * more); then it has to be released.
  */
-int weft_conn_stream(struct weft_conn *conn,
-		     const struct weft_mpa_agreed *agreed)
+int weft_conn_hand_over(struct weft_conn *conn,
+			const struct weft_mpa_agreed *agreed)
 {
 	int ret;
 

@@ -241,7 +241,7 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 	ret = weft_mpa_settle(&hs->request, &hs->peer, &hs->policy, &agreed);
 	if (ret)
 		return connect_disagreed(conn, ret);
-	if (weft_conn_stream(conn, &agreed))
+	if (weft_conn_hand_over(conn, &agreed))
 		return connect_failed(conn, -ECONNABORTED);
 
 	weft_conn_count(conn, WEFT_CNT_CONN_OPENED);

@@ -25,29 +25,29 @@
  */
 
 /* TCP's own handshake: the first SYN, and two more after one and three seconds. */
-#define WEFT_LIMIT_CONNECT	(5 * HZ)
+#define WEFT_TIME_CONNECT	(5 * HZ)
 /*
  * From our Request to the peer's Reply. The peer's application answers, and may
  * have queues to create and memory to register first.
  */
-#define WEFT_LIMIT_REPLY	(10 * HZ)
+#define WEFT_TIME_REPLY		(10 * HZ)
 /* From a TCP connection to the whole Request: nothing but the network in between. */
-#define WEFT_LIMIT_REQUEST	(5 * HZ)
+#define WEFT_TIME_REQUEST	(5 * HZ)
 /* From a Request to our application's answer. The peer will have given up. */
-#define WEFT_LIMIT_ANSWER	(60 * HZ)
+#define WEFT_TIME_ANSWER	(60 * HZ)
 /*
  * From our Reply to the frame that shows that the initiator is in full
  * operation, where it has agreed to send one: nothing but the network in
  * between, and until then we may not send.
  */
-#define WEFT_LIMIT_READY	(10 * HZ)
+#define WEFT_TIME_READY		(10 * HZ)
 /* From our FIN to the peer's. */
-#define WEFT_LIMIT_CLOSE	(5 * HZ)
+#define WEFT_TIME_CLOSE		(5 * HZ)
 /*
  * From the arrival of the peer's FIN until the receiver has read up to it. A
  * SEND that waits for a receive may hold the receiver up for less than this.
  */
-#define WEFT_LIMIT_READ_OUT	(15 * HZ)
+#define WEFT_TIME_READ_OUT	(15 * HZ)
 
 /* Incoming handshakes under way per listener, if its backlog is smaller. */
 #define WEFT_MIN_HALF_OPEN	64
@@ -179,10 +179,10 @@ void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 void weft_conn_kick(struct weft_conn *conn);
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event);
 void weft_conn_unlock(struct weft_conn *conn);
-void weft_conn_limit(struct weft_conn *conn, unsigned long time);
+void weft_conn_set_timer(struct weft_conn *conn, unsigned long time);
 bool weft_conn_in_time(struct weft_conn *conn);
-int weft_conn_stream(struct weft_conn *conn,
-		     const struct weft_mpa_agreed *agreed);
+int weft_conn_hand_over(struct weft_conn *conn,
+			const struct weft_mpa_agreed *agreed);
 void weft_conn_release_qp(struct weft_conn *conn);
 void weft_conn_drop_unread(struct weft_conn *conn);
 void weft_conn_close(struct weft_conn *conn, bool abort);

@@ -144,7 +144,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 	if (!call->ret)
 		trace_weft_mpa_frame(conn, reply, true);
 	if (!call->ret)
-		call->ret = weft_conn_stream(conn, agreed);
+		call->ret = weft_conn_hand_over(conn, agreed);
 	if (call->ret) {
 		weft_conn_release_qp(conn);
 		weft_conn_close(conn, true);

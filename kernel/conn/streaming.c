@@ -55,7 +55,7 @@ enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg)
 	case WEFT_LLP_PEER_CLOSED:
 		/* The receive side says when it has read that far. */
 		if (!conn->peer_closed)
-			weft_conn_limit(conn, WEFT_LIMIT_READ_OUT);
+			weft_conn_set_timer(conn, WEFT_TIME_READ_OUT);
 		conn->peer_closed = true;
 		break;
 	default:
@@ -76,7 +76,7 @@ enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg)
 		weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
 		return weft_streaming_broken(conn, arg);
 	}
-	weft_conn_limit(conn, 0);
+	weft_conn_set_timer(conn, 0);
 	return conn->state;
 }
 

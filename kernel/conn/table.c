@@ -124,13 +124,13 @@ handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
 	},
 };
 
-static const unsigned long limits[WEFT_CONN_NUM_STATES] = {
-	[WEFT_CONN_CONNECTING] = WEFT_LIMIT_CONNECT,
-	[WEFT_CONN_REQUESTED] = WEFT_LIMIT_REPLY,
-	[WEFT_CONN_ACCEPTED] = WEFT_LIMIT_REQUEST,
-	[WEFT_CONN_PENDING] = WEFT_LIMIT_ANSWER,
-	[WEFT_CONN_STREAMING] = WEFT_LIMIT_READY,
-	[WEFT_CONN_CLOSING] = WEFT_LIMIT_CLOSE,
+static const unsigned long times[WEFT_CONN_NUM_STATES] = {
+	[WEFT_CONN_CONNECTING] = WEFT_TIME_CONNECT,
+	[WEFT_CONN_REQUESTED] = WEFT_TIME_REPLY,
+	[WEFT_CONN_ACCEPTED] = WEFT_TIME_REQUEST,
+	[WEFT_CONN_PENDING] = WEFT_TIME_ANSWER,
+	[WEFT_CONN_STREAMING] = WEFT_TIME_READY,
+	[WEFT_CONN_CLOSING] = WEFT_TIME_CLOSE,
 };
 
 /* The last of a connection; references may keep its memory a while. */
@@ -152,7 +152,7 @@ static void conn_retire(struct weft_conn *conn)
 static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
 {
 	WRITE_ONCE(conn->state, next);
-	weft_conn_limit(conn, limits[next]);
+	weft_conn_set_timer(conn, times[next]);
 
 	/* What belongs to the states behind us. */
 	if (next != WEFT_CONN_ACCEPTED)
