@@ -85,12 +85,12 @@ static int peer_writes(struct weft_accessor *by, u32 stag, u64 addr, const void 
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	mr = weft_mr_get(by, by->pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE,
-			 &err);
+	mr = weft_mr_access(by, by->pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE,
+			    &err);
 	if (!mr)
 		return err;
 	weft_mr_write(mr, addr, from, len);
-	weft_mr_put(mr);
+	weft_mr_access_end(mr);
 	return WEFT_KEY_OK;
 }
 
@@ -221,17 +221,17 @@ static void local_key(struct kunit *test)
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	mr = weft_mr_get(&b->qp, &b->pd, 0, addr, 4, IB_ACCESS_LOCAL_WRITE, &err);
+	mr = weft_mr_access(&b->qp, &b->pd, 0, addr, 4, IB_ACCESS_LOCAL_WRITE, &err);
 	KUNIT_ASSERT_NOT_NULL(test, mr);
 	weft_mr_write(mr, addr, "weft", 4);
-	weft_mr_put(mr);
+	weft_mr_access_end(mr);
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[0]), "weft", 4), 0);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, 0, addr, "x", 1), WEFT_KEY_UNKNOWN);
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, 0, addr, 1,
-					      IB_ACCESS_REMOTE_READ, &err), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, 0, addr, 1,
+						 IB_ACCESS_REMOTE_READ, &err), NULL);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, 0, true), WEFT_KEY_UNKNOWN);
 	b->qp.kernel = false;
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, 0, addr, 1, 0, &err), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, 0, addr, 1, 0, &err), NULL);
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_UNKNOWN);
 	teardown(test, b);
 }
@@ -299,9 +299,9 @@ static void window_type_1(struct kunit *test)
 			WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, b->region->stag, bind.addr, "x", 1),
 			WEFT_KEY_ACCESS);
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, key, bind.addr, 1,
-					      IB_ACCESS_REMOTE_READ, &err), NULL);
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_get(&b->qp, &b->pd, key, bind.addr, 1, 0, &err),
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, key, bind.addr, 1,
+						 IB_ACCESS_REMOTE_READ, &err), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, key, bind.addr, 1, 0, &err),
 			    NULL);
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_ACCESS);
 	/* For every queue pair of the domain */
@@ -631,7 +631,7 @@ static void end_waits(struct kunit *test)
 	kthread_bind(task, cpumask_any_but(cpu_online_mask, raw_smp_processor_id()));
 
 	/* Bottom halves are off from here: the other one has a processor of its own. */
-	held = weft_mr_get(&b->qp, &b->pd, mr->stag, 0, 1, IB_ACCESS_REMOTE_WRITE, &err);
+	held = weft_mr_access(&b->qp, &b->pd, mr->stag, 0, 1, IB_ACCESS_REMOTE_WRITE, &err);
 	wake_up_process(task);
 	if (held) {
 		for (ms = 0; ms < 5000 && !begun; ms++) {
@@ -641,7 +641,7 @@ static void end_waits(struct kunit *test)
 		mdelay(100);
 		early = READ_ONCE(e.over);
 		weft_mr_write(held, 0, "x", 1);
-		weft_mr_put(held);
+		weft_mr_access_end(held);
 	}
 	migrate_enable();
 	wait_for_completion(&e.done);
@@ -669,10 +669,10 @@ static void queue_pair_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "y", 1), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, IOVA, "z", 1), WEFT_KEY_OK);
 	b->qp.rights = 0;
-	mr = weft_mr_get(&b->qp, &b->pd, key, IOVA, 1, IB_ACCESS_LOCAL_WRITE, &err);
+	mr = weft_mr_access(&b->qp, &b->pd, key, IOVA, 1, IB_ACCESS_LOCAL_WRITE, &err);
 	KUNIT_EXPECT_NOT_NULL(test, mr);
 	if (mr)
-		weft_mr_put(mr);
+		weft_mr_access_end(mr);
 	teardown(test, b);
 }
 
@@ -693,15 +693,15 @@ static void all_memory(struct kunit *test)
 			WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, memcmp((void *)(uintptr_t)at, bytes, sizeof(bytes)), 0);
 	/* Of its protection domain, with its rights, and not round the end of all addresses. */
-	KUNIT_EXPECT_NULL(test, weft_mr_get(&b->qp, &b->other_pd, ib->rkey, at, 8,
-					    IB_ACCESS_REMOTE_WRITE, &err));
-	KUNIT_EXPECT_NULL(test, weft_mr_get(&b->qp, &b->pd, ib->rkey, at, 8,
-					    IB_ACCESS_REMOTE_READ, &err));
-	KUNIT_EXPECT_NULL(test, weft_mr_get(&b->qp, &b->pd, ib->rkey, U64_MAX - 3, 8,
-					    IB_ACCESS_REMOTE_WRITE, &err));
+	KUNIT_EXPECT_NULL(test, weft_mr_access(&b->qp, &b->other_pd, ib->rkey, at, 8,
+					       IB_ACCESS_REMOTE_WRITE, &err));
+	KUNIT_EXPECT_NULL(test, weft_mr_access(&b->qp, &b->pd, ib->rkey, at, 8,
+					       IB_ACCESS_REMOTE_READ, &err));
+	KUNIT_EXPECT_NULL(test, weft_mr_access(&b->qp, &b->pd, ib->rkey, U64_MAX - 3, 8,
+					       IB_ACCESS_REMOTE_WRITE, &err));
 
-	mr = weft_mr_get(&b->qp, &b->pd, ib->rkey, at, sizeof(bytes),
-			 IB_ACCESS_REMOTE_WRITE, &err);
+	mr = weft_mr_access(&b->qp, &b->pd, ib->rkey, at, sizeof(bytes),
+			    IB_ACCESS_REMOTE_WRITE, &err);
 	KUNIT_ASSERT_NOT_NULL(test, mr);
 	memset(bytes, 0xa5, sizeof(bytes));
 	weft_mr_write_short(mr, at, bytes, sizeof(bytes));
@@ -712,7 +712,7 @@ static void all_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(read, bytes, sizeof(read)), 0);
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_word(mr, at), (u64 *)(uintptr_t)at);
 	KUNIT_EXPECT_NULL(test, weft_mr_word(mr, at + 4));
-	weft_mr_put(mr);
+	weft_mr_access_end(mr);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(ib, NULL), 0);
 	teardown(test, b);
 }

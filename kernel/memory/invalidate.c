@@ -11,7 +11,7 @@
  *
  * When this returns, no access by the key is under way.
  *
- * Context: any but hard interrupts; not between weft_mr_get() and weft_mr_put().
+ * Context: any but hard interrupts; not between weft_mr_access() and weft_mr_access_end().
  * Return: WEFT_KEY_OK, or why this queue pair may not invalidate the key.
  */
 enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote)
@@ -21,7 +21,7 @@ enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool rem
 
 	if (!mr)
 		return WEFT_KEY_UNKNOWN;
-	/* Waits for accesses, which hold it for reading: see weft_mr_get(). */
+	/* Waits for accesses, which hold it for reading: see weft_mr_access(). */
 	write_lock_bh(&mr->lock);
 	err = weft_mr_check_invalidate(mr, stag, by->pd, by->qpn, remote);
 	if (err == WEFT_KEY_OK) {

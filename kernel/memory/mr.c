@@ -214,7 +214,7 @@ static void mr_unlock(struct weft_mr *mr)
 }
 
 /**
- * weft_mr_get() - find a region by key and hold it for one access
+ * weft_mr_access() - find a region by key and hold it for one access
  * @by: the accessing queue pair
  * @pd: protection domain of the accessing queue: the queue pair's, or its
  *	shared receive queue's
@@ -224,16 +224,16 @@ static void mr_unlock(struct weft_mr *mr)
  * @access: rights needed, enum ib_access_flags; the remote ones of @by as well
  * @err: the reason of a failure; not written otherwise
  *
- * Deregistration and invalidation wait for weft_mr_put(). So the caller holds the region
+ * Deregistration and invalidation wait for weft_mr_access_end(). So the caller holds the region
  * no longer than it takes to move the bytes.
  *
  * Context: any but hard interrupts, and not twice at a time. The caller may not sleep
- * before weft_mr_put().
- * Return: the region, to be given to weft_mr_put(), or NULL.
+ * before weft_mr_access_end().
+ * Return: the region, to be given to weft_mr_access_end(), or NULL.
  */
-struct weft_mr *weft_mr_get(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
-			    u64 addr, u64 len, int access,
-			    enum weft_key_error *err)
+struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
+			       u64 addr, u64 len, int access,
+			       enum weft_key_error *err)
 {
 	struct weft_mr *mr;
 
@@ -256,12 +256,12 @@ struct weft_mr *weft_mr_get(struct weft_accessor *by, struct ib_pd *pd, u32 stag
 	*err = weft_mr_check(mr, stag, pd, by->qpn, addr, len, access);
 	if (*err == WEFT_KEY_OK)
 		return mr;
-	weft_mr_put(mr);
+	weft_mr_access_end(mr);
 	return NULL;
 }
 
-/* Ends an access begun by weft_mr_get(), in the same context. */
-void weft_mr_put(struct weft_mr *mr)
+/* Ends an access begun by weft_mr_access(), in the same context. */
+void weft_mr_access_end(struct weft_mr *mr)
 {
 	mr_unlock(mr);
 	weft_mr_drop(mr);
@@ -270,14 +270,14 @@ void weft_mr_put(struct weft_mr *mr)
 /**
  * weft_access_begin() - begin a row of accesses, or continue it in another region
  * @a: gives up the region it holds, and holds the new one on success
- * @by: as for weft_mr_get(), and so are the others
+ * @by: as for weft_mr_access(), and so are the others
  * @pd: protection domain
  * @stag: the key
  * @addr: first address
  * @len: bytes
  * @rights: rights needed
  *
- * Context: as weft_mr_get().
+ * Context: as weft_mr_access().
  * Return: WEFT_KEY_OK, or the reason of the refusal.
  */
 enum weft_key_error weft_access_begin(struct weft_access *a,
@@ -288,7 +288,7 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
 	enum weft_key_error err = WEFT_KEY_OK;
 
 	weft_access_end(a);
-	a->mr = weft_mr_get(by, pd, stag, addr, len, rights, &err);
+	a->mr = weft_mr_access(by, pd, stag, addr, len, rights, &err);
 	a->pd = pd;
 	a->stag = stag;
 	a->rights = rights;
@@ -297,7 +297,7 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
 
 /**
  * weft_mr_word() - where are these eight bytes?
- * @mr: held and checked by weft_mr_get() for them
+ * @mr: held and checked by weft_mr_access() for them
  * @addr: the first of them
  *
  * Context: any.
@@ -319,7 +319,7 @@ u64 *weft_mr_word(const struct weft_mr *mr, u64 addr)
 
 /**
  * weft_mr_atomic() - change eight bytes of a region in one step
- * @mr: held and checked by weft_mr_get() for these bytes
+ * @mr: held and checked by weft_mr_access() for these bytes
  * @addr: the first of them; weft_mr_word() finds them
  * @change: makes the new value of the one found; may be called more than once
  * @how: passed on to @change

@@ -167,14 +167,14 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 					     const struct ib_pd *pd, u32 qpn,
 					     bool remote);
 
-struct weft_mr *weft_mr_get(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
-			    u64 addr, u64 len, int access,
-			    enum weft_key_error *err);
-void weft_mr_put(struct weft_mr *mr);
+struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
+			       u64 addr, u64 len, int access,
+			       enum weft_key_error *err);
+void weft_mr_access_end(struct weft_mr *mr);
 
 /**
  * weft_mr_write() - place bytes in a region
- * @mr: held and checked by weft_mr_get() for this very range
+ * @mr: held and checked by weft_mr_access() for this very range
  * @addr: first address
  * @src: the bytes
  * @len: how many
@@ -201,7 +201,7 @@ static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
 
 /**
  * weft_mr_read() - fetch bytes from a region
- * @mr: held and checked by weft_mr_get() for this very range
+ * @mr: held and checked by weft_mr_access() for this very range
  * @addr: first address
  * @dst: where they go
  * @len: how many
@@ -276,7 +276,7 @@ u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
 
 /**
  * struct weft_access - a region held for a row of accesses of one kind
- * @mr: the region, as from weft_mr_get(); NULL: none is held
+ * @mr: the region, as from weft_mr_access(); NULL: none is held
  * @pd: the protection domain that was asked for
  * @stag: the key
  * @rights: the rights
@@ -294,9 +294,9 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
 				      u64 len, int rights);
 
 /**
- * weft_access_go_on() - weft_mr_get() in a row of accesses mostly to one region
+ * weft_access_go_on() - weft_mr_access() in a row of accesses mostly to one region
  * @a: the last access, or one that holds nothing; holds the region on success
- * @by: as for weft_mr_get(), and so are the others
+ * @by: as for weft_mr_access(), and so are the others
  * @pd: protection domain
  * @stag: the key
  * @addr: first address
@@ -305,7 +305,7 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
  *
  * If @a holds the right region already, only the range has to be checked.
  *
- * Context: as weft_mr_get().
+ * Context: as weft_mr_access().
  * Return: WEFT_KEY_OK, or the reason of the refusal.
  */
 static inline enum weft_key_error
@@ -324,7 +324,7 @@ weft_access_go_on(struct weft_access *a, struct weft_accessor *by, struct ib_pd 
 static inline void weft_access_end(struct weft_access *a)
 {
 	if (a->mr)
-		weft_mr_put(a->mr);
+		weft_mr_access_end(a->mr);
 	a->mr = NULL;
 }
 

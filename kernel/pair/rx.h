@@ -100,7 +100,7 @@ struct weft_rx_place {
  * @read: TO_READ: the request of ours that is being answered
  * @place: where the payload goes, unless that is @bytes
  * @region: an RDMA Write's part of a region, as a list of one
- * @held: the region placed in last, while more may follow in the same packet
+ * @access: the region placed in last, while more may follow in the same packet
  * @recv: the receive a SEND is being placed in
  * @msg_got: bytes of the current SEND placed by earlier FPDUs
  * @send_msn: number the next SEND must have
@@ -150,7 +150,7 @@ struct weft_rx {
 	struct weft_read *read;
 	struct weft_rx_place place;
 	struct weft_sge region;
-	struct weft_access held;
+	struct weft_access access;
 	struct weft_recv recv;
 	u32 msg_got;
 	u32 send_msn;

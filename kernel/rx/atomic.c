@@ -43,12 +43,12 @@ enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
 		return rx_refuse_operation(rx, WEFT_RO_OPCODE);
 	if (req.to & (WEFT_ATOMIC_LEN - 1))
 		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
-	mr = weft_mr_get(rx->acc, rx->acc->pd, req.stag, req.to, WEFT_ATOMIC_LEN,
-			 IB_ACCESS_REMOTE_ATOMIC, &err);
+	mr = weft_mr_access(rx->acc, rx->acc->pd, req.stag, req.to, WEFT_ATOMIC_LEN,
+			    IB_ACCESS_REMOTE_ATOMIC, &err);
 	if (!mr)
 		return weft_rx_refuse_key(rx, err);
 	aligned = weft_mr_word(mr, req.to);
-	weft_mr_put(mr);
+	weft_mr_access_end(mr);
 	if (!aligned)
 		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
 

@@ -25,7 +25,7 @@ static enum weft_rx_verdict rx_begin_write(struct weft_rx *rx)
 	rx->target = WEFT_RX_TO_REGION;
 	if (!rx->seg.payload_len)
 		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	err = weft_access_go_on(&rx->held, rx->acc, rx->acc->pd, rx->seg.ddp.stag, rx->seg.ddp.to,
+	err = weft_access_go_on(&rx->access, rx->acc, rx->acc->pd, rx->seg.ddp.stag, rx->seg.ddp.to,
 				rx->seg.payload_len, IB_ACCESS_REMOTE_WRITE);
 	if (err)
 		return weft_rx_refuse_key(rx, err);
@@ -219,11 +219,11 @@ static noinline enum weft_rx_verdict rx_end_read_request(struct weft_rx *rx,
 
 	weft_read_req_decode(rx->bytes, &req);
 	if (req.size) {
-		mr = weft_mr_get(rx->acc, rx->acc->pd, req.src_stag, req.src_to,
-				 req.size, IB_ACCESS_REMOTE_READ, &err);
+		mr = weft_mr_access(rx->acc, rx->acc->pd, req.src_stag, req.src_to,
+				    req.size, IB_ACCESS_REMOTE_READ, &err);
 		if (!mr)
 			return weft_rx_refuse_key(rx, err);
-		weft_mr_put(mr);
+		weft_mr_access_end(mr);
 	}
 	rx->read_msn++;
 	weft_answers_push_read(answers, &req);

@@ -64,14 +64,14 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 			continue;
 		}
 		to = sge->addr + p->at;
-		err = weft_access_go_on(&rx->held, rx->acc, p->pd, sge->lkey, to, n,
+		err = weft_access_go_on(&rx->access, rx->acc, p->pd, sge->lkey, to, n,
 					p->rights);
 		if (err)
 			return rx_place_failed(rx, err);
 		p->at += n;
 		rx->done += n;
 		len -= n;
-		weft_mr_write(rx->held.mr, to, from, n);
+		weft_mr_write(rx->access.mr, to, from, n);
 		from += n;
 	}
 	return WEFT_RX_OK;
@@ -92,20 +92,20 @@ u64 weft_rx_row_room(const struct weft_rx *rx, u64 *to)
 	u32 room;
 
 	weft_rx_assert_locked(rx);
-	if (rx->target == WEFT_RX_TO_BYTES || !rx->held.mr)
+	if (rx->target == WEFT_RX_TO_BYTES || !rx->access.mr)
 		return 0;
 	*to = p->sge->addr + p->at;
 	room = p->sge->length - p->at;
 	switch (rx->target) {
 	case WEFT_RX_TO_REGION:
-		return weft_access_room(&rx->held, *to);
+		return weft_access_room(&rx->access, *to);
 	case WEFT_RX_TO_READ:
 		room = min(room, rx->read->len - rx->read->got);
 		break;
 	default:
 		room = min(room, rx->recv.room - rx->msg_got);
 	}
-	return min_t(u64, room, weft_access_room(&rx->held, *to));
+	return min_t(u64, room, weft_access_room(&rx->access, *to));
 }
 
 /**

@@ -24,7 +24,7 @@
 void weft_rx_let_go(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
-	weft_access_end(&rx->held);
+	weft_access_end(&rx->access);
 }
 
 /* Reads no more. The first reason counts. */

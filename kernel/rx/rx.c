@@ -106,7 +106,7 @@ static noinline u32 rx_row(struct weft_rx *rx, struct weft_packet *p,
 			break;
 		if (rx->crc_used && !rx_whole_crc(rx, p, offset, len))
 			break;
-		weft_mr_write_short(rx->held.mr, to, next + rx->seg.hdr_len, payload);
+		weft_mr_write_short(rx->access.mr, to, next + rx->seg.hdr_len, payload);
 		to += payload;
 		room -= payload;
 		offset += len;

@@ -231,13 +231,13 @@ static u32 loan_gather(struct weft_loans *loans, struct weft_tx_msg *msg,
 
 		want = min(len - done, sge->length - offset);
 		if (want) {
-			mr = weft_mr_get(acc, acc->pd, sge->lkey, sge->addr + offset,
-					 want, 0, &err);
+			mr = weft_mr_access(acc, acc->pd, sge->lkey, sge->addr + offset,
+					    want, 0, &err);
 			*gone = !mr;
 			if (!mr)
 				return 0;
 			n = mr->umem ? loan_sge(loans, mr, sge->addr + offset, want) : 0;
-			weft_mr_put(mr);
+			weft_mr_access_end(mr);
 			if (!n)
 				return 0;
 			done += n;

@@ -262,15 +262,15 @@ static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answe
 	struct weft_mr *mr;
 
 	/* Its memory was there when it came. */
-	mr = weft_mr_get(acc, acc->pd, req->stag, req->to, WEFT_ATOMIC_LEN,
-			 IB_ACCESS_REMOTE_ATOMIC, &err);
+	mr = weft_mr_access(acc, acc->pd, req->stag, req->to, WEFT_ATOMIC_LEN,
+			    IB_ACCESS_REMOTE_ATOMIC, &err);
 	if (!mr || !weft_mr_word(mr, req->to)) {
 		if (mr)
-			weft_mr_put(mr);
+			weft_mr_access_end(mr);
 		return false;
 	}
 	resp.original = weft_mr_atomic(mr, req->to, atomic_change, req);
-	weft_mr_put(mr);
+	weft_mr_access_end(mr);
 
 	weft_atomic_resp_encode(msg->copy.bytes, &resp);
 	memset(&msg->hdr, 0, sizeof(msg->hdr));

@@ -37,8 +37,8 @@ bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
-		mr = weft_mr_get(acc, acc->pd, sge[i].lkey, sge[i].addr,
-				 sge[i].length, access, &err);
+		mr = weft_mr_access(acc, acc->pd, sge[i].lkey, sge[i].addr,
+				    sge[i].length, access, &err);
 		if (!mr) {
 			why->status = IB_WC_LOC_PROT_ERR;
 			why->vendor = err == WEFT_KEY_ACCESS ? WEFT_VE_LOCAL_ACCESS :
@@ -46,7 +46,7 @@ bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 				      WEFT_VE_LOCAL_BOUNDS : WEFT_VE_LKEY;
 			return false;
 		}
-		weft_mr_put(mr);
+		weft_mr_access_end(mr);
 		*total += sge[i].length;
 	}
 	if (*total > WEFT_MAX_MSG) {

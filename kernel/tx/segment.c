@@ -17,9 +17,9 @@
 #include "wire/bytes.h"
 #include "wire/crc.h"
 
-/* Fetches the next @len bytes of the message; @held as in weft_tx_layout(). */
+/* Fetches the next @len bytes of the message; @mr as in weft_tx_layout(). */
 static bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
-		      u8 *to, u32 len, struct weft_mr **held)
+		      u8 *to, u32 len, struct weft_mr **mr)
 {
 	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
 	enum weft_key_error err;
@@ -36,24 +36,24 @@ static bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
 
 		n = min(len, sge->length - msg->offset);
 		if (!n) {
-			if (*held)
-				weft_mr_put(*held);
-			*held = NULL;
+			if (*mr)
+				weft_mr_access_end(*mr);
+			*mr = NULL;
 			msg->sge_index++;
 			msg->offset = 0;
 			continue;
 		}
 		from = sge->addr + msg->offset;
-		if (!*held) {
+		if (!*mr) {
 			/* For all that is left of it, as long as it is held. */
-			*held = weft_mr_get(acc, acc->pd, sge->lkey, from,
-					    sge->length - msg->offset, access, &err);
-			if (!*held)
+			*mr = weft_mr_access(acc, acc->pd, sge->lkey, from,
+					     sge->length - msg->offset, access, &err);
+			if (!*mr)
 				return false;
 		}
 		msg->offset += n;
 		len -= n;
-		weft_mr_read(*held, from, to, n);
+		weft_mr_read(*mr, from, to, n);
 		to += n;
 	}
 	return true;
@@ -155,7 +155,7 @@ static __always_inline void tx_put_crc(const struct weft_tx *tx, u8 *to, u32 len
 static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 			  const struct weft_tx_head *head,
 			  struct weft_fpdu fpdu, u8 *to,
-			  struct weft_mr **held)
+			  struct weft_mr **mr)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 at = head->len;
@@ -164,7 +164,7 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 	msg->hdr.last = fpdu.last;
 	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu.payload);
 	weft_ddp_encode_place(to + WEFT_MPA_LEN, &msg->hdr);
-	if (!tx_gather(msg, acc, to + at, fpdu.payload, held))
+	if (!tx_gather(msg, acc, to + at, fpdu.payload, mr))
 		return false;
 	at += fpdu.payload;
 	if (fpdu.pad)
@@ -188,7 +188,7 @@ static bool tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
  */
 static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 				  const struct weft_fpdu *fpdu, u8 *to,
-				  u32 room, const struct weft_mr *held)
+				  u32 room, const struct weft_mr *mr)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 	const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
@@ -199,7 +199,7 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 	u64 from = sge->addr + msg->offset;
 	u32 fpdus, i;
 
-	if (!held || fpdu->pad || !payload || trace_weft_tx_fpdu_enabled())
+	if (!mr || fpdu->pad || !payload || trace_weft_tx_fpdu_enabled())
 		return 0;
 	fpdus = min3(room / len, (msg->left - 1) / payload,
 		     (sge->length - msg->offset) / payload);
@@ -209,7 +209,7 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 	for (i = 0; i < fpdus; i++) {
 		memcpy(to, head->bytes, sizeof(head->bytes));
 		weft_ddp_encode_offset(to + WEFT_MPA_LEN, tagged, at);
-		weft_mr_read_short(held, from, to + head->len, payload);
+		weft_mr_read_short(mr, from, to + head->len, payload);
 		tx_put_crc(tx, to, len - WEFT_CRC_LEN);
 		at += payload;
 		from += payload;
@@ -244,7 +244,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 	u8 *to = page_address(c->page) + c->fill;
 	struct weft_tx *tx = &qp->tx;
 	u32 room = c->size - c->fill;
-	struct weft_mr *held = NULL;
+	struct weft_mr *mr = NULL;
 	struct weft_tx_head head = {};
 	bool any = false;
 	u32 fpdus;
@@ -256,7 +256,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		/* A large one is as large as what memory is to be had: none need be. */
 		if (!fpdu->last && tx->large)
 			weft_tx_plan(tx, min(weft_llp_train(qp->llp, tx->emss), room), fpdu);
-		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &held)) {
+		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &mr)) {
 			weft_tx_gather_failed(qp);
 			break;
 		}
@@ -269,7 +269,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 			break;
 		}
 		if (tx_repeats(tx, fpdu)) {
-			fpdus = tx_layout_row(tx, &head, fpdu, to, room, held);
+			fpdus = tx_layout_row(tx, &head, fpdu, to, room, mr);
 			to += fpdus * fpdu->len;
 			room -= fpdus * fpdu->len;
 		}
@@ -278,8 +278,8 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		if (fpdu->len > room)
 			break;
 	}
-	if (held)
-		weft_mr_put(held);
+	if (mr)
+		weft_mr_access_end(mr);
 	c->fill = c->size - room;
 	return any;
 }
