@@ -75,7 +75,7 @@ static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 		{ "answers", READ_ONCE(qp->answers.head) - READ_ONCE(qp->answers.tail) },
 		{ "tx_segment", READ_ONCE(tx->emss) },
 		{ "tx_bytes", READ_ONCE(tx->sent) },
-		{ "tx_waiting", READ_ONCE(tx->built) - READ_ONCE(tx->sent) },
+		{ "tx_waiting", READ_ONCE(tx->laid_out) - READ_ONCE(tx->sent) },
 		{ "tx_gated", READ_ONCE(qp->gate.shut) },
 		{ "rx_stalled", READ_ONCE(rx->stalled) },
 		{ "rx_in_message", READ_ONCE(rx->msg_got) },

@@ -108,7 +108,7 @@ enum weft_tx_want {
  * @loans: what was lent and what is being lent; NULL: nothing ever was, and the
  *	way of a small message asks no further
  * @chunks: stream bytes waiting
- * @built: stream bytes laid out since the start
+ * @laid_out: stream bytes laid out since the start
  * @sent: stream bytes taken since the start
  * @fpdus: FPDUs laid out, not yet counted
  * @prefer_response: whose turn it is
@@ -117,7 +117,7 @@ enum weft_tx_want {
  * @large: FPDUs may be of many segments
  * @room: what the segment that the next FPDU goes to has left
  * @dry: there was nothing more to lay out
- * @held: when last looked at, the ring had a request that has to wait for the peer
+ * @waiting: when last looked at, the ring had a request that has to wait for the peer
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
  * @send_msn: number of the last SEND
@@ -134,7 +134,7 @@ struct weft_tx {
 	struct timer_list timer;
 	struct weft_loans *loans;
 	struct weft_chunks chunks;
-	u64 built;
+	u64 laid_out;
 	u64 sent;
 	u32 fpdus;
 	bool prefer_response;
@@ -143,7 +143,7 @@ struct weft_tx {
 	bool large;
 	u32 room;
 	bool dry;
-	bool held;
+	bool waiting;
 	bool end_segment;
 	struct weft_tx_msg msg;
 	u32 send_msn;

@@ -47,8 +47,8 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx)
 }
 
 /* What the message that took a receive says besides its payload. */
-static void rx_note_success(const struct weft_rx *rx,
-			    struct weft_completion *wc)
+static void rx_describe(const struct weft_rx *rx,
+			struct weft_completion *wc)
 {
 	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_SEND_SE:
@@ -91,7 +91,7 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 le
 
 	weft_rx_assert_locked(rx);
 	if (!status)
-		rx_note_success(rx, &wc);
+		rx_describe(rx, &wc);
 	rx->recv.active = false;
 	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_break(rx);
 }

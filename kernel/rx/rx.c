@@ -51,7 +51,7 @@ static bool rx_header(struct weft_rx *rx, u32 have)
 }
 
 /* An FPDU of @len bytes has come whole, and its CRC is good. */
-static inline void rx_note(struct weft_rx *rx, u32 len)
+static inline void rx_account(struct weft_rx *rx, u32 len)
 {
 	rx->fpdus++;
 	rx->fpdu_bytes += len;
@@ -167,7 +167,7 @@ static noinline u32 rx_whole(struct weft_qp *qp, struct weft_packet *p,
 			if (weft_rx_place(rx, piece, n) != WEFT_RX_OK)
 				return offset;
 		}
-		rx_note(rx, len);
+		rx_account(rx, len);
 		if (weft_rx_end(qp) != WEFT_RX_OK)
 			break;
 		rx->seg.ended = true;
@@ -235,7 +235,7 @@ static u32 rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
 	if (rx->trailer_have < need)
 		return n;
 	rx->split++;
-	rx_note(rx, weft_fpdu_len(rx->seg.ulpdu_len));
+	rx_account(rx, weft_fpdu_len(rx->seg.ulpdu_len));
 	if (weft_rx_end(qp) == WEFT_RX_OK) {
 		rx_next_fpdu(rx);
 		rx->seg.ended = true;

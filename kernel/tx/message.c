@@ -177,7 +177,7 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	if (weft_qp_state(qp) != IB_QPS_RTS)
 		return false;
 	pending = weft_ring_pending(&qp->sq);
-	tx->held = pending;
+	tx->waiting = pending;
 	if (!pending || weft_inflight_full(&qp->inflight))
 		return false;
 	if (pending < 0) {
@@ -380,7 +380,7 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 
 	weft_qp_assert_locked(qp);
-	tx->held = weft_ring_pending(&qp->sq);
+	tx->waiting = weft_ring_pending(&qp->sq);
 	switch (weft_qp_state(qp)) {
 	case IB_QPS_RTS:
 		if (!weft_gate_passes(&qp->gate))

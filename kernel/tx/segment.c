@@ -87,7 +87,7 @@ static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 			tx_begin_imm(tx);
 			return;
 		}
-		weft_inflight_last(inflight)->end = tx->built;
+		weft_inflight_last(inflight)->end = tx->laid_out;
 	}
 	msg->kind = WEFT_MSG_NONE;
 }
@@ -99,7 +99,7 @@ static void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
 	struct weft_tx_msg *msg = &tx->msg;
 
 	trace_weft_tx_fpdu(acc, &msg->hdr, fpdu->payload);
-	tx->built += fpdu->len;
+	tx->laid_out += fpdu->len;
 	msg->left -= fpdu->payload;
 	if (msg->hdr.tagged)
 		msg->hdr.to += fpdu->payload;
@@ -221,7 +221,7 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 		msg->hdr.mo = at;
 	msg->offset += fpdus * payload;
 	msg->left -= fpdus * payload;
-	tx->built += fpdus * len;
+	tx->laid_out += fpdus * len;
 	tx->fpdus += fpdus;
 	return fpdus;
 }

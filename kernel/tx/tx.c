@@ -44,7 +44,7 @@ static bool tx_is_lent(const struct weft_tx *tx)
  * Whether what is laid out already has to be sent first: lent and copied bytes are
  * not waiting together.
  */
-static bool tx_turns(const struct weft_tx *tx, bool lend)
+static bool tx_must_push(const struct weft_tx *tx, bool lend)
 {
 	if (lend)
 		return weft_loan_is_full(tx) || weft_chunks_waiting(&tx->chunks);
@@ -70,7 +70,7 @@ static bool tx_build(struct weft_qp *qp)
 
 	tx->end_segment = false;
 	tx->dry = false;
-	if (tx->built == tx->sent) {
+	if (tx->laid_out == tx->sent) {
 		tx->emss = weft_llp_emss(qp->llp);
 		tx->room = weft_llp_room(qp->llp, tx->emss);
 		weft_chunks_taken(&tx->chunks);
@@ -84,7 +84,7 @@ static bool tx_build(struct weft_qp *qp)
 		if (tx->msg.kind == WEFT_MSG_NONE) {
 			/* Mostly there was one message alone. */
 			if (any && tx_has_all(&qp->sq, &qp->answers)) {
-				tx->held = false;
+				tx->waiting = false;
 				tx->dry = true;
 				return true;
 			}
@@ -98,7 +98,7 @@ static bool tx_build(struct weft_qp *qp)
 			return any;
 		}
 		lend = tx_is_lent(tx);
-		if (tx_turns(tx, lend))
+		if (tx_must_push(tx, lend))
 			return true;
 		c = weft_chunk_room(&tx->chunks, lend ? WEFT_LOAN_FRAME : fpdu.len,
 				    tx->msg.left, qp->owner);
@@ -118,12 +118,12 @@ static bool tx_build(struct weft_qp *qp)
  */
 static u32 tx_portion(const struct weft_tx *tx, struct weft_llp *llp, u32 len)
 {
-	u32 waiting = tx->built - tx->sent;
+	u32 ready = tx->laid_out - tx->sent;
 
-	if (waiting <= tx->emss)
+	if (ready <= tx->emss)
 		return len;
 	/* Segments were laid out one behind the other up to the last, which has room left. */
-	return weft_llp_portion(llp, tx->emss, (waiting + tx->room) % tx->emss, len);
+	return weft_llp_portion(llp, tx->emss, (ready + tx->room) % tx->emss, len);
 }
 
 /* Hands what is laid out to the stream. 0, or why not all of it was taken. */
@@ -206,7 +206,7 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 	 * What waits for the peer is begun when that kicks us. To look at the ring
 	 * for it here would take what came since for what has to wait.
 	 */
-	if (tx->held)
+	if (tx->waiting)
 		return true;
 	weft_ring_need_doorbell(sq, true);
 	if (!weft_ring_pending(sq))
@@ -259,12 +259,12 @@ bool weft_tx_round(struct weft_qp *qp)
 	u64 sent = tx->sent;
 	u32 tail = qp->inflight.tail;
 	enum ib_qp_state state;
-	bool built;
+	bool laid;
 	int ret;
 
 	weft_qp_assert_locked(qp);
-	built = tx_build(qp);
-	if (built)
+	laid = tx_build(qp);
+	if (laid)
 		tx->chunks.active = jiffies;
 	ret = tx_push(tx, qp->llp);
 	tx_count(tx, qp->dev->counters, tx->sent - sent, ret);
@@ -279,7 +279,7 @@ bool weft_tx_round(struct weft_qp *qp)
 		return true;
 	}
 	/* What completed may have been in the way of what is posted. */
-	if ((built || tx->sent != sent || qp->inflight.tail != tail) &&
+	if ((laid || tx->sent != sent || qp->inflight.tail != tail) &&
 	    (!tx->dry || weft_ring_pending(&qp->sq)))
 		return true;
 	if (state != IB_QPS_RTS) {
@@ -296,7 +296,7 @@ void weft_tx_rest(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 
-	if (tx->built == tx->sent && weft_chunks_rest(&tx->chunks))
+	if (tx->laid_out == tx->sent && weft_chunks_rest(&tx->chunks))
 		weft_qp_within(qp, WEFT_CHUNK_IDLE);
 }
 
@@ -357,7 +357,7 @@ int weft_tx_start(struct weft_qp *qp)
 	weft_gate_start(&qp->gate, &qp->agreed, qp->initiator);
 	weft_ending_start(&qp->ending);
 	qp->inflight.broken = false;
-	tx->built = 0;
+	tx->laid_out = 0;
 	tx->sent = 0;
 	tx->crc = qp->agreed.crc;
 	/* Weft takes any FPDU there can be; who else does is not known. */
