@@ -10,9 +10,11 @@
 #include "rx/rx.h"
 
 /**
- * weft_rx_aim_at_read() - place what comes now where a request of ours wants it
+ * weft_rx_aim_at_read() - place the next payload into the memory of a read of ours
  * @rx: the receive side
- * @read: the oldest request of ours
+ * @read: the oldest read of ours
+ *
+ * Context: any, socket lock held; does not sleep.
  */
 void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
 {
@@ -23,7 +25,7 @@ void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
 		    read->got);
 }
 
-/* The memory that an answer goes to is not to be had any more. */
+/* Refuses an answer whose memory was invalidated or deregistered meanwhile. */
 enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
@@ -36,8 +38,9 @@ enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx)
  * @rx: the receive side
  * @reads: the requests of ours
  *
- * Return: WEFT_RX_OK: there are requests to be completed; or WEFT_RX_BAD: what it was to
- * invalidate is not to be invalidated.
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK if requests are to be completed; WEFT_RX_BAD if the read names a key
+ * that may not be invalidated.
  */
 enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *reads)
 {

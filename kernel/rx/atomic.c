@@ -16,7 +16,7 @@
 static_assert(sizeof_field(struct weft_rx, bytes) >= WEFT_ATOMIC_REQ_LEN);
 static_assert(sizeof_field(struct weft_rx, bytes) >= WEFT_ATOMIC_RESP_LEN);
 
-/* What RFC 7306 leaves without a code of its own. */
+/* Refuses an atomic for a reason that has no code of its own in RFC 7306. */
 static enum weft_rx_verdict rx_refuse_operation(struct weft_rx *rx, u8 code)
 {
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, code);
@@ -25,9 +25,10 @@ static enum weft_rx_verdict rx_refuse_operation(struct weft_rx *rx, u8 code)
 /**
  * weft_rx_end_atomic_request() - an atomic request of the peer has come
  * @rx: the receive side; number and length of the request are good
- * @answers: what the peer asked for, to which it is added
+ * @answers: the list of the peer's requests, to which it is added
  *
- * Return: WEFT_RX_OK, or WEFT_RX_BAD: refused.
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD if it was refused.
  */
 enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
 						struct weft_answers *answers)
@@ -62,7 +63,8 @@ enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
  * @rx: the receive side; it holds the decoded header
  * @reads: the requests of ours
  *
- * Return: WEFT_RX_OK or WEFT_RX_BAD.
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD if it was refused.
  */
 enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
 						   const struct weft_reads *reads)
@@ -91,8 +93,9 @@ enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
  * @rx: the receive side; that request is an atomic
  * @reads: the requests of ours
  *
- * Return: WEFT_RX_OK, or WEFT_RX_BAD: it is the answer to something else, or
- * there is nowhere to put the value any more.
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK; WEFT_RX_BAD if it answers another request, or if the memory for the
+ * value was invalidated or deregistered.
  */
 enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_rx *rx,
 						 struct weft_reads *reads)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an FPDU means, by its operation: where its payload goes, and what its end
+ * The meaning of an FPDU, by its operation: where its payload goes, and what its end
  * completes.
  *
  * Everything here runs with the socket lock held and does not sleep.
@@ -56,7 +56,7 @@ static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
 }
 
-/* Whether a SEND names a key of ours to be invalidated. */
+/* Returns true if a SEND names a key of ours to be invalidated. */
 static bool rx_invalidates(const struct weft_rx *rx)
 {
 	return rx->seg.ddp.opcode == WEFT_RDMAP_SEND_INV ||
@@ -73,9 +73,10 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 				      WEFT_DU_MSN_RANGE);
 	if (rx->seg.ddp.mo != rx->msg_got)
 		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MO);
-	/* The first frame of an initiator may be an empty SEND that means only
-	 * "ready"; it takes no receive (RFC 6581, 5). A SEND of another kind says
-	 * more than that: it is a message, and its receive completes.
+	/*
+	 * The first frame of an initiator may be an empty SEND that means only
+	 * "ready"; it takes no receive (RFC 6581, 5). A SEND with an event, a key or
+	 * data is a message, and takes one.
 	 */
 	if (rx->first && rx->empty_first && !rx->seg.payload_len && rx->seg.ddp.last &&
 	    rx->seg.ddp.opcode == WEFT_RDMAP_SEND)
@@ -92,7 +93,7 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 				      WEFT_DU_TOO_LONG);
 	}
-	/* Who posts to a shared queue names what its domain has. */
+	/* Receives of a shared queue name memory of the queue's own protection domain. */
 	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd,
 		    IB_ACCESS_LOCAL_WRITE, rx->recv.sge, rx->recv.num_sge,
 		    rx->msg_got);
@@ -116,7 +117,7 @@ static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
-/* Takes a Terminate, which is one FPDU, the only one of its queue. */
+/* Begins a Terminate, which is a single FPDU and the only one with its queue number. */
 static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
 {
 	rx->target = WEFT_RX_TO_BYTES;
@@ -124,15 +125,15 @@ static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
 	    rx->seg.payload_len <= sizeof(rx->bytes))
 		return WEFT_RX_OK;
 	/*
-	 * One that is wrong ends the connection as any other, but what it says is not
-	 * believed. It is not answered by another: two ends would go on for ever
-	 * telling each other what is wrong (RFC 5040, 4.8).
+	 * A malformed Terminate ends the connection as well, but its reason is not read. It
+	 * is not answered by another, or two ends could send Terminates for ever
+	 * (RFC 5040, 4.8).
 	 */
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
 	return weft_rx_break(rx);
 }
 
-/* Read and atomic requests are one FPDU of a known size. */
+/* Begins a read or atomic request, which is a single FPDU of a known size. */
 static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
 					   const struct weft_answers *answers)
 {
@@ -158,6 +159,7 @@ static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
  * weft_rx_begin() - an FPDU's header is here: may its payload come?
  * @qp: the queue pair; its rx holds the decoded header
  *
+ * Context: any, socket lock held; does not sleep.
  * Return: WEFT_RX_OK: place the payload. WEFT_RX_WAIT: nothing was changed;
  * ask again when a receive was posted. WEFT_RX_BAD: the connection ends.
  */
@@ -167,7 +169,7 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 
 	weft_qp_assert_locked(qp);
 	rx->done = 0;
-	/* It may have failed since the packet came: by its owner, or by a full queue. */
+	/* The owner, or a full completion queue, may have failed the queue pair meanwhile. */
 	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
 		rx->state = WEFT_RX_STOPPED;
 		return WEFT_RX_BAD;
@@ -192,9 +194,9 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	}
 }
 
-/* --- what its end completes --- */
+/* --- what the end of an FPDU completes --- */
 
-/* Keeps the length of a Write, which immediate data that follows it tells. */
+/* Adds up the length of a Write, for the completion of immediate data behind it. */
 static void rx_end_write(struct weft_rx *rx)
 {
 	if (!rx->write_goes_on)
@@ -230,7 +232,7 @@ static noinline enum weft_rx_verdict rx_end_read_request(struct weft_rx *rx,
 	return WEFT_RX_OK;
 }
 
-/* The peer ended the connection; says which of our requests it did not like. */
+/* Ends the connection as the peer asks, and fails the request of ours that it blames. */
 static noinline enum weft_rx_verdict rx_end_terminate(struct weft_rx *rx,
 						      const struct weft_reads *reads)
 {
@@ -252,7 +254,7 @@ static noinline enum weft_rx_verdict rx_end_terminate(struct weft_rx *rx,
 	return weft_rx_break(rx);
 }
 
-/* Refuses to invalidate what the peer named (RFC 5040, 4.8). */
+/* Refuses to invalidate the key that the peer named (RFC 5040, 4.8). */
 static enum weft_rx_verdict rx_refuse_invalidate(struct weft_rx *rx,
 						 enum weft_key_error err)
 {
@@ -295,7 +297,7 @@ static enum weft_rx_verdict rx_end_imm(struct weft_rx *rx)
 	return weft_rx_complete_recv(rx, IB_WC_SUCCESS, len, 0);
 }
 
-/* A request of ours was answered, or the peer refused it. */
+/* Completes a request of ours that the peer has answered. */
 static void rx_answered(struct weft_qp *qp)
 {
 	weft_qp_complete_sends(qp);
@@ -308,7 +310,8 @@ static void rx_answered(struct weft_qp *qp)
  * weft_rx_end() - an FPDU has ended and its CRC, if any, is good
  * @qp: the queue pair
  *
- * Return: WEFT_RX_OK, or WEFT_RX_BAD: nothing more is to be read.
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD if nothing more may be read.
  */
 enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 {
@@ -356,7 +359,7 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 	if (rx->seg.ddp.last)
 		weft_streak_received(&qp->scq->streak);
 	if (rx->first) {
-		/* The peer is in full operation: so may we be (RFC 5044, 7.1.3). */
+		/* The initiator is in full operation, so we may send, too (RFC 5044, 7.1.3). */
 		rx->first = false;
 		if (weft_gate_open(&qp->gate))
 			weft_qp_kick(qp);

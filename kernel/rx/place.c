@@ -12,7 +12,7 @@
 #include "rx/place.h"
 #include "rx/rx.h"
 
-/* The memory that the payload goes to is not what it was when it was asked for. */
+/* Ends the connection, since the memory for the payload may not be written any more. */
 static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
 					    enum weft_key_error err)
 {
@@ -34,9 +34,11 @@ static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
  * @from: the bytes
  * @len: how many; no more than the payload has left
  *
- * Each piece is checked against its region as it stands now.
+ * Each piece is checked against its region as it is now, since an earlier check says
+ * nothing about the region after an invalidation.
  *
- * Return: WEFT_RX_OK or WEFT_RX_BAD.
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD if the connection ends.
  */
 enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 {
@@ -79,12 +81,12 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 
 /**
  * weft_rx_row_room() - how much may follow behind the payload placed last?
- * @rx: the receive side; an FPDU with payload has ended, which was not the last of
- *	its message
- * @to: where the next byte of the message goes in the region that is held
+ * @rx: the receive side; an FPDU with payload has ended, and its message has not
+ * @to: result: where the next byte of the message goes in the region that is held
  *
- * Return: how many bytes may be placed there with no check but those that were
- * made for the ones before; 0 where each FPDU is to be looked at.
+ * Context: any, socket lock held; does not sleep.
+ * Return: how many bytes may be placed there without another check; 0 if each FPDU has to
+ * be looked at.
  */
 u64 weft_rx_row_room(const struct weft_rx *rx, u64 *to)
 {
@@ -109,9 +111,11 @@ u64 weft_rx_row_room(const struct weft_rx *rx, u64 *to)
 }
 
 /**
- * weft_rx_row_end() - FPDUs were placed that are as the one before
+ * weft_rx_row_end() - account for a row of FPDUs that were placed
  * @rx: the receive side; weft_rx_row_room() said that there was room
- * @fpdus: how many, with as much payload each; their CRCs, if any, are good
+ * @fpdus: how many, with the payload length of the one before; their CRCs, if any, are good
+ *
+ * Context: any, socket lock held; does not sleep.
  */
 void weft_rx_row_end(struct weft_rx *rx, u32 fpdus)
 {

@@ -57,7 +57,7 @@ enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx);
 void weft_rx_fail(struct weft_qp *qp);
 
-/* Finds the place in a list of SGEs, @at bytes from its start. */
+/* Aims at a place in a list of SGEs, @at bytes from its start. */
 static inline void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,
 			       const struct weft_sge *sge, u32 num_sge, u32 at)
 {

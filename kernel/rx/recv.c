@@ -16,8 +16,9 @@
 #include "rx/rx.h"
 
 /*
- * Takes the next receive. If there is none, the next post is to come by, and a
- * timer starts to run.
+ * Takes the next receive. If none is posted, the next post wakes the reader, and a timer
+ * limits the wait. Returns WEFT_RX_OK, WEFT_RX_WAIT without a receive, or WEFT_RX_BAD if
+ * the ring makes no sense.
  */
 enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx)
 {
@@ -46,7 +47,7 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx)
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
-/* What the message that took a receive says besides its payload. */
+/* Fills in the parts of a completion that depend on the message: kind, key, data. */
 static void rx_describe(const struct weft_rx *rx,
 			struct weft_completion *wc)
 {
@@ -76,7 +77,10 @@ static void rx_describe(const struct weft_rx *rx,
 	}
 }
 
-/* Completes the receive in progress. WEFT_RX_BAD: there was no room for the completion. */
+/*
+ * Completes the receive in progress. Returns WEFT_RX_OK, or WEFT_RX_BAD if the completion
+ * queue is full.
+ */
 enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 len,
 					   u32 vendor)
 {
@@ -98,9 +102,11 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 le
 
 /**
  * weft_rx_flush_receives() - complete the queue pair's receives in error
- * @qp: a queue pair in ERR without a stream; the caller holds tx.lock
+ * @qp: a queue pair in ERR without a stream
  *
- * What lies in a shared receive queue stays there, for others.
+ * The receives of a shared queue stay there, for other queue pairs.
+ *
+ * Context: process; the caller holds tx.lock. May sleep.
  */
 void weft_rx_flush_receives(struct weft_qp *qp)
 {
@@ -115,7 +121,7 @@ void weft_rx_flush_receives(struct weft_qp *qp)
 				      WEFT_VE_CONNECTION);
 	if (!weft_qp_owns_rq(qp))
 		return;
-	/* What is there now; a post from here on rings the doorbell for itself. */
+	/* Only receives posted by now: a later post rings the doorbell, which flushes again. */
 	pending = weft_ring_pending(&rx->rq->ring);
 	while (pending-- > 0 && weft_rq_take(rx->rq, recv, NULL) > 0) {
 		weft_rx_complete_recv(rx, IB_WC_WR_FLUSH_ERR, 0,

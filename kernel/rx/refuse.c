@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the peer got wrong: a Terminate, and the end of this connection and of nothing
- * else.
+ * Mistakes of the peer: each is answered by a Terminate, and ends this connection and
+ * nothing else.
  *
  * Everything here runs with the socket lock held and does not sleep.
  */
@@ -18,8 +18,10 @@
  * weft_rx_let_go() - let the region go that is held between pieces of a message
  * @rx: the receive side
  *
- * Before a packet is left, a key is invalidated or another object is called:
- * what waits for the region waits for no more than a packet's bytes.
+ * Called before a packet is left, a key is invalidated or another object is called, so
+ * that an invalidation waits for the bytes of one packet at most.
+ *
+ * Context: any, socket lock held; does not sleep.
  */
 void weft_rx_let_go(struct weft_rx *rx)
 {
@@ -27,7 +29,7 @@ void weft_rx_let_go(struct weft_rx *rx)
 	weft_access_end(&rx->access);
 }
 
-/* Reads no more. The first reason counts. */
+/* Stops the reading. Only the first reason is kept. */
 static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure failure)
 {
 	weft_rx_let_go(rx);
@@ -44,9 +46,10 @@ static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure 
  * @etype: error type of that layer
  * @code: error code of that type
  *
- * Nothing more is read, so that what was read last stays what it is until
- * weft_rx_fail() tells the peer of it.
+ * Nothing more is read, so that the last header stays until weft_rx_fail() sends it back
+ * to the peer.
  *
+ * Context: any, socket lock held; does not sleep.
  * Return: WEFT_RX_BAD.
  */
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
@@ -57,14 +60,14 @@ enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 c
 	return rx_end_for(rx, WEFT_RX_REFUSED);
 }
 
-/* Ends the connection for something that the peer is not to be told of. */
+/* Ends the connection without a Terminate. */
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
 	return rx_end_for(rx, WEFT_RX_BROKEN);
 }
 
-/* Ends the connection for a lack of ours: no header of the peer's is to blame. */
+/* Ends the connection for a shortage at this end: the Terminate shows no header. */
 enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
@@ -72,7 +75,7 @@ enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx)
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
-/* Refuses an access of the peer to a region, with the code of its kind. */
+/* Refuses an access of the peer to a region, with the code for @err. */
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error err)
 {
 	bool write = rx->seg.ddp.tagged;
@@ -99,16 +102,16 @@ enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error 
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }
 
-/* Ends the connection of a peer whose FPDU has come with a wrong CRC. */
+/* Ends the connection for an FPDU with a wrong CRC. */
 enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_CRC_ERRORS, 1);
-	rx->seg.hdr_len = 0; /* a header under a bad CRC names nothing */
+	rx->seg.hdr_len = 0; /* a header under a bad CRC cannot be believed */
 	return weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
 }
 
-/* Keeps the segment that is to blame, for the Terminate to show. */
+/* Keeps the header of the segment that is to blame, for the Terminate. */
 static void rx_show(const struct weft_rx *rx, struct weft_ending *ending)
 {
 	u32 hdr = rx->seg.hdr_len > WEFT_MPA_LEN ? rx->seg.hdr_len - WEFT_MPA_LEN : 0;
@@ -123,6 +126,8 @@ static void rx_show(const struct weft_rx *rx, struct weft_ending *ending)
 /**
  * weft_rx_fail() - have the queue pair fail for what was received
  * @qp: the queue pair, whose receive side has a failure
+ *
+ * Context: any, socket lock held; does not sleep.
  */
 void weft_rx_fail(struct weft_qp *qp)
 {

@@ -24,7 +24,7 @@ static void rx_next_fpdu(struct weft_rx *rx)
 	rx->checked = false;
 }
 
-/* Decodes the @have header bytes after the length field. False: refused. */
+/* Decodes the @have header bytes after the length field. Returns false if refused. */
 static bool rx_decode(struct weft_rx *rx, u32 have)
 {
 	struct weft_term err;
@@ -38,7 +38,7 @@ static bool rx_decode(struct weft_rx *rx, u32 have)
 	return true;
 }
 
-/* Takes the header in rx->next, of which @have bytes are there. False: refused. */
+/* Takes the header in rx->next, of which @have bytes are there. Returns false if refused. */
 static bool rx_header(struct weft_rx *rx, u32 have)
 {
 	if (weft_template_goes_on(&rx->seg, rx->next, have)) {
@@ -50,7 +50,7 @@ static bool rx_header(struct weft_rx *rx, u32 have)
 	return rx_decode(rx, have - WEFT_MPA_LEN);
 }
 
-/* An FPDU of @len bytes has come whole, and its CRC is good. */
+/* Counts and traces an FPDU of @len bytes that is whole and has a good CRC. */
 static inline void rx_account(struct weft_rx *rx, u32 len)
 {
 	rx->fpdus++;
@@ -59,9 +59,9 @@ static inline void rx_account(struct weft_rx *rx, u32 len)
 }
 
 /*
- * Whether the CRC of a whole FPDU at @offset is good. It is run over the packet,
- * in one go where that lies together. Where the header differs from the copy in
- * rx->next by now, it was the sender who wrote to bytes under way.
+ * Returns true if the CRC of a whole FPDU at @offset is good. It runs over the packet, not
+ * over the copy of the header in rx->next. If the two differ, a sender on this host has
+ * changed the header in flight.
  */
 static noinline bool rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
 				  u32 offset, u32 len)
@@ -81,10 +81,10 @@ static noinline bool rx_whole_crc(struct weft_rx *rx, struct weft_packet *p,
 }
 
 /*
- * Takes FPDUs from @offset on that are as the one before, but for their place in
- * the message, each of which lies together in the packet: what is checked of
- * each is that it is as expected, and what is counted, for all of them at once.
- * Returns where the first begins that is not.
+ * Takes a row: FPDUs from @offset on that differ from the one before only in their offset,
+ * and each of which lies together in the packet. Each header is compared with the expected
+ * one, which is faster than to decode it, and all are counted at once. Returns where the
+ * first FPDU begins that is not part of the row.
  */
 static noinline u32 rx_row(struct weft_rx *rx, struct weft_packet *p,
 			   u32 offset, u32 end)
@@ -120,7 +120,7 @@ static noinline u32 rx_row(struct weft_rx *rx, struct weft_packet *p,
 	return offset;
 }
 
-/* Whether FPDUs may follow in @left bytes that rx_row() is for. */
+/* Returns true if a row for rx_row() may follow in the @left bytes. */
 static bool rx_may_row(const struct weft_rx *rx, u32 len, u32 left)
 {
 	return len <= left && rx->seg.payload_len && !rx->seg.ddp.last &&
@@ -132,7 +132,7 @@ static bool rx_may_row(const struct weft_rx *rx, u32 len, u32 left)
  * @end. Returns where the first begins that does not lie whole (state HEADER),
  * must wait (rx.stalled) or was refused (state STOPPED).
  *
- * Not in line: what is in registers here is used for each frame.
+ * Not inlined, so that the compiler keeps in registers what each frame needs.
  */
 static noinline u32 rx_whole(struct weft_qp *qp, struct weft_packet *p,
 			     u32 offset, u32 end)
@@ -179,7 +179,7 @@ static noinline u32 rx_whole(struct weft_qp *qp, struct weft_packet *p,
 	return offset;
 }
 
-/* Gathers up to @need bytes in @to, of which *@have are there. Returns bytes taken. */
+/* Fills @to up to @need bytes, of which *@have are there. Returns bytes taken. */
 static u32 rx_gather(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
 {
 	u32 n = min(len, need - *have);
@@ -189,7 +189,7 @@ static u32 rx_gather(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
 	return n;
 }
 
-/* How many bytes of length field and header must be here to go on. */
+/* Returns how many bytes of length field and header are needed for the next step. */
 static u32 rx_header_need(const struct weft_rx *rx)
 {
 	u32 need = WEFT_MPA_LEN;
@@ -249,6 +249,7 @@ static u32 rx_part_trailer(struct weft_qp *qp, const u8 *from, u32 len)
  * @from: the bytes
  * @len: how many
  *
+ * Context: any, socket lock held; does not sleep.
  * Return: how many were taken; 0 only if reading must stop.
  */
 static u32 rx_part(struct weft_qp *qp, const u8 *from, u32 len)
@@ -278,7 +279,7 @@ static u32 rx_part(struct weft_qp *qp, const u8 *from, u32 len)
 	}
 }
 
-/* Takes what it can of the @len bytes of a packet at @offset. Returns how many. */
+/* Takes as many of the @len bytes of a packet at @offset as it can. Returns how many. */
 static u32 rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 		   u32 len)
 {
@@ -299,7 +300,7 @@ static u32 rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 			}
 		}
 		if (rx->state == WEFT_RX_STOPPED)
-			return len; /* whatever comes now is nobody's */
+			return len; /* the rest of the stream is dropped */
 		n = len - taken;
 		piece = weft_packet_piece(p, offset + taken, &n);
 		if (rx->state == WEFT_RX_STAGE)
@@ -312,7 +313,7 @@ static u32 rx_take(struct weft_qp *qp, struct weft_packet *p, u32 offset,
 	return taken;
 }
 
-/* Takes what it can of one packet (weft_llp_actor). */
+/* Takes as many bytes of one packet as it can (weft_llp_actor). */
 static u32 rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	struct weft_qp *qp = ctx;
@@ -327,7 +328,7 @@ static u32 rx_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	return len;
 }
 
-/* Adds what was received to the device's counters, all of a batch at once. */
+/* Adds the FPDUs and bytes received to the device's counters, once for all packets read. */
 static void rx_count(struct weft_rx *rx)
 {
 	struct weft_counters __percpu *counters = rx->acc->dev->counters;
@@ -343,12 +344,12 @@ static void rx_count(struct weft_rx *rx)
 	rx->split = 0;
 }
 
-/* Reads all that can be read now, and says what is to come before the next time. */
+/* Reads all that can be read now, and tells the stream how many bytes to await. */
 static void rx_read(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 
-	/* A stalled FPDU on the stage is in front of all that the stream has. */
+	/* An FPDU on the stage comes before all bytes in the stream. */
 	if (weft_rx_unstage(qp, rx_part)) {
 		while (weft_rx_split_ready(rx, qp->llp)) {
 			weft_llp_read(qp->llp, rx_packet, qp);
@@ -359,7 +360,7 @@ static void rx_read(struct weft_qp *qp)
 	weft_llp_await(qp->llp, rx->ahead ? weft_rx_split_need(rx) : 1);
 }
 
-/* Whether the stream has ended and nothing in it waits to be taken. */
+/* Returns true if the stream has ended and all of it was taken. */
 static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 {
 	if (rx->stage && rx->stalled && rx->state != WEFT_RX_STOPPED)
@@ -375,7 +376,7 @@ static void rx_run(struct weft_qp *qp)
 
 	weft_qp_assert_locked(qp);
 	if (rx->running)
-		return; /* TCP tells at once that there is what weft_llp_await() asks for */
+		return; /* weft_llp_await() may call back at once */
 	if (weft_qp_state(qp) == IB_QPS_ERR)
 		rx->state = WEFT_RX_STOPPED;
 	rx->running = true;
@@ -403,17 +404,17 @@ static void rx_run(struct weft_qp *qp)
  * weft_rx_readable() - the stream has bytes, or has ended
  * @qp: the queue pair
  *
- * Called with the socket lock held, in softirq or in a process.
+ * Context: softirq or process, socket lock held; does not sleep.
  */
 void weft_rx_readable(struct weft_qp *qp)
 {
 	weft_qp_assert_locked(qp);
-	/* A post wakes what waits for a receive: what comes meanwhile waits behind it. */
+	/* While a message waits for a receive, all behind it waits as well: a post wakes us. */
 	if (qp->llp && (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR))
 		rx_run(qp);
 }
 
-/* Runs @what in process context if the stream is still there; see weft_qp_trylock(). */
+/* Runs @what under the stream's lock, if there is still a stream; see weft_qp_trylock(). */
 static void rx_locked(struct weft_qp *qp, enum weft_tx_want who,
 		      void (*what)(struct weft_qp *))
 {
@@ -433,10 +434,10 @@ static void rx_work(struct work_struct *work)
 		  rx_run);
 }
 
-/* No receive was posted for too long. */
+/* Ends the connection, since no receive was posted for too long. */
 static void rx_give_up(struct weft_qp *qp)
 {
-	/* The wait may have ended, and even begun anew, while this was on its way. */
+	/* The wait may have ended, or a new one begun, before this function had the lock. */
 	if (!qp->rx.stalled || delayed_work_pending(&qp->rx.rnr))
 		return;
 	weft_count(qp->dev->counters, WEFT_CNT_RNR_TIMEOUTS, 1);
@@ -452,11 +453,10 @@ static void rx_rnr(struct work_struct *work)
 }
 
 /**
- * weft_rx_doorbell() - receives were posted to a ring that asked to be told
- * @qp: the queue pair, the ring its own
+ * weft_rx_doorbell() - receives were posted to a ring that asked for a doorbell
+ * @qp: the queue pair, which owns the ring
  *
- * Any context.
- *
+ * Context: any.
  * Return: 0, or -EINVAL in a state in which nothing may be posted.
  */
 int weft_rx_doorbell(struct weft_qp *qp)
@@ -477,9 +477,10 @@ int weft_rx_doorbell(struct weft_qp *qp)
  * weft_rx_init() - prepare the receive side of a new queue pair
  * @qp: the queue pair, its receive queue set
  *
- * What a receive of the most SGEs takes is apart: few ask for so many, and with
- * it each queue pair would be past 2 KiB, and take 4.
+ * The list of a receive's SGEs is allocated by its own. As an array of the largest size it
+ * would make each queue pair larger than 2 KiB, which takes 4 KiB.
  *
+ * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
 int weft_rx_init(struct weft_qp *qp)
@@ -497,13 +498,13 @@ int weft_rx_init(struct weft_qp *qp)
 	return rx->recv.sge ? 0 : -ENOMEM;
 }
 
-/* Ends what weft_rx_init() prepared. Both sides' work has ended: either takes receives. */
+/* Undoes weft_rx_init(). The work of both sides has ended, since either takes receives. */
 void weft_rx_destroy(struct weft_rx *rx)
 {
 	kfree(rx->recv.sge);
 }
 
-/* Prepares for a stream, what was agreed set. The caller holds the socket lock. */
+/* Prepares for a stream, with @agreed set. The caller holds the socket lock. */
 void weft_rx_start(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
@@ -528,7 +529,7 @@ void weft_rx_start(struct weft_qp *qp)
 	rx_next_fpdu(rx);
 }
 
-/* The stream is gone: waits for work in progress, none of which waits for tx.lock. */
+/* Waits for work in progress, since the stream is gone. That work never waits for tx.lock. */
 void weft_rx_stop(struct weft_rx *rx)
 {
 	weft_rq_leave(rx->rq, &rx->waiting);

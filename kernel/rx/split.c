@@ -37,8 +37,10 @@ struct weft_rx_stage {
 };
 
 /**
- * weft_rx_split_begin() - the next FPDU of the stream does not lie whole in a packet
+ * weft_rx_split_begin() - note that the next FPDU does not lie whole in a packet
  * @rx: the receive side, at the first byte of that FPDU
+ *
+ * Context: any, socket lock held; does not sleep.
  */
 void weft_rx_split_begin(struct weft_rx *rx)
 {
@@ -48,10 +50,11 @@ void weft_rx_split_begin(struct weft_rx *rx)
 }
 
 /**
- * weft_rx_split_need() - how many bytes of the FPDU ahead must be there to go on?
+ * weft_rx_split_need() - how many bytes of the FPDU ahead are needed?
  * @rx: the receive side
  *
- * Return: its length; that of its length field as long as that is unknown.
+ * Context: any, socket lock held; does not sleep.
+ * Return: its length; while that is unknown, the length of its length field.
  */
 u32 weft_rx_split_need(const struct weft_rx *rx)
 {
@@ -65,8 +68,8 @@ static bool rx_split_whole(const struct weft_rx *rx)
 }
 
 /*
- * Runs the checksum over bytes that follow those that it was run over. Returns how
- * many of @len: fewer if the FPDU ends before.
+ * Runs the checksum over the next bytes of the FPDU. Returns how many of @len: fewer if the
+ * FPDU ends before.
  */
 static u32 rx_split_sum(struct weft_rx *rx, const u8 *from, u32 len)
 {
@@ -97,7 +100,7 @@ static u32 rx_split_sum(struct weft_rx *rx, const u8 *from, u32 len)
 	return taken;
 }
 
-/* Runs the checksum over what one packet has of the FPDU ahead (weft_llp_actor). */
+/* Runs the checksum over the part of the FPDU in one packet (weft_llp_actor). */
 static u32 rx_split_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	struct weft_rx *rx = ctx;
@@ -120,7 +123,7 @@ static u32 rx_split_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	return taken;
 }
 
-/* All of the FPDU has been seen: says whether it is as it was sent. */
+/* Judges the CRC of the FPDU ahead, all of which is here. */
 static void rx_split_judge(struct weft_rx *rx)
 {
 	if (weft_crc_good(rx->trailer, rx->crc))
@@ -129,7 +132,7 @@ static void rx_split_judge(struct weft_rx *rx)
 		weft_rx_refuse_crc(rx);
 }
 
-/* What comes of the FPDU ahead goes to the stage, starting with what is there. */
+/* Sends the FPDU ahead to the stage, with the bytes of it that are here already. */
 static void rx_stage_begin(struct weft_rx *rx)
 {
 	rx->ahead = false;
@@ -147,10 +150,11 @@ static void rx_stage_begin(struct weft_rx *rx)
  * @rx: the receive side
  * @llp: the stream
  *
- * Looks at what has come of an FPDU that does not lie whole in a packet, if there is
- * one ahead. Afterwards it is none, or false is returned.
+ * If an FPDU ahead does not lie whole in a packet, runs the checksum over the bytes that
+ * have come, and judges it with the last one.
  *
- * Return: false if more of it has to come first.
+ * Context: any, socket lock held; does not sleep.
+ * Return: true if there is none, or it was judged; false if more of it has to come first.
  */
 bool weft_rx_split_ready(struct weft_rx *rx, struct weft_llp *llp)
 {
@@ -179,6 +183,7 @@ bool weft_rx_split_ready(struct weft_rx *rx, struct weft_llp *llp)
  *
  * With its last byte the FPDU is checked, and placed as far as that is possible.
  *
+ * Context: any, socket lock held; does not sleep.
  * Return: how many were taken; never 0.
  */
 u32 weft_rx_stage_take(struct weft_qp *qp, const u8 *from, u32 len,
@@ -217,7 +222,8 @@ u32 weft_rx_stage_take(struct weft_qp *qp, const u8 *from, u32 len,
  * @qp: the queue pair
  * @take: takes its bytes
  *
- * Return: false if it waits for a receive. Then the stream must not be read on.
+ * Context: any, socket lock held; does not sleep.
+ * Return: true if the stream may be read; false if the FPDU waits for a receive.
  */
 bool weft_rx_unstage(struct weft_qp *qp, weft_rx_taker take)
 {
@@ -244,11 +250,11 @@ bool weft_rx_unstage(struct weft_qp *qp, weft_rx_taker take)
 }
 
 /**
- * weft_rx_stage_free() - let the stage go, and what is on it
+ * weft_rx_stage_free() - free the stage, and the bytes on it
  * @rx: the receive side
  *
- * Context: any. The socket lock is held where there is a stage: it is gone when the
- * stream is.
+ * Context: any. With a stage, the caller holds the lock of the data path, which is tx.lock
+ * when the stream is gone.
  */
 void weft_rx_stage_free(struct weft_rx *rx)
 {

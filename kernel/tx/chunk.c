@@ -8,15 +8,15 @@
 #include "base/context.h"
 #include "tx/chunk.h"
 
-/* A chunk while much is waiting: 128 KiB, two packet buffers' worth. */
+/* The order of a chunk for long messages: 128 KiB, which fill two packet buffers. */
 #define WEFT_CHUNK_ORDER	5
 
-/* Ends a chunk; those behind it move up. */
+/* Removes a chunk from the list, and keeps a large one as a spare. */
 void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 {
 	struct page *page = chunks->chunk[index].page;
 
-	/* A new large one would have to be cleared: soon TCP is through with this. */
+	/* A new large chunk has to be cleared, while TCP will soon let go of this one. */
 	if (chunks->spare_head - chunks->spare_tail < WEFT_TX_SPARES &&
 	    chunks->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER)
 		chunks->spare[chunks->spare_head++ % WEFT_TX_SPARES] = page;
@@ -32,7 +32,10 @@ static bool chunks_has_spares(const struct weft_chunks *chunks)
 	return chunks->spare_head != chunks->spare_tail;
 }
 
-/* The oldest, if TCP is through with it; TCP takes and drops them in order. */
+/*
+ * Takes the oldest spare, or returns NULL if TCP still holds it. The others need no look,
+ * since TCP lets them go in order.
+ */
 static struct page *chunk_spare(struct weft_chunks *chunks)
 {
 	struct page *page;
@@ -53,8 +56,8 @@ static void chunks_drop_spares(struct weft_chunks *chunks)
 }
 
 /*
- * A chunk of at least @need bytes, a large one if much is waiting. @payer pays for
- * it; what kernel consumers send is nobody's in particular.
+ * Allocates a chunk of at least @need bytes, a large one if the message has many left. The
+ * memory is charged to @payer's process; without @payer, for kernel consumers, to nobody.
  */
 static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 left,
 				    const struct ib_ucontext *payer)
@@ -69,7 +72,7 @@ static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 le
 	if (order == WEFT_CHUNK_ORDER)
 		page = chunk_spare(chunks);
 	before = weft_charge_begin(payer);
-	/* Large ones are a convenience: take what is to be had at once. */
+	/* A large chunk is only faster: take a smaller one rather than wait for memory. */
 	while (!page && order > least) {
 		page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) |
 				   __GFP_NOWARN | __GFP_NORETRY, order);
@@ -90,14 +93,14 @@ static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 le
 }
 
 /**
- * weft_chunk_room() - find room for an FPDU behind what is laid out already
- * @chunks: where to look
- * @need: bytes of it
- * @left: bytes of its message that are to be laid out in all
- * @payer: whose process pays for new memory; NULL: nobody's
+ * weft_chunk_room() - find room for an FPDU behind the bytes laid out already
+ * @chunks: the chunks of the transmit side
+ * @need: bytes of the FPDU
+ * @left: bytes of its message that are not laid out yet
+ * @payer: new memory is charged to its process; NULL: to nobody
  *
  * Context: process, may sleep.
- * Return: a chunk; NULL: enough is waiting to be sent; or -ENOMEM.
+ * Return: a chunk; NULL if enough bytes wait to be sent; or -ENOMEM.
  */
 struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need, u32 left,
 				   const struct ib_ucontext *payer)
@@ -110,7 +113,7 @@ struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need, u32 lef
 			return c;
 		if (chunks->num == 1 && c->sent == c->fill) {
 			if (page_ref_count(c->page) == 1 && c->size >= need) {
-				/* TCP is through with it: from the top. */
+				/* TCP has let go of it: fill it from the start again. */
 				c->fill = 0;
 				c->sent = 0;
 				return c;
@@ -123,7 +126,10 @@ struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need, u32 lef
 	return chunk_add(chunks, need, left, payer);
 }
 
-/* The stream has taken all. If TCP is through with it: from the top, so that a message fits. */
+/*
+ * Fills a chunk from the start again if the stream has taken all of it and TCP has let go,
+ * so that the next message lies together.
+ */
 void weft_chunks_taken(struct weft_chunks *chunks)
 {
 	struct weft_chunk *c = &chunks->chunk[0];
@@ -135,12 +141,13 @@ void weft_chunks_taken(struct weft_chunks *chunks)
 }
 
 /**
- * weft_chunks_rest() - let memory go that an idle queue pair does not need
- * @chunks: the stream has taken all that is laid out
+ * weft_chunks_rest() - free memory that an idle queue pair does not need
+ * @chunks: chunks of which the stream has taken all bytes
  *
- * A page is kept at most, after a while.
+ * After WEFT_CHUNK_IDLE without a message, at most a page is kept.
  *
- * Return: true if there is something to be let go later, WEFT_CHUNK_IDLE from now.
+ * Context: process.
+ * Return: true if there is memory to free later: call again WEFT_CHUNK_IDLE from now.
  */
 bool weft_chunks_rest(struct weft_chunks *chunks)
 {
@@ -156,7 +163,7 @@ bool weft_chunks_rest(struct weft_chunks *chunks)
 	return false;
 }
 
-/* Drops all that is laid out, and the memory with it. */
+/* Drops all bytes that are laid out, and frees their memory. */
 void weft_chunks_drop(struct weft_chunks *chunks)
 {
 	while (chunks->num)

@@ -17,7 +17,7 @@ void weft_chunks_taken(struct weft_chunks *chunks);
 bool weft_chunks_rest(struct weft_chunks *chunks);
 void weft_chunks_drop(struct weft_chunks *chunks);
 
-/* Whether bytes lie in the oldest that the stream has not taken. */
+/* Returns true if a chunk has bytes that the stream has not taken. */
 static inline bool weft_chunks_waiting(const struct weft_chunks *chunks)
 {
 	return chunks->num > 1 ||

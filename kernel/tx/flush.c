@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is left of the send ring when a queue pair has failed. */
+/* Completing in error all that is in the send ring when a queue pair has failed. */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
@@ -10,7 +10,9 @@
 
 /**
  * weft_tx_flush_requests() - complete everything in the send ring in error
- * @qp: a queue pair in ERR without a stream; the caller holds tx.lock
+ * @qp: a queue pair in ERR without a stream
+ *
+ * Context: process; the caller holds tx.lock. May sleep.
  */
 void weft_tx_flush_requests(struct weft_qp *qp)
 {
@@ -23,7 +25,7 @@ void weft_tx_flush_requests(struct weft_qp *qp)
 	lockdep_assert_held(&qp->tx.lock);
 	weft_inflight_flush(&qp->inflight);
 	weft_tx_complete(qp);
-	/* What is there now; a post from here on rings the doorbell for itself. */
+	/* Only requests posted by now: a later post rings the doorbell, which flushes again. */
 	for (pending = weft_ring_pending(&qp->sq); pending > 0; pending -= blocks) {
 		weft_tx_copy_blocks(copy, &qp->sq, 0, 1);
 		blocks = clamp_t(u32, copy->wr.num_blocks, 1, pending);

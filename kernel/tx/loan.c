@@ -16,21 +16,21 @@
 #include "wire/bytes.h"
 #include "wire/crc.h"
 
-/* What is known of a loan: bits of @flags. */
-#define WEFT_LOAN_WANTED	1	/* somebody waits for it: kick the worker */
-#define WEFT_LOAN_RETURNED	2	/* TCP is through with it */
-#define WEFT_LOAN_GIVEN_UP	4	/* nobody waits any more */
+/* Bits of a loan's @flags. */
+#define WEFT_LOAN_WANTED	1	/* kick the worker when it is returned */
+#define WEFT_LOAN_RETURNED	2	/* TCP has let go of all its pages */
+#define WEFT_LOAN_GIVEN_UP	4	/* the transmit side has forgotten it */
 
 /**
  * struct weft_loan - a loan: pages of one work request, or of several
- * @ubuf: what packet buffers hold, a reference each; one is the transmit side's
- *	while it lends more
+ * @ubuf: each packet buffer with its pages holds a reference, and so does the transmit
+ *	side while it may add to the loan
  * @entry: in weft_loans.out
  * @qp: its queue pair: a reference, until it is returned or given up
  * @inflight: the last of its work requests, index into the in-flight list
- * @flags: see above. Whoever is the second to set RETURNED or GIVEN_UP frees
- *	it; without GIVEN_UP, the transmit side does when it sees RETURNED
- * @copied: the kernel has copied some of it after all
+ * @flags: see above. The second of RETURNED and GIVEN_UP to be set frees the loan. If it
+ *	is not given up, the transmit side frees it when it sees RETURNED
+ * @copied: the kernel has copied some of its bytes after all
  */
 struct weft_loan {
 	struct ubuf_info ubuf;
@@ -41,12 +41,12 @@ struct weft_loan {
 	bool copied;
 };
 
-/* How many TCP may still call back for: the module stays for them. */
+/* Loans for which TCP may still call back. The module is not unloaded before. */
 static atomic_t loans_out = ATOMIC_INIT(0);
 
 /*
- * A packet buffer is gone, or was copied. Any context and under whatever lock,
- * the socket's as well as none, even inside our own send.
+ * Drops the reference of a packet buffer that is gone or was copied. Any context, with or
+ * without the socket's lock, even inside our own send.
  */
 static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
 {
@@ -58,7 +58,7 @@ static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied
 		WRITE_ONCE(loan->copied, true);
 	if (!refcount_dec_and_test(&ubuf->refcnt))
 		return;
-	/* From here on the transmit side may free it, and reads @copied before. */
+	/* The transmit side may free the loan from here on, and reads @copied before it does. */
 	flags = atomic_fetch_or(WEFT_LOAN_RETURNED, &loan->flags);
 	if (flags & WEFT_LOAN_GIVEN_UP) {
 		kfree(loan);
@@ -78,13 +78,13 @@ static bool loan_returned(struct weft_loan *loan)
 	return atomic_read_acquire(&loan->flags) & WEFT_LOAN_RETURNED;
 }
 
-/* Asks for a kick when it is returned. False: it is. */
+/* Asks for a kick when the loan is returned. Returns false if it is already. */
 static bool loan_want(struct weft_loan *loan)
 {
 	return !(atomic_fetch_or(WEFT_LOAN_WANTED, &loan->flags) & WEFT_LOAN_RETURNED);
 }
 
-/* The loan does not go on. */
+/* Closes the loan that is open, so that nothing is added to it. */
 static void loan_close(struct weft_loans *loans)
 {
 	struct weft_loan *loan = loans->open;
@@ -94,7 +94,10 @@ static void loan_close(struct weft_loans *loans)
 		loan_done(NULL, &loan->ubuf, true);
 }
 
-/* Lends more to what goes on, or begins anew, for the request fetched last. */
+/*
+ * Makes the open loan, or a new one, the loan of the request fetched last. Returns false
+ * without memory.
+ */
 static bool loan_open(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
@@ -115,15 +118,18 @@ static bool loan_open(struct weft_qp *qp)
 	return true;
 }
 
-/* Whether a loan ends with the request fetched last: somebody waits for that. */
+/*
+ * Returns true if a loan has to end with the request fetched last, since its completion is
+ * awaited.
+ */
 static bool loan_ends(const struct weft_inflight *inflight)
 {
-	/* Without signals, what is full has to become empty all the same. */
+	/* Unsignaled requests must complete, too, before the in-flight list is full. */
 	return weft_inflight_last(inflight)->signaled ||
 	       weft_inflight_num(inflight) > inflight->size / 2;
 }
 
-/* Has the books say that it is back. */
+/* Frees a loan that was returned, and learns from it whether the next is worth while. */
 static void loan_forget(struct weft_loans *loans, struct weft_loan *loan,
 			struct weft_counters __percpu *counters)
 {
@@ -139,10 +145,10 @@ static void loan_forget(struct weft_loans *loans, struct weft_loan *loan,
 
 /**
  * weft_loan_may() - may the request fetched last be lent?
- * @qp: the queue pair; what is to be lent is large enough
+ * @qp: the queue pair; the request has WEFT_LOAN_LEAST bytes or more
  *
  * Context: as weft_tx_next_msg().
- * Return: whether to try.
+ * Return: true if it may.
  */
 bool weft_loan_may(struct weft_qp *qp)
 {
@@ -168,7 +174,7 @@ static void loan_drop_pages(struct weft_loans *loans)
 		put_page(loans->bv[--loans->num].bv_page);
 }
 
-/* Adds bytes of a page, a compound one by its head. */
+/* Adds bytes of a page to be sent. A compound page is given by its head. */
 static void loan_add(struct weft_loans *loans, struct page *page,
 		     u32 offset, u32 len)
 {
@@ -186,8 +192,8 @@ static void loan_add(struct weft_loans *loans, struct page *page,
 }
 
 /*
- * Collects the pages of at most @len bytes of one SGE, and leaves room for what
- * follows the payload. Returns how many bytes.
+ * Adds the pages of at most @len bytes of one SGE, and leaves a run free for the trailer.
+ * Returns how many bytes.
  */
 static u32 loan_sge(struct weft_loans *loans, const struct weft_mr *mr,
 		    u64 addr, u32 len)
@@ -213,9 +219,9 @@ static u32 loan_sge(struct weft_loans *loans, const struct weft_mr *mr,
 }
 
 /*
- * Collects the pages of the next @len bytes of the message, or of fewer if there
- * are too many runs of them. 0: it is not all pages of a user's, or *@gone: the
- * memory is not to be had any more.
+ * Adds the pages of the next @len bytes of the message, or of fewer if they lie in too
+ * many runs. Returns how many bytes; 0 if some are not in pages of a user, or, with *@gone
+ * true, if the memory was invalidated or deregistered.
  */
 static u32 loan_gather(struct weft_loans *loans, struct weft_tx_msg *msg,
 		       struct weft_accessor *acc, u32 len, bool *gone)
@@ -253,13 +259,13 @@ static u32 loan_gather(struct weft_loans *loans, struct weft_tx_msg *msg,
 	return done;
 }
 
-/* Whether something is lent that the stream has yet to take. */
+/* Returns true if the stream has not yet taken all bytes of a loan. */
 bool weft_loan_waits(const struct weft_tx *tx)
 {
 	return tx->loans && tx->loans->num;
 }
 
-/* Whether that has to be taken before more is lent. */
+/* Returns true if the stream has to take those bytes before more are lent. */
 bool weft_loan_is_full(const struct weft_tx *tx)
 {
 	const struct weft_loans *loans = tx->loans;
@@ -272,13 +278,14 @@ bool weft_loan_is_full(const struct weft_tx *tx)
  * weft_loan_layout() - lay out one FPDU of the current message, its payload lent
  * @qp: the queue pair
  * @fpdu: as planned; made shorter if its payload is in too many pieces
- * @page: a chunk's, for what goes around the payload
+ * @page: a page of a chunk, for header and trailer
  * @offset: where in @page; WEFT_LOAN_FRAME bytes are free there
  *
- * Context: as weft_tx_layout(). A message that is not to be lent is copied from
- * here on.
- * Return: bytes of the chunk that are used; 0: nothing was laid out. Memory
- * that was taken away fails the queue pair.
+ * If the payload cannot be lent, the rest of the message is copied.
+ *
+ * Context: as weft_tx_layout(), but may sleep.
+ * Return: bytes of the chunk that are used; 0 if nothing was laid out. If the memory was
+ * invalidated or deregistered, the queue pair has failed.
  */
 u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset)
@@ -298,7 +305,7 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		payload = loan_gather(loans, msg, &qp->acc, fpdu->payload, &gone);
 	}
 	if (!payload) {
-		/* As it was before. */
+		/* Take back the pages that were added. */
 		while (loans->num > num)
 			put_page(loans->bv[--loans->num].bv_page);
 		if (num)
@@ -335,7 +342,7 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	if (loans->mode != WEFT_LOAN_YES)
 		msg->lend = false;
 	loans->last = !msg->lend || (fpdu->last && ends);
-	/* Also if the rest of it is copied: nothing else tells that it is done. */
+	/* Even if the rest of the message is copied, only the loan's return completes it. */
 	if (loans->last && ends)
 		atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
 	weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
@@ -343,13 +350,12 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 }
 
 /**
- * weft_loan_push() - hand over the rest of what is lent, if there is something
- * @tx: the transmit side; something was lent
+ * weft_loan_push() - hand lent bytes to the stream, if any are left
+ * @tx: the transmit side, which has loans
  * @llp: its stream
  *
  * Context: as weft_tx_next_msg().
- * Return: 0, or why not all of it was taken: -EAGAIN or another negative errno
- * value.
+ * Return: 0 if all were taken; -EAGAIN or another negative errno value if not.
  */
 int weft_loan_push(struct weft_tx *tx, struct weft_llp *llp)
 {
@@ -374,12 +380,14 @@ int weft_loan_push(struct weft_tx *tx, struct weft_llp *llp)
 }
 
 /**
- * weft_loan_skip() - the request fetched last is not lent
- * @loans: what is lent; NULL: nothing ever was
+ * weft_loan_skip() - note that the request fetched last is not lent
+ * @loans: the loans; NULL: there never were any
  * @inflight: the requests under way
  *
- * If somebody waits for it, it is held up by what was lent before. Context: as
- * weft_tx_next_msg().
+ * Requests complete in order, so earlier loans delay the completion of this one. If it is
+ * awaited, the last of them has to kick the worker when it is returned.
+ *
+ * Context: as weft_tx_next_msg().
  */
 void weft_loan_skip(struct weft_loans *loans, const struct weft_inflight *inflight)
 {
@@ -392,8 +400,9 @@ void weft_loan_skip(struct weft_loans *loans, const struct weft_inflight *inflig
 }
 
 /*
- * The oldest that is out holds up others. If one of these was waited for and is back,
- * it is waited for instead. False: it is back itself.
+ * Loans end in order, so the oldest delays all behind it. If a later loan that is waited
+ * for has come back, asks for a kick when the oldest does. Returns false if the oldest is
+ * back, too.
  */
 static bool loan_hold(struct weft_loans *loans, struct weft_loan *oldest)
 {
@@ -411,12 +420,12 @@ static bool loan_hold(struct weft_loans *loans, struct weft_loan *oldest)
 
 /**
  * weft_loan_is_out() - may TCP still send pages of this work request?
- * @loans: what is lent
- * @inflight: the work request, by its index; those before it were asked for
+ * @loans: the loans
+ * @inflight: index of the work request; all before it were asked about
  * @counters: the device's
  *
  * Context: as weft_tx_complete().
- * Return: whether it has to wait.
+ * Return: true if the request has to wait for its loan.
  */
 bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 		      struct weft_counters __percpu *counters)
@@ -434,7 +443,7 @@ bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 	return false;
 }
 
-/* Forgets what is back. Returns whether all of it is. */
+/* Frees the loans that were returned. Returns true if none is left. */
 static bool loan_reap(struct weft_loans *loans,
 		      struct weft_counters __percpu *counters)
 {
@@ -450,12 +459,12 @@ static bool loan_reap(struct weft_loans *loans,
  * weft_loan_drained() - may the connection be told that the queue pair is done?
  * @qp: a queue pair that ends, with a stream, all sent
  *
- * For a limited time TCP may get across what was lent, before the stream is
- * reset for its sake; but who destroys a queue pair does not wait for that. Until
- * then the worker comes back.
+ * TCP gets some time to deliver lent bytes, before the stream is reset to get the pages
+ * back. The destruction of a queue pair does not wait for that. If the answer is no, the
+ * worker is started again.
  *
  * Context: as weft_tx_next_msg().
- * Return: whether nothing is out any more, or time is up.
+ * Return: true if no loan is out any more, or time is up.
  */
 bool weft_loan_drained(struct weft_qp *qp)
 {
@@ -464,14 +473,14 @@ bool weft_loan_drained(struct weft_qp *qp)
 
 	if (!loans || list_empty(&loans->out))
 		return true;
-	/* A message that was begun may not go on. */
+	/* The message in progress stops here, if there is one. */
 	loan_close(loans);
 	list_for_each_entry(loan, &loans->out, entry)
 		if (loan_want(loan))
 			break;
 	if (list_entry_is_head(loan, &loans->out, entry))
 		return true;
-	/* One by one, those of a process that ends would wait for all their peers. */
+	/* A process that ends destroys its queue pairs one by one, each with such a wait. */
 	if (READ_ONCE(qp->dying))
 		return true;
 	if (weft_ending_overdue(&qp->ending))
@@ -482,11 +491,12 @@ bool weft_loan_drained(struct weft_qp *qp)
 
 /**
  * weft_loan_settled() - are all pages back?
- * @qp: a queue pair whose stream is gone; the caller holds tx.lock
+ * @qp: a queue pair whose stream is gone
  *
- * If not, the worker comes back.
+ * If the answer is no, the worker is started again.
  *
- * Return: whether they are, or were given up.
+ * Context: process; the caller holds tx.lock.
+ * Return: true if they are back, or were given up after WEFT_LOAN_TIMEOUT.
  */
 bool weft_loan_settled(struct weft_qp *qp)
 {
@@ -515,8 +525,10 @@ bool weft_loan_settled(struct weft_qp *qp)
 }
 
 /**
- * weft_loan_stop() - lend no more, and drop what was not yet sent
- * @loans: of a transmit side whose stream is gone
+ * weft_loan_stop() - lend no more, and drop bytes that were not sent
+ * @loans: the loans of a transmit side whose stream is gone
+ *
+ * Context: process, under tx.lock.
  */
 void weft_loan_stop(struct weft_loans *loans)
 {
@@ -524,7 +536,7 @@ void weft_loan_stop(struct weft_loans *loans)
 	loan_close(loans);
 }
 
-/* Frees what is left. No one uses the queue pair any more, so that all is back. */
+/* Frees the loans of a queue pair that nobody uses any more, so that all are returned. */
 void weft_loan_destroy(struct weft_loans *loans)
 {
 	struct weft_loan *loan, *next;
@@ -534,13 +546,13 @@ void weft_loan_destroy(struct weft_loans *loans)
 	kfree(loans);
 }
 
-/* Waits for what was given up, before the module goes. */
+/* Waits for the loans that were given up, before the module is unloaded. */
 void weft_loan_exit(void)
 {
 	wait_var_event(&loans_out, !atomic_read(&loans_out));
 	/*
-	 * The last callback may be on its way out: in softirq, or in a process that was
-	 * interrupted there, with nothing that says so. That one leaves before it sleeps.
+	 * The last callback may still run its last instructions: in softirq, or in a process
+	 * that was preempted there. The second call waits until such a process has slept.
 	 */
 	synchronize_rcu();
 	synchronize_rcu_tasks();

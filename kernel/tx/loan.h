@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lending: payload that TCP sends from where it lies, in the program's own pages.
+ * Loans: payload that TCP sends from the program's own pages.
  *
  * Header and trailer of a lent FPDU lie in a chunk, everything between them in the
  * pages of user memory regions. The work request completes when the stream has taken
  * its last byte and the last packet buffer with its pages is gone, since TCP may
- * send them again until then. A packet buffer gives back one loan only, so requests
- * for whose completion nobody asked are one loan with what follows them.
+ * send them again until then. A packet buffer refers to one loan only, so an unsignaled
+ * request shares the loan of the request behind it.
  *
- * What holds the pages is their own reference counts, not the region: a process may
- * change them, deregister or unmap them meanwhile, or end. Where that is before the
- * work request completes, it changes the payload that the peer gets, and nothing else.
+ * A loan holds references on the pages, not on the region: a process may change,
+ * deregister or unmap them meanwhile, or end. If it does so before the work request
+ * completes, it changes the payload that the peer gets, and nothing else.
  *
- * What is sent with a CRC is never lent: the peer is to get what was checksummed.
- * Neither is what a peer reads, whose memory may lawfully go away and be something
- * else when it is sent again, nor what is sent in frames of a segment, of which a
- * packet buffer would hold seven.
+ * Three kinds of payload are never lent. With a CRC, a page could change after it was
+ * checksummed. The memory of a read response may lawfully be used for something else
+ * before TCP sends it again. And of FPDUs of one segment each, a packet buffer of lent
+ * pages would hold seven only.
  *
- * Where the kernel copies lent pages on the way, as everywhere that packets do not
- * leave the machine, lending is dearer than copying once. So a connection that has
- * sent enough tries it with one FPDU and goes on when that was given back uncopied;
- * one that was copied is the connection's last.
+ * Where the kernel copies lent pages on the way, as it does with all packets that stay on
+ * the machine, a loan costs more than copying once. So a connection that has sent enough
+ * lends one FPDU as a trial. If it comes back uncopied, more are lent; if it was copied,
+ * it was the connection's last loan.
  */
 #ifndef WEFT_TX_LOAN_H
 #define WEFT_TX_LOAN_H
@@ -37,41 +37,41 @@ struct weft_llp;
 struct weft_qp;
 struct weft_tx;
 
-/* Less payload is copied: to keep books on it costs more. */
+/* Payload shorter than this is copied, since that costs less than a loan. */
 #define WEFT_LOAN_LEAST		(32U << 10)
-/* What a connection sends before it tries: short ones shall not pay for it. */
+/* What a connection sends before the trial, so that short connections do not pay for it. */
 #define WEFT_LOAN_AFTER		(256U << 10)
-/* Runs of bytes handed over at once, and what an FPDU of 64 KiB in single pages takes. */
+/* Runs of bytes handed over at once, and the most that an FPDU of 64 KiB needs. */
 #define WEFT_LOAN_RUNS		64
 #define WEFT_LOAN_FPDU_RUNS	20
 /* Bytes of a chunk that an FPDU takes: length, header, padding and CRC. */
 #define WEFT_LOAN_FRAME		32U
 /*
- * How long pages may stay out when the stream was reset. Only a card that does
- * not say what it has sent keeps them longer, one that is taken away above all:
- * it is waited for by whoever waits for the queue pair.
+ * How long to wait for pages after the stream was reset. Only a card that does not report
+ * its sent packets keeps them longer, such as one that is unplugged. The end of the queue
+ * pair waits that long, and the loans are then given up.
  */
 #define WEFT_LOAN_TIMEOUT	(10 * HZ)
 
 enum weft_loan_mode {
 	WEFT_LOAN_NEW,		/* nothing was lent yet */
 	WEFT_LOAN_TRYING,	/* the first has not come back */
-	WEFT_LOAN_YES,
+	WEFT_LOAN_YES,		/* the first came back uncopied */
 	WEFT_LOAN_NO,		/* one was copied */
 };
 
 /**
- * struct weft_loans - the lending of a connection
+ * struct weft_loans - the loans of a connection
  * @mode: enum weft_loan_mode
- * @out: what was lent, oldest first, until its work request is done
- * @open: the loan that goes on; or NULL
- * @last: it does not go on behind @bv
- * @bv: what is being sent, a reference on each page
+ * @out: the loans, oldest first, until their work requests are done
+ * @open: the loan to which more may be added, or NULL
+ * @last: @open ends with the bytes in @bv
+ * @bv: the bytes being sent, with a reference on each page
  * @num: how many of @bv; 0: nothing is being sent
- * @len: its bytes
- * @taken: how many of these the stream has taken
+ * @len: bytes in all of @bv
+ * @taken: how many of @len the stream has taken
  *
- * Made when the first is lent. Protected as struct weft_tx.
+ * Allocated for the first loan. Protected as struct weft_tx.
  */
 struct weft_loans {
 	u8 mode;

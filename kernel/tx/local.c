@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Work requests that send nothing: they change what a key names. */
+/* Work requests that send nothing, but bind, register or invalidate a key. */
 #include "memory/fastreg.h"
 #include "memory/mr.h"
 #include "memory/mw.h"
 #include "pair/qp.h"
 #include "tx/tx.h"
 
-/* Whether a work request is done at this end alone. */
+/* Returns true if a work request is done at this end alone. */
 bool weft_tx_is_local(u8 opcode)
 {
 	return opcode == WEFT_OP_LOCAL_INV || opcode == WEFT_OP_BIND_MW ||
@@ -15,13 +15,14 @@ bool weft_tx_is_local(u8 opcode)
 
 /**
  * weft_tx_do_local() - do a work request at this end
- * @acc: the queue pair, as memory knows it; the socket lock is held
+ * @acc: the queue pair, as memory knows it
  * @wr: a private copy for which weft_tx_is_local() is true, its shape checked
  *
- * What was posted before it has been laid out, so that nothing but a read not
- * yet answered, for which there is the fence, still needs the key.
+ * Earlier requests are laid out by now, so only an unanswered read may still need the
+ * key. A program that cares posts with a fence.
  *
- * Return: false if the key is not to be changed like this.
+ * Context: process, socket lock held.
+ * Return: true if done; false if the key may not be changed so.
  */
 bool weft_tx_do_local(struct weft_accessor *acc, const struct weft_sq_wr *wr)
 {

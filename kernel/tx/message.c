@@ -3,8 +3,8 @@
  * From work requests to messages.
  *
  * Everything here runs in process context, with the socket lock held or, for the
- * flush, with the stream gone and tx.lock held. It may sleep: lending allocates,
- * so no region is held then, nor anything else that softirq waits for.
+ * flush, with the stream gone and tx.lock held. It may sleep, since a loan is
+ * allocated, so it holds no region, nor anything else that softirq waits for.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -21,12 +21,12 @@
 #include "tx/request.h"
 #include "tx/tx.h"
 
-/* A key was not to be bound, registered or invalidated like this. */
+/* Why a local operation fails: its key may not be bound, registered or invalidated so. */
 static const struct weft_wr_error bind_error = {
 	IB_WC_MW_BIND_ERR, WEFT_VE_BIND
 };
 
-/* Enters the READ or atomic just admitted among those to be answered. */
+/* Enters a READ or atomic that was admitted in the list of unanswered requests. */
 static struct weft_read *tx_admit_read(struct weft_reads *reads,
 				       struct weft_request *request,
 				       const struct weft_sq_wr *wr,
@@ -42,7 +42,7 @@ static struct weft_read *tx_admit_read(struct weft_reads *reads,
 	return read;
 }
 
-/* Makes the message that asks for it, of the payload in its copy.bytes. */
+/* Makes the message a request of @opcode, whose @len bytes are in its copy.bytes. */
 static void tx_ask(struct weft_tx_msg *msg, struct weft_reads *reads, u8 opcode,
 		   u32 len)
 {
@@ -53,7 +53,7 @@ static void tx_ask(struct weft_tx_msg *msg, struct weft_reads *reads, u8 opcode,
 	msg->total = len;
 }
 
-/* Makes a read request of a read that was entered. */
+/* Makes the message the read request of @read, a read entered by tx_admit_read(). */
 static void tx_begin_read(struct weft_tx_msg *msg, struct weft_reads *reads,
 			  const struct weft_read *read, u32 rkey, u64 remote_addr)
 {
@@ -68,7 +68,7 @@ static void tx_begin_read(struct weft_tx_msg *msg, struct weft_reads *reads,
 	tx_ask(msg, reads, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN);
 }
 
-/* Makes an atomic request of the atomic that was entered and is in the message's copy. */
+/* Makes the message the atomic request of @read, whose work request is in its copy. */
 static void tx_begin_atomic(struct weft_tx_msg *msg, struct weft_reads *reads,
 			    const struct weft_read *read)
 {
@@ -93,7 +93,7 @@ static void tx_begin_atomic(struct weft_tx_msg *msg, struct weft_reads *reads,
 	tx_ask(msg, reads, WEFT_RDMAP_ATOMIC_REQ, WEFT_ATOMIC_REQ_LEN);
 }
 
-/* Turns the work request copied and checked, @w, into the message to be laid out. */
+/* Makes a message of the work request @w, whose copy was checked. */
 static void tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
 			     struct weft_request *w, u32 total)
 {
@@ -159,9 +159,9 @@ static void tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
 }
 
 /*
- * Takes the next work request from the send ring. False: there is none, it has
- * to wait (fence, ORD, in-flight list full), it failed, or (*@again) it is
- * done already.
+ * Takes the next work request from the send ring. Returns true if it became a message.
+ * If not, *@again tells a local operation, which is done already, from the rest: the
+ * ring is empty, the request failed, or it waits (fence, ORD, in-flight list full).
  */
 static bool tx_take_request(struct weft_qp *qp, bool *again)
 {
@@ -232,7 +232,7 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	return true;
 }
 
-/* Takes work requests up to one that makes a message. False: none does now. */
+/* Takes work requests up to one that makes a message. Returns true if one did. */
 static bool tx_next_request(struct weft_qp *qp)
 {
 	bool again;
@@ -250,8 +250,8 @@ static u64 atomic_change(const void *how, u64 value)
 }
 
 /*
- * Does what an atomic request of the peer asks for and begins the answer. False: its
- * memory is not there any more.
+ * Does what an atomic request of the peer asks for, and begins the answer. Returns false
+ * if the memory was invalidated or deregistered since the request came.
  */
 static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answers,
 			     struct weft_accessor *acc,
@@ -261,7 +261,7 @@ static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answe
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	/* Its memory was there when it came. */
+	/* The receive side has checked the same memory, but did not hold it until now. */
 	mr = weft_mr_access(acc, acc->pd, req->stag, req->to, WEFT_ATOMIC_LEN,
 			    IB_ACCESS_REMOTE_ATOMIC, &err);
 	if (!mr || !weft_mr_word(mr, req->to)) {
@@ -307,7 +307,7 @@ static void tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *
 	msg->copy.sge[0].lkey = req->src_stag;
 }
 
-/* Begins the answer to the oldest read or atomic request of the peer. */
+/* Begins the answer to the peer's oldest read or atomic request. Returns true if it did. */
 static bool tx_next_response(struct weft_qp *qp)
 {
 	const struct weft_answer *answer = weft_answers_take(&qp->answers);
@@ -371,9 +371,11 @@ static void tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *endi
  * weft_tx_next_msg() - choose what to send next
  * @qp: the queue pair; its msg is done
  *
- * Requests of our own and answers to the peer take turns, a message each.
+ * Requests of our own and answers to the peer take turns, a message each, so that neither
+ * end can keep the other from being served.
  *
- * Return: false if there is nothing to send now.
+ * Context: process, socket lock held; may sleep.
+ * Return: true if tx.msg is a new message; false if there is nothing to send now.
  */
 bool weft_tx_next_msg(struct weft_qp *qp)
 {

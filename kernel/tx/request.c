@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work requests: copied out of the send ring, checked, admitted to those in flight, and
- * failed. A copy is private: what is checked is what is used.
+ * Work requests: copied out of the send ring, checked, entered in the in-flight list, and
+ * failed. The copy is private, so that no process changes a request after its check.
  *
  * Everything here runs in process context with the socket lock held or, for the
  * flush, with the stream gone and tx.lock held.
@@ -23,7 +23,10 @@ const struct weft_term weft_tx_term_revoked = {
 	WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_STAG
 };
 
-/* Checks a gather or scatter list and adds up its length. */
+/*
+ * Checks a gather or scatter list, and adds up its length. Returns false, with *@why, if it
+ * names memory that the queue pair may not use so, or is too long for a message.
+ */
 bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 			u32 num, int access, u64 *total,
 			struct weft_wr_error *why)
@@ -62,7 +65,7 @@ static bool op_needs_extended(u8 opcode)
 	return opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD;
 }
 
-/* Whether a queue pair may do this, and with payload in the ring if it has that. */
+/* Returns true if the queue pair may do this operation, inline if it has that flag. */
 static bool op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
 {
 	bool in_ring = wr->flags & WEFT_WR_INLINE;
@@ -92,7 +95,7 @@ static bool op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
 	}
 }
 
-/* Checks what an atomic has besides the shape of every work request. */
+/* Checks the length and alignment of an atomic. Returns false, with *@why, if one is wrong. */
 static bool check_atomic(const struct weft_sq_wr *wr,
 			 struct weft_wr_error *why)
 {
@@ -107,7 +110,10 @@ static bool check_atomic(const struct weft_sq_wr *wr,
 #define WEFT_WR_FLAGS	(WEFT_WR_SIGNALED | WEFT_WR_SOLICITED | WEFT_WR_FENCE | \
 			 WEFT_WR_INLINE)
 
-/* Checks the shape of a copied work request. */
+/*
+ * Checks the shape of a copied work request: flags, operation and number of blocks. Returns
+ * false, with *@why, if it cannot be done.
+ */
 bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 		      struct weft_wr_error *why)
 {
@@ -116,7 +122,7 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 	weft_qp_assert_locked(qp);
 	why->status = IB_WC_LOC_QP_OP_ERR;
 	why->vendor = WEFT_VE_OPCODE;
-	/* So that what has no meaning today can be given one. */
+	/* Unknown flags are refused, so that they can be given a meaning later. */
 	if (wr->flags & ~WEFT_WR_FLAGS)
 		return false;
 	if (!op_allowed(qp, wr)) {
@@ -142,7 +148,7 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 	       check_atomic(wr, why);
 }
 
-/* A work request of ours cannot be done: it fails, and the queue pair with it. */
+/* Fails a work request that cannot be done, and the queue pair with it. */
 void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 		  const struct weft_wr_error *why)
 {
@@ -152,7 +158,10 @@ void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 	weft_qp_fail(qp, &weft_tx_term_local, -1);
 }
 
-/* The memory behind a message is not what it was when it began: the queue pair fails. */
+/*
+ * Fails the queue pair, since memory of the message in progress was invalidated or
+ * deregistered after its check.
+ */
 void weft_tx_gather_failed(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;

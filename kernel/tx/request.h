@@ -22,8 +22,8 @@ void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 		  const struct weft_wr_error *why);
 
 /*
- * Copies blocks out of the ring, each word read once: what is checked
- * afterwards is what is used. No message is being laid out in @copy.
+ * Copies blocks out of the ring and reads each word once, so that a process cannot change
+ * a request after its check. No message is being laid out in @copy.
  */
 static inline void weft_tx_copy_blocks(union weft_wr_copy *copy,
 				       const struct weft_ring *sq, u32 first, u32 num)
@@ -46,7 +46,7 @@ static inline void weft_tx_copy_blocks(union weft_wr_copy *copy,
 	}
 }
 
-/* Takes a work request of @blocks out of the ring, and enters it among those in flight. */
+/* Takes a work request of @blocks out of the ring, and enters it in the in-flight list. */
 static inline struct weft_request *
 weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
 	      const struct weft_sq_wr *wr, u32 blocks, bool signal_all)
@@ -61,7 +61,7 @@ weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
 	return w;
 }
 
-/* Why a queue pair fails: for its own mistake, and for memory that went away. */
+/* Why a queue pair fails: by its own mistake, or since memory was invalidated meanwhile. */
 extern const struct weft_term weft_tx_term_local;
 extern const struct weft_term weft_tx_term_revoked;
 

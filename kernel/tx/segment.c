@@ -2,8 +2,8 @@
 /*
  * From messages to FPDUs.
  *
- * Everything here runs in process context with the socket lock held. It does not
- * sleep while a region is held, which softirq may ask for too.
+ * Everything here runs in process context with the socket lock held. It does not sleep
+ * while it holds a region, since the receive side in softirq may need the same one.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -17,7 +17,10 @@
 #include "wire/bytes.h"
 #include "wire/crc.h"
 
-/* Fetches the next @len bytes of the message; @mr as in weft_tx_layout(). */
+/*
+ * Copies the next @len bytes of the message to @to. *@mr is the region held for its current
+ * SGE, or NULL. Returns false if the memory was invalidated or deregistered.
+ */
 static bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
 		      u8 *to, u32 len, struct weft_mr **mr)
 {
@@ -45,7 +48,7 @@ static bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
 		}
 		from = sge->addr + msg->offset;
 		if (!*mr) {
-			/* For all that is left of it, as long as it is held. */
+			/* All that is left of the SGE, so that the next FPDUs need no check. */
 			*mr = weft_mr_access(acc, acc->pd, sge->lkey, from,
 					     sge->length - msg->offset, access, &err);
 			if (!*mr)
@@ -59,7 +62,7 @@ static bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
 	return true;
 }
 
-/* Goes on with the Immediate Data message that follows a WRITE. */
+/* Begins the Immediate Data message that follows a WRITE. */
 static void tx_begin_imm(struct weft_tx *tx)
 {
 	struct weft_tx_msg *msg = &tx->msg;
@@ -77,7 +80,10 @@ static void tx_begin_imm(struct weft_tx *tx)
 	msg->left = WEFT_IMM_LEN;
 }
 
-/* The message is laid out: what comes next, and when is its work request done? */
+/*
+ * Ends a message that is laid out. Its Immediate Data comes next, if it has some; if not,
+ * the work request ends here in the stream.
+ */
 static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 {
 	struct weft_tx_msg *msg = &tx->msg;
@@ -92,7 +98,7 @@ static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 	msg->kind = WEFT_MSG_NONE;
 }
 
-/* Goes on behind an FPDU of the message. */
+/* Advances the message and the stream past an FPDU. */
 static void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
 		    const struct weft_fpdu *fpdu)
 {
@@ -115,11 +121,13 @@ static void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
 }
 
 /**
- * weft_tx_advance() - go on behind an FPDU that was laid out elsewhere
+ * weft_tx_advance() - advance past an FPDU that was laid out elsewhere
  * @tx: the transmit side
- * @inflight: the work requests under way, the last of which the message is
+ * @inflight: the work requests under way; the last one is the message
  * @acc: their queue pair, as memory knows it
- * @fpdu: one of its current message; the message may end with it
+ * @fpdu: an FPDU of the message, which may end with it
+ *
+ * Context: process, socket lock held; does not sleep.
  */
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
@@ -131,15 +139,15 @@ void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 }
 
 /*
- * A message's header as it goes before each segment, but for what differs. Copied
- * whole: what follows a shorter one overwrites it, be it the CRC alone.
+ * The header of a message's segments, which differ in few fields. All of @bytes is copied,
+ * since a fixed length is faster: the payload or CRC overwrites the bytes past @len.
  */
 struct weft_tx_head {
 	u32 len;
 	u8 bytes[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
 };
 
-/* Writes the CRC of the @len bytes of an FPDU at @to behind them. */
+/* Writes the CRC of the @len bytes at @to behind them, or zeros without CRCs. */
 static __always_inline void tx_put_crc(const struct weft_tx *tx, u8 *to, u32 len)
 {
 	if (tx->crc)
@@ -149,8 +157,8 @@ static __always_inline void tx_put_crc(const struct weft_tx *tx, u8 *to, u32 len
 }
 
 /*
- * Writes one FPDU of the message to @to. False: the payload is not to be had
- * any more; nothing was laid out.
+ * Writes one FPDU of the message to @to. Returns false if the memory of its payload was
+ * invalidated or deregistered; then nothing was laid out.
  */
 static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 			  const struct weft_tx_head *head,
@@ -174,7 +182,7 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 	return true;
 }
 
-/* Whether an FPDU fills a segment, and a fresh one is to be filled behind it. */
+/* Returns true if @fpdu filled a segment and the next FPDU fills the next one. */
 static bool tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
 {
 	return fpdu->len == tx->emss && tx->room == tx->emss &&
@@ -182,9 +190,9 @@ static bool tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
 }
 
 /*
- * Lays out FPDUs that are as the one before but for their place in the message, as
- * many as @room at @to and the SGE that is held have; the last of a message is
- * none of them. Returns how many.
+ * Lays out a row: FPDUs that differ from @fpdu only in their offset, as many as fit in
+ * @room bytes at @to and in the current SGE. The last FPDU of a message is not part of a
+ * row, since its header differs. Returns how many.
  */
 static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 				  const struct weft_fpdu *fpdu, u8 *to,
@@ -229,14 +237,15 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 /**
  * weft_tx_layout() - lay out FPDUs of the current message
  * @qp: the queue pair
- * @c: where they go
- * @fpdu: the first of them as planned; it fits. Overwritten
+ * @c: the chunk for them
+ * @fpdu: the first FPDU as planned, for which there is room. Overwritten
  *
- * Until the message ends, the segment must be ended or the chunk is full. The
- * region that the payload comes from is held meanwhile: nothing here sleeps.
+ * Ends with the message, when a segment must be ended, or when the chunk is full. The
+ * region of the payload is held from one FPDU to the next, which spares its check.
  *
- * Return: whether anything was laid out. If not, the payload is not to be had
- * any more and the queue pair has failed.
+ * Context: process, socket lock held; does not sleep, since a region is held.
+ * Return: true if something was laid out. If not, the memory of the payload was
+ * invalidated or deregistered, and the queue pair has failed.
  */
 bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 		    struct weft_fpdu *fpdu)
@@ -253,7 +262,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 	head.len = WEFT_MPA_LEN + weft_ddp_encode(head.bytes + WEFT_MPA_LEN,
 						  &tx->msg.hdr);
 	for (;;) {
-		/* A large one is as large as what memory is to be had: none need be. */
+		/* A large FPDU is planned as long as the chunk allows: none has to be large. */
 		if (!fpdu->last && tx->large)
 			weft_tx_plan(tx, min(weft_llp_train(qp->llp, tx->emss), room), fpdu);
 		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &mr)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The transmit engine: lays out FPDUs in chunks, hands chunks to the stream,
- * completes what the stream has taken, and decides who does it when.
+ * The transmit engine. A round lays out FPDUs in chunks, hands the chunks to the stream,
+ * and completes work requests whose bytes the stream has taken.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -18,7 +18,7 @@
 #include "tx/loan.h"
 #include "tx/tx.h"
 
-/* Lays out @fpdu of the message begun, its payload lent. Returns whether it did. */
+/* Lays out @fpdu of the message in progress with lent payload. Returns true if it did. */
 static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *fpdu)
 {
 	struct weft_tx *tx = &qp->tx;
@@ -30,19 +30,19 @@ static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft
 	if (!used)
 		return false;
 	c->fill += used;
-	c->sent = c->fill; /* it goes with the payload */
+	c->sent = c->fill; /* the loan sends these bytes, with the payload between them */
 	return true;
 }
 
-/* Whether the next FPDU is one whose payload is lent. */
+/* Returns true if the payload of the next FPDU is lent. */
 static bool tx_is_lent(const struct weft_tx *tx)
 {
 	return tx->msg.kind == WEFT_MSG_REQUEST && tx->msg.lend && !tx->msg.local;
 }
 
 /*
- * Whether what is laid out already has to be sent first: lent and copied bytes are
- * not waiting together.
+ * Returns true if bytes that are laid out must be pushed before the next FPDU. Lent and
+ * copied bytes never wait together, since their order would be lost.
  */
 static bool tx_must_push(const struct weft_tx *tx, bool lend)
 {
@@ -51,15 +51,15 @@ static bool tx_must_push(const struct weft_tx *tx, bool lend)
 	return tx->loans && weft_loan_waits(tx);
 }
 
-/* Whether nothing more is posted and nothing more asked for by the peer. */
+/* Returns true if no request is posted and the peer waits for no answer. */
 static bool tx_has_all(const struct weft_ring *sq, const struct weft_answers *answers)
 {
 	return !weft_ring_pending(sq) && !weft_answers_due(answers);
 }
 
 /*
- * Lays out FPDUs until enough is waiting or nothing more can be done now.
- * Returns whether anything was laid out.
+ * Lays out FPDUs until enough bytes are ready or nothing more can be done now.
+ * Returns true if something was laid out.
  */
 static bool tx_build(struct weft_qp *qp)
 {
@@ -76,13 +76,13 @@ static bool tx_build(struct weft_qp *qp)
 		weft_chunks_taken(&tx->chunks);
 	}
 	for (;;) {
-		/* A message that was begun stops at an FPDU's end when the queue pair fails. */
+		/* When the queue pair fails, the message in progress stops after an FPDU. */
 		if (tx->msg.kind != WEFT_MSG_NONE &&
 		    tx->msg.kind != WEFT_MSG_CONTROL &&
 		    weft_qp_state(qp) == IB_QPS_ERR)
 			tx->msg.kind = WEFT_MSG_NONE;
 		if (tx->msg.kind == WEFT_MSG_NONE) {
-			/* Mostly there was one message alone. */
+			/* Most often there was only this message: spare the search for another. */
 			if (any && tx_has_all(&qp->sq, &qp->answers)) {
 				tx->waiting = false;
 				tx->dry = true;
@@ -113,8 +113,8 @@ static bool tx_build(struct weft_qp *qp)
 }
 
 /*
- * How many of the next @len bytes to hand over. A segment or less needs no look at the
- * stream: where it goes was settled when it was laid out, or is again with what follows.
+ * Returns how many of the next @len bytes to hand over at once. The stream is not asked
+ * about a segment or less: its place was settled when it was laid out.
  */
 static u32 tx_portion(const struct weft_tx *tx, struct weft_llp *llp, u32 len)
 {
@@ -122,11 +122,14 @@ static u32 tx_portion(const struct weft_tx *tx, struct weft_llp *llp, u32 len)
 
 	if (ready <= tx->emss)
 		return len;
-	/* Segments were laid out one behind the other up to the last, which has room left. */
+	/* All segments but the last are full, and tx->room bytes of the last are free. */
 	return weft_llp_portion(llp, tx->emss, (ready + tx->room) % tx->emss, len);
 }
 
-/* Hands what is laid out to the stream. 0, or why not all of it was taken. */
+/*
+ * Hands the bytes that are laid out to the stream. Returns 0 if it took all of them,
+ * -EAGAIN if it has no room, or the stream's error.
+ */
 static int tx_push(struct weft_tx *tx, struct weft_llp *llp)
 {
 	struct weft_chunks *chunks = &tx->chunks;
@@ -144,7 +147,7 @@ static int tx_push(struct weft_tx *tx, struct weft_llp *llp)
 				return n;
 			c->sent += n;
 			tx->sent += n;
-			/* Asking again would only be told that there is no room. */
+			/* The stream is full: a second call would only say so again. */
 			if (n < len)
 				return -EAGAIN;
 		}
@@ -157,10 +160,13 @@ static int tx_push(struct weft_tx *tx, struct weft_llp *llp)
 
 /**
  * weft_tx_complete() - complete work requests, in the order they were posted
- * @qp: the queue pair; the caller holds what protects its tx
+ * @qp: the queue pair
  *
- * A SEND or WRITE is done when the stream has taken its last byte, and has given
- * back what was lent to it; a READ or an atomic when the receive side says so.
+ * A SEND or WRITE is done when the stream has taken its last byte and has given its loan
+ * back; a READ or an atomic is done when its answer has come.
+ *
+ * Context: process, under the lock that protects the data path: the socket lock, or
+ * without a stream tx.lock.
  */
 void weft_tx_complete(struct weft_qp *qp)
 {
@@ -199,12 +205,13 @@ static void tx_tell(struct weft_qp *qp, enum ib_qp_state state)
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
-/* Nothing is left to be done: asks for a doorbell. False: a post came meanwhile. */
+/* Asks for a doorbell, since nothing is left to do. Returns false if a post came meanwhile. */
 static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 {
 	/*
-	 * What waits for the peer is begun when that kicks us. To look at the ring
-	 * for it here would take what came since for what has to wait.
+	 * The first request in the ring waits for the peer, whose answer will kick us.
+	 * Don't look at the ring again: a request posted meanwhile would be mistaken
+	 * for it.
 	 */
 	if (tx->waiting)
 		return true;
@@ -215,7 +222,7 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 	return false;
 }
 
-/* The stream does not take what was laid out: waits, or gives up. */
+/* Waits for the stream to have room again, or fails the queue pair if it has an error. */
 static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 {
 	if (error != -EAGAIN || state == IB_QPS_ERR) {
@@ -234,7 +241,7 @@ static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 		weft_qp_within(qp, WEFT_TX_RETRY);
 }
 
-/* Adds a round to the device's counters. */
+/* Adds the FPDUs and bytes of a round to the device's counters. */
 static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters,
 		     u64 sent, int error)
 {
@@ -249,9 +256,12 @@ static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters
 		weft_count(counters, WEFT_CNT_TX_BLOCKED, 1);
 }
 
-/*
- * One round with the socket lock held. Returns whether another one may find
- * something to do.
+/**
+ * weft_tx_round() - lay out, push and complete
+ * @qp: the queue pair
+ *
+ * Context: process, socket lock held; may sleep.
+ * Return: true if another round may find something to do.
  */
 bool weft_tx_round(struct weft_qp *qp)
 {
@@ -278,7 +288,7 @@ bool weft_tx_round(struct weft_qp *qp)
 		weft_llp_end_segment(qp->llp);
 		return true;
 	}
-	/* What completed may have been in the way of what is posted. */
+	/* Completions may have freed in-flight slots that posted requests were waiting for. */
 	if ((laid || tx->sent != sent || qp->inflight.tail != tail) &&
 	    (!tx->dry || weft_ring_pending(&qp->sq)))
 		return true;
@@ -291,7 +301,7 @@ bool weft_tx_round(struct weft_qp *qp)
 	return !tx_idle(tx, &qp->sq);
 }
 
-/* An idle queue pair keeps a page at most, after a while. */
+/* Frees the memory of chunks when a queue pair has been idle for a while, but for a page. */
 void weft_tx_rest(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
@@ -304,7 +314,7 @@ void weft_tx_rest(struct weft_qp *qp)
  * weft_tx_writable() - the stream has room again
  * @qp: the queue pair
  *
- * Called with the socket lock held, possibly from inside our own send.
+ * Context: socket lock held, possibly inside our own send; does not sleep.
  */
 void weft_tx_writable(struct weft_qp *qp)
 {
@@ -316,6 +326,7 @@ void weft_tx_writable(struct weft_qp *qp)
  * weft_tx_init() - prepare the transmit side of a new queue pair
  * @qp: the queue pair, its capacities set
  *
+ * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
 int weft_tx_init(struct weft_qp *qp)
@@ -324,7 +335,7 @@ int weft_tx_init(struct weft_qp *qp)
 	return weft_inflight_init(&qp->inflight, qp->cap.max_send_wr);
 }
 
-/* Frees what weft_tx_init() made. Nobody uses the queue pair any more. */
+/* Undoes weft_tx_init(). Nobody uses the queue pair any more. */
 void weft_tx_destroy(struct weft_qp *qp)
 {
 	if (qp->tx.loans)
@@ -334,10 +345,9 @@ void weft_tx_destroy(struct weft_qp *qp)
 
 /**
  * weft_tx_start() - prepare for a stream
- * @qp: the queue pair, what was agreed set
+ * @qp: the queue pair, its @agreed set
  *
- * May sleep.
- *
+ * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
 int weft_tx_start(struct weft_qp *qp)
@@ -360,7 +370,7 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->laid_out = 0;
 	tx->sent = 0;
 	tx->crc = qp->agreed.crc;
-	/* Weft takes any FPDU there can be; who else does is not known. */
+	/* Only Weft is known to take FPDUs of any length. */
 	tx->large = qp->agreed.extended &&
 		    weft_setting(&qp->dev->settings, WEFT_SET_FPDU) == WEFT_FPDU_LARGE;
 	tx->prefer_response = false;
@@ -369,7 +379,7 @@ int weft_tx_start(struct weft_qp *qp)
 	return 0;
 }
 
-/* The stream is gone: drops what was to be sent. The caller holds tx.lock. */
+/* Drops all that was to be sent, since the stream is gone. The caller holds tx.lock. */
 void weft_tx_stop(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;

@@ -10,7 +10,7 @@ struct weft_accessor;
 struct weft_inflight;
 struct weft_qp;
 
-/* Plans the next FPDU of the message. False: the segment must be ended first. */
+/* Plans the next FPDU of the message. Returns false if the segment must be ended first. */
 static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
 				struct weft_fpdu *fpdu)
 {
