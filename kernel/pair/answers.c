@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the peer asked for, reads and atomics, and has not been answered. */
+/* The reads and atomics that the peer asked for and we have not answered. */
 #include <linux/slab.h>
 
 #include "pair/answers.h"
@@ -10,7 +10,7 @@
  * @ird: how many the peer may have outstanding
  *
  * Context: process, may sleep. The caller's memory cgroup is charged.
- * Return: 0, or -ENOMEM: it is as it was.
+ * Return: 0, or -ENOMEM, with @answers unchanged.
  */
 int weft_answers_start(struct weft_answers *answers, u32 ird)
 {
@@ -25,7 +25,7 @@ int weft_answers_start(struct weft_answers *answers, u32 ird)
 	return 0;
 }
 
-/* The stream is gone, and nobody is owed anything. Harmless when repeated. */
+/* Drops all requests, since the stream is gone. Harmless when repeated. */
 void weft_answers_stop(struct weft_answers *answers)
 {
 	kfree(answers->slot);

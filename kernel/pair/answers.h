@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the peer asked for, reads and atomics, and has not been answered. */
+/* The reads and atomics that the peer asked for and we have not answered. */
 #ifndef WEFT_PAIR_ANSWERS_H
 #define WEFT_PAIR_ANSWERS_H
 
@@ -10,7 +10,7 @@
 #include "wire/ddp.h"
 
 /**
- * struct weft_answer - what the peer asked for and gets when its turn comes
+ * struct weft_answer - a request of the peer that waits for its answer
  * @atomic: an atomic, else a read
  * @read_req: the read
  * @atomic_req: the atomic, to be done when it is answered
@@ -24,14 +24,14 @@ struct weft_answer {
 };
 
 /**
- * struct weft_answers - what the peer is owed
+ * struct weft_answers - the requests of the peer that wait for an answer
  * @slot: its requests, a ring of @ird rounded up to a power of two
  * @ird: how many it may have outstanding; 0: it may ask for nothing
  * @head: next free slot, which the receive side fills
  * @tail: next to be answered, which the transmit side takes
  * @msn: number of the last answer to an atomic
  *
- * Protected by what protects the data path of its queue pair: the socket lock while
+ * Protected by the lock of its queue pair's data path: the socket lock while
  * there is a stream, tx.lock without one; see weft_qp_assert_locked().
  */
 struct weft_answers {
@@ -56,13 +56,13 @@ static inline bool weft_answers_due(const struct weft_answers *answers)
 	return answers->head != answers->tail;
 }
 
-/* Whether the peer has asked for all that it may. */
+/* Returns true if the peer may ask for no more before it got an answer. */
 static inline bool weft_answers_full(const struct weft_answers *answers)
 {
 	return answers->head - answers->tail >= answers->ird;
 }
 
-/* The peer asks for a read. It is not full. */
+/* Enters a read that the peer asks for. There is a free slot. */
 static inline void weft_answers_push_read(struct weft_answers *answers,
 					  const struct weft_read_req *req)
 {
@@ -72,7 +72,7 @@ static inline void weft_answers_push_read(struct weft_answers *answers,
 	answer->read_req = *req;
 }
 
-/* The peer asks for an atomic. It is not full. */
+/* Enters an atomic that the peer asks for. There is a free slot. */
 static inline void weft_answers_push_atomic(struct weft_answers *answers,
 					    const struct weft_atomic_req *req)
 {
@@ -82,7 +82,7 @@ static inline void weft_answers_push_atomic(struct weft_answers *answers,
 	answer->atomic_req = *req;
 }
 
-/* Takes the oldest, or NULL. It may be looked at until the next one is pushed. */
+/* Takes the oldest request, or NULL. The caller may read it until the next one is entered. */
 static inline const struct weft_answer *weft_answers_take(struct weft_answers *answers)
 {
 	return weft_answers_due(answers) ? weft_answers_at(answers, answers->tail++) : NULL;

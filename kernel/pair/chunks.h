@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Chunks: runs of pages that FPDUs are laid out in, and that the stream takes. */
+/* Chunks: runs of pages in which FPDUs are laid out, and which the stream takes. */
 #ifndef WEFT_PAIR_CHUNKS_H
 #define WEFT_PAIR_CHUNKS_H
 
@@ -7,9 +7,9 @@
 
 struct page;
 
-/* Chunks built ahead of the stream, at most. */
+/* The most chunks that are laid out ahead of the stream. */
 #define WEFT_TX_CHUNKS	2
-/* How many large chunks that TCP may still hold are kept to be used again: 1 MiB. */
+/* The most large chunks kept for another use while TCP may still hold them: 1 MiB. */
 #define WEFT_TX_SPARES	8U
 
 /**
@@ -27,16 +27,16 @@ struct weft_chunk {
 };
 
 /**
- * struct weft_chunks - what is laid out and was not taken
+ * struct weft_chunks - the bytes that are laid out and not taken by the stream
  * @chunk: stream bytes waiting, oldest first
  * @num: how many of @chunk
  * @spare_head: next free entry of @spare
  * @spare_tail: oldest
- * @spare: pages of large chunks that the stream has taken all of and TCP may not
- *	be through with, a ring; a reference each
+ * @spare: pages of large chunks, of which the stream has taken all bytes and TCP may
+ *	still hold some; a ring, with a reference on each
  * @active: when something was last laid out, in jiffies
  *
- * A part of the transmit side, and protected as that.
+ * A part of struct weft_tx, and protected as such.
  */
 struct weft_chunks {
 	struct weft_chunk chunk[WEFT_TX_CHUNKS];

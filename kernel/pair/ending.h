@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How a connection ends: what the peer is told of it, and how long that may take. */
+/* How a connection ends: the Terminate to the peer, and how long the end may take. */
 #ifndef WEFT_PAIR_ENDING_H
 #define WEFT_PAIR_ENDING_H
 
@@ -10,7 +10,7 @@
 #include "wire/ddp.h"
 #include "wire/term.h"
 
-/* How long a graceful end waits for the stream to take what was begun. */
+/* How long a graceful end waits for the stream to take the message in progress. */
 #define WEFT_DRAIN_TIMEOUT	(5 * HZ)
 
 /**
@@ -18,15 +18,15 @@
  * @term: why the queue pair failed, for the Terminate message
  * @due: a Terminate is to be sent
  * @told: the connection was told that the queue pair failed or closes
- * @seg_len: bytes of @seg; 0: nothing that the peer sent is to blame
+ * @seg_len: bytes of @seg; 0: no segment of the peer is to blame
  * @ulpdu: the offending segment's length
  * @seg: its header, and the read request that it carried
- * @drain_until: when to stop waiting for the stream, and without one for pages that are
- *	lent; 0: not waiting
+ * @drain_until: when to stop waiting for the stream or, without a stream, for lent pages;
+ *	0: not waiting
  *
- * @term and @due are set by the first failure, under the queue pair's @lock; who has
- * seen its state ERR sees them. All else is protected by what protects the data path:
- * the socket lock while there is a stream, tx.lock without one.
+ * @term and @due are set by the first failure, under the queue pair's @lock, and are valid
+ * for a reader that has seen the state ERR. All other fields are protected by the lock of
+ * the data path: the socket lock while there is a stream, tx.lock without one.
  */
 struct weft_ending {
 	struct weft_term term;
@@ -38,7 +38,7 @@ struct weft_ending {
 	unsigned long drain_until;
 };
 
-/* A connection begins. */
+/* Prepares for a new connection. */
 static inline void weft_ending_start(struct weft_ending *ending)
 {
 	ending->due = false;
@@ -47,7 +47,7 @@ static inline void weft_ending_start(struct weft_ending *ending)
 	ending->drain_until = 0;
 }
 
-/* The queue pair fails, and the peer is to be told why. For weft_qp_fail() alone. */
+/* Sets the reason that a Terminate gives to the peer. For weft_qp_fail() alone. */
 static inline void weft_ending_set(struct weft_ending *ending,
 				   const struct weft_term *term)
 {
@@ -57,11 +57,13 @@ static inline void weft_ending_set(struct weft_ending *ending,
 
 /**
  * weft_ending_show() - keep the segment of the peer's that is to blame
- * @ending: how the connection ends; what it knows already stays
+ * @ending: how the connection ends; an earlier reason stays
  * @hdr: the segment's header, @len bytes of it
  * @len: at most that of an untagged header; 0: there is none to show
  * @ulpdu: the segment's length
  * @request: the read request in it, or NULL
+ *
+ * Context: any, under the lock of the data path.
  */
 static inline void weft_ending_show(struct weft_ending *ending, const u8 *hdr, u32 len,
 				    u32 ulpdu, const u8 *request)
@@ -85,7 +87,7 @@ static inline u32 weft_ending_tell(struct weft_ending *ending, u8 *to)
 				ending->ulpdu);
 }
 
-/* Begins to wait for the stream, or goes on. Returns whether time is up. */
+/* Begins to wait for the stream, unless it did before. Returns true if time is up. */
 static inline bool weft_ending_overdue(struct weft_ending *ending)
 {
 	if (!ending->drain_until)

@@ -11,9 +11,9 @@
 
 /*
  * A responder may not send before it knows that the initiator is in full
- * operation, which its first FPDU shows (RFC 5044, 7.1.3). Revision 1 has no
- * way to ask for one, and programs in which the accepting side speaks first
- * would wait for ever: the Reply has long arrived after so much time.
+ * operation, which the initiator's first FPDU shows (RFC 5044, 7.1.3). Revision 1 has no
+ * way to ask for that FPDU, and a program whose accepting side speaks first would wait for
+ * ever. So the gate opens after this time, when the Reply has long arrived.
  */
 #define WEFT_GATE_TIMEOUT	(HZ / 2)
 
@@ -21,11 +21,11 @@
  * struct weft_gate - when a new connection may begin to send
  * @shut: nothing may be sent until the peer's first FPDU has come. Written under the
  *	lock, and read without it by weft_gate_awaits_peer()
- * @agreed: the peer agreed to send one, so that it is waited for as long as it takes
+ * @agreed: the peer agreed to send that FPDU, so there is no limit to the wait for it
  * @rtr_due: initiators: the indication that must be sent first, enum weft_rtr; 0: none
- * @until: when to stop waiting, where nothing was agreed, in jiffies
+ * @until: when to stop waiting without such an agreement, in jiffies
  *
- * Protected by what protects the data path of its queue pair: the socket lock while
+ * Protected by the lock of its queue pair's data path: the socket lock while
  * there is a stream, tx.lock without one; see weft_qp_assert_locked().
  */
 struct weft_gate {
@@ -35,7 +35,7 @@ struct weft_gate {
 	unsigned long until;
 };
 
-/* A connection begins, whose handshake settled @agreed. */
+/* Prepares for a new connection, whose handshake settled @agreed. */
 static inline void weft_gate_start(struct weft_gate *gate,
 				   const struct weft_mpa_agreed *agreed, bool initiator)
 {
@@ -45,19 +45,22 @@ static inline void weft_gate_start(struct weft_gate *gate,
 	WRITE_ONCE(gate->shut, !initiator);
 }
 
-/* Whether it is shut, and opens when time is up. */
+/* Returns true if the gate is shut and will open when time is up. */
 static inline bool weft_gate_runs_out(const struct weft_gate *gate)
 {
 	return gate->shut && !gate->agreed;
 }
 
-/* Whether sending waits for a frame that the peer agreed to. Any context; may be old. */
+/*
+ * Returns true if sending waits for a frame that the peer agreed to send. Any context; without
+ * the lock the answer may be old.
+ */
 static inline bool weft_gate_awaits_peer(const struct weft_gate *gate)
 {
 	return READ_ONCE(gate->agreed) && READ_ONCE(gate->shut);
 }
 
-/* Opens the gate; returns whether it was shut, so that somebody may wait to send. */
+/* Opens the gate. Returns true if it was shut, so that requests may be waiting. */
 static inline bool weft_gate_open(struct weft_gate *gate)
 {
 	if (!gate->shut)
@@ -66,7 +69,7 @@ static inline bool weft_gate_open(struct weft_gate *gate)
 	return true;
 }
 
-/* Whether something may be sent now. */
+/* Returns true if messages may be sent now. Opens the gate if time is up. */
 static inline bool weft_gate_passes(struct weft_gate *gate)
 {
 	if (!gate->shut)

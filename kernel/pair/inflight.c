@@ -23,23 +23,24 @@ int weft_inflight_init(struct weft_inflight *list, u32 num)
 	return list->slot ? 0 : -ENOMEM;
 }
 
-/* Frees what weft_inflight_init() made. Nobody uses it any more. */
+/* Undoes weft_inflight_init(). Nobody uses the list any more. */
 void weft_inflight_destroy(struct weft_inflight *list)
 {
 	kvfree(list->slot);
 }
 
 /**
- * weft_inflight_complete() - complete what is done, in the order it was posted
+ * weft_inflight_complete() - complete requests that are done, in the order of posting
  * @list: the requests
  * @sq: the send ring they were fetched from
  * @scq: where completions go
  * @qpn: number of the queue pair
  *
- * Stops at the first that is not done, or whose last byte the stream has not taken.
+ * Stops at the first request that is not done, or whose last byte the stream has not taken.
  *
- * Return: false if the completion queue had no room for one, so that the queue pair
- * has failed.
+ * Context: any, under the lock of the data path.
+ * Return: true if all is well; false if the completion queue is full, so that the queue
+ * pair must fail.
  */
 bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			    struct weft_cq *scq, u32 qpn)
@@ -54,7 +55,7 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			break;
 		any = true;
 		if (list->broken && !w->status) {
-			/* Sent, perhaps, but behind one that the peer refused. */
+			/* It may have been sent, but behind a request that the peer refused. */
 			w->status = IB_WC_WR_FLUSH_ERR;
 			w->vendor = WEFT_VE_CONNECTION;
 		}
@@ -66,7 +67,7 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 		wc.ex = w->vendor;
 		wc.opcode = w->opcode;
 		wc.status = w->status;
-		/* The slot first: who polls this completion may post at once. */
+		/* The slot first: the consumer that polls this completion may post at once. */
 		weft_ring_release(sq, w->ring_end);
 		told &= weft_cq_add(scq, &wc);
 	}
@@ -75,7 +76,7 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 	return told;
 }
 
-/* What is under way and not done ends in error: there is no stream any more. */
+/* Fails all requests that are not done, since there is no stream any more. */
 void weft_inflight_flush(struct weft_inflight *list)
 {
 	struct weft_request *w;

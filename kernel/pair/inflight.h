@@ -21,7 +21,7 @@ struct weft_ring;
  * @opcode: enum weft_op
  * @status: enum ib_wc_status
  * @signaled: makes a completion even on success
- * @done: nothing more will happen to it
+ * @done: it may be completed, when its turn comes
  */
 struct weft_request {
 	u64 wr_id;
@@ -42,9 +42,9 @@ struct weft_request {
  * @head: next free slot
  * @tail: oldest
  * @unsent: oldest whose last byte may not have been taken by the stream yet
- * @broken: one failed: what was posted behind it fails with it
+ * @broken: a request failed, so all that were posted behind it fail as well
  *
- * Protected by what protects the data path of its queue pair: the socket lock while
+ * Protected by the lock of its queue pair's data path: the socket lock while
  * there is a stream, tx.lock without one; see weft_qp_assert_locked().
  */
 struct weft_inflight {
@@ -62,26 +62,26 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			    struct weft_cq *scq, u32 qpn);
 void weft_inflight_flush(struct weft_inflight *list);
 
-/* A request by its index, of which there are more than slots. */
+/* Returns a request by its index, which counts all requests since the start. */
 static inline struct weft_request *weft_inflight_at(const struct weft_inflight *list,
 						    u32 index)
 {
 	return &list->slot[index & (list->size - 1)];
 }
 
-/* The request that was entered last. */
+/* Returns the request that was entered last. */
 static inline struct weft_request *weft_inflight_last(const struct weft_inflight *list)
 {
 	return weft_inflight_at(list, list->head - 1);
 }
 
-/* How many are under way. */
+/* Returns how many requests are under way. */
 static inline u32 weft_inflight_num(const struct weft_inflight *list)
 {
 	return list->head - list->tail;
 }
 
-/* Whether no more may be fetched. */
+/* Returns true if no more may be fetched. */
 static inline bool weft_inflight_full(const struct weft_inflight *list)
 {
 	return weft_inflight_num(list) == list->size;
@@ -100,7 +100,7 @@ static inline struct weft_request *weft_inflight_add(struct weft_inflight *list)
 	return w;
 }
 
-/* A request ends in error: @status is an enum ib_wc_status, @vendor an enum weft_vendor_err. */
+/* Ends a request in error: @status is an enum ib_wc_status, @vendor an enum weft_vendor_err. */
 static inline void weft_request_fail(struct weft_request *w, u8 status, u8 vendor)
 {
 	w->status = status;
@@ -108,7 +108,7 @@ static inline void weft_request_fail(struct weft_request *w, u8 status, u8 vendo
 	w->done = true;
 }
 
-/* Forgets what is under way, without completions. */
+/* Forgets all requests, without completions. */
 static inline void weft_inflight_forget(struct weft_inflight *list)
 {
 	list->tail = list->head;
@@ -120,7 +120,7 @@ static inline bool weft_op_is_read(u8 opcode)
 	return opcode == WEFT_OP_READ || opcode == WEFT_OP_READ_INV;
 }
 
-/* Whether an operation is done when the peer has answered, not when it is sent. */
+/* Returns true if an operation is done when the peer has answered, not when it is sent. */
 static inline bool weft_op_answered(u8 opcode)
 {
 	return weft_op_is_read(opcode) || opcode == WEFT_OP_CMP_SWP ||

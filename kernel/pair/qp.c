@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue pair as both directions share it: who refers to it, what state it is in, who has
- * its lock, and who looks after it next. What the directions do is above, in tx/ and rx/.
+ * The parts of a queue pair that both directions share: references, state, lock and worker.
+ * The directions themselves are above, in tx/ and rx/.
  */
 #include <linux/lockdep.h>
 #include <linux/sizes.h>
@@ -12,7 +12,7 @@
 #include "base/workqueue.h"
 #include "pair/qp.h"
 
-/* What each queue pair takes, however little it does: the allocator's next size is 4 KiB. */
+/* Each queue pair takes this much memory: the allocator's next size is 4 KiB. */
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
 	      sizeof(struct weft_qp) <= SZ_2K);
 
@@ -42,14 +42,14 @@ struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn)
 
 	rcu_read_lock();
 	ib = xa_load(&dev->qps, qpn);
-	/* Its first reference is dropped a grace period after it left the table. */
+	/* The first reference is dropped a grace period after the entry left the table. */
 	if (ib)
 		weft_qp_get(to_weft_qp(ib));
 	rcu_read_unlock();
 	return ib ? to_weft_qp(ib) : NULL;
 }
 
-/* Where connections of a queue pair are served; see qp.h. */
+/* Returns the lane of a queue pair's connections; see qp.h. */
 struct weft_lane *weft_qp_lane(const struct weft_qp *qp)
 {
 	return qp->owner ?
@@ -59,11 +59,11 @@ struct weft_lane *weft_qp_lane(const struct weft_qp *qp)
 
 /* --- states --- */
 
-/* Sets the state and lets the rings tell. The caller holds @lock. */
+/* Sets the state, and publishes it in the rings. The caller holds @lock. */
 void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state)
 {
 	lockdep_assert_held(&qp->lock);
-	/* Pairs with weft_qp_state(): who sees the state sees why. */
+	/* Pairs with weft_qp_state(): a reader that sees the state sees its reason, too. */
 	smp_store_release(&qp->state, state);
 	weft_ring_set_state(&qp->sq, state);
 	/* In ERR, posts must come to the kernel to be flushed. */
@@ -90,13 +90,14 @@ void weft_qp_event(struct weft_qp *qp, int type)
 }
 
 /**
- * weft_qp_fail() - a queue pair in use cannot go on
+ * weft_qp_fail() - fail a queue pair in use
  * @qp: the queue pair
- * @term: why, for the peer; NULL: nothing to tell it
- * @event: why, for the user: an enum ib_event_type, or -1 for none
+ * @term: the reason, for the peer; NULL: no Terminate is sent
+ * @event: the reason, for the user: an enum ib_event_type, or -1 for none
  *
- * Any context. The first reason counts; in states in which no data flows this
- * does nothing.
+ * Only the first reason counts. In states in which no data flows this does nothing.
+ *
+ * Context: any; takes @lock.
  */
 void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 {
@@ -122,24 +123,24 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 /* --- tx.lock --- */
 
 /*
- * A thread of the owner's holds tx.lock while its doorbell sends, and may be
- * preempted there for as long as its cgroup's quota and its scheduling class have
- * it. So nothing that serves others waits for it: the workers and the
- * connection's work try the lock and, where it is taken, leave word and go. Whoever
- * lets it go has them started again. If they waited, a few throttled threads would
- * hold every place on the workqueues, and with these every other queue pair.
+ * A thread of the owner holds tx.lock while its doorbell sends, and may be preempted
+ * there for as long as its cgroup's quota and its scheduling class want. So no work that
+ * serves others waits for the lock: the workers and the connection's work try it and, if
+ * it is taken, set a bit and return. The holder starts them again when it lets the lock
+ * go. If they waited, a few throttled threads would hold every place on the workqueues,
+ * and with these every other queue pair.
  *
- * Only threads of the owner's own, which ask for something that changes this queue
- * pair, may wait for it by mutex_lock().
+ * Only threads of the owner that change this queue pair may wait by mutex_lock().
  */
 
 /**
- * weft_qp_trylock() - take tx.lock, or be told when it is free
+ * weft_qp_trylock() - take tx.lock, or be started again when it is free
  * @qp: the queue pair
- * @who: who is told
+ * @who: the work to start
  *
- * Context: process.
- * Return: false if it is taken; then @who is started again after it was let go.
+ * Context: process; does not sleep.
+ * Return: true if the caller has the lock; false if another has it, who starts @who when
+ * it lets the lock go.
  */
 bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who)
 {
@@ -149,8 +150,8 @@ bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who)
 		return true;
 	set_bit(who, &tx->wanted);
 	/*
-	 * Pairs with that in weft_qp_unlock(): if the lock is still seen as taken
-	 * here, its holder sees the bit after it has let the lock go.
+	 * Pairs with the barrier in weft_qp_unlock(): if the lock still looks taken here,
+	 * its holder sees the bit after it has let the lock go.
 	 */
 	smp_mb__after_atomic();
 	if (!mutex_trylock(&tx->lock))
@@ -159,15 +160,15 @@ bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who)
 	return true;
 }
 
-/* Starts those again who could not have the lock. */
+/* Starts the work again that could not have the lock. */
 static noinline void qp_tell_wanted(struct weft_qp *qp)
 {
 	unsigned long wanted = xchg(&qp->tx.wanted, 0);
 	unsigned long flags;
 
 	/*
-	 * The connection's work first: a transmit worker with much to do would be at
-	 * the lock again before it, each time.
+	 * The connection's work goes first, or a transmit worker with much to do would
+	 * take the lock before it, time after time.
 	 */
 	if (wanted & BIT(WEFT_WANT_TX)) {
 		if (wanted & BIT(WEFT_WANT_CONN))
@@ -177,7 +178,7 @@ static noinline void qp_tell_wanted(struct weft_qp *qp)
 	}
 	if (wanted & BIT(WEFT_WANT_RX))
 		queue_work(weft_workqueue, &qp->rx.work);
-	/* If it was begun anew meanwhile, it is not brought forward. */
+	/* Does nothing if the timer was started for a new wait meanwhile. */
 	if (wanted & BIT(WEFT_WANT_RNR))
 		queue_delayed_work(weft_workqueue, &qp->rx.rnr, 0);
 	if (wanted & BIT(WEFT_WANT_CONN)) {
@@ -189,7 +190,7 @@ static noinline void qp_tell_wanted(struct weft_qp *qp)
 }
 
 /**
- * weft_qp_unlock() - let tx.lock go, and tell who wanted it
+ * weft_qp_unlock() - let tx.lock go, and start the work that wanted it
  * @qp: the queue pair, which the caller keeps from being freed
  *
  * Context: process, tx.lock held.
@@ -201,24 +202,26 @@ void weft_qp_unlock(struct weft_qp *qp)
 
 	lockdep_assert_held(&qp->tx.lock);
 	mutex_unlock(&tx->lock);
-	smp_mb(); /* pairs with that in weft_qp_trylock() */
+	smp_mb(); /* pairs with the barrier in weft_qp_trylock() */
 	if (unlikely(READ_ONCE(tx->wanted)) && !ended)
 		qp_tell_wanted(qp);
 }
 
-/* The queue pair's timer is up: a worker looks after it. */
+/* Starts the worker when the queue pair's timer is up. */
 void weft_qp_timer(struct timer_list *timer)
 {
 	weft_qp_kick(container_of(timer, struct weft_qp, tx.timer));
 }
 
 /**
- * weft_qp_within() - have a worker look after the queue pair in a while
+ * weft_qp_within() - start the transmit worker after a while
  * @qp: the queue pair
  * @delay: the longest while, in jiffies
  *
- * What asks again each time the worker comes may be asked for by several at once:
- * the earliest counts. Any context, any lock held.
+ * Of several calls the earliest time counts. A caller whose wait is longer calls again
+ * each time the worker runs.
+ *
+ * Context: any, with or without locks.
  */
 void weft_qp_within(struct weft_qp *qp, unsigned long delay)
 {
@@ -226,10 +229,10 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
 }
 
 /**
- * weft_qp_kick() - have a worker look after the queue pair
+ * weft_qp_kick() - start the transmit worker
  * @qp: the queue pair
  *
- * Any context, any lock held.
+ * Context: any, with or without locks.
  */
 void weft_qp_kick(struct weft_qp *qp)
 {

@@ -27,13 +27,13 @@ struct weft_lane;
 struct weft_qp_user;
 
 /**
- * struct weft_qp_user_ops - what a queue pair tells the connection that it is bound to
- * @failed: it failed or was moved to ERR; what it had to say is sent
- * @closing: it was moved to SQD: close gracefully, its sends are done
+ * struct weft_qp_user_ops - events of a queue pair, for the connection that it is bound to
+ * @failed: it failed or was moved to ERR, and its Terminate, if any, is sent
+ * @closing: it was moved to SQD and its sends are done: close gracefully
  * @peer_closed: the receiver met the end of the stream
- * @unlocked: tx.lock is free, which WEFT_WANT_CONN asked for
+ * @unlocked: tx.lock, for which WEFT_WANT_CONN was set, is free
  *
- * All may be called in any context with any lock of the data path held: each only
+ * All may be called in any context with or without locks of the data path, so each only
  * notes an event.
  */
 struct weft_qp_user_ops {
@@ -52,34 +52,34 @@ struct weft_qp_user {
  * struct weft_qp - one RC queue pair
  * @ib: what the RDMA core sees; it allocates and frees the whole
  * @dev: its device
- * @refs: held by the number table (until destroy), by iw_cm, by a connection,
- *	by what is lent and by a doorbell; destroy waits on @gone for the last.
- *	Queued work has none: destroy ends it after that
+ * @refs: held by the number table (until destroy), by iw_cm, by a connection, by a loan
+ *	and by a doorbell; destroy waits on @gone for the last. Queued work has none:
+ *	destroy ends it after that wait
  * @gone: completed by the last put
- * @owner: the context of the process that made it, and writes its rings; NULL:
- *	the kernel. Compared, and pays for what is allocated; it outlives the queue pair
+ * @owner: the context of the process that made it and writes its rings, to which memory
+ *	is charged; NULL: the kernel. Outlives the queue pair
  * @net_cookie: the network namespace of that process, if there is one
  * @lock: protects @state and @user. Any context; innermost but for the CQ's
- * @state: as ib_query_qp() tells it; the kernel's word, a copy is published in
- *	the rings
+ * @state: as ib_query_qp() returns it. The rings have copies, which nobody believes
  * @user: the connection, from the bind until the stream is gone. A reference
  * @llp: the stream while it may be used: set by weft_stream_start(), cleared by
- *	weft_stream_stop(), both under tx.lock and the socket lock; either is enough to use it
+ *	weft_stream_stop(), both under tx.lock and the socket lock. A user of the stream
+ *	needs one of the two
  * @agreed: what the handshake settled; valid once @llp was set
  * @initiator: this end opened the connection
- * @dying: its owner waits for its end, and for no peer
- * @last_wqe_told: the owner knows that no more receives are taken. Under tx.lock
+ * @dying: it is being destroyed, so the end waits for no peer
+ * @last_wqe_told: the owner was told that no more receives are taken. Under tx.lock
  * @sq_sig_all: every send makes a completion
- * @acc: what it is to memory: whose keys it uses, the peer's rights
+ * @acc: the queue pair as memory knows it: whose keys it uses, and the peer's rights
  * @cap: the capacities granted
  * @scq: completion queue of sends
- * @post_lock: the producer's end of @sq, where the consumer is the kernel's
- *	own. Any context; no lock but a workqueue's is taken under it
- * @sq: send ring; drained as tx allows
- * @own_rq: receives of its own; no ring with a shared queue
+ * @post_lock: protects the producer's end of @sq, if the kernel is the consumer. Any
+ *	context; no lock but a workqueue's is taken under it
+ * @sq: send ring
+ * @own_rq: receives of its own; without a ring if the queue is shared
  * @inflight: work requests fetched from @sq and not completed
- * @reads: those of them that the peer has to answer
- * @answers: what the peer asked for
+ * @reads: reads and atomics in @inflight that the peer has to answer
+ * @answers: reads and atomics of the peer that we have to answer
  * @gate: when sending may begin
  * @ending: how the connection ends
  * @tx: the transmit side
@@ -126,8 +126,8 @@ static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
 }
 
 /*
- * Warns, in kernels that check locks, if the caller does not hold what protects the data
- * path of @qp: the socket lock while there is a stream, tx.lock without one.
+ * Warns, in kernels that check locks, if the caller does not hold the lock of the data path
+ * of @qp: the socket lock while there is a stream, tx.lock without one.
  */
 static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 {
@@ -139,25 +139,25 @@ static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 		lockdep_assert_held(&qp->tx.lock);
 }
 
-/* The same, of the queue pair that @rx is part of. */
+/* As weft_qp_assert_locked(), for the queue pair that @rx is part of. */
 static inline void weft_rx_assert_locked(const struct weft_rx *rx)
 {
 	weft_qp_assert_locked(container_of(rx, struct weft_qp, rx));
 }
 
-/* The same, of the queue pair that @tx is part of. */
+/* As weft_qp_assert_locked(), for the queue pair that @tx is part of. */
 static inline void weft_tx_assert_locked(const struct weft_tx *tx)
 {
 	weft_qp_assert_locked(container_of(tx, struct weft_qp, tx));
 }
 
-/* The same, of the queue pair that memory knows as @acc. */
+/* As weft_qp_assert_locked(), for the queue pair that memory knows as @acc. */
 static inline void weft_accessor_assert_locked(const struct weft_accessor *acc)
 {
 	weft_qp_assert_locked(container_of(acc, struct weft_qp, acc));
 }
 
-/* Whether its receives are its own. */
+/* Returns true if the receive queue is not a shared one. */
 static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
 {
 	return qp->rx.rq == &qp->own_rq;
@@ -165,7 +165,7 @@ static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
 
 /* --- references --- */
 
-/* Where connections of this queue pair are served; valid as long as it is. Any context. */
+/* Returns the lane that serves its connections, valid as long as @qp. Any context. */
 struct weft_lane *weft_qp_lane(const struct weft_qp *qp);
 /* Finds a queue pair by number and takes a reference, or NULL. Any context. */
 struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn);
@@ -174,15 +174,14 @@ void weft_qp_get(struct weft_qp *qp);
 void weft_qp_put(struct weft_qp *qp);
 
 /*
- * Moves the queue pair to ERR because of @term (NULL: nothing to tell the
- * peer), and has the transmit side send the Terminate and end the connection.
- * @event goes to the user as an asynchronous event: an enum ib_event_type, or -1 for none.
- * Any context; takes @lock.
+ * Moves the queue pair to ERR because of @term (NULL: no Terminate), and has the transmit
+ * side send the Terminate and end the connection. @event goes to the user as an
+ * asynchronous event: an enum ib_event_type, or -1 for none. Any context; takes @lock.
  */
 void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
 		  int event);
 
-/* The state as seen without the lock; what was written before it is seen too. */
+/* Returns the state, without the lock. A reader sees all that was written before it, too. */
 static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 {
 	return smp_load_acquire(&qp->state); /* pairs with weft_qp_set_state() */
@@ -203,7 +202,7 @@ void weft_qp_timer(struct timer_list *timer);
 
 /* --- work requests under way --- */
 
-/* Completes those that are done; see weft_inflight_complete(). */
+/* Completes the requests that are done; see weft_inflight_complete(). */
 static inline void weft_qp_complete_sends(struct weft_qp *qp)
 {
 	if (unlikely(!weft_inflight_complete(&qp->inflight, &qp->sq, qp->scq, qp->acc.qpn)))

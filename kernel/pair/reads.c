@@ -12,7 +12,7 @@
  * @max_sge: SGEs that each may name
  *
  * Context: process, may sleep. The caller's memory cgroup is charged.
- * Return: 0, or -ENOMEM: it is as it was.
+ * Return: 0, or -ENOMEM, with @reads stopped.
  */
 int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge)
 {
@@ -33,7 +33,7 @@ int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge)
 	return 0;
 }
 
-/* The stream is gone, and nothing is answered any more. Harmless when repeated. */
+/* Drops all requests, since the stream is gone. Harmless when repeated. */
 void weft_reads_stop(struct weft_reads *reads)
 {
 	kfree(reads->slot);
@@ -46,11 +46,12 @@ void weft_reads_stop(struct weft_reads *reads)
  * @reads: not full
  * @len: bytes it asks for
  *
- * The answer comes back with the STag and offset, or the identifier, sent with the
- * request. They name the request and a position in it, so that no peer can use an
- * answer to reach memory that was not asked to be filled.
+ * The answer comes back with the STag and offset, or the identifier, of the request. We
+ * make these up, and they name the request and a position in it, not memory. So a peer
+ * cannot use an answer to write anywhere but into the memory of that request.
  *
- * Return: the request, an RTR indication until the caller says otherwise.
+ * Context: any, under the lock of the data path.
+ * Return: the request, an RTR indication unless the caller sets its fields.
  */
 struct weft_read *weft_reads_add(struct weft_reads *reads, u32 len)
 {
@@ -66,7 +67,10 @@ struct weft_read *weft_reads_add(struct weft_reads *reads, u32 len)
 	return read;
 }
 
-/* The oldest read, or the oldest atomic, which a Terminate about one must mean; or NULL. */
+/*
+ * Returns the oldest read, or the oldest atomic, or NULL. A Terminate about one must mean
+ * the oldest, since the peer answers in order.
+ */
 struct weft_read *weft_reads_blamed(const struct weft_reads *reads, bool atomic)
 {
 	struct weft_read *read;

@@ -34,14 +34,14 @@ struct weft_read {
 
 /**
  * struct weft_reads - the reads and atomics of ours that are not answered
- * @slot: they, a ring of @ord rounded up to a power of two
+ * @slot: the requests, a ring of @ord rounded up to a power of two
  * @sge: the gather lists of all of them
  * @ord: how many may be outstanding; 0: the peer takes none
  * @head: next free slot
  * @tail: oldest, which is answered next
  * @msn: number of the last that was sent
  *
- * Protected by what protects the data path of its queue pair: the socket lock while
+ * Protected by the lock of its queue pair's data path: the socket lock while
  * there is a stream, tx.lock without one; see weft_qp_assert_locked().
  */
 struct weft_reads {
@@ -68,19 +68,19 @@ static inline bool weft_reads_outstanding(const struct weft_reads *reads)
 	return reads->head != reads->tail;
 }
 
-/* Whether no more may be asked for before one was answered. */
+/* Returns true if no more may be sent before one was answered. */
 static inline bool weft_reads_full(const struct weft_reads *reads)
 {
 	return reads->head - reads->tail >= reads->ord;
 }
 
-/* The request of ours that is to be answered next, or NULL. */
+/* Returns the request of ours that is answered next, or NULL. */
 static inline struct weft_read *weft_reads_oldest(const struct weft_reads *reads)
 {
 	return weft_reads_outstanding(reads) ? weft_reads_at(reads, reads->tail) : NULL;
 }
 
-/* The oldest has its whole answer: it is none any more. */
+/* Removes the oldest request, which has its whole answer. */
 static inline void weft_reads_answered(struct weft_reads *reads)
 {
 	reads->tail++;

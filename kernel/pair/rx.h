@@ -3,12 +3,12 @@
  * The receive side of a queue pair: a stream of FPDUs in, bytes placed and
  * completions out.
  *
- * Runs where the packets arrive. Where CRCs are in use an FPDU has its own checked
- * before anything is done about it, whether it lies whole in one packet buffer or
- * not (rx/split.h): its header is what the CRC is there to protect. Without
- * CRCs one that does not lie whole is placed as it comes.
- * A SEND that finds no receive posted stops the reading, and with it, by and
- * by, the peer's TCP; the next posted receive, or a timer, goes on.
+ * It runs where the packets arrive. With CRCs in use, that of an FPDU is checked before
+ * its header is believed, even if the FPDU lies in several packet buffers (rx/split.h).
+ * Without CRCs, such an FPDU is placed as its pieces come.
+ *
+ * A SEND that finds no receive posted stops the reading, and in the end the peer's TCP.
+ * The next post resumes it, and a timer ends the connection if none comes.
  */
 #ifndef WEFT_PAIR_RX_H
 #define WEFT_PAIR_RX_H
@@ -33,18 +33,18 @@ enum weft_rx_state {
 	WEFT_RX_BEGIN,		/* header is here; not yet decided where payload goes */
 	WEFT_RX_PAYLOAD,
 	WEFT_RX_TRAILER,	/* padding and CRC */
-	WEFT_RX_STAGE,		/* going to @stage, for the stream cannot hold it */
+	WEFT_RX_STAGE,		/* going to @stage, since the stream cannot hold it */
 	WEFT_RX_STOPPED,	/* failed or ended; nothing more is read */
 };
 
-/* Whether the queue pair is to fail for what was received. */
+/* Why the queue pair is to fail, as far as the peer caused it. */
 enum weft_rx_failure {
 	WEFT_RX_FINE,
-	WEFT_RX_REFUSED,	/* the peer did wrong, and is told so */
-	WEFT_RX_BROKEN,		/* there is nothing to tell it */
+	WEFT_RX_REFUSED,	/* a mistake of the peer: send a Terminate */
+	WEFT_RX_BROKEN,		/* send no Terminate */
 };
 
-/* What is to be done with an FPDU's payload. */
+/* Where an FPDU's payload goes. */
 enum weft_rx_target {
 	WEFT_RX_TO_REGION,	/* RDMA Write */
 	WEFT_RX_TO_RECV,	/* SEND: the receive in progress */
@@ -54,11 +54,11 @@ enum weft_rx_target {
 
 /**
  * struct weft_rx_place - where in memory the next bytes of payload go
- * @sge: the SGE they go to; more of the list lie behind it
- * @num_sge: how many from there on
- * @at: bytes of it that lie before them
+ * @sge: the SGE of the next byte, with the rest of the list behind it
+ * @num_sge: how many SGEs are left, @sge included
+ * @at: offset of the next byte in @sge
  * @rights: rights needed there, enum ib_access_flags
- * @pd: the protection domain of who posted the list
+ * @pd: the protection domain of the list's poster
  */
 struct weft_rx_place {
 	const struct weft_sge *sge;
@@ -76,27 +76,26 @@ struct weft_rx_place {
  * @rcq: completion queue of receives
  * @extended: the peer may send immediate data and atomics
  * @empty_first: the peer's first FPDU may be an empty SEND that takes no receive
- * @failure: the queue pair is to fail; once that was done it is FINE again
+ * @failure: enum weft_rx_failure; FINE again once the queue pair has failed
  * @term: REFUSED: why
  * @state: where in an FPDU the stream is
  * @crc_used: CRCs are in use
  * @ahead: the FPDU that comes next does not lie whole in a packet; it stays in the
  *	stream until its CRC has passed
- * @checked: its CRC has passed: it may be placed as it is read
+ * @checked: the CRC of the next FPDU has passed, so it may be placed as it is read
  * @running: rx_run() is at work
- * @summed: bytes of it that are in @crc, or are its trailer
- * @crc: running value of it
- * @stage: its bytes, where the stream could not hold them; or NULL
+ * @summed: bytes of the FPDU ahead that are in @crc, or are its trailer
+ * @crc: running CRC of the FPDU ahead
+ * @stage: the bytes of an FPDU that the stream could not hold, or NULL
  * @seg: the FPDU under way, or the one that ended last
- * @next: length field and header of an FPDU that lies whole in a packet, before they are
- *	looked at
- * @hdr_have: bytes of @seg's that are there
- * @target: what becomes of the payload
- * @done: bytes of its payload placed
+ * @next: length field and header of an FPDU that lies whole in a packet, not decoded yet
+ * @hdr_have: bytes of @seg's header that have come
+ * @target: where the payload goes
+ * @done: bytes of the payload placed
  * @pad: bytes of padding
  * @trailer: padding and CRC as received
  * @trailer_have: bytes of it
- * @bytes: payload of a message that is looked at whole
+ * @bytes: payload of a small message that is decoded whole
  * @read: TO_READ: the request of ours that is being answered
  * @place: where the payload goes, unless that is @bytes
  * @region: an RDMA Write's part of a region, as a list of one
@@ -108,15 +107,15 @@ struct weft_rx_place {
  * @atomic_msn: number the next atomic response must have
  * @write_len: bytes of the RDMA Write that came last, for immediate data that
  *	follows it; 0 if something else came since
- * @write_goes_on: its last segment has not come yet
+ * @write_goes_on: the last segment of that Write has not come yet
  * @first: no FPDU has come yet
  * @stalled: a SEND waits for a receive
- * @waiting: its place in the receive queue's list meanwhile; wakes @work
+ * @waiting: the place of that SEND in the receive queue's list; wakes @work
  * @fpdus: FPDUs that ended, not yet counted
  * @fpdu_bytes: their bytes
  * @split: how many of them did not lie whole in one packet buffer
- * @rnr: ends that wait
- * @work: reads on in process context
+ * @rnr: ends the wait for a receive
+ * @work: resumes the reading in process context
  *
  * @acc to @rcq are fixed before the queue pair can be found. Everything else is
  * protected by the socket lock.

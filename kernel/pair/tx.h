@@ -5,11 +5,10 @@
  * Work requests are copied out of the send ring one at a time, cut into FPDUs
  * by the planner and laid out, headers and CRCs included, in chunks: runs of
  * pages of our own that are then handed to the stream without a second copy.
- * So there is one walk over the payload, which copies and checksums it, and
- * what the peer gets is what was checksummed, whatever a process does to its
- * buffers meanwhile. A work request completes when the stream has taken its
- * last byte. Large payload without a CRC is lent rather than copied where that
- * is cheaper; see tx/loan.h.
+ * So there is one walk over the payload, which copies and checksums it, and the
+ * peer gets the bytes that were checksummed even if a process changes its buffers
+ * meanwhile. A work request completes when the stream has taken its last byte. Large
+ * payload without a CRC is lent, not copied, if that is cheaper; see tx/loan.h.
  */
 #ifndef WEFT_PAIR_TX_H
 #define WEFT_PAIR_TX_H
@@ -32,9 +31,9 @@ struct weft_qp;
  * union weft_wr_copy - a work request as copied out of the ring, all of it
  * @wr: its first block
  * @sge: gather list
- * @bytes: or what is sent from here: inline payload, read or atomic request, atomic
- *	response, Terminate
- * @words: what is copied, word by word
+ * @bytes: or payload that is sent from here: inline payload, read or atomic request,
+ *	atomic response, Terminate
+ * @words: all blocks, which are copied word by word
  */
 union weft_wr_copy {
 	struct weft_sq_wr wr;
@@ -62,15 +61,14 @@ enum weft_msg_kind {
  * @left: bytes not laid out yet
  * @total: bytes in all
  * @local: payload is in @copy.bytes
- * @lend: requests: its payload is lent, as far as it can be
+ * @lend: requests: lend the payload, as far as possible
  * @remote_access: the SGE was named by the peer (a read response)
  * @imm_opcode: requests: an Immediate Data message with this opcode follows; 0: none
  * @imm: its data, as the user gave it
  * @num_sge: SGEs
  * @sge_index: SGE that the next byte comes from
  * @offset: bytes of that SGE, or of the payload, already laid out
- * @copy: the work request, which is made a message where it was copied to, and
- *	the payload or gather list of messages without one
+ * @copy: the copied work request; for other messages, their payload or gather list
  */
 struct weft_tx_msg {
 	enum weft_msg_kind kind;
@@ -88,7 +86,7 @@ struct weft_tx_msg {
 	union weft_wr_copy copy;
 };
 
-/* Who is told when tx.lock is free again. */
+/* The work that is started when tx.lock is free again. */
 enum weft_tx_want {
 	WEFT_WANT_TX,		/* the transmit worker */
 	WEFT_WANT_RX,		/* the receive worker */
@@ -101,30 +99,30 @@ enum weft_tx_want {
  * @lock: taken to lay out and send, before the socket lock; never by the
  *	receive side in softirq, which may run inside our own send. See
  *	weft_qp_trylock()
- * @wanted: who could not have @lock, enum weft_tx_want, a bit each. Atomic
- * @ended: who lets @lock go has nobody told any more. Under @lock
- * @work: goes on where a caller could not, and sends what receive asks for
+ * @wanted: the work that could not have @lock, a bit for each enum weft_tx_want. Atomic
+ * @ended: no work is started any more when @lock is let go. Under @lock
+ * @work: sends where a doorbell did not, and the answers that the receive side asks for
  * @timer: queues @work; see weft_qp_within()
- * @loans: what was lent and what is being lent; NULL: nothing ever was, and the
- *	way of a small message asks no further
+ * @loans: the loans of this connection; NULL: there never were any, which is all that a
+ *	small message has to ask
  * @chunks: stream bytes waiting
  * @laid_out: stream bytes laid out since the start
  * @sent: stream bytes taken since the start
  * @fpdus: FPDUs laid out, not yet counted
- * @prefer_response: whose turn it is
+ * @prefer_response: an answer goes before a request next
  * @crc: CRCs are in use
  * @emss: segment size
  * @large: FPDUs may be of many segments
- * @room: what the segment that the next FPDU goes to has left
+ * @room: bytes left in the segment of the next FPDU
  * @dry: there was nothing more to lay out
- * @waiting: when last looked at, the ring had a request that has to wait for the peer
+ * @waiting: the ring had, when last looked at, a request that waits for the peer
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
  * @send_msn: number of the last SEND
  *
  * While the queue pair has a stream (weft_stream_start() to weft_stream_stop()),
- * everything but @lock to @timer is protected by the socket lock; without one,
- * by @lock. What the receive side has a part in is not here: see struct weft_qp.
+ * everything but @lock to @timer is protected by the socket lock; without a stream,
+ * by @lock. Parts that the receive side shares are in struct weft_qp.
  */
 struct weft_tx {
 	struct mutex lock; /* laying out and sending */
