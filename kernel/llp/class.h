@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Classes of lower layers: what one ordered byte stream below MPA has to do. TCP is one
- * (tcp.h). Who uses streams includes llp.h, which calls these.
+ * Classes of lower layers: the functions that an ordered byte stream below MPA must have.
+ * TCP is one (tcp.h). Users of streams include llp.h, which calls these functions.
  */
 #ifndef WEFT_LLP_CLASS_H
 #define WEFT_LLP_CLASS_H
@@ -15,14 +15,14 @@
 struct weft_llp;
 
 /**
- * struct weft_llp_ops - what the stream tells its owner
+ * struct weft_llp_ops - events of a stream, for its owner
  * @readable: bytes, or the end of the stream, can be read
  * @writable: a send that found no room may be tried again
  * @changed: the connection was made, ended or failed; ask weft_llp_state().
  *	On a listener: a connection can be accepted
  *
- * All run with the stream's lock held, in softirq or in a process that lets the
- * stream go; they may neither sleep nor close the stream.
+ * All run with the stream's lock held, in softirq or in a process that releases the lock.
+ * They may neither sleep nor close the stream.
  */
 struct weft_llp_ops {
 	void (*readable)(struct weft_llp *llp);
@@ -45,30 +45,29 @@ typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
 			      u32 len);
 
 /**
- * struct weft_llp_flow - what a class does while data flows
+ * struct weft_llp_flow - the functions of a class while data flows
  * @lock: take the stream's lock, which for TCP is the socket lock. Process context
- * @unlock: let it go; what arrived meanwhile is told now
+ * @unlock: let it go; packets that arrived meanwhile are received now
  * @assert_locked: warn, in kernels that check locks, if the caller does not hold it
  * @emss: the effective segment size, a multiple of four
- * @train: what the largest packet buffer holds in whole segments
- * @room: what the segment has left that the next byte goes to, a multiple of four
+ * @train: bytes of whole segments that the largest packet buffer holds
+ * @room: bytes left in the segment of the next byte, a multiple of four
  * @portion: how many bytes to hand over at once
  * @want_space: ask for the writable event; false if there is room already
  * @end_segment: the next byte starts a packet buffer of its own
  * @send_page: take bytes of a page without copying them, with a reference of its own
- * @may_lend: whether pages can be sent from where they lie
- * @lend: send them from there
- * @ended: whether what can be read is all that will come
- * @unsent: whether some of what was taken is yet to be sent. Any context
- * @at_end: whether the stream ended and all of it was read
- * @read: hand packet buffers to the actor, who takes of them
- * @look: the same, but nothing is taken
- * @await: how many bytes are wanted before the readable event
- * @full: whether no more can come unless some is read
+ * @may_lend: true if pages can be sent without a copy
+ * @lend: send pages without a copy
+ * @ended: true if no bytes will come but those that can be read now
+ * @unsent: true if some bytes that were taken are not sent yet. Any context
+ * @at_end: true if the stream ended and all of it was read
+ * @read: hand packet buffers to the actor, which takes bytes of them
+ * @look: as @read, but nothing is taken
+ * @await: set how many bytes are wanted before the readable event
+ * @full: true if no more bytes can come unless some are read
  *
- * Where nothing else is said, the caller holds the stream's lock, or is called by the
- * stream, and none of these sleeps but @lock, @unlock, @send_page and @lend. The
- * functions of llp.h say more, and are the same for all classes.
+ * Unless said otherwise, the caller holds the stream's lock, or is called by the stream.
+ * Only @lock, @unlock, @send_page and @lend may sleep. llp.h says more about each.
  */
 struct weft_llp_flow {
 	void (*lock)(struct weft_llp *llp);
@@ -98,25 +97,25 @@ struct weft_llp_flow {
  * struct weft_llp_class - one kind of lower layer
  * @open: make an unconnected stream
  * @bind: give it its local address
- * @set_tos: set the type of service of what is sent
- * @set_timeouts: how soon a peer that is gone is noticed
+ * @set_tos: set the type of service of packets
+ * @set_timeouts: set how soon a peer that is gone is noticed
  * @listen: start to listen
- * @incoming: whether a listener has a connection to accept. Any context
- * @accept: take it
+ * @incoming: true if a listener has a connection to accept. Any context
+ * @accept: take a connection from a listener
  * @charge: charge an accepted stream's memory to the calling process
  * @charge_like: charge a stream's memory as another's
  * @connect: start to connect
- * @addresses: both ends' addresses. Any context, without a lock
- * @state: what the connection is at. Any context
- * @error: why it failed
+ * @addresses: get both ends' addresses. Any context, without a lock
+ * @state: get the connection's state. Any context
+ * @error: get the error of a failed connection
  * @recv: take bytes off the stream, for the handshake
  * @send: send bytes by copy, for the handshake
  * @shutdown: end our direction
  * @close: end the stream and free it; no event comes any more
- * @flow: what it does while data flows
+ * @flow: the functions while data flows
  *
- * Constant. All but @flow and what is marked otherwise is called in process context
- * without the stream's lock, may sleep, and by the stream's owner alone.
+ * Constant. Unless marked otherwise, all functions but @flow are called by the stream's
+ * owner alone, in process context without the stream's lock, and may sleep.
  */
 struct weft_llp_class {
 	struct weft_llp *(*open)(struct net *net, int family,

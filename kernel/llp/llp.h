@@ -15,13 +15,14 @@
 
 /**
  * weft_llp_open() - make an unconnected stream
- * @class: of which class
- * @net: namespace it lives in, on which the caller has a reference; the stream
- *	takes one of its own, so that its timers never outlive the namespace
+ * @class: its class
+ * @net: its namespace, on which the caller has a reference; the stream takes one of its
+ *	own, so that its timers never outlive the namespace
  * @family: AF_INET or AF_INET6
  * @ops: where events go
- * @owner: the owner's
+ * @owner: for the owner's use
  *
+ * Context: process, may sleep.
  * Return: the stream or an error pointer.
  */
 static inline struct weft_llp *
@@ -37,6 +38,7 @@ weft_llp_open(const struct weft_llp_class *class, struct net *net, int family,
  * @addr: address and port; port 0 lets the class choose
  * @v6only: an IPv6 wildcard takes no IPv4 connections
  *
+ * Context: process, may sleep.
  * Return: 0 or a negative errno value.
  */
 static inline int weft_llp_bind(struct weft_llp *llp,
@@ -45,14 +47,14 @@ static inline int weft_llp_bind(struct weft_llp *llp,
 	return llp->class->bind(llp, addr, v6only);
 }
 
-/* Sets the type of service of what is sent. 0 or a negative errno value. */
+/* Sets the type of service of packets. Returns 0 or a negative errno value. */
 static inline int weft_llp_set_tos(struct weft_llp *llp, u8 tos)
 {
 	return llp->class->set_tos(llp, tos);
 }
 
 /**
- * weft_llp_set_timeouts() - how soon a peer that is gone is noticed
+ * weft_llp_set_timeouts() - set how soon a peer that is gone is noticed
  * @llp: the stream
  * @keepalive: seconds of silence before the peer is asked; 0: never
  * @user_timeout: seconds that sent data may go unacknowledged; 0: the class's own
@@ -66,7 +68,7 @@ static inline void weft_llp_set_timeouts(struct weft_llp *llp, u32 keepalive,
 }
 
 /*
- * Starts to listen, with a queue as long as the namespace allows at most. 0 or a
+ * Starts to listen, with a queue no longer than the namespace allows. Returns 0 or a
  * negative errno value.
  */
 static inline int weft_llp_listen(struct weft_llp *llp, int backlog)
@@ -74,7 +76,7 @@ static inline int weft_llp_listen(struct weft_llp *llp, int backlog)
 	return llp->class->listen(llp, backlog);
 }
 
-/* Whether a listener has a connection to accept. Any context. */
+/* Returns true if a listener has a connection to accept. Any context. */
 static inline bool weft_llp_incoming(struct weft_llp *listener)
 {
 	return listener->class->incoming(listener);
@@ -86,8 +88,9 @@ static inline bool weft_llp_incoming(struct weft_llp *listener)
  * @ops: where its events go
  * @owner: the new stream's owner
  *
- * Events from before the acceptance are lost: the owner looks once by itself.
+ * Events from before the acceptance are lost, so the owner reads the stream once without one.
  *
+ * Context: process, may sleep.
  * Return: the stream, or an error pointer: -EAGAIN if there is none.
  */
 static inline struct weft_llp *
@@ -98,9 +101,9 @@ weft_llp_accept(struct weft_llp *listener, const struct weft_llp_ops *ops, void 
 
 /**
  * weft_llp_charge() - charge a stream's memory to the calling process
- * @llp: the stream, accepted, and as yet charged to nobody
+ * @llp: the stream, which was accepted and is charged to nobody yet
  *
- * Context: the caller's process; takes the stream's lock.
+ * Context: the process that pays; takes the stream's lock.
  * Return: 0, or -ENOMEM and the like.
  */
 static inline int weft_llp_charge(struct weft_llp *llp)
@@ -114,30 +117,33 @@ static inline int weft_llp_charge(struct weft_llp *llp)
  * @other: the other, of the same class, opened by the process that has to pay
  *
  * Context: process; takes the stream's lock.
- * Return: 0, or -ENOMEM: there is a limit, and it is reached.
+ * Return: 0, or -ENOMEM if that process has reached its limit.
  */
 static inline int weft_llp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
 {
 	return llp->class->charge_like(llp, other);
 }
 
-/* Starts to connect; the changed event tells the outcome. 0 or a negative errno value. */
+/*
+ * Starts to connect; the changed event follows with the outcome. Returns 0 or a negative errno
+ * value.
+ */
 static inline int weft_llp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
 {
 	return llp->class->connect(llp, to);
 }
 
 /**
- * weft_llp_addresses() - tell both ends' addresses
+ * weft_llp_addresses() - get both ends' addresses
  * @llp: the stream
- * @local: this end's; of family 0 on failure, as @remote
- * @remote: the peer's
+ * @local: result: this end's; of family 0 on failure, as @remote
+ * @remote: result: the peer's
  *
- * Without the stream's lock, since a thread of a process may hold that and not be
- * allowed to run: an operator who looks at connections would wait for it.
+ * Doesn't take the stream's lock. A throttled thread may hold that for long, and an
+ * operator who lists connections would have to wait for it.
  *
  * Context: any; the owner keeps the stream.
- * Return: 0, or -ENOTCONN: there is no peer, yet or any more.
+ * Return: 0, or -ENOTCONN if it has no peer, or none any more.
  */
 static inline int weft_llp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
 				     struct sockaddr_storage *remote)
@@ -145,13 +151,13 @@ static inline int weft_llp_addresses(struct weft_llp *llp, struct sockaddr_stora
 	return llp->class->addresses(llp, local, remote);
 }
 
-/* What the connection is at. Any context. */
+/* Returns the state of the connection. Any context. */
 static inline enum weft_llp_state weft_llp_state(struct weft_llp *llp)
 {
 	return llp->class->state(llp);
 }
 
-/* Why the connection failed, a negative errno value; 0 if it did not. Once. */
+/* Returns the error of a failed connection, a negative errno value, and clears it; else 0. */
 static inline int weft_llp_error(struct weft_llp *llp)
 {
 	return llp->class->error(llp);
@@ -161,10 +167,9 @@ static inline int weft_llp_error(struct weft_llp *llp)
  * weft_llp_recv() - take bytes off the stream, for the handshake
  * @llp: the stream
  * @buf: where they go
- * @len: at most so many
+ * @len: the most to take
  *
- * Does not wait.
- *
+ * Context: process, without the stream's lock; does not wait for bytes.
  * Return: bytes taken; 0 at the end of the stream; -EAGAIN if there are none
  * now; another negative errno value if it failed.
  */
@@ -179,8 +184,9 @@ static inline int weft_llp_recv(struct weft_llp *llp, void *buf, u32 len)
  * @buf: the bytes
  * @len: how many
  *
- * Does not wait. What is sent next starts a packet buffer of its own.
+ * The bytes of the next send start a packet buffer of their own.
  *
+ * Context: process, without the stream's lock; does not wait for room.
  * Return: bytes taken or a negative errno value.
  */
 static inline int weft_llp_send(struct weft_llp *llp, const void *buf, u32 len)
@@ -188,7 +194,7 @@ static inline int weft_llp_send(struct weft_llp *llp, const void *buf, u32 len)
 	return llp->class->send(llp, buf, len);
 }
 
-/* Ends our direction: the peer reads what was sent and then the end. */
+/* Ends our direction: the peer reads all that was sent, and then the end. */
 static inline void weft_llp_shutdown(struct weft_llp *llp)
 {
 	llp->class->shutdown(llp);
@@ -197,10 +203,11 @@ static inline void weft_llp_shutdown(struct weft_llp *llp)
 /**
  * weft_llp_close() - end a stream and free it
  * @llp: the stream
- * @abort: by a reset at once; otherwise what was sent is delivered, with nobody's help
- *	and for a bounded time
+ * @abort: true: reset it at once; false: let TCP deliver what was sent, for a limited time
  *
- * May sleep. No event comes any more when this returns.
+ * No event comes any more when this returns.
+ *
+ * Context: process, may sleep.
  */
 static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 {
@@ -210,11 +217,11 @@ static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 /*
  * --- the data path: with weft_llp_lock() held, or inside a callback ---
  *
- * Each costs TCP a comparison and a direct call, not a call through a table, which
- * mitigations of processors' faults make dear.
+ * For TCP each costs a comparison and a direct call. A call through a table is slow where
+ * the kernel works around faults of the processor.
  */
 
-/* Calls what the stream `llp` of the function that this stands in does for @name. */
+/* Calls the function @name of the class of `llp`, a variable of the caller. */
 #define WEFT_LLP_CALL(name, ...) \
 	(likely(llp->class == &weft_tcp_class) ? \
 	 weft_tcp_##name(llp, ##__VA_ARGS__) : llp->class->flow.name(llp, ##__VA_ARGS__))
@@ -225,7 +232,7 @@ static inline void weft_llp_lock(struct weft_llp *llp)
 	WEFT_LLP_CALL(lock);
 }
 
-/* Lets it go; what arrived meanwhile is received now. */
+/* Lets the stream's lock go. Packets that arrived meanwhile are received now. */
 static inline void weft_llp_unlock(struct weft_llp *llp)
 {
 	WEFT_LLP_CALL(unlock);
@@ -242,6 +249,7 @@ static inline void weft_llp_assert_locked(const struct weft_llp *llp)
  * weft_llp_emss() - the effective segment size
  * @llp: the stream, connected
  *
+ * Context: the stream's lock is held. Does not sleep.
  * Return: bytes, a multiple of four, at least WEFT_MIN_EMSS.
  */
 static inline u32 weft_llp_emss(struct weft_llp *llp)
@@ -251,10 +259,11 @@ static inline u32 weft_llp_emss(struct weft_llp *llp)
 }
 
 /**
- * weft_llp_train() - what the largest packet buffer holds in whole segments
+ * weft_llp_train() - how long are the whole segments in the largest packet buffer?
  * @llp: the stream
  * @emss: its segment size
  *
+ * Context: the stream's lock is held. Does not sleep.
  * Return: bytes, a multiple of @emss, and not 0.
  */
 static inline u32 weft_llp_train(struct weft_llp *llp, u32 emss)
@@ -264,13 +273,11 @@ static inline u32 weft_llp_train(struct weft_llp *llp, u32 emss)
 }
 
 /**
- * weft_llp_room() - what the segment has left that the next byte goes to
+ * weft_llp_room() - how many bytes are left in the segment of the next byte?
  * @llp: the stream
  * @emss: its segment size
  *
- * The last packet buffer that is not sent yet, if more can be added to it,
- * starts on an FPDU's boundary, and so does each segment in it.
- *
+ * Context: the stream's lock is held. Does not sleep.
  * Return: bytes, 1 to @emss, a multiple of four.
  */
 static inline u32 weft_llp_room(struct weft_llp *llp, u32 emss)
@@ -280,16 +287,16 @@ static inline u32 weft_llp_room(struct weft_llp *llp, u32 emss)
 }
 
 /**
- * weft_llp_portion() - how many bytes to hand over at once
+ * weft_llp_portion() - how many bytes to hand over at once?
  * @llp: the stream
  * @emss: its segment size
- * @ahead: bytes from the next one to where a segment is to begin; less than @emss
+ * @ahead: bytes from the next one to the beginning of the next segment; less than @emss
  * @len: how many there are
  *
- * Handed over like this, the bytes are cut into the segments that they were laid out
- * for, wherever the peer's window ends.
+ * In such portions, the bytes are cut into the segments for which they were laid out,
+ * wherever the peer's window ends.
  *
- * Context: the socket lock is held.
+ * Context: the stream's lock is held. Does not sleep.
  * Return: bytes, 1 to @len.
  */
 static inline u32 weft_llp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
@@ -302,8 +309,9 @@ static inline u32 weft_llp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u3
  * weft_llp_want_space() - ask for the writable event once there is room
  * @llp: the stream; a send found no room
  *
- * Return: false if there is room already, so that it was memory that lacked
- * and no event will tell when it is back.
+ * Context: the stream's lock is held. Does not sleep.
+ * Return: true if the event will come; false if there is room, so that the send failed for
+ * lack of memory, and no event will come.
  */
 static inline bool weft_llp_want_space(struct weft_llp *llp)
 {
@@ -311,7 +319,7 @@ static inline bool weft_llp_want_space(struct weft_llp *llp)
 	return WEFT_LLP_CALL(want_space);
 }
 
-/* Nothing more is added to the last packet buffer: the next byte starts a new one. */
+/* Ends the last packet buffer, so that the next byte starts a new one. */
 static inline void weft_llp_end_segment(struct weft_llp *llp)
 {
 	weft_llp_assert_locked(llp);
@@ -324,8 +332,9 @@ static inline void weft_llp_end_segment(struct weft_llp *llp)
  * @page: where they are; the stream takes a reference of its own
  * @offset: within @page
  * @len: how many; they are not changed any more
- * @more: more follows at once: no need to send yet
+ * @more: more bytes follow at once: no need to send yet
  *
+ * Context: process, the stream's lock is held. May sleep.
  * Return: bytes taken, maybe fewer; -EAGAIN if there is no room; another
  * negative errno value if the stream has failed.
  */
@@ -337,10 +346,11 @@ static inline int weft_llp_send_page(struct weft_llp *llp, struct page *page, u3
 }
 
 /**
- * weft_llp_may_lend() - can pages be sent from where they lie?
+ * weft_llp_may_lend() - can pages be sent without a copy?
  * @llp: the stream, connected
  *
- * Return: false if they would be copied, or would not leave the machine.
+ * Context: the stream's lock is held. Does not sleep.
+ * Return: true if so; false if they would be copied, or would not leave the machine.
  */
 static inline bool weft_llp_may_lend(struct weft_llp *llp)
 {
@@ -349,16 +359,17 @@ static inline bool weft_llp_may_lend(struct weft_llp *llp)
 }
 
 /**
- * weft_llp_lend() - have bytes sent from where they lie
+ * weft_llp_lend() - have bytes sent without a copy
  * @llp: the stream
- * @ubuf: told when each packet buffer with some of them is gone or was copied; of
- *	which it has a reference
- * @bv: where they are; the stream takes references of its own
+ * @ubuf: each packet buffer with some of the bytes has a reference on it, and calls it when
+ *	the buffer is gone or was copied
+ * @bv: the bytes; the stream takes references on the pages
  * @num: how many of @bv
- * @from: how many bytes of them the stream has already
+ * @from: how many of the bytes the stream has already
  * @len: bytes in all
  * @more: as for weft_llp_send_page()
  *
+ * Context: process, the stream's lock is held. May sleep.
  * Return: as weft_llp_send_page().
  */
 static inline int weft_llp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
@@ -369,7 +380,7 @@ static inline int weft_llp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 	return WEFT_LLP_CALL(lend, ubuf, bv, num, from, len, more);
 }
 
-/* Whether the peer ended the stream: what can be read is all that will come. */
+/* Returns true if the peer ended the stream, so that only the bytes here can be read. */
 static inline bool weft_llp_ended(struct weft_llp *llp)
 {
 	weft_llp_assert_locked(llp);
@@ -377,15 +388,15 @@ static inline bool weft_llp_ended(struct weft_llp *llp)
 }
 
 /*
- * Whether the stream has yet to send some of what it was given. Any context; the answer may
- * be old.
+ * Returns true if the stream has not yet sent all bytes that it was given. Any context; the
+ * answer may be old.
  */
 static inline bool weft_llp_unsent(struct weft_llp *llp)
 {
 	return WEFT_LLP_CALL(unsent);
 }
 
-/* Whether the peer ended the stream and all of it has been read. */
+/* Returns true if the peer ended the stream and all of it has been read. */
 static inline bool weft_llp_at_end(struct weft_llp *llp)
 {
 	weft_llp_assert_locked(llp);
@@ -393,10 +404,12 @@ static inline bool weft_llp_at_end(struct weft_llp *llp)
 }
 
 /**
- * weft_llp_read() - read packet buffers where they lie
+ * weft_llp_read() - read packet buffers without a copy
  * @llp: the stream
  * @actor: takes bytes of one packet
  * @ctx: for @actor
+ *
+ * Context: the stream's lock is held. Does not sleep.
  */
 static inline void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
@@ -407,14 +420,14 @@ static inline void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, voi
 /**
  * weft_llp_look() - look at packet buffers and take nothing of them
  * @llp: the stream
- * @from: bytes that lie before what is of interest
- * @actor: looks at bytes of one packet; fewer than there are end the walk
+ * @from: how many bytes to skip
+ * @actor: looks at bytes of one packet; if it returns fewer, the walk ends
  * @ctx: for @actor
  *
- * The next look may find the same bytes in other buffers: a stream may merge and replace
- * them while they wait.
+ * The next look may find the same bytes in other buffers, since a stream may merge and
+ * replace its buffers while they wait.
  *
- * Context: the socket lock is held. Does not sleep.
+ * Context: the stream's lock is held. Does not sleep.
  */
 static inline void weft_llp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor,
 				 void *ctx)
@@ -424,13 +437,13 @@ static inline void weft_llp_look(struct weft_llp *llp, u32 from, weft_llp_actor 
 }
 
 /**
- * weft_llp_await() - say how many bytes are wanted before the readable event
+ * weft_llp_await() - set how many bytes are wanted before the readable event
  * @llp: the stream
- * @bytes: so many, counted from what is read next; 1: any
+ * @bytes: how many, counted from the next byte to read; 1: any
  *
  * The event comes sooner if the stream has ended or can hold no more.
  *
- * Context: the socket lock is held. The readable event may come from within.
+ * Context: the stream's lock is held. The readable event may come from within.
  */
 static inline void weft_llp_await(struct weft_llp *llp, u32 bytes)
 {
@@ -442,8 +455,7 @@ static inline void weft_llp_await(struct weft_llp *llp, u32 bytes)
  * weft_llp_full() - can the stream hold no more unless some of it is read?
  * @llp: the stream; it holds at least one byte
  *
- * Context: the socket lock is held.
- *
+ * Context: the stream's lock is held. Does not sleep.
  * Return: true if the peer's window is as good as closed, or memory is short.
  */
 static inline bool weft_llp_full(struct weft_llp *llp)

@@ -18,7 +18,8 @@ static void packet_enter(struct weft_packet *p, struct sk_buff *skb,
  * @p: the reading position
  * @skb: the packet; it must stay unchanged as long as @p is used
  *
- * Return: false for lists of buffers within lists, which no Ethernet card's
+ * Context: any.
+ * Return: true, or false for a list of buffers within a list, which no Ethernet card's
  * driver makes (nested tunnels can).
  */
 bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
@@ -35,7 +36,7 @@ bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
 	return true;
 }
 
-/* Bytes that @skb itself holds: those of a root's frag list are its list's. */
+/* Returns how many bytes the current buffer holds, without those of its frag list. */
 static u32 packet_own_len(const struct weft_packet *p)
 {
 	u32 len = p->skb->len;
@@ -68,11 +69,11 @@ static void packet_seek(struct weft_packet *p, u32 offset)
 }
 
 /**
- * weft_packet_find() - find the bytes at an offset, and what lies together with them
+ * weft_packet_find() - find the run of bytes that holds an offset
  * @p: the reading position; its run is set
  * @offset: within the packet
  *
- * Any context.
+ * Context: any.
  */
 void weft_packet_find(struct weft_packet *p, u32 offset)
 {
@@ -104,7 +105,7 @@ void weft_packet_find(struct weft_packet *p, u32 offset)
 	p->run_len = size;
 }
 
-/* Copies @len bytes at @offset, all of them within the packet, that lie anyhow. */
+/* Copies @len bytes at @offset, all within the packet, from as many pieces as there are. */
 void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len)
 {
 	const u8 *from;

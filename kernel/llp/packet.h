@@ -16,7 +16,7 @@
  * @run_start: where they begin in the packet
  * @run_len: how many; 0: none were found yet
  *
- * Lives on the stack of one receive call. Positions may go forwards and back;
+ * Lives on the stack of one receive call. A position may move forwards and back;
  * forwards is cheap.
  */
 struct weft_packet {
@@ -41,8 +41,7 @@ void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len);
  * @len: in: how many bytes are wanted, within the packet; out: how many of
  *	 them lie together
  *
- * Any context.
- *
+ * Context: any.
  * Return: the bytes. They may be memory that somebody else can write.
  */
 static inline const u8 *weft_packet_piece(struct weft_packet *p, u32 offset,

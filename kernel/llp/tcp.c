@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP as a class of lower layers: how streams begin and end; tcp_data.c has the rest. What
- * is asked of each function is said in llp.h.
+ * TCP as a class of lower layers: how streams begin and end; tcp_data.c has the rest. llp.h
+ * describes each function.
  */
 #include <linux/slab.h>
 #include <linux/tcp.h>
@@ -12,10 +12,10 @@
 #include "base/compat.h"
 #include "llp/tcp.h"
 
-/* A connection that lost its peer is noticed: probes, and seconds between them. */
+/* Keepalive: seconds between probes, and how many go unanswered before the end. */
 #define WEFT_KEEP_INTERVAL	10
 #define WEFT_KEEP_PROBES	6
-/* How long TCP may take to finish a graceful close by itself. */
+/* How long TCP may take to finish a graceful close after we have freed the stream. */
 #define WEFT_CLOSE_TIMEOUT_MS	10000
 #define WEFT_FIN_WAIT2_S	10
 
@@ -27,11 +27,11 @@ static void llp_tcp_call(struct sock *sk,
 {
 	struct weft_llp *llp;
 
-	/* The lock keeps the stream; the core's accessor wants to see RCU. */
+	/* The lock keeps the stream; RCU only satisfies the core's accessor. */
 	read_lock_bh(&sk->sk_callback_lock);
 	rcu_read_lock();
 	llp = rcu_dereference_sk_user_data(sk);
-	/* A connection not yet accepted has its listener's callbacks and no owner. */
+	/* A connection that is not yet accepted has its listener's callbacks, but no owner. */
 	if (llp)
 		pick(llp->ops, llp);
 	rcu_read_unlock();
@@ -81,7 +81,7 @@ static void llp_tcp_state_change(struct sock *sk)
 	llp_tcp_call(sk, llp_tcp_pick_changed);
 }
 
-/* Takes a socket's callbacks over; @from has those to go back to. */
+/* Replaces a socket's callbacks. @from, if any, has the callbacks to restore later. */
 static void llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 {
 	struct sock *sk = tcp->sock->sk;
@@ -142,7 +142,7 @@ static struct weft_llp *llp_tcp_open(struct net *net, int family,
 	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (ret)
 		return ERR_PTR(ret);
-	/* What a listener accepts inherits this. */
+	/* Sockets that a listener accepts inherit this. */
 	weft_sock_hold_net(sock->sk);
 	llp = llp_tcp_new(sock, ops, owner, NULL);
 	if (llp)
@@ -201,7 +201,7 @@ static int llp_tcp_listen(struct weft_llp *llp, int backlog)
 {
 	struct sock *sk = weft_tcp_sk(llp);
 
-	/* What it accepts begins with its callbacks, and without an owner. */
+	/* Accepted sockets inherit this callback, and have no owner at first. */
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = llp_tcp_connection_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
@@ -230,7 +230,7 @@ static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
 	llp = llp_tcp_new(sock, ops, owner, from);
 	if (llp)
 		return llp;
-	/* Not ours to answer: put the callbacks back before it goes. */
+	/* Without memory for the stream: restore the callbacks before the socket is freed. */
 	lock_sock(sock->sk);
 	write_lock_bh(&sock->sk->sk_callback_lock);
 	sock->sk->sk_data_ready = from->saved_data_ready;
@@ -254,10 +254,9 @@ static int llp_tcp_charge_like(struct weft_llp *llp, const struct weft_llp *othe
 }
 
 /*
- * An accepted socket is charged to the memory cgroup of whoever accepts it. That
- * is a worker of ours, whom nothing is charged to, so that a container could have
- * any amount of TCP's memory. Which group the caller's is, if it has one, is seen
- * from a socket that is made for that.
+ * An accepted socket is charged to the memory cgroup of the accepting task, a worker of
+ * ours without a group. A container could so use any amount of TCP's memory. To charge the
+ * caller's group, a socket is made in the caller's name and its group is copied.
  */
 static int llp_tcp_charge(struct weft_llp *llp)
 {
@@ -296,8 +295,8 @@ static void llp_tcp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 p
 }
 
 /*
- * A socket of both families has IPv4 addresses in IPv6's dress. The scope says on which
- * device a link-local address is.
+ * A socket for both families holds IPv4 addresses as mapped IPv6 ones. The scope is the
+ * device of a link-local address.
  */
 static void llp_tcp_name_v6(const struct sock *sk, struct sockaddr_storage *name,
 			    const struct in6_addr *addr, __be16 port)
@@ -315,8 +314,8 @@ static void llp_tcp_name_v6(const struct sock *sk, struct sockaddr_storage *name
 }
 
 /*
- * A socket has its addresses from its connecting, or acceptance, until it is closed, and
- * the stream's owner does all three.
+ * No lock is needed: the addresses of a socket change when it is connected, accepted or
+ * closed, and the stream's owner does all three.
  */
 static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
 			     struct sockaddr_storage *remote)

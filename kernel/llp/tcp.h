@@ -12,15 +12,15 @@ extern const struct weft_llp_class weft_tcp_class;
 /**
  * struct weft_tcp - one stream of TCP
  * @llp: as all know it
- * @sock: the kernel socket, which holds its network namespace until TCP is through with
- *	it, after the close
+ * @sock: the kernel socket, which holds its network namespace until TCP frees it, some
+ *	time after the close
  * @saved_data_ready: the socket's own callbacks, put back before it is closed
  * @saved_write_space: see @saved_data_ready
  * @saved_state_change: see @saved_data_ready
- * @mss_clamp: the peer's limit of a segment, before it was lowered to a multiple of
- *	four; 0 until it is first looked at
- * @pmtu: the path MTU that it was lowered for
- * @max_window: the peer's largest window then
+ * @mss_clamp: the peer's largest segment, before we lowered it to a multiple of four; 0
+ *	until it is first read
+ * @pmtu: the path MTU for which it was lowered
+ * @max_window: the peer's largest window at that time
  *
  * @mss_clamp to @max_window are protected by the socket lock; the rest is fixed.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP as a class of lower layers, as far as data flows: with the socket lock taken, or
- * inside a callback, which llp.h asserts. What is asked of each function is said there.
+ * TCP as a class of lower layers, the part for the flow of data: called with the socket lock
+ * taken, or inside a callback, which llp.h asserts. llp.h describes each function.
  */
 #include <linux/tcp.h>
 #include <net/ipv6.h>
@@ -31,8 +31,8 @@ void weft_tcp_assert_locked(const struct weft_llp *llp)
  * Lowers the segment size to a multiple of four, so that a train of FPDUs of
  * that size is cut by segmentation exactly between them.
  *
- * TCP knows one means for this, the peer's limit, so it is put back first: what
- * was lowered for a narrow path would stay for good when the path is wide again.
+ * The only way to tell TCP is to lower the peer's limit. So the limit is restored first,
+ * or a value lowered for a narrow path would stay when the path is wide again.
  */
 static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 {
@@ -56,7 +56,7 @@ static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 	tcp->max_window = tp->max_window;
 }
 
-/* Whether what the segment size was rounded for has changed. */
+/* Returns true if the segment size, or a cause of it, has changed since it was rounded. */
 static bool llp_tcp_mss_moved(const struct weft_llp *llp)
 {
 	const struct weft_tcp *tcp = to_weft_tcp(llp);
@@ -88,8 +88,8 @@ u32 weft_tcp_train(struct weft_llp *llp, u32 emss)
 }
 
 /*
- * The last packet buffer that is not sent yet, if more can be added to it,
- * starts on an FPDU's boundary, and so does each segment in it.
+ * If bytes can be added to the last unsent packet buffer, it starts on an FPDU's boundary,
+ * and so does each segment in it.
  */
 u32 weft_tcp_room(struct weft_llp *llp, u32 emss)
 {
@@ -119,12 +119,12 @@ void weft_tcp_end_segment(struct weft_llp *llp)
 }
 
 /*
- * Where the peer's window ends within a segment, TCP cuts its packet buffer there and
- * fills the rest of it up with what it is given next. All of that would then be cut
- * into segments elsewhere than it was laid out for. So the stream is looked at before
- * each buffer is filled, and such a rest gets what belongs to its last segment alone.
- * While all that was handed over has been sent, no window is in the way, and the call
- * takes everything: calls cost.
+ * If the peer's window ends within a segment, TCP cuts its packet buffer there, and adds
+ * the bytes of the next call to the rest. It would then cut all these bytes into segments
+ * that differ from the ones they were laid out for. So the stream is looked at before each
+ * buffer is filled, and such a rest only gets the bytes of its own last segment. If all
+ * bytes handed over before were sent, the window did not interfere, and one call takes
+ * everything, since each call costs time.
  */
 u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 {
@@ -133,7 +133,7 @@ u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 	u32 train = weft_tcp_train(llp, emss);
 	u32 used;
 
-	/* A fresh one begins with what is next. */
+	/* The next byte begins a new packet buffer. */
 	if (!skb || !tcp_send_head(sk))
 		return len;
 	used = TCP_SKB_CB(skb)->eor ? 0 : skb->len;
@@ -212,7 +212,7 @@ static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 {
 	struct weft_tcp_reader *reader = desc->arg.data;
 
-	/* Behind the last packet TCP need not look for another: the lock is held. */
+	/* Tell TCP to stop at the last packet: under the lock no other can come. */
 	desc->count = !skb_queue_is_last(reader->queue, skb);
 	return reader->actor(reader->ctx, skb, offset, len);
 }
@@ -227,7 +227,7 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	};
 	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
 
-	/* Urgent bytes are bytes like any other here. */
+	/* Urgent bytes are treated as all others. */
 	if (unlikely(tcp_sk(sk)->urg_data))
 		tcp_sk(sk)->urg_data = 0;
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);
@@ -252,9 +252,9 @@ void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *c
 }
 
 /*
- * The receive buffer grows, as far as the system lets it, to twice as much: a window
- * that closes just as the last byte comes would cost a wait for the peer's probe.
- * Until they are there, TCP acknowledges at once what comes.
+ * Lets the receive buffer grow to twice @bytes, as far as the system allows. If the window
+ * closed just before the last byte, the peer would send it only with its next probe. Until
+ * @bytes are there, TCP acknowledges each packet at once.
  */
 void weft_tcp_await(struct weft_llp *llp, u32 bytes)
 {

@@ -13,20 +13,20 @@
 #include "wire/plan.h"
 #include "wire/term.h"
 
-/* What a failed read or write of the stream means to the handshake. */
+/* Returns the error of the handshake for a failed read or write of the stream. */
 static int stream_error(int error)
 {
 	return error == -EPIPE || error == -ENOTCONN ? -ECONNRESET : error;
 }
 
 /**
- * weft_handshake_read() - take in what has come of the peer's frame
+ * weft_handshake_read() - read the peer's frame, as far as it has come
  * @hs: the handshake
  * @llp: the stream
  * @reply: a Reply is expected, else a Request
  *
- * Reads no further than the frame goes: what follows it is the receive side's.
- * Bytes that cannot become a frame are noticed when they come.
+ * Reads no byte behind the frame, since those belong to the receive side. Bytes that
+ * cannot be part of a frame are refused when they come.
  *
  * Context: process; one caller at a time for each stream.
  * Return: 1 if the frame is complete and in @hs->peer, 0 if there is more to
@@ -65,7 +65,7 @@ int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
 	}
 }
 
-/* How often TCP is asked to take a frame, and how long in between. */
+/* How often the send of a frame is tried, and the pause between two tries. */
 #define HANDSHAKE_TRIES		5
 #define HANDSHAKE_PAUSE_MS	10
 
@@ -75,10 +75,10 @@ int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
  * @frame: the frame
  * @private_data: its private data, @frame->private_len bytes
  *
- * It is the first that goes down the stream, so there is room for all of it: when
- * TCP takes nothing, it has no memory, and is asked again. Without a Reject the peer
- * would read the end of the stream as that of one who knows no revision 2, and come
- * back with revision 1.
+ * The frame is the first in the stream, so there is room for all of it. If TCP takes
+ * nothing, it has no memory, and the send is tried again. If a Reject were dropped, the
+ * peer would take the end of the stream for a peer without revision 2, and connect again
+ * with revision 1.
  *
  * Context: process, may sleep; one caller at a time for each stream.
  * Return: 0, -EINVAL if the private data is too long, or the stream's error;
@@ -103,12 +103,12 @@ int weft_handshake_send(struct weft_llp *llp,
 }
 
 /**
- * weft_handshake_terminate() - tell a responder why its Reply will not do
+ * weft_handshake_terminate() - refuse a Reply with a Terminate
  * @llp: the stream
  * @crc: CRCs are in use, as the frames' flags say
  * @code: the MPA error (RFC 6581, 8)
  *
- * The only FPDU of a stream that comes to nothing.
+ * It is the only FPDU of this stream.
  *
  * Context: process; one caller at a time for each stream.
  * Return: 0 or the stream's error.

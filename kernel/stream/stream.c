@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue pair on its stream: when data begins to flow, who sends, and how all of it
- * ends. The only place that knows both directions.
+ * A queue pair on its stream: the start of the data, the choice of who sends, and the end.
+ * The only place that knows both directions.
  */
 #include <linux/lockdep.h>
 #include <linux/sched/mm.h>
@@ -18,13 +18,13 @@
 #include "tx/loan.h"
 #include "tx/tx.h"
 
-/* Rounds of laying out and sending before the socket's other users get a turn. */
+/* The most rounds before the other users of the socket get a turn. */
 #define WEFT_TX_ROUNDS	16
 
 /*
- * Completes everything posted in error. The queue pair is in ERR and has no
- * stream; the caller holds tx.lock. Returns false if pages are still lent: the worker
- * does it when they are back.
+ * Completes everything posted in error. The queue pair is in ERR and has no stream; the
+ * caller holds tx.lock. Returns true if done; false if pages are still lent, so that the
+ * worker does it when they are back.
  */
 bool weft_stream_flush(struct weft_qp *qp)
 {
@@ -43,7 +43,10 @@ bool weft_stream_flush(struct weft_qp *qp)
 	return true;
 }
 
-/* Sends what there is to send, or ends what there is to end. The caller holds tx.lock. */
+/*
+ * Sends all that can be sent now or, in ERR without a stream, completes all in error. The
+ * caller holds tx.lock.
+ */
 static void stream_run(struct weft_qp *qp)
 {
 	struct weft_llp *llp = qp->llp;
@@ -66,7 +69,7 @@ static void stream_run(struct weft_qp *qp)
 		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
 		weft_llp_unlock(llp);
-		/* The connection's work may want to end all this. */
+		/* The connection's work may be about to end the stream. */
 	} while (more && --rounds && !test_bit(WEFT_WANT_CONN, &tx->wanted));
 	if (!more)
 		return;
@@ -83,7 +86,7 @@ static void stream_work(struct work_struct *work)
 
 	if (!weft_qp_trylock(qp, WEFT_WANT_TX))
 		return;
-	/* A disk may be at the other end: to wait for I/O is to wait for ourselves. */
+	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
 	flags = memalloc_noio_save();
 	stream_run(qp);
 	memalloc_noio_restore(flags);
@@ -94,9 +97,10 @@ static void stream_work(struct work_struct *work)
  * weft_stream_doorbell() - the user posted to the send ring
  * @qp: the queue pair
  *
- * Sends in the caller's context if nobody else is at it and no streak of
- * requests goes on. Process context.
+ * Sends in the caller's context, unless somebody else sends already or the caller is in a
+ * streak of requests; then the worker sends.
  *
+ * Context: process, may sleep.
  * Return: 0, or -EINVAL in a state in which nothing may be posted.
  */
 int weft_stream_doorbell(struct weft_qp *qp)
@@ -112,7 +116,7 @@ int weft_stream_doorbell(struct weft_qp *qp)
 		return -EINVAL;
 	}
 	if (weft_streak_goes_on(&qp->scq->streak) || !mutex_trylock(&qp->tx.lock)) {
-		/* The worker asks for the next doorbell when it has nothing to do. */
+		/* The worker asks for the next doorbell when it has nothing left to do. */
 		weft_ring_need_doorbell(&qp->sq, false);
 		weft_qp_kick(qp);
 		return 0;
@@ -122,7 +126,7 @@ int weft_stream_doorbell(struct weft_qp *qp)
 	return 0;
 }
 
-/* Moves a queue pair to ERR from whatever state it is in. */
+/* Moves a queue pair to ERR from any state. */
 void weft_stream_error(struct weft_qp *qp)
 {
 	unsigned long flags;
@@ -131,7 +135,7 @@ void weft_stream_error(struct weft_qp *qp)
 	spin_lock_irqsave(&qp->lock, flags);
 	if (qp->state != IB_QPS_ERR) {
 		weft_qp_set_state(qp, IB_QPS_ERR);
-		/* A handshake may be going on, with no transmit side to tell it. */
+		/* During a handshake there is no transmit side to tell the connection. */
 		if (qp->user)
 			qp->user->ops->failed(qp->user);
 	}
@@ -175,7 +179,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	spin_lock_irq(&qp->lock);
 	if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR) {
 		qp->llp = llp;
-		/* Before the state: who sees RTS may post what the peer can do. */
+		/* Before the state: a program that sees RTS may use what the peer supports. */
 		weft_ring_set_peer(&qp->sq, peer);
 		if (weft_qp_owns_rq(qp))
 			weft_ring_set_peer(&qp->own_rq.ring, peer);
@@ -198,7 +202,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	return 0;
 }
 
-/* Takes it off its stream; see stream.h. */
+/* Takes a queue pair off its stream; see stream.h. */
 bool weft_stream_stop(struct weft_qp *qp)
 {
 	struct weft_llp *llp = qp->llp;
@@ -230,7 +234,7 @@ void weft_stream_unbind(struct weft_qp *qp)
 	spin_unlock_irq(&qp->lock);
 }
 
-/* Starts over with empty queues. Only without a connection, and with all pages back. */
+/* Empties the queues. Returns -EBUSY with a connection, or while pages are lent. */
 int weft_stream_reset(struct weft_qp *qp)
 {
 	int ret = 0;
@@ -253,13 +257,13 @@ int weft_stream_reset(struct weft_qp *qp)
 		qp->last_wqe_told = false;
 		weft_inflight_forget(&qp->inflight);
 		qp->rx.recv.active = false;
-		weft_mw_forget(&qp->acc); /* the next peer is another */
+		weft_mw_forget(&qp->acc); /* the windows were for the old peer */
 	}
 	weft_qp_unlock(qp);
 	return ret;
 }
 
-/* A graceful end: nothing new is begun, and what was begun is finished. */
+/* Begins a graceful end: the message in progress is finished, and no other is begun. */
 int weft_stream_drain(struct weft_qp *qp)
 {
 	int ret = -EINVAL;
@@ -269,7 +273,7 @@ int weft_stream_drain(struct weft_qp *qp)
 		weft_qp_set_state(qp, IB_QPS_SQD);
 		ret = 0;
 	} else if (qp->user && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR)) {
-		/* A handshake goes on: give it up, there is nothing to finish. */
+		/* During a handshake there is nothing to finish: give it up. */
 		weft_qp_set_state(qp, IB_QPS_ERR);
 		qp->user->ops->closing(qp->user);
 		ret = 0;
@@ -293,18 +297,21 @@ void weft_stream_init(struct weft_qp *qp)
 	timer_setup(&qp->tx.timer, weft_qp_timer, 0);
 }
 
-/*
- * Ends the worker: nobody but the queue pair's own work uses it any more. May sleep.
+/**
+ * weft_stream_end() - end the worker of a queue pair
+ * @qp: a queue pair that nobody but its own work uses any more
+ *
+ * Context: process, may sleep.
  */
 void weft_stream_end(struct weft_qp *qp)
 {
-	/* Once this was seen, no work of the queue pair's starts another. */
+	/* Work that sees this starts no other work of the queue pair. */
 	mutex_lock(&qp->tx.lock);
 	qp->tx.ended = true;
 	mutex_unlock(&qp->tx.lock);
 	cancel_work_sync(&qp->tx.work);
 	weft_rx_stop(&qp->rx);
-	/* Each could start the other, if it had the lock before. */
+	/* Timer and worker start each other, so the worker is ended a second time. */
 	timer_delete_sync(&qp->tx.timer);
 	cancel_work_sync(&qp->tx.work);
 }

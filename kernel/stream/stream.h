@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A queue pair on its stream: when data begins to flow, and how it ends. */
+/* A queue pair on its stream: how the data begins to flow, and how it ends. */
 #ifndef WEFT_STREAM_H
 #define WEFT_STREAM_H
 
@@ -10,10 +10,10 @@ struct weft_llp;
 /* --- for connections --- */
 
 /*
- * Ties a connection that is being set up to a queue pair in INIT (or RTR):
- * takes over the caller's reference on @user's connection. 0, or -EINVAL: wrong state or
- * bound already. Until weft_stream_unbind(), moving the queue pair to ERR or
- * destroying it tells the connection by @user's failed(). Process context.
+ * Ties a connection that is being set up to a queue pair in INIT (or RTR), and takes over
+ * the caller's reference on @user's connection. Until weft_stream_unbind(), moving the
+ * queue pair to ERR or destroying it tells the connection by @user's failed(). Returns 0,
+ * or -EINVAL in another state or if it is bound already. Process context.
  */
 int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user);
 
@@ -21,24 +21,24 @@ int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user);
  * The handshake is over: moves the queue pair to RTS and lets data flow over
  * @llp. From here until weft_stream_stop() the connection passes the stream's
  * readable and writable callbacks on to weft_rx_readable() and
- * weft_tx_writable(). 0, or -EINVAL if it is no longer in the bound state
- * (the user moved it to ERR). Process context, tx.lock held; takes the socket lock.
+ * weft_tx_writable(). Returns 0; -EINVAL if the user moved the queue pair to ERR
+ * meanwhile; or -ENOMEM. Process context, tx.lock held; takes the socket lock.
  */
 int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator);
 
 /*
- * Takes a bound queue pair off its stream, before that is closed: moves it to
+ * Takes a bound queue pair off its stream, before the stream is closed: moves it to
  * ERR if it is not yet, waits until neither transmit nor receive side uses the
- * stream, and completes all work in error. Process context, tx.lock held; may sleep,
- * but waits for nobody who waits for that lock. Harmless when repeated. False: pages
- * are still lent, and the work is completed when they are back, which the caller has
- * to hasten by resetting the stream.
+ * stream, and completes all work in error. Returns true if done; false if pages are still
+ * lent. Then the work is completed when they are back, and the caller has to hasten that
+ * by resetting the stream. Process context, tx.lock held; may sleep, but waits for nobody
+ * who waits for that lock. Harmless when repeated.
  */
 bool weft_stream_stop(struct weft_qp *qp);
 
 /*
- * Ends the binding of a queue pair that was stopped: it may be bound again. The
+ * Ends the binding of a queue pair that was stopped, so that it may be bound again. The
  * caller gets the reference on the connection back. Process context.
  */
 void weft_stream_unbind(struct weft_qp *qp);
