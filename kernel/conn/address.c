@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Addresses of listeners, as rdma_cm means them. */
+/* Addresses of listeners, with the meaning that rdma_cm gives them. */
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
@@ -24,7 +24,7 @@ bool weft_addr_equal(const struct sockaddr_storage *a,
 	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
 }
 
-/* Addresses that rdma_cm makes a listener of for every device. */
+/* Returns true for an address on which rdma_cm makes one listener for each device. */
 bool weft_addr_is_shared(const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
@@ -38,8 +38,8 @@ bool weft_addr_is_shared(const struct sockaddr_storage *addr)
 }
 
 /*
- * Finds the network device of a namespace that has the address, as rdma_cm
- * does. Returns it with a reference for the caller, or NULL.
+ * Finds the Ethernet device of a namespace that has the address, as rdma_cm
+ * does. Returns the device with a reference for the caller, or NULL.
  */
 struct net_device *weft_addr_netdev(struct net *net,
 				    const struct sockaddr_storage *addr)
@@ -54,7 +54,7 @@ struct net_device *weft_addr_netdev(struct net *net,
 		return NULL;
 	rcu_read_lock();
 	for_each_netdev_rcu(net, netdev) {
-		/* A link-local address says by its scope on which device it is. */
+		/* The scope of a link-local address is its device. */
 		if (v6->sin6_scope_id && v6->sin6_scope_id != netdev->ifindex)
 			continue;
 		if (ipv6_chk_addr(net, &v6->sin6_addr, netdev, 1)) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the ends of a connection ask of iw_cm's identifiers, and tell them.
+ * The identifiers and events of iw_cm, for both ends of a connection.
  *
- * iw_cm counts on us for: one CONNECT_REPLY for each connect that returned 0
- * (it waits for it, however long), one ESTABLISHED for each accept that
- * returned 0, and after either success at most one DISCONNECT and then exactly
- * one CLOSE. @cm_id of the connection is set while such a debt is open. Its
- * event handler queues and returns, so it is called with our mutex held.
+ * iw_cm expects: one CONNECT_REPLY for each connect that returned 0 (it waits without a
+ * timeout), one ESTABLISHED for each accept that returned 0, and after either success at
+ * most one DISCONNECT and then exactly one CLOSE. @cm_id of the connection is set while
+ * one of these is due. Its event handler queues and returns, so it is called with our
+ * mutex held.
  */
 
 #include <linux/capability.h>
@@ -27,11 +27,11 @@
  * weft_cm_net() - the network namespace of an application's connection
  * @id: iw_cm's identifier, of a listener or of a connection
  *
- * All sockets are opened there. iw_cm does not know it, nor need a device be in
- * it, nor the calling process: a device that is added gets the listeners of
- * every application from whoever adds it. But rdma_cm, the only user of iw_cm,
- * has its own identifier as context, with struct rdma_cm_id in first place, and
- * holds the namespace for as long as that exists.
+ * All sockets are opened in that namespace. iw_cm does not tell it, and neither the device
+ * nor the calling process needs to be in it: when a device is added, the adding process
+ * makes the listeners of every application. But rdma_cm, the only user of iw_cm, passes
+ * its own identifier as context, which begins with struct rdma_cm_id, and holds the
+ * namespace as long as the identifier exists.
  *
  * Context: any, as long as iw_cm calls us for @id or waits for our event.
  * Return: the namespace, without a reference.
@@ -43,7 +43,7 @@ struct net *weft_cm_net(const struct iw_cm_id *id)
 	return owner->route.addr.dev_addr.net;
 }
 
-/* IRD and ORD in an event: what is not known is what we could do at most. */
+/* Returns an IRD or ORD for an event: at most ours, also for a value that is not known. */
 u8 weft_cm_rd(u16 rd)
 {
 	return min_t(u16, rd, WEFT_MAX_RD_ATOM);
@@ -57,7 +57,7 @@ bool weft_cm_param_ok(const struct weft_device *dev,
 	       param->private_data_len <= WEFT_MPA_MAX_PRIVATE - WEFT_MPA_V2_LEN;
 }
 
-/* The peer's private data in an event, as much as fits. */
+/* Puts the peer's private data in an event, as much as fits. */
 void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs)
 {
 	event->private_data = hs->buf + hs->peer_private;
@@ -65,13 +65,13 @@ void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs)
 }
 
 /*
- * Whether an application may connect a queue pair. iw_cm passes on no more of it
- * than its number, which anybody can guess, and who connects another's queue
- * pair gets what that has posted.
+ * Returns true if an application may connect a queue pair. iw_cm passes on only its
+ * number, which anybody can guess, and a process that connects the queue pair of another
+ * gets the data that the other has posted.
  *
- * A consumer in the kernel has rdma_cm make its queue pair, which therefore knows
- * it. A process does not: there the caller has to be the process that made it,
- * or another of the same user and network namespace, or an administrator.
+ * A consumer in the kernel has its queue pair made by rdma_cm, whose identifier names it.
+ * The queue pair of a process may be connected by that process, by another of the same
+ * user and network namespace, or by an administrator.
  */
 static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
 {
@@ -80,7 +80,7 @@ static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
 
 	if (!qp->owner || owner->qp)
 		return owner->qp == &qp->ib;
-	/* The core keeps it until the queue pair, on which we have a reference, is gone. */
+	/* The core keeps the task as long as the queue pair, on which we have a reference. */
 	if (maker && same_thread_group(maker, current))
 		return true;
 	if (maker && uid_eq(task_uid(maker), current_uid()) &&
@@ -90,8 +90,8 @@ static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
 }
 
 /*
- * Ties the connection to the queue pair that the application named with @id. In
- * the application's context.
+ * Ties the connection to the queue pair that the application named with @id. Returns 0,
+ * -EINVAL or -EPERM. Runs in the application's context.
  */
 int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 {
@@ -112,7 +112,7 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 		weft_qp_put(qp);
 		return ret;
 	}
-	/* It may have failed already; that waits for the mutex. */
+	/* The queue pair may have failed already; its event waits for the mutex. */
 	conn->qp = qp;
 	conn->qpn = qpn;
 	weft_lane_move(&conn->turn, weft_qp_lane(qp));
@@ -125,9 +125,8 @@ void weft_conn_count(struct weft_conn *conn, enum weft_counter which)
 }
 
 /*
- * Says that a peer is refused since it does not ask for CRCs. An operator who
- * requires them learns so which peers to look at; the application learns only
- * that the connection failed.
+ * Logs that a peer is refused since it does not ask for CRCs. The log names the peer to an
+ * operator who requires CRCs; the application learns only that the connection failed.
  */
 void weft_cm_tell_no_crc(struct weft_conn *conn)
 {
@@ -151,7 +150,7 @@ void weft_cm_forget(struct weft_conn *conn)
  * weft_cm_ended() - tell the application that its connection is over
  * @conn: connection that was established; its queue pair is released
  * @by_peer: the peer closed it in order
- * @status: 0, or what went wrong
+ * @status: 0 or a negative errno value
  *
  * Context: process, @conn->mutex held.
  */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection: references, what it is told, its stream, how it is found. What
- * happens to it in which state is in table.c.
+ * A connection: its references, events and stream, and how it is found. table.c has its
+ * states.
  *
- * All that happens to a connection is an event. What comes from the stream, a
- * queue pair or the clock is posted: a bit is set, and the connection's lane has
- * it served under the connection's mutex (weft_conn_serve()).
+ * All that happens to a connection is an event. The stream, the queue pair and the timer
+ * post events: a bit is set, and the connection's lane serves it under the connection's
+ * mutex (weft_conn_serve()).
  *
- * While a queue pair has the stream, readable and writable go past all this,
- * straight to its receive and transmit sides.
+ * While a queue pair has the stream, the readable and writable callbacks go straight to
+ * its receive and transmit sides.
  */
 
 #include <linux/lockdep.h>
@@ -59,7 +59,7 @@ void weft_conn_put(struct weft_conn *conn)
 /**
  * weft_conn_post() - have an event served
  * @conn: connection that the caller has a reference on
- * @event: one of those that are posted
+ * @event: an event below WEFT_EV_NUM_POSTED
  *
  * Context: any.
  */
@@ -70,7 +70,7 @@ void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event)
 }
 
 /**
- * weft_conn_kick() - have the connection's events served, if there are any
+ * weft_conn_kick() - have the posted events of a connection served
  * @conn: connection that the caller has a reference on
  *
  * Context: any.
@@ -81,7 +81,7 @@ void weft_conn_kick(struct weft_conn *conn)
 }
 
 /**
- * weft_conn_unlock() - let go of the mutex, and have served what was posted meanwhile
+ * weft_conn_unlock() - let the mutex go, and have events served that were posted meanwhile
  * @conn: connection that the caller has a reference on
  *
  * Context: process, @conn->mutex held.
@@ -91,8 +91,8 @@ void weft_conn_unlock(struct weft_conn *conn)
 	lockdep_assert_held(&conn->mutex);
 	mutex_unlock(&conn->mutex);
 	/*
-	 * Pairs with that in weft_conn_serve(): if the mutex was seen as taken there,
-	 * the events that brought the connection there are seen here.
+	 * Pairs with the barrier in weft_conn_serve(): if the lane found the mutex taken,
+	 * its events are seen here.
 	 */
 	smp_mb();
 	if (READ_ONCE(conn->events))
@@ -108,7 +108,7 @@ static void conn_timer(struct work_struct *work)
 	weft_conn_put(conn);
 }
 
-/* Gives the state @time from now; 0: all the time in the world. Process context. */
+/* Ends the state by a TIMEOUT event @time from now; 0: never. Process context. */
 void weft_conn_set_timer(struct weft_conn *conn, unsigned long time)
 {
 	conn->limited = time;
@@ -123,17 +123,17 @@ void weft_conn_set_timer(struct weft_conn *conn, unsigned long time)
 }
 
 /*
- * Returns false if the state's time is up. A timer that was too late to be cancelled
- * posts for a state that is gone.
+ * Returns true if the state's time is not up. Then a TIMEOUT event is that of an earlier
+ * state, whose timer could not be cancelled in time.
  */
 bool weft_conn_in_time(struct weft_conn *conn)
 {
 	return !conn->limited || time_before(jiffies, conn->deadline);
 }
 
-/* --- what the queue pair tells; see struct weft_qp_user_ops --- */
+/* --- events of the queue pair; see struct weft_qp_user_ops --- */
 
-/* The connection that @user is part of. Any context. */
+/* Returns the connection that @user is part of. Any context. */
 struct weft_conn *to_weft_conn(struct weft_qp_user *user)
 {
 	return container_of(user, struct weft_conn, user);
@@ -168,7 +168,7 @@ static const struct weft_qp_user_ops user_ops = {
 
 /* --- the stream --- */
 
-/* The callbacks run with the socket lock held, which @streaming goes by. */
+/* The callbacks run with the socket lock held, which protects @streaming. */
 
 static u32 drop_bytes(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
@@ -216,11 +216,11 @@ static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
 /**
  * weft_conn_hand_over() - give the stream to the queue pair
  * @conn: connection whose handshake is over and whose queue pair is bound
- * @agreed: what was settled
+ * @agreed: the terms that the handshake settled
  *
  * Context: process, @conn->mutex and the queue pair's tx.lock held.
- * Return: 0, or -EINVAL and the like if the queue pair cannot take it (any
- * more); then it has to be released.
+ * Return: 0, or a negative errno value if the queue pair cannot take it. Then the caller
+ * has to release the queue pair.
  */
 int weft_conn_hand_over(struct weft_conn *conn,
 			const struct weft_mpa_agreed *agreed)
@@ -229,7 +229,7 @@ int weft_conn_hand_over(struct weft_conn *conn,
 
 	lockdep_assert_held(&conn->mutex);
 	lockdep_assert_held(&conn->qp->tx.lock);
-	/* First, so that no callback is lost; until it has the stream, it ignores them. */
+	/* First, so that no callback is lost. A queue pair without a stream ignores them. */
 	conn_set_streaming(conn, conn->qp);
 	ret = weft_stream_start(conn->qp, conn->llp, agreed, conn->initiator);
 	if (ret)
@@ -241,13 +241,12 @@ int weft_conn_hand_over(struct weft_conn *conn,
  * weft_conn_release_qp() - end the queue pair's part in the connection
  * @conn: connection
  *
- * The queue pair is left in ERR with all its work flushed. Nothing if there is
- * none, or it was released before. If TCP still holds pages that the queue pair lent,
- * the stream is closed too, by a reset.
+ * The queue pair is left in ERR with all its work flushed. Does nothing without a queue
+ * pair. If TCP still holds pages that the queue pair lent, the stream is closed too, by a
+ * reset.
  *
- * Context: process, @conn->mutex and, if it has a queue pair, that one's tx.lock
- * held, no socket lock; sleeps until transmit and receive side have let go of the
- * stream.
+ * Context: process, @conn->mutex and, with a queue pair, its tx.lock held, no socket lock;
+ * sleeps until transmit and receive side have let go of the stream.
  */
 void weft_conn_release_qp(struct weft_conn *conn)
 {
@@ -261,7 +260,7 @@ void weft_conn_release_qp(struct weft_conn *conn)
 		conn_set_streaming(conn, NULL);
 	if (!weft_stream_stop(qp)) {
 		weft_conn_close(conn, true);
-		/* That brings the pages back: here and now, save what a card still has. */
+		/* The reset returns the pages at once, except those that a card still has. */
 		weft_stream_stop(qp);
 	}
 	weft_stream_unbind(qp);
@@ -287,7 +286,7 @@ void weft_conn_close(struct weft_conn *conn, bool abort)
 }
 
 /**
- * weft_conn_set_timeouts() - give the stream the device's limits of time
+ * weft_conn_set_timeouts() - give the stream the device's timeouts
  * @conn: connection with a stream
  *
  * Context: process, @conn->mutex held.
@@ -303,13 +302,12 @@ void weft_conn_set_timeouts(struct weft_conn *conn)
 }
 
 /**
- * weft_conn_drop_unread() - read what has come and what will, for nobody
+ * weft_conn_drop_unread() - drop all bytes that have come, and those to come
  * @conn: connection with a stream that no queue pair has
  *
- * Before the close: a socket with unread bytes is closed by a reset, which may
- * overtake at the peer what we sent last. What comes from here on is dropped where
- * it arrives, in the time of whoever receives packets: a worker that did it would
- * have no end while the peer goes on sending.
+ * Called before the close. A socket with unread bytes is closed by a reset, which may
+ * reach the peer before our last message. Later bytes are dropped in softirq, where they
+ * arrive. A worker that dropped them would run for as long as the peer sends.
  *
  * Context: process, @conn->mutex held.
  */
@@ -318,7 +316,7 @@ void weft_conn_drop_unread(struct weft_conn *conn)
 	lockdep_assert_held(&conn->mutex);
 	weft_llp_lock(conn->llp);
 	conn->dropping = true;
-	/* The receive side may have asked to be told of whole frames only. */
+	/* The receive side may have asked for the event only when a whole FPDU is here. */
 	weft_llp_await(conn->llp, 1);
 	weft_llp_read(conn->llp, drop_bytes, NULL);
 	weft_llp_unlock(conn->llp);
@@ -329,14 +327,14 @@ void weft_conn_drop_unread(struct weft_conn *conn)
 /**
  * weft_conn_new() - make a connection
  * @initiator: this end opens it
- * @lane: where it is served, until it is moved
+ * @lane: the lane that serves it, until it is moved
  *
- * The caller puts it together, attaches it to a device and posts START, or
- * EVICT if it has to give it up.
+ * The caller fills it in, attaches it to a device and posts START, or EVICT if it has to
+ * give the connection up.
  *
  * Context: process, may sleep.
- * Return: the connection, in NEW, with one reference that leaving for CLOSED
- * drops; or NULL.
+ * Return: the connection, in NEW, with one reference that is dropped when it enters
+ * CLOSED; or NULL.
  */
 struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 {
@@ -363,7 +361,7 @@ struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 }
 
 /**
- * weft_conn_attach() - count a new connection among a device's
+ * weft_conn_attach() - enter a new connection in the list of a device
  * @conn: connection in NEW
  * @dev: device
  *
@@ -378,9 +376,9 @@ void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
 }
 
 /**
- * weft_conn_info() - what an operator may want to know of a connection
+ * weft_conn_info() - get the details of a connection, for an operator
  * @conn: connection that the caller has a reference on
- * @info: where it goes
+ * @info: result
  *
  * Context: process, may sleep.
  */
@@ -400,7 +398,7 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 	memset(info, 0, sizeof(*info));
 	info->state = names[READ_ONCE(conn->state)];
 	info->initiator = conn->initiator;
-	/* Addresses that are not to be had now stay of family 0. */
+	/* While another has the mutex, the addresses stay of family 0. */
 	if (!mutex_trylock(&conn->mutex))
 		return;
 	if (conn->llp)
@@ -409,9 +407,9 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 }
 
 /**
- * weft_conn_set_context() - have a connection found by rdma_cm's name for it
+ * weft_conn_set_context() - let a connection be found by the cm_id of rdma_cm
  * @conn: connection of a device
- * @cm_context: the cm_id; NULL: by none any more
+ * @cm_context: the cm_id; NULL: let it be found no more
  *
  * Context: process, @conn->mutex held.
  */

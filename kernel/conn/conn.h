@@ -14,7 +14,7 @@ struct weft_conn;
 struct weft_device;
 struct weft_qp_user;
 
-/* The connection that a queue pair is bound to. */
+/* Returns the connection that a queue pair is bound to. */
 struct weft_conn *to_weft_conn(struct weft_qp_user *user);
 
 /* References. Any context. */
@@ -22,7 +22,7 @@ void weft_conn_get(struct weft_conn *conn);
 void weft_conn_put(struct weft_conn *conn);
 
 /**
- * struct weft_conn_info - what an operator may want to know of a connection
+ * struct weft_conn_info - the details of a connection, for an operator
  * @state: its state, in a word
  * @initiator: this end opened it
  * @local: this end's address, or of family 0

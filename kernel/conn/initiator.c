@@ -13,7 +13,7 @@
 #include "base/weft.h"
 #include "conn/internal.h"
 
-/* Tells the initiator's application how it ended; @agreed only on success. */
+/* Tells the initiator's application the outcome; @agreed is valid only with status 0. */
 static void tell_reply(struct weft_conn *conn, int status,
 		       const struct weft_mpa_agreed *agreed)
 {
@@ -29,14 +29,14 @@ static void tell_reply(struct weft_conn *conn, int status,
 		event.local_addr = id->m_local_addr;
 		event.remote_addr = id->m_remote_addr;
 		weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr);
-		/* Seen from here: reads we may have out, and may be asked for. */
+		/* rdma_cm takes the initiator's depth from @ird, and its resources from @ord. */
 		event.ird = weft_cm_rd(agreed->ord);
 		event.ord = weft_cm_rd(agreed->ird);
 	}
 	if (!status || status == -ECONNREFUSED)
 		weft_cm_private(&event, conn->hs);
 
-	/* It copies the private data, and fails only if it cannot. */
+	/* The handler copies the private data, and fails only without memory for it. */
 	if (id->event_handler(id, &event)) {
 		event.private_data_len = 0;
 		id->event_handler(id, &event);
@@ -45,14 +45,14 @@ static void tell_reply(struct weft_conn *conn, int status,
 		weft_cm_forget(conn);
 }
 
-/* Every way in which a connection does not come about. */
+/* Counts and reports the failure to connect, and closes the stream. */
 static enum weft_conn_state connect_failed(struct weft_conn *conn, int error)
 {
 	switch (error) {
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
 	case -EHOSTDOWN:
-		/* The one that rdma_cm makes "unreachable" of. */
+		/* The only error that rdma_cm reports as "unreachable". */
 		error = -ETIMEDOUT;
 		break;
 	default:
@@ -107,8 +107,8 @@ int weft_cm_prepare(struct weft_conn *conn)
 	if (ret != -EADDRINUSE)
 		return ret;
 	/*
-	 * rdma_cm has a port space of its own and picks there without asking
-	 * TCP. The peer learns the port from the packets, so any will do.
+	 * rdma_cm has picked a port from a space of its own, without asking TCP. The
+	 * peer learns the port from the packets, so another one will do.
 	 */
 	addr_clear_port(&local);
 	return weft_llp_bind(llp, &local, false);
@@ -133,8 +133,8 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 }
 
 /*
- * Again, from the start, with revision 1: the peer answered our Request of
- * revision 2 with one of revision 1, or hung up at the sight of it.
+ * Connects again, with revision 1, since the peer answered our Request of revision 2 with
+ * revision 1, or closed the stream.
  */
 static enum weft_conn_state connect_again(struct weft_conn *conn)
 {
@@ -148,7 +148,7 @@ static enum weft_conn_state connect_again(struct weft_conn *conn)
 	hs->got = 0;
 	hs->total = 0;
 	ret = weft_cm_prepare(conn);
-	/* The first was opened by the application, whose memory cgroup pays. */
+	/* The application opened the first stream, so its memory cgroup pays for both. */
 	if (!ret)
 		ret = weft_llp_charge_like(conn->llp, first);
 	weft_llp_close(first, true);
@@ -187,8 +187,8 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 }
 
 /*
- * The peer has accepted on terms that we cannot keep. It is in full operation,
- * so it is told by a Terminate; one that wants markers could not read ours.
+ * Refuses a Reply with terms that we cannot keep. The peer is in full operation, so it
+ * gets a Terminate, unless it wants markers and could not read ours.
  */
 static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
 {
@@ -200,7 +200,7 @@ static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
 		return connect_failed(conn, -EPROTO);
 	weft_conn_count(conn, WEFT_CNT_CONN_FAILED);
 	weft_conn_count(conn, WEFT_CNT_TX_TERMINATES);
-	/* If it does not go out, the stream is dead, and CLOSING notices. */
+	/* A failure means that the stream is dead, which CLOSING notices. */
 	weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc,
 				 code);
 	weft_conn_release_qp(conn);
@@ -214,8 +214,8 @@ static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
  * @arg: unused
  *
  * Context: process, @conn->mutex held.
- * Return: REQUESTED (not yet), STREAMING, CONNECTING (again), CLOSING (a Reply
- * that will not do) or CLOSED.
+ * Return: REQUESTED (not yet), STREAMING, CONNECTING (again), CLOSING (the Reply was
+ * refused) or CLOSED.
  */
 enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of this room share. From the top: iwcm.c (what iw_cm asks for), table.c
- * (what happens in which state), initiator.c, responder.c and streaming.c (the handlers),
+ * Declarations that the files of this room share. From the top: iwcm.c (the operations of
+ * iw_cm), table.c (the states), initiator.c, responder.c and streaming.c (the handlers),
  * port.c and listener.c, cm.c, token.c, conn.c, lane.c.
  */
 #ifndef WEFT_CONN_INTERNAL_H
@@ -19,9 +19,8 @@
 #include "stream/stream.h"
 
 /*
- * Limits of time. rdma_cm has none of its own for iWARP, and a process that
- * waits in rdma_destroy_id() for a connection under way cannot be killed, so
- * each of these is short.
+ * Timeouts. rdma_cm has none of its own for iWARP, and a process that waits in
+ * rdma_destroy_id() for the end of a handshake cannot be killed, so each is short.
  */
 
 /* TCP's own handshake: the first SYN, and two more after one and three seconds. */
@@ -31,14 +30,13 @@
  * have queues to create and memory to register first.
  */
 #define WEFT_TIME_REPLY		(10 * HZ)
-/* From a TCP connection to the whole Request: nothing but the network in between. */
+/* From a TCP connection to the whole Request, which the peer sends at once. */
 #define WEFT_TIME_REQUEST	(5 * HZ)
-/* From a Request to our application's answer. The peer will have given up. */
+/* From a Request to our application's answer. By then the peer has given up. */
 #define WEFT_TIME_ANSWER	(60 * HZ)
 /*
- * From our Reply to the frame that shows that the initiator is in full
- * operation, where it has agreed to send one: nothing but the network in
- * between, and until then we may not send.
+ * From our Reply to the frame by which the initiator shows that it is in full operation,
+ * if it agreed to one. The initiator sends it at once, and we may not send before.
  */
 #define WEFT_TIME_READY		(10 * HZ)
 /* From our FIN to the peer's. */
@@ -49,32 +47,32 @@
  */
 #define WEFT_TIME_READ_OUT	(15 * HZ)
 
-/* Incoming handshakes under way per listener, if its backlog is smaller. */
+/* The least number of handshakes that a listener may have under way. */
 #define WEFT_MIN_HALF_OPEN	64
 
 enum weft_conn_state {
-	WEFT_CONN_NEW,		/* being put together; nothing happens before START */
+	WEFT_CONN_NEW,		/* being filled in; nothing happens before START */
 	WEFT_CONN_CONNECTING,	/* initiator: TCP's handshake */
 	WEFT_CONN_REQUESTED,	/* initiator: Request sent, Reply awaited */
 	WEFT_CONN_ACCEPTED,	/* responder: Request awaited */
 	WEFT_CONN_PENDING,	/* responder: our application's answer awaited */
 	WEFT_CONN_STREAMING,	/* the queue pair has the stream */
-	WEFT_CONN_CLOSING,	/* FIN sent; the peer's is awaited, the rest dropped */
+	WEFT_CONN_CLOSING,	/* FIN sent; bytes are dropped up to the peer's FIN */
 	WEFT_CONN_CLOSED,	/* over; only references are left */
 	WEFT_CONN_NUM_STATES
 };
 
-/* In the order in which they are served when several are pending. */
+/* Events. Of several that are pending, the first in this list is served first. */
 enum weft_conn_event {
 	WEFT_EV_STOP,		/* the device goes away */
-	WEFT_EV_EVICT,		/* its maker gives it up, or its listener does */
-	WEFT_EV_START,		/* the connection has been put together */
+	WEFT_EV_EVICT,		/* given up by its maker or its listener */
+	WEFT_EV_START,		/* the connection is filled in */
 	WEFT_EV_READABLE,	/* the stream: bytes or its end */
 	WEFT_EV_PEER_CLOSED,	/* the receiver has read the peer's last byte */
 	WEFT_EV_QP_FAILED,
 	WEFT_EV_QP_CLOSING,
 	WEFT_EV_CHANGED,	/* the stream: ask for its state */
-	WEFT_EV_TIMEOUT,	/* the state's limit of time */
+	WEFT_EV_TIMEOUT,	/* the state's time is up */
 	WEFT_EV_NUM_POSTED,
 	/* These come from a caller that waits for the outcome. */
 	WEFT_EV_ACCEPT = WEFT_EV_NUM_POSTED,
@@ -90,44 +88,44 @@ struct weft_listener;
  *	- the device's list, until the state is CLOSED;
  *	- its lane, while it waits there or is served;
  *	- the timer, while it is armed;
- *	- the table of tokens, while our application has not answered a Request;
- *	  whoever takes the token out takes the reference over;
+ *	- the table of tokens, while our application has not answered a Request; its
+ *	  answer takes the reference over with the token;
  *	- the queue pair, from weft_stream_bind() until weft_stream_unbind() gives it
  *	  back.
  *	The stream has none: its callbacks end before the state is CLOSED.
- * @user: what @qp knows of it. Fixed
+ * @user: the connection, as @qp knows it. Fixed
  * @dev: the device; valid until the state is CLOSED
  * @entry: in the device's list, under its conns_lock
- * @mutex: protects all below that is not marked otherwise. Taken in process
- *	context, before any other lock here, by iw_cm's calls and, if nobody has
- *	it, by its lane; see weft_conn_unlock()
+ * @mutex: protects all fields below that are not marked otherwise. Taken in process
+ *	context, before any other lock here. iw_cm's calls wait for it; the lane only
+ *	tries it, see weft_conn_unlock()
  * @state: see table.c
  * @initiator: this end opened the connection. Fixed
- * @hs: the handshake; gone when it is over
+ * @hs: the handshake; NULL when it is over
  * @llp: the stream. Ours: we open or accept it, and close it
  * @qp: the queue pair, from binding to stopping. A reference
- * @qpn: its number, also when it has been let go of; 0 before
+ * @qpn: number of @qp, kept after its release; 0 before
  * @streaming: @qp while the stream's callbacks go to it. Under the socket lock
- * @dropping: what comes by the stream is dropped. Under the socket lock
- * @cm_id: whom to tell of the outcome and the end: from iw_connect or iw_accept
+ * @dropping: bytes that the stream receives are dropped. Under the socket lock
+ * @cm_id: gets the events of the outcome and the end: set from iw_connect or iw_accept
  *	to the last event. A reference
  * @cm_context: rdma_cm's name for @cm_id, only ever compared. Set with it, under the
  *	device's conns_lock
  * @by_cm: in the device's table by @cm_context, while that is set. Under its conns_lock
- * @listener: NEW and ACCEPTED: whom to tell of the Request. A reference. Set
- *	before START
+ * @listener: NEW and ACCEPTED: gets the event of the Request. A reference. Set before
+ *	START
  * @half_open: in the listener's list of handshakes. Under the listeners' lock
  * @token: PENDING: our number in the table of tokens, else 0
  * @peer_closed: STREAMING: the peer's FIN has been noticed
- * @limited: @deadline counts
+ * @limited: @deadline is valid
  * @deadline: when the state's time is up
  * @events: posted and not yet served, a bit each. Atomic
- * @turn: its place in the lane that serves them: its listening socket's; from binding a
- *	queue pair on its owner's
+ * @turn: its place in the lane that serves them: the listening socket's at first, and
+ *	from the binding of a queue pair that of the queue pair's owner
  * @timer: posts TIMEOUT at @deadline
  *
  * Lock order: @mutex, tx.lock of @qp, the socket lock. Handlers of events are called
- * with @mutex held, and with tx.lock where there is a @qp.
+ * with @mutex held, and with tx.lock if there is a @qp.
  */
 struct weft_conn {
 	struct kref refs;
@@ -160,7 +158,7 @@ struct weft_conn {
 typedef enum weft_conn_state (*weft_conn_handler)(struct weft_conn *conn,
 						  void *arg);
 
-/* What a caller of iw_cm's wants of a connection in PENDING; @ret: how it came out. */
+/* An accept or reject by iw_cm, for a connection in PENDING; @ret is its result. */
 struct weft_cm_call {
 	struct iw_cm_id *id;
 	const struct iw_cm_conn_param *param;
@@ -195,7 +193,7 @@ void weft_conn_token_drop(struct weft_conn *conn);
 struct weft_conn *weft_conn_token_take(u32 token);
 void weft_conn_token_exit(void);
 
-/* --- cm.c: what iw_cm is asked and told --- */
+/* --- cm.c: iw_cm's identifiers and events --- */
 
 struct net *weft_cm_net(const struct iw_cm_id *id);
 u8 weft_cm_rd(u16 rd);
@@ -233,7 +231,7 @@ enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg);
 
-/* --- table.c: what happens in which state --- */
+/* --- table.c: states and events --- */
 
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 		    void *arg);

@@ -10,13 +10,13 @@
 
 /**
  * weft_iw_connect() - iw_cm: open a connection
- * @id: whose connection; its addresses say from where to where
+ * @id: the identifier of the connection, with both addresses
  * @param: the application's wishes
  *
  * Context: process, may sleep.
- * Return: 0, and a CONNECT_REPLY follows, or an error, and none does:
- * -EADDRNOTAVAIL if the device belongs to another network namespace, -EPERM if
- * the queue pair is somebody else's.
+ * Return: 0 if a CONNECT_REPLY follows. After an error none does: -EADDRNOTAVAIL if the
+ * device belongs to another network namespace, -EPERM if the queue pair belongs to another
+ * user, and others.
  */
 int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -28,7 +28,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	if (!weft_cm_param_ok(dev, param) ||
 	    id->m_local_addr.ss_family != id->m_remote_addr.ss_family)
 		return -EINVAL;
-	/* For a loopback address rdma_cm takes any device, whoever owns it. */
+	/* For a loopback address rdma_cm takes any device, even of another namespace. */
 	if (!rdma_dev_access_netns(&dev->ib, weft_cm_net(id)))
 		return -EADDRNOTAVAIL;
 
@@ -66,7 +66,7 @@ static int cm_answer(enum weft_conn_event event, struct weft_cm_call *call)
 {
 	struct weft_conn *conn;
 
-	/* The peer, or its limit of time, may have been quicker. */
+	/* The peer may have left, or the timeout may have come first. */
 	call->ret = -ECONNRESET;
 	conn = weft_conn_token_take((uintptr_t)call->id->provider_data);
 	if (!conn)
@@ -84,8 +84,8 @@ static int cm_answer(enum weft_conn_event event, struct weft_cm_call *call)
  * @param: the application's wishes
  *
  * Context: process, may sleep.
- * Return: 0, and ESTABLISHED was sent, or an error, and no event follows:
- * -EPERM if the queue pair is somebody else's.
+ * Return: 0 if ESTABLISHED was sent. After an error no event follows: -EPERM if the queue
+ * pair belongs to another user, and others.
  */
 int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -101,7 +101,7 @@ int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
  * @pdata_len: bytes of it
  *
  * Context: process, may sleep.
- * Return: 0, or -ECONNRESET if there is nobody left to refuse.
+ * Return: 0, or -ECONNRESET if the peer has left.
  */
 int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
 {

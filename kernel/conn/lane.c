@@ -11,20 +11,20 @@
 
 #include "conn/lane.h"
 
-/* Connections served before the work starts anew, so that a flush of the queue ends. */
+/* Connections served before the work queues itself again, so that a flush of the queue ends. */
 #define WEFT_LANE_BUDGET	64
 
-/* So many that wait are enough to go on with: accepting more would only take memory. */
+/* With this many connections in a lane no more are accepted, which would only take memory. */
 #define WEFT_LANE_FULL		WEFT_LANE_BUDGET
 
 /**
  * struct weft_lane - connections that wait to be served
  * @refs: held by its maker, by each connection in it, and by @work while it is
  *	queued or runs
- * @waiting: connections that have events, the first to be served first. Each has a
- *	reference. Under lanes_lock
+ * @waiting: connections that have events, in the order of service, with a reference on
+ *	each. Under lanes_lock
  * @num_waiting: how many. Written under lanes_lock
- * @work: serves them. An item of work never runs twice at once, which makes the order
+ * @work: serves them. A work item never runs twice at once, which keeps the order
  */
 struct weft_lane {
 	struct kref refs;
@@ -36,12 +36,12 @@ struct weft_lane {
 struct workqueue_struct *weft_conn_wq;
 
 /*
- * Protects all lanes' lists, and which lane a connection is in. Any context; nothing
- * but a workqueue's lock is taken under it, and it is held for a few instructions.
+ * Protects the lists of all lanes, and the lane of each connection. Any context; no lock
+ * but a workqueue's is taken under it, and it is held for a few instructions.
  */
 static DEFINE_SPINLOCK(lanes_lock);
 
-/* What connections do; fixed at load. */
+/* The functions of connections; fixed at load. */
 static const struct weft_turn_ops *turn_ops;
 
 static void lane_free(struct kref *refs)
@@ -72,7 +72,7 @@ void weft_lane_put(struct weft_lane *lane)
 		kref_put(&lane->refs, lane_free);
 }
 
-/* The next connection in turn, with the list's reference, or NULL. */
+/* Takes the next connection in turn, with the list's reference, or returns NULL. */
 static struct weft_turn *lane_next(struct weft_lane *lane)
 {
 	struct weft_turn *turn;
@@ -87,7 +87,7 @@ static struct weft_turn *lane_next(struct weft_lane *lane)
 	return turn;
 }
 
-/* Puts a connection that waits nowhere in its lane. With lanes_lock held. */
+/* Adds a connection that is in no list to its lane. With lanes_lock held. */
 static void lane_add(struct weft_lane *lane, struct weft_turn *turn)
 {
 	lockdep_assert_held(&lanes_lock);
@@ -110,7 +110,7 @@ static void lane_work(struct work_struct *work)
 	unsigned int flags;
 	int served;
 
-	/* A disk may be at the other end: to wait for I/O is to wait for ourselves. */
+	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
 	flags = memalloc_noio_save();
 	for (served = 0; served < WEFT_LANE_BUDGET; served++) {
 		turn = lane_next(lane);
@@ -122,7 +122,7 @@ static void lane_work(struct work_struct *work)
 	}
 	memalloc_noio_restore(flags);
 	if (turn)
-		lane_start(lane); /* maybe for nothing */
+		lane_start(lane); /* even if the list is empty by now */
 	weft_lane_put(lane);
 }
 
@@ -147,7 +147,7 @@ struct weft_lane *weft_lane_new(void)
 /**
  * weft_turn_init() - give a new connection its place
  * @turn: of the connection, which nobody else knows
- * @lane: where it is served, until it is moved
+ * @lane: the lane that serves it, until it is moved
  *
  * Context: any. Takes a reference on @lane, which weft_lane_put() of the turn's lane drops.
  */
@@ -161,10 +161,10 @@ void weft_turn_init(struct weft_turn *turn, struct weft_lane *lane)
 /**
  * weft_lane_move() - have a connection served in another lane
  * @turn: of a connection that the caller has a reference on
- * @lane: where it is served from now on
+ * @lane: the lane that serves it from now on
  *
- * If it waits, it waits there, behind those that do so already. If the lane that it
- * leaves is just serving it, that goes on.
+ * A connection that waits goes to the end of the new lane. If the old lane is serving it
+ * now, it finishes that.
  *
  * Context: any.
  */
@@ -191,7 +191,7 @@ void weft_lane_move(struct weft_turn *turn, struct weft_lane *lane)
  * weft_lane_queue() - have a connection served when its turn comes
  * @turn: of a connection that the caller has a reference on
  *
- * Where it waits already, that is its turn.
+ * If it waits already, it keeps its place.
  *
  * Context: any.
  */
@@ -209,11 +209,11 @@ void weft_lane_queue(struct weft_turn *turn)
 }
 
 /**
- * weft_lane_is_full() - are there enough that wait?
+ * weft_lane_is_full() - do enough connections wait?
  * @lane: the lane
  *
  * Context: any; the answer may be old.
- * Return: whether it is better not to accept more connections now.
+ * Return: true if no more connections should be accepted now.
  */
 bool weft_lane_is_full(const struct weft_lane *lane)
 {
@@ -222,7 +222,7 @@ bool weft_lane_is_full(const struct weft_lane *lane)
 
 /**
  * weft_lane_init() - prepare for lanes
- * @ops: what connections do
+ * @ops: the functions of connections
  *
  * Context: module load.
  * Return: 0 or -ENOMEM.
@@ -231,8 +231,8 @@ int weft_lane_init(const struct weft_turn_ops *ops)
 {
 	turn_ops = ops;
 	/*
-	 * As many at once as there may be: what cannot start for that reason waits for
-	 * work that never waits for a process or a peer, so it waits for processors alone.
+	 * The highest limit of work at once. Work beyond it waits for other work, which
+	 * never waits for a process or a peer, so all of it only waits for processors.
 	 */
 	weft_conn_wq = alloc_workqueue("weft-conn", WQ_UNBOUND | WQ_MEM_RECLAIM,
 				       WQ_MAX_ACTIVE);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lanes: the order in which connections are served, and who waits for whom.
+ * Lanes: the order in which connections are served.
  *
  * Connections of one lane are served one after the other, in the order of their
- * events, since a program that opens several may count on the peer seeing them in
- * that order (perftest does). Lanes are served beside each other, since nobody is to
- * wait for another's work. So a process has a lane for each device that it opened, a
- * listening socket has one for what it accepts until that has a queue pair, and the
- * kernel's own consumers of a device have one. A flood at a port, or thousands of queue pairs of
- * a process that fail at once, then cost that port or that process.
+ * events, since a program that opens several may expect that the peer sees them in
+ * that order (perftest does). Lanes are served beside each other, so that no process
+ * waits for the work of another. A process has a lane for each device that it opened. A
+ * listening socket has one for its connections, until they have queue pairs. And the
+ * consumers in the kernel share one for each device. So a flood at a port, or thousands of
+ * queue pairs of a process that fail at once, delay only that port or that process.
  */
 #ifndef WEFT_LANE_H
 #define WEFT_LANE_H
@@ -22,23 +22,23 @@ struct workqueue_struct;
 /**
  * struct weft_turn - a connection's place in a lane; part of the connection
  * @entry: in the lane's list, while there are events
- * @lane: where it is served. A reference
+ * @lane: the lane that serves it. A reference
  *
- * Both are lane.c's, but for the first @lane.
+ * Only lane.c uses both.
  */
 struct weft_turn {
 	struct list_head entry;
 	struct weft_lane *lane;
 };
 
-/* References on the connection, and its service, when its turn has come. */
+/* What a lane does to a connection: reference, release, and service in its turn. */
 struct weft_turn_ops {
 	void (*get)(struct weft_turn *turn);
 	void (*put)(struct weft_turn *turn);
 	void (*serve)(struct weft_turn *turn);
 };
 
-/* Lanes, timers of connections and listeners. Nothing on it waits for a process or a peer. */
+/* For lanes, timers of connections and listeners. No work on it waits for a process or peer. */
 extern struct workqueue_struct *weft_conn_wq;
 
 struct weft_lane *weft_lane_new(void);

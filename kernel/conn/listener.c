@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Listeners: whom to tell of a Request, and which connections still wait for theirs. */
+/* Listeners: the event of a Request, and the connections that still wait for theirs. */
 
 #include <linux/lockdep.h>
 #include <linux/slab.h>
@@ -22,8 +22,8 @@ void weft_listener_put(struct weft_listener *listener)
 }
 
 /*
- * Peers that connect and then say nothing must not keep others out: where there
- * is no place left, the oldest handshake loses its own.
+ * Gives up the oldest handshake if there are too many, so that peers that connect and then
+ * send nothing do not keep others out.
  */
 static void listener_make_room(struct weft_listener *listener)
 {
@@ -40,7 +40,7 @@ static void listener_make_room(struct weft_listener *listener)
 
 /**
  * weft_listener_add() - have a new connection wait for its Request here
- * @listener: whom to tell of it
+ * @listener: gets the event of the Request
  * @conn: connection in NEW
  *
  * Context: process, weft_listen_lock held.
@@ -57,7 +57,7 @@ void weft_listener_add(struct weft_listener *listener, struct weft_conn *conn)
 
 /**
  * weft_listener_evict() - give up every connection whose Request is awaited
- * @listener: nobody is told of them any more
+ * @listener: a listener that is taken out of use
  *
  * Context: process, weft_listen_lock held.
  */
@@ -74,7 +74,7 @@ void weft_listener_evict(struct weft_listener *listener)
 }
 
 /**
- * weft_listener_leave() - the connection is no longer the listener's
+ * weft_listener_leave() - take a connection off its listener
  * @conn: connection
  *
  * Context: process, @conn->mutex held. Harmless when repeated.
@@ -102,8 +102,8 @@ void weft_listener_leave(struct weft_conn *conn)
  * @event: the announcement
  *
  * Context: process, @conn->mutex held.
- * Return: 0, -ECONNABORTED if nobody listens any more, or iw_cm's error if it
- * has no place in its queue.
+ * Return: 0, -ECONNABORTED if nobody listens any more, or iw_cm's error if its queue is
+ * full.
  */
 int weft_listener_deliver(struct weft_conn *conn, struct iw_cm_event *event)
 {

@@ -18,14 +18,14 @@ struct weft_device;
  * @refs: held by the cm_id, until it is destroyed, and by every connection
  *	that is to be announced
  * @entry: in the port's list
- * @dev: whose connections it takes; valid while @id is set
- * @id: whom to tell; NULL once it no longer listens. A reference
- * @port: where it listens; valid while @id is set
+ * @dev: the device of its connections; valid while @id is set
+ * @id: gets the events; NULL once it no longer listens. A reference
+ * @port: its socket; valid while @id is set
  * @half_open: connections whose Request is awaited, oldest first
  * @num_half_open: how many
- * @max_half_open: how many at once
+ * @max_half_open: the most at once
  *
- * All but @refs is protected by weft_listen_lock, save while it is being made.
+ * All but @refs is protected by weft_listen_lock, except before it is published.
  */
 struct weft_listener {
 	struct kref refs;
@@ -40,8 +40,8 @@ struct weft_listener {
 
 /*
  * Lock order: a connection's mutex, weft_listen_lock, then a device's conns_lock or a lane's.
- * Process context. A spinlock, so that who holds it is not stopped: lanes and ports
- * wait for it.
+ * Process context. It is a spinlock so that its holder is not preempted, since lanes and
+ * ports wait for it.
  */
 extern spinlock_t weft_listen_lock;
 

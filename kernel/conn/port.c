@@ -2,16 +2,17 @@
 /*
  * Listening sockets, which listeners share, and iw_cm's operations on listeners.
  *
- * A listener's socket is in the application's network namespace, never in the
- * device's: who listens takes a port of his own namespace only, and reaches
- * peers, and is reached, through its addresses and firewall alone.
+ * A listener's socket is in the application's network namespace, never in the device's. So
+ * an application takes a port of its own namespace only, and its traffic passes the
+ * addresses and the firewall of that namespace.
  *
  * For an application that listens on every address, or on one of lo's, rdma_cm
  * makes one listener per device of the machine, all with the same address and
- * port. These share one socket. A connection belongs to the device whose Ethernet
- * device has the address that it came to, or else the MAC address of the one
- * that has: rdma_cm judges by the latter, and an ipvlan device in a container
- * has the MAC address of the host's. One that belongs to no listener is dropped.
+ * port, which share one socket. Each connection has to be assigned to one of the devices:
+ * to the one whose Ethernet device has the local address of the connection. If none has,
+ * to the one with the MAC address of the Ethernet device that has it. rdma_cm compares MAC
+ * addresses, too, and an ipvlan device in a container has that of the host's device. A
+ * connection that belongs to no listener is dropped.
  */
 
 #include <linux/etherdevice.h>
@@ -25,9 +26,9 @@
 #include "conn/internal.h"
 #include "conn/listener.h"
 
-/* Connections taken in one go before others get a turn. */
+/* Connections accepted before other work gets a turn. */
 #define ACCEPT_BUDGET	32
-/* How soon to try again when memory was short, or others come first; nothing else would tell. */
+/* How soon to try again when memory was short, since no event follows. */
 #define ACCEPT_RETRY	(HZ / 10 + 1)
 
 /**
@@ -35,16 +36,16 @@
  * @entry: in the list of ports, under weft_listen_lock
  * @net: the socket's namespace, which rdma_cm's identifiers of @listeners hold
  * @addr: where it listens
- * @v6only: not on IPv4 addresses as well
- * @listeners: who listens. Under weft_listen_lock; never empty while in the list
- * @llp: the socket. The work's, until @ended
+ * @v6only: an IPv6 wildcard takes no IPv4 connections
+ * @listeners: its listeners. Under weft_listen_lock; never empty while in the list
+ * @llp: the socket. Only the work uses it, until @ended
  * @ended: the work no longer touches @llp
- * @lane: where what it accepts is served, until that has a queue pair. A reference
+ * @lane: serves accepted connections until they have queue pairs. A reference
  * @work: accepts; delayed when memory or sockets were short
  *
- * Made with its first listener, and put into the list with a socket that listens;
- * the last listener that leaves takes it out, has the work end, closes the socket and
- * frees it.
+ * Made with its first listener, and entered in the list when its socket listens. The last
+ * listener that leaves takes it off the list, ends the work, closes the socket and frees
+ * the port.
  */
 struct listen_port {
 	struct list_head entry;
@@ -63,7 +64,10 @@ static LIST_HEAD(ports);
 
 /* --- accepting --- */
 
-/* Whose is a connection that came to @local? With weft_listen_lock held. */
+/*
+ * Returns the listener of a connection with the local address @local, or NULL. With
+ * weft_listen_lock held.
+ */
 static struct weft_listener *port_choose(struct listen_port *port,
 					 const struct sockaddr_storage *local)
 {
@@ -71,7 +75,7 @@ static struct weft_listener *port_choose(struct listen_port *port,
 	struct net_device *netdev, *carrier;
 
 	lockdep_assert_held(&weft_listen_lock);
-	/* Of an address that one device has, rdma_cm has chosen the device. */
+	/* Any other address belongs to one device, which rdma_cm has chosen. */
 	if (!weft_addr_is_shared(&port->addr))
 		return list_first_entry(&port->listeners,
 					struct weft_listener, entry);
@@ -94,8 +98,9 @@ static struct weft_listener *port_choose(struct listen_port *port,
 }
 
 /*
- * Accepts a connection. -EAGAIN: there is none; any other error but
- * -ECONNABORTED: there may be one, but not now. The port's work alone calls it.
+ * Accepts a connection. Returns 0; -EAGAIN if there is none; -ECONNABORTED if it was reset;
+ * or another error, such as -ENOMEM, after which to try again later. Only the port's work
+ * calls it.
  */
 static int port_accept_one(struct listen_port *port)
 {
@@ -127,8 +132,8 @@ static int port_accept_one(struct listen_port *port)
 		weft_conn_attach(conn, listener->dev);
 	}
 	/*
-	 * The request may be there: it is read ahead of those accepted later.
-	 * Posted first, since after the other one the connection may be gone.
+	 * The Request may be here already, so that it is read before those of later
+	 * connections. READABLE is posted first, since EVICT may free the connection.
 	 */
 	weft_conn_post(conn, WEFT_EV_READABLE);
 	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);
@@ -147,7 +152,7 @@ static void port_work(struct work_struct *work)
 	if (READ_ONCE(port->ended))
 		return;
 	flags = memalloc_noio_save(); /* as in lane_work() */
-	/* A connection that was reset before we got to it is no end. */
+	/* Continue behind a connection that was reset before it was accepted. */
 	while (budget-- && (!ret || ret == -ECONNABORTED))
 		ret = weft_lane_is_full(port->lane) ? -EBUSY : port_accept_one(port);
 	memalloc_noio_restore(flags);
@@ -178,13 +183,14 @@ static const struct weft_llp_ops port_ops = {
 /* --- ports --- */
 
 /*
- * Without weft_listen_lock; the port is in no list, or not yet. No lock keeps the work from
- * the socket: who held it might be stopped, and a worker wait for him.
+ * Ends the work, closes the socket and frees the port, which is in no list. Called without
+ * weft_listen_lock. No lock keeps the work from the socket, since a worker could wait for
+ * a holder that is throttled; @ended does.
  */
 static void port_free(struct listen_port *port)
 {
 	WRITE_ONCE(port->ended, true);
-	/* From here on it comes for nothing, until no callback queues it any more. */
+	/* Callbacks may still queue the work, which does nothing now, until the close. */
 	cancel_delayed_work_sync(&port->work);
 	if (port->llp)
 		weft_llp_close(port->llp, true);
@@ -204,7 +210,7 @@ static int port_open(struct listen_port *port, struct iw_cm_id *id, int backlog)
 		return PTR_ERR(llp);
 	port->llp = llp;
 	ret = weft_llp_bind(llp, &port->addr, port->v6only);
-	/* Accepted sockets inherit it. */
+	/* Accepted sockets inherit the type of service. */
 	if (!ret && id->tos_set)
 		ret = weft_llp_set_tos(llp, id->tos);
 	return ret ?: weft_llp_listen(llp, backlog);
@@ -231,8 +237,8 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 }
 
 /*
- * Adds the listener to a port that others use already: a shared address that
- * is not yet taken for its device. -ENOENT: there is no such port. With
+ * Adds the listener to a port that listeners of other devices use already. Returns 0,
+ * -ENOENT if there is no such port, or -EADDRINUSE if its address cannot be shared. With
  * weft_listen_lock held.
  */
 static int port_join(struct weft_listener *listener, struct net *net)
@@ -261,7 +267,7 @@ static int port_join(struct weft_listener *listener, struct net *net)
 
 /* --- listeners --- */
 
-/* Makes the listener known, in a port that is. */
+/* Publishes a listener whose port is in the list. */
 static void listener_enter(struct weft_listener *listener)
 {
 	lockdep_assert_held(&weft_listen_lock);
@@ -270,8 +276,8 @@ static void listener_enter(struct weft_listener *listener)
 }
 
 /*
- * Makes the listener a port of its own, without the lock: connections may come
- * before it is in the list.
+ * Makes a port for the listener. The lock is not held while the socket is opened, so
+ * connections may come before the port is in the list.
  */
 static int port_make(struct weft_listener *listener, struct net *net)
 {
@@ -294,7 +300,7 @@ static int port_make(struct weft_listener *listener, struct net *net)
 	return 0;
 }
 
-/* Makes a listener and its socket, or finds one to share. */
+/* Makes a listener, and opens a socket for it or finds one to share. */
 static int listener_open(struct weft_device *dev, struct net *net,
 			 struct iw_cm_id *id, int backlog)
 {
@@ -315,7 +321,7 @@ static int listener_open(struct weft_device *dev, struct net *net,
 	if (!ret)
 		listener_enter(listener);
 	spin_unlock(&weft_listen_lock);
-	/* Two at once for one address: TCP lets one of them have it. */
+	/* Of two calls at once for one address, TCP lets only one have it. */
 	if (ret == -ENOENT)
 		ret = port_make(listener, net);
 	if (ret)
@@ -325,8 +331,8 @@ static int listener_open(struct weft_device *dev, struct net *net,
 
 /**
  * weft_iw_create_listen() - iw_cm: listen
- * @id: for whom, and where
- * @backlog: how many requests iw_cm queues; never 0
+ * @id: the listening identifier, with the address
+ * @backlog: how many Requests iw_cm queues; never 0
  *
  * Three kinds of listeners are made without a socket, deaf, and have no
  * provider_data:
@@ -334,16 +340,16 @@ static int listener_open(struct weft_device *dev, struct net *net,
  * - Where each device belongs to one network namespace, rdma_cm still asks every
  *   device of the machine to listen for an application in any of them.
  * - While the device is being enabled, rdma_cm has it listen for every
- *   application that listens on all addresses already. If one of them failed,
- *   rdma_cm would not know the device at all, so that any user could keep
- *   devices from others by listening on a port that cannot be had.
+ *   application that listens on all addresses already. If one of these calls failed,
+ *   rdma_cm would not use the device at all. Any user could so take devices from others,
+ *   by listening on a port that is in use.
  * - A device of another namespace can serve the application only through an ipvlan
- *   device or the like. That its port is taken, by another driver's listener for
- *   the same application for one, does not cost the application its own devices.
+ *   device or the like. If its port is taken, by another driver's listener for the same
+ *   application for example, the application shall not lose its own devices.
  *
  * Context: process, may sleep.
  * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL for an application that may not use
- * the device, -ENOMEM, or what the socket says.
+ * the device, -ENOMEM, or the socket's error.
  */
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 {
@@ -367,8 +373,8 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 }
 
 /*
- * Takes a listener out of use. Returns its port if nobody else uses that, for
- * the caller to free without the lock. With weft_listen_lock held.
+ * Takes a listener out of use. Returns its port, for the caller to free without the lock,
+ * or NULL if other listeners use it. With weft_listen_lock held.
  */
 static struct listen_port *listener_detach(struct weft_listener *listener)
 {
@@ -392,7 +398,7 @@ static struct listen_port *listener_detach(struct weft_listener *listener)
  * weft_iw_destroy_listen() - iw_cm: listen no longer
  * @id: as given to weft_iw_create_listen()
  *
- * Connections that were announced already live on.
+ * Connections that were announced before are kept.
  *
  * Context: process, may sleep.
  * Return: 0.
@@ -402,7 +408,7 @@ int weft_iw_destroy_listen(struct iw_cm_id *id)
 	struct weft_listener *listener = id->provider_data;
 	struct listen_port *port;
 
-	/* A deaf one. */
+	/* It was made without a socket. */
 	if (!listener)
 		return 0;
 	spin_lock(&weft_listen_lock);
@@ -419,10 +425,10 @@ int weft_iw_destroy_listen(struct iw_cm_id *id)
  * weft_listener_find() - find the listener of a cm_id of rdma_cm's
  * @dev: device
  * @cm_context: the cm_id
- * @half_open: handshakes under way
+ * @half_open: result: handshakes under way
  *
  * Context: process, may sleep.
- * Return: false if there is none.
+ * Return: true if there is one.
  */
 bool weft_listener_find(struct weft_device *dev, const void *cm_context,
 			u32 *half_open)
@@ -445,7 +451,7 @@ bool weft_listener_find(struct weft_device *dev, const void *cm_context,
 	return found;
 }
 
-/* With weft_listen_lock held. */
+/* Returns a listener of the device, or NULL. With weft_listen_lock held. */
 static struct weft_listener *listener_any(struct weft_device *dev)
 {
 	struct weft_listener *listener;
@@ -465,7 +471,7 @@ static struct weft_listener *listener_any(struct weft_device *dev)
  * weft_listener_stop_all() - take a device's listeners out of use
  * @dev: device
  *
- * They stay for weft_iw_destroy_listen() to free.
+ * weft_iw_destroy_listen() will free them.
  *
  * Context: process, may sleep.
  */

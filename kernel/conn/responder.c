@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end that a connection comes to: the peer's Request, our application's answer, our
+ * The accepting end of a connection: the peer's Request, our application's answer, our
  * Reply. The handlers of ACCEPTED and PENDING, called by table.c.
  */
 
@@ -13,7 +13,7 @@
 #include "conn/listener.h"
 #include "pair/qp.h"
 
-/* The Reply to the peer's Request, as weft_mpa_answer(); a lack of CRCs is told. */
+/* Makes the Reply to the peer's Request, as weft_mpa_answer(). Logs a lack of CRCs. */
 static int cm_reply(struct weft_conn *conn,
 		    const struct weft_mpa_policy *policy, u16 private_len,
 		    struct weft_mpa_frame *reply, struct weft_mpa_agreed *agreed)
@@ -27,9 +27,9 @@ static int cm_reply(struct weft_conn *conn,
 }
 
 /*
- * Refuses the peer, who reads the FIN behind it as the end. That the peer closes
- * too is left to TCP, which limits how many such sockets there may be: peers who
- * are refused by the thousand, and never close, cost us no more than that.
+ * Refuses the peer by a Reject with a FIN behind it. TCP waits for the peer's FIN without
+ * us, and limits how many sockets do so. Thousands of refused peers that never close thus
+ * cost us no more than those sockets.
  */
 static enum weft_conn_state refuse(struct weft_conn *conn,
 				   const void *private_data, u16 private_len)
@@ -44,7 +44,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 	reply.extended = false;
 	reply.p2p = false;
 	reply.rtr = 0;
-	/* If it does not go out, the stream is dead or memory is out for long. */
+	/* A failure means that the stream is dead or memory is short for long. */
 	weft_handshake_send(conn->llp, &reply, private_data);
 	trace_weft_mpa_frame(conn, &reply, true);
 	weft_conn_drop_unread(conn);
@@ -57,9 +57,8 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
  * @conn: connection in ACCEPTED
  * @arg: unused
  *
- * What cannot be granted whatever the application says, such as markers in what
- * we send, or a connection without CRCs where they are required, is refused here
- * with a Reject.
+ * A Request that no answer of the application could grant is refused here with a Reject,
+ * such as one for markers in our FPDUs, or for no CRCs where they are required.
  *
  * Context: process, @conn->mutex held.
  * Return: ACCEPTED (not yet), PENDING or CLOSED.
@@ -131,7 +130,7 @@ enum weft_conn_state weft_cm_reject(struct weft_conn *conn, void *arg)
 	return refuse(conn, call->private_data, call->private_len);
 }
 
-/* Answers, and gives the stream to the queue pair, whose tx.lock is held. */
+/* Sends the Reply, and gives the stream to the queue pair, whose tx.lock is held. */
 static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_call *call,
 					 const struct weft_mpa_frame *reply,
 					 const struct weft_mpa_agreed *agreed)
@@ -139,7 +138,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
 
 	lockdep_assert_held(&conn->qp->tx.lock);
-	/* The Reply first: what the queue pair sends must follow it. */
+	/* The Reply first, since FPDUs of the queue pair must follow it. */
 	call->ret = weft_handshake_send(conn->llp, reply, call->param->private_data);
 	if (!call->ret)
 		trace_weft_mpa_frame(conn, reply, true);
@@ -167,7 +166,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
  * @conn: connection in PENDING
  * @arg: struct weft_cm_call
  *
- * A failed accept is final to iw_cm, so the peer is told.
+ * iw_cm does not try a failed accept again, so the peer gets a Reject.
  *
  * Context: process, @conn->mutex held.
  * Return: STREAMING or CLOSED.
@@ -197,7 +196,7 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 	if (call->ret)
 		return refuse(conn, NULL, 0);
 
-	/* Who accepts may wait for it, being the owner; see weft_qp_trylock(). */
+	/* The caller is the owner, and may wait for the lock; see weft_qp_trylock(). */
 	qp = conn->qp;
 	weft_qp_get(qp);
 	mutex_lock(&qp->tx.lock);

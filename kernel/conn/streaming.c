@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How a connection ends whose queue pair has had the stream: the handlers of STREAMING
- * and CLOSING. All are called with the connection's mutex and, if it has one, its
- * queue pair's tx.lock, by table.c.
+ * The end of a connection whose queue pair has had the stream: the handlers of STREAMING
+ * and CLOSING. table.c calls them with the connection's mutex and, with a queue pair, its
+ * tx.lock.
  */
 #include "base/weft.h"
 #include "conn/internal.h"
 #include "tx/tx.h"
 
 /*
- * The end of streaming, from this end. Receives are flushed at once: what the
- * peer has not got across by now, a local disconnect does not wait for. Still
- * the rest of it is read and dropped, up to the peer's FIN, since closing a
- * socket with unread bytes sends a reset, which may overtake at the peer what
- * we sent last, a Terminate above all.
+ * Ends streaming from this end. Receives are flushed at once, since a local disconnect
+ * does not wait for messages of the peer. CLOSING still reads and drops the peer's bytes
+ * up to its FIN: closing a socket with unread bytes sends a reset, which may reach the
+ * peer before our last message, such as a Terminate.
  */
 enum weft_conn_state weft_streaming_qp_ended(struct weft_conn *conn, void *arg)
 {
@@ -25,10 +24,10 @@ enum weft_conn_state weft_streaming_qp_ended(struct weft_conn *conn, void *arg)
 }
 
 /*
- * The end of streaming, from the peer's end. iWARP knows no half-open streams: what
- * TCP has yet to send is read by nobody, so that a reset takes it back. If hundreds of
- * connections end at once, as those of a peer that is killed, TCP would else keep the
- * processor busy with all that had been posted to them.
+ * Ends streaming from the peer's end. iWARP has no half-open streams, so nobody will read
+ * the bytes that TCP has not sent yet, and a reset drops them. Otherwise, if hundreds of
+ * connections ended at once, as those of a peer that is killed, TCP would keep the
+ * processor busy with all their bytes.
  */
 enum weft_conn_state weft_streaming_peer_closed(struct weft_conn *conn, void *arg)
 {
@@ -38,7 +37,7 @@ enum weft_conn_state weft_streaming_peer_closed(struct weft_conn *conn, void *ar
 	return WEFT_CONN_CLOSED;
 }
 
-/* The stream broke, or the peer has left the receive side hanging too long. */
+/* Ends streaming, since the stream broke or the peer took too long. */
 enum weft_conn_state weft_streaming_broken(struct weft_conn *conn, void *arg)
 {
 	weft_conn_release_qp(conn);
@@ -53,7 +52,7 @@ enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg)
 	case WEFT_LLP_DEAD:
 		return weft_streaming_broken(conn, arg);
 	case WEFT_LLP_PEER_CLOSED:
-		/* The receive side says when it has read that far. */
+		/* The receive side posts PEER_CLOSED when it has read up to the FIN. */
 		if (!conn->peer_closed)
 			weft_conn_set_timer(conn, WEFT_TIME_READ_OUT);
 		conn->peer_closed = true;
@@ -65,8 +64,8 @@ enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg)
 }
 
 /*
- * Time is up for the peer, if we wait for something: for the rest of what it
- * sent before its FIN, or for the frame that says that we may send.
+ * Ends streaming if we wait for the peer: for the bytes before its FIN, or for the frame
+ * after which we may send. If not, the timer is no longer needed.
  */
 enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg)
 {
@@ -82,7 +81,7 @@ enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg)
 
 enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg)
 {
-	/* Asked first: what was before a FIN that is here by now is, too. */
+	/* Asked before the bytes are dropped: all bytes before a FIN seen here have come. */
 	enum weft_llp_state state = weft_llp_state(conn->llp);
 
 	weft_conn_drop_unread(conn);

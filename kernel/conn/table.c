@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to a connection in which state: the table of states and events.
+ * The table of a connection's states and events.
  *
- * What iw_cm asks for and waits on is stepped through by its caller, what was posted by the
- * connection's lane, both under the connection's mutex. weft_conn_step() looks
- * the handler up and moves to the state that it names; nothing else moves.
+ * An accept or reject is stepped through by iw_cm's caller, a posted event by the
+ * connection's lane, both under the connection's mutex. weft_conn_step() looks the handler
+ * up and moves to the state that the handler returns; nothing else changes the state.
  *
- * A lane waits neither for the mutex nor for the queue pair's tx.lock, which a
- * thread may hold that is not allowed to run: whoever lets go of them has the
- * connection served again.
+ * A lane waits neither for the mutex nor for the queue pair's tx.lock, since a throttled
+ * thread may hold them for long. The holder has the connection served again when it lets
+ * the lock go.
  */
 
 #include <linux/lockdep.h>
@@ -32,7 +32,7 @@ static enum weft_conn_state on_start(struct weft_conn *conn, void *arg)
 	return WEFT_CONN_ACCEPTED;
 }
 
-/* Nobody but the peer knows of the connection, or will ask for it. */
+/* Closes a connection that only the peer knows of. */
 static enum weft_conn_state on_drop(struct weft_conn *conn, void *arg)
 {
 	weft_conn_close(conn, true);
@@ -65,9 +65,9 @@ static enum weft_conn_state on_pending_changed(struct weft_conn *conn,
 }
 
 /*
- * The table. A cell that is missing: the event means nothing in that state, as
- * one that was posted for an earlier state. Every state has a way out on STOP,
- * and on TIMEOUT: STREAMING only while it waits for the peer.
+ * The table; the comments name the states that a handler may return. If a cell is missing,
+ * the event is ignored in that state, as one that was posted for an earlier state. Every
+ * state has a way out on STOP and on TIMEOUT, STREAMING only while it waits for the peer.
  */
 static const weft_conn_handler
 handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
@@ -133,7 +133,7 @@ static const unsigned long times[WEFT_CONN_NUM_STATES] = {
 	[WEFT_CONN_CLOSING] = WEFT_TIME_CLOSE,
 };
 
-/* The last of a connection; references may keep its memory a while. */
+/* Takes a connection off its device. References may keep its memory for a while. */
 static void conn_retire(struct weft_conn *conn)
 {
 	struct weft_device *dev = conn->dev;
@@ -154,7 +154,7 @@ static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
 	WRITE_ONCE(conn->state, next);
 	weft_conn_set_timer(conn, times[next]);
 
-	/* What belongs to the states behind us. */
+	/* Drop the things that only earlier states need. */
 	if (next != WEFT_CONN_ACCEPTED)
 		weft_listener_leave(conn);
 	if (next != WEFT_CONN_PENDING)
@@ -175,7 +175,7 @@ static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
 	default:
 		break;
 	}
-	/* What came before we were in this state is not announced again. */
+	/* The stream does not repeat an event that came before this state. */
 	weft_conn_post(conn, WEFT_EV_READABLE);
 	weft_conn_post(conn, WEFT_EV_CHANGED);
 }
@@ -208,10 +208,10 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
  * weft_conn_serve() - serve the events that were posted
  * @conn: connection whose turn it is, with a reference
  *
- * Waits for no lock that a thread of a process may hold: if one is taken, who has it
- * has the connection served again.
+ * Waits for no lock that a thread of a process may hold. If one is taken, its holder has the
+ * connection served again.
  *
- * Context: process, a lane's.
+ * Context: process, in the work of a lane.
  */
 void weft_conn_serve(struct weft_conn *conn)
 {
@@ -219,7 +219,7 @@ void weft_conn_serve(struct weft_conn *conn)
 	unsigned long events;
 	int event;
 
-	smp_mb(); /* pairs with that in weft_conn_unlock() */
+	smp_mb(); /* pairs with the barrier in weft_conn_unlock() */
 	if (!mutex_trylock(&conn->mutex))
 		return;
 	qp = conn->qp;
@@ -231,7 +231,7 @@ void weft_conn_serve(struct weft_conn *conn)
 	/* A handler may let go of the queue pair. */
 	if (qp)
 		weft_qp_get(qp);
-	/* What is posted from here on has the connection queued again. */
+	/* An event that is posted from here on queues the connection again. */
 	events = xchg(&conn->events, 0);
 	for_each_set_bit(event, &events, WEFT_EV_NUM_POSTED)
 		weft_conn_step(conn, event, NULL);
@@ -258,7 +258,7 @@ static bool conn_none(struct weft_device *dev)
  * weft_conn_stop_all() - end every connection and listener of a device
  * @dev: device; nobody begins new ones
  *
- * Context: process, sleeps until none is left and none of their work runs.
+ * Context: process, sleeps until none of them is left and no work of theirs runs.
  */
 void weft_conn_stop_all(struct weft_device *dev)
 {

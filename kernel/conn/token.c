@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests that our application has yet to answer. iw_cm drops such an event
- * without a word if its listener goes away or memory is short, so it is given
- * a number, not a pointer: one that is never used again costs nothing, and the
- * connection's own limit of time ends it.
+ * Requests that our application has yet to answer. iw_cm silently drops the event of a
+ * Request if its listener goes away or memory is short. So the event carries a number, not
+ * a pointer with a reference, and if no answer comes the connection's timeout ends it.
  */
 #include <linux/lockdep.h>
 #include <linux/xarray.h>
@@ -14,7 +13,7 @@ static DEFINE_XARRAY_ALLOC1(tokens);
 static u32 next_token;
 
 /**
- * weft_conn_token_add() - make a connection known by a number
+ * weft_conn_token_add() - enter a connection in the table, with a new number
  * @conn: connection
  *
  * Context: process, @conn->mutex held. The table holds a reference.
@@ -37,7 +36,7 @@ int weft_conn_token_add(struct weft_conn *conn)
 }
 
 /**
- * weft_conn_token_drop() - make a connection's number unknown again
+ * weft_conn_token_drop() - take a connection off the table
  * @conn: connection
  *
  * Context: process, @conn->mutex held. Harmless if it was taken or dropped.
@@ -53,7 +52,7 @@ void weft_conn_token_drop(struct weft_conn *conn)
 }
 
 /**
- * weft_conn_token_take() - find a connection by its number, once
+ * weft_conn_token_take() - find a connection by its number, and take it off the table
  * @token: the number
  *
  * Context: process, no connection's mutex held.
