@@ -31,7 +31,7 @@ struct weft_turn {
 	struct weft_lane *lane;
 };
 
-/* What a lane does to a connection: reference, release, and service in its turn. */
+/* How a lane takes and drops a reference on a connection, and serves it in its turn. */
 struct weft_turn_ops {
 	void (*get)(struct weft_turn *turn);
 	void (*put)(struct weft_turn *turn);

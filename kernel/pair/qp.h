@@ -192,7 +192,7 @@ static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state);
 void weft_qp_event(struct weft_qp *qp, int type);
 
-/* --- tx.lock, and who looks after the queue pair next; see qp.c --- */
+/* --- tx.lock, worker and timer; see qp.c --- */
 
 bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who);
 void weft_qp_unlock(struct weft_qp *qp);

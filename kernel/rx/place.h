@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files below rx.c do for it: meaning, placement and completion of FPDUs. */
+/* Functions that rx.c calls: the meaning, placement and completion of FPDUs. */
 #ifndef WEFT_RX_PLACE_H
 #define WEFT_RX_PLACE_H
 

@@ -2,13 +2,12 @@
 /*
  * FPDUs that do not lie whole in one packet buffer, where CRCs are in use.
  *
- * Such an FPDU stays in the stream's queue, and the checksum is run along it there,
- * over each byte once. When its trailer has come and the CRC is good, it is placed
- * from the queue, without having been copied. A header under a bad CRC thus
- * never names memory.
+ * Such an FPDU stays in the stream's queue, and the checksum is run over its bytes there,
+ * over each byte once. When its trailer has come and the CRC is good, the FPDU is placed
+ * from the queue, without a copy. So a header under a bad CRC never names memory.
  *
- * A queue that is too small for it cannot hold it until then. What is there goes
- * to the stage: pages of our own, for one FPDU at most, which is placed from there.
+ * If the queue is too small for the whole FPDU, its bytes are copied to the stage: pages of
+ * our own, for one FPDU at most, from which it is placed.
  */
 #ifndef WEFT_RX_SPLIT_H
 #define WEFT_RX_SPLIT_H

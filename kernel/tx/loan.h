@@ -39,7 +39,7 @@ struct weft_tx;
 
 /* Payload shorter than this is copied, since that costs less than a loan. */
 #define WEFT_LOAN_LEAST		(32U << 10)
-/* What a connection sends before the trial, so that short connections do not pay for it. */
+/* Bytes that a connection sends before the trial, so that short connections do not pay for it. */
 #define WEFT_LOAN_AFTER		(256U << 10)
 /* Runs of bytes handed over at once, and the most that an FPDU of 64 KiB needs. */
 #define WEFT_LOAN_RUNS		64
