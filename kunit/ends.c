@@ -179,6 +179,7 @@ void end_post(struct end *e, const struct weft_sq_wr *wr)
 	struct weft_wq_ctl *ctl = e->qp->sq.mem;
 
 	e->sends += wr->num_blocks;
+	/* Pairs with weft_ring_pending()'s load, after which the slots are read. */
 	smp_store_release(&ctl->producer, e->sends);
 }
 
@@ -201,6 +202,7 @@ void end_receive(struct end *e, u64 wr_id, u32 offset, u32 len)
 	sge->addr = END_IOVA + offset;
 	sge->length = len;
 	sge->lkey = END_STAG;
+	/* Pairs with the same load. */
 	smp_store_release(&ctl->producer, ++e->receives);
 	weft_rx_doorbell(e->qp);
 }
@@ -214,6 +216,7 @@ bool end_poll(struct end *e, struct weft_cqe *cqe)
 	if (e->polled == READ_ONCE(ring->head))
 		return false;
 	*cqe = *(struct weft_cqe *)weft_ring_slot(ring, e->polled);
+	/* Pairs with the load of weft_cq_add(), which then writes the slot anew. */
 	smp_store_release(&ctl->consumer, ++e->polled);
 	return true;
 }

@@ -320,6 +320,15 @@ static void post_any(struct end *from, u32 *state, u32 at)
 	end_post(from, wr);
 }
 
+/* Takes receives back that were not used, so that the ring has room. */
+static void withdraw(struct end *e)
+{
+	struct weft_wq_ctl *ctl = e->qp->own_rq.ring.mem;
+
+	e->receives = e->qp->own_rq.ring.head;
+	ctl->producer = e->receives;
+}
+
 /* All at once, both ways, by a seed: each has one completion, in order, without an error. */
 static void flow_mixed(struct kunit *test)
 {
@@ -358,11 +367,8 @@ static void flow_mixed(struct kunit *test)
 				KUNIT_EXPECT_EQ_MSG(test, done, (u32)RECEIVES, "%s, round %u",
 						    odd[i].what, round);
 			}
-			/* What was not taken is taken back, so that the ring has room. */
-			f->a->receives = f->a->qp->own_rq.ring.head;
-			f->b->receives = f->b->qp->own_rq.ring.head;
-			((struct weft_wq_ctl *)f->a->qp->own_rq.ring.mem)->producer = f->a->receives;
-			((struct weft_wq_ctl *)f->b->qp->own_rq.ring.mem)->producer = f->b->receives;
+			withdraw(f->a);
+			withdraw(f->b);
 		}
 		KUNIT_EXPECT_EQ(test, weft_qp_state(f->a->qp), IB_QPS_RTS);
 		KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_RTS);

@@ -3,6 +3,7 @@
  * Lending: pages that a stream sends from where they lie, who holds them for how long,
  * and what of it is told to the program.
  */
+#include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
 #include "bench.h"
@@ -11,7 +12,7 @@
 #include "wire/bytes.h"
 #include "wire/plan.h"
 
-#define MOST	(1U << 20)
+#define MOST	SZ_1M
 
 /**
  * struct loan_bench - an end that may lend

@@ -125,13 +125,12 @@ static void ask(struct scene *s, enum weft_conn_event event)
 
 static void happen(struct scene *s, enum weft_conn_event event)
 {
-	if (event == WEFT_EV_TIMEOUT) {
+	if (event == WEFT_EV_TIMEOUT)
 		host_expire(s->h);
-	} else if (event < WEFT_EV_NUM_POSTED) {
+	else if (event < WEFT_EV_NUM_POSTED)
 		weft_conn_post(s->conn, event);
-	} else {
+	else
 		ask(s, event);
-	}
 	settle();
 }
 

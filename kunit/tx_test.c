@@ -3,6 +3,7 @@
  * The transmit side on a stream that is made of odd segments and takes bytes as it
  * likes: what it sends is read by the decoders of wire/, byte by byte.
  */
+#include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
 #include "bench.h"
@@ -11,7 +12,7 @@
 #include "wire/crc.h"
 #include "wire/plan.h"
 
-#define MOST	(1U << 20)
+#define MOST	SZ_1M
 
 /**
  * struct tape - what a stream was given
@@ -324,7 +325,8 @@ static void tx_windows(struct kunit *test)
 		for (got = 0; got < all; got += n) {
 			settle();
 			KUNIT_EXPECT_LE(test, t->e->fake->unsent, windows[i]);
-			KUNIT_EXPECT_EQ(test, end_poll(t->e, &cqe), got + t->e->fake->unsent >= all);
+			KUNIT_EXPECT_EQ(test, end_poll(t->e, &cqe),
+					got + t->e->fake->unsent >= all);
 			n = take(test, t);
 			if (!n)
 				break;

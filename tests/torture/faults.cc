@@ -114,7 +114,7 @@ class Forced {
         continue;  // it has wrapped; what is left comes next
       }
       if (length <= 0) {
-        return kind + " " + callers;
+        return kind.append(" ").append(callers);
       }
       // "PRIORITY,NUMBER,TIME,-;TEXT\n", and lines of keys and values.
       std::string text(record.data(), static_cast<std::size_t>(length));
