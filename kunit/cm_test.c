@@ -462,6 +462,22 @@ static void cm_reject(struct kunit *test)
 	visit_end(test, v);
 }
 
+/* A Reject that TCP had no memory for at first still goes out. */
+static void cm_reject_without_memory(struct kunit *test)
+{
+	struct visit *v = visit_new(test);
+	struct weft_mpa_frame reply;
+
+	peer_sends(test, v->peer, &a_request, "hello");
+	expect_request(test, v);
+	fake_faults.send = -EAGAIN;
+	KUNIT_EXPECT_EQ(test, weft_iw_reject(&v->id, NULL, 0), 0);
+	KUNIT_EXPECT_EQ(test, fake_faults.send, 0);
+	KUNIT_EXPECT_TRUE(test, peer_reads(test, v->peer, true, &reply, v->private));
+	KUNIT_EXPECT_TRUE(test, reply.reject);
+	visit_end(test, v);
+}
+
 /* A peer that goes before it is answered is not there to be answered. */
 static void cm_peer_gone(struct kunit *test)
 {
@@ -528,6 +544,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(cm_accept_no_ready),
 	KUNIT_CASE(cm_accept_fails),
 	KUNIT_CASE(cm_reject),
+	KUNIT_CASE(cm_reject_without_memory),
 	KUNIT_CASE(cm_peer_gone),
 	KUNIT_CASE(cm_not_announced),
 	KUNIT_CASE(cm_slow_request),

@@ -179,10 +179,12 @@ static int class_send(struct weft_llp *llp, const void *buf, u32 len)
 {
 	struct fake *f = to_fake(llp);
 	struct sk_buff *skb;
-	int ret = -EPIPE;
+	int ret;
 
-	if (fake_faults.send)
-		return fake_faults.send;
+	ret = fake_once(&fake_faults.send);
+	if (ret)
+		return ret;
+	ret = -EPIPE;
 	mutex_lock(&f->lock);
 	if (can_send(f)) {
 		skb = alloc_skb(len, GFP_KERNEL);

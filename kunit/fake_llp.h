@@ -52,7 +52,7 @@ struct fake_script {
  * @connect: weft_llp_connect()
  * @refused: how a connection that nobody listens for fails
  * @charge: weft_llp_charge() and weft_llp_charge_like()
- * @send: weft_llp_send()
+ * @send: weft_llp_send(), once
  */
 struct fake_faults {
 	int open;
