@@ -115,6 +115,9 @@ int Suite::finish() {
     ++groups_failed_;
     std::printf("not ok %s: to be left out, and no group is called that\n", name.c_str());
   }
+  if (groups_passed_ + groups_failed_ + groups_skipped_ == 0) {
+    std::fprintf(stderr, "No group was run: the name of none contains \"%s\".\n", only_.c_str());
+  }
   std::printf("%u passed, %u failed, %u skipped\n", groups_passed_, groups_failed_,
               groups_skipped_);
   return groups_failed_ != 0 || groups_passed_ == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
