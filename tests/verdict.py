@@ -15,6 +15,10 @@
         prints a table of the labs whose logs are there: consumer, cases, passed, failed, skipped,
         and the reason of each skip. A consumer is a program, or several, that nobody here wrote;
         labs without one are the project's own tests.
+    tests/verdict.py machines DIRECTORY LABS
+        prints, for each lab in DIRECTORY whose machine did not come to its end, the last that was
+        said and what its processes waited for; LABS is build/lab. CI keeps no files, and a hang
+        that nobody can read about happens again.
 
 A line of a log that begins with "ok ", "not ok " or "skip " is a case; "N passed, N failed" and
 perhaps ", N skipped" is a closing line.
@@ -28,6 +32,10 @@ import sys
 SKIPS = pathlib.Path(__file__).resolve().parent / "skips"
 CLOSING = re.compile(r"^(?:[a-z]+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 NO_CABLE = 77
+# What scripts/lab/run ends with when the machine, not the command, came to an end, and timeout's 137.
+MACHINE_ENDED = (97, 98, 99, 124, 137)
+# The programs of scripts/lab/guest itself, which are in every record.
+RECORDER = re.compile(r"scripts/lab/guest|^sleep |^dmesg |^ps -eo|^cat /run/output")
 KINDS = ("ok ", "not ok ", "skip ")
 CONSUMERS = {
     "rping": "rping", "rdmacm": "rdma-core tools", "perftest-1500": "perftest", "perftest-9000": "perftest",
@@ -146,8 +154,46 @@ def table(directory):
     return 0
 
 
+def waiting(record):
+    """Of the record of a hang (scripts/lab/guest): programs, and threads of the kernel that can't be woken."""
+    stacks, pid = {}, None
+    for line in record:
+        if line.startswith("== "):
+            pid = line.split()[1]
+            stacks[pid] = []
+        elif pid:
+            stacks[pid].append(re.sub(r"^\s*\[<0>\] |\+0x.*", "", line))
+    for line in record[1:]:
+        fields = line.split(None, 5)
+        if line.startswith("== ") or len(fields) < 6:
+            return
+        pid, _, state, where, _, command = fields
+        if state.startswith("D") or not (command.startswith("[") or RECORDER.search(command)):
+            yield f"{pid} {state} {command[:60]}: {' < '.join(stacks.get(pid, [])[:6]) or where}"
+
+
+def list_machines(directory, labs):
+    for file in sorted(pathlib.Path(directory).glob("*.status")):
+        if int(file.read_text(encoding="utf-8")) not in MACHINE_ENDED:
+            continue
+        print(f"    {file.stem}: the last that its log said:")
+        for line in lines_of(file.with_suffix(".log"))[-12:]:
+            print(f"    | {line[:150]}")
+        for machine in sorted(pathlib.Path(labs).glob(f"test-{file.stem}*")):
+            console = machine / "console.log"
+            for line in lines_of(console)[-6:] if console.exists() else []:
+                print(f"    console | {line[:150]}")
+            hang = machine / "hang.txt"
+            for line in list(waiting(lines_of(hang)))[-25:] if hang.exists() else []:
+                print(f"    waits | {line[:240]}")
+    return 0
+
+
 if __name__ == "__main__":
-    COMMANDS = {"lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000), "table": (table, 1, 1)}
+    COMMANDS = {
+        "lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000), "table": (table, 1, 1),
+        "machines": (list_machines, 2, 2),
+    }
     run, least, most = COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0, 0))
     if run is None or not least <= len(sys.argv) - 2 <= most:
         sys.exit(__doc__)

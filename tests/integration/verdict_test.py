@@ -109,6 +109,32 @@ class Runner(unittest.TestCase):
         self.assertEqual(rows, [["perftest", "3", "1", "1", "1"], ["our own tests", "1", "1", "0", "0"]])
         self.assertIn("    skipped: c: no card\n", said)
 
+    def test_a_machine_that_hung(self):
+        """The last words of its log and console are shown, and who waits where, but not the idle threads of the kernel."""
+        machine = pathlib.Path(self.folder.name, "lab", "test-iser")
+        machine.mkdir(parents=True)
+        (machine / "console.log").write_text("console says\n", encoding="utf-8")
+        (machine / "hang.txt").write_text(
+            "    PID    PPID STAT WCHAN                        TIME COMMAND\n"
+            "      2       0 S    kthreadd                 00:00:00 [kthreadd]\n"
+            "     77       2 D    weft_conn_close          00:00:01 [kworker/0:1]\n"
+            "     90       1 S    do_wait                  00:00:01 /bin/bash tests/integration/iser.sh\n"
+            "     91      90 S    hrtimer_nanosleep        00:00:00 sleep 290\n"
+            "== 2 \n   [<0>] kthreadd+0x1/0x2\n"
+            "== 77 \n   [<0>] weft_conn_close+0x1c/0x20 [weft]\n   [<0>] worker_thread+0x1/0x2\n",
+            encoding="utf-8",
+        )
+        for name, status in {"iser": "124", "nfs": "1"}.items():
+            pathlib.Path(self.folder.name, f"{name}.status").write_text(status, encoding="utf-8")
+            pathlib.Path(self.folder.name, f"{name}.log").write_text(f"the log of {name}\n", encoding="utf-8")
+        command = [HERE.parent / "verdict.py", "machines", self.folder.name, machine.parent]
+        said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertIn("| the log of iser\n    console | console says\n", said)
+        self.assertIn("77 D [kworker/0:1]: weft_conn_close < worker_thread\n", said)
+        self.assertIn("90 S /bin/bash tests/integration/iser.sh: do_wait\n", said)
+        for silent in ("kthreadd", "sleep 290", "nfs"):
+            self.assertNotIn(silent, said)
+
 
 if __name__ == "__main__":
     unittest.main()
