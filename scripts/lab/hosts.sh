@@ -64,14 +64,13 @@ wait_for() {
 
 # listeners PID: prints the listening TCP sockets (those of the kernel included) in the
 # network namespace of a process, one per line: address:port in hexadecimal.
-listeners() {
-	local line fields table
-	for table in tcp tcp6; do
-		while read -r line; do
-			read -r -a fields <<<"$line"
-			[[ ${fields[3]-} != 0A ]] || echo "${fields[1]}"
-		done <"/proc/$1/net/$table"
-	done 2>/dev/null
+listeners() { { cat_listeners <"/proc/$1/net/tcp" && cat_listeners <"/proc/$1/net/tcp6"; } 2>/dev/null; }
+# cat_listeners: the same of a table on standard input.
+cat_listeners() {
+	local own state
+	while read -r _ own _ state _; do
+		[[ $state != 0A ]] || echo "$own"
+	done
 }
 
 # await_listener PID KNOWN: waits until the namespace of server PID, which is host A, has a
@@ -79,12 +78,14 @@ listeners() {
 # device with a transport of its own) gets a while. Fails when PID ends before that, or has not
 # even got into the namespace within a minute.
 await_listener() {
-	local pid=$1 known=$2 end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1})) settled=0
+	local pid=$1 known=$2 end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1})) settled=0 listener
 	while ((SECONDS < end)); do
 		kill -0 "$pid" 2>/dev/null || return 1
 		if [[ /proc/$pid/ns/net -ef /run/netns/A ]]; then
 			((settled)) || settled=$((SECONDS + 15))
-			[[ -z $(comm -13 <(sort <<<"$known") <(listeners "$pid" | sort)) ]] || return 0
+			for listener in $(listeners "$pid"); do
+				[[ $'\n'$known$'\n' == *$'\n'$listener$'\n'* ]] || return 0
+			done
 			((SECONDS < settled)) || return 0
 		fi
 		pause 0.1
@@ -125,24 +126,24 @@ hold_refusals() {
 # returns CLIENT's status (124: it ran out of time, and the state of connections and queues
 # just before is printed as well; 125: the server ended before it listened, or never did). Leaves
 # SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to be stopped) and
-# CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails.
+# CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails. It starts as few programs as it
+# can, since labs call it a thousand times.
 server_client() {
-	local server=$1 client=$2 limit=$((${3:-60} * ${WEFT_PATIENCE:-1})) known log pid watcher
-	log=$(mktemp -d /run/server-client.XXXXXX)
-	known=$(on_a bash -c 'cat /proc/net/tcp /proc/net/tcp6' | awk '$4 == "0A" { print $2 }')
+	local server=$1 client=$2 limit=$((${3:-60} * ${WEFT_PATIENCE:-1})) known log=/run/server-client.$BASHPID pid watcher
+	known=$(on_a cat /proc/net/tcp /proc/net/tcp6 | cat_listeners)
 	setsid ip netns exec A timeout -k 2 $((limit + 20)) bash -c "$server" \
-		</dev/null >"$log/server" 2>&1 &
+		</dev/null >"$log.server" 2>&1 &
 	pid=$!
 	CLIENT_STATUS=125
-	: >"$log/client"
+	: >"$log.client"
 	if await_listener "$pid" "$known"; then
 		CLIENT_STATUS=0
 		# rdma_listen() on every address goes from device to device: the socket seen
 		# may be the first one's only.
 		pause 0.3
-		(pause $((limit - (limit < 30 ? limit / 3 : 10))) && snapshot) >"$log/state" 2>&1 &
+		(pause $((limit - (limit < 30 ? limit / 3 : 10))) && snapshot) >"$log.state" 2>&1 &
 		watcher=$!
-		on_b timeout -k 2 "$limit" bash -c "$client" </dev/null >"$log/client" 2>&1 ||
+		on_b timeout -k 2 "$limit" bash -c "$client" </dev/null >"$log.client" 2>&1 ||
 			CLIENT_STATUS=$?
 		kill "$watcher" 2>/dev/null
 		wait "$watcher" 2>/dev/null
@@ -152,14 +153,13 @@ server_client() {
 	wait_for 3 ended "$pid" || kill -KILL -- "-$pid" 2>/dev/null
 	SERVER_STATUS=0
 	wait "$pid" || SERVER_STATUS=$?
-	SERVER_OUTPUT=$(<"$log/server")
-	CLIENT_OUTPUT=$(<"$log/client")
+	SERVER_OUTPUT=$(<"$log.server")
+	CLIENT_OUTPUT=$(<"$log.client")
 	if ((CLIENT_STATUS != 0)) || [[ -z ${WEFT_QUIET:-} ]]; then
 		printf '== A: %s (status %s)\n%s\n' "$server" "$SERVER_STATUS" "$SERVER_OUTPUT"
 		printf '== B: %s (status %s)\n%s\n' "$client" "$CLIENT_STATUS" "$CLIENT_OUTPUT"
 	fi
-	((CLIENT_STATUS != 124)) || cat "$log/state"
-	rm -rf "$log"
+	((CLIENT_STATUS != 124)) || cat "$log.state"
 	return "$CLIENT_STATUS"
 }
 

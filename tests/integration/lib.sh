@@ -54,7 +54,11 @@ session() {
 	said=$(</run/said)
 	return "$status"
 }
-quiet_a() { (($(listeners "$someone_in_a" | wc -l) <= standing)); }
+quiet_a() {
+	local there
+	mapfile -t there < <(listeners "$someone_in_a")
+	((${#there[@]} <= standing))
+}
 
 # retry REASON N COMMAND...: runs COMMAND, and again while its status is $again, N times in all. That
 # status means that REASON made it fail, which is no fault of the module. finish() says how often
@@ -92,11 +96,20 @@ out_of_credits() {
 		echo "# perftest's client waited for a completion when it had no work under way"
 }
 
+# line_like REGEX TEXT: prints the first line of TEXT that matches, and starts no program for that.
+line_like() {
+	local line
+	while IFS= read -r line; do
+		[[ ! $line =~ $1 ]] || { echo "$line" && return; }
+	done <<<"$2"
+	return 1
+}
+
 # clock_stood OUTPUT: did perftest's client end well with a bandwidth and a rate of 0.00? It computes
 # them from the processor's cycles, which jump in an emulated machine. If nothing was really moved,
 # the repeat gives 0.00 again.
 clock_stood() {
-	grep -qE '^ *[0-9]+[[:space:]]+[0-9]+[[:space:]]+0\.00[[:space:]]+0\.00[[:space:]]+0\.0+ *$' <<<"$1" &&
+	line_like '^ *[0-9]+[[:space:]]+[0-9]+[[:space:]]+0\.00[[:space:]]+0\.00[[:space:]]+0\.0+ *$' "$1" >/dev/null &&
 		echo "# perftest's client told a bandwidth of 0.00"
 }
 
@@ -120,7 +133,7 @@ perftest_session() { retry "perftest" 3 perftest_once "$@"; }
 # small messages may be rounded to 0.00; then the rate of messages behind it tells.
 measured() {
 	local line
-	line=$(grep -E "^ *$1[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" <<<"$2")
+	line=$(line_like "^ *$1[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" "$2")
 	read -r -a fields <<<"$line"
 	# shellcheck disable=SC2034 # for the caller
 	if [[ -z $line ]]; then
