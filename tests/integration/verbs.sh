@@ -28,6 +28,12 @@ if [[ $(uname -r) == *-uml-* ]]; then
 	everything=no groups=("shared receive" ibv_ "thread domain" resized anew capacities lists filled "window" rights
 		races doorbells answers keys fork events)
 fi
+if [[ $everything == yes ]]; then
+	# Of the lab pyverbs, which runs there.
+	# shellcheck source=tests/consumers/pyverbs/suite.sh
+	source "$LAB_PROJECT/tests/consumers/pyverbs/suite.sh"
+	pyverbs 200 '*_huge_page_traffic'
+fi
 for group in "${groups[@]}"; do
 	cases "$group" 700 "$program" 10.0.0.1 A B "$group"
 done

@@ -6,10 +6,10 @@ against the file `expected`. A result that differs is a failure, and so is a lin
 that fits no test. The tests run in a process of their own, so that one that crashes or hangs
 costs itself only.
 
-usage: run.py [--all] DIRECTORY DEVICE ADDRESS [PATTERN]
+usage: run.py [--all] [--but PATTERN] DIRECTORY DEVICE ADDRESS [PATTERN]
 
 DIRECTORY holds the suite as tests/, ADDRESS is the device's own. --all prints what each test
-said, PATTERN (as test_mr.MRTest.*) chooses some. Prints ok, not ok and skip lines, and how many of each.
+said, PATTERN (as test_mr.MRTest.*) chooses some, --but all others. Prints ok, not ok and skip lines, and how many of each.
 """
 
 import fnmatch
@@ -203,6 +203,11 @@ def main():
     loud = "--all" in arguments
     if loud:
         arguments.remove("--all")
+    left_out = ""
+    if "--but" in arguments:
+        at = arguments.index("--but")
+        left_out = "".join(arguments[at + 1:at + 2])
+        del arguments[at:at + 2]
     if len(arguments) not in (3, 4):
         sys.exit(__doc__)
     pattern = arguments[3] if len(arguments) == 4 else "*"
@@ -215,7 +220,8 @@ def main():
         tell("not ok", f"pyverbs: the suite has {len(names)} tests: {said[-600:]}")
         names = []
     begin = time.monotonic()
-    for name, outcome, message in run(fnmatch.filter(names, pattern), arguments[:3], loud):
+    wanted = [name for name in fnmatch.filter(names, pattern) if not fnmatch.fnmatchcase(name, left_out)]
+    for name, outcome, message in run(wanted, arguments[:3], loud):
         judge(expectations, name, outcome, message)
     for expectation in expectations:
         if expectation.outcome == "skip" and expectation.names:
@@ -223,7 +229,7 @@ def main():
             tell("skip", f"pyverbs {expectation.pattern}: {count} test{'s'[:count > 1]}: {expectation.reason}")
         if pattern == "*" and not expectation.names:
             tell("not ok", f"pyverbs: no test is called {expectation.pattern}, of which something is expected")
-    print(f"# {len(names)} tests in {time.monotonic() - begin:.0f} s")
+    print(f"# {len(wanted)} tests in {time.monotonic() - begin:.0f} s")
     print(f"{COUNTS['ok']} passed, {COUNTS['not ok']} failed, {COUNTS['skip']} skipped")
     sys.exit(COUNTS["not ok"] > 0)
 
