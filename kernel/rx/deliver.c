@@ -171,7 +171,7 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	rx->done = 0;
 	/* The owner, or a full completion queue, may have failed the queue pair meanwhile. */
 	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
-		rx->state = WEFT_RX_STOPPED;
+		rx->stopped = true;
 		return WEFT_RX_BAD;
 	}
 	switch (rx->seg.ddp.opcode) {

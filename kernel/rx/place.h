@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Functions that rx.c calls: the meaning, placement and completion of FPDUs. */
+/* What the files of this room share: the meaning, placement and completion of segments. */
 #ifndef WEFT_RX_PLACE_H
 #define WEFT_RX_PLACE_H
 
@@ -14,13 +14,10 @@ struct weft_qp;
 struct weft_read;
 struct weft_reads;
 
-enum weft_rx_verdict {
-	WEFT_RX_OK,
-	WEFT_RX_WAIT,	/* no receive is posted: stop reading for now */
-	WEFT_RX_BAD,	/* the queue pair has failed */
-};
+/* segment.c: what comes, one segment after the other */
+void weft_rx_read(struct weft_qp *qp);
 
-/* deliver.c: what an FPDU means */
+/* deliver.c: what a segment means */
 enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp);
 enum weft_rx_verdict weft_rx_end(struct weft_qp *qp);
 

@@ -12,7 +12,6 @@
 #include "pair/qp.h"
 #include "rx/place.h"
 #include "rx/rx.h"
-#include "rx/split.h"
 
 /**
  * weft_rx_let_go() - let the region go that is held between pieces of a message
@@ -33,7 +32,7 @@ void weft_rx_let_go(struct weft_rx *rx)
 static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure failure)
 {
 	weft_rx_let_go(rx);
-	rx->state = WEFT_RX_STOPPED;
+	rx->stopped = true;
 	if (rx->failure == WEFT_RX_FINE)
 		rx->failure = failure;
 	return WEFT_RX_BAD;
@@ -114,12 +113,11 @@ enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 /* Keeps the header of the segment that is to blame, for the Terminate. */
 static void rx_show(const struct weft_rx *rx, struct weft_ending *ending)
 {
-	u32 hdr = rx->seg.hdr_len > WEFT_MPA_LEN ? rx->seg.hdr_len - WEFT_MPA_LEN : 0;
 	bool request = rx->target == WEFT_RX_TO_BYTES &&
 		       rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ &&
 		       rx->done == WEFT_READ_REQ_LEN;
 
-	weft_ending_show(ending, rx->seg.hdr + WEFT_MPA_LEN, hdr, rx->seg.ulpdu_len,
+	weft_ending_show(ending, rx->seg.hdr, rx->seg.hdr_len, rx->seg.len,
 			 request ? rx->bytes : NULL);
 }
 

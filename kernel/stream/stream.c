@@ -216,7 +216,7 @@ bool weft_stream_stop(struct weft_qp *qp)
 	if (llp) {
 		weft_llp_lock(llp);
 		qp->llp = NULL;
-		qp->rx.state = WEFT_RX_STOPPED;
+		qp->rx.stopped = true;
 		weft_llp_await(llp, 1);
 		weft_llp_unlock(llp);
 		weft_tx_complete(qp);

@@ -158,52 +158,49 @@ static inline void weft_ddp_decode_place(const u8 *buf, struct weft_ddp_hdr *hdr
 
 /**
  * weft_ddp_goes_on() - is this the header of the next segment of a message?
- * @prev: length field and header of a segment that weft_ddp_decode() took
- * @next: as many bytes from the beginning of the FPDU behind it
+ * @prev: header of a segment that weft_ddp_decode() took
+ * @next: as many bytes from the beginning of the segment behind it
  * @payload: bytes of payload in the first
  *
  * If so, weft_ddp_decode() would give the same for both, except the offset, which is
  * @payload more, and @last.
  *
- * Return: true if nothing else but the length field differs.
+ * Return: true if nothing else differs.
  */
 static inline bool weft_ddp_goes_on(const u8 *prev, const u8 *next, u32 payload)
 {
 	u64 differs = weft_get_be64(prev) ^ weft_get_be64(next);
 
-	/* Length field, DDP and RDMAP control, STag or reserved field. */
-	if (differs & ~(0xffffULL << 48 | (u64)WEFT_DDP_LAST << 40))
+	/* DDP and RDMAP control, STag or reserved field; the two bytes behind belong below. */
+	if (differs & ~((u64)WEFT_DDP_LAST << 56 | 0xffff))
 		return false;
-	if (weft_ddp_is_tagged(prev[WEFT_MPA_LEN]))
-		return weft_get_be64(next + WEFT_MPA_LEN + WEFT_DDP_TO) ==
-		       weft_get_be64(prev + WEFT_MPA_LEN + WEFT_DDP_TO) + payload;
-	return weft_get_be64(next + WEFT_MPA_LEN + WEFT_DDP_QN) ==
-	       weft_get_be64(prev + WEFT_MPA_LEN + WEFT_DDP_QN) &&
-	       weft_get_be32(next + WEFT_MPA_LEN + WEFT_DDP_MO) ==
-	       weft_get_be32(prev + WEFT_MPA_LEN + WEFT_DDP_MO) + payload;
+	if (weft_ddp_is_tagged(prev[0]))
+		return weft_get_be64(next + WEFT_DDP_TO) ==
+		       weft_get_be64(prev + WEFT_DDP_TO) + payload;
+	return weft_get_be64(next + WEFT_DDP_QN) == weft_get_be64(prev + WEFT_DDP_QN) &&
+	       weft_get_be32(next + WEFT_DDP_MO) == weft_get_be32(prev + WEFT_DDP_MO) + payload;
 }
 
 /**
  * weft_ddp_repeats() - is this the header of another segment like that one?
- * @prev: length field and header of a segment that weft_ddp_decode() took
- * @next: as many bytes from the beginning of another FPDU
+ * @prev: header of a segment that weft_ddp_decode() took
+ * @next: as many bytes from the beginning of another segment
  * @tagged: whether @prev is tagged
  * @at: the offset, in the tagged buffer or in the message, that is looked for
  *
- * Each byte of @next is read once.
+ * Each byte of @next is judged once, as it was read then.
  *
  * Return: true if @next differs from @prev in the offset only, and its offset is @at.
  */
 static inline bool weft_ddp_repeats(const u8 *prev, const u8 *next, bool tagged,
 				    u64 at)
 {
-	if (weft_get_be64(next) != weft_get_be64(prev))
+	if ((weft_get_be64(next) ^ weft_get_be64(prev)) >> 16)
 		return false;
 	if (tagged)
-		return weft_get_be64(next + WEFT_MPA_LEN + WEFT_DDP_TO) == at;
-	return weft_get_be64(next + WEFT_MPA_LEN + WEFT_DDP_QN) ==
-	       weft_get_be64(prev + WEFT_MPA_LEN + WEFT_DDP_QN) &&
-	       weft_get_be32(next + WEFT_MPA_LEN + WEFT_DDP_MO) == at;
+		return weft_get_be64(next + WEFT_DDP_TO) == at;
+	return weft_get_be64(next + WEFT_DDP_QN) == weft_get_be64(prev + WEFT_DDP_QN) &&
+	       weft_get_be32(next + WEFT_DDP_MO) == at;
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The FPDU under way, and what is known of the one behind it: a message's segments are
+ * The segment under way, and what is known of the one behind it: a message's segments are
  * alike but for their place in it, so that a header is decoded once for all of them.
  */
 #ifndef WEFT_WIRE_TEMPLATE_H
@@ -10,14 +10,13 @@
 #include <linux/types.h>
 
 #include "ddp.h"
-#include "plan.h"
 #include "term.h"
 
 /**
- * struct weft_template - the FPDU under way, or, if @ended, the one that came last
- * @hdr: its length field and header; a private copy
+ * struct weft_template - the segment under way, or, if @ended, the one that came last
+ * @hdr: its header; a private copy
  * @ended: it has come whole and was good, so that the next is compared with it
- * @ulpdu_len: from the length field
+ * @len: bytes of it, header and payload
  * @hdr_len: bytes of @hdr that count; 0: there is no header to speak of
  * @payload_len: bytes of payload
  * @ddp: the decoded header
@@ -26,9 +25,9 @@
  * message the segment lies. Protected by its owner.
  */
 struct weft_template {
-	u8 hdr[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
+	u8 hdr[WEFT_DDP_MAX_LEN];
 	bool ended;
-	u32 ulpdu_len;
+	u32 len;
 	u32 hdr_len;
 	u32 payload_len;
 	struct weft_ddp_hdr ddp;
@@ -36,7 +35,7 @@ struct weft_template {
 
 /**
  * weft_template_decode() - decode the header that lies in a template
- * @t: its @hdr and @ulpdu_len are set
+ * @t: its @hdr and @len are set
  * @have: bytes of the header that are there
  * @extended: as for weft_ddp_decode()
  * @err: why not, for the Terminate message; written only on failure
@@ -49,19 +48,19 @@ struct weft_template {
 static inline bool weft_template_decode(struct weft_template *t, u32 have, bool extended,
 					struct weft_term *err)
 {
-	u32 len = weft_ddp_decode(t->hdr + WEFT_MPA_LEN, have, extended, &t->ddp, err);
+	u32 len = weft_ddp_decode(t->hdr, have, extended, &t->ddp, err);
 
 	if (!len) {
-		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(t->hdr[WEFT_MPA_LEN])) : 0;
-		t->hdr_len = len && have >= len ? WEFT_MPA_LEN + len : 0;
+		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(t->hdr[0])) : 0;
+		t->hdr_len = have >= len ? len : 0;
 		return false;
 	}
-	t->hdr_len = WEFT_MPA_LEN + len;
-	t->payload_len = t->ulpdu_len - len;
+	t->hdr_len = len;
+	t->payload_len = t->len - len;
 	return true;
 }
 
-/* Whether @next, @have bytes of the FPDU behind this one, goes on with its message. */
+/* Whether @next, @have bytes of the segment behind this one, goes on with its message. */
 static inline bool weft_template_goes_on(const struct weft_template *t, const u8 *next,
 					 u32 have)
 {
@@ -69,13 +68,13 @@ static inline bool weft_template_goes_on(const struct weft_template *t, const u8
 	       weft_ddp_goes_on(t->hdr, next, t->payload_len);
 }
 
-/* Becomes the FPDU of @next, for which weft_template_goes_on() is true; @ulpdu_len is set. */
+/* Becomes the segment of @next, for which weft_template_goes_on() is true; @len is set. */
 static inline void weft_template_follow(struct weft_template *t, const u8 *next)
 {
 	t->ended = false;
 	memcpy(t->hdr, next, sizeof(t->hdr));
-	weft_ddp_decode_place(t->hdr + WEFT_MPA_LEN, &t->ddp);
-	t->payload_len = WEFT_MPA_LEN + t->ulpdu_len - t->hdr_len;
+	weft_ddp_decode_place(t->hdr, &t->ddp);
+	t->payload_len = t->len - t->hdr_len;
 }
 
 /* Where the segment lies, in the tagged buffer or in the message. */
@@ -84,14 +83,14 @@ static inline u64 weft_template_place(const struct weft_template *t)
 	return t->ddp.tagged ? t->ddp.to : t->ddp.mo;
 }
 
-/* Becomes the FPDU @bytes of payload behind this one, of those that are like it. */
+/* Becomes the segment @bytes of payload behind this one, of those that are like it. */
 static inline void weft_template_advance(struct weft_template *t, u32 bytes)
 {
 	if (t->ddp.tagged)
 		t->ddp.to += bytes;
 	else
 		t->ddp.mo += bytes;
-	weft_ddp_encode_place(t->hdr + WEFT_MPA_LEN, &t->ddp);
+	weft_ddp_encode_place(t->hdr, &t->ddp);
 }
 
 #endif /* WEFT_WIRE_TEMPLATE_H */

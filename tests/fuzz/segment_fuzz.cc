@@ -45,40 +45,37 @@ void fuzz_header(const Bytes& bytes, bool extended) {
 
 // A header that continues the last one's message is not decoded; decoding it must give the same.
 void fuzz_next(const Bytes& bytes, bool extended) {
-  constexpr u32 kHead = WEFT_MPA_LEN + WEFT_DDP_MAX_LEN;
-  if (bytes.size() < kHead) {
+  constexpr u32 kHead = WEFT_DDP_MAX_LEN;
+  if (bytes.size() < kHead + 2) {
     return;
   }
   weft_ddp_hdr prev{};
   weft_ddp_hdr next{};
   weft_term err{};
-  Bytes head(bytes.begin(), bytes.begin() + kHead);
-  const u32 len =
-      weft_ddp_decode(head.data() + WEFT_MPA_LEN, WEFT_DDP_MAX_LEN, extended, &prev, &err);
+  Bytes head(bytes.begin() + 2, bytes.begin() + 2 + kHead);
+  const u32 len = weft_ddp_decode(head.data(), WEFT_DDP_MAX_LEN, extended, &prev, &err);
   if (len == 0) {
     return;
   }
-  // The next header: the same with another length and place, or with one byte changed.
+  // The next header: the same with another place, or with one byte changed.
   const u32 payload = weft_get_be16(bytes.data());
   Bytes other = head;
   weft_ddp_hdr place = prev;
   place.last = (payload & 1) != 0;
   place.to += payload;
   place.mo += payload;
-  weft_put_be16(other.data(), static_cast<u16>(~payload));
-  weft_ddp_encode_place(other.data() + WEFT_MPA_LEN, &place);
+  weft_ddp_encode_place(other.data(), &place);
   require(weft_ddp_goes_on(head.data(), other.data(), payload), "what goes on is seen to");
-  if (bytes.size() > kHead) {
-    other[bytes[kHead] % kHead] ^= bytes.back();
+  if (bytes.size() > kHead + 2) {
+    other[bytes[kHead + 2] % kHead] ^= bytes.back();
   }
   if (!weft_ddp_goes_on(head.data(), other.data(), payload)) {
     return;
   }
-  require(
-      weft_ddp_decode(other.data() + WEFT_MPA_LEN, WEFT_DDP_MAX_LEN, extended, &next, &err) == len,
-      "what goes on can be decoded");
+  require(weft_ddp_decode(other.data(), WEFT_DDP_MAX_LEN, extended, &next, &err) == len,
+          "what goes on can be decoded");
   require(next.tagged ? next.to == place.to : next.mo == place.mo, "and is behind the one before");
-  weft_ddp_decode_place(other.data() + WEFT_MPA_LEN, &prev);
+  weft_ddp_decode_place(other.data(), &prev);
   require(prev.opcode == next.opcode && prev.tagged == next.tagged && prev.last == next.last &&
               prev.stag == next.stag && prev.to == next.to && prev.inv_stag == next.inv_stag &&
               prev.imm == next.imm && prev.qn == next.qn && prev.msn == next.msn &&

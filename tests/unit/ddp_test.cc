@@ -271,10 +271,10 @@ TEST(Ddp, EveryControlField) {
   EXPECT_EQ(accepted, 8 * 128);
 }
 
-// Length field and header of a segment, and of the one behind it.
+// The header of a segment, and of the one behind it.
 struct Pair {
-  std::array<u8, WEFT_MPA_LEN + WEFT_DDP_MAX_LEN> prev{};
-  std::array<u8, WEFT_MPA_LEN + WEFT_DDP_MAX_LEN> next{};
+  std::array<u8, WEFT_DDP_MAX_LEN> prev{};
+  std::array<u8, WEFT_DDP_MAX_LEN> next{};
 
   Pair(u8 opcode, bool tagged, u32 payload) {
     weft_ddp_hdr hdr{};
@@ -284,14 +284,12 @@ struct Pair {
     hdr.to = 0xfffffff0;
     hdr.msn = 7;
     hdr.mo = 0xfff0;
-    weft_put_be16(prev.data(), 1000);
-    weft_ddp_encode(prev.data() + WEFT_MPA_LEN, &hdr);
+    weft_ddp_encode(prev.data(), &hdr);
     next = prev;
-    weft_put_be16(next.data(), 24);
     hdr.last = true;
     hdr.to += payload;
     hdr.mo += payload;
-    weft_ddp_encode_place(next.data() + WEFT_MPA_LEN, &hdr);
+    weft_ddp_encode_place(next.data(), &hdr);
   }
   [[nodiscard]] bool goes_on(u32 payload) const {
     return weft_ddp_goes_on(prev.data(), next.data(), payload);
@@ -308,9 +306,9 @@ TEST(Ddp, TheNextSegmentOfAMessageGoesOn) {
     weft_ddp_hdr decoded{};
     weft_term err{};
     const u32 len = weft_ddp_hdr_len(tagged);
-    ASSERT_EQ(weft_ddp_decode(pair.prev.data() + WEFT_MPA_LEN, len, false, &first, &err), len);
-    ASSERT_EQ(weft_ddp_decode(pair.next.data() + WEFT_MPA_LEN, len, false, &decoded, &err), len);
-    weft_ddp_decode_place(pair.next.data() + WEFT_MPA_LEN, &first);
+    ASSERT_EQ(weft_ddp_decode(pair.prev.data(), len, false, &first, &err), len);
+    ASSERT_EQ(weft_ddp_decode(pair.next.data(), len, false, &decoded, &err), len);
+    weft_ddp_decode_place(pair.next.data(), &first);
     EXPECT_TRUE(first.last);
     EXPECT_EQ(first.last, decoded.last);
     EXPECT_EQ(first.to, decoded.to);
@@ -321,12 +319,11 @@ TEST(Ddp, TheNextSegmentOfAMessageGoesOn) {
 TEST(Ddp, AnyOtherDifferenceBeginsAnew) {
   for (const bool tagged : {false, true}) {
     const Pair pair(tagged ? WEFT_RDMAP_READ_RESP : WEFT_RDMAP_SEND, tagged, 1400);
-    const u32 len = WEFT_MPA_LEN + weft_ddp_hdr_len(tagged);
+    const u32 len = weft_ddp_hdr_len(tagged);
     for (u32 bit = 0; bit < 8 * len; bit++) {
       Pair other = pair;
       other.next.at(bit / 8) ^= static_cast<u8>(1U << bit % 8);
-      // The length field, and whether it is the last.
-      const bool free = bit / 8 < WEFT_MPA_LEN || bit == 8 * WEFT_MPA_LEN + 6;
+      const bool free = bit == 6;  // whether it is the last
       EXPECT_EQ(other.goes_on(1400), free) << (tagged ? "tagged, bit " : "untagged, bit ") << bit;
     }
   }
@@ -339,7 +336,7 @@ struct Repeated : Pair {
   explicit Repeated(bool is_tagged)
       : Pair(is_tagged ? WEFT_RDMAP_READ_RESP : WEFT_RDMAP_SEND, is_tagged, 0), tagged(is_tagged) {
     next = prev;
-    weft_ddp_encode_offset(next.data() + WEFT_MPA_LEN, tagged, kAt);
+    weft_ddp_encode_offset(next.data(), tagged, kAt);
   }
   [[nodiscard]] bool repeats(u64 at = kAt) const {
     return weft_ddp_repeats(prev.data(), next.data(), tagged, at);
@@ -359,16 +356,16 @@ TEST(Ddp, ARepeatedSegmentHasTheOffsetAskedFor) {
     weft_ddp_hdr decoded{};
     weft_term err{};
     const u32 len = weft_ddp_hdr_len(tagged);
-    ASSERT_EQ(weft_ddp_decode(segment.next.data() + WEFT_MPA_LEN, len, false, &decoded, &err), len);
+    ASSERT_EQ(weft_ddp_decode(segment.next.data(), len, false, &decoded, &err), len);
     EXPECT_EQ(tagged ? decoded.to : decoded.mo, Repeated::kAt);
   }
 }
 
-// The length field and whether it is the last as well: nothing is free.
+// Whether it is the last as well: nothing is free.
 TEST(Ddp, ASegmentWithAnyOtherDifferenceRepeatsNothing) {
   for (const bool tagged : {false, true}) {
     const Repeated segment(tagged);
-    const u32 bits = 8 * (WEFT_MPA_LEN + weft_ddp_hdr_len(tagged));
+    const u32 bits = 8 * weft_ddp_hdr_len(tagged);
     for (u32 bit = 0; bit < bits; bit++) {
       Repeated other = segment;
       other.next.at(bit / 8) ^= static_cast<u8>(1U << bit % 8);

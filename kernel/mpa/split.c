@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/* FPDUs that do not lie whole in one packet buffer, where CRCs are in use; see framer.h. */
+#include <linux/gfp.h>
+#include <linux/slab.h>
+
+#include "llp/llp.h"
+#include "mpa/framer.h"
+#include "wire/crc.h"
+
+/* Pages that the longest FPDU takes. */
+#define WEFT_STAGE_PAGES	DIV_ROUND_UP(WEFT_MAX_ULPDU + 9U, PAGE_SIZE)
+
+/**
+ * struct weft_stage - an FPDU that the stream could not hold
+ * @have: bytes of it that are here
+ * @placed: bytes of them that were placed, once they are all here
+ * @pages: where they are, each page with the bytes that fit in it
+ *
+ * Owned by its framer, and protected as that is.
+ */
+struct weft_stage {
+	u32 have;
+	u32 placed;
+	struct page *pages[WEFT_STAGE_PAGES];
+};
+
+/* How many bytes of the FPDU ahead are needed: its length, or that of its length field. */
+static u32 framer_len_ahead(const struct weft_framer *f)
+{
+	return f->summed < WEFT_MPA_LEN ? WEFT_MPA_LEN : weft_fpdu_len(f->ulpdu_len);
+}
+
+/**
+ * weft_framer_need() - how many bytes should the stream have before it is read again?
+ * @f: the framer
+ *
+ * Context: any.
+ * Return: 1, or the length of an FPDU that stays in the stream until it is whole, as far
+ * as that is known.
+ */
+u32 weft_framer_need(const struct weft_framer *f)
+{
+	return f->ahead ? framer_len_ahead(f) : 1;
+}
+
+static bool framer_whole_ahead(const struct weft_framer *f)
+{
+	return f->summed > WEFT_MPA_LEN && f->summed == framer_len_ahead(f);
+}
+
+/*
+ * Runs the checksum over the next bytes of the FPDU. Returns how many of @len: fewer if the
+ * FPDU ends before.
+ */
+static u32 framer_sum(struct weft_framer *f, const u8 *from, u32 len)
+{
+	u32 taken, end, n;
+
+	for (taken = 0; taken < len; taken += n, f->summed += n) {
+		if (f->summed < WEFT_MPA_LEN) {
+			n = 1;
+			f->head[f->summed] = from[taken];
+			if (f->summed == WEFT_MPA_LEN - 1) {
+				f->ulpdu_len = weft_get_be16(f->head);
+				f->crc = weft_crc_update(WEFT_CRC_SEED, f->head, WEFT_MPA_LEN);
+			}
+			continue;
+		}
+		end = weft_fpdu_len(f->ulpdu_len) - WEFT_CRC_LEN;
+		if (f->summed < end) {
+			n = min(len - taken, end - f->summed);
+			f->crc = weft_crc_update(f->crc, from + taken, n);
+			continue;
+		}
+		n = min(len - taken, end + WEFT_CRC_LEN - f->summed);
+		if (!n)
+			break;
+		memcpy(f->trailer + (f->summed - end), from + taken, n);
+	}
+	return taken;
+}
+
+/* Runs the checksum over the part of the FPDU in one packet (weft_llp_actor). */
+static u32 framer_sum_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	struct weft_framer *f = ctx;
+	struct weft_packet p;
+	u32 taken = 0, n, summed;
+	const u8 *piece;
+
+	if (!weft_packet_init(&p, skb)) {
+		f->fault = WEFT_FRAMER_MEMORY;
+		return 0;
+	}
+	while (taken < len) {
+		n = len - taken;
+		piece = weft_packet_piece(&p, offset + taken, &n);
+		summed = framer_sum(f, piece, n);
+		taken += summed;
+		if (summed < n)
+			break;
+	}
+	return taken;
+}
+
+/* Judges the CRC of the FPDU ahead, all of which is here. */
+static void framer_judge(struct weft_framer *f)
+{
+	if (weft_crc_good(f->trailer, f->crc))
+		f->checked = true;
+	else
+		f->fault = WEFT_FRAMER_CRC;
+}
+
+/* Sends the FPDU ahead to the stage, with the bytes of it that are here already. */
+static void framer_stage_begin(struct weft_framer *f)
+{
+	f->ahead = false;
+	f->stage = kzalloc(sizeof(*f->stage), GFP_ATOMIC | __GFP_NOWARN);
+	if (!f->stage) {
+		f->fault = WEFT_FRAMER_MEMORY;
+		return;
+	}
+	f->counts.staged++;
+	f->state = WEFT_FRAMER_STAGE;
+}
+
+/**
+ * weft_framer_ready() - may the stream be read on?
+ * @f: the framer
+ * @llp: the stream
+ *
+ * If an FPDU ahead does not lie whole in a packet, runs the checksum over the bytes that
+ * have come, and judges it with the last one.
+ *
+ * Context: any, stream's lock held; does not sleep.
+ * Return: true if there is none, or it was judged, or @f has a fault now; false if more of
+ * it has to come first.
+ */
+bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
+{
+	weft_llp_assert_locked(llp);
+	if (likely(!f->ahead))
+		return true;
+	weft_llp_look(llp, f->summed, framer_sum_packet, f);
+	if (f->fault != WEFT_FRAMER_FINE) {
+		f->ahead = false;
+	} else if (framer_whole_ahead(f)) {
+		f->ahead = false;
+		framer_judge(f);
+	} else if (weft_llp_full(llp)) {
+		framer_stage_begin(f);
+	}
+	return !f->ahead;
+}
+
+/**
+ * weft_framer_stage() - take bytes to the stage
+ * @f: the framer, in WEFT_FRAMER_STAGE
+ * @from: the bytes
+ * @len: in: how many, not 0; out: how many were taken
+ * @part: takes them from there
+ * @ctx: for @part
+ *
+ * With its last byte the FPDU is checked, and placed as far as that is possible.
+ *
+ * Context: any; does not sleep.
+ * Return: WEFT_RX_OK, WEFT_RX_BAD with a fault in @f, or what the segment met with.
+ */
+enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u32 *len,
+				       weft_framer_taker part, void *ctx)
+{
+	struct weft_stage *stage = f->stage;
+	struct page **page = &stage->pages[stage->have / PAGE_SIZE];
+	u32 at = offset_in_page(stage->have);
+	u32 fresh;
+
+	*len = min3(*len, (u32)PAGE_SIZE - at, framer_len_ahead(f) - stage->have);
+	if (!*page)
+		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	if (!*page) {
+		f->fault = WEFT_FRAMER_MEMORY;
+		return WEFT_RX_BAD;
+	}
+	memcpy(page_address(*page) + at, from, *len);
+	stage->have += *len;
+	if (stage->have > f->summed) {
+		fresh = stage->have - f->summed;
+		framer_sum(f, page_address(*page) + at + *len - fresh, fresh);
+	}
+	if (!framer_whole_ahead(f) || stage->have < f->summed)
+		return WEFT_RX_OK;
+	f->state = WEFT_FRAMER_HEAD;
+	framer_judge(f);
+	return f->fault == WEFT_FRAMER_FINE ? weft_framer_unstage(f, part, ctx) : WEFT_RX_BAD;
+}
+
+/**
+ * weft_framer_unstage() - place the FPDU on the stage, if there is one and it is whole
+ * @f: the framer
+ * @part: takes its bytes
+ * @ctx: for @part
+ *
+ * Context: any; does not sleep.
+ * Return: WEFT_RX_OK: the stream may be read; or what the segment met with.
+ */
+enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_taker part,
+					 void *ctx)
+{
+	enum weft_rx_verdict verdict = WEFT_RX_OK;
+	struct weft_stage *stage = f->stage;
+	u32 at, n;
+
+	if (!stage || f->state == WEFT_FRAMER_STAGE)
+		return WEFT_RX_OK;
+	while (verdict == WEFT_RX_OK && stage->placed < stage->have) {
+		at = offset_in_page(stage->placed);
+		n = min_t(u32, PAGE_SIZE - at, stage->have - stage->placed);
+		verdict = part(ctx, page_address(stage->pages[stage->placed / PAGE_SIZE]) + at,
+			       &n);
+		stage->placed += n;
+	}
+	if (verdict != WEFT_RX_WAIT)
+		weft_framer_free(f);
+	return verdict;
+}
+
+/* Frees the stage, and the bytes on it. Context: any. */
+void weft_framer_free(struct weft_framer *f)
+{
+	u32 i;
+
+	if (!f->stage)
+		return;
+	for (i = 0; i < WEFT_STAGE_PAGES; i++)
+		if (f->stage->pages[i])
+			__free_page(f->stage->pages[i]);
+	kfree(f->stage);
+	f->stage = NULL;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* MPA's receiving half, as far as a queue pair keeps it; mpa/framer.h says what is done. */
+#ifndef WEFT_PAIR_FRAMER_H
+#define WEFT_PAIR_FRAMER_H
+
+#include <linux/types.h>
+
+#include "pair/segment.h"
+#include "wire/crc.h"
+#include "wire/ddp.h"
+
+struct weft_stage;
+
+/* Where in an FPDU that comes in parts the stream is. */
+enum weft_framer_state {
+	WEFT_FRAMER_HEAD,	/* gathering the length field and the segment's first bytes */
+	WEFT_FRAMER_BEGIN,	/* they are here; the segment is still to begin */
+	WEFT_FRAMER_PAYLOAD,
+	WEFT_FRAMER_TRAILER,	/* padding and CRC */
+	WEFT_FRAMER_STAGE,	/* going to @stage, since the stream cannot hold it */
+};
+
+/* What is wrong with an FPDU itself, or with our handling of it. */
+enum weft_framer_fault {
+	WEFT_FRAMER_FINE,
+	WEFT_FRAMER_CRC,
+	WEFT_FRAMER_MEMORY,	/* there was none for it */
+};
+
+/**
+ * struct weft_framer_counts - FPDUs that ended, not yet added to the device's counters
+ * @fpdus: how many
+ * @split: how many of them did not lie whole in one packet buffer
+ * @staged: how many the stream could not hold
+ * @bytes: their bytes
+ */
+struct weft_framer_counts {
+	u32 fpdus;
+	u32 split;
+	u32 staged;
+	u64 bytes;
+};
+
+/**
+ * struct weft_framer - FPDUs as they come
+ * @state: where in an FPDU the stream is
+ * @fault: why the FPDU under way cannot be taken
+ * @crc_used: CRCs are in use
+ * @ahead: the FPDU that comes next does not lie whole in a packet; it stays in the
+ *	stream until its CRC has passed
+ * @checked: the CRC of the next FPDU has passed, so it may be placed as it is read
+ * @ulpdu_len: from the length field that came last
+ * @have: bytes in @head, of an FPDU that comes in parts
+ * @told: bytes of its segment that were told of
+ * @trailer_have: bytes in @trailer
+ * @summed: bytes of the FPDU ahead that are in @crc, or are its trailer
+ * @crc: running CRC of the FPDU ahead
+ * @head: length field and first bytes of the segment; a private copy
+ * @trailer: padding and CRC as received
+ * @stage: the bytes of an FPDU that the stream could not hold, or NULL
+ * @counts: FPDUs not yet counted
+ *
+ * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(). All
+ * fields are written in mpa/ alone.
+ */
+struct weft_framer {
+	enum weft_framer_state state;
+	enum weft_framer_fault fault;
+	bool crc_used;
+	bool ahead;
+	bool checked;
+	u32 ulpdu_len;
+	u32 have;
+	u32 told;
+	u32 trailer_have;
+	u32 summed;
+	u32 crc;
+	u8 head[WEFT_MPA_LEN + WEFT_SEGMENT_HEAD];
+	u8 trailer[3 + WEFT_CRC_LEN];
+	struct weft_stage *stage;
+	struct weft_framer_counts counts;
+};
+
+#endif /* WEFT_PAIR_FRAMER_H */

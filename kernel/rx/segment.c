@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * DDP segments as they are told of, one at a time or a row at once: their headers are
+ * decoded here, and what they mean is in deliver.c.
+ *
+ * Everything here runs with the socket lock held and does not sleep.
+ */
+#include <linux/string.h>
+
+#include "base/trace.h"
+#include "base/weft.h"
+#include "mpa/framer.h"
+#include "pair/qp.h"
+#include "rx/place.h"
+#include "rx/rx.h"
+
+static_assert(WEFT_SEGMENT_HEAD >= WEFT_DDP_MAX_LEN);
+
+/* Decodes the first @have bytes of a segment, in rx->seg. Returns false if refused. */
+static noinline bool segment_decode(struct weft_rx *rx, u32 have)
+{
+	struct weft_term err;
+
+	if (weft_template_decode(&rx->seg, have, rx->extended, &err))
+		return true;
+	rx->done = 0;
+	weft_rx_refuse(rx, err.layer, err.etype, err.code);
+	return false;
+}
+
+/* A segment begins: its header is decoded, or recognized as the next of its message. */
+static inline enum weft_rx_verdict segment_begin(void *ctx, const u8 *head, u32 have, u32 len,
+						 u32 *hdr_len)
+{
+	struct weft_qp *qp = ctx;
+	struct weft_rx *rx = &qp->rx;
+
+	rx->seg.len = len;
+	if (weft_template_goes_on(&rx->seg, head, have)) {
+		weft_template_follow(&rx->seg, head);
+	} else {
+		rx->seg.ended = false;
+		memcpy(rx->seg.hdr, head, sizeof(rx->seg.hdr));
+		if (!segment_decode(rx, have))
+			return WEFT_RX_BAD;
+	}
+	*hdr_len = rx->seg.hdr_len;
+	return weft_rx_begin(qp);
+}
+
+static inline enum weft_rx_verdict segment_place(void *ctx, const u8 *from, u32 len)
+{
+	struct weft_qp *qp = ctx;
+
+	return weft_rx_place(&qp->rx, from, len);
+}
+
+static inline enum weft_rx_verdict segment_end(void *ctx)
+{
+	struct weft_qp *qp = ctx;
+	struct weft_rx *rx = &qp->rx;
+	enum weft_rx_verdict verdict;
+
+	trace_weft_rx_fpdu(rx->acc, &rx->seg.ddp, rx->seg.payload_len);
+	verdict = weft_rx_end(qp);
+	if (verdict == WEFT_RX_OK)
+		rx->seg.ended = true;
+	return verdict;
+}
+
+/*
+ * Takes a row: segments from @offset on that differ from the one before only in their
+ * offset, and each of which lies together in the packet. Each header is compared with the
+ * expected one, which is faster than to decode it, and all are accounted for at once. Returns
+ * where the first FPDU begins that is not part of the row.
+ */
+static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, u32 offset,
+				     u32 end)
+{
+	u32 payload = rx->seg.payload_len, hdr_len = rx->seg.hdr_len;
+	u64 at = weft_template_place(&rx->seg);
+	u32 len = rx->seg.len, fpdus = 0;
+	bool tagged = rx->seg.ddp.tagged;
+	u64 room, to = 0;
+	const u8 *next;
+
+	room = weft_rx_row_room(rx, &to);
+	while (payload <= room) {
+		next = weft_framer_like(p, offset, end, len);
+		at += payload;
+		if (!next || !weft_ddp_repeats(rx->seg.hdr, next, tagged, at))
+			break;
+		if (rx->framer.crc_used &&
+		    !weft_framer_good(&rx->framer, p, offset, weft_fpdu_len(len)))
+			break;
+		weft_mr_write_short(rx->access.mr, to, next + hdr_len, payload);
+		to += payload;
+		room -= payload;
+		offset += weft_fpdu_len(len);
+		fpdus++;
+	}
+	if (fpdus) {
+		weft_framer_took(&rx->framer, fpdus);
+		weft_rx_row_end(rx, fpdus);
+	}
+	return offset;
+}
+
+/* Takes a row if there may be one behind the segment that has just ended. */
+static inline u32 segment_row(void *ctx, struct weft_packet *p, u32 offset, u32 end)
+{
+	struct weft_qp *qp = ctx;
+	struct weft_rx *rx = &qp->rx;
+
+	if (!rx->seg.payload_len || rx->seg.ddp.last || trace_weft_rx_fpdu_enabled())
+		return offset;
+	return segment_take_row(rx, p, offset, end);
+}
+
+static const struct weft_segment_ops segment_ops = {
+	.begin = segment_begin,
+	.place = segment_place,
+	.end = segment_end,
+	.row = segment_row,
+};
+
+/* Takes bytes of an FPDU that comes in parts (weft_framer_taker). */
+static enum weft_rx_verdict segment_part(void *ctx, const u8 *from, u32 *len)
+{
+	struct weft_qp *qp = ctx;
+
+	return weft_framer_part(&qp->rx.framer, from, len, &segment_ops, qp);
+}
+
+/* Refuses an FPDU that the framer cannot take, if there is one. */
+static void segment_broken(struct weft_rx *rx)
+{
+	switch (weft_framer_fault(&rx->framer)) {
+	case WEFT_FRAMER_CRC:
+		weft_rx_refuse_crc(rx);
+		break;
+	case WEFT_FRAMER_MEMORY:
+		weft_rx_refuse_local(rx); /* the peer did no wrong */
+		break;
+	case WEFT_FRAMER_FINE:
+		break;
+	}
+}
+
+/* Takes as many bytes of one packet as it can (weft_llp_actor). */
+static u32 segment_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	struct weft_qp *qp = ctx;
+	struct weft_rx *rx = &qp->rx;
+	struct weft_packet p;
+
+	if (rx->stopped)
+		return len; /* the rest of the stream is dropped */
+	if (!weft_packet_init(&p, skb)) {
+		weft_rx_refuse_local(rx);
+		return len;
+	}
+	len = weft_framer_take(&rx->framer, &p, offset, len, &segment_ops, segment_part, qp);
+	if (unlikely(rx->framer.fault))
+		segment_broken(rx);
+	weft_rx_let_go(rx);
+	return len;
+}
+
+/* Places the FPDU that the stream could not hold. Returns false if it waits for a receive. */
+static bool segment_unstage(struct weft_qp *qp)
+{
+	enum weft_rx_verdict verdict;
+
+	if (likely(!qp->rx.framer.stage))
+		return true;
+	verdict = weft_framer_unstage(&qp->rx.framer, segment_part, qp);
+	weft_rx_let_go(&qp->rx);
+	return verdict != WEFT_RX_WAIT;
+}
+
+/**
+ * weft_rx_read() - take all that can be taken of the stream now
+ * @qp: the queue pair
+ *
+ * Tells the stream how many bytes to await.
+ *
+ * Context: any, socket lock held; does not sleep.
+ */
+void weft_rx_read(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	weft_qp_assert_locked(qp);
+	if (rx->stopped)
+		weft_framer_drop(&rx->framer);
+	/* An FPDU on the stage comes before all bytes in the stream. */
+	if (segment_unstage(qp)) {
+		while (weft_framer_ready(&rx->framer, qp->llp)) {
+			if (unlikely(rx->framer.fault))
+				segment_broken(rx);
+			weft_llp_read(qp->llp, segment_packet, qp);
+			if (!rx->framer.ahead)
+				break;
+		}
+	}
+	weft_llp_await(qp->llp, weft_framer_need(&rx->framer));
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The framer by itself: what it tells of segments, and when, without a queue pair. Nothing
+ * of DDP is known here either: a header is the first HDR bytes.
+ */
+#include <kunit/test.h>
+#include <linux/skbuff.h>
+
+#include "mpa/framer.h"
+#include "wire/crc.h"
+
+#define HDR	6
+#define MOST	256
+
+/**
+ * struct taker - who is told of segments
+ * @f: the framer
+ * @begun: segments that began, ended or not
+ * @ended: how many of them ended
+ * @waits: how often the next is to wait
+ * @rows: how often a row was offered
+ * @len: the length of the one under way
+ * @got: bytes of it here
+ * @bytes: the same
+ */
+struct taker {
+	struct weft_framer f;
+	u32 begun;
+	u32 ended;
+	u32 waits;
+	u32 rows;
+	u32 len;
+	u32 got;
+	u8 bytes[MOST];
+};
+
+static enum weft_rx_verdict take_begin(void *ctx, const u8 *head, u32 have, u32 len,
+				       u32 *hdr_len)
+{
+	struct taker *t = ctx;
+
+	if (t->waits) {
+		t->waits--;
+		return WEFT_RX_WAIT;
+	}
+	t->begun++;
+	if (len < HDR || have != min_t(u32, len, WEFT_SEGMENT_HEAD))
+		return WEFT_RX_BAD;
+	t->len = len;
+	t->got = HDR;
+	memcpy(t->bytes, head, HDR);
+	*hdr_len = HDR;
+	return WEFT_RX_OK;
+}
+
+static enum weft_rx_verdict take_place(void *ctx, const u8 *from, u32 len)
+{
+	struct taker *t = ctx;
+
+	if (len > t->len - t->got)
+		return WEFT_RX_BAD;
+	memcpy(t->bytes + t->got, from, len);
+	t->got += len;
+	return WEFT_RX_OK;
+}
+
+static enum weft_rx_verdict take_end(void *ctx)
+{
+	struct taker *t = ctx;
+
+	if (t->got != t->len)
+		return WEFT_RX_BAD;
+	t->ended++;
+	return WEFT_RX_OK;
+}
+
+static u32 take_row(void *ctx, struct weft_packet *p, u32 offset, u32 end)
+{
+	struct taker *t = ctx;
+
+	t->rows++;
+	return offset;
+}
+
+static const struct weft_segment_ops take_ops = {
+	.begin = take_begin,
+	.place = take_place,
+	.end = take_end,
+	.row = take_row,
+};
+
+static enum weft_rx_verdict take_part(void *ctx, const u8 *from, u32 *len)
+{
+	struct taker *t = ctx;
+
+	return weft_framer_part(&t->f, from, len, &take_ops, t);
+}
+
+static struct taker *taker(struct kunit *test, bool crc)
+{
+	struct taker *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	weft_framer_start(&t->f, crc);
+	return t;
+}
+
+static u8 byte_at(u32 i)
+{
+	return i * 5 + 3;
+}
+
+/* Writes an FPDU with a segment of @len bytes. Returns its length. */
+static u32 fpdu(u8 *to, u32 len)
+{
+	u32 end = weft_fpdu_len(len) - WEFT_CRC_LEN, i;
+
+	memset(to, 0, end);
+	weft_put_be16(to, len);
+	for (i = 0; i < len; i++)
+		to[WEFT_MPA_LEN + i] = byte_at(i);
+	weft_crc_put(to + end, weft_crc_update(WEFT_CRC_SEED, to, end));
+	return end + WEFT_CRC_LEN;
+}
+
+/* Gives the taker a packet with these bytes. Returns how many were taken. */
+static u32 give(struct kunit *test, struct taker *t, const u8 *bytes, u32 len)
+{
+	struct sk_buff *skb = alloc_skb(len, GFP_KERNEL);
+	struct weft_packet p;
+	u32 taken;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb_put_data(skb, bytes, len);
+	KUNIT_ASSERT_TRUE(test, weft_packet_init(&p, skb));
+	taken = weft_framer_take(&t->f, &p, 0, len, &take_ops, take_part, t);
+	kfree_skb(skb);
+	return taken;
+}
+
+static void expect_segment(struct kunit *test, const struct taker *t, u32 len)
+{
+	u32 i, wrong = 0;
+
+	KUNIT_EXPECT_EQ(test, t->len, len);
+	for (i = 0; i < len; i++)
+		wrong += t->bytes[i] != byte_at(i);
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+}
+
+/* Segments of every length, whole and cut in two, with what is in them. */
+static void framer_tells(struct kunit *test)
+{
+	u8 bytes[MOST];
+	u32 len, cut, n;
+
+	for (len = HDR; len < 40; len++) {
+		n = fpdu(bytes, len);
+		for (cut = 0; cut < n; cut++) {
+			struct taker *t = taker(test, false);
+
+			if (cut)
+				KUNIT_EXPECT_EQ(test, give(test, t, bytes, cut), cut);
+			KUNIT_EXPECT_EQ(test, weft_framer_amid(&t->f), cut > 0);
+			KUNIT_EXPECT_EQ(test, t->ended, 0U);
+			KUNIT_EXPECT_EQ(test, give(test, t, bytes + cut, n - cut), n - cut);
+			KUNIT_EXPECT_FALSE(test, weft_framer_amid(&t->f));
+			KUNIT_EXPECT_EQ(test, t->begun, 1U);
+			KUNIT_EXPECT_EQ(test, t->ended, 1U);
+			expect_segment(test, t, len);
+			KUNIT_EXPECT_EQ(test, t->f.counts.bytes, (u64)n);
+			KUNIT_EXPECT_EQ(test, t->f.counts.split, cut ? 1U : 0U);
+			kunit_kfree(test, t);
+		}
+	}
+}
+
+/* Under a bad CRC nothing is told: no segment begins, and all of the stream is dropped. */
+static void framer_damage(struct kunit *test)
+{
+	u8 bytes[MOST];
+	u32 at, n;
+
+	n = fpdu(bytes, 33);
+	for (at = WEFT_MPA_LEN; at < n; at++) {
+		struct taker *t = taker(test, true);
+
+		bytes[at] ^= 0x10;
+		KUNIT_EXPECT_EQ(test, give(test, t, bytes, n), n);
+		bytes[at] ^= 0x10;
+		KUNIT_EXPECT_EQ(test, t->begun, 0U);
+		KUNIT_EXPECT_EQ(test, weft_framer_fault(&t->f), WEFT_FRAMER_CRC);
+		KUNIT_EXPECT_EQ(test, weft_framer_fault(&t->f), WEFT_FRAMER_FINE);
+		KUNIT_EXPECT_EQ(test, t->f.counts.fpdus, 0U);
+		kunit_kfree(test, t);
+	}
+}
+
+/* With CRCs a part of an FPDU is not told of: it stays in the stream until its CRC is here. */
+static void framer_waits_for_the_crc(struct kunit *test)
+{
+	u8 bytes[2 * MOST];
+	u32 first = fpdu(bytes, 33), n = first + fpdu(bytes + first, 50), cut;
+
+	for (cut = first + 1; cut < n; cut++) {
+		struct taker *t = taker(test, true);
+
+		KUNIT_EXPECT_EQ(test, give(test, t, bytes, cut), first);
+		KUNIT_EXPECT_EQ(test, t->begun, 1U);
+		KUNIT_EXPECT_TRUE(test, t->f.ahead);
+		kunit_kfree(test, t);
+	}
+}
+
+/* A segment that waits is begun again, from its first byte, whole or in parts. */
+static void framer_begins_again(struct kunit *test)
+{
+	u8 bytes[MOST];
+	u32 n = fpdu(bytes, 33), cut, taken;
+
+	for (cut = 0; cut < n; cut++) {
+		struct taker *t = taker(test, false);
+
+		t->waits = 3;
+		taken = cut ? give(test, t, bytes, cut) : 0;
+		while (t->waits)
+			taken += give(test, t, bytes + taken, n - taken);
+		KUNIT_EXPECT_LT(test, taken, n);
+		KUNIT_EXPECT_EQ(test, t->begun, 0U);
+		taken += give(test, t, bytes + taken, n - taken);
+		KUNIT_EXPECT_EQ(test, taken, n);
+		KUNIT_EXPECT_EQ(test, t->ended, 1U);
+		expect_segment(test, t, 33);
+		kunit_kfree(test, t);
+	}
+}
+
+/* What its taker refuses ends the stream: the rest is dropped, and told to nobody. */
+static void framer_refused(struct kunit *test)
+{
+	u8 bytes[2 * MOST];
+	u32 first = fpdu(bytes, HDR - 1), n = first + fpdu(bytes + first, 50);
+	struct taker *t = taker(test, false);
+
+	KUNIT_EXPECT_EQ(test, give(test, t, bytes, n), n);
+	KUNIT_EXPECT_EQ(test, t->begun, 1U);
+	KUNIT_EXPECT_EQ(test, t->ended, 0U);
+	KUNIT_EXPECT_EQ(test, weft_framer_fault(&t->f), WEFT_FRAMER_FINE);
+}
+
+/* A row is offered where as much follows, and is looked for by length. */
+static void framer_rows(struct kunit *test)
+{
+	struct taker *t = taker(test, false);
+	struct sk_buff *skb = alloc_skb(4 * MOST, GFP_KERNEL);
+	u8 bytes[4 * MOST];
+	u32 one = fpdu(bytes, 50), n = one;
+	struct weft_packet p;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	n += fpdu(bytes + n, 50);
+	n += fpdu(bytes + n, 51);
+	KUNIT_EXPECT_EQ(test, give(test, t, bytes, n), n);
+	KUNIT_EXPECT_EQ(test, t->ended, 3U);
+	KUNIT_EXPECT_EQ(test, t->rows, 2U);
+
+	skb_put_data(skb, bytes, n);
+	KUNIT_ASSERT_TRUE(test, weft_packet_init(&p, skb));
+	KUNIT_EXPECT_PTR_EQ(test, weft_framer_like(&p, one, n, 50),
+			    (const u8 *)skb->data + one + WEFT_MPA_LEN);
+	KUNIT_EXPECT_NULL(test, weft_framer_like(&p, one, 2 * one - 1, 50));
+	KUNIT_EXPECT_NULL(test, weft_framer_like(&p, 2 * one, n, 50));
+	kfree_skb(skb);
+}
+
+static struct kunit_case framer_cases[] = {
+	KUNIT_CASE(framer_tells),
+	KUNIT_CASE(framer_damage),
+	KUNIT_CASE(framer_waits_for_the_crc),
+	KUNIT_CASE(framer_begins_again),
+	KUNIT_CASE(framer_refused),
+	KUNIT_CASE(framer_rows),
+	{}
+};
+
+static struct kunit_suite framer_suite = {
+	.name = "weft_framer",
+	.test_cases = framer_cases,
+};
+
+kunit_test_suite(framer_suite);
