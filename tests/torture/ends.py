@@ -12,7 +12,6 @@ which runs elsewhere.
 """
 
 import contextlib
-import ctypes
 import os
 import re
 import signal
@@ -28,13 +27,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(PROJECT, "tests", "hostile"))
 import mpa  # noqa: E402
+from handshake import host_b  # noqa: E402
 
 PROGRAM = os.path.join(PROJECT, "build", "tests", "torture", "torture")
 TRACE = "/sys/kernel/tracing"
 ROUNDS = int(os.environ.get("ENDS_ROUNDS", "1"))
 ONLY, NOT = os.environ.get("ENDS_ONLY", ""), os.environ.get("ENDS_NOT", "")
 PATIENCE = int(os.environ.get("WEFT_PATIENCE", "1"))
-CLONE_NEWNET = 0x40000000
 SERVER, PEER, NOWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.99"
 PORT, PEER_PORT = 7174, 7200
 # Of the words of enhanced setup: peer to peer, and ready-to-receive by a WRITE of nothing.
@@ -104,19 +103,6 @@ def wait(what, condition, limit=20):
 
 
 # --- the hosts ---
-
-
-@contextlib.contextmanager
-def host_b():
-    """Sockets made inside belong to host B."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/self/ns/net", "rb") as home, open("/run/netns/B", "rb") as there:
-        if libc.setns(there.fileno(), CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "cannot enter host B")
-        try:
-            yield
-        finally:
-            libc.setns(home.fileno(), CLONE_NEWNET)
 
 
 def tcp():
