@@ -4,10 +4,14 @@
  * kind. scripts/kernels/prove loads it and demands that each is told: a configuration that lost
  * a checker would find nothing wrong with anything. Never part of weft.ko.
  */
+#include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #define PROVE_SIZE	40
@@ -15,6 +19,7 @@
 
 static DEFINE_MUTEX(prove_one);
 static DEFINE_MUTEX(prove_two);
+static int prove_shared;
 
 /* KASAN: a write behind an object, and a read of one that is gone. */
 static void prove_memory(void)
@@ -67,10 +72,36 @@ static void prove_locks(void)
 	mutex_unlock(&prove_two);
 }
 
+static int prove_writer(void *unused)
+{
+	while (!kthread_should_stop()) {
+		prove_shared++;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* KCSAN: a variable that two threads change without a lock or a mark. */
+static noinline void prove_race(void)
+{
+	unsigned long end = jiffies + 2 * HZ;
+	struct task_struct *writer = kthread_run(prove_writer, NULL, "prove_writer");
+
+	if (IS_ERR(writer))
+		return;
+	while (time_before(jiffies, end)) {
+		prove_shared++;
+		cond_resched();
+	}
+	kthread_stop(writer);
+}
+
 static int __init prove_init(void)
 {
 	/* What KASAN finds turns lockdep off. */
 	prove_locks();
+	if (IS_ENABLED(CONFIG_KCSAN))
+		prove_race();
 	prove_sleep();
 	prove_leak();
 	prove_memory();

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Data races: runs one lab while KCSAN watches, and says how many accesses it watched. What it tells is in
+# the kernel's log, and tests/torture/races.py judges that.
+#
+# RACES_LAB: which, of those below. RACES_SKIP: of so many accesses of a processor one is watched.
+# RACES_ROUNDS: of threads.
+
+set -uo pipefail
+
+cd "$LAB_PROJECT" || exit
+kcsan=/sys/kernel/debug/kcsan
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+watched() { sed -n 's/^setup_watchpoints: //p' $kcsan; }
+
+case $RACES_LAB in
+threads)
+	export SCRIBBLE_SECONDS=0 FUZZ_SECONDS=0 THREAD_ROUNDS=$RACES_ROUNDS
+	lab=(tests/torture/processes.sh)
+	;;
+stream) lab=(scripts/lab/two-hosts --weft -- tests/hostile/stream.py) ;;
+*) lab=("tests/integration/$RACES_LAB.sh") ;;
+esac
+
+# Weft's accesses are few among all, and are worth their time.
+echo "$RACES_SKIP" >/sys/module/kcsan/parameters/skip_watch
+echo on >$kcsan
+before=$(watched)
+# The hostile peers put the name first, and have no skips to count.
+"${lab[@]}" | sed -u -E 's/^([^:].*): (not ok|ok)\b/\2 \1:/; s/^[0-9]+ passed, [0-9]+ failed$/&, 0 skipped/'
+status=${PIPESTATUS[0]}
+echo "# watched accesses: $(($(watched) - before))"
+exit "$status"
