@@ -245,7 +245,13 @@ static void class_lock(struct weft_llp *llp)
 
 static void class_unlock(struct weft_llp *llp)
 {
-	mutex_unlock(&to_fake(llp)->lock);
+	struct fake *f = to_fake(llp);
+	void (*loosed)(struct fake *f) = f->loosed;
+
+	f->loosed = NULL;
+	mutex_unlock(&f->lock);
+	if (loosed)
+		loosed(f);
 }
 
 static void class_assert_locked(const struct weft_llp *llp)

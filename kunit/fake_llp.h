@@ -101,6 +101,8 @@ struct fake_faults {
  * @tos: the type of service; -1: none was set
  * @v6only: as it was bound
  * @keepalive: as it was set
+ * @loosed: called once, when the owner next lets the lock go: TCP receives then what
+ *	came meanwhile
  */
 struct fake {
 	struct weft_llp llp;
@@ -137,6 +139,7 @@ struct fake {
 	int tos;
 	bool v6only;
 	u32 keepalive;
+	void (*loosed)(struct fake *f);
 };
 
 static inline struct fake *to_fake(const struct weft_llp *llp)

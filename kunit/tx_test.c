@@ -693,6 +693,77 @@ static void tx_bytes_stay(struct kunit *test)
 	bench_free(test, t);
 }
 
+/* What arrives while a long message is copied, and how much of that was sent by then. */
+static struct {
+	u8 fpdu[64];
+	u32 len;
+	u32 unsent;
+} meanwhile;
+
+static void arrive_meanwhile(struct fake *f)
+{
+	meanwhile.unsent = f->unsent;
+	fake_feed(f, meanwhile.fpdu, meanwhile.len);
+}
+
+/* Posts a SEND of 60000 bytes, while which @hdr arrives with "meanwhile" as payload. */
+static void send_meanwhile(struct kunit *test, struct tx_bench *t,
+			   const struct weft_ddp_hdr *hdr, bool good)
+{
+	start(test, t, true);
+	end_receive(t->e, 0x77, 100000, 64);
+	meanwhile.len = fpdu_put(meanwhile.fpdu, hdr, "meanwhile", 9, true);
+	meanwhile.fpdu[20] ^= !good;
+	meanwhile.unsent = 1;
+	t->e->fake->loosed = arrive_meanwhile;
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 60000));
+	end_ring(t->e);
+	KUNIT_EXPECT_EQ(test, meanwhile.unsent, 0U);
+}
+
+/* What the peer sends while a long message is copied is received before that is sent. */
+static void tx_receives_meanwhile(struct kunit *test)
+{
+	struct weft_ddp_hdr want = send_hdr(1), hdr = send_hdr(1);
+	struct tx_bench *t = bench_new(test);
+
+	hdr.last = true;
+	send_meanwhile(test, t, &hdr, true);
+	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 100000, "meanwhile", 9), 0);
+	expect_done(test, t, 0x77, IB_WC_SUCCESS);
+	drain(test, t);
+	expect_message(test, t, &want, t->e->memory, 60000);
+	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/* If that ends the connection, the message stops with a whole FPDU before the Terminate. */
+static void tx_fails_meanwhile(struct kunit *test)
+{
+	struct weft_ddp_hdr hdr = send_hdr(1);
+	struct tx_bench *t = bench_new(test);
+	struct weft_cqe cqe = {};
+	const u8 *payload;
+	u32 n, all = 0;
+
+	hdr.last = true;
+	send_meanwhile(test, t, &hdr, false);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	while (next_fpdu(test, t, &hdr, &payload, &n)) {
+		if (hdr.opcode != WEFT_RDMAP_SEND)
+			break;
+		KUNIT_EXPECT_EQ(test, memcmp(payload, t->e->memory + all, n), 0);
+		all += n;
+	}
+	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
+	expect_end(test, t);
+	/* Nothing is reported before the stream is gone. */
+	KUNIT_EXPECT_TRUE(test, all == 60000 || !end_poll(t->e, &cqe));
+	bench_free(test, t);
+}
+
 static struct kunit_case tx_cases[] = {
 	KUNIT_CASE(tx_segments),
 	KUNIT_CASE(tx_fills_segments),
@@ -708,6 +779,8 @@ static struct kunit_case tx_cases[] = {
 	KUNIT_CASE(tx_stream_dies),
 	KUNIT_CASE(tx_graceful_end),
 	KUNIT_CASE(tx_bytes_stay),
+	KUNIT_CASE(tx_receives_meanwhile),
+	KUNIT_CASE(tx_fails_meanwhile),
 	{}
 };
 

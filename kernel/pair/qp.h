@@ -85,6 +85,9 @@ struct weft_qp_user {
  * @tx: the transmit side
  * @rx: the receive side
  *
+ * What both directions share (@inflight to @ending) is under the lock of the data path: the
+ * socket lock while there is a stream. @tx is under its own lock.
+ *
  * Lock order: the connection's mutex, tx.lock, socket lock, then one of @lock,
  * @post_lock and rq.lock; the CQ lock innermost. Consumers are called with none of
  * these but the first three held. Who may wait for tx.lock: see weft_qp_trylock().
@@ -143,12 +146,6 @@ static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 static inline void weft_rx_assert_locked(const struct weft_rx *rx)
 {
 	weft_qp_assert_locked(container_of(rx, struct weft_qp, rx));
-}
-
-/* As weft_qp_assert_locked(), for the queue pair that @tx is part of. */
-static inline void weft_tx_assert_locked(const struct weft_tx *tx)
-{
-	weft_qp_assert_locked(container_of(tx, struct weft_qp, tx));
 }
 
 /* As weft_qp_assert_locked(), for the queue pair that memory knows as @acc. */

@@ -120,9 +120,9 @@ enum weft_tx_want {
  * @msg: the message being laid out
  * @send_msn: number of the last SEND
  *
- * While the queue pair has a stream (weft_stream_start() to weft_stream_stop()),
- * everything but @lock to @timer is protected by the socket lock; without a stream,
- * by @lock. Parts that the receive side shares are in struct weft_qp.
+ * Everything but @lock to @timer is protected by @lock alone, so that payload is copied and
+ * checksummed while the queue pair receives. To push bytes to the stream takes the socket
+ * lock as well, as do the parts that the receive side shares, which are in struct weft_qp.
  */
 struct weft_tx {
 	struct mutex lock; /* laying out and sending */

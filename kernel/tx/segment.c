@@ -2,15 +2,16 @@
 /*
  * From messages to FPDUs.
  *
- * Everything here runs in process context with the socket lock held. It does not sleep
- * while it holds a region, since the receive side in softirq may need the same one.
+ * Everything here runs in process context with tx.lock held, and with or without the socket
+ * lock: the queue pair receives meanwhile if it is not held. It does not sleep while it
+ * holds a region, since the receive side in softirq may need the same one.
  */
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "base/copy.h"
 #include "base/trace.h"
-#include "llp/llp.h"
 #include "memory/mr.h"
 #include "pair/qp.h"
 #include "tx/tx.h"
@@ -127,12 +128,12 @@ static void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
  * @acc: their queue pair, as memory knows it
  * @fpdu: an FPDU of the message, which may end with it
  *
- * Context: process, socket lock held; does not sleep.
+ * Context: process, tx.lock held; does not sleep.
  */
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
 {
-	weft_tx_assert_locked(tx);
+	lockdep_assert_held(&tx->lock);
 	tx_step(tx, acc, fpdu);
 	if (fpdu->last)
 		tx_end_msg(tx, inflight);
@@ -238,17 +239,20 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
  * weft_tx_layout() - lay out FPDUs of the current message
  * @qp: the queue pair
  * @c: the chunk for them
+ * @train: the largest FPDU, if it may be of many segments
  * @fpdu: the first FPDU as planned, for which there is room. Overwritten
+ * @gone: result: the memory of the payload was invalidated or deregistered
  *
  * Ends with the message, when a segment must be ended, or when the chunk is full. The
- * region of the payload is held from one FPDU to the next, which spares its check.
+ * region of the payload is held from one FPDU to the next, which spares its check. Of what
+ * both directions share, only the end of the message in the stream is written, which no
+ * other looks at without tx.lock.
  *
- * Context: process, socket lock held; does not sleep, since a region is held.
- * Return: true if something was laid out. If not, the memory of the payload was
- * invalidated or deregistered, and the queue pair has failed.
+ * Context: process, tx.lock held; does not sleep, since a region is held.
+ * Return: true if something was laid out.
  */
-bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
-		    struct weft_fpdu *fpdu)
+bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
+		    struct weft_fpdu *fpdu, bool *gone)
 {
 	u8 *to = page_address(c->page) + c->fill;
 	struct weft_tx *tx = &qp->tx;
@@ -258,15 +262,16 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
 	bool any = false;
 	u32 fpdus;
 
-	weft_qp_assert_locked(qp);
+	lockdep_assert_held(&tx->lock);
+	*gone = false;
 	head.len = WEFT_MPA_LEN + weft_ddp_encode(head.bytes + WEFT_MPA_LEN,
 						  &tx->msg.hdr);
 	for (;;) {
 		/* A large FPDU is planned as long as the chunk allows: none has to be large. */
 		if (!fpdu->last && tx->large)
-			weft_tx_plan(tx, min(weft_llp_train(qp->llp, tx->emss), room), fpdu);
+			weft_tx_plan(tx, min(train, room), fpdu);
 		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &mr)) {
-			weft_tx_gather_failed(qp);
+			*gone = true;
 			break;
 		}
 		any = true;

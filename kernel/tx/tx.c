@@ -34,6 +34,34 @@ static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft
 	return true;
 }
 
+/*
+ * Payload of at least this many bytes is copied and checksummed without the socket lock. To let
+ * the lock go and take it again costs as much as copying 2 KiB.
+ */
+#define WEFT_TX_APART	(32U << 10)
+
+/*
+ * Lays out @fpdu and those behind it with copied payload. While that takes long, the queue
+ * pair receives: packets that came in the meantime would else wait for the last byte.
+ */
+static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c,
+			     struct weft_fpdu *fpdu)
+{
+	struct weft_tx *tx = &qp->tx;
+	u32 train = tx->large ? weft_llp_train(qp->llp, tx->emss) : 0;
+	bool apart = !tx->msg.local && tx->msg.left >= WEFT_TX_APART;
+	bool any, gone;
+
+	if (apart)
+		weft_llp_unlock(qp->llp);
+	any = weft_tx_layout(qp, c, train, fpdu, &gone);
+	if (apart)
+		weft_llp_lock(qp->llp);
+	if (gone)
+		weft_tx_gather_failed(qp);
+	return any;
+}
+
 /* Returns true if the payload of the next FPDU is lent. */
 static bool tx_is_lent(const struct weft_tx *tx)
 {
@@ -107,7 +135,7 @@ static bool tx_build(struct weft_qp *qp)
 				weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 			return any;
 		}
-		if (lend ? tx_layout_lent(qp, c, &fpdu) : weft_tx_layout(qp, c, &fpdu))
+		if (lend ? tx_layout_lent(qp, c, &fpdu) : tx_layout_copied(qp, c, &fpdu))
 			any = true;
 	}
 }
@@ -260,7 +288,11 @@ static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters
  * weft_tx_round() - lay out, push and complete
  * @qp: the queue pair
  *
- * Context: process, socket lock held; may sleep.
+ * Long payload is copied without the socket lock, so what both directions share may change
+ * meanwhile: the state, reads, answers, the gate, and which requests are done.
+ *
+ * Context: process, tx.lock and socket lock held; may sleep, and lets the socket lock go
+ * for a while.
  * Return: true if another round may find something to do.
  */
 bool weft_tx_round(struct weft_qp *qp)

@@ -24,8 +24,8 @@ void weft_tx_gather_failed(struct weft_qp *qp);
 void weft_tx_flush_requests(struct weft_qp *qp);
 
 /* segment.c: from messages to FPDUs */
-bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c,
-		    struct weft_fpdu *fpdu);
+bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
+		    struct weft_fpdu *fpdu, bool *gone);
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu);
 
