@@ -241,7 +241,6 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
  * @c: the chunk for them
  * @train: the largest FPDU, if it may be of many segments
  * @fpdu: the first FPDU as planned, for which there is room. Overwritten
- * @gone: result: the memory of the payload was invalidated or deregistered
  *
  * Ends with the message, when a segment must be ended, or when the chunk is full. The
  * region of the payload is held from one FPDU to the next, which spares its check. Of what
@@ -249,21 +248,21 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
  * other looks at without tx.lock.
  *
  * Context: process, tx.lock held; does not sleep, since a region is held.
- * Return: true if something was laid out.
+ * Return: true; false if the memory of the payload was invalidated or deregistered. The
+ * FPDUs before it are laid out.
  */
 bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
-		    struct weft_fpdu *fpdu, bool *gone)
+		    struct weft_fpdu *fpdu)
 {
 	u8 *to = page_address(c->page) + c->fill;
 	struct weft_tx *tx = &qp->tx;
 	u32 room = c->size - c->fill;
 	struct weft_mr *mr = NULL;
 	struct weft_tx_head head = {};
-	bool any = false;
+	bool good = true;
 	u32 fpdus;
 
 	lockdep_assert_held(&tx->lock);
-	*gone = false;
 	head.len = WEFT_MPA_LEN + weft_ddp_encode(head.bytes + WEFT_MPA_LEN,
 						  &tx->msg.hdr);
 	for (;;) {
@@ -271,10 +270,9 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 		if (!fpdu->last && tx->large)
 			weft_tx_plan(tx, min(train, room), fpdu);
 		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &mr)) {
-			*gone = true;
+			good = false;
 			break;
 		}
-		any = true;
 		to += fpdu->len;
 		room -= fpdu->len;
 		tx_step(tx, &qp->acc, fpdu);
@@ -295,5 +293,5 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 	if (mr)
 		weft_mr_access_end(mr);
 	c->fill = c->size - room;
-	return any;
+	return good;
 }

@@ -50,16 +50,16 @@ static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c,
 	struct weft_tx *tx = &qp->tx;
 	u32 train = tx->large ? weft_llp_train(qp->llp, tx->emss) : 0;
 	bool apart = !tx->msg.local && tx->msg.left >= WEFT_TX_APART;
-	bool any, gone;
+	bool good;
 
 	if (apart)
 		weft_llp_unlock(qp->llp);
-	any = weft_tx_layout(qp, c, train, fpdu, &gone);
+	good = weft_tx_layout(qp, c, train, fpdu);
 	if (apart)
 		weft_llp_lock(qp->llp);
-	if (gone)
+	if (!good)
 		weft_tx_gather_failed(qp);
-	return any;
+	return good;
 }
 
 /* Returns true if the payload of the next FPDU is lent. */

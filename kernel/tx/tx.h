@@ -25,7 +25,7 @@ void weft_tx_flush_requests(struct weft_qp *qp);
 
 /* segment.c: from messages to FPDUs */
 bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
-		    struct weft_fpdu *fpdu, bool *gone);
+		    struct weft_fpdu *fpdu);
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu);
 
