@@ -30,10 +30,11 @@ class Compare(unittest.TestCase):
         for field in ("rate_msg_s", "rate_mb_s"):
             result[field] *= factor
 
-    def verdict(self, *arguments):
+    def verdict(self, *arguments, again=()):
         with tempfile.TemporaryDirectory() as folder:
             files = []
-            for name, content in (("a", self.reference), ("b", self.now)):
+            measured = [(f"b{number}", content) for number, content in enumerate([self.now, *again])]
+            for name, content in [("a", self.reference), *measured]:
                 files.append(f"{folder}/{name}.json")
                 pathlib.Path(files[-1]).write_text(json.dumps(content), encoding="utf-8")
             run = subprocess.run([sys.executable, "-W", "ignore", HERE / "compare", *files, *arguments],
@@ -50,6 +51,12 @@ class Compare(unittest.TestCase):
 
     def test_the_same(self):
         self.assertEqual(self.verdict(), [])
+
+    def test_dearer_once_of_two_times(self):
+        """One of two measurements was disturbed; a tree that is dearer is so in both."""
+        self.make(1 / 1.10)
+        self.assertEqual(self.verdict(again=[self.reference]), [])
+        self.assertEqual(len(self.verdict(again=[self.now])), 1)
 
     def test_a_little(self):
         self.make(1 / 1.02)

@@ -64,7 +64,7 @@ struct weft_framer_counts weft_framer_counted(struct weft_framer *f)
  * differ, a sender on this host has changed them in flight.
  *
  * Context: any.
- * Return: whether it is.
+ * Return: true if it is.
  */
 bool weft_framer_good(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len)
 {
@@ -125,7 +125,7 @@ u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len)
  * @len: in: how many; out: how many were taken
  *
  * Context: any.
- * Return: whether all of it is here.
+ * Return: true if all of it is here.
  */
 bool weft_framer_trailer(struct weft_framer *f, const u8 *from, u32 *len)
 {
