@@ -349,8 +349,8 @@ static bool fpdu_ok(u32 emss, u32 room, bool tagged, u32 left)
 
 	if (!weft_plan_fpdu(emss, emss, room, tagged, left, &f))
 		return !fits && room < WEFT_PLAN_MIN_ROOM && room < emss;
-	return f.len <= room && f.len % 4 == 0 && f.pad < 4 &&
-	       f.len == WEFT_MPA_LEN + hdr + f.payload + f.pad + WEFT_CRC_LEN &&
+	return f.len <= room && f.len % 4 == 0 &&
+	       f.len == weft_fpdu_len(hdr + f.payload) &&
 	       f.last == fits && f.payload <= left &&
 	       f.last == (f.payload == left) && (f.last || f.len == room);
 }

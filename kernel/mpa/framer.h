@@ -21,7 +21,7 @@
 #include "llp/packet.h"
 #include "pair/framer.h"
 #include "wire/bytes.h"
-#include "wire/plan.h"
+#include "wire/fpdu.h"
 
 struct weft_llp;
 

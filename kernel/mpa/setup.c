@@ -7,10 +7,8 @@
 
 #include "llp/llp.h"
 #include "mpa/setup.h"
-#include "wire/bytes.h"
-#include "wire/crc.h"
 #include "wire/ddp.h"
-#include "wire/plan.h"
+#include "wire/fpdu.h"
 #include "wire/term.h"
 
 /* Returns the error of the handshake for a failed read or write of the stream. */
@@ -122,17 +120,14 @@ int weft_handshake_terminate(struct weft_llp *llp, bool crc, u8 code)
 		.qn = WEFT_QN_TERMINATE,
 		.msn = 1,
 	};
-	u8 buf[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN + WEFT_TERM_MAX_LEN + 3 +
-	       WEFT_CRC_LEN] = {};
+	u8 fpdu[WEFT_FPDU_ROOM(WEFT_DDP_MAX_LEN + WEFT_TERM_MAX_LEN)];
+	u8 segment[WEFT_DDP_MAX_LEN + WEFT_TERM_MAX_LEN];
 	u32 len;
 	int ret;
 
-	len = weft_ddp_encode(buf + WEFT_MPA_LEN, &hdr);
-	len += weft_term_encode(buf + WEFT_MPA_LEN + len, &term, NULL, 0, 0);
-	weft_put_be16(buf, len);
-	len += WEFT_MPA_LEN + weft_fpdu_pad(len);
-	if (crc)
-		weft_crc_put(buf + len, weft_crc_update(WEFT_CRC_SEED, buf, len));
-	ret = weft_llp_send(llp, buf, len + WEFT_CRC_LEN);
+	len = weft_ddp_encode(segment, &hdr);
+	len += weft_term_encode(segment + len, &term, NULL, 0, 0);
+	memcpy(weft_fpdu_begin(fpdu, len), segment, len);
+	ret = weft_llp_send(llp, fpdu, weft_fpdu_end(fpdu, len, crc));
 	return ret < 0 ? stream_error(ret) : 0;
 }

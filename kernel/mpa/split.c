@@ -8,7 +8,7 @@
 #include "wire/crc.h"
 
 /* Pages that the longest FPDU takes. */
-#define WEFT_STAGE_PAGES	DIV_ROUND_UP(WEFT_MAX_ULPDU + 9U, PAGE_SIZE)
+#define WEFT_STAGE_PAGES	DIV_ROUND_UP(WEFT_FPDU_ROOM(WEFT_MAX_ULPDU), PAGE_SIZE)
 
 /**
  * struct weft_stage - an FPDU that the stream could not hold

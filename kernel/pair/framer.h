@@ -6,8 +6,7 @@
 #include <linux/types.h>
 
 #include "pair/segment.h"
-#include "wire/crc.h"
-#include "wire/ddp.h"
+#include "wire/fpdu.h"
 
 struct weft_stage;
 

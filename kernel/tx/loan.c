@@ -13,8 +13,7 @@
 #include "pair/qp.h"
 #include "tx/loan.h"
 #include "tx/tx.h"
-#include "wire/bytes.h"
-#include "wire/crc.h"
+#include "wire/fpdu.h"
 
 /* Bits of a loan's @flags. */
 #define WEFT_LOAN_WANTED	1	/* kick the worker when it is returned */
@@ -294,7 +293,7 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 hdr_len = weft_ddp_hdr_len(msg->hdr.tagged);
-	u32 front = WEFT_MPA_LEN + hdr_len, back;
+	u32 front = weft_fpdu_front(hdr_len), back;
 	u32 num = loans->num, first = num ? loans->bv[num - 1].bv_len : 0;
 	u8 *at = page_address(page) + offset;
 	bool gone = false, ends;
@@ -319,17 +318,11 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 			weft_tx_gather_failed(qp);
 		return 0;
 	}
-	if (payload < fpdu->payload) {
-		fpdu->payload = payload;
-		fpdu->last = false;
-		fpdu->pad = weft_fpdu_pad(hdr_len + payload);
-		fpdu->len = weft_fpdu_len(hdr_len + payload);
-	}
+	if (payload < fpdu->payload)
+		weft_plan_shorten(fpdu, hdr_len, payload);
 	msg->hdr.last = fpdu->last;
-	weft_put_be16(at, hdr_len + fpdu->payload);
-	weft_ddp_encode(at + WEFT_MPA_LEN, &msg->hdr);
-	back = fpdu->pad + WEFT_CRC_LEN;
-	memset(at + front, 0, back);
+	weft_ddp_encode(weft_fpdu_begin(at, hdr_len + payload), &msg->hdr);
+	back = weft_fpdu_end_apart(at + front, hdr_len + payload);
 	loan_add(loans, page, offset + front, back);
 	if (!num)
 		loans->len = 0;

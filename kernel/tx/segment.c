@@ -15,8 +15,7 @@
 #include "memory/mr.h"
 #include "pair/qp.h"
 #include "tx/tx.h"
-#include "wire/bytes.h"
-#include "wire/crc.h"
+#include "wire/fpdu.h"
 
 /*
  * Copies the next @len bytes of the message to @to. *@mr is the region held for its current
@@ -145,17 +144,8 @@ void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
  */
 struct weft_tx_head {
 	u32 len;
-	u8 bytes[WEFT_MPA_LEN + WEFT_DDP_MAX_LEN];
+	u8 bytes[WEFT_DDP_MAX_LEN];
 };
-
-/* Writes the CRC of the @len bytes at @to behind them, or zeros without CRCs. */
-static __always_inline void tx_put_crc(const struct weft_tx *tx, u8 *to, u32 len)
-{
-	if (tx->crc)
-		weft_crc_put(to + len, weft_crc_update(WEFT_CRC_SEED, to, len));
-	else
-		memset(to + len, 0, WEFT_CRC_LEN);
-}
 
 /*
  * Writes one FPDU of the message to @to. Returns false if the memory of its payload was
@@ -167,19 +157,15 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 			  struct weft_mr **mr)
 {
 	struct weft_tx_msg *msg = &tx->msg;
-	u32 at = head->len;
+	u32 len = head->len + fpdu.payload;
+	u8 *segment = weft_fpdu_begin(to, len);
 
-	memcpy(to, head->bytes, sizeof(head->bytes));
+	memcpy(segment, head->bytes, sizeof(head->bytes));
 	msg->hdr.last = fpdu.last;
-	weft_put_be16(to, at - WEFT_MPA_LEN + fpdu.payload);
-	weft_ddp_encode_place(to + WEFT_MPA_LEN, &msg->hdr);
-	if (!tx_gather(msg, acc, to + at, fpdu.payload, mr))
+	weft_ddp_encode_place(segment, &msg->hdr);
+	if (!tx_gather(msg, acc, segment + head->len, fpdu.payload, mr))
 		return false;
-	at += fpdu.payload;
-	if (fpdu.pad)
-		memset(to + at, 0, fpdu.pad);
-	at += fpdu.pad;
-	tx_put_crc(tx, to, at);
+	weft_fpdu_end(to, len, tx->crc);
 	return true;
 }
 
@@ -201,28 +187,27 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 {
 	struct weft_tx_msg *msg = &tx->msg;
 	const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
-	u32 payload = fpdu->payload;
-	u32 len = fpdu->len;
+	u32 payload = fpdu->payload, len = head->len + payload;
 	bool tagged = msg->hdr.tagged;
 	u64 at = tagged ? msg->hdr.to : msg->hdr.mo;
 	u64 from = sge->addr + msg->offset;
+	u8 *segment;
 	u32 fpdus, i;
 
-	if (!mr || fpdu->pad || !payload || trace_weft_tx_fpdu_enabled())
+	if (!mr || !payload || trace_weft_tx_fpdu_enabled())
 		return 0;
-	fpdus = min3(room / len, (msg->left - 1) / payload,
+	fpdus = min3(room / fpdu->len, (msg->left - 1) / payload,
 		     (sge->length - msg->offset) / payload);
 	msg->hdr.last = false;
-	weft_put_be16(head->bytes, head->len - WEFT_MPA_LEN + payload);
-	weft_ddp_encode_place(head->bytes + WEFT_MPA_LEN, &msg->hdr);
+	weft_ddp_encode_place(head->bytes, &msg->hdr);
 	for (i = 0; i < fpdus; i++) {
-		memcpy(to, head->bytes, sizeof(head->bytes));
-		weft_ddp_encode_offset(to + WEFT_MPA_LEN, tagged, at);
-		weft_mr_read_short(mr, from, to + head->len, payload);
-		tx_put_crc(tx, to, len - WEFT_CRC_LEN);
+		segment = weft_fpdu_begin(to, len);
+		memcpy(segment, head->bytes, sizeof(head->bytes));
+		weft_ddp_encode_offset(segment, tagged, at);
+		weft_mr_read_short(mr, from, segment + head->len, payload);
+		to += weft_fpdu_end(to, len, tx->crc);
 		at += payload;
 		from += payload;
-		to += len;
 	}
 	if (tagged)
 		msg->hdr.to = at;
@@ -230,7 +215,7 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 		msg->hdr.mo = at;
 	msg->offset += fpdus * payload;
 	msg->left -= fpdus * payload;
-	tx->laid_out += fpdus * len;
+	tx->laid_out += fpdus * fpdu->len;
 	tx->fpdus += fpdus;
 	return fpdus;
 }
@@ -263,8 +248,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 	u32 fpdus;
 
 	lockdep_assert_held(&tx->lock);
-	head.len = WEFT_MPA_LEN + weft_ddp_encode(head.bytes + WEFT_MPA_LEN,
-						  &tx->msg.hdr);
+	head.len = weft_ddp_encode(head.bytes, &tx->msg.hdr);
 	for (;;) {
 		/* A large FPDU is planned as long as the chunk allows: none has to be large. */
 		if (!fpdu->last && tx->large)

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * DDP segments and the RDMAP messages in them (RFC 5041, RFC 5040, RFC 7306):
- * headers as they lie on the wire, to and from a decoded form.
- *
- * An FPDU is: MPA length (2 bytes, of the ULPDU), the DDP/RDMAP header
- * (14 bytes tagged, 18 untagged), payload, 0 to 3 bytes of padding, CRC (4).
- * The ULPDU is header plus payload.
+ * headers as they lie on the wire, to and from a decoded form. A segment is a DDP/RDMAP
+ * header (14 bytes tagged, 18 untagged) and payload.
  */
 #ifndef WEFT_WIRE_DDP_H
 #define WEFT_WIRE_DDP_H
@@ -15,7 +12,6 @@
 #include "bytes.h"
 #include "term.h"
 
-#define WEFT_MPA_LEN		2	/* the FPDU's length field */
 #define WEFT_DDP_TAGGED_LEN	14
 #define WEFT_DDP_UNTAGGED_LEN	18
 #define WEFT_DDP_MAX_LEN	WEFT_DDP_UNTAGGED_LEN

@@ -5,10 +5,10 @@
 
 #include "plan.h"
 
-/* Length field and CRC: what an FPDU adds to its ULPDU, padding aside. */
-#define FPDU_OVERHEAD	(WEFT_MPA_LEN + 4)
+/* What an FPDU adds to its ULPDU, padding aside. */
+#define FPDU_OVERHEAD	(WEFT_MPA_LEN + WEFT_CRC_LEN)
 /* The largest FPDU without padding, so that it can end on a segment boundary. */
-#define LARGEST_FPDU	(((WEFT_MAX_ULPDU + WEFT_MPA_LEN) & ~3U) + 4)
+#define LARGEST_FPDU	(((WEFT_MAX_ULPDU + WEFT_MPA_LEN) & ~3U) + WEFT_CRC_LEN)
 
 bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
 		    struct weft_fpdu *fpdu)
@@ -35,7 +35,6 @@ bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
 		return false;
 
 	fpdu->payload = fpdu->last ? left : fits;
-	fpdu->pad = weft_fpdu_pad(hdr + fpdu->payload);
-	fpdu->len = FPDU_OVERHEAD + hdr + fpdu->payload + fpdu->pad;
+	fpdu->len = weft_fpdu_len(hdr + fpdu->payload);
 	return true;
 }

@@ -13,9 +13,8 @@
 #include <linux/types.h>
 
 #include "ddp.h"
+#include "fpdu.h"
 
-/* The ULPDU length field is 16 bits (RFC 5044, 4.1). */
-#define WEFT_MAX_ULPDU		0xffffU
 /* The smallest segment size Weft plans for (RFC 5044 asks for 128 and up). */
 #define WEFT_MIN_EMSS		128U
 /* Too small a rest of a segment to be worth an FPDU of its own. */
@@ -24,27 +23,21 @@
 /**
  * struct weft_fpdu - one planned FPDU
  * @payload: bytes of the message in it
- * @pad: bytes of padding (0 to 3)
  * @len: all of it: length field, header, payload, padding, CRC
  * @last: it ends its message
  */
 struct weft_fpdu {
 	u32 payload;
-	u32 pad;
 	u32 len;
 	bool last;
 };
 
-/* Bytes of padding that a ULPDU of this length needs (RFC 5044, 4.1). */
-static inline u32 weft_fpdu_pad(u32 ulpdu_len)
+/* Makes a planned FPDU shorter: @payload bytes behind a header of @hdr_len. */
+static inline void weft_plan_shorten(struct weft_fpdu *fpdu, u32 hdr_len, u32 payload)
 {
-	return -(WEFT_MPA_LEN + ulpdu_len) & 3;
-}
-
-/* Length of the FPDU that holds a ULPDU of this length. */
-static inline u32 weft_fpdu_len(u32 ulpdu_len)
-{
-	return WEFT_MPA_LEN + ulpdu_len + weft_fpdu_pad(ulpdu_len) + 4;
+	fpdu->payload = payload;
+	fpdu->len = weft_fpdu_len(hdr_len + payload);
+	fpdu->last = false;
 }
 
 /**

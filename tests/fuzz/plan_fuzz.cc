@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
       require(ulpdu <= WEFT_MAX_ULPDU, "the length field holds the ULPDU");
       require(f.payload <= left && f.last == (f.payload == left), "the message is not exceeded");
       require(f.last || f.payload > 0, "there is progress");
-      require(f.pad < 4 && f.len == WEFT_MPA_LEN + ulpdu + f.pad + WEFT_CRC_LEN && f.len % 4 == 0,
+      require(f.len == weft_fpdu_len(ulpdu) && f.len % 4 == 0,
               "the parts add up to a multiple of four");
       require(f.len <= max_fpdu, "the largest FPDU is not exceeded");
       require(max_fpdu > emss || f.len <= room, "an FPDU keeps to its segment");

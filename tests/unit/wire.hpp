@@ -11,6 +11,7 @@ extern "C" {
 #include "bytes.h"
 #include "crc.h"
 #include "ddp.h"
+#include "fpdu.h"
 #include "mpa.h"
 #include "negotiate.h"
 #include "plan.h"
