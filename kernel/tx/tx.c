@@ -48,10 +48,12 @@ static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c,
 			     struct weft_fpdu *fpdu)
 {
 	struct weft_tx *tx = &qp->tx;
-	u32 train = tx->large ? weft_llp_train(qp->llp, tx->emss) : 0;
 	bool apart = !tx->msg.local && tx->msg.left >= WEFT_TX_APART;
+	u32 train = 0;
 	bool good;
 
+	if (!fpdu->last && tx->large)
+		train = weft_llp_train(qp->llp, tx->emss);
 	if (apart)
 		weft_llp_unlock(qp->llp);
 	good = weft_tx_layout(qp, c, train, fpdu);
