@@ -52,11 +52,24 @@ class Compare(unittest.TestCase):
     def test_the_same(self):
         self.assertEqual(self.verdict(), [])
 
-    def test_dearer_once_of_two_times(self):
-        """One of two measurements was disturbed; a tree that is dearer is so in both."""
+    def test_dearer_once_of_three_times(self):
+        """One of three measurements was disturbed, up or down; a tree that is dearer is so in two."""
         self.make(1 / 1.10)
-        self.assertEqual(self.verdict(again=[self.reference]), [])
-        self.assertEqual(len(self.verdict(again=[self.now])), 1)
+        cheap = copy.deepcopy(self.reference)
+        for result in cheap["runs"][0]["results"]:
+            if result["row"] == ROW and result["subject"] == "weft":
+                result["rate_msg_s"] *= 1.5
+                result["rate_mb_s"] *= 1.5
+        self.assertEqual(self.verdict(again=[self.reference, self.reference]), [])
+        self.assertEqual(len(self.verdict(again=[self.now, self.reference])), 1)
+        self.assertEqual(len(self.verdict(again=[self.now, cheap])), 1)
+
+    def test_gone_two_of_three_times(self):
+        gone = copy.deepcopy(self.reference)
+        gone["runs"][0]["results"] = [result for result in gone["runs"][0]["results"]
+                                      if (result["row"], result["subject"]) != (ROW, "weft")]
+        self.assertEqual(self.verdict(again=[self.reference, gone]), [])
+        self.assertEqual(len(self.verdict(again=[gone, gone])), 1)
 
     def test_a_little(self):
         self.make(1 / 1.02)
