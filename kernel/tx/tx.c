@@ -35,14 +35,15 @@ static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft
 }
 
 /*
- * Payload of at least this many bytes is copied and checksummed without the socket lock. To let
- * the lock go and take it again costs as much as copying 2 KiB.
+ * Payload of at least this many bytes is copied and checksummed without the socket lock. Shorter
+ * payload delays what arrives for less long, and is not worth taking the lock twice.
  */
 #define WEFT_TX_APART	(32U << 10)
 
 /*
  * Lays out @fpdu and those behind it with copied payload. While that takes long, the queue
- * pair receives: packets that came in the meantime would else wait for the last byte.
+ * pair receives: packets that came in the meantime would else wait for the last byte. Returns
+ * false if the memory of the payload is gone; the queue pair has failed then.
  */
 static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c,
 			     struct weft_fpdu *fpdu)

@@ -60,7 +60,7 @@ static inline bool weft_template_decode(struct weft_template *t, u32 have, bool 
 	return true;
 }
 
-/* Whether @next, @have bytes of the segment behind this one, goes on with its message. */
+/* Returns true if @next, @have bytes of the segment behind this one, goes on with its message. */
 static inline bool weft_template_goes_on(const struct weft_template *t, const u8 *next,
 					 u32 have)
 {
