@@ -225,7 +225,7 @@ await() {
 # cases LABEL SECONDS COMMAND...: runs a program of ours, each of whose cases is a test here. It
 # prints "ok NAME", "not ok NAME: WHY" and "skip NAME: WHY" (also kept in $skips), and at its end
 # "N passed, N failed" and perhaps ", N skipped". A program that stops half-way is a failure: its end must be there, count
-# what it has printed, and agree with its exit status (0: nothing failed).
+# what it has printed, at least one case, and agree with its exit status (0: nothing failed).
 cases() {
 	local label=${1:+$1: } what=${1:-${3##*/}} limit=$2 line end='' status='' good=$passed bad=$failed left=$skipped counted
 	shift 2
@@ -251,6 +251,8 @@ cases() {
 		not_ok "$what comes to its end" "it stopped with status ${status:-unknown}"
 	elif [[ $end != "$counted" ]]; then
 		not_ok "$what prints what it counts" "'$end', but its lines are $counted"
+	elif ((passed + failed + skipped == good + bad + left)); then
+		not_ok "$what has cases" "none of them has run"
 	elif ((status != 0 && failed == bad || status == 0 && failed > bad)); then
 		not_ok "$what ends with the status of its cases" "status $status, and $counted"
 	fi

@@ -77,6 +77,12 @@ class Runner(unittest.TestCase):
         self.fails(LIBRARY + "finish\n", "none of its tests has run")
         self.fails(LIBRARY + "echo '0 passed, 0 failed, 0 skipped'\n", "no case ran")
 
+    def test_program_without_cases(self):
+        self.plant(LIBRARY + "ok one\ncases x 5 echo '0 passed, 0 failed'\nfinish\n")
+        status, said = self.run_all()
+        self.assertEqual(status, 1, said)
+        self.assertIn("\nnot ok lab: x has cases: none of them has run\n", said)
+
     def test_lines_that_were_not_counted(self):
         self.fails(LIBRARY + "ok one\n(ok lost)\nfinish\n", r"\[1, 0, 0\], and its lines are \[2, 0, 0\]")
 

@@ -206,7 +206,9 @@ def main():
     left_out = ""
     if "--but" in arguments:
         at = arguments.index("--but")
-        left_out = "".join(arguments[at + 1:at + 2])
+        if at + 1 == len(arguments):
+            sys.exit("run.py: --but takes a pattern")
+        left_out = arguments[at + 1]
         del arguments[at:at + 2]
     if len(arguments) not in (3, 4):
         sys.exit(__doc__)
@@ -221,6 +223,8 @@ def main():
         names = []
     begin = time.monotonic()
     wanted = [name for name in fnmatch.filter(names, pattern) if not fnmatch.fnmatchcase(name, left_out)]
+    if names and (not wanted or (left_out and not fnmatch.filter(names, left_out))):
+        tell("not ok", f"pyverbs: no test is called {pattern if not wanted else left_out}")
     for name, outcome, message in run(wanted, arguments[:3], loud):
         judge(expectations, name, outcome, message)
     for expectation in expectations:
