@@ -17,7 +17,7 @@
 #include <linux/timer.h>
 #include <linux/workqueue.h>
 
-#include "pair/chunks.h"
+#include "pair/batch.h"
 #include "uapi/weft-abi.h"
 #include "wire/ddp.h"
 
@@ -105,15 +105,11 @@ enum weft_tx_want {
  * @timer: queues @work; see weft_qp_within()
  * @loans: the loans of this connection; NULL: there never were any, which is all that a
  *	small message has to ask
- * @chunks: stream bytes waiting
- * @laid_out: stream bytes laid out since the start
- * @sent: stream bytes taken since the start
+ * @batch: stream bytes waiting
  * @fpdus: FPDUs laid out, not yet counted
  * @prefer_response: an answer goes before a request next
  * @crc: CRCs are in use
- * @emss: segment size
  * @large: FPDUs may be of many segments
- * @room: bytes left in the segment of the next FPDU
  * @dry: there was nothing more to lay out
  * @waiting: the ring had, when last looked at, a request that waits for the peer
  * @end_segment: the current segment is not worth filling: end it early
@@ -131,15 +127,11 @@ struct weft_tx {
 	struct work_struct work;
 	struct timer_list timer;
 	struct weft_loans *loans;
-	struct weft_chunks chunks;
-	u64 laid_out;
-	u64 sent;
+	struct weft_batch batch;
 	u32 fpdus;
 	bool prefer_response;
 	bool crc;
-	u32 emss;
 	bool large;
-	u32 room;
 	bool dry;
 	bool waiting;
 	bool end_segment;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Lending pages to TCP, and getting them back; see loan.h. */
 #include <linux/atomic.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
+#include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
@@ -11,6 +13,7 @@
 #include "llp/llp.h"
 #include "memory/mr.h"
 #include "pair/qp.h"
+#include "tx/batch.h"
 #include "tx/loan.h"
 #include "tx/tx.h"
 #include "wire/fpdu.h"
@@ -89,6 +92,7 @@ static void loan_close(struct weft_loans *loans)
 	struct weft_loan *loan = loans->open;
 
 	loans->open = NULL;
+	loans->lent.closed = true;
 	if (loan)
 		loan_done(NULL, &loan->ubuf, true);
 }
@@ -128,6 +132,19 @@ static bool loan_ends(const struct weft_inflight *inflight)
 	       weft_inflight_num(inflight) > inflight->size / 2;
 }
 
+/* Makes the bytes that wait the open loan's, if these are its first. */
+static void loan_own(struct weft_loans *loans)
+{
+	struct weft_lent *lent = &loans->lent;
+
+	if (lent->ubuf)
+		return;
+	net_zcopy_get(&loans->open->ubuf);
+	lent->ubuf = &loans->open->ubuf;
+	lent->len = 0;
+	lent->closed = false;
+}
+
 /* Frees a loan that was returned, and learns from it whether the next is worth while. */
 static void loan_forget(struct weft_loans *loans, struct weft_loan *loan,
 			struct weft_counters __percpu *counters)
@@ -142,19 +159,13 @@ static void loan_forget(struct weft_loans *loans, struct weft_loan *loan,
 	kfree(loan);
 }
 
-/**
- * weft_loan_may() - may the request fetched last be lent?
- * @qp: the queue pair; the request has WEFT_LOAN_LEAST bytes or more
- *
- * Context: as weft_tx_next_msg().
- * Return: true if it may.
- */
-bool weft_loan_may(struct weft_qp *qp)
+/* Returns true if the request fetched last may be lent. */
+static bool loan_may(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_loans *loans = tx->loans;
 
-	if (!qp->owner || tx->crc || !tx->large || tx->sent < WEFT_LOAN_AFTER ||
+	if (!qp->owner || tx->crc || !tx->large || tx->batch.sent < WEFT_LOAN_AFTER ||
 	    !weft_llp_may_lend(qp->llp))
 		return false;
 	if (loans)
@@ -164,44 +175,55 @@ bool weft_loan_may(struct weft_qp *qp)
 		return false;
 	INIT_LIST_HEAD(&loans->out);
 	tx->loans = loans;
+	tx->batch.lent = &loans->lent;
 	return true;
 }
 
-static void loan_drop_pages(struct weft_loans *loans)
+/*
+ * Notes that the request fetched last is not lent. Requests complete in order, so earlier
+ * loans delay the completion of this one. If it is awaited, the last of them has to kick the
+ * worker when it is returned.
+ */
+static void loan_skip(struct weft_loans *loans, const struct weft_inflight *inflight)
 {
-	while (loans->num)
-		put_page(loans->bv[--loans->num].bv_page);
+	if (list_empty(&loans->out) || !loan_ends(inflight))
+		return;
+	loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
+	loan_close(loans);
 }
 
-/* Adds bytes of a page to be sent. A compound page is given by its head. */
-static void loan_add(struct weft_loans *loans, struct page *page,
-		     u32 offset, u32 len)
+/**
+ * weft_loan_begin() - decide whether the request fetched last is lent
+ * @qp: the queue pair
+ * @len: bytes of payload in memory regions; 0: none
+ *
+ * To be asked about each request once there are loans, and before that about one of
+ * WEFT_LOAN_LEAST bytes or more.
+ *
+ * Context: as weft_tx_next_msg().
+ * Return: true if its payload is lent, as far as that is possible.
+ */
+bool weft_loan_begin(struct weft_qp *qp, u32 len)
 {
-	struct bio_vec *bv;
+	bool lend = len >= WEFT_LOAN_LEAST && loan_may(qp);
 
-	if (loans->num) {
-		bv = &loans->bv[loans->num - 1];
-		if (bv->bv_page == page && bv->bv_offset + bv->bv_len == offset) {
-			bv->bv_len += len;
-			return;
-		}
-	}
-	get_page(page);
-	bvec_set_page(&loans->bv[loans->num++], page, len, offset);
+	if (!lend && qp->tx.loans)
+		loan_skip(qp->tx.loans, &qp->inflight);
+	return lend;
 }
 
 /*
  * Adds the pages of at most @len bytes of one SGE, and leaves a run free for the trailer.
  * Returns how many bytes.
  */
-static u32 loan_sge(struct weft_loans *loans, const struct weft_mr *mr,
+static u32 loan_sge(struct weft_lent *lent, const struct weft_mr *mr,
 		    u64 addr, u32 len)
 {
 	u32 done, n, offset;
 	struct page *page;
 	void *at;
 
-	for (done = 0; done < len && loans->num < WEFT_LOAN_RUNS - 1; done += n) {
+	for (done = 0; done < len && lent->num < WEFT_LENT_RUNS - 1; done += n) {
 		at = weft_blocks_at(&mr->blocks, addr - mr->iova + done, len - done, &n);
 		page = virt_to_page(at);
 		offset = offset_in_page(at);
@@ -212,7 +234,7 @@ static u32 loan_sge(struct weft_loans *loans, const struct weft_mr *mr,
 		} else {
 			n = min_t(u32, n, PAGE_SIZE - offset);
 		}
-		loan_add(loans, page, offset, n);
+		weft_lent_add(lent, page, offset, n);
 	}
 	return done;
 }
@@ -222,7 +244,7 @@ static u32 loan_sge(struct weft_loans *loans, const struct weft_mr *mr,
  * many runs. Returns how many bytes; 0 if some are not in pages of a user, or, with *@gone
  * true, if the memory was invalidated or deregistered.
  */
-static u32 loan_gather(struct weft_loans *loans, struct weft_tx_msg *msg,
+static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 		       struct weft_accessor *acc, u32 len, bool *gone)
 {
 	u32 index = msg->sge_index, offset = msg->offset;
@@ -231,7 +253,7 @@ static u32 loan_gather(struct weft_loans *loans, struct weft_tx_msg *msg,
 	u32 done = 0, want, n;
 
 	*gone = false;
-	while (done < len && loans->num < WEFT_LOAN_RUNS - 1) {
+	while (done < len && lent->num < WEFT_LENT_RUNS - 1) {
 		const struct weft_sge *sge = &msg->copy.sge[index];
 
 		want = min(len - done, sge->length - offset);
@@ -241,7 +263,7 @@ static u32 loan_gather(struct weft_loans *loans, struct weft_tx_msg *msg,
 			*gone = !mr;
 			if (!mr)
 				return 0;
-			n = mr->umem ? loan_sge(loans, mr, sge->addr + offset, want) : 0;
+			n = mr->umem ? loan_sge(lent, mr, sge->addr + offset, want) : 0;
 			weft_mr_access_end(mr);
 			if (!n)
 				return 0;
@@ -256,21 +278,6 @@ static u32 loan_gather(struct weft_loans *loans, struct weft_tx_msg *msg,
 	msg->sge_index = index;
 	msg->offset = offset;
 	return done;
-}
-
-/* Returns true if the stream has not yet taken all bytes of a loan. */
-bool weft_loan_waits(const struct weft_tx *tx)
-{
-	return tx->loans && tx->loans->num;
-}
-
-/* Returns true if the stream has to take those bytes before more are lent. */
-bool weft_loan_is_full(const struct weft_tx *tx)
-{
-	const struct weft_loans *loans = tx->loans;
-
-	return weft_loan_waits(tx) && (loans->last || loans->taken ||
-				       loans->num > WEFT_LOAN_RUNS - WEFT_LOAN_FPDU_RUNS);
 }
 
 /**
@@ -290,30 +297,25 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		     u32 offset)
 {
 	struct weft_loans *loans = qp->tx.loans;
+	struct weft_lent *lent = &loans->lent;
 	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 hdr_len = weft_ddp_hdr_len(msg->hdr.tagged);
 	u32 front = weft_fpdu_front(hdr_len), back;
-	u32 num = loans->num, first = num ? loans->bv[num - 1].bv_len : 0;
+	u32 num = lent->num, last = num ? lent->run[num - 1].bv_len : 0;
 	u8 *at = page_address(page) + offset;
 	bool gone = false, ends;
 	u32 payload = 0;
 
 	if (loan_open(qp)) {
-		loan_add(loans, page, offset, front);
-		payload = loan_gather(loans, msg, &qp->acc, fpdu->payload, &gone);
+		weft_lent_add(lent, page, offset, front);
+		payload = loan_gather(lent, msg, &qp->acc, fpdu->payload, &gone);
 	}
 	if (!payload) {
-		/* Take back the pages that were added. */
-		while (loans->num > num)
-			put_page(loans->bv[--loans->num].bv_page);
-		if (num)
-			loans->bv[num - 1].bv_len = first;
+		weft_lent_take_back(lent, num, last);
 		msg->lend = false;
-		loans->last = true;
-		if (!num)
-			loan_close(loans);
-		weft_loan_skip(loans, &qp->inflight);
+		loan_close(loans);
+		loan_skip(loans, &qp->inflight);
 		if (gone)
 			weft_tx_gather_failed(qp);
 		return 0;
@@ -323,10 +325,9 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	msg->hdr.last = fpdu->last;
 	weft_ddp_encode(weft_fpdu_begin(at, hdr_len + payload), &msg->hdr);
 	back = weft_fpdu_end_apart(at + front, hdr_len + payload);
-	loan_add(loans, page, offset + front, back);
-	if (!num)
-		loans->len = 0;
-	loans->len += fpdu->len;
+	weft_lent_add(lent, page, offset + front, back);
+	loan_own(loans);
+	lent->len += fpdu->len;
 	if (msg->left == msg->total)
 		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
 	if (loans->mode == WEFT_LOAN_NEW)
@@ -334,62 +335,13 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	ends = loan_ends(&qp->inflight);
 	if (loans->mode != WEFT_LOAN_YES)
 		msg->lend = false;
-	loans->last = !msg->lend || (fpdu->last && ends);
 	/* Even if the rest of the message is copied, only the loan's return completes it. */
-	if (loans->last && ends)
+	if (ends && (!msg->lend || fpdu->last))
 		atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
+	if (!msg->lend || (fpdu->last && ends))
+		loan_close(loans);
 	weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
 	return front + back;
-}
-
-/**
- * weft_loan_push() - hand lent bytes to the stream, if any are left
- * @tx: the transmit side, which has loans
- * @llp: its stream
- *
- * Context: as weft_tx_next_msg().
- * Return: 0 if all were taken; -EAGAIN or another negative errno value if not.
- */
-int weft_loan_push(struct weft_tx *tx, struct weft_llp *llp)
-{
-	struct weft_loans *loans = tx->loans;
-	int n;
-
-	if (!weft_loan_waits(tx))
-		return 0;
-	n = weft_llp_lend(llp, &loans->open->ubuf, loans->bv, loans->num,
-			  loans->taken, loans->len, !tx->dry);
-	if (n < 0)
-		return n;
-	loans->taken += n;
-	tx->sent += n;
-	if (loans->taken < loans->len)
-		return -EAGAIN;
-	loans->taken = 0;
-	loan_drop_pages(loans);
-	if (loans->last)
-		loan_close(loans);
-	return 0;
-}
-
-/**
- * weft_loan_skip() - note that the request fetched last is not lent
- * @loans: the loans; NULL: there never were any
- * @inflight: the requests under way
- *
- * Requests complete in order, so earlier loans delay the completion of this one. If it is
- * awaited, the last of them has to kick the worker when it is returned.
- *
- * Context: as weft_tx_next_msg().
- */
-void weft_loan_skip(struct weft_loans *loans, const struct weft_inflight *inflight)
-{
-	if (!loans || list_empty(&loans->out) || !loan_ends(inflight))
-		return;
-	loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
-	loans->last = true;
-	if (!loans->num)
-		loan_close(loans);
 }
 
 /*
@@ -448,26 +400,16 @@ static bool loan_reap(struct weft_loans *loans,
 	return list_empty(&loans->out);
 }
 
-/**
- * weft_loan_drained() - may the connection be told that the queue pair is done?
- * @qp: a queue pair that ends, with a stream, all sent
- *
+/*
  * TCP gets some time to deliver lent bytes, before the stream is reset to get the pages
- * back. The destruction of a queue pair does not wait for that. If the answer is no, the
- * worker is started again.
- *
- * Context: as weft_tx_next_msg().
- * Return: true if no loan is out any more, or time is up.
+ * back. The destruction of a queue pair does not wait for that. Returns true if no loan is
+ * out any more, or time is up.
  */
-bool weft_loan_drained(struct weft_qp *qp)
+static bool loan_drained(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
 	struct weft_loan *loan;
 
-	if (!loans || list_empty(&loans->out))
-		return true;
-	/* The message in progress stops here, if there is one. */
-	loan_close(loans);
 	list_for_each_entry(loan, &loans->out, entry)
 		if (loan_want(loan))
 			break;
@@ -482,61 +424,53 @@ bool weft_loan_drained(struct weft_qp *qp)
 	return false;
 }
 
+/* Gives up the loans that did not come back. Each frees itself if it comes after all. */
+static void loan_give_up(struct weft_loans *loans)
+{
+	struct weft_loan *loan, *next;
+
+	list_for_each_entry_safe(loan, next, &loans->out, entry) {
+		list_del(&loan->entry);
+		if (atomic_fetch_or(WEFT_LOAN_GIVEN_UP, &loan->flags) & WEFT_LOAN_RETURNED)
+			kfree(loan);
+		else
+			weft_qp_put(loan->qp);
+	}
+}
+
 /**
- * weft_loan_settled() - are all pages back?
- * @qp: a queue pair whose stream is gone
+ * weft_loan_settled() - may a queue pair that ends go on without its loans?
+ * @qp: a queue pair that ends: all is sent, or its stream is gone
  *
- * If the answer is no, the worker is started again.
+ * Nothing is lent any more. If the answer is no, the worker is started again. A queue pair
+ * without a stream has no loans any more when the answer is yes.
  *
- * Context: process; the caller holds tx.lock.
- * Return: true if they are back, or were given up after WEFT_LOAN_TIMEOUT.
+ * Context: process; the caller holds tx.lock, and the socket lock of a stream.
+ * Return: true if all pages are back, or time is up: with a stream that of the graceful end,
+ * without one WEFT_LOAN_TIMEOUT, after which they are given up.
  */
 bool weft_loan_settled(struct weft_qp *qp)
 {
-	struct weft_tx *tx = &qp->tx;
-	struct weft_loan *loan, *next;
+	struct weft_loans *loans = qp->tx.loans;
 
 	lockdep_assert_held(&qp->tx.lock);
-	if (!tx->loans)
+	if (!loans)
 		return true;
-	if (!loan_reap(tx->loans, qp->dev->counters)) {
+	/* The message in progress stops here, if there is one. */
+	loan_close(loans);
+	if (qp->llp)
+		return loan_drained(qp);
+	if (!loan_reap(loans, qp->dev->counters)) {
 		if (time_before(jiffies, qp->ending.drain_until)) {
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
-		list_for_each_entry_safe(loan, next, &tx->loans->out, entry) {
-			list_del(&loan->entry);
-			if (atomic_fetch_or(WEFT_LOAN_GIVEN_UP, &loan->flags) & WEFT_LOAN_RETURNED)
-				kfree(loan);
-			else
-				weft_qp_put(qp);
-		}
+		loan_give_up(loans);
 	}
-	kfree(tx->loans);
-	tx->loans = NULL;
-	return true;
-}
-
-/**
- * weft_loan_stop() - lend no more, and drop bytes that were not sent
- * @loans: the loans of a transmit side whose stream is gone
- *
- * Context: process, under tx.lock.
- */
-void weft_loan_stop(struct weft_loans *loans)
-{
-	loan_drop_pages(loans);
-	loan_close(loans);
-}
-
-/* Frees the loans of a queue pair that nobody uses any more, so that all are returned. */
-void weft_loan_destroy(struct weft_loans *loans)
-{
-	struct weft_loan *loan, *next;
-
-	list_for_each_entry_safe(loan, next, &loans->out, entry)
-		kfree(loan);
+	qp->tx.batch.lent = NULL;
+	qp->tx.loans = NULL;
 	kfree(loans);
+	return true;
 }
 
 /* Waits for the loans that were given up, before the module is unloaded. */

@@ -25,25 +25,20 @@
 #ifndef WEFT_TX_LOAN_H
 #define WEFT_TX_LOAN_H
 
-#include <linux/bvec.h>
 #include <linux/list.h>
 #include <linux/types.h>
 
+#include "pair/batch.h"
+
 struct weft_counters;
 struct weft_fpdu;
-struct weft_inflight;
 struct weft_loan;
-struct weft_llp;
 struct weft_qp;
-struct weft_tx;
 
 /* Payload shorter than this is copied, since that costs less than a loan. */
 #define WEFT_LOAN_LEAST		(32U << 10)
 /* Bytes that a connection sends before the trial, so that short connections do not pay for it. */
 #define WEFT_LOAN_AFTER		(256U << 10)
-/* Runs of bytes handed over at once, and the most that an FPDU of 64 KiB needs. */
-#define WEFT_LOAN_RUNS		64
-#define WEFT_LOAN_FPDU_RUNS	20
 /* Bytes of a chunk that an FPDU takes: length, header, padding and CRC. */
 #define WEFT_LOAN_FRAME		32U
 /*
@@ -64,12 +59,8 @@ enum weft_loan_mode {
  * struct weft_loans - the loans of a connection
  * @mode: enum weft_loan_mode
  * @out: the loans, oldest first, until their work requests are done
- * @open: the loan to which more may be added, or NULL
- * @last: @open ends with the bytes in @bv
- * @bv: the bytes being sent, with a reference on each page
- * @num: how many of @bv; 0: nothing is being sent
- * @len: bytes in all of @bv
- * @taken: how many of @len the stream has taken
+ * @open: the loan to which more may be added, a reference; or NULL
+ * @lent: the bytes that wait to be sent; part of the batch
  *
  * Allocated for the first loan. Protected as struct weft_tx.
  */
@@ -77,26 +68,15 @@ struct weft_loans {
 	u8 mode;
 	struct list_head out;
 	struct weft_loan *open;
-	bool last;
-	struct bio_vec bv[WEFT_LOAN_RUNS];
-	u32 num;
-	u32 len;
-	u32 taken;
+	struct weft_lent lent;
 };
 
-bool weft_loan_waits(const struct weft_tx *tx);
-bool weft_loan_is_full(const struct weft_tx *tx);
-bool weft_loan_may(struct weft_qp *qp);
+bool weft_loan_begin(struct weft_qp *qp, u32 len);
 u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset);
-int weft_loan_push(struct weft_tx *tx, struct weft_llp *llp);
-void weft_loan_skip(struct weft_loans *loans, const struct weft_inflight *inflight);
 bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 		      struct weft_counters __percpu *counters);
-bool weft_loan_drained(struct weft_qp *qp);
 bool weft_loan_settled(struct weft_qp *qp);
-void weft_loan_stop(struct weft_loans *loans);
-void weft_loan_destroy(struct weft_loans *loans);
 void weft_loan_exit(void);
 
 #endif /* WEFT_TX_LOAN_H */

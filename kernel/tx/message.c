@@ -209,7 +209,8 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	if (weft_tx_is_local(wr->opcode)) {
 		w->done = weft_tx_do_local(&qp->acc, wr);
 		*again = w->done;
-		weft_loan_skip(tx->loans, &qp->inflight);
+		if (tx->loans)
+			weft_loan_begin(qp, 0);
 		if (!w->done)
 			weft_tx_fail(qp, w, &bind_error);
 		return false;
@@ -225,10 +226,8 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	w->byte_len = total;
 	weft_streak_sent(&qp->scq->streak);
 	tx_begin_request(tx, &qp->reads, w, total);
-	if (total >= WEFT_LOAN_LEAST && !tx->msg.local)
-		tx->msg.lend = weft_loan_may(qp);
-	if (tx->loans && !tx->msg.lend)
-		weft_loan_skip(tx->loans, &qp->inflight);
+	if (tx->loans || total >= WEFT_LOAN_LEAST)
+		tx->msg.lend = weft_loan_begin(qp, tx->msg.local ? 0 : total);
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #include "base/trace.h"
 #include "memory/mr.h"
 #include "pair/qp.h"
+#include "tx/batch.h"
 #include "tx/tx.h"
 #include "wire/fpdu.h"
 
@@ -93,7 +94,7 @@ static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 			tx_begin_imm(tx);
 			return;
 		}
-		weft_inflight_last(inflight)->end = tx->laid_out;
+		weft_inflight_last(inflight)->end = tx->batch.laid_out;
 	}
 	msg->kind = WEFT_MSG_NONE;
 }
@@ -105,19 +106,13 @@ static void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
 	struct weft_tx_msg *msg = &tx->msg;
 
 	trace_weft_tx_fpdu(acc, &msg->hdr, fpdu->payload);
-	tx->laid_out += fpdu->len;
 	msg->left -= fpdu->payload;
 	if (msg->hdr.tagged)
 		msg->hdr.to += fpdu->payload;
 	else
 		msg->hdr.mo += fpdu->payload;
 	tx->fpdus++;
-	if (fpdu->len < tx->room)
-		tx->room -= fpdu->len;
-	else if (fpdu->len == tx->room)
-		tx->room = tx->emss;
-	else
-		tx->room = tx->emss - (fpdu->len - tx->room) % tx->emss;
+	weft_batch_advance(&tx->batch, fpdu->len);
 }
 
 /**
@@ -172,7 +167,9 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 /* Returns true if @fpdu filled a segment and the next FPDU fills the next one. */
 static bool tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
 {
-	return fpdu->len == tx->emss && tx->room == tx->emss &&
+	const struct weft_batch *batch = &tx->batch;
+
+	return fpdu->len == batch->emss && batch->room == batch->emss &&
 	       fpdu->payload < tx->msg.left;
 }
 
@@ -215,7 +212,7 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 		msg->hdr.mo = at;
 	msg->offset += fpdus * payload;
 	msg->left -= fpdus * payload;
-	tx->laid_out += fpdus * fpdu->len;
+	tx->batch.laid_out += fpdus * fpdu->len;
 	tx->fpdus += fpdus;
 	return fpdus;
 }
@@ -224,8 +221,8 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
  * weft_tx_layout() - lay out FPDUs of the current message
  * @qp: the queue pair
  * @c: the chunk for them
- * @train: the largest FPDU, if it may be of many segments
- * @fpdu: the first FPDU as planned, for which there is room. Overwritten
+ * @train: the largest FPDU; 0: a segment
+ * @fpdu: the first FPDU as planned, for which there is room. Overwritten by those behind it
  *
  * Ends with the message, when a segment must be ended, or when the chunk is full. The
  * region of the payload is held from one FPDU to the next, which spares its check. Of what
@@ -250,9 +247,6 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 	lockdep_assert_held(&tx->lock);
 	head.len = weft_ddp_encode(head.bytes, &tx->msg.hdr);
 	for (;;) {
-		/* A large FPDU is planned as long as the chunk allows: none has to be large. */
-		if (!fpdu->last && tx->large)
-			weft_tx_plan(tx, min(train, room), fpdu);
 		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &mr)) {
 			good = false;
 			break;
@@ -269,7 +263,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 			to += fpdus * fpdu->len;
 			room -= fpdus * fpdu->len;
 		}
-		if (!tx_repeats(tx, fpdu) && !weft_tx_plan(tx, tx->emss, fpdu))
+		if (!tx_repeats(tx, fpdu) && !weft_tx_plan(tx, min(train, room), fpdu))
 			break;
 		if (fpdu->len > room)
 			break;

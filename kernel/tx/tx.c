@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The transmit engine. A round lays out FPDUs in chunks, hands the chunks to the stream,
+ * The transmit engine. A round lays out FPDUs in a batch, hands the batch to the stream,
  * and completes work requests whose bytes the stream has taken.
  */
 #include <linux/err.h>
@@ -14,24 +14,18 @@
 #include "llp/llp.h"
 #include "pair/qp.h"
 #include "queue/cq.h"
-#include "tx/chunk.h"
+#include "tx/batch.h"
 #include "tx/loan.h"
 #include "tx/tx.h"
 
 /* Lays out @fpdu of the message in progress with lent payload. Returns true if it did. */
 static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *fpdu)
 {
-	struct weft_tx *tx = &qp->tx;
-	u32 used;
+	u32 used = weft_loan_layout(qp, fpdu, c->page, c->fill);
 
-	if (!fpdu->last)
-		weft_tx_plan(tx, weft_llp_train(qp->llp, tx->emss), fpdu);
-	used = weft_loan_layout(qp, fpdu, c->page, c->fill);
-	if (!used)
-		return false;
 	c->fill += used;
 	c->sent = c->fill; /* the loan sends these bytes, with the payload between them */
-	return true;
+	return used;
 }
 
 /*
@@ -45,16 +39,13 @@ static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft
  * pair receives: packets that came in the meantime would else wait for the last byte. Returns
  * false if the memory of the payload is gone; the queue pair has failed then.
  */
-static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c,
+static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 			     struct weft_fpdu *fpdu)
 {
 	struct weft_tx *tx = &qp->tx;
 	bool apart = !tx->msg.local && tx->msg.left >= WEFT_TX_APART;
-	u32 train = 0;
 	bool good;
 
-	if (!fpdu->last && tx->large)
-		train = weft_llp_train(qp->llp, tx->emss);
 	if (apart)
 		weft_llp_unlock(qp->llp);
 	good = weft_tx_layout(qp, c, train, fpdu);
@@ -71,21 +62,33 @@ static bool tx_is_lent(const struct weft_tx *tx)
 	return tx->msg.kind == WEFT_MSG_REQUEST && tx->msg.lend && !tx->msg.local;
 }
 
-/*
- * Returns true if bytes that are laid out must be pushed before the next FPDU. Lent and
- * copied bytes never wait together, since their order would be lost.
- */
-static bool tx_must_push(const struct weft_tx *tx, bool lend)
-{
-	if (lend)
-		return weft_loan_is_full(tx) || weft_chunks_waiting(&tx->chunks);
-	return tx->loans && weft_loan_waits(tx);
-}
-
 /* Returns true if no request is posted and the peer waits for no answer. */
 static bool tx_has_all(const struct weft_ring *sq, const struct weft_answers *answers)
 {
 	return !weft_ring_pending(sq) && !weft_answers_due(answers);
+}
+
+/*
+ * Finds the message whose FPDUs come next: the one in progress, or a new one. Returns false if
+ * there is none; @any tells that something was laid out before.
+ */
+static bool tx_find_message(struct weft_qp *qp, bool any)
+{
+	struct weft_tx *tx = &qp->tx;
+
+	/* When the queue pair fails, the message in progress stops after an FPDU. */
+	if (tx->msg.kind != WEFT_MSG_NONE && tx->msg.kind != WEFT_MSG_CONTROL &&
+	    weft_qp_state(qp) == IB_QPS_ERR)
+		tx->msg.kind = WEFT_MSG_NONE;
+	if (tx->msg.kind != WEFT_MSG_NONE)
+		return true;
+	/* Most often there was only one message: spare the search for another. */
+	if (any && tx_has_all(&qp->sq, &qp->answers))
+		tx->waiting = false;
+	else if (weft_tx_next_msg(qp))
+		return true;
+	tx->dry = true;
+	return false;
 }
 
 /*
@@ -95,98 +98,49 @@ static bool tx_has_all(const struct weft_ring *sq, const struct weft_answers *an
 static bool tx_build(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
+	struct weft_batch *batch = &tx->batch;
+	bool any = false, lend;
 	struct weft_fpdu fpdu;
 	struct weft_chunk *c;
-	bool any = false, lend;
+	u32 rest, train;
 
 	tx->end_segment = false;
 	tx->dry = false;
-	if (tx->laid_out == tx->sent) {
-		tx->emss = weft_llp_emss(qp->llp);
-		tx->room = weft_llp_room(qp->llp, tx->emss);
-		weft_chunks_taken(&tx->chunks);
+	if (batch->laid_out == batch->sent) {
+		batch->emss = weft_llp_emss(qp->llp);
+		batch->room = weft_llp_room(qp->llp, batch->emss);
+		weft_chunks_taken(&batch->chunks);
 	}
-	for (;;) {
-		/* When the queue pair fails, the message in progress stops after an FPDU. */
-		if (tx->msg.kind != WEFT_MSG_NONE &&
-		    tx->msg.kind != WEFT_MSG_CONTROL &&
-		    weft_qp_state(qp) == IB_QPS_ERR)
-			tx->msg.kind = WEFT_MSG_NONE;
-		if (tx->msg.kind == WEFT_MSG_NONE) {
-			/* Most often there was only this message: spare the search for another. */
-			if (any && tx_has_all(&qp->sq, &qp->answers)) {
-				tx->waiting = false;
-				tx->dry = true;
-				return true;
-			}
-			if (!weft_tx_next_msg(qp)) {
-				tx->dry = true;
-				return any;
-			}
-		}
-		if (!weft_tx_plan(tx, tx->emss, &fpdu)) {
-			tx->end_segment = true;
-			return any;
-		}
+	while (tx_find_message(qp, any)) {
 		lend = tx_is_lent(tx);
-		if (tx_must_push(tx, lend))
+		if (weft_batch_is_full(batch, lend))
 			return true;
-		c = weft_chunk_room(&tx->chunks, lend ? WEFT_LOAN_FRAME : fpdu.len,
+		rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
+		c = weft_chunk_room(&batch->chunks,
+				    lend ? WEFT_LOAN_FRAME : min(rest, batch->room),
 				    tx->msg.left, qp->owner);
 		if (IS_ERR_OR_NULL(c)) {
 			if (c)
 				weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 			return any;
 		}
-		if (lend ? tx_layout_lent(qp, c, &fpdu) : tx_layout_copied(qp, c, &fpdu))
+		train = 0;
+		if (rest > batch->room && tx->large)
+			train = weft_llp_train(qp->llp, batch->emss);
+		/*
+		 * A copied FPDU is as long as the chunk allows: none has to be large. Where FPDUs
+		 * may be, a short rest of a segment is filled, since to end the segment would
+		 * end TCP's packet buffer with it.
+		 */
+		if (!weft_tx_plan(tx, lend ? train : min(train, c->size - c->fill), &fpdu)) {
+			tx->end_segment = true;
+			return any;
+		}
+		if (lend ? tx_layout_lent(qp, c, &fpdu) :
+			   tx_layout_copied(qp, c, train, &fpdu))
 			any = true;
 	}
-}
-
-/*
- * Returns how many of the next @len bytes to hand over at once. The stream is not asked
- * about a segment or less: its place was settled when it was laid out.
- */
-static u32 tx_portion(const struct weft_tx *tx, struct weft_llp *llp, u32 len)
-{
-	u32 ready = tx->laid_out - tx->sent;
-
-	if (ready <= tx->emss)
-		return len;
-	/* All segments but the last are full, and tx->room bytes of the last are free. */
-	return weft_llp_portion(llp, tx->emss, (ready + tx->room) % tx->emss, len);
-}
-
-/*
- * Hands the bytes that are laid out to the stream. Returns 0 if it took all of them,
- * -EAGAIN if it has no room, or the stream's error.
- */
-static int tx_push(struct weft_tx *tx, struct weft_llp *llp)
-{
-	struct weft_chunks *chunks = &tx->chunks;
-	struct weft_chunk *c;
-	u32 left, len;
-	int n;
-
-	while (chunks->num) {
-		c = &chunks->chunk[0];
-		for (left = c->fill - c->sent; left; left -= n) {
-			len = tx_portion(tx, llp, left);
-			n = weft_llp_send_page(llp, c->page, c->sent, len,
-					       len < left || chunks->num > 1);
-			if (n < 0)
-				return n;
-			c->sent += n;
-			tx->sent += n;
-			/* The stream is full: a second call would only say so again. */
-			if (n < len)
-				return -EAGAIN;
-		}
-		if (chunks->num == 1)
-			break;
-		weft_chunk_put(chunks, 0);
-	}
-	return tx->loans ? weft_loan_push(tx, llp) : 0;
+	return any;
 }
 
 /**
@@ -207,7 +161,7 @@ void weft_tx_complete(struct weft_qp *qp)
 
 	for (; inflight->unsent != inflight->head; inflight->unsent++) {
 		w = weft_inflight_at(inflight, inflight->unsent);
-		if (!w->done && w->end > tx->sent)
+		if (!w->done && w->end > tx->batch.sent)
 			break;
 		if (tx->loans &&
 		    weft_loan_is_out(tx->loans, inflight->unsent, qp->dev->counters))
@@ -301,7 +255,7 @@ static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters
 bool weft_tx_round(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
-	u64 sent = tx->sent;
+	u64 sent = tx->batch.sent;
 	u32 tail = qp->inflight.tail;
 	enum ib_qp_state state;
 	bool laid;
@@ -310,9 +264,9 @@ bool weft_tx_round(struct weft_qp *qp)
 	weft_qp_assert_locked(qp);
 	laid = tx_build(qp);
 	if (laid)
-		tx->chunks.active = jiffies;
-	ret = tx_push(tx, qp->llp);
-	tx_count(tx, qp->dev->counters, tx->sent - sent, ret);
+		tx->batch.chunks.active = jiffies;
+	ret = weft_batch_push(&tx->batch, qp->llp, !tx->dry);
+	tx_count(tx, qp->dev->counters, tx->batch.sent - sent, ret);
 	weft_tx_complete(qp);
 	state = weft_qp_state(qp);
 	if (ret) {
@@ -324,13 +278,13 @@ bool weft_tx_round(struct weft_qp *qp)
 		return true;
 	}
 	/* Completions may have freed in-flight slots that posted requests were waiting for. */
-	if ((laid || tx->sent != sent || qp->inflight.tail != tail) &&
+	if ((laid || tx->batch.sent != sent || qp->inflight.tail != tail) &&
 	    (!tx->dry || weft_ring_pending(&qp->sq)))
 		return true;
 	if (state != IB_QPS_RTS) {
 		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && qp->ending.due))
 			return true;
-		if (weft_loan_drained(qp))
+		if (weft_loan_settled(qp))
 			tx_tell(qp, state);
 	}
 	return !tx_idle(tx, &qp->sq);
@@ -341,7 +295,7 @@ void weft_tx_rest(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 
-	if (tx->laid_out == tx->sent && weft_chunks_rest(&tx->chunks))
+	if (tx->batch.laid_out == tx->batch.sent && weft_chunks_rest(&tx->batch.chunks))
 		weft_qp_within(qp, WEFT_CHUNK_IDLE);
 }
 
@@ -373,8 +327,10 @@ int weft_tx_init(struct weft_qp *qp)
 /* Undoes weft_tx_init(). Nobody uses the queue pair any more. */
 void weft_tx_destroy(struct weft_qp *qp)
 {
-	if (qp->tx.loans)
-		weft_loan_destroy(qp->tx.loans);
+	/* Nobody holds a reference any more, so all loans are returned. */
+	mutex_lock(&qp->tx.lock);
+	weft_loan_settled(qp);
+	mutex_unlock(&qp->tx.lock);
 	weft_inflight_destroy(&qp->inflight);
 }
 
@@ -402,8 +358,8 @@ int weft_tx_start(struct weft_qp *qp)
 	weft_gate_start(&qp->gate, &qp->agreed, qp->initiator);
 	weft_ending_start(&qp->ending);
 	qp->inflight.broken = false;
-	tx->laid_out = 0;
-	tx->sent = 0;
+	tx->batch.laid_out = 0;
+	tx->batch.sent = 0;
 	tx->crc = qp->agreed.crc;
 	/* Only Weft is known to take FPDUs of any length. */
 	tx->large = qp->agreed.extended &&
@@ -420,11 +376,8 @@ void weft_tx_stop(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 
 	lockdep_assert_held(&tx->lock);
-	weft_chunks_drop(&tx->chunks);
-	if (tx->loans) {
-		weft_loan_stop(tx->loans);
-		qp->ending.drain_until = jiffies + WEFT_LOAN_TIMEOUT;
-	}
+	weft_batch_drop(&tx->batch);
+	qp->ending.drain_until = jiffies + WEFT_LOAN_TIMEOUT;
 	weft_reads_stop(&qp->reads);
 	weft_answers_stop(&qp->answers);
 }

@@ -10,11 +10,14 @@ struct weft_accessor;
 struct weft_inflight;
 struct weft_qp;
 
-/* Plans the next FPDU of the message. Returns false if the segment must be ended first. */
+/*
+ * Plans the next FPDU of the message: of a segment, or of more if @max_fpdu is longer. Returns
+ * false if the segment must be ended first.
+ */
 static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
 				struct weft_fpdu *fpdu)
 {
-	return weft_plan_fpdu(tx->emss, max_fpdu, tx->room, tx->msg.hdr.tagged,
+	return weft_plan_fpdu(tx->batch.emss, max_fpdu, tx->batch.room, tx->msg.hdr.tagged,
 			      tx->msg.left, fpdu);
 }
 

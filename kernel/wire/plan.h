@@ -40,6 +40,12 @@ static inline void weft_plan_shorten(struct weft_fpdu *fpdu, u32 hdr_len, u32 pa
 	fpdu->last = false;
 }
 
+/* Returns how long an FPDU with @left bytes of a message would be: all that are left. */
+static inline u32 weft_plan_rest(bool tagged, u32 left)
+{
+	return weft_fpdu_len(weft_ddp_hdr_len(tagged) + left);
+}
+
 /**
  * weft_plan_fpdu() - plan the next FPDU of a message
  * @emss: the connection's segment size, a multiple of 4, at least WEFT_MIN_EMSS

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The batch: what is laid out, copied or lent, and handed to the stream in one place. */
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+
+#include "llp/llp.h"
+#include "tx/batch.h"
+
+/* --- lent bytes --- */
+
+/**
+ * weft_lent_add() - add bytes of a page to those that wait
+ * @lent: the lent bytes of a batch, with a run to spare
+ * @page: the page; a compound page is given by its head
+ * @offset: of the bytes within @page
+ * @len: how many
+ *
+ * Context: process. Takes a reference on the page, if the bytes begin a run.
+ */
+void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 len)
+{
+	struct bio_vec *run;
+
+	if (lent->num) {
+		run = &lent->run[lent->num - 1];
+		if (run->bv_page == page && run->bv_offset + run->bv_len == offset) {
+			run->bv_len += len;
+			return;
+		}
+	}
+	get_page(page);
+	bvec_set_page(&lent->run[lent->num++], page, len, offset);
+}
+
+/**
+ * weft_lent_take_back() - take back the bytes that were added last
+ * @lent: the lent bytes of a batch
+ * @num: how many runs there were before
+ * @last: how many bytes the last of these had
+ *
+ * Context: process. Puts the pages of the runs that are gone.
+ */
+void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last)
+{
+	while (lent->num > num)
+		put_page(lent->run[--lent->num].bv_page);
+	if (num)
+		lent->run[num - 1].bv_len = last;
+}
+
+/* Lets the pages go, and the loan, since the stream has all bytes or none is sent any more. */
+static void lent_release(struct weft_lent *lent)
+{
+	struct ubuf_info *ubuf = lent->ubuf;
+
+	weft_lent_take_back(lent, 0, 0);
+	lent->taken = 0;
+	lent->ubuf = NULL;
+	net_zcopy_put(ubuf);
+}
+
+/* Hands lent bytes to the stream. Returns as weft_batch_push(). */
+static int batch_push_lent(struct weft_batch *batch, struct weft_llp *llp, bool more)
+{
+	struct weft_lent *lent = batch->lent;
+	int n;
+
+	if (!lent->num)
+		return 0;
+	n = weft_llp_lend(llp, lent->ubuf, lent->run, lent->num, lent->taken, lent->len,
+			  more);
+	if (n < 0)
+		return n;
+	lent->taken += n;
+	batch->sent += n;
+	if (lent->taken < lent->len)
+		return -EAGAIN;
+	lent_release(lent);
+	return 0;
+}
+
+/* --- the batch --- */
+
+/*
+ * Returns how many of the next @len bytes to hand over at once. The stream is not asked
+ * about a segment or less: its place was settled when it was laid out.
+ */
+static u32 batch_portion(const struct weft_batch *batch, struct weft_llp *llp, u32 len)
+{
+	u32 ready = batch->laid_out - batch->sent;
+
+	if (ready <= batch->emss)
+		return len;
+	/* All segments but the last are full, and @room bytes of the last are free. */
+	return weft_llp_portion(llp, batch->emss, (ready + batch->room) % batch->emss, len);
+}
+
+/**
+ * weft_batch_push() - hand the bytes that are laid out to the stream
+ * @batch: the batch
+ * @llp: the stream
+ * @more: more lent bytes follow soon: no need to send a short segment yet
+ *
+ * Context: process, the stream's lock is held. May sleep.
+ * Return: 0 if the stream took all of them, -EAGAIN if it has no room, or its error.
+ */
+int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more)
+{
+	struct weft_chunks *chunks = &batch->chunks;
+	struct weft_chunk *c;
+	u32 left, len;
+	int n;
+
+	weft_llp_assert_locked(llp);
+	while (chunks->num) {
+		c = &chunks->chunk[0];
+		for (left = c->fill - c->sent; left; left -= n) {
+			len = batch_portion(batch, llp, left);
+			n = weft_llp_send_page(llp, c->page, c->sent, len,
+					       len < left || chunks->num > 1);
+			if (n < 0)
+				return n;
+			c->sent += n;
+			batch->sent += n;
+			/* The stream is full: a second call would only say so again. */
+			if (n < len)
+				return -EAGAIN;
+		}
+		if (chunks->num == 1)
+			break;
+		weft_chunk_put(chunks, 0);
+	}
+	return batch->lent ? batch_push_lent(batch, llp, more) : 0;
+}
+
+/**
+ * weft_batch_drop() - drop all bytes, since the stream is gone
+ * @batch: the batch
+ *
+ * Context: process.
+ */
+void weft_batch_drop(struct weft_batch *batch)
+{
+	weft_chunks_drop(&batch->chunks);
+	if (weft_batch_lends(batch))
+		lent_release(batch->lent);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The batch, of which pair/batch.h has the structure; see batch.c. */
+#ifndef WEFT_TX_BATCH_H
+#define WEFT_TX_BATCH_H
+
+#include "pair/batch.h"
+#include "tx/chunk.h"
+
+struct weft_llp;
+
+void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 len);
+void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last);
+int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more);
+void weft_batch_drop(struct weft_batch *batch);
+
+/* Returns true if lent bytes wait to be pushed. */
+static inline bool weft_batch_lends(const struct weft_batch *batch)
+{
+	return batch->lent && batch->lent->num;
+}
+
+/**
+ * weft_batch_is_full() - must the batch be pushed before the next FPDU is laid out?
+ * @batch: the batch
+ * @lend: the payload of that FPDU is lent
+ *
+ * Lent and copied bytes never wait together, since they are handed over by different calls,
+ * and their order would be lost.
+ *
+ * Context: process.
+ * Return: true if it must.
+ */
+static inline bool weft_batch_is_full(const struct weft_batch *batch, bool lend)
+{
+	const struct weft_lent *lent = batch->lent;
+
+	if (!weft_batch_lends(batch))
+		return lend && weft_chunks_waiting(&batch->chunks);
+	return !lend || lent->closed || lent->taken ||
+	       lent->num > WEFT_LENT_RUNS - WEFT_LENT_FPDU_RUNS;
+}
+
+/* Counts an FPDU of @len bytes as laid out. */
+static inline void weft_batch_advance(struct weft_batch *batch, u32 len)
+{
+	batch->laid_out += len;
+	if (len < batch->room)
+		batch->room -= len;
+	else if (len == batch->room)
+		batch->room = batch->emss;
+	else
+		batch->room = batch->emss - (len - batch->room) % batch->emss;
+}
+
+#endif /* WEFT_TX_BATCH_H */

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The batch: which bytes may wait together, who holds the lent ones, without a queue pair. */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+
+#include "base/compat.h"
+#include "tx/batch.h"
+
+/**
+ * struct lent_bench - a batch that lends, and its loan
+ * @batch: the batch
+ * @lent: its lent bytes
+ * @ubuf: the loan
+ * @page: a page to lend, held once by the test
+ */
+struct lent_bench {
+	struct weft_batch batch;
+	struct weft_lent lent;
+	struct ubuf_info ubuf;
+	struct page *page;
+};
+
+static void no_call(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
+{
+	refcount_dec(&ubuf->refcnt);
+}
+
+static const struct weft_ubuf_ops ubuf_ops = { .complete = no_call };
+
+static struct lent_bench *bench_new(struct kunit *test)
+{
+	struct lent_bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	b->batch.lent = &b->lent;
+	weft_ubuf_init(&b->ubuf, &ubuf_ops);
+	b->page = alloc_page(GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, b->page);
+	return b;
+}
+
+/* Lends bytes of the page, as a loan does. */
+static void lend(struct lent_bench *b, u32 offset, u32 len)
+{
+	if (!b->lent.ubuf) {
+		net_zcopy_get(&b->ubuf);
+		b->lent.ubuf = &b->ubuf;
+	}
+	weft_lent_add(&b->lent, b->page, offset, len);
+	b->lent.len += len;
+}
+
+/* Bytes that lie together are one run; each run holds its page until it is taken back. */
+static void batch_runs(struct kunit *test)
+{
+	struct lent_bench *b = bench_new(test);
+
+	lend(b, 0, 100);
+	lend(b, 100, 28);
+	KUNIT_EXPECT_EQ(test, b->lent.num, 1U);
+	KUNIT_EXPECT_EQ(test, b->lent.run[0].bv_len, 128U);
+	lend(b, 256, 4);
+	lend(b, 512, 4);
+	KUNIT_EXPECT_EQ(test, b->lent.num, 3U);
+	KUNIT_EXPECT_EQ(test, page_ref_count(b->page), 4);
+	weft_lent_take_back(&b->lent, 1, 100);
+	KUNIT_EXPECT_EQ(test, b->lent.num, 1U);
+	KUNIT_EXPECT_EQ(test, b->lent.run[0].bv_len, 100U);
+	KUNIT_EXPECT_EQ(test, page_ref_count(b->page), 2);
+	weft_batch_drop(&b->batch);
+	put_page(b->page);
+}
+
+/* Copied bytes do not wait behind lent ones, nor lent ones behind copied ones. */
+static void batch_kinds(struct kunit *test)
+{
+	struct lent_bench *b = bench_new(test);
+	struct weft_chunk *c;
+
+	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, true));
+	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, false));
+	c = weft_chunk_room(&b->batch.chunks, 100, 100, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(c));
+	c->fill = 100;
+	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, true));
+	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, false));
+	c->sent = 100;
+	lend(b, 0, 100);
+	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, true));
+	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, false));
+	weft_batch_drop(&b->batch);
+	put_page(b->page);
+}
+
+/* Nothing is added to a loan that ends, that is being sent, or that has too many runs. */
+static void batch_full(struct kunit *test)
+{
+	struct lent_bench *b = bench_new(test);
+	u32 i;
+
+	lend(b, 0, 4);
+	b->lent.closed = true;
+	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, true));
+	b->lent.closed = false;
+	b->lent.taken = 1;
+	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, true));
+	b->lent.taken = 0;
+	for (i = 1; i < WEFT_LENT_RUNS - WEFT_LENT_FPDU_RUNS; i++)
+		lend(b, 8 * i, 4);
+	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, true));
+	lend(b, 8 * i, 4);
+	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, true));
+	weft_batch_drop(&b->batch);
+	put_page(b->page);
+}
+
+/* When all is dropped, pages and loan are held by nobody but the test. */
+static void batch_drops(struct kunit *test)
+{
+	struct lent_bench *b = bench_new(test);
+
+	lend(b, 0, 4);
+	lend(b, 64, 4);
+	b->lent.taken = 3;
+	KUNIT_EXPECT_EQ(test, refcount_read(&b->ubuf.refcnt), 2U);
+	weft_batch_drop(&b->batch);
+	KUNIT_EXPECT_EQ(test, refcount_read(&b->ubuf.refcnt), 1U);
+	KUNIT_EXPECT_EQ(test, page_ref_count(b->page), 1);
+	KUNIT_EXPECT_EQ(test, b->lent.num, 0U);
+	KUNIT_EXPECT_EQ(test, b->lent.taken, 0U);
+	KUNIT_EXPECT_NULL(test, b->lent.ubuf);
+	/* A second time nothing is there to be dropped. */
+	weft_batch_drop(&b->batch);
+	put_page(b->page);
+}
+
+/* What is left of the segment that the next FPDU begins in. */
+static void batch_room(struct kunit *test)
+{
+	struct weft_batch batch = { .emss = 1000, .room = 1000 };
+
+	weft_batch_advance(&batch, 400);
+	KUNIT_EXPECT_EQ(test, batch.room, 600U);
+	weft_batch_advance(&batch, 600);
+	KUNIT_EXPECT_EQ(test, batch.room, 1000U);
+	weft_batch_advance(&batch, 2400);
+	KUNIT_EXPECT_EQ(test, batch.room, 600U);
+	weft_batch_advance(&batch, 1600);
+	KUNIT_EXPECT_EQ(test, batch.room, 1000U);
+	KUNIT_EXPECT_EQ(test, batch.laid_out, 5000ULL);
+	KUNIT_EXPECT_EQ(test, batch.sent, 0ULL);
+}
+
+static struct kunit_case batch_cases[] = {
+	KUNIT_CASE(batch_runs),
+	KUNIT_CASE(batch_kinds),
+	KUNIT_CASE(batch_full),
+	KUNIT_CASE(batch_drops),
+	KUNIT_CASE(batch_room),
+	{}
+};
+
+static struct kunit_suite batch_suite = {
+	.name = "weft_batch",
+	.test_cases = batch_cases,
+};
+
+kunit_test_suite(batch_suite);
