@@ -9,11 +9,18 @@
 
 #define WAITERS	3
 
+/* A receive side, as the queue knows it, and how often it was woken. */
+struct taker {
+	struct weft_waiter waiting;
+	struct work_struct work;
+	u32 woken;
+};
+
 /* A shared queue, receive sides that take from it, and what its owner heard. */
 struct shared {
 	struct weft_srq srq;
 	struct rdma_user_mmap_entry entry;
-	struct weft_rx rx[WAITERS];
+	struct taker taker[WAITERS];
 	int limits, errors;
 };
 
@@ -30,7 +37,7 @@ static void note_srq_event(struct ib_event *event, void *context)
 /* What a woken receive side does here: leave a mark. */
 static void mark(struct work_struct *work)
 {
-	container_of(work, struct weft_rx, work)->msg_got++;
+	container_of(work, struct taker, work)->woken++;
 }
 
 static struct shared *share(struct kunit *test, bool user)
@@ -45,9 +52,9 @@ static struct shared *share(struct kunit *test, bool user)
 	if (user)
 		s->srq.rq.ring.entry = &s->entry;
 	for (i = 0; i < WAITERS; i++) {
-		INIT_LIST_HEAD(&s->rx[i].waiting.entry);
-		s->rx[i].waiting.work = &s->rx[i].work;
-		INIT_WORK(&s->rx[i].work, mark);
+		INIT_LIST_HEAD(&s->taker[i].waiting.entry);
+		s->taker[i].waiting.work = &s->taker[i].work;
+		INIT_WORK(&s->taker[i].work, mark);
 	}
 	return s;
 }
@@ -69,7 +76,7 @@ static void post(struct shared *s, u64 wr_id)
 
 static int take(struct shared *s, int who, struct weft_recv *recv)
 {
-	int taken = weft_rq_take(&s->srq.rq, recv, &s->rx[who].waiting);
+	int taken = weft_rq_take(&s->srq.rq, recv, &s->taker[who].waiting);
 
 	if (taken)
 		weft_srq_taken(&s->srq, taken);
@@ -110,9 +117,9 @@ static void srq_wakes(struct kunit *test)
 
 	post(s, 1);
 	doorbell(s);
-	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 1U);
-	KUNIT_EXPECT_EQ(test, s->rx[1].msg_got, 1U);
-	KUNIT_EXPECT_EQ(test, s->rx[2].msg_got, 0U);
+	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[1].woken, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 0U);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 
 	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
@@ -124,7 +131,7 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 	doorbell(s);
-	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 1U);
 }
 
 /* One that goes is not woken, and asks for no doorbell any more. */
@@ -135,17 +142,17 @@ static void srq_leave(struct kunit *test)
 
 	take(s, 0, &recv);
 	take(s, 1, &recv);
-	weft_rq_leave(&s->srq.rq, &s->rx[0].waiting);
+	weft_rq_leave(&s->srq.rq, &s->taker[0].waiting);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-	weft_rq_leave(&s->srq.rq, &s->rx[0].waiting);
+	weft_rq_leave(&s->srq.rq, &s->taker[0].waiting);
 	post(s, 1);
 	doorbell(s);
-	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 0U);
-	KUNIT_EXPECT_EQ(test, s->rx[1].msg_got, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 0U);
+	KUNIT_EXPECT_EQ(test, s->taker[1].woken, 1U);
 
 	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
 	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
-	weft_rq_leave(&s->srq.rq, &s->rx[1].waiting);
+	weft_rq_leave(&s->srq.rq, &s->taker[1].waiting);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 	KUNIT_EXPECT_TRUE(test, list_empty(&s->srq.rq.waiting));
 }
@@ -267,7 +274,7 @@ static void srq_kernel_posts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_post_srq_recv(&s->srq.ib, wr, &bad), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[1]);
 	flush_workqueue(weft_workqueue);
-	KUNIT_EXPECT_EQ(test, s->rx[0].msg_got, 1U); /* the first was posted */
+	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 1U); /* the first was posted */
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
 	KUNIT_EXPECT_EQ(test, recv.wr_id, 1ULL);
 	KUNIT_EXPECT_EQ(test, recv.room, 12ULL);
@@ -291,7 +298,7 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	b->qp.rx.rq = &s->srq.rq;
 	post(s, 1);
 	post(s, 2);
-	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rx.rq, &b->qp.rx.recv,
+	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rx.rq, &b->qp.rx.sends.slot[0].recv,
 					   &b->qp.rx.waiting), 1);
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, NULL, &bad), -EINVAL);
 

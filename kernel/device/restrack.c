@@ -78,7 +78,7 @@ static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 		{ "tx_waiting", READ_ONCE(tx->batch.laid_out) - READ_ONCE(tx->batch.sent) },
 		{ "tx_gated", READ_ONCE(qp->gate.shut) },
 		{ "rx_stalled", READ_ONCE(rx->stalled) },
-		{ "rx_in_message", READ_ONCE(rx->msg_got) },
+		{ "rx_in_message", READ_ONCE(rx->sends.slot[rx->sends.next % WEFT_WINDOW].len) },
 	};
 	struct weft_conn *conn = NULL;
 

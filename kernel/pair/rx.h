@@ -16,7 +16,7 @@
 
 #include "memory/mr.h"
 #include "pair/framer.h"
-#include "queue/rq.h"
+#include "pair/inbound.h"
 #include "wire/template.h"
 #include "wire/term.h"
 
@@ -43,19 +43,33 @@ enum weft_rx_target {
 };
 
 /**
- * struct weft_rx_place - where in memory the next bytes of payload go
- * @sge: the SGE of the next byte, with the rest of the list behind it
+ * struct weft_placement - where the payload of the segment under way goes
+ * @target: which of the below says so
+ * @have: TO_BYTES: how many of @bytes have come
+ * @bytes: payload of a small message that is decoded whole
+ * @read: TO_READ, and atomic responses: the request of ours that is being answered
+ * @sge: unless TO_BYTES: the SGE of the next byte, with the rest of the list behind it
  * @num_sge: how many SGEs are left, @sge included
  * @at: offset of the next byte in @sge
  * @rights: rights needed there, enum ib_access_flags
  * @pd: the protection domain of the list's poster
+ * @region: TO_REGION: the Write's part of a region, as a list of one
+ * @access: the region placed in last, while more may follow in the same packet
+ *
+ * Protected as struct weft_rx is.
  */
-struct weft_rx_place {
+struct weft_placement {
+	enum weft_rx_target target;
+	u32 have;
+	u8 bytes[WEFT_TERM_MAX_LEN];
+	struct weft_read *read;
 	const struct weft_sge *sge;
 	u32 num_sge;
 	u32 at;
 	int rights;
 	struct ib_pd *pd;
+	struct weft_sge region;
+	struct weft_access access;
 };
 
 /**
@@ -72,21 +86,11 @@ struct weft_rx_place {
  * @running: rx_run() is at work
  * @framer: FPDUs as they come
  * @seg: the segment under way, or the one that ended last
- * @target: where the payload goes
- * @done: bytes of the payload placed
- * @bytes: payload of a small message that is decoded whole
- * @read: TO_READ: the request of ours that is being answered
- * @place: where the payload goes, unless that is @bytes
- * @region: an RDMA Write's part of a region, as a list of one
- * @access: the region placed in last, while more may follow in the same packet
- * @recv: the receive a SEND is being placed in
- * @msg_got: bytes of the current SEND placed by earlier FPDUs
- * @send_msn: number the next SEND must have
+ * @place: where the payload of the segment under way goes
+ * @sends: the SENDs and immediate data on their way
  * @read_msn: number the next read or atomic request must have
  * @atomic_msn: number the next atomic response must have
- * @write_len: bytes of the RDMA Write that came last, for immediate data that
- *	follows it; 0 if something else came since
- * @write_goes_on: the last segment of that Write has not come yet
+ * @written: the RDMA Write that came last
  * @first: no FPDU has come yet
  * @stalled: a SEND waits for a receive
  * @waiting: the place of that SEND in the receive queue's list; wakes @work
@@ -109,20 +113,11 @@ struct weft_rx {
 	bool running;
 	struct weft_framer framer;
 	struct weft_template seg;
-	enum weft_rx_target target;
-	u32 done;
-	u8 bytes[WEFT_TERM_MAX_LEN];
-	struct weft_read *read;
-	struct weft_rx_place place;
-	struct weft_sge region;
-	struct weft_access access;
-	struct weft_recv recv;
-	u32 msg_got;
-	u32 send_msn;
+	struct weft_placement place;
+	struct weft_window sends;
 	u32 read_msn;
 	u32 atomic_msn;
-	u32 write_len;
-	bool write_goes_on;
+	struct weft_written written;
 	bool first;
 	bool stalled;
 	struct weft_waiter waiting;

@@ -19,8 +19,8 @@
 void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
 {
 	weft_rx_assert_locked(rx);
-	rx->target = WEFT_RX_TO_READ;
-	rx->read = read;
+	rx->place.target = WEFT_RX_TO_READ;
+	rx->place.read = read;
 	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_LOCAL_WRITE, read->sge, read->num_sge,
 		    read->got);
 }
@@ -29,7 +29,7 @@ void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
 enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
-	weft_request_fail(rx->read->request, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
+	weft_request_fail(rx->place.read->request, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
@@ -44,7 +44,7 @@ enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx)
  */
 enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *reads)
 {
-	const struct weft_read *read = rx->read;
+	const struct weft_read *read = rx->place.read;
 
 	weft_rx_assert_locked(rx);
 	if (read->request) {

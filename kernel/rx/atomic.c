@@ -13,8 +13,8 @@
 #include "rx/place.h"
 #include "rx/rx.h"
 
-static_assert(sizeof_field(struct weft_rx, bytes) >= WEFT_ATOMIC_REQ_LEN);
-static_assert(sizeof_field(struct weft_rx, bytes) >= WEFT_ATOMIC_RESP_LEN);
+static_assert(sizeof_field(struct weft_placement, bytes) >= WEFT_ATOMIC_REQ_LEN);
+static_assert(sizeof_field(struct weft_placement, bytes) >= WEFT_ATOMIC_RESP_LEN);
 
 /* Refuses an atomic for a reason that has no code of its own in RFC 7306. */
 static enum weft_rx_verdict rx_refuse_operation(struct weft_rx *rx, u8 code)
@@ -39,7 +39,7 @@ enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
 	bool aligned;
 
 	weft_rx_assert_locked(rx);
-	weft_atomic_req_decode(rx->bytes, &req);
+	weft_atomic_req_decode(rx->place.bytes, &req);
 	if (!weft_atomic_op_ok(req.op))
 		return rx_refuse_operation(rx, WEFT_RO_OPCODE);
 	if (req.to & (WEFT_ATOMIC_LEN - 1))
@@ -73,8 +73,8 @@ enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
 	u8 code;
 
 	weft_rx_assert_locked(rx);
-	rx->target = WEFT_RX_TO_BYTES;
-	rx->read = read;
+	weft_rx_aim_at_bytes(rx);
+	rx->place.read = read;
 	if (rx->seg.ddp.mo || !rx->seg.ddp.last)
 		code = WEFT_DU_MO;
 	else if (rx->seg.ddp.msn != rx->atomic_msn)
@@ -104,10 +104,10 @@ enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_rx *rx,
 	struct weft_atomic_resp resp;
 
 	weft_rx_assert_locked(rx);
-	weft_atomic_resp_decode(rx->bytes, &resp);
-	if (resp.id != rx->read->sink)
+	weft_atomic_resp_decode(rx->place.bytes, &resp);
+	if (resp.id != rx->place.read->sink)
 		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
-	weft_rx_aim_at_read(rx, rx->read);
+	weft_rx_aim_at_read(rx, rx->place.read);
 	verdict = weft_rx_place(rx, (const u8 *)&resp.original,
 				sizeof(resp.original));
 	weft_rx_let_go(rx);

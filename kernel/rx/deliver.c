@@ -22,17 +22,17 @@ static enum weft_rx_verdict rx_begin_write(struct weft_rx *rx)
 {
 	enum weft_key_error err;
 
-	rx->target = WEFT_RX_TO_REGION;
+	rx->place.target = WEFT_RX_TO_REGION;
 	if (!rx->seg.payload_len)
 		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	err = weft_access_go_on(&rx->access, rx->acc, rx->acc->pd, rx->seg.ddp.stag, rx->seg.ddp.to,
+	err = weft_access_go_on(&rx->place.access, rx->acc, rx->acc->pd, rx->seg.ddp.stag, rx->seg.ddp.to,
 				rx->seg.payload_len, IB_ACCESS_REMOTE_WRITE);
 	if (err)
 		return weft_rx_refuse_key(rx, err);
-	rx->region.addr = rx->seg.ddp.to;
-	rx->region.length = rx->seg.payload_len;
-	rx->region.lkey = rx->seg.ddp.stag;
-	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_REMOTE_WRITE, &rx->region, 1, 0);
+	rx->place.region.addr = rx->seg.ddp.to;
+	rx->place.region.length = rx->seg.payload_len;
+	rx->place.region.lkey = rx->seg.ddp.stag;
+	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_REMOTE_WRITE, &rx->place.region, 1, 0);
 	return WEFT_RX_OK;
 }
 
@@ -56,23 +56,16 @@ static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
 }
 
-/* Returns true if a SEND names a key of ours to be invalidated. */
-static bool rx_invalidates(const struct weft_rx *rx)
-{
-	return rx->seg.ddp.opcode == WEFT_RDMAP_SEND_INV ||
-	       rx->seg.ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
-}
-
 static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 {
+	struct weft_inbound *m = weft_rx_inbound(rx);
 	enum weft_rx_verdict verdict;
+	u8 code;
 
-	rx->target = WEFT_RX_TO_RECV;
-	if (rx->seg.ddp.msn != rx->send_msn)
-		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-				      WEFT_DU_MSN_RANGE);
-	if (rx->seg.ddp.mo != rx->msg_got)
-		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MO);
+	rx->place.target = WEFT_RX_TO_RECV;
+	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
+	if (code)
+		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 	/*
 	 * The first frame of an initiator may be an empty SEND that means only
 	 * "ready"; it takes no receive (RFC 6581, 5). A SEND with an event, a key or
@@ -81,48 +74,46 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 	if (rx->first && rx->empty_first && !rx->seg.payload_len && rx->seg.ddp.last &&
 	    rx->seg.ddp.opcode == WEFT_RDMAP_SEND)
 		return WEFT_RX_OK;
-	if (!rx->recv.active) {
-		verdict = weft_rx_fetch_recv(rx);
+	if (!m->recv.active) {
+		verdict = weft_rx_fetch_recv(rx, m);
 		if (verdict != WEFT_RX_OK)
 			return verdict;
 	}
-	if (rx->seg.payload_len > rx->recv.room - rx->msg_got) {
+	if (rx->seg.payload_len > weft_inbound_room(m)) {
 		weft_rx_let_go(rx);
-		weft_rx_complete_recv(rx, IB_WC_LOC_LEN_ERR, 0,
-				      WEFT_VE_RECV_TOO_SMALL);
+		weft_rx_complete_recv(rx, m, IB_WC_LOC_LEN_ERR, WEFT_VE_RECV_TOO_SMALL);
 		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 				      WEFT_DU_TOO_LONG);
 	}
 	/* Receives of a shared queue name memory of the queue's own protection domain. */
 	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd,
-		    IB_ACCESS_LOCAL_WRITE, rx->recv.sge, rx->recv.num_sge,
-		    rx->msg_got);
+		    IB_ACCESS_LOCAL_WRITE, m->recv.sge, m->recv.num_sge, m->len);
 	return WEFT_RX_OK;
 }
 
 /* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
 static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 {
+	struct weft_inbound *m = weft_rx_inbound(rx);
 	u8 code;
 
-	rx->target = WEFT_RX_TO_BYTES;
-	if (rx->seg.ddp.msn != rx->send_msn)
-		code = WEFT_DU_MSN_RANGE;
-	else if (rx->seg.ddp.mo || !rx->seg.ddp.last || rx->recv.active)
+	weft_rx_aim_at_bytes(rx);
+	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
+	if (!code && (!rx->seg.ddp.last || m->recv.active))
 		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
-	else if (rx->seg.payload_len != WEFT_IMM_LEN)
+	if (!code && rx->seg.payload_len != WEFT_IMM_LEN)
 		code = WEFT_DU_TOO_LONG;
-	else
-		return weft_rx_fetch_recv(rx);
+	if (!code)
+		return weft_rx_fetch_recv(rx, m);
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
 /* Begins a Terminate, which is a single FPDU and the only one with its queue number. */
 static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
 {
-	rx->target = WEFT_RX_TO_BYTES;
+	weft_rx_aim_at_bytes(rx);
 	if (!rx->seg.ddp.mo && rx->seg.ddp.last && rx->seg.ddp.msn == 1 &&
-	    rx->seg.payload_len <= sizeof(rx->bytes))
+	    rx->seg.payload_len <= sizeof(rx->place.bytes))
 		return WEFT_RX_OK;
 	/*
 	 * A malformed Terminate ends the connection as well, but its reason is not read. It
@@ -141,7 +132,7 @@ static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
 							  WEFT_ATOMIC_REQ_LEN;
 	u8 code;
 
-	rx->target = WEFT_RX_TO_BYTES;
+	weft_rx_aim_at_bytes(rx);
 	if (rx->seg.ddp.mo || !rx->seg.ddp.last)
 		code = WEFT_DU_MO;
 	else if (rx->seg.ddp.msn != rx->read_msn)
@@ -168,7 +159,6 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	struct weft_rx *rx = &qp->rx;
 
 	weft_qp_assert_locked(qp);
-	rx->done = 0;
 	/* The owner, or a full completion queue, may have failed the queue pair meanwhile. */
 	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
 		rx->stopped = true;
@@ -196,19 +186,10 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 
 /* --- what the end of an FPDU completes --- */
 
-/* Adds up the length of a Write, for the completion of immediate data behind it. */
-static void rx_end_write(struct weft_rx *rx)
-{
-	if (!rx->write_goes_on)
-		rx->write_len = 0;
-	rx->write_len += rx->seg.payload_len;
-	rx->write_goes_on = !rx->seg.ddp.last;
-}
-
 static enum weft_rx_verdict rx_end_response(struct weft_rx *rx,
 					    struct weft_reads *reads)
 {
-	rx->read->got += rx->seg.payload_len;
+	rx->place.read->got += rx->seg.payload_len;
 	return rx->seg.ddp.last ? weft_rx_read_done(rx, reads) : WEFT_RX_OK;
 }
 
@@ -219,7 +200,7 @@ static noinline enum weft_rx_verdict rx_end_read_request(struct weft_rx *rx,
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	weft_read_req_decode(rx->bytes, &req);
+	weft_read_req_decode(rx->place.bytes, &req);
 	if (req.size) {
 		mr = weft_mr_access(rx->acc, rx->acc->pd, req.src_stag, req.src_to,
 				    req.size, IB_ACCESS_REMOTE_READ, &err);
@@ -242,7 +223,7 @@ static noinline enum weft_rx_verdict rx_end_terminate(struct weft_rx *rx,
 	u8 op;
 
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
-	if (weft_term_decode(rx->bytes, rx->seg.payload_len, &term, &op, &stag)) {
+	if (weft_term_decode(rx->place.bytes, rx->seg.payload_len, &term, &op, &stag)) {
 		trace_weft_rx_terminate(rx->acc, &term);
 		if (op == WEFT_RDMAP_READ_REQ || op == WEFT_RDMAP_ATOMIC_REQ)
 			read = weft_reads_blamed(reads, op == WEFT_RDMAP_ATOMIC_REQ);
@@ -265,36 +246,53 @@ static enum weft_rx_verdict rx_refuse_invalidate(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }
 
-static enum weft_rx_verdict rx_end_send(struct weft_rx *rx)
+/* Returns true if a message names a key of ours to be invalidated. */
+static bool rx_invalidates(const struct weft_inbound *m)
+{
+	return m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV;
+}
+
+/* Delivers the messages that are whole, in the order of their numbers. */
+static enum weft_rx_verdict rx_deliver_sends(struct weft_rx *rx)
 {
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
+	struct weft_inbound *m;
 	enum weft_key_error err;
 
-	if (!rx->seg.ddp.last) {
-		rx->msg_got += rx->seg.payload_len;
-		return WEFT_RX_OK;
+	while (verdict == WEFT_RX_OK && (m = weft_window_ready(&rx->sends))) {
+		if (rx_invalidates(m)) {
+			err = weft_invalidate(rx->acc, m->ex, true);
+			if (err != WEFT_KEY_OK)
+				return rx_refuse_invalidate(rx, err);
+		}
+		rx->written.len = 0;
+		if (m->recv.active)
+			verdict = weft_rx_complete_recv(rx, m, IB_WC_SUCCESS, 0);
+		weft_window_pass(&rx->sends);
 	}
-	if (rx_invalidates(rx)) {
-		err = weft_invalidate(rx->acc, rx->seg.ddp.inv_stag, true);
-		if (err != WEFT_KEY_OK)
-			return rx_refuse_invalidate(rx, err);
-	}
-	rx->send_msn++;
-	rx->write_len = 0;
-	if (rx->recv.active)
-		verdict = weft_rx_complete_recv(rx, IB_WC_SUCCESS,
-						rx->msg_got + rx->seg.payload_len, 0);
-	rx->msg_got = 0;
 	return verdict;
 }
 
+static enum weft_rx_verdict rx_end_send(struct weft_rx *rx)
+{
+	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
+	struct weft_inbound *m = weft_rx_inbound(rx);
+
+	if (!ddp->last) {
+		weft_inbound_grow(m, rx->seg.payload_len);
+		return WEFT_RX_OK;
+	}
+	/* A header has one of the two at most; the other is 0. */
+	weft_inbound_end(m, rx->seg.payload_len, ddp->opcode, ddp->inv_stag | ddp->imm);
+	return rx_deliver_sends(rx);
+}
+
+/* Immediate data comes whole. Its completion tells the length of the Write before it. */
 static enum weft_rx_verdict rx_end_imm(struct weft_rx *rx)
 {
-	u32 len = rx->write_len;
-
-	rx->send_msn++;
-	rx->write_len = 0;
-	return weft_rx_complete_recv(rx, IB_WC_SUCCESS, len, 0);
+	weft_inbound_end(weft_rx_inbound(rx), rx->written.len, rx->seg.ddp.opcode,
+			 weft_get_be32(rx->place.bytes));
+	return rx_deliver_sends(rx);
 }
 
 /* Completes a request of ours that the peer has answered. */
@@ -323,7 +321,7 @@ enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
 		weft_rx_let_go(rx);
 	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
-		rx_end_write(rx);
+		weft_written_add(&rx->written, rx->seg.payload_len, rx->seg.ddp.last);
 		break;
 	case WEFT_RDMAP_READ_RESP:
 		verdict = rx_end_response(rx, &qp->reads);

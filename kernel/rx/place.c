@@ -17,13 +17,13 @@ static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
 					    enum weft_key_error err)
 {
 	weft_rx_let_go(rx);
-	switch (rx->target) {
+	switch (rx->place.target) {
 	case WEFT_RX_TO_REGION:
 		return weft_rx_refuse_key(rx, err);
 	case WEFT_RX_TO_READ:
 		return weft_rx_read_failed(rx);
 	default:
-		weft_rx_complete_recv(rx, IB_WC_LOC_PROT_ERR, 0, WEFT_VE_LKEY);
+		weft_rx_complete_recv(rx, weft_rx_inbound(rx), IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
 		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 	}
 }
@@ -42,16 +42,16 @@ static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
  */
 enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 {
-	struct weft_rx_place *p = &rx->place;
+	struct weft_placement *p = &rx->place;
 	const struct weft_sge *sge;
 	enum weft_key_error err;
 	u64 to;
 	u32 n;
 
 	weft_rx_assert_locked(rx);
-	if (rx->target == WEFT_RX_TO_BYTES) {
-		memcpy(rx->bytes + rx->done, from, len);
-		rx->done += len;
+	if (p->target == WEFT_RX_TO_BYTES) {
+		memcpy(p->bytes + p->have, from, len);
+		p->have += len;
 		return WEFT_RX_OK;
 	}
 	while (len) {
@@ -66,14 +66,12 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 			continue;
 		}
 		to = sge->addr + p->at;
-		err = weft_access_go_on(&rx->access, rx->acc, p->pd, sge->lkey, to, n,
-					p->rights);
+		err = weft_access_go_on(&p->access, rx->acc, p->pd, sge->lkey, to, n, p->rights);
 		if (err)
 			return rx_place_failed(rx, err);
 		p->at += n;
-		rx->done += n;
 		len -= n;
-		weft_mr_write(rx->access.mr, to, from, n);
+		weft_mr_write(p->access.mr, to, from, n);
 		from += n;
 	}
 	return WEFT_RX_OK;
@@ -88,26 +86,26 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
  * Return: how many bytes may be placed there without another check; 0 if each FPDU has to
  * be looked at.
  */
-u64 weft_rx_row_room(const struct weft_rx *rx, u64 *to)
+u64 weft_rx_row_room(struct weft_rx *rx, u64 *to)
 {
-	const struct weft_rx_place *p = &rx->place;
+	const struct weft_placement *p = &rx->place;
 	u32 room;
 
 	weft_rx_assert_locked(rx);
-	if (rx->target == WEFT_RX_TO_BYTES || !rx->access.mr)
+	if (p->target == WEFT_RX_TO_BYTES || !p->access.mr)
 		return 0;
 	*to = p->sge->addr + p->at;
 	room = p->sge->length - p->at;
-	switch (rx->target) {
+	switch (p->target) {
 	case WEFT_RX_TO_REGION:
-		return weft_access_room(&rx->access, *to);
+		return weft_access_room(&p->access, *to);
 	case WEFT_RX_TO_READ:
-		room = min(room, rx->read->len - rx->read->got);
+		room = min(room, p->read->len - p->read->got);
 		break;
 	default:
-		room = min(room, rx->recv.room - rx->msg_got);
+		room = min_t(u64, room, weft_inbound_room(weft_rx_inbound(rx)));
 	}
-	return min_t(u64, room, weft_access_room(&rx->access, *to));
+	return min_t(u64, room, weft_access_room(&p->access, *to));
 }
 
 /**
@@ -123,14 +121,14 @@ void weft_rx_row_end(struct weft_rx *rx, u32 fpdus)
 
 	weft_rx_assert_locked(rx);
 	weft_template_advance(&rx->seg, len);
-	switch (rx->target) {
+	switch (rx->place.target) {
 	case WEFT_RX_TO_REGION:
-		rx->write_len += len;
+		rx->written.len += len;
 		break;
 	case WEFT_RX_TO_READ:
-		rx->read->got += len;
+		rx->place.read->got += len;
 		break;
 	default:
-		rx->msg_got += len;
+		weft_inbound_grow(weft_rx_inbound(rx), len);
 	}
 }

@@ -31,7 +31,7 @@ enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_rx *rx,
 
 /* place.c: the payload */
 enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len);
-u64 weft_rx_row_room(const struct weft_rx *rx, u64 *to);
+u64 weft_rx_row_room(struct weft_rx *rx, u64 *to);
 void weft_rx_row_end(struct weft_rx *rx, u32 fpdus);
 
 /* answered.c: our own requests */
@@ -40,8 +40,8 @@ enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *reads);
 
 /* recv.c: the receive that a message takes */
-enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx);
-enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 len,
+enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound *m);
+enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbound *m, u8 status,
 					   u32 vendor);
 void weft_rx_flush_receives(struct weft_qp *qp);
 
@@ -53,6 +53,19 @@ enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx);
 void weft_rx_fail(struct weft_qp *qp);
+
+/* The message that the segment under way is a part of, one of those that take receives. */
+static inline struct weft_inbound *weft_rx_inbound(struct weft_rx *rx)
+{
+	return weft_window_at(&rx->sends, rx->seg.ddp.msn);
+}
+
+/* Aims at the place for small messages. */
+static inline void weft_rx_aim_at_bytes(struct weft_rx *rx)
+{
+	rx->place.target = WEFT_RX_TO_BYTES;
+	rx->place.have = 0;
+}
 
 /* Aims at a place in a list of SGEs, @at bytes from its start. */
 static inline void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,

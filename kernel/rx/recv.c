@@ -16,17 +16,17 @@
 #include "rx/rx.h"
 
 /*
- * Takes the next receive. If none is posted, the next post wakes the reader, and a timer
+ * Takes the next receive, for a message. If none is posted, the next post wakes the reader, and a timer
  * limits the wait. Returns WEFT_RX_OK, WEFT_RX_WAIT without a receive, or WEFT_RX_BAD if
  * the ring makes no sense.
  */
-enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx)
+enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound *m)
 {
 	int taken;
 
 	weft_rx_assert_locked(rx);
 	weft_rx_let_go(rx);
-	taken = weft_rq_take(rx->rq, &rx->recv, &rx->waiting);
+	taken = weft_rq_take(rx->rq, &m->recv, &rx->waiting);
 	if (!taken) {
 		if (!rx->stalled) {
 			weft_count(rx->acc->dev->counters, WEFT_CNT_RNR_STALLS, 1);
@@ -48,46 +48,45 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx)
 }
 
 /* Fills in the parts of a completion that depend on the message: kind, key, data. */
-static void rx_describe(const struct weft_rx *rx,
-			struct weft_completion *wc)
+static void rx_describe(const struct weft_inbound *m, struct weft_completion *wc)
 {
-	switch (rx->seg.ddp.opcode) {
+	switch (m->opcode) {
 	case WEFT_RDMAP_SEND_SE:
 		wc->solicited = true;
 		break;
 	case WEFT_RDMAP_SEND_INV:
 	case WEFT_RDMAP_SEND_SE_INV:
-		wc->ex = rx->seg.ddp.inv_stag;
+		wc->ex = m->ex;
 		wc->flags = WEFT_CQE_WITH_INV;
-		wc->solicited = rx->seg.ddp.opcode == WEFT_RDMAP_SEND_SE_INV;
+		wc->solicited = m->opcode == WEFT_RDMAP_SEND_SE_INV;
 		break;
 	case WEFT_RDMAP_SEND_IMM:
 	case WEFT_RDMAP_SEND_SE_IMM:
-		wc->ex = (__force u32)cpu_to_be32(rx->seg.ddp.imm);
+		wc->ex = (__force u32)cpu_to_be32(m->ex);
 		wc->flags = WEFT_CQE_WITH_IMM;
-		wc->solicited = rx->seg.ddp.opcode == WEFT_RDMAP_SEND_SE_IMM;
+		wc->solicited = m->opcode == WEFT_RDMAP_SEND_SE_IMM;
 		break;
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
-		memcpy(&wc->ex, rx->bytes, sizeof(wc->ex));
+		wc->ex = (__force u32)cpu_to_be32(m->ex);
 		wc->flags = WEFT_CQE_WITH_IMM;
 		wc->opcode = WEFT_OP_RECV_WRITE_IMM;
-		wc->solicited = rx->seg.ddp.opcode == WEFT_RDMAP_IMM_SE;
+		wc->solicited = m->opcode == WEFT_RDMAP_IMM_SE;
 		break;
 	}
 }
 
 /*
- * Completes the receive in progress. Returns WEFT_RX_OK, or WEFT_RX_BAD if the completion
+ * Completes the receive of a message, or one that none came for. Returns WEFT_RX_OK, or WEFT_RX_BAD if the completion
  * queue is full.
  */
-enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 len,
+enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbound *m, u8 status,
 					   u32 vendor)
 {
 	struct weft_completion wc = {
-		.wr_id = rx->recv.wr_id,
+		.wr_id = m->recv.wr_id,
 		.qpn = rx->acc->qpn,
-		.byte_len = len,
+		.byte_len = status ? 0 : m->len,
 		.opcode = WEFT_OP_RECV,
 		.status = status,
 		.ex = vendor,
@@ -95,8 +94,8 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 le
 
 	weft_rx_assert_locked(rx);
 	if (!status)
-		rx_describe(rx, &wc);
-	rx->recv.active = false;
+		rx_describe(m, &wc);
+	m->recv.active = false;
 	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_break(rx);
 }
 
@@ -111,21 +110,24 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, u8 status, u32 le
 void weft_rx_flush_receives(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
-	struct weft_recv *recv = &rx->recv;
+	struct weft_inbound *m = weft_window_turn(&rx->sends);
 	int pending;
+	u32 i;
 
 	weft_qp_assert_locked(qp);
 	lockdep_assert_held(&qp->tx.lock);
-	if (recv->active)
-		weft_rx_complete_recv(rx, IB_WC_WR_FLUSH_ERR, 0,
-				      WEFT_VE_CONNECTION);
+	for (i = 0; i < WEFT_WINDOW; i++) {
+		struct weft_inbound *left = weft_window_at(&rx->sends, rx->sends.next + i);
+
+		if (left->recv.active)
+			weft_rx_complete_recv(rx, left, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);
+	}
 	if (!weft_qp_owns_rq(qp))
 		return;
 	/* Only receives posted by now: a later post rings the doorbell, which flushes again. */
 	pending = weft_ring_pending(&rx->rq->ring);
-	while (pending-- > 0 && weft_rq_take(rx->rq, recv, NULL) > 0) {
-		weft_rx_complete_recv(rx, IB_WC_WR_FLUSH_ERR, 0,
-				      WEFT_VE_CONNECTION);
+	while (pending-- > 0 && weft_rq_take(rx->rq, &m->recv, NULL) > 0) {
+		weft_rx_complete_recv(rx, m, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);
 		cond_resched();
 	}
 }

@@ -25,7 +25,7 @@
 void weft_rx_let_go(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
-	weft_access_end(&rx->access);
+	weft_access_end(&rx->place.access);
 }
 
 /* Stops the reading. Only the first reason is kept. */
@@ -113,12 +113,12 @@ enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 /* Keeps the header of the segment that is to blame, for the Terminate. */
 static void rx_show(const struct weft_rx *rx, struct weft_ending *ending)
 {
-	bool request = rx->target == WEFT_RX_TO_BYTES &&
+	bool request = rx->place.target == WEFT_RX_TO_BYTES &&
 		       rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ &&
-		       rx->done == WEFT_READ_REQ_LEN;
+		       rx->place.have == WEFT_READ_REQ_LEN;
 
 	weft_ending_show(ending, rx->seg.hdr, rx->seg.hdr_len, rx->seg.len,
-			 request ? rx->bytes : NULL);
+			 request ? rx->place.bytes : NULL);
 }
 
 /**

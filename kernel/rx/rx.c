@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The receive engine: when the stream is read, and what ends that. */
-#include <linux/slab.h>
-
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "llp/llp.h"
@@ -142,9 +140,6 @@ int weft_rx_doorbell(struct weft_qp *qp)
  * weft_rx_init() - prepare the receive side of a new queue pair
  * @qp: the queue pair, its receive queue set
  *
- * The list of a receive's SGEs is allocated by its own. As an array of the largest size it
- * would make each queue pair larger than 2 KiB, which takes 4 KiB.
- *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
@@ -158,15 +153,13 @@ int weft_rx_init(struct weft_qp *qp)
 	rx->waiting.work = &rx->work;
 	INIT_WORK(&rx->work, rx_work);
 	INIT_DELAYED_WORK(&rx->rnr, rx_rnr);
-	rx->recv.sge = kcalloc(rx->rq->max_sge, sizeof(*rx->recv.sge),
-			       GFP_KERNEL_ACCOUNT);
-	return rx->recv.sge ? 0 : -ENOMEM;
+	return weft_window_init(&rx->sends, rx->rq->max_sge);
 }
 
 /* Undoes weft_rx_init(). The work of both sides has ended, since either takes receives. */
 void weft_rx_destroy(struct weft_rx *rx)
 {
-	kfree(rx->recv.sge);
+	weft_window_destroy(&rx->sends);
 }
 
 /* Prepares for a stream, with @agreed set. The caller holds the socket lock. */
@@ -179,13 +172,10 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->empty_first = qp->agreed.p2p && qp->agreed.rtr == WEFT_RTR_SEND && !qp->initiator;
 	rx->failure = WEFT_RX_FINE;
 	rx->stopped = false;
-	rx->recv.active = false;
-	rx->msg_got = 0;
-	rx->send_msn = 1;
+	weft_window_start(&rx->sends);
 	rx->read_msn = 1;
 	rx->atomic_msn = 1;
-	rx->write_len = 0;
-	rx->write_goes_on = false;
+	rx->written = (struct weft_written){};
 	rx->first = true;
 	rx->stalled = false;
 	rx->seg.ended = false;

@@ -23,7 +23,7 @@ static noinline bool segment_decode(struct weft_rx *rx, u32 have)
 
 	if (weft_template_decode(&rx->seg, have, rx->extended, &err))
 		return true;
-	rx->done = 0;
+	rx->place.have = 0; /* nothing to show behind this header */
 	weft_rx_refuse(rx, err.layer, err.etype, err.code);
 	return false;
 }
@@ -93,7 +93,7 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 		if (rx->framer.crc_used &&
 		    !weft_framer_good(&rx->framer, p, offset, weft_fpdu_len(len)))
 			break;
-		weft_mr_write_short(rx->access.mr, to, next + hdr_len, payload);
+		weft_mr_write_short(rx->place.access.mr, to, next + hdr_len, payload);
 		to += payload;
 		room -= payload;
 		offset += weft_fpdu_len(len);

@@ -256,7 +256,7 @@ int weft_stream_reset(struct weft_qp *qp)
 			weft_ring_forget(&qp->own_rq.ring);
 		qp->last_wqe_told = false;
 		weft_inflight_forget(&qp->inflight);
-		qp->rx.recv.active = false;
+		weft_window_start(&qp->rx.sends);
 		weft_mw_forget(&qp->acc); /* the windows were for the old peer */
 	}
 	weft_qp_unlock(qp);

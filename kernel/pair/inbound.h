@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The peer's messages that take receives, between placement and delivery, as RFC 5041 has it:
+ * a segment is placed when it comes; a message is delivered once, when all of it is placed
+ * and its turn has come. Its turn comes by its number.
+ */
+#ifndef WEFT_PAIR_INBOUND_H
+#define WEFT_PAIR_INBOUND_H
+
+#include <linux/types.h>
+
+#include "queue/rq.h"
+#include "wire/term.h"
+
+/*
+ * The most messages between the first placed and the last delivered. An ordered stream
+ * needs one: a message is delivered before the next begins.
+ */
+#define WEFT_WINDOW	1U
+
+/**
+ * struct weft_inbound - one message as it comes
+ * @len: bytes of it placed; of immediate data, those of the Write before it
+ * @whole: all of it is placed
+ * @opcode: once @whole: enum weft_rdmap_op
+ * @ex: once @whole: the STag to invalidate or the immediate data that it brings, else 0
+ * @recv: the receive that it takes, with its first segment
+ */
+struct weft_inbound {
+	u32 len;
+	bool whole;
+	u8 opcode;
+	u32 ex;
+	struct weft_recv recv;
+};
+
+/**
+ * struct weft_window - messages on their way, by number
+ * @next: number of the message to be delivered next
+ * @slot: those from @next on, each at its number modulo WEFT_WINDOW
+ *
+ * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(); @len of a
+ * message is read without it, to be shown.
+ */
+struct weft_window {
+	u32 next;
+	struct weft_inbound slot[WEFT_WINDOW];
+};
+
+/**
+ * struct weft_written - the RDMA Write that came last, for immediate data behind it
+ * @len: bytes of it placed; 0 if a message was delivered since
+ * @goes_on: its last segment has not come yet
+ *
+ * Protected as a window is.
+ */
+struct weft_written {
+	u32 len;
+	bool goes_on;
+};
+
+int weft_window_init(struct weft_window *w, u32 max_sge);
+void weft_window_destroy(struct weft_window *w);
+void weft_window_start(struct weft_window *w);
+
+/* The message of a number that the window holds. */
+static inline struct weft_inbound *weft_window_at(struct weft_window *w, u32 msn)
+{
+	return &w->slot[msn % WEFT_WINDOW];
+}
+
+/* The message that is delivered next. */
+static inline struct weft_inbound *weft_window_turn(struct weft_window *w)
+{
+	return weft_window_at(w, w->next);
+}
+
+/**
+ * weft_window_refuses() - why may this segment not come?
+ * @w: the window
+ * @msn: number of its message
+ * @mo: its offset there
+ *
+ * A stream that is ordered brings the segments of a message in order, too.
+ *
+ * Return: 0 if it may come; or the code of DDP's Terminate, WEFT_DU_MSN_RANGE or WEFT_DU_MO.
+ */
+static inline u8 weft_window_refuses(struct weft_window *w, u32 msn, u32 mo)
+{
+	if (msn - w->next >= WEFT_WINDOW)
+		return WEFT_DU_MSN_RANGE;
+	return mo == weft_window_at(w, msn)->len ? 0 : WEFT_DU_MO;
+}
+
+/* The bytes that the message may still bring: those for which its receive has room. */
+static inline u64 weft_inbound_room(const struct weft_inbound *m)
+{
+	return m->recv.room - m->len;
+}
+
+/* A segment is placed whose message goes on behind it, or several are, of @len bytes. */
+static inline void weft_inbound_grow(struct weft_inbound *m, u32 len)
+{
+	m->len += len;
+}
+
+/* The last segment is placed, of @len bytes. It tells @opcode, and @ex with it. */
+static inline void weft_inbound_end(struct weft_inbound *m, u32 len, u8 opcode, u32 ex)
+{
+	m->len += len;
+	m->opcode = opcode;
+	m->ex = ex;
+	m->whole = true;
+}
+
+/* Returns the message that is to be delivered now, or NULL. */
+static inline struct weft_inbound *weft_window_ready(struct weft_window *w)
+{
+	struct weft_inbound *m = weft_window_turn(w);
+
+	return m->whole ? m : NULL;
+}
+
+/* The message that was next is delivered; the one behind it is next. */
+static inline void weft_window_pass(struct weft_window *w)
+{
+	struct weft_inbound *m = weft_window_turn(w);
+
+	m->len = 0;
+	m->whole = false;
+	w->next++;
+}
+
+/* A segment of an RDMA Write is placed, of @len bytes and perhaps the @last. */
+static inline void weft_written_add(struct weft_written *w, u32 len, bool last)
+{
+	if (!w->goes_on)
+		w->len = 0;
+	w->len += len;
+	w->goes_on = !last;
+}
+
+#endif /* WEFT_PAIR_INBOUND_H */

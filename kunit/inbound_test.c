@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages between placement and delivery, without a queue pair: which segment may come, when
+ * a message is whole, that each is delivered once and in its turn.
+ */
+#include <kunit/test.h>
+
+#include "pair/inbound.h"
+#include "wire/ddp.h"
+
+#define MAX_SGE	2U
+
+static struct weft_window *window(struct kunit *test)
+{
+	struct weft_window *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_ASSERT_EQ(test, weft_window_init(w, MAX_SGE), 0);
+	weft_window_start(w);
+	return w;
+}
+
+/* Places a segment as the receive side does. Returns why it was refused, or 0. */
+static u8 segment(struct weft_window *w, u32 msn, u32 mo, u32 len, bool last)
+{
+	u8 code = weft_window_refuses(w, msn, mo);
+
+	if (code)
+		return code;
+	if (last)
+		weft_inbound_end(weft_window_at(w, msn), len, WEFT_RDMAP_SEND, 0);
+	else
+		weft_inbound_grow(weft_window_at(w, msn), len);
+	return 0;
+}
+
+/* Each message has a receive of its own, with memory for its SGEs. */
+static void window_has_room(struct kunit *test)
+{
+	struct weft_window *w = window(test);
+	u32 i, j;
+
+	for (i = 0; i < WEFT_WINDOW; i++) {
+		struct weft_inbound *m = weft_window_at(w, w->next + i);
+
+		KUNIT_EXPECT_FALSE(test, m->recv.active);
+		for (j = 0; j < MAX_SGE; j++)
+			m->recv.sge[j].addr = i * MAX_SGE + j;
+	}
+	for (i = 0; i < WEFT_WINDOW; i++) {
+		struct weft_inbound *m = weft_window_at(w, w->next + i);
+
+		for (j = 0; j < MAX_SGE; j++)
+			KUNIT_EXPECT_EQ(test, m->recv.sge[j].addr, (u64)i * MAX_SGE + j);
+	}
+	weft_window_destroy(w);
+}
+
+/* A message grows by its segments, and is whole with the last. */
+static void window_message_grows(struct kunit *test)
+{
+	struct weft_window *w = window(test);
+	struct weft_inbound *m = weft_window_turn(w);
+
+	m->recv.room = 100;
+	KUNIT_EXPECT_EQ(test, weft_inbound_room(m), 100ULL);
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 30, false), 0);
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 30, 30, false), 0);
+	KUNIT_EXPECT_EQ(test, weft_inbound_room(m), 40ULL);
+	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 60, 7, true), 0);
+	KUNIT_EXPECT_PTR_EQ(test, weft_window_ready(w), m);
+	KUNIT_EXPECT_EQ(test, m->len, 67U);
+	weft_window_destroy(w);
+}
+
+/* What the last segment tells is there when the message is delivered. */
+static void window_message_tells(struct kunit *test)
+{
+	struct weft_window *w = window(test);
+
+	weft_inbound_end(weft_window_turn(w), 4, WEFT_RDMAP_SEND_SE_INV, 0x1234);
+	KUNIT_ASSERT_NOT_NULL(test, weft_window_ready(w));
+	KUNIT_EXPECT_EQ(test, weft_window_ready(w)->opcode, WEFT_RDMAP_SEND_SE_INV);
+	KUNIT_EXPECT_EQ(test, weft_window_ready(w)->ex, 0x1234U);
+	weft_window_destroy(w);
+}
+
+static void window_refuses(struct kunit *test)
+{
+	struct weft_window *w = window(test);
+	u32 i;
+
+	/* Numbers begin at 1: behind the window, and before it. */
+	KUNIT_EXPECT_EQ(test, segment(w, 1 + WEFT_WINDOW, 0, 4, true), WEFT_DU_MSN_RANGE);
+	KUNIT_EXPECT_EQ(test, segment(w, 0, 0, 4, true), WEFT_DU_MSN_RANGE);
+	KUNIT_EXPECT_EQ(test, segment(w, U32_MAX, 0, 4, true), WEFT_DU_MSN_RANGE);
+	/* In a message: a gap, and a segment that comes twice. */
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 1, 4, false), WEFT_DU_MO);
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 4, false), 0);
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 4, false), WEFT_DU_MO);
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 8, 4, true), WEFT_DU_MO);
+	/* Nothing of that was noted. */
+	KUNIT_EXPECT_EQ(test, w->next, 1U);
+	KUNIT_EXPECT_EQ(test, weft_window_turn(w)->len, 4U);
+	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
+	/* A number is inside the window until it is delivered, and outside after that. */
+	for (i = 0; i < WEFT_WINDOW; i++)
+		KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1 + i, i ? 0 : 4), 0);
+	weft_window_pass(w);
+	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), WEFT_DU_MSN_RANGE);
+	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 2, 0), 0);
+	weft_window_destroy(w);
+}
+
+/* A whole message is delivered once, and the next begins from nothing. */
+static void window_delivers_once(struct kunit *test)
+{
+	struct weft_window *w = window(test);
+
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 50, true), 0);
+	KUNIT_EXPECT_NOT_NULL(test, weft_window_ready(w));
+	weft_window_pass(w);
+	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
+	KUNIT_EXPECT_EQ(test, weft_window_turn(w)->len, 0U);
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 50, true), WEFT_DU_MSN_RANGE);
+	KUNIT_EXPECT_EQ(test, segment(w, 2, 0, 0, true), 0);
+	KUNIT_EXPECT_NOT_NULL(test, weft_window_ready(w));
+	weft_window_destroy(w);
+}
+
+/* Numbers go on behind 2^32 - 1 with 0. */
+static void window_wraps(struct kunit *test)
+{
+	struct weft_window *w = window(test);
+	u32 i, msn = U32_MAX - 4;
+
+	w->next = msn;
+	for (i = 0; i < 10; i++, msn++) {
+		KUNIT_EXPECT_EQ(test, segment(w, msn + WEFT_WINDOW, 0, 8, true),
+				WEFT_DU_MSN_RANGE);
+		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, false), 0);
+		KUNIT_EXPECT_NULL(test, weft_window_ready(w));
+		KUNIT_EXPECT_EQ(test, segment(w, msn, 8, 8, true), 0);
+		KUNIT_EXPECT_PTR_EQ(test, weft_window_ready(w), weft_window_at(w, msn));
+		weft_window_pass(w);
+		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, true), WEFT_DU_MSN_RANGE);
+	}
+	KUNIT_EXPECT_EQ(test, w->next, 5U);
+	weft_window_destroy(w);
+}
+
+/* A new stream knows nothing of what was on its way. */
+static void window_starts_anew(struct kunit *test)
+{
+	struct weft_window *w = window(test);
+
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 8, true), 0);
+	weft_window_pass(w);
+	weft_window_turn(w)->recv.active = true;
+	KUNIT_EXPECT_EQ(test, segment(w, 2, 0, 8, true), 0);
+	weft_window_start(w);
+	KUNIT_EXPECT_EQ(test, w->next, 1U);
+	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
+	KUNIT_EXPECT_FALSE(test, weft_window_turn(w)->recv.active);
+	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), 0);
+	weft_window_destroy(w);
+}
+
+/* The length of a Write is that of its segments, and the next begins anew. */
+static void written_adds_up(struct kunit *test)
+{
+	struct weft_written w = {};
+
+	weft_written_add(&w, 10, false);
+	weft_written_add(&w, 10, false);
+	weft_written_add(&w, 5, true);
+	KUNIT_EXPECT_EQ(test, w.len, 25U);
+	weft_written_add(&w, 3, true);
+	KUNIT_EXPECT_EQ(test, w.len, 3U);
+	weft_written_add(&w, 4, false);
+	KUNIT_EXPECT_EQ(test, w.len, 4U);
+	weft_written_add(&w, 0, true);
+	KUNIT_EXPECT_EQ(test, w.len, 4U);
+}
+
+static struct kunit_case inbound_cases[] = {
+	KUNIT_CASE(window_has_room),
+	KUNIT_CASE(window_message_grows),
+	KUNIT_CASE(window_message_tells),
+	KUNIT_CASE(window_refuses),
+	KUNIT_CASE(window_delivers_once),
+	KUNIT_CASE(window_wraps),
+	KUNIT_CASE(window_starts_anew),
+	KUNIT_CASE(written_adds_up),
+	{}
+};
+
+static struct kunit_suite inbound_suite = {
+	.name = "weft_inbound",
+	.test_cases = inbound_cases,
+};
+
+kunit_test_suite(inbound_suite);
