@@ -29,6 +29,7 @@ void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
 enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
+	weft_rx_let_go(rx);
 	weft_request_fail(rx->place.read->request, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }

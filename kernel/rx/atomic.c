@@ -23,15 +23,15 @@ static enum weft_rx_verdict rx_refuse_operation(struct weft_rx *rx, u8 code)
 }
 
 /**
- * weft_rx_end_atomic_request() - an atomic request of the peer has come
+ * weft_rx_deliver_atomic_request() - an atomic request of the peer has come
  * @rx: the receive side; number and length of the request are good
  * @answers: the list of the peer's requests, to which it is added
  *
  * Context: any, socket lock held; does not sleep.
  * Return: WEFT_RX_OK, or WEFT_RX_BAD if it was refused.
  */
-enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
-						struct weft_answers *answers)
+enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
+						    struct weft_answers *answers)
 {
 	struct weft_atomic_req req;
 	enum weft_key_error err;
@@ -89,18 +89,15 @@ enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
 }
 
 /**
- * weft_rx_end_atomic_response() - the answer to our oldest request has come
- * @rx: the receive side; that request is an atomic
- * @reads: the requests of ours
+ * weft_rx_place_atomic_response() - place the answer to our oldest request
+ * @rx: the receive side; that request is an atomic, and all of its answer is here
  *
  * Context: any, socket lock held; does not sleep.
  * Return: WEFT_RX_OK; WEFT_RX_BAD if it answers another request, or if the memory for the
  * value was invalidated or deregistered.
  */
-enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_rx *rx,
-						 struct weft_reads *reads)
+enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx)
 {
-	enum weft_rx_verdict verdict;
 	struct weft_atomic_resp resp;
 
 	weft_rx_assert_locked(rx);
@@ -108,11 +105,5 @@ enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_rx *rx,
 	if (resp.id != rx->place.read->sink)
 		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
 	weft_rx_aim_at_read(rx, rx->place.read);
-	verdict = weft_rx_place(rx, (const u8 *)&resp.original,
-				sizeof(resp.original));
-	weft_rx_let_go(rx);
-	if (verdict != WEFT_RX_OK)
-		return verdict;
-	rx->atomic_msn++;
-	return weft_rx_read_done(rx, reads);
+	return weft_rx_place(rx, (const u8 *)&resp.original, sizeof(resp.original));
 }

@@ -1,200 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The meaning of an FPDU, by its operation: where its payload goes, and what its end
- * completes.
+ * Delivery: what a message does once all of it is placed, by operation. Nothing is
+ * placed here; place.c does that.
  *
  * Everything here runs with the socket lock held and does not sleep.
  */
-#include <linux/string.h>
-
 #include "base/trace.h"
 #include "base/weft.h"
 #include "memory/mr.h"
 #include "pair/qp.h"
 #include "queue/cq.h"
-#include "queue/srq.h"
 #include "rx/place.h"
 #include "rx/rx.h"
 
-/* --- where the payload goes --- */
-
-static enum weft_rx_verdict rx_begin_write(struct weft_rx *rx)
-{
-	enum weft_key_error err;
-
-	rx->place.target = WEFT_RX_TO_REGION;
-	if (!rx->seg.payload_len)
-		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
-	err = weft_access_go_on(&rx->place.access, rx->acc, rx->acc->pd, rx->seg.ddp.stag, rx->seg.ddp.to,
-				rx->seg.payload_len, IB_ACCESS_REMOTE_WRITE);
-	if (err)
-		return weft_rx_refuse_key(rx, err);
-	rx->place.region.addr = rx->seg.ddp.to;
-	rx->place.region.length = rx->seg.payload_len;
-	rx->place.region.lkey = rx->seg.ddp.stag;
-	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_REMOTE_WRITE, &rx->place.region, 1, 0);
-	return WEFT_RX_OK;
-}
-
-static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
-					      const struct weft_reads *reads)
-{
-	struct weft_read *read = weft_reads_oldest(reads);
-	u8 code;
-
-	if (!read || read->atomic || (read->len && rx->seg.ddp.stag != read->sink)) {
-		code = WEFT_DT_STAG;
-	} else if (read->len && rx->seg.ddp.to != read->got) {
-		code = WEFT_DT_BOUNDS;
-	} else if (rx->seg.payload_len > read->len - read->got ||
-		   (rx->seg.ddp.last && rx->seg.payload_len != read->len - read->got)) {
-		code = WEFT_DT_BOUNDS;
-	} else {
-		weft_rx_aim_at_read(rx, read);
-		return WEFT_RX_OK;
-	}
-	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
-}
-
-static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
-{
-	struct weft_inbound *m = weft_rx_inbound(rx);
-	enum weft_rx_verdict verdict;
-	u8 code;
-
-	rx->place.target = WEFT_RX_TO_RECV;
-	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
-	if (code)
-		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
-	/*
-	 * The first frame of an initiator may be an empty SEND that means only
-	 * "ready"; it takes no receive (RFC 6581, 5). A SEND with an event, a key or
-	 * data is a message, and takes one.
-	 */
-	if (rx->first && rx->empty_first && !rx->seg.payload_len && rx->seg.ddp.last &&
-	    rx->seg.ddp.opcode == WEFT_RDMAP_SEND)
-		return WEFT_RX_OK;
-	if (!m->recv.active) {
-		verdict = weft_rx_fetch_recv(rx, m);
-		if (verdict != WEFT_RX_OK)
-			return verdict;
-	}
-	if (rx->seg.payload_len > weft_inbound_room(m)) {
-		weft_rx_let_go(rx);
-		weft_rx_complete_recv(rx, m, IB_WC_LOC_LEN_ERR, WEFT_VE_RECV_TOO_SMALL);
-		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-				      WEFT_DU_TOO_LONG);
-	}
-	/* Receives of a shared queue name memory of the queue's own protection domain. */
-	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd,
-		    IB_ACCESS_LOCAL_WRITE, m->recv.sge, m->recv.num_sge, m->len);
-	return WEFT_RX_OK;
-}
-
-/* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
-static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
-{
-	struct weft_inbound *m = weft_rx_inbound(rx);
-	u8 code;
-
-	weft_rx_aim_at_bytes(rx);
-	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
-	if (!code && (!rx->seg.ddp.last || m->recv.active))
-		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
-	if (!code && rx->seg.payload_len != WEFT_IMM_LEN)
-		code = WEFT_DU_TOO_LONG;
-	if (!code)
-		return weft_rx_fetch_recv(rx, m);
-	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
-}
-
-/* Begins a Terminate, which is a single FPDU and the only one with its queue number. */
-static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
-{
-	weft_rx_aim_at_bytes(rx);
-	if (!rx->seg.ddp.mo && rx->seg.ddp.last && rx->seg.ddp.msn == 1 &&
-	    rx->seg.payload_len <= sizeof(rx->place.bytes))
-		return WEFT_RX_OK;
-	/*
-	 * A malformed Terminate ends the connection as well, but its reason is not read. It
-	 * is not answered by another, or two ends could send Terminates for ever
-	 * (RFC 5040, 4.8).
-	 */
-	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
-	return weft_rx_break(rx);
-}
-
-/* Begins a read or atomic request, which is a single FPDU of a known size. */
-static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
-					   const struct weft_answers *answers)
-{
-	u32 len = rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
-							  WEFT_ATOMIC_REQ_LEN;
-	u8 code;
-
-	weft_rx_aim_at_bytes(rx);
-	if (rx->seg.ddp.mo || !rx->seg.ddp.last)
-		code = WEFT_DU_MO;
-	else if (rx->seg.ddp.msn != rx->read_msn)
-		code = WEFT_DU_MSN_RANGE;
-	else if (weft_answers_full(answers))
-		code = WEFT_DU_NO_BUFFER; /* more than was agreed */
-	else if (rx->seg.payload_len != len)
-		code = WEFT_DU_TOO_LONG;
-	else
-		return WEFT_RX_OK;
-	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
-}
-
-/**
- * weft_rx_begin() - an FPDU's header is here: may its payload come?
- * @qp: the queue pair; its rx holds the decoded header
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK: place the payload. WEFT_RX_WAIT: nothing was changed;
- * ask again when a receive was posted. WEFT_RX_BAD: the connection ends.
- */
-enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
-{
-	struct weft_rx *rx = &qp->rx;
-
-	weft_qp_assert_locked(qp);
-	/* The owner, or a full completion queue, may have failed the queue pair meanwhile. */
-	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
-		rx->stopped = true;
-		return WEFT_RX_BAD;
-	}
-	switch (rx->seg.ddp.opcode) {
-	case WEFT_RDMAP_WRITE:
-		return rx_begin_write(rx);
-	case WEFT_RDMAP_READ_RESP:
-		return rx_begin_response(rx, &qp->reads);
-	case WEFT_RDMAP_READ_REQ:
-	case WEFT_RDMAP_ATOMIC_REQ:
-		return rx_begin_bytes(rx, &qp->answers);
-	case WEFT_RDMAP_TERMINATE:
-		return rx_begin_terminate(rx);
-	case WEFT_RDMAP_IMM:
-	case WEFT_RDMAP_IMM_SE:
-		return rx_begin_imm(rx);
-	case WEFT_RDMAP_ATOMIC_RESP:
-		return weft_rx_begin_atomic_response(rx, &qp->reads);
-	default:
-		return rx_begin_send(rx);
-	}
-}
-
-/* --- what the end of an FPDU completes --- */
-
-static enum weft_rx_verdict rx_end_response(struct weft_rx *rx,
-					    struct weft_reads *reads)
-{
-	rx->place.read->got += rx->seg.payload_len;
-	return rx->seg.ddp.last ? weft_rx_read_done(rx, reads) : WEFT_RX_OK;
-}
-
-static noinline enum weft_rx_verdict rx_end_read_request(struct weft_rx *rx,
-							 struct weft_answers *answers)
+static noinline enum weft_rx_verdict rx_deliver_read_request(struct weft_rx *rx,
+							     struct weft_answers *answers)
 {
 	struct weft_read_req req;
 	enum weft_key_error err;
@@ -214,8 +34,8 @@ static noinline enum weft_rx_verdict rx_end_read_request(struct weft_rx *rx,
 }
 
 /* Ends the connection as the peer asks, and fails the request of ours that it blames. */
-static noinline enum weft_rx_verdict rx_end_terminate(struct weft_rx *rx,
-						      const struct weft_reads *reads)
+static noinline enum weft_rx_verdict rx_deliver_terminate(struct weft_rx *rx,
+							  const struct weft_reads *reads)
 {
 	struct weft_read *read = NULL;
 	struct weft_term term;
@@ -273,94 +93,66 @@ static enum weft_rx_verdict rx_deliver_sends(struct weft_rx *rx)
 	return verdict;
 }
 
-static enum weft_rx_verdict rx_end_send(struct weft_rx *rx)
+/* Completes a request of ours that the peer has answered, if that went well. */
+static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict verdict)
 {
-	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
-	struct weft_inbound *m = weft_rx_inbound(rx);
-
-	if (!ddp->last) {
-		weft_inbound_grow(m, rx->seg.payload_len);
-		return WEFT_RX_OK;
-	}
-	/* A header has one of the two at most; the other is 0. */
-	weft_inbound_end(m, rx->seg.payload_len, ddp->opcode, ddp->inv_stag | ddp->imm);
-	return rx_deliver_sends(rx);
-}
-
-/* Immediate data comes whole. Its completion tells the length of the Write before it. */
-static enum weft_rx_verdict rx_end_imm(struct weft_rx *rx)
-{
-	weft_inbound_end(weft_rx_inbound(rx), rx->written.len, rx->seg.ddp.opcode,
-			 weft_get_be32(rx->place.bytes));
-	return rx_deliver_sends(rx);
-}
-
-/* Completes a request of ours that the peer has answered. */
-static void rx_answered(struct weft_qp *qp)
-{
+	if (verdict != WEFT_RX_OK)
+		return verdict;
 	weft_qp_complete_sends(qp);
 	/* A fence, or another read, may have waited for this one. */
 	if (weft_ring_pending(&qp->sq))
 		weft_qp_kick(qp);
+	return WEFT_RX_OK;
+}
+
+/* Has a request of the peer answered that was taken, if that went well. */
+static enum weft_rx_verdict rx_asked(struct weft_qp *qp, enum weft_rx_verdict verdict)
+{
+	if (verdict == WEFT_RX_OK)
+		weft_qp_kick(qp);
+	return verdict;
+}
+
+/* Delivers what the segment under way has ended, by operation. */
+static enum weft_rx_verdict rx_deliver(struct weft_qp *qp)
+{
+	enum weft_rx_verdict verdict;
+	struct weft_rx *rx = &qp->rx;
+
+	switch (rx->seg.ddp.opcode) {
+	case WEFT_RDMAP_WRITE:
+		return WEFT_RX_OK; /* there is nobody to be told */
+	case WEFT_RDMAP_READ_RESP:
+		return rx_answered(qp, weft_rx_read_done(rx, &qp->reads));
+	case WEFT_RDMAP_READ_REQ:
+		return rx_asked(qp, rx_deliver_read_request(rx, &qp->answers));
+	case WEFT_RDMAP_ATOMIC_REQ:
+		return rx_asked(qp, weft_rx_deliver_atomic_request(rx, &qp->answers));
+	case WEFT_RDMAP_ATOMIC_RESP:
+		rx->atomic_msn++;
+		return rx_answered(qp, weft_rx_read_done(rx, &qp->reads));
+	case WEFT_RDMAP_TERMINATE:
+		verdict = rx_deliver_terminate(rx, &qp->reads);
+		weft_qp_complete_sends(qp);
+		return verdict;
+	default:
+		return rx_deliver_sends(rx);
+	}
 }
 
 /**
- * weft_rx_end() - an FPDU has ended and its CRC, if any, is good
- * @qp: the queue pair
+ * weft_rx_deliver() - the last segment of a message has been placed
+ * @qp: the queue pair; its rx holds that segment
+ *
+ * Delivers the message, if its turn has come, and those that waited for it.
  *
  * Context: any, socket lock held; does not sleep.
  * Return: WEFT_RX_OK, or WEFT_RX_BAD if nothing more may be read.
  */
-enum weft_rx_verdict weft_rx_end(struct weft_qp *qp)
+enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 {
-	enum weft_rx_verdict verdict = WEFT_RX_OK;
-	struct weft_rx *rx = &qp->rx;
-
 	weft_qp_assert_locked(qp);
-	if (rx->seg.ddp.last)
-		weft_rx_let_go(rx);
-	switch (rx->seg.ddp.opcode) {
-	case WEFT_RDMAP_WRITE:
-		weft_written_add(&rx->written, rx->seg.payload_len, rx->seg.ddp.last);
-		break;
-	case WEFT_RDMAP_READ_RESP:
-		verdict = rx_end_response(rx, &qp->reads);
-		if (rx->seg.ddp.last && verdict == WEFT_RX_OK)
-			rx_answered(qp);
-		break;
-	case WEFT_RDMAP_READ_REQ:
-		verdict = rx_end_read_request(rx, &qp->answers);
-		if (verdict == WEFT_RX_OK)
-			weft_qp_kick(qp);
-		break;
-	case WEFT_RDMAP_IMM:
-	case WEFT_RDMAP_IMM_SE:
-		verdict = rx_end_imm(rx);
-		break;
-	case WEFT_RDMAP_ATOMIC_REQ:
-		verdict = weft_rx_end_atomic_request(rx, &qp->answers);
-		if (verdict == WEFT_RX_OK)
-			weft_qp_kick(qp);
-		break;
-	case WEFT_RDMAP_ATOMIC_RESP:
-		verdict = weft_rx_end_atomic_response(rx, &qp->reads);
-		if (verdict == WEFT_RX_OK)
-			rx_answered(qp);
-		break;
-	case WEFT_RDMAP_TERMINATE:
-		verdict = rx_end_terminate(rx, &qp->reads);
-		weft_qp_complete_sends(qp);
-		return verdict;
-	default:
-		verdict = rx_end_send(rx);
-	}
-	if (rx->seg.ddp.last)
-		weft_streak_received(&qp->scq->streak);
-	if (rx->first) {
-		/* The initiator is in full operation, so we may send, too (RFC 5044, 7.1.3). */
-		rx->first = false;
-		if (weft_gate_open(&qp->gate))
-			weft_qp_kick(qp);
-	}
-	return verdict;
+	weft_rx_let_go(&qp->rx);
+	weft_streak_received(&qp->scq->streak);
+	return rx_deliver(qp);
 }

@@ -1,134 +1,228 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Placing payload where its header said that it goes.
+ * Placement, by operation: where the payload of a segment goes, and what is known of its
+ * message when it is there. Nothing is completed here; deliver.c does that.
  *
  * Everything here runs with the socket lock held and does not sleep.
  */
-#include <linux/string.h>
-
 #include "base/weft.h"
 #include "memory/mr.h"
 #include "pair/qp.h"
+#include "queue/srq.h"
 #include "rx/place.h"
 #include "rx/rx.h"
+#include "wire/bytes.h"
 
-/* Ends the connection, since the memory for the payload may not be written any more. */
-static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
-					    enum weft_key_error err)
+static enum weft_rx_verdict rx_begin_write(struct weft_rx *rx)
 {
-	weft_rx_let_go(rx);
-	switch (rx->place.target) {
-	case WEFT_RX_TO_REGION:
+	enum weft_key_error err;
+
+	rx->place.target = WEFT_RX_TO_REGION;
+	if (!rx->seg.payload_len)
+		return WEFT_RX_OK; /* names no byte, so its STag is not looked at (RFC 5040, 5.2) */
+	err = weft_access_go_on(&rx->place.access, rx->acc, rx->acc->pd, rx->seg.ddp.stag,
+				rx->seg.ddp.to, rx->seg.payload_len, IB_ACCESS_REMOTE_WRITE);
+	if (err)
 		return weft_rx_refuse_key(rx, err);
-	case WEFT_RX_TO_READ:
-		return weft_rx_read_failed(rx);
-	default:
-		weft_rx_complete_recv(rx, weft_rx_inbound(rx), IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
-		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+	rx->place.region.addr = rx->seg.ddp.to;
+	rx->place.region.length = rx->seg.payload_len;
+	rx->place.region.lkey = rx->seg.ddp.stag;
+	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_REMOTE_WRITE, &rx->place.region, 1, 0);
+	return WEFT_RX_OK;
+}
+
+static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
+					      const struct weft_reads *reads)
+{
+	struct weft_read *read = weft_reads_oldest(reads);
+	u8 code;
+
+	if (!read || read->atomic || (read->len && rx->seg.ddp.stag != read->sink)) {
+		code = WEFT_DT_STAG;
+	} else if (read->len && rx->seg.ddp.to != read->got) {
+		code = WEFT_DT_BOUNDS;
+	} else if (rx->seg.payload_len > read->len - read->got ||
+		   (rx->seg.ddp.last && rx->seg.payload_len != read->len - read->got)) {
+		code = WEFT_DT_BOUNDS;
+	} else {
+		weft_rx_aim_at_read(rx, read);
+		return WEFT_RX_OK;
 	}
+	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
+}
+
+static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
+{
+	struct weft_inbound *m = weft_rx_inbound(rx);
+	enum weft_rx_verdict verdict;
+	u8 code;
+
+	rx->place.target = WEFT_RX_TO_RECV;
+	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
+	if (code)
+		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
+	/*
+	 * The first frame of an initiator may be an empty SEND that means only
+	 * "ready"; it takes no receive (RFC 6581, 5). A SEND with an event, a key or
+	 * data is a message, and takes one.
+	 */
+	if (rx->first && rx->empty_first && !rx->seg.payload_len && rx->seg.ddp.last &&
+	    rx->seg.ddp.opcode == WEFT_RDMAP_SEND)
+		return WEFT_RX_OK;
+	if (!m->recv.active) {
+		verdict = weft_rx_fetch_recv(rx, m);
+		if (verdict != WEFT_RX_OK)
+			return verdict;
+	}
+	if (rx->seg.payload_len > weft_inbound_room(m)) {
+		weft_rx_recv_failed(rx, IB_WC_LOC_LEN_ERR, WEFT_VE_RECV_TOO_SMALL);
+		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+				      WEFT_DU_TOO_LONG);
+	}
+	/* Receives of a shared queue name memory of the queue's own protection domain. */
+	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd,
+		    IB_ACCESS_LOCAL_WRITE, m->recv.sge, m->recv.num_sge, m->len);
+	return WEFT_RX_OK;
+}
+
+/* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
+static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
+{
+	struct weft_inbound *m = weft_rx_inbound(rx);
+	u8 code;
+
+	weft_rx_aim_at_bytes(rx);
+	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
+	if (!code && (!rx->seg.ddp.last || m->recv.active))
+		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
+	if (!code && rx->seg.payload_len != WEFT_IMM_LEN)
+		code = WEFT_DU_TOO_LONG;
+	if (!code)
+		return weft_rx_fetch_recv(rx, m);
+	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
+}
+
+/* Begins a Terminate, which is a single FPDU and the only one with its queue number. */
+static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
+{
+	weft_rx_aim_at_bytes(rx);
+	if (!rx->seg.ddp.mo && rx->seg.ddp.last && rx->seg.ddp.msn == 1 &&
+	    rx->seg.payload_len <= sizeof(rx->place.bytes))
+		return WEFT_RX_OK;
+	/*
+	 * A malformed Terminate ends the connection as well, but its reason is not read. It
+	 * is not answered by another, or two ends could send Terminates for ever
+	 * (RFC 5040, 4.8).
+	 */
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
+	return weft_rx_break(rx);
+}
+
+/* Begins a read or atomic request, which is a single FPDU of a known size. */
+static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
+					   const struct weft_answers *answers)
+{
+	u32 len = rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
+							  WEFT_ATOMIC_REQ_LEN;
+	u8 code;
+
+	weft_rx_aim_at_bytes(rx);
+	if (rx->seg.ddp.mo || !rx->seg.ddp.last)
+		code = WEFT_DU_MO;
+	else if (rx->seg.ddp.msn != rx->read_msn)
+		code = WEFT_DU_MSN_RANGE;
+	else if (weft_answers_full(answers))
+		code = WEFT_DU_NO_BUFFER; /* more than was agreed */
+	else if (rx->seg.payload_len != len)
+		code = WEFT_DU_TOO_LONG;
+	else
+		return WEFT_RX_OK;
+	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
 /**
- * weft_rx_place() - place the next bytes of an FPDU's payload
- * @rx: the receive side; weft_rx_begin() said OK
- * @from: the bytes
- * @len: how many; no more than the payload has left
+ * weft_rx_begin() - an FPDU's header is here: may its payload come?
+ * @qp: the queue pair; its rx holds the decoded header
  *
- * Each piece is checked against its region as it is now, since an earlier check says
- * nothing about the region after an invalidation.
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK: place the payload. WEFT_RX_WAIT: nothing was changed;
+ * ask again when a receive was posted. WEFT_RX_BAD: the connection ends.
+ */
+enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
+{
+	struct weft_rx *rx = &qp->rx;
+
+	weft_qp_assert_locked(qp);
+	/* The owner, or a full completion queue, may have failed the queue pair meanwhile. */
+	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
+		rx->stopped = true;
+		return WEFT_RX_BAD;
+	}
+	switch (rx->seg.ddp.opcode) {
+	case WEFT_RDMAP_WRITE:
+		return rx_begin_write(rx);
+	case WEFT_RDMAP_READ_RESP:
+		return rx_begin_response(rx, &qp->reads);
+	case WEFT_RDMAP_READ_REQ:
+	case WEFT_RDMAP_ATOMIC_REQ:
+		return rx_begin_bytes(rx, &qp->answers);
+	case WEFT_RDMAP_TERMINATE:
+		return rx_begin_terminate(rx);
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		return rx_begin_imm(rx);
+	case WEFT_RDMAP_ATOMIC_RESP:
+		return weft_rx_begin_atomic_response(rx, &qp->reads);
+	default:
+		return rx_begin_send(rx);
+	}
+}
+
+/* A segment of a SEND is placed. With the last of them, the message says what it is. */
+static void rx_placed_send(struct weft_rx *rx)
+{
+	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
+	struct weft_inbound *m = weft_rx_inbound(rx);
+
+	if (!ddp->last)
+		weft_inbound_grow(m, rx->seg.payload_len);
+	else /* A header has one of the two at most; the other is 0. */
+		weft_inbound_end(m, rx->seg.payload_len, ddp->opcode, ddp->inv_stag | ddp->imm);
+}
+
+/**
+ * weft_rx_placed() - a segment has ended, its payload is placed, and its CRC, if any, is good
+ * @rx: the receive side
+ *
+ * Notes how far its message has come.
  *
  * Context: any, socket lock held; does not sleep.
  * Return: WEFT_RX_OK, or WEFT_RX_BAD if the connection ends.
  */
-enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
+enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 {
-	struct weft_placement *p = &rx->place;
-	const struct weft_sge *sge;
-	enum weft_key_error err;
-	u64 to;
-	u32 n;
-
 	weft_rx_assert_locked(rx);
-	if (p->target == WEFT_RX_TO_BYTES) {
-		memcpy(p->bytes + p->have, from, len);
-		p->have += len;
+	switch (rx->seg.ddp.opcode) {
+	case WEFT_RDMAP_WRITE:
+		weft_written_add(&rx->written, rx->seg.payload_len, rx->seg.ddp.last);
 		return WEFT_RX_OK;
-	}
-	while (len) {
-		if (!p->num_sge)
-			return rx_place_failed(rx, WEFT_KEY_BOUNDS);
-		sge = p->sge;
-		n = min(len, sge->length - p->at);
-		if (!n) {
-			p->sge++;
-			p->num_sge--;
-			p->at = 0;
-			continue;
-		}
-		to = sge->addr + p->at;
-		err = weft_access_go_on(&p->access, rx->acc, p->pd, sge->lkey, to, n, p->rights);
-		if (err)
-			return rx_place_failed(rx, err);
-		p->at += n;
-		len -= n;
-		weft_mr_write(p->access.mr, to, from, n);
-		from += n;
-	}
-	return WEFT_RX_OK;
-}
-
-/**
- * weft_rx_row_room() - how much may follow behind the payload placed last?
- * @rx: the receive side; an FPDU with payload has ended, and its message has not
- * @to: result: where the next byte of the message goes in the region that is held
- *
- * Context: any, socket lock held; does not sleep.
- * Return: how many bytes may be placed there without another check; 0 if each FPDU has to
- * be looked at.
- */
-u64 weft_rx_row_room(struct weft_rx *rx, u64 *to)
-{
-	const struct weft_placement *p = &rx->place;
-	u32 room;
-
-	weft_rx_assert_locked(rx);
-	if (p->target == WEFT_RX_TO_BYTES || !p->access.mr)
-		return 0;
-	*to = p->sge->addr + p->at;
-	room = p->sge->length - p->at;
-	switch (p->target) {
-	case WEFT_RX_TO_REGION:
-		return weft_access_room(&p->access, *to);
-	case WEFT_RX_TO_READ:
-		room = min(room, p->read->len - p->read->got);
-		break;
+	case WEFT_RDMAP_READ_RESP:
+		rx->place.read->got += rx->seg.payload_len;
+		return WEFT_RX_OK;
+	case WEFT_RDMAP_READ_REQ:
+	case WEFT_RDMAP_ATOMIC_REQ:
+	case WEFT_RDMAP_TERMINATE:
+		return WEFT_RX_OK; /* its bytes are here, and are all of it */
+	case WEFT_RDMAP_ATOMIC_RESP:
+		return weft_rx_place_atomic_response(rx);
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		/* The completion tells the length of the Write before it. */
+		weft_inbound_end(weft_rx_inbound(rx), rx->written.len, rx->seg.ddp.opcode,
+				 weft_get_be32(rx->place.bytes));
+		return WEFT_RX_OK;
 	default:
-		room = min_t(u64, room, weft_inbound_room(weft_rx_inbound(rx)));
-	}
-	return min_t(u64, room, weft_access_room(&p->access, *to));
-}
-
-/**
- * weft_rx_row_end() - account for a row of FPDUs that were placed
- * @rx: the receive side; weft_rx_row_room() said that there was room
- * @fpdus: how many, with the payload length of the one before; their CRCs, if any, are good
- *
- * Context: any, socket lock held; does not sleep.
- */
-void weft_rx_row_end(struct weft_rx *rx, u32 fpdus)
-{
-	u32 len = fpdus * rx->seg.payload_len;
-
-	weft_rx_assert_locked(rx);
-	weft_template_advance(&rx->seg, len);
-	switch (rx->place.target) {
-	case WEFT_RX_TO_REGION:
-		rx->written.len += len;
-		break;
-	case WEFT_RX_TO_READ:
-		rx->place.read->got += len;
-		break;
-	default:
-		weft_inbound_grow(weft_rx_inbound(rx), len);
+		rx_placed_send(rx);
+		return WEFT_RX_OK;
 	}
 }

@@ -17,19 +17,21 @@ struct weft_reads;
 /* segment.c: what comes, one segment after the other */
 void weft_rx_read(struct weft_qp *qp);
 
-/* deliver.c: what a segment means */
+/* place.c: placement, by operation */
 enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp);
-enum weft_rx_verdict weft_rx_end(struct weft_qp *qp);
+enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx);
+
+/* deliver.c: delivery, by operation */
+enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp);
 
 /* atomic.c: atomics, of the peer and of ours */
 enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
 						   const struct weft_reads *reads);
-enum weft_rx_verdict weft_rx_end_atomic_request(struct weft_rx *rx,
-						struct weft_answers *answers);
-enum weft_rx_verdict weft_rx_end_atomic_response(struct weft_rx *rx,
-						 struct weft_reads *reads);
+enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx);
+enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
+						    struct weft_answers *answers);
 
-/* place.c: the payload */
+/* payload.c: the bytes */
 enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len);
 u64 weft_rx_row_room(struct weft_rx *rx, u64 *to);
 void weft_rx_row_end(struct weft_rx *rx, u32 fpdus);
@@ -43,6 +45,7 @@ enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *re
 enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound *m);
 enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbound *m, u8 status,
 					   u32 vendor);
+void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor);
 void weft_rx_flush_receives(struct weft_qp *qp);
 
 /* refuse.c: what ends the connection */

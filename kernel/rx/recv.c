@@ -16,9 +16,9 @@
 #include "rx/rx.h"
 
 /*
- * Takes the next receive, for a message. If none is posted, the next post wakes the reader, and a timer
- * limits the wait. Returns WEFT_RX_OK, WEFT_RX_WAIT without a receive, or WEFT_RX_BAD if
- * the ring makes no sense.
+ * Takes the next receive, for a message. If none is posted, the next post wakes the reader,
+ * and a timer limits the wait. Returns WEFT_RX_OK, WEFT_RX_WAIT without a receive, or
+ * WEFT_RX_BAD if the ring makes no sense.
  */
 enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound *m)
 {
@@ -77,8 +77,8 @@ static void rx_describe(const struct weft_inbound *m, struct weft_completion *wc
 }
 
 /*
- * Completes the receive of a message, or one that none came for. Returns WEFT_RX_OK, or WEFT_RX_BAD if the completion
- * queue is full.
+ * Completes the receive of a message, or one that none came for. Returns WEFT_RX_OK, or
+ * WEFT_RX_BAD if the completion queue is full.
  */
 enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbound *m, u8 status,
 					   u32 vendor)
@@ -97,6 +97,14 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbou
 		rx_describe(m, &wc);
 	m->recv.active = false;
 	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_break(rx);
+}
+
+/* Completes the receive of the message under way in error, since that cannot be placed there. */
+void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor)
+{
+	weft_rx_assert_locked(rx);
+	weft_rx_let_go(rx);
+	weft_rx_complete_recv(rx, weft_rx_inbound(rx), status, vendor);
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * DDP segments as they are told of, one at a time or a row at once: their headers are
- * decoded here, and what they mean is in deliver.c.
+ * decoded here. Each is placed (place.c), and the last of a message delivers it (deliver.c).
  *
  * Everything here runs with the socket lock held and does not sleep.
  */
@@ -55,6 +55,14 @@ static inline enum weft_rx_verdict segment_place(void *ctx, const u8 *from, u32 
 	return weft_rx_place(&qp->rx, from, len);
 }
 
+/* The initiator is in full operation, so we may send, too (RFC 5044, 7.1.3). */
+static noinline void segment_first(struct weft_qp *qp)
+{
+	qp->rx.first = false;
+	if (weft_gate_open(&qp->gate))
+		weft_qp_kick(qp);
+}
+
 static inline enum weft_rx_verdict segment_end(void *ctx)
 {
 	struct weft_qp *qp = ctx;
@@ -62,10 +70,15 @@ static inline enum weft_rx_verdict segment_end(void *ctx)
 	enum weft_rx_verdict verdict;
 
 	trace_weft_rx_fpdu(rx->acc, &rx->seg.ddp, rx->seg.payload_len);
-	verdict = weft_rx_end(qp);
-	if (verdict == WEFT_RX_OK)
-		rx->seg.ended = true;
-	return verdict;
+	verdict = weft_rx_placed(rx);
+	if (verdict == WEFT_RX_OK && rx->seg.ddp.last)
+		verdict = weft_rx_deliver(qp);
+	if (verdict != WEFT_RX_OK)
+		return verdict;
+	rx->seg.ended = true;
+	if (unlikely(rx->first))
+		segment_first(qp);
+	return WEFT_RX_OK;
 }
 
 /*

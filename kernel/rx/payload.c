@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The bytes of payload, to where place.c said that they go.
+ *
+ * Everything here runs with the socket lock held and does not sleep.
+ */
+#include <linux/string.h>
+
+#include "base/weft.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "rx/place.h"
+#include "rx/rx.h"
+
+/* Ends the connection, since the memory for the payload may not be written any more. */
+static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
+					    enum weft_key_error err)
+{
+	switch (rx->place.target) {
+	case WEFT_RX_TO_REGION:
+		return weft_rx_refuse_key(rx, err);
+	case WEFT_RX_TO_READ:
+		return weft_rx_read_failed(rx);
+	default:
+		weft_rx_recv_failed(rx, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
+		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+	}
+}
+
+/**
+ * weft_rx_place() - place the next bytes of an FPDU's payload
+ * @rx: the receive side; weft_rx_begin() said OK
+ * @from: the bytes
+ * @len: how many; no more than the payload has left
+ *
+ * Each piece is checked against its region as it is now, since an earlier check says
+ * nothing about the region after an invalidation.
+ *
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD if the connection ends.
+ */
+enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
+{
+	struct weft_placement *p = &rx->place;
+	const struct weft_sge *sge;
+	enum weft_key_error err;
+	u64 to;
+	u32 n;
+
+	weft_rx_assert_locked(rx);
+	if (p->target == WEFT_RX_TO_BYTES) {
+		memcpy(p->bytes + p->have, from, len);
+		p->have += len;
+		return WEFT_RX_OK;
+	}
+	while (len) {
+		if (!p->num_sge)
+			return rx_place_failed(rx, WEFT_KEY_BOUNDS);
+		sge = p->sge;
+		n = min(len, sge->length - p->at);
+		if (!n) {
+			p->sge++;
+			p->num_sge--;
+			p->at = 0;
+			continue;
+		}
+		to = sge->addr + p->at;
+		err = weft_access_go_on(&p->access, rx->acc, p->pd, sge->lkey, to, n, p->rights);
+		if (err)
+			return rx_place_failed(rx, err);
+		p->at += n;
+		len -= n;
+		weft_mr_write(p->access.mr, to, from, n);
+		from += n;
+	}
+	return WEFT_RX_OK;
+}
+
+/**
+ * weft_rx_row_room() - how much may follow behind the payload placed last?
+ * @rx: the receive side; an FPDU with payload has ended, and its message has not
+ * @to: result: where the next byte of the message goes in the region that is held
+ *
+ * Context: any, socket lock held; does not sleep.
+ * Return: how many bytes may be placed there without another check; 0 if each FPDU has to
+ * be looked at.
+ */
+u64 weft_rx_row_room(struct weft_rx *rx, u64 *to)
+{
+	const struct weft_placement *p = &rx->place;
+	u32 room;
+
+	weft_rx_assert_locked(rx);
+	if (p->target == WEFT_RX_TO_BYTES || !p->access.mr)
+		return 0;
+	*to = p->sge->addr + p->at;
+	room = p->sge->length - p->at;
+	switch (p->target) {
+	case WEFT_RX_TO_REGION:
+		return weft_access_room(&p->access, *to);
+	case WEFT_RX_TO_READ:
+		room = min(room, p->read->len - p->read->got);
+		break;
+	default:
+		room = min_t(u64, room, weft_inbound_room(weft_rx_inbound(rx)));
+	}
+	return min_t(u64, room, weft_access_room(&p->access, *to));
+}
+
+/**
+ * weft_rx_row_end() - account for a row of FPDUs that were placed
+ * @rx: the receive side; weft_rx_row_room() said that there was room
+ * @fpdus: how many, with the payload length of the one before; their CRCs, if any, are good
+ *
+ * Context: any, socket lock held; does not sleep.
+ */
+void weft_rx_row_end(struct weft_rx *rx, u32 fpdus)
+{
+	u32 len = fpdus * rx->seg.payload_len;
+
+	weft_rx_assert_locked(rx);
+	weft_template_advance(&rx->seg, len);
+	switch (rx->place.target) {
+	case WEFT_RX_TO_REGION:
+		rx->written.len += len;
+		break;
+	case WEFT_RX_TO_READ:
+		rx->place.read->got += len;
+		break;
+	default:
+		weft_inbound_grow(weft_rx_inbound(rx), len);
+	}
+}
