@@ -178,7 +178,7 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->written = (struct weft_written){};
 	rx->first = true;
 	rx->stalled = false;
-	rx->seg.ended = false;
+	rx->seg.known = false;
 	rx->seg.hdr_len = 0;
 	weft_framer_start(&rx->framer, qp->agreed.crc);
 }

@@ -28,7 +28,7 @@ static noinline bool segment_decode(struct weft_rx *rx, u32 have)
 	return false;
 }
 
-/* A segment begins: its header is decoded, or recognized as the next of its message. */
+/* A segment begins: its header is decoded, or recognized as one of the same kind. */
 static inline enum weft_rx_verdict segment_begin(void *ctx, const u8 *head, u32 have, u32 len,
 						 u32 *hdr_len)
 {
@@ -36,10 +36,9 @@ static inline enum weft_rx_verdict segment_begin(void *ctx, const u8 *head, u32 
 	struct weft_rx *rx = &qp->rx;
 
 	rx->seg.len = len;
-	if (weft_template_goes_on(&rx->seg, head, have)) {
+	if (weft_template_fits(&rx->seg, head, have)) {
 		weft_template_follow(&rx->seg, head);
 	} else {
-		rx->seg.ended = false;
 		memcpy(rx->seg.hdr, head, sizeof(rx->seg.hdr));
 		if (!segment_decode(rx, have))
 			return WEFT_RX_BAD;
@@ -75,7 +74,6 @@ static inline enum weft_rx_verdict segment_end(void *ctx)
 		verdict = weft_rx_deliver(qp);
 	if (verdict != WEFT_RX_OK)
 		return verdict;
-	rx->seg.ended = true;
 	if (unlikely(rx->first))
 		segment_first(qp);
 	return WEFT_RX_OK;

@@ -92,7 +92,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
 
 	if (!tagged) {
-		qn = weft_get_be32(buf + 6);
+		qn = weft_get_be32(buf + WEFT_DDP_QN);
 		if (qn > (extended ? WEFT_QN_ATOMIC_RESP : WEFT_QN_TERMINATE))
 			return refuse(err, WEFT_TERM_DDP,
 				      WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN);
@@ -124,7 +124,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		hdr->to = 0;
 		hdr->inv_stag = op_invalidates(op) ? weft_get_be32(buf + 2) : 0;
 		hdr->imm = op_has_imm(op) ? weft_get_be32(buf + 2) : 0;
-		hdr->msn = weft_get_be32(buf + 10);
+		hdr->msn = weft_get_be32(buf + WEFT_DDP_MSN);
 		hdr->mo = weft_get_be32(buf + WEFT_DDP_MO);
 	}
 	return need;

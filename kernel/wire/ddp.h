@@ -16,7 +16,8 @@
 #define WEFT_DDP_UNTAGGED_LEN	18
 #define WEFT_DDP_MAX_LEN	WEFT_DDP_UNTAGGED_LEN
 #define WEFT_DDP_TO		6	/* where a tagged header has its offset */
-#define WEFT_DDP_QN		6	/* where an untagged one has queue and number, */
+#define WEFT_DDP_QN		6	/* where an untagged one has queue */
+#define WEFT_DDP_MSN		10	/* and number, */
 #define WEFT_DDP_MO		14	/* and its offset */
 /* First byte: T, L, four reserved bits, two of DDP version. */
 #define WEFT_DDP_TAGGED		0x80
@@ -142,39 +143,37 @@ static inline void weft_ddp_encode_place(u8 *buf, const struct weft_ddp_hdr *hdr
 	weft_ddp_encode_offset(buf, hdr->tagged, hdr->tagged ? hdr->to : hdr->mo);
 }
 
-/* Reads what weft_ddp_encode_place() writes; the rest of @hdr is @buf's already. */
+/* Reads what differs between headers that are alike; the rest of @hdr is @buf's already. */
 static inline void weft_ddp_decode_place(const u8 *buf, struct weft_ddp_hdr *hdr)
 {
 	hdr->last = buf[0] & WEFT_DDP_LAST;
-	if (hdr->tagged)
+	if (hdr->tagged) {
 		hdr->to = weft_get_be64(buf + WEFT_DDP_TO);
-	else
+	} else {
+		hdr->msn = weft_get_be32(buf + WEFT_DDP_MSN);
 		hdr->mo = weft_get_be32(buf + WEFT_DDP_MO);
+	}
 }
 
 /**
- * weft_ddp_goes_on() - is this the header of the next segment of a message?
+ * weft_ddp_alike() - are these headers of one kind?
  * @prev: header of a segment that weft_ddp_decode() took
- * @next: as many bytes from the beginning of the segment behind it
- * @payload: bytes of payload in the first
+ * @next: as many bytes from the beginning of another segment
  *
- * If so, weft_ddp_decode() would give the same for both, except the offset, which is
- * @payload more, and @last.
+ * If so, weft_ddp_decode() takes @next as well, and gives the same but for @last and for the
+ * segment's place: @to, or @msn and @mo. None of these can be wrong by itself.
  *
  * Return: true if nothing else differs.
  */
-static inline bool weft_ddp_goes_on(const u8 *prev, const u8 *next, u32 payload)
+static inline bool weft_ddp_alike(const u8 *prev, const u8 *next)
 {
 	u64 differs = weft_get_be64(prev) ^ weft_get_be64(next);
 
 	/* DDP and RDMAP control, STag or reserved field; the two bytes behind belong below. */
 	if (differs & ~((u64)WEFT_DDP_LAST << 56 | 0xffff))
 		return false;
-	if (weft_ddp_is_tagged(prev[0]))
-		return weft_get_be64(next + WEFT_DDP_TO) ==
-		       weft_get_be64(prev + WEFT_DDP_TO) + payload;
-	return weft_get_be64(next + WEFT_DDP_QN) == weft_get_be64(prev + WEFT_DDP_QN) &&
-	       weft_get_be32(next + WEFT_DDP_MO) == weft_get_be32(prev + WEFT_DDP_MO) + payload;
+	return weft_ddp_is_tagged(prev[0]) ||
+	       weft_get_be32(next + WEFT_DDP_QN) == weft_get_be32(prev + WEFT_DDP_QN);
 }
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The segment under way, and what is known of the one behind it: a message's segments are
- * alike but for their place in it, so that a header is decoded once for all of them.
+ * The segment under way, as a pattern of those behind it: segments of a message, and of
+ * messages of a kind, are alike but for their place, so that a header is decoded once for all.
  */
 #ifndef WEFT_WIRE_TEMPLATE_H
 #define WEFT_WIRE_TEMPLATE_H
@@ -13,20 +13,19 @@
 #include "term.h"
 
 /**
- * struct weft_template - the segment under way, or, if @ended, the one that came last
+ * struct weft_template - the segment under way, or the one that came last
  * @hdr: its header; a private copy
- * @ended: it has come whole and was good, so that the next is compared with it
+ * @known: @ddp is what weft_ddp_decode() makes of @hdr, so that the next is compared with it
  * @len: bytes of it, header and payload
  * @hdr_len: bytes of @hdr that count; 0: there is no header to speak of
  * @payload_len: bytes of payload
  * @ddp: the decoded header
  *
- * Once @ended, @ddp is what weft_ddp_decode() makes of @hdr, and both say where in its
- * message the segment lies. Protected by its owner.
+ * Protected by its owner.
  */
 struct weft_template {
 	u8 hdr[WEFT_DDP_MAX_LEN];
-	bool ended;
+	bool known;
 	u32 len;
 	u32 hdr_len;
 	u32 payload_len;
@@ -53,25 +52,24 @@ static inline bool weft_template_decode(struct weft_template *t, u32 have, bool 
 	if (!len) {
 		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(t->hdr[0])) : 0;
 		t->hdr_len = have >= len ? len : 0;
+		t->known = false;
 		return false;
 	}
 	t->hdr_len = len;
 	t->payload_len = t->len - len;
+	t->known = true;
 	return true;
 }
 
-/* Returns true if @next, @have bytes of the segment behind this one, goes on with its message. */
-static inline bool weft_template_goes_on(const struct weft_template *t, const u8 *next,
-					 u32 have)
+/* Returns true if @next, the first @have bytes of another segment, is of the same kind. */
+static inline bool weft_template_fits(const struct weft_template *t, const u8 *next, u32 have)
 {
-	return t->ended && have >= t->hdr_len &&
-	       weft_ddp_goes_on(t->hdr, next, t->payload_len);
+	return t->known && have >= t->hdr_len && weft_ddp_alike(t->hdr, next);
 }
 
-/* Becomes the segment of @next, for which weft_template_goes_on() is true; @len is set. */
+/* Becomes the segment of @next, for which weft_template_fits() is true; @len is set. */
 static inline void weft_template_follow(struct weft_template *t, const u8 *next)
 {
-	t->ended = false;
 	memcpy(t->hdr, next, sizeof(t->hdr));
 	weft_ddp_decode_place(t->hdr, &t->ddp);
 	t->payload_len = t->len - t->hdr_len;

@@ -291,17 +291,15 @@ struct Pair {
     hdr.mo += payload;
     weft_ddp_encode_place(next.data(), &hdr);
   }
-  [[nodiscard]] bool goes_on(u32 payload) const {
-    return weft_ddp_goes_on(prev.data(), next.data(), payload);
-  }
+  [[nodiscard]] bool alike() const { return weft_ddp_alike(prev.data(), next.data()); }
 };
 
-TEST(Ddp, TheNextSegmentOfAMessageGoesOn) {
+TEST(Ddp, SegmentsOfAKindAreAlike) {
   for (const bool tagged : {false, true}) {
     const u8 opcode = tagged ? WEFT_RDMAP_WRITE : WEFT_RDMAP_SEND;
     Pair pair(opcode, tagged, 1400);
-    EXPECT_TRUE(pair.goes_on(1400));
-    EXPECT_FALSE(pair.goes_on(1399));
+    pair.next.at(13) ^= 1;  // the last byte of the offset, or of the number
+    EXPECT_TRUE(pair.alike());
     weft_ddp_hdr first{};
     weft_ddp_hdr decoded{};
     weft_term err{};
@@ -312,6 +310,7 @@ TEST(Ddp, TheNextSegmentOfAMessageGoesOn) {
     EXPECT_TRUE(first.last);
     EXPECT_EQ(first.last, decoded.last);
     EXPECT_EQ(first.to, decoded.to);
+    EXPECT_EQ(first.msn, decoded.msn);
     EXPECT_EQ(first.mo, decoded.mo);
   }
 }
@@ -323,8 +322,9 @@ TEST(Ddp, AnyOtherDifferenceBeginsAnew) {
     for (u32 bit = 0; bit < 8 * len; bit++) {
       Pair other = pair;
       other.next.at(bit / 8) ^= static_cast<u8>(1U << bit % 8);
-      const bool free = bit == 6;  // whether it is the last
-      EXPECT_EQ(other.goes_on(1400), free) << (tagged ? "tagged, bit " : "untagged, bit ") << bit;
+      // Whether it is the last, and its place: offset, or number and offset.
+      const bool free = bit == 6 || bit >= 8 * (tagged ? 6U : 10U);
+      EXPECT_EQ(other.alike(), free) << (tagged ? "tagged, bit " : "untagged, bit ") << bit;
     }
   }
 }

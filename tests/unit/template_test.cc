@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A segment as the template of the next: what it goes on with is what decoding would make of it.
+// A segment as the template of the next: what fits it is what decoding would make of it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,14 +12,14 @@ namespace {
 using Head = std::array<u8, WEFT_DDP_MAX_LEN>;
 
 // A SEND's or a WRITE's header.
-Head head(bool tagged, u64 place, bool last) {
+Head head(bool tagged, u64 place, bool last, u32 msn = 7) {
   weft_ddp_hdr hdr{};
   hdr.opcode = tagged ? WEFT_RDMAP_WRITE : WEFT_RDMAP_SEND;
   hdr.tagged = tagged;
   hdr.last = last;
   hdr.stag = 0x1234;
   hdr.qn = WEFT_QN_SEND;
-  hdr.msn = 7;
+  hdr.msn = msn;
   if (tagged)
     hdr.to = place;
   else
@@ -29,14 +29,13 @@ Head head(bool tagged, u64 place, bool last) {
   return bytes;
 }
 
-// A template that has decoded a header, and whose segment has ended.
-weft_template ended(const Head& bytes, u32 payload) {
+// A template that has decoded a header.
+weft_template known(const Head& bytes, u32 payload) {
   weft_template t{};
   weft_term err{};
   std::memcpy(t.hdr, bytes.data(), sizeof(t.hdr));
   t.len = weft_ddp_hdr_len(weft_ddp_is_tagged(t.hdr[0])) + payload;
   EXPECT_TRUE(weft_template_decode(&t, WEFT_DDP_MAX_LEN, false, &err));
-  t.ended = true;
   return t;
 }
 
@@ -44,43 +43,54 @@ class Template : public testing::TestWithParam<bool> {};
 
 TEST_P(Template, FollowsAsDecodingWould) {
   const bool tagged = GetParam();
-  weft_template t = ended(head(tagged, 5000, false), 1000);
+  weft_template t = known(head(tagged, 5000, false), 1000);
   EXPECT_EQ(t.payload_len, 1000U);
   EXPECT_EQ(weft_template_place(&t), 5000U);
 
   const Head next = head(tagged, 6000, true);
-  ASSERT_TRUE(weft_template_goes_on(&t, next.data(), next.size()));
+  ASSERT_TRUE(weft_template_fits(&t, next.data(), next.size()));
   t.len = weft_ddp_hdr_len(tagged) + 24;
   weft_template_follow(&t, next.data());
-  const weft_template decoded = ended(next, 24);
+  const weft_template decoded = known(next, 24);
   EXPECT_EQ(t.payload_len, decoded.payload_len);
   EXPECT_EQ(t.hdr_len, decoded.hdr_len);
   EXPECT_EQ(weft_template_place(&t), weft_template_place(&decoded));
   EXPECT_EQ(t.ddp.last, decoded.ddp.last);
   EXPECT_EQ(t.ddp.opcode, decoded.ddp.opcode);
   EXPECT_EQ(0, std::memcmp(t.hdr, decoded.hdr, sizeof(t.hdr)));
-  EXPECT_FALSE(t.ended) << "it has yet to come";
 }
 
-TEST_P(Template, GoesOnOnlyBehindWhatEnded) {
+TEST_P(Template, FitsWhatIsOfItsKind) {
   const bool tagged = GetParam();
-  weft_template t = ended(head(tagged, 5000, false), 1000);
+  weft_template t = known(head(tagged, 5000, false), 1000);
   const Head next = head(tagged, 6000, false);
-  EXPECT_TRUE(weft_template_goes_on(&t, next.data(), t.hdr_len));
-  EXPECT_FALSE(weft_template_goes_on(&t, next.data(), t.hdr_len - 1)) << "a part of a header";
-  EXPECT_FALSE(weft_template_goes_on(&t, head(tagged, 6001, false).data(), next.size()));
-  EXPECT_FALSE(weft_template_goes_on(&t, head(!tagged, 6000, false).data(), next.size()));
-  t.ended = false;
-  EXPECT_FALSE(weft_template_goes_on(&t, next.data(), next.size()));
+  EXPECT_TRUE(weft_template_fits(&t, next.data(), t.hdr_len));
+  EXPECT_FALSE(weft_template_fits(&t, next.data(), t.hdr_len - 1)) << "a part of a header";
+  EXPECT_TRUE(weft_template_fits(&t, head(tagged, 1, false).data(), next.size())) << "anywhere";
+  EXPECT_FALSE(weft_template_fits(&t, head(!tagged, 6000, false).data(), next.size()));
+  t.known = false;
+  EXPECT_FALSE(weft_template_fits(&t, next.data(), next.size()));
+}
+
+// The next message of a queue is of its kind, too.
+TEST_P(Template, FollowsToTheNextMessage) {
+  const bool tagged = GetParam();
+  weft_template t = known(head(tagged, 5000, true), 1000);
+  const Head next = head(tagged, 0, true, 8);
+  ASSERT_TRUE(weft_template_fits(&t, next.data(), next.size()));
+  weft_template_follow(&t, next.data());
+  const weft_template decoded = known(next, 1000);
+  EXPECT_EQ(t.ddp.msn, decoded.ddp.msn);
+  EXPECT_EQ(weft_template_place(&t), 0U);
 }
 
 // What a row of alike segments leaves behind is the last of them.
 TEST_P(Template, Advances) {
   const bool tagged = GetParam();
-  weft_template t = ended(head(tagged, 5000, false), 1000);
+  weft_template t = known(head(tagged, 5000, false), 1000);
   weft_template_advance(&t, 3000);
-  EXPECT_EQ(0, std::memcmp(t.hdr, ended(head(tagged, 8000, false), 1000).hdr, t.hdr_len));
-  EXPECT_TRUE(weft_template_goes_on(&t, head(tagged, 9000, true).data(), t.hdr_len));
+  EXPECT_EQ(0, std::memcmp(t.hdr, known(head(tagged, 8000, false), 1000).hdr, t.hdr_len));
+  EXPECT_TRUE(weft_template_fits(&t, head(tagged, 9000, true).data(), t.hdr_len));
 }
 
 TEST_P(Template, ShowsAWrongHeaderOnlyWhole) {
@@ -93,6 +103,7 @@ TEST_P(Template, ShowsAWrongHeaderOnlyWhole) {
   t.len = weft_ddp_hdr_len(tagged) + 8;
   EXPECT_FALSE(weft_template_decode(&t, WEFT_DDP_MAX_LEN, false, &err));
   EXPECT_EQ(t.hdr_len, weft_ddp_hdr_len(tagged));
+  EXPECT_FALSE(weft_template_fits(&t, t.hdr, sizeof(t.hdr))) << "what is wrong is no pattern";
   EXPECT_FALSE(weft_template_decode(&t, weft_ddp_hdr_len(tagged) - 1, false, &err));
   EXPECT_EQ(t.hdr_len, 0U);
   EXPECT_FALSE(weft_template_decode(&t, 0, false, &err));
