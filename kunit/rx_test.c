@@ -512,6 +512,67 @@ static void rx_completions(struct kunit *test)
 	bench_free(test, r);
 }
 
+/* How memory is held at each completion, seen by a consumer that is called back. */
+struct held {
+	struct weft_mr *mr;
+	u32 completions;
+	u32 refs[2];
+	bool locked[2];
+};
+
+static void note_held(struct ib_cq *cq, void *context)
+{
+	struct held *h = context;
+	u32 i = h->completions++;
+
+	if (i >= ARRAY_SIZE(h->refs))
+		return;
+	h->refs[i] = kref_read(&h->mr->refs);
+	h->locked[i] = !write_trylock(&h->mr->lock);
+	if (!h->locked[i])
+		write_unlock(&h->mr->lock);
+	weft_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+}
+
+/*
+ * From message to message of a packet a region is held by its reference, and one that has a lock
+ * not at all: whoever is told of a message may invalidate it. Behind the packet none is.
+ */
+static void rx_holds(struct kunit *test)
+{
+	u32 kind;
+
+	for (kind = WEFT_MR_REGION; kind <= WEFT_MR_FAST; kind++) {
+		struct rx_bench *r = bench_new(test, false);
+		struct held h = { .mr = &r->e->mr };
+		struct weft_ddp_hdr hdr;
+		u32 i;
+
+		h.mr->kind = kind;
+		rwlock_init(&h.mr->lock);
+		r->e->b->cq.ib.comp_handler = note_held;
+		r->e->b->cq.ib.cq_context = &h;
+		weft_req_notify_cq(&r->e->b->cq.ib, IB_CQ_NEXT_COMP);
+		for (i = 0; i < 2; i++) {
+			end_receive(r->e, 71 + i, 3000 + 100 * i, 100);
+			hdr = send_hdr(i + 1, 0, true);
+			put(r, &hdr, text, 33);
+		}
+		fake_feed(r->e->fake, r->tape, r->len);
+		settle();
+		KUNIT_EXPECT_EQ(test, h.completions, 2U);
+		for (i = 0; i < 2; i++) {
+			KUNIT_EXPECT_EQ(test, h.refs[i], kind == WEFT_MR_REGION ? 2U : 1U);
+			KUNIT_EXPECT_FALSE(test, h.locked[i]);
+		}
+		KUNIT_EXPECT_EQ(test, kref_read(&h.mr->refs), 1U);
+		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 3100, text, 33), 0);
+		r->e->b->cq.ib.comp_handler = NULL;
+		h.mr->kind = WEFT_MR_REGION;
+		bench_free(test, r);
+	}
+}
+
 static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_pieces),
 	KUNIT_CASE(rx_cuts),
@@ -523,6 +584,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_no_receive),
 	KUNIT_CASE(rx_ends),
 	KUNIT_CASE(rx_completions),
+	KUNIT_CASE(rx_holds),
 	{}
 };
 

@@ -227,8 +227,8 @@ static void mr_unlock(struct weft_mr *mr)
  * Deregistration and invalidation wait for weft_mr_access_end(). So the caller holds the region
  * no longer than it takes to move the bytes.
  *
- * Context: any but hard interrupts, and not twice at a time. The caller may not sleep
- * before weft_mr_access_end().
+ * Context: any but hard interrupts, and not while a region with a lock is held. The caller may
+ * not sleep before weft_mr_access_end().
  * Return: the region, to be given to weft_mr_access_end(), or NULL.
  */
 struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,

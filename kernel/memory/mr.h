@@ -328,6 +328,16 @@ static inline void weft_access_end(struct weft_access *a)
 	a->mr = NULL;
 }
 
+/*
+ * Gives up a region whose lock @a holds, before anything is called that may take that lock or
+ * another. An ordinary region has no lock, and is kept: the next message is mostly for the same.
+ */
+static inline void weft_access_yield(struct weft_access *a)
+{
+	if (a->mr && a->mr->kind != WEFT_MR_REGION)
+		weft_access_end(a);
+}
+
 /**
  * weft_access_room() - how far does the region reach behind the last access?
  * @a: holds a region

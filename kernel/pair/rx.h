@@ -54,7 +54,8 @@ enum weft_rx_target {
  * @rights: rights needed there, enum ib_access_flags
  * @pd: the protection domain of the list's poster
  * @region: TO_REGION: the Write's part of a region, as a list of one
- * @access: the region placed in last, while more may follow in the same packet
+ * @access: the region placed in last, while more may follow in the same packet, of this
+ *	message or the next
  *
  * Protected as struct weft_rx is.
  */

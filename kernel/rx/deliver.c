@@ -113,12 +113,23 @@ static enum weft_rx_verdict rx_asked(struct weft_qp *qp, enum weft_rx_verdict ve
 	return verdict;
 }
 
-/* Delivers what the segment under way has ended, by operation. */
-static enum weft_rx_verdict rx_deliver(struct weft_qp *qp)
+/**
+ * weft_rx_deliver() - the last segment of a message has been placed
+ * @qp: the queue pair; its rx holds that segment
+ *
+ * Delivers the message, if its turn has come, and those that waited for it.
+ *
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD if nothing more may be read.
+ */
+enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 {
 	enum weft_rx_verdict verdict;
 	struct weft_rx *rx = &qp->rx;
 
+	weft_qp_assert_locked(qp);
+	weft_access_yield(&rx->place.access);
+	weft_streak_received(&qp->scq->streak);
 	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
 		return WEFT_RX_OK; /* there is nobody to be told */
@@ -138,21 +149,4 @@ static enum weft_rx_verdict rx_deliver(struct weft_qp *qp)
 	default:
 		return rx_deliver_sends(rx);
 	}
-}
-
-/**
- * weft_rx_deliver() - the last segment of a message has been placed
- * @qp: the queue pair; its rx holds that segment
- *
- * Delivers the message, if its turn has come, and those that waited for it.
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK, or WEFT_RX_BAD if nothing more may be read.
- */
-enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
-{
-	weft_qp_assert_locked(qp);
-	weft_rx_let_go(&qp->rx);
-	weft_streak_received(&qp->scq->streak);
-	return rx_deliver(qp);
 }

@@ -25,7 +25,7 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound 
 	int taken;
 
 	weft_rx_assert_locked(rx);
-	weft_rx_let_go(rx);
+	weft_access_yield(&rx->place.access);
 	taken = weft_rq_take(rx->rq, &m->recv, &rx->waiting);
 	if (!taken) {
 		if (!rx->stalled) {

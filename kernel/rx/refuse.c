@@ -14,11 +14,11 @@
 #include "rx/rx.h"
 
 /**
- * weft_rx_let_go() - let the region go that is held between pieces of a message
+ * weft_rx_let_go() - let the region go that is held from piece to piece
  * @rx: the receive side
  *
- * Called before a packet is left, a key is invalidated or another object is called, so
- * that an invalidation waits for the bytes of one packet at most.
+ * Called before a packet is left, so that a deregistration waits for the bytes of one packet at
+ * most. A region with a lock is given up earlier: see weft_access_yield().
  *
  * Context: any, socket lock held; does not sleep.
  */
