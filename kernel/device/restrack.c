@@ -60,16 +60,17 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 	return 0;
 }
 
-static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
+/* Adds what was agreed, and how far both directions are. Data has flowed. */
+static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 {
 	const struct weft_tx *tx = &qp->tx;
 	const struct weft_rx *rx = &qp->rx;
 	const struct fact facts[] = {
-		{ "mpa_revision", qp->agreed.revision },
-		{ "crc", qp->agreed.crc },
-		{ "rtr", qp->agreed.rtr },
-		{ "ird", qp->agreed.ird },
-		{ "ord", qp->agreed.ord },
+		{ "mpa_revision", READ_ONCE(qp->agreed.revision) },
+		{ "crc", READ_ONCE(qp->agreed.crc) },
+		{ "rtr", READ_ONCE(qp->agreed.rtr) },
+		{ "ird", READ_ONCE(qp->agreed.ird) },
+		{ "ord", READ_ONCE(qp->agreed.ord) },
 		{ "sq_inflight", READ_ONCE(qp->inflight.head) - READ_ONCE(qp->inflight.tail) },
 		{ "reads", READ_ONCE(qp->reads.head) - READ_ONCE(qp->reads.tail) },
 		{ "answers", READ_ONCE(qp->answers.head) - READ_ONCE(qp->answers.tail) },
@@ -80,9 +81,18 @@ static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 		{ "rx_stalled", READ_ONCE(rx->stalled) },
 		{ "rx_in_message", READ_ONCE(rx->sends.slot[rx->sends.next % WEFT_WINDOW].len) },
 	};
+
+	return put_facts(msg, facts, ARRAY_SIZE(facts));
+}
+
+static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
+{
 	struct weft_conn *conn = NULL;
+	bool flows;
 
 	spin_lock_irq(&qp->lock);
+	/* Earlier there is no agreement to show: it is written before this state is set. */
+	flows = weft_qp_state(qp) == IB_QPS_RTS || qp->llp;
 	if (qp->user) {
 		conn = to_weft_conn(qp->user);
 		weft_conn_get(conn);
@@ -92,9 +102,7 @@ static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 		return 0;
 	if (put_conn(msg, conn))
 		return -EMSGSIZE;
-	/* Earlier there is no agreement to show. */
-	return weft_qp_state(qp) == IB_QPS_RTS || READ_ONCE(qp->llp) ?
-	       put_facts(msg, facts, ARRAY_SIZE(facts)) : 0;
+	return flows ? put_flow(msg, qp) : 0;
 }
 
 /* Ends the driver's part of a message, which @nest began, or cancels it if @ret is an error. */
