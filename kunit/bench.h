@@ -144,7 +144,7 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 
 static inline void teardown(struct bench *b)
 {
-	flush_work(&b->qp.tx.work);
+	flush_work(&b->qp.worker.work);
 	mutex_lock(&b->qp.tx.lock);
 	weft_tx_stop(&b->qp);
 	mutex_unlock(&b->qp.tx.lock);

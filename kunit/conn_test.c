@@ -63,11 +63,11 @@ static void conn_tx_lock_taken(struct kunit *test)
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)other->state, (int)WEFT_CONN_CLOSED);
 	KUNIT_EXPECT_EQ(test, (int)bound->state, (int)WEFT_CONN_NEW);
-	KUNIT_EXPECT_EQ(test, qp->tx.wanted, BIT(WEFT_WANT_CONN));
+	KUNIT_EXPECT_EQ(test, qp->worker.wanted, BIT(WEFT_WANT_CONN));
 	weft_qp_unlock(qp);
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)bound->state, (int)WEFT_CONN_CLOSED);
-	KUNIT_EXPECT_EQ(test, qp->tx.wanted, 0UL);
+	KUNIT_EXPECT_EQ(test, qp->worker.wanted, 0UL);
 
 	weft_stream_unbind(qp);
 	bound->qp = NULL;

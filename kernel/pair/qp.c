@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The parts of a queue pair that both directions share: references, state, lock and worker.
+ * The parts of a queue pair that both directions share: references and state.
  * The directions themselves are above, in tx/ and rx/.
  */
 #include <linux/lockdep.h>
@@ -9,7 +9,6 @@
 #include "base/context.h"
 #include "base/trace.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
 #include "pair/qp.h"
 
 /* Each queue pair takes this much memory: the allocator's next size is 4 KiB. */
@@ -118,123 +117,4 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 	if (event >= 0)
 		weft_qp_event(qp, event);
 	weft_qp_kick(qp);
-}
-
-/* --- tx.lock --- */
-
-/*
- * A thread of the owner holds tx.lock while its doorbell sends, and may be preempted
- * there for as long as its cgroup's quota and its scheduling class want. So no work that
- * serves others waits for the lock: the workers and the connection's work try it and, if
- * it is taken, set a bit and return. The holder starts them again when it lets the lock
- * go. If they waited, a few throttled threads would hold every place on the workqueues,
- * and with these every other queue pair.
- *
- * Only threads of the owner that change this queue pair may wait by mutex_lock().
- */
-
-/**
- * weft_qp_trylock() - take tx.lock, or be started again when it is free
- * @qp: the queue pair
- * @who: the work to start
- *
- * Context: process; does not sleep.
- * Return: true if the caller has the lock; false if another has it, who starts @who when
- * it lets the lock go.
- */
-bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who)
-{
-	struct weft_tx *tx = &qp->tx;
-
-	if (mutex_trylock(&tx->lock))
-		return true;
-	set_bit(who, &tx->wanted);
-	/*
-	 * Pairs with the barrier in weft_qp_unlock(): if the lock still looks taken here,
-	 * its holder sees the bit after it has let the lock go.
-	 */
-	smp_mb__after_atomic();
-	if (!mutex_trylock(&tx->lock))
-		return false;
-	clear_bit(who, &tx->wanted);
-	return true;
-}
-
-/* Starts the work again that could not have the lock. */
-static noinline void qp_tell_wanted(struct weft_qp *qp)
-{
-	unsigned long wanted = xchg(&qp->tx.wanted, 0);
-	unsigned long flags;
-
-	/*
-	 * The connection's work goes first, or a transmit worker with much to do would
-	 * take the lock before it, time after time.
-	 */
-	if (wanted & BIT(WEFT_WANT_TX)) {
-		if (wanted & BIT(WEFT_WANT_CONN))
-			weft_qp_within(qp, 1);
-		else
-			weft_qp_kick(qp);
-	}
-	if (wanted & BIT(WEFT_WANT_RX))
-		queue_work(weft_workqueue, &qp->rx.work);
-	/* Does nothing if the timer was started for a new wait meanwhile. */
-	if (wanted & BIT(WEFT_WANT_RNR))
-		queue_delayed_work(weft_workqueue, &qp->rx.rnr, 0);
-	if (wanted & BIT(WEFT_WANT_CONN)) {
-		spin_lock_irqsave(&qp->lock, flags);
-		if (qp->user)
-			qp->user->ops->unlocked(qp->user);
-		spin_unlock_irqrestore(&qp->lock, flags);
-	}
-}
-
-/**
- * weft_qp_unlock() - let tx.lock go, and start the work that wanted it
- * @qp: the queue pair, which the caller keeps from being freed
- *
- * Context: process, tx.lock held.
- */
-void weft_qp_unlock(struct weft_qp *qp)
-{
-	struct weft_tx *tx = &qp->tx;
-	bool ended = tx->ended;
-
-	lockdep_assert_held(&qp->tx.lock);
-	mutex_unlock(&tx->lock);
-	smp_mb(); /* pairs with the barrier in weft_qp_trylock() */
-	if (unlikely(READ_ONCE(tx->wanted)) && !ended)
-		qp_tell_wanted(qp);
-}
-
-/* Starts the worker when the queue pair's timer is up. */
-void weft_qp_timer(struct timer_list *timer)
-{
-	weft_qp_kick(container_of(timer, struct weft_qp, tx.timer));
-}
-
-/**
- * weft_qp_within() - start the transmit worker after a while
- * @qp: the queue pair
- * @delay: the longest while, in jiffies
- *
- * Of several calls the earliest time counts. A caller whose wait is longer calls again
- * each time the worker runs.
- *
- * Context: any, with or without locks.
- */
-void weft_qp_within(struct weft_qp *qp, unsigned long delay)
-{
-	timer_reduce(&qp->tx.timer, jiffies + delay);
-}
-
-/**
- * weft_qp_kick() - start the transmit worker
- * @qp: the queue pair
- *
- * Context: any, with or without locks.
- */
-void weft_qp_kick(struct weft_qp *qp)
-{
-	queue_work(weft_workqueue, &qp->tx.work);
 }

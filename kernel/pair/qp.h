@@ -17,6 +17,7 @@
 #include "pair/reads.h"
 #include "pair/rx.h"
 #include "pair/tx.h"
+#include "pair/worker.h"
 #include "queue/ring.h"
 #include "queue/rq.h"
 #include "wire/negotiate.h"
@@ -82,6 +83,7 @@ struct weft_qp_user {
  * @answers: reads and atomics of the peer that we have to answer
  * @gate: when sending may begin
  * @ending: how the connection ends
+ * @worker: sends where a doorbell did not; serves both directions
  * @tx: the transmit side
  * @rx: the receive side
  *
@@ -119,6 +121,7 @@ struct weft_qp {
 	struct weft_answers answers;
 	struct weft_gate gate;
 	struct weft_ending ending;
+	struct weft_worker worker;
 	struct weft_tx tx;
 	struct weft_rx rx;
 };
@@ -188,14 +191,6 @@ static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 
 void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state);
 void weft_qp_event(struct weft_qp *qp, int type);
-
-/* --- tx.lock, worker and timer; see qp.c --- */
-
-bool weft_qp_trylock(struct weft_qp *qp, enum weft_tx_want who);
-void weft_qp_unlock(struct weft_qp *qp);
-void weft_qp_kick(struct weft_qp *qp);
-void weft_qp_within(struct weft_qp *qp, unsigned long delay);
-void weft_qp_timer(struct timer_list *timer);
 
 /* --- work requests under way --- */
 

@@ -14,8 +14,6 @@
 #define WEFT_PAIR_TX_H
 
 #include <linux/mutex.h>
-#include <linux/timer.h>
-#include <linux/workqueue.h>
 
 #include "pair/batch.h"
 #include "uapi/weft-abi.h"
@@ -86,23 +84,11 @@ struct weft_tx_msg {
 	union weft_wr_copy copy;
 };
 
-/* The work that is started when tx.lock is free again. */
-enum weft_tx_want {
-	WEFT_WANT_TX,		/* the transmit worker */
-	WEFT_WANT_RX,		/* the receive worker */
-	WEFT_WANT_RNR,		/* the end of the wait for a receive */
-	WEFT_WANT_CONN,		/* the connection's work */
-};
-
 /**
  * struct weft_tx - transmit side
  * @lock: taken to lay out and send, before the socket lock; never by the
  *	receive side in softirq, which may run inside our own send. See
  *	weft_qp_trylock()
- * @wanted: the work that could not have @lock, a bit for each enum weft_tx_want. Atomic
- * @ended: no work is started any more when @lock is let go. Under @lock
- * @work: sends where a doorbell did not, and the answers that the receive side asks for
- * @timer: queues @work; see weft_qp_within()
  * @loans: the loans of this connection; NULL: there never were any, which is all that a
  *	small message has to ask
  * @batch: stream bytes waiting
@@ -116,16 +102,12 @@ enum weft_tx_want {
  * @msg: the message being laid out
  * @send_msn: number of the last SEND
  *
- * Everything but @lock to @timer is protected by @lock alone, so that payload is copied and
+ * Everything is protected by @lock alone, so that payload is copied and
  * checksummed while the queue pair receives. To push bytes to the stream takes the socket
  * lock as well, as do the parts that the receive side shares, which are in struct weft_qp.
  */
 struct weft_tx {
 	struct mutex lock; /* laying out and sending */
-	unsigned long wanted;
-	bool ended;
-	struct work_struct work;
-	struct timer_list timer;
 	struct weft_loans *loans;
 	struct weft_batch batch;
 	u32 fpdus;

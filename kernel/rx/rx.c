@@ -78,7 +78,7 @@ void weft_rx_readable(struct weft_qp *qp)
 }
 
 /* Runs @what under the stream's lock, if there is still a stream; see weft_qp_trylock(). */
-static void rx_locked(struct weft_qp *qp, enum weft_tx_want who,
+static void rx_locked(struct weft_qp *qp, enum weft_want who,
 		      void (*what)(struct weft_qp *))
 {
 	if (!weft_qp_trylock(qp, who)) /* keeps the stream */

@@ -70,10 +70,10 @@ static void stream_run(struct weft_qp *qp)
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
 		weft_llp_unlock(llp);
 		/* The connection's work may be about to end the stream. */
-	} while (more && --rounds && !test_bit(WEFT_WANT_CONN, &tx->wanted));
+	} while (more && --rounds && !test_bit(WEFT_WANT_CONN, &qp->worker.wanted));
 	if (!more)
 		return;
-	if (test_bit(WEFT_WANT_CONN, &tx->wanted))
+	if (test_bit(WEFT_WANT_CONN, &qp->worker.wanted))
 		weft_qp_within(qp, 1); /* see qp_tell_wanted() */
 	else
 		weft_qp_kick(qp);
@@ -81,7 +81,7 @@ static void stream_run(struct weft_qp *qp)
 
 static void stream_work(struct work_struct *work)
 {
-	struct weft_qp *qp = container_of(work, struct weft_qp, tx.work);
+	struct weft_qp *qp = container_of(work, struct weft_qp, worker.work);
 	unsigned int flags;
 
 	if (!weft_qp_trylock(qp, WEFT_WANT_TX))
@@ -293,8 +293,8 @@ int weft_stream_drain(struct weft_qp *qp)
  */
 void weft_stream_init(struct weft_qp *qp)
 {
-	INIT_WORK(&qp->tx.work, stream_work);
-	timer_setup(&qp->tx.timer, weft_qp_timer, 0);
+	INIT_WORK(&qp->worker.work, stream_work);
+	timer_setup(&qp->worker.timer, weft_qp_timer, 0);
 }
 
 /**
@@ -307,11 +307,11 @@ void weft_stream_end(struct weft_qp *qp)
 {
 	/* Work that sees this starts no other work of the queue pair. */
 	mutex_lock(&qp->tx.lock);
-	qp->tx.ended = true;
+	qp->worker.ended = true;
 	mutex_unlock(&qp->tx.lock);
-	cancel_work_sync(&qp->tx.work);
+	cancel_work_sync(&qp->worker.work);
 	weft_rx_stop(&qp->rx);
 	/* Timer and worker start each other, so the worker is ended a second time. */
-	timer_delete_sync(&qp->tx.timer);
-	cancel_work_sync(&qp->tx.work);
+	timer_delete_sync(&qp->worker.timer);
+	cancel_work_sync(&qp->worker.work);
 }
