@@ -540,6 +540,70 @@ static void tx_large_fpdus(struct kunit *test)
 	bench_free(test, t);
 }
 
+/* Small messages follow one another in one packet buffer, across the ends of segments. */
+static void tx_large_packs(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+	struct weft_ddp_hdr want;
+	u32 i;
+
+	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
+	start(test, t, true);
+	/* Of 236 bytes each, of which six fit in a segment, with 32 to spare. */
+	for (i = 0; i < 8; i++)
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, i, 210));
+	end_ring(t->e);
+	settle();
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&t->e->fake->out), 1U);
+	drain(test, t);
+	for (i = 0; i < 8; i++) {
+		want = send_hdr(i + 1);
+		KUNIT_EXPECT_EQ(test, expect_message(test, t, &want, t->e->memory + i, 210), 1U);
+	}
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/*
+ * The answer to a read of almost 4 GiB, behind a short message in the same chunk: its FPDU gets
+ * memory of its own, though its length, header and CRC added, would wrap to a few bytes.
+ */
+static void tx_huge_answer(struct kunit *test)
+{
+	const struct weft_read_req req = {
+		.src_stag = END_STAG, .src_to = END_IOVA, .size = 0xfffffff0,
+	};
+	struct weft_ddp_hdr want = send_hdr(1), hdr;
+	const struct weft_chunks *chunks;
+	struct tx_bench *t;
+	const u8 *payload;
+	u32 i, n;
+
+	fake_script.emss = 8948;
+	fake_script.window = 20000;
+	t = bench_new(test);
+	start(test, t, true);
+	t->e->mr.length = 0x200000000ULL;
+	weft_llp_lock(t->e->qp->llp);
+	weft_answers_push_read(&t->e->qp->answers, &req);
+	weft_llp_unlock(t->e->qp->llp);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 2000));
+	end_ring(t->e);
+	settle();
+	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_RTS);
+	chunks = &t->e->qp->tx.batch.chunks;
+	for (i = 0; i < chunks->num; i++)
+		KUNIT_EXPECT_LE(test, chunks->chunk[i].fill, chunks->chunk[i].size);
+	take(test, t);
+	expect_message(test, t, &want, t->e->memory, 2000);
+	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+	KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_READ_RESP);
+	KUNIT_EXPECT_EQ(test, memcmp(payload, t->e->memory, n), 0);
+	fake_die(t->e->fake, -ECONNRESET);
+	settle();
+	bench_free(test, t);
+}
+
 /* Who fails tells the peer why, at the end of an FPDU, and then its connection. */
 static void tx_terminate(struct kunit *test)
 {
@@ -777,6 +841,8 @@ static struct kunit_case tx_cases[] = {
 	KUNIT_CASE(tx_gate),
 	KUNIT_CASE(tx_ready),
 	KUNIT_CASE(tx_large_fpdus),
+	KUNIT_CASE(tx_large_packs),
+	KUNIT_CASE(tx_huge_answer),
 	KUNIT_CASE(tx_terminate),
 	KUNIT_CASE(tx_bad_request),
 	KUNIT_CASE(tx_stream_dies),

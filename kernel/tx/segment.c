@@ -245,6 +245,8 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 	u32 fpdus;
 
 	lockdep_assert_held(&tx->lock);
+	if (WARN_ON_ONCE(fpdu->len > room))
+		return false;
 	head.len = weft_ddp_encode(head.bytes, &tx->msg.hdr);
 	for (;;) {
 		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &mr)) {

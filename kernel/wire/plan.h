@@ -40,9 +40,20 @@ static inline void weft_plan_shorten(struct weft_fpdu *fpdu, u32 hdr_len, u32 pa
 	fpdu->last = false;
 }
 
-/* Returns how long an FPDU with @left bytes of a message would be: all that are left. */
+/**
+ * weft_plan_rest() - how long would an FPDU with all of a message be?
+ * @tagged: the message's kind
+ * @left: bytes of the message not yet planned
+ *
+ * A message may have 4 GiB, as a peer's read request says. Such a length is capped, since the
+ * sum would wrap, and a little memory would seem enough for the next FPDU.
+ *
+ * Return: bytes; if that is longer than any FPDU, some length that is longer.
+ */
 static inline u32 weft_plan_rest(bool tagged, u32 left)
 {
+	if (left > WEFT_MAX_ULPDU)
+		left = WEFT_MAX_ULPDU;
 	return weft_fpdu_len(weft_ddp_hdr_len(tagged) + left);
 }
 

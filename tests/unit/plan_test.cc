@@ -35,6 +35,21 @@ TEST(Plan, PaddingFillsUpToFour) {
   EXPECT_EQ(weft_fpdu_len(WEFT_MAX_ULPDU), 65544U);
 }
 
+// Memory for the next FPDU is found by this length, so a huge message must not look short.
+TEST(Plan, RestIsNoShorterThanTheFpdu) {
+  for (const bool tagged : {false, true}) {
+    for (const u32 left : {0U, 1U, 1428U, 65534U, 65535U, 65536U, 0x7fffffffU, 0xffffffe0U,
+                           0xffffffe8U, 0xfffffff0U, 0xfffffffeU, 0xffffffffU}) {
+      for (const u32 emss : kEmss) {
+        weft_fpdu f{};
+        ASSERT_TRUE(weft_plan_fpdu(emss, emss, emss, tagged, left, &f));
+        EXPECT_LE(f.len, std::min(weft_plan_rest(tagged, left), emss)) << left;
+        EXPECT_EQ(weft_plan_rest(tagged, left) <= emss, f.last) << left;
+      }
+    }
+  }
+}
+
 TEST(Plan, KnownCuts) {
   weft_fpdu f{};
   // MTU 1500 with timestamps: 1448 bytes hold 1428 tagged or 1424 untagged.
