@@ -424,17 +424,20 @@ static bool loan_drained(struct weft_qp *qp)
 	return false;
 }
 
-/* Gives up the loans that did not come back. Each frees itself if it comes after all. */
-static void loan_give_up(struct weft_loans *loans)
+/*
+ * Gives up the loans of @qp that did not come back. Each frees itself if it comes after all,
+ * which may be as soon as its flag is set: nothing of it is looked at from there on.
+ */
+static void loan_give_up(struct weft_qp *qp)
 {
 	struct weft_loan *loan, *next;
 
-	list_for_each_entry_safe(loan, next, &loans->out, entry) {
+	list_for_each_entry_safe(loan, next, &qp->tx.loans->out, entry) {
 		list_del(&loan->entry);
 		if (atomic_fetch_or(WEFT_LOAN_GIVEN_UP, &loan->flags) & WEFT_LOAN_RETURNED)
 			kfree(loan);
 		else
-			weft_qp_put(loan->qp);
+			weft_qp_put(qp);
 	}
 }
 
@@ -465,7 +468,7 @@ bool weft_loan_settled(struct weft_qp *qp)
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
-		loan_give_up(loans);
+		loan_give_up(qp);
 	}
 	qp->tx.batch.lent = NULL;
 	qp->tx.loans = NULL;
