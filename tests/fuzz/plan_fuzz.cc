@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
         continue;
       }
       // Memory for an FPDU of a segment is found before it is planned.
-      require((weft_plan_rest(tagged, left) <= room) == (f.last && f.len <= room),
+      require(!fillable || (weft_plan_rest(tagged, left) <= room) == (f.last && f.len <= room),
               "the rest of a message is known to fit, or not to");
       const u32 ulpdu = weft_ddp_hdr_len(tagged) + f.payload;
       require(ulpdu <= WEFT_MAX_ULPDU, "the length field holds the ULPDU");
