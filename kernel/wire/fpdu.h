@@ -7,6 +7,9 @@
  *	segment = weft_fpdu_begin(fpdu, segment_len);
  *	(the segment is written)
  *	len = weft_fpdu_end(fpdu, segment_len, crc);
+ *
+ * In a stream with markers the same is done by weft_fpdu_begin_marked() and
+ * weft_fpdu_end_marked(), which have to know where in the stream the FPDU will lie.
  */
 #ifndef WEFT_WIRE_FPDU_H
 #define WEFT_WIRE_FPDU_H
@@ -16,6 +19,7 @@
 
 #include "bytes.h"
 #include "crc.h"
+#include "marker.h"
 
 #define WEFT_MPA_LEN		2	/* the length field */
 #define WEFT_MAX_ULPDU		0xffffU	/* which has 16 bits */
@@ -75,6 +79,35 @@ static inline u32 weft_fpdu_end_apart(u8 *to, u32 ulpdu_len)
 
 	memset(to, 0, len);
 	return len;
+}
+
+/* Length of the FPDU that holds a ULPDU of this length, with its markers, if it lies at @at. */
+static inline u32 weft_fpdu_len_marked(u32 ulpdu_len, u64 at)
+{
+	return weft_marker_spread(at, weft_fpdu_len(ulpdu_len));
+}
+
+/*
+ * Begins at @fpdu one that gets markers, and will lie at @at in the stream. Returns where its
+ * ULPDU is to be written, behind room for the markers.
+ */
+static inline u8 *weft_fpdu_begin_marked(u8 *fpdu, u32 ulpdu_len, u64 at)
+{
+	fpdu += weft_fpdu_len_marked(ulpdu_len, at) - weft_fpdu_len(ulpdu_len);
+	return weft_fpdu_begin(fpdu, ulpdu_len);
+}
+
+/* Ends an FPDU as weft_fpdu_end() does, and inserts its markers. Returns its length with them. */
+static inline u32 weft_fpdu_end_marked(u8 *fpdu, u32 ulpdu_len, u64 at, bool crc)
+{
+	u32 len = weft_fpdu_len(ulpdu_len), all = weft_marker_spread(at, len);
+	u32 covered = all - WEFT_CRC_LEN;
+
+	weft_fpdu_end(fpdu + (all - len), ulpdu_len, false);
+	weft_marker_insert(fpdu, len, at);
+	if (crc)
+		weft_crc_put(fpdu + covered, weft_crc_update(WEFT_CRC_SEED, fpdu, covered));
+	return all;
 }
 
 #endif /* WEFT_WIRE_FPDU_H */

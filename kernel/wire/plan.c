@@ -9,19 +9,18 @@
 #define FPDU_OVERHEAD	(WEFT_MPA_LEN + WEFT_CRC_LEN)
 /* The largest FPDU without padding, so that it can end on a segment boundary. */
 #define LARGEST_FPDU	(((WEFT_MAX_ULPDU + WEFT_MPA_LEN) & ~3U) + WEFT_CRC_LEN)
+/* The largest FPDU with markers. */
+#define LARGEST_MARKED	0x10000U
 
-bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
-		    struct weft_fpdu *fpdu)
+/*
+ * Plans an FPDU of at most @limit bytes. Returns false if that is too little, or less than
+ * @least for an FPDU that does not end its message.
+ */
+static inline bool plan_within(u32 limit, u32 least, bool tagged, u32 left,
+			       struct weft_fpdu *fpdu)
 {
 	u32 hdr = weft_ddp_hdr_len(tagged);
-	u32 limit = room;
 	u32 fits;
-
-	/* A larger FPDU takes whole further segments, to end where one ends. */
-	if (max_fpdu > LARGEST_FPDU)
-		max_fpdu = LARGEST_FPDU;
-	if (max_fpdu > emss)
-		limit += (max_fpdu - room) / emss * emss;
 
 	if (limit < FPDU_OVERHEAD + hdr)
 		return false;
@@ -31,10 +30,39 @@ bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
 	fits -= hdr;
 
 	fpdu->last = left <= fits;
-	if (!fpdu->last && limit < WEFT_PLAN_MIN_ROOM)
+	if (!fpdu->last && limit < least)
 		return false;
 
 	fpdu->payload = fpdu->last ? left : fits;
 	fpdu->len = weft_fpdu_len(hdr + fpdu->payload);
+	return true;
+}
+
+bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
+		    struct weft_fpdu *fpdu)
+{
+	u32 limit = room;
+
+	/* A larger FPDU takes whole further segments, to end where one ends. */
+	if (max_fpdu > LARGEST_FPDU)
+		max_fpdu = LARGEST_FPDU;
+	if (max_fpdu > emss)
+		limit += (max_fpdu - room) / emss * emss;
+
+	return plan_within(limit, WEFT_PLAN_MIN_ROOM, tagged, left, fpdu);
+}
+
+bool weft_plan_marked(u32 emss, u64 at, u32 room, bool tagged, u32 left,
+		      struct weft_fpdu *fpdu)
+{
+	/* The smallest segment has less room than that for an FPDU, and must be used. */
+	u32 least = room < emss ? WEFT_PLAN_MIN_ROOM : 0;
+
+	/* Its markers point back with 16 bits. */
+	if (room > LARGEST_MARKED)
+		room = LARGEST_MARKED;
+	if (!plan_within(weft_marker_room(at, room), least, tagged, left, fpdu))
+		return false;
+	fpdu->len = weft_marker_spread(at, fpdu->len);
 	return true;
 }

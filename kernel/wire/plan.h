@@ -23,7 +23,7 @@
 /**
  * struct weft_fpdu - one planned FPDU
  * @payload: bytes of the message in it
- * @len: all of it: length field, header, payload, padding, CRC
+ * @len: all of it: length field, header, payload, padding, CRC, and markers if it has some
  * @last: it ends its message
  */
 struct weft_fpdu {
@@ -77,5 +77,21 @@ static inline u32 weft_plan_rest(bool tagged, u32 left)
  */
 bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
 		    struct weft_fpdu *fpdu);
+
+/**
+ * weft_plan_marked() - plan the next FPDU of a message, in a stream with markers
+ * @emss: as for weft_plan_fpdu()
+ * @at: where in the stream the FPDU begins, a multiple of 4; see marker.h
+ * @room: as for weft_plan_fpdu()
+ * @tagged: likewise
+ * @left: likewise
+ * @fpdu: likewise; its length counts the markers
+ *
+ * No FPDU is larger than a segment here.
+ *
+ * Return: as weft_plan_fpdu().
+ */
+bool weft_plan_marked(u32 emss, u64 at, u32 room, bool tagged, u32 left,
+		      struct weft_fpdu *fpdu);
 
 #endif /* WEFT_WIRE_PLAN_H */

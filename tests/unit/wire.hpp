@@ -12,6 +12,7 @@ extern "C" {
 #include "crc.h"
 #include "ddp.h"
 #include "fpdu.h"
+#include "marker.h"
 #include "mpa.h"
 #include "negotiate.h"
 #include "plan.h"
