@@ -4,6 +4,7 @@
 #include "ends.h"
 #include "hosts.h"
 #include "wire/bytes.h"
+#include "wire/fpdu.h"
 
 /* An end that opens a connection: its host, who listens, and the peer's end. */
 struct call {
@@ -277,12 +278,21 @@ static void cm_disagreed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)host_state(c->h), (int)WEFT_CONN_CLOSED);
 	call_end(test, c);
 
+	/* A peer that wants markers gets them there, too. */
 	c = called(test);
-	reply = a_reply;
 	reply.markers = true;
 	peer_sends(test, c->peer, &reply, "");
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, -EPROTO);
-	KUNIT_EXPECT_EQ(test, (int)host_state(c->h), (int)WEFT_CONN_CLOSED);
+	n = weft_llp_recv(&c->peer->llp, c->private, WEFT_MPA_MAX_PRIVATE);
+	KUNIT_ASSERT_GT(test, n, 20);
+	KUNIT_EXPECT_EQ(test, weft_get_be32(c->private), 0U);
+	KUNIT_EXPECT_EQ(test, c->private[WEFT_MARKER_LEN + 3] & 0xf, WEFT_RDMAP_TERMINATE);
+	KUNIT_EXPECT_EQ(test, (u32)n, weft_fpdu_len_marked(weft_get_be16(c->private +
+									 WEFT_MARKER_LEN), 0));
+	KUNIT_EXPECT_TRUE(test, weft_crc_good(c->private + n - WEFT_CRC_LEN,
+					      weft_crc_update(WEFT_CRC_SEED, c->private,
+							      n - WEFT_CRC_LEN)));
+	weft_llp_shutdown(&c->peer->llp);
 	call_end(test, c);
 }
 
@@ -478,6 +488,44 @@ static void cm_reject_without_memory(struct kunit *test)
 	visit_end(test, v);
 }
 
+/* A peer that wants markers gets them: the first before the first FPDU. */
+static void cm_markers(struct kunit *test)
+{
+	struct weft_mpa_frame request = a_request, reply = a_reply;
+	struct call *c = called(test);
+	struct visit *v;
+	int n;
+
+	reply.markers = true;
+	peer_sends(test, c->peer, &reply, "");
+	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
+	n = weft_llp_recv(&c->peer->llp, c->private, WEFT_MPA_MAX_PRIVATE);
+	/* The ready-to-receive frame is an empty Write. */
+	KUNIT_EXPECT_EQ(test, n, 24);
+	KUNIT_EXPECT_EQ(test, weft_get_be32(c->private), 0U);
+	KUNIT_EXPECT_EQ(test, weft_get_be16(c->private + WEFT_MARKER_LEN), 14);
+	weft_llp_shutdown(&c->peer->llp);
+	settle();
+	host_expect(test, c->h, IW_CM_EVENT_DISCONNECT, 0);
+	host_expect(test, c->h, IW_CM_EVENT_CLOSE, 0);
+	call_end(test, c);
+
+	v = visit_new(test);
+	request.markers = true;
+	peer_sends(test, v->peer, &request, "hello");
+	expect_request(test, v);
+	KUNIT_EXPECT_EQ(test, accept(v, 17), 0);
+	host_expect(test, v->h, IW_CM_EVENT_ESTABLISHED, 0);
+	KUNIT_EXPECT_TRUE(test, host_qp(v->h)->agreed.marks_out);
+	KUNIT_ASSERT_TRUE(test, peer_reads(test, v->peer, true, &reply, v->private));
+	KUNIT_EXPECT_FALSE(test, reply.reject || reply.markers);
+	weft_llp_shutdown(&v->peer->llp);
+	settle();
+	host_expect(test, v->h, IW_CM_EVENT_DISCONNECT, 0);
+	host_expect(test, v->h, IW_CM_EVENT_CLOSE, 0);
+	visit_end(test, v);
+}
+
 /* A peer that goes before it is answered is not there to be answered. */
 static void cm_peer_gone(struct kunit *test)
 {
@@ -498,15 +546,7 @@ static void cm_not_announced(struct kunit *test)
 	struct weft_mpa_frame request = a_request, reply;
 	struct visit *v = visit_new(test);
 
-	request.markers = true;
-	peer_sends(test, v->peer, &request, "hello");
-	KUNIT_ASSERT_TRUE(test, peer_reads(test, v->peer, true, &reply, v->private));
-	KUNIT_EXPECT_TRUE(test, reply.reject);
-	visit_end(test, v);
-
-	v = visit_new(test);
 	host_dev(v->h)->settings.value[WEFT_SET_CRC] = WEFT_CRC_REQUIRED;
-	request = a_request;
 	request.crc = false;
 	peer_sends(test, v->peer, &request, "hello");
 	KUNIT_ASSERT_TRUE(test, peer_reads(test, v->peer, true, &reply, v->private));
@@ -538,6 +578,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(cm_refused),
 	KUNIT_CASE(cm_revision_1),
 	KUNIT_CASE(cm_disagreed),
+	KUNIT_CASE(cm_markers),
 	KUNIT_CASE(cm_qp_gone),
 	KUNIT_CASE(cm_no_memory),
 	KUNIT_CASE(cm_accept),

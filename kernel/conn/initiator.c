@@ -188,7 +188,7 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 
 /*
  * Refuses a Reply with terms that we cannot keep. The peer is in full operation, so it
- * gets a Terminate, unless it wants markers and could not read ours.
+ * gets a Terminate.
  */
 static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
 {
@@ -196,12 +196,10 @@ static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
 
 	if (weft_mpa_lacks_crc(&hs->policy, &hs->peer))
 		weft_cm_tell_no_crc(conn);
-	if (hs->peer.markers)
-		return connect_failed(conn, -EPROTO);
 	weft_conn_count(conn, WEFT_CNT_CONN_FAILED);
 	weft_conn_count(conn, WEFT_CNT_TX_TERMINATES);
 	/* A failure means that the stream is dead, which CLOSING notices. */
-	weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc,
+	weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc, hs->peer.markers,
 				 code);
 	weft_conn_release_qp(conn);
 	tell_reply(conn, -EPROTO, NULL);

@@ -58,7 +58,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
  * @arg: unused
  *
  * A Request that no answer of the application could grant is refused here with a Reject,
- * such as one for markers in our FPDUs, or for no CRCs where they are required.
+ * such as one for no CRCs where they are required.
  *
  * Context: process, @conn->mutex held.
  * Return: ACCEPTED (not yet), PENDING or CLOSED.

@@ -104,14 +104,15 @@ int weft_handshake_send(struct weft_llp *llp,
  * weft_handshake_terminate() - refuse a Reply with a Terminate
  * @llp: the stream
  * @crc: CRCs are in use, as the frames' flags say
+ * @markers: the peer wants markers
  * @code: the MPA error (RFC 6581, 8)
  *
- * It is the only FPDU of this stream.
+ * It is the only FPDU of this stream, and so short that one marker goes before it at most.
  *
  * Context: process; one caller at a time for each stream.
  * Return: 0 or the stream's error.
  */
-int weft_handshake_terminate(struct weft_llp *llp, bool crc, u8 code)
+int weft_handshake_terminate(struct weft_llp *llp, bool crc, bool markers, u8 code)
 {
 	const struct weft_term term = { WEFT_TERM_LLP, WEFT_LLP_MPA, code };
 	const struct weft_ddp_hdr hdr = {
@@ -120,14 +121,20 @@ int weft_handshake_terminate(struct weft_llp *llp, bool crc, u8 code)
 		.qn = WEFT_QN_TERMINATE,
 		.msn = 1,
 	};
-	u8 fpdu[WEFT_FPDU_ROOM(WEFT_DDP_MAX_LEN + WEFT_TERM_MAX_LEN)];
+	u8 fpdu[WEFT_MARKER_LEN + WEFT_FPDU_ROOM(WEFT_DDP_MAX_LEN + WEFT_TERM_MAX_LEN)];
 	u8 segment[WEFT_DDP_MAX_LEN + WEFT_TERM_MAX_LEN];
 	u32 len;
 	int ret;
 
 	len = weft_ddp_encode(segment, &hdr);
 	len += weft_term_encode(segment + len, &term, NULL, 0, 0);
-	memcpy(weft_fpdu_begin(fpdu, len), segment, len);
-	ret = weft_llp_send(llp, fpdu, weft_fpdu_end(fpdu, len, crc));
+	if (markers) {
+		memcpy(weft_fpdu_begin_marked(fpdu, len, 0), segment, len);
+		len = weft_fpdu_end_marked(fpdu, len, 0, crc);
+	} else {
+		memcpy(weft_fpdu_begin(fpdu, len), segment, len);
+		len = weft_fpdu_end(fpdu, len, crc);
+	}
+	ret = weft_llp_send(llp, fpdu, len);
 	return ret < 0 ? stream_error(ret) : 0;
 }

@@ -39,6 +39,6 @@ int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
 int weft_handshake_send(struct weft_llp *llp,
 			const struct weft_mpa_frame *frame,
 			const void *private_data);
-int weft_handshake_terminate(struct weft_llp *llp, bool crc, u8 code);
+int weft_handshake_terminate(struct weft_llp *llp, bool crc, bool markers, u8 code);
 
 #endif /* WEFT_MPA_SETUP_H */

@@ -95,6 +95,7 @@ struct weft_tx_msg {
  * @fpdus: FPDUs laid out, not yet counted
  * @prefer_response: an answer goes before a request next
  * @crc: CRCs are in use
+ * @marked: the peer wants markers, so FPDUs are neither lent nor large, nor laid out in rows
  * @large: FPDUs may be of many segments
  * @dry: there was nothing more to lay out
  * @waiting: the ring had, when last looked at, a request that waits for the peer
@@ -113,6 +114,7 @@ struct weft_tx {
 	u32 fpdus;
 	bool prefer_response;
 	bool crc;
+	bool marked;
 	bool large;
 	bool dry;
 	bool waiting;

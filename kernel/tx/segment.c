@@ -142,6 +142,26 @@ struct weft_tx_head {
 	u8 bytes[WEFT_DDP_MAX_LEN];
 };
 
+/* As tx_layout_one(), in a stream with markers, which @fpdu counts. */
+static noinline bool tx_layout_marked(struct weft_tx *tx, struct weft_accessor *acc,
+				      const struct weft_tx_head *head,
+				      const struct weft_fpdu *fpdu, u8 *to,
+				      struct weft_mr **mr)
+{
+	struct weft_tx_msg *msg = &tx->msg;
+	u32 len = head->len + fpdu->payload;
+	u64 at = tx->batch.laid_out;
+	u8 *segment = weft_fpdu_begin_marked(to, len, at);
+
+	memcpy(segment, head->bytes, sizeof(head->bytes));
+	msg->hdr.last = fpdu->last;
+	weft_ddp_encode_place(segment, &msg->hdr);
+	if (!tx_gather(msg, acc, segment + head->len, fpdu->payload, mr))
+		return false;
+	weft_fpdu_end_marked(to, len, at, tx->crc);
+	return true;
+}
+
 /*
  * Writes one FPDU of the message to @to. Returns false if the memory of its payload was
  * invalidated or deregistered; then nothing was laid out.
@@ -153,8 +173,11 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 {
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 len = head->len + fpdu.payload;
-	u8 *segment = weft_fpdu_begin(to, len);
+	u8 *segment;
 
+	if (unlikely(tx->marked))
+		return tx_layout_marked(tx, acc, head, &fpdu, to, mr);
+	segment = weft_fpdu_begin(to, len);
 	memcpy(segment, head->bytes, sizeof(head->bytes));
 	msg->hdr.last = fpdu.last;
 	weft_ddp_encode_place(segment, &msg->hdr);
@@ -164,13 +187,16 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 	return true;
 }
 
-/* Returns true if @fpdu filled a segment and the next FPDU fills the next one. */
+/*
+ * Returns true if @fpdu filled a segment and the next FPDU fills the next one. With markers it
+ * would have them in other places.
+ */
 static bool tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
 {
 	const struct weft_batch *batch = &tx->batch;
 
 	return fpdu->len == batch->emss && batch->room == batch->emss &&
-	       fpdu->payload < tx->msg.left;
+	       fpdu->payload < tx->msg.left && !tx->marked;
 }
 
 /*

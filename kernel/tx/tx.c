@@ -116,6 +116,8 @@ static bool tx_build(struct weft_qp *qp)
 		if (weft_batch_is_full(batch, lend))
 			return true;
 		rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
+		if (unlikely(tx->marked))
+			rest = weft_marker_spread(batch->laid_out, rest);
 		c = weft_chunk_room(&batch->chunks,
 				    lend ? WEFT_LOAN_FRAME : min(rest, batch->room),
 				    tx->msg.left, qp->owner);
@@ -361,8 +363,9 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->batch.laid_out = 0;
 	tx->batch.sent = 0;
 	tx->crc = qp->agreed.crc;
+	tx->marked = qp->agreed.marks_out;
 	/* Only Weft is known to take FPDUs of any length. */
-	tx->large = qp->agreed.extended &&
+	tx->large = qp->agreed.extended && !tx->marked &&
 		    weft_setting(&qp->dev->settings, WEFT_SET_FPDU) == WEFT_FPDU_LARGE;
 	tx->prefer_response = false;
 	tx->msg.kind = WEFT_MSG_NONE;

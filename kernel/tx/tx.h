@@ -17,6 +17,9 @@ struct weft_qp;
 static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
 				struct weft_fpdu *fpdu)
 {
+	if (unlikely(tx->marked))
+		return weft_plan_marked(tx->batch.emss, tx->batch.laid_out, tx->batch.room,
+					tx->msg.hdr.tagged, tx->msg.left, fpdu);
 	return weft_plan_fpdu(tx->batch.emss, max_fpdu, tx->batch.room, tx->msg.hdr.tagged,
 			      tx->msg.left, fpdu);
 }

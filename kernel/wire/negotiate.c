@@ -98,6 +98,7 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 	/* A peer that sets the answer's bit in a request sets bits that it does not know. */
 	a.extended = policy->extend && req->extend && !req->extended;
 	reply->extended = a.extended;
+	a.marks_out = req->markers;
 	a.ird = rd_wish(policy->ird);
 	a.ord = rd_wish(policy->ord);
 	if (req->enhanced) {
@@ -107,7 +108,7 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		reply->ird = rd_answer(a.ird, req->ord);
 		reply->ord = rd_answer(a.ord, req->ird);
 	}
-	if (req->markers || weft_mpa_lacks_crc(policy, req))
+	if (weft_mpa_lacks_crc(policy, req))
 		return reject(reply, WEFT_MPA_LOCAL);
 
 	if (req->enhanced && req->p2p) {
@@ -138,12 +139,13 @@ int weft_mpa_settle(const struct weft_mpa_frame *req,
 	if (reply->reject || reply->revision != req->revision ||
 	    reply->enhanced != req->enhanced)
 		return WEFT_MPA_BAD_HANDSHAKE;
-	if (reply->markers || weft_mpa_lacks_crc(policy, reply))
+	if (weft_mpa_lacks_crc(policy, reply))
 		return WEFT_MPA_LOCAL;
 
 	a.revision = reply->revision;
 	a.crc = req->crc || reply->crc;
 	a.extended = req->extend && reply->extended && !reply->extend;
+	a.marks_out = reply->markers;
 	a.ird = rd_wish(policy->ird);
 	a.ord = rd_wish(policy->ord);
 	if (!req->enhanced)

@@ -58,6 +58,7 @@ struct weft_mpa_policy {
  * @p2p: the initiator sends an RTR indication before the responder may send
  * @rtr: which one: exactly one bit of enum weft_rtr with @p2p, else 0
  * @extended: both ends do immediate data and atomics
+ * @marks_out: the peer wants markers in what this end sends
  * @ird: inbound reads the peer may have outstanding here
  * @ord: outbound reads this end may have outstanding there
  */
@@ -67,6 +68,7 @@ struct weft_mpa_agreed {
 	bool p2p;
 	u8 rtr;
 	bool extended;
+	bool marks_out;
 	u16 ird;
 	u16 ord;
 };
@@ -110,8 +112,7 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
  *
  * Return: 0, or the MPA error that speaks against it:
  * WEFT_MPA_BAD_HANDSHAKE (a revision above the policy's),
- * WEFT_MPA_LOCAL (the peer wants markers, which this end cannot send, or does
- * not ask for CRCs, which this end requires),
+ * WEFT_MPA_LOCAL (the peer does not ask for CRCs, which this end requires),
  * WEFT_MPA_NO_RTR_MATCH.
  */
 int weft_mpa_answer(const struct weft_mpa_frame *req,
@@ -137,8 +138,8 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
  * is refused.
  *
  * Return: 0, or the code for the Terminate message:
- * WEFT_MPA_BAD_HANDSHAKE, WEFT_MPA_LOCAL (markers wanted, or CRCs required and
- * not asked for), WEFT_MPA_INSUFFICIENT_IRD, WEFT_MPA_NO_RTR_MATCH.
+ * WEFT_MPA_BAD_HANDSHAKE, WEFT_MPA_LOCAL (CRCs required and not asked for),
+ * WEFT_MPA_INSUFFICIENT_IRD, WEFT_MPA_NO_RTR_MATCH.
  */
 int weft_mpa_settle(const struct weft_mpa_frame *req,
 		    const struct weft_mpa_frame *reply,

@@ -61,7 +61,7 @@ void check_agreed(const weft_mpa_agreed& agreed, const weft_mpa_policy& policy,
           "CRCs are used if anyone asks");
   require(policy.crc != WEFT_CRC_REQUIRED || peer.crc,
           "nothing is agreed with a peer that does not ask for CRCs where they are required");
-  require(!peer.markers, "markers are not agreed to");
+  require(agreed.marks_out == peer.markers, "the peer gets markers if it wants them");
   require(std::popcount(agreed.rtr) == (agreed.p2p ? 1 : 0),
           "one RTR with peer-to-peer, else none");
   require(agreed.p2p == request.p2p, "the initiator decides on peer-to-peer");

@@ -93,12 +93,21 @@ class Malformed(Exception):
 
 
 class Segment:
-    """An FPDU as received, whose CRC is checked unless none are in use."""
+    """An FPDU as received, whose CRC is checked unless none are in use.
 
-    def __init__(self, raw, crc=True):
-        length = struct.unpack(">H", raw[:2])[0]
+    marked_at is where in the stream it began, if it has markers.
+    """
+
+    def __init__(self, raw, crc=True, marked_at=None):
+        self.on_wire = len(raw)
         if crc and struct.unpack("<I", raw[-4:])[0] != mpa.crc32c(raw[:-4]):
             raise Malformed(f"bad CRC in {raw.hex()}")
+        if marked_at is not None:
+            try:
+                raw = mpa.unmarked(raw, marked_at)
+            except ValueError as error:
+                raise Malformed(str(error)) from error
+        length = struct.unpack(">H", raw[:2])[0]
         self.ulpdu = raw[2 : 2 + length]
         first, second = self.ulpdu[:2]
         self.tagged, self.last = bool(first & TAGGED), bool(first & LAST)

@@ -70,6 +70,31 @@ def fpdu(ulpdu):
     return body + struct.pack("<I", crc32c(body))
 
 
+MARKER_EVERY = 512
+
+
+def marked_len(length, at):
+    """How long that many bytes of an FPDU are with their markers, if they lie there in the stream."""
+    end = at
+    for _ in range(0, length, 4):
+        end += 8 if end % MARKER_EVERY == 0 else 4
+    return end - at
+
+
+def unmarked(data, at):
+    """An FPDU that lies there in the stream, without its markers, each of which must point to it."""
+    plain, field = b"", at + (4 if at % MARKER_EVERY == 0 else 0)
+    for here in range(at, at + len(data), 4):
+        word = data[here - at : here - at + 4]
+        if here % MARKER_EVERY:
+            plain += word
+            continue
+        pointer = 0 if here < field else here - field
+        if word != struct.pack(">HH", 0, pointer):
+            raise ValueError(f"the marker at {here} is {word.hex()}, not one with {pointer}")
+    return plain
+
+
 def send_message(msn, payload):
     """An untagged DDP segment, the last of a SEND, on queue 0."""
     ddp, rdmap = 0x41, 0x43

@@ -8,6 +8,7 @@ import time
 
 import fpdu
 import handshake
+import mpa
 from handshake import Failure, check
 
 # The timeout in seconds for what is due at once: shorter than a SEND may wait for a receive, but
@@ -28,11 +29,13 @@ BAD_CRC = (MPA, 0, 2)
 
 
 class Stream:
-    """Our end of a connection in full operation."""
+    """Our end of a connection in full operation. marked: what comes has markers."""
 
-    def __init__(self, sock, crc=True):
+    def __init__(self, sock, crc=True, marked=False):
         self.sock = sock
         self.crc = crc
+        self.marked = marked
+        self.got = 0
         self.sent_msn = 0
 
     def give(self, *ulpdus):
@@ -54,9 +57,20 @@ class Stream:
         return self.sent_msn
 
     def segment(self, within=PROMPT):
-        head = handshake.receive_exactly(self.sock, 2, within)
-        rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - 2
-        return fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, within), self.crc)
+        return self.behind(handshake.receive_exactly(self.sock, 2, within), within)
+
+    def behind(self, head, within):
+        """The segment whose first two bytes on the wire are here."""
+        if not self.marked:
+            rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - len(head)
+            return fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, within), self.crc)
+        at = self.got
+        field = at % mpa.MARKER_EVERY == 0 and 4
+        if field:
+            head += handshake.receive_exactly(self.sock, field, within)
+        self.got += mpa.marked_len(fpdu.frame_len(struct.unpack(">H", head[field:])[0]), at)
+        rest = self.got - at - len(head)
+        return fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, within), self.crc, at)
 
     def expect(self, opcode, within=PROMPT):
         got = self.segment(within)
@@ -116,7 +130,6 @@ class Stream:
                     raise Failure(f"still open after {within} s") from error
                 if len(head) < 2:
                     break
-                rest = fpdu.frame_len(struct.unpack(">H", head)[0]) - 2
-                got = fpdu.Segment(head + handshake.receive_exactly(self.sock, rest, PROMPT), self.crc)
+                got = self.behind(head, PROMPT)
                 check(got.opcode != fpdu.TERMINATE, f"a Terminate, {got}")
         self.sock.close()

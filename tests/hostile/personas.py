@@ -76,6 +76,8 @@ class Persona:
     # As the initiator it refuses a responder that wants more reads than the request allows.
     strict: bool = False
     private: bytes = b""
+    # It wants markers in what it receives.
+    markers: bool = False
 
 
 def limits_of(persona, **kinds):
@@ -100,7 +102,11 @@ def gets(persona, frame, key):
 
 
 def flags_of(persona):
-    return (mpa.CRC if persona.crc else 0) | (mpa.ENHANCED if persona.revision == 2 else 0)
+    return (
+        (mpa.CRC if persona.crc else 0)
+        | (mpa.ENHANCED if persona.revision == 2 else 0)
+        | (mpa.MARKERS if persona.markers else 0)
+    )
 
 
 # --- the card connects to an rping server ---
@@ -128,7 +134,7 @@ def initiator(persona):
         answer = handshake.receive_frame(sock)
         gets(persona, answer, mpa.REPLY_KEY)
         check(answer.flags & mpa.CRC, "no CRC, though it was asked for")
-        stream = Stream(sock)
+        stream = Stream(sock, marked=persona.markers)
         if persona.revision == 2:
             got = Limits.parsed(answer.private)
             check(got.p2p, "the reply is not for peer to peer")
@@ -161,7 +167,7 @@ def whole_read(stream, region, size, msn):
     while len(data) < size:
         got = stream.expect(fpdu.READ_RESPONSE)
         check((got.stag, got.offset) == (OUR_STAG, OUR_BUFFER + len(data)), f"answer {got}")
-        check(fpdu.frame_len(len(got.ulpdu)) <= longest, f"a frame of {fpdu.frame_len(len(got.ulpdu))} bytes, segments are of {longest}")
+        check(got.on_wire <= longest, f"a frame of {got.on_wire} bytes, segments are of {longest}")
         data += got.payload
         check(got.last == (len(data) >= size), f"the last segment comes after {len(data)} bytes")
     return data
@@ -205,7 +211,7 @@ def request_comes(persona, listener):
     frame = handshake.receive_frame(sock, START)
     gets(persona, frame, mpa.REQUEST_KEY)
     # A byte behind the request is a protocol error.
-    stream = Stream(sock)
+    stream = Stream(sock, marked=persona.markers)
     stream.silent(LISTEN)
     return stream, frame
 
@@ -263,33 +269,6 @@ def rejects(sock):
     handshake.expect_end(sock, PROMPT)
 
 
-# --- markers ---
-
-
-def markers_asked():
-    """A card that insists on markers gets a Reject, and nothing else."""
-    for revision, private in ((1, b""), (2, Limits(4, 4, write=True).packed())):
-        with counted(conn_refused_by_us=1):
-            sock = handshake.connected()
-            flags = mpa.MARKERS | mpa.CRC | (mpa.ENHANCED if revision == 2 else 0)
-            sock.sendall(mpa.request(flags=flags, revision=revision, private=private))
-            answer = handshake.receive_frame(sock)
-            check(answer.key == mpa.REPLY_KEY and answer.flags & mpa.REJECT, f"answer {vars(answer)}")
-            check(not answer.flags & mpa.MARKERS, "the reject asks for markers, too")
-            handshake.expect_end(sock, PROMPT)
-
-
-def markers_in_reply():
-    with counted(conn_failed=1):
-        with handshake.Server() as listener:
-            listener.call()
-            sock = listener.accept_request(revision=2)
-            flags = mpa.MARKERS | mpa.CRC | mpa.ENHANCED
-            sock.sendall(mpa.reply(flags=flags, revision=2, private=Limits(4, 4, write=True).packed()))
-            listener.outcome(handshake.CONNECT_ERROR, handshake.EPROTO, PROMPT + START)
-            sock.close()
-
-
 def no_peer_to_peer():
     """irdma refuses a request without the bit: rping learns that it was refused."""
     with counted(conn_refused_by_peer=1):
@@ -313,6 +292,11 @@ CXGB4_FULL = dataclasses.replace(CXGB4, private=bytes(range(252)))
 QEDR = Persona(ird=32, ord=32, proposes=("send", "write", "read"), takes=("send", "write", "read"))
 # A card of the first generation.
 OLD = Persona(revision=1)
+# cxgb4 with markers_enabled=1, which no longer is its default; and a card of the first generation, which
+# needs them. Each marker must point to its frame, and lie within what the CRC covers.
+MARKED = Persona(markers=True)
+MARKED_READ = dataclasses.replace(MARKED, proposes=("read",), takes=("read",))
+MARKED_OLD = dataclasses.replace(OLD, markers=True)
 
 CASES = [
     ("be irdma: initiator", initiator(IRDMA)),
@@ -330,8 +314,12 @@ CASES = [
     ("be an MPA 1 card: responder that resets revision 2", responder(OLD, refuses_revision_2(handshake.reset))),
     ("be an MPA 1 card: responder that closes on revision 2", responder(OLD, refuses_revision_2(socket.socket.close))),
     ("be an MPA 1 card: responder that rejects revision 2", responder(OLD, refuses_revision_2(rejects))),
-    ("ask for markers: initiator", markers_asked),
-    ("ask for markers: responder", markers_in_reply),
+    ("ask for markers: initiator", initiator(MARKED)),
+    ("ask for markers: initiator, RTR by READ", initiator(MARKED_READ)),
+    ("ask for markers: initiator of revision 1", initiator(MARKED_OLD)),
+    ("ask for markers: responder", responder(MARKED)),
+    ("ask for markers: responder, RTR by READ", responder(MARKED_READ)),
+    ("ask for markers: responder of revision 1", responder(MARKED_OLD, refuses_revision_2(handshake.reset))),
 ]
 
 

@@ -56,7 +56,9 @@ def refused(address, port_number, number):
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
     kept = []
     for _ in range(int(number)):
-        sock, reply = connected(address, int(port_number), mpa.request(flags=mpa.CRC | mpa.MARKERS))
+        # Peer to peer, and no frame by which we would say that we are ready.
+        request = mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(0x8004, 4))
+        sock, reply = connected(address, int(port_number), request)
         if not reply.flags & mpa.REJECT:
             say("accepted")
             return

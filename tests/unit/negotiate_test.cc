@@ -165,9 +165,11 @@ TEST(Negotiate, AnEchoAgreesToNothing) {
 }
 
 TEST(Negotiate, ARefusalExtendsNothing) {
+  weft_mpa_policy policy = kPolicy;
+  policy.crc = WEFT_CRC_REQUIRED;
   weft_mpa_frame req = request(kPolicy);
-  req.markers = true;
-  const Outcome there = answer(req, kPolicy);
+  req.crc = false;
+  const Outcome there = answer(req, policy);
   EXPECT_NE(there.code, 0);
   EXPECT_TRUE(there.frame.reject);
   EXPECT_FALSE(there.frame.extended || there.frame.extend);
@@ -297,18 +299,27 @@ TEST(Negotiate, SettleRefusesAnotherRevisionOrForm) {
   EXPECT_EQ(settle(req, reply, kPolicy).code, WEFT_MPA_BAD_HANDSHAKE);
 }
 
-TEST(Negotiate, MarkersAreRefused) {
-  weft_mpa_frame req = request(kPolicy);
-  req.markers = true;
-  const Outcome o = answer(req, kPolicy);
-  EXPECT_EQ(o.code, WEFT_MPA_LOCAL);
-  EXPECT_TRUE(o.frame.reject);
-  over_the_wire(o.frame);
+// RFC 5044, 7.1: whoever wants markers gets them, in its own direction.
+TEST(Negotiate, MarkersAreSentIfThePeerWantsThem) {
+  for (const bool there : {false, true}) {
+    for (const u8 revision : {1, 2}) {
+      weft_mpa_policy policy = kPolicy;
+      policy.revision = revision;
+      weft_mpa_frame req = request(policy);
+      req.markers = there;
+      const Outcome o = answer(req, policy);
+      EXPECT_EQ(o.code, 0);
+      EXPECT_EQ(o.agreed.marks_out, there);
+      EXPECT_FALSE(over_the_wire(o.frame).markers);
 
-  req.markers = false;
-  weft_mpa_frame reply = good_reply(req);
-  reply.markers = true;
-  EXPECT_EQ(settle(req, reply, kPolicy).code, WEFT_MPA_LOCAL);
+      req.markers = false;
+      weft_mpa_frame reply = good_reply(req);
+      reply.markers = there;
+      const Outcome here = settle(req, reply, policy);
+      EXPECT_EQ(here.code, 0);
+      EXPECT_EQ(here.agreed.marks_out, there);
+    }
+  }
 }
 
 TEST(Negotiate, ReadDepthTable) {
