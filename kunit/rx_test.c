@@ -573,6 +573,30 @@ static void rx_holds(struct kunit *test)
 	}
 }
 
+/* A message whose completion finds no room ends the connection, and nothing behind it is placed. */
+static void rx_lost_completion(struct kunit *test)
+{
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_ddp_hdr hdr;
+	u32 i;
+
+	r->e->b->cq.ring.size = 1;
+	for (i = 0; i < 3; i++) {
+		end_receive(r->e, 71 + i, 3000 + 100 * i, 100);
+		hdr = send_hdr(i + 1, 0, true);
+		put(r, &hdr, text, 33);
+	}
+	fake_feed(r->e->fake, r->tape, r->len);
+	settle();
+	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, r->e->failed, 1);
+	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
+	expect_none(test, r);
+	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 3100, text, 33), 0);
+	KUNIT_EXPECT_EQ(test, r->e->memory[3200], 0);
+	bench_free(test, r);
+}
+
 static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_pieces),
 	KUNIT_CASE(rx_cuts),
@@ -585,6 +609,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_ends),
 	KUNIT_CASE(rx_completions),
 	KUNIT_CASE(rx_holds),
+	KUNIT_CASE(rx_lost_completion),
 	{}
 };
 

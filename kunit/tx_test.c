@@ -702,6 +702,25 @@ static void tx_stream_dies(struct kunit *test)
 	bench_free(test, t);
 }
 
+/* A request whose completion finds no room ends the connection. */
+static void tx_lost_completion(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+	u32 i;
+
+	start(test, t, true);
+	t->e->b->cq.ring.size = 1;
+	for (i = 0; i < 2; i++)
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 100));
+	end_ring(t->e);
+	settle();
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_FATAL);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_ERR);
+	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	bench_free(test, t);
+}
+
 /* A graceful end is told when all that was begun has been taken, and begins nothing. */
 static void tx_graceful_end(struct kunit *test)
 {
@@ -846,6 +865,7 @@ static struct kunit_case tx_cases[] = {
 	KUNIT_CASE(tx_terminate),
 	KUNIT_CASE(tx_bad_request),
 	KUNIT_CASE(tx_stream_dies),
+	KUNIT_CASE(tx_lost_completion),
 	KUNIT_CASE(tx_graceful_end),
 	KUNIT_CASE(tx_bytes_stay),
 	KUNIT_CASE(tx_receives_meanwhile),
