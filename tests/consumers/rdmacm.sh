@@ -48,6 +48,22 @@ hung_up() {
 	return "$again"
 }
 
+# marked NAME FILTER SERVER CLIENT: pair_of, and packets that match the filter come to A meanwhile.
+marked() {
+	local dump
+	: >/run/marked
+	ip netns exec A timeout 60 tcpdump -i eth0 -n -c 3 "$2" >/run/marked 2>&1 &
+	dump=$!
+	wait_for 10 grep -q 'listening on' /run/marked
+	pair_of "$1" "$3" "$4"
+	if wait_for 5 ended $dump && wait $dump; then
+		ok "$1: packets like $2"
+	else
+		explain "$(</run/marked)"
+		not_ok "$1: packets like $2" "three of them did not come"
+	fi
+}
+
 # not_for_iwarp NAME REASON COMMAND...: a program for a feature that iWARP does not have. It must end by
 # itself with an error, and then counts as a skipped test.
 not_for_iwarp() {
@@ -63,8 +79,9 @@ not_for_iwarp() {
 }
 
 for address in 10.0.0.1 fd00::1; do
-	version=IPv4
-	[[ $address == *:* ]] && version=IPv6
+	version=IPv4 filter="src 10.0.0.2 and tcp and ip[1] = 32"
+	[[ $address == *:* ]] && version=IPv6 filter="src fd00::2 and ip6[0:2] & 0x0ff0 = 0x0200"
+	marked "ucmatose over $version with a type of service" "$filter" "ucmatose -b $address" "ucmatose -s $address -t 32"
 	pair_of "ucmatose over $version: 10 connections of 20 messages" "ucmatose -b $address -c 10 -C 20 -S 5000" \
 		"ucmatose -c 10 -C 20 -S 5000 -s $address"
 	pair_of "rdma_server and rdma_client over $version" "rdma_server -s $address" "rdma_client -s $address"

@@ -213,6 +213,7 @@ if reload crc=required mpa_revision=1 rtr=write extensions=off; then
 	check "module parameters are the defaults of new devices" \
 		test "$(cat $a/crc $a/mpa_revision $a/rtr $a/extensions | tr '\n' ' ')" = "required 1 write off "
 	echo off >/sys/module/weft/parameters/crc
+	check "module parameters show what was written" test "$(</sys/module/weft/parameters/crc)" = off
 	check "module parameters change no device that is there" value_is crc required
 	exchange "connections go by the defaults"
 else
