@@ -100,38 +100,23 @@ static u8 cq_phase(const struct weft_ring *ring, u32 index)
 	return index & ring->size ? 0 : WEFT_CQE_PHASE;
 }
 
-/**
- * weft_cq_add() - add a completion and wake its consumer
- * @cq: the queue
- * @wc: the completion
- *
- * A full queue is dead from then on: its consumer gets IB_EVENT_CQ_ERR once, and polling
- * fails.
- *
- * Context: any.
- * Return: true if added; false if the completion is lost.
- */
-bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
+/* As weft_cq_put(), which see. In line, so that a single completion costs no more than it must. */
+static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_row *row,
+				   const struct weft_completion *wc)
 {
-	struct weft_cq_ctl *ctl;
-	bool notify, first;
+	struct weft_cq_ctl *ctl = cq->ring.mem;
 	struct weft_cqe *cqe;
-	unsigned long flags;
-	u8 phase;
 	u32 used;
+	u8 phase;
 
+	lockdep_assert_held(&cq->lock);
 	trace_weft_completion(cq, wc);
-	spin_lock_irqsave(&cq->lock, flags);
-	ctl = cq->ring.mem;
 	/* A hostile consumer index only makes this queue look full or roomy. */
 	used = cq->ring.head - smp_load_acquire(&ctl->consumer);
-	if (cq->dead || used >= cq->ring.size) {
-		first = !cq->dead;
+	if (unlikely(cq->dead || used >= cq->ring.size)) {
+		row->died |= !cq->dead;
 		cq->dead = true;
 		WRITE_ONCE(ctl->overflow, 1);
-		spin_unlock_irqrestore(&cq->lock, flags);
-		if (first)
-			cq_tell_dead(cq);
 		return false;
 	}
 	phase = cq_phase(&cq->ring, cq->ring.head);
@@ -144,16 +129,91 @@ bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 	/* Pairs with the consumer's load-acquire: the entry before its phase. */
 	smp_store_release(&cqe->word, WEFT_CQE_WORD(wc->flags | phase,
 						    wc->status, wc->opcode));
-	smp_mb(); /* the entry before the arm word; pairs with the fence after arming */
-	notify = cq_is_armed(cq, wc->solicited || wc->status) &&
-		 (wc->status || !cq_puts_off(cq, used + 1));
-	if (notify)
-		cq_serve(cq);
-	spin_unlock_irqrestore(&cq->lock, flags);
-	/* Outside the lock, since a kernel consumer may poll right here. */
-	if (notify && cq->ib.comp_handler)
-		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	row->unpolled = used + 1;
+	row->solicited |= wc->solicited;
+	row->failed |= wc->status != IB_WC_SUCCESS;
 	return true;
+}
+
+/*
+ * Returns true if the consumer waits for one of the completions that were added: it is to be
+ * woken. The caller holds @lock.
+ */
+static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_row *row)
+{
+	lockdep_assert_held(&cq->lock);
+	if (!row->unpolled)
+		return false;
+	smp_mb(); /* entries before the arm word; pairs with the fence after arming */
+	if (!cq_is_armed(cq, row->solicited || row->failed) ||
+	    (!row->failed && cq_puts_off(cq, row->unpolled)))
+		return false;
+	cq_serve(cq);
+	return true;
+}
+
+/* Calls the consumer. No lock is held, since a kernel consumer may poll right here. */
+static __always_inline void cq_tell(struct weft_cq *cq, bool wake, bool died)
+{
+	if (wake && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (unlikely(died))
+		cq_tell_dead(cq);
+}
+
+/**
+ * weft_cq_put() - add a completion
+ * @cq: the queue
+ * @row: the completions that are being added
+ * @wc: the next of them, which a consumer may see at once
+ *
+ * A full queue is dead from then on: its consumer gets IB_EVENT_CQ_ERR once, and polling
+ * fails.
+ *
+ * Context: any, between weft_cq_begin() and weft_cq_end().
+ * Return: true if added; false if the completion is lost.
+ */
+bool weft_cq_put(struct weft_cq *cq, struct weft_cq_row *row, const struct weft_completion *wc)
+{
+	return cq_put(cq, row, wc);
+}
+
+/**
+ * weft_cq_end() - wake the consumer, if it waits for one of the completions that were added
+ * @cq: the queue
+ * @row: the completions
+ *
+ * Context: any. Lets the queue's lock go, and then calls the consumer.
+ */
+void weft_cq_end(struct weft_cq *cq, const struct weft_cq_row *row)
+	__releases(&cq->lock)
+{
+	bool wake = cq_wakes(cq, row);
+
+	spin_unlock_irqrestore(&cq->lock, row->flags);
+	cq_tell(cq, wake, row->died);
+}
+
+/**
+ * weft_cq_add() - add one completion and wake its consumer
+ * @cq: the queue
+ * @wc: the completion
+ *
+ * Context: any.
+ * Return: true if added; false if the completion is lost, see weft_cq_put().
+ */
+bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
+{
+	struct weft_cq_row row = {};
+	unsigned long flags;
+	bool added, wake;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	added = cq_put(cq, &row, wc);
+	wake = cq_wakes(cq, &row);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	cq_tell(cq, wake, row.died);
+	return added;
 }
 
 /* Prepares the fields of a new queue that are not zero. */

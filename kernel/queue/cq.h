@@ -14,8 +14,9 @@
 /**
  * struct weft_cq - one completion queue
  * @ib: what the RDMA core sees; it allocates and frees the whole
- * @lock: protects all fields below, @ring included; the innermost of all locks. Any
- *	context
+ * @lock: protects all fields below, @ring included. Both directions of a queue pair complete
+ *	its work requests under it, so that these complete in order. The innermost of all
+ *	locks. Any context
  * @resizing: held, outside @lock, while @ring is replaced, so that a second resize does
  *	not free the ring that the first copies from. Sleeps
  * @ring: the entries; ring.head is the kernel's producer index
@@ -75,6 +76,37 @@ struct weft_completion {
 	bool solicited;
 };
 
+/**
+ * struct weft_cq_row - completions that are added in a row, under one lock
+ * @flags: of the interrupts before the lock
+ * @unpolled: entries that the consumer has not polled, the last one included; 0: none was
+ *	added
+ * @solicited: one of them is solicited
+ * @failed: one of them is in error
+ * @died: one was lost, the first that this queue ever lost
+ */
+struct weft_cq_row {
+	unsigned long flags;
+	u32 unpolled;
+	bool solicited;
+	bool failed;
+	bool died;
+};
+
+/**
+ * weft_cq_begin() - begin to add completions
+ * @cq: the queue
+ * @row: the completions
+ *
+ * Context: any. Takes the queue's lock, which weft_cq_end() lets go.
+ */
+static inline void weft_cq_begin(struct weft_cq *cq, struct weft_cq_row *row)
+	__acquires(&cq->lock)
+{
+	*row = (struct weft_cq_row){};
+	spin_lock_irqsave(&cq->lock, row->flags);
+}
+
 /* The most entries that the end of a resize moves with interrupts off. */
 #define WEFT_CQ_SLICE	256
 
@@ -93,6 +125,9 @@ struct weft_cq_move {
 void weft_cq_init(struct weft_cq *cq);
 int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move);
 int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move);
+bool weft_cq_put(struct weft_cq *cq, struct weft_cq_row *row, const struct weft_completion *wc);
+void weft_cq_end(struct weft_cq *cq, const struct weft_cq_row *row)
+	__releases(&cq->lock);
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
 
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
