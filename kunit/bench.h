@@ -19,7 +19,7 @@
 #include "stream/stream.h"
 #include "tx/tx.h"
 
-#define BLOCKS		16
+#define BLOCKS		32
 #define ENTRIES		64
 #define MAX_SGE		6
 #define MAX_INLINE	96

@@ -167,18 +167,24 @@ static void inflight_without_room(struct kunit *test)
 static void reads_are_a_ring(struct kunit *test)
 {
 	struct weft_reads reads = {};
-	struct weft_read *read;
+	struct weft_read *read, *oldest;
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 3, 2), 0);
 	KUNIT_EXPECT_NULL(test, weft_reads_oldest(&reads));
 	for (i = 0; i < 10; i++) {
 		KUNIT_EXPECT_FALSE(test, weft_reads_full(&reads));
-		read = weft_reads_add(&reads, i);
+		oldest = weft_reads_oldest(&reads);
+		read = weft_reads_next(&reads, i);
 		KUNIT_EXPECT_EQ(test, read->sink, i + 1);
 		KUNIT_EXPECT_NULL(test, read->request);
 		read->sge[0].addr = i;
 		read->sge[1].addr = ~i;
+		/* The receive side sees it when all of it is there. */
+		KUNIT_EXPECT_PTR_EQ(test, weft_reads_oldest(&reads), oldest);
+		KUNIT_EXPECT_EQ(test, weft_reads_outstanding(&reads), min(i, 2U));
+		weft_reads_add(&reads);
+		KUNIT_EXPECT_EQ(test, weft_reads_outstanding(&reads), min(i, 2U) + 1);
 		if (i < 2)
 			continue;
 		KUNIT_EXPECT_TRUE(test, weft_reads_full(&reads));
@@ -202,10 +208,13 @@ static void reads_blame_the_oldest(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 4, 1), 0);
 	KUNIT_EXPECT_NULL(test, weft_reads_blamed(&reads, false));
-	first = weft_reads_add(&reads, 1);
-	second = weft_reads_add(&reads, 8);
+	first = weft_reads_next(&reads, 1);
+	weft_reads_add(&reads);
+	second = weft_reads_next(&reads, 8);
 	second->atomic = true;
-	weft_reads_add(&reads, 1);
+	weft_reads_add(&reads);
+	weft_reads_next(&reads, 1);
+	weft_reads_add(&reads);
 	KUNIT_EXPECT_PTR_EQ(test, weft_reads_blamed(&reads, false), first);
 	KUNIT_EXPECT_PTR_EQ(test, weft_reads_blamed(&reads, true), second);
 	weft_reads_answered(&reads);
@@ -224,7 +233,7 @@ static void none_allowed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 0), 0);
 	KUNIT_EXPECT_TRUE(test, weft_reads_full(&reads));
 	KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
-	KUNIT_EXPECT_NULL(test, weft_answers_take(&answers));
+	KUNIT_EXPECT_NULL(test, weft_answers_oldest(&answers));
 	weft_reads_stop(&reads);
 	weft_answers_stop(&answers);
 }
@@ -246,14 +255,19 @@ static void answers_in_order(struct kunit *test)
 		weft_answers_push_atomic(&answers, &atomic);
 		KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
 
-		answer = weft_answers_take(&answers);
+		answer = weft_answers_oldest(&answers);
 		KUNIT_ASSERT_NOT_NULL(test, answer);
 		KUNIT_EXPECT_FALSE(test, answer->atomic);
 		KUNIT_EXPECT_EQ(test, answer->read_req.size, i);
-		answer = weft_answers_take(&answers);
+		/* The peer's next request gets the slot when it is not read any more. */
+		KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
+		weft_answers_taken(&answers);
+		KUNIT_EXPECT_FALSE(test, weft_answers_full(&answers));
+		answer = weft_answers_oldest(&answers);
 		KUNIT_ASSERT_NOT_NULL(test, answer);
 		KUNIT_EXPECT_TRUE(test, answer->atomic);
 		KUNIT_EXPECT_EQ(test, answer->atomic_req.id, i);
+		weft_answers_taken(&answers);
 		KUNIT_EXPECT_FALSE(test, weft_answers_due(&answers));
 	}
 	weft_answers_stop(&answers);
@@ -304,34 +318,37 @@ static void gate_without_a_frame(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_gate_runs_out(&gate));
 }
 
-/* What the peer is told is what it sent first that was wrong. */
-static void ending_shows_the_first(struct kunit *test)
+/* The peer is shown what it sent that was wrong, and nothing if it was not to blame. */
+static void ending_shows_the_blame(struct kunit *test)
 {
 	const struct weft_term term = { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG };
 	const u8 hdr[WEFT_DDP_UNTAGGED_LEN] = { 0x41, 0x42 };
 	const u8 request[WEFT_READ_REQ_LEN] = { 0x51, 0x52 };
+	u8 want[WEFT_TERM_MAX_LEN], got[WEFT_TERM_MAX_LEN];
 	struct weft_ending ending = {};
-	u8 first[WEFT_TERM_MAX_LEN], second[WEFT_TERM_MAX_LEN];
+	struct weft_blame blame;
 	u32 len;
 
 	weft_ending_start(&ending);
-	weft_ending_show(&ending, hdr, sizeof(hdr), 99, request);
-	KUNIT_EXPECT_EQ(test, ending.seg_len, sizeof(hdr) + sizeof(request));
 	KUNIT_EXPECT_FALSE(test, ending.due);
-	weft_ending_set(&ending, &term);
+	weft_blame_set(&blame, hdr, sizeof(hdr), 99, request);
+	KUNIT_EXPECT_EQ(test, blame.len, sizeof(hdr) + sizeof(request));
+	weft_ending_set(&ending, &term, &blame);
 	KUNIT_EXPECT_TRUE(test, ending.due);
-	len = weft_term_encode(first, &term, ending.seg, ending.seg_len, 99);
-
-	/* What else is wrong comes too late. */
-	weft_ending_show(&ending, request, 1, 1, NULL);
-	KUNIT_EXPECT_EQ(test, weft_ending_tell(&ending, second), len);
-	KUNIT_EXPECT_EQ(test, memcmp(first, second, len), 0);
+	len = weft_term_encode(want, &term, blame.seg, blame.len, 99);
+	KUNIT_EXPECT_EQ(test, weft_ending_tell(&ending, got), len);
+	KUNIT_EXPECT_EQ(test, memcmp(got, want, len), 0);
 	KUNIT_EXPECT_FALSE(test, ending.due);
+
+	/* A connection later, of an end that blames nobody. */
+	weft_ending_start(&ending);
+	weft_ending_set(&ending, &term, NULL);
+	KUNIT_EXPECT_EQ(test, weft_ending_tell(&ending, got),
+			weft_term_encode(want, &term, NULL, 0, 0));
 
 	/* Without a header there is nothing to show. */
-	weft_ending_start(&ending);
-	weft_ending_show(&ending, hdr, 0, 99, request);
-	KUNIT_EXPECT_EQ(test, ending.seg_len, 0);
+	weft_blame_set(&blame, hdr, 0, 99, request);
+	KUNIT_EXPECT_EQ(test, blame.len, 0);
 }
 
 static void ending_is_overdue(struct kunit *test)
@@ -357,7 +374,7 @@ static struct kunit_case nouns_cases[] = {
 	KUNIT_CASE(gate_of_an_initiator),
 	KUNIT_CASE(gate_with_a_frame),
 	KUNIT_CASE(gate_without_a_frame),
-	KUNIT_CASE(ending_shows_the_first),
+	KUNIT_CASE(ending_shows_the_blame),
 	KUNIT_CASE(ending_is_overdue),
 	{}
 };

@@ -55,8 +55,8 @@ static void refused_when_the_engine_says_so(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ending->due);
 	KUNIT_EXPECT_EQ(test, ending->term.layer, WEFT_TERM_DDP);
 	KUNIT_EXPECT_EQ(test, ending->term.code, WEFT_DU_MSN_RANGE);
-	KUNIT_EXPECT_EQ(test, ending->seg_len, WEFT_DDP_UNTAGGED_LEN);
-	KUNIT_EXPECT_EQ(test, memcmp(ending->seg, b->qp.rx.seg.hdr,
+	KUNIT_EXPECT_EQ(test, ending->blame.len, WEFT_DDP_UNTAGGED_LEN);
+	KUNIT_EXPECT_EQ(test, memcmp(ending->blame.seg, b->qp.rx.seg.hdr,
 				     WEFT_DDP_UNTAGGED_LEN), 0);
 	finish(b);
 }
@@ -101,7 +101,7 @@ static void refused_crc_shows_no_header(struct kunit *test)
 	weft_rx_refuse_crc(&b->qp.rx);
 	weft_rx_fail(&b->qp);
 	KUNIT_EXPECT_EQ(test, b->qp.ending.term.code, WEFT_MPA_CRC);
-	KUNIT_EXPECT_EQ(test, b->qp.ending.seg_len, 0);
+	KUNIT_EXPECT_EQ(test, b->qp.ending.blame.len, 0);
 	finish(b);
 }
 

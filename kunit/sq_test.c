@@ -202,7 +202,9 @@ static void sq_atomic_order(struct kunit *test)
 	/* Sent, but not answered. */
 	weft_inflight_at(inflight, 0)->end = 0;
 	weft_inflight_at(inflight, 1)->end = 0;
+	mutex_lock(&b->qp.tx.lock);
 	weft_tx_complete(&b->qp);
+	mutex_unlock(&b->qp.tx.lock);
 	KUNIT_EXPECT_EQ(test, inflight->tail, 0U);
 	weft_reads_answered(reads);
 	KUNIT_EXPECT_TRUE(test, take(b).begun);

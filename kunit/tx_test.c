@@ -821,6 +821,35 @@ static void tx_receives_meanwhile(struct kunit *test)
 	bench_free(test, t);
 }
 
+/* So is what arrives while many short messages are laid out, and both sides complete in order. */
+static void tx_answered_amid_many(struct kunit *test)
+{
+	struct weft_ddp_hdr resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
+		.last = true, .stag = 1 };
+	struct tx_bench *t = bench_new(test);
+	struct weft_sq_wr *wr;
+	u32 i;
+
+	start(test, t, true);
+	wr = end_wr(t->e, WEFT_OP_READ, 200, 9);
+	end_remote(wr, 0);
+	end_post(t->e, wr);
+	end_ring(t->e);
+	drain(test, t);
+	meanwhile.len = fpdu_put(meanwhile.fpdu, &resp, "meanwhile", 9, true);
+	meanwhile.unsent = 1;
+	t->e->fake->loosed = arrive_meanwhile;
+	for (i = 0; i < 32; i++)
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 4));
+	end_ring(t->e);
+	KUNIT_EXPECT_EQ(test, meanwhile.unsent, 0U);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 200, "meanwhile", 9), 0);
+	for (i = 0; i <= 32; i++)
+		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
+	bench_free(test, t);
+}
+
 /* If that ends the connection, the message stops with a whole FPDU before the Terminate. */
 static void tx_fails_meanwhile(struct kunit *test)
 {
@@ -869,6 +898,7 @@ static struct kunit_case tx_cases[] = {
 	KUNIT_CASE(tx_graceful_end),
 	KUNIT_CASE(tx_bytes_stay),
 	KUNIT_CASE(tx_receives_meanwhile),
+	KUNIT_CASE(tx_answered_amid_many),
 	KUNIT_CASE(tx_fails_meanwhile),
 	{}
 };

@@ -263,12 +263,11 @@ static inline u32 weft_llp_emss(struct weft_llp *llp)
  * @llp: the stream
  * @emss: its segment size
  *
- * Context: the stream's lock is held. Does not sleep.
- * Return: bytes, a multiple of @emss, and not 0.
+ * Context: with or without the stream's lock. Does not sleep.
+ * Return: bytes, a multiple of @emss, and not 0; without the lock they may be old.
  */
 static inline u32 weft_llp_train(struct weft_llp *llp, u32 emss)
 {
-	weft_llp_assert_locked(llp);
 	return WEFT_LLP_CALL(train, emss);
 }
 
@@ -349,12 +348,11 @@ static inline int weft_llp_send_page(struct weft_llp *llp, struct page *page, u3
  * weft_llp_may_lend() - can pages be sent without a copy?
  * @llp: the stream, connected
  *
- * Context: the stream's lock is held. Does not sleep.
+ * Context: with or without the stream's lock. Does not sleep.
  * Return: true if so; false if they would be copied, or would not leave the machine.
  */
 static inline bool weft_llp_may_lend(struct weft_llp *llp)
 {
-	weft_llp_assert_locked(llp);
 	return WEFT_LLP_CALL(may_lend);
 }
 

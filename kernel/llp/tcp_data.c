@@ -163,10 +163,14 @@ int weft_tcp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
 bool weft_tcp_may_lend(struct weft_llp *llp)
 {
 	struct sock *sk = weft_tcp_sk(llp);
-	struct dst_entry *dst = __sk_dst_get(sk);
+	struct dst_entry *dst;
+	bool leaves;
 
-	return (sk->sk_route_caps & NETIF_F_SG) && dst &&
-	       !(READ_ONCE(dst->dev->flags) & IFF_LOOPBACK);
+	rcu_read_lock(); /* without the socket lock, the route may change meanwhile */
+	dst = rcu_dereference(sk->sk_dst_cache);
+	leaves = dst && !(READ_ONCE(dst->dev->flags) & IFF_LOOPBACK);
+	rcu_read_unlock();
+	return leaves && (sk->sk_route_caps & NETIF_F_SG);
 }
 
 int weft_tcp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,

@@ -100,7 +100,7 @@ static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
  * @rights: the most that a key can allow the peer, enum ib_access_flags. Written and
  *	read without a lock
  * @kernel: a kernel consumer posts to it, to which lkey 0 is all memory
- * @bound: type 2 memory windows were bound to it. Under the queue pair's socket lock
+ * @bound: type 2 memory windows were bound to it. Under tx.lock
  *
  * All fields but @rights and @bound are fixed before the queue pair can be found.
  */

@@ -5,6 +5,7 @@
 
 #include <linux/log2.h>
 #include <linux/types.h>
+#include <asm/barrier.h>
 
 #include "wire/atomic.h"
 #include "wire/ddp.h"
@@ -27,12 +28,12 @@ struct weft_answer {
  * struct weft_answers - the requests of the peer that wait for an answer
  * @slot: its requests, a ring of @ird rounded up to a power of two
  * @ird: how many it may have outstanding; 0: it may ask for nothing
- * @head: next free slot, which the receive side fills
- * @tail: next to be answered, which the transmit side takes
- * @msn: number of the last answer to an atomic
+ * @head: next free slot. Written by the receive side alone
+ * @tail: next to be answered. Written by the transmit side alone
+ * @msn: number of the last answer to an atomic. Of the transmit side
  *
- * Protected by the lock of its queue pair's data path: the socket lock while
- * there is a stream, tx.lock without one; see weft_qp_assert_locked().
+ * A ring with one writer and one reader, without a lock, as struct weft_reads is: there
+ * the transmit side writes, here the receive side.
  */
 struct weft_answers {
 	struct weft_answer *slot;
@@ -51,41 +52,61 @@ static inline struct weft_answer *weft_answers_at(const struct weft_answers *ans
 	return &answers->slot[index & (roundup_pow_of_two(answers->ird) - 1)];
 }
 
-static inline bool weft_answers_due(const struct weft_answers *answers)
-{
-	return answers->head != answers->tail;
-}
+/* --- the receive side --- */
 
 /* Returns true if the peer may ask for no more before it got an answer. */
 static inline bool weft_answers_full(const struct weft_answers *answers)
 {
-	return answers->head - answers->tail >= answers->ird;
+	/* Pairs with weft_answers_taken(): the slot is read. */
+	return answers->head - smp_load_acquire(&answers->tail) >= answers->ird;
+}
+
+/* Enters the request in the next free slot, which is filled. */
+static inline void weft_answers_add(struct weft_answers *answers)
+{
+	smp_store_release(&answers->head, answers->head + 1); /* pairs with weft_answers_due() */
 }
 
 /* Enters a read that the peer asks for. There is a free slot. */
 static inline void weft_answers_push_read(struct weft_answers *answers,
 					  const struct weft_read_req *req)
 {
-	struct weft_answer *answer = weft_answers_at(answers, answers->head++);
+	struct weft_answer *answer = weft_answers_at(answers, answers->head);
 
 	answer->atomic = false;
 	answer->read_req = *req;
+	weft_answers_add(answers);
 }
 
 /* Enters an atomic that the peer asks for. There is a free slot. */
 static inline void weft_answers_push_atomic(struct weft_answers *answers,
 					    const struct weft_atomic_req *req)
 {
-	struct weft_answer *answer = weft_answers_at(answers, answers->head++);
+	struct weft_answer *answer = weft_answers_at(answers, answers->head);
 
 	answer->atomic = true;
 	answer->atomic_req = *req;
+	weft_answers_add(answers);
 }
 
-/* Takes the oldest request, or NULL. The caller may read it until the next one is entered. */
-static inline const struct weft_answer *weft_answers_take(struct weft_answers *answers)
+/* --- the transmit side --- */
+
+static inline bool weft_answers_due(const struct weft_answers *answers)
 {
-	return weft_answers_due(answers) ? weft_answers_at(answers, answers->tail++) : NULL;
+	/* Pairs with weft_answers_add(): the slots are filled. */
+	return smp_load_acquire(&answers->head) != answers->tail;
+}
+
+/* Returns the oldest request, valid until weft_answers_taken(), or NULL. */
+static inline const struct weft_answer *weft_answers_oldest(const struct weft_answers *answers)
+{
+	return weft_answers_due(answers) ? weft_answers_at(answers, answers->tail) : NULL;
+}
+
+/* Removes the oldest request, which has become a message. */
+static inline void weft_answers_taken(struct weft_answers *answers)
+{
+	smp_store_release(&answers->tail, answers->tail + 1); /* pairs with weft_answers_full() */
 }
 
 #endif /* WEFT_PAIR_ANSWERS_H */

@@ -19,14 +19,14 @@
 
 /**
  * struct weft_gate - when a new connection may begin to send
- * @shut: nothing may be sent until the peer's first FPDU has come. Written under the
- *	lock, and read without it by weft_gate_awaits_peer()
+ * @shut: nothing may be sent until the peer's first FPDU has come. Opened by the receive
+ *	side, or by the transmit side when time is up; read without a lock
  * @agreed: the peer agreed to send that FPDU, so there is no limit to the wait for it
  * @rtr_due: initiators: the indication that must be sent first, enum weft_rtr; 0: none
  * @until: when to stop waiting without such an agreement, in jiffies
  *
- * Protected by the lock of its queue pair's data path: the socket lock while
- * there is a stream, tx.lock without one; see weft_qp_assert_locked().
+ * All other fields are of the transmit side, under tx.lock, but for @agreed, which is fixed
+ * while there is a stream.
  */
 struct weft_gate {
 	bool shut;
@@ -48,7 +48,7 @@ static inline void weft_gate_start(struct weft_gate *gate,
 /* Returns true if the gate is shut and will open when time is up. */
 static inline bool weft_gate_runs_out(const struct weft_gate *gate)
 {
-	return gate->shut && !gate->agreed;
+	return READ_ONCE(gate->shut) && !gate->agreed;
 }
 
 /*
@@ -63,7 +63,7 @@ static inline bool weft_gate_awaits_peer(const struct weft_gate *gate)
 /* Opens the gate. Returns true if it was shut, so that requests may be waiting. */
 static inline bool weft_gate_open(struct weft_gate *gate)
 {
-	if (!gate->shut)
+	if (!READ_ONCE(gate->shut))
 		return false;
 	WRITE_ONCE(gate->shut, false);
 	return true;
@@ -72,7 +72,7 @@ static inline bool weft_gate_open(struct weft_gate *gate)
 /* Returns true if messages may be sent now. Opens the gate if time is up. */
 static inline bool weft_gate_passes(struct weft_gate *gate)
 {
-	if (!gate->shut)
+	if (!READ_ONCE(gate->shut))
 		return true;
 	if (gate->agreed || time_before(jiffies, gate->until))
 		return false;

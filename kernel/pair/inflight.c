@@ -38,7 +38,10 @@ void weft_inflight_destroy(struct weft_inflight *list)
  *
  * Stops at the first request that is not done, or whose last byte the stream has not taken.
  *
- * Context: any, under the lock of the data path.
+ * Both directions may call at once: whoever has the completion queue's lock last sees what
+ * the other has done.
+ *
+ * Context: any; takes the lock of @scq.
  * Return: true if all is well; false if the completion queue is full, so that the queue
  * pair must fail.
  */
@@ -46,14 +49,18 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			    struct weft_cq *scq, u32 qpn)
 {
 	struct weft_completion wc = { .qpn = qpn };
-	bool any = false, told = true;
-	struct weft_request *w;
+	struct weft_request *w = NULL;
+	struct weft_cq_row row;
+	bool told = true;
+	u32 unsent, tail;
 
-	for (; list->tail != list->unsent; list->tail++) {
-		w = weft_inflight_at(list, list->tail);
-		if (!w->done)
+	weft_cq_begin(scq, &row);
+	/* Pairs with weft_inflight_sent(): all slots before it are filled. */
+	unsent = smp_load_acquire(&list->unsent);
+	for (tail = list->tail; tail != unsent; tail++) {
+		if (!weft_request_is_done(weft_inflight_at(list, tail)))
 			break;
-		any = true;
+		w = weft_inflight_at(list, tail);
 		if (list->broken && !w->status) {
 			/* It may have been sent, but behind a request that the peer refused. */
 			w->status = IB_WC_WR_FLUSH_ERR;
@@ -69,10 +76,14 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 		wc.status = w->status;
 		/* The slot first: the consumer that polls this completion may post at once. */
 		weft_ring_release(sq, w->ring_end);
-		told &= weft_cq_add(scq, &wc);
+		told &= weft_cq_put(scq, &row, &wc);
 	}
-	if (any)
-		weft_ring_release(sq, weft_inflight_at(list, list->tail - 1)->ring_end);
+	if (w) {
+		weft_ring_release(sq, w->ring_end);
+		/* Pairs with weft_inflight_num(): the slots before it have been read. */
+		smp_store_release(&list->tail, tail);
+	}
+	weft_cq_end(scq, &row);
 	return told;
 }
 
@@ -84,7 +95,7 @@ void weft_inflight_flush(struct weft_inflight *list)
 
 	for (i = list->tail; i != list->head; i++) {
 		w = weft_inflight_at(list, i);
-		if (!w->done)
+		if (!weft_request_is_done(w))
 			weft_request_fail(w, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);
 	}
 }

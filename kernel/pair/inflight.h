@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
+#include <asm/barrier.h>
 
 #include "uapi/weft-abi.h"
 
@@ -21,7 +22,10 @@ struct weft_ring;
  * @opcode: enum weft_op
  * @status: enum ib_wc_status
  * @signaled: makes a completion even on success
- * @done: it may be completed, when its turn comes
+ * @done: it may be completed, when its turn comes. Set last, by weft_request_done()
+ *
+ * The transmit side fills a request in and says when it is done; of one that the peer
+ * answers, the receive side does, see weft_op_answered(). So each field has one writer.
  */
 struct weft_request {
 	u64 wr_id;
@@ -31,21 +35,23 @@ struct weft_request {
 	u8 vendor;
 	u8 opcode;
 	u8 status;
-	bool signaled : 1;
-	bool done : 1;
+	bool signaled;
+	bool done;
 };
 
 /**
  * struct weft_inflight - the work requests of a queue pair that are under way
  * @slot: the requests, a ring of @size
  * @size: a power of two
- * @head: next free slot
- * @tail: oldest
- * @unsent: oldest whose last byte may not have been taken by the stream yet
- * @broken: a request failed, so all that were posted behind it fail as well
+ * @head: next free slot. Written under tx.lock
+ * @tail: oldest. Written under the lock of the send completion queue
+ * @unsent: oldest whose last byte may not have been taken by the stream yet. Written under
+ *	tx.lock
+ * @broken: a request failed, so all that were posted behind it fail as well. Under the lock
+ *	of the send completion queue while there is a stream
  *
- * Protected by the lock of its queue pair's data path: the socket lock while
- * there is a stream, tx.lock without one; see weft_qp_assert_locked().
+ * An index is written by one side and read by the other without a lock: a slot is filled
+ * before @unsent passes it, and has been read before @tail does.
  */
 struct weft_inflight {
 	struct weft_request *slot;
@@ -75,10 +81,10 @@ static inline struct weft_request *weft_inflight_last(const struct weft_inflight
 	return weft_inflight_at(list, list->head - 1);
 }
 
-/* Returns how many requests are under way. */
+/* Returns how many requests are under way. The slots of all others may be filled. */
 static inline u32 weft_inflight_num(const struct weft_inflight *list)
 {
-	return list->head - list->tail;
+	return list->head - smp_load_acquire(&list->tail); /* pairs with weft_inflight_complete() */
 }
 
 /* Returns true if no more may be fetched. */
@@ -90,8 +96,9 @@ static inline bool weft_inflight_full(const struct weft_inflight *list)
 /* Enters a request that has just been fetched; there is a slot for it. */
 static inline struct weft_request *weft_inflight_add(struct weft_inflight *list)
 {
-	struct weft_request *w = weft_inflight_at(list, list->head++);
+	struct weft_request *w = weft_inflight_at(list, list->head);
 
+	WRITE_ONCE(list->head, list->head + 1);
 	w->end = U64_MAX;
 	w->byte_len = 0;
 	w->vendor = WEFT_VE_NONE;
@@ -100,15 +107,33 @@ static inline struct weft_request *weft_inflight_add(struct weft_inflight *list)
 	return w;
 }
 
+/* Lets a request complete, which may be at once, in another thread: it is not looked at again. */
+static inline void weft_request_done(struct weft_request *w)
+{
+	/* Pairs with weft_request_is_done(): the memory of a read, and the status, before it. */
+	smp_store_release(&w->done, true);
+}
+
+static inline bool weft_request_is_done(const struct weft_request *w)
+{
+	return smp_load_acquire(&w->done); /* pairs with weft_request_done() */
+}
+
 /* Ends a request in error: @status is an enum ib_wc_status, @vendor an enum weft_vendor_err. */
 static inline void weft_request_fail(struct weft_request *w, u8 status, u8 vendor)
 {
 	w->status = status;
 	w->vendor = vendor;
-	w->done = true;
+	weft_request_done(w);
 }
 
-/* Forgets all requests, without completions. */
+/* Lets all requests before the one at @index complete as far as they are done. */
+static inline void weft_inflight_sent(struct weft_inflight *list, u32 index)
+{
+	smp_store_release(&list->unsent, index); /* pairs with weft_inflight_complete() */
+}
+
+/* Forgets all requests, without completions. Nobody completes any meanwhile. */
 static inline void weft_inflight_forget(struct weft_inflight *list)
 {
 	list->tail = list->head;

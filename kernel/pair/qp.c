@@ -89,16 +89,18 @@ void weft_qp_event(struct weft_qp *qp, int type)
 }
 
 /**
- * weft_qp_fail() - fail a queue pair in use
+ * weft_qp_fail_for() - fail a queue pair in use
  * @qp: the queue pair
  * @term: the reason, for the peer; NULL: no Terminate is sent
+ * @blame: the peer's segment that is to blame, which the Terminate shows, or NULL
  * @event: the reason, for the user: an enum ib_event_type, or -1 for none
  *
  * Only the first reason counts. In states in which no data flows this does nothing.
  *
  * Context: any; takes @lock.
  */
-void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
+void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
+		      const struct weft_blame *blame, int event)
 {
 	unsigned long flags;
 	bool first;
@@ -107,7 +109,7 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 	first = qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
 	if (first) {
 		if (term)
-			weft_ending_set(&qp->ending, term);
+			weft_ending_set(&qp->ending, term, blame);
 		weft_qp_set_state(qp, IB_QPS_ERR);
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);
@@ -117,4 +119,10 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 	if (event >= 0)
 		weft_qp_event(qp, event);
 	weft_qp_kick(qp);
+}
+
+/* Fails a queue pair for a reason of this end; see qp.h. */
+void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
+{
+	weft_qp_fail_for(qp, term, NULL, event);
 }

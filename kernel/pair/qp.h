@@ -87,8 +87,9 @@ struct weft_qp_user {
  * @tx: the transmit side
  * @rx: the receive side
  *
- * What both directions share (@inflight to @ending) is under the lock of the data path: the
- * socket lock while there is a stream. @tx is under its own lock.
+ * @tx is under its own lock, @rx under the socket lock while there is a stream. What both
+ * directions share (@inflight to @ending) is under neither: each of its parts has one writer,
+ * which the comment above its structure names.
  *
  * Lock order: the connection's mutex, tx.lock, socket lock, then one of @lock,
  * @post_lock and rq.lock; the CQ lock innermost. Consumers are called with none of
@@ -132,8 +133,8 @@ static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
 }
 
 /*
- * Warns, in kernels that check locks, if the caller does not hold the lock of the data path
- * of @qp: the socket lock while there is a stream, tx.lock without one.
+ * Warns, in kernels that check locks, if the caller does not hold the lock of the receive
+ * side of @qp: the socket lock while there is a stream, tx.lock without one.
  */
 static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 {
@@ -151,10 +152,10 @@ static inline void weft_rx_assert_locked(const struct weft_rx *rx)
 	weft_qp_assert_locked(container_of(rx, struct weft_qp, rx));
 }
 
-/* As weft_qp_assert_locked(), for the queue pair that memory knows as @acc. */
-static inline void weft_accessor_assert_locked(const struct weft_accessor *acc)
+/* Warns likewise without tx.lock of the queue pair that memory knows as @acc. */
+static inline void weft_accessor_assert_sends(const struct weft_accessor *acc)
 {
-	weft_qp_assert_locked(container_of(acc, struct weft_qp, acc));
+	lockdep_assert_held(&container_of(acc, struct weft_qp, acc)->tx.lock);
 }
 
 /* Returns true if the receive queue is not a shared one. */
@@ -180,6 +181,9 @@ void weft_qp_put(struct weft_qp *qp);
  */
 void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
 		  int event);
+/* As weft_qp_fail(), because of what the peer sent. */
+void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
+		      const struct weft_blame *blame, int event);
 
 /* Returns the state, without the lock. A reader sees all that was written before it, too. */
 static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)

@@ -42,7 +42,7 @@ void weft_reads_stop(struct weft_reads *reads)
 }
 
 /**
- * weft_reads_add() - enter a request that is about to be sent
+ * weft_reads_next() - prepare a request that is about to be sent
  * @reads: not full
  * @len: bytes it asks for
  *
@@ -50,14 +50,15 @@ void weft_reads_stop(struct weft_reads *reads)
  * make these up, and they name the request and a position in it, not memory. So a peer
  * cannot use an answer to write anywhere but into the memory of that request.
  *
- * Context: any, under the lock of the data path.
- * Return: the request, an RTR indication unless the caller sets its fields.
+ * Context: the transmit side.
+ * Return: the request, an RTR indication unless the caller sets its fields, for
+ * weft_reads_add().
  */
-struct weft_read *weft_reads_add(struct weft_reads *reads, u32 len)
+struct weft_read *weft_reads_next(struct weft_reads *reads, u32 len)
 {
 	struct weft_read *read = weft_reads_at(reads, reads->head);
 
-	read->sink = ++reads->head;
+	read->sink = reads->head + 1;
 	read->inv = 0;
 	read->request = NULL;
 	read->atomic = false;
@@ -73,10 +74,11 @@ struct weft_read *weft_reads_add(struct weft_reads *reads, u32 len)
  */
 struct weft_read *weft_reads_blamed(const struct weft_reads *reads, bool atomic)
 {
+	u32 head = smp_load_acquire(&reads->head); /* pairs with weft_reads_add() */
 	struct weft_read *read;
 	u32 i;
 
-	for (i = reads->tail; i != reads->head; i++) {
+	for (i = reads->tail; i != head; i++) {
 		read = weft_reads_at(reads, i);
 		if (read->atomic == atomic)
 			return read;

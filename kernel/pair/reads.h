@@ -5,6 +5,7 @@
 
 #include <linux/log2.h>
 #include <linux/types.h>
+#include <asm/barrier.h>
 
 #include "pair/inflight.h"
 #include "uapi/weft-abi.h"
@@ -37,12 +38,13 @@ struct weft_read {
  * @slot: the requests, a ring of @ord rounded up to a power of two
  * @sge: the gather lists of all of them
  * @ord: how many may be outstanding; 0: the peer takes none
- * @head: next free slot
- * @tail: oldest, which is answered next
- * @msn: number of the last that was sent
+ * @head: next free slot. Written by the transmit side alone
+ * @tail: oldest, which is answered next. Written by the receive side alone
+ * @msn: number of the last that was sent. Of the transmit side
  *
- * Protected by the lock of its queue pair's data path: the socket lock while
- * there is a stream, tx.lock without one; see weft_qp_assert_locked().
+ * A ring with one writer and one reader, without a lock: a slot is filled before @head
+ * passes it, and is not looked at any more when @tail has. The transmit side is whoever
+ * has tx.lock, the receive side whoever has the lock of weft_qp_assert_locked().
  */
 struct weft_reads {
 	struct weft_read *slot;
@@ -55,7 +57,7 @@ struct weft_reads {
 
 int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge);
 void weft_reads_stop(struct weft_reads *reads);
-struct weft_read *weft_reads_add(struct weft_reads *reads, u32 len);
+struct weft_read *weft_reads_next(struct weft_reads *reads, u32 len);
 struct weft_read *weft_reads_blamed(const struct weft_reads *reads, bool atomic);
 
 static inline struct weft_read *weft_reads_at(const struct weft_reads *reads, u32 index)
@@ -63,27 +65,41 @@ static inline struct weft_read *weft_reads_at(const struct weft_reads *reads, u3
 	return &reads->slot[index & (roundup_pow_of_two(reads->ord) - 1)];
 }
 
-static inline bool weft_reads_outstanding(const struct weft_reads *reads)
+/* --- the transmit side --- */
+
+/* Returns how many are not answered. What the others read is there. */
+static inline u32 weft_reads_outstanding(const struct weft_reads *reads)
 {
-	return reads->head != reads->tail;
+	return reads->head - smp_load_acquire(&reads->tail); /* pairs with weft_reads_answered() */
 }
 
 /* Returns true if no more may be sent before one was answered. */
 static inline bool weft_reads_full(const struct weft_reads *reads)
 {
-	return reads->head - reads->tail >= reads->ord;
+	return weft_reads_outstanding(reads) >= reads->ord;
 }
+
+/* Enters the request that weft_reads_next() returned, and whose fields are set. */
+static inline void weft_reads_add(struct weft_reads *reads)
+{
+	smp_store_release(&reads->head, reads->head + 1); /* pairs with weft_reads_oldest() */
+}
+
+/* --- the receive side --- */
 
 /* Returns the request of ours that is answered next, or NULL. */
 static inline struct weft_read *weft_reads_oldest(const struct weft_reads *reads)
 {
-	return weft_reads_outstanding(reads) ? weft_reads_at(reads, reads->tail) : NULL;
+	/* Pairs with weft_reads_add(): the slot is filled. */
+	if (smp_load_acquire(&reads->head) == reads->tail)
+		return NULL;
+	return weft_reads_at(reads, reads->tail);
 }
 
 /* Removes the oldest request, which has its whole answer. */
 static inline void weft_reads_answered(struct weft_reads *reads)
 {
-	reads->tail++;
+	smp_store_release(&reads->tail, reads->tail + 1); /* pairs with weft_reads_outstanding() */
 }
 
 #endif /* WEFT_PAIR_READS_H */

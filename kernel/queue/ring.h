@@ -74,14 +74,14 @@ static inline void *weft_ring_slot(const struct weft_ring *ring, u32 index)
  *
  * The producer index is a hostile word: more than the ring holds is an error.
  *
- * Context: any, under the lock of the ring's queue.
+ * Context: any, under the lock of the ring's queue; without it the answer may be old.
  * Return: slots that may be fetched, or -EINVAL.
  */
 static inline int weft_ring_pending(const struct weft_ring *ring)
 {
 	const struct weft_wq_ctl *ctl = ring->mem;
 	/* Pairs with the store-release of a post: the entries are there. */
-	u32 n = smp_load_acquire(&ctl->producer) - ring->head;
+	u32 n = smp_load_acquire(&ctl->producer) - READ_ONCE(ring->head);
 
 	return n <= ring->size ? (int)n : -EINVAL;
 }

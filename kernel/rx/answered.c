@@ -49,11 +49,11 @@ enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *re
 
 	weft_rx_assert_locked(rx);
 	if (read->request) {
-		read->request->done = true;
 		if (read->inv && weft_invalidate(rx->acc, read->inv, false) != WEFT_KEY_OK) {
 			weft_request_fail(read->request, IB_WC_MW_BIND_ERR, WEFT_VE_BIND);
 			return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 		}
+		weft_request_done(read->request);
 	}
 	weft_reads_answered(reads);
 	return WEFT_RX_OK;

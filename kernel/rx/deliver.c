@@ -99,7 +99,12 @@ static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict
 	if (verdict != WEFT_RX_OK)
 		return verdict;
 	weft_qp_complete_sends(qp);
-	/* A fence, or another read, may have waited for this one. */
+	/*
+	 * A fence, or another read, may have waited for this one. The barrier is between the
+	 * end of this one and the look at the ring, for the transmit side looks at the ring
+	 * first, and then at the reads: one of the two sees what the other did.
+	 */
+	smp_mb();
 	if (weft_ring_pending(&qp->sq))
 		weft_qp_kick(qp);
 	return WEFT_RX_OK;

@@ -110,15 +110,15 @@ enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 	return weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
 }
 
-/* Keeps the header of the segment that is to blame, for the Terminate. */
-static void rx_show(const struct weft_rx *rx, struct weft_ending *ending)
+/* Names the segment that is to blame, for the Terminate. */
+static void rx_blame(const struct weft_rx *rx, struct weft_blame *blame)
 {
 	bool request = rx->place.target == WEFT_RX_TO_BYTES &&
 		       rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ &&
 		       rx->place.have == WEFT_READ_REQ_LEN;
 
-	weft_ending_show(ending, rx->seg.hdr, rx->seg.hdr_len, rx->seg.len,
-			 request ? rx->place.bytes : NULL);
+	weft_blame_set(blame, rx->seg.hdr, rx->seg.hdr_len, rx->seg.len,
+		       request ? rx->place.bytes : NULL);
 }
 
 /**
@@ -132,12 +132,13 @@ void weft_rx_fail(struct weft_qp *qp)
 	struct weft_rx *rx = &qp->rx;
 	bool access = rx->term.layer == WEFT_TERM_RDMAP &&
 		      rx->term.etype == WEFT_RDMAP_PROTECTION;
+	struct weft_blame blame;
 
 	weft_qp_assert_locked(qp);
 	if (rx->failure == WEFT_RX_REFUSED) {
-		rx_show(rx, &qp->ending);
-		weft_qp_fail(qp, &rx->term, access ? IB_EVENT_QP_ACCESS_ERR :
-						     IB_EVENT_QP_REQ_ERR);
+		rx_blame(rx, &blame);
+		weft_qp_fail_for(qp, &rx->term, &blame, access ? IB_EVENT_QP_ACCESS_ERR :
+								 IB_EVENT_QP_REQ_ERR);
 	} else {
 		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 	}

@@ -49,26 +49,23 @@ bool weft_stream_flush(struct weft_qp *qp)
  */
 static void stream_run(struct weft_qp *qp)
 {
-	struct weft_llp *llp = qp->llp;
 	struct weft_tx *tx = &qp->tx;
 	int rounds = WEFT_TX_ROUNDS;
 	bool more;
 
 	lockdep_assert_held(&tx->lock);
-	if (!llp) {
+	if (!qp->llp) {
 		if (weft_qp_state(qp) == IB_QPS_ERR)
 			weft_stream_flush(qp);
 		return;
 	}
 	do {
-		weft_llp_lock(llp);
 		weft_ring_need_doorbell(&qp->sq, false);
 		more = weft_tx_round(qp);
 		if (!more)
 			weft_tx_rest(qp);
 		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
-		weft_llp_unlock(llp);
 		/* The connection's work may be about to end the stream. */
 	} while (more && --rounds && !test_bit(WEFT_WANT_CONN, &qp->worker.wanted));
 	if (!more)

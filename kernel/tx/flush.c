@@ -21,7 +21,6 @@ void weft_tx_flush_requests(struct weft_qp *qp)
 	int pending;
 	u32 blocks;
 
-	weft_qp_assert_locked(qp);
 	lockdep_assert_held(&qp->tx.lock);
 	weft_inflight_flush(&qp->inflight);
 	weft_tx_complete(qp);

@@ -448,7 +448,7 @@ static void loan_give_up(struct weft_qp *qp)
  * Nothing is lent any more. If the answer is no, the worker is started again. A queue pair
  * without a stream has no loans any more when the answer is yes.
  *
- * Context: process; the caller holds tx.lock, and the socket lock of a stream.
+ * Context: process; the caller holds tx.lock.
  * Return: true if all pages are back, or time is up: with a stream that of the graceful end,
  * without one WEFT_LOAN_TIMEOUT, after which they are given up.
  */

@@ -21,12 +21,12 @@ bool weft_tx_is_local(u8 opcode)
  * Earlier requests are laid out by now, so only an unanswered read may still need the
  * key. A program that cares posts with a fence.
  *
- * Context: process, socket lock held.
+ * Context: process, tx.lock held.
  * Return: true if done; false if the key may not be changed so.
  */
 bool weft_tx_do_local(struct weft_accessor *acc, const struct weft_sq_wr *wr)
 {
-	weft_accessor_assert_locked(acc);
+	weft_accessor_assert_sends(acc);
 	switch (wr->opcode) {
 	case WEFT_OP_LOCAL_INV:
 		return weft_invalidate(acc, wr->ex, false) == WEFT_KEY_OK;

@@ -2,9 +2,9 @@
 /*
  * From work requests to messages.
  *
- * Everything here runs in process context, with the socket lock held or, for the
- * flush, with the stream gone and tx.lock held. It may sleep, since a loan is
- * allocated, so it holds no region, nor anything else that softirq waits for.
+ * Everything here runs in process context with tx.lock held, and with or without the socket
+ * lock. It may sleep, since a loan is allocated, so it holds no region, nor anything else that
+ * softirq waits for.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -32,13 +32,14 @@ static struct weft_read *tx_admit_read(struct weft_reads *reads,
 				       const struct weft_sq_wr *wr,
 				       const struct weft_sge *sge, u32 total)
 {
-	struct weft_read *read = weft_reads_add(reads, total);
+	struct weft_read *read = weft_reads_next(reads, total);
 
 	read->request = request;
 	read->atomic = !weft_op_is_read(wr->opcode);
 	read->inv = wr->opcode == WEFT_OP_READ_INV ? wr->ex : 0;
 	read->num_sge = wr->num_sge;
 	memcpy(read->sge, sge, read->num_sge * sizeof(*sge));
+	weft_reads_add(reads);
 	return read;
 }
 
@@ -207,11 +208,12 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 		return false;
 	}
 	if (weft_tx_is_local(wr->opcode)) {
-		w->done = weft_tx_do_local(&qp->acc, wr);
-		*again = w->done;
+		*again = weft_tx_do_local(&qp->acc, wr);
 		if (tx->loans)
 			weft_loan_begin(qp, 0);
-		if (!w->done)
+		if (*again)
+			weft_request_done(w);
+		else
 			weft_tx_fail(qp, w, &bind_error);
 		return false;
 	}
@@ -309,16 +311,18 @@ static void tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *
 /* Begins the answer to the peer's oldest read or atomic request. Returns true if it did. */
 static bool tx_next_response(struct weft_qp *qp)
 {
-	const struct weft_answer *answer = weft_answers_take(&qp->answers);
+	const struct weft_answer *answer = weft_answers_oldest(&qp->answers);
 	struct weft_tx_msg *msg = &qp->tx.msg;
+	bool good = true;
 
 	if (!answer)
 		return false;
-	if (!answer->atomic) {
+	if (answer->atomic)
+		good = tx_answer_atomic(msg, &qp->answers, &qp->acc, &answer->atomic_req);
+	else
 		tx_answer_read(msg, &answer->read_req);
-		return true;
-	}
-	if (tx_answer_atomic(msg, &qp->answers, &qp->acc, &answer->atomic_req))
+	weft_answers_taken(&qp->answers);
+	if (good)
 		return true;
 	weft_qp_fail(qp, &weft_tx_term_revoked, IB_EVENT_QP_ACCESS_ERR);
 	return false;
@@ -342,7 +346,8 @@ static void tx_begin_rtr(struct weft_tx *tx, struct weft_reads *reads, u8 rtr)
 	tx_begin_control(msg);
 	switch (rtr) {
 	case WEFT_RTR_READ:
-		tx_begin_read(msg, reads, weft_reads_add(reads, 0), 0, 0);
+		tx_begin_read(msg, reads, weft_reads_next(reads, 0), 0, 0);
+		weft_reads_add(reads);
 		break;
 	case WEFT_RTR_WRITE:
 		msg->hdr.opcode = WEFT_RDMAP_WRITE;
@@ -373,14 +378,14 @@ static void tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *endi
  * Requests of our own and answers to the peer take turns, a message each, so that neither
  * end can keep the other from being served.
  *
- * Context: process, socket lock held; may sleep.
+ * Context: process, tx.lock held; may sleep.
  * Return: true if tx.msg is a new message; false if there is nothing to send now.
  */
 bool weft_tx_next_msg(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 
-	weft_qp_assert_locked(qp);
+	lockdep_assert_held(&tx->lock);
 	tx->waiting = weft_ring_pending(&qp->sq);
 	switch (weft_qp_state(qp)) {
 	case IB_QPS_RTS:

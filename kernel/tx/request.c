@@ -3,9 +3,10 @@
  * Work requests: copied out of the send ring, checked, entered in the in-flight list, and
  * failed. The copy is private, so that no process changes a request after its check.
  *
- * Everything here runs in process context with the socket lock held or, for the
- * flush, with the stream gone and tx.lock held.
+ * Everything here runs in process context with tx.lock held, and with or without the socket
+ * lock.
  */
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 
 #include "base/limit.h"
@@ -35,7 +36,7 @@ bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 	struct weft_mr *mr;
 	u32 i;
 
-	weft_accessor_assert_locked(acc);
+	weft_accessor_assert_sends(acc);
 	*total = 0;
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
@@ -119,7 +120,7 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 {
 	u32 blocks;
 
-	weft_qp_assert_locked(qp);
+	lockdep_assert_held(&qp->tx.lock);
 	why->status = IB_WC_LOC_QP_OP_ERR;
 	why->vendor = WEFT_VE_OPCODE;
 	/* Unknown flags are refused, so that they can be given a meaning later. */
@@ -152,7 +153,7 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 		  const struct weft_wr_error *why)
 {
-	weft_qp_assert_locked(qp);
+	lockdep_assert_held(&qp->tx.lock);
 	weft_request_fail(w, why->status, why->vendor);
 	qp->tx.msg.kind = WEFT_MSG_NONE;
 	weft_qp_fail(qp, &weft_tx_term_local, -1);
@@ -169,7 +170,7 @@ void weft_tx_gather_failed(struct weft_qp *qp)
 		IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY
 	};
 
-	weft_qp_assert_locked(qp);
+	lockdep_assert_held(&qp->tx.lock);
 	if (tx->msg.kind == WEFT_MSG_REQUEST) {
 		weft_tx_fail(qp, weft_inflight_last(&qp->inflight), &lkey);
 		return;

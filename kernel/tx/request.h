@@ -53,7 +53,7 @@ weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
 {
 	struct weft_request *w = weft_inflight_add(inflight);
 
-	sq->head += blocks;
+	WRITE_ONCE(sq->head, sq->head + blocks); /* the receive side asks whether more is posted */
 	w->wr_id = wr->wr_id;
 	w->ring_end = sq->head;
 	w->opcode = wr->opcode;

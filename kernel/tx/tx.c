@@ -29,28 +29,14 @@ static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft
 }
 
 /*
- * Payload of at least this many bytes is copied and checksummed without the socket lock. Shorter
- * payload delays what arrives for less long, and is not worth taking the lock twice.
- */
-#define WEFT_TX_APART	(32U << 10)
-
-/*
- * Lays out @fpdu and those behind it with copied payload. While that takes long, the queue
- * pair receives: packets that came in the meantime would else wait for the last byte. Returns
- * false if the memory of the payload is gone; the queue pair has failed then.
+ * Lays out @fpdu and those behind it with copied payload. Returns false if the memory of the
+ * payload is gone; the queue pair has failed then.
  */
 static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 			     struct weft_fpdu *fpdu)
 {
-	struct weft_tx *tx = &qp->tx;
-	bool apart = !tx->msg.local && tx->msg.left >= WEFT_TX_APART;
-	bool good;
+	bool good = weft_tx_layout(qp, c, train, fpdu);
 
-	if (apart)
-		weft_llp_unlock(qp->llp);
-	good = weft_tx_layout(qp, c, train, fpdu);
-	if (apart)
-		weft_llp_lock(qp->llp);
 	if (!good)
 		weft_tx_gather_failed(qp);
 	return good;
@@ -92,18 +78,75 @@ static bool tx_find_message(struct weft_qp *qp, bool any)
 }
 
 /*
- * Lays out FPDUs until enough bytes are ready or nothing more can be done now.
- * Returns true if something was laid out.
+ * Lays out FPDUs of the message in progress, and sets *@any if it did. Returns true if another
+ * message, or more of this one, may follow.
+ */
+static bool tx_extend(struct weft_qp *qp, bool *any)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_batch *batch = &tx->batch;
+	u32 rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
+	bool lend = tx_is_lent(tx);
+	struct weft_fpdu fpdu;
+	struct weft_chunk *c;
+	u32 train = 0;
+
+	if (weft_batch_is_full(batch, lend)) {
+		*any = true;
+		return false;
+	}
+	if (unlikely(tx->marked))
+		rest = weft_marker_spread(batch->laid_out, rest);
+	c = weft_chunk_room(&batch->chunks, lend ? WEFT_LOAN_FRAME : min(rest, batch->room),
+			    tx->msg.left, qp->owner);
+	if (IS_ERR_OR_NULL(c)) {
+		if (c)
+			weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+		return false;
+	}
+	if (rest > batch->room && tx->large)
+		train = weft_llp_train(qp->llp, batch->emss);
+	/*
+	 * A copied FPDU is as long as the chunk allows: none has to be large. Where FPDUs
+	 * may be, a short rest of a segment is filled, since to end the segment would
+	 * end TCP's packet buffer with it.
+	 */
+	if (!weft_tx_plan(tx, lend ? train : min(train, c->size - c->fill), &fpdu)) {
+		tx->end_segment = true;
+		return false;
+	}
+	if (lend ? tx_layout_lent(qp, c, &fpdu) : tx_layout_copied(qp, c, train, &fpdu))
+		*any = true;
+	return true;
+}
+
+/*
+ * The payload of one message in bytes, or the slots of the ring in use, from which on laying out
+ * takes long.
+ */
+#define WEFT_TX_LONG		(32U << 10)
+#define WEFT_TX_MANY		32
+
+/* Returns true if it takes long to lay out the message in progress. */
+static bool tx_is_long(const struct weft_tx *tx)
+{
+	return tx->msg.left >= WEFT_TX_LONG && !tx->msg.local && !tx_is_lent(tx);
+}
+
+/*
+ * Lays out FPDUs until enough bytes are ready or nothing more can be done now. If that takes
+ * long, the socket lock is let go meanwhile, since packets that come would else wait for the
+ * last byte; for less the lock is not worth taking twice. Returns true if something was laid
+ * out. The caller holds the socket lock.
  */
 static bool tx_build(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_batch *batch = &tx->batch;
-	bool any = false, lend;
-	struct weft_fpdu fpdu;
-	struct weft_chunk *c;
-	u32 rest, train;
+	bool any = false, apart = false;
+	bool many = weft_ring_pending(&qp->sq) >= WEFT_TX_MANY;
 
+	weft_llp_assert_locked(qp->llp);
 	tx->end_segment = false;
 	tx->dry = false;
 	if (batch->laid_out == batch->sent) {
@@ -112,36 +155,15 @@ static bool tx_build(struct weft_qp *qp)
 		weft_chunks_taken(&batch->chunks);
 	}
 	while (tx_find_message(qp, any)) {
-		lend = tx_is_lent(tx);
-		if (weft_batch_is_full(batch, lend))
-			return true;
-		rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
-		if (unlikely(tx->marked))
-			rest = weft_marker_spread(batch->laid_out, rest);
-		c = weft_chunk_room(&batch->chunks,
-				    lend ? WEFT_LOAN_FRAME : min(rest, batch->room),
-				    tx->msg.left, qp->owner);
-		if (IS_ERR_OR_NULL(c)) {
-			if (c)
-				weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
-			return any;
+		if (!apart && (many || tx_is_long(tx))) {
+			weft_llp_unlock(qp->llp);
+			apart = true;
 		}
-		train = 0;
-		if (rest > batch->room && tx->large)
-			train = weft_llp_train(qp->llp, batch->emss);
-		/*
-		 * A copied FPDU is as long as the chunk allows: none has to be large. Where FPDUs
-		 * may be, a short rest of a segment is filled, since to end the segment would
-		 * end TCP's packet buffer with it.
-		 */
-		if (!weft_tx_plan(tx, lend ? train : min(train, c->size - c->fill), &fpdu)) {
-			tx->end_segment = true;
-			return any;
-		}
-		if (lend ? tx_layout_lent(qp, c, &fpdu) :
-			   tx_layout_copied(qp, c, train, &fpdu))
-			any = true;
+		if (!tx_extend(qp, &any))
+			break;
 	}
+	if (apart)
+		weft_llp_lock(qp->llp);
 	return any;
 }
 
@@ -152,26 +174,29 @@ static bool tx_build(struct weft_qp *qp)
  * A SEND or WRITE is done when the stream has taken its last byte and has given its loan
  * back; a READ or an atomic is done when its answer has come.
  *
- * Context: process, under the lock that protects the data path: the socket lock, or
- * without a stream tx.lock.
+ * Context: process, tx.lock held, with or without the socket lock.
  */
 void weft_tx_complete(struct weft_qp *qp)
 {
 	struct weft_inflight *inflight = &qp->inflight;
 	const struct weft_tx *tx = &qp->tx;
 	struct weft_request *w;
+	u32 i;
 
-	for (; inflight->unsent != inflight->head; inflight->unsent++) {
-		w = weft_inflight_at(inflight, inflight->unsent);
-		if (!w->done && w->end > tx->batch.sent)
+	lockdep_assert_held(&tx->lock);
+	for (i = inflight->unsent; i != inflight->head; i++) {
+		w = weft_inflight_at(inflight, i);
+		if (w->end > tx->batch.sent && !weft_request_is_done(w))
 			break;
-		if (tx->loans &&
-		    weft_loan_is_out(tx->loans, inflight->unsent, qp->dev->counters))
+		if (tx->loans && weft_loan_is_out(tx->loans, i, qp->dev->counters))
 			break;
-		if (!w->done)
-			w->done = !weft_op_answered(w->opcode);
+		if (!weft_op_answered(w->opcode) && !weft_request_is_done(w))
+			weft_request_done(w);
 	}
-	weft_qp_complete_sends(qp);
+	weft_inflight_sent(inflight, i);
+	/* What is not completed here for want of an answer, the receive side completes. */
+	if (READ_ONCE(inflight->tail) != i)
+		weft_qp_complete_sends(qp);
 }
 
 /* Tells the connection, once, that the queue pair failed or closes. */
@@ -209,23 +234,39 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 	return false;
 }
 
-/* Waits for the stream to have room again, or fails the queue pair if it has an error. */
+/*
+ * Lets a graceful end wait for the stream to have room again, or fails the queue pair if the
+ * stream has an error.
+ */
 static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 {
 	if (error != -EAGAIN || state == IB_QPS_ERR) {
 		weft_qp_fail(qp, NULL, -1);
 		tx_tell(qp, IB_QPS_ERR);
-		return;
-	}
-	if (state == IB_QPS_SQD) {
-		if (weft_ending_overdue(&qp->ending)) {
+	} else if (state == IB_QPS_SQD) {
+		if (weft_ending_overdue(&qp->ending))
 			tx_tell(qp, state);
-			return;
-		}
-		weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
+		else
+			weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
 	}
-	if (!weft_llp_want_space(qp->llp))
+}
+
+/*
+ * Hands over what is laid out; without room, asks the stream to tell when there is some.
+ * Returns as weft_batch_push(). The caller holds the socket lock.
+ */
+static int tx_push(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	int ret;
+
+	weft_llp_assert_locked(qp->llp);
+	ret = weft_batch_push(&tx->batch, qp->llp, !tx->dry);
+	if (!ret && tx->end_segment)
+		weft_llp_end_segment(qp->llp);
+	if (ret == -EAGAIN && !weft_llp_want_space(qp->llp))
 		weft_qp_within(qp, WEFT_TX_RETRY);
+	return ret;
 }
 
 /* Adds the FPDUs and bytes of a round to the device's counters. */
@@ -245,29 +286,30 @@ static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters
 
 /**
  * weft_tx_round() - lay out, push and complete
- * @qp: the queue pair
+ * @qp: the queue pair, with a stream
  *
- * Long payload is copied without the socket lock, so what both directions share may change
- * meanwhile: the state, reads, answers, the gate, and which requests are done.
+ * Only the stream itself needs the socket lock, so the queue pair receives while much is laid
+ * out and while requests complete.
  *
- * Context: process, tx.lock and socket lock held; may sleep, and lets the socket lock go
- * for a while.
+ * Context: process, tx.lock held; takes the socket lock; may sleep.
  * Return: true if another round may find something to do.
  */
 bool weft_tx_round(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
+	u32 tail = READ_ONCE(qp->inflight.tail);
 	u64 sent = tx->batch.sent;
-	u32 tail = qp->inflight.tail;
 	enum ib_qp_state state;
 	bool laid;
 	int ret;
 
-	weft_qp_assert_locked(qp);
+	lockdep_assert_held(&tx->lock);
+	weft_llp_lock(qp->llp);
 	laid = tx_build(qp);
+	ret = tx_push(qp);
+	weft_llp_unlock(qp->llp);
 	if (laid)
 		tx->batch.chunks.active = jiffies;
-	ret = weft_batch_push(&tx->batch, qp->llp, !tx->dry);
 	tx_count(tx, qp->dev->counters, tx->batch.sent - sent, ret);
 	weft_tx_complete(qp);
 	state = weft_qp_state(qp);
@@ -275,12 +317,10 @@ bool weft_tx_round(struct weft_qp *qp)
 		tx_blocked(qp, state, ret);
 		return false;
 	}
-	if (tx->end_segment) {
-		weft_llp_end_segment(qp->llp);
+	if (tx->end_segment)
 		return true;
-	}
 	/* Completions may have freed in-flight slots that posted requests were waiting for. */
-	if ((laid || tx->batch.sent != sent || qp->inflight.tail != tail) &&
+	if ((laid || tx->batch.sent != sent || READ_ONCE(qp->inflight.tail) != tail) &&
 	    (!tx->dry || weft_ring_pending(&qp->sq)))
 		return true;
 	if (state != IB_QPS_RTS) {
