@@ -19,6 +19,11 @@ threads)
 	export SCRIBBLE_SECONDS=0 FUZZ_SECONDS=0 THREAD_ROUNDS=$RACES_ROUNDS
 	lab=(tests/torture/processes.sh)
 	;;
+resources)
+	lab=(tests/torture/resources.sh)
+	# Who shows reads seldom, so each of its accesses is watched for longer than the usual 80 µs.
+	echo 2000 >/sys/module/kcsan/parameters/udelay_task
+	;;
 stream) lab=(scripts/lab/two-hosts --weft -- tests/hostile/stream.py) ;;
 *) lab=("tests/integration/$RACES_LAB.sh") ;;
 esac
