@@ -10,13 +10,15 @@
  * struct flow - a connection
  * @a: the end that opened it
  * @b: the other
- * @agreed: what their handshake came to
  */
 struct flow {
 	struct end *a;
 	struct end *b;
-	struct weft_mpa_agreed agreed;
 };
+
+/* Who sends markers. */
+#define FROM_A	1
+#define FROM_B	2
 
 /* Ways in which a stream may be odd. */
 static const struct {
@@ -24,6 +26,7 @@ static const struct {
 	struct fake_script script;
 	bool crc;
 	bool large;
+	int marks;
 } odd[] = {
 	{ "plain", { .emss = 1448, .train = 65160, .window = 1 << 20, .hold = 1 << 20 },
 	  true, false },
@@ -45,26 +48,42 @@ static const struct {
 	  .cut = 1448, .hold = 3000, .fills = true }, true, true },
 	{ "the same without a CRC", { .emss = 1448, .train = 65160, .window = 100000,
 	  .cut = 1448, .hold = 3000, .fills = true }, false, true },
+	{ "markers both ways", { .emss = 1448, .train = 65160, .window = 1 << 20,
+	  .hold = 1 << 20 }, true, true, FROM_A | FROM_B },
+	{ "the same without a CRC", { .emss = 1448, .train = 65160, .window = 1 << 20,
+	  .hold = 1 << 20 }, false, true, FROM_A | FROM_B },
+	{ "markers one way, pieces of 99", { .emss = 536, .train = 5000, .window = 20000,
+	  .cut = 99, .hold = 1 << 20 }, true, false, FROM_A },
+	{ "markers the other way, without a CRC", { .emss = 536, .train = 5000, .window = 20000,
+	  .cut = 99, .hold = 1 << 20 }, false, false, FROM_B },
+	{ "markers in small segments", { .emss = 128, .train = 128, .window = 4000,
+	  .hold = 1 << 20 }, true, false, FROM_A | FROM_B },
+	{ "markers, and a reader who holds 3000", { .emss = 8948, .train = 65160, .window = 100000,
+	  .cut = 1448, .hold = 3000, .fills = true }, true, true, FROM_A | FROM_B },
 };
 
-static struct flow *flow_new(struct kunit *test, bool crc, bool large)
+static struct flow *flow_new(struct kunit *test, bool crc, bool large, int marks)
 {
+	struct weft_mpa_agreed agreed = {
+		.revision = 2, .crc = crc, .p2p = true, .rtr = WEFT_RTR_WRITE,
+		.extended = true, .ird = 3, .ord = 3,
+	};
 	struct flow *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	u32 policy = large ? WEFT_FPDU_LARGE : WEFT_FPDU_SEGMENT;
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
-	f->agreed = (struct weft_mpa_agreed){
-		.revision = 2, .crc = crc, .p2p = true, .rtr = WEFT_RTR_WRITE,
-		.extended = true, .ird = 3, .ord = 3,
-	};
 	f->a = end_make(test);
 	f->b = end_make(test);
 	f->a->b->dev.settings.value[WEFT_SET_FPDU] = policy;
 	f->b->b->dev.settings.value[WEFT_SET_FPDU] = policy;
 	fake_join(f->a->fake, f->b->fake);
 	/* As it happens: the responder first. */
-	KUNIT_ASSERT_EQ(test, end_start(f->b, &f->agreed, false), 0);
-	KUNIT_ASSERT_EQ(test, end_start(f->a, &f->agreed, true), 0);
+	agreed.marks_in = marks & FROM_A;
+	agreed.marks_out = marks & FROM_B;
+	KUNIT_ASSERT_EQ(test, end_start(f->b, &agreed, false), 0);
+	agreed.marks_in = marks & FROM_B;
+	agreed.marks_out = marks & FROM_A;
+	KUNIT_ASSERT_EQ(test, end_start(f->a, &agreed, true), 0);
 	end_fill(f->a, 1);
 	end_fill(f->b, 2);
 	settle();
@@ -74,7 +93,7 @@ static struct flow *flow_new(struct kunit *test, bool crc, bool large)
 static struct flow *flow_odd(struct kunit *test, u32 i)
 {
 	fake_script = odd[i].script;
-	return flow_new(test, odd[i].crc, odd[i].large);
+	return flow_new(test, odd[i].crc, odd[i].large, odd[i].marks);
 }
 
 static void flow_free(struct kunit *test, struct flow *f)

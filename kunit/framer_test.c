@@ -34,6 +34,11 @@ struct taker {
 	u8 bytes[MOST];
 };
 
+static u8 byte_at(u32 i)
+{
+	return i * 5 + 3;
+}
+
 static enum weft_rx_verdict take_begin(void *ctx, const u8 *head, u32 have, u32 len,
 				       u32 *hdr_len)
 {
@@ -44,7 +49,7 @@ static enum weft_rx_verdict take_begin(void *ctx, const u8 *head, u32 have, u32 
 		return WEFT_RX_WAIT;
 	}
 	t->begun++;
-	if (len < HDR || have != min_t(u32, len, WEFT_SEGMENT_HEAD))
+	if (len < HDR || len > MOST || have != min_t(u32, len, WEFT_SEGMENT_HEAD))
 		return WEFT_RX_BAD;
 	t->len = len;
 	t->got = HDR;
@@ -68,8 +73,13 @@ static enum weft_rx_verdict take_end(void *ctx)
 {
 	struct taker *t = ctx;
 
+	u32 i;
+
 	if (t->got != t->len)
 		return WEFT_RX_BAD;
+	for (i = 0; i < t->len; i++)
+		if (t->bytes[i] != byte_at(i))
+			return WEFT_RX_BAD;
 	t->ended++;
 	return WEFT_RX_OK;
 }
@@ -101,13 +111,8 @@ static struct taker *taker(struct kunit *test, bool crc)
 	struct taker *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	weft_framer_start(&t->f, crc);
+	weft_framer_start(&t->f, crc, false);
 	return t;
-}
-
-static u8 byte_at(u32 i)
-{
-	return i * 5 + 3;
 }
 
 /* Writes an FPDU with a segment of @len bytes. Returns its length. */
@@ -168,7 +173,7 @@ static void framer_tells(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, t->begun, 1U);
 			KUNIT_EXPECT_EQ(test, t->ended, 1U);
 			expect_segment(test, t, len);
-			KUNIT_EXPECT_EQ(test, t->f.counts.bytes, (u64)n);
+			KUNIT_EXPECT_EQ(test, t->f.counts.bytes, n);
 			KUNIT_EXPECT_EQ(test, t->f.counts.split, cut ? 1U : 0U);
 			kunit_kfree(test, t);
 		}
@@ -273,6 +278,165 @@ static void framer_rows(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* --- markers --- */
+
+/* Segments, over three markers and more. */
+static const u32 marked_lengths[] = { 18, 250, 251, 6, 190, 252, 253, 254, 7, 220 };
+
+#define MARKED	ARRAY_SIZE(marked_lengths)
+
+/* Writes FPDUs with these segments, and markers. Returns how long they are. */
+static u32 marked(u8 *to, bool crc)
+{
+	u32 i, k, at = 0, len;
+	u8 *segment;
+
+	for (k = 0; k < MARKED; k++) {
+		len = marked_lengths[k];
+		segment = weft_fpdu_begin_marked(to + at, len, at);
+		for (i = 0; i < len; i++)
+			segment[i] = byte_at(i);
+		at += weft_fpdu_end_marked(to + at, len, at, crc);
+	}
+	return at;
+}
+
+static struct taker *marked_taker(struct kunit *test, bool crc)
+{
+	struct taker *t = taker(test, crc);
+
+	weft_framer_start(&t->f, crc, true);
+	return t;
+}
+
+static void marked_end(struct kunit *test, struct taker *t)
+{
+	weft_framer_drop(&t->f);
+	kunit_kfree(test, t);
+}
+
+/* Gives the bytes in packets of at most @cut, until the framer finds fault. */
+static void give_cut(struct kunit *test, struct taker *t, const u8 *bytes, u32 len, u32 cut)
+{
+	u32 at, n;
+
+	for (at = 0; at < len && !t->f.fault; at += n) {
+		n = min(cut, len - at);
+		KUNIT_EXPECT_EQ(test, give(test, t, bytes + at, n), n);
+	}
+}
+
+/* A stream with markers, cut in two at each byte, and in packets of each length. */
+static void framer_markers(struct kunit *test)
+{
+	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u32 cut, n, way;
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	for (way = 0; way < 4; way++) {
+		bool crc = way & 1;
+
+		n = marked(bytes, crc);
+		for (cut = 1; cut < n; cut += way & 2 && cut > 40 ? 61 : 1) {
+			struct taker *t = marked_taker(test, crc);
+
+			if (way & 2) {
+				give_cut(test, t, bytes, n, cut);
+			} else {
+				KUNIT_EXPECT_EQ(test, give(test, t, bytes, cut), cut);
+				KUNIT_EXPECT_EQ(test, give(test, t, bytes + cut, n - cut), n - cut);
+			}
+			KUNIT_EXPECT_FALSE(test, weft_framer_amid(&t->f));
+			KUNIT_EXPECT_EQ_MSG(test, t->ended, (u32)MARKED, "cut at %u, way %u", cut,
+					    way);
+			KUNIT_EXPECT_EQ(test, t->f.counts.bytes, n);
+			KUNIT_EXPECT_EQ(test, weft_framer_fault(&t->f), WEFT_FRAMER_FINE);
+			marked_end(test, t);
+		}
+	}
+}
+
+/* A marker that points elsewhere ends the stream, and its FPDU is not placed under a CRC. */
+static void framer_wrong_marker(struct kunit *test)
+{
+	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u32 at, n, way, begun = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	for (way = 0; way < 4; way++) {
+		bool crc = way & 1;
+
+		n = marked(bytes, crc);
+		for (at = 0; at < n; at += WEFT_MARKER_EVERY) {
+			struct taker *t = marked_taker(test, crc);
+
+			bytes[at + 2] ^= 0x80;
+			give_cut(test, t, bytes, n, way & 2 ? 3 : n);
+			bytes[at + 2] ^= 0x80;
+			KUNIT_EXPECT_EQ(test, weft_framer_fault(&t->f), WEFT_FRAMER_MARKER);
+			KUNIT_EXPECT_LT(test, t->ended, (u32)MARKED);
+			if (crc)
+				KUNIT_EXPECT_EQ(test, t->begun, t->ended);
+			begun += t->begun;
+			marked_end(test, t);
+		}
+	}
+	KUNIT_EXPECT_GT(test, begun, 0U);
+}
+
+/* The reserved half of a marker means nothing, but its CRC covers it. */
+static void framer_marker_damage(struct kunit *test)
+{
+	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u32 at, n, way;
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	for (way = 0; way < 2; way++) {
+		n = marked(bytes, way);
+		for (at = 0; at < n; at += WEFT_MARKER_EVERY) {
+			struct taker *t = marked_taker(test, way);
+
+			bytes[at] ^= 1;
+			give_cut(test, t, bytes, n, n);
+			bytes[at] ^= 1;
+			KUNIT_EXPECT_EQ(test, weft_framer_fault(&t->f),
+					way ? WEFT_FRAMER_CRC : WEFT_FRAMER_FINE);
+			KUNIT_EXPECT_EQ(test, t->ended == MARKED, !way);
+			marked_end(test, t);
+		}
+	}
+}
+
+/* A segment that waits: under a CRC it is here, and is placed later; else its bytes stay. */
+static void framer_marked_waits(struct kunit *test)
+{
+	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u32 n, taken, way, first;
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	for (way = 0; way < 2; way++) {
+		struct taker *t = marked_taker(test, way);
+
+		n = marked(bytes, way);
+		first = weft_fpdu_len_marked(marked_lengths[0], 0);
+		t->waits = 2;
+		taken = give(test, t, bytes, n);
+		if (way) {
+			KUNIT_EXPECT_EQ(test, taken, first);
+			KUNIT_EXPECT_EQ(test, weft_framer_unstage(&t->f, take_part, t),
+					WEFT_RX_WAIT);
+			KUNIT_EXPECT_EQ(test, weft_framer_unstage(&t->f, take_part, t), WEFT_RX_OK);
+		} else {
+			KUNIT_EXPECT_LT(test, taken, first);
+			KUNIT_EXPECT_EQ(test, give(test, t, bytes + taken, n - taken), 0U);
+		}
+		KUNIT_EXPECT_EQ(test, t->waits, 0U);
+		KUNIT_EXPECT_EQ(test, give(test, t, bytes + taken, n - taken), n - taken);
+		KUNIT_EXPECT_EQ(test, t->ended, (u32)MARKED);
+		marked_end(test, t);
+	}
+}
+
 static struct kunit_case framer_cases[] = {
 	KUNIT_CASE(framer_tells),
 	KUNIT_CASE(framer_damage),
@@ -280,6 +444,10 @@ static struct kunit_case framer_cases[] = {
 	KUNIT_CASE(framer_begins_again),
 	KUNIT_CASE(framer_refused),
 	KUNIT_CASE(framer_rows),
+	KUNIT_CASE(framer_markers),
+	KUNIT_CASE(framer_wrong_marker),
+	KUNIT_CASE(framer_marker_damage),
+	KUNIT_CASE(framer_marked_waits),
 	{}
 };
 

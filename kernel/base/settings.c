@@ -13,6 +13,7 @@ struct weft_settings weft_settings_default = {
 		[WEFT_SET_USER_TIMEOUT] = 60,
 		[WEFT_SET_FPDU] = WEFT_FPDU_LARGE,
 		[WEFT_SET_EXTENSIONS] = 1,
+		[WEFT_SET_MARKERS] = 0,
 	},
 };
 
@@ -46,6 +47,7 @@ weft_settings_policy(const struct weft_settings *settings)
 		.rtr = weft_setting(settings, WEFT_SET_RTR),
 		.p2p = true,
 		.extend = weft_setting(settings, WEFT_SET_EXTENSIONS),
+		.markers = weft_setting(settings, WEFT_SET_MARKERS),
 		.ird = WEFT_MAX_RD_ATOM,
 		.ord = WEFT_MAX_RD_ATOM,
 	};

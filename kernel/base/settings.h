@@ -16,6 +16,7 @@ enum weft_setting_id {
 	WEFT_SET_USER_TIMEOUT,	/* seconds that sent data may go unacknowledged; 0: TCP's own */
 	WEFT_SET_FPDU,		/* enum weft_fpdu_policy */
 	WEFT_SET_EXTENSIONS,	/* 1: offer and take what only Weft peers do; 0: plain iWARP */
+	WEFT_SET_MARKERS,	/* 1: ask peers for MPA markers */
 	WEFT_NUM_SETTINGS
 };
 

@@ -41,6 +41,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 	weft_conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_US);
 	weft_mpa_answer(&conn->hs->peer, &policy, private_len, &reply, &agreed);
 	reply.reject = true;
+	reply.markers = false;
 	reply.extended = false;
 	reply.p2p = false;
 	reply.rtr = 0;

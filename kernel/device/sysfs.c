@@ -66,6 +66,9 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 		WEFT_SET_EXTENSIONS, switch_words, ARRAY_SIZE(switch_words),
 		false, 0, 1
 	},
+	[WEFT_SET_MARKERS] = {
+		WEFT_SET_MARKERS, switch_words, ARRAY_SIZE(switch_words), false, 0, 1
+	},
 };
 
 /* --- text to value and back --- */
@@ -171,6 +174,7 @@ WEFT_SETTING_ATTR(keepalive, WEFT_SET_KEEPALIVE);
 WEFT_SETTING_ATTR(user_timeout, WEFT_SET_USER_TIMEOUT);
 WEFT_SETTING_ATTR(fpdu, WEFT_SET_FPDU);
 WEFT_SETTING_ATTR(extensions, WEFT_SET_EXTENSIONS);
+WEFT_SETTING_ATTR(markers, WEFT_SET_MARKERS);
 
 static struct attribute *settings_attrs[] = {
 	&crc_attr.attr.attr,
@@ -180,6 +184,7 @@ static struct attribute *settings_attrs[] = {
 	&user_timeout_attr.attr.attr,
 	&fpdu_attr.attr.attr,
 	&extensions_attr.attr.attr,
+	&markers_attr.attr.attr,
 	NULL
 };
 
@@ -239,3 +244,7 @@ module_param_cb(extensions, &default_ops,
 		(void *)&rules[WEFT_SET_EXTENSIONS], 0644);
 __MODULE_PARM_TYPE(extensions, "charp");
 MODULE_PARM_DESC(extensions, "what only Weft peers do (immediate data, atomics, large frames) on new devices: on (default) or off");
+
+module_param_cb(markers, &default_ops, (void *)&rules[WEFT_SET_MARKERS], 0644);
+__MODULE_PARM_TYPE(markers, "charp");
+MODULE_PARM_DESC(markers, "whether new devices ask peers for MPA markers: off (default) or on");

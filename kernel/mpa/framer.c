@@ -8,13 +8,17 @@
  * weft_framer_start() - prepare for a new stream
  * @f: the framer, with nothing on its stage
  * @crc: CRCs are in use
+ * @marked: the peer sends markers
  *
  * Context: any.
  */
-void weft_framer_start(struct weft_framer *f, bool crc)
+void weft_framer_start(struct weft_framer *f, bool crc, bool marked)
 {
 	f->fault = WEFT_FRAMER_FINE;
 	f->crc_used = crc;
+	f->marked = marked;
+	f->marks = (struct weft_marks){};
+	f->crc = WEFT_CRC_SEED;
 	f->ahead = false;
 	weft_framer_next(f);
 }

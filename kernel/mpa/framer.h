@@ -9,7 +9,7 @@
  * the CRC is good, it is placed from the queue, without a copy. So a header under a bad CRC
  * never names memory. If the queue is too small for the whole FPDU, its bytes are copied to
  * the stage: pages of our own, for one FPDU at most, from which it is placed. Without CRCs
- * an FPDU is placed as its pieces come.
+ * an FPDU is placed as its pieces come. A stream with markers is taken another way; see marked.c.
  *
  * The loops are inlined into who takes the segments, with the constant table of its
  * functions, as a hash table of the kernel is with its parameters: a call through a pointer
@@ -31,7 +31,7 @@ struct weft_llp;
  */
 typedef enum weft_rx_verdict (*weft_framer_taker)(void *ctx, const u8 *from, u32 *len);
 
-void weft_framer_start(struct weft_framer *f, bool crc);
+void weft_framer_start(struct weft_framer *f, bool crc, bool marked);
 void weft_framer_next(struct weft_framer *f);
 void weft_framer_drop(struct weft_framer *f);
 void weft_framer_free(struct weft_framer *f);
@@ -44,10 +44,15 @@ struct weft_framer_counts weft_framer_counted(struct weft_framer *f);
 /* split.c: an FPDU that does not lie whole in a packet, where CRCs are in use */
 bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp);
 u32 weft_framer_need(const struct weft_framer *f);
+bool weft_framer_stage_begin(struct weft_framer *f);
 enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u32 *len,
 				       weft_framer_taker part, void *ctx);
 enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_taker part,
 					 void *ctx);
+
+/* marked.c: a stream with markers */
+u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,
+			    weft_framer_taker part, void *ctx);
 
 /* Returns true if the stream is within an FPDU: it must not end here. */
 static inline bool weft_framer_amid(const struct weft_framer *f)
@@ -210,6 +215,8 @@ weft_framer_take(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 l
 	u32 at = offset, end = offset + len, n;
 	const u8 *piece;
 
+	if (unlikely(f->marked))
+		return weft_framer_take_marked(f, p, offset, len, part, ctx);
 	while (at < end && verdict == WEFT_RX_OK) {
 		if (f->state == WEFT_FRAMER_HEAD && !f->have) {
 			verdict = weft_framer_whole(f, p, &at, end, ops, ctx);
@@ -218,6 +225,7 @@ weft_framer_take(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 l
 			if (f->crc_used && !f->checked) {
 				f->ahead = true;
 				f->summed = 0;
+				f->crc = WEFT_CRC_SEED;
 				break;
 			}
 		}

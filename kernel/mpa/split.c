@@ -62,7 +62,7 @@ static u32 framer_sum(struct weft_framer *f, const u8 *from, u32 len)
 			f->head[f->summed] = from[taken];
 			if (f->summed == WEFT_MPA_LEN - 1) {
 				f->ulpdu_len = weft_get_be16(f->head);
-				f->crc = weft_crc_update(WEFT_CRC_SEED, f->head, WEFT_MPA_LEN);
+				f->crc = weft_crc_update(f->crc, f->head, WEFT_MPA_LEN);
 			}
 			continue;
 		}
@@ -112,17 +112,22 @@ static void framer_judge(struct weft_framer *f)
 		f->fault = WEFT_FRAMER_CRC;
 }
 
-/* Sends the FPDU ahead to the stage, with the bytes of it that are here already. */
-static void framer_stage_begin(struct weft_framer *f)
+/**
+ * weft_framer_stage_begin() - send an FPDU to the stage
+ * @f: the framer, whose running checksum says what is here of the FPDU already
+ *
+ * Context: any.
+ * Return: true; false with a fault in @f, for want of memory.
+ */
+bool weft_framer_stage_begin(struct weft_framer *f)
 {
-	f->ahead = false;
 	f->stage = kzalloc(sizeof(*f->stage), GFP_ATOMIC | __GFP_NOWARN);
 	if (!f->stage) {
 		f->fault = WEFT_FRAMER_MEMORY;
-		return;
+		return false;
 	}
-	f->counts.staged++;
 	f->state = WEFT_FRAMER_STAGE;
+	return true;
 }
 
 /**
@@ -149,7 +154,8 @@ bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 		f->ahead = false;
 		framer_judge(f);
 	} else if (weft_llp_full(llp)) {
-		framer_stage_begin(f);
+		f->ahead = false;
+		f->counts.staged += weft_framer_stage_begin(f);
 	}
 	return !f->ahead;
 }

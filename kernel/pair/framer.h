@@ -7,6 +7,7 @@
 
 #include "pair/segment.h"
 #include "wire/fpdu.h"
+#include "wire/marker.h"
 
 struct weft_stage;
 
@@ -16,13 +17,14 @@ enum weft_framer_state {
 	WEFT_FRAMER_BEGIN,	/* they are here; the segment is still to begin */
 	WEFT_FRAMER_PAYLOAD,
 	WEFT_FRAMER_TRAILER,	/* padding and CRC */
-	WEFT_FRAMER_STAGE,	/* going to @stage, since the stream cannot hold it */
+	WEFT_FRAMER_STAGE,	/* going to @stage: the stream cannot hold it, or it has markers */
 };
 
 /* What is wrong with an FPDU itself, or with our handling of it. */
 enum weft_framer_fault {
 	WEFT_FRAMER_FINE,
 	WEFT_FRAMER_CRC,
+	WEFT_FRAMER_MARKER,	/* one points elsewhere than to its FPDU */
 	WEFT_FRAMER_MEMORY,	/* there was none for it */
 };
 
@@ -31,51 +33,56 @@ enum weft_framer_fault {
  * @fpdus: how many
  * @split: how many of them did not lie whole in one packet buffer
  * @staged: how many the stream could not hold
- * @bytes: their bytes
+ * @bytes: their bytes: no more than a stream holds unread
  */
 struct weft_framer_counts {
 	u32 fpdus;
 	u32 split;
 	u32 staged;
-	u64 bytes;
+	u32 bytes;
 };
 
 /**
  * struct weft_framer - FPDUs as they come
- * @state: where in an FPDU the stream is
- * @fault: why the FPDU under way cannot be taken
+ * @state: enum weft_framer_state: where in an FPDU the stream is
+ * @fault: enum weft_framer_fault: why the FPDU under way cannot be taken
  * @crc_used: CRCs are in use
+ * @marked: the peer sends markers
  * @ahead: the FPDU that comes next does not lie whole in a packet; it stays in the
  *	stream until its CRC has passed
  * @checked: the CRC of the next FPDU has passed, so it may be placed as it is read
+ * @head: length field and first bytes of the segment; a private copy
+ * @trailer: padding and CRC as received
+ * @marks: with markers: where in the stream the next byte is
  * @ulpdu_len: from the length field that came last
  * @have: bytes in @head, of an FPDU that comes in parts
  * @told: bytes of its segment that were told of
  * @trailer_have: bytes in @trailer
  * @summed: bytes of the FPDU ahead that are in @crc, or are its trailer
- * @crc: running CRC of the FPDU ahead
- * @head: length field and first bytes of the segment; a private copy
- * @trailer: padding and CRC as received
- * @stage: the bytes of an FPDU that the stream could not hold, or NULL
+ * @crc: running CRC of the FPDU ahead, or of the one with markers under way
+ * @stage: the bytes of an FPDU that the stream could not hold, or that had markers among them;
+ *	or NULL
  * @counts: FPDUs not yet counted
  *
  * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(). All
  * fields are written in mpa/ alone.
  */
 struct weft_framer {
-	enum weft_framer_state state;
-	enum weft_framer_fault fault;
+	u8 state;
+	u8 fault;
 	bool crc_used;
+	bool marked;
 	bool ahead;
 	bool checked;
+	u8 head[WEFT_MPA_LEN + WEFT_SEGMENT_HEAD];
+	u8 trailer[3 + WEFT_CRC_LEN];
+	struct weft_marks marks;
 	u32 ulpdu_len;
 	u32 have;
 	u32 told;
 	u32 trailer_have;
 	u32 summed;
 	u32 crc;
-	u8 head[WEFT_MPA_LEN + WEFT_SEGMENT_HEAD];
-	u8 trailer[3 + WEFT_CRC_LEN];
 	struct weft_stage *stage;
 	struct weft_framer_counts counts;
 };

@@ -180,7 +180,7 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->stalled = false;
 	rx->seg.known = false;
 	rx->seg.hdr_len = 0;
-	weft_framer_start(&rx->framer, qp->agreed.crc);
+	weft_framer_start(&rx->framer, qp->agreed.crc, qp->agreed.marks_in);
 }
 
 /* Waits for work in progress, since the stream is gone. That work never waits for tx.lock. */

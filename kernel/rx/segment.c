@@ -150,6 +150,10 @@ static void segment_broken(struct weft_rx *rx)
 	case WEFT_FRAMER_CRC:
 		weft_rx_refuse_crc(rx);
 		break;
+	case WEFT_FRAMER_MARKER:
+		rx->seg.hdr_len = 0; /* what lies around it is not known */
+		weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_MARKER);
+		break;
 	case WEFT_FRAMER_MEMORY:
 		weft_rx_refuse_local(rx); /* the peer did no wrong */
 		break;

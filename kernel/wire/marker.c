@@ -41,7 +41,7 @@ enum weft_marks_verdict weft_marks_take(struct weft_marks *m, const u8 *from, u3
 	m->at += len;
 	if (in + len < WEFT_MARKER_LEN)
 		return WEFT_MARKS_PART;
-	want = m->amid ? (u16)(m->at - WEFT_MARKER_LEN - m->fpdu) : 0;
+	want = m->amid ? m->at - WEFT_MARKER_LEN - m->fpdu : 0;
 	pointer = weft_get_be16(m->bytes + POINTER_AT);
 	return (pointer ^ want) & POINTER_MASK ? WEFT_MARKS_WRONG : WEFT_MARKS_WHOLE;
 }

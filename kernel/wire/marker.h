@@ -70,16 +70,17 @@ void weft_marker_insert(u8 *to, u32 len, u64 at);
 
 /**
  * struct weft_marks - where in a stream with markers its reader is
- * @at: the next byte, counted from the first behind the Request or Reply
+ * @at: the next byte, counted from the first behind the Request or Reply. It wraps, as does the
+ *	distance that a marker has room for
  * @fpdu: where the FPDU under way has its length field
- * @amid: some of that FPDU has come; else the next byte, or that behind a marker, begins one
  * @bytes: the marker under way
+ * @amid: some of that FPDU has come; else the next byte, or that behind a marker, begins one
  */
 struct weft_marks {
-	u64 at;
-	u64 fpdu;
-	bool amid;
+	u16 at;
+	u16 fpdu;
 	u8 bytes[WEFT_MARKER_LEN];
+	bool amid;
 };
 
 /* What weft_marks_take() says. */

@@ -41,6 +41,7 @@ static u8 rtr_choose(u8 rtr, u16 reads)
 static int reject(struct weft_mpa_frame *reply, int why)
 {
 	reply->reject = true;
+	reply->markers = false;
 	reply->extended = false;
 	reply->p2p = false;
 	reply->rtr = 0;
@@ -60,6 +61,7 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
 	req->revision = policy->revision >= 2 ? 2 : 1;
 	req->crc = policy->crc != WEFT_CRC_OFF;
 	req->extend = policy->extend;
+	req->markers = policy->markers;
 	req->private_len = private_len;
 	if (req->revision == 1)
 		return;
@@ -98,7 +100,9 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 	/* A peer that sets the answer's bit in a request sets bits that it does not know. */
 	a.extended = policy->extend && req->extend && !req->extended;
 	reply->extended = a.extended;
+	reply->markers = policy->markers;
 	a.marks_out = req->markers;
+	a.marks_in = reply->markers;
 	a.ird = rd_wish(policy->ird);
 	a.ord = rd_wish(policy->ord);
 	if (req->enhanced) {
@@ -146,6 +150,7 @@ int weft_mpa_settle(const struct weft_mpa_frame *req,
 	a.crc = req->crc || reply->crc;
 	a.extended = req->extend && reply->extended && !reply->extend;
 	a.marks_out = reply->markers;
+	a.marks_in = req->markers;
 	a.ird = rd_wish(policy->ird);
 	a.ord = rd_wish(policy->ord);
 	if (!req->enhanced)

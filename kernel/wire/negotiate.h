@@ -38,6 +38,7 @@ enum weft_crc_policy {
  * @rtr: RTR kinds this end can send (initiator) or take (responder), bits of enum weft_rtr
  * @p2p: initiator: ask for peer-to-peer setup; a responder follows the request
  * @extend: do immediate data and atomics with a peer that does them too
+ * @markers: ask for markers in what the peer sends
  * @ird: inbound reads this end can take
  * @ord: outbound reads this end wants
  */
@@ -47,6 +48,7 @@ struct weft_mpa_policy {
 	u8 rtr;
 	bool p2p;
 	bool extend;
+	bool markers;
 	u16 ird;
 	u16 ord;
 };
@@ -59,6 +61,7 @@ struct weft_mpa_policy {
  * @rtr: which one: exactly one bit of enum weft_rtr with @p2p, else 0
  * @extended: both ends do immediate data and atomics
  * @marks_out: the peer wants markers in what this end sends
+ * @marks_in: this end wants markers in what the peer sends
  * @ird: inbound reads the peer may have outstanding here
  * @ord: outbound reads this end may have outstanding there
  */
@@ -69,6 +72,7 @@ struct weft_mpa_agreed {
 	u8 rtr;
 	bool extended;
 	bool marks_out;
+	bool marks_in;
 	u16 ird;
 	u16 ord;
 };
@@ -89,9 +93,8 @@ bool weft_mpa_lacks_crc(const struct weft_mpa_policy *policy,
  * @private_len: bytes of the application's private data
  * @req: result
  *
- * Revision 2 requests are always enhanced ones. Markers are never asked for.
- * An RTR read needs an ORD of one, so it is not offered with an ORD of zero;
- * with nothing to offer, peer-to-peer is not asked for.
+ * Revision 2 requests are always enhanced ones. An RTR read needs an ORD of one, so it is
+ * not offered with an ORD of zero; with nothing to offer, peer-to-peer is not asked for.
  */
 void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
 		      struct weft_mpa_frame *req);

@@ -50,7 +50,7 @@ Read read(const Bytes& stream, const Bytes& cuts) {
                 stream.begin() + static_cast<std::ptrdiff_t>(at + n));
     weft_marks_pass(&marks, n);
     at += n;
-    require(marks.at == at, "the place in the stream is counted");
+    require(marks.at == static_cast<u16>(at), "the place in the stream is counted");
     if (fpdu.size() >= WEFT_MPA_LEN && fpdu.size() == weft_fpdu_len(weft_get_be16(fpdu.data()))) {
       out.plain = weft::test::operator+(std::move(out.plain), fpdu);
       fpdu.clear();

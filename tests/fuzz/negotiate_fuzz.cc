@@ -18,6 +18,7 @@ weft_mpa_policy take_policy(Input& input) {
   const u8 wishes = input.byte();
   policy.p2p = (wishes & 1) != 0;
   policy.extend = (wishes & 2) != 0;
+  policy.markers = (wishes & 4) != 0;
   policy.ird = input.half();
   policy.ord = input.half();
   return policy;
@@ -62,6 +63,7 @@ void check_agreed(const weft_mpa_agreed& agreed, const weft_mpa_policy& policy,
   require(policy.crc != WEFT_CRC_REQUIRED || peer.crc,
           "nothing is agreed with a peer that does not ask for CRCs where they are required");
   require(agreed.marks_out == peer.markers, "the peer gets markers if it wants them");
+  require(agreed.marks_in == policy.markers, "this end gets markers if it wants them");
   require(std::popcount(agreed.rtr) == (agreed.p2p ? 1 : 0),
           "one RTR with peer-to-peer, else none");
   require(agreed.p2p == request.p2p, "the initiator decides on peer-to-peer");
@@ -88,6 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   require(reply.revision <= request.revision, "the initiator understands the reply");
   check_sendable(reply);
   require(!reply.extend && (code == 0 || !reply.extended), "an offer is never sent back");
+  require(reply.markers == (code == 0 && policy.markers), "the reply asks for markers");
   if (code == 0) {
     check_agreed(agreed, policy, request, request);
     require((agreed.rtr & ~policy.rtr) == 0, "the RTR is one that this end takes");

@@ -95,6 +95,29 @@ def unmarked(data, at):
     return plain
 
 
+def marked(frames, at, point=None, covered=True):
+    """FPDUs, back to back, with the markers that they need there in the stream.
+
+    point(where, pointer) is what a marker is to say instead, all of it; covered: their CRCs cover them.
+    """
+    out = b""
+    while frames:
+        length = (2 + struct.unpack(">H", frames[:2])[0] + 3) // 4 * 4 + 4
+        begin, body = at + len(out), b""
+        field = begin + (4 if begin % MARKER_EVERY == 0 else 0)
+        for word in range(0, length, 4):
+            here = begin + len(body)
+            if here % MARKER_EVERY == 0:
+                pointer = 0 if here < field else here - field
+                body += struct.pack(">I", point(here, pointer) if point else pointer)
+            body += frames[word : word + 4]
+        if covered:
+            body = body[:-4] + struct.pack("<I", crc32c(body[:-4]))
+        out += body
+        frames = frames[length:]
+    return out
+
+
 def send_message(msn, payload):
     """An untagged DDP segment, the last of a SEND, on queue 0."""
     ddp, rdmap = 0x41, 0x43

@@ -25,30 +25,47 @@ NO_RIGHT = (RDMAP, 1, 2)
 DDP_LOCAL = (DDP, 0, 0)
 STAG, BOUNDS, OTHER_PD, WRAP, TAGGED_VERSION = ((DDP, 1, code) for code in range(5))
 QUEUE, NO_BUFFER, MSN, OFFSET, TOO_LONG, UNTAGGED_VERSION = ((DDP, 2, code) for code in range(1, 7))
-BAD_CRC = (MPA, 0, 2)
+BAD_CRC, BAD_MARKER = (MPA, 0, 2), (MPA, 0, 3)
 
 
 class Stream:
-    """Our end of a connection in full operation. marked: what comes has markers."""
+    """Our end of a connection in full operation.
 
-    def __init__(self, sock, crc=True, marked=False):
+    marked: what comes has markers; marks: and so has what we send, which must be whole FPDUs then.
+    """
+
+    def __init__(self, sock, crc=True, marked=False, marks=False):
         self.sock = sock
         self.crc = crc
         self.marked = marked
         self.got = 0
+        self.marks = marks
+        self.marking = {}
+        self.given = 0
         self.sent_msn = 0
 
     def give(self, *ulpdus):
         self.give_raw(fpdu.framed(*ulpdus))
 
     def give_raw(self, data):
+        self.put(self.as_sent(data))
+
+    def as_sent(self, data):
+        """FPDUs with the markers that they need; marking says what is wrong with those."""
+        if self.marks:
+            data = mpa.marked(data, self.given, **self.marking)
+        self.given += len(data)
+        return data
+
+    def put(self, data):
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.sock.sendall(data)
 
     def in_pieces(self, data, *cuts):
+        data = self.as_sent(data)
         start = 0
         for cut in (*cuts, len(data)):
-            self.give_raw(data[start:cut])
+            self.put(data[start:cut])
             start = cut
             time.sleep(0.002)
 

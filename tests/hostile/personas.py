@@ -76,8 +76,9 @@ class Persona:
     # As the initiator it refuses a responder that wants more reads than the request allows.
     strict: bool = False
     private: bytes = b""
-    # It wants markers in what it receives.
+    # It wants markers in what it receives; and we do in what it sends.
     markers: bool = False
+    marks: bool = False
 
 
 def limits_of(persona, **kinds):
@@ -95,7 +96,7 @@ def gets(persona, frame, key):
     """What a card looks at in either frame before anything else."""
     check(frame.key == key, f"not the frame that was due but {vars(frame)}")
     check(frame.revision == persona.revision, f"revision {frame.revision}, not {persona.revision}")
-    check(not frame.flags & mpa.MARKERS, "markers are asked for")
+    check(bool(frame.flags & mpa.MARKERS) == persona.marks, f"flags {frame.flags:#x}")
     check(not frame.flags & mpa.REJECT, f"refused: {vars(frame)}")
     check(len(frame.private) <= persona.longest_private, f"{len(frame.private)} bytes of private data")
     check(bool(frame.flags & mpa.ENHANCED) == (persona.revision == 2), f"flags {frame.flags:#x}")
@@ -134,7 +135,7 @@ def initiator(persona):
         answer = handshake.receive_frame(sock)
         gets(persona, answer, mpa.REPLY_KEY)
         check(answer.flags & mpa.CRC, "no CRC, though it was asked for")
-        stream = Stream(sock, marked=persona.markers)
+        stream = Stream(sock, marked=persona.markers, marks=persona.marks)
         if persona.revision == 2:
             got = Limits.parsed(answer.private)
             check(got.p2p, "the reply is not for peer to peer")
@@ -211,7 +212,7 @@ def request_comes(persona, listener):
     frame = handshake.receive_frame(sock, START)
     gets(persona, frame, mpa.REQUEST_KEY)
     # A byte behind the request is a protocol error.
-    stream = Stream(sock, marked=persona.markers)
+    stream = Stream(sock, marked=persona.markers, marks=persona.marks)
     stream.silent(LISTEN)
     return stream, frame
 
@@ -297,6 +298,19 @@ OLD = Persona(revision=1)
 MARKED = Persona(markers=True)
 MARKED_READ = dataclasses.replace(MARKED, proposes=("read",), takes=("read",))
 MARKED_OLD = dataclasses.replace(OLD, markers=True)
+MARKS = Persona(marks=True)
+MARKS_BOTH_WAYS = Persona(marks=True, markers=True)
+
+
+def asked(run):
+    """With a device that asks for markers."""
+
+    def asking():
+        with handshake.setting("markers", "on"):
+            run()
+
+    return asking
+
 
 CASES = [
     ("be irdma: initiator", initiator(IRDMA)),
@@ -319,6 +333,11 @@ CASES = [
     ("ask for markers: initiator of revision 1", initiator(MARKED_OLD)),
     ("ask for markers: responder", responder(MARKED)),
     ("ask for markers: responder, RTR by READ", responder(MARKED_READ)),
+    ("send markers: initiator", asked(initiator(MARKS))),
+    ("send markers: initiator, and ask for them", asked(initiator(MARKS_BOTH_WAYS))),
+    ("send markers: initiator of revision 1", asked(initiator(dataclasses.replace(OLD, marks=True)))),
+    ("send markers: responder", asked(responder(MARKS))),
+    ("send markers: responder, and ask for them", asked(responder(MARKS_BOTH_WAYS))),
     ("ask for markers: responder of revision 1", responder(MARKED_OLD, refuses_revision_2(handshake.reset))),
 ]
 

@@ -51,13 +51,13 @@ class Said:
 
 
 @contextlib.contextmanager
-def client(status=None, extended=False, limits=RESPONDER_LIMITS, says=None):
+def client(status=None, extended=False, limits=RESPONDER_LIMITS, says=None, crc=True, marks=False):
     """A connection to the rping server, which must see its end, and the completion status.
 
     limits are those of enhanced setup, flags included. rping must print says, or one of them if there
-    are several.
+    are several. marks: the server asks us for markers, and gets them.
     """
-    flags = mpa.CRC | mpa.ENHANCED | (mpa.EXTEND if extended else 0)
+    flags = (mpa.CRC if crc else 0) | mpa.ENHANCED | (mpa.EXTEND if extended else 0)
     since = len(Said.now())
     sock = handshake.connected()
     try:
@@ -68,7 +68,8 @@ def client(status=None, extended=False, limits=RESPONDER_LIMITS, says=None):
         check(answer.key == mpa.REPLY_KEY and not answer.flags & mpa.REJECT, f"answer {vars(answer)}")
         told = answer.flags & (mpa.EXTEND | mpa.EXTENDED)
         check(told == (mpa.EXTENDED if extended else 0), f"extension flags {told:#x}")
-        stream = Stream(sock)
+        check(bool(answer.flags & mpa.MARKERS) == marks, f"answer {vars(answer)}")
+        stream = Stream(sock, crc=bool(answer.flags & mpa.CRC), marks=marks)
         stream.ird = struct.unpack(">H", answer.private[:2])[0] & 0x3FFF
         yield stream
     finally:

@@ -21,11 +21,13 @@ import time
 
 import fpdu
 import handshake
+import mpa
 import ring
 from counters import counted, traced
 from handshake import START, Failure, check, reset
 from peer import (
     BAD_CRC,
+    BAD_MARKER,
     BOUNDS,
     CANNOT_INVALIDATE,
     CATASTROPHIC,
@@ -438,6 +440,77 @@ def silence_then(data, end):
     return run
 
 
+# --- markers, which the server asks for ---
+
+
+@contextlib.contextmanager
+def marking(crc):
+    """A connection to a server whose device asks for markers."""
+    with handshake.setting("markers", "on"), handshake.setting("crc", "preferred" if crc else "off"):
+        with client(marks=True, crc=crc) as stream:
+            yield stream
+
+
+def markers(crc):
+    """Pings in pieces of all kinds, so that markers are cut, and lie everywhere in a frame."""
+
+    def run():
+        with marking(crc) as stream:
+            for cut in range(1, 92):
+
+                def in_two(sink, sink_to, cut=cut):
+                    stream.in_pieces(fpdu.framed(fpdu.tagged(fpdu.READ_RESPONSE, sink, sink_to, TEXT)), cut)
+
+                ping(stream, in_two, lambda frame, cut=cut: stream.in_pieces(frame, *([cut] if cut < 44 else [])))
+            for _ in range(4):
+
+                def bytewise(frame):
+                    stream.in_pieces(frame, *range(1, len(frame)))
+
+                ping(stream, None, bytewise, bytewise)
+            # Many frames in one segment, several markers among them.
+            stream.give(*[fpdu.write(0xDEADBEEF, 2**64 - 1)] * 1000)
+            ping(stream)
+            # What a receiver has to overlook: the reserved half, and two bits of the pointer.
+            stream.marking = {"point": lambda _, pointer: 0xFFFF0003 | pointer}
+            for _ in range(8):
+                ping(stream)
+            fin(stream)
+
+    return run
+
+
+def marked_wrongly(crc, reason=BAD_MARKER, **how):
+    """Empty Writes of 20 bytes, over two markers, of which how says what is wrong."""
+
+    def run():
+        with refusal(reason), marking(crc) as stream:
+            stream.marking = how
+            stream.give(*[fpdu.write(0xDEADBEEF, 0)] * 40)
+            stream.refused(reason)
+
+    return run
+
+
+def at_marker(which, wrong):
+    """Only that marker of the stream is wrong."""
+    return lambda at, pointer: wrong(pointer) if at == which * mpa.MARKER_EVERY else pointer
+
+
+MARKER_CASES = [
+    (f"{name}, {'with' if crc else 'without'} CRC", case)
+    for crc in (True, False)
+    for name, case in (
+        ("markers", markers(crc)),
+        ("marker before the first frame points behind it", marked_wrongly(crc, point=at_marker(0, lambda _: 4))),
+        ("marker in a frame says it is between two", marked_wrongly(crc, point=at_marker(1, lambda _: 0))),
+        ("marker points behind its frame's begin", marked_wrongly(crc, point=at_marker(1, lambda pointer: pointer - 4))),
+        ("marker points before its frame", marked_wrongly(crc, point=at_marker(1, lambda pointer: pointer + 20))),
+        ("marker points 32 KiB back", marked_wrongly(crc, point=at_marker(1, lambda pointer: pointer | 0x8000))),
+    )
+] + [("CRC that does not cover the markers", marked_wrongly(True, BAD_CRC, covered=False))]
+
+
 # --- cases against rping clients, whose server we are ---
 
 
@@ -779,7 +852,7 @@ CASES = [
 
 
 def main():
-    cases = [*CASES, ("ordinary rping afterwards", handshake.ordinary_rping)]
+    cases = [*CASES, *MARKER_CASES, ("ordinary rping afterwards", handshake.ordinary_rping)]
     failed = ring.run_with_rping("stream.py", cases)
     subprocess.run(["modprobe", "-r", "weft"], check=True, timeout=20)
     return failed != 0

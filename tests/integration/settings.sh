@@ -38,7 +38,7 @@ keeps() {
 	fi
 }
 
-for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on; do
+for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on markers=off; do
 	check "default ${pair}" value_is "${pair%%=*}" "${pair#*=}"
 done
 for word in off required preferred; do takes crc $word $word; done
@@ -58,10 +58,12 @@ takes fpdu segment segment
 takes fpdu large large
 takes extensions off off
 takes extensions 1 on
+takes markers on on
+takes markers 0 off
 long=$(printf 'send %.0s' {1..100})
 for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two rtr=0 rtr=8 \
 	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=never \
-	user_timeout=32768 user_timeout=1s user_timeout=99999999999 fpdu=2 fpdu=huge extensions=2 extensions=yes; do
+	user_timeout=32768 user_timeout=1s user_timeout=99999999999 fpdu=2 fpdu=huge extensions=2 extensions=yes markers=2 markers=maybe; do
 	keeps "${pair%%=*}" "${pair#*=}"
 done
 check "a device's settings are its own" test "$(<"$b/crc") $(<"$b/mpa_revision")" = "preferred 2"
@@ -166,6 +168,28 @@ done
 set_a extensions on
 set_b extensions on
 
+# --- markers: each end asks for those that it receives ---
+for ends in "on off" "off on" "on on"; do
+	for crc in off preferred; do
+		set_a markers "${ends% *}"
+		set_b markers "${ends#* }"
+		set_a crc $crc
+		set_b crc $crc
+		frames=$(counter weft0 rx_fpdus) split=$(counter weft0 rx_split_fpdus)
+		exchange "markers ${ends% *} at the responder, ${ends#* } at the initiator, crc $crc: rping"
+		check "  and SENDs" perftest_session "ib_send_bw -R -F -s 5000 -n 64" 64 60
+		check "  and reads" perftest_session "ib_read_bw -R -F -s 70000 -n 16" 16 60
+		frames=$(($(counter weft0 rx_fpdus) - frames)) split=$(($(counter weft0 rx_split_fpdus) - split))
+		if [[ ${ends% *} == on ]]; then
+			check "  each of $frames frames had its markers taken out" test "$frames" -gt 64 -a "$split" = "$frames"
+		fi
+	done
+done
+set_a markers off
+set_b markers off
+set_a crc preferred
+set_b crc preferred
+
 # The sockets' timers are the settings': ss shows the keepalive timer that runs.
 set_a keepalive 7
 set_b keepalive off
@@ -215,13 +239,15 @@ for setting in keepalive user_timeout; do
 done
 
 # --- defaults ---
-if reload crc=required mpa_revision=1 rtr=write extensions=off; then
+if reload crc=required mpa_revision=1 rtr=write extensions=off markers=on; then
 	check "module parameters are the defaults of new devices" \
-		test "$(cat $a/crc $a/mpa_revision $a/rtr $a/extensions | tr '\n' ' ')" = "required 1 write off "
+		test "$(cat $a/crc $a/mpa_revision $a/rtr $a/extensions $a/markers | tr '\n' ' ')" = "required 1 write off on "
 	echo off >/sys/module/weft/parameters/crc
 	check "module parameters show what was written" test "$(</sys/module/weft/parameters/crc)" = off
 	check "module parameters change no device that is there" value_is crc required
 	exchange "connections go by the defaults"
+	set_a markers off
+	set_b markers off
 else
 	not_ok "modprobe weft crc=required mpa_revision=1 rtr=write" "it failed"
 fi

@@ -16,6 +16,7 @@ constexpr weft_mpa_policy kPolicy{.revision = 2,
                                   .rtr = kAllRtr,
                                   .p2p = true,
                                   .extend = true,
+                                  .markers = false,
                                   .ird = 16,
                                   .ord = 8};
 
@@ -320,6 +321,39 @@ TEST(Negotiate, MarkersAreSentIfThePeerWantsThem) {
       EXPECT_EQ(here.agreed.marks_out, there);
     }
   }
+}
+
+// Each direction by itself, over both revisions. A refusal asks for nothing.
+TEST(Negotiate, MarkersAreAskedForByPolicy) {
+  for (const bool initiator : {false, true}) {
+    for (const bool responder : {false, true}) {
+      for (const u8 revision : {1, 2}) {
+        weft_mpa_policy a = kPolicy;
+        weft_mpa_policy b = kPolicy;
+        a.revision = revision;
+        a.markers = initiator;
+        b.markers = responder;
+        const weft_mpa_frame req = request(a);
+        EXPECT_EQ(req.markers, initiator);
+        const Outcome there = answer(over_the_wire(req), b);
+        ASSERT_EQ(there.code, 0);
+        EXPECT_EQ(there.frame.markers, responder);
+        EXPECT_EQ(there.agreed.marks_out, initiator);
+        EXPECT_EQ(there.agreed.marks_in, responder);
+        const Outcome here = settle(req, over_the_wire(there.frame), a);
+        ASSERT_EQ(here.code, 0);
+        EXPECT_EQ(here.agreed.marks_out, responder);
+        EXPECT_EQ(here.agreed.marks_in, initiator);
+      }
+    }
+  }
+  weft_mpa_policy picky = kPolicy;
+  picky.markers = true;
+  picky.crc = WEFT_CRC_REQUIRED;
+  weft_mpa_frame req = request(kPolicy);
+  req.crc = false;
+  EXPECT_TRUE(answer(req, picky).frame.reject);
+  EXPECT_FALSE(answer(req, picky).frame.markers);
 }
 
 TEST(Negotiate, ReadDepthTable) {
