@@ -164,9 +164,12 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	int ret;
 
 	lockdep_assert_held(&qp->tx.lock);
+	/* Whoever queries the queue pair meanwhile sees no depth beyond our limit. */
+	spin_lock_irq(&qp->lock);
 	qp->agreed = *agreed;
 	qp->agreed.ird = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
 	qp->agreed.ord = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
+	spin_unlock_irq(&qp->lock);
 	qp->initiator = initiator;
 	ret = weft_tx_start(qp);
 	if (ret)

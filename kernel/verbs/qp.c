@@ -302,8 +302,10 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = attr->qp_state;
 	attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(qp->dev->netdev->mtu));
 	attr->qp_access_flags = READ_ONCE(qp->acc.rights);
-	attr->max_rd_atomic = READ_ONCE(qp->agreed.ord);
-	attr->max_dest_rd_atomic = READ_ONCE(qp->agreed.ird);
+	spin_lock_irq(&qp->lock);
+	attr->max_rd_atomic = qp->agreed.ord;
+	attr->max_dest_rd_atomic = qp->agreed.ird;
+	spin_unlock_irq(&qp->lock);
 	attr->port_num = 1;
 	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
 			    READ_ONCE(qp->inflight.head) != READ_ONCE(qp->inflight.tail);
