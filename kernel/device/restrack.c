@@ -61,8 +61,8 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 }
 
 /*
- * What the data path writes meanwhile, under locks that are not taken here: any value that it had is
- * good enough to be shown.
+ * What the data path writes meanwhile, under locks that are not taken here: any value that it
+ * had is good enough to be shown.
  */
 #define glance(value)	data_race(READ_ONCE(value))
 

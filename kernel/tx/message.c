@@ -175,11 +175,9 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	u32 blocks;
 
 	*again = false;
-	if (weft_qp_state(qp) != IB_QPS_RTS)
-		return false;
 	pending = weft_ring_pending(&qp->sq);
 	tx->waiting = pending;
-	if (!pending || weft_inflight_full(&qp->inflight))
+	if (!pending || weft_inflight_full(&qp->inflight) || weft_qp_state(qp) != IB_QPS_RTS)
 		return false;
 	if (pending < 0) {
 		/* The ring makes no sense: there is no work request to blame. */
@@ -371,6 +369,19 @@ static void tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *endi
 	msg->left = msg->total;
 }
 
+/* Begins the Terminate that is due, while nothing else may be sent. Returns true if it did. */
+static noinline bool tx_next_control(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+
+	tx->waiting = weft_ring_pending(&qp->sq);
+	if (weft_qp_state(qp) != IB_QPS_ERR || !qp->ending.due)
+		return false;
+	tx_begin_terminate(&tx->msg, &qp->ending);
+	weft_count(qp->dev->counters, WEFT_CNT_TX_TERMINATES, 1);
+	return true;
+}
+
 /**
  * weft_tx_next_msg() - choose what to send next
  * @qp: the queue pair; its msg is done
@@ -386,21 +397,8 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 
 	lockdep_assert_held(&tx->lock);
-	tx->waiting = weft_ring_pending(&qp->sq);
-	switch (weft_qp_state(qp)) {
-	case IB_QPS_RTS:
-		if (!weft_gate_passes(&qp->gate))
-			return false;
-		break;
-	case IB_QPS_ERR:
-		if (!qp->ending.due)
-			return false;
-		tx_begin_terminate(&tx->msg, &qp->ending);
-		weft_count(qp->dev->counters, WEFT_CNT_TX_TERMINATES, 1);
-		return true;
-	default:
-		return false;
-	}
+	if (weft_qp_state(qp) != IB_QPS_RTS || !weft_gate_passes(&qp->gate))
+		return tx_next_control(qp);
 	if (qp->gate.rtr_due) {
 		tx_begin_rtr(tx, &qp->reads, qp->gate.rtr_due);
 		qp->gate.rtr_due = 0;

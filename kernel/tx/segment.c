@@ -20,10 +20,11 @@
 
 /*
  * Copies the next @len bytes of the message to @to. *@mr is the region held for its current
- * SGE, or NULL. Returns false if the memory was invalidated or deregistered.
+ * SGE, or NULL. Returns false if the memory was invalidated or deregistered. In line, since it
+ * is most of what a short message costs here.
  */
-static bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
-		      u8 *to, u32 len, struct weft_mr **mr)
+static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
+				      u8 *to, u32 len, struct weft_mr **mr)
 {
 	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
 	enum weft_key_error err;
@@ -145,18 +146,18 @@ struct weft_tx_head {
 /* As tx_layout_one(), in a stream with markers, which @fpdu counts. */
 static noinline bool tx_layout_marked(struct weft_tx *tx, struct weft_accessor *acc,
 				      const struct weft_tx_head *head,
-				      const struct weft_fpdu *fpdu, u8 *to,
+				      struct weft_fpdu fpdu, u8 *to,
 				      struct weft_mr **mr)
 {
 	struct weft_tx_msg *msg = &tx->msg;
-	u32 len = head->len + fpdu->payload;
+	u32 len = head->len + fpdu.payload;
 	u64 at = tx->batch.laid_out;
 	u8 *segment = weft_fpdu_begin_marked(to, len, at);
 
 	memcpy(segment, head->bytes, sizeof(head->bytes));
-	msg->hdr.last = fpdu->last;
+	msg->hdr.last = fpdu.last;
 	weft_ddp_encode_place(segment, &msg->hdr);
-	if (!tx_gather(msg, acc, segment + head->len, fpdu->payload, mr))
+	if (!tx_gather(msg, acc, segment + head->len, fpdu.payload, mr))
 		return false;
 	weft_fpdu_end_marked(to, len, at, tx->crc);
 	return true;
@@ -176,7 +177,7 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 	u8 *segment;
 
 	if (unlikely(tx->marked))
-		return tx_layout_marked(tx, acc, head, &fpdu, to, mr);
+		return tx_layout_marked(tx, acc, head, fpdu, to, mr);
 	segment = weft_fpdu_begin(to, len);
 	memcpy(segment, head->bytes, sizeof(head->bytes));
 	msg->hdr.last = fpdu.last;

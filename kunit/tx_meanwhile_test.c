@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The transmit side while the queue pair receives: what arrives when the stream's lock is let go
+ * in the midst of laying out.
+ */
+#include "tx_bench.h"
+
+/* What arrives while a long message is copied, and how much of that was sent by then. */
+static struct {
+	u8 fpdu[64];
+	u32 len;
+	u32 unsent;
+} meanwhile;
+
+static void arrive_meanwhile(struct fake *f)
+{
+	meanwhile.unsent = f->unsent;
+	fake_feed(f, meanwhile.fpdu, meanwhile.len);
+}
+
+/* Posts a SEND of @len bytes; while it is copied @hdr arrives with "meanwhile" as payload. */
+static void send_meanwhile(struct kunit *test, struct tx_bench *t, u32 len,
+			   const struct weft_ddp_hdr *hdr, bool good)
+{
+	start(test, t, true);
+	end_receive(t->e, 0x77, 100000, 64);
+	meanwhile.len = fpdu_put(meanwhile.fpdu, hdr, "meanwhile", 9, true);
+	meanwhile.fpdu[20] ^= !good;
+	meanwhile.unsent = 1;
+	t->e->fake->loosed = arrive_meanwhile;
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, len));
+	end_ring(t->e);
+	KUNIT_EXPECT_EQ(test, meanwhile.unsent, 0U);
+}
+
+/* What the peer sends while a long message is copied is received before that is sent. */
+static void tx_receives_meanwhile(struct kunit *test)
+{
+	struct weft_ddp_hdr want = send_hdr(1), hdr = send_hdr(1);
+	struct tx_bench *t = bench_new(test);
+
+	hdr.last = true;
+	send_meanwhile(test, t, 60000, &hdr, true);
+	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 100000, "meanwhile", 9), 0);
+	expect_done(test, t, 0x77, IB_WC_SUCCESS);
+	drain(test, t);
+	expect_message(test, t, &want, t->e->memory, 60000);
+	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
+/* So is what arrives while many short messages are laid out, and both sides complete in order. */
+static void tx_answered_amid_many(struct kunit *test)
+{
+	struct weft_ddp_hdr resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
+		.last = true, .stag = 1 };
+	struct tx_bench *t = bench_new(test);
+	struct weft_sq_wr *wr;
+	u32 i;
+
+	start(test, t, true);
+	wr = end_wr(t->e, WEFT_OP_READ, 200, 9);
+	end_remote(wr, 0);
+	end_post(t->e, wr);
+	end_ring(t->e);
+	drain(test, t);
+	meanwhile.len = fpdu_put(meanwhile.fpdu, &resp, "meanwhile", 9, true);
+	meanwhile.unsent = 1;
+	t->e->fake->loosed = arrive_meanwhile;
+	for (i = 0; i < 32; i++)
+		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 4));
+	end_ring(t->e);
+	KUNIT_EXPECT_EQ(test, meanwhile.unsent, 0U);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 200, "meanwhile", 9), 0);
+	for (i = 0; i <= 32; i++)
+		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
+	bench_free(test, t);
+}
+
+/* If that ends the connection, the message stops with a whole FPDU before the Terminate. */
+static void tx_fails_meanwhile(struct kunit *test)
+{
+	struct weft_ddp_hdr hdr = send_hdr(1);
+	struct tx_bench *t = bench_new(test);
+	struct weft_cqe cqe = {};
+	const u8 *payload;
+	u32 n, all = 0;
+
+	hdr.last = true;
+	/* More than a chunk holds. */
+	send_meanwhile(test, t, 300000, &hdr, false);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	while (next_fpdu(test, t, &hdr, &payload, &n)) {
+		if (hdr.opcode != WEFT_RDMAP_SEND)
+			break;
+		KUNIT_EXPECT_EQ(test, memcmp(payload, t->e->memory + all, n), 0);
+		all += n;
+	}
+	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
+	expect_end(test, t);
+	KUNIT_EXPECT_GT(test, all, 0U);
+	KUNIT_EXPECT_LT(test, all, 300000U);
+	/* Nothing is reported before the stream is gone. */
+	KUNIT_EXPECT_FALSE(test, end_poll(t->e, &cqe));
+	bench_free(test, t);
+}
+
+static struct kunit_case meanwhile_cases[] = {
+	KUNIT_CASE(tx_receives_meanwhile),
+	KUNIT_CASE(tx_answered_amid_many),
+	KUNIT_CASE(tx_fails_meanwhile),
+	{}
+};
+
+static int meanwhile_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite meanwhile_suite = {
+	.name = "weft_meanwhile",
+	.suite_init = meanwhile_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = meanwhile_cases,
+};
+
+kunit_test_suite(meanwhile_suite);
