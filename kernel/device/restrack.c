@@ -74,6 +74,8 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 	const struct fact facts[] = {
 		{ "mpa_revision", READ_ONCE(qp->agreed.revision) },
 		{ "crc", READ_ONCE(qp->agreed.crc) },
+		{ "tx_markers", READ_ONCE(qp->agreed.marks_out) },
+		{ "rx_markers", READ_ONCE(qp->agreed.marks_in) },
 		{ "rtr", READ_ONCE(qp->agreed.rtr) },
 		{ "ird", READ_ONCE(qp->agreed.ird) },
 		{ "ord", READ_ONCE(qp->agreed.ord) },
