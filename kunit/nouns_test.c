@@ -32,20 +32,26 @@ static void *memory(struct kunit *test, u32 slots, u32 stride)
 	return mem;
 }
 
-static struct sends *sends(struct kunit *test)
+/* As many requests, and as many slots of the ring and of the completion queue. */
+static struct sends *sends_of(struct kunit *test, u32 requests, u32 slots)
 {
 	struct sends *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	s->sq.size = SLOTS;
+	s->sq.size = slots;
 	s->sq.stride = WEFT_SQ_BLOCK;
-	s->sq.mem = memory(test, SLOTS, WEFT_SQ_BLOCK);
+	s->sq.mem = memory(test, slots, WEFT_SQ_BLOCK);
 	spin_lock_init(&s->cq.lock);
-	s->cq.ring.size = SLOTS;
+	s->cq.ring.size = slots;
 	s->cq.ring.stride = sizeof(struct weft_cqe);
-	s->cq.ring.mem = memory(test, SLOTS, sizeof(struct weft_cqe));
-	KUNIT_ASSERT_EQ(test, weft_inflight_init(&s->list, REQUESTS), 0);
+	s->cq.ring.mem = memory(test, slots, sizeof(struct weft_cqe));
+	KUNIT_ASSERT_EQ(test, weft_inflight_init(&s->list, requests), 0);
 	return s;
+}
+
+static struct sends *sends(struct kunit *test)
+{
+	return sends_of(test, REQUESTS, SLOTS);
 }
 
 /* Enters a request of one block. */
@@ -149,6 +155,32 @@ static void inflight_breaks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 0)->word), IB_WC_REM_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 1)->word), IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 2)->word), IB_WC_WR_FLUSH_ERR);
+	weft_inflight_destroy(&s->list);
+}
+
+/* Notes how many entries there were when the consumer was woken. */
+static void woken(struct ib_cq *ib, void *at)
+{
+	*(u32 *)at = to_weft_cq(ib)->ring.head;
+}
+
+/* Many that are done at once all complete, and interrupts are on between two slices of them. */
+static void inflight_completes_in_slices(struct kunit *test)
+{
+	u32 num = 3 * WEFT_CQ_SLICE, at = 0, i;
+	struct sends *s = sends_of(test, num, 1024);
+	struct weft_cq_ctl *ctl = s->cq.ring.mem;
+
+	s->cq.ib.comp_handler = woken;
+	s->cq.ib.cq_context = &at;
+	ctl->arm = WEFT_CQ_ARM(1, 0);
+	for (i = 0; i < num; i++)
+		add(s, i, true)->done = true;
+	KUNIT_EXPECT_TRUE(test, finish(s));
+	KUNIT_EXPECT_EQ(test, at, (u32)WEFT_CQ_SLICE);
+	KUNIT_EXPECT_EQ(test, s->cq.ring.head, num);
+	KUNIT_EXPECT_EQ(test, consumer(s), num);
+	KUNIT_EXPECT_EQ(test, completion(s, num - 1)->wr_id, num - 1ULL);
 	weft_inflight_destroy(&s->list);
 }
 
@@ -366,6 +398,7 @@ static struct kunit_case nouns_cases[] = {
 	KUNIT_CASE(inflight_completes_in_order),
 	KUNIT_CASE(inflight_waits_for_the_stream),
 	KUNIT_CASE(inflight_breaks),
+	KUNIT_CASE(inflight_completes_in_slices),
 	KUNIT_CASE(inflight_without_room),
 	KUNIT_CASE(reads_are_a_ring),
 	KUNIT_CASE(reads_blame_the_oldest),

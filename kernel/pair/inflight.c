@@ -29,35 +29,23 @@ void weft_inflight_destroy(struct weft_inflight *list)
 	kvfree(list->slot);
 }
 
-/**
- * weft_inflight_complete() - complete requests that are done, in the order of posting
- * @list: the requests
- * @sq: the send ring they were fetched from
- * @scq: where completions go
- * @qpn: number of the queue pair
- *
- * Stops at the first request that is not done, or whose last byte the stream has not taken.
- *
- * Both directions may call at once: whoever has the completion queue's lock last sees what
- * the other has done.
- *
- * Context: any; takes the lock of @scq.
- * Return: true if all is well; false if the completion queue is full, so that the queue
- * pair must fail.
+/*
+ * Completes requests as weft_inflight_complete(), but a slice at most, since interrupts are off.
+ * Clears *@told if the completion queue is full. Returns true if there may be more.
  */
-bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
-			    struct weft_cq *scq, u32 qpn)
+static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring *sq,
+				    struct weft_cq *scq, u32 qpn, bool *told)
 {
 	struct weft_completion wc = { .qpn = qpn };
 	struct weft_request *w = NULL;
 	struct weft_cq_row row;
-	bool told = true;
-	u32 unsent, tail;
+	u32 first, end, tail;
 
 	weft_cq_begin(scq, &row);
+	first = list->tail;
 	/* Pairs with weft_inflight_sent(): all slots before it are filled. */
-	unsent = smp_load_acquire(&list->unsent);
-	for (tail = list->tail; tail != unsent; tail++) {
+	end = first + min_t(u32, smp_load_acquire(&list->unsent) - first, WEFT_CQ_SLICE);
+	for (tail = first; tail != end; tail++) {
 		if (!weft_request_is_done(weft_inflight_at(list, tail)))
 			break;
 		w = weft_inflight_at(list, tail);
@@ -76,7 +64,7 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 		wc.status = w->status;
 		/* The slot first: the consumer that polls this completion may post at once. */
 		weft_ring_release(sq, w->ring_end);
-		told &= weft_cq_put(scq, &row, &wc);
+		*told &= weft_cq_put(scq, &row, &wc);
 	}
 	if (w) {
 		weft_ring_release(sq, w->ring_end);
@@ -84,6 +72,32 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 		smp_store_release(&list->tail, tail);
 	}
 	weft_cq_end(scq, &row);
+	return tail - first == WEFT_CQ_SLICE;
+}
+
+/**
+ * weft_inflight_complete() - complete requests that are done, in the order of posting
+ * @list: the requests
+ * @sq: the send ring they were fetched from
+ * @scq: where completions go
+ * @qpn: number of the queue pair
+ *
+ * Stops at the first request that is not done, or whose last byte the stream has not taken.
+ * Both directions may call at once: whoever has the completion queue's lock last sees what
+ * the other has done. A process decides how many are done at once, by how it posts, so the
+ * lock is let go between slices: it must not keep others from interrupts.
+ *
+ * Context: any; takes the lock of @scq.
+ * Return: true if all is well; false if the completion queue is full, so that the queue
+ * pair must fail.
+ */
+bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
+			    struct weft_cq *scq, u32 qpn)
+{
+	bool told = true;
+
+	while (inflight_complete_slice(list, sq, scq, qpn, &told))
+		;
 	return told;
 }
 

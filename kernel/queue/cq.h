@@ -107,7 +107,7 @@ static inline void weft_cq_begin(struct weft_cq *cq, struct weft_cq_row *row)
 	spin_lock_irqsave(&cq->lock, row->flags);
 }
 
-/* The most entries that the end of a resize moves with interrupts off. */
+/* The most entries that are moved by a resize, or completed, with interrupts off. */
 #define WEFT_CQ_SLICE	256
 
 /**
