@@ -81,10 +81,13 @@ static int prove_writer(void *unused)
 	return 0;
 }
 
-/* KCSAN: a variable that two threads change without a lock or a mark. */
+/*
+ * KCSAN: a variable that two threads change without a lock or a mark. Long enough for both
+ * processors of a lab to be at it at once on a busy machine, else only one side may be told.
+ */
 static noinline void prove_race(void)
 {
-	unsigned long end = jiffies + 2 * HZ;
+	unsigned long end = jiffies + 20 * HZ;
 	struct task_struct *writer = kthread_run(prove_writer, NULL, "prove_writer");
 
 	if (IS_ERR(writer))
