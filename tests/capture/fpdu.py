@@ -3,7 +3,8 @@
 """Judges the iWARP traffic in a packet capture (pcap, Ethernet), without help from tshark.
 
 Follows each TCP stream from its MPA handshake on, checks every FPDU (length, padding, CRC32C,
-DDP and RDMAP headers) and compares FPDU boundaries with packet and segment boundaries:
+markers where they were asked for, DDP and RDMAP headers) and compares FPDU boundaries with packet and
+segment boundaries:
 
   packets:   every packet starts with an FPDU and holds whole ones; where segmentation
              offload cuts it, at multiples of the maximum segment size, FPDUs begin; and an FPDU
@@ -37,6 +38,9 @@ SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
 MAX_SHIFT = 131072 + 1500
 # Bits of the handshake's flags by which two ends agree on them.
 OFFER, ANSWER = 0x04, 0x02
+# The bit by which an end asks for markers, where they lie, and how long they are (RFC 5044, 4.3).
+MARKERS = 0x80
+EVERY, MARKER = 512, 4
 
 
 def _crc_tables():
@@ -193,8 +197,9 @@ def read_streams(path):
 class Judge:
     """Checks the FPDUs of one direction."""
 
-    def __init__(self, name, stream, crc, extended):
+    def __init__(self, name, stream, crc, extended, marked=False):
         self.name = name
+        self.marked = marked
         self.opcodes = len(OPCODES) if extended else FIRST_EXTENDED
         self.stream = stream
         self.crc = crc
@@ -208,20 +213,56 @@ class Judge:
 
     def run(self, data, start, borders, mode):
         at = start
-        while at + 2 <= len(data):
-            (length,) = struct.unpack_from(">H", data, at)
-            padding = -(length + 2) % 4
-            end = at + 2 + length + padding + 4
-            if end > len(data):
+        while at < len(data):
+            head = self.plain(data, at, start, 2)
+            if head is None:
                 break
-            if not self.check_fpdu(data[at:end], at, length, padding):
+            (length,) = struct.unpack(">H", head[0])
+            padding = -(length + 2) % 4
+            whole = self.plain(data, at, start, 2 + length + padding + 4)
+            if whole is None:
+                break
+            fpdu, end, markers = whole
+            if not self.check_markers(data, at, markers):
+                return
+            if not self.check_fpdu(fpdu, data[at:end], at, length, padding):
                 return
             at = end
         if at != len(data):
             self.error(at, f"{len(data) - at} bytes at the end are no whole FPDU")
         self.check_borders([border for border in borders if border[0] >= start], mode)
 
-    def check_fpdu(self, fpdu, at, length, padding):
+    def plain(self, data, at, start, wanted):
+        """That many bytes of an FPDU without its markers, where they end, and where the markers are.
+
+        None if the stream ends before. A marker in front of the FPDU belongs to it.
+        """
+        if not self.marked:
+            return (data[at:at + wanted], at + wanted, ()) if at + wanted <= len(data) else None
+        pieces, markers = [], []
+        while wanted:
+            if (at - start) % EVERY == 0:
+                markers.append(at)
+                at += MARKER
+            piece = min(wanted, EVERY - (at - start) % EVERY)
+            pieces.append(data[at:at + piece])
+            at += piece
+            wanted -= piece
+        return (b"".join(pieces), at, markers) if at <= len(data) else None
+
+    def check_markers(self, data, at, markers):
+        """Each must say how far behind the length field of the FPDU it lies."""
+        field = at + MARKER if at in markers else at
+        for marker in markers:
+            reserved, pointer = struct.unpack_from(">HH", data, marker)
+            self.counts[f"markers of the {self.name.split()[0]}"] += 1
+            if (reserved, pointer) != (0, max(marker - field, 0)):
+                self.error(marker, f"a marker with {reserved:#x}, {pointer}, "
+                                   f"{marker - field} bytes behind its FPDU's length field")
+                return False
+        return True
+
+    def check_fpdu(self, fpdu, on_wire, at, length, padding):
         control = fpdu[2]
         tagged, last = bool(control & 0x80), bool(control & 0x40)
         header = 14 if tagged else 18
@@ -254,10 +295,10 @@ class Judge:
             self.error(at, "padding is not zero")
         if self.crc:
             (sent,) = struct.unpack_from("<I", fpdu, 2 + length + padding)
-            computed = crc32c(fpdu[:-4])
+            computed = crc32c(on_wire[:-4])
             if sent != computed:
                 self.error(at, f"CRC {sent:08x}, computed {computed:08x}")
-        self.fpdus.append((at, len(fpdu), last))
+        self.fpdus.append((at, len(on_wire), last))
         self.counts[OPCODES[opcode]] += 1
         return True
 
@@ -347,10 +388,12 @@ def judge(path, mode, wanted_crc=None):
         counts["extended"] += extended
         if wanted_crc is not None and crc != wanted_crc:
             errors.append(f"CRC was {'' if crc else 'not '}negotiated")
-        for name, line, payload, start, edges in (
-                ("initiator", stream, data, request[0], borders),
-                ("responder", back, back_data, reply[0], back_borders)):
-            found = Judge(f"{name} of port {source[1]}", line, crc, extended)
+        # Each end is told by the other whether to send markers.
+        for name, line, payload, start, edges, wishes in (
+                ("initiator", stream, data, request[0], borders, reply[1]),
+                ("responder", back, back_data, reply[0], back_borders, request[1])):
+            found = Judge(f"{name} of port {source[1]}", line, crc, extended,
+                          bool(wishes & MARKERS))
             found.run(payload, start, edges, mode)
             errors += found.errors
             counts += found.counts

@@ -46,6 +46,22 @@ def make_fpdu(payload, last=True, opcode=0, message=1, crc=None, control=None):
     return body + struct.pack("<I", fpdu.crc32c(body) if crc is None else crc)
 
 
+def marked(frames, at=0, point=lambda pointer: pointer, covered=True):
+    """FPDUs with the markers that they need from there on, word by word."""
+    out = b""
+    for frame in frames:
+        body, field = b"", None
+        for word in range(0, len(frame), 4):
+            if (at + len(out + body)) % 512 == 0:
+                body += struct.pack(">I", point(0 if field is None else len(body) - field))
+            field = len(body) if field is None else field
+            body += frame[word:word + 4]
+        if covered:
+            body = body[:-4] + struct.pack("<I", fpdu.crc32c(body[:-4]))
+        out += body
+    return out
+
+
 FULL = make_fpdu(b"x" * (SEGMENT - 2 - 14 - 4), last=False)
 
 
@@ -208,6 +224,40 @@ class Fpdu(unittest.TestCase):
                              (make_fpdu(b"\0\0\0\3" + bytes(48), opcode=10), "operation"),
                              (make_fpdu(bytes(12), opcode=11, message=2), "follows 0")):
             self.expect(Capture(0x42, 0x44).send(frame), "segments", error)
+
+    def test_markers(self):
+        # Markers before the first FPDU, in it, and between two.
+        frames = [make_fpdu(b"x" * 800), make_fpdu(b"y" * 176), make_fpdu(b"z" * 9)]
+        self.assertEqual([len(marked(frames[:n])) for n in (1, 2, 3)], [828, 1024, 1060])
+        errors, counts = Capture(reply_flags=0xC0).send(marked(frames)).judge("segments")
+        self.assertEqual(errors, [])
+        self.assertEqual((counts["markers of the initiator"], counts["CRCs checked"]), (3, 3))
+        # Asked for by the end that sends them, and so not to be sent; or asked for and not sent.
+        self.expect(Capture(request_flags=0xC0).send(marked(frames)), "segments", "is less than")
+        self.expect(Capture(reply_flags=0xC0).send(b"".join(frames)), "segments", "a marker with")
+
+    def test_planted_markers(self):
+        frame = [make_fpdu(b"x" * 1300)]
+        for wrong in (lambda pointer: pointer + 4 if pointer == 1020 else pointer,
+                      lambda pointer: pointer or 4,
+                      lambda pointer: pointer | 1,
+                      lambda pointer: pointer | 0x10000):
+            capture = Capture(reply_flags=0xC0).send(marked(frame, point=wrong))
+            self.expect(capture, "segments", "behind its FPDU's length field")
+        capture = Capture(reply_flags=0xC0).send(marked(frame, covered=False))
+        self.expect(capture, "segments", "computed")
+        self.expect(Capture(reply_flags=0xC0).send(marked(frame, at=4)), "segments", "a marker with")
+
+    def test_markers_of_the_responder(self):
+        capture = Capture(request_flags=0xC0)
+        reply = len(mpa_frame(fpdu.MPA_REPLY))
+        for point in (lambda pointer: pointer), (lambda pointer: pointer + 8):
+            capture.packets.append(tcp_packet(SERVER, CLIENT, 5000 + reply, marked(
+                [make_fpdu(b"", opcode=3), make_fpdu(b"x" * 600)], point=point)))
+            errors, counts = capture.judge("segments")
+            self.assertEqual((len(errors), counts["markers of the responder"]),
+                             (0, 2) if point(0) == 0 else (1, 1), errors)
+            capture.packets.pop()
 
     def test_crc_as_wanted(self):
         errors, _ = Capture().judge("segments", crc=False)

@@ -84,6 +84,14 @@ frames() {
 	done
 }
 
+# markers on|off: whether Weft asks its peers for them.
+markers() {
+	local setting
+	for setting in /sys/class/infiniband/*/weft/markers; do
+		[[ ! -e $setting ]] || echo "$1" >"$setting"
+	done
+}
+
 # As everybody takes them, to be compared with packets and segments.
 frames segment
 offload off
@@ -102,10 +110,28 @@ on_a sysctl -qw net.ipv4.tcp_rmem="4096 20001 20001"
 record "packets-narrow-ib_write_bw" perftest "ib_write_bw -s 1000003 -n 5"
 on_a sysctl -qw net.ipv4.tcp_rmem="$windows"
 if [[ ${#driver[@]} == 1 ]]; then
+	markers on
+	for tool in "ib_write_bw -s 100003 -n 10" "ib_read_bw -s 100003 -n 10" "ib_send_bw -s 1500 -n 50" "ib_atomic_lat -n 20"; do
+		record "marked-${tool%% *}" perftest "$tool"
+	done
+	# Segments of 508 bytes, which hold one marker each at most, and a packet for each.
+	offload off
+	record "marked-segments-ib_write_bw" perftest "ib_write_bw -s 100003 -n 5"
+	ip -n A link set eth0 mtu 560
+	ip -n B link set eth0 mtu 560
+	for tool in "ib_write_bw -s 30003 -n 5" "ib_read_bw -s 10003 -n 10" "ib_send_bw -s 1500 -n 50"; do
+		record "marked-small-${tool%% *}" perftest "$tool"
+	done
+	ip -n A link set eth0 mtu "$mtu"
+	ip -n B link set eth0 mtu "$mtu"
+	offload on
+	markers off
 	frames large
 	record "large-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"
 	if reload crc=0 fpdu=segment; then
 		record "nocrc-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"
+		markers on
+		record "marked-nocrc-ib_write_bw" perftest "ib_write_bw -s 100003 -n 10"
 	else
 		not_ok "nocrc" "modprobe weft crc=0 failed"
 	fi
