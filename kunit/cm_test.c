@@ -257,6 +257,30 @@ static void cm_revision_1(struct kunit *test)
 	call_end(test, c);
 }
 
+/* A Reject that knows nothing of enhanced setup, whatever its revision, asks for revision 1. */
+static void cm_refused_as_of_old(struct kunit *test)
+{
+	struct weft_mpa_frame reject = { .reply = true, .crc = true, .reject = true };
+
+	for (reject.revision = 1; reject.revision <= 2; reject.revision++) {
+		struct call *c = called(test);
+
+		peer_sends(test, c->peer, &reject, "not for us");
+		weft_llp_close(&c->peer->llp, true);
+		c->peer = server_accept(c->server);
+		KUNIT_ASSERT_NOT_NULL(test, c->peer);
+		KUNIT_ASSERT_TRUE(test, peer_reads(test, c->peer, false, &c->request, c->private));
+		KUNIT_EXPECT_EQ(test, c->request.revision, 1);
+		KUNIT_EXPECT_EQ(test, c->h->events, 0U);
+		/* A second one is the application's. */
+		peer_sends(test, c->peer, &(struct weft_mpa_frame){ .reply = true, .revision = 1,
+			   .reject = true }, "no");
+		host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, -ECONNREFUSED);
+		KUNIT_EXPECT_EQ(test, memcmp(c->h->log[0].private, "no", 3), 0);
+		call_end(test, c);
+	}
+}
+
 /* A Reply on terms that were not asked for: the peer, who is in operation, is told. */
 static void cm_disagreed(struct kunit *test)
 {
@@ -577,6 +601,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(cm_connect_fails),
 	KUNIT_CASE(cm_refused),
 	KUNIT_CASE(cm_revision_1),
+	KUNIT_CASE(cm_refused_as_of_old),
 	KUNIT_CASE(cm_disagreed),
 	KUNIT_CASE(cm_markers),
 	KUNIT_CASE(cm_qp_gone),

@@ -46,8 +46,7 @@ static int note(struct iw_cm_id *id, struct iw_cm_event *event)
 	e->private_len = event->private_data_len;
 	memset(e->private, 0, sizeof(e->private));
 	if (event->private_data_len)
-		memcpy(e->private, event->private_data,
-		       min_t(u32, event->private_data_len, sizeof(e->private)));
+		memcpy(e->private, event->private_data, event->private_data_len);
 	h->events++;
 	return 0;
 }
@@ -228,17 +227,23 @@ void host_expire(struct host *h)
 /* --- connecting --- */
 
 /* Has the host's application connect, to the server at HOST_PORT. As weft_iw_connect(). */
-int host_connect(struct host *h, const char *private)
+int host_connect_with(struct host *h, const void *private, u16 len)
 {
 	struct iw_cm_conn_param param = {
 		.private_data = private,
-		.private_data_len = strlen(private),
+		.private_data_len = len,
 		.ird = 2,
 		.ord = 2,
 		.qpn = h->b->qp.acc.qpn,
 	};
 
 	return weft_iw_connect(&h->id, &param);
+}
+
+/* The same, with a text. */
+int host_connect(struct host *h, const char *private)
+{
+	return host_connect_with(h, private, strlen(private));
 }
 
 /* Somebody who listens at HOST_PORT: the test. */
@@ -317,20 +322,27 @@ bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_m
 }
 
 /* Sends the host a frame. */
-void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
-		const char *private)
+void peer_sends_with(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
+		     const void *private, u16 private_len)
 {
 	u8 *buf = kunit_kzalloc(test, WEFT_MPA_MAX_FRAME, GFP_KERNEL);
 	struct weft_mpa_frame with = *frame;
 	u32 len;
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
-	with.private_len = strlen(private);
+	with.private_len = private_len;
 	len = weft_mpa_encode(buf, &with, private);
 	KUNIT_ASSERT_NE(test, len, 0U);
 	KUNIT_EXPECT_EQ(test, weft_llp_send(&peer->llp, buf, len), (int)len);
 	kunit_kfree(test, buf);
 	settle();
+}
+
+/* The same, with a text for private data. */
+void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
+		const char *private)
+{
+	peer_sends_with(test, peer, frame, private, strlen(private));
 }
 
 /* --- suites --- */

@@ -26,7 +26,7 @@ struct bench;
  * @ord: likewise
  * @provider_data: likewise
  * @private_len: bytes of private data
- * @private: the first of them
+ * @private: they
  */
 struct host_event {
 	int event;
@@ -35,7 +35,7 @@ struct host_event {
 	u8 ord;
 	void *provider_data;
 	u8 private_len;
-	u8 private[32];
+	u8 private[U8_MAX];
 };
 
 /**
@@ -76,6 +76,7 @@ struct fake *server_accept(struct fake *server);
 struct weft_device *host_dev(struct host *h);
 struct weft_qp *host_qp(struct host *h);
 int host_connect(struct host *h, const char *private);
+int host_connect_with(struct host *h, const void *private, u16 len);
 int host_listen(struct host *h, struct iw_cm_id *id, const char *addr, int backlog);
 void host_id(struct host *h, struct iw_cm_id *id);
 struct fake *host_call(const char *addr);
@@ -85,6 +86,8 @@ bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_m
 		u8 *private);
 void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
 		const char *private);
+void peer_sends_with(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
+		     const void *private, u16 len);
 
 extern const struct weft_mpa_frame a_request;
 extern const struct weft_mpa_frame a_reply;

@@ -133,8 +133,8 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 }
 
 /*
- * Connects again, with revision 1, since the peer answered our Request of revision 2 with
- * revision 1, or closed the stream.
+ * Connects again, with revision 1, since the peer answered our Request of revision 2 as one
+ * that does not know it, or closed the stream.
  */
 static enum weft_conn_state connect_again(struct weft_conn *conn)
 {
@@ -232,7 +232,7 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 	}
 	trace_weft_mpa_frame(conn, &hs->peer, false);
 
-	if (hs->peer.revision < hs->request.revision)
+	if (weft_mpa_outdated(&hs->request, &hs->peer))
 		return connect_again(conn);
 	if (hs->peer.reject)
 		return connect_failed(conn, -ECONNREFUSED);

@@ -9,8 +9,9 @@
 #include "tx/tx.h"
 
 /*
- * Ends streaming from this end. Receives are flushed at once, since a local disconnect
- * does not wait for messages of the peer. CLOSING still reads and drops the peer's bytes
+ * Ends streaming from this end. What has come by now is delivered, and the receives that are
+ * left are flushed at once, since a local disconnect does not wait for messages of the
+ * peer. CLOSING still reads and drops the peer's bytes
  * up to its FIN: closing a socket with unread bytes sends a reset, which may reach the
  * peer before our last message, such as a Terminate.
  */

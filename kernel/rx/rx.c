@@ -32,8 +32,13 @@ static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 	return rx->framer.ahead ? weft_llp_ended(llp) : weft_llp_at_end(llp);
 }
 
-/* Reads all that can be read now. The caller holds the socket lock. */
-static void rx_run(struct weft_qp *qp)
+/**
+ * weft_rx_run() - read all that can be read now
+ * @qp: a queue pair with a stream
+ *
+ * Context: softirq or process, socket lock held; does not sleep.
+ */
+void weft_rx_run(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 	unsigned long flags;
@@ -74,7 +79,7 @@ void weft_rx_readable(struct weft_qp *qp)
 	weft_qp_assert_locked(qp);
 	/* While a message waits for a receive, all behind it waits as well: a post wakes us. */
 	if (qp->llp && (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR))
-		rx_run(qp);
+		weft_rx_run(qp);
 }
 
 /* Runs @what under the stream's lock, if there is still a stream; see weft_qp_trylock(). */
@@ -94,7 +99,7 @@ static void rx_locked(struct weft_qp *qp, enum weft_want who,
 static void rx_work(struct work_struct *work)
 {
 	rx_locked(container_of(work, struct weft_qp, rx.work), WEFT_WANT_RX,
-		  rx_run);
+		  weft_rx_run);
 }
 
 /* Ends the connection, since no receive was posted for too long. */

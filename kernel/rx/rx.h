@@ -12,6 +12,7 @@ void weft_rx_destroy(struct weft_rx *rx);
 void weft_rx_start(struct weft_qp *qp);
 void weft_rx_stop(struct weft_rx *rx);
 void weft_rx_readable(struct weft_qp *qp);
+void weft_rx_run(struct weft_qp *qp);
 int weft_rx_doorbell(struct weft_qp *qp);
 
 #endif /* WEFT_RX_H */

@@ -202,12 +202,28 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	return 0;
 }
 
+/*
+ * Takes what the peer has sent by now, if this end closes in order: TCP has acknowledged it,
+ * and a receive that it waited for may have been posted just before the disconnect.
+ */
+static void stream_read_out(struct weft_qp *qp)
+{
+	lockdep_assert_held(&qp->tx.lock);
+	if (weft_qp_state(qp) != IB_QPS_SQD)
+		return;
+	weft_llp_lock(qp->llp);
+	weft_rx_run(qp);
+	weft_llp_unlock(qp->llp);
+}
+
 /* Takes a queue pair off its stream; see stream.h. */
 bool weft_stream_stop(struct weft_qp *qp)
 {
 	struct weft_llp *llp = qp->llp;
 
 	lockdep_assert_held(&qp->tx.lock);
+	if (llp)
+		stream_read_out(qp);
 	spin_lock_irq(&qp->lock);
 	if (qp->state != IB_QPS_ERR && qp->user)
 		weft_qp_set_state(qp, IB_QPS_ERR);

@@ -28,8 +28,8 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator);
 
 /*
- * Takes a bound queue pair off its stream, before the stream is closed: moves it to
- * ERR if it is not yet, waits until neither transmit nor receive side uses the
+ * Takes a bound queue pair off its stream, before the stream is closed: in SQD reads what has
+ * come, moves it to ERR if it is not yet, waits until neither transmit nor receive side uses the
  * stream, and completes all work in error. Returns true if done; false if pages are still
  * lent. Then the work is completed when they are back, and the caller has to hasten that
  * by resetting the stream. Process context, tx.lock held; may sleep, but waits for nobody

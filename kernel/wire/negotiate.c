@@ -133,6 +133,12 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 	return 0;
 }
 
+bool weft_mpa_outdated(const struct weft_mpa_frame *req, const struct weft_mpa_frame *reply)
+{
+	return reply->revision < req->revision ||
+	       (reply->reject && req->enhanced && !reply->enhanced);
+}
+
 int weft_mpa_settle(const struct weft_mpa_frame *req,
 		    const struct weft_mpa_frame *reply,
 		    const struct weft_mpa_policy *policy,

@@ -124,6 +124,18 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		    struct weft_mpa_agreed *agreed);
 
 /**
+ * weft_mpa_outdated() - does the responder know nothing of revision 2?
+ * @req: the request that was sent
+ * @reply: the reply, as decoded
+ *
+ * Such a responder answers with revision 1, accepting or not. Or it sends the Request's
+ * revision back in a Reject: one that knows enhanced setup would have answered with it.
+ *
+ * Return: true if a new connection with revision 1 is worth a try.
+ */
+bool weft_mpa_outdated(const struct weft_mpa_frame *req, const struct weft_mpa_frame *reply);
+
+/**
  * weft_mpa_settle() - find what an accepting Reply agrees to
  * @req: the request that was sent, as weft_mpa_request() made it
  * @reply: the reply, as decoded; deal with a Reject first

@@ -627,14 +627,14 @@ def half_a_reply_then_fin():
         server.outcome(REJECTED, ECONNRESET, PROMPT + START)
 
 
-def old_revision(flags):
-    """An answer of revision 1, friendly or not: they come again with revision 1 and it works."""
+def old_revision(flags, revision=1):
+    """An answer of one that does not know revision 2, friendly or not: they come again with revision 1 and it works."""
 
     def run():
         with Server() as server:
             server.call()
             sock = server.accept_request(revision=2)
-            sock.sendall(mpa.reply(flags=flags))
+            sock.sendall(mpa.reply(flags=flags, revision=revision))
             expect_end(sock, PROMPT)
             sock = server.accept_request(revision=1)
             sock.sendall(mpa.reply())
@@ -700,6 +700,7 @@ CASES = [
     ("client: extensions are switched off", offers("off", 0)),
     ("client: reply of revision 1", old_revision(mpa.CRC)),
     ("client: reject of revision 1", old_revision(mpa.REJECT)),
+    ("client: reject that is not enhanced", old_revision(mpa.REJECT | mpa.CRC, revision=2)),
 ]
 
 

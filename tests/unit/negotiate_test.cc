@@ -281,6 +281,28 @@ TEST(Negotiate, PlainRevisionTwoIsAnsweredPlainly) {
   EXPECT_EQ(settle(req, o.frame, kPolicy).code, 0);
 }
 
+TEST(Negotiate, AResponderThatKnowsOnlyRevisionOne) {
+  const weft_mpa_frame req = request(kPolicy);
+  weft_mpa_frame reply = good_reply(req);
+  EXPECT_FALSE(weft_mpa_outdated(&req, &reply));
+  reply.reject = true;
+  EXPECT_FALSE(weft_mpa_outdated(&req, &reply)) << "the application refuses";
+  reply.enhanced = false;
+  EXPECT_TRUE(weft_mpa_outdated(&req, &reply)) << "the revision is an echo";
+  reply.reject = false;
+  EXPECT_FALSE(weft_mpa_outdated(&req, &reply)) << "it is in operation, and to be told";
+  reply.revision = 1;
+  EXPECT_TRUE(weft_mpa_outdated(&req, &reply));
+
+  weft_mpa_policy old = kPolicy;
+  old.revision = 1;
+  const weft_mpa_frame first = request(old);
+  for (const bool refuses : {false, true}) {
+    reply.reject = refuses;
+    EXPECT_FALSE(weft_mpa_outdated(&first, &reply)) << "there is no older revision";
+  }
+}
+
 TEST(Negotiate, SettleRefusesAnotherRevisionOrForm) {
   const weft_mpa_frame req = request(kPolicy);
   weft_mpa_frame reply = good_reply(req);
