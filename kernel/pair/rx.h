@@ -84,7 +84,7 @@ struct weft_placement {
  * @failure: enum weft_rx_failure; FINE again once the queue pair has failed
  * @term: REFUSED: why
  * @stopped: failed or ended; nothing more is read
- * @running: rx_run() is at work
+ * @running: weft_rx_run() is at work
  * @framer: FPDUs as they come
  * @seg: the segment under way, or the one that ended last
  * @place: where the payload of the segment under way goes
