@@ -3,9 +3,11 @@
 """Planted faults, one lab each: the runner of the labs must call every one of them failed.
 
 The labs are scripts that run on this machine itself, by way of the runner's --planted and, as
-real ones do, of tests/integration/lib.sh. Without this a lab that dies could count as passed.
+real ones do, of tests/integration/lib.sh. Without this a lab that dies could count as passed. What
+lib.sh makes of programs and of repeats is tried by itself.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -140,6 +142,48 @@ class Runner(unittest.TestCase):
         self.assertIn("90 S /bin/bash tests/integration/iser.sh: do_wait\n", said)
         for silent in ("kthreadd", "sleep 290", "nfs"):
             self.assertNotIn(silent, said)
+
+
+class Library(unittest.TestCase):
+    """What a script of this directory says, if it is made of these commands."""
+
+    def says(self, commands, wanted):
+        done = subprocess.run(["bash", "-c", f"{LIBRARY}{commands}\nfinish"], env={**os.environ, "LAB_PROJECT": str(HERE.parent.parent)},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        self.assertRegex(done.stdout.removesuffix("\n"), f"(?s){wanted}")
+
+    def test_a_program_that_stops_half_way_or_miscounts_is_a_failure(self):
+        for program, wanted in (
+            ("echo ok a; sleep 0.1; echo ok b; echo 2 passed, 0 failed", r"\Aok it: a\nok it: b\n2 passed, 0 failed, 0 skipped\Z"),
+            ("echo ok a; echo skip b: why; echo 1 passed, 0 failed, 1 skipped", "1 passed, 0 failed, 1 skipped"),
+            ("echo ok a; echo not ok b: why: because; echo 1 passed, 1 failed; exit 1",
+             r"not ok it: b: why: because.*1 passed, 1 failed, 0 skipped\Z"),
+            ("echo ok a", "not ok it comes to its end: it stopped with status 0"),
+            ("echo ok a; exit 1", "not ok it comes to its end: it stopped with status 1"),
+            ("echo ok a; kill -SEGV $$", "not ok it comes to its end: it stopped with status 139"),
+            ("echo ok a; echo 1 passed, 0 failed; exec sleep 50", "not ok it comes to its end: it still ran"),
+            ("echo ok a; echo 2 passed, 0 failed", "not ok it prints what it counts"),
+            ("echo ok a; echo 1 passed, 1 failed; exit 1", "not ok it prints what it counts"),
+            ("echo ok a; echo 1 passed, 0 failed; exit 3", "not ok it ends with the status of its cases"),
+            ("echo ok a; echo not ok b: c; echo 1 passed, 1 failed", "not ok it ends with the status of its cases"),
+            ("nosuchprogram", "not ok it comes to its end"),
+        ):
+            self.says(f"cases it 5 bash -c '{program}'", wanted)
+
+    def test_repeats_are_counted_and_too_many_fail(self):
+        for commands, wanted in (
+            ("ok a; n=0; twice() { ((++n % 2 == 0)) || return $again; }; for i in 1 2; do retry tool 3 twice; done",
+             "retried: tool 2 of 2.not ok few retries.*1 passed, 1 failed"),
+            ("ok a; n=0; once() { ((++n > 1)) || return $again; }; for i in {1..9}; do retry tool 3 once; done",
+             "retried: tool 1 of 9.1 passed, 0 failed"),
+            ("ok a; n=0; rare() { ((++n > 2)) || return $again; }; for i in {1..40}; do retry tool 3 rare; done",
+             "retried: tool 2 of 40.1 passed, 0 failed"),
+            ("n=0; never() { ((++n)); return $again; }; retry tool 3 never && ok b; echo $n times", "3 times.retried: tool 2 of 1"),
+            ("n=0; wrong() { ((++n)); return 1; }; retry tool 3 wrong; echo $? after $n", "1 after 1.retried: tool 0 of 1"),
+            ("await nothing 1 false", "not ok waiting: nothing"),
+            ("true", "none of its tests has run"),
+        ):
+            self.says(commands, wanted)
 
 
 if __name__ == "__main__":
