@@ -133,8 +133,8 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 }
 
 /*
- * Connects again, with revision 1, since the peer answered our Request of revision 2 as one
- * that does not know it, or closed the stream.
+ * Connects again, with revision 1, since the peer does not know revision 2, or closed the
+ * stream.
  */
 static enum weft_conn_state connect_again(struct weft_conn *conn)
 {

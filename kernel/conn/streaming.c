@@ -9,11 +9,11 @@
 #include "tx/tx.h"
 
 /*
- * Ends streaming from this end. What has come by now is delivered, and the receives that are
- * left are flushed at once, since a local disconnect does not wait for messages of the
- * peer. CLOSING still reads and drops the peer's bytes
- * up to its FIN: closing a socket with unread bytes sends a reset, which may reach the
- * peer before our last message, such as a Terminate.
+ * Ends streaming from this end. Messages that have come are delivered, and the receives that
+ * are left are flushed at once, since a local disconnect does not wait for messages of the
+ * peer. CLOSING still reads and drops the peer's bytes up to its FIN: closing a socket with
+ * unread bytes sends a reset, which may reach the peer before our last message, such as a
+ * Terminate.
  */
 enum weft_conn_state weft_streaming_qp_ended(struct weft_conn *conn, void *arg)
 {

@@ -66,7 +66,7 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
  */
 #define glance(value)	data_race(READ_ONCE(value))
 
-/* Adds what was agreed, and how far both directions are. Data has flowed. */
+/* Adds the agreed terms and the progress of both directions, once data has flowed. */
 static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 {
 	const struct weft_tx *tx = &qp->tx;

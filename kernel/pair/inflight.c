@@ -23,7 +23,7 @@ int weft_inflight_init(struct weft_inflight *list, u32 num)
 	return list->slot ? 0 : -ENOMEM;
 }
 
-/* Undoes weft_inflight_init(). Nobody uses the list any more. */
+/* Undoes weft_inflight_init(). The list has no other user. */
 void weft_inflight_destroy(struct weft_inflight *list)
 {
 	kvfree(list->slot);
@@ -83,9 +83,9 @@ static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring
  * @qpn: number of the queue pair
  *
  * Stops at the first request that is not done, or whose last byte the stream has not taken.
- * Both directions may call at once: whoever has the completion queue's lock last sees what
- * the other has done. A process decides how many are done at once, by how it posts, so the
- * lock is let go between slices: it must not keep others from interrupts.
+ * Both directions may call at once: the later holder of the completion queue's lock sees the
+ * requests that the other side marked as done. The lock is let go between slices, since a
+ * process may have thousands of requests done at once, and interrupts are off under the lock.
  *
  * Context: any; takes the lock of @scq.
  * Return: true if all is well; false if the completion queue is full, so that the queue

@@ -3,11 +3,11 @@
  * The receive side of a queue pair: a stream of FPDUs in, bytes placed and
  * completions out.
  *
- * It runs where the packets arrive. The framer finds the FPDUs in them, and has checked
- * their CRCs before it tells of a segment (mpa/framer.h).
+ * It runs where packets arrive: in softirq, or in the thread that has the socket lock. The
+ * framer finds the FPDUs, and checks their CRCs before it announces a segment (mpa/framer.h).
  *
  * A SEND that finds no receive posted stops the reading, and in the end the peer's TCP.
- * The next post resumes it, and a timer ends the connection if none comes.
+ * The next post resumes the reading; without a post, a timer ends the connection.
  */
 #ifndef WEFT_PAIR_RX_H
 #define WEFT_PAIR_RX_H

@@ -78,7 +78,7 @@ struct weft_completion {
 
 /**
  * struct weft_cq_row - completions that are added in a row, under one lock
- * @flags: of the interrupts before the lock
+ * @flags: the state of interrupts before the lock was taken
  * @unpolled: entries that the consumer has not polled, the last one included; 0: none was
  *	added
  * @solicited: one of them is solicited

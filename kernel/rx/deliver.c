@@ -110,7 +110,7 @@ static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict
 	return WEFT_RX_OK;
 }
 
-/* Has a request of the peer answered that was taken, if that went well. */
+/* Has the worker answer a request of the peer, if it was taken. */
 static enum weft_rx_verdict rx_asked(struct weft_qp *qp, enum weft_rx_verdict verdict)
 {
 	if (verdict == WEFT_RX_OK)

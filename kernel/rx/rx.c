@@ -24,7 +24,7 @@ static void rx_count(struct weft_rx *rx)
 		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, counts.staged);
 }
 
-/* Returns true if the stream has ended and all of it was taken. */
+/* Returns true if the stream has ended and all its bytes were taken. */
 static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 {
 	if (rx->framer.stage && rx->stalled && !rx->stopped)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue pair on its stream: the start of the data, the choice of who sends, and the end.
+ * A queue pair on its stream: the start of the data, whether doorbell or worker sends, and the end.
  * The only place that knows both directions.
  */
 #include <linux/lockdep.h>
@@ -164,7 +164,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	int ret;
 
 	lockdep_assert_held(&qp->tx.lock);
-	/* Whoever queries the queue pair meanwhile sees no depth beyond our limit. */
+	/* A query at any moment sees no depth beyond our limit. */
 	spin_lock_irq(&qp->lock);
 	qp->agreed = *agreed;
 	qp->agreed.ird = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
@@ -315,7 +315,7 @@ void weft_stream_init(struct weft_qp *qp)
 
 /**
  * weft_stream_end() - end the worker of a queue pair
- * @qp: a queue pair that nobody but its own work uses any more
+ * @qp: a queue pair that is left to its own work
  *
  * Context: process, may sleep.
  */

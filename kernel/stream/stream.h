@@ -28,12 +28,12 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator);
 
 /*
- * Takes a bound queue pair off its stream, before the stream is closed: in SQD reads what has
- * come, moves it to ERR if it is not yet, waits until neither transmit nor receive side uses the
- * stream, and completes all work in error. Returns true if done; false if pages are still
- * lent. Then the work is completed when they are back, and the caller has to hasten that
- * by resetting the stream. Process context, tx.lock held; may sleep, but waits for nobody
- * who waits for that lock. Harmless when repeated.
+ * Takes a bound queue pair off its stream, before the stream is closed: in SQD reads the bytes
+ * that have come, moves the queue pair to ERR, waits until neither transmit nor receive side
+ * uses the stream, and completes all work in error. Returns true if done. Returns false if
+ * pages are still lent: the work is completed when the pages are back, and the caller has to
+ * hasten their return by a reset of the stream. Process context, tx.lock held; may sleep, but
+ * never waits for a thread that waits for tx.lock. Harmless when repeated.
  */
 bool weft_stream_stop(struct weft_qp *qp);
 

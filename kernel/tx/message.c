@@ -160,9 +160,10 @@ static void tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
 }
 
 /*
- * Takes the next work request from the send ring. Returns true if it became a message.
- * If not, *@again tells a local operation, which is done already, from the rest: the
- * ring is empty, the request failed, or it waits (fence, ORD, in-flight list full).
+ * Takes the next work request from the send ring. Returns true if it became a message. If
+ * not, sets *@again if the request was a local operation, which is done already, and clears
+ * it if the ring is empty, or the request failed or has to wait (fence, ORD, in-flight list
+ * full).
  */
 static bool tx_take_request(struct weft_qp *qp, bool *again)
 {

@@ -20,8 +20,8 @@
 
 /*
  * Copies the next @len bytes of the message to @to. *@mr is the region held for its current
- * SGE, or NULL. Returns false if the memory was invalidated or deregistered. In line, since it
- * is most of what a short message costs here.
+ * SGE, or NULL. Returns false if the memory was invalidated or deregistered. In line, since
+ * the copy is most of the cost of a short message here.
  */
 static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
 				      u8 *to, u32 len, struct weft_mr **mr)
@@ -252,9 +252,9 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
  * @fpdu: the first FPDU as planned, for which there is room. Overwritten by those behind it
  *
  * Ends with the message, when a segment must be ended, or when the chunk is full. The
- * region of the payload is held from one FPDU to the next, which spares its check. Of what
- * both directions share, only the end of the message in the stream is written, which no
- * other looks at without tx.lock.
+ * region of the payload is held from one FPDU to the next, which spares its check. Of the
+ * state that both directions share, only the message's end in the stream is written, which is
+ * read under tx.lock alone.
  *
  * Context: process, tx.lock held; does not sleep, since a region is held.
  * Return: true; false if the memory of the payload was invalidated or deregistered. The

@@ -194,7 +194,7 @@ void weft_tx_complete(struct weft_qp *qp)
 			weft_request_done(w);
 	}
 	weft_inflight_sent(inflight, i);
-	/* What is not completed here for want of an answer, the receive side completes. */
+	/* Requests that lack an answer are completed by the receive side. */
 	if (READ_ONCE(inflight->tail) != i)
 		weft_qp_complete_sends(qp);
 }
@@ -252,7 +252,7 @@ static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 }
 
 /*
- * Hands over what is laid out; without room, asks the stream to tell when there is some.
+ * Hands over the bytes that are laid out; if the stream has no room, asks to be told of room.
  * Returns as weft_batch_push(). The caller holds the socket lock.
  */
 static int tx_push(struct weft_qp *qp)

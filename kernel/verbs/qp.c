@@ -117,7 +117,7 @@ static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
 /**
  * weft_create_qp() - create a queue pair
  * @ib: allocated by the core
- * @attr: what is wanted; its capacities become what is granted
+ * @attr: the wishes; its capacities become those that are granted
  * @udata: the user's request, or NULL for a kernel consumer
  *
  * Context: process, may sleep.
@@ -338,11 +338,11 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 	xa_erase(&qp->dev->qps, qp->acc.qpn);
 	/*
-	 * Whoever found the queue pair by its number has a reference when this returns. That
-	 * includes iw_cm, which calls weft_iw_get_qp() and then takes a reference by a second
-	 * call. Between the two it has interrupts off, so that a grace period covers the gap,
-	 * which no reference of ours could. Expedited, since a process that ends destroys its
-	 * queue pairs one after the other: thousands, at some 20 ms each.
+	 * Waits until each thread that found the queue pair by its number has a reference. iw_cm
+	 * calls weft_iw_get_qp() and then takes a reference by a second call, with interrupts
+	 * off from one to the other, so that a grace period covers the gap, which no reference of
+	 * ours could. Expedited, since a process that ends destroys its queue pairs one after the
+	 * other: thousands, at some 20 ms each.
 	 */
 	synchronize_rcu_expedited();
 	WRITE_ONCE(qp->dying, true);

@@ -22,8 +22,8 @@
  * Whether this end asks for CRCs. RFC 5044 gives the last word to the end that
  * wants them: if flag C is set in either frame, both ends generate and check
  * CRCs. So an end that is OFF does not ask, and uses them with a peer that does.
- * An end that is REQUIRED asks, and refuses a peer that does not ask itself:
- * whether such a peer really checks what it receives is not known.
+ * An end that is REQUIRED asks, and refuses a peer that does not ask itself: such
+ * a peer may not check CRCs at all.
  */
 enum weft_crc_policy {
 	WEFT_CRC_OFF = 0,
@@ -113,7 +113,7 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
  * is a read). A value that the initiator leaves to the applications is left to them in
  * the reply, too. The answer to an offer to extend is another bit than the offer.
  *
- * Return: 0, or the MPA error that speaks against it:
+ * Return: 0, or the MPA error for which the Request is refused:
  * WEFT_MPA_BAD_HANDSHAKE (a revision above the policy's),
  * WEFT_MPA_LOCAL (the peer does not ask for CRCs, which this end requires),
  * WEFT_MPA_NO_RTR_MATCH.
@@ -129,7 +129,8 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
  * @reply: the reply, as decoded
  *
  * Such a responder answers with revision 1, accepting or not. Or it sends the Request's
- * revision back in a Reject: one that knows enhanced setup would have answered with it.
+ * revision back in a Reject that is not enhanced, which a responder of revision 2 would be
+ * bound to send enhanced.
  *
  * Return: true if a new connection with revision 1 is worth a try.
  */
