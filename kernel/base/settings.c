@@ -29,6 +29,7 @@ void weft_settings_init(struct weft_settings *settings)
 
 	for (i = 0; i < WEFT_NUM_SETTINGS; i++)
 		settings->value[i] = READ_ONCE(weft_settings_default.value[i]);
+	weft_peers_init(&settings->peers);
 }
 
 /**

@@ -6,6 +6,7 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 
+#include "base/peers.h"
 #include "wire/negotiate.h"
 
 enum weft_setting_id {
@@ -30,9 +31,11 @@ enum weft_fpdu_policy {
  * struct weft_settings - a device's settings
  * @value: by enum weft_setting_id. Each is written on its own, without a lock, and read
  *	once by each new connection
+ * @peers: peers whose FPDUs have a length of their own, whatever @value says
  */
 struct weft_settings {
 	u32 value[WEFT_NUM_SETTINGS];
+	struct weft_peers peers;
 };
 
 static inline u32 weft_setting(const struct weft_settings *settings,

@@ -5,6 +5,7 @@
  */
 #include <linux/device.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "base/settings.h"
@@ -176,6 +177,44 @@ WEFT_SETTING_ATTR(fpdu, WEFT_SET_FPDU);
 WEFT_SETTING_ATTR(extensions, WEFT_SET_EXTENSIONS);
 WEFT_SETTING_ATTR(markers, WEFT_SET_MARKERS);
 
+static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *attr, char *text)
+{
+	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
+	struct weft_peer_list list;
+	int at = 0;
+	u32 i;
+
+	weft_peers_get(&dev->settings.peers, &list);
+	for (i = 0; i < list.num; i++)
+		at += weft_peer_emit(&list.entry[i], text, at);
+	return at;
+}
+
+/* Takes entries with white space or commas between; none empties the list. */
+static ssize_t fpdu_peers_store(struct device *device, struct device_attribute *attr,
+				const char *text, size_t len)
+{
+	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
+	char *copy = kstrdup(text, GFP_KERNEL), *rest = copy, *word;
+	struct weft_peer_list list = {};
+	int ret = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	while (!ret && (word = strsep(&rest, " ,\t\n"))) {
+		if (!*word)
+			continue;
+		ret = list.num < WEFT_MAX_PEERS ?
+		      weft_peer_parse(word, &list.entry[list.num++]) : -ENOSPC;
+	}
+	if (!ret)
+		weft_peers_set(&dev->settings.peers, &list);
+	kfree(copy);
+	return ret ?: len;
+}
+
+static DEVICE_ATTR_RW(fpdu_peers);
+
 static struct attribute *settings_attrs[] = {
 	&crc_attr.attr.attr,
 	&mpa_revision_attr.attr.attr,
@@ -185,6 +224,7 @@ static struct attribute *settings_attrs[] = {
 	&fpdu_attr.attr.attr,
 	&extensions_attr.attr.attr,
 	&markers_attr.attr.attr,
+	&dev_attr_fpdu_peers.attr,
 	NULL
 };
 

@@ -93,10 +93,10 @@ struct weft_tx_msg {
  *	small message has to ask
  * @batch: stream bytes waiting
  * @fpdus: FPDUs laid out, not yet counted
+ * @longest: an FPDU may be of many segments, up to so many bytes; WEFT_FPDU_ONE_SEGMENT: of one
  * @prefer_response: an answer goes before a request next
  * @crc: CRCs are in use
  * @marked: the peer wants markers, so FPDUs are neither lent nor large, nor laid out in rows
- * @large: FPDUs may be of many segments
  * @dry: there was nothing more to lay out
  * @waiting: the ring had, when last looked at, a request that waits for the peer
  * @end_segment: the current segment is not worth filling: end it early
@@ -112,10 +112,10 @@ struct weft_tx {
 	struct weft_loans *loans;
 	struct weft_batch batch;
 	u32 fpdus;
+	u32 longest;
 	bool prefer_response;
 	bool crc;
 	bool marked;
-	bool large;
 	bool dry;
 	bool waiting;
 	bool end_segment;

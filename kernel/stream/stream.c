@@ -156,6 +156,26 @@ int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user)
 	return ret;
 }
 
+/*
+ * How long FPDUs to this peer may be: as the operator says of its address, and else of any
+ * length only if it is Weft, which takes them.
+ */
+static u32 stream_longest(const struct weft_qp *qp, struct weft_llp *llp)
+{
+	struct weft_settings *settings = &qp->dev->settings;
+	struct sockaddr_storage local, remote;
+	u32 longest;
+
+	if (qp->agreed.marks_out)
+		return WEFT_FPDU_ONE_SEGMENT;
+	if (!weft_llp_addresses(llp, &local, &remote) &&
+	    weft_peers_longest(&settings->peers, &remote, &longest))
+		return longest;
+	return qp->agreed.extended &&
+	       weft_setting(settings, WEFT_SET_FPDU) == WEFT_FPDU_LARGE ?
+	       WEFT_FPDU_ANY_LENGTH : WEFT_FPDU_ONE_SEGMENT;
+}
+
 /* Lets data flow; see stream.h. */
 int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator)
@@ -174,6 +194,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	ret = weft_tx_start(qp);
 	if (ret)
 		return ret;
+	qp->tx.longest = stream_longest(qp, llp);
 
 	weft_llp_lock(llp);
 	spin_lock_irq(&qp->lock);

@@ -165,8 +165,8 @@ static bool loan_may(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_loans *loans = tx->loans;
 
-	if (!qp->owner || tx->crc || !tx->large || tx->batch.sent < WEFT_LOAN_AFTER ||
-	    !weft_llp_may_lend(qp->llp))
+	if (!qp->owner || tx->crc || tx->longest != WEFT_FPDU_ANY_LENGTH ||
+	    tx->batch.sent < WEFT_LOAN_AFTER || !weft_llp_may_lend(qp->llp))
 		return false;
 	if (loans)
 		return loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW;

@@ -104,8 +104,8 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 			weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 		return false;
 	}
-	if (rest > batch->room && tx->large)
-		train = weft_llp_train(qp->llp, batch->emss);
+	if (rest > batch->room && tx->longest)
+		train = min(weft_llp_train(qp->llp, batch->emss), tx->longest);
 	/*
 	 * A copied FPDU is as long as the chunk allows: none has to be large. Where FPDUs
 	 * may be, a short rest of a segment is filled, since to end the segment would
@@ -404,9 +404,6 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->batch.sent = 0;
 	tx->crc = qp->agreed.crc;
 	tx->marked = qp->agreed.marks_out;
-	/* Only Weft is known to take FPDUs of any length. */
-	tx->large = qp->agreed.extended && !tx->marked &&
-		    weft_setting(&qp->dev->settings, WEFT_SET_FPDU) == WEFT_FPDU_LARGE;
 	tx->prefer_response = false;
 	tx->msg.kind = WEFT_MSG_NONE;
 	tx->send_msn = 0;

@@ -79,6 +79,8 @@ class Persona:
     # It wants markers in what it receives; and we do in what it sends.
     markers: bool = False
     marks: bool = False
+    # The longest frame that it takes; 0: one of a segment. If it takes longer ones, it wants some.
+    longest: int = 0
 
 
 def limits_of(persona, **kinds):
@@ -160,17 +162,20 @@ def initiator(persona):
 # --- rping clients connect to the card ---
 
 
-def whole_read(stream, region, size, msn):
-    """The bytes of a read, whose frames must each fit a segment."""
-    longest = stream.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+def whole_read(stream, region, size, msn, longest):
+    """The bytes of a read, whose frames must each fit a segment, or longest if that is not 0."""
+    segment = stream.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    most = 0
     stream.give(fpdu.read_request(region, size, (OUR_STAG, OUR_BUFFER), msn=msn))
     data = b""
     while len(data) < size:
         got = stream.expect(fpdu.READ_RESPONSE)
         check((got.stag, got.offset) == (OUR_STAG, OUR_BUFFER + len(data)), f"answer {got}")
-        check(got.on_wire <= longest, f"a frame of {got.on_wire} bytes, segments are of {longest}")
+        check(got.on_wire <= (longest or segment), f"a frame of {got.on_wire} bytes, segments are of {segment}")
+        most = max(most, got.on_wire)
         data += got.payload
         check(got.last == (len(data) >= size), f"the last segment comes after {len(data)} bytes")
+    check(not longest or most > segment, f"no frame is longer than {most} bytes, segments are of {segment}")
     return data
 
 
@@ -181,9 +186,9 @@ def told(stream):
     return stag, address
 
 
-def serve(stream, read_msn):
+def serve(stream, read_msn, longest):
     """What an rping server does, for one ping."""
-    data = whole_read(stream, told(stream), PING_SIZE, read_msn)
+    data = whole_read(stream, told(stream), PING_SIZE, read_msn, longest)
     stream.give(fpdu.send(info(), msn=stream.next_msn()))
     stag, address = told(stream)
     for at in range(0, PING_SIZE, 1000):
@@ -249,7 +254,7 @@ def responder(persona, before=None):
             stream, frame = request_comes(persona, listener)
             reply_as(persona, stream, frame)
             for msn in (1, 2):
-                serve(stream, msn)
+                serve(stream, msn, persona.longest)
             stream.ends(START)
 
     return run
@@ -302,6 +307,21 @@ MARKS = Persona(marks=True)
 MARKS_BOTH_WAYS = Persona(marks=True, markers=True)
 
 
+# T6 with a firmware that takes frames of 16 KiB, and a card that stops before.
+LONG = dataclasses.replace(CXGB4, longest=16384)
+LONGER = dataclasses.replace(CXGB4, longest=3000)
+
+
+def known(run, entry):
+    """With a device that knows how long frames to this address may be."""
+
+    def knowing():
+        with handshake.setting("fpdu_peers", entry):
+            run()
+
+    return knowing
+
+
 def asked(run):
     """With a device that asks for markers."""
 
@@ -321,6 +341,9 @@ CASES = [
     ("be cxgb4: initiator, all the private data", initiator(CXGB4_FULL)),
     ("be cxgb4: responder", responder(CXGB4)),
     ("be cxgb4: responder, all the private data", responder(CXGB4_FULL)),
+    ("be T6: responder that takes long frames", known(responder(LONG), f"{handshake.HERE}=16384")),
+    ("be T6: responder that takes frames of two segments", known(responder(LONGER), f"{handshake.HERE}/24=3000")),
+    ("be T6: responder that is not listed", known(responder(CXGB4), "10.0.0.0/31=16384 fd00::/8=large")),
     ("be qedr: initiator", initiator(QEDR)),
     ("be qedr: initiator, RTR by WRITE", initiator(dataclasses.replace(QEDR, takes=("write",)))),
     ("be qedr: responder", responder(QEDR)),

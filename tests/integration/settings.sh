@@ -60,6 +60,15 @@ takes extensions off off
 takes extensions 1 on
 takes markers on on
 takes markers 0 off
+takes fpdu_peers 10.0.0.2=16384 10.0.0.2/32=16384
+takes fpdu_peers "fd00::/16=large, 10.0.0.0/8=segment 192.0.2.0/30=512" $'fd00::/16=large\n10.0.0.0/8=segment\n192.0.2.0/30=512'
+many=$(printf '10.0.0.%s=16384 ' {1..17})
+refused "fpdu_peers refuses a 17th entry" "No space left" 10 bash -c "echo $many >$a/fpdu_peers"
+takes fpdu_peers "${many% 10.0.0.17*}" "$(printf '10.0.0.%s/32=16384\n' {1..16})"
+keeps fpdu_peers "10.0.0.1=16384 10.0.0.2"
+keeps fpdu_peers "10.0.0.1=16 KiB"
+keeps fpdu_peers "eth0=16384"
+takes fpdu_peers "" ""
 long=$(printf 'send %.0s' {1..100})
 for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two rtr=0 rtr=8 \
 	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=never \

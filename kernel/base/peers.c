@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Peers by address, and how long their FPDUs may be; see peers.h. */
+#include <linux/errno.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/inet.h>
+#include <linux/kstrtox.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "base/peers.h"
+
+/* Bits of an address. */
+static u8 peer_bits(bool v6)
+{
+	return v6 ? 128 : 32;
+}
+
+/**
+ * weft_peers_init() - an empty list
+ * @peers: the device's
+ *
+ * Context: any; nobody else knows @peers yet.
+ */
+void weft_peers_init(struct weft_peers *peers)
+{
+	spin_lock_init(&peers->lock);
+	peers->list.num = 0;
+}
+
+/**
+ * weft_peers_set() - replace the list, for new connections
+ * @peers: the device's
+ * @list: copied
+ *
+ * Context: process.
+ */
+void weft_peers_set(struct weft_peers *peers, const struct weft_peer_list *list)
+{
+	spin_lock(&peers->lock);
+	peers->list = *list;
+	spin_unlock(&peers->lock);
+}
+
+/**
+ * weft_peers_get() - read the list
+ * @peers: the device's
+ * @list: written
+ *
+ * Context: process.
+ */
+void weft_peers_get(struct weft_peers *peers, struct weft_peer_list *list)
+{
+	spin_lock(&peers->lock);
+	*list = peers->list;
+	spin_unlock(&peers->lock);
+}
+
+/* Returns true if the address has the prefix of the entry. */
+static bool peer_is(const struct weft_fpdu_peer *peer, bool v6, const u8 *addr)
+{
+	u32 whole = peer->bits / 8, rest = peer->bits % 8;
+
+	if (peer->v6 != v6 || memcmp(peer->addr, addr, whole))
+		return false;
+	return !rest || !((peer->addr[whole] ^ addr[whole]) >> (8 - rest));
+}
+
+/**
+ * weft_peers_longest() - how long may FPDUs to that peer be?
+ * @peers: the device's
+ * @addr: the peer's address; an IPv4 address is one of AF_INET
+ * @longest: written if there is an entry
+ *
+ * Context: process.
+ * Return: true if there is an entry for it.
+ */
+bool weft_peers_longest(struct weft_peers *peers, const struct sockaddr_storage *addr,
+			u32 *longest)
+{
+	bool v6 = addr->ss_family == AF_INET6, found = false;
+	const u8 *bytes;
+	u32 i;
+
+	if (v6)
+		bytes = ((const struct sockaddr_in6 *)addr)->sin6_addr.s6_addr;
+	else
+		bytes = (const u8 *)&((const struct sockaddr_in *)addr)->sin_addr;
+	spin_lock(&peers->lock);
+	for (i = 0; i < peers->list.num && !found; i++) {
+		found = peer_is(&peers->list.entry[i], v6, bytes);
+		if (found)
+			*longest = peers->list.entry[i].longest;
+	}
+	spin_unlock(&peers->lock);
+	return found;
+}
+
+static int length_parse(const char *text, u32 *longest)
+{
+	if (!strcmp(text, "segment"))
+		*longest = WEFT_FPDU_ONE_SEGMENT;
+	else if (!strcmp(text, "large"))
+		*longest = WEFT_FPDU_ANY_LENGTH;
+	else if (kstrtou32(text, 0, longest) || *longest < WEFT_FPDU_LEAST ||
+		 *longest > WEFT_FPDU_MOST)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * weft_peer_parse() - read an entry: ADDRESS[/BITS]=LENGTH
+ * @text: the entry, which is cut into pieces
+ * @peer: written
+ *
+ * LENGTH is a number of bytes, "segment" or "large".
+ *
+ * Context: any.
+ * Return: 0 or -EINVAL.
+ */
+int weft_peer_parse(char *text, struct weft_fpdu_peer *peer)
+{
+	char *addr = strsep(&text, "="), *prefix = addr;
+	const char *end;
+
+	memset(peer, 0, sizeof(*peer));
+	if (!text)
+		return -EINVAL;
+	addr = strsep(&prefix, "/");
+	if (!in4_pton(addr, -1, peer->addr, -1, &end) || *end) {
+		peer->v6 = true;
+		if (!in6_pton(addr, -1, peer->addr, -1, &end) || *end)
+			return -EINVAL;
+	}
+	peer->bits = peer_bits(peer->v6);
+	if (prefix && (kstrtou8(prefix, 10, &peer->bits) || peer->bits > peer_bits(peer->v6)))
+		return -EINVAL;
+	return length_parse(text, &peer->longest);
+}
+
+/**
+ * weft_peer_emit() - write an entry as it is read, and a line feed
+ * @peer: the entry
+ * @text: of a file in sysfs
+ * @at: where in it
+ *
+ * Context: process.
+ * Return: bytes written.
+ */
+int weft_peer_emit(const struct weft_fpdu_peer *peer, char *text, int at)
+{
+	int len;
+
+	if (peer->v6)
+		len = sysfs_emit_at(text, at, "%pI6c/%u=", peer->addr, peer->bits);
+	else
+		len = sysfs_emit_at(text, at, "%pI4/%u=", peer->addr, peer->bits);
+	if (peer->longest == WEFT_FPDU_ONE_SEGMENT)
+		return len + sysfs_emit_at(text, at + len, "segment\n");
+	if (peer->longest == WEFT_FPDU_ANY_LENGTH)
+		return len + sysfs_emit_at(text, at + len, "large\n");
+	return len + sysfs_emit_at(text, at + len, "%u\n", peer->longest);
+}
