@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# iwpmd, the port mapper of iWARP cards, which have TCP's ports to themselves and so have a daemon claim
+# them. Weft's are TCP's own, and are told to it as such. Connections come about with the daemon,
+# without it, after it was killed, and where it reaches nobody, at the ports that the programs named.
+
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+set_up
+
+# What iwpmd says to syslog, which there is none of here.
+log=/run/iwpmd.log
+: >$log
+python3 - $log <<'END' &
+import os, socket, sys
+with open(sys.argv[1], "ab", buffering=0) as log, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
+    if os.path.lexists("/dev/log"):
+        os.unlink("/dev/log")
+    heard.bind("/dev/log")
+    while True:
+        log.write(heard.recv(65536) + b"\n")
+END
+hears=$!
+wait_for 20 test -S /dev/log || not_ok "a syslog" "nobody listens at /dev/log"
+
+ip -n A link set lo address 02:00:00:00:00:aa
+on_a rdma link add weftlo type weft netdev lo || not_ok "a device on lo" "rdma link add failed"
+
+# shellcheck disable=SC2317 # called by name, from wait_for and check
+listening() { [[ -n $(listeners "$someone_in_a") ]]; }
+# shellcheck disable=SC2317
+mapped() { grep -q "$1" "$log"; }
+# shellcheck disable=SC2317
+claims() { grep -q ':0F5F ' /proc/net/udp; }
+
+# among HOST ADDRESS NAME: rping from that host to A. Leaves the mapper's mappings in $log, if it runs,
+# while the server listens, and the seconds that the client took in $took.
+among() {
+	local host=$1 address=$2 name=$3 server status=0 began
+	wait_for 10 quiet_a
+	on_a timeout $((60 * patience)) rping -s -a "$address" -p 7199 -C 5 -S 5000 -V >/run/server 2>&1 </dev/null &
+	server=$!
+	wait_for 40 listening || explain "nobody listens"
+	: >$log
+	if [[ -n ${mapper:-} ]]; then
+		kill -USR1 "$mapper"
+		wait_for 10 mapped "Mapped address" || true
+	fi
+	check "$name: the port is TCP's" grep -q ':1C1F 00000000:0000 0A ' <(on_a cat /proc/net/tcp)
+	began=$EPOCHREALTIME
+	ip netns exec "$host" timeout $((50 * patience)) rping -c -a "$address" -p 7199 -C 5 -S 5000 -V >/run/client 2>&1 </dev/null || status=$?
+	took=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
+	wait "$server" || status=$?
+	if ((status == 0)); then
+		ok "$name: rping ($took ms)"
+	else
+		explain "$(</run/server)$(</run/client)"
+		not_ok "$name: rping" "status $status"
+	fi
+}
+
+among A 127.0.0.1 "without iwpmd, to itself"
+among B 10.0.0.1 "without iwpmd, between the hosts"
+
+/usr/sbin/iwpmd -s &
+mapper=$!
+check "iwpmd begins" wait_for 30 claims
+pause 1
+# The daemon is in the first namespace, where its 127.0.0.1 answers for everybody's.
+among A 127.0.0.1 "with iwpmd, to itself"
+check "with iwpmd, to itself: it was asked, and gave the same port" mapped '127\.0\.0\.1:7199'
+# It does not reach these addresses from there, and says no.
+among B 10.0.0.1 "with an iwpmd that does not reach the peer"
+check "with an iwpmd that does not reach the peer: it was asked" mapped '10\.0\.0\.1:7199'
+
+kill -KILL "$mapper"
+wait "$mapper" 2>/dev/null
+mapper=''
+among A 127.0.0.1 "after iwpmd was killed, to itself"
+among B 10.0.0.1 "after iwpmd was killed, between the hosts"
+
+kill $hears
+finish
