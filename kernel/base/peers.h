@@ -37,7 +37,7 @@ struct weft_fpdu_peer {
 /**
  * struct weft_peer_list - entries, of which the first that fits counts
  * @num: how many
- * @entry: they
+ * @entry: the entries
  */
 struct weft_peer_list {
 	u32 num;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A stream with markers: they are taken out before an FPDU is looked at.
+ * A stream with markers: takes them out before an FPDU is looked at.
  *
- * This is the plain way, for peers that were asked for markers. An FPDU has them in its midst, so
- * none is taken from the packet as a whole. With CRCs in use each is gathered on the stage, where
- * it lies without them, and is placed from there when its CRC has passed; without, it is placed as
- * its pieces come.
+ * Markers lie amidst an FPDU, so no FPDU is taken from a packet as a whole. With CRCs in use, an
+ * FPDU without its markers is gathered on the stage, and placed from there when its CRC has
+ * passed. Without CRCs, its pieces are placed as they come. Only peers that were asked for
+ * markers are served so, since this is slower.
  */
 #include "mpa/framer.h"
 #include "wire/crc.h"
 
-/* Takes @len bytes of a marker. With its last byte it must point to the FPDU that it is in. */
+/* Takes @len bytes of a marker, which, once whole, must point to the head of the FPDU around it. */
 static enum weft_rx_verdict marked_marker(struct weft_framer *f, const u8 *from, u32 len)
 {
 	switch (weft_marks_take(&f->marks, from, len)) {
@@ -39,7 +39,7 @@ static enum weft_rx_verdict marked_stage(struct weft_framer *f, const u8 *from, 
 	}
 	verdict = weft_framer_stage(f, from, len, part, ctx);
 	weft_marks_pass(&f->marks, *len);
-	/* If its segment waits for a receive, the FPDU is all here nevertheless. */
+	/* An FPDU whose segment waits for a receive is whole nevertheless. */
 	f->marks.amid = f->state == WEFT_FRAMER_STAGE;
 	if (!f->marks.amid)
 		f->crc = WEFT_CRC_SEED;

@@ -445,7 +445,7 @@ static void loan_give_up(struct weft_qp *qp)
  * weft_loan_settled() - may a queue pair that ends go on without its loans?
  * @qp: a queue pair that ends: all is sent, or its stream is gone
  *
- * Nothing is lent any more. If the answer is no, the worker is started again. A queue pair
+ * No more pages are lent. If the answer is no, the worker is started again. A queue pair
  * without a stream has no loans any more when the answer is yes.
  *
  * Context: process; the caller holds tx.lock.
