@@ -10,6 +10,7 @@
 #include <net/tcp.h>
 
 #include "base/compat.h"
+#include "llp/sock.h"
 #include "llp/tcp.h"
 
 /* Keepalive: seconds between probes, and how many go unanswered before the end. */
@@ -151,35 +152,15 @@ static struct weft_llp *llp_tcp_open(struct net *net, int family,
 	return ERR_PTR(-ENOMEM);
 }
 
-static int llp_tcp_addr_len(const struct sockaddr_storage *addr)
-{
-	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-					     sizeof(struct sockaddr_in);
-}
-
 static int llp_tcp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
 			bool v6only)
 {
-	struct socket *sock = to_weft_tcp(llp)->sock;
-	struct sockaddr_storage copy = *addr;
-
-	sock_set_reuseaddr(sock->sk);
-	if (v6only && addr->ss_family == AF_INET6)
-		ip6_sock_set_v6only(sock->sk);
-	return kernel_bind(sock, (struct sockaddr *)&copy, llp_tcp_addr_len(addr));
+	return weft_sock_bind(to_weft_tcp(llp)->sock, addr, v6only);
 }
 
 static int llp_tcp_set_tos(struct weft_llp *llp, u8 tos)
 {
-	struct sock *sk = weft_tcp_sk(llp);
-
-	if (sk->sk_family == AF_INET) {
-		ip_sock_set_tos(sk, tos);
-		return 0;
-	}
-	lock_sock(sk);
-	inet6_sk(sk)->tclass = tos;
-	release_sock(sk);
+	weft_sock_set_tos(weft_tcp_sk(llp), tos);
 	return 0;
 }
 
@@ -205,8 +186,7 @@ static int llp_tcp_listen(struct weft_llp *llp, int backlog)
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = llp_tcp_connection_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	return kernel_listen(to_weft_tcp(llp)->sock,
-			     min(backlog, READ_ONCE(sock_net(sk)->core.sysctl_somaxconn)));
+	return weft_sock_listen(to_weft_tcp(llp)->sock, backlog);
 }
 
 static bool llp_tcp_incoming(struct weft_llp *listener)
@@ -244,73 +224,17 @@ static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
 
 static int llp_tcp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
 {
-	struct sock *sk = weft_tcp_sk(llp);
-	int ret;
-
-	lock_sock(sk);
-	ret = weft_sock_charge_like(sk, weft_tcp_sk(other));
-	release_sock(sk);
-	return ret;
+	return weft_sock_charge_as(weft_tcp_sk(llp), weft_tcp_sk(other));
 }
 
-/*
- * An accepted socket is charged to the memory cgroup of the accepting task, a worker of
- * ours without a group. A container could so use any amount of TCP's memory. To charge the
- * caller's group, a socket is made in the caller's name and its group is copied.
- */
 static int llp_tcp_charge(struct weft_llp *llp)
 {
-	struct weft_tcp sample = {};
-	struct sock *sk = weft_tcp_sk(llp);
-	int ret;
-
-	if (!mem_cgroup_sockets_enabled)
-		return 0;
-	ret = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM,
-			       IPPROTO_TCP, &sample.sock);
-	if (ret)
-		return ret;
-	ret = llp_tcp_charge_like(llp, &sample.llp);
-	sock_release(sample.sock);
-	return ret;
+	return weft_sock_charge(weft_tcp_sk(llp));
 }
 
 static int llp_tcp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
 {
-	struct sockaddr_storage copy = *to;
-	int ret;
-
-	ret = kernel_connect(to_weft_tcp(llp)->sock, (struct sockaddr *)&copy,
-			     llp_tcp_addr_len(to), O_NONBLOCK);
-	return ret == -EINPROGRESS ? 0 : ret;
-}
-
-static void llp_tcp_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)name;
-
-	v4->sin_family = AF_INET;
-	v4->sin_port = port;
-	v4->sin_addr.s_addr = addr;
-}
-
-/*
- * A socket for both families holds IPv4 addresses as mapped IPv6 ones. The scope is the
- * device of a link-local address.
- */
-static void llp_tcp_name_v6(const struct sock *sk, struct sockaddr_storage *name,
-			    const struct in6_addr *addr, __be16 port)
-{
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)name;
-
-	if (ipv6_addr_v4mapped(addr)) {
-		llp_tcp_name_v4(name, addr->s6_addr32[3], port);
-		return;
-	}
-	v6->sin6_family = AF_INET6;
-	v6->sin6_port = port;
-	v6->sin6_addr = *addr;
-	v6->sin6_scope_id = ipv6_iface_scope_id(addr, sk->sk_bound_dev_if);
+	return weft_sock_connect(to_weft_tcp(llp)->sock, to);
 }
 
 /*
@@ -329,11 +253,11 @@ static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *loca
 	    (1 << READ_ONCE(sk->sk_state)) & (TCPF_CLOSE | TCPF_SYN_SENT))
 		return -ENOTCONN;
 	if (sk->sk_family == AF_INET6) {
-		llp_tcp_name_v6(sk, local, inet6_rcv_saddr(sk), inet->inet_sport);
-		llp_tcp_name_v6(sk, remote, weft_sock_v6_daddr(sk), inet->inet_dport);
+		weft_sock_name_v6(sk, local, inet6_rcv_saddr(sk), inet->inet_sport);
+		weft_sock_name_v6(sk, remote, weft_sock_v6_daddr(sk), inet->inet_dport);
 	} else {
-		llp_tcp_name_v4(local, inet->inet_rcv_saddr, inet->inet_sport);
-		llp_tcp_name_v4(remote, inet->inet_daddr, inet->inet_dport);
+		weft_sock_name_v4(local, inet->inet_rcv_saddr, inet->inet_sport);
+		weft_sock_name_v4(remote, inet->inet_daddr, inet->inet_dport);
 	}
 	return 0;
 }
