@@ -46,12 +46,46 @@ bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply)
 		       len < KEY_LEN ? len : KEY_LEN);
 }
 
+void weft_mpa_decode_depths(const u8 *buf, struct weft_mpa_frame *frame)
+{
+	u16 ird = weft_get_be16(buf), ord = weft_get_be16(buf + 2);
+
+	frame->p2p = ird & IRD_P2P;
+	frame->rtr = 0;
+	if (ird & IRD_RTR_SEND)
+		frame->rtr |= WEFT_RTR_SEND;
+	if (ord & ORD_RTR_WRITE)
+		frame->rtr |= WEFT_RTR_WRITE;
+	if (ord & ORD_RTR_READ)
+		frame->rtr |= WEFT_RTR_READ;
+	frame->ird = ird & WEFT_MPA_MAX_RD;
+	frame->ord = ord & WEFT_MPA_MAX_RD;
+}
+
+bool weft_mpa_encode_depths(u8 *buf, const struct weft_mpa_frame *frame)
+{
+	u16 ird = frame->ird, ord = frame->ord;
+
+	if (frame->revision != 2 || ird > WEFT_MPA_MAX_RD || ord > WEFT_MPA_MAX_RD)
+		return false;
+	if (frame->p2p)
+		ird |= IRD_P2P;
+	if (frame->rtr & WEFT_RTR_SEND)
+		ird |= IRD_RTR_SEND;
+	if (frame->rtr & WEFT_RTR_WRITE)
+		ord |= ORD_RTR_WRITE;
+	if (frame->rtr & WEFT_RTR_READ)
+		ord |= ORD_RTR_READ;
+	weft_put_be16(buf, ird);
+	weft_put_be16(buf + 2, ord);
+	return true;
+}
+
 u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 		    struct weft_mpa_frame *frame)
 {
 	struct weft_mpa_frame f = { .reply = reply };
 	u32 at = WEFT_MPA_HDR_LEN;
-	u16 ird, ord;
 	u8 flags;
 
 	if (len < WEFT_MPA_HDR_LEN || !weft_mpa_key_prefix_ok(buf, len, reply) ||
@@ -75,19 +109,8 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 	if (f.enhanced) {
 		if (len - at < WEFT_MPA_V2_LEN)
 			return 0;
-		ird = weft_get_be16(buf + at);
-		ord = weft_get_be16(buf + at + 2);
+		weft_mpa_decode_depths(buf + at, &f);
 		at += WEFT_MPA_V2_LEN;
-
-		f.p2p = ird & IRD_P2P;
-		if (ird & IRD_RTR_SEND)
-			f.rtr |= WEFT_RTR_SEND;
-		if (ord & ORD_RTR_WRITE)
-			f.rtr |= WEFT_RTR_WRITE;
-		if (ord & ORD_RTR_READ)
-			f.rtr |= WEFT_RTR_READ;
-		f.ird = ird & WEFT_MPA_MAX_RD;
-		f.ord = ord & WEFT_MPA_MAX_RD;
 	}
 
 	f.private_len = (u16)(len - at);
@@ -100,14 +123,15 @@ u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame,
 {
 	u32 extra = frame->enhanced ? WEFT_MPA_V2_LEN : 0;
 	u32 at = WEFT_MPA_HDR_LEN;
-	u16 ird = frame->ird, ord = frame->ord;
 	u8 flags = 0;
 
 	if (frame->private_len > WEFT_MPA_MAX_PRIVATE - extra)
 		return 0;
-	if (frame->enhanced && (frame->revision != 2 || ird > WEFT_MPA_MAX_RD ||
-				ord > WEFT_MPA_MAX_RD))
-		return 0;
+	if (frame->enhanced) {
+		if (!weft_mpa_encode_depths(buf + at, frame))
+			return 0;
+		at += WEFT_MPA_V2_LEN;
+	}
 
 	memcpy(buf, frame->reply ? reply_key : request_key, KEY_LEN);
 	if (frame->markers)
@@ -125,20 +149,6 @@ u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame,
 	buf[FLAGS_AT] = flags;
 	buf[REVISION_AT] = frame->revision;
 	weft_put_be16(buf + PRIVATE_LEN_AT, (u16)(frame->private_len + extra));
-
-	if (frame->enhanced) {
-		if (frame->p2p)
-			ird |= IRD_P2P;
-		if (frame->rtr & WEFT_RTR_SEND)
-			ird |= IRD_RTR_SEND;
-		if (frame->rtr & WEFT_RTR_WRITE)
-			ord |= ORD_RTR_WRITE;
-		if (frame->rtr & WEFT_RTR_READ)
-			ord |= ORD_RTR_READ;
-		weft_put_be16(buf + at, ird);
-		weft_put_be16(buf + at + 2, ord);
-		at += WEFT_MPA_V2_LEN;
-	}
 
 	if (frame->private_len)
 		memcpy(buf + at, private_data, frame->private_len);

@@ -104,4 +104,20 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame,
 		    const u8 *private_data);
 
+/**
+ * weft_mpa_decode_depths() - decode the two words of enhanced setup
+ * @buf: WEFT_MPA_V2_LEN bytes
+ * @frame: result: IRD, ORD and the RTR indications
+ */
+void weft_mpa_decode_depths(const u8 *buf, struct weft_mpa_frame *frame);
+
+/**
+ * weft_mpa_encode_depths() - write the two words of enhanced setup
+ * @buf: WEFT_MPA_V2_LEN bytes
+ * @frame: IRD, ORD and the RTR indications
+ *
+ * Return: true; false if IRD or ORD is beyond 14 bits or the revision is 1.
+ */
+bool weft_mpa_encode_depths(u8 *buf, const struct weft_mpa_frame *frame);
+
 #endif /* WEFT_WIRE_MPA_H */

@@ -16,6 +16,7 @@ extern "C" {
 #include "mpa.h"
 #include "negotiate.h"
 #include "plan.h"
+#include "session.h"
 #include "template.h"
 #include "term.h"
 }

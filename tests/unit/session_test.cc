@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "wire.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weft::test {
+namespace {
+
+Bytes message(u16 code, const Bytes& private_data) {
+  return Bytes{0, 0, static_cast<u8>(code >> 8), static_cast<u8>(code)} + private_data;
+}
+
+// Offset of the private data, 0 for a refusal.
+u32 decode(const Bytes& bytes, weft_mpa_frame* frame) {
+  const Bytes copy = exact(bytes, bytes.size());
+  return weft_session_decode(copy.data(), static_cast<u32>(copy.size()), frame);
+}
+
+TEST(Session, DecodesAnInitiate) {
+  weft_mpa_frame f{};
+  EXPECT_EQ(decode(message(1, {7, 8}), &f), 4U);
+  EXPECT_FALSE(f.reply);
+  EXPECT_FALSE(f.enhanced);
+  EXPECT_FALSE(f.extend);
+  EXPECT_EQ(f.revision, 1);
+  EXPECT_EQ(f.private_len, 2);
+}
+
+TEST(Session, DecodesAnEnhancedInitiateThatOffersToExtend) {
+  weft_mpa_frame f{};
+  // peer-to-peer with a SEND, IRD 2; RTR by READ, ORD 3
+  EXPECT_EQ(decode(message(0x8005, {0xc0, 2, 0x40, 3, 9}), &f), 8U);
+  EXPECT_FALSE(f.reply);
+  EXPECT_TRUE(f.enhanced);
+  EXPECT_TRUE(f.extend);
+  EXPECT_TRUE(f.p2p);
+  EXPECT_EQ(f.revision, 2);
+  EXPECT_EQ(f.rtr, WEFT_RTR_SEND | WEFT_RTR_READ);
+  EXPECT_EQ(f.ird, 2);
+  EXPECT_EQ(f.ord, 3);
+  EXPECT_EQ(f.private_len, 1);
+}
+
+TEST(Session, DecodesReplies) {
+  for (const u16 code : {2, 3, 6, 7}) {
+    weft_mpa_frame f{};
+    EXPECT_NE(decode(message(code, {0, 1, 0, 1}), &f), 0U) << code;
+    EXPECT_TRUE(f.reply);
+    EXPECT_EQ(f.reject, code == 3 || code == 7);
+    EXPECT_EQ(f.enhanced, code >= 6);
+    EXPECT_FALSE(f.extended);
+  }
+}
+
+TEST(Session, RefusesUnknownCodes) {
+  weft_mpa_frame f{};
+  for (u32 code = 0; code <= 0xffff; code++) {
+    const u32 plain = code & 0x7fff;
+    const bool known = plain >= 1 && plain <= 7 && plain != WEFT_SESSION_TERMINATE;
+    EXPECT_EQ(decode(message(static_cast<u16>(code), Bytes(4)), &f) != 0, known) << code;
+  }
+}
+
+TEST(Session, RefusesWrongLengths) {
+  weft_mpa_frame f{};
+  f.revision = 0xaa;
+  EXPECT_EQ(decode({0, 0, 0}, &f), 0U);
+  EXPECT_EQ(decode(message(1, Bytes(513)), &f), 0U);
+  EXPECT_EQ(decode(message(5, Bytes(3)), &f), 0U);
+  EXPECT_EQ(f.revision, 0xaa) << "the result is written only on success";
+  EXPECT_EQ(decode(message(1, Bytes(512)), &f), 4U);
+  EXPECT_EQ(decode(message(5, Bytes(512)), &f), 8U);
+  EXPECT_EQ(decode(message(5, Bytes(4)), &f), 8U);
+}
+
+TEST(Session, WritesWhatItReads) {
+  for (u32 bits = 0; bits < 16; bits++) {
+    weft_mpa_frame in{};
+    in.reply = (bits & 1) != 0;
+    in.reject = in.reply && (bits & 2) != 0;
+    in.enhanced = (bits & 4) != 0;
+    in.revision = in.enhanced ? 2 : 1;
+    (in.reply ? in.extended : in.extend) = (bits & 8) != 0;
+    if (in.enhanced) {
+      in.p2p = true;
+      in.rtr = WEFT_RTR_WRITE;
+      in.ird = 0x2aaa;
+      in.ord = 0x1555;
+    }
+    for (const u16 private_len : {0, 1, 508}) {
+      in.private_len = private_len;
+      const Bytes private_data(private_len, 0x77);
+      Bytes buf(WEFT_SESSION_MAX_LEN);
+      const u32 len = weft_session_encode(buf.data(), 0x1234, &in,
+                                          private_len != 0 ? private_data.data() : nullptr);
+      ASSERT_EQ(len, 4U + (in.enhanced ? 4 : 0) + private_len);
+      EXPECT_EQ(buf[0], 0x12);
+      EXPECT_EQ(buf[1], 0x34);
+
+      weft_mpa_frame out{};
+      const u32 at = decode(exact(buf, len), &out);
+      ASSERT_EQ(at, len - private_len);
+      EXPECT_EQ(Bytes(buf.begin() + at, buf.begin() + len), private_data);
+      EXPECT_EQ(out.reply, in.reply);
+      EXPECT_EQ(out.reject, in.reject);
+      EXPECT_EQ(out.revision, in.revision);
+      EXPECT_EQ(out.enhanced, in.enhanced);
+      EXPECT_EQ(out.extend, in.extend);
+      EXPECT_EQ(out.extended, in.extended);
+      EXPECT_EQ(out.rtr, in.rtr);
+      EXPECT_EQ(out.ird, in.ird);
+      EXPECT_EQ(out.ord, in.ord);
+      EXPECT_EQ(out.private_len, in.private_len);
+    }
+  }
+}
+
+TEST(Session, RefusesToEncodeWhatCannotBeSaid) {
+  Bytes buf(WEFT_SESSION_MAX_LEN);
+  const Bytes data(513);
+  weft_mpa_frame f{};
+  f.revision = 1;
+  f.private_len = 513;
+  EXPECT_EQ(weft_session_encode(buf.data(), 0, &f, data.data()), 0U);
+  f.revision = 2;
+  f.enhanced = true;
+  f.private_len = 509;
+  EXPECT_EQ(weft_session_encode(buf.data(), 0, &f, data.data()), 0U);
+  f.private_len = 0;
+  f.ird = 0x4000;
+  EXPECT_EQ(weft_session_encode(buf.data(), 0, &f, data.data()), 0U);
+}
+
+TEST(Session, KnowsATerminate) {
+  Bytes buf(WEFT_SESSION_HDR_LEN);
+  EXPECT_EQ(weft_session_encode_terminate(buf.data(), 0xfffe), 4U);
+  EXPECT_EQ(buf, (Bytes{0xff, 0xfe, 0, 4}));
+  EXPECT_TRUE(weft_session_is_terminate(buf.data(), 4));
+  EXPECT_FALSE(weft_session_is_terminate(buf.data(), 3));
+  buf[3] = 5;
+  EXPECT_FALSE(weft_session_is_terminate(buf.data(), 4));
+}
+
+}  // namespace
+}  // namespace weft::test
