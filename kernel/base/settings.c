@@ -14,6 +14,8 @@ struct weft_settings weft_settings_default = {
 		[WEFT_SET_FPDU] = WEFT_FPDU_LARGE,
 		[WEFT_SET_EXTENSIONS] = 1,
 		[WEFT_SET_MARKERS] = 0,
+		[WEFT_SET_TRANSPORT] = WEFT_TRANSPORT_TCP,
+		[WEFT_SET_SCTP_PORTS] = 0,
 	},
 };
 
@@ -33,22 +35,40 @@ void weft_settings_init(struct weft_settings *settings)
 }
 
 /**
+ * weft_settings_transport() - what connections to a port are made over
+ * @settings: the device's
+ * @port: the port that the responder listens on
+ *
+ * Context: any.
+ * Return: the transport.
+ */
+enum weft_transport weft_settings_transport(const struct weft_settings *settings, u16 port)
+{
+	u32 ports = weft_setting(settings, WEFT_SET_SCTP_PORTS);
+
+	if (ports && port >= ports >> 16 && port <= (ports & 0xffff))
+		return WEFT_TRANSPORT_SCTP;
+	return weft_setting(settings, WEFT_SET_TRANSPORT);
+}
+
+/**
  * weft_settings_policy() - what the handshake offers and accepts
  * @settings: the device's
+ * @own_crc: the lower layer needs neither CRCs nor markers of MPA's
  *
  * Context: any.
  * Return: the policy, with the device's limits of IRD and ORD.
  */
 struct weft_mpa_policy
-weft_settings_policy(const struct weft_settings *settings)
+weft_settings_policy(const struct weft_settings *settings, bool own_crc)
 {
 	return (struct weft_mpa_policy) {
 		.revision = weft_setting(settings, WEFT_SET_MPA_REVISION),
-		.crc = weft_setting(settings, WEFT_SET_CRC),
+		.crc = own_crc ? WEFT_CRC_OFF : weft_setting(settings, WEFT_SET_CRC),
 		.rtr = weft_setting(settings, WEFT_SET_RTR),
 		.p2p = true,
 		.extend = weft_setting(settings, WEFT_SET_EXTENSIONS),
-		.markers = weft_setting(settings, WEFT_SET_MARKERS),
+		.markers = !own_crc && weft_setting(settings, WEFT_SET_MARKERS),
 		.ird = WEFT_MAX_RD_ATOM,
 		.ord = WEFT_MAX_RD_ATOM,
 	};

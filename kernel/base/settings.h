@@ -18,7 +18,16 @@ enum weft_setting_id {
 	WEFT_SET_FPDU,		/* enum weft_fpdu_policy */
 	WEFT_SET_EXTENSIONS,	/* 1: offer and take what only Weft peers do; 0: plain iWARP */
 	WEFT_SET_MARKERS,	/* 1: ask peers for MPA markers */
+	WEFT_SET_TRANSPORT,	/* enum weft_transport */
+	WEFT_SET_SCTP_PORTS,	/* first and last of the ports that have SCTP in any case; 0: none */
 	WEFT_NUM_SETTINGS
+};
+
+/* What connections are made over. */
+enum weft_transport {
+	WEFT_TRANSPORT_TCP,
+	WEFT_TRANSPORT_SCTP,
+	WEFT_NUM_TRANSPORTS
 };
 
 /* How large FPDUs are made. */
@@ -47,7 +56,8 @@ static inline u32 weft_setting(const struct weft_settings *settings,
 extern struct weft_settings weft_settings_default;
 
 void weft_settings_init(struct weft_settings *settings);
+enum weft_transport weft_settings_transport(const struct weft_settings *settings, u16 port);
 struct weft_mpa_policy
-weft_settings_policy(const struct weft_settings *settings);
+weft_settings_policy(const struct weft_settings *settings, bool own_crc);
 
 #endif /* WEFT_SETTINGS_H */

@@ -34,7 +34,8 @@ struct weft_mr;
  * @next_qpn: where the next search for a free number begins
  * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
  * @local: the region that lkey 0 names
- * @llp: the class of lower layer that its connections are made over. Fixed
+ * @llp: the classes of lower layers that its connections are made over, by enum
+ *	weft_transport. Fixed
  * @settings: the operator's settings
  * @active: the last state of its port that was reported. Under the rtnl lock once it is
  *	registered
@@ -61,7 +62,7 @@ struct weft_device {
 	u32 next_qpn;
 	struct xarray mrs;
 	struct weft_mr *local;
-	const struct weft_llp_class *llp;
+	const struct weft_llp_class *llp[WEFT_NUM_TRANSPORTS];
 	struct weft_settings settings;
 	bool active;
 	struct pid *enabler;

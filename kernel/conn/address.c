@@ -37,6 +37,14 @@ bool weft_addr_is_shared(const struct sockaddr_storage *addr)
 	       ipv6_addr_loopback(&v6->sin6_addr);
 }
 
+/* Returns the port of an address. */
+u16 weft_addr_port(const struct sockaddr_storage *addr)
+{
+	return ntohs(addr->ss_family == AF_INET6 ?
+		     ((const struct sockaddr_in6 *)addr)->sin6_port :
+		     ((const struct sockaddr_in *)addr)->sin_port);
+}
+
 /*
  * Finds the Ethernet device of a namespace that has the address, as rdma_cm
  * does. Returns the device with a reference for the caller, or NULL.

@@ -20,6 +20,7 @@
 
 #include "base/limit.h"
 #include "base/weft.h"
+#include "conn/address.h"
 #include "conn/internal.h"
 #include "pair/qp.h"
 
@@ -41,6 +42,20 @@ struct net *weft_cm_net(const struct iw_cm_id *id)
 	const struct rdma_cm_id *owner = id->context;
 
 	return owner->route.addr.dev_addr.net;
+}
+
+/**
+ * weft_cm_class() - the class of lower layer for connections to an address
+ * @dev: the device
+ * @responder: where the responder listens
+ *
+ * Context: any.
+ * Return: the class that the device's settings choose.
+ */
+const struct weft_llp_class *weft_cm_class(const struct weft_device *dev,
+					   const struct sockaddr_storage *responder)
+{
+	return dev->llp[weft_settings_transport(&dev->settings, weft_addr_port(responder))];
 }
 
 /* Returns an IRD or ORD for an event: at most ours, also for a value that is not known. */

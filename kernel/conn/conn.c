@@ -302,6 +302,18 @@ void weft_conn_set_timeouts(struct weft_conn *conn)
 }
 
 /**
+ * weft_conn_policy() - what this end offers and accepts in the handshake
+ * @conn: connection with a stream
+ *
+ * Context: process.
+ * Return: the device's policy, as far as the lower layer has need of it.
+ */
+struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn)
+{
+	return weft_settings_policy(&conn->dev->settings, conn->llp->class->own_crc);
+}
+
+/**
  * weft_conn_drop_unread() - drop all bytes that have come, and those to come
  * @conn: connection with a stream that no queue pair has
  *

@@ -83,16 +83,15 @@ static void addr_clear_port(struct sockaddr_storage *addr)
 		((struct sockaddr_in6 *)addr)->sin6_port = 0;
 }
 
-/* Opens the stream and binds it to our address. */
-int weft_cm_prepare(struct weft_conn *conn)
+/* Opens a stream of the class and binds it to our address. */
+int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
 {
 	struct iw_cm_id *id = conn->cm_id;
 	struct sockaddr_storage local = id->m_local_addr;
 	struct weft_llp *llp;
 	int ret;
 
-	llp = weft_llp_open(conn->dev->llp, weft_cm_net(id), local.ss_family,
-			    &weft_conn_stream_ops, conn);
+	llp = weft_llp_open(class, weft_cm_net(id), local.ss_family, &weft_conn_stream_ops, conn);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
 	conn->llp = llp;
@@ -147,7 +146,7 @@ static enum weft_conn_state connect_again(struct weft_conn *conn)
 	memset(&hs->peer, 0, sizeof(hs->peer));
 	hs->got = 0;
 	hs->total = 0;
-	ret = weft_cm_prepare(conn);
+	ret = weft_cm_prepare(conn, first->class);
 	/* The application opened the first stream, so its memory cgroup pays for both. */
 	if (!ret)
 		ret = weft_llp_charge_like(conn->llp, first);

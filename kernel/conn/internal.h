@@ -185,6 +185,7 @@ void weft_conn_release_qp(struct weft_conn *conn);
 void weft_conn_drop_unread(struct weft_conn *conn);
 void weft_conn_close(struct weft_conn *conn, bool abort);
 void weft_conn_set_timeouts(struct weft_conn *conn);
+struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn);
 
 /* --- token.c: Requests that wait for an answer --- */
 
@@ -196,6 +197,8 @@ void weft_conn_token_exit(void);
 /* --- cm.c: iw_cm's identifiers and events --- */
 
 struct net *weft_cm_net(const struct iw_cm_id *id);
+const struct weft_llp_class *weft_cm_class(const struct weft_device *dev,
+					   const struct sockaddr_storage *responder);
 u8 weft_cm_rd(u16 rd);
 bool weft_cm_param_ok(const struct weft_device *dev,
 		      const struct iw_cm_conn_param *param);
@@ -208,7 +211,7 @@ void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status);
 
 /* --- initiator.c --- */
 
-int weft_cm_prepare(struct weft_conn *conn);
+int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class);
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg);

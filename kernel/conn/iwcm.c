@@ -36,9 +36,6 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	if (!conn)
 		return -ENOMEM;
 	hs = conn->hs;
-	hs->policy = weft_settings_policy(&dev->settings);
-	hs->policy.ird = param->ird;
-	hs->policy.ord = param->ord;
 	hs->private_len = param->private_data_len;
 	memcpy(hs->private_data, param->private_data, param->private_data_len);
 
@@ -48,10 +45,13 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	conn->cm_id = id;
 	weft_conn_attach(conn, dev);
 	weft_conn_set_context(conn, id->context);
-	ret = weft_cm_prepare(conn);
+	ret = weft_cm_prepare(conn, weft_cm_class(dev, &id->m_remote_addr));
 	if (!ret)
 		ret = weft_cm_bind_qp(conn, id, param->qpn);
 	if (!ret) {
+		hs->policy = weft_conn_policy(conn);
+		hs->policy.ird = param->ird;
+		hs->policy.ord = param->ord;
 		weft_conn_post(conn, WEFT_EV_START);
 	} else {
 		weft_cm_forget(conn);

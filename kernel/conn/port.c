@@ -36,6 +36,7 @@
  * @entry: in the list of ports, under weft_listen_lock
  * @net: the socket's namespace, which rdma_cm's identifiers of @listeners hold
  * @addr: where it listens
+ * @class: the class of lower layer that its connections have
  * @v6only: an IPv6 wildcard takes no IPv4 connections
  * @listeners: its listeners. Under weft_listen_lock; never empty while in the list
  * @llp: the socket. Only the work uses it, until @ended
@@ -51,6 +52,7 @@ struct listen_port {
 	struct list_head entry;
 	struct net *net;
 	struct sockaddr_storage addr;
+	const struct weft_llp_class *class;
 	bool v6only;
 	struct list_head listeners;
 	struct weft_llp *llp;
@@ -204,8 +206,7 @@ static int port_open(struct listen_port *port, struct iw_cm_id *id, int backlog)
 	struct weft_llp *llp;
 	int ret;
 
-	llp = weft_llp_open(to_weft_device(id->device)->llp, port->net,
-			    port->addr.ss_family, &port_ops, port);
+	llp = weft_llp_open(port->class, port->net, port->addr.ss_family, &port_ops, port);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
 	port->llp = llp;
@@ -232,6 +233,7 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 	INIT_DELAYED_WORK(&port->work, port_work);
 	port->net = net;
 	port->addr = id->m_local_addr;
+	port->class = weft_cm_class(to_weft_device(id->device), &port->addr);
 	port->v6only = id->afonly;
 	return port;
 }
@@ -244,12 +246,14 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 static int port_join(struct weft_listener *listener, struct net *net)
 {
 	struct sockaddr_storage *addr = &listener->id->m_local_addr;
+	const struct weft_llp_class *class = weft_cm_class(listener->dev, addr);
 	struct weft_listener *other;
 	struct listen_port *port;
 
 	lockdep_assert_held(&weft_listen_lock);
 	list_for_each_entry(port, &ports, entry) {
-		if (!net_eq(port->net, net) || !weft_addr_equal(&port->addr, addr))
+		if (!net_eq(port->net, net) || port->class != class ||
+		    !weft_addr_equal(&port->addr, addr))
 			continue;
 		if (!weft_addr_is_shared(addr) ||
 		    port->v6only != listener->id->afonly)

@@ -34,7 +34,7 @@ static int cm_reply(struct weft_conn *conn,
 static enum weft_conn_state refuse(struct weft_conn *conn,
 				   const void *private_data, u16 private_len)
 {
-	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
+	struct weft_mpa_policy policy = weft_conn_policy(conn);
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
 
@@ -67,7 +67,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
-	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
+	struct weft_mpa_policy policy = weft_conn_policy(conn);
 	struct weft_handshake *hs = conn->hs;
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
@@ -176,7 +176,7 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 {
 	struct weft_cm_call *call = arg;
 	const struct iw_cm_conn_param *param = call->param;
-	struct weft_mpa_policy policy = weft_settings_policy(&conn->dev->settings);
+	struct weft_mpa_policy policy = weft_conn_policy(conn);
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
 	enum weft_conn_state next;

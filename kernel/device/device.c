@@ -19,6 +19,7 @@
 #include "device/restrack.h"
 #include "device/stats.h"
 #include "device/sysfs.h"
+#include "llp/sctp.h"
 #include "llp/tcp.h"
 #include "memory/dmabuf.h"
 #include "memory/fastreg.h"
@@ -316,7 +317,8 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		return -ENOMEM;
 	}
 	dev->netdev = netdev;
-	dev->llp = &weft_tcp_class;
+	dev->llp[WEFT_TRANSPORT_TCP] = &weft_tcp_class;
+	dev->llp[WEFT_TRANSPORT_SCTP] = &weft_sctp_class;
 	dev->active = weft_port_active(netdev);
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);

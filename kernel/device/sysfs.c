@@ -23,6 +23,7 @@
  * @words: names of the values from 0 on, or of the bits of a set
  * @num_words: how many
  * @set: the value is a set of bits
+ * @range: the value is the first and the last of a range of ports, or 0
  * @min: least value that can be given as a number
  * @max: greatest
  */
@@ -31,6 +32,7 @@ struct weft_setting_rule {
 	const char *const *words;
 	u32 num_words;
 	bool set;
+	bool range;
 	u32 min;
 	u32 max;
 };
@@ -40,35 +42,35 @@ static const char *const rtr_words[] = { "send", "write", "read" };
 static const char *const off_word[] = { "off" };
 static const char *const switch_words[] = { "off", "on" };
 static const char *const fpdu_words[] = { "segment", "large" };
+static const char *const transport_words[] = { "tcp", "sctp" };
+static const char *const none_word[] = { "none" };
+
+/* A setting that is one of these words; their numbers can be given as well. */
+#define WEFT_RULE_WORD(_id, _words) \
+	[_id] = { .id = _id, .words = _words, .num_words = ARRAY_SIZE(_words), \
+		  .max = ARRAY_SIZE(_words) - 1 }
 
 static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
-	[WEFT_SET_CRC] = {
-		WEFT_SET_CRC, crc_words, ARRAY_SIZE(crc_words), false,
-		WEFT_CRC_OFF, WEFT_CRC_REQUIRED
-	},
-	[WEFT_SET_MPA_REVISION] = {
-		WEFT_SET_MPA_REVISION, NULL, 0, false, 1, 2
-	},
+	WEFT_RULE_WORD(WEFT_SET_CRC, crc_words),
+	WEFT_RULE_WORD(WEFT_SET_FPDU, fpdu_words),
+	WEFT_RULE_WORD(WEFT_SET_EXTENSIONS, switch_words),
+	WEFT_RULE_WORD(WEFT_SET_MARKERS, switch_words),
+	WEFT_RULE_WORD(WEFT_SET_TRANSPORT, transport_words),
+	[WEFT_SET_MPA_REVISION] = { .id = WEFT_SET_MPA_REVISION, .min = 1, .max = 2 },
 	[WEFT_SET_RTR] = {
-		WEFT_SET_RTR, rtr_words, ARRAY_SIZE(rtr_words), true,
-		1, WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ
+		.id = WEFT_SET_RTR, .words = rtr_words, .num_words = ARRAY_SIZE(rtr_words),
+		.set = true, .min = 1, .max = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ
 	},
 	[WEFT_SET_KEEPALIVE] = {
-		WEFT_SET_KEEPALIVE, off_word, 1, false, 0, WEFT_MAX_SECONDS
+		.id = WEFT_SET_KEEPALIVE, .words = off_word, .num_words = 1,
+		.max = WEFT_MAX_SECONDS
 	},
 	[WEFT_SET_USER_TIMEOUT] = {
-		WEFT_SET_USER_TIMEOUT, off_word, 1, false, 0, WEFT_MAX_SECONDS
+		.id = WEFT_SET_USER_TIMEOUT, .words = off_word, .num_words = 1,
+		.max = WEFT_MAX_SECONDS
 	},
-	[WEFT_SET_FPDU] = {
-		WEFT_SET_FPDU, fpdu_words, ARRAY_SIZE(fpdu_words), false,
-		WEFT_FPDU_SEGMENT, WEFT_FPDU_LARGE
-	},
-	[WEFT_SET_EXTENSIONS] = {
-		WEFT_SET_EXTENSIONS, switch_words, ARRAY_SIZE(switch_words),
-		false, 0, 1
-	},
-	[WEFT_SET_MARKERS] = {
-		WEFT_SET_MARKERS, switch_words, ARRAY_SIZE(switch_words), false, 0, 1
+	[WEFT_SET_SCTP_PORTS] = {
+		.id = WEFT_SET_SCTP_PORTS, .words = none_word, .num_words = 1, .range = true
 	},
 };
 
@@ -80,7 +82,19 @@ static int rule_word(const struct weft_setting_rule *rule, const char *word)
 	       match_string(rule->words, rule->num_words, word) : -EINVAL;
 }
 
-/* Parses one word (for a set several), or a number. Returns 0 or -EINVAL. */
+/* Parses a port, or two with a hyphen between them. Returns 0 or -EINVAL. */
+static int range_parse(char *text, u32 *value)
+{
+	char *first = strsep(&text, "-");
+	u16 from, to;
+
+	if (kstrtou16(first, 10, &from) || kstrtou16(text ?: first, 10, &to))
+		return -EINVAL;
+	*value = (u32)from << 16 | to;
+	return from && from <= to ? 0 : -EINVAL;
+}
+
+/* Parses one word (for a set several), a number, or a range. Returns 0 or -EINVAL. */
 static int setting_parse(const struct weft_setting_rule *rule, const char *text,
 			 u32 *value)
 {
@@ -91,6 +105,8 @@ static int setting_parse(const struct weft_setting_rule *rule, const char *text,
 	if (strscpy(copy, text, sizeof(copy)) < 0)
 		return -EINVAL;
 	rest = strim(copy);
+	if (rule->range && rule_word(rule, rest) < 0)
+		return range_parse(rest, value);
 	if (!kstrtou32(rest, 0, value))
 		return *value < rule->min || *value > rule->max ? -EINVAL : 0;
 	if (!rule->set) {
@@ -120,6 +136,8 @@ static int setting_emit(const struct weft_setting_rule *rule, u32 value,
 	if (!rule->set) {
 		if (value < rule->num_words)
 			return sysfs_emit(text, "%s\n", rule->words[value]);
+		if (rule->range)
+			return sysfs_emit(text, "%u-%u\n", value >> 16, value & 0xffff);
 		return sysfs_emit(text, "%u\n", value);
 	}
 	for (i = 0; i < rule->num_words; i++) {
@@ -176,6 +194,8 @@ WEFT_SETTING_ATTR(user_timeout, WEFT_SET_USER_TIMEOUT);
 WEFT_SETTING_ATTR(fpdu, WEFT_SET_FPDU);
 WEFT_SETTING_ATTR(extensions, WEFT_SET_EXTENSIONS);
 WEFT_SETTING_ATTR(markers, WEFT_SET_MARKERS);
+WEFT_SETTING_ATTR(transport, WEFT_SET_TRANSPORT);
+WEFT_SETTING_ATTR(sctp_ports, WEFT_SET_SCTP_PORTS);
 
 static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *attr, char *text)
 {
@@ -225,6 +245,8 @@ static struct attribute *settings_attrs[] = {
 	&extensions_attr.attr.attr,
 	&markers_attr.attr.attr,
 	&dev_attr_fpdu_peers.attr,
+	&transport_attr.attr.attr,
+	&sctp_ports_attr.attr.attr,
 	NULL
 };
 
@@ -288,3 +310,11 @@ MODULE_PARM_DESC(extensions, "what only Weft peers do (immediate data, atomics, 
 module_param_cb(markers, &default_ops, (void *)&rules[WEFT_SET_MARKERS], 0644);
 __MODULE_PARM_TYPE(markers, "charp");
 MODULE_PARM_DESC(markers, "whether new devices ask peers for MPA markers: off (default) or on");
+
+module_param_cb(transport, &default_ops, (void *)&rules[WEFT_SET_TRANSPORT], 0644);
+__MODULE_PARM_TYPE(transport, "charp");
+MODULE_PARM_DESC(transport, "what connections of new devices are made over: tcp (default) or sctp");
+
+module_param_cb(sctp_ports, &default_ops, (void *)&rules[WEFT_SET_SCTP_PORTS], 0644);
+__MODULE_PARM_TYPE(sctp_ports, "charp");
+MODULE_PARM_DESC(sctp_ports, "ports, FIRST-LAST, that are served and reached over SCTP whatever the transport is, on new devices: none (default)");

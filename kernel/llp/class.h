@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Classes of lower layers: the functions that an ordered byte stream below MPA must have.
- * TCP is one (tcp.h). Users of streams include llp.h, which calls these functions.
+ * TCP is one (tcp.h), SCTP another (sctp.h). Users of streams include llp.h, which calls these functions.
  */
 #ifndef WEFT_LLP_CLASS_H
 #define WEFT_LLP_CLASS_H
@@ -95,6 +95,8 @@ struct weft_llp_flow {
 
 /**
  * struct weft_llp_class - one kind of lower layer
+ * @own_crc: it has a CRC32C of its own and keeps the boundaries of FPDUs, so that neither CRCs
+ *	nor markers of MPA's are used above it
  * @open: make an unconnected stream
  * @bind: give it its local address
  * @set_tos: set the type of service of packets
@@ -118,6 +120,7 @@ struct weft_llp_flow {
  * owner alone, in process context without the stream's lock, and may sleep.
  */
 struct weft_llp_class {
+	bool own_crc;
 	struct weft_llp *(*open)(struct net *net, int family,
 				 const struct weft_llp_ops *ops, void *owner);
 	int (*bind)(struct weft_llp *llp, const struct sockaddr_storage *addr,

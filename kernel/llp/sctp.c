@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SCTP as a class of lower layers: how associations begin and end; sctp_data.c has the rest.
+ * llp.h describes each function.
+ *
+ * SCTP calls a socket's own callbacks for some events only, and wakes its wait queue for
+ * all. So each socket has an entry there, and a work item that looks what has happened.
+ */
+#include <linux/slab.h>
+#include <net/sctp/sctp.h>
+
+#include "base/compat.h"
+#include "base/workqueue.h"
+#include "llp/sctp.h"
+#include "llp/sock.h"
+#include "wire/session.h"
+
+/* An association is given up after so many sends without an answer... */
+#define WEFT_SCTP_RETRIES	8
+/* ... the last of which are so many milliseconds apart at least. */
+#define WEFT_SCTP_MIN_RTO	1000U
+
+/* --- events --- */
+
+/* Called by whoever wakes the socket's wait queue, in any context. */
+static int sctp_wake(struct wait_queue_entry *wait, unsigned int mode, int flags, void *key)
+{
+	struct weft_sctp *s = container_of(wait, struct weft_sctp, wait);
+	__poll_t events = key_to_poll(key);
+
+	/* Pairs with the one in weft_sctp_want_space(). */
+	smp_mb();
+	/* Room alone, which comes with each acknowledgement, is news only if it was missing. */
+	if (events && !(events & ~(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)) &&
+	    !READ_ONCE(s->want_space))
+		return 0;
+	mod_delayed_work(weft_workqueue, &s->work, 0);
+	return 0;
+}
+
+static void sctp_work(struct work_struct *work)
+{
+	struct weft_sctp *s = container_of(to_delayed_work(work), struct weft_sctp, work);
+
+	mutex_lock(&s->lock);
+	if (s->listening)
+		s->llp.ops->changed(&s->llp);
+	else
+		weft_sctp_progress(s);
+	mutex_unlock(&s->lock);
+}
+
+/* --- setting up --- */
+
+static int sctp_option(struct socket *sock, int name, void *value, unsigned int len)
+{
+	return sock->ops->setsockopt(sock, SOL_SCTP, name, KERNEL_SOCKPTR(value), len);
+}
+
+/* What each new socket has, and those that a listener accepts inherit. */
+static int sctp_configure(struct socket *sock)
+{
+	struct sctp_setadaptation adaptation = { .ssb_adaptation_ind = WEFT_SCTP_ADAPTATION };
+	struct sctp_sndinfo info = { .snd_ppid = htonl(WEFT_SCTP_PPID_SEGMENT) };
+	struct sctp_initmsg init = { .sinit_num_ostreams = 1 };
+	int on = 1, ret;
+
+	ret = sctp_option(sock, SCTP_NODELAY, &on, sizeof(on));
+	if (!ret)
+		ret = sctp_option(sock, SCTP_RECVRCVINFO, &on, sizeof(on));
+	if (!ret)
+		ret = sctp_option(sock, SCTP_ADAPTATION_LAYER, &adaptation, sizeof(adaptation));
+	if (!ret)
+		ret = sctp_option(sock, SCTP_DEFAULT_SNDINFO, &info, sizeof(info));
+	return ret ?: sctp_option(sock, SCTP_INITMSG, &init, sizeof(init));
+}
+
+static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops *ops,
+				  void *owner)
+{
+	struct weft_sctp *s = kzalloc(sizeof(*s), GFP_KERNEL);
+
+	if (!s)
+		return NULL;
+	s->llp.class = &weft_sctp_class;
+	s->llp.ops = ops;
+	s->llp.owner = owner;
+	s->sock = sock;
+	s->state = WEFT_LLP_CONNECTING;
+	mutex_init(&s->lock);
+	skb_queue_head_init(&s->queue);
+	INIT_DELAYED_WORK(&s->work, sctp_work);
+	init_waitqueue_func_entry(&s->wait, sctp_wake);
+	add_wait_queue(sk_sleep(sock->sk), &s->wait);
+	return s;
+}
+
+static struct weft_llp *llp_sctp_open(struct net *net, int family,
+				      const struct weft_llp_ops *ops, void *owner)
+{
+	struct weft_sctp *s;
+	struct socket *sock;
+	int ret;
+
+	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_SCTP, &sock);
+	if (ret == -EPROTONOSUPPORT || ret == -ESOCKTNOSUPPORT)
+		pr_warn_ratelimited("weft: this kernel has no SCTP (error %d): install its module sctp, or set weft's transport to tcp\n",
+				    ret);
+	if (ret)
+		return ERR_PTR(ret);
+	weft_sock_hold_net(sock->sk);
+	ret = sctp_configure(sock);
+	if (ret) {
+		sock_release(sock);
+		return ERR_PTR(ret);
+	}
+	s = sctp_new(sock, ops, owner);
+	if (s)
+		return &s->llp;
+	sock_release(sock);
+	return ERR_PTR(-ENOMEM);
+}
+
+static int llp_sctp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
+			 bool v6only)
+{
+	return weft_sock_bind(to_weft_sctp(llp)->sock, addr, v6only);
+}
+
+static int llp_sctp_set_tos(struct weft_llp *llp, u8 tos)
+{
+	weft_sock_set_tos(weft_sctp_sk(to_weft_sctp(llp)), tos);
+	return 0;
+}
+
+/*
+ * SCTP asks a silent peer by itself; its interval is set. It has no limit of time for data
+ * without an answer, but one of tries, each of which waits twice as long as the one before, up
+ * to a limit. Both are chosen so that about the time asked for passes.
+ */
+static void llp_sctp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
+{
+	struct socket *sock = to_weft_sctp(llp)->sock;
+	struct sctp_paddrparams path = {
+		.spp_hbinterval = keepalive * MSEC_PER_SEC,
+		.spp_flags = keepalive ? SPP_HB_ENABLE : SPP_HB_DISABLE,
+	};
+	struct sctp_assocparams retries = { .sasoc_asocmaxrxt = WEFT_SCTP_RETRIES };
+	struct sctp_rtoinfo rto = {};
+
+	sctp_option(sock, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
+	if (!user_timeout)
+		return;
+	rto.srto_max = max_t(u32, user_timeout * (MSEC_PER_SEC / WEFT_SCTP_RETRIES),
+			     WEFT_SCTP_MIN_RTO);
+	rto.srto_initial = min_t(u32, rto.srto_max, 3 * MSEC_PER_SEC);
+	sctp_option(sock, SCTP_RTOINFO, &rto, sizeof(rto));
+	sctp_option(sock, SCTP_ASSOCINFO, &retries, sizeof(retries));
+}
+
+static int llp_sctp_listen(struct weft_llp *llp, int backlog)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+
+	mutex_lock(&s->lock);
+	s->listening = true;
+	mutex_unlock(&s->lock);
+	return weft_sock_listen(s->sock, backlog);
+}
+
+static bool llp_sctp_incoming(struct weft_llp *listener)
+{
+	const struct sock *sk = weft_sctp_sk(to_weft_sctp(listener));
+
+	return !list_empty_careful(&sctp_sk(sk)->ep->asocs);
+}
+
+static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
+					const struct weft_llp_ops *ops, void *owner)
+{
+	struct weft_sctp *s;
+	struct socket *sock;
+	int ret;
+
+	ret = kernel_accept(to_weft_sctp(listener)->sock, &sock, O_NONBLOCK);
+	if (ret)
+		return ERR_PTR(ret);
+	weft_sock_hold_net(sock->sk);
+	s = sctp_new(sock, ops, owner);
+	if (!s) {
+		sock_release(sock);
+		return ERR_PTR(-ENOMEM);
+	}
+	mutex_lock(&s->lock);
+	weft_sctp_look_around(s);
+	mutex_unlock(&s->lock);
+	/* What came before is told now. */
+	mod_delayed_work(weft_workqueue, &s->work, 0);
+	return &s->llp;
+}
+
+static int llp_sctp_charge(struct weft_llp *llp)
+{
+	return weft_sock_charge(weft_sctp_sk(to_weft_sctp(llp)));
+}
+
+static int llp_sctp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
+{
+	return weft_sock_charge_as(weft_sctp_sk(to_weft_sctp(llp)),
+				   weft_sctp_sk(to_weft_sctp(other)));
+}
+
+static int llp_sctp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
+{
+	return weft_sock_connect(to_weft_sctp(llp)->sock, to);
+}
+
+static int llp_sctp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
+			      struct sockaddr_storage *remote)
+{
+	const struct weft_sctp *s = to_weft_sctp(llp);
+
+	/* Pairs with the release in sctp_name(). */
+	if (!smp_load_acquire(&s->named) || READ_ONCE(s->state) == WEFT_LLP_DEAD) {
+		memset(local, 0, sizeof(*local));
+		memset(remote, 0, sizeof(*remote));
+		return -ENOTCONN;
+	}
+	*local = s->local;
+	*remote = s->remote;
+	return 0;
+}
+
+static enum weft_llp_state llp_sctp_state(struct weft_llp *llp)
+{
+	return READ_ONCE(to_weft_sctp(llp)->state);
+}
+
+static int llp_sctp_error(struct weft_llp *llp)
+{
+	return xchg(&to_weft_sctp(llp)->error, 0);
+}
+
+/* --- the handshake --- */
+
+static int llp_sctp_recv(struct weft_llp *llp, void *buf, u32 len)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+	int ret;
+
+	mutex_lock(&s->lock);
+	ret = weft_sctp_take(s, buf, len);
+	mutex_unlock(&s->lock);
+	return ret;
+}
+
+/* Sends MPA's Request or Reply as what it is in a session. */
+static int sctp_send_frame(struct weft_sctp *s, const struct weft_mpa_frame *frame,
+			   const u8 *private_data)
+{
+	u8 message[WEFT_SESSION_MAX_LEN];
+	u32 len = weft_session_encode(message, s->tx_ssn, frame, private_data);
+
+	return len ? weft_sctp_control(s, message, len) : -EINVAL;
+}
+
+static int llp_sctp_send(struct weft_llp *llp, const void *buf, u32 len)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+	struct weft_mpa_frame frame;
+	u32 at;
+	int ret;
+
+	at = weft_mpa_decode(buf, len, false, &frame);
+	if (!at)
+		at = weft_mpa_decode(buf, len, true, &frame);
+	mutex_lock(&s->lock);
+	if (at)
+		ret = sctp_send_frame(s, &frame, buf + at) ?: (int)len;
+	else
+		ret = weft_sctp_give(s, buf, len, false);
+	mutex_unlock(&s->lock);
+	return ret;
+}
+
+/* --- the end --- */
+
+static void llp_sctp_shutdown(struct weft_llp *llp)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+	u8 message[WEFT_SESSION_HDR_LEN];
+
+	mutex_lock(&s->lock);
+	/* If there is no room for it, SCTP's own end of the association must do. */
+	weft_sctp_control(s, message, weft_session_encode_terminate(message, s->tx_ssn));
+	s->shut = true;
+	mutex_unlock(&s->lock);
+	kernel_sock_shutdown(s->sock, SHUT_WR);
+}
+
+static void llp_sctp_close(struct weft_llp *llp, bool abort)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+
+	remove_wait_queue(sk_sleep(weft_sctp_sk(s)), &s->wait);
+	cancel_delayed_work_sync(&s->work);
+	if (abort)
+		sock_no_linger(weft_sctp_sk(s));
+	sock_release(s->sock);
+	skb_queue_purge(&s->queue);
+	kfree(s->stage);
+	kfree(s);
+}
+
+const struct weft_llp_class weft_sctp_class = {
+	.own_crc = true,
+	.open = llp_sctp_open,
+	.bind = llp_sctp_bind,
+	.set_tos = llp_sctp_set_tos,
+	.set_timeouts = llp_sctp_set_timeouts,
+	.listen = llp_sctp_listen,
+	.incoming = llp_sctp_incoming,
+	.accept = llp_sctp_accept,
+	.charge = llp_sctp_charge,
+	.charge_like = llp_sctp_charge_like,
+	.connect = llp_sctp_connect,
+	.addresses = llp_sctp_addresses,
+	.state = llp_sctp_state,
+	.error = llp_sctp_error,
+	.recv = llp_sctp_recv,
+	.send = llp_sctp_send,
+	.shutdown = llp_sctp_shutdown,
+	.close = llp_sctp_close,
+	.flow = {
+		.lock = weft_sctp_lock,
+		.unlock = weft_sctp_unlock,
+		.assert_locked = weft_sctp_assert_locked,
+		.emss = weft_sctp_emss,
+		.train = weft_sctp_train,
+		.room = weft_sctp_room,
+		.portion = weft_sctp_portion,
+		.want_space = weft_sctp_want_space,
+		.end_segment = weft_sctp_end_segment,
+		.send_page = weft_sctp_send_page,
+		.may_lend = weft_sctp_may_lend,
+		.lend = weft_sctp_lend,
+		.ended = weft_sctp_ended,
+		.unsent = weft_sctp_unsent,
+		.at_end = weft_sctp_at_end,
+		.read = weft_sctp_read,
+		.look = weft_sctp_look,
+		.await = weft_sctp_await,
+		.full = weft_sctp_full,
+	},
+};

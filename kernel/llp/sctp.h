@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * SCTP as a class of lower layers (RFC 5043). One association is one stream, over a
+ * one-to-one socket.
+ *
+ * Above this class a stream is FPDUs without CRCs and markers, as over TCP, so that one
+ * engine serves both. On the wire there is no MPA: each FPDU goes as one user message, which
+ * holds its DDP segment behind the DDP-SSN (wire/session.h). The length of the FPDU, its
+ * padding and its trailer of zeros are left out when it is sent, and put back when it comes.
+ * MPA's Request and Reply become session control messages in the same way.
+ */
+#ifndef WEFT_LLP_SCTP_H
+#define WEFT_LLP_SCTP_H
+
+#include <linux/mutex.h>
+#include <linux/net.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "llp/class.h"
+
+extern const struct weft_llp_class weft_sctp_class;
+
+/**
+ * struct weft_sctp - one association, or a listener
+ * @llp: as all know it
+ * @sock: the kernel socket, which holds its network namespace
+ * @lock: the stream's lock. Taken before the socket lock, which SCTP's own functions take
+ * @wait: in the socket's wait queue: what happens to the socket queues @work
+ * @work: receives, and tells @llp's owner
+ * @listening: a listener
+ * @state: what the owner is told. Read by anyone
+ * @error: why the association failed, a negative errno value; 0: not yet, or already told
+ * @shut: this end has ended the session
+ * @ended: no bytes will come but those in @queue
+ * @want_space: a send found no room. Read by anyone
+ * @opened: the peer's first message, one of the handshake, has come
+ * @tx_ssn: DDP-SSN of the next message to send
+ * @rx_ssn: of the next to come
+ * @queue: what has come and was not taken: a buffer for each FPDU, or frame of the handshake
+ * @queued: bytes in @queue
+ * @taken: bytes taken of the first
+ * @stage: the first bytes of an FPDU whose others have not been handed over; NULL: none ever
+ * @staged: how many
+ * @stage_size: room there
+ * @named: @local and @remote are valid; set once, after them
+ * @local: this end's address
+ * @remote: the peer's, by which it was reached first
+ *
+ * All but @state, @want_space and the names are protected by @lock.
+ */
+struct weft_sctp {
+	struct weft_llp llp;
+	struct socket *sock;
+	struct mutex lock;
+	struct wait_queue_entry wait;
+	struct delayed_work work;
+	bool listening;
+	enum weft_llp_state state;
+	int error;
+	bool shut;
+	bool ended;
+	bool want_space;
+	bool opened;
+	u16 tx_ssn;
+	u16 rx_ssn;
+	struct sk_buff_head queue;
+	u32 queued;
+	u32 taken;
+	u8 *stage;
+	u32 staged;
+	u32 stage_size;
+	bool named;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+};
+
+static inline struct weft_sctp *to_weft_sctp(const struct weft_llp *llp)
+{
+	return container_of(llp, struct weft_sctp, llp);
+}
+
+static inline struct sock *weft_sctp_sk(const struct weft_sctp *s)
+{
+	return s->sock->sk;
+}
+
+/* --- sctp_data.c --- */
+
+void weft_sctp_look_around(struct weft_sctp *s);
+void weft_sctp_progress(struct weft_sctp *s);
+int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len);
+int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len);
+int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more);
+
+/* struct weft_llp_flow */
+void weft_sctp_lock(struct weft_llp *llp);
+void weft_sctp_unlock(struct weft_llp *llp);
+void weft_sctp_assert_locked(const struct weft_llp *llp);
+u32 weft_sctp_emss(struct weft_llp *llp);
+u32 weft_sctp_train(struct weft_llp *llp, u32 emss);
+u32 weft_sctp_room(struct weft_llp *llp, u32 emss);
+u32 weft_sctp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len);
+bool weft_sctp_want_space(struct weft_llp *llp);
+void weft_sctp_end_segment(struct weft_llp *llp);
+int weft_sctp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
+			u32 len, bool more);
+bool weft_sctp_may_lend(struct weft_llp *llp);
+int weft_sctp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
+		   const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more);
+bool weft_sctp_ended(struct weft_llp *llp);
+bool weft_sctp_unsent(struct weft_llp *llp);
+bool weft_sctp_at_end(struct weft_llp *llp);
+void weft_sctp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
+void weft_sctp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx);
+void weft_sctp_await(struct weft_llp *llp, u32 bytes);
+bool weft_sctp_full(struct weft_llp *llp);
+
+#endif /* WEFT_LLP_SCTP_H */
