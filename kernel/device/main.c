@@ -13,8 +13,6 @@ MODULE_DESCRIPTION("Weft: RDMA (iWARP) on any Ethernet card");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(WEFT_VERSION);
 MODULE_ALIAS_RDMA_LINK("weft");
-/* The fast CRC32C is a module of its own that nothing else may have loaded. */
-MODULE_SOFTDEP("pre: crc32c");
 
 struct workqueue_struct *weft_workqueue;
 
