@@ -27,7 +27,7 @@ join_cable() {
 }
 
 # install_stage: lays the build's products ($WEFT_STAGE, default build/stage) over the lab's root,
-# as make install would.
+# as make install would. With $WEFT_TRANSPORT, connections of all devices are made over that.
 install_stage() {
 	local stage=${WEFT_STAGE:-$LAB_PROJECT/build/stage} release
 	release=$(uname -r)
@@ -36,6 +36,10 @@ install_stage() {
 		return 1
 	fi
 	tar -C "$stage" -c . | tar -C / -x --keep-directory-symlink --no-same-owner
+	if [[ -n ${WEFT_TRANSPORT:-} ]]; then
+		echo "options weft transport=$WEFT_TRANSPORT" >/etc/modprobe.d/weft-transport.conf
+		[[ $WEFT_TRANSPORT == tcp ]] || modprobe "$WEFT_TRANSPORT"
+	fi
 	# depmod over thousands of modules takes a minute under emulation; the host has
 	# done it for this very stage in a second.
 	if [[ -n ${LAB_INDEX:-} && $LAB_INDEX_STAGE -ef $stage ]]; then
@@ -62,14 +66,22 @@ wait_for() {
 	done
 }
 
-# listeners PID: prints the listening TCP sockets (those of the kernel included) in the
-# network namespace of a process, one per line: address:port in hexadecimal.
-listeners() { { cat_listeners <"/proc/$1/net/tcp" && cat_listeners <"/proc/$1/net/tcp6"; } 2>/dev/null; }
-# cat_listeners: the same of a table on standard input.
+# listeners PID: prints the listening sockets of TCP and SCTP (those of the kernel included) in the
+# network namespace of a process, one per line: address:port in hexadecimal, or sctp:port:addresses.
+listeners() {
+	local table
+	for table in tcp tcp6 sctp/eps; do
+		[[ ! -r /proc/$1/net/$table ]] || cat_listeners <"/proc/$1/net/$table"
+	done 2>/dev/null
+}
+# cat_listeners: the same of tables on standard input.
 cat_listeners() {
-	local own state
-	while read -r _ own _ state _; do
-		[[ $state != 0A ]] || echo "$own"
+	local own state port addresses
+	while read -r _ own _ state _ port _ _ addresses; do
+		case $state in
+		0A) echo "$own" ;;
+		10) echo "sctp:$port:$addresses" ;;
+		esac
 	done
 }
 
@@ -130,7 +142,7 @@ hold_refusals() {
 # can, since labs call it a thousand times.
 server_client() {
 	local server=$1 client=$2 limit=$((${3:-60} * ${WEFT_PATIENCE:-1})) known log=/run/server-client.$BASHPID pid watcher
-	known=$(on_a cat /proc/net/tcp /proc/net/tcp6 | cat_listeners)
+	known=$(on_a cat /proc/net/tcp /proc/net/tcp6 /proc/net/sctp/eps 2>/dev/null | cat_listeners)
 	setsid ip netns exec A timeout -k 2 $((limit + 20)) bash -c "$server" \
 		</dev/null >"$log.server" 2>&1 &
 	pid=$!
