@@ -19,7 +19,7 @@ static u16 session_code(const struct weft_mpa_frame *frame)
 		code = frame->enhanced ? WEFT_SESSION_ENHANCED_REJECT : WEFT_SESSION_REJECT;
 	else
 		code = frame->enhanced ? WEFT_SESSION_ENHANCED_ACCEPT : WEFT_SESSION_ACCEPT;
-	if (frame->reply ? frame->extended : frame->extend)
+	if (frame->enhanced && (frame->reply ? frame->extended : frame->extend))
 		code |= WEFT_SESSION_EXTEND;
 	return code;
 }
@@ -94,6 +94,8 @@ u32 weft_session_decode(const u8 *buf, u32 len, struct weft_mpa_frame *frame)
 	default:
 		return 0;
 	}
+	if (extend && !f.enhanced)
+		return 0;
 	if (f.reply)
 		f.extended = extend;
 	else

@@ -40,8 +40,9 @@ enum weft_session_code {
 	WEFT_SESSION_ENHANCED_ACCEPT = 6,
 	WEFT_SESSION_ENHANCED_REJECT = 7,
 	/*
-	 * Weft's own: the offer to extend, and its acceptance, which MPA has in reserved bits.
-	 * A peer that does not know the code refuses the session, which is tried again without.
+	 * Weft's own, added to an enhanced code: the offer to extend, and its acceptance, which
+	 * MPA has in reserved bits. A peer that does not know the code refuses the session,
+	 * which is then tried again with a plain Initiate.
 	 */
 	WEFT_SESSION_EXTEND = 0x8000,
 };
@@ -53,7 +54,8 @@ enum weft_session_code {
  * @frame: what to write; revision 2 is an enhanced message
  * @private_data: @frame->private_len bytes; may be NULL if that is 0
  *
- * Flags about markers and CRCs have no place in it and are left out.
+ * Flags about markers and CRCs have no place in it and are left out, and an offer to extend
+ * has one in enhanced messages only.
  *
  * Return: bytes written, or 0 if it cannot be encoded, as with weft_mpa_encode().
  */
@@ -85,7 +87,7 @@ bool weft_session_is_terminate(const u8 *buf, u32 len);
  * @frame: result; meaningful only on success
  *
  * Refuses: one that is too short or too long, an unknown function code, an enhanced one
- * without room for IRD and ORD. @frame->reply says which kind of message it is.
+ * without room for IRD and ORD, a plain one that offers to extend. @frame->reply says which kind of message it is.
  *
  * Return: the offset of the application's private data in @buf, or 0.
  */

@@ -13,8 +13,9 @@ bool should_accept(const Bytes& b) {
   if (b.size() < 4 || b.size() > 4 + 512) {
     return false;
   }
-  const unsigned code = (b[2] & 0x7fU) * 256 + b[3];
-  return code == 1 || code == 2 || code == 3 || (code >= 5 && code <= 7 && b.size() >= 8);
+  const unsigned code = b[2] * 256U + b[3];
+  const unsigned plain = code & 0x7fffU;
+  return code == 1 || code == 2 || code == 3 || (plain >= 5 && plain <= 7 && b.size() >= 8);
 }
 
 }  // namespace

@@ -88,7 +88,10 @@ def on(host, *command):
 
 def listens(port):
     with open(f"/proc/{SERVER_PROCESS.pid}/net/tcp", encoding="ascii") as table:
-        return re.search(rf": \w+:{port:04X} \w+:\w+ 0A ", table.read())
+        found = re.search(rf": \w+:{port:04X} \w+:\w+ 0A ", table.read())
+    with contextlib.suppress(FileNotFoundError), open(f"/proc/{SERVER_PROCESS.pid}/net/sctp/eps", encoding="ascii") as table:
+        found = found or re.search(rf" 10 +\d+ +{port} ", table.read())
+    return found
 
 
 SERVER_PROCESS = None

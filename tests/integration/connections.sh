@@ -56,8 +56,14 @@ check "the server of 32 connections to oneself agrees (status $status)" test $st
 
 # A peer that takes the connection and never answers: a client that gives up gets an event at once.
 ip netns exec A timeout $((100 * patience)) python3 -c '
-import socket, time
-s = socket.create_server(("10.0.0.1", 7300))
+import os, socket, time
+sctp = os.environ.get("WEFT_TRANSPORT") == "sctp"
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP if sctp else 0)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+if sctp:
+    s.setsockopt(socket.IPPROTO_SCTP, 7, bytes([1, 0, 0, 0])) # SCTP_ADAPTATION_LAYER: DDP
+s.bind(("10.0.0.1", 7300))
+s.listen()
 held = [s.accept() for _ in range(3)]
 time.sleep(1000)' &
 peer=$!
@@ -69,7 +75,7 @@ setsid ip netns exec B "$program" client 10.0.0.1 1 1 >/dev/null 2>&1 </dev/null
 client=$!
 pause 3
 kill -KILL -- "-$client"
-refused "a port that a TCP program listens on" "in use" 20 ip netns exec A "$program" server 10.0.0.1 1
+refused "a port that another program listens on" "in use" 20 ip netns exec A "$program" server 10.0.0.1 1
 check "a program that waits for an answer can be killed" wait_for 15 ended "$client"
 kill "$peer"
 wait "$peer" "$client" 2>/dev/null
