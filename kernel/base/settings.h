@@ -19,7 +19,7 @@ enum weft_setting_id {
 	WEFT_SET_EXTENSIONS,	/* 1: offer and take what only Weft peers do; 0: plain iWARP */
 	WEFT_SET_MARKERS,	/* 1: ask peers for MPA markers */
 	WEFT_SET_TRANSPORT,	/* enum weft_transport */
-	WEFT_SET_SCTP_PORTS,	/* first and last of the ports that have SCTP in any case; 0: none */
+	WEFT_SET_SCTP_PORTS,	/* first and last port that has SCTP in any case; 0: none */
 	WEFT_NUM_SETTINGS
 };
 

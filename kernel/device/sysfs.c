@@ -45,17 +45,23 @@ static const char *const fpdu_words[] = { "segment", "large" };
 static const char *const transport_words[] = { "tcp", "sctp" };
 static const char *const none_word[] = { "none" };
 
-/* A setting that is one of these words; their numbers can be given as well. */
-#define WEFT_RULE_WORD(_id, _words) \
-	[_id] = { .id = _id, .words = _words, .num_words = ARRAY_SIZE(_words), \
-		  .max = ARRAY_SIZE(_words) - 1 }
-
 static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
-	WEFT_RULE_WORD(WEFT_SET_CRC, crc_words),
-	WEFT_RULE_WORD(WEFT_SET_FPDU, fpdu_words),
-	WEFT_RULE_WORD(WEFT_SET_EXTENSIONS, switch_words),
-	WEFT_RULE_WORD(WEFT_SET_MARKERS, switch_words),
-	WEFT_RULE_WORD(WEFT_SET_TRANSPORT, transport_words),
+	[WEFT_SET_CRC] = {
+		.id = WEFT_SET_CRC, .words = crc_words, .num_words = 3, .max = WEFT_CRC_REQUIRED
+	},
+	[WEFT_SET_FPDU] = {
+		.id = WEFT_SET_FPDU, .words = fpdu_words, .num_words = 2, .max = WEFT_FPDU_LARGE
+	},
+	[WEFT_SET_EXTENSIONS] = {
+		.id = WEFT_SET_EXTENSIONS, .words = switch_words, .num_words = 2, .max = 1
+	},
+	[WEFT_SET_MARKERS] = {
+		.id = WEFT_SET_MARKERS, .words = switch_words, .num_words = 2, .max = 1
+	},
+	[WEFT_SET_TRANSPORT] = {
+		.id = WEFT_SET_TRANSPORT, .words = transport_words, .num_words = 2,
+		.max = WEFT_TRANSPORT_SCTP
+	},
 	[WEFT_SET_MPA_REVISION] = { .id = WEFT_SET_MPA_REVISION, .min = 1, .max = 2 },
 	[WEFT_SET_RTR] = {
 		.id = WEFT_SET_RTR, .words = rtr_words, .num_words = ARRAY_SIZE(rtr_words),

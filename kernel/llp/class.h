@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Classes of lower layers: the functions that an ordered byte stream below MPA must have.
- * TCP is one (tcp.h), SCTP another (sctp.h). Users of streams include llp.h, which calls these functions.
+ * TCP is one (tcp.h), SCTP another (sctp.h). Users of streams include llp.h, which calls these
+ * functions.
  */
 #ifndef WEFT_LLP_CLASS_H
 #define WEFT_LLP_CLASS_H

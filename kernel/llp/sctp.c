@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SCTP as a class of lower layers: how associations begin and end; sctp_data.c has the rest.
- * llp.h describes each function.
+ * SCTP as a class of lower layers: how associations begin and end; sctp_rx.c and
+ * sctp_tx.c have the rest. llp.h describes each function.
  *
  * SCTP calls a socket's own callbacks for some events only, and wakes its wait queue for
  * all. So each socket has an entry there, and a work item that looks what has happened.
@@ -30,7 +30,7 @@ static int sctp_wake(struct wait_queue_entry *wait, unsigned int mode, int flags
 
 	/* Pairs with the one in weft_sctp_want_space(). */
 	smp_mb();
-	/* Room alone, which comes with each acknowledgement, is news only if it was missing. */
+	/* Room alone, which comes with each SACK, is news only if it was missing. */
 	if (events && !(events & ~(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)) &&
 	    !READ_ONCE(s->want_space))
 		return 0;
@@ -61,7 +61,7 @@ static int sctp_option(struct socket *sock, int name, void *value, unsigned int 
 static int sctp_configure(struct socket *sock)
 {
 	struct sctp_setadaptation adaptation = { .ssb_adaptation_ind = WEFT_SCTP_ADAPTATION };
-	struct sctp_sndinfo info = { .snd_ppid = htonl(WEFT_SCTP_PPID_SEGMENT) };
+	struct sctp_sndinfo info = { .snd_ppid = (__force __u32)htonl(WEFT_SCTP_PPID_SEGMENT) };
 	struct sctp_initmsg init = { .sinit_num_ostreams = 1 };
 	int on = 1, ret;
 

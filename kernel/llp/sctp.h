@@ -16,6 +16,7 @@
 #include <linux/net.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <net/sctp/structs.h>
 
 #include "llp/class.h"
 
@@ -52,7 +53,7 @@ extern const struct weft_llp_class weft_sctp_class;
 struct weft_sctp {
 	struct weft_llp llp;
 	struct socket *sock;
-	struct mutex lock;
+	struct mutex lock; /* of the stream */
 	struct wait_queue_entry wait;
 	struct delayed_work work;
 	bool listening;
@@ -85,7 +86,17 @@ static inline struct sock *weft_sctp_sk(const struct weft_sctp *s)
 	return s->sock->sk;
 }
 
-/* --- sctp_data.c --- */
+/* Returns the socket's association, or NULL. With the socket lock held. */
+static inline struct sctp_association *weft_sctp_association(const struct weft_sctp *s)
+{
+	struct sock *sk = weft_sctp_sk(s);
+
+	sock_owned_by_me(sk);
+	return list_first_entry_or_null(&sctp_sk(sk)->ep->asocs, struct sctp_association,
+					asocs);
+}
+
+/* --- sctp_rx.c, sctp_tx.c --- */
 
 void weft_sctp_look_around(struct weft_sctp *s);
 void weft_sctp_progress(struct weft_sctp *s);

@@ -122,6 +122,17 @@ def stop_server():
             SERVER_PROCESS.wait(10)
 
 
+def rping_ended_well(status, text):
+    """rping's client had its answers, and was told of the end.
+
+    Then it may read events from a channel that its own main thread has closed. That is rping's own doing:
+    rdma-core's later releases wake the reader before they close.
+    """
+    last = text.strip().splitlines()[-2:]
+    closed = status == 255 and len(last) == 2 and "DISCONNECT EVENT" in last[0] and last[1] == "rdma_get_cm_event: Bad file descriptor"
+    return status == 0 or closed
+
+
 def ordinary_rping(count=3, limit=30):
     done = subprocess.run(
         on("B", "rping", "-c", "-a", SERVER, "-p", str(PORT), "-V", "-C", str(count)),
@@ -129,10 +140,8 @@ def ordinary_rping(count=3, limit=30):
         timeout=limit,
         check=False,
     )
-    check(
-        done.returncode == 0,
-        f"ordinary rping: status {done.returncode}: {(done.stdout + done.stderr).decode()}",
-    )
+    text = (done.stdout + done.stderr).decode()
+    check(rping_ended_well(done.returncode, text), f"ordinary rping: status {done.returncode}: {text}")
 
 
 @contextlib.contextmanager

@@ -209,7 +209,7 @@ def rping_client(pings):
             text = listener.client.communicate(timeout=START)[0].decode()
         except subprocess.TimeoutExpired as error:
             raise Failure(f"rping -c still runs after {START} s") from error
-        check(listener.client.returncode == 0, f"rping -c: status {listener.client.returncode}, {text}")
+        check(handshake.rping_ended_well(listener.client.returncode, text), f"rping -c: status {listener.client.returncode}, {text}")
 
 
 def request_comes(persona, listener):

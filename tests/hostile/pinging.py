@@ -203,7 +203,7 @@ def server(count=1, extended=False):
         if stream.sent_msn < 2 * count:
             check("client DISCONNECT EVENT" in text, f"rping -c said {text!r}")
         else:
-            check(listener.client.returncode == 0, f"rping -c: {text}")
+            check(handshake.rping_ended_well(listener.client.returncode, text), f"rping -c: {text}")
 
 
 def region_of(stream):

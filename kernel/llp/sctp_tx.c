@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SCTP as a class of lower layers, how messages are sent: FPDUs become user messages. llp.h
+ * describes the functions of struct weft_llp_flow.
+ *
+ * Messages are sent in order.
+ */
+#include <net/sctp/sctp.h>
+
+#include "llp/sctp.h"
+#include "wire/fpdu.h"
+#include "wire/plan.h"
+#include "wire/session.h"
+
+/*
+ * The largest message that SCTP sends in one piece has the DDP-SSN where an FPDU has its
+ * length, and no trailer.
+ */
+u32 weft_sctp_emss(struct weft_llp *llp)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+	struct sock *sk = weft_sctp_sk(s);
+	struct sctp_association *asoc;
+	u32 most = 0;
+
+	lock_sock(sk);
+	asoc = weft_sctp_association(s);
+	if (asoc)
+		most = asoc->frag_point + WEFT_CRC_LEN;
+	release_sock(sk);
+	return clamp_t(u32, most & ~3U, WEFT_MIN_EMSS, WEFT_MAX_ULPDU & ~3U);
+}
+
+u32 weft_sctp_train(struct weft_llp *llp, u32 emss)
+{
+	return emss;
+}
+
+u32 weft_sctp_room(struct weft_llp *llp, u32 emss)
+{
+	return emss;
+}
+
+u32 weft_sctp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
+{
+	return len;
+}
+
+void weft_sctp_end_segment(struct weft_llp *llp)
+{
+}
+
+bool weft_sctp_want_space(struct weft_llp *llp)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+
+	WRITE_ONCE(s->want_space, true);
+	/* Pairs with the one of whoever wakes the wait queue after there is room. */
+	smp_mb();
+	if (!sk_stream_is_writeable(weft_sctp_sk(s)))
+		return true;
+	WRITE_ONCE(s->want_space, false);
+	return false;
+}
+
+/* Sends the ULPDU of an FPDU as a message. Returns 0 or a negative errno value. */
+static int sctp_send_fpdu(struct weft_sctp *s, const u8 *fpdu, bool more)
+{
+	u32 len = weft_get_be16(fpdu);
+	u8 ssn[WEFT_SSN_LEN];
+	struct kvec iov[] = {
+		{ .iov_base = ssn, .iov_len = sizeof(ssn) },
+		{ .iov_base = (void *)(fpdu + WEFT_MPA_LEN), .iov_len = len },
+	};
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
+	};
+	int ret;
+
+	weft_put_be16(ssn, s->tx_ssn);
+	ret = kernel_sendmsg(s->sock, &msg, iov, ARRAY_SIZE(iov), sizeof(ssn) + len);
+	if (ret < 0)
+		return ret;
+	s->tx_ssn++;
+	return 0;
+}
+
+/**
+ * weft_sctp_control() - send a session control message
+ * @s: the stream
+ * @message: the message, with the DDP-SSN @s->tx_ssn
+ * @len: its length
+ *
+ * Context: process, @s->lock held.
+ * Return: 0 or a negative errno value.
+ */
+int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
+{
+	u8 control[CMSG_SPACE(sizeof(struct sctp_sndinfo))] __aligned(sizeof(long)) = {};
+	struct cmsghdr *cmsg = (struct cmsghdr *)control;
+	struct sctp_sndinfo *info = (struct sctp_sndinfo *)CMSG_DATA(cmsg);
+	struct kvec iov = { .iov_base = (void *)message, .iov_len = len };
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	int ret;
+
+	lockdep_assert_held(&s->lock);
+	cmsg->cmsg_level = IPPROTO_SCTP;
+	cmsg->cmsg_type = SCTP_SNDINFO;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(*info));
+	info->snd_ppid = (__force __u32)htonl(WEFT_SCTP_PPID_CONTROL);
+	ret = kernel_sendmsg(s->sock, &msg, &iov, 1, len);
+	if (ret < 0)
+		return ret;
+	s->tx_ssn++;
+	return 0;
+}
+
+/* Makes room for an FPDU of @len bytes at the stage. Returns true if there is. */
+static bool sctp_stage_room(struct weft_sctp *s, u32 len)
+{
+	u8 *stage;
+
+	if (len <= s->stage_size)
+		return true;
+	stage = krealloc(s->stage, len, GFP_NOIO);
+	if (!stage)
+		return false;
+	s->stage = stage;
+	s->stage_size = len;
+	return true;
+}
+
+/*
+ * Takes bytes of an FPDU that comes in parts, up to its end, and sends it when it is whole. If
+ * SCTP has no room, these bytes are not taken, so that none waits here for room. Returns how
+ * many were taken, or a negative errno value.
+ */
+static int sctp_give_part(struct weft_sctp *s, const u8 *from, u32 len, bool more)
+{
+	u32 before = s->staged, all = WEFT_MPA_LEN, n = 0, part;
+	int ret;
+
+	do {
+		if (s->staged >= WEFT_MPA_LEN)
+			all = weft_fpdu_len(weft_get_be16(s->stage));
+		if (!sctp_stage_room(s, all)) {
+			s->staged = before;
+			return -EAGAIN;
+		}
+		part = min(len - n, all - s->staged);
+		memcpy(s->stage + s->staged, from + n, part);
+		s->staged += part;
+		n += part;
+		if (s->staged < all)
+			return n;
+	} while (all == WEFT_MPA_LEN);
+	ret = sctp_send_fpdu(s, s->stage, more);
+	s->staged = ret ? before : 0;
+	return ret ?: (int)n;
+}
+
+/**
+ * weft_sctp_give() - send bytes of FPDUs
+ * @s: the stream
+ * @from: the bytes
+ * @len: how many
+ * @more: more bytes follow at once
+ *
+ * Context: process, @s->lock held.
+ * Return: as weft_llp_send_page().
+ */
+int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
+{
+	u32 at = 0, all;
+	int ret;
+
+	lockdep_assert_held(&s->lock);
+	while (at < len) {
+		all = len - at < WEFT_MPA_LEN ? U32_MAX :
+						weft_fpdu_len(weft_get_be16(from + at));
+		if (!s->staged && all <= len - at) {
+			ret = sctp_send_fpdu(s, from + at, more || at + all < len);
+			ret = ret ?: (int)all;
+		} else {
+			ret = sctp_give_part(s, from + at, len - at, more);
+		}
+		if (ret < 0)
+			return at ? (int)at : ret;
+		at += ret;
+	}
+	return at;
+}
+
+int weft_sctp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
+			u32 len, bool more)
+{
+	return weft_sctp_give(to_weft_sctp(llp), page_address(page) + offset, len, more);
+}
+
+/* Every message is copied by SCTP. */
+bool weft_sctp_may_lend(struct weft_llp *llp)
+{
+	return false;
+}
+
+int weft_sctp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
+		   const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more)
+{
+	return -EOPNOTSUPP;
+}
+
+/* A message that SCTP has taken is its own; the rest of one here will never be whole. */
+bool weft_sctp_unsent(struct weft_llp *llp)
+{
+	return READ_ONCE(to_weft_sctp(llp)->staged);
+}
