@@ -187,7 +187,7 @@ static int sctp_accept_message(struct weft_sctp *s, struct sk_buff *skb, u32 ppi
 {
 	int ret = -EPROTO;
 
-	if (skb->len < WEFT_SSN_LEN || weft_get_be16(skb->data) != s->rx_ssn)
+	if (skb->len < WEFT_SSN_LEN || weft_session_ssn(skb->data) != s->rx_ssn)
 		return -EPROTO;
 	s->rx_ssn++;
 	if (ppid == WEFT_SCTP_PPID_SEGMENT && s->opened) {

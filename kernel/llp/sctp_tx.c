@@ -77,7 +77,7 @@ static int sctp_send_fpdu(struct weft_sctp *s, const u8 *fpdu, bool more)
 	};
 	int ret;
 
-	weft_put_be16(ssn, s->tx_ssn);
+	weft_session_put_ssn(ssn, s->tx_ssn);
 	ret = kernel_sendmsg(s->sock, &msg, iov, ARRAY_SIZE(iov), sizeof(ssn) + len);
 	if (ret < 0)
 		return ret;

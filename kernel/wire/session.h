@@ -20,6 +20,7 @@
 
 #include <linux/types.h>
 
+#include "bytes.h"
 #include "mpa.h"
 
 #define WEFT_SCTP_PPID_SEGMENT	16
@@ -46,6 +47,18 @@ enum weft_session_code {
 	 */
 	WEFT_SESSION_EXTEND = 0x8000,
 };
+
+/* Writes the DDP-SSN of a message. */
+static inline void weft_session_put_ssn(u8 *message, u16 ssn)
+{
+	weft_put_be16(message, ssn);
+}
+
+/* Returns the DDP-SSN of a message of WEFT_SSN_LEN bytes or more. */
+static inline u16 weft_session_ssn(const u8 *message)
+{
+	return weft_get_be16(message);
+}
 
 /**
  * weft_session_encode() - write a session control message
@@ -87,7 +100,8 @@ bool weft_session_is_terminate(const u8 *buf, u32 len);
  * @frame: result; meaningful only on success
  *
  * Refuses: one that is too short or too long, an unknown function code, an enhanced one
- * without room for IRD and ORD, a plain one that offers to extend. @frame->reply says which kind of message it is.
+ * without room for IRD and ORD, a plain one that offers to extend. @frame->reply says which
+ * kind of message it is.
  *
  * Return: the offset of the application's private data in @buf, or 0.
  */
