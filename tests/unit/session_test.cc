@@ -56,7 +56,8 @@ TEST(Session, RefusesUnknownCodes) {
   weft_mpa_frame f{};
   for (u32 code = 0; code <= 0xffff; code++) {
     const u32 plain = code & 0x7fff;
-    const bool known = plain >= (code == plain ? 1U : 5U) && plain <= 7 && plain != WEFT_SESSION_TERMINATE;
+    const bool known =
+        plain >= (code == plain ? 1U : 5U) && plain <= 7 && plain != WEFT_SESSION_TERMINATE;
     EXPECT_EQ(decode(message(static_cast<u16>(code), Bytes(4)), &f) != 0, known) << code;
   }
 }
