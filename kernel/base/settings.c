@@ -16,6 +16,7 @@ struct weft_settings weft_settings_default = {
 		[WEFT_SET_MARKERS] = 0,
 		[WEFT_SET_TRANSPORT] = WEFT_TRANSPORT_TCP,
 		[WEFT_SET_SCTP_PORTS] = 0,
+		[WEFT_SET_SCTP_MULTIHOMING] = 0,
 	},
 };
 

@@ -20,6 +20,7 @@ enum weft_setting_id {
 	WEFT_SET_MARKERS,	/* 1: ask peers for MPA markers */
 	WEFT_SET_TRANSPORT,	/* enum weft_transport */
 	WEFT_SET_SCTP_PORTS,	/* first and last port that has SCTP in any case; 0: none */
+	WEFT_SET_SCTP_MULTIHOMING, /* 1: associations have all addresses of the host */
 	WEFT_NUM_SETTINGS
 };
 

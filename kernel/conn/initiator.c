@@ -83,12 +83,33 @@ static void addr_clear_port(struct sockaddr_storage *addr)
 		((struct sockaddr_in6 *)addr)->sin6_port = 0;
 }
 
+/*
+ * Returns true if a stream may use all of the host's addresses: then it survives the
+ * loss of one path to the peer. What a listener has is up to the address that it listens on.
+ */
+static bool has_many_homes(const struct weft_conn *conn)
+{
+	const struct weft_device *dev = conn->dev;
+
+	return conn->llp->class == dev->llp[WEFT_TRANSPORT_SCTP] &&
+	       weft_setting(&dev->settings, WEFT_SET_SCTP_MULTIHOMING);
+}
+
+static void addr_clear_host(struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET)
+		((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_ANY);
+	else
+		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_any;
+}
+
 /* Opens a stream of the class and binds it to our address. */
 int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
 {
 	struct iw_cm_id *id = conn->cm_id;
 	struct sockaddr_storage local = id->m_local_addr;
 	struct weft_llp *llp;
+	bool many;
 	int ret;
 
 	llp = weft_llp_open(class, weft_cm_net(id), local.ss_family, &weft_conn_stream_ops, conn);
@@ -102,7 +123,10 @@ int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
 		if (ret)
 			return ret;
 	}
-	ret = weft_llp_bind(llp, &local, false);
+	many = has_many_homes(conn);
+	if (many)
+		addr_clear_host(&local);
+	ret = weft_llp_bind(llp, &local, many);
 	if (ret != -EADDRINUSE)
 		return ret;
 	/*
@@ -110,7 +134,7 @@ int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
 	 * peer learns the port from the packets, so another one will do.
 	 */
 	addr_clear_port(&local);
-	return weft_llp_bind(llp, &local, false);
+	return weft_llp_bind(llp, &local, many);
 }
 
 /**

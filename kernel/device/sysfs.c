@@ -75,6 +75,9 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 		.id = WEFT_SET_USER_TIMEOUT, .words = off_word, .num_words = 1,
 		.max = WEFT_MAX_SECONDS
 	},
+	[WEFT_SET_SCTP_MULTIHOMING] = {
+		.id = WEFT_SET_SCTP_MULTIHOMING, .words = switch_words, .num_words = 2, .max = 1
+	},
 	[WEFT_SET_SCTP_PORTS] = {
 		.id = WEFT_SET_SCTP_PORTS, .words = none_word, .num_words = 1, .range = true
 	},
@@ -202,6 +205,7 @@ WEFT_SETTING_ATTR(extensions, WEFT_SET_EXTENSIONS);
 WEFT_SETTING_ATTR(markers, WEFT_SET_MARKERS);
 WEFT_SETTING_ATTR(transport, WEFT_SET_TRANSPORT);
 WEFT_SETTING_ATTR(sctp_ports, WEFT_SET_SCTP_PORTS);
+WEFT_SETTING_ATTR(sctp_multihoming, WEFT_SET_SCTP_MULTIHOMING);
 
 static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *attr, char *text)
 {
@@ -253,6 +257,7 @@ static struct attribute *settings_attrs[] = {
 	&dev_attr_fpdu_peers.attr,
 	&transport_attr.attr.attr,
 	&sctp_ports_attr.attr.attr,
+	&sctp_multihoming_attr.attr.attr,
 	NULL
 };
 
@@ -324,3 +329,7 @@ MODULE_PARM_DESC(transport, "what connections of new devices are made over: tcp 
 module_param_cb(sctp_ports, &default_ops, (void *)&rules[WEFT_SET_SCTP_PORTS], 0644);
 __MODULE_PARM_TYPE(sctp_ports, "charp");
 MODULE_PARM_DESC(sctp_ports, "ports, FIRST-LAST, that are served and reached over SCTP whatever the transport is, on new devices: none (default)");
+
+module_param_cb(sctp_multihoming, &default_ops, (void *)&rules[WEFT_SET_SCTP_MULTIHOMING], 0644);
+__MODULE_PARM_TYPE(sctp_multihoming, "charp");
+MODULE_PARM_DESC(sctp_multihoming, "whether connections of new devices over SCTP have all addresses of the host: off (default) or on");

@@ -17,8 +17,11 @@
 
 /* An association is given up after so many sends without an answer... */
 #define WEFT_SCTP_RETRIES	8
-/* ... the last of which are so many milliseconds apart at least. */
+/* ... the last of which are so many milliseconds apart, at least and at most. */
 #define WEFT_SCTP_MIN_RTO	1000U
+#define WEFT_SCTP_MAX_RTO	60000U
+/* The same for an association that is shut down, which SCTP gives up after five of these. */
+#define WEFT_SCTP_CLOSE_RTO	2000U
 
 /* --- events --- */
 
@@ -42,12 +45,18 @@ static void sctp_work(struct work_struct *work)
 {
 	struct weft_sctp *s = container_of(to_delayed_work(work), struct weft_sctp, work);
 
-	mutex_lock(&s->lock);
+	if (!mutex_trylock(&s->lock)) {
+		WRITE_ONCE(s->awaited, true);
+		/* Pairs with the one in weft_sctp_leave(): either sees the other. */
+		smp_mb();
+		if (!mutex_trylock(&s->lock))
+			return;
+	}
 	if (s->listening)
 		s->llp.ops->changed(&s->llp);
 	else
 		weft_sctp_progress(s);
-	mutex_unlock(&s->lock);
+	weft_sctp_leave(s);
 }
 
 /* --- setting up --- */
@@ -62,7 +71,10 @@ static int sctp_configure(struct socket *sock)
 {
 	struct sctp_setadaptation adaptation = { .ssb_adaptation_ind = WEFT_SCTP_ADAPTATION };
 	struct sctp_sndinfo info = { .snd_ppid = (__force __u32)htonl(WEFT_SCTP_PPID_SEGMENT) };
-	struct sctp_initmsg init = { .sinit_num_ostreams = 1 };
+	/* SCTP allocates as many streams as a peer asks for, up to this limit. */
+	struct sctp_initmsg init = { .sinit_num_ostreams = 1, .sinit_max_instreams = 1 };
+	/* How long an association may last that is shut down is a multiple of this. */
+	struct sctp_rtoinfo rto = { .srto_max = WEFT_SCTP_CLOSE_RTO };
 	int on = 1, ret;
 
 	ret = sctp_option(sock, SCTP_NODELAY, &on, sizeof(on));
@@ -72,7 +84,9 @@ static int sctp_configure(struct socket *sock)
 		ret = sctp_option(sock, SCTP_ADAPTATION_LAYER, &adaptation, sizeof(adaptation));
 	if (!ret)
 		ret = sctp_option(sock, SCTP_DEFAULT_SNDINFO, &info, sizeof(info));
-	return ret ?: sctp_option(sock, SCTP_INITMSG, &init, sizeof(init));
+	if (!ret)
+		ret = sctp_option(sock, SCTP_INITMSG, &init, sizeof(init));
+	return ret ?: sctp_option(sock, SCTP_RTOINFO, &rto, sizeof(rto));
 }
 
 static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops *ops,
@@ -133,29 +147,38 @@ static int llp_sctp_set_tos(struct weft_llp *llp, u8 tos)
 	return 0;
 }
 
+/* Sets the time between the last tries. SCTP's own lower limit must not be above it. */
+static void sctp_set_rto(struct socket *sock, u32 max)
+{
+	struct sctp_rtoinfo rto = {
+		.srto_initial = min_t(u32, max, 3 * MSEC_PER_SEC),
+		.srto_min = min(max, WEFT_SCTP_MIN_RTO),
+		.srto_max = max,
+	};
+
+	sctp_option(sock, SCTP_RTOINFO, &rto, sizeof(rto));
+}
+
 /*
- * SCTP asks a silent peer by itself; its interval is set. It has no limit of time for data
- * without an answer, but one of tries, each of which waits twice as long as the one before, up
- * to a limit. Both are chosen so that about the time asked for passes.
+ * SCTP has no limit of time for data without an answer, but one of tries, each of which waits
+ * twice as long as the one before, up to a limit. A silent peer is asked at intervals, and
+ * the same number of questions may go unanswered. Both are chosen so that about the time asked
+ * for passes: for a silent peer, that at which TCP would ask plus that of TCP's questions.
  */
 static void llp_sctp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
 	struct socket *sock = to_weft_sctp(llp)->sock;
 	struct sctp_paddrparams path = {
-		.spp_hbinterval = keepalive * MSEC_PER_SEC,
+		.spp_hbinterval = (keepalive + 60) * (MSEC_PER_SEC / (WEFT_SCTP_RETRIES + 1)),
 		.spp_flags = keepalive ? SPP_HB_ENABLE : SPP_HB_DISABLE,
 	};
 	struct sctp_assocparams retries = { .sasoc_asocmaxrxt = WEFT_SCTP_RETRIES };
-	struct sctp_rtoinfo rto = {};
 
 	sctp_option(sock, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
-	if (!user_timeout)
-		return;
-	rto.srto_max = max_t(u32, user_timeout * (MSEC_PER_SEC / WEFT_SCTP_RETRIES),
-			     WEFT_SCTP_MIN_RTO);
-	rto.srto_initial = min_t(u32, rto.srto_max, 3 * MSEC_PER_SEC);
-	sctp_option(sock, SCTP_RTOINFO, &rto, sizeof(rto));
 	sctp_option(sock, SCTP_ASSOCINFO, &retries, sizeof(retries));
+	sctp_set_rto(sock, user_timeout ?
+		     clamp(user_timeout * (MSEC_PER_SEC / WEFT_SCTP_RETRIES),
+			   WEFT_SCTP_MIN_RTO, WEFT_SCTP_MAX_RTO) : WEFT_SCTP_MAX_RTO);
 }
 
 static int llp_sctp_listen(struct weft_llp *llp, int backlog)
@@ -164,7 +187,7 @@ static int llp_sctp_listen(struct weft_llp *llp, int backlog)
 
 	mutex_lock(&s->lock);
 	s->listening = true;
-	mutex_unlock(&s->lock);
+	weft_sctp_leave(s);
 	return weft_sock_listen(s->sock, backlog);
 }
 
@@ -193,7 +216,7 @@ static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
 	}
 	mutex_lock(&s->lock);
 	weft_sctp_look_around(s);
-	mutex_unlock(&s->lock);
+	weft_sctp_leave(s);
 	/* What came before is told now. */
 	mod_delayed_work(weft_workqueue, &s->work, 0);
 	return &s->llp;
@@ -233,7 +256,8 @@ static int llp_sctp_addresses(struct weft_llp *llp, struct sockaddr_storage *loc
 
 static enum weft_llp_state llp_sctp_state(struct weft_llp *llp)
 {
-	return READ_ONCE(to_weft_sctp(llp)->state);
+	/* Pairs with the release in sctp_end(): the error is there as well. */
+	return smp_load_acquire(&to_weft_sctp(llp)->state);
 }
 
 static int llp_sctp_error(struct weft_llp *llp)
@@ -250,7 +274,7 @@ static int llp_sctp_recv(struct weft_llp *llp, void *buf, u32 len)
 
 	mutex_lock(&s->lock);
 	ret = weft_sctp_take(s, buf, len);
-	mutex_unlock(&s->lock);
+	weft_sctp_leave(s);
 	return ret;
 }
 
@@ -279,7 +303,7 @@ static int llp_sctp_send(struct weft_llp *llp, const void *buf, u32 len)
 		ret = sctp_send_frame(s, &frame, buf + at) ?: (int)len;
 	else
 		ret = weft_sctp_give(s, buf, len, false);
-	mutex_unlock(&s->lock);
+	weft_sctp_leave(s);
 	return ret;
 }
 
@@ -294,7 +318,7 @@ static void llp_sctp_shutdown(struct weft_llp *llp)
 	/* If there is no room for it, SCTP's own end of the association must do. */
 	weft_sctp_control(s, message, weft_session_encode_terminate(message, s->tx_ssn));
 	s->shut = true;
-	mutex_unlock(&s->lock);
+	weft_sctp_leave(s);
 	kernel_sock_shutdown(s->sock, SHUT_WR);
 }
 
@@ -303,9 +327,16 @@ static void llp_sctp_close(struct weft_llp *llp, bool abort)
 	struct weft_sctp *s = to_weft_sctp(llp);
 
 	remove_wait_queue(sk_sleep(weft_sctp_sk(s)), &s->wait);
-	cancel_delayed_work_sync(&s->work);
-	if (abort)
+	if (abort) {
 		sock_no_linger(weft_sctp_sk(s));
+	} else {
+		/* SCTP would abort an association with unread messages. */
+		mutex_lock(&s->lock);
+		weft_sctp_drop(s);
+		weft_sctp_leave(s);
+		sctp_set_rto(s->sock, WEFT_SCTP_CLOSE_RTO);
+	}
+	cancel_delayed_work_sync(&s->work);
 	sock_release(s->sock);
 	skb_queue_purge(&s->queue);
 	kfree(s->stage);

@@ -28,18 +28,23 @@ extern const struct weft_llp_class weft_sctp_class;
  * @sock: the kernel socket, which holds its network namespace
  * @lock: the stream's lock. Taken before the socket lock, which SCTP's own functions take
  * @wait: in the socket's wait queue: what happens to the socket queues @work
- * @work: receives, and tells @llp's owner
+ * @work: receives, and tells @llp's owner. Never waits for @lock: a thread that has it may be
+ *	throttled, and workers serve everybody
+ * @awaited: @work found @lock taken, and is to be queued when that is let go
  * @listening: a listener
  * @state: what the owner is told. Read by anyone
  * @error: why the association failed, a negative errno value; 0: not yet, or already told
+ * @flowing: a queue pair has had the stream, so that more than the handshake is received
+ * @peer_tag: the peer's verification tag. Another one is that of another program
  * @shut: this end has ended the session
+ * @closing: SCTP takes no more messages to send
  * @ended: no bytes will come but those in @queue
  * @want_space: a send found no room. Read by anyone
  * @opened: the peer's first message, one of the handshake, has come
  * @tx_ssn: DDP-SSN of the next message to send
  * @rx_ssn: of the next to come
  * @queue: what has come and was not taken: a buffer for each FPDU, or frame of the handshake
- * @queued: bytes in @queue
+ * @queued: bytes of memory that @queue takes
  * @taken: bytes taken of the first
  * @stage: the first bytes of an FPDU whose others have not been handed over; NULL: none ever
  * @staged: how many
@@ -48,7 +53,7 @@ extern const struct weft_llp_class weft_sctp_class;
  * @local: this end's address
  * @remote: the peer's, by which it was reached first
  *
- * All but @state, @want_space and the names are protected by @lock.
+ * All but @awaited, @state, @error, @want_space and the names are protected by @lock.
  */
 struct weft_sctp {
 	struct weft_llp llp;
@@ -56,7 +61,11 @@ struct weft_sctp {
 	struct mutex lock; /* of the stream */
 	struct wait_queue_entry wait;
 	struct delayed_work work;
+	bool awaited;
 	bool listening;
+	bool flowing;
+	bool closing;
+	u32 peer_tag;
 	enum weft_llp_state state;
 	int error;
 	bool shut;
@@ -98,7 +107,9 @@ static inline struct sctp_association *weft_sctp_association(const struct weft_s
 
 /* --- sctp_rx.c, sctp_tx.c --- */
 
+void weft_sctp_leave(struct weft_sctp *s);
 void weft_sctp_look_around(struct weft_sctp *s);
+void weft_sctp_drop(struct weft_sctp *s);
 void weft_sctp_progress(struct weft_sctp *s);
 int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len);
 int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len);

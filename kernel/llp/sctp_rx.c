@@ -14,21 +14,43 @@
 #include "wire/fpdu.h"
 #include "wire/session.h"
 
-/* The most bytes that have come and are kept here; what comes then stays in SCTP's queue. */
+/* The most memory for what has come and is kept here; what comes then stays in SCTP's queue. */
 #define WEFT_SCTP_MAX_QUEUED	(256 * 1024)
 /* Messages received before other work gets a turn. */
 #define WEFT_SCTP_BUDGET	256
 /* How soon to try again when memory was short, since no event follows. */
 #define WEFT_SCTP_RETRY		(HZ / 10 + 1)
 
+/* Who takes the lock by this has the stream for a queue pair, or will drop what comes. */
 void weft_sctp_lock(struct weft_llp *llp)
 {
-	mutex_lock(&to_weft_sctp(llp)->lock);
+	struct weft_sctp *s = to_weft_sctp(llp);
+
+	mutex_lock(&s->lock);
+	if (s->flowing)
+		return;
+	s->flowing = true;
+	mod_delayed_work(weft_workqueue, &s->work, 0);
+}
+
+/**
+ * weft_sctp_leave() - let the stream's lock go
+ * @s: the stream
+ *
+ * Context: process, @s->lock held.
+ */
+void weft_sctp_leave(struct weft_sctp *s)
+{
+	mutex_unlock(&s->lock);
+	/* Pairs with the one in sctp_work(). */
+	smp_mb();
+	if (READ_ONCE(s->awaited) && xchg(&s->awaited, false))
+		mod_delayed_work(weft_workqueue, &s->work, 0);
 }
 
 void weft_sctp_unlock(struct weft_llp *llp)
 {
-	mutex_unlock(&to_weft_sctp(llp)->lock);
+	weft_sctp_leave(to_weft_sctp(llp));
 }
 
 void weft_sctp_assert_locked(const struct weft_llp *llp)
@@ -57,19 +79,49 @@ static void sctp_name(struct weft_sctp *s, const struct sctp_association *asoc)
 	smp_store_release(&s->named, true);
 }
 
+/* Notes how the association is; with an error, why it failed. */
+static void sctp_become(struct weft_sctp *s, enum weft_llp_state state, int error)
+{
+	lockdep_assert_held(&s->lock);
+	if (error)
+		WRITE_ONCE(s->error, error);
+	/* Pairs with the acquire in llp_sctp_state(). */
+	smp_store_release(&s->state, state);
+}
+
 /* Ends receiving; the association has failed with @error, or is over with 0. */
 static void sctp_end(struct weft_sctp *s, int error)
 {
-	lockdep_assert_held(&s->lock);
 	s->ended = true;
-	if (error)
-		WRITE_ONCE(s->error, error);
-	WRITE_ONCE(s->state, error ? WEFT_LLP_DEAD : WEFT_LLP_PEER_CLOSED);
+	if (s->state != WEFT_LLP_DEAD)
+		sctp_become(s, error ? WEFT_LLP_DEAD : WEFT_LLP_PEER_CLOSED, error);
+}
+
+/* Looks whether the association has been made. With the socket lock held. */
+static void sctp_look_for(struct weft_sctp *s, const struct sctp_association *asoc)
+{
+	sock_owned_by_me(weft_sctp_sk(s));
+	if (!asoc || asoc->state < SCTP_STATE_ESTABLISHED)
+		return;
+	sctp_name(s, asoc);
+	s->peer_tag = asoc->c.peer_vtag;
+	if (asoc->peer.adaptation_ind == WEFT_SCTP_ADAPTATION) {
+		sctp_become(s, WEFT_LLP_OPEN, 0);
+		return;
+	}
+	pr_warn_ratelimited("weft: %pISpc speaks SCTP without an indication of DDP (RFC 5043, 5.1), and is refused\n",
+			    &s->remote);
+	sctp_end(s, -EPROTO);
 }
 
 /**
- * weft_sctp_look_around() - see whether the association has been made
+ * weft_sctp_look_around() - see how the association is
  * @s: the stream
+ *
+ * An association that failed is told of at once, whatever is still to be read. One that the
+ * peer has shut down is over when all has been read, but before a queue pair has the stream
+ * nobody reads. A peer whose host was started anew may make a new association of the same
+ * addresses; SCTP would go on with that one.
  *
  * Context: process, @s->lock held; takes the socket lock.
  */
@@ -77,24 +129,23 @@ void weft_sctp_look_around(struct weft_sctp *s)
 {
 	struct sock *sk = weft_sctp_sk(s);
 	struct sctp_association *asoc;
-	bool stranger = false;
 
 	lockdep_assert_held(&s->lock);
-	if (s->state != WEFT_LLP_CONNECTING)
-		return;
 	lock_sock(sk);
 	asoc = weft_sctp_association(s);
-	if (asoc && asoc->state >= SCTP_STATE_ESTABLISHED) {
-		sctp_name(s, asoc);
-		stranger = asoc->peer.adaptation_ind != WEFT_SCTP_ADAPTATION;
-		WRITE_ONCE(s->state, WEFT_LLP_OPEN);
+	if (s->state == WEFT_LLP_CONNECTING)
+		sctp_look_for(s, asoc);
+	if (s->state == WEFT_LLP_OPEN || s->state == WEFT_LLP_CONNECTING) {
+		if (sk->sk_err)
+			sctp_become(s, WEFT_LLP_DEAD, sock_error(sk));
+		else if (s->state == WEFT_LLP_OPEN && !asoc && !s->shut)
+			sctp_become(s, WEFT_LLP_DEAD, -ECONNRESET);
+		else if (s->state == WEFT_LLP_OPEN && asoc && asoc->c.peer_vtag != s->peer_tag)
+			sctp_become(s, WEFT_LLP_DEAD, -ECONNRESET);
+		else if (!s->flowing && (sk->sk_shutdown & RCV_SHUTDOWN))
+			sctp_become(s, WEFT_LLP_PEER_CLOSED, 0);
 	}
 	release_sock(sk);
-	if (!stranger)
-		return;
-	pr_warn_ratelimited("weft: %pISpc speaks SCTP without an indication of DDP (RFC 5043, 5.1), and is refused\n",
-			    &s->remote);
-	sctp_end(s, -EPROTO);
 }
 
 /*
@@ -115,6 +166,8 @@ static int sctp_next(struct weft_sctp *s)
 		ret = sock_error(sk);
 	else if (sk->sk_shutdown & RCV_SHUTDOWN)
 		ret = 0;
+	else if (s->state == WEFT_LLP_DEAD)
+		ret = -ECONNRESET;
 	else if (s->state != WEFT_LLP_CONNECTING && !weft_sctp_association(s))
 		ret = s->shut ? 0 : -ECONNRESET;
 	else
@@ -124,11 +177,11 @@ static int sctp_next(struct weft_sctp *s)
 }
 
 /*
- * Receives a message of @len bytes into @to. Returns its payload protocol identifier, or a
- * negative errno value; -EPROTO if SCTP gave a part of a message only, since it had no room
+ * Receives a message of @len bytes into @to, and its payload protocol identifier. Returns 0 or
+ * a negative errno value; -EPROTO if SCTP gave a part of a message only, since it had no room
  * for all of it.
  */
-static int sctp_receive(struct weft_sctp *s, void *to, u32 len)
+static int sctp_receive(struct weft_sctp *s, void *to, u32 len, u32 *ppid)
 {
 	u8 control[CMSG_SPACE(sizeof(struct sctp_rcvinfo))] __aligned(sizeof(long)) = {};
 	const struct cmsghdr *cmsg = (const struct cmsghdr *)control;
@@ -144,9 +197,11 @@ static int sctp_receive(struct weft_sctp *s, void *to, u32 len)
 	if (ret < 0)
 		return ret;
 	if ((u32)ret != len || !(msg.msg_flags & MSG_EOR) ||
-	    (msg.msg_flags & MSG_NOTIFICATION) || cmsg->cmsg_type != SCTP_RCVINFO)
+	    (msg.msg_flags & MSG_NOTIFICATION) || cmsg->cmsg_level != IPPROTO_SCTP ||
+	    cmsg->cmsg_type != SCTP_RCVINFO)
 		return -EPROTO;
-	return ntohl((__force __be32)info->rcv_ppid) & INT_MAX;
+	*ppid = ntohl((__force __be32)info->rcv_ppid);
+	return 0;
 }
 
 /* Makes an FPDU of a message in @skb whose DDP-SSN was checked. */
@@ -209,35 +264,40 @@ static int sctp_fetch(struct weft_sctp *s)
 {
 	int len = sctp_next(s), ret;
 	struct sk_buff *skb;
+	u32 ppid;
 
 	if (len <= 0)
 		return len;
 	if (len > WEFT_SSN_LEN + WEFT_MAX_ULPDU)
 		return -EPROTO;
 	/* Room for what an FPDU has beyond a message, or MPA's header beyond a session's. */
-	skb = alloc_skb(len + WEFT_MPA_HDR_LEN, GFP_KERNEL);
+	skb = alloc_skb(len + WEFT_MPA_HDR_LEN, GFP_KERNEL | __GFP_NOWARN);
 	if (!skb)
 		return -ENOMEM;
-	ret = sctp_receive(s, skb_put(skb, len), len);
-	if (ret >= 0)
-		ret = sctp_accept_message(s, skb, ret);
+	ret = sctp_receive(s, skb_put(skb, len), len, &ppid);
+	if (!ret)
+		ret = sctp_accept_message(s, skb, ppid);
 	if (ret <= 0) {
 		kfree_skb(skb);
 		return ret;
 	}
 	__skb_queue_tail(&s->queue, skb);
-	s->queued += skb->len;
+	s->queued += skb->truesize;
 	return 1;
 }
 
-/* Receives what has come, as much as is kept here. Returns true if there may be more. */
+/*
+ * Receives what has come, as much as is kept here: before a queue pair has the stream only the
+ * handshake. Returns true if there may be more.
+ */
 static bool sctp_fetch_some(struct weft_sctp *s)
 {
 	unsigned int flags = memalloc_noio_save();
 	int budget = WEFT_SCTP_BUDGET, ret = -EAGAIN;
 
 	lockdep_assert_held(&s->lock);
-	while (!s->ended && budget-- && s->queued < WEFT_SCTP_MAX_QUEUED) {
+	while (!s->ended && budget-- && s->queued < WEFT_SCTP_MAX_QUEUED &&
+	       (s->flowing || !s->opened)) {
 		ret = sctp_fetch(s);
 		if (ret == 1)
 			continue;
@@ -280,18 +340,34 @@ void weft_sctp_progress(struct weft_sctp *s)
 /* Notes that @len bytes of the queue were taken. */
 static void sctp_took(struct weft_sctp *s, u32 len)
 {
+	bool full = s->queued >= WEFT_SCTP_MAX_QUEUED;
 	struct sk_buff *skb;
 
-	/* What SCTP has kept meanwhile can come. */
-	if (s->queued >= WEFT_SCTP_MAX_QUEUED && s->queued - len < WEFT_SCTP_MAX_QUEUED)
-		mod_delayed_work(weft_workqueue, &s->work, 0);
-	s->queued -= len;
 	s->taken += len;
 	while ((skb = skb_peek(&s->queue)) && s->taken >= skb->len) {
 		s->taken -= skb->len;
+		s->queued -= skb->truesize;
 		__skb_unlink(skb, &s->queue);
 		kfree_skb(skb);
 	}
+	/* What SCTP has kept meanwhile can come. */
+	if (full && s->queued < WEFT_SCTP_MAX_QUEUED)
+		mod_delayed_work(weft_workqueue, &s->work, 0);
+}
+
+/**
+ * weft_sctp_drop() - drop what has come, before the association is shut down
+ * @s: the stream
+ *
+ * Context: process, @s->lock held.
+ */
+void weft_sctp_drop(struct weft_sctp *s)
+{
+	s->flowing = true;
+	__skb_queue_purge(&s->queue);
+	s->queued = 0;
+	s->taken = 0;
+	sctp_fetch_some(s);
 }
 
 /**

@@ -7,10 +7,14 @@
  */
 #include <net/sctp/sctp.h>
 
+#include "base/workqueue.h"
 #include "llp/sctp.h"
 #include "wire/fpdu.h"
 #include "wire/plan.h"
 #include "wire/session.h"
+
+/* The longest message, which SCTP allocates memory for at once. */
+#define WEFT_SCTP_MAX_EMSS	(16 * 1024U)
 
 /*
  * The largest message that SCTP sends in one piece has the DDP-SSN where an FPDU has its
@@ -28,7 +32,7 @@ u32 weft_sctp_emss(struct weft_llp *llp)
 	if (asoc)
 		most = asoc->frag_point + WEFT_CRC_LEN;
 	release_sock(sk);
-	return clamp_t(u32, most & ~3U, WEFT_MIN_EMSS, WEFT_MAX_ULPDU & ~3U);
+	return clamp(most & ~3U, WEFT_MIN_EMSS, WEFT_SCTP_MAX_EMSS);
 }
 
 u32 weft_sctp_train(struct weft_llp *llp, u32 emss)
@@ -54,6 +58,9 @@ bool weft_sctp_want_space(struct weft_llp *llp)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
 
+	/* The end of the association is told instead. */
+	if (s->closing)
+		return true;
 	WRITE_ONCE(s->want_space, true);
 	/* Pairs with the one of whoever wakes the wait queue after there is room. */
 	smp_mb();
@@ -61,6 +68,27 @@ bool weft_sctp_want_space(struct weft_llp *llp)
 		return true;
 	WRITE_ONCE(s->want_space, false);
 	return false;
+}
+
+/*
+ * Returns what an error of a send means to the engine. Without memory it can be tried again. If
+ * the peer has ended the association, what it sent before is still to be read, and then its
+ * end; the engine waits for that as if for room.
+ */
+static int sctp_send_error(struct weft_sctp *s, int error)
+{
+	switch (error) {
+	case -ENOMEM:
+	case -ENOBUFS:
+		return -EAGAIN;
+	case -ESHUTDOWN:
+	case -EPIPE:
+		s->closing = true;
+		mod_delayed_work(weft_workqueue, &s->work, 0);
+		return -EAGAIN;
+	default:
+		return error;
+	}
 }
 
 /* Sends the ULPDU of an FPDU as a message. Returns 0 or a negative errno value. */
@@ -80,7 +108,7 @@ static int sctp_send_fpdu(struct weft_sctp *s, const u8 *fpdu, bool more)
 	weft_session_put_ssn(ssn, s->tx_ssn);
 	ret = kernel_sendmsg(s->sock, &msg, iov, ARRAY_SIZE(iov), sizeof(ssn) + len);
 	if (ret < 0)
-		return ret;
+		return sctp_send_error(s, ret);
 	s->tx_ssn++;
 	return 0;
 }
@@ -114,7 +142,7 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 	info->snd_ppid = (__force __u32)htonl(WEFT_SCTP_PPID_CONTROL);
 	ret = kernel_sendmsg(s->sock, &msg, &iov, 1, len);
 	if (ret < 0)
-		return ret;
+		return sctp_send_error(s, ret);
 	s->tx_ssn++;
 	return 0;
 }
@@ -213,8 +241,14 @@ int weft_sctp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 	return -EOPNOTSUPP;
 }
 
-/* A message that SCTP has taken is its own; the rest of one here will never be whole. */
+/*
+ * A message that SCTP has taken is its own, until the peer has ended the association: then
+ * nobody reads it any more. The rest of an FPDU that is here in part will never come.
+ */
 bool weft_sctp_unsent(struct weft_llp *llp)
 {
-	return READ_ONCE(to_weft_sctp(llp)->staged);
+	const struct weft_sctp *s = to_weft_sctp(llp);
+
+	return READ_ONCE(s->staged) ||
+	       (READ_ONCE(s->ended) && READ_ONCE(weft_sctp_sk(s)->sk_wmem_queued));
 }

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What only SCTP has below a queue pair: the ports that have it beside TCP, paths of which one
+# dies, and a kernel without it. The scripts of the labs named -sctp show that all else is as over TCP.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+
+program=$LAB_PROJECT/build/tests/connections/connections
+log_says() { dmesg | grep -qE "weft: $1"; }
+each() { # SETTING VALUE: of both devices
+	echo "$2" >/sys/class/infiniband/weft0/weft/"$1" && echo "$2" >/sys/class/infiniband/weft1/weft/"$1"
+}
+
+set_up
+
+# --- a kernel without SCTP: the module is not loaded and not to be found ---
+each transport sctp
+hide=$(modinfo -n sctp)
+mv "$hide" /run/sctp.ko.hidden
+refused "a server without the kernel's SCTP" "not supported|rdma_listen" 20 ip netns exec A "$program" server 10.0.0.1 1
+check "the log says what is missing" log_says "this kernel has no SCTP.*install its module sctp"
+refused "a client without the kernel's SCTP" "not supported|rdma_connect" 20 ip netns exec B "$program" client 10.0.0.1 1 1
+mv /run/sctp.ko.hidden "$hide"
+works "once the module is there, over SCTP"
+check "it was loaded for that" grep -q '^sctp ' /proc/modules
+each transport tcp
+
+# --- ports ---
+# over HOST TABLE PORT: has the host a socket of that protocol at this port?
+over() { on_"$1" cat "/proc/net/$2" | grep -qE "$3"; }
+serve() { # PORT
+	ip netns exec A rping -s -P -p "$1" >/run/served 2>&1 &
+	served=$!
+	wait_for 20 serves "$1"
+}
+serves() { [[ $(listeners "$someone_in_a") == *sctp:$1:* || $(listeners "$someone_in_a") == *$(printf ':%04X' "$1")* ]]; }
+call() { ip netns exec B timeout $((30 * patience)) rping -c -a 10.0.0.1 -p "$1" -C 3 -V; }
+over_sctp() { [[ $(listeners "$someone_in_a") == *sctp:$1:* ]]; }
+over_tcp() { ! over_sctp "$1"; }
+
+each sctp_ports 7180-7189
+for port in 7179 7180 7189 7190; do
+	serve $port
+	check "port $port is one of $([[ $port == 718? ]] && echo SCTP || echo TCP)" over_"$([[ $port == 718? ]] && echo sctp || echo tcp)" $port
+	check "port $port is served" call $port
+	kill $served
+	wait $served 2>/dev/null
+done
+# A host that asks over TCP for what is served over SCTP.
+echo none >/sys/class/infiniband/weft1/weft/sctp_ports
+serve 7185
+refused "a client over TCP of a server over SCTP" "rdma_connect|REJECTED|error" 20 call 7185
+kill $served
+wait $served 2>/dev/null
+each sctp_ports none
+
+# --- two paths, one of which dies ---
+ip link add eth1 netns A type veth peer name eth1 netns B
+for side in A1 B2; do
+	ip -n ${side:0:1} addr add 10.1.0.${side:1}/24 dev eth1
+	ip -n ${side:0:1} link set eth1 up
+done
+each transport sctp
+each sctp_multihoming on
+ip netns exec A rping -s -P -S 4000 -p 7200 >/run/served 2>&1 &
+served=$!
+wait_for 20 serves 7200
+rounds=$((6000 / patience))
+ip netns exec B stdbuf -oL rping -c -a 10.0.0.1 -p 7200 -C $rounds -S 4000 -V -v >/run/pings 2>&1 &
+client=$!
+pings() { grep -ac '^ping data: ' /run/pings; }
+some_pings() { (($(pings) >= $1)); }
+await "the first pings" 30 some_pings 50
+check "the association has two addresses at each end" grep -qE '10\.[01]\.0\.2 .*10\.[01]\.0\.2.*<->.*10\.[01]\.0\.1.*10\.[01]\.0\.1' <(on_b cat /proc/net/sctp/assocs)
+tc -n A qdisc add dev eth0 root netem loss 100%
+tc -n B qdisc add dev eth0 root netem loss 100%
+before=$(pings)
+check "it goes on when the first path is dead" wait_for 60 some_pings $((before + 100))
+tc -n A qdisc del dev eth0 root
+tc -n B qdisc del dev eth0 root
+await "all pings" 240 ended $client
+status=0
+wait $client || status=$?
+check "every byte came, and no connection ended (status $status, $(pings) of $rounds)" test "$status $(pings)" = "0 $rounds"
+kill $served
+wait $served 2>/dev/null
+
+finish
