@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include <algorithm>
 
 namespace weft::test {
@@ -106,27 +108,44 @@ TEST(Negotiate, RequestOffersOnlyWhatItCanKeep) {
 }
 
 // Both ends must wish to; an answer is another bit than the offer.
+// A handshake whose ends wish something or not.
+struct Handshake {
+  bool initiator;
+  bool responder;
+  weft_mpa_frame request;
+  Outcome there;
+  Outcome here;
+};
+
+// Who of the two wishes it, in all combinations, with revision 1 and 2.
+std::vector<Handshake> handshakes(bool weft_mpa_policy::*wish) {
+  std::vector<Handshake> all;
+  for (unsigned bits = 0; bits < 8; bits++) {
+    Handshake h{};
+    h.initiator = (bits & 1) != 0;
+    h.responder = (bits & 2) != 0;
+    weft_mpa_policy a = kPolicy;
+    weft_mpa_policy b = kPolicy;
+    a.revision = (bits & 4) != 0 ? 2 : 1;
+    a.*wish = h.initiator;
+    b.*wish = h.responder;
+    h.request = request(a);
+    h.there = answer(over_the_wire(h.request), b);
+    EXPECT_EQ(h.there.code, 0);
+    h.here = settle(h.request, over_the_wire(h.there.frame), a);
+    EXPECT_EQ(h.here.code, 0);
+    all.push_back(h);
+  }
+  return all;
+}
+
 TEST(Negotiate, ExtensionTable) {
-  for (const bool initiator : {false, true}) {
-    for (const bool responder : {false, true}) {
-      for (const u8 revision : {1, 2}) {
-        weft_mpa_policy a = kPolicy;
-        weft_mpa_policy b = kPolicy;
-        a.revision = revision;
-        a.extend = initiator;
-        b.extend = responder;
-        const weft_mpa_frame req = request(a);
-        EXPECT_EQ(req.extend, initiator);
-        EXPECT_FALSE(req.extended);
-        const Outcome there = answer(over_the_wire(req), b);
-        ASSERT_EQ(there.code, 0);
-        EXPECT_FALSE(there.frame.extend) << "an offer is never sent back";
-        const Outcome here = settle(req, over_the_wire(there.frame), a);
-        ASSERT_EQ(here.code, 0);
-        EXPECT_EQ(there.agreed.extended, initiator && responder);
-        EXPECT_EQ(here.agreed.extended, initiator && responder);
-      }
-    }
+  for (const Handshake& h : handshakes(&weft_mpa_policy::extend)) {
+    EXPECT_EQ(h.request.extend, h.initiator);
+    EXPECT_FALSE(h.request.extended);
+    EXPECT_FALSE(h.there.frame.extend) << "an offer is never sent back";
+    EXPECT_EQ(h.there.agreed.extended, h.initiator && h.responder);
+    EXPECT_EQ(h.here.agreed.extended, h.initiator && h.responder);
   }
 }
 
@@ -347,27 +366,13 @@ TEST(Negotiate, MarkersAreSentIfThePeerWantsThem) {
 
 // Each direction by itself, over both revisions. A refusal asks for nothing.
 TEST(Negotiate, MarkersAreAskedForByPolicy) {
-  for (const bool initiator : {false, true}) {
-    for (const bool responder : {false, true}) {
-      for (const u8 revision : {1, 2}) {
-        weft_mpa_policy a = kPolicy;
-        weft_mpa_policy b = kPolicy;
-        a.revision = revision;
-        a.markers = initiator;
-        b.markers = responder;
-        const weft_mpa_frame req = request(a);
-        EXPECT_EQ(req.markers, initiator);
-        const Outcome there = answer(over_the_wire(req), b);
-        ASSERT_EQ(there.code, 0);
-        EXPECT_EQ(there.frame.markers, responder);
-        EXPECT_EQ(there.agreed.marks_out, initiator);
-        EXPECT_EQ(there.agreed.marks_in, responder);
-        const Outcome here = settle(req, over_the_wire(there.frame), a);
-        ASSERT_EQ(here.code, 0);
-        EXPECT_EQ(here.agreed.marks_out, responder);
-        EXPECT_EQ(here.agreed.marks_in, initiator);
-      }
-    }
+  for (const Handshake& h : handshakes(&weft_mpa_policy::markers)) {
+    EXPECT_EQ(h.request.markers, h.initiator);
+    EXPECT_EQ(h.there.frame.markers, h.responder);
+    EXPECT_EQ(h.there.agreed.marks_out, h.initiator);
+    EXPECT_EQ(h.there.agreed.marks_in, h.responder);
+    EXPECT_EQ(h.here.agreed.marks_out, h.responder);
+    EXPECT_EQ(h.here.agreed.marks_in, h.initiator);
   }
   weft_mpa_policy picky = kPolicy;
   picky.markers = true;
