@@ -1,33 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What only SCTP has below a queue pair: the ports that have it beside TCP, paths of which one
-# dies, and a kernel without it. The scripts of the labs named -sctp show that all else is as over TCP.
+# What only SCTP has below a queue pair: the ports that have it beside TCP, and paths of which one
+# dies. The scripts of the labs named -sctp show that all else is as over TCP; a kernel without
+# SCTP is lifecycle.sh's.
 
 # Functions are called by name, from wait_for and check.
 # shellcheck disable=SC2317
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
-program=$LAB_PROJECT/build/tests/connections/connections
-log_says() { dmesg | grep -qE "weft: $1"; }
 each() { # SETTING VALUE: of both devices
 	echo "$2" >/sys/class/infiniband/weft0/weft/"$1" && echo "$2" >/sys/class/infiniband/weft1/weft/"$1"
 }
 
 set_up
-
-# --- a kernel without SCTP: the module is not loaded and not to be found ---
-each transport sctp
-hide=$(modinfo -n sctp)
-mv "$hide" /run/sctp.ko.hidden
-refused "a server without the kernel's SCTP" "not supported|rdma_listen" 20 ip netns exec A "$program" server 10.0.0.1 1
-check "the log says what is missing" log_says "this kernel has no SCTP.*install its module sctp"
-refused "a client without the kernel's SCTP" "not supported|rdma_connect" 20 ip netns exec B "$program" client 10.0.0.1 1 1
-mv /run/sctp.ko.hidden "$hide"
-works "once the module is there, over SCTP"
-check "it was loaded for that" grep -q '^sctp ' /proc/modules
-each transport tcp
 
 # --- ports ---
 # over HOST TABLE PORT: has the host a socket of that protocol at this port?
