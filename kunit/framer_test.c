@@ -137,7 +137,8 @@ static u32 give(struct kunit *test, struct taker *t, const u8 *bytes, u32 len)
 
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	skb_put_data(skb, bytes, len);
-	KUNIT_ASSERT_TRUE(test, weft_packet_init(&p, skb));
+	KUNIT_ASSERT_TRUE(test, weft_packet_readable(skb));
+	p = weft_packet_begin(skb);
 	taken = weft_framer_take(&t->f, &p, 0, len, &take_ops, take_part, t);
 	kfree_skb(skb);
 	return taken;
@@ -261,6 +262,7 @@ static void framer_rows(struct kunit *test)
 	u8 bytes[4 * MOST];
 	u32 one = fpdu(bytes, 50), n = one;
 	struct weft_packet p;
+	const u8 *segment;
 
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	n += fpdu(bytes + n, 50);
@@ -270,11 +272,11 @@ static void framer_rows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->rows, 2U);
 
 	skb_put_data(skb, bytes, n);
-	KUNIT_ASSERT_TRUE(test, weft_packet_init(&p, skb));
-	KUNIT_EXPECT_PTR_EQ(test, weft_framer_like(&p, one, n, 50),
-			    (const u8 *)skb->data + one + WEFT_MPA_LEN);
-	KUNIT_EXPECT_NULL(test, weft_framer_like(&p, one, 2 * one - 1, 50));
-	KUNIT_EXPECT_NULL(test, weft_framer_like(&p, 2 * one, n, 50));
+	KUNIT_ASSERT_TRUE(test, weft_packet_readable(skb));
+	p = weft_packet_begin(skb);
+	KUNIT_EXPECT_TRUE(test, weft_framer_like(&p, one, 50, &segment));
+	KUNIT_EXPECT_PTR_EQ(test, segment, (const u8 *)skb->data + one + WEFT_MPA_LEN);
+	KUNIT_EXPECT_FALSE(test, weft_framer_like(&p, 2 * one, 50, &segment));
 	kfree_skb(skb);
 }
 

@@ -57,7 +57,8 @@ static void expect_bytes(struct kunit *test, struct sk_buff *skb, const char *wh
 	u8 got[MOST];
 
 	KUNIT_ASSERT_LE(test, skb->len, (u32)MOST);
-	KUNIT_ASSERT_TRUE(test, weft_packet_init(&p, skb));
+	KUNIT_ASSERT_TRUE(test, weft_packet_readable(skb));
+	p = weft_packet_begin(skb);
 	for (len = 1; len <= skb->len; len++) {
 		/* Forwards, and back to the front for the next length. */
 		for (from = 0; from + len <= skb->len; from++) {
@@ -100,11 +101,10 @@ static void packet_list(struct kunit *test)
 static void packet_list_in_list(struct kunit *test)
 {
 	struct sk_buff *skb = buffer(test, 0, LINEAR), *child = buffer(test, 0, LINEAR);
-	struct weft_packet p;
 
 	append(child, buffer(test, 0, 0));
 	append(skb, child);
-	KUNIT_EXPECT_FALSE(test, weft_packet_init(&p, skb));
+	KUNIT_EXPECT_FALSE(test, weft_packet_readable(skb));
 	kfree_skb(skb);
 }
 

@@ -13,26 +13,14 @@ static void packet_enter(struct weft_packet *p, struct sk_buff *skb,
 	p->frag_start = skb_headlen(skb);
 }
 
-/**
- * weft_packet_init() - start reading a packet buffer
- * @p: the reading position
- * @skb: the packet; it must stay unchanged as long as @p is used
- *
- * Context: any.
- * Return: true, or false for a list of buffers within a list, which no Ethernet card's
- * driver makes (nested tunnels can).
- */
-bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb)
+/* Returns true if no buffer of the packet's frag list has such a list itself. */
+bool weft_packet_is_flat(const struct sk_buff *skb)
 {
 	const struct sk_buff *child;
 
 	skb_walk_frags(skb, child)
 		if (skb_has_frag_list(child))
 			return false;
-	p->root = skb;
-	p->run_start = 0;
-	p->run_len = 0;
-	packet_enter(p, skb, 0);
 	return true;
 }
 

@@ -30,9 +30,32 @@ struct weft_packet {
 	u32 run_len;
 };
 
-bool weft_packet_init(struct weft_packet *p, struct sk_buff *skb);
+bool weft_packet_is_flat(const struct sk_buff *skb);
 void weft_packet_find(struct weft_packet *p, u32 offset);
 void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len);
+
+/* Starts reading a packet buffer, which must stay unchanged meanwhile. Any context. */
+static inline struct weft_packet weft_packet_begin(struct sk_buff *skb)
+{
+	return (struct weft_packet){
+		.root = skb,
+		.skb = skb,
+		.frag_start = skb_headlen(skb),
+	};
+}
+
+/**
+ * weft_packet_readable() - can a packet buffer be read?
+ * @skb: the packet
+ *
+ * Context: any.
+ * Return: true, or false for a list of buffers within a list, which no Ethernet card's
+ * driver makes (nested tunnels can).
+ */
+static inline bool weft_packet_readable(const struct sk_buff *skb)
+{
+	return likely(!skb_has_frag_list(skb)) || weft_packet_is_flat(skb);
+}
 
 /**
  * weft_packet_piece() - where are the bytes at an offset?

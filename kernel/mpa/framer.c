@@ -48,15 +48,6 @@ enum weft_framer_fault weft_framer_fault(struct weft_framer *f)
 	return fault;
 }
 
-/* Returns what has come since this was asked last. */
-struct weft_framer_counts weft_framer_counted(struct weft_framer *f)
-{
-	struct weft_framer_counts counts = f->counts;
-
-	f->counts = (struct weft_framer_counts){};
-	return counts;
-}
-
 /**
  * weft_framer_good() - is the CRC of an FPDU good that lies whole in a packet?
  * @f: the framer

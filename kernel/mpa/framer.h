@@ -39,7 +39,6 @@ bool weft_framer_good(struct weft_framer *f, struct weft_packet *p, u32 offset, 
 u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len);
 bool weft_framer_trailer(struct weft_framer *f, const u8 *from, u32 *len);
 enum weft_framer_fault weft_framer_fault(struct weft_framer *f);
-struct weft_framer_counts weft_framer_counted(struct weft_framer *f);
 
 /* split.c: an FPDU that does not lie whole in a packet, where CRCs are in use */
 bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp);
@@ -60,6 +59,15 @@ static inline bool weft_framer_amid(const struct weft_framer *f)
 	return f->state != WEFT_FRAMER_HEAD || f->have || f->ahead;
 }
 
+/* Returns what has come since this was asked last. */
+static inline struct weft_framer_counts weft_framer_counted(struct weft_framer *f)
+{
+	struct weft_framer_counts counts = f->counts;
+
+	f->counts = (struct weft_framer_counts){};
+	return counts;
+}
+
 /* Counts FPDUs of the length that came last. */
 static inline void weft_framer_took(struct weft_framer *f, u32 fpdus)
 {
@@ -68,19 +76,18 @@ static inline void weft_framer_took(struct weft_framer *f, u32 fpdus)
 }
 
 /*
- * Returns the segment of the FPDU at @offset if that has a segment of @ulpdu_len bytes and
- * lies together in the packet, before @end; or NULL.
+ * Returns true if the FPDU at @offset, all of which is in the packet, has a segment of
+ * @ulpdu_len bytes and lies together; @segment is then where.
  */
-static __always_inline const u8 *weft_framer_like(struct weft_packet *p, u32 offset, u32 end,
-						  u32 ulpdu_len)
+static __always_inline bool weft_framer_like(struct weft_packet *p, u32 offset, u32 ulpdu_len,
+					     const u8 **segment)
 {
 	u32 len = weft_fpdu_len(ulpdu_len), n = len;
 	const u8 *fpdu;
 
-	if (len > end - offset)
-		return NULL;
 	fpdu = weft_packet_piece(p, offset, &n);
-	return n == len && weft_get_be16(fpdu) == ulpdu_len ? fpdu + WEFT_MPA_LEN : NULL;
+	*segment = fpdu + WEFT_MPA_LEN;
+	return n == len && weft_get_be16(fpdu) == ulpdu_len;
 }
 
 /**

@@ -84,11 +84,11 @@ static u32 framer_sum(struct weft_framer *f, const u8 *from, u32 len)
 static u32 framer_sum_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	struct weft_framer *f = ctx;
-	struct weft_packet p;
+	struct weft_packet p = weft_packet_begin(skb);
 	u32 taken = 0, n, summed;
 	const u8 *piece;
 
-	if (!weft_packet_init(&p, skb)) {
+	if (!weft_packet_readable(skb)) {
 		f->fault = WEFT_FRAMER_MEMORY;
 		return 0;
 	}

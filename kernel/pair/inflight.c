@@ -30,14 +30,33 @@ void weft_inflight_destroy(struct weft_inflight *list)
 }
 
 /*
+ * Adds the completion of @w, and fails all requests behind it if it failed. Not in line: most
+ * requests are done without one. Returns false if the completion queue is full.
+ */
+static noinline bool inflight_tell(struct weft_inflight *list, const struct weft_request *w,
+				   struct weft_cq *scq, struct weft_cq_row *row, u32 qpn)
+{
+	struct weft_completion wc = {
+		.wr_id = w->wr_id,
+		.qpn = qpn,
+		.byte_len = w->byte_len,
+		.ex = w->vendor,
+		.opcode = w->opcode,
+		.status = w->status,
+	};
+
+	list->broken |= w->status != IB_WC_SUCCESS;
+	return weft_cq_put(scq, row, &wc);
+}
+
+/*
  * Completes requests as weft_inflight_complete(), but a slice at most, since interrupts are off.
  * Clears *@told if the completion queue is full. Returns true if there may be more.
  */
 static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring *sq,
 				    struct weft_cq *scq, u32 qpn, bool *told)
 {
-	struct weft_completion wc = { .qpn = qpn };
-	struct weft_request *w = NULL;
+	struct weft_request *next, *w = NULL;
 	struct weft_cq_row row;
 	u32 first, end, tail;
 
@@ -46,25 +65,20 @@ static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring
 	/* Pairs with weft_inflight_sent(): all slots before it are filled. */
 	end = first + min_t(u32, smp_load_acquire(&list->unsent) - first, WEFT_CQ_SLICE);
 	for (tail = first; tail != end; tail++) {
-		if (!weft_request_is_done(weft_inflight_at(list, tail)))
+		next = weft_inflight_at(list, tail);
+		if (!weft_request_is_done(next))
 			break;
-		w = weft_inflight_at(list, tail);
-		if (list->broken && !w->status) {
+		w = next;
+		if (unlikely(list->broken) && !w->status) {
 			/* It may have been sent, but behind a request that the peer refused. */
 			w->status = IB_WC_WR_FLUSH_ERR;
 			w->vendor = WEFT_VE_CONNECTION;
 		}
 		if (!w->signaled && !w->status)
 			continue;
-		list->broken |= w->status != IB_WC_SUCCESS;
-		wc.wr_id = w->wr_id;
-		wc.byte_len = w->byte_len;
-		wc.ex = w->vendor;
-		wc.opcode = w->opcode;
-		wc.status = w->status;
 		/* The slot first: the consumer that polls this completion may post at once. */
 		weft_ring_release(sq, w->ring_end);
-		*told &= weft_cq_put(scq, &row, &wc);
+		*told &= inflight_tell(list, w, scq, &row, qpn);
 	}
 	if (w) {
 		weft_ring_release(sq, w->ring_end);

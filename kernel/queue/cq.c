@@ -37,14 +37,12 @@ static void cq_serve(struct weft_cq *cq)
 }
 
 /*
- * Returns true if moderation puts off the event that is due at @unpolled completions, and
- * starts the timer that ends the wait. The caller holds @lock.
+ * Returns true if moderation, which is in use, puts off the event that is due at @unpolled
+ * completions, and starts the timer that ends the wait. The caller holds @lock.
  */
-static bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
+static noinline bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
 {
 	lockdep_assert_held(&cq->lock);
-	if (likely(!cq->mod_count && !cq->mod_period))
-		return false;
 	if (unpolled >= min_t(u32, cq->mod_count ?: U32_MAX, cq->ring.size))
 		return false;
 	if (cq->mod_period && !cq->mod_waiting) {
@@ -146,7 +144,8 @@ static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_ro
 		return false;
 	smp_mb(); /* entries before the arm word; pairs with the fence after arming */
 	if (!cq_is_armed(cq, row->solicited || row->failed) ||
-	    (!row->failed && cq_puts_off(cq, row->unpolled)))
+	    (unlikely(cq->mod_count || cq->mod_period) && !row->failed &&
+	     cq_puts_off(cq, row->unpolled)))
 		return false;
 	cq_serve(cq);
 	return true;
@@ -178,14 +177,8 @@ bool weft_cq_put(struct weft_cq *cq, struct weft_cq_row *row, const struct weft_
 	return cq_put(cq, row, wc);
 }
 
-/**
- * weft_cq_end() - wake the consumer, if it waits for one of the completions that were added
- * @cq: the queue
- * @row: the completions
- *
- * Context: any. Lets the queue's lock go, and then calls the consumer.
- */
-void weft_cq_end(struct weft_cq *cq, const struct weft_cq_row *row)
+/* As weft_cq_end(), if there is somebody to tell. */
+void weft_cq_end_told(struct weft_cq *cq, const struct weft_cq_row *row)
 	__releases(&cq->lock)
 {
 	bool wake = cq_wakes(cq, row);

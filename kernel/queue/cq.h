@@ -126,8 +126,25 @@ void weft_cq_init(struct weft_cq *cq);
 int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move);
 int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move);
 bool weft_cq_put(struct weft_cq *cq, struct weft_cq_row *row, const struct weft_completion *wc);
-void weft_cq_end(struct weft_cq *cq, const struct weft_cq_row *row)
+void weft_cq_end_told(struct weft_cq *cq, const struct weft_cq_row *row)
 	__releases(&cq->lock);
+
+/**
+ * weft_cq_end() - wake the consumer, if it waits for one of the completions that were added
+ * @cq: the queue
+ * @row: the completions; mostly none, where sends are completed that nobody wants to hear of
+ *
+ * Context: any. Lets the queue's lock go, and then calls the consumer.
+ */
+static inline void weft_cq_end(struct weft_cq *cq, const struct weft_cq_row *row)
+	__releases(&cq->lock)
+{
+	if (row->unpolled || row->died)
+		weft_cq_end_told(cq, row);
+	else
+		spin_unlock_irqrestore(&cq->lock, row->flags);
+}
+
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
 
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,

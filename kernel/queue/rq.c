@@ -28,11 +28,17 @@ int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
 				udata, map);
 }
 
+/* Returns true if @waiter waits. */
+static bool rq_waits(const struct weft_waiter *waiter)
+{
+	return waiter && !list_empty(&waiter->entry);
+}
+
 /* Ends the wait of @waiter, if it waits. The caller holds @lock. */
-static void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
+static noinline void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	lockdep_assert_held(&rq->lock);
-	if (!waiter || list_empty(&waiter->entry))
+	if (!rq_waits(waiter))
 		return;
 	list_del_init(&waiter->entry);
 	if (list_empty(&rq->waiting))
@@ -104,7 +110,7 @@ int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 	pending = weft_ring_pending(&rq->ring);
 	if (!pending && waiter)
 		pending = rq_wait(rq, waiter);
-	if (pending)
+	if (pending && unlikely(rq_waits(waiter)))
 		rq_end_wait(rq, waiter);
 	if (pending > 0) {
 		rq_copy(rq, recv);

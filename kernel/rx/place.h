@@ -6,11 +6,10 @@
 #include <linux/types.h>
 
 #include "memory/mr.h"
-#include "pair/rx.h"
+#include "pair/qp.h"
 #include "uapi/weft-abi.h"
 
 struct weft_answers;
-struct weft_qp;
 struct weft_read;
 struct weft_reads;
 
@@ -49,13 +48,27 @@ void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor);
 void weft_rx_flush_receives(struct weft_qp *qp);
 
 /* refuse.c: what ends the connection */
-void weft_rx_let_go(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code);
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error err);
 enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx);
 void weft_rx_fail(struct weft_qp *qp);
+
+/**
+ * weft_rx_let_go() - let the region go that is held from piece to piece
+ * @rx: the receive side
+ *
+ * Called before a packet is left, so that a deregistration waits for the bytes of one packet at
+ * most. A region with a lock is given up earlier: see weft_access_yield().
+ *
+ * Context: any, socket lock held; does not sleep.
+ */
+static inline void weft_rx_let_go(struct weft_rx *rx)
+{
+	weft_rx_assert_locked(rx);
+	weft_access_end(&rx->place.access);
+}
 
 /* The message that the segment under way is a part of, one of those that take receives. */
 static inline struct weft_inbound *weft_rx_inbound(struct weft_rx *rx)

@@ -13,21 +13,6 @@
 #include "rx/place.h"
 #include "rx/rx.h"
 
-/**
- * weft_rx_let_go() - let the region go that is held from piece to piece
- * @rx: the receive side
- *
- * Called before a packet is left, so that a deregistration waits for the bytes of one packet at
- * most. A region with a lock is given up earlier: see weft_access_yield().
- *
- * Context: any, socket lock held; does not sleep.
- */
-void weft_rx_let_go(struct weft_rx *rx)
-{
-	weft_rx_assert_locked(rx);
-	weft_access_end(&rx->place.access);
-}
-
 /* Stops the reading. Only the first reason is kept. */
 static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure failure)
 {

@@ -89,26 +89,26 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 				     u32 end)
 {
 	u32 payload = rx->seg.payload_len, hdr_len = rx->seg.hdr_len;
+	u32 len = rx->seg.len, fpdu_len = weft_fpdu_len(len);
+	const struct weft_mr *mr = rx->place.access.mr;
 	u64 at = weft_template_place(&rx->seg);
-	u32 len = rx->seg.len, fpdus = 0;
-	bool tagged = rx->seg.ddp.tagged;
-	u64 room, to = 0;
+	bool tagged = rx->seg.ddp.tagged, crc = rx->framer.crc_used;
+	u32 fpdus, most;
 	const u8 *next;
+	u64 to = 0;
 
-	room = weft_rx_row_room(rx, &to);
-	while (payload <= room) {
-		next = weft_framer_like(p, offset, end, len);
+	most = min_t(u64, weft_rx_row_room(rx, &to), end - offset) / payload;
+	most = min(most, (end - offset) / fpdu_len);
+	for (fpdus = 0; fpdus < most; fpdus++) {
 		at += payload;
-		if (!next || !weft_ddp_repeats(rx->seg.hdr, next, tagged, at))
+		if (!weft_framer_like(p, offset, len, &next) ||
+		    !weft_ddp_repeats(rx->seg.hdr, next, tagged, at))
 			break;
-		if (rx->framer.crc_used &&
-		    !weft_framer_good(&rx->framer, p, offset, weft_fpdu_len(len)))
+		if (crc && !weft_framer_good(&rx->framer, p, offset, fpdu_len))
 			break;
-		weft_mr_write_short(rx->place.access.mr, to, next + hdr_len, payload);
+		weft_mr_write_short(mr, to, next + hdr_len, payload);
 		to += payload;
-		room -= payload;
-		offset += weft_fpdu_len(len);
-		fpdus++;
+		offset += fpdu_len;
 	}
 	if (fpdus) {
 		weft_framer_took(&rx->framer, fpdus);
@@ -167,11 +167,11 @@ static u32 segment_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	struct weft_qp *qp = ctx;
 	struct weft_rx *rx = &qp->rx;
-	struct weft_packet p;
+	struct weft_packet p = weft_packet_begin(skb);
 
 	if (rx->stopped)
 		return len; /* the rest of the stream is dropped */
-	if (!weft_packet_init(&p, skb)) {
+	if (!weft_packet_readable(skb)) {
 		weft_rx_refuse_local(rx);
 		return len;
 	}

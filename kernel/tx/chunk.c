@@ -27,11 +27,6 @@ void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 		chunks->chunk[index] = chunks->chunk[index + 1];
 }
 
-static bool chunks_has_spares(const struct weft_chunks *chunks)
-{
-	return chunks->spare_head != chunks->spare_tail;
-}
-
 /*
  * Takes the oldest spare, or returns NULL if TCP still holds it. The others need no look,
  * since TCP lets them go in order.
@@ -40,7 +35,7 @@ static struct page *chunk_spare(struct weft_chunks *chunks)
 {
 	struct page *page;
 
-	if (!chunks_has_spares(chunks))
+	if (!weft_chunks_has_spares(chunks))
 		return NULL;
 	page = chunks->spare[chunks->spare_tail % WEFT_TX_SPARES];
 	if (page_ref_count(page) != 1)
@@ -51,7 +46,7 @@ static struct page *chunk_spare(struct weft_chunks *chunks)
 
 static void chunks_drop_spares(struct weft_chunks *chunks)
 {
-	for (; chunks_has_spares(chunks); chunks->spare_tail++)
+	for (; weft_chunks_has_spares(chunks); chunks->spare_tail++)
 		put_page(chunks->spare[chunks->spare_tail % WEFT_TX_SPARES]);
 }
 
@@ -92,25 +87,14 @@ static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 le
 	return c;
 }
 
-/**
- * weft_chunk_room() - find room for an FPDU behind the bytes laid out already
- * @chunks: the chunks of the transmit side
- * @need: bytes of the FPDU
- * @left: bytes of its message that are not laid out yet
- * @payer: new memory is charged to its process; NULL: to nobody
- *
- * Context: process, may sleep.
- * Return: a chunk; NULL if enough bytes wait to be sent; or -ENOMEM.
- */
-struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need, u32 left,
+/* As weft_chunk_room(), if the last chunk has no room. */
+struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 left,
 				   const struct ib_ucontext *payer)
 {
 	struct weft_chunk *c;
 
 	if (chunks->num) {
 		c = &chunks->chunk[chunks->num - 1];
-		if (c->size - c->fill >= need)
-			return c;
 		if (chunks->num == 1 && c->sent == c->fill) {
 			if (page_ref_count(c->page) == 1 && c->size >= need) {
 				/* TCP has let go of it: fill it from the start again. */
@@ -126,38 +110,12 @@ struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need, u32 lef
 	return chunk_add(chunks, need, left, payer);
 }
 
-/*
- * Fills a chunk from the start again if the stream has taken all of it and TCP has let go,
- * so that the next message lies together.
- */
-void weft_chunks_taken(struct weft_chunks *chunks)
+/* As weft_chunks_rest(), if there is such memory. */
+bool weft_chunks_free(struct weft_chunks *chunks)
 {
-	struct weft_chunk *c = &chunks->chunk[0];
-
-	if (!chunks->num || page_ref_count(c->page) != 1)
-		return;
-	c->fill = 0;
-	c->sent = 0;
-}
-
-/**
- * weft_chunks_rest() - free memory that an idle queue pair does not need
- * @chunks: chunks of which the stream has taken all bytes
- *
- * After WEFT_CHUNK_IDLE without a message, at most a page is kept.
- *
- * Context: process.
- * Return: true if there is memory to free later: call again WEFT_CHUNK_IDLE from now.
- */
-bool weft_chunks_rest(struct weft_chunks *chunks)
-{
-	bool large = chunks->num && chunks->chunk[0].size > PAGE_SIZE;
-
-	if (!large && !chunks_has_spares(chunks))
-		return false;
 	if (time_before(jiffies, chunks->active + WEFT_CHUNK_IDLE))
 		return true;
-	if (large)
+	if (weft_chunks_large(chunks))
 		weft_chunk_put(chunks, 0);
 	chunks_drop_spares(chunks);
 	return false;

@@ -6,13 +6,6 @@
 #include "pair/qp.h"
 #include "tx/tx.h"
 
-/* Returns true if a work request is done at this end alone. */
-bool weft_tx_is_local(u8 opcode)
-{
-	return opcode == WEFT_OP_LOCAL_INV || opcode == WEFT_OP_BIND_MW ||
-	       opcode == WEFT_OP_REG_MR;
-}
-
 /**
  * weft_tx_do_local() - do a work request at this end
  * @acc: the queue pair, as memory knows it

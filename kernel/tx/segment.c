@@ -101,8 +101,8 @@ static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 }
 
 /* Advances the message and the stream past an FPDU. */
-static void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
-		    const struct weft_fpdu *fpdu)
+static inline void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
+			   const struct weft_fpdu *fpdu)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 
@@ -155,8 +155,6 @@ static noinline bool tx_layout_marked(struct weft_tx *tx, struct weft_accessor *
 	u8 *segment = weft_fpdu_begin_marked(to, len, at);
 
 	memcpy(segment, head->bytes, sizeof(head->bytes));
-	msg->hdr.last = fpdu.last;
-	weft_ddp_encode_place(segment, &msg->hdr);
 	if (!tx_gather(msg, acc, segment + head->len, fpdu.payload, mr))
 		return false;
 	weft_fpdu_end_marked(to, len, at, tx->crc);
@@ -180,8 +178,6 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 		return tx_layout_marked(tx, acc, head, fpdu, to, mr);
 	segment = weft_fpdu_begin(to, len);
 	memcpy(segment, head->bytes, sizeof(head->bytes));
-	msg->hdr.last = fpdu.last;
-	weft_ddp_encode_place(segment, &msg->hdr);
 	if (!tx_gather(msg, acc, segment + head->len, fpdu.payload, mr))
 		return false;
 	weft_fpdu_end(to, len, tx->crc);
@@ -211,8 +207,8 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 {
 	struct weft_tx_msg *msg = &tx->msg;
 	const struct weft_sge *sge = &msg->copy.sge[msg->sge_index];
-	u32 payload = fpdu->payload, len = head->len + payload;
-	bool tagged = msg->hdr.tagged;
+	u32 payload = fpdu->payload, hdr_len = head->len, len = hdr_len + payload;
+	bool tagged = msg->hdr.tagged, crc = tx->crc;
 	u64 at = tagged ? msg->hdr.to : msg->hdr.mo;
 	u64 from = sge->addr + msg->offset;
 	u8 *segment;
@@ -222,14 +218,12 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 		return 0;
 	fpdus = min3(room / fpdu->len, (msg->left - 1) / payload,
 		     (sge->length - msg->offset) / payload);
-	msg->hdr.last = false;
-	weft_ddp_encode_place(head->bytes, &msg->hdr);
 	for (i = 0; i < fpdus; i++) {
 		segment = weft_fpdu_begin(to, len);
 		memcpy(segment, head->bytes, sizeof(head->bytes));
 		weft_ddp_encode_offset(segment, tagged, at);
-		weft_mr_read_short(mr, from, segment + head->len, payload);
-		to += weft_fpdu_end(to, len, tx->crc);
+		weft_mr_read_short(mr, from, segment + hdr_len, payload);
+		to += weft_fpdu_end(to, len, crc);
 		at += payload;
 		from += payload;
 	}
@@ -274,6 +268,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 	lockdep_assert_held(&tx->lock);
 	if (WARN_ON_ONCE(fpdu->len > room))
 		return false;
+	tx->msg.hdr.last = fpdu->last;
 	head.len = weft_ddp_encode(head.bytes, &tx->msg.hdr);
 	for (;;) {
 		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &mr)) {
@@ -296,6 +291,8 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 			break;
 		if (fpdu->len > room)
 			break;
+		tx->msg.hdr.last = fpdu->last;
+		weft_ddp_encode_place(head.bytes, &tx->msg.hdr);
 	}
 	if (mr)
 		weft_mr_access_end(mr);

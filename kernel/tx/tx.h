@@ -35,8 +35,14 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu);
 
+/* Returns true if a work request is done at this end alone. */
+static inline bool weft_tx_is_local(u8 opcode)
+{
+	return opcode == WEFT_OP_LOCAL_INV || opcode == WEFT_OP_BIND_MW ||
+	       opcode == WEFT_OP_REG_MR;
+}
+
 /* local.c */
-bool weft_tx_is_local(u8 opcode);
 bool weft_tx_do_local(struct weft_accessor *acc, const struct weft_sq_wr *wr);
 
 /* tx.c */

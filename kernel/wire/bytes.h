@@ -6,7 +6,9 @@
 #ifndef WEFT_WIRE_BYTES_H
 #define WEFT_WIRE_BYTES_H
 
+#include <linux/string.h>
 #include <linux/types.h>
+#include <asm/byteorder.h>
 
 static inline u16 weft_get_be16(const u8 *p)
 {
@@ -23,24 +25,26 @@ static inline u64 weft_get_be64(const u8 *p)
 	return (u64)weft_get_be32(p) << 32 | weft_get_be32(p + 4);
 }
 
+/* In one store each, which the compiler does not always make of bytes written one by one. */
 static inline void weft_put_be16(u8 *p, u16 v)
 {
-	p[0] = (u8)(v >> 8);
-	p[1] = (u8)v;
+	__be16 be = __cpu_to_be16(v);
+
+	memcpy(p, &be, sizeof(be));
 }
 
 static inline void weft_put_be32(u8 *p, u32 v)
 {
-	p[0] = (u8)(v >> 24);
-	p[1] = (u8)(v >> 16);
-	p[2] = (u8)(v >> 8);
-	p[3] = (u8)v;
+	__be32 be = __cpu_to_be32(v);
+
+	memcpy(p, &be, sizeof(be));
 }
 
 static inline void weft_put_be64(u8 *p, u64 v)
 {
-	weft_put_be32(p, (u32)(v >> 32));
-	weft_put_be32(p + 4, (u32)v);
+	__be64 be = __cpu_to_be64(v);
+
+	memcpy(p, &be, sizeof(be));
 }
 
 #endif /* WEFT_WIRE_BYTES_H */

@@ -132,11 +132,8 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 
 u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr)
 {
-	buf[0] = DDP_VERSION;
-	if (hdr->tagged)
-		buf[0] |= WEFT_DDP_TAGGED;
-	if (hdr->last)
-		buf[0] |= WEFT_DDP_LAST;
+	buf[0] = DDP_VERSION | (hdr->tagged ? WEFT_DDP_TAGGED : 0) |
+		 (hdr->last ? WEFT_DDP_LAST : 0);
 	buf[1] = RDMAP_VERSION | (hdr->opcode & RDMAP_OPCODE_MASK);
 
 	if (hdr->tagged) {

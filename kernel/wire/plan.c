@@ -38,8 +38,8 @@ static inline bool plan_within(u32 limit, u32 least, bool tagged, u32 left,
 	return true;
 }
 
-bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
-		    struct weft_fpdu *fpdu)
+bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
+		   struct weft_fpdu *fpdu)
 {
 	u32 limit = room;
 

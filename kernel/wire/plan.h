@@ -57,6 +57,10 @@ static inline u32 weft_plan_rest(bool tagged, u32 left)
 	return weft_fpdu_len(weft_ddp_hdr_len(tagged) + left);
 }
 
+/* As weft_plan_fpdu(), of a message whose rest does not fit in @room. */
+bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
+		   struct weft_fpdu *fpdu);
+
 /**
  * weft_plan_fpdu() - plan the next FPDU of a message
  * @emss: the connection's segment size, a multiple of 4, at least WEFT_MIN_EMSS
@@ -75,8 +79,19 @@ static inline u32 weft_plan_rest(bool tagged, u32 left)
  * Return: true with @fpdu filled in; false if the current segment must be
  * ended first (never when @room is @emss).
  */
-bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
-		    struct weft_fpdu *fpdu);
+static inline bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
+				  struct weft_fpdu *fpdu)
+{
+	u32 rest = weft_plan_rest(tagged, left);
+
+	/* Most messages are short, and need no plan. */
+	if (rest > room)
+		return weft_plan_cut(emss, max_fpdu, room, tagged, left, fpdu);
+	fpdu->payload = left;
+	fpdu->len = rest;
+	fpdu->last = true;
+	return true;
+}
 
 /**
  * weft_plan_marked() - plan the next FPDU of a message, in a stream with markers
