@@ -51,11 +51,8 @@ class QueueLock {
     if (single_threaded_) {
       return;
     }
-    unsigned turn = 0;
-    while (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE) != 0) {
-      while (__atomic_load_n(&held_, __ATOMIC_RELAXED) != 0) {
-        wait_turn(turn++);
-      }
+    if (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE) != 0) {
+      contend();
     }
   }
   void unlock() {
@@ -65,6 +62,16 @@ class QueueLock {
   }
 
  private:
+  // Another thread has the lock. Not in line, so that a post or a poll is not longer for it.
+  __attribute__((noinline, cold)) void contend() {
+    unsigned turn = 0;
+    do {
+      while (__atomic_load_n(&held_, __ATOMIC_RELAXED) != 0) {
+        wait_turn(turn++);
+      }
+    } while (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE) != 0);
+  }
+
   uint32_t held_;
   bool single_threaded_;
 };
