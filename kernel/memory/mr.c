@@ -213,27 +213,10 @@ static void mr_unlock(struct weft_mr *mr)
 	}
 }
 
-/**
- * weft_mr_access() - find a region by key and hold it for one access
- * @by: the accessing queue pair
- * @pd: protection domain of the accessing queue: the queue pair's, or its
- *	shared receive queue's
- * @stag: the key; 0 in a kernel consumer's own work requests is all memory
- * @addr: first address to be accessed
- * @len: bytes to be accessed
- * @access: rights needed, enum ib_access_flags; the remote ones of @by as well
- * @err: the reason of a failure; not written otherwise
- *
- * Deregistration and invalidation wait for weft_mr_access_end(). So the caller holds the region
- * no longer than it takes to move the bytes.
- *
- * Context: any but hard interrupts, and not while a region with a lock is held. The caller may
- * not sleep before weft_mr_access_end().
- * Return: the region, to be given to weft_mr_access_end(), or NULL.
- */
-struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
-			       u64 addr, u64 len, int access,
-			       enum weft_key_error *err)
+/* As weft_mr_access(). In line, since each packet with payload begins an access in a row. */
+static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struct ib_pd *pd,
+						 u32 stag, u64 addr, u64 len, int access,
+						 enum weft_key_error *err)
 {
 	struct weft_mr *mr;
 
@@ -258,6 +241,31 @@ struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 s
 		return mr;
 	weft_mr_access_end(mr);
 	return NULL;
+}
+
+/**
+ * weft_mr_access() - find a region by key and hold it for one access
+ * @by: the accessing queue pair
+ * @pd: protection domain of the accessing queue: the queue pair's, or its
+ *	shared receive queue's
+ * @stag: the key; 0 in a kernel consumer's own work requests is all memory
+ * @addr: first address to be accessed
+ * @len: bytes to be accessed
+ * @access: rights needed, enum ib_access_flags; the remote ones of @by as well
+ * @err: the reason of a failure; not written otherwise
+ *
+ * Deregistration and invalidation wait for weft_mr_access_end(). So the caller holds the region
+ * no longer than it takes to move the bytes.
+ *
+ * Context: any but hard interrupts, and not while a region with a lock is held. The caller may
+ * not sleep before weft_mr_access_end().
+ * Return: the region, to be given to weft_mr_access_end(), or NULL.
+ */
+struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
+			       u64 addr, u64 len, int access,
+			       enum weft_key_error *err)
+{
+	return mr_access(by, pd, stag, addr, len, access, err);
 }
 
 /* Ends an access begun by weft_mr_access(), in the same context. */
@@ -288,7 +296,7 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
 	enum weft_key_error err = WEFT_KEY_OK;
 
 	weft_access_end(a);
-	a->mr = weft_mr_access(by, pd, stag, addr, len, rights, &err);
+	a->mr = mr_access(by, pd, stag, addr, len, rights, &err);
 	a->pd = pd;
 	a->stag = stag;
 	a->rights = rights;
