@@ -249,7 +249,7 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 	if (!ret)
 		return conn->state;
 	if (ret < 0) {
-		if (!hs->got && hs->request.revision > 1)
+		if (!hs->got && ret != -EPROTO && hs->request.revision > 1)
 			return connect_again(conn);
 		return connect_failed(conn, ret);
 	}

@@ -22,6 +22,11 @@
 #define WEFT_SCTP_MAX_RTO	60000U
 /* The same for an association that is shut down, which SCTP gives up after five of these. */
 #define WEFT_SCTP_CLOSE_RTO	2000U
+/*
+ * The least room for what comes. SCTP stands still if a message does not fit, and the longest
+ * takes 64 KiB, in packets whose buffers are up to three times as long.
+ */
+#define WEFT_SCTP_MIN_ROOM	(256 * 1024)
 
 /* --- events --- */
 
@@ -123,6 +128,9 @@ static struct weft_llp *llp_sctp_open(struct net *net, int family,
 	if (ret)
 		return ERR_PTR(ret);
 	weft_sock_hold_net(sock->sk);
+	/* This doubles what it is given. */
+	if (sock->sk->sk_rcvbuf < WEFT_SCTP_MIN_ROOM)
+		sock_set_rcvbuf(sock->sk, WEFT_SCTP_MIN_ROOM / 2);
 	ret = sctp_configure(sock);
 	if (ret) {
 		sock_release(sock);

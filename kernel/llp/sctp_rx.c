@@ -119,8 +119,8 @@ static void sctp_look_for(struct weft_sctp *s, const struct sctp_association *as
  * @s: the stream
  *
  * An association that failed is told of at once, whatever is still to be read. One that the
- * peer has shut down is over when all has been read, but before a queue pair has the stream
- * nobody reads. A peer whose host was started anew may make a new association of the same
+ * peer has shut down may be gone by now, but is over when all has been read; before a queue
+ * pair has the stream nobody reads. A peer whose host was started anew may make a new association of the same
  * addresses; SCTP would go on with that one.
  *
  * Context: process, @s->lock held; takes the socket lock.
@@ -138,7 +138,8 @@ void weft_sctp_look_around(struct weft_sctp *s)
 	if (s->state == WEFT_LLP_OPEN || s->state == WEFT_LLP_CONNECTING) {
 		if (sk->sk_err)
 			sctp_become(s, WEFT_LLP_DEAD, sock_error(sk));
-		else if (s->state == WEFT_LLP_OPEN && !asoc && !s->shut)
+		else if (s->state == WEFT_LLP_OPEN && !asoc && !s->shut &&
+			 !(sk->sk_shutdown & RCV_SHUTDOWN))
 			sctp_become(s, WEFT_LLP_DEAD, -ECONNRESET);
 		else if (s->state == WEFT_LLP_OPEN && asoc && asoc->c.peer_vtag != s->peer_tag)
 			sctp_become(s, WEFT_LLP_DEAD, -ECONNRESET);
@@ -439,14 +440,18 @@ bool weft_sctp_full(struct weft_llp *llp)
 	return to_weft_sctp(llp)->queued >= WEFT_SCTP_MAX_QUEUED;
 }
 
+/*
+ * False for an association that failed, whose owner is told that it has changed. If its end
+ * could be read as well, that would pass for the peer's orderly one.
+ */
 bool weft_sctp_ended(struct weft_llp *llp)
 {
-	return to_weft_sctp(llp)->ended;
+	const struct weft_sctp *s = to_weft_sctp(llp);
+
+	return s->ended && s->state != WEFT_LLP_DEAD;
 }
 
 bool weft_sctp_at_end(struct weft_llp *llp)
 {
-	struct weft_sctp *s = to_weft_sctp(llp);
-
-	return s->ended && skb_queue_empty(&s->queue);
+	return weft_sctp_ended(llp) && skb_queue_empty(&to_weft_sctp(llp)->queue);
 }
