@@ -28,8 +28,8 @@ class Runner(unittest.TestCase):
         path.write_text(f"#!{interpreter}\n{text}", encoding="utf-8")
         path.chmod(0o755)
 
-    def run_all(self):
-        command = [HERE / "run", "--planted", self.folder.name]
+    def run_all(self, *arguments):
+        command = [HERE / "run", "--planted", self.folder.name, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
         return done.returncode, done.stdout
 
@@ -104,6 +104,19 @@ class Runner(unittest.TestCase):
     def test_death_of_the_capture_judge(self):
         # The directory that it judges is not there, or has no capture of this run.
         self.fails(LIBRARY + "ok one\nfinish\n", "1 closing lines .* instead of 2", "capture")
+
+    def test_counts_of_other_labs_stay(self):
+        """As scripts/coverage labs --lab rping: it adds up those of devinfo as well."""
+        kept = pathlib.Path(self.folder.name, "results", "cover")
+        for name in ("rping", "devinfo"):
+            self.plant(LIBRARY + "ok one\nfinish\n", name)
+        for arguments, left in (((), True), (("rping",), True), ((), False)):
+            status, said = self.run_all("--cover", *arguments)
+            self.assertEqual(status, 0, said)
+            self.assertTrue(kept.joinpath("rping.status").exists())
+            self.assertEqual(kept.joinpath("devinfo.status").exists(), left, arguments)
+            if arguments:
+                pathlib.Path(self.folder.name, "devinfo").unlink()
 
     def test_table(self):
         """Labs of one consumer are one row, logs of builds none, and each skip has its reason."""
