@@ -11,7 +11,6 @@ the cases whose names contain one of them run.
 """
 
 import contextlib
-import ctypes
 import os
 import re
 import signal
@@ -22,45 +21,17 @@ import sys
 import time
 
 import mpa
-
-SERVER = "10.0.0.1"
-HERE = "10.0.0.2"
-PORT = 7174
-OWN_PORT = 7200
+from association import Association
+from hosts import HERE, OVER_SCTP, OWN_PORT, PORT, PROMPT, SERVER, Failure, check, host_b, on, reset
 
 # The module's timeouts (kernel/conn/internal.h), and the delay that an emulated machine may add.
 CONNECT_LIMIT = 5
 REPLY_LIMIT = 10
 REQUEST_LIMIT = 5
 READY_LIMIT = 10
-PROMPT = 4
-
-CLONE_NEWNET = 0x40000000
-
-
-class Failure(Exception):
-    """What a case expected and did not get."""
-
-
-def check(condition, text):
-    if not condition:
-        raise Failure(text)
 
 
 # --- host B's sockets and host A's programs ---
-
-
-@contextlib.contextmanager
-def host_b():
-    """Sockets made inside belong to host B."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/self/ns/net", "rb") as home, open("/run/netns/B", "rb") as there:
-        if libc.setns(there.fileno(), CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "cannot enter host B; run this in scripts/lab/two-hosts")
-        try:
-            yield
-        finally:
-            libc.setns(home.fileno(), CLONE_NEWNET)
 
 
 def tcp_socket(family=socket.AF_INET):
@@ -70,20 +41,16 @@ def tcp_socket(family=socket.AF_INET):
     return sock
 
 
+def peer_socket(family=socket.AF_INET):
+    """A socket of host B for a peer of MPA, over the lab's transport."""
+    return Association.made(family) if OVER_SCTP else tcp_socket(family)
+
+
 def connected(timeout=PROMPT):
-    sock = tcp_socket()
+    sock = peer_socket()
     sock.settimeout(timeout)
     sock.connect((SERVER, PORT))
     return sock
-
-
-def reset(sock):
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    sock.close()
-
-
-def on(host, *command):
-    return ["ip", "netns", "exec", host, *command]
 
 
 def listens(port):
@@ -456,7 +423,7 @@ class Server:
     """A listening socket on host B, and an rping client on host A that comes to it."""
 
     def __init__(self, backlog=8):
-        self.socket = tcp_socket()
+        self.socket = peer_socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind((HERE, OWN_PORT))
         self.socket.listen(backlog)

@@ -24,6 +24,7 @@ import mpa
 import ring
 from counters import counted
 from handshake import PROMPT, START, Failure, check, on
+from hosts import OVER_SCTP
 from peer import Stream
 from pinging import OUR_BUFFER, OUR_STAG, Said, info, ping
 
@@ -164,7 +165,7 @@ def initiator(persona):
 
 def whole_read(stream, region, size, msn, longest):
     """The bytes of a read, whose frames must each fit a segment, or longest if that is not 0."""
-    segment = stream.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    segment = stream.sock.longest_frame() if OVER_SCTP else stream.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
     most = 0
     stream.give(fpdu.read_request(region, size, (OUR_STAG, OUR_BUFFER), msn=msn))
     data = b""

@@ -24,8 +24,10 @@ import fpdu
 import handshake
 import mpa
 import ring
+from association import CONTROL, SEGMENT, TERMINATE
 from counters import counted
 from handshake import Failure, check, on
+from hosts import OVER_SCTP
 from peer import (
     BAD_CRC,
     BOUNDS,
@@ -48,6 +50,8 @@ VICTIM = None
 # Of a frame: length field, control fields, STag, tagged offset; and a SEND's number.
 STAG_AT, TO_AT, MSN_AT = 4, 8, 12
 EVIL = bytes(range(0xA0, 0xA8))
+# What a frame counts as that TCP's buffer cannot hold. SCTP's is made large enough.
+STAGED = {} if OVER_SCTP else {"rx_staged_fpdus": None}
 REFUSED = {"tx_terminates": 1}
 REFUSED_CRC = {"tx_terminates": 1, "rx_crc_errors": 1}
 
@@ -187,7 +191,7 @@ def large(how=None, **manner):
         if how:
             refused_by_crc(frame, *cuts, **manner)
             return
-        with counted(rx_split_fpdus=None):
+        with counted(rx_split_fpdus=0 if OVER_SCTP else None):
             with connection(VICTIM, **manner) as stream:
                 stream.in_pieces(frame, *cuts)
                 settle(stream)
@@ -199,15 +203,15 @@ def large(how=None, **manner):
 
 @contextlib.contextmanager
 def small_buffers():
-    """Host A's TCP can hold far less than a frame."""
+    """Host A's receive buffers can hold far less than a frame, unless they are made larger. SCTP's are as all hosts'."""
+    path = "net.core.rmem_default" if OVER_SCTP else "net.ipv4.tcp_rmem"
 
     def limits(value=None):
-        path = "net.ipv4.tcp_rmem"
         command = ["sysctl", "-n", path] if value is None else ["sysctl", "-q", "-w", f"{path}={value}"]
-        return subprocess.run(on("A", *command), check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(command if OVER_SCTP else on("A", *command), check=True, capture_output=True, text=True).stdout.strip()
 
     before = limits()
-    limits("4096 8192 8192")
+    limits("8192" if OVER_SCTP else "4096 8192 8192")
     try:
         yield
     finally:
@@ -225,7 +229,7 @@ def small_buffer(how=None):
                         stream.refused(BAD_CRC)
                 VICTIM.unharmed()
                 return
-            with counted(rx_staged_fpdus=None, rx_split_fpdus=None):
+            with counted(**STAGED, rx_split_fpdus=None if STAGED else 0):
                 with connection(VICTIM) as stream:
                     stream.give(write(at=1000, payload=payload), write(at=0, payload=EVIL))
                     settle(stream)
@@ -237,7 +241,7 @@ def small_buffer(how=None):
 
 def small_buffer_no_receive():
     """A SEND that the receive buffer cannot hold waits for a receive until time is up."""
-    with small_buffers(), counted(rx_staged_fpdus=None, rnr_stalls=1, rnr_timeouts=1, **REFUSED):
+    with small_buffers(), counted(**STAGED, rnr_stalls=1, rnr_timeouts=1, **REFUSED):
         with connection(VICTIM, receives=0) as stream:
             stream.give(fpdu.send(bytes(LARGE)))
             stream.refused((1, 2, 2), within=10 + 8)
@@ -551,6 +555,53 @@ def wrong_reply():
                 raise Failure("the victim is connected")
 
 
+# --- what only SCTP has ---
+
+
+def not_a_segment(spoil, **manner):
+    """A WRITE in a message that breaks the session: nothing is placed, and the stream ends without a Terminate."""
+
+    def run():
+        with counted(conn_broken=1):
+            with connection(VICTIM, **manner) as stream:
+                settle(stream)
+                spoil(stream.sock.session)
+                stream.ends()
+        VICTIM.unharmed()
+
+    return run
+
+
+def numbered(ahead):
+    """The WRITE's DDP-SSN is that of the next message, and so many."""
+    return lambda session: session.put(SEGMENT, write(), ssn=(session.ssn + ahead) % 0x10000)
+
+
+def as_payload(ppid):
+    return lambda session: session.put(ppid, write())
+
+
+def behind_terminate():
+    """What follows the session's Terminate is not read."""
+    with connection(VICTIM) as stream:
+        session = stream.sock.session
+        session.control(TERMINATE)
+        session.put(SEGMENT, write())
+        stream.ends()
+    VICTIM.unharmed()
+
+
+SCTP_CASES = [
+    ("message with the DDP-SSN of the last", not_a_segment(numbered(-1))),
+    ("message with the DDP-SSN of the first", not_a_segment(lambda session: session.put(SEGMENT, write(), ssn=0))),
+    ("message whose DDP-SSN is 0x8000 away", not_a_segment(numbered(0x8000))),
+    ("message without a payload protocol", not_a_segment(as_payload(0))),
+    ("message of another payload protocol", not_a_segment(as_payload(SEGMENT << 24))),
+    ("segment as session control", not_a_segment(as_payload(CONTROL))),
+    ("message behind the session's Terminate", behind_terminate),
+]
+
+
 MANNERS = (("CRC off", NO_CRC), ("revision 1", REVISION_1), ("IPv6", IPV6), ("IPv6, CRC off", IPV6 | NO_CRC), ("extended", EXTENDED))
 
 
@@ -642,7 +693,7 @@ def another_victim():
 def main():
     global VICTIM
     VICTIM = Victim()
-    failed = ring.run("placed.py", CASES, another_victim)
+    failed = ring.run("placed.py", CASES + (SCTP_CASES if OVER_SCTP else []), another_victim)
     VICTIM.close()
     return failed != 0
 

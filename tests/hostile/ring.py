@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs a table of cases, prints a line for each, and cleans up after one that failed."""
+"""Runs a table of cases, prints a line for each, and cleans up after one that failed. Over SCTP without mpa_alone.py's."""
 
 import os
 import struct
@@ -9,7 +9,8 @@ import time
 
 import fpdu
 import handshake
-from handshake import Failure, check
+import mpa_alone
+from hosts import OVER_SCTP, Failure, check
 
 # The exceptions by which a case says that the peer did something unexpected. Any other is a fault
 # of the case, and ends the program.
@@ -23,6 +24,11 @@ def run(program, cases, recover):
     chosen = [case for case in cases if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
     if not chosen:
         sys.exit(f"{program}: no case has any of this in its name: {' '.join(sys.argv[1:])}")
+    left_out = mpa_alone.left_out(program, [name for name, _ in cases]) if OVER_SCTP else {}
+    for pattern, (why, _) in left_out.items():
+        print(f"skip {pattern}: {why}", flush=True)
+    alone = {name for _, names in left_out.values() for name in names}
+    chosen = [case for case in chosen if case[0] not in alone]
     failed = 0
     for name, case in chosen:
         began = time.monotonic()
@@ -34,7 +40,7 @@ def run(program, cases, recover):
             verdict = f"not ok ({type(error).__name__}: {error})"
             recover()
         print(f"{name}: {verdict}, {time.monotonic() - began:.1f} s", flush=True)
-    print(f"{len(chosen) - failed} passed, {failed} failed")
+    print(f"{len(chosen) - failed} passed, {failed} failed, {len(left_out)} skipped")
     return failed
 
 

@@ -9,7 +9,6 @@ rping client there.
 """
 
 import contextlib
-import os
 import socket
 import struct
 import subprocess
@@ -19,91 +18,23 @@ import time
 import fpdu
 import handshake
 import ring
-from handshake import HERE, OWN_PORT, PORT, PROMPT, REQUEST_LIMIT, SERVER, Failure, check
-
-# linux/sctp.h
-SCTP_SNDINFO, SCTP_ADAPTATION_LAYER, SCTP_RECVRCVINFO, SCTP_RCVINFO = 2, 7, 32, 3
-SEGMENT, CONTROL = 16, 17
-DDP = 1
-INITIATE, ACCEPT, REJECT, TERMINATE, ENHANCED_INITIATE, ENHANCED_ACCEPT, ENHANCED_REJECT = range(1, 8)
-EXTEND = 0x8000
-
-
-class Session:
-    """Our end of an association."""
-
-    def __init__(self, sock):
-        self.sock = sock
-        self.ssn = 0
-        self.peer_ssn = 0
-
-    def put(self, ppid, data, ssn=None):
-        """Sends a message; ssn overrides the true DDP-SSN."""
-        head = struct.pack(">H", self.ssn if ssn is None else ssn)
-        self.raw(ppid, head + data)
-        self.ssn = (self.ssn + 1) % 0x10000
-
-    def raw(self, ppid, message):
-        info = struct.pack("HHIIi", 0, 0, socket.htonl(ppid), 0, 0)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.sock.sendmsg([message], [(socket.IPPROTO_SCTP, SCTP_SNDINFO, info)])
-
-    def control(self, code, private=b"", **fields):
-        self.put(CONTROL, struct.pack(">H", code) + private, **fields)
-
-    def get(self, within=PROMPT):
-        """The next message: its payload protocol identifier, and what is behind the DDP-SSN."""
-        self.sock.settimeout(within)
-        try:
-            data, about, _, _ = self.sock.recvmsg(70000, 256)
-        except socket.timeout as error:
-            raise Failure(f"no message within {within} s") from error
-        check(data, "the peer ended the association")
-        ppid = next(
-            socket.ntohl(struct.unpack("HHHHIIIIi", rcvinfo[:28])[4])
-            for level, kind, rcvinfo in about
-            if level == socket.IPPROTO_SCTP and kind == SCTP_RCVINFO
-        )
-        ssn = struct.unpack(">H", data[:2])[0]
-        check(ssn == self.peer_ssn, f"DDP-SSN {ssn}, not {self.peer_ssn}")
-        self.peer_ssn = (ssn + 1) % 0x10000
-        return ppid, data[2:]
-
-    def expect_control(self, code, within=PROMPT):
-        ppid, data = self.get(within)
-        got = struct.unpack(">H", data[:2])[0]
-        check((ppid, got) == (CONTROL, code), f"payload {ppid} with {got:#x}, not {CONTROL} with {code:#x}")
-        return data[2:]
-
-    def expect_segment(self, within=PROMPT):
-        ppid, data = self.get(within)
-        check(ppid == SEGMENT, f"payload {ppid}, not {SEGMENT}")
-        return data
-
-    def ends(self, within=PROMPT):
-        """The peer ends the association, and says nothing more than why."""
-        deadline = time.monotonic() + within
-        while True:
-            self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
-            try:
-                if not self.sock.recv(70000):
-                    break
-            except socket.timeout as error:
-                raise Failure(f"still there after {within} s") from error
-            except ConnectionResetError:
-                break
-        self.sock.close()
-
-
-def sctp_socket(adaptation=DDP):
-    with handshake.host_b():
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.setsockopt(socket.IPPROTO_SCTP, SCTP_RECVRCVINFO, 1)
-    if adaptation:
-        sock.setsockopt(socket.IPPROTO_SCTP, SCTP_ADAPTATION_LAYER, struct.pack("I", adaptation))
-    return sock
-
+from association import (
+    ACCEPT,
+    CONTROL,
+    DDP,
+    ENHANCED_ACCEPT,
+    ENHANCED_INITIATE,
+    ENHANCED_REJECT,
+    EXTEND,
+    INITIATE,
+    REJECT,
+    SEGMENT,
+    TERMINATE,
+    Session,
+    sctp_socket,
+)
+from handshake import REQUEST_LIMIT
+from hosts import HERE, OVER_SCTP, OWN_PORT, PORT, PROMPT, SERVER, check, reset
 
 def associated(adaptation=DDP):
     sock = sctp_socket(adaptation)
@@ -122,7 +53,7 @@ def accepted():
 
 def gone(session):
     """Leaves as a program that is killed."""
-    handshake.reset(session.sock)
+    reset(session.sock)
 
 
 # --- we associate: cases against the responder ---
@@ -310,6 +241,6 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    if os.environ.get("WEFT_TRANSPORT") != "sctp":
+    if not OVER_SCTP:
         sys.exit("session.py: WEFT_TRANSPORT is not sctp here; see its first lines")
     sys.exit(ring.run_with_rping("session.py", CASES) != 0)

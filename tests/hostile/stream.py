@@ -424,7 +424,7 @@ def flood():
     with client() as stream:
         stream.sock.settimeout(PROMPT)
         with contextlib.suppress(socket.timeout):
-            stream.give_raw(fpdu.framed(fpdu.send(msn=9)) + b"\xff" * 500000)
+            stream.give_raw(fpdu.framed(fpdu.send(msn=9)) + b"\xff" * (8 * fpdu.frame_len(0xFFFF)))
         stream.refused(MSN)
 
 

@@ -13,6 +13,7 @@ import fpdu
 import handshake
 import mpa
 from handshake import START, check, on, setting
+from hosts import OVER_SCTP
 from peer import Stream
 
 PROGRAM = "build/tests/hostile/victim"
@@ -104,8 +105,8 @@ def accepted(listener, victim):
 
 @contextlib.contextmanager
 def called(victim, family=socket.AF_INET, buffer=None, **options):
-    """Tells the victim to connect to us. Returns our end of the TCP connection, with a receive buffer of that size."""
-    with handshake.tcp_socket(family) as listener:
+    """Tells the victim to connect to us. Returns our end of the connection, with a receive buffer of that size."""
+    with handshake.peer_socket(family) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if buffer:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -116,7 +117,8 @@ def called(victim, family=socket.AF_INET, buffer=None, **options):
         victim.tell(" ".join(["connect", PEER[family], str(listener.getsockname()[1]), *words]))
         sock = accepted(listener, victim)
         with sock:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if not OVER_SCTP:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield sock
 
 
