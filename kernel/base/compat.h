@@ -193,6 +193,27 @@ static inline int weft_sock_charge_like(struct sock *sk, const struct sock *othe
 }
 #endif
 
+/*
+ * The memory cgroup that pays for a socket, with a reference for the caller, or NULL. Memory that
+ * is allocated with __GFP_ACCOUNT between set_active_memcg() of it and of what that returned
+ * is charged to it. The caller keeps the socket.
+ */
+#ifdef CONFIG_MEMCG
+static inline struct mem_cgroup *weft_sock_memcg_get(const struct sock *sk)
+{
+	struct mem_cgroup *memcg = sk->sk_memcg;
+
+	if (memcg)
+		css_get(&memcg->css);
+	return memcg;
+}
+#else
+static inline struct mem_cgroup *weft_sock_memcg_get(const struct sock *sk)
+{
+	return NULL;
+}
+#endif
+
 /* Functions of DMA buffers are exported to modules that import their namespace. */
 #ifdef HAVE_IMPORT_NS_BARE
 #define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)

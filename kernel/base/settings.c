@@ -17,6 +17,7 @@ struct weft_settings weft_settings_default = {
 		[WEFT_SET_TRANSPORT] = WEFT_TRANSPORT_TCP,
 		[WEFT_SET_SCTP_PORTS] = 0,
 		[WEFT_SET_SCTP_MULTIHOMING] = 0,
+		[WEFT_SET_PATHS] = 1,
 	},
 };
 
@@ -69,6 +70,7 @@ weft_settings_policy(const struct weft_settings *settings, bool own_crc)
 		.rtr = weft_setting(settings, WEFT_SET_RTR),
 		.p2p = true,
 		.extend = weft_setting(settings, WEFT_SET_EXTENSIONS),
+		.paths = !own_crc && weft_setting(settings, WEFT_SET_PATHS) > 1,
 		.markers = !own_crc && weft_setting(settings, WEFT_SET_MARKERS),
 		.ird = WEFT_MAX_RD_ATOM,
 		.ord = WEFT_MAX_RD_ATOM,

@@ -21,6 +21,7 @@ enum weft_setting_id {
 	WEFT_SET_TRANSPORT,	/* enum weft_transport */
 	WEFT_SET_SCTP_PORTS,	/* first and last port that has SCTP in any case; 0: none */
 	WEFT_SET_SCTP_MULTIHOMING, /* 1: associations have all addresses of the host */
+	WEFT_SET_PATHS,		/* TCP connections of a queue pair to a Weft peer; 1: plain iWARP */
 	WEFT_NUM_SETTINGS
 };
 

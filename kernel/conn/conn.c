@@ -225,13 +225,17 @@ static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
 int weft_conn_hand_over(struct weft_conn *conn,
 			const struct weft_mpa_agreed *agreed)
 {
+	struct weft_mpa_agreed terms = *agreed;
 	int ret;
 
 	lockdep_assert_held(&conn->mutex);
 	lockdep_assert_held(&conn->qp->tx.lock);
+	ret = weft_conn_spread(conn, &terms);
+	if (ret)
+		return ret;
 	/* First, so that no callback is lost. A queue pair without a stream ignores them. */
 	conn_set_streaming(conn, conn->qp);
-	ret = weft_stream_start(conn->qp, conn->llp, agreed, conn->initiator);
+	ret = weft_stream_start(conn->qp, conn->llp, &terms, conn->initiator);
 	if (ret)
 		conn_set_streaming(conn, NULL);
 	return ret;
@@ -387,6 +391,15 @@ void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
 	spin_unlock(&dev->conns_lock);
 }
 
+/* Gets the details of a stream, which the caller keeps. */
+static void conn_show_stream(struct weft_llp *llp, struct weft_conn_info *info)
+{
+	weft_llp_addresses(llp, &info->local, &info->remote);
+	while (info->num_paths < WEFT_MAX_PATHS &&
+	       weft_paths_info(llp, info->num_paths, &info->path[info->num_paths]))
+		info->num_paths++;
+}
+
 /**
  * weft_conn_info() - get the details of a connection, for an operator
  * @conn: connection that the caller has a reference on
@@ -414,7 +427,7 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 	if (!mutex_trylock(&conn->mutex))
 		return;
 	if (conn->llp)
-		weft_llp_addresses(conn->llp, &info->local, &info->remote);
+		conn_show_stream(conn->llp, info);
 	weft_conn_unlock(conn);
 }
 

@@ -10,6 +10,8 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 
+#include "llp/paths.h"
+
 struct weft_conn;
 struct weft_device;
 struct weft_qp_user;
@@ -27,12 +29,16 @@ void weft_conn_put(struct weft_conn *conn);
  * @initiator: this end opened it
  * @local: this end's address, or of family 0
  * @remote: the peer's
+ * @num_paths: how many of @path there are; 0: it has no paths
+ * @path: its paths
  */
 struct weft_conn_info {
 	const char *state;
 	bool initiator;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	u32 num_paths;
+	struct weft_path_info path[WEFT_MAX_PATHS];
 };
 
 void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info);

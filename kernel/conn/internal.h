@@ -2,7 +2,7 @@
 /*
  * Declarations that the files of this room share. From the top: iwcm.c (the operations of
  * iw_cm), table.c (the states), initiator.c, responder.c and streaming.c (the handlers),
- * port.c and listener.c, cm.c, token.c, conn.c, lane.c.
+ * port.c and listener.c, cm.c, token.c, conn.c, spread.c, lane.c.
  */
 #ifndef WEFT_CONN_INTERNAL_H
 #define WEFT_CONN_INTERNAL_H
@@ -186,6 +186,10 @@ void weft_conn_drop_unread(struct weft_conn *conn);
 void weft_conn_close(struct weft_conn *conn, bool abort);
 void weft_conn_set_timeouts(struct weft_conn *conn);
 struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn);
+
+/* --- spread.c: several paths --- */
+
+int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed);
 
 /* --- token.c: Requests that wait for an answer --- */
 

@@ -43,6 +43,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 	reply.reject = true;
 	reply.markers = false;
 	reply.extended = false;
+	reply.paths = false;
 	reply.p2p = false;
 	reply.rtr = 0;
 	/* A failure means that the stream is dead or memory is short for long. */

@@ -7,6 +7,7 @@
  * destroyed a queue pair or completion queue already.
  */
 #include <linux/inet.h>
+#include <linux/slab.h>
 #include <rdma/restrack.h>
 #include <rdma/rdma_netlink.h>
 
@@ -44,20 +45,64 @@ static int put_address(struct sk_buff *msg, const char *name,
 	return rdma_nl_put_driver_string(msg, name, text);
 }
 
+/* Adds the fields of one of a connection's paths. */
+static int put_path(struct sk_buff *msg, u32 number, const struct weft_path_info *path)
+{
+	const struct weft_path_counts *counts = &path->counts;
+	const struct fact facts[] = {
+		{ "tx_bytes", counts->tx_bytes },
+		{ "rx_bytes", counts->rx_bytes },
+		{ "replayed", counts->replayed },
+		{ "joins", counts->joins },
+		{ "leaves", counts->leaves },
+	};
+	char name[32];
+	size_t i;
+
+	snprintf(name, sizeof(name), "path%u", number);
+	if (path->up ? put_address(msg, name, &path->remote) :
+		       rdma_nl_put_driver_string(msg, name, "down"))
+		return -EMSGSIZE;
+	for (i = 0; i < ARRAY_SIZE(facts); i++) {
+		snprintf(name, sizeof(name), "path%u_%s", number, facts[i].name);
+		if (rdma_nl_put_driver_u64(msg, name, facts[i].value))
+			return -EMSGSIZE;
+	}
+	return 0;
+}
+
+static int put_paths(struct sk_buff *msg, const struct weft_conn_info *info)
+{
+	u32 i;
+
+	for (i = 0; i < info->num_paths; i++) {
+		if (put_path(msg, i, &info->path[i]))
+			return -EMSGSIZE;
+	}
+	return 0;
+}
+
 /* Adds the fields of a connection and drops the reference on it. */
 static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 {
-	struct weft_conn_info info;
+	struct weft_conn_info *info = kmalloc(sizeof(*info), GFP_KERNEL);
+	int ret = 0;
 
-	weft_conn_info(conn, &info);
+	/* Without memory for them there are no fields. */
+	if (!info) {
+		weft_conn_put(conn);
+		return 0;
+	}
+	weft_conn_info(conn, info);
 	weft_conn_put(conn);
-	if (rdma_nl_put_driver_string(msg, "conn", info.state) ||
-	    rdma_nl_put_driver_string(msg, "role", info.initiator ?
+	if (rdma_nl_put_driver_string(msg, "conn", info->state) ||
+	    rdma_nl_put_driver_string(msg, "role", info->initiator ?
 				      "initiator" : "responder") ||
-	    put_address(msg, "local", &info.local) ||
-	    put_address(msg, "remote", &info.remote))
-		return -EMSGSIZE;
-	return 0;
+	    put_address(msg, "local", &info->local) ||
+	    put_address(msg, "remote", &info->remote) || put_paths(msg, info))
+		ret = -EMSGSIZE;
+	kfree(info);
+	return ret;
 }
 
 /*

@@ -29,6 +29,10 @@ static const struct rdma_stat_desc descs[WEFT_NUM_COUNTERS] = {
 	[WEFT_CNT_CONN_TIMED_OUT].name = "conn_timed_out",
 	[WEFT_CNT_CONN_FAILED].name = "conn_failed",
 	[WEFT_CNT_CONN_BROKEN].name = "conn_broken",
+	[WEFT_CNT_PATH_JOINS].name = "path_joins",
+	[WEFT_CNT_PATH_LEAVES].name = "path_leaves",
+	[WEFT_CNT_PATH_REPLAYED].name = "path_replayed",
+	[WEFT_CNT_PATH_REFUSED].name = "path_refused",
 };
 
 /**

@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "base/weft.h"
 #include "device/sysfs.h"
+#include "wire/path.h"
 
 /* The longest keepalive that TCP takes, in seconds. */
 #define WEFT_MAX_SECONDS	32767
@@ -78,6 +79,7 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 	[WEFT_SET_SCTP_MULTIHOMING] = {
 		.id = WEFT_SET_SCTP_MULTIHOMING, .words = switch_words, .num_words = 2, .max = 1
 	},
+	[WEFT_SET_PATHS] = { .id = WEFT_SET_PATHS, .min = 1, .max = WEFT_MAX_PATHS },
 	[WEFT_SET_SCTP_PORTS] = {
 		.id = WEFT_SET_SCTP_PORTS, .words = none_word, .num_words = 1, .range = true
 	},
@@ -206,6 +208,7 @@ WEFT_SETTING_ATTR(markers, WEFT_SET_MARKERS);
 WEFT_SETTING_ATTR(transport, WEFT_SET_TRANSPORT);
 WEFT_SETTING_ATTR(sctp_ports, WEFT_SET_SCTP_PORTS);
 WEFT_SETTING_ATTR(sctp_multihoming, WEFT_SET_SCTP_MULTIHOMING);
+WEFT_SETTING_ATTR(paths, WEFT_SET_PATHS);
 
 static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *attr, char *text)
 {
@@ -258,6 +261,7 @@ static struct attribute *settings_attrs[] = {
 	&transport_attr.attr.attr,
 	&sctp_ports_attr.attr.attr,
 	&sctp_multihoming_attr.attr.attr,
+	&paths_attr.attr.attr,
 	NULL
 };
 
@@ -333,3 +337,7 @@ MODULE_PARM_DESC(sctp_ports, "ports, FIRST-LAST, that are served and reached ove
 module_param_cb(sctp_multihoming, &default_ops, (void *)&rules[WEFT_SET_SCTP_MULTIHOMING], 0644);
 __MODULE_PARM_TYPE(sctp_multihoming, "charp");
 MODULE_PARM_DESC(sctp_multihoming, "whether connections of new devices over SCTP have all addresses of the host: off (default) or on");
+
+module_param_cb(paths, &default_ops, (void *)&rules[WEFT_SET_PATHS], 0644);
+__MODULE_PARM_TYPE(paths, "uint");
+MODULE_PARM_DESC(paths, "TCP connections that carry a queue pair's data to a Weft peer with more than one, on new devices: 1 (default) to 8");

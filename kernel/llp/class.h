@@ -152,9 +152,9 @@ struct weft_llp_class {
  * @ops: where events go
  * @owner: for the owner's use
  *
- * Part of the class's own structure, and fixed from its making. Owned by whoever called
- * weft_llp_open() or weft_llp_accept(), and freed by weft_llp_close(), after which no
- * callback runs or will run.
+ * Part of the class's own structure, and fixed from its making, but for weft_tcp_adopt(). Owned
+ * by whoever called weft_llp_open() or weft_llp_accept(), and freed by weft_llp_close(), after
+ * which no callback runs or will run.
  */
 struct weft_llp {
 	const struct weft_llp_class *class;

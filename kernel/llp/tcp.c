@@ -114,6 +114,28 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 	release_sock(sk);
 }
 
+/**
+ * weft_tcp_adopt() - let a stream have another owner
+ * @llp: the stream, not a listener
+ * @ops: where its events go from now on
+ * @owner: the new owner
+ *
+ * Events from before are lost, as with weft_llp_accept().
+ *
+ * Context: process; takes the socket lock.
+ */
+void weft_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner)
+{
+	struct sock *sk = weft_tcp_sk(llp);
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	llp->ops = ops;
+	llp->owner = owner;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
 /* --- setting up --- */
 
 static struct weft_llp *llp_tcp_new(struct socket *sock,

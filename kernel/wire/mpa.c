@@ -17,12 +17,14 @@
 #define FLAG_REJECT	0x20	/* R */
 #define FLAG_ENHANCED	0x10	/* S */
 /*
- * Two reserved bits by which Weft ends find each other (0x08 is siw's own). The
+ * Reserved bits by which Weft ends find each other (0x08 is siw's own). The
  * answer is another bit than the offer, since some peers send reserved bits back
  * as they came.
  */
 #define FLAG_EXTEND	0x04
 #define FLAG_EXTENDED	0x02
+/* With either of the two: several paths. */
+#define FLAG_PATHS	0x01
 
 /* The two words of enhanced setup: two control flags and 14 bits each. */
 #define IRD_P2P		0x8000	/* A */
@@ -103,6 +105,7 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 	f.enhanced = f.revision == 2 && (flags & FLAG_ENHANCED);
 	f.extend = flags & FLAG_EXTEND;
 	f.extended = flags & FLAG_EXTENDED;
+	f.paths = flags & FLAG_PATHS;
 	if (f.reject && !reply)
 		return 0;
 
@@ -146,6 +149,8 @@ u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame,
 		flags |= FLAG_EXTEND;
 	if (frame->extended)
 		flags |= FLAG_EXTENDED;
+	if (frame->paths)
+		flags |= FLAG_PATHS;
 	buf[FLAGS_AT] = flags;
 	buf[REVISION_AT] = frame->revision;
 	weft_put_be16(buf + PRIVATE_LEN_AT, (u16)(frame->private_len + extra));

@@ -31,6 +31,7 @@ enum weft_rtr {
  * @enhanced: IRD and ORD are present (flag S; revision 2 only)
  * @extend: the sender offers what goes beyond the RFCs' minimum (requests only)
  * @extended: the sender takes that offer (replies only)
+ * @paths: with @extend or @extended: and several paths (path.h) as well
  * @p2p: enhanced: peer-to-peer, an RTR indication will follow (control flag A)
  * @rtr: enhanced: RTR kinds the sender offers or chose (flags B, C, D), bits of enum weft_rtr
  * @ird: enhanced: inbound reads the sender can take
@@ -46,6 +47,7 @@ struct weft_mpa_frame {
 	bool enhanced;
 	bool extend;
 	bool extended;
+	bool paths;
 	bool p2p;
 	u8 rtr;
 	u16 ird;
@@ -83,8 +85,8 @@ bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply);
  *
  * Refuses: a wrong key, a revision other than 1 and 2, a length that
  * disagrees, flag R in a Request, flag S without room for IRD and ORD.
- * Reserved bits are ignored, and with revision 1 flag S is one of them. The two that
- * Weft uses for @extend and @extended are decoded in any frame; weft_mpa_settle() knows
+ * Reserved bits are ignored, and with revision 1 flag S is one of them. The three that
+ * Weft uses for @extend, @extended and @paths are decoded in any frame; weft_mpa_settle() knows
  * an echo of them.
  *
  * Return: the offset of the application's private data in @buf, or 0.

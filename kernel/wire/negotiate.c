@@ -43,6 +43,7 @@ static int reject(struct weft_mpa_frame *reply, int why)
 	reply->reject = true;
 	reply->markers = false;
 	reply->extended = false;
+	reply->paths = false;
 	reply->p2p = false;
 	reply->rtr = 0;
 	return why;
@@ -62,6 +63,7 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
 	req->crc = policy->crc != WEFT_CRC_OFF;
 	req->extend = policy->extend;
 	req->markers = policy->markers;
+	req->paths = policy->paths && policy->extend && !policy->markers;
 	req->private_len = private_len;
 	if (req->revision == 1)
 		return;
@@ -103,6 +105,8 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 	reply->markers = policy->markers;
 	a.marks_out = req->markers;
 	a.marks_in = reply->markers;
+	a.paths = a.extended && policy->paths && req->paths && !a.marks_out && !a.marks_in;
+	reply->paths = a.paths;
 	a.ird = rd_wish(policy->ird);
 	a.ord = rd_wish(policy->ord);
 	if (req->enhanced) {
@@ -157,6 +161,7 @@ int weft_mpa_settle(const struct weft_mpa_frame *req,
 	a.extended = req->extend && reply->extended && !reply->extend;
 	a.marks_out = reply->markers;
 	a.marks_in = req->markers;
+	a.paths = a.extended && req->paths && reply->paths && !a.marks_out;
 	a.ird = rd_wish(policy->ird);
 	a.ord = rd_wish(policy->ord);
 	if (!req->enhanced)

@@ -38,6 +38,7 @@ enum weft_crc_policy {
  * @rtr: RTR kinds this end can send (initiator) or take (responder), bits of enum weft_rtr
  * @p2p: initiator: ask for peer-to-peer setup; a responder follows the request
  * @extend: do immediate data and atomics with a peer that does them too
+ * @paths: with @extend: have several paths with a peer that can have them too
  * @markers: ask for markers in what the peer sends
  * @ird: inbound reads this end can take
  * @ord: outbound reads this end wants
@@ -48,6 +49,7 @@ struct weft_mpa_policy {
 	u8 rtr;
 	bool p2p;
 	bool extend;
+	bool paths;
 	bool markers;
 	u16 ird;
 	u16 ord;
@@ -60,6 +62,7 @@ struct weft_mpa_policy {
  * @p2p: the initiator sends an RTR indication before the responder may send
  * @rtr: which one: exactly one bit of enum weft_rtr with @p2p, else 0
  * @extended: both ends do immediate data and atomics
+ * @paths: what follows the Reply is path.h's; @crc is for it, and markers there are none
  * @marks_out: the peer wants markers in what this end sends
  * @marks_in: this end wants markers in what the peer sends
  * @ird: inbound reads the peer may have outstanding here
@@ -71,6 +74,7 @@ struct weft_mpa_agreed {
 	bool p2p;
 	u8 rtr;
 	bool extended;
+	bool paths;
 	bool marks_out;
 	bool marks_in;
 	u16 ird;
@@ -111,7 +115,8 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
  * The reply has the request's revision and is enhanced if the request is. ORD
  * is lowered to the initiator's IRD, and IRD to its ORD (but not below one if the RTR
  * is a read). A value that the initiator leaves to the applications is left to them in
- * the reply, too. The answer to an offer to extend is another bit than the offer.
+ * the reply, too. The answer to an offer to extend is another bit than the offer. Paths are
+ * for extended connections without markers only.
  *
  * Return: 0, or the MPA error for which the Request is refused:
  * WEFT_MPA_BAD_HANDSHAKE (a revision above the policy's),

@@ -27,7 +27,8 @@ join_cable() {
 }
 
 # install_stage: lays the build's products ($WEFT_STAGE, default build/stage) over the lab's root,
-# as make install would. With $WEFT_TRANSPORT, connections of all devices are made over that.
+# as make install would. With $WEFT_TRANSPORT, connections of all devices are made over that; with
+# $WEFT_PATHS, each has so many paths.
 install_stage() {
 	local stage=${WEFT_STAGE:-$LAB_PROJECT/build/stage} release
 	release=$(uname -r)
@@ -40,6 +41,7 @@ install_stage() {
 		echo "options weft transport=$WEFT_TRANSPORT" >/etc/modprobe.d/weft-transport.conf
 		[[ $WEFT_TRANSPORT == tcp ]] || modprobe "$WEFT_TRANSPORT"
 	fi
+	[[ -z ${WEFT_PATHS:-} ]] || echo "options weft paths=$WEFT_PATHS" >/etc/modprobe.d/weft-paths.conf
 	# depmod over thousands of modules takes a minute under emulation; the host has
 	# done it for this very stage in a second.
 	if [[ -n ${LAB_INDEX:-} && $LAB_INDEX_STAGE -ef $stage ]]; then

@@ -22,6 +22,8 @@ TROUBLE = (
     "conn_timed_out",
     "conn_failed",
     "conn_broken",
+    "path_leaves",
+    "path_refused",
 )
 # Seconds after which the RDMA core reads counters again.
 STALE = 0.02

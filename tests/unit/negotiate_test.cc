@@ -18,6 +18,7 @@ constexpr weft_mpa_policy kPolicy{.revision = 2,
                                   .rtr = kAllRtr,
                                   .p2p = true,
                                   .extend = true,
+                                  .paths = false,
                                   .markers = false,
                                   .ird = 16,
                                   .ord = 8};
@@ -182,6 +183,48 @@ TEST(Negotiate, AnEchoAgreesToNothing) {
     EXPECT_FALSE(there.agreed.extended);
     EXPECT_FALSE(there.frame.extended);
   }
+}
+
+TEST(Negotiate, PathsTable) {
+  for (const Handshake& h : handshakes(&weft_mpa_policy::paths)) {
+    EXPECT_EQ(h.request.paths, h.initiator);
+    EXPECT_EQ(h.there.frame.paths, h.initiator && h.responder);
+    EXPECT_EQ(h.there.agreed.paths, h.initiator && h.responder);
+    EXPECT_EQ(h.here.agreed.paths, h.initiator && h.responder);
+  }
+}
+
+// Paths are for extended connections without markers, and no other peer's bits make them.
+TEST(Negotiate, PathsNeedExtensionsAndNoMarkers) {
+  weft_mpa_policy policy = kPolicy;
+  policy.paths = true;
+  weft_mpa_policy plain = policy;
+  plain.extend = false;
+  weft_mpa_policy marking = policy;
+  marking.markers = true;
+  EXPECT_FALSE(request(plain).paths);
+  EXPECT_FALSE(request(marking).paths);
+  const weft_mpa_frame req = over_the_wire(request(policy));
+  EXPECT_TRUE(req.paths);
+  EXPECT_FALSE(answer(req, plain).agreed.paths);
+  EXPECT_FALSE(answer(req, marking).agreed.paths);
+  EXPECT_FALSE(answer(req, plain).frame.paths);
+  // An echo of all that was sent, and a reply with every bit.
+  weft_mpa_frame reply = answer(req, policy).frame;
+  EXPECT_TRUE(settle(req, over_the_wire(reply), policy).agreed.paths);
+  reply.extend = true;
+  EXPECT_FALSE(settle(req, over_the_wire(reply), policy).agreed.paths);
+  reply.extend = false;
+  reply.extended = false;
+  EXPECT_FALSE(settle(req, over_the_wire(reply), policy).agreed.paths);
+  reply.extended = true;
+  reply.markers = true;
+  EXPECT_FALSE(settle(req, over_the_wire(reply), policy).agreed.paths);
+  // A reply that takes what was not offered.
+  reply.markers = false;
+  weft_mpa_policy one = policy;
+  one.paths = false;
+  EXPECT_FALSE(settle(over_the_wire(request(one)), over_the_wire(reply), one).agreed.paths);
 }
 
 TEST(Negotiate, ARefusalExtendsNothing) {

@@ -15,6 +15,7 @@ extern "C" {
 #include "marker.h"
 #include "mpa.h"
 #include "negotiate.h"
+#include "path.h"
 #include "plan.h"
 #include "session.h"
 #include "template.h"

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The step between a handshake and the data, if both ends have several paths. */
+
+#include <linux/err.h>
+#include <linux/lockdep.h>
+
+#include "base/weft.h"
+#include "conn/internal.h"
+#include "llp/paths.h"
+
+/**
+ * weft_conn_spread() - let the stream be the first of several paths, if that was agreed
+ * @conn: connection whose handshake is over
+ * @agreed: the terms that the handshake settled; what follows for the queue pair
+ *
+ * Frames of paths have the CRCs, so that those of the queue pair have none.
+ *
+ * Context: process, @conn->mutex held.
+ * Return: 0 or -ENOMEM.
+ */
+int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
+{
+	const struct weft_settings *settings = &conn->dev->settings;
+	const struct weft_paths_terms terms = {
+		.initiator = conn->initiator,
+		.crc = agreed->crc,
+		.paths = weft_setting(settings, WEFT_SET_PATHS),
+		.keepalive = weft_setting(settings, WEFT_SET_KEEPALIVE),
+		.user_timeout = weft_setting(settings, WEFT_SET_USER_TIMEOUT),
+		.counters = conn->dev->counters,
+	};
+	struct weft_llp *llp;
+
+	lockdep_assert_held(&conn->mutex);
+	if (!agreed->paths)
+		return 0;
+	llp = weft_paths_begin(conn->llp, &terms, &weft_conn_stream_ops, conn);
+	if (IS_ERR(llp))
+		return PTR_ERR(llp);
+	conn->llp = llp;
+	agreed->crc = false;
+	return 0;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The addresses of a host at which more paths can begin. */
+#include <linux/inetdevice.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+
+#include "llp/paths.h"
+
+/* Writes a device's IPv4 address for paths at @to. Returns false if it has none, or has @first. */
+static bool home_v4(struct net_device *dev, __be32 first, struct in6_addr *to)
+{
+	const struct in_device *in_dev = __in_dev_get_rcu(dev);
+	const struct in_ifaddr *ifa;
+	bool found = false;
+
+	if (!in_dev)
+		return false;
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
+		if (ifa->ifa_local == first)
+			return false;
+		if (found || ifa->ifa_scope != RT_SCOPE_UNIVERSE)
+			continue;
+		ipv6_addr_set_v4mapped(ifa->ifa_local, to);
+		found = true;
+	}
+	return found;
+}
+
+/* The same for IPv6. */
+static bool home_v6(struct net_device *dev, const struct in6_addr *first, struct in6_addr *to)
+{
+	const u32 unfit = IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY;
+	struct inet6_dev *in6_dev = __in6_dev_get(dev);
+	const struct inet6_ifaddr *ifp;
+	bool found = false;
+
+	if (!in6_dev)
+		return false;
+	list_for_each_entry_rcu(ifp, &in6_dev->addr_list, if_list) {
+		if (ipv6_addr_equal(&ifp->addr, first))
+			return false;
+		if (found || (ifp->flags & unfit) ||
+		    ipv6_addr_type(&ifp->addr) & (IPV6_ADDR_LINKLOCAL | IPV6_ADDR_LOOPBACK))
+			continue;
+		*to = ifp->addr;
+		found = true;
+	}
+	return found;
+}
+
+/**
+ * weft_homes() - list a host's addresses for paths: one of each device
+ * @net: the namespace
+ * @first: the address that the first path has; the others are of the same family
+ * @addr: result: the addresses, as in a frame; @first is the first
+ * @most: how many there is room for, not 0
+ *
+ * A device that is down, or has @first itself, has no other.
+ *
+ * Context: process.
+ * Return: how many there are.
+ */
+u32 weft_homes(struct net *net, const struct sockaddr_storage *first,
+	       struct in6_addr *addr, u32 most)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)first;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)first;
+	bool is_v4 = first->ss_family == AF_INET;
+	struct net_device *dev;
+	struct in6_addr home;
+	u32 num = 1;
+
+	if (is_v4)
+		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, &home);
+	else
+		home = v6->sin6_addr;
+	addr[0] = home;
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev) {
+		if (num == most)
+			break;
+		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK))
+			continue;
+		if (is_v4 ? home_v4(dev, v4->sin_addr.s_addr, &home) :
+			    IS_ENABLED(CONFIG_IPV6) && home_v6(dev, &v6->sin6_addr, &home))
+			addr[num++] = home;
+	}
+	rcu_read_unlock();
+	return num;
+}

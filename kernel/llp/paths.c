@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several TCP connections as one stream: how it begins and ends, and what happens on an
+ * event. See paths.h; llp.h describes each function of the class.
+ */
+#include <linux/memcontrol.h>
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
+#include "base/compat.h"
+#include "base/workqueue.h"
+#include "llp/paths.h"
+
+/* How long a path waits for the peer's TCP before it is given up, if another one does not. */
+#define WEFT_PATHS_STALL_TIME	(3 * HZ)
+
+/* --- paths --- */
+
+/* Drops the paths that are broken. */
+static void paths_sweep(struct weft_paths *p)
+{
+	u32 i;
+
+	lockdep_assert_held(&p->lock);
+	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+		if (p->path[i].llp && p->path[i].broken)
+			weft_path_drop(p, &p->path[i]);
+	}
+}
+
+/* Returns true if a path other than @path is up, and its peer's TCP answers. */
+static bool paths_has_other(const struct weft_paths *p, const struct weft_path *path)
+{
+	const struct weft_path *other;
+
+	for (other = p->path; other < p->path + WEFT_MAX_PATHS; other++) {
+		if (other != path && weft_path_is_up(other) && !other->stalled)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Looks whether the peer's TCP acknowledges what a path has sent. If nothing was for twice the
+ * time after which TCP sends it again, the path is stalled. (TCP's own count of repeats is
+ * not enough: without a route nothing is sent at all.) Returns true if something is not
+ * acknowledged yet.
+ */
+static bool path_waits(struct weft_path *path)
+{
+	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(path->llp));
+	u32 una = READ_ONCE(tp->snd_una);
+	unsigned long time;
+	u32 rto_us;
+
+	if (una == READ_ONCE(tp->write_seq) || una != path->una) {
+		path->una = una;
+		path->since = jiffies;
+	}
+	/* TCP writes both meanwhile; any value that they had is good enough. */
+	rto_us = data_race((tp->srtt_us >> 3) + tp->rttvar_us);
+	time = usecs_to_jiffies(rto_us);
+	path->stalled = time_after(jiffies, path->since + 2 * max_t(unsigned long, time,
+								    TCP_RTO_MIN));
+	return una != READ_ONCE(tp->write_seq);
+}
+
+/*
+ * Looks which paths are stalled. What these have is sent again on others, and after a while
+ * they are given up, unless all are stalled: then TCP's own limit of time decides. TCP tells of
+ * it by no event. Returns true if that is to be looked at again.
+ */
+static bool paths_look_around(struct weft_paths *p)
+{
+	struct weft_path *path;
+	bool wait = false;
+
+	lockdep_assert_held(&p->lock);
+	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
+		if (weft_path_is_up(path))
+			wait |= path_waits(path);
+	}
+	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
+		if (!weft_path_is_up(path) || !path->stalled || !paths_has_other(p, path))
+			continue;
+		if (time_after(jiffies, path->since + WEFT_PATHS_STALL_TIME))
+			path->broken = true;
+		else
+			weft_paths_replay(p, path);
+	}
+	return wait;
+}
+
+/* --- the work --- */
+
+/* Ends the stream: nothing is sent or received any more. */
+static void paths_die(struct weft_paths *p, int error)
+{
+	struct weft_path_guest *guest;
+	u32 i;
+
+	lockdep_assert_held(&p->lock);
+	p->dying = true;
+	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+		if (p->path[i].llp)
+			weft_path_drop(p, &p->path[i]);
+	}
+	for (guest = p->guest; guest < p->guest + WEFT_PATHS_MAX_JOINS; guest++) {
+		if (guest->llp)
+			weft_tcp_class.close(guest->llp, true);
+		guest->llp = NULL;
+	}
+	if (p->listener)
+		weft_tcp_class.close(p->listener, true);
+	p->listener = NULL;
+	weft_paths_forget(p);
+	if (p->state == WEFT_LLP_DEAD)
+		return;
+	p->error = error;
+	/* Pairs with the acquire in llp_paths_state(). */
+	smp_store_release(&p->state, WEFT_LLP_DEAD);
+}
+
+/* Returns true if a path is up. */
+static bool paths_alive(const struct weft_paths *p)
+{
+	u32 i;
+
+	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+		if (weft_path_is_up(&p->path[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Takes what has come on all paths. Returns true if there is more. */
+static bool paths_receive(struct weft_paths *p)
+{
+	struct weft_path *path;
+	bool more = false;
+
+	lockdep_assert_held(&p->lock);
+	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
+		if (path->llp && path->state != WEFT_PATH_CONNECTING && !path->broken)
+			more |= weft_paths_receive(p, path);
+	}
+	return more;
+}
+
+/* Tells the owner what has changed. */
+static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, u32 ready,
+			     bool ended)
+{
+	const struct weft_llp_ops *ops = p->llp.ops;
+
+	lockdep_assert_held(&p->lock);
+	if (p->order.ready != ready || weft_paths_ended(&p->llp) != ended)
+		ops->readable(&p->llp);
+	if (p->want_space && (p->state == WEFT_LLP_DEAD || !weft_paths_want_space(&p->llp))) {
+		p->want_space = false;
+		ops->writable(&p->llp);
+	}
+	if (p->state != before)
+		ops->changed(&p->llp);
+}
+
+/*
+ * Does all that may be due, and tells the owner. Returns how soon it is to be done again, 0:
+ * never.
+ */
+static unsigned long paths_progress(struct weft_paths *p)
+{
+	enum weft_llp_state before = p->state;
+	bool ended = weft_paths_ended(&p->llp), more, wait;
+	u32 ready = p->order.ready;
+	unsigned long again;
+
+	lockdep_assert_held(&p->lock);
+	if (p->state == WEFT_LLP_DEAD)
+		return 0;
+	p->short_of_memory = false;
+	/* Behind the peer's end no path is missed. */
+	again = ended ? 0 : weft_paths_gather(p);
+	more = paths_receive(p);
+	wait = paths_look_around(p);
+	paths_sweep(p);
+	weft_paths_push(p);
+	if (weft_reorder_ended(&p->order) && p->state == WEFT_LLP_OPEN)
+		WRITE_ONCE(p->state, WEFT_LLP_PEER_CLOSED);
+	if (p->fault)
+		paths_die(p, -EPROTO);
+	else if (!paths_alive(p) && !weft_reorder_ended(&p->order))
+		paths_die(p, -ECONNRESET);
+	paths_tell_owner(p, before, ready, ended);
+	weft_paths_ack(p);
+	if (more)
+		return 1;
+	if (p->short_of_memory || wait || p->owes_ack)
+		return WEFT_PATHS_TICK;
+	return again;
+}
+
+static void paths_work(struct work_struct *work)
+{
+	struct weft_paths *p = container_of(to_delayed_work(work), struct weft_paths, work);
+	unsigned long again;
+	unsigned int flags;
+
+	if (!mutex_trylock(&p->lock)) {
+		WRITE_ONCE(p->awaited, true);
+		/* Pairs with the one in weft_paths_unlock(): either sees the other. */
+		smp_mb();
+		if (!mutex_trylock(&p->lock))
+			return;
+	}
+	if (!p->closed) {
+		flags = memalloc_noio_save();
+		again = paths_progress(p);
+		memalloc_noio_restore(flags);
+		if (again)
+			weft_paths_soon(p, again == 1 ? 0 : again);
+	}
+	weft_paths_unlock(&p->llp);
+}
+
+void weft_paths_lock(struct weft_llp *llp)
+{
+	mutex_lock(&to_weft_paths(llp)->lock);
+}
+
+void weft_paths_unlock(struct weft_llp *llp)
+{
+	struct weft_paths *p = to_weft_paths(llp);
+
+	mutex_unlock(&p->lock);
+	/* Pairs with the one in paths_work(). */
+	smp_mb();
+	if (READ_ONCE(p->awaited) && xchg(&p->awaited, false))
+		weft_paths_soon(p, 0);
+}
+
+void weft_paths_assert_locked(const struct weft_llp *llp)
+{
+	lockdep_assert_held(&to_weft_paths(llp)->lock);
+}
+
+/* --- segments: all paths have the same, and none is lent --- */
+
+u32 weft_paths_emss(struct weft_llp *llp)
+{
+	return WEFT_PATH_EMSS;
+}
+
+u32 weft_paths_train(struct weft_llp *llp, u32 emss)
+{
+	return emss;
+}
+
+u32 weft_paths_room(struct weft_llp *llp, u32 emss)
+{
+	return emss;
+}
+
+u32 weft_paths_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
+{
+	return len;
+}
+
+void weft_paths_end_segment(struct weft_llp *llp)
+{
+}
+
+/* Every frame is copied, since it may have to be sent again. */
+bool weft_paths_may_lend(struct weft_llp *llp)
+{
+	return false;
+}
+
+int weft_paths_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
+		    const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more)
+{
+	return -EOPNOTSUPP;
+}
+
+/* --- the beginning --- */
+
+/**
+ * weft_paths_begin() - let a connection whose MPA handshake is over be the first of several paths
+ * @tcp: the connection, of the class TCP; the new stream's own on success
+ * @terms: the terms
+ * @ops: where the new stream's events go
+ * @owner: its owner
+ *
+ * Context: process, may sleep; the caller is the owner of @tcp.
+ * Return: the stream, or an error pointer: then @tcp is as it was.
+ */
+struct weft_llp *weft_paths_begin(struct weft_llp *tcp, const struct weft_paths_terms *terms,
+				  const struct weft_llp_ops *ops, void *owner)
+{
+	struct weft_paths *p = kvzalloc(sizeof(*p), GFP_KERNEL);
+
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	if (weft_reorder_init(&p->order, GFP_KERNEL)) {
+		kvfree(p);
+		return ERR_PTR(-ENOMEM);
+	}
+	p->llp.class = &weft_paths_class;
+	p->llp.ops = ops;
+	p->llp.owner = owner;
+	p->terms = *terms;
+	p->net = get_net(sock_net(weft_tcp_sk(tcp)));
+	p->memcg = weft_sock_memcg_get(weft_tcp_sk(tcp));
+	p->state = WEFT_LLP_OPEN;
+	mutex_init(&p->lock);
+	INIT_DELAYED_WORK(&p->work, paths_work);
+	INIT_LIST_HEAD(&p->unacked);
+	INIT_LIST_HEAD(&p->waiting);
+	weft_tcp_class.addresses(tcp, &p->local, &p->remote);
+	if (!terms->initiator) {
+		get_random_bytes(&p->addrs.key, sizeof(p->addrs.key));
+		get_random_bytes(&p->addrs.answer, sizeof(p->addrs.answer));
+	}
+	weft_path_prepare(p, tcp);
+	weft_tcp_adopt(tcp, &weft_paths_tcp_ops, p);
+	mutex_lock(&p->lock);
+	/* Its work looks at what has come before. */
+	weft_path_up(p, 0, tcp);
+	weft_paths_unlock(&p->llp);
+	return &p->llp;
+}
+
+/* --- the class; before the handshake is over, the first connection is used --- */
+
+static void llp_paths_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
+{
+	struct weft_paths *p = to_weft_paths(llp);
+
+	p->terms.keepalive = keepalive;
+	p->terms.user_timeout = user_timeout;
+}
+
+static int llp_paths_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
+			       struct sockaddr_storage *remote)
+{
+	const struct weft_paths *p = to_weft_paths(llp);
+
+	if (READ_ONCE(p->state) == WEFT_LLP_DEAD) {
+		memset(local, 0, sizeof(*local));
+		memset(remote, 0, sizeof(*remote));
+		return -ENOTCONN;
+	}
+	*local = p->local;
+	*remote = p->remote;
+	return 0;
+}
+
+static enum weft_llp_state llp_paths_state(struct weft_llp *llp)
+{
+	/* Pairs with the release in paths_die(): the error is there as well. */
+	return smp_load_acquire(&to_weft_paths(llp)->state);
+}
+
+static int llp_paths_error(struct weft_llp *llp)
+{
+	return xchg(&to_weft_paths(llp)->error, 0);
+}
+
+static void llp_paths_shutdown(struct weft_llp *llp)
+{
+	struct weft_paths *p = to_weft_paths(llp);
+
+	mutex_lock(&p->lock);
+	weft_paths_end(p);
+	weft_paths_soon(p, 0);
+	weft_paths_unlock(llp);
+}
+
+/* Lets each path deliver what it has, behind which is our end. */
+static void paths_close_in_order(struct weft_paths *p)
+{
+	struct weft_path *path;
+
+	lockdep_assert_held(&p->lock);
+	weft_paths_end(p);
+	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
+		if (!weft_path_is_up(path) || path->current_frame)
+			continue;
+		/* TCP would reset a connection with unread bytes. */
+		weft_paths_receive(p, path);
+		weft_path_let_go(path);
+		kfree_skb(path->skb);
+		path->skb = NULL;
+		weft_tcp_class.close(path->llp, false);
+		path->llp = NULL;
+	}
+}
+
+static void llp_paths_close(struct weft_llp *llp, bool abort)
+{
+	struct weft_paths *p = to_weft_paths(llp);
+
+	mutex_lock(&p->lock);
+	p->closed = true;
+	if (!abort && p->state != WEFT_LLP_DEAD)
+		paths_close_in_order(p);
+	paths_die(p, 0);
+	weft_paths_unlock(llp);
+	/* No connection is left to queue it, and it does nothing any more. */
+	cancel_delayed_work_sync(&p->work);
+	weft_reorder_free(&p->order);
+	if (p->frag.page)
+		put_page(p->frag.page);
+	kfree(p->stage);
+	mem_cgroup_put(p->memcg);
+	put_net(p->net);
+	kvfree(p);
+}
+
+/**
+ * weft_paths_info() - what an operator is shown of a path
+ * @llp: a stream of any class, which the caller keeps
+ * @number: of the path, less than WEFT_MAX_PATHS
+ * @info: result
+ *
+ * A path whose connection is gone is shown as it was left. The counts are a snapshot.
+ *
+ * Context: process. Does not wait for the stream's lock.
+ * Return: false if there never was such a path.
+ */
+bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *info)
+{
+	struct weft_paths *p = to_weft_paths(llp);
+	struct sockaddr_storage local;
+	struct weft_path *path;
+
+	if (llp->class != &weft_paths_class || !mutex_trylock(&p->lock))
+		return false;
+	path = &p->path[number];
+	memset(info, 0, sizeof(*info));
+	info->counts = path->counts;
+	info->up = weft_path_is_up(path);
+	if (info->up)
+		weft_tcp_class.addresses(path->llp, &local, &info->remote);
+	weft_paths_unlock(llp);
+	return info->counts.joins;
+}
+
+const struct weft_llp_class weft_paths_class = {
+	.own_crc = true,
+	.set_timeouts = llp_paths_set_timeouts,
+	.addresses = llp_paths_addresses,
+	.state = llp_paths_state,
+	.error = llp_paths_error,
+	.shutdown = llp_paths_shutdown,
+	.close = llp_paths_close,
+	.flow = {
+		.lock = weft_paths_lock,
+		.unlock = weft_paths_unlock,
+		.assert_locked = weft_paths_assert_locked,
+		.emss = weft_paths_emss,
+		.train = weft_paths_train,
+		.room = weft_paths_room,
+		.portion = weft_paths_portion,
+		.want_space = weft_paths_want_space,
+		.end_segment = weft_paths_end_segment,
+		.send_page = weft_paths_send_page,
+		.may_lend = weft_paths_may_lend,
+		.lend = weft_paths_lend,
+		.ended = weft_paths_ended,
+		.unsent = weft_paths_unsent,
+		.at_end = weft_paths_at_end,
+		.read = weft_paths_read,
+		.look = weft_paths_look,
+		.await = weft_paths_await,
+		.full = weft_paths_full,
+	},
+};

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Several TCP connections as one stream, a class of lower layers (wire/path.h). It begins as
+ * one connection whose MPA handshake is over; further ones, each a path, join and leave.
+ *
+ * Above this class a stream is FPDUs without CRCs and markers. Each goes over one of the paths,
+ * and is kept until the peer's engine has taken it; if its path breaks, it is sent again on
+ * another. The responder tells where it awaits joins; the initiator connects there.
+ *
+ *	paths.c		the class: beginning, events, end
+ *	paths_rx.c	frames that come
+ *	paths_tx.c	frames that go, and which path they take
+ *	paths_join.c	how paths join and leave; homes.c: the host's addresses
+ *	reorder.c	what has come, by number
+ */
+#ifndef WEFT_LLP_PATHS_H
+#define WEFT_LLP_PATHS_H
+
+#include <linux/mm_types_task.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
+#include "base/counters.h"
+#include "base/workqueue.h"
+#include "llp/class.h"
+#include "llp/reorder.h"
+#include "llp/tcp.h"
+#include "wire/path.h"
+
+struct in6_addr;
+struct mem_cgroup;
+
+extern const struct weft_llp_class weft_paths_class;
+
+/* Joins whose key has not come yet. */
+#define WEFT_PATHS_MAX_JOINS	4
+/* How often a stream is looked after while something is due. */
+#define WEFT_PATHS_TICK		(HZ / 20 + 1)
+/* Without data that goes back, the peer is told at once when so many frames were taken. */
+#define WEFT_PATHS_ACK_FRAMES	64
+
+/**
+ * struct weft_path_frame - a frame that is kept until the peer has taken what is in it
+ * @unacked: in the stream's list
+ * @waiting: in the stream's list of those that no path has; else empty
+ * @users: the list, and a path that sends it
+ * @ssn: its number
+ * @len: its length
+ * @path: the path that has it, if it does not wait
+ * @page: its bytes, with a reference. They never change, since TCP may still have them
+ * @offset: where in @page
+ */
+struct weft_path_frame {
+	struct list_head unacked;
+	struct list_head waiting;
+	u32 users;
+	u32 ssn;
+	u32 len;
+	u32 path;
+	struct page *page;
+	u32 offset;
+};
+
+/* The counts of a path, by its number; they outlive its connections. */
+struct weft_path_counts {
+	u64 tx_bytes;
+	u64 rx_bytes;
+	u64 replayed;
+	u32 joins;
+	u32 leaves;
+};
+
+enum weft_path_state {
+	WEFT_PATH_CONNECTING,	/* initiator: TCP's handshake */
+	WEFT_PATH_ASKED,	/* initiator: the answer to our join is awaited */
+	WEFT_PATH_UP,
+};
+
+/**
+ * struct weft_path - a path, or room for one
+ * @llp: its TCP connection; NULL: none
+ * @state: see there
+ * @broken: it is to be dropped
+ * @stalled: the peer's TCP does not acknowledge what was sent
+ * @una: the first byte, in TCP's numbers, that it had not acknowledged...
+ * @since: ... at this time, in jiffies; before the path is up, when it was begun
+ * @home: initiator: which address it leads to
+ * @current_frame: the frame that is being sent, with a reference; NULL: none
+ * @at: how much of it was sent
+ * @head: the length field of the frame that is coming
+ * @head_len: how much of it is here
+ * @skb: the frame that is coming; NULL: its length is not here yet
+ * @want: its length
+ * @counts: what it has done
+ */
+struct weft_path {
+	struct weft_llp *llp;
+	enum weft_path_state state;
+	bool broken;
+	bool stalled;
+	u32 una;
+	unsigned long since;
+	u32 home;
+	struct weft_path_frame *current_frame;
+	u32 at;
+	u8 head[WEFT_MPA_LEN];
+	u32 head_len;
+	struct sk_buff *skb;
+	u32 want;
+	struct weft_path_counts counts;
+};
+
+/* A connection that has not said yet which path it is. */
+struct weft_path_guest {
+	struct weft_llp *llp;
+	unsigned long since;
+	u8 buf[WEFT_PATH_JOIN_ROOM];
+	u32 have;
+};
+
+/* One of the peer's addresses: when to connect there again, and what came of it before. */
+struct weft_path_home {
+	struct sockaddr_storage addr;
+	unsigned long next_try;
+	u32 failures;
+	bool good;
+};
+
+/**
+ * struct weft_paths_terms - what both ends have agreed, and how this one is set
+ * @initiator: this end opened the first connection
+ * @crc: frames have CRCs
+ * @paths: how many paths this end wishes
+ * @keepalive: as for weft_llp_set_timeouts()
+ * @user_timeout: as for weft_llp_set_timeouts()
+ * @counters: the device's
+ */
+struct weft_paths_terms {
+	bool initiator;
+	bool crc;
+	u32 paths;
+	u32 keepalive;
+	u32 user_timeout;
+	struct weft_counters __percpu *counters;
+};
+
+/**
+ * struct weft_paths - the stream
+ * @llp: as all know it
+ * @terms: fixed
+ * @net: the namespace of all its sockets, with a reference
+ * @memcg: who pays for memory, with a reference, or NULL
+ * @lock: the stream's lock. Taken before the locks of its sockets
+ * @work: does all that events of sockets ask for. Never waits for @lock, as in SCTP
+ * @awaited: @work found @lock taken, and is to be queued when that is let go
+ * @state: what the owner is told. Read by anyone
+ * @error: why the stream failed, a negative errno value; 0: not yet, or already told
+ * @closed: it is being freed
+ * @dying: all paths are being closed
+ * @fault: the peer has broken the rules
+ * @short_of_memory: something waits for memory
+ * @want_space: a send found no room
+ * @shut: our end is under way, or done
+ * @path: the paths, by number. The first connection is number 0
+ * @order: what has come
+ * @taken: bytes taken of the segment at @order.next
+ * @told_ack: the ack that the peer was last sent
+ * @owes_ack: it is to be sent another one...
+ * @ack_due: ... at this time, in jiffies
+ * @unacked: frames that were sent or wait, in order
+ * @waiting: those of them that no path has, in order
+ * @num_unacked: how many there are. Read by anyone
+ * @bytes: of the frames in @unacked
+ * @next: number of the next frame
+ * @frag: where frames are allocated
+ * @stage: the first bytes of an FPDU whose others have not been handed over; NULL: none ever
+ * @staged: how many. Read by anyone
+ * @listener: responder: where joins are awaited; NULL: nowhere
+ * @told: responder: the peer was told of it
+ * @guest: responder: joins under way
+ * @addrs: the keys; initiator: of the peer, once @told
+ * @home: initiator: the peer's addresses
+ * @local: this end's first address
+ * @remote: the peer's
+ *
+ * All but what is marked otherwise is protected by @lock.
+ */
+struct weft_paths {
+	struct weft_llp llp;
+	struct weft_paths_terms terms;
+	struct net *net;
+	struct mem_cgroup *memcg;
+	struct mutex lock; /* of the stream */
+	struct delayed_work work;
+	bool awaited;
+	enum weft_llp_state state;
+	int error;
+	bool closed;
+	bool dying;
+	bool fault;
+	bool short_of_memory;
+	bool want_space;
+	bool shut;
+	struct weft_path path[WEFT_MAX_PATHS];
+	struct weft_reorder order;
+	u32 taken;
+	u32 told_ack;
+	bool owes_ack;
+	unsigned long ack_due;
+	struct list_head unacked;
+	struct list_head waiting;
+	u32 num_unacked;
+	u32 bytes;
+	u32 next;
+	struct page_frag frag;
+	u8 *stage;
+	u32 staged;
+	struct weft_llp *listener;
+	bool told;
+	struct weft_path_guest guest[WEFT_PATHS_MAX_JOINS];
+	struct weft_path_addrs addrs;
+	struct weft_path_home home[WEFT_PATH_MAX_ADDRS];
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+};
+
+static inline struct weft_paths *to_weft_paths(const struct weft_llp *llp)
+{
+	return container_of(llp, struct weft_paths, llp);
+}
+
+/* Returns true if segments can go over this path. */
+static inline bool weft_path_is_up(const struct weft_path *path)
+{
+	return path->llp && path->state == WEFT_PATH_UP && !path->broken;
+}
+
+/* Has the work run, after a delay unless it is to run sooner. Any context. */
+static inline void weft_paths_soon(struct weft_paths *p, unsigned long delay)
+{
+	if (delay)
+		queue_delayed_work(weft_workqueue, &p->work, delay);
+	else
+		mod_delayed_work(weft_workqueue, &p->work, 0);
+}
+
+/* --- paths.c --- */
+
+/* What an operator is shown of a path. */
+struct weft_path_info {
+	bool up;
+	struct sockaddr_storage remote;
+	struct weft_path_counts counts;
+};
+
+struct weft_llp *weft_paths_begin(struct weft_llp *tcp, const struct weft_paths_terms *terms,
+				  const struct weft_llp_ops *ops, void *owner);
+bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *info);
+
+/* --- paths_rx.c --- */
+
+bool weft_paths_receive(struct weft_paths *p, struct weft_path *path);
+
+/* --- paths_tx.c --- */
+
+bool weft_paths_push(struct weft_paths *p);
+void weft_paths_acked(struct weft_paths *p, u32 ack);
+void weft_paths_replay(struct weft_paths *p, struct weft_path *path);
+void weft_paths_forget(struct weft_paths *p);
+bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, u32 ulpdu_len);
+void weft_paths_ack(struct weft_paths *p);
+void weft_paths_end(struct weft_paths *p);
+void weft_path_let_go(struct weft_path *path);
+
+/* --- paths_join.c --- */
+
+extern const struct weft_llp_ops weft_paths_tcp_ops;
+
+void weft_path_prepare(const struct weft_paths *p, struct weft_llp *llp);
+void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp);
+void weft_path_drop(struct weft_paths *p, struct weft_path *path);
+bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu);
+unsigned long weft_paths_gather(struct weft_paths *p);
+
+/* --- homes.c --- */
+
+u32 weft_homes(struct net *net, const struct sockaddr_storage *first,
+	       struct in6_addr *addr, u32 most);
+
+/* struct weft_llp_flow */
+void weft_paths_lock(struct weft_llp *llp);
+void weft_paths_unlock(struct weft_llp *llp);
+void weft_paths_assert_locked(const struct weft_llp *llp);
+u32 weft_paths_emss(struct weft_llp *llp);
+u32 weft_paths_train(struct weft_llp *llp, u32 emss);
+u32 weft_paths_room(struct weft_llp *llp, u32 emss);
+u32 weft_paths_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len);
+bool weft_paths_want_space(struct weft_llp *llp);
+void weft_paths_end_segment(struct weft_llp *llp);
+int weft_paths_send_page(struct weft_llp *llp, struct page *page, u32 offset,
+			 u32 len, bool more);
+bool weft_paths_may_lend(struct weft_llp *llp);
+int weft_paths_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
+		    const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more);
+bool weft_paths_ended(struct weft_llp *llp);
+bool weft_paths_unsent(struct weft_llp *llp);
+bool weft_paths_at_end(struct weft_llp *llp);
+void weft_paths_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
+void weft_paths_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx);
+void weft_paths_await(struct weft_llp *llp, u32 bytes);
+bool weft_paths_full(struct weft_llp *llp);
+
+#endif /* WEFT_LLP_PATHS_H */

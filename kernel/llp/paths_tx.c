@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several TCP connections as one stream, how frames are sent, and which path each takes.
+ * llp.h describes the functions of struct weft_llp_flow.
+ *
+ * A frame goes to the path that will have it at the peer first, among those whose TCP has few
+ * unsent bytes. So the paths are loaded as fast as each drains, whatever their speeds are.
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "base/compat.h"
+#include "base/workqueue.h"
+#include "llp/paths.h"
+#include "wire/fpdu.h"
+#include "wire/plan.h"
+
+/* --- frames --- */
+
+static void frame_put(struct weft_path_frame *frame)
+{
+	if (--frame->users)
+		return;
+	put_page(frame->page);
+	kfree(frame);
+}
+
+/* Finds memory for a frame of @len bytes. Returns its first byte, or NULL. */
+static u8 *frame_alloc_bytes(struct weft_paths *p, struct weft_path_frame *frame, u32 len)
+{
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+
+	lockdep_assert_held(&p->lock);
+	if (len > PAGE_SIZE) {
+		frame->page = alloc_pages(gfp | __GFP_COMP, get_order(len));
+		return frame->page ? page_address(frame->page) : NULL;
+	}
+	if (!skb_page_frag_refill(len, &p->frag, gfp))
+		return NULL;
+	frame->page = p->frag.page;
+	frame->offset = p->frag.offset;
+	get_page(frame->page);
+	p->frag.offset += ALIGN(len, sizeof(long));
+	return page_address(frame->page) + frame->offset;
+}
+
+/*
+ * Makes the frame that has the next number, with a ULPDU of @len bytes of the caller's. Returns it,
+ * or NULL without memory, of which the event does not come: then it can be tried again.
+ */
+static struct weft_path_frame *frame_new(struct weft_paths *p, u8 type, const u8 *ulpdu, u32 len)
+{
+	const struct weft_path_hdr hdr = {
+		.type = type,
+		.ssn = p->next,
+		.ack = weft_reorder_ack(&p->order),
+	};
+	struct mem_cgroup *before = set_active_memcg(p->memcg);
+	unsigned int flags = memalloc_noio_save();
+	struct weft_path_frame *frame;
+	u8 *fpdu = NULL, *to;
+
+	len += WEFT_PATH_HDR_LEN;
+	frame = kzalloc(sizeof(*frame), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (frame)
+		fpdu = frame_alloc_bytes(p, frame, weft_fpdu_len(len));
+	memalloc_noio_restore(flags);
+	set_active_memcg(before);
+	if (!fpdu) {
+		kfree(frame);
+		return NULL;
+	}
+	to = weft_fpdu_begin(fpdu, len);
+	weft_path_encode(to, &hdr);
+	memcpy(to + WEFT_PATH_HDR_LEN, ulpdu, len - WEFT_PATH_HDR_LEN);
+	frame->len = weft_fpdu_end(fpdu, len, p->terms.crc);
+	frame->ssn = p->next++;
+	frame->users = 1;
+	list_add_tail(&frame->unacked, &p->unacked);
+	list_add_tail(&frame->waiting, &p->waiting);
+	WRITE_ONCE(p->num_unacked, p->num_unacked + 1);
+	p->bytes += frame->len;
+	p->told_ack = hdr.ack;
+	p->owes_ack = false;
+	return frame;
+}
+
+/* Forgets a frame that the peer has taken, or that will not be sent. */
+static void frame_forget(struct weft_paths *p, struct weft_path_frame *frame)
+{
+	list_del(&frame->unacked);
+	list_del_init(&frame->waiting);
+	WRITE_ONCE(p->num_unacked, p->num_unacked - 1);
+	p->bytes -= frame->len;
+	frame_put(frame);
+}
+
+/**
+ * weft_paths_acked() - the peer's engine has taken frames
+ * @p: the stream
+ * @ack: number of the first that it has not taken
+ *
+ * Context: process, @p->lock held.
+ */
+void weft_paths_acked(struct weft_paths *p, u32 ack)
+{
+	struct weft_path_frame *frame, *next;
+
+	lockdep_assert_held(&p->lock);
+	if (weft_path_before(p->next, ack)) {
+		p->fault = true;
+		return;
+	}
+	list_for_each_entry_safe(frame, next, &p->unacked, unacked) {
+		if (!weft_path_before(frame->ssn, ack))
+			break;
+		frame_forget(p, frame);
+	}
+}
+
+/**
+ * weft_paths_forget() - drop all frames
+ * @p: the stream, which is over
+ *
+ * Context: process, @p->lock held.
+ */
+void weft_paths_forget(struct weft_paths *p)
+{
+	struct weft_path_frame *frame, *next;
+
+	lockdep_assert_held(&p->lock);
+	list_for_each_entry_safe(frame, next, &p->unacked, unacked)
+		frame_forget(p, frame);
+}
+
+/* --- paths --- */
+
+/* Forgets the frame that a path is sending. */
+void weft_path_let_go(struct weft_path *path)
+{
+	if (path->current_frame)
+		frame_put(path->current_frame);
+	path->current_frame = NULL;
+	path->at = 0;
+}
+
+/**
+ * weft_paths_replay() - have frames sent again that a path has
+ * @p: the stream
+ * @path: the path, which broke or takes too long
+ *
+ * Context: process, @p->lock held.
+ */
+void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
+{
+	struct weft_path_frame *frame;
+	u32 number = path - p->path;
+	LIST_HEAD(again);
+
+	lockdep_assert_held(&p->lock);
+	list_for_each_entry(frame, &p->unacked, unacked) {
+		if (!list_empty(&frame->waiting) || frame->path != number)
+			continue;
+		list_add_tail(&frame->waiting, &again);
+		path->counts.replayed++;
+		weft_count(p->terms.counters, WEFT_CNT_PATH_REPLAYED, 1);
+	}
+	/* Before what was never sent, since these are what the peer waits for. */
+	list_splice(&again, &p->waiting);
+	/* An ack may be lost as well. */
+	p->told_ack = weft_reorder_ack(&p->order) - 1;
+}
+
+/*
+ * Returns how soon the last of @len bytes would be at the peer, in an unit that is the same
+ * for all paths; U64_MAX if the path has no room. If it has none, it is an event when it has.
+ */
+static u64 path_cost(struct weft_path *path, u32 len)
+{
+	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(path->llp));
+	u64 window, queued, cost = U64_MAX;
+
+	weft_tcp_lock(path->llp);
+	if (!weft_tcp_want_space(path->llp)) {
+		window = max((u64)tp->snd_cwnd * tp->mss_cache, 1ULL);
+		queued = (u64)(tp->write_seq - tp->snd_una) + len;
+		cost = div64_u64(max(queued, window) * max(tp->srtt_us >> 3, 1U), window);
+	}
+	weft_tcp_unlock(path->llp);
+	return cost;
+}
+
+/* Returns true if no path is up whose peer's TCP acknowledges what it gets. */
+static bool paths_all_stalled(const struct weft_paths *p)
+{
+	u32 i;
+
+	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+		if (weft_path_is_up(&p->path[i]) && !p->path[i].stalled)
+			return false;
+	}
+	return true;
+}
+
+/* Returns the path that is best for a frame of @len bytes, or NULL if none has room. */
+static struct weft_path *paths_choose(struct weft_paths *p, u32 len)
+{
+	bool all_stalled = paths_all_stalled(p);
+	struct weft_path *path, *best = NULL;
+	u64 cost, least = U64_MAX;
+	u32 i;
+
+	lockdep_assert_held(&p->lock);
+	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+		path = &p->path[i];
+		if (!weft_path_is_up(path) || path->current_frame ||
+		    (path->stalled && !all_stalled))
+			continue;
+		cost = path_cost(path, len);
+		if (cost < least) {
+			least = cost;
+			best = path;
+		}
+	}
+	return best;
+}
+
+/* Sends as much as can be sent of the frame that a path is sending. */
+static void path_continue(struct weft_paths *p, struct weft_path *path)
+{
+	struct weft_path_frame *frame = path->current_frame;
+	int ret = 0;
+
+	lockdep_assert_held(&p->lock);
+	weft_tcp_lock(path->llp);
+	while (path->at < frame->len) {
+		ret = weft_tcp_send_page(path->llp, frame->page, frame->offset + path->at,
+					 frame->len - path->at, false);
+		if (ret <= 0)
+			break;
+		path->at += ret;
+		path->counts.tx_bytes += ret;
+	}
+	/* With room, it was memory that was missing, and no event will come. */
+	if (ret == -EAGAIN && !weft_tcp_want_space(path->llp))
+		p->short_of_memory = true;
+	weft_tcp_unlock(path->llp);
+	if (path->at == frame->len)
+		weft_path_let_go(path);
+	else if (ret != -EAGAIN)
+		path->broken = true;
+	weft_paths_soon(p, path->broken ? 0 : WEFT_PATHS_TICK);
+}
+
+/**
+ * weft_paths_push() - send what waits
+ * @p: the stream
+ *
+ * Context: process, @p->lock held.
+ * Return: true if nothing waits any more.
+ */
+bool weft_paths_push(struct weft_paths *p)
+{
+	struct weft_path_frame *frame;
+	struct weft_path *path;
+	u32 i;
+
+	lockdep_assert_held(&p->lock);
+	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+		if (weft_path_is_up(&p->path[i]) && p->path[i].current_frame)
+			path_continue(p, &p->path[i]);
+	}
+	while ((frame = list_first_entry_or_null(&p->waiting, struct weft_path_frame,
+						 waiting)) != NULL) {
+		path = paths_choose(p, frame->len);
+		if (!path)
+			return false;
+		list_del_init(&frame->waiting);
+		frame->path = path - p->path;
+		frame->users++;
+		path->current_frame = frame;
+		path->at = 0;
+		path_continue(p, path);
+	}
+	return true;
+}
+
+/**
+ * weft_paths_control() - send a frame that has no number
+ * @p: the stream
+ * @path: the path, whose connection is made
+ * @fpdu: the frame; its ULPDU is there
+ * @ulpdu_len: length of the ULPDU
+ *
+ * Context: process, @p->lock held.
+ * Return: true if it was sent; false if there is no room, or the path is broken.
+ */
+bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, u32 ulpdu_len)
+{
+	u32 len;
+	int ret;
+
+	lockdep_assert_held(&p->lock);
+	weft_fpdu_begin(fpdu, ulpdu_len);
+	len = weft_fpdu_end(fpdu, ulpdu_len, p->terms.crc);
+	ret = weft_tcp_class.send(path->llp, fpdu, len);
+	if (ret == (int)len) {
+		path->counts.tx_bytes += len;
+		weft_paths_soon(p, WEFT_PATHS_TICK);
+		return true;
+	}
+	/* A part of a frame can't be taken back. */
+	if (ret != -EAGAIN) {
+		path->broken = true;
+		weft_paths_soon(p, 0);
+	}
+	return false;
+}
+
+/**
+ * weft_paths_ack() - tell the peer what was taken
+ * @p: the stream
+ *
+ * It is told by data that goes back, if there is some before long. All that it needs it for is to
+ * let go of memory, and to send more if it has sent as much as it may.
+ *
+ * Context: process, @p->lock held.
+ */
+void weft_paths_ack(struct weft_paths *p)
+{
+	const struct weft_path_hdr hdr = {
+		.type = WEFT_PATH_ACK,
+		.ack = weft_reorder_ack(&p->order),
+	};
+	u8 fpdu[WEFT_FPDU_ROOM(WEFT_PATH_HDR_LEN)];
+	u32 taken = hdr.ack - p->told_ack;
+	struct weft_path *path;
+
+	lockdep_assert_held(&p->lock);
+	if (taken && !p->owes_ack)
+		p->ack_due = jiffies + WEFT_PATHS_TICK;
+	p->owes_ack = taken;
+	if (!taken || (taken < WEFT_PATHS_ACK_FRAMES && time_before(jiffies, p->ack_due)))
+		return;
+	path = paths_choose(p, sizeof(fpdu));
+	if (!path)
+		return;
+	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
+	if (weft_paths_control(p, path, fpdu, WEFT_PATH_HDR_LEN)) {
+		p->told_ack = hdr.ack;
+		p->owes_ack = false;
+	}
+}
+
+/* --- the stream --- */
+
+/* Returns true if a frame can be taken; else there will be an event. */
+static bool paths_have_room(struct weft_paths *p)
+{
+	lockdep_assert_held(&p->lock);
+	return p->num_unacked < WEFT_PATH_WINDOW &&
+	       p->bytes + WEFT_PATH_MAX_FPDU <= WEFT_PATH_WINDOW_BYTES &&
+	       list_empty(&p->waiting) && paths_choose(p, 0);
+}
+
+bool weft_paths_want_space(struct weft_llp *llp)
+{
+	struct weft_paths *p = to_weft_paths(llp);
+
+	p->want_space = !paths_have_room(p);
+	return p->want_space;
+}
+
+/**
+ * weft_paths_end() - end our direction: the peer reads all before, and then the end
+ * @p: the stream
+ *
+ * Context: process, @p->lock held.
+ */
+void weft_paths_end(struct weft_paths *p)
+{
+	lockdep_assert_held(&p->lock);
+	if (p->shut)
+		return;
+	/* Without memory it is tried again. */
+	p->shut = frame_new(p, WEFT_PATH_END, NULL, 0);
+	p->short_of_memory |= !p->shut;
+	weft_paths_push(p);
+}
+
+/* Sends an FPDU of the stream. Returns its length or a negative errno value. */
+static int paths_send_fpdu(struct weft_paths *p, const u8 *fpdu)
+{
+	u32 len = weft_get_be16(fpdu);
+
+	if (weft_fpdu_len(len) > WEFT_PATH_EMSS)
+		return -EMSGSIZE;
+	if (p->state == WEFT_LLP_DEAD)
+		return -ECONNRESET;
+	if (!paths_have_room(p) ||
+	    !frame_new(p, WEFT_PATH_SEGMENT, fpdu + WEFT_MPA_LEN, len))
+		return -EAGAIN;
+	weft_paths_push(p);
+	return weft_fpdu_len(len);
+}
+
+/*
+ * Takes bytes of an FPDU that comes in parts, up to its end, and sends it when it is whole. If
+ * there is no room, these bytes are not taken, so that none waits here for room. Returns how
+ * many were taken, or a negative errno value.
+ */
+static int paths_give_part(struct weft_paths *p, const u8 *from, u32 len)
+{
+	u32 before = p->staged, have = before, all = WEFT_MPA_LEN, n = 0, part;
+	int ret;
+
+	if (!p->stage)
+		p->stage = kmalloc(WEFT_PATH_EMSS, GFP_NOIO | __GFP_NOWARN);
+	if (!p->stage)
+		return -EAGAIN;
+	do {
+		if (have >= WEFT_MPA_LEN)
+			all = weft_fpdu_len(weft_get_be16(p->stage));
+		if (all > WEFT_PATH_EMSS)
+			return -EMSGSIZE;
+		part = min(len - n, all - have);
+		memcpy(p->stage + have, from + n, part);
+		have += part;
+		n += part;
+	} while (have == all && all == WEFT_MPA_LEN && n < len);
+	if (have < all || all == WEFT_MPA_LEN) {
+		WRITE_ONCE(p->staged, have);
+		return n;
+	}
+	ret = paths_send_fpdu(p, p->stage);
+	if (ret < 0)
+		return ret;
+	WRITE_ONCE(p->staged, 0);
+	return n;
+}
+
+int weft_paths_send_page(struct weft_llp *llp, struct page *page, u32 offset,
+			 u32 len, bool more)
+{
+	const u8 *from = page_address(page) + offset;
+	struct weft_paths *p = to_weft_paths(llp);
+	u32 at = 0, left;
+	int ret;
+
+	while (at < len) {
+		left = len - at;
+		if (!p->staged && left >= WEFT_MPA_LEN &&
+		    weft_fpdu_len(weft_get_be16(from + at)) <= left)
+			ret = paths_send_fpdu(p, from + at);
+		else
+			ret = paths_give_part(p, from + at, left);
+		if (ret < 0)
+			return at ? (int)at : ret;
+		at += ret;
+	}
+	return at;
+}
+
+/* What the peer's engine has not taken may have to be sent again. */
+bool weft_paths_unsent(struct weft_llp *llp)
+{
+	const struct weft_paths *p = to_weft_paths(llp);
+
+	return READ_ONCE(p->staged) || READ_ONCE(p->num_unacked);
+}

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Several paths under one queue pair: two links between the hosts, of which each may go and come
+# back amid verified transfers. The labs named -paths show that all else is as with one.
+
+# Functions are called by name, from wait_for and check.
+# shellcheck disable=SC2317
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+
+each() { # SETTING VALUE: of both devices
+	echo "$2" >/sys/class/infiniband/weft0/weft/"$1" && echo "$2" >/sys/class/infiniband/weft1/weft/"$1"
+}
+# counter DEVICE NAME
+counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
+# sockets: how many TCP connections host B has.
+sockets() { on_b cat /proc/net/tcp | grep -c " 01 "; }
+has_sockets() { (($(sockets) == $1)); }
+has_left() { (($(counter weft1 path_leaves) > $1)); }
+joined() { (($(counter weft1 path_joins) >= $1)); }
+
+set_up
+ip link add eth1 netns A type veth peer name eth1 netns B
+for side in A1 B2; do
+	ip -n ${side:0:1} addr add 10.1.0.${side:1}/24 dev eth1
+	ip -n ${side:0:1} link set eth1 up
+done
+
+# --- agreement ---
+serve() { # PORT
+	ip netns exec A rping -s -P -S 4000 -p "$1" >/run/served 2>&1 &
+	served=$!
+	await "the server" 20 serves "$1"
+}
+serves() { listens A "$1"; }
+call() { # PORT: begins pings without an end, each of which is verified
+	ip netns exec B stdbuf -oL rping -c -a 10.0.0.1 -p "$1" -C 100000000 -S 4000 -V -v >/run/pings 2>&1 &
+	client=$!
+}
+pings() { grep -ac '^ping data: ' /run/pings; }
+some_pings() { (($(pings) >= $1)); }
+# called NAME: the pings have not ended, as they would with the first wrong byte.
+called() {
+	check "$1: no byte is wrong, no connection has ended" kill -0 $client
+	kill $client $served
+	wait $client $served 2>/dev/null
+}
+goes_on() { wait_for 60 some_pings $(($(pings) + 50)); }
+
+for side in weft0 weft1; do
+	echo 2 >/sys/class/infiniband/$side/weft/paths
+	serve 7200
+	call 7200
+	await "pings" 20 some_pings 20
+	check "with paths at one end only, there is one connection" has_sockets 1
+	called "with paths at one end only"
+	echo 1 >/sys/class/infiniband/$side/weft/paths
+done
+check "no path has joined so far" test "$(counter weft0 path_joins) $(counter weft1 path_joins)" = "0 0"
+
+each paths 2
+serve 7201
+call 7201
+check "with paths at both ends there are two connections" wait_for 20 has_sockets 2
+check "one on each link" test "$(on_b cat /proc/net/tcp | grep -oE '01000[01]0A:[0-9A-F]+ 01 ' | cut -c1-8 | sort -u | wc -l)" = 2
+
+# --- a link goes down, and comes back ---
+for link in eth1 eth0; do
+	await "pings before $link goes" 20 goes_on
+	left=$(counter weft1 path_leaves)
+	joins=$(counter weft1 path_joins)
+	ip -n A link set $link down
+	check "it goes on without $link" goes_on
+	check "that path is given up" wait_for 30 has_left "$left"
+	ip -n A link set $link up
+	check "when $link is back, a path joins" wait_for 60 joined $((joins + 1))
+	check "it goes on with both again" goes_on
+done
+called "links went and came"
+
+finish
