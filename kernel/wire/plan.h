@@ -84,8 +84,8 @@ static inline bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged,
 {
 	u32 rest = weft_plan_rest(tagged, left);
 
-	/* Most messages are short, and need no plan. */
-	if (rest > room)
+	/* Most messages are short, and need no plan. A segment may be longer than any FPDU. */
+	if (rest > room || left > WEFT_MAX_ULPDU - weft_ddp_hdr_len(tagged))
 		return weft_plan_cut(emss, max_fpdu, room, tagged, left, fpdu);
 	fpdu->payload = left;
 	fpdu->len = rest;
