@@ -337,6 +337,8 @@ bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 		home->next_try = jiffies;
 	}
 	p->told = true;
+	/* What connects there has looked before. */
+	weft_paths_soon(p, 0);
 	return true;
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Several paths under one queue pair: two links between the hosts, of which each may go and come
-# back amid verified transfers. The labs named -paths show that all else is as with one.
+# back amid verified transfers, and how fast two are beside one. The labs named -paths show that all
+# else is as with one.
 
 # Functions are called by name, from wait_for and check.
 # shellcheck disable=SC2317
@@ -78,5 +79,52 @@ for link in eth1 eth0; do
 	check "it goes on with both again" goes_on
 done
 called "links went and came"
+
+# --- speed: what each link lets through is limited, so that the processor has time left ---
+# shape LINK RATE [LOSS]: limits a link, both ways.
+shape() {
+	local side
+	for side in A B; do
+		tc -n $side qdisc replace dev "$1" root handle 1: tbf rate "$2" burst 32kb latency 20ms || return
+		[[ -z ${3-} ]] || tc -n $side qdisc replace dev "$1" parent 1:1 netem loss "$3" limit 200 || return
+	done
+}
+# speed PATHS: leaves in $speed how many bytes a second are written to A over so many paths.
+speed() {
+	local server before begin
+	each paths "$1"
+	ip netns exec A ib_write_bw -R -d weft0 -s 65536 -D 60 >/run/bw.server 2>&1 &
+	server=$!
+	await "ib_write_bw's server" 20 listens A 18515
+	pause 1
+	ip netns exec B ib_write_bw -R -d weft1 -s 65536 -D 60 10.0.0.1 >/run/bw.client 2>&1 &
+	client=$!
+	pause 6
+	before=$(counter weft0 rx_bytes) begin=${EPOCHREALTIME/./}
+	pause 8
+	speed=$((($(counter weft0 rx_bytes) - before) * 1000000 / (${EPOCHREALTIME/./} - begin)))
+	kill $client $server
+	wait $client $server 2>/dev/null
+	wait_for 20 listens_not A 18515
+	echo "# $1 paths: $speed bytes/s"
+}
+# compared NAME PERCENT: two paths are so much as fast as one, at least.
+compared() { # NAME ONE TWO PERCENT
+	check "$1: $3 bytes/s with two paths, $2 with one" test $(($3 * 100)) -ge $(($2 * $4))
+}
+rate=${PATHS_RATE:-16}
+shape eth0 "${rate}mbit" && shape eth1 "${rate}mbit"
+speed 1
+one=$speed
+speed 2
+compared "two equal links" "$one" "$speed" 190
+shape eth0 "$((rate / 2))mbit" && shape eth1 "$((rate * 3 / 2))mbit"
+speed 2
+compared "links of 1 and 3" "$one" "$speed" 180
+shape eth0 "$((rate / 2))mbit" 1% && shape eth1 "$((rate * 3 / 2))mbit" 1%
+speed 1
+slow=$speed
+speed 2
+compared "the same with a loss of 1 %" "$slow" "$speed" 250
 
 finish

@@ -1,0 +1,443 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Hostile peers with several paths under one queue pair (docs/wire.md).
+
+    scripts/lab/run --env WEFT_PATHS=2 -- scripts/lab/two-hosts --weft -- tests/hostile/paths.py [NAME...]
+
+Speaks plain TCP from host B: as a client to an rping server on host A, and as a server to an
+rping client there.
+"""
+
+import contextlib
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import fpdu
+import handshake
+import mpa
+import ring
+from handshake import HERE, OWN_PORT, PORT, PROMPT, SERVER, Failure, check
+
+PATHS = 0x01
+SEGMENT, END, ACK, ADDRESSES, JOIN, JOINED = range(1, 7)
+WINDOW, MAX_FPDU = 4096, 16000
+JOIN_LIMIT = 3
+# What rping's client says first: an address, a key, a length. The server reads there.
+HELLO = fpdu.send(struct.pack(">QII", 0x1000, 7, 64))
+
+
+def frame(kind, ssn=0, ack=0, body=b""):
+    return mpa.fpdu(struct.pack(">B3xII", kind, ssn, ack) + body)
+
+
+class Path:
+    """Our end of a connection."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.ahead = b""
+
+    def put(self, kind, **fields):
+        self.raw(frame(kind, **fields))
+
+    def raw(self, data):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.sock.settimeout(PROMPT)
+            self.sock.sendall(data)
+
+    def take(self, length, deadline):
+        while len(self.ahead) < length:
+            self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
+            try:
+                data = self.sock.recv(65536)
+            except socket.timeout as error:
+                raise Failure("no frame in time") from error
+            check(data, "the peer ended the connection")
+            self.ahead += data
+        taken, self.ahead = self.ahead[:length], self.ahead[length:]
+        return taken
+
+    def get(self, within=PROMPT):
+        """The next frame: type, SSN, and what is behind the header."""
+        deadline = time.monotonic() + within
+        head = self.take(2, deadline)
+        length = struct.unpack(">H", head)[0]
+        raw = head + self.take(fpdu.frame_len(length) - 2, deadline)
+        check(struct.unpack("<I", raw[-4:])[0] == mpa.crc32c(raw[:-4]), f"bad CRC in {raw.hex()}")
+        kind, ssn, _ = struct.unpack(">B3xII", raw[2:14])
+        return kind, ssn, raw[14 : 2 + length]
+
+    def ends(self, within=PROMPT):
+        deadline = time.monotonic() + within
+        while True:
+            self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
+            try:
+                if not self.sock.recv(65536):
+                    break
+            except socket.timeout as error:
+                raise Failure(f"still there after {within} s") from error
+            except (ConnectionResetError, BrokenPipeError):
+                break
+        self.sock.close()
+
+
+class Stream:
+    """A connection in full operation, whose further paths we can make."""
+
+    def __init__(self):
+        sock = handshake.connected()
+        sock.sendall(mpa.request(flags=mpa.CRC | mpa.EXTEND | PATHS))
+        self.first = Path(sock)
+        reply = mpa.Parsed(self.first.take(mpa.HEADER_LEN, time.monotonic() + PROMPT))
+        check(reply.flags & mpa.RESERVED == mpa.EXTENDED | PATHS, f"flags {reply.flags:#x} in the Reply")
+        kind, _, body = self.first.get()
+        check(kind == ADDRESSES, f"a frame of type {kind} at first")
+        self.key, self.answer, self.port, self.paths, num = struct.unpack(">8s8sHBB", body[:20])
+        homes = [socket.inet_ntop(socket.AF_INET6, body[at : at + 16]) for at in range(20, len(body), 16)]
+        check(self.paths == 2 and len(homes) == num and homes[0] == f"::ffff:{SERVER}", f"{self.paths} paths, {homes}")
+
+    def connected(self):
+        sock = handshake.tcp_socket()
+        sock.settimeout(PROMPT)
+        sock.connect((SERVER, self.port))
+        return Path(sock)
+
+    def joined(self, number=1):
+        path = self.connected()
+        path.put(JOIN, ssn=number, body=self.key)
+        got = path.get()
+        check(got == (JOINED, number, self.answer), f"{got} for a join")
+        return path
+
+    def works(self, path=None, ssn=0):
+        """Segments are taken: rping's server asks for what we told it of."""
+        (path or self.first).put(SEGMENT, ssn=ssn, body=HELLO)
+        self.asked(path or self.first)
+
+    def asked(self, *paths):
+        deadline = time.monotonic() + PROMPT
+        while time.monotonic() < deadline:
+            for path in paths:
+                with contextlib.suppress(Failure):
+                    kind, _, body = path.get(0.2)
+                    if kind == SEGMENT:
+                        check(body[1] & 0x0F == fpdu.READ_REQUEST, f"{body.hex()} is no read")
+                        return
+        raise Failure("rping's server has not asked for anything")
+
+    def gone(self, *others):
+        for path in (self.first, *others):
+            with contextlib.suppress(OSError):
+                handshake.reset(path.sock)
+
+
+# --- we connect ---
+
+
+def two_paths():
+    stream = Stream()
+    second = stream.joined()
+    second.put(SEGMENT, body=HELLO)
+    stream.asked(stream.first, second)
+    stream.gone(second)
+
+
+def halves():
+    """HELLO in two segments."""
+    payload = HELLO[fpdu.UNTAGGED_LEN :]
+    return fpdu.send(payload[:8], last=False), fpdu.send(payload[8:], mo=8)
+
+
+def out_of_order():
+    stream = Stream()
+    second = stream.joined()
+    begin, rest = halves()
+    second.put(SEGMENT, ssn=1, body=rest)
+    time.sleep(0.2)
+    stream.first.put(SEGMENT, ssn=0, body=begin)
+    stream.asked(stream.first, second)
+    stream.gone(second)
+
+
+def doubled():
+    stream = Stream()
+    second = stream.joined()
+    begin, rest = halves()
+    for path in (stream.first, second, second):
+        path.put(SEGMENT, ssn=1, body=rest)
+    for path in (second, stream.first, second):
+        path.put(SEGMENT, ssn=0, body=begin)
+    stream.asked(stream.first, second)
+    second.put(SEGMENT, ssn=1, body=rest)
+    time.sleep(0.5)
+    check(stream.joined(1), "a path can join no more")
+    stream.gone(second)
+
+
+def guest(data, within=PROMPT):
+    """A connection that says this instead of a join ends; the stream goes on."""
+
+    def run():
+        stream = Stream()
+        path = stream.connected()
+        path.raw(data(stream) if callable(data) else data)
+        path.ends(within)
+        stream.works()
+        stream.gone()
+
+    return run
+
+
+def silent_guests():
+    stream = Stream()
+    paths = [stream.connected() for _ in range(12)]
+    stream.works()
+    for path in paths:
+        path.ends(JOIN_LIMIT + PROMPT)
+    second = stream.joined()
+    stream.gone(second)
+
+
+def slow_join():
+    stream = Stream()
+    path = stream.connected()
+    for byte in frame(JOIN, ssn=1, body=stream.key):
+        path.raw(bytes([byte]))
+        time.sleep(0.02)
+    check(path.get() == (JOINED, 1, stream.answer), "no answer to a slow join")
+    path.put(SEGMENT, body=HELLO)
+    stream.asked(stream.first, path)
+    stream.gone(path)
+
+
+def ends_all(*frames):
+    """A stream of two paths ends for these on the second."""
+
+    def run():
+        stream = Stream()
+        second = stream.joined()
+        second.raw(b"".join(frames))
+        second.ends()
+        stream.first.ends()
+
+    return run
+
+
+def ends_path(data):
+    """A path ends for this, and the stream goes on with the other."""
+
+    def run():
+        stream = Stream()
+        second = stream.joined()
+        second.raw(data)
+        second.ends()
+        stream.works()
+        stream.gone()
+
+    return run
+
+
+def ends_last(data):
+    """The only path ends for this, and so does the stream."""
+
+    def run():
+        stream = Stream()
+        stream.first.raw(data)
+        stream.first.ends()
+
+    return run
+
+
+def torn():
+    stream = Stream()
+    second = stream.joined()
+    second.raw(frame(SEGMENT, body=HELLO)[:20])
+    time.sleep(0.2)
+    handshake.reset(second.sock)
+    stream.works()
+    second = stream.joined()
+    stream.gone(second)
+
+
+def replaced():
+    stream = Stream()
+    another = stream.joined(0)
+    stream.first.ends()
+    stream.works(another)
+    handshake.reset(another.sock)
+
+
+def replayed():
+    """What a path had that ends comes again on the other, with the same number."""
+    stream = Stream()
+    second = stream.joined()
+    begin, rest = halves()
+    second.put(SEGMENT, ssn=0, body=begin)
+    second.put(SEGMENT, ssn=1, body=rest)
+    stream.asked(stream.first, second)
+    # Whichever had it.
+    handshake.reset(second.sock)
+    second = stream.joined()
+    handshake.reset(stream.first.sock)
+    time.sleep(0.2)
+    stream.asked(second)
+    handshake.reset(second.sock)
+
+
+def too_many_bytes():
+    stream = Stream()
+    second = stream.joined()
+    body = bytes(MAX_FPDU - 6 - 12)
+    second.sock.settimeout(60)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        for ssn in range(1, 600):
+            second.sock.sendall(frame(SEGMENT, ssn=ssn, body=body))
+    check(ssn > 500, f"ended after {ssn} frames, which it has to take")
+    second.ends(30)
+    stream.first.ends()
+
+
+def orderly():
+    stream = Stream()
+    second = stream.joined()
+    second.put(END, ssn=0)
+    for path in (stream.first, second):
+        path.ends()
+
+
+# --- we listen ---
+
+
+@contextlib.contextmanager
+def client_of_ours():
+    """Yields the first path of an rping client on host A, and a socket that awaits its joins."""
+    with handshake.tcp_socket() as sock, handshake.tcp_socket() as joins:
+        for each, port in ((sock, OWN_PORT), (joins, OWN_PORT + 1)):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            each.bind((HERE, port))
+            each.listen()
+            each.settimeout(PROMPT)
+        client = subprocess.Popen(
+            handshake.on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            first = Path(sock.accept()[0])
+            request = mpa.Parsed(first.take(mpa.HEADER_LEN, time.monotonic() + PROMPT))
+            check(request.flags & mpa.RESERVED == mpa.EXTEND | PATHS, f"flags {request.flags:#x} in the Request")
+            first.take(4, time.monotonic() + PROMPT)
+            # Peer-to-peer, with a WRITE as the client's first.
+            limits = mpa.rd_limits(0x8000 | 1, 0x8000 | 1)
+            first.raw(mpa.reply(flags=mpa.CRC | mpa.ENHANCED | mpa.EXTENDED | PATHS, revision=2, private=limits))
+            yield first, joins
+        finally:
+            client.kill()
+            client.wait()
+
+
+def addresses(*homes, paths=2, num=None, port=OWN_PORT + 1):
+    body = b"the key!the answ" + struct.pack(">HBB", port, paths, len(homes) if num is None else num)
+    return body + b"".join(socket.inet_pton(socket.AF_INET6, home) for home in homes)
+
+
+def answered(body):
+    """A client whose join is answered like this leaves that path; nothing else was sent there."""
+
+    def run():
+        with client_of_ours() as (first, joins):
+            first.put(ADDRESSES, body=addresses(f"::ffff:{HERE}"))
+            path = Path(joins.accept()[0])
+            got = path.get()
+            check(got == (JOIN, 1, b"the key!"), f"{got}, no join")
+            path.raw(body)
+            path.ends(JOIN_LIMIT + PROMPT)
+            handshake.reset(first.sock)
+
+    return run
+
+
+def told(*bodies):
+    """A client that is told this ends the connection."""
+
+    def run():
+        with client_of_ours() as (first, _):
+            for body in bodies:
+                first.put(ADDRESSES, body=body)
+            first.ends()
+
+    return run
+
+
+def unreachable_homes():
+    with client_of_ours() as (first, joins):
+        first.put(ADDRESSES, body=addresses("::ffff:192.0.2.1", "::ffff:255.255.255.255", "::", "ff02::1", f"::ffff:{HERE}", paths=255))
+        path = Path(joins.accept()[0])
+        path.get()
+        path.put(JOINED, ssn=1, body=b"the answ")
+        time.sleep(0.3)
+        handshake.reset(path.sock)
+        handshake.reset(first.sock)
+
+
+def wrong_crc(data):
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+CASES = [
+    ("two paths", two_paths),
+    ("segments out of order", out_of_order),
+    ("segments twice and thrice", doubled),
+    ("a slow join", slow_join),
+    ("a wrong key", guest(frame(JOIN, ssn=1, body=b"01234567"))),
+    ("a key with one wrong bit", guest(lambda s: frame(JOIN, ssn=1, body=s.key[:7] + bytes([s.key[7] ^ 1])))),
+    ("a join with a wrong CRC", guest(lambda s: wrong_crc(frame(JOIN, ssn=1, body=s.key)))),
+    ("a join of a path too many", guest(lambda s: frame(JOIN, ssn=2, body=s.key))),
+    ("a join of a path far too many", guest(lambda s: frame(JOIN, ssn=0xFFFFFFFF, body=s.key))),
+    ("an answer instead of a join", guest(lambda s: frame(JOINED, ssn=1, body=s.answer))),
+    ("a segment instead of a join", guest(frame(SEGMENT, body=HELLO))),
+    ("another protocol instead of a join", guest(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")),
+    ("half a join", guest(lambda s: frame(JOIN, ssn=1, body=s.key)[:14], JOIN_LIMIT + PROMPT)),
+    ("silent guests", silent_guests),
+    ("a path in place of another", replaced),
+    ("a path that is torn within a frame", torn),
+    ("a path that ends with what it had", replayed),
+    ("a wrong CRC on one of two paths", ends_path(wrong_crc(frame(SEGMENT, body=HELLO)))),
+    ("a frame that is too long on one of two paths", ends_path(b"\xff\xff" + bytes(100))),
+    ("a frame that is too short on one of two paths", ends_path(b"\x00\x01" + bytes(100))),
+    ("a wrong CRC on the only path", ends_last(wrong_crc(frame(SEGMENT, body=HELLO)))),
+    ("a number too far ahead", ends_all(frame(SEGMENT, ssn=WINDOW, body=HELLO))),
+    ("a number far too far ahead", ends_all(frame(SEGMENT, ssn=0x7FFFFFFF, body=HELLO))),
+    ("an ack of what was not sent", ends_all(frame(ACK, ack=1000))),
+    ("a segment with such an ack", ends_all(frame(SEGMENT, ack=0x7FFFFFFF, body=HELLO))),
+    ("an end too early", ends_all(frame(SEGMENT, ssn=2, body=HELLO), frame(END, ssn=1))),
+    ("an end too far ahead", ends_all(frame(END, ssn=WINDOW + 1))),
+    ("two ends", ends_all(frame(END, ssn=1), frame(END, ssn=2))),
+    ("a segment behind the end", ends_all(frame(END, ssn=1), frame(SEGMENT, ssn=1, body=HELLO))),
+    ("a segment without bytes", ends_all(frame(SEGMENT))),
+    ("an unknown type", ends_all(frame(77))),
+    ("type 0", ends_all(frame(0))),
+    ("addresses from an initiator", ends_all(frame(ADDRESSES, body=addresses()))),
+    ("a join on a path", ends_all(frame(JOIN, body=bytes(8)))),
+    ("too many bytes", too_many_bytes),
+    ("an end", orderly),
+    ("client: a wrong answer", answered(frame(JOINED, ssn=1, body=b"01234567"))),
+    ("client: an answer for another path", answered(frame(JOINED, ssn=0, body=b"the answ"))),
+    ("client: a segment instead of an answer", answered(frame(SEGMENT, body=HELLO))),
+    ("client: another protocol", answered(b"HTTP/1.1 400 Bad Request\r\n\r\n")),
+    ("client: silence", answered(b"")),
+    ("client: addresses twice", told(addresses(), addresses())),
+    ("client: more addresses than there are", told(addresses(num=3))),
+    ("client: nine addresses", told(addresses(*["::1"] * 9))),
+    ("client: addresses of nobody", unreachable_homes),
+    ("ordinary rping afterwards", handshake.ordinary_rping),
+]
+
+if __name__ == "__main__":
+    if os.environ.get("WEFT_PATHS") != "2":
+        sys.exit("paths.py: WEFT_PATHS is not 2 here; see its first lines")
+    sys.exit(ring.run_with_rping("paths.py", CASES) != 0)
