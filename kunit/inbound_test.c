@@ -34,24 +34,31 @@ static u8 segment(struct weft_window *w, u32 msn, u32 mo, u32 len, bool last)
 	return 0;
 }
 
-/* Each message has a receive of its own, with memory for its SGEs. */
+/* Each message has a receive of its own, with memory for its SGEs, in either width. */
 static void window_has_room(struct kunit *test)
 {
 	struct weft_window *w = window(test);
-	u32 i, j;
+	u32 width, i, j;
 
-	for (i = 0; i < WEFT_WINDOW; i++) {
-		struct weft_inbound *m = weft_window_at(w, w->next + i);
+	for (width = 1; width <= WEFT_WINDOW; width += WEFT_WINDOW - 1) {
+		KUNIT_ASSERT_EQ(test, w->size, width);
+		for (i = 0; i < width; i++) {
+			struct weft_inbound *m = weft_window_at(w, w->next + i);
 
-		KUNIT_EXPECT_FALSE(test, m->recv.active);
-		for (j = 0; j < MAX_SGE; j++)
-			m->recv.sge[j].addr = i * MAX_SGE + j;
-	}
-	for (i = 0; i < WEFT_WINDOW; i++) {
-		struct weft_inbound *m = weft_window_at(w, w->next + i);
+			KUNIT_EXPECT_FALSE(test, m->recv.active);
+			for (j = 0; j < MAX_SGE; j++)
+				m->recv.sge[j].addr = i * MAX_SGE + j;
+		}
+		for (i = 0; i < width; i++) {
+			struct weft_inbound *m = weft_window_at(w, w->next + i);
 
-		for (j = 0; j < MAX_SGE; j++)
-			KUNIT_EXPECT_EQ(test, m->recv.sge[j].addr, (u64)i * MAX_SGE + j);
+			for (j = 0; j < MAX_SGE; j++)
+				KUNIT_EXPECT_EQ(test, m->recv.sge[j].addr, (u64)i * MAX_SGE + j);
+		}
+		/* A second time nothing is left to do. */
+		KUNIT_ASSERT_EQ(test, weft_window_widen(w, MAX_SGE), 0);
+		KUNIT_ASSERT_EQ(test, weft_window_widen(w, MAX_SGE), 0);
+		weft_window_start(w);
 	}
 	weft_window_destroy(w);
 }
@@ -92,7 +99,7 @@ static void window_refuses(struct kunit *test)
 	u32 i;
 
 	/* Numbers begin at 1: behind the window, and before it. */
-	KUNIT_EXPECT_EQ(test, segment(w, 1 + WEFT_WINDOW, 0, 4, true), WEFT_DU_MSN_RANGE);
+	KUNIT_EXPECT_EQ(test, segment(w, 1 + w->size, 0, 4, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, 0, 0, 4, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, U32_MAX, 0, 4, true), WEFT_DU_MSN_RANGE);
 	/* In a message: a gap, and a segment that comes twice. */
@@ -104,9 +111,13 @@ static void window_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->next, 1U);
 	KUNIT_EXPECT_EQ(test, weft_window_turn(w)->len, 4U);
 	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
-	/* A number is inside the window until it is delivered, and outside after that. */
-	for (i = 0; i < WEFT_WINDOW; i++)
-		KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1 + i, i ? 0 : 4), 0);
+	/* A message is in turn until it is delivered, and no other is. */
+	KUNIT_ASSERT_EQ(test, weft_window_widen(w, MAX_SGE), 0);
+	weft_window_start(w);
+	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 4, false), 0);
+	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 4), 0);
+	for (i = 1; i <= w->size; i++)
+		KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1 + i, 0), WEFT_DU_MSN_RANGE);
 	weft_window_pass(w);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 2, 0), 0);
@@ -137,7 +148,7 @@ static void window_wraps(struct kunit *test)
 
 	w->next = msn;
 	for (i = 0; i < 10; i++, msn++) {
-		KUNIT_EXPECT_EQ(test, segment(w, msn + WEFT_WINDOW, 0, 8, true),
+		KUNIT_EXPECT_EQ(test, segment(w, msn + w->size, 0, 8, true),
 				WEFT_DU_MSN_RANGE);
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, false), 0);
 		KUNIT_EXPECT_NULL(test, weft_window_ready(w));

@@ -163,6 +163,12 @@ static inline void weft_sock_hold_net(struct sock *sk)
  * group is at its limit.
  */
 #ifdef CONFIG_MEMCG
+/* Returns the memory cgroup that pays for a socket; NULL: none does. */
+static inline struct mem_cgroup *weft_sock_memcg(const struct sock *sk)
+{
+	return sk->sk_memcg;
+}
+
 static inline int weft_sock_charge_like(struct sock *sk, const struct sock *other)
 {
 	int size, pages;
@@ -187,6 +193,11 @@ static inline int weft_sock_charge_like(struct sock *sk, const struct sock *othe
 	return 0;
 }
 #else
+static inline struct mem_cgroup *weft_sock_memcg(const struct sock *sk)
+{
+	return NULL;
+}
+
 static inline int weft_sock_charge_like(struct sock *sk, const struct sock *other)
 {
 	return 0;

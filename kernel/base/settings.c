@@ -18,6 +18,7 @@ struct weft_settings weft_settings_default = {
 		[WEFT_SET_SCTP_PORTS] = 0,
 		[WEFT_SET_SCTP_MULTIHOMING] = 0,
 		[WEFT_SET_PATHS] = 1,
+		[WEFT_SET_OUT_OF_ORDER] = 1,
 	},
 };
 

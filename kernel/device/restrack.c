@@ -132,7 +132,7 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 		{ "tx_waiting", glance(tx->batch.laid_out) - glance(tx->batch.sent) },
 		{ "tx_gated", glance(qp->gate.shut) },
 		{ "rx_stalled", glance(rx->stalled) },
-		{ "rx_in_message", glance(rx->sends.slot[rx->sends.next % WEFT_WINDOW].len) },
+		{ "rx_in_message", glance(weft_window_turn(&rx->sends)->len) },
 	};
 
 	return put_facts(msg, facts, ARRAY_SIZE(facts));

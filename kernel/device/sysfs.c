@@ -80,6 +80,9 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 		.id = WEFT_SET_SCTP_MULTIHOMING, .words = switch_words, .num_words = 2, .max = 1
 	},
 	[WEFT_SET_PATHS] = { .id = WEFT_SET_PATHS, .min = 1, .max = WEFT_MAX_PATHS },
+	[WEFT_SET_OUT_OF_ORDER] = {
+		.id = WEFT_SET_OUT_OF_ORDER, .words = switch_words, .num_words = 2, .max = 1
+	},
 	[WEFT_SET_SCTP_PORTS] = {
 		.id = WEFT_SET_SCTP_PORTS, .words = none_word, .num_words = 1, .range = true
 	},
@@ -209,6 +212,7 @@ WEFT_SETTING_ATTR(transport, WEFT_SET_TRANSPORT);
 WEFT_SETTING_ATTR(sctp_ports, WEFT_SET_SCTP_PORTS);
 WEFT_SETTING_ATTR(sctp_multihoming, WEFT_SET_SCTP_MULTIHOMING);
 WEFT_SETTING_ATTR(paths, WEFT_SET_PATHS);
+WEFT_SETTING_ATTR(out_of_order, WEFT_SET_OUT_OF_ORDER);
 
 static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *attr, char *text)
 {
@@ -262,6 +266,7 @@ static struct attribute *settings_attrs[] = {
 	&sctp_ports_attr.attr.attr,
 	&sctp_multihoming_attr.attr.attr,
 	&paths_attr.attr.attr,
+	&out_of_order_attr.attr.attr,
 	NULL
 };
 
@@ -341,3 +346,7 @@ MODULE_PARM_DESC(sctp_multihoming, "whether connections of new devices over SCTP
 module_param_cb(paths, &default_ops, (void *)&rules[WEFT_SET_PATHS], 0644);
 __MODULE_PARM_TYPE(paths, "uint");
 MODULE_PARM_DESC(paths, "TCP connections that carry a queue pair's data to a Weft peer with more than one, on new devices: 1 (default) to 8");
+
+module_param_cb(out_of_order, &default_ops, (void *)&rules[WEFT_SET_OUT_OF_ORDER], 0644);
+__MODULE_PARM_TYPE(out_of_order, "charp");
+MODULE_PARM_DESC(out_of_order, "whether new devices place what comes before its turn at once, over SCTP: on (default) or off");

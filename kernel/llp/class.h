@@ -13,6 +13,7 @@
 #include <linux/socket.h>
 #include <net/net_namespace.h>
 
+struct weft_arrivals;
 struct weft_llp;
 
 /**
@@ -62,10 +63,10 @@ typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
  * @ended: true if no bytes will come but those that can be read now
  * @unsent: true if some bytes that were taken are not sent yet. Any context
  * @at_end: true if the stream ended and all of it was read
- * @read: hand packet buffers to the actor, which takes bytes of them
- * @look: as @read, but nothing is taken
+ * @read: hand packet buffers to the actor, which takes bytes of them. With messages: drop them
+ * @look: as @read, but nothing is taken. NULL with messages
  * @await: set how many bytes are wanted before the readable event
- * @full: true if no more bytes can come unless some are read
+ * @full: true if no more bytes can come unless some are read. NULL with messages
  *
  * Unless said otherwise, the caller holds the stream's lock, or is called by the stream.
  * Only @lock, @unlock, @send_page and @lend may sleep. llp.h says more about each.
@@ -115,6 +116,8 @@ struct weft_llp_flow {
  * @send: send bytes by copy, for the handshake
  * @shutdown: end our direction
  * @close: end the stream and free it; no event comes any more
+ * @arrivals: the messages that have come, each a DDP segment or the class's own, which ends the
+ *	stream; NULL: it has bytes only. The stream's lock is held
  * @flow: the functions while data flows
  *
  * Constant. Unless marked otherwise, all functions but @flow are called by the stream's
@@ -143,6 +146,7 @@ struct weft_llp_class {
 	int (*send)(struct weft_llp *llp, const void *buf, u32 len);
 	void (*shutdown)(struct weft_llp *llp);
 	void (*close)(struct weft_llp *llp, bool abort);
+	struct weft_arrivals *(*arrivals)(struct weft_llp *llp);
 	struct weft_llp_flow flow;
 };
 

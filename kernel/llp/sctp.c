@@ -75,7 +75,10 @@ static int sctp_option(struct socket *sock, int name, void *value, unsigned int 
 static int sctp_configure(struct socket *sock)
 {
 	struct sctp_setadaptation adaptation = { .ssb_adaptation_ind = WEFT_SCTP_ADAPTATION };
-	struct sctp_sndinfo info = { .snd_ppid = (__force __u32)htonl(WEFT_SCTP_PPID_SEGMENT) };
+	struct sctp_sndinfo info = {
+		.snd_flags = SCTP_UNORDERED,
+		.snd_ppid = (__force __u32)htonl(WEFT_SCTP_PPID_SEGMENT),
+	};
 	/* SCTP allocates as many streams as a peer asks for, up to this limit. */
 	struct sctp_initmsg init = { .sinit_num_ostreams = 1, .sinit_max_instreams = 1 };
 	/* How long an association may last that is shut down is a multiple of this. */
@@ -107,7 +110,7 @@ static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops
 	s->sock = sock;
 	s->state = WEFT_LLP_CONNECTING;
 	mutex_init(&s->lock);
-	skb_queue_head_init(&s->queue);
+	weft_arrivals_init(&s->arrivals, 0);
 	INIT_DELAYED_WORK(&s->work, sctp_work);
 	init_waitqueue_func_entry(&s->wait, sctp_wake);
 	add_wait_queue(sk_sleep(sock->sk), &s->wait);
@@ -346,7 +349,8 @@ static void llp_sctp_close(struct weft_llp *llp, bool abort)
 	}
 	cancel_delayed_work_sync(&s->work);
 	sock_release(s->sock);
-	skb_queue_purge(&s->queue);
+	weft_arrivals_drop(&s->arrivals);
+	kfree(s->frame);
 	kfree(s->stage);
 	kfree(s);
 }
@@ -370,6 +374,7 @@ const struct weft_llp_class weft_sctp_class = {
 	.send = llp_sctp_send,
 	.shutdown = llp_sctp_shutdown,
 	.close = llp_sctp_close,
+	.arrivals = weft_sctp_arrivals,
 	.flow = {
 		.lock = weft_sctp_lock,
 		.unlock = weft_sctp_unlock,
@@ -387,8 +392,6 @@ const struct weft_llp_class weft_sctp_class = {
 		.unsent = weft_sctp_unsent,
 		.at_end = weft_sctp_at_end,
 		.read = weft_sctp_read,
-		.look = weft_sctp_look,
 		.await = weft_sctp_await,
-		.full = weft_sctp_full,
 	},
 };

@@ -3,11 +3,11 @@
  * SCTP as a class of lower layers (RFC 5043). One association is one stream, over a
  * one-to-one socket.
  *
- * Above this class a stream is FPDUs without CRCs and markers, as over TCP, so that one
- * engine serves both. On the wire there is no MPA: each FPDU goes as one user message, which
- * holds its DDP segment behind the DDP-SSN (wire/session.h). The length of the FPDU, its
- * padding and its trailer of zeros are left out when it is sent, and put back when it comes.
- * MPA's Request and Reply become session control messages in the same way.
+ * Each DDP segment is a user message, behind the DDP-SSN (wire/session.h), and messages are
+ * sent unordered: what comes before its turn is placed at once (arrivals.h). There is no MPA on
+ * the wire. This end's engine lays out FPDUs without CRCs and markers all the same, as for TCP;
+ * their length, padding and trailer of zeros are left out when they are sent. MPA's Request and
+ * Reply become session control messages in the same way.
  */
 #ifndef WEFT_LLP_SCTP_H
 #define WEFT_LLP_SCTP_H
@@ -18,6 +18,7 @@
 #include <linux/workqueue.h>
 #include <net/sctp/structs.h>
 
+#include "llp/arrivals.h"
 #include "llp/class.h"
 
 extern const struct weft_llp_class weft_sctp_class;
@@ -38,14 +39,15 @@ extern const struct weft_llp_class weft_sctp_class;
  * @peer_tag: the peer's verification tag. Another one is that of another program
  * @shut: this end has ended the session
  * @closing: SCTP takes no more messages to send
- * @ended: no bytes will come but those in @queue
+ * @ended: no message will come but those in @arrivals
+ * @dropping: nobody reads what comes
  * @want_space: a send found no room. Read by anyone
  * @opened: the peer's first message, one of the handshake, has come
+ * @more: messages may be left to SCTP, since @arrivals has much or others want a turn
  * @tx_ssn: DDP-SSN of the next message to send
- * @rx_ssn: of the next to come
- * @queue: what has come and was not taken: a buffer for each FPDU, or frame of the handshake
- * @queued: bytes of memory that @queue takes
- * @taken: bytes taken of the first
+ * @arrivals: messages that have come and were not taken
+ * @frame: the peer's frame of the handshake, until it is taken; NULL: none
+ * @taken: bytes taken of it
  * @stage: the first bytes of an FPDU whose others have not been handed over; NULL: none ever
  * @staged: how many
  * @stage_size: room there
@@ -70,12 +72,13 @@ struct weft_sctp {
 	int error;
 	bool shut;
 	bool ended;
+	bool dropping;
 	bool want_space;
 	bool opened;
+	bool more;
 	u16 tx_ssn;
-	u16 rx_ssn;
-	struct sk_buff_head queue;
-	u32 queued;
+	struct weft_arrivals arrivals;
+	struct weft_arrival *frame;
 	u32 taken;
 	u8 *stage;
 	u32 staged;
@@ -115,6 +118,8 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len);
 int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len);
 int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more);
 
+struct weft_arrivals *weft_sctp_arrivals(struct weft_llp *llp);
+
 /* struct weft_llp_flow */
 void weft_sctp_lock(struct weft_llp *llp);
 void weft_sctp_unlock(struct weft_llp *llp);
@@ -134,8 +139,6 @@ bool weft_sctp_ended(struct weft_llp *llp);
 bool weft_sctp_unsent(struct weft_llp *llp);
 bool weft_sctp_at_end(struct weft_llp *llp);
 void weft_sctp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
-void weft_sctp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx);
 void weft_sctp_await(struct weft_llp *llp, u32 bytes);
-bool weft_sctp_full(struct weft_llp *llp);
 
 #endif /* WEFT_LLP_SCTP_H */

@@ -8,13 +8,17 @@
 #include <linux/sched/mm.h>
 #include <net/sctp/sctp.h>
 
+#include "base/compat.h"
 #include "base/workqueue.h"
 #include "llp/sctp.h"
 #include "llp/sock.h"
 #include "wire/fpdu.h"
 #include "wire/session.h"
 
-/* The most memory for what has come and is kept here; what comes then stays in SCTP's queue. */
+/*
+ * The most memory for what has come and can be taken; what comes then stays in SCTP's queue.
+ * While a message is missing, all are received, since that one comes behind them.
+ */
 #define WEFT_SCTP_MAX_QUEUED	(256 * 1024)
 /* Messages received before other work gets a turn. */
 #define WEFT_SCTP_BUDGET	256
@@ -178,23 +182,28 @@ static int sctp_next(struct weft_sctp *s)
 }
 
 /*
- * Receives a message of @len bytes into @to, and its payload protocol identifier. Returns 0 or
- * a negative errno value; -EPROTO if SCTP gave a part of a message only, since it had no room
- * for all of it.
+ * Receives a message: its DDP-SSN, the rest of it, and its payload protocol identifier. Returns
+ * 0 or a negative errno value; -EPROTO if SCTP gave a part of a message only, since it had no
+ * room for all of it.
  */
-static int sctp_receive(struct weft_sctp *s, void *to, u32 len, u32 *ppid)
+static int sctp_receive(struct weft_sctp *s, u8 *ssn, struct weft_arrival *to, u32 *ppid)
 {
 	u8 control[CMSG_SPACE(sizeof(struct sctp_rcvinfo))] __aligned(sizeof(long)) = {};
 	const struct cmsghdr *cmsg = (const struct cmsghdr *)control;
 	const struct sctp_rcvinfo *info = (const struct sctp_rcvinfo *)CMSG_DATA(cmsg);
-	struct kvec iov = { .iov_base = to, .iov_len = len };
+	struct kvec iov[] = {
+		{ .iov_base = ssn, .iov_len = WEFT_SSN_LEN },
+		{ .iov_base = to->data, .iov_len = to->len },
+	};
+	u32 len = WEFT_SSN_LEN + to->len;
 	struct msghdr msg = {
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
 	int ret;
 
-	ret = kernel_recvmsg(s->sock, &msg, &iov, 1, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ret = kernel_recvmsg(s->sock, &msg, iov, ARRAY_SIZE(iov), len,
+			     MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (ret < 0)
 		return ret;
 	if ((u32)ret != len || !(msg.msg_flags & MSG_EOR) ||
@@ -205,111 +214,169 @@ static int sctp_receive(struct weft_sctp *s, void *to, u32 len, u32 *ppid)
 	return 0;
 }
 
-/* Makes an FPDU of a message in @skb whose DDP-SSN was checked. */
-static int sctp_to_fpdu(struct sk_buff *skb)
+/*
+ * Makes MPA's Request or Reply of a session control message, for the owner of the stream.
+ * Returns 0 or a negative errno value.
+ */
+static int sctp_to_frame(struct weft_sctp *s, const u8 *message, u32 len)
 {
-	u32 ulpdu_len = skb->len - WEFT_SSN_LEN;
-
-	BUILD_BUG_ON(WEFT_SSN_LEN != WEFT_MPA_LEN);
-	if (!ulpdu_len || ulpdu_len > WEFT_MAX_ULPDU)
-		return -EPROTO;
-	weft_fpdu_begin(skb->data, ulpdu_len);
-	skb_put(skb, weft_fpdu_len(ulpdu_len) - skb->len);
-	weft_fpdu_end(skb->data, ulpdu_len, false);
-	return 0;
-}
-
-/* Makes MPA's Request or Reply of a session control message. */
-static int sctp_to_frame(struct sk_buff *skb)
-{
-	u8 message[WEFT_SESSION_MAX_LEN];
 	struct weft_mpa_frame frame;
-	u32 at, len = skb->len;
+	struct weft_arrival *made;
+	u32 at;
 
-	if (len > sizeof(message))
-		return -EPROTO;
-	memcpy(message, skb->data, len);
 	at = weft_session_decode(message, len, &frame);
 	if (!at)
 		return -EPROTO;
 	/* Longer than the message, by what MPA's header is longer. */
-	len = WEFT_MPA_HDR_LEN + (frame.enhanced ? WEFT_MPA_V2_LEN : 0) + frame.private_len;
-	skb_put(skb, len - skb->len);
-	return weft_mpa_encode(skb->data, &frame, message + at) == len ? 0 : -EPROTO;
+	made = weft_arrival_new(WEFT_MPA_HDR_LEN + (frame.enhanced ? WEFT_MPA_V2_LEN : 0) +
+				frame.private_len, GFP_KERNEL | __GFP_NOWARN);
+	if (!made)
+		return -ENOMEM;
+	if (weft_mpa_encode(made->data, &frame, message + at) != made->len) {
+		kfree(made);
+		return -EPROTO;
+	}
+	s->frame = made;
+	return 0;
 }
 
-/* Takes a message that has come whole. Returns 1, 0 if it ended the session, or -EPROTO. */
-static int sctp_accept_message(struct weft_sctp *s, struct sk_buff *skb, u32 ppid)
+/* Writes a session control message as it came. Returns its length, or 0 if it is too long. */
+static u32 sctp_whole(u8 *to, const u8 *ssn, const struct weft_arrival *body)
+{
+	if (body->len > WEFT_SESSION_MAX_LEN - WEFT_SSN_LEN)
+		return 0;
+	memcpy(to, ssn, WEFT_SSN_LEN);
+	memcpy(to + WEFT_SSN_LEN, body->data, body->len);
+	return WEFT_SSN_LEN + body->len;
+}
+
+/* Takes the handshake, which is the first message. Returns 0 or a negative errno value. */
+static int sctp_open_session(struct weft_sctp *s, const u8 *ssn, const struct weft_arrival *first)
+{
+	u8 message[WEFT_SESSION_MAX_LEN];
+	u32 len = sctp_whole(message, ssn, first);
+	int ret = -EPROTO;
+
+	if (first->control && first->number == s->arrivals.turn)
+		ret = sctp_to_frame(s, message, len);
+	if (ret)
+		return ret;
+	s->opened = true;
+	weft_arrivals_init(&s->arrivals, first->number + 1);
+	return 0;
+}
+
+/* Returns true if a message may come behind the handshake: a segment, or the end. */
+static bool sctp_expects(const u8 *ssn, const struct weft_arrival *body)
+{
+	u8 message[WEFT_SESSION_MAX_LEN];
+
+	if (!body->control)
+		return body->len;
+	return weft_session_is_terminate(message, sctp_whole(message, ssn, body));
+}
+
+/* Takes a message, which has an owner or is freed then. Returns 0 or a negative errno value. */
+static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *message)
 {
 	int ret = -EPROTO;
 
-	if (skb->len < WEFT_SSN_LEN || weft_session_ssn(skb->data) != s->rx_ssn)
-		return -EPROTO;
-	s->rx_ssn++;
-	if (ppid == WEFT_SCTP_PPID_SEGMENT && s->opened) {
-		ret = sctp_to_fpdu(skb);
-	} else if (ppid == WEFT_SCTP_PPID_CONTROL) {
-		if (s->opened && weft_session_is_terminate(skb->data, skb->len))
-			return 0;
-		ret = s->opened ? -EPROTO : sctp_to_frame(skb);
-		s->opened = true;
+	message->number = weft_session_number(ssn, s->arrivals.gap);
+	if (!s->opened) {
+		ret = sctp_open_session(s, ssn, message);
+		kfree(message);
+		return ret;
 	}
-	return ret ?: 1;
+	if (sctp_expects(ssn, message))
+		ret = weft_arrivals_add(&s->arrivals, message, GFP_KERNEL | __GFP_NOWARN);
+	if (ret)
+		kfree(message);
+	return ret;
 }
 
 /*
- * Receives the next message into the queue. Returns 1; 0 if the peer has ended the session;
- * -EAGAIN if none has come; -ENOMEM; or why the association failed.
+ * Receives the next message. Returns 1; 0 if the peer has ended the session; -EAGAIN if none
+ * has come; -ENOMEM; or why the association failed.
  */
 static int sctp_fetch(struct weft_sctp *s)
 {
 	int len = sctp_next(s), ret;
-	struct sk_buff *skb;
-	u32 ppid;
+	struct weft_arrival *message;
+	u8 ssn[WEFT_SSN_LEN];
+	u32 ppid = 0;
 
 	if (len <= 0)
 		return len;
-	if (len > WEFT_SSN_LEN + WEFT_MAX_ULPDU)
+	if (len < WEFT_SSN_LEN || len > WEFT_SSN_LEN + WEFT_MAX_ULPDU)
 		return -EPROTO;
-	/* Room for what an FPDU has beyond a message, or MPA's header beyond a session's. */
-	skb = alloc_skb(len + WEFT_MPA_HDR_LEN, GFP_KERNEL | __GFP_NOWARN);
-	if (!skb)
+	message = weft_arrival_new(len - WEFT_SSN_LEN, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!message)
 		return -ENOMEM;
-	ret = sctp_receive(s, skb_put(skb, len), len, &ppid);
-	if (!ret)
-		ret = sctp_accept_message(s, skb, ppid);
-	if (ret <= 0) {
-		kfree_skb(skb);
-		return ret;
-	}
-	__skb_queue_tail(&s->queue, skb);
-	s->queued += skb->truesize;
-	return 1;
+	ret = sctp_receive(s, ssn, message, &ppid);
+	message->control = ppid == WEFT_SCTP_PPID_CONTROL;
+	if (!ret && ppid != WEFT_SCTP_PPID_SEGMENT && !message->control)
+		ret = -EPROTO;
+	if (!ret && !s->dropping)
+		return sctp_keep(s, ssn, message) ?: 1;
+	kfree(message);
+	return ret ?: 1;
+}
+
+/* Returns true if more may be received: before a queue pair has the stream the handshake only. */
+static bool sctp_has_room(const struct weft_sctp *s)
+{
+	if (s->ended || (!s->flowing && s->opened))
+		return false;
+	return s->arrivals.held < WEFT_SCTP_MAX_QUEUED ||
+	       s->arrivals.turn == s->arrivals.gap;
+}
+
+/* Ends receiving if the message behind which nothing comes is here, and all before it are. */
+static void sctp_look_for_end(struct weft_sctp *s)
+{
+	const struct weft_arrival *last;
+
+	if (s->ended || !weft_arrivals_turn(&s->arrivals))
+		return;
+	last = xa_load(&s->arrivals.by_number, s->arrivals.gap - 1);
+	if (last && last->control)
+		sctp_end(s, 0);
 }
 
 /*
- * Receives what has come, as much as is kept here: before a queue pair has the stream only the
- * handshake. Returns true if there may be more.
+ * Receives what has come, for as long as there is room, in the name of who pays for the socket.
+ * Returns how many messages.
  */
-static bool sctp_fetch_some(struct weft_sctp *s)
+static u32 sctp_fetch_some(struct weft_sctp *s)
 {
+	struct mem_cgroup *before = set_active_memcg(weft_sock_memcg(weft_sctp_sk(s)));
 	unsigned int flags = memalloc_noio_save();
-	int budget = WEFT_SCTP_BUDGET, ret = -EAGAIN;
+	u32 fetched = 0;
+	int ret = 1;
 
 	lockdep_assert_held(&s->lock);
-	while (!s->ended && budget-- && s->queued < WEFT_SCTP_MAX_QUEUED &&
-	       (s->flowing || !s->opened)) {
+	while (ret == 1 && fetched < WEFT_SCTP_BUDGET && sctp_has_room(s)) {
 		ret = sctp_fetch(s);
-		if (ret == 1)
-			continue;
-		if (ret == -ENOMEM)
-			mod_delayed_work(weft_workqueue, &s->work, WEFT_SCTP_RETRY);
-		else if (ret != -EAGAIN)
-			sctp_end(s, ret);
-		break;
+		fetched += ret == 1;
+		sctp_look_for_end(s);
 	}
+	s->more = ret == 1;
 	memalloc_noio_restore(flags);
-	return ret == 1;
+	set_active_memcg(before);
+	if (ret == -ENOMEM)
+		mod_delayed_work(weft_workqueue, &s->work, WEFT_SCTP_RETRY);
+	else if (ret != 1 && ret != -EAGAIN)
+		sctp_end(s, ret);
+	return fetched;
+}
+
+/* Has the rest received of what has come, if there is room for it now. */
+static void sctp_go_on(struct weft_sctp *s)
+{
+	if (!s->more || !sctp_has_room(s))
+		return;
+	s->more = false;
+	mod_delayed_work(weft_workqueue, &s->work, 0);
 }
 
 /**
@@ -321,12 +388,12 @@ static bool sctp_fetch_some(struct weft_sctp *s)
 void weft_sctp_progress(struct weft_sctp *s)
 {
 	enum weft_llp_state before = s->state;
-	bool ended = s->ended, more;
-	u32 had = s->queued;
+	bool ended = s->ended;
+	u32 fetched;
 
 	weft_sctp_look_around(s);
-	more = sctp_fetch_some(s);
-	if (s->queued != had || s->ended != ended)
+	fetched = sctp_fetch_some(s);
+	if (fetched || s->ended != ended)
 		s->llp.ops->readable(&s->llp);
 	if (s->want_space && sk_stream_is_writeable(weft_sctp_sk(s))) {
 		WRITE_ONCE(s->want_space, false);
@@ -334,26 +401,17 @@ void weft_sctp_progress(struct weft_sctp *s)
 	}
 	if (s->state != before)
 		s->llp.ops->changed(&s->llp);
-	if (more && s->queued < WEFT_SCTP_MAX_QUEUED)
-		mod_delayed_work(weft_workqueue, &s->work, 0);
+	sctp_go_on(s);
 }
 
-/* Notes that @len bytes of the queue were taken. */
-static void sctp_took(struct weft_sctp *s, u32 len)
+/* Drops what has come, and what comes from here on. */
+static void sctp_drop(struct weft_sctp *s)
 {
-	bool full = s->queued >= WEFT_SCTP_MAX_QUEUED;
-	struct sk_buff *skb;
-
-	s->taken += len;
-	while ((skb = skb_peek(&s->queue)) && s->taken >= skb->len) {
-		s->taken -= skb->len;
-		s->queued -= skb->truesize;
-		__skb_unlink(skb, &s->queue);
-		kfree_skb(skb);
-	}
-	/* What SCTP has kept meanwhile can come. */
-	if (full && s->queued < WEFT_SCTP_MAX_QUEUED)
-		mod_delayed_work(weft_workqueue, &s->work, 0);
+	s->flowing = true;
+	s->dropping = true;
+	weft_arrivals_drop(&s->arrivals);
+	kfree(s->frame);
+	s->frame = NULL;
 }
 
 /**
@@ -364,10 +422,8 @@ static void sctp_took(struct weft_sctp *s, u32 len)
  */
 void weft_sctp_drop(struct weft_sctp *s)
 {
-	s->flowing = true;
-	__skb_queue_purge(&s->queue);
-	s->queued = 0;
-	s->taken = 0;
+	lockdep_assert_held(&s->lock);
+	sctp_drop(s);
 	sctp_fetch_some(s);
 }
 
@@ -382,62 +438,35 @@ void weft_sctp_drop(struct weft_sctp *s)
  */
 int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len)
 {
-	struct sk_buff *skb;
-
+	lockdep_assert_held(&s->lock);
 	sctp_fetch_some(s);
-	skb = skb_peek(&s->queue);
-	if (!skb && s->ended)
-		return s->error;
-	if (!skb)
-		return -EAGAIN;
-	len = min(len, skb->len - s->taken);
-	memcpy(buf, skb->data + s->taken, len);
-	sctp_took(s, len);
+	if (!s->frame)
+		return s->ended ? s->error : -EAGAIN;
+	len = min(len, s->frame->len - s->taken);
+	memcpy(buf, s->frame->data + s->taken, len);
+	s->taken += len;
+	if (s->taken == s->frame->len) {
+		kfree(s->frame);
+		s->frame = NULL;
+	}
 	return len;
 }
 
+struct weft_arrivals *weft_sctp_arrivals(struct weft_llp *llp)
+{
+	return &to_weft_sctp(llp)->arrivals;
+}
+
+/* Messages are taken by weft_llp_arrivals(), so whoever reads drops them. */
 void weft_sctp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
-	struct weft_sctp *s = to_weft_sctp(llp);
-	struct sk_buff *skb;
-	u32 len, n;
-
-	while ((skb = skb_peek(&s->queue)) != NULL) {
-		len = skb->len - s->taken;
-		n = actor(ctx, skb, s->taken, len);
-		sctp_took(s, n);
-		if (n < len)
-			break;
-	}
+	sctp_drop(to_weft_sctp(llp));
 }
 
-void weft_sctp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)
-{
-	struct weft_sctp *s = to_weft_sctp(llp);
-	struct sk_buff *skb;
-	u32 len;
-
-	from += s->taken;
-	skb_queue_walk(&s->queue, skb) {
-		if (from >= skb->len) {
-			from -= skb->len;
-			continue;
-		}
-		len = skb->len - from;
-		if (actor(ctx, skb, from, len) < len)
-			return;
-		from = 0;
-	}
-}
-
-/* All that has come is told at once. */
+/* All that has come is told at once; what SCTP has kept for lack of room here can come. */
 void weft_sctp_await(struct weft_llp *llp, u32 bytes)
 {
-}
-
-bool weft_sctp_full(struct weft_llp *llp)
-{
-	return to_weft_sctp(llp)->queued >= WEFT_SCTP_MAX_QUEUED;
+	sctp_go_on(to_weft_sctp(llp));
 }
 
 /*
@@ -453,5 +482,8 @@ bool weft_sctp_ended(struct weft_llp *llp)
 
 bool weft_sctp_at_end(struct weft_llp *llp)
 {
-	return weft_sctp_ended(llp) && skb_queue_empty(&to_weft_sctp(llp)->queue);
+	struct weft_sctp *s = to_weft_sctp(llp);
+	const struct weft_arrival *next = weft_arrivals_turn(&s->arrivals);
+
+	return weft_sctp_ended(llp) && (!next || next->control);
 }

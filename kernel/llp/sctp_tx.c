@@ -3,7 +3,7 @@
  * SCTP as a class of lower layers, how messages are sent: FPDUs become user messages. llp.h
  * describes the functions of struct weft_llp_flow.
  *
- * Messages are sent in order.
+ * Messages are numbered in order, and sent unordered.
  */
 #include <net/sctp/sctp.h>
 
@@ -139,6 +139,7 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 	cmsg->cmsg_level = IPPROTO_SCTP;
 	cmsg->cmsg_type = SCTP_SNDINFO;
 	cmsg->cmsg_len = CMSG_LEN(sizeof(*info));
+	info->snd_flags = SCTP_UNORDERED;
 	info->snd_ppid = (__force __u32)htonl(WEFT_SCTP_PPID_CONTROL);
 	ret = kernel_sendmsg(s->sock, &msg, &iov, 1, len);
 	if (ret < 0)

@@ -13,10 +13,11 @@
 #include "wire/term.h"
 
 /*
- * The most messages between the first placed and the last delivered. An ordered stream
- * needs one: a message is delivered before the next begins.
+ * Messages that may have receives at once, on a stream that is not ordered. A message is in
+ * delivery before the next begins, but a segment of a later one may come before its turn, and be
+ * placed: its message and all before it then have receives.
  */
-#define WEFT_WINDOW	1U
+#define WEFT_WINDOW	16U
 
 /**
  * struct weft_inbound - one message as it comes
@@ -37,14 +38,18 @@ struct weft_inbound {
 /**
  * struct weft_window - messages on their way, by number
  * @next: number of the message to be delivered next
- * @slot: those from @next on, each at its number modulo WEFT_WINDOW
+ * @size: how many it may hold: 1, or WEFT_WINDOW
+ * @slot: those from @next on, each at its number modulo @size
+ * @one: the slot of a window of one
  *
  * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(); @len of a
  * message is read without it, to be shown.
  */
 struct weft_window {
 	u32 next;
-	struct weft_inbound slot[WEFT_WINDOW];
+	u32 size;
+	struct weft_inbound *slot;
+	struct weft_inbound one;
 };
 
 /**
@@ -61,16 +66,17 @@ struct weft_written {
 
 int weft_window_init(struct weft_window *w, u32 max_sge);
 void weft_window_destroy(struct weft_window *w);
+int weft_window_widen(struct weft_window *w, u32 max_sge);
 void weft_window_start(struct weft_window *w);
 
 /* The message of a number that the window holds. */
-static inline struct weft_inbound *weft_window_at(struct weft_window *w, u32 msn)
+static inline struct weft_inbound *weft_window_at(const struct weft_window *w, u32 msn)
 {
-	return &w->slot[msn % WEFT_WINDOW];
+	return &w->slot[msn & (w->size - 1)];
 }
 
 /* The message that is delivered next. */
-static inline struct weft_inbound *weft_window_turn(struct weft_window *w)
+static inline struct weft_inbound *weft_window_turn(const struct weft_window *w)
 {
 	return weft_window_at(w, w->next);
 }
@@ -81,15 +87,15 @@ static inline struct weft_inbound *weft_window_turn(struct weft_window *w)
  * @msn: number of its message
  * @mo: its offset there
  *
- * A stream that is ordered brings the segments of a message in order, too.
+ * Asked of segments whose turn it is, which are in order, as are those of a message.
  *
  * Return: 0 if it may come; or the code of DDP's Terminate, WEFT_DU_MSN_RANGE or WEFT_DU_MO.
  */
-static inline u8 weft_window_refuses(struct weft_window *w, u32 msn, u32 mo)
+static inline u8 weft_window_refuses(const struct weft_window *w, u32 msn, u32 mo)
 {
-	if (msn - w->next >= WEFT_WINDOW)
+	if (msn != w->next)
 		return WEFT_DU_MSN_RANGE;
-	return mo == weft_window_at(w, msn)->len ? 0 : WEFT_DU_MO;
+	return mo == weft_window_turn(w)->len ? 0 : WEFT_DU_MO;
 }
 
 /* The bytes that the message may still bring: those for which its receive has room. */
@@ -114,7 +120,7 @@ static inline void weft_inbound_end(struct weft_inbound *m, u32 len, u8 opcode, 
 }
 
 /* Returns the message that is to be delivered now, or NULL. */
-static inline struct weft_inbound *weft_window_ready(struct weft_window *w)
+static inline struct weft_inbound *weft_window_ready(const struct weft_window *w)
 {
 	struct weft_inbound *m = weft_window_turn(w);
 

@@ -96,6 +96,17 @@ static inline struct weft_read *weft_reads_oldest(const struct weft_reads *reads
 	return weft_reads_at(reads, reads->tail);
 }
 
+/* Returns the request of ours whose answer names @sink, or NULL. */
+static inline struct weft_read *weft_reads_named(const struct weft_reads *reads, u32 sink)
+{
+	u32 index = sink - 1; /* as weft_reads_next() made it */
+
+	/* Pairs with weft_reads_add(): the slot is filled. */
+	if (index - reads->tail >= smp_load_acquire(&reads->head) - reads->tail)
+		return NULL;
+	return weft_reads_at(reads, index);
+}
+
 /* Removes the oldest request, which has its whole answer. */
 static inline void weft_reads_answered(struct weft_reads *reads)
 {

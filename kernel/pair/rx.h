@@ -93,6 +93,7 @@ struct weft_placement {
  * @atomic_msn: number the next atomic response must have
  * @written: the RDMA Write that came last
  * @first: no FPDU has come yet
+ * @early: segments are placed that come before their turn
  * @stalled: a SEND waits for a receive
  * @waiting: the place of that SEND in the receive queue's list; wakes @work
  * @rnr: ends the wait for a receive
@@ -120,6 +121,7 @@ struct weft_rx {
 	u32 atomic_msn;
 	struct weft_written written;
 	bool first;
+	bool early;
 	bool stalled;
 	struct weft_waiter waiting;
 	struct delayed_work rnr;

@@ -72,24 +72,24 @@ static bool rx_invalidates(const struct weft_inbound *m)
 	return m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV;
 }
 
-/* Delivers the messages that are whole, in the order of their numbers. */
+/* Delivers the message in turn, if it is whole. */
 static enum weft_rx_verdict rx_deliver_sends(struct weft_rx *rx)
 {
+	struct weft_inbound *m = weft_window_ready(&rx->sends);
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
-	struct weft_inbound *m;
 	enum weft_key_error err;
 
-	while (verdict == WEFT_RX_OK && (m = weft_window_ready(&rx->sends))) {
-		if (rx_invalidates(m)) {
-			err = weft_invalidate(rx->acc, m->ex, true);
-			if (err != WEFT_KEY_OK)
-				return rx_refuse_invalidate(rx, err);
-		}
-		rx->written.len = 0;
-		if (m->recv.active)
-			verdict = weft_rx_complete_recv(rx, m, IB_WC_SUCCESS, 0);
-		weft_window_pass(&rx->sends);
+	if (!m)
+		return WEFT_RX_OK;
+	if (rx_invalidates(m)) {
+		err = weft_invalidate(rx->acc, m->ex, true);
+		if (err != WEFT_KEY_OK)
+			return rx_refuse_invalidate(rx, err);
 	}
+	rx->written.len = 0;
+	if (m->recv.active)
+		verdict = weft_rx_complete_recv(rx, m, IB_WC_SUCCESS, 0);
+	weft_window_pass(&rx->sends);
 	return verdict;
 }
 
@@ -122,7 +122,7 @@ static enum weft_rx_verdict rx_asked(struct weft_qp *qp, enum weft_rx_verdict ve
  * weft_rx_deliver() - the last segment of a message has been placed
  * @qp: the queue pair; its rx holds that segment
  *
- * Delivers the message, if its turn has come, and those that waited for it.
+ * Delivers the message.
  *
  * Context: any, socket lock held; does not sleep.
  * Return: WEFT_RX_OK, or WEFT_RX_BAD if nothing more may be read.

@@ -27,19 +27,12 @@ static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
 	}
 }
 
-/**
- * weft_rx_place() - place the next bytes of an FPDU's payload
- * @rx: the receive side; weft_rx_begin() said OK
- * @from: the bytes
- * @len: how many; no more than the payload has left
- *
- * Each piece is checked against its region as it is now, since an earlier check says
- * nothing about the region after an invalidation.
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK, or WEFT_RX_BAD if the connection ends.
+/*
+ * Writes bytes where the placement points, which goes on behind them; not for TO_BYTES. Each
+ * piece is checked against its region as it is now, since an earlier check says nothing about
+ * the region after an invalidation. Returns WEFT_KEY_OK, or why not all were written.
  */
-enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
+static __always_inline enum weft_key_error rx_put(struct weft_rx *rx, const u8 *from, u32 len)
 {
 	struct weft_placement *p = &rx->place;
 	const struct weft_sge *sge;
@@ -47,15 +40,9 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 	u64 to;
 	u32 n;
 
-	weft_rx_assert_locked(rx);
-	if (p->target == WEFT_RX_TO_BYTES) {
-		memcpy(p->bytes + p->have, from, len);
-		p->have += len;
-		return WEFT_RX_OK;
-	}
 	while (len) {
 		if (!p->num_sge)
-			return rx_place_failed(rx, WEFT_KEY_BOUNDS);
+			return WEFT_KEY_BOUNDS;
 		sge = p->sge;
 		n = min(len, sge->length - p->at);
 		if (!n) {
@@ -67,13 +54,52 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 		to = sge->addr + p->at;
 		err = weft_access_go_on(&p->access, rx->acc, p->pd, sge->lkey, to, n, p->rights);
 		if (err)
-			return rx_place_failed(rx, err);
+			return err;
 		p->at += n;
 		len -= n;
 		weft_mr_write(p->access.mr, to, from, n);
 		from += n;
 	}
-	return WEFT_RX_OK;
+	return WEFT_KEY_OK;
+}
+
+/**
+ * weft_rx_place() - place the next bytes of an FPDU's payload
+ * @rx: the receive side; weft_rx_begin() said OK
+ * @from: the bytes
+ * @len: how many; no more than the payload has left
+ *
+ * Context: any, socket lock held; does not sleep.
+ * Return: WEFT_RX_OK, or WEFT_RX_BAD if the connection ends.
+ */
+enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
+{
+	struct weft_placement *p = &rx->place;
+	enum weft_key_error err;
+
+	weft_rx_assert_locked(rx);
+	if (p->target == WEFT_RX_TO_BYTES) {
+		memcpy(p->bytes + p->have, from, len);
+		p->have += len;
+		return WEFT_RX_OK;
+	}
+	err = rx_put(rx, from, len);
+	return likely(!err) ? WEFT_RX_OK : rx_place_failed(rx, err);
+}
+
+/**
+ * weft_rx_try() - place a payload that nothing depends on yet
+ * @rx: the receive side, aimed by weft_rx_aim()
+ * @from: the payload
+ * @len: its bytes
+ *
+ * Context: any, socket lock held; does not sleep.
+ * Return: true if all of it is placed.
+ */
+bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len)
+{
+	weft_rx_assert_locked(rx);
+	return rx_put(rx, from, len) == WEFT_KEY_OK;
 }
 
 /**

@@ -10,11 +10,15 @@
 #include "uapi/weft-abi.h"
 
 struct weft_answers;
+struct weft_arrival;
 struct weft_read;
 struct weft_reads;
 
 /* segment.c: what comes, one segment after the other */
 void weft_rx_read(struct weft_qp *qp);
+
+/* early.c: segments that come before their turn */
+bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival);
 
 /* place.c: placement, by operation */
 enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp);
@@ -32,6 +36,7 @@ enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
 
 /* payload.c: the bytes */
 enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len);
+bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len);
 u64 weft_rx_row_room(struct weft_rx *rx, u64 *to);
 void weft_rx_row_end(struct weft_rx *rx, u32 fpdus);
 

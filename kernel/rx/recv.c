@@ -124,7 +124,7 @@ void weft_rx_flush_receives(struct weft_qp *qp)
 
 	weft_qp_assert_locked(qp);
 	lockdep_assert_held(&qp->tx.lock);
-	for (i = 0; i < WEFT_WINDOW; i++) {
+	for (i = 0; i < rx->sends.size; i++) {
 		struct weft_inbound *left = weft_window_at(&rx->sends, rx->sends.next + i);
 
 		if (left->recv.active)

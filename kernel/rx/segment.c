@@ -9,6 +9,8 @@
 
 #include "base/trace.h"
 #include "base/weft.h"
+#include "llp/arrivals.h"
+#include "llp/llp.h"
 #include "mpa/framer.h"
 #include "pair/qp.h"
 #include "rx/place.h"
@@ -194,6 +196,47 @@ static bool segment_unstage(struct weft_qp *qp)
 	return verdict != WEFT_RX_WAIT;
 }
 
+/* Takes a segment that is a message of the lower layer. Returns what it met with. */
+static enum weft_rx_verdict segment_message(struct weft_qp *qp, const struct weft_arrival *message)
+{
+	struct weft_framer *framer = &qp->rx.framer;
+	enum weft_rx_verdict verdict;
+	u32 hdr_len;
+
+	/* The template may take more bytes than are here; the decoder knows how many are. */
+	memcpy(framer->head, message->data, min_t(u32, message->len, WEFT_SEGMENT_HEAD));
+	verdict = segment_begin(qp, framer->head, min_t(u32, message->len, WEFT_SEGMENT_HEAD),
+				message->len, &hdr_len);
+	if (verdict == WEFT_RX_OK && !message->placed && message->len > hdr_len)
+		verdict = segment_place(qp, message->data + hdr_len, message->len - hdr_len);
+	if (verdict != WEFT_RX_OK)
+		return verdict;
+	framer->ulpdu_len = message->len;
+	weft_framer_took(framer, 1);
+	return segment_end(qp);
+}
+
+/*
+ * Takes the messages whose turn it is, and has those placed that came before theirs. The first
+ * of all is not overtaken, since it says that the peer is ready.
+ */
+static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
+{
+	struct weft_arrival *message;
+	struct weft_rx *rx = &qp->rx;
+
+	while (!rx->stopped && (message = weft_arrivals_turn(arrivals)) && !message->control) {
+		if (segment_message(qp, message) == WEFT_RX_WAIT)
+			break;
+		weft_arrivals_pass(arrivals);
+	}
+	if (rx->stopped)
+		weft_llp_read(qp->llp, segment_packet, qp);
+	else if (rx->early && !rx->first)
+		weft_arrivals_offer(arrivals, weft_rx_place_early, qp);
+	weft_rx_let_go(rx);
+}
+
 /**
  * weft_rx_read() - take all that can be taken of the stream now
  * @qp: the queue pair
@@ -207,6 +250,11 @@ void weft_rx_read(struct weft_qp *qp)
 	struct weft_rx *rx = &qp->rx;
 
 	weft_qp_assert_locked(qp);
+	if (unlikely(qp->llp->class->arrivals)) {
+		segment_messages(qp, qp->llp->class->arrivals(qp->llp));
+		weft_llp_await(qp->llp, 1);
+		return;
+	}
 	if (rx->stopped)
 		weft_framer_drop(&rx->framer);
 	/* An FPDU on the stage comes before all bytes in the stream. */

@@ -191,6 +191,11 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	qp->agreed.ord = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
 	spin_unlock_irq(&qp->lock);
 	qp->initiator = initiator;
+	if (llp->class->arrivals) {
+		ret = weft_window_widen(&qp->rx.sends, qp->rx.rq->max_sge);
+		if (ret)
+			return ret;
+	}
 	ret = weft_tx_start(qp);
 	if (ret)
 		return ret;

@@ -61,6 +61,18 @@ static inline u16 weft_session_ssn(const u8 *message)
 }
 
 /**
+ * weft_session_number() - where is a message in the order in which messages are sent?
+ * @message: the message, of WEFT_SSN_LEN bytes or more
+ * @near: the number of a message that is less than 2^15 away
+ *
+ * Return: its number, of which the DDP-SSN is the lower half.
+ */
+static inline u32 weft_session_number(const u8 *message, u32 near)
+{
+	return near + (s16)(u16)(weft_session_ssn(message) - near);
+}
+
+/**
  * weft_session_encode() - write a session control message
  * @buf: at least WEFT_SESSION_MAX_LEN bytes
  * @ssn: its DDP-SSN
