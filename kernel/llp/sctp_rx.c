@@ -457,7 +457,7 @@ struct weft_arrivals *weft_sctp_arrivals(struct weft_llp *llp)
 	return &to_weft_sctp(llp)->arrivals;
 }
 
-/* Messages are taken by weft_llp_arrivals(), so whoever reads drops them. */
+/* Messages are taken one by one (weft_sctp_arrivals()), so whoever reads bytes drops them. */
 void weft_sctp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
 	sctp_drop(to_weft_sctp(llp));

@@ -82,8 +82,9 @@ static bool early_send(struct weft_rx *rx, const struct early *seg)
 {
 	const struct weft_inbound *m = early_message(rx, seg->ddp.msn);
 
-	if (!m || (u64)seg->ddp.mo + seg->len > m->recv.room)
+	if (!m)
 		return false;
+	/* What the list has no room for is not placed. */
 	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd, IB_ACCESS_LOCAL_WRITE,
 		    m->recv.sge, m->recv.num_sge, seg->ddp.mo);
 	return weft_rx_try(rx, seg->payload, seg->len);

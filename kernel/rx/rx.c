@@ -182,6 +182,7 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->atomic_msn = 1;
 	rx->written = (struct weft_written){};
 	rx->first = true;
+	rx->kept_most = 0;
 	rx->early = weft_setting(&qp->dev->settings, WEFT_SET_OUT_OF_ORDER);
 	rx->stalled = false;
 	rx->seg.known = false;

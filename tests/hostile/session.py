@@ -225,7 +225,7 @@ CASES = [
     ("an enhanced session", enhanced),
     ("an enhanced session that extends", extending),
     ("a second Initiate", dropped_later(CONTROL, struct.pack(">H", INITIATE))),
-    ("a wrong DDP-SSN", dropped_later(SEGMENT, fpdu.send(b"x"), ssn=2)),
+    ("a DDP-SSN far behind", dropped_later(SEGMENT, fpdu.send(b"x"), ssn=0x8001)),
     ("a DDP-SSN twice", dropped_later(SEGMENT, fpdu.send(b"x"), ssn=0)),
     ("a segment of no bytes", dropped_later(SEGMENT, b"")),
     ("a payload of another protocol", dropped_later(46, fpdu.send(b"x"))),

@@ -45,6 +45,38 @@ kill $served
 wait $served 2>/dev/null
 each sctp_ports none
 
+# --- segments that overtake each other ---
+# early HOST: bytes that its device has placed before their turn
+early() { cat "/sys/class/infiniband/weft$([[ $1 == A ]] && echo 0 || echo 1)/ports/1/hw_counters/rx_early_bytes"; }
+# shuffled DISORDER: verified pings over a wire with it; sets how many bytes were placed early at both ends
+shuffled() {
+	local before=$(($(early A) + $(early B))) status=0
+	for host in A B; do
+		# shellcheck disable=SC2086
+		tc -n $host qdisc add dev eth0 root netem $1
+	done
+	ip netns exec A rping -s -P -S 60000 -p 7300 >/run/served 2>&1 &
+	served=$!
+	wait_for 20 serves 7300
+	ip netns exec B timeout $((60 * patience)) rping -c -a 10.0.0.1 -p 7300 -C 40 -S 60000 -V >/run/pings 2>&1 || status=$?
+	kill $served
+	wait $served 2>/dev/null
+	for host in A B; do tc -n $host qdisc del dev eth0 root; done
+	placed=$(($(early A) + $(early B) - before))
+	return $status
+}
+each transport sctp
+for disorder in "delay 1ms loss 3%" "delay 2ms 1ms" "delay 2ms reorder 25% 50%"; do
+	each out_of_order on
+	check "verified pings with $disorder" shuffled "$disorder"
+	check "segments were placed before their turn ($placed bytes)" test "$placed" -gt 100000
+	each out_of_order off
+	check "verified pings with $disorder, each in its turn" shuffled "$disorder"
+	check "nothing was placed before its turn ($placed bytes)" test "$placed" = 0
+done
+each out_of_order on
+each transport tcp
+
 # --- two paths, one of which dies ---
 ip link add eth1 netns A type veth peer name eth1 netns B
 for side in A1 B2; do
