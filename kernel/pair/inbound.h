@@ -39,8 +39,7 @@ struct weft_inbound {
  * struct weft_window - messages on their way, by number
  * @next: number of the message to be delivered next
  * @size: how many it may hold: 1, or WEFT_WINDOW
- * @slot: those from @next on, each at its number modulo @size
- * @one: the slot of a window of one
+ * @slot: those from @next on, each at its number modulo @size; the SGEs of their receives lie behind
  *
  * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(); @len of a
  * message is read without it, to be shown.
@@ -49,7 +48,6 @@ struct weft_window {
 	u32 next;
 	u32 size;
 	struct weft_inbound *slot;
-	struct weft_inbound one;
 };
 
 /**
@@ -64,9 +62,8 @@ struct weft_written {
 	bool goes_on;
 };
 
-int weft_window_init(struct weft_window *w, u32 max_sge);
+int weft_window_init(struct weft_window *w, u32 size, u32 max_sge);
 void weft_window_destroy(struct weft_window *w);
-int weft_window_widen(struct weft_window *w, u32 max_sge);
 void weft_window_start(struct weft_window *w);
 
 /* The message of a number that the window holds. */

@@ -158,7 +158,7 @@ int weft_rx_init(struct weft_qp *qp)
 	rx->waiting.work = &rx->work;
 	INIT_WORK(&rx->work, rx_work);
 	INIT_DELAYED_WORK(&rx->rnr, rx_rnr);
-	return weft_window_init(&rx->sends, rx->rq->max_sge);
+	return weft_window_init(&rx->sends, 1, rx->rq->max_sge);
 }
 
 /* Undoes weft_rx_init(). The work of both sides has ended, since either takes receives. */

@@ -192,7 +192,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	spin_unlock_irq(&qp->lock);
 	qp->initiator = initiator;
 	if (llp->class->arrivals) {
-		ret = weft_window_widen(&qp->rx.sends, qp->rx.rq->max_sge);
+		ret = weft_window_init(&qp->rx.sends, WEFT_WINDOW, qp->rx.rq->max_sge);
 		if (ret)
 			return ret;
 	}
