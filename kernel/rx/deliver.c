@@ -110,14 +110,6 @@ static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict
 	return WEFT_RX_OK;
 }
 
-/* Has the worker answer a request of the peer, if it was taken. */
-static enum weft_rx_verdict rx_asked(struct weft_qp *qp, enum weft_rx_verdict verdict)
-{
-	if (verdict == WEFT_RX_OK)
-		weft_qp_kick(qp);
-	return verdict;
-}
-
 /**
  * weft_rx_deliver() - the last segment of a message has been placed
  * @qp: the queue pair; its rx holds that segment
@@ -141,9 +133,11 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 	case WEFT_RDMAP_READ_RESP:
 		return rx_answered(qp, weft_rx_read_done(rx, &qp->reads));
 	case WEFT_RDMAP_READ_REQ:
-		return rx_asked(qp, rx_deliver_read_request(rx, &qp->answers));
+		verdict = rx_deliver_read_request(rx, &qp->answers);
+		break;
 	case WEFT_RDMAP_ATOMIC_REQ:
-		return rx_asked(qp, weft_rx_deliver_atomic_request(rx, &qp->answers));
+		verdict = weft_rx_deliver_atomic_request(rx, &qp->answers);
+		break;
 	case WEFT_RDMAP_ATOMIC_RESP:
 		rx->atomic_msn++;
 		return rx_answered(qp, weft_rx_read_done(rx, &qp->reads));
@@ -154,4 +148,8 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 	default:
 		return rx_deliver_sends(rx);
 	}
+	/* The worker answers a request of the peer, if it was taken. */
+	if (verdict == WEFT_RX_OK)
+		weft_qp_kick(qp);
+	return verdict;
 }

@@ -91,20 +91,20 @@ static bool early_send(struct weft_rx *rx, const struct early *seg)
 }
 
 /* Places the payload, if the operation is one of those that carry programs' bytes. */
-static bool early_place(struct weft_qp *qp, const struct early *seg)
+static bool early_place(struct weft_rx *rx, const struct weft_reads *reads, const struct early *seg)
 {
 	switch (seg->ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
-		return early_write(&qp->rx, seg);
+		return early_write(rx, seg);
 	case WEFT_RDMAP_READ_RESP:
-		return early_response(&qp->rx, &qp->reads, seg);
+		return early_response(rx, reads, seg);
 	case WEFT_RDMAP_SEND:
 	case WEFT_RDMAP_SEND_SE:
 	case WEFT_RDMAP_SEND_INV:
 	case WEFT_RDMAP_SEND_SE_INV:
 	case WEFT_RDMAP_SEND_IMM:
 	case WEFT_RDMAP_SEND_SE_IMM:
-		return early_send(&qp->rx, seg);
+		return early_send(rx, seg);
 	default:
 		return false; /* a few bytes, which mean something in their turn only */
 	}
@@ -136,7 +136,7 @@ bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival)
 		return false;
 	seg.payload = arrival->data + hdr_len;
 	seg.len = arrival->len - hdr_len;
-	placed = early_place(qp, &seg);
+	placed = early_place(rx, &qp->reads, &seg);
 	weft_access_yield(&rx->place.access);
 	if (placed) {
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_EARLY_FPDUS, 1);

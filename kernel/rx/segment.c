@@ -196,38 +196,33 @@ static bool segment_unstage(struct weft_qp *qp)
 	return verdict != WEFT_RX_WAIT;
 }
 
-/* Takes a segment that is a message of the lower layer. Returns what it met with. */
-static enum weft_rx_verdict segment_message(struct weft_qp *qp, const struct weft_arrival *message)
-{
-	struct weft_framer *framer = &qp->rx.framer;
-	enum weft_rx_verdict verdict;
-	u32 hdr_len;
-
-	/* The template may take more bytes than are here; the decoder knows how many are. */
-	memcpy(framer->head, message->data, min_t(u32, message->len, WEFT_SEGMENT_HEAD));
-	verdict = segment_begin(qp, framer->head, min_t(u32, message->len, WEFT_SEGMENT_HEAD),
-				message->len, &hdr_len);
-	if (verdict == WEFT_RX_OK && !message->placed && message->len > hdr_len)
-		verdict = segment_place(qp, message->data + hdr_len, message->len - hdr_len);
-	if (verdict != WEFT_RX_OK)
-		return verdict;
-	framer->ulpdu_len = message->len;
-	weft_framer_took(framer, 1);
-	return segment_end(qp);
-}
-
 /*
  * Takes the messages whose turn it is, and has those placed that came before theirs. The first
  * of all is not overtaken, since it says that the peer is ready.
  */
 static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
 {
-	struct weft_arrival *message;
+	enum weft_rx_verdict verdict = WEFT_RX_OK;
 	struct weft_rx *rx = &qp->rx;
+	struct weft_arrival *message;
+	u8 *head = rx->framer.head;
+	u32 have, hdr_len;
 
 	while (!rx->stopped && (message = weft_arrivals_turn(arrivals)) && !message->control) {
-		if (segment_message(qp, message) == WEFT_RX_WAIT)
+		have = min_t(u32, message->len, WEFT_SEGMENT_HEAD);
+		/* All of a header is looked at for whether it is like the one before. */
+		memcpy(head, message->data, have);
+		verdict = segment_begin(qp, head, have, message->len, &hdr_len);
+		if (verdict == WEFT_RX_OK && !message->placed && message->len > hdr_len)
+			verdict = segment_place(qp, message->data + hdr_len,
+						message->len - hdr_len);
+		if (verdict == WEFT_RX_WAIT)
 			break;
+		if (verdict == WEFT_RX_OK) {
+			rx->framer.ulpdu_len = message->len;
+			weft_framer_took(&rx->framer, 1);
+			segment_end(qp);
+		}
 		weft_arrivals_pass(arrivals);
 	}
 	if (rx->stopped)
