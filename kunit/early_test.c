@@ -344,6 +344,29 @@ static void early_behind_imm(struct kunit *test)
 	early_free(test, b);
 }
 
+/* But not amidst a SEND, even if nothing of that was placed yet. */
+static void early_imm_amidst(struct kunit *test)
+{
+	struct early_bench *b = early_new(test);
+	struct weft_ddp_hdr hdr;
+
+	first_comes(test, b);
+	end_receive(b->e, 0x10, HERE, 100);
+	end_receive(b->e, 0x11, HERE + 100, 100);
+	hdr = a_send(2, 0, true);
+	comes(test, b, 4, &hdr, "two", 3);
+	hdr = a_send(1, 0, false);
+	comes(test, b, 2, &hdr, "", 0);
+	hdr = (struct weft_ddp_hdr){
+		.opcode = WEFT_RDMAP_IMM, .last = true, .qn = WEFT_QN_SEND, .msn = 1,
+	};
+	comes(test, b, 3, &hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
+	expect_nothing(test, b);
+	settle();
+	KUNIT_EXPECT_TRUE(test, b->e->qp->rx.stopped);
+	early_free(test, b);
+}
+
 /* An answer to our read, in parts that come in reverse. */
 static void early_answer(struct kunit *test)
 {
@@ -540,6 +563,7 @@ static struct kunit_case early_cases[] = {
 	KUNIT_CASE(early_messages),
 	KUNIT_CASE(early_without_receive),
 	KUNIT_CASE(early_behind_imm),
+	KUNIT_CASE(early_imm_amidst),
 	KUNIT_CASE(early_answer),
 	KUNIT_CASE(early_wrong),
 	KUNIT_CASE(early_then_revoked),

@@ -50,6 +50,7 @@ void weft_window_start(struct weft_window *w)
 	for (i = 0; i < w->size; i++) {
 		w->slot[i].len = 0;
 		w->slot[i].whole = false;
+		w->slot[i].kept = false;
 		w->slot[i].recv.active = false;
 	}
 }

@@ -23,6 +23,7 @@
  * struct weft_inbound - one message as it comes
  * @len: bytes of it placed; of immediate data, those of the Write before it
  * @whole: all of it is placed
+ * @kept: it has its receive since a segment came early, and none has come in its turn
  * @opcode: once @whole: enum weft_rdmap_op
  * @ex: once @whole: the STag to invalidate or the immediate data that it brings, else 0
  * @recv: the receive that it takes, with its first segment
@@ -30,6 +31,7 @@
 struct weft_inbound {
 	u32 len;
 	bool whole;
+	bool kept;
 	u8 opcode;
 	u32 ex;
 	struct weft_recv recv;
@@ -105,6 +107,7 @@ static inline u64 weft_inbound_room(const struct weft_inbound *m)
 static inline void weft_inbound_grow(struct weft_inbound *m, u32 len)
 {
 	m->len += len;
+	m->kept = false;
 }
 
 /* The last segment is placed, of @len bytes. It tells @opcode, and @ex with it. */
@@ -131,6 +134,7 @@ static inline void weft_window_pass(struct weft_window *w)
 
 	m->len = 0;
 	m->whole = false;
+	m->kept = false;
 	w->next++;
 }
 

@@ -72,6 +72,7 @@ static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 				return NULL;
 			if (rx->srq)
 				weft_srq_taken(rx->srq, 1);
+			m->kept = true;
 		}
 		if (i == msn)
 			return m;

@@ -93,12 +93,12 @@ static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 
 	weft_rx_aim_at_bytes(rx);
 	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
-	if (!code && (!rx->seg.ddp.last || m->len))
+	if (!code && (!rx->seg.ddp.last || (m->recv.active && !m->kept)))
 		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
 	if (!code && rx->seg.payload_len != WEFT_IMM_LEN)
 		code = WEFT_DU_TOO_LONG;
-	if (!code) /* a receive may be there, since a later message came early */
-		return m->recv.active ? WEFT_RX_OK : weft_rx_fetch_recv(rx, m);
+	if (!code)
+		return m->kept ? WEFT_RX_OK : weft_rx_fetch_recv(rx, m);
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
