@@ -124,8 +124,8 @@ static void sctp_look_for(struct weft_sctp *s, const struct sctp_association *as
  *
  * An association that failed is told of at once, whatever is still to be read. One that the
  * peer has shut down may be gone by now, but is over when all has been read; before a queue
- * pair has the stream nobody reads. A peer whose host was started anew may make a new association of the same
- * addresses; SCTP would go on with that one.
+ * pair has the stream nobody reads. A peer whose host was started anew may make a new
+ * association of the same addresses; SCTP would go on with that one.
  *
  * Context: process, @s->lock held; takes the socket lock.
  */

@@ -41,7 +41,8 @@ struct weft_inbound {
  * struct weft_window - messages on their way, by number
  * @next: number of the message to be delivered next
  * @size: how many it may hold: 1, or WEFT_WINDOW
- * @slot: those from @next on, each at its number modulo @size; the SGEs of their receives lie behind
+ * @slot: those from @next on, each at its number modulo @size. The SGEs of their receives
+ *	lie behind them
  *
  * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(); @len of a
  * message is read without it, to be shown.

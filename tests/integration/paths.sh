@@ -73,7 +73,7 @@ for link in eth1 eth0; do
 	joins=$(counter weft1 path_joins)
 	ip -n A link set $link down
 	check "it goes on without $link" goes_on
-	check "that path is given up" wait_for 30 has_left "$left"
+	check "that path is given up" wait_for 90 has_left "$left"
 	ip -n A link set $link up
 	check "when $link is back, a path joins" wait_for 60 joined $((joins + 1))
 	check "it goes on with both again" goes_on
@@ -89,9 +89,10 @@ shape() {
 		[[ -z ${3-} ]] || tc -n $side qdisc replace dev "$1" parent 1:1 netem loss "$3" limit 200 || return
 	done
 }
-# speed PATHS: leaves in $speed how many bytes a second are written to A over so many paths.
-speed() {
-	local server before begin
+# measured PATHS: leaves in $speed how many bytes a second are written to A over so many paths. Returns
+# $again if perftest died for it was not yet served, as it does on any device.
+measured() {
+	local server before begin status=0
 	each paths "$1"
 	ip netns exec A ib_write_bw -R -d weft0 -s 65536 -D 60 >/run/bw.server 2>&1 &
 	server=$!
@@ -103,14 +104,17 @@ speed() {
 	before=$(counter weft0 rx_bytes) begin=${EPOCHREALTIME/./}
 	pause 8
 	speed=$((($(counter weft0 rx_bytes) - before) * 1000000 / (${EPOCHREALTIME/./} - begin)))
-	kill $client $server
-	wait $client $server 2>/dev/null
+	kill "$client" "$server" 2>/dev/null
+	wait "$client" 2>/dev/null || status=$?
+	wait "$server" 2>/dev/null
 	wait_for 20 listens_not A 18515
+	((status != 139)) || return "$again"
 	echo "# $1 paths: $speed bytes/s"
 }
-# compared NAME PERCENT: two paths are so much as fast as one, at least.
-compared() { # NAME ONE TWO PERCENT
-	check "$1: $3 bytes/s with two paths, $2 with one" test $(($3 * 100)) -ge $(($2 * $4))
+speed() { retry perftest 3 measured "$1"; }
+# compared NAME ONE TWO PERCENT: two paths are so much as fast as one, at least.
+compared() {
+	check "$1: $3 bytes/s with two paths, $2 with one" test "$2" -gt 0 -a $(($3 * 100)) -ge $(($2 * $4))
 }
 rate=${PATHS_RATE:-16}
 shape eth0 "${rate}mbit" && shape eth1 "${rate}mbit"

@@ -59,8 +59,8 @@ shuffled() {
 	served=$!
 	wait_for 20 serves 7300
 	ip netns exec B timeout $((60 * patience)) rping -c -a 10.0.0.1 -p 7300 -C 40 -S 60000 -V >/run/pings 2>&1 || status=$?
-	kill $served
-	wait $served 2>/dev/null
+	kill "$served"
+	wait "$served" 2>/dev/null
 	for host in A B; do tc -n $host qdisc del dev eth0 root; done
 	echo $(($(early A) + $(early B) - before)) >/run/placed
 	((!status)) || tail -n 3 /run/pings
