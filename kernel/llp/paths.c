@@ -300,20 +300,23 @@ int weft_paths_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 struct weft_llp *weft_paths_begin(struct weft_llp *tcp, const struct weft_paths_terms *terms,
 				  const struct weft_llp_ops *ops, void *owner)
 {
-	struct weft_paths *p = kvzalloc(sizeof(*p), GFP_KERNEL);
+	struct mem_cgroup *memcg = weft_sock_memcg_get(weft_tcp_sk(tcp));
+	struct mem_cgroup *before = set_active_memcg(memcg);
+	struct weft_paths *p = kvzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	int ret = p ? weft_reorder_init(&p->order, GFP_KERNEL_ACCOUNT) : -ENOMEM;
 
-	if (!p)
-		return ERR_PTR(-ENOMEM);
-	if (weft_reorder_init(&p->order, GFP_KERNEL)) {
+	set_active_memcg(before);
+	if (ret) {
 		kvfree(p);
-		return ERR_PTR(-ENOMEM);
+		mem_cgroup_put(memcg);
+		return ERR_PTR(ret);
 	}
 	p->llp.class = &weft_paths_class;
 	p->llp.ops = ops;
 	p->llp.owner = owner;
 	p->terms = *terms;
 	p->net = get_net(sock_net(weft_tcp_sk(tcp)));
-	p->memcg = weft_sock_memcg_get(weft_tcp_sk(tcp));
+	p->memcg = memcg;
 	p->state = WEFT_LLP_OPEN;
 	mutex_init(&p->lock);
 	INIT_DELAYED_WORK(&p->work, paths_work);
@@ -426,26 +429,23 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
  * @number: of the path, less than WEFT_MAX_PATHS
  * @info: result
  *
- * A path whose connection is gone is shown as it was left. The counts are a snapshot.
+ * A path whose connection is gone is shown as it was left. It is a snapshot, read without the
+ * stream's lock, which a throttled thread may hold.
  *
- * Context: process. Does not wait for the stream's lock.
+ * Context: any.
  * Return: false if there never was such a path.
  */
 bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *info)
 {
-	struct weft_paths *p = to_weft_paths(llp);
-	struct sockaddr_storage local;
-	struct weft_path *path;
+	const struct weft_path *path = &to_weft_paths(llp)->path[number];
 
-	if (llp->class != &weft_paths_class || !mutex_trylock(&p->lock))
+	if (llp->class != &weft_paths_class)
 		return false;
-	path = &p->path[number];
-	memset(info, 0, sizeof(*info));
-	info->counts = path->counts;
-	info->up = weft_path_is_up(path);
-	if (info->up)
-		weft_tcp_class.addresses(path->llp, &local, &info->remote);
-	weft_paths_unlock(llp);
+	/* Any value that it had is good enough to be shown. */
+	info->counts = data_race(path->counts);
+	/* The same. */
+	info->remote = data_race(path->remote);
+	info->up = info->counts.joins != info->counts.leaves;
 	return info->counts.joins;
 }
 

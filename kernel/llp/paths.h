@@ -91,6 +91,7 @@ enum weft_path_state {
  * @head_len: how much of it is here
  * @skb: the frame that is coming; NULL: its length is not here yet
  * @want: its length
+ * @remote: where it leads, or led
  * @counts: what it has done
  */
 struct weft_path {
@@ -107,6 +108,7 @@ struct weft_path {
 	u32 head_len;
 	struct sk_buff *skb;
 	u32 want;
+	struct sockaddr_storage remote;
 	struct weft_path_counts counts;
 };
 
@@ -180,6 +182,7 @@ struct weft_paths_terms {
  * @guest: responder: joins under way
  * @addrs: the keys; initiator: of the peer, once @told
  * @home: initiator: the peer's addresses
+ * @num_homes: how many
  * @local: this end's first address
  * @remote: the peer's
  *
@@ -220,6 +223,7 @@ struct weft_paths {
 	struct weft_path_guest guest[WEFT_PATHS_MAX_JOINS];
 	struct weft_path_addrs addrs;
 	struct weft_path_home home[WEFT_PATH_MAX_ADDRS];
+	u32 num_homes;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 };

@@ -98,8 +98,10 @@ void weft_path_prepare(const struct weft_paths *p, struct weft_llp *llp)
 void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 {
 	struct weft_path *path = &p->path[number];
+	struct sockaddr_storage local;
 
 	lockdep_assert_held(&p->lock);
+	weft_tcp_class.addresses(llp, &local, &path->remote);
 	path->llp = llp;
 	path->state = WEFT_PATH_UP;
 	path->since = jiffies;
@@ -312,6 +314,26 @@ static unsigned long paths_await(struct weft_paths *p)
 
 /* --- the initiator --- */
 
+/*
+ * Returns true if the initiator may connect to an address that the peer has told: one of a host
+ * that is not this one, or the one that it is connected to. A peer could else have it
+ * speak to what only this host can reach.
+ */
+static bool home_is_fit(const struct weft_paths *p, const struct in6_addr *addr)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&p->remote;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&p->remote;
+	__be32 v4_addr = addr->s6_addr32[3];
+
+	if (ipv6_addr_v4mapped(addr))
+		return (p->remote.ss_family == AF_INET && v4->sin_addr.s_addr == v4_addr) ||
+		       !(ipv4_is_loopback(v4_addr) || ipv4_is_zeronet(v4_addr) ||
+			 ipv4_is_multicast(v4_addr) || ipv4_is_lbcast(v4_addr));
+	return (p->remote.ss_family == AF_INET6 && ipv6_addr_equal(&v6->sin6_addr, addr)) ||
+	       !(ipv6_addr_any(addr) || ipv6_addr_loopback(addr) || ipv6_addr_is_multicast(addr) ||
+		 (ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL));
+}
+
 /**
  * weft_paths_told() - the peer has told where to join
  * @p: the stream
@@ -322,16 +344,19 @@ static unsigned long paths_await(struct weft_paths *p)
  */
 bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 {
-	struct weft_path_home *home = p->home;
+	const struct in6_addr *addr;
+	struct weft_path_home *home;
 	u32 i;
 
 	lockdep_assert_held(&p->lock);
 	if (!p->terms.initiator || p->told)
 		return false;
 	weft_path_decode_addrs(ulpdu, &p->addrs);
-	for (i = 0; i < p->addrs.num; i++, home++) {
-		const struct in6_addr *addr = (const struct in6_addr *)p->addrs.addr[i];
-
+	for (i = 0; i < p->addrs.num; i++) {
+		addr = (const struct in6_addr *)p->addrs.addr[i];
+		if (!home_is_fit(p, addr))
+			continue;
+		home = &p->home[p->num_homes++];
 		weft_sock_name_v6(weft_tcp_sk(p->path[0].llp), &home->addr, addr,
 				  htons(p->addrs.port));
 		home->next_try = jiffies;
@@ -362,7 +387,7 @@ static int paths_choose_home(const struct weft_paths *p)
 	const struct weft_path_home *home;
 	int best = -1;
 
-	for (i = 0; i < p->addrs.num; i++) {
+	for (i = 0; i < p->num_homes; i++) {
 		home = &p->home[i];
 		num = home_paths(p, i);
 		if (home->good || home->failures < WEFT_PATHS_HOPELESS)

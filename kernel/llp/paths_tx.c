@@ -415,10 +415,14 @@ static int paths_send_fpdu(struct weft_paths *p, const u8 *fpdu)
 static int paths_give_part(struct weft_paths *p, const u8 *from, u32 len)
 {
 	u32 before = p->staged, have = before, all = WEFT_MPA_LEN, n = 0, part;
+	struct mem_cgroup *memcg;
 	int ret;
 
-	if (!p->stage)
-		p->stage = kmalloc(WEFT_PATH_EMSS, GFP_NOIO | __GFP_NOWARN);
+	if (!p->stage) {
+		memcg = set_active_memcg(p->memcg);
+		p->stage = kmalloc(WEFT_PATH_EMSS, GFP_NOIO | __GFP_ACCOUNT | __GFP_NOWARN);
+		set_active_memcg(memcg);
+	}
 	if (!p->stage)
 		return -EAGAIN;
 	do {

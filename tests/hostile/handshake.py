@@ -34,8 +34,8 @@ READY_LIMIT = 10
 # --- host B's sockets and host A's programs ---
 
 
-def tcp_socket(family=socket.AF_INET):
-    with host_b():
+def tcp_socket(family=socket.AF_INET, host="B"):
+    with host_b(host):
         sock = socket.socket(family, socket.SOCK_STREAM)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock

@@ -29,12 +29,12 @@ def check(condition, text):
 
 
 @contextlib.contextmanager
-def host_b():
-    """Sockets made inside belong to host B."""
+def host_b(host="B"):
+    """Sockets made inside belong to host B, or to another."""
     libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/self/ns/net", "rb") as home, open("/run/netns/B", "rb") as there:
+    with open("/proc/self/ns/net", "rb") as home, open(f"/run/netns/{host}", "rb") as there:
         if libc.setns(there.fileno(), CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "cannot enter host B; run this in scripts/lab/two-hosts")
+            raise OSError(ctypes.get_errno(), f"cannot enter host {host}; run this in scripts/lab/two-hosts")
         try:
             yield
         finally:

@@ -384,6 +384,25 @@ def unreachable_homes():
         handshake.reset(first.sock)
 
 
+def its_own_addresses():
+    """A client does not connect to its own host because a peer says so."""
+    with contextlib.ExitStack() as stack:
+        first, joins = stack.enter_context(client_of_ours())
+        own = stack.enter_context(handshake.tcp_socket(host="A"))
+        own.bind(("127.0.0.1", OWN_PORT + 1))
+        own.listen()
+        first.put(ADDRESSES, body=addresses("::ffff:127.0.0.1", f"::ffff:{HERE}"))
+        # The other address is used.
+        path = Path(joins.accept()[0])
+        path.get()
+        own.settimeout(0.5)
+        with contextlib.suppress(socket.timeout):
+            own.accept()
+            raise Failure("it has connected to itself")
+        handshake.reset(path.sock)
+        handshake.reset(first.sock)
+
+
 def wrong_crc(data):
     return data[:-1] + bytes([data[-1] ^ 1])
 
@@ -434,6 +453,7 @@ CASES = [
     ("client: more addresses than there are", told(addresses(num=3))),
     ("client: nine addresses", told(addresses(*["::1"] * 9))),
     ("client: addresses of nobody", unreachable_homes),
+    ("client: addresses of its own", its_own_addresses),
     ("ordinary rping afterwards", handshake.ordinary_rping),
 ]
 

@@ -91,6 +91,18 @@ says "memory region: where, length, pages" "drv_iova 0x[0-9a-f]+ drv_length [1-9
 says "cm_id: the connection's" "drv_conn streaming drv_role responder drv_local 10.0.0.1:7174" in_one_line rdma -dd res show cm_id dev weft0
 says "cm_id: the listener's" "drv_half_open [0-9]" in_one_line rdma -dd res show cm_id dev weft0
 stop_traffic
+echo 2 >/sys/class/infiniband/weft0/weft/paths
+echo 2 >/sys/class/infiniband/weft1/weft/paths
+start_traffic
+paths_joined() { in_one_line rdma -dd res show qp link weft1/1 | grep -q drv_path1_joins; }
+wait_for 20 paths_joined
+for number in 0 1; do
+	says "queue pair: its path $number" "drv_path$number 10.0.0.1:[0-9]+ drv_path${number}_tx_bytes [1-9][0-9]* drv_path${number}_rx_bytes [1-9][0-9]* drv_path${number}_replayed 0 drv_path${number}_joins 1 drv_path${number}_leaves 0" \
+		in_one_line rdma -dd res show qp link weft1/1
+done
+stop_traffic
+echo 1 >/sys/class/infiniband/weft0/weft/paths
+echo 1 >/sys/class/infiniband/weft1/weft/paths
 
 # --- tracepoints: a whole connection, from the first frame to the last ---
 trace=/sys/kernel/tracing

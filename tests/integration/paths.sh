@@ -78,7 +78,17 @@ for link in eth1 eth0; do
 	check "when $link is back, a path joins" wait_for 60 joined $((joins + 1))
 	check "it goes on with both again" goes_on
 done
-called "links went and came"
+
+# --- a connection is killed ---
+for peer in "B 10.1.0.1" "B 10.0.0.1" "A 10.1.0.2" "A 10.0.0.2"; do
+	joins=$(counter weft1 path_joins)
+	ip netns exec "${peer% *}" ss -K state established dst "${peer#* }" >/run/killed
+	check "host ${peer% *} kills what leads to ${peer#* }" grep -q "${peer#* }" /run/killed
+	check "it goes on" goes_on
+	check "a path joins instead" wait_for 60 joined $((joins + 1))
+	check "there are two again" wait_for 20 has_sockets 2
+done
+called "links went and came, and connections were killed"
 
 # --- speed: what each link lets through is limited, so that the processor has time left ---
 # shape LINK RATE [LOSS]: limits a link, both ways.
@@ -92,7 +102,7 @@ shape() {
 # measured PATHS: leaves in $speed how many bytes a second are written to A over so many paths. Returns
 # $again if perftest died for it was not yet served, as it does on any device.
 measured() {
-	local server before begin status=0
+	local server before begin now status=0
 	each paths "$1"
 	ip netns exec A ib_write_bw -R -d weft0 -s 65536 -D 60 >/run/bw.server 2>&1 &
 	server=$!
@@ -101,9 +111,14 @@ measured() {
 	ip netns exec B ib_write_bw -R -d weft1 -s 65536 -D 60 10.0.0.1 >/run/bw.client 2>&1 &
 	client=$!
 	pause 6
-	before=$(counter weft0 rx_bytes) begin=${EPOCHREALTIME/./}
-	pause 8
-	speed=$((($(counter weft0 rx_bytes) - before) * 1000000 / (${EPOCHREALTIME/./} - begin)))
+	# The better of two, since the machine may have other work.
+	speed=0
+	for _ in 1 2; do
+		before=$(counter weft0 rx_bytes) begin=${EPOCHREALTIME/./}
+		pause 6
+		now=$((($(counter weft0 rx_bytes) - before) * 1000000 / (${EPOCHREALTIME/./} - begin)))
+		((now <= speed)) || speed=$now
+	done
 	kill "$client" "$server" 2>/dev/null
 	wait "$client" 2>/dev/null || status=$?
 	wait "$server" 2>/dev/null
@@ -116,7 +131,7 @@ speed() { retry perftest 3 measured "$1"; }
 compared() {
 	check "$1: $3 bytes/s with two paths, $2 with one" test "$2" -gt 0 -a $(($3 * 100)) -ge $(($2 * $4))
 }
-rate=${PATHS_RATE:-16}
+rate=${PATHS_RATE:-8}
 shape eth0 "${rate}mbit" && shape eth1 "${rate}mbit"
 speed 1
 one=$speed
