@@ -61,10 +61,10 @@ shuffled() {
 	ip netns exec B timeout $((60 * patience)) rping -c -a 10.0.0.1 -p 7300 -C 40 -S 60000 -V >/run/pings 2>&1 || status=$?
 	kill "$served"
 	wait "$served" 2>/dev/null
-	for host in A B; do tc -n $host qdisc del dev eth0 root; done
+	for host in A B; do tc -n "$host" qdisc del dev eth0 root; done
 	echo $(($(early A) + $(early B) - before)) >/run/placed
 	((!status)) || tail -n 3 /run/pings
-	return $status
+	return "$status"
 }
 each transport sctp
 for disorder in "delay 1ms loss 3%" "delay 2ms 1ms" "delay 2ms reorder 25% 50%"; do
