@@ -69,7 +69,9 @@ static inline u16 weft_session_ssn(const u8 *message)
  */
 static inline u32 weft_session_number(const u8 *message, u32 near)
 {
-	return near + (s16)(u16)(weft_session_ssn(message) - near);
+	u16 ahead = weft_session_ssn(message) - near;
+
+	return ahead < 0x8000 ? near + ahead : near - (0x10000U - ahead);
 }
 
 /**

@@ -20,6 +20,7 @@ import fpdu
 import handshake
 import mpa
 import ring
+from counters import counted
 from handshake import HERE, OWN_PORT, PORT, PROMPT, SERVER, Failure, check
 
 PATHS = 0x01
@@ -183,9 +184,10 @@ def guest(data, within=PROMPT):
 
     def run():
         stream = Stream()
-        path = stream.connected()
-        path.raw(data(stream) if callable(data) else data)
-        path.ends(within)
+        with counted(path_refused=1):
+            path = stream.connected()
+            path.raw(data(stream) if callable(data) else data)
+            path.ends(within)
         stream.works()
         stream.gone()
 
@@ -280,11 +282,12 @@ def replayed():
     second.put(SEGMENT, ssn=1, body=rest)
     stream.asked(stream.first, second)
     # Whichever had it.
-    handshake.reset(second.sock)
-    second = stream.joined()
-    handshake.reset(stream.first.sock)
-    time.sleep(0.2)
-    stream.asked(second)
+    with counted(path_replayed=None, path_leaves=2):
+        handshake.reset(second.sock)
+        second = stream.joined()
+        handshake.reset(stream.first.sock)
+        time.sleep(0.2)
+        stream.asked(second)
     handshake.reset(second.sock)
 
 

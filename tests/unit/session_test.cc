@@ -132,6 +132,19 @@ TEST(Session, RefusesToEncodeWhatCannotBeSaid) {
   EXPECT_EQ(weft_session_encode(buf.data(), 0, &f, data.data()), 0U);
 }
 
+TEST(Session, NumbersMessages) {
+  const auto number = [](u16 ssn, u32 near) {
+    const Bytes message{static_cast<u8>(ssn >> 8), static_cast<u8>(ssn)};
+    return weft_session_number(message.data(), near);
+  };
+  for (const u32 near : {0x12345U, 0x10000U, 0x1ffffU, 0U, 5U, 0xffffffffU}) {
+    for (const u32 away : {0U, 1U, 0x7fffU})
+      EXPECT_EQ(number(static_cast<u16>(near + away), near), near + away) << near;
+    for (const u32 away : {1U, 0x7fffU, 0x8000U})
+      EXPECT_EQ(number(static_cast<u16>(near - away), near), near - away) << near;
+  }
+}
+
 TEST(Session, KnowsATerminate) {
   Bytes buf(WEFT_SESSION_HDR_LEN);
   EXPECT_EQ(weft_session_encode_terminate(buf.data(), 0xfffe), 4U);
