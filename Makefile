@@ -14,12 +14,16 @@ KERNEL_BUILD ?= /lib/modules/$(KERNEL)/build
 VERSION := $(shell cat VERSION)
 BUILD := build
 STAGE := $(BUILD)/stage
-MAN := /usr/share/man/man7
+MAN := /usr/share/man
+TOOLS := /usr/lib/weft
+COMPLETION := /usr/share/bash-completion/completions/weft
+# What install-tools puts there, folders too.
+TOOLS_FILES := /usr/sbin/weft $(TOOLS) /usr/share/weft $(COMPLETION) $(MAN)/man7/weft.7 $(MAN)/man8/weft.8
 DKMS_SOURCE := /usr/src/weft-$(VERSION)
 # The sources of the module, and no other files. DKMS gets these.
 MODULE_SOURCES := Kbuild VERSION dkms.conf $(shell find kernel -type f -name '*.[ch]')
 
-.PHONY: all help module userlib stage install uninstall dkms-install dkms-uninstall \
+.PHONY: all help module userlib stage install install-tools uninstall dkms-install dkms-uninstall \
 	demo shell check coverage torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
@@ -52,12 +56,22 @@ install: ## install both into this system (as root)
 	@test -f $(BUILD)/module/weft.ko || { echo "weft: nothing is built yet; run make first"; exit 1; }
 	install -D -m 644 $(BUILD)/module/weft.ko $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko
 	$(if $(DESTDIR),,depmod $(KERNEL))
-	install -D -m 644 docs/weft.7 $(DESTDIR)$(MAN)/weft.7
 	@$(MAKE) --no-print-directory -C userlib install
+	@$(MAKE) --no-print-directory install-tools
 	@echo "Installed. Next: modprobe weft && rdma link add weft0 type weft netdev eth0"
 
+# weft(8) and the manual pages, which need no build.
+install-tools:
+	install -D tools/weft $(DESTDIR)/usr/sbin/weft
+	install -D -m 644 -t $(DESTDIR)$(TOOLS)/weftlib tools/weftlib/*.py
+	install -D -m 644 -t $(DESTDIR)$(TOOLS) VERSION
+	install -D -m 644 -t $(DESTDIR)/usr/share/weft tools/schema.json
+	install -D -m 644 tools/completion.bash $(DESTDIR)$(COMPLETION)
+	install -D -m 644 docs/weft.7 $(DESTDIR)$(MAN)/man7/weft.7
+	install -D -m 644 docs/weft.8 $(DESTDIR)$(MAN)/man8/weft.8
+
 uninstall: ## undo install
-	rm -f $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko $(DESTDIR)$(MAN)/weft.7
+	rm -rf $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko $(addprefix $(DESTDIR),$(TOOLS_FILES))
 	$(if $(DESTDIR),,depmod $(KERNEL))
 	@$(MAKE) --no-print-directory -C userlib uninstall
 
@@ -67,14 +81,14 @@ dkms-install: ## install by DKMS: the module survives kernel updates (as root)
 	cp --parents $(MODULE_SOURCES) $(DKMS_SOURCE)/
 	sed -i 's/@VERSION@/$(VERSION)/' $(DKMS_SOURCE)/dkms.conf
 	dkms install weft/$(VERSION) -k $(KERNEL)
-	install -D -m 644 docs/weft.7 $(DESTDIR)$(MAN)/weft.7
 	@$(MAKE) --no-print-directory userlib
 	@$(MAKE) --no-print-directory -C userlib install
+	@$(MAKE) --no-print-directory install-tools
 	@echo "Installed. Next: modprobe weft && rdma link add weft0 type weft netdev eth0"
 
 dkms-uninstall: ## undo dkms-install
 	-dkms remove weft/$(VERSION) --all
-	rm -rf $(DKMS_SOURCE) $(DESTDIR)$(MAN)/weft.7
+	rm -rf $(DKMS_SOURCE) $(addprefix $(DESTDIR),$(TOOLS_FILES))
 	@$(MAKE) --no-print-directory -C userlib uninstall
 
 demo: ## two hosts in a virtual machine, and unmodified RDMA programs between them

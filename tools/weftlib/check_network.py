@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Checks of the Ethernet devices below, and of what stands between them and their peers."""
+
+import json
+import re
+
+from weftlib.finding import FAULT, OK, UNKNOWN, WARNING, Finding
+from weftlib.host import said, said_json
+
+NET = "/sys/class/net"
+NO_MAC = "00:00:00:00:00:00"
+ENOUGH_RMEM = 4 << 20
+# What the fast way needs of a card or of the stack above it, and what it costs not to have it.
+OFFLOADS = (
+    ("tcp-segmentation-offload", "tso", "each segment is made by the processor"),
+    ("generic-segmentation-offload", "gso", "frames go down one segment at a time"),
+    ("generic-receive-offload", "gro", "frames come up one segment at a time"),
+    ("tx-checksumming", "tx", "TCP's checksum is computed by the processor"),
+)
+
+
+def links(host, found):
+    """A device there is, up, and on a card that is seen from here."""
+    if not found:
+        yield Finding("device", FAULT, "there is no Weft device", "rdma link add weft0 type weft netdev eth0; dmesg says why if it fails")
+    for device in found:
+        if device.netdev is None:
+            yield Finding("device", UNKNOWN, f"{device.name}: its card is in another network namespace; ask there (ip netns exec)")
+        elif device.state != "active":
+            yield Finding("device", FAULT, f"{device.name}: its port is {device.state}", f"ip link set {device.netdev} up; a cable, a switch port")
+        else:
+            yield Finding("device", OK, f"{device.name} on {device.netdev} is active")
+
+
+def macs(host, found):
+    """RDMA finds an iWARP device by its MAC address, before Linux 6.10 or so by nothing else."""
+    cards = {name: host.read(f"{NET}/{name}/address") for name in host.names(NET)}
+    for device in found:
+        same = [name for name, mac in cards.items() if device.mac and mac == device.mac and name != device.netdev]
+        if same:
+            mend = f"ip link set {same[0]} address 02:00:00:00:00:01, if programs are to use {same[0]}'s addresses by a device of its own"
+            what = f"{', '.join(same)} has the MAC address of {device.netdev}: only one of them can carry a device on older kernels"
+            yield Finding("MAC address", WARNING, what, mend)
+            return
+    if found:
+        yield Finding("MAC address", OK, "no other card has that of a device")
+    elif cards.get("lo") == NO_MAC and len(cards) == 1:
+        yield Finding("MAC address", WARNING, "lo has none, so it can carry no device", "ip link set lo address 02:00:00:00:00:01")
+
+
+def offloads(host, device):
+    text = said(host, "ethtool", "-k", device.netdev)
+    if not text:
+        return Finding("offloads", UNKNOWN, f"ethtool says nothing of {device.netdev} (apt-get install ethtool)")
+    off = [(short, cost) for name, short, cost in OFFLOADS if re.search(rf"^{name}: off", text, re.MULTILINE)]
+    if not off:
+        return Finding("offloads", OK, f"{device.netdev} has segmentation, receive and checksum offload")
+    fixed = re.findall(r"^([\w-]+): off \[fixed\]", text, re.MULTILINE)
+    changeable = [short for (name, short, _) in OFFLOADS if (short in dict(off)) and name not in fixed]
+    mend = f"ethtool -K {device.netdev} " + " ".join(f"{short} on" for short in changeable) if changeable else ""
+    what = f"{device.netdev}: " + "; ".join(f"{short} is off, so {cost}" for short, cost in off)
+    return Finding("offloads", WARNING, what + ("" if changeable else "; this card can't"), mend)
+
+
+def mtu(host, device):
+    details = said_json(host, "ip", "-j", "-d", "link", "show", "dev", device.netdev)
+    most = (details[0].get("max_mtu") or 0) if details else 0
+    if device.mtu and device.mtu < 1500:
+        return Finding("MTU", WARNING, f"{device.netdev} has {device.mtu}: frames are short", f"ip link set {device.netdev} mtu 1500")
+    if device.mtu and device.mtu < 9000 <= most:
+        mend = f"ip link set {device.netdev} mtu 9000, if every card and switch port on the way takes it"
+        return Finding("MTU", OK, f"{device.netdev} has {device.mtu}, and could have 9000", mend)
+    return Finding("MTU", OK, f"{device.netdev} has {device.mtu}")
+
+
+def sctp(host, device):
+    """DDP over SCTP needs a module that is loaded by nobody else."""
+    wanted = device.settings.get("transport") == "sctp" or device.settings.get("sctp_ports", "none") != "none"
+    if not wanted or host.names("/sys/module/sctp") or host.names("/proc/net/sctp"):
+        return []
+    there = said(host, "modinfo", "-F", "filename", "sctp").strip()
+    mend = "modprobe sctp, at both ends" if there else "a kernel with CONFIG_IP_SCTP (on Debian it comes with the kernel), or transport tcp"
+    return [Finding("SCTP", FAULT, f"{device.name} is to use SCTP, which the kernel has not loaded", mend)]
+
+
+def buffers(host):
+    """TCP's receive buffer must hold the peer's largest frame until its CRC is checked, and a bandwidth times a delay."""
+    text = host.read("/proc/sys/net/ipv4/tcp_rmem") or ""
+    most = int(text.split()[2]) if len(text.split()) == 3 else 0
+    if 0 < most < ENOUGH_RMEM:
+        mend = f"sysctl -w net.ipv4.tcp_rmem='4096 131072 {ENOUGH_RMEM + (2 << 20)}'"
+        return Finding("TCP buffers", WARNING, f"net.ipv4.tcp_rmem allows {most} bytes", mend)
+    return Finding("TCP buffers", OK if most else UNKNOWN, f"net.ipv4.tcp_rmem allows {most} bytes" if most else "net.ipv4.tcp_rmem can't be read")
+
+
+def listens(host, port):
+    """Somebody's socket of TCP on the port, which RDMA could not have then."""
+    lines = said(host, "ss", "-tlnH", f"sport = :{port}").splitlines()
+    if lines:
+        what = f"a socket of TCP listens on {port}: RDMA, whose ports are TCP's, can't, unless that is RDMA already"
+        return Finding("port", WARNING, what, f"ss -tlnp 'sport = :{port}' names it")
+    return Finding("port", OK, f"nobody listens on {port} yet")
+
+
+def takes(rule, port):
+    """Does this rule of nftables accept what comes to the port? True also if it might."""
+    accepts = any("accept" in part for part in rule)
+    matches = [part["match"] for part in rule if "match" in part]
+    for match in matches:
+        field = match.get("left", {}).get("payload", {}) if isinstance(match.get("left"), dict) else {}
+        if field.get("field") == "dport":
+            return accepts and covers(match.get("right"), port)
+        if field.get("protocol") in ("ip", "ip6") or "ct" in match.get("left", {}):
+            return False  # of some peers, or of connections that are open
+        if "meta" in match.get("left", {}) and match["left"]["meta"].get("key") in ("iif", "iifname") and match.get("right") == "lo":
+            return False
+    return accepts
+
+
+def covers(right, port):
+    """Is the port in what a rule compares it with: a number, a range, or a set of those?"""
+    if isinstance(right, dict):
+        inside = right.get("set") or [right.get("range")]
+        if "range" in right:
+            return right["range"][0] <= port <= right["range"][1]
+        return any(covers(element, port) for element in inside)
+    return right == port
+
+
+def drops_all(rule):
+    """Does this rule drop or reject whatever comes to it?"""
+    return any("drop" in part or "reject" in part for part in rule) and not any("match" in part for part in rule)
+
+
+def firewall(host, port):
+    """nftables' chains for what comes in, and those of iptables, which nft shows as well."""
+    ran = host.run("nft", "-j", "list", "ruleset")
+    mend = f"nft add rule inet filter input tcp dport {port} accept, or what your firewall calls it; a port for each program that listens"
+    if ran is None:
+        return Finding("firewall", UNKNOWN, "nft is missing, so a firewall can't be seen (apt-get install nftables)")
+    if ran[0]:
+        return Finding("firewall", UNKNOWN, "nft tells only root of the firewall (sudo weft doctor)")
+    objects = said_json_of(ran[1])
+    for chain in (item["chain"] for item in objects if "chain" in item):
+        if chain.get("hook") != "input":
+            continue
+        where = (chain.get("family"), chain.get("table"), chain.get("name"))
+        rules = [
+            item["rule"].get("expr", [])
+            for item in objects
+            if "rule" in item and (item["rule"].get("family"), item["rule"].get("table"), item["rule"].get("chain")) == where
+        ]
+        closed = chain.get("policy") == "drop" or (rules and drops_all(rules[-1]))
+        if closed and not any(takes(rule, port) for rule in rules):
+            what = f"nftables' chain {' '.join(map(str, where))} drops what no rule accepts, and none accepts TCP's port {port}"
+            return Finding("firewall", WARNING, what, mend)
+    return Finding("firewall", OK, f"no chain of nftables drops TCP to port {port}")
+
+
+def said_json_of(text):
+    """The objects of `nft -j`."""
+    try:
+        return json.loads(text).get("nftables", [])
+    except (ValueError, AttributeError):
+        return []
+
+
+def findings(host, found, port):
+    result = [*links(host, found), *macs(host, found)]
+    for device in found:
+        if device.netdev:
+            result += [mtu(host, device), offloads(host, device)]
+        result += sctp(host, device)
+    return [*result, buffers(host), listens(host, port), firewall(host, port)]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Checks of what programs in user space need: the library, the device files, the limit of locked memory, the names."""
+
+import re
+
+from weftlib.finding import FAULT, OK, WARNING, Finding
+from weftlib.host import said
+
+# Below these libibverbs looks for plugins, in a folder of its own; or a folder for each architecture further.
+LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
+# Where the files are that name them.
+DRIVERS = ("/etc/libibverbs.d", "/usr/local/etc/libibverbs.d")
+REINSTALL = "make && make install in Weft's tree, or the package libweft"
+# A queue pair of default size with its buffers fits many times; ib_write_bw with large messages fits as well.
+ENOUGH_MEMLOCK = 64 << 20
+
+
+def plugins(host):
+    folders = [f"{place}/{name}" for place in LIBRARIES for name in host.names(place) if name.endswith(("-linux-gnu", "libibverbs"))]
+    folders = [folder if folder.endswith("libibverbs") else f"{folder}/libibverbs" for folder in folders]
+    return [f"{folder}/{name}" for folder in folders for name in host.names(folder) if re.match(r"lib\w+-rdmav\d+\.so", name)]
+
+
+def tag(path):
+    return re.search(r"-rdmav(\d+)\.so", path)[1]
+
+
+def library(host):
+    """The provider is there, for this rdma-core, and its driver file names it."""
+    there = plugins(host)
+    ours = [path for path in there if "/libweft-" in path]
+    tags = {tag(path) for path in there if path not in ours}
+    if not ours:
+        return Finding("library", FAULT, "libweft, the provider for rdma-core, is not installed", REINSTALL)
+    if tags and not tags & {tag(path) for path in ours}:
+        what = f"{ours[0]} is for another rdma-core than this one (rdmav{', '.join(sorted(tags))})"
+        return Finding("library", FAULT, what, REINSTALL)
+    if not any("driver weft" in (host.read(f"{folder}/weft.driver") or "") for folder in DRIVERS):
+        return Finding("library", FAULT, f"{ours[0]} is here, but no weft.driver names it in {DRIVERS[0]}", REINSTALL)
+    return Finding("library", OK, ours[0])
+
+
+def agreement(host, found):
+    """Do library and module understand each other? The library itself says so when it opens a device."""
+    for device in found:
+        ran = host.run("ibv_devinfo", "-d", device.name)
+        if ran is None:
+            return Finding("library and module", WARNING, "ibv_devinfo is missing, so nothing was opened", "apt-get install ibverbs-utils")
+        complaint = next((line for line in ran[2].splitlines() if re.search(r"libweft|couldn't load driver|libibverbs: Warning", line)), "")
+        if ran[0] or complaint:
+            what = complaint or (ran[2] + ran[1]).strip().partition("\n")[0] or f"ibv_devinfo ended with status {ran[0]}"
+            return Finding("library and module", FAULT, f"{device.name} can't be opened: {what}", REINSTALL + "; then reload the module")
+    if found:
+        return Finding("library and module", OK, "a program can open each device")
+    return Finding("library and module", WARNING, "there is no device to try", "rdma link add weft0 type weft netdev eth0")
+
+
+def device_files(host):
+    missing = [module for module, file in (("ib_uverbs", "uverbs"), ("rdma_ucm", "rdma_cm")) if not has_file(host, file)]
+    if missing:
+        return Finding("device files", FAULT, f"there is no /dev/infiniband/ of {' and '.join(missing)}", f"modprobe -a {' '.join(missing)}")
+    return Finding("device files", OK, "/dev/infiniband/uverbs* and rdma_cm are there")
+
+
+def has_file(host, name):
+    return any(file.startswith(name) for file in host.names("/dev/infiniband"))
+
+
+def memlock(host):
+    limit = host.memlock()
+    if host.is_root() and limit is not None:
+        return Finding("locked memory", OK, f"{limit >> 10} KiB, which does not bind root; see it as another user (ulimit -l)")
+    if limit is not None and limit < ENOUGH_MEMLOCK:
+        mend = "ulimit -l unlimited, memlock in /etc/security/limits.conf, LimitMEMLOCK=infinity in a unit of systemd"
+        return Finding("locked memory", WARNING, f"the limit is {limit >> 10} KiB: registering more memory fails with ENOMEM", mend)
+    return Finding("locked memory", OK, "unlimited" if limit is None else f"{limit >> 10} KiB")
+
+
+def names(host, found):
+    """udev's rule of rdma-core gives a device another name than the one it was added with."""
+    rule = "60-rdma-persistent-naming.rules"
+    renamed = [device.name for device in found if re.match(r"iw[pxsofn]", device.name)]
+    if not renamed:
+        return Finding("device name", OK, "no device was renamed" if found else "no device to look at")
+    mend = f"ln -s /dev/null /etc/udev/rules.d/{rule}; or go by the names that rdma link shows"
+    if host.read(f"/etc/udev/rules.d/{rule}") is not None:
+        mend = "the rule is replaced by now: add the link again"
+    return Finding("device name", WARNING, f"{', '.join(renamed)}: udev's rule ({rule}) gave it this name", mend)
+
+
+def configuration(host):
+    """/etc/weft.conf, if it is here; the program that brings its links up judges it."""
+    ran = host.run("/usr/lib/weft/weft-links", "check")
+    if ran is None:
+        return []
+    if ran[0]:
+        return [Finding("configuration", FAULT, "; ".join(ran[2].split("\n")).strip("; "), "weft.conf(5) says what it can hold")]
+    return [Finding("configuration", OK, "/etc/weft.conf")]
+
+
+def rdma_tool(host):
+    if said(host, "rdma", "-V"):
+        return Finding("rdma(8)", OK, said(host, "rdma", "-V").strip())
+    return Finding("rdma(8)", FAULT, "rdma(8) is missing: no link can be added", "apt-get install iproute2")
+
+
+def findings(host, found):
+    return [
+        rdma_tool(host),
+        *configuration(host),
+        library(host),
+        device_files(host),
+        agreement(host, found),
+        memlock(host),
+        names(host, found),
+    ]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The machine as weft(8) sees it: files, and what other programs say. Nothing else of the tool touches either, so that
+tests can hand in a machine that was recorded."""
+
+import json
+import os
+import platform
+import resource
+import subprocess
+
+# A program that has not answered by then is stuck, and the tool must say so instead of hanging with it.
+PATIENCE = 20
+
+
+class Failed(Exception):
+    """A reason to stop, told in one line that ends with what to do next."""
+
+
+class Host:
+    """This machine."""
+
+    def read(self, path):
+        """The text of a file without its last line feed, or None if it can't be read."""
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read().removesuffix("\n")
+        except OSError:
+            return None
+
+    def names(self, path):
+        """What is in a directory, in order; nothing if it is not there."""
+        try:
+            return sorted(os.listdir(path))
+        except OSError:
+            return []
+
+    def write(self, path, text):
+        """Writes to a file that is there. Raises OSError with the kernel's reason."""
+        descriptor = os.open(path, os.O_WRONLY)
+        try:
+            os.write(descriptor, text.encode() or b"\n")
+        finally:
+            os.close(descriptor)
+
+    def run(self, *command):
+        """(status, output, complaints) of a program; None if it is not installed."""
+        path = f"/usr/sbin:/sbin:{os.environ.get('PATH', '/usr/bin:/bin')}"
+        try:
+            ran = subprocess.run(
+                command,
+                capture_output=True,
+                check=False,
+                env=dict(os.environ, PATH=path, LC_ALL="C"),
+                stdin=subprocess.DEVNULL,
+                timeout=PATIENCE,
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return 124, "", str(error)
+        return ran.returncode, ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace")
+
+    def kernel(self):
+        """The release of the running kernel."""
+        return platform.release()
+
+    def memlock(self):
+        """How many bytes the caller may lock; None: any number."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+        return None if soft == resource.RLIM_INFINITY else soft
+
+    def is_root(self):
+        return os.geteuid() == 0
+
+
+def said(host, *command):
+    """A program's output, or "" if it is missing or fails."""
+    ran = host.run(*command)
+    return ran[1] if ran and ran[0] == 0 else ""
+
+
+def said_json(host, *command):
+    """The list that a program prints as JSON; an empty one if it prints none."""
+    try:
+        found = json.loads(said(host, *command) or "[]")
+    except ValueError:
+        return []
+    return found if isinstance(found, list) else []

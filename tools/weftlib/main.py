@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line of weft(8)."""
+
+import argparse
+import pathlib
+import sys
+
+from weftlib import change, doctor, status
+from weftlib import host as hosts
+
+# Modules that have commands, each by a function add_parsers().
+PARTS = (status, change, doctor)
+
+
+def version():
+    """That of the release: its file is beside the modules, or in the tree at the top."""
+    here = pathlib.Path(__file__).resolve()
+    for folder in here.parents[1:3]:
+        if (folder / "VERSION").is_file():
+            return (folder / "VERSION").read_text(encoding="ascii").strip()
+    return "unknown"
+
+
+def parser():
+    top = argparse.ArgumentParser(prog="weft", description="Shows, checks and sets what Weft does on this machine; see weft(8).")
+    top.add_argument("--version", action="version", version=f"weft {version()}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for part in PARTS:
+        part.add_parsers(commands)
+    return top
+
+
+def main(words=None, host=None):
+    """Runs one command. Returns its exit status: 0, 1 if it failed, or what weft(8) says of the command; argparse exits with 2."""
+    arguments = parser().parse_args(words)
+    try:
+        ended = arguments.run(host or hosts.Host(), arguments)
+        sys.stdout.flush()
+        return ended
+    except hosts.Failed as error:
+        print(f"weft: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read the output has seen enough.
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        return 130
