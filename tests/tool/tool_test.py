@@ -125,6 +125,10 @@ class Status(Case):
         (connection,) = device["connections"]
         self.assertEqual((connection["peer"], connection["weft_peer"], connection["tcp"]["sent"]), ("10.0.0.2:40001", True, 50000))
 
+    def test_numbers_that_rdma_cuts(self):
+        (device,) = self.told(machine(queue_pair(tx_longest=-1)), "status")["devices"]
+        self.assertEqual(device["connections"][0]["longest_frame"], connections.ANY_LENGTH)
+
     def test_no_device(self):
         nothing = Recorded({"kernel": "6.1.0", "memlock": None, "root": True, "files": {}, "said": {}})
         self.assertIn("no Weft device; rdma link add", self.says(nothing, "status"))
@@ -199,7 +203,7 @@ class Slow(Case):
         self.expect("over SCTP messages are copied twice", queue_pair(transport="sctp"))
 
     def test_paths(self):
-        paths = {"path0": "10.0.0.2:5", "path0_tx_bytes": 5, "path0_replayed": 0, "path0_leaves": 0, "path1": "down", "path1_leaves": 1}
+        paths = {"path0": "10.0.0.2:5", "path0_replayed": 0, "path0_leaves": 0, "path1": "down", "path1_leaves": 1}
         self.expect("1 of 2 paths are down", queue_pair(**paths))
         self.assertIn("tcp x2", self.says(machine(queue_pair(**paths)), "status"))
 

@@ -33,7 +33,7 @@ def links(host, found):
 
 
 def macs(host, found):
-    """RDMA finds an iWARP device by its MAC address, before Linux 6.10 or so by nothing else."""
+    """RDMA finds an iWARP device by its MAC address; older kernels, like 6.1, by nothing else."""
     cards = {name: host.read(f"{NET}/{name}/address") for name in host.names(NET)}
     for device in found:
         same = [name for name, mac in cards.items() if device.mac and mac == device.mac and name != device.netdev]

@@ -26,7 +26,6 @@ class Path:
     """One of several TCP connections that carry a queue pair's data."""
 
     peer: str | None  # None: it is down
-    sent_bytes: int
     replayed: int
     leaves: int
 
@@ -93,7 +92,6 @@ def read_paths(fact):
         paths.append(
             Path(
                 peer=None if peer == "down" else peer,
-                sent_bytes=fact(f"path{number}_tx_bytes") or 0,
                 replayed=fact(f"path{number}_replayed") or 0,
                 leaves=fact(f"path{number}_leaves") or 0,
             )
@@ -109,7 +107,9 @@ def connection(row, tcp):
     """What a row of rdma's says, or None if that queue pair has no connection."""
 
     def fact(name):
-        return row.get(f"drv_{name}")
+        # Up to iproute2 6.1 at least, rdma(8) writes numbers of 64 bits into JSON as signed ones of 32.
+        value = row.get(f"drv_{name}")
+        return value & 0xFFFFFFFF if isinstance(value, int) and value < 0 else value
 
     if fact("conn") is None:
         return None
