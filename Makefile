@@ -17,14 +17,19 @@ STAGE := $(BUILD)/stage
 MAN := /usr/share/man
 TOOLS := /usr/lib/weft
 COMPLETION := /usr/share/bash-completion/completions/weft
-# What install-tools puts there, folders too.
-TOOLS_FILES := /usr/sbin/weft $(TOOLS) /usr/share/weft $(COMPLETION) $(MAN)/man7/weft.7 $(MAN)/man8/weft.8
+SYSTEMD := /lib/systemd
+# What install-tools puts there, folders too, but for files that an administrator edits.
+TOOLS_FILES := /usr/sbin/weft $(TOOLS) /usr/share/weft $(COMPLETION) \
+	$(MAN)/man5/weft.conf.5 $(MAN)/man7/weft.7 $(MAN)/man8/weft.8 \
+	$(SYSTEMD)/system/weft@.service $(SYSTEMD)/system/weft.target \
+	$(SYSTEMD)/system-generators/weft-generator /lib/udev/rules.d/70-weft.rules
+LIMITS := /etc/security/limits.d/weft.conf
 DKMS_SOURCE := /usr/src/weft-$(VERSION)
 # The sources of the module, and no other files. DKMS gets these.
-MODULE_SOURCES := Kbuild VERSION dkms.conf $(shell find kernel -type f -name '*.[ch]')
+MODULE_SOURCES := Kbuild VERSION dkms.conf kernel/tried $(shell find kernel -type f -name '*.[ch]')
 
-.PHONY: all help module userlib stage install install-tools uninstall dkms-install dkms-uninstall \
-	demo shell check coverage torture style bench bench-compare clean
+.PHONY: all help module userlib stage install install-tools install-source uninstall uninstall-etc dkms-install dkms-uninstall \
+	deb demo shell check coverage torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -60,36 +65,57 @@ install: ## install both into this system (as root)
 	@$(MAKE) --no-print-directory install-tools
 	@echo "Installed. Next: modprobe weft && rdma link add weft0 type weft netdev eth0"
 
-# weft(8) and the manual pages, which need no build.
+# weft(8), units and manual pages, which need no build. A file in /etc that is there already is the
+# administrator's.
 install-tools:
 	install -D tools/weft $(DESTDIR)/usr/sbin/weft
+	install -D tools/weft-links $(DESTDIR)$(TOOLS)/weft-links
 	install -D -m 644 -t $(DESTDIR)$(TOOLS)/weftlib tools/weftlib/*.py
 	install -D -m 644 -t $(DESTDIR)$(TOOLS) VERSION
 	install -D -m 644 -t $(DESTDIR)/usr/share/weft tools/schema.json
 	install -D -m 644 tools/completion.bash $(DESTDIR)$(COMPLETION)
-	install -D -m 644 docs/weft.7 $(DESTDIR)$(MAN)/man7/weft.7
-	install -D -m 644 docs/weft.8 $(DESTDIR)$(MAN)/man8/weft.8
+	install -D -m 644 -t $(DESTDIR)$(SYSTEMD)/system tools/systemd/weft@.service tools/systemd/weft.target
+	install -D -t $(DESTDIR)$(SYSTEMD)/system-generators tools/systemd/weft-generator
+	install -D -m 644 -t $(DESTDIR)/lib/udev/rules.d tools/systemd/70-weft.rules
+	test -e $(DESTDIR)/etc/weft.conf || install -D -m 644 -t $(DESTDIR)/etc tools/weft.conf
+	test -e $(DESTDIR)$(LIMITS) || install -D -m 644 tools/limits.conf $(DESTDIR)$(LIMITS)
+	install -D -m 644 -t $(DESTDIR)$(MAN)/man5 docs/weft.conf.5
+	install -D -m 644 -t $(DESTDIR)$(MAN)/man7 docs/weft.7
+	install -D -m 644 -t $(DESTDIR)$(MAN)/man8 docs/weft.8
 
-uninstall: ## undo install
+# The module's source, for DKMS.
+install-source:
+	install -d $(DESTDIR)$(DKMS_SOURCE)
+	cp --parents $(MODULE_SOURCES) $(DESTDIR)$(DKMS_SOURCE)/
+	sed -i 's/@VERSION@/$(VERSION)/' $(DESTDIR)$(DKMS_SOURCE)/dkms.conf
+
+uninstall: uninstall-etc ## undo install
 	rm -rf $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko $(addprefix $(DESTDIR),$(TOOLS_FILES))
 	$(if $(DESTDIR),,depmod $(KERNEL))
 	@$(MAKE) --no-print-directory -C userlib uninstall
 
+# Files of /etc go if they are as they came.
+uninstall-etc:
+	! cmp -s tools/weft.conf $(DESTDIR)/etc/weft.conf || rm $(DESTDIR)/etc/weft.conf
+	! cmp -s tools/limits.conf $(DESTDIR)$(LIMITS) || rm $(DESTDIR)$(LIMITS)
+
 dkms-install: ## install by DKMS: the module survives kernel updates (as root)
 	@command -v dkms >/dev/null || { echo "weft: dkms is missing: apt-get install dkms"; exit 1; }
-	install -d $(DKMS_SOURCE)
-	cp --parents $(MODULE_SOURCES) $(DKMS_SOURCE)/
-	sed -i 's/@VERSION@/$(VERSION)/' $(DKMS_SOURCE)/dkms.conf
+	@$(MAKE) --no-print-directory install-source
 	dkms install weft/$(VERSION) -k $(KERNEL)
 	@$(MAKE) --no-print-directory userlib
 	@$(MAKE) --no-print-directory -C userlib install
 	@$(MAKE) --no-print-directory install-tools
 	@echo "Installed. Next: modprobe weft && rdma link add weft0 type weft netdev eth0"
 
-dkms-uninstall: ## undo dkms-install
+dkms-uninstall: uninstall-etc ## undo dkms-install
 	-dkms remove weft/$(VERSION) --all
 	rm -rf $(DKMS_SOURCE) $(addprefix $(DESTDIR),$(TOOLS_FILES))
 	@$(MAKE) --no-print-directory -C userlib uninstall
+
+deb: ## Debian packages of the module's source, the provider and the tools
+	@scripts/bootstrap --quiet package
+	@scripts/deb
 
 demo: ## two hosts in a virtual machine, and unmodified RDMA programs between them
 	@scripts/bootstrap --quiet build lab
