@@ -68,7 +68,7 @@ def machine(*queue_pairs, netdev="eth0", counters=None, values=None, files=None,
     tells = {
         "rdma -j link show": [0, json.dumps([{"ifname": "weft0", "port": 1} | ({"netdev": netdev} if netdev else {})]), ""],
         "rdma -j -dd res show qp link weft0/1": [0, json.dumps([{"ifname": "weft0", "lqpn": 1, "type": "RC"}, *queue_pairs]), ""],
-        "rdma -j -dd res show cm_id dev weft0": [0, '[{"state":"LISTEN","src-addr":"10.0.0.1","src-port":7174},{"state":"CONNECT"}]', ""],
+        "rdma -j -dd res show cm_id dev weft0": [0, '[{"state":"LISTEN","src-addr":"10.0.0.1:7174"},{"state":"CONNECT"}]', ""],
         "rdma -V": [0, "rdma utility, iproute2-6.1.0\n", ""],
         "ss -tniH": [0, SS, ""],
         "ss -tlnH sport = :18515": [0, "", ""],
@@ -106,6 +106,28 @@ class Case(unittest.TestCase):
         value = json.loads(self.says(where, *words, "--json", status=status))
         self.assertEqual(schema.faults(value, schema.SCHEMA["$defs"][words[0]]), [])
         return value
+
+
+class TwoHosts(Case):
+    """Host A of the lab observe, as tests/tool/recorded.py wrote it down there while rping ran."""
+
+    def test_status(self):
+        where = Recorded.load("two-hosts")
+        output = self.says(where, "status")
+        self.assertIn("weft0 on eth0: active, 10 Gb/sec, MTU 1500, module 0.1.0\n", output)
+        self.assertIn("weft1 on a card of another network namespace: active", output)
+        self.assertIn("  listens on 10.0.0.1:7174\n", output)
+        self.assertRegex(output, r"\n  16  rping/\d+  streaming  10\.0\.0\.2:47936  Weft  on   large   tcp\n")
+        first, second = self.told(where, "status")["devices"]
+        self.assertEqual(first["connections"][0]["tcp"]["path_mtu"], 1500)
+        self.assertIsNone(second["connections"][0]["tcp"])
+        self.assertEqual(second["connections"][0]["role"], "initiator")
+
+    def test_doctor(self):
+        told = self.told(Recorded.load("two-hosts"), "doctor")
+        found = {finding["check"]: finding for finding in told["findings"] if finding["verdict"] not in ("ok", "unknown")}
+        self.assertEqual(set(found), {"offloads"})
+        self.assertIn("gro is off", found["offloads"]["what"])
 
 
 class Status(Case):

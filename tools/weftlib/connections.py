@@ -146,4 +146,4 @@ def find(host, device):
 def listeners(host, device):
     """The addresses that a device is listened on."""
     rows = said_json(host, "rdma", "-j", "-dd", "res", "show", "cm_id", "dev", device)
-    return [f"{row.get('src-addr', '*')}:{row.get('src-port', '*')}" for row in rows if row.get("state") == "LISTEN"]
+    return [row.get("src-addr", "any address") for row in rows if row.get("state") == "LISTEN"]
