@@ -71,7 +71,7 @@ def memlock(host):
     if host.is_root() and limit is not None:
         return Finding("locked memory", OK, f"{limit >> 10} KiB, which does not bind root; see it as another user (ulimit -l)")
     if limit is not None and limit < ENOUGH_MEMLOCK:
-        mend = "ulimit -l unlimited, memlock in /etc/security/limits.conf, LimitMEMLOCK=infinity in a unit of systemd"
+        mend = "ulimit -l unlimited, memlock in /etc/security/limits.d, LimitMEMLOCK=infinity in a unit of systemd"
         return Finding("locked memory", WARNING, f"the limit is {limit >> 10} KiB: registering more memory fails with ENOMEM", mend)
     return Finding("locked memory", OK, "unlimited" if limit is None else f"{limit >> 10} KiB")
 
