@@ -44,7 +44,12 @@ static void class_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_tim
 static int class_listen(struct weft_llp *llp, int backlog)
 {
 	struct fake *f = to_fake(llp);
+	/* The port is at the same place in both families. */
+	struct sockaddr_in *local = (struct sockaddr_in *)&f->local;
+	static u16 port = 40000;
 
+	if (!local->sin_port)
+		local->sin_port = htons(port++);
 	if (fake_faults.listen)
 		return fake_faults.listen;
 	mutex_lock(&fakes_lock);
@@ -316,8 +321,11 @@ static u32 class_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 
 static bool class_want_space(struct weft_llp *llp)
 {
-	to_fake(llp)->wants = true;
-	return true;
+	struct fake *f = to_fake(llp);
+
+	/* A bite is answered by an event, however small it was. */
+	f->wants = f->script.bite || f->unsent >= f->script.window;
+	return f->wants;
 }
 
 static void class_end_segment(struct weft_llp *llp)
@@ -497,6 +505,57 @@ static bool class_full(struct weft_llp *llp)
 	return fake_full(to_fake(llp));
 }
 
+/* --- as one of several paths --- */
+
+static void path_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner)
+{
+	struct fake *f = to_fake(llp);
+
+	mutex_lock(&f->lock);
+	llp->ops = ops;
+	llp->owner = owner;
+	mutex_unlock(&f->lock);
+}
+
+static struct net *path_net(const struct weft_llp *llp)
+{
+	return to_fake(llp)->net;
+}
+
+static struct mem_cgroup *path_payer(const struct weft_llp *llp)
+{
+	return NULL;
+}
+
+static u16 path_port(const struct weft_llp *listener)
+{
+	return ntohs(((const struct sockaddr_in *)&to_fake(listener)->local)->sin_port);
+}
+
+static void path_set_lowat(struct weft_llp *llp, u32 bytes)
+{
+}
+
+static void path_flight(const struct weft_llp *llp, struct weft_llp_flight *flight)
+{
+	const struct fake *f = to_fake(llp);
+
+	flight->una = READ_ONCE(f->sent);
+	flight->end = flight->una + READ_ONCE(f->unsent);
+	flight->window = f->script.cwnd;
+	flight->rtt_us = f->script.rtt_us;
+	flight->rto = HZ / 2;
+}
+
+static const struct weft_llp_path fake_path = {
+	.adopt = path_adopt,
+	.net = path_net,
+	.payer = path_payer,
+	.port = path_port,
+	.set_lowat = path_set_lowat,
+	.flight = path_flight,
+};
+
 const struct weft_llp_class fake_class = {
 	.open = class_open,
 	.bind = class_bind,
@@ -536,4 +595,5 @@ const struct weft_llp_class fake_class = {
 		.await = class_await,
 		.full = class_full,
 	},
+	.path = &fake_path,
 };

@@ -10,7 +10,8 @@
 #include "fake_llp.h"
 #include "fake_stream.h"
 
-#define FAKE_SCRIPT { .emss = 1448, .train = 45 * 1448, .window = 4 << 20, .hold = 4 << 20 }
+#define FAKE_SCRIPT { .emss = 1448, .train = 45 * 1448, .window = 4 << 20, .hold = 4 << 20, \
+		      .cwnd = 64 << 10, .rtt_us = 1000 }
 
 struct fake_script fake_script = FAKE_SCRIPT;
 struct fake_faults fake_faults;
@@ -234,6 +235,7 @@ static void leave(struct fake *f, u32 n)
 	lockdep_assert_held(&f->lock);
 	f->left += n;
 	f->unsent -= n;
+	f->sent += n;
 	if (f->left < skb->len)
 		return;
 	f->left = 0;
@@ -463,6 +465,8 @@ bool fake_pump(void)
 	mutex_lock(&fakes_lock);
 	list_for_each_entry_safe(f, next, &fakes, entry) {
 		any |= carry_syn(f);
+		if (f->script.stuck)
+			continue;
 		if (!f->peer) {
 			any |= carry_nowhere(f);
 			continue;

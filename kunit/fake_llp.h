@@ -28,6 +28,9 @@
  * @copies: it copies these on the way, as where packets do not leave the machine
  * @keeps: what has left is kept, as before it is acknowledged, until fake_ack()
  * @mute: a connection is not made: the peer never answers
+ * @stuck: nothing leaves, and nobody is told: the link is down
+ * @cwnd: bytes that it sends before one is acknowledged
+ * @rtt_us: how long that takes
  */
 struct fake_script {
 	u32 emss;
@@ -41,6 +44,9 @@ struct fake_script {
 	bool copies;
 	bool keeps;
 	bool mute;
+	bool stuck;
+	u32 cwnd;
+	u32 rtt_us;
 };
 
 /**
@@ -81,6 +87,7 @@ struct fake_faults {
  * @out: what it was given
  * @left: bytes of the first of @out that have left
  * @unsent: bytes of @out that have not
+ * @sent: bytes that ever left
  * @kept: what has left and is kept
  * @in: what has arrived
  * @taken: bytes of the first of @in that were read
@@ -119,6 +126,7 @@ struct fake {
 	struct sk_buff_head out;
 	u32 left;
 	u32 unsent;
+	u32 sent;
 	struct sk_buff_head kept;
 	struct sk_buff_head in;
 	u32 taken;

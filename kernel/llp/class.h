@@ -13,6 +13,7 @@
 #include <linux/socket.h>
 #include <net/net_namespace.h>
 
+struct mem_cgroup;
 struct weft_arrivals;
 struct weft_llp;
 
@@ -96,6 +97,42 @@ struct weft_llp_flow {
 };
 
 /**
+ * struct weft_llp_flight - what a stream has under way
+ * @una: number of the first byte that the peer's host has not acknowledged. Numbers wrap
+ * @end: number behind the last byte that the stream was given
+ * @window: how many bytes it sends before one is acknowledged
+ * @rtt_us: after how many microseconds a byte is acknowledged
+ * @rto: after how many jiffies without one the stream sends again
+ */
+struct weft_llp_flight {
+	u32 una;
+	u32 end;
+	u64 window;
+	u32 rtt_us;
+	unsigned long rto;
+};
+
+/**
+ * struct weft_llp_path - what is asked of a stream that is one of several paths (paths.h)
+ * @adopt: let it have another owner; events from before are lost. Takes the stream's lock
+ * @net: its namespace, without a reference
+ * @payer: the memory cgroup that pays for it, with a reference, or NULL
+ * @port: the port that a listener listens at
+ * @set_lowat: there is no room behind so many unsent bytes. Takes the stream's lock
+ * @flight: what it has under way. With or without the stream's lock; without, it may be old
+ *
+ * All run in process context, and none sleeps for long.
+ */
+struct weft_llp_path {
+	void (*adopt)(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner);
+	struct net *(*net)(const struct weft_llp *llp);
+	struct mem_cgroup *(*payer)(const struct weft_llp *llp);
+	u16 (*port)(const struct weft_llp *listener);
+	void (*set_lowat)(struct weft_llp *llp, u32 bytes);
+	void (*flight)(const struct weft_llp *llp, struct weft_llp_flight *flight);
+};
+
+/**
  * struct weft_llp_class - one kind of lower layer
  * @own_crc: it has a CRC32C of its own and keeps the boundaries of FPDUs, so that neither CRCs
  *	nor markers of MPA's are used above it
@@ -119,6 +156,7 @@ struct weft_llp_flow {
  * @arrivals: the messages that have come, each a DDP segment or the class's own, which ends the
  *	stream; NULL: it has bytes only. The stream's lock is held
  * @flow: the functions while data flows
+ * @path: what streams are asked that are one of several paths; NULL: none is
  *
  * Constant. Unless marked otherwise, all functions but @flow are called by the stream's
  * owner alone, in process context without the stream's lock, and may sleep.
@@ -148,6 +186,7 @@ struct weft_llp_class {
 	void (*close)(struct weft_llp *llp, bool abort);
 	struct weft_arrivals *(*arrivals)(struct weft_llp *llp);
 	struct weft_llp_flow flow;
+	const struct weft_llp_path *path;
 };
 
 /**
@@ -156,7 +195,7 @@ struct weft_llp_class {
  * @ops: where events go
  * @owner: for the owner's use
  *
- * Part of the class's own structure, and fixed from its making, but for weft_tcp_adopt(). Owned
+ * Part of the class's own structure, and fixed from its making, but for @adopt of a path. Owned
  * by whoever called weft_llp_open() or weft_llp_accept(), and freed by weft_llp_close(), after
  * which no callback runs or will run.
  */

@@ -7,8 +7,6 @@
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/tcp.h>
-#include <net/tcp.h>
 
 #include "base/compat.h"
 #include "base/workqueue.h"
@@ -51,21 +49,15 @@ static bool paths_has_other(const struct weft_paths *p, const struct weft_path *
  */
 static bool path_waits(struct weft_path *path)
 {
-	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(path->llp));
-	u32 una = READ_ONCE(tp->snd_una);
-	unsigned long time;
-	u32 rto_us;
+	struct weft_llp_flight flight;
 
-	if (una == READ_ONCE(tp->write_seq) || una != path->una) {
-		path->una = una;
+	path->llp->class->path->flight(path->llp, &flight);
+	if (flight.una == flight.end || flight.una != path->una) {
+		path->una = flight.una;
 		path->since = jiffies;
 	}
-	/* TCP writes both meanwhile; any value that they had is good enough. */
-	rto_us = data_race((tp->srtt_us >> 3) + tp->rttvar_us);
-	time = usecs_to_jiffies(rto_us);
-	path->stalled = time_after(jiffies, path->since + 2 * max_t(unsigned long, time,
-								    TCP_RTO_MIN));
-	return una != READ_ONCE(tp->write_seq);
+	path->stalled = time_after(jiffies, path->since + 2 * flight.rto);
+	return flight.una != flight.end;
 }
 
 /*
@@ -110,11 +102,11 @@ static void paths_die(struct weft_paths *p, int error)
 	}
 	for (guest = p->guest; guest < p->guest + WEFT_PATHS_MAX_JOINS; guest++) {
 		if (guest->llp)
-			weft_tcp_class.close(guest->llp, true);
+			weft_llp_close(guest->llp, true);
 		guest->llp = NULL;
 	}
 	if (p->listener)
-		weft_tcp_class.close(p->listener, true);
+		weft_llp_close(p->listener, true);
 	p->listener = NULL;
 	weft_paths_forget(p);
 	if (p->state == WEFT_LLP_DEAD)
@@ -289,18 +281,18 @@ int weft_paths_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 
 /**
  * weft_paths_begin() - let a connection whose MPA handshake is over be the first of several paths
- * @tcp: the connection, of the class TCP; the new stream's own on success
+ * @first: the connection, of a class with @path; the new stream's own on success
  * @terms: the terms
  * @ops: where the new stream's events go
  * @owner: its owner
  *
- * Context: process, may sleep; the caller is the owner of @tcp.
- * Return: the stream, or an error pointer: then @tcp is as it was.
+ * Context: process, may sleep; the caller is the owner of @first.
+ * Return: the stream, or an error pointer: then @first is as it was.
  */
-struct weft_llp *weft_paths_begin(struct weft_llp *tcp, const struct weft_paths_terms *terms,
+struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_paths_terms *terms,
 				  const struct weft_llp_ops *ops, void *owner)
 {
-	struct mem_cgroup *memcg = weft_sock_memcg_get(weft_tcp_sk(tcp));
+	struct mem_cgroup *memcg = first->class->path->payer(first);
 	struct mem_cgroup *before = set_active_memcg(memcg);
 	struct weft_paths *p = kvzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	int ret = p ? weft_reorder_init(&p->order, GFP_KERNEL_ACCOUNT) : -ENOMEM;
@@ -314,24 +306,25 @@ struct weft_llp *weft_paths_begin(struct weft_llp *tcp, const struct weft_paths_
 	p->llp.class = &weft_paths_class;
 	p->llp.ops = ops;
 	p->llp.owner = owner;
+	p->below = first->class;
 	p->terms = *terms;
-	p->net = get_net(sock_net(weft_tcp_sk(tcp)));
+	p->net = get_net(first->class->path->net(first));
 	p->memcg = memcg;
 	p->state = WEFT_LLP_OPEN;
 	mutex_init(&p->lock);
 	INIT_DELAYED_WORK(&p->work, paths_work);
 	INIT_LIST_HEAD(&p->unacked);
 	INIT_LIST_HEAD(&p->waiting);
-	weft_tcp_class.addresses(tcp, &p->local, &p->remote);
+	weft_llp_addresses(first, &p->local, &p->remote);
 	if (!terms->initiator) {
 		get_random_bytes(&p->addrs.key, sizeof(p->addrs.key));
 		get_random_bytes(&p->addrs.answer, sizeof(p->addrs.answer));
 	}
-	weft_path_prepare(p, tcp);
-	weft_tcp_adopt(tcp, &weft_paths_tcp_ops, p);
+	weft_path_prepare(p, first);
+	first->class->path->adopt(first, &weft_paths_ops, p);
 	mutex_lock(&p->lock);
 	/* Its work looks at what has come before. */
-	weft_path_up(p, 0, tcp);
+	weft_path_up(p, 0, first);
 	weft_paths_unlock(&p->llp);
 	return &p->llp;
 }
@@ -397,7 +390,7 @@ static void paths_close_in_order(struct weft_paths *p)
 		weft_path_let_go(path);
 		kfree_skb(path->skb);
 		path->skb = NULL;
-		weft_tcp_class.close(path->llp, false);
+		weft_llp_close(path->llp, false);
 		path->llp = NULL;
 	}
 }

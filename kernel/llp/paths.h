@@ -22,9 +22,8 @@
 
 #include "base/counters.h"
 #include "base/workqueue.h"
-#include "llp/class.h"
+#include "llp/llp.h"
 #include "llp/reorder.h"
-#include "llp/tcp.h"
 #include "wire/path.h"
 
 struct in6_addr;
@@ -149,6 +148,7 @@ struct weft_paths_terms {
 /**
  * struct weft_paths - the stream
  * @llp: as all know it
+ * @below: the class of its paths: TCP, or a test's
  * @terms: fixed
  * @net: the namespace of all its sockets, with a reference
  * @memcg: who pays for memory, with a reference, or NULL
@@ -190,6 +190,7 @@ struct weft_paths_terms {
  */
 struct weft_paths {
 	struct weft_llp llp;
+	const struct weft_llp_class *below;
 	struct weft_paths_terms terms;
 	struct net *net;
 	struct mem_cgroup *memcg;
@@ -257,7 +258,7 @@ struct weft_path_info {
 	struct weft_path_counts counts;
 };
 
-struct weft_llp *weft_paths_begin(struct weft_llp *tcp, const struct weft_paths_terms *terms,
+struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_paths_terms *terms,
 				  const struct weft_llp_ops *ops, void *owner);
 bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *info);
 
@@ -278,7 +279,7 @@ void weft_path_let_go(struct weft_path *path);
 
 /* --- paths_join.c --- */
 
-extern const struct weft_llp_ops weft_paths_tcp_ops;
+extern const struct weft_llp_ops weft_paths_ops;
 
 void weft_path_prepare(const struct weft_paths *p, struct weft_llp *llp);
 void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp);

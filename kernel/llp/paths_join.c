@@ -12,7 +12,6 @@
 #include <linux/random.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
-#include <net/tcp.h>
 
 #include "llp/paths.h"
 #include "llp/sock.h"
@@ -35,7 +34,7 @@ static void paths_news(struct weft_llp *llp)
 	weft_paths_soon(llp->owner, 0);
 }
 
-const struct weft_llp_ops weft_paths_tcp_ops = {
+const struct weft_llp_ops weft_paths_ops = {
 	.readable = paths_news,
 	.writable = paths_news,
 	.changed = paths_news,
@@ -49,7 +48,7 @@ static int paths_charge(struct weft_paths *p, struct weft_llp *llp)
 	lockdep_assert_held(&p->lock);
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (p->path[i].llp)
-			return weft_tcp_class.charge_like(llp, p->path[i].llp);
+			return weft_llp_charge_like(llp, p->path[i].llp);
 	}
 	return -ENOTCONN;
 }
@@ -79,12 +78,8 @@ static void home_failed(struct weft_paths *p, const struct weft_path *path)
  */
 void weft_path_prepare(const struct weft_paths *p, struct weft_llp *llp)
 {
-	struct sock *sk = weft_tcp_sk(llp);
-
-	weft_tcp_class.set_timeouts(llp, p->terms.keepalive, p->terms.user_timeout);
-	lock_sock(sk);
-	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, WEFT_PATHS_LOWAT);
-	release_sock(sk);
+	weft_llp_set_timeouts(llp, p->terms.keepalive, p->terms.user_timeout);
+	llp->class->path->set_lowat(llp, WEFT_PATHS_LOWAT);
 }
 
 /**
@@ -101,7 +96,7 @@ void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 	struct sockaddr_storage local;
 
 	lockdep_assert_held(&p->lock);
-	weft_tcp_class.addresses(llp, &local, &path->remote);
+	weft_llp_addresses(llp, &local, &path->remote);
 	path->llp = llp;
 	path->state = WEFT_PATH_UP;
 	path->since = jiffies;
@@ -138,7 +133,7 @@ void weft_path_drop(struct weft_paths *p, struct weft_path *path)
 	path->broken = false;
 	path->stalled = false;
 	path->llp = NULL;
-	weft_tcp_class.close(llp, true);
+	weft_llp_close(llp, true);
 }
 
 /* --- the responder --- */
@@ -150,18 +145,18 @@ static int paths_listen(struct weft_paths *p)
 	struct weft_llp *llp;
 	int ret;
 
-	llp = weft_tcp_class.open(p->net, any.ss_family, &weft_paths_tcp_ops, p);
+	llp = weft_llp_open(p->below, p->net, any.ss_family, &weft_paths_ops, p);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
-	ret = weft_tcp_class.bind(llp, &any, true);
+	ret = weft_llp_bind(llp, &any, true);
 	if (!ret)
-		ret = weft_tcp_class.listen(llp, WEFT_PATHS_MAX_JOINS);
+		ret = weft_llp_listen(llp, WEFT_PATHS_MAX_JOINS);
 	if (ret) {
-		weft_tcp_class.close(llp, true);
+		weft_llp_close(llp, true);
 		return ret;
 	}
 	p->listener = llp;
-	p->addrs.port = ntohs(inet_sk(weft_tcp_sk(llp))->inet_sport);
+	p->addrs.port = llp->class->path->port(llp);
 	return 0;
 }
 
@@ -189,7 +184,7 @@ static void paths_tell(struct weft_paths *p)
 
 static void guest_leave(struct weft_path_guest *guest)
 {
-	weft_tcp_class.close(guest->llp, true);
+	weft_llp_close(guest->llp, true);
 	memset(guest, 0, sizeof(*guest));
 }
 
@@ -246,8 +241,8 @@ static void guest_read(struct weft_paths *p, struct weft_path_guest *guest)
 
 	lockdep_assert_held(&p->lock);
 	while (guest->have < all) {
-		ret = weft_tcp_class.recv(guest->llp, guest->buf + guest->have,
-					  all - guest->have);
+		ret = weft_llp_recv(guest->llp, guest->buf + guest->have,
+				    all - guest->have);
 		if (ret <= 0)
 			break;
 		guest->have += ret;
@@ -293,10 +288,10 @@ static unsigned long paths_await(struct weft_paths *p)
 		paths_tell(p);
 	if (!p->told)
 		again = WEFT_PATHS_TICK;
-	while (p->listener && weft_tcp_class.incoming(p->listener)) {
+	while (p->listener && weft_llp_incoming(p->listener)) {
 		if (!budget--)
 			return 1;
-		llp = weft_tcp_class.accept(p->listener, &weft_paths_tcp_ops, p);
+		llp = weft_llp_accept(p->listener, &weft_paths_ops, p);
 		if (IS_ERR(llp))
 			return WEFT_PATHS_TICK;
 		guest = guest_room(p);
@@ -344,6 +339,8 @@ static bool home_is_fit(const struct weft_paths *p, const struct in6_addr *addr)
  */
 bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 {
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&p->remote;
+	int device = v6->sin6_family == AF_INET6 ? v6->sin6_scope_id : 0;
 	const struct in6_addr *addr;
 	struct weft_path_home *home;
 	u32 i;
@@ -357,8 +354,7 @@ bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 		if (!home_is_fit(p, addr))
 			continue;
 		home = &p->home[p->num_homes++];
-		weft_sock_name_v6(weft_tcp_sk(p->path[0].llp), &home->addr, addr,
-				  htons(p->addrs.port));
+		weft_sock_name_v6(&home->addr, addr, htons(p->addrs.port), device);
 		home->next_try = jiffies;
 	}
 	p->told = true;
@@ -410,7 +406,7 @@ static void path_connect(struct weft_paths *p, struct weft_path *path, u32 numbe
 	path->state = WEFT_PATH_CONNECTING;
 	path->home = number;
 	path->since = jiffies;
-	llp = weft_tcp_class.open(p->net, addr->ss_family, &weft_paths_tcp_ops, p);
+	llp = weft_llp_open(p->below, p->net, addr->ss_family, &weft_paths_ops, p);
 	if (IS_ERR(llp)) {
 		home_failed(p, path);
 		return;
@@ -418,7 +414,7 @@ static void path_connect(struct weft_paths *p, struct weft_path *path, u32 numbe
 	weft_path_prepare(p, llp);
 	path->broken = paths_charge(p, llp);
 	path->llp = llp;
-	if (!path->broken && weft_tcp_class.connect(llp, addr))
+	if (!path->broken && weft_llp_connect(llp, addr))
 		path->broken = true;
 }
 
@@ -430,7 +426,7 @@ static void path_ask(struct weft_paths *p, struct weft_path *path)
 
 	lockdep_assert_held(&p->lock);
 	if (path->state == WEFT_PATH_CONNECTING &&
-	    weft_tcp_class.state(path->llp) == WEFT_LLP_OPEN) {
+	    weft_llp_state(path->llp) == WEFT_LLP_OPEN) {
 		weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
 		weft_path_put_key(fpdu + WEFT_MPA_LEN, p->addrs.key);
 		path->state = WEFT_PATH_ASKED;
@@ -438,7 +434,7 @@ static void path_ask(struct weft_paths *p, struct weft_path *path)
 		if (!weft_paths_control(p, path, fpdu, WEFT_PATH_JOIN_LEN))
 			path->broken = true;
 	}
-	if (weft_tcp_class.state(path->llp) == WEFT_LLP_DEAD ||
+	if (weft_llp_state(path->llp) == WEFT_LLP_DEAD ||
 	    time_after(jiffies, path->since + WEFT_PATHS_JOIN_TIME))
 		path->broken = true;
 }

@@ -163,6 +163,7 @@ static u32 path_actor(void *ctx, struct sk_buff *from, u32 offset, u32 len)
 		reader->budget--;
 		path_took_frame(p, path);
 	}
+	path->counts.rx_bytes += at;
 	return at;
 }
 
@@ -178,26 +179,20 @@ static u32 path_actor(void *ctx, struct sk_buff *from, u32 offset, u32 len)
  */
 bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 {
-	struct sock *sk = weft_tcp_sk(path->llp);
 	struct paths_reader reader = { .p = p, .path = path, .budget = WEFT_PATHS_BUDGET };
 	struct mem_cgroup *before;
 	unsigned int flags;
 	bool over;
-	u32 had;
 
 	lockdep_assert_held(&p->lock);
-	weft_tcp_lock(path->llp);
-	if (!skb_queue_empty(&sk->sk_receive_queue)) {
-		flags = memalloc_noio_save();
-		before = set_active_memcg(p->memcg);
-		had = tcp_sk(sk)->copied_seq;
-		weft_tcp_read(path->llp, path_actor, &reader);
-		path->counts.rx_bytes += tcp_sk(sk)->copied_seq - had;
-		set_active_memcg(before);
-		memalloc_noio_restore(flags);
-	}
-	over = weft_tcp_at_end(path->llp);
-	weft_tcp_unlock(path->llp);
+	weft_llp_lock(path->llp);
+	flags = memalloc_noio_save();
+	before = set_active_memcg(p->memcg);
+	weft_llp_read(path->llp, path_actor, &reader);
+	set_active_memcg(before);
+	memalloc_noio_restore(flags);
+	over = weft_llp_at_end(path->llp);
+	weft_llp_unlock(path->llp);
 	if (over)
 		path->broken = true;
 	return !reader.budget;

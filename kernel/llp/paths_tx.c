@@ -8,9 +8,7 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/tcp.h>
 #include <net/sock.h>
-#include <net/tcp.h>
 
 #include "base/compat.h"
 #include "base/workqueue.h"
@@ -180,16 +178,17 @@ void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
  */
 static u64 path_cost(struct weft_path *path, u32 len)
 {
-	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(path->llp));
+	struct weft_llp_flight flight;
 	u64 window, queued, cost = U64_MAX;
 
-	weft_tcp_lock(path->llp);
-	if (!weft_tcp_want_space(path->llp)) {
-		window = max((u64)tp->snd_cwnd * tp->mss_cache, 1ULL);
-		queued = (u64)(tp->write_seq - tp->snd_una) + len;
-		cost = div64_u64(max(queued, window) * max(tp->srtt_us >> 3, 1U), window);
+	weft_llp_lock(path->llp);
+	if (!weft_llp_want_space(path->llp)) {
+		path->llp->class->path->flight(path->llp, &flight);
+		window = max(flight.window, 1ULL);
+		queued = (u64)(flight.end - flight.una) + len;
+		cost = div64_u64(max(queued, window) * max(flight.rtt_us, 1U), window);
 	}
-	weft_tcp_unlock(path->llp);
+	weft_llp_unlock(path->llp);
 	return cost;
 }
 
@@ -235,9 +234,9 @@ static void path_continue(struct weft_paths *p, struct weft_path *path)
 	int ret = 0;
 
 	lockdep_assert_held(&p->lock);
-	weft_tcp_lock(path->llp);
+	weft_llp_lock(path->llp);
 	while (path->at < frame->len) {
-		ret = weft_tcp_send_page(path->llp, frame->page, frame->offset + path->at,
+		ret = weft_llp_send_page(path->llp, frame->page, frame->offset + path->at,
 					 frame->len - path->at, false);
 		if (ret <= 0)
 			break;
@@ -245,9 +244,9 @@ static void path_continue(struct weft_paths *p, struct weft_path *path)
 		path->counts.tx_bytes += ret;
 	}
 	/* With room, it was memory that was missing, and no event will come. */
-	if (ret == -EAGAIN && !weft_tcp_want_space(path->llp))
+	if (ret == -EAGAIN && !weft_llp_want_space(path->llp))
 		p->short_of_memory = true;
-	weft_tcp_unlock(path->llp);
+	weft_llp_unlock(path->llp);
 	if (path->at == frame->len)
 		weft_path_let_go(path);
 	else if (ret != -EAGAIN)
@@ -306,7 +305,7 @@ bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, 
 	lockdep_assert_held(&p->lock);
 	weft_fpdu_begin(fpdu, ulpdu_len);
 	len = weft_fpdu_end(fpdu, ulpdu_len, p->terms.crc);
-	ret = weft_tcp_class.send(path->llp, fpdu, len);
+	ret = weft_llp_send(path->llp, fpdu, len);
 	if (ret == (int)len) {
 		path->counts.tx_bytes += len;
 		weft_paths_soon(p, WEFT_PATHS_TICK);

@@ -66,7 +66,7 @@ static void sctp_name_one(const struct sock *sk, struct sockaddr_storage *name,
 			  const union sctp_addr *addr, __be16 port)
 {
 	if (addr->sa.sa_family == AF_INET6)
-		weft_sock_name_v6(sk, name, &addr->v6.sin6_addr, port);
+		weft_sock_name_v6(name, &addr->v6.sin6_addr, port, sk->sk_bound_dev_if);
 	else
 		weft_sock_name_v4(name, addr->v4.sin_addr.s_addr, port);
 }

@@ -140,10 +140,10 @@ void weft_sock_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
 
 /*
  * Writes an IPv6 address as a name. A socket for both families holds IPv4 addresses as
- * mapped IPv6 ones. The scope is the device of a link-local address. Any context.
+ * mapped IPv6 ones. The scope of a link-local address is @device, by its index. Any context.
  */
-void weft_sock_name_v6(const struct sock *sk, struct sockaddr_storage *name,
-		       const struct in6_addr *addr, __be16 port)
+void weft_sock_name_v6(struct sockaddr_storage *name, const struct in6_addr *addr,
+		       __be16 port, int device)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)name;
 
@@ -154,5 +154,5 @@ void weft_sock_name_v6(const struct sock *sk, struct sockaddr_storage *name,
 	v6->sin6_family = AF_INET6;
 	v6->sin6_port = port;
 	v6->sin6_addr = *addr;
-	v6->sin6_scope_id = ipv6_iface_scope_id(addr, sk->sk_bound_dev_if);
+	v6->sin6_scope_id = ipv6_iface_scope_id(addr, device);
 }

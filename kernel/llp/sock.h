@@ -6,6 +6,7 @@
 #include <linux/net.h>
 #include <linux/socket.h>
 
+struct in6_addr;
 struct sock;
 
 int weft_sock_bind(struct socket *sock, const struct sockaddr_storage *addr, bool v6only);
@@ -15,7 +16,7 @@ void weft_sock_set_tos(struct sock *sk, u8 tos);
 int weft_sock_charge(struct sock *sk);
 int weft_sock_charge_as(struct sock *sk, const struct sock *other);
 void weft_sock_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port);
-void weft_sock_name_v6(const struct sock *sk, struct sockaddr_storage *name,
-		       const struct in6_addr *addr, __be16 port);
+void weft_sock_name_v6(struct sockaddr_storage *name, const struct in6_addr *addr,
+		       __be16 port, int device);
 
 #endif /* WEFT_LLP_SOCK_H */

@@ -114,28 +114,6 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 	release_sock(sk);
 }
 
-/**
- * weft_tcp_adopt() - let a stream have another owner
- * @llp: the stream, not a listener
- * @ops: where its events go from now on
- * @owner: the new owner
- *
- * Events from before are lost, as with weft_llp_accept().
- *
- * Context: process; takes the socket lock.
- */
-void weft_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner)
-{
-	struct sock *sk = weft_tcp_sk(llp);
-
-	lock_sock(sk);
-	write_lock_bh(&sk->sk_callback_lock);
-	llp->ops = ops;
-	llp->owner = owner;
-	write_unlock_bh(&sk->sk_callback_lock);
-	release_sock(sk);
-}
-
 /* --- setting up --- */
 
 static struct weft_llp *llp_tcp_new(struct socket *sock,
@@ -275,8 +253,10 @@ static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *loca
 	    (1 << READ_ONCE(sk->sk_state)) & (TCPF_CLOSE | TCPF_SYN_SENT))
 		return -ENOTCONN;
 	if (sk->sk_family == AF_INET6) {
-		weft_sock_name_v6(sk, local, inet6_rcv_saddr(sk), inet->inet_sport);
-		weft_sock_name_v6(sk, remote, weft_sock_v6_daddr(sk), inet->inet_dport);
+		weft_sock_name_v6(local, inet6_rcv_saddr(sk), inet->inet_sport,
+				  sk->sk_bound_dev_if);
+		weft_sock_name_v6(remote, weft_sock_v6_daddr(sk), inet->inet_dport,
+				  sk->sk_bound_dev_if);
 	} else {
 		weft_sock_name_v4(local, inet->inet_rcv_saddr, inet->inet_sport);
 		weft_sock_name_v4(remote, inet->inet_daddr, inet->inet_dport);
@@ -347,6 +327,69 @@ static void llp_tcp_close(struct weft_llp *llp, bool abort)
 	kfree(tcp);
 }
 
+/* --- as one of several paths --- */
+
+static void path_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner)
+{
+	struct sock *sk = weft_tcp_sk(llp);
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	llp->ops = ops;
+	llp->owner = owner;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+static struct net *path_tcp_net(const struct weft_llp *llp)
+{
+	return sock_net(weft_tcp_sk(llp));
+}
+
+static struct mem_cgroup *path_tcp_payer(const struct weft_llp *llp)
+{
+	return weft_sock_memcg_get(weft_tcp_sk(llp));
+}
+
+static u16 path_tcp_port(const struct weft_llp *listener)
+{
+	return ntohs(inet_sk(weft_tcp_sk(listener))->inet_sport);
+}
+
+static void path_tcp_set_lowat(struct weft_llp *llp, u32 bytes)
+{
+	struct sock *sk = weft_tcp_sk(llp);
+
+	lock_sock(sk);
+	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, bytes);
+	release_sock(sk);
+}
+
+static void path_tcp_flight(const struct weft_llp *llp, struct weft_llp_flight *flight)
+{
+	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(llp));
+	u32 rto_us;
+
+	flight->una = READ_ONCE(tp->snd_una);
+	flight->end = READ_ONCE(tp->write_seq);
+	/* TCP may write these meanwhile; any value that they had is good enough. */
+	flight->window = data_race((u64)tp->snd_cwnd * tp->mss_cache);
+	/* The same. */
+	flight->rtt_us = data_race(tp->srtt_us) >> 3;
+	/* The same. */
+	rto_us = flight->rtt_us + data_race(tp->rttvar_us);
+	flight->rto = max_t(unsigned long, usecs_to_jiffies(rto_us), TCP_RTO_MIN);
+}
+
+static const struct weft_llp_path path_tcp = {
+	.adopt = path_tcp_adopt,
+	.net = path_tcp_net,
+	.payer = path_tcp_payer,
+	.port = path_tcp_port,
+	.set_lowat = path_tcp_set_lowat,
+	.flight = path_tcp_flight,
+};
+
 const struct weft_llp_class weft_tcp_class = {
 	.open = llp_tcp_open,
 	.bind = llp_tcp_bind,
@@ -386,4 +429,5 @@ const struct weft_llp_class weft_tcp_class = {
 		.await = weft_tcp_await,
 		.full = weft_tcp_full,
 	},
+	.path = &path_tcp,
 };

@@ -45,10 +45,6 @@ static inline struct sock *weft_tcp_sk(const struct weft_llp *llp)
 	return to_weft_tcp(llp)->sock->sk;
 }
 
-/* --- tcp.c --- */
-
-void weft_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner);
-
 /* --- tcp_data.c: struct weft_llp_flow, by name so that llp.h calls them directly --- */
 
 void weft_tcp_lock(struct weft_llp *llp);
