@@ -8,6 +8,7 @@
 
 #include <kunit/test.h>
 
+#include "base/counters.h"
 #include "fake_llp.h"
 #include "pair/qp.h"
 #include "uapi/weft-abi.h"

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several paths as one stream: which path a frame takes, what the peer is told that was taken,
+ * what a peer may send, and how the stream ends.
+ */
+#include "bench.h"
+#include "ends.h"
+#include "routes.h"
+#include "wire/plan.h"
+
+#define LEN	8000U	/* of most segments here */
+
+static u32 frame_len(u32 len)
+{
+	return weft_fpdu_len(WEFT_PATH_HDR_LEN + len);
+}
+
+static void expect_alive(struct route *end)
+{
+	KUNIT_EXPECT_EQ(end->test, (int)weft_llp_state(end->llp), (int)WEFT_LLP_OPEN);
+}
+
+static void expect_dead(struct route *end, int error)
+{
+	KUNIT_EXPECT_EQ(end->test, (int)weft_llp_state(end->llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(end->test, weft_llp_error(end->llp), error);
+	KUNIT_EXPECT_EQ(end->test, end->changed, 1);
+}
+
+static bool wants_space(struct route *end)
+{
+	bool wants;
+
+	weft_llp_lock(end->llp);
+	wants = weft_llp_want_space(end->llp);
+	weft_llp_unlock(end->llp);
+	return wants;
+}
+
+static bool has_ended(struct route *end)
+{
+	bool ended;
+
+	weft_llp_lock(end->llp);
+	ended = weft_llp_ended(end->llp) && weft_llp_at_end(end->llp);
+	weft_llp_unlock(end->llp);
+	return ended;
+}
+
+/* Has an end tell what it owes, as if the time for that had come. */
+static void tell_ack(struct route *end)
+{
+	route_look(end);
+	mutex_lock(&end->p->lock);
+	end->p->ack_due = jiffies;
+	mutex_unlock(&end->p->lock);
+	route_look(end);
+}
+
+/* --- which path a frame takes --- */
+
+/* A path whose TCP has no room gets nothing; if none has any, the sender is told of the next. */
+static void flow_by_room(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	struct fake *path[] = { route_fake(&r->a, 0), route_fake(&r->a, 1) };
+
+	path[0]->script.window = 0;
+	route_send_many(&r->a, 10, LEN);
+	KUNIT_EXPECT_EQ(test, path[0]->unsent, 0U);
+	KUNIT_EXPECT_EQ(test, path[1]->unsent, 10 * frame_len(LEN));
+	path[1]->script.window = path[1]->unsent;
+	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -EAGAIN);
+	KUNIT_EXPECT_TRUE(test, wants_space(&r->a));
+	KUNIT_EXPECT_EQ(test, r->a.writable, 0);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->a.writable, 1);
+	KUNIT_EXPECT_FALSE(test, wants_space(&r->a));
+	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
+	routes_free(r);
+}
+
+/* What is left of a frame for which a path had no room follows it there. */
+static void flow_in_parts(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	struct fake *path[] = { route_fake(&r->a, 0), route_fake(&r->a, 1) };
+
+	path[0]->script.window = 1000;
+	path[1]->script.window = 0;
+	route_send_many(&r->a, 1, LEN);
+	KUNIT_EXPECT_EQ(test, path[0]->unsent, 1000U);
+	/* Another frame never comes amid the first, and takes the other path if that has room. */
+	path[0]->script.window = 2000;
+	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -EAGAIN);
+	path[1]->script.window = 4 << 20;
+	route_send_many(&r->a, 3, LEN);
+	KUNIT_EXPECT_EQ(test, path[1]->unsent, 3 * frame_len(LEN));
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 4U);
+	routes_free(r);
+}
+
+/* Of two paths with room, a frame takes the one that has it at the peer first. */
+static void flow_by_speed(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	struct fake *fast = route_fake(&r->a, 0), *slow = route_fake(&r->a, 1);
+	u32 i, late_fast, late_slow;
+
+	slow->script.rtt_us = 3 * fast->script.rtt_us;
+	route_send_many(&r->a, 8, LEN);
+	KUNIT_EXPECT_EQ(test, slow->unsent, 0U);
+	for (i = 0; i < 8; i++)
+		route_send_many(&r->a, 8, LEN);
+	late_fast = fast->unsent;
+	late_slow = 3 * slow->unsent;
+	KUNIT_EXPECT_LE(test, abs((int)(late_fast - late_slow)), (int)(3 * frame_len(LEN)));
+	/* A larger window is as good as a shorter way. */
+	settle();
+	slow->script.cwnd = 9 * fast->script.cwnd;
+	route_send_many(&r->a, 60, LEN);
+	KUNIT_EXPECT_GT(test, slow->unsent, fast->unsent);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 8 * 9 + 60U);
+	routes_free(r);
+}
+
+/* FPDUs come in whatever pieces the engine hands over. */
+static void flow_in_pieces(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	const u32 len = weft_fpdu_len(100);
+	u8 *three = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	u32 cut, i;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, three);
+	r->b.idle = true;
+	for (i = 0; i < 3; i++)
+		weft_fpdu_begin(three + i * len, 100);
+	for (cut = 1; cut < 3 * len; cut += 7) {
+		weft_llp_lock(r->a.llp);
+		ret = weft_llp_send_page(r->a.llp, virt_to_page(three), offset_in_page(three),
+					 cut, true);
+		KUNIT_EXPECT_EQ(test, ret, (int)cut);
+		KUNIT_EXPECT_EQ(test, weft_llp_unsent(r->a.llp), true);
+		ret = weft_llp_send_page(r->a.llp, virt_to_page(three),
+					 offset_in_page(three) + cut, 3 * len - cut, false);
+		KUNIT_EXPECT_EQ(test, ret, (int)(3 * len - cut));
+		weft_llp_unlock(r->a.llp);
+		KUNIT_EXPECT_EQ(test, r->a.p->staged, 0U);
+	}
+	KUNIT_EXPECT_EQ(test, r->a.p->next, (3 * len - 1 + 6) / 7 * 3);
+	routes_free(r);
+}
+
+/* --- what the peer is told that was taken --- */
+
+/* Many frames are acknowledged at once, few after a while, and those are all. */
+static void flow_acks(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	route_send_many(&r->a, 3 * WEFT_PATHS_ACK_FRAMES, 40);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 3 * WEFT_PATHS_ACK_FRAMES);
+	KUNIT_EXPECT_LT(test, r->a.p->num_unacked, (u32)WEFT_PATHS_ACK_FRAMES);
+	route_send_many(&r->a, 5, 40);
+	settle();
+	tell_ack(&r->b);
+	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
+	KUNIT_EXPECT_EQ(test, r->a.p->bytes, 0U);
+	KUNIT_EXPECT_FALSE(test, weft_llp_unsent(r->a.llp));
+	routes_free(r);
+}
+
+/* What came, but was not taken, is not acknowledged. */
+static void flow_acks_taken(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	r->b.idle = true;
+	route_send_many(&r->a, 3 * WEFT_PATHS_ACK_FRAMES, 40);
+	settle();
+	tell_ack(&r->b);
+	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 3U * WEFT_PATHS_ACK_FRAMES);
+	route_take(&r->b);
+	tell_ack(&r->b);
+	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
+	routes_free(r);
+}
+
+/* A segment that goes back tells it, without a frame for that. */
+static void flow_acks_ride(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	route_send_many(&r->a, 5, LEN);
+	settle();
+	route_send_many(&r->b, 1, LEN);
+	KUNIT_EXPECT_EQ(test, r->b.p->told_ack, 5U);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
+	KUNIT_EXPECT_EQ(test, r->a.taken, 1U);
+	routes_free(r);
+}
+
+static void flow_ack_of_nothing(struct kunit *test)
+{
+	const struct weft_path_hdr wrong[] = {
+		{ .type = WEFT_PATH_ACK, .ack = 4 },
+		{ .type = WEFT_PATH_ACK, .ack = 0x7fffffff },
+		{ .type = WEFT_PATH_SEGMENT, .ack = 4 },
+		{ .type = WEFT_PATH_END, .ack = 4 },
+	};
+	struct routes *r;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		r = routes_gather(test, 2);
+		r->a.idle = true;
+		r->b.idle = true;
+		route_send_many(&r->a, 3, LEN);
+		route_feed(&r->a, 1, &wrong[i], wrong[i].type == WEFT_PATH_SEGMENT ? 20 : 0);
+		settle();
+		expect_dead(&r->a, -EPROTO);
+		routes_free(r);
+	}
+}
+
+/* --- limits --- */
+
+static void flow_too_far_ahead(struct kunit *test)
+{
+	struct weft_path_hdr hdr = { .type = WEFT_PATH_SEGMENT, .ssn = WEFT_PATH_WINDOW - 1 };
+	struct routes *r = routes_gather(test, 2);
+
+	route_feed(&r->b, 1, &hdr, 20);
+	settle();
+	expect_alive(&r->b);
+	hdr.ssn++;
+	route_feed(&r->b, 1, &hdr, 20);
+	settle();
+	expect_dead(&r->b, -EPROTO);
+	/* The other end is told by TCP. */
+	expect_dead(&r->a, -ECONNRESET);
+	routes_free(r);
+}
+
+/* Whether these wait for one before them, or for the engine. */
+static void flow_too_many_bytes(struct kunit *test)
+{
+	const u32 most = WEFT_PATH_WINDOW_BYTES / WEFT_PATH_MAX_FPDU;
+	struct weft_path_hdr hdr = { .type = WEFT_PATH_SEGMENT };
+	struct routes *r;
+	u32 first;
+
+	for (first = 0; first < 2; first++) {
+		r = routes_gather(test, 2);
+		r->b.idle = true;
+		for (hdr.ssn = first; hdr.ssn < first + most; hdr.ssn++) {
+			route_feed(&r->b, 1, &hdr, WEFT_PATH_MAX_ULPDU - WEFT_PATH_HDR_LEN);
+			if (hdr.ssn % 64 == 0)
+				settle();
+		}
+		settle();
+		expect_alive(&r->b);
+		route_feed(&r->b, 1, &hdr, WEFT_PATH_MAX_ULPDU - WEFT_PATH_HDR_LEN);
+		settle();
+		expect_dead(&r->b, -EPROTO);
+		routes_free(r);
+	}
+}
+
+/* Sends until there is no room, whatever is carried. */
+static void send_all(struct route *end, u32 len)
+{
+	int ret;
+
+	do {
+		ret = route_send(end, len);
+		if (ret == -EAGAIN) {
+			settle();
+			ret = route_send(end, len);
+		}
+	} while (ret > 0);
+	KUNIT_EXPECT_EQ(end->test, ret, -EAGAIN);
+}
+
+/* An honest end keeps within them, however long the peer's engine takes nothing. */
+static void flow_keeps_within(struct kunit *test)
+{
+	const u32 longest = WEFT_PATH_EMSS - WEFT_MPA_LEN - WEFT_CRC_LEN;
+	const u32 len[] = { 4, longest };
+	const u32 most[] = { WEFT_PATH_WINDOW, WEFT_PATH_WINDOW_BYTES / WEFT_PATH_MAX_FPDU };
+	struct routes *r;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(len); i++) {
+		r = routes_gather(test, 2);
+		r->b.idle = true;
+		send_all(&r->a, len[i]);
+		KUNIT_EXPECT_EQ(test, r->a.sent, most[i]);
+		KUNIT_EXPECT_TRUE(test, wants_space(&r->a));
+		expect_alive(&r->a);
+		expect_alive(&r->b);
+		r->a.writable = 0;
+		route_take(&r->b);
+		tell_ack(&r->b);
+		KUNIT_EXPECT_EQ(test, r->b.taken, most[i]);
+		KUNIT_EXPECT_EQ(test, r->a.writable, 1);
+		route_send_many(&r->a, 10, len[i]);
+		settle();
+		route_take(&r->b);
+		KUNIT_EXPECT_EQ(test, r->b.taken, most[i] + 10);
+		routes_free(r);
+	}
+}
+
+/* No FPDU is longer than a frame has room for, nor shorter than a length field says. */
+static void flow_too_long(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	const u32 longest = WEFT_PATH_EMSS - WEFT_MPA_LEN - WEFT_CRC_LEN;
+
+	route_send_many(&r->a, 1, longest);
+	KUNIT_EXPECT_EQ(test, route_send(&r->a, longest + 1), -EMSGSIZE);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 1U);
+	routes_free(r);
+}
+
+/* --- the end --- */
+
+static void flow_ends(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	route_send_many(&r->a, 5, LEN);
+	weft_llp_shutdown(r->a.llp);
+	KUNIT_EXPECT_FALSE(test, has_ended(&r->b));
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
+	KUNIT_EXPECT_EQ(test, r->b.changed, 1);
+	/* The other direction goes on. */
+	expect_alive(&r->a);
+	route_send_many(&r->b, 5, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->a.taken, 5U);
+	tell_ack(&r->b);
+	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
+	weft_llp_shutdown(r->b.llp);
+	settle();
+	KUNIT_EXPECT_TRUE(test, has_ended(&r->a));
+	routes_free(r);
+}
+
+/* What was sent before a close in order arrives, and then the end. */
+static void flow_closes(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	route_send_many(&r->a, 5, LEN);
+	weft_llp_close(r->a.llp, false);
+	r->a.llp = NULL;
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
+	KUNIT_EXPECT_EQ(test, weft_llp_error(r->b.llp), 0);
+	routes_free(r);
+}
+
+/* An end has to be behind all segments, and stays where it is. */
+static void flow_wrong_ends(struct kunit *test)
+{
+	const struct weft_path_hdr frames[][2] = {
+		{ { .type = WEFT_PATH_SEGMENT, .ssn = 1 }, { .type = WEFT_PATH_END, .ssn = 1 } },
+		{ { .type = WEFT_PATH_END, .ssn = 1 }, { .type = WEFT_PATH_SEGMENT, .ssn = 1 } },
+		{ { .type = WEFT_PATH_END, .ssn = 1 }, { .type = WEFT_PATH_END, .ssn = 2 } },
+		{ { .type = WEFT_PATH_END, .ssn = 1 }, { .type = WEFT_PATH_END, .ssn = 0 } },
+		{ { .type = WEFT_PATH_ACK },
+		  { .type = WEFT_PATH_END, .ssn = WEFT_PATH_WINDOW + 1 } },
+	};
+	struct routes *r;
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(frames); i++) {
+		r = routes_gather(test, 2);
+		for (n = 0; n < 2; n++) {
+			expect_alive(&r->b);
+			route_feed(&r->b, n, &frames[i][n],
+				   frames[i][n].type == WEFT_PATH_SEGMENT ? 20 : 0);
+			settle();
+		}
+		expect_dead(&r->b, -EPROTO);
+		routes_free(r);
+	}
+}
+
+/* An end that comes first, and again, counts when all before it are here. */
+static void flow_end_first(struct kunit *test)
+{
+	struct weft_path_hdr hdr = { .type = WEFT_PATH_END, .ssn = 2 };
+	struct routes *r = routes_gather(test, 2);
+
+	route_feed(&r->b, 0, &hdr, 0);
+	route_feed(&r->b, 1, &hdr, 0);
+	settle();
+	KUNIT_EXPECT_FALSE(test, has_ended(&r->b));
+	expect_alive(&r->b);
+	route_send_many(&r->a, 2, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 2U);
+	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
+	routes_free(r);
+}
+
+static struct kunit_case flow_cases[] = {
+	KUNIT_CASE(flow_by_room),
+	KUNIT_CASE(flow_in_parts),
+	KUNIT_CASE(flow_by_speed),
+	KUNIT_CASE(flow_in_pieces),
+	KUNIT_CASE(flow_acks),
+	KUNIT_CASE(flow_acks_taken),
+	KUNIT_CASE(flow_acks_ride),
+	KUNIT_CASE(flow_ack_of_nothing),
+	KUNIT_CASE(flow_too_far_ahead),
+	KUNIT_CASE(flow_too_many_bytes),
+	KUNIT_CASE(flow_keeps_within),
+	KUNIT_CASE(flow_too_long),
+	KUNIT_CASE(flow_ends),
+	KUNIT_CASE(flow_closes),
+	KUNIT_CASE(flow_wrong_ends),
+	KUNIT_CASE(flow_end_first),
+	{}
+};
+
+static int flow_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite flow_suite = {
+	.name = "weft_paths_flow",
+	.suite_init = flow_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = flow_cases,
+};
+
+kunit_test_suite(flow_suite);

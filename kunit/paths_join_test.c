@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several paths as one stream: how they join and leave, and what becomes of what a path had that
+ * broke or stalls. What the peer reads has every segment once, in order.
+ */
+#include "bench.h"
+#include "ends.h"
+#include "routes.h"
+#include "wire/plan.h"
+
+#define LEN	8000U	/* of most segments here */
+
+static u32 num_up(const struct route *end)
+{
+	u32 i, num = 0;
+
+	for (i = 0; i < WEFT_MAX_PATHS; i++)
+		num += weft_path_is_up(&end->p->path[i]);
+	return num;
+}
+
+/* Has all that follows take this path. */
+static void use_only(struct route *end, u32 number)
+{
+	u32 i;
+
+	for (i = 0; i < WEFT_MAX_PATHS; i++)
+		if (weft_path_is_up(&end->p->path[i]))
+			route_fake(end, i)->script.window = i == number ? 4 << 20 : 0;
+}
+
+static void use_all(struct route *end)
+{
+	u32 i;
+
+	for (i = 0; i < WEFT_MAX_PATHS; i++)
+		if (weft_path_is_up(&end->p->path[i]))
+			route_fake(end, i)->script.window = 4 << 20;
+	route_look(end);
+}
+
+/* Cuts a link, or mends it. */
+static void cut(struct routes *r, u32 number, bool off)
+{
+	route_fake(&r->a, number)->script.stuck = off;
+	route_fake(&r->b, number)->script.stuck = off;
+}
+
+/* Has the time come to try the peer's address again. */
+static void try_again(struct routes *r)
+{
+	mutex_lock(&r->a.p->lock);
+	r->a.p->home[0].next_try = jiffies;
+	mutex_unlock(&r->a.p->lock);
+	route_look(&r->a);
+}
+
+static void expect_counts(struct route *end, u32 joins, u32 leaves)
+{
+	KUNIT_EXPECT_EQ(end->test, route_count(end, WEFT_CNT_PATH_JOINS), (u64)joins);
+	KUNIT_EXPECT_EQ(end->test, route_count(end, WEFT_CNT_PATH_LEAVES), (u64)leaves);
+}
+
+/* --- what a path had --- */
+
+/* What a path has not carried when it breaks takes another. */
+static void join_replays(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	use_only(&r->a, 1);
+	route_send_many(&r->a, 5, LEN);
+	route_fake(&r->a, 0)->script.window = 4 << 20;
+	fake_die(route_fake(&r->a, 1), -ECONNRESET);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	KUNIT_EXPECT_EQ(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
+	KUNIT_EXPECT_EQ(test, r->a.p->path[1].counts.replayed, 5ULL);
+	expect_counts(&r->a, 2, 1);
+	expect_counts(&r->b, 2, 1);
+	route_send_many(&r->a, 5, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
+	routes_free(r);
+}
+
+/* What was replayed goes before what no path has had, since the peer waits for it. */
+static void join_replays_first(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	u32 first;
+
+	use_only(&r->a, 1);
+	route_send_many(&r->a, 3, LEN);
+	route_fake(&r->a, 1)->script.window = 0;
+	weft_llp_shutdown(r->a.llp);
+	fake_die(route_fake(&r->a, 1), -ECONNRESET);
+	settle();
+	mutex_lock(&r->a.p->lock);
+	first = list_first_entry(&r->a.p->waiting, struct weft_path_frame, waiting)->ssn;
+	mutex_unlock(&r->a.p->lock);
+	KUNIT_EXPECT_EQ(test, first, 0U);
+	/* Nothing new is taken before these are gone. */
+	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -EAGAIN);
+	use_all(&r->a);
+	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
+	routes_free(r);
+}
+
+/* What came by a path that breaks before that was told comes again, and is read once. */
+static void join_doubles(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	r->b.idle = true;
+	use_only(&r->a, 1);
+	route_send_many(&r->a, 5, LEN);
+	settle();
+	route_fake(&r->a, 0)->script.window = 4 << 20;
+	fake_die(route_fake(&r->a, 1), -ECONNRESET);
+	settle();
+	KUNIT_EXPECT_EQ(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
+	KUNIT_EXPECT_GT(test, r->b.p->path[0].counts.rx_bytes, 5ULL * LEN);
+	route_take(&r->b);
+	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	routes_free(r);
+}
+
+/* A frame of which a part came is sent again as a whole. */
+static void join_torn(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	route_fake(&r->b, 1)->script.cut = 100;
+	use_only(&r->a, 1);
+	route_send_many(&r->a, 2, LEN);
+	fake_pump();
+	fake_pump();
+	fake_pump();
+	route_fake(&r->a, 0)->script.window = 4 << 20;
+	fake_die(route_fake(&r->a, 1), -ETIMEDOUT);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 2U);
+	/* A path that joins in its place begins with a frame of its own. */
+	try_again(r);
+	use_only(&r->a, 1);
+	route_send_many(&r->a, 2, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 4U);
+	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+	routes_free(r);
+}
+
+/* A path that damages bytes ends alone, wherever in a frame these are. */
+static void join_damaged(struct kunit *test)
+{
+	const u32 at[] = { 1, 2, 3, 7, 12, 15, 5000, LEN + 17 };
+	struct routes *r;
+	struct fake *bad;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		r = routes_gather(test, 2);
+		bad = route_fake(&r->b, 1);
+		bad->damage = bad->arrived + at[i];
+		use_only(&r->a, 1);
+		route_send_many(&r->a, 3, LEN);
+		route_fake(&r->a, 0)->script.window = 4 << 20;
+		settle();
+		KUNIT_EXPECT_EQ_MSG(test, r->b.taken, 3U, "at %u", at[i]);
+		KUNIT_EXPECT_EQ(test, num_up(&r->b), 1U);
+		routes_free(r);
+	}
+}
+
+/* The same with a length that no frame has. */
+static void join_wrong_length(struct kunit *test)
+{
+	const u16 wrong[] = { 0, 1, WEFT_PATH_HDR_LEN - 1, WEFT_PATH_MAX_ULPDU + 1, 0xffff };
+	u8 bytes[100] = {};
+	struct routes *r;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		r = routes_gather(test, 2);
+		weft_put_be16(bytes, wrong[i]);
+		fake_feed(route_fake(&r->b, 1), bytes, sizeof(bytes));
+		settle();
+		KUNIT_EXPECT_EQ_MSG(test, num_up(&r->b), 1U, "%u", wrong[i]);
+		route_send_many(&r->a, 3, LEN);
+		settle();
+		KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
+		routes_free(r);
+	}
+}
+
+/* A path whose peer's host is silent stays, and others carry what it has; then it gives up. */
+static void join_stalls(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	struct fake *slow = route_fake(&r->a, 1);
+	u32 unsent;
+
+	use_only(&r->a, 1);
+	cut(r, 1, true);
+	route_send_many(&r->a, 3, LEN);
+	use_all(&r->a);
+	KUNIT_EXPECT_EQ(test, r->b.taken, 0U);
+	route_wait(&r->a, 1, HZ + HZ / 5);
+	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
+	/* It gets nothing more, although it has room. */
+	unsent = slow->unsent;
+	route_send_many(&r->a, 3, LEN);
+	KUNIT_EXPECT_EQ(test, slow->unsent, unsent);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 6U);
+	/* What it had comes late, and is read no second time. */
+	cut(r, 1, false);
+	settle();
+	expect_counts(&r->a, 2, 0);
+	route_look(&r->a);
+	use_only(&r->a, 1);
+	route_send_many(&r->a, 1, LEN);
+	KUNIT_EXPECT_GT(test, slow->unsent, 0U);
+	cut(r, 1, true);
+	use_all(&r->a);
+	route_wait(&r->a, 1, 4 * HZ);
+	KUNIT_EXPECT_EQ(test, r->b.taken, 7U);
+	expect_counts(&r->a, 2, 1);
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
+	routes_free(r);
+}
+
+/* If all are silent, none is given up: TCP knows how long to wait. */
+static void join_all_stall(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	u32 i;
+
+	cut(r, 0, true);
+	cut(r, 1, true);
+	for (i = 0; i < 2; i++) {
+		use_only(&r->a, i);
+		route_send_many(&r->a, 3, LEN);
+	}
+	use_all(&r->a);
+	mutex_lock(&r->a.p->lock);
+	for (i = 0; i < 2; i++)
+		r->a.p->path[i].since -= 10 * HZ;
+	mutex_unlock(&r->a.p->lock);
+	route_look(&r->a);
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
+	KUNIT_EXPECT_TRUE(test, r->a.p->path[0].stalled && r->a.p->path[1].stalled);
+	/* What is new has to go somewhere. */
+	route_send_many(&r->a, 1, LEN);
+	KUNIT_EXPECT_TRUE(test, list_empty(&r->a.p->waiting));
+	mutex_lock(&r->a.p->lock);
+	for (i = 0; i < 2; i++)
+		r->a.p->path[i].since = jiffies;
+	mutex_unlock(&r->a.p->lock);
+	cut(r, 0, false);
+	cut(r, 1, false);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 7U);
+	expect_counts(&r->a, 2, 0);
+	routes_free(r);
+}
+
+/* What was acknowledged by a path that breaks is told again. */
+static void join_lost_ack(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	route_send_many(&r->a, 5, LEN);
+	settle();
+	use_only(&r->b, 0);
+	cut(r, 0, true);
+	route_look(&r->b);
+	mutex_lock(&r->b.p->lock);
+	r->b.p->ack_due = jiffies;
+	mutex_unlock(&r->b.p->lock);
+	route_look(&r->b);
+	KUNIT_EXPECT_EQ(test, r->b.p->told_ack, 5U);
+	fake_die(route_fake(&r->b, 0), -ECONNRESET);
+	use_all(&r->b);
+	settle();
+	route_look(&r->b);
+	mutex_lock(&r->b.p->lock);
+	r->b.p->ack_due = jiffies;
+	mutex_unlock(&r->b.p->lock);
+	route_look(&r->b);
+	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
+	routes_free(r);
+}
+
+/* --- joining and leaving --- */
+
+/* A path that joins amid the flow carries its part of it. */
+static void join_late(struct kunit *test)
+{
+	struct routes *r = routes_make(test, 3, 3);
+
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
+	route_send_many(&r->a, 5, LEN);
+	route_send_many(&r->b, 5, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 3U);
+	KUNIT_EXPECT_EQ(test, num_up(&r->b), 3U);
+	expect_counts(&r->a, 3, 0);
+	expect_counts(&r->b, 3, 0);
+	use_only(&r->a, 2);
+	use_only(&r->b, 1);
+	route_send_many(&r->a, 5, LEN);
+	route_send_many(&r->b, 5, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->a.taken, 10U);
+	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
+	KUNIT_EXPECT_GT(test, r->b.p->path[2].counts.rx_bytes, 5ULL * LEN);
+	routes_free(r);
+}
+
+/* As many paths as the end has that wants fewer. */
+static void join_fewer(struct kunit *test)
+{
+	struct routes *r = routes_make(test, 4, 2);
+
+	settle();
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
+	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+	routes_free(r);
+}
+
+/* What cannot be reached now is tried again, and the stream goes on meanwhile. */
+static void join_unreachable(struct kunit *test)
+{
+	struct routes *r = routes_make(test, 2, 2);
+
+	fake_faults.connect = -ENETUNREACH;
+	route_send_many(&r->a, 3, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
+	KUNIT_EXPECT_EQ(test, r->a.p->home[0].failures, 1U);
+	KUNIT_EXPECT_TRUE(test, time_after(r->a.p->home[0].next_try, jiffies));
+	fake_faults.connect = 0;
+	route_look(&r->a);
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
+	try_again(r);
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
+	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
+	routes_free(r);
+}
+
+/* Somebody who does not answer is given up. */
+static void join_silent(struct kunit *test)
+{
+	struct routes *r = routes_make(test, 2, 2);
+
+	fake_script.mute = true;
+	settle();
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
+	KUNIT_EXPECT_NOT_NULL(test, r->a.p->path[1].llp);
+	mutex_lock(&r->a.p->lock);
+	r->a.p->path[1].since -= 10 * HZ;
+	mutex_unlock(&r->a.p->lock);
+	route_look(&r->a);
+	KUNIT_EXPECT_NULL(test, r->a.p->path[1].llp);
+	fake_script.mute = false;
+	try_again(r);
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
+	routes_free(r);
+}
+
+/* A path that left joins again, and carries what is sent then. */
+static void join_again(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	u32 i;
+
+	for (i = 1; i <= 3; i++) {
+		fake_die(route_fake(i % 2 ? &r->a : &r->b, i % 2), -ECONNRESET);
+		settle();
+		expect_counts(&r->a, 1 + i, i);
+		route_send_many(&r->a, 3, LEN);
+		try_again(r);
+		KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
+		KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+		use_only(&r->a, i % 2);
+		route_send_many(&r->a, 3, LEN);
+		settle();
+		KUNIT_EXPECT_EQ(test, r->b.taken, 6 * i);
+		use_all(&r->a);
+	}
+	routes_free(r);
+}
+
+/* The stream lives as long as one of its paths. */
+static void join_last_leaves(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	fake_die(route_fake(&r->a, 0), -ECONNRESET);
+	settle();
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
+	fake_die(route_fake(&r->a, 1), -ETIMEDOUT);
+	settle();
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(test, weft_llp_error(r->a.llp), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, r->a.changed, 1);
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -ECONNRESET);
+	routes_free(r);
+}
+
+/* Connects to the responder and says a join. */
+static struct fake *call(struct kunit *test, struct routes *r, u64 key, u32 number)
+{
+	const struct weft_path_hdr hdr = { .type = WEFT_PATH_JOIN, .ssn = number };
+	u8 fpdu[WEFT_PATH_JOIN_ROOM] = {};
+	struct fake *stranger;
+	u32 len;
+
+	stranger = fake_call(&init_net, &r->a.p->local, &to_fake(r->b.p->listener)->local);
+	KUNIT_ASSERT_NOT_NULL(test, stranger);
+	weft_path_encode(weft_fpdu_begin(fpdu, WEFT_PATH_JOIN_LEN), &hdr);
+	weft_path_put_key(fpdu + WEFT_MPA_LEN, key);
+	len = weft_fpdu_end(fpdu, WEFT_PATH_JOIN_LEN, true);
+	KUNIT_EXPECT_EQ(test, weft_llp_send(&stranger->llp, fpdu, len), (int)len);
+	settle();
+	return stranger;
+}
+
+/* A wrong key costs its sender that connection; with the right one it takes a path's place. */
+static void join_strangers(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	u64 key = r->b.p->addrs.key;
+	struct fake *stranger[3];
+	u32 i;
+
+	stranger[0] = call(test, r, key ^ 1, 1);
+	stranger[1] = call(test, r, key, 2);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, (int)stranger[i]->state, (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 2ULL);
+	expect_counts(&r->b, 2, 0);
+	use_only(&r->a, 1);
+	route_send_many(&r->a, 3, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
+	use_all(&r->a);
+	stranger[2] = call(test, r, key, 1);
+	KUNIT_EXPECT_EQ(test, (int)stranger[2]->state, (int)WEFT_LLP_OPEN);
+	expect_counts(&r->b, 3, 1);
+	expect_counts(&r->a, 2, 1);
+	route_send_many(&r->a, 3, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 6U);
+	for (i = 0; i < 3; i++)
+		weft_llp_close(&stranger[i]->llp, true);
+	routes_free(r);
+}
+
+/* --- anything at all --- */
+
+/* A number below @n, made from a seed. */
+static u32 below(u32 *seed, u32 n)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return (*seed >> 8) % n;
+}
+
+/* Returns true if a path is the same connection at both ends. */
+static bool is_whole(struct routes *r, u32 i)
+{
+	return weft_path_is_up(&r->a.p->path[i]) && weft_path_is_up(&r->b.p->path[i]) &&
+	       route_fake(&r->a, i)->peer == route_fake(&r->b, i);
+}
+
+static u32 num_whole(struct routes *r)
+{
+	u32 i, num = 0;
+
+	for (i = 0; i < WEFT_MAX_PATHS; i++)
+		num += is_whole(r, i);
+	return num;
+}
+
+/* No link is cut any more. */
+static void mend(struct routes *r)
+{
+	u32 i;
+
+	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+		if (weft_path_is_up(&r->a.p->path[i]))
+			route_fake(&r->a, i)->script.stuck = false;
+		if (weft_path_is_up(&r->b.p->path[i]))
+			route_fake(&r->b, i)->script.stuck = false;
+	}
+}
+
+/* Something happens to a path. */
+static void mishap(struct routes *r, u32 *seed)
+{
+	u32 number = below(seed, WEFT_MAX_PATHS);
+	struct route *end = below(seed, 2) ? &r->a : &r->b;
+	struct fake *f;
+
+	if (!is_whole(r, number))
+		return;
+	f = route_fake(end, number);
+	switch (below(seed, 5)) {
+	case 0:
+		if (num_whole(r) > 1)
+			fake_die(f, -ECONNRESET);
+		break;
+	case 1:
+		f->script.cut = below(seed, 2) ? 0 : 500 + below(seed, 5000);
+		break;
+	case 2:
+		f->script.stuck = true;
+		break;
+	case 3:
+		f->script.window = 500 + below(seed, 100000);
+		break;
+	default:
+		f->script.rtt_us = 1 + below(seed, 100000);
+	}
+}
+
+static void join_any_weather(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 4);
+	u32 seed = 20, step;
+
+	for (step = 0; step < 3000; step++) {
+		route_send(below(&seed, 3) ? &r->a : &r->b, 4 + below(&seed, LEN));
+		if (!below(&seed, 3))
+			fake_pump();
+		if (!below(&seed, 20))
+			mishap(r, &seed);
+		if (below(&seed, 40))
+			continue;
+		mend(r);
+		try_again(r);
+	}
+	mend(r);
+	settle();
+	use_all(&r->a);
+	use_all(&r->b);
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, r->b.taken, r->a.sent);
+	KUNIT_EXPECT_EQ(test, r->a.taken, r->b.sent);
+	KUNIT_EXPECT_GT(test, r->a.sent, 500U);
+	KUNIT_EXPECT_GT(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
+	KUNIT_EXPECT_GT(test, route_count(&r->a, WEFT_CNT_PATH_LEAVES), 2ULL);
+	routes_free(r);
+}
+
+static struct kunit_case join_cases[] = {
+	KUNIT_CASE(join_replays),
+	KUNIT_CASE(join_replays_first),
+	KUNIT_CASE(join_doubles),
+	KUNIT_CASE(join_torn),
+	KUNIT_CASE(join_damaged),
+	KUNIT_CASE(join_wrong_length),
+	KUNIT_CASE(join_stalls),
+	KUNIT_CASE(join_all_stall),
+	KUNIT_CASE(join_lost_ack),
+	KUNIT_CASE(join_late),
+	KUNIT_CASE(join_fewer),
+	KUNIT_CASE(join_unreachable),
+	KUNIT_CASE(join_silent),
+	KUNIT_CASE(join_again),
+	KUNIT_CASE(join_last_leaves),
+	KUNIT_CASE(join_strangers),
+	KUNIT_CASE(join_any_weather),
+	{}
+};
+
+static int join_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite join_suite = {
+	.name = "weft_paths_join",
+	.suite_init = join_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = join_cases,
+};
+
+kunit_test_suite(join_suite);

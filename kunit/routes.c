@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Streams of several paths in memory; see routes.h. */
+#include <linux/in.h>
+#include <linux/slab.h>
+
+#include "ends.h"
+#include "routes.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+#include "wire/fpdu.h"
+#include "wire/plan.h"
+
+static struct route *of_llp(const struct weft_llp *llp)
+{
+	return llp->owner;
+}
+
+/* The byte at a place of a segment. */
+static u8 byte_of(u32 number, u32 at)
+{
+	return number * 37 + at * 3 + (at >> 8);
+}
+
+static void check_segment(struct route *end, const u8 *segment, u32 len)
+{
+	u32 at;
+
+	KUNIT_EXPECT_EQ(end->test, weft_get_be32(segment), end->taken);
+	for (at = 4; at < len; at++) {
+		if (segment[at] != byte_of(end->taken, at)) {
+			KUNIT_FAIL(end->test, "segment %u is damaged at %u", end->taken, at);
+			break;
+		}
+	}
+	end->taken++;
+}
+
+static u32 take_fpdu(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	const u8 *fpdu = skb->data + offset;
+
+	check_segment(ctx, fpdu + WEFT_MPA_LEN, weft_get_be16(fpdu));
+	return len;
+}
+
+static void take(struct route *end)
+{
+	weft_llp_assert_locked(end->llp);
+	weft_llp_read(end->llp, take_fpdu, end);
+}
+
+/* Reads all that can be read. */
+void route_take(struct route *end)
+{
+	weft_llp_lock(end->llp);
+	take(end);
+	weft_llp_unlock(end->llp);
+	settle();
+}
+
+static void on_readable(struct weft_llp *llp)
+{
+	if (!of_llp(llp)->idle)
+		take(of_llp(llp));
+}
+
+static void on_writable(struct weft_llp *llp)
+{
+	of_llp(llp)->writable++;
+}
+
+static void on_changed(struct weft_llp *llp)
+{
+	of_llp(llp)->changed++;
+}
+
+static const struct weft_llp_ops route_ops = {
+	.readable = on_readable,
+	.writable = on_writable,
+	.changed = on_changed,
+};
+
+static void begin(struct kunit *test, struct route *end, struct fake *first, bool initiator,
+		  u32 paths)
+{
+	struct weft_paths_terms terms = {
+		.initiator = initiator, .crc = true, .paths = paths,
+	};
+
+	end->test = test;
+	end->counters = alloc_percpu(struct weft_counters);
+	KUNIT_ASSERT_NOT_NULL(test, end->counters);
+	terms.counters = end->counters;
+	end->llp = weft_paths_begin(&first->llp, &terms, &route_ops, end);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(end->llp));
+	end->p = to_weft_paths(end->llp);
+}
+
+static void name(struct sockaddr_storage *to, u32 host)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)to;
+
+	v4->sin_family = AF_INET;
+	v4->sin_port = htons(7000);
+	v4->sin_addr.s_addr = htonl(0x0a090000 + host);
+}
+
+/**
+ * routes_make() - make a stream whose first path is up
+ * @test: the test
+ * @a_paths: how many paths the initiator wishes
+ * @b_paths: how many the responder
+ *
+ * Context: process. What else is to happen does at the next settle().
+ * Return: both ends.
+ */
+struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
+{
+	struct routes *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct fake *a = fake_open(NULL, NULL), *b = fake_open(NULL, NULL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	name(&a->local, 1);
+	name(&a->remote, 2);
+	name(&b->local, 2);
+	name(&b->remote, 1);
+	fake_join(a, b);
+	begin(test, &r->a, a, true, a_paths);
+	begin(test, &r->b, b, false, b_paths);
+	return r;
+}
+
+/* The same, and all paths have joined. */
+struct routes *routes_gather(struct kunit *test, u32 paths)
+{
+	struct routes *r = routes_make(test, paths, paths);
+	u32 i;
+
+	settle();
+	for (i = 0; i < paths; i++) {
+		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->a.p->path[i]));
+		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->b.p->path[i]));
+	}
+	return r;
+}
+
+static void end_route(struct route *end)
+{
+	if (end->llp)
+		weft_llp_close(end->llp, true);
+	free_percpu(end->counters);
+}
+
+/* Ends both ends, of which a test may have closed one and forgotten its stream. */
+void routes_free(struct routes *r)
+{
+	end_route(&r->a);
+	end_route(&r->b);
+	KUNIT_EXPECT_EQ(r->a.test, fake_end(), 0U);
+}
+
+/* This end of a path, which is up. */
+struct fake *route_fake(struct route *end, u32 number)
+{
+	return to_fake(end->p->path[number].llp);
+}
+
+/**
+ * route_send() - give the stream its next segment
+ * @end: the end
+ * @len: its length, 4 or more
+ *
+ * Context: process. Nothing is carried before settle().
+ * Return: what weft_llp_send_page() said; if that was not -EAGAIN, the segment counts as sent.
+ */
+int route_send(struct route *end, u32 len)
+{
+	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL), *segment;
+	u32 at;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(end->test, fpdu);
+	segment = weft_fpdu_begin(fpdu, len);
+	weft_put_be32(segment, end->sent);
+	for (at = 4; at < len; at++)
+		segment[at] = byte_of(end->sent, at);
+	weft_llp_lock(end->llp);
+	ret = weft_llp_send_page(end->llp, virt_to_page(fpdu), offset_in_page(fpdu),
+				 weft_fpdu_end(fpdu, len, false), false);
+	weft_llp_unlock(end->llp);
+	kfree(fpdu);
+	end->sent += ret != -EAGAIN;
+	return ret;
+}
+
+/* Gives the stream so many segments, which has room for them. */
+void route_send_many(struct route *end, u32 num, u32 len)
+{
+	while (num--)
+		KUNIT_ASSERT_EQ(end->test, route_send(end, len), (int)weft_fpdu_len(len));
+}
+
+/* Has the stream look after what may be due, without an event. */
+void route_look(struct route *end)
+{
+	weft_paths_soon(end->p, 0);
+	settle();
+}
+
+/* Has @time pass for a path, in which the peer's host acknowledged nothing of it. */
+void route_wait(struct route *end, u32 number, unsigned long time)
+{
+	route_look(end);
+	mutex_lock(&end->p->lock);
+	end->p->path[number].since -= time;
+	mutex_unlock(&end->p->lock);
+	route_look(end);
+}
+
+/**
+ * route_feed() - have a frame arrive that the other end's stream has not sent
+ * @end: where
+ * @number: on which path
+ * @hdr: its header
+ * @len: bytes behind that, all zero
+ *
+ * Context: process.
+ */
+void route_feed(struct route *end, u32 number, const struct weft_path_hdr *hdr, u32 len)
+{
+	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(end->test, fpdu);
+	len += WEFT_PATH_HDR_LEN;
+	weft_path_encode(weft_fpdu_begin(fpdu, len), hdr);
+	fake_feed(route_fake(end, number), fpdu, weft_fpdu_end(fpdu, len, true));
+	kfree(fpdu);
+}
+
+/* What the end's device has counted. */
+u64 route_count(const struct route *end, enum weft_counter which)
+{
+	return weft_counter_sum(end->counters, which);
+}
