@@ -13,185 +13,29 @@ segment boundaries:
              it happens
   segments:  the same of a capture with segmentation offload off: packets are segments
 
+Of DDP over SCTP (association.py) and of queue pairs with several paths (paths.py) it checks what carries
+the segments, and the segments in the order they were sent.
+
 Prints counts and exits with status 1 if anything is wrong.
 """
 
 import argparse
 import struct
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 
-MPA_REQUEST = b"MPA ID Req Frame"
-MPA_REPLY = b"MPA ID Rep Frame"
-OPCODES = ("write", "read request", "read response", "send", "send inv", "send se",
-           "send se inv", "terminate", "immediate", "immediate se", "atomic request",
-           "atomic response", "send imm", "send se imm")
-# Untagged queue of each untagged opcode.
-QUEUES = {1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2, 8: 0, 9: 0, 10: 1, 11: 3, 12: 0, 13: 0}
-# Opcodes from here on need the agreement of both ends, and the last two are Weft's own. Of them tshark
-# knows only the atomics.
-FIRST_EXTENDED = 8
-# Payload of the opcodes that have one of a fixed size.
-SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
+import association
+import paths
+from packets import crc32c
+from segments import OPCODES, Segments, write_segments
+from streams import ANSWER, MPA_REPLY, MPA_REQUEST, OFFER, handshake, read_streams
+
 # How far the end of a window that cut a buffer shows: what Weft handed over in the same call, a
 # chunk of 128 KiB at most, and the rest of the segment that this ends in.
 MAX_SHIFT = 131072 + 1500
-# Bits of the handshake's flags by which two ends agree on them.
-OFFER, ANSWER = 0x04, 0x02
 # The bit by which an end asks for markers, where they lie, and how long they are (RFC 5044, 4.3).
 MARKERS = 0x80
 EVERY, MARKER = 512, 4
-
-
-def _crc_tables():
-    first = []
-    for index in range(256):
-        crc = index
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        first.append(crc)
-    tables = [first]
-    for _ in range(7):
-        tables.append([first[crc & 0xFF] ^ crc >> 8 for crc in tables[-1]])
-    return tables
-
-
-_TABLES = _crc_tables()
-
-
-def crc32c(data):
-    """CRC32C (Castagnoli) of bytes, eight at a time."""
-    t0, t1, t2, t3, t4, t5, t6, t7 = _TABLES
-    crc = 0xFFFFFFFF
-    whole = len(data) & ~7
-    for low, high in struct.iter_unpack("<II", data[:whole]):
-        low ^= crc
-        crc = (t7[low & 0xFF] ^ t6[low >> 8 & 0xFF] ^ t5[low >> 16 & 0xFF] ^ t4[low >> 24] ^
-               t3[high & 0xFF] ^ t2[high >> 8 & 0xFF] ^ t1[high >> 16 & 0xFF] ^ t0[high >> 24])
-    for byte in data[whole:]:
-        crc = crc >> 8 ^ t0[(crc ^ byte) & 0xFF]
-    return crc ^ 0xFFFFFFFF
-
-
-class Stream:
-    """One direction of a TCP connection: payload by sequence number, and packet borders."""
-
-    def __init__(self):
-        self.mss = 536
-        self.timestamps = False
-        self.first = None
-        self.scale = 0  # of the windows that limit this direction
-        self.edges = set()  # sequence numbers where those ended
-        self.packets = []  # (offset, payload, whether it fills up a window) in capture order
-        self.retransmitted = 0
-        self.gap = None  # where bytes are missing: what follows can't be judged
-
-    def add(self, sequence, syn, payload):
-        if syn:
-            self.first = sequence + 1 & 0xFFFFFFFF
-            return
-        if not payload:
-            return
-        if self.first is None:
-            self.first = sequence
-        full = (sequence + len(payload) & 0xFFFFFFFF) in self.edges
-        self.packets.append((sequence - self.first & 0xFFFFFFFF, payload, full))
-
-    def assemble(self):
-        """The stream's bytes, and its packets as (offset, length, fills window), as far as a gap."""
-        data = bytearray()
-        borders = []
-        for offset, payload, full in sorted(self.packets, key=lambda packet: packet[0]):
-            end = offset + len(payload)
-            if offset > len(data):
-                self.gap = len(data), offset - len(data)
-                break
-            if end <= len(data):
-                self.retransmitted += 1
-                continue
-            borders.append((offset, len(payload), full))
-            data += payload[len(data) - offset:]
-        return bytes(data), borders
-
-    @property
-    def segment(self):
-        """Payload bytes of a full segment."""
-        return self.mss - (12 if self.timestamps else 0)
-
-
-def read_pcap(path):
-    """Yields the packets of a classic pcap file with Ethernet frames."""
-    with open(path, "rb") as file:
-        data = file.read()
-    magic = data[:4]
-    if magic in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"):
-        order = "<"
-    elif magic in (b"\xa1\xb2\xc3\xd4", b"\xa1\xb2\x3c\x4d"):
-        order = ">"
-    else:
-        raise ValueError(f"{path} is not a pcap file")
-    if struct.unpack(order + "I", data[20:24])[0] != 1:
-        raise ValueError(f"{path} does not hold Ethernet frames")
-    at = 24
-    while at + 16 <= len(data):
-        _, _, captured, length = struct.unpack_from(order + "IIII", data, at)
-        at += 16
-        yield data[at:at + captured], length
-        at += captured
-
-
-def parse_frame(frame, length):
-    """(source, destination, TCP header's fields, payload) of a TCP packet, or None.
-
-    The fields: sequence and acknowledgement number, flags, window, options.
-    """
-    kind, ip = frame[12:14], frame[14:]
-    if kind == b"\x08\x00" and ip[9] == 6:
-        header = (ip[0] & 15) * 4
-        total = struct.unpack_from(">H", ip, 2)[0] or length - 14
-        source, destination = ip[12:16], ip[16:20]
-    elif kind == b"\x86\xdd" and ip[6] == 6:
-        header = 40
-        total = (struct.unpack_from(">H", ip, 4)[0] or length - 54) + 40
-        source, destination = ip[8:24], ip[24:40]
-    else:
-        return None
-    tcp = ip[header:total]
-    if total > length - 14 or len(tcp) < total - header:
-        raise ValueError("a packet was not captured whole; use tcpdump -s 0")
-    source_port, destination_port, sequence, acknowledged = struct.unpack_from(">HHII", tcp)
-    (window,) = struct.unpack_from(">H", tcp, 14)
-    options = tcp[20:(tcp[12] >> 4) * 4]
-    return ((source, source_port), (destination, destination_port), sequence, acknowledged,
-            tcp[13], window, options, tcp[(tcp[12] >> 4) * 4:])
-
-
-def read_streams(path):
-    """The streams of a capture by (source, destination)."""
-    streams = defaultdict(Stream)
-    for frame, length in read_pcap(path):
-        parsed = parse_frame(frame, length)
-        if parsed is None:
-            continue
-        source, destination, sequence, acknowledged, flags, window, options, payload = parsed
-        stream, back = streams[source, destination], streams[destination, source]
-        at = 0
-        while at < len(options) and options[at] != 0:
-            if options[at] == 1:
-                at += 1
-                continue
-            # The limit on what we may send is what the peer announces.
-            if options[at] == 2 and flags & 2:
-                back.mss = struct.unpack_from(">H", options, at + 2)[0]
-            if options[at] == 3 and flags & 2:
-                back.scale = options[at + 2]
-            if options[at] == 8:
-                stream.timestamps = True
-            at += max(options[at + 1], 2)
-        if flags & 0x12 == 0x10:
-            back.edges.add(acknowledged + (window << back.scale) & 0xFFFFFFFF)
-        stream.add(sequence, bool(flags & 2), payload)
-    return streams
 
 
 class Judge:
@@ -200,13 +44,12 @@ class Judge:
     def __init__(self, name, stream, crc, extended, marked=False):
         self.name = name
         self.marked = marked
-        self.opcodes = len(OPCODES) if extended else FIRST_EXTENDED
+        self.segments = Segments(self.error, extended)
         self.stream = stream
         self.crc = crc
         self.errors = []
         self.fpdus = []  # (offset, length, is last of its message)
-        self.counts = Counter()
-        self.messages = Counter()  # next message number of each untagged queue
+        self.counts = self.segments.counts
 
     def error(self, offset, what):
         self.errors.append(f"{self.name}: stream offset {offset}: {what}")
@@ -263,34 +106,8 @@ class Judge:
         return True
 
     def check_fpdu(self, fpdu, on_wire, at, length, padding):
-        control = fpdu[2]
-        tagged, last = bool(control & 0x80), bool(control & 0x40)
-        header = 14 if tagged else 18
-        if length < header:
-            self.error(at, f"MPA length {length} is less than a DDP header")
+        if not self.segments.check(fpdu[2:2 + length], at):
             return False
-        if control & 0x3C:
-            self.error(at, f"reserved bits in DDP control {control:#04x}")
-        if control & 3 != 1:
-            self.error(at, f"DDP version {control & 3}")
-        opcode = fpdu[3] & 15
-        if fpdu[3] >> 6 != 1:
-            self.error(at, f"RDMAP version {fpdu[3] >> 6}")
-        if fpdu[3] & 0x30:
-            self.error(at, f"reserved bits in RDMAP control {fpdu[3]:#04x}")
-        if opcode >= self.opcodes:
-            self.error(at, f"RDMAP opcode {opcode}")
-            return False
-        if length - header != SIZES.get(opcode, length - header):
-            self.error(at, f"{OPCODES[opcode]} of {length - header} bytes")
-        if opcode in (8, 9) and fpdu[2 + header + 4:2 + header + 8].strip(b"\0"):
-            self.error(at, "immediate data beyond four bytes")
-        if opcode == 10 and struct.unpack_from(">I", fpdu, 2 + header)[0] > 2:
-            self.error(at, "an atomic operation that there is not")
-        if tagged != (opcode in (0, 2)):
-            self.error(at, f"{OPCODES[opcode]} with tagged = {tagged}")
-        if not tagged:
-            self.check_untagged(fpdu, at, opcode, last)
         if fpdu[2 + length:2 + length + padding].strip(b"\0"):
             self.error(at, "padding is not zero")
         if self.crc:
@@ -298,18 +115,8 @@ class Judge:
             computed = crc32c(on_wire[:-4])
             if sent != computed:
                 self.error(at, f"CRC {sent:08x}, computed {computed:08x}")
-        self.fpdus.append((at, len(on_wire), last))
-        self.counts[OPCODES[opcode]] += 1
+        self.fpdus.append((at, len(on_wire), bool(fpdu[2] & 0x40)))
         return True
-
-    def check_untagged(self, fpdu, at, opcode, last):
-        queue, number, _ = struct.unpack_from(">III", fpdu, 8)
-        if queue != QUEUES[opcode]:
-            self.error(at, f"{OPCODES[opcode]} on queue {queue}")
-        if number != self.messages[queue] + 1:
-            self.error(at, f"message {number} on queue {queue} follows {self.messages[queue]}")
-        if last:
-            self.messages[queue] = number
 
     def check_borders(self, borders, mode):
         starts = {offset for offset, _, _ in self.fpdus}
@@ -349,14 +156,6 @@ class Judge:
             if mode != "none" and not last and end not in cuts and not any(end in r for r in loose):
                 self.error(offset, f"an FPDU of {length} bytes ends neither message nor segment")
             self.counts["full segments"] += length == segment
-
-
-def handshake(data, key):
-    """(length of the MPA frame at the start, flags, revision), or None if there is none."""
-    if not data.startswith(key) or len(data) < 20:
-        return None
-    flags, revision, private = struct.unpack_from(">BBH", data, 16)
-    return 20 + private, flags, revision
 
 
 def judge(path, mode, wanted_crc=None):
@@ -408,6 +207,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("capture", help="pcap file, whole packets")
     parser.add_argument("--mode", choices=("segments", "packets", "none"), default="segments")
+    parser.add_argument("--over", choices=("tcp", "sctp", "paths"), default="tcp", help="what carries segments")
+    parser.add_argument("--segments", metavar="FILE", help="leave the segments there, a packet each (sctp, paths)")
     parser.add_argument("--crc", choices=("yes", "no"), help="what must have been negotiated")
     parser.add_argument("--least", type=int, default=1, help="FPDUs that must be there")
     parser.add_argument("--needs", action="append", default=[], metavar="WHAT",
@@ -415,7 +216,13 @@ def main():
     arguments = parser.parse_args()
     wanted = None if arguments.crc is None else arguments.crc == "yes"
     try:
-        errors, counts = judge(arguments.capture, arguments.mode, wanted)
+        if arguments.over == "tcp":
+            errors, counts = judge(arguments.capture, arguments.mode, wanted)
+        else:
+            judged = association.judge if arguments.over == "sctp" else paths.judge
+            errors, counts, segments = judged(arguments.capture)
+            if arguments.segments:
+                write_segments(arguments.segments, segments)
     except (OSError, ValueError) as error:
         print(f"fpdu.py: {error}", file=sys.stderr)
         return 2

@@ -2,48 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests fpdu.py on captures made here: a sound one, and one for each fault it must see."""
 
-import os
 import struct
-import sys
-import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fpdu  # noqa: E402  pylint: disable=wrong-import-position
-
-CLIENT, SERVER = b"\x0a\0\0\2", b"\x0a\0\0\1"
-PORTS = {CLIENT: 40000, SERVER: 18515}
-MSS = 1460
-SEGMENT = MSS - 12
-TIMESTAMP = b"\x01\x01\x08\x0a" + b"\0" * 8
-
-
-def tcp_packet(source, destination, sequence, payload=b"", syn=False, acknowledged=0):
-    options = (struct.pack(">BBH", 2, 4, MSS) + TIMESTAMP if syn else TIMESTAMP)
-    header = struct.pack(">HHIIBBHHH", PORTS[source], PORTS[destination], sequence,
-                         acknowledged,
-                         (20 + len(options)) // 4 << 4, 2 if syn else 0x10, 65535, 0, 0)
-    body = header + options + payload
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, 6, 0, source, destination)
-    return b"\2" * 12 + b"\x08\0" + ip + body
-
-
-def mpa_frame(key, flags=0x40, private=b""):
-    return key + struct.pack(">BBH", flags, 1, len(private)) + private
-
-
-def make_fpdu(payload, last=True, opcode=0, message=1, crc=None, control=None):
-    tagged = opcode in (0, 2)
-    head = struct.pack(">BB", control or (0x80 if tagged else 0) | (0x40 if last else 0) | 1,
-                       0x40 | opcode)
-    if tagged:
-        head += struct.pack(">IQ", 0x1234, 0x5678)
-    else:
-        head += struct.pack(">IIII", 0, fpdu.QUEUES[opcode], message, 0)
-    ulpdu = head + payload
-    body = struct.pack(">H", len(ulpdu)) + ulpdu
-    body += b"\0" * (-len(body) % 4)
-    return body + struct.pack("<I", fpdu.crc32c(body) if crc is None else crc)
+import fpdu
+from made import CLIENT, SEGMENT, SERVER, judged, make_fpdu, mpa_frame, tcp_packet
+from packets import crc32c
+from streams import MPA_REPLY, MPA_REQUEST
 
 
 def marked(frames, at=0, point=lambda pointer: pointer, covered=True):
@@ -57,7 +22,7 @@ def marked(frames, at=0, point=lambda pointer: pointer, covered=True):
             field = len(body) if field is None else field
             body += frame[word:word + 4]
         if covered:
-            body = body[:-4] + struct.pack("<I", fpdu.crc32c(body[:-4]))
+            body = body[:-4] + struct.pack("<I", crc32c(body[:-4]))
         out += body
     return out
 
@@ -72,9 +37,9 @@ class Capture:
         self.packets = [tcp_packet(CLIENT, SERVER, 999, syn=True),
                         tcp_packet(SERVER, CLIENT, 4999, syn=True)]
         self.sequence = 1000
-        self.send(mpa_frame(fpdu.MPA_REQUEST, request_flags, b"hello"))
+        self.send(mpa_frame(MPA_REQUEST, request_flags, b"hello"))
         self.packets.append(tcp_packet(SERVER, CLIENT, 5000,
-                                       mpa_frame(fpdu.MPA_REPLY, reply_flags)))
+                                       mpa_frame(MPA_REPLY, reply_flags)))
 
     def send(self, payload):
         self.packets.append(tcp_packet(CLIENT, SERVER, self.sequence, payload))
@@ -88,12 +53,7 @@ class Capture:
         return self
 
     def judge(self, mode, crc=True):
-        with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
-            file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
-            for packet in self.packets:
-                file.write(struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
-            file.flush()
-            return fpdu.judge(file.name, mode, crc)
+        return judged(self.packets, lambda path: fpdu.judge(path, mode, crc))
 
 
 class Fpdu(unittest.TestCase):
@@ -103,10 +63,10 @@ class Fpdu(unittest.TestCase):
 
     def test_crc32c_vectors(self):
         # RFC 3720, appendix B.4.
-        self.assertEqual(fpdu.crc32c(b"\0" * 32), 0x8A9136AA)
-        self.assertEqual(fpdu.crc32c(b"\xff" * 32), 0x62A8AB43)
-        self.assertEqual(fpdu.crc32c(bytes(range(32))), 0x46DD794E)
-        self.assertEqual(fpdu.crc32c(b"123456789"), 0xE3069283)
+        self.assertEqual(crc32c(b"\0" * 32), 0x8A9136AA)
+        self.assertEqual(crc32c(b"\xff" * 32), 0x62A8AB43)
+        self.assertEqual(crc32c(bytes(range(32))), 0x46DD794E)
+        self.assertEqual(crc32c(b"123456789"), 0xE3069283)
 
     def test_full_segment(self):
         self.assertEqual(len(FULL), SEGMENT)
@@ -205,8 +165,15 @@ class Fpdu(unittest.TestCase):
         self.expect(Capture().send(make_fpdu(b"", control=0xC5)), "segments", "reserved bits")
         self.expect(Capture().send(make_fpdu(b"", opcode=3, message=2)), "segments",
                     "message 2 on queue 0 follows 0")
+        self.expect(Capture().send(make_fpdu(b"m", opcode=3, last=False)).send(make_fpdu(b"m", opcode=3)), "segments",
+                    "offset 0 in a message of which 1 bytes came before")
         self.expect(Capture().send(struct.pack(">H", 5) + b"\xc1\x40" + b"\0" * 9), "segments",
                     "less than a DDP header")
+
+    def test_rdmap_headers(self):
+        for error, segment in (("RDMAP version 2", {"rdmap": 0x80}), ("reserved bits in RDMAP", {"rdmap": 0x50}),
+                               ("write with tagged = False", {"control": 0x41}), ("send on queue 1", {"opcode": 3, "queue": 1})):
+            self.expect(Capture().send(make_fpdu(b"", **segment)), "segments", error)
 
     def test_extended(self):
         frames = (make_fpdu(b"\1\2\3\4" + bytes(4), opcode=8, message=1) +
@@ -250,7 +217,7 @@ class Fpdu(unittest.TestCase):
 
     def test_markers_of_the_responder(self):
         capture = Capture(request_flags=0xC0)
-        reply = len(mpa_frame(fpdu.MPA_REPLY))
+        reply = len(mpa_frame(MPA_REPLY))
         for point in (lambda pointer: pointer), (lambda pointer: pointer + 8):
             capture.packets.append(tcp_packet(SERVER, CLIENT, 5000 + reply, marked(
                 [make_fpdu(b"", opcode=3), make_fpdu(b"x" * 600)], point=point)))

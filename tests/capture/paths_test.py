@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests paths.py on captures made here: a sound one, and one for each fault it must see."""
+
+import struct
+import unittest
+
+import paths
+from made import CLIENT, PORTS, SERVER, frame_of, judged, make_segment, mpa_frame, tcp_packet
+from packets import crc32c
+from paths import ACK, ADDRESSES, END, JOIN, JOINED, SEGMENT
+from streams import MPA_REPLY, MPA_REQUEST
+
+KEY, ANSWER, PORT = b"the key.", b"answers.", 5000
+TOLD = KEY + ANSWER + struct.pack(">HBB", PORT, 2, 1) + bytes(16)
+
+
+def frame(kind, ssn=0, ack=0, body=b"", crc=None):
+    return frame_of(struct.pack(">B3xII", kind, ssn, ack) + body, crc)
+
+
+class Connection:
+    """Both directions of a connection, as packets."""
+
+    def __init__(self, port, server_port):
+        self.ports = {CLIENT: port, SERVER: server_port}
+        self.packets, self.sequence = [], {CLIENT: 1000, SERVER: 5000}
+        for end in CLIENT, SERVER:
+            self.packets.append(tcp_packet(end, self.other(end), self.sequence[end] - 1, syn=True, ports=self.ports))
+
+    @staticmethod
+    def other(end):
+        return SERVER if end == CLIENT else CLIENT
+
+    def send(self, payload, end=CLIENT):
+        self.packets.append(tcp_packet(end, self.other(end), self.sequence[end], payload, ports=self.ports))
+        self.sequence[end] += len(payload)
+        return self
+
+
+class Capture:
+    """A queue pair with two paths."""
+
+    def __init__(self, request_flags=0x45, reply_flags=0x43, told=TOLD, key=KEY, answer=ANSWER, number=1):
+        self.first, self.second = Connection(40000, PORTS[SERVER]), Connection(40001, PORT)
+        self.first.send(mpa_frame(MPA_REQUEST, request_flags))
+        self.first.send(mpa_frame(MPA_REPLY, reply_flags), SERVER)
+        if told:
+            self.first.send(frame(ADDRESSES, body=told), SERVER)
+        self.second.send(frame(JOIN, 1, body=key)).send(frame(JOINED, number, body=answer), SERVER)
+
+    def segments(self, *numbers, path="first", end=CLIENT, **segment):
+        for number in numbers:
+            self.send(path, frame(SEGMENT, number, body=make_segment(b"%d" % number, **segment)), end)
+        return self
+
+    def send(self, path, payload, end=CLIENT):
+        getattr(self, path).send(payload, end)
+        return self
+
+    def judge(self):
+        return judged(self.first.packets + self.second.packets, paths.judge)
+
+
+class Paths(unittest.TestCase):
+    def expect(self, capture, text):
+        errors, _, _ = capture.judge()
+        self.assertTrue(any(text in error for error in errors), errors)
+
+    def test_sound(self):
+        capture = Capture().segments(0, 2).segments(1, 3, path="second").segments(0, path="second", end=SERVER)
+        capture.send("second", frame(END, 4)).send("first", frame(ACK, ack=4), SERVER).send("first", frame(END, 1, 4), SERVER)
+        errors, counts, bodies = capture.judge()
+        self.assertEqual(errors, [])
+        self.assertEqual((counts["connections"], counts["paths"], counts["write"], len(bodies)), (1, 2, 5, 5))
+
+    def test_sent_again(self):
+        errors, counts, _ = Capture().segments(0, 1).segments(1, 2, path="second").judge()
+        self.assertEqual((errors, counts["sent again"]), ([], 1))
+        self.expect(Capture().segments(0, 1).segments(1, path="second", last=False), "segment 1 was sent with other bytes")
+
+    def test_path_that_breaks(self):
+        capture = Capture().segments(0).send("second", frame(SEGMENT, 1, body=make_segment(b"1"))[:20]).segments(1)
+        errors, counts, _ = capture.judge()
+        self.assertEqual((errors, counts["paths cut"]), ([], 1))
+
+    def test_order(self):
+        sends = [frame(SEGMENT, n, body=make_segment(b"", opcode=3, message=n + 1)) for n in range(3)]
+        self.assertEqual(Capture().send("first", sends[1]).send("second", sends[0] + sends[2]).judge()[0], [])
+        wrong = frame(SEGMENT, 1, body=make_segment(b"", opcode=3, message=3))
+        self.expect(Capture().send("first", sends[0] + wrong), "message 3 on queue 0 follows 1")
+
+    def test_gaps_and_ends(self):
+        self.expect(Capture().segments(0, 2), "segment 1: it is missing")
+        self.expect(Capture().segments(0, 1).send("second", frame(END, 1)), "the end, but there are 2")
+        self.expect(Capture().segments(0).send("first", frame(END, 1)).send("second", frame(END, 2)), "end 2 after end 1")
+
+    def test_acks(self):
+        self.expect(Capture().segments(0).send("first", frame(ACK, ack=2), SERVER), "acknowledged, but never sent")
+        capture = Capture().segments(0).send("first", frame(END, 1)).send("first", frame(ACK, ack=2), SERVER)
+        self.assertEqual(capture.judge()[0], [])
+        acks = frame(ACK, ack=1) + frame(ACK)
+        self.expect(Capture().segments(0).send("first", acks, SERVER), "ack 0 behind 1")
+
+    def test_joins(self):
+        self.expect(Capture(answer=b"guessed."), "or a wrong key")
+        self.expect(Capture(number=2), "is answered as")
+        self.assertEqual(Capture(key=b"guessed.").judge()[1]["paths"], 1)
+        self.expect(Capture(told=None), "no addresses were told")
+        self.expect(Capture(told=TOLD[:-1]), f"type {ADDRESSES} with 35 bytes")
+        self.expect(Capture().send("first", frame(ADDRESSES, body=TOLD)), "the initiator tells addresses")
+
+    def test_frames(self):
+        self.expect(Capture().send("first", frame(SEGMENT, body=make_segment(b""), crc=1)), "CRC 00000001")
+        self.expect(Capture().send("first", frame(7)), "type 7")
+        self.expect(Capture().send("first", frame(ACK, body=b"1")), "type 3 with 1 bytes")
+        padded = frame(SEGMENT, body=make_segment(b"x"))[:-6] + b"\1\0"
+        padded += struct.pack("<I", crc32c(padded))
+        self.expect(Capture().send("first", padded), "padding is not zero")
+        self.expect(Capture().send("first", frame_of(b"short")), "a frame of 5 bytes")
+        self.expect(Capture().send("first", frame(SEGMENT, body=make_segment(bytes(16000)))), "a frame of")
+        self.expect(Capture().send("first", frame(SEGMENT, body=b"\xc1\x40")), "less than a DDP header")
+
+    def test_not_agreed(self):
+        for flags in (0x44, 0x43), (0x45, 0x42), (0x45, 0x47):
+            _, counts, _ = Capture(*flags).judge()
+            self.assertEqual((counts["connections"], counts["connections without paths"]), (0, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
