@@ -8,6 +8,7 @@
 #include "llp/arrivals.h"
 
 #define HERE	40000U	/* where this test's bytes go in the memory of an end */
+#define MOST	1000000U	/* memory of messages that have come before their turn */
 
 /**
  * struct early_bench - a receiver, and the messages on their way to it
@@ -45,7 +46,7 @@ static struct early_bench *early_new(struct kunit *test)
 
 	bench = kunit_kzalloc(test, sizeof(*bench), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, bench);
-	weft_arrivals_init(&bench->arrivals, 1);
+	weft_arrivals_init(&bench->arrivals, 1, MOST);
 	bench->e = end_make(test);
 	message_class = fake_class;
 	message_class.arrivals = class_arrivals;
@@ -163,7 +164,7 @@ static void arrivals_have_turns(struct kunit *test)
 	u32 i;
 
 	/* Across the wrap of the numbers. */
-	weft_arrivals_init(&b->arrivals, U32_MAX - 1);
+	weft_arrivals_init(&b->arrivals, U32_MAX - 1, MOST);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
 	KUNIT_EXPECT_EQ(test, arrive(b, 1, &hdr, "d", 1), 0);
 	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX, &hdr, "b", 1), 0);
@@ -196,10 +197,10 @@ static void arrivals_refuse(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arrive(b, 1 + 0x8000, &hdr, "c", 1), -ERANGE);
 	KUNIT_EXPECT_EQ(test, arrive(b, 0x7fffffff, &hdr, "c", 1), -ERANGE);
 	/* With much held only the message that is missing can come. */
-	b->arrivals.held += WEFT_ARRIVALS_MAX;
+	b->arrivals.held += MOST;
 	KUNIT_EXPECT_EQ(test, arrive(b, 2, &hdr, "b", 1), -ENOBUFS);
 	KUNIT_EXPECT_EQ(test, arrive(b, 1, &hdr, "a", 1), 0);
-	b->arrivals.held -= WEFT_ARRIVALS_MAX;
+	b->arrivals.held -= MOST;
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, 2U);
 	weft_arrivals_drop(&b->arrivals);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));

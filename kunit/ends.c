@@ -5,6 +5,7 @@
 #include "bench.h"
 #include "conn/lane.h"
 #include "ends.h"
+#include "llp/paths.h"
 #include "wire/bytes.h"
 #include "wire/crc.h"
 #include "wire/plan.h"
@@ -106,7 +107,20 @@ struct end *end_make(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, weft_stream_bind(e->qp, &e->user), 0);
 	e->fake = fake_open(&stream_ops, e);
 	KUNIT_ASSERT_NOT_NULL(test, e->fake);
+	e->llp = &e->fake->llp;
 	return e;
+}
+
+/* Lets the stream be the first of several paths, as weft_conn_spread(). */
+void end_spread(struct kunit *test, struct end *e, bool initiator, u32 paths)
+{
+	const struct weft_paths_terms terms = {
+		.initiator = initiator, .crc = true, .paths = paths,
+		.counters = e->b->dev.counters,
+	};
+
+	e->llp = weft_paths_begin(&e->fake->llp, &terms, &stream_ops, e);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(e->llp));
 }
 
 /* Gives the queue pair its stream: the handshake has come to @agreed. As weft_stream_start(). */
@@ -115,7 +129,7 @@ int end_start(struct end *e, const struct weft_mpa_agreed *agreed, bool initiato
 	int ret;
 
 	mutex_lock(&e->qp->tx.lock);
-	ret = weft_stream_start(e->qp, &e->fake->llp, agreed, initiator);
+	ret = weft_stream_start(e->qp, e->llp, agreed, initiator);
 	weft_qp_unlock(e->qp);
 	return ret;
 }
@@ -129,12 +143,12 @@ void end_free(struct kunit *test, struct end *e)
 	done = weft_stream_stop(e->qp);
 	if (!done) {
 		/* Pages are lent: the reset brings them back. */
-		weft_llp_close(&e->fake->llp, true);
+		weft_llp_close(e->llp, true);
 		KUNIT_EXPECT_TRUE(test, weft_stream_stop(e->qp));
 	}
 	weft_qp_unlock(e->qp);
 	if (done)
-		weft_llp_close(&e->fake->llp, true);
+		weft_llp_close(e->llp, true);
 	weft_stream_unbind(e->qp);
 	teardown(e->b);
 	weft_blocks_free(&e->mr.blocks);

@@ -25,7 +25,8 @@ struct bench;
  * struct end - one end
  * @b: its queue pair and what that needs
  * @qp: the same
- * @fake: its stream
+ * @fake: its stream, or the first path of that
+ * @llp: its stream
  * @user: what the queue pair knows of its connection
  * @failed: how often that was told of a failure
  * @closing: of a graceful end
@@ -40,6 +41,7 @@ struct end {
 	struct bench *b;
 	struct weft_qp *qp;
 	struct fake *fake;
+	struct weft_llp *llp;
 	struct weft_qp_user user;
 	int failed;
 	int closing;
@@ -52,6 +54,7 @@ struct end {
 };
 
 struct end *end_make(struct kunit *test);
+void end_spread(struct kunit *test, struct end *e, bool initiator, u32 paths);
 int end_start(struct end *e, const struct weft_mpa_agreed *agreed, bool initiator);
 void end_free(struct kunit *test, struct end *e);
 

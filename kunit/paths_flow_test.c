@@ -266,6 +266,11 @@ static void flow_too_many_bytes(struct kunit *test)
 		}
 		settle();
 		expect_alive(&r->b);
+		/* All that there is room for, so that not a byte more is. */
+		route_feed(&r->b, 1, &hdr, WEFT_PATH_WINDOW_BYTES - r->b.p->arrivals.held);
+		hdr.ssn++;
+		settle();
+		expect_alive(&r->b);
 		route_feed(&r->b, 1, &hdr, WEFT_PATH_MAX_ULPDU - WEFT_PATH_HDR_LEN);
 		settle();
 		expect_dead(&r->b, -EPROTO);
@@ -284,7 +289,7 @@ static void send_all(struct route *end, u32 len)
 			settle();
 			ret = route_send(end, len);
 		}
-	} while (ret > 0);
+	} while (ret > 0 && end->sent < 2 * WEFT_PATH_WINDOW);
 	KUNIT_EXPECT_EQ(end->test, ret, -EAGAIN);
 }
 

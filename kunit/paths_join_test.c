@@ -210,7 +210,8 @@ static void join_stalls(struct kunit *test)
 	route_wait(&r->a, 1, HZ + HZ / 5);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	/* It gets nothing more, although it has room. */
+	/* It gets nothing more, although it has room and was faster. */
+	slow->script.rtt_us = 1;
 	unsent = slow->unsent;
 	route_send_many(&r->a, 3, LEN);
 	KUNIT_EXPECT_EQ(test, slow->unsent, unsent);
@@ -329,6 +330,7 @@ static void join_fewer(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 0ULL);
 	routes_free(r);
 }
 

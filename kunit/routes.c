@@ -35,18 +35,17 @@ static void check_segment(struct route *end, const u8 *segment, u32 len)
 	end->taken++;
 }
 
-static u32 take_fpdu(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
-{
-	const u8 *fpdu = skb->data + offset;
-
-	check_segment(ctx, fpdu + WEFT_MPA_LEN, weft_get_be16(fpdu));
-	return len;
-}
-
 static void take(struct route *end)
 {
+	struct weft_arrivals *arrivals = &end->p->arrivals;
+	struct weft_arrival *segment;
+
 	weft_llp_assert_locked(end->llp);
-	weft_llp_read(end->llp, take_fpdu, end);
+	while ((segment = weft_arrivals_turn(arrivals)) != NULL) {
+		check_segment(end, segment->data, segment->len);
+		weft_arrivals_pass(arrivals);
+	}
+	weft_llp_await(end->llp, 1);
 }
 
 /* Reads all that can be read. */
@@ -105,6 +104,16 @@ static void name(struct sockaddr_storage *to, u32 host)
 	v4->sin_addr.s_addr = htonl(0x0a090000 + host);
 }
 
+/* Makes two ends those of one stream between two hosts. */
+void routes_join(struct fake *a, struct fake *b)
+{
+	name(&a->local, 1);
+	name(&a->remote, 2);
+	name(&b->local, 2);
+	name(&b->remote, 1);
+	fake_join(a, b);
+}
+
 /**
  * routes_make() - make a stream whose first path is up
  * @test: the test
@@ -122,11 +131,7 @@ struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
-	name(&a->local, 1);
-	name(&a->remote, 2);
-	name(&b->local, 2);
-	name(&b->remote, 1);
-	fake_join(a, b);
+	routes_join(a, b);
 	begin(test, &r->a, a, true, a_paths);
 	begin(test, &r->b, b, false, b_paths);
 	return r;

@@ -46,6 +46,7 @@ struct routes {
 	struct route b;
 };
 
+void routes_join(struct fake *a, struct fake *b);
 struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths);
 struct routes *routes_gather(struct kunit *test, u32 paths);
 void routes_free(struct routes *r);

@@ -22,7 +22,7 @@ enum weft_setting_id {
 	WEFT_SET_SCTP_PORTS,	/* first and last port that has SCTP in any case; 0: none */
 	WEFT_SET_SCTP_MULTIHOMING, /* 1: associations have all addresses of the host */
 	WEFT_SET_PATHS,		/* TCP connections of a queue pair to a Weft peer; 1: plain iWARP */
-	WEFT_SET_OUT_OF_ORDER,	/* 1: what comes before its turn is placed at once, over SCTP */
+	WEFT_SET_OUT_OF_ORDER,	/* 1: what comes before its turn is placed at once */
 	WEFT_NUM_SETTINGS
 };
 

@@ -349,4 +349,4 @@ MODULE_PARM_DESC(paths, "TCP connections that carry a queue pair's data to a Wef
 
 module_param_cb(out_of_order, &default_ops, (void *)&rules[WEFT_SET_OUT_OF_ORDER], 0644);
 __MODULE_PARM_TYPE(out_of_order, "charp");
-MODULE_PARM_DESC(out_of_order, "whether new devices place what comes before its turn at once, over SCTP: on (default) or off");
+MODULE_PARM_DESC(out_of_order, "whether new devices place what comes before its turn at once, over SCTP and several paths: on (default) or off");

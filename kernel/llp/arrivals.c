@@ -14,14 +14,16 @@
  * weft_arrivals_init() - prepare for a new stream
  * @arrivals: zeroed
  * @turn: number of the message that comes first
+ * @max: the most memory of messages before a gap is closed
  *
  * Context: any.
  */
-void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn)
+void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max)
 {
 	xa_init(&arrivals->by_number);
 	arrivals->turn = turn;
 	arrivals->gap = turn;
+	arrivals->max = max;
 }
 
 /**
@@ -73,7 +75,7 @@ int weft_arrivals_add(struct weft_arrivals *arrivals, struct weft_arrival *arriv
 		return -EEXIST;
 	if (ahead >= ARRIVALS_AHEAD)
 		return -ERANGE;
-	if (ahead && arrivals->held >= WEFT_ARRIVALS_MAX)
+	if (ahead && arrivals->held >= arrivals->max)
 		return -ENOBUFS;
 	ret = xa_insert(&arrivals->by_number, arrival->number, arrival, flags);
 	if (ret)

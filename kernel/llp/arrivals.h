@@ -10,12 +10,6 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
-/*
- * The most memory of messages before a gap is closed. An honest peer keeps what it has sent behind
- * the gap, and has less room than this.
- */
-#define WEFT_ARRIVALS_MAX	(4U << 20)
-
 /**
  * struct weft_arrival - a message that has come
  * @number: its place in the order in which messages were sent
@@ -37,6 +31,7 @@ struct weft_arrival {
  * @by_number: the messages; those marked WEFT_ARRIVAL_NEW were not offered for early placement
  * @turn: number of the message that is taken next
  * @gap: the first number behind @turn whose message has not come
+ * @max: with so many bytes of memory held, nothing behind @gap is taken any more
  * @held: bytes of memory that the messages take
  * @most: the most that they ever took
  *
@@ -46,6 +41,7 @@ struct weft_arrivals {
 	struct xarray by_number;
 	u32 turn;
 	u32 gap;
+	u32 max;
 	u32 held;
 	u32 most;
 };
@@ -55,7 +51,7 @@ struct weft_arrivals {
 /* Places the payload of a message before its turn. Returns true if all of it is placed. */
 typedef bool (*weft_arrival_placer)(void *ctx, const struct weft_arrival *arrival);
 
-void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn);
+void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max);
 struct weft_arrival *weft_arrival_new(u32 room, gfp_t flags);
 int weft_arrivals_add(struct weft_arrivals *arrivals, struct weft_arrival *arrival, gfp_t flags);
 void weft_arrivals_pass(struct weft_arrivals *arrivals);

@@ -143,14 +143,14 @@ static bool paths_receive(struct weft_paths *p)
 }
 
 /* Tells the owner what has changed. */
-static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, u32 ready,
-			     bool ended)
+static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, bool ended)
 {
 	const struct weft_llp_ops *ops = p->llp.ops;
 
 	lockdep_assert_held(&p->lock);
-	if (p->order.ready != ready || weft_paths_ended(&p->llp) != ended)
+	if (p->news || weft_paths_ended(&p->llp) != ended)
 		ops->readable(&p->llp);
+	p->news = false;
 	if (p->want_space && (p->state == WEFT_LLP_DEAD || !weft_paths_want_space(&p->llp))) {
 		p->want_space = false;
 		ops->writable(&p->llp);
@@ -167,7 +167,6 @@ static unsigned long paths_progress(struct weft_paths *p)
 {
 	enum weft_llp_state before = p->state;
 	bool ended = weft_paths_ended(&p->llp), more, wait;
-	u32 ready = p->order.ready;
 	unsigned long again;
 
 	lockdep_assert_held(&p->lock);
@@ -180,13 +179,13 @@ static unsigned long paths_progress(struct weft_paths *p)
 	wait = paths_look_around(p);
 	paths_sweep(p);
 	weft_paths_push(p);
-	if (weft_reorder_ended(&p->order) && p->state == WEFT_LLP_OPEN)
+	if (weft_paths_all_came(p) && p->state == WEFT_LLP_OPEN)
 		WRITE_ONCE(p->state, WEFT_LLP_PEER_CLOSED);
 	if (p->fault)
 		paths_die(p, -EPROTO);
-	else if (!paths_alive(p) && !weft_reorder_ended(&p->order))
+	else if (!paths_alive(p) && !weft_paths_all_came(p))
 		paths_die(p, -ECONNRESET);
-	paths_tell_owner(p, before, ready, ended);
+	paths_tell_owner(p, before, ended);
 	weft_paths_ack(p);
 	if (more)
 		return 1;
@@ -295,13 +294,11 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 	struct mem_cgroup *memcg = first->class->path->payer(first);
 	struct mem_cgroup *before = set_active_memcg(memcg);
 	struct weft_paths *p = kvzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
-	int ret = p ? weft_reorder_init(&p->order, GFP_KERNEL_ACCOUNT) : -ENOMEM;
 
 	set_active_memcg(before);
-	if (ret) {
-		kvfree(p);
+	if (!p) {
 		mem_cgroup_put(memcg);
-		return ERR_PTR(ret);
+		return ERR_PTR(-ENOMEM);
 	}
 	p->llp.class = &weft_paths_class;
 	p->llp.ops = ops;
@@ -315,6 +312,7 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 	INIT_DELAYED_WORK(&p->work, paths_work);
 	INIT_LIST_HEAD(&p->unacked);
 	INIT_LIST_HEAD(&p->waiting);
+	weft_arrivals_init(&p->arrivals, 0, WEFT_PATH_WINDOW_BYTES);
 	weft_llp_addresses(first, &p->local, &p->remote);
 	if (!terms->initiator) {
 		get_random_bytes(&p->addrs.key, sizeof(p->addrs.key));
@@ -388,8 +386,8 @@ static void paths_close_in_order(struct weft_paths *p)
 		/* TCP would reset a connection with unread bytes. */
 		weft_paths_receive(p, path);
 		weft_path_let_go(path);
-		kfree_skb(path->skb);
-		path->skb = NULL;
+		kfree(path->coming);
+		path->coming = NULL;
 		weft_llp_close(path->llp, false);
 		path->llp = NULL;
 	}
@@ -407,7 +405,7 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
 	weft_paths_unlock(llp);
 	/* No connection is left to queue it, and it does nothing any more. */
 	cancel_delayed_work_sync(&p->work);
-	weft_reorder_free(&p->order);
+	weft_arrivals_drop(&p->arrivals);
 	if (p->frag.page)
 		put_page(p->frag.page);
 	kfree(p->stage);
@@ -450,6 +448,7 @@ const struct weft_llp_class weft_paths_class = {
 	.error = llp_paths_error,
 	.shutdown = llp_paths_shutdown,
 	.close = llp_paths_close,
+	.arrivals = weft_paths_arrivals,
 	.flow = {
 		.lock = weft_paths_lock,
 		.unlock = weft_paths_unlock,
@@ -467,8 +466,6 @@ const struct weft_llp_class weft_paths_class = {
 		.unsent = weft_paths_unsent,
 		.at_end = weft_paths_at_end,
 		.read = weft_paths_read,
-		.look = weft_paths_look,
 		.await = weft_paths_await,
-		.full = weft_paths_full,
 	},
 };

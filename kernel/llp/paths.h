@@ -3,15 +3,15 @@
  * Several TCP connections as one stream, a class of lower layers (wire/path.h). It begins as
  * one connection whose MPA handshake is over; further ones, each a path, join and leave.
  *
- * Above this class a stream is FPDUs without CRCs and markers. Each goes over one of the paths,
- * and is kept until the peer's engine has taken it; if its path breaks, it is sent again on
- * another. The responder tells where it awaits joins; the initiator connects there.
+ * Above this class a stream that goes out is FPDUs without CRCs and markers. Each goes over one of
+ * the paths, and is kept until the peer's engine has taken it; if its path breaks, it is sent
+ * again on another. What comes is segments, each with its number (arrivals.h), since one path
+ * overtakes another. The responder tells where it awaits joins; the initiator connects there.
  *
  *	paths.c		the class: beginning, events, end
  *	paths_rx.c	frames that come
  *	paths_tx.c	frames that go, and which path they take
  *	paths_join.c	how paths join and leave; homes.c: the host's addresses
- *	reorder.c	what has come, by number
  */
 #ifndef WEFT_LLP_PATHS_H
 #define WEFT_LLP_PATHS_H
@@ -22,8 +22,8 @@
 
 #include "base/counters.h"
 #include "base/workqueue.h"
+#include "llp/arrivals.h"
 #include "llp/llp.h"
-#include "llp/reorder.h"
 #include "wire/path.h"
 
 struct in6_addr;
@@ -33,6 +33,8 @@ extern const struct weft_llp_class weft_paths_class;
 
 /* Joins whose key has not come yet. */
 #define WEFT_PATHS_MAX_JOINS	4
+/* Bytes of a frame before what it is there for. */
+#define WEFT_PATH_HEAD		(WEFT_MPA_LEN + WEFT_PATH_HDR_LEN)
 /* How often a stream is looked after while something is due. */
 #define WEFT_PATHS_TICK		(HZ / 20 + 1)
 /* Without data that goes back, the peer is told at once when so many frames were taken. */
@@ -86,10 +88,9 @@ enum weft_path_state {
  * @home: initiator: which address it leads to
  * @current_frame: the frame that is being sent, with a reference; NULL: none
  * @at: how much of it was sent
- * @head: the length field of the frame that is coming
- * @head_len: how much of it is here
- * @skb: the frame that is coming; NULL: its length is not here yet
- * @want: its length
+ * @head: the length field and the header of the frame that is coming
+ * @have: how many of the frame's bytes are here
+ * @coming: its other bytes; NULL: the header is not here yet
  * @remote: where it leads, or led
  * @counts: what it has done
  */
@@ -103,10 +104,9 @@ struct weft_path {
 	u32 home;
 	struct weft_path_frame *current_frame;
 	u32 at;
-	u8 head[WEFT_MPA_LEN];
-	u32 head_len;
-	struct sk_buff *skb;
-	u32 want;
+	u8 head[WEFT_PATH_HEAD];
+	u32 have;
+	struct weft_arrival *coming;
 	struct sockaddr_storage remote;
 	struct weft_path_counts counts;
 };
@@ -164,8 +164,11 @@ struct weft_paths_terms {
  * @want_space: a send found no room
  * @shut: our end is under way, or done
  * @path: the paths, by number. The first connection is number 0
- * @order: what has come
- * @taken: bytes taken of the segment at @order.next
+ * @arrivals: the segments that have come and were not taken
+ * @beyond: behind the last number that has come
+ * @ends: the peer has ended the stream...
+ * @end: ... so that no segment has this number or one behind it
+ * @news: a segment or the end has come, and the owner was not told
  * @told_ack: the ack that the peer was last sent
  * @owes_ack: it is to be sent another one...
  * @ack_due: ... at this time, in jiffies
@@ -206,8 +209,11 @@ struct weft_paths {
 	bool want_space;
 	bool shut;
 	struct weft_path path[WEFT_MAX_PATHS];
-	struct weft_reorder order;
-	u32 taken;
+	struct weft_arrivals arrivals;
+	u32 beyond;
+	bool ends;
+	u32 end;
+	bool news;
 	u32 told_ack;
 	bool owes_ack;
 	unsigned long ack_due;
@@ -240,6 +246,18 @@ static inline bool weft_path_is_up(const struct weft_path *path)
 	return path->llp && path->state == WEFT_PATH_UP && !path->broken;
 }
 
+/* Returns true if no segments will come but those that are here. */
+static inline bool weft_paths_all_came(const struct weft_paths *p)
+{
+	return p->ends && p->arrivals.gap == p->end;
+}
+
+/* What the peer is told that was taken. An end counts as soon as all before it was. */
+static inline u32 weft_paths_taken(const struct weft_paths *p)
+{
+	return p->arrivals.turn + (p->ends && p->arrivals.turn == p->end);
+}
+
 /* Has the work run, after a delay unless it is to run sooner. Any context. */
 static inline void weft_paths_soon(struct weft_paths *p, unsigned long delay)
 {
@@ -265,6 +283,7 @@ bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *in
 /* --- paths_rx.c --- */
 
 bool weft_paths_receive(struct weft_paths *p, struct weft_path *path);
+struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp);
 
 /* --- paths_tx.c --- */
 
@@ -311,8 +330,6 @@ bool weft_paths_ended(struct weft_llp *llp);
 bool weft_paths_unsent(struct weft_llp *llp);
 bool weft_paths_at_end(struct weft_llp *llp);
 void weft_paths_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
-void weft_paths_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx);
 void weft_paths_await(struct weft_llp *llp, u32 bytes);
-bool weft_paths_full(struct weft_llp *llp);
 
 #endif /* WEFT_LLP_PATHS_H */

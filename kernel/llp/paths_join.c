@@ -121,15 +121,15 @@ void weft_path_drop(struct weft_paths *p, struct weft_path *path)
 	lockdep_assert_held(&p->lock);
 	if (p->terms.initiator)
 		home_failed(p, path);
-	if (path->state == WEFT_PATH_UP && !p->dying && !weft_reorder_ended(&p->order)) {
+	if (path->state == WEFT_PATH_UP && !p->dying && !weft_paths_all_came(p)) {
 		path->counts.leaves++;
 		weft_count(p->terms.counters, WEFT_CNT_PATH_LEAVES, 1);
 		weft_paths_replay(p, path);
 	}
 	weft_path_let_go(path);
-	kfree_skb(path->skb);
-	path->skb = NULL;
-	path->head_len = 0;
+	kfree(path->coming);
+	path->coming = NULL;
+	path->have = 0;
 	path->broken = false;
 	path->stalled = false;
 	path->llp = NULL;

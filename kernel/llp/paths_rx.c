@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Several TCP connections as one stream, how frames come: those of each path are taken off
- * its connection, and become FPDUs in the order of their numbers. llp.h describes the functions of
+ * its connection, and become segments with numbers. llp.h describes the functions of
  * struct weft_llp_flow.
+ *
+ * A segment is told of when all of its frame is here and the CRC is good, so that nothing
+ * damaged is placed.
  *
  * A path whose bytes are damaged ends alone, as if it had been reset. A whole frame that breaks the
  * rules ends the stream: its sender does not do what both have agreed.
@@ -11,7 +14,6 @@
 #include <net/sock.h>
 
 #include "base/compat.h"
-#include "llp/packet.h"
 #include "llp/paths.h"
 #include "wire/fpdu.h"
 
@@ -25,25 +27,69 @@ struct paths_reader {
 	u32 budget;
 };
 
-/* Returns true if a frame's CRC is good, or none is in use. */
-static bool frame_good(const struct weft_paths *p, const struct sk_buff *skb)
+/* The length of the frame that is coming on a path, whose head is here. */
+static u32 frame_len(const struct weft_path *path)
 {
-	u32 covered = skb->len - WEFT_CRC_LEN;
-
-	return !p->terms.crc ||
-	       weft_crc_good(skb->data + covered,
-			     weft_crc_update(WEFT_CRC_SEED, skb->data, covered));
+	return weft_fpdu_len(weft_get_be16(path->head));
 }
 
-/* Makes an FPDU of the stream of a frame that holds a segment. */
-static void frame_to_fpdu(struct sk_buff *skb)
+/* Returns true if a whole frame is here that was not taken, since there was no memory. */
+static bool frame_waits(const struct weft_path *path)
 {
-	u32 ulpdu_len = weft_get_be16(skb->data) - WEFT_PATH_HDR_LEN;
+	return path->coming && path->have == frame_len(path);
+}
 
-	BUILD_BUG_ON(WEFT_PATH_HDR_LEN % 4);
-	skb_pull(skb, WEFT_PATH_HDR_LEN);
-	weft_fpdu_begin(skb->data, ulpdu_len);
-	weft_fpdu_end(skb->data, ulpdu_len, false);
+/* Returns true if a frame's CRC is good, or none is in use. */
+static bool frame_good(const struct weft_paths *p, const struct weft_path *path)
+{
+	u32 covered = frame_len(path) - WEFT_PATH_HEAD - WEFT_CRC_LEN, crc;
+	const u8 *rest = path->coming->data;
+
+	if (!p->terms.crc)
+		return true;
+	crc = weft_crc_update(WEFT_CRC_SEED, path->head, WEFT_PATH_HEAD);
+	return weft_crc_good(rest + covered, weft_crc_update(crc, rest, covered));
+}
+
+/*
+ * Takes a segment. Returns 0 if it is kept, -EEXIST if it has come before, -ENOMEM, or -EPROTO if
+ * its sender may not have sent it yet, or if it is behind the end.
+ */
+static int segment_came(struct weft_paths *p, u32 ssn, struct weft_arrival *segment)
+{
+	int ret;
+
+	if (weft_path_before(ssn, p->arrivals.turn))
+		return -EEXIST;
+	if (ssn - p->arrivals.turn >= WEFT_PATH_WINDOW ||
+	    (p->ends && !weft_path_before(ssn, p->end)))
+		return -EPROTO;
+	if (xa_load(&p->arrivals.by_number, ssn))
+		return -EEXIST;
+	/* What was placed takes next to none, so this much is more than the peer may send. */
+	if (p->arrivals.held + segment->len > WEFT_PATH_WINDOW_BYTES)
+		return -EPROTO;
+	segment->number = ssn;
+	ret = weft_arrivals_add(&p->arrivals, segment, GFP_KERNEL | __GFP_NOWARN);
+	if (ret)
+		return ret == -ENOMEM ? ret : -EPROTO;
+	if (weft_path_before(p->beyond, ssn + 1))
+		p->beyond = ssn + 1;
+	p->news = true;
+	return 0;
+}
+
+/* Takes the peer's end. Returns 0, -EEXIST if it has come before, or -EPROTO if it cannot be. */
+static int end_came(struct weft_paths *p, u32 ssn)
+{
+	if (p->ends)
+		return ssn == p->end ? -EEXIST : -EPROTO;
+	if (weft_path_before(ssn, p->beyond) || ssn - p->arrivals.turn > WEFT_PATH_WINDOW)
+		return -EPROTO;
+	p->ends = true;
+	p->end = ssn;
+	p->news = true;
+	return 0;
 }
 
 /* Takes the answer to our join, or of a frame before it. Returns false if the path is broken. */
@@ -60,81 +106,85 @@ static bool answer_came(struct weft_paths *p, struct weft_path *path,
 }
 
 /*
- * Takes a whole frame of a path whose CRC is good. Returns 1 if @skb was kept, 0 if not, or
- * -EPROTO if its sender has broken the rules.
+ * Takes a whole frame of a path whose CRC is good. Returns 0 if what was coming is kept, -EEXIST
+ * if it is done with, -ENOMEM, or -EPROTO if its sender has broken the rules.
  */
-static int frame_came(struct weft_paths *p, struct weft_path *path, struct sk_buff *skb)
+static int frame_came(struct weft_paths *p, struct weft_path *path)
 {
-	const u8 *ulpdu = skb->data + WEFT_MPA_LEN;
+	u32 len = weft_get_be16(path->head);
+	u8 ulpdu[WEFT_PATH_MAX_CONTROL];
 	struct weft_path_hdr hdr;
 	int ret;
 
-	if (!weft_path_decode(ulpdu, weft_get_be16(skb->data), &hdr))
+	/* A segment may be longer, and is not looked at. */
+	memcpy(ulpdu, path->head + WEFT_MPA_LEN, WEFT_PATH_HDR_LEN);
+	memcpy(ulpdu + WEFT_PATH_HDR_LEN, path->coming->data,
+	       min_t(u32, len, sizeof(ulpdu)) - WEFT_PATH_HDR_LEN);
+	if (!weft_path_decode(ulpdu, len, &hdr))
 		return -EPROTO;
 	/* A stranger may listen at an address of the peer's. What it says is heeded by nobody. */
 	if (path->state != WEFT_PATH_UP) {
 		path->broken = !answer_came(p, path, &hdr, ulpdu);
-		return 0;
+		return -EEXIST;
 	}
 	weft_paths_acked(p, hdr.ack);
 	switch (hdr.type) {
 	case WEFT_PATH_SEGMENT:
-		frame_to_fpdu(skb);
-		ret = weft_reorder_add(&p->order, hdr.ssn, skb);
-		return ret == -EEXIST ? 0 : ret ?: 1;
+		path->coming->len = len - WEFT_PATH_HDR_LEN;
+		return segment_came(p, hdr.ssn, path->coming);
 	case WEFT_PATH_END:
-		ret = weft_reorder_end(&p->order, hdr.ssn);
-		return ret == -EEXIST ? 0 : ret;
+		ret = end_came(p, hdr.ssn);
+		return ret ?: -EEXIST;
 	case WEFT_PATH_ACK:
-		return 0;
+		return -EEXIST;
 	case WEFT_PATH_ADDRESSES:
-		return weft_paths_told(p, ulpdu) ? 0 : -EPROTO;
+		return weft_paths_told(p, ulpdu) ? -EEXIST : -EPROTO;
 	default:
 		return -EPROTO;
 	}
 }
 
-/* Takes the frame that a path has received. */
-static void path_took_frame(struct weft_paths *p, struct weft_path *path)
+/*
+ * Takes the frame that a path has received. Returns false if there was no memory: then it is
+ * tried again.
+ */
+static bool path_took_frame(struct weft_paths *p, struct weft_path *path)
 {
-	struct sk_buff *skb = path->skb;
-	int ret;
+	int ret = -EEXIST;
 
-	path->skb = NULL;
-	path->head_len = 0;
-	if (!frame_good(p, skb)) {
+	if (!frame_good(p, path)) {
 		weft_count(p->terms.counters, WEFT_CNT_RX_CRC_ERRORS, 1);
 		path->broken = true;
-		kfree_skb(skb);
-		return;
+	} else {
+		ret = frame_came(p, path);
 	}
-	ret = frame_came(p, path, skb);
-	if (ret < 0)
-		p->fault = true;
-	if (ret <= 0)
-		kfree_skb(skb);
-}
-
-/*
- * Makes room for the frame whose length field is here. Returns false if there is no memory, or if
- * no frame has this length, so that the path is broken.
- */
-static bool path_begin_frame(struct weft_paths *p, struct weft_path *path)
-{
-	u32 len = weft_get_be16(path->head);
-
-	path->want = weft_fpdu_len(len);
-	if (len < WEFT_PATH_HDR_LEN || path->want > WEFT_PATH_MAX_FPDU) {
-		path->broken = true;
-		return false;
-	}
-	path->skb = alloc_skb(path->want, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!path->skb) {
+	if (ret == -ENOMEM) {
 		p->short_of_memory = true;
 		return false;
 	}
-	skb_put_data(path->skb, path->head, WEFT_MPA_LEN);
+	if (ret == -EPROTO)
+		p->fault = true;
+	if (ret)
+		kfree(path->coming);
+	path->coming = NULL;
+	path->have = 0;
 	return true;
+}
+
+/*
+ * Makes room for the rest of the frame whose head is here. Returns false if there is no memory, or
+ * if no frame has this length, so that the path is broken.
+ */
+static bool path_begin_frame(struct weft_paths *p, struct weft_path *path)
+{
+	if (weft_get_be16(path->head) < WEFT_PATH_HDR_LEN || frame_len(path) > WEFT_PATH_MAX_FPDU) {
+		path->broken = true;
+		return false;
+	}
+	path->coming = weft_arrival_new(frame_len(path) - WEFT_PATH_HEAD,
+					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	p->short_of_memory |= !path->coming;
+	return path->coming;
 }
 
 /* Takes bytes of a packet buffer of a path. */
@@ -144,24 +194,27 @@ static u32 path_actor(void *ctx, struct sk_buff *from, u32 offset, u32 len)
 	struct weft_path *path = reader->path;
 	struct weft_paths *p = reader->p;
 	u32 at = 0, n;
+	u8 *to;
 
 	while (at < len && !path->broken && !p->fault && reader->budget) {
-		if (path->head_len < WEFT_MPA_LEN) {
-			n = min(len - at, WEFT_MPA_LEN - path->head_len);
-			skb_copy_bits(from, offset + at, path->head + path->head_len, n);
-			path->head_len += n;
-			at += n;
-			continue;
-		}
-		if (!path->skb && !path_begin_frame(p, path))
+		if (path->have < WEFT_PATH_HEAD) {
+			n = min_t(u32, len - at, WEFT_PATH_HEAD - path->have);
+			to = path->head + path->have;
+		} else if (path->coming || path_begin_frame(p, path)) {
+			n = min(len - at, frame_len(path) - path->have);
+			to = path->coming->data + path->have - WEFT_PATH_HEAD;
+		} else {
 			break;
-		n = min(len - at, path->want - path->skb->len);
-		skb_copy_bits(from, offset + at, skb_put(path->skb, n), n);
+		}
+		skb_copy_bits(from, offset + at, to, n);
+		path->have += n;
 		at += n;
-		if (path->skb->len < path->want)
+		/* A length that no frame has may be less than what is here. */
+		if (!path->coming || path->have < frame_len(path))
 			continue;
 		reader->budget--;
-		path_took_frame(p, path);
+		if (!path_took_frame(p, path))
+			break;
 	}
 	path->counts.rx_bytes += at;
 	return at;
@@ -188,10 +241,11 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 	weft_llp_lock(path->llp);
 	flags = memalloc_noio_save();
 	before = set_active_memcg(p->memcg);
-	weft_llp_read(path->llp, path_actor, &reader);
+	if (!frame_waits(path) || path_took_frame(p, path))
+		weft_llp_read(path->llp, path_actor, &reader);
 	set_active_memcg(before);
 	memalloc_noio_restore(flags);
-	over = weft_llp_at_end(path->llp);
+	over = weft_llp_at_end(path->llp) && !frame_waits(path);
 	weft_llp_unlock(path->llp);
 	if (over)
 		path->broken = true;
@@ -200,77 +254,41 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 
 /* --- for the engine --- */
 
-/* Notes that @len bytes of the next segment, or of more, were taken. */
-static void paths_took(struct weft_paths *p, u32 len)
+struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp)
 {
-	struct sk_buff *skb;
-
-	p->taken += len;
-	while ((skb = weft_reorder_at(&p->order, p->order.next)) && p->taken >= skb->len) {
-		p->taken -= skb->len;
-		weft_reorder_pass(&p->order);
-	}
+	return &to_weft_paths(llp)->arrivals;
 }
 
+/*
+ * Segments are taken one by one (weft_paths_arrivals()), so whoever reads bytes drops those whose
+ * turn it is. The others are kept, so that the peer's end can come.
+ */
 void weft_paths_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
 	struct weft_paths *p = to_weft_paths(llp);
-	u32 next = p->order.next, len, n;
-	struct sk_buff *skb;
 
-	while ((skb = weft_reorder_at(&p->order, p->order.next)) != NULL) {
-		len = skb->len - p->taken;
-		n = actor(ctx, skb, p->taken, len);
-		paths_took(p, n);
-		if (n < len)
-			break;
-	}
-	/* The peer will have to be told. */
-	if (p->order.next != next)
-		weft_paths_soon(p, p->order.next - p->told_ack < WEFT_PATHS_ACK_FRAMES ?
-				   WEFT_PATHS_TICK : 0);
+	while (weft_arrivals_turn(&p->arrivals))
+		weft_arrivals_pass(&p->arrivals);
 }
 
-void weft_paths_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)
-{
-	struct weft_paths *p = to_weft_paths(llp);
-	u32 ssn = p->order.next;
-	struct sk_buff *skb;
-	u32 len;
-
-	from += p->taken;
-	for (; (skb = weft_reorder_at(&p->order, ssn)) != NULL; ssn++) {
-		if (from >= skb->len) {
-			from -= skb->len;
-			continue;
-		}
-		len = skb->len - from;
-		if (actor(ctx, skb, from, len) < len)
-			return;
-		from = 0;
-	}
-}
-
-/* All that has come is told at once. */
+/* All that has come is told at once. Of what was taken the peer will have to be told. */
 void weft_paths_await(struct weft_llp *llp, u32 bytes)
 {
-}
+	struct weft_paths *p = to_weft_paths(llp);
+	u32 taken = weft_paths_taken(p) - p->told_ack;
 
-bool weft_paths_full(struct weft_llp *llp)
-{
-	return to_weft_paths(llp)->order.bytes >= WEFT_PATH_WINDOW_BYTES / 2;
+	if (taken)
+		weft_paths_soon(p, taken < WEFT_PATHS_ACK_FRAMES ? WEFT_PATHS_TICK : 0);
 }
 
 bool weft_paths_ended(struct weft_llp *llp)
 {
 	const struct weft_paths *p = to_weft_paths(llp);
 
-	return p->state == WEFT_LLP_DEAD || weft_reorder_ended(&p->order);
+	return p->state == WEFT_LLP_DEAD || weft_paths_all_came(p);
 }
 
 bool weft_paths_at_end(struct weft_llp *llp)
 {
-	const struct weft_paths *p = to_weft_paths(llp);
-
-	return weft_paths_ended(llp) && !weft_reorder_at(&p->order, p->order.next);
+	return weft_paths_ended(llp) && !weft_arrivals_turn(&to_weft_paths(llp)->arrivals);
 }

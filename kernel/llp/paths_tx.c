@@ -54,7 +54,7 @@ static struct weft_path_frame *frame_new(struct weft_paths *p, u8 type, const u8
 	const struct weft_path_hdr hdr = {
 		.type = type,
 		.ssn = p->next,
-		.ack = weft_reorder_ack(&p->order),
+		.ack = weft_paths_taken(p),
 	};
 	struct mem_cgroup *before = set_active_memcg(p->memcg);
 	unsigned int flags = memalloc_noio_save();
@@ -169,7 +169,7 @@ void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
 	/* Before what was never sent, since these are what the peer waits for. */
 	list_splice(&again, &p->waiting);
 	/* An ack may be lost as well. */
-	p->told_ack = weft_reorder_ack(&p->order) - 1;
+	p->told_ack = weft_paths_taken(p) - 1;
 }
 
 /*
@@ -332,7 +332,7 @@ void weft_paths_ack(struct weft_paths *p)
 {
 	const struct weft_path_hdr hdr = {
 		.type = WEFT_PATH_ACK,
-		.ack = weft_reorder_ack(&p->order),
+		.ack = weft_paths_taken(p),
 	};
 	u8 fpdu[WEFT_FPDU_ROOM(WEFT_PATH_HDR_LEN)];
 	u32 taken = hdr.ack - p->told_ack;

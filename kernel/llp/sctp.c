@@ -110,7 +110,7 @@ static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops
 	s->sock = sock;
 	s->state = WEFT_LLP_CONNECTING;
 	mutex_init(&s->lock);
-	weft_arrivals_init(&s->arrivals, 0);
+	weft_arrivals_init(&s->arrivals, 0, WEFT_SCTP_MAX_AHEAD);
 	INIT_DELAYED_WORK(&s->work, sctp_work);
 	init_waitqueue_func_entry(&s->wait, sctp_wake);
 	add_wait_queue(sk_sleep(sock->sk), &s->wait);

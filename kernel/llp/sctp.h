@@ -23,6 +23,12 @@
 
 extern const struct weft_llp_class weft_sctp_class;
 
+/*
+ * The most memory of messages before a gap is closed. An honest peer keeps what it has sent behind
+ * the gap, and has less room than this.
+ */
+#define WEFT_SCTP_MAX_AHEAD	(4U << 20)
+
 /**
  * struct weft_sctp - one association, or a listener
  * @llp: as all know it

@@ -262,7 +262,7 @@ static int sctp_open_session(struct weft_sctp *s, const u8 *ssn, const struct we
 	if (ret)
 		return ret;
 	s->opened = true;
-	weft_arrivals_init(&s->arrivals, first->number + 1);
+	weft_arrivals_init(&s->arrivals, first->number + 1, WEFT_SCTP_MAX_AHEAD);
 	return 0;
 }
 

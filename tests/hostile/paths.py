@@ -29,6 +29,8 @@ WINDOW, MAX_FPDU = 4096, 16000
 JOIN_LIMIT = 3
 # What rping's client says first: an address, a key, a length. The server reads there.
 HELLO = fpdu.send(struct.pack(">QII", 0x1000, 7, 64))
+# A Write of no bytes, which may name anything.
+NOTHING = fpdu.write(0, 0)
 
 
 def frame(kind, ssn=0, ack=0, body=b""):
@@ -119,16 +121,16 @@ class Stream:
         (path or self.first).put(SEGMENT, ssn=ssn, body=HELLO)
         self.asked(path or self.first)
 
-    def asked(self, *paths):
+    def asked(self, *paths, opcode=fpdu.READ_REQUEST):
         deadline = time.monotonic() + PROMPT
         while time.monotonic() < deadline:
             for path in paths:
                 with contextlib.suppress(Failure):
                     kind, _, body = path.get(0.2)
                     if kind == SEGMENT:
-                        check(body[1] & 0x0F == fpdu.READ_REQUEST, f"{body.hex()} is no read")
+                        check(body[1] & 0x0F == opcode, f"{body.hex()} instead of operation {opcode}")
                         return
-        raise Failure("rping's server has not asked for anything")
+        raise Failure(f"rping's server has not sent operation {opcode}")
 
     def gone(self, *others):
         for path in (self.first, *others):
@@ -162,6 +164,26 @@ def out_of_order():
     stream.first.put(SEGMENT, ssn=0, body=begin)
     stream.asked(stream.first, second)
     stream.gone(second)
+
+
+def early(wrong):
+    """This, before its turn, is placed nowhere, and ends the connection when its turn comes."""
+
+    def run():
+        stream = Stream()
+        second = stream.joined()
+        # Nothing overtakes the first segment.
+        second.put(SEGMENT, body=HELLO)
+        stream.asked(stream.first, second)
+        with counted(rx_early_fpdus=0):
+            second.put(SEGMENT, ssn=2, body=wrong)
+            time.sleep(0.3)
+        second = stream.joined()
+        stream.first.put(SEGMENT, ssn=1, body=NOTHING)
+        stream.asked(stream.first, second, opcode=fpdu.TERMINATE)
+        stream.gone(second)
+
+    return run
 
 
 def doubled():
@@ -414,6 +436,11 @@ CASES = [
     ("two paths", two_paths),
     ("segments out of order", out_of_order),
     ("segments twice and thrice", doubled),
+    ("before its turn: a Write to no memory", early(fpdu.write(0x12345601, 0x1000, b"wrong"))),
+    ("before its turn: a Write that wraps", early(fpdu.write(0x12345601, 2**64 - 2, b"wrong"))),
+    ("before its turn: an answer to no read", early(fpdu.tagged(fpdu.READ_RESPONSE, 0xFFFF, 0, b"wrong"))),
+    ("before its turn: a SEND far ahead", early(fpdu.send(b"wrong", msn=100))),
+    ("before its turn: half a header", early(b"\x41\x40\x00")),
     ("a slow join", slow_join),
     ("a wrong key", guest(frame(JOIN, ssn=1, body=b"01234567"))),
     ("a key with one wrong bit", guest(lambda s: frame(JOIN, ssn=1, body=s.key[:7] + bytes([s.key[7] ^ 1])))),

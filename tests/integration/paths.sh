@@ -138,8 +138,10 @@ one=$speed
 speed 2
 compared "two equal links" "$one" "$speed" 190
 shape eth0 "$((rate / 2))mbit" && shape eth1 "$((rate * 3 / 2))mbit"
+early=$(counter weft0 rx_early_bytes)
 speed 2
 compared "links of 1 and 3" "$one" "$speed" 180
+check "what overtook was placed when it came" test "$(counter weft0 rx_early_bytes)" -gt "$early"
 shape eth0 "$((rate / 2))mbit" 1% && shape eth1 "$((rate * 3 / 2))mbit" 1%
 speed 1
 slow=$speed

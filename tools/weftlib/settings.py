@@ -102,7 +102,7 @@ SETTINGS = {
         Setting("sctp_ports", "none", "a port, FIRST-LAST, or none", "ports that have SCTP whatever transport is", ports),
         Setting("sctp_multihoming", "off", "on or off", "SCTP connections have all addresses of the host", words(*ON_OFF)),
         Setting("paths", "1", "1 to 8", "TCP connections that carry a queue pair's data to a Weft peer", number(1, 8)),
-        Setting("out_of_order", "on", "on or off", "place bytes when they come, over SCTP", words(*ON_OFF)),
+        Setting("out_of_order", "on", "on or off", "place bytes when they come, over SCTP and several paths", words(*ON_OFF)),
     )
 }
 

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two queue pairs with two paths between them, of which one is late: what comes by the other is
+ * placed when it comes, and delivered in its turn.
+ */
+#include "bench.h"
+#include "ends.h"
+#include "routes.h"
+
+#define HERE	100000U	/* where bytes go in the receiver's memory */
+#define LEN	40000U	/* of three segments */
+#define SECOND	16000U	/* bytes from here on are not in the first of them */
+#define ANSWER	4U	/* what the SEND behind them has */
+
+/**
+ * struct pair - both ends
+ * @a: the initiator, which sends
+ * @b: the responder
+ */
+struct pair {
+	struct end *a;
+	struct end *b;
+};
+
+static struct fake *path_of(const struct end *e, u32 number)
+{
+	return to_fake(to_weft_paths(e->llp)->path[number].llp);
+}
+
+static struct pair *pair_new(struct kunit *test)
+{
+	const struct weft_mpa_agreed agreed = {
+		.revision = 2, .p2p = true, .rtr = WEFT_RTR_WRITE, .extended = true,
+		.ird = 2, .ord = 2,
+	};
+	struct pair *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct weft_sq_wr *wr;
+	struct weft_cqe cqe;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->a = end_make(test);
+	p->b = end_make(test);
+	routes_join(p->a->fake, p->b->fake);
+	end_spread(test, p->b, false, 2);
+	end_spread(test, p->a, true, 2);
+	KUNIT_ASSERT_EQ(test, end_start(p->b, &agreed, false), 0);
+	KUNIT_ASSERT_EQ(test, end_start(p->a, &agreed, true), 0);
+	settle();
+	/* Nothing overtakes the first message, so each direction has one. */
+	wr = end_wr(p->b, WEFT_OP_WRITE, 0, 4);
+	end_remote(wr, 0);
+	end_post(p->b, wr);
+	end_ring(p->b);
+	settle();
+	KUNIT_ASSERT_TRUE(test, end_poll(p->b, &cqe));
+	end_fill(p->a, 1);
+	end_fill(p->b, 2);
+	KUNIT_ASSERT_TRUE(test, weft_path_is_up(&to_weft_paths(p->a->llp)->path[1]));
+	KUNIT_ASSERT_TRUE(test, weft_path_is_up(&to_weft_paths(p->b->llp)->path[1]));
+	return p;
+}
+
+static void pair_free(struct kunit *test, struct pair *p)
+{
+	end_free(test, p->a);
+	end_free(test, p->b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* Path 0 is late from now on, and has room for a part of a frame. */
+static void delay(struct pair *p)
+{
+	path_of(p->a, 0)->script.stuck = true;
+	path_of(p->b, 0)->script.stuck = true;
+	path_of(p->a, 0)->script.window = 1000;
+	path_of(p->b, 0)->script.window = 1000;
+}
+
+/* It is no longer late. */
+static void catch_up(struct pair *p)
+{
+	path_of(p->a, 0)->script.stuck = false;
+	path_of(p->b, 0)->script.stuck = false;
+	path_of(p->a, 0)->script.window = 4 << 20;
+	path_of(p->b, 0)->script.window = 4 << 20;
+	settle();
+	weft_paths_soon(to_weft_paths(p->a->llp), 0);
+	weft_paths_soon(to_weft_paths(p->b->llp), 0);
+	settle();
+}
+
+/* A WRITE of three segments and a SEND behind it, while a path is late that has the first. */
+static void write_late(struct pair *p)
+{
+	struct weft_sq_wr *wr;
+
+	end_receive(p->b, 0x77, 0, 100);
+	delay(p);
+	wr = end_wr(p->a, WEFT_OP_WRITE, 0, LEN);
+	end_remote(wr, HERE);
+	end_post(p->a, wr);
+	end_post(p->a, end_wr(p->a, WEFT_OP_SEND, 0, ANSWER));
+	end_ring(p->a);
+	settle();
+}
+
+static bool same(const struct pair *p, u32 from, u32 len)
+{
+	return !memcmp(p->b->memory + HERE + from, p->a->memory + from, len);
+}
+
+static void expect_nothing(struct kunit *test, struct end *e)
+{
+	struct weft_cqe cqe;
+
+	KUNIT_EXPECT_FALSE(test, end_poll(e, &cqe));
+}
+
+static void expect_received(struct kunit *test, struct pair *p)
+{
+	struct weft_cqe cqe;
+
+	if (!end_poll(p->b, &cqe)) {
+		KUNIT_FAIL(test, "the receive has no completion");
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x77ULL);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, cqe.byte_len, ANSWER);
+	KUNIT_EXPECT_TRUE(test, same(p, 0, LEN));
+	KUNIT_EXPECT_EQ(test, memcmp(p->b->memory, p->a->memory, ANSWER), 0);
+}
+
+static void place_early(struct kunit *test)
+{
+	struct pair *p = pair_new(test);
+
+	write_late(p);
+	KUNIT_EXPECT_TRUE(test, same(p, SECOND, LEN - SECOND));
+	KUNIT_EXPECT_FALSE(test, same(p, 0, 1000));
+	KUNIT_EXPECT_EQ(test, end_count(p->b, WEFT_CNT_RX_EARLY_FPDUS), 3ULL);
+	KUNIT_EXPECT_GT(test, end_count(p->b, WEFT_CNT_RX_EARLY_BYTES), (u64)LEN - SECOND);
+	/* Little is kept of what was placed. */
+	KUNIT_EXPECT_LT(test, to_weft_paths(p->b->llp)->arrivals.held, 300U);
+	expect_nothing(test, p->b);
+	catch_up(p);
+	expect_received(test, p);
+	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
+	pair_free(test, p);
+}
+
+static void place_in_order(struct kunit *test)
+{
+	struct pair *p = pair_new(test);
+
+	p->b->qp->rx.early = false;
+	write_late(p);
+	KUNIT_EXPECT_FALSE(test, same(p, SECOND, 1000));
+	KUNIT_EXPECT_FALSE(test, same(p, LEN - 1000, 1000));
+	KUNIT_EXPECT_EQ(test, end_count(p->b, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
+	KUNIT_EXPECT_GT(test, to_weft_paths(p->b->llp)->arrivals.held, LEN - SECOND);
+	expect_nothing(test, p->b);
+	catch_up(p);
+	expect_received(test, p);
+	pair_free(test, p);
+}
+
+/* Not a byte is placed of a frame that is damaged, whichever byte that is. */
+static void place_damaged(struct kunit *test)
+{
+	const u32 at[] = { 3, 8, 20, 9000, 15999 };
+	struct fake *bad;
+	struct pair *p;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		p = pair_new(test);
+		bad = path_of(p->b, 1);
+		bad->damage = bad->arrived + at[i];
+		write_late(p);
+		KUNIT_EXPECT_EQ(test, end_count(p->b, WEFT_CNT_RX_CRC_ERRORS), 1ULL);
+		KUNIT_EXPECT_EQ(test, end_count(p->b, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
+		KUNIT_EXPECT_FALSE(test, same(p, SECOND, 500));
+		KUNIT_EXPECT_FALSE(test, same(p, SECOND + 12000, 500));
+		expect_nothing(test, p->b);
+		catch_up(p);
+		expect_received(test, p);
+		pair_free(test, p);
+	}
+}
+
+/* What comes a second time, after its message was delivered, is not placed again. */
+static void place_once(struct kunit *test)
+{
+	struct pair *p = pair_new(test);
+	struct weft_paths *paths = to_weft_paths(p->a->llp);
+
+	write_late(p);
+	mutex_lock(&paths->lock);
+	paths->path[0].since -= HZ + HZ / 5;
+	mutex_unlock(&paths->lock);
+	weft_paths_soon(paths, 0);
+	settle();
+	KUNIT_EXPECT_GT(test, end_count(p->a, WEFT_CNT_PATH_REPLAYED), 0ULL);
+	expect_received(test, p);
+	end_fill(p->b, 3);
+	end_fill(p->a, 3);
+	catch_up(p);
+	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory, p->b->memory, END_MEMORY), 0);
+	KUNIT_EXPECT_EQ(test, (int)p->b->qp->state, (int)IB_QPS_RTS);
+	pair_free(test, p);
+}
+
+/* The answer to a read comes early as well. */
+static void place_answer(struct kunit *test)
+{
+	struct pair *p = pair_new(test);
+	struct weft_sq_wr *wr;
+	struct weft_cqe cqe;
+
+	/* The request is on its way before the path is late. */
+	path_of(p->b, 0)->script.stuck = true;
+	path_of(p->b, 0)->script.window = 1000;
+	wr = end_wr(p->a, WEFT_OP_READ, HERE, LEN);
+	end_remote(wr, 0);
+	end_post(p->a, wr);
+	end_ring(p->a);
+	settle();
+	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory + HERE + SECOND, p->b->memory + SECOND,
+				     LEN - SECOND), 0);
+	KUNIT_EXPECT_GT(test, end_count(p->a, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
+	expect_nothing(test, p->a);
+	catch_up(p);
+	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory + HERE, p->b->memory, LEN), 0);
+	if (end_poll(p->a, &cqe))
+		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
+	else
+		KUNIT_FAIL(test, "the read has no completion");
+	pair_free(test, p);
+}
+
+/* A queue pair that failed drops what comes, and the peer's end comes all the same. */
+static void place_nothing(struct kunit *test)
+{
+	struct pair *p = pair_new(test);
+
+	write_late(p);
+	weft_stream_error(p->b->qp);
+	settle();
+	weft_llp_shutdown(p->a->llp);
+	catch_up(p);
+	KUNIT_EXPECT_GT(test, p->b->peer_closed, 0);
+	KUNIT_EXPECT_FALSE(test, same(p, 0, 1000));
+	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
+	pair_free(test, p);
+}
+
+static struct kunit_case place_cases[] = {
+	KUNIT_CASE(place_early),
+	KUNIT_CASE(place_in_order),
+	KUNIT_CASE(place_damaged),
+	KUNIT_CASE(place_once),
+	KUNIT_CASE(place_answer),
+	KUNIT_CASE(place_nothing),
+	{}
+};
+
+static int place_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite place_suite = {
+	.name = "weft_paths_place",
+	.suite_init = place_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = place_cases,
+};
+
+kunit_test_suite(place_suite);
