@@ -135,6 +135,11 @@ class Units(unittest.TestCase):
     def test_nothing(self):
         self.assertEqual(links.units([]), ({}, {}))
 
+    def test_an_error_is_not_waited_for(self):
+        files, symlinks = links.units(links.parse("[a]\nnetdev = x\ncrc = maybe\n")[0])
+        self.assertEqual(files, {})
+        self.assertEqual(sorted(symlinks), ["multi-user.target.wants/weft.target", "weft.target.wants/weft@a.service"])
+
     def test_as_systemd_escapes(self):
         """systemd-escape, where it is installed, says the same."""
         for name in ("eth0", "br-lan.7", ".x", "a_b:c", "ä"):
@@ -148,13 +153,13 @@ class Units(unittest.TestCase):
         """The program writes them, and tells what is wrong."""
         with tempfile.TemporaryDirectory() as directory:
             conf = pathlib.Path(directory, "weft.conf")
-            conf.write_text(GOOD + "paths = 99\n", encoding="utf-8")
+            conf.write_text(GOOD + "[bad]\npaths = 99\n", encoding="utf-8")
             out = pathlib.Path(directory, "out")
             ran = subprocess.run(
                 [TOP / "tools/weft-links", "generate", out], env=dict(os.environ, WEFT_CONF=conf), capture_output=True, text=True, check=False
             )
             self.assertEqual(ran.returncode, 0, ran.stderr)
-            self.assertIn(f"weft: {conf}:11: paths can't be '99'", ran.stderr)
+            self.assertIn(f"weft: {conf}:12: paths can't be '99'", ran.stderr)
             self.assertTrue((out / "multi-user.target.wants/weft.target").is_symlink())
             self.assertTrue((out / "weft@storage.service.d/netdev.conf").is_file())
 
@@ -210,6 +215,10 @@ class Device(unittest.TestCase):
     def test_no_module(self):
         machine = Machine(GOOD, fails={"modprobe": "FATAL: Module weft not found"})
         self.fails(machine, "the module can't be loaded: FATAL: Module weft not found (dkms status weft; dmesg)")
+
+    def test_secure_boot(self):
+        machine = Machine(GOOD, fails={"modprobe": "could not insert 'weft': Key was rejected by service"})
+        self.fails(machine, "Key was rejected by service (this machine takes signed modules only: mokutil --import")
 
     def test_refused(self):
         machine = Machine(GOOD, fails={"rdma": "error: Operation not supported"})

@@ -11,6 +11,7 @@ from weftlib.host import Failed
 PATH = "/etc/weft.conf"
 DEVICES = "/sys/class/infiniband"
 NETDEVS = "/sys/class/net"
+SIGNATURE = "this machine takes signed modules only: mokutil --import /var/lib/dkms/mok.pub, and reboot"
 SECTION = re.compile(r"\[\s*(.*?)\s*\]")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 NETDEV = re.compile(r"[^\s/:]{1,15}")
@@ -156,7 +157,9 @@ def up(host, name, path=PATH):
         raise Failed(f"{path}:{link.line}: {name}: there is no network device {link.netdev} (ip link shows those there are)")
     ran = host.run("modprobe", "weft")
     if not ran or ran[0]:
-        raise Failed(f"the module can't be loaded: {complaint(ran, 'modprobe')} (dkms status weft; dmesg)")
+        said = complaint(ran, "modprobe")
+        signature = re.search(r"[Kk]ey (was rejected|not available)|Operation not permitted", said)
+        raise Failed(f"the module can't be loaded: {said} ({SIGNATURE if signature else 'dkms status weft; dmesg'})")
     ran = host.run("rdma", "link", "add", name, "type", "weft", "netdev", link.netdev)
     if not ran or ran[0]:
         raise Failed(f"{path}:{link.line}: rdma link add {name} on {link.netdev}: {complaint(ran, 'rdma')} (dmesg says why)")
@@ -193,7 +196,8 @@ def units(links, path=PATH):
     for link in links:
         unit = f"weft@{escape(link.name)}.service"
         symlinks[f"weft.target.wants/{unit}"] = "/lib/systemd/system/weft@.service"
-        if link.netdev:
+        # A section with an error fails at once, and says so, instead of waiting for its network device.
+        if not link.errors:
             device = f"sys-subsystem-net-devices-{escape(link.netdev)}.device"
             # Wants, not BindsTo: a device goes on when its netdev gets another name.
             files[f"{unit}.d/netdev.conf"] = (
