@@ -27,7 +27,8 @@ int weft_cmd_get_context(struct verbs_context* context, struct weft_ucontext_res
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  int ret = ibv_cmd_get_context(context, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp));
+  int ret = ibv_cmd_get_context(context, (void*)&cmd, sizeof(cmd),
+                                WEFT_SINCE_57(NULL, ) & resp.core, sizeof(resp));
   memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
   return ret;
 }
@@ -48,7 +49,7 @@ int weft_cmd_query_port(struct ibv_context* context, uint8_t port_num, struct ib
   WEFT_CMD(ib_uverbs_query_port) cmd;
 
   memset(&cmd, 0, sizeof(cmd));
-  return ibv_cmd_query_port(context, port_num, attr, &cmd.hdr, sizeof(cmd));
+  return ibv_cmd_query_port(context, port_num, attr, (void*)&cmd, sizeof(cmd));
 }
 
 int weft_cmd_alloc_pd(struct ibv_context* context, struct ibv_pd* pd) {
@@ -57,7 +58,7 @@ int weft_cmd_alloc_pd(struct ibv_context* context, struct ibv_pd* pd) {
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  return ibv_cmd_alloc_pd(context, pd, &cmd.hdr, sizeof(cmd), &resp, sizeof(resp));
+  return ibv_cmd_alloc_pd(context, pd, (void*)&cmd, sizeof(cmd), &resp, sizeof(resp));
 }
 
 int weft_cmd_reg_mr(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access,
@@ -67,7 +68,7 @@ int weft_cmd_reg_mr(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova,
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  return ibv_cmd_reg_mr(pd, addr, length, iova, access, mr, &cmd.hdr, sizeof(cmd), &resp,
+  return ibv_cmd_reg_mr(pd, addr, length, iova, access, mr, (void*)&cmd, sizeof(cmd), &resp,
                         sizeof(resp));
 }
 
@@ -78,8 +79,13 @@ int weft_cmd_rereg_mr(struct verbs_mr* mr, uint32_t flags, struct ibv_pd* pd, vo
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  return ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr, access, pd, &cmd.hdr,
+  return ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr, access, pd, (void*)&cmd,
                           sizeof(cmd), &resp, sizeof(resp));
+}
+
+int weft_cmd_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                           int access, struct verbs_mr* mr) {
+  return ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr WEFT_SINCE_54(, NULL));
 }
 
 int weft_cmd_alloc_mw(struct ibv_pd* pd, enum ibv_mw_type type, struct ibv_mw* mw) {
@@ -88,7 +94,7 @@ int weft_cmd_alloc_mw(struct ibv_pd* pd, enum ibv_mw_type type, struct ibv_mw* m
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  return ibv_cmd_alloc_mw(pd, type, mw, &cmd.hdr, sizeof(cmd), &resp, sizeof(resp));
+  return ibv_cmd_alloc_mw(pd, type, mw, (void*)&cmd, sizeof(cmd), &resp, sizeof(resp));
 }
 
 int weft_cmd_create_cq(struct ibv_context* context, const struct ibv_cq_init_attr_ex* attr,
@@ -102,8 +108,8 @@ int weft_cmd_create_cq(struct ibv_context* context, const struct ibv_cq_init_att
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  int ret =
-      ibv_cmd_create_cq_ex(context, attr, cq, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp), 0);
+  int ret = ibv_cmd_create_cq_ex(context, attr, WEFT_SINCE_59(NULL, ) cq, (void*)&cmd, sizeof(cmd),
+                                 &resp.core, sizeof(resp), 0);
   memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
   return ret;
 }
@@ -116,7 +122,7 @@ int weft_cmd_modify_cq(struct ibv_cq* cq, struct ibv_modify_cq_attr* attr) {
   } cmd;
 
   memset(&cmd, 0, sizeof(cmd));
-  return ibv_cmd_modify_cq(cq, attr, (struct ibv_modify_cq*)&cmd, sizeof(cmd));
+  return ibv_cmd_modify_cq(cq, attr, (void*)&cmd, sizeof(cmd));
 }
 
 int weft_cmd_resize_cq(struct ibv_cq* cq, int cqe, struct weft_create_cq_resp* weft) {
@@ -125,7 +131,7 @@ int weft_cmd_resize_cq(struct ibv_cq* cq, int cqe, struct weft_create_cq_resp* w
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  int ret = ibv_cmd_resize_cq(cq, cqe, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp));
+  int ret = ibv_cmd_resize_cq(cq, cqe, (void*)&cmd, sizeof(cmd), &resp.core, sizeof(resp));
   memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
   return ret;
 }
@@ -137,7 +143,7 @@ int weft_cmd_create_srq(struct ibv_pd* pd, struct ibv_srq* srq, struct ibv_srq_i
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  int ret = ibv_cmd_create_srq(pd, srq, attr, &cmd.hdr, sizeof(cmd), &resp.core, sizeof(resp));
+  int ret = ibv_cmd_create_srq(pd, srq, attr, (void*)&cmd, sizeof(cmd), &resp.core, sizeof(resp));
   memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
   return ret;
 }
@@ -146,14 +152,14 @@ int weft_cmd_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int attr
   WEFT_CMD(ib_uverbs_modify_srq) cmd;
 
   memset(&cmd, 0, sizeof(cmd));
-  return ibv_cmd_modify_srq(srq, attr, attr_mask, &cmd.hdr, sizeof(cmd));
+  return ibv_cmd_modify_srq(srq, attr, attr_mask, (void*)&cmd, sizeof(cmd));
 }
 
 int weft_cmd_query_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr) {
   WEFT_CMD(ib_uverbs_query_srq) cmd;
 
   memset(&cmd, 0, sizeof(cmd));
-  return ibv_cmd_query_srq(srq, attr, &cmd.hdr, sizeof(cmd));
+  return ibv_cmd_query_srq(srq, attr, (void*)&cmd, sizeof(cmd));
 }
 
 int weft_cmd_create_qp(struct verbs_qp* qp, struct ibv_qp_init_attr_ex* attr,
@@ -163,7 +169,7 @@ int weft_cmd_create_qp(struct verbs_qp* qp, struct ibv_qp_init_attr_ex* attr,
 
   memset(&cmd, 0, sizeof(cmd));
   memset(&resp, 0, sizeof(resp));
-  int ret = ibv_cmd_create_qp_ex(attr->pd->context, qp, attr, &cmd.hdr, sizeof(cmd), &resp.core,
+  int ret = ibv_cmd_create_qp_ex(attr->pd->context, qp, attr, (void*)&cmd, sizeof(cmd), &resp.core,
                                  sizeof(resp));
   memcpy(weft, resp.bytes + sizeof(resp.core), sizeof(*weft));
   return ret;
@@ -174,14 +180,14 @@ int weft_cmd_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask
   WEFT_CMD(ib_uverbs_query_qp) cmd;
 
   memset(&cmd, 0, sizeof(cmd));
-  return ibv_cmd_query_qp(qp, attr, attr_mask, init_attr, &cmd.hdr, sizeof(cmd));
+  return ibv_cmd_query_qp(qp, attr, attr_mask, init_attr, (void*)&cmd, sizeof(cmd));
 }
 
 int weft_cmd_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask) {
   WEFT_CMD(ib_uverbs_modify_qp) cmd;
 
   memset(&cmd, 0, sizeof(cmd));
-  return ibv_cmd_modify_qp(qp, attr, attr_mask, &cmd.hdr, sizeof(cmd));
+  return ibv_cmd_modify_qp(qp, attr, attr_mask, (void*)&cmd, sizeof(cmd));
 }
 
 /*

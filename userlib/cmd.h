@@ -29,6 +29,9 @@ int weft_cmd_alloc_pd(struct ibv_context* context, struct ibv_pd* pd);
 int weft_cmd_reg_mr(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access,
                     struct verbs_mr* mr);
 
+int weft_cmd_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                           int access, struct verbs_mr* mr);
+
 int weft_cmd_rereg_mr(struct verbs_mr* mr, uint32_t flags, struct ibv_pd* pd, void* addr,
                       size_t length, int access);
 

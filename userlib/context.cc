@@ -23,15 +23,17 @@
 namespace weft {
 namespace {
 
-// An opened device. libibverbs allocates it, zeroed.
+// An opened device. libibverbs allocates it, zeroed. The public struct verbs_context grows at its
+// front.
 struct Context {
+  Room before;
   verbs_context base;
 
   static Context* of(ibv_context* context) {
-    return reinterpret_cast<Context*>(verbs_get_ctx(context));
+    auto* base = reinterpret_cast<char*>(verbs_get_ctx(context));
+    return reinterpret_cast<Context*>(base - offsetof(Context, base));
   }
 };
-static_assert(offsetof(Context, base) == 0);
 static_assert(std::is_trivially_default_constructible_v<Context>);
 
 // Our table of operations, with null pointers behind it. A libibverbs that reads a longer
@@ -79,15 +81,29 @@ constexpr PaddedOps kContextOps = {.known = {
                                        .resize_cq = resize_cq,
                                    }};
 
+// Returns true if the module has the interface that libweft has. If not, says in one line which of
+// the two is older, and what to do.
+bool module_matches(const char* device, uint32_t module_abi) {
+  if (module_abi == WEFT_ABI_VERSION) {
+    return true;
+  }
+  const bool old_module = module_abi < WEFT_ABI_VERSION;
+  fprintf(
+      stderr,
+      "libweft: %s: the kernel module (ABI %u) is %s than libweft (ABI %d); %s; if that does not "
+      "help, install both anew: make && sudo make install\n",
+      device, module_abi, old_module ? "older" : "newer", WEFT_ABI_VERSION,
+      old_module ? "reload the module: modprobe -r weft && modprobe weft" : "restart this program");
+  return false;
+}
+
 }  // namespace
 
+// Takes `cmd_fd` over, as libibverbs wants it of this function.
 verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_data*/) {
   const Device* weft_device = Device::of(device);
-  if (weft_device->kernel_abi != WEFT_ABI_VERSION) {
-    fprintf(stderr,
-            "libweft: %s: the kernel module speaks ABI %u, libweft ABI %d; rebuild and reinstall "
-            "both: make && sudo make install, then reload the module\n",
-            device->name, weft_device->kernel_abi, WEFT_ABI_VERSION);
+  if (!device_matches(weft_device->base, &kDeviceOps, weft_device->behind) ||
+      !module_matches(device->name, weft_device->kernel_abi)) {
     close(cmd_fd);
     errno = EPROTONOSUPPORT;
     return nullptr;
@@ -101,18 +117,18 @@ verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_dat
     return nullptr;
   }
   weft_ucontext_resp resp = {};
-  const int ret = weft_cmd_get_context(&context->base, &resp);
+  int ret = weft_cmd_get_context(&context->base, &resp);
+  if (ret == 0) {
+    verbs_set_ops(&context->base, &kContextOps.known);
+    if (!operations_match(context->base, kContextOps.known, context->before) ||
+        !queue_pair_matches(&context->base.context)) {
+      ret = EPROTONOSUPPORT;
+    }
+  }
   if (ret != 0) {
     verbs_uninit_context(&context->base);
     free(context);
     errno = ret;
-    return nullptr;
-  }
-  verbs_set_ops(&context->base, &kContextOps.known);
-  if (!operations_match(context->base, kContextOps.known)) {
-    verbs_uninit_context(&context->base);
-    free(context);
-    errno = EPROTONOSUPPORT;
     return nullptr;
   }
   return &context->base;

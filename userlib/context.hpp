@@ -3,17 +3,22 @@
 #define WEFT_CONTEXT_HPP
 
 #include "provider_abi.h"
+#include "room.hpp"
 
 namespace weft {
 
 // A device that libibverbs listed. Made by alloc_device, freed by uninit_device.
 struct Device {
   verbs_device base;  // first: converted by address
+  Room behind;
   uint32_t kernel_abi;
 
   static Device* of(ibv_device* device) { return reinterpret_cast<Device*>(device); }
 };
 static_assert(offsetof(Device, base) == 0);
+
+// What libibverbs knows libweft by (device.cc).
+extern const verbs_device_ops kDeviceOps;
 
 // verbs_device_ops.alloc_context and verbs_context_ops.free_context.
 verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* private_data);

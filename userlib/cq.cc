@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "completion.hpp"
 #include "pd.hpp"
+#include "version.hpp"
 
 namespace weft {
 namespace {
@@ -47,7 +48,9 @@ Cq* create(ibv_context* context, const ibv_cq_init_attr_ex& attr, bool single_th
   if (ret != 0) {
     goto free_cq;
   }
-  ret = cq->mapping.map(context->cmd_fd, resp.ring);
+  ret = length_matches(cq->behind, context, "struct verbs_cq")
+            ? cq->mapping.map(context->cmd_fd, resp.ring)
+            : EPROTONOSUPPORT;
   if (ret != 0) {
     goto destroy;
   }

@@ -6,11 +6,13 @@
 #include "mapping.hpp"
 #include "provider_abi.h"
 #include "ring.hpp"
+#include "room.hpp"
 
 namespace weft {
 
 struct Cq {
   verbs_cq base;  // first: converted by address
+  Room behind;
   Mapping mapping;
   QueueLock lock;  // guards ring
   CompletionRing ring;

@@ -27,31 +27,42 @@ verbs_device* alloc_device(verbs_sysfs_dev* sysfs) {
   return &device->base;
 }
 
+// Called after the table. A program whose netlink is closed (a service without AF_NETLINK) learns
+// no driver id, and its devices are known by their settings.
+bool match_device(verbs_sysfs_dev* sysfs) {
+  return sysfs->match != nullptr || is_ours_without_id(*sysfs);
+}
+
 void uninit_device(verbs_device* device) {
   free(device);
 }
 
-// The driver id and nothing else: names are the administrator's to choose.
+// The driver id, and no name: names are the administrator's to choose.
 const verbs_match_ent kMatchTable[] = {
     {.u = {.driver_id = WEFT_DRIVER_ID}, .kind = VERBS_MATCH_DRIVER_ID},
     {.kind = VERBS_MATCH_SENTINEL},
 };
 
+}  // namespace
+
 // Accepts any kernel ABI, which alloc_context() judges later. A device that is listed and
 // says what is wrong when it is opened helps more than one that is missing.
-const verbs_device_ops kDeviceOps = {
+extern const verbs_device_ops kDeviceOps = {
     .name = "weft",
     .match_min_abi_version = 0,
     .match_max_abi_version = UINT32_MAX,
     .match_table = kMatchTable,
+    .match_device = match_device,
     .alloc_context = alloc_context,
     .alloc_device = alloc_device,
     .uninit_device = uninit_device,
 };
 
+namespace {
+
 __attribute__((constructor)) void register_driver() {
   if (rdma_core_matches()) {
-    verbs_register_driver_34(&kDeviceOps);
+    verbs_register_driver(&kDeviceOps);
   }
 }
 

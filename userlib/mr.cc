@@ -5,36 +5,49 @@
 #include <stdlib.h>
 
 #include "cmd.h"
+#include "room.hpp"
+#include "version.hpp"
 
 namespace weft {
 namespace {
 
+struct Mr {
+  verbs_mr base;  // first: freed by address
+  Room behind;
+};
+static_assert(offsetof(Mr, base) == 0);
+
 // Makes a region by `issue`, which returns 0 or a positive errno value.
 template <typename Issue>
-ibv_mr* make(Issue issue) {
-  auto* mr = static_cast<verbs_mr*>(calloc(1, sizeof(verbs_mr)));
+ibv_mr* make(ibv_pd* pd, Issue issue) {
+  auto* mr = static_cast<Mr*>(calloc(1, sizeof(Mr)));
   if (mr == nullptr) {
     return nullptr;
   }
-  const int ret = issue(mr);
+  int ret = issue(&mr->base);
+  if (ret == 0 && !length_matches(mr->behind, pd->context, "struct verbs_mr")) {
+    ibv_cmd_dereg_mr(&mr->base);
+    ret = EPROTONOSUPPORT;
+  }
   if (ret != 0) {
     free(mr);
     errno = ret;
     return nullptr;
   }
-  return &mr->ibv_mr;
+  return &mr->base.ibv_mr;
 }
 
 }  // namespace
 
 ibv_mr* reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
-  return make([&](verbs_mr* mr) { return weft_cmd_reg_mr(pd, addr, length, iova, access, mr); });
+  return make(pd,
+              [&](verbs_mr* mr) { return weft_cmd_reg_mr(pd, addr, length, iova, access, mr); });
 }
 
 ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                       int access) {
-  return make([&](verbs_mr* mr) {
-    return ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr);
+  return make(pd, [&](verbs_mr* mr) {
+    return weft_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr);
   });
 }
 

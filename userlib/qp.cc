@@ -53,7 +53,9 @@ Qp* create(ibv_qp_init_attr_ex* attr) {
   if (ret != 0) {
     goto free_qp;
   }
-  ret = map_rings(qp, attr->pd->context->cmd_fd, resp, attr->cap);
+  ret = length_matches(qp->behind, attr->pd->context, "struct verbs_qp")
+            ? map_rings(qp, attr->pd->context->cmd_fd, resp, attr->cap)
+            : EPROTONOSUPPORT;
   if (ret != 0) {
     goto destroy;
   }
@@ -117,11 +119,6 @@ ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* attr) {
   }
   if (extended) {
     set_wr_ops(qp);
-    if (!queue_pair_matches(&qp->base)) {
-      destroy_qp(&qp->base.qp);
-      errno = EPROTONOSUPPORT;
-      return nullptr;
-    }
   }
   attr->cap = kernel_attr.cap;
   return &qp->base.qp;

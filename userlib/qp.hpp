@@ -7,6 +7,7 @@
 #include "mapping.hpp"
 #include "provider_abi.h"
 #include "ring.hpp"
+#include "room.hpp"
 
 namespace weft {
 
@@ -24,6 +25,7 @@ struct Building {
 // system call, and neither is taken inside the other or inside a CQ's.
 struct Qp {
   verbs_qp base;  // first: converted by address
+  Room behind;
 
   QueueLock sq_lock;
   SendRing sq;

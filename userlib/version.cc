@@ -7,7 +7,7 @@
 //
 // The name is a hint for a clear message before anything is used. A fork of rdma-core,
 // or a change that a distribution takes back into an older release, keeps the name and
-// changes the layout; the three checks at the end do not go by names.
+// changes the layout; the checks at the end do not go by names.
 #include "version.hpp"
 
 #include <dirent.h>
@@ -43,6 +43,9 @@ unsigned long release_of(const char* path) {
   }
   return strtoul(at, nullptr, 10);
 }
+
+// What libibverbs has in place of a driver id that it could not ask the kernel for.
+constexpr uint32_t kDriverUnknown = 0;
 
 constexpr char kRemedy[] = "rebuild and reinstall: make && sudo make install";
 
@@ -119,12 +122,26 @@ bool rdma_core_matches() {
   return true;
 }
 
+bool is_ours_without_id(const verbs_sysfs_dev& sysfs) {
+  static constexpr char kSetting[] = "/weft/crc";
+  char settings[sizeof(sysfs.ibdev_path) + sizeof(kSetting)];
+  snprintf(settings, sizeof(settings), "%.*s%s", static_cast<int>(sizeof(sysfs.ibdev_path)),
+           sysfs.ibdev_path, kSetting);
+  return sysfs.driver_id == kDriverUnknown && access(settings, F_OK) == 0;
+}
+
 bool description_matches(const verbs_sysfs_dev& sysfs) {
-  return sysfs.driver_id == WEFT_DRIVER_ID ||
+  return sysfs.driver_id == WEFT_DRIVER_ID || is_ours_without_id(sysfs) ||
          interface_is_other("a device", "struct verbs_sysfs_dev");
 }
 
-bool operations_match(const verbs_context& context, const verbs_context_ops& ops) {
+bool device_matches(const verbs_device& device, const verbs_device_ops* ops, const Room& behind) {
+  return (device.ops == ops && behind.untouched()) ||
+         interface_is_other(device.device.name, "struct verbs_device");
+}
+
+bool operations_match(const verbs_context& context, const verbs_context_ops& ops,
+                      const Room& before) {
   const ibv_context_ops& kept = context.context.ops;
   const bool match =
       same(kept.alloc_mw, ops.alloc_mw) && same(kept.bind_mw, ops.bind_mw) &&
@@ -138,12 +155,25 @@ bool operations_match(const verbs_context& context, const verbs_context_ops& ops
       same(context.dealloc_td, ops.dealloc_td) && same(context.modify_cq, ops.modify_cq) &&
       same(context.query_device_ex, ops.query_device_ex) &&
       same(context.query_rt_values, ops.query_rt_values);
-  return match || interface_is_other(context.context.device->name, "struct verbs_context_ops");
+  const char* device = context.context.device->name;
+  return (match || interface_is_other(device, "struct verbs_context_ops")) &&
+         (before.untouched() || interface_is_other(device, "struct verbs_context"));
 }
 
-bool queue_pair_matches(verbs_qp* qp) {
-  return ibv_qp_to_qp_ex(&qp->qp) == &qp->qp_ex ||
-         interface_is_other(qp->qp.context->device->name, "struct verbs_qp");
+bool queue_pair_matches(ibv_context* context) {
+  struct {
+    verbs_qp qp;
+    Room behind;
+  } made_up = {};
+  made_up.qp.qp.context = context;
+  const bool plain = ibv_qp_to_qp_ex(&made_up.qp.qp) == nullptr;
+  made_up.qp.comp_mask = VERBS_QP_EX;
+  const bool extended = ibv_qp_to_qp_ex(&made_up.qp.qp) == &made_up.qp.qp_ex;
+  return (plain && extended) || interface_is_other(context->device->name, "struct verbs_qp");
+}
+
+bool length_matches(const Room& behind, const ibv_context* context, const char* what) {
+  return behind.untouched() || interface_is_other(context->device->name, what);
 }
 
 }  // namespace weft

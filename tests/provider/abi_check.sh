@@ -52,9 +52,9 @@ check_table() {
 		skip "$what: the table was not found in it"
 		return
 	fi
-	"$build/abi_offsets" >"$work/ours"
+	"$build/abi_layout" >"$work/ours"
 	# Names that mlx5 spells differently from the operation.
-	sed -i -e 's/ free_pd$/ dealloc_pd/' -e 's/ arm_cq$/ req_notify_cq/' "$work/theirs"
+	sed -i -e 's/ free_pd$/ dealloc_pd/' -e 's/ arm_cq$/ req_notify_cq/' -e 's/_op$//' "$work/theirs"
 	local wrong
 	wrong=$(awk 'NR == FNR { ours[$1] = $2; next }
 		     ours[$1] != $2 { print $1 ": theirs " $2 ", ours " ours[$1] }' \
@@ -76,7 +76,7 @@ check_size() {
 		return
 	fi
 	theirs=$(nm -S "$archive" 2>/dev/null | awk '$4 ~ /verbs_dummy_ops$/ { print $2 }')
-	ours=$(tail -1 <("$build/abi_offsets") | cut -d' ' -f1)
+	ours=$(tail -1 <("$build/abi_layout") | cut -d' ' -f1)
 	if [[ -z $theirs ]]; then
 		skip "$what: the table was not found in it"
 	elif ((16#$theirs == ours + 8)); then
@@ -88,7 +88,8 @@ check_size() {
 
 check_driver() {
 	local archive what="the driver description's layout against libsiw"
-	archive=$(echo "$libdir"/libsiw-rdmav*.a)
+	archive=$(basename "$build"/libweft-rdmav*.so .so)
+	archive=$libdir/${archive/weft/siw}.a
 	if [[ ! -e $archive ]]; then
 		skip "$what: $archive is not installed"
 		return
@@ -99,9 +100,9 @@ check_driver() {
 	theirs=$(while read -r offset kind symbol; do
 		[[ $kind == R_*_*64 && -n $symbol ]] || continue
 		offset=$((16#$offset - 16#${start:-0}))
-		((offset >= 0 && offset < $("$build/abi_offsets" driver | tail -1))) && echo "$offset"
+		((offset >= 0 && offset < $("$build/abi_layout" driver | tail -1))) && echo "$offset"
 	done < <(objdump -r -j .data.rel.ro.local "$work/siw.c.o") | xargs)
-	ours=$("$build/abi_offsets" driver | head -n -1 | xargs)
+	ours=$("$build/abi_layout" driver | head -n -1 | xargs)
 	if [[ -z $start || -z $theirs ]]; then
 		skip "$what: the description was not found in it"
 	elif [[ $theirs == "$ours" ]]; then

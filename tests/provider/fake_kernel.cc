@@ -83,6 +83,7 @@ FakeKernel& FakeKernel::get() {
     if (const char* device = getenv("FAKE_KERNEL_NAME")) {
       made->name = device;
     }
+    made->netlink_closed = getenv("FAKE_KERNEL_NETLINK") != nullptr;
     return made;
   }();
   return *kernel;

@@ -70,6 +70,7 @@ class FakeKernel {
   uint32_t index = 0;  // by which libibverbs knows it again
   uint32_t driver_id = WEFT_DRIVER_ID;
   uint32_t abi_version = WEFT_ABI_VERSION;
+  bool netlink_closed = false;  // devices are to be found in sysfs
 
   // The next `times` commands `command` fail with `error`.
   void fail(uint32_t command, int error, unsigned times = 1);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netlink/attr.h>
+#include <netlink/errno.h>
 #include <netlink/handlers.h>
 #include <netlink/msg.h>
 #include <netlink/socket.h>
@@ -124,7 +125,7 @@ INTERPOSED int close(int fd) {
 // ---- netlink: which devices there are ---------------------------------------
 
 INTERPOSED int nl_connect(nl_sock* /*socket*/, int /*protocol*/) {
-  return 0;
+  return FakeKernel::get().netlink_closed ? -NLE_FAILURE : 0;
 }
 
 INTERPOSED int nl_send_simple(nl_sock* /*socket*/, int type, int /*flags*/, void* /*buffer*/,

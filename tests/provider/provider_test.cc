@@ -69,7 +69,7 @@ TEST_F(DeviceTest, OtherDriversDevicesAreLeftAlone) {
 }
 
 TEST_F(DeviceTest, OtherKernelAbiIsRefusedInOneLine) {
-  for (const uint32_t abi : {0U, WEFT_ABI_VERSION + 1U, 4711U}) {
+  for (const uint32_t abi : {0U, WEFT_ABI_VERSION - 1U, WEFT_ABI_VERSION + 1U, 4711U}) {
     plug_in("weft3", WEFT_DRIVER_ID, abi);
     testing::internal::CaptureStderr();
     ibv_context* context = open_device();
@@ -81,6 +81,8 @@ TEST_F(DeviceTest, OtherKernelAbiIsRefusedInOneLine) {
     EXPECT_NE(said.find(kernel().name), std::string::npos) << said;
     EXPECT_NE(said.find("ABI " + std::to_string(abi)), std::string::npos) << said;
     EXPECT_NE(said.find("ABI " + std::to_string(WEFT_ABI_VERSION)), std::string::npos) << said;
+    const char* remedy = abi < WEFT_ABI_VERSION ? "modprobe -r weft" : "restart this program";
+    EXPECT_NE(said.find(remedy), std::string::npos) << said;
     EXPECT_NE(said.find("make && sudo make install"), std::string::npos) << said;
   }
 }

@@ -19,6 +19,9 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 here=$top/tests/provider
 plugin=$(echo "$build"/libweft-rdmav*.so)
 name=${plugin%-rdmav*.so} # as RDMAV_DRIVERS wants it
+name_of_plugin=$(basename "$plugin")
+library=$(realpath "$(gcc -print-file-name=libibverbs.so)")
+release=$(echo "${library##*/libibverbs.so.}" | cut -d. -f3)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
@@ -65,10 +68,9 @@ expect_one_line() {
 # A copy of libibverbs that calls itself another release must be refused, with a line that says so
 # where libibverbs' warnings are asked for.
 check_release_refused() {
-	local as=$1 pattern=$2 what=$3 real
-	real=$(realpath "$(gcc -print-file-name=libibverbs.so)")
+	local as=$1 pattern=$2 what=$3
 	mkdir -p "$work/$as"
-	cp "$real" "$work/$as/$as"
+	cp "$library" "$work/$as/$as"
 	[[ $as == libibverbs.so.1 ]] || ln -s "$as" "$work/$as/libibverbs.so.1"
 	LD_LIBRARY_PATH=$work/$as LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=$name \
 		ibv_devices >/dev/null 2>"$work/err" || true
@@ -106,7 +108,7 @@ check_release_refused() {
 # namespace of this test's so that the machine stays as it is.
 check_installed() {
 	local what="installed plugin" dest=$work/dest libdir
-	make -s --no-print-directory -C "$top/userlib" install DESTDIR="$dest"
+	make -s --no-print-directory -C "$top/userlib" install BUILD="$build" DESTDIR="$dest"
 	libdir=$(dirname "$(find "$dest" -name 'libweft-rdmav*.so')")
 	if ! unshare -m true 2>"$work/err"; then
 		skip "$what: no private mount namespace here: $(head -1 "$work/err")"
@@ -130,6 +132,37 @@ check_installed() {
 		ok "uninstall leaves nothing behind"
 	else
 		fail "uninstall left $(find "$dest" -type f)"
+	fi
+}
+
+# A program that may not ask by netlink which devices there are, as a service without AF_NETLINK,
+# learns them from sysfs, without their driver ids.
+check_without_netlink() {
+	local what="without netlink" sys=$work/sys
+	mkdir -p "$sys/class/infiniband_verbs/uverbs0" "$sys/class/infiniband/weft0/weft" \
+		"$sys/class/infiniband/other0"
+	echo 6 >"$sys/class/infiniband_verbs/abi_version"
+	echo weft0 >"$sys/class/infiniband_verbs/uverbs0/ibdev"
+	echo 231:192 >"$sys/class/infiniband_verbs/uverbs0/dev"
+	sed -n 's/^#define WEFT_ABI_VERSION[[:space:]]*//p' "$top/kernel/uapi/weft-abi.h" \
+		>"$sys/class/infiniband_verbs/uverbs0/abi_version"
+	echo '4: RNIC' | tee "$sys/class/infiniband/weft0/node_type" >"$sys/class/infiniband/other0/node_type"
+	echo preferred >"$sys/class/infiniband/weft0/weft/crc"
+	if SYSFS_PATH=$sys FAKE_KERNEL_NETLINK=closed LD_PRELOAD=$build/libfake_kernel.so \
+		RDMAV_DRIVERS=$name ibv_devinfo >"$work/out" 2>&1 && grep -q 'hca_id:.weft0' "$work/out"; then
+		ok "$what: a device is known by its settings in sysfs, and opens"
+	else
+		fail "$what: ibv_devinfo did not find the device:"
+		sed 's/^/    /' "$work/out"
+	fi
+	echo other0 >"$sys/class/infiniband_verbs/uverbs0/ibdev"
+	SYSFS_PATH=$sys FAKE_KERNEL_NETLINK=closed LD_PRELOAD=$build/libfake_kernel.so \
+		RDMAV_DRIVERS=$name ibv_devices >"$work/out" 2>&1 || true
+	if grep -q 'other0\|libweft' "$work/out"; then
+		fail "$what: the device of another driver is taken for ours:"
+		sed 's/^/    /' "$work/out"
+	else
+		ok "$what: the device of another driver is left alone"
 	fi
 }
 
@@ -157,14 +190,16 @@ check_binary() {
 
 # An rdma-core that the build does not know must stop it with a message.
 check_unknown_rdma_core() {
-	local out
-	if out=$(make -s -n -C "$top/userlib" all KNOWN_34=43 2>&1); then
-		fail "the build accepts an rdma-core release it does not know"
-	elif [[ $out == *"describes interface 34"* ]]; then
-		ok "the build refuses an rdma-core release it does not know"
-	else
-		fail "the build fails without a message on an unknown rdma-core: $out"
-	fi
+	awk -F'[^0-9]+' -v release="$release" '!/^WEFT_RELEASES/ || release < $2 || release > $3' \
+		"$top/userlib/releases.h" >"$work/releases.h"
+	MAKEFLAGS="" make -s -n -C "$top/userlib" all BUILD="$build" RELEASES="$work/releases.h" >"$work/out" 2>"$work/err" || true
+	expect_one_line "the build refuses an rdma-core release that it does not know" \
+		"of rdma-core release '$release' .* nobody has tried with libweft; userlib/releases.h has [0-9]" "$work/err"
+	# The same release with another private interface, as a fork may have.
+	sed "s/^\(WEFT_RELEASES([0-9]*, [0-9]*, \)[0-9]*/\11/" "$top/userlib/releases.h" >"$work/releases.h"
+	MAKEFLAGS="" make -s -n -C "$top/userlib" all BUILD="$build" RELEASES="$work/releases.h" >"$work/out" 2>"$work/err" || true
+	expect_one_line "the build refuses a known release with another private interface" \
+		"with private interface '[0-9]+', which nobody has tried" "$work/err"
 }
 
 # The tests with threads, under the thread sanitizer, whose first report ends the program with an
@@ -183,6 +218,34 @@ check_refusals() {
 		"another rdma-core release"
 	check_release_refused libibverbs.so.1 'does not name its rdma-core release' \
 		"an rdma-core without a release"
+}
+
+# Plugins that were built for other releases (make test RDMA_CORE=…) are refused by this one in one
+# line: by ours, or, where their name has another tag, by libibverbs. A false name of the library
+# does not help, where structures differ.
+check_foreign() {
+	local other plugin built false_name pattern
+	for other in "$top"/build/userlib*/; do
+		built=$(basename "$other"config-*-* | cut -d- -f3)
+		plugin=$(echo "$other"libweft-rdmav*.so)
+		[[ -e $plugin && $built != "$release" ]] || continue
+		pattern="libweft: built for rdma-core $built, but .* is rdma-core $release"
+		[[ -e ${plugin%-rdmav*}${name_of_plugin#libweft} ]] || pattern="libibverbs: Warning: couldn't load driver"
+		IBV_SHOW_WARNINGS=1 LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=${plugin%-rdmav*} \
+			ibv_devinfo >/dev/null 2>"$work/all" || true
+		grep -E '^libweft: |load driver .*weft' "$work/all" >"$work/err" || true
+		expect_one_line "a libweft of rdma-core $built on $release: one line says so" "$pattern" "$work/err"
+		[[ $pattern == libweft* && $((built < 45)) != $((release < 45)) ]] || continue
+		false_name=libibverbs.so.1.14.$built.0
+		mkdir -p "$work/false"
+		cp "$library" "$work/false/$false_name"
+		ln -sf "$false_name" "$work/false/libibverbs.so.1"
+		LD_LIBRARY_PATH=$work/false LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=${plugin%-rdmav*} \
+			ibv_devinfo >"$work/out" 2>"$work/all" || true
+		grep '^libweft: ' "$work/all" >"$work/err" || true
+		expect_one_line "a libweft of rdma-core $built on $release under the name of $built: one line says so" \
+			'has another private interface \(struct verbs_qp\)' "$work/err"
+	done
 }
 
 finish() {
@@ -208,7 +271,9 @@ RDMAV_DRIVERS=$name gtest "$build/provider_test" --gtest_brief=1
 check_threads
 check_binary
 check_unknown_rdma_core
+check_without_netlink
 check_refusals
+check_foreign
 check_installed
 
 # It says at its end how many checks it made; one that stops half-way has not checked the rest.

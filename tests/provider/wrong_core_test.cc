@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 //
 // A libibverbs whose private interface is another than the one that libweft was built
-// for, under the right name. Three of its functions are defined here over the real ones,
+// for, under the right name. Some of its functions are defined here over the real ones,
 // and do on demand what a libibverbs of another layout would.
 #include <dlfcn.h>
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -30,8 +31,14 @@ constexpr size_t kNowhere = SIZE_MAX;
 // Where this libibverbs has an operation that ours doesn't, or lacks one that ours has.
 size_t insert_at = kNowhere;
 size_t remove_at = kNowhere;
-// It looks for the mark of an extended queue pair where there is none.
+// It looks for the mark of an extended queue pair where there is none, or always finds one.
 bool mark_moved = false;
+bool mark_everywhere = false;
+// It has a longer structure, or one more field before a context, and writes to it.
+bool longer_context = false;
+bool longer_queue_pair = false;
+bool longer_completion_queue = false;
+bool longer_region = false;
 const verbs_device_ops* registered;
 
 template <typename Function>
@@ -53,16 +60,58 @@ INTERPOSED void verbs_set_ops(verbs_context* context, const verbs_context_ops* o
   }
   real<void(verbs_context*, const verbs_context_ops*)>("verbs_set_ops")(
       context, reinterpret_cast<const verbs_context_ops*>(table));
+  if (longer_context) {
+    *(reinterpret_cast<uint64_t*>(context) - 1) = 1;
+  }
 }
 
-INTERPOSED void verbs_register_driver_34(const verbs_device_ops* ops) {
+// Writes to the field that a longer structure has at its end.
+template <typename Structure>
+void write_behind(Structure* structure, bool longer) {
+  if (longer) {
+    const uint64_t value = 1;
+    memcpy(reinterpret_cast<char*>(structure) + sizeof(Structure), &value, sizeof(value));
+  }
+}
+
+INTERPOSED int ibv_cmd_create_qp_ex(ibv_context* context, verbs_qp* qp, ibv_qp_init_attr_ex* attr,
+                                    struct ibv_create_qp* cmd, size_t cmd_size,
+                                    ib_uverbs_create_qp_resp* resp, size_t resp_size) {
+  write_behind(qp, longer_queue_pair);
+  return real<decltype(ibv_cmd_create_qp_ex)>("ibv_cmd_create_qp_ex")(context, qp, attr, cmd,
+                                                                      cmd_size, resp, resp_size);
+}
+
+INTERPOSED int ibv_cmd_create_cq_ex(ibv_context* context, const ibv_cq_init_attr_ex* attr,
+                                    WEFT_SINCE_59(verbs_create_cq_prov_attr* prov, ) verbs_cq* cq,
+                                    struct ibv_create_cq_ex* cmd, size_t cmd_size,
+                                    ib_uverbs_ex_create_cq_resp* resp, size_t resp_size,
+                                    uint32_t cmd_flags) {
+  write_behind(cq, longer_completion_queue);
+  return real<decltype(ibv_cmd_create_cq_ex)>("ibv_cmd_create_cq_ex")(
+      context, attr, WEFT_SINCE_59(prov, ) cq, cmd, cmd_size, resp, resp_size, cmd_flags);
+}
+
+INTERPOSED int ibv_cmd_reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t hca_va, int access,
+                              verbs_mr* mr, struct ibv_reg_mr* cmd, size_t cmd_size,
+                              ib_uverbs_reg_mr_resp* resp, size_t resp_size) {
+  write_behind(mr, longer_region);
+  return real<decltype(ibv_cmd_reg_mr)>("ibv_cmd_reg_mr")(pd, addr, length, hca_va, access, mr, cmd,
+                                                          cmd_size, resp, resp_size);
+}
+
+INTERPOSED void verbs_register_driver(const verbs_device_ops* ops) {
   if (strcmp(ops->name, "weft") == 0) {
     registered = ops;
   }
-  real<void(const verbs_device_ops*)>("verbs_register_driver_34")(ops);
+  real<void(const verbs_device_ops*)>(
+      ("verbs_register_driver_" + std::to_string(WEFT_RDMA_CORE_TAG)).c_str())(ops);
 }
 
 INTERPOSED ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  if (mark_everywhere) {
+    return &reinterpret_cast<verbs_qp*>(qp)->qp_ex;
+  }
   return mark_moved ? nullptr : real<ibv_qp_ex*(ibv_qp*)>("ibv_qp_to_qp_ex")(qp);
 }
 
@@ -73,6 +122,9 @@ class WrongCoreTest : public testing::Test {
   ~WrongCoreTest() override {
     insert_at = kNowhere;
     remove_at = kNowhere;
+    mark_moved = false;
+    mark_everywhere = false;
+    longer_context = false;
   }
 
   // Opens the device; it must be refused in one line, or work.
@@ -131,30 +183,60 @@ TEST_F(WrongCoreTest, AnotherDescriptionOfADeviceIsNoticed) {
   EXPECT_NE(said.find("another private interface"), std::string::npos) << said;
 }
 
-TEST_F(QueuePairTest, AnotherLayoutOfQueuePairsIsNoticed) {
-  ibv_qp_init_attr_ex attr = {};
-  attr.send_cq = cq_;
-  attr.recv_cq = cq_;
-  attr.cap = {.max_send_wr = 1,
-              .max_recv_wr = 1,
-              .max_send_sge = 1,
-              .max_recv_sge = 1,
-              .max_inline_data = 0};
-  attr.qp_type = IBV_QPT_RC;
-  attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  attr.pd = pd_;
-  attr.send_ops_flags = IBV_QP_EX_WITH_SEND;
-  const size_t before = kernel().num_qps();
+TEST_F(WrongCoreTest, AnotherLayoutOfQueuePairsIsNoticed) {
   mark_moved = true;
-  testing::internal::CaptureStderr();
-  ibv_qp* qp = ibv_create_qp_ex(context_, &attr);
-  const int error = errno;
-  const std::string said = testing::internal::GetCapturedStderr();
+  expect_refused(true, "the mark is looked for elsewhere");
   mark_moved = false;
-  EXPECT_EQ(qp, nullptr);
-  EXPECT_EQ(error, EPROTONOSUPPORT);
-  EXPECT_EQ(kernel().num_qps(), before);
-  EXPECT_NE(said.find("struct verbs_qp"), std::string::npos) << said;
+  mark_everywhere = true;
+  expect_refused(true, "the mark is found where there is none");
+}
+
+TEST_F(WrongCoreTest, ALongerContextIsNoticed) {
+  longer_context = true;
+  expect_refused(true, "one more field before a context");
+}
+
+TEST_F(WrongCoreTest, ALongerDeviceIsNoticed) {
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  ASSERT_EQ(count, 1);
+  auto* device = reinterpret_cast<verbs_device*>(list[0]);
+  write_behind(device, true);
+  expect_refused(true, "one more field behind a device");
+  memset(reinterpret_cast<char*>(device) + sizeof(*device), 0, sizeof(uint64_t));
+  const verbs_device_ops* ops = device->ops;
+  device->ops = nullptr;  // it is kept elsewhere
+  errno = 0;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(registered->alloc_context(list[0], dup(0), nullptr), nullptr);
+  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("struct verbs_device"), std::string::npos);
+  device->ops = ops;
+  ibv_free_device_list(list);
+  expect_refused(false, "as it was");
+}
+
+// Nothing that was made stays behind (the fixture looks), and nothing of ours was overwritten.
+TEST_F(QueuePairTest, LongerObjectsAreNoticed) {
+  char buffer[8];
+  testing::internal::CaptureStderr();
+  longer_queue_pair = true;
+  EXPECT_EQ(create_qp(), nullptr);
+  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  longer_queue_pair = false;
+  longer_completion_queue = true;
+  EXPECT_EQ(ibv_create_cq(context_, kCqe, nullptr, nullptr, 0), nullptr);
+  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  longer_completion_queue = false;
+  longer_region = true;
+  EXPECT_EQ(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0), nullptr);
+  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  longer_region = false;
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3) << said;
+  for (const char* structure : {"struct verbs_qp", "struct verbs_cq", "struct verbs_mr"}) {
+    EXPECT_NE(said.find(structure), std::string::npos) << said;
+  }
 }
 
 }  // namespace

@@ -390,8 +390,8 @@ class Doctor(Case):
         self.finds("fault", "library", "no weft.driver", machine(files={"/etc/libibverbs.d/weft.driver": None}))
 
     def test_library_and_module(self):
-        line = "libweft: weft0: the kernel module speaks ABI 5, libweft ABI 4; rebuild\n"
-        self.finds("fault", "library and module", "speaks ABI 5", machine(said={"ibv_devinfo -d weft0": [255, "", line]}))
+        line = "libweft: weft0: the kernel module (ABI 5) is newer than libweft (ABI 4); restart this program\n"
+        self.finds("fault", "library and module", "is newer than libweft", machine(said={"ibv_devinfo -d weft0": [255, "", line]}))
         self.finds("fault", "library and module", "couldn't load", machine(said={"ibv_devinfo -d weft0": [0, "", "libibverbs: Warning: couldn't load driver 'libweft-rdmav34.so'\n"]}))
         self.finds("warning", "library and module", "ibverbs-utils", machine(said={"ibv_devinfo -d weft0": None}))
 
