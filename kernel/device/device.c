@@ -9,6 +9,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 
+#include "base/compat/verbs.h"
 #include "base/context.h"
 #include "base/limit.h"
 #include "base/settings.h"
@@ -82,6 +83,11 @@ static void device_dealloc(struct ib_device *ib)
 	dev_put(dev->netdev);
 }
 
+WEFT_ADAPT_CREATE_CQ(weft_create_cq)
+WEFT_ADAPT_RESIZE_CQ(weft_resize_cq)
+WEFT_ADAPT_REG_MR(weft_reg_user_mr)
+WEFT_ADAPT_REG_DMABUF(weft_reg_user_mr_dmabuf)
+
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = WEFT_DRIVER,
@@ -92,7 +98,7 @@ static const struct ib_device_ops device_ops = {
 	.alloc_mw = weft_alloc_mw,
 	.alloc_pd = weft_alloc_pd,
 	.alloc_ucontext = weft_alloc_ucontext,
-	.create_cq = weft_create_cq,
+	.create_cq = WEFT_CREATE_CQ(weft_create_cq),
 	.create_qp = weft_create_qp,
 	.create_srq = weft_create_srq,
 	.dealloc_driver = device_dealloc,
@@ -138,11 +144,11 @@ static const struct ib_device_ops device_ops = {
 	.query_port = weft_query_port,
 	.query_qp = weft_query_qp,
 	.query_srq = weft_query_srq,
-	.reg_user_mr = weft_reg_user_mr,
-	.reg_user_mr_dmabuf = weft_reg_user_mr_dmabuf,
+	.reg_user_mr = WEFT_REG_MR(weft_reg_user_mr),
+	.reg_user_mr_dmabuf = WEFT_REG_DMABUF(weft_reg_user_mr_dmabuf),
 	.req_notify_cq = weft_req_notify_cq,
 	.rereg_user_mr = weft_rereg_user_mr,
-	.resize_cq = weft_resize_cq,
+	WEFT_RESIZE_CQ(weft_resize_cq),
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),

@@ -20,7 +20,7 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 {
 	unsigned int major, minor, patch;
 
-	if (udata->inlen || udata->outlen)
+	if (udata && (udata->inlen || udata->outlen))
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	/* Three numbers of 16 bits each, as the library takes them apart. */

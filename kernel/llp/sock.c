@@ -30,7 +30,7 @@ int weft_sock_bind(struct socket *sock, const struct sockaddr_storage *addr, boo
 	sock_set_reuseaddr(sock->sk);
 	if (v6only && addr->ss_family == AF_INET6)
 		ip6_sock_set_v6only(sock->sk);
-	return kernel_bind(sock, (struct sockaddr *)&copy, sock_addr_len(addr));
+	return kernel_bind(sock, (struct sockaddr_unsized *)&copy, sock_addr_len(addr));
 }
 
 /**
@@ -46,7 +46,7 @@ int weft_sock_connect(struct socket *sock, const struct sockaddr_storage *to)
 	struct sockaddr_storage copy = *to;
 	int ret;
 
-	ret = kernel_connect(sock, (struct sockaddr *)&copy, sock_addr_len(to), O_NONBLOCK);
+	ret = kernel_connect(sock, (struct sockaddr_unsized *)&copy, sock_addr_len(to), O_NONBLOCK);
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 

@@ -27,6 +27,33 @@ void weft_tcp_assert_locked(const struct weft_llp *llp)
 	sock_owned_by_me(weft_tcp_sk(llp));
 }
 
+/* Returns the segment size that packets of @pmtu bytes and the peer's limit allow. */
+static int llp_tcp_mss(struct sock *sk, int pmtu)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	int options = tp->tcp_header_len - sizeof(struct tcphdr);
+	int mss = min_t(int, pmtu - tcp_mss_to_mtu(sk, 0),
+			tp->rx_opt.mss_clamp - inet_csk(sk)->icsk_ext_hdr_len - options);
+
+	return max(mss, READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_snd_mss) - options);
+}
+
+/*
+ * Sets the segment size anew, as tcp_sync_mss() does, which newer kernels do not export. TCP
+ * comes to the same size when it does so itself.
+ */
+static void llp_tcp_set_mss(struct sock *sk)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	int mss;
+
+	mss = tcp_bound_to_half_wnd(tp, llp_tcp_mss(sk, icsk->icsk_pmtu_cookie));
+	if (icsk->icsk_mtup.enabled)
+		mss = min(mss, llp_tcp_mss(sk, icsk->icsk_mtup.search_low));
+	tp->mss_cache = mss;
+}
+
 /*
  * Lowers the segment size to a multiple of four, so that a train of FPDUs of
  * that size is cut by segmentation exactly between them.
@@ -46,11 +73,11 @@ static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 	if (!tcp->mss_clamp)
 		tcp->mss_clamp = tp->rx_opt.mss_clamp;
 	tp->rx_opt.mss_clamp = tcp->mss_clamp;
-	tcp_sync_mss(sk, pmtu);
+	llp_tcp_set_mss(sk);
 	if (tp->mss_cache & 3) {
 		tp->rx_opt.mss_clamp = min_t(u32, tcp->mss_clamp,
 					     (tp->mss_cache & ~3U) + options);
-		tcp_sync_mss(sk, pmtu);
+		llp_tcp_set_mss(sk);
 	}
 	tcp->pmtu = pmtu;
 	tcp->max_window = tp->max_window;
@@ -262,13 +289,14 @@ void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *c
  */
 void weft_tcp_await(struct weft_llp *llp, u32 bytes)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct socket *sock = to_weft_tcp(llp)->sock;
+	struct sock *sk = sock->sk;
 
 	if (likely(sk->sk_rcvlowat == bytes))
 		return;
 	if (bytes > 1 && sk->sk_rcvbuf < 4 * bytes)
-		tcp_set_rcvlowat(sk, 2 * bytes);
-	tcp_set_rcvlowat(sk, bytes);
+		sock->ops->set_rcvlowat(sk, 2 * bytes);
+	sock->ops->set_rcvlowat(sk, bytes);
 }
 
 bool weft_tcp_full(struct weft_llp *llp)

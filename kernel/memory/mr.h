@@ -12,6 +12,8 @@
 #include "base/copy.h"
 #include "memory/blocks.h"
 
+struct ib_dmah;
+struct uverbs_attr_bundle;
 struct weft_device;
 struct weft_dmabuf;
 /* Rights that let a peer in. */
@@ -371,13 +373,14 @@ enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool rem
 
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
-			       u64 iova, int access, struct ib_udata *udata);
+			       u64 iova, int access, struct ib_dmah *dmah,
+			       struct ib_udata *udata);
 struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				 u64 length, u64 iova, int access,
 				 struct ib_pd *pd, struct ib_udata *udata);
 int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
 struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
-				      u64 iova, int fd, int access,
-				      struct ib_udata *udata);
+				      u64 iova, int fd, int access, struct ib_dmah *dmah,
+				      struct uverbs_attr_bundle *attrs);
 
 #endif /* WEFT_MR_H */

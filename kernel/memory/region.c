@@ -6,6 +6,7 @@
 #include <rdma/ib_umem.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "base/compat/verbs.h"
 #include "base/limit.h"
 #include "base/weft.h"
 #include "memory/dmabuf.h"
@@ -89,7 +90,7 @@ int weft_mr_pin(struct weft_mr *mr, u64 start)
 {
 	if (!mr->length)
 		return 0;
-	mr->umem = ib_umem_get(mr->pd->device, start, mr->length, mr->access);
+	mr->umem = ib_umem_get_va(mr->pd->device, start, mr->length, mr->access);
 	if (IS_ERR(mr->umem)) {
 		int ret = PTR_ERR(mr->umem);
 
@@ -108,6 +109,7 @@ int weft_mr_pin(struct weft_mr *mr, u64 start)
  * @length: bytes
  * @iova: the address that work requests use for the first byte
  * @access: rights
+ * @dmah: hints for the device's DMA, which has none: NULL, or it is refused
  * @udata: unused
  *
  * The core has checked the rights against each other; pinning checks the
@@ -116,15 +118,18 @@ int weft_mr_pin(struct weft_mr *mr, u64 start)
  *
  * Context: process, may sleep.
  * Return: the region, or an error pointer: -ENOMEM past RLIMIT_MEMLOCK or the
- * device's limit, -EINVAL for a range that wraps around.
+ * device's limit, -EINVAL for a range that wraps around, -EOPNOTSUPP for hints.
  */
 struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
-			       u64 iova, int access, struct ib_udata *udata)
+			       u64 iova, int access, struct ib_dmah *dmah,
+			       struct ib_udata *udata)
 {
 	struct weft_mr *mr;
 	u64 end;
 	int ret;
 
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
 	if (access & IB_ZERO_BASED)
 		iova = 0;
 	if (length && check_add_overflow(iova, length - 1, &end))
@@ -174,22 +179,25 @@ int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
  * @iova: the address that work requests use for the first byte
  * @fd: names the buffer
  * @access: rights
- * @udata: unused
+ * @dmah: as for weft_reg_user_mr()
+ * @attrs: unused
  *
  * Context: process, may sleep.
- * Return: the region, or an error pointer: -EINVAL for a range that wraps
- * around or is empty, or an @fd that is no DMA buffer; -EBADF; and as
+ * Return: the region, or an error pointer: -EOPNOTSUPP for hints; -EINVAL for a range that
+ * wraps around or is empty, or an @fd that is no DMA buffer; -EBADF; and as
  * weft_dmabuf_get().
  */
 struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
-				      u64 iova, int fd, int access,
-				      struct ib_udata *udata)
+				      u64 iova, int fd, int access, struct ib_dmah *dmah,
+				      struct uverbs_attr_bundle *attrs)
 {
 	struct dma_buf *buf;
 	struct weft_mr *mr;
 	u64 end;
 	int ret;
 
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
 	if (access & IB_ZERO_BASED)
 		iova = 0;
 	if (!length || check_add_overflow(iova, length - 1, &end))

@@ -56,6 +56,8 @@ struct weft_qp_user {
  * @refs: held by the number table (until destroy), by iw_cm, by a connection, by a loan
  *	and by a doorbell; destroy waits on @gone for the last. Queued work has none:
  *	destroy ends it after that wait
+ * @post_lock: protects the producer's end of @sq, if the kernel is the consumer. Any
+ *	context; no lock but a workqueue's is taken under it
  * @gone: completed by the last put
  * @owner: the context of the process that made it and writes its rings, to which memory
  *	is charged; NULL: the kernel. Outlives the queue pair
@@ -74,8 +76,6 @@ struct weft_qp_user {
  * @acc: the queue pair as memory knows it: whose keys it uses, and the peer's rights
  * @cap: the capacities granted
  * @scq: completion queue of sends
- * @post_lock: protects the producer's end of @sq, if the kernel is the consumer. Any
- *	context; no lock but a workqueue's is taken under it
  * @sq: send ring
  * @own_rq: receives of its own; without a ring if the queue is shared
  * @inflight: work requests fetched from @sq and not completed
@@ -99,6 +99,7 @@ struct weft_qp {
 	struct ib_qp ib;
 	struct weft_device *dev;
 	struct kref refs;
+	spinlock_t post_lock; /* of sq's producer */
 	struct completion gone;
 	const struct ib_ucontext *owner;
 	u64 net_cookie;
@@ -114,7 +115,6 @@ struct weft_qp {
 	struct weft_accessor acc;
 	struct ib_qp_cap cap;
 	struct weft_cq *scq;
-	spinlock_t post_lock; /* of sq's producer */
 	struct weft_ring sq;
 	struct weft_rq own_rq;
 	struct weft_inflight inflight;

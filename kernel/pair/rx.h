@@ -94,8 +94,8 @@ struct weft_placement {
  * @written: the RDMA Write that came last
  * @first: no FPDU has come yet
  * @early: segments are placed that come before their turn
- * @kept_most: the most bytes of memory that such segments took. Read without the lock, to be shown
  * @stalled: a SEND waits for a receive
+ * @kept_most: the most bytes of memory that such segments took. Read without the lock, to be shown
  * @waiting: the place of that SEND in the receive queue's list; wakes @work
  * @rnr: ends the wait for a receive
  * @work: resumes the reading in process context
@@ -123,8 +123,8 @@ struct weft_rx {
 	struct weft_written written;
 	bool first;
 	bool early;
-	u32 kept_most;
 	bool stalled;
+	u32 kept_most;
 	struct weft_waiter waiting;
 	struct delayed_work rnr;
 	struct work_struct work;

@@ -5,6 +5,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "base/compat.h"
+#include "base/compat/verbs.h"
 #include "base/limit.h"
 #include "base/trace.h"
 #include "base/weft.h"
@@ -222,15 +223,16 @@ void weft_cq_init(struct weft_cq *cq)
  * weft_create_cq() - create a completion queue
  * @ib: allocated by the core
  * @attr: entries wanted
- * @udata: the user's request, or NULL
+ * @attrs: the user's request, or NULL
  *
  * Context: process, may sleep.
  * Return: 0; -EINVAL for an entry count of zero or past the limit or unknown
  * flags; -ENOMEM.
  */
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
-		   struct ib_udata *udata)
+		   struct uverbs_attr_bundle *attrs)
 {
+	struct ib_udata *udata = weft_udata_of(attrs);
 	struct weft_device *dev = to_weft_device(ib->device);
 	struct weft_cq *cq = to_weft_cq(ib);
 	struct weft_create_cq_resp resp = {};
@@ -380,7 +382,7 @@ int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move)
  * Return: 0; -EINVAL for an entry count that is zero, past the limit, or smaller than
  * the number of unpolled completions; -ENOMEM.
  */
-int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
+int weft_resize_cq(struct ib_cq *ib, unsigned int entries, struct ib_udata *udata)
 {
 	struct weft_create_cq_resp resp = {};
 	struct weft_cq *cq = to_weft_cq(ib);
@@ -388,9 +390,7 @@ int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 	bool moderated;
 	int ret;
 
-	if (entries <= 0 ||
-	    !weft_limit_allows(to_weft_device(ib->device), WEFT_LIMIT_CQE,
-			       entries))
+	if (!entries || !weft_limit_allows(to_weft_device(ib->device), WEFT_LIMIT_CQE, entries))
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;

@@ -148,9 +148,9 @@ static inline void weft_cq_end(struct weft_cq *cq, const struct weft_cq_row *row
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
 
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
-		   struct ib_udata *udata);
+		   struct uverbs_attr_bundle *attrs);
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
-int weft_resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata);
+int weft_resize_cq(struct ib_cq *ib, unsigned int entries, struct ib_udata *udata);
 int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period);
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);

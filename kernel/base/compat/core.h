@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Differences between kernels: what belongs to no subsystem of its own. */
+#ifndef WEFT_COMPAT_CORE_H
+#define WEFT_COMPAT_CORE_H
+
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+
+/* Functions of DMA buffers are exported to modules that import their namespace. */
+#ifdef HAVE_IMPORT_NS_BARE
+#define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+#ifndef HAVE_HRTIMER_SETUP
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+#endif /* WEFT_COMPAT_CORE_H */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Differences between kernels: the RDMA core. Weft's operations have the newest kernel's
+ * signatures. WEFT_ADAPT_X(f) defines what an older kernel can call in the place of f(), and
+ * WEFT_X(f) names what this kernel calls.
+ */
+#ifndef WEFT_COMPAT_VERBS_H
+#define WEFT_COMPAT_VERBS_H
+
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+
+struct ib_dmah;
+
+/* Returns the whole request of a user that @udata is part of. NULL: the kernel asks. */
+static inline struct uverbs_attr_bundle *weft_attrs_of(struct ib_udata *udata)
+{
+	return udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata) : NULL;
+}
+
+/* Returns a driver's part of a user's request, or NULL. */
+static inline struct ib_udata *weft_udata_of(struct uverbs_attr_bundle *attrs)
+{
+	return attrs ? &attrs->driver_udata : NULL;
+}
+
+#ifdef HAVE_CREATE_CQ_ATTRS
+#define WEFT_ADAPT_CREATE_CQ(f)
+#define WEFT_CREATE_CQ(f)	f
+#else
+#define WEFT_ADAPT_CREATE_CQ(f)								\
+static int f##_udata(struct ib_cq *cq, const struct ib_cq_init_attr *attr,		\
+		     struct ib_udata *udata)						\
+{											\
+	return f(cq, attr, weft_attrs_of(udata));					\
+}
+
+#define WEFT_CREATE_CQ(f)	f##_udata
+#endif
+
+#ifdef HAVE_RESIZE_USER_CQ
+#define WEFT_ADAPT_RESIZE_CQ(f)
+#define WEFT_RESIZE_CQ(f)	.resize_user_cq = f
+#else
+#define WEFT_ADAPT_RESIZE_CQ(f)								\
+static int f##_int(struct ib_cq *cq, int entries, struct ib_udata *udata)		\
+{											\
+	return entries > 0 ? f(cq, entries, udata) : -EINVAL;				\
+}
+
+#define WEFT_RESIZE_CQ(f)	.resize_cq = f##_int
+#endif
+
+#ifdef HAVE_REG_MR_DMAH
+#define WEFT_ADAPT_REG_MR(f)
+#define WEFT_REG_MR(f)	f
+#else
+#define WEFT_ADAPT_REG_MR(f)								\
+static struct ib_mr *f##_no_dmah(struct ib_pd *pd, u64 start, u64 length, u64 iova,	\
+				 int access, struct ib_udata *udata)			\
+{											\
+	return f(pd, start, length, iova, access, NULL, udata);				\
+}
+
+#define WEFT_REG_MR(f)	f##_no_dmah
+#endif
+
+#if defined(HAVE_REG_MR_DMAH)
+#define WEFT_ADAPT_REG_DMABUF(f)
+#define WEFT_REG_DMABUF(f)	f
+#elif defined(HAVE_REG_DMABUF_ATTRS)
+#define WEFT_ADAPT_REG_DMABUF(f)							\
+static struct ib_mr *f##_no_dmah(struct ib_pd *pd, u64 offset, u64 length, u64 iova,	\
+				 int fd, int access, struct uverbs_attr_bundle *attrs)	\
+{											\
+	return f(pd, offset, length, iova, fd, access, NULL, attrs);			\
+}
+
+#define WEFT_REG_DMABUF(f)	f##_no_dmah
+#else
+#define WEFT_ADAPT_REG_DMABUF(f)							\
+static struct ib_mr *f##_no_dmah(struct ib_pd *pd, u64 offset, u64 length, u64 iova,	\
+				 int fd, int access, struct ib_udata *udata)		\
+{											\
+	return f(pd, offset, length, iova, fd, access, NULL, weft_attrs_of(udata));	\
+}
+
+#define WEFT_REG_DMABUF(f)	f##_no_dmah
+#endif
+
+/* Pins memory of the calling process. Newer kernels can pin memory of other kinds. */
+#ifndef HAVE_IB_UMEM_GET_VA
+static inline struct ib_umem *ib_umem_get_va(struct ib_device *device, unsigned long addr,
+					     size_t size, int access)
+{
+	return ib_umem_get(device, addr, size, access);
+}
+#endif
+
+#endif /* WEFT_COMPAT_VERBS_H */
