@@ -14,7 +14,7 @@ mkdir -p "$captures"
 
 # record NAME COMMAND...: captures at host B the packets that COMMAND causes. Its output goes to $said.
 record() {
-	local name=$1 pid log=/run/tcpdump.log
+	local name=$1 pid log=/run/tcpdump.log status=0
 	shift
 	: >$log # or the last one's word that it listens is taken for this one's
 	# Ten megabytes of buffer, and no name look-ups.
@@ -24,14 +24,14 @@ record() {
 	if "$@"; then
 		# The last packets lie in a block that the kernel gives to tcpdump when it is full, or
 		# a second old.
-		pause 2.5
+		wait_for 10 all_taken || status=$?
 		kill "$pid"
 		wait "$pid"
-		if ! grep -q '^0 packets dropped by kernel' $log; then
+		if ((status)) || ! grep -q '^0 packets dropped by kernel' $log; then
 			not_ok "$name" "the capture is not complete: $(tail -n 1 $log)"
 		else
 			cp "/run/$name.pcap" "$captures/$name.pcap"
-			ok "$name ($(grep 'packets captured' $log))"
+			ok "$name ($(grep -E '^[0-9]+ packets captured' $log))"
 		fi
 	else
 		kill "$pid"
@@ -40,6 +40,16 @@ record() {
 		not_ok "$name" "the program failed"
 	fi
 	rm -f "/run/$name.pcap"
+}
+
+# all_taken: has tcpdump taken each packet that the kernel has for it? It says so when asked by a signal.
+# shellcheck disable=SC2317 # wait_for calls it
+all_taken() {
+	local taken there
+	kill -USR1 "$pid"
+	pause 0.2
+	read -r taken there < <(sed -nE 's/.* ([0-9]+) packets? captured, ([0-9]+) packets? received by filter,.*/\1 \2/p' "$log" | tail -n 1)
+	((taken > 0 && taken == there))
 }
 
 # Commands for record:
