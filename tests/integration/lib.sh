@@ -113,9 +113,12 @@ clock_stood() {
 		echo "# perftest's client told a bandwidth of 0.00"
 }
 
+# want_times: from here on a session of perftest that tells no time or bandwidth is begun again. Where the
+# kernel does not say how fast the processor is, as in User Mode Linux, perftest never tells one.
+want_times() { measures=$(grep -m 1 '^cpu MHz' /proc/cpuinfo); }
+
 # perftest_once COMMAND ITERATIONS SECONDS: a session of a perftest program on both devices. Status
-# $again if perftest failed as it would on any device, or, in a lab that sets $measures, printed no
-# time. (In User Mode Linux it never prints one.)
+# $again if perftest failed as it would on any device, or, after want_times, printed no time.
 perftest_once() {
 	if session "$1 -d $server_device" "$1 -d $client_device 10.0.0.1" "$3"; then
 		[[ -z ${measures:-} ]] || ! clock_stood "$CLIENT_OUTPUT" || return "$again"
@@ -143,6 +146,21 @@ measured() {
 		why="it measured ${fields[3]}: nothing has moved"
 		return 1
 	fi
+}
+
+# told SIZE OUTPUT: has perftest's client told what it did? Where it can measure, it must have measured
+# something; elsewhere moved() tells whether anything was done.
+told() {
+	measured "$@" || [[ -z $measures && -n $(line_like "^ *$1[[:space:]]+[0-9]+[[:space:]]" "$2") ]]
+}
+
+# moved: how many bytes Weft's devices have sent and received so far.
+moved() {
+	local file sum=0
+	for file in /sys/class/infiniband/weft*/ports/1/hw_counters/[rt]x_bytes; do
+		sum=$((sum + $(<"$file")))
+	done
+	echo "$sum"
 }
 
 # listens NAMESPACE PORT: does a TCP socket listen there?
