@@ -426,8 +426,10 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 	/* While another has the mutex, the addresses stay of family 0. */
 	if (!mutex_trylock(&conn->mutex))
 		return;
-	if (conn->llp)
+	if (conn->llp) {
+		info->sctp = conn->llp->class == conn->dev->llp[WEFT_TRANSPORT_SCTP];
 		conn_show_stream(conn->llp, info);
+	}
 	weft_conn_unlock(conn);
 }
 

@@ -27,6 +27,7 @@ void weft_conn_put(struct weft_conn *conn);
  * struct weft_conn_info - the details of a connection, for an operator
  * @state: its state, in a word
  * @initiator: this end opened it
+ * @sctp: it is over SCTP; known if @local is
  * @local: this end's address, or of family 0
  * @remote: the peer's
  * @num_paths: how many of @path there are; 0: it has no paths
@@ -35,6 +36,7 @@ void weft_conn_put(struct weft_conn *conn);
 struct weft_conn_info {
 	const char *state;
 	bool initiator;
+	bool sctp;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	u32 num_paths;

@@ -16,6 +16,7 @@
 #include "base/weft.h"
 #include "conn/conn.h"
 #include "conn/lane.h"
+#include "device/mad.h"
 #include "device/query.h"
 #include "device/restrack.h"
 #include "device/stats.h"
@@ -138,6 +139,7 @@ static const struct ib_device_ops device_ops = {
 	.post_recv = weft_post_recv,
 	.post_send = weft_post_send,
 	.post_srq_recv = weft_post_srq_recv,
+	.process_mad = weft_process_mad,
 	.query_device = weft_query_device,
 	.query_gid = weft_query_gid,
 	.query_pkey = weft_query_pkey,
@@ -266,6 +268,8 @@ static void port_update(struct weft_device *dev)
 	if (active == dev->active)
 		return;
 	dev->active = active;
+	if (!active)
+		weft_count(dev->counters, WEFT_CNT_PORT_DOWNS, 1);
 	port_event(&dev->ib, active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
 }
 
@@ -345,6 +349,11 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	strscpy(dev->ib.node_desc, "Weft software iWARP",
 		sizeof(dev->ib.node_desc));
 	ib_set_device_ops(&dev->ib, &device_ops);
+	/*
+	 * The core sets the first two: its own, and device_group. The third is for counters of a
+	 * whole device, of which there are none.
+	 */
+	dev->ib.groups[2] = &weft_kind_group;
 	dev_hold(netdev); /* until device_dealloc() */
 	/* Created in the first namespace, it is seen from here unless the mode is exclusive. */
 	if (!rdma_dev_access_netns(&dev->ib, net))

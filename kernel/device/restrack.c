@@ -82,6 +82,13 @@ static int put_paths(struct sk_buff *msg, const struct weft_conn_info *info)
 	return 0;
 }
 
+static int put_transport(struct sk_buff *msg, const struct weft_conn_info *info)
+{
+	if (!info->local.ss_family)
+		return 0;
+	return rdma_nl_put_driver_string(msg, "transport", info->sctp ? "sctp" : "tcp");
+}
+
 /* Adds the fields of a connection and drops the reference on it. */
 static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 {
@@ -98,7 +105,7 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 	if (rdma_nl_put_driver_string(msg, "conn", info->state) ||
 	    rdma_nl_put_driver_string(msg, "role", info->initiator ?
 				      "initiator" : "responder") ||
-	    put_address(msg, "local", &info->local) ||
+	    put_transport(msg, info) || put_address(msg, "local", &info->local) ||
 	    put_address(msg, "remote", &info->remote) || put_paths(msg, info))
 		ret = -EMSGSIZE;
 	kfree(info);
@@ -121,6 +128,7 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 		{ "crc", READ_ONCE(qp->agreed.crc) },
 		{ "tx_markers", READ_ONCE(qp->agreed.marks_out) },
 		{ "rx_markers", READ_ONCE(qp->agreed.marks_in) },
+		{ "extended", READ_ONCE(qp->agreed.extended) },
 		{ "rtr", READ_ONCE(qp->agreed.rtr) },
 		{ "ird", READ_ONCE(qp->agreed.ird) },
 		{ "ord", READ_ONCE(qp->agreed.ord) },
@@ -128,6 +136,7 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 		{ "reads", glance(qp->reads.head) - glance(qp->reads.tail) },
 		{ "answers", glance(qp->answers.head) - glance(qp->answers.tail) },
 		{ "tx_segment", glance(tx->batch.emss) },
+		{ "tx_longest", glance(tx->longest) },
 		{ "tx_bytes", glance(tx->batch.sent) },
 		{ "tx_waiting", glance(tx->batch.laid_out) - glance(tx->batch.sent) },
 		{ "tx_gated", glance(qp->gate.shut) },

@@ -4,8 +4,15 @@
 #include "base/weft.h"
 #include "device/stats.h"
 
-/* The names of the counters, which docs/weft.7 explains. */
-static const struct rdma_stat_desc descs[WEFT_NUM_COUNTERS] = {
+/* rnr_stalls once more, under the name that monitoring knows. */
+#define OUT_OF_BUFFER	WEFT_NUM_COUNTERS
+#define NUM_SHOWN	(WEFT_NUM_COUNTERS + 1)
+
+/*
+ * The names of the counters, which docs/weft.7 explains. The last of them are those of other
+ * drivers, where their meaning fits, since node_exporter of Prometheus reads these alone.
+ */
+static const struct rdma_stat_desc descs[NUM_SHOWN] = {
 	[WEFT_CNT_TX_FPDUS].name = "tx_fpdus",
 	[WEFT_CNT_TX_BYTES].name = "tx_bytes",
 	[WEFT_CNT_TX_BATCHES].name = "tx_batches",
@@ -35,6 +42,18 @@ static const struct rdma_stat_desc descs[WEFT_NUM_COUNTERS] = {
 	[WEFT_CNT_PATH_LEAVES].name = "path_leaves",
 	[WEFT_CNT_PATH_REPLAYED].name = "path_replayed",
 	[WEFT_CNT_PATH_REFUSED].name = "path_refused",
+	[WEFT_CNT_PORT_DOWNS].name = "port_downs",
+	[WEFT_CNT_RX_WRITE_REQUESTS].name = "rx_write_requests",
+	[WEFT_CNT_RX_READ_REQUESTS].name = "rx_read_requests",
+	[WEFT_CNT_RX_ATOMIC_REQUESTS].name = "rx_atomic_requests",
+	[WEFT_CNT_REQ_CQE_ERROR].name = "req_cqe_error",
+	[WEFT_CNT_REQ_CQE_FLUSH_ERROR].name = "req_cqe_flush_error",
+	[WEFT_CNT_REQ_REMOTE_ACCESS_ERRORS].name = "req_remote_access_errors",
+	[WEFT_CNT_RESP_CQE_ERROR].name = "resp_cqe_error",
+	[WEFT_CNT_RESP_CQE_FLUSH_ERROR].name = "resp_cqe_flush_error",
+	[WEFT_CNT_RESP_LOCAL_LENGTH_ERROR].name = "resp_local_length_error",
+	[WEFT_CNT_RESP_REMOTE_ACCESS_ERRORS].name = "resp_remote_access_errors",
+	[OUT_OF_BUFFER].name = "out_of_buffer",
 };
 
 /**
@@ -47,7 +66,7 @@ static const struct rdma_stat_desc descs[WEFT_NUM_COUNTERS] = {
  */
 struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port)
 {
-	return rdma_alloc_hw_stats_struct(descs, WEFT_NUM_COUNTERS,
+	return rdma_alloc_hw_stats_struct(descs, NUM_SHOWN,
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
@@ -71,5 +90,6 @@ int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 		return -EINVAL;
 	for (i = 0; i < WEFT_NUM_COUNTERS; i++)
 		stats->value[i] = weft_counter_sum(dev->counters, i);
-	return WEFT_NUM_COUNTERS;
+	stats->value[OUT_OF_BUFFER] = stats->value[WEFT_CNT_RNR_STALLS];
+	return NUM_SHOWN;
 }

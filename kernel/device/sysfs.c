@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Settings as text: those of a device in /sys/class/infiniband/DEVICE/weft, and the defaults
- * of new devices as module parameters.
+ * of new devices as module parameters; and the files that say what kind of device it is.
  */
 #include <linux/device.h>
 #include <linux/module.h>
@@ -273,6 +273,27 @@ static struct attribute *settings_attrs[] = {
 const struct attribute_group weft_settings_group = {
 	.name = "weft",
 	.attrs = settings_attrs,
+};
+
+/* --- what kind of device it is --- */
+
+static ssize_t kind_show(struct device *device, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "weft\n");
+}
+
+/* Prometheus' node_exporter 1.5 reads no RDMA device at all if one has no board_id. */
+static struct device_attribute board_id_attr = __ATTR(board_id, 0444, kind_show, NULL);
+static struct device_attribute hca_type_attr = __ATTR(hca_type, 0444, kind_show, NULL);
+
+static struct attribute *kind_attrs[] = {
+	&board_id_attr.attr,
+	&hca_type_attr.attr,
+	NULL
+};
+
+const struct attribute_group weft_kind_group = {
+	.attrs = kind_attrs,
 };
 
 /* --- module parameters --- */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Settings, as files of a device. */
+/* Settings and kind, as files of a device. */
 #ifndef WEFT_SYSFS_H
 #define WEFT_SYSFS_H
 
 #include <linux/sysfs.h>
 
 extern const struct attribute_group weft_settings_group;
+extern const struct attribute_group weft_kind_group;
 
 #endif /* WEFT_SYSFS_H */

@@ -4,6 +4,7 @@
 #include <linux/minmax.h>
 #include <linux/slab.h>
 
+#include "base/weft.h"
 #include "pair/inflight.h"
 #include "queue/cq.h"
 #include "queue/ring.h"
@@ -29,6 +30,14 @@ void weft_inflight_destroy(struct weft_inflight *list)
 	kvfree(list->slot);
 }
 
+/* Counts a request that failed. The device of a test suite may be none. */
+static void inflight_count_failed(const struct weft_cq *scq, u8 status)
+{
+	if (scq->ib.device)
+		weft_count(to_weft_device(scq->ib.device)->counters, status == IB_WC_WR_FLUSH_ERR ?
+			   WEFT_CNT_REQ_CQE_FLUSH_ERROR : WEFT_CNT_REQ_CQE_ERROR, 1);
+}
+
 /*
  * Adds the completion of @w, and fails all requests behind it if it failed. Not in line: most
  * requests are done without one. Returns false if the completion queue is full.
@@ -45,7 +54,10 @@ static noinline bool inflight_tell(struct weft_inflight *list, const struct weft
 		.status = w->status,
 	};
 
-	list->broken |= w->status != IB_WC_SUCCESS;
+	if (unlikely(w->status != IB_WC_SUCCESS)) {
+		list->broken = true;
+		inflight_count_failed(scq, w->status);
+	}
 	return weft_cq_put(scq, row, &wc);
 }
 

@@ -8,6 +8,7 @@
  */
 #include <linux/build_bug.h>
 
+#include "base/weft.h"
 #include "memory/mr.h"
 #include "pair/qp.h"
 #include "rx/place.h"
@@ -54,6 +55,7 @@ enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
 		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
 
 	rx->read_msn++;
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_ATOMIC_REQUESTS, 1);
 	weft_answers_push_atomic(answers, &req);
 	return WEFT_RX_OK;
 }

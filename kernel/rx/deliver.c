@@ -29,6 +29,7 @@ static noinline enum weft_rx_verdict rx_deliver_read_request(struct weft_rx *rx,
 		weft_mr_access_end(mr);
 	}
 	rx->read_msn++;
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_READ_REQUESTS, 1);
 	weft_answers_push_read(answers, &req);
 	return WEFT_RX_OK;
 }
@@ -45,6 +46,8 @@ static noinline enum weft_rx_verdict rx_deliver_terminate(struct weft_rx *rx,
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
 	if (weft_term_decode(rx->place.bytes, rx->seg.payload_len, &term, &op, &stag)) {
 		trace_weft_rx_terminate(rx->acc, &term);
+		if (weft_term_of_access(&term))
+			weft_count(rx->acc->dev->counters, WEFT_CNT_REQ_REMOTE_ACCESS_ERRORS, 1);
 		if (op == WEFT_RDMAP_READ_REQ || op == WEFT_RDMAP_ATOMIC_REQ)
 			read = weft_reads_blamed(reads, op == WEFT_RDMAP_ATOMIC_REQ);
 	}
@@ -129,7 +132,9 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 	weft_streak_received(&qp->scq->streak);
 	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
-		return WEFT_RX_OK; /* there is nobody to be told */
+		/* There is nobody to be told. */
+		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_WRITE_REQUESTS, 1);
+		return WEFT_RX_OK;
 	case WEFT_RDMAP_READ_RESP:
 		return rx_answered(qp, weft_rx_read_done(rx, &qp->reads));
 	case WEFT_RDMAP_READ_REQ:

@@ -39,8 +39,11 @@ static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure 
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
 {
 	weft_rx_assert_locked(rx);
-	if (rx->failure == WEFT_RX_FINE)
+	if (rx->failure == WEFT_RX_FINE) {
 		rx->term = (struct weft_term){ layer, etype, code };
+		if (weft_term_of_access(&rx->term))
+			weft_count(rx->acc->dev->counters, WEFT_CNT_RESP_REMOTE_ACCESS_ERRORS, 1);
+	}
 	return rx_end_for(rx, WEFT_RX_REFUSED);
 }
 

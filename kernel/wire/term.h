@@ -74,6 +74,14 @@ struct weft_term {
 	u8 code;
 };
 
+/* Returns true if it ends a stream for memory that the peer may not reach. */
+static inline bool weft_term_of_access(const struct weft_term *term)
+{
+	return (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_PROTECTION) ||
+	       (term->layer == WEFT_TERM_DDP && term->etype == WEFT_DDP_TAGGED_BUFFER &&
+		term->code != WEFT_DT_VERSION);
+}
+
 /*
  * Control field, DDP segment length, DDP header of the offending segment and,
  * for a Read Request, its RDMAP header.

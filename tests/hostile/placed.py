@@ -56,6 +56,11 @@ REFUSED = {"tx_terminates": 1}
 REFUSED_CRC = {"tx_terminates": 1, "rx_crc_errors": 1}
 
 
+def of_access(reason):
+    """Is this a Terminate for memory that the peer may not reach? DDP's type is that of a wrong version, too."""
+    return reason[:2] in ((0, 1), (1, 1)) and reason != (1, 1, 4)
+
+
 def region(name):
     return VICTIM.regions[name]
 
@@ -353,7 +358,7 @@ def refused(reason, make, times=1, **manner):
 
     def run():
         for _ in range(times):
-            with counted(**REFUSED):
+            with counted(**REFUSED, resp_remote_access_errors=int(of_access(reason))):
                 with connection(VICTIM, **manner) as stream:
                     ulpdus = make(stream)
                     ulpdus = ulpdus if isinstance(ulpdus, tuple) else (ulpdus,)
@@ -431,7 +436,7 @@ def completions(stream):
 
 def shared_too_long():
     """A SEND too long for a receive of a shared queue: the receive says so."""
-    with counted(**REFUSED):
+    with counted(**REFUSED, resp_local_length_error=1, resp_cqe_error=1):
         with connection(VICTIM, srq=True, receives=1) as stream:
             culprit = fpdu.send(bytes(60000), last=False)
             rest = fpdu.send(bytes(6000), mo=60000)
@@ -451,7 +456,7 @@ def shared_good():
 
 
 def shared_no_receive():
-    with counted(rnr_stalls=1, rnr_timeouts=1, **REFUSED):
+    with counted(rnr_stalls=1, out_of_buffer=1, rnr_timeouts=1, **REFUSED):
         with connection(VICTIM, srq=True, receives=0) as stream:
             culprit = fpdu.send(EVIL)
             stream.give(culprit)

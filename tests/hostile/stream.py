@@ -352,8 +352,11 @@ def terminated_read(reason, status=None, **fields):
     """status: what the server's read ends with; None: it is flushed, for the Terminate is not believed."""
 
     def run():
+        blamed = status is not None
+        access = blamed and reason[:2] == (0, 1)
         with (
-            counted(rx_terminates=1),
+            counted(rx_terminates=1, req_cqe_error=int(blamed), req_remote_access_errors=int(access)),
+            counted(rx_terminates=1, req_cqe_flush_error=int(not blamed)),
             traced("weft_rx_terminate", reason_traced(reason)) if status else contextlib.nullcontext(),
             client(status) as stream,
         ):

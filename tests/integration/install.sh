@@ -59,11 +59,13 @@ check "make install: modprobe and rdma link add" two_hosts
 ip netns exec A sleep infinity &
 someone_in_a=$!
 works "on the installed module and provider"
+check "make install: weft doctor finds no fault" on_a weft doctor
 check "make install: modprobe -r" modprobe -r weft
 timed "make uninstall" timeout 200 make uninstall
 check "make uninstall: the module is gone" test ! -e "$module"
 check "make uninstall: the provider's configuration is gone" test ! -e "$configuration"
 check "make uninstall: the man page is gone" test ! -e "$page"
+check "make uninstall: weft(8) is gone" test -z "$(compgen -G '/usr/*/weft'; compgen -G '/usr/share/*/completions/weft')"
 refused "make uninstall: modprobe finds nothing" "not found" 20 modprobe weft
 
 packed=$LAB_PROJECT/build/integration/dkms.tar

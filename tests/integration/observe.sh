@@ -79,8 +79,8 @@ check "weft(7) names every counter" bash -c "for c in /sys/class/infiniband/weft
 # --- objects ---
 qp=$(in_one_line rdma -dd res show qp link weft0/1)
 for fact in "drv_conn streaming" "drv_role responder" "drv_local 10.0.0.1:7174" "drv_remote 10.0.0.2:[0-9]+" \
-	"drv_mpa_revision 2" "drv_crc 1" "drv_tx_markers 0" "drv_rx_markers 0" \
-	"drv_ird [0-9]+" "drv_ord [0-9]+" "drv_tx_segment 14[0-9][0-9]" "drv_rx_stalled [01]"; do
+	"drv_transport tcp" "drv_mpa_revision 2" "drv_crc 1" "drv_extended 1" "drv_tx_markers 0" "drv_rx_markers 0" \
+	"drv_ird [0-9]+" "drv_ord [0-9]+" "drv_tx_segment 14[0-9][0-9]" "drv_tx_longest 4294967295" "drv_rx_stalled [01]"; do
 	says "queue pair: $fact" "$fact( |$)" echo "$qp"
 done
 says "queue pair: the other role" "drv_role initiator" in_one_line rdma -dd res show qp link weft1/1
@@ -88,8 +88,31 @@ says "completion queue: size, produced, consumed" "drv_size [1-9][0-9]* drv_prod
 	in_one_line rdma -dd res show cq dev weft0
 says "memory region: where, length, pages" "drv_iova 0x[0-9a-f]+ drv_length [1-9][0-9]* drv_access [0-9]+ drv_pages [1-9]" \
 	in_one_line rdma -dd res show mr dev weft0
-says "cm_id: the connection's" "drv_conn streaming drv_role responder drv_local 10.0.0.1:7174" in_one_line rdma -dd res show cm_id dev weft0
+says "cm_id: the connection's" "drv_conn streaming drv_role responder drv_transport tcp drv_local 10.0.0.1:7174" in_one_line rdma -dd res show cm_id dev weft0
 says "cm_id: the listener's" "drv_half_open [0-9]" in_one_line rdma -dd res show cm_id dev weft0
+
+# --- weft(8), on both sides of a network namespace, while traffic flows ---
+weft=$LAB_PROJECT/tools/weft
+says "weft status: the device" "^weft0 on .*: active, .* Gb/sec.* module [0-9.]+" "$weft" status weft0
+says "weft status: its connection" "^  [0-9]+ +rping/[0-9]+ +streaming +10\.0\.0\.2:[0-9]+ +Weft +on +large +tcp" "$weft" status weft0
+says "weft status: its listener" "^  listens on .*:7174" "$weft" status weft0
+says "weft status: the card, where it is" "^weft1 on eth0: active, .*, MTU $mtu" on_b "$weft" status weft1
+says "weft status: where the counters are" "in which it was added" on_b "$weft" status weft1
+says "weft status --json: TCP's numbers" '"path_mtu": 1500' on_a "$weft" status weft0 --json
+says "weft show: a value" "^preferred$" "$weft" show weft0 crc
+says "weft set: a value" "^weft0: crc is 'off' for new connections" "$weft" set weft0 crc off
+says "weft set: the file has it" "^off$" cat /sys/class/infiniband/weft0/weft/crc
+says "weft status: what is not at its default" "^  crc is 'off' \(default 'preferred'\)" "$weft" status weft0
+says "weft set: the default" "crc is 'preferred'" "$weft" set weft0 crc default
+refused "weft set: no such value" "crc can't be 'sometimes'; it takes off, preferred or required" 10 "$weft" set weft0 crc sometimes
+refused "weft set: no such setting" "no setting 'speed'; there are: crc," 10 "$weft" set weft0 speed high
+refused "weft set: no such device" "no Weft device 'weft9'; there are: weft0, weft1" 10 "$weft" set weft9 crc on
+refused "weft set: not root" "only root may change it" 10 setpriv --reuid=65534 --clear-groups "$weft" set weft0 crc off
+says "weft set: in a network namespace" "^weft1: crc is 'preferred'" on_b "$weft" set weft1 crc preferred
+says "weft doctor: no fault" " 0 faults$" on_a "$weft" doctor
+says "weft doctor --json: the module" '"what": "version [0-9.]+ is loaded"' "$weft" doctor --json
+check "what weft(8) reads is recorded, for tests/tool" on_a "$LAB_PROJECT/tests/tool/recorded.py" "$LAB_OUT/machine.json"
+
 stop_traffic
 echo 2 >/sys/class/infiniband/weft0/weft/paths
 echo 2 >/sys/class/infiniband/weft1/weft/paths
@@ -147,10 +170,29 @@ check "conn_refused_by_us counts a Request that will not do" test "$(counter wef
 echo 7 >/sys/class/infiniband/weft0/weft/rtr
 echo 7 >/sys/class/infiniband/weft1/weft/rtr
 
+reads=$(counter weft1 rx_read_requests)
+writes=$(counter weft1 rx_write_requests)
+flushed=$(counter weft0 resp_cqe_flush_error)
+works "for the counters of requests"
+check "rx_read_requests counts rping's reads" test "$(counter weft1 rx_read_requests)" = $((reads + 5))
+check "rx_write_requests counts rping's writes" test "$(counter weft1 rx_write_requests)" = $((writes + 5))
+check "resp_cqe_flush_error counts receives that nothing came for" test "$(counter weft0 resp_cqe_flush_error)" -gt "$flushed"
+before=$(counter weft0 rx_atomic_requests)
+session "ib_atomic_lat -R -d weft0 -n 10" "ib_atomic_lat -R -d weft1 -n 10 10.0.0.1" 60 || explain "$said"
+check "rx_atomic_requests counts atomics" test "$(counter weft0 rx_atomic_requests)" -ge $((before + 10))
+
+# --- Prometheus' exporter sees the same, and nobody takes the device for InfiniBand ---
+ip link set lo up
+cases "" 120 "$LAB_PROJECT/tests/integration/exporter.py" weft0 weft1
+check "ib_umad loads" modprobe ib_umad
+no_umad() { ! compgen -G '/sys/class/infiniband_mad/[ui][ms]*' && ! compgen -G '/dev/infiniband/*mad*'; }
+check "ib_umad lets the devices be" no_umad
+
 # --- events: one for each change of the port's state, and none for other changes of the card ---
 : >/run/events
 stdbuf -oL ibv_asyncwatch -d weft0 >>/run/events 2>&1 &
 watcher=$!
+downs=$(counter weft0 port_downs)
 await "ibv_asyncwatch watches" 20 grep -q "async event FD" /run/events
 for change in "promisc on" "allmulticast on" "promisc off" down up "allmulticast off"; do
 	# shellcheck disable=SC2086 # two words
@@ -161,6 +203,7 @@ saw_active() { [[ $(seen) == *ACTIVE* ]]; }
 await "the port is told to be active again" 20 saw_active
 sleep 0.5
 check "six changes of the card, two events of the port ($(seen))" test "$(seen)" = IBV_EVENT_PORT_ERR,IBV_EVENT_PORT_ACTIVE
+check "port_downs counts one of them" test "$(counter weft0 port_downs)" = $((downs + 1))
 kill $watcher
 wait $watcher 2>/dev/null
 
