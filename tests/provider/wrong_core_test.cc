@@ -21,7 +21,6 @@
 
 namespace {
 
-using weft_test::kernel;
 using weft_test::open_device;
 using weft_test::QueuePairTest;
 
