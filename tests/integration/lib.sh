@@ -105,10 +105,15 @@ line_like() {
 	return 1
 }
 
-# clock_stood OUTPUT: did perftest's client end well with a bandwidth and a rate of 0.00? It computes
-# them from the processor's cycles, which jump in an emulated machine. If nothing was really moved,
-# the repeat gives 0.00 again.
+# clock_stood OUTPUT: did perftest's client end well with a bandwidth and a rate of 0.00, or with infinite
+# times? It computes them from the processor's cycles, which jump in an emulated machine; where it
+# notices that before it begins, it says so and divides by 0. If nothing was really moved, the repeat
+# gives 0.00 again.
 clock_stood() {
+	if line_like 'Correlation coefficient r\^2: [0-9.]+ < 0\.9' "$1" >/dev/null; then
+		echo "# perftest's client could not tell how fast the processor is"
+		return
+	fi
 	line_like '^ *[0-9]+[[:space:]]+[0-9]+[[:space:]]+0\.00[[:space:]]+0\.00[[:space:]]+0\.0+ *$' "$1" >/dev/null &&
 		echo "# perftest's client told a bandwidth of 0.00"
 }
