@@ -106,18 +106,21 @@ void weft_arrivals_pass(struct weft_arrivals *arrivals)
 	kfree(arrival);
 }
 
-/* Forgets the payload of a message. Without memory for the rest alone it is kept as it is. */
+/*
+ * Forgets the payload of a message that was placed. Without memory for the rest alone the message
+ * is kept as it is, and placed once more in its turn; if it passed for a small one, a peer could
+ * have more memory held than @max says.
+ */
 static void arrival_placed(struct weft_arrivals *arrivals, struct weft_arrival *arrival)
 {
-	u32 size = arrival_size(arrival), rest;
+	u32 rest = min_t(u32, arrival->len, WEFT_DDP_MAX_LEN);
 	struct weft_arrival *head;
 
-	arrival->placed = true;
-	rest = arrival_size(arrival);
-	arrivals->held -= size - rest;
-	head = kmemdup(arrival, rest, GFP_NOWAIT | __GFP_NOWARN);
+	head = kmemdup(arrival, struct_size(arrival, data, rest), GFP_NOWAIT | __GFP_NOWARN);
 	if (!head)
 		return;
+	head->placed = true;
+	arrivals->held -= arrival_size(arrival) - arrival_size(head);
 	xa_store(&arrivals->by_number, arrival->number, head, GFP_NOWAIT);
 	kfree(arrival);
 }
