@@ -50,7 +50,9 @@ class Line:
                 self.error(f"CRC {sent:08x}, computed {crc32c(frame[:padded]):08x}")
             if frame[length + 2:padded].strip(b"\0"):
                 self.error("padding is not zero")
-            kind, ssn, ack = struct.unpack_from(">B3xII", frame, 2)
+            kind, reserved, ssn, ack = struct.unpack_from(">B3sII", frame, 2)
+            if reserved.strip(b"\0"):
+                self.error(f"bytes 1 to 3 are {reserved.hex()}, not zero")
             if ack - self.acked & 0x80000000:
                 self.error(f"ack {ack} behind {self.acked}")
             self.acked = ack

@@ -74,6 +74,9 @@ class Paths(unittest.TestCase):
         self.assertEqual(errors, [])
         self.assertEqual((counts["connections"], counts["paths"], counts["write"], len(bodies)), (1, 2, 5, 5))
 
+    def test_reserved(self):
+        self.expect(Capture().send("first", frame_of(struct.pack(">BBxxII", ACK, 1, 0, 0))), "bytes 1 to 3 are 010000, not zero")
+
     def test_sent_again(self):
         errors, counts, _ = Capture().segments(0, 1).segments(1, 2, path="second").judge()
         self.assertEqual((errors, counts["sent again"]), ([], 1))

@@ -3,7 +3,7 @@
 #
 # Records what goes over the wire, for tests/capture/judge to look at on the host (tshark
 # takes minutes in an emulated machine), and counts what sending a megabyte costs against
-# iperf3 on the same link. Captures go to $LAB_OUT/capture.
+# iperf3 on the same link. Captures go to $LAB_OUT/capture. Over SCTP, and with several paths, it only records.
 
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -11,6 +11,7 @@ set_up
 hold_refusals
 captures=${LAB_OUT:?}/capture
 mkdir -p "$captures"
+transport=${WEFT_TRANSPORT:-tcp}
 
 # record NAME COMMAND...: captures at host B the packets that COMMAND causes. Its output goes to $said.
 record() {
@@ -18,7 +19,7 @@ record() {
 	shift
 	: >$log # or the last one's word that it listens is taken for this one's
 	# Ten megabytes of buffer, and no name look-ups.
-	ip netns exec B tcpdump -i eth0 -n -s 0 -B 65536 -w "/run/$name.pcap" tcp 2>$log &
+	ip netns exec B tcpdump -i eth0 -n -s 0 -B 65536 -w "/run/$name.pcap" "$transport" 2>$log &
 	pid=$!
 	wait_for 10 grep -q 'listening on' $log || { not_ok "$name" "tcpdump did not start"; return; }
 	if "$@"; then
@@ -101,6 +102,39 @@ markers() {
 		[[ ! -e $setting ]] || echo "$1" >"$setting"
 	done
 }
+
+# record_carried PREFIX: the same of other carriers than one TCP stream.
+record_carried() {
+	record "$1-rping" session "rping -s -a fd00::1 -C 10 -S 5001 -V" "rping -c -a fd00::1 -C 10 -S 5001 -V" 40
+	record "$1-large" session "rping -s -a 10.0.0.1 -C 10 -S 60000 -V" "rping -c -a 10.0.0.1 -C 10 -S 60000 -V" 40
+	record "$1-atomic" placement "contended atomics"
+	record "$1-immediate" placement "with immediate"
+}
+
+# broken_path: verified pings, amid which the second of two paths is killed.
+# shellcheck disable=SC2317 # record calls it
+broken_path() {
+	(wait_for 20 second_path && on_b ss -K "${second[@]}" >/dev/null) &
+	session "rping -s -a 10.0.0.1 -C 400 -S 30000 -V" "rping -c -a 10.0.0.1 -C 400 -S 30000 -V" 60
+}
+second=(-Htn state established dst 10.0.0.1 dport "!=" :7174)
+# shellcheck disable=SC2317
+second_path() { [[ -n $(on_b ss "${second[@]}") ]]; }
+
+if [[ $transport == sctp ]]; then
+	# Each packet as it goes out, with its checksum.
+	on_a ethtool -K eth0 tx-sctp-segmentation off tx-checksum-sctp off >/dev/null
+	on_b ethtool -K eth0 tx-sctp-segmentation off tx-checksum-sctp off >/dev/null
+	record_carried sctp
+	finish
+elif [[ -n ${WEFT_PATHS:-} ]]; then
+	record_carried paths
+	joins=$(cat /sys/class/infiniband/weft0/ports/1/hw_counters/path_joins)
+	record paths-broken broken_path
+	joins=$(($(cat /sys/class/infiniband/weft0/ports/1/hw_counters/path_joins) - joins))
+	check "a path joined instead of the one that was killed: $joins" test "$joins" -ge 2
+	finish
+fi
 
 # As everybody takes them, to be compared with packets and segments.
 frames segment
