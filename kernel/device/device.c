@@ -351,8 +351,10 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	ib_set_device_ops(&dev->ib, &device_ops);
 	/*
 	 * The core sets the first two: its own, and device_group. The third is for counters of a
-	 * whole device, of which there are none.
+	 * whole device, of which there are none; the fourth ends the array. An array of another
+	 * length would have other places.
 	 */
+	BUILD_BUG_ON(ARRAY_SIZE(dev->ib.groups) != 4);
 	dev->ib.groups[2] = &weft_kind_group;
 	dev_hold(netdev); /* until device_dealloc() */
 	/* Created in the first namespace, it is seen from here unless the mode is exclusive. */
