@@ -70,13 +70,44 @@ WARNING, LOCKING = "[ 1.0] WARNING: CPU: 0 PID: 1 at made/up.c:1\n", "[ 2.0] WAR
 TRACE, END = "[ 1.0] Call Trace:\n", "[ 1.0] ---[ end trace 0000000000000000 ]---\n"
 
 
-def found(log, allowed=""):
+# What lockdep says of siw and of User Mode Linux, shortened.
+OF_SIW = """\
+[ 5.0] WARNING: inconsistent lock state
+[ 5.0] 6.1.0 #1 Tainted: G           O
+[ 5.0] --------------------------------
+[ 5.0] inconsistent {IN-SOFTIRQ-W} -> {SOFTIRQ-ON-R} usage.
+[ 5.0] ib_send_bw/77 [HC0[0]:SC0[0]:HE1:SE1] takes:
+[ 5.0] 0000000061a7b2c8 (clock-AF_INET){+++-}-{2:2}, at: siw_qp_llp_data_ready+0x3c/0x180 [siw]
+[ 5.0] {IN-SOFTIRQ-W} state was registered at:
+[ 5.0]   inet_child_forget+0x1d/0x90
+[ 5.0] Call Trace:
+[ 5.0]  [<60030b0e>] ? dump_stack+0x5e/0x140
+[ 5.0]  [<60030ab0>] ? siw_qp_llp_data_ready+0x3c/0x180
+"""
+OF_UML = """\
+[ 1.0] WARNING: suspicious RCU usage
+[ 1.0] lib/maple_tree.c:856 suspicious rcu_dereference_check() usage!
+[ 1.0] Call Trace:
+[ 1.0]  [<60030b0e>] ? force_flush_all+0x5e/0x140
+[ 1.0]  [<60030ab0>] ? fork_handler+0x0/0x140
+"""
+
+
+def judged(function, log, allowed=""):
     with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
         file.write(log)
         file.flush()
-        said = subprocess.run(["bash", "-c", 'project=/ labs=/; source "$1"; complaints_in "$2" "$3"', "-", LIBRARY, allowed, file.name],
+        said = subprocess.run(["bash", "-c", f'project=/ labs=/; source "$1"; {function}', "-", LIBRARY, file.name, allowed],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20, check=False)
     return said.stdout
+
+
+def found(log, allowed=""):
+    return judged('complaints_in "$3" "$2"', log, allowed)
+
+
+def others(log):
+    return judged('without_others "$2"', log)
 
 
 class Complaints(unittest.TestCase):
@@ -101,6 +132,15 @@ class Complaints(unittest.TestCase):
         self.assertEqual(found(ORDERED, allowed), "")
         lines = FURTHER.splitlines(keepends=True)
         self.assertEqual(found(ORDERED + FURTHER, allowed), lines[0] + lines[2])
+
+    def test_the_faults_of_others_go_with_their_reports_and_nothing_else_does(self):
+        self.assertEqual(others(OF_SIW + LOCKING), LOCKING)
+        self.assertEqual(others(OF_UML + LOCKING), LOCKING)
+
+    def test_the_same_report_of_other_code_stays(self):
+        for ours in (OF_SIW.replace("at: siw_qp_llp_data_ready", "at: llp_tcp_call"), OF_SIW.replace("clock-AF_INET", "slock-AF_INET"),
+                     OF_UML.replace("fork_handler", "weft_fork")):
+            self.assertEqual(others(ours + LOCKING), ours + LOCKING)
 
 
 if __name__ == "__main__":
