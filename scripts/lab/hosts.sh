@@ -13,6 +13,16 @@
 on_a() { ip netns exec A "$@"; }
 on_b() { ip netns exec B "$@"; }
 
+# second_link: joins the hosts by another pair of cards, eth1, with addresses of their own.
+second_link() {
+	local side
+	ip link add eth1 netns A type veth peer name eth1 netns B || return
+	for side in A1 B2; do
+		ip -n ${side:0:1} addr add 10.1.0.${side:1}/24 dev eth1
+		ip -n ${side:0:1} link set eth1 up
+	done
+}
+
 # join_cable SIDE: on one of the machines of two-machines, makes eth0 this side's.
 join_cable() {
 	local number=1

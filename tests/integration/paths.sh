@@ -22,11 +22,7 @@ has_left() { (($(counter weft1 path_leaves) > $1)); }
 joined() { (($(counter weft1 path_joins) >= $1)); }
 
 set_up
-ip link add eth1 netns A type veth peer name eth1 netns B
-for side in A1 B2; do
-	ip -n ${side:0:1} addr add 10.1.0.${side:1}/24 dev eth1
-	ip -n ${side:0:1} link set eth1 up
-done
+second_link
 
 # --- agreement ---
 serve() { # PORT

@@ -88,11 +88,7 @@ each out_of_order on
 each transport tcp
 
 # --- two paths, one of which dies ---
-ip link add eth1 netns A type veth peer name eth1 netns B
-for side in A1 B2; do
-	ip -n ${side:0:1} addr add 10.1.0.${side:1}/24 dev eth1
-	ip -n ${side:0:1} link set eth1 up
-done
+second_link
 each transport sctp
 each sctp_multihoming on
 ip netns exec A rping -s -P -S 4000 -p 7200 >/run/served 2>&1 &

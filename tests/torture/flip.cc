@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // Transfers through a proxy that flips one bit of each connection: the receiver's CRC must find it,
-// and no byte outside the target of the transfer under way may have changed.
+// and no byte outside the target of the transfer under way may have changed. With several paths
+// only the damaged one ends, and all transfers are done.
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -21,6 +23,7 @@ namespace torture {
 
 namespace {
 
+using placement::Clock;
 using placement::Connector;
 using placement::Endpoint;
 using placement::Failure;
@@ -41,16 +44,32 @@ constexpr unsigned kFew = 32;
 // The first frames are the connection's own.
 constexpr unsigned kFirst = 2;
 constexpr unsigned kFrames = 40;
+// With several paths: what a transfer may take, and how many there may be before the flip.
+constexpr std::chrono::seconds kPathPatience{30};
+constexpr unsigned kMany = 2000;
 
+constexpr const char* kDevices = "/sys/class/infiniband/";
 constexpr std::array kNames = {"the length", "the header", "the payload", "padding and CRC"};
 
-std::uint64_t crc_errors(const Endpoint& end) {
-  const std::string path = std::string("/sys/class/infiniband/") + end.id()->verbs->device->name +
-                           "/ports/1/hw_counters/rx_crc_errors";
+std::uint64_t counter(const std::string& device, const char* name) {
+  const std::string path = std::string(kDevices) + device + "/ports/1/hw_counters/" + name;
   std::ifstream file(path);
   std::uint64_t value = 0;
   require(static_cast<bool>(file >> value), "cannot read " + path);
   return value;
+}
+
+std::uint64_t crc_errors(const Endpoint& end) {
+  return counter(end.id()->verbs->device->name, "rx_crc_errors");
+}
+
+// What all devices together have counted.
+std::uint64_t of_all(const char* name) {
+  std::uint64_t sum = 0;
+  for (const auto& device : std::filesystem::directory_iterator(kDevices)) {
+    sum += counter(device.path().filename(), name);
+  }
+  return sum;
 }
 
 // Sends on from an end whose peer takes what it gets for a longer frame, until the connection ends.
@@ -115,6 +134,33 @@ void one(const Pair& pair, Proxy& proxy, bool to_server, std::mt19937_64& random
   throw Failure("the flip was not found");
 }
 
+// One connection with several paths, the first of which is damaged once another has joined. Throws
+// Failure.
+void one_of_paths(const Pair& pair, Proxy& proxy, std::uint64_t joins, std::mt19937_64& random) {
+  const Clock::time_point until = Clock::now() + kPathPatience;
+  while (of_all("path_joins") == joins) {
+    require(Clock::now() < until, "no second path has joined");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  const std::uint64_t leaves = of_all("path_leaves");
+  proxy.arm();
+  unsigned after = 0;
+  for (unsigned all = 0; after < kFew; all++, after += proxy.flipped() ? 1 : 0) {
+    require(all < kMany, "the flip was never due");
+    const bool back = random() % 2 != 0;
+    Endpoint& from = back ? *pair.server : *pair.client;
+    Endpoint& to = back ? *pair.client : *pair.server;
+    const Way way = any_way(random);
+    try {
+      transfer(from, to, way, random, kPathPatience);
+    } catch (const Broken& broken) {
+      throw Failure(std::string("the connection did not go on: ") + broken.what());
+    }
+    to.memory().check({}, "the target's");
+  }
+  require(of_all("path_leaves") > leaves, "no path was given up");
+}
+
 }  // namespace
 
 void flip(const Options& options) {
@@ -127,18 +173,25 @@ void flip(const Options& options) {
   std::mt19937_64 random(options.seed);
   std::array<std::uint64_t, kFields.size()> flips{};
   std::array<std::string, kFields.size()> failures;
+  // Behind a length that has grown, the receiver waits for what goes on other paths instead.
+  const std::size_t first = options.paths ? 1 : 0;
   for (std::uint64_t i = 0; i < options.flips; ++i) {
-    const std::size_t field = i % kFields.size();
+    const std::size_t field = first + i % (kFields.size() - first);
     const Flip plan{.to_server = random() % 2 != 0,
                     .frame = kFirst + static_cast<unsigned>(random() % kFrames),
                     .field = kFields[field],
                     .random = random()};
-    proxy.plan(plan);
+    proxy.plan(plan, !options.paths);
     try {
+      const std::uint64_t joins = of_all("path_joins");
       const Pair pair = connector.connect(shape);
       const Endpoint& receiver = plan.to_server ? *pair.server : *pair.client;
       const std::uint64_t before = crc_errors(receiver);
-      one(pair, proxy, plan.to_server, random);
+      if (options.paths) {
+        one_of_paths(pair, proxy, joins, random);
+      } else {
+        one(pair, proxy, plan.to_server, random);
+      }
       // The core returns counters that are up to 10 ms old.
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       const std::uint64_t counted = crc_errors(receiver) - before;
@@ -152,9 +205,11 @@ void flip(const Options& options) {
       }
     }
   }
-  for (std::size_t field = 0; field < kFields.size(); ++field) {
-    report(std::string("bits flipped in ") + kNames[field], flips[field],
-           "each ended its connection by its CRC; no byte elsewhere", failures[field]);
+  const char* const outcome = options.paths
+                                  ? "each ended a path by its CRC; all went on by another"
+                                  : "each ended its connection by its CRC; no byte elsewhere";
+  for (std::size_t field = first; field < kFields.size(); ++field) {
+    report(std::string("bits flipped in ") + kNames[field], flips[field], outcome, failures[field]);
   }
 }
 

@@ -38,6 +38,7 @@ constexpr const char* kUsage =
     "  --megabytes N     bulk: how much\n"
     "  --least N         bulk: for at least so many seconds\n"
     "  --flips N         flip: how many bits\n"
+    "  --paths           flip: connections have several paths, and go on\n"
     "  --port N          call: at the server\n"
     "  --probability N   errors: of allocations that fail, in a hundred, once connected\n"
     "  --marked          errors: failures at random are for the scenarios' processes\n"
@@ -56,7 +57,7 @@ constexpr std::array kParts = {
 
 // Returns true if the arguments make sense.
 bool parse(int argc, char** argv, Options& options) {
-  static const std::array<option, 17> names = {{{"server", required_argument, nullptr, 's'},
+  static const std::array<option, 18> names = {{{"server", required_argument, nullptr, 's'},
                                                 {"server-netns", required_argument, nullptr, 'a'},
                                                 {"client-netns", required_argument, nullptr, 'b'},
                                                 {"only", required_argument, nullptr, 'o'},
@@ -68,6 +69,7 @@ bool parse(int argc, char** argv, Options& options) {
                                                 {"port", required_argument, nullptr, 'q'},
                                                 {"least", required_argument, nullptr, 'l'},
                                                 {"flips", required_argument, nullptr, 'x'},
+                                                {"paths", no_argument, nullptr, 'v'},
                                                 {"breaks", no_argument, nullptr, 'k'},
                                                 {"probability", required_argument, nullptr, 'z'},
                                                 {"replay", no_argument, nullptr, 'y'},
@@ -115,6 +117,9 @@ bool parse(int argc, char** argv, Options& options) {
         break;
       case 'z':
         options.probability = std::strtoull(optarg, nullptr, 0);
+        break;
+      case 'v':
+        options.paths = true;
         break;
       case 'd':
         options.marked = true;

@@ -25,6 +25,7 @@ struct Options {
   std::uint64_t probability = 0;  // errors: of a failing allocation, once all is prepared
   bool marked = false;            // errors: what goes wrong at random does in the scenarios
   bool replay = false;            // fuzz: one session, and what tells it from others
+  bool paths = false;             // flip: connections have several paths, of which one is damaged
   bool breaks = false;            // bulk: connections may break, and are made again; hold: rejects
 };
 

@@ -146,9 +146,10 @@ Proxy::~Proxy() {
   close(listener_);
 }
 
-void Proxy::plan(const Flip& flip) {
+void Proxy::plan(const Flip& flip, bool armed) {
   flip_ = flip;
   flipped_ = false;
+  armed_ = armed;
 }
 
 void Proxy::run(const std::string& netns) {
@@ -201,7 +202,8 @@ void Proxy::carry(int client, int server) {
       }
       const std::span bytes(buffer.data(), static_cast<std::size_t>(n));
       // Told before it is sent: what it does may be seen before we run again.
-      if (followers[i].pass(bytes, (i == 0) == flip_.to_server ? &flip_ : nullptr)) {
+      const bool damage = armed_ && (i == 0) == flip_.to_server;
+      if (followers[i].pass(bytes, damage ? &flip_ : nullptr)) {
         flipped_ = true;
       }
       if (!send_all(to[i], bytes)) {

@@ -53,8 +53,10 @@ class Proxy {
   Proxy& operator=(const Proxy&) = delete;
 
   std::uint16_t port() const { return port_; }
-  // Sets the damage for the next connection. The last one must have ended.
-  void plan(const Flip& flip);
+  // Sets the damage for the next connection, which is done once armed. The last one must have
+  // ended.
+  void plan(const Flip& flip, bool armed = true);
+  void arm() { armed_ = true; }
   bool flipped() const { return flipped_; }
 
  private:
@@ -62,6 +64,7 @@ class Proxy {
   void carry(int client, int server);
 
   Flip flip_;
+  std::atomic<bool> armed_ = false;
   std::atomic<bool> flipped_ = false;
   std::atomic<bool> ends_ = false;
   int listener_ = -1;
