@@ -254,6 +254,21 @@ bool Endpoint::await_event(ibv_cq* cq, std::chrono::milliseconds limit) {
   return true;
 }
 
+void Endpoint::expect_none(ibv_cq* cq, std::chrono::milliseconds limit) {
+  const Clock::time_point end = Clock::now() + limit;
+  for (;;) {
+    const bool over = Clock::now() >= end;
+    if (const std::optional<ibv_wc> completion = poll(cq)) {
+      throw Failure("a completion at the " + name_ +
+                    " that is too many: " + to_string(*completion));
+    }
+    if (over) {
+      return;
+    }
+    await_event(cq, std::chrono::milliseconds(milliseconds_until(end)));
+  }
+}
+
 ibv_wc Endpoint::next_by_polling(ibv_cq* cq, Clock::time_point end) const {
   do {
     // The clock is dear; look at it now and then.

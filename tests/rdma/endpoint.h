@@ -83,8 +83,11 @@ class Endpoint {
   ibv_wc next_recv() { return next(recv_cq_); }
   // Empty if there is none now.
   std::optional<ibv_wc> poll(ibv_cq* cq) const;
-  // Returns true if a completion event of that queue arrives within the time.
+  // Returns true if a completion event of that queue arrives within the time. It may be of a
+  // completion that next() found by itself after arming, and so tells nothing of completions.
   bool await_event(ibv_cq* cq, std::chrono::milliseconds limit);
+  // Throws Failure if a completion comes to that queue within the time.
+  void expect_none(ibv_cq* cq, std::chrono::milliseconds limit);
   // The next successful completion must be this one. Throws Failure otherwise.
   void expect_send(std::uint64_t wr_id, ibv_wc_opcode opcode);
   void expect_recv(std::uint64_t wr_id, std::size_t length);

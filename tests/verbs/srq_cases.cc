@@ -20,6 +20,20 @@ std::uint64_t start_send(Endpoint& from, std::uint32_t length) {
   return from.post_send(work);
 }
 
+// Leaves the server's channel with the event of a completion that is gone, as next() does when the
+// completion comes just after arming.
+void leave_event(Endpoint& client, Endpoint& server) {
+  const std::uint64_t receive = server.post_recv({{0, 0}});
+  require_zero(ibv_req_notify_cq(server.recv_cq(), 0), "ibv_req_notify_cq");
+  ibv_send_wr work{};
+  work.opcode = IBV_WR_SEND;
+  work.send_flags = IBV_SEND_SIGNALED;
+  client.expect_send(client.post_send(work), IBV_WC_SEND);
+  server.wait_with(Wait::kPoll);
+  server.expect_recv(receive, 0);
+  server.wait_with(Wait::kEvent);
+}
+
 void foreign_queue_cases(Suite& suite) {
   constexpr std::uint32_t kLength = 5000;
   const Pair home = suite.connector().connect();
@@ -72,13 +86,12 @@ void srq_cases(Suite& suite) {
       }
     });
     suite.run("a send that comes before its receive", [&] {
+      leave_event(client, server);
       ibv_send_wr work{};
       work.opcode = IBV_WR_SEND;
       work.send_flags = IBV_SEND_SIGNALED;
       const std::uint64_t send = client.post_send(work);
-      require(!server.await_event(server.recv_cq(), std::chrono::milliseconds(200)) &&
-                  !server.poll(server.recv_cq()),
-              "a completion without a receive");
+      server.expect_none(server.recv_cq(), std::chrono::milliseconds(200));
       const std::uint64_t receive = server.post_recv({{0, 0}});
       server.expect_recv(receive, 0);
       client.expect_send(send, IBV_WC_SEND);
