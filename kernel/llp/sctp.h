@@ -54,9 +54,6 @@ extern const struct weft_llp_class weft_sctp_class;
  * @arrivals: messages that have come and were not taken
  * @frame: the peer's frame of the handshake, until it is taken; NULL: none
  * @taken: bytes taken of it
- * @stage: the first bytes of an FPDU whose others have not been handed over; NULL: none ever
- * @staged: how many
- * @stage_size: room there
  * @named: @local and @remote are valid; set once, after them
  * @local: this end's address
  * @remote: the peer's, by which it was reached first
@@ -86,9 +83,6 @@ struct weft_sctp {
 	struct weft_arrivals arrivals;
 	struct weft_arrival *frame;
 	u32 taken;
-	u8 *stage;
-	u32 staged;
-	u32 stage_size;
 	bool named;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;

@@ -148,55 +148,11 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 	return 0;
 }
 
-/* Makes room for an FPDU of @len bytes at the stage. Returns true if there is. */
-static bool sctp_stage_room(struct weft_sctp *s, u32 len)
-{
-	u8 *stage;
-
-	if (len <= s->stage_size)
-		return true;
-	stage = krealloc(s->stage, len, GFP_NOIO);
-	if (!stage)
-		return false;
-	s->stage = stage;
-	s->stage_size = len;
-	return true;
-}
-
-/*
- * Takes bytes of an FPDU that comes in parts, up to its end, and sends it when it is whole. If
- * SCTP has no room, these bytes are not taken, so that none waits here for room. Returns how
- * many were taken, or a negative errno value.
- */
-static int sctp_give_part(struct weft_sctp *s, const u8 *from, u32 len, bool more)
-{
-	u32 before = s->staged, all = WEFT_MPA_LEN, n = 0, part;
-	int ret;
-
-	do {
-		if (s->staged >= WEFT_MPA_LEN)
-			all = weft_fpdu_len(weft_get_be16(s->stage));
-		if (!sctp_stage_room(s, all)) {
-			s->staged = before;
-			return -EAGAIN;
-		}
-		part = min(len - n, all - s->staged);
-		memcpy(s->stage + s->staged, from + n, part);
-		s->staged += part;
-		n += part;
-		if (s->staged < all)
-			return n;
-	} while (all == WEFT_MPA_LEN);
-	ret = sctp_send_fpdu(s, s->stage, more);
-	s->staged = ret ? before : 0;
-	return ret ?: (int)n;
-}
-
 /**
- * weft_sctp_give() - send bytes of FPDUs
+ * weft_sctp_give() - send FPDUs
  * @s: the stream
- * @from: the bytes
- * @len: how many
+ * @from: FPDUs, each whole, since each is laid out in one chunk
+ * @len: bytes of them
  * @more: more bytes follow at once
  *
  * Context: process, @s->lock held.
@@ -204,22 +160,17 @@ static int sctp_give_part(struct weft_sctp *s, const u8 *from, u32 len, bool mor
  */
 int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
 {
-	u32 at = 0, all;
+	u32 at = 0, next;
 	int ret;
 
 	lockdep_assert_held(&s->lock);
-	while (at < len) {
-		all = len - at < WEFT_MPA_LEN ? U32_MAX :
-						weft_fpdu_len(weft_get_be16(from + at));
-		if (!s->staged && all <= len - at) {
-			ret = sctp_send_fpdu(s, from + at, more || at + all < len);
-			ret = ret ?: (int)all;
-		} else {
-			ret = sctp_give_part(s, from + at, len - at, more);
-		}
-		if (ret < 0)
+	for (; at < len; at = next) {
+		next = at + weft_fpdu_len(weft_get_be16(from + at));
+		if (WARN_ON_ONCE(next > len))
+			return -EIO;
+		ret = sctp_send_fpdu(s, from + at, more || next < len);
+		if (ret)
 			return at ? (int)at : ret;
-		at += ret;
 	}
 	return at;
 }
@@ -244,12 +195,11 @@ int weft_sctp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 
 /*
  * A message that SCTP has taken is its own, until the peer has ended the association: then
- * nobody reads it any more. The rest of an FPDU that is here in part will never come.
+ * nobody reads it any more.
  */
 bool weft_sctp_unsent(struct weft_llp *llp)
 {
 	const struct weft_sctp *s = to_weft_sctp(llp);
 
-	return READ_ONCE(s->staged) ||
-	       (READ_ONCE(s->ended) && READ_ONCE(weft_sctp_sk(s)->sk_wmem_queued));
+	return READ_ONCE(s->ended) && READ_ONCE(weft_sctp_sk(s)->sk_wmem_queued);
 }
