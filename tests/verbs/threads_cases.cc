@@ -25,7 +25,8 @@ namespace {
 constexpr std::uint64_t kEach = 400;  // work requests of a poster
 constexpr std::size_t kRoom = 4096;   // of a poster, in both arenas
 
-// Threads that end together: when one of them fails, or none has anything left to do.
+// Threads that end together: when one of them fails, none has anything left to do, or nothing has
+// gone on for kPatience. How long all of it takes is the machine's affair, not the module's.
 class Crowd {
  public:
   // Runs `body`, which returns at once when over() says so.
@@ -56,7 +57,8 @@ class Crowd {
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
-  bool over() const { return over_ || Clock::now() > end_; }
+  bool over() const { return over_ || Clock::now() - moved_.load() > kPatience; }
+  void moved() { moved_ = Clock::now(); }
   void finish() { over_ = true; }
   void fail(const std::string& why) {
     if (!failed_.exchange(true)) {
@@ -71,7 +73,7 @@ class Crowd {
   std::atomic<bool> over_ = false;
   std::atomic<bool> failed_ = false;
   std::string why_;
-  Clock::time_point end_ = Clock::now() + 4 * kPatience;
+  std::atomic<Clock::time_point> moved_ = Clock::now();
 };
 
 // Which work requests have completed; each must do so once.
@@ -87,7 +89,7 @@ class Ledger {
   bool complete() const { return done_ == seen_.size(); }
   std::string missing() const {
     return std::to_string(seen_.size() - done_) + " of " + std::to_string(seen_.size()) +
-           " are missing";
+           " are missing, and nothing has come for " + std::to_string(kPatience.count()) + " s";
   }
 
  private:
@@ -126,15 +128,22 @@ bool post(const Crowd& crowd, const std::function<int()>& once) {
 // Polls without waiting, or sleeps until an event.
 void poll_until(Crowd& crowd, ibv_cq* cq, bool by_event, const Ledger& ledger,
                 const std::function<void(const ibv_wc&)>& note) {
+  const auto take_some = [&] {
+    const bool some = take(cq, note);
+    if (some) {
+      crowd.moved();
+    }
+    return some;
+  };
   while (!crowd.over() && !ledger.complete()) {
     if (!by_event) {
-      if (!take(cq, note)) {
+      if (!take_some()) {
         std::this_thread::yield();
       }
       continue;
     }
     require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
-    while (take(cq, note)) {
+    while (take_some()) {
     }
     pollfd waiting{};
     waiting.fd = cq->channel->fd;
