@@ -83,6 +83,42 @@ boot_modules() {
 	rm -rf "$base"
 }
 
+# shares_by MODULES-DIRECTORY: prints by which file system a kernel sees this machine's files. Those
+# that Debian makes for clouds have no 9p, but virtiofs built in.
+shares_by() {
+	if [[ -f $1/modules.builtin ]] && ! grep -q '/9p\.ko' "$1/modules.builtin" "$1/modules.dep"; then
+		echo virtiofs
+	else
+		echo 9p
+	fi
+}
+
+# serve_shares DIRECTORY LOCK: starts the daemons of virtiofs, one for the root, read-only, and one for
+# DIRECTORY, without the open file LOCK; adds them to daemons. They end with the machine that uses them, or else are to be ended.
+serve_shares() {
+	local directory=$1 lock=$2 daemon='' candidate
+	for candidate in /usr/lib/qemu/virtiofsd /usr/libexec/virtiofsd; do
+		[[ ! -x $candidate ]] || daemon=$candidate
+	done
+	[[ -n $daemon ]] || die "this kernel has no 9p, and there is no virtiofsd; install Debian's qemu-system-common or virtiofsd"
+	((EUID == 0)) || die "this kernel has no 9p, and only root can run virtiofsd"
+	rm -f "$directory"/{root,lab}.socket
+	mkdir -p "$directory/root"
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	unshare --mount -- bash -c 'mount --rbind / "$1" && mount -o remount,bind,ro "$1" && exec "${@:2}"' - "$directory/root" \
+		"$daemon" --socket-path="$directory/root.socket" -o "source=$directory/root,cache=auto,sandbox=chroot" \
+		>"$directory/virtiofsd-root.log" 2>&1 {lock}>&- &
+	daemons+=($!)
+	"$daemon" --socket-path="$directory/lab.socket" -o "source=$directory,cache=none,sandbox=chroot" \
+		>"$directory/virtiofsd-lab.log" 2>&1 {lock}>&- &
+	daemons+=($!)
+	for _ in {1..100}; do
+		[[ ! -S $directory/root.socket || ! -S $directory/lab.socket ]] || return 0
+		sleep 0.1
+	done
+	die "virtiofsd does not start: $(cat "$directory"/virtiofsd-*.log)"
+}
+
 # make_index RELEASE MODULES-DIRECTORY STAGE: runs depmod for the modules of a stage laid over
 # those of the kernel, unless that is done; prints the directory of the result. In the guest
 # it takes a minute under emulation, here a second.
