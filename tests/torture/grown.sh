@@ -33,6 +33,10 @@ uncounted() {
 		END { print all - known }' /proc/meminfo /proc/zoneinfo
 }
 
+# Whose devices they are: weft, or siw in a control.
+: "${server_device:?}"
+driven=${server_device%0}
+
 # now FILE: memory and objects, a line each: name and number.
 now() {
 	local host kind processes
@@ -53,9 +57,9 @@ now() {
 			ip netns exec "$host" awk -v h="$host" '/^TCP:/ { print "sockets:" h, $3; print "orphans:" h, $5 }' /proc/net/sockstat
 		done
 		for kind in qp cm_id cq mr pd ctx srq; do
-			echo "rdma:$kind $(rdma res show $kind 2>/dev/null | grep -c weft)"
+			echo "rdma:$kind $(rdma res show $kind 2>/dev/null | grep -c "$driven")"
 		done
-		echo "module: $(awk '$1 == "weft" { print $3 }' /proc/modules)"
+		echo "module: $(awk -v driven="$driven" '$1 == driven { print $3 }' /proc/modules)"
 		processes=(/proc/[0-9]*)
 		echo "processes: ${#processes[@]}"
 	} >"$1"
@@ -69,10 +73,39 @@ quiet_sockets() {
 	done
 }
 
-# grown PATTERN SLACK: lines that have grown by more than that.
+# The same rounds over another transport, if there were any: lines of name, growth and connections,
+# which keep_growth has written. What grows there as well is not the module's.
+control=''
+# keep_growth CONNECTIONS FILE: writes there what has grown over so many connections.
+keep_growth() {
+	join <(sort /run/begin) <(sort /run/end) | awk -v made="$1" '{ print $1, $3 - $2, made }' >"$2"
+}
+
+# growing: what has grown most, a part for each name.
+growing() {
+	join <(grep -E '^(objects|memory|pages)' /run/begin | sort) <(grep -E '^(objects|memory|pages)' /run/end | sort) |
+		awk '$3 - $2 > 16 { print $3 - $2, $1 }' | sort -rn | head -n 12 |
+		awk '{ printf "%s%s %d", sep, $2, $1; sep = ", " } END { if (NR == 0) printf "none" }'
+}
+
+# grown PATTERN SLACK [CONNECTIONS]: lines that have grown by more than that. With a control, by more than
+# one and a quarter times what they have grown there over as many connections, if that is more; but no
+# control excuses more than 4 objects or 16 KiB a connection.
 grown() {
 	join <(grep -E "^($1)" /run/begin | sort) <(grep -E "^($1)" /run/end | sort) |
-		awk -v slack="$2" '$3 - $2 > slack { printf "%s%s from %s to %s", sep, $1, $2, $3; sep = ", " }'
+		awk -v slack="$2" -v made="${3:-0}" -v control="$control" '
+			BEGIN { while (control && (getline line <control) > 0) { split(line, of); other[of[1]] = of[2] / of[3] } }
+			{
+				most = $1 ~ /^objects:/ ? 4 : 16
+				each = 1.25 * other[$1]
+				each = each < 0 ? 0 : each > most ? most : each
+				excused = int(each * made)
+				if ($3 - $2 > (excused > slack ? excused : slack)) {
+					printf "%s%s from %s to %s", sep, $1, $2, $3
+					if (control) printf ", where the control excuses %d", excused
+					sep = "; "
+				}
+			}'
 }
 # not_grown NAME CONNECTIONS: the rows of what now has said in /run/begin and, so many connections
 # later, in /run/end.
@@ -83,11 +116,11 @@ not_grown() {
 	# An object lost with each connection shows in these, whatever else comes and goes. Without
 	# slub_debug a slab that a processor has for itself counts as full, which is more than the slack.
 	row "$1: kinds of kernel object that did not grow" "$(grep -c ^objects: /run/end)" \
-		"over $made connections, by no more than half as many" "$(grown objects: $slack)"
+		"over $made connections, by no more than half as many" "$(grown objects: $slack "$made")"
 	# In KiB. Caches grow and shrink by less than this.
 	row "$1: kinds of kernel memory that did not grow" "$(grep -c ^memory: /run/end)" \
 		"SUnreclaim $(awk '/SUnreclaim/ { printf "%s", $2 }' /run/begin) to $(awk '/SUnreclaim/ { printf "%s", $2 }' /run/end) KiB" \
-		"$(grown memory: 2048)"
+		"$(grown memory: 2048 "$made")"
 	row "$1: pages that no statistic counts" 1 "$(sed -n 's/^pages: //p' /run/begin) to $(sed -n 's/^pages: //p' /run/end) KiB" \
 		"$(grown pages: 4096)"
 	# Each processor counts up to 32 files before it tells the others.
@@ -119,14 +152,15 @@ faults() {
 counters() { cat /sys/class/infiniband/weft?/ports/1/hw_counters/[rtc]* | tr '\n' ' '; }
 
 # soak NAME SECONDS: calls the script's function round for so long, which calls tried and adds to
-# $connected; then the rows of what it tried, and of what has grown meanwhile. It needs leaks.sh.
+# $connected; then the rows of what it tried, and of what has grown meanwhile; in a control, what has
+# grown is kept in $LAB_OUT/growth and not judged. It needs leaks.sh.
 soak() {
 	local name=$1 seconds=$2 before began rounds=0 made kind first
-	faults /run/faults.begin
+	[[ $driven != weft ]] || faults /run/faults.begin
 	# Objects that are made only once are made in the first rounds.
 	for _ in 1 2; do round; done
 	now /run/begin
-	holding /run/at_first
+	[[ $driven != weft ]] || holding /run/at_first
 	before=$connected began=$SECONDS
 	while ((SECONDS - began < seconds)); do
 		round
@@ -134,13 +168,18 @@ soak() {
 		((rounds % 10)) || echo "# $rounds rounds in $((SECONDS - began)) s; $(grep SUnreclaim /proc/meminfo)"
 	done
 	now /run/end
-	faults /run/faults.end
+	[[ $driven != weft ]] || faults /run/faults.end
 	made=$((connected - before))
 
 	for kind in "${!had[@]}"; do
 		row "$name: $kind" "${had[$kind]}" "each came to its end" \
 			"${wrong[$kind]:+${wrong[$kind]} of ${had[$kind]} went wrong}"
 	done
+	echo "# $name: growth over $made connections: $(growing)"
+	if [[ $driven != weft ]]; then
+		keep_growth "$made" "$LAB_OUT/growth"
+		return
+	fi
 	not_grown "$name" "$made"
 	nothing_leaks "$name: what the module has allocated, by place" /run/at_first
 	row "$name: counters of faults" "$(wc -l </run/faults.end)" "each as before" \
