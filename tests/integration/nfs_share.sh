@@ -3,7 +3,7 @@
 #
 # NFS 4.1 over RDMA: a file system on $disk, served by the kernel of host A on RDMA alone, and mounted
 # by host B. The server's tables are filled by hand, so that nothing but the kernel takes part. For
-# scripts that have sourced storage.sh.
+# scripts that have sourced storage.sh, or set patience and use no function with $disk.
 
 nfsd=/proc/fs/nfsd
 share=/run/share
@@ -12,9 +12,9 @@ mounted=/run/nfs
 in_a() { nsenter --net=/run/netns/A "$@"; }
 in_b() { nsenter --net=/run/netns/B "$@"; }
 
-start_server() {
-	mkdir -p "$share" "$mounted"
-	mkfs.ext4 -q -F "$disk" && mount -t ext4 "$disk" "$share" || return
+# export_share: has the server know the file system that is mounted at $share.
+export_share() {
+	mkdir -p "$mounted"
 	in_a mount -t nfsd nfsd "$nfsd" || return
 	# Host B may have the directory, writable, with root as root, as the root of NFS 4.
 	# shellcheck disable=SC2016 # for the shell inside
@@ -28,17 +28,24 @@ start_server() {
 	in_a bash -c "
 		echo '-2 -3 +4 +4.1 +4.2' >$nfsd/versions
 		echo 10 >$nfsd/nfsv4gracetime
-		echo 10 >$nfsd/nfsv4leasetime
-		echo 'rdma 20049' >$nfsd/portlist && echo 4 >$nfsd/threads"
+		echo 10 >$nfsd/nfsv4leasetime"
+}
+# offer_share TRANSPORT PORT: starts the server there.
+offer_share() {
+	in_a bash -c "echo '$1 $2' >$nfsd/portlist && echo 4 >$nfsd/threads"
+}
+start_server() {
+	mkdir -p "$share"
+	mkfs.ext4 -q -F "$disk" && mount -t ext4 "$disk" "$share" && export_share && offer_share rdma 20049
 }
 stop_server() {
 	in_a bash -c "echo 0 >$nfsd/threads" && umount "$share"
 }
 
-# mount_share ADDRESS: mounts the share on host B.
+# mount_share ADDRESS [TRANSPORT PORT]: mounts the share on host B.
 mount_share() {
-	local own=10.0.0.2 transport=rdma
-	[[ $1 != *:* ]] || own=fd00::2 transport=rdma6
+	local own=10.0.0.2 transport=${2:-rdma} number=${3:-20049}
+	[[ $1 != *:* ]] || own=fd00::2 transport+=6
 	in_b timeout -k 5 $((60 * patience)) mount -i -t nfs4 -o \
-		"vers=4.1,proto=$transport,port=20049,addr=$1,clientaddr=$own,hard" "server:/" $mounted
+		"vers=4.1,proto=$transport,port=$number,addr=$1,clientaddr=$own,hard" "server:/" $mounted
 }

@@ -2,27 +2,34 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # NVMe over RDMA: $disk, exported by the kernel's target on host A, and attached by its host driver on
-# host B. For scripts that have sourced storage.sh.
+# host B. For scripts that have sourced storage.sh, or set disk and target_configuration. Another
+# $transport than rdma can be set.
 
 nvmet=$target_configuration/nvmet
 nqn=nqn.2026-01.weft:disk
 
+transport=rdma
+queues=2
+
 # port NUMBER FAMILY ADDRESS SERVICE
 port() {
 	mkdir "$nvmet/ports/$1" || return
-	echo rdma >"$nvmet/ports/$1/addr_trtype"
+	echo "$transport" >"$nvmet/ports/$1/addr_trtype"
 	echo "$2" >"$nvmet/ports/$1/addr_adrfam"
 	echo "$3" >"$nvmet/ports/$1/addr_traddr"
 	echo "$4" >"$nvmet/ports/$1/addr_trsvcid"
 	ln -s "$nvmet/subsystems/$nqn" "$nvmet/ports/$1/subsystems/$nqn"
 }
 
-export_disk() {
+# make_disk: makes the subsystem, which no port offers yet.
+make_disk() {
 	mkdir "$nvmet/subsystems/$nqn" "$nvmet/subsystems/$nqn/namespaces/1" || return
 	echo 1 >"$nvmet/subsystems/$nqn/attr_allow_any_host"
 	echo "$disk" >"$nvmet/subsystems/$nqn/namespaces/1/device_path"
 	echo 1 >"$nvmet/subsystems/$nqn/namespaces/1/enable"
-	port 1 ipv4 10.0.0.1 4420 && port 2 ipv6 fd00::1 4420 && port 3 ipv4 0.0.0.0 4421
+}
+export_disk() {
+	make_disk && port 1 ipv4 10.0.0.1 4420 && port 2 ipv6 fd00::1 4420 && port 3 ipv4 0.0.0.0 4421
 }
 
 # attach TARGET HOST [OPTIONS]: leaves the controller's name in $controller and the disk in
@@ -32,7 +39,7 @@ attach() {
 	local answer
 	device=''
 	exec {fabrics}<>/dev/nvme-fabrics
-	if ! echo -n "transport=rdma,traddr=$1,host_traddr=$2,trsvcid=$service,nqn=$nqn,nr_io_queues=2${3:+,$3}" >&"$fabrics"; then
+	if ! echo -n "transport=$transport,traddr=$1,host_traddr=$2,trsvcid=$service,nqn=$nqn,nr_io_queues=$queues${3:+,$3}" >&"$fabrics"; then
 		exec {fabrics}>&-
 		return 1
 	fi
