@@ -159,6 +159,7 @@ static inline void teardown(struct bench *b)
 static inline int bench_suite_init(struct kunit_suite *suite)
 {
 	weft_workqueue = alloc_workqueue("weft_kunit", 0, 0);
+	weft_near_workqueue = weft_workqueue;
 	return weft_workqueue ? 0 : -ENOMEM;
 }
 
@@ -166,6 +167,7 @@ static inline void bench_suite_exit(struct kunit_suite *suite)
 {
 	destroy_workqueue(weft_workqueue);
 	weft_workqueue = NULL;
+	weft_near_workqueue = NULL;
 }
 
 #endif /* WEFT_KUNIT_BENCH_H */

@@ -19,12 +19,14 @@ struct told {
 	struct weft_cq cq;
 	unsigned int events;
 	unsigned int errors;
+	bool softirqs_off;
 };
 
 static void count_event(struct ib_cq *ib, void *context)
 {
 	struct told *told = context;
 
+	told->softirqs_off = in_softirq();
 	told->events++;
 }
 
@@ -264,6 +266,36 @@ static void cq_hostile_arm(struct kunit *test)
 }
 
 /* The kernel's own words, scribbled over, are not believed. */
+/*
+ * A consumer that polls in a softirq is called with softirqs off, so that what it raises runs at
+ * once. With interrupts off it is called as it is, and so is any other consumer.
+ */
+static void cq_polled_in_softirq(struct kunit *test)
+{
+	struct told *told = queue(test);
+	unsigned long flags;
+
+	told->cq.ib.poll_ctx = IB_POLL_SOFTIRQ;
+	ctl(told)->arm = WEFT_CQ_ARM(1, false);
+	add(told, 0);
+	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	KUNIT_EXPECT_TRUE(test, told->softirqs_off);
+	KUNIT_EXPECT_FALSE(test, in_softirq());
+
+	ctl(told)->arm = WEFT_CQ_ARM(2, false);
+	local_irq_save(flags);
+	add(told, 1);
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, told->events, 2U);
+	KUNIT_EXPECT_FALSE(test, told->softirqs_off);
+
+	told->cq.ib.poll_ctx = IB_POLL_WORKQUEUE;
+	ctl(told)->arm = WEFT_CQ_ARM(3, false);
+	add(told, 2);
+	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	KUNIT_EXPECT_FALSE(test, told->softirqs_off);
+}
+
 static void cq_kernel_words(struct kunit *test)
 {
 	struct told *told = queue(test);
@@ -667,6 +699,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_arm_once),
 	KUNIT_CASE(cq_arm_solicited),
 	KUNIT_CASE(cq_hostile_arm),
+	KUNIT_CASE(cq_polled_in_softirq),
 	KUNIT_CASE(cq_kernel_words),
 	KUNIT_CASE(cq_kernel_arm),
 	KUNIT_CASE(cq_kernel_arm_keeps_wider),

@@ -15,22 +15,41 @@ MODULE_VERSION(WEFT_VERSION);
 MODULE_ALIAS_RDMA_LINK("weft");
 
 struct workqueue_struct *weft_workqueue;
+struct workqueue_struct *weft_near_workqueue;
 
 static struct rdma_link_ops link_ops = {
 	.type = "weft",
 	.newlink = weft_device_create,
 };
 
+static int __init make_workqueues(void)
+{
+	weft_workqueue = alloc_workqueue("weft", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!weft_workqueue)
+		return -ENOMEM;
+	weft_near_workqueue = alloc_workqueue("weft-near", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (weft_near_workqueue)
+		return 0;
+	destroy_workqueue(weft_workqueue);
+	return -ENOMEM;
+}
+
+static void free_workqueues(void)
+{
+	destroy_workqueue(weft_near_workqueue);
+	destroy_workqueue(weft_workqueue);
+}
+
 static int __init weft_init(void)
 {
 	int ret;
 
-	weft_workqueue = alloc_workqueue("weft", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!weft_workqueue)
-		return -ENOMEM;
+	ret = make_workqueues();
+	if (ret)
+		return ret;
 	ret = weft_dmabuf_init();
 	if (ret)
-		goto free_workqueue;
+		goto free_workqueues;
 	ret = weft_conn_init();
 	if (ret)
 		goto exit_dmabuf;
@@ -44,8 +63,8 @@ exit_conn:
 	weft_conn_exit();
 exit_dmabuf:
 	weft_dmabuf_exit();
-free_workqueue:
-	destroy_workqueue(weft_workqueue);
+free_workqueues:
+	free_workqueues();
 	return ret;
 }
 
@@ -56,7 +75,7 @@ static void __exit weft_exit(void)
 	weft_conn_exit();
 	weft_dmabuf_exit();
 	weft_loan_exit();
-	destroy_workqueue(weft_workqueue);
+	free_workqueues();
 	rcu_barrier(); /* regions may still be on their way out */
 }
 

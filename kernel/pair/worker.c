@@ -120,5 +120,5 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
  */
 void weft_qp_kick(struct weft_qp *qp)
 {
-	queue_work(weft_workqueue, &qp->worker.work);
+	queue_work(qp->owner ? weft_workqueue : weft_near_workqueue, &qp->worker.work);
 }

@@ -54,6 +54,23 @@ static noinline bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
 	return true;
 }
 
+/*
+ * Calls the consumer's handler. One that polls in a softirq raises it, and runs when softirqs are
+ * allowed again: raised by a process that allows them, it would first wake a thread.
+ */
+static void cq_call(struct weft_cq *cq)
+{
+	bool raises = cq->ib.poll_ctx == IB_POLL_SOFTIRQ && !irqs_disabled();
+
+	if (!cq->ib.comp_handler)
+		return;
+	if (raises)
+		local_bh_disable();
+	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (raises)
+		local_bh_enable();
+}
+
 /* Raises an event that was put off. The timer calls with @time_is_up. Any context. */
 static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 {
@@ -70,8 +87,8 @@ static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 	if (notify)
 		cq_serve(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (notify && cq->ib.comp_handler)
-		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (notify)
+		cq_call(cq);
 }
 
 static enum hrtimer_restart cq_time_is_up(struct hrtimer *timer)
@@ -155,8 +172,8 @@ static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_ro
 /* Calls the consumer. No lock is held, since a kernel consumer may poll right here. */
 static __always_inline void cq_tell(struct weft_cq *cq, bool wake, bool died)
 {
-	if (wake && cq->ib.comp_handler)
-		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (wake)
+		cq_call(cq);
 	if (unlikely(died))
 		cq_tell_dead(cq);
 }
