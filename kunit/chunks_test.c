@@ -54,6 +54,29 @@ static void chunks_move_up(struct kunit *test)
 	weft_chunks_drop(&chunks);
 }
 
+/*
+ * An empty page gives way to a large chunk if a message does not fit into it, or the message would
+ * be cut in two. A page that has room for all, or bytes that wait, stays.
+ */
+static void chunks_short(struct kunit *test)
+{
+	struct weft_chunks chunks = {};
+	struct weft_chunk *c;
+
+	c = room(test, &chunks, 100, 80);
+	KUNIT_EXPECT_EQ(test, c->size, (u32)PAGE_SIZE);
+	KUNIT_EXPECT_PTR_EQ(test, room(test, &chunks, 1000, PAGE_SIZE - WEFT_CHUNK_FRAME), c);
+	KUNIT_EXPECT_EQ(test, c->size, (u32)PAGE_SIZE);
+	c->fill = 1;
+	KUNIT_EXPECT_EQ(test, room(test, &chunks, 1000, PAGE_SIZE)->size, (u32)PAGE_SIZE);
+	c->sent = 1;
+	c = room(test, &chunks, 1000, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, c->size, (u32)LARGE);
+	KUNIT_EXPECT_EQ(test, c->fill, 0U);
+	KUNIT_EXPECT_EQ(test, chunks.num, 1U);
+	weft_chunks_drop(&chunks);
+}
+
 /* A page that nobody else holds is filled again from its start; another is not. */
 static void chunks_start_over(struct kunit *test)
 {
@@ -126,6 +149,7 @@ static void chunks_rest(struct kunit *test)
 static struct kunit_case chunks_cases[] = {
 	KUNIT_CASE(chunks_fill),
 	KUNIT_CASE(chunks_move_up),
+	KUNIT_CASE(chunks_short),
 	KUNIT_CASE(chunks_start_over),
 	KUNIT_CASE(chunks_are_kept),
 	KUNIT_CASE(chunks_rest),

@@ -96,7 +96,8 @@ struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 lef
 	if (chunks->num) {
 		c = &chunks->chunk[chunks->num - 1];
 		if (chunks->num == 1 && c->sent == c->fill) {
-			if (page_ref_count(c->page) == 1 && c->size >= need) {
+			if (page_ref_count(c->page) == 1 && c->size >= need &&
+			    !weft_chunk_is_short(c, left)) {
 				/* TCP has let go of it: fill it from the start again. */
 				c->fill = 0;
 				c->sent = 0;

@@ -18,6 +18,19 @@ struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 lef
 bool weft_chunks_free(struct weft_chunks *chunks);
 void weft_chunks_drop(struct weft_chunks *chunks);
 
+/* The most that header and trailer of an FPDU take beside its payload. */
+#define WEFT_CHUNK_FRAME	64
+
+/*
+ * Returns true if a chunk is an empty page that is too small for what is @left of a message. A
+ * large chunk does better: the page would cut the message into two FPDUs, and a second page
+ * would be allocated and freed for each such message.
+ */
+static inline bool weft_chunk_is_short(const struct weft_chunk *c, u32 left)
+{
+	return c->size == PAGE_SIZE && c->sent == c->fill && left + WEFT_CHUNK_FRAME > PAGE_SIZE;
+}
+
 /**
  * weft_chunk_room() - find room for an FPDU behind the bytes laid out already
  * @chunks: the chunks of the transmit side
@@ -35,7 +48,7 @@ static inline struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32
 
 	if (chunks->num) {
 		c = &chunks->chunk[chunks->num - 1];
-		if (c->size - c->fill >= need)
+		if (c->size - c->fill >= need && !weft_chunk_is_short(c, left))
 			return c;
 	}
 	return weft_chunk_next(chunks, need, left, payer);
