@@ -10,6 +10,7 @@
 #include "rx/rx.h"
 #include "stream/stream.h"
 #include "tx/tx.h"
+#include "verbs/gather.h"
 #include "verbs/post.h"
 
 /* A gather or scatter list is copied as it is. */
@@ -194,6 +195,23 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 	return first.num_blocks;
 }
 
+/*
+ * Returns true if a post waits for others, and starts the timer that ends the wait. Only the end
+ * that opened the connection asks; the other answers, and an answer is awaited. The caller
+ * holds post_lock.
+ */
+static bool post_waits(struct weft_qp *qp)
+{
+	struct weft_gather *gather = qp->gather;
+
+	lockdep_assert_held(&qp->post_lock);
+	if (!gather || !qp->initiator || !weft_gather_holds(gather))
+		return false;
+	if (gather->held == 1)
+		hrtimer_start(&gather->timer, ns_to_ktime(WEFT_GATHER_NS), HRTIMER_MODE_REL_SOFT);
+	return true;
+}
+
 /**
  * weft_post_send() - post sends
  * @ib: a queue pair of the kernel's own
@@ -234,8 +252,11 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	}
 	/* The requests before a bad one are posted. */
 	kick = ring_publish(&qp->sq, producer);
-	if (kick && state == IB_QPS_RTS)
-		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks again */
+	if (kick && state == IB_QPS_RTS) {
+		kick = !post_waits(qp);
+		if (kick)
+			weft_ring_need_doorbell(&qp->sq, false); /* the worker asks again */
+	}
 	spin_unlock_irqrestore(&qp->post_lock, flags);
 	if (kick)
 		weft_qp_kick(qp);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Gathering: requests of a kernel consumer that keeps many outstanding are sent together.
+ *
+ * A disk's driver posts one request at a time. Sent at once, each is answered and completed before
+ * the next is posted where one processor does all of it, and costs packets, acknowledgements and
+ * wake-ups of its own. So now and then a request is held for a moment. If others come in that
+ * moment, the consumer keeps many outstanding, and its requests are gathered from then on.
+ * Otherwise the moment was lost, and the next trial is further off. Without this, a disk would be
+ * no faster at a depth of 32 than at a depth of 1.
+ */
+#ifndef WEFT_GATHER_H
+#define WEFT_GATHER_H
+
+#include <linux/hrtimer.h>
+#include <linux/types.h>
+
+struct weft_qp;
+
+/* So many posts are sent together at most, and so many in one moment make the next be held. */
+#define WEFT_GATHER_MOST	8
+#define WEFT_GATHER_LEAST	4
+/* How long a request is held at most. */
+#define WEFT_GATHER_NS		(100 * NSEC_PER_USEC)
+/* How many posts lie between two trials. */
+#define WEFT_GATHER_SOON	64
+#define WEFT_GATHER_LATE	1024
+
+/**
+ * struct weft_gather - the posts of one queue pair of the kernel's own that are held
+ * @qp: the queue pair
+ * @timer: sends what is held when the moment is over
+ * @going: posts are gathered; otherwise each is sent at once until the next trial
+ * @held: how many posts are held
+ * @until: how many posts are left until the next trial
+ * @pause: how many there were at the last; doubled by each trial in vain
+ *
+ * Under the queue pair's post_lock, but for @timer, which takes it.
+ */
+struct weft_gather {
+	struct weft_qp *qp;
+	struct hrtimer timer;
+	bool going;
+	u8 held;
+	u16 until;
+	u16 pause;
+};
+
+void weft_gather_start(struct weft_gather *gather);
+bool weft_gather_holds(struct weft_gather *gather);
+bool weft_gather_end(struct weft_gather *gather);
+int weft_gather_create(struct weft_qp *qp);
+void weft_gather_destroy(struct weft_qp *qp);
+
+#endif /* WEFT_GATHER_H */

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Gathering: when posts of a kernel consumer are held, and what ends that. */
+#include <linux/delay.h>
+
+#include "bench.h"
+#include "verbs/gather.h"
+#include "verbs/post.h"
+
+static struct weft_gather *gather_of(struct kunit *test)
+{
+	struct weft_gather *gather = kunit_kzalloc(test, sizeof(*gather), GFP_KERNEL);
+	struct weft_qp *qp = kunit_kzalloc(test, sizeof(*qp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, gather);
+	KUNIT_ASSERT_NOT_NULL(test, qp);
+	spin_lock_init(&qp->post_lock);
+	gather->qp = qp;
+	weft_gather_start(gather);
+	return gather;
+}
+
+static bool holds(struct weft_gather *gather)
+{
+	bool held;
+
+	spin_lock_irq(&gather->qp->post_lock);
+	held = weft_gather_holds(gather);
+	spin_unlock_irq(&gather->qp->post_lock);
+	return held;
+}
+
+static bool end(struct weft_gather *gather)
+{
+	bool held;
+
+	spin_lock_irq(&gather->qp->post_lock);
+	held = weft_gather_end(gather);
+	spin_unlock_irq(&gather->qp->post_lock);
+	return held;
+}
+
+/* Posts until one is held. Returns how many were sent at once. */
+static u32 sent_at_once(struct weft_gather *gather)
+{
+	u32 num;
+
+	for (num = 0; num <= WEFT_GATHER_LATE && !holds(gather); num++)
+		;
+	return num;
+}
+
+/* One at a time: a trial comes seldom, and ever more seldom up to a limit. */
+static void gather_tries(struct kunit *test)
+{
+	struct weft_gather *gather = gather_of(test);
+	u32 pause;
+
+	for (pause = WEFT_GATHER_SOON; pause < WEFT_GATHER_LATE; pause *= 2) {
+		KUNIT_EXPECT_EQ(test, sent_at_once(gather), pause);
+		KUNIT_EXPECT_TRUE(test, end(gather));
+	}
+	KUNIT_EXPECT_EQ(test, sent_at_once(gather), (u32)WEFT_GATHER_LATE);
+	KUNIT_EXPECT_TRUE(test, end(gather));
+	KUNIT_EXPECT_EQ(test, sent_at_once(gather), (u32)WEFT_GATHER_LATE);
+}
+
+/* Many in one moment: they are sent together, and so are the next, without a trial. */
+static void gather_goes_on(struct kunit *test)
+{
+	struct weft_gather *gather = gather_of(test);
+	u32 round, num;
+
+	sent_at_once(gather);
+	for (round = 0; round < 3; round++) {
+		for (num = round ? 0 : 1; num < WEFT_GATHER_MOST - 1; num++)
+			KUNIT_ASSERT_TRUE(test, holds(gather));
+		KUNIT_ASSERT_FALSE(test, holds(gather));
+	}
+	/* The timer of the last moment finds nothing to send. */
+	KUNIT_EXPECT_FALSE(test, end(gather));
+	KUNIT_EXPECT_TRUE(test, holds(gather));
+}
+
+/* Some in one moment are enough to go on; fewer end it. */
+static void gather_ends(struct kunit *test)
+{
+	struct weft_gather *gather = gather_of(test);
+	u32 num;
+
+	sent_at_once(gather);
+	for (num = 1; num < WEFT_GATHER_LEAST; num++)
+		KUNIT_EXPECT_TRUE(test, holds(gather));
+	KUNIT_EXPECT_TRUE(test, end(gather));
+	for (num = 0; num < WEFT_GATHER_LEAST - 1; num++)
+		KUNIT_EXPECT_TRUE(test, holds(gather));
+	KUNIT_EXPECT_TRUE(test, end(gather));
+	KUNIT_EXPECT_EQ(test, sent_at_once(gather), 2U * WEFT_GATHER_SOON);
+}
+
+/* A post that is held starts no worker, which its timer does; the end that answers holds none. */
+static void gather_timer(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct weft_wq_ctl *ctl = b->qp.sq.mem;
+	const struct ib_send_wr *bad;
+	int ms;
+
+	b->qp.owner = NULL;
+	b->qp.acc.kernel = true;
+	KUNIT_ASSERT_EQ(test, weft_gather_create(&b->qp), 0);
+	mutex_lock(&b->qp.tx.lock); /* the worker leaves word */
+	b->qp.gather->until = 0;
+	weft_ring_need_doorbell(&b->qp.sq, true);
+	local_bh_disable(); /* the timer as well */
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 1U);
+	KUNIT_EXPECT_EQ(test, (u32)b->qp.gather->held, 1U);
+	local_bh_enable();
+	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
+		usleep_range(1000, 2000);
+	flush_work(&b->qp.worker.work);
+	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
+	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, BIT(WEFT_WANT_TX));
+	KUNIT_EXPECT_EQ(test, (u32)b->qp.gather->held, 0U);
+
+	b->qp.initiator = false;
+	b->qp.gather->until = 0;
+	weft_ring_need_doorbell(&b->qp.sq, true);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
+	b->qp.state = IB_QPS_ERR;
+	weft_qp_unlock(&b->qp);
+	weft_gather_destroy(&b->qp);
+	KUNIT_EXPECT_NULL(test, b->qp.gather);
+	teardown(b);
+}
+
+static struct kunit_case gather_cases[] = {
+	KUNIT_CASE(gather_tries),
+	KUNIT_CASE(gather_goes_on),
+	KUNIT_CASE(gather_ends),
+	KUNIT_CASE(gather_timer),
+	{}
+};
+
+static struct kunit_suite gather_suite = {
+	.name = "weft_gather",
+	.suite_init = bench_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = gather_cases,
+};
+
+kunit_test_suite(gather_suite);
