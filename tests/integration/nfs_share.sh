@@ -12,10 +12,11 @@ mounted=/run/nfs
 in_a() { nsenter --net=/run/netns/A "$@"; }
 in_b() { nsenter --net=/run/netns/B "$@"; }
 
-# export_share: has the server know the file system that is mounted at $share.
-export_share() {
+# offer_share TRANSPORT PORT: tells the server of the file system that is mounted at $share, which a server forgets
+# when it stops, and starts it.
+offer_share() {
 	mkdir -p "$mounted"
-	in_a mount -t nfsd nfsd "$nfsd" || return
+	mountpoint -q "$nfsd" || in_a mount -t nfsd nfsd "$nfsd" || return
 	# Host B may have the directory, writable, with root as root, as the root of NFS 4.
 	# shellcheck disable=SC2016 # for the shell inside
 	in_a bash -c '
@@ -28,15 +29,12 @@ export_share() {
 	in_a bash -c "
 		echo '-2 -3 +4 +4.1 +4.2' >$nfsd/versions
 		echo 10 >$nfsd/nfsv4gracetime
-		echo 10 >$nfsd/nfsv4leasetime"
-}
-# offer_share TRANSPORT PORT: starts the server there.
-offer_share() {
-	in_a bash -c "echo '$1 $2' >$nfsd/portlist && echo 4 >$nfsd/threads"
+		echo 10 >$nfsd/nfsv4leasetime
+		echo '$1 $2' >$nfsd/portlist && echo 4 >$nfsd/threads"
 }
 start_server() {
 	mkdir -p "$share"
-	mkfs.ext4 -q -F "$disk" && mount -t ext4 "$disk" "$share" && export_share && offer_share rdma 20049
+	mkfs.ext4 -q -F "$disk" && mount -t ext4 "$disk" "$share" && offer_share rdma 20049
 }
 stop_server() {
 	in_a bash -c "echo 0 >$nfsd/threads" && umount "$share"
