@@ -112,6 +112,25 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
 	timer_reduce(&qp->worker.timer, jiffies + delay);
 }
 
+/*
+ * Returns where the transmit worker of a consumer of the kernel runs. In a softirq or a worker of
+ * high priority, near the poster: it runs next there, without a switch between threads. The thread
+ * of a program that asks the peer, near as well: the answer is there before the thread would
+ * sleep. Others post more in a row, which a worker of their own priority sends together.
+ */
+static struct workqueue_struct *worker_queue(const struct weft_qp *qp)
+{
+	bool near;
+
+	if (in_serving_softirq())
+		near = true;
+	else if (current->flags & PF_WQ_WORKER)
+		near = task_nice(current) < 0;
+	else
+		near = qp->initiator;
+	return near && !qp->owner ? weft_near_workqueue : weft_workqueue;
+}
+
 /**
  * weft_qp_kick() - start the transmit worker
  * @qp: the queue pair
@@ -120,5 +139,5 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
  */
 void weft_qp_kick(struct weft_qp *qp)
 {
-	queue_work(qp->owner ? weft_workqueue : weft_near_workqueue, &qp->worker.work);
+	queue_work(worker_queue(qp), &qp->worker.work);
 }
