@@ -3,6 +3,7 @@
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/mm.h>
+#include <rdma/ib_verbs.h>
 
 #include "tx/chunk.h"
 
@@ -60,6 +61,7 @@ static void chunks_move_up(struct kunit *test)
  */
 static void chunks_short(struct kunit *test)
 {
+	static const struct ib_ucontext payer;
 	struct weft_chunks chunks = {};
 	struct weft_chunk *c;
 
@@ -70,6 +72,8 @@ static void chunks_short(struct kunit *test)
 	c->fill = 1;
 	KUNIT_EXPECT_EQ(test, room(test, &chunks, 1000, PAGE_SIZE)->size, (u32)PAGE_SIZE);
 	c->sent = 1;
+	/* A program's message takes the page as it is. */
+	KUNIT_EXPECT_PTR_EQ(test, weft_chunk_room(&chunks, 1000, PAGE_SIZE, &payer), c);
 	c = room(test, &chunks, 1000, PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, c->size, (u32)LARGE);
 	KUNIT_EXPECT_EQ(test, c->fill, 0U);

@@ -61,11 +61,12 @@ static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 le
 	struct weft_chunk *c = &chunks->chunk[chunks->num];
 	int least = get_order(need);
 	int order = left + need > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
-	struct page *page = NULL;
+	/* Even for few bytes: a spare costs nothing, and a page would have to be cleared. */
+	struct page *page = chunk_spare(chunks);
 	struct mem_cgroup *before;
 
-	if (order == WEFT_CHUNK_ORDER)
-		page = chunk_spare(chunks);
+	if (page)
+		order = WEFT_CHUNK_ORDER;
 	before = weft_charge_begin(payer);
 	/* A large chunk is only faster: take a smaller one rather than wait for memory. */
 	while (!page && order > least) {
@@ -97,7 +98,7 @@ struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 lef
 		c = &chunks->chunk[chunks->num - 1];
 		if (chunks->num == 1 && c->sent == c->fill) {
 			if (page_ref_count(c->page) == 1 && c->size >= need &&
-			    !weft_chunk_is_short(c, left)) {
+			    !weft_chunk_is_short(c, left, payer)) {
 				/* TCP has let go of it: fill it from the start again. */
 				c->fill = 0;
 				c->sent = 0;
