@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Marks the beginning or the end of the stretch that perf/count's plugin counts, for scripts whose measured program
-// cannot mark it itself. Usage: mark begin|end|none.
+// Marks the beginning or the end of the stretch that perf/count's plugin counts, for scripts whose
+// measured program cannot mark it itself. Usage: mark begin|end|none.
 #include <string_view>
 
 #include "../driver/mark.h"
