@@ -142,9 +142,16 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	return b;
 }
 
-static inline void teardown(struct bench *b)
+/* Waits for the worker, wherever it was started. */
+static inline void flush_worker(struct bench *b)
 {
 	flush_work(&b->qp.worker.work);
+	flush_work(&b->qp.worker.near);
+}
+
+static inline void teardown(struct bench *b)
+{
+	flush_worker(b);
 	mutex_lock(&b->qp.tx.lock);
 	weft_tx_stop(&b->qp);
 	mutex_unlock(&b->qp.tx.lock);

@@ -81,6 +81,23 @@ static void chunks_short(struct kunit *test)
 	weft_chunks_drop(&chunks);
 }
 
+/* A spare that nobody else holds any more is taken for few bytes as well; one that is held is not. */
+static void chunks_spare(struct kunit *test)
+{
+	struct weft_chunks chunks = {};
+	struct page *spare;
+
+	spare = room(test, &chunks, 100, LARGE)->page;
+	get_page(spare);
+	weft_chunk_put(&chunks, 0);
+	KUNIT_EXPECT_EQ(test, room(test, &chunks, 100, 80)->size, (u32)PAGE_SIZE);
+	weft_chunk_put(&chunks, 0);
+	put_page(spare);
+	KUNIT_EXPECT_PTR_EQ(test, room(test, &chunks, 100, 80)->page, spare);
+	KUNIT_EXPECT_EQ(test, chunks.chunk[0].size, (u32)LARGE);
+	weft_chunks_drop(&chunks);
+}
+
 /* A page that nobody else holds is filled again from its start; another is not. */
 static void chunks_start_over(struct kunit *test)
 {
@@ -154,6 +171,7 @@ static struct kunit_case chunks_cases[] = {
 	KUNIT_CASE(chunks_fill),
 	KUNIT_CASE(chunks_move_up),
 	KUNIT_CASE(chunks_short),
+	KUNIT_CASE(chunks_spare),
 	KUNIT_CASE(chunks_start_over),
 	KUNIT_CASE(chunks_are_kept),
 	KUNIT_CASE(chunks_rest),

@@ -265,7 +265,6 @@ static void cq_hostile_arm(struct kunit *test)
 	}
 }
 
-/* The kernel's own words, scribbled over, are not believed. */
 /*
  * A consumer that polls in a softirq is called with softirqs off, so that what it raises runs at
  * once. With interrupts off it is called as it is, and so is any other consumer.
@@ -296,6 +295,7 @@ static void cq_polled_in_softirq(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, told->softirqs_off);
 }
 
+/* The kernel's own words, scribbled over, are not believed. */
 static void cq_kernel_words(struct kunit *test)
 {
 	struct told *told = queue(test);

@@ -19,24 +19,24 @@ static struct weft_gather *gather_of(struct kunit *test)
 	return gather;
 }
 
-static bool holds(struct weft_gather *gather)
+static bool locked(struct weft_gather *gather, bool (*what)(struct weft_gather *gather))
 {
 	bool held;
 
 	spin_lock_irq(&gather->qp->post_lock);
-	held = weft_gather_holds(gather);
+	held = what(gather);
 	spin_unlock_irq(&gather->qp->post_lock);
 	return held;
 }
 
+static bool holds(struct weft_gather *gather)
+{
+	return locked(gather, weft_gather_holds);
+}
+
 static bool end(struct weft_gather *gather)
 {
-	bool held;
-
-	spin_lock_irq(&gather->qp->post_lock);
-	held = weft_gather_end(gather);
-	spin_unlock_irq(&gather->qp->post_lock);
-	return held;
+	return locked(gather, weft_gather_end);
 }
 
 /* Posts until one is held. Returns how many were sent at once. */
@@ -119,7 +119,7 @@ static void gather_timer(struct kunit *test)
 	local_bh_enable();
 	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
-	flush_work(&b->qp.worker.work);
+	flush_worker(b);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
 	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, BIT(WEFT_WANT_TX));
 	KUNIT_EXPECT_EQ(test, (u32)b->qp.gather->held, 0U);

@@ -9,8 +9,7 @@
 extern struct workqueue_struct *weft_workqueue;
 /*
  * On the poster's own processor, in the pool that runs the RDMA core's completions: transmit
- * workers of kernel consumers. These post from a completion or wait for the next, so that another
- * thread would only cost switches to it and back.
+ * workers of kernel consumers that would only wait for another thread; see weft_qp_kick().
  */
 extern struct workqueue_struct *weft_near_workqueue;
 

@@ -113,22 +113,20 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
 }
 
 /*
- * Returns where the transmit worker of a consumer of the kernel runs. In a softirq or a worker of
- * high priority, near the poster: it runs next there, without a switch between threads. The thread
- * of a program that asks the peer, near as well: the answer is there before the thread would
- * sleep. Others post more in a row, which a worker of their own priority sends together.
+ * Returns true if the transmit worker of a consumer of the kernel runs near the poster. In a
+ * softirq or a worker of high priority it runs next there, without a switch between threads. The
+ * thread of a program that asks the peer has the answer before it would sleep. Others post more
+ * in a row, which a worker of their own priority sends together.
  */
-static struct workqueue_struct *worker_queue(const struct weft_qp *qp)
+static bool worker_is_near(const struct weft_qp *qp)
 {
-	bool near;
-
+	if (qp->owner)
+		return false;
 	if (in_serving_softirq())
-		near = true;
-	else if (current->flags & PF_WQ_WORKER)
-		near = task_nice(current) < 0;
-	else
-		near = qp->initiator;
-	return near && !qp->owner ? weft_near_workqueue : weft_workqueue;
+		return true;
+	if (current->flags & PF_WQ_WORKER)
+		return task_nice(current) < 0;
+	return READ_ONCE(qp->initiator);
 }
 
 /**
@@ -139,5 +137,8 @@ static struct workqueue_struct *worker_queue(const struct weft_qp *qp)
  */
 void weft_qp_kick(struct weft_qp *qp)
 {
-	queue_work(worker_queue(qp), &qp->worker.work);
+	if (worker_is_near(qp))
+		queue_work(weft_near_workqueue, &qp->worker.near);
+	else
+		queue_work(weft_workqueue, &qp->worker.work);
 }

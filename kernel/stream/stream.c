@@ -76,9 +76,9 @@ static void stream_run(struct weft_qp *qp)
 		weft_qp_kick(qp);
 }
 
-static void stream_work(struct work_struct *work)
+/* One run of the transmit worker. */
+static void stream_serve(struct weft_qp *qp)
 {
-	struct weft_qp *qp = container_of(work, struct weft_qp, worker.work);
 	unsigned int flags;
 
 	if (!weft_qp_trylock(qp, WEFT_WANT_TX))
@@ -88,6 +88,16 @@ static void stream_work(struct work_struct *work)
 	stream_run(qp);
 	memalloc_noio_restore(flags);
 	weft_qp_unlock(qp);
+}
+
+static void stream_work(struct work_struct *work)
+{
+	stream_serve(container_of(work, struct weft_qp, worker.work));
+}
+
+static void stream_near(struct work_struct *work)
+{
+	stream_serve(container_of(work, struct weft_qp, worker.near));
 }
 
 /**
@@ -190,7 +200,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	qp->agreed.ird = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
 	qp->agreed.ord = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
 	spin_unlock_irq(&qp->lock);
-	qp->initiator = initiator;
+	WRITE_ONCE(qp->initiator, initiator); /* a kick looks at it at any time */
 	if (llp->class->arrivals) {
 		ret = weft_window_init(&qp->rx.sends, WEFT_WINDOW, qp->rx.rq->max_sge);
 		if (ret)
@@ -336,7 +346,15 @@ int weft_stream_drain(struct weft_qp *qp)
 void weft_stream_init(struct weft_qp *qp)
 {
 	INIT_WORK(&qp->worker.work, stream_work);
+	INIT_WORK(&qp->worker.near, stream_near);
 	timer_setup(&qp->worker.timer, weft_qp_timer, 0);
+}
+
+/* Waits until no run of the worker is under way or due. */
+static void stream_cancel(struct weft_worker *worker)
+{
+	cancel_work_sync(&worker->work);
+	cancel_work_sync(&worker->near);
 }
 
 /**
@@ -351,9 +369,9 @@ void weft_stream_end(struct weft_qp *qp)
 	mutex_lock(&qp->tx.lock);
 	qp->worker.ended = true;
 	mutex_unlock(&qp->tx.lock);
-	cancel_work_sync(&qp->worker.work);
+	stream_cancel(&qp->worker);
 	weft_rx_stop(&qp->rx);
 	/* Timer and worker start each other, so the worker is ended a second time. */
 	timer_delete_sync(&qp->worker.timer);
-	cancel_work_sync(&qp->worker.work);
+	stream_cancel(&qp->worker);
 }

@@ -35,7 +35,8 @@ struct weft_qp;
  * @until: how many posts are left until the next trial
  * @pause: how many there were at the last; doubled by each trial in vain
  *
- * Under the queue pair's post_lock, but for @timer, which takes it.
+ * Under the queue pair's post_lock, but for @timer, which takes it. Made and freed with the queue
+ * pair; the timer is ended before its worker, which it starts.
  */
 struct weft_gather {
 	struct weft_qp *qp;

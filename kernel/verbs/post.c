@@ -205,7 +205,7 @@ static bool post_waits(struct weft_qp *qp)
 	struct weft_gather *gather = qp->gather;
 
 	lockdep_assert_held(&qp->post_lock);
-	if (!gather || !qp->initiator || !weft_gather_holds(gather))
+	if (!gather || !READ_ONCE(qp->initiator) || !weft_gather_holds(gather))
 		return false;
 	if (gather->held == 1)
 		hrtimer_start(&gather->timer, ns_to_ktime(WEFT_GATHER_NS), HRTIMER_MODE_REL_SOFT);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The transmit worker: where it is started, and that its end waits for it wherever that was. */
+#include <linux/timer.h>
+
+#include "bench.h"
+
+/* Both queues have one item that waits, so that what is started stays pending. */
+struct queues {
+	struct workqueue_struct *any, *near;
+	struct work_struct blocks_any, blocks_near;
+	struct completion go;
+	/* Started from elsewhere. */
+	struct weft_qp *qp;
+	struct work_struct work;
+	struct timer_list timer;
+	struct completion done;
+};
+
+static struct queues *queues; /* a case at a time */
+
+static void wait_to_go(struct work_struct *work)
+{
+	wait_for_completion(&queues->go);
+}
+
+static void kick_from_work(struct work_struct *work)
+{
+	weft_qp_kick(queues->qp);
+}
+
+static void kick_from_timer(struct timer_list *timer)
+{
+	weft_qp_kick(queues->qp);
+	complete(&queues->done);
+}
+
+static struct bench *blocked_bench(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+
+	queues = kunit_kzalloc(test, sizeof(*queues), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, queues);
+	queues->any = alloc_ordered_workqueue("weft_kunit_any", 0);
+	queues->near = alloc_ordered_workqueue("weft_kunit_near", 0);
+	KUNIT_ASSERT_NOT_NULL(test, queues->any);
+	KUNIT_ASSERT_NOT_NULL(test, queues->near);
+	init_completion(&queues->go);
+	init_completion(&queues->done);
+	INIT_WORK(&queues->blocks_any, wait_to_go);
+	INIT_WORK(&queues->blocks_near, wait_to_go);
+	INIT_WORK(&queues->work, kick_from_work);
+	timer_setup(&queues->timer, kick_from_timer, 0);
+	queue_work(queues->any, &queues->blocks_any);
+	queue_work(queues->near, &queues->blocks_near);
+	swap(weft_workqueue, queues->any);
+	swap(weft_near_workqueue, queues->near);
+	b->qp.owner = NULL;
+	queues->qp = &b->qp;
+	return b;
+}
+
+static void unblock(struct bench *b)
+{
+	complete_all(&queues->go);
+	swap(weft_workqueue, queues->any);
+	swap(weft_near_workqueue, queues->near);
+	destroy_workqueue(queues->any);
+	destroy_workqueue(queues->near);
+	teardown(b);
+}
+
+/* Tells whether the worker was started near its poster, and takes that back. */
+static void expect_started(struct kunit *test, struct bench *b, bool near, const char *by)
+{
+	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->qp.worker.near), near, "%s", by);
+	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->qp.worker.work), !near, "%s", by);
+}
+
+static void worker_start(struct kunit *test)
+{
+	struct bench *b = blocked_bench(test);
+
+	weft_qp_kick(&b->qp);
+	expect_started(test, b, true, "a thread of the end that asks");
+	b->qp.initiator = false;
+	weft_qp_kick(&b->qp);
+	expect_started(test, b, false, "a thread of the end that answers");
+
+	queue_work(system_highpri_wq, &queues->work);
+	flush_work(&queues->work);
+	expect_started(test, b, true, "a worker of high priority");
+	b->qp.initiator = true;
+	queue_work(system_unbound_wq, &queues->work);
+	flush_work(&queues->work);
+	expect_started(test, b, false, "an ordinary worker");
+
+	b->qp.initiator = false;
+	mod_timer(&queues->timer, jiffies + 1);
+	wait_for_completion(&queues->done);
+	expect_started(test, b, true, "a softirq");
+
+	b->qp.initiator = true;
+	b->qp.owner = &b->owner.ib;
+	weft_qp_kick(&b->qp);
+	expect_started(test, b, false, "a program's doorbell");
+	unblock(b);
+}
+
+/* A queue pair is freed behind this, so that no item of its worker may be left on either queue. */
+static void worker_end(struct kunit *test)
+{
+	struct bench *b = blocked_bench(test);
+
+	weft_qp_kick(&b->qp);
+	b->qp.initiator = false;
+	weft_qp_kick(&b->qp);
+	KUNIT_EXPECT_TRUE(test, work_pending(&b->qp.worker.near));
+	KUNIT_EXPECT_TRUE(test, work_pending(&b->qp.worker.work));
+	weft_stream_end(&b->qp);
+	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.worker.near));
+	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.worker.work));
+	unblock(b);
+}
+
+static struct kunit_case worker_cases[] = {
+	KUNIT_CASE(worker_start),
+	KUNIT_CASE(worker_end),
+	{}
+};
+
+static struct kunit_suite worker_suite = {
+	.name = "weft_worker",
+	.suite_init = bench_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = worker_cases,
+};
+
+kunit_test_suite(worker_suite);
