@@ -13,6 +13,7 @@
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "memory/mr.h"
+#include "pair/kernel.h"
 #include "pair/qp.h"
 #include "queue/cq.h"
 #include "rx/rx.h"
@@ -142,24 +143,27 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	return b;
 }
 
-/* Waits for the worker, wherever it was started. */
-static inline void flush_worker(struct bench *b)
-{
-	flush_work(&b->qp.worker.work);
-	flush_work(&b->qp.worker.near);
-}
-
 static inline void teardown(struct bench *b)
 {
-	flush_worker(b);
+	flush_work(&b->qp.worker.work);
 	mutex_lock(&b->qp.tx.lock);
 	weft_tx_stop(&b->qp);
 	mutex_unlock(&b->qp.tx.lock);
 	weft_stream_end(&b->qp);
 	weft_tx_destroy(&b->qp);
+	weft_kernel_destroy(&b->qp);
 	weft_rx_destroy(&b->qp.rx);
 	xa_destroy(&b->dev.mrs);
 	xa_destroy(&b->dev.qps);
+}
+
+/* Makes the queue pair one of the kernel's own, with all that only such a one has. */
+static inline void give_to_kernel(struct kunit *test, struct bench *b)
+{
+	b->qp.owner = NULL;
+	b->qp.acc.kernel = true;
+	KUNIT_ASSERT_EQ(test, weft_kernel_create(&b->qp), 0);
+	weft_stream_init(&b->qp);
 }
 
 /* The module has not started yet when the suites run. */

@@ -3,29 +3,28 @@
 #include <linux/delay.h>
 
 #include "bench.h"
-#include "verbs/gather.h"
 #include "verbs/post.h"
 
 static struct weft_gather *gather_of(struct kunit *test)
 {
-	struct weft_gather *gather = kunit_kzalloc(test, sizeof(*gather), GFP_KERNEL);
-	struct weft_qp *qp = kunit_kzalloc(test, sizeof(*qp), GFP_KERNEL);
+	struct weft_kernel *kernel = kunit_kzalloc(test, sizeof(*kernel), GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, gather);
-	KUNIT_ASSERT_NOT_NULL(test, qp);
-	spin_lock_init(&qp->post_lock);
-	gather->qp = qp;
-	weft_gather_start(gather);
-	return gather;
+	KUNIT_ASSERT_NOT_NULL(test, kernel);
+	kernel->qp = kunit_kzalloc(test, sizeof(*kernel->qp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, kernel->qp);
+	spin_lock_init(&kernel->qp->post_lock);
+	weft_gather_init(&kernel->gather);
+	return &kernel->gather;
 }
 
 static bool locked(struct weft_gather *gather, bool (*what)(struct weft_gather *gather))
 {
+	struct weft_qp *qp = container_of(gather, struct weft_kernel, gather)->qp;
 	bool held;
 
-	spin_lock_irq(&gather->qp->post_lock);
+	spin_lock_irq(&qp->post_lock);
 	held = what(gather);
-	spin_unlock_irq(&gather->qp->post_lock);
+	spin_unlock_irq(&qp->post_lock);
 	return held;
 }
 
@@ -101,39 +100,39 @@ static void gather_ends(struct kunit *test)
 static void gather_timer(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
+	struct weft_gather *gather;
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	struct weft_wq_ctl *ctl = b->qp.sq.mem;
 	const struct ib_send_wr *bad;
 	int ms;
 
-	b->qp.owner = NULL;
-	b->qp.acc.kernel = true;
-	KUNIT_ASSERT_EQ(test, weft_gather_create(&b->qp), 0);
+	give_to_kernel(test, b);
+	gather = &b->qp.kernel->gather;
 	mutex_lock(&b->qp.tx.lock); /* the worker leaves word */
-	b->qp.gather->until = 0;
+	gather->until = 0;
 	weft_ring_need_doorbell(&b->qp.sq, true);
 	local_bh_disable(); /* the timer as well */
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 1U);
-	KUNIT_EXPECT_EQ(test, (u32)b->qp.gather->held, 1U);
+	KUNIT_EXPECT_EQ(test, (u32)gather->held, 1U);
 	local_bh_enable();
 	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
-	flush_worker(b);
+	flush_work(&b->qp.worker.work);
+	flush_work(&b->qp.kernel->near);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
 	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, BIT(WEFT_WANT_TX));
-	KUNIT_EXPECT_EQ(test, (u32)b->qp.gather->held, 0U);
+	KUNIT_EXPECT_EQ(test, (u32)gather->held, 0U);
 
 	b->qp.initiator = false;
-	b->qp.gather->until = 0;
+	gather->until = 0;
 	weft_ring_need_doorbell(&b->qp.sq, true);
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
 	b->qp.state = IB_QPS_ERR;
 	weft_qp_unlock(&b->qp);
-	weft_gather_destroy(&b->qp);
-	KUNIT_EXPECT_NULL(test, b->qp.gather);
 	teardown(b);
+	KUNIT_EXPECT_NULL(test, b->qp.kernel);
 }
 
 static struct kunit_case gather_cases[] = {

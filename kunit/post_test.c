@@ -289,18 +289,18 @@ static void post_doorbell(struct kunit *test)
 
 	mutex_lock(&b->qp.tx.lock);
 	send(b, &wr, &bad);
-	flush_worker(b);
+	flush_work(&b->qp.worker.work);
 	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, 0UL);
 	weft_ring_need_doorbell(&b->qp.sq, true);
 	send(b, &wr, &bad);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->need_doorbell, 0U);
 	/* The worker does not wait for the lock: it leaves word, and comes when it is free. */
-	flush_worker(b);
+	flush_work(&b->qp.worker.work);
 	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, BIT(WEFT_WANT_TX));
 	KUNIT_EXPECT_EQ(test, b->qp.inflight.tail, 0U);
 	b->qp.state = IB_QPS_ERR;
 	weft_qp_unlock(&b->qp);
-	flush_worker(b);
+	flush_work(&b->qp.worker.work);
 	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, 0UL);
 	KUNIT_EXPECT_EQ(test, b->qp.inflight.tail, 2U);
 	teardown(b);
@@ -350,9 +350,9 @@ static void post_in_error(struct kunit *test)
 	weft_ring_need_doorbell(&b->qp.sq, true);
 	weft_ring_need_doorbell(&b->qp.own_rq.ring, true);
 	KUNIT_EXPECT_EQ(test, send(b, &wr.wr, &bad), 0);
-	flush_worker(b);
+	flush_work(&b->qp.worker.work);
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &recv, &bad_recv), 0);
-	flush_worker(b);
+	flush_work(&b->qp.worker.work);
 
 	KUNIT_ASSERT_EQ(test, weft_poll_cq(&b->cq.ib, 4, wc), 2);
 	KUNIT_EXPECT_EQ(test, wc[0].wr_id, 1ULL);

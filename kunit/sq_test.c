@@ -452,7 +452,7 @@ static void sq_hostile_producer(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, v.state, IB_QPS_ERR);
 		KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_FATAL);
 		KUNIT_EXPECT_EQ(test, b->qp.sq.head, 0U);
-		flush_worker(b);
+		flush_work(&b->qp.worker.work);
 		KUNIT_EXPECT_EQ(test, b->cq.ring.head, 0U);
 		teardown(b);
 	}
@@ -563,7 +563,7 @@ static void sq_flush(struct kunit *test)
 	draft(b);
 	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
 		       "opcode 99");
-	flush_worker(b);
+	flush_work(&b->qp.worker.work);
 
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 4U);
 	for (i = 0; i < 4; i++) {

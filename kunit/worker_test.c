@@ -54,7 +54,7 @@ static struct bench *blocked_bench(struct kunit *test)
 	queue_work(queues->near, &queues->blocks_near);
 	swap(weft_workqueue, queues->any);
 	swap(weft_near_workqueue, queues->near);
-	b->qp.owner = NULL;
+	give_to_kernel(test, b);
 	queues->qp = &b->qp;
 	return b;
 }
@@ -72,7 +72,7 @@ static void unblock(struct bench *b)
 /* Tells whether the worker was started near its poster, and takes that back. */
 static void expect_started(struct kunit *test, struct bench *b, bool near, const char *by)
 {
-	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->qp.worker.near), near, "%s", by);
+	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->qp.kernel->near), near, "%s", by);
 	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->qp.worker.work), !near, "%s", by);
 }
 
@@ -99,11 +99,21 @@ static void worker_start(struct kunit *test)
 	wait_for_completion(&queues->done);
 	expect_started(test, b, true, "a softirq");
 
-	b->qp.initiator = true;
-	b->qp.owner = &b->owner.ib;
-	weft_qp_kick(&b->qp);
-	expect_started(test, b, false, "a program's doorbell");
 	unblock(b);
+}
+
+/* A program's queue pair has the one worker. */
+static void worker_of_program(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+
+	KUNIT_EXPECT_NULL(test, b->qp.kernel);
+	mutex_lock(&b->qp.tx.lock); /* the worker leaves word */
+	weft_qp_kick(&b->qp);
+	flush_work(&b->qp.worker.work);
+	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, BIT(WEFT_WANT_TX));
+	weft_qp_unlock(&b->qp);
+	teardown(b);
 }
 
 /* A queue pair is freed behind this, so that no item of its worker may be left on either queue. */
@@ -114,16 +124,17 @@ static void worker_end(struct kunit *test)
 	weft_qp_kick(&b->qp);
 	b->qp.initiator = false;
 	weft_qp_kick(&b->qp);
-	KUNIT_EXPECT_TRUE(test, work_pending(&b->qp.worker.near));
+	KUNIT_EXPECT_TRUE(test, work_pending(&b->qp.kernel->near));
 	KUNIT_EXPECT_TRUE(test, work_pending(&b->qp.worker.work));
 	weft_stream_end(&b->qp);
-	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.worker.near));
+	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.kernel->near));
 	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.worker.work));
 	unblock(b);
 }
 
 static struct kunit_case worker_cases[] = {
 	KUNIT_CASE(worker_start),
+	KUNIT_CASE(worker_of_program),
 	KUNIT_CASE(worker_end),
 	{}
 };

@@ -24,7 +24,7 @@
 
 struct weft_cq;
 struct weft_device;
-struct weft_gather;
+struct weft_kernel;
 struct weft_lane;
 struct weft_qp_user;
 
@@ -59,7 +59,7 @@ struct weft_qp_user {
  *	destroy ends it after that wait
  * @post_lock: protects the producer's end of @sq, if the kernel is the consumer. Any
  *	context; no lock but a workqueue's or a timer's is taken under it
- * @gather: holds posts of a kernel consumer for a moment, under @post_lock; NULL: for none
+ * @kernel: what only a queue pair of the kernel's own has; NULL: a process's. Set once
  * @gone: completed by the last put
  * @owner: the context of the process that made it and writes its rings, to which memory
  *	is charged; NULL: the kernel. Outlives the queue pair
@@ -102,7 +102,7 @@ struct weft_qp {
 	struct weft_device *dev;
 	struct kref refs;
 	spinlock_t post_lock; /* of sq's producer */
-	struct weft_gather *gather;
+	struct weft_kernel *kernel;
 	struct completion gone;
 	const struct ib_ucontext *owner;
 	u64 net_cookie;

@@ -4,6 +4,7 @@
 #include <linux/lockdep.h>
 
 #include "base/workqueue.h"
+#include "pair/kernel.h"
 #include "pair/qp.h"
 
 /*
@@ -120,7 +121,7 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
  */
 static bool worker_is_near(const struct weft_qp *qp)
 {
-	if (qp->owner)
+	if (!qp->kernel)
 		return false;
 	if (in_serving_softirq())
 		return true;
@@ -138,7 +139,7 @@ static bool worker_is_near(const struct weft_qp *qp)
 void weft_qp_kick(struct weft_qp *qp)
 {
 	if (worker_is_near(qp))
-		queue_work(weft_near_workqueue, &qp->worker.near);
+		queue_work(weft_near_workqueue, &qp->kernel->near);
 	else
 		queue_work(weft_workqueue, &qp->worker.work);
 }

@@ -22,17 +22,13 @@ enum weft_want {
  * @wanted: the work that could not have tx.lock, a bit for each enum weft_want. Atomic
  * @ended: no work is started any more when tx.lock is let go. Under tx.lock
  * @work: sends where a doorbell did not, and the answers that the receive side asks for; on
- *	weft_workqueue
- * @near: the same, on weft_near_workqueue. An item of its own, since a workqueue knows only of
- *	its own items that they run: one item on two queues might run twice at once, and
- *	whoever ends it would wait for one of the two
+ *	weft_workqueue. struct weft_kernel has another
  * @timer: queues @work; see weft_qp_within()
  */
 struct weft_worker {
 	unsigned long wanted;
 	bool ended;
 	struct work_struct work;
-	struct work_struct near;
 	struct timer_list timer;
 };
 

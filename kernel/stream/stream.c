@@ -11,6 +11,7 @@
 #include "base/workqueue.h"
 #include "llp/llp.h"
 #include "memory/mw.h"
+#include "pair/kernel.h"
 #include "queue/cq.h"
 #include "rx/place.h"
 #include "rx/rx.h"
@@ -97,7 +98,7 @@ static void stream_work(struct work_struct *work)
 
 static void stream_near(struct work_struct *work)
 {
-	stream_serve(container_of(work, struct weft_qp, worker.near));
+	stream_serve(container_of(work, struct weft_kernel, near)->qp);
 }
 
 /**
@@ -339,22 +340,24 @@ int weft_stream_drain(struct weft_qp *qp)
 
 /**
  * weft_stream_init() - prepare the worker of a new queue pair
- * @qp: the queue pair
+ * @qp: the queue pair, its @kernel set
  *
  * Context: process; nobody else knows @qp yet.
  */
 void weft_stream_init(struct weft_qp *qp)
 {
 	INIT_WORK(&qp->worker.work, stream_work);
-	INIT_WORK(&qp->worker.near, stream_near);
+	if (qp->kernel)
+		INIT_WORK(&qp->kernel->near, stream_near);
 	timer_setup(&qp->worker.timer, weft_qp_timer, 0);
 }
 
 /* Waits until no run of the worker is under way or due. */
-static void stream_cancel(struct weft_worker *worker)
+static void stream_cancel(struct weft_qp *qp)
 {
-	cancel_work_sync(&worker->work);
-	cancel_work_sync(&worker->near);
+	cancel_work_sync(&qp->worker.work);
+	if (qp->kernel)
+		cancel_work_sync(&qp->kernel->near);
 }
 
 /**
@@ -366,12 +369,14 @@ static void stream_cancel(struct weft_worker *worker)
 void weft_stream_end(struct weft_qp *qp)
 {
 	/* Work that sees this starts no other work of the queue pair. */
+	if (qp->kernel)
+		weft_gather_stop(&qp->kernel->gather);
 	mutex_lock(&qp->tx.lock);
 	qp->worker.ended = true;
 	mutex_unlock(&qp->tx.lock);
-	stream_cancel(&qp->worker);
+	stream_cancel(qp);
 	weft_rx_stop(&qp->rx);
 	/* Timer and worker start each other, so the worker is ended a second time. */
 	timer_delete_sync(&qp->worker.timer);
-	stream_cancel(&qp->worker);
+	stream_cancel(qp);
 }

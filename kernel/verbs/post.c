@@ -6,11 +6,11 @@
  */
 #include <linux/string.h>
 
+#include "pair/kernel.h"
 #include "queue/srq.h"
 #include "rx/rx.h"
 #include "stream/stream.h"
 #include "tx/tx.h"
-#include "verbs/gather.h"
 #include "verbs/post.h"
 
 /* A gather or scatter list is copied as it is. */
@@ -202,13 +202,13 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
  */
 static bool post_waits(struct weft_qp *qp)
 {
-	struct weft_gather *gather = qp->gather;
+	struct weft_kernel *kernel = qp->kernel;
 
 	lockdep_assert_held(&qp->post_lock);
-	if (!gather || !READ_ONCE(qp->initiator) || !weft_gather_holds(gather))
+	if (!kernel || !READ_ONCE(qp->initiator) || !weft_gather_holds(&kernel->gather))
 		return false;
-	if (gather->held == 1)
-		hrtimer_start(&gather->timer, ns_to_ktime(WEFT_GATHER_NS), HRTIMER_MODE_REL_SOFT);
+	if (kernel->gather.held == 1)
+		weft_gather_wait(&kernel->gather);
 	return true;
 }
 

@@ -12,13 +12,13 @@
 #include "base/limit.h"
 #include "base/weft.h"
 #include "memory/mw.h"
+#include "pair/kernel.h"
 #include "pair/qp.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
 #include "rx/rx.h"
 #include "stream/stream.h"
 #include "tx/tx.h"
-#include "verbs/gather.h"
 #include "verbs/qp.h"
 
 /* Lower numbers are special on other fabrics, and programs may rely on that. */
@@ -149,13 +149,13 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	ret = weft_rx_init(qp);
 	if (ret)
 		goto free_rings;
+	ret = udata ? 0 : weft_kernel_create(qp);
+	if (ret)
+		goto free_rx;
 	weft_stream_init(qp);
 	ret = weft_tx_init(qp);
 	if (ret)
-		goto free_rx;
-	ret = udata ? 0 : weft_gather_create(qp);
-	if (ret)
-		goto free_tx;
+		goto free_kernel;
 	/* iWARP's Idle: it can be connected without any further step of its owner. */
 	spin_lock_irq(&qp->lock);
 	weft_qp_set_state(qp, IB_QPS_INIT);
@@ -170,15 +170,15 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 			      XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
 			      &dev->next_qpn, GFP_KERNEL);
 	if (ret < 0)
-		goto free_gather;
+		goto free_tx;
 	ib->qp_num = qp->acc.qpn;
 	attr->cap = qp->cap;
 	return 0;
 
-free_gather:
-	weft_gather_destroy(qp);
 free_tx:
 	weft_tx_destroy(qp);
+free_kernel:
+	weft_kernel_destroy(qp);
 free_rx:
 	weft_rx_destroy(&qp->rx);
 free_rings:
@@ -355,10 +355,10 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_stream_error(qp); /* kicks the worker, which sees dying */
 	weft_qp_put(qp);
 	wait_for_completion(&qp->gone);
-	weft_gather_destroy(qp); /* its timer starts the worker */
 	weft_stream_end(qp);
 	weft_mw_forget(&qp->acc);
 	weft_tx_destroy(qp);
+	weft_kernel_destroy(qp);
 	weft_rx_destroy(&qp->rx);
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);

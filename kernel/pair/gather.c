@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Gathering the posts of a kernel consumer; see gather.h. */
 #include <linux/lockdep.h>
-#include <linux/slab.h>
 
 #include "base/compat.h"
+#include "pair/gather.h"
+#include "pair/kernel.h"
 #include "pair/qp.h"
-#include "verbs/gather.h"
 
-/**
- * weft_gather_start() - begin with each post sent at once
- * @gather: all but its queue pair and its timer is set
- *
- * Context: any.
- */
-void weft_gather_start(struct weft_gather *gather)
+static struct weft_qp *gather_qp(const struct weft_gather *gather)
 {
-	gather->going = false;
-	gather->held = 0;
-	gather->pause = WEFT_GATHER_SOON;
-	gather->until = gather->pause;
+	return container_of(gather, struct weft_kernel, gather)->qp;
 }
 
 /**
@@ -31,7 +22,7 @@ void weft_gather_start(struct weft_gather *gather)
  */
 bool weft_gather_holds(struct weft_gather *gather)
 {
-	lockdep_assert_held(&gather->qp->post_lock);
+	lockdep_assert_held(&gather_qp(gather)->post_lock);
 	if (!gather->held && !gather->going && gather->until) {
 		gather->until--;
 		return false;
@@ -54,7 +45,7 @@ bool weft_gather_end(struct weft_gather *gather)
 {
 	bool held = gather->held;
 
-	lockdep_assert_held(&gather->qp->post_lock);
+	lockdep_assert_held(&gather_qp(gather)->post_lock);
 	if (!held)
 		return false;
 	gather->going = gather->held >= WEFT_GATHER_LEAST;
@@ -68,7 +59,7 @@ bool weft_gather_end(struct weft_gather *gather)
 static enum hrtimer_restart gather_is_over(struct hrtimer *timer)
 {
 	struct weft_gather *gather = container_of(timer, struct weft_gather, timer);
-	struct weft_qp *qp = gather->qp;
+	struct weft_qp *qp = gather_qp(gather);
 	unsigned long flags;
 	bool kick;
 
@@ -83,33 +74,27 @@ static enum hrtimer_restart gather_is_over(struct hrtimer *timer)
 }
 
 /**
- * weft_gather_create() - let a queue pair gather its posts
- * @qp: a queue pair of the kernel's own, which nobody else knows yet
+ * weft_gather_wait() - have what is held sent in a moment
+ * @gather: of the queue pair; the first post is held
  *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
+ * Context: any; post_lock held.
  */
-int weft_gather_create(struct weft_qp *qp)
+void weft_gather_wait(struct weft_gather *gather)
 {
-	struct weft_gather *gather = kzalloc(sizeof(*gather), GFP_KERNEL);
-
-	if (!gather)
-		return -ENOMEM;
-	gather->qp = qp;
-	hrtimer_setup(&gather->timer, gather_is_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	weft_gather_start(gather);
-	qp->gather = gather;
-	return 0;
+	lockdep_assert_held(&gather_qp(gather)->post_lock);
+	hrtimer_start(&gather->timer, ns_to_ktime(WEFT_GATHER_NS), HRTIMER_MODE_REL_SOFT);
 }
 
-/* Undoes weft_gather_create(), if it was called. Nobody posts any more. May sleep. */
-void weft_gather_destroy(struct weft_qp *qp)
+/* Begins with each post sent at once, for a while. */
+void weft_gather_init(struct weft_gather *gather)
 {
-	struct weft_gather *gather = qp->gather;
+	hrtimer_setup(&gather->timer, gather_is_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	gather->pause = WEFT_GATHER_SOON;
+	gather->until = gather->pause;
+}
 
-	if (!gather)
-		return;
+/* Waits for the timer. Nobody posts any more. May sleep. */
+void weft_gather_stop(struct weft_gather *gather)
+{
 	hrtimer_cancel(&gather->timer);
-	qp->gather = NULL;
-	kfree(gather);
 }

@@ -15,8 +15,6 @@
 #include <linux/hrtimer.h>
 #include <linux/types.h>
 
-struct weft_qp;
-
 /* So many posts are sent together at most, and so many in one moment make the next be held. */
 #define WEFT_GATHER_MOST	8
 #define WEFT_GATHER_LEAST	4
@@ -27,19 +25,17 @@ struct weft_qp;
 #define WEFT_GATHER_LATE	1024
 
 /**
- * struct weft_gather - the posts of one queue pair of the kernel's own that are held
- * @qp: the queue pair
+ * struct weft_gather - the posts of a queue pair of the kernel's own that are held
  * @timer: sends what is held when the moment is over
  * @going: posts are gathered; otherwise each is sent at once until the next trial
  * @held: how many posts are held
  * @until: how many posts are left until the next trial
  * @pause: how many there were at the last; doubled by each trial in vain
  *
- * Under the queue pair's post_lock, but for @timer, which takes it. Made and freed with the queue
- * pair; the timer is ended before its worker, which it starts.
+ * A part of struct weft_kernel, under the queue pair's post_lock, but for @timer, which takes it and
+ * starts the worker; so the timer is ended first.
  */
 struct weft_gather {
-	struct weft_qp *qp;
 	struct hrtimer timer;
 	bool going;
 	u8 held;
@@ -47,10 +43,10 @@ struct weft_gather {
 	u16 pause;
 };
 
-void weft_gather_start(struct weft_gather *gather);
+void weft_gather_init(struct weft_gather *gather);
 bool weft_gather_holds(struct weft_gather *gather);
 bool weft_gather_end(struct weft_gather *gather);
-int weft_gather_create(struct weft_qp *qp);
-void weft_gather_destroy(struct weft_qp *qp);
+void weft_gather_wait(struct weft_gather *gather);
+void weft_gather_stop(struct weft_gather *gather);
 
 #endif /* WEFT_GATHER_H */
