@@ -104,8 +104,11 @@ serve_shares() {
 	((EUID == 0)) || die "this kernel has no 9p, and only root can run virtiofsd"
 	rm -f "$directory"/{root,lab}.socket
 	mkdir -p "$directory/root"
+	# Each file system by itself: a remount leaves those mounted below as they are, and the guest's root could write there.
 	# shellcheck disable=SC2016 # expanded by the inner shell
-	unshare --mount -- bash -c 'mount --rbind / "$1" && mount -o remount,bind,ro "$1" && exec "${@:2}"' - "$directory/root" \
+	unshare --mount -- bash -c 'mount --rbind / "$1" && findmnt -rno TARGET -R "$1" | while read -r mounted; do
+			mount -o remount,bind,ro "$(printf %b "$mounted")" || exit
+		done && exec "${@:2}"' - "$directory/root" \
 		"$daemon" --socket-path="$directory/root.socket" -o "source=$directory/root,cache=auto,sandbox=chroot" \
 		>"$directory/virtiofsd-root.log" 2>&1 {lock}>&- &
 	daemons+=($!)
