@@ -81,7 +81,7 @@ static void chunks_short(struct kunit *test)
 	weft_chunks_drop(&chunks);
 }
 
-/* A spare that nobody else holds any more is taken for few bytes as well; one that is held is not. */
+/* A spare that nobody else holds any more is taken for few bytes as well; another is not. */
 static void chunks_spare(struct kunit *test)
 {
 	struct weft_chunks chunks = {};

@@ -22,7 +22,9 @@ static struct weft_qp *gather_qp(const struct weft_gather *gather)
  */
 bool weft_gather_holds(struct weft_gather *gather)
 {
-	lockdep_assert_held(&gather_qp(gather)->post_lock);
+	struct weft_qp *qp = gather_qp(gather);
+
+	lockdep_assert_held(&qp->post_lock);
 	if (!gather->held && !gather->going && gather->until) {
 		gather->until--;
 		return false;
@@ -43,9 +45,10 @@ bool weft_gather_holds(struct weft_gather *gather)
  */
 bool weft_gather_end(struct weft_gather *gather)
 {
+	struct weft_qp *qp = gather_qp(gather);
 	bool held = gather->held;
 
-	lockdep_assert_held(&gather_qp(gather)->post_lock);
+	lockdep_assert_held(&qp->post_lock);
 	if (!held)
 		return false;
 	gather->going = gather->held >= WEFT_GATHER_LEAST;
@@ -81,7 +84,9 @@ static enum hrtimer_restart gather_is_over(struct hrtimer *timer)
  */
 void weft_gather_wait(struct weft_gather *gather)
 {
-	lockdep_assert_held(&gather_qp(gather)->post_lock);
+	struct weft_qp *qp = gather_qp(gather);
+
+	lockdep_assert_held(&qp->post_lock);
 	hrtimer_start(&gather->timer, ns_to_ktime(WEFT_GATHER_NS), HRTIMER_MODE_REL_SOFT);
 }
 

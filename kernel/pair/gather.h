@@ -32,8 +32,8 @@
  * @until: how many posts are left until the next trial
  * @pause: how many there were at the last; doubled by each trial in vain
  *
- * A part of struct weft_kernel, under the queue pair's post_lock, but for @timer, which takes it and
- * starts the worker; so the timer is ended first.
+ * A part of struct weft_kernel, under the queue pair's post_lock, but for @timer, which takes it
+ * and starts the worker; so the timer is ended first.
  */
 struct weft_gather {
 	struct hrtimer timer;

@@ -12,12 +12,13 @@ struct weft_qp;
 /**
  * struct weft_kernel - the part of a queue pair whose consumer is the kernel
  * @qp: the queue pair
- * @near: the transmit worker on weft_near_workqueue, as struct weft_worker's is on weft_workqueue. An
- *	item of its own, since a workqueue knows only of its own items that they run: one item on two
- *	queues might run twice at once, and whoever ends it would wait for one of the two
+ * @near: the transmit worker on weft_near_workqueue, as that of struct weft_worker is on
+ *	weft_workqueue. An item of its own, since a workqueue knows only of its own items that they
+ *	run: one item on two queues might run twice at once, and its end wait for one run alone
  * @gather: posts that are held, under the queue pair's post_lock
  *
- * Made and freed with the queue pair, and not a part of it, so that those of programs are no larger.
+ * Made and freed with the queue pair, and not a part of it, so that those of programs are no
+ * larger.
  */
 struct weft_kernel {
 	struct weft_qp *qp;
