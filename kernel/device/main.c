@@ -3,6 +3,7 @@
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>
 
+#include "base/compat.h"
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "conn/conn.h"
@@ -27,7 +28,8 @@ static int __init make_workqueues(void)
 	weft_workqueue = alloc_workqueue("weft", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!weft_workqueue)
 		return -ENOMEM;
-	weft_near_workqueue = alloc_workqueue("weft-near", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	weft_near_workqueue = alloc_workqueue("weft-near",
+					      WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (weft_near_workqueue)
 		return 0;
 	destroy_workqueue(weft_workqueue);

@@ -5,6 +5,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/module.h>
+#include <linux/workqueue.h>
 
 /* Functions of DMA buffers are exported to modules that import their namespace. */
 #ifdef HAVE_IMPORT_NS_BARE
@@ -21,6 +22,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+/* Work stays on the processor that queued it, unless a workqueue is unbound. */
+#ifndef HAVE_WQ_PERCPU
+#define WQ_PERCPU	0
 #endif
 
 #endif /* WEFT_COMPAT_CORE_H */
