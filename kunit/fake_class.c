@@ -308,6 +308,8 @@ static u32 class_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 	u32 train = class_train(llp, emss), used = 0;
 	struct sk_buff *skb = tail(to_fake(llp), &used);
 
+	if (!skb && ahead)
+		return min(len, ahead);
 	if (!skb)
 		return skb_queue_empty(&to_fake(llp)->out) ? len : min(len, train);
 	if ((used + ahead) % emss) {

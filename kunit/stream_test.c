@@ -101,6 +101,19 @@ static void portion_cut(struct kunit *test)
 	pipe_close(p);
 }
 
+/* What was laid out to fill up a segment goes alone if that was sent meanwhile. */
+static void portion_sent(struct kunit *test)
+{
+	struct pipe *p = pipe_open(test);
+	struct sk_buff *skb;
+
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 1084, 200000), 1084U);
+	skb = pipe_add(test, p, 1084);
+	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
+	pipe_close(p);
+}
+
 /*
  * TCP takes what it is given, a buffer after the other, and the window cuts the last one
  * again and again: every buffer but the rest of a cut begins where a segment does.
@@ -134,7 +147,7 @@ static void portion_cut_often(struct kunit *test)
 		}
 		longest = max(longest, shifted);
 	}
-	KUNIT_EXPECT_LE(test, longest, CHUNK + EMSS);
+	KUNIT_EXPECT_LE(test, longest, TRAIN + EMSS);
 	pipe_close(p);
 }
 
@@ -142,6 +155,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(portion_fresh),
 	KUNIT_CASE(portion_fills),
 	KUNIT_CASE(portion_cut),
+	KUNIT_CASE(portion_sent),
 	KUNIT_CASE(portion_cut_often),
 	{}
 };

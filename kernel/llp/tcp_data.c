@@ -160,9 +160,12 @@ u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 	u32 train = weft_tcp_train(llp, emss);
 	u32 used;
 
-	/* The next byte begins a new packet buffer. */
+	/*
+	 * The next byte begins a new packet buffer. If it was laid out to fill up the segment of
+	 * one that was sent meanwhile, or cut, what fills it up goes alone.
+	 */
 	if (!skb || !tcp_send_head(sk))
-		return len;
+		return ahead ? min(len, ahead) : len;
 	used = TCP_SKB_CB(skb)->eor ? 0 : skb->len;
 	if ((used + ahead) % emss) {
 		if (ahead)

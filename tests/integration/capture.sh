@@ -140,6 +140,11 @@ fi
 frames segment
 offload off
 record_all segments
+# Windows that end within segments, and segments that are sent while what fills them up is laid out.
+windows=$(on_a sysctl -n net.ipv4.tcp_rmem)
+on_a sysctl -qw net.ipv4.tcp_rmem="4096 66001 66001"
+record "segments-narrow-ib_write_bw" perftest "ib_write_bw -s 100003 -n 20"
+on_a sysctl -qw net.ipv4.tcp_rmem="$windows"
 offload on
 record_all packets
 # Segments of 1398 bytes, which is no multiple of four.
@@ -148,8 +153,7 @@ ip -n B link set eth0 mtu 1450
 record "packets-mtu1450-ib_write_bw" perftest "ib_write_bw -s 100003 -n 10"
 ip -n A link set eth0 mtu "$mtu"
 ip -n B link set eth0 mtu "$mtu"
-# Windows that end within segments, all the time, while much is laid out.
-windows=$(on_a sysctl -n net.ipv4.tcp_rmem)
+# The same, all the time, while much is laid out.
 on_a sysctl -qw net.ipv4.tcp_rmem="4096 20001 20001"
 record "packets-narrow-ib_write_bw" perftest "ib_write_bw -s 1000003 -n 5"
 on_a sysctl -qw net.ipv4.tcp_rmem="$windows"
