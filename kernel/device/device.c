@@ -280,15 +280,17 @@ static void port_update(struct weft_device *dev)
 static void device_recheck(struct net_device *netdev, struct net *net)
 {
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+	bool stays;
 
 	if (!ib)
 		return;
 	device_enabled(to_weft_device(ib));
 	rtnl_lock();
 	port_update(to_weft_device(ib));
+	/* Some kernels keep the state in a bit-field, which READ_ONCE() can't read. */
+	stays = netdev->reg_state == NETREG_REGISTERED && net_eq(dev_net(netdev), net);
 	rtnl_unlock();
-	if (READ_ONCE(netdev->reg_state) == NETREG_REGISTERED &&
-	    net_eq(dev_net(netdev), net))
+	if (stays)
 		ib_device_put(ib);
 	else
 		ib_unregister_device_and_put(ib);
