@@ -29,7 +29,7 @@ DKMS_SOURCE := /usr/src/weft-$(VERSION)
 MODULE_SOURCES := Kbuild VERSION dkms.conf kernel/tried $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install install-tools install-source uninstall uninstall-etc dkms-install dkms-uninstall \
-	deb demo shell check coverage torture style bench bench-compare clean
+	deb deb-test demo shell check coverage torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -116,6 +116,10 @@ dkms-uninstall: uninstall-etc ## undo dkms-install
 deb: ## Debian packages of the module's source, the provider and the tools
 	@scripts/bootstrap --quiet package
 	@scripts/deb
+
+deb-test: ## those packages in roots of Debian, and in a machine that boots (RELEASES="bookworm boot" for some)
+	@scripts/bootstrap --quiet build lab package
+	@tests/deb/run $(RELEASES)
 
 demo: ## two hosts in a virtual machine, and unmodified RDMA programs between them
 	@scripts/bootstrap --quiet build lab
