@@ -111,6 +111,7 @@ void latency_client(Settings settings, Control& control, const std::string& addr
         .add("rounds", settings.count)
         .add("median_us", samples.median() / trips)
         .add("p99_us", samples.quantile(0.99) / trips)
+        .add("p999_us", samples.quantile(0.999) / trips)
         .add("mean_us", samples.mean() / trips)
         .add("client", mine)
         .add("server", theirs)
