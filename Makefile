@@ -29,7 +29,7 @@ DKMS_SOURCE := /usr/src/weft-$(VERSION)
 MODULE_SOURCES := Kbuild VERSION dkms.conf kernel/tried $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install install-tools install-source uninstall uninstall-etc dkms-install dkms-uninstall \
-	deb deb-test demo shell check coverage torture style bench bench-compare clean
+	deb deb-test demo shell check coverage matrix torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -144,6 +144,11 @@ coverage: ## which lines of the module and of libweft the tests run (PARTS="unit
 	@scripts/bootstrap --quiet build lab test
 	@$(MAKE) --no-print-directory stage
 	@scripts/coverage $(PARTS)
+
+matrix: ## Weft on the kernels of Debian 12, 13 and sid, an hour (KERNELS="6.12 7.3" for some; FULL=1: all labs)
+	@scripts/bootstrap --quiet build lab
+	@$(MAKE) --no-print-directory stage
+	@scripts/matrix $(if $(FULL),--full) $(KERNELS)
 
 torture: ## the exam, a day long (QUICK=1: small; PARTS="faults wire ..." for some)
 	@scripts/bootstrap --quiet build lab test
