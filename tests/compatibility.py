@@ -4,7 +4,7 @@
 
     tests/compatibility.py [--page] DIRECTORY
 
-DIRECTORY has a folder for each kernel, which holds "about" (release, sources, rdma_core) and the logs of
+DIRECTORY has a folder for each kernel, which holds "about" (release, sources, programs, rdma_core) and the logs of
 labs, whose lines are counted as tests/verdict.py does. --page prints the whole of docs/compatibility.md.
 """
 
@@ -12,25 +12,25 @@ import pathlib
 import sys
 
 KINDS = ("ok ", "not ok ", "skip ")
-FIRST = ("build", "demo", "demo, cloud flavour")
+FIRST = ("module", "demo", "demo, cloud flavour")
 PAGE = """# Compatibility
 
 ## Kernels, measured
 
 What passed in the lab on kernels of Debian's own packages, as `make matrix` counted it: cases passed, then failed, and those
-skipped in brackets ([why each is skipped](../tests/skips)); – was not run. `build` is the module, for the kernel and its cloud
-flavour, by the compiler of its release and without a warning. `sources` is the last commit that changed module or library.
+skipped in brackets ([why each is skipped](../tests/skips)); – was not run. `module` is its build, for the kernel and its cloud
+flavour, by the compiler of its release and without a warning. `sources` is the last commit that changed module or library, and
+`programs of` is the release whose programs and libraries ran, with this rdma-core.
 
 {table}
 
-The user space was Debian 12's everywhere, with the rdma-core of the table. Other releases of rdma-core are tried with libweft
-alone (`make -C userlib test RDMA_CORE=65`), not with a kernel. `make check` runs on Debian 12's 6.1, and runs there all labs
-that there are. Cloud flavours share all code with their kernels, so that only the demo is run there; they have no 9p, and
-the lab shows them this machine's files by virtiofs.
+`make check` runs on Debian 12's 6.1, and runs there all labs that there are. libweft alone is tried with other releases of
+rdma-core, too (`make -C userlib test RDMA_CORE=65`). Cloud flavours share all code with their kernels, so that only the demo
+is run there; they have no 9p, and the lab shows them this machine's files by virtiofs.
 
-    scripts/matrix                          # all of it, about an hour on two idle processors
+    scripts/matrix                          # all of it, more than an hour on two idle processors
     scripts/matrix --labs "rping verbs" 7.3 # some kernels, some labs
-    scripts/matrix --full trixie            # all labs; each kernel takes more than an hour
+    scripts/matrix --full trixie            # all labs
 
 ## By reading
 
@@ -65,8 +65,8 @@ def table(directory):
     facts = [about(folder) for folder in folders]
     found = [dict(results(folder)) for folder in folders]
     labs = sorted({lab for result in found for lab in result} - set(FIRST))
-    rows = [["", *(folder.name.removesuffix("-amd64") for folder in folders)], ["---"] * (len(folders) + 1)]
-    for title, key in (("Debian", "release"), ("sources", "sources"), ("rdma-core", "rdma_core")):
+    rows = [["", *(folder.name.replace("-amd64", "") for folder in folders)], ["---"] * (len(folders) + 1)]
+    for title, key in (("Debian", "release"), ("sources", "sources"), ("programs of", "programs"), ("rdma-core", "rdma_core")):
         rows.append([title, *(fact[key] for fact in facts)])
     for lab in (*FIRST, *labs):
         rows.append([lab, *(result.get(lab, "–") for result in found)])
