@@ -97,6 +97,7 @@ static void worker_start(struct kunit *test)
 	b->qp.initiator = false;
 	mod_timer(&queues->timer, jiffies + 1);
 	wait_for_completion(&queues->done);
+	timer_delete_sync(&queues->timer); /* its memory goes */
 	expect_started(test, b, true, "a softirq");
 
 	unblock(b);

@@ -9,8 +9,8 @@
  * Otherwise the moment was lost, and the next trial is further off. Without this, a disk would be
  * no faster at a depth of 32 than at a depth of 1.
  */
-#ifndef WEFT_GATHER_H
-#define WEFT_GATHER_H
+#ifndef WEFT_PAIR_GATHER_H
+#define WEFT_PAIR_GATHER_H
 
 #include <linux/hrtimer.h>
 #include <linux/types.h>
@@ -49,4 +49,4 @@ bool weft_gather_end(struct weft_gather *gather);
 void weft_gather_wait(struct weft_gather *gather);
 void weft_gather_stop(struct weft_gather *gather);
 
-#endif /* WEFT_GATHER_H */
+#endif /* WEFT_PAIR_GATHER_H */

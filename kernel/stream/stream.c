@@ -368,9 +368,9 @@ static void stream_cancel(struct weft_qp *qp)
  */
 void weft_stream_end(struct weft_qp *qp)
 {
-	/* Work that sees this starts no other work of the queue pair. */
 	if (qp->kernel)
-		weft_gather_stop(&qp->kernel->gather);
+		weft_gather_stop(&qp->kernel->gather); /* its timer starts the worker */
+	/* Work that sees this starts no other work of the queue pair. */
 	mutex_lock(&qp->tx.lock);
 	qp->worker.ended = true;
 	mutex_unlock(&qp->tx.lock);
