@@ -106,7 +106,7 @@ serve_shares() {
 	mkdir -p "$directory/root"
 	# Each file system by itself: a remount leaves those mounted below as they are, and the guest's root could write there.
 	# shellcheck disable=SC2016 # expanded by the inner shell
-	unshare --mount -- bash -c 'mount --rbind / "$1" && findmnt -rno TARGET -R "$1" | while read -r mounted; do
+	unshare --mount -- bash -c 'set -o pipefail; mount --rbind / "$1" && findmnt -rno TARGET -R "$1" | while read -r mounted; do
 			mount -o remount,bind,ro "$(printf %b "$mounted")" || exit
 		done && exec "${@:2}"' - "$directory/root" \
 		"$daemon" --socket-path="$directory/root.socket" -o "source=$directory/root,cache=auto,sandbox=chroot" \
