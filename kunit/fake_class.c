@@ -509,6 +509,8 @@ static bool class_full(struct weft_llp *llp)
 
 /* --- as one of several paths --- */
 
+void (*fake_adopted)(struct weft_llp *llp);
+
 static void path_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner)
 {
 	struct fake *f = to_fake(llp);
@@ -517,6 +519,8 @@ static void path_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, voi
 	llp->ops = ops;
 	llp->owner = owner;
 	mutex_unlock(&f->lock);
+	if (fake_adopted)
+		fake_adopted(llp);
 }
 
 static struct net *path_net(const struct weft_llp *llp)

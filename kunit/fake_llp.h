@@ -150,6 +150,9 @@ struct fake {
 	void (*loosed)(struct fake *f);
 };
 
+/* Called when a stream has been adopted as a path, without its lock; NULL: nobody. */
+extern void (*fake_adopted)(struct weft_llp *llp);
+
 static inline struct fake *to_fake(const struct weft_llp *llp)
 {
 	return container_of(llp, struct fake, llp);

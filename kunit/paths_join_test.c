@@ -61,6 +61,33 @@ static void expect_counts(struct route *end, u32 joins, u32 leaves)
 	KUNIT_EXPECT_EQ(end->test, route_count(end, WEFT_CNT_PATH_LEAVES), (u64)leaves);
 }
 
+/* --- the beginning --- */
+
+/* Something comes, and is looked at, as soon as events go to the new stream. */
+static void come_at_once(struct weft_llp *llp)
+{
+	struct weft_paths *p = llp->owner;
+
+	llp->ops->readable(llp);
+	flush_delayed_work(&p->work);
+}
+
+/* A stream whose first path is about to be up is not one without paths, which would be dead. */
+static void join_begins(struct kunit *test)
+{
+	struct routes *r;
+
+	fake_adopted = come_at_once;
+	r = routes_make(test, 2, 2);
+	fake_adopted = NULL;
+	settle();
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
+	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+	routes_free(r);
+}
+
 /* --- what a path had --- */
 
 /* What a path has not carried when it breaks takes another. */
@@ -561,6 +588,7 @@ static void join_any_weather(struct kunit *test)
 }
 
 static struct kunit_case join_cases[] = {
+	KUNIT_CASE(join_begins),
 	KUNIT_CASE(join_replays),
 	KUNIT_CASE(join_replays_first),
 	KUNIT_CASE(join_doubles),

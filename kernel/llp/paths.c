@@ -319,8 +319,9 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 		get_random_bytes(&p->addrs.answer, sizeof(p->addrs.answer));
 	}
 	weft_path_prepare(p, first);
-	first->class->path->adopt(first, &weft_paths_ops, p);
+	/* Under the lock, or the work would find a stream without a path, and end it. */
 	mutex_lock(&p->lock);
+	first->class->path->adopt(first, &weft_paths_ops, p);
 	/* Its work looks at what has come before. */
 	weft_path_up(p, 0, first);
 	weft_paths_unlock(&p->llp);
