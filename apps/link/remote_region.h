@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a peer has to know of memory in order to write and read it.
+#ifndef WEFT_APPS_REMOTE_REGION_H
+#define WEFT_APPS_REMOTE_REGION_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace apps {
+
+struct RemoteRegion {
+  std::uint64_t address = 0;  // of the region's first byte, as the peer's device counts
+  std::uint64_t length = 0;   // bytes
+  std::uint32_t key = 0;      // the STag
+
+  // address (8 bytes), length (8), key (4), each big endian.
+  static constexpr std::size_t kBytes = 20;
+
+  std::array<std::byte, kBytes> to_bytes() const;
+  // Reads the first kBytes of `bytes`. Throws Failure (kProtocol) if there are fewer, or if the
+  // region would reach over the end of all addresses.
+  static RemoteRegion from_bytes(std::span<const std::byte> bytes);
+
+  bool operator==(const RemoteRegion&) const = default;
+};
+
+}  // namespace apps
+
+#endif  // WEFT_APPS_REMOTE_REGION_H
