@@ -10,6 +10,9 @@
 
 namespace weft {
 
+// The kernel's offsets go beyond 32 bits, in a process of 32 bits, too.
+static_assert(sizeof(off_t) == sizeof(weft_mmap::offset));
+
 // A ring shared with the kernel. Trivially constructible: zeroed memory is one
 // that is not mapped; the owner calls unmap().
 //
@@ -18,15 +21,19 @@ namespace weft {
 // the verbs objects, as ibv_fork_init(3) says of every provider.
 class Mapping {
  public:
-  // Returns 0 or a positive errno value.
+  // Returns 0 or a positive errno value; ENOMEM if a process of 32 bits has no room for it.
   int map(int cmd_fd, const weft_mmap& where) {
-    void* base = mmap(nullptr, where.length, PROT_READ | PROT_WRITE, MAP_SHARED, cmd_fd,
+    const auto length = static_cast<size_t>(where.length);
+    if (length != where.length) {
+      return ENOMEM;
+    }
+    void* base = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, cmd_fd,
                       static_cast<off_t>(where.offset));
     if (base == MAP_FAILED) {
       return errno;
     }
     base_ = base;
-    length_ = where.length;
+    length_ = length;
     return 0;
   }
 

@@ -22,21 +22,50 @@ newest_kernel() {
 	echo "$image"
 }
 
-# kernel_version IMAGE: prints the release a bzImage carries. The x86 boot protocol keeps
-# its offset, less 0x200, in two bytes at 0x20e, and a signature at 0x202.
+# machine_of ARCH: sets emulator, console, console_device, bus and, where none was chosen, the processor's model.
+machine_of() {
+	bus=pci console=ttyS0 console_device=(-serial chardev:console)
+	case $1 in
+	# q35: the interrupt tables of the older machine take a KASAN kernel minutes to read.
+	amd64) emulator=(qemu-system-x86_64 -machine q35) ;;
+	# The newest model computes each pointer's signature, which takes an emulator long.
+	arm64)
+		emulator=(qemu-system-aarch64 -machine virt) console=ttyAMA0
+		model=${model:-cortex-a76}
+		;;
+	s390x)
+		emulator=(qemu-system-s390x -machine s390-ccw-virtio) console=ttysclp0 bus=ccw
+		console_device=(-device sclpconsole,chardev=console)
+		;;
+	*) die "there is no machine of '$1'; see scripts/lab/run --help" ;;
+	esac
+	model=${model:-max}
+}
+
+# kernel_version IMAGE: prints the release of a kernel: the name of its directory, if modules.dep is there as
+# well, or what a bzImage carries. The x86 boot protocol keeps the offset of the latter, less 0x200, in two bytes at
+# 0x20e, and a signature at 0x202.
 kernel_version() {
-	local offset
+	local offset directory=${1%/*}
+	if [[ -e $directory/modules.dep ]]; then
+		echo "${directory##*/}"
+		return
+	fi
 	[[ $(od -An -c -j $((0x202)) -N 4 "$1") == *H*d*r*S ]] || return 0
 	offset=$(od -An -tu2 -j $((0x20e)) -N 2 "$1") || return 1
 	dd if="$1" iflag=skip_bytes,count_bytes skip=$((offset + 0x200)) count=256 status=none |
 		tr '\0' '\n' | sed -n '1s/ .*//p'
 }
 
-# make_initramfs RELEASE MODULES-DIRECTORY: builds the lab's initramfs, unless there is one from the
-# same parts; prints its path.
+# make_initramfs RELEASE MODULES-DIRECTORY [ROOT]: builds the lab's initramfs, unless there is one from the
+# same parts; prints its path. ROOT has the busybox of another processor.
 make_initramfs() {
-	local release=$1 modules=$2 init=$project/scripts/lab/init busybox key image tree
-	busybox=$(command -v busybox) || die "busybox is missing; run scripts/bootstrap lab"
+	local release=$1 modules=$2 root=${3:-} init=$project/scripts/lab/init busybox key image tree
+	if [[ -n $root ]]; then
+		busybox=$root/bin/busybox
+	else
+		busybox=$(command -v busybox) || die "busybox is missing; run scripts/bootstrap lab"
+	fi
 	key=$({
 		echo "$release" "$modules"
 		cat "$init" "$project/scripts/lab/lib.sh"
@@ -66,7 +95,7 @@ boot_modules() {
 	base=$(mktemp -d "$labs/modules.XXXXXX")
 	mkdir -p "$base/lib/modules"
 	ln -s "$modules" "$base/lib/modules/$release"
-	for module in virtio_pci 9p 9pnet_virtio overlay configfs; do
+	for module in virtio_pci virtio_ccw 9p 9pnet_virtio overlay configfs; do
 		modprobe -d "$base" -S "$release" --show-depends "$module" 2>/dev/null || true
 	done | while read -r line file _; do
 		[[ $line == insmod ]] || continue

@@ -254,7 +254,9 @@ void one_shared_queue(Suite& suite) {
   Ledger sent(kPairs * kEach);
   Ledger received(kFeeders * kEach);
   // A buffer for each receive, filled by the client whose queue pair the completion names.
-  const auto buffer = [](std::uint64_t wr_id) { return kTarget + wr_id * 256; };
+  const auto buffer = [](std::uint64_t wr_id) {
+    return kTarget + static_cast<std::size_t>(wr_id) * 256;
+  };
   for (unsigned which = 0; which < kPairs; ++which) {
     pairs[which].client->memory().fill(message, which);
   }
