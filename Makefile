@@ -29,7 +29,7 @@ DKMS_SOURCE := /usr/src/weft-$(VERSION)
 MODULE_SOURCES := Kbuild VERSION dkms.conf kernel/tried $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install install-tools install-source uninstall uninstall-etc dkms-install dkms-uninstall \
-	deb deb-test demo shell check coverage matrix torture style bench bench-compare clean
+	apps deb deb-test demo shell check coverage matrix torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -112,6 +112,11 @@ dkms-uninstall: uninstall-etc ## undo dkms-install
 	-dkms remove weft/$(VERSION) --all
 	rm -rf $(DKMS_SOURCE) $(addprefix $(DESTDIR),$(TOOLS_FILES))
 	@$(MAKE) --no-print-directory -C userlib uninstall
+
+apps: ## the programs of apps/ into build/apps (apps/README.md)
+	@scripts/bootstrap --quiet build
+	@for folder in $(dir $(wildcard apps/*/Makefile)); do \
+		$(MAKE) --no-print-directory -s -C $$folder || exit; done
 
 deb: ## Debian packages of the module's source, the provider and the tools
 	@scripts/bootstrap --quiet package

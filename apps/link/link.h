@@ -88,7 +88,8 @@ struct Statistics {
   std::uint64_t bytes_registered = 0;
   std::chrono::nanoseconds registering{};  // in expose() and in ends of regions
   std::chrono::nanoseconds connecting{};   // until the link was usable
-  std::chrono::nanoseconds waiting{};      // for the peer, in any call
+  // For the peer, in any call; over TCP with the copying of what is sent.
+  std::chrono::nanoseconds waiting{};
 };
 
 // Memory that a link's requests may use and, with rights, that the peer may reach. It ends before

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+// A file descriptor that is closed with its owner.
+#ifndef WEFT_APPS_DESCRIPTOR_H
+#define WEFT_APPS_DESCRIPTOR_H
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace apps {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) {
+      close(number_);
+    }
+  }
+  int number() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace apps
+
+#endif  // WEFT_APPS_DESCRIPTOR_H

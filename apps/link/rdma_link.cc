@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "rdma_link.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "bounds.h"
+#include "bytes.h"
+#include "rdma_region.h"
+
+namespace apps {
+
+namespace {
+
+constexpr unsigned kSendSlots = 16;
+// A message is preceded by its kind (1 byte), zero (1), and the credits that it gives back (2).
+constexpr std::size_t kHeader = 4;
+constexpr std::uint8_t kMessage = 1;
+constexpr std::uint8_t kCreditsOnly = 2;
+// The value of an atomic request comes here, at the beginning of the slots.
+constexpr std::size_t kResult = 64;
+// What common devices take inline, and most messages that steer something are not longer.
+constexpr std::uint32_t kInline = 128;
+constexpr std::uint64_t kReceive = 1ULL << 63;  // of a wr_id; the rest is a slot
+// As long as an answer takes that is already on its way. A thread that sleeps has to be woken.
+constexpr std::chrono::microseconds kSpin{20};
+constexpr unsigned kAcknowledgeEvery = 256;
+constexpr std::uint8_t kReads = 16;
+constexpr Limit kOrderlyEnd = std::chrono::seconds(6);
+
+Failure failure_of(const ibv_wc& done) {
+  switch (done.status) {
+    case IBV_WC_WR_FLUSH_ERR:
+      return {Cause::kLost, "the peer ended the connection"};
+    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_REM_OP_ERR:
+    case IBV_WC_REM_INV_REQ_ERR:
+      return {Cause::kRefused,
+              "the peer refused a request: its region has not this key, these bytes or this right"};
+    case IBV_WC_LOC_LEN_ERR:
+      return {Cause::kProtocol, "the peer sent a message that is too long"};
+    default:
+      return {Cause::kLost, std::string("the connection broke: ") + ibv_wc_status_str(done.status) +
+                                ", vendor error " + std::to_string(done.vendor_err)};
+  }
+}
+
+}  // namespace
+
+RdmaLink::RdmaLink(Identifier id, const Settings& settings, Clock::time_point begun)
+    : settings_(settings),
+      own_(settings),
+      private_data_(own_.to_bytes()),
+      begun_(begun),
+      credits_(settings.credits, 0),
+      id_(std::move(id)),
+      slot_used_by_(kSendSlots) {
+  make_queues();
+  for (unsigned slot = 0; slot < settings_.credits + Credits::kReturns; slot++) {
+    post_receive(slot);
+  }
+}
+
+void RdmaLink::make_queues() {
+  const unsigned receives = settings_.credits + Credits::kReturns;
+  // A protection domain for each link, so that a key opens memory to this peer and no other.
+  domain_.reset(ibv_alloc_pd(id_->verbs));
+  if (domain_ == nullptr) {
+    fail_errno("ibv_alloc_pd");
+  }
+  events_.reset(ibv_create_comp_channel(id_->verbs));
+  if (events_ == nullptr) {
+    fail_errno("ibv_create_comp_channel");
+  }
+  unblock(events_->fd);
+  queue_.reset(ibv_create_cq(id_->verbs, static_cast<int>(settings_.depth + receives + 1), nullptr,
+                             events_.get(), 0));
+  if (queue_ == nullptr) {
+    fail_errno("ibv_create_cq");
+  }
+  ibv_qp_init_attr init{};
+  init.send_cq = queue_.get();
+  init.recv_cq = queue_.get();
+  init.qp_type = IBV_QPT_RC;
+  init.sq_sig_all = 1;
+  init.cap.max_send_wr = settings_.depth;
+  init.cap.max_recv_wr = receives;
+  init.cap.max_send_sge = 1;
+  init.cap.max_recv_sge = 1;
+  init.cap.max_inline_data = kInline;
+  if (rdma_create_qp(id_.get(), domain_.get(), &init) != 0) {
+    fail_errno("rdma_create_qp");
+  }
+  inline_bytes_ = init.cap.max_inline_data;
+  slots_.resize(kResult + (kSendSlots + receives) * (kHeader + settings_.message_bytes));
+  slots_memory_ = register_memory(domain_.get(), slots_, kLocal);
+}
+
+RdmaLink::~RdmaLink() {
+  if (channel_ != nullptr && !broken_ && rdma_disconnect(id_.get()) == 0) {
+    // In order: what the peer was sent before is still delivered.
+    const Deadline deadline(kOrderlyEnd);
+    try {
+      while (const std::optional<Event> event = next_event(channel_.get(), deadline)) {
+        if (event->type == RDMA_CM_EVENT_DISCONNECTED) {
+          break;
+        }
+      }
+    } catch (const Failure&) {
+      // It ends in any case.
+    }
+  }
+  ibv_ack_cq_events(queue_.get(), unacknowledged_);
+}
+
+rdma_conn_param RdmaLink::parameters() {
+  rdma_conn_param param{};
+  param.private_data = private_data_.data();
+  param.private_data_len = private_data_.size();
+  param.responder_resources = kReads;
+  param.initiator_depth = kReads;
+  param.retry_count = 7;
+  param.rnr_retry_count = 7;
+  return param;
+}
+
+void RdmaLink::established(Channel channel, const Hello& peer, Address address) {
+  channel_ = std::move(channel);
+  message_limit_ = std::min(own_.message_bytes, peer.message_bytes);
+  credits_ = Credits(settings_.credits, peer.credits);
+  peer_ = std::move(address);
+  statistics_.connecting = Clock::now() - begun_;
+}
+
+std::span<std::byte> RdmaLink::send_slot(unsigned slot) {
+  const std::size_t size = kHeader + settings_.message_bytes;
+  return std::span(slots_).subspan(kResult + slot * size, size);
+}
+
+std::span<std::byte> RdmaLink::receive_slot(unsigned slot) {
+  return send_slot(kSendSlots + slot);
+}
+
+void RdmaLink::post_receive(unsigned slot) {
+  const std::span<std::byte> bytes = receive_slot(slot);
+  ibv_sge sge{.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
+              .length = static_cast<std::uint32_t>(bytes.size()),
+              .lkey = slots_memory_->lkey};
+  ibv_recv_wr work{};
+  work.wr_id = kReceive | slot;
+  work.sg_list = &sge;
+  work.num_sge = 1;
+  ibv_recv_wr* bad = nullptr;
+  const int error = ibv_post_recv(id_->qp, &work, &bad);
+  if (error != 0) {
+    errno = error;
+    fail_errno("ibv_post_recv");
+  }
+}
+
+std::uint64_t RdmaLink::post(ibv_send_wr& work) {
+  reap();
+  if (posted_ - completed_ >= settings_.depth) {
+    // Half of the queue at once: a thread that is woken for each request costs more than the
+    // request.
+    complete(posted_ - settings_.depth / 2);
+  }
+  check_alive();
+  work.wr_id = posted_ + 1;
+  ibv_send_wr* bad = nullptr;
+  const int error = ibv_post_send(id_->qp, &work, &bad);
+  if (error != 0) {
+    // The reason may be that the connection has just ended.
+    reap();
+    check_alive();
+    const bool lacks = error == EOPNOTSUPP || error == EINVAL;
+    throw Failure(lacks ? Cause::kDevice : Cause::kSystem,
+                  std::string("ibv_post_send: ") + std::strerror(error) +
+                      (lacks ? "; this device or the peer's has no such request (atomics and "
+                               "notifications need Weft at both ends)"
+                             : ""));
+  }
+  statistics_.operations++;
+  return ++posted_;
+}
+
+void RdmaLink::post_rdma(ibv_wr_opcode opcode, const Region& region, std::size_t offset,
+                         std::size_t length, const RemoteRegion& remote,
+                         std::uint64_t remote_offset, std::uint32_t immediate) {
+  check_request(region.bytes().size(), offset, length, remote, remote_offset);
+  // A message of RDMA has a length of 31 bits.
+  check_within("a request's largest", 1ULL << 31, 0, length);
+  ibv_sge sge = sge_of(region, offset, length);
+  ibv_send_wr work{};
+  work.opcode = opcode;
+  work.sg_list = &sge;
+  work.num_sge = length > 0 ? 1 : 0;
+  work.imm_data = htonl(immediate);
+  work.wr.rdma.remote_addr = remote.address + remote_offset;
+  work.wr.rdma.rkey = remote.key;
+  if (opcode != IBV_WR_RDMA_READ && length <= inline_bytes_) {
+    work.send_flags |= IBV_SEND_INLINE;
+  }
+  post(work);
+}
+
+void RdmaLink::write(const Region& from, std::size_t offset, std::size_t length,
+                     const RemoteRegion& remote, std::uint64_t remote_offset) {
+  post_rdma(IBV_WR_RDMA_WRITE, from, offset, length, remote, remote_offset, 0);
+  statistics_.bytes_written += length;
+}
+
+void RdmaLink::write_notify(const Region& from, std::size_t offset, std::size_t length,
+                            const RemoteRegion& remote, std::uint64_t remote_offset,
+                            std::uint32_t immediate) {
+  check_request(from.bytes().size(), offset, length, remote, remote_offset);
+  need_credit();
+  post_rdma(IBV_WR_RDMA_WRITE_WITH_IMM, from, offset, length, remote, remote_offset, immediate);
+  credits_.spend();
+  statistics_.bytes_written += length;
+}
+
+void RdmaLink::read(const Region& into, std::size_t offset, std::size_t length,
+                    const RemoteRegion& remote, std::uint64_t remote_offset) {
+  post_rdma(IBV_WR_RDMA_READ, into, offset, length, remote, remote_offset, 0);
+  statistics_.bytes_read += length;
+}
+
+std::uint64_t RdmaLink::post_atomic(ibv_send_wr& work, const RemoteRegion& remote,
+                                    std::uint64_t remote_offset) {
+  check_atomic(remote, remote_offset);
+  ibv_sge sge{.addr = reinterpret_cast<std::uintptr_t>(slots_.data()),
+              .length = sizeof(std::uint64_t),
+              .lkey = slots_memory_->lkey};
+  work.sg_list = &sge;
+  work.num_sge = 1;
+  work.wr.atomic.remote_addr = remote.address + remote_offset;
+  work.wr.atomic.rkey = remote.key;
+  complete(post(work));
+  std::uint64_t before = 0;
+  std::memcpy(&before, slots_.data(), sizeof(before));
+  return before;
+}
+
+std::uint64_t RdmaLink::fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
+                                  std::uint64_t add) {
+  ibv_send_wr work{};
+  work.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+  work.wr.atomic.compare_add = add;
+  return post_atomic(work, remote, remote_offset);
+}
+
+std::uint64_t RdmaLink::compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
+                                     std::uint64_t expected, std::uint64_t desired) {
+  ibv_send_wr work{};
+  work.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+  work.wr.atomic.compare_add = expected;
+  work.wr.atomic.swap = desired;
+  return post_atomic(work, remote, remote_offset);
+}
+
+void RdmaLink::post_message(std::span<const std::byte> message, std::uint8_t kind) {
+  const unsigned slot = next_slot_;
+  next_slot_ = (next_slot_ + 1) % kSendSlots;
+  complete(slot_used_by_[slot]);
+  const std::span<std::byte> bytes = send_slot(slot);
+  bytes[0] = static_cast<std::byte>(kind);
+  bytes[1] = {};
+  put_big(bytes.data() + 2, static_cast<std::uint16_t>(credits_.give_back()));
+  std::copy(message.begin(), message.end(), bytes.begin() + kHeader);
+  ibv_sge sge{.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
+              .length = static_cast<std::uint32_t>(kHeader + message.size()),
+              .lkey = slots_memory_->lkey};
+  ibv_send_wr work{};
+  work.opcode = IBV_WR_SEND;
+  work.sg_list = &sge;
+  work.num_sge = 1;
+  work.send_flags = sge.length <= inline_bytes_ ? IBV_SEND_INLINE : 0;
+  slot_used_by_[slot] = post(work);
+}
+
+void RdmaLink::send(std::span<const std::byte> message) {
+  check_message(message.size(), message_limit_);
+  need_credit();
+  post_message(message, kMessage);
+  credits_.spend();
+  statistics_.bytes_sent += message.size();
+}
+
+void RdmaLink::return_credits() noexcept {
+  if (!credits_.due() || broken_) {
+    return;
+  }
+  try {
+    post_message({}, kCreditsOnly);
+    statistics_.operations--;  // nobody asked for it
+  } catch (const Failure& failure) {
+    broke(failure);
+  }
+}
+
+template <typename Done>
+void RdmaLink::wait_until(const char* what, Done done) {
+  while (!done()) {
+    check_alive();
+    if (!wait(Deadline(settings_.patience))) {
+      broke({Cause::kTimeout, "the peer gave no sign for " +
+                                  std::to_string(settings_.patience.count()) +
+                                  " ms while this end waited for " + what});
+    }
+  }
+}
+
+void RdmaLink::complete(std::uint64_t number) {
+  wait_until("its requests", [&] { return completed_ >= number; });
+}
+
+void RdmaLink::need_credit() {
+  if (!credits_.any()) {
+    reap();
+  }
+  wait_until("room for a message", [&] { return credits_.any(); });
+}
+
+void RdmaLink::flush() {
+  reap();
+  complete(posted_);
+}
+
+std::optional<Arrival> RdmaLink::receive(Limit limit) {
+  const Deadline deadline(limit);
+  reap();
+  while (arrivals_.empty()) {
+    check_alive();
+    if (deadline.over() || !wait(deadline)) {
+      if (armed_) {
+        take_events();
+      }
+      if (!arrivals_.empty()) {
+        break;
+      }
+      check_alive();
+      return std::nullopt;
+    }
+  }
+  std::optional<Arrival> arrival(std::move(arrivals_.front()));
+  arrivals_.pop_front();
+  credits_.taken();
+  statistics_.bytes_received += arrival->message.size();
+  return_credits();
+  return arrival;
+}
+
+bool RdmaLink::prepare_wait(std::vector<pollfd>& descriptors) {
+  take_events();
+  arm();
+  if (!arrivals_.empty() || broken_) {
+    return true;
+  }
+  descriptors.push_back({.fd = events_->fd, .events = POLLIN, .revents = 0});
+  descriptors.push_back({.fd = channel_->fd, .events = POLLIN, .revents = 0});
+  return false;
+}
+
+bool RdmaLink::wait(const Deadline& deadline) {
+  const Stopwatch watch(statistics_.waiting);
+  const Clock::time_point spun = std::min(Clock::now() + kSpin, deadline.at());
+  do {
+    if (reap()) {
+      return true;
+    }
+  } while (Clock::now() < spun);
+  arm();
+  while (!reap()) {
+    std::array<pollfd, 2> readable{pollfd{.fd = events_->fd, .events = POLLIN, .revents = 0},
+                                   pollfd{.fd = channel_->fd, .events = POLLIN, .revents = 0}};
+    const int count = poll(readable.data(), readable.size(), deadline.milliseconds());
+    if (count < 0 && errno != EINTR) {
+      fail_errno("poll");
+    }
+    if (count == 0 && deadline.over()) {
+      return false;
+    }
+    take_events();
+    arm();
+  }
+  return true;
+}
+
+void RdmaLink::arm() {
+  if (!armed_ && !broken_) {
+    armed_ = true;
+    const int error = ibv_req_notify_cq(queue_.get(), 0);
+    if (error != 0) {
+      errno = error;
+      fail_errno("ibv_req_notify_cq");
+    }
+  }
+  // Completions from before the arming raise no event.
+  reap();
+}
+
+void RdmaLink::take_events() {
+  ibv_cq* queue = nullptr;
+  void* context = nullptr;
+  while (ibv_get_cq_event(events_.get(), &queue, &context) == 0) {
+    armed_ = false;
+    if (++unacknowledged_ == kAcknowledgeEvery) {
+      ibv_ack_cq_events(queue_.get(), unacknowledged_);
+      unacknowledged_ = 0;
+    }
+  }
+  while (const std::optional<Event> event = next_event(channel_.get(), Deadline(Limit(0)))) {
+    if (event->type == RDMA_CM_EVENT_DISCONNECTED || event->type == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+      reap();  // what came before the end, or says why it came
+      broke({Cause::kLost, event->type == RDMA_CM_EVENT_DISCONNECTED
+                               ? "the peer ended the connection"
+                               : "the RDMA device was removed"});
+    }
+  }
+  reap();
+}
+
+bool RdmaLink::reap() {
+  std::array<ibv_wc, 16> done;
+  bool any = false;
+  int count = 0;
+  do {
+    count = ibv_poll_cq(queue_.get(), static_cast<int>(done.size()), done.data());
+    if (count < 0) {
+      throw Failure(Cause::kSystem, "ibv_poll_cq failed");
+    }
+    any = any || count > 0;
+    for (int i = 0; i < count; i++) {
+      take(done[static_cast<std::size_t>(i)]);
+    }
+  } while (count == static_cast<int>(done.size()));
+  return any || broken_.has_value();
+}
+
+void RdmaLink::take(const ibv_wc& done) {
+  if (done.status != IBV_WC_SUCCESS) {
+    // A request that was refused says more than the others, which are flushed with it.
+    if (!broken_ || (done.status != IBV_WC_WR_FLUSH_ERR && broken_->cause() == Cause::kLost)) {
+      broken_ = failure_of(done);
+    }
+  } else if ((done.wr_id & kReceive) == 0) {
+    completed_ = done.wr_id;
+  } else if (!broken_) {
+    try {
+      take_message(done);
+    } catch (const Failure& failure) {
+      broke(failure);
+    }
+  }
+}
+
+void RdmaLink::take_message(const ibv_wc& done) {
+  const auto slot = static_cast<unsigned>(done.wr_id & ~kReceive);
+  if ((done.wc_flags & IBV_WC_WITH_IMM) != 0) {
+    credits_.arrived();
+    arrivals_.push_back({.message = {}, .immediate = ntohl(done.imm_data)});
+  } else {
+    const std::span<const std::byte> bytes = receive_slot(slot).first(done.byte_len);
+    const auto kind =
+        bytes.size() >= kHeader ? std::to_integer<std::uint8_t>(bytes[0]) : std::uint8_t{0};
+    if (kind != kMessage && kind != kCreditsOnly) {
+      throw Failure(Cause::kProtocol, "the peer sent what is no message");
+    }
+    credits_.returned(get_big<std::uint16_t>(bytes.data() + 2));
+    if (kind == kMessage) {
+      credits_.arrived();
+      arrivals_.push_back({.message = {bytes.begin() + kHeader, bytes.end()}, .immediate = {}});
+    }
+  }
+  post_receive(slot);
+}
+
+void RdmaLink::broke(const Failure& failure) {
+  if (!broken_) {
+    broken_ = failure;
+  }
+}
+
+void RdmaLink::check_alive() const {
+  if (broken_) {
+    throw Failure(*broken_);
+  }
+}
+
+std::unique_ptr<Region> RdmaLink::expose(std::span<std::byte> memory, Rights rights) {
+  check_alive();
+  return expose_rdma(domain_.get(), memory, rights, statistics_);
+}
+
+}  // namespace apps

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+// A link over a connection of rdma_cm: what a request does is done by the RDMA devices.
+//
+// One completion queue serves both directions. Every request asks for its completion, which comes
+// in the order of posting, so two counters say what is on the way. Messages lie in slots of memory
+// of the link's own; one that arrives is copied out and its slot posted again at once, and the peer
+// learns of the room when the program has taken the message (credits.h).
+#ifndef WEFT_APPS_RDMA_LINK_H
+#define WEFT_APPS_RDMA_LINK_H
+
+#include <deque>
+
+#include "credits.h"
+#include "hello.h"
+#include "rdma_objects.h"
+
+namespace apps {
+
+class RdmaLink : public Link {
+ public:
+  // `id` has a device; `begun` is when the connection was begun. The queue pair is ready for
+  // rdma_connect() or rdma_accept() when this returns.
+  RdmaLink(Identifier id, const Settings& settings, Clock::time_point begun);
+  ~RdmaLink() override;
+
+  // What goes to rdma_connect() or rdma_accept(). It points into this link.
+  rdma_conn_param parameters();
+  // The connection is there: its further events come to `channel`, which is the id's from now on.
+  void established(Channel channel, const Hello& peer, Address address);
+
+  std::unique_ptr<Region> expose(std::span<std::byte> memory, Rights rights) override;
+  void write(const Region& from, std::size_t offset, std::size_t length, const RemoteRegion& remote,
+             std::uint64_t remote_offset) override;
+  void write_notify(const Region& from, std::size_t offset, std::size_t length,
+                    const RemoteRegion& remote, std::uint64_t remote_offset,
+                    std::uint32_t immediate) override;
+  void read(const Region& into, std::size_t offset, std::size_t length, const RemoteRegion& remote,
+            std::uint64_t remote_offset) override;
+  std::uint64_t fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
+                          std::uint64_t add) override;
+  std::uint64_t compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
+                             std::uint64_t expected, std::uint64_t desired) override;
+  void send(std::span<const std::byte> message) override;
+  void flush() override;
+  std::optional<Arrival> receive(Limit limit) override;
+  std::size_t message_limit() const override { return message_limit_; }
+  const Address& peer() const override { return peer_; }
+  Transport transport() const override { return Transport::kRdma; }
+
+ protected:
+  bool prepare_wait(std::vector<pollfd>& descriptors) override;
+
+ private:
+  void make_queues();
+  std::span<std::byte> send_slot(unsigned slot);
+  std::span<std::byte> receive_slot(unsigned slot);
+  void post_receive(unsigned slot);
+  // Posts a request when there is room for it; returns its number, which complete() is told.
+  std::uint64_t post(ibv_send_wr& work);
+  void post_rdma(ibv_wr_opcode opcode, const Region& region, std::size_t offset, std::size_t length,
+                 const RemoteRegion& remote, std::uint64_t remote_offset, std::uint32_t immediate);
+  std::uint64_t post_atomic(ibv_send_wr& work, const RemoteRegion& remote,
+                            std::uint64_t remote_offset);
+  void post_message(std::span<const std::byte> message, std::uint8_t kind);
+  // Tells the peer of the messages that were taken, if half of its room is owed.
+  void return_credits() noexcept;
+
+  // Waits until `done` says yes, as long as there is progress within the patience.
+  template <typename Done>
+  void wait_until(const char* what, Done done);
+  // Waits until the request of that number is complete.
+  void complete(std::uint64_t number);
+  void need_credit();
+  // Waits for anything new, until the deadline; false when there was nothing.
+  bool wait(const Deadline& deadline);
+  // Takes the completions that are there. True if there were any, or the link has broken.
+  bool reap();
+  void take(const ibv_wc& done);
+  void take_message(const ibv_wc& done);
+  // Takes what woke poll(): events of completion and of the connection.
+  void take_events();
+  void arm();
+  void broke(const Failure& failure);
+  void check_alive() const;
+
+  Settings settings_;
+  Hello own_;
+  std::array<std::byte, Hello::kBytes> private_data_{};
+  Clock::time_point begun_;
+  Address peer_;
+  std::size_t message_limit_ = 0;
+  Credits credits_;
+
+  // Destroyed from below: the queue pair first.
+  Channel channel_;
+  Domain domain_;
+  Completions events_;
+  Queue queue_;
+  std::vector<std::byte> slots_;
+  Memory slots_memory_;
+  Identifier id_;
+
+  std::uint64_t posted_ = 0;
+  std::uint64_t completed_ = 0;
+  std::vector<std::uint64_t> slot_used_by_;  // the last request that sends from each slot
+  unsigned next_slot_ = 0;
+  std::uint32_t inline_bytes_ = 0;
+  bool armed_ = false;
+  unsigned unacknowledged_ = 0;
+  std::deque<Arrival> arrivals_;
+  std::optional<Failure> broken_;
+};
+
+// Connects; see connect() in link.h.
+std::unique_ptr<Link> connect_rdma(const Address& address, Limit limit, const Settings& settings);
+
+}  // namespace apps
+
+#endif  // WEFT_APPS_RDMA_LINK_H

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "rdma_listener.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace apps {
+
+namespace {
+
+constexpr std::size_t kMostPending = 64;
+constexpr Limit kAnswer = std::chrono::seconds(15);
+
+Address peer_of(rdma_cm_id* id) {
+  SocketAddress socket;
+  const sockaddr* name = rdma_get_peer_addr(id);
+  socket.length = name->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  std::memcpy(&socket.storage, name, socket.length);
+  return Address::of(socket);
+}
+
+}  // namespace
+
+RdmaListener::RdmaListener(const Address& address, const Settings& settings, Admit admit)
+    : settings_(settings),
+      admit_(std::move(admit)),
+      channel_(make_channel()),
+      id_(make_identifier(channel_)),
+      address_(address) {
+  SocketAddress name = address.resolve();
+  if (rdma_bind_addr(id_.get(), name.get()) != 0) {
+    if (errno == ENODEV || errno == EADDRNOTAVAIL) {
+      throw no_device(address);
+    }
+    fail_errno("listening at " + address.text());
+  }
+  // Bound to an address of this host that has no device, it would hear nothing.
+  if (address.host != "*" && id_->verbs == nullptr) {
+    throw no_device(address);
+  }
+  if (rdma_listen(id_.get(), 128) != 0) {
+    fail_errno("listening at " + address.text());
+  }
+  address_.port = ntohs(rdma_get_src_port(id_.get()));
+}
+
+std::unique_ptr<Link> RdmaListener::accept(Limit limit) {
+  const Deadline deadline(limit);
+  while (const std::optional<Event> event = next_event(channel_.get(), deadline)) {
+    forget_late();
+    switch (event->type) {
+      case RDMA_CM_EVENT_CONNECT_REQUEST:
+        answer(*event);
+        break;
+      case RDMA_CM_EVENT_ESTABLISHED:
+        if (std::unique_ptr<Link> link = established(event->id)) {
+          return link;
+        }
+        break;
+      case RDMA_CM_EVENT_DEVICE_REMOVAL:
+        if (event->id == id_.get()) {
+          throw Failure(Cause::kDevice, "the RDMA device of " + address_.text() + " was removed");
+        }
+        forget(event->id);
+        break;
+      default:
+        forget(event->id);
+    }
+  }
+  return nullptr;
+}
+
+void RdmaListener::answer(const Event& request) {
+  Identifier id(request.id);
+  // What goes wrong here is the peer's doing, or want of memory for one more.
+  try {
+    const Address peer = peer_of(id.get());
+    if (pending_.size() >= kMostPending || (admit_ && !admit_(peer))) {
+      rdma_reject(id.get(), nullptr, 0);
+      return;
+    }
+    const Hello hello{std::span<const std::byte>(request.private_data)};
+    rdma_cm_id* const name = id.get();
+    auto link = std::make_unique<RdmaLink>(std::move(id), settings_, Clock::now());
+    rdma_conn_param param = link->parameters();
+    if (rdma_accept(name, &param) == 0) {
+      pending_.push_back({.id = name,
+                          .link = std::move(link),
+                          .hello = hello,
+                          .peer = peer,
+                          .deadline = Deadline(kAnswer)});
+    }
+  } catch (const Failure&) {
+    if (id != nullptr) {
+      rdma_reject(id.get(), nullptr, 0);
+    }
+  }
+}
+
+std::unique_ptr<Link> RdmaListener::established(const rdma_cm_id* id) {
+  const auto found = std::find_if(pending_.begin(), pending_.end(),
+                                  [id](const Pending& each) { return each.id == id; });
+  if (found == pending_.end()) {
+    return nullptr;
+  }
+  Pending pending = std::move(*found);
+  pending_.erase(found);
+  Channel channel = make_channel();
+  if (rdma_migrate_id(pending.id, channel.get()) != 0) {
+    return nullptr;
+  }
+  pending.link->established(std::move(channel), pending.hello, pending.peer);
+  return std::move(pending.link);
+}
+
+void RdmaListener::forget(const rdma_cm_id* id) {
+  pending_.remove_if([id](const Pending& each) { return each.id == id; });
+}
+
+void RdmaListener::forget_late() {
+  pending_.remove_if([](const Pending& each) { return each.deadline.over(); });
+}
+
+}  // namespace apps

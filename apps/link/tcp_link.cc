@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tcp_link.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cstring>
+
+#include "bounds.h"
+
+namespace apps {
+
+namespace {
+
+// How long the end waits for the peer's own end, so that the last bytes are not lost in a reset.
+constexpr Limit kOrderlyEnd = std::chrono::seconds(2);
+
+class TcpRegion : public Region {
+ public:
+  TcpRegion(RegionTable& table, std::span<std::byte> bytes, Rights rights, Statistics& statistics)
+      : Region(bytes), table_(table), statistics_(statistics) {
+    const Stopwatch watch(statistics_.registering);
+    key_ = table_.add(bytes, rights);
+    statistics_.registrations++;
+    statistics_.bytes_registered += bytes.size();
+  }
+  ~TcpRegion() override {
+    const Stopwatch watch(statistics_.registering);
+    table_.remove(key_);
+  }
+  TcpRegion(const TcpRegion&) = delete;
+  TcpRegion& operator=(const TcpRegion&) = delete;
+
+  RemoteRegion remote() const override {
+    return {.address = 0, .length = bytes().size(), .key = key_};
+  }
+
+ private:
+  RegionTable& table_;
+  Statistics& statistics_;
+  std::uint32_t key_ = 0;
+};
+
+}  // namespace
+
+TcpLink::TcpLink(Descriptor socket, const Settings& settings, const Hello& peer, Address address,
+                 Clock::time_point begun)
+    : settings_(settings),
+      message_limit_(std::min(settings.message_bytes, peer.message_bytes)),
+      peer_(std::move(address)),
+      socket_(std::move(socket)),
+      news_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      credits_(settings.credits, peer.credits) {
+  if (!news_) {
+    fail_errno("eventfd");
+  }
+  tune(socket_.number(), settings_.patience);
+  receiver_ = std::thread(&TcpLink::receive_frames, this);
+  try {
+    responder_ = std::thread(&TcpLink::respond, this);
+  } catch (...) {
+    shutdown(socket_.number(), SHUT_RDWR);
+    receiver_.join();
+    throw;
+  }
+  statistics_.connecting = Clock::now() - begun;
+}
+
+TcpLink::~TcpLink() {
+  {
+    std::unique_lock lock(mutex_);
+    closing_ = true;
+    asked_.notify_all();
+  }
+  responder_.join();
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kOrderlyEnd, [this] { return received_all_; });
+  }
+  shutdown(socket_.number(), SHUT_RDWR);
+  receiver_.join();
+}
+
+std::unique_ptr<Region> TcpLink::expose(std::span<std::byte> memory, Rights rights) {
+  if (memory.empty()) {
+    throw Failure(Cause::kInput, "a region needs a byte at least");
+  }
+  return std::make_unique<TcpRegion>(regions_, memory, rights, statistics_);
+}
+
+void TcpLink::broke(const Failure& failure) {
+  const std::lock_guard lock(mutex_);
+  broke_locked(failure);
+}
+
+void TcpLink::broke_locked(const Failure& failure) {
+  if (!broken_) {
+    broken_ = failure;
+  }
+  changed_.notify_all();
+  asked_.notify_all();
+  eventfd_write(news_.number(), 1);
+}
+
+void TcpLink::check_alive_locked() const {
+  if (broken_) {
+    throw Failure(*broken_);
+  }
+}
+
+// The receiver may know better why nothing can be sent: a refusal, or the peer's orderly end.
+void TcpLink::fail_sending() {
+  const int error = errno;
+  std::unique_lock lock(mutex_);
+  if (error == EAGAIN) {
+    broke_locked({Cause::kTimeout, "the peer took nothing for " +
+                                       std::to_string(settings_.patience.count()) + " ms"});
+  } else {
+    changed_.wait_for(lock, kOrderlyEnd, [this] { return broken_.has_value(); });
+    broke_locked({Cause::kLost, std::string("the connection broke: ") + std::strerror(error)});
+  }
+  throw Failure(*broken_);
+}
+
+void TcpLink::send_all(std::span<iovec> pieces) {
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  while (message.msg_iovlen > 0) {
+    const ssize_t count = sendmsg(socket_.number(), &message, MSG_NOSIGNAL);
+    if (count < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      fail_sending();
+    }
+    auto left = static_cast<std::size_t>(count);
+    while (message.msg_iovlen > 0 && left >= message.msg_iov->iov_len) {
+      left -= message.msg_iov->iov_len;
+      message.msg_iov++;
+      message.msg_iovlen--;
+    }
+    if (message.msg_iovlen > 0) {
+      message.msg_iov->iov_base = static_cast<std::byte*>(message.msg_iov->iov_base) + left;
+      message.msg_iov->iov_len -= left;
+    }
+  }
+}
+
+void TcpLink::send_frame(Frame frame, std::span<const std::byte> payload) {
+  const Stopwatch watch(statistics_.waiting);
+  const std::lock_guard whole(sending_);
+  {
+    const std::lock_guard lock(mutex_);
+    check_alive_locked();
+    frame.credits = static_cast<std::uint16_t>(credits_.give_back());
+  }
+  auto header = frame.to_bytes();
+  // sendmsg(2) does not write to what it sends.
+  std::array<iovec, 2> pieces{
+      iovec{.iov_base = header.data(), .iov_len = header.size()},
+      iovec{.iov_base = const_cast<std::byte*>(payload.data()), .iov_len = payload.size()}};
+  send_all(pieces);
+}
+
+void TcpLink::write(const Region& from, std::size_t offset, std::size_t length,
+                    const RemoteRegion& remote, std::uint64_t remote_offset) {
+  check_request(from.bytes().size(), offset, length, remote, remote_offset);
+  send_frame({.type = Frame::Type::kWrite,
+              .key = remote.key,
+              .address = remote.address + remote_offset,
+              .length = length},
+             from.bytes().subspan(offset, length));
+  statistics_.operations++;
+  statistics_.bytes_written += length;
+}
+
+void TcpLink::write_notify(const Region& from, std::size_t offset, std::size_t length,
+                           const RemoteRegion& remote, std::uint64_t remote_offset,
+                           std::uint32_t immediate) {
+  check_request(from.bytes().size(), offset, length, remote, remote_offset);
+  need_credit();
+  send_frame({.type = Frame::Type::kWriteNotify,
+              .key = remote.key,
+              .address = remote.address + remote_offset,
+              .length = length,
+              .first = immediate},
+             from.bytes().subspan(offset, length));
+  statistics_.operations++;
+  statistics_.bytes_written += length;
+}
+
+void TcpLink::ask(const Frame& frame, const Wanted& wanted) {
+  wait_until("its reads", [this] { return wanted_.size() < settings_.depth; });
+  {
+    const std::lock_guard lock(mutex_);
+    wanted_.push_back(wanted);
+  }
+  send_frame(frame, {});
+  statistics_.operations++;
+}
+
+void TcpLink::read(const Region& into, std::size_t offset, std::size_t length,
+                   const RemoteRegion& remote, std::uint64_t remote_offset) {
+  check_request(into.bytes().size(), offset, length, remote, remote_offset);
+  ask({.type = Frame::Type::kRead,
+       .key = remote.key,
+       .address = remote.address + remote_offset,
+       .length = length},
+      {.atomic = false, .sink = {.key = into.remote().key, .address = offset, .length = length}});
+  statistics_.bytes_read += length;
+}
+
+std::uint64_t TcpLink::execute(Frame frame, const RemoteRegion& remote,
+                               std::uint64_t remote_offset) {
+  check_atomic(remote, remote_offset);
+  frame.key = remote.key;
+  frame.address = remote.address + remote_offset;
+  ask(frame, {.atomic = true, .sink = {}});
+  flush();
+  const std::lock_guard lock(mutex_);
+  return result_;
+}
+
+std::uint64_t TcpLink::fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
+                                 std::uint64_t add) {
+  return execute({.type = Frame::Type::kFetchAdd, .first = add}, remote, remote_offset);
+}
+
+std::uint64_t TcpLink::compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
+                                    std::uint64_t expected, std::uint64_t desired) {
+  return execute({.type = Frame::Type::kCompareSwap, .first = expected, .second = desired}, remote,
+                 remote_offset);
+}
+
+void TcpLink::send(std::span<const std::byte> message) {
+  check_message(message.size(), message_limit_);
+  need_credit();
+  send_frame({.type = Frame::Type::kMessage, .length = message.size()}, message);
+  statistics_.operations++;
+  statistics_.bytes_sent += message.size();
+}
+
+template <typename Done>
+void TcpLink::wait_until(const char* what, Done done) {
+  const Stopwatch watch(statistics_.waiting);
+  std::unique_lock lock(mutex_);
+  while (!done()) {
+    check_alive_locked();
+    const std::uint64_t before = progress_;
+    const bool news = changed_.wait_for(lock, settings_.patience,
+                                        [&] { return done() || broken_ || progress_ != before; });
+    if (!news) {
+      broke_locked({Cause::kTimeout, "the peer gave no sign for " +
+                                         std::to_string(settings_.patience.count()) +
+                                         " ms while this end waited for " + what});
+    }
+  }
+}
+
+void TcpLink::need_credit() {
+  wait_until("room for a message", [this] { return credits_.any(); });
+  const std::lock_guard lock(mutex_);
+  credits_.spend();
+}
+
+void TcpLink::flush() {
+  wait_until("its requests", [this] { return wanted_.empty(); });
+  const std::lock_guard lock(mutex_);
+  check_alive_locked();
+}
+
+std::optional<Arrival> TcpLink::receive(Limit limit) {
+  const Deadline deadline(limit);
+  std::optional<Arrival> arrival;
+  bool due = false;
+  {
+    const Stopwatch watch(statistics_.waiting);
+    std::unique_lock lock(mutex_);
+    while (arrivals_.empty()) {
+      check_alive_locked();
+      if (deadline.over()) {
+        return std::nullopt;
+      }
+      if (deadline.at() == Clock::time_point::max()) {
+        changed_.wait(lock);
+      } else {
+        changed_.wait_until(lock, deadline.at());
+      }
+    }
+    arrival = std::move(arrivals_.front());
+    arrivals_.pop_front();
+    credits_.taken();
+    due = credits_.due() && !broken_;
+  }
+  statistics_.bytes_received += arrival->message.size();
+  if (due) {
+    try {
+      send_frame({.type = Frame::Type::kCredits}, {});
+    } catch (const Failure&) {
+      // The next call says so; what has arrived is the program's.
+    }
+  }
+  return arrival;
+}
+
+bool TcpLink::prepare_wait(std::vector<pollfd>& descriptors) {
+  const std::lock_guard lock(mutex_);
+  eventfd_t count = 0;
+  eventfd_read(news_.number(), &count);
+  if (!arrivals_.empty() || broken_) {
+    return true;
+  }
+  descriptors.push_back({.fd = news_.number(), .events = POLLIN, .revents = 0});
+  return false;
+}
+
+std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Settings& settings) {
+  const Clock::time_point begun = Clock::now();
+  const Deadline deadline(limit);
+  Descriptor socket = connect_socket(address, deadline);
+  const auto hello = Hello(settings).to_bytes();
+  std::array<std::byte, Hello::kBytes> answer{};
+  std::size_t got = 0;
+  if (::send(socket.number(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(hello.size())) {
+    fail_errno("connecting to " + address.text(), Cause::kLost);
+  }
+  while (got < answer.size()) {
+    if (!wait_ready(socket.number(), POLLIN, deadline)) {
+      throw Failure(Cause::kTimeout, address.text() + " did not answer in time");
+    }
+    const ssize_t count = recv(socket.number(), answer.data() + got, answer.size() - got, 0);
+    if (count <= 0) {
+      throw Failure(Cause::kRefused,
+                    address.text() + " refused the connection: may this host connect?");
+    }
+    got += static_cast<std::size_t>(count);
+  }
+  return std::make_unique<TcpLink>(std::move(socket), settings,
+                                   Hello(std::span<const std::byte>(answer)), address, begun);
+}
+
+}  // namespace apps

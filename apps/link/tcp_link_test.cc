@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+// Links over TCP between two ends in this process; what links over both transports must do between
+// two hosts is selftest_main.cc's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <numeric>
+
+#include "tcp_link.h"
+
+namespace apps {
+
+namespace {
+
+using std::chrono::seconds;
+
+std::vector<std::byte> pattern(std::size_t length, unsigned seed) {
+  std::vector<std::byte> bytes(length);
+  for (std::size_t i = 0; i < length; i++) {
+    bytes[i] = static_cast<std::byte>((i * 31 + seed + i / 256) & 0xff);
+  }
+  return bytes;
+}
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto* first = reinterpret_cast<const std::byte*>(text.data());
+  return {first, first + text.size()};
+}
+
+Cause cause_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Failure& failure) {
+    return failure.cause();
+  }
+  throw std::runtime_error("nothing failed");
+}
+
+// Two ends of a connection, with memory at each.
+class Pair : public testing::Test {
+ protected:
+  static constexpr std::size_t kSize = std::size_t{3} << 20;
+
+  void SetUp() override { connect_both({}, {}); }
+
+  void connect_both(const Settings& near, const Settings& far) {
+    near_.reset();
+    far_.reset();
+    const auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), far);
+    auto connecting = std::async(std::launch::async, [&] {
+      return connect(Transport::kTcp, listener->address(), seconds(5), near);
+    });
+    far_ = listener->accept(seconds(5));
+    near_ = connecting.get();
+    ASSERT_NE(far_, nullptr);
+  }
+
+  std::vector<std::byte> source_ = pattern(kSize, 1);
+  std::vector<std::byte> sink_ = std::vector<std::byte>(kSize);
+  std::unique_ptr<Link> near_;
+  std::unique_ptr<Link> far_;
+};
+
+TEST_F(Pair, WriteIsThereWhenItsNotificationIs) {
+  const auto from = near_->expose(source_, kLocal);
+  const auto into = far_->expose(sink_, kRemoteWrite);
+  near_->write(*from, 0, kSize / 2, into->remote(), 0);
+  near_->write_notify(*from, kSize / 2, kSize / 2, into->remote(), kSize / 2, 0xdeadbeef);
+  const auto arrival = far_->receive(seconds(5));
+  ASSERT_TRUE(arrival);
+  EXPECT_EQ(arrival->immediate, 0xdeadbeef);
+  EXPECT_EQ(sink_, source_);
+  EXPECT_EQ(near_->statistics().bytes_written, kSize);
+  EXPECT_EQ(near_->statistics().operations, 2U);
+}
+
+TEST_F(Pair, ReadsInBothDirectionsAtOnce) {
+  std::vector<std::byte> other(kSize);
+  const auto there = far_->expose(source_, kRemoteRead);
+  const auto here = near_->expose(sink_, kRemoteRead);
+  const auto back = far_->expose(other, kLocal);
+  std::fill(sink_.begin() + kSize / 2, sink_.end(), std::byte{7});
+  // More than sockets hold, so that each end answers while it asks.
+  auto far = std::async(std::launch::async, [&] {
+    far_->read(*back, 0, kSize / 2, here->remote(), kSize / 2);
+    far_->flush();
+  });
+  near_->read(*here, 0, kSize / 2, there->remote(), 0);
+  near_->flush();
+  far.get();
+  EXPECT_TRUE(std::equal(sink_.begin(), sink_.begin() + kSize / 2, source_.begin()));
+  EXPECT_EQ(std::count(other.begin(), other.begin() + kSize / 2, std::byte{7}),
+            static_cast<long>(kSize / 2));
+}
+
+TEST_F(Pair, WritesAndReadsInBothDirectionsDoNotWaitForEachOther) {
+  std::vector<std::byte> other(kSize);
+  const auto here = near_->expose(sink_, kRemoteRead | kRemoteWrite);
+  const auto there = far_->expose(other, kRemoteRead | kRemoteWrite);
+  const auto work = [](Link& link, const Region& own, const RemoteRegion& theirs) {
+    for (int round = 0; round < 20; round++) {
+      link.read(own, 0, kSize / 2, theirs, 0);
+      link.write(own, kSize / 2, kSize / 2, theirs, kSize / 2);
+    }
+    link.flush();
+  };
+  auto far = std::async(std::launch::async, [&] { work(*far_, *there, here->remote()); });
+  work(*near_, *here, there->remote());
+  far.get();
+}
+
+TEST_F(Pair, MoreReadsThanTheDepth) {
+  const auto there = far_->expose(source_, kRemoteRead);
+  const auto here = near_->expose(sink_, kLocal);
+  for (std::size_t at = 0; at < kSize; at += 4096) {
+    near_->read(*here, at, 4096, there->remote(), at);
+  }
+  near_->flush();
+  EXPECT_EQ(sink_, source_);
+}
+
+TEST_F(Pair, Atomics) {
+  alignas(8) std::array<std::byte, 16> word{};
+  const auto there = far_->expose(word, kRemoteAtomic);
+  EXPECT_EQ(near_->fetch_add(there->remote(), 8, 3), 0U);
+  EXPECT_EQ(near_->compare_swap(there->remote(), 8, 4, 9), 3U);
+  EXPECT_EQ(near_->compare_swap(there->remote(), 8, 3, 9), 3U);
+  EXPECT_EQ(near_->fetch_add(there->remote(), 8, 0), 9U);
+}
+
+TEST_F(Pair, MessagesInOrderPastAllCredits) {
+  auto sender = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 500; i++) {
+      near_->send(bytes_of(std::to_string(i)));
+    }
+  });
+  for (int i = 0; i < 500; i++) {
+    const auto arrival = far_->receive(seconds(5));
+    ASSERT_TRUE(arrival);
+    EXPECT_EQ(arrival->message, bytes_of(std::to_string(i)));
+    EXPECT_FALSE(arrival->immediate);
+  }
+  sender.get();
+  EXPECT_FALSE(far_->receive(Limit(0)));
+}
+
+TEST_F(Pair, SenderWaitsForAReceiverThatDoesNotReceive) {
+  Settings impatient;
+  impatient.patience = Limit(100);
+  connect_both(impatient, {});
+  EXPECT_EQ(cause_of([&] {
+              for (int i = 0; i < 33; i++) {
+                near_->send({});
+              }
+            }),
+            Cause::kTimeout);
+  EXPECT_EQ(near_->statistics().operations, 32U);
+}
+
+TEST_F(Pair, MessageLimitIsTheSmaller) {
+  Settings small;
+  small.message_bytes = 100;
+  connect_both({}, small);
+  EXPECT_EQ(near_->message_limit(), 100U);
+  EXPECT_EQ(cause_of([&] { near_->send(pattern(101, 0)); }), Cause::kInput);
+  near_->send(pattern(100, 0));
+  EXPECT_EQ(far_->receive(seconds(5))->message, pattern(100, 0));
+}
+
+TEST_F(Pair, OwnBoundsAreTheCallersMistake) {
+  const auto from = near_->expose(source_, kLocal);
+  const auto into = far_->expose(sink_, kRemoteWrite);
+  EXPECT_EQ(cause_of([&] { near_->write(*from, 1, kSize, into->remote(), 0); }), Cause::kInput);
+  EXPECT_EQ(cause_of([&] { near_->write(*from, 0, kSize, into->remote(), 1); }), Cause::kInput);
+  EXPECT_EQ(cause_of([&] { near_->fetch_add(into->remote(), 4, 1); }), Cause::kInput);
+  EXPECT_EQ(cause_of([&] { near_->expose({}, kLocal); }), Cause::kInput);
+  // And the link goes on.
+  near_->write_notify(*from, 0, 1, into->remote(), 0, 1);
+  EXPECT_TRUE(far_->receive(seconds(5)));
+}
+
+// What a peer may not: each ends the connection for both.
+class Refused : public Pair, public testing::WithParamInterface<int> {};
+
+TEST_P(Refused, EndsTheConnection) {
+  const auto from = near_->expose(source_, kLocal);
+  const auto readable = far_->expose(std::span(sink_).first(4096), kRemoteRead);
+  const auto writable = far_->expose(std::span(sink_).last(4096), kRemoteWrite);
+  RemoteRegion remote = writable->remote();
+  const Cause cause = cause_of([&] {
+    switch (GetParam()) {
+      case 0:
+        remote.key ^= 1;
+        near_->write(*from, 0, 4096, remote, 0);
+        break;
+      case 1:
+        remote.length += 1;
+        near_->write(*from, 0, 4097, remote, 0);
+        break;
+      case 2:
+        near_->write(*from, 0, 4096, readable->remote(), 0);
+        break;
+      case 3:
+        near_->read(*from, 0, 4096, remote, 0);
+        break;
+      case 4:
+        near_->fetch_add(remote, 0, 1);
+        break;
+      default:
+        remote.address = ~std::uint64_t{0} - 7;
+        near_->write(*from, 0, 4096, remote, 0);
+    }
+    near_->flush();
+    near_->receive(seconds(5));
+  });
+  EXPECT_EQ(cause, Cause::kRefused);
+  EXPECT_EQ(cause_of([&] { far_->receive(seconds(5)); }), Cause::kRefused);
+  EXPECT_EQ(std::count(sink_.begin(), sink_.end(), std::byte{0}), static_cast<long>(kSize));
+}
+
+INSTANTIATE_TEST_SUITE_P(Requests, Refused, testing::Range(0, 6));
+
+TEST_F(Pair, RegionThatHasEndedIsOutOfReach) {
+  const auto from = near_->expose(source_, kLocal);
+  auto into = far_->expose(sink_, kRemoteWrite);
+  const RemoteRegion remote = into->remote();
+  into.reset();
+  EXPECT_EQ(cause_of([&] {
+              near_->write(*from, 0, kSize, remote, 0);
+              near_->receive(seconds(5));
+            }),
+            Cause::kRefused);
+}
+
+TEST_F(Pair, WhatWasSentArrivesBeforeTheEnd) {
+  near_->send(bytes_of("last words"));
+  near_->flush();
+  near_.reset();
+  EXPECT_EQ(far_->receive(seconds(5))->message, bytes_of("last words"));
+  EXPECT_EQ(cause_of([&] { far_->receive(seconds(5)); }), Cause::kLost);
+  EXPECT_EQ(cause_of([&] { far_->send({}); }), Cause::kLost);
+}
+
+TEST_F(Pair, WaitsForTheFirstOfSeveral) {
+  auto first_near = std::move(near_);
+  auto first_far = std::move(far_);
+  connect_both({}, {});
+  const std::array<Link*, 2> links{first_far.get(), far_.get()};
+  EXPECT_EQ(wait_any(links, Limit(10)), nullptr);
+  near_->send(bytes_of("x"));
+  EXPECT_EQ(wait_any(links, seconds(5)), far_.get());
+  EXPECT_TRUE(far_->receive(Limit(0)));
+  first_near.reset();
+  EXPECT_EQ(wait_any(links, seconds(5)), first_far.get());
+  EXPECT_THROW(first_far->receive(Limit(0)), Failure);
+}
+
+TEST(TcpListener, RefusesWhomItDoesNotAdmit) {
+  const auto listener =
+      Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), {},
+                       [](const Address& peer) { return peer.host != "127.0.0.1"; });
+  auto connecting = std::async(std::launch::async, [&] {
+    return cause_of([&] { connect(Transport::kTcp, listener->address(), seconds(5)); });
+  });
+  EXPECT_EQ(listener->accept(Limit(300)), nullptr);
+  EXPECT_EQ(connecting.get(), Cause::kRefused);
+}
+
+TEST(TcpListener, SilentAndWrongPeersCostTheOthersNothing) {
+  const auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"));
+  std::vector<Descriptor> silent;
+  for (int i = 0; i < 70; i++) {
+    silent.push_back(connect_socket(listener->address(), Deadline(seconds(5))));
+    if (i % 2 == 1) {
+      send(silent.back().number(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
+    }
+    EXPECT_EQ(listener->accept(Limit(0)), nullptr);
+  }
+  auto connecting = std::async(std::launch::async, [&] {
+    return connect(Transport::kTcp, listener->address(), seconds(5));
+  });
+  EXPECT_NE(listener->accept(seconds(5)), nullptr);
+  EXPECT_NE(connecting.get(), nullptr);
+}
+
+TEST(TcpListener, NobodyListens) {
+  auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"));
+  const Address address = listener->address();
+  listener.reset();
+  EXPECT_EQ(cause_of([&] { connect(Transport::kTcp, address, seconds(5)); }), Cause::kRefused);
+}
+
+TEST(RdmaLink, WithoutADeviceTheNextStepIsSaid) {
+  for (const bool listens : {false, true}) {
+    try {
+      const Address address = Address::parse("127.0.0.1:1");
+      if (listens) {
+        Listener::listen(Transport::kRdma, address);
+      } else {
+        connect(Transport::kRdma, address, seconds(5));
+      }
+      FAIL() << "there is a device on lo";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.cause(), Cause::kDevice) << failure.what();
+      EXPECT_NE(std::string(failure.what()).find("rdma link add weft0 type weft netdev"),
+                std::string::npos)
+          << failure.what();
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace apps

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tcp_socket.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+
+#include <cstring>
+
+namespace apps {
+
+namespace {
+
+void set_option(int socket, int level, int name, int value) {
+  if (setsockopt(socket, level, name, &value, sizeof(value)) != 0) {
+    fail_errno("setsockopt");
+  }
+}
+
+}  // namespace
+
+Descriptor make_socket(const SocketAddress& address) {
+  Descriptor made(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!made) {
+    fail_errno("socket");
+  }
+  return made;
+}
+
+void tune(int socket, Limit patience) {
+  constexpr int kProbes = 3;
+  const auto milliseconds = static_cast<int>(std::min<std::int64_t>(
+      patience.count(), std::chrono::milliseconds(std::chrono::hours(1)).count()));
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  const int seconds = std::max(1, milliseconds / 1000 / (kProbes + 1));
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds);
+  const timeval time{.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+  if (setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)) != 0) {
+    fail_errno("setsockopt");
+  }
+}
+
+bool wait_ready(int descriptor, short events, const Deadline& deadline) {
+  while (true) {
+    pollfd wanted{.fd = descriptor, .events = events, .revents = 0};
+    const int count = poll(&wanted, 1, deadline.milliseconds());
+    if (count > 0) {
+      return true;
+    }
+    if (count < 0 && errno != EINTR) {
+      fail_errno("poll");
+    }
+    if (deadline.over()) {
+      return false;
+    }
+  }
+}
+
+Descriptor connect_socket(const Address& address, const Deadline& deadline) {
+  const SocketAddress there = address.resolve();
+  Descriptor made = make_socket(there);
+  const int flags = fcntl(made.number(), F_GETFL);
+  if (fcntl(made.number(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    fail_errno("fcntl");
+  }
+  if (::connect(made.number(), there.get(), there.length) != 0) {
+    if (errno == EINPROGRESS && !wait_ready(made.number(), POLLOUT, deadline)) {
+      throw Failure(Cause::kTimeout, address.text() + " did not answer in time");
+    }
+    int error = errno;
+    if (error == EINPROGRESS) {
+      socklen_t length = sizeof(error);
+      getsockopt(made.number(), SOL_SOCKET, SO_ERROR, &error, &length);
+    }
+    if (error == ECONNREFUSED) {
+      throw Failure(Cause::kRefused,
+                    address.text() + " refused the connection: is the server running there?");
+    }
+    if (error != 0) {
+      throw Failure(Cause::kTimeout, address.text() + " can't be reached: " + std::strerror(error));
+    }
+  }
+  fcntl(made.number(), F_SETFL, flags);
+  return made;
+}
+
+Address local_address(int socket) {
+  SocketAddress name;
+  name.length = sizeof(name.storage);
+  if (getsockname(socket, name.get(), &name.length) != 0) {
+    fail_errno("getsockname");
+  }
+  return Address::of(name);
+}
+
+}  // namespace apps
