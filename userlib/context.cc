@@ -166,7 +166,8 @@ int query_port(ibv_context* context, uint8_t port_num, ibv_port_attr* attr) {
 }
 
 // Ticks, not seconds: as elsewhere in verbs, all of them stand in tv_nsec, so that
-// the value can be held against a completion's timestamp. In a process of 32 bits they have no room there: EOPNOTSUPP.
+// the value can be held against a completion's timestamp. In a process of 32 bits they have no room
+// there: EOPNOTSUPP.
 int query_rt_values(ibv_context* /*context*/, ibv_values_ex* values) {
   if ((values->comp_mask & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
     return EINVAL;
