@@ -40,7 +40,7 @@ std::unique_ptr<Link> connect_rdma(const Address& address, Limit limit, const Se
   const Clock::time_point begun = Clock::now();
   const Deadline deadline(limit);
   SocketAddress name = address.resolve();
-  Channel channel = make_channel();
+  Channel channel = make_channel(address);
   Identifier id = make_identifier(channel);
   const auto timeout = deadline.milliseconds() < 0 ? 60000 : deadline.milliseconds();
   if (rdma_resolve_addr(id.get(), nullptr, name.get(), timeout) != 0) {

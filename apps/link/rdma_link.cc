@@ -367,14 +367,17 @@ bool RdmaLink::prepare_wait(std::vector<pollfd>& descriptors) {
 
 bool RdmaLink::wait(const Deadline& deadline) {
   const Stopwatch watch(statistics_.waiting);
+  const std::uint64_t before = progress_;
+  const auto news = [&] { return progress_ != before || broken_.has_value(); };
   const Clock::time_point spun = std::min(Clock::now() + kSpin, deadline.at());
   do {
-    if (reap()) {
+    reap();
+    if (news()) {
       return true;
     }
   } while (Clock::now() < spun);
   arm();
-  while (!reap()) {
+  while (!news()) {
     std::array<pollfd, 2> readable{pollfd{.fd = events_->fd, .events = POLLIN, .revents = 0},
                                    pollfd{.fd = channel_->fd, .events = POLLIN, .revents = 0}};
     const int count = poll(readable.data(), readable.size(), deadline.milliseconds());
@@ -424,21 +427,19 @@ void RdmaLink::take_events() {
   reap();
 }
 
-bool RdmaLink::reap() {
+void RdmaLink::reap() {
   std::array<ibv_wc, 16> done;
-  bool any = false;
   int count = 0;
   do {
     count = ibv_poll_cq(queue_.get(), static_cast<int>(done.size()), done.data());
     if (count < 0) {
       throw Failure(Cause::kSystem, "ibv_poll_cq failed");
     }
-    any = any || count > 0;
+    progress_ += static_cast<unsigned>(count);
     for (int i = 0; i < count; i++) {
       take(done[static_cast<std::size_t>(i)]);
     }
   } while (count == static_cast<int>(done.size()));
-  return any || broken_.has_value();
 }
 
 void RdmaLink::take(const ibv_wc& done) {

@@ -73,8 +73,8 @@ class RdmaLink : public Link {
   void need_credit();
   // Waits for anything new, until the deadline; false when there was nothing.
   bool wait(const Deadline& deadline);
-  // Takes the completions that are there. True if there were any, or the link has broken.
-  bool reap();
+  // Takes the completions that are there.
+  void reap();
   void take(const ibv_wc& done);
   void take_message(const ibv_wc& done);
   // Takes what woke poll(): events of completion and of the connection.
@@ -100,6 +100,7 @@ class RdmaLink : public Link {
   Memory slots_memory_;
   Identifier id_;
 
+  std::uint64_t progress_ = 0;  // counts completions
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
   std::vector<std::uint64_t> slot_used_by_;  // the last request that sends from each slot

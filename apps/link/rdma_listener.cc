@@ -24,7 +24,7 @@ Address peer_of(rdma_cm_id* id) {
 RdmaListener::RdmaListener(const Address& address, const Settings& settings, Admit admit)
     : settings_(settings),
       admit_(std::move(admit)),
-      channel_(make_channel()),
+      channel_(make_channel(address)),
       id_(make_identifier(channel_)),
       address_(address) {
   SocketAddress name = address.resolve();
@@ -105,7 +105,7 @@ std::unique_ptr<Link> RdmaListener::established(const rdma_cm_id* id) {
   }
   Pending pending = std::move(*found);
   pending_.erase(found);
-  Channel channel = make_channel();
+  Channel channel = make_channel(pending.peer);
   if (rdma_migrate_id(pending.id, channel.get()) != 0) {
     return nullptr;
   }

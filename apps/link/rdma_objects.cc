@@ -58,12 +58,20 @@ void unblock(int descriptor) {
   }
 }
 
-Channel make_channel() {
+Failure no_device(const Address& address) {
+  const std::string netdev = netdev_towards(address);
+  return {Cause::kDevice, "no RDMA device reaches " + address.text() +
+                              ": rdma link add weft0 type weft netdev " +
+                              (netdev.empty() ? "NETDEV" : netdev)};
+}
+
+Channel make_channel(const Address& address) {
   Channel channel(rdma_create_event_channel());
   if (channel == nullptr) {
-    throw Failure(Cause::kDevice,
-                  std::string("this host has no RDMA (") + std::strerror(errno) +
-                      "): modprobe weft, then rdma link add weft0 type weft netdev NETDEV");
+    if (errno == ENODEV || errno == ENOENT) {
+      throw no_device(address);
+    }
+    fail_errno("rdma_create_event_channel");
   }
   unblock(channel->fd);
   return channel;
@@ -100,13 +108,6 @@ std::optional<Event> next_event(rdma_event_channel* channel, const Deadline& dea
       fail_errno("poll");
     }
   }
-}
-
-Failure no_device(const Address& address) {
-  const std::string netdev = netdev_towards(address);
-  return {Cause::kDevice, "no RDMA device reaches " + address.text() +
-                              ": rdma link add weft0 type weft netdev " +
-                              (netdev.empty() ? "NETDEV" : netdev)};
 }
 
 }  // namespace apps

@@ -44,8 +44,8 @@ struct Event {
   std::vector<std::byte> private_data;
 };
 
-// Both throw Failure (kDevice) on a host without RDMA. A channel's descriptor does not block.
-Channel make_channel();
+// A channel whose descriptor does not block. Throws no_device() on a host that has none at all.
+Channel make_channel(const Address& address);
 Identifier make_identifier(const Channel& channel);
 
 // The next event of the channel; none if there is none by the deadline.

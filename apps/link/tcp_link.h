@@ -96,7 +96,7 @@ class TcpLink : public Link {
   Descriptor socket_;
   Descriptor news_;  // an eventfd, readable when there are arrivals or the end
   RegionTable regions_;
-  std::mutex sending_;
+  std::timed_mutex sending_;
 
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;

@@ -13,6 +13,7 @@ namespace {
 
 // More than the largest depth that a peer may have.
 constexpr std::size_t kMostRequests = 8192;
+constexpr Limit kLastWord = std::chrono::seconds(1);
 // How often a thread that waits for room looks whether the link ends.
 constexpr Limit kLook = std::chrono::milliseconds(100);
 
@@ -197,7 +198,8 @@ void TcpLink::respond() {
       const std::lock_guard lock(mutex_);
       refusal = !requests_.empty() && requests_.back().type == Frame::Type::kRefusal;
     }
-    if (const std::unique_lock whole(sending_, std::try_to_lock); refusal && whole.owns_lock()) {
+    // A program that is within a frame, and does not get on, can't be interrupted by one.
+    if (const std::unique_lock whole(sending_, kLastWord); refusal && whole.owns_lock()) {
       const auto bytes = Frame{.type = Frame::Type::kRefusal}.to_bytes();
       ::send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
