@@ -103,8 +103,8 @@ static void addr_clear_host(struct sockaddr_storage *addr)
 		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_any;
 }
 
-/* Opens a stream of the class and binds it to our address. */
-int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
+/* Opens a stream of the class and binds it to our address, but with @any_port not to the port that rdma_cm has picked. */
+static int open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port)
 {
 	struct iw_cm_id *id = conn->cm_id;
 	struct sockaddr_storage local = id->m_local_addr;
@@ -126,6 +126,8 @@ int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
 	many = has_many_homes(conn);
 	if (many)
 		addr_clear_host(&local);
+	if (any_port)
+		addr_clear_port(&local);
 	ret = weft_llp_bind(llp, &local, many);
 	if (ret != -EADDRINUSE)
 		return ret;
@@ -135,6 +137,27 @@ int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
 	 */
 	addr_clear_port(&local);
 	return weft_llp_bind(llp, &local, many);
+}
+
+/* Opens a stream of the class and binds it to our address. */
+int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
+{
+	return open_stream(conn, class, false);
+}
+
+/* Another stream, not connected yet, takes the place of the one there is. */
+static int open_again(struct weft_conn *conn, bool any_port)
+{
+	struct weft_llp *first = conn->llp;
+	int ret;
+
+	conn->llp = NULL;
+	ret = open_stream(conn, first->class, any_port);
+	/* The application opened the first stream, so its memory cgroup pays for both. */
+	if (!ret)
+		ret = weft_llp_charge_like(conn->llp, first);
+	weft_llp_close(first, true);
+	return ret;
 }
 
 /**
@@ -147,9 +170,19 @@ int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
  */
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 {
-	int ret = weft_llp_connect(conn->llp, &conn->cm_id->m_remote_addr);
+	const struct sockaddr_storage *peer = &conn->cm_id->m_remote_addr;
+	int ret = weft_llp_connect(conn->llp, peer);
 
 	lockdep_assert_held(&conn->mutex);
+	/*
+	 * Another connection leads from this port to that of the peer. rdma_cm lets ports be shared, as
+	 * RTRS does among all connections of a session; TCP knows connections by them.
+	 */
+	if (ret == -EADDRNOTAVAIL) {
+		ret = open_again(conn, true);
+		if (!ret)
+			ret = weft_llp_connect(conn->llp, peer);
+	}
 	if (ret)
 		return connect_failed(conn, ret);
 	return WEFT_CONN_CONNECTING;
@@ -162,19 +195,13 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 static enum weft_conn_state connect_again(struct weft_conn *conn)
 {
 	struct weft_handshake *hs = conn->hs;
-	struct weft_llp *first = conn->llp;
 	int ret;
 
-	conn->llp = NULL;
 	hs->policy.revision = 1;
 	memset(&hs->peer, 0, sizeof(hs->peer));
 	hs->got = 0;
 	hs->total = 0;
-	ret = weft_cm_prepare(conn, first->class);
-	/* The application opened the first stream, so its memory cgroup pays for both. */
-	if (!ret)
-		ret = weft_llp_charge_like(conn->llp, first);
-	weft_llp_close(first, true);
+	ret = open_again(conn, false);
 	return ret ? connect_failed(conn, ret) : weft_cm_start(conn, NULL);
 }
 

@@ -79,6 +79,32 @@ void rejection(Suite& suite) {
   }
 }
 
+// rdma_cm lets several connections share a port of theirs, and so does InfiniBand, whose consumers
+// make use of that (RTRS for all connections of a session). TCP knows connections by their ports.
+void shared_source_port(Suite& suite) {
+  suite.run("a second connection from the same port to the same listener", [&] {
+    const Connector& connector = suite.connector();
+    const auto connect = [&](sockaddr* from) {
+      Pair pair;
+      pair.client = std::make_unique<Endpoint>(connector.resolved(connector.port(), true, from),
+                                               "client", Shape{});
+      connector.start(*pair.client, {});
+      Told told{};
+      pair.server = std::make_unique<Endpoint>(connector.accepted(&told), "server", Shape{});
+      connector.accept(*pair.server, {});
+      require_type(next_event(pair.client->id()->channel), RDMA_CM_EVENT_ESTABLISHED);
+      require_type(next_event(pair.server->id()->channel), RDMA_CM_EVENT_ESTABLISHED);
+      return pair;
+    };
+    const Pair first = connect(nullptr);
+    const Pair second = connect(rdma_get_local_addr(first.client->id()));
+    for (const Pair* pair : {&second, &first}) {
+      Chain::run(*pair->client, *pair->server,
+                 {.opcode = IBV_WR_SEND, .local = {{1, 5000}}, .remote = {{3, 5000}}});
+    }
+  });
+}
+
 void nobody_there(Suite& suite) {
   suite.run("a port nobody listens on", [&] {
     const Connector& connector = suite.connector();
@@ -169,6 +195,9 @@ void disconnection(Suite& suite) {
 void connection_cases(Suite& suite) {
   suite.group("private data", [&] { private_data(suite); });
   suite.group("rejection", [&] { rejection(suite); });
+  if (!suite.siw()) {
+    suite.group("a source port shared", [&] { shared_source_port(suite); });
+  }
   suite.group("nobody there", [&] { nobody_there(suite); });
   if (!suite.siw()) {  // whose queue pairs tell no state
     suite.group("disconnection", [&] { disconnection(suite); });

@@ -145,13 +145,18 @@ Connector::~Connector() {
   rdma_destroy_event_channel(channel_);
 }
 
-rdma_cm_id* Connector::resolved(std::uint16_t port) const {
+rdma_cm_id* Connector::resolved(std::uint16_t port, bool shares, sockaddr* from) const {
   rdma_event_channel* channel = create_channel();
   rdma_cm_id* id = create_id(client_, channel);
   sockaddr_storage address = parse(server_.address, port);
   constexpr int kMilliseconds = 5000;
   try {
-    if (rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&address), kMilliseconds) != 0) {
+    int on = 1;
+    if (shares &&
+        rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)) != 0) {
+      fail_errno("rdma_set_option");
+    }
+    if (rdma_resolve_addr(id, from, reinterpret_cast<sockaddr*>(&address), kMilliseconds) != 0) {
       fail_errno("rdma_resolve_addr " + server_.address);
     }
     expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED);

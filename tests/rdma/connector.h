@@ -54,7 +54,8 @@ class Connector {
   // Steps of connect(), for cases of the handshake itself. The caller owns the results.
   // An identifier on the client, with a device.
   rdma_cm_id* resolved() const { return resolved(way_ != 0 ? way_ : port_); }
-  rdma_cm_id* resolved(std::uint16_t port) const;
+  // With `shares`, it lets others have its own port as well, and has that of `from`, if that is given.
+  rdma_cm_id* resolved(std::uint16_t port, bool shares = false, sockaddr* from = nullptr) const;
   // Waits for a connection request and returns its identifier, on a channel of its own.
   rdma_cm_id* accepted(Told* told) const;
   // rdma_connect() and rdma_accept(), each with that private data. Throw Failure.

@@ -28,6 +28,9 @@ class Wallpaper {
  public:
   // `file` bytes of pages of `flags` (enum of memfd_create(2)), mapped until `size` is full.
   Wallpaper(std::uint64_t size, std::uint64_t file, unsigned flags) : size_(size), file_(file) {
+    if (size + 2 * file > SIZE_MAX) {
+      throw Skip("a process of 32 bits has no room for it");
+    }
     const int fd = memfd_create("weft", MFD_CLOEXEC | flags);
     if (fd < 0 || ftruncate(fd, static_cast<off_t>(file)) != 0) {
       close(fd);
