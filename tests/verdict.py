@@ -40,7 +40,7 @@ KINDS = ("ok ", "not ok ", "skip ")
 CONSUMERS = {
     "rping": "rping", "rdmacm": "rdma-core tools", "perftest-1500": "perftest", "perftest-9000": "perftest",
     "pyverbs": "pyverbs", "mpi": "Open MPI", "nvme": "NVMe-oF", "nfs": "NFS over RDMA", "iser": "iSER",
-    "siw": "mainline siw", "siw-failures": "fails on siw",
+    "rnbd": "RNBD over RTRS", "siw": "mainline siw", "siw-failures": "fails on siw",
 }
 
 
