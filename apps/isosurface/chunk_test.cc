@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "chunk.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "field.h"
+#include "packing.h"
+#include "temporary.h"
+#include "tetrahedra.h"
+#include "word.h"
+
+namespace isosurface {
+namespace {
+
+template <typename What>
+std::vector<std::byte> packed(const What& what) {
+  std::vector<std::byte> memory(1 << 20);
+  memory.resize(pack(what, memory));
+  return memory;
+}
+
+const Volume& ball() {
+  static const Volume volume = make_field("ball", {9, 8, 7});
+  return volume;
+}
+
+Block block_of(const Box& cells) {
+  return {cells, cut(ball().brick, points_for(ball().grid, cells))};
+}
+
+TEST(Chunk, AHeaderIsReadAsItWasWritten) {
+  std::vector<std::byte> chunk(Header::kBytes + 100);
+  Header{Kind::kBlock, 77, 100}.pack(chunk);
+  const Header read = Header::unpack(chunk);
+  EXPECT_EQ(read.kind, Kind::kBlock);
+  EXPECT_EQ(read.sequence, 77U);
+  EXPECT_EQ(read.payload, 100U);
+}
+
+TEST(Chunk, AHeaderThatLiesIsRefused) {
+  std::vector<std::byte> chunk(Header::kBytes + 100);
+  const auto said = [&chunk](const std::function<void()>& spoil) {
+    Header{Kind::kBlock, 77, 100}.pack(chunk);
+    spoil();
+    return failure_of([&] { Header::unpack(chunk); });
+  };
+  EXPECT_EQ(said([&] { chunk[0] = std::byte{0}; }),
+            "the peer sent a chunk that does not begin as one");
+  EXPECT_EQ(said([&] { chunk[7] = std::byte{9}; }), "the peer sent a chunk of the unknown kind 9");
+  EXPECT_EQ(said([&] { chunk[7] = std::byte{0}; }), "the peer sent a chunk of the unknown kind 0");
+  EXPECT_EQ(said([&] { chunk[15] = std::byte{101}; }),
+            "the peer sent a chunk of 100 bytes whose header says 101");
+  EXPECT_EQ(said([&] { chunk.resize(15); }), "the peer sent too few bytes for what it said");
+}
+
+TEST(Chunk, AnImmediateIsReadAsItWasWritten) {
+  const Immediate read = Immediate::unpack(Immediate{63, Header::kLongestChunk}.pack());
+  EXPECT_EQ(read.slot, 63U);
+  EXPECT_EQ(read.length, Header::kLongestChunk);
+}
+
+TEST(Chunk, AnOpeningIsReadAsItWasWritten) {
+  const auto bytes = packed(Opening{ball().grid, 12});
+  ASSERT_EQ(bytes.size(), Opening::kBytes);
+  const Opening read = unpack_opening(bytes);
+  EXPECT_EQ(read.grid, ball().grid);
+  EXPECT_EQ(read.blocks, 12U);
+}
+
+TEST(Chunk, AnOpeningThatLiesIsRefused) {
+  Grid grid = ball().grid;
+  grid.points[2] = 2'000'000'000;
+  EXPECT_NE(failure_of([&] {
+              unpack_opening(packed(Opening{grid, 1}));
+            }).find("a grid that can't be"),
+            std::string::npos);
+  auto bytes = packed(Opening{ball().grid, 12});
+  bytes.pop_back();
+  EXPECT_EQ(failure_of([&] { unpack_opening(bytes); }), "the peer sent an opening of 63 bytes");
+}
+
+TEST(Chunk, ABlockIsReadAsItWasWritten) {
+  const Block block = block_of({{2, 2, 2}, {5, 4, 6}});
+  const auto bytes = packed(block);
+  EXPECT_EQ(bytes.size(), bytes_of_samples(block.brick.samples.size()));
+  const Block read = unpack_block(ball().grid, bytes);
+  EXPECT_EQ(read.cells, block.cells);
+  EXPECT_EQ(read.brick.box, block.brick.box);
+  EXPECT_EQ(read.brick.samples, block.brick.samples);
+}
+
+TEST(Chunk, ABlockThatLiesIsRefused) {
+  const Block block = block_of({{2, 2, 2}, {5, 4, 6}});
+  const auto said = [](Block block, const std::function<void(Block&)>& spoil) {
+    spoil(block);
+    return failure_of([&] { unpack_block(ball().grid, packed(block)); });
+  };
+  EXPECT_EQ(said(block, [](Block&) {}), "nothing");
+  const std::string outside = "the peer sent a block that lies outside the grid";
+  EXPECT_EQ(said(block, [](Block& b) { b.cells.end[0] = 9; }), outside);
+  EXPECT_EQ(said(block, [](Block& b) { b.cells.begin[1] = -1; }), outside);
+  EXPECT_EQ(said(block, [](Block& b) { b.cells.end[2] = b.cells.begin[2]; }), outside);
+  EXPECT_EQ(
+      said(block, [](Block& b) { b.cells.end[0] = std::numeric_limits<std::int32_t>::min(); }),
+      outside);
+  EXPECT_EQ(
+      said(block, [](Block& b) { b.cells.end[0] = std::numeric_limits<std::int32_t>::max(); }),
+      outside);
+  EXPECT_NE(said(block, [](Block& b) { b.cells.end[0] -= 1; }), "nothing");
+  EXPECT_NE(said(block, [](Block& b) { b.brick.samples.pop_back(); }), "nothing");
+  EXPECT_EQ(said(block, [](Block& b) { b.brick.samples[3] = NAN; }),
+            "the peer sent a sample that is no finite number");
+}
+
+TEST(Chunk, ABrickMayHaveTheLastPoints) {
+  const Brick brick = cut(ball().brick, {{5, 5, 5}, {9, 8, 7}});
+  EXPECT_EQ(unpack_brick(ball().grid, packed(brick)).samples, brick.samples);
+}
+
+TEST(Chunk, TrianglesAreReadAsTheyWereWritten) {
+  Mesh mesh;
+  extract(ball().grid, ball().brick, ball().grid.cells(), 0.3F, mesh);
+  const auto bytes = packed(std::span<const Triangle>(mesh));
+  EXPECT_EQ(bytes.size(), mesh.size() * kTriangleBytes);
+  Mesh read;
+  unpack_triangles(ball().grid, bytes, read);
+  EXPECT_EQ(read, mesh);
+}
+
+TEST(Chunk, TrianglesOutsideTheGridAreRefused) {
+  const std::int32_t last = 8 * kPlaces;
+  for (const std::int32_t x : {-1, last + 1, std::numeric_limits<std::int32_t>::min()}) {
+    Mesh one(1);
+    one[0][2].place[0] = x;
+    Mesh read;
+    EXPECT_EQ(failure_of([&] {
+                unpack_triangles(ball().grid, packed(std::span<const Triangle>(one)), read);
+              }),
+              "the peer sent a triangle that lies outside the grid");
+  }
+  Mesh read;
+  EXPECT_EQ(failure_of([&] { unpack_triangles(ball().grid, std::vector<std::byte>(55), read); }),
+            "the peer sent 55 bytes of triangles, which are 54 each");
+}
+
+TEST(Word, EachIsReadAsItWasWritten) {
+  Ring ring;
+  ring.slots = 4;
+  ring.slot_bytes = 4096;
+  ring.region = {0x1234567890, 16384, 0xabcdef01};
+  const auto read = std::get<Ring>(unpack_word(pack(ring)));
+  EXPECT_EQ(read.slots, 4U);
+  EXPECT_EQ(read.slot_bytes, 4096U);
+  EXPECT_EQ(read.region, ring.region);
+  EXPECT_EQ(std::get<Credit>(unpack_word(pack(Credit{7}))).slots, 7U);
+  EXPECT_TRUE(std::holds_alternative<Done>(unpack_word(pack(Done{}))));
+  const Box box{{1, -2, 3}, {4, 5, 6}};
+  EXPECT_EQ(std::get<Question>(unpack_word(pack(Question{box}))).points, box);
+  EXPECT_EQ(std::get<Abort>(unpack_word(pack(Abort{"the disk\nis \x1b[31mfull"}))).reason,
+            "the disk?is ?[31mfull");
+}
+
+TEST(Word, WhatIsNoneIsRefused) {
+  EXPECT_NE(failure_of([] { unpack_word({}); }), "nothing");
+  auto longer = pack(Credit{7});
+  longer.push_back(std::byte{0});
+  EXPECT_EQ(failure_of([&] { unpack_word(longer); }),
+            "the peer sent a message that is longer than it should be");
+  longer[0] = std::byte{99};
+  EXPECT_EQ(failure_of([&] { unpack_word(longer); }),
+            "the peer sent a message of the unknown type 99");
+  EXPECT_EQ(std::get<Abort>(unpack_word(pack(Abort{std::string(5000, 'x')}))).reason,
+            std::string(400, 'x'));
+}
+
+TEST(Word, ARingThatLiesIsRefused) {
+  const auto said = [](const std::function<void(Ring&)>& spoil) {
+    Ring ring;
+    ring.slots = 4;
+    ring.slot_bytes = 4096;
+    ring.region = {4096, 16384, 1};
+    spoil(ring);
+    return failure_of([&] { unpack_word(pack(ring)); });
+  };
+  EXPECT_EQ(said([](Ring&) {}), "nothing");
+  EXPECT_NE(said([](Ring& ring) { ring.slots = 0; }), "nothing");
+  EXPECT_NE(said([](Ring& ring) { ring.slots = 65; }), "nothing");
+  EXPECT_NE(said([](Ring& ring) { ring.slot_bytes = 1023; }), "nothing");
+  EXPECT_NE(said([](Ring& ring) { ring.slot_bytes = 0xffffffff; }), "nothing");
+  EXPECT_EQ(said([](Ring& ring) { ring.region.length -= 1; }),
+            "the peer sent a ring that is not as long as its slots");
+}
+
+}  // namespace
+}  // namespace isosurface

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "filters.h"
+
+#include <algorithm>
+#include <iostream>
+#include <thread>
+
+#include "failure.h"
+#include "progress.h"
+#include "tetrahedra.h"
+
+namespace isosurface {
+
+using apps::Cause;
+using apps::Failure;
+
+std::unique_ptr<apps::Link> connect_to(const Wiring& wiring, const apps::Address& address) {
+  const auto settings = settings_for(Ring::kMostSlots, wiring.patience);
+  for (const auto end = apps::Clock::now() + wiring.grace;;) {
+    try {
+      return apps::connect(wiring.transport, address, wiring.patience, settings);
+    } catch (const Failure& failure) {
+      if (failure.cause() != Cause::kRefused || apps::Clock::now() > end)
+        throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+std::unique_ptr<apps::Link> accept_at(const Wiring& wiring, const apps::Address& address) {
+  const auto listener = apps::Listener::listen(wiring.transport, address,
+                                               settings_for(Ring::kMostSlots, wiring.patience));
+  std::cerr << "isosurface: waits at " + listener->address().text() + '\n';
+  auto link = listener->accept(wiring.patience);
+  if (!link)
+    throw Failure(Cause::kTimeout, "nobody has connected to " + listener->address().text() +
+                                       "; start the filter before this one with --to that address");
+  return link;
+}
+
+void run(std::initializer_list<StreamEnd*> ends, const std::function<void()>& filter) {
+  try {
+    filter();
+  } catch (const std::exception& failure) {
+    for (StreamEnd* end : ends)
+      end->abort(failure.what());
+    throw;
+  }
+}
+
+void read_filter(const Volume& volume, std::int32_t edge, Outlet& out) {
+  const std::vector<Box> all = blocks(volume.grid.cells(), edge);
+  out.send(Kind::kGrid, Opening{volume.grid, static_cast<std::uint32_t>(all.size())});
+  Progress progress("read: sent block", all.size());
+  for (const Box& cells : all) {
+    const Box points = points_for(volume.grid, cells);
+    const std::size_t bytes = bytes_of_samples(points.count());
+    if (bytes > out.capacity())
+      throw Failure(Cause::kInput, "a block of " + std::to_string(edge) + " cells needs " +
+                                       std::to_string(bytes) +
+                                       " bytes, and the extract filter "
+                                       "takes chunks of " +
+                                       std::to_string(out.capacity()) +
+                                       ": give this filter a smaller --block, or that one a "
+                                       "larger --slot");
+    out.send(Kind::kBlock, Block{cells, cut(volume.brick, points)});
+    progress.step();
+  }
+  out.send(Kind::kEnd);
+  out.await_done();
+}
+
+void extract_filter(float value, Inlet& in, Outlet& out) {
+  const Opening opening = unpack_opening(in.next(Kind::kGrid));
+  out.send(Kind::kGrid, opening);
+  const std::size_t most = out.capacity() / kTriangleBytes;
+  Progress progress("extract: block", opening.blocks);
+  for (;;) {
+    const Inlet::Chunk chunk = in.next(&out);
+    if (chunk.kind == Kind::kEnd)
+      break;
+    if (chunk.kind != Kind::kBlock)
+      throw Failure(Cause::kProtocol, "the read filter sent something that is no block");
+    const Block block = unpack_block(opening.grid, chunk.payload);
+    Mesh mesh;
+    extract(opening.grid, block.brick, block.cells, value, mesh);
+    for (std::span<const Triangle> left(mesh); !left.empty();) {
+      const auto now = left.first(std::min(left.size(), most));
+      out.send(Kind::kTriangles, now);
+      left = left.subspan(now.size());
+    }
+    out.send(Kind::kBlockEnd);
+    progress.step();
+  }
+  out.send(Kind::kEnd);
+  out.await_done();
+  in.done();
+}
+
+void render_filter(const View& view, Inlet& in, Mesh* mesh,
+                   const std::function<void(const Grid&, const Picture&)>& save) {
+  const Opening opening = unpack_opening(in.next(Kind::kGrid));
+  Canvas canvas(opening.grid, view);
+  Progress progress("render: block", opening.blocks);
+  for (Mesh part;; part.clear()) {
+    const Inlet::Chunk chunk = in.next();
+    if (chunk.kind == Kind::kEnd)
+      break;
+    if (chunk.kind == Kind::kBlockEnd) {
+      progress.step();
+      continue;
+    }
+    if (chunk.kind != Kind::kTriangles)
+      throw Failure(Cause::kProtocol, "the extract filter sent something that is no triangle");
+    unpack_triangles(opening.grid, chunk.payload, part);
+    canvas.draw(part);
+    if (mesh != nullptr)
+      mesh->insert(mesh->end(), part.begin(), part.end());
+  }
+  if (progress.done() != opening.blocks)
+    throw Failure(Cause::kProtocol, "the stream ended after " + std::to_string(progress.done()) +
+                                        " of " + std::to_string(opening.blocks) + " blocks");
+  save(opening.grid, canvas.picture());
+  in.done();
+}
+
+Picture render(const Volume& volume, float value, std::int32_t edge, const View& view, Mesh* mesh) {
+  Canvas canvas(volume.grid, view);
+  const std::vector<Box> all = blocks(volume.grid.cells(), edge);
+  Progress progress("block", all.size());
+  for (const Box& cells : all) {
+    Mesh part;
+    extract(volume.grid, volume.brick, cells, value, part);
+    canvas.draw(part);
+    if (mesh != nullptr)
+      mesh->insert(mesh->end(), part.begin(), part.end());
+    progress.step();
+  }
+  return canvas.picture();
+}
+
+}  // namespace isosurface

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+// The three filters between a volume and its picture. Each may run on a host of its own, or all run
+// here, with the same result.
+#ifndef WEFT_APPS_ISOSURFACE_FILTERS_H
+#define WEFT_APPS_ISOSURFACE_FILTERS_H
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "canvas.h"
+#include "grid.h"
+#include "link.h"
+#include "mesh.h"
+#include "picture.h"
+#include "stream.h"
+
+namespace isosurface {
+
+// How a filter reaches its neighbours.
+struct Wiring {
+  apps::Transport transport = apps::Transport::kRdma;
+  apps::Limit patience = std::chrono::seconds(60);  // with a neighbour that is silent
+  apps::Limit grace = std::chrono::seconds(10);     // for one that does not listen yet
+  Ring ring;                                        // where the filter takes chunks
+};
+
+// Connects to a stream's end that listens. Throws Failure.
+std::unique_ptr<apps::Link> connect_to(const Wiring& wiring, const apps::Address& address);
+// Waits for one peer. Throws Failure.
+std::unique_ptr<apps::Link> accept_at(const Wiring& wiring, const apps::Address& address);
+// Runs a filter; if it fails, its neighbours are told why.
+void run(std::initializer_list<StreamEnd*> ends, const std::function<void()>& filter);
+
+// Each returns when the last filter has done its work, and throws Failure.
+//
+// Sends the volume, in blocks of `edge` cells.
+void read_filter(const Volume& volume, std::int32_t edge, Outlet& out);
+// Turns blocks into triangles, where the samples have that value.
+void extract_filter(float value, Inlet& in, Outlet& out);
+// Draws triangles and has `save` keep the picture; keeps the triangles in `mesh`, if there is one.
+void render_filter(const View& view, Inlet& in, Mesh* mesh,
+                   const std::function<void(const Grid&, const Picture&)>& save);
+
+// All three in this process.
+Picture render(const Volume& volume, float value, std::int32_t edge, const View& view, Mesh* mesh);
+
+}  // namespace isosurface
+
+#endif  // WEFT_APPS_ISOSURFACE_FILTERS_H

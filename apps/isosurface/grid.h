@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+// Where a volume's samples are: a grid of points, boxes of it, and bricks, which are boxes with
+// their samples.
+#ifndef WEFT_APPS_ISOSURFACE_GRID_H
+#define WEFT_APPS_ISOSURFACE_GRID_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace isosurface {
+
+// A point of the grid, or how many points there are along x, y and z.
+using Index = std::array<std::int32_t, 3>;
+
+// Points (or cells) from `begin` up to, but without, `end`.
+struct Box {
+  Index begin{};
+  Index end{};
+
+  Index size() const;
+  bool empty() const;
+  // How many points are in it.
+  std::size_t count() const;
+  bool contains(const Box& other) const;
+  // What is in both; empty() if nothing is.
+  Box common(const Box& other) const;
+  bool operator==(const Box&) const = default;
+};
+
+struct Grid {
+  // Along each axis.
+  static constexpr std::int32_t kMostPoints = 1024;
+  // In all: 512 MiB of samples.
+  static constexpr std::size_t kMostSamples = std::size_t{1} << 27;
+
+  Index points{};                          // along x, y, z
+  std::array<double, 3> origin{};          // of point (0, 0, 0), in the file's units
+  std::array<double, 3> spacing{1, 1, 1};  // between neighbours
+
+  // Throws Failure (kInput) if there are fewer than two points along an axis, or more than the
+  // limits, or a spacing or origin that is no place.
+  void check() const;
+  Box all() const { return {{}, points}; }
+  // The cells lie between the points, so that there is one fewer along each axis.
+  Box cells() const { return {{}, {points[0] - 1, points[1] - 1, points[2] - 1}}; }
+  bool operator==(const Grid&) const = default;
+};
+
+// Samples of the points of a box; x changes fastest, then y.
+struct Brick {
+  Box box;
+  std::vector<float> samples;
+
+  float at(std::int32_t x, std::int32_t y, std::int32_t z) const {
+    return samples[offset(x, y, z)];
+  }
+  std::size_t offset(std::int32_t x, std::int32_t y, std::int32_t z) const {
+    const Index size = box.size();
+    return (static_cast<std::size_t>(z - box.begin[2]) * static_cast<std::size_t>(size[1]) +
+            static_cast<std::size_t>(y - box.begin[1])) *
+               static_cast<std::size_t>(size[0]) +
+           static_cast<std::size_t>(x - box.begin[0]);
+  }
+};
+
+struct Volume {
+  Grid grid;
+  Brick brick;  // of all points
+};
+
+// The part of a brick that lies in `box`, which it must contain.
+Brick cut(const Brick& from, const Box& box);
+// Copies what both bricks have from one to the other.
+void paste(const Brick& from, Brick& into);
+
+// Blocks of `edge` points along each axis, but for the last ones, that fill the box; x first.
+std::vector<Box> blocks(const Box& box, std::int32_t edge);
+// The points that the surface in these cells and its normals depend on: the corners of the cells,
+// and one more around them where the grid goes on.
+Box points_for(const Grid& grid, const Box& cells);
+
+}  // namespace isosurface
+
+#endif  // WEFT_APPS_ISOSURFACE_GRID_H

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+// A file that is there whole or not at all: it is written under another name and gets its own last.
+#ifndef WEFT_APPS_ISOSURFACE_NEW_FILE_H
+#define WEFT_APPS_ISOSURFACE_NEW_FILE_H
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace isosurface {
+
+class NewFile {
+ public:
+  // Opens NAME.partial-PID beside `name`. Throws Failure (kSystem).
+  explicit NewFile(std::string name);
+  // Removes what was not committed.
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  // Throws Failure (kSystem) that names the file, and what to do when the disk is full.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  // All is on the disk and has its name when this returns; a file that had the name before is
+  // replaced. Throws Failure (kSystem).
+  void commit();
+
+ private:
+  void write_buffered();
+  [[noreturn]] void fail(const char* what) const;
+
+  std::string name_;
+  std::string partial_;
+  std::vector<std::byte> buffer_;
+  int descriptor_ = -1;
+};
+
+}  // namespace isosurface
+
+#endif  // WEFT_APPS_ISOSURFACE_NEW_FILE_H

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "stream.h"
+
+#include <array>
+#include <utility>
+
+#include "failure.h"
+
+namespace isosurface {
+
+using apps::Cause;
+using apps::Failure;
+
+apps::Settings settings_for(std::uint32_t slots, apps::Limit patience) {
+  apps::Settings settings;
+  settings.depth = 2 * slots;
+  // A slot's notification or a credit for each, and a few words: no send ever waits for the peer to
+  // receive, so that two ends that both send don't wait for each other.
+  settings.credits = slots + 8;
+  settings.message_bytes = 1024;
+  settings.patience = patience;
+  return settings;
+}
+
+StreamEnd::StreamEnd(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience)
+    : link_(std::move(link)),
+      peer_(std::move(peer) + " at " + link_->peer().text()),
+      patience_(patience) {}
+
+void StreamEnd::abort(const std::string& reason) noexcept {
+  if (ended_)
+    return;
+  ended_ = true;
+  try {
+    link_->send(pack(Abort{reason}));
+    link_->flush();
+  } catch (const std::exception&) {
+    // The peer will see that the link ends; it is only not told why.
+  }
+}
+
+std::optional<apps::Arrival> StreamEnd::arrival(apps::Limit limit) {
+  return on_link([&] { return link_->receive(limit); });
+}
+
+void StreamEnd::say(const Word& word) {
+  on_link([&] { link_->send(pack(word)); });
+}
+
+Word StreamEnd::heard(const apps::Arrival& arrival) {
+  if (arrival.immediate.has_value())
+    protocol("the peer sent a chunk where none may come");
+  Word word = unpack_word(arrival.message);
+  if (const auto* abort = std::get_if<Abort>(&word)) {
+    ended_ = true;
+    throw Failure(Cause::kLost, peer_ + " gave up: " + abort->reason);
+  }
+  return word;
+}
+
+void StreamEnd::lost(const Failure& failure) {
+  ended_ = true;
+  throw Failure(failure.cause(), peer_ + " is lost: " + failure.what());
+}
+
+void StreamEnd::protocol(const std::string& what) const {
+  throw Failure(Cause::kProtocol, peer_ + ": " + what);
+}
+
+void StreamEnd::silent() const {
+  throw Failure(Cause::kTimeout,
+                peer_ + " has said nothing for " + std::to_string(patience_.count() / 1000) +
+                    " s; see whether it still runs, or give --patience more seconds");
+}
+
+Outlet::Outlet(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience)
+    : StreamEnd(std::move(link), std::move(peer), patience) {
+  const auto first = arrival(patience);
+  if (!first)
+    silent();
+  const Word word = heard(*first);
+  const auto* ring = std::get_if<Ring>(&word);
+  if (ring == nullptr)
+    protocol("the peer's first message is no ring");
+  ring_ = *ring;
+  credits_ = ring_.slots;
+  memory_.resize(std::size_t{ring_.slots} * ring_.slot_bytes);
+  region_ = on_link([&] { return this->link().expose(memory_, apps::kLocal); });
+}
+
+std::span<std::byte> Outlet::room() {
+  while (credits_ == 0) {
+    const auto news = arrival(patience());
+    if (!news)
+      silent();
+    take(*news);
+  }
+  // The bytes of what was written are in use until all is flushed: once in a round.
+  if (slot_ == 0)
+    on_link([&] { link().flush(); });
+  return std::span(memory_).subspan(std::size_t{slot_} * ring_.slot_bytes + Header::kBytes,
+                                    capacity());
+}
+
+void Outlet::send(Kind kind, std::size_t payload) {
+  const std::size_t at = std::size_t{slot_} * ring_.slot_bytes;
+  Header{kind, sequence_, static_cast<std::uint32_t>(payload)}.pack(
+      std::span(memory_).subspan(at, Header::kBytes));
+  const std::size_t length = Header::kBytes + payload;
+  on_link([&] {
+    link().write_notify(*region_, at, length, ring_.region, at, Immediate{slot_, length}.pack());
+  });
+  ++sequence_;
+  slot_ = (slot_ + 1) % ring_.slots;
+  --credits_;
+}
+
+void Outlet::await_done() {
+  on_link([&] { link().flush(); });
+  while (!done_) {
+    const auto news = arrival(patience());
+    if (!news)
+      silent();
+    take(*news);
+  }
+}
+
+std::optional<Question> Outlet::question() {
+  on_link([&] { link().flush(); });
+  while (!question_ && !done_)
+    take(*arrival(apps::kForever));
+  return std::exchange(question_, {});
+}
+
+void Outlet::look() {
+  while (const auto news = arrival(apps::Limit::zero()))
+    take(*news);
+}
+
+void Outlet::take(const apps::Arrival& arrival) {
+  const Word word = heard(arrival);
+  if (const auto* credit = std::get_if<Credit>(&word)) {
+    if (credit->slots == 0 || credit->slots > ring_.slots - credits_)
+      protocol("the peer gave " + std::to_string(credit->slots) + " credits, of which " +
+               std::to_string(ring_.slots - credits_) + " are out");
+    credits_ += credit->slots;
+  } else if (std::holds_alternative<Done>(word)) {
+    done_ = true;
+  } else if (const auto* question = std::get_if<Question>(&word)) {
+    if (question_)
+      protocol("the peer asked again before it had its answer");
+    question_ = *question;
+  } else {
+    protocol("the peer sent its ring again");
+  }
+}
+
+Inlet::Inlet(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience, Ring shape)
+    : StreamEnd(std::move(link), std::move(peer), patience), ring_(shape) {
+  ring_.check();
+  memory_.resize(std::size_t{ring_.slots} * ring_.slot_bytes);
+  region_ = on_link([&] { return this->link().expose(memory_, apps::kRemoteWrite); });
+  ring_.region = region_->remote();
+  say(ring_);
+}
+
+apps::Arrival Inlet::wait(Outlet* watched) {
+  if (watched != nullptr) {
+    const std::array<apps::Link*, 2> both{&link(), &watched->link()};
+    for (;;) {
+      if (auto news = arrival(apps::Limit::zero()))
+        return std::move(*news);
+      watched->look();
+      if (apps::wait_any(both, patience()) == nullptr)
+        silent();
+    }
+  }
+  auto news = arrival(patience());
+  if (!news)
+    silent();
+  return std::move(*news);
+}
+
+// The sender gets its credits back in halves of the ring: it never waits for less.
+void Inlet::give_back() {
+  if (!in_use_)
+    return;
+  in_use_ = false;
+  if (++owed_ >= ring_.slots / 2) {
+    say(Credit{owed_});
+    owed_ = 0;
+  }
+}
+
+Inlet::Chunk Inlet::next(Outlet* watched) {
+  give_back();
+  const apps::Arrival news = wait(watched);
+  if (!news.immediate) {
+    heard(news);
+    protocol("the peer sent a message that is for senders");
+  }
+  const Immediate told = Immediate::unpack(*news.immediate);
+  if (told.slot != slot_)
+    protocol("the peer filled slot " + std::to_string(told.slot) + " where slot " +
+             std::to_string(slot_) + " is next");
+  if (told.length < Header::kBytes || told.length > ring_.slot_bytes)
+    protocol("the peer sent a chunk of " + std::to_string(told.length) + " bytes into a slot of " +
+             std::to_string(ring_.slot_bytes));
+  const auto chunk = std::span<const std::byte>(memory_).subspan(
+      std::size_t{slot_} * ring_.slot_bytes, told.length);
+  const Header header = Header::unpack(chunk);
+  if (header.sequence != sequence_)
+    protocol("the peer sent chunk " + std::to_string(header.sequence) + " where chunk " +
+             std::to_string(sequence_) + " is next");
+  ++sequence_;
+  slot_ = (slot_ + 1) % ring_.slots;
+  in_use_ = true;
+  return {header.kind, chunk.subspan(Header::kBytes)};
+}
+
+std::span<const std::byte> Inlet::next(Kind kind) {
+  const Chunk chunk = next();
+  if (chunk.kind != kind)
+    protocol("the peer sent a chunk of kind " + std::to_string(static_cast<int>(chunk.kind)) +
+             " where one of kind " + std::to_string(static_cast<int>(kind)) + " should be");
+  return chunk.payload;
+}
+
+void Inlet::done() {
+  give_back();
+  say(Done{});
+  try {
+    link().flush();
+  } catch (const Failure& failure) {
+    // A sender that has heard it may be gone before the link knows that it has.
+    if (failure.cause() != Cause::kLost)
+      throw;
+  }
+}
+
+void Inlet::ask(const Box& points) {
+  say(Question{points});
+}
+
+}  // namespace isosurface

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "updates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "failure.h"
+#include "progress.h"
+
+namespace isosurface {
+
+using apps::Cause;
+using apps::Failure;
+
+namespace {
+
+// The blocks of the whole grid that the points lie in.
+std::vector<Box> blocks_around(const Grid& grid, Box points, std::int32_t edge) {
+  for (std::int32_t& begin : points.begin)
+    begin -= begin % edge;
+  for (std::int32_t& end : points.end)
+    end += (edge - end % edge) % edge;
+  std::vector<Box> all = blocks(points, edge);
+  for (Box& box : all)
+    box = box.common(grid.all());
+  return all;
+}
+
+}  // namespace
+
+void answer(const Volume& volume, std::int32_t edge, Outlet& out) {
+  const std::size_t largest =
+      bytes_of_samples(static_cast<std::size_t>(edge) * static_cast<std::size_t>(edge) *
+                       static_cast<std::size_t>(edge));
+  if (largest > out.capacity())
+    throw Failure(Cause::kInput, "blocks of " + std::to_string(edge) + " points are " +
+                                     std::to_string(largest) + " bytes, and the viewer takes " +
+                                     std::to_string(out.capacity()) +
+                                     ": give it a larger --slot, or serve with a smaller --block");
+  out.send(Kind::kGrid, Opening{volume.grid, 0});
+  while (const auto question = out.question()) {
+    if (question->points.empty() || !volume.grid.all().contains(question->points))
+      throw Failure(Cause::kProtocol, "the viewer asked for points outside the volume");
+    for (const Box& box : blocks_around(volume.grid, question->points, edge))
+      out.send(Kind::kBrick, cut(volume.brick, box));
+    out.send(Kind::kEnd);
+  }
+}
+
+Volume window_of(const Volume& whole, const Box& window) {
+  Volume part{whole.grid, cut(whole.brick, window)};
+  part.grid.points = window.size();
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    part.grid.origin[axis] += whole.grid.spacing[axis] * window.begin[axis];
+  part.brick.box = part.grid.all();
+  return part;
+}
+
+Viewer::Viewer(Inlet& in, const Moves& moves) : in_(in), moves_(moves) {
+  grid_ = unpack_opening(in_.next(Kind::kGrid)).grid;
+  const std::int32_t edge = moves_.window;
+  window_.box = Box{{}, {edge, edge, edge}}.common(grid_.all());
+  if (window_.box.size()[0] + moves_.step > grid_.points[0])
+    throw Failure(Cause::kInput, "a window of " + std::to_string(edge) + " points can't move by " +
+                                     std::to_string(moves_.step) + " in a volume of " +
+                                     std::to_string(grid_.points[0]) +
+                                     ": give a smaller --window or --step");
+  window_.samples.resize(window_.box.count());
+  Measured first;
+  fetch(window_.box, first);
+}
+
+void Viewer::fetch(const Box& points, Measured& measured) {
+  in_.ask(points);
+  std::size_t got = 0;
+  for (;;) {
+    const Inlet::Chunk chunk = in_.next();
+    ++measured.chunks;
+    measured.bytes += chunk.payload.size();
+    if (chunk.kind == Kind::kEnd)
+      break;
+    if (chunk.kind != Kind::kBrick)
+      throw Failure(Cause::kProtocol, "the server sent something that is no brick");
+    const Brick brick = unpack_brick(grid_, chunk.payload);
+    got += brick.box.common(points).count();
+    paste(brick, window_);
+  }
+  if (got != points.count())
+    throw Failure(Cause::kProtocol, "the server sent " + std::to_string(got) + " of " +
+                                        std::to_string(points.count()) + " points asked for");
+}
+
+Measured Viewer::move() {
+  Measured measured;
+  Progress progress("update", static_cast<std::size_t>(moves_.count));
+  const auto begin = apps::Clock::now();
+  for (std::int32_t i = 0; i < moves_.count; ++i) {
+    const auto asked = apps::Clock::now();
+    const Box old = window_.box;
+    if (old.begin[0] + direction_ * moves_.step < 0 ||
+        old.end[0] + direction_ * moves_.step > grid_.points[0])
+      direction_ = -direction_;
+    Box next = old;
+    next.begin[0] += direction_ * moves_.step;
+    next.end[0] += direction_ * moves_.step;
+    Brick moved{next, std::vector<float>(next.count())};
+    paste(window_, moved);
+    window_ = std::move(moved);
+
+    Box fresh = next;
+    if (moves_.update == Update::kPartial && direction_ > 0)
+      fresh.begin[0] = std::max(next.begin[0], old.end[0]);
+    else if (moves_.update == Update::kPartial)
+      fresh.end[0] = std::min(next.end[0], old.begin[0]);
+    fetch(fresh, measured);
+    if (moves_.draw) {
+      const Volume volume = seen();
+      render(volume, moves_.value, Grid::kMostPoints, moves_.view, nullptr);
+    }
+    measured.responses.push_back(apps::Clock::now() - asked);
+    progress.step();
+  }
+  measured.elapsed = apps::Clock::now() - begin;
+  return measured;
+}
+
+Volume Viewer::seen() const {
+  return window_of(Volume{grid_, window_}, window_.box);
+}
+
+}  // namespace isosurface

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "failure.h"
+#include "vtk.h"
+
+namespace isosurface {
+namespace {
+
+// Of a line of the header. VTK's own limit is 256.
+constexpr std::size_t kLongestLine = 1024;
+
+// A number from the bits of its type, as a sample.
+template <typename Number>
+float sample(std::uint64_t bits) {
+  if constexpr (std::is_same_v<Number, float>)
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  else if constexpr (std::is_same_v<Number, double>)
+    return static_cast<float>(std::bit_cast<double>(bits));
+  else
+    return static_cast<float>(static_cast<Number>(bits));
+}
+
+struct Type {
+  std::string_view name;
+  std::size_t bytes;
+  float (*sample)(std::uint64_t bits);
+};
+
+constexpr std::array<Type, 8> kTypes{{{"unsigned_char", 1, sample<std::uint8_t>},
+                                      {"char", 1, sample<std::int8_t>},
+                                      {"unsigned_short", 2, sample<std::uint16_t>},
+                                      {"short", 2, sample<std::int16_t>},
+                                      {"unsigned_int", 4, sample<std::uint32_t>},
+                                      {"int", 4, sample<std::int32_t>},
+                                      {"float", 4, sample<float>},
+                                      {"double", 8, sample<double>}}};
+
+// The bits of a number of so many bytes, big endian.
+std::uint64_t bits_of(const unsigned char* bytes, std::size_t count) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    bits = bits << 8U | bytes[i];
+  return bits;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return text;
+}
+
+// What a message may show of a file.
+std::string shown(std::string_view text) {
+  std::string out;
+  for (const char letter : text.substr(0, 40))
+    out += std::isprint(static_cast<unsigned char>(letter)) != 0 ? letter : '?';
+  return "'" + out + (text.size() > 40 ? "...'" : "'");
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string name) : name_(std::move(name)), file_(name_, std::ios::binary) {
+    if (!file_)
+      throw apps::Failure(apps::Cause::kInput,
+                          name_ + " can't be read: " + std::strerror(errno) +
+                              "; 'isosurface generate' makes a volume to try with");
+  }
+
+  Volume read() {
+    header();
+    volume_.grid.check();
+    volume_.brick.box = volume_.grid.all();
+    const std::size_t count = volume_.brick.box.count();
+    if (declared_ != count)
+      fail("POINT_DATA says " + std::to_string(declared_) + " samples, but DIMENSIONS make " +
+           std::to_string(count));
+    if (binary_)
+      binary(count);
+    else
+      ascii(count);
+    for (std::size_t i = 0; i < count; ++i)
+      if (!std::isfinite(volume_.brick.samples[i]))
+        fail("sample " + std::to_string(i) +
+             " is no number, or too large for 32 bits; a surface needs finite samples");
+    return std::move(volume_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw apps::Failure(apps::Cause::kInput, name_ + ": " + what);
+  }
+
+  // The next line, without its end. A line that is too long is no header.
+  std::string line(const char* wanted) {
+    std::string text;
+    for (int letter = file_.get(); letter != '\n'; letter = file_.get()) {
+      if (letter == std::char_traits<char>::eof())
+        fail(std::string("ends where ") + wanted + " should be");
+      if (text.size() == kLongestLine)
+        fail("has a line of more than " + std::to_string(kLongestLine) + " letters where " +
+             wanted + " should be");
+      text += static_cast<char>(letter);
+    }
+    if (!text.empty() && text.back() == '\r')
+      text.pop_back();
+    return text;
+  }
+
+  // The words of the next line that is not empty.
+  std::vector<std::string> words(const char* wanted) {
+    std::vector<std::string> all;
+    while (all.empty()) {
+      std::istringstream text(line(wanted));
+      for (std::string word; text >> word;)
+        all.push_back(word);
+    }
+    return all;
+  }
+
+  template <typename Number>
+  Number number(const std::string& word, const char* what) const {
+    Number value{};
+    const char* end = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data(), end, value);
+    if (error != std::errc() || stopped != end)
+      fail(std::string(what) + " has " + shown(word) + " where a number should be");
+    return value;
+  }
+
+  template <typename Number>
+  std::array<Number, 3> three(const std::vector<std::string>& line, const char* what) const {
+    if (line.size() != 4)
+      fail(std::string(what) + " takes three numbers");
+    return {number<Number>(line[1], what), number<Number>(line[2], what),
+            number<Number>(line[3], what)};
+  }
+
+  void header() {
+    constexpr std::string_view kFirst = "# vtk DataFile Version ";
+    const std::string first = line("the line '# vtk DataFile Version 3.0'");
+    if (!first.starts_with(kFirst))
+      fail("is no VTK file of the legacy format: its first line is " + shown(first) +
+           ", not '# vtk DataFile Version ...'");
+    line("a title");
+    const std::string encoding = lower(words("BINARY or ASCII")[0]);
+    if (encoding != "binary" && encoding != "ascii")
+      fail("its third line is " + shown(encoding) + ", not BINARY or ASCII");
+    binary_ = encoding == "binary";
+    const auto dataset = words("DATASET");
+    if (lower(dataset[0]) != "dataset" || dataset.size() != 2)
+      fail("has " + shown(dataset[0]) + " where DATASET should be");
+    if (lower(dataset[1]) != "structured_points")
+      fail("holds " + shown(dataset[1]) + ", not STRUCTURED_POINTS");
+    while (!attribute(words("POINT_DATA"))) {
+    }
+    scalars();
+  }
+
+  // A line between DATASET and the samples. Returns true for POINT_DATA, which ends them.
+  bool attribute(const std::vector<std::string>& line) {
+    const std::string word = lower(line[0]);
+    if (word == "dimensions") {
+      volume_.grid.points = three<std::int32_t>(line, "DIMENSIONS");
+      dimensions_ = true;
+    } else if (word == "origin") {
+      volume_.grid.origin = three<double>(line, "ORIGIN");
+    } else if (word == "spacing" || word == "aspect_ratio") {
+      volume_.grid.spacing = three<double>(line, "SPACING");
+    } else if (word == "point_data") {
+      if (!dimensions_)
+        fail("has POINT_DATA before DIMENSIONS");
+      if (line.size() != 2)
+        fail("POINT_DATA takes one number");
+      declared_ = number<std::size_t>(line[1], "POINT_DATA");
+      return true;
+    } else {
+      fail("has " + shown(line[0]) + " where DIMENSIONS, ORIGIN, SPACING or POINT_DATA should be");
+    }
+    return false;
+  }
+
+  void scalars() {
+    const auto scalars = words("SCALARS");
+    if (lower(scalars[0]) != "scalars" || scalars.size() < 3 || scalars.size() > 4)
+      fail("has " + shown(scalars[0]) + " where 'SCALARS name type' should be");
+    if (scalars.size() == 4 && scalars[3] != "1")
+      fail("has " + shown(scalars[3]) + " values to a point; a surface is made from one");
+    const std::string type = lower(scalars[2]);
+    const auto* known = std::find_if(kTypes.begin(), kTypes.end(),
+                                     [&type](const Type& one) { return one.name == type; });
+    if (known == kTypes.end())
+      fail("its scalars are of type " + shown(scalars[2]) +
+           "; known are char, short, int, each also with unsigned_, float and double");
+    type_ = *known;
+    const auto table = words("LOOKUP_TABLE");
+    if (lower(table[0]) != "lookup_table")
+      fail("has " + shown(table[0]) + " where LOOKUP_TABLE should be");
+  }
+
+  [[noreturn]] void truncated(std::size_t found, std::size_t wanted) const {
+    fail("ends after " + std::to_string(found) + " of " + std::to_string(wanted) +
+         " samples; the file is cut off");
+  }
+
+  void binary(std::size_t count) {
+    volume_.brick.samples.reserve(count);
+    std::vector<unsigned char> buffer((64U << 10) * type_.bytes);
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t now = std::min(count - done, buffer.size() / type_.bytes);
+      file_.read(reinterpret_cast<char*>(buffer.data()),
+                 static_cast<std::streamsize>(now * type_.bytes));
+      const auto got = static_cast<std::size_t>(file_.gcount()) / type_.bytes;
+      for (std::size_t i = 0; i < got; ++i)
+        volume_.brick.samples.push_back(
+            type_.sample(bits_of(buffer.data() + i * type_.bytes, type_.bytes)));
+      done += got;
+      if (got < now)
+        truncated(done, count);
+    }
+  }
+
+  void ascii(std::size_t count) {
+    volume_.brick.samples.reserve(count);
+    std::string word;
+    while (volume_.brick.samples.size() < count) {
+      if (!(file_ >> word))
+        truncated(volume_.brick.samples.size(), count);
+      volume_.brick.samples.push_back(static_cast<float>(number<double>(word, "the samples")));
+    }
+  }
+
+  std::string name_;
+  std::ifstream file_;
+  Volume volume_;
+  bool binary_ = false;
+  bool dimensions_ = false;
+  std::size_t declared_ = 0;
+  Type type_{};
+};
+
+}  // namespace
+
+Volume read_volume(const std::string& name) {
+  return Reader(name).read();
+}
+
+}  // namespace isosurface
