@@ -29,7 +29,7 @@ DKMS_SOURCE := /usr/src/weft-$(VERSION)
 MODULE_SOURCES := Kbuild VERSION dkms.conf kernel/tried $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install install-tools install-source uninstall uninstall-etc dkms-install dkms-uninstall \
-	apps deb deb-test demo shell check coverage matrix torture style bench bench-compare clean
+	apps papers deb deb-test demo shell check coverage matrix torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -117,6 +117,11 @@ apps: ## the programs of apps/ into build/apps (apps/README.md)
 	@scripts/bootstrap --quiet build
 	@for folder in $(dir $(wildcard apps/*/Makefile)); do \
 		$(MAKE) --no-print-directory -s -C $$folder || exit; done
+
+papers: ## what papers measured, by the programs of apps/: a page in build/papers, up to six minutes for each (QUICK=1: a look)
+	@scripts/bootstrap --quiet build lab
+	@$(MAKE) --no-print-directory stage
+	@apps/papers/papers $(if $(QUICK),--quick)
 
 deb: ## Debian packages of the module's source, the provider and the tools
 	@scripts/bootstrap --quiet package

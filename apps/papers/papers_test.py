@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of the page of papers, with results that are made up: what must be in it, and what is refused."""
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import page  # pylint: disable=wrong-import-position
+import record  # pylint: disable=wrong-import-position
+
+GOOD = {"name": "made", "title": "Made <up>", "experiments": [
+    {"title": "Rate & size", "what": "One | what.", "paper": "A shape.", "xlabel": "it's bytes", "ylabel": "rate", "logx": True,
+     "series": [{"name": "rdma", "points": [[1, 2.5], [1024, 3]]}, {"name": "tcp", "points": [[1, 2]]}],
+     "table": [["size", "a|b"], ["1", "2.5"]], "verdict": "same trend"},
+    {"title": "Only a table", "what": "Another.", "paper": "", "xlabel": "", "ylabel": "", "logx": False, "series": [],
+     "table": [["x"], [7]], "verdict": ""}]}
+
+
+def spoiled(change):
+    """The good record with one thing wrong."""
+    bad = copy.deepcopy(GOOD)
+    change(bad)
+    return bad
+
+
+class Records(unittest.TestCase):
+    def test_a_good_one_is_taken(self):
+        record.check("f", GOOD)
+
+    def test_each_wrong_one_is_named(self):
+        cases = {
+            "f: the file holds no object": [],
+            "f: the file has no text 'name'": spoiled(lambda r: r.pop("name")),
+            "f: the file has an empty 'title'": spoiled(lambda r: r.update(title="")),
+            "f: the file has no experiments": spoiled(lambda r: r.update(experiments=[])),
+            "f: experiment 1 is no object": spoiled(lambda r: r.update(experiments=[3])),
+            "f: experiment 2 has no text 'what'": spoiled(lambda r: r["experiments"][1].pop("what")),
+            "f: experiment 1 has no 'logx' that is true or false": spoiled(lambda r: r["experiments"][0].update(logx="yes")),
+            "f: experiment 1 has no list 'series'": spoiled(lambda r: r["experiments"][0].pop("series")),
+            "f: experiment 1 has a series without a name": spoiled(lambda r: r["experiments"][0].update(series=[{}])),
+            "f: experiment 1 has no points in the series 'tcp'": spoiled(lambda r: r["experiments"][0]["series"][1].update(points=[])),
+            "f: experiment 1 has a point of the series 'tcp' that is no pair of numbers: [1, 'x']":
+                spoiled(lambda r: r["experiments"][0]["series"][1].update(points=[[1, "x"]])),
+            "f: experiment 1 has a point of the series 'tcp' that is no pair of numbers: [1, nan]":
+                spoiled(lambda r: r["experiments"][0]["series"][1].update(points=[[1, float("nan")]])),
+            "f: experiment 1 has a row of 1 columns in a table of 2: ['1']":
+                spoiled(lambda r: r["experiments"][0].update(table=[["a", "b"], ["1"]])),
+            "f: experiment 2 has neither series nor table": spoiled(lambda r: r["experiments"][1].update(table=[])),
+            "f: experiment 1 has x values in the series 'tcp' that no logarithmic axis has":
+                spoiled(lambda r: r["experiments"][0]["series"][1].update(points=[[0, 1]])),
+        }
+        for said, bad in cases.items():
+            with self.subTest(said), self.assertRaises(record.Wrong) as caught:
+                record.check("f", bad)
+            self.assertEqual(str(caught.exception), said)
+
+
+class Pages(unittest.TestCase):
+    def test_a_page_has_all_and_stands_for_itself(self):
+        text = page.page([GOOD])
+        for part in ("Made &lt;up&gt;", "Rate &amp; size", "The paper: A shape.", "same trend", "<td>2.5</td>", "Only a table"):
+            self.assertIn(part, text)
+        self.assertEqual(text.count("<svg"), 1)
+        self.assertEqual(text.count("</svg>"), 1)
+        self.assertRegex(text, r"it('|&#39;|&apos;)s bytes")
+        self.assertNotIn("<script src", text)
+        self.assertNotIn("<img", text)
+
+    def test_a_figure_has_each_series(self):
+        svg = page.figure(GOOD["experiments"][0])
+        self.assertIn("rdma", svg)
+        self.assertIn("tcp", svg)
+
+    def test_markdown_has_tables(self):
+        text = page.markdown([GOOD])
+        self.assertIn("| size | a\\|b |\n| --- | --- |\n| 1 | 2.5 |", text)
+
+    def test_series_without_a_table_become_one(self):
+        experiment = dict(GOOD["experiments"][0], table=[])
+        self.assertEqual(page.series_table(experiment), [["it's bytes", "rdma", "tcp"], ["1", "2.5", "2"], ["1024", "3", ""]])
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def papers(self, *words):
+        return subprocess.run([sys.executable, str(HERE / "papers"), "--from", str(self.folder), "--into", str(self.folder), *words],
+                              capture_output=True, text=True, check=False)
+
+    def test_results_become_a_page_and_a_document(self):
+        (self.folder / "made.json").write_text(json.dumps(GOOD), encoding="utf-8")
+        document = self.folder / "d.md"
+        document.write_text("before\n<!-- papers: begin -->\nold\n<!-- papers: end -->\nafter\n", encoding="utf-8")
+        done = self.papers("--document", str(document))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Made &lt;up&gt;", (self.folder / "index.html").read_text(encoding="utf-8"))
+        text = document.read_text(encoding="utf-8")
+        self.assertTrue(text.startswith("before\n<!-- papers: begin -->\n\n## Made <up>\n"))
+        self.assertTrue(text.endswith("<!-- papers: end -->\nafter\n"))
+        self.assertNotIn("old", text)
+
+    def test_a_document_without_markers_stays(self):
+        (self.folder / "made.json").write_text(json.dumps(GOOD), encoding="utf-8")
+        document = self.folder / "d.md"
+        document.write_text("before\n", encoding="utf-8")
+        done = self.papers("--document", str(document))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has no line '<!-- papers: begin -->'", done.stderr)
+        self.assertEqual(document.read_text(encoding="utf-8"), "before\n")
+
+    def test_what_is_no_json_is_said_and_the_rest_is_shown(self):
+        (self.folder / "made.json").write_text(json.dumps(GOOD), encoding="utf-8")
+        (self.folder / "bad.json").write_text('{"name": ', encoding="utf-8")
+        done = self.papers()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("bad.json: is no JSON: ", done.stderr)
+        self.assertTrue((self.folder / "index.html").exists())
+
+    def test_nothing_at_all_is_said(self):
+        done = self.papers()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no result in", done.stderr)
+        self.assertIn("nowhere.json: No such file", self.papers("nowhere").stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

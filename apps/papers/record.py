@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A program's file of experiments, read and checked: what each experiment of apps/ writes.
+
+{"name", "title", "experiments": [{"title", "what", "paper", "xlabel", "ylabel", "logx",
+ "series": [{"name", "points": [[x, y], ...]}, ...], "table": [[header, ...], [row, ...], ...], "verdict"}, ...]}
+
+`paper` may be empty, where no number or shape of it is known; so may series or table.
+"""
+import json
+import math
+
+TEXTS = ("title", "what", "paper", "xlabel", "ylabel", "verdict")
+MAY_BE_EMPTY = ("paper", "xlabel", "ylabel", "verdict")
+
+
+class Wrong(Exception):
+    """What is wrong in a file, with its name and the place in it."""
+
+
+def need(condition, file, where, what):
+    if not condition:
+        raise Wrong(f"{file}: {where} {what}")
+
+
+def number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def check_text(file, where, owner, key):
+    need(isinstance(owner.get(key), str), file, where, f"has no text '{key}'")
+    need(owner[key] or key in MAY_BE_EMPTY, file, where, f"has an empty '{key}'")
+
+
+def check_series(file, where, series):
+    need(isinstance(series, list), file, where, "has no list 'series'")
+    for one in series:
+        need(isinstance(one, dict) and isinstance(one.get("name"), str), file, where, "has a series without a name")
+        points = one.get("points")
+        need(isinstance(points, list) and points, file, where, f"has no points in the series '{one['name']}'")
+        for point in points:
+            need(isinstance(point, list) and len(point) == 2 and all(map(number, point)), file, where,
+                 f"has a point of the series '{one['name']}' that is no pair of numbers: {point}")
+
+
+def check_table(file, where, table):
+    need(isinstance(table, list) and all(isinstance(row, list) for row in table), file, where, "has no list of rows 'table'")
+    for row in table:
+        need(len(row) == len(table[0]), file, where, f"has a row of {len(row)} columns in a table of {len(table[0])}: {row}")
+
+
+def check(file, record):
+    """Throws Wrong unless the record is as this module says."""
+    need(isinstance(record, dict), file, "the file", "holds no object")
+    check_text(file, "the file", record, "name")
+    check_text(file, "the file", record, "title")
+    experiments = record.get("experiments")
+    need(isinstance(experiments, list) and experiments, file, "the file", "has no experiments")
+    for count, experiment in enumerate(experiments, 1):
+        where = f"experiment {count}"
+        need(isinstance(experiment, dict), file, where, "is no object")
+        for key in TEXTS:
+            check_text(file, where, experiment, key)
+        need(isinstance(experiment.get("logx"), bool), file, where, "has no 'logx' that is true or false")
+        check_series(file, where, experiment.get("series"))
+        check_table(file, where, experiment.get("table"))
+        need(experiment["series"] or experiment["table"], file, where, "has neither series nor table")
+        if experiment["logx"]:
+            for one in experiment["series"]:
+                need(all(point[0] > 0 for point in one["points"]), file, where,
+                     f"has x values in the series '{one['name']}' that no logarithmic axis has")
+
+
+def read(path):
+    """The record in a file. Throws Wrong."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Wrong(f"{path}: {error.strerror}; run the experiment first") from error
+    except ValueError as error:
+        raise Wrong(f"{path}: is no JSON: {error}; run the experiment again") from error
+    check(path, record)
+    return record
