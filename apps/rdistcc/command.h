@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a compiler's command line asks for, and whether another host can do it.
+#ifndef WEFT_APPS_RDISTCC_COMMAND_H
+#define WEFT_APPS_RDISTCC_COMMAND_H
+
+#include <string>
+#include <vector>
+
+namespace rdistcc {
+
+using Arguments = std::vector<std::string>;
+
+struct Command {
+  // Why it has to be done here; empty if it can be distributed.
+  std::string local;
+
+  // The rest is there if it can be distributed.
+  std::string compiler;  // as it was called, without a path
+  std::string source;    // the one source file
+  std::string object;    // the file to make
+  std::string suffix;    // of the preprocessed source: "i" or "ii"
+  Arguments preprocess;  // the whole command that preprocesses to standard output
+  Arguments compile;     // arguments for the other host, without -c, -o and the source
+};
+
+// Reads a command line: a compiler and its arguments. Looks at no file.
+Command read_command(const Arguments& line);
+
+}  // namespace rdistcc
+
+#endif  // WEFT_APPS_RDISTCC_COMMAND_H

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+// One compilation on another host.
+#ifndef WEFT_APPS_RDISTCC_DISTRIBUTE_H
+#define WEFT_APPS_RDISTCC_DISTRIBUTE_H
+
+#include "command.h"
+#include "file.h"
+#include "hosts.h"
+#include "link.h"
+#include "report.h"
+
+namespace rdistcc {
+
+// Runs the preprocessor into a file in memory. Returns its status; what it says goes to standard
+// error.
+int preprocess(const Command& command, const apps::Descriptor& into);
+
+// The host can't do it: it is to be tried elsewhere. `down`: it was not reached, or was lost.
+class Elsewhere : public std::runtime_error {
+ public:
+  Elsewhere(const std::string& why, bool down) : std::runtime_error(why), down_(down) {}
+  bool down() const { return down_; }
+
+ private:
+  bool down_;
+};
+
+// Has the host compile what was preprocessed, writes the object, and passes on what the compiler
+// said. Returns the compiler's status. Throws Elsewhere; apps::Failure if the object can't be
+// written.
+int distribute(const Command& command, const Host& host, apps::Transport transport,
+               const apps::Descriptor& preprocessed, Report& report);
+
+}  // namespace rdistcc
+
+#endif  // WEFT_APPS_RDISTCC_DISTRIBUTE_H

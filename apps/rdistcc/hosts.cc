@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "hosts.h"
+
+#include <arpa/inet.h>
+
+#include <charconv>
+#include <optional>
+
+#include "failure.h"
+
+namespace rdistcc {
+
+namespace {
+
+using apps::Cause;
+using apps::Failure;
+
+std::optional<unsigned> number(std::string_view text) {
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+struct Bytes {
+  int family = 0;  // 0: no address
+  std::array<std::uint8_t, 16> bytes{};
+};
+
+Bytes numeric(std::string host) {
+  // As a socket that takes both families names a peer with IPv4.
+  constexpr std::string_view kMapped = "::ffff:";
+  if (host.starts_with(kMapped) && host.find('.') != std::string::npos) {
+    host.erase(0, kMapped.size());
+  }
+  Bytes result;
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (inet_pton(family, host.c_str(), result.bytes.data()) == 1) {
+      result.family = family;
+      break;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Host> read_hosts(std::string_view text) {
+  constexpr unsigned kSlots = 4;
+  constexpr unsigned kMostSlots = 256;
+  constexpr std::string_view kBlank = " \t\n";
+  std::vector<Host> hosts;
+  while (true) {
+    const std::size_t begin = text.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos) {
+      return hosts;
+    }
+    text.remove_prefix(begin);
+    const std::string_view word = text.substr(0, text.find_first_of(kBlank));
+    text.remove_prefix(word.size());
+    const std::size_t slash = word.rfind('/');
+    unsigned slots = kSlots;
+    if (slash != std::string_view::npos) {
+      slots = number(word.substr(slash + 1)).value_or(0);
+      if (slots == 0 || slots > kMostSlots) {
+        throw Failure(Cause::kInput, "in '" + std::string(word) +
+                                         "' the number behind / is not 1 to 256: jobs at once");
+      }
+    }
+    hosts.push_back({.address = apps::Address::parse(word.substr(0, slash)), .slots = slots});
+  }
+}
+
+Network::Network(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const Bytes address = numeric(std::string(text.substr(0, slash)));
+  const unsigned most = address.family == AF_INET ? 32 : 128;
+  const std::optional<unsigned> bits =
+      slash == std::string_view::npos ? most : number(text.substr(slash + 1));
+  if (address.family == 0 || !bits || *bits > most) {
+    throw Failure(Cause::kInput, "'" + std::string(text) +
+                                     "' is no network; write it as 10.0.0.0/24, fd00::/64, or one "
+                                     "address");
+  }
+  bytes_ = address.bytes;
+  family_ = address.family;
+  bits_ = *bits;
+}
+
+bool Network::contains(const std::string& host) const {
+  const Bytes address = numeric(host);
+  if (address.family != family_) {
+    return false;
+  }
+  for (unsigned bit = 0; bit < bits_; bit++) {
+    const auto mask = static_cast<std::uint8_t>(0x80U >> bit % 8);
+    if (((address.bytes[bit / 8] ^ bytes_[bit / 8]) & mask) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace rdistcc

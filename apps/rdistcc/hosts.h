@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+// The hosts that compile, as the user lists them, and whom a daemon serves.
+#ifndef WEFT_APPS_RDISTCC_HOSTS_H
+#define WEFT_APPS_RDISTCC_HOSTS_H
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "address.h"
+
+namespace rdistcc {
+
+struct Host {
+  apps::Address address;
+  unsigned slots;  // jobs at once, from this user of this host
+};
+
+// Reads "HOST:PORT/SLOTS HOST:PORT ..."; without /SLOTS a host has 4. Throws apps::Failure
+// (kInput).
+std::vector<Host> read_hosts(std::string_view text);
+
+// Addresses that begin alike: "10.0.0.0/24", "fd00::/64", or one address.
+class Network {
+ public:
+  // Throws apps::Failure (kInput).
+  explicit Network(std::string_view text);
+  // `host` is numeric, as apps::Address::of() makes it; IPv4 in IPv6 counts as IPv4.
+  bool contains(const std::string& host) const;
+
+ private:
+  std::array<std::uint8_t, 16> bytes_{};
+  int family_ = 0;
+  unsigned bits_ = 0;
+};
+
+}  // namespace rdistcc
+
+#endif  // WEFT_APPS_RDISTCC_HOSTS_H

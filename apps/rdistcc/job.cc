@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "job.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <filesystem>
+
+#include "allowed.h"
+#include "deadline.h"
+#include "file.h"
+
+namespace rdistcc {
+
+namespace {
+
+using apps::Cause;
+using apps::Clock;
+using apps::Failure;
+using apps::Limit;
+
+constexpr Limit kRequest = std::chrono::seconds(10);
+constexpr Limit kFetch = std::chrono::seconds(60);
+// How often a job looks whether its client is still there.
+constexpr Limit kLook = std::chrono::milliseconds(200);
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+// A directory that goes with all that is in it.
+class Private {
+ public:
+  explicit Private(const Rules& rules) : path_(rules.directory + "/job-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) {
+      apps::fail_errno(path_);
+    }
+    if (rules.user != static_cast<uid_t>(-1) &&
+        chown(path_.c_str(), rules.user, rules.group) != 0) {
+      apps::fail_errno(path_);
+    }
+  }
+  ~Private() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Private(const Private&) = delete;
+  Private& operator=(const Private&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+apps::Descriptor open_file(const std::string& path, int flags) {
+  apps::Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file) {
+    apps::fail_errno(path);
+  }
+  return file;
+}
+
+bool is_full(const std::string& directory) {
+  struct statvfs status {};
+  return statvfs(directory.c_str(), &status) == 0 && status.f_bavail * status.f_frsize < kPiece;
+}
+
+std::uint64_t nanoseconds_since(Clock::time_point begin) {
+  return static_cast<std::uint64_t>((Clock::now() - begin).count());
+}
+
+// Why the request can't be fulfilled; empty if it can.
+std::string objection(const Request& request, const Rules& rules) {
+  if (!rules.compilers.contains(request.compiler)) {
+    return "there is no compiler '" + request.compiler + "' for clients here";
+  }
+  if (request.suffix != "i" && request.suffix != "ii") {
+    return "the source is of no known kind";
+  }
+  if (request.source.length == 0 || request.source.length > rules.source_bytes) {
+    return "the source has " + std::to_string(request.source.length) + " bytes";
+  }
+  for (const std::string& argument : request.arguments) {
+    if (!is_allowed(argument)) {
+      return "the argument '" + argument + "' is not for clients";
+    }
+  }
+  return {};
+}
+
+class Job {
+ public:
+  Job(apps::Link& link, const Rules& rules, Request request)
+      : link_(link), rules_(rules), request_(std::move(request)), directory_(rules) {}
+
+  // Returns true if the compiler has come to a verdict; if not the reply says why.
+  bool compile(const std::atomic<bool>& stopping) {
+    const Clock::time_point begin = Clock::now();
+    fetch_source();
+    reply_.reading = nanoseconds_since(begin);
+    const Clock::time_point compiling = Clock::now();
+    run(stopping);
+    reply_.compiling = nanoseconds_since(compiling);
+    return reply_.text.empty();
+  }
+
+  // Has the client read what there is.
+  std::string deliver() {
+    reply_.kind = Reply::Kind::kCompiled;
+    struct stat status {};
+    if (lstat(object().c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+      offer(object(), reply_.object, object_);
+    }
+    offer(messages(), reply_.messages, messages_);
+    reply_.registering = static_cast<std::uint64_t>(link_.statistics().registering.count());
+    link_.send(reply_.to_bytes());
+    if (!link_.receive(kFetch)) {
+      throw Failure(Cause::kTimeout, "the client does not fetch its object");
+    }
+    return request_.compiler + ": status " + std::to_string(reply_.status) + ", " +
+           std::to_string(request_.source.length) + " bytes in, " +
+           std::to_string(reply_.object.length) + " out, " +
+           std::to_string(reply_.compiling / 1000000) + " ms";
+  }
+
+  const std::string& why() const { return reply_.text; }
+
+ private:
+  // A file's memory and its region, in the order in which they must not end.
+  struct Offered {
+    apps::Descriptor file;
+    std::unique_ptr<Mapping> mapping;
+    std::unique_ptr<apps::Region> region;
+  };
+
+  std::string source() const { return directory_.file("source." + request_.suffix); }
+  std::string object() const { return directory_.file("object.o"); }
+  std::string messages() const { return directory_.file("messages"); }
+
+  void fetch_source() const {
+    const apps::Descriptor file = open_file(source(), O_CREAT | O_EXCL | O_RDWR);
+    const std::uint64_t length = request_.source.length;
+    reserve(file, length, "the daemon's directory");
+    const Mapping mapping(file, length);
+    const std::unique_ptr<apps::Region> region =
+        link_.expose(mapping.bytes(), apps::kRemoteWrite);  // a read is answered by a write
+    for (std::uint64_t at = 0; at < length; at += kPiece) {
+      link_.read(*region, at, std::min<std::uint64_t>(kPiece, length - at), request_.source, at);
+    }
+    link_.flush();
+  }
+
+  void run(const std::atomic<bool>& stopping) {
+    const apps::Descriptor output = open_file(messages(), O_CREAT | O_EXCL | O_RDWR);
+    Start start;
+    start.command = {rules_.compilers.at(request_.compiler)};
+    start.command.insert(start.command.end(), request_.arguments.begin(), request_.arguments.end());
+    start.command.insert(start.command.end(), {"-c", source(), "-o", object()});
+    start.output = output.number();
+    start.error = output.number();
+    start.confinement = Confinement{.directory = directory_.path(),
+                                    .seconds = rules_.seconds,
+                                    .file_bytes = rules_.object_bytes,
+                                    .memory_bytes = rules_.memory_bytes,
+                                    .user = rules_.user,
+                                    .group = rules_.group};
+    Process process(start);
+    const apps::Deadline deadline(std::chrono::seconds(rules_.seconds));
+    while (!process.wait(kLook)) {
+      if (link_.receive(Limit(0))) {
+        throw Failure(Cause::kProtocol, "the client talks out of its turn");
+      }
+      if (stopping) {
+        throw Failure(Cause::kLost, "the daemon ends");
+      }
+      if (deadline.over()) {
+        reply_.text = "the compiler took more than " + std::to_string(rules_.seconds) + " s";
+        return;
+      }
+    }
+    reply_.status = static_cast<std::uint32_t>(process.status());
+    // A verdict is one that would be the same anywhere.
+    if (process.status() > 126) {
+      reply_.text =
+          "the compiler was killed or not there, status " + std::to_string(process.status());
+    } else if (process.status() != 0 && is_full(directory_.path())) {
+      reply_.text = "the daemon's directory is full";
+    }
+  }
+
+  void offer(const std::string& path, apps::RemoteRegion& told, Offered& kept) const {
+    // The compiler's own file, which it may have made of any kind.
+    kept.file = open_file(path, O_RDWR);
+    const std::uint64_t length = length_of(kept.file);
+    if (length > 0) {
+      kept.mapping = std::make_unique<Mapping>(kept.file, length);
+      kept.region = link_.expose(kept.mapping->bytes(), apps::kRemoteRead);
+      told = kept.region->remote();
+    }
+  }
+
+  apps::Link& link_;
+  const Rules& rules_;
+  Request request_;
+  Private directory_;
+  Reply reply_;
+  Offered object_;
+  Offered messages_;
+};
+
+}  // namespace
+
+void refuse(apps::Link& link, const std::string& why) {
+  Reply reply;
+  reply.text = why;
+  link.send(reply.to_bytes());
+  // Until the client has it, and goes.
+  link.receive(kRequest);
+}
+
+std::string serve(apps::Link& link, const Rules& rules, const std::atomic<bool>& stopping) {
+  const std::optional<apps::Arrival> arrival = link.receive(kRequest);
+  if (!arrival) {
+    throw Failure(Cause::kTimeout, "the client asks for nothing");
+  }
+  Request request = Request::from_bytes(arrival->message);
+  std::string why = objection(request, rules);
+  if (why.empty()) {
+    try {
+      Job job(link, rules, std::move(request));
+      if (job.compile(stopping)) {
+        return job.deliver();
+      }
+      why = job.why();
+    } catch (const Failure& failure) {
+      // Want of this host's, which the client is to know of.
+      if (failure.cause() != Cause::kSystem) {
+        throw;
+      }
+      why = failure.what();
+    }
+  }
+  refuse(link, why);
+  return "refused: " + why;
+}
+
+}  // namespace rdistcc

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+// What is done to files and programs of this host.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "failure.h"
+#include "file.h"
+#include "process.h"
+#include "report.h"
+
+namespace rdistcc {
+
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+class Here : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "here-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  static std::string read(const std::string& name) {
+    std::ostringstream text;
+    text << std::ifstream(name).rdbuf();
+    return text.str();
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
+  }
+
+  std::string directory_;
+};
+
+TEST_F(Here, OutputIsThereWholeOrNotAtAll) {
+  std::ofstream(path("x.o")) << "before";
+  const std::string text = "after";
+  {
+    const Output output(path("x.o"));
+    output.write(std::as_bytes(std::span(text)));
+  }
+  EXPECT_EQ(read(path("x.o")), "before");
+  EXPECT_EQ(files(), 1U);
+  Output output(path("x.o"));
+  output.write(std::as_bytes(std::span(text)));
+  output.commit();
+  EXPECT_EQ(read(path("x.o")), "after");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(Here, OutputWhereNothingCanBe) {
+  EXPECT_THROW(Output{path("none/x.o")}, apps::Failure);
+}
+
+TEST_F(Here, MappingIsTheFile) {
+  const Output output(path("x"));
+  reserve(output.file(), 8192, "x");
+  EXPECT_EQ(length_of(output.file()), 8192U);
+  const Mapping mapping(output.file(), 8192);
+  mapping.bytes()[8191] = std::byte{7};
+  std::byte got{};
+  ASSERT_EQ(pread(output.file().number(), &got, 1, 8191), 1);
+  EXPECT_EQ(got, std::byte{7});
+}
+
+class Run : public Here {
+ protected:
+  // Runs a shell's command, confined; returns its status and keeps what it said.
+  int run(const std::string& command) {
+    const apps::Descriptor said(open(path("said").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600));
+    Confinement confinement{.directory = directory_,
+                            .seconds = 1,
+                            .file_bytes = 4096,
+                            .memory_bytes = std::uint64_t{1} << 30};
+    Process process({.command = {"/bin/sh", "-c", command},
+                     .output = said.number(),
+                     .error = said.number(),
+                     .confinement = confinement});
+    EXPECT_TRUE(process.wait(seconds(10)));
+    return process.status();
+  }
+  std::string said() const { return read(path("said")); }
+};
+
+TEST_F(Run, StatusAndWords) {
+  EXPECT_EQ(run("echo out; echo err >&2; exit 3"), 3);
+  EXPECT_EQ(said(), "out\nerr\n");
+}
+
+TEST_F(Run, WorksInItsDirectoryWithABareEnvironment) {
+  setenv("SECRET", "x", 1);
+  EXPECT_EQ(run("pwd; echo \"$TMPDIR $SECRET\"; cat"), 0);
+  EXPECT_EQ(said(), directory_ + "\n" + directory_ + " \n");
+}
+
+TEST_F(Run, LimitsOfTimeAndFiles) {
+  EXPECT_GT(run("while :; do :; done"), 128);
+  EXPECT_NE(run("head -c 100000 /dev/zero >big; exit $?"), 0);
+  EXPECT_LE(fs::file_size(path("big")), 4096U);
+}
+
+TEST_F(Run, EndsWithAllThatItStarted) {
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Process process({.command = {"/bin/sh", "-c", "sleep 60 & sleep 60"},
+                     .confinement = Confinement{.directory = directory_,
+                                                .seconds = 9,
+                                                .file_bytes = 4096,
+                                                .memory_bytes = std::uint64_t{1} << 30}});
+    EXPECT_FALSE(process.wait(std::chrono::milliseconds(100)));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
+}
+
+TEST(Process, WhatIsNotThere) {
+  Process process({.command = {"no-such-program"}, .confinement = {}});
+  ASSERT_TRUE(process.wait(seconds(10)));
+  EXPECT_EQ(process.status(), 127);
+}
+
+TEST(Report, IsJson) {
+  Report report;
+  report.source = "a \"b\"\\\n.c";
+  report.bytes_out = 7;
+  const std::string json = report.json();
+  EXPECT_NE(json.find(R"("source": "a \"b\"\\\u000a.c")"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"bytes_out\": 7"), std::string::npos) << json;
+}
+
+}  // namespace
+
+}  // namespace rdistcc
