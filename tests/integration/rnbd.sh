@@ -113,5 +113,18 @@ if map ip:10.0.0.2 ip:10.0.0.1; then
 else
 	not_ok "rnbd: the server's link is deleted under load" "no session to begin with"
 fi
+# repeatedly: ten sessions, one after the other.
+repeatedly() {
+	local at
+	for ((at = 0; at < 10; at++)); do
+		map ip:10.0.0.2 ip:10.0.0.1 && unmap && wait_for 20 no_session || return
+	done
+}
+check "rnbd: ten sessions, one after the other" repeatedly
 check "rnbd: the modules go" unload
+check "rnbd: they come again" load
+check "rnbd: the client maps the disk once more" map ip:10.0.0.2 ip:10.0.0.1
+check "rnbd: a mapped disk keeps its module" bash -c '! rmmod rtrs_client'
+check "rnbd: the client unmaps the disk once more" unmap
+check "rnbd: the modules go for good" unload
 finish
