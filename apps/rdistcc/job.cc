@@ -29,7 +29,8 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 // A directory that goes with all that is in it.
 class Private {
  public:
-  explicit Private(const Rules& rules) : path_(rules.directory + "/job-XXXXXX") {
+  explicit Private(const Rules& rules)
+      : path_(rules.directory + "/" + std::string(kJobs) + "XXXXXX") {
     if (mkdtemp(path_.data()) == nullptr) {
       apps::fail_errno(path_);
     }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "link.h"
 #include "message.h"
@@ -25,6 +26,9 @@ struct Rules {
   uid_t user = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
 };
+
+// Each job's directory is called by this and six characters more.
+inline constexpr std::string_view kJobs = "job-";
 
 // Serves the client at the other end until it is done. `stopping` becomes true when the daemon
 // ends, and then the job does. Returns a line for the log. Throws apps::Failure when the client is

@@ -42,7 +42,7 @@ the object from its own. Ends by SIGTERM or SIGINT.
   --jobs N          so many at once; clients beyond are sent elsewhere. The number of processors without it
   --compilers       what may be run; gcc,g++,cc,c++ without it. Each is looked for in /usr/bin, once
   --dir             a directory for what is compiled, better in a tmpfs; /dev/shm/rdistccd-PORT without it.
-                    What is in it is removed
+                    It is to hold nothing else: jobs of an earlier daemon are removed
   --time            for one compilation; 300 without it
   --memory          for one compilation; 4096 without it
   --user            as whom compilers run when the daemon runs as root; nobody without it
@@ -166,7 +166,8 @@ Options read_options(int argc, char** argv) {
   return options;
 }
 
-// Makes the directory and empties it. The descriptor holds it against another daemon.
+// Makes the directory and removes what an earlier daemon has left there; a directory with anything
+// else in it was named by mistake. The descriptor holds it against another daemon.
 apps::Descriptor take_directory(const std::string& path) {
   if (mkdir(path.c_str(), 0711) != 0 && errno != EEXIST) {
     apps::fail_errno(path);
@@ -181,6 +182,12 @@ apps::Descriptor take_directory(const std::string& path) {
   }
   if (flock(held.number(), LOCK_EX | LOCK_NB) != 0) {
     throw Failure(Cause::kSystem, path + " is another daemon's; name another by --dir");
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (!entry.path().filename().string().starts_with(kJobs)) {
+      throw Failure(Cause::kInput, path + " has " + entry.path().filename().string() +
+                                       " in it, which is no daemon's; name another by --dir");
+    }
   }
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     std::filesystem::remove_all(entry.path());

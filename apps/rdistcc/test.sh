@@ -139,6 +139,11 @@ same "a dead daemon: the next is compiled here" 0 compile -O2 -c two.c
 
 serve rdma $((++port)) --allow 10.0.0.2 --compilers slow-gcc
 check "a new daemon removes what the killed one left" bash -c "! ls $work/daemon/jobs/job-* 2>/dev/null"
+mkdir $work/daemon/home
+touch $work/daemon/home/letter
+check "a directory with anything else is refused" bash -c "! timeout 10 $built/rdistccd --transport tcp --allow 10.0.0.2 \
+	--listen 127.0.0.1:3999 --dir $work/daemon/home 2>/dev/null"
+check "and all in it stays" test -e $work/daemon/home/letter
 ip netns exec B "$built/rdistcc" slow-gcc -O2 -c one.c -o never.o 2>/dev/null &
 client=$!
 await "the job has begun" 20 bash -c "ls $work/daemon/jobs/job-*/messages >/dev/null 2>&1"
