@@ -25,10 +25,12 @@ TEST(Canvas, TheOrderOfTrianglesMakesNoDifference) {
   const Volume volume = make_field("gyroid", {24, 24, 24});
   Mesh mesh;
   extract(volume.grid, volume.brick, volume.grid.cells(), 0, mesh);
-  // Two triangles that lie in one plane over another, of other shades.
-  Triangle twin = mesh[0];
-  twin[0].normal = {0, 0, 32767};
-  mesh.push_back(twin);
+  // Each lies on another one of another shade.
+  Mesh twins = mesh;
+  for (Triangle& twin : twins)
+    for (Vertex& vertex : twin)
+      vertex.normal = {0, 0, 32767};
+  mesh.insert(mesh.end(), twins.begin(), twins.end());
   const View view{160, 120, 40, 20};
   Canvas first(volume.grid, view);
   first.draw(mesh);

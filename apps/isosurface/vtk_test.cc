@@ -58,7 +58,9 @@ TEST_F(Vtk, ReadsEachType) {
            {"int", eight("\xff\xff\xff\xfe"), -2},
            {"float", eight(std::string("\x3f\x80\x00\x00", 4)), 1},
            {"double", eight(std::string("\x40\x00\x00\x00\x00\x00\x00\x00", 8)), 2}}) {
-    std::string file = kStart + "BINARY\n" + kPlace;
+    std::string file = kStart;
+    file += "BINARY\n";
+    file += kPlace;
     file += "POINT_DATA 8\nSCALARS v ";
     file += one.type;
     file += " 1\nLOOKUP_TABLE default\n";
