@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "field.h"
@@ -146,6 +148,45 @@ TEST(Chunk, TrianglesOutsideTheGridAreRefused) {
   Mesh read;
   EXPECT_EQ(failure_of([&] { unpack_triangles(ball().grid, std::vector<std::byte>(55), read); }),
             "the peer sent 55 bytes of triangles, which are 54 each");
+}
+
+// Whatever bytes come, they are taken or refused: the sanitizers and the checks below see the rest.
+TEST(Chunk, SpoiledBytesAreTakenOrRefused) {
+  std::mt19937 random(11);
+  Mesh mesh;
+  extract(ball().grid, ball().brick, {{0, 0, 0}, {4, 4, 4}}, 0.3F, mesh);
+  const auto block = packed(block_of({{2, 2, 2}, {5, 4, 6}}));
+  const auto triangles = packed(std::span<const Triangle>(mesh));
+  const auto opening = packed(Opening{ball().grid, 12});
+  const auto word = pack(Question{ball().grid.all()});
+  const auto spoil = [&random](std::vector<std::byte> bytes) {
+    for (unsigned i = 0; i < 1 + random() % 3; ++i)
+      bytes[random() % std::min<std::size_t>(bytes.size(), 64)] = static_cast<std::byte>(random());
+    if (random() % 4 == 0)
+      bytes.resize(random() % (bytes.size() + 8));
+    return bytes;
+  };
+  int taken = 0;
+  int refused = 0;
+  const auto attempt = [&](const std::function<void()>& call) {
+    failure_of(call) == "nothing" ? ++taken : ++refused;
+  };
+  for (int round = 0; round < 5000; ++round) {
+    attempt([&] {
+      const Block read = unpack_block(ball().grid, spoil(block));
+      // What is taken can be worked on.
+      Mesh out;
+      extract(ball().grid, read.brick, read.cells, 0.3F, out);
+    });
+    attempt([&] {
+      Mesh out;
+      unpack_triangles(ball().grid, spoil(triangles), out);
+    });
+    attempt([&] { unpack_opening(spoil(opening)); });
+    attempt([&] { unpack_word(spoil(word)); });
+  }
+  EXPECT_GT(taken, 100);
+  EXPECT_GT(refused, 100);
 }
 
 TEST(Word, EachIsReadAsItWasWritten) {

@@ -120,6 +120,15 @@ for transport in rdma tcp; do
 		check "$transport: $update: the window as one process draws it" \
 			bash -c "'$program' render volume.vtk --window 10,0,0,24 --iso 0.3 --size 100x100 --out expected.png && cmp expected.png window.png"
 		check "$transport: $update: the server goes on" kill -0 $server
+		ip netns exec B "$program" view 10.0.0.1:7002 --window 24 --moves 1000000 --update $update --transport $transport \
+			>/dev/null 2>&1 </dev/null &
+		viewer=$!
+		pause 1
+		kill -KILL $viewer
+		wait $viewer 2>/dev/null
+		check "$transport: $update: the server hears of a viewer that was killed" wait_for 20 grep -q 'the viewer at .* is lost' serve.log
+		check "$transport: $update: and serves the next one" on_b timeout $((30 * patience)) "$program" view 10.0.0.1:7002 \
+			--window 24 --moves 2 --transport $transport
 		kill $server
 		wait $server 2>/dev/null
 	done
