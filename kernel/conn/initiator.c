@@ -103,7 +103,10 @@ static void addr_clear_host(struct sockaddr_storage *addr)
 		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_any;
 }
 
-/* Opens a stream of the class and binds it to our address, but with @any_port not to the port that rdma_cm has picked. */
+/*
+ * Opens a stream of the class and binds it to our address, but with @any_port not to the port that
+ * rdma_cm has picked.
+ */
 static int open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port)
 {
 	struct iw_cm_id *id = conn->cm_id;
@@ -175,8 +178,8 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 
 	lockdep_assert_held(&conn->mutex);
 	/*
-	 * Another connection leads from this port to that of the peer. rdma_cm lets ports be shared, as
-	 * RTRS does among all connections of a session; TCP knows connections by them.
+	 * Another connection leads from this port to that of the peer. rdma_cm lets ports be
+	 * shared, as RTRS does among all connections of a session; TCP knows connections by them.
 	 */
 	if (ret == -EADDRNOTAVAIL) {
 		ret = open_again(conn, true);

@@ -44,9 +44,10 @@ disk_appears() {
 	done
 	return 1
 }
-unmap() { echo "${1:-normal}" >"/sys/block/${device#/dev/}/rnbd/unmap_device"; }
+# unmap HOW: normal or force.
+unmap() { echo "$1" >"/sys/block/${device#/dev/}/rnbd/unmap_device"; }
 unmapped() { [[ ! -e /sys/block/${device#/dev/} ]]; }
-path_is() { [[ $(cat /sys/class/rtrs-client/$session/paths/*/state 2>/dev/null) == "$1" ]]; }
+path_is() { [[ $(cat /sys/class/rtrs-client/"$session"/paths/*/state 2>/dev/null) == "$1" ]]; }
 no_session() { [[ ! -e /sys/class/rtrs-client/$session ]]; }
 
 if ! load; then
@@ -62,14 +63,14 @@ fi
 ok "rnbd: the client maps the disk: $device, by $(cat /sys/class/rtrs-client/$session/paths/*/hca_name)"
 fio_verified "rnbd" "$device"
 file_system "rnbd" "$device"
-check "rnbd: the client unmaps the disk" unmap
+check "rnbd: the client unmaps the disk" unmap normal
 check "rnbd: the disk is gone" wait_for 20 unmapped
 check "rnbd: its session is gone" wait_for 20 no_session
 
 if map ip:fd00::2 ip:fd00::1; then
 	ok "rnbd: the client maps the disk over IPv6"
 	same_bytes "rnbd over IPv6" "$device"
-	check "rnbd: the client unmaps it again" unmap
+	check "rnbd: the client unmaps it again" unmap normal
 	wait_for 20 no_session
 else
 	not_ok "rnbd: the client maps the disk over IPv6" "no disk of the server's appeared"
@@ -117,7 +118,7 @@ fi
 repeatedly() {
 	local at
 	for ((at = 0; at < 10; at++)); do
-		map ip:10.0.0.2 ip:10.0.0.1 && unmap && wait_for 20 no_session || return
+		map ip:10.0.0.2 ip:10.0.0.1 && unmap normal && wait_for 20 no_session || return
 	done
 }
 check "rnbd: ten sessions, one after the other" repeatedly
@@ -125,6 +126,6 @@ check "rnbd: the modules go" unload
 check "rnbd: they come again" load
 check "rnbd: the client maps the disk once more" map ip:10.0.0.2 ip:10.0.0.1
 check "rnbd: a mapped disk keeps its module" bash -c '! rmmod rtrs_client'
-check "rnbd: the client unmaps the disk once more" unmap
+check "rnbd: the client unmaps the disk once more" unmap normal
 check "rnbd: the modules go for good" unload
 finish

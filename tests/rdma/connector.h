@@ -54,7 +54,7 @@ class Connector {
   // Steps of connect(), for cases of the handshake itself. The caller owns the results.
   // An identifier on the client, with a device.
   rdma_cm_id* resolved() const { return resolved(way_ != 0 ? way_ : port_); }
-  // With `shares`, it lets others have its own port as well, and has that of `from`, if that is given.
+  // With `shares`, it lets others have its own port, and has that of `from`, if that is given.
   rdma_cm_id* resolved(std::uint16_t port, bool shares = false, sockaddr* from = nullptr) const;
   // Waits for a connection request and returns its identifier, on a channel of its own.
   rdma_cm_id* accepted(Told* told) const;
