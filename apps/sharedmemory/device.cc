@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "device.h"
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include <memory>
+
+#include "failure.h"
+
+namespace sharedmemory {
+namespace {
+
+using apps::Cause;
+using apps::Failure;
+
+struct EndChannel {
+  void operator()(rdma_event_channel* channel) const { rdma_destroy_event_channel(channel); }
+};
+struct EndId {
+  void operator()(rdma_cm_id* id) const { rdma_destroy_id(id); }
+};
+
+}  // namespace
+
+void check_device(const apps::Address& address) {
+  const std::unique_ptr<rdma_event_channel, EndChannel> channel(rdma_create_event_channel());
+  rdma_cm_id* made = nullptr;
+  if (!channel || rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) != 0) {
+    apps::fail_errno(
+        "this host has no RDMA connections (rdma_cm). Load the module rdma_ucm, or use "
+        "--transport tcp",
+        Cause::kDevice);
+  }
+  const std::unique_ptr<rdma_cm_id, EndId> id(made);
+  auto socket = address.resolve();
+  // The device alone is asked for, so any port will do.
+  if (socket.get()->sa_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(socket.get())->sin6_port = 0;
+  } else {
+    reinterpret_cast<sockaddr_in*>(socket.get())->sin_port = 0;
+  }
+  if (rdma_bind_addr(id.get(), socket.get()) != 0 || id->verbs == nullptr) {
+    throw Failure(Cause::kDevice, "no RDMA device of this host has the address " + address.host +
+                                      ". Add one (rdma link add weft0 type weft netdev eth0), give "
+                                      "this host's own --rank, or use --transport tcp");
+  }
+  ibv_device_attr attributes{};
+  if (ibv_query_device(id->verbs, &attributes) != 0) {
+    apps::fail_errno("the RDMA device of " + address.host + " does not say what it can",
+                     Cause::kDevice);
+  }
+  if (attributes.atomic_cap != IBV_ATOMIC_GLOB) {
+    throw Failure(Cause::kDevice, "the RDMA device of " + address.host +
+                                      " is not atomic to the processor (IBV_ATOMIC_GLOB), as locks "
+                                      "here need it. Use --transport tcp");
+  }
+}
+
+}  // namespace sharedmemory

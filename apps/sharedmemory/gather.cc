@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+// How the hosts find each other: the part of Peers that runs once.
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "failure.h"
+#include "peers.h"
+
+namespace sharedmemory {
+namespace {
+
+using apps::Cause;
+using apps::Failure;
+using apps::Limit;
+
+// One try to connect, and the pause before the next.
+constexpr Limit kTry = std::chrono::seconds(5);
+constexpr Limit kPause{100};
+// A host that has connected says who it is in this time.
+constexpr Limit kGreeting = std::chrono::seconds(10);
+// After this long without the others, say for whom this host waits.
+constexpr auto kQuiet = std::chrono::seconds(3);
+
+Limit until(apps::Clock::time_point end) {
+  return std::max(Limit{0}, std::chrono::duration_cast<Limit>(end - apps::Clock::now()));
+}
+
+std::string name(int host, const Gathering& gathering) {
+  return "host " + std::to_string(host) + " (" +
+         gathering.hosts[static_cast<std::size_t>(host)].text() + ")";
+}
+
+}  // namespace
+
+Peers::Peers(const Gathering& gathering, std::span<std::byte> share)
+    : rank_(gathering.rank), addresses_(gathering.hosts), peers_(gathering.hosts.size()) {
+  const auto end = apps::Clock::now() + gathering.patience;
+  const auto listener = apps::Listener::listen(
+      gathering.transport, addresses_[static_cast<std::size_t>(rank_)], {},
+      [this](const apps::Address& from) {
+        return std::any_of(addresses_.begin(), addresses_.end(), [&](const apps::Address& each) {
+          auto known = each.resolve();
+          return apps::Address::of(known).host == from.host;
+        });
+      });
+  for (int host = 0; host < rank_; ++host) {
+    connect_to(host, gathering, share, end);
+  }
+  for (int host = rank_ + 1; host < hosts(); ++host) {
+    accept_one(*listener, gathering, share, end);
+  }
+  for (const Peer& each : peers_) {
+    if (each.link) {
+      links_.push_back(each.link.get());
+    }
+  }
+}
+
+void Peers::greet(Peer& peer, const Gathering& gathering, std::span<std::byte> share) const {
+  peer.share =
+      peer.link->expose(share, apps::kRemoteRead | apps::kRemoteWrite | apps::kRemoteAtomic);
+  const Greeting greeting{static_cast<std::uint32_t>(rank_),
+                          static_cast<std::uint32_t>(gathering.hosts.size()), peer.share->remote(),
+                          gathering.task};
+  peer.link->send(greeting.to_bytes());
+  peer.link->flush();
+}
+
+void Peers::compare(int host, const Greeting& greeting, const Gathering& gathering,
+                    std::span<std::byte> share) const {
+  if (greeting.task != gathering.task || greeting.hosts != gathering.hosts.size() ||
+      greeting.share.length != share.size()) {
+    throw Failure(Cause::kInput, name(host, gathering) + " runs '" + greeting.task + "' on " +
+                                     std::to_string(greeting.hosts) + " hosts, this host '" +
+                                     gathering.task + "' on " +
+                                     std::to_string(gathering.hosts.size()) +
+                                     ". Start all hosts with the same options but --rank");
+  }
+}
+
+void Peers::connect_to(int host, const Gathering& gathering, std::span<std::byte> share,
+                       apps::Clock::time_point end) {
+  const auto begin = apps::Clock::now();
+  bool said = false;
+  Peer& other = peer(host);
+  while (!other.link) {
+    try {
+      other.link =
+          apps::connect(gathering.transport, gathering.hosts[static_cast<std::size_t>(host)],
+                        std::clamp(until(end), Limit{1}, kTry));
+    } catch (const Failure& failure) {
+      const bool may_come = failure.cause() == Cause::kRefused ||
+                            failure.cause() == Cause::kTimeout || failure.cause() == Cause::kLost;
+      if (!may_come || until(end).count() == 0) {
+        throw Failure(failure.cause(), name(host, gathering) + " is not there: " + failure.what() +
+                                           ". Start the program there with --rank " +
+                                           std::to_string(host));
+      }
+      if (!said && apps::Clock::now() - begin > kQuiet) {
+        said = true;
+        std::fprintf(stderr, "sharedmemory: waiting for %s\n", name(host, gathering).c_str());
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  greet(other, gathering, share);
+  const auto answer = other.link->receive(std::max(until(end), kGreeting));
+  if (!answer) {
+    throw Failure(Cause::kTimeout, name(host, gathering) + " does not answer");
+  }
+  const Greeting greeting = Greeting::from_bytes(answer->message);
+  if (greeting.host != static_cast<std::uint32_t>(host)) {
+    throw Failure(Cause::kInput, name(host, gathering) + " was started with --rank " +
+                                     std::to_string(greeting.host));
+  }
+  compare(host, greeting, gathering, share);
+  other.theirs = greeting.share;
+}
+
+void Peers::accept_one(apps::Listener& listener, const Gathering& gathering,
+                       std::span<std::byte> share, apps::Clock::time_point end) {
+  bool said = false;
+  for (;;) {
+    Peer candidate;
+    candidate.link = listener.accept(said ? until(end) : std::min<Limit>(kQuiet, until(end)));
+    if (!candidate.link) {
+      std::string missing;
+      for (int host = rank_ + 1; host < hosts(); ++host) {
+        missing += peer(host).link ? "" : (missing.empty() ? "" : ", ") + name(host, gathering);
+      }
+      if (until(end).count() == 0) {
+        throw Failure(Cause::kTimeout, missing +
+                                           " did not come. Start the program there with the "
+                                           "same options and its own --rank");
+      }
+      std::fprintf(stderr, "sharedmemory: waiting for %s\n", missing.c_str());
+      said = true;
+      continue;
+    }
+    Greeting greeting;
+    try {
+      const auto first = candidate.link->receive(kGreeting);
+      if (!first) {
+        continue;
+      }
+      greeting = Greeting::from_bytes(first->message);
+      greet(candidate, gathering, share);
+    } catch (const Failure&) {
+      continue;  // It was none of us, or has gone.
+    }
+    const auto host = static_cast<int>(greeting.host);
+    if (greeting.host >= peers_.size() || host <= rank_ || peer(host).link) {
+      throw Failure(Cause::kInput, "a second host came as --rank " + std::to_string(greeting.host) +
+                                       ". Give each host a number of its own, from 0 on");
+    }
+    compare(host, greeting, gathering, share);
+    candidate.theirs = greeting.share;
+    peer(host) = std::move(candidate);
+    return;
+  }
+}
+
+}  // namespace sharedmemory

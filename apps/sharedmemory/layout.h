@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+// What lies where in a host's share of the memory. Every host maps the same arrays in the same
+// order, so that an array has the same offset on all of them, and no host has to ask another.
+#ifndef WEFT_APPS_SHAREDMEMORY_LAYOUT_H
+#define WEFT_APPS_SHAREDMEMORY_LAYOUT_H
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "failure.h"
+
+namespace sharedmemory {
+
+// Some elements in a row of an array, on a host that is named beside it.
+template <typename T>
+struct Slice {
+  std::size_t offset = 0;  // bytes from the beginning of a share
+  std::size_t count = 0;   // elements
+
+  std::size_t bytes() const { return count * sizeof(T); }
+};
+
+// An array of which each host has `count` elements in its share.
+template <typename T>
+struct Array {
+  std::size_t offset = 0;  // bytes
+  std::size_t count = 0;   // elements
+
+  // `length` elements from `first` on. Throws Failure (kInput) if the array has not so many.
+  Slice<T> at(std::size_t first, std::size_t length) const {
+    if (first > count || length > count - first) {
+      throw apps::Failure(apps::Cause::kInput, "elements " + std::to_string(first) + " to " +
+                                                   std::to_string(first + length) +
+                                                   " of an array of " + std::to_string(count));
+    }
+    return {offset + first * sizeof(T), length};
+  }
+  Slice<T> all() const { return {offset, count}; }
+};
+
+// Hands out offsets, from the first byte of a share on.
+class Layout {
+ public:
+  // Arrays begin at such multiples: what two processors write is in no cache line together.
+  static constexpr std::size_t kAlign = 64;
+  // More than this in one share is a mistake.
+  static constexpr std::size_t kMost = std::size_t{1} << 36;
+
+  // An array of `count` elements of T. Throws Failure (kInput) if the share would become too large.
+  template <typename T>
+  Array<T> map(std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlign);
+    if (count > (kMost - used_) / sizeof(T)) {
+      throw apps::Failure(apps::Cause::kInput,
+                          "a share of more than 64 GiB; choose a smaller size");
+    }
+    const Array<T> array{used_, count};
+    used_ = (used_ + count * sizeof(T) + kAlign - 1) / kAlign * kAlign;
+    return array;
+  }
+  // How many bytes a share needs.
+  std::size_t bytes() const { return used_; }
+
+ private:
+  std::size_t used_ = 0;
+};
+
+// Which part of `count` things belongs to one of `hosts`: [first, last). The parts differ by one at
+// most, and follow each other.
+struct Part {
+  std::size_t first = 0;
+  std::size_t last = 0;
+
+  static Part of(std::size_t count, int hosts, int host) {
+    const auto n = static_cast<std::size_t>(hosts);
+    const auto i = static_cast<std::size_t>(host);
+    return {count * i / n, count * (i + 1) / n};
+  }
+  // Whose part thing number `index` is in.
+  static int owner(std::size_t count, int hosts, std::size_t index) {
+    const auto n = static_cast<std::size_t>(hosts);
+    return static_cast<int>(((index + 1) * n - 1) / count);
+  }
+  // The most that any host has.
+  static std::size_t most(std::size_t count, int hosts) {
+    const auto n = static_cast<std::size_t>(hosts);
+    return (count + n - 1) / n;
+  }
+  std::size_t size() const { return last - first; }
+};
+
+}  // namespace sharedmemory
+
+#endif  // WEFT_APPS_SHAREDMEMORY_LAYOUT_H

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+// The tree of Barnes and Hut: a cube that has bodies is cut into eight, until few are in each. Seen
+// from far away, a cube is one body at its centre of mass.
+#ifndef WEFT_APPS_SHAREDMEMORY_OCTREE_H
+#define WEFT_APPS_SHAREDMEMORY_OCTREE_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sharedmemory {
+
+struct Vector {
+  double x = 0;
+  double y = 0;
+  double z = 0;
+};
+
+struct Body {
+  Vector at;
+  double mass = 0;
+};
+
+class Octree {
+ public:
+  // A cube is one body if its side is less than this much of its distance.
+  static constexpr double kOpening = 0.6;
+  // The distance that is added to all, so that bodies which meet pull with a finite force.
+  static constexpr double kSoftening = 0.01;
+
+  // The tree of `bodies`, which stay the caller's and must not change. It is a function of them
+  // alone, bit by bit.
+  explicit Octree(std::span<const Body> bodies);
+
+  // What pulls body number `index`, and by how many others; the gravitational constant is 1.
+  Vector acceleration(std::size_t index, std::uint64_t& interactions) const;
+
+ private:
+  static constexpr std::size_t kLeaf = 8;  // bodies that need no further cut
+  static constexpr int kDeepest = 40;      // bodies in one place can't be told apart
+  static constexpr std::size_t kEighths = 8;
+
+  struct Cube {
+    Body whole;  // all of it as one body
+    double side = 0;
+    std::uint32_t first = 0;  // of order_, or of cubes_ if it is cut
+    std::uint32_t count = 0;
+    bool cut = false;
+  };
+
+  // Makes the cube number `cube` of bodies order_[first, first + count).
+  void make(std::size_t cube, Vector centre, double half, std::size_t first, std::size_t count,
+            int depth);
+  // Sorts those bodies by the eighth that they are in; returns where each eighth begins.
+  std::array<std::size_t, kEighths + 1> sort(Vector centre, std::size_t first, std::size_t count);
+
+  std::span<const Body> bodies_;
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> sorted_;
+  std::vector<Cube> cubes_;
+};
+
+}  // namespace sharedmemory
+
+#endif  // WEFT_APPS_SHAREDMEMORY_OCTREE_H

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "peers.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "failure.h"
+
+namespace sharedmemory {
+namespace {
+
+using apps::Cause;
+using apps::Failure;
+using apps::Limit;
+
+// Messages after the greeting: one byte that says what, and one for a host's number.
+constexpr std::byte kGoodbye{'G'};
+constexpr std::byte kEnded{'E'};
+
+// How long a host that has lost another listens to the rest for who was the first.
+constexpr Limit kMoment{300};
+
+constexpr const char* kAgain = ". Start all hosts again";
+
+std::array<std::byte, 2> message(std::byte what, int host) {
+  return {what, static_cast<std::byte>(host)};
+}
+
+std::string name(int host) {
+  return "host " + std::to_string(host);
+}
+
+}  // namespace
+
+template <typename Request>
+auto Peers::ask(int host, const Request& request) {
+  Peer& other = peer(host);
+  try {
+    return request(*other.link, *other.share, other.theirs);
+  } catch (const Failure& failure) {
+    if (failure.cause() == Cause::kInput) {
+      throw;
+    }
+    lost(host, failure.what());
+  }
+}
+
+void Peers::write(int host, std::size_t from, std::size_t length, std::size_t to) {
+  ask(host, [&](apps::Link& link, const apps::Region& share, const apps::RemoteRegion& theirs) {
+    link.write(share, from, length, theirs, to);
+  });
+}
+
+void Peers::read(int host, std::size_t from, std::size_t length, std::size_t into) {
+  ask(host, [&](apps::Link& link, const apps::Region& share, const apps::RemoteRegion& theirs) {
+    link.read(share, into, length, theirs, from);
+  });
+}
+
+std::uint64_t Peers::fetch_add(int host, std::size_t offset, std::uint64_t add) {
+  return ask(host, [&](apps::Link& link, const apps::Region&, const apps::RemoteRegion& theirs) {
+    return link.fetch_add(theirs, offset, add);
+  });
+}
+
+std::uint64_t Peers::compare_swap(int host, std::size_t offset, std::uint64_t expected,
+                                  std::uint64_t desired) {
+  return ask(host, [&](apps::Link& link, const apps::Region&, const apps::RemoteRegion& theirs) {
+    return link.compare_swap(theirs, offset, expected, desired);
+  });
+}
+
+void Peers::signal(int host, Signal signal, std::size_t from, std::size_t length, std::size_t to) {
+  ask(host, [&](apps::Link& link, const apps::Region& share, const apps::RemoteRegion& theirs) {
+    link.write_notify(share, from, length, theirs, to, static_cast<std::uint32_t>(signal));
+  });
+}
+
+void Peers::flush(int host) {
+  ask(host, [](apps::Link& link, const apps::Region&, const apps::RemoteRegion&) { link.flush(); });
+}
+
+int Peers::host_of(const apps::Link* link) const {
+  const auto found = std::find_if(peers_.begin(), peers_.end(),
+                                  [&](const Peer& each) { return each.link.get() == link; });
+  return static_cast<int>(found - peers_.begin());
+}
+
+void Peers::drop(int host) {
+  std::erase(links_, peer(host).link.get());
+}
+
+void Peers::take(Limit limit) {
+  const apps::Link* const ready = apps::wait_any(links_, limit);
+  if (ready == nullptr) {
+    return;
+  }
+  const int host = host_of(ready);
+  while (const auto arrival = next_of(host)) {
+    count(host, *arrival);
+  }
+}
+
+std::optional<apps::Arrival> Peers::next_of(int host) {
+  Peer& other = peer(host);
+  try {
+    return other.link->receive(Limit{0});
+  } catch (const Failure& failure) {
+    if (!other.left && !leaving_) {
+      lost(host, failure.what());
+    }
+    other.left = true;
+    drop(host);
+    return {};
+  }
+}
+
+void Peers::count(int host, const apps::Arrival& arrival) {
+  Peer& other = peer(host);
+  if (arrival.immediate == static_cast<std::uint32_t>(Signal::kNotified)) {
+    ++other.notifications;
+  } else if (arrival.immediate == static_cast<std::uint32_t>(Signal::kReleased)) {
+    ++releases_;
+  } else if (!arrival.immediate && arrival.message.size() == 2 && arrival.message[0] == kGoodbye) {
+    other.left = true;
+  } else if (!arrival.immediate && arrival.message.size() == 2 && arrival.message[0] == kEnded) {
+    const int ended = std::to_integer<int>(arrival.message[1]);
+    if (ended >= hosts()) {
+      lost(host, "it named a host that is none");
+    }
+    drop(host);
+    tell_the_rest(ended);
+    throw Failure(Cause::kLost, name(ended) + " ended, as " + name(host) + " says" + kAgain);
+  } else {
+    lost(host, "it sent what this program does not send");
+  }
+}
+
+bool Peers::use_notification(int host) {
+  unsigned& left = peer(host).notifications;
+  return left > 0 && left-- > 0;
+}
+
+bool Peers::use_release() {
+  return releases_ > 0 && releases_-- > 0;
+}
+
+int Peers::first_to_end(int host, std::vector<int>& ended) {
+  const auto end = apps::Clock::now() + kMoment;
+  while (!links_.empty()) {
+    const auto left = std::chrono::duration_cast<Limit>(end - apps::Clock::now());
+    const apps::Link* const ready = left.count() > 0 ? apps::wait_any(links_, left) : nullptr;
+    if (ready == nullptr) {
+      break;
+    }
+    const int other = host_of(ready);
+    try {
+      while (const auto arrival = peer(other).link->receive(Limit{0})) {
+        if (!arrival->immediate && arrival->message.size() == 2 && arrival->message[0] == kEnded) {
+          return std::to_integer<int>(arrival->message[1]);
+        }
+      }
+    } catch (const Failure&) {
+      ended.push_back(other);
+      drop(other);
+    }
+  }
+  return host;
+}
+
+void Peers::tell_the_rest(int ended) {
+  const auto rest = links_;
+  for (apps::Link* const each : rest) {
+    try {
+      each->send(message(kEnded, ended));
+      each->flush();
+    } catch (const Failure&) {
+      // It has ended as well, as first_to_end() will find.
+    }
+  }
+}
+
+void Peers::lost(int host, const std::string& why) {
+  drop(host);
+  tell_the_rest(host);
+  std::vector<int> ended;
+  const int first = first_to_end(host, ended);
+  std::string text = name(first) + " ended";
+  if (first != host) {
+    text += ", and so did " + name(host);
+  }
+  text += ": " + why;
+  for (const int each : ended) {
+    text += "; " + name(each) + " ended";
+  }
+  throw Failure(Cause::kLost, text + kAgain);
+}
+
+// When a host comes here, all have passed the last barrier: who ends now does no harm. But a link
+// is held until the other host needs it no more.
+void Peers::leave() {
+  leaving_ = true;
+  for (Peer& each : peers_) {
+    try {
+      if (each.link) {
+        each.link->send(message(kGoodbye, rank_));
+        each.link->flush();
+      }
+    } catch (const Failure&) {
+      each.left = true;
+      std::erase(links_, each.link.get());
+    }
+  }
+  const auto stays = [](const Peer& each) { return each.link && !each.left; };
+  while (std::ranges::any_of(peers_, stays)) {
+    take(apps::kForever);
+  }
+}
+
+}  // namespace sharedmemory

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+// Memory that several hosts share: each holds a share of it, and reads and writes those of all.
+//
+//     Layout layout;                       // on every host the same
+//     const Control control(layout, hosts);
+//     const auto numbers = layout.map<double>(1000);
+//     const Share share(layout.bytes());
+//     Peers peers(gathering, share.bytes());
+//     World world(share, control, &peers);
+//     world.of(numbers.all())[0] = 1.5;    // this host's own
+//     world.read(2, numbers.at(0, 10), numbers.at(500, 10));  // 10 of host 2's, to 500..509 here
+//     world.fence();                       // now they are here
+//
+// Requests may be complete in any order, until fence(). What is written to a host is there for that
+// host when it has taken a notification that was sent after, or has passed a barrier.
+#ifndef WEFT_APPS_SHAREDMEMORY_WORLD_H
+#define WEFT_APPS_SHAREDMEMORY_WORLD_H
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "control.h"
+#include "layout.h"
+#include "peers.h"
+#include "share.h"
+#include "times.h"
+
+namespace sharedmemory {
+
+// Every call throws Failure (kLost) that names the host if another one has ended.
+class World {
+ public:
+  // Without peers one host is alone. What is referred to is the caller's.
+  World(const Share& share, const Control& control, Peers* peers = nullptr);
+
+  int rank() const { return peers_ != nullptr ? peers_->rank() : 0; }
+  int hosts() const { return peers_ != nullptr ? peers_->hosts() : 1; }
+  const Control& control() const { return control_; }
+  Times& times() { return times_; }
+
+  // This host's own elements.
+  template <typename T>
+  std::span<T> of(const Slice<T>& slice) const {
+    return share_.of(slice);
+  }
+  template <typename T>
+  std::span<T> of(const Array<T>& array) const {
+    return share_.of(array.all());
+  }
+
+  // Begins to copy this host's `from` to `to` of a host, which may be this one. Both have the same
+  // count. `from` must not change until fence().
+  template <typename T>
+  void write(int host, const Slice<T>& from, const Slice<T>& to) {
+    write_bytes(host, from.offset, check(from.bytes(), to.bytes()), to.offset);
+  }
+  // Begins to copy `from` of a host to this host's `into`, which has the bytes after fence().
+  template <typename T>
+  void read(int host, const Slice<T>& from, const Slice<T>& into) {
+    read_bytes(host, from.offset, check(from.bytes(), into.bytes()), into.offset);
+  }
+  // Waits until all that this host began is complete: what was read is here, and what was written
+  // is in the memory of the other hosts.
+  void fence();
+
+  // Atomic on one word of a host. Both return the value before, and wait for it.
+  std::uint64_t fetch_add(int host, const Slice<std::uint64_t>& word, std::uint64_t add);
+  std::uint64_t compare_swap(int host, const Slice<std::uint64_t>& word, std::uint64_t expected,
+                             std::uint64_t desired);
+
+  // The same as write() to another host, with a notification: all which this one has written to it
+  // until now is there when that host takes it.
+  template <typename T>
+  void write_notify(int host, const Slice<T>& from, const Slice<T>& to) {
+    notify_bytes(host, Signal::kNotified, from.offset, check(from.bytes(), to.bytes()), to.offset);
+  }
+  // A notification with no more than that.
+  void notify(int host);
+  // Waits for the next notification of a host.
+  void await(int host);
+  // Waits until what was written to a host may be changed here again; it may not have arrived.
+  void settle(int host);
+  // What a barrier is made of: the last who comes releases the others.
+  void release(int host);
+  void await_release();
+  // Lets some time pass, less if there are news of another host.
+  void pause(apps::Limit limit);
+
+  // Says how far the work is, where somebody set out to watch. `what` is one step of it.
+  void progress(const char* what, std::size_t done, std::size_t of) const {
+    if (watch) {
+      watch(what, done, of);
+    }
+  }
+  std::function<void(const char* what, std::size_t done, std::size_t of)> watch;
+
+ private:
+  // What this host has under way to another one.
+  struct Traffic {
+    bool requests = false;  // something is not known to be complete
+    bool writes = false;    // something is not known to have arrived
+  };
+
+  // The number of bytes of both slices. Throws Failure (kInput) if they differ.
+  static std::size_t check(std::size_t from, std::size_t to);
+  void write_bytes(int host, std::size_t from, std::size_t length, std::size_t to);
+  void notify_bytes(int host, Signal signal, std::size_t from, std::size_t length, std::size_t to);
+  void read_bytes(int host, std::size_t from, std::size_t length, std::size_t into);
+  // Throws Failure (kProtocol) unless there is such a host: its number may have been computed from
+  // what others wrote.
+  void check_host(int host) const;
+  Traffic& traffic(int host) { return traffic_[static_cast<std::size_t>(host)]; }
+
+  const Share& share_;
+  const Control& control_;
+  Peers* peers_;
+  Times times_;
+  std::vector<Traffic> traffic_;
+};
+
+}  // namespace sharedmemory
+
+#endif  // WEFT_APPS_SHAREDMEMORY_WORLD_H
