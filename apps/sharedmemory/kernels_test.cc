@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+// Each kernel alone, against what is known by another way, and several hosts against one, bit by
+// bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "barnes.h"
+#include "fft.h"
+#include "lu.h"
+#include "ocean.h"
+#include "options.h"
+#include "radix.h"
+#include "run.h"
+#include "together.h"
+#include "said.h"
+
+namespace sharedmemory {
+namespace {
+
+Options alone(const std::string& kernel, std::size_t size, std::size_t steps = 2) {
+  Options options;
+  options.kernel = kernel;
+  options.size = size;
+  options.steps = steps;
+  options.alone = true;
+  return options;
+}
+
+template <typename T>
+std::vector<T> result_of(const Options& options) {
+  return run(options).result->as<T>();
+}
+
+TEST(Fft_, is_the_sum_that_defines_it) {
+  constexpr std::size_t kPoints = 256;
+  const auto found = result_of<Complex>(alone("fft", kPoints));
+  for (std::size_t k = 0; k < kPoints; ++k) {
+    Complex sum = 0;
+    for (std::size_t i = 0; i < kPoints; ++i) {
+      sum += Fft::input(1, i) * std::polar(1.0, -2 * std::numbers::pi *
+                                                    static_cast<double>(i * k % kPoints) / kPoints);
+    }
+    EXPECT_LT(std::abs(found[k] - sum), 1e-12) << k;
+  }
+}
+
+TEST(Lu_, multiplied_it_is_the_matrix) {
+  constexpr std::size_t kSize = 96;
+  const auto found = result_of<double>(alone("lu", kSize));
+  for (std::size_t row = 0; row < kSize; ++row) {
+    for (std::size_t column = 0; column < kSize; ++column) {
+      double sum = row <= column ? found[row * kSize + column] : 0;
+      for (std::size_t k = 0; k < std::min(row, column + 1); ++k) {
+        sum += found[row * kSize + k] * found[k * kSize + column];
+      }
+      EXPECT_NEAR(sum, Lu::input(1, kSize, row, column), 1e-11) << row << ", " << column;
+    }
+  }
+}
+
+TEST(Radix_, is_what_sorting_gives) {
+  constexpr std::size_t kKeys = 10000;
+  std::vector<std::uint32_t> keys(kKeys);
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    keys[i] = Radix::input(1, i);
+  }
+  std::ranges::sort(keys);
+  for (const std::size_t bits : {1, 5, 8, 16}) {
+    Options options = alone("radix", kKeys);
+    options.bits = bits;
+    EXPECT_EQ(result_of<std::uint32_t>(options), keys) << bits;
+  }
+}
+
+// What the tree leaves out is one in a hundred.
+TEST(Octree_, is_near_the_sum_over_all_bodies) {
+  constexpr std::size_t kBodies = 500;
+  std::vector<Body> bodies;
+  for (std::size_t i = 0; i < kBodies; ++i) {
+    bodies.push_back(Barnes::input(1, kBodies, i));
+  }
+  const Octree tree(bodies);
+  std::uint64_t pulls = 0;
+  double wrong = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < kBodies; ++i) {
+    const Vector found = tree.acceleration(i, pulls);
+    Vector sum;
+    for (std::size_t j = 0; j < kBodies; ++j) {
+      const Vector d{bodies[j].at.x - bodies[i].at.x, bodies[j].at.y - bodies[i].at.y,
+                     bodies[j].at.z - bodies[i].at.z};
+      const double square =
+          d.x * d.x + d.y * d.y + d.z * d.z + Octree::kSoftening * Octree::kSoftening;
+      const double factor = i == j ? 0 : bodies[j].mass / (square * std::sqrt(square));
+      sum = {sum.x + factor * d.x, sum.y + factor * d.y, sum.z + factor * d.z};
+    }
+    wrong += std::hypot(found.x - sum.x, found.y - sum.y, found.z - sum.z);
+    all += std::hypot(sum.x, sum.y, sum.z);
+  }
+  EXPECT_LT(wrong, all / 100);
+  EXPECT_LT(pulls, kBodies * (kBodies - 1));
+}
+
+TEST(Octree_, bodies_in_one_place_end) {
+  const std::vector<Body> bodies(100, Body{{0.25, 0.25, 0.25}, 1});
+  std::uint64_t pulls = 0;
+  const Vector found = Octree(bodies).acceleration(5, pulls);
+  EXPECT_EQ(found.x, 0);
+  EXPECT_EQ(pulls, bodies.size() - 1);
+}
+
+// The error of the grid falls with the square of its cells, and each cycle takes most of the rest
+// away.
+TEST(Ocean_, is_near_what_solves_the_equation) {
+  constexpr std::size_t kCells = 64;
+  constexpr std::size_t kCycles = 8;
+  const auto found = result_of<double>(alone("ocean", kCells, kCycles));
+  double worst = 0;
+  for (std::size_t i = 1; i < kCells; ++i) {
+    for (std::size_t j = 1; j < kCells; ++j) {
+      worst = std::max(worst, std::abs(found[(i - 1) * (kCells - 1) + j - 1] -
+                                       Ocean::solution(1, static_cast<double>(j) / kCells,
+                                                       static_cast<double>(i) / kCells)));
+    }
+  }
+  EXPECT_LT(worst, 0.02);
+  const auto* const residuals = &found[(kCells - 1) * (kCells - 1)];
+  for (std::size_t i = 1; i < kCycles; ++i) {
+    EXPECT_LT(residuals[i], residuals[i - 1] / 4) << i;
+  }
+}
+
+struct Case {
+  const char* kernel;
+  std::size_t size;
+};
+
+class Hosts_ : public testing::TestWithParam<std::tuple<Case, int>> {};
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Hosts_,
+                         testing::Combine(testing::Values(Case{"fft", 1024}, Case{"lu", 96},
+                                                          Case{"radix", 5001}, Case{"barnes", 301},
+                                                          Case{"ocean", 32}),
+                                          testing::Values(2, 3, 4)),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).kernel +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(Hosts_, have_the_result_of_one) {
+  const auto [what, hosts] = GetParam();
+  const auto addresses = free_addresses(hosts);
+  EXPECT_TRUE(all_well(each_in_a_thread(hosts, [&, what = what](int rank) {
+    Options options = alone(what.kernel, what.size);
+    options.alone = false;
+    options.hosts = addresses;
+    options.rank = rank;
+    options.transport = apps::Transport::kTcp;
+    const Outcome outcome = run(options);
+    EXPECT_EQ(outcome.difference, "");
+    EXPECT_EQ(outcome.result.has_value(), rank == 0);
+    EXPECT_GT(outcome.times.seconds(Activity::kWaiting), 0);
+  })));
+}
+
+TEST(Result_, a_difference_is_found_where_it_is) {
+  Result one = Result::with_room<double>(10);
+  Result other = one;
+  EXPECT_EQ(difference_of(one, other), "");
+  const std::vector<double> seven{7};
+  other.put(3, std::span<const double>(seven));
+  EXPECT_EQ(difference_of(one, other), "number 3 is another one");
+  EXPECT_EQ(difference_of(one, Result::with_room<double>(9)), "80 bytes, not 72");
+}
+
+}  // namespace
+}  // namespace sharedmemory

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "barrier.h"
+#include "lock.h"
+#include "together.h"
+#include "said.h"
+
+namespace sharedmemory {
+namespace {
+
+bool all_are(std::span<const std::uint64_t> numbers, std::uint64_t value) {
+  return std::ranges::all_of(numbers, [&](std::uint64_t each) { return each == value; });
+}
+
+// Shares with one array of numbers in them.
+class World_ : public testing::TestWithParam<int> {
+ protected:
+  static constexpr std::size_t kNumbers = 1000;
+
+  template <typename Work>
+  std::vector<std::string> run(const Work& work) {
+    return together(hosts, layout, control, work);
+  }
+
+  int hosts = GetParam();
+  Layout layout;
+  Control control{layout, hosts};
+  Array<std::uint64_t> numbers = layout.map<std::uint64_t>(kNumbers);
+  Array<std::uint64_t> scratch = layout.map<std::uint64_t>(kNumbers);
+};
+
+INSTANTIATE_TEST_SUITE_P(Hosts, World_, testing::Values(2, 3, 4),
+                         [](const auto& hosts) { return "of" + std::to_string(hosts.param); });
+
+TEST_P(World_, reads_what_others_wrote_before_a_barrier) {
+  EXPECT_TRUE(all_well(run([&](World& world) {
+    const auto rank = static_cast<std::uint64_t>(world.rank());
+    for (std::uint64_t round = 1; round <= 50; ++round) {
+      for (std::uint64_t& each : world.of(numbers)) {
+        each = round * 10 + rank;
+      }
+      barrier(world);
+      for (int host = 0; host < hosts; ++host) {
+        world.read(host, numbers.all(), scratch.all());
+        world.fence();
+        EXPECT_TRUE(all_are(world.of(scratch), round * 10 + static_cast<std::uint64_t>(host)));
+      }
+      barrier(world);
+    }
+  })));
+}
+
+TEST_P(World_, what_is_written_before_a_barrier_is_there_after_it) {
+  EXPECT_TRUE(all_well(run([&](World& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    const auto all = static_cast<std::size_t>(hosts);
+    const std::size_t some = kNumbers / all;
+    for (std::uint64_t round = 1; round <= 50; ++round) {
+      std::ranges::fill(world.of(scratch), round);
+      for (int host = 0; host < hosts; ++host) {
+        world.write(host, scratch.at(0, some), numbers.at(rank * some, some));
+      }
+      barrier(world);
+      EXPECT_TRUE(all_are(world.of(numbers.at(0, some * all)), round));
+      barrier(world);
+    }
+  })));
+}
+
+TEST_P(World_, a_notification_comes_after_what_was_written) {
+  EXPECT_TRUE(all_well(run([&](World& world) {
+    const int next = (world.rank() + 1) % hosts;
+    const int last = (world.rank() + hosts - 1) % hosts;
+    // In a ring a host may be ahead of the next by as many rounds as there are others.
+    const std::size_t some = kNumbers / static_cast<std::size_t>(hosts);
+    for (std::uint64_t round = 1; round <= 200; ++round) {
+      const std::size_t turn = round % static_cast<std::size_t>(hosts) * some;
+      const auto out = scratch.at(turn, some);
+      world.settle(next);
+      std::ranges::fill(world.of(out), round);
+      if (round % 3 == 0) {
+        world.write(next, out, numbers.at(turn, some));
+        world.notify(next);
+      } else {
+        world.write_notify(next, out, numbers.at(turn, some));
+      }
+      world.await(last);
+      EXPECT_TRUE(all_are(world.of(numbers.at(turn, some)), round));
+    }
+  })));
+}
+
+TEST_P(World_, a_lock_is_one_hosts_at_a_time) {
+  constexpr std::uint64_t kRounds = 40;
+  std::atomic<int> inside = 0;
+  EXPECT_TRUE(all_well(run([&](World& world) {
+    Lock lock(world, hosts - 1, 1);
+    for (std::uint64_t i = 0; i < kRounds; ++i) {
+      lock.acquire();
+      EXPECT_EQ(++inside, 1);
+      world.read(0, numbers.at(7, 1), scratch.at(0, 1));
+      world.fence();
+      ++world.of(scratch)[0];
+      world.write(0, scratch.at(0, 1), numbers.at(7, 1));
+      --inside;
+      lock.release();
+    }
+    barrier(world);
+    if (world.rank() == 0) {
+      EXPECT_EQ(world.of(numbers)[7], kRounds * static_cast<std::uint64_t>(hosts));
+    }
+  })));
+}
+
+TEST_P(World_, fetch_add_loses_nothing_and_gives_each_value_once) {
+  constexpr std::uint64_t kRounds = 100;
+  EXPECT_TRUE(all_well(run([&](World& world) {
+    for (std::uint64_t i = 0; i < kRounds; ++i) {
+      const auto before = world.fetch_add(1, numbers.at(3, 1), 1);
+      world.of(scratch)[before] = 1;
+    }
+    barrier(world);
+    // Each value was had by one host.
+    std::uint64_t sum = 0;
+    for (int host = 0; host < hosts; ++host) {
+      world.read(host, scratch.all(), numbers.all());
+      world.fence();
+      for (const std::uint64_t each : world.of(numbers)) {
+        sum += each;
+      }
+    }
+    EXPECT_EQ(sum, kRounds * static_cast<std::uint64_t>(hosts));
+  })));
+}
+
+TEST_P(World_, a_lock_that_is_not_held_is_not_given_back) {
+  const auto failures = run([&](World& world) { Lock(world, 0, 0).release(); });
+  // Some hear first that another has failed.
+  EXPECT_TRUE(std::ranges::any_of(failures, [](const std::string& each) {
+    return bool(says(each, "a lock is given back that this host has not"));
+  }));
+}
+
+TEST_P(World_, who_waits_for_a_host_that_ends_hears_of_it) {
+  const int victim = hosts - 1;
+  const auto begin = apps::Clock::now();
+  const auto failures = run([&](World& world) {
+    barrier(world);
+    if (world.rank() == victim) {
+      throw std::runtime_error("the victim");
+    }
+    barrier(world);
+  });
+  for (int host = 0; host < victim; ++host) {
+    EXPECT_TRUE(says(failures[static_cast<std::size_t>(host)],
+                     "host " + std::to_string(victim) + " ended"));
+  }
+  EXPECT_LT(apps::Clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST_P(World_, who_waits_for_a_lock_of_a_host_that_ends_hears_of_it) {
+  const int victim = hosts - 1;
+  const auto failures = run([&](World& world) {
+    Lock lock(world, 0, 0);
+    if (world.rank() == victim) {
+      lock.acquire();
+    }
+    barrier(world);
+    if (world.rank() == victim) {
+      throw std::runtime_error("the victim");
+    }
+    lock.acquire();
+  });
+  for (int host = 0; host < victim; ++host) {
+    EXPECT_TRUE(says(failures[static_cast<std::size_t>(host)],
+                     "host " + std::to_string(victim) + " ended"));
+  }
+}
+
+TEST_P(World_, a_host_that_is_none_is_refused) {
+  const auto failures =
+      run([&](World& world) { world.write(hosts, numbers.at(0, 1), scratch.at(0, 1)); });
+  EXPECT_TRUE(std::ranges::any_of(
+      failures, [](const std::string& each) { return bool(says(each, "there is no host")); }));
+}
+
+Peers meet(const std::vector<apps::Address>& addresses, int rank, const std::string& task,
+           const Share& share, std::chrono::seconds patience) {
+  return {{apps::Transport::kTcp, addresses, rank, task, patience}, share.bytes()};
+}
+
+TEST(Peers_, another_task_is_refused_on_both_hosts) {
+  const auto addresses = free_addresses(2);
+  const auto failures = each_in_a_thread(2, [&](int rank) {
+    const Share share(100);
+    meet(addresses, rank, rank == 0 ? "lu" : "fft", share, std::chrono::seconds(10));
+  });
+  EXPECT_TRUE(says(failures[0], "runs 'fft' on 2 hosts, this host 'lu'"));
+  EXPECT_TRUE(says(failures[1], "runs 'lu' on 2 hosts, this host 'fft'"));
+}
+
+TEST(Peers_, a_host_that_does_not_come_is_named) {
+  const auto addresses = free_addresses(2);
+  const auto failures = each_in_a_thread(2, [&](int rank) {
+    if (rank == 0) {
+      const Share share(100);
+      meet(addresses, 0, "fft", share, std::chrono::seconds(1));
+    }
+  });
+  EXPECT_TRUE(says(failures[0], "host 1 (" + addresses[1].text() + ") did not come"));
+}
+
+TEST(Peers_, a_host_that_is_not_there_is_named) {
+  const auto addresses = free_addresses(2);
+  const auto failures = each_in_a_thread(2, [&](int rank) {
+    if (rank == 1) {
+      const Share share(100);
+      meet(addresses, 1, "fft", share, std::chrono::seconds(1));
+    }
+  });
+  EXPECT_TRUE(says(failures[1], "host 0 (" + addresses[0].text() + ") is not there"));
+}
+
+TEST(Peers_, a_stranger_is_passed_over) {
+  const auto addresses = free_addresses(2);
+  const auto failures = each_in_a_thread(3, [&](int rank) {
+    const Share share(100);
+    if (rank < 2) {
+      if (rank == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      }
+      Peers peers = meet(addresses, rank, "fft", share, std::chrono::seconds(10));
+      peers.leave();
+      return;
+    }
+    for (;;) {
+      try {
+        const auto link =
+            apps::connect(apps::Transport::kTcp, addresses[0], std::chrono::seconds(1));
+        const std::vector<std::byte> nonsense(64, std::byte{7});
+        link->send(nonsense);
+        link->flush();
+        return;
+      } catch (const apps::Failure&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    }
+  });
+  EXPECT_TRUE(all_well(failures));
+}
+
+}  // namespace
+}  // namespace sharedmemory
