@@ -34,7 +34,7 @@ std::vector<T> result_of(const Options& options) {
   return run(options).result->as<T>();
 }
 
-TEST(Fft_, is_the_sum_that_defines_it) {
+TEST(FftTest, is_the_sum_that_defines_it) {
   constexpr std::size_t kPoints = 256;
   const auto found = result_of<Complex>(alone("fft", kPoints));
   for (std::size_t k = 0; k < kPoints; ++k) {
@@ -47,7 +47,7 @@ TEST(Fft_, is_the_sum_that_defines_it) {
   }
 }
 
-TEST(Lu_, multiplied_it_is_the_matrix) {
+TEST(LuTest, multiplied_it_is_the_matrix) {
   constexpr std::size_t kSize = 96;
   const auto found = result_of<double>(alone("lu", kSize));
   for (std::size_t row = 0; row < kSize; ++row) {
@@ -61,7 +61,7 @@ TEST(Lu_, multiplied_it_is_the_matrix) {
   }
 }
 
-TEST(Radix_, is_what_sorting_gives) {
+TEST(RadixTest, is_what_sorting_gives) {
   constexpr std::size_t kKeys = 10000;
   std::vector<std::uint32_t> keys(kKeys);
   for (std::size_t i = 0; i < kKeys; ++i) {
@@ -76,7 +76,7 @@ TEST(Radix_, is_what_sorting_gives) {
 }
 
 // What the tree leaves out is one in a hundred.
-TEST(Octree_, is_near_the_sum_over_all_bodies) {
+TEST(OctreeTest, is_near_the_sum_over_all_bodies) {
   constexpr std::size_t kBodies = 500;
   std::vector<Body> bodies;
   for (std::size_t i = 0; i < kBodies; ++i) {
@@ -104,7 +104,7 @@ TEST(Octree_, is_near_the_sum_over_all_bodies) {
   EXPECT_LT(pulls, kBodies * (kBodies - 1));
 }
 
-TEST(Octree_, bodies_in_one_place_end) {
+TEST(OctreeTest, bodies_in_one_place_end) {
   const std::vector<Body> bodies(100, Body{{0.25, 0.25, 0.25}, 1});
   std::uint64_t pulls = 0;
   const Vector found = Octree(bodies).acceleration(5, pulls);
@@ -114,7 +114,7 @@ TEST(Octree_, bodies_in_one_place_end) {
 
 // The error of the grid falls with the square of its cells, and each cycle takes most of the rest
 // away.
-TEST(Ocean_, is_near_what_solves_the_equation) {
+TEST(OceanTest, is_near_what_solves_the_equation) {
   constexpr std::size_t kCells = 64;
   constexpr std::size_t kCycles = 8;
   const auto found = result_of<double>(alone("ocean", kCells, kCycles));
@@ -138,9 +138,9 @@ struct Case {
   std::size_t size;
 };
 
-class Hosts_ : public testing::TestWithParam<std::tuple<Case, int>> {};
+class HostsTest : public testing::TestWithParam<std::tuple<Case, int>> {};
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Hosts_,
+INSTANTIATE_TEST_SUITE_P(Kernels, HostsTest,
                          testing::Combine(testing::Values(Case{"fft", 1024}, Case{"lu", 96},
                                                           Case{"radix", 5001}, Case{"barnes", 301},
                                                           Case{"ocean", 32}),
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Hosts_,
                                   std::to_string(std::get<1>(info.param));
                          });
 
-TEST_P(Hosts_, have_the_result_of_one) {
+TEST_P(HostsTest, have_the_result_of_one) {
   const auto [what, hosts] = GetParam();
   const auto addresses = free_addresses(hosts);
   EXPECT_TRUE(all_well(each_in_a_thread(hosts, [&, what = what](int rank) {
@@ -166,7 +166,7 @@ TEST_P(Hosts_, have_the_result_of_one) {
   })));
 }
 
-TEST(Result_, a_difference_is_found_where_it_is) {
+TEST(ResultTest, a_difference_is_found_where_it_is) {
   Result one = Result::with_room<double>(10);
   Result other = one;
   EXPECT_EQ(difference_of(one, other), "");

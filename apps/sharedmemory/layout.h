@@ -78,10 +78,10 @@ struct Part {
     const auto i = static_cast<std::size_t>(host);
     return {count * i / n, count * (i + 1) / n};
   }
-  // Whose part thing number `index` is in.
+  // Whose part thing number `index` is in, which is below `count`.
   static int owner(std::size_t count, int hosts, std::size_t index) {
     const auto n = static_cast<std::size_t>(hosts);
-    return static_cast<int>(((index + 1) * n - 1) / count);
+    return count == 0 ? 0 : static_cast<int>(((index + 1) * n - 1) / count);
   }
   // The most that any host has.
   static std::size_t most(std::size_t count, int hosts) {

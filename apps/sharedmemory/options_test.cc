@@ -29,7 +29,7 @@ std::string refusal(const std::vector<const char*>& arguments) {
   }
 }
 
-TEST(Options_, are_what_the_line_says) {
+TEST(OptionsTest, are_what_the_line_says) {
   const Options options = parse({"lu", "--hosts", "10.0.0.1:7000,[fd00::2]:7001", "--rank", "1",
                                  "--transport", "tcp", "--size", "128", "--block", "8"});
   EXPECT_EQ(options.host_count(), 2);
@@ -39,7 +39,7 @@ TEST(Options_, are_what_the_line_says) {
   EXPECT_EQ(options.task(), "lu --size 128 --steps 2 --block 8 --bits 8 --seed 1");
 }
 
-TEST(Options_, wrong_ones_are_refused_with_the_reason) {
+TEST(OptionsTest, wrong_ones_are_refused_with_the_reason) {
   EXPECT_TRUE(says(refusal({}), "no kernel is given"));
   EXPECT_TRUE(says(refusal({"fff", "--alone"}), "there is no kernel 'fff'"));
   EXPECT_TRUE(says(refusal({"fft"}), "give either --alone, or --hosts"));
@@ -56,7 +56,7 @@ TEST(Options_, wrong_ones_are_refused_with_the_reason) {
   EXPECT_NE(refusal({"fft", "--alone", "--transport", "udp"}), "");
 }
 
-TEST(Options_, sizes_that_a_kernel_can_not_have_are_refused) {
+TEST(OptionsTest, sizes_that_a_kernel_can_not_have_are_refused) {
   EXPECT_TRUE(says(refusal({"fft", "--alone", "--size", "512"}), "a power of 4"));
   EXPECT_TRUE(says(refusal({"fft", "--size", "4", "--hosts", "a:1,b:1,c:1"}), "a row for each"));
   EXPECT_TRUE(says(refusal({"lu", "--alone", "--size", "100"}), "no multiple of --block 16"));
@@ -68,7 +68,7 @@ TEST(Options_, sizes_that_a_kernel_can_not_have_are_refused) {
   EXPECT_TRUE(says(refusal({"ocean", "--size", "4", "--hosts", "a:1,b:1"}), "from 8"));
 }
 
-TEST(Greeting_, comes_as_it_went) {
+TEST(GreetingTest, comes_as_it_went) {
   const Greeting sent{3, 4, {0x1122334455667788, 4096, 99}, "fft --size 16"};
   const Greeting got = Greeting::from_bytes(sent.to_bytes());
   EXPECT_EQ(got.host, sent.host);
@@ -77,7 +77,7 @@ TEST(Greeting_, comes_as_it_went) {
   EXPECT_EQ(got.task, sent.task);
 }
 
-TEST(Greeting_, what_is_none_is_refused) {
+TEST(GreetingTest, what_is_none_is_refused) {
   const auto good = Greeting{0, 2, {}, "fft"}.to_bytes();
   for (std::size_t length = 0; length < good.size() - 3; ++length) {
     EXPECT_THROW(Greeting::from_bytes(std::span(good).first(length)), apps::Failure) << length;
@@ -90,11 +90,11 @@ TEST(Greeting_, what_is_none_is_refused) {
   EXPECT_THROW(Greeting::from_bytes(longer), apps::Failure);
 }
 
-TEST(Greeting_, nothing_of_it_steers_a_terminal) {
+TEST(GreetingTest, nothing_of_it_steers_a_terminal) {
   EXPECT_EQ(Greeting::from_bytes(Greeting{0, 2, {}, "a\x1b[2J\n"}.to_bytes()).task, "a?[2J?");
 }
 
-TEST(Part_, all_things_have_one_owner) {
+TEST(PartTest, all_things_have_one_owner) {
   for (std::size_t count = 1; count < 40; ++count) {
     for (int hosts = 1; hosts < 8; ++hosts) {
       std::size_t next = 0;
@@ -111,7 +111,7 @@ TEST(Part_, all_things_have_one_owner) {
   }
 }
 
-TEST(Layout_, arrays_do_not_overlap_and_are_not_left) {
+TEST(LayoutTest, arrays_do_not_overlap_and_are_not_left) {
   Layout layout;
   const auto one = layout.map<char>(3);
   const auto two = layout.map<double>(5);
@@ -125,7 +125,7 @@ TEST(Layout_, arrays_do_not_overlap_and_are_not_left) {
   EXPECT_THROW(layout.map<double>(SIZE_MAX / 8), apps::Failure);
 }
 
-TEST(Times_, go_to_the_innermost_activity) {
+TEST(TimesTest, go_to_the_innermost_activity) {
   constexpr std::chrono::milliseconds kWhile{20};
   Times times;
   const auto pass = [&] {

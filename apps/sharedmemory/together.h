@@ -49,6 +49,7 @@ std::vector<std::string> each_in_a_thread(int hosts, const Work& work) {
   std::vector<std::string> failures(static_cast<std::size_t>(hosts));
   {
     std::vector<std::jthread> threads;
+    threads.reserve(failures.size());
     for (int i = 0; i < hosts; ++i) {
       threads.emplace_back([&, i] {
         try {

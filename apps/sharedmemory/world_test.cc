@@ -21,7 +21,7 @@ bool all_are(std::span<const std::uint64_t> numbers, std::uint64_t value) {
 }
 
 // Shares with one array of numbers in them.
-class World_ : public testing::TestWithParam<int> {
+class WorldTest : public testing::TestWithParam<int> {
  protected:
   static constexpr std::size_t kNumbers = 1000;
 
@@ -37,10 +37,10 @@ class World_ : public testing::TestWithParam<int> {
   Array<std::uint64_t> scratch = layout.map<std::uint64_t>(kNumbers);
 };
 
-INSTANTIATE_TEST_SUITE_P(Hosts, World_, testing::Values(2, 3, 4),
+INSTANTIATE_TEST_SUITE_P(Hosts, WorldTest, testing::Values(2, 3, 4),
                          [](const auto& hosts) { return "of" + std::to_string(hosts.param); });
 
-TEST_P(World_, reads_what_others_wrote_before_a_barrier) {
+TEST_P(WorldTest, reads_what_others_wrote_before_a_barrier) {
   EXPECT_TRUE(all_well(run([&](World& world) {
     const auto rank = static_cast<std::uint64_t>(world.rank());
     for (std::uint64_t round = 1; round <= 50; ++round) {
@@ -58,7 +58,7 @@ TEST_P(World_, reads_what_others_wrote_before_a_barrier) {
   })));
 }
 
-TEST_P(World_, what_is_written_before_a_barrier_is_there_after_it) {
+TEST_P(WorldTest, what_is_written_before_a_barrier_is_there_after_it) {
   EXPECT_TRUE(all_well(run([&](World& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
     const auto all = static_cast<std::size_t>(hosts);
@@ -75,7 +75,7 @@ TEST_P(World_, what_is_written_before_a_barrier_is_there_after_it) {
   })));
 }
 
-TEST_P(World_, a_notification_comes_after_what_was_written) {
+TEST_P(WorldTest, a_notification_comes_after_what_was_written) {
   EXPECT_TRUE(all_well(run([&](World& world) {
     const int next = (world.rank() + 1) % hosts;
     const int last = (world.rank() + hosts - 1) % hosts;
@@ -98,7 +98,7 @@ TEST_P(World_, a_notification_comes_after_what_was_written) {
   })));
 }
 
-TEST_P(World_, a_lock_is_one_hosts_at_a_time) {
+TEST_P(WorldTest, a_lock_is_one_hosts_at_a_time) {
   constexpr std::uint64_t kRounds = 40;
   std::atomic<int> inside = 0;
   EXPECT_TRUE(all_well(run([&](World& world) {
@@ -120,7 +120,7 @@ TEST_P(World_, a_lock_is_one_hosts_at_a_time) {
   })));
 }
 
-TEST_P(World_, fetch_add_loses_nothing_and_gives_each_value_once) {
+TEST_P(WorldTest, fetch_add_loses_nothing_and_gives_each_value_once) {
   constexpr std::uint64_t kRounds = 100;
   EXPECT_TRUE(all_well(run([&](World& world) {
     for (std::uint64_t i = 0; i < kRounds; ++i) {
@@ -141,7 +141,7 @@ TEST_P(World_, fetch_add_loses_nothing_and_gives_each_value_once) {
   })));
 }
 
-TEST_P(World_, a_lock_that_is_not_held_is_not_given_back) {
+TEST_P(WorldTest, a_lock_that_is_not_held_is_not_given_back) {
   const auto failures = run([&](World& world) { Lock(world, 0, 0).release(); });
   // Some hear first that another has failed.
   EXPECT_TRUE(std::ranges::any_of(failures, [](const std::string& each) {
@@ -149,7 +149,7 @@ TEST_P(World_, a_lock_that_is_not_held_is_not_given_back) {
   }));
 }
 
-TEST_P(World_, who_waits_for_a_host_that_ends_hears_of_it) {
+TEST_P(WorldTest, who_waits_for_a_host_that_ends_hears_of_it) {
   const int victim = hosts - 1;
   const auto begin = apps::Clock::now();
   const auto failures = run([&](World& world) {
@@ -166,7 +166,7 @@ TEST_P(World_, who_waits_for_a_host_that_ends_hears_of_it) {
   EXPECT_LT(apps::Clock::now() - begin, std::chrono::seconds(10));
 }
 
-TEST_P(World_, who_waits_for_a_lock_of_a_host_that_ends_hears_of_it) {
+TEST_P(WorldTest, who_waits_for_a_lock_of_a_host_that_ends_hears_of_it) {
   const int victim = hosts - 1;
   const auto failures = run([&](World& world) {
     Lock lock(world, 0, 0);
@@ -185,7 +185,7 @@ TEST_P(World_, who_waits_for_a_lock_of_a_host_that_ends_hears_of_it) {
   }
 }
 
-TEST_P(World_, a_host_that_is_none_is_refused) {
+TEST_P(WorldTest, a_host_that_is_none_is_refused) {
   const auto failures =
       run([&](World& world) { world.write(hosts, numbers.at(0, 1), scratch.at(0, 1)); });
   EXPECT_TRUE(std::ranges::any_of(
@@ -197,7 +197,7 @@ Peers meet(const std::vector<apps::Address>& addresses, int rank, const std::str
   return {{apps::Transport::kTcp, addresses, rank, task, patience}, share.bytes()};
 }
 
-TEST(Peers_, another_task_is_refused_on_both_hosts) {
+TEST(PeersTest, another_task_is_refused_on_both_hosts) {
   const auto addresses = free_addresses(2);
   const auto failures = each_in_a_thread(2, [&](int rank) {
     const Share share(100);
@@ -207,7 +207,7 @@ TEST(Peers_, another_task_is_refused_on_both_hosts) {
   EXPECT_TRUE(says(failures[1], "runs 'lu' on 2 hosts, this host 'fft'"));
 }
 
-TEST(Peers_, a_host_that_does_not_come_is_named) {
+TEST(PeersTest, a_host_that_does_not_come_is_named) {
   const auto addresses = free_addresses(2);
   const auto failures = each_in_a_thread(2, [&](int rank) {
     if (rank == 0) {
@@ -218,7 +218,7 @@ TEST(Peers_, a_host_that_does_not_come_is_named) {
   EXPECT_TRUE(says(failures[0], "host 1 (" + addresses[1].text() + ") did not come"));
 }
 
-TEST(Peers_, a_host_that_is_not_there_is_named) {
+TEST(PeersTest, a_host_that_is_not_there_is_named) {
   const auto addresses = free_addresses(2);
   const auto failures = each_in_a_thread(2, [&](int rank) {
     if (rank == 1) {
@@ -229,7 +229,7 @@ TEST(Peers_, a_host_that_is_not_there_is_named) {
   EXPECT_TRUE(says(failures[1], "host 0 (" + addresses[0].text() + ") is not there"));
 }
 
-TEST(Peers_, a_stranger_is_passed_over) {
+TEST(PeersTest, a_stranger_is_passed_over) {
   const auto addresses = free_addresses(2);
   const auto failures = each_in_a_thread(3, [&](int rank) {
     const Share share(100);
