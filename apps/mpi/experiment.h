@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+// What can be measured. Every rank calls the same function with the same options; each checks what
+// it receives, and throws Failure if it is wrong.
+#ifndef WEFT_APPS_MPI_EXPERIMENT_H
+#define WEFT_APPS_MPI_EXPERIMENT_H
+
+#include <span>
+
+#include "options.h"
+#include "world.h"
+
+namespace mpibench {
+
+void latency(const Options& options, const World& world);
+void bandwidth(const Options& options, const World& world);
+void logp(const Options& options, const World& world);
+void buffers(const Options& options, const World& world);
+void unexpected(const Options& options, const World& world);
+void posted(const Options& options, const World& world);
+void overlapping(const Options& options, const World& world);
+void progress(const Options& options, const World& world);
+void onesided(const Options& options, const World& world);
+void halo(const Options& options, const World& world);
+void farm(const Options& options, const World& world);
+
+struct Experiment {
+  std::string_view name;
+  void (*run)(const Options&, const World&);
+  std::string_view what;
+};
+std::span<const Experiment> experiments();
+
+}  // namespace mpibench
+
+#endif  // WEFT_APPS_MPI_EXPERIMENT_H

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+// A 2-D Jacobi iteration: each rank has rows of a plate, and gets the row above and the row below
+// its own from its neighbours in each step, by messages or by puts. The result must be that of one
+// process, to the last bit.
+#include <algorithm>
+
+#include "experiment.h"
+#include "require.h"
+#include "grid.h"
+#include "pingpong.h"
+#include "window.h"
+
+namespace mpibench {
+
+namespace {
+
+// The rows of this rank, twice: one holds this step, the other the next. A row of a neighbour's
+// lies above and below each.
+class Plate {
+ public:
+  Plate(const World& world, unsigned edge)
+      : world_(world),
+        columns_(edge),
+        first_(share_of(edge, static_cast<std::size_t>(world.size()),
+                        static_cast<std::size_t>(world.rank()))
+                   .first),
+        rows_(share_of(edge, static_cast<std::size_t>(world.size()),
+                       static_cast<std::size_t>(world.rank()))
+                  .second -
+              first_),
+        // As large on each rank, so that each knows where the others' rows lie.
+        half_((static_cast<std::size_t>(edge) / static_cast<std::size_t>(world.size()) + 3) *
+              columns_),
+        window_(2 * half_) {
+    for (std::size_t row = 1; row <= rows_; row++) {
+      for (std::size_t column = 0; column < columns_; column++) {
+        now()[row * columns_ + column] = heat_at_first(first_ + row - 1, column);
+      }
+    }
+  }
+
+  void step() {
+    jacobi_step(now(), next(), rows_, columns_, up() == MPI_PROC_NULL, down() == MPI_PROC_NULL);
+    odd_ = !odd_;
+  }
+
+  // Brings the neighbours' rows, for the next step.
+  void exchange_by_messages() {
+    const auto count = static_cast<int>(columns_);
+    MPI_Sendrecv(row(1), count, MPI_DOUBLE, up(), kData, row(rows_ + 1), count, MPI_DOUBLE, down(),
+                 kData, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(row(rows_), count, MPI_DOUBLE, down(), kData, row(0), count, MPI_DOUBLE, up(),
+                 kData, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  void exchange_by_puts() {
+    const auto count = static_cast<int>(columns_);
+    MPI_Win_fence(0, window_.get());
+    if (up() != MPI_PROC_NULL) {
+      MPI_Put(row(1), count, MPI_DOUBLE, up(), place(rows_of_rank(up()) + 1), count, MPI_DOUBLE,
+              window_.get());
+    }
+    if (down() != MPI_PROC_NULL) {
+      MPI_Put(row(rows_), count, MPI_DOUBLE, down(), place(0), count, MPI_DOUBLE, window_.get());
+    }
+    MPI_Win_fence(0, window_.get());
+  }
+
+  std::span<double> own_rows() { return now().subspan(columns_, rows_ * columns_); }
+
+ private:
+  int up() const { return world_.rank() == 0 ? MPI_PROC_NULL : world_.rank() - 1; }
+  int down() const {
+    return world_.rank() + 1 == world_.size() ? MPI_PROC_NULL : world_.rank() + 1;
+  }
+  std::size_t rows_of_rank(int rank) const {
+    const auto [first, last] =
+        share_of(columns_, static_cast<std::size_t>(world_.size()), static_cast<std::size_t>(rank));
+    return last - first;
+  }
+  std::span<double> now() { return window_.values().subspan(odd_ ? half_ : 0, half_); }
+  std::span<double> next() { return window_.values().subspan(odd_ ? 0 : half_, half_); }
+  double* row(std::size_t index) { return &now()[index * columns_]; }
+  // Where a row of this step lies in any rank's window.
+  MPI_Aint place(std::size_t index) const {
+    return static_cast<MPI_Aint>((odd_ ? half_ : 0) + index * columns_);
+  }
+
+  const World& world_;
+  std::size_t columns_;
+  std::size_t first_;
+  std::size_t rows_;
+  std::size_t half_;
+  Window<double> window_;
+  bool odd_ = false;
+};
+
+// The same by one process.
+std::vector<double> alone(unsigned edge, unsigned steps) {
+  const std::size_t columns = edge;
+  std::vector<double> now((columns + 2) * columns);
+  for (std::size_t row = 0; row < columns; row++) {
+    for (std::size_t column = 0; column < columns; column++) {
+      now[(row + 1) * columns + column] = heat_at_first(row, column);
+    }
+  }
+  std::vector<double> next = now;
+  for (unsigned step = 0; step < steps; step++) {
+    jacobi_step(now, next, columns, columns, true, true);
+    std::swap(now, next);
+  }
+  return {now.begin() + static_cast<std::ptrdiff_t>(columns),
+          now.end() - static_cast<std::ptrdiff_t>(columns)};
+}
+
+}  // namespace
+
+void halo(const Options& options, const World& world) {
+  require(static_cast<unsigned>(world.size()) <= options.grid,
+          "halo has fewer rows than there are ranks: make --grid larger");
+  const bool puts = options.by == "onesided";
+  Plate plate(world, options.grid);
+  world.barrier();
+  const double begin = now_us();
+  for (unsigned step = 0; step < options.steps; step++) {
+    if (puts) {
+      plate.exchange_by_puts();
+    } else {
+      plate.exchange_by_messages();
+    }
+    plate.step();
+  }
+  world.barrier();
+  const double took = now_us() - begin;
+
+  const std::vector<double> wanted = alone(options.grid, options.steps);
+  const auto [first, last] = share_of(options.grid, static_cast<std::size_t>(world.size()),
+                                      static_cast<std::size_t>(world.rank()));
+  const std::span<double> mine = plate.own_rows();
+  const bool good =
+      mine.size() == (last - first) * options.grid &&
+      std::ranges::equal(mine, std::span(wanted).subspan(first * options.grid, mine.size()));
+  world.agree(good, "halo: the plate of all ranks is not that of one process");
+  world.write(Record()
+                  .add("experiment", "halo")
+                  .add("by", options.by)
+                  .add("ranks", world.size())
+                  .add("grid", options.grid)
+                  .add("steps", options.steps)
+                  .add("step_us", took / options.steps));
+}
+
+}  // namespace mpibench

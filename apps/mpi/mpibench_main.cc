@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+// mpibench: measures MPI between two ranks, and runs two programs on all of them. It measures
+// whatever carries the messages: see README.md for how to choose.
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "experiment.h"
+#include "require.h"
+#include "options.h"
+#include "record.h"
+#include "traffic.h"
+#include "world.h"
+
+namespace mpibench {
+
+namespace {
+
+void print_help() {
+  std::cout
+      << R"(usage: mpirun -np 2 --host A,B mpibench [--json FILE] EXPERIMENT [OPTION...] [-- EXPERIMENT ...]
+
+Measures MPI between its first two ranks, and checks every result. Prints a JSON object a line;
+apps/mpi/launch starts it over TCP, over RDMA, or with one-sided calls alone by RDMA. EXPERIMENT:
+
+)";
+  for (const Experiment& experiment : experiments()) {
+    std::printf("  %-11s %s\n", std::string(experiment.name).c_str(),
+                std::string(experiment.what).c_str());
+  }
+  std::cout << R"(
+Behind each comes what carried its bytes on rank 0's host, by the counters of the RDMA devices and
+of the interfaces. Several experiments, with -- between them, run one after the other.
+
+  --sizes N,N...     message sizes in bytes, up to 1 GiB (one-sided: multiples of 8)
+  --rounds N         how often, in place of a number by the size
+  --lengths N,N...   lengths of queues (unexpected, posted)
+  --delays N,N...    microseconds for which rank 0 computes (progress)
+  --operation NAME   one of them alone: put get accumulate fetch (onesided); send receive
+                     (overlap); send put (progress)
+  --compute HOW      spin (the default), or sleep, where both ranks have the same processor
+  --by HOW           messages (the default) or onesided (halo, farm)
+  --grid N, --steps N   rows and columns, and iterations (halo)
+  --tasks N          how many (farm)
+  --json FILE        writes the results there as well
+  --devices FOLDER   where the counters of RDMA devices are, in place of /sys/class/infiniband, which
+                     shows none in a network namespace
+
+Status 0: all results were right. 2: the command line is wrong. 1: anything else.
+)" << std::flush;
+}
+
+// Runs the experiments on this rank.
+void run(const CommandLine& line) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  require(size >= 2, "there is one rank, and it takes two: start it by mpirun -np 2, see --help");
+  Report report(rank == 0 ? line.json : "");
+  const World world(rank, size, report);
+  for (const Options& options : line.experiments) {
+    for (const Experiment& experiment : experiments()) {
+      if (experiment.name != options.experiment) {
+        continue;
+      }
+      if (rank == 0) {
+        std::cerr << "mpibench: " << experiment.name << ": " << experiment.what << '\n';
+      }
+      world.barrier();
+      const Traffic before = traffic("/sys/class/net", line.devices);
+      experiment.run(options, world);
+      world.barrier();
+      const Traffic during = traffic("/sys/class/net", line.devices) - before;
+      world.write(Record()
+                      .add("experiment", "traffic")
+                      .add("of", experiment.name)
+                      .add("device_bytes", static_cast<double>(during.device_bytes))
+                      .add("interface_bytes", static_cast<double>(during.interface_bytes)));
+    }
+  }
+}
+
+std::vector<std::string_view> names() {
+  std::vector<std::string_view> names;
+  for (const Experiment& experiment : experiments()) {
+    names.push_back(experiment.name);
+  }
+  return names;
+}
+
+// The command line is read before MPI begins, so that a wrong one, and --help, need no mpirun.
+int run_all(int argc, char** argv) {
+  CommandLine line;
+  try {
+    const std::vector<std::string_view> known = names();
+    line = parse({argv + 1, static_cast<std::size_t>(argc) - 1}, known);
+  } catch (const Failure& wrong) {
+    std::cerr << "mpibench: " << wrong.what() << '\n';
+    return 2;
+  }
+  if (line.help) {
+    print_help();
+    return 0;
+  }
+  MPI_Init(&argc, &argv);
+  try {
+    run(line);
+  } catch (const std::exception& failure) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::cerr << "mpibench: rank " << rank << ": " << failure.what() << std::endl;
+    // The other ranks wait for this one.
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Finalize();
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace mpibench
+
+int main(int argc, char** argv) {
+  try {
+    return mpibench::run_all(argc, argv);
+  } catch (const std::exception& failure) {
+    std::cerr << "mpibench: " << failure.what() << '\n';
+    return 1;
+  }
+}

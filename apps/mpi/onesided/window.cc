@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "window.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+#include "failure.h"
+#include "lock.h"
+
+namespace onesided {
+
+namespace {
+
+using apps::Cause;
+using apps::Failure;
+using apps::RemoteRegion;
+
+// What a rank tells each other of its part.
+struct Description {
+  std::array<std::byte, RemoteRegion::kBytes> memory{};
+  std::array<std::byte, RemoteRegion::kBytes> words{};
+  std::uint64_t unit = 1;
+};
+
+// Bytes of one value of a type. The types of the language alone lie in memory as they are counted.
+std::size_t size_of(MPI_Datatype type) {
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = 0;
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  MPI_Aint begin = 0;
+  MPI_Aint extent = 0;
+  int size = 0;
+  PMPI_Type_get_extent(type, &begin, &extent);
+  PMPI_Type_size(type, &size);
+  if (combiner != MPI_COMBINER_NAMED || begin != 0 || extent != size) {
+    throw Failure(Cause::kInput,
+                  "a one-sided call has a derived datatype, or one with gaps: use one of the "
+                  "language's, as MPI_BYTE, or start the program without libonesided.so");
+  }
+  return static_cast<std::size_t>(size);
+}
+
+std::span<std::byte> bytes_of(const Values& values) {
+  if (values.count < 0) {
+    throw Failure(Cause::kInput, "a one-sided call has a count below 0");
+  }
+  return {static_cast<std::byte*>(values.memory),
+          static_cast<std::size_t>(values.count) * size_of(values.type)};
+}
+
+// into = from op into, value by value.
+void combine(const Values& from, std::span<std::byte> into, MPI_Op op) {
+  if (op == MPI_REPLACE) {
+    std::ranges::copy(bytes_of(from), into.begin());
+  } else if (op != MPI_NO_OP) {
+    PMPI_Reduce_local(from.memory, into.data(), from.count, from.type, op);
+  }
+}
+
+}  // namespace
+
+Window::Window(World& world, MPI_Comm communicator, std::span<std::byte> memory, int unit)
+    : words_(std::make_unique<Words>()) {
+  PMPI_Comm_dup(communicator, &communicator_);
+  int size = 0;
+  int self = 0;
+  PMPI_Comm_size(communicator_, &size);
+  PMPI_Comm_rank(communicator_, &self);
+
+  // Which ranks of MPI_COMM_WORLD, whose links there are, these are.
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group all = MPI_GROUP_NULL;
+  PMPI_Comm_group(communicator_, &group);
+  PMPI_Comm_group(MPI_COMM_WORLD, &all);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> of_world(ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  PMPI_Group_translate_ranks(group, size, ranks.data(), all, of_world.data());
+  PMPI_Group_free(&group);
+  PMPI_Group_free(&all);
+
+  std::vector<Description> own(ranks.size());
+  const auto expose = [&](int rank, std::span<std::byte> bytes) {
+    constexpr apps::Rights kAll = apps::kRemoteRead | apps::kRemoteWrite | apps::kRemoteAtomic;
+    regions_.push_back(world.link(rank).expose(bytes, kAll));
+    return regions_.back()->remote().to_bytes();
+  };
+  for (const int rank : ranks) {
+    const auto at = static_cast<std::size_t>(rank);
+    own[at].unit = static_cast<std::uint64_t>(unit);
+    if (of_world[at] == MPI_UNDEFINED) {
+      throw Failure(Cause::kInput, "a window has ranks that are not of MPI_COMM_WORLD");
+    }
+    if (rank != self) {
+      own[at].words = expose(of_world[at], std::as_writable_bytes(std::span(*words_)));
+      own[at].memory = memory.empty() ? RemoteRegion{}.to_bytes() : expose(of_world[at], memory);
+    }
+  }
+  std::vector<Description> theirs(own.size());
+  PMPI_Alltoall(own.data(), sizeof(Description), MPI_BYTE, theirs.data(), sizeof(Description),
+                MPI_BYTE, communicator_);
+  for (const int rank : ranks) {
+    const auto at = static_cast<std::size_t>(rank);
+    Peer peer;
+    peer.unit = theirs[at].unit;
+    if (rank == self) {
+      peer.target = std::make_unique<OwnTarget>(memory, *words_);
+    } else {
+      peer.target = std::make_unique<LinkTarget>(world.link(of_world[at]),
+                                                 RemoteRegion::from_bytes(theirs[at].memory),
+                                                 RemoteRegion::from_bytes(theirs[at].words));
+    }
+    peers_.push_back(std::move(peer));
+  }
+  PMPI_Barrier(communicator_);
+}
+
+Window::~Window() {
+  PMPI_Comm_free(&communicator_);
+}
+
+Window::Peer& Window::peer(int rank) {
+  if (rank < 0 || static_cast<std::size_t>(rank) >= peers_.size()) {
+    throw Failure(Cause::kInput, "a one-sided call names rank " + std::to_string(rank) +
+                                     " of a window of " + std::to_string(peers_.size()) + " ranks");
+  }
+  return peers_[static_cast<std::size_t>(rank)];
+}
+
+std::uint64_t Window::byte_of(const Place& place) {
+  std::uint64_t byte = 0;
+  if (place.offset < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(place.offset),
+                                                 peer(place.rank).unit, &byte)) {
+    throw Failure(Cause::kInput, "a one-sided call has an offset outside of its window");
+  }
+  return byte;
+}
+
+void Window::put(const Values& from, const Place& place) {
+  target(place.rank).put(bytes_of(from), byte_of(place));
+}
+
+void Window::get(const Values& into, const Place& place) {
+  target(place.rank).get(bytes_of(into), byte_of(place));
+}
+
+void Window::accumulate(const Values& from, const Values& before, const Place& place, MPI_Op op) {
+  Target& at = target(place.rank);
+  const std::uint64_t byte = byte_of(place);
+  std::vector<std::byte> there(op == MPI_NO_OP ? bytes_of(before).size() : bytes_of(from).size());
+  at.flush();
+  const Accumulating right(at);
+  at.get(there, byte);
+  at.flush();
+  if (before.memory != nullptr) {
+    std::ranges::copy(there, bytes_of(before).begin());
+  }
+  if (op != MPI_NO_OP) {
+    combine(from, there, op);
+    at.put(there, byte);
+    at.flush();
+  }
+}
+
+void Window::compare_swap(const void* expected, const void* desired, void* before,
+                          MPI_Datatype type, const Place& place) {
+  Target& at = target(place.rank);
+  const std::uint64_t byte = byte_of(place);
+  const std::size_t size = size_of(type);
+  const std::span<std::byte> there(static_cast<std::byte*>(before), size);
+  at.flush();
+  const Accumulating right(at);
+  at.get(there, byte);
+  at.flush();
+  if (std::memcmp(there.data(), expected, size) == 0) {
+    at.put({static_cast<const std::byte*>(desired), size}, byte);
+    at.flush();
+  }
+}
+
+void Window::flush_all() {
+  for (const Peer& peer : peers_) {
+    peer.target->flush();
+  }
+}
+
+void Window::synchronize() {
+  flush_all();
+  PMPI_Barrier(communicator_);
+}
+
+void Window::lock(int rank, bool alone) {
+  Peer& at = peer(rank);
+  if (at.held != Held::kNone) {
+    throw Failure(Cause::kInput,
+                  "rank " + std::to_string(rank) + " of a window is locked by this rank already");
+  }
+  (alone ? lock_alone : lock_shared)(*at.target);
+  at.held = alone ? Held::kAlone : Held::kShared;
+}
+
+void Window::unlock(int rank) {
+  Peer& at = peer(rank);
+  if (at.held == Held::kNone) {
+    throw Failure(Cause::kInput,
+                  "rank " + std::to_string(rank) + " of a window is not locked by this rank");
+  }
+  at.target->flush();
+  (at.held == Held::kAlone ? unlock_alone : unlock_shared)(*at.target);
+  at.held = Held::kNone;
+}
+
+void Window::lock_all() {
+  for (int rank = 0; static_cast<std::size_t>(rank) < peers_.size(); rank++) {
+    lock(rank, false);
+  }
+}
+
+void Window::unlock_all() {
+  for (int rank = 0; static_cast<std::size_t>(rank) < peers_.size(); rank++) {
+    unlock(rank);
+  }
+}
+
+}  // namespace onesided

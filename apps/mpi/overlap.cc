@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+// How much of a transfer is hidden behind computing of one end, and what the other end waits for
+// while it computes.
+#include <algorithm>
+
+#include "computing.h"
+#include "experiment.h"
+#include "require.h"
+#include "pattern.h"
+#include "pingpong.h"
+#include "window.h"
+
+namespace mpibench {
+
+namespace {
+
+constexpr unsigned kMostRounds = 50;
+constexpr unsigned kFewestRounds = 5;
+
+unsigned few_rounds(const Options& options, std::size_t size) {
+  return std::clamp(rounds_of(options, size) / 4, kFewestRounds, kMostRounds);
+}
+
+// Transfers of one size from rank 0 (sending) or to it, in which rank 0 computes for `microseconds`
+// between the beginning and MPI_Wait(). Returns the times until both ends have the whole of it.
+Samples transfers(const World& world, bool sending, std::size_t size, unsigned rounds,
+                  Computing how, double microseconds) {
+  const int sender = sending ? 0 : 1;
+  std::vector<std::byte> bytes(size);
+  Samples samples;
+  for (unsigned round = 0; round < rounds; round++) {
+    const bool sends = world.rank() == sender;
+    if (sends) {
+      fill(bytes, static_cast<unsigned>(sender), round);
+    }
+    if (world.rank() == 1) {
+      await(0);
+      if (sends) {
+        send(bytes, 0, kData);
+      } else {
+        receive(bytes, 0, kData);
+        signal(0);
+      }
+    } else {
+      MPI_Request request = MPI_REQUEST_NULL;
+      const double begin = now_us();
+      if (sends) {
+        signal(1);
+        MPI_Isend(bytes.data(), static_cast<int>(size), MPI_BYTE, 1, kData, MPI_COMM_WORLD,
+                  &request);
+      } else {
+        MPI_Irecv(bytes.data(), static_cast<int>(size), MPI_BYTE, 1, kData, MPI_COMM_WORLD,
+                  &request);
+        signal(1);
+      }
+      if (microseconds > 0) {
+        compute(how, microseconds);
+      }
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      if (sends) {
+        await(1);
+      }
+      samples.add(now_us() - begin);
+    }
+    require(sends || holds(bytes, static_cast<unsigned>(sender), round),
+            "an overlapped message arrived with wrong bytes");
+  }
+  return samples;
+}
+
+// How long computing for so long really takes: a sleep ends late.
+double really(Computing how, double microseconds) {
+  constexpr unsigned kTries = 9;
+  Samples samples;
+  for (unsigned i = 0; i < kTries; i++) {
+    const double begin = now_us();
+    compute(how, microseconds);
+    samples.add(now_us() - begin);
+  }
+  return samples.median();
+}
+
+}  // namespace
+
+void overlapping(const Options& options, const World& world) {
+  const std::vector<std::size_t> sizes =
+      options.sizes.empty() ? std::vector<std::size_t>{1024, 16384, 262144, 1048576}
+                            : options.sizes;
+  for (const std::string operation : {"send", "receive"}) {
+    if (!options.operation.empty() && options.operation != operation) {
+      continue;
+    }
+    const bool sending = operation == "send";
+    for (const std::size_t size : sizes) {
+      if (world.measures()) {
+        const unsigned rounds = few_rounds(options, size);
+        transfers(world, sending, size, kFewestRounds, options.computing, 0);  // warm-up
+        const Samples alone = transfers(world, sending, size, rounds, options.computing, 0);
+        const double wanted = world.rank() == 0 ? alone.median() : 0;
+        const Samples both = transfers(world, sending, size, rounds, options.computing, wanted);
+        if (world.rank() == 0) {
+          const double computing = really(options.computing, wanted);
+          world.write(
+              Record()
+                  .add("experiment", "overlap")
+                  .add("operation", operation)
+                  .add("size", static_cast<double>(size))
+                  .add("transfer_us", alone.median())
+                  .add("computing_us", computing)
+                  .add("both_us", both.median())
+                  .add("overlap_percent", 100 * overlap(alone.median(), computing, both.median())));
+        }
+      }
+      world.barrier();
+    }
+  }
+}
+
+namespace {
+
+// Rank 0 gets ready for a transfer of rank 1's and then computes for `delay` microseconds. Returns
+// how long rank 1 needed for it. By a put, rank 0's memory is ready all the time.
+Samples waited(const Options& options, const World& world, bool put, std::size_t size,
+               unsigned rounds, unsigned delay) {
+  constexpr double kHeadStart = 300;  // microseconds until rank 0 is away
+  Window<std::byte> window(size);
+  std::vector<std::byte> bytes(size);
+  Samples samples;
+  for (unsigned round = 0; round < rounds; round++) {
+    world.barrier();
+    if (world.rank() == 0) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (!put) {
+        MPI_Irecv(bytes.data(), static_cast<int>(size), MPI_BYTE, 1, kData, MPI_COMM_WORLD,
+                  &request);
+      }
+      signal(1);
+      compute(options.computing, kHeadStart + delay);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (world.rank() == 1) {
+      fill(bytes, 1, round);
+      await(0);
+      compute(options.computing, kHeadStart / 2);
+      const double begin = now_us();
+      if (put) {
+        const Access access(window.get());
+        MPI_Put(bytes.data(), static_cast<int>(size), MPI_BYTE, 0, 0, static_cast<int>(size),
+                MPI_BYTE, window.get());
+        access.flush(0);
+        samples.add(now_us() - begin);
+      } else {
+        // Synchronous: its end says that rank 0 has begun to take it.
+        MPI_Ssend(bytes.data(), static_cast<int>(size), MPI_BYTE, 0, kData, MPI_COMM_WORLD);
+        samples.add(now_us() - begin);
+      }
+    }
+    world.barrier();
+    bool good = true;
+    if (world.rank() == 0) {
+      MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.get());
+      good = holds(put ? window.values() : std::span<std::byte>(bytes), 1, round);
+      MPI_Win_unlock(0, window.get());
+    }
+    world.agree(good, "what a computing rank was sent arrived with wrong bytes");
+  }
+  return samples;
+}
+
+}  // namespace
+
+void progress(const Options& options, const World& world) {
+  const std::vector<std::size_t> sizes =
+      options.sizes.empty() ? std::vector<std::size_t>{1024, 262144} : options.sizes;
+  const std::vector<unsigned> delays =
+      options.delays.empty() ? std::vector<unsigned>{0, 1000, 5000, 20000} : options.delays;
+  for (const std::string operation : {"send", "put"}) {
+    if (!options.operation.empty() && options.operation != operation) {
+      continue;
+    }
+    for (const std::size_t size : sizes) {
+      for (const unsigned delay : delays) {
+        const Samples samples = waited(options, world, operation == "put", size,
+                                       std::min(few_rounds(options, size), 10U), delay);
+        double median = world.rank() == 1 ? samples.median() : 0;
+        MPI_Bcast(&median, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+        world.write(Record()
+                        .add("experiment", "progress")
+                        .add("operation", operation)
+                        .add("size", static_cast<double>(size))
+                        .add("delay_us", delay)
+                        .add("partner_us", median));
+      }
+    }
+  }
+}
+
+}  // namespace mpibench

@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# mpibench between two hosts, over TCP, over RDMA, and with its one-sided calls alone by RDMA: each
+# program small, its results checked by itself, and what carried the bytes by the devices' counters. And
+# what a user does wrong, a rank that is killed, and a host without a device.
+
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/../../tests/integration/lib.sh"
+set_up
+
+project=$LAB_PROJECT
+launch=$project/apps/mpi/launch bench=$project/build/apps/mpi/mpibench
+agent=$project/tests/consumers/mpi/agent
+printf '10.0.0.1 host-A\n10.0.0.2 host-B\n' >>/etc/hosts
+# A namespace's own /sys has no counters of devices.
+devices=/proc/1/root/sys/class/infiniband
+
+# launched TRANSPORT HOSTS ARGUMENT...: mpibench on both hosts; what it said is in $said.
+launched() {
+	local transport=$1 hosts=$2 status=0
+	shift 2
+	"$agent" host-A timeout -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --one-processor --transport "$transport" \
+		"$hosts" "$@" >/run/mpi 2>&1 </dev/null || status=$?
+	said=$(</run/mpi)
+	return $status
+}
+
+# field NAME REGEX: a number of the last result that matches.
+field() { grep -E -- "$2" /run/mpi | tail -n 1 | grep -oE "\"$1\": [0-9.]+" | grep -oE '[0-9.]+$'; }
+
+# lines N TEXT: has TEXT so many results, without those of the traffic?
+lines() { (($(grep -c '^{"experiment": "[^t]' <<<"$2") == $1)); }
+
+# heard TRANSPORT HOSTS ARGUMENT...: the same, and tells what it said.
+heard() {
+	local status=0
+	launched "$@" || status=$?
+	echo "$said"
+	return $status
+}
+
+# measured_by TRANSPORT RESULTS EXPERIMENT...: all experiments are right, and so many results are there.
+measured_by() {
+	local transport=$1 results=$2
+	shift 2
+	if ! launched "$transport" host-A,host-B --devices "$devices" "$@"; then
+		explain "$said" 20
+		not_ok "$transport: $1 and what follows" "launch failed"
+	elif ! lines "$results" "$said"; then
+		explain "$said" 40
+		not_ok "$transport: $1 and what follows" "there are not $results results"
+	else
+		ok "$transport: $1 and what follows, $results results, each checked"
+	fi
+}
+
+# carried NAME FIELD LEAST MOST EXPERIMENT: what the counters said of an experiment of the last run.
+carried() {
+	local bytes
+	bytes=$(field "$2" "\"of\": \"$5\"")
+	if [[ -n $bytes ]] && ((bytes >= $3 && bytes <= $4)); then
+		ok "$1 ($bytes bytes)"
+	else
+		not_ok "$1" "$2 of $5 is ${bytes:-not told}, and not from $3 to $4"
+	fi
+}
+any=1000000000
+
+measured_by hybrid 9 latency --sizes 64,65536 --rounds 4 -- onesided --sizes 8,65536 --rounds 4
+carried "hybrid: messages go by sockets alone" device_bytes 0 0 latency
+carried "hybrid: messages go by sockets" interface_bytes 1800000 $any latency
+carried "hybrid: one-sided calls go by Weft" device_bytes 1200000 $any onesided
+two_sided=$(($(field interface_bytes '"of": "onesided"') - $(field device_bytes '"of": "onesided"')))
+if ((two_sided < 300000)); then
+	ok "hybrid: little else than what Weft sent was on the wire ($two_sided bytes, frames' headers included)"
+else
+	not_ok "hybrid: little else than what Weft sent was on the wire" "$two_sided bytes were"
+fi
+measured_by tcp 8 latency --sizes 64 --rounds 4 -- bandwidth --sizes 4096 --rounds 8 -- logp --sizes 64 --rounds 4 -- \
+	posted --lengths 0,16 --sizes 16 --rounds 4 -- unexpected --lengths 16 --sizes 16 --rounds 4 -- \
+	overlap --operation send --compute sleep --sizes 65536 --rounds 4 -- onesided --operation put --sizes 8 --rounds 4
+carried "tcp: nothing goes by Weft" device_bytes 0 0 onesided
+measured_by rdma 2 latency --sizes 64,65536 --rounds 4
+carried "rdma: messages go by Weft" device_bytes 1800000 $any latency
+
+# The two programs, on three ranks: two of them on one host.
+for by in messages onesided; do
+	if launched hybrid host-A:2,host-B --devices "$devices" halo --by $by --grid 24 --steps 5 -- farm --by $by --tasks 6; then
+		ok "hybrid: halo and farm of three ranks by $by are those of one process"
+	else
+		explain "$said" 20
+		not_ok "hybrid: halo and farm of three ranks by $by are those of one process" "launch failed"
+	fi
+done
+carried "hybrid: the farm's calls go by Weft" device_bytes 500 $any farm
+
+# complains NAME REGEX COMMAND...: COMMAND fails and says something that matches.
+complains() {
+	local name=$1 regex=$2 status=0 text
+	shift 2
+	text=$("$@" 2>&1 </dev/null) || status=$?
+	if ((status == 0)); then
+		not_ok "$name" "it succeeded"
+	elif ! grep -qE -- "$regex" <<<"$text"; then
+		explain "$text" 20
+		not_ok "$name" "status $status, and nothing like '$regex'"
+	else
+		ok "$name"
+	fi
+}
+complains "a wrong size" "takes whole numbers from 0 to" "$bench" latency --sizes 1k
+complains "no experiment" "an experiment is missing" "$bench"
+complains "a transport that there is not" "no transport 'udp': tcp, rdma, hybrid" "$launch" --transport udp host-A,host-B latency
+complains "a host without ranks" "no HOST or HOST:RANKS" "$launch" host-A:0,host-B latency
+complains "one rank" "it takes two" heard tcp host-A latency
+complains "a full disk: where the results are is said" "cannot write to /dev/full.*standard output" \
+	heard tcp host-A,host-B --json /dev/full latency --sizes 1 --rounds 2
+
+# A rank that is killed: mpirun ends the others, and says which.
+("$agent" host-A timeout -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --one-processor --transport hybrid host-A,host-B \
+	onesided --sizes 8 --rounds 1000000 -- latency --rounds 1000000 >/run/killed 2>&1 </dev/null; echo $? >/run/killed.status) &
+# shellcheck disable=SC2317 # by name, from wait_for
+gone() { ! pgrep -x mpibench >/dev/null; }
+# shellcheck disable=SC2317
+began() { grep -q '^mpibench: onesided' /run/killed; }
+# The ranks of this lab: there are no others.
+one() { pgrep -nx mpibench; }
+if wait_for 40 began && pid=$(one) && kill -KILL "$pid" && wait_for 30 [ -s /run/killed.status ]; then
+	if grep -qE 'signal 9|peer ended the connection' /run/killed && [[ $(</run/killed.status) != 0 ]] && wait_for 10 gone; then
+		ok "a rank that is killed: the others end, and it is said why"
+	else
+		explain "$(</run/killed)"
+		not_ok "a rank that is killed: the others end, and it is said why" "status $(</run/killed.status)"
+	fi
+else
+	explain "$(</run/killed)"
+	not_ok "a rank that is killed: the others end, and it is said why" "it did not begin, or did not end within 30 s"
+fi
+wait $!
+
+# Without a device: a sentence that says what to do.
+rdma link del weft1
+complains "hybrid without a device: the next step is said" "rdma link add weft0 type weft netdev" \
+	heard hybrid host-A,host-B latency --sizes 1 --rounds 2
+complains "rdma without a device: the next step is said" "does each host have an RDMA device" \
+	heard rdma host-A,host-B latency --sizes 1 --rounds 2
+on_b rdma link add weft1 type weft netdev eth0
+works "after MPI"
+finish
