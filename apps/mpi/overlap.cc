@@ -129,14 +129,17 @@ Samples waited(const Options& options, const World& world, bool put, std::size_t
   for (unsigned round = 0; round < rounds; round++) {
     world.barrier();
     if (world.rank() == 0) {
-      MPI_Request request = MPI_REQUEST_NULL;
-      if (!put) {
+      if (put) {
+        signal(1);
+        compute(options.computing, kHeadStart + delay);
+      } else {
+        MPI_Request request = MPI_REQUEST_NULL;
         MPI_Irecv(bytes.data(), static_cast<int>(size), MPI_BYTE, 1, kData, MPI_COMM_WORLD,
                   &request);
+        signal(1);
+        compute(options.computing, kHeadStart + delay);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
       }
-      signal(1);
-      compute(options.computing, kHeadStart + delay);
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else if (world.rank() == 1) {
       fill(bytes, 1, round);
       await(0);
@@ -149,8 +152,7 @@ Samples waited(const Options& options, const World& world, bool put, std::size_t
         access.flush(0);
         samples.add(now_us() - begin);
       } else {
-        // Synchronous: its end says that rank 0 has begun to take it.
-        MPI_Ssend(bytes.data(), static_cast<int>(size), MPI_BYTE, 0, kData, MPI_COMM_WORLD);
+        send(bytes, 0, kData);
         samples.add(now_us() - begin);
       }
     }

@@ -12,7 +12,7 @@ namespace mpibench {
 
 // The byte at an offset of the message `number` of a sender.
 constexpr std::byte pattern_byte(unsigned sender, std::uint64_t number, std::size_t at) {
-  return static_cast<std::byte>((sender * 131 + number * 31 + at + (at >> 8)) & 0xff);
+  return static_cast<std::byte>((sender * 131UL + number * 31 + at + (at >> 8)) & 0xff);
 }
 
 inline void fill(std::span<std::byte> bytes, unsigned sender, std::uint64_t number) {

@@ -35,11 +35,11 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-void Record::name(std::string_view name) {
+void Record::name(std::string_view field) {
   if (text_.size() > 1) {
     text_ += ", ";
   }
-  text_ += quoted(name) + ": ";
+  text_ += quoted(field) + ": ";
 }
 
 Record& Record::add(std::string_view field, double value) {

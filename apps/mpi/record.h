@@ -11,13 +11,13 @@ namespace mpibench {
 
 class Record {
  public:
-  Record& add(std::string_view name, double value);
-  Record& add(std::string_view name, std::string_view value);
+  Record& add(std::string_view field, double value);
+  Record& add(std::string_view field, std::string_view value);
   // The object, without a newline.
   std::string text() const { return text_ + "}"; }
 
  private:
-  void name(std::string_view name);
+  void name(std::string_view field);
   std::string text_ = "{";
 };
 

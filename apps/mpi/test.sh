@@ -20,10 +20,10 @@ devices=/proc/1/root/sys/class/infiniband
 launched() {
 	local transport=$1 hosts=$2 status=0
 	shift 2
-	"$agent" host-A timeout -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --one-processor --transport "$transport" \
+	"$agent" host-A timeout -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --transport "$transport" \
 		"$hosts" "$@" >/run/mpi 2>&1 </dev/null || status=$?
 	said=$(</run/mpi)
-	return $status
+	return "$status"
 }
 
 # field NAME REGEX: a number of the last result that matches.
@@ -33,11 +33,12 @@ field() { grep -E -- "$2" /run/mpi | tail -n 1 | grep -oE "\"$1\": [0-9.]+" | gr
 lines() { (($(grep -c '^{"experiment": "[^t]' <<<"$2") == $1)); }
 
 # heard TRANSPORT HOSTS ARGUMENT...: the same, and tells what it said.
+# shellcheck disable=SC2317 # by name, from complains
 heard() {
 	local status=0
 	launched "$@" || status=$?
 	echo "$said"
-	return $status
+	return "$status"
 }
 
 # measured_by TRANSPORT RESULTS EXPERIMENT...: all experiments are right, and so many results are there.
@@ -70,7 +71,7 @@ any=1000000000
 measured_by hybrid 9 latency --sizes 64,65536 --rounds 4 -- onesided --sizes 8,65536 --rounds 4
 carried "hybrid: messages go by sockets alone" device_bytes 0 0 latency
 carried "hybrid: messages go by sockets" interface_bytes 1800000 $any latency
-carried "hybrid: one-sided calls go by Weft" device_bytes 1200000 $any onesided
+carried "hybrid: one-sided calls go by Weft" device_bytes 1000000 $any onesided
 two_sided=$(($(field interface_bytes '"of": "onesided"') - $(field device_bytes '"of": "onesided"')))
 if ((two_sided < 300000)); then
 	ok "hybrid: little else than what Weft sent was on the wire ($two_sided bytes, frames' headers included)"
@@ -95,6 +96,24 @@ for by in messages onesided; do
 done
 carried "hybrid: the farm's calls go by Weft" device_bytes 500 $any farm
 
+# Weft over SCTP: the same calls, over associations.
+over() {
+	local device
+	for device in weft0 weft1; do
+		echo "$1" >/sys/class/infiniband/$device/weft/transport || return
+	done
+}
+sctp_packets() { on_a sed -n 's/^SctpOutSCTPPacks[[:space:]]*//p' /proc/net/sctp/snmp; }
+modprobe -q sctp
+before=$(sctp_packets)
+if over sctp && launched hybrid host-A,host-B onesided --sizes 8,16384 --rounds 2; then
+	check "hybrid: one-sided calls go by SCTP where Weft does" [ $(($(sctp_packets) - before)) -ge 40 ]
+else
+	explain "$said" 20
+	not_ok "hybrid: one-sided calls go by SCTP where Weft does" "launch failed"
+fi
+over tcp
+
 # complains NAME REGEX COMMAND...: COMMAND fails and says something that matches.
 complains() {
 	local name=$1 regex=$2 status=0 text
@@ -118,12 +137,12 @@ complains "a full disk: where the results are is said" "cannot write to /dev/ful
 	heard tcp host-A,host-B --json /dev/full latency --sizes 1 --rounds 2
 
 # A rank that is killed: mpirun ends the others, and says which.
-("$agent" host-A timeout -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --one-processor --transport hybrid host-A,host-B \
+("$agent" host-A timeout -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --transport hybrid host-A,host-B \
 	onesided --sizes 8 --rounds 1000000 -- latency --rounds 1000000 >/run/killed 2>&1 </dev/null; echo $? >/run/killed.status) &
 # shellcheck disable=SC2317 # by name, from wait_for
 gone() { ! pgrep -x mpibench >/dev/null; }
 # shellcheck disable=SC2317
-began() { grep -q '^mpibench: onesided' /run/killed; }
+began() { grep -qs "^mpibench: onesided" /run/killed; }
 # The ranks of this lab: there are no others.
 one() { pgrep -nx mpibench; }
 if wait_for 40 began && pid=$(one) && kill -KILL "$pid" && wait_for 30 [ -s /run/killed.status ]; then

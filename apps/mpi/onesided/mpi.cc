@@ -111,7 +111,6 @@ Values same(const void* memory, int count, MPI_Datatype type, int target_count,
 // The names, and those of the parameters' types, are MPI's.
 extern "C" {
 
-using onesided::Place;
 using onesided::Values;
 using onesided::Window;
 

@@ -101,16 +101,27 @@ std::unique_ptr<apps::Link> call(const Card& peer, int rank) {
   return link;
 }
 
+// What the caller says first; none if it says nothing of that kind, or goes. It may be anybody.
+std::optional<Greeting> greeting_of(apps::Link& link) {
+  try {
+    const std::optional<apps::Arrival> arrival = link.receive(kPatience);
+    if (arrival && arrival->message.size() == sizeof(Greeting)) {
+      Greeting greeting;
+      std::memcpy(&greeting, arrival->message.data(), sizeof(greeting));
+      return greeting;
+    }
+  } catch (const Failure&) {
+    // The link is at its end, and this rank's business is with the others.
+  }
+  return std::nullopt;
+}
+
 // A caller that knows the secret. Others are sent away.
 std::pair<int, std::unique_ptr<apps::Link>> answer(apps::Listener& listener, const Card& own) {
   while (std::unique_ptr<apps::Link> link = listener.accept(kPatience)) {
-    const std::optional<apps::Arrival> arrival = link->receive(kPatience);
-    Greeting greeting;
-    if (arrival && arrival->message.size() == sizeof(greeting)) {
-      std::memcpy(&greeting, arrival->message.data(), sizeof(greeting));
-      if (greeting.secret == own.secret) {
-        return {greeting.rank, std::move(link)};
-      }
+    const std::optional<Greeting> greeting = greeting_of(*link);
+    if (greeting && greeting->secret == own.secret) {
+      return {greeting->rank, std::move(link)};
     }
   }
   throw Failure(Cause::kTimeout,
