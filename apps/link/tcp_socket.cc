@@ -39,7 +39,7 @@ void tune(int socket, Limit patience) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds);
-  const timeval time{.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+  const timeval time{.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000L};
   if (setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)) != 0) {
     fail_errno("setsockopt");
   }

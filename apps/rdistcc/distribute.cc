@@ -13,7 +13,6 @@ using apps::Cause;
 using apps::Failure;
 using apps::Limit;
 using apps::RemoteRegion;
-using apps::Stopwatch;
 
 constexpr Limit kConnect = std::chrono::seconds(5);
 // A daemon that is alive says so by TCP below, and bounds its compilations itself.
