@@ -60,9 +60,14 @@ class Results(unittest.TestCase):
     def test_a_guarantee_takes_the_chunk_with_the_shortest_response_that_reaches_it(self):
         made = result(lambda transport, block: block * (1 if transport == "tcp" else 2), lambda _, block: float(block))
         rows = made["experiments"][2]["table"]
-        # The best rate is 32: a fifth of it, 6.4, RDMA reaches with blocks of 4 points, TCP with 8.
-        self.assertEqual(rows[1], ["6.40", "280", "4.00", "2072", "8.00"])
-        self.assertEqual(rows[-1], ["32.00", "16408", "16.00", "-", "-"])
+        # Both reach 16. Six tenths of it, 9.6, RDMA reaches with blocks of 8 points, TCP with those of 16.
+        self.assertEqual(rows[3], ["9.60", "2072", "8.00", "16408", "16.00"])
+        self.assertEqual(rows[-1], ["16.00", "2072", "8.00", "16408", "16.00"])
+        self.assertIn("rdma reaches 32.0 updates/s, tcp reaches 16.0", made["experiments"][2]["verdict"])
+
+    def test_a_value_is_the_median_of_its_rounds(self):
+        rows = experiment.Rows(f'row slow rdma partial 4 {{"median_ms": {value}}}' for value in (9, 1, 2))
+        self.assertEqual(rows.curve("slow", "rdma", "partial", "median_ms"), [[280, 2]])
 
     def test_chunks_are_as_long_as_the_program_makes_them(self):
         self.assertEqual(experiment.chunk_bytes(4), 24 + 256)
