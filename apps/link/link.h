@@ -132,7 +132,7 @@ class Link {
   // `remote_offset` is of `remote`, the peer's. None waits for the peer, but when Settings::depth
   // of them are on the way. This end's bytes are in use until flush() returns. The peer refuses
   // what its region does not allow; it ends the connection, and a later call throws Failure
-  // (kRefused).
+  // (kRefused; for a write over RDMA, which has no answer that could say why, kLost).
   virtual void write(const Region& from, std::size_t offset, std::size_t length,
                      const RemoteRegion& remote, std::uint64_t remote_offset) = 0;
   // The same, and when all is placed the peer's receive() returns `immediate`. Waits while the peer
