@@ -181,9 +181,10 @@ make_index() {
 }
 
 # prune_labs: removes what earlier runs left behind and no running one can need: failed
-# runs without a name after a day, superseded boot files after one as well.
+# runs without a name after a day, superseded boot files after one as well. Another lab may begin meanwhile, and
+# remove what an earlier one of its name left.
 prune_labs() {
-	find "$labs" -mindepth 1 -maxdepth 1 -mmin +1440 \
+	find "$labs" -ignore_readdir_race -mindepth 1 -maxdepth 1 -mmin +1440 \
 		\( -name 'run-*' -o -name 'index-*' -o -name 'initramfs*' -o -name 'modules.*' \) \
 		-exec rm -rf {} +
 }
