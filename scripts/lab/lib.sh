@@ -181,12 +181,12 @@ make_index() {
 }
 
 # prune_labs: removes what earlier runs left behind and no running one can need: failed
-# runs without a name after a day, superseded boot files after one as well. Another lab may begin meanwhile, and
-# remove what an earlier one of its name left.
+# runs without a name after a day, superseded boot files after one as well. Another lab may begin meanwhile and
+# remove what an earlier one of its name left, of which find complains; what stays is for the next time.
 prune_labs() {
-	find "$labs" -ignore_readdir_race -mindepth 1 -maxdepth 1 -mmin +1440 \
+	find "$labs" -mindepth 1 -maxdepth 1 -mmin +1440 \
 		\( -name 'run-*' -o -name 'index-*' -o -name 'initramfs*' -o -name 'modules.*' \) \
-		-exec rm -rf {} +
+		-exec rm -rf {} + 2>/dev/null || true
 }
 
 # choose_accel IMAGE INITRAMFS RELEASE: prints kvm or tcg. /dev/kvm may exist and yet hang a
