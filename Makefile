@@ -119,7 +119,7 @@ apps: ## the programs of apps/ into build/apps (apps/README.md)
 		$(MAKE) --no-print-directory -s -C $$folder || exit; done
 
 papers: ## what papers measured, by the programs of apps/: a page in build/papers, up to six minutes for each (QUICK=1: a look)
-	@scripts/bootstrap --quiet build lab
+	@scripts/bootstrap --quiet build lab papers
 	@$(MAKE) --no-print-directory stage
 	@apps/papers/papers $(if $(QUICK),--quick)
 
