@@ -37,7 +37,11 @@ if [[ $everything == yes ]]; then
 	# Of the lab pyverbs, which runs there.
 	# shellcheck source=tests/consumers/pyverbs/suite.sh
 	source "$LAB_PROJECT/tests/consumers/pyverbs/suite.sh"
-	pyverbs 200 '*_huge_page_traffic'
+	if [[ -d /sys/kernel/mm/hugepages/hugepages-2048kB ]]; then
+		pyverbs 200 '*_huge_page_traffic'
+	else
+		skip "pyverbs with huge pages" "this processor has none of 2 MiB"
+	fi
 fi
 for group in "${groups[@]}"; do
 	cases "$group" 700 "$program" 10.0.0.1 A B "$group"
