@@ -25,6 +25,15 @@ class Credits {
     left_ += count;
   }
 
+  // The same, of what only gives back. One that gives back nothing would be news without end, for
+  // which this end would wait on.
+  void returned_alone(unsigned count) {
+    if (count == 0) {
+      throw Failure(Cause::kProtocol, "the peer gave back no message, and said so");
+    }
+    returned(count);
+  }
+
   // What this end receives. Throws Failure (kProtocol) if the peer was not allowed to send it.
   void arrived() {
     if (waiting_ + owed_ >= own_) {

@@ -101,6 +101,15 @@ TEST(Credits, SpentAndReturned) {
   EXPECT_EQ(cause_of([&] { credits.returned(1); }), Cause::kProtocol);
 }
 
+TEST(Credits, NothingIsNotGivenBackAlone) {
+  Credits credits(4, 2);
+  credits.spend();
+  credits.returned(0);
+  EXPECT_EQ(cause_of([&] { credits.returned_alone(0); }), Cause::kProtocol);
+  EXPECT_EQ(cause_of([&] { credits.returned_alone(2); }), Cause::kProtocol);
+  credits.returned_alone(1);
+}
+
 TEST(Credits, DueByHalf) {
   Credits credits(4, 4);
   credits.arrived();

@@ -471,8 +471,11 @@ void RdmaLink::take_message(const ibv_wc& done) {
     if (kind != kMessage && kind != kCreditsOnly) {
       throw Failure(Cause::kProtocol, "the peer sent what is no message");
     }
-    credits_.returned(get_big<std::uint16_t>(bytes.data() + 2));
-    if (kind == kMessage) {
+    const auto credits = get_big<std::uint16_t>(bytes.data() + 2);
+    if (kind == kCreditsOnly) {
+      credits_.returned_alone(credits);
+    } else {
+      credits_.returned(credits);
       credits_.arrived();
       arrivals_.push_back({.message = {bytes.begin() + kHeader, bytes.end()}, .immediate = {}});
     }

@@ -66,6 +66,10 @@ std::unique_ptr<Link> RdmaListener::accept(Limit limit) {
       default:
         forget(event->id);
     }
+    // Peers that are refused, one after the other, are no reason to stay.
+    if (deadline.over()) {
+      break;
+    }
   }
   return nullptr;
 }
@@ -90,7 +94,7 @@ void RdmaListener::answer(const Event& request) {
                           .peer = peer,
                           .deadline = Deadline(kAnswer)});
     }
-  } catch (const Failure&) {
+  } catch (const std::exception&) {
     if (id != nullptr) {
       rdma_reject(id.get(), nullptr, 0);
     }
@@ -105,12 +109,16 @@ std::unique_ptr<Link> RdmaListener::established(const rdma_cm_id* id) {
   }
   Pending pending = std::move(*found);
   pending_.erase(found);
-  Channel channel = make_channel(pending.peer);
-  if (rdma_migrate_id(pending.id, channel.get()) != 0) {
-    return nullptr;
+  try {
+    Channel channel = make_channel(pending.peer);
+    if (rdma_migrate_id(pending.id, channel.get()) != 0) {
+      return nullptr;
+    }
+    pending.link->established(std::move(channel), pending.hello, std::move(pending.peer));
+    return std::move(pending.link);
+  } catch (const std::exception&) {
+    return nullptr;  // there is no descriptor for one more
   }
-  pending.link->established(std::move(channel), pending.hello, pending.peer);
-  return std::move(pending.link);
 }
 
 void RdmaListener::forget(const rdma_cm_id* id) {

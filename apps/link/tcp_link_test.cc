@@ -2,6 +2,7 @@
 // Links over TCP between two ends in this process; what links over both transports must do between
 // two hosts is selftest_main.cc's.
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <future>
@@ -220,6 +221,85 @@ TEST_P(Refused, EndsTheConnection) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Requests, Refused, testing::Range(0, 6));
+
+// A peer that speaks by itself, and says what no link of ours does.
+class Hostile : public testing::Test {
+ protected:
+  void SetUp() override {
+    Settings settings;
+    settings.patience = seconds(5);
+    settings.message_bytes = 64;
+    const auto listener =
+        Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), settings);
+    peer_ = connect_socket(listener->address(), Deadline(seconds(5)));
+    say(Hello(settings).to_bytes());
+    link_ = listener->accept(seconds(5));
+    ASSERT_NE(link_, nullptr);
+  }
+
+  void say(std::span<const std::byte> bytes) const {
+    // The link may have given it up already.
+    send(peer_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  void say(const Frame& frame) const { say(frame.to_bytes()); }
+  // The link's end, after all that it takes.
+  Cause end() const {
+    return cause_of([&] {
+      while (link_->receive(seconds(5))) {
+      }
+      throw Failure(Cause::kTimeout, "the link goes on");
+    });
+  }
+
+  Descriptor peer_;
+  std::unique_ptr<Link> link_;
+};
+
+TEST_F(Hostile, AnswerThatNobodyAskedFor) {
+  say({.type = Frame::Type::kAnswer});
+  EXPECT_EQ(end(), Cause::kProtocol);
+}
+
+TEST_F(Hostile, AnswerOfAnotherLength) {
+  std::array<std::byte, 8> memory{};
+  const auto own = link_->expose(memory, kLocal);
+  link_->read(*own, 0, 8, {.address = 0, .length = 8, .key = 1}, 0);
+  say({.type = Frame::Type::kAnswer, .length = 9});
+  EXPECT_EQ(end(), Cause::kProtocol);
+}
+
+TEST_F(Hostile, MessageThatIsTooLong) {
+  say({.type = Frame::Type::kMessage, .length = 65});
+  EXPECT_EQ(end(), Cause::kProtocol);
+}
+
+TEST_F(Hostile, MoreMessagesThanThereIsRoomFor) {
+  for (int i = 0; i < 40; i++) {
+    say({.type = Frame::Type::kMessage});
+  }
+  EXPECT_TRUE(wait_ready(peer_.number(), POLLIN, Deadline(seconds(5))));  // its refusal
+  EXPECT_EQ(end(), Cause::kProtocol);
+}
+
+TEST_F(Hostile, CreditsThatItNeverHad) {
+  say({.type = Frame::Type::kCredits, .credits = 1});
+  EXPECT_EQ(end(), Cause::kProtocol);
+}
+
+TEST_F(Hostile, CreditsOfNothing) {
+  say({.type = Frame::Type::kCredits});
+  EXPECT_EQ(end(), Cause::kProtocol);
+}
+
+TEST_F(Hostile, LengthOverTheEndOfAllAddresses) {
+  std::array<std::byte, 8> memory{};
+  const auto own = link_->expose(memory, kRemoteWrite | kRemoteRead);
+  say({.type = Frame::Type::kWrite,
+       .key = own->remote().key,
+       .address = 8,
+       .length = ~std::uint64_t{0} - 3});
+  EXPECT_EQ(end(), Cause::kRefused);
+}
 
 TEST_F(Pair, RegionThatHasEndedIsOutOfReach) {
   const auto from = near_->expose(source_, kLocal);

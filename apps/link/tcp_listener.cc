@@ -74,10 +74,10 @@ void TcpListener::take_connection() {
     return;
   }
   const Address peer = Address::of(name);
-  if (pending_.size() >= kMostPending) {
-    pending_.pop_front();  // the one that has been silent for longest
-  }
   if (!admit_ || admit_(peer)) {
+    if (pending_.size() >= kMostPending) {
+      pending_.pop_front();  // the one that has been silent for longest
+    }
     pending_.push_back({.socket = std::move(socket),
                         .peer = peer,
                         .begun = Clock::now(),

@@ -68,7 +68,11 @@ bool TcpLink::receive_bytes(std::span<std::byte> bytes) {
 void TcpLink::serve(const Frame& frame) {
   {
     const std::lock_guard lock(mutex_);
-    credits_.returned(frame.credits);
+    if (frame.type == Frame::Type::kCredits) {
+      credits_.returned_alone(frame.credits);
+    } else {
+      credits_.returned(frame.credits);
+    }
     progress_++;
     if (frame.credits > 0) {
       changed_.notify_all();
