@@ -86,37 +86,27 @@ void say(std::span<const std::byte> bytes) {
   }
 }
 
-int take_results(apps::Link& link, const Command& command, const Reply& reply, Report& report) {
+void take_results(apps::Link& link, const Command& command, const Reply& reply, Report& report) {
   check_length(reply.object);
   check_length(reply.messages);
-  std::unique_ptr<Object> object;
-  std::vector<std::byte> messages(reply.messages.length);
-  {
-    const auto begin = apps::Clock::now();
-    if (reply.object.length > 0) {
-      object = make_object(command.object, reply.object.length);
-      fetch(link, object->bytes(), reply.object);
-    }
-    if (!messages.empty()) {
-      fetch(link, messages, reply.messages);
-    }
-    report.transferring += apps::Clock::now() - begin;
-  }
-  report.bytes_in = reply.object.length + reply.messages.length;
-  link.send({});  // the daemon's memory is not needed any more
-  if (reply.status == 0 && !object) {
+  if (reply.object.length == 0) {
     throw Elsewhere("it has made no object", false);
   }
-  say(messages);
-  // As a compiler does, that leaves no object when it fails.
-  if (reply.status == 0) {
-    try {
-      object->commit();
-    } catch (const Failure& failure) {
-      throw Local(failure);
-    }
+  std::vector<std::byte> messages(reply.messages.length);
+  const auto begin = apps::Clock::now();
+  const std::unique_ptr<Object> object = make_object(command.object, reply.object.length);
+  fetch(link, object->bytes(), reply.object);
+  if (!messages.empty()) {
+    fetch(link, messages, reply.messages);
   }
-  return static_cast<int>(reply.status);
+  report.transferring += apps::Clock::now() - begin;
+  report.bytes_in = reply.object.length + reply.messages.length;
+  say(messages);
+  try {
+    object->commit();
+  } catch (const Failure& failure) {
+    throw Local(failure);
+  }
 }
 
 int run_job(const Command& command, const Host& host, apps::Transport transport,
@@ -146,14 +136,17 @@ int run_job(const Command& command, const Host& host, apps::Transport transport,
   report.bytes_out = length;
   report.compiling = std::chrono::nanoseconds(reply.compiling);
   report.transferring = std::chrono::nanoseconds(reply.reading);
-  const int status = take_results(*link, command, reply, report);
+  if (reply.status == 0) {
+    take_results(*link, command, reply, report);
+  }
   report.registering = link->statistics().registering + std::chrono::nanoseconds(reply.registering);
   try {
+    link->send({});  // the daemon's memory is not needed any more
     link->flush();
   } catch (const Failure&) {
     // The daemon may be gone before the end of that is known.
   }
-  return status;
+  return static_cast<int>(reply.status);
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ class Elsewhere : public std::runtime_error {
 };
 
 // Has the host compile what was preprocessed, writes the object, and passes on what the compiler
-// said. Returns the compiler's status. Throws Elsewhere; apps::Failure if the object can't be
-// written.
+// said. Returns the compiler's status; if it is not 0 nothing is written and nothing passed on,
+// since the reason may be the host's: its limits, or another compiler. Throws Elsewhere;
+// apps::Failure if the object can't be written.
 int distribute(const Command& command, const Host& host, apps::Transport transport,
                const apps::Descriptor& preprocessed, Report& report);
 

@@ -18,8 +18,6 @@ namespace rdistcc {
 
 namespace {
 
-constexpr int kCannot = 127;
-
 bool limit(int resource, std::uint64_t value) {
   const rlimit both{.rlim_cur = value, .rlim_max = value};
   return setrlimit(static_cast<__rlimit_resource>(resource), &both) == 0;
@@ -27,13 +25,16 @@ bool limit(int resource, std::uint64_t value) {
 
 // In the child, which may only make system calls: its parent has other threads.
 bool confine(const Confinement& to) {
-  if (setpgid(0, 0) != 0 || chdir(to.directory.c_str()) != 0 || !limit(RLIMIT_CORE, 0) ||
-      !limit(RLIMIT_CPU, to.seconds) || !limit(RLIMIT_FSIZE, to.file_bytes) ||
-      !limit(RLIMIT_AS, to.memory_bytes)) {
+  if (setpgid(0, 0) != 0 || !limit(RLIMIT_CORE, 0) || !limit(RLIMIT_CPU, to.seconds) ||
+      !limit(RLIMIT_FSIZE, to.file_bytes) || !limit(RLIMIT_AS, to.memory_bytes)) {
     return false;
   }
   if (to.user != static_cast<uid_t>(-1) &&
       (setgroups(0, nullptr) != 0 || setgid(to.group) != 0 || setuid(to.user) != 0)) {
+    return false;
+  }
+  // As the user, who may have no way to it.
+  if (chdir(to.directory.c_str()) != 0) {
     return false;
   }
   const int nothing = open("/dev/null", O_RDONLY);
@@ -72,14 +73,14 @@ Process::Process(const Start& start) : group_(start.confinement.has_value()) {
         (start.output >= 0 && dup2(start.output, STDOUT_FILENO) < 0) ||
         (start.error >= 0 && dup2(start.error, STDERR_FILENO) < 0) ||
         (start.confinement && !confine(*start.confinement))) {
-      _exit(kCannot);
+      _exit(kCannotRun);
     }
     if (start.confinement) {
       execve(arguments[0], arguments.data(), environment.data());
     } else {
       execvp(arguments[0], arguments.data());
     }
-    _exit(kCannot);
+    _exit(kCannotRun);
   }
   descriptor_ = apps::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
 }
@@ -105,15 +106,16 @@ bool Process::wait(std::chrono::milliseconds limit) {
     if (poll(&end, 1, static_cast<int>(limit.count())) <= 0) {
       return false;
     }
+    if (group_) {
+      // What it has left behind; before waitpid(), after which the number may be another's.
+      kill(-pid_, SIGKILL);
+    }
     int raw = 0;
     if (waitpid(pid_, &raw, 0) != pid_) {
       apps::fail_errno("waitpid");
     }
     ended_ = true;
     status_ = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
-    if (group_) {
-      kill(-pid_, SIGKILL);  // what it has left behind
-    }
   }
   return true;
 }

@@ -15,6 +15,9 @@
 
 namespace rdistcc {
 
+// The status of a program that can't be run, as a shell has it.
+inline constexpr int kCannotRun = 127;
+
 // How a program is kept from harming its host.
 struct Confinement {
   std::string directory;                // where it works, and has its temporary files
@@ -36,7 +39,7 @@ struct Start {
 
 class Process {
  public:
-  // Throws apps::Failure (kSystem). A program that can't be executed ends with status 127.
+  // Throws apps::Failure (kSystem). A program that can't be run ends with status kCannotRun.
   explicit Process(const Start& start);
   // Kills it, and its group if it has one, unless it has ended.
   ~Process();

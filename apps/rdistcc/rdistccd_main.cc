@@ -14,6 +14,7 @@
 #include <iostream>
 #include <list>
 #include <mutex>
+#include <semaphore>
 #include <sstream>
 #include <thread>
 
@@ -260,7 +261,7 @@ class Daemon {
 
   void serve_one(apps::Link& link) {
     const std::string peer = link.peer().host;
-    const bool room = jobs_.fetch_add(1) < options_.jobs;
+    const bool room = free_.try_acquire();
     try {
       if (room) {
         log(peer + ": " + serve(link, options_.rules, stopping_));
@@ -271,7 +272,9 @@ class Daemon {
     } catch (const std::exception& failure) {
       log(peer + ": " + failure.what());
     }
-    jobs_.fetch_sub(1);
+    if (room) {
+      free_.release();
+    }
   }
 
   void log(const std::string& line) {
@@ -282,7 +285,7 @@ class Daemon {
   const Options options_;
   std::mutex logging_;
   std::atomic<bool> stopping_ = false;
-  std::atomic<unsigned> jobs_ = 0;
+  std::counting_semaphore<> free_{static_cast<std::ptrdiff_t>(options_.jobs)};
   std::list<Worker> threads_;
 };
 
@@ -300,6 +303,7 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
+  umask(022);  // compilers run as another user, and read what is made here
   try {
     rdistcc::Daemon(rdistcc::read_options(argc, argv)).run();
     return 0;
