@@ -22,12 +22,21 @@ bool made_of(string_view text, string_view extra) {
 constexpr std::array<string_view, 9> kWords{
     "-ansi", "-pedantic", "-pedantic-errors", "-w", "-pipe", "-p", "-pg", "-O", "-g"};
 
-// Of -f: these read or write files of their own, run programs, or make no object.
-constexpr std::array<string_view, 21> kNeverF{
-    "plugin",        "dump",      "profile",  "test-coverage", "stack-usage", "callgraph-info",
-    "save-optimi",   "self-test", "syntax",   "modules",       "module",      "compare-debug",
-    "opt-info",      "auto-prof", "coverage", "branch-prob",   "repo",        "offload",
-    "diagnostics-f", "lto-part",  "use-ld"};
+// Of -f: these read or write files of their own, run programs, make no object, take the next
+// argument as their value, or have the source preprocessed once more.
+constexpr std::array<string_view, 26> kNeverF{"plugin",        "dump",
+                                              "profile",       "test-coverage",
+                                              "stack-usage",   "callgraph-info",
+                                              "save-optimi",   "self-test",
+                                              "syntax",        "modules",
+                                              "module",        "compare-debug",
+                                              "opt-info",      "auto-prof",
+                                              "coverage",      "branch-prob",
+                                              "repo",          "offload",
+                                              "diagnostics-f", "lto-part",
+                                              "use-ld",        "preprocessed",
+                                              "pch",           "directives-only",
+                                              "time-trace",    "intrinsic-modules-path"};
 
 // Of -f: these take a value, which is a word, a number, or a path that is only written into the
 // object.
@@ -85,7 +94,8 @@ bool allowed_m(string_view option) {
 }
 
 bool allowed_g(string_view option) {
-  return made_of(option, "-=") && !option.starts_with("split-dwarf");
+  return made_of(option, "-=") && !option.starts_with("split-dwarf") &&
+         !option.starts_with("en-decls") && !option.starts_with("nat");
 }
 
 }  // namespace

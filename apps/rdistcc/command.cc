@@ -20,9 +20,8 @@ constexpr std::array<string_view, 13> kValued{
     "-idirafter", "-iquote", "-iprefix", "-isysroot", "-iwithprefix", "-iwithprefixbefore",
     "-imultilib"};
 constexpr std::array<string_view, 3> kDependencies{"-MF", "-MT", "-MQ"};
-constexpr std::array<string_view, 11> kWords{"-nostdinc", "-nostdinc++", "-undef",    "-C",
-                                             "-CC",       "-P",          "-MD",       "-MMD",
-                                             "-MP",       "-MG",         "-trigraphs"};
+constexpr std::array<string_view, 10> kWords{
+    "-nostdinc", "-nostdinc++", "-undef", "-C", "-CC", "-MD", "-MMD", "-MP", "-MG", "-trigraphs"};
 
 template <std::size_t kCount>
 bool is_one(const std::array<string_view, kCount>& words, string_view word) {

@@ -99,6 +99,9 @@ class Job {
     const Clock::time_point begin = Clock::now();
     fetch_source();
     reply_.reading = nanoseconds_since(begin);
+    if (!reply_.text.empty()) {
+      return false;
+    }
     const Clock::time_point compiling = Clock::now();
     run(stopping);
     reply_.compiling = nanoseconds_since(compiling);
@@ -138,25 +141,35 @@ class Job {
   std::string object() const { return directory_.file("object.o"); }
   std::string messages() const { return directory_.file("messages"); }
 
-  void fetch_source() const {
+  void fetch_source() {
     const apps::Descriptor file = open_file(source(), O_CREAT | O_EXCL | O_RDWR);
     const std::uint64_t length = request_.source.length;
     reserve(file, length, "the daemon's directory");
     const Mapping mapping(file, length);
-    const std::unique_ptr<apps::Region> region =
-        link_.expose(mapping.bytes(), apps::kRemoteWrite);  // a read is answered by a write
-    for (std::uint64_t at = 0; at < length; at += kPiece) {
-      link_.read(*region, at, std::min<std::uint64_t>(kPiece, length - at), request_.source, at);
+    {
+      const std::unique_ptr<apps::Region> region =
+          link_.expose(mapping.bytes(), apps::kRemoteWrite);  // a read is answered by a write
+      for (std::uint64_t at = 0; at < length; at += kPiece) {
+        link_.read(*region, at, std::min<std::uint64_t>(kPiece, length - at), request_.source, at);
+      }
+      link_.flush();
     }
-    link_.flush();
+    // The client can't write to it any more. A precompiled header is an image of the compiler's own
+    // memory, which a client could have made to run what it likes.
+    const std::string_view text(reinterpret_cast<const char*>(mapping.bytes().data()), length);
+    if (text.find("pch_preprocess") != std::string_view::npos) {
+      reply_.text = "the source names a precompiled header (pch_preprocess)";
+    }
   }
 
   void run(const std::atomic<bool>& stopping) {
     const apps::Descriptor output = open_file(messages(), O_CREAT | O_EXCL | O_RDWR);
     Start start;
-    start.command = {rules_.compilers.at(request_.compiler)};
+    // The client's arguments come between: one that took the next for its value could take no more
+    // than the source.
+    start.command = {rules_.compilers.at(request_.compiler), "-c", "-o", object()};
     start.command.insert(start.command.end(), request_.arguments.begin(), request_.arguments.end());
-    start.command.insert(start.command.end(), {"-c", source(), "-o", object()});
+    start.command.push_back(source());
     start.output = output.number();
     start.error = output.number();
     start.confinement = Confinement{.directory = directory_.path(),
@@ -181,9 +194,11 @@ class Job {
     }
     reply_.status = static_cast<std::uint32_t>(process.status());
     // A verdict is one that would be the same anywhere.
-    if (process.status() > 126) {
-      reply_.text =
-          "the compiler was killed or not there, status " + std::to_string(process.status());
+    if (process.status() == kCannotRun) {
+      reply_.text = "the compiler can't be run: it is not there, or its user can't reach " +
+                    rules_.directory + " (rdistccd --user, --dir)";
+    } else if (process.status() > kCannotRun) {
+      reply_.text = "the compiler was killed, status " + std::to_string(process.status());
     } else if (process.status() != 0 && is_full(directory_.path())) {
       reply_.text = "the daemon's directory is full";
     }
@@ -216,7 +231,11 @@ void refuse(apps::Link& link, const std::string& why) {
   reply.text = why;
   link.send(reply.to_bytes());
   // Until the client has it, and goes.
-  link.receive(kRequest);
+  try {
+    link.receive(kRequest);
+  } catch (const Failure&) {
+    // That is its end.
+  }
 }
 
 std::string serve(apps::Link& link, const Rules& rules, const std::atomic<bool>& stopping) {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+// A job from end to end: a client and a daemon's serve() in this process, over TCP, with gcc.
+#include "job.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <filesystem>
+#include <future>
+
+#include "distribute.h"
+
+namespace rdistcc {
+
+namespace {
+
+namespace fs = std::filesystem;
+using apps::Transport;
+using std::chrono::seconds;
+
+class JobTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "job-test-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+    rules_.directory = directory_ + "/jobs";
+    fs::create_directory(rules_.directory);
+    rules_.compilers["gcc"] = "/usr/bin/gcc";
+    listener_ = apps::Listener::listen(Transport::kTcp, apps::Address::parse("127.0.0.1:0"),
+                                       link_settings());
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  // Serves one client; returns the line for the log.
+  std::future<std::string> serve_one() {
+    return std::async(std::launch::async, [this] {
+      const auto link = listener_->accept(seconds(10));
+      return serve(*link, rules_, stopping_);
+    });
+  }
+  // Has a preprocessed source compiled.
+  int compile(const std::string& source) {
+    const apps::Descriptor file(memfd_create("source", MFD_CLOEXEC));
+    EXPECT_EQ(write(file.number(), source.data(), source.size()),
+              static_cast<ssize_t>(source.size()));
+    const Command command = read_command({"gcc", "-O1", "-c", "x.c", "-o", object()});
+    Report report;
+    const Host host{.address = listener_->address(), .slots = 1};
+    auto daemon = serve_one();
+    const int status = distribute(command, host, Transport::kTcp, file, report);
+    said_ = daemon.get();
+    EXPECT_TRUE(fs::is_empty(rules_.directory));
+    return status;
+  }
+  std::string object() const { return directory_ + "/x.o"; }
+
+  std::string directory_;
+  Rules rules_;
+  std::atomic<bool> stopping_ = false;
+  std::unique_ptr<apps::Listener> listener_;
+  std::string said_;
+};
+
+TEST_F(JobTest, MakesAnObject) {
+  EXPECT_EQ(compile("int one(void) { return 1; }\n"), 0);
+  EXPECT_GT(fs::file_size(object()), 0U);
+  EXPECT_TRUE(said_.starts_with("gcc: status 0, 28 bytes in")) << said_;
+}
+
+TEST_F(JobTest, CompilerThatFailsLeavesNothing) {
+  EXPECT_EQ(compile("int broken( {\n"), 1);
+  EXPECT_FALSE(fs::exists(object()));
+}
+
+TEST_F(JobTest, CompilerWithoutMemoryIsNoSuccess) {
+  rules_.memory_bytes = std::uint64_t{20} << 20;
+  try {
+    EXPECT_NE(compile("int one(void) { return 1; }\n"), 0);
+  } catch (const Elsewhere& failure) {
+    EXPECT_FALSE(failure.down()) << failure.what();
+  }
+  EXPECT_FALSE(fs::exists(object()));
+}
+
+TEST_F(JobTest, PrecompiledHeaderIsRefused) {
+  try {
+    compile("#pragma GCC pch_preprocess \"/tmp/x.gch\"\nint x;\n");
+    FAIL() << "it was compiled";
+  } catch (const Elsewhere& failure) {
+    EXPECT_NE(std::string(failure.what()).find("precompiled header"), std::string::npos)
+        << failure.what();
+  }
+}
+
+TEST_F(JobTest, CompilerThatCannotBeRunIsTriedElsewhere) {
+  rules_.compilers["gcc"] = "/usr/bin/no-such-gcc";
+  try {
+    compile("int x;\n");
+    FAIL() << "it was compiled";
+  } catch (const Elsewhere& failure) {
+    EXPECT_NE(std::string(failure.what()).find("can't be run"), std::string::npos)
+        << failure.what();
+  }
+}
+
+// A client that does not hold itself to the list of arguments, of compilers, or of lengths.
+TEST_F(JobTest, WhatIsNotForClients) {
+  std::vector<std::byte> source(16);
+  for (const auto& [compiler, argument, suffix, length] :
+       {std::tuple{"gcc", "-B/tmp", "i", 16U}, std::tuple{"sh", "-O2", "i", 16U},
+        std::tuple{"../bin/gcc", "-O2", "i", 16U}, std::tuple{"gcc", "-O2", "S", 16U},
+        std::tuple{"gcc", "-O2", "i", 0U}, std::tuple{"gcc", "-O2", "i", 1U << 30}}) {
+    auto daemon = serve_one();
+    {
+      const auto link =
+          apps::connect(Transport::kTcp, listener_->address(), seconds(5), link_settings());
+      const auto region = link->expose(source, apps::kRemoteRead);
+      apps::RemoteRegion named = region->remote();
+      named.length = length;
+      link->send(
+          Request{.source = named, .suffix = suffix, .compiler = compiler, .arguments = {argument}}
+              .to_bytes());
+      const auto answer = link->receive(seconds(5));
+      ASSERT_TRUE(answer);
+      EXPECT_EQ(Reply::from_bytes(answer->message).kind, Reply::Kind::kRefused) << argument;
+    }
+    EXPECT_TRUE(daemon.get().starts_with("refused: ")) << compiler;
+  }
+}
+
+}  // namespace
+
+}  // namespace rdistcc
