@@ -75,6 +75,31 @@ TEST(RadixTest, is_what_sorting_gives) {
   }
 }
 
+// So many keys of each digit that the places overflow an int.
+TEST(RadixTest, counts_of_another_host_that_are_wrong_are_refused) {
+  constexpr std::size_t kKeys = 100;
+  constexpr std::size_t kDigits = std::size_t{1} << 16;
+  Layout layout;
+  const Control control(layout, 2);
+  Layout until_counts = layout;
+  Radix kernel(layout, 2, kKeys, 16, 1);
+  for (int array = 0; array < 3; ++array) {
+    until_counts.map<std::uint32_t>(kKeys / 2);
+  }
+  const auto counts = until_counts.map<std::uint32_t>(2 * kDigits);
+  const auto failures = together(2, layout, control, [&](World& world) {
+    if (world.rank() == 0) {
+      kernel.fill(world);
+      kernel.run(world);
+      return;
+    }
+    std::ranges::fill(world.of(counts), UINT32_MAX);
+    world.write(0, counts.at(kDigits, kDigits), counts.at(kDigits, kDigits));
+    barrier(world);
+  });
+  EXPECT_TRUE(says(failures[0], "another host counted more keys than there are"));
+}
+
 // What the tree leaves out is one in a hundred.
 TEST(OctreeTest, is_near_the_sum_over_all_bodies) {
   constexpr std::size_t kBodies = 500;
@@ -102,6 +127,22 @@ TEST(OctreeTest, is_near_the_sum_over_all_bodies) {
   }
   EXPECT_LT(wrong, all / 100);
   EXPECT_LT(pulls, kBodies * (kBodies - 1));
+}
+
+// Other hosts can write where Barnes has the bodies.
+TEST(OctreeTest, bodies_that_change_behind_it_change_nothing) {
+  std::vector<Body> bodies;
+  for (std::size_t i = 0; i < 100; ++i) {
+    bodies.push_back(Barnes::input(1, 100, i));
+  }
+  const Octree tree(bodies);
+  std::uint64_t pulls = 0;
+  const Vector before = tree.acceleration(5, pulls);
+  std::ranges::fill(bodies, Body{{1, 1, 1}, 1});
+  const Vector after = tree.acceleration(5, pulls);
+  EXPECT_EQ(before.x, after.x);
+  EXPECT_EQ(before.y, after.y);
+  EXPECT_EQ(before.z, after.z);
 }
 
 TEST(OctreeTest, bodies_in_one_place_end) {

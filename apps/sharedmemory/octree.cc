@@ -33,10 +33,10 @@ void pull(const Vector& at, const Body& other, Vector& sum) {
 }  // namespace
 
 Octree::Octree(std::span<const Body> bodies)
-    : bodies_(bodies), order_(bodies.size()), sorted_(bodies.size()) {
+    : bodies_(bodies.begin(), bodies.end()), order_(bodies.size()), sorted_(bodies.size()) {
   std::iota(order_.begin(), order_.end(), 0U);
   double half = 0;
-  for (const Body& each : bodies) {
+  for (const Body& each : bodies_) {
     half = std::max({half, std::abs(each.at.x), std::abs(each.at.y), std::abs(each.at.z)});
   }
   cubes_.resize(1);

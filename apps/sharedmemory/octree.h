@@ -30,8 +30,8 @@ class Octree {
   // The distance that is added to all, so that bodies which meet pull with a finite force.
   static constexpr double kSoftening = 0.01;
 
-  // The tree of `bodies`, which stay the caller's and must not change. It is a function of them
-  // alone, bit by bit.
+  // The tree of `bodies` as they are now, bit by bit a function of them alone. It has a copy: they
+  // may lie where other hosts write, and what was counted must be what is placed.
   explicit Octree(std::span<const Body> bodies);
 
   // What pulls body number `index`, and by how many others; the gravitational constant is 1.
@@ -56,7 +56,7 @@ class Octree {
   // Sorts those bodies by the eighth that they are in; returns where each eighth begins.
   std::array<std::size_t, kEighths + 1> sort(Vector centre, std::size_t first, std::size_t count);
 
-  std::span<const Body> bodies_;
+  std::vector<Body> bodies_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> sorted_;
   std::vector<Cube> cubes_;

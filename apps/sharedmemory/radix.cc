@@ -80,6 +80,10 @@ void Radix::send(World& world, const Counts& counts) {
     }
     // A row of equal digits may reach over several hosts' places.
     std::size_t left = counts[digit];
+    if (to > count_ || left > count_ - to) {
+      throw apps::Failure(apps::Cause::kProtocol,
+                          "another host counted more keys than there are; what it wrote is wrong");
+    }
     while (left > 0) {
       const int host = Part::owner(count_, world.hosts(), to);
       const Part part = Part::of(count_, world.hosts(), host);
