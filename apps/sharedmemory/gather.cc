@@ -36,14 +36,16 @@ std::string name(int host, const Gathering& gathering) {
 Peers::Peers(const Gathering& gathering, std::span<std::byte> share)
     : rank_(gathering.rank), addresses_(gathering.hosts), peers_(gathering.hosts.size()) {
   const auto end = apps::Clock::now() + gathering.patience;
-  const auto listener = apps::Listener::listen(
-      gathering.transport, addresses_[static_cast<std::size_t>(rank_)], {},
-      [this](const apps::Address& from) {
-        return std::any_of(addresses_.begin(), addresses_.end(), [&](const apps::Address& each) {
-          auto known = each.resolve();
-          return apps::Address::of(known).host == from.host;
-        });
-      });
+  // Looked up once, and not whenever somebody knocks.
+  std::vector<std::string> known;
+  for (const apps::Address& each : addresses_) {
+    known.push_back(apps::Address::of(each.resolve()).host);
+  }
+  const auto listener =
+      apps::Listener::listen(gathering.transport, addresses_[static_cast<std::size_t>(rank_)], {},
+                             [&known](const apps::Address& from) {
+                               return std::ranges::find(known, from.host) != known.end();
+                             });
   for (int host = 0; host < rank_; ++host) {
     connect_to(host, gathering, share, end);
   }
@@ -146,7 +148,10 @@ void Peers::accept_one(apps::Listener& listener, const Gathering& gathering,
       }
       greeting = Greeting::from_bytes(first->message);
       greet(candidate, gathering, share);
-    } catch (const Failure&) {
+    } catch (const Failure& failure) {
+      if (failure.cause() == Cause::kSystem) {
+        throw;  // as a limit of locked memory, which no other host gets past either
+      }
       continue;  // It was none of us, or has gone.
     }
     const auto host = static_cast<int>(greeting.host);

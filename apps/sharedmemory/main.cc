@@ -3,6 +3,7 @@
 // more.
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "failure.h"
@@ -91,6 +92,8 @@ int main(int count, char** arguments) {
     const bool usage = failure.cause() == apps::Cause::kInput;
     return complain(failure.what() + std::string(usage ? " (see --help)" : ""),
                     usage ? kUsage : kWrong);
+  } catch (const std::bad_alloc&) {
+    return complain("there is not enough memory; choose a smaller --size", kWrong);
   } catch (const std::exception& failure) {
     return complain(failure.what(), kWrong);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <functional>
 
@@ -229,7 +230,7 @@ Options Options::parse(std::span<const char* const> arguments) {
 std::string Options::task() const {
   return kernel + " --size " + std::to_string(size) + " --steps " + std::to_string(steps) +
          " --block " + std::to_string(block) + " --bits " + std::to_string(bits) + " --seed " +
-         std::to_string(seed);
+         std::to_string(seed) + (std::endian::native == std::endian::big ? ", big-endian" : "");
 }
 
 std::unique_ptr<Kernel> Options::make(Layout& layout, int on_hosts) const {

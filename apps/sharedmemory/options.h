@@ -39,7 +39,7 @@ struct Options {
   // Throws Failure (kInput) that names the argument. Sizes are the kernel's to check.
   static Options parse(std::span<const char* const> arguments);
   int host_count() const { return alone ? 1 : static_cast<int>(hosts.size()); }
-  // The kernel and what it works on, as all hosts must have it.
+  // The kernel and what it works on, as all hosts must have it: also the order of bytes in numbers.
   std::string task() const;
   // The kernel, with its arrays in `layout`. Throws Failure (kInput) for a size that it can't have.
   std::unique_ptr<Kernel> make(Layout& layout, int on_hosts) const;
