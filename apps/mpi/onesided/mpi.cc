@@ -94,11 +94,9 @@ int made(const char* call, int status, void* memory, MPI_Aint size, int unit, MP
 // One count and one type for both ends: types of the language alone are the same in both.
 Values same(const void* memory, int count, MPI_Datatype type, int target_count,
             MPI_Datatype target_type) {
-  int size = 0;
-  int target_size = 0;
-  PMPI_Type_size(type, &size);
-  PMPI_Type_size(target_type, &target_size);
-  if (static_cast<long long>(count) * size != static_cast<long long>(target_count) * target_size) {
+  const auto size = static_cast<long long>(size_of(type));
+  const auto target_size = static_cast<long long>(size_of(target_type));
+  if (count * size != target_count * target_size) {
     throw apps::Failure(apps::Cause::kInput, "the two ends of a one-sided call differ in length");
   }
   return {const_cast<void*>(memory), count, type};

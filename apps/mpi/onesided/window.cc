@@ -24,7 +24,28 @@ struct Description {
   std::uint64_t unit = 1;
 };
 
-// Bytes of one value of a type. The types of the language alone lie in memory as they are counted.
+std::span<std::byte> bytes_of(const Values& values) {
+  if (values.count < 0) {
+    throw Failure(Cause::kInput, "a one-sided call has a count below 0");
+  }
+  return {static_cast<std::byte*>(values.memory),
+          static_cast<std::size_t>(values.count) * size_of(values.type)};
+}
+
+// into = from op into, value by value.
+void combine(const Values& from, std::span<std::byte> into, MPI_Op op) {
+  if (op == MPI_REPLACE) {
+    std::ranges::copy(bytes_of(from), into.begin());
+  } else if (op != MPI_NO_OP) {
+    const int status = PMPI_Reduce_local(from.memory, into.data(), from.count, from.type, op);
+    if (status != MPI_SUCCESS) {  // where the program has errors returned
+      throw Failure(Cause::kInput, "the operation is none for this type of value");
+    }
+  }
+}
+
+}  // namespace
+
 std::size_t size_of(MPI_Datatype type) {
   int integers = 0;
   int addresses = 0;
@@ -43,25 +64,6 @@ std::size_t size_of(MPI_Datatype type) {
   }
   return static_cast<std::size_t>(size);
 }
-
-std::span<std::byte> bytes_of(const Values& values) {
-  if (values.count < 0) {
-    throw Failure(Cause::kInput, "a one-sided call has a count below 0");
-  }
-  return {static_cast<std::byte*>(values.memory),
-          static_cast<std::size_t>(values.count) * size_of(values.type)};
-}
-
-// into = from op into, value by value.
-void combine(const Values& from, std::span<std::byte> into, MPI_Op op) {
-  if (op == MPI_REPLACE) {
-    std::ranges::copy(bytes_of(from), into.begin());
-  } else if (op != MPI_NO_OP) {
-    PMPI_Reduce_local(from.memory, into.data(), from.count, from.type, op);
-  }
-}
-
-}  // namespace
 
 Window::Window(World& world, MPI_Comm communicator, std::span<std::byte> memory, int unit)
     : words_(std::make_unique<Words>()) {

@@ -19,6 +19,10 @@ struct Values {
   MPI_Datatype type;
 };
 
+// Bytes of one value of a type. Throws apps::Failure unless the type is one of the language's:
+// those alone lie in memory as they are counted.
+std::size_t size_of(MPI_Datatype type);
+
 // Where they are in a window: the rank of the window's communicator, and an offset in its units.
 struct Place {
   int rank;
