@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "chunk.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -50,6 +51,16 @@ void take_samples(Unpacker& from, Brick& brick) {
       wrong("a sample that is no finite number");
     brick.samples.push_back(sample);
   }
+}
+
+bool fits_into_cell(const Triangle& triangle) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const auto [least, most] =
+        std::minmax({triangle[0].place[axis], triangle[1].place[axis], triangle[2].place[axis]});
+    if (most - least > kPlaces)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -105,6 +116,9 @@ Opening unpack_opening(std::span<const std::byte> payload) {
   } catch (const apps::Failure& failure) {
     wrong(std::string("a grid that can't be: ") + failure.what());
   }
+  if (const std::size_t cells = opening.grid.cells().count(); opening.blocks > cells)
+    wrong("an opening of " + std::to_string(opening.blocks) + " blocks for " +
+          std::to_string(cells) + " cells");
   return opening;
 }
 
@@ -146,7 +160,7 @@ std::size_t pack(std::span<const Triangle> triangles, std::span<std::byte> memor
 }
 
 void unpack_triangles(const Grid& grid, std::span<const std::byte> payload, Mesh& mesh) {
-  if (payload.size() % kTriangleBytes != 0)
+  if (payload.empty() || payload.size() % kTriangleBytes != 0)
     wrong(std::to_string(payload.size()) + " bytes of triangles, which are " +
           std::to_string(kTriangleBytes) + " each");
   for (Unpacker from(payload); from.left() > 0;) {
@@ -160,6 +174,8 @@ void unpack_triangles(const Grid& grid, std::span<const std::byte> payload, Mesh
       for (std::int16_t& part : vertex.normal)
         part = from.take<std::int16_t>();
     }
+    if (!fits_into_cell(triangle))
+      wrong("a triangle that is larger than a cell");
     mesh.push_back(triangle);
   }
 }

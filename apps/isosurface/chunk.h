@@ -60,7 +60,7 @@ struct Opening {
   static constexpr std::size_t kBytes = 64;
 
   Grid grid;
-  std::uint32_t blocks = 0;
+  std::uint32_t blocks = 0;  // a cell each at least
 };
 
 // Cells, and the brick of their points_for().
@@ -87,7 +87,8 @@ Opening unpack_opening(std::span<const std::byte> payload);
 // The box lies in the grid, and all samples are finite.
 Block unpack_block(const Grid& grid, std::span<const std::byte> payload);
 Brick unpack_brick(const Grid& grid, std::span<const std::byte> payload);
-// Appends the triangles, whose corners lie in the grid.
+// Appends the triangles, of which there is one at least. Their corners lie in the grid, and none is
+// larger than a cell.
 void unpack_triangles(const Grid& grid, std::span<const std::byte> payload, Mesh& mesh);
 
 }  // namespace isosurface

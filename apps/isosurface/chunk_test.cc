@@ -81,6 +81,10 @@ TEST(Chunk, AnOpeningThatLiesIsRefused) {
               unpack_opening(packed(Opening{grid, 1}));
             }).find("a grid that can't be"),
             std::string::npos);
+  EXPECT_EQ(failure_of([] {
+              unpack_opening(packed(Opening{ball().grid, 8 * 7 * 6 + 1}));
+            }),
+            "the peer sent an opening of 337 blocks for 336 cells");
   auto bytes = packed(Opening{ball().grid, 12});
   bytes.pop_back();
   EXPECT_EQ(failure_of([&] { unpack_opening(bytes); }), "the peer sent an opening of 63 bytes");
@@ -148,6 +152,23 @@ TEST(Chunk, TrianglesOutsideTheGridAreRefused) {
   Mesh read;
   EXPECT_EQ(failure_of([&] { unpack_triangles(ball().grid, std::vector<std::byte>(55), read); }),
             "the peer sent 55 bytes of triangles, which are 54 each");
+  EXPECT_EQ(failure_of([&] { unpack_triangles(ball().grid, {}, read); }),
+            "the peer sent 0 bytes of triangles, which are 54 each");
+}
+
+// One that covers the whole picture takes long to draw, and a chunk has thousands.
+TEST(Chunk, TrianglesLargerThanACellAreRefused) {
+  Mesh read;
+  for (const std::int32_t size : {kPlaces, kPlaces + 1}) {
+    Mesh one(1);
+    one[0][1].place = {0, kPlaces, 0};
+    one[0][2].place = {0, kPlaces, size};
+    EXPECT_EQ(failure_of([&] {
+                unpack_triangles(ball().grid, packed(std::span<const Triangle>(one)), read);
+              }),
+              size == kPlaces ? "nothing" : "the peer sent a triangle that is larger than a cell");
+  }
+  EXPECT_EQ(read.size(), 1U);
 }
 
 // Whatever bytes come, they are taken or refused: the sanitizers and the checks below see the rest.

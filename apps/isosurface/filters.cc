@@ -81,6 +81,8 @@ void extract_filter(float value, Inlet& in, Outlet& out) {
       break;
     if (chunk.kind != Kind::kBlock)
       throw Failure(Cause::kProtocol, "the read filter sent something that is no block");
+    if (progress.done() == opening.blocks)
+      throw Failure(Cause::kProtocol, "the read filter sent more blocks than it had said");
     const Block block = unpack_block(opening.grid, chunk.payload);
     Mesh mesh;
     extract(opening.grid, block.brick, block.cells, value, mesh);
@@ -101,27 +103,41 @@ void render_filter(const View& view, Inlet& in, Mesh* mesh,
                    const std::function<void(const Grid&, const Picture&)>& save) {
   const Opening opening = unpack_opening(in.next(Kind::kGrid));
   Canvas canvas(opening.grid, view);
+  std::size_t left = kMostInCell * opening.grid.cells().count();
   Progress progress("render: block", opening.blocks);
   for (Mesh part;; part.clear()) {
     const Inlet::Chunk chunk = in.next();
     if (chunk.kind == Kind::kEnd)
       break;
     if (chunk.kind == Kind::kBlockEnd) {
+      if (progress.done() == opening.blocks)
+        throw Failure(Cause::kProtocol, "the extract filter sent more blocks than it had said");
       progress.step();
       continue;
     }
     if (chunk.kind != Kind::kTriangles)
       throw Failure(Cause::kProtocol, "the extract filter sent something that is no triangle");
     unpack_triangles(opening.grid, chunk.payload, part);
+    if (part.size() > left)
+      throw Failure(Cause::kProtocol, "the extract filter sent more triangles than the cells have");
+    left -= part.size();
     canvas.draw(part);
     if (mesh != nullptr)
-      mesh->insert(mesh->end(), part.begin(), part.end());
+      keep(part, *mesh);
   }
   if (progress.done() != opening.blocks)
     throw Failure(Cause::kProtocol, "the stream ended after " + std::to_string(progress.done()) +
                                         " of " + std::to_string(opening.blocks) + " blocks");
   save(opening.grid, canvas.picture());
   in.done();
+}
+
+void keep(const Mesh& part, Mesh& mesh, std::size_t most) {
+  if (part.size() > most - mesh.size())
+    throw Failure(Cause::kInput, "the surface has more than the " + std::to_string(most) +
+                                     " triangles that a file gets: take a smaller volume, or draw "
+                                     "without --surface");
+  mesh.insert(mesh.end(), part.begin(), part.end());
 }
 
 Picture render(const Volume& volume, float value, std::int32_t edge, const View& view, Mesh* mesh) {
@@ -133,7 +149,7 @@ Picture render(const Volume& volume, float value, std::int32_t edge, const View&
     extract(volume.grid, volume.brick, cells, value, part);
     canvas.draw(part);
     if (mesh != nullptr)
-      mesh->insert(mesh->end(), part.begin(), part.end());
+      keep(part, *mesh);
     progress.step();
   }
   return canvas.picture();

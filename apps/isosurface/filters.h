@@ -42,6 +42,12 @@ void extract_filter(float value, Inlet& in, Outlet& out);
 void render_filter(const View& view, Inlet& in, Mesh* mesh,
                    const std::function<void(const Grid&, const Picture&)>& save);
 
+// The most triangles that are kept for a file.
+inline constexpr std::size_t kMostKept = std::size_t{1} << 25;
+// Appends a part of the surface to the mesh. Throws Failure (kInput) if that makes more than
+// `most`.
+void keep(const Mesh& part, Mesh& mesh, std::size_t most = kMostKept);
+
 // All three in this process.
 Picture render(const Volume& volume, float value, std::int32_t edge, const View& view, Mesh* mesh);
 

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <list>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -50,10 +51,16 @@ void serve(const Volume& volume, std::int32_t edge, const Wiring& wiring,
       continue;
     }
     Visit& visit = visits.emplace_back();
-    visit.thread = std::jthread([&, link = std::move(link)]() mutable {
-      serve_one(volume, edge, std::move(link), wiring.patience);
-      visit.over = true;
-    });
+    try {
+      visit.thread = std::jthread([&, link = std::move(link)]() mutable {
+        serve_one(volume, edge, std::move(link), wiring.patience);
+        visit.over = true;
+      });
+    } catch (const std::system_error& failure) {
+      visits.pop_back();
+      std::cerr << std::string("isosurface: no thread for a viewer; it is sent away: ") +
+                       failure.what() + '\n';
+    }
   }
 }
 

@@ -89,12 +89,8 @@ Outlet::Outlet(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit p
 }
 
 std::span<std::byte> Outlet::room() {
-  while (credits_ == 0) {
-    const auto news = arrival(patience());
-    if (!news)
-      silent();
-    take(*news);
-  }
+  while (credits_ == 0)
+    take_next();
   // The bytes of what was written are in use until all is flushed: once in a round.
   if (slot_ == 0)
     on_link([&] { link().flush(); });
@@ -117,24 +113,27 @@ void Outlet::send(Kind kind, std::size_t payload) {
 
 void Outlet::await_done() {
   on_link([&] { link().flush(); });
-  while (!done_) {
-    const auto news = arrival(patience());
-    if (!news)
-      silent();
-    take(*news);
-  }
+  while (!done_)
+    take_next();
 }
 
 std::optional<Question> Outlet::question() {
   on_link([&] { link().flush(); });
   while (!question_ && !done_)
-    take(*arrival(apps::kForever));
+    take_next();
   return std::exchange(question_, {});
 }
 
 void Outlet::look() {
   while (const auto news = arrival(apps::Limit::zero()))
     take(*news);
+}
+
+void Outlet::take_next() {
+  const auto news = arrival(patience());
+  if (!news)
+    silent();
+  take(*news);
 }
 
 void Outlet::take(const apps::Arrival& arrival) {

@@ -95,6 +95,7 @@ class Outlet : public StreamEnd {
   void look();
 
  private:
+  void take_next();  // what the receiver says; waits for it
   void take(const apps::Arrival& arrival);
 
   Ring ring_;

@@ -13,6 +13,7 @@
 #include "field.h"
 #include "filters.h"
 #include "temporary.h"
+#include "tetrahedra.h"
 #include "updates.h"
 
 namespace isosurface {
@@ -199,7 +200,9 @@ TEST(Stream, AReceiverThatLiesIsRefused) {
   EXPECT_NE(said_of_receiver(Credit{5}).find("gave 5 credits, of which 4 are out"),
             std::string::npos);
   EXPECT_NE(said_of_receiver(Credit{0}).find("gave 0 credits"), std::string::npos);
-  EXPECT_NE(said_of_receiver(small()).find("sent"), std::string::npos);
+  Ring again = small();
+  again.region.length = std::uint64_t{again.slots} * again.slot_bytes;
+  EXPECT_NE(said_of_receiver(again).find("sent its ring again"), std::string::npos);
 }
 
 // The three filters, each in a thread; the picture that comes out.
@@ -299,6 +302,88 @@ TEST(Filters, APictureThatIsNotWholeIsNotSaved) {
   reading.get();
 }
 
+// What the filters say of a neighbour before them that sends this after its opening of two blocks,
+// for a grid of 8 cells, and ends it.
+std::string said_of_filter(const std::function<void(Outlet&)>& lie, bool extracts) {
+  const Volume volume = make_field("ball", {3, 3, 3});
+  Links links = joined();
+  Links behind = joined();
+  auto lying = beside([&] {
+    failure_of([&] {
+      Outlet out(std::move(links.first), "the filter", kPatience);
+      out.send(Kind::kGrid, Opening{volume.grid, 2});
+      lie(out);
+      out.send(Kind::kEnd);
+      out.await_done();
+    });
+  });
+  auto drawing = beside([&] {
+    Inlet in(std::move(behind.second), "the extract filter", kPatience, small());
+    failure_of([&] {
+      for (;;)
+        in.next();
+    });
+  });
+  std::string said;
+  {
+    Outlet out(std::move(behind.first), "the render filter", kPatience);
+    Inlet in(std::move(links.second), "the filter before", kPatience, small());
+    said = failure_of([&] {
+      run({&in, &out}, [&] {
+        if (extracts)
+          extract_filter(0.3F, in, out);
+        else
+          render_filter(View{}, in, nullptr, [](const Grid&, const Picture&) {});
+      });
+    });
+  }
+  lying.get();
+  drawing.get();
+  return said;
+}
+
+// A stream has an end, whatever its sender would like.
+TEST(Filters, AStreamThatNeverEndsIsRefused) {
+  const Volume volume = make_field("ball", {3, 3, 3});
+  const Box cell{{0, 0, 0}, {1, 1, 1}};
+  const Block block{cell, cut(volume.brick, points_for(volume.grid, cell))};
+  const auto blocks = [&](int count) {
+    return [&block, count](Outlet& out) {
+      for (int i = 0; i < count; ++i)
+        out.send(Kind::kBlock, block);
+    };
+  };
+  EXPECT_EQ(said_of_filter(blocks(3), true), "the read filter sent more blocks than it had said");
+  const auto ends = [](int count) {
+    return [count](Outlet& out) {
+      for (int i = 0; i < count; ++i)
+        out.send(Kind::kBlockEnd);
+    };
+  };
+  EXPECT_EQ(said_of_filter(ends(2), false), "nothing");
+  EXPECT_EQ(said_of_filter(ends(3), false), "the extract filter sent more blocks than it had said");
+  const auto triangles = [&](std::size_t count) {
+    return [&ends, count](Outlet& out) {
+      const Mesh one(1);
+      for (std::size_t i = 0; i < count; ++i)
+        out.send(Kind::kTriangles, std::span<const Triangle>(one));
+      ends(2)(out);
+    };
+  };
+  EXPECT_EQ(said_of_filter(triangles(8 * kMostInCell), false), "nothing");
+  EXPECT_EQ(said_of_filter(triangles(8 * kMostInCell + 1), false),
+            "the extract filter sent more triangles than the cells have");
+}
+
+TEST(Filters, ASurfaceOfTooManyTrianglesIsNotKept) {
+  Mesh mesh(3);
+  keep(Mesh(2), mesh, 5);
+  EXPECT_EQ(mesh.size(), 5U);
+  EXPECT_NE(failure_of([&] { keep(Mesh(1), mesh, 5); }).find("more than the 5 triangles"),
+            std::string::npos);
+  EXPECT_EQ(mesh.size(), 5U);
+}
+
 TEST(Updates, TheWindowShowsWhatTheVolumeHas) {
   const Volume volume = make_field("gyroid", {40, 18, 17});
   for (const Update update : {Update::kPartial, Update::kComplete}) {
@@ -347,6 +432,80 @@ TEST(Updates, PartialOnesBringLessAndSmallBlocksFewerBytes) {
   };
   EXPECT_LT(bytes(Update::kPartial, 4), bytes(Update::kPartial, 32));
   EXPECT_LT(bytes(Update::kPartial, 4), bytes(Update::kComplete, 4));
+}
+
+// What a viewer of 8 x 8 x 8 points says of a server that answers its first question so.
+std::string said_of_server(const std::function<void(const Volume&, Outlet&)>& answer_wrongly) {
+  const Volume volume = make_field("ball", {12, 8, 8});
+  Links links = joined();
+  auto serving = beside([&] {
+    Outlet out(std::move(links.first), "the viewer", kPatience);
+    failure_of([&] {
+      out.send(Kind::kGrid, Opening{volume.grid, 0});
+      out.question();
+      answer_wrongly(volume, out);
+      out.send(Kind::kEnd);
+      out.question();
+    });
+  });
+  std::string said;
+  {
+    Inlet in(std::move(links.second), "the server", kPatience, small());
+    Moves moves;
+    moves.window = 8;
+    said = failure_of([&] {
+      run({&in}, [&] {
+        const Viewer viewer(in, moves);
+        in.done();
+      });
+    });
+  }
+  serving.get();
+  return said;
+}
+
+TEST(Updates, AServerThatAnswersSomethingElseIsRefused) {
+  const auto sends = [](const std::vector<Box>& boxes) {
+    return [boxes](const Volume& volume, Outlet& out) {
+      for (const Box& box : boxes)
+        out.send(Kind::kBrick, cut(volume.brick, box));
+    };
+  };
+  const Box left{{0, 0, 0}, {4, 8, 8}};
+  const Box right{{4, 0, 0}, {8, 8, 8}};
+  const Box outside{{8, 0, 0}, {12, 8, 8}};
+  const std::string wrong = "the server sent points that were not asked for, or twice";
+  EXPECT_EQ(said_of_server(sends({left, right})), "nothing");
+  EXPECT_EQ(said_of_server(sends({left})), "the server sent 256 of 512 points asked for");
+  EXPECT_EQ(said_of_server(sends({left, right, left})), wrong);
+  EXPECT_EQ(said_of_server(sends({outside})), wrong);
+}
+
+TEST(Updates, AViewerThatAsksNothingIsGivenUp) {
+  const Volume volume = make_field("ball", {8, 8, 8});
+  Links links = joined();
+  auto viewing = beside([&] {
+    Inlet in(std::move(links.second), "the server", kPatience, small());
+    in.next(Kind::kGrid);
+    failure_of([&] { in.next(); });
+  });
+  {
+    Outlet out(std::move(links.first), "the viewer", std::chrono::milliseconds(100));
+    EXPECT_NE(failure_of([&] {
+                run({&out}, [&] { answer(volume, 4, out); });
+              }).find("has said nothing for"),
+              std::string::npos);
+  }
+  viewing.get();
+}
+
+TEST(Updates, AResponseTimeIsOfTheNearestRank) {
+  Measured measured;
+  for (const int milliseconds : {5, 1, 6, 3, 2, 4})
+    measured.responses.emplace_back(std::chrono::milliseconds(milliseconds));
+  EXPECT_EQ(response_ms(measured, 0.5), 3);
+  EXPECT_EQ(response_ms(measured, 0.9), 6) << "five of six are no nine in ten";
+  EXPECT_EQ(response_ms(measured, 1), 6);
 }
 
 TEST(Updates, AQuestionOutsideTheVolumeIsRefused) {

@@ -8,6 +8,9 @@
 
 namespace isosurface {
 
+// So many triangles a cell has at most: two in each of its tetrahedra.
+inline constexpr std::size_t kMostInCell = 12;
+
 // Appends the triangles in these cells to the mesh. The brick has the points of points_for().
 // Whatever blocks a volume is cut into, the triangles are the same, and neighbours share their
 // corners exactly: a surface that does not meet the volume's border is closed, and has no triangle

@@ -48,6 +48,13 @@ void answer(const Volume& volume, std::int32_t edge, Outlet& out) {
   }
 }
 
+double response_ms(const Measured& measured, double share) {
+  std::vector<std::chrono::nanoseconds> sorted = measured.responses;
+  std::sort(sorted.begin(), sorted.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return std::chrono::duration<double, std::milli>(sorted.at(rank - 1)).count();
+}
+
 Volume window_of(const Volume& whole, const Box& window) {
   Volume part{whole.grid, cut(whole.brick, window)};
   part.grid.points = window.size();
@@ -83,7 +90,10 @@ void Viewer::fetch(const Box& points, Measured& measured) {
     if (chunk.kind != Kind::kBrick)
       throw Failure(Cause::kProtocol, "the server sent something that is no brick");
     const Brick brick = unpack_brick(grid_, chunk.payload);
-    got += brick.box.common(points).count();
+    const std::size_t asked = brick.box.common(points).count();
+    if (asked == 0 || asked > points.count() - got)
+      throw Failure(Cause::kProtocol, "the server sent points that were not asked for, or twice");
+    got += asked;
     paste(brick, window_);
   }
   if (got != points.count())

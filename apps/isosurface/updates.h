@@ -44,6 +44,10 @@ struct Measured {
   std::uint64_t bytes = 0;  // of payload
 };
 
+// The time in milliseconds within which so large a share of the moves had their response, by the
+// nearest rank. The share is above 0 and at most 1.
+double response_ms(const Measured& measured, double share);
+
 // A window's part of a volume, as a volume of its own.
 Volume window_of(const Volume& whole, const Box& window);
 
