@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 #include <png.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
 
 #include "field.h"
@@ -124,6 +126,31 @@ TEST(NewFile, IsThereWholeOrNotAtAll) {
   file.commit();
   EXPECT_EQ(contents_of(name), "whole");
   EXPECT_EQ(folder.files(), 1U);
+}
+
+// As root a device would be replaced by a picture.
+TEST(NewFile, ReplacesNothingButAFile) {
+  const TemporaryFolder folder;
+  const std::string name = folder.file("link");
+  std::filesystem::create_symlink("nowhere", name);
+  EXPECT_EQ(failure_of([&] { NewFile file(name); }),
+            name + " is there and no regular file; it is not replaced: name another");
+  EXPECT_NE(failure_of([] { NewFile file("/dev/null"); }), "nothing");
+  EXPECT_NE(failure_of([&] { NewFile file(folder.file(".")); }), "nothing");
+  EXPECT_EQ(folder.files(), 1U);
+}
+
+TEST(NewFile, WritesThroughNoLinkThatWaitsForIt) {
+  const TemporaryFolder folder;
+  const std::string other = folder.file("other");
+  const std::string name = folder.file("a");
+  write_file(other, "mine");
+  std::filesystem::create_symlink(other, name + ".partial-" + std::to_string(getpid()));
+  NewFile file(name);
+  file.write("whole");
+  file.commit();
+  EXPECT_EQ(contents_of(name), "whole");
+  EXPECT_EQ(contents_of(other), "mine");
 }
 
 TEST(NewFile, SaysWhyItCantBe) {

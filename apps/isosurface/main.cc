@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The command line: see usage.h.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <iostream>
@@ -172,26 +171,19 @@ void serve_viewers(Words words) {
 
 // What was measured, as a line for people or an object of JSON.
 std::string report(const Measured& measured, bool json) {
-  std::vector<double> times;
-  for (const auto response : measured.responses)
-    times.push_back(std::chrono::duration<double, std::milli>(response).count());
-  std::sort(times.begin(), times.end());
-  const auto at = [&times](double share) {
-    return std::to_string(
-        times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))]);
-  };
+  const auto at = [&](double share) { return std::to_string(response_ms(measured, share)); };
   const double seconds = std::chrono::duration<double>(measured.elapsed).count();
-  const double count = static_cast<double>(times.size());
-  const std::string rate = std::to_string(count / seconds);
+  const std::size_t count = measured.responses.size();
+  const std::string rate = std::to_string(static_cast<double>(count) / seconds);
   const double megabytes = static_cast<double>(measured.bytes) / 1e6;
   if (json)
-    return "{\"updates\": " + std::to_string(times.size()) + ", \"updates_per_second\": " + rate +
+    return "{\"updates\": " + std::to_string(count) + ", \"updates_per_second\": " + rate +
            ", \"median_ms\": " + at(0.5) + ", \"p90_ms\": " + at(0.9) +
            ", \"chunks\": " + std::to_string(measured.chunks) +
            ", \"bytes\": " + std::to_string(measured.bytes) + "}";
-  return std::to_string(times.size()) + " updates, " + rate + " a second; half of them within " +
-         at(0.5) + " ms, nine in ten within " + at(0.9) + " ms; " +
-         std::to_string(measured.chunks) + " chunks, " + std::to_string(megabytes) + " MB";
+  return std::to_string(count) + " updates, " + rate + " a second; half of them within " + at(0.5) +
+         " ms, nine in ten within " + at(0.9) + " ms; " + std::to_string(measured.chunks) +
+         " chunks, " + std::to_string(megabytes) + " MB";
 }
 
 void view(Words words) {
@@ -252,16 +244,18 @@ void command(Words words) {
 
 int main(int count, char** words) {
   const std::span<char* const> all(words, static_cast<std::size_t>(count));
-  for (const std::string_view word : all.subspan(1)) {
-    if (word == "--help" || word == "-h") {
-      std::cout << isosurface::kUsage;
-      return 0;
-    }
-  }
-  // A pipe that is closed is an error of a write, as any other.
+  const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  // A pipe that is closed is an error of a write, as any other, and so is a file that may not grow.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
-    isosurface::command(all.subspan(1));
+    if (std::any_of(all.begin() + 1, all.end(), asks))
+      std::cout << isosurface::kUsage;
+    else
+      isosurface::command(all.subspan(1));
+    if (!std::cout.flush())
+      throw apps::Failure(apps::Cause::kSystem,
+                          "standard output can't be written; is the disk of its file full?");
     return 0;
   } catch (const apps::Failure& failure) {
     std::cerr << std::string("isosurface: ") + failure.what() + '\n';

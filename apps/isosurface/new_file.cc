@@ -2,6 +2,7 @@
 #include "new_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +21,13 @@ constexpr std::size_t kBuffer = 64 << 10;
 
 NewFile::NewFile(std::string name)
     : name_(std::move(name)), partial_(name_ + ".partial-" + std::to_string(getpid())) {
-  descriptor_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  struct stat there {};
+  if (lstat(name_.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+    throw apps::Failure(apps::Cause::kInput,
+                        name_ + " is there and no regular file; it is not replaced: name another");
+  // One that has this name is of a process that had this number before, or somebody's trap.
+  unlink(partial_.c_str());
+  descriptor_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0)
     fail("can't be made");
   buffer_.reserve(kBuffer);

@@ -13,7 +13,8 @@ namespace isosurface {
 
 class NewFile {
  public:
-  // Opens NAME.partial-PID beside `name`. Throws Failure (kSystem).
+  // Opens NAME.partial-PID beside `name`. Throws Failure (kSystem; kInput if `name` is a directory,
+  // a device or another file that is none to replace).
   explicit NewFile(std::string name);
   // Removes what was not committed.
   ~NewFile();

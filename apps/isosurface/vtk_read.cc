@@ -7,7 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <sstream>
 #include <string_view>
 #include <type_traits>
@@ -20,7 +22,7 @@
 namespace isosurface {
 namespace {
 
-// Of a line of the header. VTK's own limit is 256.
+// Of a line of the header, and of a number. VTK's own limit is 256.
 constexpr std::size_t kLongestLine = 1024;
 
 // A number from the bits of its type, as a sample.
@@ -78,6 +80,9 @@ class Reader {
       throw apps::Failure(apps::Cause::kInput,
                           name_ + " can't be read: " + std::strerror(errno) +
                               "; 'isosurface generate' makes a volume to try with");
+    std::error_code unknown;
+    if (std::filesystem::is_directory(name_, unknown))
+      fail("is a directory, not a volume");
   }
 
   Volume read() {
@@ -237,8 +242,10 @@ class Reader {
     volume_.brick.samples.reserve(count);
     std::string word;
     while (volume_.brick.samples.size() < count) {
-      if (!(file_ >> word))
+      if (!(file_ >> std::setw(kLongestLine) >> word))
         truncated(volume_.brick.samples.size(), count);
+      if (word.size() == kLongestLine)
+        fail("has " + shown(word) + " where a number should be");
       volume_.brick.samples.push_back(static_cast<float>(number<double>(word, "the samples")));
     }
   }

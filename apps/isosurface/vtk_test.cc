@@ -104,8 +104,12 @@ TEST_F(Vtk, SaysWhatIsWrong) {
             at + "sample 7 is no number, or too large for 32 bits; a surface needs finite samples");
   EXPECT_EQ(said(kAscii + "1 2 3 4 5 6 7 1e300"),
             at + "sample 7 is no number, or too large for 32 bits; a surface needs finite samples");
+  EXPECT_EQ(said(kAscii + std::string(2000, '0') + "1 2 3 4 5 6 7 8"),
+            at + "has '" + std::string(40, '0') + "...' where a number should be");
   EXPECT_NE(failure_of([this] { read_volume(folder_.file("none")); }).find("No such file"),
             std::string::npos);
+  EXPECT_EQ(failure_of([this] { read_volume(folder_.file(".")); }),
+            folder_.file(".") + ": is a directory, not a volume");
 }
 
 TEST_F(Vtk, ABinaryFileThatIsCutOffAnywhereIsRefused) {
