@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the experiments of apps/ share: a lab is run, and what it says becomes a program's record.
+
+A lab's lines that begin with "row", "job" or "copied" are results, and those with "failed" say what was not measured.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import record
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+STAGE = TOP / "build/uml-debug/stage"
+
+
+def arguments(about, quick):
+    """OUTDIR, which is made, and whether it shall be --quick, which means `quick`."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("outdir", type=pathlib.Path)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    found = parser.parse_args()
+    found.outdir.mkdir(parents=True, exist_ok=True)
+    return found.outdir, found.quick
+
+
+def row(pattern, line):
+    """The groups of a line that begins with "row", the last of them from JSON; None for another line.
+
+    Throws ValueError at one that is cut off, or mixed with what a kernel said."""
+    if not line.startswith("row "):
+        return None
+    match = pattern.match(line)
+    if not match:
+        raise ValueError("no result")
+    *words, said = match.groups()
+    return *words, json.loads(said)
+
+
+def build(*more):
+    """Makes the programs, and what `more` commands make. Ends the program if that fails."""
+    for command in (["make", "-s", "-C", str(TOP), "apps"], *more, [str(TOP / "scripts/kernels/module"), "uml-debug", str(STAGE)]):
+        print("experiment:", pathlib.Path(command[0]).name, *command[-2:], flush=True)
+        if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
+            sys.exit("experiment: that failed; what it said is above. 'make stage' has to have run before")
+
+
+def run(command, weight, total):
+    """Runs a lab's command; returns its status, its lines, and what is wrong. `weight` says for how many of `total` results a
+    line counts, and throws ValueError at a result that can't be read."""
+    lines, wrong, done = [], [], 0
+    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True, errors="replace",
+                          env={**os.environ, "WEFT_STAGE": str(STAGE)}) as lab:
+        for line in lab.stdout:
+            line = line.rstrip("\n")
+            lines.append(line)
+            count = 0
+            if line.startswith("failed "):
+                wrong.append(line)
+            try:
+                count = weight(line)
+            except ValueError as error:
+                wrong.append(f"{line}: {error}")
+            if count:
+                done += count
+                print(f"experiment: {done} of {total}: {line.split('{')[0].strip()}", flush=True)
+    if done != total:
+        wrong.append(f"{done} of {total} results came")
+    return lab.returncode, lines, wrong
+
+
+def measure(name, outdir, command, timeout, weight, total):
+    """Runs a command in a lab of User Mode Linux; returns its lines, which OUTDIR/NAME.log has too. Ends the program unless all
+    of `total` was measured; then no record is left, not even an older one."""
+    (outdir / f"{name}.json").unlink(missing_ok=True)
+    status, lines, wrong = run([str(TOP / "scripts/lab/run"), "--uml", "--quiet", "--name", f"experiment-{name}", "--timeout",
+                                str(timeout), "--env", f"WEFT_STAGE={STAGE}", "--", *command], weight, total)
+    log = outdir / f"{name}.log"
+    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if status or wrong:
+        sys.exit("\n".join([f"experiment: the lab did not measure all (status {status}); see {log}", *wrong, *lines[-5:]]))
+    return lines
+
+
+def write(outdir, result):
+    """Writes OUTDIR/NAME.json. Ends the program if a number or a text in it is none."""
+    file = outdir / f"{result['name']}.json"
+    try:
+        record.check(file, result)
+    except record.Wrong as wrong:
+        sys.exit(f"experiment: {wrong}")
+    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"experiment: wrote {file}")
