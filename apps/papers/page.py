@@ -24,8 +24,10 @@ def quoted(text):
 def figure(experiment):
     """An SVG of an experiment's series. Throws NoFigure."""
     script = ["set terminal svg noenhanced size 800,420 font 'sans-serif,13' background 'white'", "set key left top", "set grid",
-              f"set xlabel {quoted(experiment['xlabel'])}", f"set ylabel {quoted(experiment['ylabel'])}", "set yrange [0:*]",
+              f"set xlabel {quoted(experiment['xlabel'])}", f"set ylabel {quoted(experiment['ylabel'])}",
               "set offsets graph 0, 0, graph 0.1, 0"]
+    if all(y >= 0 for series in experiment["series"] for _, y in series["points"]):
+        script.append("set yrange [0:*]")
     if experiment["logx"]:
         script.append("set logscale x 2")
     plots, data = [], []
@@ -86,7 +88,7 @@ def series_table(experiment):
     places = sorted({point[0] for series in experiment["series"] for point in series["points"]})
     rows = [[experiment["xlabel"], *(series["name"] for series in experiment["series"])]]
     found = [dict(map(tuple, series["points"])) for series in experiment["series"]]
-    return rows + [[f"{place:g}", *(f"{points[place]:.4g}" if place in points else "" for points in found)] for place in places]
+    return rows + [[f"{place:.12g}", *(f"{points[place]:.4g}" if place in points else "" for points in found)] for place in places]
 
 
 def markdown(records):

@@ -4,6 +4,7 @@
 import copy
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,11 @@ class Records(unittest.TestCase):
                 spoiled(lambda r: r["experiments"][0]["series"][1].update(points=[[1, float("nan")]])),
             "f: experiment 1 has a row of 1 columns in a table of 2: ['1']":
                 spoiled(lambda r: r["experiments"][0].update(table=[["a", "b"], ["1"]])),
+            f"f: experiment 1 has a point of the series 'tcp' that is no pair of numbers: [1, {10 ** 400}]":
+                spoiled(lambda r: r["experiments"][0]["series"][1].update(points=[[1, 10 ** 400]])),
+            "f: experiment 2 has a row of 0 columns in a table of 0: []": spoiled(lambda r: r["experiments"][1].update(table=[[]])),
+            "f: experiment 2 has a cell that is neither text nor number in the row [None]":
+                spoiled(lambda r: r["experiments"][1].update(table=[["x"], [None]])),
             "f: experiment 2 has neither series nor table": spoiled(lambda r: r["experiments"][1].update(table=[])),
             "f: experiment 1 has x values in the series 'tcp' that no logarithmic axis has":
                 spoiled(lambda r: r["experiments"][0]["series"][1].update(points=[[0, 1]])),
@@ -69,8 +75,27 @@ class Pages(unittest.TestCase):
         self.assertEqual(text.count("<svg"), 1)
         self.assertEqual(text.count("</svg>"), 1)
         self.assertRegex(text, r"it('|&#39;|&apos;)s bytes")
-        self.assertNotIn("<script src", text)
-        self.assertNotIn("<img", text)
+        # Whatever a browser would fetch is in the page itself.
+        self.assertEqual([to for to in re.findall(r"""(?:href|src)\s*=\s*["']?([^"'\s>]*)""", text) if not to.startswith("#")], [])
+        self.assertNotRegex(text, r"(?i)<(script|img|link|iframe|object|embed|base)\b|@import|url\((?!['\"]?#)")
+
+    def test_texts_of_a_record_are_no_markup(self):
+        evil = "</svg></title><script>alert('a')</script>\n\"&"
+        bad = copy.deepcopy(GOOD)
+        bad.update(name=evil, title=evil)
+        for one in bad["experiments"]:
+            one.update({key: evil for key in record.TEXTS}, table=[[evil], [evil]])
+        for series in bad["experiments"][0]["series"]:
+            series["name"] = evil
+        record.check("f", bad)
+        text = page.page([bad])
+        self.assertNotIn("<script", text)
+        self.assertEqual(text.count("</svg>"), 1)
+        self.assertNotIn(f'"{evil}', text)
+
+    def test_a_figure_shows_values_below_zero(self):
+        svg = page.figure(dict(GOOD["experiments"][0], series=[{"name": "made", "points": [[1, -5], [2, -3]]}]))
+        self.assertIn("made", svg)
 
     def test_a_figure_has_each_series(self):
         svg = page.figure(GOOD["experiments"][0])
@@ -124,6 +149,19 @@ class Command(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("bad.json: is no JSON: ", done.stderr)
         self.assertTrue((self.folder / "index.html").exists())
+
+    def test_a_document_keeps_what_it_has_if_something_failed(self):
+        (self.folder / "made.json").write_text(json.dumps(GOOD), encoding="utf-8")
+        (self.folder / "bad.json").write_text("[" * 100000, encoding="utf-8")
+        document = self.folder / "d.md"
+        old = "<!-- papers: begin -->\nold\n<!-- papers: end -->\n"
+        document.write_text(old, encoding="utf-8")
+        done = self.papers("--document", str(document))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("d.md stays as it was", done.stderr)
+        self.assertIn("bad.json: is no JSON: ", done.stderr)
+        self.assertEqual(document.read_text(encoding="utf-8"), old)
+        self.assertEqual([one.name for one in self.folder.glob("*partial*")], [])
 
     def test_nothing_at_all_is_said(self):
         done = self.papers()

@@ -23,7 +23,10 @@ def need(condition, file, where, what):
 
 
 def number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number that is too large for a figure
+        return False
 
 
 def check_text(file, where, owner, key):
@@ -45,7 +48,9 @@ def check_series(file, where, series):
 def check_table(file, where, table):
     need(isinstance(table, list) and all(isinstance(row, list) for row in table), file, where, "has no list of rows 'table'")
     for row in table:
-        need(len(row) == len(table[0]), file, where, f"has a row of {len(row)} columns in a table of {len(table[0])}: {row}")
+        need(row and len(row) == len(table[0]), file, where, f"has a row of {len(row)} columns in a table of {len(table[0])}: {row}")
+        need(all(isinstance(cell, str) or number(cell) for cell in row), file, where,
+             f"has a cell that is neither text nor number in the row {row}")
 
 
 def check(file, record):
@@ -76,7 +81,7 @@ def read(path):
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise Wrong(f"{path}: {error.strerror}; run the experiment first") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Wrong(f"{path}: is no JSON: {error}; run the experiment again") from error
     check(path, record)
     return record
