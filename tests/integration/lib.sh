@@ -287,6 +287,16 @@ reload() {
 	on_a rdma link add weft0 type weft netdev eth0 && on_b rdma link add weft1 type weft netdev eth0
 }
 
+# mainline NAME: prints the folder in which scripts/mainline has built NAME for the kernel that runs.
+mainline() {
+	local release
+	release=$(uname -r)
+	case $release in
+	*-weft-uml-*) echo "$LAB_PROJECT/build/$1-${release#*-weft-}" ;;
+	*) echo "$LAB_PROJECT/build/$1" ;;
+	esac
+}
+
 # set_up: makes the hosts; a lab without them can test nothing.
 set_up() {
 	local output

@@ -65,6 +65,7 @@ fi
 goes_on() {
 	local name=$1
 	shift
+	before=$(traffic)
 	fio --thread --name=busy --directory=$mounted --direct=1 --ioengine=libaio --rw=randwrite --bs=16k \
 		--size=8M --loops=1000 --iodepth=8 >/run/busy.log 2>&1 </dev/null &
 	busy=$!

@@ -10,7 +10,7 @@
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 together
 storage_set_up
-rnbd=$LAB_PROJECT/build/rnbd
+rnbd=$(mainline rnbd)
 control=/sys/class/rnbd-client/ctl
 session=weft
 

@@ -8,9 +8,7 @@
 # shellcheck disable=SC2317
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-siw=$LAB_PROJECT/build/siw/siw.ko
-release=$(uname -r)
-[[ $release != *-weft-uml-* ]] || siw=$LAB_PROJECT/build/siw-${release#*-weft-}/siw.ko
+siw=$(mainline siw)/siw.ko
 placement=$LAB_PROJECT/build/tests/placement/placement
 driver=(--install)
 set_up

@@ -119,18 +119,17 @@ busy() {
 	local create=1
 	# A device file that is gone is not to be replaced by a plain one of that name.
 	[[ $1 != /dev/* ]] || create=0
+	before=$(traffic)
 	fio --thread --allow_file_create=$create --name=busy --filename="$1" --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=16 \
 		--size=32M --time_based --runtime=$((120 * patience)) >/run/busy.log 2>&1 </dev/null &
 	busy=$!
 	await "fio keeps $1 busy" 30 moving
 	pause 1
 }
-# moving: has fio moved two megabytes? It never has that much under way, so some of it is done. Its jobs
-# are threads, since processes would have accounts of their own.
-moving() {
-	! ended "$busy" &&
-		awk '/^(read|write)_bytes:/ { sum += $2 } END { exit !(sum > 2097152) }' "/proc/$busy/io" 2>/dev/null
-}
+# traffic: the bytes that host B's network device has sent and received so far.
+traffic() { on_b cat "/sys/class/net/$netdev_b/statistics/"{rx,tx}_bytes | awk '{ sum += $1 } END { print sum }'; }
+# moving: has fio moved two megabytes since $before? It never has that much under way, so some of it is done.
+moving() { ! ended "$busy" && (($(traffic) - before > 2097152)); }
 
 # loaded NAME COMMAND...: check, of a command that needs load: at its beginning fio must run still.
 loaded() {
