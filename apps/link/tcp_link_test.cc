@@ -235,6 +235,10 @@ class Hostile : public testing::Test {
     say(Hello(settings).to_bytes());
     link_ = listener->accept(seconds(5));
     ASSERT_NE(link_, nullptr);
+    // What comes after the link's own greeting is its refusal.
+    std::array<std::byte, Hello::kBytes> greeting{};
+    ASSERT_EQ(recv(peer_.number(), greeting.data(), greeting.size(), MSG_WAITALL),
+              static_cast<ssize_t>(greeting.size()));
   }
 
   void say(std::span<const std::byte> bytes) const {
