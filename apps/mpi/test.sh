@@ -96,6 +96,45 @@ for by in messages onesided; do
 done
 carried "hybrid: the farm's calls go by Weft" device_bytes 500 $any farm
 
+# complains NAME REGEX COMMAND...: COMMAND fails and says something that matches.
+complains() {
+	local name=$1 regex=$2 status=0 text
+	shift 2
+	text=$("$@" 2>&1 </dev/null) || status=$?
+	if ((status == 0)); then
+		not_ok "$name" "it succeeded"
+	elif ! grep -qE -- "$regex" <<<"$text"; then
+		explain "$text" 20
+		not_ok "$name" "status $status, and nothing like '$regex'"
+	else
+		ok "$name"
+	fi
+}
+
+# libonesided.so: each call does what MPI says, and what it does not carry ends the run by name.
+calls=$project/build/apps/mpi/calls
+for transport in tcp hybrid; do # by messages it must be right as well
+	if launched $transport host-A,host-B "$calls" && [[ $said == *"did what MPI says"* ]]; then
+		ok "$transport: put, get, accumulate, fetch, compare and swap, locks, two windows"
+	else
+		explain "$said" 20
+		not_ok "$transport: put, get, accumulate, fetch, compare and swap, locks, two windows" "calls failed"
+	fi
+done
+while read -r case sentence; do
+	complains "libonesided: $case is refused" "onesided: rank 0: $sentence" heard hybrid host-A,host-B "$calls" "$case"
+done <<'END'
+origin MPI_Put: .*a derived datatype
+target MPI_Put: .*a derived datatype
+length MPI_Get: the two ends .* differ in length
+past MPI_Put: .*past the end of a window of 512 bytes
+before MPI_Get: .*offset outside of its window
+far MPI_Put: .*outside of its window
+request MPI_Rput: this call is not carried by RDMA
+post MPI_Win_post: this call is not carried by RDMA
+operation MPI_Accumulate: the operation is none for this type
+END
+
 # Weft over SCTP: the same calls, over associations.
 over() {
 	local device
@@ -114,20 +153,6 @@ else
 fi
 over tcp
 
-# complains NAME REGEX COMMAND...: COMMAND fails and says something that matches.
-complains() {
-	local name=$1 regex=$2 status=0 text
-	shift 2
-	text=$("$@" 2>&1 </dev/null) || status=$?
-	if ((status == 0)); then
-		not_ok "$name" "it succeeded"
-	elif ! grep -qE -- "$regex" <<<"$text"; then
-		explain "$text" 20
-		not_ok "$name" "status $status, and nothing like '$regex'"
-	else
-		ok "$name"
-	fi
-}
 complains "a wrong size" "takes whole numbers from 0 to" "$bench" latency --sizes 1k
 complains "no experiment" "an experiment is missing" "$bench"
 complains "a transport that there is not" "no transport 'udp': tcp, rdma, hybrid" "$launch" --transport udp host-A,host-B latency

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "../c_mpi.h"
+#include "deadline.h"
 #include "failure.h"
 
 namespace onesided {
@@ -25,6 +26,8 @@ using apps::Cause;
 using apps::Failure;
 
 constexpr apps::Limit kPatience = std::chrono::seconds(30);
+// A rank greets as soon as it is connected.
+constexpr apps::Limit kGreeting = std::chrono::seconds(5);
 
 // What each rank tells the others of itself through MPI: plain bytes.
 struct Card {
@@ -104,7 +107,7 @@ std::unique_ptr<apps::Link> call(const Card& peer, int rank) {
 // What the caller says first; none if it says nothing of that kind, or goes. It may be anybody.
 std::optional<Greeting> greeting_of(apps::Link& link) {
   try {
-    const std::optional<apps::Arrival> arrival = link.receive(kPatience);
+    const std::optional<apps::Arrival> arrival = link.receive(kGreeting);
     if (arrival && arrival->message.size() == sizeof(Greeting)) {
       Greeting greeting;
       std::memcpy(&greeting, arrival->message.data(), sizeof(greeting));
@@ -116,9 +119,16 @@ std::optional<Greeting> greeting_of(apps::Link& link) {
   return std::nullopt;
 }
 
-// A caller that knows the secret. Others are sent away.
+// A caller that knows the secret. Others are sent away, and what they take does not make the wait
+// longer.
 std::pair<int, std::unique_ptr<apps::Link>> answer(apps::Listener& listener, const Card& own) {
-  while (std::unique_ptr<apps::Link> link = listener.accept(kPatience)) {
+  const apps::Deadline deadline(kPatience);
+  while (!deadline.over()) {
+    std::unique_ptr<apps::Link> link =
+        listener.accept(std::chrono::milliseconds(deadline.milliseconds()));
+    if (link == nullptr) {
+      break;
+    }
     const std::optional<Greeting> greeting = greeting_of(*link);
     if (greeting && greeting->secret == own.secret) {
       return {greeting->rank, std::move(link)};
