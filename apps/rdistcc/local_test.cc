@@ -11,6 +11,7 @@
 #include "file.h"
 #include "process.h"
 #include "report.h"
+#include "temporary_folder.h"
 
 namespace rdistcc {
 
@@ -21,25 +22,15 @@ using std::chrono::seconds;
 
 class Here : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "here-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
-  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.file(name); }
   static std::string read(const std::string& name) {
     std::ostringstream text;
     text << std::ifstream(name).rdbuf();
     return text.str();
   }
-  std::size_t files() const {
-    return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
-  }
+  std::size_t files() const { return folder_.files(); }
 
-  std::string directory_;
+  const apps::TemporaryFolder folder_;
 };
 
 TEST_F(Here, OutputIsThereWholeOrNotAtAll) {
@@ -78,7 +69,7 @@ class Run : public Here {
   // Runs a shell's command, confined; returns its status and keeps what it said.
   int run(const std::string& command) {
     const apps::Descriptor said(open(path("said").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600));
-    Confinement confinement{.directory = directory_,
+    Confinement confinement{.directory = folder_.path(),
                             .seconds = 1,
                             .file_bytes = 4096,
                             .memory_bytes = std::uint64_t{1} << 30};
@@ -100,7 +91,7 @@ TEST_F(Run, StatusAndWords) {
 TEST_F(Run, WorksInItsDirectoryWithABareEnvironment) {
   setenv("SECRET", "x", 1);
   EXPECT_EQ(run("pwd; echo \"$TMPDIR $SECRET\"; cat"), 0);
-  EXPECT_EQ(said(), directory_ + "\n" + directory_ + " \n");
+  EXPECT_EQ(said(), folder_.path() + "\n" + folder_.path() + " \n");
 }
 
 TEST_F(Run, LimitsOfTimeAndFiles) {
@@ -113,7 +104,7 @@ TEST_F(Run, EndsWithAllThatItStarted) {
   const auto begin = std::chrono::steady_clock::now();
   {
     Process process({.command = {"/bin/sh", "-c", "sleep 60 & sleep 60"},
-                     .confinement = Confinement{.directory = directory_,
+                     .confinement = Confinement{.directory = folder_.path(),
                                                 .seconds = 9,
                                                 .file_bytes = 4096,
                                                 .memory_bytes = std::uint64_t{1} << 30}});

@@ -2,11 +2,10 @@
 // What comes from users and peers: hosts, networks, messages, and a client's slots.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "hosts.h"
 #include "message.h"
 #include "slots.h"
+#include "temporary_folder.h"
 
 namespace rdistcc {
 
@@ -120,19 +119,12 @@ TEST(Message, AnyByteChanged) {
 
 class SlotsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "slots-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  std::string directory_;
+  const apps::TemporaryFolder folder_;
 };
 
 TEST_F(SlotsTest, TheFreestHostAndNoMoreThanThereAre) {
   const std::vector<Host> hosts = read_hosts("a:1/1 b:2/2");
-  const Slots slots(directory_);
+  const Slots slots(folder_.path());
   const auto first = slots.take(hosts, {});
   const auto second = slots.take(hosts, {});
   auto third = slots.take(hosts, {});
@@ -147,7 +139,7 @@ TEST_F(SlotsTest, TheFreestHostAndNoMoreThanThereAre) {
 
 TEST_F(SlotsTest, HostsThatAreDownOrTried) {
   const std::vector<Host> hosts = read_hosts("a:1 b:2");
-  const Slots slots(directory_);
+  const Slots slots(folder_.path());
   EXPECT_EQ(slots.take(hosts, {&hosts[0]})->host, &hosts[1]);
   slots.mark_down(hosts[1]);
   EXPECT_EQ(slots.take(hosts, {})->host, &hosts[0]);

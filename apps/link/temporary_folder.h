@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+// For unit tests: a folder that is gone at a test's end.
+#ifndef WEFT_APPS_LINK_TEMPORARY_FOLDER_H
+#define WEFT_APPS_LINK_TEMPORARY_FOLDER_H
+
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <string>
+
+#include "failure.h"
+
+namespace apps {
+
+class TemporaryFolder {
+ public:
+  // Throws Failure (kSystem).
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "weft-apps-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      fail_errno("a temporary folder can't be made");
+    }
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ / name; }
+  // How many entries there are.
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace apps
+
+#endif  // WEFT_APPS_LINK_TEMPORARY_FOLDER_H
