@@ -44,6 +44,22 @@ def figure(experiment):
     return done.stdout[done.stdout.index("<svg"):]
 
 
+def short(value):
+    """Four digits of a number, or all before the point."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def table_of(experiment):
+    """A caption and the rows of an experiment's table; without one, of its series, a row for each x."""
+    if experiment["table"]:
+        return "", experiment["table"]
+    places = sorted({point[0] for series in experiment["series"] for point in series["points"]})
+    rows = [[experiment["xlabel"], *(series["name"] for series in experiment["series"])]]
+    found = [dict(map(tuple, series["points"])) for series in experiment["series"]]
+    rows += [[f"{place:.12g}", *(short(points[place]) if place in points else "" for points in found)] for place in places]
+    return f"By {experiment['xlabel']}: {experiment['ylabel']}.", rows
+
+
 def html_table(rows):
     def line(tag, row):
         return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in row) + "</tr>"
@@ -58,8 +74,10 @@ def html_experiment(experiment):
         parts.append(f"<p class=verdict>{html.escape(experiment['verdict'])}</p>")
     if experiment["series"]:
         parts.append(figure(experiment))
-    if experiment["table"]:
-        parts.append(html_table(experiment["table"]))
+    caption, rows = table_of(experiment)
+    if caption:
+        parts.append(f"<p>{html.escape(caption)}</p>")
+    parts.append(html_table(rows))
     return "\n".join(parts)
 
 
@@ -83,14 +101,6 @@ def markdown_table(rows):
     return [lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]]
 
 
-def series_table(experiment):
-    """Series as rows, for an experiment without a table."""
-    places = sorted({point[0] for series in experiment["series"] for point in series["points"]})
-    rows = [[experiment["xlabel"], *(series["name"] for series in experiment["series"])]]
-    found = [dict(map(tuple, series["points"])) for series in experiment["series"]]
-    return rows + [[f"{place:.12g}", *(f"{points[place]:.4g}" if place in points else "" for points in found)] for place in places]
-
-
 def markdown(records):
     """The same without figures, for a document."""
     lines = []
@@ -100,7 +110,10 @@ def markdown(records):
             lines += [f"### {experiment['title']}", "", experiment["what"], ""]
             if experiment["paper"]:
                 lines += [f"The paper: {experiment['paper']}", ""]
-            lines += [*markdown_table(experiment["table"] or series_table(experiment)), ""]
+            caption, rows = table_of(experiment)
+            if caption:
+                lines += [caption, ""]
+            lines += [*markdown_table(rows), ""]
             if experiment["verdict"]:
                 lines += [f"**{experiment['verdict']}**", ""]
     return "\n".join(lines)

@@ -107,8 +107,12 @@ class Pages(unittest.TestCase):
         self.assertIn("| size | a\\|b |\n| --- | --- |\n| 1 | 2.5 |", text)
 
     def test_series_without_a_table_become_one(self):
-        experiment = dict(GOOD["experiments"][0], table=[])
-        self.assertEqual(page.series_table(experiment), [["it's bytes", "rdma", "tcp"], ["1", "2.5", "2"], ["1024", "3", ""]])
+        experiment = copy.deepcopy(dict(GOOD["experiments"][0], table=[]))
+        experiment["series"][0]["points"][0][1] = 12345.6
+        self.assertEqual(page.table_of(experiment), ("By it's bytes: rate.", [["it's bytes", "rdma", "tcp"], ["1", "12346", "2"],
+                                                                              ["1024", "3", ""]]))
+        for text in (page.page([dict(GOOD, experiments=[experiment])]), page.markdown([dict(GOOD, experiments=[experiment])])):
+            self.assertIn("12346", text)
 
 
 class Command(unittest.TestCase):
