@@ -59,7 +59,7 @@ void unblock(int descriptor) {
 }
 
 Failure no_device(const Address& address) {
-  const std::string netdev = netdev_towards(address);
+  const std::string netdev = address.host == "*" ? "" : netdev_towards(address);
   return {Cause::kDevice, "no RDMA device reaches " + address.text() +
                               ": rdma link add weft0 type weft netdev " +
                               (netdev.empty() ? "NETDEV" : netdev)};
