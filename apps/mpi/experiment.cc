@@ -15,6 +15,7 @@ std::span<const Experiment> experiments() {
       {"posted", posted, "latency behind receives that wait for other messages"},
       {"overlap", overlapping, "how much of a transfer is hidden behind computing"},
       {"progress", progress, "what a partner waits for while this rank computes"},
+      {"allreduce", allreduce, "a sum over all ranks, by its size"},
       {"onesided", onesided, "put, get, accumulate, fetch-and-add and their completion"},
       {"halo", halo, "a 2-D Jacobi iteration on all ranks, checked against one"},
       {"farm", farm, "tasks dealt out to all ranks, checked against one"},

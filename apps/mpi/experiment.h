@@ -19,6 +19,7 @@ void unexpected(const Options& options, const World& world);
 void posted(const Options& options, const World& world);
 void overlapping(const Options& options, const World& world);
 void progress(const Options& options, const World& world);
+void allreduce(const Options& options, const World& world);
 void onesided(const Options& options, const World& world);
 void halo(const Options& options, const World& world);
 void farm(const Options& options, const World& world);

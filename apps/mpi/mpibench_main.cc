@@ -34,7 +34,7 @@ apps/mpi/launch starts it over TCP, over RDMA, or with one-sided calls alone by 
 Behind each comes what carried its bytes on rank 0's host, by the counters of the RDMA devices and
 of the interfaces. Several experiments, with -- between them, run one after the other.
 
-  --sizes N,N...     message sizes in bytes, up to 1 GiB (one-sided: multiples of 8)
+  --sizes N,N...     message sizes in bytes, up to 1 GiB (one-sided and sums: multiples of 8)
   --rounds N         how often, in place of a number by the size
   --lengths N,N...   lengths of queues (unexpected, posted)
   --delays N,N...    microseconds for which rank 0 computes (progress)

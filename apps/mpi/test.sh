@@ -82,7 +82,7 @@ measured_by tcp 8 latency --sizes 64 --rounds 4 -- bandwidth --sizes 4096 --roun
 	posted --lengths 0,16 --sizes 16 --rounds 4 -- unexpected --lengths 16 --sizes 16 --rounds 4 -- \
 	overlap --operation send --compute sleep --sizes 65536 --rounds 4 -- onesided --operation put --sizes 8 --rounds 4
 carried "tcp: nothing goes by Weft" device_bytes 0 0 onesided
-measured_by rdma 2 latency --sizes 64,65536 --rounds 4
+measured_by rdma 4 latency --sizes 64,65536 --rounds 4 -- allreduce --sizes 8,65536 --rounds 4
 carried "rdma: messages go by Weft" device_bytes 1800000 $any latency
 
 # The two programs, on three ranks: two of them on one host.
