@@ -12,10 +12,11 @@ hold_refusals
 want_times
 
 # Small messages need many to say anything; a megabyte is a thousand segments. Frames that are not
-# 1500 bytes make a difference to messages of several of them alone.
+# 1500 bytes make a difference to messages of several of them alone, and another carrier to short, middle and long ones.
 declare -A iterations=([1]=300 [64]=300 [4096]=200 [65536]=100 [1048576]=10)
 sizes=(1 64 4096 65536 1048576)
 ((mtu == 1500)) || sizes=(4096 65536 1048576)
+[[ ${WEFT_TRANSPORT:-tcp} == tcp && -z ${WEFT_PATHS:-} ]] || sizes=(64 65536 1048576)
 
 # result NAME COMMAND SIZE ITERATIONS: runs a tool on both hosts; the client must print its
 # result line, whose count is that of all queue pairs, as many bytes must arrive, and both must end well.
