@@ -11,7 +11,7 @@ KERNEL := $(shell ls /lib/modules 2>/dev/null | sort -V | while read -r k; do \
 endif
 KERNEL_BUILD ?= /lib/modules/$(KERNEL)/build
 
-# For the module's many files: as many at once as there are processors, unless make was told a number (-j).
+# For many files: as many at once as there are processors, unless make was told a number (-j).
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 VERSION := $(shell cat VERSION)
@@ -119,7 +119,8 @@ dkms-uninstall: uninstall-etc ## undo dkms-install
 apps: ## the programs of apps/ into build/apps (apps/README.md)
 	@scripts/bootstrap --quiet build
 	@for folder in $(dir $(wildcard apps/*/Makefile)); do \
-		$(MAKE) --no-print-directory -s -C $$folder || exit; done
+		echo "Building $$folder (the first time up to a minute on two processors)"; \
+		$(MAKE) $(parallel) --no-print-directory -s -C $$folder || exit; done
 
 papers: ## what papers measured, by the programs of apps/: a page in build/papers, up to six minutes for each (QUICK=1: a look)
 	@scripts/bootstrap --quiet build lab papers
