@@ -156,7 +156,9 @@ over tcp
 complains "a wrong size" "takes whole numbers from 0 to" "$bench" latency --sizes 1k
 complains "no experiment" "an experiment is missing" "$bench"
 complains "a transport that there is not" "no transport 'udp': tcp, rdma, hybrid" "$launch" --transport udp host-A,host-B latency
-complains "a host without ranks" "no HOST or HOST:RANKS" "$launch" host-A:0,host-B latency
+for hosts in host-A:0,host-B host-A,,host-B "host-A,host-B," ,host-A host-A,:2 host-A,-b ''; do
+	complains "hosts that are none: '$hosts'" "launch: .* is no HOST or HOST:RANKS" "$launch" "$hosts" latency
+done
 complains "one rank" "it takes two" heard tcp host-A latency
 complains "a full disk: where the results are is said" "cannot write to /dev/full.*standard output" \
 	heard tcp host-A,host-B --json /dev/full latency --sizes 1 --rounds 2
