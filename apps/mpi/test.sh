@@ -112,15 +112,21 @@ complains() {
 }
 
 # libonesided.so: each call does what MPI says, and what it does not carry ends the run by name.
-calls=$project/build/apps/mpi/calls
+calls=$project/build/apps/mpi/calls calls_fortran=$project/build/apps/mpi/calls_fortran
 for transport in tcp hybrid; do # by messages it must be right as well
-	if launched $transport host-A,host-B "$calls" && [[ $said == *"did what MPI says"* ]]; then
-		ok "$transport: put, get, accumulate, fetch, compare and swap, locks, two windows"
-	else
-		explain "$said" 20
-		not_ok "$transport: put, get, accumulate, fetch, compare and swap, locks, two windows" "calls failed"
-	fi
+	for language in C Fortran; do
+		program=$calls
+		[[ $language == C ]] || program=$calls_fortran
+		if launched $transport host-A,host-B "$program" && [[ $said == *"did what MPI says"* ]]; then
+			ok "$transport: put, get, accumulate, fetch, locks and two windows in $language"
+		else
+			explain "$said" 20
+			not_ok "$transport: put, get, accumulate, fetch, locks and two windows in $language" "${program##*/} failed"
+		fi
+	done
 done
+complains "libonesided: a request in Fortran is refused" "onesided: rank 0: MPI_Rput: this call is not carried by RDMA" \
+	heard hybrid host-A,host-B "$calls_fortran" request
 while read -r case sentence; do
 	complains "libonesided: $case is refused" "onesided: rank 0: $sentence" heard hybrid host-A,host-B "$calls" "$case"
 done <<'END'

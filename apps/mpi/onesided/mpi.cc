@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-// MPI's functions for one-sided calls, in place of the library's own ones, which stay to be reached
-// as PMPI_*. Loaded before a program (LD_PRELOAD), this carries its one-sided calls by RDMA;
-// everything else goes as MPI is told. What is not carried ends the run with a sentence: half of a
-// window's calls by another way would be unordered to the rest.
+// MPI's functions for one-sided calls, in place of the library's own ones. Loaded before a program
+// (LD_PRELOAD), this carries its one-sided calls by RDMA; everything else goes as MPI is told. Each
+// is there as PMPI_* as well, since a program in Fortran reaches them by those names alone. What is
+// not carried ends the run with a sentence: half of a window's calls by another way would be
+// unordered to the rest.
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "../c_mpi.h"
 #include "failure.h"
@@ -51,18 +55,31 @@ int guarded(const char* call, Action action) {
   return MPI_SUCCESS;
 }
 
-// The same on a window, if it is one of ours; otherwise what MPI does.
-template <typename Action, typename Otherwise>
-int on(const char* call, MPI_Win window, Action action, Otherwise otherwise) {
+// The MPI library's own function, of the type of ours and with its name, as "MPI_Put".
+template <typename Function>
+Function* behind(Function* /* ours */, const char* name) {
+  void* found = dlsym(RTLD_NEXT, ("P" + std::string(name)).c_str());
+  if (found == nullptr) {
+    end(name, "no MPI library has this function: load libonesided.so before a program of MPI");
+  }
+  return reinterpret_cast<Function*>(found);
+}
+
+// Runs what a call does on a window, if it is one of ours; otherwise what MPI does with the same
+// arguments.
+template <typename Action, typename... Parameters>
+int on(const char* call, MPI_Win window, Action action, int (*ours)(Parameters...),
+       std::type_identity_t<Parameters>... arguments) {
   const auto found = layer().windows.find(window);
   if (found == layer().windows.end()) {
-    return otherwise();
+    return behind(ours, call)(arguments...);
   }
   return guarded(call, [&] { action(*found->second); });
 }
 
-template <typename Otherwise>
-int refuse(const char* call, MPI_Win window, Otherwise otherwise) {
+template <typename... Parameters>
+int refuse(const char* call, MPI_Win window, int (*ours)(Parameters...),
+           std::type_identity_t<Parameters>... arguments) {
   return on(
       call, window,
       [](Window&) {
@@ -70,7 +87,7 @@ int refuse(const char* call, MPI_Win window, Otherwise otherwise) {
                             "this call is not carried by RDMA: start the program without "
                             "libonesided.so, or use fence, lock, flush, put, get and accumulate");
       },
-      otherwise);
+      ours, arguments...);
 }
 
 int begun(int status) {
@@ -113,32 +130,35 @@ using onesided::Values;
 using onesided::Window;
 
 int MPI_Init(int* argc, char*** argv) {
-  return onesided::begun(PMPI_Init(argc, argv));
+  return onesided::begun(onesided::behind(MPI_Init, "MPI_Init")(argc, argv));
 }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   // A link is for one thread at a time.
   const int most = required < MPI_THREAD_SERIALIZED ? required : MPI_THREAD_SERIALIZED;
-  return onesided::begun(PMPI_Init_thread(argc, argv, most, provided));
+  return onesided::begun(
+      onesided::behind(MPI_Init_thread, "MPI_Init_thread")(argc, argv, most, provided));
 }
 
 int MPI_Finalize() {
   PMPI_Barrier(MPI_COMM_WORLD);  // nobody needs this rank's links any more
   onesided::layer().windows.clear();
   onesided::layer().world.reset();
-  return PMPI_Finalize();
+  return onesided::behind(MPI_Finalize, "MPI_Finalize")();
 }
 
 int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm communicator,
                    MPI_Win* window) {
   return onesided::made("MPI_Win_create",
-                        PMPI_Win_create(base, size, unit, info, communicator, window), base, size,
-                        unit, communicator, window);
+                        onesided::behind(MPI_Win_create, "MPI_Win_create")(base, size, unit, info,
+                                                                           communicator, window),
+                        base, size, unit, communicator, window);
 }
 
 int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm communicator, void* base,
                      MPI_Win* window) {
-  const int status = PMPI_Win_allocate(size, unit, info, communicator, base, window);
+  const int status = onesided::behind(MPI_Win_allocate, "MPI_Win_allocate")(
+      size, unit, info, communicator, base, window);
   return onesided::made("MPI_Win_allocate", status,
                         status == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, size, unit,
                         communicator, window);
@@ -150,7 +170,7 @@ int MPI_Win_free(MPI_Win* window) {
     onesided::guarded("MPI_Win_free", [&] { found->second->synchronize(); });
     onesided::layer().windows.erase(found);
   }
-  return PMPI_Win_free(window);
+  return onesided::behind(MPI_Win_free, "MPI_Win_free")(window);
 }
 
 int MPI_Put(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
@@ -163,7 +183,7 @@ int MPI_Put(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint o
           ours.put(values, {rank, offset});
         }
       },
-      [&] { return PMPI_Put(from, count, type, rank, offset, target_count, target_type, window); });
+      MPI_Put, from, count, type, rank, offset, target_count, target_type, window);
 }
 
 int MPI_Get(void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset, int target_count,
@@ -176,7 +196,7 @@ int MPI_Get(void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset,
           ours.get(values, {rank, offset});
         }
       },
-      [&] { return PMPI_Get(into, count, type, rank, offset, target_count, target_type, window); });
+      MPI_Get, into, count, type, rank, offset, target_count, target_type, window);
 }
 
 int MPI_Accumulate(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
@@ -189,10 +209,7 @@ int MPI_Accumulate(const void* from, int count, MPI_Datatype type, int rank, MPI
           ours.accumulate(values, {nullptr, 0, type}, {rank, offset}, op);
         }
       },
-      [&] {
-        return PMPI_Accumulate(from, count, type, rank, offset, target_count, target_type, op,
-                               window);
-      });
+      MPI_Accumulate, from, count, type, rank, offset, target_count, target_type, op, window);
 }
 
 int MPI_Get_accumulate(const void* from, int count, MPI_Datatype type, void* before,
@@ -210,10 +227,8 @@ int MPI_Get_accumulate(const void* from, int count, MPI_Datatype type, void* bef
           ours.accumulate(values, there, {rank, offset}, op);
         }
       },
-      [&] {
-        return PMPI_Get_accumulate(from, count, type, before, before_count, before_type, rank,
-                                   offset, target_count, target_type, op, window);
-      });
+      MPI_Get_accumulate, from, count, type, before, before_count, before_type, rank, offset,
+      target_count, target_type, op, window);
 }
 
 int MPI_Fetch_and_op(const void* from, void* before, MPI_Datatype type, int rank, MPI_Aint offset,
@@ -226,7 +241,7 @@ int MPI_Fetch_and_op(const void* from, void* before, MPI_Datatype type, int rank
                           op);
         }
       },
-      [&] { return PMPI_Fetch_and_op(from, before, type, rank, offset, op, window); });
+      MPI_Fetch_and_op, from, before, type, rank, offset, op, window);
 }
 
 int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type,
@@ -238,13 +253,13 @@ int MPI_Compare_and_swap(const void* desired, const void* expected, void* before
           ours.compare_swap(expected, desired, before, type, {rank, offset});
         }
       },
-      [&] { return PMPI_Compare_and_swap(desired, expected, before, type, rank, offset, window); });
+      MPI_Compare_and_swap, desired, expected, before, type, rank, offset, window);
 }
 
 int MPI_Win_fence(int assertion, MPI_Win window) {
   return onesided::on(
-      "MPI_Win_fence", window, [](Window& ours) { ours.synchronize(); },
-      [&] { return PMPI_Win_fence(assertion, window); });
+      "MPI_Win_fence", window, [](Window& ours) { ours.synchronize(); }, MPI_Win_fence, assertion,
+      window);
 }
 
 int MPI_Win_lock(int kind, int rank, int assertion, MPI_Win window) {
@@ -255,7 +270,7 @@ int MPI_Win_lock(int kind, int rank, int assertion, MPI_Win window) {
           ours.lock(rank, kind == MPI_LOCK_EXCLUSIVE);
         }
       },
-      [&] { return PMPI_Win_lock(kind, rank, assertion, window); });
+      MPI_Win_lock, kind, rank, assertion, window);
 }
 
 int MPI_Win_unlock(int rank, MPI_Win window) {
@@ -266,94 +281,119 @@ int MPI_Win_unlock(int rank, MPI_Win window) {
           ours.unlock(rank);
         }
       },
-      [&] { return PMPI_Win_unlock(rank, window); });
+      MPI_Win_unlock, rank, window);
 }
 
 int MPI_Win_lock_all(int assertion, MPI_Win window) {
   return onesided::on(
-      "MPI_Win_lock_all", window, [](Window& ours) { ours.lock_all(); },
-      [&] { return PMPI_Win_lock_all(assertion, window); });
+      "MPI_Win_lock_all", window, [](Window& ours) { ours.lock_all(); }, MPI_Win_lock_all,
+      assertion, window);
 }
 
 int MPI_Win_unlock_all(MPI_Win window) {
   return onesided::on(
-      "MPI_Win_unlock_all", window, [](Window& ours) { ours.unlock_all(); },
-      [&] { return PMPI_Win_unlock_all(window); });
+      "MPI_Win_unlock_all", window, [](Window& ours) { ours.unlock_all(); }, MPI_Win_unlock_all,
+      window);
 }
 
 int MPI_Win_flush(int rank, MPI_Win window) {
   return onesided::on(
-      "MPI_Win_flush", window, [&](Window& ours) { ours.flush(rank); },
-      [&] { return PMPI_Win_flush(rank, window); });
+      "MPI_Win_flush", window, [&](Window& ours) { ours.flush(rank); }, MPI_Win_flush, rank,
+      window);
 }
 
 int MPI_Win_flush_local(int rank, MPI_Win window) {
   return onesided::on(
-      "MPI_Win_flush_local", window, [&](Window& ours) { ours.flush(rank); },
-      [&] { return PMPI_Win_flush_local(rank, window); });
+      "MPI_Win_flush_local", window, [&](Window& ours) { ours.flush(rank); }, MPI_Win_flush_local,
+      rank, window);
 }
 
 int MPI_Win_flush_all(MPI_Win window) {
   return onesided::on(
-      "MPI_Win_flush_all", window, [](Window& ours) { ours.flush_all(); },
-      [&] { return PMPI_Win_flush_all(window); });
+      "MPI_Win_flush_all", window, [](Window& ours) { ours.flush_all(); }, MPI_Win_flush_all,
+      window);
 }
 
 int MPI_Win_flush_local_all(MPI_Win window) {
   return onesided::on(
       "MPI_Win_flush_local_all", window, [](Window& ours) { ours.flush_all(); },
-      [&] { return PMPI_Win_flush_local_all(window); });
+      MPI_Win_flush_local_all, window);
 }
 
 int MPI_Win_sync(MPI_Win window) {
   return onesided::on(
       "MPI_Win_sync", window, [](Window&) { std::atomic_thread_fence(std::memory_order_seq_cst); },
-      [&] { return PMPI_Win_sync(window); });
+      MPI_Win_sync, window);
 }
 
 // What is not carried.
 
 int MPI_Win_post(MPI_Group group, int assertion, MPI_Win window) {
-  return onesided::refuse("MPI_Win_post", window,
-                          [&] { return PMPI_Win_post(group, assertion, window); });
+  return onesided::refuse("MPI_Win_post", window, MPI_Win_post, group, assertion, window);
 }
 
 int MPI_Win_start(MPI_Group group, int assertion, MPI_Win window) {
-  return onesided::refuse("MPI_Win_start", window,
-                          [&] { return PMPI_Win_start(group, assertion, window); });
+  return onesided::refuse("MPI_Win_start", window, MPI_Win_start, group, assertion, window);
 }
 
 int MPI_Rput(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
              int target_count, MPI_Datatype target_type, MPI_Win window, MPI_Request* request) {
-  return onesided::refuse("MPI_Rput", window, [&] {
-    return PMPI_Rput(from, count, type, rank, offset, target_count, target_type, window, request);
-  });
+  return onesided::refuse("MPI_Rput", window, MPI_Rput, from, count, type, rank, offset,
+                          target_count, target_type, window, request);
 }
 
 int MPI_Rget(void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset, int target_count,
              MPI_Datatype target_type, MPI_Win window, MPI_Request* request) {
-  return onesided::refuse("MPI_Rget", window, [&] {
-    return PMPI_Rget(into, count, type, rank, offset, target_count, target_type, window, request);
-  });
+  return onesided::refuse("MPI_Rget", window, MPI_Rget, into, count, type, rank, offset,
+                          target_count, target_type, window, request);
 }
 
 int MPI_Raccumulate(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
                     int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window,
                     MPI_Request* request) {
-  return onesided::refuse("MPI_Raccumulate", window, [&] {
-    return PMPI_Raccumulate(from, count, type, rank, offset, target_count, target_type, op, window,
-                            request);
-  });
+  return onesided::refuse("MPI_Raccumulate", window, MPI_Raccumulate, from, count, type, rank,
+                          offset, target_count, target_type, op, window, request);
 }
 
 int MPI_Rget_accumulate(const void* from, int count, MPI_Datatype type, void* before,
                         int before_count, MPI_Datatype before_type, int rank, MPI_Aint offset,
                         int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window,
                         MPI_Request* request) {
-  return onesided::refuse("MPI_Rget_accumulate", window, [&] {
-    return PMPI_Rget_accumulate(from, count, type, before, before_count, before_type, rank, offset,
-                                target_count, target_type, op, window, request);
-  });
+  return onesided::refuse("MPI_Rget_accumulate", window, MPI_Rget_accumulate, from, count, type,
+                          before, before_count, before_type, rank, offset, target_count,
+                          target_type, op, window, request);
 }
+
+// What Fortran calls.
+
+[[gnu::alias("MPI_Init")]] decltype(MPI_Init) PMPI_Init;
+[[gnu::alias("MPI_Init_thread")]] decltype(MPI_Init_thread) PMPI_Init_thread;
+[[gnu::alias("MPI_Finalize")]] decltype(MPI_Finalize) PMPI_Finalize;
+[[gnu::alias("MPI_Win_create")]] decltype(MPI_Win_create) PMPI_Win_create;
+[[gnu::alias("MPI_Win_allocate")]] decltype(MPI_Win_allocate) PMPI_Win_allocate;
+[[gnu::alias("MPI_Win_free")]] decltype(MPI_Win_free) PMPI_Win_free;
+[[gnu::alias("MPI_Put")]] decltype(MPI_Put) PMPI_Put;
+[[gnu::alias("MPI_Get")]] decltype(MPI_Get) PMPI_Get;
+[[gnu::alias("MPI_Accumulate")]] decltype(MPI_Accumulate) PMPI_Accumulate;
+[[gnu::alias("MPI_Get_accumulate")]] decltype(MPI_Get_accumulate) PMPI_Get_accumulate;
+[[gnu::alias("MPI_Fetch_and_op")]] decltype(MPI_Fetch_and_op) PMPI_Fetch_and_op;
+[[gnu::alias("MPI_Compare_and_swap")]] decltype(MPI_Compare_and_swap) PMPI_Compare_and_swap;
+[[gnu::alias("MPI_Win_fence")]] decltype(MPI_Win_fence) PMPI_Win_fence;
+[[gnu::alias("MPI_Win_lock")]] decltype(MPI_Win_lock) PMPI_Win_lock;
+[[gnu::alias("MPI_Win_unlock")]] decltype(MPI_Win_unlock) PMPI_Win_unlock;
+[[gnu::alias("MPI_Win_lock_all")]] decltype(MPI_Win_lock_all) PMPI_Win_lock_all;
+[[gnu::alias("MPI_Win_unlock_all")]] decltype(MPI_Win_unlock_all) PMPI_Win_unlock_all;
+[[gnu::alias("MPI_Win_flush")]] decltype(MPI_Win_flush) PMPI_Win_flush;
+[[gnu::alias("MPI_Win_flush_local")]] decltype(MPI_Win_flush_local) PMPI_Win_flush_local;
+[[gnu::alias("MPI_Win_flush_all")]] decltype(MPI_Win_flush_all) PMPI_Win_flush_all;
+[[gnu::alias(
+    "MPI_Win_flush_local_all")]] decltype(MPI_Win_flush_local_all) PMPI_Win_flush_local_all;
+[[gnu::alias("MPI_Win_sync")]] decltype(MPI_Win_sync) PMPI_Win_sync;
+[[gnu::alias("MPI_Win_post")]] decltype(MPI_Win_post) PMPI_Win_post;
+[[gnu::alias("MPI_Win_start")]] decltype(MPI_Win_start) PMPI_Win_start;
+[[gnu::alias("MPI_Rput")]] decltype(MPI_Rput) PMPI_Rput;
+[[gnu::alias("MPI_Rget")]] decltype(MPI_Rget) PMPI_Rget;
+[[gnu::alias("MPI_Raccumulate")]] decltype(MPI_Raccumulate) PMPI_Raccumulate;
+[[gnu::alias("MPI_Rget_accumulate")]] decltype(MPI_Rget_accumulate) PMPI_Rget_accumulate;
 
 }  // extern "C"
