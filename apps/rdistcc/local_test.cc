@@ -2,7 +2,11 @@
 // What is done to files and programs of this host.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
 
+#include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -111,6 +115,33 @@ TEST_F(Run, EndsWithAllThatItStarted) {
     EXPECT_FALSE(process.wait(std::chrono::milliseconds(100)));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
+}
+
+// Whoever started it is killed, and so can't end anything itself: what the program started ends as
+// well. All of them hold the pipe, whose end is that of the last.
+TEST_F(Run, EndsWithItsStarterHoweverThatEnds) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const apps::Descriptor begun(ends[0]);
+  apps::Descriptor held(ends[1]);
+  const pid_t starter = fork();
+  if (starter == 0) {
+    Process process({.command = {"/bin/sh", "-c", "sleep 60 & echo; sleep 60"},
+                     .output = held.number(),
+                     .confinement = Confinement{.directory = folder_.path(),
+                                                .seconds = 9,
+                                                .file_bytes = 4096,
+                                                .memory_bytes = std::uint64_t{1} << 30}});
+    process.wait(seconds(60));
+    _exit(0);
+  }
+  held = apps::Descriptor();
+  char line = 0;
+  ASSERT_EQ(::read(begun.number(), &line, 1), 1);
+  ASSERT_EQ(kill(starter, SIGKILL), 0);
+  ASSERT_EQ(waitpid(starter, nullptr, 0), starter);
+  pollfd end{.fd = begun.number(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&end, 1, 5000), 1) << "a process that it started is still there";
 }
 
 TEST(Process, WhatIsNotThere) {

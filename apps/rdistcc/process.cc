@@ -25,7 +25,7 @@ bool limit(int resource, std::uint64_t value) {
 
 // In the child, which may only make system calls: its parent has other threads.
 bool confine(const Confinement& to) {
-  if (setpgid(0, 0) != 0 || !limit(RLIMIT_CORE, 0) || !limit(RLIMIT_CPU, to.seconds) ||
+  if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_CPU, to.seconds) ||
       !limit(RLIMIT_FSIZE, to.file_bytes) || !limit(RLIMIT_AS, to.memory_bytes)) {
     return false;
   }
@@ -39,7 +39,36 @@ bool confine(const Confinement& to) {
   }
   const int nothing = open("/dev/null", O_RDONLY);
   return nothing >= 0 && dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
-         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
+         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+int status_of(int raw) {
+  return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+}
+
+// The first process of a group is a keeper, and the program its child: a program that starts
+// others, as gcc does, does not end them when it is killed, and the kernel tells none but the
+// starter's own children that the starter has ended. Returns in the program; false if there can be
+// none.
+bool keep(pid_t starter) {
+  struct sigaction all {};
+  all.sa_handler = [](int) { kill(0, SIGKILL); };
+  if (setpgid(0, 0) != 0 || sigaction(SIGTERM, &all, nullptr) != 0 ||
+      prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != starter) {
+    return false;
+  }
+  const pid_t program = _Fork();
+  if (program == 0) {
+    return signal(SIGTERM, SIG_DFL) != SIG_ERR;
+  }
+  // Among the starter's descriptors are the connections of its other jobs.
+  close_range(0, ~0U, 0);
+  int raw = 0;
+  if (program > 0) {
+    while (waitpid(program, &raw, 0) != program) {
+    }
+  }
+  _exit(program > 0 ? status_of(raw) : kCannotRun);
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -62,6 +91,7 @@ Process::Process(const Start& start) : group_(start.confinement.has_value()) {
     words = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TMPDIR=" + start.confinement->directory};
   }
   const std::vector<char*> environment = pointers(words);
+  const pid_t starter = getpid();
   pid_ = fork();
   if (pid_ < 0) {
     apps::fail_errno("fork");
@@ -72,7 +102,7 @@ Process::Process(const Start& start) : group_(start.confinement.has_value()) {
     if (sigprocmask(SIG_SETMASK, &none, nullptr) != 0 ||
         (start.output >= 0 && dup2(start.output, STDOUT_FILENO) < 0) ||
         (start.error >= 0 && dup2(start.error, STDERR_FILENO) < 0) ||
-        (start.confinement && !confine(*start.confinement))) {
+        (start.confinement && !(keep(starter) && confine(*start.confinement)))) {
       _exit(kCannotRun);
     }
     if (start.confinement) {
@@ -115,7 +145,7 @@ bool Process::wait(std::chrono::milliseconds limit) {
       apps::fail_errno("waitpid");
     }
     ended_ = true;
-    status_ = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+    status_ = status_of(raw);
   }
   return true;
 }

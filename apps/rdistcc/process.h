@@ -33,7 +33,7 @@ struct Start {
   int output = -1;  // descriptors for its standard output and error; -1: the caller's
   int error = -1;
   // With it the program is in a process group of its own, has a bare environment and no input, and
-  // ends with the thread that started it.
+  // ends with the thread that started it, and so do those that it has started.
   std::optional<Confinement> confinement;
 };
 

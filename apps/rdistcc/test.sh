@@ -114,25 +114,48 @@ serve rdma $((++port)) --allow 10.0.0.2 --compilers g++
 same "a compiler that is not for clients is run here" 0 compile -O2 -c one.c
 stop
 
+# --- what the daemon's host allows ---
+
+umask 077
+serve rdma $((++port)) --allow 10.0.0.2
+umask 027
+same "a daemon begun under umask 077 compiles as another user" 1 compile -O2 -c one.c -o masked.o
+check "and the object has the modes of the client's umask" test "$(stat -c %a masked.o)" = 640
+umask 022
+stop
+serve rdma $((++port)) --allow 10.0.0.2 --memory 16
+same "a compiler without memory there: compiled here" 0 compile -O2 -c one.c
+stop
+mkdir -m 700 $work/daemon/closed
+serve rdma $((++port)) --allow 10.0.0.2 --dir $work/daemon/closed/jobs
+same "a directory that the compilers' user can't reach: compiled here" 0 compile -O2 -c one.c
+check "and the daemon says what to do" grep -q "can't reach $work/daemon/closed/jobs (rdistccd --user, --dir)" $work/daemon.log
+stop
+
 # --- the daemon's end ---
 
 # A compiler that takes its time, as the daemon finds it.
 cat >/usr/bin/slow-gcc <<'END'
 #!/bin/sh
-[ "$TMPDIR" = "" ] || sleep 30
+[ "$TMPDIR" = "" ] || sleep 30.125
 exec gcc "$@"
 END
 chmod +x /usr/bin/slow-gcc
+# What the compiler has started, as gcc does its cc1.
+at_work() { pgrep -f "sleep 30.125" >/dev/null; }
+none_at_work() { ! at_work; }
 serve rdma $((++port)) --allow 10.0.0.2 --compilers slow-gcc
 ip netns exec B "$built/rdistcc" slow-gcc -O2 -g -gno-column-info -Wall -MD -c one.c -o one.o 2>$work/client.log &
 client=$!
 await "the job has begun" 20 bash -c "ls $work/daemon/jobs/job-*/messages >/dev/null 2>&1"
+await "the compiler is at work" 20 at_work
 kill -KILL "$daemon"
 wait "$daemon" 2>/dev/null
+check "a daemon that is killed in mid-job: no process of its compiler's stays" wait_for 5 none_at_work
 status=0
 wait "$client" || status=$?
 explain "$(<$work/client.log)"
-check "a daemon that is killed in mid-job: the file is compiled here" test $status = 0
+check "and the file is compiled here" test $status = 0
 check "and its object is the same" cmp one.o here/one.o
 : >$work/stats
 same "a dead daemon: the next is compiled here" 0 compile -O2 -c two.c
@@ -150,6 +173,7 @@ await "the job has begun" 20 bash -c "ls $work/daemon/jobs/job-*/messages >/dev/
 kill -KILL $client
 wait $client 2>/dev/null
 check "a client that is killed: its job ends" wait_for 15 gone
+check "and its compiler with it" wait_for 5 none_at_work
 check "and nothing of it is left" bash -c "! ls never.o .never.o* 2>/dev/null"
 stop
 
