@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <string>
 
 #include "link.h"
 
@@ -18,19 +19,31 @@ class Deadline {
 
   bool over() const { return at_ != Clock::time_point::max() && Clock::now() >= at_; }
   Clock::time_point at() const { return at_; }
-  // The time left, for poll(2): -1 is for ever. Rounded up, so that nobody wakes before the end.
+  // The time left. Rounded up, so that nobody wakes before the end.
+  Limit left() const {
+    if (at_ == Clock::time_point::max()) {
+      return kForever;
+    }
+    return std::max(Limit(0), std::chrono::ceil<Limit>(at_ - Clock::now()));
+  }
+  // The same for poll(2): -1 is for ever.
   int milliseconds() const {
     if (at_ == Clock::time_point::max()) {
       return -1;
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - Clock::now()).count();
-    return static_cast<int>(std::clamp<long long>(left, 0, std::numeric_limits<int>::max()));
+    return static_cast<int>(std::min<long long>(left().count(), std::numeric_limits<int>::max()));
   }
 
  private:
   static constexpr Limit kLongest = std::chrono::hours(24 * 365);
   Clock::time_point at_;
 };
+
+// What a deadline that is over ends with: this end waited for `what`.
+inline Failure too_slow(const char* what, Limit limit) {
+  return {Cause::kTimeout, "the peer let this end wait more than " + std::to_string(limit.count()) +
+                               " ms for " + what};
+}
 
 // Adds the time of its own life to a sum.
 class Stopwatch {

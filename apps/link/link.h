@@ -161,8 +161,10 @@ class Link {
   virtual void send(std::span<const std::byte> message) = 0;
   // Waits until all requests of this end are complete: bytes read are there, and bytes to write may
   // be changed again. What was written may still be on its way to the peer's memory; to know that
-  // it has arrived, read() something and flush(), or have the peer answer.
-  virtual void flush() = 0;
+  // it has arrived, read() something and flush(), or have the peer answer. Throws Failure
+  // (kTimeout) if they are not complete within the limit, though the peer may be at them: a peer
+  // that is not trusted could make them last for ever, a byte now and then.
+  virtual void flush(Limit limit = kForever) = 0;
   // The next message or notification; empty when there is none within the limit (0: none now).
   // Throws Failure (kLost) when the peer has ended the connection and all that arrived before is
   // taken.

@@ -303,10 +303,15 @@ void RdmaLink::return_credits() noexcept {
 }
 
 template <typename Done>
-void RdmaLink::wait_until(const char* what, Done done) {
+void RdmaLink::wait_until(const char* what, Done done, Limit limit) {
+  const Deadline deadline(limit);
   while (!done()) {
     check_alive();
-    if (!wait(Deadline(settings_.patience))) {
+    if (deadline.over()) {
+      broke(too_slow(what, limit));
+      continue;
+    }
+    if (!wait(Deadline(std::min(settings_.patience, deadline.left()))) && !deadline.over()) {
       broke({Cause::kTimeout, "the peer gave no sign for " +
                                   std::to_string(settings_.patience.count()) +
                                   " ms while this end waited for " + what});
@@ -314,8 +319,9 @@ void RdmaLink::wait_until(const char* what, Done done) {
   }
 }
 
-void RdmaLink::complete(std::uint64_t number) {
-  wait_until("its requests", [&] { return completed_ >= number; });
+void RdmaLink::complete(std::uint64_t number, Limit limit) {
+  wait_until(
+      "its requests", [&] { return completed_ >= number; }, limit);
 }
 
 void RdmaLink::need_credit() {
@@ -325,9 +331,9 @@ void RdmaLink::need_credit() {
   wait_until("room for a message", [&] { return credits_.any(); });
 }
 
-void RdmaLink::flush() {
+void RdmaLink::flush(Limit limit) {
   reap();
-  complete(posted_);
+  complete(posted_, limit);
 }
 
 std::optional<Arrival> RdmaLink::receive(Limit limit) {

@@ -41,7 +41,7 @@ class RdmaLink : public Link {
   std::uint64_t compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
                              std::uint64_t expected, std::uint64_t desired) override;
   void send(std::span<const std::byte> message) override;
-  void flush() override;
+  void flush(Limit limit) override;
   std::optional<Arrival> receive(Limit limit) override;
   std::size_t message_limit() const override { return message_limit_; }
   const Address& peer() const override { return peer_; }
@@ -67,9 +67,9 @@ class RdmaLink : public Link {
 
   // Waits until `done` says yes, as long as there is progress within the patience.
   template <typename Done>
-  void wait_until(const char* what, Done done);
+  void wait_until(const char* what, Done done, Limit limit = kForever);
   // Waits until the request of that number is complete.
-  void complete(std::uint64_t number);
+  void complete(std::uint64_t number, Limit limit = kForever);
   void need_credit();
   // Waits for anything new, until the deadline; false when there was nothing.
   bool wait(const Deadline& deadline);

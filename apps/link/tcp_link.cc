@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -218,7 +219,7 @@ std::uint64_t TcpLink::execute(Frame frame, const RemoteRegion& remote,
   frame.key = remote.key;
   frame.address = remote.address + remote_offset;
   ask(frame, {.atomic = true, .sink = {}});
-  flush();
+  flush(kForever);
   const std::lock_guard lock(mutex_);
   return result_;
 }
@@ -243,15 +244,20 @@ void TcpLink::send(std::span<const std::byte> message) {
 }
 
 template <typename Done>
-void TcpLink::wait_until(const char* what, Done done) {
+void TcpLink::wait_until(const char* what, Done done, Limit limit) {
   const Stopwatch watch(statistics_.waiting);
+  const Deadline deadline(limit);
   std::unique_lock lock(mutex_);
   while (!done()) {
     check_alive_locked();
+    if (deadline.over()) {
+      broke_locked(too_slow(what, limit));
+      continue;
+    }
     const std::uint64_t before = progress_;
-    const bool news = changed_.wait_for(lock, settings_.patience,
+    const bool news = changed_.wait_for(lock, std::min(settings_.patience, deadline.left()),
                                         [&] { return done() || broken_ || progress_ != before; });
-    if (!news) {
+    if (!news && !deadline.over()) {
       broke_locked({Cause::kTimeout, "the peer gave no sign for " +
                                          std::to_string(settings_.patience.count()) +
                                          " ms while this end waited for " + what});
@@ -265,8 +271,9 @@ void TcpLink::need_credit() {
   credits_.spend();
 }
 
-void TcpLink::flush() {
-  wait_until("its requests", [this] { return wanted_.empty(); });
+void TcpLink::flush(Limit limit) {
+  wait_until(
+      "its requests", [this] { return wanted_.empty(); }, limit);
   const std::lock_guard lock(mutex_);
   check_alive_locked();
 }

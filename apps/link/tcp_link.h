@@ -41,7 +41,7 @@ class TcpLink : public Link {
   std::uint64_t compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
                              std::uint64_t expected, std::uint64_t desired) override;
   void send(std::span<const std::byte> message) override;
-  void flush() override;
+  void flush(Limit limit) override;
   std::optional<Arrival> receive(Limit limit) override;
   std::size_t message_limit() const override { return message_limit_; }
   const Address& peer() const override { return peer_; }
@@ -66,7 +66,7 @@ class TcpLink : public Link {
   void need_credit();
   // Waits until `done` says yes, with the state locked, as long as there is progress in time.
   template <typename Done>
-  void wait_until(const char* what, Done done);
+  void wait_until(const char* what, Done done, Limit limit = kForever);
   [[noreturn]] void fail_sending();
 
   // The receiver's thread (tcp_service.cc).

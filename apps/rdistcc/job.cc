@@ -21,10 +21,12 @@ using apps::Failure;
 using apps::Limit;
 
 constexpr Limit kRequest = std::chrono::seconds(10);
-constexpr Limit kFetch = std::chrono::seconds(60);
 // How often a job looks whether its client is still there.
 constexpr Limit kLook = std::chrono::milliseconds(200);
 constexpr std::size_t kPiece = std::size_t{1} << 20;
+// Reads that are begun before the first is waited for; less than a link's depth, so that no other
+// call waits.
+constexpr unsigned kPieces = 32;
 
 // A directory that goes with all that is in it.
 class Private {
@@ -118,7 +120,7 @@ class Job {
     offer(messages(), reply_.messages, messages_);
     reply_.registering = static_cast<std::uint64_t>(link_.statistics().registering.count());
     link_.send(reply_.to_bytes());
-    if (!link_.receive(kFetch)) {
+    if (!link_.receive(rules_.transfer)) {
       throw Failure(Cause::kTimeout, "the client does not fetch its object");
     }
     return request_.compiler + ": status " + std::to_string(reply_.status) + ", " +
@@ -149,10 +151,15 @@ class Job {
     {
       const std::unique_ptr<apps::Region> region =
           link_.expose(mapping.bytes(), apps::kRemoteWrite);  // a read is answered by a write
+      const apps::Deadline deadline(rules_.transfer);
+      unsigned begun = 0;
       for (std::uint64_t at = 0; at < length; at += kPiece) {
         link_.read(*region, at, std::min<std::uint64_t>(kPiece, length - at), request_.source, at);
+        if (++begun % kPieces == 0) {
+          link_.flush(deadline.left());
+        }
       }
-      link_.flush();
+      link_.flush(deadline.left());
     }
     // The client can't write to it any more. A precompiled header is an image of the compiler's own
     // memory, which a client could have made to run what it likes.

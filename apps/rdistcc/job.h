@@ -23,6 +23,8 @@ struct Rules {
   std::uint64_t object_bytes = std::uint64_t{512} << 20;
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;
   unsigned seconds = 300;  // for one compilation
+  // For the source to come, and for the object to go.
+  apps::Limit transfer = std::chrono::seconds(60);
   uid_t user = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
 };

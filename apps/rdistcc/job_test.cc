@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <filesystem>
 #include <future>
 
+#include "deadline.h"
 #include "distribute.h"
+#include "hello.h"
+#include "tcp_frame.h"
+#include "tcp_socket.h"
 #include "temporary_folder.h"
 
 namespace rdistcc {
@@ -123,6 +128,41 @@ TEST_F(JobTest, WhatIsNotForClients) {
     }
     EXPECT_TRUE(daemon.get().starts_with("refused: ")) << compiler;
   }
+}
+
+// A client that gives its source a byte now and then would never be done.
+TEST_F(JobTest, SourceThatTricklesIsGivenUp) {
+  rules_.transfer = std::chrono::milliseconds(300);
+  auto daemon = serve_one();
+  const apps::Descriptor socket =
+      apps::connect_socket(listener_->address(), apps::Deadline(seconds(5)));
+  const auto tell = [&](std::span<const std::byte> bytes) {
+    return send(socket.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
+  };
+  const auto request = Request{
+      .source = {.address = 0, .length = 1U << 20, .key = 1},
+      .suffix = "i",
+      .compiler = "gcc",
+      .arguments = {}}.to_bytes();
+  EXPECT_TRUE(tell(apps::Hello(link_settings()).to_bytes()));
+  EXPECT_TRUE(
+      tell(apps::Frame{.type = apps::Frame::Type::kMessage, .length = request.size()}.to_bytes()));
+  EXPECT_TRUE(tell(request));
+  // What the read that comes now is answered by.
+  std::array<std::byte, apps::Hello::kBytes + apps::Frame::kBytes> read{};
+  ASSERT_EQ(recv(socket.number(), read.data(), read.size(), MSG_WAITALL),
+            static_cast<ssize_t>(read.size()));
+  EXPECT_TRUE(tell(apps::Frame{.type = apps::Frame::Type::kAnswer, .length = 1U << 20}.to_bytes()));
+  const apps::Deadline patience(seconds(5));
+  while (daemon.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready &&
+         !patience.over()) {
+    tell(std::array{std::byte{' '}});
+  }
+  EXPECT_FALSE(patience.over());
+  shutdown(socket.number(), SHUT_RDWR);
+  EXPECT_THROW(daemon.get(), apps::Failure);
+  EXPECT_TRUE(fs::is_empty(rules_.directory));
 }
 
 }  // namespace
