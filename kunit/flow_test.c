@@ -96,8 +96,23 @@ static struct flow *flow_odd(struct kunit *test, u32 i)
 	return flow_new(test, odd[i].crc, odd[i].large, odd[i].marks);
 }
 
+/* What a queue pair counts itself is what its device counts, which has no other. */
+static void expect_counted(struct kunit *test, const struct end *e)
+{
+	const struct weft_framer_counts *rx = &e->qp->rx.framer.counts;
+
+	KUNIT_EXPECT_EQ(test, e->qp->tx.fpdus, end_count(e, WEFT_CNT_TX_FPDUS));
+	KUNIT_EXPECT_EQ(test, e->qp->tx.bytes, end_count(e, WEFT_CNT_TX_BYTES));
+	KUNIT_EXPECT_EQ(test, rx->fpdus, end_count(e, WEFT_CNT_RX_FPDUS));
+	KUNIT_EXPECT_EQ(test, rx->bytes, end_count(e, WEFT_CNT_RX_BYTES));
+	KUNIT_EXPECT_EQ(test, rx->split, (u32)end_count(e, WEFT_CNT_RX_SPLIT_FPDUS));
+	KUNIT_EXPECT_EQ(test, rx->staged, (u32)end_count(e, WEFT_CNT_RX_STAGED_FPDUS));
+}
+
 static void flow_free(struct kunit *test, struct flow *f)
 {
+	expect_counted(test, f->a);
+	expect_counted(test, f->b);
 	end_free(test, f->a);
 	end_free(test, f->b);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);

@@ -124,10 +124,11 @@ u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len)
  */
 bool weft_framer_trailer(struct weft_framer *f, const u8 *from, u32 *len)
 {
-	u32 need = weft_fpdu_pad(f->ulpdu_len) + WEFT_CRC_LEN;
+	u32 need = weft_fpdu_pad(f->ulpdu_len) + WEFT_CRC_LEN, have = f->trailer_have;
 
-	*len = framer_fill(f->trailer, &f->trailer_have, need, from, *len);
-	if (f->trailer_have < need)
+	*len = framer_fill(f->trailer, &have, need, from, *len);
+	f->trailer_have = have;
+	if (have < need)
 		return false;
 	f->counts.split++;
 	weft_framer_took(f, 1);

@@ -59,15 +59,6 @@ static inline bool weft_framer_amid(const struct weft_framer *f)
 	return f->state != WEFT_FRAMER_HEAD || f->have || f->ahead;
 }
 
-/* Returns what has come since this was asked last. */
-static inline struct weft_framer_counts weft_framer_counted(struct weft_framer *f)
-{
-	struct weft_framer_counts counts = f->counts;
-
-	f->counts = (struct weft_framer_counts){};
-	return counts;
-}
-
 /* Counts FPDUs of the length that came last. */
 static inline void weft_framer_took(struct weft_framer *f, u32 fpdus)
 {

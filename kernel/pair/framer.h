@@ -29,17 +29,17 @@ enum weft_framer_fault {
 };
 
 /**
- * struct weft_framer_counts - FPDUs that ended, not yet added to the device's counters
+ * struct weft_framer_counts - FPDUs that ended since the queue pair was made
  * @fpdus: how many
- * @split: how many of them did not lie whole in one packet buffer
- * @staged: how many the stream could not hold
- * @bytes: their bytes: no more than a stream holds unread
+ * @bytes: their bytes
+ * @split: how many of them did not lie whole in one packet buffer. Wraps
+ * @staged: how many the stream could not hold. Wraps
  */
 struct weft_framer_counts {
-	u32 fpdus;
+	u64 fpdus;
+	u64 bytes;
 	u32 split;
 	u32 staged;
-	u32 bytes;
 };
 
 /**
@@ -53,16 +53,16 @@ struct weft_framer_counts {
  * @checked: the CRC of the next FPDU has passed, so it may be placed as it is read
  * @head: length field and first bytes of the segment; a private copy
  * @trailer: padding and CRC as received
+ * @trailer_have: bytes in @trailer
  * @marks: with markers: where in the stream the next byte is
  * @ulpdu_len: from the length field that came last
  * @have: bytes in @head, of an FPDU that comes in parts
  * @told: bytes of its segment that were told of
- * @trailer_have: bytes in @trailer
  * @summed: bytes of the FPDU ahead that are in @crc, or are its trailer
  * @crc: running CRC of the FPDU ahead, or of the one with markers under way
  * @stage: the bytes of an FPDU that the stream could not hold, or that had markers among them;
  *	or NULL
- * @counts: FPDUs not yet counted
+ * @counts: FPDUs of this stream and of those before it. Read without the lock, to be shown
  *
  * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(). All
  * fields are written in mpa/ alone.
@@ -76,11 +76,11 @@ struct weft_framer {
 	bool checked;
 	u8 head[WEFT_MPA_LEN + WEFT_SEGMENT_HEAD];
 	u8 trailer[3 + WEFT_CRC_LEN];
+	u8 trailer_have;
 	struct weft_marks marks;
 	u32 ulpdu_len;
 	u32 have;
 	u32 told;
-	u32 trailer_have;
 	u32 summed;
 	u32 crc;
 	struct weft_stage *stage;

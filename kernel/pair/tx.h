@@ -54,10 +54,10 @@ enum weft_msg_kind {
 
 /**
  * struct weft_tx_msg - the message being laid out
- * @kind: where it came from
  * @hdr: header of the next segment
  * @left: bytes not laid out yet
  * @total: bytes in all
+ * @kind: enum weft_msg_kind: where it came from
  * @local: payload is in @copy.bytes
  * @lend: requests: lend the payload, as far as possible
  * @remote_access: the SGE was named by the peer (a read response)
@@ -69,10 +69,10 @@ enum weft_msg_kind {
  * @copy: the copied work request; for other messages, their payload or gather list
  */
 struct weft_tx_msg {
-	enum weft_msg_kind kind;
 	struct weft_ddp_hdr hdr;
 	u32 left;
 	u32 total;
+	u8 kind;
 	bool local;
 	bool lend;
 	bool remote_access;
@@ -92,8 +92,10 @@ struct weft_tx_msg {
  * @loans: the loans of this connection; NULL: there never were any, which is all that a
  *	small message has to ask
  * @batch: stream bytes waiting
- * @fpdus: FPDUs laid out, not yet counted
+ * @fpdus: FPDUs laid out since the queue pair was made. Read without the lock, to be shown
+ * @bytes: stream bytes taken likewise, on all its streams
  * @longest: an FPDU may be of many segments, up to so many bytes; WEFT_FPDU_ONE_SEGMENT: of one
+ * @send_msn: number of the last SEND
  * @prefer_response: an answer goes before a request next
  * @crc: CRCs are in use
  * @marked: the peer wants markers, so FPDUs are neither lent nor large, nor laid out in rows
@@ -101,7 +103,6 @@ struct weft_tx_msg {
  * @waiting: the ring had, when last looked at, a request that waits for the peer
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
- * @send_msn: number of the last SEND
  *
  * Everything is protected by @lock alone, so that payload is copied and
  * checksummed while the queue pair receives. To push bytes to the stream takes the socket
@@ -111,8 +112,10 @@ struct weft_tx {
 	struct mutex lock; /* laying out and sending */
 	struct weft_loans *loans;
 	struct weft_batch batch;
-	u32 fpdus;
+	u64 fpdus;
+	u64 bytes;
 	u32 longest;
+	u32 send_msn;
 	bool prefer_response;
 	bool crc;
 	bool marked;
@@ -120,7 +123,6 @@ struct weft_tx {
 	bool waiting;
 	bool end_segment;
 	struct weft_tx_msg msg;
-	u32 send_msn;
 };
 
 #endif /* WEFT_PAIR_TX_H */

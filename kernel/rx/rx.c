@@ -8,20 +8,23 @@
 #include "rx/place.h"
 #include "rx/rx.h"
 
-/* Adds the FPDUs and bytes received to the device's counters, once for all packets read. */
-static void rx_count(struct weft_rx *rx)
+/*
+ * Adds the FPDUs and bytes received to the device's counters, once for all packets read.
+ * @before: what the queue pair had counted until then
+ */
+static void rx_count(const struct weft_rx *rx, const struct weft_framer_counts *before)
 {
 	struct weft_counters __percpu *counters = rx->acc->dev->counters;
-	struct weft_framer_counts counts = weft_framer_counted(&rx->framer);
+	const struct weft_framer_counts *now = &rx->framer.counts;
 
-	if (counts.fpdus) {
-		weft_count(counters, WEFT_CNT_RX_FPDUS, counts.fpdus);
-		weft_count(counters, WEFT_CNT_RX_BYTES, counts.bytes);
+	if (now->bytes != before->bytes) {
+		weft_count(counters, WEFT_CNT_RX_FPDUS, now->fpdus - before->fpdus);
+		weft_count(counters, WEFT_CNT_RX_BYTES, now->bytes - before->bytes);
 	}
-	if (counts.split)
-		weft_count(counters, WEFT_CNT_RX_SPLIT_FPDUS, counts.split);
-	if (counts.staged)
-		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, counts.staged);
+	if (now->split != before->split)
+		weft_count(counters, WEFT_CNT_RX_SPLIT_FPDUS, now->split - before->split);
+	if (now->staged != before->staged)
+		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, now->staged - before->staged);
 }
 
 /* Returns true if the stream has ended and all its bytes were taken. */
@@ -41,11 +44,13 @@ static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 void weft_rx_run(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
+	struct weft_framer_counts before;
 	unsigned long flags;
 
 	weft_qp_assert_locked(qp);
 	if (rx->running)
 		return; /* weft_llp_await() may call back at once */
+	before = rx->framer.counts;
 	if (weft_qp_state(qp) == IB_QPS_ERR)
 		rx->stopped = true;
 	rx->running = true;
@@ -53,7 +58,7 @@ void weft_rx_run(struct weft_qp *qp)
 	rx->running = false;
 	if (unlikely(rx->failure != WEFT_RX_FINE))
 		weft_rx_fail(qp);
-	rx_count(rx);
+	rx_count(rx, &before);
 	if (!rx_at_end(rx, qp->llp))
 		return;
 	if (!rx->stopped && weft_framer_amid(&rx->framer)) {

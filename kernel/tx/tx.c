@@ -273,13 +273,16 @@ static int tx_push(struct weft_qp *qp)
 	return ret;
 }
 
-/* Adds the FPDUs and bytes of a round to the device's counters. */
+/*
+ * Adds the FPDUs and bytes of a round to the device's counters. The queue pair's own come
+ * first; weft_get_hw_stats() says why.
+ */
 static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters,
-		     u64 sent, int error)
+		     u64 fpdus, u64 sent, int error)
 {
-	if (tx->fpdus)
-		weft_count(counters, WEFT_CNT_TX_FPDUS, tx->fpdus);
-	tx->fpdus = 0;
+	tx->bytes += sent;
+	if (fpdus)
+		weft_count(counters, WEFT_CNT_TX_FPDUS, fpdus);
 	if (sent) {
 		weft_count(counters, WEFT_CNT_TX_BYTES, sent);
 		weft_count(counters, WEFT_CNT_TX_BATCHES, 1);
@@ -303,6 +306,7 @@ bool weft_tx_round(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	u32 tail = READ_ONCE(qp->inflight.tail);
 	u64 sent = tx->batch.sent;
+	u64 fpdus = tx->fpdus;
 	enum ib_qp_state state;
 	bool laid;
 	int ret;
@@ -314,7 +318,7 @@ bool weft_tx_round(struct weft_qp *qp)
 	weft_llp_unlock(qp->llp);
 	if (laid)
 		tx->batch.chunks.active = jiffies;
-	tx_count(tx, qp->dev->counters, tx->batch.sent - sent, ret);
+	tx_count(tx, qp->dev->counters, tx->fpdus - fpdus, tx->batch.sent - sent, ret);
 	weft_tx_complete(qp);
 	state = weft_qp_state(qp);
 	if (ret) {
