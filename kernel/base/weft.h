@@ -12,6 +12,7 @@
 
 #include "base/counters.h"
 #include "base/settings.h"
+#include "base/tallies.h"
 
 struct weft_lane;
 struct weft_llp_class;
@@ -42,6 +43,7 @@ struct weft_mr;
  * @enabler: the task that enables the device, or was the last to; a reference, which is
  *	only compared
  * @counters: each processor's share of the counters
+ * @tallies: the counters of queue pairs
  * @conns: every connection and listener, under @conns_lock
  * @conns_by_cm: connections by rdma_cm's name for them, under @conns_lock
  * @lane: where connections of the kernel's own consumers are served. A reference
@@ -67,6 +69,7 @@ struct weft_device {
 	bool active;
 	struct pid *enabler;
 	struct weft_counters __percpu *counters;
+	struct weft_tallies tallies;
 	struct list_head conns;
 	DECLARE_HASHTABLE(conns_by_cm, WEFT_CONN_HASH_BITS);
 	struct weft_lane *lane;

@@ -35,6 +35,7 @@
 #include "verbs/doorbell.h"
 #include "verbs/post.h"
 #include "verbs/qp.h"
+#include "verbs/tally.h"
 #include "verbs/ucontext.h"
 
 #define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
@@ -80,10 +81,13 @@ static void device_dealloc(struct ib_device *ib)
 	put_pid(dev->enabler);
 	weft_lane_put(dev->lane);
 	kfree(dev->local);
+	weft_tallies_destroy(&dev->tallies);
 	free_percpu(dev->counters);
 	dev_put(dev->netdev);
 }
 
+WEFT_ADAPT_COUNTER_BIND(weft_tally_bind)
+WEFT_ADAPT_COUNTER_UNBIND(weft_tally_unbind)
 WEFT_ADAPT_CREATE_CQ(weft_create_cq)
 WEFT_ADAPT_RESIZE_CQ(weft_resize_cq)
 WEFT_ADAPT_REG_MR(weft_reg_user_mr)
@@ -99,6 +103,11 @@ static const struct ib_device_ops device_ops = {
 	.alloc_mw = weft_alloc_mw,
 	.alloc_pd = weft_alloc_pd,
 	.alloc_ucontext = weft_alloc_ucontext,
+	.counter_alloc_stats = weft_counter_alloc_stats,
+	.counter_bind_qp = WEFT_COUNTER_BIND(weft_tally_bind),
+	.counter_dealloc = weft_tally_dealloc,
+	.counter_unbind_qp = WEFT_COUNTER_UNBIND(weft_tally_unbind),
+	.counter_update_stats = weft_counter_update_stats,
 	.create_cq = WEFT_CREATE_CQ(weft_create_cq),
 	.create_qp = weft_create_qp,
 	.create_srq = weft_create_srq,
@@ -151,6 +160,7 @@ static const struct ib_device_ops device_ops = {
 	.req_notify_cq = weft_req_notify_cq,
 	.rereg_user_mr = weft_rereg_user_mr,
 	WEFT_RESIZE_CQ(weft_resize_cq),
+	WEFT_COUNTER_INIT
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),
@@ -339,6 +349,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	hash_init(dev->conns_by_cm);
 	spin_lock_init(&dev->conns_lock);
 	weft_settings_init(&dev->settings);
+	weft_tallies_init(&dev->tallies);
 
 	dev->ib.node_type = RDMA_NODE_RNIC;
 	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, netdev->dev_addr);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The counters, as `rdma statistic` and sysfs show them. */
+#include <linux/bitmap.h>
+
 #include "base/counters.h"
 #include "base/weft.h"
 #include "device/stats.h"
+#include "verbs/tally.h"
 
 /* rnr_stalls once more, under the name that monitoring knows. */
 #define OUT_OF_BUFFER	WEFT_NUM_COUNTERS
@@ -56,6 +59,14 @@ static const struct rdma_stat_desc descs[NUM_SHOWN] = {
 	[OUT_OF_BUFFER].name = "out_of_buffer",
 };
 
+/* What queue pairs count themselves, by the name that it has for the port. */
+static const enum weft_counter tallied[WEFT_NUM_TALLIED] = {
+	[WEFT_TALLIED_TX_FPDUS] = WEFT_CNT_TX_FPDUS,
+	[WEFT_TALLIED_TX_BYTES] = WEFT_CNT_TX_BYTES,
+	[WEFT_TALLIED_RX_FPDUS] = WEFT_CNT_RX_FPDUS,
+	[WEFT_TALLIED_RX_BYTES] = WEFT_CNT_RX_BYTES,
+};
+
 /**
  * weft_alloc_hw_port_stats() - allocate room for a port's counters
  * @ib: the device
@@ -77,6 +88,12 @@ struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port)
  * @port: the port; 0, the device as a whole, has none
  * @index: ignored: all are filled in
  *
+ * To what is told here the core adds, when it shows it, what queue pairs have counted that are or
+ * were bound to a counter. Those are among ours, so they are taken out first; which may
+ * leave a number below 0, until the core adds. What is added is read later than what is taken out,
+ * that later than the port's own, and a queue pair counts before the port does: so no number
+ * that is shown is less than the one before.
+ *
  * Context: process, @stats locked by the core.
  * Return: how many counters there are, or -EINVAL.
  */
@@ -84,6 +101,7 @@ int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 		      u32 port, int index)
 {
 	struct weft_device *dev = to_weft_device(ib);
+	struct weft_tallied_counts bound;
 	int i;
 
 	if (!port)
@@ -91,5 +109,48 @@ int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 	for (i = 0; i < WEFT_NUM_COUNTERS; i++)
 		stats->value[i] = weft_counter_sum(dev->counters, i);
 	stats->value[OUT_OF_BUFFER] = stats->value[WEFT_CNT_RNR_STALLS];
+	bound = weft_tallies_sum(&dev->tallies);
+	for (i = 0; i < WEFT_NUM_TALLIED; i++)
+		stats->value[tallied[i]] -= bound.value[i];
 	return NUM_SHOWN;
+}
+
+/**
+ * weft_counter_alloc_stats() - allocate room for what a counter of queue pairs shows
+ * @counter: the counter, which is new
+ *
+ * It has the numbers of a port, since the core adds them up by their place; those which a queue
+ * pair does not count are not shown.
+ *
+ * Context: process.
+ * Return: the room, which the core frees, or NULL.
+ */
+struct rdma_hw_stats *weft_counter_alloc_stats(struct rdma_counter *counter)
+{
+	struct rdma_hw_stats *stats = weft_alloc_hw_port_stats(counter->device, counter->port);
+	int i;
+
+	if (!stats)
+		return NULL;
+	bitmap_fill(stats->is_disabled, NUM_SHOWN);
+	for (i = 0; i < WEFT_NUM_TALLIED; i++)
+		__clear_bit(tallied[i], stats->is_disabled);
+	return stats;
+}
+
+/**
+ * weft_counter_update_stats() - fill in what a counter of queue pairs shows
+ * @counter: the counter
+ *
+ * Context: process; the core has the counter's lock.
+ * Return: 0, or -EINVAL: it is about to go.
+ */
+int weft_counter_update_stats(struct rdma_counter *counter)
+{
+	struct weft_tallied_counts sum;
+	int i, ret = weft_tally_sum(counter, &sum);
+
+	for (i = 0; !ret && i < WEFT_NUM_TALLIED; i++)
+		counter->stats->value[tallied[i]] = sum.value[i];
+	return ret;
 }

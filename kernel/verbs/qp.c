@@ -20,6 +20,7 @@
 #include "stream/stream.h"
 #include "tx/tx.h"
 #include "verbs/qp.h"
+#include "verbs/tally.h"
 
 /* Lower numbers are special on other fabrics, and programs may rely on that. */
 #define WEFT_FIRST_QPN	16
@@ -356,6 +357,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_qp_put(qp);
 	wait_for_completion(&qp->gone);
 	weft_stream_end(qp);
+	weft_tally_leave(qp); /* if somebody bound it since the core unbound it */
 	weft_mw_forget(&qp->acc);
 	weft_tx_destroy(qp);
 	weft_kernel_destroy(qp);

@@ -181,6 +181,80 @@ before=$(counter weft0 rx_atomic_requests)
 session "ib_atomic_lat -R -d weft0 -n 10" "ib_atomic_lat -R -d weft1 -n 10 10.0.0.1" 60 || explain "$said"
 check "rx_atomic_requests counts atomics" test "$(counter weft0 rx_atomic_requests)" -ge $((before + 10))
 
+# --- counters of queue pairs: each counts while it is bound, and the port's stay what they are ---
+# of_pairs NAME: what the one counter of weft0's queue pairs shows under that name.
+of_pairs() { rdma statistic qp show link weft0/1 | grep -oE "\b$1 [0-9]+" | cut -d' ' -f2; }
+pairs() { rdma res show qp link weft0/1 | grep -oE 'lqpn [0-9]+' | cut -d' ' -f2; }
+# The same bytes, counted another way, to which no counter of a queue pair is added. While nothing flows.
+port_is_whole() { test $(($(counter weft0 tx_bytes) / 4)) = "$(</sys/class/infiniband/weft0/ports/1/counters/port_xmit_data)"; }
+more_of_pairs() { (($(of_pairs rx_bytes) > earlier)); }
+
+start_traffic
+qpn=$(pairs)
+says "a queue pair is bound to a counter" "" rdma statistic qp bind link weft0/1 lqpn "$qpn"
+says "its counter has its numbers" "^link weft0/1 cntn [1-9][0-9]* tx_fpdus [0-9]+ tx_bytes [0-9]+ rx_fpdus [0-9]+ rx_bytes [0-9]+ LQPN: <$qpn>" \
+	in_one_line rdma statistic qp show link weft0/1
+earlier=$(of_pairs rx_bytes)
+await "they grow" 20 more_of_pairs
+check "a queue pair is bound to one counter" bash -c "! rdma statistic qp bind link weft0/1 lqpn $qpn"
+check "with one bound there is no mode for all" bash -c "! rdma statistic qp set link weft0/1 auto type on"
+cntn=$(of_pairs cntn)
+says "a queue pair is unbound" "" rdma statistic qp unbind link weft0/1 cntn "$cntn" lqpn "$qpn"
+check "its counter is gone" test -z "$(rdma statistic qp show link weft0/1)"
+check "it is unbound once" bash -c "! rdma statistic qp unbind link weft0/1 cntn $cntn lqpn $qpn"
+says "a queue pair is bound again" "" rdma statistic qp bind link weft0/1 lqpn "$qpn"
+sleep 1
+stop_traffic
+check "a counter goes with its queue pair" test -z "$(rdma statistic qp show link weft0/1)"
+check "what bound queue pairs sent is the port's, once" port_is_whole
+
+says "every queue pair gets a counter" "" rdma statistic qp set link weft0/1 auto type on
+says "and the mode says so" "^link weft0/1 mode qp auto type on" rdma statistic qp mode link weft0/1
+before=$(counter weft0 tx_bytes)
+start_traffic
+earlier=0
+await "they count from the start" 20 more_of_pairs
+kill -STOP -- "-$server" "-$client"
+sleep 2
+check "what is counted so is all that is sent ($(of_pairs tx_bytes) bytes)" \
+	test "$(counter weft0 tx_bytes)" = $((before + $(of_pairs tx_bytes)))
+check "and the port has it once" port_is_whole
+stop_traffic
+check "also when the counter is gone" port_is_whole
+says "a counter for each process" "" rdma statistic qp set link weft0/1 auto pid on
+says "and the mode says so" "^link weft0/1 mode qp auto pid on" rdma statistic qp mode link weft0/1
+says "no queue pair gets a counter" "" rdma statistic qp set link weft0/1 auto off
+
+# Bound, unbound, shown and destroyed at the same time.
+: >/run/binding
+bind_all() {
+	while [[ -e /run/binding ]]; do
+		for qpn in $(pairs); do
+			rdma statistic qp bind link weft0/1 lqpn "$qpn" && echo "$qpn" >>/run/bound
+			cntn=$(of_pairs cntn | tail -n 1)
+			rdma statistic qp unbind link weft0/1 cntn "${cntn:-1}" lqpn "$qpn"
+		done
+	done 2>/dev/null
+}
+bind_all &
+binder=$!
+while [[ -e /run/binding ]]; do
+	rdma statistic qp show
+	rdma statistic show link weft0/1
+	sleep 0.2
+done >/dev/null &
+shower=$!
+for number in 1 2 3; do
+	: >/run/bound
+	start_traffic
+	await "connection $number is bound" 60 test -s /run/bound
+	stop_traffic
+done
+rm /run/binding
+wait $binder $shower
+check "queue pairs are bound and unbound while they come and go" test -s /run/bound
+check "and the port has all of them once" port_is_whole
+
 # --- Prometheus' exporter sees the same, and nobody takes the device for InfiniBand ---
 ip link set lo up
 cases "" 120 "$LAB_PROJECT/tests/integration/exporter.py" weft0 weft1

@@ -9,6 +9,7 @@
 
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/rdma_counter.h>
 #include <rdma/uverbs_ioctl.h>
 
 struct ib_dmah;
@@ -87,6 +88,41 @@ static struct ib_mr *f##_no_dmah(struct ib_pd *pd, u64 offset, u64 length, u64 i
 }
 
 #define WEFT_REG_DMABUF(f)	f##_no_dmah
+#endif
+
+#ifdef HAVE_COUNTER_PORT
+#define WEFT_ADAPT_COUNTER_BIND(f)
+#define WEFT_COUNTER_BIND(f)	f
+#define WEFT_ADAPT_COUNTER_UNBIND(f)
+#define WEFT_COUNTER_UNBIND(f)	f
+#else
+#define WEFT_ADAPT_COUNTER_BIND(f)							\
+static int f##_no_port(struct rdma_counter *counter, struct ib_qp *qp)			\
+{											\
+	return f(counter, qp, counter->port);						\
+}
+
+#define WEFT_COUNTER_BIND(f)	f##_no_port
+#define WEFT_ADAPT_COUNTER_UNBIND(f)							\
+static int f##_no_port(struct ib_qp *qp)						\
+{											\
+	return f(qp, qp->port);								\
+}
+
+#define WEFT_COUNTER_UNBIND(f)	f##_no_port
+#endif
+
+/* A driver may keep something behind the core's counter. Weft does not, but has to say so. */
+#ifdef HAVE_COUNTER_INIT
+static inline void weft_counter_init(struct rdma_counter *counter)
+{
+}
+
+#define WEFT_COUNTER_INIT						\
+	.counter_init = weft_counter_init,				\
+	.size_rdma_counter = sizeof(struct rdma_counter),
+#else
+#define WEFT_COUNTER_INIT
 #endif
 
 /* Pins memory of the calling process. Newer kernels can pin memory of other kinds. */

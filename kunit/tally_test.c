@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Counters that queue pairs are bound to, as the RDMA core asks for them. */
+#include <kunit/test.h>
+#include <linux/bitmap.h>
+
+#include "bench.h"
+#include "device/stats.h"
+#include "mpa/framer.h"
+#include "verbs/tally.h"
+
+/**
+ * struct tallied - two queue pairs and two counters that have nothing yet
+ * @b: the device, and the first queue pair
+ * @qp: both
+ * @other: the second, of which only the numbers are real
+ * @counter: the counters
+ * @port: the port's counters
+ */
+struct tallied {
+	struct bench *b;
+	struct weft_qp *qp[2];
+	struct weft_qp other;
+	struct rdma_counter counter[2];
+	struct rdma_hw_stats *port;
+};
+
+static struct tallied *tallied_new(struct kunit *test)
+{
+	struct tallied *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->b = setup(test, ORD);
+	weft_tallies_init(&t->b->dev.tallies);
+	t->b->dev.counters = alloc_percpu(struct weft_counters);
+	KUNIT_ASSERT_NOT_NULL(test, t->b->dev.counters);
+	t->other.acc.qpn = t->b->qp.acc.qpn + 1;
+	t->qp[0] = &t->b->qp;
+	t->qp[1] = &t->other;
+	for (i = 0; i < 2; i++) {
+		t->qp[i]->ib.device = &t->b->dev.ib;
+		t->counter[i].device = &t->b->dev.ib;
+		t->counter[i].port = 1;
+		t->counter[i].stats = weft_counter_alloc_stats(&t->counter[i]);
+		KUNIT_ASSERT_NOT_NULL(test, t->counter[i].stats);
+	}
+	t->port = weft_alloc_hw_port_stats(&t->b->dev.ib, 1);
+	KUNIT_ASSERT_NOT_NULL(test, t->port);
+	return t;
+}
+
+static void tallied_free(struct tallied *t)
+{
+	rdma_free_hw_stats_struct(t->port);
+	rdma_free_hw_stats_struct(t->counter[0].stats);
+	rdma_free_hw_stats_struct(t->counter[1].stats);
+	weft_tallies_destroy(&t->b->dev.tallies);
+	free_percpu(t->b->dev.counters);
+	t->b->dev.counters = NULL;
+	teardown(t->b);
+}
+
+/* A queue pair sends and receives so many bytes, in as many FPDUs. */
+static void works(struct tallied *t, u32 i, u64 sent, u64 received)
+{
+	t->qp[i]->tx.fpdus += sent;
+	t->qp[i]->tx.bytes += 100 * sent;
+	t->qp[i]->rx.framer.counts.fpdus += received;
+	t->qp[i]->rx.framer.counts.bytes += 100 * received;
+	weft_count(t->b->dev.counters, WEFT_CNT_TX_FPDUS, sent);
+	weft_count(t->b->dev.counters, WEFT_CNT_TX_BYTES, 100 * sent);
+	weft_count(t->b->dev.counters, WEFT_CNT_RX_FPDUS, received);
+	weft_count(t->b->dev.counters, WEFT_CNT_RX_BYTES, 100 * received);
+}
+
+/* A counter shows so many FPDUs, and their bytes. */
+static void expect_shown(struct kunit *test, struct tallied *t, u32 i, u64 sent, u64 received)
+{
+	const u64 *value = t->counter[i].stats->value;
+
+	KUNIT_EXPECT_EQ(test, weft_counter_update_stats(&t->counter[i]), 0);
+	KUNIT_EXPECT_EQ(test, value[WEFT_CNT_TX_FPDUS], sent);
+	KUNIT_EXPECT_EQ(test, value[WEFT_CNT_TX_BYTES], 100 * sent);
+	KUNIT_EXPECT_EQ(test, value[WEFT_CNT_RX_FPDUS], received);
+	KUNIT_EXPECT_EQ(test, value[WEFT_CNT_RX_BYTES], 100 * received);
+}
+
+/* The port shows so many FPDUs sent, by what the core adds: @bound by queue pairs with counters. */
+static void expect_port(struct kunit *test, struct tallied *t, u64 sent, u64 bound)
+{
+	const u64 *value = t->port->value;
+
+	KUNIT_EXPECT_GT(test, weft_get_hw_stats(&t->b->dev.ib, t->port, 1, 0), 0);
+	KUNIT_EXPECT_EQ(test, value[WEFT_CNT_TX_FPDUS] + bound, sent);
+	KUNIT_EXPECT_EQ(test, value[WEFT_CNT_TX_BYTES] + 100 * bound, 100 * sent);
+}
+
+/* Each counts from its binding to its unbinding, and nothing is lost when it goes. */
+static void counts_while_bound(struct kunit *test)
+{
+	struct tallied *t = tallied_new(test);
+
+	works(t, 0, 7, 5);
+	works(t, 1, 1000, 2000);
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[0]->ib, 1), 0);
+	KUNIT_EXPECT_NE(test, t->counter[0].id, 0U);
+	KUNIT_EXPECT_PTR_EQ(test, t->qp[0]->ib.counter, &t->counter[0]);
+	expect_shown(test, t, 0, 0, 0);
+	works(t, 0, 3, 2);
+	expect_shown(test, t, 0, 3, 2);
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[1]->ib, 1), 0);
+	works(t, 1, 10, 20);
+	works(t, 0, 1, 1);
+	expect_shown(test, t, 0, 14, 23);
+	KUNIT_EXPECT_EQ(test, weft_tally_unbind(&t->qp[0]->ib, 1), 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->qp[0]->ib.counter, NULL);
+	works(t, 0, 100, 100);
+	works(t, 1, 5, 5);
+	expect_shown(test, t, 0, 19, 28);
+	/* Bound again, it counts from then on. */
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[0]->ib, 1), 0);
+	works(t, 0, 1, 0);
+	expect_shown(test, t, 0, 20, 28);
+	KUNIT_EXPECT_EQ(test, weft_tally_unbind(&t->qp[0]->ib, 1), 0);
+	KUNIT_EXPECT_EQ(test, weft_tally_unbind(&t->qp[1]->ib, 1), 0);
+	expect_shown(test, t, 0, 20, 28);
+	KUNIT_EXPECT_EQ(test, weft_tally_dealloc(&t->counter[0]), 0);
+	tallied_free(t);
+}
+
+/* What a queue pair sent is not forgotten with its stream. */
+static void counts_over_streams(struct kunit *test)
+{
+	struct tallied *t = tallied_new(test);
+	struct weft_qp *qp = t->qp[0];
+
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &qp->ib, 1), 0);
+	works(t, 0, 9, 8);
+	mutex_lock(&qp->tx.lock);
+	weft_tx_stop(qp);
+	KUNIT_EXPECT_EQ(test, weft_tx_start(qp), 0);
+	mutex_unlock(&qp->tx.lock);
+	weft_framer_start(&qp->rx.framer, true, false);
+	expect_shown(test, t, 0, 9, 8);
+	works(t, 0, 1, 1);
+	expect_shown(test, t, 0, 10, 9);
+	KUNIT_EXPECT_TRUE(test, weft_tally_leave(qp));
+	tallied_free(t);
+}
+
+/* The port's own numbers and what the core adds to them are what the port has done. */
+static void port_has_all(struct kunit *test)
+{
+	struct tallied *t = tallied_new(test);
+
+	works(t, 0, 40, 0);
+	expect_port(test, t, 40, 0);
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[0]->ib, 1), 0);
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[1], &t->qp[1]->ib, 1), 0);
+	KUNIT_EXPECT_NE(test, t->counter[0].id, t->counter[1].id);
+	expect_port(test, t, 40, 0);
+	works(t, 0, 2, 0);
+	works(t, 1, 3, 0);
+	expect_port(test, t, 45, 5);
+	KUNIT_EXPECT_EQ(test, weft_tally_unbind(&t->qp[0]->ib, 1), 0);
+	expect_port(test, t, 45, 5);
+	/* The core goes on adding what it showed last. */
+	KUNIT_EXPECT_EQ(test, weft_tally_dealloc(&t->counter[0]), 0);
+	works(t, 0, 10, 0);
+	works(t, 1, 1, 0);
+	expect_port(test, t, 56, 6);
+	/* It may ask once more. */
+	KUNIT_EXPECT_EQ(test, weft_counter_update_stats(&t->counter[0]), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_tally_unbind(&t->qp[1]->ib, 1), 0);
+	tallied_free(t);
+}
+
+/* Of two threads of an operator's that the core lets in at once, the first comes first. */
+static void first_comes_first(struct kunit *test)
+{
+	struct tallied *t = tallied_new(test);
+	struct ib_qp *ib = &t->qp[0]->ib;
+
+	KUNIT_EXPECT_EQ(test, weft_tally_unbind(ib, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], ib, 1), 0);
+	/* The core frees a new counter whose first binding failed, and says no more of it. */
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[1], ib, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, t->counter[1].id, 0U);
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], ib, 1), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, ib->counter, &t->counter[0]);
+	works(t, 0, 1, 1);
+	KUNIT_EXPECT_EQ(test, weft_tally_unbind(ib, 1), 0);
+	KUNIT_EXPECT_EQ(test, weft_tally_unbind(ib, 1), -EINVAL);
+	expect_shown(test, t, 0, 1, 1);
+	KUNIT_EXPECT_EQ(test, weft_tally_dealloc(&t->counter[0]), 0);
+	/* To a counter that went meanwhile nothing can be bound. */
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], ib, 1), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, ib->counter, NULL);
+	tallied_free(t);
+}
+
+/* A queue pair that dies leaves what it was bound to, and is bound to nothing. */
+static void dying_is_bound_to_nothing(struct kunit *test)
+{
+	struct tallied *t = tallied_new(test);
+
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[0]->ib, 1), 0);
+	works(t, 0, 4, 4);
+	t->qp[0]->dying = true;
+	KUNIT_EXPECT_TRUE(test, weft_tally_leave(t->qp[0]));
+	KUNIT_EXPECT_FALSE(test, weft_tally_leave(t->qp[0]));
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[0]->ib, 1), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, t->qp[0]->ib.counter, NULL);
+	expect_shown(test, t, 0, 4, 4);
+	t->qp[0]->dying = false;
+	tallied_free(t);
+}
+
+/* A counter has as many numbers as the port, and shows those that a queue pair counts. */
+static void shows_what_is_counted(struct kunit *test)
+{
+	struct tallied *t = tallied_new(test);
+	const struct rdma_hw_stats *stats = t->counter[0].stats;
+	const int shown[] = {
+		WEFT_CNT_TX_FPDUS, WEFT_CNT_TX_BYTES, WEFT_CNT_RX_FPDUS, WEFT_CNT_RX_BYTES
+	};
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, stats->num_counters, t->port->num_counters);
+	for (i = 0; i < ARRAY_SIZE(shown); i++)
+		KUNIT_EXPECT_FALSE(test, test_bit(shown[i], stats->is_disabled));
+	KUNIT_EXPECT_EQ(test, bitmap_weight(stats->is_disabled, stats->num_counters),
+			stats->num_counters - (int)ARRAY_SIZE(shown));
+	KUNIT_EXPECT_TRUE(test, bitmap_empty(t->port->is_disabled, stats->num_counters));
+	tallied_free(t);
+}
+
+static struct kunit_case tally_cases[] = {
+	KUNIT_CASE(counts_while_bound),
+	KUNIT_CASE(counts_over_streams),
+	KUNIT_CASE(port_has_all),
+	KUNIT_CASE(first_comes_first),
+	KUNIT_CASE(dying_is_bound_to_nothing),
+	KUNIT_CASE(shows_what_is_counted),
+	{}
+};
+
+static struct kunit_suite tally_suite = {
+	.name = "weft_tally",
+	.suite_init = bench_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = tally_cases,
+};
+
+kunit_test_suite(tally_suite);
