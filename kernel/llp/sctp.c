@@ -220,6 +220,7 @@ static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
 	if (ret)
 		return ERR_PTR(ret);
 	weft_sock_hold_net(sock->sk);
+	weft_sock_inherit_tos(sock->sk, weft_sctp_sk(to_weft_sctp(listener)));
 	s = sctp_new(sock, ops, owner);
 	if (!s) {
 		sock_release(sock);

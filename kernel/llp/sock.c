@@ -84,6 +84,23 @@ void weft_sock_set_tos(struct sock *sk, u8 tos)
 }
 
 /**
+ * weft_sock_inherit_tos() - have an accepted socket send as its listener does
+ * @sk: the socket
+ * @listener: the socket that took its connection, of the same family
+ *
+ * TCP's sockets inherit the type of service, SCTP's do not: what an
+ * application set for its listener would hold for the handshake alone.
+ *
+ * Context: process; takes the socket lock of @sk.
+ */
+void weft_sock_inherit_tos(struct sock *sk, const struct sock *listener)
+{
+	weft_sock_set_tos(sk, listener->sk_family == AF_INET ?
+				      READ_ONCE(inet_sk(listener)->tos) :
+				      READ_ONCE(inet6_sk(listener)->tclass));
+}
+
+/**
  * weft_sock_charge_as() - charge a socket's memory as another's
  * @sk: the socket, which no memory cgroup pays for
  * @other: the other, of the same protocol

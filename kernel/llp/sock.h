@@ -13,6 +13,7 @@ int weft_sock_bind(struct socket *sock, const struct sockaddr_storage *addr, boo
 int weft_sock_connect(struct socket *sock, const struct sockaddr_storage *to);
 int weft_sock_listen(struct socket *sock, int backlog);
 void weft_sock_set_tos(struct sock *sk, u8 tos);
+void weft_sock_inherit_tos(struct sock *sk, const struct sock *listener);
 int weft_sock_charge(struct sock *sk);
 int weft_sock_charge_as(struct sock *sk, const struct sock *other);
 void weft_sock_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port);

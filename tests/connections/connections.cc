@@ -178,7 +178,8 @@ struct Endpoint {
 
 class Side {
  public:
-  Side(const char* address, Depths depths) : depths_(depths) {
+  Side(const char* address, Depths depths, int tos = 0)
+      : depths_(depths), tos_(static_cast<uint8_t>(tos)) {
     addrinfo hints{};
     hints.ai_flags = AI_NUMERICHOST;
     if (getaddrinfo(address, std::to_string(kPort).c_str(), &hints, &where_) != 0)
@@ -190,7 +191,7 @@ class Side {
 
   int serve(int connections) {
     rdma_cm_id* listener = nullptr;
-    if (rdma_create_id(channel_, &listener, nullptr, RDMA_PS_TCP) != 0 ||
+    if (rdma_create_id(channel_, &listener, nullptr, RDMA_PS_TCP) != 0 || !mark(listener) ||
         rdma_bind_addr(listener, where_->ai_addr) != 0 || rdma_listen(listener, kBacklog) != 0)
       die("listen");
     while (ended_ < connections)
@@ -244,6 +245,12 @@ class Side {
     return good_ == connections ? 0 : 1;
   }
 
+  // Gives the packets of a connection, or of those that a listener takes, the type of service.
+  bool mark(rdma_cm_id* id) {
+    return tos_ == 0 ||
+           rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos_, sizeof(tos_)) == 0;
+  }
+
   Endpoint& add(rdma_cm_id* id) {
     Endpoint& e = endpoints_.emplace_back();
     e.id = id;
@@ -254,7 +261,7 @@ class Side {
 
   void start() {
     rdma_cm_id* id = nullptr;
-    if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0)
+    if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0 || !mark(id))
       die("rdma_create_id");
     add(id);
     if (rdma_resolve_addr(id, nullptr, where_->ai_addr, kResolveMs) != 0)
@@ -428,6 +435,7 @@ class Side {
   }
 
   Depths depths_;
+  uint8_t tos_;  // 0: as the system does
   addrinfo* where_ = nullptr;
   rdma_event_channel* channel_ = nullptr;
   ibv_pd* pd_ = nullptr;
@@ -455,7 +463,7 @@ int main(int argc, char** argv) {
   if (role == "server") {
     depths.ird = static_cast<uint8_t>(number(arguments, 4, depths.ird));
     depths.ord = static_cast<uint8_t>(number(arguments, 5, depths.ord));
-    return Side(arguments[2], depths).serve(number(arguments, 3, 1));
+    return Side(arguments[2], depths, number(arguments, 6, 0)).serve(number(arguments, 3, 1));
   }
   if (role == "abandon")
     return Side(arguments[2], depths).abandon(std::string(arguments[3]) == "disconnect");
@@ -463,10 +471,11 @@ int main(int argc, char** argv) {
     depths.ird = static_cast<uint8_t>(number(arguments, 5, depths.ird));
     depths.ord = static_cast<uint8_t>(number(arguments, 6, depths.ord));
     depths.reads = number(arguments, 7, depths.reads);
-    return Side(arguments[2], depths).connect(number(arguments, 3, 1), number(arguments, 4, 1));
+    return Side(arguments[2], depths, number(arguments, 8, 0))
+        .connect(number(arguments, 3, 1), number(arguments, 4, 1));
   }
   std::fprintf(stderr,
-               "usage: connections server ADDRESS CONNECTIONS [IRD ORD]\n"
-               "       connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS]\n");
+               "usage: connections server ADDRESS CONNECTIONS [IRD ORD [TOS]]\n"
+               "       connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS [TOS]]\n");
   return 2;
 }

@@ -10,6 +10,7 @@
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/connections/connections
+declare -A watchers # by the host whose packets they want
 set_up
 
 # storm NAME SECONDS SERVER CLIENT: arguments after the address. Both ends judge what they see.
@@ -41,6 +42,20 @@ echo 1 >/sys/class/infiniband/weft1/weft/mpa_revision
 # Revision 1 leaves the depths to the programs; both ends here take and want the same.
 storm "64 at once with MPA revision 1" 60 "64" "64 64"
 echo 2 >/sys/class/infiniband/weft1/weft/mpa_revision
+
+# What rdma_set_option() says of the type of service holds for the packets of both ends that carry data.
+[[ ${WEFT_TRANSPORT:-tcp} == sctp ]] && marked="sctp[12] == 0" || marked="tcp and greater 100"
+marked+=" and ip[1] & 0xfc == 0x28"
+for host in 10.0.0.1 10.0.0.2; do
+	ip netns exec B tcpdump -i eth0 -n -q -c 5 "$marked and src $host" >/dev/null 2>"/run/marked.$host" &
+	watchers[$host]=$!
+	await "tcpdump listens" 20 grep -q 'listening on' "/run/marked.$host"
+done
+storm "both ends set the type of service" 30 "10 4 4 40" "10 1 4 4 1 40"
+for host in 10.0.0.1 10.0.0.2; do
+	check "$host sends packets of that type of service" wait_for 10 ended "${watchers[$host]}"
+	kill "${watchers[$host]}" 2>/dev/null
+done
 
 # To oneself: both ends on host A, over its own address.
 await "host A listens no more" 10 quiet_a
