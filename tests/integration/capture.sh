@@ -15,7 +15,7 @@ transport=${WEFT_TRANSPORT:-tcp}
 
 # record NAME COMMAND...: captures at host B the packets that COMMAND causes. Its output goes to $said.
 record() {
-	local name=$1 pid log=/run/tcpdump.log status=0 numbers='' since
+	local name=$1 pid log=/run/tcpdump.log status=0 numbers='0 0' since
 	shift
 	: >$log # or the last one's word that it listens is taken for this one's
 	# Ten megabytes of buffer, and no name look-ups.
