@@ -2,42 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """Prints what scripts/matrix found: kernels, and what passed and failed on each.
 
-    tests/compatibility.py [--page] DIRECTORY
+    tests/compatibility.py [--markers DOCUMENT] DIRECTORY
 
 DIRECTORY has a folder for each kernel, which holds "about" (release, sources, programs, rdma_core) and the logs of
-labs, whose lines are counted as tests/verdict.py does. --page prints the whole of docs/compatibility.md.
+labs, whose lines are counted as tests/verdict.py does. --markers puts the table between DOCUMENT's markers as well.
 """
 
+import argparse
 import pathlib
 import sys
+from importlib.machinery import SourceFileLoader
+
+put = SourceFileLoader("table", str(pathlib.Path(__file__).resolve().parents[1] / "perf" / "table")).load_module().put
 
 KINDS = ("ok ", "not ok ", "skip ")
 FIRST = ("module", "demo", "demo, cloud flavour")
-PAGE = """# Compatibility
-
-## Kernels, measured
-
-What passed in the lab on kernels of Debian's own packages, as `make matrix` counted it: cases passed, then failed, and those
-skipped in brackets ([why each is skipped](../tests/skips)); – was not run. `module` is its build, for the kernel and its cloud
-flavour, by the compiler of its release and without a warning. `sources` is the last commit that changed module or library, and
-`programs of` is the release whose programs and libraries ran, with this rdma-core.
-
-{table}
-
-`make check` runs on Debian 12's 6.1, and runs there all labs that there are. libweft alone is tried with other releases of
-rdma-core, too (`make -C userlib test RDMA_CORE=65`). Cloud flavours share all code with their kernels, so that only the demo
-is run there; they have no 9p, and the lab shows them this machine's files by virtiofs.
-
-    scripts/matrix                          # all of it, more than an hour on two idle processors
-    scripts/matrix --labs "rping verbs" 7.3 # some kernels, some labs
-    scripts/matrix --full trixie            # all labs
-
-## By reading
-
-What differs between kernels is in `kernel/base/compat/`, and `kernel/probe/` finds out what a kernel has; no version number
-is looked at. A kernel between those of the table is likely to build. One that is newer may not, and the compiler then
-names the function that is another one. `kernel/tried` has the series on which labs passed, and DKMS says before it builds for another.
-"""
 
 
 def about(folder):
@@ -73,15 +52,18 @@ def table(directory):
     return ["| " + " | ".join(row) + " |" for row in rows] if folders else []
 
 
-def main(arguments):
-    page = arguments[:1] == ["--page"]
-    if len(arguments) != 1 + page:
-        sys.exit(__doc__)
-    lines = "\n".join(table(pathlib.Path(arguments[-1])))
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("--markers", metavar="DOCUMENT", type=pathlib.Path)
+    arguments = parser.parse_args()
+    lines = "\n".join(table(arguments.directory))
     if not lines:
         sys.exit("compatibility: no kernel was tried; run scripts/matrix")
-    print(PAGE.format(table=lines) if page else lines, end="" if page else "\n")
+    if arguments.markers:
+        put(arguments.markers, "kernels", lines + "\n")
+    print(lines)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
