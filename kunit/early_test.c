@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "ends.h"
 #include "llp/arrivals.h"
+#include "queue/srq.h"
 
 #define HERE	40000U	/* where this test's bytes go in the memory of an end */
 #define MOST	1000000U	/* memory of messages that have come before their turn */
@@ -291,6 +292,41 @@ static void early_messages(struct kunit *test)
 	early_free(test, b);
 }
 
+/*
+ * Of a shared queue no receive is taken but for the message whose turn it is: one segment would
+ * keep as many as the window has from all others.
+ */
+static void early_shared(struct kunit *test)
+{
+	struct early_bench *b = early_new(test);
+	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
+	struct weft_ring *ring = &b->e->qp->rx.rq->ring;
+	struct weft_ddp_hdr hdr;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, srq);
+	srq->ib.pd = b->e->qp->acc.pd;
+	b->e->qp->rx.srq = srq;
+	first_comes(test, b);
+	for (i = 0; i < 2; i++)
+		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
+	hdr = a_send(2, 0, true);
+	comes(test, b, 4, &hdr, "two", 3);
+	KUNIT_EXPECT_EQ(test, weft_ring_pending(ring), 2);
+	expect_early(test, b, 0, 0);
+	hdr = a_send(1, 4, true);
+	comes(test, b, 3, &hdr, "one", 3);
+	KUNIT_EXPECT_EQ(test, weft_ring_pending(ring), 1);
+	expect_early(test, b, 1, 3);
+	hdr = a_send(1, 0, false);
+	comes(test, b, 2, &hdr, "the ", 4);
+	expect_received(test, b, 0x10, 7);
+	expect_received(test, b, 0x11, 3);
+	expect_text(test, b, HERE, "the one");
+	b->e->qp->rx.srq = NULL;
+	early_free(test, b);
+}
+
 /* Without a receive a message waits for its turn, and then for a receive. */
 static void early_without_receive(struct kunit *test)
 {
@@ -562,6 +598,7 @@ static struct kunit_case early_cases[] = {
 	KUNIT_CASE(early_writes),
 	KUNIT_CASE(early_segments),
 	KUNIT_CASE(early_messages),
+	KUNIT_CASE(early_shared),
 	KUNIT_CASE(early_without_receive),
 	KUNIT_CASE(early_behind_imm),
 	KUNIT_CASE(early_imm_amidst),

@@ -461,15 +461,14 @@ static void class_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
 	struct fake *f = to_fake(llp);
 	struct sk_buff *skb;
-	u32 len, n;
+	u32 n;
 
+	/* As tcp_read_sock(): what is left of a packet is offered again, until none is taken. */
 	while ((skb = skb_peek(&f->in))) {
-		len = skb->len - f->taken;
-		n = actor(ctx, skb, f->taken, len);
-		if (n)
-			consume(f, n);
-		if (n < len)
+		n = actor(ctx, skb, f->taken, skb->len - f->taken);
+		if (!n)
 			return;
+		consume(f, n);
 	}
 }
 

@@ -241,6 +241,31 @@ static void framer_begins_again(struct kunit *test)
 	}
 }
 
+/*
+ * A segment on the stage waits, and TCP offers what is behind its FPDU, also when there is a
+ * receive meanwhile: that is not taken, least of all for the rest of the segment.
+ */
+static void framer_staged_waits(struct kunit *test)
+{
+	u8 bytes[2 * MOST];
+	u32 first = fpdu(bytes, 33), n = first + fpdu(bytes + first, 50);
+	struct taker *t = taker(test, true);
+
+	t->f.summed = 0;
+	KUNIT_ASSERT_TRUE(test, weft_framer_stage_begin(&t->f));
+	t->waits = 1;
+	KUNIT_EXPECT_EQ(test, give(test, t, bytes, n), first);
+	KUNIT_EXPECT_EQ(test, t->waits, 0U);
+	KUNIT_EXPECT_EQ(test, give(test, t, bytes + first, n - first), 0U);
+	KUNIT_EXPECT_EQ(test, t->begun, 0U);
+	KUNIT_EXPECT_EQ(test, weft_framer_unstage(&t->f, take_part, t), WEFT_RX_OK);
+	KUNIT_EXPECT_EQ(test, t->ended, 1U);
+	expect_segment(test, t, 33);
+	KUNIT_EXPECT_EQ(test, give(test, t, bytes + first, n - first), n - first);
+	KUNIT_EXPECT_EQ(test, t->ended, 2U);
+	weft_framer_drop(&t->f);
+}
+
 /* What its taker refuses ends the stream: the rest is dropped, and told to nobody. */
 static void framer_refused(struct kunit *test)
 {
@@ -425,6 +450,8 @@ static void framer_marked_waits(struct kunit *test)
 		taken = give(test, t, bytes, n);
 		if (way) {
 			KUNIT_EXPECT_EQ(test, taken, first);
+			KUNIT_EXPECT_EQ(test, give(test, t, bytes + taken, n - taken), 0U);
+			KUNIT_EXPECT_EQ(test, t->waits, 1U);
 			KUNIT_EXPECT_EQ(test, weft_framer_unstage(&t->f, take_part, t),
 					WEFT_RX_WAIT);
 			KUNIT_EXPECT_EQ(test, weft_framer_unstage(&t->f, take_part, t), WEFT_RX_OK);
@@ -444,6 +471,7 @@ static struct kunit_case framer_cases[] = {
 	KUNIT_CASE(framer_damage),
 	KUNIT_CASE(framer_waits_for_the_crc),
 	KUNIT_CASE(framer_begins_again),
+	KUNIT_CASE(framer_staged_waits),
 	KUNIT_CASE(framer_refused),
 	KUNIT_CASE(framer_rows),
 	KUNIT_CASE(framer_markers),

@@ -20,11 +20,22 @@ static void expect_alive(struct route *end)
 	KUNIT_EXPECT_EQ(end->test, (int)weft_llp_state(end->llp), (int)WEFT_LLP_OPEN);
 }
 
+static bool has_ended(struct route *end)
+{
+	bool ended;
+
+	weft_llp_lock(end->llp);
+	ended = weft_llp_ended(end->llp) && weft_llp_at_end(end->llp);
+	weft_llp_unlock(end->llp);
+	return ended;
+}
+
 static void expect_dead(struct route *end, int error)
 {
 	KUNIT_EXPECT_EQ(end->test, (int)weft_llp_state(end->llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(end->test, weft_llp_error(end->llp), error);
 	KUNIT_EXPECT_EQ(end->test, end->changed, 1);
+	KUNIT_EXPECT_FALSE(end->test, has_ended(end));
 }
 
 static bool wants_space(struct route *end)
@@ -35,16 +46,6 @@ static bool wants_space(struct route *end)
 	wants = weft_llp_want_space(end->llp);
 	weft_llp_unlock(end->llp);
 	return wants;
-}
-
-static bool has_ended(struct route *end)
-{
-	bool ended;
-
-	weft_llp_lock(end->llp);
-	ended = weft_llp_ended(end->llp) && weft_llp_at_end(end->llp);
-	weft_llp_unlock(end->llp);
-	return ended;
 }
 
 /* Has an end tell what it owes, as if the time for that had come. */
@@ -227,6 +228,22 @@ static void flow_ack_of_nothing(struct kunit *test)
 		expect_dead(&r->a, -EPROTO);
 		routes_free(r);
 	}
+}
+
+/* Nor may it have taken what no path has sent. */
+static void flow_ack_of_unsent(struct kunit *test)
+{
+	const struct weft_path_hdr wrong = { .type = WEFT_PATH_ACK, .ack = 1 };
+	struct routes *r = routes_gather(test, 2);
+
+	route_fake(&r->a, 0)->script.window = 0;
+	route_fake(&r->a, 1)->script.window = 0;
+	weft_llp_shutdown(r->a.llp);
+	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 1U);
+	route_feed(&r->a, 1, &wrong, 0);
+	settle();
+	expect_dead(&r->a, -EPROTO);
+	routes_free(r);
 }
 
 /* --- limits --- */
@@ -432,6 +449,7 @@ static struct kunit_case flow_cases[] = {
 	KUNIT_CASE(flow_acks_taken),
 	KUNIT_CASE(flow_acks_ride),
 	KUNIT_CASE(flow_ack_of_nothing),
+	KUNIT_CASE(flow_ack_of_unsent),
 	KUNIT_CASE(flow_too_far_ahead),
 	KUNIT_CASE(flow_too_many_bytes),
 	KUNIT_CASE(flow_keeps_within),

@@ -597,7 +597,20 @@ static void rx_lost_completion(struct kunit *test)
 	bench_free(test, r);
 }
 
+/* Between the hand-over of a stream and its start packets may come: they are looked at later. */
+static void rx_before_start(struct kunit *test)
+{
+	struct end *e = end_make(test);
+
+	weft_rx_readable(e->qp);
+	weft_tx_writable(e->qp);
+	KUNIT_EXPECT_FALSE(test, e->qp->rx.running);
+	end_free(test, e);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 static struct kunit_case rx_cases[] = {
+	KUNIT_CASE(rx_before_start),
 	KUNIT_CASE(rx_pieces),
 	KUNIT_CASE(rx_cuts),
 	KUNIT_CASE(rx_stage),

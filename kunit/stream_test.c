@@ -151,12 +151,48 @@ static void portion_cut_often(struct kunit *test)
 	pipe_close(p);
 }
 
+static void space_found(struct weft_llp *llp)
+{
+}
+
+static const struct weft_llp_ops space_ops = {
+	.changed = space_found,
+	.readable = space_found,
+	.writable = space_found,
+};
+
+/*
+ * A connection that nobody has accepted has no struct socket yet, but the callbacks of its
+ * listener. A BPF program that sets the size of its buffers at its begin has TCP tell of room.
+ */
+static void space_before_accept(struct kunit *test)
+{
+	struct weft_llp *llp = weft_llp_open(&weft_tcp_class, &init_net, AF_INET, &space_ops, NULL);
+	struct socket *sock;
+	struct sock *sk;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
+	sk = weft_tcp_sk(llp);
+	lock_sock(sk);
+	sock = sk->sk_socket;
+	sk->sk_socket = NULL;
+	KUNIT_EXPECT_TRUE(test, sk_stream_is_writeable(sk));
+	sk->sk_write_space(sk);
+	sk->sk_socket = sock;
+	set_bit(SOCK_NOSPACE, &sock->flags);
+	sk->sk_write_space(sk);
+	KUNIT_EXPECT_FALSE(test, test_bit(SOCK_NOSPACE, &sock->flags));
+	release_sock(sk);
+	weft_llp_close(llp, true);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(portion_fresh),
 	KUNIT_CASE(portion_fills),
 	KUNIT_CASE(portion_cut),
 	KUNIT_CASE(portion_sent),
 	KUNIT_CASE(portion_cut_often),
+	KUNIT_CASE(space_before_accept),
 	{}
 };
 

@@ -47,6 +47,7 @@ extern const struct weft_llp_class weft_paths_class;
  * @users: the list, and a path that sends it
  * @ssn: its number
  * @len: its length
+ * @sent: a path has had it, so that the peer may have taken it
  * @path: the path that has it, if it does not wait
  * @page: its bytes, with a reference. They never change, since TCP may still have them
  * @offset: where in @page
@@ -57,6 +58,7 @@ struct weft_path_frame {
 	u32 users;
 	u32 ssn;
 	u32 len;
+	bool sent;
 	u32 path;
 	struct page *page;
 	u32 offset;

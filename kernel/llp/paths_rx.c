@@ -281,11 +281,12 @@ void weft_paths_await(struct weft_llp *llp, u32 bytes)
 		weft_paths_soon(p, taken < WEFT_PATHS_ACK_FRAMES ? WEFT_PATHS_TICK : 0);
 }
 
+/* A stream that failed has not ended: its owner would take that for the peer's orderly end. */
 bool weft_paths_ended(struct weft_llp *llp)
 {
 	const struct weft_paths *p = to_weft_paths(llp);
 
-	return p->state == WEFT_LLP_DEAD || weft_paths_all_came(p);
+	return p->state != WEFT_LLP_DEAD && weft_paths_all_came(p);
 }
 
 bool weft_paths_at_end(struct weft_llp *llp)

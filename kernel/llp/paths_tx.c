@@ -115,6 +115,10 @@ void weft_paths_acked(struct weft_paths *p, u32 ack)
 	list_for_each_entry_safe(frame, next, &p->unacked, unacked) {
 		if (!weft_path_before(frame->ssn, ack))
 			break;
+		if (!frame->sent) {
+			p->fault = true;
+			return;
+		}
 		frame_forget(p, frame);
 	}
 }
@@ -278,6 +282,7 @@ bool weft_paths_push(struct weft_paths *p)
 		if (!path)
 			return false;
 		list_del_init(&frame->waiting);
+		frame->sent = true;
 		frame->path = path - p->path;
 		frame->users++;
 		path->current_frame = frame;

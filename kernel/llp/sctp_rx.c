@@ -291,7 +291,8 @@ static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *me
 		ret = weft_arrivals_add(&s->arrivals, message, GFP_KERNEL | __GFP_NOWARN);
 	if (ret)
 		kfree(message);
-	return ret;
+	/* SCTP has it no more, so trying again would wait for it for ever. */
+	return ret == -ENOMEM ? -ENOBUFS : ret;
 }
 
 /*

@@ -71,9 +71,12 @@ static void llp_tcp_data_ready(struct sock *sk)
 
 static void llp_tcp_write_space(struct sock *sk)
 {
-	if (!sk_stream_is_writeable(sk))
+	struct socket *sock = sk->sk_socket;
+
+	/* A connection that was not accepted yet has its listener's callbacks, and no socket. */
+	if (!sock || !sk_stream_is_writeable(sk))
 		return;
-	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	clear_bit(SOCK_NOSPACE, &sock->flags);
 	llp_tcp_call(sk, llp_tcp_pick_writable);
 }
 

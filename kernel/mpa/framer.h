@@ -59,6 +59,15 @@ static inline bool weft_framer_amid(const struct weft_framer *f)
 	return f->state != WEFT_FRAMER_HEAD || f->have || f->ahead;
 }
 
+/*
+ * Returns true if the segment of an FPDU on the stage waits to be placed. What the stream has
+ * behind that FPDU must not be taken before: it would pass for the rest of the segment.
+ */
+static inline bool weft_framer_holds(const struct weft_framer *f)
+{
+	return f->stage && f->state != WEFT_FRAMER_STAGE;
+}
+
 /* Counts FPDUs of the length that came last. */
 static inline void weft_framer_took(struct weft_framer *f, u32 fpdus)
 {
@@ -213,6 +222,9 @@ weft_framer_take(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 l
 	u32 at = offset, end = offset + len, n;
 	const u8 *piece;
 
+	/* TCP offers at once what was left of a packet, also behind a segment that waits. */
+	if (unlikely(weft_framer_holds(f)))
+		return 0;
 	if (unlikely(f->marked))
 		return weft_framer_take_marked(f, p, offset, len, part, ctx);
 	while (at < end && verdict == WEFT_RX_OK) {

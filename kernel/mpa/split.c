@@ -217,7 +217,7 @@ enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_take
 	struct weft_stage *stage = f->stage;
 	u32 at, n;
 
-	if (!stage || f->state == WEFT_FRAMER_STAGE)
+	if (!weft_framer_holds(f))
 		return WEFT_RX_OK;
 	while (verdict == WEFT_RX_OK && stage->placed < stage->have) {
 		at = offset_in_page(stage->placed);

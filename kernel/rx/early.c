@@ -54,7 +54,8 @@ static bool early_response(struct weft_rx *rx, const struct weft_reads *reads,
 
 /*
  * Sees that a message in the window has a receive, and those before it, for receives are taken
- * in the order of messages. Returns the message, or NULL.
+ * in the order of messages. Of a shared queue only the next message gets one. Returns the
+ * message, or NULL.
  */
 static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 {
@@ -63,6 +64,9 @@ static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 	u32 i;
 
 	if (msn - w->next >= w->size || rx->stalled)
+		return NULL;
+	/* Others would miss the receives that this peer keeps for as long as it likes. */
+	if (rx->srq && msn != w->next)
 		return NULL;
 	for (i = w->next;; i++) {
 		m = weft_window_at(w, i);

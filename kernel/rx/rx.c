@@ -81,9 +81,12 @@ void weft_rx_run(struct weft_qp *qp)
  */
 void weft_rx_readable(struct weft_qp *qp)
 {
+	/* The stream is handed over before it starts here, and is read when it does. */
+	if (!READ_ONCE(qp->llp))
+		return;
 	weft_qp_assert_locked(qp);
 	/* While a message waits for a receive, all behind it waits as well: a post wakes us. */
-	if (qp->llp && (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR))
+	if (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR)
 		weft_rx_run(qp);
 }
 

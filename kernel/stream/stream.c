@@ -215,7 +215,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	weft_llp_lock(llp);
 	spin_lock_irq(&qp->lock);
 	if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR) {
-		qp->llp = llp;
+		WRITE_ONCE(qp->llp, llp);
 		/* Before the state: a program that sees RTS may use what the peer supports. */
 		weft_ring_set_peer(&qp->sq, peer);
 		if (weft_qp_owns_rq(qp))
@@ -268,7 +268,7 @@ bool weft_stream_stop(struct weft_qp *qp)
 
 	if (llp) {
 		weft_llp_lock(llp);
-		qp->llp = NULL;
+		WRITE_ONCE(qp->llp, NULL);
 		qp->rx.stopped = true;
 		weft_llp_await(llp, 1);
 		weft_llp_unlock(llp);

@@ -357,6 +357,8 @@ void weft_tx_rest(struct weft_qp *qp)
  */
 void weft_tx_writable(struct weft_qp *qp)
 {
+	if (!READ_ONCE(qp->llp))
+		return; /* not started yet; see weft_rx_readable() */
 	weft_qp_assert_locked(qp);
 	weft_qp_kick(qp);
 }
