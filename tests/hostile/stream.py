@@ -500,6 +500,13 @@ def at_marker(which, wrong):
     return lambda at, pointer: wrong(pointer) if at == which * mpa.MARKER_EVERY else pointer
 
 
+def marked_behind_waiting():
+    """TCP offers at once what lies behind a SEND that waits for a receive: nothing of it is taken before that SEND."""
+    with marking(True) as stream, server_stopped():
+        stream.give(*two_sends(), *[fpdu.write(0xDEADBEEF, 0)] * 200)
+        stream.refused(NO_BUFFER, two_sends()[1], within=RNR_LIMIT + PROMPT)
+
+
 MARKER_CASES = [
     (f"{name}, {'with' if crc else 'without'} CRC", case)
     for crc in (True, False)
@@ -511,7 +518,10 @@ MARKER_CASES = [
         ("marker points before its frame", marked_wrongly(crc, point=at_marker(1, lambda pointer: pointer + 20))),
         ("marker points 32 KiB back", marked_wrongly(crc, point=at_marker(1, lambda pointer: pointer | 0x8000))),
     )
-] + [("CRC that does not cover the markers", marked_wrongly(True, BAD_CRC, covered=False))]
+] + [
+    ("CRC that does not cover the markers", marked_wrongly(True, BAD_CRC, covered=False)),
+    ("markers: frames behind a SEND that waits", marked_behind_waiting),
+]
 
 
 # --- cases against rping clients, whose server we are ---
