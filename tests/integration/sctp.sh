@@ -70,10 +70,11 @@ shuffled() {
 	((!status)) || tail -n 3 /run/pings
 	return "$status"
 }
+# How many overtake others depends on how fast the machine is: of 40 pings it was 28 to 320 segments.
 placed_some() {
 	local bytes fpdus
 	read -r bytes fpdus </run/placed
-	((fpdus > 50 && bytes > 1000 * fpdus && bytes < 65536 * fpdus))
+	((fpdus > 10 && bytes > 1000 * fpdus && bytes < 65536 * fpdus))
 }
 each transport sctp
 for disorder in "delay 1ms loss 3%" "delay 2ms 1ms" "delay 2ms reorder 25% 50%"; do
