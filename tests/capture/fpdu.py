@@ -126,6 +126,7 @@ class Judge:
         self.counts["packets"] += len(borders)
         cuts = set()  # where segments end, after segmentation
         split = None  # where the buffer began that a window's end has cut
+        cut = False  # whether the packet before filled up a window
         loose = []  # ranges of stream offsets in such buffers
         for offset, length, full in borders:
             end = offset + length
@@ -136,8 +137,10 @@ class Judge:
             self.counts["aligned packets"] += aligned
             if mode == "none":
                 continue
-            if offset in starts:
+            # A buffer that a window cut goes on behind the cut, also if an FPDU happens to begin there.
+            if offset in starts and not cut:
                 split = None
+            cut = full
             if split is not None and end - split <= MAX_SHIFT:
                 loose.append(range(offset, end + 1))
             elif offset not in starts:

@@ -110,6 +110,9 @@ class Fpdu(unittest.TestCase):
         errors, counts = capture.judge("packets")
         self.assertEqual(errors, [])
         self.assertEqual((counts["cut by a window"], counts["aligned packets"]), (1, 1))
+        # A second window ends in the same buffer, by chance between two FPDUs.
+        capture = Capture().let(2000).send(train[:2000]).let(2 * SEGMENT - 2000).send(train[2000:2 * SEGMENT])
+        self.assertEqual(capture.send(train[2 * SEGMENT:3000]).send(train[3000:]).judge("packets")[0], [])
         # That excuses what follows until a packet starts with an FPDU, and no more than a chunk.
         capture = Capture().let(2000).send(train[:2000]).send(train[2000:]).send(train[:100])
         self.expect(capture.send(train[100:]), "packets", "a packet of 100 bytes ends within")

@@ -24,7 +24,7 @@ storm() {
 }
 
 # A slow kernel is given fewer, to be done in the same time.
-row=$((1000 / patience)) once=$((256 / patience))
+row=$((1000 / less)) once=$((256 / less))
 storm "one connection" 30 "1" "1 1"
 storm "$row connections in a row" 300 "$row" "$row 1"
 storm "$once connections at once" 200 "$once" "$once $once"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The README's way onto a real host, in the source tree as the host has built it: make, make
-# install, modprobe, make uninstall; then the same by DKMS. Compiling takes minutes in an emulated
+# install, modprobe, SCTP by the kernel's module of it, make uninstall; then the same by DKMS. Compiling takes minutes in an emulated
 # machine: what the host has built, make finds up to date, and make dkms-install has been run by
 # dkms_install on the host, on the headers of this kernel; what it changed is put in place here.
 
@@ -59,6 +59,23 @@ check "make install: modprobe and rdma link add" two_hosts
 ip netns exec A sleep infinity &
 someone_in_a=$!
 works "on the installed module and provider"
+
+# The kernel's SCTP is a module, which is loaded when it is needed: first it is not to be found.
+program=$LAB_PROJECT/build/tests/connections/connections
+log_says() { dmesg | grep -qE "weft: $1"; }
+over() { echo "$1" >/sys/class/infiniband/weft0/weft/transport && echo "$1" >/sys/class/infiniband/weft1/weft/transport; }
+sctp=$(modinfo -n sctp)
+check "the kernel's SCTP is a module" test -f "$sctp"
+over sctp
+mv "$sctp" /run/sctp.ko.hidden
+refused "a server without the kernel's SCTP" "not supported|rdma_listen" 20 ip netns exec A "$program" server 10.0.0.1 1
+check "the log says what is missing" log_says "this kernel has no SCTP.*install its module sctp"
+refused "a client without the kernel's SCTP" "not supported|rdma_connect" 20 ip netns exec B "$program" client 10.0.0.1 1 1
+mv /run/sctp.ko.hidden "$sctp"
+works "over SCTP, once its module is there"
+check "the kernel's SCTP was loaded for that" grep -q '^sctp ' /proc/modules
+over tcp
+
 check "make install: weft doctor finds no fault" on_a weft doctor
 check "make install: modprobe -r" modprobe -r weft
 timed "make uninstall" timeout 200 make uninstall

@@ -21,9 +21,10 @@ declare -A begun_for=() repeated_for=()
 # The devices on A and B, for the scripts; TEST_SIW names a siw.ko to run the same tests on.
 # shellcheck disable=SC2034
 server_device=weft0 client_device=weft1 driver=(--weft) mtu=${WEFT_MTU:-1500}
-# How many times slower than usual the kernel is.
+# How many times longer than on an idle machine a test may take, and how many times less often a slow kernel
+# does what is done very often.
 # shellcheck disable=SC2034
-patience=${WEFT_PATIENCE:-1}
+patience=${WEFT_PATIENCE:-1} less=${WEFT_LESS:-1}
 if [[ -n ${TEST_SIW:-} ]]; then
 	# shellcheck disable=SC2034
 	server_device=siw0 client_device=siw1 driver=(--siw "$TEST_SIW")

@@ -87,24 +87,6 @@ check "modprobe -r with everything idle: the module loads again" modprobe weft
 check "modprobe -r with everything idle: devices can be added" add_both
 works "after modprobe -r with everything idle"
 
-# The kernel's SCTP is a module, which is loaded when it is needed: first it is not to be found.
-if hide=$(modinfo -n sctp 2>/dev/null); then
-	program=$LAB_PROJECT/build/tests/connections/connections
-	log_says() { dmesg | grep -qE "weft: $1"; }
-	over() { echo "$1" >/sys/class/infiniband/weft0/weft/transport && echo "$1" >/sys/class/infiniband/weft1/weft/transport; }
-	over sctp
-	mv "$hide" /run/sctp.ko.hidden
-	refused "a server without the kernel's SCTP" "not supported|rdma_listen" 20 ip netns exec A "$program" server 10.0.0.1 1
-	check "the log says what is missing" log_says "this kernel has no SCTP.*install its module sctp"
-	refused "a client without the kernel's SCTP" "not supported|rdma_connect" 20 ip netns exec B "$program" client 10.0.0.1 1 1
-	mv /run/sctp.ko.hidden "$hide"
-	works "over SCTP, once its module is there"
-	check "the kernel's SCTP was loaded for that" grep -q '^sctp ' /proc/modules
-	over tcp
-else
-	skip "without the kernel's SCTP, and with it" "this kernel has no module of it"
-fi
-
 if start_traffic; then
 	check "modprobe -r under traffic" timeout $((60 * patience)) modprobe -r weft
 	programs_end "modprobe -r under traffic"

@@ -95,7 +95,7 @@ each sctp_multihoming on
 ip netns exec A rping -s -P -S 4000 -p 7200 >/run/served 2>&1 &
 served=$!
 wait_for 20 serves 7200
-rounds=$((6000 / patience))
+rounds=$((6000 / less))
 ip netns exec B stdbuf -oL rping -c -a 10.0.0.1 -p 7200 -C $rounds -S 4000 -V -v >/run/pings 2>&1 &
 client=$!
 pings() { grep -ac '^ping data: ' /run/pings; }

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Counts what sending a megabyte costs against iperf3 on the same link: calls into TCP's transmit
+# function, and packets. It needs kprobes, which User Mode Linux has not.
+
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+set_up
+hold_refusals
+
+trace=/sys/kernel/tracing
+[[ -d $trace/events ]] || mount -t tracefs none $trace
+echo "p:weft_test/sendmsg tcp_sendmsg_locked" >>$trace/kprobe_events
+echo "p:weft_test/sendpages do_tcp_sendpages" >>$trace/kprobe_events
+echo 1 >$trace/events/weft_test/enable
+
+calls() { awk '/weft_test_|sendmsg|sendpages/ { sum += $2 } END { print sum + 0 }' $trace/kprobe_profile; }
+packets() { ip netns exec "$1" cat /sys/class/net/eth0/statistics/tx_packets; }
+
+# count SESSION...: a session of that kind; sets counted to calls, packets from B to A, and packets from A to B.
+count() {
+	local before after
+	before="$(calls) $(packets B) $(packets A)"
+	"$@" 60 || return 1
+	after="$(calls) $(packets B) $(packets A)"
+	counted=$(awk '{ print $4 - $1, $5 - $2, $6 - $3 }' <<<"$before $after")
+}
+
+echo "# counting what 64 MB cost"
+if count session "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M"; then
+	echo "# iperf3 with its own 128 KiB writes: $counted (calls, packets, packets back)"
+fi
+# The measure: writes as long as the shorter messages.
+sum='0 0 0'
+for round in 1 2 3; do
+	if count session "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M -l 65536"; then
+		echo "# iperf3 -l 65536, round $round: $counted (calls, packets, packets back)"
+		sum=$(awk '{ print $1 + $4, $2 + $5, $3 + $6 }' <<<"$sum $counted")
+	else
+		explain "$said"
+		not_ok "iperf3" "it failed"
+		finish
+	fi
+done
+read -r -a tcp <<<"$(awk '{ print $1 / 3, $2 / 3, $3 / 3 }' <<<"$sum")"
+
+for setting in "1048576 64" "65536 1024"; do
+	read -r size number <<<"$setting"
+	name="64 MB of writes of $size bytes"
+	arguments="-R -F -s $size -n $number"
+	if ! count perftest_session "ib_write_bw $arguments" "$number"; then
+		explain "$said"
+		not_ok "$name" "ib_write_bw failed"
+		continue
+	fi
+	read -r -a rdma <<<"$counted"
+	line=$(awk -v rc="${rdma[0]}" -v rp="${rdma[1]}" -v rb="${rdma[2]}" -v tc="${tcp[0]}" -v tp="${tcp[1]}" \
+		-v tb="${tcp[2]}" 'BEGIN {
+		printf "per MB: %.1f calls (iperf3 %.1f, ratio %.2f), %.1f packets (iperf3 %.1f, ratio %.2f), " \
+			"%.1f back (iperf3 %.1f)\n",
+			rc / 64, tc / 64, rc / tc, rp / 64, tp / 64, rp / tp, rb / 64, tb / 64
+		exit !(rc <= 1.3 * tc && rp <= 1.3 * tp) }') && status=0 || status=1
+	if ((status == 0)); then
+		ok "$name, within 1.3 times iperf3 ($line)"
+	else
+		not_ok "$name" "$line; the limit is 1.3"
+	fi
+done
+echo 0 >$trace/events/weft_test/enable
+echo >$trace/kprobe_events
+
+finish
