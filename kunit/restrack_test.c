@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What `rdma -dd res show` tells of an object that changes meanwhile. */
 #include <kunit/test.h>
+#include <linux/cred.h>
 #include <linux/kref.h>
 #include <linux/poison.h>
 #include <net/netlink.h>
@@ -52,8 +53,37 @@ static void region_in_change(struct kunit *test)
 	nlmsg_free(msg);
 }
 
+/* Where a process has its memory is nobody's business but an administrator's. */
+static void region_address(struct kunit *test)
+{
+	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	struct cred *cred = prepare_creds();
+	const struct cred *before;
+
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	KUNIT_ASSERT_NOT_NULL(test, cred);
+	KUNIT_ASSERT_NOT_NULL(test, nlmsg_put(msg, 0, 0, 0, 0, 0));
+	mr->iova = 0x7f0123456000;
+	mr->length = 4096;
+	KUNIT_EXPECT_EQ(test, weft_fill_res_mr(msg, &mr->ib), 0);
+	KUNIT_EXPECT_EQ(test, told(msg, "iova"), 0x7f0123456000ULL);
+	nlmsg_trim(msg, nlmsg_data(nlmsg_hdr(msg)));
+
+	cap_clear(cred->cap_effective);
+	before = override_creds(cred);
+	KUNIT_EXPECT_EQ(test, weft_fill_res_mr(msg, &mr->ib), 0);
+	revert_creds(before);
+	put_cred(cred);
+	KUNIT_EXPECT_EQ(test, told(msg, "iova"), NOT_TOLD);
+	KUNIT_EXPECT_EQ(test, told(msg, "length"), 4096ULL);
+	nlmsg_free(msg);
+}
+
 static struct kunit_case restrack_cases[] = {
 	KUNIT_CASE(region_in_change),
+	KUNIT_CASE(region_address),
 	{}
 };
 

@@ -580,6 +580,31 @@ static void sq_flush(struct kunit *test)
 	teardown(b);
 }
 
+/*
+ * What is posted in ERR is completed when the doorbell returns, in the poster's time: a worker is
+ * not charged for, and a process could have it work without end.
+ */
+static void sq_flush_by_poster(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct weft_wq_ctl *receives = b->qp.own_rq.ring.mem;
+	u32 done;
+
+	weft_stream_error(&b->qp);
+	flush_work(&b->qp.worker.work);
+	done = b->cq.ring.head;
+
+	draft(b);
+	ctl(b)->producer = ++b->posted;
+	KUNIT_EXPECT_EQ(test, weft_stream_doorbell(&b->qp), 0);
+	KUNIT_EXPECT_EQ(test, b->cq.ring.head, done + 1);
+	receives->producer++;
+	KUNIT_EXPECT_EQ(test, weft_stream_recv_doorbell(&b->qp), 0);
+	KUNIT_EXPECT_EQ(test, b->cq.ring.head, done + 2);
+	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.worker.work));
+	teardown(b);
+}
+
 static struct kunit_case sq_cases[] = {
 	KUNIT_CASE(sq_opcodes),
 	KUNIT_CASE(sq_extended),
@@ -595,6 +620,7 @@ static struct kunit_case sq_cases[] = {
 	KUNIT_CASE(sq_waits),
 	KUNIT_CASE(sq_inflight_full),
 	KUNIT_CASE(sq_flush),
+	KUNIT_CASE(sq_flush_by_poster),
 	{}
 };
 

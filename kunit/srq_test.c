@@ -7,7 +7,7 @@
 #include "queue/srq.h"
 #include "verbs/post.h"
 
-#define WAITERS	3
+#define WAITERS	200	/* more than are woken at once */
 
 /* A receive side, as the queue knows it, and how often it was woken. */
 struct taker {
@@ -132,6 +132,26 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 	doorbell(s);
 	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 1U);
+}
+
+/* However many wait, all of them look again; but a doorbell without a post wakes nobody. */
+static void srq_wakes_all(struct kunit *test)
+{
+	struct shared *s = share(test, true);
+	struct weft_recv recv;
+	int i;
+
+	for (i = 0; i < WAITERS; i++)
+		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
+	doorbell(s);
+	for (i = 0; i < WAITERS; i++)
+		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 0U);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
+	post(s, 1);
+	doorbell(s);
+	for (i = 0; i < WAITERS; i++)
+		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 1U);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 }
 
 /* One that goes is not woken, and asks for no doorbell any more. */
@@ -319,6 +339,7 @@ static void srq_outlives_queue_pair(struct kunit *test)
 static struct kunit_case srq_cases[] = {
 	KUNIT_CASE(srq_order),
 	KUNIT_CASE(srq_wakes),
+	KUNIT_CASE(srq_wakes_all),
 	KUNIT_CASE(srq_leave),
 	KUNIT_CASE(srq_limit),
 	KUNIT_CASE(srq_hostile_producer),

@@ -10,9 +10,9 @@
 
 #include <linux/kconfig.h>
 
+#include "base/compat/cgroup.h"
 #include "base/compat/core.h"
 #include "base/compat/loan.h"
-#include "base/compat/memcg.h"
 #include "base/compat/sock.h"
 
 /* Addresses of kernel memory travel as 64-bit numbers, and page_address() is always there. */

@@ -80,6 +80,23 @@ void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs)
 }
 
 /*
+ * Returns true if a task is the caller's user's and of no other rights: as with ptrace, a program
+ * that was started with another user's rights is not its starter's.
+ */
+static bool cm_same_user(struct task_struct *task)
+{
+	const kuid_t uid = current_uid();
+	const struct cred *cred;
+	bool same;
+
+	rcu_read_lock();
+	cred = __task_cred(task);
+	same = uid_eq(cred->uid, uid) && uid_eq(cred->euid, uid) && uid_eq(cred->suid, uid);
+	rcu_read_unlock();
+	return same;
+}
+
+/*
  * Returns true if an application may connect a queue pair. iw_cm passes on only its
  * number, which anybody can guess, and a process that connects the queue pair of another
  * gets the data that the other has posted.
@@ -98,7 +115,7 @@ static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
 	/* The core keeps the task as long as the queue pair, on which we have a reference. */
 	if (maker && same_thread_group(maker, current))
 		return true;
-	if (maker && uid_eq(task_uid(maker), current_uid()) &&
+	if (maker && cm_same_user(maker) &&
 	    qp->net_cookie == weft_cm_net(id)->net_cookie)
 		return true;
 	return capable(CAP_NET_ADMIN);

@@ -348,17 +348,17 @@ void weft_conn_drop_unread(struct weft_conn *conn)
  * The caller fills it in, attaches it to a device and posts START, or EVICT if it has to
  * give the connection up.
  *
- * Context: process, may sleep.
+ * Context: process, may sleep. The caller's memory cgroup is charged.
  * Return: the connection, in NEW, with one reference that is dropped when it enters
  * CLOSED; or NULL.
  */
 struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 {
-	struct weft_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	struct weft_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
 
 	if (!conn)
 		return NULL;
-	conn->hs = kzalloc(sizeof(*conn->hs), GFP_KERNEL);
+	conn->hs = kzalloc(sizeof(*conn->hs), GFP_KERNEL_ACCOUNT);
 	if (!conn->hs) {
 		kfree(conn);
 		return NULL;

@@ -156,7 +156,7 @@ static int open_again(struct weft_conn *conn, bool any_port)
 
 	conn->llp = NULL;
 	ret = open_stream(conn, first->class, any_port);
-	/* The application opened the first stream, so its memory cgroup pays for both. */
+	/* The application opened the first: its cgroup pays for both, its firewall's rules hold. */
 	if (!ret)
 		ret = weft_llp_charge_like(conn->llp, first);
 	weft_llp_close(first, true);

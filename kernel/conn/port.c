@@ -219,7 +219,7 @@ static int port_open(struct listen_port *port, struct iw_cm_id *id, int backlog)
 
 static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 {
-	struct listen_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
+	struct listen_port *port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
 
 	if (!port)
 		return NULL;
@@ -311,7 +311,7 @@ static int listener_open(struct weft_device *dev, struct net *net,
 	struct weft_listener *listener;
 	int ret;
 
-	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
+	listener = kzalloc(sizeof(*listener), GFP_KERNEL_ACCOUNT);
 	if (!listener)
 		return -ENOMEM;
 	kref_init(&listener->refs);
@@ -425,6 +425,22 @@ int weft_iw_destroy_listen(struct iw_cm_id *id)
 	return 0;
 }
 
+/* Returns the device's listener of a cm_id of rdma_cm's, or NULL. With weft_listen_lock held. */
+static struct weft_listener *listener_of(struct weft_device *dev, const void *cm_context)
+{
+	struct weft_listener *listener;
+	struct listen_port *port;
+
+	lockdep_assert_held(&weft_listen_lock);
+	list_for_each_entry(port, &ports, entry) {
+		list_for_each_entry(listener, &port->listeners, entry) {
+			if (listener->dev == dev && listener->id->context == cm_context)
+				return listener;
+		}
+	}
+	return NULL;
+}
+
 /**
  * weft_listener_find() - find the listener of a cm_id of rdma_cm's
  * @dev: device
@@ -438,21 +454,13 @@ bool weft_listener_find(struct weft_device *dev, const void *cm_context,
 			u32 *half_open)
 {
 	struct weft_listener *listener;
-	struct listen_port *port;
-	bool found = false;
 
 	spin_lock(&weft_listen_lock);
-	list_for_each_entry(port, &ports, entry) {
-		list_for_each_entry(listener, &port->listeners, entry) {
-			if (listener->dev == dev &&
-			    listener->id->context == cm_context) {
-				*half_open = listener->num_half_open;
-				found = true;
-			}
-		}
-	}
+	listener = listener_of(dev, cm_context);
+	if (listener)
+		*half_open = listener->num_half_open;
 	spin_unlock(&weft_listen_lock);
-	return found;
+	return listener;
 }
 
 /* Returns a listener of the device, or NULL. With weft_listen_lock held. */

@@ -6,6 +6,7 @@
  * disturbs nothing. The core keeps the objects from being freed meanwhile, but we may have
  * destroyed a queue pair or completion queue already.
  */
+#include <linux/capability.h>
 #include <linux/inet.h>
 #include <linux/slab.h>
 #include <rdma/restrack.h>
@@ -118,7 +119,10 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
  */
 #define glance(value)	data_race(READ_ONCE(value))
 
-/* Adds the agreed terms and the progress of both directions, once data has flowed. */
+/*
+ * Adds the agreed terms and the progress of both directions, once data has flowed. All of them
+ * lie in the queue pair itself: what it points to may be freed meanwhile.
+ */
 static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 {
 	const struct weft_tx *tx = &qp->tx;
@@ -142,7 +146,6 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 		{ "tx_gated", glance(qp->gate.shut) },
 		{ "rx_stalled", glance(rx->stalled) },
 		{ "rx_kept_most", READ_ONCE(rx->kept_most) },
-		{ "rx_in_message", glance(weft_window_turn(&rx->sends)->len) },
 	};
 
 	return put_facts(msg, facts, ARRAY_SIZE(facts));
@@ -231,7 +234,11 @@ int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 	return put_end(msg, nest, put_cq(msg, to_weft_cq(ib)));
 }
 
-/* Reads a region that may change meanwhile: it may lose its pages and all its references. */
+/*
+ * Reads a region that may change meanwhile: it may lose its pages and all its references. Its
+ * address is the process's own by default, from which another user could tell where that has its
+ * memory, so only an administrator is shown it, as the core does with keys.
+ */
 static int put_mr(struct sk_buff *msg, const struct weft_mr *mr)
 {
 	const u32 refs = kref_read(&mr->refs);
@@ -242,7 +249,8 @@ static int put_mr(struct sk_buff *msg, const struct weft_mr *mr)
 		{ "users", refs ? refs - 1 : 0 },
 	};
 
-	if (rdma_nl_put_driver_u64_hex(msg, "iova", mr->iova))
+	if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN) &&
+	    rdma_nl_put_driver_u64_hex(msg, "iova", mr->iova))
 		return -EMSGSIZE;
 	return put_facts(msg, facts, ARRAY_SIZE(facts));
 }

@@ -144,7 +144,7 @@ struct weft_llp_path {
  * @incoming: true if a listener has a connection to accept. Any context
  * @accept: take a connection from a listener
  * @charge: charge an accepted stream's memory to the calling process
- * @charge_like: charge a stream's memory as another's
+ * @charge_like: put a stream into another's cgroup, which pays for its memory
  * @connect: start to connect
  * @addresses: get both ends' addresses. Any context, without a lock
  * @state: get the connection's state. Any context

@@ -112,7 +112,7 @@ static inline int weft_llp_charge(struct weft_llp *llp)
 }
 
 /**
- * weft_llp_charge_like() - charge a stream's memory as another's
+ * weft_llp_charge_like() - put a stream into another's cgroup, which pays for its memory
  * @llp: the stream, which is charged to no memory cgroup
  * @other: the other, of the same class, opened by the process that has to pay
  *

@@ -100,7 +100,7 @@ static int sctp_configure(struct socket *sock)
 static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops *ops,
 				  void *owner)
 {
-	struct weft_sctp *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct weft_sctp *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
 
 	if (!s)
 		return NULL;

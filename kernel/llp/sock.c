@@ -101,7 +101,7 @@ void weft_sock_inherit_tos(struct sock *sk, const struct sock *listener)
 }
 
 /**
- * weft_sock_charge_as() - charge a socket's memory as another's
+ * weft_sock_charge_as() - put a socket into another's cgroup, which pays for its memory
  * @sk: the socket, which no memory cgroup pays for
  * @other: the other, of the same protocol
  *
@@ -113,6 +113,7 @@ int weft_sock_charge_as(struct sock *sk, const struct sock *other)
 	int ret;
 
 	lock_sock(sk);
+	weft_sock_cgroup_like(sk, other);
 	ret = weft_sock_charge_like(sk, other);
 	release_sock(sk);
 	return ret;

@@ -123,7 +123,7 @@ static struct weft_llp *llp_tcp_new(struct socket *sock,
 				    const struct weft_llp_ops *ops, void *owner,
 				    const struct weft_tcp *from)
 {
-	struct weft_tcp *tcp = kzalloc(sizeof(*tcp), GFP_KERNEL);
+	struct weft_tcp *tcp = kzalloc(sizeof(*tcp), GFP_KERNEL_ACCOUNT);
 
 	if (!tcp)
 		return NULL;

@@ -44,8 +44,7 @@ struct weft_inbound {
  * @slot: those from @next on, each at its number modulo @size. The SGEs of their receives
  *	lie behind them
  *
- * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(); @len of a
- * message is read without it, to be shown.
+ * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked().
  */
 struct weft_window {
 	u32 next;

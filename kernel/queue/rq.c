@@ -5,6 +5,9 @@
 #include "base/workqueue.h"
 #include "queue/rq.h"
 
+/* The most that are woken before others get the lock. */
+#define WEFT_RQ_WAKE	64
+
 /**
  * weft_rq_create() - make a receive queue
  * @rq: to be filled in
@@ -138,24 +141,43 @@ void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
 	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
+/* Wakes some of those on @woken. The caller holds @lock. */
+static void rq_wake_some(struct weft_rq *rq, struct list_head *woken)
+{
+	struct weft_waiter *waiter;
+	int left = WEFT_RQ_WAKE;
+
+	lockdep_assert_held(&rq->lock);
+	while (left-- && !list_empty(woken)) {
+		waiter = list_first_entry(woken, struct weft_waiter, entry);
+		rq_end_wait(rq, waiter);
+		queue_work(weft_workqueue, waiter->work);
+	}
+}
+
 /**
  * weft_rq_wake() - wake all that wait, after a post
  * @rq: the queue
  *
  * To wake only the first would not do: its queue pair may have failed, so that it takes
- * nothing and the others wait on.
+ * nothing and the others wait on. A doorbell without a post wakes nobody. A shared queue may have
+ * thousands that wait, so others get the lock in between: with interrupts off for as long as that
+ * takes, a process could stop a processor.
  *
  * Context: any.
  */
 void weft_rq_wake(struct weft_rq *rq)
 {
-	struct weft_waiter *waiter, *next;
 	unsigned long flags;
+	LIST_HEAD(woken);
 
 	spin_lock_irqsave(&rq->lock, flags);
-	list_for_each_entry_safe(waiter, next, &rq->waiting, entry) {
-		rq_end_wait(rq, waiter);
-		queue_work(weft_workqueue, waiter->work);
+	if (weft_ring_pending(&rq->ring))
+		list_splice_init(&rq->waiting, &woken);
+	while (!list_empty(&woken)) {
+		rq_wake_some(rq, &woken);
+		spin_unlock_irqrestore(&rq->lock, flags);
+		spin_lock_irqsave(&rq->lock, flags);
 	}
 	spin_unlock_irqrestore(&rq->lock, flags);
 }

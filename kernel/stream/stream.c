@@ -6,6 +6,7 @@
 #include <linux/lockdep.h>
 #include <linux/sched/mm.h>
 
+#include "base/context.h"
 #include "base/limit.h"
 #include "base/weft.h"
 #include "base/workqueue.h"
@@ -101,12 +102,26 @@ static void stream_near(struct work_struct *work)
 	stream_serve(container_of(work, struct weft_kernel, near)->qp);
 }
 
+/*
+ * Completes in error what a process has posted to a queue pair in ERR, in the process's own time:
+ * a worker's is charged to nobody, and there could be work for it without end.
+ */
+static void stream_flush_posted(struct weft_qp *qp)
+{
+	mutex_lock(&qp->tx.lock);
+	if (!qp->llp)
+		weft_stream_flush(qp);
+	else
+		weft_qp_kick(qp); /* which ends the stream first */
+	weft_qp_unlock(qp);
+}
+
 /**
- * weft_stream_doorbell() - the user posted to the send ring
+ * weft_stream_doorbell() - a process posted to the send ring
  * @qp: the queue pair
  *
  * Sends in the caller's context, unless somebody else sends already or the caller is in a
- * streak of requests; then the worker sends.
+ * streak of requests; then the worker sends. In ERR it completes what was posted in error.
  *
  * Context: process, may sleep.
  * Return: 0, or -EINVAL in a state in which nothing may be posted.
@@ -117,8 +132,10 @@ int weft_stream_doorbell(struct weft_qp *qp)
 	case IB_QPS_RTS:
 		break;
 	case IB_QPS_SQD:
-	case IB_QPS_ERR:
 		weft_qp_kick(qp);
+		return 0;
+	case IB_QPS_ERR:
+		stream_flush_posted(qp);
 		return 0;
 	default:
 		return -EINVAL;
@@ -131,6 +148,21 @@ int weft_stream_doorbell(struct weft_qp *qp)
 	}
 	stream_run(qp);
 	weft_qp_unlock(qp);
+	return 0;
+}
+
+/**
+ * weft_stream_recv_doorbell() - a process posted to the receive ring
+ * @qp: the queue pair, which owns the ring
+ *
+ * Context: process, may sleep.
+ * Return: 0, or -EINVAL in a state in which nothing may be posted.
+ */
+int weft_stream_recv_doorbell(struct weft_qp *qp)
+{
+	if (weft_qp_state(qp) != IB_QPS_ERR)
+		return weft_rx_doorbell(qp);
+	stream_flush_posted(qp);
 	return 0;
 }
 
@@ -192,6 +224,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator)
 {
 	u32 peer = agreed->extended ? WEFT_PEER_EXTENDED : 0;
+	struct mem_cgroup *charged;
 	int ret;
 
 	lockdep_assert_held(&qp->tx.lock);
@@ -203,7 +236,9 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	spin_unlock_irq(&qp->lock);
 	WRITE_ONCE(qp->initiator, initiator); /* a kick looks at it at any time */
 	if (llp->class->arrivals) {
+		charged = weft_charge_begin(qp->owner);
 		ret = weft_window_init(&qp->rx.sends, WEFT_WINDOW, qp->rx.rq->max_sge);
+		weft_charge_end(charged);
 		if (ret)
 			return ret;
 	}

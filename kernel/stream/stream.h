@@ -48,6 +48,7 @@ void weft_stream_unbind(struct weft_qp *qp);
 void weft_stream_init(struct weft_qp *qp);
 void weft_stream_end(struct weft_qp *qp);
 int weft_stream_doorbell(struct weft_qp *qp);
+int weft_stream_recv_doorbell(struct weft_qp *qp);
 void weft_stream_error(struct weft_qp *qp);
 int weft_stream_reset(struct weft_qp *qp);
 int weft_stream_drain(struct weft_qp *qp);

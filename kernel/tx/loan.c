@@ -8,6 +8,7 @@
 #include <linux/wait_bit.h>
 
 #include "base/compat.h"
+#include "base/context.h"
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "llp/llp.h"
@@ -97,6 +98,16 @@ static void loan_close(struct weft_loans *loans)
 		loan_done(NULL, &loan->ubuf, true);
 }
 
+/* Allocates zeroed memory for loans, to which the owner of @qp is charged; NULL without memory. */
+static void *loan_alloc(const struct weft_qp *qp, size_t size)
+{
+	struct mem_cgroup *before = weft_charge_begin(qp->owner);
+	void *mem = kzalloc(size, GFP_KERNEL_ACCOUNT);
+
+	weft_charge_end(before);
+	return mem;
+}
+
 /*
  * Makes the open loan, or a new one, the loan of the request fetched last. Returns false
  * without memory.
@@ -107,7 +118,7 @@ static bool loan_open(struct weft_qp *qp)
 	struct weft_loan *loan = loans->open;
 
 	if (!loan) {
-		loan = kzalloc(sizeof(*loan), GFP_KERNEL);
+		loan = loan_alloc(qp, sizeof(*loan));
 		if (!loan)
 			return false;
 		weft_ubuf_init(&loan->ubuf, &loan_ubuf_ops);
@@ -170,7 +181,7 @@ static bool loan_may(struct weft_qp *qp)
 		return false;
 	if (loans)
 		return loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW;
-	loans = kzalloc(sizeof(*loans), GFP_KERNEL);
+	loans = loan_alloc(qp, sizeof(*loans));
 	if (!loans)
 		return false;
 	INIT_LIST_HEAD(&loans->out);

@@ -69,7 +69,7 @@ static int UVERBS_HANDLER(WEFT_METHOD_RECV_DOORBELL)(struct uverbs_attr_bundle *
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	ret = weft_qp_owns_rq(qp) ? weft_rx_doorbell(qp) : -EINVAL;
+	ret = weft_qp_owns_rq(qp) ? weft_stream_recv_doorbell(qp) : -EINVAL;
 	weft_qp_put(qp);
 	return ret;
 }

@@ -65,6 +65,53 @@ wait "$server" "$client" 2>/dev/null
 check "  and back" ip netns exec C rdma dev set weft0 netns A
 works "  and it works"
 
+# --- a cgroup: its firewall's rules hold for connections by which socket is in it ---
+if mkdir /run/cgroup && mount -t cgroup2 cgroup2 /run/cgroup; then
+	mkdir /run/cgroup/weft
+	in_cgroup() { ip netns exec B bash -c 'echo $$ >/run/cgroup/weft/cgroup.procs && exec "$@"' _ "$@"; }
+	# connections PORT: those of B's to it, with their cgroups.
+	connections() { on_b ss -Htn --cgroup state established "dport = :$1"; }
+	# This peer closes the first, so that a worker opens another, of MPA's revision 1.
+	setsid ip netns exec A python3 -c '
+import socket, time
+s = socket.create_server(("10.0.0.1", 7302))
+first, _ = s.accept()
+first.recv(1000)
+first.close()
+second = s.accept()
+print("again", flush=True)
+time.sleep(1000)' >/run/server 2>&1 </dev/null &
+	server=$!
+	await "a peer of revision 1 listens" 20 listening
+	setsid bash -c "$(declare -f in_cgroup); in_cgroup rping -c -a 10.0.0.1 -p 7302" >/run/client 2>&1 </dev/null &
+	client=$!
+	await "the second connection" 20 grep -q again /run/server
+	check "a connection that is opened again stays in its cgroup ($(connections 7302 | tr -s ' '))" \
+		grep -q 'cgroup:/weft' <(connections 7302)
+	kill -KILL -- "-$server" "-$client"
+	wait "$server" "$client" 2>/dev/null
+
+	for device in "A weft0" "B weft1"; do
+		ip netns exec "${device% *}" bash -c "echo 2 >/sys/class/infiniband/${device#* }/weft/paths"
+	done
+	setsid ip netns exec A rping -s -a 10.0.0.1 -S 1000 >/run/server 2>&1 </dev/null &
+	server=$!
+	await "a server of two paths listens" 20 listening
+	setsid bash -c "$(declare -f in_cgroup); in_cgroup rping -c -a 10.0.0.1 -S 1000" >/run/client 2>&1 </dev/null &
+	client=$!
+	two_paths() { (($(on_b ss -Htn state established dst 10.0.0.1 | wc -l) == 2)); }
+	await "two paths" 20 two_paths
+	check "every path of a connection is in its cgroup" \
+		test "$(on_b ss -Htn --cgroup state established dst 10.0.0.1 | grep -c cgroup:/weft)" = 2
+	kill -KILL -- "-$server" "-$client"
+	wait "$server" "$client" 2>/dev/null
+	for device in "A weft0" "B weft1"; do
+		ip netns exec "${device% *}" bash -c "echo 1 >/sys/class/infiniband/${device#* }/weft/paths"
+	done
+else
+	skip "cgroups" "this kernel has none"
+fi
+
 # --- the namespace goes ---
 gone() { ! ip netns exec "$2" rdma dev show "$1" >/dev/null 2>&1; }
 everywhere() { [[ -d /sys/module/weft ]] && rdma dev show 2>/dev/null | grep -q "$1"; }

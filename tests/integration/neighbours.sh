@@ -112,11 +112,11 @@ fi
 
 # --- whose queue pair it is, its number cannot tell ---
 chmod 666 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
-owner() { # NAME: makes a queue pair for user 1000; its number goes to $qpn
+owner() { # NAME [COMMAND...]: makes a queue pair for user 1000, by the COMMAND; its number goes to $qpn
 	mkfifo "/run/$1.go"
 	exec {go}<>"/run/$1.go"
 	setsid ip netns exec A setpriv --reuid 1000 --regid 1000 --clear-groups -- \
-		"$peers" owner 10.0.0.2 7403 >"/run/$1" 2>&1 <"/run/$1.go" &
+		"${@:2}" "$peers" owner 10.0.0.2 7403 >"/run/$1" 2>&1 <"/run/$1.go" &
 	background[$1]=$!
 	wait_for 60 grep -q 'queue pair' "/run/$1"
 	qpn=$(sed -n 's/^queue pair //p' "/run/$1")
@@ -141,6 +141,12 @@ end first
 owner second
 check "  another process of the owner's can" succeeds A 1000
 end second
+# A program with another user's rights that the user has started, such as su.
+install -m 4755 "$(readlink -f /usr/bin/python3)" /run/python-as-root
+owner rooted /run/python-as-root
+check "a queue pair of a program with root's rights" test -n "$qpn"
+check "  the user who started it cannot connect it" fails A 1000
+end rooted
 owner third
 check "  who may administer the network can" succeeds A 0
 end third

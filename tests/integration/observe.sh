@@ -88,6 +88,11 @@ says "completion queue: size, produced, consumed" "drv_size [1-9][0-9]* drv_prod
 	in_one_line rdma -dd res show cq dev weft0
 says "memory region: where, length, pages" "drv_iova 0x[0-9a-f]+ drv_length [1-9][0-9]* drv_access [0-9]+ drv_pages [1-9]" \
 	in_one_line rdma -dd res show mr dev weft0
+# Of another user's memory neither keys nor addresses are anybody's business.
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+regions=$(in_one_line as_nobody rdma -dd res show mr dev weft0)
+check "memory region: another user is shown its length, and not where it lies" \
+	test -z "${regions##*drv_length*}" -a -n "${regions##*drv_iova*}"
 says "cm_id: the connection's" "drv_conn streaming drv_role responder drv_transport tcp drv_local 10.0.0.1:7174" in_one_line rdma -dd res show cm_id dev weft0
 says "cm_id: the listener's" "drv_half_open [0-9]" in_one_line rdma -dd res show cm_id dev weft0
 

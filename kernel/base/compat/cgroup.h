@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Differences between kernels: which memory cgroup pays for a socket. */
-#ifndef WEFT_COMPAT_MEMCG_H
-#define WEFT_COMPAT_MEMCG_H
+/* Differences between kernels: the cgroups that a socket belongs to. */
+#ifndef WEFT_COMPAT_CGROUP_H
+#define WEFT_COMPAT_CGROUP_H
 
+#include <linux/cgroup.h>
 #include <linux/memcontrol.h>
 #include <net/sock.h>
 
@@ -76,4 +77,31 @@ static inline struct mem_cgroup *weft_sock_memcg_get(const struct sock *sk)
 }
 #endif
 
-#endif /* WEFT_COMPAT_MEMCG_H */
+/*
+ * Moves a socket to the cgroup of another, whose rules of the firewall hold for it then. The
+ * kernel puts a socket into the cgroup of who makes it, and one that a worker makes into the
+ * first, for which no rules are made. The caller keeps both sockets and holds the lock of @sk.
+ * Who looks at its cgroup without that lock does so in an RCU read side section, which the old
+ * cgroup outlives.
+ */
+#ifdef CONFIG_SOCK_CGROUP_DATA
+static inline void weft_sock_cgroup_like(struct sock *sk, const struct sock *other)
+{
+	struct cgroup *old = sk->sk_cgrp_data.cgroup;
+	struct cgroup *new = other->sk_cgrp_data.cgroup;
+
+	if (new == old)
+		return;
+	cgroup_get(new);
+	cgroup_bpf_get(new);
+	sk->sk_cgrp_data = other->sk_cgrp_data;
+	cgroup_bpf_put(old);
+	cgroup_put(old);
+}
+#else
+static inline void weft_sock_cgroup_like(struct sock *sk, const struct sock *other)
+{
+}
+#endif
+
+#endif /* WEFT_COMPAT_CGROUP_H */
