@@ -605,6 +605,46 @@ static void sq_flush_by_poster(struct kunit *test)
 	teardown(b);
 }
 
+/* A doorbell of another thread, which saw ERR and waits for the lock. */
+struct late_doorbell {
+	struct work_struct work;
+	struct weft_qp *qp;
+};
+
+static void ring_late(struct work_struct *work)
+{
+	weft_stream_doorbell(container_of(work, struct late_doorbell, work)->qp);
+}
+
+/* A queue pair that is reset meanwhile is not in ERR any more: nothing of it is completed. */
+static void sq_flush_after_reset(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct late_doorbell late = { .qp = &b->qp };
+	u32 done;
+
+	INIT_WORK_ONSTACK(&late.work, ring_late);
+	weft_stream_error(&b->qp);
+	flush_work(&b->qp.worker.work);
+	done = b->cq.ring.head;
+
+	mutex_lock(&b->qp.tx.lock);
+	queue_work(system_unbound_wq, &late.work);
+	msleep(20);
+	KUNIT_EXPECT_TRUE(test, work_busy(&late.work));
+	spin_lock_irq(&b->qp.lock);
+	weft_qp_set_state(&b->qp, IB_QPS_RESET);
+	spin_unlock_irq(&b->qp.lock);
+	draft(b);
+	ctl(b)->producer = ++b->posted;
+	weft_qp_unlock(&b->qp);
+	flush_work(&late.work);
+	destroy_work_on_stack(&late.work);
+	KUNIT_EXPECT_EQ(test, b->cq.ring.head, done);
+	KUNIT_EXPECT_EQ(test, b->qp.sq.head, b->posted - 1);
+	teardown(b);
+}
+
 static struct kunit_case sq_cases[] = {
 	KUNIT_CASE(sq_opcodes),
 	KUNIT_CASE(sq_extended),
@@ -621,6 +661,7 @@ static struct kunit_case sq_cases[] = {
 	KUNIT_CASE(sq_inflight_full),
 	KUNIT_CASE(sq_flush),
 	KUNIT_CASE(sq_flush_by_poster),
+	KUNIT_CASE(sq_flush_after_reset),
 	{}
 };
 

@@ -11,6 +11,7 @@
 #include <net/tcp.h>
 
 #include "llp/llp.h"
+#include "llp/sock.h"
 #include "llp/tcp.h"
 
 #define EMSS	1448U
@@ -186,6 +187,34 @@ static void space_before_accept(struct kunit *test)
 	weft_llp_close(llp, true);
 }
 
+/*
+ * A socket is put into another's groups with the number that net_cls has given it, also where both
+ * are in one group of the second version, as all are on a host that uses the first.
+ */
+static void groups_like_another(struct kunit *test)
+{
+#ifdef CONFIG_CGROUP_NET_CLASSID
+	struct pipe *from = pipe_open(test), *to;
+	struct sock *like = from->sock->sk, *sk;
+
+	release_sock(like);
+	to = pipe_open(test);
+	sk = to->sock->sk;
+	release_sock(sk);
+	sock_cgroup_set_classid(&like->sk_cgrp_data, 0x10001);
+	KUNIT_EXPECT_EQ(test, weft_sock_charge_as(sk, like), 0);
+	KUNIT_EXPECT_EQ(test, sock_cgroup_classid(&sk->sk_cgrp_data), 0x10001U);
+	KUNIT_EXPECT_PTR_EQ(test, sock_cgroup_ptr(&sk->sk_cgrp_data),
+			    sock_cgroup_ptr(&like->sk_cgrp_data));
+	lock_sock(like);
+	pipe_close(from);
+	lock_sock(sk);
+	pipe_close(to);
+#else
+	kunit_skip(test, "this kernel has no net_cls");
+#endif
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(portion_fresh),
 	KUNIT_CASE(portion_fills),
@@ -193,6 +222,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(portion_sent),
 	KUNIT_CASE(portion_cut_often),
 	KUNIT_CASE(space_before_accept),
+	KUNIT_CASE(groups_like_another),
 	{}
 };
 

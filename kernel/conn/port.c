@@ -425,7 +425,10 @@ int weft_iw_destroy_listen(struct iw_cm_id *id)
 	return 0;
 }
 
-/* Returns the device's listener of a cm_id of rdma_cm's, or NULL. With weft_listen_lock held. */
+/*
+ * Returns the device's listener of @cm_context, a cm_id of rdma_cm's, or with NULL any of the
+ * device's; or NULL. With weft_listen_lock held.
+ */
 static struct weft_listener *listener_of(struct weft_device *dev, const void *cm_context)
 {
 	struct weft_listener *listener;
@@ -434,7 +437,8 @@ static struct weft_listener *listener_of(struct weft_device *dev, const void *cm
 	lockdep_assert_held(&weft_listen_lock);
 	list_for_each_entry(port, &ports, entry) {
 		list_for_each_entry(listener, &port->listeners, entry) {
-			if (listener->dev == dev && listener->id->context == cm_context)
+			if (listener->dev == dev &&
+			    (!cm_context || listener->id->context == cm_context))
 				return listener;
 		}
 	}
@@ -463,22 +467,6 @@ bool weft_listener_find(struct weft_device *dev, const void *cm_context,
 	return listener;
 }
 
-/* Returns a listener of the device, or NULL. With weft_listen_lock held. */
-static struct weft_listener *listener_any(struct weft_device *dev)
-{
-	struct weft_listener *listener;
-	struct listen_port *port;
-
-	lockdep_assert_held(&weft_listen_lock);
-	list_for_each_entry(port, &ports, entry) {
-		list_for_each_entry(listener, &port->listeners, entry) {
-			if (listener->dev == dev)
-				return listener;
-		}
-	}
-	return NULL;
-}
-
 /**
  * weft_listener_stop_all() - take a device's listeners out of use
  * @dev: device
@@ -494,7 +482,7 @@ void weft_listener_stop_all(struct weft_device *dev)
 
 	do {
 		spin_lock(&weft_listen_lock);
-		listener = listener_any(dev);
+		listener = listener_of(dev, NULL);
 		port = listener ? listener_detach(listener) : NULL;
 		spin_unlock(&weft_listen_lock);
 		if (port)

@@ -125,7 +125,9 @@ int weft_sock_charge_as(struct sock *sk, const struct sock *other)
  *
  * An accepted socket is charged to the memory cgroup of the accepting task, a worker of
  * ours without a group. A container could so use any amount of the protocol's memory. To
- * charge the caller's group, a socket is made in the caller's name and its group is copied.
+ * charge the caller's group, a socket is made in the caller's name and its group is copied. So
+ * are the firewall's rules, which until then are those of the listener: that may have been made
+ * by whoever added the device.
  *
  * Context: the process that pays; takes the lock of @sk.
  * Return: 0, or -ENOMEM and the like.

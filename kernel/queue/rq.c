@@ -141,8 +141,8 @@ void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
 	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
-/* Wakes some of those on @woken. The caller holds @lock. */
-static void rq_wake_some(struct weft_rq *rq, struct list_head *woken)
+/* Wakes some of those on @woken. Returns true if others are left. The caller holds @lock. */
+static bool rq_wake_some(struct weft_rq *rq, struct list_head *woken)
 {
 	struct weft_waiter *waiter;
 	int left = WEFT_RQ_WAKE;
@@ -153,6 +153,7 @@ static void rq_wake_some(struct weft_rq *rq, struct list_head *woken)
 		rq_end_wait(rq, waiter);
 		queue_work(weft_workqueue, waiter->work);
 	}
+	return !list_empty(woken);
 }
 
 /**
@@ -174,8 +175,7 @@ void weft_rq_wake(struct weft_rq *rq)
 	spin_lock_irqsave(&rq->lock, flags);
 	if (weft_ring_pending(&rq->ring))
 		list_splice_init(&rq->waiting, &woken);
-	while (!list_empty(&woken)) {
-		rq_wake_some(rq, &woken);
+	while (rq_wake_some(rq, &woken)) {
 		spin_unlock_irqrestore(&rq->lock, flags);
 		spin_lock_irqsave(&rq->lock, flags);
 	}

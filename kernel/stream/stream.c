@@ -104,15 +104,13 @@ static void stream_near(struct work_struct *work)
 
 /*
  * Completes in error what a process has posted to a queue pair in ERR, in the process's own time:
- * a worker's is charged to nobody, and there could be work for it without end.
+ * a worker's is charged to nobody, and there could be work for it without end. Another thread may
+ * have reset the queue pair meanwhile, so that the state counts which is found under tx.lock.
  */
 static void stream_flush_posted(struct weft_qp *qp)
 {
 	mutex_lock(&qp->tx.lock);
-	if (!qp->llp)
-		weft_stream_flush(qp);
-	else
-		weft_qp_kick(qp); /* which ends the stream first */
+	stream_run(qp);
 	weft_qp_unlock(qp);
 }
 

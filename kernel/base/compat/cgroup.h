@@ -90,8 +90,7 @@ static inline void weft_sock_cgroup_like(struct sock *sk, const struct sock *oth
 	struct cgroup *old = sk->sk_cgrp_data.cgroup;
 	struct cgroup *new = other->sk_cgrp_data.cgroup;
 
-	if (new == old)
-		return;
+	/* Also within one: net_cls and net_prio, of the first version, have numbers there. */
 	cgroup_get(new);
 	cgroup_bpf_get(new);
 	sk->sk_cgrp_data = other->sk_cgrp_data;
