@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The README's way onto a real host, in the source tree as the host has built it: make, make
-# install, modprobe, SCTP by the kernel's module of it, make uninstall; then the same by DKMS. Compiling takes minutes in an emulated
-# machine: what the host has built, make finds up to date, and make dkms-install has been run by
+# install, modprobe, SCTP by the kernel's module of it, make uninstall; then the same by DKMS. Compiling
+# takes minutes in an emulated machine: what the host has built, make finds up to date, and make dkms-install has been run by
 # dkms_install on the host, on the headers of this kernel; what it changed is put in place here.
 
 # Functions are called by name, from wait_for and check.
