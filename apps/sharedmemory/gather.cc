@@ -2,6 +2,7 @@
 // How the hosts find each other: the part of Peers that runs once.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <thread>
 
 #include "failure.h"
@@ -66,7 +67,6 @@ void Peers::greet(Peer& peer, const Gathering& gathering, std::span<std::byte> s
                           static_cast<std::uint32_t>(gathering.hosts.size()), peer.share->remote(),
                           gathering.task};
   peer.link->send(greeting.to_bytes());
-  peer.link->flush();
 }
 
 void Peers::compare(int host, const Greeting& greeting, const Gathering& gathering,
@@ -140,26 +140,36 @@ void Peers::accept_one(apps::Listener& listener, const Gathering& gathering,
       said = true;
       continue;
     }
-    Greeting greeting;
+    std::optional<Greeting> received;
+    bool gone = false;
     try {
       const auto first = candidate.link->receive(kGreeting);
       if (!first) {
         continue;
       }
-      greeting = Greeting::from_bytes(first->message);
+      received = Greeting::from_bytes(first->message);
       greet(candidate, gathering, share);
+      candidate.link->flush();
     } catch (const Failure& failure) {
       if (failure.cause() == Cause::kSystem) {
         throw;  // as a limit of locked memory, which no other host gets past either
       }
-      continue;  // It was none of us, or has gone.
+      gone = true;
     }
+    if (!received) {
+      continue;  // It was none of us.
+    }
+    const Greeting& greeting = *received;
     const auto host = static_cast<int>(greeting.host);
     if (greeting.host >= peers_.size() || host <= rank_ || peer(host).link) {
       throw Failure(Cause::kInput, "a second host came as --rank " + std::to_string(greeting.host) +
                                        ". Give each host a number of its own, from 0 on");
     }
+    // Compared even if it has gone: a host that finds a difference leaves at once.
     compare(host, greeting, gathering, share);
+    if (gone) {
+      continue;
+    }
     candidate.theirs = greeting.share;
     peer(host) = std::move(candidate);
     return;
