@@ -165,12 +165,13 @@ if [[ ${#driver[@]} == 1 ]]; then
 	for tool in "ib_write_bw -s 100003 -n 10" "ib_read_bw -s 100003 -n 10" "ib_send_bw -s 1500 -n 50" "ib_atomic_lat -n 20"; do
 		record "marked-${tool%% *}" perftest "$tool"
 	done
-	# Segments of 508 bytes, which hold one marker each at most, and a packet for each.
+	# Segments of 508 bytes, which hold one marker each at most, and a packet for each. One message at a time:
+	# packets that wait for others are merged, and then hold several FPDUs.
 	offload off
 	record "marked-segments-ib_write_bw" perftest "ib_write_bw -s 100003 -n 5"
 	ip -n A link set eth0 mtu 560
 	ip -n B link set eth0 mtu 560
-	for tool in "ib_write_bw -s 30003 -n 5" "ib_read_bw -s 10003 -n 10" "ib_send_bw -s 1500 -n 50"; do
+	for tool in "ib_write_lat -s 30003 -n 5" "ib_read_lat -s 10003 -n 10" "ib_send_lat -s 1500 -n 50"; do
 		record "marked-small-${tool%% *}" perftest "$tool"
 	done
 	ip -n A link set eth0 mtu "$mtu"
