@@ -9,6 +9,7 @@ import io
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -62,6 +63,30 @@ class Labs(unittest.TestCase):
             with self.assertRaisesRegex(SystemExit, "made.json: the file has no text 'title'"):
                 lab.write(outdir, {"name": "made"})
             self.assertEqual(list(outdir.iterdir()), [])
+
+    def test_a_record_that_can_not_be_written_is_said_and_an_older_one_stays(self):
+        # What is written fails at once here, as on a full disk.
+        script = ("import pathlib, resource, signal, sys; sys.path.insert(0, sys.argv[1]); import lab;"
+                  "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0));"
+                  "lab.write_file(pathlib.Path(sys.argv[2]), 'new')")
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "made.json"
+            file.write_text("old", encoding="utf-8")
+            done = subprocess.run([sys.executable, "-B", "-c", script, str(HERE), str(file)], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"^experiment: .*made.json can't be written: .*\n$")
+            self.assertEqual([one.read_text(encoding="utf-8") for one in pathlib.Path(folder).iterdir()], ["old"])
+
+    def test_a_folder_that_can_not_be_made_is_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "made.json"
+            file.touch()
+            for name in ("isosurface", "mpi", "rdistcc", "sharedmemory"):
+                done = subprocess.run([sys.executable, "-B", str(HERE.parent / name / "experiment"), str(file / "below")],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, r"^experiment: the folder .* can't be made: .*; name another\n$")
 
 
 class Mpi(unittest.TestCase):

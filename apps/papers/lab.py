@@ -22,7 +22,10 @@ def arguments(about, quick):
     parser.add_argument("outdir", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true", help=quick)
     found = parser.parse_args()
-    found.outdir.mkdir(parents=True, exist_ok=True)
+    try:
+        record.make_folder(found.outdir)
+    except record.Wrong as wrong:
+        sys.exit(f"experiment: {wrong}")
     return found.outdir, found.quick
 
 
@@ -71,6 +74,14 @@ def run(command, weight, total):
     return lab.returncode, lines, wrong
 
 
+def write_file(file, text):
+    """Writes a file whole, or ends the program and leaves what was there."""
+    try:
+        record.replace(file, text)
+    except OSError as error:
+        sys.exit(f"experiment: {file} can't be written: {error.strerror}; make room there, or name another folder")
+
+
 def measure(name, outdir, command, timeout, weight, total):
     """Runs a command in a lab of User Mode Linux; returns its lines, which OUTDIR/NAME.log has too. Ends the program unless all
     of `total` was measured; then no record is left, not even an older one."""
@@ -78,7 +89,7 @@ def measure(name, outdir, command, timeout, weight, total):
     status, lines, wrong = run([str(TOP / "scripts/lab/run"), "--uml", "--quiet", "--name", f"experiment-{name}", "--timeout",
                                 str(timeout), "--env", f"WEFT_STAGE={STAGE}", "--", *command], weight, total)
     log = outdir / f"{name}.log"
-    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_file(log, "\n".join(lines) + "\n")
     if status or wrong:
         sys.exit("\n".join([f"experiment: the lab did not measure all (status {status}); see {log}", *wrong, *lines[-5:]]))
     return lines
@@ -91,5 +102,5 @@ def write(outdir, result):
         record.check(file, result)
     except record.Wrong as wrong:
         sys.exit(f"experiment: {wrong}")
-    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_file(file, json.dumps(result, indent=1) + "\n")
     print(f"experiment: wrote {file}")

@@ -173,6 +173,14 @@ class Command(unittest.TestCase):
         self.assertIn("there is no result in", done.stderr)
         self.assertIn("nowhere.json: No such file", self.papers("nowhere").stderr)
 
+    def test_a_folder_that_can_not_be_made_is_said(self):
+        file = self.folder / "made.json"
+        file.write_text(json.dumps(GOOD), encoding="utf-8")
+        for into in (file, file / "below"):
+            done = self.papers("--into", str(into))
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, r"^papers: the folder .*made.json\S* can't be made: .*; name another\n$")
+
 
 if __name__ == "__main__":
     unittest.main()

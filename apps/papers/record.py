@@ -8,6 +8,7 @@
 """
 import json
 import math
+import os
 
 TEXTS = ("title", "what", "paper", "xlabel", "ylabel", "verdict")
 MAY_BE_EMPTY = ("paper", "xlabel", "ylabel", "verdict")
@@ -73,6 +74,24 @@ def check(file, record):
             for one in experiment["series"]:
                 need(all(point[0] > 0 for point in one["points"]), file, where,
                      f"has x values in the series '{one['name']}' that no logarithmic axis has")
+
+
+def make_folder(folder):
+    """Makes a folder where there is none. Throws Wrong."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Wrong(f"the folder {folder} can't be made: {error.strerror}; name another") from error
+
+
+def replace(file, text):
+    """Writes a file whole, or leaves the one that is there. Throws OSError."""
+    whole = file.with_name(f"{file.name}.partial-{os.getpid()}")
+    try:
+        whole.write_text(text, encoding="utf-8")
+        whole.replace(file)
+    finally:
+        whole.unlink(missing_ok=True)
 
 
 def read(path):
