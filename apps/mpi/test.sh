@@ -165,6 +165,10 @@ complains "a transport that there is not" "no transport 'udp': tcp, rdma, hybrid
 for hosts in host-A:0,host-B host-A,,host-B "host-A,host-B," ,host-A host-A,:2 host-A,-b ''; do
 	complains "hosts that are none: '$hosts'" "launch: .* is no HOST or HOST:RANKS" "$launch" "$hosts" latency
 done
+complains "a host that nobody knows is named" "launch: this machine does not know 'host-X': is the name right" \
+	heard tcp host-A,host-X latency
+complains "an interface that there is not is named" "launch: there is no network interface 'eth7' here" \
+	heard tcp --interface eth7 host-A,host-B latency
 complains "one rank" "it takes two" heard tcp host-A latency
 complains "a full disk: where the results are is said" "cannot write to /dev/full.*standard output" \
 	heard tcp host-A,host-B --json /dev/full latency --sizes 1 --rounds 2
