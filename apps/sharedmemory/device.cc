@@ -4,7 +4,10 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
+#include <string>
 
 #include "failure.h"
 
@@ -21,16 +24,25 @@ struct EndId {
   void operator()(rdma_cm_id* id) const { rdma_destroy_id(id); }
 };
 
+[[noreturn]] void no_device(const apps::Address& address) {
+  throw Failure(Cause::kDevice, "no RDMA device of this host has the address " + address.host +
+                                    ". Add one (rdma link add weft0 type weft netdev eth0), give "
+                                    "this host's own --rank, or use --transport tcp");
+}
+
 }  // namespace
 
 void check_device(const apps::Address& address) {
   const std::unique_ptr<rdma_event_channel, EndChannel> channel(rdma_create_event_channel());
+  // A host without any device has no rdma_cm either.
+  if (!channel && (errno == ENODEV || errno == ENOENT)) {
+    no_device(address);
+  }
   rdma_cm_id* made = nullptr;
   if (!channel || rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) != 0) {
-    apps::fail_errno(
-        "this host has no RDMA connections (rdma_cm). Load the module rdma_ucm, or use "
-        "--transport tcp",
-        Cause::kDevice);
+    const std::string why = std::strerror(errno);
+    throw Failure(Cause::kDevice, "this host has no RDMA connections (rdma_cm): " + why +
+                                      ". Load the module rdma_ucm, or use --transport tcp");
   }
   const std::unique_ptr<rdma_cm_id, EndId> id(made);
   auto socket = address.resolve();
@@ -41,9 +53,7 @@ void check_device(const apps::Address& address) {
     reinterpret_cast<sockaddr_in*>(socket.get())->sin_port = 0;
   }
   if (rdma_bind_addr(id.get(), socket.get()) != 0 || id->verbs == nullptr) {
-    throw Failure(Cause::kDevice, "no RDMA device of this host has the address " + address.host +
-                                      ". Add one (rdma link add weft0 type weft netdev eth0), give "
-                                      "this host's own --rank, or use --transport tcp");
+    no_device(address);
   }
   ibv_device_attr attributes{};
   if (ibv_query_device(id->verbs, &attributes) != 0) {

@@ -2,6 +2,7 @@
 // How the hosts find each other: the part of Peers that runs once.
 #include <algorithm>
 #include <cstdio>
+#include <list>
 #include <optional>
 #include <thread>
 
@@ -20,6 +21,9 @@ constexpr Limit kTry = std::chrono::seconds(5);
 constexpr Limit kPause{100};
 // A host that has connected says who it is in this time.
 constexpr Limit kGreeting = std::chrono::seconds(10);
+// While some have not said it, they are asked so often; the oldest of more is passed over.
+constexpr Limit kLook{10};
+constexpr std::size_t kMostCandidates = 128;
 // After this long without the others, say for whom this host waits.
 constexpr auto kQuiet = std::chrono::seconds(3);
 
@@ -50,9 +54,7 @@ Peers::Peers(const Gathering& gathering, std::span<std::byte> share)
   for (int host = 0; host < rank_; ++host) {
     connect_to(host, gathering, share, end);
   }
-  for (int host = rank_ + 1; host < hosts(); ++host) {
-    accept_one(*listener, gathering, share, end);
-  }
+  accept_all(*listener, gathering, share, end);
   for (const Peer& each : peers_) {
     if (each.link) {
       links_.push_back(each.link.get());
@@ -120,60 +122,88 @@ void Peers::connect_to(int host, const Gathering& gathering, std::span<std::byte
   other.theirs = greeting.share;
 }
 
-void Peers::accept_one(apps::Listener& listener, const Gathering& gathering,
+void Peers::accept_all(apps::Listener& listener, const Gathering& gathering,
                        std::span<std::byte> share, apps::Clock::time_point end) {
+  struct Candidate {
+    Peer peer;
+    apps::Clock::time_point end;  // of its time to say who it is
+  };
+  std::list<Candidate> candidates;
+  auto quiet = apps::Clock::now() + kQuiet;
   bool said = false;
-  for (;;) {
-    Peer candidate;
-    candidate.link = listener.accept(said ? until(end) : std::min<Limit>(kQuiet, until(end)));
-    if (!candidate.link) {
-      std::string missing;
-      for (int host = rank_ + 1; host < hosts(); ++host) {
-        missing += peer(host).link ? "" : (missing.empty() ? "" : ", ") + name(host, gathering);
-      }
-      if (until(end).count() == 0) {
-        throw Failure(Cause::kTimeout, missing +
-                                           " did not come. Start the program there with the "
-                                           "same options and its own --rank");
-      }
+  std::string missing;
+  while (!(missing = who_is_missing(gathering)).empty()) {
+    if (until(end).count() == 0) {
+      throw Failure(Cause::kTimeout, missing +
+                                         " did not come. Start the program there with the "
+                                         "same options and its own --rank");
+    }
+    if (!said && until(quiet).count() == 0) {
       std::fprintf(stderr, "sharedmemory: waiting for %s\n", missing.c_str());
       said = true;
-      continue;
     }
-    std::optional<Greeting> received;
-    bool gone = false;
-    try {
-      const auto first = candidate.link->receive(kGreeting);
-      if (!first) {
-        continue;
+    const Limit pause = !candidates.empty() ? kLook : said ? Limit::max() : until(quiet);
+    if (auto link = listener.accept(std::min(pause, until(end)))) {
+      if (candidates.size() == kMostCandidates) {
+        candidates.pop_front();
       }
-      received = Greeting::from_bytes(first->message);
-      greet(candidate, gathering, share);
-      candidate.link->flush();
-    } catch (const Failure& failure) {
-      if (failure.cause() == Cause::kSystem) {
-        throw;  // as a limit of locked memory, which no other host gets past either
+      candidates.emplace_back().peer.link = std::move(link);
+      candidates.back().end = apps::Clock::now() + kGreeting;
+    }
+    for (auto each = candidates.begin(); each != candidates.end();) {
+      const Answer answer = hear(each->peer, gathering, share);
+      if (answer == Answer::kHost) {
+        quiet = apps::Clock::now() + kQuiet;
+        said = false;
       }
-      gone = true;
+      const bool stays = answer == Answer::kNone && until(each->end).count() > 0;
+      each = stays ? std::next(each) : candidates.erase(each);
     }
-    if (!received) {
-      continue;  // It was none of us.
-    }
-    const Greeting& greeting = *received;
-    const auto host = static_cast<int>(greeting.host);
-    if (greeting.host >= peers_.size() || host <= rank_ || peer(host).link) {
-      throw Failure(Cause::kInput, "a second host came as --rank " + std::to_string(greeting.host) +
-                                       ". Give each host a number of its own, from 0 on");
-    }
-    // Compared even if it has gone: a host that finds a difference leaves at once.
-    compare(host, greeting, gathering, share);
-    if (gone) {
-      continue;
-    }
-    candidate.theirs = greeting.share;
-    peer(host) = std::move(candidate);
-    return;
   }
+}
+
+std::string Peers::who_is_missing(const Gathering& gathering) {
+  std::string missing;
+  for (int host = rank_ + 1; host < hosts(); ++host) {
+    missing += peer(host).link ? "" : (missing.empty() ? "" : ", ") + name(host, gathering);
+  }
+  return missing;
+}
+
+Peers::Answer Peers::hear(Peer& candidate, const Gathering& gathering, std::span<std::byte> share) {
+  std::optional<Greeting> received;
+  bool gone = false;
+  try {
+    const auto first = candidate.link->receive(Limit{0});
+    if (!first) {
+      return Answer::kNone;
+    }
+    received = Greeting::from_bytes(first->message);
+    greet(candidate, gathering, share);
+    candidate.link->flush();
+  } catch (const Failure& failure) {
+    if (failure.cause() == Cause::kSystem) {
+      throw;  // as a limit of locked memory, which no other host gets past either
+    }
+    gone = true;
+  }
+  if (!received) {
+    return Answer::kStranger;
+  }
+  const Greeting& greeting = *received;
+  const auto host = static_cast<int>(greeting.host);
+  if (greeting.host >= peers_.size() || host <= rank_ || peer(host).link) {
+    throw Failure(Cause::kInput, "a second host came as --rank " + std::to_string(greeting.host) +
+                                     ". Give each host a number of its own, from 0 on");
+  }
+  // Compared even if it has gone: a host that finds a difference leaves at once.
+  compare(host, greeting, gathering, share);
+  if (gone) {
+    return Answer::kStranger;
+  }
+  candidate.theirs = greeting.share;
+  peer(host) = std::move(candidate);
+  return Answer::kHost;
 }
 
 }  // namespace sharedmemory

@@ -73,8 +73,13 @@ class Peers {
 
   void connect_to(int host, const Gathering& gathering, std::span<std::byte> share,
                   apps::Clock::time_point end);
-  void accept_one(apps::Listener& listener, const Gathering& gathering, std::span<std::byte> share,
+  void accept_all(apps::Listener& listener, const Gathering& gathering, std::span<std::byte> share,
                   apps::Clock::time_point end);
+  // The hosts that this one still waits for; empty if there are none.
+  std::string who_is_missing(const Gathering& gathering);
+  enum class Answer { kNone, kHost, kStranger };
+  // Hears who has connected, if that has been said: a host gets its place.
+  Answer hear(Peer& candidate, const Gathering& gathering, std::span<std::byte> share);
   void greet(Peer& peer, const Gathering& gathering, std::span<std::byte> share) const;
   // Throws Failure (kInput) if the other has not the same task.
   void compare(int host, const Greeting& greeting, const Gathering& gathering,

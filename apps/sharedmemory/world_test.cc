@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "barrier.h"
+#include "device.h"
 #include "lock.h"
 #include "together.h"
 #include "said.h"
@@ -253,6 +254,48 @@ TEST(PeersTest, a_stranger_is_passed_over) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
     }
+  });
+  EXPECT_TRUE(all_well(failures));
+}
+
+TEST(DeviceTest, without_one_the_next_step_is_said) {
+  try {
+    check_device({"127.0.0.1", 7000});
+    FAIL() << "it has one";
+  } catch (const apps::Failure& failure) {
+    EXPECT_TRUE(says(failure.what(), "rdma link add weft0 type weft"));
+  }
+}
+
+TEST(PeersTest, a_silent_stranger_holds_nobody_up) {
+  const auto addresses = free_addresses(2);
+  std::atomic<bool> knocked = false;
+  std::atomic<int> met = 0;
+  const auto begin = apps::Clock::now();
+  const auto failures = each_in_a_thread(3, [&](int rank) {
+    const Share share(100);
+    if (rank < 2) {
+      while (rank == 1 && !knocked) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      Peers peers = meet(addresses, rank, "fft", share, std::chrono::seconds(20));
+      ++met;
+      peers.leave();
+      return;
+    }
+    std::unique_ptr<apps::Link> link;
+    while (!link) {
+      try {
+        link = apps::connect(apps::Transport::kTcp, addresses[0], std::chrono::seconds(1));
+      } catch (const apps::Failure&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    }
+    knocked = true;
+    while (met < 2 && apps::Clock::now() - begin < std::chrono::seconds(15)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_LT(apps::Clock::now() - begin, std::chrono::seconds(8));
   });
   EXPECT_TRUE(all_well(failures));
 }
