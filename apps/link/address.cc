@@ -85,4 +85,18 @@ SocketAddress Address::resolve() const {
   return result;
 }
 
+void fail_listening(const Address& address) {
+  const int error = errno;
+  const char* step = "";
+  if (error == EADDRINUSE) {
+    step = "; take another port, or end what listens there";
+  } else if (error == EADDRNOTAVAIL) {
+    step = "; give an address of this host";
+  } else if (error == EACCES) {
+    step = "; ports below 1024 are for root, take another";
+  }
+  throw Failure(Cause::kSystem,
+                "listening at " + address.text() + ": " + std::strerror(error) + step);
+}
+
 }  // namespace apps

@@ -36,6 +36,9 @@ struct Address {
   SocketAddress resolve() const;
 };
 
+// Throws Failure (kSystem) for a bind() or listen() that has failed, by errno, with the next step.
+[[noreturn]] void fail_listening(const Address& address);
+
 }  // namespace apps
 
 #endif  // WEFT_APPS_ADDRESS_H

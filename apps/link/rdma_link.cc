@@ -95,8 +95,13 @@ void RdmaLink::make_queues() {
     fail_errno("rdma_create_qp");
   }
   inline_bytes_ = init.cap.max_inline_data;
-  slots_.resize(kResult + (kSendSlots + receives) * (kHeader + settings_.message_bytes));
+  slots_.resize(memory_bytes(settings_));
   slots_memory_ = register_memory(domain_.get(), slots_, kLocal);
+}
+
+std::size_t RdmaLink::memory_bytes(const Settings& settings) {
+  const std::size_t slots = kSendSlots + settings.credits + Credits::kReturns;
+  return kResult + slots * (kHeader + settings.message_bytes);
 }
 
 RdmaLink::~RdmaLink() {

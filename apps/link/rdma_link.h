@@ -23,6 +23,9 @@ class RdmaLink : public Link {
   RdmaLink(Identifier id, const Settings& settings, Clock::time_point begun);
   ~RdmaLink() override;
 
+  // What each link registers for messages, before any region.
+  static std::size_t memory_bytes(const Settings& settings);
+
   // What goes to rdma_connect() or rdma_accept(). It points into this link.
   rdma_conn_param parameters();
   // The connection is there: its further events come to `channel`, which is the id's from now on.

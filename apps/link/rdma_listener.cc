@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rdma_region.h"
+
 namespace apps {
 
 namespace {
@@ -19,6 +21,25 @@ Address peer_of(rdma_cm_id* id) {
   return Address::of(socket);
 }
 
+// Registers what a link takes, and gives it back: a peer that came to a limit of this process would
+// be told no, and nobody here why.
+void try_memory(rdma_cm_id* id, const Settings& settings) {
+  ibv_context* device = id->verbs;  // NULL when it listens at every address
+  if (device == nullptr) {
+    const std::unique_ptr<ibv_context*, Destroy<rdma_free_devices>> all(rdma_get_devices(nullptr));
+    device = all == nullptr ? nullptr : *all;
+  }
+  if (device == nullptr) {
+    return;
+  }
+  const Domain domain(ibv_alloc_pd(device));
+  if (domain == nullptr) {
+    fail_errno("ibv_alloc_pd");
+  }
+  std::vector<std::byte> bytes(RdmaLink::memory_bytes(settings));
+  register_memory(domain.get(), bytes, kLocal);
+}
+
 }  // namespace
 
 RdmaListener::RdmaListener(const Address& address, const Settings& settings, Admit admit)
@@ -32,15 +53,16 @@ RdmaListener::RdmaListener(const Address& address, const Settings& settings, Adm
     if (errno == ENODEV || errno == EADDRNOTAVAIL) {
       throw no_device(address);
     }
-    fail_errno("listening at " + address.text());
+    fail_listening(address);
   }
   // Bound to an address of this host that has no device, it would hear nothing.
   if (address.host != "*" && id_->verbs == nullptr) {
     throw no_device(address);
   }
   if (rdma_listen(id_.get(), 128) != 0) {
-    fail_errno("listening at " + address.text());
+    fail_listening(address);
   }
+  try_memory(id_.get(), settings_);
   address_.port = ntohs(rdma_get_src_port(id_.get()));
 }
 

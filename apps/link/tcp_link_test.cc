@@ -369,6 +369,21 @@ TEST(TcpListener, SilentAndWrongPeersCostTheOthersNothing) {
   EXPECT_NE(connecting.get(), nullptr);
 }
 
+TEST(TcpListener, WhereItCanNotListenTheNextStepIsSaid) {
+  const auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"));
+  const auto said = [](const Address& address) {
+    try {
+      Listener::listen(Transport::kTcp, address);
+    } catch (const Failure& failure) {
+      return std::string(failure.what());
+    }
+    return std::string("it listens");
+  };
+  EXPECT_NE(said(listener->address()).find("take another port"), std::string::npos);
+  // Of a network for examples, which no host has.
+  EXPECT_NE(said(Address::parse("192.0.2.1:0")).find("an address of this host"), std::string::npos);
+}
+
 TEST(TcpListener, NobodyListens) {
   auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"));
   const Address address = listener->address();

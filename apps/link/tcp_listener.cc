@@ -22,7 +22,7 @@ TcpListener::TcpListener(const Address& address, const Settings& settings, Admit
   setsockopt(socket_.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(socket_.number(), name.get(), name.length) != 0 ||
       ::listen(socket_.number(), 128) != 0) {
-    fail_errno("listening at " + address.text());
+    fail_listening(address);
   }
   address_.port = local_address(socket_.number()).port;
 }

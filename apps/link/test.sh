@@ -48,7 +48,7 @@ port=4000
 for transport in rdma tcp; do
 	serve $transport $((++port))
 	cases $transport 60 ip netns exec B "$selftest" --transport $transport "10.0.0.1:$port"
-	refused "$transport: a port that is in use" "in use" 10 \
+	refused "$transport: a port that is in use" "in use; take another port" 10 \
 		on_a "$selftest" --transport $transport --listen "10.0.0.1:$port"
 	work $transport $port
 	kill -KILL "$client"
@@ -69,6 +69,21 @@ for transport in rdma tcp; do
 	kill "$server"
 	wait "$server" 2>/dev/null
 done
+
+# limited HOST KIB COMMAND...: as an ordinary user, who may lock so much memory.
+limited() {
+	local host=$1 kib=$2
+	shift 2
+	ip netns exec "$host" setpriv --reuid=65534 --regid=65534 --clear-groups \
+		bash -c 'ulimit -l "$0" && exec "$@"' "$kib" "$@"
+}
+refused "a limit of locked memory where the server is" "registering .* raise the limit of locked memory" 10 \
+	limited A 64 "$selftest" --transport rdma --listen "10.0.0.1:$((++port))"
+serve rdma $((++port))
+refused "a limit of locked memory where the client is" "registering .* raise the limit of locked memory" 10 \
+	limited B 64 "$selftest" --transport rdma --lose "10.0.0.1:$port"
+kill "$server"
+wait "$server" 2>/dev/null
 
 rdma link del weft1
 refused "no device where the client is" "no RDMA device reaches 10.0.0.1:5000: rdma link add weft0 type weft netdev eth0" 10 \
