@@ -165,8 +165,9 @@ int distribute(const Command& command, const Host& host, apps::Transport transpo
   } catch (const Local& failure) {
     throw Failure(Cause::kSystem, failure.what());
   } catch (const Failure& failure) {
-    throw Elsewhere(failure.what(),
-                    failure.cause() != Cause::kSystem && failure.cause() != Cause::kInput);
+    // A limit may be too low for one source, and not for the next.
+    const bool limit = failure.cause() == Cause::kSystem;
+    throw Elsewhere(failure.what(), !limit, limit);
   }
 }
 

@@ -16,13 +16,17 @@ namespace rdistcc {
 int preprocess(const Command& command, const apps::Descriptor& into);
 
 // The host can't do it: it is to be tried elsewhere. `down`: it was not reached, or was lost.
+// `amiss`: something here is to be mended, as a limit, and the user has to hear of it.
 class Elsewhere : public std::runtime_error {
  public:
-  Elsewhere(const std::string& why, bool down) : std::runtime_error(why), down_(down) {}
+  Elsewhere(const std::string& why, bool down, bool amiss = false)
+      : std::runtime_error(why), down_(down), amiss_(amiss) {}
   bool down() const { return down_; }
+  bool amiss() const { return amiss_; }
 
  private:
   bool down_;
+  bool amiss_;
 };
 
 // Has the host compile what was preprocessed, writes the object, and passes on what the compiler

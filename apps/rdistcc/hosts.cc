@@ -73,6 +73,13 @@ std::vector<Host> read_hosts(std::string_view text) {
   }
 }
 
+std::string of_host(const Host& host, const std::string& what) {
+  const std::string address = host.address.text();
+  const bool named = what.find(address) != std::string::npos ||
+                     what.find("'" + host.address.host + "'") != std::string::npos;
+  return named ? what : address + ": " + what;
+}
+
 Network::Network(std::string_view text) {
   const std::size_t slash = text.find('/');
   const Bytes address = numeric(std::string(text.substr(0, slash)));

@@ -22,6 +22,9 @@ struct Host {
 // (kInput).
 std::vector<Host> read_hosts(std::string_view text);
 
+// What was said of a host, with its address before it unless that is named already.
+std::string of_host(const Host& host, const std::string& what);
+
 // Addresses that begin alike: "10.0.0.0/24", "fd00::/64", or one address.
 class Network {
  public:

@@ -80,13 +80,15 @@ class Client {
         finish(0);
         return 0;
       } catch (const Elsewhere& failure) {
-        why = name + ": " + failure.what();
-        if (failure.down()) {
-          // Said once in a while, since the host is left alone from now on.
+        why = of_host(*slot->host, failure.what());
+        if (failure.down() || failure.amiss()) {
           std::cerr << "rdistcc: " << why << std::endl;
-          slots->mark_down(*slot->host);
         } else {
           say(why);
+        }
+        if (failure.down()) {
+          // So that the same is said once in a while only.
+          slots->mark_down(*slot->host);
         }
         tried.push_back(slot->host);
       }
@@ -150,19 +152,29 @@ class Client {
   Report report_;
 };
 
+int wrong(const std::string& what) {
+  std::cerr << "rdistcc: " << what << "; see rdistcc --help" << std::endl;
+  return 2;
+}
+
 int run(Arguments line) {
   if (!line.empty() && (line[0] == "--help" || line[0] == "-h")) {
     std::cout << kUsage;
     return 0;
   }
   std::string transport = setting("RDISTCC_TRANSPORT", "rdma");
-  if (line.size() > 1 && line[0] == "--transport") {
+  if (!line.empty() && line[0] == "--transport") {
+    if (line.size() == 1) {
+      return wrong("--transport takes rdma or tcp");
+    }
     transport = line[1];
     line.erase(line.begin(), line.begin() + 2);
   }
-  if (line.empty() || line[0].starts_with("-")) {
-    std::cerr << kUsage;
-    return 2;
+  if (line.empty()) {
+    return wrong("a compiler's command is missing, as in 'rdistcc gcc -c FILE.c -o FILE.o'");
+  }
+  if (line[0].starts_with("-")) {
+    return wrong("there is no option '" + line[0] + "'");
   }
   return Client(std::move(line), apps::parse_transport(transport)).run();
 }

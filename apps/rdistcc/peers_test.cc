@@ -31,6 +31,17 @@ TEST(Hosts, WrongOnes) {
   }
 }
 
+TEST(Hosts, AreNamedOnceInAMessage) {
+  const Host host = read_hosts("10.0.0.1:3640")[0];
+  EXPECT_EQ(of_host(host, "it does not answer"), "10.0.0.1:3640: it does not answer");
+  EXPECT_EQ(of_host(host, "10.0.0.1:3640 refused the connection"),
+            "10.0.0.1:3640 refused the connection");
+  EXPECT_EQ(of_host(host, "no RDMA device reaches 10.0.0.1:3640: rdma link add"),
+            "no RDMA device reaches 10.0.0.1:3640: rdma link add");
+  EXPECT_EQ(of_host(read_hosts("nowhere:1")[0], "there is no host 'nowhere': not known"),
+            "there is no host 'nowhere': not known");
+}
+
 TEST(Network, Contains) {
   EXPECT_TRUE(Network("10.0.0.0/24").contains("10.0.0.255"));
   EXPECT_FALSE(Network("10.0.0.0/24").contains("10.0.1.0"));

@@ -101,7 +101,8 @@ void take_option(Options& options, int option, const char* value) {
       options.user = value;
       break;
     default:
-      throw Failure(Cause::kInput, "see rdistccd --help");
+      throw Failure(Cause::kInput, "'" + std::string(value) +
+                                       "' is no option, or lacks its value; see rdistccd --help");
   }
 }
 
@@ -149,8 +150,9 @@ Options read_options(int argc, char** argv) {
                                          option{"user", required_argument, nullptr, 'u'},
                                          option{nullptr, 0, nullptr, 0}};
   Options options;
+  opterr = 0;  // one line says what is wrong
   for (int found = 0; (found = getopt_long(argc, argv, "", kLong.data(), nullptr)) >= 0;) {
-    take_option(options, found, optarg);
+    take_option(options, found, found == '?' ? argv[optind - 1] : optarg);
   }
   if (optind < argc) {
     throw Failure(Cause::kInput,
@@ -167,22 +169,45 @@ Options read_options(int argc, char** argv) {
   return options;
 }
 
-// Makes the directory and removes what an earlier daemon has left there; a directory with anything
-// else in it was named by mistake. The descriptor holds it against another daemon.
-apps::Descriptor take_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0711) != 0 && errno != EEXIST) {
-    apps::fail_errno(path);
+// A directory that was made here goes with the daemon, if it is empty.
+class Made {
+ public:
+  explicit Made(std::string path) : path_(std::move(path)) {
+    made_ = mkdir(path_.c_str(), 0711) == 0;
+    if (!made_ && errno != EEXIST) {
+      apps::fail_errno(path_ + " can't be made, name another by --dir");
+    }
   }
+  ~Made() {
+    if (made_) {
+      rmdir(path_.c_str());
+    }
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
+
+// Removes what an earlier daemon has left in the directory; one with anything else in it was named
+// by mistake. The descriptor holds it against another daemon.
+apps::Descriptor take_directory(const std::string& path) {
   apps::Descriptor held(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status {};
   if (!held || fstat(held.number(), &status) != 0) {
-    apps::fail_errno(path);
+    apps::fail_errno(path + " can't be used, name another by --dir");
   }
   if (status.st_uid != geteuid()) {
     throw Failure(Cause::kSystem, path + " is another user's; name another by --dir");
   }
   if (flock(held.number(), LOCK_EX | LOCK_NB) != 0) {
     throw Failure(Cause::kSystem, path + " is another daemon's; name another by --dir");
+  }
+  struct stat named {};
+  if (stat(path.c_str(), &named) != 0 || named.st_ino != status.st_ino) {
+    throw Failure(Cause::kSystem, path + " went with a daemon that has just ended; start again");
   }
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     if (!entry.path().filename().string().starts_with(kJobs)) {
@@ -201,6 +226,7 @@ class Daemon {
   explicit Daemon(Options options) : options_(std::move(options)) {}
 
   void run() {
+    const Made made(options_.rules.directory);
     const apps::Descriptor held = take_directory(options_.rules.directory);
     const auto listener =
         apps::Listener::listen(options_.transport, options_.listen, link_settings(),
@@ -217,6 +243,7 @@ class Daemon {
     }
     stopping_ = true;
     log("ending");
+    threads_.clear();
   }
 
  private:

@@ -99,6 +99,7 @@ for transport in rdma tcp; do
 	check "$transport: and no object is left" test ! -e broken.o
 	check "$transport: nothing is left in the daemon's directory" wait_for 5 gone
 	stop
+	check "$transport: a directory that the daemon has made goes with it" test ! -e $work/daemon/jobs
 done
 
 : >$work/stats
@@ -177,6 +178,30 @@ check "and its compiler with it" wait_for 5 none_at_work
 check "and nothing of it is left" bash -c "! ls never.o .never.o* 2>/dev/null"
 stop
 
+# --- what a user gets wrong ---
+
+refused "rdistcc without a command" "rdistcc: a compiler's command is missing" 5 "$built/rdistcc"
+refused "an option of rdistcc that there is not" "rdistcc: there is no option '--port'" 5 "$built/rdistcc" --port 1
+refused "an option of rdistccd that there is not" "^rdistccd: '--port' is no option, or lacks its value; see rdistccd --help" 5 \
+	"$built/rdistccd" --port 1
+said_unknown() { RDISTCC_HOSTS=nowhere.invalid:1 compile -O2 -c one.c 2>&1 | grep "^rdistcc: there is no host 'nowhere.invalid'"; }
+check "a host without an address is said" said_unknown
+
+# limited HOST COMMAND...: as an ordinary user, who may lock 64 KiB of memory.
+limited() {
+	local host=$1
+	shift
+	ip netns exec "$host" setpriv --reuid=65534 --regid=65534 --clear-groups env XDG_RUNTIME_DIR= RDISTCC_STATS= \
+		bash -c 'ulimit -l 64 && exec "$@"' _ "$@"
+}
+refused "a daemon that may lock too little memory" "registering .* raise the limit of locked memory" 10 \
+	limited A "$built/rdistccd" --allow 10.0.0.2 --listen "10.0.0.1:$((++port))"
+serve rdma $((++port)) --allow 10.0.0.2
+said_limit() { limited B "$built/rdistcc" gcc -O2 -c one.c -o /tmp/limited.o 2>&1 | grep "^rdistcc: .* raise the limit of locked memory"; }
+check "a client that may lock too little memory says so" said_limit
+check "and compiles here" test -s /tmp/limited.o
+stop
+
 # --- full disks ---
 
 serve rdma $((++port)) --allow 10.0.0.2
@@ -197,7 +222,7 @@ same "and there again when there is room" 1 compile -O2 -c one.c
 
 rdma link del weft1
 : >$work/stats
-refused_here() { compile -O2 -c one.c 2>&1 | grep "no RDMA device reaches 10.0.0.1:$port: rdma link add weft0 type weft netdev eth0"; }
+refused_here() { compile -O2 -c one.c 2>&1 | grep "^rdistcc: no RDMA device reaches 10.0.0.1:$port: rdma link add weft0 type weft netdev eth0"; }
 check "no device here: it is said, with the next step" refused_here
 check "and the file is compiled here" test "$(near)" = 1
 stop
