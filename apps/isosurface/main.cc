@@ -12,6 +12,7 @@
 #include "failure.h"
 #include "field.h"
 #include "filters.h"
+#include "new_file.h"
 #include "options.h"
 #include "serve.h"
 #include "updates.h"
@@ -70,6 +71,13 @@ void save_all(const Options& options, const Grid& grid, const Picture& picture, 
   write_png(picture, options.needed("out"));
 }
 
+// A file that can't be made is said before the work, and not after it.
+void check_files(const Options& options) {
+  for (const std::string name : {"out", "surface"})
+    if (options.has(name))
+      const NewFile tried(options.needed(name));
+}
+
 void generate(Words words) {
   const Options options(words, {"points", "out"}, {"ascii"});
   const std::string formula = options.others({"FORMULA"})[0];
@@ -86,6 +94,7 @@ void generate(Words words) {
 void render_alone(Words words) {
   const Options options(words, {"out", "surface", "window", "iso", "size", "view"}, {});
   options.needed("out");
+  check_files(options);
   const View view = view_of(options);
   const float value = iso_of(options);
   Volume volume = read_volume(options.others({"VOLUME.vtk"})[0]);
@@ -138,6 +147,7 @@ void filter_render(Words words) {
       {});
   options.others({});
   options.needed("out");
+  check_files(options);
   const Wiring wiring = wiring_of(options);
   const View view = view_of(options);
   Inlet in(accept_at(wiring, Address::parse(options.needed("listen"))), "the extract filter",
@@ -203,6 +213,7 @@ void view(Words words) {
   moves.draw = options.has("draw");
   moves.value = iso_of(options);
   moves.view = view_of(options);
+  check_files(options);
   const Address server = Address::parse(options.others({"HOST:PORT"})[0]);
   Inlet in(connect_to(wiring, server), "the server", wiring.patience, wiring.ring);
   run({&in}, [&] {

@@ -60,6 +60,19 @@ Word StreamEnd::heard(const apps::Arrival& arrival) {
 
 void StreamEnd::lost(const Failure& failure) {
   ended_ = true;
+  // Its reason may have come before its end, which a send notices first.
+  std::string reason;
+  try {
+    while (const auto news = link_->receive(apps::Limit::zero())) {
+      const Word word = news->immediate ? Word() : unpack_word(news->message);
+      if (const auto* abort = std::get_if<Abort>(&word))
+        reason = abort->reason;
+    }
+  } catch (const Failure&) {
+    // That was all.
+  }
+  if (!reason.empty())
+    throw Failure(Cause::kLost, peer_ + " gave up: " + reason);
   throw Failure(failure.cause(), peer_ + " is lost: " + failure.what());
 }
 

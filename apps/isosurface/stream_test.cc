@@ -103,6 +103,25 @@ TEST(Stream, AnEndThatGivesUpSaysWhy) {
   sending.get();
 }
 
+TEST(Stream, TheReasonIsTakenByWhoFirstNoticesTheEnd) {
+  Links links = joined();
+  auto receiving = beside([&] {
+    Inlet in(std::move(links.second), "the writer", kPatience, small());
+    in.abort("the disk is full");
+  });
+  Outlet out(std::move(links.first), "the reader", kPatience);
+  receiving.get();
+  const std::string said = failure_of([&] {
+    for (;;) {
+      out.link().flush();  // until the link knows that it has ended
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  EXPECT_NE(said.find("the peer ended the connection"), std::string::npos) << said;
+  EXPECT_NE(failure_of([&] { out.send(Kind::kBlockEnd); }).find("gave up: the disk is full"),
+            std::string::npos);
+}
+
 TEST(Stream, APeerThatIsGoneIsNamed) {
   Links links = joined();
   auto sending = beside([&] { Outlet gone(std::move(links.first), "the reader", kPatience); });

@@ -149,6 +149,10 @@ refused "a volume that is cut off" "short.vtk: ends after [0-9]+ of 47520 sample
 	on_b "$program" filter read short.vtk --to 10.0.0.1:7009
 refused "a file that is no volume" "is no VTK file" 10 "$program" render alone.png --out x.png
 
+for file in none/x.png .; do
+	refused "a picture that can't be made ($file) is said before anything is waited for" "$file (can't be made|is there)" 5 \
+		on_a "$program" filter render --listen 10.0.0.1:7008 --out $file
+done
 mkdir small
 mount -t tmpfs -o size=16k small small
 refused "a full disk" "small/x.png.* No space left on device; nothing of it is left" 10 \
