@@ -71,6 +71,7 @@ for transport in rdma tcp; do
 done
 
 # limited HOST KIB COMMAND...: as an ordinary user, who may lock so much memory.
+# shellcheck disable=SC2016 # for the shell below
 limited() {
 	local host=$1 kib=$2
 	shift 2

@@ -188,6 +188,7 @@ said_unknown() { RDISTCC_HOSTS=nowhere.invalid:1 compile -O2 -c one.c 2>&1 | gre
 check "a host without an address is said" said_unknown
 
 # limited HOST COMMAND...: as an ordinary user, who may lock 64 KiB of memory.
+# shellcheck disable=SC2016 # for the shell below
 limited() {
 	local host=$1
 	shift

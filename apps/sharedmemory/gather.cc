@@ -94,6 +94,9 @@ void Peers::connect_to(int host, const Gathering& gathering, std::span<std::byte
           apps::connect(gathering.transport, gathering.hosts[static_cast<std::size_t>(host)],
                         std::clamp(until(end), Limit{1}, kTry));
     } catch (const Failure& failure) {
+      if (failure.cause() == Cause::kSystem || failure.cause() == Cause::kDevice) {
+        throw;  // this host's own matter, as a limit of locked memory
+      }
       const bool may_come = failure.cause() == Cause::kRefused ||
                             failure.cause() == Cause::kTimeout || failure.cause() == Cause::kLost;
       if (!may_come || until(end).count() == 0) {

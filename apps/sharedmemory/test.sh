@@ -80,6 +80,21 @@ on 1 "$program" lu --hosts "$(addresses 2)" --rank 1 >/run/rank.1 2>&1
 ended_all 15
 check "another kernel on another host is refused there" grep -q "host 0 .* runs 'fft .*this host 'lu" /run/rank.1
 check "and here" grep -q "host 1 .* runs 'lu .*this host 'fft" /run/rank.0
+# limited HOST COMMAND...: as an ordinary user, who may lock 64 KiB of memory.
+# shellcheck disable=SC2016 # for the shell below
+limited() {
+	local host=$1
+	shift
+	on "$host" setpriv --reuid=65534 --regid=65534 --clear-groups bash -c 'ulimit -l 64 && exec "$@"' _ "$@"
+}
+refused "a limit of locked memory on host 0 is said" "^sharedmemory: registering .* raise the limit of locked memory" 10 \
+	limited 0 "$program" fft --hosts "$list" --rank 0
+begin 2 rdma fft
+kill -KILL "${started[1]}"
+refused "a limit of locked memory on host 1 is not host 0's" "^sharedmemory: registering .* raise the limit of locked memory" 10 \
+	limited 1 "$program" fft --hosts "$(addresses 2)" --rank 1
+kill "${started[0]}"
+ended_all 15
 refused "a size that is none" "a power of 4, not 1000" 5 on 0 "$program" fft --alone --size 1000
 refused "a kernel that is none" "there is no kernel" 5 on 0 "$program" fff --alone
 refused "a full disk" "disk full" 5 on 0 bash -c "'$program' fft --alone --size 1024 >/dev/full"
