@@ -169,6 +169,9 @@ complains "a host that nobody knows is named" "launch: this machine does not kno
 	heard tcp host-A,host-X latency
 complains "an interface that there is not is named" "launch: there is no network interface 'eth7' here" \
 	heard tcp --interface eth7 host-A,host-B latency
+# shellcheck disable=SC2317 # by name, from complains
+low_limit() { ulimit -l 8192 && heard rdma host-A,host-B /bin/false; }
+complains "a limit of locked memory is named when a run has failed" "launch: .* may lock 8192 KiB here.*: ulimit -l unlimited" low_limit
 complains "one rank" "it takes two" heard tcp host-A latency
 complains "a full disk: where the results are is said" "cannot write to /dev/full.*standard output" \
 	heard tcp host-A,host-B --json /dev/full latency --sizes 1 --rounds 2
