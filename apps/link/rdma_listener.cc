@@ -25,8 +25,9 @@ Address peer_of(rdma_cm_id* id) {
 // be told no, and nobody here why.
 void try_memory(rdma_cm_id* id, const Settings& settings) {
   ibv_context* device = id->verbs;  // NULL when it listens at every address
+  std::unique_ptr<ibv_context*, Destroy<rdma_free_devices>> all;
   if (device == nullptr) {
-    const std::unique_ptr<ibv_context*, Destroy<rdma_free_devices>> all(rdma_get_devices(nullptr));
+    all.reset(rdma_get_devices(nullptr));
     device = all == nullptr ? nullptr : *all;
   }
   if (device == nullptr) {
