@@ -2,6 +2,8 @@
 #include "rdma_listener.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "rdma_region.h"
@@ -117,9 +119,15 @@ void RdmaListener::answer(const Event& request) {
                           .peer = peer,
                           .deadline = Deadline(kAnswer)});
     }
-  } catch (const std::exception&) {
+  } catch (const std::exception& failure) {
     if (id != nullptr) {
       rdma_reject(id.get(), nullptr, 0);
+    }
+    const auto* known = dynamic_cast<const Failure*>(&failure);
+    if (known != nullptr && known->cause() == Cause::kSystem) {
+      // No peer can mend this host's limit, and nobody else here would hear of it.
+      std::fprintf(stderr, "%s: one more peer was refused: %s\n", program_invocation_short_name,
+                   failure.what());
     }
   }
 }

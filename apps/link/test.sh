@@ -86,6 +86,19 @@ refused "a limit of locked memory where the client is" "registering .* raise the
 kill "$server"
 wait "$server" 2>/dev/null
 
+# A server whose limit is reached when it has been listening for a while.
+((++port))
+ip netns exec A setpriv --reuid=65534 --regid=65534 --clear-groups "$selftest" --transport rdma \
+	--listen "10.0.0.1:$port" >/run/server.log 2>&1 &
+server=$!
+await "a server of an ordinary user listens" 10 grep -qs '^listening' /run/server.log
+prlimit --pid "$server" --memlock=65536:65536
+refused "a limit that is reached later: the peer is refused" "10.0.0.1:$port refused" 10 \
+	on_b "$selftest" --transport rdma --lose "10.0.0.1:$port"
+check "and the server says why" grep -q "one more peer was refused: registering .* raise the limit of locked memory" /run/server.log
+kill "$server"
+wait "$server" 2>/dev/null
+
 rdma link del weft1
 refused "no device where the client is" "no RDMA device reaches 10.0.0.1:5000: rdma link add weft0 type weft netdev eth0" 10 \
 	on_b "$selftest" --transport rdma --lose 10.0.0.1:5000

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 
@@ -60,6 +61,10 @@ std::string one_of(std::string_view option, std::string_view text,
   return std::string(text);
 }
 
+constexpr std::array<std::string_view, 12> kOptions{
+    "--json", "--devices", "--sizes",     "--lengths", "--delays", "--rounds",
+    "--by",   "--compute", "--operation", "--grid",    "--steps",  "--tasks"};
+
 void set(Options& options, std::string_view option, std::string_view text) {
   if (option == "--sizes") {
     options.sizes = numbers<std::size_t>(option, text, 0, kLargestMessage);
@@ -83,9 +88,6 @@ void set(Options& options, std::string_view option, std::string_view text) {
     options.steps = static_cast<unsigned>(number(option, text, 1, kMostRounds));
   } else if (option == "--tasks") {
     options.tasks = static_cast<unsigned>(number(option, text, 1, kMostTasks));
-  } else {
-    throw Failure(Cause::kInput,
-                  "there is no option " + std::string(option) + "; see mpibench --help");
   }
 }
 
@@ -111,6 +113,10 @@ CommandLine parse(Words words, std::span<const std::string_view> known) {
       }
       begins = true;
     } else if (word.starts_with("--")) {
+      if (std::ranges::find(kOptions, word) == kOptions.end()) {
+        throw Failure(Cause::kInput,
+                      "there is no option " + std::string(word) + "; see mpibench --help");
+      }
       if (at + 1 == words.size()) {
         throw Failure(Cause::kInput, std::string(word) + " needs a value; see mpibench --help");
       }

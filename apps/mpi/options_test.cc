@@ -64,6 +64,8 @@ TEST(Options, numbers_are_checked) {
   EXPECT_NE(complaint({"latency", "--rounds", "0"}), "nothing");
   EXPECT_NE(complaint({"latency", "--grid", "1"}), "nothing");
   EXPECT_NE(complaint({"latency", "--rounds"}).find("needs a value"), std::string::npos);
+  EXPECT_NE(complaint({"latency", "--round"}).find("no option --round;"), std::string::npos);
+  EXPECT_NE(complaint({"--bogus"}).find("no option --bogus;"), std::string::npos);
 }
 
 TEST(Options, words_are_checked_and_the_right_ones_named) {

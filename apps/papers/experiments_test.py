@@ -78,6 +78,14 @@ class Labs(unittest.TestCase):
             self.assertRegex(done.stderr, r"^experiment: .*made.json can't be written: .*\n$")
             self.assertEqual([one.read_text(encoding="utf-8") for one in pathlib.Path(folder).iterdir()], ["old"])
 
+    def test_an_interrupt_is_said_in_a_line(self):
+        program = (f"import sys; sys.path.insert(0, {str(HERE)!r}); import lab; sys.argv = ['experiment', sys.argv[1]]; "
+                   "lab.arguments('', ''); raise KeyboardInterrupt")
+        with tempfile.TemporaryDirectory() as folder:
+            ended = subprocess.run([sys.executable, "-B", "-c", program, folder], capture_output=True, text=True, check=False)
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertEqual(ended.stderr, "experiment: interrupted; no record was written, and an older one stays\n")
+
     def test_a_folder_that_can_not_be_made_is_said(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "made.json"

@@ -16,8 +16,17 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 STAGE = TOP / "build/uml-debug/stage"
 
 
+def say_interrupt(kind, value, trace):
+    """What a program does that nobody caught an exception of: at Ctrl-C it says what that means."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("experiment: interrupted; no record was written, and an older one stays", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, value, trace)
+
+
 def arguments(about, quick):
     """OUTDIR, which is made, and whether it shall be --quick, which means `quick`."""
+    sys.excepthook = say_interrupt
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("outdir", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true", help=quick)
