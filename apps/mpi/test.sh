@@ -198,6 +198,21 @@ else
 fi
 wait $!
 
+# Ctrl-C, for which a process in the background is deaf unless it is told otherwise.
+: >/run/killed
+setsid env --default-signal=INT "$agent" host-A timeout --foreground $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" \
+	--transport hybrid host-A,host-B onesided --sizes 8 --rounds 1000000 -- latency >/run/killed 2>&1 </dev/null &
+launcher=$!
+status=0
+wait_for 40 began && kill -INT -- "-$launcher"
+wait $launcher || status=$?
+if ((status == 130)) && grep -q '^launch: interrupted' /run/killed && wait_for 10 gone; then
+	ok "Ctrl-C ends all ranks, and it is said"
+else
+	explain "$(</run/killed)"
+	not_ok "Ctrl-C ends all ranks, and it is said" "status $status"
+fi
+
 # Without a device: a sentence that says what to do.
 rdma link del weft1
 complains "hybrid without a device: the next step is said" "rdma link add weft0 type weft netdev" \
