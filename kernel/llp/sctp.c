@@ -158,12 +158,16 @@ static int llp_sctp_set_tos(struct weft_llp *llp, u8 tos)
 	return 0;
 }
 
-/* Sets the time between the last tries. SCTP's own lower limit must not be above it. */
+/*
+ * Sets the time between the last tries, and that between the first ones to 1 s, as RFC 9260
+ * section 16 and TCP do. The kernel's own 3 s are RFC 4960's; with those, two lost packets used
+ * up all the time that a handshake has.
+ */
 static void sctp_set_rto(struct socket *sock, u32 max)
 {
 	struct sctp_rtoinfo rto = {
-		.srto_initial = min_t(u32, max, 3 * MSEC_PER_SEC),
-		.srto_min = min(max, WEFT_SCTP_MIN_RTO),
+		.srto_initial = WEFT_SCTP_MIN_RTO,
+		.srto_min = WEFT_SCTP_MIN_RTO,
 		.srto_max = max,
 	};
 

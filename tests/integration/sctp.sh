@@ -45,6 +45,36 @@ kill $served
 wait $served 2>/dev/null
 each sctp_ports none
 
+# --- lost handshakes ---
+# lose_first CHUNK: what comes to A that begins with a chunk of this type is lost, until one was.
+lose_first() {
+	tc -n A filter add dev eth0 ingress protocol ip pref "$1" u32 \
+		match ip protocol 132 0xff match u8 "$1" 0xff at 32 action drop
+	wait_for 30 lost "$1" && tc -n A filter del dev eth0 ingress pref "$1"
+}
+lost() { [[ $(tc -n A -s filter show dev eth0 ingress pref "$1") =~ 'dropped '[1-9] ]]; }
+# after_losses CHUNK...: a client comes through although the first packet of each type is lost.
+after_losses() {
+	local chunk losers=() status=0
+	for chunk; do
+		lose_first "$chunk" &
+		losers+=($!)
+	done
+	call 7300 || status=$?
+	for chunk in "${losers[@]}"; do
+		wait "$chunk" || { echo "nothing was lost" && status=1; }
+	done
+	return "$status"
+}
+each transport sctp
+tc -n A qdisc add dev eth0 clsact
+serve 7300
+# INIT and COOKIE ECHO: the first of them is sent again after 1 s, the second after another.
+check "a connection whose first two packets are lost" after_losses 1 10
+kill $served
+wait $served 2>/dev/null
+tc -n A qdisc del dev eth0 clsact
+
 # --- segments that overtake each other ---
 counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 # shuffled DISORDER: verified pings over a wire with it. /run/placed says how many bytes, and how many
@@ -76,7 +106,6 @@ placed_some() {
 	read -r bytes fpdus </run/placed
 	((fpdus > 10 && bytes > 1000 * fpdus && bytes < 65536 * fpdus))
 }
-each transport sctp
 for disorder in "delay 1ms loss 3%" "delay 2ms 1ms" "delay 2ms reorder 25% 50%"; do
 	each out_of_order on
 	check "verified pings with $disorder" shuffled "$disorder"
