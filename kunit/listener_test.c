@@ -257,6 +257,43 @@ static void listener_device_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
+/* So many that each bucket of the tables has several: all are found, and none for another. */
+static void listener_many(struct kunit *test)
+{
+	const u32 count = 1200;
+	struct host *a = host_new(test), *b = host_new(test);
+	struct iw_cm_id *ids = kvcalloc(count, sizeof(*ids), GFP_KERNEL);
+	struct iw_cm_id again;
+	u32 i, half_open;
+	char addr[16];
+
+	KUNIT_ASSERT_NOT_NULL(test, ids);
+	for (i = 0; i < count; i++) {
+		struct host *h = i % 2 ? b : a;
+
+		host_id(h, &ids[i]);
+		snprintf(addr, sizeof(addr), "10.1.%u.%u", i / 250, i % 250 + 1);
+		KUNIT_ASSERT_EQ_MSG(test, host_listen(h, &ids[i], addr, 5), 0, "%s", addr);
+	}
+	for (i = 0; i < count; i++) {
+		host_id(a, &again);
+		snprintf(addr, sizeof(addr), "10.1.%u.%u", i / 250, i % 250 + 1);
+		KUNIT_EXPECT_EQ_MSG(test, host_listen(a, &again, addr, 5), -EADDRINUSE, "%s", addr);
+	}
+	weft_conn_stop_all(host_dev(a));
+	KUNIT_EXPECT_EQ(test, a->refs, 0);
+	KUNIT_EXPECT_EQ(test, b->refs, (int)count / 2);
+	KUNIT_EXPECT_FALSE(test, weft_listener_find(host_dev(a), a->cm, &half_open));
+	KUNIT_EXPECT_TRUE(test, weft_listener_find(host_dev(b), b->cm, &half_open));
+	for (i = 0; i < count; i++)
+		KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&ids[i]), 0);
+	KUNIT_EXPECT_FALSE(test, weft_listener_find(host_dev(b), b->cm, &half_open));
+	kvfree(ids);
+	host_end(test, a);
+	host_end(test, b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(listener_life),
 	KUNIT_CASE(listener_fails),
@@ -266,6 +303,7 @@ static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(listener_full),
 	KUNIT_CASE(listener_tries_again),
 	KUNIT_CASE(listener_device_goes),
+	KUNIT_CASE(listener_many),
 	{}
 };
 

@@ -44,8 +44,10 @@ struct weft_mr;
  *	only compared
  * @counters: each processor's share of the counters
  * @tallies: the counters of queue pairs
- * @conns: every connection and listener, under @conns_lock
+ * @conns: every connection, under @conns_lock
  * @conns_by_cm: connections by rdma_cm's name for them, under @conns_lock
+ * @listeners_by_cm: listeners that are in use, by rdma_cm's name for them, under
+ *	weft_listen_lock
  * @lane: where connections of the kernel's own consumers are served. A reference
  * @conns_lock: protects @conns and @conns_by_cm; taken in process context only
  * @num_pd: objects in use, to enforce the limits
@@ -72,6 +74,7 @@ struct weft_device {
 	struct weft_tallies tallies;
 	struct list_head conns;
 	DECLARE_HASHTABLE(conns_by_cm, WEFT_CONN_HASH_BITS);
+	DECLARE_HASHTABLE(listeners_by_cm, WEFT_CONN_HASH_BITS);
 	struct weft_lane *lane;
 	spinlock_t conns_lock; /* of conns, conns_by_cm */
 	atomic_t num_pd;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Addresses of listeners, with the meaning that rdma_cm gives them. */
 #include <linux/inetdevice.h>
+#include <linux/jhash.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <net/netns/hash.h>
 
 #include "conn/address.h"
 
@@ -22,6 +24,21 @@ bool weft_addr_equal(const struct sockaddr_storage *a,
 	return a6->sin6_port == b6->sin6_port &&
 	       a6->sin6_scope_id == b6->sin6_scope_id &&
 	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+}
+
+/*
+ * Returns a hash of what weft_addr_equal() compares. The namespace's part of it is a random
+ * number, so that no program can choose addresses that fall together.
+ */
+u32 weft_addr_hash(struct net *net, const struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
+	u32 port = weft_addr_port(addr);
+
+	if (addr->ss_family == AF_INET)
+		return jhash_2words((__force u32)v4->sin_addr.s_addr, port, net_hash_mix(net));
+	return jhash_2words(ipv6_addr_hash(&v6->sin6_addr), port, net_hash_mix(net));
 }
 
 /* Returns true for an address on which rdma_cm makes one listener for each device. */

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <rdma/iw_cm.h>
 
+#include "base/weft.h"
 #include "conn/internal.h"
 #include "conn/listener.h"
 
@@ -19,6 +20,45 @@ static void listener_free(struct kref *refs)
 void weft_listener_put(struct weft_listener *listener)
 {
 	kref_put(&listener->refs, listener_free);
+}
+
+/**
+ * weft_listener_find() - find the listener of a cm_id of rdma_cm's
+ * @dev: device
+ * @cm_context: the cm_id
+ * @half_open: result: handshakes under way
+ *
+ * Context: process, may sleep.
+ * Return: true if there is one.
+ */
+bool weft_listener_find(struct weft_device *dev, const void *cm_context,
+			u32 *half_open)
+{
+	struct weft_listener *listener;
+	bool found = false;
+
+	spin_lock(&weft_listen_lock);
+	hash_for_each_possible(dev->listeners_by_cm, listener, by_cm, (unsigned long)cm_context) {
+		if (listener->id->context != cm_context)
+			continue;
+		*half_open = listener->num_half_open;
+		found = true;
+		break;
+	}
+	spin_unlock(&weft_listen_lock);
+	return found;
+}
+
+/* Returns one of a device's listeners that are in use, or NULL. With weft_listen_lock held. */
+struct weft_listener *weft_listener_any(struct weft_device *dev)
+{
+	struct weft_listener *listener;
+	unsigned int bucket;
+
+	lockdep_assert_held(&weft_listen_lock);
+	hash_for_each(dev->listeners_by_cm, bucket, listener, by_cm)
+		return listener;
+	return NULL;
 }
 
 /*

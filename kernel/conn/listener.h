@@ -18,6 +18,7 @@ struct weft_device;
  * @refs: held by the cm_id, until it is destroyed, and by every connection
  *	that is to be announced
  * @entry: in the port's list
+ * @by_cm: in the device's table by rdma_cm's cm_id, while @id is set
  * @dev: the device of its connections; valid while @id is set
  * @id: gets the events; NULL once it no longer listens. A reference
  * @port: its socket; valid while @id is set
@@ -30,6 +31,7 @@ struct weft_device;
 struct weft_listener {
 	struct kref refs;
 	struct list_head entry;
+	struct hlist_node by_cm;
 	struct weft_device *dev;
 	struct iw_cm_id *id;
 	struct listen_port *port;
@@ -48,6 +50,7 @@ extern spinlock_t weft_listen_lock;
 void weft_listener_put(struct weft_listener *listener);
 void weft_listener_add(struct weft_listener *listener, struct weft_conn *conn);
 void weft_listener_evict(struct weft_listener *listener);
+struct weft_listener *weft_listener_any(struct weft_device *dev);
 int weft_listener_deliver(struct weft_conn *conn, struct iw_cm_event *event);
 void weft_listener_leave(struct weft_conn *conn);
 

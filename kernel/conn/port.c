@@ -33,23 +33,23 @@
 
 /**
  * struct listen_port - a listening socket
- * @entry: in the list of ports, under weft_listen_lock
+ * @entry: in the table of ports, under weft_listen_lock
  * @net: the socket's namespace, which rdma_cm's identifiers of @listeners hold
  * @addr: where it listens
  * @class: the class of lower layer that its connections have
  * @v6only: an IPv6 wildcard takes no IPv4 connections
- * @listeners: its listeners. Under weft_listen_lock; never empty while in the list
+ * @listeners: its listeners. Under weft_listen_lock; never empty while in the table
  * @llp: the socket. Only the work uses it, until @ended
  * @ended: the work no longer touches @llp
  * @lane: serves accepted connections until they have queue pairs. A reference
  * @work: accepts; delayed when memory or sockets were short
  *
- * Made with its first listener, and entered in the list when its socket listens. The last
- * listener that leaves takes it off the list, ends the work, closes the socket and frees
+ * Made with its first listener, and entered in the table when its socket listens. The last
+ * listener that leaves takes it off the table, ends the work, closes the socket and frees
  * the port.
  */
 struct listen_port {
-	struct list_head entry;
+	struct hlist_node entry;
 	struct net *net;
 	struct sockaddr_storage addr;
 	const struct weft_llp_class *class;
@@ -61,8 +61,11 @@ struct listen_port {
 	struct delayed_work work;
 };
 
-/* Under weft_listen_lock. */
-static LIST_HEAD(ports);
+/*
+ * Ports by weft_addr_hash(), under weft_listen_lock. In a list, a program with 20000 ports made
+ * everybody who listens wait.
+ */
+static DEFINE_HASHTABLE(ports, 10);
 
 /* --- accepting --- */
 
@@ -185,7 +188,7 @@ static const struct weft_llp_ops port_ops = {
 /* --- ports --- */
 
 /*
- * Ends the work, closes the socket and frees the port, which is in no list. Called without
+ * Ends the work, closes the socket and frees the port, which is in no table. Called without
  * weft_listen_lock. No lock keeps the work from the socket, since a worker could wait for
  * a holder that is throttled; @ended does.
  */
@@ -228,7 +231,6 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 		kfree(port);
 		return NULL;
 	}
-	INIT_LIST_HEAD(&port->entry);
 	INIT_LIST_HEAD(&port->listeners);
 	INIT_DELAYED_WORK(&port->work, port_work);
 	port->net = net;
@@ -251,7 +253,7 @@ static int port_join(struct weft_listener *listener, struct net *net)
 	struct listen_port *port;
 
 	lockdep_assert_held(&weft_listen_lock);
-	list_for_each_entry(port, &ports, entry) {
+	hash_for_each_possible(ports, port, entry, weft_addr_hash(net, addr)) {
 		if (!net_eq(port->net, net) || port->class != class ||
 		    !weft_addr_equal(&port->addr, addr))
 			continue;
@@ -271,17 +273,20 @@ static int port_join(struct weft_listener *listener, struct net *net)
 
 /* --- listeners --- */
 
-/* Publishes a listener whose port is in the list. */
+/* Publishes a listener whose port is in the table. */
 static void listener_enter(struct weft_listener *listener)
 {
+	struct iw_cm_id *id = listener->id;
+
 	lockdep_assert_held(&weft_listen_lock);
-	listener->id->add_ref(listener->id);
-	listener->id->provider_data = listener;
+	id->add_ref(id);
+	id->provider_data = listener;
+	hash_add(listener->dev->listeners_by_cm, &listener->by_cm, (unsigned long)id->context);
 }
 
 /*
  * Makes a port for the listener. The lock is not held while the socket is opened, so
- * connections may come before the port is in the list.
+ * connections may come before the port is in the table.
  */
 static int port_make(struct weft_listener *listener, struct net *net)
 {
@@ -298,7 +303,7 @@ static int port_make(struct weft_listener *listener, struct net *net)
 		return ret;
 	}
 	spin_lock(&weft_listen_lock);
-	list_add_tail(&port->entry, &ports);
+	hash_add(ports, &port->entry, weft_addr_hash(net, &port->addr));
 	listener_enter(listener);
 	spin_unlock(&weft_listen_lock);
 	return 0;
@@ -387,6 +392,7 @@ static struct listen_port *listener_detach(struct weft_listener *listener)
 	lockdep_assert_held(&weft_listen_lock);
 	if (!listener->id)
 		return NULL;
+	hash_del(&listener->by_cm);
 	listener->id->rem_ref(listener->id);
 	listener->id = NULL;
 	weft_listener_evict(listener);
@@ -394,7 +400,7 @@ static struct listen_port *listener_detach(struct weft_listener *listener)
 	list_del(&listener->entry);
 	if (!list_empty(&port->listeners))
 		return NULL;
-	list_del(&port->entry);
+	hash_del(&port->entry);
 	return port;
 }
 
@@ -425,48 +431,6 @@ int weft_iw_destroy_listen(struct iw_cm_id *id)
 	return 0;
 }
 
-/*
- * Returns the device's listener of @cm_context, a cm_id of rdma_cm's, or with NULL any of the
- * device's; or NULL. With weft_listen_lock held.
- */
-static struct weft_listener *listener_of(struct weft_device *dev, const void *cm_context)
-{
-	struct weft_listener *listener;
-	struct listen_port *port;
-
-	lockdep_assert_held(&weft_listen_lock);
-	list_for_each_entry(port, &ports, entry) {
-		list_for_each_entry(listener, &port->listeners, entry) {
-			if (listener->dev == dev &&
-			    (!cm_context || listener->id->context == cm_context))
-				return listener;
-		}
-	}
-	return NULL;
-}
-
-/**
- * weft_listener_find() - find the listener of a cm_id of rdma_cm's
- * @dev: device
- * @cm_context: the cm_id
- * @half_open: result: handshakes under way
- *
- * Context: process, may sleep.
- * Return: true if there is one.
- */
-bool weft_listener_find(struct weft_device *dev, const void *cm_context,
-			u32 *half_open)
-{
-	struct weft_listener *listener;
-
-	spin_lock(&weft_listen_lock);
-	listener = listener_of(dev, cm_context);
-	if (listener)
-		*half_open = listener->num_half_open;
-	spin_unlock(&weft_listen_lock);
-	return listener;
-}
-
 /**
  * weft_listener_stop_all() - take a device's listeners out of use
  * @dev: device
@@ -482,7 +446,7 @@ void weft_listener_stop_all(struct weft_device *dev)
 
 	do {
 		spin_lock(&weft_listen_lock);
-		listener = listener_of(dev, NULL);
+		listener = weft_listener_any(dev);
 		port = listener ? listener_detach(listener) : NULL;
 		spin_unlock(&weft_listen_lock);
 		if (port)
