@@ -100,6 +100,24 @@ class Compare(unittest.TestCase):
         self.now["runs"].pop()
         self.expect("not measured any more")
 
+    def application(self):
+        """One row of NVMe over Weft, and the run that it is of."""
+        run = next(run for run in self.now["runs"] if run["instrument"] == "applications")
+        return run, next(result for result in run["results"]
+                         if (result["row"], result["subject"]) == ("nvme-4k-read-1", "weft"))
+
+    def test_application_dearer(self):
+        _, result = self.application()
+        result["io_s"] /= 1.02
+        self.assertEqual(self.verdict(), [])
+        result["io_s"] /= 1.02
+        self.expect("nvme-4k-read-1, weft, applications: +4.0 %")
+
+    def test_application_gone(self):
+        run, result = self.application()
+        run["results"].remove(result)
+        self.expect("nvme-4k-read-1, weft, applications: not measured any more")
+
     def test_another_kernel(self):
         self.now["kernel"] = "6.1.0-57-amd64"
         self.make(1 / 1.1)
