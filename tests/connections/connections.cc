@@ -8,8 +8,11 @@
 //     connections server ADDRESS CONNECTIONS [IRD ORD]
 //     connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS]
 //     connections abandon ADDRESS disconnect|destroy
+//     connections listen ADDRESS PORTS
 //
 // "abandon" gives a connection up while the peer's answer is awaited, and wants to be told at once.
+// "listen" listens on PORTS ports, and wants the last tenth of them to take as long as the second,
+// by its median call, since a list of all ports would make each take longer than the one before.
 //
 // The last line says how many connections did all that; the status is 0 if each did.
 #include <netdb.h>
@@ -27,6 +30,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -38,6 +42,8 @@ constexpr int kResolveMs = 5000;
 constexpr int kPatienceMs = 60000;
 constexpr int kSettleMs = 1000;
 constexpr double kPromptSeconds = 3;
+constexpr int kFirstPort = 10000;
+constexpr double kMoreForMany = 2;
 
 struct Depths {
   uint8_t ird = 4;
@@ -197,6 +203,36 @@ class Side {
     while (ended_ < connections)
       turn();
     return verdict(connections);
+  }
+
+  int listen(int ports) {
+    std::vector<double> took;
+    for (int i = 0; i < ports; i++) {
+      rdma_cm_id* id = nullptr;
+      sockaddr_in name{};
+      std::memcpy(&name, where_->ai_addr, sizeof(name));
+      name.sin_port = htons(static_cast<uint16_t>(kFirstPort + i));
+      if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0 ||
+          rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&name)) != 0)
+        die("rdma_bind_addr");
+      const auto begin = std::chrono::steady_clock::now();
+      if (rdma_listen(id, 1) != 0)
+        die("rdma_listen");
+      took.push_back(
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    const auto part = static_cast<size_t>(ports / 10);
+    const auto median = [&](size_t first) {
+      std::vector<double> some(took.begin() + static_cast<std::ptrdiff_t>(first),
+                               took.begin() + static_cast<std::ptrdiff_t>(first + part));
+      std::ranges::nth_element(some, some.begin() + static_cast<std::ptrdiff_t>(part / 2));
+      return some[part / 2];
+    };
+    const double few = median(part);
+    const double many = median(took.size() - part);
+    std::printf("rdma_listen() takes %.0f us beside %zu ports, %.0f us beside %zu\n", few * 1e6,
+                part, many * 1e6, took.size() - part);
+    return many < kMoreForMany * few ? 0 : 1;
   }
 
   int connect(int connections, int at_once) {
@@ -465,6 +501,8 @@ int main(int argc, char** argv) {
     depths.ord = static_cast<uint8_t>(number(arguments, 5, depths.ord));
     return Side(arguments[2], depths, number(arguments, 6, 0)).serve(number(arguments, 3, 1));
   }
+  if (role == "listen")
+    return Side(arguments[2], depths).listen(number(arguments, 3, 1));
   if (role == "abandon")
     return Side(arguments[2], depths).abandon(std::string(arguments[3]) == "disconnect");
   if (role == "client" && argc > 4) {
@@ -476,6 +514,8 @@ int main(int argc, char** argv) {
   }
   std::fprintf(stderr,
                "usage: connections server ADDRESS CONNECTIONS [IRD ORD [TOS]]\n"
-               "       connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS [TOS]]\n");
+               "       connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS [TOS]]\n"
+               "       connections abandon ADDRESS disconnect|destroy\n"
+               "       connections listen ADDRESS PORTS\n");
   return 2;
 }

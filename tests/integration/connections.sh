@@ -57,6 +57,11 @@ for host in 10.0.0.1 10.0.0.2; do
 	kill "${watchers[$host]}" 2>/dev/null
 done
 
+# Many ports of one program cost others nothing.
+ports=$((16000 / less))
+check "who listens beside $ports ports waits no longer" bash -c \
+	"ulimit -n 65536 && ip netns exec A timeout $((100 * patience)) $program listen 10.0.0.1 $ports"
+
 # To oneself: both ends on host A, over its own address.
 await "host A listens no more" 10 quiet_a
 ip netns exec A "$program" server 10.0.0.1 32 >/run/server 2>&1 &
