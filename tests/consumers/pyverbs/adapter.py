@@ -68,6 +68,20 @@ def _to_rts(resources):
                 end.__dict__.setdefault("connections", []).append(connection)
 
 
+class Constants:
+    """rdma_cm's constants by name: up to rdma-core 56 in a module, later in the enumerations of another."""
+
+    def __init__(self):
+        try:
+            import pyverbs.cm_enums as module
+        except ImportError:
+            import pyverbs.librdmacm_enums as module
+        self._places = [module, *(kind for kind in vars(module).values() if isinstance(kind, type))]
+
+    def __getattr__(self, name):
+        return next(getattr(place, name) for place in self._places if hasattr(place, name))
+
+
 def _expect(channel, wanted):
     from pyverbs.cmid import CMEvent
 
@@ -80,8 +94,8 @@ def _expect(channel, wanted):
 def connect(active_number, passive_number):
     """Connects two queue pairs of one device; returns what keeps the connection open."""
     from pyverbs.cmid import CMID, AddrInfo, CMEventChannel, ConnParam
-    import pyverbs.cm_enums as ce
 
+    ce = Constants()
     port = str(next(_ports))
     passive_channel, active_channel = CMEventChannel(), CMEventChannel()
     listener = CMID(creator=passive_channel, port_space=ce.RDMA_PS_TCP)
