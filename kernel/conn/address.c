@@ -27,18 +27,19 @@ bool weft_addr_equal(const struct sockaddr_storage *a,
 }
 
 /*
- * Returns a hash of what weft_addr_equal() compares. The namespace's part of it is a random
+ * Returns a hash of what weft_addr_equal() compares, but for the scope. The namespace's part of it is a random
  * number, so that no program can choose addresses that fall together.
  */
 u32 weft_addr_hash(struct net *net, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
-	u32 port = weft_addr_port(addr);
+	u32 seed = net_hash_mix(net) + weft_addr_port(addr);
 
 	if (addr->ss_family == AF_INET)
-		return jhash_2words((__force u32)v4->sin_addr.s_addr, port, net_hash_mix(net));
-	return jhash_2words(ipv6_addr_hash(&v6->sin6_addr), port, net_hash_mix(net));
+		return jhash_1word((__force u32)v4->sin_addr.s_addr, seed);
+	return jhash2((__force const u32 *)v6->sin6_addr.s6_addr32,
+		      ARRAY_SIZE(v6->sin6_addr.s6_addr32), seed);
 }
 
 /* Returns true for an address on which rdma_cm makes one listener for each device. */

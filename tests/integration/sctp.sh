@@ -46,23 +46,26 @@ wait $served 2>/dev/null
 each sctp_ports none
 
 # --- lost handshakes ---
-# lose_first CHUNK: what comes to A that begins with a chunk of this type is lost, until one was.
-lose_first() {
+# lose CHUNK: what comes to A that begins with a chunk of this type is lost. lose_one: until one was.
+lose() {
 	tc -n A filter add dev eth0 ingress protocol ip pref "$1" u32 \
 		match ip protocol 132 0xff match u8 "$1" 0xff at 32 action drop
-	wait_for 30 lost "$1" && tc -n A filter del dev eth0 ingress pref "$1"
 }
+lose_one() { wait_for 30 lost "$1" && tc -n A filter del dev eth0 ingress pref "$1"; }
 lost() { [[ $(tc -n A -s filter show dev eth0 ingress pref "$1") =~ 'dropped '[1-9] ]]; }
 # after_losses CHUNK...: a client comes through although the first packet of each type is lost.
 after_losses() {
-	local chunk losers=() status=0
+	local chunk loser losers=() status=0
 	for chunk; do
-		lose_first "$chunk" &
+		lose "$chunk" || return
+	done
+	for chunk; do
+		lose_one "$chunk" &
 		losers+=($!)
 	done
 	call 7300 || status=$?
-	for chunk in "${losers[@]}"; do
-		wait "$chunk" || { echo "nothing was lost" && status=1; }
+	for loser in "${losers[@]}"; do
+		wait "$loser" || { echo "nothing was lost" && status=1; }
 	done
 	return "$status"
 }

@@ -79,7 +79,10 @@ class Constants:
         self._places = [module, *(kind for kind in vars(module).values() if isinstance(kind, type))]
 
     def __getattr__(self, name):
-        return next(getattr(place, name) for place in self._places if hasattr(place, name))
+        for place in self._places:
+            if hasattr(place, name):
+                return getattr(place, name)
+        raise AttributeError(f"pyverbs has no constant {name}")
 
 
 def _expect(channel, wanted):
