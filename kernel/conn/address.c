@@ -27,8 +27,8 @@ bool weft_addr_equal(const struct sockaddr_storage *a,
 }
 
 /*
- * Returns a hash of what weft_addr_equal() compares, but for the scope. The namespace's part of it is a random
- * number, so that no program can choose addresses that fall together.
+ * Returns a hash of what weft_addr_equal() compares, but for the scope. The namespace's part of
+ * it is a random number, so that no program can choose addresses that fall together.
  */
 u32 weft_addr_hash(struct net *net, const struct sockaddr_storage *addr)
 {
