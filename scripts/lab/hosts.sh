@@ -62,11 +62,11 @@ install_stage() {
 	fi
 }
 
-# pause SECONDS: sleeps without starting a program, which costs 0.1 s under emulation.
-pause() {
-	[[ -n ${pause_fd:-} ]] || exec {pause_fd}<> <(:)
-	read -r -t "$1" -u "$pause_fd" || true
-}
+# pause SECONDS: sleeps, by a builtin of Debian's bash-builtins where that is installed, since starting a program costs
+# 0.1 s under emulation. Bash's own timeouts (read -t) will not do: when the time is over before bash begins to wait,
+# bash 5.2 blocks the signals that what lies on its stack happens to name, and may never hear of its children's ends.
+enable -f /usr/lib/bash/sleep sleep 2>/dev/null || true
+pause() { sleep "$1" || true; }
 
 # wait_for SECONDS COMMAND...: repeats COMMAND until it succeeds; fails when time is up.
 wait_for() {
@@ -104,7 +104,7 @@ cat_listeners() {
 await_listener() {
 	local pid=$1 known=$2 end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1})) settled=0 listener
 	while ((SECONDS < end)); do
-		kill -0 "$pid" 2>/dev/null || return 1
+		! ended "$pid" || return 1
 		if [[ /proc/$pid/ns/net -ef /run/netns/A ]]; then
 			((settled)) || settled=$((SECONDS + 15))
 			for listener in $(listeners "$pid"); do
@@ -127,7 +127,7 @@ await_port() {
 		printf -v wanted '%02X%s' "$byte" "$wanted"
 	done
 	until on_a grep -qE ": [0-9A-F]*$wanted [0-9A-F:]+ 0A " /proc/net/tcp; do
-		kill -0 "$1" 2>/dev/null && ((SECONDS < end)) || return 1
+		! ended "$1" && ((SECONDS < end)) || return 1
 		pause 0.1
 	done
 }
@@ -201,4 +201,12 @@ snapshot() {
 	rdma statistic show
 }
 
-ended() { ! kill -0 "$1" 2>/dev/null; }
+# ended PID: has a process come to its end? One that has, and whose parent has not asked for its status yet, counts,
+# unless threads of it still run.
+ended() {
+	local line
+	kill -0 "$1" 2>/dev/null && read -r line 2>/dev/null <"/proc/$1/stat" || return 0
+	# What follows the name: the state is the first word, how many threads there are is the eighteenth.
+	read -ra line <<<"${line##*) }"
+	[[ ${line[0]} == Z && ${line[17]} == 1 ]]
+}

@@ -245,6 +245,8 @@ await() {
 	not_ok "waiting: $what" "it did not come within $limit s"
 	return 1
 }
+# both_ended: have the programs $server and $client come to their ends?
+both_ended() { ended "$server" && ended "$client"; }
 
 # cases LABEL SECONDS COMMAND...: runs a program of ours, each of whose cases is a test here. It
 # prints "ok NAME", "not ok NAME: WHY" and "skip NAME: WHY" (also kept in $skips), and at its end

@@ -47,8 +47,6 @@ traffic_once() {
 begun() { flowing || ended "$client"; }
 busy_a() { [[ -n $(listeners "$someone_in_a") ]]; }
 
-both_ended() { ended "$server" && ended "$client"; }
-
 stop_traffic() {
 	kill -KILL -- "-$server" "-$client" 2>/dev/null
 	wait_for 20 both_ended || not_ok "SIGKILL" "a program does not die: $(ps -o pid,stat,wchan,args -p "$server,$client")"

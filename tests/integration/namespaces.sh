@@ -58,7 +58,6 @@ setsid ip netns exec B rping -c -a 10.0.0.1 -S 1000 -v >/run/client 2>&1 </dev/n
 client=$!
 wait_for 60 grep -q "ping data" /run/client || not_ok "moved under traffic" "rping sends nothing"
 check "moved under traffic" timeout $((30 * patience)) ip netns exec A rdma dev set weft0 netns C
-both_ended() { ended "$server" && ended "$client"; }
 check "  the programs end" wait_for 30 both_ended
 kill -KILL -- "-$server" "-$client" 2>/dev/null
 wait "$server" "$client" 2>/dev/null

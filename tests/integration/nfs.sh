@@ -90,7 +90,10 @@ if mount_share 10.0.0.1; then
 	goes_on "NFS: the network goes away under load for a while" bash -c \
 		"ip -n A link set eth0 down; sleep 3; ip -n A link set eth0 up; ip -n A address replace fd00::1/64 dev eth0 nodad"
 	if [[ $type == weft ]]; then
-		goes_on "NFS: the module is replaced under load" bash -c "rmmod weft && modprobe weft && add_a && add_b"
+		# The client's device goes first. While it connects anew, because the server's has gone, NFS of Linux 6.1
+		# dies of its device's end: rpcrdma_cm_event_handler() uses an identifier that it has not noted yet.
+		goes_on "NFS: the module is replaced under load" bash -c \
+			"rdma link delete $client_device && rmmod weft && modprobe weft && add_a && add_b"
 	fi
 	files "NFS: after all that"
 	check "NFS: the client unmounts at last" timeout $((60 * patience)) umount $mounted

@@ -248,7 +248,7 @@ set_a user_timeout 2
 set_b user_timeout 2
 if start_rping; then
 	ip -n B link set eth0 down
-	check "both at 2: both ends notice that the wire is cut" wait_for 30 bash -c "! kill -0 $client 2>/dev/null && ! kill -0 $server 2>/dev/null"
+	check "both at 2: both ends notice that the wire is cut" wait_for 30 both_ended
 	stop_rping 2>/dev/null
 	ip -n B link set eth0 up
 	ip -n B addr replace fd00::2/64 dev eth0 nodad

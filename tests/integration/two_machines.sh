@@ -116,9 +116,6 @@ tc qdisc replace dev eth0 root netem delay 700ms
 check "messages one by one to a peer far away" timeout $((200 * patience)) "$lending" alone 10.0.0.1 12
 $mend
 
-# gone PID: is the process gone?
-# shellcheck disable=SC2317 # called by wait_for
-gone() { ! kill -0 "$1" 2>/dev/null; }
 # shellcheck disable=SC2317 # called by wait_for
 held() { grep -q held /run/left; }
 # killed NAME WAY NUMBER: can a process be killed while its pages are lent, on NUMBER connections,
@@ -132,7 +129,7 @@ killed() {
 		return
 	fi
 	kill -9 $left
-	if wait_for 60 gone $left; then
+	if wait_for 60 ended $left; then
 		ok "$1"
 	else
 		not_ok "$1" "it is still there after a minute"
@@ -145,13 +142,13 @@ killed "a process can be killed though the card keeps its pages" "$keep" 1
 modprobe -r weft &
 left=$!
 pause 5
-if ! gone $left; then
+if ! ended $left; then
 	ok "the module waits for them"
 else
 	not_ok "the module waits for them" "it is gone"
 fi
 $mend
-if wait_for 30 gone $left; then
+if wait_for 30 ended $left; then
 	ok "it goes when they are back"
 else
 	not_ok "it goes when they are back" "it is still there"
@@ -168,7 +165,7 @@ for way in "rdma link delete weft0" "modprobe -r weft" "$cut; modprobe -r weft";
 		not_ok "under load: $way" "nothing is lent"
 	fi
 	check "under load: $way" timeout $((120 * patience)) bash -c "$way"
-	check "under load: $way: the program ends" wait_for 60 gone $left
+	check "under load: $way: the program ends" wait_for 60 ended $left
 	$mend 2>/dev/null
 	modprobe weft crc=off && { [[ -e /sys/class/infiniband/weft0 ]] || rdma link add weft0 type weft netdev eth0; }
 	check "large messages after: $way" messages 60
