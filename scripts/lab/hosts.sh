@@ -65,6 +65,7 @@ install_stage() {
 # pause SECONDS: sleeps, by a builtin of Debian's bash-builtins where that is installed, since starting a program costs
 # 0.1 s under emulation. Bash's own timeouts (read -t) will not do: when the time is over before bash begins to wait,
 # bash 5.2 blocks the signals that what lies on its stack happens to name, and may never hear of its children's ends.
+# That builtin knows no "infinity".
 enable -f /usr/lib/bash/sleep sleep 2>/dev/null || true
 pause() { sleep "$1" || true; }
 
