@@ -88,14 +88,15 @@ make_initramfs() {
 # boot_modules RELEASE MODULES-DIRECTORY TARGET: copies the modules a lab needs before it
 # has a root, and writes their order of loading. A kernel may have them all built in.
 boot_modules() {
-	local release=$1 modules=$2 target=$3 base module line file name
+	local release=$1 modules=$2 target=$3 base module line file name sharing=(9p 9pnet_virtio)
 	: >"$target/order"
 	[[ -f $modules/modules.dep ]] || return 0
+	[[ $(shares_by "$modules") == 9p ]] || sharing=(virtiofs)
 	# modprobe wants the directory that lib/modules/RELEASE lies in.
 	base=$(mktemp -d "$labs/modules.XXXXXX")
 	mkdir -p "$base/lib/modules"
 	ln -s "$modules" "$base/lib/modules/$release"
-	for module in virtio_pci virtio_ccw 9p 9pnet_virtio overlay configfs; do
+	for module in virtio_pci virtio_ccw "${sharing[@]}" overlay configfs; do
 		modprobe -d "$base" -S "$release" --show-depends "$module" 2>/dev/null || true
 	done | while read -r line file _; do
 		[[ $line == insmod ]] || continue
@@ -113,7 +114,7 @@ boot_modules() {
 }
 
 # shares_by MODULES-DIRECTORY: prints by which file system a kernel sees this machine's files. Those
-# that Debian makes for clouds have no 9p, but virtiofs built in.
+# that Debian makes for clouds have no 9p, but virtiofs.
 shares_by() {
 	if [[ -f $1/modules.builtin ]] && ! grep -q '/9p\.ko' "$1/modules.builtin" "$1/modules.dep"; then
 		echo virtiofs

@@ -2,6 +2,7 @@
 """What the devices have counted, and traced, in a case."""
 
 import contextlib
+import functools
 import os
 import subprocess
 import time
@@ -75,22 +76,30 @@ def write(path, text):
         file.write(text)
 
 
+@functools.cache
+def enable(event):
+    """
+    Has a tracepoint written from here on. Each change makes the kernel rewrite its own code, which an emulated machine
+    of two processors does not always survive. So no event is taken back, and none brings the scheduler's along, from
+    which the kernel learns the names of processes.
+    """
+    if not os.path.isdir(os.path.join(TRACING, "events")):
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACING], check=True)
+    write("options/record-cmd", "0")
+    write(f"events/weft/{event}/enable", "1")
+
+
 @contextlib.contextmanager
 def traced(event, told):
     """Inside, a line of this tracepoint is written that tells this. Both hosts' devices write."""
-    if not os.path.isdir(os.path.join(TRACING, "events")):
-        subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACING], check=True)
+    enable(event)
     write("trace", "")
-    write(f"events/weft/{event}/enable", "1")
-    try:
-        yield
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            with open(os.path.join(TRACING, "trace"), encoding="utf-8", errors="replace") as file:
-                lines = [line.strip() for line in file if f" {event}: " in line]
-            if any(told in line for line in lines) or time.monotonic() > deadline:
-                break
-            time.sleep(0.05)
-    finally:
-        write(f"events/weft/{event}/enable", "0")
+    yield
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with open(os.path.join(TRACING, "trace"), encoding="utf-8", errors="replace") as file:
+            lines = [line.strip() for line in file if f" {event}: " in line]
+        if any(told in line for line in lines) or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
     check(any(told in line for line in lines), f"no {event} tells '{told}', but: {lines}")
