@@ -274,6 +274,9 @@ static void cq_polled_in_softirq(struct kunit *test)
 	struct told *told = queue(test);
 	unsigned long flags;
 
+	/* Called where it is, not on the processor of another vector. */
+	migrate_disable();
+	told->cq.ib.comp_vector = raw_smp_processor_id();
 	told->cq.ib.poll_ctx = IB_POLL_SOFTIRQ;
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
@@ -293,6 +296,7 @@ static void cq_polled_in_softirq(struct kunit *test)
 	add(told, 2);
 	KUNIT_EXPECT_EQ(test, told->events, 3U);
 	KUNIT_EXPECT_FALSE(test, told->softirqs_off);
+	migrate_enable();
 }
 
 /* The kernel's own words, scribbled over, are not believed. */

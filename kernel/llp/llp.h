@@ -238,6 +238,23 @@ static inline void weft_llp_unlock(struct weft_llp *llp)
 	WEFT_LLP_CALL(unlock);
 }
 
+/**
+ * weft_llp_follow() - have packets received where the owner of a stream works
+ * @llp: the stream
+ *
+ * Receive flow steering (RFS) learns from the read() and write() of ordinary sockets on which
+ * processor their program runs. Nobody calls these for a stream, so that it would steer none.
+ * Streams of other classes than TCP are read and sent by workers of their own, whose
+ * processor tells nothing.
+ *
+ * Context: the processor of whoever posts; with or without the stream's lock. Does not sleep.
+ */
+static inline void weft_llp_follow(struct weft_llp *llp)
+{
+	if (likely(llp->class == &weft_tcp_class))
+		weft_tcp_follow(llp);
+}
+
 /* Warns, in kernels that check locks, if the caller does not hold the stream's lock. */
 static inline void weft_llp_assert_locked(const struct weft_llp *llp)
 {

@@ -5,6 +5,7 @@
 
 #include <linux/net.h>
 
+#include "base/compat/sock.h"
 #include "llp/class.h"
 
 extern const struct weft_llp_class weft_tcp_class;
@@ -43,6 +44,12 @@ static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)
 static inline struct sock *weft_tcp_sk(const struct weft_llp *llp)
 {
 	return to_weft_tcp(llp)->sock->sk;
+}
+
+/* Has packets of this stream received on this processor, if receive flow steering is in use. */
+static inline void weft_tcp_follow(const struct weft_llp *llp)
+{
+	sock_rps_record_flow(weft_tcp_sk(llp));
 }
 
 /* --- tcp_data.c: struct weft_llp_flow, by name so that llp.h calls them directly --- */

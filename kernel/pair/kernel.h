@@ -15,6 +15,8 @@ struct weft_qp;
  * @near: the transmit worker on weft_near_workqueue, as that of struct weft_worker is on
  *	weft_workqueue. An item of its own, since a workqueue knows only of its own items that they
  *	run: one item on two queues might run twice at once, and its end wait for one run alone
+ * @posted: a post has started @near, which so runs where the consumer does; a hint, without a
+ *	lock
  * @gather: posts that are held, under the queue pair's post_lock
  *
  * Made and freed with the queue pair, and not a part of it, so that those of programs are no
@@ -23,6 +25,7 @@ struct weft_qp;
 struct weft_kernel {
 	struct weft_qp *qp;
 	struct work_struct near;
+	bool posted;
 	struct weft_gather gather;
 };
 

@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "base/weft.h"
 #include "queue/cq.h"
+#include "queue/vector.h"
 
 /* Returns true if the consumer armed the queue since the last event. The caller holds @lock. */
 static bool cq_is_armed(const struct weft_cq *cq, bool solicited)
@@ -54,23 +55,6 @@ static noinline bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
 	return true;
 }
 
-/*
- * Calls the consumer's handler. One that polls in a softirq raises it, and runs when softirqs are
- * allowed again: raised by a process that allows them, it would first wake a thread.
- */
-static void cq_call(struct weft_cq *cq)
-{
-	bool raises = cq->ib.poll_ctx == IB_POLL_SOFTIRQ && !irqs_disabled();
-
-	if (!cq->ib.comp_handler)
-		return;
-	if (raises)
-		local_bh_disable();
-	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
-	if (raises)
-		local_bh_enable();
-}
-
 /* Raises an event that was put off. The timer calls with @time_is_up. Any context. */
 static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 {
@@ -88,7 +72,7 @@ static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 		cq_serve(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify)
-		cq_call(cq);
+		weft_vector_call(cq);
 }
 
 static enum hrtimer_restart cq_time_is_up(struct hrtimer *timer)
@@ -173,7 +157,7 @@ static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_ro
 static __always_inline void cq_tell(struct weft_cq *cq, bool wake, bool died)
 {
 	if (wake)
-		cq_call(cq);
+		weft_vector_call(cq);
 	if (unlikely(died))
 		cq_tell_dead(cq);
 }
@@ -234,6 +218,7 @@ void weft_cq_init(struct weft_cq *cq)
 	mutex_init(&cq->resizing);
 	hrtimer_setup(&cq->mod_timer, cq_time_is_up, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
+	weft_vector_init(cq);
 }
 
 /**
@@ -473,6 +458,7 @@ int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	struct weft_ring ring;
 
 	hrtimer_cancel(&cq->mod_timer);
+	weft_vector_end(cq);
 	/* `rdma res show` may still read the queue. */
 	spin_lock_irq(&cq->lock);
 	ring = cq->ring;

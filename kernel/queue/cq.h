@@ -5,6 +5,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/mutex.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
@@ -14,9 +15,9 @@
 /**
  * struct weft_cq - one completion queue
  * @ib: what the RDMA core sees; it allocates and frees the whole
- * @lock: protects all fields below, @ring included. Both directions of a queue pair complete
- *	its work requests under it, so that these complete in order. The innermost of all
- *	locks. Any context
+ * @lock: protects all fields below but the last two, @ring included. Both directions of a queue
+ *	pair complete their work requests under it, so that these complete in order. The innermost
+ *	of all locks. Any context
  * @resizing: held, outside @lock, while @ring is replaced, so that a second resize does
  *	not free the ring that the first copies from. Sleeps
  * @ring: the entries; ring.head is the kernel's producer index
@@ -31,6 +32,8 @@
  * @mod_waiting: @mod_timer runs
  * @streak: of the queue pairs that complete their sends here
  * @dead: an entry was lost, since there was no room or the user's words made no sense
+ * @call_waits: bit 0: @call is on its way to the processor of the vector, and has not begun
+ * @call: calls the consumer there; belongs to whoever set @call_waits
  */
 struct weft_cq {
 	struct ib_cq ib;
@@ -47,6 +50,8 @@ struct weft_cq {
 	struct hrtimer mod_timer;
 	struct weft_streak streak; /* a hint, without the lock */
 	bool dead;
+	unsigned long call_waits; /* atomic bits */
+	call_single_data_t call;
 };
 
 static inline struct weft_cq *to_weft_cq(struct ib_cq *ib)

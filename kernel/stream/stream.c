@@ -78,8 +78,18 @@ static void stream_run(struct weft_qp *qp)
 		weft_qp_kick(qp);
 }
 
-/* One run of the transmit worker. */
-static void stream_serve(struct weft_qp *qp)
+/*
+ * Has packets received on this processor, on which the consumer posts. The caller holds tx.lock.
+ */
+static void stream_follow(struct weft_qp *qp)
+{
+	lockdep_assert_held(&qp->tx.lock);
+	if (qp->llp)
+		weft_llp_follow(qp->llp);
+}
+
+/* One run of the transmit worker; @near: on the processor where it was started. */
+static void stream_serve(struct weft_qp *qp, bool near)
 {
 	unsigned int flags;
 
@@ -87,6 +97,10 @@ static void stream_serve(struct weft_qp *qp)
 		return;
 	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
 	flags = memalloc_noio_save();
+	if (near && READ_ONCE(qp->kernel->posted)) {
+		WRITE_ONCE(qp->kernel->posted, false);
+		stream_follow(qp);
+	}
 	stream_run(qp);
 	memalloc_noio_restore(flags);
 	weft_qp_unlock(qp);
@@ -94,12 +108,12 @@ static void stream_serve(struct weft_qp *qp)
 
 static void stream_work(struct work_struct *work)
 {
-	stream_serve(container_of(work, struct weft_qp, worker.work));
+	stream_serve(container_of(work, struct weft_qp, worker.work), false);
 }
 
 static void stream_near(struct work_struct *work)
 {
-	stream_serve(container_of(work, struct weft_kernel, near)->qp);
+	stream_serve(container_of(work, struct weft_kernel, near)->qp, true);
 }
 
 /*
@@ -144,6 +158,7 @@ int weft_stream_doorbell(struct weft_qp *qp)
 		weft_qp_kick(qp);
 		return 0;
 	}
+	stream_follow(qp);
 	stream_run(qp);
 	weft_qp_unlock(qp);
 	return 0;

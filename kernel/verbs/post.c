@@ -258,8 +258,11 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 			weft_ring_need_doorbell(&qp->sq, false); /* the worker asks again */
 	}
 	spin_unlock_irqrestore(&qp->post_lock, flags);
-	if (kick)
+	if (kick) {
+		if (qp->kernel)
+			WRITE_ONCE(qp->kernel->posted, true);
 		weft_qp_kick(qp);
+	}
 	return ret < 0 ? ret : 0;
 }
 

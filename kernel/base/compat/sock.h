@@ -6,6 +6,9 @@
 #include <linux/bvec.h>
 #include <linux/net.h>
 #include <net/net_namespace.h>
+#ifdef HAVE_RPS_HEADER
+#include <net/rps.h>
+#endif
 #include <net/sock.h>
 #include <net/tcp.h>
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * On which processor a consumer is called. Completion vector N is processor N, as a card has an
+ * interrupt for each processor. A consumer in the kernel that has a queue for each processor, as
+ * NVMe has, is so called where it asked, and not wherever packets come.
+ *
+ * Users' queues are not concerned: their consumer is woken, and the scheduler knows where.
+ */
+#include <linux/bitops.h>
+#include <linux/smp.h>
+#include <linux/workqueue.h>
+
+#include "queue/cq.h"
+#include "queue/vector.h"
+
+/* Returns true if the RDMA core works for the consumer on the processor that it is called on. */
+static bool vector_counts(const struct weft_cq *cq)
+{
+	return cq->ib.poll_ctx == IB_POLL_SOFTIRQ || cq->ib.poll_ctx == IB_POLL_WORKQUEUE;
+}
+
+/*
+ * Calls the consumer's handler. One that polls in a softirq raises it, and runs when softirqs are
+ * allowed again: raised by a process that allows them, it would first wake a thread.
+ */
+static void vector_call_here(struct weft_cq *cq)
+{
+	bool raises = cq->ib.poll_ctx == IB_POLL_SOFTIRQ && !irqs_disabled();
+
+	if (raises)
+		local_bh_disable();
+	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (raises)
+		local_bh_enable();
+}
+
+static void vector_called(void *info)
+{
+	struct weft_cq *cq = info;
+
+	/* Completions added from here on have a call of their own. */
+	clear_bit(0, &cq->call_waits);
+	smp_mb__after_atomic(); /* before the consumer polls; pairs with test_and_set_bit() */
+	vector_call_here(cq);
+}
+
+/* Prepares a new queue. */
+void weft_vector_init(struct weft_cq *cq)
+{
+	INIT_CSD(&cq->call, vector_called, cq);
+}
+
+/**
+ * weft_vector_call() - call a queue's consumer, on the processor of its vector if it has one
+ * @cq: the queue
+ *
+ * A processor that is off, or has no vector, is not waited for: the consumer is called on this one.
+ *
+ * Context: any, without the queue's lock.
+ */
+void weft_vector_call(struct weft_cq *cq)
+{
+	int cpu = cq->ib.comp_vector;
+
+	if (!cq->ib.comp_handler)
+		return;
+	if (!vector_counts(cq) || cpu == raw_smp_processor_id()) {
+		vector_call_here(cq);
+		return;
+	}
+	/* A call that has not begun yet finds these completions, too. */
+	if (test_and_set_bit(0, &cq->call_waits))
+		return;
+	if (smp_call_function_single_async(cpu, &cq->call))
+		vector_called(cq);
+}
+
+static void vector_passed(void *unused)
+{
+}
+
+/**
+ * weft_vector_end() - wait until no call is under way
+ * @cq: the queue, to which nothing is added any more
+ *
+ * The RDMA core cancels the work of its consumer before it asks us. A call that came in
+ * between has queued that again, and would be made in freed memory.
+ *
+ * Context: process, may sleep.
+ */
+void weft_vector_end(struct weft_cq *cq)
+{
+	if (!vector_counts(cq))
+		return;
+	/* Calls of a processor are made in their order. One that is off has made all it had. */
+	smp_call_function_single(cq->ib.comp_vector, vector_passed, NULL, true);
+	if (cq->ib.poll_ctx == IB_POLL_WORKQUEUE)
+		cancel_work_sync(&cq->ib.work);
+}
