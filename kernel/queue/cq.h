@@ -3,6 +3,7 @@
 #ifndef WEFT_CQ_H
 #define WEFT_CQ_H
 
+#include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/mutex.h>
 #include <linux/smp.h>
@@ -15,8 +16,8 @@
 /**
  * struct weft_cq - one completion queue
  * @ib: what the RDMA core sees; it allocates and frees the whole
- * @lock: protects all fields below but the last two, @ring included. Both directions of a queue
- *	pair complete their work requests under it, so that these complete in order. The innermost
+ * @lock: protects all fields below but the last three, @ring included. Both directions of a
+ *	queue pair complete their work requests under it, so that these complete in order. The innermost
  *	of all locks. Any context
  * @resizing: held, outside @lock, while @ring is replaced, so that a second resize does
  *	not free the ring that the first copies from. Sleeps
@@ -33,6 +34,7 @@
  * @streak: of the queue pairs that complete their sends here
  * @dead: an entry was lost, since there was no room or the user's words made no sense
  * @call_waits: bit 0: @call is on its way to the processor of the vector, and has not begun
+ * @calls: how many calls are on their way or under way; the end waits for them
  * @call: calls the consumer there; belongs to whoever set @call_waits
  */
 struct weft_cq {
@@ -51,6 +53,7 @@ struct weft_cq {
 	struct weft_streak streak; /* a hint, without the lock */
 	bool dead;
 	unsigned long call_waits; /* atomic bits */
+	atomic_t calls;
 	call_single_data_t call;
 };
 

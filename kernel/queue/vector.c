@@ -6,7 +6,9 @@
  *
  * Users' queues are not concerned: their consumer is woken, and the scheduler knows where.
  */
+#include <linux/atomic.h>
 #include <linux/bitops.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/workqueue.h>
 
@@ -42,6 +44,7 @@ static void vector_called(void *info)
 	clear_bit(0, &cq->call_waits);
 	smp_mb__after_atomic(); /* before the consumer polls; pairs with test_and_set_bit() */
 	vector_call_here(cq);
+	atomic_dec_return_release(&cq->calls); /* the queue may be gone now */
 }
 
 /* Prepares a new queue. */
@@ -54,7 +57,7 @@ void weft_vector_init(struct weft_cq *cq)
  * weft_vector_call() - call a queue's consumer, on the processor of its vector if it has one
  * @cq: the queue
  *
- * A processor that is off, or has no vector, is not waited for: the consumer is called on this one.
+ * A processor that is off is not waited for: the consumer is called on this one.
  *
  * Context: any, without the queue's lock.
  */
@@ -71,12 +74,9 @@ void weft_vector_call(struct weft_cq *cq)
 	/* A call that has not begun yet finds these completions, too. */
 	if (test_and_set_bit(0, &cq->call_waits))
 		return;
+	atomic_inc(&cq->calls);
 	if (smp_call_function_single_async(cpu, &cq->call))
 		vector_called(cq);
-}
-
-static void vector_passed(void *unused)
-{
 }
 
 /**
@@ -90,10 +90,9 @@ static void vector_passed(void *unused)
  */
 void weft_vector_end(struct weft_cq *cq)
 {
-	if (!vector_counts(cq))
-		return;
-	/* Calls of a processor are made in their order. One that is off has made all it had. */
-	smp_call_function_single(cq->ib.comp_vector, vector_passed, NULL, true);
+	/* A call is an interrupt's time away. */
+	while (atomic_read_acquire(&cq->calls))
+		cond_resched();
 	if (cq->ib.poll_ctx == IB_POLL_WORKQUEUE)
 		cancel_work_sync(&cq->ib.work);
 }
