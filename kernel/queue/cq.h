@@ -17,8 +17,8 @@
  * struct weft_cq - one completion queue
  * @ib: what the RDMA core sees; it allocates and frees the whole
  * @lock: protects all fields below but the last three, @ring included. Both directions of a
- *	queue pair complete their work requests under it, so that these complete in order. The innermost
- *	of all locks. Any context
+ *	queue pair complete their work requests under it, so that these complete in order. The
+ *	innermost of all locks. Any context
  * @resizing: held, outside @lock, while @ring is replaced, so that a second resize does
  *	not free the ring that the first copies from. Sleeps
  * @ring: the entries; ring.head is the kernel's producer index
