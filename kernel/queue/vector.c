@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On which processor a consumer is called. Completion vector N is processor N, as a card has an
- * interrupt for each processor. A consumer in the kernel that has a queue for each processor, as
- * NVMe has, is so called where it asked, and not wherever packets come.
+ * On which processor a consumer is called. Where packets are steered (RFS), completion vector N is
+ * processor N, as a card has an interrupt for each. A consumer in the kernel that has a queue for
+ * each processor, as NVMe has, is then called where it asked.
  *
- * Users' queues are not concerned: their consumer is woken, and the scheduler knows where.
+ * Where packets are not steered, a consumer is called wherever they come: an interrupt of
+ * another processor for each call costs more than it gives. Users' queues are not concerned:
+ * their consumer is woken, and the scheduler knows where.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -12,13 +14,18 @@
 #include <linux/smp.h>
 #include <linux/workqueue.h>
 
+#include "base/compat/sock.h"
 #include "queue/cq.h"
 #include "queue/vector.h"
 
-/* Returns true if the RDMA core works for the consumer on the processor that it is called on. */
+/*
+ * Returns true if the vector of a queue counts: packets are steered, and the RDMA core works for
+ * the consumer on the processor that it is called on.
+ */
 static bool vector_counts(const struct weft_cq *cq)
 {
-	return cq->ib.poll_ctx == IB_POLL_SOFTIRQ || cq->ib.poll_ctx == IB_POLL_WORKQUEUE;
+	return weft_sock_steered() && (cq->ib.poll_ctx == IB_POLL_SOFTIRQ ||
+				       cq->ib.poll_ctx == IB_POLL_WORKQUEUE);
 }
 
 /*
@@ -54,7 +61,7 @@ void weft_vector_init(struct weft_cq *cq)
 }
 
 /**
- * weft_vector_call() - call a queue's consumer, on the processor of its vector if it has one
+ * weft_vector_call() - call a queue's consumer, on the processor of its vector if that counts
  * @cq: the queue
  *
  * A processor that is off is not waited for: the consumer is called on this one.

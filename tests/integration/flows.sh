@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Work follows its consumer from processor to processor, of which the lab has two: receive flow steering
-# (RFS) brings packets to where a program posts, and completion vectors call the consumers of
+# (RFS) brings packets to where a program posts, and with it completion vectors call the consumers of
 # the kernel where they asked to be.
 
 # Functions are called by name, from check.
@@ -58,12 +58,8 @@ for programs in "0 1" "1 0" "0 1" "1 0"; do
 		not_ok "$name" "processor 0 was handed ${over[0]} packets by the other one, processor 1 ${over[1]}, of $rounds rounds"
 	fi
 done
-echo 0 >/proc/sys/net/core/rps_sock_flow_entries
-for queue in /sys/class/net/eth[01]/queues/rx-0; do
-	echo 0 >"$queue/rps_cpus"
-done
 
-# --- vectors are processors ---
+# --- vectors are processors, where packets are steered ---
 trace=/sys/kernel/tracing
 mount -t tracefs tracefs $trace 2>/dev/null
 for event in cq_alloc cq_schedule; do

@@ -55,6 +55,19 @@ static inline const struct in6_addr *weft_sock_v6_daddr(const struct sock *sk)
 }
 #endif
 
+/* Returns true if packets go where programs run: receive flow steering (RFS) is in use. */
+#ifdef CONFIG_RPS
+static inline bool weft_sock_steered(void)
+{
+	return static_branch_unlikely(&rfs_needed);
+}
+#else
+static inline bool weft_sock_steered(void)
+{
+	return false;
+}
+#endif
+
 /* Addresses handed to the kernel's sockets have a type of their own, since they have no size. */
 #ifndef HAVE_SOCKADDR_UNSIZED
 #define sockaddr_unsized	sockaddr
