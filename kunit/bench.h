@@ -42,6 +42,7 @@ struct bench {
 	struct weft_mr mr[4];
 	struct weft_cq cq;
 	struct weft_qp qp;
+	struct weft_qp_entry entry;
 	u32 posted;
 	int event; /* the last one, -1: none */
 	int events;
@@ -110,8 +111,10 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	spin_lock_init(&b->cq.lock);
 	ring_memory(test, &b->cq.ring, ENTRIES, sizeof(struct weft_cqe));
 
-	kref_init(&qp->refs);
-	init_completion(&qp->gone);
+	b->entry.ib = &qp->ib;
+	kref_init(&b->entry.refs);
+	init_completion(&b->entry.gone);
+	qp->entry = &b->entry;
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->post_lock);
 	qp->dev = &b->dev;

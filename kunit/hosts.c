@@ -120,7 +120,7 @@ struct host *host_new(struct kunit *test)
 	h->cm->context = h;
 	h->cm->qp = &qp->ib;
 	h->cm->route.addr.dev_addr.net = &init_net;
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&dev->qps, qp->acc.qpn, &qp->ib, GFP_KERNEL)));
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&dev->qps, qp->acc.qpn, qp->entry, GFP_KERNEL)));
 	host_id(h, &h->id);
 	mutex_lock(&qp->tx.lock);
 	weft_tx_stop(qp);
@@ -146,7 +146,7 @@ void host_free(struct kunit *test, struct host *h)
 	settle();
 	KUNIT_EXPECT_EQ(test, h->refs, 0);
 	KUNIT_EXPECT_PTR_EQ(test, h->b->qp.user, NULL);
-	KUNIT_EXPECT_EQ(test, kref_read(&h->b->qp.refs), 1U);
+	KUNIT_EXPECT_EQ(test, kref_read(&h->b->entry.refs), 1U);
 	teardown(h->b);
 	weft_lane_put(h->b->dev.lane);
 	free_percpu(h->b->dev.counters);

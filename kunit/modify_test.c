@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What ibv_modify_qp() changes, and what it leaves. */
+/* What ibv_modify_qp() changes, and what it leaves; how iw_cm finds a queue pair by its number. */
 #include <kunit/test.h>
 
 #include "bench.h"
@@ -64,9 +64,34 @@ static void modify_fails(struct kunit *test)
 	teardown(b);
 }
 
+/*
+ * iw_cm has its reference from the lookup on, so that the queue pair may be destroyed before its second
+ * call; and who looks when destroy has begun to wait finds nothing.
+ */
+static void modify_found(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	u32 qpn = b->qp.acc.qpn;
+
+	xa_store(&b->dev.qps, qpn, &b->entry, GFP_KERNEL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->qp.ib);
+	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
+	weft_qp_put(&b->qp); /* the table's */
+	KUNIT_EXPECT_FALSE(test, completion_done(&b->entry.gone));
+	weft_iw_add_ref(&b->qp.ib);
+	KUNIT_EXPECT_FALSE(test, completion_done(&b->entry.gone));
+	weft_iw_rem_ref(&b->qp.ib);
+	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
+	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_qp_get_by_num(&b->dev, qpn), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn + 1), NULL);
+	teardown(b);
+}
+
 static struct kunit_case modify_cases[] = {
 	KUNIT_CASE(modify_rights),
 	KUNIT_CASE(modify_fails),
+	KUNIT_CASE(modify_found),
 	{}
 };
 

@@ -344,7 +344,7 @@ static void post_in_error(struct kunit *test)
 	const struct ib_recv_wr *bad_recv;
 	struct ib_wc wc[4];
 
-	xa_store(&b->dev.qps, b->qp.acc.qpn, &b->qp.ib, GFP_KERNEL);
+	xa_store(&b->dev.qps, b->qp.acc.qpn, &b->entry, GFP_KERNEL);
 	b->cq.ib.device = &b->dev.ib;
 	b->qp.state = IB_QPS_ERR;
 	weft_ring_need_doorbell(&b->qp.sq, true);
@@ -374,7 +374,7 @@ static void post_polled(struct kunit *test)
 	};
 	struct ib_wc wc[3];
 
-	xa_store(&b->dev.qps, b->qp.acc.qpn, &b->qp.ib, GFP_KERNEL);
+	xa_store(&b->dev.qps, b->qp.acc.qpn, &b->entry, GFP_KERNEL);
 	b->cq.ib.device = &b->dev.ib;
 	KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
 	got.flags = WEFT_CQE_WITH_IMM;

@@ -3,7 +3,9 @@
 #ifndef WEFT_DEVICE_H
 #define WEFT_DEVICE_H
 
+#include <linux/completion.h>
 #include <linux/hashtable.h>
+#include <linux/kref.h>
 #include <linux/netdevice.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -25,13 +27,33 @@ struct weft_mr;
 #define WEFT_LAST_KEY		0xffffff
 
 /**
+ * struct weft_qp_entry - what the table of queue pairs knows of one
+ * @ib: the queue pair; others than its owner need a reference to look at it
+ * @refs: held by the table (until destroy), by iw_cm, by a connection, by a loan
+ *	and by a doorbell; destroy waits on @gone for the last. Queued work has none:
+ *	destroy ends it after that wait
+ * @gone: completed by the last put
+ * @rcu: frees it when no late lookup reads @refs any more
+ *
+ * It is not part of the queue pair, which the RDMA core frees as soon as destroy returns: a
+ * lookup that comes too late finds that nobody has a reference any more. Else each destroy would
+ * have to wait for a grace period, by which a process could interrupt all processors at will.
+ */
+struct weft_qp_entry {
+	struct ib_qp *ib;
+	struct kref refs;
+	struct completion gone;
+	struct rcu_head rcu;
+};
+
+/**
  * struct weft_device - one RDMA device
  * @ib: what the RDMA core sees; allocated and freed by it
  * @entry: in the list of devices, under its lock
  * @netdev: the Ethernet device below; a reference is held while @ib is registered
- * @qps: queue pairs (struct ib_qp) by number. A lookup is under RCU and takes a reference,
- *	except in polling, where the consumer keeps the queue pair; changes are under
- *	the array's lock
+ * @qps: queue pairs (struct weft_qp_entry) by number. A lookup is under RCU and takes a
+ *	reference, except in polling, where the consumer keeps the queue pair; changes are
+ *	under the array's lock
  * @next_qpn: where the next search for a free number begins
  * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
  * @local: the region that lkey 0 names

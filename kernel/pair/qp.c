@@ -19,33 +19,33 @@ static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
 
 static void qp_release(struct kref *kref)
 {
-	complete(&container_of(kref, struct weft_qp, refs)->gone);
+	complete(&container_of(kref, struct weft_qp_entry, refs)->gone);
 }
 
 /* Takes one more reference. Any context. */
 void weft_qp_get(struct weft_qp *qp)
 {
-	kref_get(&qp->refs);
+	kref_get(&qp->entry->refs);
 }
 
 /* Drops a reference. Any context. */
 void weft_qp_put(struct weft_qp *qp)
 {
-	kref_put(&qp->refs, qp_release);
+	kref_put(&qp->entry->refs, qp_release);
 }
 
 /* Finds a queue pair and takes a reference; see qp.h. */
 struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn)
 {
-	struct ib_qp *ib;
+	struct weft_qp *qp = NULL;
+	struct weft_qp_entry *entry;
 
 	rcu_read_lock();
-	ib = xa_load(&dev->qps, qpn);
-	/* The first reference is dropped a grace period after the entry left the table. */
-	if (ib)
-		weft_qp_get(to_weft_qp(ib));
+	entry = xa_load(&dev->qps, qpn);
+	if (entry && kref_get_unless_zero(&entry->refs))
+		qp = to_weft_qp(entry->ib);
 	rcu_read_unlock();
-	return ib ? to_weft_qp(ib) : NULL;
+	return qp;
 }
 
 /* Returns the lane of a queue pair's connections; see qp.h. */

@@ -3,8 +3,6 @@
 #ifndef WEFT_QP_H
 #define WEFT_QP_H
 
-#include <linux/completion.h>
-#include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -54,13 +52,10 @@ struct weft_qp_user {
  * struct weft_qp - one RC queue pair
  * @ib: what the RDMA core sees; it allocates and frees the whole
  * @dev: its device
- * @refs: held by the number table (until destroy), by iw_cm, by a connection, by a loan
- *	and by a doorbell; destroy waits on @gone for the last. Queued work has none:
- *	destroy ends it after that wait
+ * @entry: its own in the table of numbers, with its references. Ends with it
  * @post_lock: protects the producer's end of @sq, if the kernel is the consumer. Any
  *	context; no lock but a workqueue's or a timer's is taken under it
  * @kernel: what only a queue pair of the kernel's own has; NULL: a process's. Set once
- * @gone: completed by the last put
  * @owner: the context of the process that made it and writes its rings, to which memory
  *	is charged; NULL: the kernel. Outlives the queue pair
  * @net_cookie: the network namespace of that process, if there is one
@@ -100,10 +95,9 @@ struct weft_qp_user {
 struct weft_qp {
 	struct ib_qp ib;
 	struct weft_device *dev;
-	struct kref refs;
+	struct weft_qp_entry *entry;
 	spinlock_t post_lock; /* of sq's producer */
 	struct weft_kernel *kernel;
-	struct completion gone;
 	const struct ib_ucontext *owner;
 	u64 net_cookie;
 	spinlock_t lock; /* of state and user */

@@ -72,15 +72,17 @@ int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 	if (cq->ring.entry)
 		return -EINVAL;
 	spin_lock_irqsave(&cq->lock, flags);
+	rcu_read_lock();
 	while (n < num && cq->polled != cq->ring.head) {
 		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled++);
-		struct ib_qp *qp = xa_load(&to_weft_device(ib->device)->qps,
-					   cqe->qp_num);
+		const struct weft_qp_entry *entry =
+			xa_load(&to_weft_device(ib->device)->qps, cqe->qp_num);
 
 		/* The completions of a destroyed queue pair are dropped. */
-		if (qp)
-			wc_fill(&wc[n++], cqe, qp);
+		if (entry)
+			wc_fill(&wc[n++], cqe, entry->ib);
 	}
+	rcu_read_unlock();
 	ctl = cq->ring.mem;
 	WRITE_ONCE(ctl->consumer, cq->polled);
 	spin_unlock_irqrestore(&cq->lock, flags);

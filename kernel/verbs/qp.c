@@ -26,9 +26,9 @@
 #define WEFT_FIRST_QPN	16
 #define WEFT_LAST_QPN	0xffffff
 
+/* weft_iw_get_qp() has taken the reference that iw_cm asks for here. */
 void weft_iw_add_ref(struct ib_qp *ib)
 {
-	weft_qp_get(to_weft_qp(ib));
 }
 
 void weft_iw_rem_ref(struct ib_qp *ib)
@@ -36,15 +36,15 @@ void weft_iw_rem_ref(struct ib_qp *ib)
 	weft_qp_put(to_weft_qp(ib));
 }
 
-/* Finds a queue pair for iw_cm, without a reference: iw_cm takes one itself. */
+/*
+ * Finds a queue pair for iw_cm. Each time the next call of iw_cm's is weft_iw_add_ref(); the
+ * reference is taken here already, since between the two calls the queue pair may be destroyed.
+ */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
 	struct weft_qp *qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
 
-	if (!qp)
-		return NULL;
-	weft_qp_put(qp);
-	return &qp->ib;
+	return qp ? &qp->ib : NULL;
 }
 
 static bool qp_caps_ok(const struct weft_device *dev,
@@ -85,13 +85,23 @@ static int qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
 	return 0;
 }
 
+static struct weft_qp_entry *qp_entry(struct ib_qp *ib)
+{
+	struct weft_qp_entry *entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
+
+	if (!entry)
+		return NULL;
+	entry->ib = ib;
+	kref_init(&entry->refs);
+	init_completion(&entry->gone);
+	return entry;
+}
+
 /* What a new queue pair is, as far as nothing needs to be allocated for it. */
 static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
 		   struct ib_udata *udata)
 {
 	qp->dev = to_weft_device(qp->ib.device);
-	kref_init(&qp->refs);
-	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
 	spin_lock_init(&qp->post_lock);
 	qp->acc.dev = qp->dev;
@@ -144,9 +154,13 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	if (!weft_limit_count(dev, WEFT_LIMIT_QP, &dev->num_qp))
 		return -ENOMEM;
 	qp_set(qp, attr, udata);
+	ret = -ENOMEM;
+	qp->entry = qp_entry(ib);
+	if (!qp->entry)
+		goto drop;
 	ret = qp_make_rings(qp, udata, &resp);
 	if (ret)
-		goto drop;
+		goto free_entry;
 	ret = weft_rx_init(qp);
 	if (ret)
 		goto free_rings;
@@ -167,7 +181,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 			goto free_tx;
 	}
 	/* Last, since from here on others can find it by its number, and connect it. */
-	ret = xa_alloc_cyclic(&dev->qps, &qp->acc.qpn, ib,
+	ret = xa_alloc_cyclic(&dev->qps, &qp->acc.qpn, qp->entry,
 			      XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
 			      &dev->next_qpn, GFP_KERNEL);
 	if (ret < 0)
@@ -185,6 +199,8 @@ free_rx:
 free_rings:
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);
+free_entry:
+	kfree(qp->entry);
 drop:
 	atomic_dec(&dev->num_qp);
 	return ret;
@@ -344,18 +360,10 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct weft_qp *qp = to_weft_qp(ib);
 
 	xa_erase(&qp->dev->qps, qp->acc.qpn);
-	/*
-	 * Waits until each thread that found the queue pair by its number has a reference. iw_cm
-	 * calls weft_iw_get_qp() and then takes a reference by a second call, with interrupts
-	 * off from one to the other, so that a grace period covers the gap, which no reference of
-	 * ours could. Expedited, since a process that ends destroys its queue pairs one after the
-	 * other: thousands, at some 20 ms each.
-	 */
-	synchronize_rcu_expedited();
 	WRITE_ONCE(qp->dying, true);
 	weft_stream_error(qp); /* kicks the worker, which sees dying */
 	weft_qp_put(qp);
-	wait_for_completion(&qp->gone);
+	wait_for_completion(&qp->entry->gone);
 	weft_stream_end(qp);
 	weft_tally_leave(qp); /* if somebody bound it since the core unbound it */
 	weft_mw_forget(&qp->acc);
@@ -364,6 +372,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_rx_destroy(&qp->rx);
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);
+	kfree_rcu(qp->entry, rcu);
 	atomic_dec(&qp->dev->num_qp);
 	return 0;
 }
