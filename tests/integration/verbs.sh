@@ -39,8 +39,14 @@ if [[ $everything == yes ]]; then
 		skip "pyverbs with huge pages" "this processor has none of 2 MiB"
 	fi
 fi
+# Two kinds of queues more take an emulated machine two minutes and a half: they are left to runs of this lab by name and on other
+# kernels. Queue pairs, whose numbers are given out in the same way, stay.
+without=()
+if [[ $everything == yes && -n $objects && -z ${WEFT_CHOSEN:-} ]]; then
+	without=("limits: numbers of other queues") objects="max_qp max_mr max_mw max_pd"
+fi
 for group in "${groups[@]}"; do
-	cases "$group" 700 "$program" 10.0.0.1 A B "$group"
+	cases "$group" 700 "$program" 10.0.0.1 A B "$group" ${without[@]+"${without[@]}"}
 done
 
 # --- each refusal past a limit has traced the name of the limit ---
@@ -49,7 +55,7 @@ devinfo=$(ibv_devinfo -v -d weft1 | tr -d ' \t')
 limits="max_qp_wr max_sge max_cqe max_srq_wr max_inline_data"
 if [[ $everything == no || -z $objects ]]; then
 	:
-elif [[ ${skips:-} != *"limits: numbers of objects"* ]]; then
+elif [[ ${skips:-} != *"limits: number"* ]]; then
 	limits+=" $objects"
 else
 	skip "past $objects: the trace says so" "none of them was reached"

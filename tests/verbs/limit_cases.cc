@@ -345,41 +345,23 @@ void exhaust(std::uint32_t limit, std::uint32_t others, const std::function<Obje
   require(objects.back() != nullptr, "none could be had after one was given back");
 }
 
-void number_cases(Suite& suite) {
+// Skips the group on a kernel that takes minutes for 65536 objects.
+void skip_if_slow() {
   const char* const less = std::getenv("WEFT_LESS");
   if (less != nullptr && std::atoi(less) > 1) {
     Suite::skip("this kernel is too slow for 65536 objects of each kind");
   }
+}
+
+// Objects that have no memory mapped, so that User Mode Linux has room for them, too.
+void object_number_cases(Suite& suite) {
+  skip_if_slow();
   const Pair pair = suite.connector().connect();
   const Endpoint& end = *pair.client;
-  ibv_context* context = end.id()->verbs;
   suite.run("max_pd", [&] {
     // librdmacm has one, too.
-    exhaust<ibv_pd>(limit_of(end.device().max_pd), 2, [&] { return ibv_alloc_pd(context); });
-  });
-  suite.run("max_cq", [&] {
-    exhaust<ibv_cq>(limit_of(end.device().max_cq), 2,
-                    [&] { return ibv_create_cq(context, 1, nullptr, nullptr, 0); });
-  });
-  ibv_srq_init_attr shared{};
-  shared.attr.max_wr = shared.attr.max_sge = 1;
-  suite.run("max_srq", [&] {
-    exhaust<ibv_srq>(limit_of(end.device().max_srq), 0,
-                     [&] { return ibv_create_srq(end.pd(), &shared); });
-  });
-  suite.run("max_qp", [&] {
-    // Without a receive queue of its own, each takes half the memory.
-    const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &shared));
-    require(srq != nullptr, "ibv_create_srq");
-    exhaust<ibv_qp>(limit_of(end.device().max_qp), 1, [&] {
-      ibv_qp_init_attr init{};
-      init.send_cq = end.send_cq();
-      init.recv_cq = end.recv_cq();
-      init.srq = srq.get();
-      init.cap.max_send_wr = init.cap.max_send_sge = 1;
-      init.qp_type = IBV_QPT_RC;
-      return ibv_create_qp(end.pd(), &init);
-    });
+    exhaust<ibv_pd>(limit_of(end.device().max_pd), 2,
+                    [&] { return ibv_alloc_pd(end.id()->verbs); });
   });
   // The same page each time, which counts each time against the limit of locked memory.
   std::byte page[4096];
@@ -394,13 +376,59 @@ void number_cases(Suite& suite) {
   });
 }
 
+// The smallest shared receive queue.
+ibv_srq_init_attr one_receive() {
+  ibv_srq_init_attr shared{};
+  shared.attr.max_wr = shared.attr.max_sge = 1;
+  return shared;
+}
+
+// Completion queues and shared receive queues, each of which is mapped.
+void queue_number_cases(Suite& suite) {
+  skip_if_slow();
+  const Pair pair = suite.connector().connect();
+  const Endpoint& end = *pair.client;
+  suite.run("max_cq", [&] {
+    exhaust<ibv_cq>(limit_of(end.device().max_cq), 2,
+                    [&] { return ibv_create_cq(end.id()->verbs, 1, nullptr, nullptr, 0); });
+  });
+  ibv_srq_init_attr shared = one_receive();
+  suite.run("max_srq", [&] {
+    exhaust<ibv_srq>(limit_of(end.device().max_srq), 0,
+                     [&] { return ibv_create_srq(end.pd(), &shared); });
+  });
+}
+
+void queue_pair_number_cases(Suite& suite) {
+  skip_if_slow();
+  const Pair pair = suite.connector().connect();
+  const Endpoint& end = *pair.client;
+  ibv_srq_init_attr shared = one_receive();
+  suite.run("max_qp", [&] {
+    // Without a receive queue of its own, each takes half the memory.
+    const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &shared));
+    require(srq != nullptr, "ibv_create_srq");
+    exhaust<ibv_qp>(limit_of(end.device().max_qp), 1, [&] {
+      ibv_qp_init_attr init{};
+      init.send_cq = end.send_cq();
+      init.recv_cq = end.recv_cq();
+      init.srq = srq.get();
+      init.cap.max_send_wr = init.cap.max_send_sge = 1;
+      init.qp_type = IBV_QPT_RC;
+      return ibv_create_qp(end.pd(), &init);
+    });
+  });
+}
+
 }  // namespace
 
 void limit_cases(Suite& suite) {
   suite.group("limits: capacities", [&] { capacity_cases(suite); });
   suite.group("limits: lists", [&] { list_cases(suite); });
   suite.group("limits: queues filled", [&] { queue_cases(suite); });
-  suite.group("limits: numbers of objects", [&] { number_cases(suite); });
+  suite.group("limits: numbers of objects", [&] { object_number_cases(suite); });
+  suite.group("limits: number of queue pairs", [&] { queue_pair_number_cases(suite); });
+  suite.group("limits: numbers of other queues", [&] { queue_number_cases(suite); });
 }
 
 }  // namespace placement

@@ -11,20 +11,23 @@
 int main(int argc, char** argv) {
   if (argc < 4 || argc > 6) {
     std::fputs(
-        "usage: verbs SERVER-ADDRESS SERVER-NETNS CLIENT-NETNS [ONLY [SEED]]\n"
+        "usage: verbs SERVER-ADDRESS SERVER-NETNS CLIENT-NETNS [ONLY [WITHOUT]]\n"
         "\n"
         "Listens at the address in one network namespace and connects to it from the\n"
-        "other. ONLY: run the groups whose names contain that text. SEED repeats a run; it\n"
-        "is another one each time otherwise, and printed.\n",
+        "other. ONLY: run the groups whose names contain that text, but not the group that is "
+        "called\n"
+        "WITHOUT. WEFT_SEED repeats a run; the seed is another one each time otherwise, and "
+        "printed.\n",
         stderr);
     return EXIT_FAILURE;
   }
   try {
     const placement::Connector connector({.netns = argv[3], .address = ""},
                                          {.netns = argv[2], .address = argv[1]});
-    placement::Suite suite(connector, argc > 4 ? argv[4] : "",
-                           argc > 5 ? std::strtoull(argv[5], nullptr, 0) : placement::Suite::seed(),
-                           false);
+    placement::Suite suite(connector, argc > 4 ? argv[4] : "", placement::Suite::seed(), false);
+    if (argc > 5) {
+      suite.leave_out(argv[5]);
+    }
     placement::srq_cases(suite);
     placement::extended_cases(suite);
     placement::change_cases(suite);
