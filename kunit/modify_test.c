@@ -65,8 +65,8 @@ static void modify_fails(struct kunit *test)
 }
 
 /*
- * iw_cm has its reference from the lookup on, so that the queue pair may be destroyed before its second
- * call; and who looks when destroy has begun to wait finds nothing.
+ * iw_cm has its reference from the lookup on, so that the queue pair may be destroyed before its
+ * second call; a lookup that comes when the last reference is gone finds nothing.
  */
 static void modify_found(struct kunit *test)
 {
