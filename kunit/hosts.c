@@ -120,7 +120,8 @@ struct host *host_new(struct kunit *test)
 	h->cm->context = h;
 	h->cm->qp = &qp->ib;
 	h->cm->route.addr.dev_addr.net = &init_net;
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&dev->qps, qp->acc.qpn, qp->entry, GFP_KERNEL)));
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&dev->qps, qp->acc.qpn, qp->entry,
+						    GFP_KERNEL)));
 	host_id(h, &h->id);
 	mutex_lock(&qp->tx.lock);
 	weft_tx_stop(qp);

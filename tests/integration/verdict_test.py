@@ -101,6 +101,19 @@ class Runner(unittest.TestCase):
         self.assertRegex(said, r"skipped: rdmacm\*: udaddy: .*iWARP has connections only")
         self.assertIn("no longer skipped, so tests/skips need not say it: rdmacm*: mckey", said)
 
+    def test_an_emulator_that_stumbles(self):
+        """Begun again, once, and told; but not for a break point that is still there."""
+        died = "if ((n < {times})); then echo 'Oops: int3: 0000'; echo 'Code: 31 {byte} <1f> 44'; exit 99; fi\n"
+        for times, byte, status in ((1, "0f", 0), (2, "0f", 1), (1, "cc", 1)):
+            count = pathlib.Path(self.folder.name, "results", "count")
+            count.parent.mkdir(exist_ok=True)
+            count.write_text("0")
+            counted = f"n=$(<{count}) && echo $((n + 1)) >{count}\n"
+            self.plant(LIBRARY + counted + died.format(times=times, byte=byte) + "ok one\nfinish\n")
+            ended, said = self.run_all()
+            self.assertEqual(ended, status, said)
+            self.assertEqual("booted again: lab" in said, byte == "0f", said)
+
     def test_death_of_the_capture_judge(self):
         # The directory that it judges is not there, or has no capture of this run.
         self.fails(LIBRARY + "ok one\nfinish\n", "1 closing lines .* instead of 2", "capture")
