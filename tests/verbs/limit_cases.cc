@@ -353,7 +353,7 @@ void skip_if_slow() {
   }
 }
 
-// Objects that have no memory mapped, so that User Mode Linux has room for them, too.
+// Objects that have no memory mapped.
 void object_number_cases(Suite& suite) {
   skip_if_slow();
   const Pair pair = suite.connector().connect();
