@@ -239,7 +239,6 @@ if wait_for 5 back; then
 	check "  the card is back in the first namespace" wait_for 40 back
 	check "  its device is gone" wait_for 20 gone
 	end hoard mute
-	ip link set "$(card $mac)" up
 	check "  it can be added again" rdma link add weft8 type weft netdev "$(card $mac)"
 	rdma link delete weft8
 	ip netns del W
