@@ -160,10 +160,10 @@ coverage: ## which lines of the module and of libweft the tests run (PARTS="unit
 	@$(MAKE) --no-print-directory stage
 	@scripts/coverage $(PARTS)
 
-matrix: ## Weft on the kernels of Debian 12, 13 and sid, more than an hour (KERNELS="6.12 7.3" for some; FULL=1: all labs)
+matrix: ## Weft on the kernels of Debian 12, 13 and sid, an hour (KERNELS="6.12 7.3" for some; FULL=1: all labs; PAGE=1: into docs)
 	@scripts/bootstrap --quiet build lab
 	@$(MAKE) --no-print-directory stage
-	@scripts/matrix $(if $(FULL),--full) $(KERNELS)
+	@scripts/matrix $(if $(FULL),--full) $(if $(PAGE),--page) $(KERNELS)
 
 torture: ## the exam, a day long (QUICK=1: small; PARTS="faults wire ..." for some)
 	@scripts/bootstrap --quiet build lab test

@@ -91,7 +91,8 @@ bool module_matches(const char* device, uint32_t module_abi) {
   fprintf(
       stderr,
       "libweft: %s: the kernel module (ABI %u) is %s than libweft (ABI %d); %s; if that does not "
-      "help, install both anew: make && sudo make install\n",
+      "help, install both of one version: the packages weft-dkms and libweft, or make && sudo make "
+      "install\n",
       device, module_abi, old_module ? "older" : "newer", WEFT_ABI_VERSION,
       old_module ? "reload the module: modprobe -r weft && modprobe weft" : "restart this program");
   return false;

@@ -47,7 +47,8 @@ unsigned long release_of(const char* path) {
 // What libibverbs has in place of a driver id that it could not ask the kernel for.
 constexpr uint32_t kDriverUnknown = 0;
 
-constexpr char kRemedy[] = "rebuild and reinstall: make && sudo make install";
+constexpr char kRemedy[] =
+    "install the package libweft of this release, or rebuild: make && sudo make install";
 
 // Is there a Weft device on this machine? Its settings are below its name in sysfs.
 bool device_is_here() {

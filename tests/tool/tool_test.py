@@ -329,17 +329,22 @@ class Settings(Case):
                 self.assertIn("usage: weft", self.refuses(machine(), *words, status=2))
 
 
-def chain(policy, *rules, hook="input"):
-    """nft's JSON of one chain, with the expressions of its rules."""
+def chain(policy, *rules, hook="input", others=None):
+    """nft's JSON of one chain, with the expressions of its rules, and of others that nothing comes to by itself."""
     where = {"family": "inet", "table": "filter"}
     objects = [{"metainfo": {"version": "1.0.6"}}, {"table": {"family": "inet", "name": "filter"}}]
     objects.append({"chain": where | {"name": "input", "hook": hook, "type": "filter", "policy": policy}})
-    objects += [{"rule": where | {"chain": "input", "expr": rule}} for rule in rules]
+    for name, own in {"input": rules, **(others or {})}.items():
+        objects += [{"rule": where | {"chain": name, "expr": rule}} for rule in own]
     return {"nft -j list ruleset": [0, json.dumps({"nftables": objects}), ""]}
 
 
+def match(left, right, op="=="):
+    return {"match": {"op": op, "left": left, "right": right}}
+
+
 def dport(right, verdict="accept"):
-    return [{"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": right}}, {verdict: None}]
+    return [match({"payload": {"protocol": "tcp", "field": "dport"}}, right), {verdict: None}]
 
 
 ESTABLISHED = [{"match": {"op": "in", "left": {"ct": {"key": "state"}}, "right": ["established"]}}, {"accept": None}]
@@ -443,6 +448,13 @@ class Doctor(Case):
             ("other ports", chain("drop", dport(22), dport({"set": [80, {"range": [8000, 8999]}]}))),
             ("a last rule", chain("accept", dport(22), [{"drop": None}])),
             ("this port, dropped", chain("drop", dport(18515, "drop"))),
+            ("pings", chain("drop", [match({"payload": {"protocol": "icmp", "field": "type"}}, "echo-request"), {"accept": None}])),
+            ("pings by their number", chain("drop", [match({"meta": {"key": "l4proto"}}, "icmp"), {"accept": None}])),
+            ("the port of UDP", chain("drop", [match({"payload": {"protocol": "udp", "field": "dport"}}, 18515), {"accept": None}])),
+            ("all ports but this", chain("drop", [match({"payload": {"protocol": "tcp", "field": "dport"}}, 18515, "!="), {"accept": None}])),
+            ("after it was dropped", chain("drop", dport(18515, "drop"), [{"accept": None}])),
+            ("in a chain that others go to", chain("drop", [{"jump": {"target": "other"}}], others={"other": [dport(22)]})),
+            ("in a chain that goes round", chain("drop", [{"jump": {"target": "other"}}], others={"other": [[{"jump": {"target": "input"}}]]})),
         ):
             with self.subTest(accepts=name):
                 self.finds("warning", "firewall", "tcp dport 18515 accept", machine(said=said))
@@ -453,11 +465,19 @@ class Doctor(Case):
             ("a range", chain("drop", dport({"range": [18000, 19000]}))),
             ("a set", chain("drop", dport({"set": [22, {"range": [18515, 18600]}]}))),
             ("all", chain("drop", [{"accept": None}])),
+            ("all of TCP", chain("drop", [match({"meta": {"key": "l4proto"}}, {"set": ["tcp", "udp"]}), {"accept": None}])),
+            ("another chain", chain("drop", [{"jump": {"target": "other"}}], others={"other": [dport(18515)]})),
             ("its policy", chain("accept", dport(22, "drop"))),
             ("what goes out", chain("drop", hook="output")),
         ):
             with self.subTest(accepts=name):
                 self.assertEqual(self.findings(machine(said=said)), [])
+
+    def test_firewall_of_iptables(self):
+        odd = [{"xt": {"type": "match", "name": "multiport"}}, {"accept": None}]
+        self.finds("unknown", "firewall", "iptables -L", machine(said=chain("drop", odd)))
+        self.finds("unknown", "firewall", "iptables -L", machine(said=chain("drop", [{"jump": {"target": "other"}}], others={"other": [odd]})))
+        self.assertEqual(self.findings(machine(said=chain("drop", odd, dport(18515)))), [])
 
     def test_firewall_that_is_not_seen(self):
         self.finds("unknown", "firewall", "nftables", machine(said={"nft -j list ruleset": None}))

@@ -55,7 +55,7 @@ def module(host):
     loaded = host.read("/sys/module/weft/version")
     file = said(host, "modinfo", "-F", "version", "weft").strip()
     if not loaded and not file:
-        mend = f"make install or make dkms-install in Weft's tree, with the headers of {host.kernel()}"
+        mend = f"the package weft-dkms, or make install or make dkms-install in Weft's tree, with the headers of {host.kernel()}"
         return Finding("module", FAULT, f"there is no weft.ko for {host.kernel()}", mend)
     if not loaded:
         mend = "modprobe weft"

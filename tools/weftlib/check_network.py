@@ -102,27 +102,59 @@ def listens(host, port):
     return Finding("port", OK, f"nobody listens on {port} yet")
 
 
-def takes(rule, port):
-    """Does this rule of nftables accept what comes to the port? True also if it might."""
-    accepts = any("accept" in part for part in rule)
-    matches = [part["match"] for part in rule if "match" in part]
-    for match in matches:
-        field = match.get("left", {}).get("payload", {}) if isinstance(match.get("left"), dict) else {}
-        if field.get("field") == "dport":
-            return accepts and covers(match.get("right"), port)
-        if field.get("protocol") in ("ip", "ip6") or "ct" in match.get("left", {}):
-            return False  # of some peers, or of connections that are open
-        if "meta" in match.get("left", {}) and match["left"]["meta"].get("key") in ("iif", "iifname") and match.get("right") == "lo":
-            return False
-    return accepts
+def compares(match, what):
+    """Does a rule's comparison hold for something of which what(right) says whether it is named?"""
+    return what(match.get("right")) != (match.get("op") == "!=")
+
+
+def holds(part, port):
+    """Does this part of a rule of nftables hold for TCP to the port, from a peer of any address that begins? None: can't be told."""
+    if "xt" in part:
+        return None  # of iptables, in words that nft does not know
+    left = part.get("match", {}).get("left", {})
+    if not isinstance(left, dict) or "match" not in part:
+        return True
+    field = left.get("payload", {})
+    meta = left.get("meta", {}).get("key")
+    if field.get("field") == "dport":
+        return field.get("protocol") in ("tcp", "th") and compares(part["match"], lambda right: covers(right, port))
+    if meta == "l4proto" or field.get("field") in ("protocol", "nexthdr"):
+        return compares(part["match"], lambda right: covers(right, "tcp") or covers(right, 6))
+    if meta in ("iif", "iifname"):
+        return compares(part["match"], lambda right: right != "lo")
+    # Of some peers, of another protocol, or of connections that are open.
+    return not field and "ct" not in left
+
+
+def accepts(rules, where, port, seen=()):
+    """Does a chain, or one that it hands packets on to, accept TCP to the port? None: can't be told. Others come before its policy."""
+    told = True
+    for rule in rules.get(where, []):
+        parts = [holds(part, port) for part in rule]
+        if False in parts:
+            continue
+        on = [part[word]["target"] for part in rule for word in ("jump", "goto") if word in part]
+        behind = (*where[:2], on[0]) if on else None
+        if any("accept" in part for part in rule):
+            verdict = True
+        elif behind and behind not in seen:
+            verdict = accepts(rules, behind, port, (*seen, where))
+        elif None not in parts and any("drop" in part or "reject" in part for part in rule):
+            return False if told else None
+        else:
+            continue
+        if verdict and None not in parts:
+            return True
+        told = told and verdict is False
+    return False if told else None
 
 
 def covers(right, port):
-    """Is the port in what a rule compares it with: a number, a range, or a set of those?"""
+    """Is the port, or the protocol, in what a rule compares it with: a number, a name, a range, or a set of those?"""
     if isinstance(right, dict):
         inside = right.get("set") or [right.get("range")]
         if "range" in right:
-            return right["range"][0] <= port <= right["range"][1]
+            return isinstance(port, int) and right["range"][0] <= port <= right["range"][1]
         return any(covers(element, port) for element in inside)
     return right == port
 
@@ -141,17 +173,21 @@ def firewall(host, port):
     if ran[0]:
         return Finding("firewall", UNKNOWN, "nft tells only root of the firewall (sudo weft doctor)")
     objects = said_json_of(ran[1])
+    rules = {}
+    for rule in (item["rule"] for item in objects if "rule" in item):
+        rules.setdefault((rule.get("family"), rule.get("table"), rule.get("chain")), []).append(rule.get("expr", []))
     for chain in (item["chain"] for item in objects if "chain" in item):
         if chain.get("hook") != "input":
             continue
         where = (chain.get("family"), chain.get("table"), chain.get("name"))
-        rules = [
-            item["rule"].get("expr", [])
-            for item in objects
-            if "rule" in item and (item["rule"].get("family"), item["rule"].get("table"), item["rule"].get("chain")) == where
-        ]
-        closed = chain.get("policy") == "drop" or (rules and drops_all(rules[-1]))
-        if closed and not any(takes(rule, port) for rule in rules):
+        own = rules.get(where, [])
+        if chain.get("policy") != "drop" and not (own and drops_all(own[-1])):
+            continue
+        verdict = accepts(rules, where, port)
+        if verdict is None:
+            what = f"nftables' chain {' '.join(map(str, where))} has rules of iptables that nft can't show: whether it accepts TCP's port {port} can't be told"
+            return Finding("firewall", UNKNOWN, what + " (iptables -L -n does)")
+        if not verdict:
             what = f"nftables' chain {' '.join(map(str, where))} drops what no rule accepts, and none accepts TCP's port {port}"
             return Finding("firewall", WARNING, what, mend)
     return Finding("firewall", OK, f"no chain of nftables drops TCP to port {port}")
