@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <rdma/ib_verbs.h>
 
+#include "base/context.h"
 #include "tx/chunk.h"
 
 #define LARGE	(PAGE_SIZE << 5)
@@ -52,6 +53,24 @@ static void chunks_move_up(struct kunit *test)
 	weft_chunk_put(&chunks, 0);
 	KUNIT_EXPECT_EQ(test, chunks.num, 1U);
 	KUNIT_EXPECT_PTR_EQ(test, chunks.chunk[0].page, second);
+	weft_chunks_drop(&chunks);
+}
+
+/* A worker, as is who runs this, waits for no memory of a process, which is tried again later. */
+static void chunks_wait_for_no_owner(struct kunit *test)
+{
+	const u32 too_much = 1U << 31;
+	struct weft_ucontext owner = {};
+	struct weft_chunks chunks = {};
+
+	KUNIT_EXPECT_FALSE(test, gfpflags_allow_blocking(weft_charge_gfp(&owner.ib)));
+	KUNIT_EXPECT_TRUE(test, weft_charge_gfp(&owner.ib) & __GFP_ACCOUNT);
+	KUNIT_EXPECT_TRUE(test, gfpflags_allow_blocking(weft_charge_gfp(NULL)));
+	KUNIT_EXPECT_PTR_EQ(test, weft_chunk_room(&chunks, too_much, 0, &owner.ib),
+			    ERR_PTR(-EAGAIN));
+	KUNIT_EXPECT_EQ(test, chunks.num, 0U);
+	KUNIT_EXPECT_NOT_NULL(test, weft_chunk_room(&chunks, 100, 100, &owner.ib));
+	KUNIT_EXPECT_EQ(test, chunks.num, 1U);
 	weft_chunks_drop(&chunks);
 }
 
@@ -170,6 +189,7 @@ static void chunks_rest(struct kunit *test)
 static struct kunit_case chunks_cases[] = {
 	KUNIT_CASE(chunks_fill),
 	KUNIT_CASE(chunks_move_up),
+	KUNIT_CASE(chunks_wait_for_no_owner),
 	KUNIT_CASE(chunks_short),
 	KUNIT_CASE(chunks_spare),
 	KUNIT_CASE(chunks_start_over),

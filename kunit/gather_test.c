@@ -80,6 +80,28 @@ static void gather_goes_on(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, holds(gather));
 }
 
+/* As many as came in one moment are sent together, without a wait for more but in a trial. */
+static void gather_learns(struct kunit *test)
+{
+	struct weft_gather *gather = gather_of(test);
+	const u32 depth = WEFT_GATHER_LEAST + 2;
+	u32 round, num;
+
+	sent_at_once(gather);
+	for (num = 1; num < depth; num++)
+		KUNIT_ASSERT_TRUE(test, holds(gather));
+	KUNIT_ASSERT_TRUE(test, end(gather));
+	for (round = 0; round < 2 * WEFT_GATHER_SOON; round++) {
+		for (num = 1; num < depth; num++)
+			KUNIT_ASSERT_TRUE(test, holds(gather));
+		KUNIT_ASSERT_FALSE(test, holds(gather));
+	}
+	for (num = 1; num < WEFT_GATHER_MOST; num++)
+		KUNIT_ASSERT_TRUE(test, holds(gather));
+	KUNIT_ASSERT_FALSE(test, holds(gather));
+	KUNIT_EXPECT_EQ(test, gather->enough, WEFT_GATHER_MOST);
+}
+
 /* Some in one moment are enough to go on; fewer end it. */
 static void gather_ends(struct kunit *test)
 {
@@ -93,7 +115,7 @@ static void gather_ends(struct kunit *test)
 	for (num = 0; num < WEFT_GATHER_LEAST - 1; num++)
 		KUNIT_EXPECT_TRUE(test, holds(gather));
 	KUNIT_EXPECT_TRUE(test, end(gather));
-	KUNIT_EXPECT_EQ(test, sent_at_once(gather), 2U * WEFT_GATHER_SOON);
+	KUNIT_EXPECT_EQ(test, sent_at_once(gather), 4U * WEFT_GATHER_SOON);
 }
 
 /* A post that is held starts no worker, which its timer does; the end that answers holds none. */
@@ -138,6 +160,7 @@ static void gather_timer(struct kunit *test)
 static struct kunit_case gather_cases[] = {
 	KUNIT_CASE(gather_tries),
 	KUNIT_CASE(gather_goes_on),
+	KUNIT_CASE(gather_learns),
 	KUNIT_CASE(gather_ends),
 	KUNIT_CASE(gather_timer),
 	{}

@@ -148,6 +148,22 @@ static void counts_over_streams(struct kunit *test)
 	tallied_free(t);
 }
 
+/* A queue pair without a counter waits for nobody who reads counters; one that dies gets none. */
+static void ends_without_the_lock(struct kunit *test)
+{
+	struct tallied *t = tallied_new(test);
+	struct weft_qp *qp = t->qp[0];
+
+	mutex_lock(&t->b->dev.tallies.lock);
+	KUNIT_EXPECT_FALSE(test, weft_tally_leave(qp));
+	mutex_unlock(&t->b->dev.tallies.lock);
+	qp->dying = true;
+	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &qp->ib, 1), -EINVAL);
+	KUNIT_EXPECT_FALSE(test, weft_tally_leave(qp));
+	qp->dying = false;
+	tallied_free(t);
+}
+
 /* The port's own numbers and what the core adds to them are what the port has done. */
 static void port_has_all(struct kunit *test)
 {
@@ -238,6 +254,7 @@ static void shows_what_is_counted(struct kunit *test)
 static struct kunit_case tally_cases[] = {
 	KUNIT_CASE(counts_while_bound),
 	KUNIT_CASE(counts_over_streams),
+	KUNIT_CASE(ends_without_the_lock),
 	KUNIT_CASE(port_has_all),
 	KUNIT_CASE(first_comes_first),
 	KUNIT_CASE(dying_is_bound_to_nothing),

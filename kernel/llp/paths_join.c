@@ -40,7 +40,7 @@ const struct weft_llp_ops weft_paths_ops = {
 	.changed = paths_news,
 };
 
-/* Charges a new connection's memory to whoever pays for the others. */
+/* Puts a new socket into the cgroup of the others, which pays for its memory. */
 static int paths_charge(struct weft_paths *p, struct weft_llp *llp)
 {
 	u32 i;
@@ -148,7 +148,10 @@ static int paths_listen(struct weft_paths *p)
 	llp = weft_llp_open(p->below, p->net, any.ss_family, &weft_paths_ops, p);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
-	ret = weft_llp_bind(llp, &any, true);
+	/* In the cgroup of the application, as the sockets that it accepts then are. */
+	ret = paths_charge(p, llp);
+	if (!ret)
+		ret = weft_llp_bind(llp, &any, true);
 	if (!ret)
 		ret = weft_llp_listen(llp, WEFT_PATHS_MAX_JOINS);
 	if (ret) {

@@ -137,8 +137,6 @@ int weft_sock_charge(struct sock *sk)
 	struct socket *sample;
 	int ret;
 
-	if (!mem_cgroup_sockets_enabled)
-		return 0;
 	ret = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM, sk->sk_protocol,
 			       &sample);
 	if (ret)

@@ -25,14 +25,21 @@ bool weft_gather_holds(struct weft_gather *gather)
 	struct weft_qp *qp = gather_qp(gather);
 
 	lockdep_assert_held(&qp->post_lock);
-	if (!gather->held && !gather->going && gather->until) {
+	if (!gather->held && gather->until) {
 		gather->until--;
-		return false;
+		if (!gather->going)
+			return false;
+	} else if (!gather->held) {
+		gather->enough = WEFT_GATHER_MOST; /* a trial */
 	}
-	if (++gather->held < WEFT_GATHER_MOST)
+	if (++gather->held < gather->enough)
 		return true;
 	gather->held = 0;
-	gather->going = true;
+	if (gather->enough == WEFT_GATHER_MOST) {
+		gather->going = true;
+		gather->pause = WEFT_GATHER_SOON;
+		gather->until = 0;
+	}
 	return false;
 }
 
@@ -52,8 +59,8 @@ bool weft_gather_end(struct weft_gather *gather)
 	if (!held)
 		return false;
 	gather->going = gather->held >= WEFT_GATHER_LEAST;
-	gather->pause = gather->going ? WEFT_GATHER_SOON :
-					min(2 * gather->pause, WEFT_GATHER_LATE);
+	gather->enough = gather->held;
+	gather->pause = min(2 * gather->pause, WEFT_GATHER_LATE);
 	gather->until = gather->pause;
 	gather->held = 0;
 	return true;
@@ -94,6 +101,7 @@ void weft_gather_wait(struct weft_gather *gather)
 void weft_gather_init(struct weft_gather *gather)
 {
 	hrtimer_setup(&gather->timer, gather_is_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	gather->enough = WEFT_GATHER_MOST;
 	gather->pause = WEFT_GATHER_SOON;
 	gather->until = gather->pause;
 }

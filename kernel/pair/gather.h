@@ -5,9 +5,9 @@
  * A disk's driver posts one request at a time. Sent at once, each is answered and completed before
  * the next is posted where one processor does all of it, and costs packets, acknowledgements and
  * wake-ups of its own. So now and then a request is held for a moment. If others come in that
- * moment, the consumer keeps many outstanding, and its requests are gathered from then on.
- * Otherwise the moment was lost, and the next trial is further off. Without this, a disk would be
- * no faster at a depth of 32 than at a depth of 1.
+ * moment, the consumer keeps many outstanding, and from then on so many requests as came are sent
+ * together, without a wait for more. Otherwise the moment was lost, and the next trial is
+ * further off. Without this, a disk would be no faster at a depth of 32 than at a depth of 1.
  */
 #ifndef WEFT_PAIR_GATHER_H
 #define WEFT_PAIR_GATHER_H
@@ -18,9 +18,9 @@
 /* So many posts are sent together at most, and so many in one moment make the next be held. */
 #define WEFT_GATHER_MOST	8
 #define WEFT_GATHER_LEAST	4
-/* How long a request is held at most. */
-#define WEFT_GATHER_NS		(100 * NSEC_PER_USEC)
-/* How many posts lie between two trials. */
+/* How long a request is held at most: the other end answers at least four in it. */
+#define WEFT_GATHER_NS		(250 * NSEC_PER_USEC)
+/* How many posts, or posts sent together, lie between two trials. */
 #define WEFT_GATHER_SOON	64
 #define WEFT_GATHER_LATE	1024
 
@@ -29,8 +29,10 @@
  * @timer: sends what is held when the moment is over
  * @going: posts are gathered; otherwise each is sent at once until the next trial
  * @held: how many posts are held
- * @until: how many posts are left until the next trial
- * @pause: how many there were at the last; doubled by each trial in vain
+ * @enough: so many are sent without a wait for more
+ * @until: how often posts are sent until the next trial
+ * @pause: how often they were at the last; doubled by each trial in which the moment ended
+ *	before there were WEFT_GATHER_MOST
  *
  * A part of struct weft_kernel, under the queue pair's post_lock, but for @timer, which takes it
  * and starts the worker; so the timer is ended first.
@@ -39,6 +41,7 @@ struct weft_gather {
 	struct hrtimer timer;
 	bool going;
 	u8 held;
+	u8 enough;
 	u16 until;
 	u16 pause;
 };

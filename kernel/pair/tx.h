@@ -100,6 +100,7 @@ struct weft_tx_msg {
  * @crc: CRCs are in use
  * @marked: the peer wants markers, so FPDUs are neither lent nor large, nor laid out in rows
  * @dry: there was nothing more to lay out
+ * @starved: there was no memory for more, which a timer tries again
  * @waiting: the ring had, when last looked at, a request that waits for the peer
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
@@ -120,6 +121,7 @@ struct weft_tx {
 	bool crc;
 	bool marked;
 	bool dry;
+	bool starved;
 	bool waiting;
 	bool end_segment;
 	struct weft_tx_msg msg;

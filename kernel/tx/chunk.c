@@ -57,7 +57,7 @@ static void chunks_drop_spares(struct weft_chunks *chunks)
 static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 left,
 				    const struct ib_ucontext *payer)
 {
-	const gfp_t gfp = (payer ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_COMP;
+	const gfp_t gfp = weft_charge_gfp(payer) | __GFP_COMP;
 	struct weft_chunk *c = &chunks->chunk[chunks->num];
 	int least = get_order(need);
 	int order = left + need > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
@@ -70,7 +70,7 @@ static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 le
 	before = weft_charge_begin(payer);
 	/* A large chunk is only faster: take a smaller one rather than wait for memory. */
 	while (!page && order > least) {
-		page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) |
+		page = alloc_pages((gfp & ~(__GFP_DIRECT_RECLAIM | __GFP_HIGH)) |
 				   __GFP_NOWARN | __GFP_NORETRY, order);
 		if (!page)
 			order--;
@@ -79,7 +79,7 @@ static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 le
 		page = alloc_pages(gfp, order);
 	weft_charge_end(before);
 	if (!page)
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(gfpflags_allow_blocking(gfp) ? -ENOMEM : -EAGAIN);
 	c->page = page;
 	c->size = PAGE_SIZE << order;
 	c->fill = 0;

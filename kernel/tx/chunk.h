@@ -41,8 +41,9 @@ static inline bool weft_chunk_is_short(const struct weft_chunk *c, u32 left,
  * @left: bytes of its message that are not laid out yet
  * @payer: new memory is charged to its process; NULL: to nobody
  *
- * Context: process, may sleep.
- * Return: a chunk; NULL if enough bytes wait to be sent; or -ENOMEM.
+ * Context: process; may sleep, but not in a worker for a @payer.
+ * Return: a chunk; NULL if enough bytes wait to be sent; -ENOMEM; or -EAGAIN: there is no memory
+ * now, and a worker does not wait for it.
  */
 static inline struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need,
 						 u32 left, const struct ib_ucontext *payer)

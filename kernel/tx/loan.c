@@ -102,7 +102,7 @@ static void loan_close(struct weft_loans *loans)
 static void *loan_alloc(const struct weft_qp *qp, size_t size)
 {
 	struct mem_cgroup *before = weft_charge_begin(qp->owner);
-	void *mem = kzalloc(size, GFP_KERNEL_ACCOUNT);
+	void *mem = kzalloc(size, weft_charge_gfp(qp->owner));
 
 	weft_charge_end(before);
 	return mem;

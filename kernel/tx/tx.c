@@ -100,7 +100,8 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 	c = weft_chunk_room(&batch->chunks, lend ? WEFT_LOAN_FRAME : min(rest, batch->room),
 			    tx->msg.left, qp->owner);
 	if (IS_ERR_OR_NULL(c)) {
-		if (c)
+		tx->starved = PTR_ERR(c) == -EAGAIN;
+		if (c && !tx->starved)
 			weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 		return false;
 	}
@@ -149,6 +150,7 @@ static bool tx_build(struct weft_qp *qp)
 	weft_llp_assert_locked(qp->llp);
 	tx->end_segment = false;
 	tx->dry = false;
+	tx->starved = false;
 	if (batch->laid_out == batch->sent) {
 		batch->emss = weft_llp_emss(qp->llp);
 		batch->room = weft_llp_room(qp->llp, batch->emss);
@@ -323,6 +325,10 @@ bool weft_tx_round(struct weft_qp *qp)
 	state = weft_qp_state(qp);
 	if (ret) {
 		tx_blocked(qp, state, ret);
+		return false;
+	}
+	if (tx->starved) {
+		weft_qp_within(qp, WEFT_TX_RETRY);
 		return false;
 	}
 	if (tx->end_segment)

@@ -192,7 +192,6 @@ static int tally_join(struct weft_tallies *tallies, struct rdma_counter *counter
 	int ret;
 
 	lockdep_assert_held(&tallies->lock);
-	/* Pairs with weft_destroy_qp(), which sets this before it comes for the lock. */
 	if (qp->ib.counter || READ_ONCE(qp->dying))
 		return -EINVAL;
 	tally = first ? tally_new(tallies, counter) : xa_load(&tallies->by_id, counter->id);
@@ -200,14 +199,21 @@ static int tally_join(struct weft_tallies *tallies, struct rdma_counter *counter
 		return tally ? PTR_ERR(tally) : -EINVAL;
 	binding->before = counted_by(qp);
 	ret = xa_insert(&tally->bound, qp->acc.qpn, binding, GFP_KERNEL);
+	if (!ret) {
+		WRITE_ONCE(qp->ib.counter, counter);
+		smp_mb(); /* pairs with the barrier in weft_tally_leave() */
+		if (READ_ONCE(qp->dying)) {
+			WRITE_ONCE(qp->ib.counter, NULL);
+			xa_erase(&tally->bound, qp->acc.qpn);
+			ret = -EINVAL;
+		}
+	}
 	if (ret && first) {
 		/* The core frees it, without another call. */
 		xa_erase(&tallies->by_id, counter->id);
 		counter->id = 0;
 		tally_free(tally);
 	}
-	if (!ret)
-		qp->ib.counter = counter;
 	return ret;
 }
 
@@ -242,7 +248,8 @@ int weft_tally_bind(struct rdma_counter *counter, struct ib_qp *ib, u32 port)
  * weft_tally_leave() - take a queue pair off its counter, which keeps what it has counted
  * @qp: the queue pair
  *
- * Its counter is valid, since the core lets it go after that alone.
+ * Its counter is valid, since the core lets it go after that alone. Without a counter the lock is
+ * not taken: any process reads counters under it, and may be preempted there by its cgroup's quota.
  *
  * Context: process; takes the lock.
  * Return: true if it had one.
@@ -254,6 +261,13 @@ bool weft_tally_leave(struct weft_qp *qp)
 	struct rdma_counter *counter;
 	struct weft_tally *tally;
 
+	/*
+	 * Pairs with the barrier in tally_join(): of a queue pair that dies and one who binds it, either
+	 * sees the other.
+	 */
+	smp_mb();
+	if (!READ_ONCE(qp->ib.counter))
+		return false;
 	mutex_lock(&tallies->lock);
 	counter = qp->ib.counter;
 	tally = counter ? xa_load(&tallies->by_id, counter->id) : NULL;
@@ -261,7 +275,7 @@ bool weft_tally_leave(struct weft_qp *qp)
 		binding = xa_erase(&tally->bound, qp->acc.qpn);
 	if (binding)
 		counts_add_bound(&tally->past, binding);
-	qp->ib.counter = NULL;
+	WRITE_ONCE(qp->ib.counter, NULL);
 	mutex_unlock(&tallies->lock);
 	kfree(binding);
 	return counter;

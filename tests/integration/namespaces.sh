@@ -67,7 +67,7 @@ works "  and it works"
 # --- a cgroup: its firewall's rules hold for connections by which socket is in it ---
 if mkdir /run/cgroup && mount -t cgroup2 cgroup2 /run/cgroup; then
 	mkdir /run/cgroup/weft
-	in_cgroup() { ip netns exec B bash -c 'echo $$ >/run/cgroup/weft/cgroup.procs && exec "$@"' _ "$@"; }
+	in_cgroup() { ip netns exec "$1" bash -c 'echo $$ >/run/cgroup/weft/cgroup.procs && exec "$@"' _ "${@:2}"; }
 	# connections PORT: those of B's to it, with their cgroups.
 	connections() { on_b ss -Htn --cgroup state established "dport = :$1"; }
 	# This peer closes the first, so that a worker opens another, of MPA's revision 1.
@@ -82,7 +82,7 @@ print("again", flush=True)
 time.sleep(1000)' >/run/server 2>&1 </dev/null &
 	server=$!
 	await "a peer of revision 1 listens" 20 listening
-	setsid bash -c "$(declare -f in_cgroup); in_cgroup rping -c -a 10.0.0.1 -p 7302" >/run/client 2>&1 </dev/null &
+	setsid bash -c "$(declare -f in_cgroup); in_cgroup B rping -c -a 10.0.0.1 -p 7302" >/run/client 2>&1 </dev/null &
 	client=$!
 	await "the second connection" 20 grep -q again /run/server
 	check "a connection that is opened again stays in its cgroup ($(connections 7302 | tr -s ' '))" \
@@ -93,15 +93,18 @@ time.sleep(1000)' >/run/server 2>&1 </dev/null &
 	for device in "A weft0" "B weft1"; do
 		ip netns exec "${device% *}" bash -c "echo 2 >/sys/class/infiniband/${device#* }/weft/paths"
 	done
-	setsid ip netns exec A rping -s -a 10.0.0.1 -S 1000 >/run/server 2>&1 </dev/null &
+	setsid bash -c "$(declare -f in_cgroup); in_cgroup A rping -s -a 10.0.0.1 -S 1000" >/run/server 2>&1 </dev/null &
 	server=$!
 	await "a server of two paths listens" 20 listening
-	setsid bash -c "$(declare -f in_cgroup); in_cgroup rping -c -a 10.0.0.1 -S 1000" >/run/client 2>&1 </dev/null &
+	setsid bash -c "$(declare -f in_cgroup); in_cgroup B rping -c -a 10.0.0.1 -S 1000" >/run/client 2>&1 </dev/null &
 	client=$!
 	two_paths() { (($(on_b ss -Htn state established dst 10.0.0.1 | wc -l) == 2)); }
 	await "two paths" 20 two_paths
 	check "every path of a connection is in its cgroup" \
 		test "$(on_b ss -Htn --cgroup state established dst 10.0.0.1 | grep -c cgroup:/weft)" = 2
+	check "what listens for further paths as well ($(on_a ss -Htln --cgroup | tr -s ' \n' ' '))" \
+		test -z "$(on_a ss -Htln --cgroup | grep -v cgroup:/weft)"
+	check "  and there is such a listener" test "$(on_a ss -Htln | wc -l)" -gt 1
 	kill -KILL -- "-$server" "-$client"
 	wait "$server" "$client" 2>/dev/null
 	for device in "A weft0" "B weft1"; do

@@ -183,7 +183,9 @@ check "rx_read_requests counts rping's reads" test "$(counter weft1 rx_read_requ
 check "rx_write_requests counts rping's writes" test "$(counter weft1 rx_write_requests)" = $((writes + 5))
 check "resp_cqe_flush_error counts receives that nothing came for" test "$(counter weft0 resp_cqe_flush_error)" -gt "$flushed"
 before=$(counter weft0 rx_atomic_requests)
+hold_refusals
 session "ib_atomic_lat -R -d weft0 -n 10" "ib_atomic_lat -R -d weft1 -n 10 10.0.0.1" 60 || explain "$said"
+tc -n A qdisc delete dev eth0 clsact
 check "rx_atomic_requests counts atomics" test "$(counter weft0 rx_atomic_requests)" -ge $((before + 10))
 
 # --- counters of queue pairs: each counts while it is bound, and the port's stay what they are ---
