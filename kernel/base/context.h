@@ -52,9 +52,10 @@ static inline void weft_charge_end(struct mem_cgroup *before)
  * weft_charge_gfp() - how memory is allocated between weft_charge_begin() and its end
  * @owner: as there
  *
- * A worker serves others as well, and a memory cgroup that is over memory.high puts whoever allocates
- * for it to sleep for up to two seconds. So a worker waits for no memory of an owner's: it gets what
- * there is, beyond the group's limit too, for which the owner's own next allocation pays.
+ * A worker serves others as well, and a memory cgroup that is over memory.high puts whoever
+ * allocates for it to sleep for up to two seconds. So a worker waits for no memory of an owner's:
+ * it gets what there is, beyond the group's limit too, for which the owner's own next allocation
+ * pays.
  *
  * Context: process.
  * Return: the flags. Without __GFP_DIRECT_RECLAIM among them a caller without memory tries again

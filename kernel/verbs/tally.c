@@ -262,8 +262,8 @@ bool weft_tally_leave(struct weft_qp *qp)
 	struct weft_tally *tally;
 
 	/*
-	 * Pairs with the barrier in tally_join(): of a queue pair that dies and one who binds it, either
-	 * sees the other.
+	 * Pairs with the barrier in tally_join(): of a queue pair that dies and one who binds
+	 * it, either sees the other.
 	 */
 	smp_mb();
 	if (!READ_ONCE(qp->ib.counter))
