@@ -351,6 +351,15 @@ ESTABLISHED = [{"match": {"op": "in", "left": {"ct": {"key": "state"}}, "right":
 LOOPBACK = [{"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": "lo"}}, {"accept": None}]
 
 
+# Rules that drop some of what comes to the port.
+SOME_DROPPED = [
+    [match({"meta": {"key": "iifname"}}, "eth1"), {"drop": None}],
+    [match({"fib": {"result": "type", "flags": ["daddr"]}}, "broadcast"), {"drop": None}],
+    [match({"&": [{"payload": {"protocol": "tcp", "field": "flags"}}, ["fin", "syn"]]}, ["fin", "syn"]), {"drop": None}],
+    [{"limit": {"rate": 10, "per": "second", "inv": True}}, {"drop": None}],
+]
+
+
 class Doctor(Case):
     def findings(self, where, *words, status=0):
         told = self.told(where, "doctor", *words, status=status)
@@ -466,6 +475,7 @@ class Doctor(Case):
             ("a set", chain("drop", dport({"set": [22, {"range": [18515, 18600]}]}))),
             ("all", chain("drop", [{"accept": None}])),
             ("all of TCP", chain("drop", [match({"meta": {"key": "l4proto"}}, {"set": ["tcp", "udp"]}), {"accept": None}])),
+            ("the port, after others were dropped", chain("drop", *SOME_DROPPED, dport(18515))),
             ("another chain", chain("drop", [{"jump": {"target": "other"}}], others={"other": [dport(18515)]})),
             ("its policy", chain("accept", dport(22, "drop"))),
             ("what goes out", chain("drop", hook="output")),

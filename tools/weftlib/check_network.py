@@ -126,6 +126,14 @@ def holds(part, port):
     return not field and "ct" not in left
 
 
+def drops(rule):
+    """Does this rule drop or reject whatever holds() says that it holds for, and not some of it, by a card, a mark or a rate?"""
+    plain = {"counter", "log", "drop", "reject"}
+    compared = [part["match"].get("left") for part in rule if "match" in part]
+    ports = [left for left in compared if isinstance(left, dict) and (left.get("payload", {}).get("field") == "dport" or left.get("meta", {}).get("key") == "l4proto")]
+    return any("drop" in part or "reject" in part for part in rule) and len(ports) == len(compared) and all("match" in part or plain & set(part) for part in rule)
+
+
 def accepts(rules, where, port, seen=()):
     """Does a chain, or one that it hands packets on to, accept TCP to the port? None: can't be told. Others come before its policy."""
     told = True
@@ -139,7 +147,7 @@ def accepts(rules, where, port, seen=()):
             verdict = True
         elif behind and behind not in seen:
             verdict = accepts(rules, behind, port, (*seen, where))
-        elif None not in parts and any("drop" in part or "reject" in part for part in rule):
+        elif drops(rule):
             return False if told else None
         else:
             continue
