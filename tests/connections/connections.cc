@@ -13,7 +13,9 @@
 // "abandon" gives a connection up while the peer's answer is awaited, and wants to be told at once.
 // "listen" listens on PORTS ports, and wants the last tenth of them to take as long as the second,
 // since a list of all ports would make each call take longer than the one before. What counts is
-// the call that nine in ten exceed: a busy machine makes many of them longer, but seldom all.
+// the call that nine in ten exceed: a busy machine makes many of them longer, but seldom all. Where
+// the machine was busy for the whole of a tenth, a later round tells: each tenth counts by its
+// best.
 //
 // The last line says how many connections did all that; the status is 0 if each did.
 #include <netdb.h>
@@ -27,6 +29,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <list>
 #include <random>
 #include <span>
@@ -47,6 +50,7 @@ constexpr int kFirstPort = 10000;
 constexpr int kFewestPorts = 100;
 constexpr int kMostPorts = 50000;
 constexpr double kMoreForMany = 2;
+constexpr int kRounds = 4;
 
 struct Depths {
   uint8_t ird = 4;
@@ -214,33 +218,19 @@ class Side {
                    kMostPorts);
       return 2;
     }
-    std::vector<double> took;
-    for (int i = 0; i < ports; i++) {
-      rdma_cm_id* id = nullptr;
-      sockaddr_in name{};
-      std::memcpy(&name, where_->ai_addr, sizeof(name));
-      name.sin_port = htons(static_cast<uint16_t>(kFirstPort + i));
-      if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0 ||
-          rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&name)) != 0)
-        die("rdma_bind_addr");
-      const auto begin = std::chrono::steady_clock::now();
-      if (rdma_listen(id, 1) != 0)
-        die("rdma_listen");
-      took.push_back(
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    }
     const auto part = static_cast<size_t>(ports / 10);
-    const auto shortest = [&](size_t first) {
-      std::vector<double> some(took.begin() + static_cast<std::ptrdiff_t>(first),
-                               took.begin() + static_cast<std::ptrdiff_t>(first + part));
-      std::ranges::nth_element(some, some.begin() + static_cast<std::ptrdiff_t>(part / 10));
-      return some[part / 10];
-    };
-    const double few = shortest(part);
-    const double many = shortest(took.size() - part);
-    std::printf("rdma_listen() takes %.0f us beside %zu ports, %.0f us beside %zu\n", few * 1e6,
-                part, many * 1e6, took.size() - part);
-    return many < kMoreForMany * few ? 0 : 1;
+    double few = std::numeric_limits<double>::infinity();
+    double many = few;
+    for (int round = 1; round <= kRounds; round++) {
+      const std::vector<double> took = listen_once(ports);
+      few = std::min(few, tenth_shortest(std::span(took).subspan(part, part)));
+      many = std::min(many, tenth_shortest(std::span(took).last(part)));
+      std::printf("%d rounds: rdma_listen() takes %.0f us beside %zu ports, %.0f us beside %zu\n",
+                  round, few * 1e6, part, many * 1e6, took.size() - part);
+      if (many < kMoreForMany * few)
+        return 0;
+    }
+    return 1;
   }
 
   int connect(int connections, int at_once) {
@@ -287,6 +277,39 @@ class Side {
   int verdict(int connections) const {
     std::printf("%d of %d connections did all they should\n", good_, connections);
     return good_ == connections ? 0 : 1;
+  }
+
+  // Listens on so many ports at the same time, and returns the seconds that each call took.
+  std::vector<double> listen_once(int ports) {
+    std::vector<double> took;
+    std::vector<rdma_cm_id*> ids;
+    for (int i = 0; i < ports; i++) {
+      rdma_cm_id* id = nullptr;
+      sockaddr_in name{};
+      std::memcpy(&name, where_->ai_addr, sizeof(name));
+      name.sin_port = htons(static_cast<uint16_t>(kFirstPort + i));
+      if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0 ||
+          rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&name)) != 0)
+        die("rdma_bind_addr");
+      const auto begin = std::chrono::steady_clock::now();
+      if (rdma_listen(id, 1) != 0)
+        die("rdma_listen");
+      const std::chrono::duration<double> call = std::chrono::steady_clock::now() - begin;
+      took.push_back(call.count());
+      ids.push_back(id);
+    }
+    for (rdma_cm_id* id : ids)
+      if (rdma_destroy_id(id) != 0)
+        die("rdma_destroy_id");
+    return took;
+  }
+
+  // Returns what nine in ten of these calls exceed.
+  static double tenth_shortest(std::span<const double> took) {
+    std::vector<double> sorted(took.begin(), took.end());
+    const auto tenth = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 10);
+    std::ranges::nth_element(sorted, tenth);
+    return *tenth;
   }
 
   // Gives the packets of a connection, or of those that a listener takes, the type of service.

@@ -8,33 +8,6 @@
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
-# once COUNT SERVER CLIENT: a session. Status $again when the client had all COUNT answers, was
-# told of the end, and then read events from a channel that its own main thread had closed. That is
-# rping's own doing: rdma-core's later releases wake the reader before they close.
-# shellcheck disable=SC2317 # called by name, from retry
-once() {
-	session "$2" "$3" 40 && return
-	((CLIENT_STATUS == 255 && SERVER_STATUS == 0)) || return 1
-	(($(grep -ac '^ping data: ' <<<"$CLIENT_OUTPUT") == $1)) || return 1
-	[[ $(tail -n 2 <<<"$CLIENT_OUTPUT") == *'DISCONNECT EVENT...'*'rdma_get_cm_event: Bad file descriptor' ]] || return 1
-	echo "# rping's client read from a channel that it had closed"
-	return "$again"
-}
-
-# rping_of NAME ADDRESS SIZE COUNT
-rping_of() {
-	local lines arguments="-a $2 -S $3 -C $4 -V -v"
-	if ! retry "rping" 3 once "$4" "rping -s $arguments" "stdbuf -oL rping -c $arguments"; then
-		explain "$said"
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
-	elif lines=$(grep -ac '^ping data: ' <<<"$CLIENT_OUTPUT") && ((lines != $4)); then
-		explain "$CLIENT_OUTPUT"
-		not_ok "$1" "$lines lines of data came back, not $4"
-	else
-		ok "$1"
-	fi
-}
-
 # pair_of NAME SERVER CLIENT: both must end with status 0.
 pair_of() {
 	if ! session "$2" "$3" 40; then

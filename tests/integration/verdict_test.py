@@ -101,6 +101,13 @@ class Runner(unittest.TestCase):
         self.assertRegex(said, r"skipped: rdmacm\*: udaddy: .*iWARP has connections only")
         self.assertIn("no longer skipped, so tests/skips need not say it: rdmacm*: mckey", said)
 
+    def test_skip_that_happens_at_times(self):
+        log = pathlib.Path(self.folder.name, "log")
+        log.write_text("ok one\n")
+        command = [HERE.parent / "verdict.py", "skips", f"newest={log}"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("no longer skipped", said)
+
     def test_an_emulator_that_stumbles(self):
         """Begun again, once, and told; but not for a break point that is still there."""
         died = "if ((n < {times})); then echo 'Oops: int3: 0000'; echo 'Code: 31 {byte} <1f> 44'; exit 99; fi\n"
