@@ -111,7 +111,7 @@ static struct taker *taker(struct kunit *test, bool crc)
 	struct taker *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	weft_framer_start(&t->f, crc, false);
+	weft_framer_start(&t->f, &(struct weft_mpa_agreed){ .crc = crc, .marks_in = false }, NULL);
 	return t;
 }
 
@@ -332,7 +332,7 @@ static struct taker *marked_taker(struct kunit *test, bool crc)
 {
 	struct taker *t = taker(test, crc);
 
-	weft_framer_start(&t->f, crc, true);
+	weft_framer_start(&t->f, &(struct weft_mpa_agreed){ .crc = crc, .marks_in = true }, NULL);
 	return t;
 }
 

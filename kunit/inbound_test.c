@@ -15,7 +15,7 @@ static struct weft_window *window(struct kunit *test)
 	struct weft_window *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	KUNIT_ASSERT_EQ(test, weft_window_init(w, 1, MAX_SGE), 0);
+	KUNIT_ASSERT_EQ(test, weft_window_init(w, 1, MAX_SGE, NULL), 0);
 	weft_window_start(w);
 	return w;
 }
@@ -56,8 +56,8 @@ static void window_has_room(struct kunit *test)
 				KUNIT_EXPECT_EQ(test, m->recv.sge[j].addr, (u64)i * MAX_SGE + j);
 		}
 		/* A second time nothing is left to do. */
-		KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE), 0);
-		KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE), 0);
+		KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
+		KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
 		weft_window_start(w);
 	}
 	weft_window_destroy(w);
@@ -112,7 +112,7 @@ static void window_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_window_turn(w)->len, 4U);
 	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
 	/* A message is in turn until it is delivered, and no other is. */
-	KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE), 0);
+	KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
 	weft_window_start(w);
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 4, false), 0);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 4), 0);

@@ -202,7 +202,7 @@ static void reads_are_a_ring(struct kunit *test)
 	struct weft_read *read, *oldest;
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 3, 2), 0);
+	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 3, 2, NULL), 0);
 	KUNIT_EXPECT_NULL(test, weft_reads_oldest(&reads));
 	for (i = 0; i < 10; i++) {
 		KUNIT_EXPECT_FALSE(test, weft_reads_full(&reads));
@@ -238,7 +238,7 @@ static void reads_blame_the_oldest(struct kunit *test)
 	struct weft_reads reads = {};
 	struct weft_read *first, *second;
 
-	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 4, 1), 0);
+	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 4, 1, NULL), 0);
 	KUNIT_EXPECT_NULL(test, weft_reads_blamed(&reads, false));
 	first = weft_reads_next(&reads, 1);
 	weft_reads_add(&reads);
@@ -261,8 +261,8 @@ static void none_allowed(struct kunit *test)
 	struct weft_answers answers = {};
 	struct weft_reads reads = {};
 
-	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 0, 1), 0);
-	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 0), 0);
+	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 0, 1, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 0, NULL), 0);
 	KUNIT_EXPECT_TRUE(test, weft_reads_full(&reads));
 	KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
 	KUNIT_EXPECT_NULL(test, weft_answers_oldest(&answers));
@@ -278,7 +278,7 @@ static void answers_in_order(struct kunit *test)
 	struct weft_answers answers = {};
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 2), 0);
+	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 2, NULL), 0);
 	for (i = 0; i < 5; i++) {
 		read.size = i;
 		atomic.id = i;

@@ -13,7 +13,7 @@ static struct bench *receiver(struct kunit *test)
 
 	b->qp.agreed.ird = 1;
 	mutex_lock(&b->qp.tx.lock);
-	KUNIT_ASSERT_EQ(test, weft_answers_start(&b->qp.answers, 1), 0);
+	KUNIT_ASSERT_EQ(test, weft_answers_start(&b->qp.answers, 1, NULL), 0);
 	weft_rx_start(&b->qp);
 	return b;
 }

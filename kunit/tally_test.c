@@ -140,7 +140,7 @@ static void counts_over_streams(struct kunit *test)
 	weft_tx_stop(qp);
 	KUNIT_EXPECT_EQ(test, weft_tx_start(qp), 0);
 	mutex_unlock(&qp->tx.lock);
-	weft_framer_start(&qp->rx.framer, true, false);
+	weft_framer_start(&qp->rx.framer, &(struct weft_mpa_agreed){ .crc = true }, NULL);
 	expect_shown(test, t, 0, 9, 8);
 	works(t, 0, 1, 1);
 	expect_shown(test, t, 0, 10, 9);

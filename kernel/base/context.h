@@ -3,6 +3,7 @@
 #ifndef WEFT_CONTEXT_H
 #define WEFT_CONTEXT_H
 
+#include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <rdma/ib_verbs.h>
 
@@ -30,10 +31,10 @@ static inline struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
  * weft_charge_begin() - charge allocations to a queue pair's owner
  * @owner: the owner's context; NULL: a kernel consumer, for which nothing changes
  *
- * Until weft_charge_end(), a worker's allocations with __GFP_ACCOUNT count against the
- * owner's memory cgroup.
+ * Until weft_charge_end(), allocations with __GFP_ACCOUNT of a worker or a softirq count against
+ * the owner's memory cgroup.
  *
- * Context: process.
+ * Context: any but hard interrupts.
  * Return: the argument for weft_charge_end(), in the same context.
  */
 static inline struct mem_cgroup *weft_charge_begin(const struct ib_ucontext *owner)
@@ -67,6 +68,29 @@ static inline gfp_t weft_charge_gfp(const struct ib_ucontext *owner)
 		return GFP_KERNEL;
 	return current->flags & PF_KTHREAD ? GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN :
 					     GFP_KERNEL_ACCOUNT;
+}
+
+/**
+ * weft_charge_zalloc() - allocate a table for a queue pair's owner
+ * @owner: as of weft_charge_begin()
+ * @n: how many entries
+ * @size: bytes of each
+ *
+ * A worker that gets none at once, as where free memory is in small pieces, gets one for which
+ * nobody pays, rather than that the owner's connection fails.
+ *
+ * Context: process, may sleep, but not for the owner's memory cgroup if the caller is a worker.
+ * Return: zeroed memory for kvfree(), or NULL.
+ */
+static inline void *weft_charge_zalloc(const struct ib_ucontext *owner, size_t n, size_t size)
+{
+	struct mem_cgroup *before = weft_charge_begin(owner);
+	void *mem = kvcalloc(n, size, weft_charge_gfp(owner));
+
+	weft_charge_end(before);
+	if (!mem && owner && current->flags & PF_KTHREAD)
+		mem = kvcalloc(n, size, GFP_KERNEL);
+	return mem;
 }
 
 #endif /* WEFT_CONTEXT_H */

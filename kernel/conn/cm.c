@@ -80,18 +80,23 @@ void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs)
 }
 
 /*
- * Returns true if a task is the caller's user's and of no other rights: as with ptrace, a program
- * that was started with another user's rights is not its starter's.
+ * Returns true if a task is the caller's user's and has no more rights than the caller: as with
+ * ptrace, a program that was started with another user's, group's or administrator's rights
+ * is not its starter's.
  */
 static bool cm_same_user(struct task_struct *task)
 {
-	const kuid_t uid = current_uid();
-	const struct cred *cred;
+	const struct cred *caller = current_cred(), *cred;
+	const kuid_t uid = caller->uid;
+	const kgid_t gid = caller->gid;
 	bool same;
 
 	rcu_read_lock();
 	cred = __task_cred(task);
-	same = uid_eq(cred->uid, uid) && uid_eq(cred->euid, uid) && uid_eq(cred->suid, uid);
+	same = uid_eq(cred->uid, uid) && uid_eq(cred->euid, uid) && uid_eq(cred->suid, uid) &&
+	       gid_eq(cred->gid, gid) && gid_eq(cred->egid, gid) && gid_eq(cred->sgid, gid) &&
+	       cred->user_ns == caller->user_ns &&
+	       cap_issubset(cred->cap_permitted, caller->cap_permitted);
 	rcu_read_unlock();
 	return same;
 }

@@ -348,7 +348,8 @@ void weft_conn_drop_unread(struct weft_conn *conn)
  * The caller fills it in, attaches it to a device and posts START, or EVICT if it has to
  * give the connection up.
  *
- * Context: process, may sleep. The caller's memory cgroup is charged.
+ * Context: process, may sleep. The caller's memory cgroup is charged; nobody's by a worker, which
+ * takes what a peer asks for: a listener's backlog bounds how many those are.
  * Return: the connection, in NEW, with one reference that is dropped when it enters
  * CLOSED; or NULL.
  */

@@ -7,16 +7,18 @@
 /**
  * weft_framer_start() - prepare for a new stream
  * @f: the framer, with nothing on its stage
- * @crc: CRCs are in use
- * @marked: the peer sends markers
+ * @agreed: with the peer: CRCs, and markers that it sends
+ * @owner: of the queue pair, who pays for what is kept of an FPDU; NULL: nobody
  *
  * Context: any.
  */
-void weft_framer_start(struct weft_framer *f, bool crc, bool marked)
+void weft_framer_start(struct weft_framer *f, const struct weft_mpa_agreed *agreed,
+		       const struct ib_ucontext *owner)
 {
 	f->fault = WEFT_FRAMER_FINE;
-	f->crc_used = crc;
-	f->marked = marked;
+	f->owner = owner;
+	f->crc_used = agreed->crc;
+	f->marked = agreed->marks_in;
 	f->marks = (struct weft_marks){};
 	f->crc = WEFT_CRC_SEED;
 	f->ahead = false;

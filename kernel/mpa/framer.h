@@ -22,6 +22,7 @@
 #include "pair/framer.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"
+#include "wire/negotiate.h"
 
 struct weft_llp;
 
@@ -31,7 +32,8 @@ struct weft_llp;
  */
 typedef enum weft_rx_verdict (*weft_framer_taker)(void *ctx, const u8 *from, u32 *len);
 
-void weft_framer_start(struct weft_framer *f, bool crc, bool marked);
+void weft_framer_start(struct weft_framer *f, const struct weft_mpa_agreed *agreed,
+		       const struct ib_ucontext *owner);
 void weft_framer_next(struct weft_framer *f);
 void weft_framer_drop(struct weft_framer *f);
 void weft_framer_free(struct weft_framer *f);

@@ -3,6 +3,7 @@
 #include <linux/gfp.h>
 #include <linux/slab.h>
 
+#include "base/context.h"
 #include "llp/llp.h"
 #include "mpa/framer.h"
 #include "wire/crc.h"
@@ -23,6 +24,13 @@ struct weft_stage {
 	u32 placed;
 	struct page *pages[WEFT_STAGE_PAGES];
 };
+
+/*
+ * A peer decides how much of its FPDU comes, and when the rest does, so that the stage counts
+ * against the memory cgroup of the queue pair's owner: beyond its limit if need be, since here
+ * nobody can wait.
+ */
+#define WEFT_STAGE_GFP	(GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN)
 
 /* How many bytes of the FPDU ahead are needed: its length, or that of its length field. */
 static u32 framer_len_ahead(const struct weft_framer *f)
@@ -121,13 +129,25 @@ static void framer_judge(struct weft_framer *f)
  */
 bool weft_framer_stage_begin(struct weft_framer *f)
 {
-	f->stage = kzalloc(sizeof(*f->stage), GFP_ATOMIC | __GFP_NOWARN);
+	struct mem_cgroup *before = weft_charge_begin(f->owner);
+
+	f->stage = kzalloc(sizeof(*f->stage), WEFT_STAGE_GFP);
+	weft_charge_end(before);
 	if (!f->stage) {
 		f->fault = WEFT_FRAMER_MEMORY;
 		return false;
 	}
 	f->state = WEFT_FRAMER_STAGE;
 	return true;
+}
+
+static struct page *stage_page(const struct weft_framer *f)
+{
+	struct mem_cgroup *before = weft_charge_begin(f->owner);
+	struct page *page = alloc_page(WEFT_STAGE_GFP);
+
+	weft_charge_end(before);
+	return page;
 }
 
 /**
@@ -183,7 +203,7 @@ enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u3
 
 	*len = min3(*len, (u32)PAGE_SIZE - at, framer_len_ahead(f) - stage->have);
 	if (!*page)
-		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+		*page = stage_page(f);
 	if (!*page) {
 		f->fault = WEFT_FRAMER_MEMORY;
 		return WEFT_RX_BAD;

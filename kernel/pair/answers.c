@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The reads and atomics that the peer asked for and we have not answered. */
-#include <linux/slab.h>
-
+#include "base/context.h"
 #include "pair/answers.h"
 
 /**
  * weft_answers_start() - prepare for a stream
  * @answers: stopped, or zeroed
  * @ird: how many the peer may have outstanding
+ * @owner: of the queue pair, who is charged
  *
- * Context: process, may sleep. The caller's memory cgroup is charged.
+ * Context: process, may sleep.
  * Return: 0, or -ENOMEM, with @answers unchanged.
  */
-int weft_answers_start(struct weft_answers *answers, u32 ird)
+int weft_answers_start(struct weft_answers *answers, u32 ird,
+		       const struct ib_ucontext *owner)
 {
 	struct weft_answer *slot = NULL;
 
 	if (ird) {
-		slot = kcalloc(roundup_pow_of_two(ird), sizeof(*slot), GFP_KERNEL_ACCOUNT);
+		slot = weft_charge_zalloc(owner, roundup_pow_of_two(ird), sizeof(*slot));
 		if (!slot)
 			return -ENOMEM;
 	}
@@ -28,6 +29,6 @@ int weft_answers_start(struct weft_answers *answers, u32 ird)
 /* Drops all requests, since the stream is gone. Harmless when repeated. */
 void weft_answers_stop(struct weft_answers *answers)
 {
-	kfree(answers->slot);
+	kvfree(answers->slot);
 	*answers = (struct weft_answers){};
 }

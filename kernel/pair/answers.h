@@ -10,6 +10,8 @@
 #include "wire/atomic.h"
 #include "wire/ddp.h"
 
+struct ib_ucontext;
+
 /**
  * struct weft_answer - a request of the peer that waits for its answer
  * @atomic: an atomic, else a read
@@ -43,7 +45,8 @@ struct weft_answers {
 	u32 msn;
 };
 
-int weft_answers_start(struct weft_answers *answers, u32 ird);
+int weft_answers_start(struct weft_answers *answers, u32 ird,
+		       const struct ib_ucontext *owner);
 void weft_answers_stop(struct weft_answers *answers);
 
 static inline struct weft_answer *weft_answers_at(const struct weft_answers *answers,

@@ -9,6 +9,7 @@
 #include "wire/fpdu.h"
 #include "wire/marker.h"
 
+struct ib_ucontext;
 struct weft_stage;
 
 /* Where in an FPDU that comes in parts the stream is. */
@@ -60,6 +61,7 @@ struct weft_framer_counts {
  * @told: bytes of its segment that were told of
  * @summed: bytes of the FPDU ahead that are in @crc, or are its trailer
  * @crc: running CRC of the FPDU ahead, or of the one with markers under way
+ * @owner: pays for @stage; NULL: nobody does
  * @stage: the bytes of an FPDU that the stream could not hold, or that had markers among them;
  *	or NULL
  * @counts: FPDUs of this stream and of those before it. Read without the lock, to be shown
@@ -83,6 +85,7 @@ struct weft_framer {
 	u32 told;
 	u32 summed;
 	u32 crc;
+	const struct ib_ucontext *owner;
 	struct weft_stage *stage;
 	struct weft_framer_counts counts;
 };

@@ -12,6 +12,8 @@
 #include "queue/rq.h"
 #include "wire/term.h"
 
+struct ib_ucontext;
+
 /*
  * Messages that may have receives at once, on a stream that is not ordered. A message is in
  * delivery before the next begins, but a segment of a later one may come before its turn, and be
@@ -64,7 +66,8 @@ struct weft_written {
 	bool goes_on;
 };
 
-int weft_window_init(struct weft_window *w, u32 size, u32 max_sge);
+int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
+		     const struct ib_ucontext *owner);
 void weft_window_destroy(struct weft_window *w);
 void weft_window_start(struct weft_window *w);
 

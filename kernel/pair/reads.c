@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Our reads and atomics that the peer has yet to answer. */
 #include <linux/log2.h>
-#include <linux/slab.h>
 
+#include "base/context.h"
 #include "pair/reads.h"
 
 /**
@@ -10,11 +10,13 @@
  * @reads: stopped, or zeroed
  * @ord: how many may be outstanding
  * @max_sge: SGEs that each may name
+ * @owner: of the queue pair, who is charged
  *
- * Context: process, may sleep. The caller's memory cgroup is charged.
+ * Context: process, may sleep.
  * Return: 0, or -ENOMEM, with @reads stopped.
  */
-int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge)
+int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge,
+		     const struct ib_ucontext *owner)
 {
 	u32 slots = ord ? roundup_pow_of_two(ord) : 0;
 	u32 i;
@@ -22,8 +24,8 @@ int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge)
 	*reads = (struct weft_reads){ .ord = ord };
 	if (!ord)
 		return 0;
-	reads->slot = kcalloc(slots, sizeof(*reads->slot), GFP_KERNEL_ACCOUNT);
-	reads->sge = kvcalloc(slots * max_sge, sizeof(*reads->sge), GFP_KERNEL_ACCOUNT);
+	reads->slot = weft_charge_zalloc(owner, slots, sizeof(*reads->slot));
+	reads->sge = weft_charge_zalloc(owner, slots * max_sge, sizeof(*reads->sge));
 	if (!reads->slot || !reads->sge) {
 		weft_reads_stop(reads);
 		return -ENOMEM;
@@ -36,7 +38,7 @@ int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge)
 /* Drops all requests, since the stream is gone. Harmless when repeated. */
 void weft_reads_stop(struct weft_reads *reads)
 {
-	kfree(reads->slot);
+	kvfree(reads->slot);
 	kvfree(reads->sge);
 	*reads = (struct weft_reads){};
 }

@@ -10,6 +10,8 @@
 #include "pair/inflight.h"
 #include "uapi/weft-abi.h"
 
+struct ib_ucontext;
+
 /**
  * struct weft_read - a read or atomic of ours that the peer has yet to answer
  * @sink: the STag, or identifier, we made up for its answer: names this request,
@@ -55,7 +57,8 @@ struct weft_reads {
 	u32 msn;
 };
 
-int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge);
+int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge,
+		     const struct ib_ucontext *owner);
 void weft_reads_stop(struct weft_reads *reads);
 struct weft_read *weft_reads_next(struct weft_reads *reads, u32 len);
 struct weft_read *weft_reads_blamed(const struct weft_reads *reads, bool atomic);

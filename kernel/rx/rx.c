@@ -166,7 +166,7 @@ int weft_rx_init(struct weft_qp *qp)
 	rx->waiting.work = &rx->work;
 	INIT_WORK(&rx->work, rx_work);
 	INIT_DELAYED_WORK(&rx->rnr, rx_rnr);
-	return weft_window_init(&rx->sends, 1, rx->rq->max_sge);
+	return weft_window_init(&rx->sends, 1, rx->rq->max_sge, qp->owner);
 }
 
 /* Undoes weft_rx_init(). The work of both sides has ended, since either takes receives. */
@@ -195,7 +195,7 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->stalled = false;
 	rx->seg.known = false;
 	rx->seg.hdr_len = 0;
-	weft_framer_start(&rx->framer, qp->agreed.crc, qp->agreed.marks_in);
+	weft_framer_start(&rx->framer, &qp->agreed, qp->owner);
 }
 
 /* Waits for work in progress, since the stream is gone. That work never waits for tx.lock. */

@@ -237,7 +237,6 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator)
 {
 	u32 peer = agreed->extended ? WEFT_PEER_EXTENDED : 0;
-	struct mem_cgroup *charged;
 	int ret;
 
 	lockdep_assert_held(&qp->tx.lock);
@@ -249,9 +248,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	spin_unlock_irq(&qp->lock);
 	WRITE_ONCE(qp->initiator, initiator); /* a kick looks at it at any time */
 	if (llp->class->arrivals) {
-		charged = weft_charge_begin(qp->owner);
-		ret = weft_window_init(&qp->rx.sends, WEFT_WINDOW, qp->rx.rq->max_sge);
-		weft_charge_end(charged);
+		ret = weft_window_init(&qp->rx.sends, WEFT_WINDOW, qp->rx.rq->max_sge, qp->owner);
 		if (ret)
 			return ret;
 	}

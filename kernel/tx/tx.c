@@ -402,13 +402,12 @@ void weft_tx_destroy(struct weft_qp *qp)
 int weft_tx_start(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
-	struct mem_cgroup *before = weft_charge_begin(qp->owner);
 	int ret;
 
-	ret = weft_reads_start(&qp->reads, qp->agreed.ord, max(qp->cap.max_send_sge, 1U));
+	ret = weft_reads_start(&qp->reads, qp->agreed.ord, max(qp->cap.max_send_sge, 1U),
+			       qp->owner);
 	if (!ret)
-		ret = weft_answers_start(&qp->answers, qp->agreed.ird);
-	weft_charge_end(before);
+		ret = weft_answers_start(&qp->answers, qp->agreed.ird, qp->owner);
 	if (ret) {
 		weft_reads_stop(&qp->reads);
 		return ret;

@@ -248,6 +248,7 @@ def request_then_reset():
         time.sleep(wait)
         reset(sock)
         time.sleep(0.5)
+    ordinary_rping()
 
 
 def malformed_then_reset():

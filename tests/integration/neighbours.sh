@@ -102,7 +102,7 @@ if modprobe -q ipvlan && ip -n A link add link eth0 name ipv0 netns E type ipvla
 	for address in 10.0.0.3 0.0.0.0; do
 		in_background contained ip netns exec E rping -s -a $address -p 7405 -C 2
 		check "a server in an ipvlan container, on $address" wait_for 20 listens E 7405
-		check "  B reaches it" on_b timeout $((40 * patience)) rping -c -a 10.0.0.3 -p 7405 -C 2
+		check "  B reaches it ($address)" on_b timeout $((40 * patience)) rping -c -a 10.0.0.3 -p 7405 -C 2
 		end contained
 	done
 	check "a client there reaches B" ip netns exec E timeout $((40 * patience)) rping -c -a 10.0.0.2 -p 7403 -C 1
@@ -141,12 +141,20 @@ end first
 owner second
 check "  another process of the owner's can" succeeds A 1000
 end second
-# A program with another user's rights that the user has started, such as su.
-install -m 4755 "$(readlink -f /usr/bin/python3)" /run/python-as-root
-owner rooted /run/python-as-root
-check "a queue pair of a program with root's rights" test -n "$qpn"
-check "  the user who started it cannot connect it" fails A 1000
-end rooted
+# A program that the user has started, and that has rights of its own: another user's such as su, a group's, a capability.
+for rights in user group capability; do
+	program=/run/python-with-$rights
+	install -m 755 "$(readlink -f /usr/bin/python3)" "$program"
+	case $rights in
+	user) chmod u+s "$program" ;;
+	group) chgrp 1234 "$program" && chmod g+s "$program" ;;
+	capability) setcap cap_net_raw+ep "$program" ;;
+	esac
+	owner "$rights" "$program"
+	check "a queue pair of a program with a $rights that its starter has not" test -n "$qpn"
+	check "  who started it (another $rights) cannot connect it" fails A 1000
+	end "$rights"
+done
 owner third
 check "  who may administer the network can" succeeds A 0
 end third
