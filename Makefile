@@ -20,19 +20,21 @@ STAGE := $(BUILD)/stage
 MAN := /usr/share/man
 TOOLS := /usr/lib/weft
 COMPLETION := /usr/share/bash-completion/completions/weft
-SYSTEMD := /lib/systemd
+# Debian 12 has these below /usr as well, and later ones allow no file below /lib in a package.
+SYSTEMD := /usr/lib/systemd
+UDEV := /usr/lib/udev
 # What install-tools puts there, folders too, but for files that an administrator edits.
 TOOLS_FILES := /usr/sbin/weft $(TOOLS) /usr/share/weft $(COMPLETION) \
 	$(MAN)/man5/weft.conf.5 $(MAN)/man7/weft.7 $(MAN)/man8/weft.8 \
 	$(SYSTEMD)/system/weft@.service $(SYSTEMD)/system/weft.target \
-	$(SYSTEMD)/system-generators/weft-generator /lib/udev/rules.d/70-weft.rules
+	$(SYSTEMD)/system-generators/weft-generator $(UDEV)/rules.d/70-weft.rules
 LIMITS := /etc/security/limits.d/weft.conf
 DKMS_SOURCE := /usr/src/weft-$(VERSION)
 # The sources of the module, and no other files. DKMS gets these.
 MODULE_SOURCES := Kbuild VERSION dkms.conf kernel/tried $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install install-tools install-source uninstall uninstall-etc dkms-install dkms-uninstall \
-	apps papers deb deb-test demo shell check coverage matrix torture style bench bench-compare clean
+	apps papers deb sbom deb-test demo shell check coverage matrix torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -79,7 +81,7 @@ install-tools:
 	install -D -m 644 tools/completion.bash $(DESTDIR)$(COMPLETION)
 	install -D -m 644 -t $(DESTDIR)$(SYSTEMD)/system tools/systemd/weft@.service tools/systemd/weft.target
 	install -D -t $(DESTDIR)$(SYSTEMD)/system-generators tools/systemd/weft-generator
-	install -D -m 644 -t $(DESTDIR)/lib/udev/rules.d tools/systemd/70-weft.rules
+	install -D -m 644 -t $(DESTDIR)$(UDEV)/rules.d tools/systemd/70-weft.rules
 	test -e $(DESTDIR)/etc/weft.conf || install -D -m 644 -t $(DESTDIR)/etc tools/weft.conf
 	test -e $(DESTDIR)$(LIMITS) || install -D -m 644 tools/limits.conf $(DESTDIR)$(LIMITS)
 	install -D -m 644 -t $(DESTDIR)$(MAN)/man5 docs/weft.conf.5
@@ -127,9 +129,14 @@ papers: ## what papers measured, by the programs of apps/: a page in build/paper
 	@$(MAKE) --no-print-directory stage
 	@apps/papers/papers $(if $(QUICK),--quick)
 
-deb: ## Debian packages of the module's source, the provider and the tools
+deb: ## Debian packages of the module's source, the provider and the tools, and what they are made of (SPDX)
 	@scripts/bootstrap --quiet package
 	@scripts/deb
+
+sbom: ## what this tree is made of, as SPDX: build/weft.spdx.json
+	@mkdir -p $(BUILD)
+	@scripts/sbom --output $(BUILD)/weft.spdx.json
+	@echo "What the tree is made of is in $(BUILD)/weft.spdx.json"
 
 deb-test: ## those packages in roots of Debian, and in a machine that boots (RELEASES="bookworm boot" for some)
 	@scripts/bootstrap --quiet build lab package

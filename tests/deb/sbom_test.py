@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of scripts/sbom: what SPDX 2.3 demands of it, and that debian/copyright says of each file what the file says."""
+"""Tests of scripts/sbom: what SPDX 2.3 demands of it, and that debian/copyright says of each file what the file says.
+
+They judge what it says of this tree and of a package made here, or the file that WEFT_SBOM names, which lies beside its packages.
+"""
 
 import hashlib
 import importlib.machinery
 import importlib.util
+import json
+import os
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -28,13 +35,38 @@ REQUIRED = {
     "package": ("SPDXID", "name", "downloadLocation", "licenseConcluded", "licenseDeclared", "copyrightText"),
     "file": ("SPDXID", "fileName", "checksums", "licenseConcluded", "licenseInfoInFiles", "copyrightText"),
 }
-TYPES = {"DESCRIBES", "CONTAINS", "DEPENDENCY_OF", "BUILD_DEPENDENCY_OF"}
+TYPES = {"DESCRIBES", "CONTAINS", "DEPENDENCY_OF", "BUILD_DEPENDENCY_OF", "GENERATED_FROM"}
+CONTROL = """Package: libweft
+Version: 9.9+deb99
+Architecture: amd64
+Maintainer: Nobody <nobody@weft.example>
+Depends: libibverbs1 (>= 44), libibverbs1 (<< 45~), libc6 (>= 2.34) | musl
+Description: a package
+"""
+
+
+def package(directory):
+    """A package with nothing in it, and its path."""
+    control = pathlib.Path(directory, "tree/DEBIAN/control")
+    control.parent.mkdir(parents=True)
+    control.write_text(CONTROL, encoding="utf-8")
+    path = pathlib.Path(directory, "libweft.deb")
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", control.parents[1], path], check=True, capture_output=True)
+    return path
 
 
 class Document(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.document = sbom.document()
+        given = os.environ.get("WEFT_SBOM")
+        if given:
+            cls.beside, cls.own = pathlib.Path(given).parent, {"weft", "weft-dkms", "libweft"}
+            cls.document = json.loads(pathlib.Path(given).read_text(encoding="utf-8"))
+        else:
+            made = tempfile.TemporaryDirectory()
+            cls.addClassCleanup(made.cleanup)
+            cls.beside, cls.own = pathlib.Path(made.name), {"libweft"}
+            cls.document = sbom.document([package(made.name)])
 
     def test_fields(self):
         for name in REQUIRED["document"]:
@@ -45,6 +77,7 @@ class Document(unittest.TestCase):
                     self.assertTrue(entry.get(name), f"{entry['SPDXID']}: {name}")
         self.assertRegex(self.document["creationInfo"]["created"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertRegex(self.document["creationInfo"]["creators"][0], r"^(Tool|Person|Organization): ")
+        self.assertRegex(self.document["documentNamespace"], r"^https://[^#]+-[0-9a-f]{64}$")
 
     def test_identifiers(self):
         names = [self.document["SPDXID"]] + [entry["SPDXID"] for kind in ("packages", "files") for entry in self.document[kind]]
@@ -86,7 +119,37 @@ class Document(unittest.TestCase):
     def test_needs(self):
         names = {entry["name"] for entry in self.document["packages"]}
         self.assertLessEqual({"weft", "libibverbs1", "iproute2", "python3", "dkms", "debhelper"}, names)
-        self.assertFalse({"libweft", "weft-dkms"} & names)
+        needed = {entry["name"] for entry in self.document["packages"] if entry["SPDXID"].startswith("SPDXRef-Debian-")}
+        self.assertFalse({"weft", "libweft", "weft-dkms"} & needed, "our own, taken for Debian's")
+
+    def test_packages(self):
+        """Each package that was built, by the sum of its file, is made of the tree, and needs what its own control file says."""
+        tree = self.document["packages"][0]["SPDXID"]
+        built = [entry for entry in self.document["packages"] if "packageFileName" in entry]
+        self.assertLessEqual(self.own, {entry["name"] for entry in built})
+        self.assertEqual({entry["packageFileName"] for entry in built}, {path.name for path in self.beside.glob("*.deb")})
+        relations = {tuple(relation.values()) for relation in self.document["relationships"]}
+        for entry in built:
+            path = self.beside / entry["packageFileName"]
+            self.assertEqual(entry["checksums"][0]["checksumValue"], hashlib.sha256(path.read_bytes()).hexdigest(), path.name)
+            self.assertIn((entry["SPDXID"], "GENERATED_FROM", tree), relations)
+            depends = subprocess.run(["dpkg-deb", "-f", path, "Depends"], check=True, capture_output=True, text=True).stdout.strip()
+            self.assertEqual(entry["comment"], f"Depends: {depends}")
+            # Another way than scripts/sbom reads them: what is left of each word without versions and architectures.
+            words = {re.sub(r"[(:].*", "", word).strip() for word in depends.replace("|", ",").split(",")}
+            needed = {self.name(first) for first, kind, second in relations if (kind, second) == ("DEPENDENCY_OF", entry["SPDXID"])}
+            self.assertEqual(needed, words)
+
+    def name(self, identifier):
+        return next(entry["name"] for entry in self.document["packages"] if entry["SPDXID"] == identifier)
+
+    def test_same_again(self):
+        """The same tree and packages give the same text, other ones another name."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = package(directory)
+            first = sbom.document([path])
+            self.assertEqual(json.dumps(first), json.dumps(sbom.document([path])))
+            self.assertNotEqual(first["documentNamespace"], sbom.document()["documentNamespace"])
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def units(links, path=PATH):
     files, symlinks = {}, {}
     for link in links:
         unit = f"weft@{escape(link.name)}.service"
-        symlinks[f"weft.target.wants/{unit}"] = "/lib/systemd/system/weft@.service"
+        symlinks[f"weft.target.wants/{unit}"] = "/usr/lib/systemd/system/weft@.service"
         # A section with an error fails at once, and says so, instead of waiting for its network device.
         if not link.errors:
             device = f"sys-subsystem-net-devices-{escape(link.netdev)}.device"
@@ -204,7 +204,7 @@ def units(links, path=PATH):
                 f"# Made of {path}, line {link.line}.\n[Unit]\nDescription=Weft device {link.name} on {link.netdev}\n"
                 f"SourcePath={path}\nWants={device}\nAfter={device}\n"
             )
-            symlinks[f"{device}.wants/{unit}"] = "/lib/systemd/system/weft@.service"
+            symlinks[f"{device}.wants/{unit}"] = "/usr/lib/systemd/system/weft@.service"
     if links:
-        symlinks["multi-user.target.wants/weft.target"] = "/lib/systemd/system/weft.target"
+        symlinks["multi-user.target.wants/weft.target"] = "/usr/lib/systemd/system/weft.target"
     return files, symlinks
