@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What docs/monitoring/README.md promises, with the programs themselves: Debian's Prometheus scrapes a node_exporter on
+# each host, and has samples, numbers and alerts that are true. Each host is a machine of its own here (RDMA's exclusive
+# mode), and Prometheus comes to them by a link beside the one that is taken down. Most of its four minutes it waits. An
+# argument is another node_exporter than Debian's for this release, to be tried in its place.
+
+# shellcheck source=tests/integration/lib.sh
+source "${BASH_SOURCE[0]%/*}/lib.sh"
+
+# Only before there is any namespace can the mode be changed.
+modprobe ib_uverbs
+check "each host sees its own device alone" rdma system set netns exclusive
+set_up
+check "a second link, for Prometheus" second_link
+printf '%s\n' "10.1.0.1 host-a" "10.1.0.2 host-b" >>/etc/hosts
+cases "" 600 ip netns exec A "$LAB_PROJECT/tests/integration/prometheus.py" "$@"
+finish
