@@ -138,7 +138,7 @@ sbom: ## what this tree is made of, as SPDX: build/weft.spdx.json
 	@scripts/sbom --output $(BUILD)/weft.spdx.json
 	@echo "What the tree is made of is in $(BUILD)/weft.spdx.json"
 
-deb-test: ## those packages in roots of Debian, and in a machine that boots (RELEASES="bookworm boot" for some)
+deb-test: ## those packages in roots of Debian, and in machines that boot (RELEASES="bookworm boot" for some)
 	@scripts/bootstrap --quiet build lab package
 	@tests/deb/run $(RELEASES)
 
