@@ -59,6 +59,7 @@ class Recorder(host.Host):
     """This machine, which writes down what it is asked."""
 
     def __init__(self):
+        super().__init__()
         self.machine = {
             "kernel": self.kernel(),
             "memlock": self.memlock(),

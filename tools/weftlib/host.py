@@ -17,7 +17,10 @@ class Failed(Exception):
 
 
 class Host:
-    """This machine."""
+    """This machine. `patience` is how many seconds a program that is run may take; None has no limit."""
+
+    def __init__(self, patience=PATIENCE):
+        self.patience = patience
 
     def read(self, path):
         """The text of a file without its last line feed, or None if it can't be read."""
@@ -52,7 +55,7 @@ class Host:
                 check=False,
                 env=dict(os.environ, PATH=path, LC_ALL="C"),
                 stdin=subprocess.DEVNULL,
-                timeout=PATIENCE,
+                timeout=self.patience,
             )
         except FileNotFoundError:
             return None
