@@ -18,9 +18,9 @@
 #include <net/ipv6.h>
 #include <rdma/rdma_cm.h>
 
+#include "base/address.h"
 #include "base/limit.h"
 #include "base/weft.h"
-#include "conn/address.h"
 #include "conn/internal.h"
 #include "pair/qp.h"
 

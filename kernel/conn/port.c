@@ -21,8 +21,8 @@
 #include <linux/slab.h>
 #include <net/addrconf.h>
 
+#include "base/address.h"
 #include "base/weft.h"
-#include "conn/address.h"
 #include "conn/internal.h"
 #include "conn/listener.h"
 

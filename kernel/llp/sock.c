@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the classes of lower layers that use the kernel's sockets have in common. */
 #include <linux/memcontrol.h>
+#include <linux/netdevice.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/sock.h>
 
+#include "base/address.h"
 #include "base/compat.h"
 #include "llp/sock.h"
 
@@ -12,6 +15,22 @@ static int sock_addr_len(const struct sockaddr_storage *addr)
 {
 	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 					     sizeof(struct sockaddr_in);
+}
+
+/*
+ * Binds a socket to the routing domain (VRF) in which its address is, if there is one. A program says
+ * so by SO_BINDTODEVICE, for which rdma_cm has no counterpart; without, TCP refuses the address.
+ */
+static int sock_enter_vrf(struct sock *sk, const struct sockaddr_storage *addr)
+{
+	struct net_device *netdev = weft_addr_netdev(sock_net(sk), addr);
+	int vrf;
+
+	if (!netdev)
+		return 0;
+	vrf = l3mdev_master_ifindex(netdev);
+	dev_put(netdev);
+	return vrf ? sock_bindtoindex(sk, vrf, true) : 0;
 }
 
 /**
@@ -26,7 +45,11 @@ static int sock_addr_len(const struct sockaddr_storage *addr)
 int weft_sock_bind(struct socket *sock, const struct sockaddr_storage *addr, bool v6only)
 {
 	struct sockaddr_storage copy = *addr;
+	int ret;
 
+	ret = sock_enter_vrf(sock->sk, addr);
+	if (ret)
+		return ret;
 	sock_set_reuseaddr(sock->sk);
 	if (v6only && addr->ss_family == AF_INET6)
 		ip6_sock_set_v6only(sock->sk);

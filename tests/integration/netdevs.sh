@@ -11,9 +11,9 @@ source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 sysctl -qw net.ipv6.conf.all.accept_dad=0 2>/dev/null
 
-# rping_to NAME ADDRESS [HOST]: from B, or from HOST, to a server there.
+# rping_to NAME ADDRESS [OPTIONS]: from B, with these of rping's client.
 rping_to() {
-	if session "rping -s -a $2 -C 5 -S 5000 -V" "rping -c -a $2 -C 5 -S 5000 -V" 30; then
+	if session "rping -s -a $2 -C 5 -S 5000 -V" "rping -c -a $2 ${3-} -C 5 -S 5000 -V" 30; then
 		ok "$1"
 	else
 		explain "$said"
@@ -95,6 +95,28 @@ rping_to "rping after the MAC address changed" 10.0.0.1
 ip -n A link set eth0 address 02:00:00:00:00:01
 ip -n A neigh flush all
 ip -n B neigh flush all
+
+# --- VRF: eth0 and its addresses are in a routing domain of their own ---
+modprobe -q vrf
+# to_domain NAME: puts eth0 of both hosts there, or takes it out. It goes down meanwhile, and so loses its address of IPv6.
+to_domain() {
+	local host
+	for host in A B; do
+		[[ -z $1 ]] || { ip -n $host link add "$1" type vrf table 10 && ip -n $host link set "$1" up; } || return
+		ip -n $host link set eth0 ${1:+master} "${1:-nomaster}"
+		ip -n $host addr replace "$([[ $host == A ]] && echo fd00::1 || echo fd00::2)/64" dev eth0 nodad
+	done
+}
+if to_domain red 2>/run/vrf; then
+	rping_to "rping within a VRF" 10.0.0.1 "-I 10.0.0.2"
+	rping_to "rping within a VRF, over IPv6" fd00::1 "-I fd00::2"
+	to_domain ""
+	rping_to "rping out of the VRF" 10.0.0.1
+	ip -n A link del red
+	ip -n B link del red
+else
+	not_ok "a VRF" "$(</run/vrf)"
+fi
 
 # --- bond and bridge: eth0 becomes a part of them ---
 rdma link del weft0

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Addresses of listeners, with the meaning that rdma_cm gives them. */
+/* Addresses of sockets, with the meaning that rdma_cm gives them. */
 #include <linux/inetdevice.h>
 #include <linux/jhash.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
 #include <net/netns/hash.h>
 
-#include "conn/address.h"
+#include "base/address.h"
 
 bool weft_addr_equal(const struct sockaddr_storage *a,
 		     const struct sockaddr_storage *b)
