@@ -573,6 +573,48 @@ static void rx_holds(struct kunit *test)
 	}
 }
 
+/* What a program finds when it is told of a receive that failed. */
+struct told {
+	struct weft_qp *qp;
+	u32 completions;
+	bool due;
+};
+
+static void note_ending(struct ib_cq *cq, void *context)
+{
+	struct told *t = context;
+
+	t->completions++;
+	t->due = weft_qp_state(t->qp) == IB_QPS_ERR && t->qp->ending.due;
+}
+
+/*
+ * A program that is told of a receive in error may end its queue pair at once. The Terminate is due
+ * by then, so that the peer hears why all the same.
+ */
+static void rx_fails_before_it_tells(struct kunit *test)
+{
+	struct rx_bench *r = bench_new(test, true);
+	struct told t = { .qp = r->e->qp };
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, true);
+	struct weft_term why;
+
+	r->e->b->cq.ib.comp_handler = note_ending;
+	r->e->b->cq.ib.cq_context = &t;
+	weft_req_notify_cq(&r->e->b->cq.ib, IB_CQ_NEXT_COMP);
+	end_receive(r->e, 71, 3000, 10);
+	put(r, &hdr, text, 11);
+	fake_feed(r->e->fake, r->tape, r->len);
+	settle();
+	KUNIT_EXPECT_EQ(test, t.completions, 1U);
+	KUNIT_EXPECT_TRUE(test, t.due);
+	expect_recv(test, r, 71, 0, IB_WC_LOC_LEN_ERR);
+	why = terminate(r);
+	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_DU_TOO_LONG);
+	r->e->b->cq.ib.comp_handler = NULL;
+	bench_free(test, r);
+}
+
 /* A message whose completion finds no room ends the connection, and nothing behind it is placed. */
 static void rx_lost_completion(struct kunit *test)
 {
@@ -622,6 +664,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_ends),
 	KUNIT_CASE(rx_completions),
 	KUNIT_CASE(rx_holds),
+	KUNIT_CASE(rx_fails_before_it_tells),
 	KUNIT_CASE(rx_lost_completion),
 	{}
 };

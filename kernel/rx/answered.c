@@ -29,9 +29,9 @@ void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
 enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
-	weft_rx_let_go(rx);
+	weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 	weft_request_fail(rx->place.read->request, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
-	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+	return WEFT_RX_BAD;
 }
 
 /**
@@ -50,8 +50,9 @@ enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *re
 	weft_rx_assert_locked(rx);
 	if (read->request) {
 		if (read->inv && weft_invalidate(rx->acc, read->inv, false) != WEFT_KEY_OK) {
+			weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 			weft_request_fail(read->request, IB_WC_MW_BIND_ERR, WEFT_VE_BIND);
-			return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+			return WEFT_RX_BAD;
 		}
 		weft_request_done(read->request);
 	}

@@ -22,8 +22,9 @@ static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
 	case WEFT_RX_TO_READ:
 		return weft_rx_read_failed(rx);
 	default:
+		weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 		weft_rx_recv_failed(rx, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
-		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+		return WEFT_RX_BAD;
 	}
 }
 

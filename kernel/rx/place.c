@@ -76,9 +76,10 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 	}
 	if (rx->seg.payload_len > weft_inbound_room(m)) {
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RESP_LOCAL_LENGTH_ERROR, 1);
+		weft_rx_refuse_now(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
+				   WEFT_DU_TOO_LONG);
 		weft_rx_recv_failed(rx, IB_WC_LOC_LEN_ERR, WEFT_VE_RECV_TOO_SMALL);
-		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-				      WEFT_DU_TOO_LONG);
+		return WEFT_RX_BAD;
 	}
 	/* Receives of a shared queue name memory of the queue's own protection domain. */
 	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd,

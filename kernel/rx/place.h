@@ -54,6 +54,7 @@ void weft_rx_flush_receives(struct weft_qp *qp);
 
 /* refuse.c: what ends the connection */
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code);
+void weft_rx_refuse_now(struct weft_rx *rx, u8 layer, u8 etype, u8 code);
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error err);
 enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);

@@ -102,11 +102,13 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbou
 	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_break(rx);
 }
 
-/* Completes the receive of the message under way in error, since that cannot be placed there. */
+/*
+ * Completes the receive of the message under way in error, since that cannot be placed there. The
+ * queue pair has failed for it: see weft_rx_refuse_now().
+ */
 void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor)
 {
 	weft_rx_assert_locked(rx);
-	weft_rx_let_go(rx);
 	weft_rx_complete_recv(rx, weft_rx_inbound(rx), status, vendor);
 }
 

@@ -132,3 +132,22 @@ void weft_rx_fail(struct weft_qp *qp)
 	}
 	rx->failure = WEFT_RX_FINE;
 }
+
+/**
+ * weft_rx_refuse_now() - end the connection at once because of what the peer sent
+ * @rx: the receive side
+ * @layer: as of weft_rx_refuse()
+ * @etype: as there
+ * @code: as there
+ *
+ * Called before a request or receive completes in error for the same reason. A program that
+ * sees the completion may end its queue pair at once, and without a failure before, the peer would
+ * not be told why.
+ *
+ * Context: any, socket lock held; does not sleep.
+ */
+void weft_rx_refuse_now(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
+{
+	weft_rx_refuse(rx, layer, etype, code);
+	weft_rx_fail(container_of(rx, struct weft_qp, rx));
+}
