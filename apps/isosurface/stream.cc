@@ -124,14 +124,25 @@ void Outlet::send(Kind kind, std::size_t payload) {
   --credits_;
 }
 
+// A receiver that has all, and has said so, may be gone before the link knows that all has come. What
+// it said is still there; if that was not the end, the next look for a message tells of the loss.
+void Outlet::flush_the_last() {
+  try {
+    link().flush();
+  } catch (const Failure& failure) {
+    if (failure.cause() != Cause::kLost)
+      lost(failure);
+  }
+}
+
 void Outlet::await_done() {
-  on_link([&] { link().flush(); });
+  flush_the_last();
   while (!done_)
     take_next();
 }
 
 std::optional<Question> Outlet::question() {
-  on_link([&] { link().flush(); });
+  flush_the_last();
   while (!question_ && !done_)
     take_next();
   return std::exchange(question_, {});

@@ -57,9 +57,10 @@ class StreamEnd {
   [[noreturn]] void silent() const;
   apps::Limit patience() const { return patience_; }
 
- private:
+  // Tells why the link failed, by what the peer has said before; its other words are lost.
   [[noreturn]] void lost(const apps::Failure& failure);
 
+ private:
   std::unique_ptr<apps::Link> link_;
   std::string peer_;
   apps::Limit patience_;
@@ -95,6 +96,7 @@ class Outlet : public StreamEnd {
   void look();
 
  private:
+  void flush_the_last();
   void take_next();  // what the receiver says; waits for it
   void take(const apps::Arrival& arrival);
 

@@ -122,6 +122,25 @@ TEST(Stream, TheReasonIsTakenByWhoFirstNoticesTheEnd) {
             std::string::npos);
 }
 
+TEST(Stream, AReceiverThatIsDoneMayBeGone) {
+  Links links = joined();
+  auto receiving = beside([&] {
+    Inlet in(std::move(links.second), "the writer", kPatience, small());
+    in.next(Kind::kEnd);
+    in.done();
+  });
+  Outlet out(std::move(links.first), "the reader", kPatience);
+  out.send(Kind::kEnd);
+  receiving.get();
+  failure_of([&] {
+    for (;;) {
+      out.link().flush();  // until the link knows that it has ended
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  EXPECT_EQ(failure_of([&] { out.await_done(); }), "nothing");
+}
+
 TEST(Stream, APeerThatIsGoneIsNamed) {
   Links links = joined();
   auto sending = beside([&] { Outlet gone(std::move(links.first), "the reader", kPatience); });
