@@ -91,6 +91,14 @@ OF_UML = """\
 [ 1.0]  [<60030b0e>] ? force_flush_all+0x5e/0x140
 [ 1.0]  [<60030ab0>] ? fork_handler+0x0/0x140
 """
+# What the workqueues say of NVMe, shortened.
+OF_NVME = """\
+[ 7.0] WARNING: CPU: 0 PID: 369 at kernel/workqueue.c:2635 check_flush_dependency.part.0+0x1ff/0x2c0
+[ 7.0] workqueue: WQ_MEM_RECLAIM nvme-delete-wq:nvme_delete_ctrl_work [nvme_core] is flushing !WQ_MEM_RECLAIM events:srcu_drive_gp
+[ 7.0] Call Trace:
+[ 7.0]  [<6011e93e>] cleanup_srcu_struct+0x3e/0x240
+[ 7.0] ---[ end trace 0000000000000000 ]---
+"""
 
 
 def judged(function, log, allowed=""):
@@ -136,10 +144,13 @@ class Complaints(unittest.TestCase):
     def test_the_faults_of_others_go_with_their_reports_and_nothing_else_does(self):
         self.assertEqual(others(OF_SIW + LOCKING), LOCKING)
         self.assertEqual(others(OF_UML + LOCKING), LOCKING)
+        self.assertEqual(others(OF_NVME + LOCKING), LOCKING)
+        self.assertEqual(others(OF_NVME.split("[ 7.0] ---")[0] + LOCKING), LOCKING)
 
     def test_the_same_report_of_other_code_stays(self):
         for ours in (OF_SIW.replace("at: siw_qp_llp_data_ready", "at: llp_tcp_call"), OF_SIW.replace("clock-AF_INET", "slock-AF_INET"),
-                     OF_UML.replace("fork_handler", "weft_fork")):
+                     OF_UML.replace("fork_handler", "weft_fork"), OF_NVME.replace("nvme-delete-wq", "weft"),
+                     OF_NVME.replace("srcu_drive_gp", "weft_work"), OF_NVME.split("[ 7.0] Call")[0].replace("nvme-delete-wq", "weft")):
             self.assertEqual(others(ours + LOCKING), ours + LOCKING)
 
 
