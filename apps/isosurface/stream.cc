@@ -124,8 +124,9 @@ void Outlet::send(Kind kind, std::size_t payload) {
   --credits_;
 }
 
-// A receiver that has all, and has said so, may be gone before the link knows that all has come. What
-// it said is still there; if that was not the end, the next look for a message tells of the loss.
+// A receiver that has all, and has said so, may be gone before the link knows that all has come.
+// What it said is still there; if that was not the end, the next look for a message tells of the
+// loss.
 void Outlet::flush_the_last() {
   try {
     link().flush();
