@@ -18,8 +18,9 @@ static int sock_addr_len(const struct sockaddr_storage *addr)
 }
 
 /*
- * Binds a socket to the routing domain (VRF) in which its address is, if there is one. A program says
- * so by SO_BINDTODEVICE, for which rdma_cm has no counterpart; without, TCP refuses the address.
+ * Binds a socket to the routing domain (VRF) in which its address is, if there is one. A program
+ * says so by SO_BINDTODEVICE, for which rdma_cm has no counterpart; without, TCP refuses the
+ * address.
  */
 static int sock_enter_vrf(struct sock *sk, const struct sockaddr_storage *addr)
 {

@@ -148,6 +148,7 @@ void weft_rx_fail(struct weft_qp *qp)
  */
 void weft_rx_refuse_now(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
 {
+	weft_rx_assert_locked(rx);
 	weft_rx_refuse(rx, layer, etype, code);
 	weft_rx_fail(container_of(rx, struct weft_qp, rx));
 }
