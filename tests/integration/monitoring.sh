@@ -3,7 +3,7 @@
 #
 # What docs/monitoring/README.md promises, with the programs themselves: Debian's Prometheus scrapes a node_exporter on
 # each host, and has samples, numbers and alerts that are true. Each host is a machine of its own here (RDMA's exclusive
-# mode), and Prometheus comes to them by a link beside the one that is taken down. Most of its four minutes it waits. An
+# mode), and Prometheus comes to them by a link beside the one that is taken down. Most of its six minutes it waits. An
 # argument is another node_exporter than Debian's for this release, to be tried in its place.
 
 # shellcheck source=tests/integration/lib.sh
