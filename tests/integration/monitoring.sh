@@ -15,5 +15,5 @@ check "each host sees its own device alone" rdma system set netns exclusive
 set_up
 check "a second link, for Prometheus" second_link
 printf '%s\n' "10.1.0.1 host-a" "10.1.0.2 host-b" >>/etc/hosts
-cases "" 600 ip netns exec A "$LAB_PROJECT/tests/integration/prometheus.py" "$@"
+cases "" 700 ip netns exec A "$LAB_PROJECT/tests/integration/prometheus.py" "$@"
 finish
