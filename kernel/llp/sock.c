@@ -20,7 +20,8 @@ static int sock_addr_len(const struct sockaddr_storage *addr)
 /*
  * Binds a socket to the routing domain (VRF) in which its address is, if there is one. A program
  * says so by SO_BINDTODEVICE, for which rdma_cm has no counterpart; without, TCP refuses the
- * address.
+ * address. Another try to bind finds the socket there, where only an administrator could bind
+ * it once more.
  */
 static int sock_enter_vrf(struct sock *sk, const struct sockaddr_storage *addr)
 {
@@ -31,7 +32,7 @@ static int sock_enter_vrf(struct sock *sk, const struct sockaddr_storage *addr)
 		return 0;
 	vrf = l3mdev_master_ifindex(netdev);
 	dev_put(netdev);
-	return vrf ? sock_bindtoindex(sk, vrf, true) : 0;
+	return vrf && vrf != READ_ONCE(sk->sk_bound_dev_if) ? sock_bindtoindex(sk, vrf, true) : 0;
 }
 
 /**

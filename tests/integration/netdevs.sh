@@ -104,6 +104,31 @@ to_domain() {
 if to_domain red 2>/run/vrf; then
 	rping_to "rping within a VRF" 10.0.0.1 "-I 10.0.0.2"
 	rping_to "rping within a VRF, over IPv6" fd00::1 "-I fd00::2"
+	# rdma_cm chooses a port without asking TCP, which then has to choose another: for an ordinary user, too.
+	chmod 666 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
+	range=$(ip netns exec B sysctl -n net.ipv4.ip_local_port_range)
+	ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="40000 40015" net.ipv4.ip_local_reserved_ports=40000-40011
+	ip netns exec B python3 -c '
+import socket, time
+taken = [socket.socket() for _ in range(12)]
+for number, sock in enumerate(taken):
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"red")
+    sock.bind(("10.0.0.2", 40000 + number))
+    sock.listen()
+print("taken", flush=True)
+time.sleep(1000)' >/run/taken &
+	taken=$!
+	await "ports are taken" 20 grep -q taken /run/taken
+	for round in 1 2 3; do
+		if session "rping -s -a 10.0.0.1 -C 5" "setpriv --reuid 65534 --regid 65534 --clear-groups rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30; then
+			ok "an ordinary user's connections within a VRF, with few ports ($round)"
+		else
+			explain "$said"
+			not_ok "an ordinary user's connections within a VRF, with few ports ($round)" "client status $CLIENT_STATUS"
+		fi
+	done
+	kill $taken
+	ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="$range" net.ipv4.ip_local_reserved_ports=
 	to_domain ""
 	rping_to "rping out of the VRF" 10.0.0.1
 	ip -n A link del red
