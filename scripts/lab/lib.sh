@@ -270,7 +270,7 @@ without_others() {
 			traced = warned = 0
 		}
 		{ line = $0; sub(/^\[ *[0-9.]+\] /, "", line) }
-		warned && line ~ /^(WARNING|BUG):/ { done() }
+		warned && line ~ /^(WARNING:|BUG:|kernel BUG|Oops|Kernel panic|UBSAN:|INFO:|general protection)/ { done() }
 		warned { report = report $0 "\n"; if (line ~ /---\[ end trace/) done(); next }
 		report == "" && line ~ /^WARNING: (suspicious RCU usage|inconsistent lock state)/ { report = $0 "\n"; next }
 		report == "" && line ~ /^WARNING: CPU: .* check_flush_dependency/ { report = $0 "\n"; warned = 1; next }
