@@ -141,6 +141,7 @@ bool weft_framer_stage_begin(struct weft_framer *f)
 	return true;
 }
 
+/* Returns a page for the stage, which the owner pays for, or NULL. */
 static struct page *stage_page(const struct weft_framer *f)
 {
 	struct mem_cgroup *before = weft_charge_begin(f->owner);
