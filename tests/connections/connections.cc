@@ -225,8 +225,9 @@ class Side {
       const std::vector<double> took = listen_once(ports);
       few = std::min(few, tenth_shortest(std::span(took).subspan(part, part)));
       many = std::min(many, tenth_shortest(std::span(took).last(part)));
-      std::printf("%d rounds: rdma_listen() takes %.0f us beside %zu ports, %.0f us beside %zu\n",
-                  round, few * 1e6, part, many * 1e6, took.size() - part);
+      std::printf(
+          "round %d: rdma_listen() takes %.0f us at best beside %zu ports, %.0f us beside %zu\n",
+          round, few * 1e6, part, many * 1e6, took.size() - part);
       if (many < kMoreForMany * few)
         return 0;
     }
