@@ -105,7 +105,10 @@ else
 	not_ok "nvme: the host connects" "no disk of the target's appeared"
 fi
 
-# A processor that is off is not waited for, also where it is its turn.
+# A processor that is off is not waited for, also where it is its turn. Vectors still count, and packets are handed to
+# processor 0 alone: Linux forgets the backlog of a processor that goes between a packet's handing over and the
+# interrupt that tells of it (net/core/dev.c, dev_cpu_dead), and what is handed to that processor later stays there for
+# good. Steered to both, one of 3 to 80 rounds met that.
 power=/sys/devices/system/cpu/cpu1/online
 processor() { echo "$1" >"$power"; }
 read_some() { timeout $((60 * patience)) dd if="$device" of=/dev/null bs=4k count=64 iflag=direct status=none; }
@@ -115,11 +118,17 @@ if [[ ! -e $power ]]; then
 elif ! attach 10.0.0.1 10.0.0.2; then
 	not_ok "a processor goes while both ends work" "no disk of the target's appeared"
 else
+	for queue in /sys/class/net/eth[01]/queues/rx-0; do
+		echo 1 >"$queue/rps_cpus"
+		echo 0 >"$queue/rps_flow_cnt"
+	done
 	busy "$device"
-	check "a processor goes while both ends work" processor 0
-	check "  the disk is read without it" read_some
-	check "  the processor comes back" processor 1
-	check "  and the disk is read again" read_some
+	for round in 1 2 3 4 5; do
+		check "a processor goes while both ends work, round $round" processor 0
+		check "  the disk is read without it" read_some
+		check "  the processor comes back" processor 1
+		check "  and the disk is read again" read_some
+	done
 	enough "  a processor goes and comes"
 	idle "  what was in flight ends" 30
 	same_bytes "  and after it" "$device"
