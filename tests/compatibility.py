@@ -11,9 +11,12 @@ labs, whose lines are counted as tests/verdict.py does. --markers puts the table
 import argparse
 import pathlib
 import sys
-from importlib.machinery import SourceFileLoader
 
-put = SourceFileLoader("table", str(pathlib.Path(__file__).resolve().parents[1] / "perf" / "table")).load_module().put
+PERF = pathlib.Path(__file__).resolve().parents[1] / "perf"
+sys.path.insert(0, str(PERF))
+from loaded import program  # noqa: E402
+
+put = program(PERF / "table").put
 
 KINDS = ("ok ", "not ok ", "skip ")
 FIRST = ("module", "demo", "demo, cloud flavour")
