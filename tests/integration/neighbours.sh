@@ -185,6 +185,27 @@ if mkdir /run/cgroup && mount -t cgroup2 none /run/cgroup &&
 	check "a server that sends is charged with what TCP holds of it" wait_for 50 charged
 	end reader payer
 	check "  and no longer when it has ended" wait_for 30 charged_not
+
+	# What a queue pair keeps of the reads that may be under way is made by a worker, when it is connected.
+	group=/run/cgroup/readers
+	connected() { (($(on_b ss -Htn state established "dport = :18515" | wc -l) >= pairs)); }
+	kept_with() { # OUTSTANDING: leaves in $kept the bytes that the kernel keeps for a program with so many reads a queue pair
+		kept=0
+		mkdir $group
+		in_background answers ip netns exec A ib_read_bw -R -d weft0 -q $pairs -o "$1" -s 4096 -D 60
+		wait_for 20 listens A 18515
+		in_background readers ip netns exec B bash -c \
+			"echo \$\$ >$group/cgroup.procs && exec ib_read_bw -R -d weft1 -q $pairs -o $1 -s 4096 -D 60 10.0.0.1"
+		wait_for 40 connected && pause 3 && kept=$(awk '$1 == "kernel" { print $2 }' $group/memory.stat)
+		end readers answers
+		wait_for 10 rmdir $group
+	}
+	pairs=64
+	kept_with 1
+	few=$kept
+	kept_with 128
+	check "who reads pays for what its reads may need ($few bytes with 1 each for $pairs queue pairs, $kept with 128)" \
+		test $((kept - few)) -ge $((pairs * 127 * 40))
 else
 	skip "charges to memory cgroups" "this kernel has none"
 fi

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "cases.h"
-#include "connector.h"
 #include "failure.h"
 #include "owned.h"
 
@@ -26,8 +25,6 @@ constexpr std::uint64_t kMegabyte = 1U << 20;
 constexpr int kEntries = 1 << 17;
 constexpr std::uint64_t kRing = 4 * kMegabyte;
 constexpr std::uint64_t kLimit = 24 * kMegabyte;
-// What an end keeps of the gather lists of its reads: 128 of them, of 16 SGEs of 16 bytes each.
-constexpr std::uint64_t kReads = 128U * 16 * 16;
 
 void put(const std::string& path, const std::string& text) {
   std::ofstream file(path);
@@ -109,30 +106,6 @@ void charged(const Endpoint& end) {
   require(after < before + kRing, "a ring that is gone is still charged");
 }
 
-void await(rdma_cm_id* id, rdma_cm_event_type type) {
-  const Told told = next_event(id->channel);
-  require(told.type == type,
-          std::string("instead of ") + rdma_event_str(type) + " came " + rdma_event_str(told.type));
-}
-
-// What both ends keep of reads under way is charged to their process, though a worker made it.
-void reads_charged(const Connector& connector) {
-  const Cgroup cgroup;
-  const Endpoint client(connector.resolved(), "client", Shape{});
-  connector.start(client, {});
-  Told told{};
-  rdma_cm_id* id = connector.accepted(&told);
-  const Endpoint server(id, "server", Shape{});
-  const std::uint64_t before = cgroup.read("memory.stat", "kernel");
-  connector.accept(server, {});
-  await(client.id(), RDMA_CM_EVENT_ESTABLISHED);
-  await(server.id(), RDMA_CM_EVENT_ESTABLISHED);
-  const std::uint64_t with = cgroup.read("memory.stat", "kernel");
-  require(with >= before + 2 * kReads,
-          "connecting with 128 reads on either side was charged with " +
-              std::to_string(with - before) + " bytes");
-}
-
 // Past the limit there is no ring, and nobody is killed for it.
 void limited(const Endpoint& end) {
   const Cgroup cgroup;
@@ -160,7 +133,6 @@ void limited(const Endpoint& end) {
 void charge_cases(Suite& suite) {
   suite.group("memory cgroup", [&] {
     suite.run("rings are charged", [&] { charged(*suite.pair().client); });
-    suite.run("what reads under way take is charged", [&] { reads_charged(suite.connector()); });
     suite.run("no rings past the limit", [&] { limited(*suite.pair().client); });
   });
 }
