@@ -16,6 +16,19 @@ static void mr_release(struct kref *kref)
 
 /* --- the key table --- */
 
+/* As weft_mr_find(). In line, as each access begins with it. */
+static __always_inline struct weft_mr *mr_find(struct weft_device *dev, u32 stag)
+{
+	struct weft_mr *mr;
+
+	rcu_read_lock();
+	mr = xa_load(&dev->mrs, stag >> 8);
+	if (mr && !kref_get_unless_zero(&mr->refs))
+		mr = NULL;
+	rcu_read_unlock();
+	return mr;
+}
+
 /**
  * weft_mr_find() - find the region or window that a key's index names
  * @dev: the device
@@ -27,14 +40,7 @@ static void mr_release(struct kref *kref)
  */
 struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
 {
-	struct weft_mr *mr;
-
-	rcu_read_lock();
-	mr = xa_load(&dev->mrs, stag >> 8);
-	if (mr && !kref_get_unless_zero(&mr->refs))
-		mr = NULL;
-	rcu_read_unlock();
-	return mr;
+	return mr_find(dev, stag);
 }
 
 /* Drops a reference taken by weft_mr_find(). Any context. */
@@ -229,7 +235,7 @@ static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struc
 		kref_get(&mr->refs);
 		pd = NULL;
 	} else {
-		mr = weft_mr_find(by->dev, stag);
+		mr = mr_find(by->dev, stag);
 	}
 	if (!mr) {
 		*err = WEFT_KEY_UNKNOWN;

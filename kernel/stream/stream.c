@@ -64,8 +64,6 @@ static void stream_run(struct weft_qp *qp)
 	do {
 		weft_ring_need_doorbell(&qp->sq, false);
 		more = weft_tx_round(qp);
-		if (!more)
-			weft_tx_rest(qp);
 		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
 		/* The connection's work may be about to end the stream. */

@@ -293,6 +293,15 @@ static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters
 		weft_count(counters, WEFT_CNT_TX_BLOCKED, 1);
 }
 
+/* Has the memory of chunks freed, but for a page, when the queue pair has been idle for a while. */
+static void tx_rest(struct weft_qp *qp)
+{
+	struct weft_batch *batch = &qp->tx.batch;
+
+	if (batch->laid_out == batch->sent && weft_chunks_rest(&batch->chunks))
+		weft_qp_within(qp, WEFT_CHUNK_IDLE);
+}
+
 /**
  * weft_tx_round() - lay out, push and complete
  * @qp: the queue pair, with a stream
@@ -343,16 +352,10 @@ bool weft_tx_round(struct weft_qp *qp)
 		if (weft_loan_settled(qp))
 			tx_tell(qp, state);
 	}
-	return !tx_idle(tx, &qp->sq);
-}
-
-/* Frees the memory of chunks when a queue pair has been idle for a while, but for a page. */
-void weft_tx_rest(struct weft_qp *qp)
-{
-	struct weft_tx *tx = &qp->tx;
-
-	if (tx->batch.laid_out == tx->batch.sent && weft_chunks_rest(&tx->batch.chunks))
-		weft_qp_within(qp, WEFT_CHUNK_IDLE);
+	if (!tx_idle(tx, &qp->sq))
+		return true;
+	tx_rest(qp);
+	return false;
 }
 
 /**

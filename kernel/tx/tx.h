@@ -50,7 +50,6 @@ int weft_tx_init(struct weft_qp *qp);
 void weft_tx_destroy(struct weft_qp *qp);
 int weft_tx_start(struct weft_qp *qp);
 bool weft_tx_round(struct weft_qp *qp);
-void weft_tx_rest(struct weft_qp *qp);
 void weft_tx_stop(struct weft_qp *qp);
 void weft_tx_writable(struct weft_qp *qp);
 void weft_tx_complete(struct weft_qp *qp);
