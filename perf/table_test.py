@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests what perf/table makes of several turns."""
+
+import pathlib
+import unittest
+
+from loaded import program
+
+table = program(pathlib.Path(__file__).resolve().parent / "table")
+ROW = next(row for row in table.rows() if row["name"] == "send-64k")
+
+
+def result(subject, rate, tool="weft-perf"):
+    return {"subject": subject, "row": ROW["name"], "tool": tool, "rate_mb_s": rate}
+
+
+class Turns(unittest.TestCase):
+    def setUp(self):
+        self.results = [result("tcp", rate) for rate in (100, 120, 400)]
+        self.results += [result("weft", rate) for rate in (300, 200, 240)]
+
+    def line(self):
+        text = table.table({"title": "a title", "results": self.results})
+        return next(line for line in text.splitlines() if line.startswith(f"| {ROW['title']} |"))
+
+    def test_the_median_counts_and_the_spread_is_shown(self):
+        self.assertEqual(self.line(), f"| {ROW['title']} | – | 120 MB/s ± 125 % | 240 MB/s ± 21 % (2.00 ×) |")
+
+    def test_of_a_single_turn_there_is_no_spread(self):
+        self.results = [result("tcp", 100), result("weft", 250)]
+        self.assertEqual(self.line(), f"| {ROW['title']} | – | 100 MB/s | 250 MB/s (2.50 ×) |")
+
+    def test_one_turn_that_fails_is_no_median_of_the_others(self):
+        self.results.insert(4, {"subject": "weft", "row": ROW["name"], "failure": "hangs"})
+        self.assertTrue(self.line().endswith("| hangs |"), self.line())
+
+
+if __name__ == "__main__":
+    unittest.main()
