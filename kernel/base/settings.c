@@ -19,6 +19,7 @@ struct weft_settings weft_settings_default = {
 		[WEFT_SET_SCTP_MULTIHOMING] = 0,
 		[WEFT_SET_PATHS] = 1,
 		[WEFT_SET_OUT_OF_ORDER] = 1,
+		[WEFT_SET_LEND] = WEFT_LEND_UNCHECKED,
 	},
 };
 

@@ -23,6 +23,7 @@ enum weft_setting_id {
 	WEFT_SET_SCTP_MULTIHOMING, /* 1: associations have all addresses of the host */
 	WEFT_SET_PATHS,		/* TCP connections of a queue pair to a Weft peer; 1: plain iWARP */
 	WEFT_SET_OUT_OF_ORDER,	/* 1: what comes before its turn is placed at once */
+	WEFT_SET_LEND,		/* enum weft_lend_policy */
 	WEFT_NUM_SETTINGS
 };
 
@@ -37,6 +38,13 @@ enum weft_transport {
 enum weft_fpdu_policy {
 	WEFT_FPDU_SEGMENT,	/* no larger than a segment, as RFC 5044 has it */
 	WEFT_FPDU_LARGE,	/* many segments, to a peer that is Weft */
+};
+
+/* Which large payload TCP sends from the pages of programs, without a copy. */
+enum weft_lend_policy {
+	WEFT_LEND_OFF,
+	WEFT_LEND_UNCHECKED,	/* where no CRC is in use */
+	WEFT_LEND_ALL,		/* with CRCs, too */
 };
 
 /**

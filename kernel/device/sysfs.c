@@ -44,6 +44,7 @@ static const char *const off_word[] = { "off" };
 static const char *const switch_words[] = { "off", "on" };
 static const char *const fpdu_words[] = { "segment", "large" };
 static const char *const transport_words[] = { "tcp", "sctp" };
+static const char *const lend_words[] = { "off", "unchecked", "all" };
 static const char *const none_word[] = { "none" };
 
 static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
@@ -82,6 +83,9 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 	[WEFT_SET_PATHS] = { .id = WEFT_SET_PATHS, .min = 1, .max = WEFT_MAX_PATHS },
 	[WEFT_SET_OUT_OF_ORDER] = {
 		.id = WEFT_SET_OUT_OF_ORDER, .words = switch_words, .num_words = 2, .max = 1
+	},
+	[WEFT_SET_LEND] = {
+		.id = WEFT_SET_LEND, .words = lend_words, .num_words = 3, .max = WEFT_LEND_ALL
 	},
 	[WEFT_SET_SCTP_PORTS] = {
 		.id = WEFT_SET_SCTP_PORTS, .words = none_word, .num_words = 1, .range = true
@@ -213,6 +217,7 @@ WEFT_SETTING_ATTR(sctp_ports, WEFT_SET_SCTP_PORTS);
 WEFT_SETTING_ATTR(sctp_multihoming, WEFT_SET_SCTP_MULTIHOMING);
 WEFT_SETTING_ATTR(paths, WEFT_SET_PATHS);
 WEFT_SETTING_ATTR(out_of_order, WEFT_SET_OUT_OF_ORDER);
+WEFT_SETTING_ATTR(lend, WEFT_SET_LEND);
 
 static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *attr, char *text)
 {
@@ -267,6 +272,7 @@ static struct attribute *settings_attrs[] = {
 	&sctp_multihoming_attr.attr.attr,
 	&paths_attr.attr.attr,
 	&out_of_order_attr.attr.attr,
+	&lend_attr.attr.attr,
 	NULL
 };
 
@@ -371,3 +377,7 @@ MODULE_PARM_DESC(paths, "TCP connections that carry a queue pair's data to a Wef
 module_param_cb(out_of_order, &default_ops, (void *)&rules[WEFT_SET_OUT_OF_ORDER], 0644);
 __MODULE_PARM_TYPE(out_of_order, "charp");
 MODULE_PARM_DESC(out_of_order, "whether new devices place what comes before its turn at once, over SCTP and several paths: on (default) or off");
+
+module_param_cb(lend, &default_ops, (void *)&rules[WEFT_SET_LEND], 0644);
+__MODULE_PARM_TYPE(lend, "charp");
+MODULE_PARM_DESC(lend, "large payload that new devices send from the program's own pages: off, unchecked (where no CRC is in use, default) or all");

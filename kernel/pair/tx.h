@@ -8,7 +8,7 @@
  * So there is one walk over the payload, which copies and checksums it, and the
  * peer gets the bytes that were checksummed even if a process changes its buffers
  * meanwhile. A work request completes when the stream has taken its last byte. Large
- * payload without a CRC is lent, not copied, if that is cheaper; see tx/loan.h.
+ * payload is lent, not copied, if that is allowed and cheaper; see tx/loan.h.
  */
 #ifndef WEFT_PAIR_TX_H
 #define WEFT_PAIR_TX_H
@@ -99,6 +99,7 @@ struct weft_tx_msg {
  * @prefer_response: an answer goes before a request next
  * @crc: CRCs are in use
  * @marked: the peer wants markers, so FPDUs are neither lent nor large, nor laid out in rows
+ * @lends: large payload may be lent
  * @dry: there was nothing more to lay out
  * @starved: there was no memory for more, which a timer tries again
  * @waiting: the ring had, when last looked at, a request that waits for the peer
@@ -120,6 +121,7 @@ struct weft_tx {
 	bool prefer_response;
 	bool crc;
 	bool marked;
+	bool lends;
 	bool dry;
 	bool starved;
 	bool waiting;

@@ -176,7 +176,7 @@ static bool loan_may(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_loans *loans = tx->loans;
 
-	if (!qp->owner || tx->crc || tx->longest != WEFT_FPDU_ANY_LENGTH ||
+	if (!qp->owner || !tx->lends || tx->longest != WEFT_FPDU_ANY_LENGTH ||
 	    tx->batch.sent < WEFT_LOAN_AFTER || !weft_llp_may_lend(qp->llp))
 		return false;
 	if (loans)
@@ -291,6 +291,23 @@ static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 	return done;
 }
 
+/*
+ * Returns the CRC of the bytes that were added last: all but those that weft_lent_take_back()
+ * would leave.
+ */
+static u32 loan_crc(const struct weft_lent *lent, u32 num, u32 last)
+{
+	u32 i, skip = num ? last : 0, crc = WEFT_CRC_SEED;
+	const struct bio_vec *run;
+
+	for (i = num ? num - 1 : 0; i < lent->num; i++, skip = 0) {
+		run = &lent->run[i];
+		crc = weft_crc_update(crc, page_address(run->bv_page) + run->bv_offset + skip,
+				      run->bv_len - skip);
+	}
+	return crc;
+}
+
 /**
  * weft_loan_layout() - lay out one FPDU of the current message, its payload lent
  * @qp: the queue pair
@@ -335,7 +352,8 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		weft_plan_shorten(fpdu, hdr_len, payload);
 	msg->hdr.last = fpdu->last;
 	weft_ddp_encode(weft_fpdu_begin(at, hdr_len + payload), &msg->hdr);
-	back = weft_fpdu_end_apart(at + front, hdr_len + payload);
+	back = weft_fpdu_end_apart(at + front, hdr_len + payload, tx->crc,
+				   tx->crc ? loan_crc(lent, num, last) : 0);
 	weft_lent_add(lent, page, offset + front, back);
 	loan_own(loans);
 	lent->len += fpdu->len;

@@ -10,12 +10,14 @@
  *
  * A loan holds references on the pages, not on the region: a process may change,
  * deregister or unmap them meanwhile, or end. If it does so before the work request
- * completes, it changes the payload that the peer gets, and nothing else.
+ * completes, it changes the payload that the peer gets, and nothing else. With a CRC the
+ * peer would then find another one than was computed, and end the connection, where a
+ * copy would have lived. So payload with a CRC is lent only if the operator chose that
+ * (WEFT_LEND_ALL). Whoever waits for the completion, as verbs want it, loses nothing.
  *
- * Three kinds of payload are never lent. With a CRC, a page could change after it was
- * checksummed. The memory of a read response may lawfully be used for something else
- * before TCP sends it again. And of FPDUs of one segment each, a packet buffer of lent
- * pages would hold seven only.
+ * Two kinds of payload are never lent. The memory of a read response may lawfully be used
+ * for something else before TCP sends it again. And of FPDUs of one segment each, a packet
+ * buffer of lent pages would hold seven only.
  *
  * Where the kernel copies lent pages on the way, as it does with all packets that stay on
  * the machine, a loan costs more than copying once. So a connection that has sent enough

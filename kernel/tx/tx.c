@@ -422,6 +422,8 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->batch.sent = 0;
 	tx->crc = qp->agreed.crc;
 	tx->marked = qp->agreed.marks_out;
+	tx->lends = weft_setting(&qp->dev->settings, WEFT_SET_LEND) >
+		    (tx->crc ? WEFT_LEND_UNCHECKED : WEFT_LEND_OFF);
 	tx->prefer_response = false;
 	tx->msg.kind = WEFT_MSG_NONE;
 	tx->send_msn = 0;

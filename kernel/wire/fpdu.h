@@ -70,15 +70,17 @@ static inline u32 weft_fpdu_end(u8 *fpdu, u32 ulpdu_len, bool crc)
 }
 
 /*
- * Writes at @to what ends an FPDU without a CRC, whose payload lies elsewhere: padding and
- * zeros. Returns how many bytes that are.
+ * Writes at @to what ends an FPDU whose payload lies elsewhere: padding and, with @crc, the CRC,
+ * of which @sum is that of the bytes before; without, zeros. Returns how many bytes that are.
  */
-static inline u32 weft_fpdu_end_apart(u8 *to, u32 ulpdu_len)
+static inline u32 weft_fpdu_end_apart(u8 *to, u32 ulpdu_len, bool crc, u32 sum)
 {
-	u32 len = weft_fpdu_pad(ulpdu_len) + WEFT_CRC_LEN;
+	u32 pad = weft_fpdu_pad(ulpdu_len);
 
-	memset(to, 0, len);
-	return len;
+	memset(to, 0, pad + WEFT_CRC_LEN);
+	if (crc)
+		weft_crc_put(to + pad, weft_crc_update(sum, to, pad));
+	return pad + WEFT_CRC_LEN;
 }
 
 /* Length of the FPDU that holds a ULPDU of this length, with its markers, if it lies at @at. */

@@ -38,7 +38,7 @@ keeps() {
 	fi
 }
 
-for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on markers=off transport=tcp sctp_ports=none sctp_multihoming=off paths=1 out_of_order=on; do
+for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on markers=off transport=tcp sctp_ports=none sctp_multihoming=off paths=1 out_of_order=on lend=unchecked; do
 	check "default ${pair}" value_is "${pair%%=*}" "${pair#*=}"
 done
 for word in off required preferred; do takes crc $word $word; done
@@ -71,6 +71,9 @@ takes paths 8 8
 takes paths 1 1
 takes out_of_order off off
 takes out_of_order 1 on
+takes lend off off
+takes lend 2 all
+takes lend unchecked unchecked
 takes fpdu_peers 10.0.0.2=16384 10.0.0.2/32=16384
 takes fpdu_peers "fd00::/16=large, 10.0.0.0/8=segment 192.0.2.0/30=512" $'fd00::/16=large\n10.0.0.0/8=segment\n192.0.2.0/30=512'
 many=$(printf '10.0.0.%s=16384 ' {1..17})
@@ -85,7 +88,7 @@ for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two r
 	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=never \
 	user_timeout=32768 user_timeout=1s user_timeout=99999999999 fpdu=2 fpdu=huge extensions=2 extensions=yes markers=2 markers=maybe \
 	transport=2 transport=udp sctp_ports=0 sctp_ports=2-1 sctp_ports=0-5 sctp_ports=1-65536 sctp_ports=1-2-3 sctp_ports=some \
-	sctp_multihoming=2 sctp_multihoming=maybe paths=0 paths=9 paths=two out_of_order=2 out_of_order=yes; do
+	sctp_multihoming=2 sctp_multihoming=maybe paths=0 paths=9 paths=two out_of_order=2 out_of_order=yes lend=3 lend=crc; do
 	keeps "${pair%%=*}" "${pair#*=}"
 done
 check "a device's settings are its own" test "$(<"$b/crc") $(<"$b/mpa_revision")" = "preferred 2"
@@ -293,16 +296,26 @@ set_b extensions on
 # Between these hosts the kernel copies lent pages, so each connection lends once and no more.
 set_a crc off
 set_b crc off
-lent=$(counter weft1 tx_lent) copied=$(counter weft1 tx_lent_copied)
 lending=$LAB_PROJECT/build/tests/lending/lending
-for turn in 1 2; do
+# sends CRC LEND MESSAGES: has a connection with these settings lent so many?
+sends() {
+	local lent copied
+	set_a crc "$1"
+	set_b crc "$1"
+	set_b lend "$2"
+	lent=$(counter weft1 tx_lent) copied=$(counter weft1 tx_lent_copied)
 	if session "$lending server 10.0.0.1" "$lending client 10.0.0.1 60" 60; then
-		check "connection $turn, its packets copied on the way, has lent one message" \
-			test $(($(counter weft1 tx_lent) - lent)) = $turn -a $(($(counter weft1 tx_lent_copied) - copied)) = $turn
+		check "large messages, crc $1, lend $2: $3 lent, and copied on the way" \
+			test $(($(counter weft1 tx_lent) - lent)) = "$3" -a $(($(counter weft1 tx_lent_copied) - copied)) = "$3"
 	else
 		explain "$said"
-		not_ok "large messages on connection $turn" "they do not arrive"
+		not_ok "large messages, crc $1, lend $2" "they do not arrive"
 	fi
-done
+}
+sends off unchecked 1
+sends off unchecked 1
+sends off off 0
+sends required unchecked 0
+sends required all 1
 
 finish

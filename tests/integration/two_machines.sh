@@ -88,6 +88,16 @@ setting fpdu large
 before=$(counter tx_lent)
 check "large messages with CRC" messages 60
 lent "nothing is lent under CRC" no
+# A buffer is overwritten when its request is known to be complete; if TCP had to send it again after that, the peer would
+# find a wrong CRC, and end the connection.
+setting lend all
+check "large messages with CRC, lent" messages 200
+lent "pages are lent under CRC where that was chosen" yes
+tc qdisc replace dev eth0 root netem loss 2%
+check "large messages with CRC, lent, over a cable that loses packets" messages 200
+$mend
+lent "pages are lent under CRC on such a cable" yes
+setting lend unchecked
 setting crc off
 check "large messages" messages 200
 lent "pages are lent" yes

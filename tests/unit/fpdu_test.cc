@@ -47,12 +47,16 @@ TEST(Fpdu, TheCrcCoversAllBeforeIt) {
 // An FPDU whose payload lies elsewhere ends with the same bytes.
 TEST(Fpdu, ApartItEndsAlike) {
   for (u32 len = 0; len <= 70; len++) {
-    const Bytes fpdu = written(Bytes(len, 0x5a), false);
-    const size_t front = weft_fpdu_front(len);
-    Bytes back(fpdu.size() - front, 0xee);
-    ASSERT_EQ(weft_fpdu_end_apart(back.data(), len), back.size());
-    ASSERT_TRUE(
-        std::equal(back.begin(), back.end(), fpdu.begin() + static_cast<std::ptrdiff_t>(front)));
+    for (const bool crc : {false, true}) {
+      const Bytes fpdu = written(Bytes(len, 0x5a), crc);
+      const u32 front = weft_fpdu_front(len);
+      const u32 sum = weft_crc_update(WEFT_CRC_SEED, fpdu.data(), front);
+      Bytes back(fpdu.size() - front, 0xee);
+      ASSERT_EQ(weft_fpdu_end_apart(back.data(), len, crc, sum), back.size());
+      ASSERT_TRUE(
+          std::equal(back.begin(), back.end(), fpdu.begin() + static_cast<std::ptrdiff_t>(front)))
+          << len << crc;
+    }
   }
 }
 

@@ -103,6 +103,7 @@ SETTINGS = {
         Setting("sctp_multihoming", "off", "on or off", "SCTP connections have all addresses of the host", words(*ON_OFF)),
         Setting("paths", "1", "1 to 8", "TCP connections that carry a queue pair's data to a Weft peer", number(1, 8)),
         Setting("out_of_order", "on", "on or off", "place bytes when they come, over SCTP and several paths", words(*ON_OFF)),
+        Setting("lend", "unchecked", "off, unchecked or all", "large payload that is sent without a copy", words("off", "unchecked", "all")),
     )
 }
 
