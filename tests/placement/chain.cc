@@ -106,7 +106,7 @@ void Chain::post() {
   }
 }
 
-void Chain::finish() {
+void Chain::complete() {
   const bool told_of_all = std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
     return (entry.transfer.flags & IBV_SEND_SIGNALED) != 0 &&
            entry.transfer.opcode != IBV_WR_RDMA_WRITE;
@@ -141,6 +141,9 @@ void Chain::finish() {
     to_.expect_recv(marker_receive, 0);
     from_.expect_send(marker, IBV_WC_SEND);
   }
+}
+
+void Chain::check() const {
   for (const Entry& entry : entries_) {
     if (!entry.transfer.local.empty()) {
       from_.memory().check(entry.transfer.local, from_.name());

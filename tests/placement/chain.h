@@ -36,9 +36,16 @@ class Chain {
   // Posts all with one call; then spoils the source of those that are inline, which by
   // then must have been copied. Throws Failure.
   void post();
-  // Takes every completion in order, has the peer confirm that writes were placed, which no
-  // completion says, and compares memory at both ends. Throws Failure.
-  void finish();
+  // Takes every completion in order, and has the peer confirm that writes were placed, which no
+  // completion says. Throws Failure.
+  void complete();
+  // Compares memory at both ends, with what lies around it: where another chain's lies there, that
+  // one has to be complete as well. Throws Failure.
+  void check() const;
+  void finish() {
+    complete();
+    check();
+  }
 
   // All of it with one work request.
   static void run(Endpoint& from, Endpoint& to, const Transfer& transfer) {

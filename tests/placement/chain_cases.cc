@@ -201,8 +201,11 @@ void both_directions(Suite& suite) {
     }
     back.post();
     forth.post();
-    forth.finish();
-    back.finish();
+    // The memory of either lies amid that of the other.
+    forth.complete();
+    back.complete();
+    forth.check();
+    back.check();
   });
 }
 
