@@ -131,7 +131,7 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 /* Returns true if it takes long to lay out the message in progress. */
 static bool tx_is_long(const struct weft_tx *tx)
 {
-	return tx->msg.left >= WEFT_TX_LONG && !tx->msg.local && !tx_is_lent(tx);
+	return tx->msg.left >= WEFT_TX_LONG && !tx->msg.local && (tx->crc || !tx_is_lent(tx));
 }
 
 /*
