@@ -4,7 +4,9 @@
 #include <linux/skbuff.h>
 
 #include "llp/llp.h"
+#include "memory/mr.h"
 #include "tx/batch.h"
+#include "wire/crc.h"
 
 /* --- lent bytes --- */
 
@@ -33,6 +35,38 @@ void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 le
 }
 
 /**
+ * weft_lent_add_region() - add bytes of a region of user memory, and leave a run free
+ * @lent: the lent bytes of a batch
+ * @mr: held and checked by weft_mr_access() for this very range
+ * @addr: first address
+ * @len: how many
+ *
+ * Context: process.
+ * Return: how many bytes were added: fewer than @len if they lie in too many runs.
+ */
+u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 addr, u32 len)
+{
+	u32 done, n, offset;
+	struct page *page;
+	void *at;
+
+	for (done = 0; done < len && lent->num < WEFT_LENT_RUNS - 1; done += n) {
+		at = weft_blocks_at(&mr->blocks, addr - mr->iova + done, len - done, &n);
+		page = virt_to_page(at);
+		offset = offset_in_page(at);
+		if (PageCompound(page)) {
+			page = compound_head(page);
+			offset = at - page_address(page);
+			n = min_t(size_t, n, page_size(page) - offset);
+		} else {
+			n = min_t(u32, n, PAGE_SIZE - offset);
+		}
+		weft_lent_add(lent, page, offset, n);
+	}
+	return done;
+}
+
+/**
  * weft_lent_take_back() - take back the bytes that were added last
  * @lent: the lent bytes of a batch
  * @num: how many runs there were before
@@ -46,6 +80,28 @@ void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last)
 		put_page(lent->run[--lent->num].bv_page);
 	if (num)
 		lent->run[num - 1].bv_len = last;
+}
+
+/**
+ * weft_lent_crc() - compute the CRC of the bytes that were added last
+ * @lent: the lent bytes of a batch
+ * @num: how many runs there were before
+ * @last: how many bytes the last of these had
+ *
+ * Context: process. A program may write to the pages meanwhile.
+ * Return: the running value, begun with WEFT_CRC_SEED.
+ */
+u32 weft_lent_crc(const struct weft_lent *lent, u32 num, u32 last)
+{
+	u32 i, skip = num ? last : 0, crc = WEFT_CRC_SEED;
+	const struct bio_vec *run;
+
+	for (i = num ? num - 1 : 0; i < lent->num; i++, skip = 0) {
+		run = &lent->run[i];
+		crc = weft_crc_update(crc, page_address(run->bv_page) + run->bv_offset + skip,
+				      run->bv_len - skip);
+	}
+	return crc;
 }
 
 /* Lets the pages go, and the loan, since the stream has all bytes or none is sent any more. */

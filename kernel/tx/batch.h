@@ -7,9 +7,12 @@
 #include "tx/chunk.h"
 
 struct weft_llp;
+struct weft_mr;
 
 void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 len);
+u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 addr, u32 len);
 void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last);
+u32 weft_lent_crc(const struct weft_lent *lent, u32 num, u32 last);
 int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more);
 void weft_batch_drop(struct weft_batch *batch);
 

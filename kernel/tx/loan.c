@@ -224,33 +224,6 @@ bool weft_loan_begin(struct weft_qp *qp, u32 len)
 }
 
 /*
- * Adds the pages of at most @len bytes of one SGE, and leaves a run free for the trailer.
- * Returns how many bytes.
- */
-static u32 loan_sge(struct weft_lent *lent, const struct weft_mr *mr,
-		    u64 addr, u32 len)
-{
-	u32 done, n, offset;
-	struct page *page;
-	void *at;
-
-	for (done = 0; done < len && lent->num < WEFT_LENT_RUNS - 1; done += n) {
-		at = weft_blocks_at(&mr->blocks, addr - mr->iova + done, len - done, &n);
-		page = virt_to_page(at);
-		offset = offset_in_page(at);
-		if (PageCompound(page)) {
-			page = compound_head(page);
-			offset = at - page_address(page);
-			n = min_t(size_t, n, page_size(page) - offset);
-		} else {
-			n = min_t(u32, n, PAGE_SIZE - offset);
-		}
-		weft_lent_add(lent, page, offset, n);
-	}
-	return done;
-}
-
-/*
  * Adds the pages of the next @len bytes of the message, or of fewer if they lie in too
  * many runs. Returns how many bytes; 0 if some are not in pages of a user, or, with *@gone
  * true, if the memory was invalidated or deregistered.
@@ -274,7 +247,7 @@ static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 			*gone = !mr;
 			if (!mr)
 				return 0;
-			n = mr->umem ? loan_sge(lent, mr, sge->addr + offset, want) : 0;
+			n = mr->umem ? weft_lent_add_region(lent, mr, sge->addr + offset, want) : 0;
 			weft_mr_access_end(mr);
 			if (!n)
 				return 0;
@@ -289,23 +262,6 @@ static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 	msg->sge_index = index;
 	msg->offset = offset;
 	return done;
-}
-
-/*
- * Returns the CRC of the bytes that were added last: all but those that weft_lent_take_back()
- * would leave.
- */
-static u32 loan_crc(const struct weft_lent *lent, u32 num, u32 last)
-{
-	u32 i, skip = num ? last : 0, crc = WEFT_CRC_SEED;
-	const struct bio_vec *run;
-
-	for (i = num ? num - 1 : 0; i < lent->num; i++, skip = 0) {
-		run = &lent->run[i];
-		crc = weft_crc_update(crc, page_address(run->bv_page) + run->bv_offset + skip,
-				      run->bv_len - skip);
-	}
-	return crc;
 }
 
 /**
@@ -353,7 +309,7 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	msg->hdr.last = fpdu->last;
 	weft_ddp_encode(weft_fpdu_begin(at, hdr_len + payload), &msg->hdr);
 	back = weft_fpdu_end_apart(at + front, hdr_len + payload, tx->crc,
-				   tx->crc ? loan_crc(lent, num, last) : 0);
+				   tx->crc ? weft_lent_crc(lent, num, last) : 0);
 	weft_lent_add(lent, page, offset + front, back);
 	loan_own(loans);
 	lent->len += fpdu->len;

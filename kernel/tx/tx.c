@@ -128,7 +128,10 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 #define WEFT_TX_LONG		(32U << 10)
 #define WEFT_TX_MANY		32
 
-/* Returns true if it takes long to lay out the message in progress. */
+/*
+ * Returns true if it takes long to lay out the message in progress: to copy its payload, or to
+ * compute a CRC over what is lent.
+ */
 static bool tx_is_long(const struct weft_tx *tx)
 {
 	return tx->msg.left >= WEFT_TX_LONG && !tx->msg.local && (tx->crc || !tx_is_lent(tx));
