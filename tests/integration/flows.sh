@@ -108,7 +108,7 @@ fi
 # A processor that is off is not waited for, also where it is its turn. Vectors still count, and packets are handed to
 # processor 0 alone: Linux forgets the backlog of a processor that goes between a packet's handing over and the
 # interrupt that tells of it (net/core/dev.c, dev_cpu_dead), and what is handed to that processor later stays there for
-# good. Steered to both, one of 3 to 80 rounds met that.
+# good.
 power=/sys/devices/system/cpu/cpu1/online
 processor() { echo "$1" >"$power"; }
 read_some() { timeout $((60 * patience)) dd if="$device" of=/dev/null bs=4k count=64 iflag=direct status=none; }
