@@ -35,6 +35,10 @@ class Turns(unittest.TestCase):
         self.results.insert(4, {"subject": "weft", "row": ROW["name"], "failure": "hangs"})
         self.assertTrue(self.line().endswith("| hangs |"), self.line())
 
+    def test_a_failure_of_qperf_leaves_the_other_tool(self):
+        self.results.append({"subject": "tcp", "row": ROW["name"], "tool": "qperf", "failure": "qperf said nothing"})
+        self.assertEqual(self.line(), f"| {ROW['title']} | – | 120 MB/s ± 125 % | 240 MB/s ± 21 % (2.00 ×) |")
+
 
 if __name__ == "__main__":
     unittest.main()
