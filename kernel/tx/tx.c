@@ -129,12 +129,12 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 #define WEFT_TX_MANY		32
 
 /*
- * Returns true if it takes long to lay out the message in progress: to copy its payload, or to
- * compute a CRC over what is lent.
+ * Returns true if it takes long to lay out the message in progress. What is lent is pushed after
+ * a few FPDUs, so even with a CRC it is not worth taking the lock twice.
  */
 static bool tx_is_long(const struct weft_tx *tx)
 {
-	return tx->msg.left >= WEFT_TX_LONG && !tx->msg.local && (tx->crc || !tx_is_lent(tx));
+	return tx->msg.left >= WEFT_TX_LONG && !tx->msg.local && !tx_is_lent(tx);
 }
 
 /*
