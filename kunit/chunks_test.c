@@ -178,7 +178,7 @@ static void chunks_rest(struct kunit *test)
 	chunks.active = jiffies - HZ;
 	KUNIT_EXPECT_FALSE(test, weft_chunks_rest(&chunks));
 	KUNIT_EXPECT_EQ(test, chunks.num, 0U);
-	KUNIT_EXPECT_EQ(test, chunks.spare_head, chunks.spare_tail);
+	KUNIT_EXPECT_EQ(test, chunks.num_spares, 0U);
 
 	room(test, &chunks, 100, 100);
 	KUNIT_EXPECT_FALSE(test, weft_chunks_rest(&chunks));

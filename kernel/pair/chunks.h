@@ -3,14 +3,19 @@
 #ifndef WEFT_PAIR_CHUNKS_H
 #define WEFT_PAIR_CHUNKS_H
 
+#include <linux/list.h>
 #include <linux/types.h>
 
 struct page;
 
 /* The most chunks that are laid out ahead of the stream. */
 #define WEFT_TX_CHUNKS	2
-/* The most large chunks kept for another use while TCP may still hold them: 1 MiB. */
-#define WEFT_TX_SPARES	8U
+/*
+ * The most large chunks kept for another use while TCP may still hold them: 4 MiB, as much as TCP
+ * has under way by default (tcp_wmem). Of less, a disk that reads and writes 1 MiB at a time would
+ * have new ones cleared all the time.
+ */
+#define WEFT_TX_SPARES	32U
 
 /**
  * struct weft_chunk - a run of stream bytes waiting to be taken
@@ -30,10 +35,10 @@ struct weft_chunk {
  * struct weft_chunks - the bytes that are laid out and not taken by the stream
  * @chunk: stream bytes waiting, oldest first
  * @num: how many of @chunk
- * @spare_head: next free entry of @spare
- * @spare_tail: oldest
- * @spare: pages of large chunks, of which the stream has taken all bytes and TCP may
- *	still hold some; a ring, with a reference on each
+ * @num_spares: how many of @spares
+ * @spares: pages of large chunks, of which the stream has taken all bytes and TCP may
+ *	still hold some, oldest first; a list by their lru, with a reference on each. Not
+ *	to be looked at while there is none, so that zeroed chunks are ready for use
  * @active: when something was last laid out, in jiffies
  *
  * A part of struct weft_tx, and protected as such.
@@ -41,9 +46,8 @@ struct weft_chunk {
 struct weft_chunks {
 	struct weft_chunk chunk[WEFT_TX_CHUNKS];
 	u32 num;
-	u32 spare_head;
-	u32 spare_tail;
-	struct page *spare[WEFT_TX_SPARES];
+	u32 num_spares;
+	struct list_head spares;
 	unsigned long active;
 };
 

@@ -17,11 +17,14 @@ void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 	struct page *page = chunks->chunk[index].page;
 
 	/* A new large chunk has to be cleared, while TCP will soon let go of this one. */
-	if (chunks->spare_head - chunks->spare_tail < WEFT_TX_SPARES &&
-	    chunks->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER)
-		chunks->spare[chunks->spare_head++ % WEFT_TX_SPARES] = page;
-	else
+	if (chunks->num_spares < WEFT_TX_SPARES &&
+	    chunks->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER) {
+		if (!chunks->num_spares++)
+			INIT_LIST_HEAD(&chunks->spares);
+		list_add_tail(&page->lru, &chunks->spares);
+	} else {
 		put_page(page);
+	}
 	chunks->num--;
 	for (; index < chunks->num; index++)
 		chunks->chunk[index] = chunks->chunk[index + 1];
@@ -37,17 +40,23 @@ static struct page *chunk_spare(struct weft_chunks *chunks)
 
 	if (!weft_chunks_has_spares(chunks))
 		return NULL;
-	page = chunks->spare[chunks->spare_tail % WEFT_TX_SPARES];
+	page = list_first_entry(&chunks->spares, struct page, lru);
 	if (page_ref_count(page) != 1)
 		return NULL;
-	chunks->spare_tail++;
+	list_del(&page->lru);
+	chunks->num_spares--;
 	return page;
 }
 
 static void chunks_drop_spares(struct weft_chunks *chunks)
 {
-	for (; weft_chunks_has_spares(chunks); chunks->spare_tail++)
-		put_page(chunks->spare[chunks->spare_tail % WEFT_TX_SPARES]);
+	struct page *page;
+
+	for (; weft_chunks_has_spares(chunks); chunks->num_spares--) {
+		page = list_first_entry(&chunks->spares, struct page, lru);
+		list_del(&page->lru);
+		put_page(page);
+	}
 }
 
 /*

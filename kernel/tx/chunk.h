@@ -74,7 +74,7 @@ static inline void weft_chunks_taken(struct weft_chunks *chunks)
 
 static inline bool weft_chunks_has_spares(const struct weft_chunks *chunks)
 {
-	return chunks->spare_head != chunks->spare_tail;
+	return chunks->num_spares;
 }
 
 /* Returns true if the first chunk is of more than a page. */
