@@ -4,8 +4,11 @@
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "base/compat.h"
+#include "memory/mr.h"
 #include "tx/batch.h"
 
 /**
@@ -136,6 +139,78 @@ static void batch_drops(struct kunit *test)
 	put_page(b->page);
 }
 
+/* A small copied FPDU is handed over with the lent bytes before it, in a run behind theirs. */
+static void batch_joins(struct kunit *test)
+{
+	struct lent_bench *b = bench_new(test);
+	struct weft_chunk *c;
+
+	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, 40));
+	c = weft_chunk_room(&b->batch.chunks, 100, 100, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(c));
+	lend(b, 0, 100);
+	KUNIT_EXPECT_TRUE(test, weft_batch_may_join(&b->batch, WEFT_LENT_JOIN));
+	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, WEFT_LENT_JOIN + 1));
+	/* Even if nothing is lent behind it. */
+	b->lent.closed = true;
+	KUNIT_EXPECT_TRUE(test, weft_batch_may_join(&b->batch, 40));
+	/* Nothing was laid out after all. */
+	weft_batch_join(&b->batch, c, c->fill);
+	KUNIT_EXPECT_EQ(test, b->lent.num, 1U);
+	c->fill += 40;
+	weft_batch_join(&b->batch, c, c->fill - 40);
+	KUNIT_EXPECT_EQ(test, b->lent.num, 2U);
+	KUNIT_EXPECT_EQ(test, b->lent.len, 140U);
+	KUNIT_EXPECT_PTR_EQ(test, b->lent.run[1].bv_page, c->page);
+	KUNIT_EXPECT_EQ(test, b->lent.run[1].bv_len, 40U);
+	KUNIT_EXPECT_FALSE(test, weft_chunks_waiting(&b->batch.chunks));
+	b->lent.taken = 1;
+	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, 40));
+	weft_batch_drop(&b->batch);
+	put_page(b->page);
+}
+
+/* Tells how many of @len bytes at @at are lent, of the region @mr. */
+static u32 lent_of(struct kunit *test, const struct weft_mr *mr, const void *at, u32 len)
+{
+	struct weft_lent *lent = kunit_kzalloc(test, sizeof(*lent), GFP_KERNEL);
+	u32 n;
+
+	KUNIT_ASSERT_NOT_NULL(test, lent);
+	n = weft_lent_add_region(lent, mr, (u64)(uintptr_t)at, len);
+	weft_lent_take_back(lent, 0, 0);
+	return n;
+}
+
+/*
+ * Of the kernel's memory, pages are lent. The slab allocator's memory is used again though its
+ * page is held, and what vmalloc() gives has no page at that address.
+ */
+static void batch_memory(struct kunit *test)
+{
+	struct weft_mr *all = kunit_kzalloc(test, sizeof(*all), GFP_KERNEL);
+	const u32 len = 3 * PAGE_SIZE;
+	u8 *pages = alloc_pages_exact(len, GFP_KERNEL), *slab = kmalloc(256, GFP_KERNEL);
+	u8 *area = vmalloc(len);
+
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	all->all_memory = true;
+	all->length = U64_MAX;
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	KUNIT_ASSERT_NOT_NULL(test, slab);
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	KUNIT_EXPECT_EQ(test, lent_of(test, all, pages + 100, len - 100), (u32)(len - 100));
+	KUNIT_EXPECT_EQ(test, lent_of(test, all, slab, 256), 0U);
+	KUNIT_EXPECT_EQ(test, lent_of(test, all, area, len), 0U);
+	/* A DMA buffer's pages may move. */
+	all->dmabuf = (struct weft_dmabuf *)all;
+	KUNIT_EXPECT_EQ(test, lent_of(test, all, pages, len), 0U);
+	KUNIT_EXPECT_EQ(test, page_ref_count(virt_to_page(pages)), 1);
+	vfree(area);
+	kfree(slab);
+	free_pages_exact(pages, len);
+}
+
 /* What is left of the segment that the next FPDU begins in. */
 static void batch_room(struct kunit *test)
 {
@@ -158,6 +233,8 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(batch_kinds),
 	KUNIT_CASE(batch_full),
 	KUNIT_CASE(batch_drops),
+	KUNIT_CASE(batch_joins),
+	KUNIT_CASE(batch_memory),
 	KUNIT_CASE(batch_room),
 	{}
 };

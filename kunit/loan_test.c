@@ -239,6 +239,75 @@ static void loan_not(struct kunit *test)
 	bench_free(test, l);
 }
 
+/* An FPDU of a long message ends with a page, so that none is sent in two pieces. */
+static void loan_cut(struct kunit *test)
+{
+	const u32 total = 3 * WEFT_LENT_MOST;
+	struct loan_bench *l = bench_new(test, false);
+	u32 at, n, got = 0;
+
+	warmer(test, l);
+	write(l, 100, total);
+	take(l);
+	expect_write(test, l, 100, total);
+	for (at = 0; at < l->len; at += weft_fpdu_len(n)) {
+		n = weft_get_be16(l->tape + at);
+		got += n - WEFT_DDP_TAGGED_LEN;
+		KUNIT_EXPECT_TRUE(test, got == total || offset_in_page(100 + got) == 0);
+	}
+	KUNIT_EXPECT_TRUE(test, done(l));
+	bench_free(test, l);
+}
+
+/* So are a kernel consumer's pages, which no process owns. */
+static void loan_kernel(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+
+	warmer(test, l);
+	l->e->mr.umem = NULL;
+	l->e->fake->script.keeps = true;
+	write(l, 0, 100000);
+	settle();
+	KUNIT_EXPECT_GE(test, held(l), 24U);
+	take(l);
+	KUNIT_EXPECT_FALSE(test, done(l));
+	fake_ack(l->e->fake);
+	settle();
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 2ULL);
+	bench_free(test, l);
+}
+
+/* A small message goes with the loan before it, not in a packet of its own. */
+static void loan_joined(struct kunit *test)
+{
+	struct loan_bench *l = bench_new(test, false);
+	struct weft_sq_wr *wr;
+	u64 batches;
+	u32 send;
+
+	warmer(test, l);
+	batches = end_count(l->e, WEFT_CNT_TX_BATCHES);
+	wr = end_wr(l->e, WEFT_OP_WRITE, 0, 40000);
+	end_remote(wr, 0);
+	end_post(l->e, wr);
+	end_post(l->e, end_wr(l->e, WEFT_OP_SEND, 50000, 10));
+	end_ring(l->e);
+	take(l);
+	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_BATCHES), batches + 1);
+	send = weft_fpdu_len(WEFT_DDP_UNTAGGED_LEN + 10);
+	KUNIT_ASSERT_GT(test, l->len, send);
+	KUNIT_EXPECT_EQ(test, memcmp(l->tape + l->len - send + WEFT_MPA_LEN + WEFT_DDP_UNTAGGED_LEN,
+				     l->e->memory + 50000, 10), 0);
+	l->len -= send;
+	expect_write(test, l, 0, 40000);
+	KUNIT_EXPECT_TRUE(test, done(l));
+	KUNIT_EXPECT_TRUE(test, done(l));
+	bench_free(test, l);
+}
+
 /* A small message behind a loan is done after it, as it was posted. */
 static void loan_order(struct kunit *test)
 {
@@ -384,7 +453,7 @@ static void loan_key_gone(struct kunit *test)
 
 	warmer(test, l);
 	l->e->fake->script.window = 70000;
-	write(l, 0, 300000);
+	write(l, 0, 500000);
 	settle();
 	xa_erase(&l->e->b->dev.mrs, END_STAG >> 8);
 	take(l);
@@ -405,6 +474,9 @@ static struct kunit_case loan_cases[] = {
 	KUNIT_CASE(loan_goes_on),
 	KUNIT_CASE(loan_copied),
 	KUNIT_CASE(loan_not),
+	KUNIT_CASE(loan_cut),
+	KUNIT_CASE(loan_kernel),
+	KUNIT_CASE(loan_joined),
 	KUNIT_CASE(loan_order),
 	KUNIT_CASE(loan_unsignaled),
 	KUNIT_CASE(loan_partial),

@@ -197,6 +197,7 @@ struct weft_mr *weft_mr_new_local(struct weft_device *dev)
 	mr->dev = dev;
 	mr->access = IB_ACCESS_LOCAL_WRITE;
 	mr->all_memory = true;
+	mr->length = U64_MAX;
 	return mr;
 }
 

@@ -43,8 +43,8 @@ enum weft_mr_kind {
  * @access: enum ib_access_flags
  * @invalid: fast registration, window: names no memory now
  * @iova: first address
- * @length: bytes; 0 with @all_memory means everything
- * @all_memory: a kernel region that spans all kernel addresses
+ * @length: bytes
+ * @all_memory: a kernel region that spans all kernel addresses; @length is then U64_MAX
  * @blocks: where the bytes lie; a window's list is its region's
  * @lock: fast registration, window: protects the fields that a work request changes:
  *	@stag, @qpn, all from @access to @blocks, and @region. An access holds it for
@@ -230,16 +230,21 @@ static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
 
 /*
  * Returns where the byte at @addr of a region lies, and in @run how many of the @len bytes
- * from there lie together. @run is never more than the compiler copies in line.
+ * from there lie together.
  */
-static __always_inline void *weft_mr_run(const struct weft_mr *mr, u64 addr,
-					 u32 len, u32 *run)
+static __always_inline void *weft_mr_at(const struct weft_mr *mr, u64 addr, u32 len, u32 *run)
 {
-	len = min(len, WEFT_COPY_RUN);
 	if (likely(!mr->all_memory))
 		return weft_blocks_at(&mr->blocks, addr - mr->iova, len, run);
 	*run = len;
 	return (void *)(uintptr_t)addr;
+}
+
+/* As weft_mr_at(), and @run is never more than the compiler copies in line. */
+static __always_inline void *weft_mr_run(const struct weft_mr *mr, u64 addr,
+					 u32 len, u32 *run)
+{
+	return weft_mr_at(mr, addr, min(len, WEFT_COPY_RUN), run);
 }
 
 /* As weft_mr_write(), in less code, for a payload that is mostly one copy. */
@@ -352,7 +357,7 @@ static inline u64 weft_access_room(const struct weft_access *a, u64 addr)
 {
 	const struct weft_mr *mr = a->mr;
 
-	return mr->all_memory ? U64_MAX - addr : mr->length - (addr - mr->iova);
+	return mr->length - (addr - mr->iova);
 }
 
 /* The key table, for the files that make regions and windows. */

@@ -68,6 +68,7 @@ struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access)
 		return ERR_CAST(mr);
 	mr->access = access;
 	mr->all_memory = true;
+	mr->length = U64_MAX;
 	ret = weft_mr_publish(mr);
 	if (ret) {
 		weft_mr_destroy(mr);

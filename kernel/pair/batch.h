@@ -4,6 +4,7 @@
 #define WEFT_PAIR_BATCH_H
 
 #include <linux/bvec.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 #include "pair/chunks.h"
@@ -11,8 +12,13 @@
 struct ubuf_info;
 
 /* Runs of bytes handed over at once, and the most that a lent FPDU of 64 KiB needs. */
-#define WEFT_LENT_RUNS		64
+#define WEFT_LENT_RUNS		128
 #define WEFT_LENT_FPDU_RUNS	20
+
+/* The most payload of a lent FPDU: with its header it is in as many runs as a packet buffer has. */
+#define WEFT_LENT_MOST		(15U * SZ_4K)
+/* The most bytes of a copied FPDU that are handed over together with lent ones. */
+#define WEFT_LENT_JOIN		512U
 
 /**
  * struct weft_lent - the part of a batch that the stream sends from where it lies

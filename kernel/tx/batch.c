@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The batch: what is laid out, copied or lent, and handed to the stream in one place. */
 #include <linux/mm.h>
+#include <linux/net.h>
 #include <linux/skbuff.h>
 
 #include "llp/llp.h"
@@ -34,15 +35,28 @@ void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 le
 	bvec_set_page(&lent->run[lent->num++], page, len, offset);
 }
 
+/*
+ * Returns true if a reference on the page with this byte keeps it as it is. A DMA buffer's memory
+ * may move or belong to a device. A kernel consumer may name an object of the slab allocator, which
+ * is used again once it is freed, whoever holds its page, or an address that has no page.
+ */
+static bool lent_may_add(const struct weft_mr *mr, const void *at)
+{
+	if (mr->umem)
+		return true;
+	return !mr->dmabuf && virt_addr_valid(at) && sendpage_ok(virt_to_page(at));
+}
+
 /**
- * weft_lent_add_region() - add bytes of a region of user memory, and leave a run free
+ * weft_lent_add_region() - add bytes of a region, and leave a run free
  * @lent: the lent bytes of a batch
  * @mr: held and checked by weft_mr_access() for this very range
  * @addr: first address
  * @len: how many
  *
  * Context: process.
- * Return: how many bytes were added: fewer than @len if they lie in too many runs.
+ * Return: how many bytes were added: fewer than @len if they lie in too many runs, or if those
+ * behind them are in no page that can be lent.
  */
 u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 addr, u32 len)
 {
@@ -51,7 +65,9 @@ u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 a
 	void *at;
 
 	for (done = 0; done < len && lent->num < WEFT_LENT_RUNS - 1; done += n) {
-		at = weft_blocks_at(&mr->blocks, addr - mr->iova + done, len - done, &n);
+		at = weft_mr_at(mr, addr + done, len - done, &n);
+		if (!lent_may_add(mr, at))
+			break;
 		page = virt_to_page(at);
 		offset = offset_in_page(at);
 		if (PageCompound(page)) {
@@ -133,6 +149,25 @@ static int batch_push_lent(struct weft_batch *batch, struct weft_llp *llp, bool 
 		return -EAGAIN;
 	lent_release(lent);
 	return 0;
+}
+
+/**
+ * weft_batch_join() - have copied bytes handed over together with the lent ones
+ * @batch: the batch, of which weft_batch_may_join() said that they may
+ * @c: the chunk with the bytes, which are its last
+ * @from: where in the chunk they begin
+ *
+ * Context: process.
+ */
+void weft_batch_join(struct weft_batch *batch, struct weft_chunk *c, u32 from)
+{
+	u32 len = c->fill - from;
+
+	if (!len)
+		return;
+	weft_lent_add(batch->lent, c->page, from, len);
+	batch->lent->len += len;
+	c->sent = c->fill;
 }
 
 /* --- the batch --- */

@@ -13,6 +13,7 @@ void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 le
 u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 addr, u32 len);
 void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last);
 u32 weft_lent_crc(const struct weft_lent *lent, u32 num, u32 last);
+void weft_batch_join(struct weft_batch *batch, struct weft_chunk *c, u32 from);
 int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more);
 void weft_batch_drop(struct weft_batch *batch);
 
@@ -41,6 +42,23 @@ static inline bool weft_batch_is_full(const struct weft_batch *batch, bool lend)
 		return lend && weft_chunks_waiting(&batch->chunks);
 	return !lend || lent->closed || lent->taken ||
 	       lent->num > WEFT_LENT_RUNS - WEFT_LENT_FPDU_RUNS;
+}
+
+/**
+ * weft_batch_may_join() - may copied bytes be handed over with the lent bytes that wait?
+ * @batch: the batch
+ * @len: how many, headers and all
+ *
+ * A SEND behind a lent WRITE tells the peer that the WRITE is there. By itself it would be a packet
+ * more, which the peer acknowledges as well.
+ *
+ * Context: process.
+ * Return: true if they may, by weft_batch_join().
+ */
+static inline bool weft_batch_may_join(const struct weft_batch *batch, u32 len)
+{
+	return weft_batch_lends(batch) && len <= WEFT_LENT_JOIN && !batch->lent->taken &&
+	       batch->lent->num < WEFT_LENT_RUNS;
 }
 
 /* Counts an FPDU of @len bytes as laid out. */

@@ -176,7 +176,7 @@ static bool loan_may(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_loans *loans = tx->loans;
 
-	if (!qp->owner || !tx->lends || tx->longest != WEFT_FPDU_ANY_LENGTH ||
+	if (!tx->lends || tx->longest != WEFT_FPDU_ANY_LENGTH ||
 	    tx->batch.sent < WEFT_LOAN_AFTER || !weft_llp_may_lend(qp->llp))
 		return false;
 	if (loans)
@@ -225,32 +225,30 @@ bool weft_loan_begin(struct weft_qp *qp, u32 len)
 
 /*
  * Adds the pages of the next @len bytes of the message, or of fewer if they lie in too
- * many runs. Returns how many bytes; 0 if some are not in pages of a user, or, with *@gone
- * true, if the memory was invalidated or deregistered.
+ * many runs. Returns how many bytes; 0 if some are not in pages that can be lent, or, with
+ * *@gone true, if the memory was invalidated or deregistered.
  */
 static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 		       struct weft_accessor *acc, u32 len, bool *gone)
 {
 	u32 index = msg->sge_index, offset = msg->offset;
-	enum weft_key_error err;
-	struct weft_mr *mr;
-	u32 done = 0, want, n;
+	struct weft_access held = {};
+	u32 done = 0, want, n = 1;
 
 	*gone = false;
+	/* Ends with a page, so that the next FPDU begins with one, and no page is two runs. */
+	len = min(len, WEFT_LENT_MOST - offset_in_page(msg->copy.sge[index].addr + offset));
 	while (done < len && lent->num < WEFT_LENT_RUNS - 1) {
 		const struct weft_sge *sge = &msg->copy.sge[index];
 
 		want = min(len - done, sge->length - offset);
 		if (want) {
-			mr = weft_mr_access(acc, acc->pd, sge->lkey, sge->addr + offset,
-					    want, 0, &err);
-			*gone = !mr;
-			if (!mr)
-				return 0;
-			n = mr->umem ? weft_lent_add_region(lent, mr, sge->addr + offset, want) : 0;
-			weft_mr_access_end(mr);
+			*gone = weft_access_go_on(&held, acc, acc->pd, sge->lkey,
+						  sge->addr + offset, want, 0);
+			n = *gone ? 0 : weft_lent_add_region(lent, held.mr, sge->addr + offset,
+							     want);
 			if (!n)
-				return 0;
+				break;
 			done += n;
 			offset += n;
 		}
@@ -259,6 +257,9 @@ static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 			offset = 0;
 		}
 	}
+	weft_access_end(&held);
+	if (!n)
+		return 0;
 	msg->sge_index = index;
 	msg->offset = offset;
 	return done;

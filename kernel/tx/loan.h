@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Loans: payload that TCP sends from the program's own pages.
+ * Loans: payload that TCP sends from the pages of a program or a kernel consumer.
  *
  * Header and trailer of a lent FPDU lie in a chunk, everything between them in the
- * pages of user memory regions. The work request completes when the stream has taken
- * its last byte and the last packet buffer with its pages is gone, since TCP may
- * send them again until then. A packet buffer refers to one loan only, so an unsignaled
- * request shares the loan of the request behind it.
+ * pages of memory regions. A small copied FPDU behind it goes with the loan. The work
+ * request completes when the stream has taken its last byte and the last packet buffer with
+ * its pages is gone, since TCP may send them again until then. A packet buffer refers to one
+ * loan only, so an unsignaled request shares the loan of the request behind it.
  *
  * A loan holds references on the pages, not on the region: a process may change,
  * deregister or unmap them meanwhile, or end. If it does so before the work request
@@ -16,8 +16,9 @@
  * (WEFT_LEND_ALL). Whoever waits for the completion, as verbs want it, loses nothing.
  *
  * Two kinds of payload are never lent. The memory of a read response may lawfully be used
- * for something else before TCP sends it again. And of FPDUs of one segment each, a packet
- * buffer of lent pages would hold seven only.
+ * for something else before TCP sends it again, and a peer that does not acknowledge what it has
+ * would be sent that. And of FPDUs of one segment each, a packet buffer of lent pages would hold
+ * seven only.
  *
  * Where the kernel copies lent pages on the way, as it does with all packets that stay on
  * the machine, a loan costs more than copying once. So a connection that has sent enough

@@ -32,8 +32,8 @@ bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 			u32 num, int access, u64 *total,
 			struct weft_wr_error *why)
 {
+	struct weft_access held = {};
 	enum weft_key_error err;
-	struct weft_mr *mr;
 	u32 i;
 
 	weft_accessor_assert_sends(acc);
@@ -41,18 +41,18 @@ bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
-		mr = weft_mr_access(acc, acc->pd, sge[i].lkey, sge[i].addr,
-				    sge[i].length, access, &err);
-		if (!mr) {
+		err = weft_access_go_on(&held, acc, acc->pd, sge[i].lkey, sge[i].addr,
+					sge[i].length, access);
+		if (err) {
 			why->status = IB_WC_LOC_PROT_ERR;
 			why->vendor = err == WEFT_KEY_ACCESS ? WEFT_VE_LOCAL_ACCESS :
 				      err == WEFT_KEY_BOUNDS || err == WEFT_KEY_WRAP ?
 				      WEFT_VE_LOCAL_BOUNDS : WEFT_VE_LKEY;
 			return false;
 		}
-		weft_mr_access_end(mr);
 		*total += sge[i].length;
 	}
+	weft_access_end(&held);
 	if (*total > WEFT_MAX_MSG) {
 		why->status = IB_WC_LOC_LEN_ERR;
 		why->vendor = WEFT_VE_LENGTH;

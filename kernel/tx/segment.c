@@ -41,9 +41,11 @@ static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_acces
 
 		n = min(len, sge->length - msg->offset);
 		if (!n) {
-			if (*mr)
+			/* A kernel consumer's pages are each an SGE, and all of one region. */
+			if (*mr && (!(*mr)->all_memory || sge[1].lkey != sge->lkey)) {
 				weft_mr_access_end(*mr);
-			*mr = NULL;
+				*mr = NULL;
+			}
 			msg->sge_index++;
 			msg->offset = 0;
 			continue;

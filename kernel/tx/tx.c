@@ -86,12 +86,12 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_batch *batch = &tx->batch;
 	u32 rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
-	bool lend = tx_is_lent(tx);
+	bool lend = tx_is_lent(tx), join = !lend && weft_batch_may_join(batch, rest);
 	struct weft_fpdu fpdu;
 	struct weft_chunk *c;
-	u32 train = 0;
+	u32 train = 0, from;
 
-	if (weft_batch_is_full(batch, lend)) {
+	if (!join && weft_batch_is_full(batch, lend)) {
 		*any = true;
 		return false;
 	}
@@ -116,8 +116,11 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 		tx->end_segment = true;
 		return false;
 	}
+	from = c->fill;
 	if (lend ? tx_layout_lent(qp, c, &fpdu) : tx_layout_copied(qp, c, train, &fpdu))
 		*any = true;
+	if (join)
+		weft_batch_join(batch, c, from);
 	return true;
 }
 
