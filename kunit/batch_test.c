@@ -164,6 +164,9 @@ static void batch_joins(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, b->lent.run[1].bv_page, c->page);
 	KUNIT_EXPECT_EQ(test, b->lent.run[1].bv_len, 40U);
 	KUNIT_EXPECT_FALSE(test, weft_chunks_waiting(&b->batch.chunks));
+	/* All that join are few bytes, too: they wait for each other. */
+	KUNIT_EXPECT_TRUE(test, weft_batch_may_join(&b->batch, WEFT_LENT_JOIN - 40));
+	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, WEFT_LENT_JOIN - 39));
 	b->lent.taken = 1;
 	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, 40));
 	weft_batch_drop(&b->batch);

@@ -186,6 +186,33 @@ static void chunks_rest(struct kunit *test)
 	weft_chunks_drop(&chunks);
 }
 
+/* What a burst needed is not kept by a queue pair that sends little. */
+static void chunks_burst(struct kunit *test)
+{
+	struct weft_chunks chunks = {};
+	struct page *held[WEFT_TX_SPARES];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(held); i++) {
+		held[i] = room(test, &chunks, 100, LARGE)->page;
+		get_page(held[i]);
+		weft_chunk_put(&chunks, 0);
+	}
+	KUNIT_EXPECT_EQ(test, chunks.num_spares, WEFT_TX_SPARES);
+	chunks.active = jiffies + HZ;
+	KUNIT_EXPECT_TRUE(test, weft_chunks_rest(&chunks));
+	KUNIT_EXPECT_EQ(test, chunks.num_spares, WEFT_TX_SPARES);
+	chunks.many = jiffies - HZ;
+	KUNIT_EXPECT_TRUE(test, weft_chunks_rest(&chunks));
+	KUNIT_EXPECT_EQ(test, chunks.num_spares, WEFT_TX_FEW_SPARES);
+	/* The oldest are gone, and the others still one's own. */
+	KUNIT_EXPECT_EQ(test, page_ref_count(held[0]), 1);
+	KUNIT_EXPECT_EQ(test, page_ref_count(held[WEFT_TX_SPARES - 1]), 2);
+	for (i = 0; i < ARRAY_SIZE(held); i++)
+		put_page(held[i]);
+	weft_chunks_drop(&chunks);
+}
+
 static struct kunit_case chunks_cases[] = {
 	KUNIT_CASE(chunks_fill),
 	KUNIT_CASE(chunks_move_up),
@@ -195,6 +222,7 @@ static struct kunit_case chunks_cases[] = {
 	KUNIT_CASE(chunks_start_over),
 	KUNIT_CASE(chunks_are_kept),
 	KUNIT_CASE(chunks_rest),
+	KUNIT_CASE(chunks_burst),
 	{}
 };
 

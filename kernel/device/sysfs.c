@@ -380,4 +380,4 @@ MODULE_PARM_DESC(out_of_order, "whether new devices place what comes before its 
 
 module_param_cb(lend, &default_ops, (void *)&rules[WEFT_SET_LEND], 0644);
 __MODULE_PARM_TYPE(lend, "charp");
-MODULE_PARM_DESC(lend, "large payload that new devices send from the program's own pages: off, unchecked (where no CRC is in use, default) or all");
+MODULE_PARM_DESC(lend, "large payload that new devices send from where it lies: off, unchecked (where no CRC is in use, default) or all");

@@ -12,12 +12,12 @@
 struct ubuf_info;
 
 /* Runs of bytes handed over at once, and the most that a lent FPDU of 64 KiB needs. */
-#define WEFT_LENT_RUNS		128
+#define WEFT_LENT_RUNS		124
 #define WEFT_LENT_FPDU_RUNS	20
 
 /* The most payload of a lent FPDU: with its header it is in as many runs as a packet buffer has. */
 #define WEFT_LENT_MOST		(15U * SZ_4K)
-/* The most bytes of a copied FPDU that are handed over together with lent ones. */
+/* The most bytes of copied FPDUs that are handed over together with lent ones. */
 #define WEFT_LENT_JOIN		512U
 
 /**
@@ -27,6 +27,7 @@ struct ubuf_info;
  * @num: how many of @run
  * @len: bytes in all of @run
  * @taken: how many of @len the stream has taken
+ * @joined: how many of @len were copied
  * @closed: the loan ends with these bytes
  */
 struct weft_lent {
@@ -35,6 +36,7 @@ struct weft_lent {
 	u32 num;
 	u32 len;
 	u32 taken;
+	u32 joined;
 	bool closed;
 };
 
@@ -48,7 +50,8 @@ struct weft_lent {
  * @emss: segment size for which they are laid out
  * @room: bytes left in the segment of the next FPDU
  *
- * Bytes of one of the two kinds wait at a time: see weft_batch_is_full().
+ * Bytes of one of the two kinds wait at a time: see weft_batch_is_full(). Copied bytes that join
+ * lent ones count as lent.
  *
  * A part of struct weft_tx, and protected as such. To push takes the socket lock as well.
  */

@@ -16,6 +16,8 @@ struct page;
  * have new ones cleared all the time.
  */
 #define WEFT_TX_SPARES	32U
+/* The most that are kept if no more are needed for a while. */
+#define WEFT_TX_FEW_SPARES	8U
 
 /**
  * struct weft_chunk - a run of stream bytes waiting to be taken
@@ -36,10 +38,11 @@ struct weft_chunk {
  * @chunk: stream bytes waiting, oldest first
  * @num: how many of @chunk
  * @num_spares: how many of @spares
- * @spares: pages of large chunks, of which the stream has taken all bytes and TCP may
+ * @spares: pages of large chunks, of which nothing is laid out any more, and TCP may
  *	still hold some, oldest first; a list by their lru, with a reference on each. Not
  *	to be looked at while there is none, so that zeroed chunks are ready for use
  * @active: when something was last laid out, in jiffies
+ * @many: when more than WEFT_TX_FEW_SPARES were last needed, in jiffies
  *
  * A part of struct weft_tx, and protected as such.
  */
@@ -49,6 +52,7 @@ struct weft_chunks {
 	u32 num_spares;
 	struct list_head spares;
 	unsigned long active;
+	unsigned long many;
 };
 
 #endif /* WEFT_PAIR_CHUNKS_H */

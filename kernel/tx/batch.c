@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The batch: what is laid out, copied or lent, and handed to the stream in one place. */
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/skbuff.h>
@@ -38,13 +39,15 @@ void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 le
 /*
  * Returns true if a reference on the page with this byte keeps it as it is. A DMA buffer's memory
  * may move or belong to a device. A kernel consumer may name an object of the slab allocator, which
- * is used again once it is freed, whoever holds its page, or an address that has no page.
+ * is used again once it is freed, whoever holds its page, or an address that has no page or a
+ * device's.
  */
 static bool lent_may_add(const struct weft_mr *mr, const void *at)
 {
 	if (mr->umem)
 		return true;
-	return !mr->dmabuf && virt_addr_valid(at) && sendpage_ok(virt_to_page(at));
+	return !mr->dmabuf && virt_addr_valid(at) && sendpage_ok(virt_to_page(at)) &&
+	       !is_zone_device_page(virt_to_page(at));
 }
 
 /**
@@ -167,6 +170,7 @@ void weft_batch_join(struct weft_batch *batch, struct weft_chunk *c, u32 from)
 		return;
 	weft_lent_add(batch->lent, c->page, from, len);
 	batch->lent->len += len;
+	batch->lent->joined += len;
 	c->sent = c->fill;
 }
 

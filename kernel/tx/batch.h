@@ -29,7 +29,7 @@ static inline bool weft_batch_lends(const struct weft_batch *batch)
  * @lend: the payload of that FPDU is lent
  *
  * Lent and copied bytes never wait together, since they are handed over by different calls,
- * and their order would be lost.
+ * and their order would be lost; but see weft_batch_may_join().
  *
  * Context: process.
  * Return: true if it must.
@@ -57,8 +57,8 @@ static inline bool weft_batch_is_full(const struct weft_batch *batch, bool lend)
  */
 static inline bool weft_batch_may_join(const struct weft_batch *batch, u32 len)
 {
-	return weft_batch_lends(batch) && len <= WEFT_LENT_JOIN && !batch->lent->taken &&
-	       batch->lent->num < WEFT_LENT_RUNS;
+	return weft_batch_lends(batch) && batch->lent->joined + len <= WEFT_LENT_JOIN &&
+	       !batch->lent->taken && batch->lent->num < WEFT_LENT_RUNS;
 }
 
 /* Counts an FPDU of @len bytes as laid out. */

@@ -4,12 +4,13 @@
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 
 #include "base/context.h"
 #include "tx/chunk.h"
 
 /* The order of a chunk for long messages: 128 KiB, which fill two packet buffers. */
-#define WEFT_CHUNK_ORDER	5
+#define WEFT_CHUNK_ORDER	get_order(SZ_128K)
 
 /* Removes a chunk from the list, and keeps a large one as a spare. */
 void weft_chunk_put(struct weft_chunks *chunks, u32 index)
@@ -40,6 +41,8 @@ static struct page *chunk_spare(struct weft_chunks *chunks)
 
 	if (!weft_chunks_has_spares(chunks))
 		return NULL;
+	if (chunks->num_spares > WEFT_TX_FEW_SPARES)
+		chunks->many = jiffies;
 	page = list_first_entry(&chunks->spares, struct page, lru);
 	if (page_ref_count(page) != 1)
 		return NULL;
@@ -48,11 +51,12 @@ static struct page *chunk_spare(struct weft_chunks *chunks)
 	return page;
 }
 
-static void chunks_drop_spares(struct weft_chunks *chunks)
+/* Drops all spares but @keep. */
+static void chunks_drop_spares(struct weft_chunks *chunks, u32 keep)
 {
 	struct page *page;
 
-	for (; weft_chunks_has_spares(chunks); chunks->num_spares--) {
+	for (; chunks->num_spares > keep; chunks->num_spares--) {
 		page = list_first_entry(&chunks->spares, struct page, lru);
 		list_del(&page->lru);
 		put_page(page);
@@ -124,11 +128,15 @@ struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 lef
 /* As weft_chunks_rest(), if there is such memory. */
 bool weft_chunks_free(struct weft_chunks *chunks)
 {
-	if (time_before(jiffies, chunks->active + WEFT_CHUNK_IDLE))
+	if (time_before(jiffies, chunks->active + WEFT_CHUNK_IDLE)) {
+		/* What a burst of large messages needed is not kept for small ones. */
+		if (time_after(jiffies, chunks->many + WEFT_CHUNK_IDLE))
+			chunks_drop_spares(chunks, WEFT_TX_FEW_SPARES);
 		return true;
+	}
 	if (weft_chunks_large(chunks))
 		weft_chunk_put(chunks, 0);
-	chunks_drop_spares(chunks);
+	chunks_drop_spares(chunks, 0);
 	return false;
 }
 
@@ -137,5 +145,5 @@ void weft_chunks_drop(struct weft_chunks *chunks)
 {
 	while (chunks->num)
 		weft_chunk_put(chunks, chunks->num - 1);
-	chunks_drop_spares(chunks);
+	chunks_drop_spares(chunks, 0);
 }

@@ -153,6 +153,7 @@ static void loan_own(struct weft_loans *loans)
 	net_zcopy_get(&loans->open->ubuf);
 	lent->ubuf = &loans->open->ubuf;
 	lent->len = 0;
+	lent->joined = 0;
 	lent->closed = false;
 }
 
@@ -176,6 +177,10 @@ static bool loan_may(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_loans *loans = tx->loans;
 
+	/* A kernel consumer that waits for it would wait for a delayed acknowledgment. */
+	if (!qp->owner && weft_inflight_last(&qp->inflight)->signaled &&
+	    !weft_ring_pending(&qp->sq))
+		return false;
 	if (!tx->lends || tx->longest != WEFT_FPDU_ANY_LENGTH ||
 	    tx->batch.sent < WEFT_LOAN_AFTER || !weft_llp_may_lend(qp->llp))
 		return false;
@@ -233,11 +238,14 @@ static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 {
 	u32 index = msg->sge_index, offset = msg->offset;
 	struct weft_access held = {};
-	u32 done = 0, want, n = 1;
+	u32 done = 0, first, end, want, n = 1;
 
 	*gone = false;
 	/* Ends with a page, so that the next FPDU begins with one, and no page is two runs. */
-	len = min(len, WEFT_LENT_MOST - offset_in_page(msg->copy.sge[index].addr + offset));
+	first = offset_in_page(msg->copy.sge[index].addr + offset);
+	end = round_down(first + WEFT_LENT_MOST, PAGE_SIZE);
+	if (end > first)
+		len = min(len, end - first);
 	while (done < len && lent->num < WEFT_LENT_RUNS - 1) {
 		const struct weft_sge *sge = &msg->copy.sge[index];
 
