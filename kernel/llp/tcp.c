@@ -65,7 +65,7 @@ static void llp_tcp_data_ready(struct sock *sk)
 	rcu_read_lock();
 	llp = rcu_dereference_sk_user_data(sk);
 	if (llp)
-		llp->ops->readable(llp);
+		weft_tcp_arrived(to_weft_tcp(llp));
 	rcu_read_unlock();
 }
 
@@ -80,8 +80,16 @@ static void llp_tcp_write_space(struct sock *sk)
 	llp_tcp_call(sk, llp_tcp_pick_writable);
 }
 
+/* What came before a connection's end is read before that is told. */
 static void llp_tcp_state_change(struct sock *sk)
 {
+	struct weft_llp *llp;
+
+	rcu_read_lock();
+	llp = rcu_dereference_sk_user_data(sk);
+	if (llp && sk->sk_state != TCP_LISTEN)
+		weft_tcp_read_put_off(to_weft_tcp(llp));
+	rcu_read_unlock();
 	llp_tcp_call(sk, llp_tcp_pick_changed);
 }
 
@@ -108,6 +116,7 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 	struct sock *sk = tcp->sock->sk;
 
 	lock_sock(sk);
+	tcp->put_off = 0;
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = tcp->saved_data_ready;
 	sk->sk_write_space = tcp->saved_write_space;
@@ -115,6 +124,7 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 	rcu_assign_sk_user_data(sk, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
+	tasklet_kill(&tcp->late);
 }
 
 /* --- setting up --- */
@@ -131,6 +141,7 @@ static struct weft_llp *llp_tcp_new(struct socket *sock,
 	tcp->llp.ops = ops;
 	tcp->llp.owner = owner;
 	tcp->sock = sock;
+	tasklet_setup(&tcp->late, weft_tcp_late);
 	tcp_sock_set_nodelay(sock->sk);
 	llp_tcp_attach(tcp, from);
 	return &tcp->llp;

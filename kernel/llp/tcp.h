@@ -3,6 +3,7 @@
 #ifndef WEFT_LLP_TCP_H
 #define WEFT_LLP_TCP_H
 
+#include <linux/interrupt.h>
 #include <linux/net.h>
 
 #include "base/compat/sock.h"
@@ -22,8 +23,13 @@ extern const struct weft_llp_class weft_tcp_class;
  *	until it is first read
  * @pmtu: the path MTU for which it was lowered
  * @max_window: the peer's largest window at that time
+ * @late: reads the packets that were put off
+ * @put_off: how many large packets wait for @late
+ * @hasty: how many more are read at once before one is put off again
+ * @backoff: what @hasty becomes when a packet was put off for nothing, less one
  *
- * @mss_clamp to @max_window are protected by the socket lock; the rest is fixed.
+ * @mss_clamp to @max_window and @put_off to @backoff are protected by the socket lock; the rest is
+ * fixed.
  */
 struct weft_tcp {
 	struct weft_llp llp;
@@ -34,6 +40,10 @@ struct weft_tcp {
 	u16 mss_clamp;
 	u32 pmtu;
 	u32 max_window;
+	struct tasklet_struct late;
+	u32 put_off;
+	u8 hasty;
+	u8 backoff;
 };
 
 static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)
@@ -51,6 +61,12 @@ static inline void weft_tcp_follow(const struct weft_llp *llp)
 {
 	sock_rps_record_flow(weft_tcp_sk(llp));
 }
+
+/* --- tcp_data.c: when packets are read --- */
+
+void weft_tcp_arrived(struct weft_tcp *tcp);
+void weft_tcp_read_put_off(struct weft_tcp *tcp);
+void weft_tcp_late(struct tasklet_struct *late);
 
 /* --- tcp_data.c: struct weft_llp_flow, by name so that llp.h calls them directly --- */
 

@@ -12,6 +12,79 @@
 #include "llp/tcp.h"
 #include "wire/plan.h"
 
+/* --- when packets are read --- */
+
+/* So many bytes are a packet of a large message, which may be put off. */
+#define WEFT_TCP_LARGE		SZ_16K
+/* The most packets that are read at once before one is put off again. */
+#define WEFT_TCP_HASTY		63
+
+/**
+ * weft_tcp_read_put_off() - read the packets that were put off, if there are any
+ * @tcp: the stream
+ *
+ * Context: softirq or process, socket lock held.
+ */
+void weft_tcp_read_put_off(struct weft_tcp *tcp)
+{
+	sock_owned_by_me(weft_tcp_sk(&tcp->llp));
+	if (likely(!tcp->put_off))
+		return;
+	/* Where packets come by one or two, they are put off for nothing: soon none is. */
+	tcp->backoff = tcp->put_off > 2 ? tcp->backoff / 2 :
+					  min(2 * tcp->backoff + 1, WEFT_TCP_HASTY);
+	tcp->hasty = tcp->backoff;
+	tcp->put_off = 0;
+	tcp->llp.ops->readable(&tcp->llp);
+}
+
+/**
+ * weft_tcp_late() - read the packets that were put off
+ * @late: the stream's tasklet
+ *
+ * Context: tasklet, right behind the softirq in which they came.
+ */
+void weft_tcp_late(struct tasklet_struct *late)
+{
+	struct weft_tcp *tcp = from_tasklet(tcp, late, late);
+	struct sock *sk = tcp->sock->sk;
+
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk))
+		weft_tcp_read_put_off(tcp);
+	bh_unlock_sock(sk);
+}
+
+/**
+ * weft_tcp_arrived() - the stream has bytes, or has ended
+ * @tcp: the stream
+ *
+ * A card hands over several packets at once. Each that is read at once is acknowledged at once,
+ * since its bytes make room, and an acknowledgment costs either end as much as a packet. So a
+ * packet of a large message waits until TCP has all that the card has brought, and they are
+ * acknowledged together. If another thread is to run, the tasklet would run in one, too: two
+ * switches for nothing.
+ *
+ * Context: softirq or process, socket lock held.
+ */
+void weft_tcp_arrived(struct weft_tcp *tcp)
+{
+	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
+
+	sock_owned_by_me(weft_tcp_sk(&tcp->llp));
+	if (!in_serving_softirq() || tp->rcv_nxt - tp->copied_seq < WEFT_TCP_LARGE) {
+		tcp->put_off = 0;
+		tcp->llp.ops->readable(&tcp->llp);
+	} else if (!tcp->put_off && (tcp->hasty || need_resched())) {
+		if (tcp->hasty)
+			tcp->hasty--;
+		tcp->llp.ops->readable(&tcp->llp);
+	} else {
+		tcp->put_off++;
+		tasklet_schedule(&tcp->late);
+	}
+}
+
 void weft_tcp_lock(struct weft_llp *llp)
 {
 	lock_sock(weft_tcp_sk(llp));
@@ -19,6 +92,8 @@ void weft_tcp_lock(struct weft_llp *llp)
 
 void weft_tcp_unlock(struct weft_llp *llp)
 {
+	/* The tasklet leaves packets to who holds the lock. */
+	weft_tcp_read_put_off(to_weft_tcp(llp));
 	release_sock(weft_tcp_sk(llp));
 }
 
