@@ -202,13 +202,23 @@ static void chunks_burst(struct kunit *test)
 	chunks.active = jiffies + HZ;
 	KUNIT_EXPECT_TRUE(test, weft_chunks_rest(&chunks));
 	KUNIT_EXPECT_EQ(test, chunks.num_spares, WEFT_TX_SPARES);
+	/* TCP holds all of them, so that many are needed. */
 	chunks.many = jiffies - HZ;
+	room(test, &chunks, 100, LARGE);
+	KUNIT_EXPECT_TRUE(test, time_after(chunks.many, jiffies - HZ / 2));
+	weft_chunk_put(&chunks, 0);
+	/* Of the last eight it has let go, so that eight would be enough. */
+	for (i = WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i < ARRAY_SIZE(held); i++)
+		put_page(held[i]);
+	chunks.many = jiffies - HZ;
+	room(test, &chunks, 100, LARGE);
+	weft_chunk_put(&chunks, 0);
 	KUNIT_EXPECT_TRUE(test, weft_chunks_rest(&chunks));
 	KUNIT_EXPECT_EQ(test, chunks.num_spares, WEFT_TX_FEW_SPARES);
-	/* The oldest are gone, and the others still one's own. */
+	/* The oldest are gone, and the others still its own. */
 	KUNIT_EXPECT_EQ(test, page_ref_count(held[0]), 1);
-	KUNIT_EXPECT_EQ(test, page_ref_count(held[WEFT_TX_SPARES - 1]), 2);
-	for (i = 0; i < ARRAY_SIZE(held); i++)
+	KUNIT_EXPECT_EQ(test, page_ref_count(held[WEFT_TX_SPARES - 1]), 1);
+	for (i = 0; i < WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i++)
 		put_page(held[i]);
 	weft_chunks_drop(&chunks);
 }

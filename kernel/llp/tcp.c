@@ -116,7 +116,7 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 	struct sock *sk = tcp->sock->sk;
 
 	lock_sock(sk);
-	tcp->put_off = 0;
+	WRITE_ONCE(tcp->put_off, 0);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = tcp->saved_data_ready;
 	sk->sk_write_space = tcp->saved_write_space;
@@ -125,6 +125,7 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 	tasklet_kill(&tcp->late);
+	timer_delete_sync(&tcp->later); /* nothing is put off any more, so nothing starts it */
 }
 
 /* --- setting up --- */
@@ -142,6 +143,7 @@ static struct weft_llp *llp_tcp_new(struct socket *sock,
 	tcp->llp.owner = owner;
 	tcp->sock = sock;
 	tasklet_setup(&tcp->late, weft_tcp_late);
+	timer_setup(&tcp->later, weft_tcp_later, 0);
 	tcp_sock_set_nodelay(sock->sk);
 	llp_tcp_attach(tcp, from);
 	return &tcp->llp;
@@ -348,6 +350,8 @@ static void path_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops,
 	struct sock *sk = weft_tcp_sk(llp);
 
 	lock_sock(sk);
+	/* The owner's work item reads, for which this processor is let go in any case. */
+	to_weft_tcp(llp)->at_once = true;
 	write_lock_bh(&sk->sk_callback_lock);
 	llp->ops = ops;
 	llp->owner = owner;

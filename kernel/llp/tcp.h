@@ -5,6 +5,7 @@
 
 #include <linux/interrupt.h>
 #include <linux/net.h>
+#include <linux/timer.h>
 
 #include "base/compat/sock.h"
 #include "llp/class.h"
@@ -24,11 +25,14 @@ extern const struct weft_llp_class weft_tcp_class;
  * @pmtu: the path MTU for which it was lowered
  * @max_window: the peer's largest window at that time
  * @late: reads the packets that were put off
+ * @later: does so a tick later, if somebody held the lock when @late came
  * @put_off: how many large packets wait for @late
  * @hasty: how many more are read at once before one is put off again
- * @backoff: what @hasty becomes when a packet was put off for nothing, less one
+ * @backoff: what @hasty became last. It doubles when a packet was put off for nothing
+ * @at_once: no packet is put off, since the owner does not read in the callback, or is asking for
+ *	it right now
  *
- * @mss_clamp to @max_window and @put_off to @backoff are protected by the socket lock; the rest is
+ * @mss_clamp to @max_window and @put_off to @at_once are protected by the socket lock; the rest is
  * fixed.
  */
 struct weft_tcp {
@@ -41,9 +45,11 @@ struct weft_tcp {
 	u32 pmtu;
 	u32 max_window;
 	struct tasklet_struct late;
+	struct timer_list later;
 	u32 put_off;
 	u8 hasty;
 	u8 backoff;
+	bool at_once;
 };
 
 static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)
@@ -67,6 +73,7 @@ static inline void weft_tcp_follow(const struct weft_llp *llp)
 void weft_tcp_arrived(struct weft_tcp *tcp);
 void weft_tcp_read_put_off(struct weft_tcp *tcp);
 void weft_tcp_late(struct tasklet_struct *late);
+void weft_tcp_later(struct timer_list *later);
 
 /* --- tcp_data.c: struct weft_llp_flow, by name so that llp.h calls them directly --- */
 

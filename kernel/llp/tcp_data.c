@@ -16,6 +16,8 @@
 
 /* So many bytes are a packet of a large message, which may be put off. */
 #define WEFT_TCP_LARGE		SZ_16K
+/* The most bytes that wait: the copy of more would take long, and TCP is to keep room. */
+#define WEFT_TCP_MOST		SZ_1M
 /* The most packets that are read at once before one is put off again. */
 #define WEFT_TCP_HASTY		63
 
@@ -34,8 +36,25 @@ void weft_tcp_read_put_off(struct weft_tcp *tcp)
 	tcp->backoff = tcp->put_off > 2 ? tcp->backoff / 2 :
 					  min(2 * tcp->backoff + 1, WEFT_TCP_HASTY);
 	tcp->hasty = tcp->backoff;
-	tcp->put_off = 0;
+	WRITE_ONCE(tcp->put_off, 0);
 	tcp->llp.ops->readable(&tcp->llp);
+}
+
+/*
+ * Reads the packets that were put off, or leaves them to who has the socket. Not all who do know of
+ * them: ss and BPF's iterators take it as well. So the timer looks again; the tasklet would turn
+ * in a circle, as whoever has the socket may wait for this processor. Softirq.
+ */
+static void tcp_read_now(struct weft_tcp *tcp)
+{
+	struct sock *sk = tcp->sock->sk;
+
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk))
+		weft_tcp_read_put_off(tcp);
+	else if (READ_ONCE(tcp->put_off))
+		mod_timer(&tcp->later, jiffies + 1);
+	bh_unlock_sock(sk);
 }
 
 /**
@@ -46,13 +65,35 @@ void weft_tcp_read_put_off(struct weft_tcp *tcp)
  */
 void weft_tcp_late(struct tasklet_struct *late)
 {
-	struct weft_tcp *tcp = from_tasklet(tcp, late, late);
-	struct sock *sk = tcp->sock->sk;
+	tcp_read_now(container_of(late, struct weft_tcp, late));
+}
 
-	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk))
-		weft_tcp_read_put_off(tcp);
-	bh_unlock_sock(sk);
+/**
+ * weft_tcp_later() - read the packets that were put off, and that the tasklet could not read
+ * @later: the stream's timer
+ *
+ * Context: softirq.
+ */
+void weft_tcp_later(struct timer_list *later)
+{
+	tcp_read_now(container_of(later, struct weft_tcp, later));
+}
+
+/* Returns true if a packet is to wait for others. */
+static bool tcp_puts_off(struct weft_tcp *tcp)
+{
+	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
+	u32 unread = tp->rcv_nxt - tp->copied_seq;
+
+	if (!in_serving_softirq() || unread < WEFT_TCP_LARGE || unread > WEFT_TCP_MOST ||
+	    tcp->at_once || weft_tcp_full(&tcp->llp))
+		return false;
+	if (tcp->put_off)
+		return true;
+	if (!tcp->hasty)
+		return !need_resched();
+	tcp->hasty--;
+	return false;
 }
 
 /**
@@ -62,26 +103,19 @@ void weft_tcp_late(struct tasklet_struct *late)
  * A card hands over several packets at once. Each that is read at once is acknowledged at once,
  * since its bytes make room, and an acknowledgment costs either end as much as a packet. So a
  * packet of a large message waits until TCP has all that the card has brought, and they are
- * acknowledged together. If another thread is to run, the tasklet would run in one, too: two
- * switches for nothing.
+ * acknowledged together. If another thread is to run already, the tasklet would run in one, too:
+ * two switches for nothing. With NAPI in threads, and by busy polling, all are read at once.
  *
  * Context: softirq or process, socket lock held.
  */
 void weft_tcp_arrived(struct weft_tcp *tcp)
 {
-	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
-
 	sock_owned_by_me(weft_tcp_sk(&tcp->llp));
-	if (!in_serving_softirq() || tp->rcv_nxt - tp->copied_seq < WEFT_TCP_LARGE) {
-		tcp->put_off = 0;
-		tcp->llp.ops->readable(&tcp->llp);
-	} else if (!tcp->put_off && (tcp->hasty || need_resched())) {
-		if (tcp->hasty)
-			tcp->hasty--;
-		tcp->llp.ops->readable(&tcp->llp);
-	} else {
-		tcp->put_off++;
+	if (tcp_puts_off(tcp)) {
+		WRITE_ONCE(tcp->put_off, tcp->put_off + 1);
 		tasklet_schedule(&tcp->late);
+	} else {
+		tcp->llp.ops->readable(&tcp->llp);
 	}
 }
 
@@ -336,6 +370,7 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	};
 	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
 
+	WRITE_ONCE(to_weft_tcp(llp)->put_off, 0); /* nothing waits behind this */
 	/* Urgent bytes are treated as all others. */
 	if (unlikely(tcp_sk(sk)->urg_data))
 		tcp_sk(sk)->urg_data = 0;
@@ -367,14 +402,18 @@ void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *c
  */
 void weft_tcp_await(struct weft_llp *llp, u32 bytes)
 {
-	struct socket *sock = to_weft_tcp(llp)->sock;
+	struct weft_tcp *tcp = to_weft_tcp(llp);
+	struct socket *sock = tcp->sock;
 	struct sock *sk = sock->sk;
+	bool at_once = tcp->at_once;
 
 	if (likely(sk->sk_rcvlowat == bytes))
 		return;
+	tcp->at_once = true; /* TCP calls back if so many bytes are here */
 	if (bytes > 1 && sk->sk_rcvbuf < 4 * bytes)
 		sock->ops->set_rcvlowat(sk, 2 * bytes);
 	sock->ops->set_rcvlowat(sk, bytes);
+	tcp->at_once = at_once;
 }
 
 bool weft_tcp_full(struct weft_llp *llp)

@@ -61,6 +61,9 @@ void weft_rx_run(struct weft_qp *qp)
 	rx_count(rx, &before);
 	if (!rx_at_end(rx, qp->llp))
 		return;
+	/* A reset is no orderly end, and is told otherwise, though what came before it is read. */
+	if (weft_llp_state(qp->llp) == WEFT_LLP_DEAD)
+		return;
 	if (!rx->stopped && weft_framer_amid(&rx->framer)) {
 		/* The stream ended in the middle of an FPDU: no orderly end. */
 		rx->stopped = true;

@@ -31,6 +31,20 @@ void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 		chunks->chunk[index] = chunks->chunk[index + 1];
 }
 
+/* Returns true if WEFT_TX_FEW_SPARES would not be enough: TCP holds the oldest of so many. */
+static bool chunks_need_many(struct weft_chunks *chunks)
+{
+	struct page *page;
+	u32 n = 0;
+
+	if (chunks->num_spares <= WEFT_TX_FEW_SPARES)
+		return false;
+	list_for_each_entry_reverse(page, &chunks->spares, lru)
+		if (++n == WEFT_TX_FEW_SPARES)
+			break;
+	return page_ref_count(page) != 1;
+}
+
 /*
  * Takes the oldest spare, or returns NULL if TCP still holds it. The others need no look,
  * since TCP lets them go in order.
@@ -41,7 +55,7 @@ static struct page *chunk_spare(struct weft_chunks *chunks)
 
 	if (!weft_chunks_has_spares(chunks))
 		return NULL;
-	if (chunks->num_spares > WEFT_TX_FEW_SPARES)
+	if (chunks_need_many(chunks))
 		chunks->many = jiffies;
 	page = list_first_entry(&chunks->spares, struct page, lru);
 	if (page_ref_count(page) != 1)

@@ -242,10 +242,11 @@ static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 
 	*gone = false;
 	/* Ends with a page, so that the next FPDU begins with one, and no page is two runs. */
-	first = offset_in_page(msg->copy.sge[index].addr + offset);
-	end = round_down(first + WEFT_LENT_MOST, PAGE_SIZE);
-	if (end > first)
+	if (PAGE_SIZE <= WEFT_LENT_MOST) {
+		first = offset_in_page(msg->copy.sge[index].addr + offset);
+		end = round_down(first + WEFT_LENT_MOST, PAGE_SIZE);
 		len = min(len, end - first);
+	}
 	while (done < len && lent->num < WEFT_LENT_RUNS - 1) {
 		const struct weft_sge *sge = &msg->copy.sge[index];
 
