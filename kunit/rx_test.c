@@ -439,6 +439,25 @@ static void rx_no_receive(struct kunit *test)
 	}
 }
 
+/* What came before a reset is read, though the stream is dead; and its end is not told as the peer's. */
+static void rx_reset(struct kunit *test)
+{
+	struct rx_bench *r = ready(test, false);
+	struct weft_llp *llp = &r->e->fake->llp;
+
+	/* The bytes are here, and nobody was told of them before the reset. */
+	r->e->fake->lowat = INT_MAX;
+	fake_feed(r->e->fake, r->tape, r->len);
+	fake_die(r->e->fake, -ECONNRESET);
+	weft_llp_lock(llp);
+	r->e->fake->lowat = 1;
+	llp->ops->readable(llp);
+	weft_llp_unlock(llp);
+	expect_all(test, r, "before the reset", 0);
+	KUNIT_EXPECT_EQ(test, r->e->peer_closed, 0);
+	bench_free(test, r);
+}
+
 /* The end of the stream: in order between FPDUs, and a failure within one. */
 static void rx_ends(struct kunit *test)
 {
@@ -662,6 +681,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_terminate),
 	KUNIT_CASE(rx_no_receive),
 	KUNIT_CASE(rx_ends),
+	KUNIT_CASE(rx_reset),
 	KUNIT_CASE(rx_completions),
 	KUNIT_CASE(rx_holds),
 	KUNIT_CASE(rx_fails_before_it_tells),

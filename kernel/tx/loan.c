@@ -177,7 +177,10 @@ static bool loan_may(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_loans *loans = tx->loans;
 
-	/* A kernel consumer that waits for it would wait for a delayed acknowledgment. */
+	/*
+	 * A kernel consumer that sends nothing behind this request until it is done would wait for
+	 * a delayed acknowledgment.
+	 */
 	if (!qp->owner && weft_inflight_last(&qp->inflight)->signaled &&
 	    !weft_ring_pending(&qp->sq))
 		return false;
