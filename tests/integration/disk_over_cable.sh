@@ -10,6 +10,8 @@
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 # shellcheck source=tests/integration/nvme_disk.sh
 source "${BASH_SOURCE[0]%/*}/nvme_disk.sh"
+# shellcheck source=tests/integration/lent.sh
+source "${BASH_SOURCE[0]%/*}/lent.sh"
 side=$1
 
 # meet: waits for the other machine to come to the same place. The server is the one that listens.
@@ -21,8 +23,6 @@ meet() {
 	fi
 }
 met() { timeout 5 bash -c ': </dev/tcp/10.0.0.1/7000' 2>/dev/null; }
-setting() { echo "$2" >"/sys/class/infiniband/weft0/weft/$1"; }
-counter() { echo $(($(</sys/class/infiniband/weft0/ports/1/hw_counters/"$1"))); }
 
 if ! join_cable "$side" || ! install_stage || ! modprobe weft crc=off ||
 	! rdma link add weft0 type weft netdev eth0; then
@@ -65,47 +65,32 @@ fi
 mountpoint -q $target_configuration || mount -t configfs none $target_configuration
 exported() { make_disk && port 1 ipv4 10.0.0.1 4420; }
 check "the target exports the disk" exported
-lent=$(counter tx_lent)
-# judge NAME YES: were pages lent since the last time, and none copied after all?
-judge() {
-	local now
-	now=$(counter tx_lent)
-	if [[ $(counter tx_lent_copied) != 0 ]]; then
-		not_ok "$1" "$(counter tx_lent_copied) were copied after all"
-	elif [[ $2 == yes ]] && ((now - lent < 20)); then
-		not_ok "$1" "only $((now - lent)) were lent"
-	elif [[ $2 == no ]] && ((now != lent)); then
-		not_ok "$1" "$((now - lent)) were"
-	else
-		ok "$1"
-	fi
-	lent=$now
-}
+before=$(counter tx_lent)
 loss='tc qdisc replace dev eth0 root netem loss 2%' cut='tc qdisc replace dev eth0 root netem loss 100%' mend='tc qdisc del dev eth0 root'
 turn() { meet && meet; }
 check "CRC off" turn
-judge "the target's pages are lent" yes
+lent "the target's pages are lent" yes 20
 $loss
 check "CRC off, over a cable that loses packets" turn
-judge "they are lent on such a cable" yes
+lent "they are lent on such a cable" yes 20
 $mend
 setting crc required
 check "with CRC" turn
-judge "nothing is lent under CRC" no
+lent "nothing is lent under CRC" no
 setting lend all
 $loss
 check "with CRC, lent, over a cable that loses packets" turn
-judge "pages are lent under CRC where that was chosen" yes
+lent "pages are lent under CRC where that was chosen" yes 20
 $mend
 setting lend unchecked
 setting crc off
-lending_now() { (($(counter tx_lent) - lent > 20)); }
+lending_now() { (($(counter tx_lent) - before > 20)); }
 meet
 meet
 if wait_for 60 lending_now; then
 	ok "pages are lent under load"
 else
-	not_ok "pages are lent under load" "$(($(counter tx_lent) - lent)) were"
+	not_ok "pages are lent under load" "$(($(counter tx_lent) - before)) were"
 fi
 $cut
 pause 1

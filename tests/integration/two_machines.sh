@@ -9,6 +9,8 @@
 
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
+# shellcheck source=tests/integration/lent.sh
+source "${BASH_SOURCE[0]%/*}/lent.sh"
 side=$1
 lending=$LAB_PROJECT/build/tests/lending/lending
 if ! join_cable "$side" || ! install_stage || ! modprobe weft crc=off ||
@@ -40,8 +42,6 @@ if [[ $side == server ]]; then
 	finish
 fi
 
-# setting NAME VALUE: a setting of this machine's device.
-setting() { echo "$2" >"/sys/class/infiniband/weft0/weft/$1"; }
 # Plain TCP tells when the other machine's rping listens; from then on nothing may be refused.
 # shellcheck disable=SC2317 # called by wait_for
 listening() { timeout 5 bash -c ': </dev/tcp/10.0.0.1/7174' 2>/dev/null; }
@@ -64,22 +64,6 @@ for crc in off required; do
 done
 check "rping over IPv6" timeout $((60 * patience)) rping -c -a fd00::1 -C 30 -S 65535 -V
 
-counter() { echo $(($(</sys/class/infiniband/weft0/ports/1/hw_counters/"$1"))); }
-# lent NAME YES: were pages lent since the last time, and none copied after all?
-lent() {
-	local now
-	now=$(counter tx_lent)
-	if [[ $(counter tx_lent_copied) != 0 ]]; then
-		not_ok "$1" "$(counter tx_lent_copied) were copied after all"
-	elif [[ $2 == yes ]] && ((now - before < 30)); then
-		not_ok "$1" "only $((now - before)) were lent"
-	elif [[ $2 == no ]] && ((now != before)); then
-		not_ok "$1" "$((now - before)) were"
-	else
-		ok "$1"
-	fi
-	before=$now
-}
 messages() { timeout $((200 * patience)) "$lending" client 10.0.0.1 "$@"; }
 cut='tc qdisc replace dev eth0 root netem loss 100%' keep='tc qdisc replace dev eth0 root netem delay 200s'
 mend='tc qdisc del dev eth0 root'
