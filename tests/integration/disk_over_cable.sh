@@ -33,7 +33,7 @@ fi
 # The client reads what it wrote, in blocks that are lent; then in others, which fio checks again.
 if [[ $side == client ]]; then
 	modprobe nvme-rdma || not_ok "modules" "modprobe nvme-rdma failed"
-	job=(--name=cable --direct=1 --ioengine=libaio --size=24M --bsrange=32k-1M --bs_unaligned=0 --blockalign=4k --verify=crc32c
+	job=(--name=cable --direct=1 --ioengine=libaio --size=24M --bsrange=32k-1M --bs_unaligned=0 --verify=crc32c
 		--randseed=11 --verify_fatal=1 --output-format=terse)
 	reads() { timeout -k 5 $((200 * patience)) fio "${job[@]}" --filename="$device" --rw=randwrite --iodepth=8 --do_verify=1; }
 	for way in "CRC off" "CRC off, over a cable that loses packets" "with CRC" "with CRC, lent, over a cable that loses packets"; do
