@@ -38,7 +38,7 @@ void await_ping(Transport& transport, const Settings& settings, unsigned round) 
       transport.await_notices(0, round);
     } else {
       while (last_byte(transport, settings) != static_cast<unsigned char>(round)) {
-        transport.progress(Until::kAny, false);
+        transport.progress(Until::kAny, true);
       }
     }
   } else {

@@ -25,7 +25,9 @@ void usage(std::ostream& out) {
   }
   out << "\nsettings:\n"
          "  carrier=verbs|tcp        what carries the messages (verbs)\n"
-         "  mode=event|poll          how both sides wait (event)\n"
+         "  mode=event|poll|yield    how both sides wait (event); yield polls, and lets others run "
+         "when\n"
+         "                           nothing has come, for ends that share a processor\n"
          "  op=send|write|read       for latency, bandwidth and cache (send)\n"
          "  pattern=oneway|bothway|pingpong   one of bandwidth's (all)\n"
          "  size=64,4k,1m            bytes of a message; a list\n"

@@ -54,7 +54,10 @@ const char* to_string(Carrier carrier) {
 }
 
 const char* to_string(Mode mode) {
-  return mode == Mode::kEvent ? "event" : "poll";
+  if (mode == Mode::kEvent) {
+    return "event";
+  }
+  return mode == Mode::kPoll ? "poll" : "yield";
 }
 
 const char* to_string(Operation operation) {
@@ -76,7 +79,7 @@ void Settings::set(const std::string& word) {
   } else if (name == "carrier") {
     carrier = choice(value, name, {Carrier::kVerbs, Carrier::kTcp});
   } else if (name == "mode") {
-    mode = choice(value, name, {Mode::kEvent, Mode::kPoll});
+    mode = choice(value, name, {Mode::kEvent, Mode::kPoll, Mode::kYield});
   } else if (name == "op") {
     operation = choice(value, name, {Operation::kSend, Operation::kWrite, Operation::kRead});
   } else if (name == "size") {

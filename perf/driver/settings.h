@@ -12,7 +12,9 @@
 namespace perf {
 
 enum class Carrier { kVerbs, kTcp };
-enum class Mode { kEvent, kPoll };
+// How a side waits. To yield is to poll, and to let others run when nothing has come: for two ends
+// that share a processor.
+enum class Mode { kEvent, kPoll, kYield };
 enum class Operation { kSend, kWrite, kRead };
 
 // One case: both sides have the same.

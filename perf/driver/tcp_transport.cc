@@ -20,9 +20,8 @@ std::size_t area(const Settings& settings) {
 }  // namespace
 
 TcpTransport::TcpTransport(const Settings& settings, std::vector<Descriptor> sockets)
-    : Transport(settings.connections, settings.depth),
+    : Transport(settings),
       message_(settings.size),
-      polls_(settings.mode == Mode::kPoll),
       memory_(2 * area(settings)),
       sockets_(std::move(sockets)),
       pipes_(settings.connections),
@@ -133,17 +132,19 @@ void TcpTransport::progress(Until until, bool wait) {
   // Pending data must be sent on while the caller waits for something else.
   if (connections() == 1 &&
       (until == Until::kSent || (until == Until::kReceived && outstanding() == 0))) {
-    const bool block = wait && !polls_;
-    if (until == Until::kSent) {
-      push(0, block);
-    } else {
-      pull(0, block);
+    const bool block = wait && !polls();
+    const bool moved = until == Until::kSent ? push(0, block) : pull(0, block);
+    if (!moved && wait) {
+      nothing_came();
     }
     return;
   }
   std::array<epoll_event, 64> events{};
   const int ready = epoll_wait(epoll_.number(), events.data(), static_cast<int>(events.size()),
-                               wait && !polls_ ? -1 : 0);
+                               wait && !polls() ? -1 : 0);
+  if (ready == 0 && wait) {
+    nothing_came();
+  }
   for (int i = 0; i < ready; i++) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     if ((event.events & EPOLLOUT) != 0) {

@@ -41,7 +41,6 @@ class TcpTransport : public Transport {
   void watch(unsigned connection, bool writable);
 
   std::size_t message_;
-  bool polls_;
   Memory memory_;
   std::vector<Descriptor> sockets_;
   std::vector<Pipe> pipes_;

@@ -4,6 +4,8 @@
 #ifndef WEFT_PERF_TRANSPORT_H
 #define WEFT_PERF_TRANSPORT_H
 
+#include <sched.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,8 +54,8 @@ class Transport {
   virtual void notify(unsigned connection) = 0;
   // Returns true if a sender must not post more than the receiver has room for.
   virtual bool needs_credits() const = 0;
-  // Waits until something has left or arrived; may return for less. With `wait` false it only
-  // looks.
+  // Waits until something has left or arrived, or once looks and yields where the settings say so;
+  // may return for less. With `wait` false it only looks.
   virtual void progress(Until until, bool wait) = 0;
   // The message area, for polling on its bytes.
   virtual unsigned char* bytes() const = 0;
@@ -85,7 +87,16 @@ class Transport {
   }
 
  protected:
-  Transport(unsigned connections, unsigned depth) : depth_(depth), lines_(connections) {}
+  explicit Transport(const Settings& settings)
+      : mode_(settings.mode), depth_(settings.depth), lines_(settings.connections) {}
+
+  bool polls() const { return mode_ != Mode::kEvent; }
+  // A side that polls has found nothing.
+  void nothing_came() const {
+    if (mode_ == Mode::kYield) {
+      sched_yield();
+    }
+  }
 
   void posted(unsigned connection) {
     lines_[connection].outstanding++;
@@ -110,6 +121,7 @@ class Transport {
     std::uint64_t received = 0;
     std::uint64_t notices = 0;
   };
+  Mode mode_;
   unsigned depth_;
   unsigned outstanding_ = 0;
   std::uint64_t received_ = 0;

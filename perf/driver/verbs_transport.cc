@@ -67,8 +67,7 @@ Event next_event(const Channel& channel, std::initializer_list<rdma_cm_event_typ
 }  // namespace
 
 VerbsTransport::VerbsTransport(const Settings& settings, ibv_context* device)
-    : Transport(settings.connections, settings.depth),
-      polls_(settings.mode == Mode::kPoll),
+    : Transport(settings),
       message_(settings.size),
       // A completion for each half of the queue keeps it full at few wake-ups.
       signal_every_(std::max(1U, settings.depth / 2)),
@@ -246,7 +245,11 @@ int VerbsTransport::reap() {
 }
 
 void VerbsTransport::progress(Until /*until*/, bool wait) {
-  if (reap() > 0 || !wait || polls_) {
+  if (reap() > 0 || !wait) {
+    return;
+  }
+  if (polls()) {
+    nothing_came();
     return;
   }
   require_zero(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");

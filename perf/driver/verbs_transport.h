@@ -63,7 +63,6 @@ class VerbsTransport : public Transport {
   void post_receive(ibv_qp* qp, unsigned connection) const;
   int reap();
 
-  bool polls_;
   std::size_t message_;
   unsigned signal_every_;
   unsigned receives_;
