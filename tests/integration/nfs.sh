@@ -43,7 +43,7 @@ fi
 ok "NFS: the client mounts ($(grep -o 'vers=[0-9.]*,.*proto=rdma,port=20049' /proc/mounts | head -n 1))"
 files "NFS"
 job=(--name=verify "--directory=$mounted" --ioengine=libaio --size=12M --bsrange=512-1M --bs_unaligned=0
-	--verify=crc32c --randseed=7 --verify_fatal=1 --output-format=terse)
+	--verify=crc32c --randseed=7 --verify_fatal=1 --verify_state_save=0 --output-format=terse)
 check "NFS: fio writes at random without caches, verified" timeout -k 5 $((200 * patience)) \
 	fio "${job[@]}" --direct=1 --rw=randwrite --iodepth=8
 check "NFS: fio mixes reads and writes through caches, verified" timeout -k 5 $((200 * patience)) \

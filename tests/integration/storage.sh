@@ -43,7 +43,7 @@ storage_set_up() {
 fio_verified() {
 	local job=(--name=verify --filename="$2" --direct=1 --ioengine=libaio --size=40M
 		--bsrange=512-512k --bs_unaligned=0 --verify=crc32c --randseed=7 --output-format=terse
-		--verify_fatal=1 --group_reporting)
+		--verify_fatal=1 --verify_state_save=0 --group_reporting)
 	check "$1: fio writes at random, verified" timeout -k 5 $((240 * patience)) fio "${job[@]}" \
 		--rw=randwrite --iodepth=16 --do_verify=1
 	check "$1: fio mixes reads and writes, verified" timeout -k 5 $((240 * patience)) fio "${job[@]}" \

@@ -43,7 +43,7 @@ fio_at() {
 	local where=--filename=$1
 	[[ ! -d $1 ]] || where=--directory=$1
 	timeout -k 5 $((200 * patience)) fio --name=verify "$where" --direct=1 --ioengine=libaio --rw=randwrite \
-		--verify=crc32c --verify_fatal=1 --randseed=$((${SEED:-1} + connected)) --output-format=terse "${@:2}"
+		--verify=crc32c --verify_fatal=1 --verify_state_save=0 --randseed=$((${SEED:-1} + connected)) --output-format=terse "${@:2}"
 }
 # of NAME COMMAND...: runs it and counts it.
 of() {
