@@ -37,7 +37,7 @@ claims() { grep -q ':0F5F ' /proc/net/udp; }
 # among HOST ADDRESS NAME: rping from that host to A. Leaves the mapper's mappings in $log, if it runs,
 # while the server listens, and the seconds that the client took in $took.
 among() {
-	local host=$1 address=$2 name=$3 server status=0 began
+	local host=$1 address=$2 name=$3 server began
 	wait_for 10 quiet_a
 	on_a timeout $((60 * patience)) rping -s -a "$address" -p 7199 -C 5 -S 5000 -V >/run/server 2>&1 </dev/null &
 	server=$!
@@ -49,14 +49,17 @@ among() {
 	fi
 	check "$name: the port is TCP's" grep -q ':1C1F 00000000:0000 0A ' <(on_a cat /proc/net/tcp)
 	began=$EPOCHREALTIME
-	ip netns exec "$host" timeout $((50 * patience)) rping -c -a "$address" -p 7199 -C 5 -S 5000 -V >/run/client 2>&1 </dev/null || status=$?
+	ip netns exec "$host" timeout $((50 * patience)) rping -c -a "$address" -p 7199 -C 5 -S 5000 -V >/run/client 2>&1 </dev/null
+	CLIENT_STATUS=$?
 	took=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
-	wait "$server" || status=$?
-	if ((status == 0)); then
+	wait "$server"
+	# shellcheck disable=SC2034 # as session() leaves them
+	SERVER_STATUS=$? CLIENT_OUTPUT=$(</run/client)
+	if rping_ended $((CLIENT_STATUS | SERVER_STATUS)); then
 		ok "$name: rping ($took ms)"
 	else
-		explain "$(</run/server)$(</run/client)"
-		not_ok "$name: rping" "status $status"
+		explain "$(</run/server)$CLIENT_OUTPUT"
+		not_ok "$name: rping" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 	fi
 }
 

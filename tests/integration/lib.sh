@@ -54,10 +54,16 @@ session() {
 	local status=$?
 	said=$(</run/said)
 	if [[ $2 == *rping\ * ]]; then
-		begun_for["rping's channel"]=$((${begun_for["rping's channel"]:-0} + 1))
-		((status == 0)) || ! channel_closed || status=0
+		rping_ended $status
+		status=$?
 	fi
 	return "$status"
+}
+
+# rping_ended STATUS: that of a session of rping, but for what is rping's own doing (channel_closed).
+rping_ended() {
+	begun_for["rping's channel"]=$((${begun_for["rping's channel"]:-0} + 1))
+	(($1 == 0)) || channel_closed || return "$1"
 }
 
 # channel_closed: did rping's client fail because its own main thread closed the channel from which another reads events? It

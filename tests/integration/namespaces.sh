@@ -65,12 +65,13 @@ check "  and back" ip netns exec C rdma dev set weft0 netns A
 works "  and it works"
 
 # --- a cgroup: its firewall's rules hold for connections by which socket is in it ---
-if mkdir /run/cgroup && mount -t cgroup2 cgroup2 /run/cgroup; then
+if mkdir /run/cgroup && mount -t cgroup2 cgroup2 /run/cgroup && echo +memory >/run/cgroup/cgroup.subtree_control; then
 	mkdir /run/cgroup/weft
+	charged() { (($(awk '$1 == "sock" { print $2 }' /run/cgroup/weft/memory.stat) > 0)); }
 	in_cgroup() { ip netns exec "$1" bash -c 'echo $$ >/run/cgroup/weft/cgroup.procs && exec "$@"' _ "${@:2}"; }
 	# connections PORT: those of B's to it, with their cgroups.
 	connections() { on_b ss -Htn --cgroup state established "dport = :$1"; }
-	# This peer closes the first, so that a worker opens another, of MPA's revision 1.
+	# This peer closes the first connection, so that a worker opens another, of MPA's revision 1.
 	setsid ip netns exec A python3 -c '
 import socket, time
 s = socket.create_server(("10.0.0.1", 7302))
@@ -82,11 +83,15 @@ print("again", flush=True)
 time.sleep(1000)' >/run/server 2>&1 </dev/null &
 	server=$!
 	await "a peer of revision 1 listens" 20 listening
+	# What is sent is acknowledged late: until then it takes memory.
+	on_a tc qdisc add dev eth0 root netem delay 1500ms
 	setsid bash -c "$(declare -f in_cgroup); in_cgroup B rping -c -a 10.0.0.1 -p 7302" >/run/client 2>&1 </dev/null &
 	client=$!
 	await "the second connection" 20 grep -q again /run/server
 	check "a connection that is opened again stays in its cgroup ($(connections 7302 | tr -s ' '))" \
 		grep -q 'cgroup:/weft' <(connections 7302)
+	check "  which pays for its memory" wait_for 10 charged
+	on_a tc qdisc del dev eth0 root
 	kill -KILL -- "-$server" "-$client"
 	wait "$server" "$client" 2>/dev/null
 
@@ -111,7 +116,7 @@ time.sleep(1000)' >/run/server 2>&1 </dev/null &
 		ip netns exec "${device% *}" bash -c "echo 1 >/sys/class/infiniband/${device#* }/weft/paths"
 	done
 else
-	skip "cgroups" "this kernel has none"
+	skip "cgroups" "this kernel has none that count memory"
 fi
 
 # --- the namespace goes ---
