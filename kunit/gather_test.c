@@ -118,6 +118,42 @@ static void gather_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sent_at_once(gather), 4U * WEFT_GATHER_SOON);
 }
 
+/* How long a post is held after one that was so long ago; in ns. */
+static u32 moment_after(struct weft_gather *gather, u64 ns)
+{
+	gather->until = 0;
+	gather->before = ktime_get_ns() - ns;
+	holds(gather);
+	end(gather);
+	return gather->moment;
+}
+
+/* On a machine that takes long for a request, a post is held longer; where posts are seldom, it is not. */
+static void gather_waits(struct kunit *test)
+{
+	struct weft_gather *gather = gather_of(test);
+	u32 moment = 0, tries;
+
+	KUNIT_EXPECT_EQ(test, gather->moment, (u32)WEFT_GATHER_NS);
+	gather->until = 1;
+	KUNIT_EXPECT_FALSE(test, holds(gather));
+	KUNIT_EXPECT_NE(test, gather->before, 0ULL);
+	KUNIT_EXPECT_TRUE(test, holds(gather));
+	KUNIT_EXPECT_EQ(test, gather->before, 0ULL);
+	end(gather);
+	KUNIT_EXPECT_EQ(test, moment_after(gather, NSEC_PER_SEC), (u32)WEFT_GATHER_NS);
+	/* Unless this machine does something else between the two looks at the clock. */
+	for (tries = 0; tries < 100 && moment <= WEFT_GATHER_NS; tries++)
+		moment = moment_after(gather, 100 * NSEC_PER_USEC);
+	KUNIT_EXPECT_GE(test, moment, 500U * NSEC_PER_USEC);
+	KUNIT_EXPECT_LE(test, moment, (u32)WEFT_GATHER_MAX_NS);
+	/* One trial behind another: nothing was sent at once meanwhile. */
+	gather->until = 0;
+	KUNIT_EXPECT_TRUE(test, holds(gather));
+	KUNIT_EXPECT_EQ(test, gather->moment, moment);
+	end(gather);
+}
+
 /* A post that is held starts no worker, which its timer does; the end that answers holds none. */
 static void gather_timer(struct kunit *test)
 {
@@ -162,6 +198,7 @@ static struct kunit_case gather_cases[] = {
 	KUNIT_CASE(gather_goes_on),
 	KUNIT_CASE(gather_learns),
 	KUNIT_CASE(gather_ends),
+	KUNIT_CASE(gather_waits),
 	KUNIT_CASE(gather_timer),
 	{}
 };

@@ -12,6 +12,21 @@ static struct weft_qp *gather_qp(const struct weft_gather *gather)
 	return container_of(gather, struct weft_kernel, gather)->qp;
 }
 
+/* Sets how long posts are held, by how long ago the post before this trial was. */
+static void gather_time(struct weft_gather *gather)
+{
+	u64 moment;
+
+	lockdep_assert_held(&gather_qp(gather)->post_lock);
+	if (!gather->before)
+		return; /* not the first trial in a row */
+	moment = WEFT_GATHER_POSTS * (ktime_get_ns() - gather->before);
+	gather->before = 0;
+	if (moment < WEFT_GATHER_NS || moment > WEFT_GATHER_MAX_NS)
+		moment = WEFT_GATHER_NS;
+	gather->moment = moment;
+}
+
 /**
  * weft_gather_holds() - decide whether a post is held
  * @gather: of the queue pair, whose transmit worker waits for a doorbell
@@ -26,11 +41,13 @@ bool weft_gather_holds(struct weft_gather *gather)
 
 	lockdep_assert_held(&qp->post_lock);
 	if (!gather->held && gather->until) {
-		gather->until--;
+		if (!--gather->until)
+			gather->before = ktime_get_ns();
 		if (!gather->going)
 			return false;
 	} else if (!gather->held) {
 		gather->enough = WEFT_GATHER_MOST; /* a trial */
+		gather_time(gather);
 	}
 	if (++gather->held < gather->enough)
 		return true;
@@ -94,13 +111,14 @@ void weft_gather_wait(struct weft_gather *gather)
 	struct weft_qp *qp = gather_qp(gather);
 
 	lockdep_assert_held(&qp->post_lock);
-	hrtimer_start(&gather->timer, ns_to_ktime(WEFT_GATHER_NS), HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&gather->timer, ns_to_ktime(gather->moment), HRTIMER_MODE_REL_SOFT);
 }
 
 /* Begins with each post sent at once, for a while. */
 void weft_gather_init(struct weft_gather *gather)
 {
 	hrtimer_setup(&gather->timer, gather_is_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	gather->moment = WEFT_GATHER_NS;
 	gather->enough = WEFT_GATHER_MOST;
 	gather->pause = WEFT_GATHER_SOON;
 	gather->until = gather->pause;

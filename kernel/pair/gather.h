@@ -18,8 +18,14 @@
 /* So many posts are sent together at most, and so many in one moment make the next be held. */
 #define WEFT_GATHER_MOST	8
 #define WEFT_GATHER_LEAST	4
-/* How long a request is held at most: the other end answers at least four in it. */
+/*
+ * How long a request is held at most: the other end answers at least four in it. On a slow machine
+ * it takes longer for four, so the moment is WEFT_GATHER_POSTS times what lay between two posts, if
+ * that is no more than WEFT_GATHER_MAX_NS: then the consumer waits for something else.
+ */
 #define WEFT_GATHER_NS		(250 * NSEC_PER_USEC)
+#define WEFT_GATHER_MAX_NS	(1 * NSEC_PER_MSEC)
+#define WEFT_GATHER_POSTS	5
 /* How many posts, or posts sent together, lie between two trials. */
 #define WEFT_GATHER_SOON	64
 #define WEFT_GATHER_LATE	1024
@@ -27,6 +33,8 @@
 /**
  * struct weft_gather - the posts of a queue pair of the kernel's own that are held
  * @timer: sends what is held when the moment is over
+ * @before: when the last post before a trial was, in ns; 0: not known
+ * @moment: how long a post is held at most, in ns
  * @going: posts are gathered; otherwise each is sent at once until the next trial
  * @held: how many posts are held
  * @enough: so many are sent without a wait for more
@@ -39,6 +47,8 @@
  */
 struct weft_gather {
 	struct hrtimer timer;
+	u64 before;
+	u32 moment;
 	bool going;
 	u8 held;
 	u8 enough;
