@@ -128,7 +128,7 @@ static u32 moment_after(struct weft_gather *gather, u64 ns)
 	return gather->moment;
 }
 
-/* On a machine that takes long for a request, a post is held longer; where posts are seldom, it is not. */
+/* On a slow machine a post is held longer; where posts are seldom, it is not. */
 static void gather_waits(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);

@@ -439,7 +439,7 @@ static void rx_no_receive(struct kunit *test)
 	}
 }
 
-/* What came before a reset is read, though the stream is dead; and its end is not told as the peer's. */
+/* What came before a reset is read; and its end is not told as the peer's. */
 static void rx_reset(struct kunit *test)
 {
 	struct rx_bench *r = ready(test, false);
