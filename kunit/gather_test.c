@@ -152,6 +152,13 @@ static void gather_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, holds(gather));
 	KUNIT_EXPECT_EQ(test, gather->moment, moment);
 	end(gather);
+	/* Between posts that are sent together lies the time of several. */
+	gather->going = true;
+	gather->enough = WEFT_GATHER_LEAST;
+	gather->until = 1;
+	KUNIT_EXPECT_TRUE(test, holds(gather));
+	KUNIT_EXPECT_EQ(test, gather->before, 0ULL);
+	end(gather);
 }
 
 /* A post that is held starts no worker, which its timer does; the end that answers holds none. */
@@ -166,6 +173,7 @@ static void gather_timer(struct kunit *test)
 
 	give_to_kernel(test, b);
 	gather = &b->qp.kernel->gather;
+	gather->moment = 200 * NSEC_PER_MSEC;
 	mutex_lock(&b->qp.tx.lock); /* the worker leaves word */
 	gather->until = 0;
 	weft_ring_need_doorbell(&b->qp.sq, true);
@@ -173,6 +181,7 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 1U);
 	KUNIT_EXPECT_EQ(test, (u32)gather->held, 1U);
+	KUNIT_EXPECT_GT(test, ktime_to_ns(hrtimer_get_remaining(&gather->timer)), WEFT_GATHER_NS);
 	local_bh_enable();
 	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);

@@ -19,7 +19,7 @@ static void gather_time(struct weft_gather *gather)
 
 	lockdep_assert_held(&gather_qp(gather)->post_lock);
 	if (!gather->before)
-		return; /* not the first trial in a row */
+		return; /* the last one was no single post */
 	moment = WEFT_GATHER_POSTS * (ktime_get_ns() - gather->before);
 	gather->before = 0;
 	if (moment < WEFT_GATHER_NS || moment > WEFT_GATHER_MAX_NS)
@@ -41,10 +41,12 @@ bool weft_gather_holds(struct weft_gather *gather)
 
 	lockdep_assert_held(&qp->post_lock);
 	if (!gather->held && gather->until) {
-		if (!--gather->until)
-			gather->before = ktime_get_ns();
-		if (!gather->going)
+		gather->until--;
+		if (!gather->going) {
+			if (!gather->until)
+				gather->before = ktime_get_ns();
 			return false;
+		}
 	} else if (!gather->held) {
 		gather->enough = WEFT_GATHER_MOST; /* a trial */
 		gather_time(gather);

@@ -19,9 +19,10 @@
 #define WEFT_GATHER_MOST	8
 #define WEFT_GATHER_LEAST	4
 /*
- * How long a request is held at most: the other end answers at least four in it. On a slow machine
- * it takes longer for four, so the moment is WEFT_GATHER_POSTS times what lay between two posts, if
- * that is no more than WEFT_GATHER_MAX_NS: then the consumer waits for something else.
+ * How long a request is held at most: the other end answers at least four in it. A slow machine
+ * takes longer for four, so there the moment is WEFT_GATHER_POSTS times what lay between two posts
+ * that were sent at once. If that is more than WEFT_GATHER_MAX_NS, the consumer does not wait for
+ * this machine, and the moment stays short.
  */
 #define WEFT_GATHER_NS		(250 * NSEC_PER_USEC)
 #define WEFT_GATHER_MAX_NS	(1 * NSEC_PER_MSEC)
@@ -33,7 +34,7 @@
 /**
  * struct weft_gather - the posts of a queue pair of the kernel's own that are held
  * @timer: sends what is held when the moment is over
- * @before: when the last post before a trial was, in ns; 0: not known
+ * @before: when the post before a trial was sent, if it was sent at once, in ns; otherwise 0
  * @moment: how long a post is held at most, in ns
  * @going: posts are gathered; otherwise each is sent at once until the next trial
  * @held: how many posts are held
