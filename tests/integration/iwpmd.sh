@@ -35,7 +35,7 @@ mapped() { grep -q "$1" "$log"; }
 claims() { grep -q ':0F5F ' /proc/net/udp; }
 
 # among HOST ADDRESS NAME: rping from that host to A. Leaves the mapper's mappings in $log, if it runs,
-# while the server listens, and the seconds that the client took in $took.
+# while the server listens, and the milliseconds that the client took in $took.
 among() {
 	local host=$1 address=$2 name=$3 server began
 	wait_for 10 quiet_a

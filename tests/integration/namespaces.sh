@@ -84,14 +84,14 @@ time.sleep(1000)' >/run/server 2>&1 </dev/null &
 	server=$!
 	await "a peer of revision 1 listens" 20 listening
 	# What is sent is acknowledged late: until then it takes memory.
-	on_a tc qdisc add dev eth0 root netem delay 1500ms
+	on_a tc qdisc add dev eth0 root netem delay 3s
 	setsid bash -c "$(declare -f in_cgroup); in_cgroup B rping -c -a 10.0.0.1 -p 7302" >/run/client 2>&1 </dev/null &
 	client=$!
 	await "the second connection" 20 grep -q again /run/server
+	check "a connection that is opened again is paid for by its cgroup" wait_for 10 charged
+	on_a tc qdisc del dev eth0 root
 	check "a connection that is opened again stays in its cgroup ($(connections 7302 | tr -s ' '))" \
 		grep -q 'cgroup:/weft' <(connections 7302)
-	check "  which pays for its memory" wait_for 10 charged
-	on_a tc qdisc del dev eth0 root
 	kill -KILL -- "-$server" "-$client"
 	wait "$server" "$client" 2>/dev/null
 
