@@ -15,10 +15,10 @@
         prints a table of the labs whose logs are there: consumer, cases, passed, failed, skipped,
         and the reason of each skip. A consumer is a program, or several, that nobody here wrote;
         labs without one are the project's own tests.
-    tests/verdict.py machines DIRECTORY LABS
-        prints, for each lab in DIRECTORY whose machine did not come to its end, the last that was
-        said and what its processes waited for; LABS is build/lab. CI keeps no files, and a hang
-        that nobody can read about happens again.
+    tests/verdict.py failures DIRECTORY LABS
+        prints, for each lab in DIRECTORY, what explains each case that failed and, if its machine
+        did not come to its end, the last that was said and what its processes waited for; LABS is
+        build/lab. CI keeps no files, and a failure that nobody can read about happens again.
 
 A line of a log that begins with "ok ", "not ok " or "skip " is a case; "N passed, N failed" and
 perhaps ", N skipped" is a closing line.
@@ -173,8 +173,23 @@ def waiting(record):
             yield f"{pid} {state} {command[:60]}: {' < '.join(stacks.get(pid, [])[:6]) or where}"
 
 
-def list_machines(directory, labs):
+def explained(lines):
+    """Each case that failed, behind the comments that a script prints to explain it (explain() of lib.sh)."""
+    comments = []
+    for line in lines:
+        if line.startswith("#"):
+            comments.append(line)
+            continue
+        if line.startswith("not ok "):
+            yield from comments[-15:]
+            yield line
+        comments = []
+
+
+def list_failures(directory, labs):
     for file in sorted(pathlib.Path(directory).glob("*.status")):
+        for line in explained(lines_of(file.with_suffix(".log"))):
+            print(f"    {file.stem} | {line[:200]}")
         if int(file.read_text(encoding="utf-8")) not in MACHINE_ENDED:
             continue
         print(f"    {file.stem}: the last that its log said:")
@@ -193,7 +208,7 @@ def list_machines(directory, labs):
 if __name__ == "__main__":
     COMMANDS = {
         "lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000), "table": (table, 1, 1),
-        "machines": (list_machines, 2, 2),
+        "failures": (list_failures, 2, 2),
     }
     run, least, most = COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0, 0))
     if run is None or not least <= len(sys.argv) - 2 <= most:

@@ -60,6 +60,15 @@ session() {
 	return "$status"
 }
 
+# rping_client HOST OPTION...: rping's client, of a server that goes on, by one of on_a, on_b and their like (env: here). Prints
+# what it said.
+rping_client() {
+	CLIENT_STATUS=0 SERVER_STATUS=0
+	CLIENT_OUTPUT=$("$1" timeout $((60 * patience)) rping -c "${@:2}" 2>&1 </dev/null) || CLIENT_STATUS=$?
+	echo "$CLIENT_OUTPUT"
+	rping_ended $CLIENT_STATUS
+}
+
 # rping_ended STATUS: that of a session of rping, but for what is rping's own doing (channel_closed).
 rping_ended() {
 	begun_for["rping's channel"]=$((${begun_for["rping's channel"]:-0} + 1))
@@ -67,11 +76,11 @@ rping_ended() {
 }
 
 # channel_closed: did rping's client fail because its own main thread closed the channel from which another reads events? It
-# was told of the end then, and its server, which saw all the data, is content. That is rping's own doing: rdma-core's later
-# releases wake the reader before they close. finish() says how often it was.
+# was told of the end then, has said nothing else but data, and its server is content. That is rping's own doing: rdma-core's
+# later releases wake the reader before they close. finish() says how often it was.
 channel_closed() {
 	((CLIENT_STATUS == 255 && SERVER_STATUS == 0)) || return
-	[[ $(tail -n 2 <<<"$CLIENT_OUTPUT") == *'DISCONNECT EVENT...'*'rdma_get_cm_event: Bad file descriptor' ]] || return
+	[[ $(grep -av '^ping data: ' <<<"$CLIENT_OUTPUT") == 'client DISCONNECT EVENT...'$'\n''rdma_get_cm_event: Bad file descriptor' ]] || return
 	repeated_for["rping's channel"]=$((${repeated_for["rping's channel"]:-0} + 1))
 	echo "# rping's client read from a channel that it had closed"
 }

@@ -150,6 +150,13 @@ class Runner(unittest.TestCase):
         self.assertEqual(rows, [["perftest", "3", "1", "1", "1"], ["our own tests", "1", "1", "0", "0"]])
         self.assertIn("    skipped: c: no card\n", said)
 
+    def test_what_explains_a_failure(self):
+        pathlib.Path(self.folder.name, "nfs.status").write_text("1", encoding="utf-8")
+        pathlib.Path(self.folder.name, "nfs.log").write_text("#   of another\nok a\n#   two lines\n#   say why\nnot ok b: status 1\n", encoding="utf-8")
+        command = [HERE.parent / "verdict.py", "failures", self.folder.name, self.folder.name]
+        said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual(said, "    nfs | #   two lines\n    nfs | #   say why\n    nfs | not ok b: status 1\n")
+
     def test_a_machine_that_hung(self):
         """The last words of its log and console are shown, and who waits where, but not the idle threads of the kernel."""
         machine = pathlib.Path(self.folder.name, "lab", "test-iser")
@@ -168,7 +175,7 @@ class Runner(unittest.TestCase):
         for name, status in {"iser": "124", "nfs": "1"}.items():
             pathlib.Path(self.folder.name, f"{name}.status").write_text(status, encoding="utf-8")
             pathlib.Path(self.folder.name, f"{name}.log").write_text(f"the log of {name}\n", encoding="utf-8")
-        command = [HERE.parent / "verdict.py", "machines", self.folder.name, machine.parent]
+        command = [HERE.parent / "verdict.py", "failures", self.folder.name, machine.parent]
         said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertIn("| the log of iser\n    console | console says\n", said)
         self.assertIn("77 D [kworker/0:1]: weft_conn_close < worker_thread\n", said)
@@ -217,6 +224,19 @@ class Library(unittest.TestCase):
             ("true", "none of its tests has run"),
         ):
             self.says(commands, wanted)
+
+    def test_a_channel_that_rping_closed_itself(self):
+        """Only if that is all that rping said: data that did not match is a failure."""
+        closed = "client DISCONNECT EVENT...\nrdma_get_cm_event: Bad file descriptor"
+        for said, status, verdict in (
+            (closed, 255, "ok pinged"), (f"ping data: a\n{closed}", 255, "ok pinged"), ("", 0, "ok pinged"),
+            (f"data mismatch!\n{closed}", 255, "not ok pinged"), (closed, 1, "not ok pinged"), ("rdma_connect: refused", 255, "not ok pinged"),
+        ):
+            with tempfile.TemporaryDirectory(prefix="weft-rping-") as folder:
+                rping = pathlib.Path(folder, "rping")
+                rping.write_text(f"#!/bin/bash\ncat <<END\n{said}\nEND\nexit {status}\n", encoding="utf-8")
+                rping.chmod(0o755)
+                self.says(f"PATH={folder}:$PATH\ncheck pinged rping_client env -a 10.0.0.1", f"(^|\n){verdict}")
 
 
 if __name__ == "__main__":
