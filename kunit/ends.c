@@ -34,11 +34,23 @@ static void user_unlocked(struct weft_qp_user *user)
 {
 }
 
+static void user_hold(struct weft_qp_user *user)
+{
+}
+
+/* As if a lock were taken: the worker runs the queue pair. */
+static bool user_serve(struct weft_qp_user *user)
+{
+	return false;
+}
+
 static const struct weft_qp_user_ops user_ops = {
 	.failed = user_failed,
 	.closing = user_closing,
 	.peer_closed = user_peer_closed,
 	.unlocked = user_unlocked,
+	.hold = user_hold,
+	.serve = user_serve,
 };
 
 static void stream_readable(struct weft_llp *llp)

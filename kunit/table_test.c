@@ -334,12 +334,75 @@ static void table_stop_all(struct kunit *test)
 	}
 }
 
+/**
+ * struct ender - ends a queue pair from a worker
+ * @work: does it
+ * @s: the scene
+ * @state: of the connection when the worker had done it
+ */
+struct ender {
+	struct work_struct work;
+	struct scene *s;
+	int state;
+};
+
+static void ender_work(struct work_struct *work)
+{
+	struct ender *ender = container_of(work, struct ender, work);
+
+	weft_stream_error(host_qp(ender->s->h));
+	ender->state = ender->s->conn->state;
+}
+
+/* A process that ends its queue pair ends the connection in its own time, if no lock is taken. */
+static void table_ended_here(struct kunit *test)
+{
+	struct ender ender;
+	struct scene *s;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		const bool here = i < 2;
+
+		s = scene(test, WEFT_CONN_STREAMING);
+		switch (i) {
+		case 0:
+			weft_stream_error(host_qp(s->h));
+			break;
+		case 1:
+			KUNIT_EXPECT_EQ(test, weft_stream_drain(host_qp(s->h)), 0);
+			break;
+		case 2:
+			mutex_lock(&host_qp(s->h)->tx.lock);
+			weft_stream_error(host_qp(s->h));
+			break;
+		case 3:
+			ender.s = s;
+			INIT_WORK_ONSTACK(&ender.work, ender_work);
+			schedule_work(&ender.work);
+			flush_work(&ender.work);
+			destroy_work_on_stack(&ender.work);
+			break;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, i == 3 ? ender.state : (int)s->conn->state,
+				    (int)(here ? WEFT_CONN_CLOSING : WEFT_CONN_STREAMING), "%d", i);
+		if (i == 2)
+			weft_qp_unlock(host_qp(s->h));
+		settle();
+		KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, (int)WEFT_CONN_CLOSING, "%d", i);
+		host_expect(test, s->h, IW_CM_EVENT_CLOSE, 0);
+		host_expect_silence(test, s->h);
+		scene_end(test, s);
+	}
+}
+
 static struct kunit_case table_cases[] = {
 	KUNIT_CASE(table_cells),
 	KUNIT_CASE(table_late_clock),
 	KUNIT_CASE(table_streams),
 	KUNIT_CASE(table_reads_out),
 	KUNIT_CASE(table_stop_all),
+	KUNIT_CASE(table_ended_here),
 	{}
 };
 

@@ -61,12 +61,17 @@ void weft_conn_put(struct weft_conn *conn)
  * @conn: connection that the caller has a reference on
  * @event: an event below WEFT_EV_NUM_POSTED
  *
+ * While somebody has the mutex, its holder serves the event or has it served
+ * (weft_conn_unlock()), which spares a lane that would find the mutex taken.
+ *
  * Context: any.
  */
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event)
 {
 	set_bit(event, &conn->events);
-	weft_lane_queue(&conn->turn);
+	smp_mb__after_atomic(); /* pairs with the barrier in weft_conn_unlock() */
+	if (!mutex_is_locked(&conn->mutex))
+		weft_lane_queue(&conn->turn);
 }
 
 /**
@@ -91,8 +96,8 @@ void weft_conn_unlock(struct weft_conn *conn)
 	lockdep_assert_held(&conn->mutex);
 	mutex_unlock(&conn->mutex);
 	/*
-	 * Pairs with the barrier in weft_conn_serve(): if the lane found the mutex taken,
-	 * its events are seen here.
+	 * Pairs with the barriers in weft_conn_serve() and weft_conn_post(): if one of them
+	 * found the mutex taken, its events are seen here.
 	 */
 	smp_mb();
 	if (READ_ONCE(conn->events))
@@ -159,11 +164,28 @@ static void user_unlocked(struct weft_qp_user *user)
 	weft_conn_kick(to_weft_conn(user));
 }
 
+static void user_hold(struct weft_qp_user *user)
+{
+	weft_conn_get(to_weft_conn(user));
+}
+
+static bool user_serve(struct weft_qp_user *user)
+{
+	struct weft_conn *conn = to_weft_conn(user);
+	bool served;
+
+	served = weft_lane_serve_here(&conn->turn);
+	weft_conn_put(conn);
+	return served;
+}
+
 static const struct weft_qp_user_ops user_ops = {
 	.failed = user_failed,
 	.closing = user_closing,
 	.peer_closed = user_peer_closed,
 	.unlocked = user_unlocked,
+	.hold = user_hold,
+	.serve = user_serve,
 };
 
 /* --- the stream --- */

@@ -209,6 +209,29 @@ void weft_lane_queue(struct weft_turn *turn)
 }
 
 /**
+ * weft_lane_serve_here() - run a connection's queue pair and serve it, in the caller's time
+ * @turn: of a connection that the caller has a reference on
+ *
+ * For a process that ends a queue pair: the work is charged to it, and the ends of hundreds of
+ * queue pairs do not go through workers, of which each is a further thread that others share the
+ * processor with.
+ *
+ * Context: process, may sleep.
+ * Return: true if done; false if a lock is taken or there is no queue pair.
+ */
+bool weft_lane_serve_here(struct weft_turn *turn)
+{
+	unsigned int flags;
+	bool served;
+
+	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
+	flags = memalloc_noio_save();
+	served = turn_ops->serve_here(turn);
+	memalloc_noio_restore(flags);
+	return served;
+}
+
+/**
  * weft_lane_is_full() - do enough connections wait?
  * @lane: the lane
  *

@@ -31,11 +31,15 @@ struct weft_turn {
 	struct weft_lane *lane;
 };
 
-/* How a lane takes and drops a reference on a connection, and serves it in its turn. */
+/*
+ * How a lane takes and drops a reference on a connection, and serves it in its turn. @serve_here
+ * is weft_lane_serve_here().
+ */
 struct weft_turn_ops {
 	void (*get)(struct weft_turn *turn);
 	void (*put)(struct weft_turn *turn);
 	void (*serve)(struct weft_turn *turn);
+	bool (*serve_here)(struct weft_turn *turn);
 };
 
 /* For lanes, timers of connections and listeners. No work on it waits for a process or peer. */
@@ -48,6 +52,7 @@ void weft_lane_put(struct weft_lane *lane);
 void weft_turn_init(struct weft_turn *turn, struct weft_lane *lane);
 void weft_lane_move(struct weft_turn *turn, struct weft_lane *lane);
 void weft_lane_queue(struct weft_turn *turn);
+bool weft_lane_serve_here(struct weft_turn *turn);
 bool weft_lane_is_full(const struct weft_lane *lane);
 
 int weft_lane_init(const struct weft_turn_ops *ops);

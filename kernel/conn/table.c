@@ -3,7 +3,8 @@
  * The table of a connection's states and events.
  *
  * An accept or reject is stepped through by iw_cm's caller, a posted event by the
- * connection's lane, both under the connection's mutex. weft_conn_step() looks the handler
+ * connection's lane or by the process that ends the queue pair, all under the connection's
+ * mutex. weft_conn_step() looks the handler
  * up and moves to the state that the handler returns; nothing else changes the state.
  *
  * A lane waits neither for the mutex nor for the queue pair's tx.lock, since a throttled
@@ -20,6 +21,9 @@
 #include "base/weft.h"
 #include "conn/internal.h"
 #include "conn/listener.h"
+
+/* How often a connection is served in a row, if its events post others. */
+#define WEFT_CONN_ROUNDS	4
 
 /* Woken whenever a connection leaves its device's list. */
 static DECLARE_WAIT_QUEUE_HEAD(conn_ended);
@@ -204,6 +208,46 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 	conn_enter(conn, next);
 }
 
+/*
+ * Takes the locks under which events happen, unless one is taken. Then its holder has the
+ * connection served again. Returns true if it has them; @qp is the connection's queue pair with
+ * a reference, since a handler may let go of it, or NULL.
+ */
+static bool conn_trylock(struct weft_conn *conn, struct weft_qp **qp)
+{
+	smp_mb(); /* pairs with the barrier in weft_conn_unlock() */
+	if (!mutex_trylock(&conn->mutex))
+		return false;
+	*qp = conn->qp;
+	if (*qp && !weft_qp_trylock(*qp, WEFT_WANT_CONN)) {
+		/* Not weft_conn_unlock(): the events wait for weft_qp_unlock(). */
+		mutex_unlock(&conn->mutex);
+		return false;
+	}
+	if (*qp)
+		weft_qp_get(*qp);
+	return true;
+}
+
+/* Serves what was posted, and what that posts, and lets the locks of conn_trylock() go. */
+static void conn_finish(struct weft_conn *conn, struct weft_qp *qp)
+{
+	int rounds = WEFT_CONN_ROUNDS, event;
+	unsigned long events;
+
+	do {
+		events = xchg(&conn->events, 0);
+		for_each_set_bit(event, &events, WEFT_EV_NUM_POSTED)
+			weft_conn_step(conn, event, NULL);
+		/* Events of a queue pair that was bound meanwhile are for its own tx.lock. */
+	} while (READ_ONCE(conn->events) && (!conn->qp || conn->qp == qp) && --rounds);
+	if (qp) {
+		weft_qp_unlock(qp);
+		weft_qp_put(qp);
+	}
+	weft_conn_unlock(conn);
+}
+
 /**
  * weft_conn_serve() - serve the events that were posted
  * @conn: connection whose turn it is, with a reference
@@ -216,30 +260,22 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 void weft_conn_serve(struct weft_conn *conn)
 {
 	struct weft_qp *qp;
-	unsigned long events;
-	int event;
 
-	smp_mb(); /* pairs with the barrier in weft_conn_unlock() */
-	if (!mutex_trylock(&conn->mutex))
-		return;
-	qp = conn->qp;
-	if (qp && !weft_qp_trylock(qp, WEFT_WANT_CONN)) {
-		/* Not weft_conn_unlock(): the events wait for weft_qp_unlock(). */
-		mutex_unlock(&conn->mutex);
-		return;
-	}
-	/* A handler may let go of the queue pair. */
+	if (conn_trylock(conn, &qp))
+		conn_finish(conn, qp);
+}
+
+/* See weft_lane_serve_here(). */
+static bool conn_serve_here(struct weft_conn *conn)
+{
+	struct weft_qp *qp;
+
+	if (!conn_trylock(conn, &qp))
+		return false;
 	if (qp)
-		weft_qp_get(qp);
-	/* An event that is posted from here on queues the connection again. */
-	events = xchg(&conn->events, 0);
-	for_each_set_bit(event, &events, WEFT_EV_NUM_POSTED)
-		weft_conn_step(conn, event, NULL);
-	if (qp) {
-		weft_qp_unlock(qp);
-		weft_qp_put(qp);
-	}
-	weft_conn_unlock(conn);
+		weft_stream_run(qp);
+	conn_finish(conn, qp);
+	return qp;
 }
 
 /* --- of a device, and of the module --- */
@@ -290,10 +326,16 @@ static void turn_serve(struct weft_turn *turn)
 	weft_conn_serve(container_of(turn, struct weft_conn, turn));
 }
 
+static bool turn_serve_here(struct weft_turn *turn)
+{
+	return conn_serve_here(container_of(turn, struct weft_conn, turn));
+}
+
 static const struct weft_turn_ops turn_ops = {
 	.get = turn_get,
 	.put = turn_put,
 	.serve = turn_serve,
+	.serve_here = turn_serve_here,
 };
 
 /**

@@ -89,7 +89,7 @@ void weft_qp_event(struct weft_qp *qp, int type)
 }
 
 /**
- * weft_qp_fail_for() - fail a queue pair in use
+ * weft_qp_break() - move a queue pair in use to ERR
  * @qp: the queue pair
  * @term: the reason, for the peer; NULL: no Terminate is sent
  * @blame: the peer's segment that is to blame, which the Terminate shows, or NULL
@@ -98,9 +98,10 @@ void weft_qp_event(struct weft_qp *qp, int type)
  * Only the first reason counts. In states in which no data flows this does nothing.
  *
  * Context: any; takes @lock.
+ * Return: true if it did; then the caller has the queue pair run, which ends the connection.
  */
-void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
-		      const struct weft_blame *blame, int event)
+bool weft_qp_break(struct weft_qp *qp, const struct weft_term *term,
+		   const struct weft_blame *blame, int event)
 {
 	unsigned long flags;
 	bool first;
@@ -114,11 +115,19 @@ void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);
 	if (!first)
-		return;
+		return false;
 	trace_weft_qp_fail(qp, term, event);
 	if (event >= 0)
 		weft_qp_event(qp, event);
-	weft_qp_kick(qp);
+	return true;
+}
+
+/* Fails a queue pair because of what the peer sent; see qp.h. */
+void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
+		      const struct weft_blame *blame, int event)
+{
+	if (weft_qp_break(qp, term, blame, event))
+		weft_qp_kick(qp);
 }
 
 /* Fails a queue pair for a reason of this end; see qp.h. */

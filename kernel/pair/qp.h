@@ -32,15 +32,21 @@ struct weft_qp_user;
  * @closing: it was moved to SQD and its sends are done: close gracefully
  * @peer_closed: the receiver met the end of the stream
  * @unlocked: tx.lock, for which WEFT_WANT_CONN was set, is free
+ * @hold: takes a reference, which @serve drops
+ * @serve: runs the queue pair and serves the connection's events in the caller's own time,
+ *	instead of workers. Process context without locks. Returns false if a lock is taken:
+ *	then the caller has to start the worker
  *
- * All may be called in any context with or without locks of the data path, so each only
- * notes an event.
+ * All but @serve may be called in any context with or without locks of the data path, so
+ * each only notes an event.
  */
 struct weft_qp_user_ops {
 	void (*failed)(struct weft_qp_user *user);
 	void (*closing)(struct weft_qp_user *user);
 	void (*peer_closed)(struct weft_qp_user *user);
 	void (*unlocked)(struct weft_qp_user *user);
+	void (*hold)(struct weft_qp_user *user);
+	bool (*serve)(struct weft_qp_user *user);
 };
 
 /* A connection, as the queue pair knows it; part of the connection. */
@@ -181,6 +187,8 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
 /* As weft_qp_fail(), because of what the peer sent. */
 void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
 		      const struct weft_blame *blame, int event);
+bool weft_qp_break(struct weft_qp *qp, const struct weft_term *term,
+		   const struct weft_blame *blame, int event);
 
 /* Returns the state, without the lock. A reader sees all that was written before it, too. */
 static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)

@@ -4,6 +4,7 @@
  * The only place that knows both directions.
  */
 #include <linux/lockdep.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 
 #include "base/context.h"
@@ -46,10 +47,10 @@ bool weft_stream_flush(struct weft_qp *qp)
 }
 
 /*
- * Sends all that can be sent now or, in ERR without a stream, completes all in error. The
- * caller holds tx.lock.
+ * Sends all that can be sent now or, in ERR without a stream, completes all in error. Process
+ * context, tx.lock held, in which no allocation may wait for I/O.
  */
-static void stream_run(struct weft_qp *qp)
+void weft_stream_run(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	int rounds = WEFT_TX_ROUNDS;
@@ -99,7 +100,7 @@ static void stream_serve(struct weft_qp *qp, bool near)
 		WRITE_ONCE(qp->kernel->posted, false);
 		stream_follow(qp);
 	}
-	stream_run(qp);
+	weft_stream_run(qp);
 	memalloc_noio_restore(flags);
 	weft_qp_unlock(qp);
 }
@@ -122,7 +123,7 @@ static void stream_near(struct work_struct *work)
 static void stream_flush_posted(struct weft_qp *qp)
 {
 	mutex_lock(&qp->tx.lock);
-	stream_run(qp);
+	weft_stream_run(qp);
 	weft_qp_unlock(qp);
 }
 
@@ -157,7 +158,7 @@ int weft_stream_doorbell(struct weft_qp *qp)
 		return 0;
 	}
 	stream_follow(qp);
-	stream_run(qp);
+	weft_stream_run(qp);
 	weft_qp_unlock(qp);
 	return 0;
 }
@@ -177,12 +178,33 @@ int weft_stream_recv_doorbell(struct weft_qp *qp)
 	return 0;
 }
 
+/*
+ * Ends the connection of a queue pair in ERR or SQD, as far as that can be done now: in the time of
+ * a process that asks for it, and else by the worker.
+ */
+static void stream_settle(struct weft_qp *qp)
+{
+	struct weft_qp_user *user = NULL;
+	unsigned long flags;
+
+	if (!(current->flags & PF_WQ_WORKER)) {
+		spin_lock_irqsave(&qp->lock, flags);
+		user = qp->user;
+		if (user)
+			user->ops->hold(user);
+		spin_unlock_irqrestore(&qp->lock, flags);
+	}
+	/* Once served, the queue pair may be gone: the connection was its last user. */
+	if (!user || !user->ops->serve(user))
+		weft_qp_kick(qp);
+}
+
 /* Moves a queue pair to ERR from any state. */
 void weft_stream_error(struct weft_qp *qp)
 {
 	unsigned long flags;
 
-	weft_qp_fail(qp, NULL, -1);
+	weft_qp_break(qp, NULL, NULL, -1);
 	spin_lock_irqsave(&qp->lock, flags);
 	if (qp->state != IB_QPS_ERR) {
 		weft_qp_set_state(qp, IB_QPS_ERR);
@@ -191,7 +213,7 @@ void weft_stream_error(struct weft_qp *qp)
 			qp->user->ops->failed(qp->user);
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);
-	weft_qp_kick(qp);
+	stream_settle(qp);
 }
 
 /* --- for connections --- */
@@ -377,7 +399,7 @@ int weft_stream_drain(struct weft_qp *qp)
 		ret = 0; /* the peer was first */
 	}
 	spin_unlock_irq(&qp->lock);
-	weft_qp_kick(qp);
+	stream_settle(qp);
 	return ret;
 }
 

@@ -53,5 +53,6 @@ void weft_stream_error(struct weft_qp *qp);
 int weft_stream_reset(struct weft_qp *qp);
 int weft_stream_drain(struct weft_qp *qp);
 bool weft_stream_flush(struct weft_qp *qp);
+void weft_stream_run(struct weft_qp *qp);
 
 #endif /* WEFT_STREAM_H */
