@@ -47,9 +47,18 @@ constexpr unsigned kFrames = 40;
 // With several paths: what a transfer may take, and how many there may be before the flip.
 constexpr std::chrono::seconds kPathPatience{30};
 constexpr unsigned kMany = 2000;
+// One flip in so many, at most, may be drawn anew because it was not due: a path through the proxy
+// is slower than the other, and the sender takes the one that has room.
+constexpr std::uint64_t kUndue = 20;
 
 constexpr const char* kDevices = "/sys/class/infiniband/";
 constexpr std::array kNames = {"the length", "the header", "the payload", "padding and CRC"};
+
+// The damaged path did not carry as many frames as the flip was to wait for.
+class NotDue : public Failure {
+ public:
+  NotDue() : Failure("the flip was never due") {}
+};
 
 std::uint64_t counter(const std::string& device, const char* name) {
   const std::string path = std::string(kDevices) + device + "/ports/1/hw_counters/" + name;
@@ -146,7 +155,10 @@ void one_of_paths(const Pair& pair, Proxy& proxy, std::uint64_t joins, std::mt19
   proxy.arm();
   unsigned after = 0;
   for (unsigned all = 0; after < kFew; all++, after += proxy.flipped() ? 1 : 0) {
-    require(all < kMany, "the flip was never due");
+    if (all == kMany) {
+      require(of_all("path_leaves") == leaves, "a path was given up before the flip");
+      throw NotDue();
+    }
     const bool back = random() % 2 != 0;
     Endpoint& from = back ? *pair.server : *pair.client;
     Endpoint& to = back ? *pair.client : *pair.server;
@@ -175,7 +187,8 @@ void flip(const Options& options) {
   std::array<std::string, kFields.size()> failures;
   // Behind a length that has grown, the receiver waits for what goes on other paths instead.
   const std::size_t first = options.paths ? 1 : 0;
-  for (std::uint64_t i = 0; i < options.flips; ++i) {
+  std::uint64_t undue = 0;
+  for (std::uint64_t i = 0; i < options.flips;) {
     const std::size_t field = first + i % (kFields.size() - first);
     const Flip plan{.to_server = random() % 2 != 0,
                     .frame = kFirst + static_cast<unsigned>(random() % kFrames),
@@ -197,6 +210,11 @@ void flip(const Options& options) {
       const std::uint64_t counted = crc_errors(receiver) - before;
       require(counted == 1, "rx_crc_errors counted " + std::to_string(counted));
       ++flips[field];
+    } catch (const NotDue& failure) {
+      if (++undue * kUndue <= options.flips) {
+        continue;
+      }
+      failures[field] = std::to_string(undue) + " flips were never due";
     } catch (const Failure& failure) {
       if (failures[field].empty()) {
         failures[field] = "flip " + std::to_string(i) + ", byte and bit " +
@@ -204,6 +222,11 @@ void flip(const Options& options) {
                           ": " + failure.what();
       }
     }
+    ++i;
+  }
+  if (undue != 0) {
+    std::printf("# %llu flips were never due, and were drawn anew\n",
+                static_cast<unsigned long long>(undue));
   }
   const char* const outcome = options.paths
                                   ? "each ended a path by its CRC; all went on by another"

@@ -216,12 +216,17 @@ void write_settings() {
       continue;  // one that only shows
     }
     std::array<char, 128> text{};
-    const ssize_t length = pread(fd, text.data(), text.size(), 0);
+    ssize_t length = pread(fd, text.data(), text.size(), 0);
     // The words of a set are shown apart and written with commas.
     for (ssize_t at = 0; at + 1 < length; ++at) {
       if (text[static_cast<std::size_t>(at)] == ' ') {
         text[static_cast<std::size_t>(at)] = ',';
       }
+    }
+    // A list without entries shows nothing, and an empty line empties it.
+    if (length == 0) {
+      text[0] = '\n';
+      length = 1;
     }
     const bool taken =
         length > 0 && pwrite(fd, text.data(), static_cast<std::size_t>(length), 0) == length;
