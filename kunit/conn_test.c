@@ -78,6 +78,41 @@ static void conn_tx_lock_taken(struct kunit *test)
 	teardown(b);
 }
 
+/*
+ * Two want tx.lock at once, a process that ends the queue pair and the lane. The lane, started
+ * by the holder, finds that the process has the mutex; the process must not leave the event to
+ * nobody.
+ */
+static void conn_tx_lock_wanted_twice(struct kunit *test)
+{
+	struct bench *b = setup(test, 1);
+	struct weft_lane *own = lane(test);
+	struct weft_conn *conn = stray(test, own);
+	struct weft_qp *qp = &b->qp;
+
+	qp->state = IB_QPS_INIT;
+	weft_conn_get(conn);
+	KUNIT_ASSERT_EQ(test, weft_stream_bind(qp, &conn->user), 0);
+	conn->qp = qp;
+
+	mutex_lock(&conn->mutex);
+	mutex_lock(&qp->tx.lock);
+	weft_conn_post(conn, WEFT_EV_EVICT);
+	set_bit(WEFT_WANT_CONN, &qp->worker.wanted);
+	weft_qp_unlock(qp);
+	flush_workqueue(weft_conn_wq);
+	weft_conn_step_back(conn);
+	flush_workqueue(weft_conn_wq);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)WEFT_CONN_CLOSED);
+
+	weft_stream_unbind(qp);
+	conn->qp = NULL;
+	weft_conn_put(conn);
+	weft_conn_put(conn);
+	weft_lane_put(own);
+	teardown(b);
+}
+
 /* More than a lane serves at a time: all are served, in the order of their events. */
 static void conn_many(struct kunit *test)
 {
@@ -128,6 +163,7 @@ static void conn_moved(struct kunit *test)
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_mutex_taken),
 	KUNIT_CASE(conn_tx_lock_taken),
+	KUNIT_CASE(conn_tx_lock_wanted_twice),
 	KUNIT_CASE(conn_many),
 	KUNIT_CASE(conn_moved),
 	{}

@@ -354,7 +354,7 @@ static void ender_work(struct work_struct *work)
 	ender->state = ender->s->conn->state;
 }
 
-/* A process that ends its queue pair ends the connection in its own time, if no lock is taken. */
+/* The process that made a queue pair ends the connection in its own time, if no lock is taken. */
 static void table_ended_here(struct kunit *test)
 {
 	struct ender ender;
@@ -365,6 +365,7 @@ static void table_ended_here(struct kunit *test)
 		const bool here = i < 2;
 
 		s = scene(test, WEFT_CONN_STREAMING);
+		host_qp(s->h)->ib.res.task = current;
 		switch (i) {
 		case 0:
 			weft_stream_error(host_qp(s->h));
@@ -388,6 +389,7 @@ static void table_ended_here(struct kunit *test)
 				    (int)(here ? WEFT_CONN_CLOSING : WEFT_CONN_STREAMING), "%d", i);
 		if (i == 2)
 			weft_qp_unlock(host_qp(s->h));
+		host_qp(s->h)->ib.res.task = NULL;
 		settle();
 		KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, (int)WEFT_CONN_CLOSING, "%d", i);
 		host_expect(test, s->h, IW_CM_EVENT_CLOSE, 0);

@@ -243,5 +243,6 @@ enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg);
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 		    void *arg);
 void weft_conn_serve(struct weft_conn *conn);
+void weft_conn_step_back(struct weft_conn *conn);
 
 #endif /* WEFT_CONN_INTERNAL_H */

@@ -208,6 +208,29 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 	conn_enter(conn, next);
 }
 
+/**
+ * weft_conn_step_back() - let the mutex go, since the queue pair's tx.lock is taken
+ * @conn: connection whose @qp has WEFT_WANT_CONN set
+ *
+ * The events wait for weft_qp_unlock(). If that has come already, the lane that it started may
+ * have found the mutex taken, and nobody would serve them; so it is started once more. Not by
+ * weft_conn_unlock(), which would start the lane again and again while tx.lock is taken.
+ *
+ * Context: process, @conn->mutex held.
+ */
+void weft_conn_step_back(struct weft_conn *conn)
+{
+	struct weft_qp *qp = conn->qp;
+
+	lockdep_assert_held(&conn->mutex);
+	weft_qp_get(qp);
+	mutex_unlock(&conn->mutex);
+	smp_mb(); /* pairs with the xchg() of @wanted in weft_qp_unlock() */
+	if (!test_bit(WEFT_WANT_CONN, &qp->worker.wanted) && READ_ONCE(conn->events))
+		weft_conn_kick(conn);
+	weft_qp_put(qp);
+}
+
 /*
  * Takes the locks under which events happen, unless one is taken. Then its holder has the
  * connection served again. Returns true if it has them; @qp is the connection's queue pair with
@@ -220,8 +243,7 @@ static bool conn_trylock(struct weft_conn *conn, struct weft_qp **qp)
 		return false;
 	*qp = conn->qp;
 	if (*qp && !weft_qp_trylock(*qp, WEFT_WANT_CONN)) {
-		/* Not weft_conn_unlock(): the events wait for weft_qp_unlock(). */
-		mutex_unlock(&conn->mutex);
+		weft_conn_step_back(conn);
 		return false;
 	}
 	if (*qp)

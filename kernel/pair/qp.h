@@ -34,8 +34,9 @@ struct weft_qp_user;
  * @unlocked: tx.lock, for which WEFT_WANT_CONN was set, is free
  * @hold: takes a reference, which @serve drops
  * @serve: runs the queue pair and serves the connection's events in the caller's own time,
- *	instead of workers. Process context without locks. Returns false if a lock is taken:
- *	then the caller has to start the worker
+ *	instead of workers. Process context without locks of Weft's. Returns false if one is
+ *	taken or the connection has no queue pair any more: then the caller has to start
+ *	the worker
  *
  * All but @serve may be called in any context with or without locks of the data path, so
  * each only notes an event.

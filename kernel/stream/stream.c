@@ -5,6 +5,7 @@
  */
 #include <linux/lockdep.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/mm.h>
 
 #include "base/context.h"
@@ -179,24 +180,31 @@ int weft_stream_recv_doorbell(struct weft_qp *qp)
 }
 
 /*
- * Ends the connection of a queue pair in ERR or SQD, as far as that can be done now: in the time of
- * a process that asks for it, and else by the worker.
+ * Ends the connection of a queue pair in ERR or SQD, as far as that can be done now: if the
+ * process that made the queue pair asks for it, in that process's time, and else by the
+ * worker. Consumers in the kernel may hold locks that iw_cm's one queue waits for, and nobody
+ * pays for another's.
  */
 static void stream_settle(struct weft_qp *qp)
 {
+	struct task_struct *maker = qp->ib.res.task;
 	struct weft_qp_user *user = NULL;
 	unsigned long flags;
 
-	if (!(current->flags & PF_WQ_WORKER)) {
+	if (maker && same_thread_group(maker, current)) {
 		spin_lock_irqsave(&qp->lock, flags);
 		user = qp->user;
-		if (user)
+		if (user) {
 			user->ops->hold(user);
+			/* iw_cm has none when it disconnects, and another thread may destroy it. */
+			weft_qp_get(qp);
+		}
 		spin_unlock_irqrestore(&qp->lock, flags);
 	}
-	/* Once served, the queue pair may be gone: the connection was its last user. */
 	if (!user || !user->ops->serve(user))
 		weft_qp_kick(qp);
+	if (user)
+		weft_qp_put(qp);
 }
 
 /* Moves a queue pair to ERR from any state. */

@@ -361,7 +361,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 	xa_erase(&qp->dev->qps, qp->acc.qpn);
 	WRITE_ONCE(qp->dying, true);
-	weft_stream_error(qp); /* kicks the worker, which sees dying */
+	weft_stream_error(qp); /* here or in the worker, which sees dying */
 	weft_qp_put(qp);
 	wait_for_completion(&qp->entry->gone);
 	weft_stream_end(qp);

@@ -4,6 +4,11 @@
 # What the module holds, for parts that look for leaks. Needs a kernel that was started with
 # slub_debug=U: it then knows who asked for each object. It does not know of single pages.
 
+# What the kernel allocates on the way, by functions in the trace, and keeps for itself: what memory cgroups know of a new
+# slab, and the last references that were dropped on a namespace. So does it with inner nodes of the trees that a device
+# is entered in: the numbers of files in sysfs go round, and uverbs leaves some of a tree that it could not make whole.
+readonly theirs='memcg_alloc_slab_cgroups|alloc_slab_obj_exts|ref_tracker_alloc'
+
 # held: the objects and mapped pages that the module has allocated, a line for each place: where, and
 # how many. `rdma res` counts those that the RDMA core allocates for it.
 held() {
@@ -16,13 +21,9 @@ held() {
 		# The kernel keeps some of these once they are free: heads of packets for the next ones, whose
 		# data is counted all the same, and mappings until many are to be undone at once.
 		[[ $cache != */skbuff_head_cache/* && $cache != */vmap_area/* ]] || continue
-		awk -v cache="$(basename "${cache%/*}")" '
+		awk -v cache="$(basename "${cache%/*}")" -v theirs="$theirs" '
 			/^ *[0-9]+ / { count = $1; said = 0 }
-			# The kernel'"'"'s own, which outlives what it was allocated for: what memory cgroups
-			# know of a new slab, the last references that were dropped on a namespace, and
-			# inner nodes of the tree of commands that uverbs could not make whole.
-			/memcg_alloc_slab_cgroups|alloc_slab_obj_exts|ref_tracker_alloc/ { count = 0 }
-			cache == "radix_tree_node" && /uapi_add_/ { count = 0 }
+			$0 ~ theirs || cache == "radix_tree_node" && /ib_register_device/ { count = 0 }
 			/\[weft\]/ && !said && count {
 				sub(/^ */, ""); sub(/^[0-9]+ /, ""); sub(/ .*/, "")
 				held[cache " from " $1] += count
@@ -66,7 +67,8 @@ more_than() {
 allocated_by() {
 	local cache=${1%% *} place=${1#* from }
 	place=${place%% *}
-	awk -v place="$place" 'BEGIN { RS = ""; shown = 0 } index($0, place) && shown++ < 2' \
+	awk -v place="$place" -v theirs="$theirs" \
+		'BEGIN { RS = ""; shown = 0 } index($0, place) && $0 !~ theirs && shown++ < 2' \
 		"/sys/kernel/debug/slab/$cache/alloc_traces" 2>/dev/null
 }
 
