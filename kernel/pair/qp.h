@@ -188,6 +188,7 @@ void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
 /* As weft_qp_fail(), because of what the peer sent. */
 void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
 		      const struct weft_blame *blame, int event);
+/* As weft_qp_fail_for(), but it is the caller who has the queue pair run. */
 bool weft_qp_break(struct weft_qp *qp, const struct weft_term *term,
 		   const struct weft_blame *blame, int event);
 

@@ -49,7 +49,7 @@ bool weft_stream_flush(struct weft_qp *qp)
 
 /*
  * Sends all that can be sent now or, in ERR without a stream, completes all in error. Process
- * context, tx.lock held, in which no allocation may wait for I/O.
+ * context, tx.lock held.
  */
 void weft_stream_run(struct weft_qp *qp)
 {
