@@ -172,9 +172,8 @@ static void user_hold(struct weft_qp_user *user)
 static bool user_serve(struct weft_qp_user *user)
 {
 	struct weft_conn *conn = to_weft_conn(user);
-	bool served;
+	bool served = weft_lane_serve_here(&conn->turn);
 
-	served = weft_lane_serve_here(&conn->turn);
 	weft_conn_put(conn);
 	return served;
 }

@@ -212,9 +212,9 @@ void weft_lane_queue(struct weft_turn *turn)
  * weft_lane_serve_here() - run a connection's queue pair and serve it, in the caller's time
  * @turn: of a connection that the caller has a reference on
  *
- * For a process that ends a queue pair: the work is charged to it, and the ends of hundreds of
- * queue pairs do not go through workers, of which each is a further thread that others share the
- * processor with.
+ * For a process that ends a queue pair of its own: the work is charged to it, and the ends of
+ * hundreds of queue pairs do not go through workers, of which each is a further thread that
+ * others share the processor with.
  *
  * Context: process, may sleep.
  * Return: true if done; false if a lock is taken or there is no queue pair.

@@ -3,9 +3,9 @@
  * The table of a connection's states and events.
  *
  * An accept or reject is stepped through by iw_cm's caller, a posted event by the
- * connection's lane or by the process that ends the queue pair, all under the connection's
- * mutex. weft_conn_step() looks the handler
- * up and moves to the state that the handler returns; nothing else changes the state.
+ * connection's lane or by the process that ends its own queue pair, all under the
+ * connection's mutex. weft_conn_step() looks the handler up and moves to the state that the
+ * handler returns; nothing else changes the state.
  *
  * A lane waits neither for the mutex nor for the queue pair's tx.lock, since a throttled
  * thread may hold them for long. The holder has the connection served again when it lets

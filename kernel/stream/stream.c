@@ -5,8 +5,8 @@
  */
 #include <linux/lockdep.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 
 #include "base/context.h"
 #include "base/limit.h"

@@ -60,11 +60,11 @@ session() {
 	return "$status"
 }
 
-# rping_client HOST OPTION...: rping's client, of a server that goes on, by one of on_a, on_b and their like (env: here). Prints
-# what it said.
+# rping_client HOST SECONDS OPTION...: rping's client, of a server that goes on, by one of on_a, on_b and their like (env:
+# here). Prints what it said.
 rping_client() {
 	CLIENT_STATUS=0 SERVER_STATUS=0
-	CLIENT_OUTPUT=$("$1" timeout $((60 * patience)) rping -c "${@:2}" 2>&1 </dev/null) || CLIENT_STATUS=$?
+	CLIENT_OUTPUT=$("$1" timeout $(($2 * patience)) rping -c "${@:3}" 2>&1 </dev/null) || CLIENT_STATUS=$?
 	echo "$CLIENT_OUTPUT"
 	rping_ended $CLIENT_STATUS
 }

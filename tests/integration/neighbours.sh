@@ -86,7 +86,7 @@ in_background victim ip netns exec B rping -s -P -a 10.0.0.2 -p 7403
 check "a server on B" wait_for 20 listens B 7403
 refused "C, with A's MAC and IP address, does not reach it" "error|UNREACHABLE|wait for" 40 \
 	in_c rping -c -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
-check "  A does" rping_client on_a -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
+check "  A does" rping_client on_a 40 -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
 in_background posing ip netns exec C rping -s -a 10.0.0.1 -p 7404
 check "C serves A's address: in C" wait_for 20 listens C 7404
 check "  and not in A" listens_not A 7404
@@ -103,10 +103,10 @@ if modprobe -q ipvlan && ip -n A link add link eth0 name ipv0 netns E type ipvla
 	for address in 10.0.0.3 0.0.0.0; do
 		in_background contained ip netns exec E rping -s -a $address -p 7405 -C 2
 		check "a server in an ipvlan container, on $address" wait_for 20 listens E 7405
-		check "  B reaches it ($address)" rping_client on_b -a 10.0.0.3 -p 7405 -C 2
+		check "  B reaches it ($address)" rping_client on_b 40 -a 10.0.0.3 -p 7405 -C 2
 		end contained
 	done
-	check "a client there reaches B" rping_client in_e -a 10.0.0.2 -p 7403 -C 1
+	check "a client there reaches B" rping_client in_e 40 -a 10.0.0.2 -p 7403 -C 1
 else
 	skip "ipvlan containers" "this kernel has no ipvlan"
 fi
@@ -171,7 +171,7 @@ in_background crowd ip netns exec B "$peers" refused 10.0.0.1 7406 $crowd
 check "$crowd peers that are refused and do not close" wait_for 60 grep -q ready /run/crowd
 used=$(($(in_use) - before))
 check "  have few sockets left on A ($used)" test "$used" -lt 100
-check "  and the server serves" rping_client on_b -a 10.0.0.1 -p 7406 -C 1
+check "  and the server serves" rping_client on_b 40 -a 10.0.0.1 -p 7406 -C 1
 end crowd crowded
 
 # --- the server pays: memory of an accepted connection is charged to its cgroup ---

@@ -25,7 +25,7 @@ serve() { # PORT
 	wait_for 20 serves "$1"
 }
 serves() { [[ $(listeners "$someone_in_a") == *sctp:$1:* || $(listeners "$someone_in_a") == *$(printf ':%04X' "$1")* ]]; }
-call() { rping_client on_b -a 10.0.0.1 -p "$1" -C 3 -V; }
+call() { rping_client on_b 30 -a 10.0.0.1 -p "$1" -C 3 -V; }
 over_sctp() { [[ $(listeners "$someone_in_a") == *sctp:$1:* ]]; }
 over_tcp() { ! over_sctp "$1"; }
 
@@ -93,7 +93,7 @@ shuffled() {
 	ip netns exec A rping -s -P -S 60000 -p 7300 >/run/served 2>&1 &
 	served=$!
 	wait_for 20 serves 7300
-	rping_client on_b -a 10.0.0.1 -p 7300 -C 40 -S 60000 -V || status=$?
+	rping_client on_b 60 -a 10.0.0.1 -p 7300 -C 40 -S 60000 -V || status=$?
 	kill "$served"
 	wait "$served" 2>/dev/null
 	for host in A B; do tc -n "$host" qdisc del dev eth0 root; done

@@ -45,7 +45,7 @@ fi
 # Plain TCP tells when the other machine's rping listens; from then on nothing may be refused.
 # shellcheck disable=SC2317 # called by wait_for
 listening() { timeout 5 bash -c ': </dev/tcp/10.0.0.1/7174' 2>/dev/null; }
-served() { rping_client env -a 10.0.0.1 -C 1 -S 64 -V &>/run/rping; }
+served() { rping_client env 60 -a 10.0.0.1 -C 1 -S 64 -V &>/run/rping; }
 
 if ! await "the other machine's rping listens" 120 listening || ! served; then
 	explain "$(cat /run/rping 2>/dev/null)"
@@ -58,11 +58,11 @@ for crc in off required; do
 		setting crc $crc
 		setting fpdu $fpdu
 		for size in 64 1449 65535; do
-			check "rping, $size bytes, crc $crc, fpdu $fpdu" rping_client env -a 10.0.0.1 -C 30 -S $size -V
+			check "rping, $size bytes, crc $crc, fpdu $fpdu" rping_client env 60 -a 10.0.0.1 -C 30 -S $size -V
 		done
 	done
 done
-check "rping over IPv6" rping_client env -a fd00::1 -C 30 -S 65535 -V
+check "rping over IPv6" rping_client env 60 -a fd00::1 -C 30 -S 65535 -V
 
 messages() { timeout $((200 * patience)) "$lending" client 10.0.0.1 "$@"; }
 cut='tc qdisc replace dev eth0 root netem loss 100%' keep='tc qdisc replace dev eth0 root netem delay 200s'

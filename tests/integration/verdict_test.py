@@ -236,7 +236,7 @@ class Library(unittest.TestCase):
                 rping = pathlib.Path(folder, "rping")
                 rping.write_text(f"#!/bin/bash\ncat <<END\n{said}\nEND\nexit {status}\n", encoding="utf-8")
                 rping.chmod(0o755)
-                self.says(f"PATH={folder}:$PATH\ncheck pinged rping_client env -a 10.0.0.1", f"(^|\n){verdict}")
+                self.says(f"PATH={folder}:$PATH\ncheck pinged rping_client env 20 -a 10.0.0.1", f"(^|\n){verdict}")
 
 
 if __name__ == "__main__":

@@ -154,9 +154,9 @@ END
 helper=$!
 pause 1
 check "a server goes on while strangers connect to it" \
-	rping_client on_b -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
+	rping_client on_b 30 -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
 wait $helper
-check "a server goes on after strangers have gone" rping_client on_b -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
+check "a server goes on after strangers have gone" rping_client on_b 30 -a 10.0.0.1 -p 7175 -C 5 -S 3000 -V
 kill -- "-$server" 2>/dev/null
 wait "$server" 2>/dev/null
 
