@@ -36,7 +36,7 @@ static __always_inline struct weft_mr *mr_find(struct weft_device *dev, u32 stag
  *
  * Context: any.
  * Return: the region or window, with a reference that keeps it from going away (to be
- * held no longer than one access), or NULL.
+ * held no longer than one access, but see weft_mr_lend()), or NULL.
  */
 struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
 {
@@ -129,10 +129,11 @@ int weft_mr_publish(struct weft_mr *mr)
  * @mr: published
  *
  * When this returns, nothing reads or writes its memory any more, except TCP, which may
- * still hold lent pages (see tx/loan.h). The caller frees @mr after a grace period of
- * RCU.
+ * still hold pages lent for work requests (see tx/loan.h). The caller frees @mr after a grace
+ * period of RCU.
  *
- * Context: process, sleeps as long as an access in progress takes.
+ * Context: process. Sleeps as long as an access in progress takes, and as a peer that reads the
+ * memory takes to acknowledge what was lent for that: at most as long as its connection lives.
  */
 void weft_mr_withdraw(struct weft_mr *mr)
 {

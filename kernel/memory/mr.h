@@ -16,6 +16,7 @@ struct ib_dmah;
 struct uverbs_attr_bundle;
 struct weft_device;
 struct weft_dmabuf;
+struct weft_lent_waiter;
 /* Rights that let a peer in. */
 #define WEFT_ACCESS_REMOTE (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
 			    IB_ACCESS_REMOTE_ATOMIC)
@@ -32,9 +33,10 @@ enum weft_mr_kind {
  * struct weft_mr - what a key names: a memory region or a memory window
  * @ib: what the RDMA core sees of a region; its lkey and rkey are the STag
  * @dev: its device
- * @refs: one for the key table, one for each access in progress. Deregistration waits
- *	for the last, which is soon over: an access moves the bytes of one chunk or
- *	packet buffer
+ * @refs: one for the key table, one for each access in progress and one for each loan.
+ *	Deregistration waits for the last. An access is soon over: it moves the bytes of one
+ *	chunk or packet buffer. A loan is over when the peer's TCP has acknowledged its bytes,
+ *	or its connection has ended, and WEFT_LOAN_TIMEOUT after that at the latest
  * @gone: completed by the last put
  * @kind: enum weft_mr_kind
  * @stag: index in the key table and a key byte
@@ -49,6 +51,8 @@ enum weft_mr_kind {
  * @lock: fast registration, window: protects the fields that a work request changes:
  *	@stag, @qpn, all from @access to @blocks, and @region. An access holds it for
  *	reading, so that no access is under way when an invalidation returns. Softirq
+ * @lent: fast registration: how many loans of its memory are out
+ * @awaited: fast registration: somebody waits for the last of them; under weft_lending.lock
  * @windows: region: windows bound to it; -1: none may be bound any more
  * @region: window: the region it is bound to, which cannot go before the window
  * @rcu: frees it when no late lookup reads @refs any more
@@ -78,6 +82,8 @@ struct weft_mr {
 	bool all_memory;
 	struct weft_blocks blocks;
 	rwlock_t lock; /* see above */
+	atomic_t lent;
+	bool awaited;
 	atomic_t windows;
 	struct weft_mr *region;
 	struct rcu_head rcu;
@@ -129,6 +135,7 @@ enum weft_key_error {
 	WEFT_KEY_ACCESS,	/* lacks the right */
 	WEFT_KEY_BOUNDS,	/* outside the region */
 	WEFT_KEY_WRAP,		/* address plus length wraps around */
+	WEFT_KEY_LENT,		/* invalidation: the memory is lent */
 };
 
 /**
@@ -375,6 +382,13 @@ struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind);
 void weft_mr_destroy(struct weft_mr *mr);
 
 enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote);
+
+/* lent.c */
+struct weft_mr *weft_mr_lend(struct weft_accessor *by, u32 stag, u64 addr, u64 len);
+void weft_mr_give_back(struct weft_mr *mr);
+bool weft_mr_must_wait(struct weft_accessor *by, u32 stag, bool remote,
+		       struct weft_lent_waiter *waiter);
+void weft_lent_leave(struct weft_lent_waiter *waiter);
 
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,

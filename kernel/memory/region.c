@@ -158,7 +158,7 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
  * When this returns, nothing reads or writes the memory any more, except TCP, which may
  * still hold lent pages of work requests that are not complete.
  *
- * Context: process, sleeps as long as an access in progress takes.
+ * Context: process, sleeps; see weft_mr_withdraw().
  * Return: 0, or -EBUSY while windows are bound to it.
  */
 int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)

@@ -39,14 +39,14 @@ static enum weft_rx_verdict marked_stage(struct weft_framer *f, const u8 *from, 
 	}
 	verdict = weft_framer_stage(f, from, len, part, ctx);
 	weft_marks_pass(&f->marks, *len);
-	/* An FPDU whose segment waits for a receive is whole nevertheless. */
+	/* An FPDU whose segment waits is whole nevertheless. */
 	f->marks.amid = f->state == WEFT_FRAMER_STAGE;
 	if (!f->marks.amid)
 		f->crc = WEFT_CRC_SEED;
 	return verdict;
 }
 
-/* Takes bytes of an FPDU as they come. None are taken if its segment waits for a receive. */
+/* Takes bytes of an FPDU as they come. None are taken if its segment waits. */
 static enum weft_rx_verdict marked_part(struct weft_framer *f, const u8 *from, u32 *len,
 					weft_framer_taker part, void *ctx)
 {

@@ -7,6 +7,7 @@
  */
 #include "base/weft.h"
 #include "memory/mr.h"
+#include "pair/kernel.h"
 #include "pair/qp.h"
 #include "queue/srq.h"
 #include "rx/place.h"
@@ -51,7 +52,26 @@ static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
 }
 
-static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
+/*
+ * Returns true if the memory is lent that the message is to invalidate. Then the message waits
+ * until TCP has let go of it, which wakes the reader.
+ */
+static noinline bool rx_waits_for_loan(struct weft_rx *rx, struct weft_kernel *kernel)
+{
+	weft_access_yield(&rx->place.access);
+	rx->held = weft_mr_must_wait(rx->acc, rx->seg.ddp.inv_stag, true, &kernel->reads);
+	return rx->held;
+}
+
+/* Returns true if the segment ends a message that invalidates a key. */
+static bool rx_invalidates(const struct weft_ddp_hdr *ddp)
+{
+	return ddp->last && (ddp->opcode == WEFT_RDMAP_SEND_INV ||
+			     ddp->opcode == WEFT_RDMAP_SEND_SE_INV);
+}
+
+/* @kernel: of a kernel consumer's queue pair, else NULL. */
+static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx, struct weft_kernel *kernel)
 {
 	struct weft_inbound *m = weft_rx_inbound(rx);
 	enum weft_rx_verdict verdict;
@@ -74,6 +94,8 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 		if (verdict != WEFT_RX_OK)
 			return verdict;
 	}
+	if (rx_invalidates(&rx->seg.ddp) && kernel && rx_waits_for_loan(rx, kernel))
+		return WEFT_RX_WAIT;
 	if (rx->seg.payload_len > weft_inbound_room(m)) {
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RESP_LOCAL_LENGTH_ERROR, 1);
 		weft_rx_refuse_now(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
@@ -147,8 +169,8 @@ static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
  * @qp: the queue pair; its rx holds the decoded header
  *
  * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK: place the payload. WEFT_RX_WAIT: nothing was changed;
- * ask again when a receive was posted. WEFT_RX_BAD: the connection ends.
+ * Return: WEFT_RX_OK: place the payload. WEFT_RX_WAIT: nothing was changed, but a receive may be
+ * taken; ask again when one was posted, or lent memory is back. WEFT_RX_BAD: the connection ends.
  */
 enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 {
@@ -176,7 +198,7 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	case WEFT_RDMAP_ATOMIC_RESP:
 		return weft_rx_begin_atomic_response(rx, &qp->reads);
 	default:
-		return rx_begin_send(rx);
+		return rx_begin_send(rx, qp->kernel);
 	}
 }
 

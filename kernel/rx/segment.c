@@ -184,7 +184,7 @@ static u32 segment_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	return len;
 }
 
-/* Places the FPDU that the stream could not hold. Returns false if it waits for a receive. */
+/* Places the FPDU that the stream could not hold. Returns false if it waits. */
 static bool segment_unstage(struct weft_qp *qp)
 {
 	enum weft_rx_verdict verdict;

@@ -13,6 +13,7 @@
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "llp/llp.h"
+#include "memory/mr.h"
 #include "memory/mw.h"
 #include "pair/kernel.h"
 #include "queue/cq.h"
@@ -347,6 +348,10 @@ bool weft_stream_stop(struct weft_qp *qp)
 		weft_llp_unlock(llp);
 		weft_tx_complete(qp);
 		weft_tx_stop(qp);
+	}
+	if (qp->kernel) {
+		weft_lent_leave(&qp->kernel->sends);
+		weft_lent_leave(&qp->kernel->reads);
 	}
 	weft_rx_stop(&qp->rx);
 	return weft_qp_state(qp) != IB_QPS_ERR || weft_stream_flush(qp);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Lending pages to TCP, and getting them back; see loan.h. */
+/* The life of a loan, until TCP has given the pages back; see loan.h. */
 #include <linux/atomic.h>
 #include <linux/lockdep.h>
-#include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -16,8 +15,6 @@
 #include "pair/qp.h"
 #include "tx/batch.h"
 #include "tx/loan.h"
-#include "tx/tx.h"
-#include "wire/fpdu.h"
 
 /* Bits of a loan's @flags. */
 #define WEFT_LOAN_WANTED	1	/* kick the worker when it is returned */
@@ -25,27 +22,39 @@
 #define WEFT_LOAN_GIVEN_UP	4	/* the transmit side has forgotten it */
 
 /**
- * struct weft_loan - a loan: pages of one work request, or of several
+ * struct weft_loan - a loan: pages of one work request, of several, or of an answer to a READ
  * @ubuf: each packet buffer with its pages holds a reference, and so does the transmit
  *	side while it may add to the loan
- * @entry: in weft_loans.out
+ * @entry: in weft_loans.out or weft_loans.answers
  * @qp: its queue pair: a reference, until it is returned or given up
- * @inflight: the last of its work requests, index into the in-flight list
+ * @mr: of an answer: its region, from weft_mr_lend(), for as long as @qp; else NULL
+ * @inflight: of work requests: the last one, index into the in-flight list
  * @flags: see above. The second of RETURNED and GIVEN_UP to be set frees the loan. If it
  *	is not given up, the transmit side frees it when it sees RETURNED
+ * @used: it has bytes: one without says nothing of whether the kernel copies
  * @copied: the kernel has copied some of its bytes after all
  */
 struct weft_loan {
 	struct ubuf_info ubuf;
 	struct list_head entry;
 	struct weft_qp *qp;
+	struct weft_mr *mr;
 	u32 inflight;
 	atomic_t flags;
+	bool used;
 	bool copied;
 };
 
 /* Loans for which TCP may still call back. The module is not unloaded before. */
 static atomic_t loans_out = ATOMIC_INIT(0);
+
+/* Lets go of what a loan holds that has ended, and is not looked at any more. Any context. */
+static void loan_let_go(struct weft_qp *qp, struct weft_mr *mr)
+{
+	if (mr)
+		weft_mr_give_back(mr);
+	weft_qp_put(qp);
+}
 
 /*
  * Drops the reference of a packet buffer that is gone or was copied. Any context, with or
@@ -55,6 +64,7 @@ static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied
 {
 	struct weft_loan *loan = container_of(ubuf, struct weft_loan, ubuf);
 	struct weft_qp *qp = loan->qp;
+	struct weft_mr *mr = loan->mr;
 	int flags;
 
 	if (!uncopied)
@@ -68,7 +78,7 @@ static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied
 	} else {
 		if ((flags & WEFT_LOAN_WANTED) || weft_qp_state(qp) != IB_QPS_RTS)
 			weft_qp_kick(qp);
-		weft_qp_put(qp);
+		loan_let_go(qp, mr);
 	}
 	if (atomic_dec_and_test(&loans_out))
 		wake_up_var(&loans_out);
@@ -87,8 +97,8 @@ static bool loan_want(struct weft_loan *loan)
 	return !(atomic_fetch_or(WEFT_LOAN_WANTED, &loan->flags) & WEFT_LOAN_RETURNED);
 }
 
-/* Closes the loan that is open, so that nothing is added to it. */
-static void loan_close(struct weft_loans *loans)
+/* Closes the loan that is open, so that nothing is added to it; see loan.h. */
+void weft_loan_close(struct weft_loans *loans)
 {
 	struct weft_loan *loan = loans->open;
 
@@ -98,7 +108,20 @@ static void loan_close(struct weft_loans *loans)
 		loan_done(NULL, &loan->ubuf, true);
 }
 
-/* Allocates zeroed memory for loans, to which the owner of @qp is charged; NULL without memory. */
+/* Has the worker kicked when the loan that is open is returned. */
+void weft_loan_want_open(struct weft_loans *loans)
+{
+	atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
+}
+
+/* Has the worker kicked when the last of the work requests' loans is returned, if any is out. */
+void weft_loan_want_last(struct weft_loans *loans)
+{
+	if (!list_empty(&loans->out))
+		loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
+}
+
+/* Allocates zeroed memory for loans, for which the owner of @qp is charged; NULL without memory. */
 static void *loan_alloc(const struct weft_qp *qp, size_t size)
 {
 	struct mem_cgroup *before = weft_charge_begin(qp->owner);
@@ -108,46 +131,92 @@ static void *loan_alloc(const struct weft_qp *qp, size_t size)
 	return mem;
 }
 
-/*
- * Makes the open loan, or a new one, the loan of the request fetched last. Returns false
- * without memory.
+/**
+ * weft_loans_get() - find the loans of a connection, or allocate them
+ * @qp: the queue pair
+ *
+ * Context: process; the caller holds tx.lock. May sleep.
+ * Return: the loans, or NULL without memory.
  */
-static bool loan_open(struct weft_qp *qp)
+struct weft_loans *weft_loans_get(struct weft_qp *qp)
+{
+	struct weft_loans *loans = qp->tx.loans;
+
+	lockdep_assert_held(&qp->tx.lock);
+	if (loans)
+		return loans;
+	loans = loan_alloc(qp, sizeof(*loans));
+	if (!loans)
+		return NULL;
+	INIT_LIST_HEAD(&loans->out);
+	INIT_LIST_HEAD(&loans->answers);
+	qp->tx.loans = loans;
+	qp->tx.batch.lent = &loans->lent;
+	return loans;
+}
+
+/* Makes a new loan the open one. Returns NULL without memory; then @mr is given back. */
+static struct weft_loan *loan_new(struct weft_qp *qp, struct weft_mr *mr, struct list_head *list)
+{
+	struct weft_loan *loan = loan_alloc(qp, sizeof(*loan));
+
+	if (!loan) {
+		if (mr)
+			weft_mr_give_back(mr);
+		return NULL;
+	}
+	weft_ubuf_init(&loan->ubuf, &loan_ubuf_ops);
+	weft_qp_get(qp);
+	loan->qp = qp;
+	loan->mr = mr;
+	atomic_inc(&loans_out);
+	list_add_tail(&loan->entry, list);
+	qp->tx.loans->open = loan;
+	return loan;
+}
+
+/**
+ * weft_loan_open() - have a loan to which the pages of a work request are added
+ * @qp: the queue pair, with loans
+ *
+ * The loan that is open is the loan of the request fetched last as well, if there is one.
+ *
+ * Context: process; the caller holds tx.lock. May sleep.
+ * Return: true; false without memory.
+ */
+bool weft_loan_open(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
 	struct weft_loan *loan = loans->open;
 
-	if (!loan) {
-		loan = loan_alloc(qp, sizeof(*loan));
-		if (!loan)
-			return false;
-		weft_ubuf_init(&loan->ubuf, &loan_ubuf_ops);
-		weft_qp_get(qp);
-		loan->qp = qp;
-		atomic_inc(&loans_out);
-		list_add_tail(&loan->entry, &loans->out);
-		loans->open = loan;
-	}
-	loan->inflight = qp->inflight.head - 1;
-	return true;
+	lockdep_assert_held(&qp->tx.lock);
+	if (!loan)
+		loan = loan_new(qp, NULL, &loans->out);
+	if (loan)
+		loan->inflight = qp->inflight.head - 1;
+	return loan;
 }
 
-/*
- * Returns true if a loan has to end with the request fetched last, since its completion is
- * awaited.
+/**
+ * weft_loan_open_answer() - have a loan to which the pages of an answer are added
+ * @qp: the queue pair, with loans, none of which is open
+ * @mr: the answer's region, from weft_mr_lend(); it is given back when the loan is returned
+ *
+ * Context: process; the caller holds tx.lock. May sleep.
+ * Return: true; false without memory.
  */
-static bool loan_ends(const struct weft_inflight *inflight)
+bool weft_loan_open_answer(struct weft_qp *qp, struct weft_mr *mr)
 {
-	/* Unsignaled requests must complete, too, before the in-flight list is full. */
-	return weft_inflight_last(inflight)->signaled ||
-	       weft_inflight_num(inflight) > inflight->size / 2;
+	lockdep_assert_held(&qp->tx.lock);
+	return loan_new(qp, mr, &qp->tx.loans->answers);
 }
 
 /* Makes the bytes that wait the open loan's, if these are its first. */
-static void loan_own(struct weft_loans *loans)
+void weft_loan_own(struct weft_loans *loans)
 {
 	struct weft_lent *lent = &loans->lent;
 
+	loans->open->used = true;
 	if (lent->ubuf)
 		return;
 	net_zcopy_get(&loans->open->ubuf);
@@ -164,182 +233,11 @@ static void loan_forget(struct weft_loans *loans, struct weft_loan *loan,
 	if (loan->copied) {
 		weft_count(counters, WEFT_CNT_TX_LENT_COPIED, 1);
 		loans->mode = WEFT_LOAN_NO;
-	} else if (loans->mode == WEFT_LOAN_TRYING) {
+	} else if (loans->mode == WEFT_LOAN_TRYING && loan->used) {
 		loans->mode = WEFT_LOAN_YES;
 	}
 	list_del(&loan->entry);
 	kfree(loan);
-}
-
-/* Returns true if the request fetched last may be lent. */
-static bool loan_may(struct weft_qp *qp)
-{
-	struct weft_tx *tx = &qp->tx;
-	struct weft_loans *loans = tx->loans;
-
-	/*
-	 * A kernel consumer that sends nothing behind this request until it is done would wait for
-	 * a delayed acknowledgment.
-	 */
-	if (!qp->owner && weft_inflight_last(&qp->inflight)->signaled &&
-	    !weft_ring_pending(&qp->sq))
-		return false;
-	if (!tx->lends || tx->longest != WEFT_FPDU_ANY_LENGTH ||
-	    tx->batch.sent < WEFT_LOAN_AFTER || !weft_llp_may_lend(qp->llp))
-		return false;
-	if (loans)
-		return loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW;
-	loans = loan_alloc(qp, sizeof(*loans));
-	if (!loans)
-		return false;
-	INIT_LIST_HEAD(&loans->out);
-	tx->loans = loans;
-	tx->batch.lent = &loans->lent;
-	return true;
-}
-
-/*
- * Notes that the request fetched last is not lent. Requests complete in order, so earlier
- * loans delay the completion of this one. If it is awaited, the last of them has to kick the
- * worker when it is returned.
- */
-static void loan_skip(struct weft_loans *loans, const struct weft_inflight *inflight)
-{
-	if (list_empty(&loans->out) || !loan_ends(inflight))
-		return;
-	loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
-	loan_close(loans);
-}
-
-/**
- * weft_loan_begin() - decide whether the request fetched last is lent
- * @qp: the queue pair
- * @len: bytes of payload in memory regions; 0: none
- *
- * To be asked about each request once there are loans, and before that about one of
- * WEFT_LOAN_LEAST bytes or more.
- *
- * Context: as weft_tx_next_msg().
- * Return: true if its payload is lent, as far as that is possible.
- */
-bool weft_loan_begin(struct weft_qp *qp, u32 len)
-{
-	bool lend = len >= WEFT_LOAN_LEAST && loan_may(qp);
-
-	if (!lend && qp->tx.loans)
-		loan_skip(qp->tx.loans, &qp->inflight);
-	return lend;
-}
-
-/*
- * Adds the pages of the next @len bytes of the message, or of fewer if they lie in too
- * many runs. Returns how many bytes; 0 if some are not in pages that can be lent, or, with
- * *@gone true, if the memory was invalidated or deregistered.
- */
-static u32 loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
-		       struct weft_accessor *acc, u32 len, bool *gone)
-{
-	u32 index = msg->sge_index, offset = msg->offset;
-	struct weft_access held = {};
-	u32 done = 0, first, end, want, n = 1;
-
-	*gone = false;
-	/* Ends with a page, so that the next FPDU begins with one, and no page is two runs. */
-	if (PAGE_SIZE <= WEFT_LENT_MOST) {
-		first = offset_in_page(msg->copy.sge[index].addr + offset);
-		end = round_down(first + WEFT_LENT_MOST, PAGE_SIZE);
-		len = min(len, end - first);
-	}
-	while (done < len && lent->num < WEFT_LENT_RUNS - 1) {
-		const struct weft_sge *sge = &msg->copy.sge[index];
-
-		want = min(len - done, sge->length - offset);
-		if (want) {
-			*gone = weft_access_go_on(&held, acc, acc->pd, sge->lkey,
-						  sge->addr + offset, want, 0);
-			n = *gone ? 0 : weft_lent_add_region(lent, held.mr, sge->addr + offset,
-							     want);
-			if (!n)
-				break;
-			done += n;
-			offset += n;
-		}
-		if (offset == sge->length) {
-			index++;
-			offset = 0;
-		}
-	}
-	weft_access_end(&held);
-	if (!n)
-		return 0;
-	msg->sge_index = index;
-	msg->offset = offset;
-	return done;
-}
-
-/**
- * weft_loan_layout() - lay out one FPDU of the current message, its payload lent
- * @qp: the queue pair
- * @fpdu: as planned; made shorter if its payload is in too many pieces
- * @page: a page of a chunk, for header and trailer
- * @offset: where in @page; WEFT_LOAN_FRAME bytes are free there
- *
- * If the payload cannot be lent, the rest of the message is copied.
- *
- * Context: as weft_tx_layout(), but may sleep.
- * Return: bytes of the chunk that are used; 0 if nothing was laid out. If the memory was
- * invalidated or deregistered, the queue pair has failed.
- */
-u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
-		     u32 offset)
-{
-	struct weft_loans *loans = qp->tx.loans;
-	struct weft_lent *lent = &loans->lent;
-	struct weft_tx *tx = &qp->tx;
-	struct weft_tx_msg *msg = &tx->msg;
-	u32 hdr_len = weft_ddp_hdr_len(msg->hdr.tagged);
-	u32 front = weft_fpdu_front(hdr_len), back;
-	u32 num = lent->num, last = num ? lent->run[num - 1].bv_len : 0;
-	u8 *at = page_address(page) + offset;
-	bool gone = false, ends;
-	u32 payload = 0;
-
-	if (loan_open(qp)) {
-		weft_lent_add(lent, page, offset, front);
-		payload = loan_gather(lent, msg, &qp->acc, fpdu->payload, &gone);
-	}
-	if (!payload) {
-		weft_lent_take_back(lent, num, last);
-		msg->lend = false;
-		loan_close(loans);
-		loan_skip(loans, &qp->inflight);
-		if (gone)
-			weft_tx_gather_failed(qp);
-		return 0;
-	}
-	if (payload < fpdu->payload)
-		weft_plan_shorten(fpdu, hdr_len, payload);
-	msg->hdr.last = fpdu->last;
-	weft_ddp_encode(weft_fpdu_begin(at, hdr_len + payload), &msg->hdr);
-	back = weft_fpdu_end_apart(at + front, hdr_len + payload, tx->crc,
-				   tx->crc ? weft_lent_crc(lent, num, last) : 0);
-	weft_lent_add(lent, page, offset + front, back);
-	loan_own(loans);
-	lent->len += fpdu->len;
-	if (msg->left == msg->total)
-		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
-	if (loans->mode == WEFT_LOAN_NEW)
-		loans->mode = WEFT_LOAN_TRYING;
-	ends = loan_ends(&qp->inflight);
-	if (loans->mode != WEFT_LOAN_YES)
-		msg->lend = false;
-	/* Even if the rest of the message is copied, only the loan's return completes it. */
-	if (ends && (!msg->lend || fpdu->last))
-		atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
-	if (!msg->lend || (fpdu->last && ends))
-		loan_close(loans);
-	weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
-	return front + back;
 }
 
 /*
@@ -386,16 +284,33 @@ bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 	return false;
 }
 
-/* Frees the loans that were returned. Returns true if none is left. */
-static bool loan_reap(struct weft_loans *loans,
+/* Frees the loans of a list that were returned. Returns true if none is left. */
+static bool loan_reap(struct weft_loans *loans, struct list_head *list,
 		      struct weft_counters __percpu *counters)
 {
 	struct weft_loan *loan, *next;
 
-	list_for_each_entry_safe(loan, next, &loans->out, entry)
+	list_for_each_entry_safe(loan, next, list, entry)
 		if (loan_returned(loan))
 			loan_forget(loans, loan, counters);
-	return list_empty(&loans->out);
+	return list_empty(list);
+}
+
+/* Frees the answers' loans that were returned, for nothing else waits for these. */
+void weft_loan_reap_answers(struct weft_loans *loans, struct weft_counters __percpu *counters)
+{
+	loan_reap(loans, &loans->answers, counters);
+}
+
+/* Asks for a kick when a loan of a list is returned that is out. Returns false if none is. */
+static bool loan_want_one(struct list_head *list)
+{
+	struct weft_loan *loan;
+
+	list_for_each_entry(loan, list, entry)
+		if (loan_want(loan))
+			return true;
+	return false;
 }
 
 /*
@@ -406,12 +321,8 @@ static bool loan_reap(struct weft_loans *loans,
 static bool loan_drained(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
-	struct weft_loan *loan;
 
-	list_for_each_entry(loan, &loans->out, entry)
-		if (loan_want(loan))
-			break;
-	if (list_entry_is_head(loan, &loans->out, entry))
+	if (!loan_want_one(&loans->out) && !loan_want_one(&loans->answers))
 		return true;
 	/* A process that ends destroys its queue pairs one by one, each with such a wait. */
 	if (READ_ONCE(qp->dying))
@@ -423,19 +334,21 @@ static bool loan_drained(struct weft_qp *qp)
 }
 
 /*
- * Gives up the loans of @qp that did not come back. Each frees itself if it comes after all,
+ * Gives up the loans of a list that did not come back. Each frees itself if it comes after all,
  * which may be as soon as its flag is set: nothing of it is looked at from there on.
  */
-static void loan_give_up(struct weft_qp *qp)
+static void loan_give_up(struct weft_qp *qp, struct list_head *list)
 {
 	struct weft_loan *loan, *next;
+	struct weft_mr *mr;
 
-	list_for_each_entry_safe(loan, next, &qp->tx.loans->out, entry) {
+	list_for_each_entry_safe(loan, next, list, entry) {
 		list_del(&loan->entry);
+		mr = loan->mr;
 		if (atomic_fetch_or(WEFT_LOAN_GIVEN_UP, &loan->flags) & WEFT_LOAN_RETURNED)
 			kfree(loan);
 		else
-			weft_qp_put(qp);
+			loan_let_go(qp, mr);
 	}
 }
 
@@ -453,20 +366,24 @@ static void loan_give_up(struct weft_qp *qp)
 bool weft_loan_settled(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
+	bool all;
 
 	lockdep_assert_held(&qp->tx.lock);
 	if (!loans)
 		return true;
 	/* The message in progress stops here, if there is one. */
-	loan_close(loans);
+	weft_loan_close(loans);
 	if (qp->llp)
 		return loan_drained(qp);
-	if (!loan_reap(loans, qp->dev->counters)) {
+	all = loan_reap(loans, &loans->out, qp->dev->counters);
+	all &= loan_reap(loans, &loans->answers, qp->dev->counters);
+	if (!all) {
 		if (time_before(jiffies, qp->ending.drain_until)) {
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
-		loan_give_up(qp);
+		loan_give_up(qp, &loans->out);
+		loan_give_up(qp, &loans->answers);
 	}
 	qp->tx.batch.lent = NULL;
 	qp->tx.loans = NULL;

@@ -15,6 +15,7 @@
 #include "base/limit.h"
 #include "base/weft.h"
 #include "memory/mr.h"
+#include "pair/kernel.h"
 #include "pair/qp.h"
 #include "queue/cq.h"
 #include "tx/loan.h"
@@ -163,7 +164,7 @@ static void tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
  * Takes the next work request from the send ring. Returns true if it became a message. If
  * not, sets *@again if the request was a local operation, which is done already, and clears
  * it if the ring is empty, or the request failed or has to wait (fence, ORD, in-flight list
- * full).
+ * full, memory that it invalidates still lent).
  */
 static bool tx_take_request(struct weft_qp *qp, bool *again)
 {
@@ -198,6 +199,9 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	if (weft_reads_outstanding(&qp->reads) &&
 	    ((wr->flags & WEFT_WR_FENCE) ||
 	     (weft_op_answered(wr->opcode) && weft_reads_full(&qp->reads))))
+		return false;
+	if (wr->opcode == WEFT_OP_LOCAL_INV && qp->kernel &&
+	    weft_mr_must_wait(&qp->acc, wr->ex, false, &qp->kernel->sends))
 		return false;
 	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 1, blocks - 1);
 
@@ -287,7 +291,8 @@ static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answe
 }
 
 /* Begins the answer to a read request of the peer. */
-static void tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *req)
+static void tx_answer_read(struct weft_qp *qp, struct weft_tx_msg *msg,
+			   const struct weft_read_req *req)
 {
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_RESPONSE;
@@ -305,6 +310,7 @@ static void tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *
 	msg->copy.sge[0].addr = req->src_to;
 	msg->copy.sge[0].length = req->size;
 	msg->copy.sge[0].lkey = req->src_stag;
+	msg->lend = weft_loan_begin_answer(qp, &msg->copy.sge[0]);
 }
 
 /* Begins the answer to the peer's oldest read or atomic request. Returns true if it did. */
@@ -319,7 +325,7 @@ static bool tx_next_response(struct weft_qp *qp)
 	if (answer->atomic)
 		good = tx_answer_atomic(msg, &qp->answers, &qp->acc, &answer->atomic_req);
 	else
-		tx_answer_read(msg, &answer->read_req);
+		tx_answer_read(qp, msg, &answer->read_req);
 	weft_answers_taken(&qp->answers);
 	if (good)
 		return true;

@@ -45,7 +45,7 @@ static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c, u32 train
 /* Returns true if the payload of the next FPDU is lent. */
 static bool tx_is_lent(const struct weft_tx *tx)
 {
-	return tx->msg.kind == WEFT_MSG_REQUEST && tx->msg.lend && !tx->msg.local;
+	return tx->msg.lend && !tx->msg.local;
 }
 
 /* Returns true if no request is posted and the peer waits for no answer. */
@@ -233,7 +233,8 @@ static void tx_tell(struct weft_qp *qp, enum ib_qp_state state)
 static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 {
 	/*
-	 * The first request in the ring waits for the peer, whose answer will kick us.
+	 * The first request in the ring waits for the peer, whose answer, or the return of what
+	 * was lent to it, will kick us.
 	 * Don't look at the ring again: a request posted meanwhile would be mistaken
 	 * for it.
 	 */
@@ -411,6 +412,7 @@ void weft_tx_destroy(struct weft_qp *qp)
 int weft_tx_start(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
+	u32 lend = weft_setting(&qp->dev->settings, WEFT_SET_LEND);
 	int ret;
 
 	ret = weft_reads_start(&qp->reads, qp->agreed.ord, max(qp->cap.max_send_sge, 1U),
@@ -428,8 +430,8 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->batch.sent = 0;
 	tx->crc = qp->agreed.crc;
 	tx->marked = qp->agreed.marks_out;
-	tx->lends = weft_setting(&qp->dev->settings, WEFT_SET_LEND) >
-		    (tx->crc ? WEFT_LEND_UNCHECKED : WEFT_LEND_OFF);
+	tx->lends = lend > (tx->crc ? WEFT_LEND_UNCHECKED : WEFT_LEND_OFF);
+	tx->lends_answers = lend == WEFT_LEND_ALL && !tx->crc;
 	tx->prefer_response = false;
 	tx->msg.kind = WEFT_MSG_NONE;
 	tx->send_msn = 0;

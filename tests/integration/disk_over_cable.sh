@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # NVMe between two machines that share no kernel, with network cards that cut large packets: the target's pages are lent to
-# TCP, over a cable that loses packets as well, with CRCs and without, and until the device goes while the cable is cut.
+# TCP, and the host's where that was chosen, over a cable that loses packets as well, with CRCs and without, and until the
+# device goes while the cable is cut.
 # tests/integration/disk_over_cable.sh SIDE runs on each, in scripts/lab/two-machines. The server has the disk.
 
 # shellcheck disable=SC2317 # functions are called by check and wait_for
@@ -36,20 +37,30 @@ if [[ $side == client ]]; then
 	job=(--name=cable --direct=1 --ioengine=libaio --size=24M --bsrange=32k-1M --bs_unaligned=0 --verify=crc32c
 		--randseed=11 --verify_fatal=1 --verify_state_save=0 --output-format=terse)
 	reads() { timeout -k 5 $((200 * patience)) fio "${job[@]}" --filename="$device" --rw=randwrite --iodepth=8 --do_verify=1; }
-	for way in "CRC off" "CRC off, over a cable that loses packets" "with CRC" "with CRC, lent, over a cable that loses packets"; do
+	before=$(counter tx_lent)
+	for way in "CRC off" "CRC off, over a cable that loses packets" "CRC off, lent both ways, over such a cable" "with CRC" \
+		"with CRC, lent, over a cable that loses packets"; do
 		meet || break
 		[[ $way != with* ]] || setting crc required
+		[[ $way != *" lent"* ]] || setting lend all
 		if ! attach 10.0.0.1 10.0.0.2; then
 			not_ok "nvme, $way: the host connects" "no disk of the target's appeared"
 			break
 		fi
 		check "nvme, $way: what is read is what was written" reads
+		if [[ $way == "CRC off, lent"* ]]; then
+			lent "$way: the host's pages are lent" yes 5
+		else
+			lent "$way: the host's pages are not lent" no
+		fi
+		setting lend unchecked
 		detach
 		meet || break
 	done
 	setting crc off
+	setting lend all
 	if meet && attach 10.0.0.1 10.0.0.2 "reconnect_delay=1,ctrl_loss_tmo=5"; then
-		fio --thread --name=busy --filename="$device" --direct=1 --ioengine=libaio --rw=randread --bs=128k --iodepth=8 --size=32M \
+		fio --thread --name=busy --filename="$device" --direct=1 --ioengine=libaio --rw=randrw --bs=512k --iodepth=8 --size=32M \
 			--time_based --runtime=$((200 * patience)) >/run/busy.log 2>&1 </dev/null &
 		busy=$!
 		meet
@@ -73,6 +84,8 @@ lent "the target's pages are lent" yes 20
 $loss
 check "CRC off, over a cable that loses packets" turn
 lent "they are lent on such a cable" yes 20
+check "CRC off, lent both ways, over such a cable" turn
+lent "they are lent both ways" yes 20
 $mend
 setting crc required
 check "with CRC" turn

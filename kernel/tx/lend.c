@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which payload is lent to TCP, and the FPDUs that hold it; see loan.h. */
+#include <linux/mm.h>
+
+#include "base/weft.h"
+#include "llp/llp.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "tx/batch.h"
+#include "tx/loan.h"
+#include "tx/tx.h"
+#include "wire/fpdu.h"
+
+/*
+ * Returns true if a loan has to end with the request fetched last, since its completion is
+ * awaited.
+ */
+static bool lend_ends(const struct weft_inflight *inflight)
+{
+	/* Unsignaled requests must complete, too, before the in-flight list is full. */
+	return weft_inflight_last(inflight)->signaled ||
+	       weft_inflight_num(inflight) > inflight->size / 2;
+}
+
+/* Returns true if this connection may lend payload now. */
+static bool lend_may(struct weft_qp *qp)
+{
+	struct weft_tx *tx = &qp->tx;
+	struct weft_loans *loans = tx->loans;
+
+	if (!tx->lends || tx->longest != WEFT_FPDU_ANY_LENGTH ||
+	    tx->batch.sent < WEFT_LOAN_AFTER || !weft_llp_may_lend(qp->llp))
+		return false;
+	if (!loans)
+		return true;
+	/* The trial may have been an answer's. */
+	if (loans->mode == WEFT_LOAN_TRYING)
+		weft_loan_reap_answers(loans, qp->dev->counters);
+	return loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW;
+}
+
+/*
+ * Returns true if the request fetched last would wait for a delayed acknowledgment: a kernel
+ * consumer's that sends nothing behind this request until it is done.
+ */
+static bool lend_waits(struct weft_qp *qp)
+{
+	return !qp->owner && weft_inflight_last(&qp->inflight)->signaled &&
+	       !weft_ring_pending(&qp->sq);
+}
+
+/*
+ * Notes that the request fetched last is not lent. Requests complete in order, so earlier
+ * loans delay the completion of this one. If it is awaited, the last of them has to kick the
+ * worker when it is returned.
+ */
+static void lend_skip(struct weft_loans *loans, const struct weft_inflight *inflight)
+{
+	if (list_empty(&loans->out) || !lend_ends(inflight))
+		return;
+	weft_loan_want_last(loans);
+	weft_loan_close(loans);
+}
+
+/**
+ * weft_loan_begin() - decide whether the request fetched last is lent
+ * @qp: the queue pair
+ * @len: bytes of payload in memory regions; 0: none
+ *
+ * To be asked about each request once there are loans, and before that about one of
+ * WEFT_LOAN_LEAST bytes or more.
+ *
+ * Context: as weft_tx_next_msg().
+ * Return: true if its payload is lent, as far as that is possible.
+ */
+bool weft_loan_begin(struct weft_qp *qp, u32 len)
+{
+	bool lend = len >= WEFT_LOAN_LEAST && !lend_waits(qp) && lend_may(qp) &&
+		    weft_loans_get(qp);
+
+	if (!lend && qp->tx.loans)
+		lend_skip(qp->tx.loans, &qp->inflight);
+	return lend;
+}
+
+/**
+ * weft_loan_begin_answer() - decide whether the answer to a READ of the peer is lent
+ * @qp: the queue pair
+ * @sge: the memory that the peer reads, by the key that the peer named
+ *
+ * Context: as weft_tx_next_msg().
+ * Return: true if it is lent, as far as that is possible.
+ */
+bool weft_loan_begin_answer(struct weft_qp *qp, const struct weft_sge *sge)
+{
+	struct weft_mr *mr;
+
+	if (!qp->tx.lends_answers || qp->owner || sge->length < WEFT_LOAN_ANSWER_LEAST)
+		return false;
+	if (qp->tx.loans)
+		weft_loan_reap_answers(qp->tx.loans, qp->dev->counters);
+	if (!lend_may(qp))
+		return false;
+	mr = weft_mr_lend(&qp->acc, sge->lkey, sge->addr, sge->length);
+	if (!mr)
+		return false;
+	if (!weft_loans_get(qp)) {
+		weft_mr_give_back(mr);
+		return false;
+	}
+	weft_loan_close(qp->tx.loans); /* a work request's */
+	return weft_loan_open_answer(qp, mr);
+}
+
+/*
+ * Adds the pages of the next @len bytes of the message, or of fewer if they lie in too
+ * many runs. Returns how many bytes; 0 if some are not in pages that can be lent, or, with
+ * *@gone true, if the memory was invalidated or deregistered.
+ */
+static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
+		       struct weft_accessor *acc, u32 len, bool *gone)
+{
+	u32 index = msg->sge_index, offset = msg->offset;
+	struct weft_access held = {};
+	int rights = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
+	u32 done = 0, first, end, want, n = 1;
+
+	*gone = false;
+	/* Ends with a page, so that the next FPDU begins with one, and no page is two runs. */
+	if (PAGE_SIZE <= WEFT_LENT_MOST) {
+		first = offset_in_page(msg->copy.sge[index].addr + offset);
+		end = round_down(first + WEFT_LENT_MOST, PAGE_SIZE);
+		len = min(len, end - first);
+	}
+	while (done < len && lent->num < WEFT_LENT_RUNS - 1) {
+		const struct weft_sge *sge = &msg->copy.sge[index];
+
+		want = min(len - done, sge->length - offset);
+		if (want) {
+			*gone = weft_access_go_on(&held, acc, acc->pd, sge->lkey,
+						  sge->addr + offset, want, rights);
+			n = *gone ? 0 : weft_lent_add_region(lent, held.mr, sge->addr + offset,
+							     want);
+			if (!n)
+				break;
+			done += n;
+			offset += n;
+		}
+		if (offset == sge->length) {
+			index++;
+			offset = 0;
+		}
+	}
+	weft_access_end(&held);
+	if (!n)
+		return 0;
+	msg->sge_index = index;
+	msg->offset = offset;
+	return done;
+}
+
+/**
+ * weft_loan_layout() - lay out one FPDU of the current message, its payload lent
+ * @qp: the queue pair
+ * @fpdu: as planned; made shorter if its payload is in too many pieces
+ * @page: a page of a chunk, for header and trailer
+ * @offset: where in @page; WEFT_LOAN_FRAME bytes are free there
+ *
+ * If the payload cannot be lent, the rest of the message is copied.
+ *
+ * Context: as weft_tx_layout(), but may sleep.
+ * Return: bytes of the chunk that are used; 0 if nothing was laid out. If the memory was
+ * invalidated or deregistered, the queue pair has failed.
+ */
+u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
+		     u32 offset)
+{
+	struct weft_loans *loans = qp->tx.loans;
+	struct weft_lent *lent = &loans->lent;
+	struct weft_tx *tx = &qp->tx;
+	struct weft_tx_msg *msg = &tx->msg;
+	u32 hdr_len = weft_ddp_hdr_len(msg->hdr.tagged);
+	u32 front = weft_fpdu_front(hdr_len), back;
+	u32 num = lent->num, last = num ? lent->run[num - 1].bv_len : 0;
+	u8 *at = page_address(page) + offset;
+	bool answer = msg->kind == WEFT_MSG_RESPONSE, gone = false, ends;
+	u32 payload = 0;
+
+	if (answer || weft_loan_open(qp)) {
+		weft_lent_add(lent, page, offset, front);
+		payload = lend_gather(lent, msg, &qp->acc, fpdu->payload, &gone);
+	}
+	if (!payload) {
+		weft_lent_take_back(lent, num, last);
+		msg->lend = false;
+		weft_loan_close(loans);
+		if (!answer)
+			lend_skip(loans, &qp->inflight);
+		if (gone)
+			weft_tx_gather_failed(qp);
+		return 0;
+	}
+	if (payload < fpdu->payload)
+		weft_plan_shorten(fpdu, hdr_len, payload);
+	msg->hdr.last = fpdu->last;
+	weft_ddp_encode(weft_fpdu_begin(at, hdr_len + payload), &msg->hdr);
+	back = weft_fpdu_end_apart(at + front, hdr_len + payload, tx->crc,
+				   tx->crc ? weft_lent_crc(lent, num, last) : 0);
+	weft_lent_add(lent, page, offset + front, back);
+	weft_loan_own(loans);
+	lent->len += fpdu->len;
+	if (msg->left == msg->total)
+		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
+	if (loans->mode == WEFT_LOAN_NEW)
+		loans->mode = WEFT_LOAN_TRYING;
+	ends = answer || lend_ends(&qp->inflight);
+	if (loans->mode != WEFT_LOAN_YES)
+		msg->lend = false;
+	/* Even if the rest of the request is copied, only the loan's return completes it. */
+	if (ends && !answer && (!msg->lend || fpdu->last))
+		weft_loan_want_open(loans);
+	if (!msg->lend || (fpdu->last && ends))
+		weft_loan_close(loans);
+	weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
+	return front + back;
+}
