@@ -3,6 +3,10 @@
  * The transmit side while the queue pair receives: what arrives when the stream's lock is let go
  * in the midst of laying out.
  */
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+
 #include "tx_bench.h"
 
 /* What arrives while a long message is copied, and how much of that was sent by then. */
@@ -108,10 +112,67 @@ static void tx_fails_meanwhile(struct kunit *test)
 	bench_free(test, t);
 }
 
+/* Another thread, which comes to want the processor when a message is being laid out. */
+static struct {
+	struct completion wants;
+	struct completion had;
+	const struct weft_tx *tx;
+	u64 laid_out;
+} other;
+
+static int want_processor(void *unused)
+{
+	wait_for_completion(&other.wants);
+	other.laid_out = other.tx->batch.laid_out;
+	complete(&other.had);
+	return 0;
+}
+
+static void wake_other(struct fake *f)
+{
+	complete(&other.wants);
+}
+
+/* Returns how much of a SEND of @len bytes is laid out when the other thread has the processor. */
+static u64 laid_out_meanwhile(struct kunit *test, struct tx_bench *t, u32 len)
+{
+	struct task_struct *thread;
+
+	init_completion(&other.wants);
+	init_completion(&other.had);
+	other.tx = &t->e->qp->tx;
+	thread = kthread_run(want_processor, NULL, "weft_kunit_other");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	sched_set_fifo_low(thread);
+	t->e->fake->loosed = wake_other;
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, len));
+	end_ring(t->e);
+	wait_for_completion(&other.had);
+	return other.laid_out;
+}
+
+/* A thread that wants the processor has it after a chunk of a long message, not behind the last. */
+static void tx_takes_turns(struct kunit *test)
+{
+	struct weft_ddp_hdr want = send_hdr(1);
+	struct tx_bench *t = bench_new(test);
+
+	if (num_online_cpus() > 1)
+		kunit_skip(test, "two processors: the other thread has its own");
+	start(test, t, true);
+	KUNIT_EXPECT_LE(test, laid_out_meanwhile(test, t, 400000), 128ULL << 10);
+	drain(test, t);
+	expect_message(test, t, &want, t->e->memory, 400000);
+	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_end(test, t);
+	bench_free(test, t);
+}
+
 static struct kunit_case meanwhile_cases[] = {
 	KUNIT_CASE(tx_receives_meanwhile),
 	KUNIT_CASE(tx_answered_amid_many),
 	KUNIT_CASE(tx_fails_meanwhile),
+	KUNIT_CASE(tx_takes_turns),
 	{}
 };
 

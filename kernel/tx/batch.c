@@ -195,11 +195,12 @@ static u32 batch_portion(const struct weft_batch *batch, struct weft_llp *llp, u
  * @batch: the batch
  * @llp: the stream
  * @more: more lent bytes follow soon: no need to send a short segment yet
+ * @cork: more copied bytes follow at once, and the stream keeps a short segment until then
  *
  * Context: process, the stream's lock is held. May sleep.
  * Return: 0 if the stream took all of them, -EAGAIN if it has no room, or its error.
  */
-int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more)
+int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, bool cork)
 {
 	struct weft_chunks *chunks = &batch->chunks;
 	struct weft_chunk *c;
@@ -212,7 +213,7 @@ int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more)
 		for (left = c->fill - c->sent; left; left -= n) {
 			len = batch_portion(batch, llp, left);
 			n = weft_llp_send_page(llp, c->page, c->sent, len,
-					       len < left || chunks->num > 1);
+					       cork || len < left || chunks->num > 1);
 			if (n < 0)
 				return n;
 			c->sent += n;

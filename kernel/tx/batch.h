@@ -14,7 +14,7 @@ u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 a
 void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last);
 u32 weft_lent_crc(const struct weft_lent *lent, u32 num, u32 last);
 void weft_batch_join(struct weft_batch *batch, struct weft_chunk *c, u32 from);
-int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more);
+int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, bool cork);
 void weft_batch_drop(struct weft_batch *batch);
 
 /* Returns true if lent bytes wait to be pushed. */

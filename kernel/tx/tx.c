@@ -7,6 +7,8 @@
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/stat.h>
+#include <linux/sizes.h>
 
 #include "base/context.h"
 #include "base/weft.h"
@@ -141,6 +143,17 @@ static bool tx_is_long(const struct weft_tx *tx)
 }
 
 /*
+ * Returns true if other threads are to have a turn after each chunk of the message: some wait for
+ * the processor, and it is of more than one chunk. The scheduler does not ask for that by itself:
+ * all that a message of a MiB takes is the sender's share, for which the program of a small message
+ * would wait.
+ */
+static bool tx_is_shared(const struct weft_tx *tx)
+{
+	return tx->msg.total > SZ_128K && !single_task_running();
+}
+
+/*
  * Lays out FPDUs until enough bytes are ready or nothing more can be done now. If that takes
  * long, the socket lock is let go meanwhile, since packets that come would else wait for the
  * last byte; for less the lock is not worth taking twice. Returns true if something was laid
@@ -150,7 +163,7 @@ static bool tx_build(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 	struct weft_batch *batch = &tx->batch;
-	bool any = false, apart = false;
+	bool any = false, apart = false, others = false;
 	bool many = weft_ring_pending(&qp->sq) >= WEFT_TX_MANY;
 
 	weft_llp_assert_locked(qp->llp);
@@ -169,7 +182,13 @@ static bool tx_build(struct weft_qp *qp)
 		}
 		if (!tx_extend(qp, &any))
 			break;
+		others = apart && tx_is_shared(tx);
+		if (others)
+			break;
 	}
+	tx->shares = others && tx->msg.kind != WEFT_MSG_NONE;
+	if (others)
+		schedule();
 	if (apart)
 		weft_llp_lock(qp->llp);
 	return any;
@@ -274,7 +293,7 @@ static int tx_push(struct weft_qp *qp)
 	int ret;
 
 	weft_llp_assert_locked(qp->llp);
-	ret = weft_batch_push(&tx->batch, qp->llp, !tx->dry);
+	ret = weft_batch_push(&tx->batch, qp->llp, !tx->dry, tx->shares);
 	if (!ret && tx->end_segment)
 		weft_llp_end_segment(qp->llp);
 	if (ret == -EAGAIN && !weft_llp_want_space(qp->llp))
