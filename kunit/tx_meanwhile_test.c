@@ -160,6 +160,7 @@ static void tx_takes_turns(struct kunit *test)
 	if (num_online_cpus() > 1)
 		kunit_skip(test, "two processors: the other thread has its own");
 	start(test, t, true);
+	t->e->qp->tx.longest = WEFT_FPDU_ANY_LENGTH;
 	KUNIT_EXPECT_LE(test, laid_out_meanwhile(test, t, 400000), 128ULL << 10);
 	drain(test, t);
 	expect_message(test, t, &want, t->e->memory, 400000);

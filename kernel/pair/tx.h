@@ -103,7 +103,7 @@ struct weft_tx_msg {
  * @lends_answers: so may that of answers to READs
  * @dry: there was nothing more to lay out
  * @starved: there was no memory for more, which a timer tries again
- * @shares: other threads had the processor amid a message, more of which follows at once
+ * @cork: more of a message in large frames follows at once: other threads have a turn amid it
  * @waiting: the ring had, when last looked at, a request that waits for the peer
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
@@ -127,7 +127,7 @@ struct weft_tx {
 	bool lends_answers;
 	bool dry;
 	bool starved;
-	bool shares;
+	bool cork;
 	bool waiting;
 	bool end_segment;
 	struct weft_tx_msg msg;

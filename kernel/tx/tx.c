@@ -146,11 +146,12 @@ static bool tx_is_long(const struct weft_tx *tx)
  * Returns true if other threads are to have a turn after each chunk of the message: some wait for
  * the processor, and it is of more than one chunk. The scheduler does not ask for that by itself:
  * all that a message of a MiB takes is the sender's share, for which the program of a small message
- * would wait.
+ * would wait. Frames of a segment go on: kept for the next chunk, the last might be cut.
  */
 static bool tx_is_shared(const struct weft_tx *tx)
 {
-	return tx->msg.total > SZ_128K && !single_task_running();
+	return tx->msg.total > SZ_128K && tx->longest != WEFT_FPDU_ONE_SEGMENT &&
+	       !single_task_running();
 }
 
 /*
@@ -186,7 +187,7 @@ static bool tx_build(struct weft_qp *qp)
 		if (others)
 			break;
 	}
-	tx->shares = others && tx->msg.kind != WEFT_MSG_NONE;
+	tx->cork = others && tx->msg.kind != WEFT_MSG_NONE;
 	if (others)
 		schedule();
 	if (apart)
@@ -293,7 +294,7 @@ static int tx_push(struct weft_qp *qp)
 	int ret;
 
 	weft_llp_assert_locked(qp->llp);
-	ret = weft_batch_push(&tx->batch, qp->llp, !tx->dry, tx->shares);
+	ret = weft_batch_push(&tx->batch, qp->llp, !tx->dry, tx->cork);
 	if (!ret && tx->end_segment)
 		weft_llp_end_segment(qp->llp);
 	if (ret == -EAGAIN && !weft_llp_want_space(qp->llp))
