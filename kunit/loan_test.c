@@ -599,16 +599,22 @@ static void answer_awaited(struct kunit *test)
 	bench_free(test, l);
 }
 
+/* The owner invalidates the memory itself; the doorbell is the caller's. */
+static void post_invalidate(struct loan_bench *l)
+{
+	struct weft_sq_wr *wr = end_wr(l->e, WEFT_OP_LOCAL_INV, 0, 0);
+
+	wr->ex = END_STAG;
+	end_post(l->e, wr);
+}
+
 /* The owner's own invalidation waits as well, and what it posts behind. */
 static void answer_local(struct kunit *test)
 {
 	struct loan_bench *l = answer_out(test);
-	struct weft_sq_wr *wr;
 	struct weft_cqe cqe;
 
-	wr = end_wr(l->e, WEFT_OP_LOCAL_INV, 0, 0);
-	wr->ex = END_STAG;
-	end_post(l->e, wr);
+	post_invalidate(l);
 	end_post(l->e, end_wr(l->e, WEFT_OP_SEND, 0, 0));
 	end_ring(l->e);
 	settle();
@@ -676,14 +682,11 @@ static void answer_checked(struct kunit *test)
 static void answer_both(struct kunit *test)
 {
 	struct loan_bench *l = answer_out(test);
-	struct weft_sq_wr *wr;
 	struct weft_cqe cqe;
 
 	end_receive(l->e, 7, 0, 100);
 	hear_done(l, 1);
-	wr = end_wr(l->e, WEFT_OP_LOCAL_INV, 0, 0);
-	wr->ex = END_STAG;
-	end_post(l->e, wr);
+	post_invalidate(l);
 	end_ring(l->e);
 	settle();
 	KUNIT_EXPECT_TRUE(test, l->e->qp->rx.held);
