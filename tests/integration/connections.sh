@@ -66,7 +66,6 @@ check "who listens beside $ports ports waits no longer" bash -c \
 await "host A listens no more" 10 quiet_a
 ip netns exec A "$program" server 10.0.0.1 32 >/run/server 2>&1 &
 server=$!
-listening() { [[ -n $(listeners "$someone_in_a") ]]; }
 await "the server to oneself listens" 20 listening
 check "32 connections at once to oneself" timeout $((60 * patience)) ip netns exec A "$program" client 10.0.0.1 32 32
 status=0

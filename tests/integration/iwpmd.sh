@@ -28,39 +28,22 @@ ip -n A link set lo address 02:00:00:00:00:aa
 on_a rdma link add weftlo type weft netdev lo || not_ok "a device on lo" "rdma link add failed"
 
 # shellcheck disable=SC2317 # called by name, from wait_for and check
-listening() { [[ -n $(listeners "$someone_in_a") ]]; }
-# shellcheck disable=SC2317
 mapped() { grep -q "$1" "$log"; }
 # shellcheck disable=SC2317
 claims() { grep -q ':0F5F ' /proc/net/udp; }
 
 # among HOST ADDRESS NAME: rping from that host to A. Leaves the mapper's mappings in $log, if it runs,
-# while the server listens, and the milliseconds that the client took in $took.
+# while the server listens.
 among() {
-	local host=$1 address=$2 name=$3 server began
-	wait_for 10 quiet_a
-	on_a timeout $((60 * patience)) rping -s -a "$address" -p 7199 -C 5 -S 5000 -V >/run/server 2>&1 </dev/null &
-	server=$!
-	wait_for 40 listening || explain "nobody listens"
+	local host=$1 name="$3: rping" options=(-a "$2" -p 7199 -C 5 -S 5000 -V)
+	rping_listens "$name" "${options[@]}"
 	: >$log
 	if [[ -n ${mapper:-} ]]; then
 		kill -USR1 "$mapper"
 		wait_for 10 mapped "Mapped address" || true
 	fi
-	check "$name: the port is TCP's" grep -q ':1C1F 00000000:0000 0A ' <(on_a cat /proc/net/tcp)
-	began=$EPOCHREALTIME
-	ip netns exec "$host" timeout $((50 * patience)) rping -c -a "$address" -p 7199 -C 5 -S 5000 -V >/run/client 2>&1 </dev/null
-	CLIENT_STATUS=$?
-	took=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
-	wait "$server"
-	# shellcheck disable=SC2034 # as session() leaves them
-	SERVER_STATUS=$? CLIENT_OUTPUT=$(</run/client)
-	if rping_ended $((CLIENT_STATUS | SERVER_STATUS)); then
-		ok "$name: rping ($took ms)"
-	else
-		explain "$(</run/server)$CLIENT_OUTPUT"
-		not_ok "$name: rping" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
-	fi
+	check "$3: the port is TCP's" grep -q ':1C1F 00000000:0000 0A ' <(on_a cat /proc/net/tcp)
+	rping_answers "$name" "$host" "${options[@]}"
 }
 
 among A 127.0.0.1 "without iwpmd, to itself"

@@ -63,7 +63,7 @@ session() {
 # rping_client HOST SECONDS OPTION...: rping's client, of a server that goes on, by one of on_a, on_b and their like (env:
 # here). Prints what it said.
 rping_client() {
-	CLIENT_STATUS=0 SERVER_STATUS=0
+	CLIENT_STATUS=0 SERVER_STATUS=0 SERVER_OUTPUT=''
 	CLIENT_OUTPUT=$("$1" timeout $(($2 * patience)) rping -c "${@:3}" 2>&1 </dev/null) || CLIENT_STATUS=$?
 	echo "$CLIENT_OUTPUT"
 	rping_ended $CLIENT_STATUS
@@ -75,20 +75,45 @@ rping_ended() {
 	(($1 == 0)) || channel_closed || return "$1"
 }
 
-# channel_closed: did rping's client fail because its own main thread closed the channel from which another reads events? It
-# was told of the end then, has said nothing else but data, and its server is content. That is rping's own doing: rdma-core's
-# later releases wake the reader before they close. finish() says how often it was.
+# channel_closed: did the ends of rping that failed do so because their own main threads closed the channel from which another
+# reads events? Such an end was told of the other's then, and has said nothing else but data. That is rping's own doing:
+# rdma-core's later releases wake the reader before they close. finish() says how often it was.
 channel_closed() {
-	((CLIENT_STATUS == 255 && SERVER_STATUS == 0)) || return
-	[[ $(grep -av '^ping data: ' <<<"$CLIENT_OUTPUT") == 'client DISCONNECT EVENT...'$'\n''rdma_get_cm_event: Bad file descriptor' ]] || return
+	closed_its_channel "$CLIENT_STATUS" "$CLIENT_OUTPUT" $'client DISCONNECT EVENT...\n' || return
+	closed_its_channel "$SERVER_STATUS" "${SERVER_OUTPUT-}" $'server DISCONNECT EVENT...\nwait for RDMA_READ_ADV state 10\n' || return
 	repeated_for["rping's channel"]=$((${repeated_for["rping's channel"]:-0} + 1))
-	echo "# rping's client read from a channel that it had closed"
+	echo "# rping read from a channel that it had closed"
+}
+closed_its_channel() { # STATUS OUTPUT TOLD: TOLD is what an end says that is told of the other's
+	(($1 == 0)) || { (($1 == 255)) && [[ $(grep -avE '^(server )?ping data: ' <<<"$2") == "$3rdma_get_cm_event: Bad file descriptor" ]]; }
+}
+
+# rping_listens NAME OPTION...: begins rping's server on A, for one client, and waits until it listens.
+# rping_answers NAME HOST OPTION...: the case NAME: a client on HOST, and that server, end well.
+rping_listens() {
+	wait_for 10 quiet_a
+	ip netns exec A timeout $((60 * patience)) rping -s "${@:2}" >/run/server 2>&1 </dev/null &
+	pinged=$!
+	await "$1: rping listens" 40 listening
+}
+rping_answers() {
+	CLIENT_STATUS=0 SERVER_STATUS=0
+	CLIENT_OUTPUT=$(ip netns exec "$2" timeout $((50 * patience)) rping -c "${@:3}" 2>&1 </dev/null) || CLIENT_STATUS=$?
+	wait "$pinged" || SERVER_STATUS=$?
+	SERVER_OUTPUT=$(</run/server)
+	if rping_ended $((CLIENT_STATUS | SERVER_STATUS)); then
+		ok "$1"
+	else
+		explain "$SERVER_OUTPUT"$'\n'"$CLIENT_OUTPUT"
+		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+	fi
 }
 quiet_a() {
 	local there
 	mapfile -t there < <(listeners "$someone_in_a")
 	((${#there[@]} <= standing))
 }
+listening() { ! quiet_a; }
 
 # retry REASON N COMMAND...: runs COMMAND, and again while its status is $again, N times in all. That
 # status means that REASON made it fail, which is no fault of the module. finish() says how often

@@ -52,7 +52,6 @@ works "  and works"
 # Moved away under traffic: programs lose it, as if it were unplugged.
 setsid ip netns exec A rping -s -a 10.0.0.1 -S 1000 >/run/server 2>&1 </dev/null &
 server=$!
-listening() { [[ -n $(listeners "$someone_in_a") ]]; }
 wait_for 20 listening
 setsid ip netns exec B rping -c -a 10.0.0.1 -S 1000 -v >/run/client 2>&1 </dev/null &
 client=$!

@@ -26,22 +26,9 @@ ip -n A link set lo address 02:00:00:00:00:aa
 check "lo with a MAC address" on_a rdma link add weftlo type weft netdev lo
 # Both ends are on A here.
 to_itself() { # NAME ADDRESS
-	local server
-	CLIENT_STATUS=0 SERVER_STATUS=0
-	wait_for 10 quiet_a
-	ip netns exec A timeout $((40 * patience)) rping -s -a "$2" -C 5 -S 5000 -V >/run/server 2>&1 </dev/null &
-	server=$!
-	await "$1: rping listens" 20 listening
-	CLIENT_OUTPUT=$(ip netns exec A timeout $((30 * patience)) rping -c -a "$2" -C 5 -S 5000 -V 2>&1 </dev/null) || CLIENT_STATUS=$?
-	wait "$server" || SERVER_STATUS=$?
-	if ((CLIENT_STATUS == 0 && SERVER_STATUS == 0)) || channel_closed; then
-		ok "$1"
-	else
-		explain "$(</run/server)$CLIENT_OUTPUT"
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
-	fi
+	rping_listens "$1" -a "$2" -C 5 -S 5000 -V
+	rping_answers "$1" A -a "$2" -C 5 -S 5000 -V
 }
-listening() { [[ -n $(listeners "$someone_in_a") ]]; }
 before=$(counter weftlo conn_accepted)
 to_itself "rping to 127.0.0.1" 127.0.0.1
 to_itself "rping to ::1" ::1

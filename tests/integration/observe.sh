@@ -12,7 +12,6 @@ set_up
 
 doc=$LAB_PROJECT/docs/observing.md
 mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
-listening() { [[ -n $(listeners "$someone_in_a") ]]; }
 connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
 
 # start_traffic: a ping-pong between the hosts, without an end.

@@ -226,7 +226,6 @@ start_rping() {
 	client=$!
 	wait_for 20 connected
 }
-listening() { [[ -n $(listeners "$someone_in_a") ]]; }
 connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
 stop_rping() {
 	kill -KILL -- "-$server" "-$client"

@@ -10,6 +10,7 @@ lib.sh makes of programs and of repeats is tried by itself.
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import tempfile
 import unittest
@@ -237,6 +238,15 @@ class Library(unittest.TestCase):
                 rping.write_text(f"#!/bin/bash\ncat <<END\n{said}\nEND\nexit {status}\n", encoding="utf-8")
                 rping.chmod(0o755)
                 self.says(f"PATH={folder}:$PATH\ncheck pinged rping_client env 20 -a 10.0.0.1", f"(^|\n){verdict}")
+
+    def test_a_channel_that_rpings_server_closed_itself(self):
+        closed = "server DISCONNECT EVENT...\nwait for RDMA_READ_ADV state 10\nrdma_get_cm_event: Bad file descriptor"
+        for said, status, verdict in (
+            (closed, 255, "ok pinged"), (f"server ping data: a\n{closed}", 255, "ok pinged"),
+            (closed, 143, "not ok pinged"), (f"cma event RDMA_CM_EVENT_REJECTED\n{closed}", 255, "not ok pinged"), ("", 255, "not ok pinged"),
+        ):
+            ends = f"CLIENT_STATUS=0 CLIENT_OUTPUT='' SERVER_STATUS={status} SERVER_OUTPUT={shlex.quote(said)}"
+            self.says(f"{ends}\ncheck pinged rping_ended {status}", f"(^|\n){verdict}")
 
 
 if __name__ == "__main__":
