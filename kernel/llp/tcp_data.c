@@ -374,6 +374,12 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	/* Urgent bytes are treated as all others. */
 	if (unlikely(tcp_sk(sk)->urg_data))
 		tcp_sk(sk)->urg_data = 0;
+	/*
+	 * TCP would acknowledge a second short segment at once, for a sender that holds bytes
+	 * back until then. None does here, and a message is often two FPDUs, an RDMA Write and a
+	 * Send. What answers them acknowledges them, or TCP's timer.
+	 */
+	inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_PUSHED2;
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);
 }
 
