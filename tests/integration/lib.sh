@@ -79,6 +79,7 @@ rping_ended() {
 # reads events? Such an end was told of the other's then, and has said nothing else but data. That is rping's own doing:
 # rdma-core's later releases wake the reader before they close. finish() says how often it was.
 channel_closed() {
+	((CLIENT_STATUS || SERVER_STATUS)) || return
 	closed_its_channel "$CLIENT_STATUS" "$CLIENT_OUTPUT" $'client DISCONNECT EVENT...\n' || return
 	closed_its_channel "$SERVER_STATUS" "${SERVER_OUTPUT-}" $'server DISCONNECT EVENT...\nwait for RDMA_READ_ADV state 10\n' || return
 	repeated_for["rping's channel"]=$((${repeated_for["rping's channel"]:-0} + 1))

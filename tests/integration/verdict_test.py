@@ -247,6 +247,7 @@ class Library(unittest.TestCase):
         ):
             ends = f"CLIENT_STATUS=0 CLIENT_OUTPUT='' SERVER_STATUS={status} SERVER_OUTPUT={shlex.quote(said)}"
             self.says(f"{ends}\ncheck pinged rping_ended {status}", f"(^|\n){verdict}")
+        self.says("CLIENT_STATUS=0 CLIENT_OUTPUT='' SERVER_STATUS=0 SERVER_OUTPUT=''\ncheck pinged rping_ended 1", "(^|\n)not ok pinged")
 
 
 if __name__ == "__main__":
