@@ -31,8 +31,12 @@ extern const struct weft_llp_class weft_tcp_class;
  * @backoff: what @hasty became last. It doubles when a packet was put off for nothing
  * @at_once: no packet is put off, since the owner does not read in the callback, or is asking for
  *	it right now
+ * @segs_read: how many of the peer's segments had come when the last read ended
+ * @segs_answered: how many of them had come before this end last sent
+ * @answers: how many segments this end had sent then
+ * @turns: how many short messages in a row were answered; no more than WEFT_TCP_TURNS
  *
- * @mss_clamp to @max_window and @put_off to @at_once are protected by the socket lock; the rest is
+ * @mss_clamp to @max_window and @put_off to @turns are protected by the socket lock; the rest is
  * fixed.
  */
 struct weft_tcp {
@@ -50,6 +54,10 @@ struct weft_tcp {
 	u8 hasty;
 	u8 backoff;
 	bool at_once;
+	u32 segs_read;
+	u32 segs_answered;
+	u32 answers;
+	u8 turns;
 };
 
 static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)

@@ -345,42 +345,95 @@ bool weft_tcp_at_end(struct weft_llp *llp)
 }
 
 struct weft_tcp_reader {
-	const struct sk_buff_head *queue;
+	struct weft_tcp *tcp;
 	weft_llp_actor actor;
 	void *ctx;
 };
+
+/*
+ * So many segments has a short message at most, which are fewer than the ten of a congestion window
+ * that TCP begins with; and so many short messages are answered before one waits for its answer.
+ */
+#define WEFT_TCP_SHORT_SEGS	8
+#define WEFT_TCP_TURNS		8
+
+/* Counts short messages that were answered. The segments since the answer are another message. */
+static void llp_tcp_count_turn(struct weft_tcp *tcp, const struct tcp_sock *tp)
+{
+	if (tcp->answers == tp->data_segs_out)
+		return;
+	if (tcp->segs_read - tcp->segs_answered > WEFT_TCP_SHORT_SEGS)
+		tcp->turns = 0;
+	else if (tcp->turns < WEFT_TCP_TURNS)
+		tcp->turns++;
+	tcp->answers = tp->data_segs_out;
+	tcp->segs_answered = tcp->segs_read;
+}
+
+/*
+ * Leaves the acknowledgment of a short message to what answers it, where TCP would send a packet
+ * for it at once, since it is more than one full segment. Such a packet is a tenth of what a
+ * request of 4 KiB costs. Only after a number of short messages, and while TCP finds the connection
+ * interactive, which ends when an answer comes later than TCP's timer. What belongs to a longer
+ * message is acknowledged as TCP does: if its last acknowledgment took as long as the answer,
+ * CUBIC's HyStart would end the peer's slow start by it.
+ */
+static void llp_tcp_ack_with_answer(const struct weft_tcp *tcp, struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 unacknowledged = tp->rcv_nxt - tp->rcv_wup;
+
+	if (tcp->turns < WEFT_TCP_TURNS || !inet_csk_in_pingpong_mode(sk) || tp->packets_out ||
+	    tp->data_segs_in - tcp->segs_answered > WEFT_TCP_SHORT_SEGS ||
+	    unacknowledged > WEFT_TCP_LARGE)
+		return;
+	/* TCP sets it to their length again when two segments are equal. */
+	if (unacknowledged > icsk->icsk_ack.rcv_mss)
+		icsk->icsk_ack.rcv_mss = unacknowledged;
+}
 
 static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 			    unsigned int offset, size_t len)
 {
 	struct weft_tcp_reader *reader = desc->arg.data;
-
+	struct sock *sk = weft_tcp_sk(&reader->tcp->llp);
 	/* Tell TCP to stop at the last packet: under the lock no other can come. */
-	desc->count = !skb_queue_is_last(reader->queue, skb);
-	return reader->actor(reader->ctx, skb, offset, len);
+	bool last = skb_queue_is_last(&sk->sk_receive_queue, skb);
+	bool pushed = TCP_SKB_CB(skb)->tcp_flags & TCPHDR_PSH;
+	int n = reader->actor(reader->ctx, skb, offset, len);
+
+	desc->count = !last;
+	if (last && pushed && n == len)
+		llp_tcp_ack_with_answer(reader->tcp, sk); /* the sender had no more */
+	return n;
 }
 
 void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
+	struct weft_tcp *tcp = to_weft_tcp(llp);
 	struct sock *sk = weft_tcp_sk(llp);
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct weft_tcp_reader reader = {
-		.queue = &sk->sk_receive_queue,
+		.tcp = tcp,
 		.actor = actor,
 		.ctx = ctx,
 	};
 	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
 
-	WRITE_ONCE(to_weft_tcp(llp)->put_off, 0); /* nothing waits behind this */
+	WRITE_ONCE(tcp->put_off, 0); /* nothing waits behind this */
 	/* Urgent bytes are treated as all others. */
-	if (unlikely(tcp_sk(sk)->urg_data))
-		tcp_sk(sk)->urg_data = 0;
+	if (unlikely(tp->urg_data))
+		tp->urg_data = 0;
 	/*
 	 * TCP would acknowledge a second short segment at once, for a sender that holds bytes
 	 * back until then. None does here, and a message is often two FPDUs, an RDMA Write and a
 	 * Send. What answers them acknowledges them, or TCP's timer.
 	 */
 	inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_PUSHED2;
+	llp_tcp_count_turn(tcp, tp);
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);
+	tcp->segs_read = tp->data_segs_in;
 }
 
 void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)

@@ -112,12 +112,18 @@ done
 pair_of "rdma_xserver and rdma_xclient" "rdma_xserver -c r" "rdma_xclient -c r -s 10.0.0.1"
 pair_of "rstream, small buffers and no inline data" "rstream -T v -B 4096 -i 0 -S 65536 -I 2 -C 20" \
 	"rstream -T v -B 4096 -i 0 -S 65536 -I 2 -C 20 -s 10.0.0.1" "^custom"
-# Each piece is an RDMA Write and a Send behind it. The piece that answers acknowledges them, so there are two packets a piece, not three.
+# Each piece is an RDMA Write and a Send behind it, and 4 KiB are two pieces, of which each Write is two segments long. What answers
+# acknowledges all of them: two and six packets, where TCP would send three and eight.
 sent() { awk '/^Tcp: [0-9]/ { sum += $12 } END { print sum }' <(on_a cat /proc/net/snmp) <(on_b cat /proc/net/snmp); }
-before=$(sent)
-pair_of "rstream, latency" "rstream -T v -S 64 -I 500 -C 1" "rstream -T v -S 64 -I 500 -C 1 -s 10.0.0.1" "^custom"
-packets=$(($(sent) - before))
-check "  1000 pieces in $packets packets" test "$packets" -ge 2000 -a "$packets" -lt 2300
+answered() { # SIZE LEAST LIMIT: what 500 messages each way take is between two numbers of packets
+	local before packets
+	before=$(sent)
+	pair_of "rstream, latency of $1 bytes" "rstream -T v -S $1 -I 500 -C 1" "rstream -T v -S $1 -I 500 -C 1 -s 10.0.0.1" "^custom"
+	packets=$(($(sent) - before))
+	check "  1000 messages in $packets packets" test "$packets" -ge "$2" -a "$packets" -lt "$3"
+}
+answered 64 2000 2300
+answered 4096 6000 6600
 pair_of "rstream, keepalive" "rstream -k 1 -S 1024 -I 10 -C 1" "rstream -k 1 -S 1024 -I 10 -C 1 -s 10.0.0.1" "^custom"
 # Its mode s is for sockets of the C library, which librspreload makes rsockets.
 pair_of "rstream, mode s, sockets made rsockets" "$preload rstream -T s -T v -S 65536 -I 2 -C 10" \
