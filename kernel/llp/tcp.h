@@ -34,9 +34,11 @@ extern const struct weft_llp_class weft_tcp_class;
  * @segs_read: how many of the peer's segments had come when the last read ended
  * @segs_answered: how many of them had come before this end last sent
  * @answers: how many segments this end had sent then
- * @turns: how many short messages in a row were answered; no more than WEFT_TCP_TURNS
+ * @message_began: when the first read since then was, in jiffies
+ * @turns: how many short messages in a row were answered soon; no more than WEFT_TCP_TURNS
+ * @rcv_mss: what TCP had measured before it was raised for one message; 0 if it is not raised
  *
- * @mss_clamp to @max_window and @put_off to @turns are protected by the socket lock; the rest is
+ * @mss_clamp to @max_window and @put_off to @rcv_mss are protected by the socket lock; the rest is
  * fixed.
  */
 struct weft_tcp {
@@ -57,7 +59,9 @@ struct weft_tcp {
 	u32 segs_read;
 	u32 segs_answered;
 	u32 answers;
+	u32 message_began;
 	u8 turns;
+	u16 rcv_mss;
 };
 
 static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)
