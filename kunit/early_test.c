@@ -70,7 +70,7 @@ static void early_free(struct kunit *test, struct early_bench *b)
 static int arrive(struct early_bench *b, u32 number, const struct weft_ddp_hdr *hdr,
 		  const void *payload, u32 len)
 {
-	struct weft_arrival *a = weft_arrival_new(WEFT_DDP_MAX_LEN + len, GFP_KERNEL);
+	struct weft_arrival *a = weft_arrival_new(WEFT_DDP_MAX_LEN + len);
 	u32 n;
 	int ret;
 

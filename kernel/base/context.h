@@ -5,6 +5,7 @@
 
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
 struct weft_lane;
@@ -50,10 +51,9 @@ static inline void weft_charge_end(struct mem_cgroup *before)
 }
 
 /**
- * weft_charge_gfp() - how memory is allocated between weft_charge_begin() and its end
- * @owner: as there
+ * weft_payer_gfp() - flags of an allocation that the active memory cgroup pays for
  *
- * A worker serves others as well, and a memory cgroup that is over memory.high puts whoever
+ * A worker serves others as well, and a memory cgroup that is over memory.high puts a thread that
  * allocates for it to sleep for up to two seconds. So a worker waits for no memory of an owner's:
  * it gets what there is, beyond the group's limit too, for which the owner's own next allocation
  * pays.
@@ -62,12 +62,35 @@ static inline void weft_charge_end(struct mem_cgroup *before)
  * Return: the flags. Without __GFP_DIRECT_RECLAIM among them a caller without memory tries again
  * later, since others may let some go.
  */
-static inline gfp_t weft_charge_gfp(const struct ib_ucontext *owner)
+static inline gfp_t weft_payer_gfp(void)
 {
-	if (!owner)
-		return GFP_KERNEL;
 	return current->flags & PF_KTHREAD ? GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN :
 					     GFP_KERNEL_ACCOUNT;
+}
+
+/**
+ * weft_payer_alloc() - allocate memory that the active memory cgroup pays for
+ * @size: bytes
+ *
+ * A worker that gets none at once, as where free memory is in small pieces, gets some that nobody
+ * pays for. An owner cannot bring that about, because its group's limit refuses no worker.
+ *
+ * Context: process, may sleep, but not for a memory cgroup if the caller is a worker.
+ * Return: memory for kfree(), or NULL.
+ */
+static inline void *weft_payer_alloc(size_t size)
+{
+	void *mem = kmalloc(size, weft_payer_gfp() | __GFP_NOWARN);
+
+	if (!mem && current->flags & PF_KTHREAD)
+		mem = kmalloc(size, GFP_KERNEL | __GFP_NOWARN);
+	return mem;
+}
+
+/* As weft_payer_gfp(), between weft_charge_begin(@owner) and its end. */
+static inline gfp_t weft_charge_gfp(const struct ib_ucontext *owner)
+{
+	return owner ? weft_payer_gfp() : GFP_KERNEL;
 }
 
 /**
@@ -76,8 +99,7 @@ static inline gfp_t weft_charge_gfp(const struct ib_ucontext *owner)
  * @n: how many entries
  * @size: bytes of each
  *
- * A worker that gets none at once, as where free memory is in small pieces, gets one for which
- * nobody pays, rather than that the owner's connection fails.
+ * For a worker without memory as weft_payer_alloc(), rather than that the owner's connection fails.
  *
  * Context: process, may sleep, but not for the owner's memory cgroup if the caller is a worker.
  * Return: zeroed memory for kvfree(), or NULL.

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "base/context.h"
 #include "llp/arrivals.h"
 #include "wire/ddp.h"
 
@@ -29,15 +30,16 @@ void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max)
 /**
  * weft_arrival_new() - make a message that is to be received
  * @room: bytes of it
- * @flags: how to allocate
  *
- * Context: as @flags say.
+ * The active memory cgroup pays for it.
+ *
+ * Context: as weft_payer_alloc().
  * Return: the message with @room bytes of length, the caller's until weft_arrivals_add(), and
  * freed by kfree(); or NULL.
  */
-struct weft_arrival *weft_arrival_new(u32 room, gfp_t flags)
+struct weft_arrival *weft_arrival_new(u32 room)
 {
-	struct weft_arrival *arrival = kmalloc(struct_size(arrival, data, room), flags);
+	struct weft_arrival *arrival = weft_payer_alloc(struct_size(arrival, data, room));
 
 	if (!arrival)
 		return NULL;

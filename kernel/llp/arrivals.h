@@ -52,7 +52,7 @@ struct weft_arrivals {
 typedef bool (*weft_arrival_placer)(void *ctx, const struct weft_arrival *arrival);
 
 void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max);
-struct weft_arrival *weft_arrival_new(u32 room, gfp_t flags);
+struct weft_arrival *weft_arrival_new(u32 room);
 int weft_arrivals_add(struct weft_arrivals *arrivals, struct weft_arrival *arrival, gfp_t flags);
 void weft_arrivals_pass(struct weft_arrivals *arrivals);
 void weft_arrivals_offer(struct weft_arrivals *arrivals, weft_arrival_placer placer, void *ctx);

@@ -181,8 +181,7 @@ static bool path_begin_frame(struct weft_paths *p, struct weft_path *path)
 		path->broken = true;
 		return false;
 	}
-	path->coming = weft_arrival_new(frame_len(path) - WEFT_PATH_HEAD,
-					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	path->coming = weft_arrival_new(frame_len(path) - WEFT_PATH_HEAD);
 	p->short_of_memory |= !path->coming;
 	return path->coming;
 }

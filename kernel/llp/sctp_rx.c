@@ -229,7 +229,7 @@ static int sctp_to_frame(struct weft_sctp *s, const u8 *message, u32 len)
 		return -EPROTO;
 	/* Longer than the message, by what MPA's header is longer. */
 	made = weft_arrival_new(WEFT_MPA_HDR_LEN + (frame.enhanced ? WEFT_MPA_V2_LEN : 0) +
-				frame.private_len, GFP_KERNEL | __GFP_NOWARN);
+				frame.private_len);
 	if (!made)
 		return -ENOMEM;
 	if (weft_mpa_encode(made->data, &frame, message + at) != made->len) {
@@ -310,7 +310,7 @@ static int sctp_fetch(struct weft_sctp *s)
 		return len;
 	if (len < WEFT_SSN_LEN || len > WEFT_SSN_LEN + WEFT_MAX_ULPDU)
 		return -EPROTO;
-	message = weft_arrival_new(len - WEFT_SSN_LEN, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	message = weft_arrival_new(len - WEFT_SSN_LEN);
 	if (!message)
 		return -ENOMEM;
 	ret = sctp_receive(s, ssn, message, &ppid);
