@@ -76,7 +76,7 @@ TEST(Ddp, DecodesUntagged) {
 }
 
 TEST(Ddp, EncodesWhatTsharkDecoded) {
-  Bytes buf(WEFT_DDP_MAX_LEN);
+  Bytes buf(WEFT_DDP_MAX_LEN, 0xaa);
   weft_ddp_hdr write{};
   write.opcode = WEFT_RDMAP_WRITE;
   write.tagged = true;
@@ -380,7 +380,7 @@ TEST(Ddp, ReadRequestRoundTrips) {
   const Bytes wire = {0xaa, 0xbb, 0xcc, 0xdd, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06,
                       0x07, 0x08, 0x00, 0x00, 0x10, 0x00, 0x55, 0x66, 0x77, 0x88,
                       0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
-  Bytes buf(WEFT_READ_REQ_LEN);
+  Bytes buf(WEFT_READ_REQ_LEN, 0xaa);
   weft_read_req_encode(buf.data(), &in);
   EXPECT_EQ(buf, wire);
 

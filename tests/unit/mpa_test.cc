@@ -196,7 +196,7 @@ TEST(Mpa, EncodesKnownFrames) {
   f.ird = 4;
   f.ord = 8;
   f.private_len = 3;
-  Bytes buf(WEFT_MPA_MAX_FRAME);
+  Bytes buf(WEFT_MPA_MAX_FRAME, 0xaa);
   ASSERT_EQ(weft_mpa_encode(buf.data(), &f, text("abc").data()), 27U);
   EXPECT_EQ(exact(buf, 27),
             frame_of(kReqKey, 0x50, 2, Bytes{0x80, 0x04, 0xc0, 0x08} + text("abc")));
@@ -226,7 +226,7 @@ TEST(Mpa, EveryFrameRoundTrips) {
     for (const u16 private_len : {0, 1, 508}) {
       in.private_len = private_len;
       Bytes private_data(private_len, 0x77);
-      Bytes buf(WEFT_MPA_MAX_FRAME);
+      Bytes buf(WEFT_MPA_MAX_FRAME, 0xaa);
       const u32 len =
           weft_mpa_encode(buf.data(), &in, private_len != 0 ? private_data.data() : nullptr);
       ASSERT_EQ(len, 20U + (in.enhanced ? 4 : 0) + private_len);
@@ -252,7 +252,7 @@ TEST(Mpa, EveryFrameRoundTrips) {
 }
 
 TEST(Mpa, RefusesToEncodeWhatCannotBeSaid) {
-  Bytes buf(WEFT_MPA_MAX_FRAME);
+  Bytes buf(WEFT_MPA_MAX_FRAME, 0xaa);
   const Bytes data(0xffff);
   const auto encode = [&](u8 revision, bool enhanced, u16 private_len, u16 ird, u16 ord) {
     weft_mpa_frame f{};

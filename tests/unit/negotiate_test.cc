@@ -56,7 +56,7 @@ weft_mpa_frame good_reply(const weft_mpa_frame& req) {
 
 // As it travels: encoded by one end, decoded by the other.
 weft_mpa_frame over_the_wire(const weft_mpa_frame& frame) {
-  Bytes buf(WEFT_MPA_MAX_FRAME);
+  Bytes buf(WEFT_MPA_MAX_FRAME, 0xaa);
   const Bytes private_data(frame.private_len);
   const u32 len = weft_mpa_encode(buf.data(), &frame, private_data.data());
   EXPECT_NE(len, 0U);
@@ -161,8 +161,8 @@ TEST(Negotiate, AnEchoAgreesToNothing) {
     weft_mpa_frame reply = good_reply(plain);
     EXPECT_FALSE(settle(req, over_the_wire(reply), policy).agreed.extended);
 
-    Bytes request_bytes(WEFT_MPA_MAX_FRAME);
-    Bytes reply_bytes(WEFT_MPA_MAX_FRAME);
+    Bytes request_bytes(WEFT_MPA_MAX_FRAME, 0xaa);
+    Bytes reply_bytes(WEFT_MPA_MAX_FRAME, 0xaa);
     ASSERT_NE(weft_mpa_encode(request_bytes.data(), &req, nullptr), 0U);
     const u32 len = weft_mpa_encode(reply_bytes.data(), &reply, nullptr);
     ASSERT_NE(len, 0U);

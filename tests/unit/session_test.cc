@@ -91,7 +91,7 @@ TEST(Session, WritesWhatItReads) {
     for (const u16 private_len : {0, 1, 508}) {
       in.private_len = private_len;
       const Bytes private_data(private_len, 0x77);
-      Bytes buf(WEFT_SESSION_MAX_LEN);
+      Bytes buf(WEFT_SESSION_MAX_LEN, 0xaa);
       const u32 len = weft_session_encode(buf.data(), 0x1234, &in,
                                           private_len != 0 ? private_data.data() : nullptr);
       ASSERT_EQ(len, 4U + (in.enhanced ? 4 : 0) + private_len);
@@ -117,7 +117,7 @@ TEST(Session, WritesWhatItReads) {
 }
 
 TEST(Session, RefusesToEncodeWhatCannotBeSaid) {
-  Bytes buf(WEFT_SESSION_MAX_LEN);
+  Bytes buf(WEFT_SESSION_MAX_LEN, 0xaa);
   const Bytes data(513);
   weft_mpa_frame f{};
   f.revision = 1;
@@ -146,7 +146,7 @@ TEST(Session, NumbersMessages) {
 }
 
 TEST(Session, KnowsATerminate) {
-  Bytes buf(WEFT_SESSION_HDR_LEN);
+  Bytes buf(WEFT_SESSION_HDR_LEN, 0xaa);
   EXPECT_EQ(weft_session_encode_terminate(buf.data(), 0xfffe), 4U);
   EXPECT_EQ(buf, (Bytes{0xff, 0xfe, 0, 4}));
   EXPECT_TRUE(weft_session_is_terminate(buf.data(), 4));

@@ -22,7 +22,7 @@ constexpr weft_term kBounds{WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_BOUND
 constexpr weft_term kNoBuffer{WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_NO_BUFFER};
 
 Bytes encode(const weft_term& term, const Bytes& segment, u16 ulpdu_len) {
-  Bytes buf(WEFT_TERM_MAX_LEN);
+  Bytes buf(WEFT_TERM_MAX_LEN, 0xaa);
   const u32 len = weft_term_encode(buf.data(), &term, segment.empty() ? nullptr : segment.data(),
                                    static_cast<u32>(segment.size()), ulpdu_len);
   return exact(buf, len);
