@@ -21,7 +21,7 @@
         build/lab. CI keeps no files, and a failure that nobody can read about happens again.
 
 A line of a log that begins with "ok ", "not ok " or "skip " is a case; "N passed, N failed" and
-perhaps ", N skipped" is a closing line.
+perhaps ", N skipped" is a closing line. Of a skip, GoogleTest's lines and unittest's (of -v) are known as well.
 """
 
 import fnmatch
@@ -31,6 +31,10 @@ import sys
 
 SKIPS = pathlib.Path(__file__).resolve().parent / "skips"
 CLOSING = re.compile(r"^(?:[a-z]+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+GOOGLETEST_SKIP = re.compile(r"^\[  SKIPPED \] (\w[\w/]*\.[\w/]+)")
+UNITTEST_SKIP = re.compile(r"^(.*) \.\.\. skipped ['\"](.*)['\"]$")
+UNITTEST_NAME = re.compile(r"^(\w+) \([\w.]+\)")
+UNITTEST_SKIPPED = re.compile(r"^(?:OK|FAILED) \(.*\bskipped=(\d+)")
 NO_CABLE = 77
 # What scripts/lab/run ends with when the machine, not the command, came to an end, and timeout's 137.
 MACHINE_ENDED = (97, 98, 99, 124, 137)
@@ -70,10 +74,23 @@ def lines_of(log):
 
 def skips_in(lines):
     """The cases that were skipped, each with what the log gives as its reason."""
-    for line in lines:
+    seen, named = set(), 0
+    for previous, line in zip(["", *lines], lines):
         if line.startswith("skip "):
             case, _, reason = line[len("skip ") :].partition(": ")
             yield case, reason
+        elif (match := GOOGLETEST_SKIP.match(line)) and match[1] not in seen:
+            seen.add(match[1])
+            yield match[1], "GoogleTest has its reason above that line"
+        elif match := UNITTEST_SKIP.match(line):
+            # Where a test has a description, its name is in the line before.
+            name = UNITTEST_NAME.match(line) or UNITTEST_NAME.match(previous)
+            named += 1
+            yield name[1] if name else match[1], match[2]
+        elif match := UNITTEST_SKIPPED.match(line):
+            for _ in range(int(match[1]) - named):
+                yield "a test of unittest", "it has no name without -v"
+            named = 0
 
 
 def permission(allowed, part, case):

@@ -34,8 +34,9 @@ fail() {
 	echo "[  FAILED  ] $*"
 	failed=$((failed + 1))
 }
+# skip NAME: WHY
 skip() {
-	echo "[  SKIPPED ] $*"
+	echo "skip $*"
 	skipped=$((skipped + 1))
 }
 
