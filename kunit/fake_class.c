@@ -64,6 +64,17 @@ static bool class_incoming(struct weft_llp *listener)
 	return !list_empty_careful(&to_fake(listener)->queue);
 }
 
+/* Waits, if a test holds this call up. Without a lock. */
+static void hold(struct fake_hold **which)
+{
+	struct fake_hold *hold = xchg(which, NULL);
+
+	if (!hold)
+		return;
+	complete(&hold->reached);
+	wait_for_completion(&hold->released);
+}
+
 static struct weft_llp *class_accept(struct weft_llp *listener,
 				     const struct weft_llp_ops *ops, void *owner)
 {
@@ -72,6 +83,7 @@ static struct weft_llp *class_accept(struct weft_llp *listener,
 
 	if (fault)
 		return ERR_PTR(fault);
+	hold(&fake_faults.hold_accept);
 	mutex_lock(&fakes_lock);
 	f = list_first_entry_or_null(&to_fake(listener)->queue, struct fake, queued);
 	if (f) {

@@ -146,6 +146,23 @@ u32 fake_end(void)
 	return open;
 }
 
+void fake_hold_init(struct fake_hold *hold)
+{
+	init_completion(&hold->reached);
+	init_completion(&hold->released);
+}
+
+/* Waits until the call has come; false: it does not. */
+bool fake_hold_reached(struct fake_hold *hold)
+{
+	return wait_for_completion_timeout(&hold->reached, 10 * HZ);
+}
+
+void fake_hold_release(struct fake_hold *hold)
+{
+	complete(&hold->released);
+}
+
 /**
  * fake_open() - make one end of a stream that is connected to the test
  * @ops: where events go

@@ -10,6 +10,7 @@
 #ifndef WEFT_KUNIT_FAKE_LLP_H
 #define WEFT_KUNIT_FAKE_LLP_H
 
+#include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/skbuff.h>
 
@@ -50,6 +51,16 @@ struct fake_script {
 };
 
 /**
+ * struct fake_hold - a call of the module's that a test holds up
+ * @reached: the call has come
+ * @released: it may go on
+ */
+struct fake_hold {
+	struct completion reached;
+	struct completion released;
+};
+
+/**
  * struct fake_faults - errors that calls return, each 0 or a negative errno value
  * @open: weft_llp_open()
  * @bind: weft_llp_bind(), once
@@ -59,6 +70,7 @@ struct fake_script {
  * @refused: how a connection that nobody listens for fails
  * @charge: weft_llp_charge() and weft_llp_charge_like()
  * @send: weft_llp_send(), once
+ * @hold_accept: weft_llp_accept() is held up, once; NULL: it is not
  */
 struct fake_faults {
 	int open;
@@ -69,6 +81,7 @@ struct fake_faults {
 	int refused;
 	int charge;
 	int send;
+	struct fake_hold *hold_accept;
 };
 
 /**
@@ -168,6 +181,10 @@ extern struct fake_faults fake_faults;
 void fake_begin(void);
 /* Ends all; returns how many streams their owners had not closed. */
 u32 fake_end(void);
+
+void fake_hold_init(struct fake_hold *hold);
+bool fake_hold_reached(struct fake_hold *hold);
+void fake_hold_release(struct fake_hold *hold);
 
 struct fake *fake_open(const struct weft_llp_ops *ops, void *owner);
 void fake_join(struct fake *a, struct fake *b);

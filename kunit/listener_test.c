@@ -257,6 +257,69 @@ static void listener_device_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
+/* An end of a listener, in a thread of its own. */
+struct ending {
+	struct work_struct work;
+	struct iw_cm_id *id;
+};
+
+static void ending_work(struct work_struct *work)
+{
+	weft_iw_destroy_listen(container_of(work, struct ending, work)->id);
+}
+
+/* Has the listener's end begin, and waits until nobody is told of connections any more. */
+static void ending_begin(struct kunit *test, struct ending *ending, struct iw_cm_id *id)
+{
+	struct weft_listener *listener = of(id);
+	int i;
+
+	ending->id = id;
+	INIT_WORK_ONSTACK(&ending->work, ending_work);
+	queue_work(system_unbound_wq, &ending->work);
+	for (i = 0; i < 1000 && READ_ONCE(listener->id); i++)
+		msleep(10);
+	KUNIT_EXPECT_PTR_EQ(test, listener->id, NULL);
+}
+
+static void ending_finish(struct ending *ending)
+{
+	flush_work(&ending->work);
+	destroy_work_on_stack(&ending->work);
+}
+
+/* A connection that is accepted while the last listener ends belongs to nobody. */
+static void listener_ends_amid_accept(struct kunit *test)
+{
+	static const char *const places[] = { "10.0.0.1", "0.0.0.0" };
+	struct host *h = host_new(test);
+	struct ending ending;
+	struct fake_hold hold;
+	struct iw_cm_id id;
+	struct fake *peer;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		host_id(h, &id);
+		KUNIT_EXPECT_EQ(test, host_listen(h, &id, places[i], 5), 0);
+		fake_hold_init(&hold);
+		fake_faults.hold_accept = &hold;
+		peer = host_call("10.0.0.1");
+		KUNIT_ASSERT_NOT_NULL(test, peer);
+		KUNIT_ASSERT_TRUE(test, fake_hold_reached(&hold));
+		ending_begin(test, &ending, &id);
+		fake_hold_release(&hold);
+		ending_finish(&ending);
+		settle();
+		KUNIT_EXPECT_EQ(test, (int)weft_llp_state(&peer->llp), (int)WEFT_LLP_DEAD);
+		KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
+		KUNIT_EXPECT_EQ(test, h->refs, 0);
+		weft_llp_close(&peer->llp, true);
+	}
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 /* So many that each bucket of the tables has several: all are found, and none for another. */
 static void listener_many(struct kunit *test)
 {
@@ -303,6 +366,7 @@ static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(listener_full),
 	KUNIT_CASE(listener_tries_again),
 	KUNIT_CASE(listener_device_goes),
+	KUNIT_CASE(listener_ends_amid_accept),
 	KUNIT_CASE(listener_many),
 	{}
 };

@@ -38,7 +38,8 @@
  * @addr: where it listens
  * @class: the class of lower layer that its connections have
  * @v6only: an IPv6 wildcard takes no IPv4 connections
- * @listeners: its listeners. Under weft_listen_lock; never empty while in the table
+ * @listeners: its listeners. Under weft_listen_lock; never empty while in the table, and empty
+ *	while the work accepts for the last time
  * @llp: the socket. Only the work uses it, until @ended
  * @ended: the work no longer touches @llp
  * @lane: serves accepted connections until they have queue pairs. A reference
@@ -70,8 +71,8 @@ static DEFINE_HASHTABLE(ports, 10);
 /* --- accepting --- */
 
 /*
- * Returns the listener of a connection with the local address @local, or NULL. With
- * weft_listen_lock held.
+ * Returns the listener of a connection with the local address @local, or NULL if there is none or
+ * the last one has ended meanwhile. With weft_listen_lock held.
  */
 static struct weft_listener *port_choose(struct listen_port *port,
 					 const struct sockaddr_storage *local)
@@ -82,8 +83,8 @@ static struct weft_listener *port_choose(struct listen_port *port,
 	lockdep_assert_held(&weft_listen_lock);
 	/* Any other address belongs to one device, which rdma_cm has chosen. */
 	if (!weft_addr_is_shared(&port->addr))
-		return list_first_entry(&port->listeners,
-					struct weft_listener, entry);
+		return list_first_entry_or_null(&port->listeners,
+						struct weft_listener, entry);
 
 	netdev = weft_addr_netdev(port->net, local);
 	if (!netdev)
@@ -103,8 +104,8 @@ static struct weft_listener *port_choose(struct listen_port *port,
 }
 
 /*
- * Accepts a connection. Returns 0; -EAGAIN if there is none; -ECONNABORTED if it was reset;
- * or another error, such as -ENOMEM, after which to try again later. Only the port's work
+ * Accepts a connection. Returns 0; -EAGAIN if there is none, or the port ends; -ECONNABORTED if
+ * it was reset; or another error, such as -ENOMEM, after which to try again later. Only the port's work
  * calls it.
  */
 static int port_accept_one(struct listen_port *port)
@@ -115,7 +116,7 @@ static int port_accept_one(struct listen_port *port)
 	struct weft_llp *llp;
 	bool named;
 
-	if (!weft_llp_incoming(port->llp))
+	if (READ_ONCE(port->ended) || !weft_llp_incoming(port->llp))
 		return -EAGAIN;
 	conn = weft_conn_new(false, port->lane);
 	if (!conn)
@@ -154,8 +155,6 @@ static void port_work(struct work_struct *work)
 	unsigned int flags;
 	int ret = 0;
 
-	if (READ_ONCE(port->ended))
-		return;
 	flags = memalloc_noio_save(); /* as in lane_work() */
 	/* Continue behind a connection that was reset before it was accepted. */
 	while (budget-- && (!ret || ret == -ECONNABORTED))
