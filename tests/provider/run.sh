@@ -189,6 +189,19 @@ check_binary() {
 	fi
 }
 
+# The file that names the plugin goes where the libibverbs that was found looks, such as /usr/local/etc/libibverbs.d.
+check_config_dir() {
+	local copy=$work/local/${library##*/} dirs
+	mkdir -p "$work/local"
+	sed 's,/etc/libibverbs\.d,/opt/libibverbs.d,' "$library" >"$copy"
+	dirs=$(MAKEFLAGS="" make -s -n -C "$top/userlib" install BUILD="$build" LIBIBVERBS="$copy" | sed -n 's/^install -d //p')
+	if [[ $dirs == "$work/local/libibverbs /opt/libibverbs.d" ]]; then
+		ok "make install: the plugin and its file go where libibverbs looks"
+	else
+		fail "make install: the plugin and its file go to $dirs"
+	fi
+}
+
 # An rdma-core that the build does not know must stop it with a message.
 check_unknown_rdma_core() {
 	awk -F'[^0-9]+' -v release="$release" '!/^WEFT_RELEASES/ || release < $2 || release > $3' \
@@ -272,6 +285,7 @@ RDMAV_DRIVERS=$name gtest "$build/provider_test" --gtest_brief=1
 check_threads
 check_binary
 check_unknown_rdma_core
+check_config_dir
 check_without_netlink
 check_refusals
 check_foreign
