@@ -64,7 +64,7 @@ static void peers_by_prefix(struct kunit *test)
 	add(test, &peers, "10.1.2.3=16384");
 	add(test, &peers, "10.1.2.0/23=segment");
 	add(test, &peers, "2001:db8::/49=large");
-	add(test, &peers, "fd00::9=512");
+	add(test, &peers, "fd00::9=0512");	/* decimal, as every number here */
 	add(test, &peers, "fd00::/16=65536");
 	for (i = 0; i < ARRAY_SIZE(cases); i++)
 		KUNIT_EXPECT_EQ_MSG(test, said_of(&peers, cases[i].addr), cases[i].longest, "%s",
@@ -80,7 +80,7 @@ static void peers_misspelt(struct kunit *test)
 	static const char *const cases[] = {
 		"", "=", "10.0.0.1", "10.0.0.1=", "=16384", "10.0.0=16384", "10.0.0.256=16384",
 		"10.0.0.1/33=16384", "10.0.0.1/=16384", "10.0.0.1/-1=16384", "10.0.0.1/8/8=16384",
-		"10.0.0.1=511", "10.0.0.1=65537", "10.0.0.1=-1", "10.0.0.1=long",
+		"10.0.0.1=511", "10.0.0.1=65537", "10.0.0.1=0x400", "10.0.0.1=-1", "10.0.0.1=long",
 		"10.0.0.1=16384=1", "fd00::/129=16384", "fd00:::1=16384", "host=16384",
 		"10.0.0.1x=16384", "fd00::1%eth0=16384",
 	};

@@ -102,7 +102,7 @@ static int length_parse(const char *text, u32 *longest)
 		*longest = WEFT_FPDU_ONE_SEGMENT;
 	else if (!strcmp(text, "large"))
 		*longest = WEFT_FPDU_ANY_LENGTH;
-	else if (kstrtou32(text, 0, longest) || *longest < WEFT_FPDU_LEAST ||
+	else if (kstrtou32(text, 10, longest) || *longest < WEFT_FPDU_LEAST ||
 		 *longest > WEFT_FPDU_MOST)
 		return -EINVAL;
 	return 0;

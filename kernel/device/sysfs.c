@@ -125,7 +125,7 @@ static int setting_parse(const struct weft_setting_rule *rule, const char *text,
 	rest = strim(copy);
 	if (rule->range && rule_word(rule, rest) < 0)
 		return range_parse(rest, value);
-	if (!kstrtou32(rest, 0, value))
+	if (!kstrtou32(rest, 10, value))
 		return *value < rule->min || *value > rule->max ? -EINVAL : 0;
 	if (!rule->set) {
 		n = rule_word(rule, rest);

@@ -50,6 +50,7 @@ takes rtr write,send "send write"
 takes rtr 7 "send write read"
 takes keepalive off off
 takes keepalive 32767 32767
+takes keepalive 010 10
 takes keepalive 60 60
 takes user_timeout 0 off
 takes user_timeout 1 1
@@ -75,6 +76,7 @@ takes lend off off
 takes lend 2 all
 takes lend unchecked unchecked
 takes fpdu_peers 10.0.0.2=16384 10.0.0.2/32=16384
+takes fpdu_peers 10.0.0.2=01024 10.0.0.2/32=1024
 takes fpdu_peers "fd00::/16=large, 10.0.0.0/8=segment 192.0.2.0/30=512" $'fd00::/16=large\n10.0.0.0/8=segment\n192.0.2.0/30=512'
 many=$(printf '10.0.0.%s=16384 ' {1..17})
 refused "fpdu_peers refuses a 17th entry" "No space left" 10 bash -c "echo $many >$a/fpdu_peers"
@@ -82,10 +84,11 @@ takes fpdu_peers "${many% 10.0.0.17*}" "$(printf '10.0.0.%s/32=16384\n' {1..16})
 keeps fpdu_peers "10.0.0.1=16384 10.0.0.2"
 keeps fpdu_peers "10.0.0.1=16 KiB"
 keeps fpdu_peers "eth0=16384"
+keeps fpdu_peers "10.0.0.2=0x400"
 takes fpdu_peers "" ""
 long=$(printf 'send %.0s' {1..100})
 for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two rtr=0 rtr=8 \
-	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=never \
+	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=0x10 keepalive=never \
 	user_timeout=32768 user_timeout=1s user_timeout=99999999999 fpdu=2 fpdu=huge extensions=2 extensions=yes markers=2 markers=maybe \
 	transport=2 transport=udp sctp_ports=0 sctp_ports=2-1 sctp_ports=0-5 sctp_ports=1-65536 sctp_ports=1-2-3 sctp_ports=some \
 	sctp_multihoming=2 sctp_multihoming=maybe paths=0 paths=9 paths=two out_of_order=2 out_of_order=yes lend=3 lend=crc; do
