@@ -101,7 +101,9 @@ says "weft status: the device" "^weft0 on .*: active, .* Gb/sec.* module [0-9.]+
 says "weft status: its connection" "^  [0-9]+ +rping/[0-9]+ +streaming +10\.0\.0\.2:[0-9]+ +Weft +on +large +tcp" "$weft" status weft0
 says "weft status: its listener" "^  listens on .*:7174" "$weft" status weft0
 says "weft status: the card, where it is" "^weft1 on eth0: active, .*, MTU $mtu" on_b "$weft" status weft1
-says "weft status: where the counters are" "in which it was added" on_b "$weft" status weft1
+# /sys has the counters in the first namespace alone.
+check "there are no counters in this namespace's /sys" on_b test ! -e /sys/class/infiniband/weft1/ports/1/hw_counters
+says "weft status: what was sent and received, in that namespace" "^  sent [1-9][0-9]* bytes, received [1-9][0-9]*, since" on_b "$weft" status weft1
 says "weft status --json: TCP's numbers" '"path_mtu": 1500' on_a "$weft" status weft0 --json
 says "weft show: a value" "^preferred$" "$weft" show weft0 crc
 says "weft set: a value" "^weft0: crc is 'off' for new connections" "$weft" set weft0 crc off
@@ -118,6 +120,33 @@ says "weft doctor --json: the module" '"what": "version [0-9.]+ is loaded"' "$we
 check "what weft(8) reads is recorded, for tests/tool" on_a "$LAB_PROJECT/tests/tool/recorded.py" "$LAB_OUT/machine.json"
 
 stop_traffic
+# counters_of JSON: those that `weft status` told, as `NAME VALUE`.
+counters_of() {
+	python3 -c 'import json, sys
+for row in json.load(open(sys.argv[1]))["devices"][0]["counters"].items(): print(*row)' "$1"
+}
+counters_in_sys() { (cd /sys/class/infiniband/weft1/ports/1/hw_counters && grep . -- *_* | tr : ' '); }
+same_counters() {
+	on_b "$weft" status weft1 --json >/run/status.json && diff <(counters_of /run/status.json | sort) <(counters_in_sys | sort)
+}
+# The connection that was killed may still be counted.
+check "weft status --json: every counter, with the value that the first namespace's /sys has" wait_for 10 same_counters
+
+# A process has the name that its user gives it: a name with a terminal's commands hides nothing, and commands nothing.
+named=$'/run/a\e[31m\xc2\x9b1m"'
+ln -s "$(command -v rping)" "$named"
+setsid ip netns exec A "$named" -s -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
+server=$!
+await "a server with an odd name listens" 20 listening
+setsid ip netns exec B "$named" -c -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
+client=$!
+await "a client with an odd name is connected" 20 connected
+says "weft status: a process whose name has control characters" "^  [0-9]+ +a\?\[31m\?1m\"/[0-9]+ +streaming" "$weft" status weft0
+LC_ALL=C.UTF-8 "$weft" status >/run/status
+LC_ALL=C.UTF-8 "$weft" status --json >>/run/status
+check "weft status: no control character reaches the terminal" bash -c "! LC_ALL=C.UTF-8 grep -nP '[^\PC]' /run/status"
+stop_traffic
+
 echo 2 >/sys/class/infiniband/weft0/weft/paths
 echo 2 >/sys/class/infiniband/weft1/weft/paths
 start_traffic

@@ -3,6 +3,7 @@
 """Tests of /etc/weft.conf: what is wrong with a file, by line; and what is done for a unit, on a machine that is made up."""
 
 import errno
+import json
 import os
 import pathlib
 import re
@@ -44,10 +45,7 @@ class Machine:
         self.ran = []
 
     def read(self, path):
-        if path == links.PATH:
-            return self.conf
-        device = re.fullmatch(r"/sys/class/infiniband/(\w+)/ports/1/gid_attrs/ndevs/0", path)
-        return self.devices.get(device.group(1)) if device else None
+        return self.conf if path == links.PATH else None
 
     def names(self, path):
         if path == links.NETDEVS:
@@ -64,6 +62,9 @@ class Machine:
         self.settings[name] = text
 
     def run(self, *command):
+        if command[:4] == ("rdma", "-j", "link", "show"):
+            name = command[4].removesuffix("/1")
+            return 0, json.dumps([{"ifname": name, "port": 1, "netdev": self.devices[name]}]), ""
         self.ran.append(" ".join(command))
         if command[0] in self.fails:
             return 1, "", self.fails[command[0]]
@@ -100,12 +101,16 @@ class File(unittest.TestCase):
         for name in settings.SETTINGS:
             self.assertRegex(source, rf"\b{name}\b")
 
+    def test_longest_name(self):
+        self.assertEqual(wrong(f"[{'n' * 31}]\nnetdev = eth0\n"), [])
+
     def test_lines(self):
         for text, said in (
             ("crc = off\n", "1: crc belongs to no device; put it below a line [DEVICE], such as [weft0]"),
             ("[weft0]\nnetdev eth0\n", "2: 'netdev eth0' is neither [DEVICE] nor SETTING = VALUE"),
             ("[weft0]\n\n", "1: [weft0] has no netdev; add a line such as netdev = eth0"),
-            ("[weft-0]\nnetdev = eth0\n", "1: 'weft-0' is no name of a device: letters, digits and _, a letter first"),
+            ("[weft-0]\nnetdev = eth0\n", "1: 'weft-0' is no name of a device: up to 31 letters, digits and _, a letter first"),
+            (f"[{'n' * 32}]\nnetdev = eth0\n", f"1: '{'n' * 32}' is no name of a device: up to 31 letters, digits and _, a letter first"),
             ("[a]\nnetdev = x\n[a]\nnetdev = y\n", "3: [a] is there already, in line 1"),
             ("[a]\nnetdev = x\n[b]\nnetdev = x\n", "3: x carries a already; an Ethernet device carries one"),
             ("[a]\nnetdev = x\nnetdev = y\n", "3: a has a netdev already: x"),

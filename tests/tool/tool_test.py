@@ -4,15 +4,20 @@
 
 import errno
 import json
+import os
+import pathlib
 import re
 import subprocess
+import sys
 import unittest
 
 import schema
 from recorded import TOP, Recorded, run
-from weftlib import connections, settings
+from weftlib import check_programs, connections, settings
 
 WEFT0 = "/sys/class/infiniband/weft0"
+LDCONFIG = "\tlibibverbs.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libibverbs.so.1\n"
+LOOKS = " ".join(check_programs.LOOKS) + " /lib/x86_64-linux-gnu/libibverbs.so.1"
 DEFAULTS = {name: setting.default for name, setting in settings.SETTINGS.items()}
 KERNEL_OPTIONS = "CONFIG_INFINIBAND_ADDR_TRANS=y\nCONFIG_INFINIBAND_VIRT_DMA=y\nCONFIG_INFINIBAND_USER_ACCESS=m\n"
 SS = """ESTAB 0 0 10.0.0.1:7174 10.0.0.2:40001
@@ -51,7 +56,6 @@ def machine(*queue_pairs, netdev="eth0", counters=None, values=None, files=None,
         f"{WEFT0}/node_desc": "Weft software iWARP",
         f"{WEFT0}/ports/1/state": "4: ACTIVE",
         f"{WEFT0}/ports/1/rate": "10 Gb/sec (4X SDR)",
-        f"{WEFT0}/ports/1/hw_counters/lifespan": "10",
         "/sys/class/net/eth0/mtu": "1500",
         "/sys/class/net/eth0/address": "02:00:00:00:00:01",
         "/sys/class/net/lo/address": "00:00:00:00:00:00",
@@ -65,11 +69,13 @@ def machine(*queue_pairs, netdev="eth0", counters=None, values=None, files=None,
         "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456",
     }
     there |= {f"{WEFT0}/weft/{name}": value for name, value in (DEFAULTS | (values or {})).items()}
-    there |= {f"{WEFT0}/ports/1/hw_counters/{name}": str(value) for name, value in (counters or {}).items()}
     tells = {
         "rdma -j link show": [0, json.dumps([{"ifname": "weft0", "port": 1} | ({"netdev": netdev} if netdev else {})]), ""],
+        "rdma -j statistic show link weft0/1": [0, json.dumps([{"ifname": "weft0", "port": 1} | (counters or {})]), ""],
         "rdma -j -dd res show qp link weft0/1": [0, json.dumps([{"ifname": "weft0", "lqpn": 1, "type": "RC"}, *queue_pairs]), ""],
         "rdma -j -dd res show cm_id dev weft0": [0, '[{"state":"LISTEN","src-addr":"10.0.0.1:7174"},{"state":"CONNECT"}]', ""],
+        "ldconfig -p": [0, LDCONFIG, ""],
+        LOOKS: [0, "/etc/libibverbs.d\0/usr/lib/x86_64-linux-gnu/libibverbs/lib%s-rdmav34.so\0", ""],
         "rdma -V": [0, "rdma utility, iproute2-6.1.0\n", ""],
         "ss -tniH": [0, SS, ""],
         "ss -tlnH sport = :18515": [0, "", ""],
@@ -169,11 +175,13 @@ class Status(Case):
         self.assertIn("  colour is 'red' (default 'unknown')\n", output)
 
     def test_another_namespace(self):
-        there = machine(netdev=None, values={"crc": "off"})
-        output = self.says(there, "status")
+        output = self.says(machine(netdev=None, values={"crc": "off"}), "status")
         self.assertIn("on a card of another network namespace", output)
-        self.assertIn("counters are seen in the network namespace alone in which it was added", output)
         self.assertIn("crc is 'off'", output)
+
+    def test_no_counters(self):
+        there = machine(said={"rdma -j statistic show link weft0/1": None})
+        self.assertIn("its counters can't be read: rdma statistic show link weft0/1", self.says(there, "status"))
         self.assertEqual(self.told(there, "status")["devices"][0]["counters"], {})
 
     def test_before_the_handshake(self):
@@ -188,8 +196,33 @@ class Status(Case):
         self.assertNotIn("more connections", self.says(many, "status", "--all"))
 
     def test_what_programs_say_that_is_no_json(self):
-        broken = machine(said={command: [0, "Segmentation fault", ""] for command in ("rdma -j link show", "rdma -j -dd res show qp link weft0/1")})
-        self.assertIn("weft0 on a card", self.says(broken, "status"))
+        for command in ("rdma -j link show", "rdma -j -dd res show qp link weft0/1", "rdma -j -dd res show cm_id dev weft0"):
+            for said in ("Segmentation fault", "{}", '[{"ifname"'):
+                broken = machine(said={command: [0, said, ""]})
+                self.assertIn(f"what '{command}' prints is no JSON", self.refuses(broken, "status"))
+
+    def test_names_with_control_characters(self):
+        """rdma(8) writes a process's name into its JSON as it is, but for what JSON's own writer escapes."""
+        rows = json.dumps([queue_pair() | {"comm": "NAME"}])
+        for name, shown in (("a\x1b[2J", "a?[2J"), ("a\u009b31m", "a?31m"), (r"a\nb", "a?b"), ("a\x7f\u202e", "a??"), ("a\x01b", "a?b"), ("grün", "grün")):
+            with self.subTest(name=name):
+                there = machine(said={"rdma -j -dd res show qp link weft0/1": [0, rows.replace("NAME", name), ""]})
+                self.assertRegex(self.says(there, "status"), rf"\n  17  {re.escape(shown)}/99 +streaming")
+                self.assertTrue(self.says(there, "status", "--json").replace("\n", "").isprintable())
+                (device,) = self.told(there, "status")["devices"]
+                self.assertEqual(device["connections"][0]["process"], json.loads(f'"{name}/99"', strict=False))
+
+    def test_a_locale_that_has_not_every_letter(self):
+        program = (
+            "import sys; from tool_test import machine, queue_pair; from weftlib import main;"
+            "sys.exit(main.main(['status'], machine(*(queue_pair(n) | {'comm': '\\u0142'} for n in range(40)))))"
+        )
+        ran = subprocess.run([sys.executable, "-c", program], cwd=pathlib.Path(__file__).parent, env=dict(os.environ, PYTHONIOENCODING="iso-8859-1"), capture_output=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr.decode())
+        self.assertRegex(ran.stdout, rb"\n  31  \?/99 +streaming")
+        self.assertIn(b"and 8 more connections", ran.stdout)
+
+    def test_what_programs_do_not_say(self):
         self.assertIn("weft0 on a card", self.says(machine(said={"rdma -j link show": None, "ss -tniH": None}), "status"))
 
 
@@ -333,11 +366,13 @@ class Settings(Case):
                 self.assertIn("usage: weft", self.refuses(machine(), *words, status=2))
 
 
-def chain(policy, *rules, hook="input", others=None):
-    """nft's JSON of one chain, with the expressions of its rules, and of others that nothing comes to by itself."""
+def chain(policy, *rules, hook="input", others=None, sets=None, maps=None):
+    """nft's JSON of one chain, with the expressions of its rules, of others that nothing comes to by itself, and named sets."""
     where = {"family": "inet", "table": "filter"}
     objects = [{"metainfo": {"version": "1.0.6"}}, {"table": {"family": "inet", "name": "filter"}}]
     objects.append({"chain": where | {"name": "input", "hook": hook, "type": "filter", "policy": policy}})
+    objects += [{"set": where | {"name": name, "type": "inet_service", "elem": elements}} for name, elements in (sets or {}).items()]
+    objects += [{"map": where | {"name": name, "type": "inet_service", "map": "verdict", "elem": elements}} for name, elements in (maps or {}).items()]
     for name, own in {"input": rules, **(others or {})}.items():
         objects += [{"rule": where | {"chain": name, "expr": rule}} for rule in own]
     return {"nft -j list ruleset": [0, json.dumps({"nftables": objects}), ""]}
@@ -347,10 +382,15 @@ def match(left, right, op="=="):
     return {"match": {"op": op, "left": left, "right": right}}
 
 
+def vmap(field, data):
+    return [{"vmap": {"key": field, "data": data}}]
+
+
 def dport(right, verdict="accept"):
     return [match({"payload": {"protocol": "tcp", "field": "dport"}}, right), {verdict: None}]
 
 
+DPORT = {"payload": {"protocol": "tcp", "field": "dport"}}
 ESTABLISHED = [{"match": {"op": "in", "left": {"ct": {"key": "state"}}, "right": ["established"]}}, {"accept": None}]
 LOOPBACK = [{"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": "lo"}}, {"accept": None}]
 
@@ -381,7 +421,7 @@ class Doctor(Case):
     def test_nothing_is_here(self):
         nothing = Recorded({"kernel": "6.1.0", "memlock": None, "root": False, "files": {}, "said": {}})
         checks = {check for verdict, check, _ in self.findings(nothing, status=1) if verdict == "fault"}
-        self.assertEqual(checks, {"module", "rdma(8)", "library", "device files", "device"})
+        self.assertEqual(checks, {"module", "rdma(8)", "device files", "device"})
         self.assertIn("mend: modprobe -a ib_uverbs rdma_ucm", self.says(nothing, "doctor", status=1))
 
     def test_kernel_options(self):
@@ -403,9 +443,26 @@ class Doctor(Case):
 
     def test_library(self):
         folder = "/usr/lib/x86_64-linux-gnu/libibverbs"
-        self.finds("fault", "library", "not installed", machine(files={f"{folder}/libweft-rdmav34.so": None}))
-        self.finds("fault", "library", "for another rdma-core", machine(files={f"{folder}/libweft-rdmav34.so": None, f"{folder}/libweft-rdmav57.so": ""}))
+        self.finds("fault", "library", "libweft-rdmav34.so, the provider for this rdma-core, is not there", machine(files={f"{folder}/libweft-rdmav34.so": None}))
+        self.finds(
+            "fault",
+            "library",
+            "libweft-rdmav57.so is of another",
+            machine(files={f"{folder}/libweft-rdmav34.so": None, f"{folder}/libweft-rdmav57.so": ""}),
+        )
         self.finds("fault", "library", "no weft.driver", machine(files={"/etc/libibverbs.d/weft.driver": None}))
+        self.finds("fault", "library", "rdma-core", machine(said={"ldconfig -p": [0, "1 libs found\n", ""]}))
+        self.finds("unknown", "library", "ldconfig", machine(said={"ldconfig -p": None}))
+        self.finds("unknown", "library", "where it looks", machine(said={LOOKS: [1, "", ""]}))
+
+    def test_library_in_usr_local(self):
+        """The folders are those of the libibverbs that a program loads."""
+        said = {LOOKS.replace("/lib/x86_64-linux-gnu", "/usr/local/lib"): [0, "/usr/local/etc/libibverbs.d\0/usr/local/lib/libibverbs/lib%s-rdmav57.so\0", ""]}
+        said["ldconfig -p"] = [0, "\tlibibverbs.so.1 (libc6,x86-64) => /usr/local/lib/libibverbs.so.1\n" + LDCONFIG, ""]
+        self.finds("fault", "library", "/usr/local/lib/libibverbs/libweft-rdmav57.so", machine(said=said))
+        there = {"/usr/local/lib/libibverbs/libweft-rdmav57.so": ""}
+        self.finds("fault", "library", "/usr/local/etc/libibverbs.d", machine(said=said, files=there))
+        self.assertEqual(self.findings(machine(said=said, files=there | {"/usr/local/etc/libibverbs.d/weft.driver": "driver weft"})), [])
 
     def test_library_and_module(self):
         line = "libweft: weft0: the kernel module (ABI 5) is newer than libweft (ABI 4); restart this program\n"
@@ -426,6 +483,14 @@ class Doctor(Case):
         renamed = machine()
         renamed.machine = json.loads(json.dumps(renamed.machine).replace("weft0", "iwx020000fffe000001"))
         self.finds("warning", "device name", "ln -s /dev/null", renamed)
+
+    def test_long_name(self):
+        for length, verdicts in ((31, []), (32, ["fault"])):
+            there = machine()
+            there.machine = json.loads(json.dumps(there.machine).replace("weft0", "n" * length))
+            found = self.findings(there, status=len(verdicts))
+            self.assertEqual([one[0] for one in found], verdicts)
+        self.assertIn("rdma dev set " + "n" * 32 + " name", found[0][2])
 
     def test_device(self):
         down = machine(files={f"{WEFT0}/ports/1/state": "1: DOWN"})
@@ -466,6 +531,11 @@ class Doctor(Case):
             ("the port of UDP", chain("drop", [match({"payload": {"protocol": "udp", "field": "dport"}}, 18515), {"accept": None}])),
             ("all ports but this", chain("drop", [match({"payload": {"protocol": "tcp", "field": "dport"}}, 18515, "!="), {"accept": None}])),
             ("after it was dropped", chain("drop", dport(18515, "drop"), [{"accept": None}])),
+            ("a set with a name, of other ports", chain("drop", dport("@allowed"), sets={"allowed": [22]})),
+            ("an empty set", chain("drop", dport("@allowed"), sets={"allowed": []})),
+            ("a map of other ports", chain("drop", vmap(DPORT, {"set": [[22, {"accept": None}]]}))),
+            ("a map that drops it", chain("drop", vmap(DPORT, {"set": [[18515, {"drop": None}]]}), [{"accept": None}])),
+            ("a map of connections that are open", chain("drop", vmap({"ct": {"key": "state"}}, {"set": [["established", {"accept": None}], ["invalid", {"drop": None}]]}))),
             ("in a chain that others go to", chain("drop", [{"jump": {"target": "other"}}], others={"other": [dport(22)]})),
             ("in a chain that goes round", chain("drop", [{"jump": {"target": "other"}}], others={"other": [[{"jump": {"target": "input"}}]]})),
         ):
@@ -481,6 +551,13 @@ class Doctor(Case):
             ("all of TCP", chain("drop", [match({"meta": {"key": "l4proto"}}, {"set": ["tcp", "udp"]}), {"accept": None}])),
             ("the port, after others were dropped", chain("drop", *SOME_DROPPED, dport(18515))),
             ("another chain", chain("drop", [{"jump": {"target": "other"}}], others={"other": [dport(18515)]})),
+            ("a set with a name", chain("drop", dport("@allowed"), sets={"allowed": [22, {"range": [18000, 19000]}]})),
+            ("a set that counts", chain("drop", dport("@allowed"), sets={"allowed": [{"elem": {"val": 18515, "counter": {"packets": 1, "bytes": 60}}}]})),
+            ("a map of verdicts", chain("drop", vmap(DPORT, {"set": [[22, {"drop": None}], [18515, {"accept": None}]]}))),
+            ("a map of chains", chain("drop", vmap(DPORT, {"set": [[18515, {"jump": {"target": "other"}}]]}), others={"other": [[{"accept": None}]]})),
+            ("a map with a name", chain("drop", vmap(DPORT, "@ports"), maps={"ports": [[{"range": [18000, 19000]}, {"accept": None}]]})),
+            ("a map of cards", chain("drop", vmap({"meta": {"key": "iifname"}}, {"set": [["lo", {"accept": None}], ["eth0", {"jump": {"target": "other"}}]]}), others={"other": [dport(18515)]})),
+            ("new connections to the port", chain("drop", [match({"ct": {"key": "state"}}, "new", "in"), *dport(18515)])),
             ("its policy", chain("accept", dport(22, "drop"))),
             ("what goes out", chain("drop", hook="output")),
         ):
@@ -492,6 +569,10 @@ class Doctor(Case):
         self.finds("unknown", "firewall", "iptables -L", machine(said=chain("drop", odd)))
         self.finds("unknown", "firewall", "iptables -L", machine(said=chain("drop", [{"jump": {"target": "other"}}], others={"other": [odd]})))
         self.assertEqual(self.findings(machine(said=chain("drop", odd, dport(18515)))), [])
+
+    def test_firewall_of_addresses_with_ports(self):
+        both = {"concat": [{"payload": {"protocol": "ip", "field": "saddr"}}, DPORT]}
+        self.finds("unknown", "firewall", "nft list ruleset", machine(said=chain("drop", [match(both, "@allowed"), {"accept": None}], sets={"allowed": []})))
 
     def test_firewall_that_is_not_seen(self):
         self.finds("unknown", "firewall", "nftables", machine(said={"nft -j list ruleset": None}))

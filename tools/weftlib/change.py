@@ -5,6 +5,7 @@ import errno
 
 from weftlib import devices, settings
 from weftlib.host import Failed
+from weftlib.output import say
 
 
 def add_parsers(commands):
@@ -33,7 +34,7 @@ def choose(values, name, words):
 
 def why(error, path):
     if error.errno == errno.EACCES:
-        return "only root may change it (sudo weft set …)"
+        return "only root may change it (sudo weft set)"
     if error.errno == errno.EINVAL:
         return "the module does not take this value; it may be older than this tool (weft doctor)"
     return f"{path}: {error.strerror}"
@@ -49,9 +50,9 @@ def run_set(host, arguments):
     except OSError as error:
         raise Failed(f"{name} of {device} stays as it was: {why(error, path)}") from None
     shown = " ".join((host.read(path) or "").split())
-    print(f"{device}: {name} is '{shown}' for new connections, until the device or the module goes")
+    say(f"{device}: {name} is '{shown}' for new connections, until the device or the module goes")
     if name in ("transport", "sctp_ports") and shown not in ("tcp", "none") and not sctp_is_here(host):
-        print("but the kernel's sctp is not loaded: modprobe sctp, at both ends")
+        say("but the kernel's sctp is not loaded: modprobe sctp, at both ends")
     return 0
 
 

@@ -122,15 +122,26 @@ def holds(part, port):
         return compares(part["match"], lambda right: covers(right, "tcp") or covers(right, 6))
     if meta in ("iif", "iifname"):
         return compares(part["match"], lambda right: right != "lo")
+    if left.get("ct", {}).get("key") == "state":
+        return compares(part["match"], lambda right: covers(right, "new"))
+    if "concat" in left:
+        return None  # of some ports with some addresses
     # Of some peers, of another protocol, or of connections that are open.
     return not field and "ct" not in left
+
+
+def is_of_port(left):
+    """Does a rule compare this of all that begins a connection to a port, whoever the peer is?"""
+    return isinstance(left, dict) and (
+        left.get("payload", {}).get("field") == "dport" or left.get("meta", {}).get("key") == "l4proto" or left.get("ct", {}).get("key") == "state"
+    )
 
 
 def drops(rule):
     """Does this rule drop or reject whatever holds() says that it holds for, and not some of it, by a card, a mark or a rate?"""
     plain = {"counter", "log", "drop", "reject"}
     compared = [part["match"].get("left") for part in rule if "match" in part]
-    ports = [left for left in compared if isinstance(left, dict) and (left.get("payload", {}).get("field") == "dport" or left.get("meta", {}).get("key") == "l4proto")]
+    ports = [left for left in compared if is_of_port(left)]
     return any("drop" in part or "reject" in part for part in rule) and len(ports) == len(compared) and all("match" in part or plain & set(part) for part in rule)
 
 
@@ -159,12 +170,34 @@ def accepts(rules, where, port, seen=()):
 
 def covers(right, port):
     """Is the port, or the protocol, in what a rule compares it with: a number, a name, a range, or a set of those?"""
+    if isinstance(right, list):
+        return any(covers(element, port) for element in right)
     if isinstance(right, dict):
-        inside = right.get("set") or [right.get("range")]
         if "range" in right:
             return isinstance(port, int) and right["range"][0] <= port <= right["range"][1]
-        return any(covers(element, port) for element in inside)
+        # An element with a counter or a time limit has its value inside.
+        return covers(right["elem"].get("val") if "elem" in right else right.get("set"), port)
     return right == port
+
+
+def spelled(value, sets):
+    """A rule, or a part of one, with the elements of a set or a map in the place of its name."""
+    if isinstance(value, dict):
+        return {key: spelled(inside, sets) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [spelled(inside, sets) for inside in value]
+    return {"set": sets[value]} if isinstance(value, str) and value in sets else value
+
+
+def without_maps(rule):
+    """The rules that do what one with a verdict map does, a rule for each of its elements; or that rule itself."""
+    for at, part in enumerate(rule):
+        if "vmap" in part:
+            pairs = part["vmap"]["data"].get("set") or []
+            return [
+                [*rule[:at], {"match": {"op": "==", "left": part["vmap"]["key"], "right": right}}, verdict, *rule[at + 1 :]] for right, verdict in pairs
+            ]
+    return [rule]
 
 
 def drops_all(rule):
@@ -181,9 +214,13 @@ def firewall(host, port):
     if ran[0]:
         return Finding("firewall", UNKNOWN, "nft tells only root of the firewall (sudo weft doctor)")
     objects = said_json_of(ran[1])
-    rules = {}
+    rules, sets = {}, {}
+    for one in (item.get("set") or item.get("map") for item in objects if "set" in item or "map" in item):
+        sets.setdefault((one.get("family"), one.get("table")), {})[f"@{one.get('name')}"] = one.get("elem", [])
     for rule in (item["rule"] for item in objects if "rule" in item):
-        rules.setdefault((rule.get("family"), rule.get("table"), rule.get("chain")), []).append(rule.get("expr", []))
+        table = (rule.get("family"), rule.get("table"))
+        expressions = spelled(rule.get("expr", []), sets.get(table, {}))
+        rules.setdefault((*table, rule.get("chain")), []).extend(without_maps(expressions))
     for chain in (item["chain"] for item in objects if "chain" in item):
         if chain.get("hook") != "input":
             continue
@@ -193,8 +230,8 @@ def firewall(host, port):
             continue
         verdict = accepts(rules, where, port)
         if verdict is None:
-            what = f"nftables' chain {' '.join(map(str, where))} has rules of iptables that nft can't show: whether it accepts TCP's port {port} can't be told"
-            return Finding("firewall", UNKNOWN, what + " (iptables -L -n does)")
+            what = f"nftables' chain {' '.join(map(str, where))} has rules that can't be followed here: whether it accepts TCP's port {port} can't be told"
+            return Finding("firewall", UNKNOWN, what + " (nft list ruleset; iptables -L -n)")
         if not verdict:
             what = f"nftables' chain {' '.join(map(str, where))} drops what no rule accepts, and none accepts TCP's port {port}"
             return Finding("firewall", WARNING, what, mend)

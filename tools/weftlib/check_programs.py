@@ -3,41 +3,38 @@
 
 import re
 
-from weftlib.finding import FAULT, OK, WARNING, Finding
+from weftlib.finding import FAULT, OK, UNKNOWN, WARNING, Finding
 from weftlib.host import said
+from weftlib.links import LONGEST_NAME
 
-# Below these libibverbs looks for plugins, in a folder of its own; or a folder for each architecture further.
-LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
-# Where the files are that name them.
-DRIVERS = ("/etc/libibverbs.d", "/usr/local/etc/libibverbs.d")
+# Prints where a libibverbs looks for the files that name plugins, and how it makes a plugin's path of a name: its own texts.
+LOOKS = ("grep", "-zaoE", r"^/.*/(libibverbs\.d|lib%s-rdmav[0-9]+\.so)$")
 REINSTALL = "make && make install in Weft's tree, or the package libweft"
 # A queue pair of default size with its buffers fits many times; ib_write_bw with large messages fits as well.
 ENOUGH_MEMLOCK = 64 << 20
 
 
-def plugins(host):
-    folders = [f"{place}/{name}" for place in LIBRARIES for name in host.names(place) if name.endswith(("-linux-gnu", "libibverbs"))]
-    folders = [folder if folder.endswith("libibverbs") else f"{folder}/libibverbs" for folder in folders]
-    return [f"{folder}/{name}" for folder in folders for name in host.names(folder) if re.match(r"lib\w+-rdmav\d+\.so", name)]
-
-
-def tag(path):
-    return re.search(r"-rdmav(\d+)\.so", path)[1]
-
-
 def library(host):
-    """The provider is there, for this rdma-core, and its driver file names it."""
-    there = plugins(host)
-    ours = [path for path in there if "/libweft-" in path]
-    tags = {tag(path) for path in there if path not in ours}
-    if not ours:
-        return Finding("library", FAULT, "libweft, the provider for rdma-core, is not installed", REINSTALL)
-    if tags and not tags & {tag(path) for path in ours}:
-        what = f"{ours[0]} is for another rdma-core than this one (rdmav{', '.join(sorted(tags))})"
-        return Finding("library", FAULT, what, REINSTALL)
-    if not any("driver weft" in (host.read(f"{folder}/weft.driver") or "") for folder in DRIVERS):
-        return Finding("library", FAULT, f"{ours[0]} is here, but no weft.driver names it in {DRIVERS[0]}", REINSTALL)
-    return Finding("library", OK, ours[0])
+    """The provider is there, for the rdma-core that programs load, and its driver file names it."""
+    libraries = said(host, "ldconfig", "-p")
+    path = re.search(r"^\s*libibverbs\.so\.1 .*=> (.+)$", libraries, re.MULTILINE)
+    if not libraries:
+        return Finding("library", UNKNOWN, "ldconfig does not tell which libraries there are")
+    if not path:
+        return Finding("library", FAULT, "libibverbs, the library of rdma-core, is not installed", "apt-get install libibverbs1")
+    texts = said(host, *LOOKS, path[1]).split("\0")
+    config = next((text for text in texts if text.endswith(".d")), None)
+    plugin = next((text % "weft" for text in texts if "%s" in text), None)
+    if not config or not plugin:
+        return Finding("library", UNKNOWN, f"{path[1]} does not tell where it looks for providers")
+    folder, _, name = plugin.rpartition("/")
+    if name not in host.names(folder):
+        others = [other for other in host.names(folder) if other.startswith("libweft-")]
+        what = f"{plugin}, the provider for this rdma-core, is not there"
+        return Finding("library", FAULT, what + "".join(f"; {other} is of another" for other in others), REINSTALL)
+    if "driver weft" not in (host.read(f"{config}/weft.driver") or ""):
+        return Finding("library", FAULT, f"{plugin} is here, but no weft.driver names it in {config}", REINSTALL)
+    return Finding("library", OK, plugin)
 
 
 def agreement(host, found):
@@ -77,7 +74,11 @@ def memlock(host):
 
 
 def names(host, found):
-    """udev's rule of rdma-core gives a device another name than the one it was added with."""
+    """rdma_cm can use the name, and udev's rule of rdma-core has not given the device another than it was added with."""
+    long = next((device.name for device in found if len(device.name) > LONGEST_NAME), None)
+    if long:
+        what = f"{long} has more than {LONGEST_NAME} characters: it can neither connect nor listen, nor can any program here listen on all addresses"
+        return Finding("device name", FAULT, what, f"rdma dev set {long} name weft0, or another that is not in use")
     rule = "60-rdma-persistent-naming.rules"
     renamed = [device.name for device in found if re.match(r"iw[pxsofn]", device.name)]
     if not renamed:

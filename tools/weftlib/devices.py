@@ -21,7 +21,7 @@ class Device:
     mtu: int | None
     mac: str | None
     settings: dict
-    counters: dict  # empty in another network namespace than the one it was added in
+    counters: dict  # empty where rdma(8) does not tell them
 
     def changed(self):
         """The settings that are not at their default."""
@@ -49,9 +49,9 @@ def number(text):
 
 
 def counters(host, name):
-    folder = f"{CLASS}/{name}/ports/1/hw_counters"
-    read = {counter: number(host.read(f"{folder}/{counter}")) for counter in host.names(folder) if counter != "lifespan"}
-    return {counter: value for counter, value in read.items() if value is not None}
+    """From netlink: sysfs has no counters in another network namespace than the first, such as a container's."""
+    rows = said_json(host, "rdma", "-j", "statistic", "show", "link", f"{name}/1")
+    return {counter: value for row in rows for counter, value in row.items() if counter not in ("ifname", "port")}
 
 
 def read_settings(host, name):

@@ -3,7 +3,7 @@
 
 from weftlib import check_kernel, check_network, check_programs, devices
 from weftlib.finding import FAULT, OK, WARNING
-from weftlib.output import print_json
+from weftlib.output import print_json, say
 
 PORT = 18515  # perftest's
 
@@ -43,8 +43,8 @@ def run_doctor(host, arguments):
         print_json({"faults": faults, "warnings": warnings, "findings": [finding.as_json() for finding in findings]})
     else:
         for finding in findings:
-            print(f"{finding.verdict:<8} {finding.check}: {finding.what}")
+            say(f"{finding.verdict:<8} {finding.check}: {finding.what}")
             if finding.mend:
-                print(f"         mend: {finding.mend}")
-        print(f"{sum(finding.verdict == OK for finding in findings)} ok, {warnings} warnings, {faults} faults")
+                say(f"         mend: {finding.mend}")
+        say(f"{sum(finding.verdict == OK for finding in findings)} ok, {warnings} warnings, {faults} faults")
     return 1 if faults else 0

@@ -83,9 +83,13 @@ def said(host, *command):
 
 
 def said_json(host, *command):
-    """The list that a program prints as JSON; an empty one if it prints none."""
+    """The list that a program prints as JSON; an empty one if it prints nothing. Raises Failed if it is something else: then
+    nobody knows what is there."""
     try:
-        found = json.loads(said(host, *command) or "[]")
+        # rdma(8) writes a process's name as it is, control characters too.
+        found = json.loads(said(host, *command) or "[]", strict=False)
     except ValueError:
-        return []
-    return found if isinstance(found, list) else []
+        found = None
+    if not isinstance(found, list):
+        raise Failed(f"what '{' '.join(command)}' prints is no JSON; see it by hand")
+    return found

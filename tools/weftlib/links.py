@@ -6,14 +6,15 @@ import difflib
 import re
 
 from weftlib import settings
-from weftlib.host import Failed
+from weftlib.host import Failed, said_json
 
 PATH = "/etc/weft.conf"
 DEVICES = "/sys/class/infiniband"
 NETDEVS = "/sys/class/net"
 SIGNATURE = "this machine takes signed modules only: mokutil --import /var/lib/dkms/mok.pub, and reboot"
 SECTION = re.compile(r"\[\s*(.*?)\s*\]")
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+LONGEST_NAME = 31  # with a longer one, iw_cm_map() of the kernel has each connection and each listener fail
+NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_]{{0,{LONGEST_NAME - 1}}}")
 NETDEV = re.compile(r"[^\s/:]{1,15}")
 
 
@@ -67,7 +68,7 @@ def parse(text, path=PATH):
             if known:
                 wrong(number, f"[{name}] is there already, in line {known.line}")
             elif not NAME.fullmatch(name):
-                wrong(number, f"'{name}' is no name of a device: letters, digits and _, a letter first")
+                wrong(number, f"'{name}' is no name of a device: up to {LONGEST_NAME} letters, digits and _, a letter first")
             else:
                 link, skipping = Link(name, number), False
                 links.append(link)
@@ -117,8 +118,9 @@ def find(host, name, path=PATH):
 
 
 def carrier(host, name):
-    """The network device below a device that is up, or None."""
-    return host.read(f"{DEVICES}/{name}/ports/1/gid_attrs/ndevs/0")
+    """The network device below a device that is up, or None if it is in another network namespace. sysfs does not
+    tell on Linux 6.1."""
+    return next((row.get("netdev") for row in said_json(host, "rdma", "-j", "link", "show", f"{name}/1")), None)
 
 
 def complaint(ran, program):
@@ -145,8 +147,8 @@ def apply(host, link, path=PATH):
 def up(host, name, path=PATH):
     """Adds the device, unless it is there, and sets what the file says. Raises Failed, with nothing left behind."""
     link = find(host, name, path)
-    below = carrier(host, name)
     if name in host.names(DEVICES):
+        below = carrier(host, name)
         if not host.names(f"{DEVICES}/{name}/weft"):
             raise Failed(f"{name} is a device of another driver; give [{name}] in {path} another name")
         if below and below != link.netdev and link.netdev in host.names(NETDEVS):

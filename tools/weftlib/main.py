@@ -7,6 +7,7 @@ import sys
 
 from weftlib import change, doctor, status
 from weftlib import host as hosts
+from weftlib.output import say
 
 # Modules that have commands, each by a function add_parsers().
 PARTS = (status, change, doctor)
@@ -38,7 +39,7 @@ def main(words=None, host=None):
         sys.stdout.flush()
         return ended
     except hosts.Failed as error:
-        print(f"weft: {error}", file=sys.stderr)
+        say(f"weft: {error}", sys.stderr)
         return 1
     except BrokenPipeError:
         # Whoever read the output has seen enough.

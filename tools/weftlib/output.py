@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How things are printed."""
+"""How things are printed. Names of processes and of network devices are other users': a terminal gets no control
+character of theirs, and a locale that lacks one of their letters gets a question mark."""
 
 import json
+import sys
+
+
+def say(line, file=None):
+    """Prints one line."""
+    file = file or sys.stdout
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    shown = "".join(character if character.isprintable() else "?" for character in line)
+    print(shown.encode(encoding, "replace").decode(encoding), file=file)
 
 
 def print_json(value):
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json.dumps(value, indent=2))
 
 
 def table(head, rows, notes=()):

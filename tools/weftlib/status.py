@@ -3,7 +3,7 @@
 
 from weftlib import connections, devices, settings, slow
 from weftlib.host import Failed
-from weftlib.output import print_json, table
+from weftlib.output import print_json, say, table
 
 # More connections than these are counted, not listed; --all lists them.
 LISTED = 32
@@ -49,19 +49,19 @@ def print_device(seen, everything):
     device = seen.device
     place = f"on {device.netdev}" if device.netdev else "on a card of another network namespace"
     mtu = f", MTU {device.mtu}" if device.mtu else ""
-    print(f"{device.name} {place}: {device.state}, {device.rate}{mtu}, module {device.version}")
+    say(f"{device.name} {place}: {device.state}, {device.rate}{mtu}, module {device.version}")
     for name, value in device.changed().items():
         default = settings.SETTINGS[name].default if name in settings.SETTINGS else "unknown"
-        print(f"  {name} is '{value}' (default '{default}')")
+        say(f"  {name} is '{value}' (default '{default}')")
     counted = device.counters
     if not counted:
-        print("  counters are seen in the network namespace alone in which it was added")
+        say(f"  its counters can't be read: rdma statistic show link {device.name}/1 has none")
     else:
-        print(f"  sent {counted.get('tx_bytes', 0)} bytes, received {counted.get('rx_bytes', 0)}, since it was added")
+        say(f"  sent {counted.get('tx_bytes', 0)} bytes, received {counted.get('rx_bytes', 0)}, since it was added")
     for listener in seen.listeners:
-        print(f"  listens on {listener}")
+        say(f"  listens on {listener}")
     for reason in seen.slow:
-        print(f"  ! {reason}")
+        say(f"  ! {reason}")
     print_connections(seen, everything)
 
 
@@ -83,9 +83,9 @@ def print_connections(seen, everything):
         )
     notes = [[f"! {reason}" for reason in reasons] for reasons in seen.reasons]
     for line in table(("QP", "PROCESS", "STATE", "PEER", "IS", "CRC", "FRAMES", "OVER"), rows, notes):
-        print(f"  {line}")
+        say(f"  {line}")
     if shown < len(seen.connections):
-        print(f"  … and {len(seen.connections) - shown} more connections (--all)")
+        say(f"  and {len(seen.connections) - shown} more connections (--all)")
 
 
 def run_status(host, arguments):
@@ -94,10 +94,10 @@ def run_status(host, arguments):
         print_json({"devices": [seen.as_json() for seen in found]})
         return 0
     if not found:
-        print("there is no Weft device; rdma link add weft0 type weft netdev eth0, and weft doctor if that fails")
+        say("there is no Weft device; rdma link add weft0 type weft netdev eth0, and weft doctor if that fails")
     for number, seen in enumerate(found):
         if number:
-            print()
+            say("")
         print_device(seen, arguments.all)
     return 0
 
@@ -112,10 +112,11 @@ def run_show(host, arguments):
     if arguments.json:
         print_json({"device": arguments.device, "settings": [describe(name, value) for name, value in values.items()]})
     elif arguments.setting is not None:
-        print(values[arguments.setting])
+        say(values[arguments.setting])
     else:
         rows = [(name, value or "-", *explained(name)) for name, value in values.items()]
-        print("\n".join(table(("SETTING", "VALUE", "DEFAULT", "TAKES", "MEANING"), rows)))
+        for line in table(("SETTING", "VALUE", "DEFAULT", "TAKES", "MEANING"), rows):
+            say(line)
     return 0
 
 
