@@ -5,12 +5,32 @@
 
 #include <linux/interrupt.h>
 #include <linux/net.h>
+#include <linux/sizes.h>
 #include <linux/timer.h>
 
 #include "base/compat/sock.h"
 #include "llp/class.h"
 
 extern const struct weft_llp_class weft_tcp_class;
+
+/* So many bytes are a packet of a large message. */
+#define WEFT_TCP_LARGE		SZ_16K
+
+/**
+ * struct weft_tcp_turn - how soon the peer's messages are answered
+ * @segs_read: how many of the peer's segments had come when the last read ended
+ * @segs_answered: how many of them had come before this end last sent
+ * @answers: how many segments this end had sent then
+ * @began: when the first read since then was, in jiffies
+ * @num: how many short messages in a row were answered soon; no more than WEFT_TCP_TURNS
+ */
+struct weft_tcp_turn {
+	u32 segs_read;
+	u32 segs_answered;
+	u32 answers;
+	u32 began;
+	u8 num;
+};
 
 /**
  * struct weft_tcp - one stream of TCP
@@ -31,11 +51,7 @@ extern const struct weft_llp_class weft_tcp_class;
  * @backoff: what @hasty became last. It doubles when a packet was put off for nothing
  * @at_once: no packet is put off, since the owner does not read in the callback, or is asking for
  *	it right now
- * @segs_read: how many of the peer's segments had come when the last read ended
- * @segs_answered: how many of them had come before this end last sent
- * @answers: how many segments this end had sent then
- * @message_began: when the first read since then was, in jiffies
- * @turns: how many short messages in a row were answered soon; no more than WEFT_TCP_TURNS
+ * @turn: how soon the peer's messages are answered
  * @rcv_mss: what TCP had measured before it was raised for one message; 0 if it is not raised
  *
  * @mss_clamp to @max_window and @put_off to @rcv_mss are protected by the socket lock; the rest is
@@ -56,11 +72,7 @@ struct weft_tcp {
 	u8 hasty;
 	u8 backoff;
 	bool at_once;
-	u32 segs_read;
-	u32 segs_answered;
-	u32 answers;
-	u32 message_began;
-	u8 turns;
+	struct weft_tcp_turn turn;
 	u16 rcv_mss;
 };
 

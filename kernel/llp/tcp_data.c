@@ -9,13 +9,11 @@
 #include <net/tcp.h>
 
 #include "base/compat.h"
-#include "llp/tcp.h"
+#include "llp/tcp_ack.h"
 #include "wire/plan.h"
 
 /* --- when packets are read --- */
 
-/* So many bytes are a packet of a large message, which may be put off. */
-#define WEFT_TCP_LARGE		SZ_16K
 /* The most bytes that wait: the copy of more would take long, and TCP is to keep room. */
 #define WEFT_TCP_MOST		SZ_1M
 /* The most packets that are read at once before one is put off again. */
@@ -350,65 +348,6 @@ struct weft_tcp_reader {
 	void *ctx;
 };
 
-/*
- * So many segments has a short message at most, which are fewer than the ten of a congestion window
- * that TCP begins with; and so many short messages are answered before one waits for its answer.
- */
-#define WEFT_TCP_SHORT_SEGS	8
-#define WEFT_TCP_TURNS		8
-
-/*
- * Counts short messages that were answered soon: before the peer's TCP would take them for lost,
- * which is after two jiffies at least. What came since the answer is another message.
- */
-static void llp_tcp_count_turn(struct weft_tcp *tcp, const struct tcp_sock *tp)
-{
-	if (tcp->answers == tp->data_segs_out)
-		return;
-	if (tcp->segs_read - tcp->segs_answered > WEFT_TCP_SHORT_SEGS ||
-	    tp->lsndtime - tcp->message_began > 1)
-		tcp->turns = 0;
-	else if (tcp->turns < WEFT_TCP_TURNS)
-		tcp->turns++;
-	tcp->answers = tp->data_segs_out;
-	tcp->segs_answered = tcp->segs_read;
-	tcp->message_began = tcp_jiffies32;
-}
-
-/*
- * Leaves the acknowledgment of a short message to what answers it, where TCP would send a packet
- * for it at once, since it is more than one full segment. Such a packet is a tenth of what a
- * request of 4 KiB costs. Only after a number of short messages, and while TCP finds the connection
- * interactive, which ends when an answer comes later than TCP's timer. What belongs to a longer
- * message is acknowledged as TCP does: if its last acknowledgment took as long as the answer,
- * CUBIC's HyStart would end the peer's slow start by it. So are a few large segments, since the
- * peer may have lent their bytes, and completes them when they are acknowledged.
- */
-static void llp_tcp_ack_with_answer(struct weft_tcp *tcp, struct sock *sk)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 segs = READ_ONCE(tp->data_segs_in) - tcp->segs_answered;
-	u32 unacknowledged = tp->rcv_nxt - tp->rcv_wup;
-
-	if (tcp->turns < WEFT_TCP_TURNS || !inet_csk_in_pingpong_mode(sk) || tp->packets_out ||
-	    segs > WEFT_TCP_SHORT_SEGS || segs * tp->advmss > WEFT_TCP_LARGE ||
-	    unacknowledged > WEFT_TCP_LARGE || unacknowledged <= icsk->icsk_ack.rcv_mss)
-		return;
-	tcp->rcv_mss = icsk->icsk_ack.rcv_mss;
-	icsk->icsk_ack.rcv_mss = unacknowledged;
-}
-
-/* Has TCP acknowledge by the peer's segments again, if one message was to wait for its answer. */
-static void llp_tcp_ack_at_once(struct weft_tcp *tcp, struct sock *sk)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-
-	if (tcp->rcv_mss && icsk->icsk_ack.rcv_mss > tcp->rcv_mss)
-		icsk->icsk_ack.rcv_mss = tcp->rcv_mss;
-	tcp->rcv_mss = 0;
-}
-
 static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 			    unsigned int offset, size_t len)
 {
@@ -421,7 +360,7 @@ static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 
 	desc->count = !last;
 	if (last && pushed && n == len)
-		llp_tcp_ack_with_answer(reader->tcp, sk); /* the sender had no more */
+		weft_tcp_ack_with_answer(reader->tcp, sk); /* the sender had no more */
 	return n;
 }
 
@@ -447,10 +386,10 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	 * Send. What answers them acknowledges them, or TCP's timer.
 	 */
 	inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_PUSHED2;
-	llp_tcp_ack_at_once(tcp, sk);
-	llp_tcp_count_turn(tcp, tp);
+	weft_tcp_ack_at_once(tcp, sk);
+	weft_tcp_count_turn(&tcp->turn, tp->data_segs_out, tp->lsndtime, tcp_jiffies32);
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);
-	tcp->segs_read = READ_ONCE(tp->data_segs_in);
+	tcp->turn.segs_read = READ_ONCE(tp->data_segs_in);
 }
 
 void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)

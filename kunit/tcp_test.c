@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sockets of TCP: how they are set up, and when a message is acknowledged. That is
+ * decided by numbers that TCP keeps, which the cases write themselves.
+ */
+#include <kunit/test.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+#include "llp/llp.h"
+#include "llp/tcp_ack.h"
+
+#define MSS		1448U
+#define JUMBO_MSS	8948U	/* of an MTU of 9000 */
+
+static void ignore(struct weft_llp *llp)
+{
+}
+
+static const struct weft_llp_ops ops = {
+	.changed = ignore,
+	.readable = ignore,
+	.writable = ignore,
+};
+
+/* --- setting up --- */
+
+static void silent_peers(struct kunit *test)
+{
+	struct weft_llp *llp = weft_llp_open(&weft_tcp_class, &init_net, AF_INET, &ops, NULL);
+	const struct sock *sk;
+	const struct tcp_sock *tp;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
+	sk = weft_tcp_sk(llp);
+	tp = tcp_sk(sk);
+	weft_llp_set_timeouts(llp, 0, 0);
+	KUNIT_EXPECT_FALSE(test, sock_flag(sk, SOCK_KEEPOPEN));
+	weft_llp_set_timeouts(llp, 60, 25);
+	KUNIT_EXPECT_TRUE(test, sock_flag(sk, SOCK_KEEPOPEN));
+	KUNIT_EXPECT_EQ(test, keepalive_time_when(tp), 60 * HZ);
+	KUNIT_EXPECT_EQ(test, keepalive_intvl_when(tp), 10 * HZ);
+	KUNIT_EXPECT_EQ(test, keepalive_probes(tp), 6);
+	KUNIT_EXPECT_EQ(test, inet_csk(sk)->icsk_user_timeout, 25000U);
+	/* No probe is later than the first. */
+	weft_llp_set_timeouts(llp, 3, 0);
+	KUNIT_EXPECT_EQ(test, keepalive_time_when(tp), 3 * HZ);
+	KUNIT_EXPECT_EQ(test, keepalive_intvl_when(tp), 3 * HZ);
+	KUNIT_EXPECT_EQ(test, keepalive_probes(tp), 6);
+	weft_llp_close(llp, true);
+}
+
+/* --- which messages were answered soon --- */
+
+/* A message of so many segments is read, and answered by one segment @delay jiffies later. */
+static void answer(struct weft_tcp_turn *turn, u32 segs, u32 delay)
+{
+	u32 out = turn->answers + 1;
+
+	turn->segs_read += segs;
+	weft_tcp_count_turn(turn, out, turn->began + delay, turn->began + delay + 100);
+}
+
+static struct weft_tcp_turn turns(u32 num)
+{
+	/* All of these go round. */
+	struct weft_tcp_turn turn = {
+		.segs_read = -3, .segs_answered = -3, .answers = -2, .began = -5,
+	};
+
+	while (num--)
+		answer(&turn, 2, 0);
+	return turn;
+}
+
+static void turns_soon(struct kunit *test)
+{
+	struct weft_tcp_turn turn = turns(0);
+	u32 i;
+
+	for (i = 1; i <= 10; i++) {
+		answer(&turn, WEFT_TCP_SHORT_SEGS, 1);
+		KUNIT_EXPECT_EQ(test, (u32)turn.num, min(i, 8U));
+	}
+}
+
+static void turns_late(struct kunit *test)
+{
+	struct weft_tcp_turn turn = turns(8);
+
+	KUNIT_EXPECT_EQ(test, (u32)turn.num, 8U);
+	answer(&turn, 2, 2);
+	KUNIT_EXPECT_EQ(test, (u32)turn.num, 0U);
+	/* The next message begins with the read behind that answer. */
+	answer(&turn, 2, 1);
+	KUNIT_EXPECT_EQ(test, (u32)turn.num, 1U);
+}
+
+static void turns_long(struct kunit *test)
+{
+	struct weft_tcp_turn turn = turns(8);
+
+	answer(&turn, 9, 0);
+	KUNIT_EXPECT_EQ(test, (u32)turn.num, 0U);
+}
+
+/* Reads until the answer are of one message, which is as old as the first of them. */
+static void turns_by_parts(struct kunit *test)
+{
+	struct weft_tcp_turn turn = turns(8), before;
+
+	turn.segs_read += 5;
+	before = turn;
+	weft_tcp_count_turn(&turn, turn.answers, turn.began - 1000, turn.began + 1);
+	KUNIT_EXPECT_EQ(test, memcmp(&turn, &before, sizeof(turn)), 0);
+	answer(&turn, 4, 0);
+	KUNIT_EXPECT_EQ(test, (u32)turn.num, 0U);
+	KUNIT_EXPECT_EQ(test, turn.segs_answered, before.segs_read + 4);
+}
+
+/* --- when a message is acknowledged --- */
+
+/* A stream whose peer has sent two full segments behind eight short messages. */
+static struct weft_tcp *asked(struct kunit *test, u32 mss)
+{
+	struct weft_llp *llp = weft_llp_open(&weft_tcp_class, &init_net, AF_INET, &ops, NULL);
+	struct weft_tcp *tcp;
+	struct tcp_sock *tp;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
+	tcp = to_weft_tcp(llp);
+	weft_llp_lock(llp);
+	tp = tcp_sk(weft_tcp_sk(llp));
+	tcp->turn = turns(8);
+	tp->data_segs_in = tcp->turn.segs_answered + 2;
+	tp->rcv_wup = -1000;
+	tp->rcv_nxt = tp->rcv_wup + 2 * mss;
+	tp->advmss = mss;
+	inet_csk_enter_pingpong_mode(weft_tcp_sk(llp));
+	inet_csk(weft_tcp_sk(llp))->icsk_ack.rcv_mss = mss;
+	return tcp;
+}
+
+/* Reads what was asked. Returns how many bytes TCP then takes for no more than one segment. */
+static u32 read_all(struct weft_tcp *tcp)
+{
+	weft_tcp_ack_with_answer(tcp, weft_tcp_sk(&tcp->llp));
+	return inet_csk(weft_tcp_sk(&tcp->llp))->icsk_ack.rcv_mss;
+}
+
+static void answered(struct weft_tcp *tcp)
+{
+	struct sock *sk = weft_tcp_sk(&tcp->llp);
+
+	tcp_sk(sk)->packets_out = 0;
+	weft_llp_unlock(&tcp->llp);
+	weft_llp_close(&tcp->llp, true);
+}
+
+/* The next read puts back what TCP had measured, or leaves the less that it has measured since. */
+static void ack_with_answer(struct kunit *test)
+{
+	struct weft_tcp *tcp = asked(test, MSS);
+	struct sock *sk = weft_tcp_sk(&tcp->llp);
+
+	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
+	weft_tcp_ack_at_once(tcp, sk);
+	KUNIT_EXPECT_EQ(test, (u32)inet_csk(sk)->icsk_ack.rcv_mss, MSS);
+	weft_tcp_ack_at_once(tcp, sk);
+	KUNIT_EXPECT_EQ(test, (u32)inet_csk(sk)->icsk_ack.rcv_mss, MSS);
+
+	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
+	inet_csk(sk)->icsk_ack.rcv_mss = 536;
+	weft_tcp_ack_at_once(tcp, sk);
+	KUNIT_EXPECT_EQ(test, (u32)inet_csk(sk)->icsk_ack.rcv_mss, 536U);
+	answered(tcp);
+}
+
+/* One late answer, and eight messages are acknowledged at once. */
+static void ack_after_late_answer(struct kunit *test)
+{
+	struct weft_tcp *tcp = asked(test, MSS);
+	u32 i;
+
+	answer(&tcp->turn, 2, 2);
+	for (i = 0; i < 8; i++) {
+		tcp_sk(weft_tcp_sk(&tcp->llp))->data_segs_in = tcp->turn.segs_answered + 2;
+		KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
+		answer(&tcp->turn, 2, 1);
+	}
+	tcp_sk(weft_tcp_sk(&tcp->llp))->data_segs_in = tcp->turn.segs_answered + 2;
+	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
+	answered(tcp);
+}
+
+static void ack_of_much(struct kunit *test)
+{
+	struct weft_tcp *tcp = asked(test, MSS);
+	struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
+
+	tp->data_segs_in = tcp->turn.segs_answered + 8;
+	tp->rcv_nxt = tp->rcv_wup + 16385;
+	KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
+	/* Some of a longer message is acknowledged already. */
+	tp->data_segs_in++;
+	tp->rcv_nxt = tp->rcv_wup + 2 * MSS;
+	KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
+	tp->data_segs_in--;
+	tp->rcv_nxt = tp->rcv_wup + 16384;
+	KUNIT_EXPECT_EQ(test, read_all(tcp), 16384U);
+	answered(tcp);
+}
+
+/* The peer may have lent the bytes of large segments, and waits for their acknowledgment. */
+static void ack_of_large_segments(struct kunit *test)
+{
+	struct weft_tcp *tcp = asked(test, JUMBO_MSS);
+	struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
+
+	KUNIT_EXPECT_EQ(test, read_all(tcp), JUMBO_MSS);
+	/* Also if the first of them is acknowledged, and the rest is short. */
+	tp->rcv_nxt = tp->rcv_wup + JUMBO_MSS + 100;
+	KUNIT_EXPECT_EQ(test, read_all(tcp), JUMBO_MSS);
+	answered(tcp);
+}
+
+/* Bytes that go the other way, or a connection on which no answers follow. */
+static void ack_of_a_stream(struct kunit *test)
+{
+	struct weft_tcp *tcp = asked(test, MSS);
+	struct sock *sk = weft_tcp_sk(&tcp->llp);
+
+	tcp_sk(sk)->packets_out = 1;
+	KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
+	tcp_sk(sk)->packets_out = 0;
+	inet_csk_exit_pingpong_mode(sk);
+	KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
+	answered(tcp);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(silent_peers),
+	KUNIT_CASE(turns_soon),
+	KUNIT_CASE(turns_late),
+	KUNIT_CASE(turns_long),
+	KUNIT_CASE(turns_by_parts),
+	KUNIT_CASE(ack_with_answer),
+	KUNIT_CASE(ack_after_late_answer),
+	KUNIT_CASE(ack_of_much),
+	KUNIT_CASE(ack_of_large_segments),
+	KUNIT_CASE(ack_of_a_stream),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "weft_tcp",
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
