@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sockets of TCP: how they are set up, and when a message is acknowledged. That is
+ * Sockets of TCP: whose they are, how they are set up, and when a message is acknowledged. That is
  * decided by numbers that TCP keeps, which the cases write themselves.
  */
 #include <kunit/test.h>
+#include <linux/inet.h>
+#include <linux/net.h>
+#include <net/inet_connection_sock.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
@@ -22,6 +25,101 @@ static const struct weft_llp_ops ops = {
 	.readable = ignore,
 	.writable = ignore,
 };
+
+/* --- whose a connection is --- */
+
+/**
+ * struct call - a connection that its listener has not accepted
+ * @listener: the listener
+ * @client: the other end
+ * @sk: this end
+ */
+struct call {
+	struct weft_llp *listener;
+	struct socket *client;
+	struct sock *sk;
+};
+
+static struct call call_listener(struct kunit *test)
+{
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct sockaddr_storage addr = {};
+	struct call c = {};
+
+	memcpy(&addr, &at, sizeof(at));
+	c.listener = weft_llp_open(&weft_tcp_class, &init_net, AF_INET, &ops, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(c.listener));
+	KUNIT_ASSERT_EQ(test, weft_llp_bind(c.listener, &addr, false), 0);
+	KUNIT_ASSERT_EQ(test, weft_llp_listen(c.listener, 8), 0);
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
+					       &c.client), 0);
+	at.sin_port = inet_sk(weft_tcp_sk(c.listener))->inet_sport;
+	KUNIT_ASSERT_EQ(test, kernel_connect(c.client, (struct sockaddr *)&at, sizeof(at), 0), 0);
+	KUNIT_ASSERT_TRUE(test, weft_llp_incoming(c.listener));
+	c.sk = inet_csk(weft_tcp_sk(c.listener))->icsk_accept_queue.rskq_accept_head->sk;
+	return c;
+}
+
+static void call_end(struct call *c)
+{
+	sock_release(c->client);
+	weft_llp_close(c->listener, true);
+}
+
+/* TCP calls back as when the connection is made, when bytes come and when there is room. */
+static void call_back(const struct call *c)
+{
+	local_bh_disable();
+	bh_lock_sock(c->sk);
+	c->sk->sk_state_change(c->sk);
+	c->sk->sk_data_ready(c->sk);
+	c->sk->sk_write_space(c->sk);
+	bh_unlock_sock(c->sk);
+	local_bh_enable();
+}
+
+static void accepted(struct kunit *test)
+{
+	struct call c = call_listener(test);
+	struct weft_llp *llp;
+
+	call_back(&c);
+	llp = weft_llp_accept(c.listener, &ops, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
+	KUNIT_EXPECT_PTR_EQ(test, weft_tcp_sk(llp), c.sk);
+	weft_llp_close(llp, true);
+	call_end(&c);
+}
+
+/*
+ * A BPF program may put a connection into a sockmap before it is accepted. TCP calls its listener's
+ * callbacks all the same, which take the sockmap's data for no stream's, and nobody accepts it.
+ */
+static void in_a_sockmap(struct kunit *test)
+{
+	struct call c = call_listener(test);
+	void *psock = kunit_kzalloc(test, 1024, GFP_KERNEL);
+	struct weft_llp *llp;
+
+	KUNIT_ASSERT_NOT_NULL(test, psock);
+	sock_hold(c.sk);
+	write_lock_bh(&c.sk->sk_callback_lock);
+	__rcu_assign_sk_user_data_with_flags(c.sk, psock,
+					     SK_USER_DATA_NOCOPY | SK_USER_DATA_PSOCK);
+	write_unlock_bh(&c.sk->sk_callback_lock);
+	call_back(&c);
+	llp = weft_llp_accept(c.listener, &ops, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, llp, (struct weft_llp *)ERR_PTR(-ECONNABORTED));
+	/* The sockmap gives it up when it is closed, and finds its own data. */
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(__sk_user_data(c.sk)),
+			    psock + (SK_USER_DATA_NOCOPY | SK_USER_DATA_PSOCK));
+	if (!IS_ERR(llp))
+		weft_llp_close(llp, true);
+	sock_put(c.sk);
+	call_end(&c);
+}
 
 /* --- setting up --- */
 
@@ -239,6 +337,8 @@ static void ack_of_a_stream(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
+	KUNIT_CASE(accepted),
+	KUNIT_CASE(in_a_sockmap),
 	KUNIT_CASE(silent_peers),
 	KUNIT_CASE(turns_soon),
 	KUNIT_CASE(turns_late),

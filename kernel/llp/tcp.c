@@ -22,6 +22,20 @@
 
 /* --- callbacks --- */
 
+/*
+ * Returns the stream of a socket, or NULL. A connection that is not accepted yet has its listener's
+ * callbacks, but no stream: a BPF program may then have put it into a sockmap, whose data of the
+ * socket are marked. The caller is in an RCU read side section.
+ */
+static struct weft_llp *llp_tcp_stream(const struct sock *sk)
+{
+	uintptr_t data = (uintptr_t)rcu_dereference(__sk_user_data(sk));
+
+	if (data & (SK_USER_DATA_BPF | SK_USER_DATA_PSOCK))
+		return NULL;
+	return (struct weft_llp *)(data & SK_USER_DATA_PTRMASK);
+}
+
 static void llp_tcp_call(struct sock *sk,
 			 void (*pick)(const struct weft_llp_ops *ops,
 				      struct weft_llp *llp))
@@ -31,8 +45,7 @@ static void llp_tcp_call(struct sock *sk,
 	/* The lock keeps the stream; RCU only satisfies the core's accessor. */
 	read_lock_bh(&sk->sk_callback_lock);
 	rcu_read_lock();
-	llp = rcu_dereference_sk_user_data(sk);
-	/* A connection that is not yet accepted has its listener's callbacks, but no owner. */
+	llp = llp_tcp_stream(sk);
 	if (llp)
 		pick(llp->ops, llp);
 	rcu_read_unlock();
@@ -63,7 +76,7 @@ static void llp_tcp_data_ready(struct sock *sk)
 	struct weft_llp *llp;
 
 	rcu_read_lock();
-	llp = rcu_dereference_sk_user_data(sk);
+	llp = llp_tcp_stream(sk);
 	if (llp)
 		weft_tcp_arrived(to_weft_tcp(llp));
 	rcu_read_unlock();
@@ -86,29 +99,46 @@ static void llp_tcp_state_change(struct sock *sk)
 	struct weft_llp *llp;
 
 	rcu_read_lock();
-	llp = rcu_dereference_sk_user_data(sk);
+	llp = llp_tcp_stream(sk);
 	if (llp && sk->sk_state != TCP_LISTEN)
 		weft_tcp_read_put_off(to_weft_tcp(llp));
 	rcu_read_unlock();
 	llp_tcp_call(sk, llp_tcp_pick_changed);
 }
 
-/* Replaces a socket's callbacks. @from, if any, has the callbacks to restore later. */
-static void llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
+/* Restores a socket's own callbacks. */
+static void llp_tcp_restore(struct sock *sk, const struct weft_tcp *tcp)
+{
+	lockdep_assert_held_write(&sk->sk_callback_lock);
+	sk->sk_data_ready = tcp->saved_data_ready;
+	sk->sk_write_space = tcp->saved_write_space;
+	sk->sk_state_change = tcp->saved_state_change;
+}
+
+/*
+ * Replaces a socket's callbacks. @from, if any, has the callbacks to restore later. Returns false
+ * if somebody else has the socket.
+ */
+static bool llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 {
 	struct sock *sk = tcp->sock->sk;
+	bool free;
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
+	free = !sk->sk_user_data;
 	tcp->saved_data_ready = from ? from->saved_data_ready : sk->sk_data_ready;
 	tcp->saved_write_space = from ? from->saved_write_space : sk->sk_write_space;
 	tcp->saved_state_change = from ? from->saved_state_change : sk->sk_state_change;
-	sk->sk_data_ready = llp_tcp_data_ready;
-	sk->sk_write_space = llp_tcp_write_space;
-	sk->sk_state_change = llp_tcp_state_change;
-	__rcu_assign_sk_user_data_with_flags(sk, &tcp->llp, SK_USER_DATA_NOCOPY);
+	if (free) {
+		sk->sk_data_ready = llp_tcp_data_ready;
+		sk->sk_write_space = llp_tcp_write_space;
+		sk->sk_state_change = llp_tcp_state_change;
+		__rcu_assign_sk_user_data_with_flags(sk, &tcp->llp, SK_USER_DATA_NOCOPY);
+	}
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
+	return free;
 }
 
 static void llp_tcp_detach(struct weft_tcp *tcp)
@@ -118,9 +148,7 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 	lock_sock(sk);
 	WRITE_ONCE(tcp->put_off, 0);
 	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_data_ready = tcp->saved_data_ready;
-	sk->sk_write_space = tcp->saved_write_space;
-	sk->sk_state_change = tcp->saved_state_change;
+	llp_tcp_restore(sk, tcp);
 	rcu_assign_sk_user_data(sk, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
@@ -130,6 +158,7 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 
 /* --- setting up --- */
 
+/* Makes the stream of a socket that nobody has. Returns it, or an error pointer. */
 static struct weft_llp *llp_tcp_new(struct socket *sock,
 				    const struct weft_llp_ops *ops, void *owner,
 				    const struct weft_tcp *from)
@@ -137,7 +166,7 @@ static struct weft_llp *llp_tcp_new(struct socket *sock,
 	struct weft_tcp *tcp = kzalloc(sizeof(*tcp), GFP_KERNEL_ACCOUNT);
 
 	if (!tcp)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	tcp->llp.class = &weft_tcp_class;
 	tcp->llp.ops = ops;
 	tcp->llp.owner = owner;
@@ -145,8 +174,10 @@ static struct weft_llp *llp_tcp_new(struct socket *sock,
 	tasklet_setup(&tcp->late, weft_tcp_late);
 	timer_setup(&tcp->later, weft_tcp_later, 0);
 	tcp_sock_set_nodelay(sock->sk);
-	llp_tcp_attach(tcp, from);
-	return &tcp->llp;
+	if (llp_tcp_attach(tcp, from))
+		return &tcp->llp;
+	kfree(tcp);
+	return ERR_PTR(-EBUSY);
 }
 
 static struct weft_llp *llp_tcp_open(struct net *net, int family,
@@ -162,10 +193,9 @@ static struct weft_llp *llp_tcp_open(struct net *net, int family,
 	/* Sockets that a listener accepts inherit this. */
 	weft_sock_hold_net(sock->sk);
 	llp = llp_tcp_new(sock, ops, owner, NULL);
-	if (llp)
-		return llp;
-	sock_release(sock);
-	return ERR_PTR(-ENOMEM);
+	if (IS_ERR(llp))
+		sock_release(sock);
+	return llp;
 }
 
 static int llp_tcp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
@@ -224,18 +254,17 @@ static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
 	if (ret)
 		return ERR_PTR(ret);
 	llp = llp_tcp_new(sock, ops, owner, from);
-	if (llp)
+	if (!IS_ERR(llp))
 		return llp;
-	/* Without memory for the stream: restore the callbacks before the socket is freed. */
-	lock_sock(sock->sk);
+	/* Restored before the socket is freed, also if there was no memory for the stream. */
 	write_lock_bh(&sock->sk->sk_callback_lock);
-	sock->sk->sk_data_ready = from->saved_data_ready;
-	sock->sk->sk_write_space = from->saved_write_space;
-	sock->sk->sk_state_change = from->saved_state_change;
+	llp_tcp_restore(sock->sk, from);
 	write_unlock_bh(&sock->sk->sk_callback_lock);
-	release_sock(sock->sk);
 	sock_release(sock);
-	return ERR_PTR(-ENOMEM);
+	if (llp != ERR_PTR(-EBUSY))
+		return llp;
+	pr_warn_ratelimited("weft: a connection is refused, because a BPF program has put it into a sockmap: exempt Weft's ports from that\n");
+	return ERR_PTR(-ECONNABORTED);
 }
 
 static int llp_tcp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
