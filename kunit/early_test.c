@@ -3,6 +3,9 @@
  * Messages of a lower layer that is not ordered: kept by their numbers, placed when they come,
  * delivered in their turn.
  */
+#include <linux/cgroup.h>
+#include <linux/memcontrol.h>
+
 #include "bench.h"
 #include "ends.h"
 #include "llp/arrivals.h"
@@ -592,6 +595,49 @@ static void early_flushed(struct kunit *test)
 	early_free(test, b);
 }
 
+/*
+ * A memory cgroup over memory.high has a thread that allocates for it sleep, for two seconds each few
+ * pages, but no worker, as is the thread that runs this. kunit/load has made the group.
+ */
+static void early_waits_for_no_group(struct kunit *test)
+{
+#ifdef CONFIG_MEMCG
+	struct cgroup *cgroup = cgroup_get_from_path("/weft-high");
+	unsigned long start = jiffies;
+	struct weft_arrival *first = NULL, *a;
+	struct cgroup_subsys_state *css;
+	struct mem_cgroup *before;
+	u32 i;
+
+	if (IS_ERR(cgroup)) {
+		kunit_skip(test, "this kernel has no memory cgroups");
+		return;
+	}
+	css = cgroup_get_e_css(cgroup, &memory_cgrp_subsys);
+	before = set_active_memcg(mem_cgroup_from_css(css));
+	for (i = 0; i < 64 && time_before(jiffies, start + HZ); i++) {
+		a = weft_arrival_new(16384);
+		KUNIT_EXPECT_NOT_NULL(test, a);
+		if (!a)
+			break;
+		*(struct weft_arrival **)a->data = first;
+		first = a;
+	}
+	set_active_memcg(before);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, start + HZ));
+	/* All of it is charged: the group has what it may not. */
+	KUNIT_EXPECT_GT(test, page_counter_read(&mem_cgroup_from_css(css)->memory), 64UL * 4);
+	for (; first; first = a) {
+		a = *(struct weft_arrival **)first->data;
+		kfree(first);
+	}
+	css_put(css);
+	cgroup_put(cgroup);
+#else
+	kunit_skip(test, "this kernel has no memory cgroups");
+#endif
+}
+
 static struct kunit_case early_cases[] = {
 	KUNIT_CASE(arrivals_have_turns),
 	KUNIT_CASE(arrivals_refuse),
@@ -608,6 +654,7 @@ static struct kunit_case early_cases[] = {
 	KUNIT_CASE(early_off),
 	KUNIT_CASE(early_many),
 	KUNIT_CASE(early_flushed),
+	KUNIT_CASE(early_waits_for_no_group),
 	{}
 };
 
