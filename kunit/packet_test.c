@@ -3,6 +3,16 @@
 #include <kunit/test.h>
 #include <linux/skbuff.h>
 
+#include "base/compat/sock.h"
+
+/* As older kernels know no fragments in a device's memory, a buffer has them by its mark. */
+#define UNREADABLE	0x00bad000U
+static bool fake_readable(const struct sk_buff *skb)
+{
+	return skb->mark != UNREADABLE && weft_skb_frags_readable(skb);
+}
+
+#define weft_skb_frags_readable fake_readable
 #include "llp/packet.h"
 
 #define LINEAR	5
@@ -108,10 +118,32 @@ static void packet_list_in_list(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* In the packet itself, or in any buffer of its list. */
+static void packet_unreadable(struct kunit *test)
+{
+	struct sk_buff *skb = buffer(test, 0, LINEAR), *child = buffer(test, 0, LINEAR);
+
+	append(skb, buffer(test, 0, 0));
+	append(skb, child);
+	KUNIT_EXPECT_TRUE(test, weft_packet_readable(skb));
+	child->mark = UNREADABLE;
+	KUNIT_EXPECT_FALSE(test, weft_packet_readable(skb));
+	child->mark = 0;
+	skb->mark = UNREADABLE;
+	KUNIT_EXPECT_FALSE(test, weft_packet_readable(skb));
+#ifdef HAVE_SKB_FRAGS_READABLE
+	skb->mark = 0;
+	skb->unreadable = true;
+	KUNIT_EXPECT_FALSE(test, weft_packet_readable(skb));
+#endif
+	kfree_skb(skb);
+}
+
 static struct kunit_case packet_cases[] = {
 	KUNIT_CASE(packet_fragments),
 	KUNIT_CASE(packet_list),
 	KUNIT_CASE(packet_list_in_list),
+	KUNIT_CASE(packet_unreadable),
 	{}
 };
 

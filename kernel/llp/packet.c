@@ -13,17 +13,6 @@ static void packet_enter(struct weft_packet *p, struct sk_buff *skb,
 	p->frag_start = skb_headlen(skb);
 }
 
-/* Returns true if no buffer of the packet's frag list has such a list itself. */
-bool weft_packet_is_flat(const struct sk_buff *skb)
-{
-	const struct sk_buff *child;
-
-	skb_walk_frags(skb, child)
-		if (skb_has_frag_list(child))
-			return false;
-	return true;
-}
-
 /* Returns how many bytes the current buffer holds, without those of its frag list. */
 static u32 packet_own_len(const struct weft_packet *p)
 {

@@ -5,6 +5,8 @@
 
 #include <linux/skbuff.h>
 
+#include "base/compat/sock.h"
+
 /**
  * struct weft_packet - a reading position in a packet buffer
  * @root: the packet
@@ -30,7 +32,6 @@ struct weft_packet {
 	u32 run_len;
 };
 
-bool weft_packet_is_flat(const struct sk_buff *skb);
 void weft_packet_find(struct weft_packet *p, u32 offset);
 void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len);
 
@@ -49,12 +50,20 @@ static inline struct weft_packet weft_packet_begin(struct sk_buff *skb)
  * @skb: the packet
  *
  * Context: any.
- * Return: true, or false for a list of buffers within a list, which no Ethernet card's
- * driver makes (nested tunnels can).
+ * Return: true, or false for fragments that are in a device's memory (of a receive queue that an
+ * operator has bound to such memory), and for a list of buffers within a list, which no Ethernet
+ * card's driver makes (nested tunnels can).
  */
 static inline bool weft_packet_readable(const struct sk_buff *skb)
 {
-	return likely(!skb_has_frag_list(skb)) || weft_packet_is_flat(skb);
+	const struct sk_buff *child;
+
+	if (unlikely(!weft_skb_frags_readable(skb)))
+		return false;
+	skb_walk_frags(skb, child)
+		if (skb_has_frag_list(child) || !weft_skb_frags_readable(child))
+			return false;
+	return true;
 }
 
 /**

@@ -55,6 +55,19 @@ static inline const struct in6_addr *weft_sock_v6_daddr(const struct sock *sk)
 }
 #endif
 
+/* Returns false if a packet has fragments in a device's memory, which older kernels do not know. */
+#ifdef HAVE_SKB_FRAGS_READABLE
+static inline bool weft_skb_frags_readable(const struct sk_buff *skb)
+{
+	return skb_frags_readable(skb);
+}
+#else
+static inline bool weft_skb_frags_readable(const struct sk_buff *skb)
+{
+	return true;
+}
+#endif
+
 /* Returns true if packets go where programs run: receive flow steering (RFS) is in use. */
 #ifdef CONFIG_RPS
 static inline bool weft_sock_steered(void)
