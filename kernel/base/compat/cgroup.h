@@ -7,6 +7,19 @@
 #include <linux/memcontrol.h>
 #include <net/sock.h>
 
+/* Returns true if a socket's memory is in its protocol's count. In older kernels that of all is. */
+#ifdef HAVE_SK_BYPASS_PROT_MEM
+static inline bool weft_sock_is_counted(const struct sock *sk)
+{
+	return !sk->sk_bypass_prot_mem;
+}
+#else
+static inline bool weft_sock_is_counted(const struct sock *sk)
+{
+	return true;
+}
+#endif
+
 /*
  * Charges a socket that no memory cgroup pays for to the group of another socket. The
  * kernel does so only when it makes or accepts a socket. Memory that the socket has
@@ -41,7 +54,8 @@ static inline int weft_sock_charge_like(struct sock *sk, const struct sock *othe
 	}
 	sk->sk_forward_alloc -= size;
 	/* sk_memory_allocated_sub() is for the kernel proper; TCP evens it out later. */
-	this_cpu_sub(*sk->sk_prot->per_cpu_fw_alloc, pages);
+	if (weft_sock_is_counted(sk))
+		this_cpu_sub(*sk->sk_prot->per_cpu_fw_alloc, pages);
 	return 0;
 }
 #else
