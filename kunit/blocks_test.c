@@ -7,6 +7,7 @@
 #include <linux/completion.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/dma-mapping.h>
 #include <linux/fcntl.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -113,6 +114,7 @@ struct exporter {
 	void *mem;
 	void *mapping;
 	bool no_pages; /* bus addresses alone, and no kernel mapping */
+	dma_addr_t bounce; /* how far from the second page a device finds it; not 0: a copy */
 	int pins, maps, vmaps;
 	struct completion released;
 };
@@ -152,6 +154,12 @@ static struct sg_table *exporter_map(struct dma_buf_attachment *attach,
 	for (i = 0; i < 2; i++)
 		sg_set_page(&sgt->sgl[i], e->no_pages ? NULL : exporter_page(e, i),
 			    PAGE_SIZE, 0);
+	if (!e->no_pages && dma_map_sgtable(attach->dev, sgt, dir, 0)) {
+		sg_free_table(sgt);
+		kfree(sgt);
+		return ERR_PTR(-ENOMEM);
+	}
+	sg_dma_address(&sgt->sgl[1]) += e->bounce;
 	e->maps++;
 	return sgt;
 }
@@ -162,6 +170,9 @@ static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *s
 	struct exporter *e = attach->dmabuf->priv;
 
 	e->maps--;
+	sg_dma_address(&sgt->sgl[1]) -= e->bounce;
+	if (!e->no_pages)
+		dma_unmap_sgtable(attach->dev, sgt, dir, 0);
 	sg_free_table(sgt);
 	kfree(sgt);
 }
@@ -306,6 +317,17 @@ static void dmabuf_without_pages(struct kunit *test)
 	end_export(test, &e);
 }
 
+/* The copy would come back over the page at the end, and over all that was written to it. */
+static void dmabuf_bounced(struct kunit *test)
+{
+	struct exporter e = { .bounce = 64 * PAGE_SIZE };
+	struct dma_buf *buf = export(test, &e, &exporter_at_rest, O_RDWR);
+
+	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, 0), -EOPNOTSUPP);
+	dma_buf_put(buf);
+	end_export(test, &e);
+}
+
 static void dmabuf_rights(struct kunit *test)
 {
 	const int write = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
@@ -342,6 +364,7 @@ static struct kunit_case blocks_cases[] = {
 	KUNIT_CASE(dmabuf_by_pages),
 	KUNIT_CASE(dmabuf_is_pinned),
 	KUNIT_CASE(dmabuf_without_pages),
+	KUNIT_CASE(dmabuf_bounced),
 	KUNIT_CASE(dmabuf_rights),
 	{}
 };

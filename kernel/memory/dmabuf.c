@@ -5,6 +5,7 @@
  * addresses all memory directly.
  */
 #include <linux/dma-buf.h>
+#include <linux/dma-direct.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
@@ -38,7 +39,11 @@ struct weft_dmabuf {
 	struct sg_table *sgt;
 };
 
-/* Returns true if every entry has pages. Some exporters give bus addresses only. */
+/*
+ * Returns true if every entry has pages, and the device reaches these pages. Some exporters give
+ * bus addresses only. Where DMA goes through bounce buffers (swiotlb=force, encrypted guests), those
+ * would be copied over the pages at the end of the use, and over all that was written to them.
+ */
 static bool dmabuf_has_pages(const struct sg_table *sgt)
 {
 	struct scatterlist *sg;
@@ -48,7 +53,8 @@ static bool dmabuf_has_pages(const struct sg_table *sgt)
 	if (IS_ENABLED(CONFIG_DMABUF_DEBUG))
 		return false;
 	for_each_sg(sgt->sgl, sg, sgt->orig_nents, i) {
-		if (!sg_page(sg) || is_zone_device_page(sg_page(sg)))
+		if (!sg_page(sg) || is_zone_device_page(sg_page(sg)) ||
+		    dma_to_phys(&dma_device->dev, sg_dma_address(sg)) != sg_phys(sg))
 			return false;
 	}
 	return true;
