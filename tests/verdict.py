@@ -11,6 +11,10 @@
         prints each skip with its reason and a "not ok" line for each that tests/skips does not
         allow, and says which lines of tests/skips did not happen in those parts; fails when one
         was not allowed.
+    tests/verdict.py again LOG...
+        prints the labs whose machine was booted again before anything of ours ran in it (scripts/lab/run says when),
+        and those in which lockdep was silent at the end; appends a "not ok" line to each of the former if they are
+        more than chance explains: more than two, and more than one in ten.
     tests/verdict.py table DIRECTORY
         prints a table of the labs whose logs are there: consumer, cases, passed, failed, skipped,
         and the reason of each skip. A consumer is a program, or several, that nobody here wrote;
@@ -155,6 +159,25 @@ def list_skips(*logs):
     return refused != 0
 
 
+def booted_again(*logs):
+    again = []
+    for log in logs:
+        lines = lines_of(log)
+        name = pathlib.Path(log).stem
+        if times := sum(line.startswith("lab: ") and ": booting again" in line for line in lines):
+            again += [(name, log)] * times
+        if any(line.startswith("lab: lockdep is silent") for line in lines):
+            print(f"integration: locks were not judged to the end: {name}")
+    for name, log in dict(again).items():
+        print(f"integration: booted again: {name}")
+        if len(again) > 2 and len(again) * 10 > len(logs):
+            said = f"not ok {name}: {len(again)} machines of {len(logs)} labs were booted again, too many for chance"
+            print(said)
+            with open(log, "a", encoding="utf-8") as out:
+                print(said, file=out)
+    return 0
+
+
 def table(directory):
     rows = {}
     # A lab that ran has left its status. Other logs are those of builds.
@@ -224,7 +247,7 @@ def list_failures(directory, labs):
 
 if __name__ == "__main__":
     COMMANDS = {
-        "lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000), "table": (table, 1, 1),
+        "lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000), "again": (booted_again, 1, 1000), "table": (table, 1, 1),
         "failures": (list_failures, 2, 2),
     }
     run, least, most = COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0, 0))

@@ -122,6 +122,23 @@ class Runner(unittest.TestCase):
             self.assertEqual(ended, status, said)
             self.assertEqual("booted again: lab" in said, byte == "0f", said)
 
+    def test_machines_that_are_booted_again(self):
+        """Told; and three of four are too many for chance."""
+        for number in range(4):
+            self.plant(LIBRARY + "ok one\nfinish\n", f"lab{number}")
+        again = "echo 'lab: the machine had not booted after 9 s (its console: x): booting again, once'\n"
+        for number, status in ((0, 0), (1, 0), (2, 1)):
+            self.plant(again + LIBRARY + "ok one\nfinish\n", f"lab{number}")
+            ended, said = self.run_all()
+            self.assertEqual(ended, status, said)
+            self.assertIn(f"booted again: lab{number}", said)
+        self.assertIn("not ok lab0: 3 machines of 4 labs were booted again", said)
+        self.assertIn("\n4 passed, 3 failed, 0 skipped\n", said)
+
+    def test_a_silent_lockdep(self):
+        said = self.passes("echo 'lab: lockdep is silent since it reported a fault of other code'\n" + LIBRARY + "ok one\nfinish\n")
+        self.assertIn("integration: locks were not judged to the end: lab\n", said)
+
     def test_death_of_the_capture_judge(self):
         # The directory that it judges is not there, or has no capture of this run.
         self.fails(LIBRARY + "ok one\nfinish\n", "1 closing lines .* instead of 2", "capture")
