@@ -44,6 +44,7 @@ static void class_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_tim
 static int class_listen(struct weft_llp *llp, int backlog)
 {
 	struct fake *f = to_fake(llp);
+	int ret = 0;
 	/* The port is at the same place in both families. */
 	struct sockaddr_in *local = (struct sockaddr_in *)&f->local;
 	static u16 port = 40000;
@@ -53,10 +54,12 @@ static int class_listen(struct weft_llp *llp, int backlog)
 	if (fake_faults.listen)
 		return fake_faults.listen;
 	mutex_lock(&fakes_lock);
+	if (fake_address_taken(f))
+		ret = -EADDRINUSE;
 	f->backlog = backlog;
-	f->listens = true;
+	f->listens = !ret;
 	mutex_unlock(&fakes_lock);
-	return 0;
+	return ret;
 }
 
 static bool class_incoming(struct weft_llp *listener)

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <net/sock.h>
 
+#include "base/address.h"
 #include "fake_llp.h"
 #include "fake_stream.h"
 
@@ -379,6 +380,20 @@ static struct fake *listener_at(struct net *net, const struct sockaddr_storage *
 			return f;
 	}
 	return NULL;
+}
+
+/* Does another stream listen at the address that a stream was bound to? */
+bool fake_address_taken(const struct fake *f)
+{
+	struct fake *other;
+
+	lockdep_assert_held(&fakes_lock);
+	list_for_each_entry(other, &fakes, entry) {
+		if (other->listens && !other->closed && net_eq(other->net, f->net) &&
+		    weft_addr_equal(&other->local, &f->local))
+			return true;
+	}
+	return false;
 }
 
 /* Adds a connection to those that a listener has yet to accept. */

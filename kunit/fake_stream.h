@@ -34,6 +34,7 @@ static inline bool fake_full(const struct fake *f)
 }
 
 struct fake *fake_new(struct net *net, const struct weft_llp_ops *ops, void *owner);
+bool fake_address_taken(const struct fake *f);
 void fake_drop_out(struct fake *f);
 void fake_tell_readable(struct fake *f);
 

@@ -320,6 +320,70 @@ static void listener_ends_amid_accept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
+/* A device that begins to listen, in a thread of its own, while the device is made known. */
+struct beginning {
+	struct work_struct work;
+	struct completion over;
+	struct host *h;
+	struct iw_cm_id *id;
+	int ret;
+};
+
+static void beginning_work(struct work_struct *work)
+{
+	struct beginning *beginning = container_of(work, struct beginning, work);
+
+	host_dev(beginning->h)->enabler = task_pid(current);
+	beginning->ret = host_listen(beginning->h, beginning->id, "0.0.0.0", 5);
+	host_dev(beginning->h)->enabler = NULL;
+	complete(&beginning->over);
+}
+
+/* A device that comes while the last listener of another ends is not deaf. */
+static void listener_begins_amid_end(struct kunit *test)
+{
+	struct host *a = host_new(test), *b = host_new(test);
+	struct iw_cm_id *ids = kunit_kcalloc(test, 2, sizeof(*ids), GFP_KERNEL);
+	struct beginning beginning = { .h = b, .id = ids + 1 };
+	struct ending ending;
+	struct fake_hold hold;
+	struct fake *peer;
+
+	KUNIT_ASSERT_NOT_NULL(test, ids);
+	host_id(a, &ids[0]);
+	host_id(b, &ids[1]);
+	KUNIT_EXPECT_EQ(test, host_listen(a, &ids[0], "0.0.0.0", 5), 0);
+	fake_hold_init(&hold);
+	fake_faults.hold_accept = &hold;
+	peer = host_call("10.0.0.1");
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	KUNIT_ASSERT_TRUE(test, fake_hold_reached(&hold));
+	ending_begin(test, &ending, &ids[0]);
+	init_completion(&beginning.over);
+	INIT_WORK_ONSTACK(&beginning.work, beginning_work);
+	queue_work(system_unbound_wq, &beginning.work);
+	/* It waits for the end, which waits for the accept. */
+	KUNIT_EXPECT_EQ(test, wait_for_completion_timeout(&beginning.over, HZ / 5), 0UL);
+	fake_hold_release(&hold);
+	ending_finish(&ending);
+	flush_work(&beginning.work);
+	destroy_work_on_stack(&beginning.work);
+	KUNIT_EXPECT_EQ(test, beginning.ret, 0);
+	KUNIT_EXPECT_PTR_NE(test, ids[1].provider_data, NULL);
+	settle();
+	weft_llp_close(&peer->llp, true);
+	peer = host_call("10.0.0.1");
+	KUNIT_EXPECT_PTR_NE(test, peer, NULL);
+	if (peer)
+		weft_llp_close(&peer->llp, true);
+	settle();
+	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&ids[1]), 0);
+	settle();
+	host_end(test, a);
+	host_end(test, b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 /* So many that each bucket of the tables has several: all are found, and none for another. */
 static void listener_many(struct kunit *test)
 {
@@ -367,6 +431,7 @@ static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(listener_tries_again),
 	KUNIT_CASE(listener_device_goes),
 	KUNIT_CASE(listener_ends_amid_accept),
+	KUNIT_CASE(listener_begins_amid_end),
 	KUNIT_CASE(listener_many),
 	{}
 };

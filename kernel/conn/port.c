@@ -19,6 +19,7 @@
 #include <linux/inetdevice.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 #include <net/addrconf.h>
 
 #include "base/address.h"
@@ -38,16 +39,16 @@
  * @addr: where it listens
  * @class: the class of lower layer that its connections have
  * @v6only: an IPv6 wildcard takes no IPv4 connections
- * @listeners: its listeners. Under weft_listen_lock; never empty while in the table, and empty
- *	while the work accepts for the last time
+ * @listeners: its listeners. Under weft_listen_lock; empty while the port ends
  * @llp: the socket. Only the work uses it, until @ended
  * @ended: the work no longer touches @llp
  * @lane: serves accepted connections until they have queue pairs. A reference
  * @work: accepts; delayed when memory or sockets were short
  *
  * Made with its first listener, and entered in the table when its socket listens. The last
- * listener that leaves takes it off the table, ends the work, closes the socket and frees
- * the port.
+ * listener that leaves ends the work, closes the socket, takes the port off the table and
+ * frees it. Until then a new listener of the same address waits, because the socket still has
+ * the address.
  */
 struct listen_port {
 	struct hlist_node entry;
@@ -67,6 +68,9 @@ struct listen_port {
  * everybody who listens wait.
  */
 static DEFINE_HASHTABLE(ports, 10);
+
+/* Woken whenever a port is off the table. */
+static DECLARE_WAIT_QUEUE_HEAD(port_gone);
 
 /* --- accepting --- */
 
@@ -187,7 +191,7 @@ static const struct weft_llp_ops port_ops = {
 /* --- ports --- */
 
 /*
- * Ends the work, closes the socket and frees the port, which is in no table. Called without
+ * Ends the work, closes the socket and frees the port, which has no listener. Called without
  * weft_listen_lock. No lock keeps the work from the socket, since a worker could wait for
  * a holder that is throttled; @ended does.
  */
@@ -199,6 +203,10 @@ static void port_free(struct listen_port *port)
 	if (port->llp)
 		weft_llp_close(port->llp, true);
 	cancel_delayed_work_sync(&port->work);
+	spin_lock(&weft_listen_lock);
+	hash_del(&port->entry); /* which does nothing if it never listened */
+	spin_unlock(&weft_listen_lock);
+	wake_up_all(&port_gone);
 	weft_lane_put(port->lane);
 	kfree(port);
 }
@@ -241,8 +249,8 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 
 /*
  * Adds the listener to a port that listeners of other devices use already. Returns 0,
- * -ENOENT if there is no such port, or -EADDRINUSE if its address cannot be shared. With
- * weft_listen_lock held.
+ * -ENOENT if there is no such port, -EAGAIN if it ends, or -EADDRINUSE if its address cannot be
+ * shared. With weft_listen_lock held.
  */
 static int port_join(struct weft_listener *listener, struct net *net)
 {
@@ -256,6 +264,8 @@ static int port_join(struct weft_listener *listener, struct net *net)
 		if (!net_eq(port->net, net) || port->class != class ||
 		    !weft_addr_equal(&port->addr, addr))
 			continue;
+		if (list_empty(&port->listeners))
+			return -EAGAIN;
 		if (!weft_addr_is_shared(addr) ||
 		    port->v6only != listener->id->afonly)
 			return -EADDRINUSE;
@@ -308,6 +318,19 @@ static int port_make(struct weft_listener *listener, struct net *net)
 	return 0;
 }
 
+/* Publishes the listener if it can join a port; as port_join(). */
+static int listener_join(struct weft_listener *listener, struct net *net)
+{
+	int ret;
+
+	spin_lock(&weft_listen_lock);
+	ret = port_join(listener, net);
+	if (!ret)
+		listener_enter(listener);
+	spin_unlock(&weft_listen_lock);
+	return ret;
+}
+
 /* Makes a listener, and opens a socket for it or finds one to share. */
 static int listener_open(struct weft_device *dev, struct net *net,
 			 struct iw_cm_id *id, int backlog)
@@ -324,11 +347,11 @@ static int listener_open(struct weft_device *dev, struct net *net,
 	listener->id = id;
 	listener->max_half_open = max(backlog, WEFT_MIN_HALF_OPEN);
 
-	spin_lock(&weft_listen_lock);
-	ret = port_join(listener, net);
-	if (!ret)
-		listener_enter(listener);
-	spin_unlock(&weft_listen_lock);
+	/*
+	 * A device that is enabled is asked once: without this, it stays deaf if the last listener
+	 * of another device ends meanwhile.
+	 */
+	wait_event(port_gone, (ret = listener_join(listener, net)) != -EAGAIN);
 	/* Of two calls at once for one address, TCP lets only one have it. */
 	if (ret == -ENOENT)
 		ret = port_make(listener, net);
@@ -397,10 +420,7 @@ static struct listen_port *listener_detach(struct weft_listener *listener)
 	weft_listener_evict(listener);
 
 	list_del(&listener->entry);
-	if (!list_empty(&port->listeners))
-		return NULL;
-	hash_del(&port->entry);
-	return port;
+	return list_empty(&port->listeners) ? port : NULL;
 }
 
 /**
