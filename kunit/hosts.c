@@ -43,6 +43,7 @@ static int note(struct iw_cm_id *id, struct iw_cm_event *event)
 	e->ird = event->ird;
 	e->ord = event->ord;
 	e->provider_data = event->provider_data;
+	e->named = event->local_addr.ss_family && event->remote_addr.ss_family;
 	e->private_len = event->private_data_len;
 	memset(e->private, 0, sizeof(e->private));
 	if (event->private_data_len)

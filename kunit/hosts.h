@@ -25,6 +25,7 @@ struct bench;
  * @ird: as the event has it
  * @ord: likewise
  * @provider_data: likewise
+ * @named: the event has both addresses
  * @private_len: bytes of private data
  * @private: they
  */
@@ -34,6 +35,7 @@ struct host_event {
 	u8 ird;
 	u8 ord;
 	void *provider_data;
+	bool named;
 	u8 private_len;
 	u8 private[U8_MAX];
 };

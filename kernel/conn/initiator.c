@@ -26,9 +26,11 @@ static void tell_reply(struct weft_conn *conn, int status,
 	};
 
 	if (!status) {
-		event.local_addr = id->m_local_addr;
-		event.remote_addr = id->m_remote_addr;
-		weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr);
+		/* iw_cm keeps these, and has iwpmd forget them. A stream that died has none. */
+		if (weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
+			event.local_addr = id->m_local_addr;
+			event.remote_addr = id->m_remote_addr;
+		}
 		/* rdma_cm takes the initiator's depth from @ird, and its resources from @ord. */
 		event.ird = weft_cm_rd(agreed->ord);
 		event.ord = weft_cm_rd(agreed->ird);

@@ -156,7 +156,11 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 	conn->cm_id = call->id;
 	conn->cm_id->add_ref(conn->cm_id);
 	weft_conn_set_context(conn, call->id->context);
-	weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr);
+	/* As in tell_reply(). */
+	if (weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
+		event.local_addr = call->id->m_local_addr;
+		event.remote_addr = call->id->m_remote_addr;
+	}
 	event.ird = weft_cm_rd(agreed->ord);
 	event.ord = weft_cm_rd(agreed->ird);
 	conn->cm_id->event_handler(conn->cm_id, &event);
