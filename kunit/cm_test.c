@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What iw_cm is told, in which order, of connections that come about or do not. */
+#include "base/address.h"
 #include "bench.h"
+#include "conn/conn.h"
 #include "ends.h"
 #include "hosts.h"
 #include "wire/bytes.h"
@@ -110,6 +112,57 @@ static void cm_broken(struct kunit *test)
 	settle();
 	host_expect(test, c->h, IW_CM_EVENT_CLOSE, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, counted(c, WEFT_CNT_CONN_BROKEN), 1ULL);
+	call_end(test, c);
+}
+
+/* A stream that dies behind the peer's Reply: iw_cm keeps addresses that iwpmd knows. */
+static void cm_reply_then_dead(struct kunit *test)
+{
+	struct call *c = called(test);
+	struct weft_conn *conn = host_conn(c->h);
+	const struct host_event *e;
+
+	mutex_lock(&conn->mutex);
+	peer_sends(test, c->peer, &a_reply, "");
+	fake_die(to_fake(conn->llp), -ECONNRESET);
+	weft_conn_unlock(conn);
+	settle();
+	e = host_next(c->h);
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	KUNIT_EXPECT_EQ(test, e->event, (int)IW_CM_EVENT_CONNECT_REPLY);
+	KUNIT_EXPECT_EQ(test, e->status, 0);
+	KUNIT_EXPECT_TRUE(test, e->named);
+	host_expect(test, c->h, IW_CM_EVENT_CLOSE, -ECONNRESET);
+	call_end(test, c);
+}
+
+/* An operator sees a connection while its lane, or a process that ends it, has the mutex. */
+static void cm_shown_while_served(struct kunit *test)
+{
+	struct weft_conn_info *info = kunit_kzalloc(test, sizeof(*info), GFP_KERNEL);
+	struct call *c = called(test);
+	struct weft_conn *conn;
+
+	KUNIT_ASSERT_NOT_NULL(test, info);
+	peer_sends(test, c->peer, &a_reply, "");
+	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
+	conn = host_conn(c->h);
+	weft_conn_get(conn);
+	mutex_lock(&conn->mutex);
+	weft_conn_info(conn, info);
+	mutex_unlock(&conn->mutex);
+	KUNIT_EXPECT_STREQ(test, info->state, "streaming");
+	KUNIT_EXPECT_EQ(test, (int)info->local.ss_family, AF_INET);
+	KUNIT_EXPECT_EQ(test, weft_addr_port(&info->remote), HOST_PORT);
+	/* Without a stream there is none to look at. */
+	weft_llp_close(&c->peer->llp, true);
+	c->peer = NULL;
+	settle();
+	host_expect(test, c->h, IW_CM_EVENT_CLOSE, -ECONNRESET);
+	weft_conn_info(conn, info);
+	KUNIT_EXPECT_STREQ(test, info->state, "closed");
+	KUNIT_EXPECT_EQ(test, (int)info->local.ss_family, 0);
+	weft_conn_put(conn);
 	call_end(test, c);
 }
 
@@ -596,6 +649,8 @@ static void cm_slow_request(struct kunit *test)
 static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(cm_connect),
 	KUNIT_CASE(cm_broken),
+	KUNIT_CASE(cm_reply_then_dead),
+	KUNIT_CASE(cm_shown_while_served),
 	KUNIT_CASE(cm_connect_fails_at_once),
 	KUNIT_CASE(cm_connect_port_taken),
 	KUNIT_CASE(cm_connect_fails),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection: its references, events and stream, and how it is found. table.c has its
- * states.
+ * A connection: its references, events and stream. table.c has its states, and find.c how it
+ * is found.
  *
  * All that happens to a connection is an event. The stream, the queue pair and the timer
  * post events: a bit is set, and the connection's lane serves it under the connection's
@@ -303,11 +303,13 @@ void weft_conn_release_qp(struct weft_conn *conn)
  */
 void weft_conn_close(struct weft_conn *conn, bool abort)
 {
+	struct weft_llp *llp = conn->llp;
+
 	lockdep_assert_held(&conn->mutex);
-	if (!conn->llp)
+	if (!llp)
 		return;
-	weft_llp_close(conn->llp, abort);
-	conn->llp = NULL;
+	weft_conn_set_llp(conn, NULL);
+	weft_llp_close(llp, abort);
 }
 
 /**
@@ -359,7 +361,7 @@ void weft_conn_drop_unread(struct weft_conn *conn)
 	weft_llp_unlock(conn->llp);
 }
 
-/* --- the beginning, and how it is found --- */
+/* --- the beginning --- */
 
 /**
  * weft_conn_new() - make a connection
@@ -396,105 +398,4 @@ struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 	conn->initiator = initiator;
 	conn->state = WEFT_CONN_NEW;
 	return conn;
-}
-
-/**
- * weft_conn_attach() - enter a new connection in the list of a device
- * @conn: connection in NEW
- * @dev: device
- *
- * Context: process.
- */
-void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
-{
-	conn->dev = dev;
-	spin_lock(&dev->conns_lock);
-	list_add_tail(&conn->entry, &dev->conns);
-	spin_unlock(&dev->conns_lock);
-}
-
-/* Gets the details of a stream, which the caller keeps. */
-static void conn_show_stream(struct weft_llp *llp, struct weft_conn_info *info)
-{
-	weft_llp_addresses(llp, &info->local, &info->remote);
-	while (info->num_paths < WEFT_MAX_PATHS &&
-	       weft_paths_info(llp, info->num_paths, &info->path[info->num_paths]))
-		info->num_paths++;
-}
-
-/**
- * weft_conn_info() - get the details of a connection, for an operator
- * @conn: connection that the caller has a reference on
- * @info: result
- *
- * Context: process, may sleep.
- */
-void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
-{
-	static const char *const names[WEFT_CONN_NUM_STATES] = {
-		[WEFT_CONN_NEW] = "new",
-		[WEFT_CONN_CONNECTING] = "connecting",
-		[WEFT_CONN_REQUESTED] = "requested",
-		[WEFT_CONN_ACCEPTED] = "accepted",
-		[WEFT_CONN_PENDING] = "pending",
-		[WEFT_CONN_STREAMING] = "streaming",
-		[WEFT_CONN_CLOSING] = "closing",
-		[WEFT_CONN_CLOSED] = "closed",
-	};
-
-	memset(info, 0, sizeof(*info));
-	info->state = names[READ_ONCE(conn->state)];
-	info->initiator = conn->initiator;
-	/* While another has the mutex, the addresses stay of family 0. */
-	if (!mutex_trylock(&conn->mutex))
-		return;
-	if (conn->llp) {
-		info->sctp = conn->llp->class == conn->dev->llp[WEFT_TRANSPORT_SCTP];
-		conn_show_stream(conn->llp, info);
-	}
-	weft_conn_unlock(conn);
-}
-
-/**
- * weft_conn_set_context() - let a connection be found by the cm_id of rdma_cm
- * @conn: connection of a device
- * @cm_context: the cm_id; NULL: let it be found no more
- *
- * Context: process, @conn->mutex held.
- */
-void weft_conn_set_context(struct weft_conn *conn, const void *cm_context)
-{
-	struct weft_device *dev = conn->dev;
-
-	lockdep_assert_held(&conn->mutex);
-	spin_lock(&dev->conns_lock);
-	hash_del(&conn->by_cm);
-	conn->cm_context = cm_context;
-	if (cm_context)
-		hash_add(dev->conns_by_cm, &conn->by_cm, (unsigned long)cm_context);
-	spin_unlock(&dev->conns_lock);
-}
-
-/**
- * weft_conn_find() - find the connection of a cm_id of rdma_cm's
- * @dev: device
- * @cm_context: the cm_id
- *
- * Context: process.
- * Return: the connection with a reference for the caller, or NULL.
- */
-struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context)
-{
-	struct weft_conn *conn, *found = NULL;
-
-	spin_lock(&dev->conns_lock);
-	hash_for_each_possible(dev->conns_by_cm, conn, by_cm, (unsigned long)cm_context) {
-		if (conn->cm_context == cm_context) {
-			weft_conn_get(conn);
-			found = conn;
-			break;
-		}
-	}
-	spin_unlock(&dev->conns_lock);
-	return found;
 }

@@ -120,7 +120,7 @@ static int open_stream(struct weft_conn *conn, const struct weft_llp_class *clas
 	llp = weft_llp_open(class, weft_cm_net(id), local.ss_family, &weft_conn_stream_ops, conn);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
-	conn->llp = llp;
+	weft_conn_set_llp(conn, llp);
 	weft_conn_set_timeouts(conn);
 
 	if (id->tos_set) {
@@ -156,7 +156,7 @@ static int open_again(struct weft_conn *conn, bool any_port)
 	struct weft_llp *first = conn->llp;
 	int ret;
 
-	conn->llp = NULL;
+	weft_conn_set_llp(conn, NULL);
 	ret = open_stream(conn, first->class, any_port);
 	/* The application opened the first: its cgroup pays for both, its firewall's rules hold. */
 	if (!ret)

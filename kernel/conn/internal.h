@@ -2,7 +2,7 @@
 /*
  * Declarations that the files of this room share. From the top: iwcm.c (the operations of
  * iw_cm), table.c (the states), initiator.c, responder.c and streaming.c (the handlers),
- * port.c and listener.c, cm.c, token.c, conn.c, spread.c, lane.c.
+ * port.c and listener.c, cm.c, token.c, find.c, conn.c, spread.c, lane.c.
  */
 #ifndef WEFT_CONN_INTERNAL_H
 #define WEFT_CONN_INTERNAL_H
@@ -102,7 +102,8 @@ struct weft_listener;
  * @state: see table.c
  * @initiator: this end opened the connection. Fixed
  * @hs: the handshake; NULL when it is over
- * @llp: the stream. Ours: we open or accept it, and close it
+ * @llp: the stream. Ours: we open or accept it, and close it. Once there is a @dev it is written
+ *	under conns_lock as well, under which an operator's look finds it
  * @qp: the queue pair, from binding to stopping. A reference
  * @qpn: number of @qp, kept after its release; 0 before
  * @streaming: @qp while the stream's callbacks go to it. Under the socket lock
@@ -172,8 +173,6 @@ struct weft_cm_call {
 extern const struct weft_llp_ops weft_conn_stream_ops;
 
 struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane);
-void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev);
-void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 void weft_conn_kick(struct weft_conn *conn);
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event);
 void weft_conn_unlock(struct weft_conn *conn);
@@ -186,6 +185,12 @@ void weft_conn_drop_unread(struct weft_conn *conn);
 void weft_conn_close(struct weft_conn *conn, bool abort);
 void weft_conn_set_timeouts(struct weft_conn *conn);
 struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn);
+
+/* --- find.c: how it is found, and shown --- */
+
+void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev);
+void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp);
+void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 
 /* --- spread.c: several paths --- */
 

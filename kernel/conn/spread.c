@@ -37,7 +37,7 @@ int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
 	llp = weft_paths_begin(conn->llp, &terms, &weft_conn_stream_ops, conn);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
-	conn->llp = llp;
+	weft_conn_set_llp(conn, llp);
 	agreed->crc = false;
 	return 0;
 }

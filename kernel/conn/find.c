@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How a connection is found by the identifier that rdma_cm has for it, and shown to an
+ * operator. An operator's look takes no lock that the connection's own progress needs: a
+ * process that is stopped amid its look would stop the connection.
+ */
+#include <linux/kref.h>
+#include <linux/lockdep.h>
+#include <linux/string.h>
+
+#include "base/weft.h"
+#include "conn/internal.h"
+
+/**
+ * weft_conn_attach() - enter a new connection in the list of a device
+ * @conn: connection in NEW
+ * @dev: device
+ *
+ * Context: process.
+ */
+void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
+{
+	conn->dev = dev;
+	spin_lock(&dev->conns_lock);
+	list_add_tail(&conn->entry, &dev->conns);
+	spin_unlock(&dev->conns_lock);
+}
+
+/**
+ * weft_conn_set_llp() - give a connection a stream, or take it away before it is closed
+ * @conn: connection
+ * @llp: the stream, or NULL
+ *
+ * Context: process, @conn->mutex held. Nobody looks at the old stream any more afterwards.
+ */
+void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
+{
+	struct weft_device *dev = conn->dev;
+
+	lockdep_assert_held(&conn->mutex);
+	/* Nobody but its maker knows a connection that has no device. */
+	if (dev)
+		spin_lock(&dev->conns_lock);
+	conn->llp = llp;
+	if (dev)
+		spin_unlock(&dev->conns_lock);
+}
+
+/* Gets the details of a stream, which conns_lock keeps. */
+static void conn_show_stream(struct weft_llp *llp, struct weft_conn_info *info)
+{
+	weft_llp_addresses(llp, &info->local, &info->remote);
+	while (info->num_paths < WEFT_MAX_PATHS &&
+	       weft_paths_info(llp, info->num_paths, &info->path[info->num_paths]))
+		info->num_paths++;
+}
+
+/**
+ * weft_conn_info() - get the details of a connection, for an operator
+ * @conn: connection of a device that the caller keeps, with a reference
+ * @info: result
+ *
+ * Context: process.
+ */
+void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
+{
+	static const char *const names[WEFT_CONN_NUM_STATES] = {
+		[WEFT_CONN_NEW] = "new",
+		[WEFT_CONN_CONNECTING] = "connecting",
+		[WEFT_CONN_REQUESTED] = "requested",
+		[WEFT_CONN_ACCEPTED] = "accepted",
+		[WEFT_CONN_PENDING] = "pending",
+		[WEFT_CONN_STREAMING] = "streaming",
+		[WEFT_CONN_CLOSING] = "closing",
+		[WEFT_CONN_CLOSED] = "closed",
+	};
+	struct weft_device *dev = conn->dev;
+
+	memset(info, 0, sizeof(*info));
+	info->state = names[READ_ONCE(conn->state)];
+	info->initiator = conn->initiator;
+	spin_lock(&dev->conns_lock);
+	if (conn->llp) {
+		info->sctp = conn->llp->class == dev->llp[WEFT_TRANSPORT_SCTP];
+		conn_show_stream(conn->llp, info);
+	}
+	spin_unlock(&dev->conns_lock);
+}
+
+/**
+ * weft_conn_set_context() - let a connection be found by the cm_id of rdma_cm
+ * @conn: connection of a device
+ * @cm_context: the cm_id; NULL: let it be found no more
+ *
+ * Context: process, @conn->mutex held.
+ */
+void weft_conn_set_context(struct weft_conn *conn, const void *cm_context)
+{
+	struct weft_device *dev = conn->dev;
+
+	lockdep_assert_held(&conn->mutex);
+	spin_lock(&dev->conns_lock);
+	hash_del(&conn->by_cm);
+	conn->cm_context = cm_context;
+	if (cm_context)
+		hash_add(dev->conns_by_cm, &conn->by_cm, (unsigned long)cm_context);
+	spin_unlock(&dev->conns_lock);
+}
+
+/**
+ * weft_conn_find() - find the connection of a cm_id of rdma_cm's
+ * @dev: device
+ * @cm_context: the cm_id
+ *
+ * Context: process.
+ * Return: the connection with a reference for the caller, or NULL.
+ */
+struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context)
+{
+	struct weft_conn *conn, *found = NULL;
+
+	spin_lock(&dev->conns_lock);
+	hash_for_each_possible(dev->conns_by_cm, conn, by_cm, (unsigned long)cm_context) {
+		if (conn->cm_context == cm_context) {
+			kref_get(&conn->refs);
+			found = conn;
+			break;
+		}
+	}
+	spin_unlock(&dev->conns_lock);
+	return found;
+}
