@@ -8,6 +8,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
+#include <rdma/iw_portmap.h>
 
 #include "base/compat/verbs.h"
 #include "base/context.h"
@@ -211,6 +212,28 @@ static struct weft_device *device_namesake(struct net_device *netdev)
 }
 
 /*
+ * Returns 0 if a device with this name can connect. Otherwise the log says why not. iw_cm refuses
+ * each connect and listen on a device with a longer name, and rdma_cm then refuses all programs
+ * that listen on every address, on the other devices of the host as well. `rdma dev set` can
+ * still give a device such a name.
+ *
+ * The other limits of iw_cm and rdma_cm below which a device is dead:
+ * - the Ethernet device's name, of which iw_cm keeps as many bytes as Linux;
+ * - an Ethernet MAC address, of which rdma_cm makes the GID: netdev_check();
+ * - a MAC address that no other device of the namespace has: device_namesake();
+ * - GUID and node type: weft_device_create() sets both.
+ */
+static int name_check(const char *name)
+{
+	BUILD_BUG_ON(IFNAMSIZ > IWPM_IFNAME_SIZE);
+	if (strlen(name) < IWPM_DEVNAME_SIZE)
+		return 0;
+	pr_warn("weft: %s: the name has more than %d characters, and RDMA cannot connect on such a device\n",
+		name, IWPM_DEVNAME_SIZE - 1);
+	return -ENAMETOOLONG;
+}
+
+/*
  * Returns 0 if a network device can carry one of ours. Otherwise the log says why not. With
  * devices_lock held.
  */
@@ -315,7 +338,7 @@ static void device_recheck(struct net_device *netdev, struct net *net)
  * the new one belongs to that of its Ethernet device.
  *
  * Context: process, may sleep; the rtnl lock is not held.
- * Return: 0; -EEXIST if the name is in use or @netdev carries a device already;
+ * Return: 0; -ENAMETOOLONG; -EEXIST if the name is in use or @netdev carries a device already;
  * -EOPNOTSUPP or -EADDRNOTAVAIL if @netdev cannot carry one; -EADDRINUSE if another
  * device has the same MAC address; -ENOMEM.
  */
@@ -325,6 +348,9 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	struct weft_device *dev;
 	int ret;
 
+	ret = name_check(name);
+	if (ret)
+		return ret;
 	dev = ib_alloc_device(weft_device, ib);
 	if (!dev)
 		return -ENOMEM;

@@ -29,6 +29,8 @@ else
 fi
 refused "a second device on one netdev" "File exists" 10 on_a rdma link add weft9 type weft netdev eth0
 ip -n A link add spare type dummy
+refused "a name that iw_cm has no room for" "File name too long" 10 \
+	on_a rdma link add n23456789012345678901234567890ab type weft netdev spare
 refused "a name in use" "File exists" 10 on_a rdma link add weft0 type weft netdev spare
 refused "a type that does not exist" "Invalid argument" 20 \
 	on_a rdma link add weft9 type nosuch netdev spare
