@@ -14,6 +14,7 @@
 #include "base/compat/core.h"
 #include "base/compat/loan.h"
 #include "base/compat/sock.h"
+#include "base/compat/task.h"
 
 /* Addresses of kernel memory travel as 64-bit numbers, and page_address() is always there. */
 static_assert(IS_ENABLED(CONFIG_64BIT), "Weft is for 64-bit kernels");

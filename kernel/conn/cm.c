@@ -19,6 +19,7 @@
 #include <rdma/rdma_cm.h>
 
 #include "base/address.h"
+#include "base/compat.h"
 #include "base/limit.h"
 #include "base/weft.h"
 #include "conn/internal.h"
@@ -82,7 +83,7 @@ void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs)
 /*
  * Returns true if a task is the caller's user's and has no more rights than the caller: as with
  * ptrace, a program that was started with another user's, group's or administrator's rights
- * is not its starter's.
+ * is not its starter's, and a program that gave such rights up is not its new user's.
  */
 static bool cm_same_user(struct task_struct *task)
 {
@@ -98,7 +99,31 @@ static bool cm_same_user(struct task_struct *task)
 	       cred->user_ns == caller->user_ns &&
 	       cap_issubset(cred->cap_permitted, caller->cap_permitted);
 	rcu_read_unlock();
-	return same;
+	/* Behind the credentials: a change of them writes this first. Pairs with commit_creds(). */
+	smp_rmb();
+	return same && weft_task_is_dumpable(task);
+}
+
+/**
+ * weft_cm_may_name() - may the calling process name a queue pair to iw_cm?
+ * @qp: queue pair that the caller has a reference on
+ *
+ * iw_cm keeps a queue pair that was named for as long as iwpmd takes to answer, and the owner
+ * waits for that. Whether a connection may have it, the identifier tells later.
+ *
+ * Context: the process that connects or accepts, may sleep.
+ * Return: false if it is another user's.
+ */
+bool weft_cm_may_name(const struct weft_qp *qp)
+{
+	struct task_struct *maker = qp->ib.res.task;
+
+	/* The core keeps the task as long as the queue pair. */
+	if (!qp->owner)
+		return true;
+	if (maker && (same_thread_group(maker, current) || cm_same_user(maker)))
+		return true;
+	return capable(CAP_NET_ADMIN);
 }
 
 /*
@@ -117,7 +142,6 @@ static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
 
 	if (!qp->owner || owner->qp)
 		return owner->qp == &qp->ib;
-	/* The core keeps the task as long as the queue pair, on which we have a reference. */
 	if (maker && same_thread_group(maker, current))
 		return true;
 	if (maker && cm_same_user(maker) &&

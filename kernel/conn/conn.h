@@ -14,6 +14,7 @@
 
 struct weft_conn;
 struct weft_device;
+struct weft_qp;
 struct weft_qp_user;
 
 /* Returns the connection that a queue pair is bound to. */
@@ -54,6 +55,8 @@ int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len);
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog);
 int weft_iw_destroy_listen(struct iw_cm_id *id);
+
+bool weft_cm_may_name(const struct weft_qp *qp);
 
 /* Ends every connection and listener of a device. May sleep. */
 void weft_conn_stop_all(struct weft_device *dev);

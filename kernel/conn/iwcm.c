@@ -16,7 +16,7 @@
  * Context: process, may sleep.
  * Return: 0 if a CONNECT_REPLY follows. After an error none does: -EADDRNOTAVAIL if the
  * device belongs to another network namespace, -EPERM if the queue pair belongs to another
- * user, and others.
+ * network namespace, and others.
  */
 int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -85,7 +85,7 @@ static int cm_answer(enum weft_conn_event event, struct weft_cm_call *call)
  *
  * Context: process, may sleep.
  * Return: 0 if ESTABLISHED was sent. After an error no event follows: -EPERM if the queue
- * pair belongs to another user, and others.
+ * pair belongs to another network namespace, and others.
  */
 int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {

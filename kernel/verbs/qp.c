@@ -11,6 +11,7 @@
 #include "base/context.h"
 #include "base/limit.h"
 #include "base/weft.h"
+#include "conn/conn.h"
 #include "memory/mw.h"
 #include "pair/kernel.h"
 #include "pair/qp.h"
@@ -44,6 +45,10 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
 	struct weft_qp *qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
 
+	if (qp && !weft_cm_may_name(qp)) {
+		weft_qp_put(qp);
+		return NULL;
+	}
 	return qp ? &qp->ib : NULL;
 }
 

@@ -9,11 +9,13 @@
     namespace_peers.py owner ADDRESS PORT
                                             makes a queue pair, prints its number, and connects it
                                             once it reads a line
+    namespace_peers.py dropper USER ADDRESS PORT
+                                            the same, as USER from when the queue pair is there
     namespace_peers.py thief QPN ADDRESS PORT
                                             connects the queue pair of that number
     namespace_peers.py hoard DEVICE NUMBER  makes NUMBER queue pairs
 
-Each prints a line when it is ready, and waits to be killed; owner and thief say how it ended.
+Each prints a line when it is ready, and waits to be killed; owner, dropper and thief say how it ended.
 """
 
 import os
@@ -98,12 +100,19 @@ def queue_pairs(context, number):
     return [QP(pd, init) for _ in range(number)]
 
 
-def owner(address, number):
+def owner(address, number, user=None):
     cmid = identifier(address, number)
     (pair,) = queue_pairs(cmid.context, 1)
+    if user is not None:
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
     say(f"queue pair {pair.qp_num}")
     sys.stdin.readline()
     connect(cmid, pair.qp_num)
+
+
+def dropper(user, address, number):
+    owner(address, number, int(user))
 
 
 def hoard(device, number):
@@ -120,7 +129,8 @@ def thief(qpn, address, number):
 
 
 def main():
-    commands = {"port": port, "mute": mute, "refused": refused, "owner": owner, "thief": thief, "hoard": hoard}
+    commands = {"port": port, "mute": mute, "refused": refused, "owner": owner, "dropper": dropper}
+    commands |= {"thief": thief, "hoard": hoard}
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     commands[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Differences between kernels: tasks. */
+#ifndef WEFT_COMPAT_TASK_H
+#define WEFT_COMPAT_TASK_H
+
+#include <linux/rcupdate.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#ifdef HAVE_EXEC_STATE
+#include <linux/sched/exec_state.h>
+#endif
+
+/*
+ * Returns true if a user's other processes may look into a task's program: it did not give up
+ * rights since it was started, and does not forbid it. ptrace_may_access() is for the kernel
+ * proper. Older kernels know it of the memory alone: there a program that has ended is
+ * nobody's. May sleep; the caller keeps the task.
+ */
+#ifdef HAVE_EXEC_STATE
+static inline bool weft_task_is_dumpable(struct task_struct *task)
+{
+	bool dumpable;
+
+	rcu_read_lock();
+	dumpable = READ_ONCE(rcu_dereference(task->exec_state)->dumpable) == TASK_DUMPABLE_OWNER;
+	rcu_read_unlock();
+	return dumpable;
+}
+#else
+static inline bool weft_task_is_dumpable(struct task_struct *task)
+{
+	struct task_struct *thread;
+	struct mm_struct *mm = NULL;
+	bool dumpable;
+
+	/* The task itself may have ended before its program. */
+	rcu_read_lock();
+	for_each_thread(task, thread) {
+		mm = get_task_mm(thread);
+		if (mm)
+			break;
+	}
+	rcu_read_unlock();
+	if (!mm)
+		return false;
+	dumpable = get_dumpable(mm) == SUID_DUMP_USER;
+	mmput(mm);
+	return dumpable;
+}
+#endif
+
+#endif /* WEFT_COMPAT_TASK_H */
