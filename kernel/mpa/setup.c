@@ -63,7 +63,11 @@ int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
 	}
 }
 
-/* How often the send of a frame is tried, and the pause between two tries. */
+/*
+ * How often the send of a frame is tried, and the pause between two tries. A lane may so be held up
+ * for 40 ms, only while TCP has no memory. To go on later instead, each state that sends a frame
+ * would have a second one in which the frame is still to be sent.
+ */
 #define HANDSHAKE_TRIES		5
 #define HANDSHAKE_PAUSE_MS	10
 
