@@ -88,10 +88,59 @@ static void modify_found(struct kunit *test)
 	teardown(b);
 }
 
+struct asks {
+	struct work_struct work;
+	struct ib_qp *ib;
+	int refs;
+};
+
+static void ask_and_drop(struct work_struct *work)
+{
+	struct asks *asks = container_of(work, struct asks, work);
+
+	weft_iw_add_ref(asks->ib);
+	asks->refs = kref_read(&to_weft_qp(asks->ib)->entry->refs);
+	weft_iw_rem_ref(asks->ib);
+}
+
+/*
+ * Each weft_iw_add_ref() is worth a reference: the first behind a lookup is the lookup's, and any
+ * other is a new one, also if another task asks between the lookup and its own.
+ */
+static void modify_promised(struct kunit *test)
+{
+	struct bench *b = setup(test, ORD);
+	struct asks asks = { .ib = &b->qp.ib };
+	u32 qpn = b->qp.acc.qpn;
+
+	INIT_WORK_ONSTACK(&asks.work, ask_and_drop);
+	xa_store(&b->dev.qps, qpn, &b->entry, GFP_KERNEL);
+	KUNIT_ASSERT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->qp.ib);
+	queue_work(system_wq, &asks.work);
+	flush_work(&asks.work);
+	KUNIT_EXPECT_EQ(test, asks.refs, 3); /* the table's, the lookup's, the other task's */
+	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
+	weft_iw_add_ref(&b->qp.ib);
+	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
+
+	/* An iw_cm that keeps the queue pair while it modifies it */
+	weft_iw_add_ref(&b->qp.ib);
+	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 3U);
+	weft_iw_rem_ref(&b->qp.ib);
+	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
+	weft_iw_rem_ref(&b->qp.ib);
+	KUNIT_EXPECT_FALSE(test, completion_done(&b->entry.gone));
+	weft_qp_put(&b->qp); /* the table's */
+	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
+	destroy_work_on_stack(&asks.work);
+	teardown(b);
+}
+
 static struct kunit_case modify_cases[] = {
 	KUNIT_CASE(modify_rights),
 	KUNIT_CASE(modify_fails),
 	KUNIT_CASE(modify_found),
+	KUNIT_CASE(modify_promised),
 	{}
 };
 

@@ -6,6 +6,7 @@
 #include <linux/completion.h>
 #include <linux/hashtable.h>
 #include <linux/kref.h>
+#include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -34,6 +35,8 @@ struct weft_mr;
  *	and by a doorbell; destroy waits on @gone for the last. Queued work has none:
  *	destroy ends it after that wait
  * @gone: completed by the last put
+ * @promised: references that iw_cm's lookups took and iw_cm has still to ask for (struct
+ *	weft_promise), under the queue pair's @lock
  * @rcu: frees it when no late lookup reads @refs any more
  *
  * It is not part of the queue pair, which the RDMA core frees as soon as destroy returns: a
@@ -44,6 +47,7 @@ struct weft_qp_entry {
 	struct ib_qp *ib;
 	struct kref refs;
 	struct completion gone;
+	struct hlist_head promised;
 	struct rcu_head rcu;
 };
 

@@ -27,9 +27,39 @@
 #define WEFT_FIRST_QPN	16
 #define WEFT_LAST_QPN	0xffffff
 
-/* weft_iw_get_qp() has taken the reference that iw_cm asks for here. */
+/**
+ * struct weft_promise - a reference that weft_iw_get_qp() took
+ * @node: in the list of the queue pair's entry
+ * @task: the caller, whose next weft_iw_add_ref() gets this reference; only compared
+ */
+struct weft_promise {
+	struct hlist_node node;
+	const struct task_struct *task;
+};
+
+/*
+ * Takes one more reference, or the one that weft_iw_get_qp() took for this task. A count of
+ * promises would not do: another task could take this one's reference, and drop it before this
+ * task asks.
+ */
 void weft_iw_add_ref(struct ib_qp *ib)
 {
+	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_promise *promise;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	hlist_for_each_entry(promise, &qp->entry->promised, node) {
+		if (promise->task == current)
+			break;
+	}
+	if (promise)
+		hlist_del(&promise->node);
+	spin_unlock_irqrestore(&qp->lock, flags);
+	if (promise)
+		kfree(promise);
+	else
+		weft_qp_get(qp);
 }
 
 void weft_iw_rem_ref(struct ib_qp *ib)
@@ -38,18 +68,31 @@ void weft_iw_rem_ref(struct ib_qp *ib)
 }
 
 /*
- * Finds a queue pair for iw_cm. Each time the next call of iw_cm's is weft_iw_add_ref(); the
- * reference is taken here already, since between the two calls the queue pair may be destroyed.
+ * Finds a queue pair for iw_cm, whose next call in this task is weft_iw_add_ref(). The reference
+ * is taken here already, because the queue pair may be destroyed between the two calls.
  */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
-	struct weft_qp *qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
+	struct weft_promise *promise = kmalloc(sizeof(*promise), GFP_ATOMIC);
+	struct weft_qp *qp;
+	unsigned long flags;
 
+	if (!promise)
+		return NULL;
+	qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
 	if (qp && !weft_cm_may_name(qp)) {
 		weft_qp_put(qp);
+		qp = NULL;
+	}
+	if (!qp) {
+		kfree(promise);
 		return NULL;
 	}
-	return qp ? &qp->ib : NULL;
+	promise->task = current;
+	spin_lock_irqsave(&qp->lock, flags);
+	hlist_add_head(&promise->node, &qp->entry->promised);
+	spin_unlock_irqrestore(&qp->lock, flags);
+	return &qp->ib;
 }
 
 static bool qp_caps_ok(const struct weft_device *dev,
