@@ -136,11 +136,85 @@ static void modify_promised(struct kunit *test)
 	teardown(b);
 }
 
+/* A connection that ends when it is served, and at its end tells iw_cm, which drops the last reference. */
+struct ending {
+	struct weft_qp_user user;
+	struct bench *b;
+	bool gone_within;
+};
+
+static void ending_note(struct weft_qp_user *user)
+{
+}
+
+static bool ending_serve(struct weft_qp_user *user)
+{
+	struct ending *ending = container_of(user, struct ending, user);
+
+	weft_stream_unbind(&ending->b->qp);
+	weft_qp_put(&ending->b->qp);
+	ending->gone_within = completion_done(&ending->b->entry.gone);
+	return true;
+}
+
+static const struct weft_qp_user_ops ending_ops = {
+	.failed = ending_note,
+	.closing = ending_note,
+	.hold = ending_note,
+	.serve = ending_serve,
+};
+
+/*
+ * iw_cm_disconnect() modifies a queue pair on which it has no reference. So the last one may go
+ * while this runs, which then keeps the queue pair to its end.
+ */
+static void modify_held(struct kunit *test)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD };
+	struct bench *b = setup(test, ORD);
+	struct ending ending = { .user.ops = &ending_ops, .b = b };
+
+	b->qp.ib.res.task = current;
+	b->qp.user = &ending.user;
+	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->qp.ib, &attr, IB_QP_STATE, NULL), 0);
+	KUNIT_EXPECT_NULL(test, b->qp.user);
+	KUNIT_EXPECT_FALSE(test, ending.gone_within);
+	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
+	b->qp.ib.res.task = NULL;
+	teardown(b);
+}
+
+/* And when the last reference has gone before, it does nothing, and starts nothing behind the destroy. */
+static void modify_gone(struct kunit *test)
+{
+	static const enum ib_qp_state states[] = { IB_QPS_SQD, IB_QPS_ERR };
+	struct ib_qp_attr attr = {};
+	struct bench *b = setup(test, ORD);
+	size_t i;
+
+	weft_qp_put(&b->qp); /* the table's */
+	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
+	mutex_lock(&b->qp.tx.lock); /* a worker leaves word */
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		attr.qp_state = states[i];
+		KUNIT_EXPECT_EQ_MSG(test, weft_modify_qp(&b->qp.ib, &attr, IB_QP_STATE, NULL),
+				    -EINVAL, "state %d", states[i]);
+		flush_work(&b->qp.worker.work);
+		KUNIT_EXPECT_EQ_MSG(test, b->qp.worker.wanted, 0UL, "state %d", states[i]);
+		KUNIT_EXPECT_EQ_MSG(test, b->qp.state, IB_QPS_RTS, "state %d", states[i]);
+	}
+	mutex_unlock(&b->qp.tx.lock);
+	b->qp.state = IB_QPS_RTS; /* as it should be */
+	teardown(b);
+}
+
 static struct kunit_case modify_cases[] = {
 	KUNIT_CASE(modify_rights),
 	KUNIT_CASE(modify_fails),
 	KUNIT_CASE(modify_found),
 	KUNIT_CASE(modify_promised),
+	KUNIT_CASE(modify_held),
+	KUNIT_CASE(modify_gone),
 	{}
 };
 

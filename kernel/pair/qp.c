@@ -28,6 +28,17 @@ void weft_qp_get(struct weft_qp *qp)
 	kref_get(&qp->entry->refs);
 }
 
+/* Takes a reference unless there is none any more; see qp.h. */
+bool weft_qp_get_in_use(struct weft_qp *qp)
+{
+	bool in_use;
+
+	rcu_read_lock(); /* the entry is freed before the queue pair */
+	in_use = kref_get_unless_zero(&qp->entry->refs);
+	rcu_read_unlock();
+	return in_use;
+}
+
 /* Drops a reference. Any context. */
 void weft_qp_put(struct weft_qp *qp)
 {

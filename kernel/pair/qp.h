@@ -175,6 +175,8 @@ struct weft_lane *weft_qp_lane(const struct weft_qp *qp);
 /* Finds a queue pair by number and takes a reference, or NULL. Any context. */
 struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn);
 void weft_qp_get(struct weft_qp *qp);
+/* Takes a reference unless there is none any more; the memory of @qp is there. Any context. */
+bool weft_qp_get_in_use(struct weft_qp *qp);
 /* Any context. */
 void weft_qp_put(struct weft_qp *qp);
 

@@ -184,7 +184,7 @@ int weft_stream_recv_doorbell(struct weft_qp *qp)
  * Ends the connection of a queue pair in ERR or SQD, as far as that can be done now: if the
  * process that made the queue pair asks for it, in that process's time, and else by the
  * worker. Consumers in the kernel may hold locks that iw_cm's one queue waits for, and nobody
- * pays for another's.
+ * pays for another's. The caller has a reference, because the connection's goes meanwhile.
  */
 static void stream_settle(struct weft_qp *qp)
 {
@@ -195,17 +195,12 @@ static void stream_settle(struct weft_qp *qp)
 	if (maker && same_thread_group(maker, current)) {
 		spin_lock_irqsave(&qp->lock, flags);
 		user = qp->user;
-		if (user) {
+		if (user)
 			user->ops->hold(user);
-			/* iw_cm has none when it disconnects, and another thread may destroy it. */
-			weft_qp_get(qp);
-		}
 		spin_unlock_irqrestore(&qp->lock, flags);
 	}
 	if (!user || !user->ops->serve(user))
 		weft_qp_kick(qp);
-	if (user)
-		weft_qp_put(qp);
 }
 
 /* Moves a queue pair to ERR from any state. */

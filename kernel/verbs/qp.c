@@ -326,8 +326,8 @@ static int qp_rights(const struct ib_qp_attr *attr, int mask)
  * ib_modify_qp_is_ok() is not used, which wants all of them for each step.
  *
  * Context: process, may sleep.
- * Return: 0; -EINVAL for a step that does not exist, or if the state is not the one that
- * the caller named; -EBUSY for RESET while a connection exists or pages are lent;
+ * Return: 0; -EINVAL for a step that does not exist, if the state is not the one that the
+ * caller named, or if the queue pair is all but destroyed; -EBUSY for RESET while a connection exists or pages are lent;
  * -EOPNOTSUPP for a change of the capacities, for an alternate path, and for an event at
  * the end of SQD, which the end of the connection tells already.
  */
@@ -341,11 +341,19 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		return -EOPNOTSUPP;
 	if ((mask & IB_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify)
 		return -EOPNOTSUPP;
-	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != weft_qp_state(qp))
+	/*
+	 * iw_cm_disconnect() has no reference in kernels without contrib/'s patch, and another
+	 * thread may be in weft_destroy_qp().
+	 */
+	if (!weft_qp_get_in_use(qp))
 		return -EINVAL;
-	ret = mask & IB_QP_STATE ? qp_move(qp, attr->qp_state) : 0;
+	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != weft_qp_state(qp))
+		ret = -EINVAL;
+	else
+		ret = mask & IB_QP_STATE ? qp_move(qp, attr->qp_state) : 0;
 	if (!ret && (mask & IB_QP_ACCESS_FLAGS))
 		WRITE_ONCE(qp->acc.rights, qp_rights(attr, mask));
+	weft_qp_put(qp);
 	return ret;
 }
 
