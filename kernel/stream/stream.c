@@ -383,7 +383,9 @@ int weft_stream_reset(struct weft_qp *qp)
 		qp->last_wqe_told = false;
 		weft_inflight_forget(&qp->inflight);
 		weft_window_start(&qp->rx.sends);
-		weft_mw_forget(&qp->acc); /* the windows were for the old peer */
+		/* Rights and windows were for the old peer. */
+		WRITE_ONCE(qp->acc.rights, WEFT_ACCESS_REMOTE);
+		weft_mw_forget(&qp->acc);
 	}
 	weft_qp_unlock(qp);
 	return ret;

@@ -318,8 +318,8 @@ static int qp_rights(const struct ib_qp_attr *attr, int mask)
  *
  * A new queue pair is in INIT. The user moves it from RESET to INIT and RTR, and only a
  * connection moves it to RTS. SQD ends a connection gracefully; ERR and RESET are possible
- * from every state. New rights of the peer apply from its next request on. A step that
- * fails changes nothing.
+ * from every state. New rights of the peer apply from its next request on; RESET brings back
+ * those of a new queue pair. A step that fails changes nothing.
  *
  * Attributes that InfiniBand negotiates by hand (addresses, sequence numbers, timers, read
  * depths) are taken and have no effect, since the connection settles them. So
