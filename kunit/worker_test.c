@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The transmit worker: where it is started, and that its end waits for it wherever that was. */
+#include <linux/delay.h>
 #include <linux/timer.h>
 
 #include "bench.h"
@@ -133,10 +134,35 @@ static void worker_end(struct kunit *test)
 	unblock(b);
 }
 
+/* A run of the receive side's work that had tx.lock before its queue pair's end did. */
+static void late_receiver(struct work_struct *work)
+{
+	complete(&queues->done);
+	msleep(50); /* the end cancels meanwhile */
+	queue_delayed_work(weft_workqueue, &queues->qp->rx.rnr, 0); /* WEFT_WANT_RNR was set */
+}
+
+/* The work and the end of the wait for a receive start each other, and neither is left behind. */
+static void worker_end_receiving(struct kunit *test)
+{
+	struct bench *b = blocked_bench(test);
+	struct work_struct *rnr = &b->qp.rx.rnr.work;
+
+	b->qp.rx.work.func = late_receiver;
+	queue_work(system_wq, &b->qp.rx.work);
+	wait_for_completion(&queues->done);
+	weft_stream_end(&b->qp);
+	KUNIT_EXPECT_EQ(test, work_busy(&b->qp.rx.work), 0U);
+	KUNIT_EXPECT_EQ(test, work_busy(rnr), 0U);
+	cancel_work_sync(rnr); /* its memory goes */
+	unblock(b);
+}
+
 static struct kunit_case worker_cases[] = {
 	KUNIT_CASE(worker_start),
 	KUNIT_CASE(worker_of_program),
 	KUNIT_CASE(worker_end),
+	KUNIT_CASE(worker_end_receiving),
 	{}
 };
 

@@ -208,5 +208,10 @@ void weft_rx_stop(struct weft_rx *rx)
 	weft_rq_leave(rx->rq, &rx->waiting);
 	cancel_delayed_work_sync(&rx->rnr);
 	cancel_work_sync(&rx->work);
+	/*
+	 * Once more, because a run of @work that had tx.lock before weft_stream_end() did may have
+	 * queued @rnr behind the first cancel. From here on a run of @rnr starts nothing.
+	 */
+	cancel_delayed_work_sync(&rx->rnr);
 	weft_framer_free(&rx->framer);
 }
