@@ -20,12 +20,15 @@
 
 /*
  * Returns true if the vector of a queue counts: packets are steered, and the RDMA core works for
- * the consumer on the processor that it is called on.
+ * the consumer on the processor that it is called on. With adaptive moderation it does not count,
+ * because the core frees the state of that before it asks us to end the queue, and a late call
+ * would have the core's work use it.
  */
 static bool vector_counts(const struct weft_cq *cq)
 {
-	return weft_sock_steered() && (cq->ib.poll_ctx == IB_POLL_SOFTIRQ ||
-				       cq->ib.poll_ctx == IB_POLL_WORKQUEUE);
+	return weft_sock_steered() &&
+	       (cq->ib.poll_ctx == IB_POLL_SOFTIRQ ||
+		(cq->ib.poll_ctx == IB_POLL_WORKQUEUE && !cq->ib.dim));
 }
 
 /*
