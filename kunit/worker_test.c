@@ -2,8 +2,10 @@
 /* The transmit worker: where it is started, and that its end waits for it wherever that was. */
 #include <linux/delay.h>
 #include <linux/timer.h>
+#include <linux/tracepoint.h>
 
 #include "bench.h"
+#include "verbs/post.h"
 
 /* Both queues have one item that waits, so that what is started stays pending. */
 struct queues {
@@ -158,8 +160,73 @@ static void worker_end_receiving(struct kunit *test)
 	unblock(b);
 }
 
+/* What starts the worker of one queue pair, as the kernel's own tracepoint tells it. */
+struct watch {
+	struct tracepoint *queued;
+	struct weft_qp *qp;
+	u32 starts;
+	u32 unlocked;
+};
+
+static void watch_queued(void *data, int cpu, void *pool, struct work_struct *work)
+{
+	struct watch *watch = data;
+
+	if (work != &watch->qp->worker.work && work != &watch->qp->kernel->near)
+		return;
+	watch->starts++;
+	if (!lockdep_is_held(&watch->qp->post_lock))
+		watch->unlocked++;
+}
+
+static void watch_find(struct tracepoint *tp, void *data)
+{
+	struct watch *watch = data;
+
+	if (!strcmp(tp->name, "workqueue_queue_work"))
+		watch->queued = tp;
+}
+
+/*
+ * From the moment in which a ring asks for no doorbell, all who post rely on the one who starts the
+ * worker: a thread that could be preempted between the two would stop them. So both are done under
+ * post_lock, by a post and by the timer that ends a wait for others.
+ */
+static void worker_start_locked(struct kunit *test)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct bench *b = blocked_bench(test);
+	struct weft_wq_ctl *ctl = b->qp.sq.mem;
+	struct watch watch = { .qp = &b->qp };
+	const struct ib_send_wr *bad;
+	int ms;
+
+	for_each_kernel_tracepoint(watch_find, &watch);
+	KUNIT_ASSERT_NOT_NULL(test, watch.queued);
+	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(watch.queued, watch_queued, &watch), 0);
+	b->qp.kernel->gather.until = 2;
+	weft_ring_need_doorbell(&b->qp.sq, true);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	KUNIT_EXPECT_EQ(test, watch.starts, 1U);
+	expect_started(test, b, true, "a post");
+
+	b->qp.kernel->gather.until = 0;
+	weft_ring_need_doorbell(&b->qp.sq, true);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
+		usleep_range(1000, 2000);
+	weft_gather_stop(&b->qp.kernel->gather);
+	KUNIT_EXPECT_EQ(test, watch.starts, 2U);
+	KUNIT_EXPECT_EQ(test, watch.unlocked, 0U);
+	tracepoint_probe_unregister(watch.queued, watch_queued, &watch);
+	tracepoint_synchronize_unregister();
+	b->qp.state = IB_QPS_ERR; /* what was posted is completed in error */
+	unblock(b);
+}
+
 static struct kunit_case worker_cases[] = {
 	KUNIT_CASE(worker_start),
+	KUNIT_CASE(worker_start_locked),
 	KUNIT_CASE(worker_of_program),
 	KUNIT_CASE(worker_end),
 	KUNIT_CASE(worker_end_receiving),

@@ -90,15 +90,13 @@ static enum hrtimer_restart gather_is_over(struct hrtimer *timer)
 	struct weft_gather *gather = container_of(timer, struct weft_gather, timer);
 	struct weft_qp *qp = gather_qp(gather);
 	unsigned long flags;
-	bool kick;
 
 	spin_lock_irqsave(&qp->post_lock, flags);
-	kick = weft_gather_end(gather);
-	if (kick)
+	if (weft_gather_end(gather)) {
 		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks again */
+		weft_qp_kick(qp); /* within the lock, as in weft_post_send() */
+	}
 	spin_unlock_irqrestore(&qp->post_lock, flags);
-	if (kick)
-		weft_qp_kick(qp);
 	return HRTIMER_NORESTART;
 }
 

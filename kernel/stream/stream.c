@@ -4,6 +4,7 @@
  * The only place that knows both directions.
  */
 #include <linux/lockdep.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -154,9 +155,14 @@ int weft_stream_doorbell(struct weft_qp *qp)
 		return -EINVAL;
 	}
 	if (weft_streak_goes_on(&qp->scq->streak) || !mutex_trylock(&qp->tx.lock)) {
-		/* The worker asks for the next doorbell when it has nothing left to do. */
+		/*
+		 * The worker asks for the next doorbell when it has nothing left to do. A thread
+		 * that is preempted between the two would be waited for by all others that post.
+		 */
+		preempt_disable();
 		weft_ring_need_doorbell(&qp->sq, false);
 		weft_qp_kick(qp);
+		preempt_enable();
 		return 0;
 	}
 	stream_follow(qp);

@@ -257,12 +257,13 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 		if (kick)
 			weft_ring_need_doorbell(&qp->sq, false); /* the worker asks again */
 	}
-	spin_unlock_irqrestore(&qp->post_lock, flags);
+	/* Within the lock: a poster that is preempted here would be waited for by all others. */
 	if (kick) {
 		if (qp->kernel)
 			WRITE_ONCE(qp->kernel->posted, true);
 		weft_qp_kick(qp);
 	}
+	spin_unlock_irqrestore(&qp->post_lock, flags);
 	return ret < 0 ? ret : 0;
 }
 
