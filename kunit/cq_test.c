@@ -695,6 +695,62 @@ static void cq_resize_refuses(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, told->cq.ring.mem, mem);
 }
 
+/* A call of a vector that is under way when its queue is destroyed, and has the core's work run. */
+struct late_call {
+	struct work_struct work;
+	struct told *told;
+};
+
+static void work_for_consumer(struct work_struct *work)
+{
+	msleep(50);
+}
+
+static void call_late(struct work_struct *work)
+{
+	struct late_call *late = container_of(work, struct late_call, work);
+
+	msleep(50);
+	queue_work(system_wq, &late->told->cq.ib.work);
+	atomic_dec_return_release(&late->told->cq.calls);
+}
+
+/*
+ * The end of a queue waits for a call that is under way, and then for the work that it has queued; and
+ * it ends the timer of an event that was put off.
+ */
+static void cq_end(struct kunit *test)
+{
+	struct weft_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct told *told = queue(test);
+	struct late_call late = { .told = told };
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
+					       NULL, NULL), 0);
+	told->cq.ib.device = &dev->ib;
+	told->cq.ib.poll_ctx = IB_POLL_WORKQUEUE;
+	INIT_WORK(&told->cq.ib.work, work_for_consumer);
+	weft_modify_cq(&told->cq.ib, 2, U16_MAX);
+	ctl(told)->arm = WEFT_CQ_ARM(1, false);
+	add(told, 0);
+	KUNIT_EXPECT_TRUE(test, hrtimer_active(&told->cq.mod_timer));
+
+	atomic_inc(&told->cq.calls);
+	INIT_WORK_ONSTACK(&late.work, call_late);
+	queue_work(system_wq, &late.work);
+	weft_destroy_cq(&told->cq.ib, NULL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&told->cq.calls), 0);
+	KUNIT_EXPECT_EQ(test, work_busy(&told->cq.ib.work), 0U);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&told->cq.mod_timer));
+	KUNIT_EXPECT_EQ(test, told->events, 0U);
+
+	flush_work(&late.work);
+	destroy_work_on_stack(&late.work);
+	cancel_work_sync(&told->cq.ib.work); /* its memory goes */
+	hrtimer_cancel(&told->cq.mod_timer);
+}
+
 static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_entry),
 	KUNIT_CASE(cq_phase),
@@ -716,6 +772,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_resize_lies),
 	KUNIT_CASE(cq_moderate_resize),
 	KUNIT_CASE(cq_resize_refuses),
+	KUNIT_CASE(cq_end),
 	{}
 };
 

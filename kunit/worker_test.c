@@ -136,30 +136,6 @@ static void worker_end(struct kunit *test)
 	unblock(b);
 }
 
-/* A run of the receive side's work that had tx.lock before its queue pair's end did. */
-static void late_receiver(struct work_struct *work)
-{
-	complete(&queues->done);
-	msleep(50); /* the end cancels meanwhile */
-	queue_delayed_work(weft_workqueue, &queues->qp->rx.rnr, 0); /* WEFT_WANT_RNR was set */
-}
-
-/* The work and the end of the wait for a receive start each other, and neither is left behind. */
-static void worker_end_receiving(struct kunit *test)
-{
-	struct bench *b = blocked_bench(test);
-	struct work_struct *rnr = &b->qp.rx.rnr.work;
-
-	b->qp.rx.work.func = late_receiver;
-	queue_work(system_wq, &b->qp.rx.work);
-	wait_for_completion(&queues->done);
-	weft_stream_end(&b->qp);
-	KUNIT_EXPECT_EQ(test, work_busy(&b->qp.rx.work), 0U);
-	KUNIT_EXPECT_EQ(test, work_busy(rnr), 0U);
-	cancel_work_sync(rnr); /* its memory goes */
-	unblock(b);
-}
-
 /* What starts the worker of one queue pair, as the kernel's own tracepoint tells it. */
 struct watch {
 	struct tracepoint *queued;
@@ -224,12 +200,87 @@ static void worker_start_locked(struct kunit *test)
 	unblock(b);
 }
 
+/* A run that had tx.lock before its queue pair's end did starts others when it lets the lock go. */
+static void late_receiver(struct work_struct *work)
+{
+	complete(&queues->done);
+	msleep(50); /* the end cancels meanwhile */
+	queue_delayed_work(weft_workqueue, &queues->qp->rx.rnr, 0); /* WEFT_WANT_RNR was set */
+	weft_qp_kick(queues->qp);
+	weft_qp_within(queues->qp, HZ);
+}
+
+static void late_waiter(struct work_struct *work)
+{
+	complete(&queues->done);
+	msleep(50);
+	queue_work(weft_workqueue, &queues->qp->rx.work);
+	weft_qp_kick(queues->qp);
+	weft_qp_within(queues->qp, HZ);
+}
+
+static void late_sender(struct work_struct *work)
+{
+	late_waiter(work);
+	queue_delayed_work(weft_workqueue, &queues->qp->rx.rnr, 0);
+}
+
+/* Ends a queue pair beside such a run of its work at @item_at, and expects that nothing is left that it started. */
+static void end_beside(struct kunit *test, size_t item_at, work_func_t run, const char *by)
+{
+	struct bench *b = blocked_bench(test);
+	struct weft_qp *qp = &b->qp;
+	struct work_struct *item = (void *)qp + item_at;
+
+	item->func = run;
+	queue_work(system_wq, item);
+	wait_for_completion(&queues->done);
+	weft_stream_end(qp);
+	KUNIT_EXPECT_FALSE_MSG(test, cancel_work_sync(&qp->rx.work), "rx.work, by %s", by);
+	KUNIT_EXPECT_FALSE_MSG(test, cancel_work_sync(&qp->rx.rnr.work), "rnr, by %s", by);
+	KUNIT_EXPECT_FALSE_MSG(test, timer_delete_sync(&qp->worker.timer), "timer, by %s", by);
+	KUNIT_EXPECT_FALSE_MSG(test, cancel_work_sync(&qp->worker.work), "worker, by %s", by);
+	KUNIT_EXPECT_FALSE_MSG(test, cancel_work_sync(&qp->kernel->near), "near, by %s", by);
+	unblock(b);
+}
+
+#define END_BESIDE(test, item, run)	end_beside(test, offsetof(struct weft_qp, item), run, #item)
+
+/* Whatever work of a queue pair is under way at its end, and starts the others, none is left. */
+static void worker_end_beside(struct kunit *test)
+{
+	END_BESIDE(test, rx.work, late_receiver);
+	END_BESIDE(test, rx.rnr.work, late_waiter);
+	END_BESIDE(test, worker.work, late_sender);
+}
+
+/* Posts that are held have a timer, which starts the worker. */
+static void worker_end_gathering(struct kunit *test)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct bench *b = blocked_bench(test);
+	struct weft_gather *gather = &b->qp.kernel->gather;
+	const struct ib_send_wr *bad;
+
+	gather->until = 0;
+	gather->moment = NSEC_PER_SEC;
+	weft_ring_need_doorbell(&b->qp.sq, true);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	KUNIT_EXPECT_TRUE(test, hrtimer_active(&gather->timer));
+	weft_stream_end(&b->qp);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&gather->timer));
+	KUNIT_EXPECT_EQ(test, work_busy(&b->qp.kernel->near) | work_busy(&b->qp.worker.work), 0U);
+	hrtimer_cancel(&gather->timer); /* its memory goes */
+	unblock(b);
+}
+
 static struct kunit_case worker_cases[] = {
 	KUNIT_CASE(worker_start),
 	KUNIT_CASE(worker_start_locked),
 	KUNIT_CASE(worker_of_program),
 	KUNIT_CASE(worker_end),
-	KUNIT_CASE(worker_end_receiving),
+	KUNIT_CASE(worker_end_beside),
+	KUNIT_CASE(worker_end_gathering),
 	{}
 };
 
