@@ -9,6 +9,7 @@
 //     connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS]
 //     connections abandon ADDRESS disconnect|destroy
 //     connections listen ADDRESS PORTS
+//     connections beside ADDRESS CONNECTIONS
 //
 // "abandon" gives a connection up while the peer's answer is awaited, and wants to be told at once.
 // "listen" listens on PORTS ports, and wants the last tenth of them to take as long as the second,
@@ -16,6 +17,8 @@
 // the call that nine in ten exceed: a busy machine makes many of them longer, but seldom all. Where
 // the machine was busy for the whole of a tenth, a later round tells: each tenth counts by its
 // best.
+// "beside" is a client whose one thread disconnects while another destroys the queue pair. Each end
+// of the two is right; it is the kernel that may use the queue pair behind its end.
 //
 // The last line says how many connections did all that; the status is 0 if each did.
 #include <netdb.h>
@@ -24,6 +27,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -34,6 +38,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -51,6 +56,8 @@ constexpr int kFewestPorts = 100;
 constexpr int kMostPorts = 50000;
 constexpr double kMoreForMany = 2;
 constexpr int kRounds = 4;
+constexpr std::chrono::nanoseconds kBesideStep{200};
+constexpr int kBesideSteps = 100;
 
 struct Depths {
   uint8_t ird = 4;
@@ -182,8 +189,29 @@ struct Endpoint {
     }
   }
 
+  // Disconnects in a thread of its own, and destroys the queue pair @later behind its start.
+  void disconnect_beside_destroy(std::chrono::nanoseconds later) {
+    std::atomic<bool> begun = false;
+    ibv_qp* qp = id->qp;
+    id->qp = nullptr;  // or rdma_disconnect() modifies it first, in this process's memory
+    std::thread disconnects([this, &begun] {
+      begun = true;
+      rdma_disconnect(id);
+    });
+    while (!begun)
+      std::this_thread::yield();
+    const auto when = std::chrono::steady_clock::now() + later;
+    do
+      std::this_thread::yield();
+    while (std::chrono::steady_clock::now() < when);
+    if (ibv_destroy_qp(qp) != 0)
+      fail("ibv_destroy_qp failed");
+    disconnects.join();
+  }
+
   void destroy() {
-    rdma_destroy_qp(id);
+    if (id->qp != nullptr)
+      rdma_destroy_qp(id);
     ibv_dereg_mr(mr);
     rdma_destroy_id(id);
   }
@@ -232,6 +260,11 @@ class Side {
         return 0;
     }
     return 1;
+  }
+
+  int connect_beside(int connections) {
+    beside_ = true;
+    return connect(connections, 1);
   }
 
   int connect(int connections, int at_once) {
@@ -488,8 +521,12 @@ class Side {
     // All that are to be there at once stay until the last has done its work.
     if (++waiting_ < static_cast<int>(endpoints_.size()))
       return;
-    for (Endpoint& other : endpoints_)
-      rdma_disconnect(other.id);
+    for (Endpoint& other : endpoints_) {
+      if (beside_)
+        other.disconnect_beside_destroy(kBesideStep * (ended_ % kBesideSteps));
+      else
+        rdma_disconnect(other.id);
+    }
   }
 
   void end(Endpoint& e) {
@@ -513,6 +550,7 @@ class Side {
   // Two ends' seeds differ, and one run's from the next's.
   uint32_t seeds_ = std::random_device()();
   int at_once_ = 0;  // 0: the server
+  bool beside_ = false;
   int waiting_ = 0;
   int ended_ = 0;
   int good_ = 0;
@@ -533,6 +571,8 @@ int main(int argc, char** argv) {
     depths.ord = static_cast<uint8_t>(number(arguments, 5, depths.ord));
     return Side(arguments[2], depths, number(arguments, 6, 0)).serve(number(arguments, 3, 1));
   }
+  if (role == "beside")
+    return Side(arguments[2], depths).connect_beside(number(arguments, 3, 1));
   if (role == "listen")
     return Side(arguments[2], depths).listen(number(arguments, 3, 1));
   if (role == "abandon")
@@ -548,6 +588,7 @@ int main(int argc, char** argv) {
                "usage: connections server ADDRESS CONNECTIONS [IRD ORD [TOS]]\n"
                "       connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS [TOS]]\n"
                "       connections abandon ADDRESS disconnect|destroy\n"
-               "       connections listen ADDRESS PORTS\n");
+               "       connections listen ADDRESS PORTS\n"
+               "       connections beside ADDRESS CONNECTIONS\n");
   return 2;
 }
