@@ -6,6 +6,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "base/context.h"
+#include "scarce.h"
 #include "tx/chunk.h"
 
 #define LARGE	(PAGE_SIZE << 5)
@@ -59,15 +60,16 @@ static void chunks_move_up(struct kunit *test)
 /* A worker, as is who runs this, waits for no memory of a process, which is tried again later. */
 static void chunks_wait_for_no_owner(struct kunit *test)
 {
-	const u32 too_much = 1U << 31;
 	struct weft_ucontext owner = {};
 	struct weft_chunks chunks = {};
 
 	KUNIT_EXPECT_FALSE(test, gfpflags_allow_blocking(weft_charge_gfp(&owner.ib)));
 	KUNIT_EXPECT_TRUE(test, weft_charge_gfp(&owner.ib) & __GFP_ACCOUNT);
 	KUNIT_EXPECT_TRUE(test, gfpflags_allow_blocking(weft_charge_gfp(NULL)));
-	KUNIT_EXPECT_PTR_EQ(test, weft_chunk_room(&chunks, too_much, 0, &owner.ib),
-			    ERR_PTR(-EAGAIN));
+	scarce = (struct scarce){ .pages = true };
+	KUNIT_EXPECT_PTR_EQ(test, weft_chunk_room(&chunks, 100, 100, &owner.ib), ERR_PTR(-EAGAIN));
+	KUNIT_EXPECT_PTR_EQ(test, weft_chunk_room(&chunks, 100, 100, NULL), ERR_PTR(-EAGAIN));
+	scarce = (struct scarce){};
 	KUNIT_EXPECT_EQ(test, chunks.num, 0U);
 	KUNIT_EXPECT_NOT_NULL(test, weft_chunk_room(&chunks, 100, 100, &owner.ib));
 	KUNIT_EXPECT_EQ(test, chunks.num, 1U);

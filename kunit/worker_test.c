@@ -120,6 +120,25 @@ static void worker_of_program(struct kunit *test)
 	teardown(b);
 }
 
+/* The worker takes no turn before the receive side's work, however much there is to send. */
+static void worker_behind_reader(struct kunit *test)
+{
+	struct bench *b = blocked_bench(test);
+	struct weft_qp *qp = &b->qp;
+
+	mutex_lock(&qp->tx.lock);
+	set_bit(WEFT_WANT_TX, &qp->worker.wanted);
+	set_bit(WEFT_WANT_RX, &qp->worker.wanted);
+	weft_qp_unlock(qp);
+	KUNIT_EXPECT_FALSE(test, work_pending(&qp->kernel->near));
+	KUNIT_EXPECT_FALSE(test, work_pending(&qp->worker.work));
+	KUNIT_EXPECT_TRUE(test, cancel_work_sync(&qp->rx.work));
+	qp->rx.work.func(&qp->rx.work);
+	expect_started(test, b, true, "the receive side's work");
+	KUNIT_EXPECT_EQ(test, qp->worker.wanted, 0UL);
+	unblock(b);
+}
+
 /* A queue pair is freed behind this, so that no item of its worker may be left on either queue. */
 static void worker_end(struct kunit *test)
 {
@@ -278,6 +297,7 @@ static struct kunit_case worker_cases[] = {
 	KUNIT_CASE(worker_start),
 	KUNIT_CASE(worker_start_locked),
 	KUNIT_CASE(worker_of_program),
+	KUNIT_CASE(worker_behind_reader),
 	KUNIT_CASE(worker_end),
 	KUNIT_CASE(worker_end_beside),
 	KUNIT_CASE(worker_end_gathering),

@@ -45,22 +45,29 @@ bool weft_qp_trylock(struct weft_qp *qp, enum weft_want who)
 	return true;
 }
 
+/*
+ * Starts the transmit worker behind the other work that is @wanted. If the worker had much to do
+ * and were started with the others, it would take the lock before them, time after time. The
+ * receive side's work lets the lock go in any case, and the worker is started then.
+ */
+static void qp_tell_tx(struct weft_qp *qp, unsigned long wanted)
+{
+	if (wanted & BIT(WEFT_WANT_RX))
+		set_bit(WEFT_WANT_TX, &qp->worker.wanted);
+	else if (wanted & ~BIT(WEFT_WANT_TX))
+		weft_qp_within(qp, 1);
+	else
+		weft_qp_kick(qp);
+}
+
 /* Starts the work again that could not have the lock. */
 static noinline void qp_tell_wanted(struct weft_qp *qp)
 {
 	unsigned long wanted = xchg(&qp->worker.wanted, 0);
 	unsigned long flags;
 
-	/*
-	 * The connection's work goes first, or a transmit worker with much to do would
-	 * take the lock before it, time after time.
-	 */
-	if (wanted & BIT(WEFT_WANT_TX)) {
-		if (wanted & BIT(WEFT_WANT_CONN))
-			weft_qp_within(qp, 1);
-		else
-			weft_qp_kick(qp);
-	}
+	if (wanted & BIT(WEFT_WANT_TX))
+		qp_tell_tx(qp, wanted);
 	if (wanted & BIT(WEFT_WANT_RX))
 		queue_work(weft_workqueue, &qp->rx.work);
 	/* Does nothing if the timer was started for a new wait meanwhile. */

@@ -3,6 +3,8 @@
 #ifndef WEFT_PAIR_WORKER_H
 #define WEFT_PAIR_WORKER_H
 
+#include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -31,6 +33,12 @@ struct weft_worker {
 	struct work_struct work;
 	struct timer_list timer;
 };
+
+/* Returns true if other work than the transmit worker could not have tx.lock. */
+static inline bool weft_worker_is_wanted(const struct weft_worker *worker)
+{
+	return READ_ONCE(worker->wanted) & ~BIT(WEFT_WANT_TX);
+}
 
 bool weft_qp_trylock(struct weft_qp *qp, enum weft_want who);
 void weft_qp_unlock(struct weft_qp *qp);

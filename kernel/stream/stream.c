@@ -24,8 +24,10 @@
 #include "tx/loan.h"
 #include "tx/tx.h"
 
-/* The most rounds before the other users of the socket get a turn. */
-#define WEFT_TX_ROUNDS	16
+/* The most rounds before the worker's place on the workqueue goes to others. */
+#define WEFT_TX_ROUNDS		16
+/* The same near the poster, where other devices' completions wait for that place. */
+#define WEFT_TX_NEAR_ROUNDS	2
 
 /*
  * Completes everything posted in error. The queue pair is in ERR and has no stream; the
@@ -50,33 +52,41 @@ bool weft_stream_flush(struct weft_qp *qp)
 }
 
 /*
- * Sends all that can be sent now or, in ERR without a stream, completes all in error. Process
- * context, tx.lock held.
+ * Sends what can be sent in so many rounds or, in ERR without a stream, completes all in error.
+ * Returns true if there is more to send, and nobody else wants tx.lock. Process context, tx.lock
+ * held.
  */
-void weft_stream_run(struct weft_qp *qp)
+static bool stream_rounds(struct weft_qp *qp, int rounds)
 {
 	struct weft_tx *tx = &qp->tx;
-	int rounds = WEFT_TX_ROUNDS;
-	bool more;
+	bool more, wanted;
 
 	lockdep_assert_held(&tx->lock);
 	if (!qp->llp) {
 		if (weft_qp_state(qp) == IB_QPS_ERR)
 			weft_stream_flush(qp);
-		return;
+		return false;
 	}
 	do {
 		weft_ring_need_doorbell(&qp->sq, false);
 		more = weft_tx_round(qp);
 		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
-		/* The connection's work may be about to end the stream. */
-	} while (more && --rounds && !test_bit(WEFT_WANT_CONN, &qp->worker.wanted));
-	if (!more)
-		return;
-	if (test_bit(WEFT_WANT_CONN, &qp->worker.wanted))
-		weft_qp_within(qp, 1); /* see qp_tell_wanted() */
-	else
+		/* The connection may be about to end, or the receive side to go on. */
+		wanted = weft_worker_is_wanted(&qp->worker);
+	} while (more && --rounds && !wanted);
+	if (!more || !wanted)
+		return more;
+	/* The worker is started behind the others when the caller lets the lock go. */
+	set_bit(WEFT_WANT_TX, &qp->worker.wanted);
+	return false;
+}
+
+/* As stream_rounds(), and has the worker send the rest. */
+void weft_stream_run(struct weft_qp *qp)
+{
+	lockdep_assert_held(&qp->tx.lock);
+	if (stream_rounds(qp, WEFT_TX_ROUNDS))
 		weft_qp_kick(qp);
 }
 
@@ -103,7 +113,10 @@ static void stream_serve(struct weft_qp *qp, bool near)
 		WRITE_ONCE(qp->kernel->posted, false);
 		stream_follow(qp);
 	}
-	weft_stream_run(qp);
+	if (!near)
+		weft_stream_run(qp);
+	else if (stream_rounds(qp, WEFT_TX_NEAR_ROUNDS))
+		queue_work(weft_workqueue, &qp->worker.work);
 	memalloc_noio_restore(flags);
 	weft_qp_unlock(qp);
 }

@@ -78,16 +78,16 @@ static void chunks_drop_spares(struct weft_chunks *chunks, u32 keep)
 }
 
 /*
- * Allocates a chunk of at least @need bytes, a large one if the message has many left. The
- * memory is charged to @payer's process; without @payer, for kernel consumers, to nobody.
+ * Allocates a chunk, a large one if the message has many bytes left. Where free memory is in pieces
+ * a page does, since an FPDU may be shorter than a segment. The memory is charged to @payer's
+ * process; without @payer, for kernel consumers, to nobody.
  */
 static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 left,
 				    const struct ib_ucontext *payer)
 {
-	const gfp_t gfp = weft_charge_gfp(payer) | __GFP_COMP;
+	const gfp_t gfp = weft_charge_gfp(payer) | __GFP_COMP | __GFP_NOWARN;
 	struct weft_chunk *c = &chunks->chunk[chunks->num];
-	int least = get_order(need);
-	int order = left + need > PAGE_SIZE ? max(WEFT_CHUNK_ORDER, least) : least;
+	int order = left + need > PAGE_SIZE ? WEFT_CHUNK_ORDER : 0;
 	/* Even for few bytes: a spare costs nothing, and a page would have to be cleared. */
 	struct page *page = chunk_spare(chunks);
 	struct mem_cgroup *before;
@@ -96,17 +96,17 @@ static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 le
 		order = WEFT_CHUNK_ORDER;
 	before = weft_charge_begin(payer);
 	/* A large chunk is only faster: take a smaller one rather than wait for memory. */
-	while (!page && order > least) {
-		page = alloc_pages((gfp & ~(__GFP_DIRECT_RECLAIM | __GFP_HIGH)) |
-				   __GFP_NOWARN | __GFP_NORETRY, order);
+	while (!page && order) {
+		page = alloc_pages((gfp & ~(__GFP_DIRECT_RECLAIM | __GFP_HIGH)) | __GFP_NORETRY,
+				   order);
 		if (!page)
 			order--;
 	}
 	if (!page)
-		page = alloc_pages(gfp, order);
+		page = alloc_pages(gfp, 0);
 	weft_charge_end(before);
 	if (!page)
-		return ERR_PTR(gfpflags_allow_blocking(gfp) ? -ENOMEM : -EAGAIN);
+		return ERR_PTR(-EAGAIN);
 	c->page = page;
 	c->size = PAGE_SIZE << order;
 	c->fill = 0;

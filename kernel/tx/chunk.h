@@ -37,13 +37,12 @@ static inline bool weft_chunk_is_short(const struct weft_chunk *c, u32 left,
 /**
  * weft_chunk_room() - find room for an FPDU behind the bytes laid out already
  * @chunks: the chunks of the transmit side
- * @need: bytes of the FPDU
+ * @need: bytes of the FPDU. A new chunk may have fewer, for a shorter FPDU, but at least a page
  * @left: bytes of its message that are not laid out yet
  * @payer: new memory is charged to its process; NULL: to nobody
  *
  * Context: process; may sleep, but not in a worker for a @payer.
- * Return: a chunk; NULL if enough bytes wait to be sent; -ENOMEM; or -EAGAIN: there is no memory
- * now, and a worker does not wait for it.
+ * Return: a chunk; NULL if enough bytes wait to be sent; -EAGAIN: there is no memory now.
  */
 static inline struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need,
 						 u32 left, const struct ib_ucontext *payer)

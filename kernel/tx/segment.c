@@ -289,7 +289,8 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 			to += fpdus * fpdu->len;
 			room -= fpdus * fpdu->len;
 		}
-		if (!tx_repeats(tx, fpdu) && !weft_tx_plan(tx, min(train, room), fpdu))
+		if (!tx_repeats(tx, fpdu) &&
+		    !weft_tx_plan(tx, min(train, room), tx->batch.room, fpdu))
 			break;
 		if (fpdu->len > room)
 			break;

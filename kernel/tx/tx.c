@@ -102,19 +102,18 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 	c = weft_chunk_room(&batch->chunks, lend ? WEFT_LOAN_FRAME : min(rest, batch->room),
 			    tx->msg.left, qp->owner);
 	if (IS_ERR_OR_NULL(c)) {
-		tx->starved = PTR_ERR(c) == -EAGAIN;
-		if (c && !tx->starved)
-			weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
+		tx->starved = c;
 		return false;
 	}
 	if (rest > batch->room && tx->longest)
 		train = min(weft_llp_train(qp->llp, batch->emss), tx->longest);
 	/*
-	 * A copied FPDU is as long as the chunk allows: none has to be large. Where FPDUs
-	 * may be, a short rest of a segment is filled, since to end the segment would
-	 * end TCP's packet buffer with it.
+	 * A copied FPDU is as long as the chunk allows: none has to be large, nor to fill its
+	 * segment, in which another may follow. Where FPDUs may be large, a short rest of a
+	 * segment is filled, since to end the segment would end TCP's packet buffer with it.
 	 */
-	if (!weft_tx_plan(tx, lend ? train : min(train, c->size - c->fill), &fpdu)) {
+	if (!weft_tx_plan(tx, lend ? train : min(train, c->size - c->fill),
+			  lend ? batch->room : min(batch->room, c->size - c->fill), &fpdu)) {
 		tx->end_segment = true;
 		return false;
 	}

@@ -11,16 +11,16 @@ struct weft_inflight;
 struct weft_qp;
 
 /*
- * Plans the next FPDU of the message: of a segment, or of more if @max_fpdu is longer. Returns
- * false if the segment must be ended first.
+ * Plans the next FPDU of the message: of @room bytes of its segment, or of whole further segments
+ * as well if @max_fpdu is longer. Returns false if the segment must be ended first.
  */
-static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu,
+static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu, u32 room,
 				struct weft_fpdu *fpdu)
 {
 	if (unlikely(tx->marked))
-		return weft_plan_marked(tx->batch.emss, tx->batch.laid_out, tx->batch.room,
+		return weft_plan_marked(tx->batch.emss, tx->batch.laid_out, room,
 					tx->msg.hdr.tagged, tx->msg.left, fpdu);
-	return weft_plan_fpdu(tx->batch.emss, max_fpdu, tx->batch.room, tx->msg.hdr.tagged,
+	return weft_plan_fpdu(tx->batch.emss, max_fpdu, room, tx->msg.hdr.tagged,
 			      tx->msg.left, fpdu);
 }
 

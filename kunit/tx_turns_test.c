@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/* How much the transmit side does in a turn, and what it does without memory. */
+#include "scarce.h"
+#include "tx_bench.h"
+
+#define ROUND	SZ_256K	/* the most that a round lays out */
+
+/* A stream that takes all, and an end with a Write of END_MEMORY, which takes three rounds. */
+static struct tx_bench *much_to_send(struct kunit *test, bool kernel)
+{
+	struct weft_sq_wr *wr;
+	struct tx_bench *t;
+
+	fake_script.window = MOST;
+	t = bench_new(test);
+	if (kernel)
+		give_to_kernel(test, t->e->b);
+	start(test, t, true);
+	wr = end_wr(t->e, WEFT_OP_WRITE, 0, END_MEMORY);
+	end_remote(wr, 0);
+	end_post(t->e, wr);
+	return t;
+}
+
+static void expect_write(struct kunit *test, struct tx_bench *t, u32 len)
+{
+	const struct weft_ddp_hdr want = {
+		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG, .to = END_IOVA,
+	};
+
+	drain(test, t);
+	expect_message(test, t, &want, t->e->memory, len);
+	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_end(test, t);
+}
+
+/* Whatever else could not have the lock has its turn after a round. */
+static void turns_give_way(struct kunit *test)
+{
+	static const enum weft_want wants[] = { WEFT_WANT_RX, WEFT_WANT_RNR, WEFT_WANT_CONN };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wants); i++) {
+		struct tx_bench *t = much_to_send(test, false);
+		struct weft_qp *qp = t->e->qp;
+
+		mutex_lock(&qp->tx.lock);
+		set_bit(wants[i], &qp->worker.wanted);
+		weft_stream_run(qp);
+		KUNIT_EXPECT_GT(test, qp->tx.batch.sent, 0ULL);
+		KUNIT_EXPECT_LE(test, qp->tx.batch.sent, (u64)ROUND);
+		KUNIT_EXPECT_TRUE(test, test_bit(WEFT_WANT_TX, &qp->worker.wanted));
+		weft_qp_unlock(qp);
+		if (wants[i] != WEFT_WANT_RX) {
+			/* The timer may be a tick away. */
+			KUNIT_EXPECT_TRUE(test, timer_delete_sync(&qp->worker.timer));
+			weft_qp_kick(qp);
+		}
+		expect_write(test, t, END_MEMORY);
+		bench_free(test, t);
+	}
+}
+
+static void wait_to_go(struct work_struct *work);
+static DECLARE_WORK(blocker, wait_to_go);
+static DECLARE_COMPLETION(go);
+
+static void wait_to_go(struct work_struct *work)
+{
+	wait_for_completion(&go);
+}
+
+/* Near its poster the worker sends little, and has another thread send the rest. */
+static void turns_near(struct kunit *test)
+{
+	struct workqueue_struct *blocked = alloc_ordered_workqueue("weft_kunit_blocked", 0);
+	struct tx_bench *t = much_to_send(test, true);
+	struct weft_qp *qp = t->e->qp;
+
+	KUNIT_ASSERT_NOT_NULL(test, blocked);
+	reinit_completion(&go);
+	queue_work(blocked, &blocker);
+	swap(weft_workqueue, blocked);
+	qp->kernel->near.func(&qp->kernel->near);
+	KUNIT_EXPECT_GT(test, qp->tx.batch.sent, 0ULL);
+	KUNIT_EXPECT_LE(test, qp->tx.batch.sent, (u64)2 * ROUND);
+	KUNIT_EXPECT_TRUE(test, work_pending(&qp->worker.work));
+	KUNIT_EXPECT_FALSE(test, work_pending(&qp->kernel->near));
+	complete_all(&go);
+	flush_workqueue(weft_workqueue);
+	swap(weft_workqueue, blocked);
+	destroy_workqueue(blocked);
+	expect_write(test, t, END_MEMORY);
+	bench_free(test, t);
+}
+
+/*
+ * Where no pages lie together, FPDUs are of a page, whatever a segment takes and the peer allows;
+ * and where there is no page, nothing is sent until there is one.
+ */
+static void turns_scarce(struct kunit *test)
+{
+	static const u32 sizes[] = { 1448, 8948, 65484 };
+	const u32 len = 200000;
+	struct tx_bench *t;
+	struct weft_sq_wr *wr;
+	u32 i;
+
+	for (i = 0; i < 8 * ARRAY_SIZE(sizes); i++) {
+		bool kernel = i & 1, marked = i & 2, large = i & 4;
+		u32 emss = sizes[i / 8];
+
+		fake_script.emss = emss;
+		fake_script.window = MOST;
+		t = bench_new(test);
+		if (kernel)
+			give_to_kernel(test, t->e->b);
+		if (large)
+			t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
+		t->agreed.marks_out = marked;
+		start(test, t, true);
+		wr = end_wr(t->e, WEFT_OP_WRITE, 0, len);
+		end_remote(wr, 0);
+		end_post(t->e, wr);
+
+		scarce = (struct scarce){ .pages = true };
+		end_ring(t->e);
+		flush_workqueue(weft_workqueue);
+		KUNIT_EXPECT_GT(test, scarce.refused, 0U);
+		KUNIT_EXPECT_EQ(test, t->e->qp->tx.batch.sent, 0ULL);
+		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(t->e->qp), IB_QPS_RTS, "%u kernel %d",
+				    emss, kernel);
+		KUNIT_EXPECT_TRUE(test, timer_delete_sync(&t->e->qp->worker.timer));
+
+		scarce = (struct scarce){ .pages = true, .order = 1 };
+		weft_qp_kick(t->e->qp);
+		drain(test, t);
+		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(t->e->qp), IB_QPS_RTS, "%u kernel %d",
+				    emss, kernel);
+		expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+		if (!marked) {
+			const struct weft_ddp_hdr want = {
+				.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG,
+				.to = END_IOVA,
+			};
+
+			expect_message(test, t, &want, t->e->memory, len);
+			expect_end(test, t);
+			if (!large)
+				expect_segments(test, t, emss);
+		}
+		scarce = (struct scarce){};
+		bench_free(test, t);
+	}
+}
+
+static struct kunit_case turns_cases[] = {
+	KUNIT_CASE(turns_give_way),
+	KUNIT_CASE(turns_near),
+	KUNIT_CASE(turns_scarce),
+	{}
+};
+
+static int turns_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite turns_suite = {
+	.name = "weft_tx_turns",
+	.suite_init = turns_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = turns_cases,
+};
+
+kunit_test_suite(turns_suite);
