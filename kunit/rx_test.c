@@ -5,6 +5,7 @@
  */
 #include "bench.h"
 #include "ends.h"
+#include "scarce.h"
 #include "wire/bytes.h"
 #include "wire/crc.h"
 #include "wire/plan.h"
@@ -237,6 +238,48 @@ static void rx_stage(struct kunit *test)
 }
 
 /*
+ * Without memory for the stage the stream keeps the FPDU, until there is some: at its begin, and
+ * amid it.
+ */
+static void rx_stage_starves(struct kunit *test)
+{
+	struct weft_ddp_hdr hdr = write_hdr(0, true);
+	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	u32 kind, fed, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, payload);
+	memset(payload, 0xa5, 30000);
+	for (kind = 0; kind < 3; kind++) {
+		struct rx_bench *r = bench_new(test, true);
+		struct delayed_work *retry = &r->e->qp->rx.rnr;
+
+		put(r, &hdr, payload, 30000);
+		r->e->fake->script.hold = 2000;
+		scarce = (struct scarce){ .bytes = kind == 0, .pages = kind == 1 };
+		for (fed = 0; fed < r->len; fed += n) {
+			n = min(r->len - fed, 1000U);
+			/* In the third run memory ends midway. */
+			if (kind == 2 && fed == 15000)
+				scarce.pages = true;
+			fake_feed(r->e->fake, r->tape + fed, n);
+			if (scarce.refused) {
+				KUNIT_EXPECT_TRUE(test, r->e->qp->rx.framer.starved);
+				KUNIT_EXPECT_TRUE(test, delayed_work_pending(retry));
+				scarce = (struct scarce){};
+			}
+			flush_delayed_work(retry);
+			settle();
+		}
+		KUNIT_EXPECT_FALSE(test, r->e->qp->rx.framer.starved);
+		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
+		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
+		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 1ULL);
+		bench_free(test, r);
+	}
+	scarce = (struct scarce){};
+}
+
+/*
  * A byte that is damaged anywhere is noticed before anything is done about its FPDU:
  * nothing is placed or completed, and the peer is told. Whole, and in pieces.
  */
@@ -437,6 +480,66 @@ static void rx_no_receive(struct kunit *test)
 			bench_free(test, r);
 		}
 	}
+}
+
+/* A SEND waits for a receive, and the time of that wait is up. */
+static struct rx_bench *waiting(struct kunit *test)
+{
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, true);
+
+	put(r, &hdr, text, 33);
+	fake_feed(r->e->fake, r->tape, r->len);
+	settle();
+	KUNIT_EXPECT_TRUE(test, r->e->qp->rx.stalled);
+	return r;
+}
+
+static void time_is_up(struct kunit *test, struct rx_bench *r)
+{
+	struct delayed_work *rnr = &r->e->qp->rx.rnr;
+
+	KUNIT_EXPECT_TRUE(test, cancel_delayed_work(rnr));
+	rnr->work.func(&rnr->work);
+}
+
+/* A receive that was posted in time is taken, even if the work that reads on comes too late. */
+static void rx_posted_in_time(struct kunit *test)
+{
+	struct rx_bench *r = waiting(test);
+	struct weft_qp *qp = r->e->qp;
+
+	mutex_lock(&qp->tx.lock);
+	end_receive(r->e, 71, 3000, 200);
+	flush_workqueue(weft_workqueue);
+	KUNIT_EXPECT_EQ(test, qp->worker.wanted, BIT(WEFT_WANT_RX));
+	mutex_unlock(&qp->tx.lock);
+	time_is_up(test, r);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(qp), IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_TIMEOUTS), 0ULL);
+	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
+	bench_free(test, r);
+}
+
+/* Without a receive the connection ends, unless the queue has moved: others were first then. */
+static void rx_not_posted(struct kunit *test)
+{
+	struct rx_bench *r = waiting(test);
+	struct weft_qp *qp = r->e->qp;
+	struct weft_wq_ctl *ctl = qp->own_rq.ring.mem;
+	struct weft_term why;
+
+	qp->own_rq.ring.head++; /* as another queue pair takes one */
+	ctl->producer++;
+	time_is_up(test, r);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(qp), IB_QPS_RTS);
+	time_is_up(test, r);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(qp), IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_TIMEOUTS), 1ULL);
+	why = terminate(r);
+	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_DDP);
+	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_DU_NO_BUFFER);
+	bench_free(test, r);
 }
 
 /* What came before a reset is read; and its end is not told as the peer's. */
@@ -675,11 +778,14 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_pieces),
 	KUNIT_CASE(rx_cuts),
 	KUNIT_CASE(rx_stage),
+	KUNIT_CASE(rx_stage_starves),
 	KUNIT_CASE(rx_damage),
 	KUNIT_CASE(rx_refused),
 	KUNIT_CASE(rx_read_depth),
 	KUNIT_CASE(rx_terminate),
 	KUNIT_CASE(rx_no_receive),
+	KUNIT_CASE(rx_posted_in_time),
+	KUNIT_CASE(rx_not_posted),
 	KUNIT_CASE(rx_ends),
 	KUNIT_CASE(rx_reset),
 	KUNIT_CASE(rx_completions),

@@ -104,7 +104,7 @@ static void srq_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 }
 
-/* All who found nothing look again after a post, and nobody else does. */
+/* As many are woken as there are receives, in the order in which they found nothing. */
 static void srq_wakes(struct kunit *test)
 {
 	struct shared *s = share(test, true);
@@ -113,33 +113,52 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
 	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
-	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0); /* asks twice, waits once */
+	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0); /* asks twice, waits once */
 
 	post(s, 1);
 	doorbell(s);
-	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 1U);
-	KUNIT_EXPECT_EQ(test, s->taker[1].woken, 1U);
-	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 0U);
-	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
-
-	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
-	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-
-	/* Finds one by itself before any doorbell. */
-	post(s, 2);
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
-	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 	doorbell(s);
 	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[1].woken, 0U);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
+	/* It is for the first: neither another one that waits has it, nor one that comes. */
+	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 3, &recv), 0);
+	KUNIT_EXPECT_EQ(test, weft_rq_take(&s->srq.rq, &recv, NULL), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
+
+	/* Nor is one for him who comes before the doorbell. */
+	post(s, 2);
+	KUNIT_EXPECT_EQ(test, take(s, 4, &recv), 0);
+	post(s, 3);
+	post(s, 4);
+	doorbell(s);
+	KUNIT_EXPECT_EQ(test, s->taker[1].woken, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[3].woken, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[4].woken, 0U);
+	KUNIT_EXPECT_EQ(test, take(s, 3, &recv), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 1);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
+
+	/* The first finds one by itself before any doorbell. */
+	post(s, 5);
+	KUNIT_EXPECT_EQ(test, take(s, 4, &recv), 1);
+	KUNIT_EXPECT_EQ(test, recv.wr_id, 5ULL);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
+	doorbell(s);
+	KUNIT_EXPECT_EQ(test, s->taker[4].woken, 0U);
+	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, 0U);
 }
 
-/* However many wait, all of them look again; but a doorbell without a post wakes nobody. */
+/* Receives come one at a time, and everybody has one in its turn; a doorbell alone wakes nobody. */
 static void srq_wakes_all(struct kunit *test)
 {
 	struct shared *s = share(test, true);
 	struct weft_recv recv;
-	int i;
+	int i, j;
 
 	for (i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
@@ -147,14 +166,48 @@ static void srq_wakes_all(struct kunit *test)
 	for (i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 0U);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-	post(s, 1);
-	doorbell(s);
+	for (i = 0; i < WAITERS; i++) {
+		post(s, i);
+		doorbell(s);
+		for (j = 0; j < WAITERS; j++)
+			KUNIT_EXPECT_EQ(test, s->taker[j].woken, j <= i);
+		/* Whoever else tries first. */
+		KUNIT_EXPECT_EQ(test, take(s, WAITERS - 1, &recv), i == WAITERS - 1);
+		KUNIT_EXPECT_EQ(test, take(s, i, &recv), i < WAITERS - 1);
+		KUNIT_EXPECT_EQ(test, weft_rq_moved(&s->srq.rq, &s->taker[WAITERS - 1].waiting),
+				i < WAITERS - 1);
+		KUNIT_EXPECT_FALSE(test, weft_rq_moved(&s->srq.rq,
+						       &s->taker[WAITERS - 1].waiting));
+	}
+}
+
+/* More are woken than the lock is held for, if there are as many receives. */
+static void srq_wakes_many(struct kunit *test)
+{
+	struct shared *s = share(test, true);
+	struct weft_recv recv;
+	int i;
+
+	s->srq.rq.ring.size = 256;
 	for (i = 0; i < WAITERS; i++)
+		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
+	ctl(s)->producer += WAITERS - 1; /* entries that nobody reads */
+	doorbell(s);
+	for (i = 0; i < WAITERS - 1; i++)
 		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 1U);
+	KUNIT_EXPECT_EQ(test, s->taker[i].woken, 0U);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
+	/* A process takes its posts back: what was promised is waited for again. */
+	ctl(s)->producer = 0;
+	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
+	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, WAITERS - 2U);
+	for (i = 0; i < WAITERS; i++)
+		weft_rq_leave(&s->srq.rq, &s->taker[i].waiting);
+	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, 0U);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 }
 
-/* One that goes is not woken, and asks for no doorbell any more. */
+/* One that goes is not woken, and asks for no doorbell any more; its receive is the next one's. */
 static void srq_leave(struct kunit *test)
 {
 	struct shared *s = share(test, true);
@@ -165,14 +218,19 @@ static void srq_leave(struct kunit *test)
 	weft_rq_leave(&s->srq.rq, &s->taker[0].waiting);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
 	weft_rq_leave(&s->srq.rq, &s->taker[0].waiting);
+	take(s, 2, &recv);
 	post(s, 1);
 	doorbell(s);
 	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 0U);
 	KUNIT_EXPECT_EQ(test, s->taker[1].woken, 1U);
-
-	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
-	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
+	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 0U);
 	weft_rq_leave(&s->srq.rq, &s->taker[1].waiting);
+	flush_workqueue(weft_workqueue);
+	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 1U);
+
+	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 0);
+	weft_rq_leave(&s->srq.rq, &s->taker[2].waiting);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 	KUNIT_EXPECT_TRUE(test, list_empty(&s->srq.rq.waiting));
 }
@@ -340,6 +398,7 @@ static struct kunit_case srq_cases[] = {
 	KUNIT_CASE(srq_order),
 	KUNIT_CASE(srq_wakes),
 	KUNIT_CASE(srq_wakes_all),
+	KUNIT_CASE(srq_wakes_many),
 	KUNIT_CASE(srq_leave),
 	KUNIT_CASE(srq_limit),
 	KUNIT_CASE(srq_hostile_producer),

@@ -22,6 +22,7 @@ void weft_framer_start(struct weft_framer *f, const struct weft_mpa_agreed *agre
 	f->marks = (struct weft_marks){};
 	f->crc = WEFT_CRC_SEED;
 	f->ahead = false;
+	f->starved = false;
 	weft_framer_next(f);
 }
 
@@ -38,6 +39,7 @@ void weft_framer_next(struct weft_framer *f)
 void weft_framer_drop(struct weft_framer *f)
 {
 	f->ahead = false;
+	f->starved = false;
 	weft_framer_free(f);
 }
 

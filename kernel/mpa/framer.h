@@ -8,8 +8,10 @@
  * checksum is run over its bytes there, over each byte once. When its trailer has come and
  * the CRC is good, it is placed from the queue, without a copy. So a header under a bad CRC
  * never names memory. If the queue is too small for the whole FPDU, its bytes are copied to
- * the stage: pages of our own, for one FPDU at most, from which it is placed. Without CRCs
- * an FPDU is placed as its pieces come. A stream with markers is taken another way; see marked.c.
+ * the stage: pages of our own, for one FPDU at most, from which it is placed. If there is no
+ * memory for these, the framer is starved: the bytes stay in the stream, to be read again
+ * later, and TCP slows the peer down. Without CRCs an FPDU is placed as its pieces come. A
+ * stream with markers is taken another way; see marked.c.
  *
  * The loops are inlined into who takes the segments, with the constant table of its
  * functions, as a hash table of the kernel is with its parameters: a call through a pointer
@@ -214,7 +216,7 @@ weft_framer_part(struct weft_framer *f, const u8 *from, u32 *len,
  * Context: any; does not sleep.
  * Return: how many were taken. All, if nothing more is taken of this stream; fewer, if the
  * segment that comes next has to wait, or is in an FPDU that does not lie whole in the
- * packet, while its CRC is to be looked at first.
+ * packet, while its CRC is to be looked at first, or if @f is starved.
  */
 static __always_inline u32
 weft_framer_take(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,

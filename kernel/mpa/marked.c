@@ -26,7 +26,10 @@ static enum weft_rx_verdict marked_marker(struct weft_framer *f, const u8 *from,
 	}
 }
 
-/* Takes bytes to the stage, and begins an FPDU there if none is under way. */
+/*
+ * Takes bytes to the stage, and begins an FPDU there if none is under way. None are taken without
+ * memory.
+ */
 static enum weft_rx_verdict marked_stage(struct weft_framer *f, const u8 *from, u32 *len,
 					 weft_framer_taker part, void *ctx)
 {
@@ -34,10 +37,14 @@ static enum weft_rx_verdict marked_stage(struct weft_framer *f, const u8 *from, 
 
 	if (f->state != WEFT_FRAMER_STAGE) {
 		f->summed = 0;
-		if (!weft_framer_stage_begin(f))
-			return WEFT_RX_BAD;
+		if (!weft_framer_stage_begin(f)) {
+			*len = 0;
+			return WEFT_RX_WAIT;
+		}
 	}
 	verdict = weft_framer_stage(f, from, len, part, ctx);
+	if (!*len)
+		return verdict;
 	weft_marks_pass(&f->marks, *len);
 	/* An FPDU whose segment waits is whole nevertheless. */
 	f->marks.amid = f->state == WEFT_FRAMER_STAGE;
@@ -69,7 +76,7 @@ static enum weft_rx_verdict marked_part(struct weft_framer *f, const u8 *from, u
  *
  * Context: any; does not sleep.
  * Return: how many were taken. All, if nothing more is taken of this stream; fewer, if the
- * segment that comes next has to wait.
+ * segment that comes next has to wait, or if @f is starved.
  */
 u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,
 			    weft_framer_taker part, void *ctx)

@@ -97,7 +97,7 @@ static u32 framer_sum_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len
 	const u8 *piece;
 
 	if (!weft_packet_readable(skb)) {
-		f->fault = WEFT_FRAMER_MEMORY;
+		f->fault = WEFT_FRAMER_UNREADABLE;
 		return 0;
 	}
 	while (taken < len) {
@@ -125,7 +125,7 @@ static void framer_judge(struct weft_framer *f)
  * @f: the framer, whose running checksum says what is here of the FPDU already
  *
  * Context: any.
- * Return: true; false with a fault in @f, for want of memory.
+ * Return: true; false, and @f is starved, for want of memory.
  */
 bool weft_framer_stage_begin(struct weft_framer *f)
 {
@@ -133,10 +133,9 @@ bool weft_framer_stage_begin(struct weft_framer *f)
 
 	f->stage = kzalloc(sizeof(*f->stage), WEFT_STAGE_GFP);
 	weft_charge_end(before);
-	if (!f->stage) {
-		f->fault = WEFT_FRAMER_MEMORY;
+	f->starved = !f->stage;
+	if (f->starved)
 		return false;
-	}
 	f->state = WEFT_FRAMER_STAGE;
 	return true;
 }
@@ -161,7 +160,7 @@ static struct page *stage_page(const struct weft_framer *f)
  *
  * Context: any, stream's lock held; does not sleep.
  * Return: true if there is none, or it was judged, or @f has a fault now; false if more of
- * it has to come first.
+ * it has to come first, or @f is starved.
  */
 bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 {
@@ -174,9 +173,9 @@ bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 	} else if (framer_whole_ahead(f)) {
 		f->ahead = false;
 		framer_judge(f);
-	} else if (weft_llp_full(llp)) {
+	} else if (weft_llp_full(llp) && weft_framer_stage_begin(f)) {
 		f->ahead = false;
-		f->counts.staged += weft_framer_stage_begin(f);
+		f->counts.staged++;
 	}
 	return !f->ahead;
 }
@@ -185,14 +184,15 @@ bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
  * weft_framer_stage() - take bytes to the stage
  * @f: the framer, in WEFT_FRAMER_STAGE
  * @from: the bytes
- * @len: in: how many, not 0; out: how many were taken
+ * @len: in: how many, not 0; out: how many were taken: none if @f is starved
  * @part: takes them from there
  * @ctx: for @part
  *
  * With its last byte the FPDU is checked, and placed as far as that is possible.
  *
  * Context: any; does not sleep.
- * Return: WEFT_RX_OK, WEFT_RX_BAD with a fault in @f, or what the segment met with.
+ * Return: WEFT_RX_OK, WEFT_RX_BAD with a fault in @f, WEFT_RX_WAIT if @f is starved, or what the
+ * segment met with.
  */
 enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u32 *len,
 				       weft_framer_taker part, void *ctx)
@@ -202,13 +202,14 @@ enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u3
 	u32 at = offset_in_page(stage->have);
 	u32 fresh;
 
-	*len = min3(*len, (u32)PAGE_SIZE - at, framer_len_ahead(f) - stage->have);
 	if (!*page)
 		*page = stage_page(f);
-	if (!*page) {
-		f->fault = WEFT_FRAMER_MEMORY;
-		return WEFT_RX_BAD;
+	f->starved = !*page;
+	if (f->starved) {
+		*len = 0;
+		return WEFT_RX_WAIT;
 	}
+	*len = min3(*len, (u32)PAGE_SIZE - at, framer_len_ahead(f) - stage->have);
 	memcpy(page_address(*page) + at, from, *len);
 	stage->have += *len;
 	if (stage->have > f->summed) {

@@ -26,7 +26,7 @@ enum weft_framer_fault {
 	WEFT_FRAMER_FINE,
 	WEFT_FRAMER_CRC,
 	WEFT_FRAMER_MARKER,	/* one points elsewhere than to its FPDU */
-	WEFT_FRAMER_MEMORY,	/* there was none for it */
+	WEFT_FRAMER_UNREADABLE,	/* no driver of a card makes such a packet buffer */
 };
 
 /**
@@ -52,6 +52,7 @@ struct weft_framer_counts {
  * @ahead: the FPDU that comes next does not lie whole in a packet; it stays in the
  *	stream until its CRC has passed
  * @checked: the CRC of the next FPDU has passed, so it may be placed as it is read
+ * @starved: there was no memory for @stage, so the stream keeps the FPDU until it is read again
  * @head: length field and first bytes of the segment; a private copy
  * @trailer: padding and CRC as received
  * @trailer_have: bytes in @trailer
@@ -76,6 +77,7 @@ struct weft_framer {
 	bool marked;
 	bool ahead;
 	bool checked;
+	bool starved;
 	u8 head[WEFT_MPA_LEN + WEFT_SEGMENT_HEAD];
 	u8 trailer[3 + WEFT_CRC_LEN];
 	u8 trailer_have;

@@ -27,6 +27,8 @@ struct weft_srq;
 
 /* How long a SEND may wait for a receive to be posted. */
 #define WEFT_RNR_TIMEOUT	(10 * HZ)
+/* How soon the stream is read again when memory was short. */
+#define WEFT_RX_RETRY		(HZ / 100 + 1)
 
 /* Why the queue pair is to fail, as far as the peer caused it. */
 enum weft_rx_failure {
@@ -99,7 +101,7 @@ struct weft_placement {
  * @held: a SEND waits until the memory that it invalidates is not lent any more
  * @kept_most: the most bytes of memory that early segments took. Read without the lock, to be shown
  * @waiting: the place of that SEND in the receive queue's list; wakes @work
- * @rnr: ends the wait for a receive
+ * @rnr: ends the wait for a receive, or for memory
  * @work: resumes the reading in process context
  *
  * @acc to @rcq are fixed before the queue pair can be found. Everything else is

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Receive queues: receives out, and the wait for them. */
+#include <linux/minmax.h>
+
 #include "base/limit.h"
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "queue/rq.h"
 
 /* The most that are woken before others get the lock. */
-#define WEFT_RQ_WAKE	64
+#define WEFT_RQ_WAKE	64U
 
 /**
  * weft_rq_create() - make a receive queue
@@ -31,41 +33,85 @@ int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
 				udata, map);
 }
 
-/* Returns true if @waiter waits. */
-static bool rq_waits(const struct weft_waiter *waiter)
-{
-	return waiter && !list_empty(&waiter->entry);
-}
-
-/* Ends the wait of @waiter, if it waits. The caller holds @lock. */
-static noinline void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
+/*
+ * Ends the wait of @waiter, if it waits, or gives back the receive that it was promised. The caller
+ * holds @lock.
+ */
+static void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	lockdep_assert_held(&rq->lock);
-	if (!rq_waits(waiter))
-		return;
-	list_del_init(&waiter->entry);
-	if (list_empty(&rq->waiting))
-		weft_ring_need_doorbell(&rq->ring, false);
+	if (waiter->promised) {
+		waiter->promised = false;
+		rq->promised--;
+	} else if (!list_empty(&waiter->entry)) {
+		list_del_init(&waiter->entry);
+		if (list_empty(&rq->waiting))
+			weft_ring_need_doorbell(&rq->ring, false);
+	}
 }
 
 /*
- * Begins a wait, unless a receive was posted meanwhile. Returns the number of receives, as
- * weft_ring_pending(). The caller holds @lock.
+ * Returns how many receives are promised to nobody. A ring that makes no sense seems to have one
+ * for each queue pair that waits, which is woken and so finds out. The caller holds @lock.
  */
-static int rq_wait(struct weft_rq *rq, struct weft_waiter *waiter)
+static u32 rq_free(const struct weft_rq *rq)
 {
-	int pending;
+	int pending = weft_ring_pending(&rq->ring);
 
 	lockdep_assert_held(&rq->lock);
-	weft_ring_need_doorbell(&rq->ring, true);
-	pending = weft_ring_pending(&rq->ring);
-	if (!pending) {
-		if (list_empty(&waiter->entry))
-			list_add_tail(&waiter->entry, &rq->waiting);
-	} else if (list_empty(&rq->waiting)) {
-		weft_ring_need_doorbell(&rq->ring, false);
+	if (pending < 0)
+		return U32_MAX;
+	/* A process may have moved its index back. */
+	return pending > rq->promised ? pending - rq->promised : 0;
+}
+
+/*
+ * Promises receives to the first that wait, and wakes these. Returns true if there is more to
+ * promise: others get the lock in between. The caller holds @lock.
+ */
+static bool rq_promise(struct weft_rq *rq)
+{
+	u32 most = min(rq_free(rq), WEFT_RQ_WAKE);
+	struct weft_waiter *waiter;
+	u32 n;
+
+	lockdep_assert_held(&rq->lock);
+	for (n = 0; n < most && !list_empty(&rq->waiting); n++) {
+		waiter = list_first_entry(&rq->waiting, struct weft_waiter, entry);
+		rq_end_wait(rq, waiter);
+		waiter->promised = true;
+		rq->promised++;
+		queue_work(weft_workqueue, waiter->work);
 	}
-	return pending;
+	return n == WEFT_RQ_WAKE;
+}
+
+/*
+ * As weft_rq_take() if somebody waits, or @waiter has to, but for the copy: no receive is taken
+ * before those who have waited longer have theirs. The caller holds @lock.
+ */
+static noinline int rq_take_turn(struct weft_rq *rq, struct weft_waiter *waiter)
+{
+	int pending = weft_ring_pending(&rq->ring);
+
+	lockdep_assert_held(&rq->lock);
+	if (!waiter)
+		return list_empty(&rq->waiting) && rq_free(rq) ? pending : 0;
+	if (pending && (waiter->promised ||
+			(rq_free(rq) && (list_empty(&rq->waiting) ||
+					 list_is_first(&waiter->entry, &rq->waiting))))) {
+		rq_end_wait(rq, waiter);
+		return pending;
+	}
+	if (list_empty(&waiter->entry)) {
+		rq_end_wait(rq, waiter);
+		list_add_tail(&waiter->entry, &rq->waiting);
+		waiter->head = rq->ring.head;
+	}
+	weft_ring_need_doorbell(&rq->ring, true);
+	/* A post that saw no need for a doorbell is seen here: its receive is the first's. */
+	rq_promise(rq);
+	return 0;
 }
 
 /* Copies an entry and reads each word once, so that the checked values are those used. */
@@ -96,12 +142,14 @@ static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
  * weft_rq_take() - take the oldest receive
  * @rq: the queue
  * @recv: where its private copy goes, checked
- * @waiter: woken by the next post if there is none now; NULL: do not wait
+ * @waiter: waits for its turn if there is no receive for it now, and its work is queued then;
+ *	NULL: do not wait
  *
  * The entry's slot is free again when this returns.
  *
  * Context: any.
- * Return: 1; 0 if there is none; -EINVAL if the producer index makes no sense.
+ * Return: 1; 0 if there is none, or there are only those for others that have waited longer;
+ * -EINVAL if the producer index makes no sense.
  */
 int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 		 struct weft_waiter *waiter)
@@ -111,10 +159,8 @@ int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 
 	spin_lock_irqsave(&rq->lock, flags);
 	pending = weft_ring_pending(&rq->ring);
-	if (!pending && waiter)
-		pending = rq_wait(rq, waiter);
-	if (pending && unlikely(rq_waits(waiter)))
-		rq_end_wait(rq, waiter);
+	if (unlikely(!pending || rq->promised || !list_empty(&rq->waiting)))
+		pending = rq_take_turn(rq, waiter);
 	if (pending > 0) {
 		rq_copy(rq, recv);
 		weft_ring_release(&rq->ring, ++rq->ring.head);
@@ -128,7 +174,8 @@ int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
  * @rq: the queue
  * @waiter: waiting or not
  *
- * When this returns, nobody uses @waiter or queues its work any more.
+ * When this returns, nobody uses @waiter or queues its work any more. A receive that it was
+ * promised is the next one's.
  *
  * Context: any.
  */
@@ -138,46 +185,48 @@ void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
 
 	spin_lock_irqsave(&rq->lock, flags);
 	rq_end_wait(rq, waiter);
+	rq_promise(rq);
 	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
-/* Wakes some of those on @woken. Returns true if others are left. The caller holds @lock. */
-static bool rq_wake_some(struct weft_rq *rq, struct list_head *woken)
+/**
+ * weft_rq_moved() - has a waiter come closer to its turn?
+ * @rq: the queue
+ * @waiter: waiting
+ *
+ * Context: any.
+ * Return: true if a receive was taken since the wait began, or since this last returned true.
+ */
+bool weft_rq_moved(struct weft_rq *rq, struct weft_waiter *waiter)
 {
-	struct weft_waiter *waiter;
-	int left = WEFT_RQ_WAKE;
+	unsigned long flags;
+	bool moved;
 
-	lockdep_assert_held(&rq->lock);
-	while (left-- && !list_empty(woken)) {
-		waiter = list_first_entry(woken, struct weft_waiter, entry);
-		rq_end_wait(rq, waiter);
-		queue_work(weft_workqueue, waiter->work);
-	}
-	return !list_empty(woken);
+	spin_lock_irqsave(&rq->lock, flags);
+	moved = waiter->head != rq->ring.head;
+	waiter->head = rq->ring.head;
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return moved;
 }
 
 /**
- * weft_rq_wake() - wake all that wait, after a post
+ * weft_rq_wake() - promise what was posted to those that wait
  * @rq: the queue
  *
- * To wake only the first would not do: its queue pair may have failed, so that it takes
- * nothing and the others wait on. A doorbell without a post wakes nobody. A shared queue may have
- * thousands that wait, so others get the lock in between: with interrupts off for as long as that
- * takes, a process could stop a processor.
+ * As many are woken as there are receives, those first that have waited longest. A doorbell without
+ * a post wakes nobody. A shared queue may have thousands that wait, so others get the lock in
+ * between: with interrupts off for as long as that takes, a process could stop a processor.
  *
  * Context: any.
  */
 void weft_rq_wake(struct weft_rq *rq)
 {
 	unsigned long flags;
-	LIST_HEAD(woken);
+	bool more;
 
-	spin_lock_irqsave(&rq->lock, flags);
-	if (weft_ring_pending(&rq->ring))
-		list_splice_init(&rq->waiting, &woken);
-	while (rq_wake_some(rq, &woken)) {
-		spin_unlock_irqrestore(&rq->lock, flags);
+	do {
 		spin_lock_irqsave(&rq->lock, flags);
-	}
-	spin_unlock_irqrestore(&rq->lock, flags);
+		more = rq_promise(rq);
+		spin_unlock_irqrestore(&rq->lock, flags);
+	} while (more);
 }

@@ -27,11 +27,17 @@ struct weft_recv {
 
 /**
  * struct weft_waiter - a queue pair that waits for a receive
- * @entry: in the queue's list while it waits; under the queue's lock
- * @work: queued by the next post
+ * @entry: in the queue's list while it waits for a post
+ * @promised: it has waited, and a receive that was posted is kept for it
+ * @head: the queue's index when its wait began, or weft_rq_moved() last returned true
+ * @work: queued when a receive is promised
+ *
+ * Under the queue's lock, but for @work.
  */
 struct weft_waiter {
 	struct list_head entry;
+	bool promised;
+	u32 head;
 	struct work_struct *work;
 };
 
@@ -42,13 +48,15 @@ struct weft_waiter {
  *	under it
  * @ring: the entries
  * @max_sge: SGEs that an entry has room for
- * @waiting: the struct weft_waiter that found the queue empty. The next post wakes them
- *	all. Each leaves the list before its queue pair is freed
+ * @promised: how many receives are kept for those that were woken
+ * @waiting: the struct weft_waiter that found no receive, in this order. A post wakes the first.
+ *	Each leaves the queue before its queue pair is freed
  */
 struct weft_rq {
 	spinlock_t lock; /* of all below */
 	struct weft_ring ring;
 	u32 max_sge;
+	u32 promised;
 	struct list_head waiting;
 };
 
@@ -57,6 +65,7 @@ int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
 int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 		 struct weft_waiter *waiter);
 void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter);
+bool weft_rq_moved(struct weft_rq *rq, struct weft_waiter *waiter);
 void weft_rq_wake(struct weft_rq *rq);
 
 #endif /* WEFT_RQ_H */

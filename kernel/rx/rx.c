@@ -27,6 +27,16 @@ static void rx_count(const struct weft_rx *rx, const struct weft_framer_counts *
 		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, now->staged - before->staged);
 }
 
+/*
+ * Has the stream read again later, since there is no memory for an FPDU. A message that waited for
+ * a receive begins its wait anew behind that.
+ */
+static noinline void rx_starved(struct weft_rx *rx)
+{
+	rx->stalled = false;
+	mod_delayed_work(weft_workqueue, &rx->rnr, WEFT_RX_RETRY);
+}
+
 /* Returns true if the stream has ended and all its bytes were taken. */
 static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 {
@@ -51,11 +61,15 @@ void weft_rx_run(struct weft_qp *qp)
 	if (rx->running)
 		return; /* weft_llp_await() may call back at once */
 	before = rx->framer.counts;
-	if (weft_qp_state(qp) == IB_QPS_ERR)
+	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
 		rx->stopped = true;
+		weft_rq_leave(rx->rq, &rx->waiting); /* a receive may be kept for it */
+	}
 	rx->running = true;
 	weft_rx_read(qp);
 	rx->running = false;
+	if (unlikely(rx->framer.starved))
+		rx_starved(rx);
 	if (unlikely(rx->failure != WEFT_RX_FINE))
 		weft_rx_fail(qp);
 	rx_count(rx, &before);
@@ -113,12 +127,23 @@ static void rx_work(struct work_struct *work)
 		  weft_rx_run);
 }
 
-/* Ends the connection, since no receive was posted for too long. */
+/* Reads on after a wait, and ends the connection if no receive was posted for too long. */
 static void rx_give_up(struct weft_qp *qp)
 {
-	/* The wait may have ended, or a new one begun, before this function had the lock. */
-	if (!qp->rx.stalled || delayed_work_pending(&qp->rx.rnr))
+	struct weft_rx *rx = &qp->rx;
+
+	/* A new wait may have begun before this function had the lock. */
+	if (delayed_work_pending(&rx->rnr))
 		return;
+	/* A receive may be posted, and the work that reads on not have had the lock yet. */
+	weft_rx_run(qp);
+	if (!rx->stalled || rx->stopped || delayed_work_pending(&rx->rnr))
+		return;
+	/* The receives of a shared queue went to others, whose turn was before. */
+	if (weft_rq_moved(rx->rq, &rx->waiting)) {
+		queue_delayed_work(weft_workqueue, &rx->rnr, WEFT_RNR_TIMEOUT);
+		return;
+	}
 	weft_count(qp->dev->counters, WEFT_CNT_RNR_TIMEOUTS, 1);
 	weft_rx_refuse(&qp->rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 		       WEFT_DU_NO_BUFFER);

@@ -156,7 +156,7 @@ static void segment_broken(struct weft_rx *rx)
 		rx->seg.hdr_len = 0; /* what lies around it is not known */
 		weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_MARKER);
 		break;
-	case WEFT_FRAMER_MEMORY:
+	case WEFT_FRAMER_UNREADABLE:
 		weft_rx_refuse_local(rx); /* the peer did no wrong */
 		break;
 	case WEFT_FRAMER_FINE:
