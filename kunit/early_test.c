@@ -330,6 +330,54 @@ static void early_shared(struct kunit *test)
 	early_free(test, b);
 }
 
+/* The memory that the owner of a shared queue may change when it is told of that queue. */
+struct owner {
+	struct weft_mr *mr;
+	u32 told;
+	bool locked;
+};
+
+static void note_limit(struct ib_event *event, void *context)
+{
+	struct owner *o = context;
+
+	o->told++;
+	o->locked = !write_trylock(&o->mr->lock);
+	if (!o->locked)
+		write_unlock(&o->mr->lock);
+}
+
+/* The owner is told with no region held, though a Write that is not whole has come before. */
+static void early_tells(struct kunit *test)
+{
+	struct early_bench *b = early_new(test);
+	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
+	struct owner o = { .mr = &b->e->mr };
+	struct weft_ddp_hdr hdr;
+
+	KUNIT_ASSERT_NOT_NULL(test, srq);
+	srq->ib.pd = b->e->qp->acc.pd;
+	srq->ib.event_handler = note_limit;
+	srq->ib.srq_context = &o;
+	receive_queue(test, &srq->rq, RECEIVES, MAX_RECV_SGE);
+	srq->limit = RECEIVES;
+	b->e->qp->rx.srq = srq;
+	first_comes(test, b);
+	b->e->mr.kind = WEFT_MR_FAST;
+	rwlock_init(&b->e->mr.lock);
+	end_receive(b->e, 0x10, HERE, 100);
+	hdr = a_send(1, 0, true);
+	KUNIT_EXPECT_EQ(test, arrive(b, 4, &hdr, "early", 5), 0);
+	hdr = a_write(HERE + 100, false);
+	comes(test, b, 2, &hdr, "part", 4);
+	KUNIT_EXPECT_EQ(test, o.told, 1U);
+	KUNIT_EXPECT_FALSE(test, o.locked);
+	expect_text(test, b, HERE, "early");
+	b->e->mr.kind = WEFT_MR_REGION;
+	b->e->qp->rx.srq = NULL;
+	early_free(test, b);
+}
+
 /* Without a receive a message waits for its turn, and then for a receive. */
 static void early_without_receive(struct kunit *test)
 {
@@ -645,6 +693,7 @@ static struct kunit_case early_cases[] = {
 	KUNIT_CASE(early_segments),
 	KUNIT_CASE(early_messages),
 	KUNIT_CASE(early_shared),
+	KUNIT_CASE(early_tells),
 	KUNIT_CASE(early_without_receive),
 	KUNIT_CASE(early_behind_imm),
 	KUNIT_CASE(early_imm_amidst),

@@ -68,6 +68,8 @@ static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 	/* Others would miss the receives that this peer keeps for as long as it likes. */
 	if (rx->srq && msn != w->next)
 		return NULL;
+	/* The owner of the receives may be told below. */
+	weft_access_yield(&rx->place.access);
 	for (i = w->next;; i++) {
 		m = weft_window_at(w, i);
 		if (!m->recv.active) {
