@@ -392,6 +392,35 @@ static void post_polled(struct kunit *test)
 	teardown(b);
 }
 
+/* Completions of queue pairs that are gone are dropped, a slice at a time. */
+static void post_dropped(struct kunit *test)
+{
+	struct bench *b = kernel_bench(test);
+	struct weft_completion got = { .qpn = b->qp.acc.qpn + 1, .opcode = WEFT_OP_RECV };
+	struct ib_wc wc[2];
+	bool more;
+	u32 i;
+
+	xa_store(&b->dev.qps, b->qp.acc.qpn, &b->entry, GFP_KERNEL);
+	b->cq.ib.device = &b->dev.ib;
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&b->cq.ring, 4 * WEFT_CQ_SLICE,
+					       sizeof(struct weft_cqe), NULL, NULL), 0);
+	for (i = 0; i < 3 * WEFT_CQ_SLICE; i++)
+		KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
+	got.qpn = b->qp.acc.qpn;
+	KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
+
+	KUNIT_EXPECT_EQ(test, weft_cq_poll_slice(&b->cq, 2, wc, &more), 0);
+	KUNIT_EXPECT_TRUE(test, more);
+	KUNIT_EXPECT_EQ(test, b->cq.polled, (u32)WEFT_CQ_SLICE);
+	/* A consumer takes fewer than it asks for only if there are no more. */
+	KUNIT_EXPECT_EQ(test, weft_poll_cq(&b->cq.ib, 2, wc), 1);
+	KUNIT_EXPECT_PTR_EQ(test, wc[0].qp, &b->qp.ib);
+	KUNIT_EXPECT_EQ(test, weft_poll_cq(&b->cq.ib, 2, wc), 0);
+	weft_ring_destroy(&b->cq.ring);
+	teardown(b);
+}
+
 static void post_receives(struct kunit *test)
 {
 	struct bench *b = kernel_bench(test);
@@ -456,6 +485,7 @@ static struct kunit_case post_cases[] = {
 	KUNIT_CASE(post_states),
 	KUNIT_CASE(post_in_error),
 	KUNIT_CASE(post_polled),
+	KUNIT_CASE(post_dropped),
 	KUNIT_CASE(post_receives),
 	KUNIT_CASE(post_of_users),
 	{}

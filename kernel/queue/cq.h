@@ -160,6 +160,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int weft_resize_cq(struct ib_cq *ib, unsigned int entries, struct ib_udata *udata);
 int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period);
+int weft_cq_poll_slice(struct weft_cq *cq, int num, struct ib_wc *wc, bool *more);
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 

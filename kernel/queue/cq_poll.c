@@ -54,38 +54,62 @@ static void wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
 }
 
 /**
+ * weft_cq_poll_slice() - take completions, and drop a slice of others
+ * @cq: a queue of the kernel's own
+ * @num: the most to take
+ * @wc: where they go
+ * @more: result: entries are left
+ *
+ * The completions of destroyed queue pairs are dropped. There may be a million, and interrupts are
+ * off meanwhile.
+ *
+ * Context: any.
+ * Return: how many were taken.
+ */
+int weft_cq_poll_slice(struct weft_cq *cq, int num, struct ib_wc *wc, bool *more)
+{
+	struct weft_cq_ctl *ctl = cq->ring.mem;
+	int n = 0, dropped = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	rcu_read_lock();
+	while (n < num && dropped < WEFT_CQ_SLICE && cq->polled != cq->ring.head) {
+		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled++);
+		const struct weft_qp_entry *entry =
+			xa_load(&to_weft_device(cq->ib.device)->qps, cqe->qp_num);
+
+		if (entry)
+			wc_fill(&wc[n++], cqe, entry->ib);
+		else
+			dropped++;
+	}
+	rcu_read_unlock();
+	WRITE_ONCE(ctl->consumer, cq->polled);
+	*more = cq->polled != cq->ring.head;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/**
  * weft_poll_cq() - take completions, for kernel consumers
  * @ib: a queue of the kernel's own
  * @num: the most to take
  * @wc: where they go
  *
  * Context: any.
- * Return: how many, or -EINVAL on a user's queue.
+ * Return: how many, fewer than @num only if there are no more; or -EINVAL on a user's queue.
  */
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 {
 	struct weft_cq *cq = to_weft_cq(ib);
-	struct weft_cq_ctl *ctl;
-	unsigned long flags;
-	int n = 0;
+	bool more = true;
+	int n;
 
 	if (cq->ring.entry)
 		return -EINVAL;
-	spin_lock_irqsave(&cq->lock, flags);
-	rcu_read_lock();
-	while (n < num && cq->polled != cq->ring.head) {
-		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled++);
-		const struct weft_qp_entry *entry =
-			xa_load(&to_weft_device(ib->device)->qps, cqe->qp_num);
-
-		/* The completions of a destroyed queue pair are dropped. */
-		if (entry)
-			wc_fill(&wc[n++], cqe, entry->ib);
-	}
-	rcu_read_unlock();
-	ctl = cq->ring.mem;
-	WRITE_ONCE(ctl->consumer, cq->polled);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	for (n = 0; n < num && more;)
+		n += weft_cq_poll_slice(cq, num - n, wc + n, &more);
 	return n;
 }
 
