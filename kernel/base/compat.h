@@ -19,4 +19,11 @@
 /* Addresses of kernel memory travel as 64-bit numbers, and page_address() is always there. */
 static_assert(IS_ENABLED(CONFIG_64BIT), "Weft is for 64-bit kernels");
 
+/*
+ * A store is seen by all other processors at once. On POWER a request could wait for an answer
+ * that has come: tx_take_request() looks at the ring and then at the reads with acquire alone, and
+ * rx_answered() has the one full barrier of the two.
+ */
+static_assert(!IS_ENABLED(CONFIG_PPC), "Weft does not know POWER's order of stores");
+
 #endif /* WEFT_COMPAT_H */

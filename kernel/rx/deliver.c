@@ -105,7 +105,8 @@ static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict
 	/*
 	 * A fence, or another read, may have waited for this one. The barrier is between the
 	 * end of this one and the look at the ring, for the transmit side looks at the ring
-	 * first, and then at the reads: one of the two sees what the other did.
+	 * first, and then at the reads: one of the two sees what the other did. It has acquire
+	 * alone between the two, which does not do on POWER; see base/compat.h.
 	 */
 	smp_mb();
 	if (weft_ring_pending(&qp->sq))
