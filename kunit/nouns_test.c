@@ -334,13 +334,15 @@ static void gate_with_a_frame(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_gate_passes(&gate));
 }
 
-/* Without one it opens when time is up. */
+/* Without one it opens when time is up: half a second after the stream began. */
 static void gate_without_a_frame(struct kunit *test)
 {
 	const struct weft_mpa_agreed agreed = {};
+	unsigned long since = jiffies;
 	struct weft_gate gate = {};
 
 	weft_gate_start(&gate, &agreed, false);
+	KUNIT_EXPECT_LE(test, gate.until - since - HZ / 2, jiffies - since);
 	gate.until = jiffies + HZ;
 	KUNIT_EXPECT_FALSE(test, weft_gate_passes(&gate));
 	KUNIT_EXPECT_TRUE(test, weft_gate_runs_out(&gate));

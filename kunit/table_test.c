@@ -236,6 +236,40 @@ static void table_late_clock(struct kunit *test)
 	}
 }
 
+/* Is the connection's clock set to go off @seconds after a moment between @since and now? */
+static void expect_clock(struct kunit *test, struct weft_conn *conn, unsigned long since,
+			 u32 seconds, const char *state)
+{
+	unsigned long past = jiffies - since;
+
+	KUNIT_EXPECT_TRUE_MSG(test, delayed_work_pending(&conn->timer), "%s", state);
+	KUNIT_EXPECT_LE_MSG(test, conn->deadline - since - seconds * HZ, past, "%s", state);
+	KUNIT_EXPECT_LE_MSG(test, conn->timer.timer.expires - since - seconds * HZ, past, "%s",
+			    state);
+}
+
+/* How long each state may take, as weft(7) says it. */
+static void table_times(struct kunit *test)
+{
+	static const u8 seconds[] = {
+		[WEFT_CONN_CONNECTING] = 5,
+		[WEFT_CONN_REQUESTED] = 10,
+		[WEFT_CONN_ACCEPTED] = 5,
+		[WEFT_CONN_PENDING] = 60,
+		[WEFT_CONN_STREAMING] = 10,
+		[WEFT_CONN_CLOSING] = 5,
+	};
+	int state;
+
+	for (state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
+		unsigned long since = jiffies;
+		struct scene *s = scene(test, state);
+
+		expect_clock(test, s->conn, since, seconds[state], names[state]);
+		scene_end(test, s);
+	}
+}
+
 enum what {
 	FIN,
 	RESET,
@@ -306,10 +340,12 @@ static void table_reads_out(struct kunit *test)
 	const struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 };
 	u8 fpdu[64];
 	u32 n = fpdu_put(fpdu, &hdr, "no receive", 10, true);
+	unsigned long since = jiffies;
 
 	weft_llp_send(&s->peer->llp, fpdu, n);
 	weft_llp_shutdown(&s->peer->llp);
 	settle();
+	expect_clock(test, s->conn, since, 15, "after the peer's FIN");
 	KUNIT_EXPECT_EQ(test, (int)s->conn->state, (int)WEFT_CONN_STREAMING);
 	KUNIT_EXPECT_TRUE(test, s->conn->peer_closed);
 	host_expire(s->h);
@@ -401,6 +437,7 @@ static void table_ended_here(struct kunit *test)
 static struct kunit_case table_cases[] = {
 	KUNIT_CASE(table_cells),
 	KUNIT_CASE(table_late_clock),
+	KUNIT_CASE(table_times),
 	KUNIT_CASE(table_streams),
 	KUNIT_CASE(table_reads_out),
 	KUNIT_CASE(table_stop_all),
