@@ -5,7 +5,7 @@
 # the kernel's log, and tests/torture/races.py judges that.
 #
 # RACES_LAB: which, of those below. RACES_SKIP: of so many accesses of a processor one is watched.
-# RACES_ROUNDS: of threads.
+# RACES_ROUNDS: of threads. RACES_STORM: seconds of a storm.
 
 set -uo pipefail
 
@@ -23,6 +23,10 @@ resources)
 	lab=(tests/torture/resources.sh)
 	# Who shows reads seldom, so each of its accesses is watched for longer than the usual 80 µs.
 	echo 2000 >/sys/module/kcsan/parameters/udelay_task
+	;;
+storm)
+	export STORM_SECONDS=$RACES_STORM
+	lab=(tests/storm/storm.py)
 	;;
 stream) lab=(scripts/lab/two-hosts --weft -- tests/hostile/stream.py) ;;
 *) lab=("tests/integration/$RACES_LAB.sh") ;;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+// How often each thing began, in a file that all processes of the storm share: they are killed, and
+// could not say it.
+#ifndef WEFT_TESTS_STORM_COUNTS_H
+#define WEFT_TESTS_STORM_COUNTS_H
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace storm {
+
+enum Count : std::size_t {
+  kListens,   // servers that listened
+  kAccepts,   // requests that a server accepted
+  kConnects,  // clients that reached ESTABLISHED
+  kMessages,  // completions without error
+  kFailures,  // completions with an error
+  kAttempts,  // sockets of strangers
+  kRequests,  // MPA Requests of strangers
+  kTogether,  // disconnects beside a destroy of the same queue pair
+  kObjects,   // regions, windows, queues and queue pairs without a connection
+  kCounts
+};
+inline constexpr std::array<const char*, kCounts> kNames = {"listens",  "accepts",  "connects",
+                                                            "messages", "failures", "attempts",
+                                                            "requests", "together", "objects"};
+
+using Counts = std::array<std::atomic<std::uint64_t>, kCounts>;
+
+// The counts of that file, which is made if it is not there; or of this process alone, without a
+// name. Throws std::runtime_error.
+Counts& counts(const std::string& file = "");
+
+inline void count(Count which, std::uint64_t by = 1) {
+  counts()[which].fetch_add(by, std::memory_order_relaxed);
+}
+
+}  // namespace storm
+
+#endif  // WEFT_TESTS_STORM_COUNTS_H

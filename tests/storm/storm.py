@@ -1,0 +1,433 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""A storm: everything that begins against everything that ends and everything that changes, on two processors.
+
+    tests/integration/run storm
+    STORM_SECONDS=14400 scripts/torture storm
+
+Round after round, servers, clients, strangers and objects begin and end by themselves while a schedule kills, resets,
+removes and changes what they stand on. Then all of them are killed, and in the calm nothing may be left of them, and an
+honest client is served. A round's schedule follows from the seed and the round's number alone, and is printed.
+
+STORM_SECONDS  how long (240)
+STORM_SEED     of all schedules (made up and printed, if not given)
+STORM_ROUND    this round only, again and again
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.path.join(PROJECT, "build", "tests", "storm", "storm")
+COUNTS = "/run/storm.counts"
+GROUP = "/run/cgroup"
+FAULTS = "/sys/kernel/debug/failslab"
+PROCESSOR = "/sys/devices/system/cpu/cpu1/online"
+PATIENCE = int(os.environ.get("WEFT_PATIENCE", "1"))
+# An honest client's time, from rdma_getaddrinfo() to the last answer. With KASAN and lockdep, ten times a
+# user's.
+SERVED = 1000 * PATIENCE
+PORT, HONEST = 7471, 7472
+
+
+class Failure(Exception):
+    """What should be so after a storm, and is not."""
+
+
+def run(*command, limit=30):
+    """Runs a command to its end, which must come; its status is looked at by nobody, since what it is about may be gone."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit * PATIENCE, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"no end of {' '.join(command)} within {limit * PATIENCE} s") from error
+    return done.stdout
+
+
+def wait(what, condition, limit):
+    deadline = time.monotonic() + limit * PATIENCE
+    while (left := condition()):
+        if time.monotonic() > deadline:
+            raise Failure(f"{what} after {limit * PATIENCE} s: {left}")
+        time.sleep(0.2)
+
+
+def write(path, word):
+    """Writes a setting, which may be refused or gone."""
+    with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
+        file.write(str(word))
+
+
+# --- the hosts: A has servers, B clients; C hangs on A by a cable of its own, and goes at times ---
+
+
+def make_third():
+    run("ip", "netns", "add", "C")
+    run("ip", "link", "add", "eth2", "netns", "A", "address", "02:00:00:00:00:03", "type", "veth",
+        "peer", "name", "eth0", "netns", "C", "address", "02:00:00:00:00:04")
+    for host, device, number in (("A", "eth2", 1), ("C", "eth0", 2)):
+        run("ip", "-n", host, "link", "set", device, "up")
+        run("ip", "-n", host, "addr", "add", f"10.2.0.{number}/24", "dev", device)
+    run("ip", "netns", "exec", "A", "rdma", "link", "add", "weft2", "type", "weft", "netdev", "eth2")
+    run("ip", "netns", "exec", "C", "rdma", "link", "add", "weft3", "type", "weft", "netdev", "eth0")
+
+
+def add_links():
+    for host, name in (("A", "weft0"), ("B", "weft1")):
+        run("ip", "netns", "exec", host, "rdma", "link", "add", name, "type", "weft", "netdev", "eth0")
+
+
+def give_addresses():
+    for host, number in (("A", 1), ("B", 2)):
+        run("ip", "-n", host, "link", "set", "eth0", "up")
+        run("ip", "-n", host, "addr", "add", f"10.0.0.{number}/24", "dev", "eth0")
+        run("ip", "-n", host, "addr", "add", f"fd00::{number}/64", "dev", "eth0", "nodad")
+
+
+def repair():
+    """Both hosts as they were; what is there already is refused."""
+    run("modprobe", "weft")
+    run("ip", "-n", "A", "route", "del", "blackhole", "10.0.0.2/32")
+    for host in ("A", "B"):
+        run("ip", "-n", host, "link", "set", "eth0", "mtu", "1500")
+        run("tc", "-n", host, "qdisc", "del", "dev", "eth0", "root")
+    give_addresses()
+    add_links()
+    make_third()
+    for name in ("weft0", "weft1"):
+        for setting, word in (("transport", "tcp"), ("paths", "1"), ("crc", "preferred"), ("fpdu", "large")):
+            write(f"/sys/class/infiniband/{name}/weft/{setting}", word)
+
+
+# --- what begins ---
+
+
+class Actor:
+    """A process of the storm on a host, in the control group of all of them."""
+
+    def __init__(self, host, *arguments):
+        self.command = ["ip", "netns", "exec", host, PROGRAM, "--counts", COUNTS, *map(str, arguments)]
+        self.begin()
+
+    def begin(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, start_new_session=True)
+        write(f"{GROUP}/storm/cgroup.procs", self.process.pid)
+
+    def kill(self):
+        # Its children die with it.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def reap(self):
+        try:
+            self.process.wait(20 * PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            raise Failure(f"{' '.join(self.command)} cannot be killed: {stacks()}") from error
+
+
+def stacks():
+    """Where each process of the storm stands in the kernel."""
+    said = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{number}/comm", encoding="ascii") as comm, open(f"/proc/{number}/stack", encoding="ascii") as stack:
+                if comm.read().strip() == "storm":
+                    said.append(" < ".join(line.split()[-1] for line in stack.read().splitlines()))
+    return " | ".join(said)
+
+
+# What a round's connections are: where its servers listen, and where clients connect.
+KINDS = {
+    "one address": ("10.0.0.1", "10.0.0.1", {}),
+    "every address": ("0.0.0.0", "10.0.0.1", {}),
+    "IPv6": ("fd00::1", "fd00::1", {}),
+    "every address, IPv6": ("::", "fd00::1", {}),
+    "SCTP": ("10.0.0.1", "10.0.0.1", {"transport": "sctp"}),
+    "two paths": ("10.0.0.1", "10.0.0.1", {"paths": "2"}),
+}
+
+
+def begin(kind, chance):
+    listen, connect, settings = KINDS[kind]
+    for name in ("weft0", "weft1"):
+        for setting, word in settings.items():
+            write(f"/sys/class/infiniband/{name}/weft/{setting}", word)
+    seeds = (chance.randrange(1 << 40) for _ in itertools.count())
+    where = ["--port", PORT, "--address"]
+    actors = [Actor("A", "serve", *where, listen, "--seed", next(seeds)) for _ in range(chance.choice((1, 1, 2)))]
+    actors += [Actor("B", "connect", *where, connect, "--seed", next(seeds)) for _ in range(2)]
+    stranger = ["intrude", *where, connect, "--listeners", f"/proc/{actors[0].process.pid}/net/tcp"]
+    if kind == "SCTP":
+        stranger.append("--sctp")
+    actors += [Actor("B", *stranger, "--seed", next(seeds)) for _ in range(chance.choice((1, 2, 3)))]
+    actors += [Actor("A", "serve", *where, "10.2.0.1", "--seed", next(seeds)),
+               Actor("C", "connect", *where, "10.2.0.1", "--seed", next(seeds)),
+               Actor("A", "churn", "--device", "weft0", "--seed", next(seeds))]
+    return actors
+
+
+# --- what ends and changes. Each takes the actors and a source of chance ---
+
+
+def kill(actors, chance):
+    actor = chance.choice(actors)
+    actor.kill()
+    actor.reap()
+    actor.begin()
+
+
+def kill_all(actors, _):
+    write(f"{GROUP}/storm/cgroup.kill", 1)
+    for actor in actors:
+        actor.kill()
+    for actor in actors:
+        actor.reap()
+        actor.begin()
+
+
+def freeze(_, chance):
+    write(f"{GROUP}/storm/cgroup.freeze", 1)
+    time.sleep(chance.random() / 2)
+    write(f"{GROUP}/storm/cgroup.freeze", 0)
+
+
+def short_group(_, chance):
+    write(f"{GROUP}/storm/memory.high", 1 << 20)
+    time.sleep(chance.random() / 2)
+    write(f"{GROUP}/storm/memory.high", "max")
+
+
+def reset(_, chance):
+    run("ip", "netns", "exec", chance.choice("AB"), "ss", "-K", "state", "connected", chance.choice(("sport", "dport")), "=", f":{PORT}")
+
+
+def link(_, chance):
+    host, name = chance.choice((("A", "weft0"), ("B", "weft1")))
+    run("ip", "netns", "exec", host, "rdma", "link", "del", name)
+    add_links()
+
+
+def address(_, chance):
+    run("ip", "-n", "A", "addr", "flush", "dev", "eth0")
+    time.sleep(chance.random() / 5)
+    give_addresses()
+
+
+def carrier(_, chance):
+    run("ip", "-n", "B", "link", "set", "eth0", "down")
+    time.sleep(chance.random() / 5)
+    give_addresses()
+
+
+def namespace(_, __):
+    # Its processes keep it until they are killed; its cable goes now.
+    run("ip", "-n", "C", "link", "del", "eth0")
+    run("ip", "netns", "del", "C")
+    make_third()
+
+
+def module(_, __):
+    run("modprobe", "-r", "weft")
+    run("modprobe", "weft")
+    add_links()
+
+
+def settings(_, chance):
+    for name in ("weft0", "weft1"):
+        setting, words = chance.choice((("crc", ("off", "preferred", "required")), ("fpdu", ("segment", "large")),
+                                        ("extensions", ("on", "off")), ("mpa_revision", (1, 2)), ("markers", ("on", "off")),
+                                        ("keepalive", (1, 60)), ("lend", ("off", "unchecked", "all")), ("out_of_order", ("on", "off"))))
+        write(f"/sys/class/infiniband/{name}/weft/{setting}", chance.choice(words))
+
+
+def mtu(_, chance):
+    size = chance.choice((576, 1400, 1500, 9000, 65535))
+    for host in ("A", "B"):
+        run("ip", "-n", host, "link", "set", "eth0", "mtu", str(size))
+    give_addresses()  # below 1280 IPv6 goes
+
+
+def route(_, chance):
+    run("ip", "-n", "A", "route", "add", "blackhole", "10.0.0.2/32")
+    time.sleep(chance.random() / 2)
+    run("ip", "-n", "A", "route", "del", "blackhole", "10.0.0.2/32")
+
+
+def loss(_, chance):
+    run("tc", "-n", "B", "qdisc", "replace", "dev", "eth0", "root", "netem", "loss", f"{chance.randrange(1, 20)}%",
+        "delay", f"{chance.randrange(5)}ms")
+    time.sleep(chance.random())
+    run("tc", "-n", "B", "qdisc", "del", "dev", "eth0", "root")
+
+
+def shown(_, __):
+    for kind in ("qp", "cm_id", "cq", "mr"):
+        run("rdma", "-dd", "res", "show", kind)
+    run("rdma", "statistic", "show")
+
+
+def short_memory(_, chance):
+    write(f"{FAULTS}/verbose", 0)
+    write(f"{FAULTS}/times", chance.randrange(20, 400))
+    write(f"{FAULTS}/interval", 1)
+    write(f"{FAULTS}/probability", chance.randrange(1, 10))
+    time.sleep(chance.random() / 2)
+    write(f"{FAULTS}/probability", 0)
+
+
+def processor(_, chance):
+    write(PROCESSOR, 0)
+    time.sleep(chance.random() / 5)
+    write(PROCESSOR, 1)
+
+
+CHANGES = (kill, kill, kill_all, freeze, short_group, reset, reset, link, link, address, carrier, namespace, module,
+           settings, settings, mtu, route, loss, shown)
+# What not every kernel has: a file that must be there.
+NEEDS = ((short_memory, FAULTS), (processor, PROCESSOR))
+
+
+def schedule(seed, number):
+    """The round of that number: its kind, and when what happens."""
+    chance = random.Random(f"{seed} {number}")
+    kinds = list(KINDS)
+    # Each kind in its turn, so that a short run has all.
+    kind = kinds[number % len(kinds)]
+    changes = CHANGES + tuple(change for change, file in NEEDS if os.path.exists(file))
+    times = sorted(chance.random() * 6 for _ in range(chance.randrange(3, 12)))
+    return kind, [(moment, chance.choice(changes)) for moment in times], chance
+
+
+# --- calm ---
+
+
+def objects(kind):
+    """What is left of a kind, on Weft's devices."""
+    said = run("rdma", "-dd", "-j", "res", "show", kind)
+    try:
+        shown_objects = json.loads(said or "[]", strict=False)
+    except ValueError:
+        return [said]
+    return [one for one in shown_objects if one.get("ifname", "").startswith("weft")]
+
+
+def sockets():
+    """Connections of the storm that TCP still has, but such as wait for their time to be over."""
+    left = []
+    for host in ("A", "B"):
+        said = run("ip", "netns", "exec", host, "ss", "-Htan", "exclude", "time-wait")
+        left += [line for line in said.splitlines() if f":{PORT} " in line]
+    return left
+
+
+def counted(name):
+    """A device's counters."""
+    for one in json.loads(run("rdma", "-j", "statistic", "show", "link", f"{name}/1") or "[]"):
+        return one
+    return {}
+
+
+def calm():
+    """After all processes were killed and what they stand on is there: nothing is left, and a client is served."""
+    for kind in ("qp", "cm_id", "mr", "cq", "pd"):
+        wait(f"{kind} left", lambda kind=kind: objects(kind), 15)
+    wait("sockets left", sockets, 30)
+    before = [counted(name) for name in ("weft0", "weft1")]
+    server = subprocess.Popen(["ip", "netns", "exec", "A", PROGRAM, "answer", "--address", "10.0.0.1", "--port", str(HONEST)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        word = server.stdout.readline()
+        if word != "listening\n":
+            raise Failure(f"the honest server cannot listen: {word.strip()}")
+        asked = subprocess.run(["ip", "netns", "exec", "B", PROGRAM, "ask", "--address", "10.0.0.1", "--port", str(HONEST)],
+                               capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
+        if asked.returncode:
+            raise Failure(f"the honest client: {asked.stderr.strip()}")
+        if int(asked.stdout) > SERVED:
+            raise Failure(f"the honest client was served after {asked.stdout.strip()} ms, not {SERVED}")
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"no end of the honest client; {stacks()}") from error
+    finally:
+        server.kill()
+        server.wait()
+    after = [counted(name) for name in ("weft0", "weft1")]
+    # 16 messages of 4 KiB each way, and both ends say so.
+    for number, (name, other) in enumerate((("weft0", 1), ("weft1", 0))):
+        grown = {key: after[number][key] - before[number][key] for key in ("tx_bytes", "rx_bytes", "conn_opened", "conn_accepted")}
+        theirs = after[other]["rx_bytes"] - before[other]["rx_bytes"]
+        if grown["tx_bytes"] != 65536 or theirs != 65536:
+            raise Failure(f"{name} counts {grown['tx_bytes']} bytes that it sent, the other {theirs} that came, of 65536")
+        if grown["conn_opened" if name == "weft1" else "conn_accepted"] != 1:
+            raise Failure(f"{name} counts the one connection otherwise: {grown}")
+    return int(asked.stdout)
+
+
+def rounds(seed, seconds, only):
+    began = time.monotonic()
+    for number in itertools.count() if only is None else itertools.repeat(only):
+        if time.monotonic() - began > seconds:
+            return
+        kind, plan, chance = schedule(seed, number)
+        name = f"round {number}, {kind}"
+        print(f"# {name}: " + ", ".join(f"{moment:.2f} {change.__name__}" for moment, change in plan), flush=True)
+        start = time.monotonic()
+        actors = []
+        try:
+            actors = begin(kind, chance)
+            for moment, change in plan:
+                time.sleep(max(0, start + moment - time.monotonic()))
+                change(actors, chance)
+            for actor in actors:
+                actor.kill()
+            for actor in actors:
+                actor.reap()
+            repair()
+            served = calm()
+        except Failure as why:
+            for actor in actors:
+                actor.kill()
+            yield f"not ok {name}: STORM_SEED={seed}: {why}"
+            repair()
+            continue
+        yield f"ok {name}"
+        print(f"# the honest client was served in {served} ms; {time.monotonic() - start:.1f} s", flush=True)
+
+
+def main():
+    seed = os.environ.get("STORM_SEED") or random.SystemRandom().randrange(1 << 32)
+    seconds = int(os.environ.get("STORM_SECONDS", "240"))
+    only = os.environ.get("STORM_ROUND")
+    print(f"# seed {seed}, {os.cpu_count()} processors", flush=True)
+    if not os.path.exists("/run/netns/A"):
+        run(os.path.join(PROJECT, "scripts", "lab", "two-hosts"), "--weft", limit=120)
+    os.makedirs(GROUP, exist_ok=True)
+    run("mount", "-t", "cgroup2", "none", GROUP)
+    write(f"{GROUP}/cgroup.subtree_control", "+memory")
+    os.makedirs(f"{GROUP}/storm", exist_ok=True)
+    run("modprobe", "sctp")
+    repair()
+    passed = failed = 0
+    for line in rounds(seed, seconds, None if only is None else int(only)):
+        print(line, flush=True)
+        failed += line.startswith("not ok")
+        passed += line.startswith("ok")
+    # A storm in which nothing happens proves nothing.
+    for line in run(PROGRAM, "counts", "--counts", COUNTS).splitlines():
+        what, number = line.split()
+        good = int(number) > 0
+        print(f"{'ok' if good else 'not ok'} the storm's {what}" + (f" ({number})" if good else ": none"), flush=True)
+        passed, failed = passed + good, failed + (not good)
+    print(f"row|rounds of a storm|{passed + failed}|" + (f"FAILED: {failed} of them" if failed else "calm after each"))
+    print(f"{passed} passed, {failed} failed, 0 skipped", flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+// Plain sockets that connect to whatever listens, and say all, half or nothing of a Request, or
+// nonsense.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "counts.h"
+#include "parts.h"
+
+namespace storm {
+
+namespace {
+
+// A Request of revision 1 with CRC (RFC 5044, section 7.1).
+constexpr std::array<char, 20> kRequest = {'M', 'P', 'A', ' ', 'I', 'D', ' ',    'R', 'e', 'q',
+                                           ' ', 'F', 'r', 'a', 'm', 'e', '\x40', 1,   0,   0};
+constexpr std::size_t kOpen = 48;
+
+// The ports in a table of /proc/PID/net that listen; the storm's own if it cannot be read.
+std::vector<std::uint16_t> ports_in(const Options& options) {
+  std::vector<std::uint16_t> ports{options.port};
+  std::ifstream table(options.listeners);
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream fields(line);
+    std::string number;
+    std::string local;
+    std::string remote;
+    std::string state;
+    if (fields >> number >> local >> remote >> state && state == "0A") {
+      ports.push_back(static_cast<std::uint16_t>(
+          std::strtoul(local.substr(local.rfind(':') + 1).c_str(), nullptr, 16)));
+    }
+  }
+  return ports;
+}
+
+int begin(const Options& options, std::uint16_t port) {
+  Options other = options;
+  other.port = port;
+  const sockaddr_storage where = place_of(other);
+  const int fd = socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                        options.sctp ? IPPROTO_SCTP : IPPROTO_TCP);
+  if (fd < 0) {
+    return -1;
+  }
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&where), sizeof(where)) != 0 &&
+      errno != EINPROGRESS) {
+    close(fd);
+    return -1;
+  }
+  count(kAttempts);
+  return fd;
+}
+
+void say(int fd, Chance& chance) {
+  std::array<char, 64> words{};
+  std::size_t length = kRequest.size();
+  std::memcpy(words.data(), kRequest.data(), kRequest.size());
+  switch (chance.below(4)) {
+    case 0:
+      length = 1 + chance.below(length);  // a part
+      break;
+    case 1:
+      length = 1 + chance.below(words.size());  // nonsense
+      for (std::size_t at = 0; at < length; ++at) {
+        words.at(at) = static_cast<char>(chance.below(256));
+      }
+      break;
+    default:
+      break;
+  }
+  if (send(fd, words.data(), length, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(length)) {
+    count(kRequests);
+  }
+}
+
+void leave(int fd, Chance& chance) {
+  if (chance.one_in(2)) {
+    const linger at_once{1, 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  }
+  close(fd);
+}
+
+}  // namespace
+
+void intrude(const Options& options) {
+  Chance chance(options.seed);
+  std::vector<int> open;
+  std::vector<std::uint16_t> ports;
+  for (std::uint64_t turn = 0;; ++turn) {
+    if (turn % 256 == 0) {
+      ports = ports_in(options);
+      chance.nap();
+    }
+    const int fd = begin(options, ports[chance.below(ports.size())]);
+    if (fd >= 0) {
+      open.push_back(fd);
+    } else {
+      usleep(1000);
+    }
+    for (int times = 0; times < 2 && !open.empty(); ++times) {
+      int& some = open[chance.below(open.size())];
+      if (chance.one_in(3) || open.size() > kOpen) {
+        leave(some, chance);
+        some = open.back();
+        open.pop_back();
+      } else {
+        say(some, chance);
+      }
+    }
+  }
+}
+
+}  // namespace storm
