@@ -155,17 +155,22 @@ void weft_sctp_look_around(struct weft_sctp *s)
 
 /*
  * Returns the length of the next message; 0 if the peer has ended the association, -EAGAIN
- * if nothing has come, or why it failed.
+ * if nothing has come, or why it failed. A message that is there while the association is still
+ * that of our peer can be received after this, because nobody else reads.
  */
 static int sctp_next(struct weft_sctp *s)
 {
 	struct sock *sk = weft_sctp_sk(s);
+	struct sctp_association *asoc;
 	struct sk_buff *skb;
 	int ret;
 
 	lock_sock(sk);
+	asoc = weft_sctp_association(s);
 	skb = skb_peek(&sk->sk_receive_queue);
-	if (skb)
+	if (s->state != WEFT_LLP_CONNECTING && asoc && asoc->c.peer_vtag != s->peer_tag)
+		ret = -ECONNRESET;
+	else if (skb)
 		ret = skb->len;
 	else if (sk->sk_err)
 		ret = sock_error(sk);
@@ -173,7 +178,7 @@ static int sctp_next(struct weft_sctp *s)
 		ret = 0;
 	else if (s->state == WEFT_LLP_DEAD)
 		ret = -ECONNRESET;
-	else if (s->state != WEFT_LLP_CONNECTING && !weft_sctp_association(s))
+	else if (s->state != WEFT_LLP_CONNECTING && !asoc)
 		ret = s->shut ? 0 : -ECONNRESET;
 	else
 		ret = -EAGAIN;

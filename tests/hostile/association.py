@@ -51,16 +51,19 @@ class Session:
         # What came before its turn.
         self.early = {}
 
-    def put(self, ppid, data, ssn=None, more=False):
-        """Sends a message; ssn overrides the true DDP-SSN. more: in the same packet as the next one, if there is room."""
+    def put(self, ppid, data, ssn=None, more=False, to=None):
+        """Sends a message; ssn overrides the true DDP-SSN. more: in the same packet as the next one, if there is room.
+
+        to: makes an association first, and sends the message in the packet that ends SCTP's handshake.
+        """
         head = struct.pack(">H", self.ssn if ssn is None else ssn)
-        self.raw(ppid, head + data, more)
+        self.raw(ppid, head + data, more, to)
         self.ssn = (self.ssn + 1) % 0x10000
 
-    def raw(self, ppid, message, more=False):
+    def raw(self, ppid, message, more=False, to=None):
         info = struct.pack("HHIIi", 0, 0, socket.htonl(ppid), 0, 0)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.sock.sendmsg([message], [(socket.IPPROTO_SCTP, SCTP_SNDINFO, info)], socket.MSG_MORE if more else 0)
+            self.sock.sendmsg([message], [(socket.IPPROTO_SCTP, SCTP_SNDINFO, info)], socket.MSG_MORE if more else 0, to)
 
     def control(self, code, private=b"", **fields):
         self.put(CONTROL, struct.pack(">H", code) + private, **fields)

@@ -9,12 +9,14 @@ rping client there.
 """
 
 import contextlib
+import select
 import socket
 import struct
 import subprocess
 import sys
 import time
 
+import counters
 import fpdu
 import handshake
 import ring
@@ -35,6 +37,10 @@ from association import (
 )
 from handshake import REQUEST_LIMIT
 from hosts import HERE, OVER_SCTP, OWN_PORT, PORT, PROMPT, SERVER, check, reset
+
+# The most memory of messages behind one that is missing, and what both ends of the socket hold besides.
+AHEAD, IN_SOCKETS = 4 << 20, 1 << 20
+
 
 def associated(adaptation=DDP):
     sock = sctp_socket(adaptation)
@@ -141,6 +147,48 @@ def initiate_then_gone():
         time.sleep(0.5)
 
 
+@contextlib.contextmanager
+def unplugged():
+    """Nothing that host B sends arrives."""
+    device = ["dev", "eth0", "root", "netem", "loss", "100%"]
+    subprocess.run(["tc", "-n", "B", "qdisc", "add", *device], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["tc", "-n", "B", "qdisc", "del", *device[:3]], check=True)
+
+
+def begun_anew():
+    """A host that has forgotten an association makes another of the same ports, which is that of another program.
+
+    SCTP goes on with the old one for it, and its first message, of the right number, comes with the news.
+    """
+    session = accepted()
+    own = session.sock.getsockname()
+    with unplugged():
+        gone(session)
+    before = counters.read()["rx_fpdus"]
+    another = Session(sctp_socket())
+    another.sock.bind(own)
+    another.put(SEGMENT, fpdu.send(bytes(16)), ssn=session.ssn, to=(SERVER, PORT))
+    another.ends()
+    taken = counters.read()["rx_fpdus"] - before
+    check(taken == 0, f"the old queue pair took {taken} segment")
+
+
+def behind_a_gap():
+    """What comes behind a message that is missing is held, as far as 4 MiB."""
+    size, sent = 60000, 0
+    with handshake.setting("out_of_order", "off"):
+        session = accepted()
+        session.ssn += 1
+        while sent < 2 * AHEAD and not select.select([session.sock], [], [], 0)[0]:
+            session.put(SEGMENT, fpdu.send(bytes(size)))
+            sent += size
+        session.ends()
+    check(AHEAD <= sent <= AHEAD + IN_SOCKETS, f"ended after {sent} bytes, not about {AHEAD}")
+
+
 def message(code, private=b"", ssn=0):
     return struct.pack(">HH", ssn, code) + private
 
@@ -231,6 +279,8 @@ CASES = [
     ("a payload of another protocol", dropped_later(46, fpdu.send(b"x"))),
     ("a segment longer than MPA's", dropped_later(SEGMENT, bytes(65536))),
     ("a segment that DDP refuses", bad_segment),
+    ("an association begun anew", begun_anew),
+    ("much behind a gap", behind_a_gap),
     ("Terminate", terminate),
     ("Initiate, and gone", initiate_then_gone),
     ("client: Accept of another kind", answered(99)),
