@@ -673,6 +673,14 @@ static void region_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), 1);
+
+	/* A change makes no further region, so the device's limit does not refuse it. */
+	atomic_set(&b->dev.num_mr, WEFT_MAX_MR);
+	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
+				 IB_ACCESS_REMOTE_WRITE, NULL, NULL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ret), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), WEFT_MAX_MR);
+	atomic_set(&b->dev.num_mr, 1);
 	teardown(test, b);
 }
 

@@ -162,6 +162,7 @@ static const struct ib_device_ops device_ops = {
 	.rereg_user_mr = weft_rereg_user_mr,
 	WEFT_RESIZE_CQ(weft_resize_cq),
 	WEFT_COUNTER_INIT
+	WEFT_REPORT_PORT_EVENT
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),

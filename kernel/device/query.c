@@ -33,7 +33,6 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_qp = WEFT_MAX_QP;
 	attr->max_qp_wr = WEFT_MAX_QP_WR;
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
-				 IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_MEM_MGT_EXTENSIONS |
@@ -75,7 +74,8 @@ int weft_query_port(struct ib_device *ib, u32 port,
 	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
 	attr->state = active ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 	attr->phys_state = active ? IB_PORT_PHYS_STATE_LINK_UP :
-				    IB_PORT_PHYS_STATE_DISABLED;
+			   netif_running(netdev) ? IB_PORT_PHYS_STATE_POLLING :
+						   IB_PORT_PHYS_STATE_DISABLED;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->gid_tbl_len = 1;
 	attr->pkey_tbl_len = 1;

@@ -379,6 +379,7 @@ struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag);
 void weft_mr_drop(struct weft_mr *mr);
 struct weft_mr *weft_mr_new_local(struct weft_device *dev);
 struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind);
+void weft_mr_free(struct weft_mr *mr);
 void weft_mr_destroy(struct weft_mr *mr);
 
 enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote);

@@ -36,7 +36,22 @@ struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind)
 }
 
 /**
- * weft_mr_destroy() - free a region
+ * weft_mr_free() - free a region that is not counted
+ * @mr: not in the key table
+ *
+ * Context: process, may sleep.
+ */
+void weft_mr_free(struct weft_mr *mr)
+{
+	weft_blocks_free(&mr->blocks);
+	kvfree(mr->next);
+	ib_umem_release(mr->umem);
+	weft_dmabuf_put(mr->dmabuf);
+	kfree_rcu(mr, rcu);
+}
+
+/**
+ * weft_mr_destroy() - free a region, and count one less
  * @mr: not in the key table, or no longer
  *
  * Context: process, may sleep.
@@ -44,11 +59,7 @@ struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind)
 void weft_mr_destroy(struct weft_mr *mr)
 {
 	atomic_dec(&mr->dev->num_mr);
-	weft_blocks_free(&mr->blocks);
-	kvfree(mr->next);
-	ib_umem_release(mr->umem);
-	weft_dmabuf_put(mr->dmabuf);
-	kfree_rcu(mr, rcu);
+	weft_mr_free(mr);
 }
 
 /**

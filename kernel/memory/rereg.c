@@ -71,9 +71,10 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 	}
 	if (atomic_cmpxchg(&mr->windows, 0, -1))
 		return ERR_PTR(-EBUSY);
-	next = weft_mr_create(flags & IB_MR_REREG_PD ? pd : mr->pd, WEFT_MR_REGION);
-	if (IS_ERR(next)) {
-		ret = PTR_ERR(next);
+	/* Not counted: a device at its limit of regions has no more of them by this. */
+	next = weft_mr_new(flags & IB_MR_REREG_PD ? pd : mr->pd, WEFT_MR_REGION);
+	if (!next) {
+		ret = -ENOMEM;
 		goto out;
 	}
 	next->access = flags & IB_MR_REREG_ACCESS ? access : mr->access;
@@ -95,7 +96,7 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 	if (!ret)
 		ret = rereg_swap(mr, next, memory);
 free:
-	weft_mr_destroy(next); /* after a swap, with the old memory */
+	weft_mr_free(next); /* after a swap, with the old memory */
 out:
 	atomic_set(&mr->windows, 0);
 	return ERR_PTR(ret);

@@ -95,14 +95,18 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 	return &qp->ib;
 }
 
+/* Are the capacities within the limits? Those of receives mean nothing beside a shared queue. */
 static bool qp_caps_ok(const struct weft_device *dev,
-		       const struct ib_qp_cap *cap)
+		       const struct ib_qp_init_attr *attr)
 {
+	const struct ib_qp_cap *cap = &attr->cap;
+
 	return weft_limit_allows(dev, WEFT_LIMIT_QP_WR, cap->max_send_wr) &&
-	       weft_limit_allows(dev, WEFT_LIMIT_QP_WR, cap->max_recv_wr) &&
 	       weft_limit_allows(dev, WEFT_LIMIT_SGE, cap->max_send_sge) &&
-	       weft_limit_allows(dev, WEFT_LIMIT_SGE, cap->max_recv_sge) &&
-	       weft_limit_allows(dev, WEFT_LIMIT_INLINE, cap->max_inline_data);
+	       weft_limit_allows(dev, WEFT_LIMIT_INLINE, cap->max_inline_data) &&
+	       (attr->srq ||
+		(weft_limit_allows(dev, WEFT_LIMIT_QP_WR, cap->max_recv_wr) &&
+		 weft_limit_allows(dev, WEFT_LIMIT_SGE, cap->max_recv_sge)));
 }
 
 static int qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
@@ -195,7 +199,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 
 	if (attr->qp_type != IB_QPT_RC || attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!qp_caps_ok(dev, &attr->cap) || !attr->send_cq || !attr->recv_cq)
+	if (!qp_caps_ok(dev, attr) || !attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;

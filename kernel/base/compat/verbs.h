@@ -125,6 +125,21 @@ static inline void weft_counter_init(struct rdma_counter *counter)
 #define WEFT_COUNTER_INIT
 #endif
 
+/*
+ * Newer kernels raise the events of a port themselves, unless the driver says that it does. Weft
+ * does, because the core leaves out the ports of bonds.
+ */
+#ifdef HAVE_REPORT_PORT_EVENT
+static inline void weft_report_port_event(struct ib_device *device, struct net_device *netdev,
+					  unsigned long event)
+{
+}
+
+#define WEFT_REPORT_PORT_EVENT	.report_port_event = weft_report_port_event,
+#else
+#define WEFT_REPORT_PORT_EVENT
+#endif
+
 /* Pins memory of the calling process. Newer kernels can pin memory of other kinds. */
 #ifndef HAVE_IB_UMEM_GET_VA
 static inline struct ib_umem *ib_umem_get_va(struct ib_device *device, unsigned long addr,
