@@ -716,8 +716,8 @@ static void call_late(struct work_struct *work)
 }
 
 /*
- * The end of a queue waits for a call that is under way, and then for the work that it has queued; and
- * it ends the timer of an event that was put off.
+ * The end of a queue waits for a call that is under way, and then for the work that it has
+ * queued; and it ends the timer of an event that was put off.
  */
 static void cq_end(struct kunit *test)
 {

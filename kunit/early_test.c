@@ -643,8 +643,8 @@ static void early_flushed(struct kunit *test)
 }
 
 /*
- * A memory cgroup over memory.high has a thread that allocates for it sleep, for two seconds each few
- * pages, but no worker, as is the thread that runs this. kunit/load has made the group.
+ * A memory cgroup over memory.high has a thread that allocates for it sleep, for two seconds each
+ * few pages, but no worker, as is the thread that runs this. kunit/load has made the group.
  */
 static void early_waits_for_no_group(struct kunit *test)
 {

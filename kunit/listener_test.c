@@ -278,7 +278,7 @@ static void ending_begin(struct kunit *test, struct ending *ending, struct iw_cm
 	INIT_WORK_ONSTACK(&ending->work, ending_work);
 	queue_work(system_unbound_wq, &ending->work);
 	for (i = 0; i < 1000 && READ_ONCE(listener->id); i++)
-		msleep(10);
+		msleep(20);
 	KUNIT_EXPECT_PTR_EQ(test, listener->id, NULL);
 }
 

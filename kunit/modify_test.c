@@ -142,7 +142,10 @@ static void modify_promised(struct kunit *test)
 	teardown(b);
 }
 
-/* A connection that ends when it is served, and at its end tells iw_cm, which drops the last reference. */
+/*
+ * A connection that ends when it is served, and at its end tells iw_cm, which drops the last
+ * reference.
+ */
 struct ending {
 	struct weft_qp_user user;
 	struct bench *b;
@@ -190,7 +193,7 @@ static void modify_held(struct kunit *test)
 	teardown(b);
 }
 
-/* And when the last reference has gone before, it does nothing, and starts nothing behind the destroy. */
+/* Without a last reference it does nothing, and starts nothing behind the destroy. */
 static void modify_gone(struct kunit *test)
 {
 	static const enum ib_qp_state states[] = { IB_QPS_SQD, IB_QPS_ERR };

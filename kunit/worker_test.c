@@ -244,7 +244,10 @@ static void late_sender(struct work_struct *work)
 	queue_delayed_work(weft_workqueue, &queues->qp->rx.rnr, 0);
 }
 
-/* Ends a queue pair beside such a run of its work at @item_at, and expects that nothing is left that it started. */
+/*
+ * Ends a queue pair beside such a run of its work at @item_at, and expects that nothing is left
+ * that it started.
+ */
 static void end_beside(struct kunit *test, size_t item_at, work_func_t run, const char *by)
 {
 	struct bench *b = blocked_bench(test);

@@ -109,8 +109,8 @@ static struct weft_listener *port_choose(struct listen_port *port,
 
 /*
  * Accepts a connection. Returns 0; -EAGAIN if there is none, or the port ends; -ECONNABORTED if
- * it was reset; or another error, such as -ENOMEM, after which to try again later. Only the port's work
- * calls it.
+ * it was reset; or another error, such as -ENOMEM, after which to try again later. Only the
+ * port's work calls it.
  */
 static int port_accept_one(struct listen_port *port)
 {

