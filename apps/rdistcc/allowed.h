@@ -10,8 +10,8 @@ namespace rdistcc {
 
 // Is it an option that changes how already preprocessed source is compiled, and nothing else: one
 // that names no file, runs no program, and means the same on another host? What is not known is not
-// allowed, but for -fWORD and -mWORD, of which each release of gcc has more: of these, those that are
-// known to do otherwise are refused.
+// allowed, but for -fWORD and -mWORD, of which each release of gcc has more: of these, those that
+// are known to do otherwise are refused.
 bool is_allowed(std::string_view argument);
 
 }  // namespace rdistcc
