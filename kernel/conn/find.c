@@ -39,11 +39,13 @@ void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
 
 	lockdep_assert_held(&conn->mutex);
 	/* Nobody but its maker knows a connection that has no device. */
-	if (dev)
-		spin_lock(&dev->conns_lock);
+	if (!dev) {
+		conn->llp = llp;
+		return;
+	}
+	spin_lock(&dev->conns_lock);
 	conn->llp = llp;
-	if (dev)
-		spin_unlock(&dev->conns_lock);
+	spin_unlock(&dev->conns_lock);
 }
 
 /* Gets the details of a stream, which conns_lock keeps. */
