@@ -60,8 +60,7 @@ static bool home_v6(struct net_device *dev, const struct in6_addr *first, struct
  * Context: process.
  * Return: how many there are.
  */
-u32 weft_homes(struct net *net, const struct sockaddr_storage *first,
-	       struct in6_addr *addr, u32 most)
+u32 weft_homes(struct net *net, const struct sockaddr_storage *first, u8 *addr, u32 most)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)first;
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)first;
@@ -70,11 +69,7 @@ u32 weft_homes(struct net *net, const struct sockaddr_storage *first,
 	struct in6_addr home;
 	u32 num = 1;
 
-	if (is_v4)
-		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, &home);
-	else
-		home = v6->sin6_addr;
-	addr[0] = home;
+	weft_path_addr(addr, first);
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev) {
 		if (num == most)
@@ -83,7 +78,7 @@ u32 weft_homes(struct net *net, const struct sockaddr_storage *first,
 			continue;
 		if (is_v4 ? home_v4(dev, v4->sin_addr.s_addr, &home) :
 			    IS_ENABLED(CONFIG_IPV6) && home_v6(dev, &v6->sin6_addr, &home))
-			addr[num++] = home;
+			memcpy(addr + num++ * WEFT_PATH_ADDR_LEN, &home, sizeof(home));
 	}
 	rcu_read_unlock();
 	return num;

@@ -167,14 +167,15 @@ static unsigned long paths_progress(struct weft_paths *p)
 {
 	enum weft_llp_state before = p->state;
 	bool ended = weft_paths_ended(&p->llp), more, wait;
-	unsigned long again;
+	unsigned long again = 0;
 
 	lockdep_assert_held(&p->lock);
 	if (p->state == WEFT_LLP_DEAD)
 		return 0;
 	p->short_of_memory = false;
 	/* Behind the peer's end no path is missed. */
-	again = ended ? 0 : weft_paths_gather(p);
+	if (!ended)
+		again = p->terms.initiator ? weft_paths_seek(p) : weft_paths_host(p);
 	more = paths_receive(p);
 	wait = paths_look_around(p);
 	paths_sweep(p);
@@ -314,10 +315,8 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 	INIT_LIST_HEAD(&p->waiting);
 	weft_arrivals_init(&p->arrivals, 0, WEFT_PATH_WINDOW_BYTES);
 	weft_llp_addresses(first, &p->local, &p->remote);
-	if (!terms->initiator) {
-		get_random_bytes(&p->addrs.key, sizeof(p->addrs.key));
-		get_random_bytes(&p->addrs.answer, sizeof(p->addrs.answer));
-	}
+	if (!terms->initiator)
+		get_random_bytes(p->addrs.key, sizeof(p->addrs.key));
 	weft_path_prepare(p, first);
 	/* Under the lock, or the work would find a stream without a path, and end it. */
 	mutex_lock(&p->lock);

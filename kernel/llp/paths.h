@@ -11,7 +11,8 @@
  *	paths.c		the class: beginning, events, end
  *	paths_rx.c	frames that come
  *	paths_tx.c	frames that go, and which path they take
- *	paths_join.c	how paths join and leave; homes.c: the host's addresses
+ *	paths_join.c	how paths join and leave; paths_guest.c: at the responder, paths_home.c: at
+ *			the initiator; homes.c: the host's addresses
  */
 #ifndef WEFT_LLP_PATHS_H
 #define WEFT_LLP_PATHS_H
@@ -31,7 +32,7 @@ struct mem_cgroup;
 
 extern const struct weft_llp_class weft_paths_class;
 
-/* Joins whose key has not come yet. */
+/* Joins whose proof has not come yet. */
 #define WEFT_PATHS_MAX_JOINS	4
 /* Bytes of a frame before what it is there for. */
 #define WEFT_PATH_HEAD		(WEFT_MPA_LEN + WEFT_PATH_HDR_LEN)
@@ -39,6 +40,8 @@ extern const struct weft_llp_class weft_paths_class;
 #define WEFT_PATHS_TICK		(HZ / 20 + 1)
 /* Without data that goes back, the peer is told at once when so many frames were taken. */
 #define WEFT_PATHS_ACK_FRAMES	64
+/* How long a join may take: TCP's handshake, and from there to the last frame that is awaited. */
+#define WEFT_PATHS_JOIN_TIME	(3 * HZ)
 
 /**
  * struct weft_path_frame - a frame that is kept until the peer has taken what is in it
@@ -75,7 +78,8 @@ struct weft_path_counts {
 
 enum weft_path_state {
 	WEFT_PATH_CONNECTING,	/* initiator: TCP's handshake */
-	WEFT_PATH_ASKED,	/* initiator: the answer to our join is awaited */
+	WEFT_PATH_ASKED,	/* initiator: the challenge that our join asks for is awaited */
+	WEFT_PATH_CHALLENGED,	/* initiator: that was right, and our answer is to be sent */
 	WEFT_PATH_UP,
 };
 
@@ -88,6 +92,8 @@ enum weft_path_state {
  * @una: the first byte, in TCP's numbers, that it had not acknowledged...
  * @since: ... at this time, in jiffies; before the path is up, when it was begun
  * @home: initiator: which address it leads to
+ * @nonce: initiator: of the join
+ * @answer: initiator: the proof that the challenge asks for
  * @current_frame: the frame that is being sent, with a reference; NULL: none
  * @at: how much of it was sent
  * @head: the length field and the header of the frame that is coming
@@ -104,6 +110,8 @@ struct weft_path {
 	u32 una;
 	unsigned long since;
 	u32 home;
+	u64 nonce;
+	u64 answer;
 	struct weft_path_frame *current_frame;
 	u32 at;
 	u8 head[WEFT_PATH_HEAD];
@@ -113,12 +121,24 @@ struct weft_path {
 	struct weft_path_counts counts;
 };
 
-/* A connection that has not said yet which path it is. */
+/**
+ * struct weft_path_guest - a connection that is no path yet
+ * @llp: the connection; NULL: none
+ * @since: when it was accepted
+ * @buf: what it has said of its join, or of its answer
+ * @have: how much of that
+ * @asked: its join has come, and was answered by a challenge
+ * @number: of the path that it asked for
+ * @proof: what it has to say
+ */
 struct weft_path_guest {
 	struct weft_llp *llp;
 	unsigned long since;
 	u8 buf[WEFT_PATH_JOIN_ROOM];
 	u32 have;
+	bool asked;
+	u32 number;
+	u64 proof;
 };
 
 /* One of the peer's addresses: when to connect there again, and what came of it before. */
@@ -185,7 +205,7 @@ struct weft_paths_terms {
  * @listener: responder: where joins are awaited; NULL: nowhere
  * @told: responder: the peer was told of it
  * @guest: responder: joins under way
- * @addrs: the keys; initiator: of the peer, once @told
+ * @addrs: the key; initiator: of the peer, once @told
  * @home: initiator: the peer's addresses
  * @num_homes: how many
  * @local: this end's first address
@@ -285,6 +305,7 @@ bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *in
 /* --- paths_rx.c --- */
 
 bool weft_paths_receive(struct weft_paths *p, struct weft_path *path);
+void weft_paths_ack(struct weft_paths *p);
 struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp);
 
 /* --- paths_tx.c --- */
@@ -293,8 +314,7 @@ bool weft_paths_push(struct weft_paths *p);
 void weft_paths_acked(struct weft_paths *p, u32 ack);
 void weft_paths_replay(struct weft_paths *p, struct weft_path *path);
 void weft_paths_forget(struct weft_paths *p);
-bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, u32 ulpdu_len);
-void weft_paths_ack(struct weft_paths *p);
+struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len);
 void weft_paths_end(struct weft_paths *p);
 void weft_path_let_go(struct weft_path *path);
 
@@ -305,13 +325,29 @@ extern const struct weft_llp_ops weft_paths_ops;
 void weft_path_prepare(const struct weft_paths *p, struct weft_llp *llp);
 void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp);
 void weft_path_drop(struct weft_paths *p, struct weft_path *path);
+void weft_path_home_failed(struct weft_paths *p, const struct weft_path *path);
+int weft_paths_charge(struct weft_paths *p, struct weft_llp *llp);
+int weft_paths_say(const struct weft_paths *p, struct weft_llp *llp, u8 *fpdu, u32 ulpdu_len);
+bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, u32 ulpdu_len);
+void weft_path_addr(u8 *to, const struct sockaddr_storage *from);
+u64 weft_path_proof(const struct weft_paths *p, const struct weft_path_claim *claim);
+bool weft_path_proves(u64 proof, u64 right);
+
+/* --- paths_guest.c --- */
+
+unsigned long weft_paths_host(struct weft_paths *p);
+
+/* --- paths_home.c --- */
+
 bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu);
-unsigned long weft_paths_gather(struct weft_paths *p);
+bool weft_path_challenged(struct weft_paths *p, struct weft_path *path,
+			  const struct weft_path_hdr *hdr, const u8 *ulpdu);
+void weft_path_answer(struct weft_paths *p, struct weft_path *path);
+unsigned long weft_paths_seek(struct weft_paths *p);
 
 /* --- homes.c --- */
 
-u32 weft_homes(struct net *net, const struct sockaddr_storage *first,
-	       struct in6_addr *addr, u32 most);
+u32 weft_homes(struct net *net, const struct sockaddr_storage *first, u8 *addr, u32 most);
 
 /* struct weft_llp_flow */
 void weft_paths_lock(struct weft_llp *llp);

@@ -92,19 +92,6 @@ static int end_came(struct weft_paths *p, u32 ssn)
 	return 0;
 }
 
-/* Takes the answer to our join, or of a frame before it. Returns false if the path is broken. */
-static bool answer_came(struct weft_paths *p, struct weft_path *path,
-			const struct weft_path_hdr *hdr, const u8 *ulpdu)
-{
-	if (path->state == WEFT_PATH_UP)
-		return false;
-	if (hdr->type != WEFT_PATH_JOINED || hdr->ssn != path - p->path ||
-	    weft_path_key(ulpdu) != p->addrs.answer)
-		return false;
-	weft_path_up(p, path - p->path, path->llp);
-	return true;
-}
-
 /*
  * Takes a whole frame of a path whose CRC is good. Returns 0 if what was coming is kept, -EEXIST
  * if it is done with, -ENOMEM, or -EPROTO if its sender has broken the rules.
@@ -114,19 +101,21 @@ static int frame_came(struct weft_paths *p, struct weft_path *path)
 	u32 len = weft_get_be16(path->head);
 	u8 ulpdu[WEFT_PATH_MAX_CONTROL];
 	struct weft_path_hdr hdr;
+	bool good;
 	int ret;
 
 	/* A segment may be longer, and is not looked at. */
 	memcpy(ulpdu, path->head + WEFT_MPA_LEN, WEFT_PATH_HDR_LEN);
 	memcpy(ulpdu + WEFT_PATH_HDR_LEN, path->coming->data,
 	       min_t(u32, len, sizeof(ulpdu)) - WEFT_PATH_HDR_LEN);
-	if (!weft_path_decode(ulpdu, len, &hdr))
-		return -EPROTO;
-	/* A stranger may listen at an address of the peer's. What it says is heeded by nobody. */
+	good = weft_path_decode(ulpdu, len, &hdr);
+	/* A stranger may listen at an address of the peer's, and break this path, but no rule. */
 	if (path->state != WEFT_PATH_UP) {
-		path->broken = !answer_came(p, path, &hdr, ulpdu);
+		path->broken = !good || !weft_path_challenged(p, path, &hdr, ulpdu);
 		return -EEXIST;
 	}
+	if (!good)
+		return -EPROTO;
 	weft_paths_acked(p, hdr.ack);
 	switch (hdr.type) {
 	case WEFT_PATH_SEGMENT:
@@ -205,7 +194,11 @@ static u32 path_actor(void *ctx, struct sk_buff *from, u32 offset, u32 len)
 		} else {
 			break;
 		}
-		skb_copy_bits(from, offset + at, to, n);
+		/* A packet may have no bytes in memory that the kernel can read. */
+		if (skb_copy_bits(from, offset + at, to, n)) {
+			path->broken = true;
+			break;
+		}
 		path->have += n;
 		at += n;
 		/* A length that no frame has may be less than what is here. */
@@ -248,7 +241,44 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 	weft_llp_unlock(path->llp);
 	if (over)
 		path->broken = true;
+	else if (path->state == WEFT_PATH_CHALLENGED && !path->broken)
+		weft_path_answer(p, path);
 	return !reader.budget;
+}
+
+/**
+ * weft_paths_ack() - tell the peer what was taken
+ * @p: the stream
+ *
+ * It is told by data that goes back, if there is some before long. All that it needs it for is to
+ * let go of memory, and to send more if it has sent as much as it may.
+ *
+ * Context: process, @p->lock held.
+ */
+void weft_paths_ack(struct weft_paths *p)
+{
+	const struct weft_path_hdr hdr = {
+		.type = WEFT_PATH_ACK,
+		.ack = weft_paths_taken(p),
+	};
+	u8 fpdu[WEFT_FPDU_ROOM(WEFT_PATH_HDR_LEN)];
+	u32 taken = hdr.ack - p->told_ack;
+	struct weft_path *path;
+
+	lockdep_assert_held(&p->lock);
+	if (taken && !p->owes_ack)
+		p->ack_due = jiffies + WEFT_PATHS_TICK;
+	p->owes_ack = taken;
+	if (!taken || (taken < WEFT_PATHS_ACK_FRAMES && time_before(jiffies, p->ack_due)))
+		return;
+	path = weft_paths_choose(p, sizeof(fpdu));
+	if (!path)
+		return;
+	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
+	if (weft_paths_control(p, path, fpdu, WEFT_PATH_HDR_LEN)) {
+		p->told_ack = hdr.ack;
+		p->owes_ack = false;
+	}
 }
 
 /* --- for the engine --- */

@@ -208,8 +208,15 @@ static bool paths_all_stalled(const struct weft_paths *p)
 	return true;
 }
 
-/* Returns the path that is best for a frame of @len bytes, or NULL if none has room. */
-static struct weft_path *paths_choose(struct weft_paths *p, u32 len)
+/**
+ * weft_paths_choose() - find the best path for a frame
+ * @p: the stream
+ * @len: bytes of the frame
+ *
+ * Context: process, @p->lock held.
+ * Return: the path, or NULL if none has room.
+ */
+struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len)
 {
 	bool all_stalled = paths_all_stalled(p);
 	struct weft_path *path, *best = NULL;
@@ -278,7 +285,7 @@ bool weft_paths_push(struct weft_paths *p)
 	}
 	while ((frame = list_first_entry_or_null(&p->waiting, struct weft_path_frame,
 						 waiting)) != NULL) {
-		path = paths_choose(p, frame->len);
+		path = weft_paths_choose(p, frame->len);
 		if (!path)
 			return false;
 		list_del_init(&frame->waiting);
@@ -292,73 +299,6 @@ bool weft_paths_push(struct weft_paths *p)
 	return true;
 }
 
-/**
- * weft_paths_control() - send a frame that has no number
- * @p: the stream
- * @path: the path, whose connection is made
- * @fpdu: the frame; its ULPDU is there
- * @ulpdu_len: length of the ULPDU
- *
- * Context: process, @p->lock held.
- * Return: true if it was sent; false if there is no room, or the path is broken.
- */
-bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, u32 ulpdu_len)
-{
-	u32 len;
-	int ret;
-
-	lockdep_assert_held(&p->lock);
-	weft_fpdu_begin(fpdu, ulpdu_len);
-	len = weft_fpdu_end(fpdu, ulpdu_len, p->terms.crc);
-	ret = weft_llp_send(path->llp, fpdu, len);
-	if (ret == (int)len) {
-		path->counts.tx_bytes += len;
-		weft_paths_soon(p, WEFT_PATHS_TICK);
-		return true;
-	}
-	/* A part of a frame can't be taken back. */
-	if (ret != -EAGAIN) {
-		path->broken = true;
-		weft_paths_soon(p, 0);
-	}
-	return false;
-}
-
-/**
- * weft_paths_ack() - tell the peer what was taken
- * @p: the stream
- *
- * It is told by data that goes back, if there is some before long. All that it needs it for is to
- * let go of memory, and to send more if it has sent as much as it may.
- *
- * Context: process, @p->lock held.
- */
-void weft_paths_ack(struct weft_paths *p)
-{
-	const struct weft_path_hdr hdr = {
-		.type = WEFT_PATH_ACK,
-		.ack = weft_paths_taken(p),
-	};
-	u8 fpdu[WEFT_FPDU_ROOM(WEFT_PATH_HDR_LEN)];
-	u32 taken = hdr.ack - p->told_ack;
-	struct weft_path *path;
-
-	lockdep_assert_held(&p->lock);
-	if (taken && !p->owes_ack)
-		p->ack_due = jiffies + WEFT_PATHS_TICK;
-	p->owes_ack = taken;
-	if (!taken || (taken < WEFT_PATHS_ACK_FRAMES && time_before(jiffies, p->ack_due)))
-		return;
-	path = paths_choose(p, sizeof(fpdu));
-	if (!path)
-		return;
-	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
-	if (weft_paths_control(p, path, fpdu, WEFT_PATH_HDR_LEN)) {
-		p->told_ack = hdr.ack;
-		p->owes_ack = false;
-	}
-}
-
 /* --- the stream --- */
 
 /* Returns true if a frame can be taken; else there will be an event. */
@@ -367,7 +307,7 @@ static bool paths_have_room(struct weft_paths *p)
 	lockdep_assert_held(&p->lock);
 	return p->num_unacked < WEFT_PATH_WINDOW &&
 	       p->bytes + WEFT_PATH_MAX_FPDU <= WEFT_PATH_WINDOW_BYTES &&
-	       list_empty(&p->waiting) && paths_choose(p, 0);
+	       list_empty(&p->waiting) && weft_paths_choose(p, 0);
 }
 
 bool weft_paths_want_space(struct weft_llp *llp)

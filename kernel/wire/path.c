@@ -10,8 +10,7 @@
 #define SSN_AT		4
 #define ACK_AT		8
 #define KEY_AT		WEFT_PATH_HDR_LEN
-#define ANSWER_AT	(KEY_AT + WEFT_PATH_KEY_LEN)
-#define PORT_AT		(ANSWER_AT + WEFT_PATH_KEY_LEN)
+#define PORT_AT		(KEY_AT + WEFT_PATH_KEY_LEN)
 #define PATHS_AT	(PORT_AT + 2)
 #define NUM_AT		(PATHS_AT + 1)
 #define ADDRS_AT	(NUM_AT + 1)
@@ -41,8 +40,10 @@ bool weft_path_decode(const u8 *ulpdu, u32 len, struct weft_path_hdr *hdr)
 		return len >= ADDRS_AT && ulpdu[NUM_AT] <= WEFT_PATH_MAX_ADDRS &&
 		       len == ADDRS_AT + (u32)ulpdu[NUM_AT] * WEFT_PATH_ADDR_LEN;
 	case WEFT_PATH_JOIN:
-	case WEFT_PATH_JOINED:
+	case WEFT_PATH_ANSWER:
 		return len == WEFT_PATH_JOIN_LEN;
+	case WEFT_PATH_CHALLENGE:
+		return len == WEFT_PATH_CHALLENGE_LEN;
 	default:
 		return false;
 	}
@@ -52,8 +53,7 @@ u32 weft_path_encode_addrs(u8 *ulpdu, const struct weft_path_addrs *addrs)
 {
 	u32 len = (u32)addrs->num * WEFT_PATH_ADDR_LEN;
 
-	weft_put_be64(ulpdu + KEY_AT, addrs->key);
-	weft_put_be64(ulpdu + ANSWER_AT, addrs->answer);
+	memcpy(ulpdu + KEY_AT, addrs->key, WEFT_PATH_KEY_LEN);
 	weft_put_be16(ulpdu + PORT_AT, addrs->port);
 	ulpdu[PATHS_AT] = addrs->paths;
 	ulpdu[NUM_AT] = addrs->num;
@@ -64,10 +64,18 @@ u32 weft_path_encode_addrs(u8 *ulpdu, const struct weft_path_addrs *addrs)
 void weft_path_decode_addrs(const u8 *ulpdu, struct weft_path_addrs *addrs)
 {
 	memset(addrs, 0, sizeof(*addrs));
-	addrs->key = weft_get_be64(ulpdu + KEY_AT);
-	addrs->answer = weft_get_be64(ulpdu + ANSWER_AT);
+	memcpy(addrs->key, ulpdu + KEY_AT, WEFT_PATH_KEY_LEN);
 	addrs->port = weft_get_be16(ulpdu + PORT_AT);
 	addrs->paths = ulpdu[PATHS_AT];
 	addrs->num = ulpdu[NUM_AT];
 	memcpy(addrs->addr, ulpdu + ADDRS_AT, (u32)addrs->num * WEFT_PATH_ADDR_LEN);
+}
+
+void weft_path_encode_claim(u8 *to, const struct weft_path_claim *claim)
+{
+	weft_put_be32(to, claim->responder);
+	weft_put_be32(to + 4, claim->number);
+	memcpy(to + 8, claim->addr, WEFT_PATH_ADDR_LEN);
+	weft_put_be64(to + 8 + WEFT_PATH_ADDR_LEN, claim->joined);
+	weft_put_be64(to + 8 + WEFT_PATH_ADDR_LEN + WEFT_PATH_NUMBER_LEN, claim->challenged);
 }

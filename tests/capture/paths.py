@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Judges queue pairs of two Weft ends with several paths (docs/wire.md) in a capture.
 
-A first connection whose handshake agrees on paths, and those that join it by its key: the frames of each, their CRCs
-and types; that each segment's number is there, and has the same bytes wherever it was sent; and the DDP segments, in
+A first connection whose handshake agrees on paths, and those that join it by proofs of its key: the frames of each, their
+CRCs and types; that each segment's number is there, and has the same bytes wherever it was sent; and the DDP segments, in
 the order of their numbers.
 """
 
@@ -11,12 +11,14 @@ from collections import Counter
 
 from packets import crc32c
 from segments import Segments
+from siphash import mapped, proof
 from streams import ANSWER, MPA_REPLY, MPA_REQUEST, OFFER, handshake, read_streams
 
 PATHS = 0x01
 CRC = 0x40
-SEGMENT, END, ACK, ADDRESSES, JOIN, JOINED = range(1, 7)
-HEADER, KEYS, ADDRESS = 12, 20, 16
+SEGMENT, END, ACK = range(1, 4)
+ADDRESSES, JOIN, CHALLENGE, ANSWER_TO_IT = range(7, 11)
+HEADER, TOLD, ADDRESS, KEY, NUMBER = 12, 20, 16, 16, 8
 LONGEST = 16000
 
 
@@ -77,13 +79,13 @@ class Direction:
     def error(self, place, what):
         self.errors.append(f"{self.name}: segment {place}: {what}")
 
-    def take(self, line, crc, first=None):
-        """All frames of a path. `first`: of what type, and with which bytes behind the header, its first one must be."""
+    def take(self, line, crc, first=()):
+        """All frames of a path. `first`: of what types, and with which bytes behind the header, its first ones must be."""
         for number, (kind, ssn, ack, body) in enumerate(line.frames(crc)):
             self.acked = max(self.acked, ack)
-            if first and number == 0:
-                if (kind, body) != first:
-                    line.error(f"type {kind} at the beginning of a path that joins, or a wrong key")
+            if number < len(first):
+                if (kind, body) != first[number]:
+                    line.error(f"type {kind} at the beginning of a path that joins, or a wrong proof")
                     break
             elif kind == SEGMENT:
                 if self.segments.setdefault(ssn, body) != body:
@@ -102,7 +104,7 @@ class Direction:
 
     @staticmethod
     def are_addresses(body):
-        return len(body) >= KEYS and len(body) == KEYS + ADDRESS * body[19] and 1 <= body[19] <= 8
+        return len(body) >= TOLD and len(body) == TOLD + ADDRESS * body[19] and 1 <= body[19] <= 8
 
     def check(self, extended):
         whole = max(self.segments, default=-1) + 1
@@ -120,15 +122,43 @@ class Direction:
         self.counts["sent again"] += self.counts["segments sent"] - whole
 
 
+class Join:
+    """A connection that begins with a join: both lines, and what was said before it was a path."""
+
+    def __init__(self, ends, data, cut, back, back_cut):
+        (_, self.source), (address, self.port) = ends
+        self.address = mapped(address)
+        self.there, self.here = (data, cut), (back, back_cut)
+        self.number, back_number = data[6:10], back[6:10]
+        self.nonce = data[2 + HEADER:][:NUMBER]
+        self.challenge, self.proof = back[2 + HEADER:][:NUMBER], back[2 + HEADER + NUMBER:][:NUMBER]
+        # Its initiator went away before, or was refused.
+        self.challenged = begins_with(back, CHALLENGE, 2 * NUMBER)
+        self.mismatch = self.challenged and self.number != back_number
+        self.taken = False
+
+    def proof_of(self, key, responder):
+        return proof(key, responder, struct.unpack(">I", self.number)[0], self.address, self.nonce, self.challenge)
+
+    def is_of(self, told):
+        """Whether the responder that told this has made the challenge."""
+        (port,) = struct.unpack_from(">H", told, KEY)
+        return self.challenged and self.port == port and self.proof == self.proof_of(told[:KEY], 1)
+
+
+def begins_with(data, kind, length):
+    return len(data) >= 2 + HEADER + length and data[2] == kind and data[:2] == struct.pack(">H", HEADER + length)
+
+
 def joins_of(found):
-    """The connections that begin with a join, by (server's port, key): both lines' names and bytes."""
-    joins = {}
-    for (source, destination), (data, cut) in found.items():
-        if len(data) >= 2 + HEADER + 8 + 2 + 4 and data[2] == JOIN and data[:2] == struct.pack(">H", HEADER + 8):
-            back, back_cut = found.get((destination, source), (b"", True))
-            key = data[2 + HEADER:2 + HEADER + 8]
-            joins.setdefault((destination[1], key), []).append((source[1], data, cut, back, back_cut))
-    return joins
+    """The connections that begin with a join."""
+    return [Join(ends, data, cut, *found.get(ends[::-1], (b"", True)))
+            for ends, (data, cut) in found.items() if begins_with(data, JOIN, NUMBER)]
+
+
+def join_line(side):
+    data, cut = side
+    return data, 0, cut
 
 
 def judge(path):
@@ -163,13 +193,18 @@ def judge(path):
         if told is None:
             ends[1].error(0, "no addresses were told")
         else:
-            (port,) = struct.unpack_from(">H", told, 16)
-            for number, there, there_cut, here, here_cut in joins.get((port, told[:8]), []):
+            for join in (join for join in joins if join.is_of(told)):
                 counts["paths"] += 1
-                if there[6:10] != here[6:10]:
-                    ends[1].error(0, f"path {there[6:10].hex()} is answered as {here[6:10].hex()}")
-                ends[0].take(Line(f"initiator of a path from port {number}", there, 0, there_cut), crc, (JOIN, told[:8]))
-                ends[1].take(Line(f"responder of a path from port {number}", here, 0, here_cut), crc, (JOINED, told[8:16]))
+                join.taken = True
+                if join.mismatch:
+                    ends[1].error(0, f"path {join.number.hex()} is answered as another")
+                if join.address not in [told[at:at + ADDRESS] for at in range(TOLD, len(told), ADDRESS)]:
+                    ends[0].error(0, f"a path to {join.address.hex()}, which was not told")
+                answer = join.proof_of(told[:KEY], 0)
+                ends[0].take(Line(f"initiator of a path from port {join.source}", *join_line(join.there)), crc,
+                             ((JOIN, join.nonce), (ANSWER_TO_IT, answer)))
+                ends[1].take(Line(f"responder of a path from port {join.source}", *join_line(join.here)), crc,
+                             ((CHALLENGE, join.challenge + join.proof),))
         for mine, other in (ends, ends[::-1]):
             mine.check(True)
             # The end is taken like a segment.
@@ -180,5 +215,6 @@ def judge(path):
             errors += end.errors
             counts += end.counts
             counts["paths cut"] += end.cut
+    errors += [f"port {join.port}: a challenge whose proof is of no key" for join in joins if join.challenged and not join.taken]
     counts["segments"] = len(bodies)
     return errors, counts, bodies

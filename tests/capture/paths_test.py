@@ -8,11 +8,13 @@ import unittest
 import paths
 from made import CLIENT, PORTS, SERVER, frame_of, judged, make_segment, mpa_frame, tcp_packet
 from packets import crc32c
-from paths import ACK, ADDRESSES, END, JOIN, JOINED, SEGMENT
+from paths import ACK, ADDRESSES, ANSWER_TO_IT, CHALLENGE, END, JOIN, SEGMENT
+from siphash import mapped, proof, siphash
 from streams import MPA_REPLY, MPA_REQUEST
 
-KEY, ANSWER, PORT = b"the key.", b"answers.", 5000
-TOLD = KEY + ANSWER + struct.pack(">HBB", PORT, 2, 1) + bytes(16)
+KEY, PORT = b"the key of paths", 5000
+NONCES = b"joining.", b"challeng"
+TOLD = KEY + struct.pack(">HBB", PORT, 2, 1) + mapped(SERVER)
 
 
 def frame(kind, ssn=0, ack=0, body=b"", crc=None):
@@ -41,13 +43,15 @@ class Connection:
 class Capture:
     """A queue pair with two paths."""
 
-    def __init__(self, request_flags=0x45, reply_flags=0x43, told=TOLD, key=KEY, answer=ANSWER, number=1):
+    def __init__(self, request_flags=0x45, reply_flags=0x43, told=TOLD, key=KEY, answer=None, number=1, address=SERVER):
         self.first, self.second = Connection(40000, PORTS[SERVER]), Connection(40001, PORT)
         self.first.send(mpa_frame(MPA_REQUEST, request_flags))
         self.first.send(mpa_frame(MPA_REPLY, reply_flags), SERVER)
         if told:
             self.first.send(frame(ADDRESSES, body=told), SERVER)
-        self.second.send(frame(JOIN, 1, body=key)).send(frame(JOINED, number, body=answer), SERVER)
+        proofs = [proof(key, role, 1, mapped(address), *NONCES) for role in (0, 1)]
+        self.second.send(frame(JOIN, 1, body=NONCES[0])).send(frame(CHALLENGE, number, body=NONCES[1] + proofs[1]), SERVER)
+        self.second.send(frame(ANSWER_TO_IT, 1, body=answer or proofs[0]))
 
     def segments(self, *numbers, path="first", end=CLIENT, **segment):
         for number in numbers:
@@ -60,6 +64,19 @@ class Capture:
 
     def judge(self):
         return judged(self.first.packets + self.second.packets, paths.judge)
+
+
+class Proofs(unittest.TestCase):
+    def test_siphash(self):
+        """The first and others of the vectors of its authors."""
+        key = struct.unpack("<QQ", bytes(range(16)))
+        for length, vector in (0, 0x726FDB47DD0E0E31), (8, 0x93F5F5799A932462), (15, 0xA129CA6149BE45E5):
+            self.assertEqual(siphash(key, bytes(range(length))), vector)
+
+    def test_proof(self):
+        """The same numbers as in kunit/paths_stranger_test.c."""
+        for role, expected in (1, "75d8a32477a64902"), (0, "81c2d4969f51436e"):
+            self.assertEqual(proof(bytes(range(16)), role, 3, mapped("10.9.0.2"), b"\x11" * 8, b"\x22" * 8).hex(), expected)
 
 
 class Paths(unittest.TestCase):
@@ -106,9 +123,14 @@ class Paths(unittest.TestCase):
         self.expect(Capture().segments(0).send("first", acks, SERVER), "ack 0 behind 1")
 
     def test_joins(self):
-        self.expect(Capture(answer=b"guessed."), "or a wrong key")
+        self.expect(Capture(answer=b"guessed."), "or a wrong proof")
         self.expect(Capture(number=2), "is answered as")
-        self.assertEqual(Capture(key=b"guessed.").judge()[1]["paths"], 1)
+        self.expect(Capture(key=b"guessed, guessed"), "of no key")
+        self.expect(Capture(address="10.0.0.7"), "of no key")
+        self.expect(Capture(told=TOLD[:-1] + b"\7"), "which was not told")
+        capture = Capture()
+        capture.second = Connection(40001, PORT).send(frame(JOIN, 1, body=NONCES[0]))
+        self.assertEqual((capture.judge()[0], capture.judge()[1]["paths"]), ([], 1))
         self.expect(Capture(told=None), "no addresses were told")
         self.expect(Capture(told=TOLD[:-1]), f"type {ADDRESSES} with 35 bytes")
         self.expect(Capture().send("first", frame(ADDRESSES, body=TOLD)), "the initiator tells addresses")

@@ -20,11 +20,13 @@ bool should_accept(const Bytes& b) {
     case 2:
     case 3:
       return body == 0;
-    case 4:
+    case 7:
       return body >= 20 && b[31] <= 8 && body == 20 + size_t{16} * b[31];
-    case 5:
-    case 6:
+    case 8:
+    case 10:
       return body == 8;
+    case 9:
+      return body == 16;
     default:
       return false;
   }
@@ -35,9 +37,13 @@ Bytes write_again(const Bytes& from, const weft_path_hdr& hdr) {
   Bytes to(WEFT_PATH_MAX_CONTROL);
   u32 len = WEFT_PATH_HDR_LEN;
   weft_path_encode(to.data(), &hdr);
-  if (hdr.type == WEFT_PATH_JOIN || hdr.type == WEFT_PATH_JOINED) {
-    weft_path_put_key(to.data(), weft_path_key(from.data()));
+  if (hdr.type == WEFT_PATH_JOIN || hdr.type == WEFT_PATH_ANSWER) {
+    weft_path_put_number(to.data(), 0, weft_path_number(from.data(), 0));
     len = WEFT_PATH_JOIN_LEN;
+  } else if (hdr.type == WEFT_PATH_CHALLENGE) {
+    weft_path_put_number(to.data(), 0, weft_path_number(from.data(), 0));
+    weft_path_put_number(to.data(), 1, weft_path_number(from.data(), 1));
+    len = WEFT_PATH_CHALLENGE_LEN;
   } else if (hdr.type == WEFT_PATH_ADDRESSES) {
     weft_path_addrs addrs{};
     weft_path_decode_addrs(from.data(), &addrs);

@@ -23,14 +23,23 @@ import ring
 from counters import counted
 from handshake import HERE, OWN_PORT, PORT, PROMPT, SERVER, Failure, check
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "capture"))
+from siphash import mapped, proof  # noqa: E402 pylint: disable=wrong-import-position
+
 PATHS = 0x01
-SEGMENT, END, ACK, ADDRESSES, JOIN, JOINED = range(1, 7)
+SEGMENT, END, ACK = range(1, 4)
+ADDRESSES, JOIN, CHALLENGE, ANSWER = range(7, 11)
+# An address that both hosts have, as where docker runs on both. No Weft device is on it.
+BOTH_HAVE = "172.17.0.1"
 WINDOW, MAX_FPDU = 4096, 16000
 JOIN_LIMIT = 3
 # What rping's client says first: an address, a key, a length. The server reads there.
 HELLO = fpdu.send(struct.pack(">QII", 0x1000, 7, 64))
 # A Write of no bytes, which may name anything.
 NOTHING = fpdu.write(0, 0)
+
+
+NONCE = b"a nonce."
 
 
 def frame(kind, ssn=0, ack=0, body=b""):
@@ -99,9 +108,10 @@ class Stream:
         check(reply.flags & mpa.RESERVED == mpa.EXTENDED | PATHS, f"flags {reply.flags:#x} in the Reply")
         kind, _, body = self.first.get()
         check(kind == ADDRESSES, f"a frame of type {kind} at first")
-        self.key, self.answer, self.port, self.paths, num = struct.unpack(">8s8sHBB", body[:20])
+        self.key, self.port, self.paths, num = struct.unpack(">16sHBB", body[:20])
         homes = [socket.inet_ntop(socket.AF_INET6, body[at : at + 16]) for at in range(20, len(body), 16)]
-        check(self.paths == 2 and len(homes) == num and homes[0] == f"::ffff:{SERVER}", f"{self.paths} paths, {homes}")
+        # Of the devices that carry no Weft device none is told.
+        check(self.paths == 2 and num == 1 and homes == [f"::ffff:{SERVER}"], f"{self.paths} paths, {homes}")
 
     def connected(self):
         sock = handshake.tcp_socket()
@@ -109,11 +119,22 @@ class Stream:
         sock.connect((SERVER, self.port))
         return Path(sock)
 
+    def proof(self, responder, number, challenged, address=SERVER):
+        return proof(self.key, responder, number, mapped(address), NONCE, challenged)
+
+    def challenged(self, path, number=1):
+        """What answers the challenge that the responder has made, after its proof was looked at."""
+        kind, ssn, body = path.get()
+        check((kind, ssn, len(body)) == (CHALLENGE, number, 16), f"{kind} {ssn} {body.hex()} for a join")
+        check(body[8:] == self.proof(1, number, body[:8]), "a wrong proof in the challenge")
+        return body[:8]
+
     def joined(self, number=1):
         path = self.connected()
-        path.put(JOIN, ssn=number, body=self.key)
-        got = path.get()
-        check(got == (JOINED, number, self.answer), f"{got} for a join")
+        path.put(JOIN, ssn=number, body=NONCE)
+        path.put(ANSWER, ssn=number, body=self.proof(0, number, self.challenged(path, number)))
+        # It is a path when the peer has read this.
+        time.sleep(0.1)
         return path
 
     def works(self, path=None, ssn=0):
@@ -216,6 +237,23 @@ def guest(data, within=PROMPT):
     return run
 
 
+def answers(make, ssn=1):
+    """A join whose challenge is answered by this is refused; the stream goes on."""
+
+    def run():
+        stream = Stream()
+        with counted(path_refused=1):
+            path = stream.connected()
+            path.put(JOIN, ssn=1, body=NONCE)
+            challenged = stream.challenged(path)
+            path.put(ANSWER, ssn=ssn, body=make(stream, challenged))
+            path.ends()
+        stream.works()
+        stream.gone()
+
+    return run
+
+
 def silent_guests():
     stream = Stream()
     paths = [stream.connected() for _ in range(12)]
@@ -229,10 +267,13 @@ def silent_guests():
 def slow_join():
     stream = Stream()
     path = stream.connected()
-    for byte in frame(JOIN, ssn=1, body=stream.key):
+    for byte in frame(JOIN, ssn=1, body=NONCE):
         path.raw(bytes([byte]))
         time.sleep(0.02)
-    check(path.get() == (JOINED, 1, stream.answer), "no answer to a slow join")
+    challenged = stream.challenged(path)
+    for byte in frame(ANSWER, ssn=1, body=stream.proof(0, 1, challenged)):
+        path.raw(bytes([byte]))
+        time.sleep(0.02)
     path.put(SEGMENT, body=HELLO)
     stream.asked(stream.first, path)
     stream.gone(path)
@@ -365,22 +406,34 @@ def client_of_ours():
             client.wait()
 
 
+KEY = b"the key of paths"
+
+
+def proves(path, number=1, responder=1, address=HERE):
+    """Reads a join, and makes the challenge of one who has the key: nonce, and proof for this."""
+    kind, ssn, nonce = path.get()
+    check((kind, ssn, len(nonce)) == (JOIN, 1, 8), f"{kind} {ssn} {nonce.hex()}, no join")
+    return NONCE + proof(KEY, responder, number, mapped(address), nonce, NONCE)
+
+
 def addresses(*homes, paths=2, num=None, port=OWN_PORT + 1):
-    body = b"the key!the answ" + struct.pack(">HBB", port, paths, len(homes) if num is None else num)
+    body = KEY + struct.pack(">HBB", port, paths, len(homes) if num is None else num)
     return body + b"".join(socket.inet_pton(socket.AF_INET6, home) for home in homes)
 
 
-def answered(body):
-    """A client whose join is answered like this leaves that path; nothing else was sent there."""
+def answered(make):
+    """A client whose join is answered like this leaves that path, and nothing else was sent there; the stream goes on."""
 
     def run():
         with client_of_ours() as (first, joins):
             first.put(ADDRESSES, body=addresses(f"::ffff:{HERE}"))
             path = Path(joins.accept()[0])
-            got = path.get()
-            check(got == (JOIN, 1, b"the key!"), f"{got}, no join")
-            path.raw(body)
+            path.raw(make(path))
             path.ends(JOIN_LIMIT + PROMPT)
+            check(not path.ahead, f"{path.ahead.hex()} behind the join")
+            # It tries again, so it has not ended.
+            joins.settimeout(JOIN_LIMIT + PROMPT)
+            check(proves(Path(joins.accept()[0])), "no further join")
             handshake.reset(first.sock)
 
     return run
@@ -398,34 +451,79 @@ def told(*bodies):
     return run
 
 
+def answer_comes(path):
+    """What comes first is the client's answer."""
+    kind, ssn, body = path.get()
+    check((kind, ssn, len(body)) == (ANSWER, 1, 8), f"{kind} {ssn} {body.hex()}, no answer")
+
+
+def told_before():
+    """A Weft of another format is told apart by its first frame."""
+    with client_of_ours() as (first, _):
+        first.raw(frame(4, body=addresses()))
+        first.ends()
+
+
 def unreachable_homes():
     with client_of_ours() as (first, joins):
         first.put(ADDRESSES, body=addresses("::ffff:192.0.2.1", "::ffff:255.255.255.255", "::", "ff02::1", f"::ffff:{HERE}", paths=255))
         path = Path(joins.accept()[0])
-        path.get()
-        path.put(JOINED, ssn=1, body=b"the answ")
-        time.sleep(0.3)
+        path.put(CHALLENGE, ssn=1, body=proves(path))
+        answer_comes(path)
         handshake.reset(path.sock)
         handshake.reset(first.sock)
 
 
 def its_own_addresses():
-    """A client does not connect to its own host because a peer says so."""
+    """A client does not connect to its own host because a peer says so, whichever of its addresses that is."""
+    own = ["127.0.0.1", "::1", SERVER, BOTH_HAVE]
     with contextlib.ExitStack() as stack:
         first, joins = stack.enter_context(client_of_ours())
-        own = stack.enter_context(handshake.tcp_socket(host="A"))
-        own.bind(("127.0.0.1", OWN_PORT + 1))
-        own.listen()
-        first.put(ADDRESSES, body=addresses("::ffff:127.0.0.1", f"::ffff:{HERE}"))
+        stack.enter_context(both_have())
+        listeners = []
+        for address in own:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            listeners.append(stack.enter_context(handshake.tcp_socket(host="A", family=family)))
+            listeners[-1].bind((address, OWN_PORT + 1))
+            listeners[-1].listen()
+        first.put(ADDRESSES, body=addresses(*(socket.inet_ntop(socket.AF_INET6, mapped(each)) for each in own), f"::ffff:{HERE}"))
         # The other address is used.
         path = Path(joins.accept()[0])
         path.get()
-        own.settimeout(0.5)
-        with contextlib.suppress(socket.timeout):
-            own.accept()
-            raise Failure("it has connected to itself")
+        time.sleep(0.5)
+        for address, each in zip(own, listeners):
+            each.settimeout(0.01)
+            with contextlib.suppress(socket.timeout):
+                each.accept()
+                raise Failure(f"it has connected to {address}, which is its own")
         handshake.reset(path.sock)
         handshake.reset(first.sock)
+
+
+@contextlib.contextmanager
+def both_have():
+    """Both hosts have a device with the same private address, as where docker runs on both."""
+    hosts = "A", "B"
+    for host in hosts:
+        ip = handshake.on(host, "ip")
+        subprocess.run([*ip, "link", "add", "docker0", "type", "bridge"], check=True)
+        subprocess.run([*ip, "addr", "add", f"{BOTH_HAVE}/16", "dev", "docker0"], check=True)
+        subprocess.run([*ip, "link", "set", "docker0", "up"], check=True)
+    try:
+        yield
+    finally:
+        for host in hosts:
+            subprocess.run([*handshake.on(host, "ip"), "link", "del", "docker0"], check=True)
+
+
+def private_network():
+    """What both hosts have is not told by the one, nor joined at by a client of the other; the stream has its path."""
+    with both_have():
+        stream = Stream()
+        second = stream.joined()
+        second.put(SEGMENT, body=HELLO)
+        stream.asked(stream.first, second)
+        stream.gone(second)
 
 
 def wrong_crc(data):
@@ -442,15 +540,22 @@ CASES = [
     ("before its turn: a SEND far ahead", early(fpdu.send(b"wrong", msn=100))),
     ("before its turn: half a header", early(b"\x41\x40\x00")),
     ("a slow join", slow_join),
-    ("a wrong key", guest(frame(JOIN, ssn=1, body=b"01234567"))),
-    ("a key with one wrong bit", guest(lambda s: frame(JOIN, ssn=1, body=s.key[:7] + bytes([s.key[7] ^ 1])))),
-    ("a join with a wrong CRC", guest(lambda s: wrong_crc(frame(JOIN, ssn=1, body=s.key)))),
-    ("a join of a path too many", guest(lambda s: frame(JOIN, ssn=2, body=s.key))),
-    ("a join of a path far too many", guest(lambda s: frame(JOIN, ssn=0xFFFFFFFF, body=s.key))),
-    ("an answer instead of a join", guest(lambda s: frame(JOINED, ssn=1, body=s.answer))),
+    ("a wrong proof", answers(lambda s, c: bytes(8))),
+    ("a proof with one wrong bit", answers(lambda s, c: bytes([s.proof(0, 1, c)[0] ^ 1]) + s.proof(0, 1, c)[1:])),
+    ("the responder's own proof", answers(lambda s, c: s.proof(1, 1, c))),
+    ("a proof for another path", answers(lambda s, c: s.proof(0, 0, c))),
+    ("a proof for another address", answers(lambda s, c: s.proof(0, 1, c, BOTH_HAVE))),
+    ("a proof for another challenge", answers(lambda s, c: s.proof(0, 1, NONCE))),
+    ("an answer for another path", answers(lambda s, c: s.proof(0, 1, c), ssn=0)),
+    ("a join with a wrong CRC", guest(wrong_crc(frame(JOIN, ssn=1, body=NONCE)))),
+    ("a join of a path too many", guest(frame(JOIN, ssn=2, body=NONCE))),
+    ("a join of a path far too many", guest(frame(JOIN, ssn=0xFFFFFFFF, body=NONCE))),
+    ("an answer instead of a join", guest(frame(ANSWER, ssn=1, body=NONCE))),
+    ("the key instead of a join", guest(lambda s: frame(JOIN, ssn=1, body=s.key))),
+    ("a join as Weft had it before", guest(lambda s: frame(5, ssn=1, body=s.key[:8]))),
     ("a segment instead of a join", guest(frame(SEGMENT, body=HELLO))),
     ("another protocol instead of a join", guest(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")),
-    ("half a join", guest(lambda s: frame(JOIN, ssn=1, body=s.key)[:14], JOIN_LIMIT + PROMPT)),
+    ("half a join", guest(frame(JOIN, ssn=1, body=NONCE)[:14], JOIN_LIMIT + PROMPT)),
     ("silent guests", silent_guests),
     ("a path in place of another", replaced),
     ("a path that is torn within a frame", torn),
@@ -472,18 +577,27 @@ CASES = [
     ("type 0", ends_all(frame(0))),
     ("addresses from an initiator", ends_all(frame(ADDRESSES, body=addresses()))),
     ("a join on a path", ends_all(frame(JOIN, body=bytes(8)))),
+    ("a challenge on a path", ends_all(frame(CHALLENGE, body=bytes(16)))),
+    ("an answer on a path", ends_all(frame(ANSWER, body=bytes(8)))),
     ("too many bytes", too_many_bytes),
     ("an end", orderly),
-    ("client: a wrong answer", answered(frame(JOINED, ssn=1, body=b"01234567"))),
-    ("client: an answer for another path", answered(frame(JOINED, ssn=0, body=b"the answ"))),
-    ("client: a segment instead of an answer", answered(frame(SEGMENT, body=HELLO))),
-    ("client: another protocol", answered(b"HTTP/1.1 400 Bad Request\r\n\r\n")),
-    ("client: silence", answered(b"")),
+    ("client: a wrong proof", answered(lambda p: frame(CHALLENGE, ssn=1, body=proves(p)[:8] + bytes(8)))),
+    ("client: the initiator's own proof", answered(lambda p: frame(CHALLENGE, ssn=1, body=proves(p, responder=0)))),
+    ("client: a proof for another address", answered(lambda p: frame(CHALLENGE, ssn=1, body=proves(p, address="10.0.0.7")))),
+    ("client: a proof for another path", answered(lambda p: frame(CHALLENGE, ssn=1, body=proves(p, number=0)))),
+    ("client: a challenge for another path", answered(lambda p: frame(CHALLENGE, ssn=0, body=proves(p)))),
+    ("client: a segment instead of a challenge", answered(lambda p: proves(p) and frame(SEGMENT, body=HELLO))),
+    ("client: type 0 instead of a challenge", answered(lambda p: proves(p) and frame(0))),
+    ("client: an end of the wrong length", answered(lambda p: proves(p) and frame(END, body=b"123"))),
+    ("client: another protocol", answered(lambda p: proves(p) and b"HTTP/1.1 400 Bad Request\r\n\r\n")),
+    ("client: silence", answered(lambda p: proves(p) and b"")),
     ("client: addresses twice", told(addresses(), addresses())),
     ("client: more addresses than there are", told(addresses(num=3))),
     ("client: nine addresses", told(addresses(*["::1"] * 9))),
     ("client: addresses of nobody", unreachable_homes),
+    ("client: addresses as Weft told them before", told_before),
     ("client: addresses of its own", its_own_addresses),
+    ("a private network that both hosts have", private_network),
     ("ordinary rping afterwards", handshake.ordinary_rping),
 ]
 

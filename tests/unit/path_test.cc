@@ -37,7 +37,8 @@ TEST(Path, EachTypeHasItsLength) {
   for (const auto& [type, len] : {std::pair<u8, u32>{WEFT_PATH_END, 0},
                                   {WEFT_PATH_ACK, 0},
                                   {WEFT_PATH_JOIN, 8},
-                                  {WEFT_PATH_JOINED, 8}}) {
+                                  {WEFT_PATH_CHALLENGE, 16},
+                                  {WEFT_PATH_ANSWER, 8}}) {
     for (u32 n = 0; n < 16; n++) {
       EXPECT_EQ(decode(ulpdu(type, Bytes(n)), &hdr), n == len) << type << " " << n;
     }
@@ -47,9 +48,10 @@ TEST(Path, EachTypeHasItsLength) {
 TEST(Path, RefusesUnknownTypes) {
   weft_path_hdr hdr{};
   for (u32 type = 0; type < 256; type++) {
-    const bool known = type >= WEFT_PATH_SEGMENT && type <= WEFT_PATH_JOINED;
+    const bool known = (type >= WEFT_PATH_SEGMENT && type <= WEFT_PATH_ACK) ||
+                       (type >= WEFT_PATH_ADDRESSES && type <= WEFT_PATH_ANSWER);
     bool any = false;
-    for (const u32 n : {0, 1, 8, 20}) {
+    for (const u32 n : {0, 1, 8, 16, 20}) {
       any |= decode(ulpdu(static_cast<u8>(type), Bytes(n)), &hdr);
     }
     EXPECT_EQ(any, known) << type;
@@ -76,8 +78,9 @@ TEST(Path, ReservedBytesAreIgnoredAndWrittenAsZero) {
 
 TEST(Path, AddressesComeAsTheyWent) {
   weft_path_addrs in{};
-  in.key = 0x0123456789abcdef;
-  in.answer = 0xfedcba9876543210;
+  for (u8 i = 0; i < WEFT_PATH_KEY_LEN; i++) {
+    in.key[i] = static_cast<u8>(0xa0 + i);
+  }
   in.port = 0xbeef;
   in.paths = 3;
   for (u8 num = 0; num <= WEFT_PATH_MAX_ADDRS; num++) {
@@ -96,8 +99,8 @@ TEST(Path, AddressesComeAsTheyWent) {
     bytes.resize(len);
     ASSERT_TRUE(decode(bytes, &seen));
     weft_path_decode_addrs(bytes.data(), &out);
-    EXPECT_EQ(out.key, in.key);
-    EXPECT_EQ(out.answer, in.answer);
+    EXPECT_EQ(bytes[12], 0xa0);
+    EXPECT_EQ(memcmp(out.key, in.key, sizeof(in.key)), 0);
     EXPECT_EQ(out.port, in.port);
     EXPECT_EQ(out.paths, in.paths);
     EXPECT_EQ(out.num, num);
@@ -117,11 +120,31 @@ TEST(Path, RefusesAddressesThatDoNotFitTheirNumber) {
   EXPECT_FALSE(decode(ulpdu(WEFT_PATH_ADDRESSES, Bytes(19)), &hdr));
 }
 
-TEST(Path, KeysLieBehindTheHeader) {
-  Bytes bytes = ulpdu(WEFT_PATH_JOIN, Bytes(8));
-  weft_path_put_key(bytes.data(), 0x1122334455667788);
-  EXPECT_EQ(weft_path_key(bytes.data()), 0x1122334455667788U);
-  EXPECT_EQ(bytes, ulpdu(WEFT_PATH_JOIN, {0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88}));
+TEST(Path, NoncesAndProofsLieBehindTheHeader) {
+  Bytes bytes = ulpdu(WEFT_PATH_CHALLENGE, Bytes(16));
+  weft_path_put_number(bytes.data(), 0, 0x1122334455667788);
+  weft_path_put_number(bytes.data(), 1, 0x99aabbccddeeff01);
+  EXPECT_EQ(weft_path_number(bytes.data(), 0), 0x1122334455667788U);
+  EXPECT_EQ(weft_path_number(bytes.data(), 1), 0x99aabbccddeeff01U);
+  EXPECT_EQ(bytes, ulpdu(WEFT_PATH_CHALLENGE, {0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99,
+                                               0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0x01}));
+}
+
+TEST(Path, AClaimHasAllThatItIsAbout) {
+  weft_path_claim claim{};
+  claim.responder = true;
+  claim.number = 7;
+  memset(claim.addr, 0xdd, sizeof(claim.addr));
+  claim.joined = 0x0102030405060708;
+  claim.challenged = 0x1112131415161718;
+  Bytes bytes(WEFT_PATH_CLAIM_LEN, 0xee);
+  weft_path_encode_claim(bytes.data(), &claim);
+  EXPECT_EQ(bytes,
+            (Bytes{0, 0, 0, 1, 0, 0, 0, 7} + Bytes(16, 0xdd) + Bytes{1, 2, 3, 4, 5, 6, 7, 8} +
+             Bytes{0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18}));
+  claim.responder = false;
+  weft_path_encode_claim(bytes.data(), &claim);
+  EXPECT_EQ(bytes[3], 0);
 }
 
 TEST(Path, SequenceNumbersWrap) {

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several TCP connections as one stream, the responder: where paths join, and guests, which are
+ * connections to there that have not proved yet that they are the initiator's.
+ */
+#include <linux/random.h>
+
+#include "llp/paths.h"
+
+/* How long a guest is safe from a newer one: longer than two round trips on most networks. */
+#define WEFT_PATHS_GUEST_TIME	WEFT_PATHS_TICK
+
+/* Begins to listen, at all addresses of the family that the first path has. */
+static int paths_listen(struct weft_paths *p)
+{
+	struct sockaddr_storage any = { .ss_family = p->local.ss_family };
+	struct weft_llp *llp;
+	int ret;
+
+	llp = weft_llp_open(p->below, p->net, any.ss_family, &weft_paths_ops, p);
+	if (IS_ERR(llp))
+		return PTR_ERR(llp);
+	/* In the cgroup of the application, as the sockets that it accepts then are. */
+	ret = weft_paths_charge(p, llp);
+	if (!ret)
+		ret = weft_llp_bind(llp, &any, true);
+	if (!ret)
+		ret = weft_llp_listen(llp, WEFT_PATHS_MAX_JOINS);
+	if (ret) {
+		weft_llp_close(llp, true);
+		return ret;
+	}
+	p->listener = llp;
+	p->addrs.port = llp->class->path->port(llp);
+	return 0;
+}
+
+/* Tells the peer where to join, once. Without a port it is not told, and one path has to do. */
+static void paths_tell(struct weft_paths *p)
+{
+	const struct weft_path_hdr hdr = { .type = WEFT_PATH_ADDRESSES };
+	u8 fpdu[WEFT_PATH_CONTROL_ROOM];
+	u8 *ulpdu = fpdu + WEFT_MPA_LEN;
+
+	lockdep_assert_held(&p->lock);
+	if (!p->listener && paths_listen(p)) {
+		p->told = true;
+		return;
+	}
+	p->addrs.paths = p->terms.paths;
+	p->addrs.num = weft_homes(p->net, &p->local, p->addrs.addr[0], WEFT_PATH_MAX_ADDRS);
+	weft_path_encode(ulpdu, &hdr);
+	/* Nobody has sent anything before, so it is not amid another frame. */
+	if (!p->path[0].current_frame)
+		p->told = weft_paths_control(p, &p->path[0], fpdu,
+					     weft_path_encode_addrs(ulpdu, &p->addrs));
+}
+
+static void guest_leave(struct weft_path_guest *guest)
+{
+	weft_llp_close(guest->llp, true);
+	memset(guest, 0, sizeof(*guest));
+}
+
+/* Ends a guest that has not joined. */
+static void guest_refuse(struct weft_paths *p, struct weft_path_guest *guest)
+{
+	weft_count(p->terms.counters, WEFT_CNT_PATH_REFUSED, 1);
+	guest_leave(guest);
+}
+
+/*
+ * Reads what a guest says next, no byte behind it: a join and the answer to a challenge are of one
+ * length. Returns 1 if it is here, 0 if not yet, or a negative errno value.
+ */
+static int guest_hear(struct weft_paths *p, struct weft_path_guest *guest)
+{
+	u32 all = weft_fpdu_len(WEFT_PATH_JOIN_LEN), covered = all - WEFT_CRC_LEN;
+	int ret;
+
+	lockdep_assert_held(&p->lock);
+	while (guest->have < all) {
+		ret = weft_llp_recv(guest->llp, guest->buf + guest->have, all - guest->have);
+		if (ret == -EAGAIN &&
+		    time_before(jiffies, guest->since + WEFT_PATHS_JOIN_TIME))
+			return 0;
+		if (ret <= 0)
+			return -ECONNRESET;
+		guest->have += ret;
+	}
+	guest->have = 0;
+	if (weft_get_be16(guest->buf) != WEFT_PATH_JOIN_LEN)
+		return -EPROTO;
+	if (p->terms.crc &&
+	    !weft_crc_good(guest->buf + covered,
+			   weft_crc_update(WEFT_CRC_SEED, guest->buf, covered)))
+		return -EPROTO;
+	return 1;
+}
+
+/*
+ * Takes a join: the guest is given a proof of the key, and has to answer by another. Returns false
+ * if it is none, or could not be answered.
+ */
+static bool guest_asks(struct weft_paths *p, struct weft_path_guest *guest)
+{
+	struct weft_path_claim claim = { .responder = true };
+	const u8 *ulpdu = guest->buf + WEFT_MPA_LEN;
+	u8 fpdu[WEFT_PATH_CHALLENGE_ROOM];
+	u8 *challenge = fpdu + WEFT_MPA_LEN;
+	struct sockaddr_storage local, remote;
+	struct weft_path_hdr hdr;
+
+	lockdep_assert_held(&p->lock);
+	if (!weft_path_decode(ulpdu, WEFT_PATH_JOIN_LEN, &hdr) || hdr.type != WEFT_PATH_JOIN ||
+	    hdr.ssn >= p->terms.paths || weft_llp_addresses(guest->llp, &local, &remote))
+		return false;
+	claim.number = hdr.ssn;
+	/* Where the guest is: the initiator proves nothing for another address than it was told. */
+	weft_path_addr(claim.addr, &local);
+	claim.joined = weft_path_number(ulpdu, 0);
+	get_random_bytes(&claim.challenged, sizeof(claim.challenged));
+	hdr = (struct weft_path_hdr){ .type = WEFT_PATH_CHALLENGE, .ssn = claim.number };
+	weft_path_encode(challenge, &hdr);
+	weft_path_put_number(challenge, 0, claim.challenged);
+	weft_path_put_number(challenge, 1, weft_path_proof(p, &claim));
+	claim.responder = false;
+	guest->proof = weft_path_proof(p, &claim);
+	guest->number = claim.number;
+	guest->asked = true;
+	return !weft_paths_say(p, guest->llp, fpdu, WEFT_PATH_CHALLENGE_LEN);
+}
+
+/* Returns true if a guest has given the proof that makes it a path. */
+static bool guest_proves(const struct weft_path_guest *guest)
+{
+	const u8 *ulpdu = guest->buf + WEFT_MPA_LEN;
+	struct weft_path_hdr hdr;
+
+	return weft_path_decode(ulpdu, WEFT_PATH_JOIN_LEN, &hdr) &&
+	       hdr.type == WEFT_PATH_ANSWER && hdr.ssn == guest->number &&
+	       weft_path_proves(weft_path_number(ulpdu, 0), guest->proof);
+}
+
+/* Makes a path of a guest, in place of the one with its number. */
+static void guest_joins(struct weft_paths *p, struct weft_path_guest *guest)
+{
+	struct weft_path *path = &p->path[guest->number];
+	struct weft_llp *llp = guest->llp;
+
+	lockdep_assert_held(&p->lock);
+	if (weft_paths_charge(p, llp)) {
+		guest_leave(guest);
+		return;
+	}
+	memset(guest, 0, sizeof(*guest));
+	weft_path_prepare(p, llp);
+	if (path->llp)
+		weft_path_drop(p, path);
+	weft_path_up(p, path - p->path, llp);
+}
+
+/* Hears a guest, once: for each thing that it says there is an event. */
+static void guest_serve(struct weft_paths *p, struct weft_path_guest *guest)
+{
+	int ret = guest_hear(p, guest);
+
+	lockdep_assert_held(&p->lock);
+	if (!ret)
+		return;
+	if (ret > 0 && guest->asked && guest_proves(guest))
+		guest_joins(p, guest);
+	else if (ret < 0 || guest->asked || !guest_asks(p, guest))
+		guest_refuse(p, guest);
+}
+
+/*
+ * Returns room for a guest, at the cost of the oldest if that had its chance: a stranger who keeps
+ * connecting does not crowd out a guest whose answer is on its way. Returns NULL if all are new.
+ */
+static struct weft_path_guest *guest_room(struct weft_paths *p)
+{
+	struct weft_path_guest *guest, *oldest = &p->guest[0];
+
+	lockdep_assert_held(&p->lock);
+	for (guest = p->guest; guest < p->guest + WEFT_PATHS_MAX_JOINS; guest++) {
+		if (!guest->llp)
+			return guest;
+		if (time_before(guest->since, oldest->since))
+			oldest = guest;
+	}
+	if (time_before(jiffies, oldest->since + WEFT_PATHS_GUEST_TIME))
+		return NULL;
+	guest_refuse(p, oldest);
+	return oldest;
+}
+
+/**
+ * weft_paths_host() - tell the initiator where to join, hear the guests, and let new ones in
+ * @p: the stream, of a responder
+ *
+ * Context: process, @p->lock held.
+ * Return: how soon to call it again without an event; 0: not needed.
+ */
+unsigned long weft_paths_host(struct weft_paths *p)
+{
+	u32 budget = WEFT_PATHS_MAX_JOINS;
+	struct weft_path_guest *guest;
+	unsigned long again = 0;
+	struct weft_llp *llp;
+
+	lockdep_assert_held(&p->lock);
+	if (!p->told && weft_path_is_up(&p->path[0]))
+		paths_tell(p);
+	if (!p->told)
+		again = WEFT_PATHS_TICK;
+	/* Those who are here come before those who would take their room. */
+	for (guest = p->guest; guest < p->guest + WEFT_PATHS_MAX_JOINS; guest++) {
+		if (guest->llp)
+			guest_serve(p, guest);
+		if (guest->llp)
+			again = WEFT_PATHS_TICK;
+	}
+	while (p->listener && weft_llp_incoming(p->listener)) {
+		if (!budget--)
+			return 1;
+		again = WEFT_PATHS_TICK;
+		guest = guest_room(p);
+		if (!guest)
+			break;
+		llp = weft_llp_accept(p->listener, &weft_paths_ops, p);
+		if (IS_ERR(llp))
+			break;
+		guest->llp = llp;
+		guest->since = jiffies;
+		/* There is no event for what it has said before. */
+		guest_serve(p, guest);
+	}
+	return again;
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several paths, and a stranger: one who has an address that the initiator was told, or who
+ * connects to where the responder awaits joins. Neither learns the key, nor harms the stream.
+ */
+#include "bench.h"
+#include "ends.h"
+#include "fake_stream.h"
+#include "routes.h"
+#include "wire/plan.h"
+
+#define LEN	8000U	/* of most segments here */
+
+/* Says a frame whose ULPDU has these bytes. */
+static void say(struct kunit *test, struct fake *from, const u8 *ulpdu, u32 len)
+{
+	u8 fpdu[WEFT_PATH_CONTROL_ROOM] = {};
+	u32 all;
+
+	memcpy(weft_fpdu_begin(fpdu, len), ulpdu, len);
+	all = weft_fpdu_end(fpdu, len, true);
+	KUNIT_EXPECT_EQ(test, weft_llp_send(&from->llp, fpdu, all), (int)all);
+	settle();
+}
+
+/* --- at an address that the initiator was told --- */
+
+/* A stranger listens. */
+static struct fake *lurk(struct kunit *test)
+{
+	const struct sockaddr_storage any = { .ss_family = AF_INET };
+	struct fake *lurker = fake_new(&init_net, NULL, NULL);
+
+	KUNIT_ASSERT_NOT_NULL(test, lurker);
+	KUNIT_ASSERT_EQ(test, weft_llp_bind(&lurker->llp, &any, true), 0);
+	KUNIT_ASSERT_EQ(test, weft_llp_listen(&lurker->llp, 4), 0);
+	return lurker;
+}
+
+/* Has the initiator's second path lead to the stranger; returns the stranger's end of it. */
+static struct fake *lure(struct routes *r, struct fake *lurker)
+{
+	struct weft_path_home *home = &r->a.p->home[0];
+	struct weft_llp *llp;
+
+	mutex_lock(&r->a.p->lock);
+	KUNIT_ASSERT_EQ(r->a.test, r->a.p->num_homes, 1U);
+	((struct sockaddr_in *)&home->addr)->sin_port =
+		((struct sockaddr_in *)&lurker->local)->sin_port;
+	home->next_try = jiffies;
+	mutex_unlock(&r->a.p->lock);
+	route_look(&r->a);
+	llp = weft_llp_accept(&lurker->llp, NULL, NULL);
+	KUNIT_ASSERT_FALSE(r->a.test, IS_ERR(llp));
+	return to_fake(llp);
+}
+
+/* A stream of which the first path alone is up. */
+static struct routes *routes_with_one(struct kunit *test)
+{
+	struct routes *r = routes_make(test, 2, 2);
+
+	fake_faults.connect = -ENETUNREACH;
+	settle();
+	fake_faults.connect = 0;
+	return r;
+}
+
+static void expect_goes_on(struct routes *r)
+{
+	u32 taken = r->b.taken;
+
+	KUNIT_EXPECT_EQ(r->a.test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_NULL(r->a.test, r->a.p->path[1].llp);
+	route_send_many(&r->a, 1, LEN);
+	settle();
+	KUNIT_EXPECT_EQ(r->a.test, r->b.taken, taken + 1);
+}
+
+/* Whatever a stranger says instead of an answer costs that connection alone. */
+static void stranger_says_anything(struct kunit *test)
+{
+	static const u8 lengths[] = { 12, 13, 20, 28, 36 };
+	u8 ulpdu[WEFT_PATH_HDR_LEN + 24] = {};
+	struct fake *lurker, *end;
+	struct routes *r;
+	u32 type, i;
+
+	for (type = 0; type < 12; type++) {
+		for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+			r = routes_with_one(test);
+			lurker = lurk(test);
+			end = lure(r, lurker);
+			ulpdu[0] = type;
+			ulpdu[7] = 1;
+			say(test, end, ulpdu, lengths[i]);
+			expect_goes_on(r);
+			KUNIT_EXPECT_EQ_MSG(test, (int)end->state, (int)WEFT_LLP_DEAD,
+					    "type %u of %u bytes", type, lengths[i]);
+			weft_llp_close(&end->llp, true);
+			weft_llp_close(&lurker->llp, true);
+			routes_free(r);
+		}
+	}
+}
+
+/* Takes the frame of a control type that has come to a stranger; its ULPDU is at @ulpdu. */
+static void hear(struct kunit *test, struct fake *at, u8 type, u8 *ulpdu, u32 len)
+{
+	u8 fpdu[WEFT_PATH_CONTROL_ROOM];
+	u32 all = weft_fpdu_len(len);
+
+	KUNIT_ASSERT_EQ(test, weft_llp_recv(&at->llp, fpdu, all), (int)all);
+	KUNIT_EXPECT_EQ(test, (u32)weft_get_be16(fpdu), len);
+	memcpy(ulpdu, fpdu + WEFT_MPA_LEN, len);
+	KUNIT_EXPECT_EQ(test, ulpdu[0], type);
+}
+
+/* --- where the responder awaits joins --- */
+
+/* Connects to the responder, under an address of its. */
+static struct fake *call(struct routes *r, u32 host)
+{
+	struct sockaddr_storage to = to_fake(r->b.p->listener)->local;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&to;
+	struct fake *stranger;
+
+	v4->sin_addr.s_addr = htonl(0x0a090000 + host);
+	stranger = fake_call(&init_net, &r->a.p->local, &to);
+	KUNIT_ASSERT_NOT_NULL(r->a.test, stranger);
+	return stranger;
+}
+
+static void expect_refused(struct routes *r, struct fake *stranger, u64 refused)
+{
+	KUNIT_EXPECT_EQ(r->a.test, (int)stranger->state, (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(r->a.test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), refused);
+	weft_llp_close(&stranger->llp, true);
+}
+
+/* Says a join, and writes the claim of the challenge that it gets. */
+static void ask(struct routes *r, struct fake *from, u32 number, struct weft_path_claim *claim)
+{
+	const struct weft_path_hdr hdr = { .type = WEFT_PATH_JOIN, .ssn = number };
+	u8 ulpdu[WEFT_PATH_CHALLENGE_LEN];
+
+	*claim = (struct weft_path_claim){ .responder = true, .number = number, .joined = 77 };
+	weft_path_addr(claim->addr, &from->remote);
+	weft_path_encode(ulpdu, &hdr);
+	weft_path_put_number(ulpdu, 0, claim->joined);
+	say(r->a.test, from, ulpdu, WEFT_PATH_JOIN_LEN);
+	hear(r->a.test, from, WEFT_PATH_CHALLENGE, ulpdu, WEFT_PATH_CHALLENGE_LEN);
+	claim->challenged = weft_path_number(ulpdu, 0);
+	KUNIT_EXPECT_EQ(r->a.test, weft_path_number(ulpdu, 1), weft_path_proof(r->a.p, claim));
+	claim->responder = false;
+}
+
+static void answer(struct routes *r, struct fake *from, u32 number, u64 proof)
+{
+	const struct weft_path_hdr hdr = { .type = WEFT_PATH_ANSWER, .ssn = number };
+	u8 ulpdu[WEFT_PATH_JOIN_LEN];
+
+	weft_path_encode(ulpdu, &hdr);
+	weft_path_put_number(ulpdu, 0, proof);
+	say(r->a.test, from, ulpdu, WEFT_PATH_JOIN_LEN);
+}
+
+/* A wrong proof costs its sender that connection; with the right one it takes a path's place. */
+static void stranger_guesses(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	struct weft_path_claim claim, other;
+	struct fake *stranger;
+	u32 i, wrong = 6;
+
+	for (i = 0; i < wrong; i++) {
+		stranger = call(r, 2);
+		ask(r, stranger, 1, &claim);
+		other = claim;
+		other.responder = i == 1;
+		other.number += i == 2;
+		other.addr[15] += i == 3;
+		other.joined += i == 4;
+		other.challenged += i == 5;
+		answer(r, stranger, 1, weft_path_proof(r->a.p, &other) ^ !i);
+		expect_refused(r, stranger, i + 1);
+	}
+	stranger = call(r, 2);
+	ask(r, stranger, 1, &claim);
+	answer(r, stranger, 0, weft_path_proof(r->a.p, &claim));
+	expect_refused(r, stranger, wrong + 1);
+	/* Without a join there is nothing to answer. */
+	stranger = call(r, 2);
+	answer(r, stranger, 1, 0);
+	expect_refused(r, stranger, wrong + 2);
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 2ULL);
+	stranger = call(r, 2);
+	ask(r, stranger, 1, &claim);
+	answer(r, stranger, 1, weft_path_proof(r->a.p, &claim));
+	KUNIT_EXPECT_EQ(test, (int)stranger->state, (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 3ULL);
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_LEAVES), 1ULL);
+	weft_llp_close(&stranger->llp, true);
+	routes_free(r);
+}
+
+/* Takes what a stranger has heard, and says it to the responder. Nothing of it is the key. */
+static void stranger_listens(struct kunit *test)
+{
+	struct routes *r = routes_with_one(test);
+	struct fake *lurker = lurk(test), *end = lure(r, lurker), *stranger;
+	u8 heard[256], ulpdu[WEFT_PATH_CHALLENGE_LEN];
+	int len = weft_llp_recv(&end->llp, heard, sizeof(heard)), i;
+
+	KUNIT_ASSERT_EQ(test, len, (int)weft_fpdu_len(WEFT_PATH_JOIN_LEN));
+	for (i = 0; i + 8 <= len; i++)
+		KUNIT_EXPECT_TRUE(test, memcmp(heard + i, r->b.p->addrs.key, 8) &&
+				  memcmp(heard + i, r->b.p->addrs.key + 8, 8));
+	stranger = call(r, 2);
+	KUNIT_EXPECT_EQ(test, weft_llp_send(&stranger->llp, heard, len), len);
+	settle();
+	/* Its own join gives a challenge, whose proof is no answer. */
+	hear(test, stranger, WEFT_PATH_CHALLENGE, ulpdu, WEFT_PATH_CHALLENGE_LEN);
+	answer(r, stranger, 1, weft_path_number(ulpdu, 1));
+	expect_refused(r, stranger, 1);
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 1ULL);
+	weft_llp_close(&end->llp, true);
+	weft_llp_close(&lurker->llp, true);
+	routes_free(r);
+}
+
+/*
+ * A stranger at an address that the initiator was told passes its join on to the responder, which
+ * he reaches under this address. Returns true if he is in the middle of a path then.
+ */
+static bool relay(struct kunit *test, u32 host)
+{
+	struct routes *r = routes_with_one(test);
+	struct fake *lurker = lurk(test), *end = lure(r, lurker), *stranger = call(r, host);
+	u8 ulpdu[WEFT_PATH_CHALLENGE_LEN];
+	bool ret;
+
+	hear(test, end, WEFT_PATH_JOIN, ulpdu, WEFT_PATH_JOIN_LEN);
+	say(test, stranger, ulpdu, WEFT_PATH_JOIN_LEN);
+	hear(test, stranger, WEFT_PATH_CHALLENGE, ulpdu, WEFT_PATH_CHALLENGE_LEN);
+	say(test, end, ulpdu, WEFT_PATH_CHALLENGE_LEN);
+	ret = r->a.p->path[1].llp;
+	weft_llp_close(&stranger->llp, true);
+	weft_llp_close(&end->llp, true);
+	weft_llp_close(&lurker->llp, true);
+	routes_free(r);
+	return ret;
+}
+
+/* He gets no proof if that is another address; under the same one he is a router between them. */
+static void stranger_relays(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, relay(test, 3));
+	KUNIT_EXPECT_TRUE(test, relay(test, 2));
+}
+
+/* Strangers who keep connecting do not crowd out a guest before his answer is here. */
+static void stranger_crowds(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	struct fake *crowd[WEFT_PATHS_MAX_JOINS + 2];
+	struct weft_path_claim claim;
+	u32 i;
+
+	for (i = 0; i < WEFT_PATHS_MAX_JOINS; i++)
+		crowd[i] = call(r, 2);
+	settle();
+	ask(r, crowd[0], 1, &claim);
+	mutex_lock(&r->b.p->lock);
+	for (i = 0; i < WEFT_PATHS_MAX_JOINS; i++)
+		/* However slow this machine is. */
+		r->b.p->guest[i].since = jiffies + HZ;
+	mutex_unlock(&r->b.p->lock);
+	for (; i < ARRAY_SIZE(crowd); i++)
+		crowd[i] = call(r, 2);
+	settle();
+	for (i = 0; i < ARRAY_SIZE(crowd); i++)
+		KUNIT_EXPECT_EQ(test, (int)crowd[i]->state, (int)WEFT_LLP_OPEN);
+	answer(r, crowd[0], 1, weft_path_proof(r->a.p, &claim));
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 3ULL);
+	/* Those who have had their time give way. */
+	mutex_lock(&r->b.p->lock);
+	for (i = 0; i < WEFT_PATHS_MAX_JOINS; i++)
+		r->b.p->guest[i].since = jiffies - HZ;
+	mutex_unlock(&r->b.p->lock);
+	route_look(&r->b);
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 1ULL);
+	for (i = 0; i < ARRAY_SIZE(crowd); i++)
+		weft_llp_close(&crowd[i]->llp, true);
+	routes_free(r);
+}
+
+/* The proofs are SipHash-2-4, by numbers that tests/capture/siphash.py computes. */
+static void stranger_proofs(struct kunit *test)
+{
+	struct weft_paths *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct weft_path_claim claim = {
+		.responder = true, .number = 3, .addr = { [10] = 0xff, 0xff, 10, 9, 0, 2 },
+		.joined = 0x1111111111111111, .challenged = 0x2222222222222222,
+	};
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	for (i = 0; i < WEFT_PATH_KEY_LEN; i++)
+		p->addrs.key[i] = i;
+	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x75d8a32477a64902ULL);
+	claim.responder = false;
+	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x81c2d4969f51436eULL);
+}
+
+static struct kunit_case stranger_cases[] = {
+	KUNIT_CASE(stranger_says_anything),
+	KUNIT_CASE(stranger_listens),
+	KUNIT_CASE(stranger_relays),
+	KUNIT_CASE(stranger_guesses),
+	KUNIT_CASE(stranger_crowds),
+	KUNIT_CASE(stranger_proofs),
+	{}
+};
+
+static int stranger_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite stranger_suite = {
+	.name = "weft_paths_stranger",
+	.suite_init = stranger_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = stranger_cases,
+};
+
+kunit_test_suite(stranger_suite);
