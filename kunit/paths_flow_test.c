@@ -440,6 +440,38 @@ static void flow_end_first(struct kunit *test)
 	routes_free(r);
 }
 
+/* An end that found no memory is tried again. */
+static void flow_end_without_memory(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	mutex_lock(&r->a.p->lock);
+	/* As weft_paths_end() leaves it then. */
+	r->a.p->ending = true;
+	mutex_unlock(&r->a.p->lock);
+	route_look(&r->a);
+	KUNIT_EXPECT_TRUE(test, r->a.p->shut);
+	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
+	routes_free(r);
+}
+
+/* A stream that is to be looked after later is looked after sooner if that is due. */
+static void flow_sooner(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	struct timer_list *timer = &r->a.p->work.timer;
+
+	cancel_delayed_work_sync(&r->a.p->work);
+	r->a.p->is_due = false;
+	weft_paths_soon(r->a.p, 100 * HZ);
+	KUNIT_EXPECT_TRUE(test, time_after(timer->expires, jiffies + 50 * HZ));
+	weft_paths_soon(r->a.p, 10 * HZ);
+	KUNIT_EXPECT_TRUE(test, time_before(timer->expires, jiffies + 50 * HZ));
+	weft_paths_soon(r->a.p, 100 * HZ);
+	KUNIT_EXPECT_TRUE(test, time_before(timer->expires, jiffies + 50 * HZ));
+	routes_free(r);
+}
+
 static struct kunit_case flow_cases[] = {
 	KUNIT_CASE(flow_by_room),
 	KUNIT_CASE(flow_in_parts),
@@ -458,6 +490,8 @@ static struct kunit_case flow_cases[] = {
 	KUNIT_CASE(flow_closes),
 	KUNIT_CASE(flow_wrong_ends),
 	KUNIT_CASE(flow_end_first),
+	KUNIT_CASE(flow_end_without_memory),
+	KUNIT_CASE(flow_sooner),
 	{}
 };
 

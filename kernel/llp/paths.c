@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "base/compat.h"
+#include "base/context.h"
 #include "base/workqueue.h"
 #include "llp/paths.h"
 
@@ -179,6 +180,8 @@ static unsigned long paths_progress(struct weft_paths *p)
 	more = paths_receive(p);
 	wait = paths_look_around(p);
 	paths_sweep(p);
+	if (p->ending)
+		weft_paths_end(p);
 	weft_paths_push(p);
 	if (weft_paths_all_came(p) && p->state == WEFT_LLP_OPEN)
 		WRITE_ONCE(p->state, WEFT_LLP_PEER_CLOSED);
@@ -201,6 +204,9 @@ static void paths_work(struct work_struct *work)
 	unsigned long again;
 	unsigned int flags;
 
+	spin_lock_irq(&p->due_lock);
+	p->is_due = false;
+	spin_unlock_irq(&p->due_lock);
 	if (!mutex_trylock(&p->lock)) {
 		WRITE_ONCE(p->awaited, true);
 		/* Pairs with the one in weft_paths_unlock(): either sees the other. */
@@ -294,13 +300,14 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 {
 	struct mem_cgroup *memcg = first->class->path->payer(first);
 	struct mem_cgroup *before = set_active_memcg(memcg);
-	struct weft_paths *p = kvzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	struct weft_paths *p = weft_payer_alloc(sizeof(*p));
 
 	set_active_memcg(before);
 	if (!p) {
 		mem_cgroup_put(memcg);
 		return ERR_PTR(-ENOMEM);
 	}
+	memset(p, 0, sizeof(*p));
 	p->llp.class = &weft_paths_class;
 	p->llp.ops = ops;
 	p->llp.owner = owner;
@@ -310,6 +317,7 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 	p->memcg = memcg;
 	p->state = WEFT_LLP_OPEN;
 	mutex_init(&p->lock);
+	spin_lock_init(&p->due_lock);
 	INIT_DELAYED_WORK(&p->work, paths_work);
 	INIT_LIST_HEAD(&p->unacked);
 	INIT_LIST_HEAD(&p->waiting);
@@ -411,7 +419,7 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
 	kfree(p->stage);
 	mem_cgroup_put(p->memcg);
 	put_net(p->net);
-	kvfree(p);
+	kfree(p);
 }
 
 /**

@@ -176,6 +176,9 @@ struct weft_paths_terms {
  * @memcg: who pays for memory, with a reference, or NULL
  * @lock: the stream's lock. Taken before the locks of its sockets
  * @work: does all that events of sockets ask for. Never waits for @lock, as in SCTP
+ * @due_lock: protects @is_due and @due; innermost, any context
+ * @is_due: @work is queued, and has not begun...
+ * @due: ... to run at this time, in jiffies
  * @awaited: @work found @lock taken, and is to be queued when that is let go
  * @state: what the owner is told. Read by anyone
  * @error: why the stream failed, a negative errno value; 0: not yet, or already told
@@ -184,6 +187,7 @@ struct weft_paths_terms {
  * @fault: the peer has broken the rules
  * @short_of_memory: something waits for memory
  * @want_space: a send found no room
+ * @ending: our direction is to be ended
  * @shut: our end is under way, or done
  * @path: the paths, by number. The first connection is number 0
  * @arrivals: the segments that have come and were not taken
@@ -221,6 +225,9 @@ struct weft_paths {
 	struct mem_cgroup *memcg;
 	struct mutex lock; /* of the stream */
 	struct delayed_work work;
+	spinlock_t due_lock; /* of is_due, due */
+	bool is_due;
+	unsigned long due;
 	bool awaited;
 	enum weft_llp_state state;
 	int error;
@@ -229,6 +236,7 @@ struct weft_paths {
 	bool fault;
 	bool short_of_memory;
 	bool want_space;
+	bool ending;
 	bool shut;
 	struct weft_path path[WEFT_MAX_PATHS];
 	struct weft_arrivals arrivals;
@@ -283,10 +291,15 @@ static inline u32 weft_paths_taken(const struct weft_paths *p)
 /* Has the work run, after a delay unless it is to run sooner. Any context. */
 static inline void weft_paths_soon(struct weft_paths *p, unsigned long delay)
 {
-	if (delay)
-		queue_delayed_work(weft_workqueue, &p->work, delay);
-	else
-		mod_delayed_work(weft_workqueue, &p->work, 0);
+	unsigned long due = jiffies + delay, flags;
+
+	spin_lock_irqsave(&p->due_lock, flags);
+	if (!p->is_due || time_before(due, p->due)) {
+		p->is_due = true;
+		p->due = due;
+		mod_delayed_work(weft_workqueue, &p->work, delay);
+	}
+	spin_unlock_irqrestore(&p->due_lock, flags);
 }
 
 /* --- paths.c --- */

@@ -11,6 +11,7 @@
 #include <net/sock.h>
 
 #include "base/compat.h"
+#include "base/context.h"
 #include "base/workqueue.h"
 #include "llp/paths.h"
 #include "wire/fpdu.h"
@@ -29,11 +30,15 @@ static void frame_put(struct weft_path_frame *frame)
 /* Finds memory for a frame of @len bytes. Returns its first byte, or NULL. */
 static u8 *frame_alloc_bytes(struct weft_paths *p, struct weft_path_frame *frame, u32 len)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+	gfp_t gfp = weft_payer_gfp() | __GFP_NOWARN;
 
 	lockdep_assert_held(&p->lock);
 	if (len > PAGE_SIZE) {
 		frame->page = alloc_pages(gfp | __GFP_COMP, get_order(len));
+		/* As in weft_payer_alloc(). */
+		if (!frame->page && current->flags & PF_KTHREAD)
+			frame->page = alloc_pages(GFP_KERNEL | __GFP_NOWARN | __GFP_COMP,
+						  get_order(len));
 		return frame->page ? page_address(frame->page) : NULL;
 	}
 	if (!skb_page_frag_refill(len, &p->frag, gfp))
@@ -62,9 +67,11 @@ static struct weft_path_frame *frame_new(struct weft_paths *p, u8 type, const u8
 	u8 *fpdu = NULL, *to;
 
 	len += WEFT_PATH_HDR_LEN;
-	frame = kzalloc(sizeof(*frame), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (frame)
+	frame = weft_payer_alloc(sizeof(*frame));
+	if (frame) {
+		memset(frame, 0, sizeof(*frame));
 		fpdu = frame_alloc_bytes(p, frame, weft_fpdu_len(len));
+	}
 	memalloc_noio_restore(flags);
 	set_active_memcg(before);
 	if (!fpdu) {
@@ -327,9 +334,10 @@ bool weft_paths_want_space(struct weft_llp *llp)
 void weft_paths_end(struct weft_paths *p)
 {
 	lockdep_assert_held(&p->lock);
+	p->ending = true;
 	if (p->shut)
 		return;
-	/* Without memory it is tried again. */
+	/* Without memory it is tried again, by paths_progress(). */
 	p->shut = frame_new(p, WEFT_PATH_END, NULL, 0);
 	p->short_of_memory |= !p->shut;
 	weft_paths_push(p);
@@ -360,12 +368,15 @@ static int paths_give_part(struct weft_paths *p, const u8 *from, u32 len)
 {
 	u32 before = p->staged, have = before, all = WEFT_MPA_LEN, n = 0, part;
 	struct mem_cgroup *memcg;
+	unsigned int flags;
 	int ret;
 
 	if (!p->stage) {
+		flags = memalloc_noio_save();
 		memcg = set_active_memcg(p->memcg);
-		p->stage = kmalloc(WEFT_PATH_EMSS, GFP_NOIO | __GFP_ACCOUNT | __GFP_NOWARN);
+		p->stage = weft_payer_alloc(WEFT_PATH_EMSS);
 		set_active_memcg(memcg);
+		memalloc_noio_restore(flags);
 	}
 	if (!p->stage)
 		return -EAGAIN;
