@@ -3,8 +3,28 @@
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <rdma/ib_verbs.h>
 
 #include "llp/paths.h"
+#include "uapi/weft-abi.h"
+
+#define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
+
+/*
+ * Returns true if a network device carries one of Weft's that this namespace sees: the operator has
+ * given it to RDMA, which speaks in clear.
+ */
+static bool carries_weft(struct net_device *dev)
+{
+	struct ib_device *ib = ib_device_get_by_netdev(dev, WEFT_DRIVER);
+	bool seen;
+
+	if (!ib)
+		return false;
+	seen = rdma_dev_access_netns(ib, dev_net(dev));
+	ib_device_put(ib);
+	return seen;
+}
 
 /* Writes a device's IPv4 address for paths at @to. Returns false if it has none, or has @first. */
 static bool home_v4(struct net_device *dev, __be32 first, struct in6_addr *to)
@@ -49,7 +69,7 @@ static bool home_v6(struct net_device *dev, const struct in6_addr *first, struct
 }
 
 /**
- * weft_homes() - list a host's addresses for paths: one of each device
+ * weft_homes() - list a host's addresses for paths: one of each device that carries one of Weft's
  * @net: the namespace
  * @first: the address that the first path has; the others are of the same family
  * @addr: result: the addresses, as in a frame; @first is the first
@@ -74,7 +94,7 @@ u32 weft_homes(struct net *net, const struct sockaddr_storage *first, u8 *addr, 
 	for_each_netdev_rcu(net, dev) {
 		if (num == most)
 			break;
-		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK))
+		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK) || !carries_weft(dev))
 			continue;
 		if (is_v4 ? home_v4(dev, v4->sin_addr.s_addr, &home) :
 			    IS_ENABLED(CONFIG_IPV6) && home_v6(dev, &v6->sin6_addr, &home))

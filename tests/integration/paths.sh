@@ -57,6 +57,16 @@ done
 check "no path has joined so far" test "$(counter weft0 path_joins) $(counter weft1 path_joins)" = "0 0"
 
 each paths 2
+# leads BYTES: has host B a connection to the server at this address, of /proc/net/tcp?
+leads() { on_b cat /proc/net/tcp | grep -qE "$1:[0-9A-F]+ 01 "; }
+leads_not() { ! leads "$1"; }
+serve 7208
+call 7208
+check "of a card without a Weft device no address is told: both paths are on the other card" wait_for 20 has_sockets 2
+check "nothing leads there" leads_not 0100010A
+called "with one card that carries a Weft device"
+on_a rdma link add weft2 type weft netdev eth1
+
 serve 7201
 call 7201
 check "with paths at both ends there are two connections" wait_for 20 has_sockets 2

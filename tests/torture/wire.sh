@@ -25,6 +25,7 @@ if [[ ${WEFT_TRANSPORT:-tcp} == sctp ]]; then
 elif ((${WEFT_PATHS:-1} > 1)); then
 	links="eth0 eth1" label="$WEFT_PATHS paths"
 	second_link
+	on_a rdma link add weft2 type weft netdev eth1
 fi
 for device in weft0 weft1; do
 	echo required >/sys/class/infiniband/$device/weft/crc
