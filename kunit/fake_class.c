@@ -564,7 +564,7 @@ static void path_flight(const struct weft_llp *llp, struct weft_llp_flight *flig
 	flight->end = flight->una + READ_ONCE(f->unsent);
 	flight->window = f->script.cwnd;
 	flight->rtt_us = f->script.rtt_us;
-	flight->rto = HZ / 2;
+	flight->rto = f->script.rto;
 }
 
 static const struct weft_llp_path fake_path = {

@@ -12,7 +12,7 @@
 #include "fake_stream.h"
 
 #define FAKE_SCRIPT { .emss = 1448, .train = 45 * 1448, .window = 4 << 20, .hold = 4 << 20, \
-		      .cwnd = 64 << 10, .rtt_us = 1000 }
+		      .cwnd = 64 << 10, .rtt_us = 1000, .rto = 60 * HZ }
 
 struct fake_script fake_script = FAKE_SCRIPT;
 struct fake_faults fake_faults;

@@ -222,10 +222,17 @@ static void join_wrong_length(struct kunit *test)
 	}
 }
 
+/* Their paths stall after a second without an acknowledgement. */
+static struct routes *routes_that_stall(struct kunit *test, u32 paths)
+{
+	fake_script.rto = HZ / 2;
+	return routes_gather(test, paths);
+}
+
 /* A path whose peer's host is silent stays, and others carry what it has; then it gives up. */
 static void join_stalls(struct kunit *test)
 {
-	struct routes *r = routes_gather(test, 2);
+	struct routes *r = routes_that_stall(test, 2);
 	struct fake *slow = route_fake(&r->a, 1);
 	u32 unsent;
 
@@ -264,7 +271,7 @@ static void join_stalls(struct kunit *test)
 /* If all are silent, none is given up: TCP knows how long to wait. */
 static void join_all_stall(struct kunit *test)
 {
-	struct routes *r = routes_gather(test, 2);
+	struct routes *r = routes_that_stall(test, 2);
 	u32 i;
 
 	cut(r, 0, true);
@@ -539,7 +546,7 @@ static void mishap(struct routes *r, u32 *seed)
 
 static void join_any_weather(struct kunit *test)
 {
-	struct routes *r = routes_gather(test, 4);
+	struct routes *r = routes_that_stall(test, 4);
 	u32 seed = 20, step;
 
 	for (step = 0; step < 3000; step++) {
