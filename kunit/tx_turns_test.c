@@ -83,7 +83,7 @@ static void turns_near(struct kunit *test)
 	swap(weft_workqueue, blocked);
 	qp->kernel->near.func(&qp->kernel->near);
 	KUNIT_EXPECT_GT(test, qp->tx.batch.sent, 0ULL);
-	KUNIT_EXPECT_LE(test, qp->tx.batch.sent, (u64)2 * ROUND);
+	KUNIT_EXPECT_LE(test, qp->tx.batch.sent, (u64)4 * ROUND);
 	KUNIT_EXPECT_TRUE(test, work_pending(&qp->worker.work));
 	KUNIT_EXPECT_FALSE(test, work_pending(&qp->kernel->near));
 	complete_all(&go);

@@ -393,12 +393,16 @@ def rounds(seed, seconds, only):
             for moment, change in plan:
                 time.sleep(max(0, start + moment - time.monotonic()))
                 change(actors, chance)
+            marks = [("changes", time.monotonic())]
             for actor in actors:
                 actor.kill()
             for actor in actors:
                 actor.reap()
+            marks.append(("killing", time.monotonic()))
             repair()
+            marks.append(("repair", time.monotonic()))
             served = calm()
+            marks.append(("calm", time.monotonic()))
         except Failure as why:
             for actor in actors:
                 actor.kill()
@@ -406,7 +410,9 @@ def rounds(seed, seconds, only):
             repair()
             continue
         yield f"ok {name}"
-        print(f"# the honest client was served in {served} ms; {time.monotonic() - start:.1f} s", flush=True)
+        ends = [moment for _, moment in marks]
+        took = (f"{what} {end - begin:.1f} s" for (what, end), begin in zip(marks, [start, *ends]))
+        print(f"# the honest client was served in {served} ms; {', '.join(took)}", flush=True)
 
 
 def main():
