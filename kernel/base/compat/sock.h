@@ -90,18 +90,22 @@ static inline bool weft_sock_steered(void)
  * Makes a kernel socket hold its network namespace until the socket is gone, as a user's
  * socket does. TCP's timers run on after the close, to send a lost FIN again. Without the
  * reference they could run in a namespace that was freed. The socket is new, nobody else
- * has seen it, and the caller holds a reference on the namespace.
+ * has seen it, and the caller holds a reference on the namespace. A socket that was cloned
+ * from a listener that holds its namespace holds it already.
  */
 #ifdef HAVE_SK_NET_REFCNT_UPGRADE
 static inline void weft_sock_hold_net(struct sock *sk)
 {
-	sk_net_refcnt_upgrade(sk);
+	if (!sk->sk_net_refcnt)
+		sk_net_refcnt_upgrade(sk);
 }
 #else
 static inline void weft_sock_hold_net(struct sock *sk)
 {
 	struct net *net = sock_net(sk);
 
+	if (sk->sk_net_refcnt)
+		return;
 	sk->sk_net_refcnt = 1;
 	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
 	sock_inuse_add(net, 1);
