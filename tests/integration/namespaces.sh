@@ -25,6 +25,8 @@ check "  but there is one on the host itself" on_a test -e /sys/class/infiniband
 check "ibv_devices shows each host its own" test "$(on_b ibv_devices | grep -o 'weft[0-9]')" = weft1
 works "rping between the hosts"
 check "rdma statistic in the namespace" on_a bash -c 'rdma statistic show link weft0/1 | grep -q rx_fpdus'
+sent_and_received() { on_a "$LAB_PROJECT/tools/weft" status weft0 | grep -qE '^  sent [1-9][0-9]* bytes, received [1-9]'; }
+check "weft status in the namespace: what was sent and received" sent_and_received
 check "rdma res in the namespace" on_a bash -c 'rdma res show | grep -q weft0'
 
 # Devices of the same MAC address are no trouble where nobody sees both.
@@ -48,6 +50,14 @@ refused "a program here finds no device" "No IB devices|not found|wasn.t found|F
 check "and back" ip netns exec C rdma dev set weft0 netns A
 check "  it is here" sees A weft0
 works "  and works"
+
+# The namespace that it was moved to goes.
+ip netns add E
+check "rdma dev set weft0 netns E" on_a rdma dev set weft0 netns E
+ip netns del E
+check "  E is deleted: the device is in the first namespace" wait_for 20 rdma dev show weft0
+check "  and back" rdma dev set weft0 netns A
+works "after its namespace was deleted"
 
 # Moved away under traffic: programs lose it, as if it were unplugged.
 setsid ip netns exec A rping -s -a 10.0.0.1 -S 1000 >/run/server 2>&1 </dev/null &

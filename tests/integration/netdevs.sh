@@ -116,6 +116,18 @@ time.sleep(1000)' >/run/taken &
 	done
 	kill $taken
 	ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="$range" net.ipv4.ip_local_reserved_ports=
+	# Who listens on all addresses is in no domain.
+	refused "a listener on all addresses has no connections from a VRF" "RDMA_CM_EVENT_REJECTED|connect error" 40 \
+		server_client "rping -s -a 0.0.0.0 -C 1" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 1" 20
+	wait_for 10 quiet_a
+	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=1
+	if session "rping -s -a 0.0.0.0 -C 5" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30; then
+		ok "with tcp_l3mdev_accept it has them"
+	else
+		explain "$said"
+		not_ok "with tcp_l3mdev_accept it has them" "client status $CLIENT_STATUS"
+	fi
+	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=0
 	to_domain ""
 	rping_to "rping out of the VRF" 10.0.0.1
 	ip -n A link del red
