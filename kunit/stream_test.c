@@ -187,6 +187,25 @@ static void space_before_accept(struct kunit *test)
 	weft_llp_close(llp, true);
 }
 
+/* A socket is given another's user, which firewalls and routing rules may ask for. */
+static void user_of_another(struct kunit *test)
+{
+	struct pipe *from = pipe_open(test), *to;
+	struct sock *like = from->sock->sk, *sk;
+
+	release_sock(like);
+	to = pipe_open(test);
+	sk = to->sock->sk;
+	release_sock(sk);
+	WRITE_ONCE(like->sk_uid, KUIDT_INIT(4711));
+	KUNIT_EXPECT_EQ(test, weft_sock_charge_as(sk, like), 0);
+	KUNIT_EXPECT_TRUE(test, uid_eq(sk->sk_uid, KUIDT_INIT(4711)));
+	lock_sock(like);
+	pipe_close(from);
+	lock_sock(sk);
+	pipe_close(to);
+}
+
 /*
  * A socket is put into another's groups with the number that net_cls has given it, also where both
  * are in one group of the second version, as all are on a host that uses the first.
@@ -222,6 +241,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(portion_sent),
 	KUNIT_CASE(portion_cut_often),
 	KUNIT_CASE(space_before_accept),
+	KUNIT_CASE(user_of_another),
 	KUNIT_CASE(groups_like_another),
 	{}
 };

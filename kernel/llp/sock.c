@@ -126,7 +126,7 @@ void weft_sock_inherit_tos(struct sock *sk, const struct sock *listener)
 }
 
 /**
- * weft_sock_charge_as() - put a socket into another's cgroup, which pays for its memory
+ * weft_sock_charge_as() - give a socket another's user and cgroup, which pays for its memory
  * @sk: the socket, which no memory cgroup pays for
  * @other: the other, of the same protocol
  *
@@ -138,6 +138,8 @@ int weft_sock_charge_as(struct sock *sk, const struct sock *other)
 	int ret;
 
 	lock_sock(sk);
+	/* Which a firewall and a routing rule may ask for, and a worker that opens one is root. */
+	WRITE_ONCE(sk->sk_uid, READ_ONCE(other->sk_uid));
 	weft_sock_cgroup_like(sk, other);
 	ret = weft_sock_charge_like(sk, other);
 	release_sock(sk);
