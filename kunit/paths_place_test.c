@@ -192,9 +192,12 @@ static void place_damaged(struct kunit *test)
 /* What comes a second time, after its message was delivered, is not placed again. */
 static void place_once(struct kunit *test)
 {
-	struct pair *p = pair_new(test);
-	struct weft_paths *paths = to_weft_paths(p->a->llp);
+	struct weft_paths *paths;
+	struct pair *p;
 
+	fake_script.rto = HZ / 2;
+	p = pair_new(test);
+	paths = to_weft_paths(p->a->llp);
 	write_late(p);
 	mutex_lock(&paths->lock);
 	paths->path[0].since -= HZ + HZ / 5;

@@ -11,7 +11,7 @@
 #include "wire/bytes.h"
 #include "wire/crc.h"
 
-#define MOST	SZ_1M
+#define MOST	SZ_2M
 
 /**
  * struct tape - what a stream was given

@@ -5,8 +5,8 @@
 
 #define ROUND	SZ_256K	/* the most that a round lays out */
 
-/* A stream that takes all, and an end with a Write of END_MEMORY, which takes three rounds. */
-static struct tx_bench *much_to_send(struct kunit *test, bool kernel)
+/* A stream that takes all, and an end with Writes of END_MEMORY, each of which takes three rounds. */
+static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes)
 {
 	struct weft_sq_wr *wr;
 	struct tx_bench *t;
@@ -16,21 +16,26 @@ static struct tx_bench *much_to_send(struct kunit *test, bool kernel)
 	if (kernel)
 		give_to_kernel(test, t->e->b);
 	start(test, t, true);
-	wr = end_wr(t->e, WEFT_OP_WRITE, 0, END_MEMORY);
-	end_remote(wr, 0);
-	end_post(t->e, wr);
+	while (writes--) {
+		wr = end_wr(t->e, WEFT_OP_WRITE, 0, END_MEMORY);
+		end_remote(wr, 0);
+		end_post(t->e, wr);
+	}
 	return t;
 }
 
-static void expect_write(struct kunit *test, struct tx_bench *t, u32 len)
+static void expect_writes(struct kunit *test, struct tx_bench *t, u32 writes)
 {
 	const struct weft_ddp_hdr want = {
 		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG, .to = END_IOVA,
 	};
+	u32 i;
 
 	drain(test, t);
-	expect_message(test, t, &want, t->e->memory, len);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	for (i = 0; i < writes; i++) {
+		expect_message(test, t, &want, t->e->memory, END_MEMORY);
+		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
+	}
 	expect_end(test, t);
 }
 
@@ -41,7 +46,7 @@ static void turns_give_way(struct kunit *test)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(wants); i++) {
-		struct tx_bench *t = much_to_send(test, false);
+		struct tx_bench *t = much_to_send(test, false, 1);
 		struct weft_qp *qp = t->e->qp;
 
 		mutex_lock(&qp->tx.lock);
@@ -56,7 +61,7 @@ static void turns_give_way(struct kunit *test)
 			KUNIT_EXPECT_TRUE(test, timer_delete_sync(&qp->worker.timer));
 			weft_qp_kick(qp);
 		}
-		expect_write(test, t, END_MEMORY);
+		expect_writes(test, t, 1);
 		bench_free(test, t);
 	}
 }
@@ -74,7 +79,7 @@ static void wait_to_go(struct work_struct *work)
 static void turns_near(struct kunit *test)
 {
 	struct workqueue_struct *blocked = alloc_ordered_workqueue("weft_kunit_blocked", 0);
-	struct tx_bench *t = much_to_send(test, true);
+	struct tx_bench *t = much_to_send(test, true, 3);
 	struct weft_qp *qp = t->e->qp;
 
 	KUNIT_ASSERT_NOT_NULL(test, blocked);
@@ -90,7 +95,7 @@ static void turns_near(struct kunit *test)
 	flush_workqueue(weft_workqueue);
 	swap(weft_workqueue, blocked);
 	destroy_workqueue(blocked);
-	expect_write(test, t, END_MEMORY);
+	expect_writes(test, t, 3);
 	bench_free(test, t);
 }
 
