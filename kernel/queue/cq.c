@@ -2,6 +2,7 @@
 /* Completion queues: entries in, events out. */
 #include <linux/ktime.h>
 #include <linux/slab.h>
+#include <linux/time_namespace.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "base/compat.h"
@@ -122,7 +123,7 @@ static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_row *row,
 	phase = cq_phase(&cq->ring, cq->ring.head);
 	cqe = weft_ring_slot(&cq->ring, cq->ring.head++);
 	cqe->wr_id = wc->wr_id;
-	cqe->timestamp = cq->timestamps ? ktime_get_raw_ns() : 0;
+	cqe->timestamp = cq->timestamps ? ktime_get_raw_ns() + cq->clock_offset : 0;
 	cqe->qp_num = wc->qpn;
 	cqe->byte_len = wc->byte_len;
 	cqe->ex = wc->ex;
@@ -252,6 +253,12 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		return -ENOMEM;
 	weft_cq_init(cq);
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	if (udata) {
+		struct timespec64 ahead = {};
+
+		timens_add_monotonic(&ahead);
+		cq->clock_offset = timespec64_to_ns(&ahead);
+	}
 	ret = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe),
 			       udata, &resp.ring);
 	if (ret)

@@ -26,6 +26,7 @@
  * @polled: kernel consumers: index of the next entry to poll
  * @armed: kernel consumers: sequence of the last arming
  * @timestamps: entries tell when they were made
+ * @clock_offset: what the clock of the program's time namespace is ahead, in nanoseconds
  * @mod_count: moderation: raise an event at this many unpolled completions; 0: with a
  *	@mod_period, only its end raises one
  * @mod_period: raise it after this many microseconds at the latest; 0: no such limit
@@ -46,6 +47,7 @@ struct weft_cq {
 	u32 polled;
 	u32 armed;
 	bool timestamps;
+	s64 clock_offset;
 	u16 mod_count;
 	u16 mod_period;
 	bool mod_waiting;
