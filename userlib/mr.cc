@@ -51,6 +51,28 @@ ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova,
   });
 }
 
+#if WEFT_RDMA_CORE_RELEASE >= 59
+ibv_mr* reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
+  constexpr uint64_t kDmabuf =
+      IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET | IBV_REG_MR_MASK_IOVA;
+  const uint64_t given = attr->comp_mask;
+  if ((given & ~(kDmabuf | IBV_REG_MR_MASK_ADDR)) != 0) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  if (given == kDmabuf) {
+    return reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, attr->access);
+  }
+  if ((given & ~uint64_t{IBV_REG_MR_MASK_IOVA}) != IBV_REG_MR_MASK_ADDR) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  const bool elsewhere = (given & IBV_REG_MR_MASK_IOVA) != 0;
+  return reg_mr(pd, attr->addr, attr->length,
+                elsewhere ? attr->iova : reinterpret_cast<uintptr_t>(attr->addr), attr->access);
+}
+#endif
+
 // libibverbs has looked at the flags, and moves `addr` and `length` of the region.
 int rereg_mr(verbs_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
   return weft_cmd_rereg_mr(mr, static_cast<uint32_t>(flags), pd, addr, length, access);

@@ -11,6 +11,10 @@ ibv_mr* reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access)
 // Of a dma-buf: `length` bytes from `offset` on of what `fd` stands for.
 ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                       int access);
+#if WEFT_RDMA_CORE_RELEASE >= 59
+// Of either kind, as `attr` says. Without it releases before 64 answer EOPNOTSUPP.
+ibv_mr* reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr);
+#endif
 int rereg_mr(verbs_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access);
 int dereg_mr(verbs_mr* mr);
 

@@ -105,7 +105,7 @@ WEFT_OP(44, reg_dmabuf_mr, struct ibv_mr*,
         (struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access))
 WEFT_OP(44, reg_mr, struct ibv_mr*,
         (struct ibv_pd* pd, void* addr, size_t length, uint64_t hca_va, int access))
-WEFT_OP_UNUSED(59, reg_mr_ex)
+WEFT_OP(59, reg_mr_ex, struct ibv_mr*, (struct ibv_pd* pd, struct ibv_mr_init_attr* attr))
 WEFT_OP(44, req_notify_cq, int, (struct ibv_cq* cq, int solicited_only))
 WEFT_OP(44, rereg_mr, int,
         (struct verbs_mr* vmr, int flags, struct ibv_pd* pd, void* addr, size_t length,
