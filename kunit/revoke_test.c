@@ -684,6 +684,25 @@ static void region_changes(struct kunit *test)
 	teardown(test, b);
 }
 
+/* The device has as many regions as it says, and one again when one of them is gone. */
+static void region_number(struct kunit *test)
+{
+	struct bench *b = setup(test);
+	struct weft_mr *mr;
+
+	atomic_set(&b->dev.num_mr, WEFT_MAX_MR - 1);
+	mr = weft_mr_create(&b->pd, WEFT_MR_REGION);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(weft_mr_create(&b->pd, WEFT_MR_REGION)), -ENOMEM);
+	weft_mr_destroy(mr);
+	mr = weft_mr_create(&b->pd, WEFT_MR_REGION);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	weft_mr_destroy(mr);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), WEFT_MAX_MR - 1);
+	atomic_set(&b->dev.num_mr, 0);
+	teardown(test, b);
+}
+
 /* --- an end waits for who is inside --- */
 
 struct end {
@@ -831,6 +850,7 @@ static struct kunit_case revoke_cases[] = {
 	KUNIT_CASE(keys_go_round),
 	KUNIT_CASE(region_stays),
 	KUNIT_CASE(region_changes),
+	KUNIT_CASE(region_number),
 	KUNIT_CASE(end_waits),
 	KUNIT_CASE(queue_pair_refuses),
 	{}

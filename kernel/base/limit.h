@@ -7,10 +7,10 @@
 
 struct weft_device;
 
-/* Each of these can really be reached. */
+/* Each of these can really be reached. NVMe's host takes 128 regions for each of its queues. */
 #define WEFT_MAX_QP		65536
 #define WEFT_MAX_CQ		65536
-#define WEFT_MAX_MR		65536
+#define WEFT_MAX_MR		0x100000
 #define WEFT_MAX_MW		65536
 #define WEFT_MAX_PD		65536
 #define WEFT_MAX_SRQ		65536
