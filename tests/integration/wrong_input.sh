@@ -74,7 +74,9 @@ fi
 mkdir -p /run/wrong
 names=() pids=() helpers=() regexes=()
 readonly longest=$((60 * patience))
-readonly refusal='RDMA_CM_EVENT_(REJECTED|UNREACHABLE|CONNECT_ERROR)|rdma_connect'
+# Who ends the connection has refused it, who says nothing is not there, and who says anything else is no peer.
+declare -A event=([silent]=UNREACHABLE [half]=UNREACHABLE [drip]=UNREACHABLE [close]=REJECTED [reset]=REJECTED
+	[http]=CONNECT_ERROR [garbage]=CONNECT_ERROR [echo]=CONNECT_ERROR [revision]=CONNECT_ERROR [long]=CONNECT_ERROR)
 
 # attempt NAME REGEX ADDRESS PORT: starts a client that must fail.
 attempt() {
@@ -100,15 +102,15 @@ SECONDS=0
 port=20000
 for behaviour in silent close reset http garbage half echo revision long drip; do
 	port=$((port + 1))
-	attempt "a peer of the wrong kind: $behaviour" "$refusal" 10.0.0.1 $port
+	attempt "a peer of the wrong kind: $behaviour" "RDMA_CM_EVENT_${event[$behaviour]}" 10.0.0.1 $port
 done
 attempt "a host that does not exist" 'RDMA_CM_EVENT_ADDR_ERROR|RDMA_CM_EVENT_UNREACHABLE|rdma_resolve' 10.0.0.99 7174
 attempt "an address that nobody routes" 'RDMA_CM_EVENT_ADDR_ERROR|rdma_resolve' 192.0.2.1 7174
-attempt "a port that nobody listens on" "$refusal" 10.0.0.1 7999
-attempt "a port that nobody listens on, IPv6" "$refusal" fd00::1 7999
+attempt "a port that nobody listens on" RDMA_CM_EVENT_REJECTED 10.0.0.1 7999
+attempt "a port that nobody listens on, IPv6" RDMA_CM_EVENT_REJECTED fd00::1 7999
 # Its address is known and its packets are dropped.
 ip -n B neigh add 10.0.0.98 lladdr 02:00:00:00:00:01 dev eth0
-attempt "a host that swallows everything" "$refusal" 10.0.0.98 7174
+attempt "a host that swallows everything" RDMA_CM_EVENT_UNREACHABLE 10.0.0.98 7174
 
 standing=10
 works "while clients wait for wrong peers"
