@@ -63,7 +63,7 @@ marked() {
 	: >/run/marked
 	ip netns exec A timeout 60 tcpdump -i eth0 -n -c 3 "$2" >/run/marked 2>&1 &
 	dump=$!
-	wait_for 10 grep -q 'listening on' /run/marked
+	await "rping listens" 10 grep -q 'listening on' /run/marked
 	pair_of "$1" "$3" "$4"
 	if wait_for 5 ended $dump && wait $dump; then
 		ok "$1: packets like $2"

@@ -43,7 +43,7 @@ else
 fi
 
 # A program that stays connected for a while.
-wait_for 10 quiet_a
+await "nobody listens any more" 10 quiet_a
 ip netns exec A rping -s -a 10.0.0.1 -C 100000 >/run/rping-a 2>&1 &
 rping_a=$!
 await_listener $rping_a '' || not_ok "a program that stays connected" "rping does not listen"

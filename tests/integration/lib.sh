@@ -92,7 +92,7 @@ closed_its_channel() { # STATUS OUTPUT TOLD: TOLD is what an end says that is to
 # rping_listens NAME OPTION...: begins rping's server on A, for one client, and waits until it listens.
 # rping_answers NAME HOST OPTION...: the case NAME: a client on HOST, and that server, end well.
 rping_listens() {
-	wait_for 10 quiet_a
+	await "nobody listens any more" 10 quiet_a
 	ip netns exec A timeout $((60 * patience)) rping -s "${@:2}" >/run/server 2>&1 </dev/null &
 	pinged=$!
 	await "$1: rping listens" 40 listening

@@ -62,7 +62,7 @@ works "after its namespace was deleted"
 # Moved away under traffic: programs lose it, as if it were unplugged.
 setsid ip netns exec A rping -s -a 10.0.0.1 -S 1000 >/run/server 2>&1 </dev/null &
 server=$!
-wait_for 20 listening
+await "rping listens" 20 listening
 setsid ip netns exec B rping -c -a 10.0.0.1 -S 1000 -v >/run/client 2>&1 </dev/null &
 client=$!
 wait_for 60 grep -q "ping data" /run/client || not_ok "moved under traffic" "rping sends nothing"

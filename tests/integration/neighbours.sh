@@ -73,7 +73,7 @@ served "  A serves that port, and B reaches it" fd00::1 fd00::1 $port6
 served "  and on every address, IPv4 as well" 10.0.0.1 :: $port6
 end stranger-6
 in_background stranger-2 ip netns exec C rping -s -a 0.0.0.0 -p 7407
-wait_for 20 listens C 7407
+await "the server of C listens" 20 listens C 7407
 
 # --- another's addresses are of no use without his wire ---
 ip -n C link add fake address 02:00:00:00:00:01 type dummy
@@ -118,7 +118,7 @@ begin() { # NAME COMMAND...: the COMMAND makes a queue pair in A; its number goe
 	exec {go}<>"/run/$1.go"
 	setsid ip netns exec A "${@:2}" >"/run/$1" 2>&1 <"/run/$1.go" &
 	background[$1]=$!
-	wait_for 60 grep -q 'queue pair' "/run/$1"
+	await "$1 has a queue pair" 60 grep -q 'queue pair' "/run/$1"
 	qpn=$(sed -n 's/^queue pair //p' "/run/$1")
 }
 owner() { # NAME [COMMAND...]: the same for user 1000, by the COMMAND
@@ -188,7 +188,7 @@ charged_not() { [[ $(awk '$1 == "sock" { print $2 }' "$group/memory.stat") == 0 
 if mkdir /run/cgroup && mount -t cgroup2 none /run/cgroup &&
 	echo +memory >/run/cgroup/cgroup.subtree_control && mkdir $group; then
 	in_background payer ip netns exec A bash -c "echo \$\$ >$group/cgroup.procs && exec ib_read_bw -R -d weft0 -s 1048576 -D 60"
-	wait_for 20 listens A 18515
+	await "the payer listens" 20 listens A 18515
 	# What is acknowledged late is held for long enough to be seen: the server lets others run only when the peer has all it sent.
 	tc -n B qdisc add dev eth0 root netem delay 100ms
 	in_background reader ip netns exec B ib_read_bw -R -d weft1 -s 1048576 -D 60 10.0.0.1
@@ -204,14 +204,14 @@ if mkdir /run/cgroup && mount -t cgroup2 none /run/cgroup &&
 		kept=0
 		mkdir $group
 		in_background answers ip netns exec A ib_read_bw -R -d weft0 -q $pairs -o "$1" -s 4096 -D 60
-		wait_for 20 listens A 18515
+		await "who answers listens" 20 listens A 18515
 		in_background readers ip netns exec B bash -c \
 			"echo \$\$ >$group/cgroup.procs && exec ib_read_bw -R -d weft1 -q $pairs -o $1 -s 4096 -D 60 10.0.0.1"
 		# Linux brings these numbers up to date every two seconds.
 		wait_for 40 connected && pause 3 && kept=$(awk '$1 == "kernel" { print $2 }' $group/memory.stat)
 		holding=$(awk '$1 == "sockets:" { print $3 }' "/proc/$someone_in_a/net/sockstat")
 		end readers answers
-		wait_for 10 rmdir $group
+		await "nobody is left in the group" 10 rmdir $group
 	}
 	pairs=64
 	kept_with 1
@@ -273,7 +273,7 @@ if wait_for 5 back; then
 	in_background hoard ip netns exec W "$peers" hoard weft8 100
 	check "  somebody elsewhere has many queue pairs of it" wait_for 60 grep -q ready /run/hoard
 	in_background doomed ip netns exec V rping -s -P -a 10.1.0.1 -p 7408
-	wait_for 20 listens V 7408
+	await "the server of V listens" 20 listens V 7408
 	in_background mute ip netns exec W "$peers" mute 10.1.0.1 7408
 	check "  a peer that does not close" wait_for 20 grep -q ready /run/mute
 	pause 1

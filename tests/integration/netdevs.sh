@@ -119,7 +119,7 @@ time.sleep(1000)' >/run/taken &
 	# Who listens on all addresses is in no domain.
 	refused "a listener on all addresses has no connections from a VRF" "RDMA_CM_EVENT_REJECTED|connect error" 40 \
 		server_client "rping -s -a 0.0.0.0 -C 1" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 1" 20
-	wait_for 10 quiet_a
+	await "nobody listens any more" 10 quiet_a
 	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=1
 	if session "rping -s -a 0.0.0.0 -C 5" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30; then
 		ok "with tcp_l3mdev_accept it has them"

@@ -21,7 +21,7 @@ start_traffic() {
 	await "rping listens" 20 listening || return
 	setsid ip netns exec B rping -c -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
 	client=$!
-	wait_for 20 connected
+	await "rping is connected" 20 connected
 }
 stop_traffic() {
 	kill -KILL -- "-$server" "-$client" 2>/dev/null
@@ -151,7 +151,7 @@ echo 2 >/sys/class/infiniband/weft0/weft/paths
 echo 2 >/sys/class/infiniband/weft1/weft/paths
 start_traffic
 paths_joined() { in_one_line rdma -dd res show qp link weft1/1 | grep -q drv_path1_joins; }
-wait_for 20 paths_joined
+await "both paths are there" 20 paths_joined
 for number in 0 1; do
 	says "queue pair: its path $number" "drv_path$number 10.0.0.1:[0-9]+ drv_path${number}_tx_bytes [1-9][0-9]* drv_path${number}_rx_bytes [1-9][0-9]* drv_path${number}_replayed 0 drv_path${number}_joins 1 drv_path${number}_leaves 0" \
 		in_one_line rdma -dd res show qp link weft1/1

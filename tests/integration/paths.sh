@@ -128,7 +128,7 @@ measured() {
 	kill "$client" "$server" 2>/dev/null
 	wait "$client" 2>/dev/null || status=$?
 	wait "$server" 2>/dev/null
-	wait_for 20 listens_not A 18515
+	await "perftest's server ends" 20 listens_not A 18515
 	((status != 139)) || return "$again"
 	echo "# $1 paths: $speed bytes/s"
 }

@@ -22,7 +22,7 @@ over() { on_"$1" cat "/proc/net/$2" | grep -qE "$3"; }
 serve() { # PORT
 	ip netns exec A rping -s -P -p "$1" >/run/served 2>&1 &
 	served=$!
-	wait_for 20 serves "$1"
+	await "rping listens" 20 serves "$1"
 }
 serves() { [[ $(listeners "$someone_in_a") == *sctp:$1:* || $(listeners "$someone_in_a") == *$(printf ':%04X' "$1")* ]]; }
 call() { rping_client on_b 30 -a 10.0.0.1 -p "$1" -C 3 -V; }
@@ -92,7 +92,7 @@ shuffled() {
 	done
 	ip netns exec A rping -s -P -S 60000 -p 7300 >/run/served 2>&1 &
 	served=$!
-	wait_for 20 serves 7300
+	await "rping listens" 20 serves 7300
 	rping_client on_b 60 -a 10.0.0.1 -p 7300 -C 40 -S 60000 -V || status=$?
 	kill "$served"
 	wait "$served" 2>/dev/null
@@ -125,7 +125,7 @@ each transport sctp
 each sctp_multihoming on
 ip netns exec A rping -s -P -S 4000 -p 7200 >/run/served 2>&1 &
 served=$!
-wait_for 20 serves 7200
+await "rping listens" 20 serves 7200
 rounds=$((6000 / less))
 ip netns exec B stdbuf -oL rping -c -a 10.0.0.1 -p 7200 -C $rounds -S 4000 -V -v >/run/pings 2>&1 &
 client=$!

@@ -124,7 +124,7 @@ set_a rtr send
 set_b rtr read
 refused "no ready-to-receive frame in common" "RDMA_CM_EVENT|failed|error" 30 \
 	server_client "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
-wait_for 10 quiet_a
+await "nobody listens any more" 10 quiet_a
 set_a rtr 7
 set_b rtr 7
 for revision in 1 2; do
@@ -149,7 +149,7 @@ refusals() { dmesg | grep -cE "weft0: peer 10\.0\.0\.2:[0-9]+ refused: it does n
 logged=$(refusals)
 refused "crc required at the responder, off at the initiator" "RDMA_CM_EVENT_REJECTED" 30 \
 	server_client "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
-wait_for 10 quiet_a
+await "nobody listens any more" 10 quiet_a
 check "conn_without_crc counts it" test "$(counter weft0 conn_without_crc)" = $((before + 1))
 check "the kernel log says which peer, and why" test "$(refusals)" = $((logged + 1))
 set_b crc preferred
@@ -189,7 +189,7 @@ for ends in "on on" "off on" "on off" "off off"; do
 		else
 			ok "$name: no atomics ($(grep -m 1 -E "ERRNO|[Ff]ail|Couldn|Unable" <<<"$CLIENT_OUTPUT"))"
 		fi
-		wait_for 10 quiet_a
+		await "nobody listens any more" 10 quiet_a
 		exchange "$name: rping"
 	fi
 done
