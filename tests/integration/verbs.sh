@@ -24,7 +24,7 @@ mount -t tracefs tracefs $trace 2>/dev/null
 echo 1 >$trace/events/weft/weft_limit/enable
 # In User Mode Linux, over SCTP and with several paths without the 65536 objects of each kind: they are made on no
 # connection, take three quarters of the time, and User Mode Linux maps each at the host, which allows no more.
-groups=("") everything=yes objects="max_qp max_cq max_mr max_mw max_pd max_srq"
+groups=("") everything=yes objects="max_qp max_cq max_mw max_pd max_srq"
 some=("shared receive" ibv_ "thread domain" resized anew capacities lists filled "window" rights
 	races doorbells answers keys fork events cgroup "DMA buffers" "threads on")
 [[ $(uname -r) != *-uml-* ]] || everything=no groups=("${some[@]}")
@@ -43,11 +43,17 @@ fi
 # kernels. Queue pairs, whose numbers are given out in the same way, stay.
 without=()
 if [[ $everything == yes && -n $objects && -z ${WEFT_CHOSEN:-} ]]; then
-	without=("limits: numbers of other queues") objects="max_qp max_mr max_mw max_pd"
+	without=("limits: numbers of other queues") objects="max_qp max_mw max_pd"
 fi
 for group in "${groups[@]}"; do
 	cases "$group" 700 "$program" 10.0.0.1 A B "$group" ${without[@]+"${without[@]}"}
 done
+# Whose monotonic clocks are ahead of the kernel's.
+if [[ -e /proc/self/ns/time ]]; then
+	cases "in a time namespace" 60 unshare --time --monotonic 1000000 --fork "$program" 10.0.0.1 A B ibv_start_poll
+else
+	skip "in a time namespace" "this kernel has none"
+fi
 
 # --- each refusal past a limit has traced the name of the limit ---
 grep -o 'weft_limit: .*' $trace/trace | sed 's/ asked=.*//' | sort | uniq -c >/run/refused
