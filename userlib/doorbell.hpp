@@ -23,7 +23,9 @@ class DoorbellError {
 // EBUSY comes only for a shared receive queue, while another thread tries to destroy it,
 // which fails as long as queue pairs use it. That is over soon, so the doorbell is rung
 // again. If the queue stays busy for a tenth of a second, the error is reported, and the
-// next post tries again.
+// next post tries again. The receives are in the ring then, although they are reported as not
+// posted, because the kernel may take them at any time: a program that posts them again has them
+// twice.
 //
 // Any other refusal is final: the device is gone, or the kernel does not know the queue.
 // (Nothing in this call can be interrupted or runs short of memory.) The work requests of
