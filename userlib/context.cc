@@ -28,6 +28,7 @@ namespace {
 struct Context {
   Room before;
   verbs_context base;
+  QpTable qps;
 
   static Context* of(ibv_context* context) {
     auto* base = reinterpret_cast<char*>(verbs_get_ctx(context));
@@ -100,6 +101,10 @@ bool module_matches(const char* device, uint32_t module_abi) {
 }
 
 }  // namespace
+
+QpTable* qps_of(ibv_context* context) {
+  return &Context::of(context)->qps;
+}
 
 // Takes `cmd_fd` over, as libibverbs wants it of this function.
 verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_data*/) {

@@ -3,6 +3,7 @@
 #define WEFT_CONTEXT_HPP
 
 #include "provider_abi.h"
+#include "qp_table.hpp"
 #include "room.hpp"
 
 namespace weft {
@@ -23,6 +24,9 @@ extern const verbs_device_ops kDeviceOps;
 // verbs_device_ops.alloc_context and verbs_context_ops.free_context.
 verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* private_data);
 void free_context(ibv_context* ibv);
+
+// The queue pairs of an opened device.
+QpTable* qps_of(ibv_context* context);
 
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, size_t attr_size);

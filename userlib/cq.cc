@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "completion.hpp"
+#include "context.hpp"
 #include "pd.hpp"
 #include "version.hpp"
 
@@ -56,6 +57,7 @@ Cq* create(ibv_context* context, const ibv_cq_init_attr_ex& attr, bool single_th
   }
   cq->lock.init(single_threaded);
   cq->ring.attach(cq->mapping.base(), resp.cqe);
+  cq->qps = qps_of(context);
   return cq;
 
 destroy:
@@ -174,6 +176,8 @@ int poll_cq(ibv_cq* ibv, int num_entries, ibv_wc* wc) {
       break;
     }
     translate(*cqe, word, &wc[polled]);
+    cq->ring.publish();
+    cq->retire(wc[polled].qp_num, word);
     polled++;
   }
   if (passed) {
@@ -186,6 +190,11 @@ int poll_cq(ibv_cq* ibv, int num_entries, ibv_wc* wc) {
 
 int req_notify_cq(ibv_cq* ibv, int solicited_only) {
   Cq* cq = Cq::of(ibv);
+  // Between ibv_start_poll() and ibv_end_poll() this thread has the lock.
+  if (__atomic_load_n(&cq->poller, __ATOMIC_RELAXED) == pthread_self()) {
+    cq->ring.arm(solicited_only != 0);
+    return 0;
+  }
   QueueGuard guard(cq->lock);
   cq->ring.arm(solicited_only != 0);
   return 0;

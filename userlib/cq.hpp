@@ -2,9 +2,13 @@
 #ifndef WEFT_CQ_HPP
 #define WEFT_CQ_HPP
 
+#include <pthread.h>
+
 #include "lock.hpp"
 #include "mapping.hpp"
 #include "provider_abi.h"
+#include "qp.hpp"
+#include "qp_table.hpp"
 #include "ring.hpp"
 #include "room.hpp"
 
@@ -21,14 +25,20 @@ struct Cq {
   // stays ours until it is given back at the end.
   const weft_cqe* current;
   uint32_t word;             // of it
+  pthread_t poller;          // in whose poll the queue is; atomic
   bool wallclock;            // asked for at creation
   int64_t wallclock_offset;  // ns from our timestamps to the time of day
+  const QpTable* qps;
 
   static Cq* of(ibv_cq* cq) { return reinterpret_cast<Cq*>(cq); }
 
   // Takes the next completion that polling may show; nullptr if there is none.
   // `passed` tells that some were taken on the way, shown or not.
   const weft_cqe* next(uint32_t* word_out, bool* passed);
+
+  // Counts the work request of a completion as polled. Its entry has been given back before:
+  // a request that takes the freed place may complete at once.
+  void retire(uint32_t qp_num, uint32_t polled_word) const;
 
   // Drops the completions that queue pair `qp_num`, now gone or reset, has left.
   void discard(uint32_t qp_num);
@@ -44,6 +54,18 @@ inline const weft_cqe* Cq::next(uint32_t* word_out, bool* passed) {
     }
   }
   return nullptr;
+}
+
+inline void Cq::retire(uint32_t qp_num, uint32_t polled_word) const {
+  Qp* qp = qps->find(qp_num);
+  if (qp == nullptr) {
+    return;
+  }
+  if (WEFT_CQE_OPCODE(polled_word) >= WEFT_OP_RECV) {
+    qp->rq.retire();
+  } else {
+    qp->sq.retire(WEFT_CQE_STATUS(polled_word) == IBV_WC_SUCCESS);
+  }
 }
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector);

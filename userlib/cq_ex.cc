@@ -36,6 +36,7 @@ int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
   bool passed = false;
   cq->lock.lock();
   if (advance(cq, &passed)) {
+    __atomic_store_n(&cq->poller, pthread_self(), __ATOMIC_RELAXED);
     if (cq->wallclock) {
       cq->wallclock_offset = read_clock_ns(CLOCK_REALTIME) - read_clock_ns(kCompletionClock);
     }
@@ -50,14 +51,26 @@ int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
 }
 
 int next_poll(ibv_cq_ex* ibv) {
+  Cq* cq = of(ibv);
+  const uint32_t qp_num = cq->current->qp_num;
+  const uint32_t word = cq->word;
+  const uint32_t behind = cq->ring.position();
   bool passed = false;
-  return advance(of(ibv), &passed) ? 0 : ENOENT;
+  if (!advance(cq, &passed)) {
+    return ENOENT;
+  }
+  cq->ring.publish(behind);
+  cq->retire(qp_num, word);
+  return 0;
 }
 
 void end_poll(ibv_cq_ex* ibv) {
   Cq* cq = of(ibv);
+  const uint32_t qp_num = cq->current->qp_num;
   cq->ring.publish();
+  cq->retire(qp_num, cq->word);
   cq->current = nullptr;
+  __atomic_store_n(&cq->poller, pthread_t{}, __ATOMIC_RELAXED);
   cq->lock.unlock();
 }
 

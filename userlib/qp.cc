@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "cmd.h"
+#include "context.hpp"
 #include "cq.hpp"
 #include "pd.hpp"
 #include "version.hpp"
@@ -29,7 +30,7 @@ int map_rings(Qp* qp, int cmd_fd, const weft_create_qp_resp& resp, const ibv_qp_
   if (const int rq_ret = qp->rq_mapping.map(cmd_fd, resp.rq)) {
     return rq_ret;
   }
-  qp->rq.attach(qp->rq_mapping.base(), resp.rq_entries, resp.rq_max_sge, cap.max_recv_wr);
+  qp->rq.attach(qp->rq_mapping.base(), resp.rq_entries, resp.rq_max_sge, cap.max_recv_wr, false);
   return 0;
 }
 
@@ -65,7 +66,10 @@ Qp* create(ibv_qp_init_attr_ex* attr) {
   qp->sq_sig_all = attr->sq_sig_all != 0;
   qp->sq_lock.init(Pd::of(attr->pd)->single_threaded());
   qp->rq_lock.init(Pd::of(attr->pd)->single_threaded());
-  return qp;
+  if (qps_of(attr->pd->context)->add(qp->base.qp.qp_num, qp)) {
+    return qp;
+  }
+  ret = ENOMEM;
 
 destroy:
   ibv_cmd_destroy_qp(&qp->base.qp);
@@ -134,6 +138,7 @@ int destroy_qp(ibv_qp* ibv) {
     return ret;
   }
   discard_completions(ibv);
+  qps_of(ibv->context)->remove(ibv->qp_num);
   qp->sq_mapping.unmap();
   qp->rq_mapping.unmap();
   free(qp);
@@ -147,7 +152,8 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
     return ret;
   }
   if ((attr_mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) {
-    // All that was queued is gone, with its completions.
+    // All that was queued is gone, with its completions, which count nothing any more.
+    discard_completions(ibv);
     {
       QueueGuard guard(qp->sq_lock);
       qp->sq.restart();
@@ -157,7 +163,6 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
       QueueGuard guard(qp->rq_lock);
       qp->rq.restart();
     }
-    discard_completions(ibv);
   }
   return 0;
 }

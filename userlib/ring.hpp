@@ -43,7 +43,9 @@ inline void full_fence() {
 //
 // A queue takes as many work requests as the queue pair's capacities say, though the ring
 // has more room: it is a power of two long, and has WEFT_SQ_MAX_BLOCKS slots for each send.
-// Otherwise a program that sizes its completion queue by the capacities could overflow it.
+// In a queue pair's own queues a work request counts until its completion is polled, so that a
+// completion queue of that many entries never overflows. The poller calls retire(), under the
+// completion queue's lock, and the poster sees the count at its next look.
 class WorkRing {
  public:
   // `mapping` is the whole mapping, control block first; `slots` is a power of two.
@@ -55,12 +57,14 @@ class WorkRing {
     slot_bytes_ = slot_bytes;
     producer_ = load_acquire(control_->producer);
     consumer_ = load_acquire(control_->consumer);
+    polled_ = consumer_;
   }
 
   // After the kernel has reset the queue (and nobody posts): begin where it stands.
   void restart() {
     consumer_ = load_acquire(control_->consumer);
     producer_ = consumer_;
+    polled_ = consumer_;
     publish();
   }
 
@@ -92,9 +96,14 @@ class WorkRing {
   uint32_t mask_;
   uint32_t slot_bytes_;
   uint32_t producer_;
-  uint32_t consumer_;   // as last seen
-  uint32_t max_wr_;     // work requests that the queue takes
-  uint32_t in_flight_;  // of a send queue: written and, as last seen, not released
+  uint32_t consumer_;  // as last seen
+  uint32_t max_wr_;    // work requests that the queue takes
+  uint32_t polled_;    // the poller's: index behind the last work request that was polled
+  // Of a send queue: work requests written; polled, which the poller counts; and as last seen.
+  uint32_t posted_;
+  uint32_t retired_;
+  uint32_t retired_seen_;
+  bool shared_;  // of a receive queue: several queue pairs take from it
 };
 
 // A gather element: anything with the layout of weft_sge (struct ibv_sge has it).
@@ -121,12 +130,33 @@ class SendRing : public WorkRing {
   void attach(void* mapping, uint32_t blocks, uint32_t max_wr) {
     WorkRing::attach(mapping, blocks, WEFT_SQ_BLOCK);
     max_wr_ = max_wr;
-    in_flight_ = 0;
+    posted_ = retired_ = retired_seen_ = 0;
   }
 
   void restart() {
     WorkRing::restart();
-    in_flight_ = 0;
+    posted_ = retired_ = retired_seen_ = 0;
+  }
+
+  // A completion was polled: counts its work request, and those before it that made none, as
+  // polled. Completions come in the order of posting. A success is of the oldest request that is
+  // signaled, an error of the oldest: behind it all complete. Unsignaled requests that succeeded
+  // before the first error then count on, which matters to no queue pair that has failed.
+  //
+  // The requests are as we wrote them, since the poster writes over none that is not polled. A
+  // process that has scribbled on them miscounts, and no more than that.
+  void retire(bool success) {
+    uint32_t left = load_acquire(control_->producer) - polled_;
+    uint32_t count = 0;
+    for (bool last = false; !last && left != 0; count++) {
+      const uint8_t* entry = slot(polled_);
+      const uint32_t written = entry[offsetof(weft_sq_wr, num_blocks)];
+      const uint32_t blocks = written == 0 ? 1 : written < left ? written : left;
+      last = !success || (entry[offsetof(weft_sq_wr, flags)] & WEFT_WR_SIGNALED) != 0;
+      polled_ += blocks;
+      left -= blocks;
+    }
+    store_release(retired_, retired_ + count);
   }
 
   // Free blocks, by a fresh look at the kernel's index.
@@ -180,7 +210,7 @@ class SendRing : public WorkRing {
   uint32_t position() const { return producer_; }
   void rewind(uint32_t position, uint32_t count) {
     producer_ = position;
-    in_flight_ -= count;
+    posted_ -= count;
   }
 
   // As push(), with the payload itself, gathered from `pieces` (addresses in this
@@ -208,8 +238,8 @@ class SendRing : public WorkRing {
   }
 
  private:
-  // Returns true if there is room for a work request of this many blocks. Reads the kernel's
-  // cache line only if its last known index leaves too little room.
+  // Returns true if there is room for a work request of this many blocks. Looks at the kernel's
+  // index and the poller's count only if those last known leave too little room.
   bool takes(uint32_t blocks) {
     if (fits(blocks)) {
       return true;
@@ -218,27 +248,22 @@ class SendRing : public WorkRing {
     return fits(blocks);
   }
   bool fits(uint32_t blocks) const {
-    return in_flight_ < max_wr_ && slots() - (producer_ - consumer_) >= blocks;
+    return posted_ - retired_seen_ < max_wr_ && slots() - (producer_ - consumer_) >= blocks;
   }
   void taken(uint32_t blocks) {
     producer_ += blocks;
-    in_flight_++;
+    posted_++;
   }
 
-  // Sees how far the kernel is, and counts the work requests that it has released:
-  // their first blocks are as we wrote them, until we write there again. The process
-  // may have scribbled on them. Then it miscounts, and no more than that.
+  // Sees how far the kernel and the poller are. The kernel releases a request before it completes
+  // it, so the count is read first.
   void look() {
+    const uint32_t retired = load_acquire(retired_);
+    // More than were posted: the process has scribbled.
+    retired_seen_ = static_cast<int32_t>(posted_ - retired) < 0 ? posted_ : retired;
     const uint32_t consumer = load_acquire(control_->consumer);
-    if (consumer - consumer_ > producer_ - consumer_) {  // a reset that we are yet to hear of
-      return;
-    }
-    while (consumer_ != consumer) {
-      uint8_t blocks = 0;
-      memcpy(&blocks, slot(consumer_) + offsetof(weft_sq_wr, num_blocks), sizeof(blocks));
-      const uint32_t left = consumer - consumer_;
-      consumer_ += blocks == 0 ? 1 : blocks < left ? blocks : left;
-      in_flight_ -= in_flight_ != 0 ? 1 : 0;
+    if (consumer - consumer_ <= producer_ - consumer_) {  // else a reset that we are yet to hear of
+      consumer_ = consumer;
     }
   }
 
@@ -263,11 +288,17 @@ class SendRing : public WorkRing {
 
 class RecvRing : public WorkRing {
  public:
-  // `max_wr` is how many work requests the queue takes, `entries` at most.
-  void attach(void* mapping, uint32_t entries, uint32_t max_sge, uint32_t max_wr) {
+  // `max_wr` is how many work requests the queue takes, `entries` at most. In a `shared` queue
+  // they count until a message takes them: a queue pair that is destroyed amid a message has a
+  // receive that no completion tells of.
+  void attach(void* mapping, uint32_t entries, uint32_t max_sge, uint32_t max_wr, bool shared) {
     WorkRing::attach(mapping, entries, weft_rq_stride(max_sge));
     max_wr_ = max_wr < entries ? max_wr : entries;
+    shared_ = shared;
   }
+
+  // The completion of a receive was polled.
+  void retire() { store_release(polled_, polled_ + 1); }
 
   // Writes one receive work request, visible after publish(). Returns true if there is room.
   template <GatherElement Sge>
@@ -292,7 +323,7 @@ class RecvRing : public WorkRing {
     if (producer_ - consumer_ < max_wr_) {
       return true;
     }
-    consumer_ = load_acquire(control_->consumer);
+    consumer_ = load_acquire(shared_ ? control_->consumer : polled_);
     return producer_ - consumer_ < max_wr_;
   }
 };
@@ -328,8 +359,10 @@ class CompletionRing {
 
   void take() { consumer_++; }
 
-  // Gives the entries taken so far back to the kernel; once per poll batch.
-  void publish() { store_release(control_->consumer, consumer_); }
+  // Gives the entries taken so far back to the kernel, or those before `index`.
+  void publish() { publish(consumer_); }
+  void publish(uint32_t index) { store_release(control_->consumer, index); }
+  uint32_t position() const { return consumer_; }
 
   // Completions have been lost: no more will come.
   bool overflown() const { return load_acquire(control_->overflow) != 0; }

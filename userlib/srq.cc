@@ -30,7 +30,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   if (ret != 0) {
     goto destroy;
   }
-  srq->ring.attach(srq->mapping.base(), resp.entries, resp.max_sge, attr->attr.max_wr);
+  srq->ring.attach(srq->mapping.base(), resp.entries, resp.max_sge, attr->attr.max_wr, true);
   srq->max_sge = resp.max_sge;
   srq->lock.init(Pd::of(pd)->single_threaded());
   return &srq->base;

@@ -9,6 +9,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -19,6 +20,7 @@ namespace {
 using weft_test::kernel;
 using weft_test::ObjectTest;
 using weft_test::QueuePairTest;
+using weft_test::SendEntry;
 
 constexpr uint64_t kStamps =
     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | uint64_t{IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
@@ -74,6 +76,47 @@ TEST_F(CqExTest, PublicFieldsAreThere) {
             static_cast<uint32_t>(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION));
 }
 
+// A program may ask for the next event while it polls; another thread waits for the end.
+TEST_F(CqExTest, IsArmedWithinAPoll) {
+  add(1, WEFT_OP_SEND);
+  ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
+  alarm(20);  // it spun for ever
+  EXPECT_EQ(ibv_req_notify_cq(cq_, 0), 0);
+  alarm(0);
+  ibv_end_poll(ex_);
+  EXPECT_EQ(ibv_req_notify_cq(cq_, 0), 0);
+  add(2, WEFT_OP_SEND);
+  take_event();
+  ibv_ack_cq_events(cq_, 1);
+}
+
+// A place in the send queue is free again when the entry of its completion is.
+TEST_F(CqExTest, ACompletionCountsWhenItIsGivenBack) {
+  ready();
+  auto wr = send_wr(1, &sge_);
+  wr.send_flags = IBV_SEND_SIGNALED;
+  const auto send = [&] {
+    const int ret = post(&wr);
+    if (SendEntry entry; fake().sq.fetch(&entry)) {
+      fake().sq.release(entry.blocks);
+      add(1, WEFT_OP_WRITE);
+    }
+    return ret;
+  };
+  for (uint32_t i = 0; i < kSendWr; i++) {
+    ASSERT_EQ(send(), 0) << i;
+  }
+  EXPECT_EQ(send(), ENOMEM);
+  ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
+  EXPECT_EQ(send(), ENOMEM) << "the first one is ours";
+  ASSERT_EQ(ibv_next_poll(ex_), 0);
+  EXPECT_EQ(send(), 0);
+  EXPECT_EQ(send(), ENOMEM);
+  ibv_end_poll(ex_);
+  EXPECT_EQ(send(), 0);
+  EXPECT_EQ(send(), ENOMEM);
+}
+
 TEST_F(CqExTest, EveryFieldIsRead) {
   add(1, WEFT_OP_RECV, WEFT_CQE_WITH_IMM);
   add(2, WEFT_OP_RECV, WEFT_CQE_WITH_INV);
@@ -104,8 +147,9 @@ TEST_F(CqExTest, EveryFieldIsRead) {
   EXPECT_EQ(ibv_wc_read_opcode(ex_), IBV_WC_RDMA_READ);
   EXPECT_EQ(ibv_wc_read_vendor_err(ex_), 0x5a5aU);
   EXPECT_EQ(ibv_wc_read_wc_flags(ex_), 0U);
-  EXPECT_EQ(consumer(), 0U) << "given back at the end";
+  EXPECT_EQ(consumer(), 2U) << "the current one is ours";
   EXPECT_EQ(ibv_next_poll(ex_), ENOENT);
+  EXPECT_EQ(consumer(), 2U);
   ibv_end_poll(ex_);
   EXPECT_EQ(consumer(), 3U);
   EXPECT_EQ(ibv_start_poll(ex_, &poll_), ENOENT);

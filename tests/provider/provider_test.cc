@@ -362,6 +362,7 @@ TEST_F(QueuePairTest, FullQueueTakesWhatItPromises) {
   std::vector<ibv_send_wr> wrs(kSendWr + 1);
   for (size_t i = 0; i < wrs.size(); i++) {
     wrs[i] = send_wr(i, &sge_, i + 1 < wrs.size() ? &wrs[i + 1] : nullptr);
+    wrs[i].send_flags = IBV_SEND_SIGNALED;
   }
   EXPECT_EQ(post(wrs.data()), ENOMEM);
   EXPECT_EQ(bad_send_, &wrs[kSendWr]);
@@ -376,10 +377,40 @@ TEST_F(QueuePairTest, FullQueueTakesWhatItPromises) {
   }
   EXPECT_FALSE(fake().sq.fetch(&entry));
   fake().sq.release(1);
+  complete(0, qp_);
+  EXPECT_EQ(post(&wrs[kSendWr]), ENOMEM) << "the completion is not polled";
+  EXPECT_EQ(poll_all(), Ids{0});
   EXPECT_EQ(post(&wrs[kSendWr]), 0);
   ASSERT_TRUE(fake().sq.fetch(&entry));
   EXPECT_EQ(entry.head.wr_id, uint64_t{kSendWr});
   EXPECT_EQ(post(&wrs[kSendWr]), ENOMEM) << "one was given back, and one was posted";
+}
+
+// A program that posts until a queue is full, and polls then, never loses a completion.
+TEST_F(QueuePairTest, PostingUntilFullOverflowsNoCompletionQueue) {
+  ready();
+  SendEntry sent;
+  RecvEntry received;
+  for (int pass = 0; pass < 3; pass++) {
+    auto send = send_wr(1, &sge_);
+    send.send_flags = IBV_SEND_SIGNALED;
+    uint32_t sends = 0;
+    for (; sends < 100 && post(&send) == 0; sends++) {
+      ASSERT_TRUE(fake().sq.fetch(&sent));
+      fake().sq.release(sent.blocks);
+      complete(1, qp_, WEFT_OP_WRITE);
+    }
+    EXPECT_EQ(sends, kSendWr);
+    ibv_recv_wr recv = {.wr_id = 2, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+    uint32_t receives = 0;
+    for (; receives < 100 && post(&recv) == 0; receives++) {
+      ASSERT_TRUE(fake().rq.fetch(&received));
+      fake().rq.release();
+      complete(2, qp_, WEFT_OP_RECV);
+    }
+    EXPECT_EQ(receives, kRecvWr);
+    EXPECT_EQ(poll_all().size(), kSendWr + kRecvWr);
+  }
 }
 
 TEST_F(QueuePairTest, AQueueThatPromisesNothingTakesNothing) {
@@ -414,7 +445,7 @@ TEST_F(QueuePairTest, APromiseCountsWorkRequestsNotBlocks) {
   for (int pass = 0; pass < 20; pass++) {
     for (uint32_t i = 0; i < kSendWr; i++) {
       auto wr = send_wr(i, i % 2 == 0 ? &whole : &sge_);
-      wr.send_flags = i % 2 == 0 ? IBV_SEND_INLINE : 0;
+      wr.send_flags = IBV_SEND_SIGNALED | (i % 2 == 0 ? unsigned{IBV_SEND_INLINE} : 0U);
       ASSERT_EQ(post(&wr), 0) << "pass " << pass << ", work request " << i;
     }
     auto wr = send_wr(99, &sge_);
@@ -423,7 +454,9 @@ TEST_F(QueuePairTest, APromiseCountsWorkRequestsNotBlocks) {
     for (uint32_t i = 0; i < kSendWr; i++) {
       ASSERT_TRUE(fake().sq.fetch(&entry));
       fake().sq.release(entry.blocks);
+      complete(i, qp_);
     }
+    ASSERT_EQ(poll_all().size(), kSendWr);
   }
 }
 
@@ -496,6 +529,9 @@ TEST_F(QueuePairTest, Receives) {
     }
   }
   fake().rq.release();
+  EXPECT_EQ(post(&wrs[kRecvWr]), ENOMEM) << "no completion is polled";
+  complete(0, qp_, WEFT_OP_RECV);
+  EXPECT_EQ(poll_all(), Ids{0});
   // Unless the kernel asks, as it does to flush a queue in error.
   fake().rq.control()->need_doorbell = 1;
   EXPECT_EQ(post(&wrs[kRecvWr]), 0);

@@ -118,6 +118,7 @@ TEST_P(SendRingTest, EverySgeCountAtEveryPosition) {
       EXPECT_EQ(entry.head.inline_len, 0U);
       expect_sges(entry.sges, sges);
       kernel_.release(entry.blocks);
+      ring_.retire(true);
     }
   }
 }
@@ -150,6 +151,7 @@ TEST_P(SendRingTest, EveryInlineLengthAtEveryPosition) {
       EXPECT_TRUE(std::equal(entry.payload.begin(), entry.payload.end(), payload.begin()))
           << bytes << " bytes";
       kernel_.release(entry.blocks);
+      ring_.retire(true);
     }
   }
 }
@@ -175,6 +177,9 @@ TEST_P(SendRingTest, FullWhenBlocksRunOutAndNotBefore) {
   EXPECT_FALSE(ring_.push(request(99), one.data(), 1));
 
   kernel_.release(4);
+  for (int i = 0; i < 5; i++) {
+    ring_.retire(true);
+  }
   const auto many = some_sges(WEFT_MAX_SGE, 3);
   EXPECT_EQ(weft_sq_blocks_for_sge(WEFT_MAX_SGE), 5U);
   EXPECT_FALSE(ring_.push(request(100), many.data(), WEFT_MAX_SGE));
@@ -223,10 +228,44 @@ TEST_P(SendRingTest, TakesAsManyAsItPromises) {
     } else if (!fetched.empty()) {
       kernel_.release(fetched.front());
       fetched.pop_front();
+      ring_.retire(true);
       in_flight--;
     }
   }
   EXPECT_GT(refused, 1000U);
+}
+
+// A request that the kernel is done with counts until its completion is polled.
+TEST_P(SendRingTest, CountsUntilPolled) {
+  ring_ = zeroed<SendRing>();
+  ring_.attach(memory_.base(), kBlocks, 3);
+  const auto post = [&](uint8_t flags) {
+    weft_sq_wr wr = request(1);
+    wr.flags = flags;
+    const bool taken = ring_.push_block(wr, 0);
+    ring_.publish();
+    if (SendEntry entry; kernel_.fetch(&entry)) {
+      kernel_.release(entry.blocks);
+    }
+    return taken;
+  };
+  EXPECT_TRUE(post(WEFT_WR_SIGNALED));
+  EXPECT_TRUE(post(0));
+  EXPECT_TRUE(post(WEFT_WR_SIGNALED));
+  EXPECT_FALSE(post(0)) << "none is polled";
+  ring_.retire(true);
+  EXPECT_TRUE(post(0));
+  EXPECT_FALSE(post(0)) << "one is polled";
+  ring_.retire(true);  // with the unsignaled one before it
+  EXPECT_TRUE(post(0));
+  EXPECT_TRUE(post(0));
+  EXPECT_FALSE(post(0)) << "three without a completion";
+  // Each of them fails.
+  for (int i = 0; i < 3; i++) {
+    ring_.retire(false);
+    EXPECT_TRUE(post(0)) << i;
+    EXPECT_FALSE(post(0)) << i;
+  }
 }
 
 TEST_P(SendRingTest, TakesNoneIfItPromisesNone) {
@@ -258,7 +297,11 @@ TEST_P(SendRingTest, ScribbledBlocksEndTheCountAllTheSame) {
       ring[size_t{i} * WEFT_SQ_BLOCK + offsetof(weft_sq_wr, num_blocks)] =
           static_cast<uint8_t>(scribble);
     }
+    for (uint32_t i = 0; i < kBlocks; i++) {
+      ring_.retire(true);  // also more of them than there are
+    }
     EXPECT_EQ(ring_.free_slots(), kBlocks) << scribble;
+    EXPECT_TRUE(ring_.push(request(9), many.data(), WEFT_MAX_SGE)) << scribble;
   }
 }
 
@@ -339,6 +382,7 @@ TEST_P(SendRingTest, RandomTrafficKeepsOrderAndContent) {
         if (!fetched.empty()) {
           kernel_.release(fetched.front());
           fetched.pop_front();
+          ring_.retire(true);
         }
     }
   }
@@ -367,6 +411,7 @@ TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
     EXPECT_EQ(entry.head.atomic.operands.compare_add, wr_id * 17);
     EXPECT_EQ(entry.head.atomic.operands.swap, wr_id * 19);
     kernel_.release(entry.blocks);
+    ring_.retire(true);
   }
   for (uint32_t i = 0; i < kBlocks; i++) {
     ASSERT_TRUE(ring_.push_block(request(i), 0));
@@ -411,7 +456,7 @@ class RecvRingTest : public testing::TestWithParam<std::tuple<uint32_t, uint32_t
     kernel_ = KernelRecvQueue(memory_.base(), kEntries, max_sge());
     kernel_.start_at(std::get<0>(GetParam()));
     ring_ = zeroed<RecvRing>();
-    ring_.attach(memory_.base(), kEntries, max_sge(), kEntries);
+    ring_.attach(memory_.base(), kEntries, max_sge(), kEntries, true);
   }
   static uint32_t max_sge() { return std::get<1>(GetParam()); }
 
@@ -447,10 +492,14 @@ TEST_P(RecvRingTest, FillAndDrainManyTimes) {
   }
 }
 
+// A shared queue has room again when the kernel has taken a receive, and a queue pair's own when
+// its completion is polled.
 TEST_P(RecvRingTest, TakesAsManyAsItPromises) {
-  for (uint32_t promised = 0; promised <= kEntries; promised++) {
+  for (uint32_t step = 0; step <= 2 * kEntries + 1; step++) {
+    const uint32_t promised = step / 2;
+    const bool shared = step % 2 == 0;
     ring_ = zeroed<RecvRing>();
-    ring_.attach(memory_.base(), kEntries, max_sge(), promised);
+    ring_.attach(memory_.base(), kEntries, max_sge(), promised, shared);
     for (int pass = 0; pass < 5; pass++) {
       for (uint32_t i = 0; i < promised; i++) {
         ASSERT_TRUE(ring_.push(i, some_sges(0, 0).data(), 0)) << i << " of " << promised;
@@ -461,6 +510,12 @@ TEST_P(RecvRingTest, TakesAsManyAsItPromises) {
       while (kernel_.fetch(&entry)) {
       }
       kernel_.release();
+      if (!shared && promised != 0) {
+        EXPECT_FALSE(ring_.push(99, some_sges(0, 0).data(), 0)) << promised;
+        for (uint32_t i = 0; i < promised; i++) {
+          ring_.retire();
+        }
+      }
     }
   }
 }

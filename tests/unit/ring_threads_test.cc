@@ -82,6 +82,7 @@ TEST(Threads, NoDoorbellIsLost) {
             failed = true;
           }
           kernel.release(entry.blocks);
+          ring.retire(false);
         }
       } while (!kernel.go_idle());
     }
@@ -248,6 +249,7 @@ TEST(Threads, PostAndDrainNeverMissEachOther) {
         SendEntry entry;
         while (kernel.fetch(&entry)) {
           kernel.release(entry.blocks);
+          ring.retire(false);
         }
       });
   EXPECT_EQ(missed, 0U) << "work in the ring, the kernel asleep, and no doorbell";
