@@ -55,13 +55,15 @@ class Bell {
 };
 
 TEST(Threads, NoDoorbellIsLost) {
-  static constexpr uint32_t kBlocks = 8;
+  static constexpr uint32_t kBlocks = 16;
+  // Each has room for the most blocks, as in a real queue: none is written over before it is polled.
+  static constexpr uint32_t kRequestsAtOnce = kBlocks / WEFT_SQ_MAX_BLOCKS;
   static constexpr uint64_t kRequests = 100000;
   Memory memory(WEFT_RING_OFFSET + kBlocks * WEFT_SQ_BLOCK);
   KernelSendQueue kernel(memory.base(), kBlocks);
   kernel.start_at(0xffffff00U);
   auto ring = zeroed<SendRing>();
-  ring.attach(memory.base(), kBlocks, kBlocks);
+  ring.attach(memory.base(), kBlocks, kRequestsAtOnce);
   ASSERT_TRUE(kernel.go_idle());
   Bell bell;
   std::atomic<bool> failed = false;
