@@ -279,6 +279,35 @@ static void rx_stage_starves(struct kunit *test)
 	scarce = (struct scarce){};
 }
 
+/* An FPDU without a stage that then comes whole leaves no wait for memory behind. */
+static void rx_starves_no_longer(struct kunit *test)
+{
+	struct weft_ddp_hdr hdr = write_hdr(0, true);
+	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	struct rx_bench *r = bench_new(test, true);
+	struct delayed_work *retry = &r->e->qp->rx.rnr;
+	u32 fed;
+
+	KUNIT_ASSERT_NOT_NULL(test, payload);
+	memset(payload, 0xa5, 30000);
+	put(r, &hdr, payload, 30000);
+	r->e->fake->script.hold = 2000;
+	scarce = (struct scarce){ .bytes = true };
+	for (fed = 0; fed < 5000 && !scarce.refused; fed += 1000)
+		fake_feed(r->e->fake, r->tape + fed, 1000);
+	KUNIT_EXPECT_TRUE(test, r->e->qp->rx.framer.starved);
+	scarce = (struct scarce){};
+	r->e->fake->script.hold = 4 << 20;
+	fake_feed(r->e->fake, r->tape + fed, r->len - fed);
+	flush_delayed_work(retry);
+	settle();
+	KUNIT_EXPECT_FALSE(test, r->e->qp->rx.framer.starved);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(retry));
+	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
+	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 0ULL);
+	bench_free(test, r);
+}
+
 /*
  * A byte that is damaged anywhere is noticed before anything is done about its FPDU:
  * nothing is placed or completed, and the peer is told. Whole, and in pieces.
@@ -779,6 +808,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_cuts),
 	KUNIT_CASE(rx_stage),
 	KUNIT_CASE(rx_stage_starves),
+	KUNIT_CASE(rx_starves_no_longer),
 	KUNIT_CASE(rx_damage),
 	KUNIT_CASE(rx_refused),
 	KUNIT_CASE(rx_read_depth),

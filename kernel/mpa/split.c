@@ -167,6 +167,7 @@ bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 	weft_llp_assert_locked(llp);
 	if (likely(!f->ahead))
 		return true;
+	f->starved = false;
 	weft_llp_look(llp, f->summed, framer_sum_packet, f);
 	if (f->fault != WEFT_FRAMER_FINE) {
 		f->ahead = false;
