@@ -28,7 +28,8 @@ static bool home_is_fit(const struct weft_paths *p, const struct sockaddr_storag
 
 	weft_path_addr(addr[0], home);
 	weft_path_addr(addr[1], &p->remote);
-	if (!memcmp(addr[0], addr[1], WEFT_PATH_ADDR_LEN))
+	/* A peer that is gone already has left no address. */
+	if (p->remote.ss_family && !memcmp(addr[0], addr[1], WEFT_PATH_ADDR_LEN))
 		return true;
 	if (home->ss_family == AF_INET ?
 	    ipv4_is_loopback(v4->sin_addr.s_addr) || ipv4_is_zeronet(v4->sin_addr.s_addr) ||
