@@ -32,8 +32,8 @@
  * @stuck: nothing leaves, and nobody is told: the link is down
  * @cwnd: bytes that it sends before one is acknowledged
  * @rtt_us: how long that takes
- * @rto: its retransmission timeout, in jiffies. By default longer than a busy machine takes for a test,
- *       so that no path stalls unasked
+ * @rto: its retransmission timeout, in jiffies. By default longer than a busy machine takes for
+ *	a test, so that no path stalls unasked
  */
 struct fake_script {
 	u32 emss;

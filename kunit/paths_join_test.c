@@ -222,7 +222,7 @@ static void join_wrong_length(struct kunit *test)
 	}
 }
 
-/* Their paths stall after a second without an acknowledgement. */
+/* Their paths stall after a second without an acknowledgment. */
 static struct routes *routes_that_stall(struct kunit *test, u32 paths)
 {
 	fake_script.rto = HZ / 2;

@@ -5,7 +5,7 @@
 
 #define ROUND	SZ_256K	/* the most that a round lays out */
 
-/* A stream that takes all, and an end with Writes of END_MEMORY, each of which takes three rounds. */
+/* A stream that takes all, and an end with Writes of END_MEMORY. Each takes three rounds. */
 static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes)
 {
 	struct weft_sq_wr *wr;

@@ -77,7 +77,9 @@ constexpr PaddedOps kContextOps = {.known = {
                                        .query_srq = query_srq,
                                        .reg_dmabuf_mr = reg_dmabuf_mr,
                                        .reg_mr = reg_mr,
-                                       WEFT_SINCE_59(.reg_mr_ex = reg_mr_ex, )
+#if WEFT_RDMA_CORE_RELEASE >= 59
+                                       .reg_mr_ex = reg_mr_ex,
+#endif
                                        .req_notify_cq = req_notify_cq,
                                        .rereg_mr = rereg_mr,
                                        .resize_cq = resize_cq,
