@@ -56,7 +56,7 @@ class Bell {
 
 TEST(Threads, NoDoorbellIsLost) {
   static constexpr uint32_t kBlocks = 16;
-  // As in a real queue each has room for the most blocks, and is not written over until it is polled.
+  // As in a real queue each has room for the most blocks: none is written over before its poll.
   static constexpr uint32_t kRequestsAtOnce = kBlocks / WEFT_SQ_MAX_BLOCKS;
   static constexpr uint64_t kRequests = 100000;
   Memory memory(WEFT_RING_OFFSET + kBlocks * WEFT_SQ_BLOCK);
