@@ -57,20 +57,25 @@ fi
 
 # --- the rdma control group of a program bounds its objects ---
 group=/run/cgroup/few
-# few OBJECTS: a program that makes a region, queues and a queue pair, in a group that has so many, waits for its peer.
+# few OBJECTS: a program that makes a region, queues and a queue pair, in a group that has so many, comes to its wait for a peer.
 # shellcheck disable=SC2317 # called by check and refused
 few() {
+	local program status=0
 	echo "weft1 hca_handle=max hca_object=$1" >"$group/rdma.max" || return
-	on_b bash -c "echo \$\$ >$group/cgroup.procs && timeout 10 stdbuf -oL ibv_rc_pingpong -d weft1" >/run/few 2>&1 &
-	wait_for 10 grep -q 'local address' /run/few || ! cat /run/few
+	ip netns exec B bash -c "echo \$\$ >$group/cgroup.procs && exec timeout 60 stdbuf -oL ibv_rc_pingpong -d weft1" >/run/few 2>&1 &
+	program=$!
+	wait_for 5 grep -q 'local address' /run/few || status=$?
+	cp "$group/rdma.current" /run/counted
+	kill "$program" 2>/dev/null
+	wait "$program"
+	((status == 0)) || cat /run/few
+	return "$status"
 }
 if [[ $everything == yes ]] && mkdir -p /run/cgroup && mount -t cgroup2 none /run/cgroup &&
 	echo +rdma >/run/cgroup/cgroup.subtree_control && mkdir $group; then
 	check "objects within the limit of the rdma control group" few max
-	check "  which counts them" grep -qE "^weft1 hca_handle=1 hca_object=[1-9]" $group/rdma.current
-	wait
+	check "  which counts them" grep -qE "^weft1 hca_handle=1 hca_object=[1-9]" /run/counted
 	refused "objects past it" "Couldn't (allocate|create|register)" 30 few 2
-	wait
 	umount -l /run/cgroup
 elif [[ $everything == yes ]]; then
 	skip "the rdma control group" "this kernel has none"
