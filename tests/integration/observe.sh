@@ -110,10 +110,10 @@ says "weft set: a value" "^weft0: crc is 'off' for new connections" "$weft" set 
 says "weft set: the file has it" "^off$" cat /sys/class/infiniband/weft0/weft/crc
 says "weft status: what is not at its default" "^  crc is 'off' \(default 'preferred'\)" "$weft" status weft0
 says "weft set: the default" "crc is 'preferred'" "$weft" set weft0 crc default
-refused "weft set: no such value" "crc can't be 'sometimes'; it takes off, preferred or required" 10 "$weft" set weft0 crc sometimes
-refused "weft set: no such setting" "no setting 'speed'; there are: crc," 10 "$weft" set weft0 speed high
-refused "weft set: no such device" "no Weft device 'weft9'; there are: weft0, weft1" 10 "$weft" set weft9 crc on
-refused "weft set: not root" "only root may change it" 10 setpriv --reuid=65534 --clear-groups "$weft" set weft0 crc off
+refused "weft set: no such value" "crc can't be 'sometimes'; it takes off, preferred or required" 30 "$weft" set weft0 crc sometimes
+refused "weft set: no such setting" "no setting 'speed'; there are: crc," 30 "$weft" set weft0 speed high
+refused "weft set: no such device" "no Weft device 'weft9'; there are: weft0, weft1" 30 "$weft" set weft9 crc on
+refused "weft set: not root" "only root may change it" 30 setpriv --reuid=65534 --clear-groups "$weft" set weft0 crc off
 says "weft set: in a network namespace" "^weft1: crc is 'preferred'" on_b "$weft" set weft1 crc preferred
 says "weft doctor: no fault" " 0 faults$" on_a "$weft" doctor
 says "weft doctor --json: the module" '"what": "version [0-9.]+ is loaded"' "$weft" doctor --json

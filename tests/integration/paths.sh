@@ -50,7 +50,7 @@ for side in weft0 weft1; do
 	serve 7200
 	call 7200
 	await "pings" 20 some_pings 20
-	check "with paths at one end only, there is one connection" has_sockets 1
+	check "with paths at one end only, there is one connection" wait_for 20 has_sockets 1
 	called "with paths at one end only"
 	echo 1 >/sys/class/infiniband/$side/weft/paths
 done
