@@ -363,8 +363,9 @@ bool weft_tx_round(struct weft_qp *qp)
 		return false;
 	}
 	if (tx->starved) {
-		/* The end waits no longer for memory than for room. */
-		tx_blocked(qp, state, -EAGAIN);
+		/* A graceful end waits no longer for memory than for room. A Terminate waits. */
+		if (state == IB_QPS_SQD)
+			tx_blocked(qp, state, -EAGAIN);
 		weft_qp_within(qp, WEFT_TX_RETRY);
 		return false;
 	}
