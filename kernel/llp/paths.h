@@ -294,7 +294,8 @@ static inline void weft_paths_soon(struct weft_paths *p, unsigned long delay)
 	unsigned long due = jiffies + delay, flags;
 
 	spin_lock_irqsave(&p->due_lock, flags);
-	if (!p->is_due || time_before(due, p->due)) {
+	/* At once is at once, also where a timer that is due has not fired yet. */
+	if (!delay || !p->is_due || time_before(due, p->due)) {
 		p->is_due = true;
 		p->due = due;
 		mod_delayed_work(weft_workqueue, &p->work, delay);
