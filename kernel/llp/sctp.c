@@ -356,6 +356,7 @@ static void llp_sctp_close(struct weft_llp *llp, bool abort)
 	sock_release(s->sock);
 	weft_arrivals_drop(&s->arrivals);
 	kfree(s->frame);
+	kfree(s->parts);
 	kfree(s);
 }
 

@@ -54,6 +54,8 @@ extern const struct weft_llp_class weft_sctp_class;
  * @arrivals: messages that have come and were not taken
  * @frame: the peer's frame of the handshake, until it is taken; NULL: none
  * @taken: bytes taken of it
+ * @parts: room for the longest message, which SCTP gave the beginning of; NULL: none yet
+ * @gathered: bytes there
  * @named: @local and @remote are valid; set once, after them
  * @local: this end's address
  * @remote: the peer's, by which it was reached first
@@ -83,6 +85,8 @@ struct weft_sctp {
 	struct weft_arrivals arrivals;
 	struct weft_arrival *frame;
 	u32 taken;
+	u8 *parts;
+	u32 gathered;
 	bool named;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;

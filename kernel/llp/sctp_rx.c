@@ -9,6 +9,7 @@
 #include <net/sctp/sctp.h>
 
 #include "base/compat.h"
+#include "base/context.h"
 #include "base/workqueue.h"
 #include "llp/sctp.h"
 #include "llp/sock.h"
@@ -22,6 +23,7 @@
 #define WEFT_SCTP_MAX_QUEUED	(256 * 1024)
 /* Messages received before other work gets a turn. */
 #define WEFT_SCTP_BUDGET	256
+#define WEFT_SCTP_MAX_MESSAGE	(WEFT_SSN_LEN + WEFT_MAX_ULPDU)
 /* How soon to try again when memory was short, since no event follows. */
 #define WEFT_SCTP_RETRY		(HZ / 10 + 1)
 
@@ -154,11 +156,12 @@ void weft_sctp_look_around(struct weft_sctp *s)
 }
 
 /*
- * Returns the length of the next message; 0 if the peer has ended the association, -EAGAIN
- * if nothing has come, or why it failed. A message that is there while the association is still
- * that of our peer can be received after this, because nobody else reads.
+ * Returns the length of the next message or part of one, and in @last whether nothing of that
+ * message is behind it; 0 if the peer has ended the association, -EAGAIN if nothing has come, or
+ * why it failed. What is there while the association is still that of our peer can be received
+ * after this, because nobody else reads.
  */
-static int sctp_next(struct weft_sctp *s)
+static int sctp_next(struct weft_sctp *s, bool *last)
 {
 	struct sock *sk = weft_sctp_sk(s);
 	struct sctp_association *asoc;
@@ -168,6 +171,7 @@ static int sctp_next(struct weft_sctp *s)
 	lock_sock(sk);
 	asoc = weft_sctp_association(s);
 	skb = skb_peek(&sk->sk_receive_queue);
+	*last = skb && (sctp_skb2event(skb)->msg_flags & MSG_EOR);
 	if (s->state != WEFT_LLP_CONNECTING && asoc && asoc->c.peer_vtag != s->peer_tag)
 		ret = -ECONNRESET;
 	else if (skb)
@@ -187,35 +191,63 @@ static int sctp_next(struct weft_sctp *s)
 }
 
 /*
- * Receives a message: its DDP-SSN, the rest of it, and its payload protocol identifier. Returns
- * 0 or a negative errno value; -EPROTO if SCTP gave a part of a message only, since it had no
- * room for all of it.
+ * Receives @len bytes, which sctp_next() has told of, and their payload protocol identifier.
+ * Returns 0 or a negative errno value.
  */
-static int sctp_receive(struct weft_sctp *s, u8 *ssn, struct weft_arrival *to, u32 *ppid)
+static int sctp_receive(struct weft_sctp *s, struct kvec *iov, u32 pieces, u32 len, bool last,
+			u32 *ppid)
 {
 	u8 control[CMSG_SPACE(sizeof(struct sctp_rcvinfo))] __aligned(sizeof(long)) = {};
 	const struct cmsghdr *cmsg = (const struct cmsghdr *)control;
 	const struct sctp_rcvinfo *info = (const struct sctp_rcvinfo *)CMSG_DATA(cmsg);
-	struct kvec iov[] = {
-		{ .iov_base = ssn, .iov_len = WEFT_SSN_LEN },
-		{ .iov_base = to->data, .iov_len = to->len },
-	};
-	u32 len = WEFT_SSN_LEN + to->len;
 	struct msghdr msg = {
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
 	int ret;
 
-	ret = kernel_recvmsg(s->sock, &msg, iov, ARRAY_SIZE(iov), len,
-			     MSG_DONTWAIT | MSG_NOSIGNAL);
+	ret = kernel_recvmsg(s->sock, &msg, iov, pieces, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (ret < 0)
 		return ret;
-	if ((u32)ret != len || !(msg.msg_flags & MSG_EOR) ||
+	if ((u32)ret != len || !(msg.msg_flags & MSG_EOR) != !last ||
 	    (msg.msg_flags & MSG_NOTIFICATION) || cmsg->cmsg_level != IPPROTO_SCTP ||
 	    cmsg->cmsg_type != SCTP_RCVINFO)
 		return -EPROTO;
 	*ppid = ntohl((__force __be32)info->rcv_ppid);
+	return 0;
+}
+
+/* Receives a message that SCTP has whole: its DDP-SSN, and the rest. Returns as sctp_receive(). */
+static int sctp_receive_whole(struct weft_sctp *s, u8 *ssn, struct weft_arrival *to, u32 *ppid)
+{
+	struct kvec iov[] = {
+		{ .iov_base = ssn, .iov_len = WEFT_SSN_LEN },
+		{ .iov_base = to->data, .iov_len = to->len },
+	};
+
+	return sctp_receive(s, iov, ARRAY_SIZE(iov), WEFT_SSN_LEN + to->len, true, ppid);
+}
+
+/*
+ * Receives a part of a message. SCTP gives parts away when its buffer is full, and nothing of
+ * another message between them. With the last one, writes the message to @ssn and @to; before
+ * that, @to is NULL. Returns as sctp_receive().
+ */
+static int sctp_receive_part(struct weft_sctp *s, u32 len, u8 *ssn, struct weft_arrival *to,
+			     u32 *ppid)
+{
+	struct kvec iov = { .iov_base = s->parts + s->gathered, .iov_len = len };
+	int ret;
+
+	ret = sctp_receive(s, &iov, 1, len, to, ppid);
+	if (ret)
+		return ret;
+	s->gathered += len;
+	if (!to)
+		return 0;
+	memcpy(ssn, s->parts, WEFT_SSN_LEN);
+	memcpy(to->data, s->parts + WEFT_SSN_LEN, to->len);
+	s->gathered = 0;
 	return 0;
 }
 
@@ -301,24 +333,41 @@ static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *me
 }
 
 /*
- * Receives the next message. Returns 1; 0 if the peer has ended the session; -EAGAIN if none
- * has come; -ENOMEM; or why the association failed.
+ * Receives the next message, or a part of it. Returns 1; 0 if the peer has ended the session;
+ * -EAGAIN if none has come; -ENOMEM; or why the association failed.
  */
 static int sctp_fetch(struct weft_sctp *s)
 {
-	int len = sctp_next(s), ret;
-	struct weft_arrival *message;
+	struct weft_arrival *message = NULL;
 	u8 ssn[WEFT_SSN_LEN];
-	u32 ppid = 0;
+	u32 whole, ppid = 0;
+	bool last, in_parts;
+	int len, ret;
 
+	len = sctp_next(s, &last);
 	if (len <= 0)
 		return len;
-	if (len < WEFT_SSN_LEN || len > WEFT_SSN_LEN + WEFT_MAX_ULPDU)
+	whole = s->gathered + len;
+	if ((last && whole < WEFT_SSN_LEN) || whole > WEFT_SCTP_MAX_MESSAGE)
 		return -EPROTO;
-	message = weft_arrival_new(len - WEFT_SSN_LEN);
+	in_parts = s->gathered || !last;
+	/* Allocated before anything is received, because SCTP gives each byte once. */
+	if (in_parts && !s->parts) {
+		s->parts = weft_payer_alloc(WEFT_SCTP_MAX_MESSAGE);
+		if (!s->parts)
+			return -ENOMEM;
+	}
+	if (last) {
+		message = weft_arrival_new(whole - WEFT_SSN_LEN);
+		if (!message)
+			return -ENOMEM;
+	}
+	if (in_parts)
+		ret = sctp_receive_part(s, len, ssn, message, &ppid);
+	else
+		ret = sctp_receive_whole(s, ssn, message, &ppid);
 	if (!message)
-		return -ENOMEM;
-	ret = sctp_receive(s, ssn, message, &ppid);
+		return ret ?: 1;
 	message->control = ppid == WEFT_SCTP_PPID_CONTROL;
 	if (!ret && ppid != WEFT_SCTP_PPID_SEGMENT && !message->control)
 		ret = -EPROTO;
