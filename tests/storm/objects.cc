@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -122,9 +123,9 @@ void churn_once(const Options& options, Chance& chance) {
   all.srq = all.pd != nullptr ? ibv_create_srq(all.pd, &srq) : nullptr;
   if (all.cq != nullptr && all.srq != nullptr) {
     const std::size_t turns = 1 + chance.below(100);
-    std::vector<std::thread> threads;
-    for (int number = 0; number < 3; ++number) {
-      threads.emplace_back(churn_in, std::cref(all), options.seed + chance.below(1 << 30), turns);
+    std::array<std::thread, 3> threads;
+    for (std::thread& thread : threads) {
+      thread = std::thread(churn_in, std::cref(all), options.seed + chance.below(1 << 30), turns);
     }
     for (std::thread& thread : threads) {
       thread.join();
