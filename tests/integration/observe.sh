@@ -14,14 +14,15 @@ doc=$LAB_PROJECT/docs/observing.md
 mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
 
-# start_traffic: a ping-pong between the hosts, without an end.
+# start_traffic: a ping-pong between the hosts, without an end; what observes it goes before it.
 start_traffic() {
 	setsid ip netns exec A rping -s -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
 	server=$!
 	await "rping listens" 20 listening || return
 	setsid ip netns exec B rping -c -a 10.0.0.1 -S 4000 >/dev/null 2>&1 </dev/null &
 	client=$!
-	await "rping is connected" 20 connected
+	await "rping is connected" 20 connected || return
+	renice -n 19 -g "$server" "$client" >/dev/null
 }
 stop_traffic() {
 	kill -KILL -- "-$server" "-$client" 2>/dev/null
