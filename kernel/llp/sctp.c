@@ -6,6 +6,7 @@
  * SCTP calls a socket's own callbacks for some events only, and wakes its wait queue for
  * all. So each socket has an entry there, and a work item that looks what has happened.
  */
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <net/sctp/sctp.h>
 
@@ -356,7 +357,7 @@ static void llp_sctp_close(struct weft_llp *llp, bool abort)
 	sock_release(s->sock);
 	weft_arrivals_drop(&s->arrivals);
 	kfree(s->frame);
-	kfree(s->parts);
+	kvfree(s->parts);
 	kfree(s);
 }
 

@@ -6,6 +6,7 @@
  * Nothing runs in softirq: SCTP gives messages to processes only, so a work item takes them.
  */
 #include <linux/sched/mm.h>
+#include <linux/vmalloc.h>
 #include <net/sctp/sctp.h>
 
 #include "base/compat.h"
@@ -174,6 +175,8 @@ static int sctp_next(struct weft_sctp *s, bool *last)
 	*last = skb && (sctp_skb2event(skb)->msg_flags & MSG_EOR);
 	if (s->state != WEFT_LLP_CONNECTING && asoc && asoc->c.peer_vtag != s->peer_tag)
 		ret = -ECONNRESET;
+	else if (skb && s->gathered && (sctp_skb2event(skb)->msg_flags & SCTP_DATA_FIRST_FRAG))
+		ret = -EPROTO; /* The peer abandoned the message that it had begun (RFC 3758). */
 	else if (skb)
 		ret = skb->len;
 	else if (sk->sk_err)
@@ -351,9 +354,12 @@ static int sctp_fetch(struct weft_sctp *s)
 	if ((last && whole < WEFT_SSN_LEN) || whole > WEFT_SCTP_MAX_MESSAGE)
 		return -EPROTO;
 	in_parts = s->gathered || !last;
+	if (in_parts && !s->opened)
+		return -EPROTO;
 	/* Allocated before anything is received, because SCTP gives each byte once. */
 	if (in_parts && !s->parts) {
-		s->parts = weft_payer_alloc(WEFT_SCTP_MAX_MESSAGE);
+		s->parts = weft_payer_alloc(WEFT_SCTP_MAX_MESSAGE) ?:
+			   __vmalloc(WEFT_SCTP_MAX_MESSAGE, GFP_KERNEL | __GFP_NOWARN);
 		if (!s->parts)
 			return -ENOMEM;
 	}
