@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SCTP as a class of lower layers: how associations begin and end; sctp_rx.c and
- * sctp_tx.c have the rest. llp.h describes each function.
+ * SCTP as a class of lower layers: how associations begin and end; sctp_message.c, sctp_rx.c
+ * and sctp_tx.c have the rest. llp.h describes each function.
  *
  * SCTP calls a socket's own callbacks for some events only, and wakes its wait queue for
  * all. So each socket has an entry there, and a work item that looks what has happened.

@@ -112,12 +112,13 @@ static inline struct sctp_association *weft_sctp_association(const struct weft_s
 					asocs);
 }
 
-/* --- sctp_rx.c, sctp_tx.c --- */
+/* --- sctp_message.c, sctp_rx.c, sctp_tx.c --- */
 
 void weft_sctp_leave(struct weft_sctp *s);
 void weft_sctp_look_around(struct weft_sctp *s);
 void weft_sctp_drop(struct weft_sctp *s);
 void weft_sctp_progress(struct weft_sctp *s);
+int weft_sctp_message(struct weft_sctp *s, u8 *ssn, struct weft_arrival **message);
 int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len);
 int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len);
 int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more);

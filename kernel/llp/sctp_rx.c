@@ -6,11 +6,9 @@
  * Nothing runs in softirq: SCTP gives messages to processes only, so a work item takes them.
  */
 #include <linux/sched/mm.h>
-#include <linux/vmalloc.h>
 #include <net/sctp/sctp.h>
 
 #include "base/compat.h"
-#include "base/context.h"
 #include "base/workqueue.h"
 #include "llp/sctp.h"
 #include "llp/sock.h"
@@ -24,7 +22,6 @@
 #define WEFT_SCTP_MAX_QUEUED	(256 * 1024)
 /* Messages received before other work gets a turn. */
 #define WEFT_SCTP_BUDGET	256
-#define WEFT_SCTP_MAX_MESSAGE	(WEFT_SSN_LEN + WEFT_MAX_ULPDU)
 /* How soon to try again when memory was short, since no event follows. */
 #define WEFT_SCTP_RETRY		(HZ / 10 + 1)
 
@@ -157,104 +154,6 @@ void weft_sctp_look_around(struct weft_sctp *s)
 }
 
 /*
- * Returns the length of the next message or part of one, and in @last whether nothing of that
- * message is behind it; 0 if the peer has ended the association, -EAGAIN if nothing has come, or
- * why it failed. What is there while the association is still that of our peer can be received
- * after this, because nobody else reads.
- */
-static int sctp_next(struct weft_sctp *s, bool *last)
-{
-	struct sock *sk = weft_sctp_sk(s);
-	struct sctp_association *asoc;
-	struct sk_buff *skb;
-	int ret;
-
-	lock_sock(sk);
-	asoc = weft_sctp_association(s);
-	skb = skb_peek(&sk->sk_receive_queue);
-	*last = skb && (sctp_skb2event(skb)->msg_flags & MSG_EOR);
-	if (s->state != WEFT_LLP_CONNECTING && asoc && asoc->c.peer_vtag != s->peer_tag)
-		ret = -ECONNRESET;
-	else if (skb && s->gathered && (sctp_skb2event(skb)->msg_flags & SCTP_DATA_FIRST_FRAG))
-		ret = -EPROTO; /* The peer abandoned the message that it had begun (RFC 3758). */
-	else if (skb)
-		ret = skb->len;
-	else if (sk->sk_err)
-		ret = sock_error(sk);
-	else if (sk->sk_shutdown & RCV_SHUTDOWN)
-		ret = 0;
-	else if (s->state == WEFT_LLP_DEAD)
-		ret = -ECONNRESET;
-	else if (s->state != WEFT_LLP_CONNECTING && !asoc)
-		ret = s->shut ? 0 : -ECONNRESET;
-	else
-		ret = -EAGAIN;
-	release_sock(sk);
-	return ret;
-}
-
-/*
- * Receives @len bytes, which sctp_next() has told of, and their payload protocol identifier.
- * Returns 0 or a negative errno value.
- */
-static int sctp_receive(struct weft_sctp *s, struct kvec *iov, u32 pieces, u32 len, bool last,
-			u32 *ppid)
-{
-	u8 control[CMSG_SPACE(sizeof(struct sctp_rcvinfo))] __aligned(sizeof(long)) = {};
-	const struct cmsghdr *cmsg = (const struct cmsghdr *)control;
-	const struct sctp_rcvinfo *info = (const struct sctp_rcvinfo *)CMSG_DATA(cmsg);
-	struct msghdr msg = {
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	int ret;
-
-	ret = kernel_recvmsg(s->sock, &msg, iov, pieces, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (ret < 0)
-		return ret;
-	if ((u32)ret != len || !(msg.msg_flags & MSG_EOR) != !last ||
-	    (msg.msg_flags & MSG_NOTIFICATION) || cmsg->cmsg_level != IPPROTO_SCTP ||
-	    cmsg->cmsg_type != SCTP_RCVINFO)
-		return -EPROTO;
-	*ppid = ntohl((__force __be32)info->rcv_ppid);
-	return 0;
-}
-
-/* Receives a message that SCTP has whole: its DDP-SSN, and the rest. Returns as sctp_receive(). */
-static int sctp_receive_whole(struct weft_sctp *s, u8 *ssn, struct weft_arrival *to, u32 *ppid)
-{
-	struct kvec iov[] = {
-		{ .iov_base = ssn, .iov_len = WEFT_SSN_LEN },
-		{ .iov_base = to->data, .iov_len = to->len },
-	};
-
-	return sctp_receive(s, iov, ARRAY_SIZE(iov), WEFT_SSN_LEN + to->len, true, ppid);
-}
-
-/*
- * Receives a part of a message. SCTP gives parts away when its buffer is full, and nothing of
- * another message between them. With the last one, writes the message to @ssn and @to; before
- * that, @to is NULL. Returns as sctp_receive().
- */
-static int sctp_receive_part(struct weft_sctp *s, u32 len, u8 *ssn, struct weft_arrival *to,
-			     u32 *ppid)
-{
-	struct kvec iov = { .iov_base = s->parts + s->gathered, .iov_len = len };
-	int ret;
-
-	ret = sctp_receive(s, &iov, 1, len, to, ppid);
-	if (ret)
-		return ret;
-	s->gathered += len;
-	if (!to)
-		return 0;
-	memcpy(ssn, s->parts, WEFT_SSN_LEN);
-	memcpy(to->data, s->parts + WEFT_SSN_LEN, to->len);
-	s->gathered = 0;
-	return 0;
-}
-
-/*
  * Makes MPA's Request or Reply of a session control message, for the owner of the stream.
  * Returns 0 or a negative errno value.
  */
@@ -335,52 +234,20 @@ static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *me
 	return ret == -ENOMEM ? -ENOBUFS : ret;
 }
 
-/*
- * Receives the next message, or a part of it. Returns 1; 0 if the peer has ended the session;
- * -EAGAIN if none has come; -ENOMEM; or why the association failed.
- */
+/* Receives the next message, or a part of it. Returns as weft_sctp_message(). */
 static int sctp_fetch(struct weft_sctp *s)
 {
-	struct weft_arrival *message = NULL;
+	struct weft_arrival *message;
 	u8 ssn[WEFT_SSN_LEN];
-	u32 whole, ppid = 0;
-	bool last, in_parts;
-	int len, ret;
+	int ret;
 
-	len = sctp_next(s, &last);
-	if (len <= 0)
-		return len;
-	whole = s->gathered + len;
-	if ((last && whole < WEFT_SSN_LEN) || whole > WEFT_SCTP_MAX_MESSAGE)
-		return -EPROTO;
-	in_parts = s->gathered || !last;
-	if (in_parts && !s->opened)
-		return -EPROTO;
-	/* Allocated before anything is received, because SCTP gives each byte once. */
-	if (in_parts && !s->parts) {
-		s->parts = weft_payer_alloc(WEFT_SCTP_MAX_MESSAGE) ?:
-			   __vmalloc(WEFT_SCTP_MAX_MESSAGE, GFP_KERNEL | __GFP_NOWARN);
-		if (!s->parts)
-			return -ENOMEM;
-	}
-	if (last) {
-		message = weft_arrival_new(whole - WEFT_SSN_LEN);
-		if (!message)
-			return -ENOMEM;
-	}
-	if (in_parts)
-		ret = sctp_receive_part(s, len, ssn, message, &ppid);
-	else
-		ret = sctp_receive_whole(s, ssn, message, &ppid);
-	if (!message)
-		return ret ?: 1;
-	message->control = ppid == WEFT_SCTP_PPID_CONTROL;
-	if (!ret && ppid != WEFT_SCTP_PPID_SEGMENT && !message->control)
-		ret = -EPROTO;
-	if (!ret && !s->dropping)
+	ret = weft_sctp_message(s, ssn, &message);
+	if (ret != 1 || !message)
+		return ret;
+	if (!s->dropping)
 		return sctp_keep(s, ssn, message) ?: 1;
 	kfree(message);
-	return ret ?: 1;
+	return 1;
 }
 
 /* Returns true if more may be received: before a queue pair has the stream the handshake only. */
