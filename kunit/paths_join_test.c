@@ -356,6 +356,29 @@ static void join_late(struct kunit *test)
 	routes_free(r);
 }
 
+/* Both ends know of a path, also where nothing flows. */
+static void join_heard(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	KUNIT_EXPECT_TRUE(test, r->a.p->path[1].heard);
+	routes_free(r);
+}
+
+/* A responder that has no memory for a listener makes it later. */
+static void join_without_memory(struct kunit *test)
+{
+	struct routes *r = routes_make(test, 2, 2);
+
+	fake_faults.open = -ENOMEM;
+	settle();
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
+	fake_faults.open = 0;
+	route_look(&r->b);
+	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
+	routes_free(r);
+}
+
 /* As many paths as the end has that wants fewer. */
 static void join_fewer(struct kunit *test)
 {
@@ -585,6 +608,8 @@ static struct kunit_case join_cases[] = {
 	KUNIT_CASE(join_all_stall),
 	KUNIT_CASE(join_lost_ack),
 	KUNIT_CASE(join_late),
+	KUNIT_CASE(join_heard),
+	KUNIT_CASE(join_without_memory),
 	KUNIT_CASE(join_fewer),
 	KUNIT_CASE(join_unreachable),
 	KUNIT_CASE(join_silent),

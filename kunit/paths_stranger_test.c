@@ -116,6 +116,48 @@ static void hear(struct kunit *test, struct fake *at, u8 type, u8 *ulpdu, u32 le
 	KUNIT_EXPECT_EQ(test, ulpdu[0], type);
 }
 
+/*
+ * Has the second path come up at a responder that then ends it, after one more frame or none.
+ * Returns when its address is tried again, in jiffies from now.
+ */
+static long end_at_once(struct kunit *test, bool speaks)
+{
+	const struct weft_path_hdr challenge = { .type = WEFT_PATH_CHALLENGE, .ssn = 1 };
+	const struct weft_path_hdr ack = { .type = WEFT_PATH_ACK };
+	struct weft_path_claim claim = { .responder = true, .number = 1, .challenged = 5 };
+	struct routes *r = routes_with_one(test);
+	struct fake *lurker = lurk(test), *end = lure(r, lurker);
+	u8 ulpdu[WEFT_PATH_CHALLENGE_LEN];
+	long ret;
+
+	hear(test, end, WEFT_PATH_JOIN, ulpdu, WEFT_PATH_JOIN_LEN);
+	weft_path_addr(claim.addr, &end->local);
+	claim.joined = weft_path_number(ulpdu, 0);
+	weft_path_encode(ulpdu, &challenge);
+	weft_path_put_number(ulpdu, 0, claim.challenged);
+	weft_path_put_number(ulpdu, 1, weft_path_proof(r->a.p, &claim));
+	say(test, end, ulpdu, WEFT_PATH_CHALLENGE_LEN);
+	KUNIT_EXPECT_TRUE(test, weft_path_is_up(&r->a.p->path[1]));
+	weft_path_encode(ulpdu, &ack);
+	if (speaks)
+		say(test, end, ulpdu, WEFT_PATH_HDR_LEN);
+	weft_llp_close(&end->llp, true);
+	settle();
+	KUNIT_EXPECT_NULL(test, r->a.p->path[1].llp);
+	ret = r->a.p->home[0].next_try - jiffies;
+	weft_llp_close(&lurker->llp, true);
+	routes_free(r);
+	return ret;
+}
+
+/* An address whose responder refuses the answer is tried ever less, as any that cannot be had. */
+static void stranger_refuses(struct kunit *test)
+{
+	/* The path failed once before, in routes_with_one(). */
+	KUNIT_EXPECT_GT(test, end_at_once(test, false), 3L * HZ);
+	KUNIT_EXPECT_LE(test, end_at_once(test, true), 2L * HZ);
+}
+
 /* --- where the responder awaits joins --- */
 
 /* Connects to the responder, under an address of its. */
@@ -288,6 +330,10 @@ static void stranger_crowds(struct kunit *test)
 	for (i = 0; i < WEFT_PATHS_MAX_JOINS; i++)
 		r->b.p->guest[i].since = jiffies - HZ;
 	mutex_unlock(&r->b.p->lock);
+	fake_faults.accept = -ENOMEM;
+	route_look(&r->b);
+	/* For nobody, nobody does. */
+	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 0ULL);
 	route_look(&r->b);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 1ULL);
 	for (i = 0; i < ARRAY_SIZE(crowd); i++)
@@ -315,6 +361,7 @@ static void stranger_proofs(struct kunit *test)
 
 static struct kunit_case stranger_cases[] = {
 	KUNIT_CASE(stranger_says_anything),
+	KUNIT_CASE(stranger_refuses),
 	KUNIT_CASE(stranger_listens),
 	KUNIT_CASE(stranger_relays),
 	KUNIT_CASE(stranger_guesses),

@@ -88,6 +88,7 @@ enum weft_path_state {
  * @llp: its TCP connection; NULL: none
  * @state: see there
  * @broken: it is to be dropped
+ * @heard: a frame has come since it is up, so that the other end took it for a path, too
  * @stalled: the peer's TCP does not acknowledge what was sent
  * @una: the first byte, in TCP's numbers, that it had not acknowledged...
  * @since: ... at this time, in jiffies; before the path is up, when it was begun
@@ -106,6 +107,7 @@ struct weft_path {
 	struct weft_llp *llp;
 	enum weft_path_state state;
 	bool broken;
+	bool heard;
 	bool stalled;
 	u32 una;
 	unsigned long since;
@@ -319,6 +321,7 @@ bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *in
 /* --- paths_rx.c --- */
 
 bool weft_paths_receive(struct weft_paths *p, struct weft_path *path);
+bool weft_path_ack(struct weft_paths *p, struct weft_path *path);
 void weft_paths_ack(struct weft_paths *p);
 struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp);
 

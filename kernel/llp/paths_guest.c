@@ -35,16 +35,22 @@ static int paths_listen(struct weft_paths *p)
 	return 0;
 }
 
-/* Tells the peer where to join, once. Without a port it is not told, and one path has to do. */
+/*
+ * Tells the peer where to join, once. If there is no memory, it is tried again; without a port the
+ * peer is not told, and one path has to do.
+ */
 static void paths_tell(struct weft_paths *p)
 {
 	const struct weft_path_hdr hdr = { .type = WEFT_PATH_ADDRESSES };
 	u8 fpdu[WEFT_PATH_CONTROL_ROOM];
 	u8 *ulpdu = fpdu + WEFT_MPA_LEN;
+	int ret = 0;
 
 	lockdep_assert_held(&p->lock);
-	if (!p->listener && paths_listen(p)) {
-		p->told = true;
+	if (!p->listener)
+		ret = paths_listen(p);
+	if (ret) {
+		p->told = ret != -ENOMEM && ret != -ENOBUFS;
 		return;
 	}
 	p->addrs.paths = p->terms.paths;
@@ -56,17 +62,12 @@ static void paths_tell(struct weft_paths *p)
 					     weft_path_encode_addrs(ulpdu, &p->addrs));
 }
 
-static void guest_leave(struct weft_path_guest *guest)
-{
-	weft_llp_close(guest->llp, true);
-	memset(guest, 0, sizeof(*guest));
-}
-
 /* Ends a guest that has not joined. */
 static void guest_refuse(struct weft_paths *p, struct weft_path_guest *guest)
 {
 	weft_count(p->terms.counters, WEFT_CNT_PATH_REFUSED, 1);
-	guest_leave(guest);
+	weft_llp_close(guest->llp, true);
+	memset(guest, 0, sizeof(*guest));
 }
 
 /*
@@ -150,7 +151,7 @@ static void guest_joins(struct weft_paths *p, struct weft_path_guest *guest)
 
 	lockdep_assert_held(&p->lock);
 	if (weft_paths_charge(p, llp)) {
-		guest_leave(guest);
+		guest_refuse(p, guest);
 		return;
 	}
 	memset(guest, 0, sizeof(*guest));
@@ -158,6 +159,8 @@ static void guest_joins(struct weft_paths *p, struct weft_path_guest *guest)
 	if (path->llp)
 		weft_path_drop(p, path);
 	weft_path_up(p, path - p->path, llp);
+	/* So that the initiator knows, also where nothing flows. */
+	weft_path_ack(p, path);
 }
 
 /* Hears a guest, once: for each thing that it says there is an event. */
@@ -175,7 +178,7 @@ static void guest_serve(struct weft_paths *p, struct weft_path_guest *guest)
 }
 
 /*
- * Returns room for a guest, at the cost of the oldest if that had its chance: a stranger who keeps
+ * Returns room for a guest, or the oldest guest if that had its chance: a stranger who keeps
  * connecting does not crowd out a guest whose answer is on its way. Returns NULL if all are new.
  */
 static struct weft_path_guest *guest_room(struct weft_paths *p)
@@ -191,7 +194,6 @@ static struct weft_path_guest *guest_room(struct weft_paths *p)
 	}
 	if (time_before(jiffies, oldest->since + WEFT_PATHS_GUEST_TIME))
 		return NULL;
-	guest_refuse(p, oldest);
 	return oldest;
 }
 
@@ -231,6 +233,8 @@ unsigned long weft_paths_host(struct weft_paths *p)
 		llp = weft_llp_accept(p->listener, &weft_paths_ops, p);
 		if (IS_ERR(llp))
 			break;
+		if (guest->llp)
+			guest_refuse(p, guest);
 		guest->llp = llp;
 		guest->since = jiffies;
 		/* There is no event for what it has said before. */

@@ -53,7 +53,7 @@ void weft_path_home_failed(struct weft_paths *p, const struct weft_path *path)
 	struct weft_path_home *home = &p->home[path->home];
 
 	lockdep_assert_held(&p->lock);
-	if (path->state == WEFT_PATH_UP) {
+	if (path->heard) {
 		home->good = true;
 		home->failures = 0;
 	} else {
@@ -95,6 +95,7 @@ void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 	path->state = WEFT_PATH_UP;
 	path->since = jiffies;
 	path->broken = false;
+	path->heard = false;
 	path->stalled = false;
 	path->counts.joins++;
 	weft_count(p->terms.counters, WEFT_CNT_PATH_JOINS, 1);
@@ -125,6 +126,7 @@ void weft_path_drop(struct weft_paths *p, struct weft_path *path)
 	path->coming = NULL;
 	path->have = 0;
 	path->broken = false;
+	path->heard = false;
 	path->stalled = false;
 	path->llp = NULL;
 	weft_llp_close(llp, true);

@@ -116,6 +116,7 @@ static int frame_came(struct weft_paths *p, struct weft_path *path)
 	}
 	if (!good)
 		return -EPROTO;
+	path->heard = true;
 	weft_paths_acked(p, hdr.ack);
 	switch (hdr.type) {
 	case WEFT_PATH_SEGMENT:
@@ -247,6 +248,31 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 }
 
 /**
+ * weft_path_ack() - tell the peer on a path what was taken
+ * @p: the stream
+ * @path: the path, which is up
+ *
+ * Context: process, @p->lock held.
+ * Return: true if it was told.
+ */
+bool weft_path_ack(struct weft_paths *p, struct weft_path *path)
+{
+	const struct weft_path_hdr hdr = {
+		.type = WEFT_PATH_ACK,
+		.ack = weft_paths_taken(p),
+	};
+	u8 fpdu[WEFT_FPDU_ROOM(WEFT_PATH_HDR_LEN)];
+
+	lockdep_assert_held(&p->lock);
+	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
+	if (!weft_paths_control(p, path, fpdu, WEFT_PATH_HDR_LEN))
+		return false;
+	p->told_ack = hdr.ack;
+	p->owes_ack = false;
+	return true;
+}
+
+/**
  * weft_paths_ack() - tell the peer what was taken
  * @p: the stream
  *
@@ -257,12 +283,7 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
  */
 void weft_paths_ack(struct weft_paths *p)
 {
-	const struct weft_path_hdr hdr = {
-		.type = WEFT_PATH_ACK,
-		.ack = weft_paths_taken(p),
-	};
-	u8 fpdu[WEFT_FPDU_ROOM(WEFT_PATH_HDR_LEN)];
-	u32 taken = hdr.ack - p->told_ack;
+	u32 taken = weft_paths_taken(p) - p->told_ack;
 	struct weft_path *path;
 
 	lockdep_assert_held(&p->lock);
@@ -271,14 +292,9 @@ void weft_paths_ack(struct weft_paths *p)
 	p->owes_ack = taken;
 	if (!taken || (taken < WEFT_PATHS_ACK_FRAMES && time_before(jiffies, p->ack_due)))
 		return;
-	path = weft_paths_choose(p, sizeof(fpdu));
-	if (!path)
-		return;
-	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
-	if (weft_paths_control(p, path, fpdu, WEFT_PATH_HDR_LEN)) {
-		p->told_ack = hdr.ack;
-		p->owes_ack = false;
-	}
+	path = weft_paths_choose(p, WEFT_FPDU_ROOM(WEFT_PATH_HDR_LEN));
+	if (path)
+		weft_path_ack(p, path);
 }
 
 /* --- for the engine --- */
