@@ -8,6 +8,7 @@
 
 #include <kunit/test.h>
 
+#include "base/compat.h"
 #include "base/context.h"
 #include "base/limit.h"
 #include "base/weft.h"
@@ -152,7 +153,7 @@ static inline void teardown(struct bench *b)
 	flush_work(&b->qp.worker.work);
 	mutex_lock(&b->qp.tx.lock);
 	weft_tx_stop(&b->qp);
-	mutex_unlock(&b->qp.tx.lock);
+	weft_qp_unlock(&b->qp);
 	weft_stream_end(&b->qp);
 	weft_tx_destroy(&b->qp);
 	weft_kernel_destroy(&b->qp);
@@ -170,19 +171,25 @@ static inline void give_to_kernel(struct kunit *test, struct bench *b)
 	weft_stream_init(&b->qp);
 }
 
-/* The module has not started yet when the suites run. */
+/* The module's own, while a suite runs: NULL where that runs before the module has started. */
+static struct workqueue_struct *bench_any, *bench_near;
+
 static inline int bench_suite_init(struct kunit_suite *suite)
 {
-	weft_workqueue = alloc_workqueue("weft_kunit", 0, 0);
-	weft_near_workqueue = weft_workqueue;
-	return weft_workqueue ? 0 : -ENOMEM;
+	bench_any = alloc_workqueue("weft_kunit", WQ_PERCPU, 0);
+	bench_near = bench_any;
+	if (!bench_any)
+		return -ENOMEM;
+	swap(weft_workqueue, bench_any);
+	swap(weft_near_workqueue, bench_near);
+	return 0;
 }
 
 static inline void bench_suite_exit(struct kunit_suite *suite)
 {
-	destroy_workqueue(weft_workqueue);
-	weft_workqueue = NULL;
-	weft_near_workqueue = NULL;
+	swap(weft_workqueue, bench_any);
+	swap(weft_near_workqueue, bench_near);
+	destroy_workqueue(bench_any);
 }
 
 #endif /* WEFT_KUNIT_BENCH_H */

@@ -4,6 +4,7 @@
  * no lock that a thread of a process may hold.
  */
 #include "bench.h"
+#include "hosts.h"
 #include "conn/internal.h"
 
 /* A connection that nobody but the test knows, with a reference for it. */
@@ -169,22 +170,10 @@ static struct kunit_case conn_cases[] = {
 	{}
 };
 
-static int conn_suite_init(struct kunit_suite *suite)
-{
-	return bench_suite_init(suite) ?: weft_conn_init();
-}
-
-static void conn_suite_exit(struct kunit_suite *suite)
-{
-	weft_conn_exit();
-	weft_conn_wq = NULL; /* for settle() */
-	bench_suite_exit(suite);
-}
-
 static struct kunit_suite conn_suite = {
 	.name = "weft_conn",
-	.suite_init = conn_suite_init,
-	.suite_exit = conn_suite_exit,
+	.suite_init = host_suite_init,
+	.suite_exit = host_suite_exit,
 	.test_cases = conn_cases,
 };
 

@@ -114,7 +114,7 @@ struct end *end_make(struct kunit *test)
 	memory_make(test, e);
 	mutex_lock(&e->qp->tx.lock);
 	weft_tx_stop(e->qp);
-	mutex_unlock(&e->qp->tx.lock);
+	weft_qp_unlock(e->qp);
 	e->qp->state = IB_QPS_INIT;
 	KUNIT_ASSERT_EQ(test, weft_stream_bind(e->qp, &e->user), 0);
 	e->fake = fake_open(&stream_ops, e);

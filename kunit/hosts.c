@@ -126,7 +126,7 @@ struct host *host_new(struct kunit *test)
 	host_id(h, &h->id);
 	mutex_lock(&qp->tx.lock);
 	weft_tx_stop(qp);
-	mutex_unlock(&qp->tx.lock);
+	weft_qp_unlock(qp);
 	qp->state = IB_QPS_INIT;
 	return h;
 }
@@ -349,15 +349,19 @@ void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_fra
 
 /* --- suites --- */
 
+/* The module's own, as in bench.h. */
+static struct workqueue_struct *conn_wq;
+
 int host_suite_init(struct kunit_suite *suite)
 {
 	fake_begin();
+	conn_wq = weft_conn_wq;
 	return bench_suite_init(suite) ?: weft_conn_init();
 }
 
 void host_suite_exit(struct kunit_suite *suite)
 {
 	weft_conn_exit();
-	weft_conn_wq = NULL;
+	weft_conn_wq = conn_wq;
 	bench_suite_exit(suite);
 }

@@ -212,7 +212,7 @@ static void modify_gone(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, b->qp.worker.wanted, 0UL, "state %d", states[i]);
 		KUNIT_EXPECT_EQ_MSG(test, b->qp.state, IB_QPS_RTS, "state %d", states[i]);
 	}
-	mutex_unlock(&b->qp.tx.lock);
+	weft_qp_unlock(&b->qp);
 	b->qp.state = IB_QPS_RTS; /* as it should be */
 	teardown(b);
 }

@@ -368,9 +368,10 @@ static void join_heard(struct kunit *test)
 /* A responder that has no memory for a listener makes it later. */
 static void join_without_memory(struct kunit *test)
 {
-	struct routes *r = routes_make(test, 2, 2);
+	struct routes *r;
 
 	fake_faults.open = -ENOMEM;
+	r = routes_make(test, 2, 2);
 	settle();
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
 	fake_faults.open = 0;
@@ -394,9 +395,10 @@ static void join_fewer(struct kunit *test)
 /* What cannot be reached now is tried again, and the stream goes on meanwhile. */
 static void join_unreachable(struct kunit *test)
 {
-	struct routes *r = routes_make(test, 2, 2);
+	struct routes *r;
 
 	fake_faults.connect = -ENETUNREACH;
+	r = routes_make(test, 2, 2);
 	route_send_many(&r->a, 3, LEN);
 	settle();
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
@@ -414,9 +416,10 @@ static void join_unreachable(struct kunit *test)
 /* Somebody who does not answer is given up. */
 static void join_silent(struct kunit *test)
 {
-	struct routes *r = routes_make(test, 2, 2);
+	struct routes *r;
 
 	fake_script.mute = true;
+	r = routes_make(test, 2, 2);
 	settle();
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
 	KUNIT_EXPECT_NOT_NULL(test, r->a.p->path[1].llp);

@@ -58,9 +58,10 @@ static struct fake *lure(struct routes *r, struct fake *lurker)
 /* A stream of which the first path alone is up. */
 static struct routes *routes_with_one(struct kunit *test)
 {
-	struct routes *r = routes_make(test, 2, 2);
+	struct routes *r;
 
 	fake_faults.connect = -ENETUNREACH;
+	r = routes_make(test, 2, 2);
 	settle();
 	fake_faults.connect = 0;
 	return r;
@@ -329,12 +330,12 @@ static void stranger_crowds(struct kunit *test)
 	mutex_lock(&r->b.p->lock);
 	for (i = 0; i < WEFT_PATHS_MAX_JOINS; i++)
 		r->b.p->guest[i].since = jiffies - HZ;
-	mutex_unlock(&r->b.p->lock);
 	fake_faults.accept = -ENOMEM;
-	route_look(&r->b);
+	weft_paths_host(r->b.p);
 	/* For nobody, nobody does. */
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 0ULL);
-	route_look(&r->b);
+	weft_paths_host(r->b.p);
+	mutex_unlock(&r->b.p->lock);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 1ULL);
 	for (i = 0; i < ARRAY_SIZE(crowd); i++)
 		weft_llp_close(&crowd[i]->llp, true);

@@ -20,7 +20,7 @@ static struct bench *receiver(struct kunit *test)
 
 static void finish(struct bench *b)
 {
-	mutex_unlock(&b->qp.tx.lock);
+	weft_qp_unlock(&b->qp);
 	teardown(b);
 }
 

@@ -10,6 +10,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "base/compat.h"
 #include "base/limit.h"
 #include "base/weft.h"
 #include "base/workqueue.h"
@@ -212,13 +213,14 @@ static int woken(struct lent_wait *w)
 /* While its memory is lent, a region keeps its key, and all who would invalidate it wait. */
 static void fast_lent(struct kunit *test)
 {
+	struct workqueue_struct *queue = alloc_workqueue("weft_kunit", WQ_PERCPU, 0);
 	struct bench *b = setup(test);
 	struct weft_mr *mr = fast(test, b);
 	u32 key = mr->ib.rkey;
 	struct lent_wait reads, sends;
 
-	weft_workqueue = alloc_workqueue("weft_kunit", 0, 0);
-	KUNIT_ASSERT_NOT_NULL(test, weft_workqueue);
+	KUNIT_ASSERT_NOT_NULL(test, queue);
+	swap(weft_workqueue, queue);
 	lent_wait_init(&reads);
 	lent_wait_init(&sends);
 	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
@@ -261,8 +263,8 @@ static void fast_lent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, woken(&sends), 2);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, true), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	destroy_workqueue(weft_workqueue);
-	weft_workqueue = NULL;
+	swap(weft_workqueue, queue);
+	destroy_workqueue(queue);
 	destroy_work_on_stack(&reads.work);
 	destroy_work_on_stack(&sends.work);
 	teardown(test, b);

@@ -58,7 +58,7 @@ static struct verdict take(struct bench *b)
 		v.vendor = weft_inflight_last(&b->qp.inflight)->vendor;
 	}
 	v.state = b->qp.state;
-	mutex_unlock(&tx->lock);
+	weft_qp_unlock(&b->qp);
 	return v;
 }
 
@@ -204,7 +204,7 @@ static void sq_atomic_order(struct kunit *test)
 	weft_inflight_at(inflight, 1)->end = 0;
 	mutex_lock(&b->qp.tx.lock);
 	weft_tx_complete(&b->qp);
-	mutex_unlock(&b->qp.tx.lock);
+	weft_qp_unlock(&b->qp);
 	KUNIT_EXPECT_EQ(test, inflight->tail, 0U);
 	weft_reads_answered(reads);
 	KUNIT_EXPECT_TRUE(test, take(b).begun);

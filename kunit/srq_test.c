@@ -384,7 +384,7 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	b->qp.state = IB_QPS_ERR;
 	weft_stream_flush(&b->qp);
 	weft_stream_flush(&b->qp);
-	mutex_unlock(&b->qp.tx.lock);
+	weft_qp_unlock(&b->qp);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_LAST_WQE_REACHED);
 	KUNIT_EXPECT_EQ(test, b->events, 1);
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 1U);

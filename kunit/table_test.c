@@ -426,6 +426,8 @@ static void table_ended_here(struct kunit *test)
 		if (i == 2)
 			weft_qp_unlock(host_qp(s->h));
 		host_qp(s->h)->ib.res.task = NULL;
+		/* The connection's work and the worker may both want the lock: the worker waits. */
+		schedule_timeout_uninterruptible(3);
 		settle();
 		KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, (int)WEFT_CONN_CLOSING, "%d", i);
 		host_expect(test, s->h, IW_CM_EVENT_CLOSE, 0);

@@ -139,7 +139,7 @@ static void counts_over_streams(struct kunit *test)
 	mutex_lock(&qp->tx.lock);
 	weft_tx_stop(qp);
 	KUNIT_EXPECT_EQ(test, weft_tx_start(qp), 0);
-	mutex_unlock(&qp->tx.lock);
+	weft_qp_unlock(qp);
 	weft_framer_start(&qp->rx.framer, &(struct weft_mpa_agreed){ .crc = true }, NULL);
 	expect_shown(test, t, 0, 9, 8);
 	works(t, 0, 1, 1);

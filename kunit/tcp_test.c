@@ -10,6 +10,7 @@
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
+#include "base/compat.h"
 #include "llp/llp.h"
 #include "llp/tcp_ack.h"
 
@@ -56,7 +57,8 @@ static struct call call_listener(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
 					       &c.client), 0);
 	at.sin_port = inet_sk(weft_tcp_sk(c.listener))->inet_sport;
-	KUNIT_ASSERT_EQ(test, kernel_connect(c.client, (struct sockaddr *)&at, sizeof(at), 0), 0);
+	KUNIT_ASSERT_EQ(test, kernel_connect(c.client, (struct sockaddr_unsized *)&at,
+					     sizeof(at), 0), 0);
 	KUNIT_ASSERT_TRUE(test, weft_llp_incoming(c.listener));
 	c.sk = inet_csk(weft_tcp_sk(c.listener))->icsk_accept_queue.rskq_accept_head->sk;
 	return c;

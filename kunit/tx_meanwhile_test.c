@@ -155,10 +155,11 @@ static u64 laid_out_meanwhile(struct kunit *test, struct tx_bench *t, u32 len)
 static void tx_takes_turns(struct kunit *test)
 {
 	struct weft_ddp_hdr want = send_hdr(1);
-	struct tx_bench *t = bench_new(test);
+	struct tx_bench *t;
 
 	if (num_online_cpus() > 1)
 		kunit_skip(test, "two processors: the other thread has its own");
+	t = bench_new(test);
 	start(test, t, true);
 	t->e->qp->tx.longest = WEFT_FPDU_ANY_LENGTH;
 	KUNIT_EXPECT_LE(test, laid_out_meanwhile(test, t, 400000), 128ULL << 10);
