@@ -91,6 +91,7 @@ static void accepted(struct kunit *test)
 	llp = weft_llp_accept(c.listener, &ops, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
 	KUNIT_EXPECT_PTR_EQ(test, weft_tcp_sk(llp), c.sk);
+	KUNIT_EXPECT_TRUE(test, sock_flag(c.sk, SOCK_URGINLINE));
 	weft_llp_close(llp, true);
 	call_end(&c);
 }

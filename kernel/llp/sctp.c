@@ -84,9 +84,13 @@ static int sctp_configure(struct socket *sock)
 	struct sctp_initmsg init = { .sinit_num_ostreams = 1, .sinit_max_instreams = 1 };
 	/* How long an association may last that is shut down is a multiple of this. */
 	struct sctp_rtoinfo rto = { .srto_max = WEFT_SCTP_CLOSE_RTO };
+	/* Of messages that come in parts, none ends amid them (RFC 3758). */
+	struct sctp_assoc_value abandons = {};
 	int on = 1, ret;
 
 	ret = sctp_option(sock, SCTP_NODELAY, &on, sizeof(on));
+	if (!ret)
+		ret = sctp_option(sock, SCTP_PR_SUPPORTED, &abandons, sizeof(abandons));
 	if (!ret)
 		ret = sctp_option(sock, SCTP_RECVRCVINFO, &on, sizeof(on));
 	if (!ret)

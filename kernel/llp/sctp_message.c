@@ -32,8 +32,6 @@ static int sctp_next(struct weft_sctp *s, bool *last)
 	*last = skb && (sctp_skb2event(skb)->msg_flags & MSG_EOR);
 	if (s->state != WEFT_LLP_CONNECTING && asoc && asoc->c.peer_vtag != s->peer_tag)
 		ret = -ECONNRESET;
-	else if (skb && s->gathered && (sctp_skb2event(skb)->msg_flags & SCTP_DATA_FIRST_FRAG))
-		ret = -EPROTO; /* The peer abandoned the message that it had begun (RFC 3758). */
 	else if (skb)
 		ret = skb->len;
 	else if (sk->sk_err)

@@ -131,6 +131,8 @@ static bool llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 	tcp->saved_write_space = from ? from->saved_write_space : sk->sk_write_space;
 	tcp->saved_state_change = from ? from->saved_state_change : sk->sk_state_change;
 	if (free) {
+		/* Else TCP drops an urgent byte at which the reader waits. */
+		sock_set_flag(sk, SOCK_URGINLINE);
 		sk->sk_data_ready = llp_tcp_data_ready;
 		sk->sk_write_space = llp_tcp_write_space;
 		sk->sk_state_change = llp_tcp_state_change;

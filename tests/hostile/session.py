@@ -30,6 +30,7 @@ from association import (
     EXTEND,
     INITIATE,
     REJECT,
+    SCTP_PR_SUPPORTED,
     SEGMENT,
     TERMINATE,
     Session,
@@ -105,7 +106,10 @@ def dropped_later(ppid, data, ssn=None):
 
 
 def plain():
-    gone(accepted())
+    session = accepted()
+    _, abandons = struct.unpack("iI", session.sock.getsockopt(socket.IPPROTO_SCTP, SCTP_PR_SUPPORTED, 8))
+    check(not abandons, "messages may be abandoned")
+    gone(session)
 
 
 def enhanced():
