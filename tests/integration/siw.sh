@@ -48,12 +48,18 @@ pair() {
 	fi
 }
 
-# siw_missed: did the session end because siw, as the server, missed data? It does not notice data
-# that arrives while it accepts, until more arrives.
+# siw_missed: did the session end because siw, as the server, missed data, or refused to send? It does not
+# notice data that arrives while it accepts, until more arrives; and what its program then sends it refuses, since
+# siw_accept() holds the lock for which siw_post_send() does not wait.
 siw_missed() {
-	((CLIENT_STATUS == 124)) && [[ $server == siw ]] &&
-		sed '/^== B: ss/,$d' <<<"$said" | grep -qE '^ESTAB +[1-9]' || return
-	echo "# siw had unread data, and did not know"
+	[[ $server == siw ]] || return
+	if ((CLIENT_STATUS == 124)) && sed '/^== B: ss/,$d' <<<"$said" | grep -qE '^ESTAB +[1-9]'; then
+		echo "# siw had unread data, and did not know"
+	elif [[ $SERVER_OUTPUT == 'post send error '* ]]; then
+		echo "# siw refused to send while it accepted"
+	else
+		return 1
+	fi
 }
 
 # once SERVER CLIENT SECONDS: a session. Status $again when siw missed data.
