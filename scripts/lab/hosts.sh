@@ -79,37 +79,54 @@ wait_for() {
 	done
 }
 
-# listeners PID: prints the listening sockets of TCP and SCTP (those of the kernel included) in the
-# network namespace of a process, one per line: address:port in hexadecimal, or sctp:port:addresses.
-listeners() {
+# find_listeners PID: leaves in the array found the listening sockets of TCP and SCTP (those of the kernel included) in
+# the network namespace of a process: address:port in hexadecimal, or sctp:port:addresses.
+find_listeners() {
 	local table
+	found=()
 	for table in tcp tcp6 sctp/eps; do
-		[[ ! -r /proc/$1/net/$table ]] || cat_listeners <"/proc/$1/net/$table"
+		[[ ! -r /proc/$1/net/$table ]] || read_listeners <"/proc/$1/net/$table"
 	done 2>/dev/null
 }
-# cat_listeners: the same of tables on standard input.
-cat_listeners() {
+# read_listeners: adds those of tables on standard input to found.
+read_listeners() {
 	local own state port addresses
 	while read -r _ own _ state _ port _ _ addresses; do
 		case $state in
-		0A) echo "$own" ;;
-		10) echo "sctp:$port:$addresses" ;;
+		0A) found+=("$own") ;;
+		10) found+=("sctp:$port:$addresses") ;;
 		esac
 	done
 }
+# listeners PID: prints them, one per line.
+listeners() {
+	local found
+	find_listeners "$1"
+	((${#found[@]} == 0)) || printf '%s\n' "${found[@]}"
+}
+
+# way_into HOST PID: leaves in the array way what runs a command on that host, with its own /sys. "ip netns exec" mounts
+# that each time; PID, if it is a sleep that was started so, has it already, and costs a third.
+way_into() {
+	local name=''
+	way=(ip netns exec "$1")
+	[[ -n $2 && /proc/$2/ns/net -ef /run/netns/$1 ]] && read -r name 2>/dev/null <"/proc/$2/comm"
+	[[ $name != sleep ]] || way=(busybox nsenter -t "$2" -n -m)
+}
 
 # await_listener PID KNOWN: waits until the namespace of server PID, which is host A, has a
-# listener that is not in KNOWN. A server that listens in no table we can see (UDP, a
+# listener that is not a line of KNOWN. A server that listens in no table we can see (UDP, a
 # device with a transport of its own) gets a while. Fails when PID ends before that, or has not
 # even got into the namespace within a minute.
 await_listener() {
-	local pid=$1 known=$2 end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1})) settled=0 listener
+	local pid=$1 known=$2 end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1})) settled=0 listener found
 	while ((SECONDS < end)); do
 		! ended "$pid" || return 1
 		if [[ /proc/$pid/ns/net -ef /run/netns/A ]]; then
 			((settled)) || settled=$((SECONDS + 15))
-			for listener in $(listeners "$pid"); do
-				[[ $'\n'$known$'\n' == *$'\n'$listener$'\n'* ]] || return 0
+			find_listeners "$pid"
+			for listener in "${found[@]}"; do
+				[[ $known == *$'\n'$listener$'\n'* ]] || return 0
 			done
 			((SECONDS < settled)) || return 0
 		fi
@@ -154,9 +171,16 @@ hold_refusals() {
 # CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails. It starts as few programs as it
 # can, since labs call it a thousand times.
 server_client() {
-	local server=$1 client=$2 limit=$((${3:-60} * ${WEFT_PATIENCE:-1})) known log=/run/server-client.$BASHPID pid watcher
-	known=$(on_a cat /proc/net/tcp /proc/net/tcp6 /proc/net/sctp/eps 2>/dev/null | cat_listeners)
-	setsid ip netns exec A timeout -k 2 $((limit + 20)) bash -c "$server" \
+	local server=$1 client=$2 limit=$((${3:-60} * ${WEFT_PATIENCE:-1})) known=$'\n' log=/run/server-client.$BASHPID pid client_pid end
+	local found=() way
+	if [[ -n ${someone_in_a-} ]]; then
+		find_listeners "$someone_in_a"
+	else
+		read_listeners < <(on_a cat /proc/net/tcp /proc/net/tcp6 /proc/net/sctp/eps 2>/dev/null)
+	fi
+	((${#found[@]} == 0)) || printf -v known '\n%s' "${found[@]}" ''
+	way_into A "${someone_in_a-}"
+	setsid "${way[@]}" timeout -k 2 $((limit + 20)) sh -c "$server" \
 		</dev/null >"$log.server" 2>&1 &
 	pid=$!
 	CLIENT_STATUS=125
@@ -166,20 +190,24 @@ server_client() {
 		# rdma_listen() on every address goes from device to device: the socket seen
 		# may be the first one's only.
 		pause 0.3
-		(pause $((limit - (limit < 30 ? limit / 3 : 10))) && snapshot) >"$log.state" 2>&1 &
-		watcher=$!
-		on_b timeout -k 2 "$limit" bash -c "$client" </dev/null >"$log.client" 2>&1 ||
-			CLIENT_STATUS=$?
-		kill "$watcher" 2>/dev/null
-		wait "$watcher" 2>/dev/null
+		way_into B "${someone_in_b-}"
+		"${way[@]}" timeout -k 2 "$limit" sh -c "$client" </dev/null >"$log.client" 2>&1 &
+		client_pid=$!
+		end=$((SECONDS + limit - (limit < 30 ? limit / 3 : 10)))
+		until ended "$client_pid" || ((SECONDS >= end)); do
+			pause 0.1
+		done
+		ended "$client_pid" || snapshot >"$log.state" 2>&1
+		wait "$client_pid" || CLIENT_STATUS=$?
 	fi
 	# A server ends after its client; without a client it may not end.
 	wait_for $((CLIENT_STATUS == 0 ? 5 : 1)) ended "$pid" || kill -- "-$pid" 2>/dev/null
 	wait_for 3 ended "$pid" || kill -KILL -- "-$pid" 2>/dev/null
 	SERVER_STATUS=0
 	wait "$pid" || SERVER_STATUS=$?
-	SERVER_OUTPUT=$(<"$log.server")
-	CLIENT_OUTPUT=$(<"$log.client")
+	SERVER_OUTPUT='' CLIENT_OUTPUT=''
+	[[ ! -s $log.server ]] || SERVER_OUTPUT=$(<"$log.server")
+	[[ ! -s $log.client ]] || CLIENT_OUTPUT=$(<"$log.client")
 	if ((CLIENT_STATUS != 0)) || [[ -z ${WEFT_QUIET:-} ]]; then
 		printf '== A: %s (status %s)\n%s\n' "$server" "$SERVER_STATUS" "$SERVER_OUTPUT"
 		printf '== B: %s (status %s)\n%s\n' "$client" "$CLIENT_STATUS" "$CLIENT_OUTPUT"

@@ -37,7 +37,7 @@ if [[ $side == client ]]; then
 	job=(--name=cable --direct=1 --ioengine=libaio --size=24M --bsrange=32k-1M --bs_unaligned=0 --verify=crc32c
 		--randseed=11 --verify_fatal=1 --verify_state_save=0 --output-format=terse)
 	reads() { timeout -k 5 $((200 * patience)) fio "${job[@]}" --filename="$device" --rw=randwrite --iodepth=8 --do_verify=1; }
-	before=$(counter tx_lent)
+	before=$(counter weft0 tx_lent)
 	for way in "CRC off" "CRC off, over a cable that loses packets" "CRC off, lent both ways, over such a cable" "with CRC" \
 		"with CRC, lent, over a cable that loses packets"; do
 		meet || break
@@ -76,7 +76,7 @@ fi
 mountpoint -q $target_configuration || mount -t configfs none $target_configuration
 exported() { make_disk && port 1 ipv4 10.0.0.1 4420; }
 check "the target exports the disk" exported
-before=$(counter tx_lent)
+before=$(counter weft0 tx_lent)
 loss='tc qdisc replace dev eth0 root netem loss 2%' cut='tc qdisc replace dev eth0 root netem loss 100%' mend='tc qdisc del dev eth0 root'
 turn() { meet && meet; }
 check "CRC off" turn
@@ -97,13 +97,13 @@ lent "pages are lent under CRC where that was chosen" yes 20
 $mend
 setting lend unchecked
 setting crc off
-lending_now() { (($(counter tx_lent) - before > 20)); }
+lending_now() { (($(counter weft0 tx_lent) - before > 20)); }
 meet
 meet
 if wait_for 60 lending_now; then
 	ok "pages are lent under load"
 else
-	not_ok "pages are lent under load" "$(($(counter tx_lent) - before)) were"
+	not_ok "pages are lent under load" "$(($(counter weft0 tx_lent) - before)) were"
 fi
 $cut
 pause 1

@@ -15,7 +15,8 @@ fi
 source "$LAB_PROJECT/scripts/lab/hosts.sh"
 
 export WEFT_QUIET=1
-passed=0 failed=0 skipped=0 said='' skips='' someone_in_a='' standing=0
+scratch=${LAB_SCRATCH:-/run}
+passed=0 failed=0 skipped=0 said='' skips='' someone_in_a='' someone_in_b='' standing=0
 # By reason: how often something was begun that may be repeated, and how often it was.
 declare -A begun_for=() repeated_for=()
 # The devices on A and B, for the scripts; TEST_SIW names a siw.ko to run the same tests on.
@@ -52,7 +53,8 @@ session() {
 	wait_for 10 quiet_a || echo "# host A still listens on: $(listeners "$someone_in_a" | tr '\n' ' ')"
 	server_client "$@" >/run/said
 	local status=$?
-	said=$(</run/said)
+	said=''
+	[[ ! -s /run/said ]] || said=$(</run/said)
 	if [[ $2 == *rping\ * ]]; then
 		rping_ended $status
 		status=$?
@@ -110,9 +112,9 @@ rping_answers() {
 	fi
 }
 quiet_a() {
-	local there
-	mapfile -t there < <(listeners "$someone_in_a")
-	((${#there[@]} <= standing))
+	local found
+	find_listeners "$someone_in_a"
+	((${#found[@]} <= standing))
 }
 listening() { ! quiet_a; }
 
@@ -215,6 +217,12 @@ told() {
 	measured "$@" || [[ -z $measures && -n $(line_like "^ *$1[[:space:]]+[0-9]+[[:space:]]" "$2") ]]
 }
 
+# counter DEVICE NAME: one of its hw_counters.
+counter() {
+	local value
+	read -r value <"/sys/class/infiniband/$1/ports/1/hw_counters/$2" && echo "$value"
+}
+
 # moved: how many bytes Weft's devices have sent and received so far.
 moved() {
 	local file sum=0
@@ -238,14 +246,14 @@ explain() {
 
 # check NAME COMMAND...: a test that passes when COMMAND does.
 check() {
-	local name=$1 said status=0
+	local check_name=$1 check_status=0
 	shift
-	said=$("$@" 2>&1) || status=$?
-	if ((status == 0)); then
-		ok "$name"
+	"$@" >"$scratch/checked" 2>&1 || check_status=$?
+	if ((check_status == 0)); then
+		ok "$check_name"
 	else
-		explain "$said"
-		not_ok "$name" "status $status from ${*:0:6}"
+		explain "$(<"$scratch/checked")"
+		not_ok "$check_name" "status $check_status from ${*:0:6}"
 	fi
 }
 
@@ -286,12 +294,21 @@ rping_of() {
 	if ! session "rping -s $arguments" "stdbuf -oL rping -c $arguments ${5-}" 45; then
 		explain "$said"
 		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
-	elif lines=$(grep -ac '^ping data: ' <<<"$CLIENT_OUTPUT") && ((lines != $4)); then
+	elif count_pings "$CLIENT_OUTPUT" && ((lines != $4)); then
 		explain "$CLIENT_OUTPUT"
 		not_ok "$1" "$lines lines of data came back, not $4"
 	else
 		ok "$1"
 	fi
+}
+
+# count_pings OUTPUT: leaves in $lines how many lines of data rping printed.
+count_pings() {
+	local line
+	lines=0
+	while IFS= read -r line; do
+		[[ $line != 'ping data: '* ]] || lines=$((lines + 1))
+	done <<<"$1"
 }
 
 # works CONTEXT: the two hosts can talk RDMA; CONTEXT says after or during what.
@@ -371,13 +388,24 @@ set_up() {
 	fi
 	ip netns exec A sleep infinity &
 	someone_in_a=$!
+	ip netns exec B sleep infinity &
+	someone_in_b=$!
+}
+
+# leave: nobody of ours is on either host any more.
+leave() {
+	local pid
+	for pid in $someone_in_a $someone_in_b; do
+		kill "$pid"
+	done
+	someone_in_a='' someone_in_b=''
 }
 
 # finish: says what was repeated, prints the counts and ends the script. It is a failure if more than
 # one in twenty had to be repeated, and more than one in all.
 finish() {
 	local reason
-	[[ -z $someone_in_a ]] || kill "$someone_in_a"
+	leave
 	for reason in "${!begun_for[@]}"; do
 		echo "retried: $reason ${repeated_for[$reason]:-0} of ${begun_for[$reason]}"
 		((${repeated_for[$reason]:-0} < 2 || repeated_for[$reason] * 20 <= begun_for[$reason])) ||

@@ -70,7 +70,7 @@ add_both() {
 
 # rebuild: new hosts, with devices, from nothing.
 rebuild() {
-	kill "$someone_in_a" 2>/dev/null
+	leave 2>/dev/null
 	ip netns del A 2>/dev/null
 	ip netns del B 2>/dev/null
 	set_up
@@ -147,8 +147,7 @@ if start_traffic; then
 fi
 
 if start_traffic; then
-	kill "$someone_in_a"
-	someone_in_a=''
+	leave
 	ip netns del A
 	ip netns del B
 	kill -KILL -- "-$server" "-$client"

@@ -291,8 +291,7 @@ else
 fi
 
 # --- all of them go ---
-kill "$someone_in_a"
-someone_in_a=''
+leave
 for host in A B C D E; do ip netns del $host; done
 none() { [[ -z $(rdma dev show) ]]; }
 check "deletion of every namespace: no device is left" wait_for 30 none

@@ -13,7 +13,6 @@ sysctl -qw net.ipv6.conf.all.accept_dad=0 2>/dev/null
 
 # rping_to NAME ADDRESS [OPTIONS]: from B, with these of rping's client.
 rping_to() { rping_of "$1" "$2" 5000 5 "${3-}"; }
-counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
 log_says() { dmesg | grep -qE "weft: $1"; }
 # by_netdev: true where the kernel finds a device by its Ethernet device, not by the MAC address alone: it has
 # noted it with the GID. One MAC address can then have several devices.

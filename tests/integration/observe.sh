@@ -192,7 +192,6 @@ works "with every tracepoint off"
 check "with every tracepoint off nothing is traced" test "$(grep -c weft_ $trace/trace)" = 0
 
 # --- and counters count what they say ---
-counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
 before=$(counter weft1 conn_refused_by_peer)
 on_b rping -c -a 10.0.0.1 -C 1 >/dev/null 2>&1
 check "conn_refused_by_peer counts a port that nobody listens on" test "$(counter weft1 conn_refused_by_peer)" = $((before + 1))

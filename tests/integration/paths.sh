@@ -14,7 +14,6 @@ each() { # SETTING VALUE: of both devices
 	echo "$2" >/sys/class/infiniband/weft0/weft/"$1" && echo "$2" >/sys/class/infiniband/weft1/weft/"$1"
 }
 # counter DEVICE NAME
-counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 # sockets: how many TCP connections host B has.
 sockets() { on_b cat /proc/net/tcp | grep -c " 01 "; }
 has_sockets() { (($(sockets) == $1)); }

@@ -79,7 +79,6 @@ wait $served 2>/dev/null
 tc -n A qdisc del dev eth0 clsact
 
 # --- segments that overtake each other ---
-counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 # shuffled DISORDER: verified pings over a wire with it. /run/placed says how many bytes, and how many
 # segments, were placed early at both ends.
 shuffled() {

@@ -134,7 +134,6 @@ for revision in 1 2; do
 done
 set_a mpa_revision 2
 set_b mpa_revision 2
-counter() { rdma statistic show link "$1/1" | grep -oE "\b$2 [0-9]+" | cut -d' ' -f2; }
 
 for crc in off required; do
 	set_a crc off

@@ -69,7 +69,7 @@ cut='tc qdisc replace dev eth0 root netem loss 100%' keep='tc qdisc replace dev 
 mend='tc qdisc del dev eth0 root'
 
 setting fpdu large
-before=$(counter tx_lent)
+before=$(counter weft0 tx_lent)
 check "large messages with CRC" messages 60
 lent "nothing is lent under CRC" no
 # A buffer is overwritten when its request is known to be complete; if TCP had to send it again after that, the peer would
@@ -151,9 +151,9 @@ modprobe weft crc=off && rdma link add weft0 type weft netdev eth0
 for way in "rdma link delete weft0" "modprobe -r weft" "$cut; modprobe -r weft"; do
 	messages 1000000 >/run/left 2>&1 &
 	left=$!
-	before=$(counter tx_lent)
+	before=$(counter weft0 tx_lent)
 	# shellcheck disable=SC2317 # called by wait_for
-	lending_now() { (($(counter tx_lent) - before > 20)); }
+	lending_now() { (($(counter weft0 tx_lent) - before > 20)); }
 	if ! wait_for 60 lending_now; then
 		explain "$(</run/left)"
 		not_ok "under load: $way" "nothing is lent"

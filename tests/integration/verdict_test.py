@@ -206,8 +206,10 @@ class Library(unittest.TestCase):
     """What a script of this directory says, if it is made of these commands."""
 
     def says(self, commands, wanted):
-        done = subprocess.run(["bash", "-c", f"{LIBRARY}{commands}\nfinish"], env={**os.environ, "LAB_PROJECT": str(HERE.parent.parent)},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        with tempfile.TemporaryDirectory(prefix="weft-library-") as folder:
+            lab = {"LAB_PROJECT": str(HERE.parent.parent), "LAB_SCRATCH": folder}
+            done = subprocess.run(["bash", "-c", f"{LIBRARY}{commands}\nfinish"], env={**os.environ, **lab},
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
         self.assertRegex(done.stdout.removesuffix("\n"), f"(?s){wanted}")
 
     def test_a_program_that_stops_half_way_or_miscounts_is_a_failure(self):
@@ -265,6 +267,13 @@ class Library(unittest.TestCase):
             ends = f"CLIENT_STATUS=0 CLIENT_OUTPUT='' SERVER_STATUS={status} SERVER_OUTPUT={shlex.quote(said)}"
             self.says(f"{ends}\ncheck pinged rping_ended {status}", f"(^|\n){verdict}")
         self.says("CLIENT_STATUS=0 CLIENT_OUTPUT='' SERVER_STATUS=0 SERVER_OUTPUT=''\ncheck pinged rping_ended 1", "(^|\n)not ok pinged")
+
+    def test_pings_that_are_missing(self):
+        for said, verdict in (
+            ("ping data: a\nping data: b", "ok pinged"), ("", "not ok pinged: 0 lines of data"), ("ping data: a", "not ok pinged: 1 lines of data"),
+        ):
+            session = f"session() {{ CLIENT_OUTPUT={shlex.quote(said)}; }}"
+            self.says(f"{session}\nrping_of pinged 10.0.0.1 64 2", f"(^|\n){verdict}")
 
 
 if __name__ == "__main__":
