@@ -106,7 +106,8 @@ listeners() {
 }
 
 # way_into HOST PID: leaves in the array way what runs a command on that host, with its own /sys. "ip netns exec" mounts
-# that each time; PID, if it is a sleep that was started so, has it already, and costs a third.
+# that each time; PID, if it is a sleep that was started so, has it already, which costs a third less. The command has to be
+# a path, since busybox has its own for many names.
 way_into() {
 	local name=''
 	way=(ip netns exec "$1")
@@ -180,7 +181,7 @@ server_client() {
 	fi
 	((${#found[@]} == 0)) || printf -v known '\n%s' "${found[@]}" ''
 	way_into A "${someone_in_a-}"
-	setsid "${way[@]}" timeout -k 2 $((limit + 20)) sh -c "$server" \
+	setsid "${way[@]}" /usr/bin/timeout -k 2 $((limit + 20)) sh -c "$server" \
 		</dev/null >"$log.server" 2>&1 &
 	pid=$!
 	CLIENT_STATUS=125
@@ -191,7 +192,7 @@ server_client() {
 		# may be the first one's only.
 		pause 0.3
 		way_into B "${someone_in_b-}"
-		"${way[@]}" timeout -k 2 "$limit" sh -c "$client" </dev/null >"$log.client" 2>&1 &
+		"${way[@]}" /usr/bin/timeout -k 2 "$limit" sh -c "$client" </dev/null >"$log.client" 2>&1 &
 		client_pid=$!
 		end=$((SECONDS + limit - (limit < 30 ? limit / 3 : 10)))
 		until ended "$client_pid" || ((SECONDS >= end)); do
