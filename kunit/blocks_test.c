@@ -349,7 +349,6 @@ static void dmabuf_rights(struct kunit *test)
 	end_export(test, &e);
 }
 
-/* The module has not started yet when the suites run. */
 /* A newer KUnit runs the suites when the module has started. */
 static bool module_started;
 

@@ -321,7 +321,7 @@ bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *in
 /* --- paths_rx.c --- */
 
 bool weft_paths_receive(struct weft_paths *p, struct weft_path *path);
-bool weft_path_ack(struct weft_paths *p, struct weft_path *path);
+void weft_path_ack(struct weft_paths *p, struct weft_path *path);
 void weft_paths_ack(struct weft_paths *p);
 struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp);
 

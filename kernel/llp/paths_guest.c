@@ -159,7 +159,7 @@ static void guest_joins(struct weft_paths *p, struct weft_path_guest *guest)
 	if (path->llp)
 		weft_path_drop(p, path);
 	weft_path_up(p, path - p->path, llp);
-	/* So that the initiator knows, also where nothing flows. */
+	/* A frame tells the initiator that its answer was right, also where nothing flows. */
 	weft_path_ack(p, path);
 }
 
@@ -178,8 +178,8 @@ static void guest_serve(struct weft_paths *p, struct weft_path_guest *guest)
 }
 
 /*
- * Returns room for a guest, or the oldest guest if that had its chance: a stranger who keeps
- * connecting does not crowd out a guest whose answer is on its way. Returns NULL if all are new.
+ * Returns room for a guest, or the oldest guest if that had its chance: strangers that keep
+ * connecting do not crowd out a guest whose answer is on its way. Returns NULL if all are new.
  */
 static struct weft_path_guest *guest_room(struct weft_paths *p)
 {

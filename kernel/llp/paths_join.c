@@ -95,7 +95,6 @@ void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 	path->state = WEFT_PATH_UP;
 	path->since = jiffies;
 	path->broken = false;
-	path->heard = false;
 	path->stalled = false;
 	path->counts.joins++;
 	weft_count(p->terms.counters, WEFT_CNT_PATH_JOINS, 1);

@@ -248,14 +248,15 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 }
 
 /**
- * weft_path_ack() - tell the peer on a path what was taken
+ * weft_path_ack() - send an acknowledgment on a path
  * @p: the stream
  * @path: the path, which is up
  *
+ * Without room it is not sent: a later one tells as much.
+ *
  * Context: process, @p->lock held.
- * Return: true if it was told.
  */
-bool weft_path_ack(struct weft_paths *p, struct weft_path *path)
+void weft_path_ack(struct weft_paths *p, struct weft_path *path)
 {
 	const struct weft_path_hdr hdr = {
 		.type = WEFT_PATH_ACK,
@@ -266,18 +267,17 @@ bool weft_path_ack(struct weft_paths *p, struct weft_path *path)
 	lockdep_assert_held(&p->lock);
 	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
 	if (!weft_paths_control(p, path, fpdu, WEFT_PATH_HDR_LEN))
-		return false;
+		return;
 	p->told_ack = hdr.ack;
 	p->owes_ack = false;
-	return true;
 }
 
 /**
- * weft_paths_ack() - tell the peer what was taken
+ * weft_paths_ack() - send an acknowledgment if one is due
  * @p: the stream
  *
- * It is told by data that goes back, if there is some before long. All that it needs it for is to
- * let go of memory, and to send more if it has sent as much as it may.
+ * The peer is told by data that goes back, if there is some before long. All that it needs that for
+ * is to let go of memory, and to send more if it has sent as much as it may.
  *
  * Context: process, @p->lock held.
  */

@@ -84,7 +84,7 @@ static int sctp_configure(struct socket *sock)
 	struct sctp_initmsg init = { .sinit_num_ostreams = 1, .sinit_max_instreams = 1 };
 	/* How long an association may last that is shut down is a multiple of this. */
 	struct sctp_rtoinfo rto = { .srto_max = WEFT_SCTP_CLOSE_RTO };
-	/* Of messages that come in parts, none ends amid them (RFC 3758). */
+	/* A peer that may abandon a message (RFC 3758) could end it amid its parts. */
 	struct sctp_assoc_value abandons = {};
 	int on = 1, ret;
 

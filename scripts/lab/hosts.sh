@@ -198,7 +198,7 @@ server_client() {
 		until ended "$client_pid" || ((SECONDS >= end)); do
 			pause 0.1
 		done
-		ended "$client_pid" || snapshot >"$log.state" 2>&1
+		ended "$client_pid" || snapshot >"$log.state" 2>&1 || true
 		wait "$client_pid" || CLIENT_STATUS=$?
 	fi
 	# A server ends after its client; without a client it may not end.
