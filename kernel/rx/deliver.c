@@ -40,11 +40,10 @@ static noinline enum weft_rx_verdict rx_deliver_terminate(struct weft_rx *rx,
 {
 	struct weft_read *read = NULL;
 	struct weft_term term;
-	u32 stag;
 	u8 op;
 
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
-	if (weft_term_decode(rx->place.bytes, rx->seg.payload_len, &term, &op, &stag)) {
+	if (weft_term_decode(rx->place.bytes, rx->seg.payload_len, &term, &op)) {
 		trace_weft_rx_terminate(rx->acc, &term);
 		if (weft_term_of_access(&term))
 			weft_count(rx->acc->dev->counters, WEFT_CNT_REQ_REMOTE_ACCESS_ERRORS, 1);

@@ -108,20 +108,16 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 	    op_forms[op].tagged != tagged || op_forms[op].qn != qn)
 		return refuse_opcode(err);
 
-	hdr->opcode = op;
-	hdr->tagged = tagged;
-	hdr->last = buf[0] & WEFT_DDP_LAST;
-	hdr->qn = qn;
+	*hdr = (struct weft_ddp_hdr) {
+		.opcode = op,
+		.tagged = tagged,
+		.last = buf[0] & WEFT_DDP_LAST,
+		.qn = qn,
+	};
 	if (tagged) {
 		hdr->stag = weft_get_be32(buf + 2);
 		hdr->to = weft_get_be64(buf + WEFT_DDP_TO);
-		hdr->inv_stag = 0;
-		hdr->imm = 0;
-		hdr->msn = 0;
-		hdr->mo = 0;
 	} else {
-		hdr->stag = 0;
-		hdr->to = 0;
 		hdr->inv_stag = op_invalidates(op) ? weft_get_be32(buf + 2) : 0;
 		hdr->imm = op_has_imm(op) ? weft_get_be32(buf + 2) : 0;
 		hdr->msn = weft_get_be32(buf + WEFT_DDP_MSN);

@@ -53,13 +53,9 @@ void weft_mpa_decode_depths(const u8 *buf, struct weft_mpa_frame *frame)
 	u16 ird = weft_get_be16(buf), ord = weft_get_be16(buf + 2);
 
 	frame->p2p = ird & IRD_P2P;
-	frame->rtr = 0;
-	if (ird & IRD_RTR_SEND)
-		frame->rtr |= WEFT_RTR_SEND;
-	if (ord & ORD_RTR_WRITE)
-		frame->rtr |= WEFT_RTR_WRITE;
-	if (ord & ORD_RTR_READ)
-		frame->rtr |= WEFT_RTR_READ;
+	frame->rtr = (ird & IRD_RTR_SEND ? WEFT_RTR_SEND : 0) |
+		     (ord & ORD_RTR_WRITE ? WEFT_RTR_WRITE : 0) |
+		     (ord & ORD_RTR_READ ? WEFT_RTR_READ : 0);
 	frame->ird = ird & WEFT_MPA_MAX_RD;
 	frame->ord = ord & WEFT_MPA_MAX_RD;
 }

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Agreement in the MPA handshake (RFC 5044, 7.1; RFC 6581). */
 
+#include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
 #include "negotiate.h"
-
-/* Bounds this end's wish below the value that means "not negotiated". */
-static u16 rd_wish(u16 wish)
-{
-	return wish < WEFT_MPA_RD_UNSET ? wish : WEFT_MPA_RD_UNSET - 1;
-}
-
-/* Bounds this end's wish by the peer's value, if the peer negotiates. */
-static u16 rd_within(u16 wish, u16 peer)
-{
-	wish = rd_wish(wish);
-	return peer == WEFT_MPA_RD_UNSET || wish < peer ? wish : peer;
-}
 
 /* Returns the value to answer: @own, or "not negotiated" if the peer said so. */
 static u16 rd_answer(u16 own, u16 peer)
@@ -41,11 +29,6 @@ static u8 rtr_choose(u8 rtr, u16 reads)
 static int reject(struct weft_mpa_frame *reply, int why)
 {
 	reply->reject = true;
-	reply->markers = false;
-	reply->extended = false;
-	reply->paths = false;
-	reply->p2p = false;
-	reply->rtr = 0;
 	return why;
 }
 
@@ -69,8 +52,8 @@ void weft_mpa_request(const struct weft_mpa_policy *policy, u16 private_len,
 		return;
 
 	req->enhanced = true;
-	req->ird = rd_wish(policy->ird);
-	req->ord = rd_wish(policy->ord);
+	req->ird = policy->ird;
+	req->ord = policy->ord;
 	if (policy->p2p) {
 		req->rtr = policy->rtr &
 			   (WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ);
@@ -101,17 +84,14 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 	a.crc = reply->crc;
 	/* A peer that sets the answer's bit in a request sets bits that it does not know. */
 	a.extended = policy->extend && req->extend && !req->extended;
-	reply->extended = a.extended;
-	reply->markers = policy->markers;
 	a.marks_out = req->markers;
-	a.marks_in = reply->markers;
+	a.marks_in = policy->markers;
 	a.paths = a.extended && policy->paths && req->paths && !a.marks_out && !a.marks_in;
-	reply->paths = a.paths;
-	a.ird = rd_wish(policy->ird);
-	a.ord = rd_wish(policy->ord);
+	a.ird = policy->ird;
+	a.ord = policy->ord;
 	if (req->enhanced) {
-		a.ird = rd_within(policy->ird, req->ord);
-		a.ord = rd_within(policy->ord, req->ird);
+		a.ird = min(policy->ird, req->ord);
+		a.ord = min(policy->ord, req->ird);
 		reply->enhanced = true;
 		reply->ird = rd_answer(a.ird, req->ord);
 		reply->ord = rd_answer(a.ord, req->ird);
@@ -133,6 +113,9 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		reply->rtr = a.rtr;
 	}
 
+	reply->extended = a.extended;
+	reply->markers = a.marks_in;
+	reply->paths = a.paths;
 	*agreed = a;
 	return 0;
 }
@@ -162,13 +145,12 @@ int weft_mpa_settle(const struct weft_mpa_frame *req,
 	a.marks_out = reply->markers;
 	a.marks_in = req->markers;
 	a.paths = a.extended && req->paths && reply->paths && !a.marks_out;
-	a.ird = rd_wish(policy->ird);
-	a.ord = rd_wish(policy->ord);
+	a.ird = policy->ird;
+	a.ord = policy->ord;
 	if (!req->enhanced)
 		goto out;
 
-	a.ird = req->ird;
-	a.ord = rd_within(req->ord, reply->ird);
+	a.ord = min(req->ord, reply->ird);
 	if (reply->ord != WEFT_MPA_RD_UNSET && reply->ord > req->ird)
 		return WEFT_MPA_INSUFFICIENT_IRD;
 

@@ -40,8 +40,8 @@ enum weft_crc_policy {
  * @extend: do immediate data and atomics with a peer that does them too
  * @paths: with @extend: have several paths with a peer that can have them too
  * @markers: ask for markers in what the peer sends
- * @ird: inbound reads this end can take
- * @ord: outbound reads this end wants
+ * @ird: inbound reads this end can take, less than WEFT_MPA_RD_UNSET
+ * @ord: outbound reads this end wants, less than WEFT_MPA_RD_UNSET
  */
 struct weft_mpa_policy {
 	u8 revision;

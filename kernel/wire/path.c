@@ -63,7 +63,6 @@ u32 weft_path_encode_addrs(u8 *ulpdu, const struct weft_path_addrs *addrs)
 
 void weft_path_decode_addrs(const u8 *ulpdu, struct weft_path_addrs *addrs)
 {
-	memset(addrs, 0, sizeof(*addrs));
 	memcpy(addrs->key, ulpdu + KEY_AT, WEFT_PATH_KEY_LEN);
 	addrs->port = weft_get_be16(ulpdu + PORT_AT);
 	addrs->paths = ulpdu[PATHS_AT];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The segment planner: how much of a message goes into the next FPDU. */
 
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #include "plan.h"
@@ -24,10 +25,7 @@ static inline bool plan_within(u32 limit, u32 least, bool tagged, u32 left,
 
 	if (limit < FPDU_OVERHEAD + hdr)
 		return false;
-	fits = limit - FPDU_OVERHEAD;
-	if (fits > WEFT_MAX_ULPDU)
-		fits = WEFT_MAX_ULPDU;
-	fits -= hdr;
+	fits = min(limit - FPDU_OVERHEAD, WEFT_MAX_ULPDU) - hdr;
 
 	fpdu->last = left <= fits;
 	if (!fpdu->last && limit < least)
@@ -44,8 +42,7 @@ bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
 	u32 limit = room;
 
 	/* A larger FPDU takes whole further segments, to end where one ends. */
-	if (max_fpdu > LARGEST_FPDU)
-		max_fpdu = LARGEST_FPDU;
+	max_fpdu = min(max_fpdu, LARGEST_FPDU);
 	if (max_fpdu > emss)
 		limit += (max_fpdu - room) / emss * emss;
 
@@ -59,8 +56,7 @@ bool weft_plan_marked(u32 emss, u64 at, u32 room, bool tagged, u32 left,
 	u32 least = room < emss ? WEFT_PLAN_MIN_ROOM : 0;
 
 	/* Its markers point back with 16 bits. */
-	if (room > LARGEST_MARKED)
-		room = LARGEST_MARKED;
+	room = min(room, LARGEST_MARKED);
 	if (!plan_within(weft_marker_room(at, room), least, tagged, left, fpdu))
 		return false;
 	fpdu->len = weft_marker_spread(at, fpdu->len);

@@ -56,7 +56,7 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 	buf[2] = 0;
 	buf[3] = 0;
 
-	if (!segment || !segment_len || !names_segment(term))
+	if (!segment_len || !names_segment(term))
 		return CONTROL_LEN;
 
 	copy = weft_ddp_hdr_len(weft_ddp_is_tagged(segment[0]));
@@ -73,45 +73,23 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 	return CONTROL_LEN + SEGMENT_LEN + copy;
 }
 
-bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op,
-		      u32 *tagged_stag)
+bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op)
 {
-	struct weft_read_req req;
 	u32 at = CONTROL_LEN;
-	bool tagged;
-	u8 hdrct;
 
 	*op = 0xff;
-	*tagged_stag = 0;
 	if (len < CONTROL_LEN)
 		return false;
 
 	term->layer = buf[0] >> 4;
 	term->etype = buf[0] & 0x0f;
 	term->code = buf[1];
-	hdrct = buf[2];
 
 	/* The rest is optional, so a part that is cut short counts as absent. */
-	if (hdrct & HDRCT_LEN)
+	if (buf[2] & HDRCT_LEN)
 		at += SEGMENT_LEN;
-	if (!(hdrct & HDRCT_DDP) || at >= len)
-		return true;
-
-	tagged = weft_ddp_is_tagged(buf[at]);
-	if (len - at < weft_ddp_hdr_len(tagged))
-		return true;
-	*op = buf[at + 1] & RDMAP_OPCODE_MASK;
-	if (tagged) {
-		*tagged_stag = weft_get_be32(buf + at + 2);
-		return true;
-	}
-
-	/* Some peers set R for any message: believe it of a Read Request only. */
-	at += WEFT_DDP_UNTAGGED_LEN;
-	if ((hdrct & HDRCT_RDMAP) && *op == WEFT_RDMAP_READ_REQ &&
-	    len - at >= WEFT_READ_REQ_LEN) {
-		weft_read_req_decode(buf + at, &req);
-		*tagged_stag = req.src_stag;
-	}
+	if ((buf[2] & HDRCT_DDP) && at < len &&
+	    len - at >= weft_ddp_hdr_len(weft_ddp_is_tagged(buf[at])))
+		*op = buf[at + 1] & RDMAP_OPCODE_MASK;
 	return true;
 }

@@ -113,14 +113,11 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
  * @len: its length in bytes
  * @term: the reason
  * @op: opcode of the offending message where the peer named it, else 0xff
- * @tagged_stag: STag of the offending segment or read request's source where
- *	the peer named it, else 0
  *
  * A part that the payload announces but is too short for counts as not named.
  *
  * Return: true if decoded; false if @len is less than the control field.
  */
-bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op,
-		      u32 *tagged_stag);
+bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op);
 
 #endif /* WEFT_WIRE_TERM_H */

@@ -133,11 +133,9 @@ void fuzz_atomic(const Bytes& bytes) {
 void fuzz_terminate(const Bytes& bytes) {
   weft_term term{};
   u8 op = 0;
-  u32 stag = 0;
-  const bool ok = weft_term_decode(bytes.data(), static_cast<u32>(bytes.size()), &term, &op, &stag);
+  const bool ok = weft_term_decode(bytes.data(), static_cast<u32>(bytes.size()), &term, &op);
   require(ok == (bytes.size() >= 4), "four bytes make a Terminate");
   require(op == 0xff || op <= 0xf, "an opcode has four bits");
-  require(op != 0xff || stag == 0, "an STag comes with a header");
 }
 
 // A segment as the receiver would show it: its header, and a read request's.
@@ -158,14 +156,12 @@ void fuzz_answer(const weft_term& reason, u16 ulpdu_len, const Bytes& bytes) {
     out.resize(out_len);
     weft_term seen{};
     u8 op = 0;
-    u32 stag = 0;
-    require(weft_term_decode(out.data(), out_len, &seen, &op, &stag), "it can be read");
+    require(weft_term_decode(out.data(), out_len, &seen, &op), "it can be read");
     const weft_term sent{static_cast<u8>(reason.layer & 0xf), static_cast<u8>(reason.etype & 0xf),
                          reason.code};
     require(same(seen, sent), "the reason arrives");
     require((op == 0xff) == (out_len == 4), "an opcode arrives with the header");
     require(op == 0xff || op == (segment[1] & 0xf), "it is the segment's");
-    require(out_len != 52 || stag == weft_get_be32(&segment[34]), "a read's source STag arrives");
   }
 }
 

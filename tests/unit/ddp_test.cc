@@ -35,7 +35,7 @@ Bytes with(Bytes bytes, size_t at, u8 value) {
 // Nothing where the header is good, and the reason where it is refused.
 std::optional<Refusal> refusal_of(const Bytes& bytes, bool extended = false) {
   const Bytes copy = exact(bytes, bytes.size());
-  weft_ddp_hdr hdr{};
+  auto hdr = used<weft_ddp_hdr>();
   weft_term err{0xaa, 0xaa, 0xaa};
   const u32 len = weft_ddp_decode(copy.data(), static_cast<u32>(copy.size()), extended, &hdr, &err);
   if (len != 0) {
@@ -47,7 +47,7 @@ std::optional<Refusal> refusal_of(const Bytes& bytes, bool extended = false) {
 }
 
 TEST(Ddp, DecodesTagged) {
-  weft_ddp_hdr hdr{};
+  auto hdr = used<weft_ddp_hdr>();
   weft_term err{};
   ASSERT_EQ(weft_ddp_decode(kWrite.data(), 14, false, &hdr, &err), 14U);
   EXPECT_EQ(hdr.opcode, WEFT_RDMAP_WRITE);
@@ -59,7 +59,7 @@ TEST(Ddp, DecodesTagged) {
 }
 
 TEST(Ddp, DecodesUntagged) {
-  weft_ddp_hdr hdr{};
+  auto hdr = used<weft_ddp_hdr>();
   weft_term err{};
   ASSERT_EQ(weft_ddp_decode(kSendInv.data(), 18, false, &hdr, &err), 18U);
   EXPECT_EQ(hdr.opcode, WEFT_RDMAP_SEND_INV);
@@ -135,7 +135,7 @@ TEST(Ddp, EveryOpcodeRoundTrips) {
       ASSERT_EQ(len, weft_ddp_hdr_len(in.tagged));
       EXPECT_EQ(weft_ddp_is_tagged(buf[0]), in.tagged);
 
-      weft_ddp_hdr out{};
+      auto out = used<weft_ddp_hdr>();
       weft_term err{};
       ASSERT_EQ(weft_ddp_decode(buf.data(), len, true, &out, &err), len)
           << "opcode " << int{opcode};
@@ -151,6 +151,17 @@ TEST(Ddp, EveryOpcodeRoundTrips) {
       EXPECT_EQ(out.mo, in.mo);
     }
   }
+}
+
+// RFC 5040, 4.1: the field is reserved there, and zero.
+TEST(Ddp, AnStagThatIsNotForThePeerStaysHere) {
+  weft_ddp_hdr send{};
+  send.opcode = WEFT_RDMAP_SEND;
+  send.inv_stag = 0x01020304;
+  send.imm = 0x01020304;
+  Bytes buf(WEFT_DDP_MAX_LEN, 0xee);
+  ASSERT_EQ(weft_ddp_encode(buf.data(), &send), WEFT_DDP_UNTAGGED_LEN);
+  EXPECT_EQ(weft_get_be32(&buf[2]), 0U);
 }
 
 TEST(Ddp, RefusesEveryLengthThatIsTooShort) {
@@ -206,7 +217,7 @@ TEST(Ddp, KnowsMoreOpcodesOfAPeerThatAgreed) {
 
 TEST(Ddp, ImmediateDataLiesWhereAnStagWould) {
   const Bytes send = with(kSendInv, 1, 0x40 | WEFT_RDMAP_SEND_IMM);
-  weft_ddp_hdr hdr{};
+  auto hdr = used<weft_ddp_hdr>();
   weft_term err{};
   ASSERT_EQ(weft_ddp_decode(send.data(), 18, true, &hdr, &err), 18U);
   EXPECT_EQ(hdr.imm, 0xcafe0001U);

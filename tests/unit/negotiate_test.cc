@@ -30,14 +30,15 @@ struct Outcome {
 };
 
 weft_mpa_frame request(const weft_mpa_policy& policy) {
-  weft_mpa_frame req{};
+  auto req = used<weft_mpa_frame>();
   weft_mpa_request(&policy, 0, &req);
   return req;
 }
 
-Outcome answer(const weft_mpa_frame& req, const weft_mpa_policy& policy) {
+Outcome answer(const weft_mpa_frame& req, const weft_mpa_policy& policy, u16 private_len = 0) {
   Outcome o;
-  o.code = weft_mpa_answer(&req, &policy, 0, &o.frame, &o.agreed);
+  o.frame = used<weft_mpa_frame>();
+  o.code = weft_mpa_answer(&req, &policy, private_len, &o.frame, &o.agreed);
   return o;
 }
 
@@ -101,11 +102,6 @@ TEST(Negotiate, RequestOffersOnlyWhatItCanKeep) {
   policy.p2p = false;
   policy.rtr = kAllRtr;
   EXPECT_EQ(request(policy).rtr, 0);
-  // All ones mean "not negotiated": a large wish stays a number.
-  policy.ird = 0xffff;
-  policy.ord = kUnset;
-  EXPECT_EQ(request(policy).ird, kUnset - 1);
-  EXPECT_EQ(request(policy).ord, kUnset - 1);
 }
 
 // Both ends must wish to; an answer is another bit than the offer.
@@ -230,12 +226,15 @@ TEST(Negotiate, PathsNeedExtensionsAndNoMarkers) {
 TEST(Negotiate, ARefusalExtendsNothing) {
   weft_mpa_policy policy = kPolicy;
   policy.crc = WEFT_CRC_REQUIRED;
-  weft_mpa_frame req = request(kPolicy);
+  policy.paths = true;
+  weft_mpa_frame req = request(policy);
   req.crc = false;
-  const Outcome there = answer(req, policy);
+  const Outcome there = answer(req, policy, 42);
   EXPECT_NE(there.code, 0);
   EXPECT_TRUE(there.frame.reject);
-  EXPECT_FALSE(there.frame.extended || there.frame.extend);
+  EXPECT_EQ(there.frame.private_len, 42);
+  EXPECT_FALSE(there.frame.extended || there.frame.extend || there.frame.paths);
+  EXPECT_FALSE(there.frame.p2p || there.frame.rtr != 0);
 }
 
 // RFC 5044, 7.1: CRCs are used if either end asks. An end that requires them refuses one that
@@ -577,7 +576,7 @@ TEST(Negotiate, SettleHoldsTheResponderToTheOffer) {
 
 // For every pair of policies, both ends agree or the responder refuses.
 TEST(Negotiate, BothEndsAgreeWhateverTheyWish) {
-  const u16 depths[] = {0, 1, 7, 0x3ffe, 0x3fff, 0xffff};
+  const u16 depths[] = {0, 1, 7, kUnset - 1};
   constexpr u8 kCrc[] = {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED};
   for (u32 bits = 0; bits < 4096; bits++) {
     weft_mpa_policy a{};

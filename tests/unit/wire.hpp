@@ -22,6 +22,7 @@ extern "C" {
 #include "term.h"
 }
 
+#include <cstring>
 #include <vector>
 
 namespace weft::test {
@@ -32,6 +33,14 @@ using Bytes = std::vector<u8>;
 // a read of the first byte beyond them.
 inline Bytes exact(const Bytes& bytes, size_t len) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(len)};
+}
+
+// What a decoder is given to write to: memory that held something else.
+template <typename T>
+T used() {
+  T value;
+  std::memset(&value, 0xa5, sizeof(value));
+  return value;
 }
 
 inline Bytes operator+(Bytes a, const Bytes& b) {
