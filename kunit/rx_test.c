@@ -100,7 +100,7 @@ static struct weft_term terminate(struct rx_bench *r)
 {
 	struct weft_term why = { .layer = 0xff }, bad;
 	struct weft_ddp_hdr hdr;
-	u32 n, stag, len;
+	u32 n, len;
 	u8 op;
 
 	settle();
@@ -109,8 +109,7 @@ static struct weft_term terminate(struct rx_bench *r)
 		return why;
 	n = weft_ddp_decode(r->said + WEFT_MPA_LEN, weft_get_be16(r->said), true, &hdr, &bad);
 	if (n && hdr.opcode == WEFT_RDMAP_TERMINATE)
-		weft_term_decode(r->said + WEFT_MPA_LEN + n, weft_get_be16(r->said) - n, &why,
-				 &op, &stag);
+		weft_term_decode(r->said + WEFT_MPA_LEN + n, weft_get_be16(r->said) - n, &why, &op);
 	return why;
 }
 

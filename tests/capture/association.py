@@ -14,7 +14,7 @@ from packets import crc32c, ip_payload, read_pcap
 from segments import Segments
 
 DATA, INIT, INIT_ACK = 0, 1, 2
-BEGIN, END, UNORDERED = 2, 1, 4
+UNORDERED_AND_WHOLE = 7  # a DATA chunk's flags
 ADAPTATION, DDP = 0xC006, 1
 SEGMENT, CONTROL = 16, 17
 INITIATE, ACCEPT, REJECT, TERMINATE, ENHANCED_INITIATE, ENHANCED_ACCEPT, ENHANCED_REJECT = range(1, 8)
@@ -34,12 +34,9 @@ class Direction:
     def begin(self, kind, chunk):
         (self.first,) = struct.unpack_from(">I", chunk, 16)
         self.initiator = kind == INIT
-        at = 20
-        while at + 4 <= len(chunk):
-            parameter, length = struct.unpack_from(">HH", chunk, at)
-            if parameter == ADAPTATION:
-                (self.adaptation,) = struct.unpack_from(">I", chunk, at + 4)
-            at += max(length + 3 & ~3, 4)
+        for parameter in parts_of(chunk, 20):
+            if struct.unpack_from(">H", parameter) == (ADAPTATION,):
+                (self.adaptation,) = struct.unpack_from(">I", parameter, 4)
 
     def add(self, chunk):
         """Returns what is wrong with a DATA chunk beside those before it, or None."""
@@ -55,12 +52,15 @@ class Direction:
         return None
 
 
-def chunks_of(packet):
-    at = 12
-    while at + 4 <= len(packet):
-        kind, _, length = struct.unpack_from(">BBH", packet, at)
-        yield kind, packet[at:at + length]
-        at += max(length + 3 & ~3, 4)
+def parts_of(data, at):
+    """The chunks of a packet, or the parameters of a chunk, from there on. Both say in their third and fourth byte how long
+    they are, and the next one begins at a multiple of four."""
+    while at < len(data):
+        (length,) = struct.unpack_from(">H", data, at + 2)
+        if length < 4:
+            raise ValueError(f"a chunk or a parameter of {length} bytes")
+        yield data[at:at + length]
+        at += length + 3 & ~3
 
 
 def read_associations(path, errors):
@@ -77,7 +77,8 @@ def read_associations(path, errors):
         if crc != computed:
             errors.append(f"port {ports[0]} to {ports[1]}: CRC {crc:08x} of a packet, computed {computed:08x}")
         direction = directions[(source, ports[0]), (destination, ports[1])]
-        for kind, chunk in chunks_of(packet):
+        for chunk in parts_of(packet, 12):
+            kind = chunk[0]
             if kind in (INIT, INIT_ACK):
                 direction.begin(kind, chunk)
             elif kind == DATA:
@@ -108,11 +109,11 @@ class Judge:
             if at != place:
                 self.error(place, "it is missing")
                 return
-            if flags != BEGIN | END | UNORDERED:
+            if flags != UNORDERED_AND_WHOLE:
                 self.error(place, f"flags {flags}: not whole, or not unordered")
             if stream:
                 self.error(place, f"on stream {stream}")
-            if len(message) < 2 or struct.unpack_from(">H", message)[0] != place & 0xFFFF:
+            if message[:2] != struct.pack(">H", place & 0xFFFF):
                 self.error(place, f"DDP-SSN {message[:2].hex()}")
             if terminated:
                 self.error(place, "behind Terminate")
@@ -140,9 +141,7 @@ class Judge:
 
     def check_segments(self, extended):
         segments = Segments(self.error, extended)
-        for place, body in self.bodies:
-            if not segments.check(body, place):
-                break
+        segments.check_all(self.bodies)
         return segments.counts
 
 

@@ -36,12 +36,14 @@ MAX_SHIFT = 131072 + 1500
 # The bit by which an end asks for markers, where they lie, and how long they are (RFC 5044, 4.3).
 MARKERS = 0x80
 EVERY, MARKER = 512, 4
+# How many errors the program prints.
+SHOWN = 10
 
 
 class Judge:
     """Checks the FPDUs of one direction."""
 
-    def __init__(self, name, stream, crc, extended, marked=False):
+    def __init__(self, name, stream, crc, extended, marked):
         self.name = name
         self.marked = marked
         self.segments = Segments(self.error, extended)
@@ -56,12 +58,9 @@ class Judge:
 
     def run(self, data, start, borders, mode):
         at = start
-        while at < len(data):
-            head = self.plain(data, at, start, 2)
-            if head is None:
-                break
+        while head := self.plain(data, at, start, 2):
             (length,) = struct.unpack(">H", head[0])
-            padding = -(length + 2) % 4
+            padding = (2 - length) % 4
             whole = self.plain(data, at, start, 2 + length + padding + 4)
             if whole is None:
                 break
@@ -126,7 +125,7 @@ class Judge:
         self.counts["packets"] += len(borders)
         cuts = set()  # where segments end, after segmentation
         split = None  # where the buffer began that a window's end has cut
-        cut = False  # whether the packet before filled up a window
+        cut = None  # whether the packet before filled up a window
         loose = []  # ranges of stream offsets in such buffers
         for offset, length, full in borders:
             end = offset + length
@@ -142,7 +141,7 @@ class Judge:
                 split = None
             cut = full
             if split is not None and end - split <= MAX_SHIFT:
-                loose.append(range(offset, end + 1))
+                loose.append(range(offset, end))
             elif offset not in starts:
                 self.error(offset, "a packet does not start with an FPDU")
             elif end not in ends and full:
@@ -234,10 +233,10 @@ def main():
     if total < arguments.least:
         errors.append(f"only {total} FPDUs in the capture, expected at least {arguments.least}")
     errors += [f"nothing counted as {name}" for name in arguments.needs if not counts[name]]
-    for error in errors[:10]:
+    for error in errors[:SHOWN]:
         print(error)
-    if len(errors) > 10:
-        print(f"and {len(errors) - 10} more")
+    if errors[SHOWN:]:
+        print(f"and {len(errors[SHOWN:])} more")
     return 1 if errors else 0
 
 

@@ -6,7 +6,7 @@ import struct
 import unittest
 
 import fpdu
-from made import CLIENT, SEGMENT, SERVER, judged, make_fpdu, mpa_frame, tcp_packet
+from made import CLIENT, SEGMENT, SERVER, frame_of, judged, make_fpdu, mpa_frame, tcp_packet
 from packets import crc32c
 from streams import MPA_REPLY, MPA_REQUEST
 
@@ -122,9 +122,28 @@ class Fpdu(unittest.TestCase):
             rest = start % len(train)
             capture.send((train + train)[rest:rest + 20000])
         self.expect(capture, "packets", "does not start with an FPDU")
-        capture = Capture().let(2000).send(train[:2000]).send(train[2000:40000])
         capture = Capture().let(2004).send(train[:2000]).send(train[2000:40000])
         self.expect(capture, "packets", "ends within an FPDU")
+
+    def test_how_far_a_window_shows(self):
+        train = FULL * 100
+        farthest = 128 * 1024 + 1500
+        for beyond in 0, 1:
+            capture = Capture().let(2000).send(train[:2000]).send(train[2000:50000]).send(train[50000:100000])
+            errors, _ = capture.send(train[100000:farthest + beyond]).judge("packets")
+            self.assertEqual(sum("does not start with an FPDU" in error for error in errors), beyond, errors)
+
+    def test_where_borders_are_not_judged(self):
+        self.assertEqual(Capture().send(FULL[:100]).send(FULL[100:] + FULL).judge("none")[0], [])
+
+    def test_segments_of_whole_words(self):
+        """Of 1001 bytes that fit behind the timestamps, Weft uses 1000."""
+        frame = make_fpdu(b"x" * (1000 - 2 - 14 - 4), last=False)
+        self.assertEqual(len(frame), 1000)
+        capture = Capture()
+        capture.packets[1] = tcp_packet(SERVER, CLIENT, 4999, syn=True, options=struct.pack(">BBH", 2, 4, 1001 + 12))
+        capture.send(frame * 3).send(make_fpdu(b"tail"))
+        self.assertEqual(capture.judge("packets")[0], [])
 
     def test_two_in_a_segment(self):
         # The end of one message, and the next one's first FPDU, which fills the rest of the segment.
@@ -151,7 +170,8 @@ class Fpdu(unittest.TestCase):
         self.expect(Capture().send(FULL * 2), "segments", "but segments hold 1448")
 
     def test_truncated(self):
-        self.expect(Capture().send(FULL[:-4]), "segments", "no whole FPDU")
+        for sent in 1, 2, 100, len(FULL) - 1:
+            self.expect(Capture().send(FULL[:sent]), "segments", f"{sent} bytes at the end are no whole FPDU")
 
     def test_gap(self):
         capture = Capture().send(FULL)
@@ -170,8 +190,10 @@ class Fpdu(unittest.TestCase):
                     "message 2 on queue 0 follows 0")
         self.expect(Capture().send(make_fpdu(b"m", opcode=3, last=False)).send(make_fpdu(b"m", opcode=3)), "segments",
                     "offset 0 in a message of which 1 bytes came before")
-        self.expect(Capture().send(struct.pack(">H", 5) + b"\xc1\x40" + b"\0" * 9), "segments",
-                    "less than a DDP header")
+        capture = Capture().send(frame_of(b"\xc1\x40" + bytes(3)))
+        self.expect(capture, "segments", "less than a DDP header")
+        # Nothing behind that is judged.
+        self.assertEqual(len(capture.send(make_fpdu(b"", crc=1)).judge("segments")[0]), 1)
 
     def test_rdmap_headers(self):
         for error, segment in (("RDMAP version 2", {"rdmap": 0x80}), ("reserved bits in RDMAP", {"rdmap": 0x50}),
@@ -186,7 +208,8 @@ class Fpdu(unittest.TestCase):
         self.assertEqual(errors, [])
         self.assertEqual(counts["immediate"] + counts["atomic request"] + counts["extended"], 3)
         # Not with a peer that did not agree: no offer, no answer, an echo.
-        for reply, request in ((0x42, 0x40), (0x40, 0x44), (0x46, 0x44)):
+        # Nor do the bits beside these mean it.
+        for reply, request in ((0x42, 0x40), (0x40, 0x44), (0x46, 0x44), (0x42, 0x41), (0x41, 0x44)):
             self.expect(Capture(reply, request).send(frames), "segments", "RDMAP opcode 8")
         for frame, error in ((make_fpdu(bytes(4), opcode=9), "immediate se of 4 bytes"),
                              (make_fpdu(bytes(7) + b"x", opcode=8), "beyond four bytes"),

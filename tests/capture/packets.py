@@ -48,9 +48,12 @@ def read_pcap(path):
     if struct.unpack(order + "I", data[20:24])[0] != 1:
         raise ValueError(f"{path} does not hold Ethernet frames")
     at = 24
-    while at + 16 <= len(data):
-        _, _, captured, length = struct.unpack_from(order + "IIII", data, at)
-        at += 16
+    while at < len(data):
+        header = data[at:at + 16]
+        at += len(header)
+        if len(header) < 16:
+            raise ValueError(f"{path} ends within a packet's header")
+        _, _, captured, length = struct.unpack(order + "IIII", header)
         yield data[at:at + captured], length
         at += captured
 
@@ -69,6 +72,6 @@ def ip_payload(frame, length, protocol):
     else:
         return None
     payload = ip[header:total]
-    if total > length - 14 or len(payload) < total - header:
+    if len(payload) < total - header:
         raise ValueError("a packet was not captured whole; use tcpdump -s 0")
     return source, destination, payload

@@ -19,7 +19,7 @@ CRC = 0x40
 SEGMENT, END, ACK = range(1, 4)
 ADDRESSES, JOIN, CHALLENGE, ANSWER_TO_IT = range(7, 11)
 HEADER, TOLD, ADDRESS, KEY, NUMBER = 12, 20, 16, 16, 8
-LONGEST = 16000
+LONGEST = 16000 - 4 - 2  # what its first two bytes say of the longest frame
 
 
 class Line:
@@ -38,13 +38,13 @@ class Line:
 
     def frames(self, crc):
         """Yields (type, SSN, ack, what the type says), as far as they are whole and right."""
-        while self.at + 2 <= len(self.data):
-            (length,) = struct.unpack_from(">H", self.data, self.at)
+        while True:
+            length = int.from_bytes(self.data[self.at:self.at + 2], "big")
             padded = length + 2 + 3 & ~3
             frame = self.data[self.at:self.at + padded + 4]
             if len(frame) < padded + 4:
                 break
-            if length < HEADER or len(frame) > LONGEST:
+            if length < HEADER or length > LONGEST:
                 self.error(f"a frame of {length} bytes")
                 return
             (sent,) = struct.unpack_from("<I", frame, padded)
@@ -104,41 +104,42 @@ class Direction:
 
     @staticmethod
     def are_addresses(body):
-        return len(body) >= TOLD and len(body) == TOLD + ADDRESS * body[19] and 1 <= body[19] <= 8
+        return any(len(body) == TOLD + ADDRESS * number and body[19] == number for number in range(1, 9))
 
-    def check(self, extended):
-        whole = max(self.segments, default=-1) + 1
-        missing = next((number for number in range(whole) if number not in self.segments), None)
+    @property
+    def whole(self):
+        """How many segments there are if none is missing."""
+        return max(self.segments, default=-1) + 1
+
+    def check(self):
+        missing = next((number for number in range(self.whole) if number not in self.segments), None)
         if missing is not None:
             self.error(missing, "it is missing")
             return
-        if self.end not in (None, whole):
-            self.error(self.end, f"the end, but there are {whole}")
-        segments = Segments(self.error, extended)
-        for number in range(whole):
-            if not segments.check(self.segments[number], number):
-                break
+        if self.end not in (None, self.whole):
+            self.error(self.end, f"the end, but there are {self.whole}")
+        segments = Segments(self.error, extended=True)
+        segments.check_all(sorted(self.segments.items()))
         self.counts += segments.counts
-        self.counts["sent again"] += self.counts["segments sent"] - whole
+        self.counts["sent again"] += self.counts["segments sent"] - self.whole
 
 
 class Join:
     """A connection that begins with a join: both lines, and what was said before it was a path."""
 
-    def __init__(self, ends, data, cut, back, back_cut):
+    def __init__(self, ends, there, here):
         (_, self.source), (address, self.port) = ends
         self.address = mapped(address)
-        self.there, self.here = (data, cut), (back, back_cut)
-        self.number, back_number = data[6:10], back[6:10]
-        self.nonce = data[2 + HEADER:][:NUMBER]
-        self.challenge, self.proof = back[2 + HEADER:][:NUMBER], back[2 + HEADER + NUMBER:][:NUMBER]
-        # Its initiator went away before, or was refused.
-        self.challenged = begins_with(back, CHALLENGE, 2 * NUMBER)
-        self.mismatch = self.challenged and self.number != back_number
+        self.there, self.here = there, here
+        _, self.number, self.nonce = first_frame(*there)
+        self.kind, self.back_number, said = first_frame(*here)
+        self.challenge, self.proof = said[:NUMBER], said[NUMBER:]
+        # If not, its initiator went away before, or was refused.
+        self.challenged = (self.kind, len(said)) == (CHALLENGE, 2 * NUMBER)
         self.taken = False
 
     def proof_of(self, key, responder):
-        return proof(key, responder, struct.unpack(">I", self.number)[0], self.address, self.nonce, self.challenge)
+        return proof(key, responder, self.number, self.address, self.nonce, self.challenge)
 
     def is_of(self, told):
         """Whether the responder that told this has made the challenge."""
@@ -146,32 +147,31 @@ class Join:
         return self.challenged and self.port == port and self.proof == self.proof_of(told[:KEY], 1)
 
 
-def begins_with(data, kind, length):
-    return len(data) >= 2 + HEADER + length and data[2] == kind and data[:2] == struct.pack(">H", HEADER + length)
+def first_frame(data, cut):
+    """(type, SSN, what the type says) of the frame at the beginning, if there is one. Its CRC is judged with the others'."""
+    kind, number, _, said = next(Line("", data, 0, cut).frames(crc=None), (None, None, None, b""))
+    return kind, number, said
 
 
 def joins_of(found):
     """The connections that begin with a join."""
-    return [Join(ends, data, cut, *found.get(ends[::-1], (b"", True)))
-            for ends, (data, cut) in found.items() if begins_with(data, JOIN, NUMBER)]
-
-
-def join_line(side):
-    data, cut = side
-    return data, 0, cut
+    for ends, there in found.items():
+        kind, _, said = first_frame(*there)
+        if (kind, len(said)) == (JOIN, NUMBER):
+            yield Join(ends, there, found[ends[::-1]])
 
 
 def judge(path):
     """Checks every queue pair of a capture that agreed on paths; returns (errors, counts, segments)."""
     errors, counts, bodies = [], Counter(), []
-    found = {}
+    found = {}  # of both directions, also if one said nothing
     for ends, stream in read_streams(path).items():
         data, _ = stream.assemble()
         found[ends] = data, stream.gap is not None
-    joins = joins_of(found)
+    joins = list(joins_of(found))
     for (source, destination), (data, cut) in found.items():
         request = handshake(data, MPA_REQUEST)
-        back, back_cut = found.get((destination, source), (b"", True))
+        back, back_cut = found[destination, source]
         reply = handshake(back, MPA_REPLY)
         if request is None or reply is None:
             continue
@@ -188,33 +188,38 @@ def judge(path):
         ends[1].take(Line(f"responder {name}", back, reply[0], back_cut), crc)
         ends[0].take(Line(f"initiator {name}", data, request[0], cut), crc)
         if ends[0].addresses is not None:
-            ends[0].error(0, "the initiator tells addresses")
+            errors.append(f"initiator {name}: it tells addresses")
         told = ends[1].addresses
         if told is None:
-            ends[1].error(0, "no addresses were told")
+            errors.append(f"responder {name}: it told no addresses")
         else:
             for join in (join for join in joins if join.is_of(told)):
                 counts["paths"] += 1
                 join.taken = True
-                if join.mismatch:
-                    ends[1].error(0, f"path {join.number.hex()} is answered as another")
+                from_port = f"of a path from port {join.source}"
+                if join.number != join.back_number:
+                    errors.append(f"responder {from_port}: path {join.number} is answered as {join.back_number}")
                 if join.address not in [told[at:at + ADDRESS] for at in range(TOLD, len(told), ADDRESS)]:
-                    ends[0].error(0, f"a path to {join.address.hex()}, which was not told")
+                    errors.append(f"initiator {from_port}: it goes to {join.address.hex()}, which was not told")
                 answer = join.proof_of(told[:KEY], 0)
-                ends[0].take(Line(f"initiator of a path from port {join.source}", *join_line(join.there)), crc,
+                ends[0].take(Line(f"initiator {from_port}", join.there[0], 0, join.there[1]), crc,
                              ((JOIN, join.nonce), (ANSWER_TO_IT, answer)))
-                ends[1].take(Line(f"responder of a path from port {join.source}", *join_line(join.here)), crc,
+                ends[1].take(Line(f"responder {from_port}", join.here[0], 0, join.here[1]), crc,
                              ((CHALLENGE, join.challenge + join.proof),))
         for mine, other in (ends, ends[::-1]):
-            mine.check(True)
+            mine.check()
             # The end is taken like a segment.
-            if other.acked > max(mine.segments, default=-1) + 1 + (mine.end is not None):
+            if other.acked > mine.whole + (mine.end is not None):
                 other.error(other.acked, "acknowledged, but never sent")
             bodies += [mine.segments[number] for number in sorted(mine.segments)]
         for end in ends:
             errors += end.errors
             counts += end.counts
             counts["paths cut"] += end.cut
-    errors += [f"port {join.port}: a challenge whose proof is of no key" for join in joins if join.challenged and not join.taken]
+    for join in joins:
+        if join.challenged and not join.taken:
+            errors.append(f"port {join.port}: a challenge whose proof is of no key")
+        if not join.challenged and join.kind is not None:
+            errors.append(f"port {join.port}: type {join.kind} answers a join")
     counts["segments"] = len(bodies)
     return errors, counts, bodies

@@ -7,8 +7,8 @@ from collections import Counter
 OPCODES = ("write", "read request", "read response", "send", "send inv", "send se",
            "send se inv", "terminate", "immediate", "immediate se", "atomic request",
            "atomic response", "send imm", "send se imm")
-# Untagged queue of each untagged opcode.
-QUEUES = {1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2, 8: 0, 9: 0, 10: 1, 11: 3, 12: 0, 13: 0}
+# Queue of the untagged opcodes that are not on queue 0.
+QUEUES = {1: 1, 7: 2, 10: 1, 11: 3}
 # Opcodes from here on need the agreement of both ends, and the last two are Weft's own. Of them tshark
 # knows only the atomics.
 FIRST_EXTENDED = 8
@@ -25,6 +25,12 @@ class Segments:
         self.counts = Counter()
         self.messages = Counter()  # last whole message's number of each untagged queue
         self.offsets = Counter()  # bytes so far of the message under way there
+
+    def check_all(self, segments):
+        """Checks segments with their places, until one cannot be looked at."""
+        for at, segment in segments:
+            if not self.check(segment, at):
+                break
 
     def check(self, segment, at):
         """Whether it could be looked at: is behind what is wrong with it still something to judge?"""
@@ -49,9 +55,9 @@ class Segments:
         payload = segment[header:]
         if len(payload) != SIZES.get(opcode, len(payload)):
             self.error(at, f"{OPCODES[opcode]} of {len(payload)} bytes")
-        if opcode in (8, 9) and payload[4:8].strip(b"\0"):
+        if opcode in (8, 9) and payload[4:].strip(b"\0"):
             self.error(at, "immediate data beyond four bytes")
-        if opcode == 10 and struct.unpack_from(">I", payload)[0] > 2:
+        if opcode == 10 and int.from_bytes(payload[:4], "big") > 2:
             self.error(at, "an atomic operation that there is not")
         if tagged != (opcode in (0, 2)):
             self.error(at, f"{OPCODES[opcode]} with tagged = {tagged}")
@@ -62,7 +68,7 @@ class Segments:
 
     def check_untagged(self, segment, at, opcode, last):
         queue, number, offset = struct.unpack_from(">III", segment, 6)
-        if queue != QUEUES[opcode]:
+        if queue != QUEUES.get(opcode, 0):
             self.error(at, f"{OPCODES[opcode]} on queue {queue}")
         if number != self.messages[queue] + 1:
             self.error(at, f"message {number} on queue {queue} follows {self.messages[queue]}")

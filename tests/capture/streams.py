@@ -11,6 +11,8 @@ MPA_REQUEST = b"MPA ID Req Frame"
 MPA_REPLY = b"MPA ID Rep Frame"
 # Bits of the handshake's flags by which two ends agree on them.
 OFFER, ANSWER = 0x04, 0x02
+# Flags of TCP.
+SYN, ACK = 0x02, 0x10
 
 
 class Stream:
@@ -70,9 +72,9 @@ def parse_frame(frame, length):
     source, destination, tcp = found
     source_port, destination_port, sequence, acknowledged = struct.unpack_from(">HHII", tcp)
     (window,) = struct.unpack_from(">H", tcp, 14)
-    options = tcp[20:(tcp[12] >> 4) * 4]
+    header = (tcp[12] >> 4) * 4
     return ((source, source_port), (destination, destination_port), sequence, acknowledged,
-            tcp[13], window, options, tcp[(tcp[12] >> 4) * 4:])
+            tcp[13], window, tcp[20:header], tcp[header:])
 
 
 def read_streams(path):
@@ -90,16 +92,16 @@ def read_streams(path):
                 at += 1
                 continue
             # The limit on what we may send is what the peer announces.
-            if options[at] == 2 and flags & 2:
+            if options[at] == 2 and flags & SYN:
                 back.mss = struct.unpack_from(">H", options, at + 2)[0]
-            if options[at] == 3 and flags & 2:
+            if options[at] == 3 and flags & SYN:
                 back.scale = options[at + 2]
             if options[at] == 8:
                 stream.timestamps = True
             at += max(options[at + 1], 2)
-        if flags & 0x12 == 0x10:
+        if flags & (SYN | ACK) == ACK:
             back.edges.add(acknowledged + (window << back.scale) & 0xFFFFFFFF)
-        stream.add(sequence, bool(flags & 2), payload)
+        stream.add(sequence, bool(flags & SYN), payload)
     return streams
 
 

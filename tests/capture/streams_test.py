@@ -3,18 +3,23 @@
 """Tests what streams.py and fpdu.py read of TCP and of the handshake, and fpdu.py as the program that judges call."""
 
 import pathlib
+import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
+import association_test
 import fpdu
-from made import CLIENT, PORTS, SERVER, judged, make_fpdu, tcp_packet
-from packets import read_pcap
+import paths_test
+from made import CLIENT, PORTS, SERVER, ip_packet, judged, make_fpdu, make_segment, tcp_packet
+from packets import ip_payload, read_pcap
 from streams import MPA_REPLY, MPA_REQUEST, parse_frame, read_streams
 
 HERE = pathlib.Path(__file__).resolve().parent
 NOP, MSS_1000, SCALE_3 = b"\1", struct.pack(">BBH", 2, 4, 1000), b"\3\3\3"
+SACK_PERMITTED = b"\4\2"
 TIMES = b"\x08\x0a" + bytes(8)
 HELLO = make_fpdu(b"hello", opcode=3)
 
@@ -46,7 +51,8 @@ class Streams(unittest.TestCase):
         return judged(packets, read_streams)[ends[0], ends[1]]
 
     def test_options_of_a_syn(self):
-        for options in (MSS_1000 + SCALE_3, NOP + SCALE_3 + NOP * 2 + MSS_1000, SCALE_3 + NOP + MSS_1000):
+        for options in (MSS_1000 + SCALE_3, NOP + SCALE_3 + NOP * 2 + MSS_1000, SCALE_3 + NOP + MSS_1000,
+                        SACK_PERMITTED + SCALE_3 + MSS_1000):
             found = self.stream(connection(options=options))
             self.assertEqual((found.mss, found.scale, found.timestamps, found.segment), (1000, 3, False, 1000), options)
 
@@ -81,6 +87,37 @@ class Streams(unittest.TestCase):
         packets = connection()
         packets[1] = tcp_packet(SERVER, CLIENT, 4999, syn=True, acknowledged=1000, options=b"", window=77)
         self.assertNotIn(1077, self.stream(packets).edges)
+
+    def test_a_fin_is_no_syn(self):
+        """It carries the last bytes, and its options and its window limit nobody unless it acknowledges."""
+        fin = tcp_packet(CLIENT, SERVER, 1020, HELLO, options=MSS_1000, flags=0x11)
+        data, borders = self.stream(connection() + [fin]).assemble()
+        self.assertEqual((data[20:], borders[1:]), (HELLO, [(20, len(HELLO), False)]))
+        fin = tcp_packet(SERVER, CLIENT, 5020, options=MSS_1000 + SCALE_3 + NOP, acknowledged=1000, window=77, flags=0x11)
+        found = self.stream(connection() + [fin])
+        self.assertEqual((found.mss, found.scale, 1077 in found.edges), (536, 0, True))
+        fin = tcp_packet(SERVER, CLIENT, 5020, options=b"", acknowledged=1000, window=77, flags=0x01)
+        self.assertNotIn(1077, self.stream(connection() + [fin]).edges)
+
+    def test_bytes_that_are_missing(self):
+        """The stream ends before them, also if they are its first."""
+        packets = connection(b"one", b"two", b"three", b"four")
+        found = self.stream(packets[:5] + packets[6:])
+        self.assertEqual(found.assemble()[0][20:], b"one")
+        self.assertEqual((found.assemble()[1][1:], found.gap), ([(20, 3, False)], (23, 3)))
+        found = self.stream(packets[:2] + packets[4:])
+        self.assertEqual((found.assemble(), found.gap), ((b"", []), (0, 20)))
+
+    def test_bytes_that_come_twice(self):
+        packets = connection(b"one", b"two")
+        found = self.stream(packets + packets[-2:])
+        data, borders = found.assemble()
+        self.assertEqual((data[20:], borders[1:], found.retransmitted), (b"onetwo", [(20, 3, False), (23, 3, False)], 2))
+
+    def test_what_is_not_tcp(self):
+        arp = b"\2" * 12 + b"\x08\x06" + bytes(28)
+        packets = [arp, ip_packet(CLIENT, SERVER, socket.IPPROTO_UDP, bytes(8))] + connection(HELLO)
+        self.assertEqual(self.stream(packets).assemble()[0][20:], HELLO)
 
     def test_without_a_syn(self):
         """A capture that began late: the first packet is the beginning."""
@@ -140,6 +177,19 @@ class Program(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertIn("1 send", done.stdout)
 
+    def test_what_carries_segments(self):
+        """The judge of either leaves its segments in a file."""
+        several = paths_test.Capture().segments(0)
+        captures = {"sctp": association_test.Capture().segment(b"0").packets,
+                    "paths": several.first.packets + several.second.packets}
+        with tempfile.TemporaryDirectory() as folder:
+            for over, packets in captures.items():
+                left = pathlib.Path(folder, over)
+                done = self.run_it(packets, "--over", over, "--segments", left)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                self.assertIn("1 segments,", done.stdout)
+                self.assertEqual(left.read_bytes()[40:], make_segment(b"0"))
+
     def test_what_must_be_there(self):
         for arguments, said in ((("--crc", "no"), "CRC was negotiated"), (("--least", "2"), "only 1 FPDUs in the capture"),
                                 (("--needs", "write"), "nothing counted as write")):
@@ -161,14 +211,48 @@ class Program(unittest.TestCase):
             self.assertIn(said, done.stderr)
 
 
+def ipv6_packet(source, destination, body, length=None, protocol=socket.IPPROTO_TCP):
+    ip = struct.pack(">IHBB", 6 << 28, len(body) if length is None else length, protocol, 64)
+    return b"\2" * 12 + b"\x86\xdd" + ip + source + destination + body
+
+
 class Packets(unittest.TestCase):
+    SOURCE, DESTINATION = bytes(range(16)), bytes(range(16, 32))
+
     def test_ipv6(self):
-        source, destination = bytes(range(16)), bytes(range(16, 32))
-        tcp = tcp_packet(CLIENT, SERVER, 7, b"payload")[34:]
-        frame = b"\2" * 12 + b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, len(tcp), 6, 64) + source + destination + tcp
+        frame = ipv6_packet(self.SOURCE, self.DESTINATION, tcp_packet(CLIENT, SERVER, 7, b"payload")[34:])
         parsed = parse_frame(frame, len(frame))
-        self.assertEqual(parsed[:3], ((source, PORTS[CLIENT]), (destination, PORTS[SERVER]), 7))
+        self.assertEqual(parsed[:3], ((self.SOURCE, PORTS[CLIENT]), (self.DESTINATION, PORTS[SERVER]), 7))
         self.assertEqual(parsed[-1], b"payload")
+
+    def test_where_a_packet_ends(self):
+        """Its header says it, and a frame may be longer; of one that is too long for that, the frame's end says it."""
+        old = ip_packet(CLIENT, SERVER, socket.IPPROTO_TCP, b"payload")
+        new = ipv6_packet(self.SOURCE, self.DESTINATION, b"payload")
+        for frame in (old, new, old + bytes(6), new + bytes(6), old[:16] + bytes(2) + old[18:],
+                      ipv6_packet(self.SOURCE, self.DESTINATION, b"payload", length=0)):
+            self.assertEqual(ip_payload(frame, len(frame), socket.IPPROTO_TCP)[2], b"payload")
+            with self.assertRaises(ValueError):
+                ip_payload(frame[:-7], len(frame), socket.IPPROTO_TCP)
+
+    def test_other_protocols(self):
+        """What one protocol has in its header does not make a packet of another one, even at the same place."""
+        as_tcp = b"\x06" * 16
+        for frame in (ip_packet(CLIENT, SERVER, socket.IPPROTO_UDP, b"payload"), b"\2" * 12 + b"\x08\x06" + b"\x06" * 60,
+                      ipv6_packet(as_tcp, as_tcp, b"payload", protocol=socket.IPPROTO_UDP),
+                      ip_packet(as_tcp[:4], as_tcp[:4], socket.IPPROTO_UDP, as_tcp * 4)):
+            self.assertIsNone(ip_payload(frame, len(frame), socket.IPPROTO_TCP), frame)
+        frame = ipv6_packet(as_tcp, self.DESTINATION, b"payload")
+        self.assertEqual(ip_payload(frame, len(frame), socket.IPPROTO_TCP), (as_tcp, self.DESTINATION, b"payload"))
+
+    def test_a_file_that_is_cut(self):
+        def cut(path):
+            data = pathlib.Path(path).read_bytes()
+            pathlib.Path(path).write_bytes(data[:-8])
+            return list(read_pcap(path))
+
+        with self.assertRaises(ValueError):
+            judged([b""], cut)
 
     def test_a_file_of_the_other_order(self):
         def swapped(path):
