@@ -68,6 +68,8 @@ u8 weft_cm_rd(u16 rd)
 bool weft_cm_param_ok(const struct weft_device *dev,
 		      const struct iw_cm_conn_param *param)
 {
+	static_assert(WEFT_MAX_RD_ATOM < WEFT_MPA_RD_UNSET); /* as struct weft_mpa_policy asks */
+
 	return weft_limit_allows(dev, WEFT_LIMIT_RD_ATOM, param->ird) &&
 	       weft_limit_allows(dev, WEFT_LIMIT_RD_ATOM, param->ord) &&
 	       param->private_data_len <= WEFT_MPA_MAX_PRIVATE - WEFT_MPA_V2_LEN;

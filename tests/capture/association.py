@@ -56,7 +56,7 @@ def parts_of(data, at):
     """The chunks of a packet, or the parameters of a chunk, from there on. Both say in their third and fourth byte how long
     they are, and the next one begins at a multiple of four."""
     while at < len(data):
-        (length,) = struct.unpack_from(">H", data, at + 2)
+        length = int.from_bytes(data[at + 2:at + 4], "big")
         if length < 4:
             raise ValueError(f"a chunk or a parameter of {length} bytes")
         yield data[at:at + length]
