@@ -10,6 +10,7 @@ using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
+// A policy as weft_cm_param_ok() lets it through: its depths are numbers.
 weft_mpa_policy take_policy(Input& input) {
   weft_mpa_policy policy{};
   policy.revision = input.flag() ? 2 : 1;
@@ -19,8 +20,8 @@ weft_mpa_policy take_policy(Input& input) {
   policy.p2p = (wishes & 1) != 0;
   policy.extend = (wishes & 2) != 0;
   policy.markers = (wishes & 4) != 0;
-  policy.ird = input.half();
-  policy.ord = input.half();
+  policy.ird = input.half() % WEFT_MPA_RD_UNSET;
+  policy.ord = input.half() % WEFT_MPA_RD_UNSET;
   return policy;
 }
 
