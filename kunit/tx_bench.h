@@ -68,18 +68,27 @@ static inline void bench_free(struct kunit *test, struct tx_bench *t)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
-/* Takes what the stream has. Returns how many bytes that were. */
-static inline u32 take(struct kunit *test, struct tx_bench *t)
+/* Takes one packet buffer of the stream. Returns how many bytes that were. */
+static inline u32 take_one(struct kunit *test, struct tx_bench *t)
 {
 	struct tape *tape = t->tape;
-	u32 n, all = 0;
+	u32 n = fake_take(t->e->fake, tape->bytes + tape->len, MOST - tape->len);
 
-	while ((n = fake_take(t->e->fake, tape->bytes + tape->len, MOST - tape->len))) {
+	if (n) {
 		KUNIT_ASSERT_LT(test, tape->starts, (u32)ARRAY_SIZE(tape->start));
 		tape->start[tape->starts++] = tape->len;
 		tape->len += n;
-		all += n;
 	}
+	return n;
+}
+
+/* Takes what the stream has. Returns how many bytes that were. */
+static inline u32 take(struct kunit *test, struct tx_bench *t)
+{
+	u32 n, all = 0;
+
+	while ((n = take_one(test, t)))
+		all += n;
 	return all;
 }
 

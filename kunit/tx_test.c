@@ -368,6 +368,7 @@ static void tx_large_packs(struct kunit *test)
 /*
  * The answer to a read of almost 4 GiB, behind a short message in the same chunk: its FPDU gets
  * memory of its own, though its length, header and CRC added, would wrap to a few bytes.
+ * Only its beginning is taken: the worker, which sends on meanwhile, would leave END_MEMORY.
  */
 static void tx_huge_answer(struct kunit *test)
 {
@@ -395,7 +396,8 @@ static void tx_huge_answer(struct kunit *test)
 	chunks = &t->e->qp->tx.batch.chunks;
 	for (i = 0; i < chunks->num; i++)
 		KUNIT_EXPECT_LE(test, chunks->chunk[i].fill, chunks->chunk[i].size);
-	take(test, t);
+	while (t->tape->len < fake_script.window && take_one(test, t))
+		;
 	expect_message(test, t, &want, t->e->memory, 2000);
 	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
 	KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_READ_RESP);
