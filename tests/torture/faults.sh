@@ -15,7 +15,7 @@ debugfs=/sys/kernel/debug kinds=(failslab fail_page_alloc fail_usercopy)
 
 set_up
 if [[ ! -e /proc/self/fail-nth || ! -d $debugfs/failslab ]]; then
-	not_ok "fault injection" "this kernel has none; scripts/kernels/build uml-torture builds one that has"
+	not_ok "fault injection" "this kernel has none; scripts/kernels/build uml-debug builds one that has"
 	finish
 fi
 # told HOW: of each failure that was ordered the kernel's log tells nothing (0), or who asked (2).
