@@ -748,6 +748,18 @@ static void answer_stop(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 	bench_free(test, l);
+
+	/* What is back when time is up is not given up. */
+	l = answer_out(test);
+	mutex_lock(&l->e->qp->tx.lock);
+	KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
+	fake_ack(l->e->fake);
+	l->e->qp->ending.drain_until = jiffies;
+	KUNIT_EXPECT_TRUE(test, weft_stream_flush(l->e->qp));
+	weft_qp_unlock(l->e->qp);
+	KUNIT_EXPECT_EQ(test, atomic_read(&l->e->mr.lent), 0);
+	KUNIT_EXPECT_EQ(test, held(l), 0U);
+	bench_free(test, l);
 }
 
 static struct kunit_case loan_cases[] = {

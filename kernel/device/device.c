@@ -355,16 +355,6 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	dev = ib_alloc_device(weft_device, ib);
 	if (!dev)
 		return -ENOMEM;
-	dev->counters = alloc_percpu(struct weft_counters);
-	dev->lane = weft_lane_new();
-	dev->local = weft_mr_new_local(dev);
-	if (!dev->counters || !dev->lane || !dev->local) {
-		kfree(dev->local);
-		weft_lane_put(dev->lane);
-		free_percpu(dev->counters);
-		ib_dealloc_device(&dev->ib);
-		return -ENOMEM;
-	}
 	dev->netdev = netdev;
 	dev->llp[WEFT_TRANSPORT_TCP] = &weft_tcp_class;
 	dev->llp[WEFT_TRANSPORT_SCTP] = &weft_sctp_class;
@@ -398,11 +388,15 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	 */
 	BUILD_BUG_ON(ARRAY_SIZE(dev->ib.groups) != 4);
 	dev->ib.groups[2] = &weft_kind_group;
-	dev_hold(netdev); /* until device_dealloc() */
 	/* Created in the first namespace, it is seen from here unless the mode is exclusive. */
 	if (!rdma_dev_access_netns(&dev->ib, net))
 		write_pnet(&dev->ib.coredev.rdma_net, net);
-	ret = device_enter(dev);
+	/* From here on device_dealloc() has an end for each of these that is there. */
+	dev_hold(netdev);
+	dev->counters = alloc_percpu(struct weft_counters);
+	dev->lane = weft_lane_new();
+	dev->local = weft_mr_new_local(dev);
+	ret = dev->counters && dev->lane && dev->local ? device_enter(dev) : -ENOMEM;
 	if (!ret)
 		ret = ib_device_set_netdev(&dev->ib, netdev, 1);
 	if (!ret)

@@ -66,7 +66,6 @@ int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 		     struct ib_udata *udata, struct weft_mmap *map)
 {
 	struct weft_ucontext *context;
-	struct weft_mmap_entry *entry;
 	size_t bytes;
 	int ret;
 
@@ -83,26 +82,16 @@ int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 		return 0;
 
 	context = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
-	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
-	if (!entry) {
-		ret = -ENOMEM;
-		goto free_mem;
+	ret = rdma_user_mmap_entry_insert(&context->ib, &ring->pages->rdma, bytes);
+	if (ret) {
+		pages_free(ring->pages);
+		ring->mem = NULL;
+		return ret;
 	}
-	entry->pages = ring->pages;
-	ret = rdma_user_mmap_entry_insert(&context->ib, &entry->rdma, bytes);
-	if (ret)
-		goto free_entry;
-	ring->entry = &entry->rdma;
-	map->offset = rdma_user_mmap_get_offset(&entry->rdma);
+	ring->entry = &ring->pages->rdma;
+	map->offset = rdma_user_mmap_get_offset(ring->entry);
 	map->length = bytes;
 	return 0;
-
-free_entry:
-	kfree(entry);
-free_mem:
-	pages_free(ring->pages);
-	ring->mem = NULL;
-	return ret;
 }
 
 /**
@@ -134,11 +123,7 @@ void weft_ring_destroy(struct weft_ring *ring)
  */
 void weft_mmap_free(struct rdma_user_mmap_entry *rdma)
 {
-	struct weft_mmap_entry *entry =
-		container_of(rdma, struct weft_mmap_entry, rdma);
-
-	pages_free(entry->pages);
-	kfree(entry);
+	pages_free(container_of(rdma, struct weft_pages, rdma));
 }
 
 /**
@@ -155,7 +140,6 @@ void weft_mmap_free(struct rdma_user_mmap_entry *rdma)
 int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *rdma;
-	struct weft_mmap_entry *entry;
 	int ret;
 
 	if (!(vma->vm_flags & VM_SHARED))
@@ -163,8 +147,7 @@ int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 	rdma = rdma_user_mmap_entry_get(context, vma);
 	if (!rdma)
 		return -EINVAL;
-	entry = container_of(rdma, struct weft_mmap_entry, rdma);
-	ret = remap_vmalloc_range(vma, entry->pages->mem, 0);
+	ret = remap_vmalloc_range(vma, container_of(rdma, struct weft_pages, rdma)->mem, 0);
 	rdma_user_mmap_entry_put(rdma);
 	return ret;
 }

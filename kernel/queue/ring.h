@@ -14,24 +14,16 @@
 
 /**
  * struct weft_pages - pages that lie together in the kernel's addresses
+ * @rdma: their mapping of the uverbs file, found by its offset; unused for a kernel consumer
  * @mem: the first
  * @num: how many
  * @page: each of them, charged to the memory cgroup of the process that created the ring
  */
 struct weft_pages {
+	struct rdma_user_mmap_entry rdma;
 	void *mem;
 	u32 num;
 	struct page *page[];
-};
-
-/**
- * struct weft_mmap_entry - a mapping of the uverbs file, found by its offset
- * @rdma: the core's entry
- * @pages: the ring's memory
- */
-struct weft_mmap_entry {
-	struct rdma_user_mmap_entry rdma;
-	struct weft_pages *pages;
 };
 
 /**

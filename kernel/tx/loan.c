@@ -334,8 +334,9 @@ static bool loan_drained(struct weft_qp *qp)
 }
 
 /*
- * Gives up the loans of a list that did not come back. Each frees itself if it comes after all,
- * which may be as soon as its flag is set: nothing of it is looked at from there on.
+ * Frees the loans of a list that were returned, and gives up the others. Each of these frees itself
+ * if it comes after all, which may be as soon as its flag is set: nothing of it is looked at from
+ * there on.
  */
 static void loan_give_up(struct weft_qp *qp, struct list_head *list)
 {
@@ -375,13 +376,14 @@ bool weft_loan_settled(struct weft_qp *qp)
 	weft_loan_close(loans);
 	if (qp->llp)
 		return loan_drained(qp);
-	all = loan_reap(loans, &loans->out, qp->dev->counters);
-	all &= loan_reap(loans, &loans->answers, qp->dev->counters);
-	if (!all) {
-		if (time_before(jiffies, qp->ending.drain_until)) {
+	if (time_before(jiffies, qp->ending.drain_until)) {
+		all = loan_reap(loans, &loans->out, qp->dev->counters);
+		all &= loan_reap(loans, &loans->answers, qp->dev->counters);
+		if (!all) {
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
+	} else {
 		loan_give_up(qp, &loans->out);
 		loan_give_up(qp, &loans->answers);
 	}

@@ -33,6 +33,11 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   require(at + frame.private_len == len, "private data reaches to the end");
   require(!weft_session_is_terminate(bytes.data(), len), "a handshake ends no session");
 
+  Bytes mpa(WEFT_MPA_MAX_FRAME);
+  require(weft_mpa_encode(mpa.data(), &frame, bytes.data() + at) ==
+              WEFT_MPA_HDR_LEN + (frame.enhanced ? WEFT_MPA_V2_LEN : 0) + frame.private_len,
+          "an accepted message is a frame of MPA's");
+
   Bytes again(WEFT_SESSION_MAX_LEN);
   const u16 ssn = static_cast<u16>(bytes[0] << 8 | bytes[1]);
   const u32 again_len = weft_session_encode(again.data(), ssn, &frame, bytes.data() + at);

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls in which one allocation fails: the first, the second, and so on until a call needs no more.
+ * Each returns -ENOMEM and leaves nothing, as kunit/load finds out when the suites are gone, or
+ * does without.
+ */
+#include "bench.h"
+#include "ends.h"
+#include "hosts.h"
+#include "memory/mw.h"
+#include "routes.h"
+#include "scarce.h"
+#include "verbs/qp.h"
+#include "verbs/tally.h"
+
+#define MOST_ALLOCATIONS 100
+
+/**
+ * struct attempt - a call, and what undoes it
+ * @call: the call; returns 0 or a negative errno value
+ * @undo: undoes it after 0
+ * @least: so many of its allocations fail it, at least
+ * @numbered: it gives an object a number
+ */
+struct attempt {
+	int (*call)(void *of);
+	void (*undo)(void *of);
+	u32 least;
+	bool numbered;
+};
+
+static void each_fails(struct kunit *test, const struct attempt *a, void *of)
+{
+	u32 nth, refused = 0;
+	bool failed = true;
+	int ret = 0;
+
+	for (nth = 1; failed && nth <= MOST_ALLOCATIONS; nth++) {
+		scarce_nth(nth);
+		ret = a->call(of);
+		failed = scarce_nth_failed();
+		if (ret) {
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "allocation %u", nth);
+			refused++;
+		} else {
+			a->undo(of);
+		}
+	}
+	KUNIT_EXPECT_FALSE(test, failed);
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_GE(test, refused, a->least);
+	if (a->numbered) {
+		scarce = (struct scarce){ .numbers = true };
+		KUNIT_EXPECT_EQ(test, a->call(of), -ENOMEM);
+		KUNIT_EXPECT_EQ(test, scarce.refused, 1U);
+		scarce = (struct scarce){};
+	}
+}
+
+/* --- connections --- */
+
+static int connect_call(void *of)
+{
+	return host_connect(of, "hello");
+}
+
+static void connect_undo(void *of)
+{
+	weft_conn_stop_all(host_dev(of));
+	host_reset_qp(of);
+}
+
+static void scarce_connect(struct kunit *test)
+{
+	const struct attempt a = { connect_call, connect_undo, 3 };
+	struct host *h = host_new(test);
+
+	each_fails(test, &a, h);
+	KUNIT_EXPECT_EQ(test, h->refs, 0);
+	host_free(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+static int listen_call(void *of)
+{
+	struct host *h = of;
+
+	host_id(h, &h->id);
+	return host_listen(h, &h->id, "10.0.0.1", 5);
+}
+
+static void listen_undo(void *of)
+{
+	struct host *h = of;
+
+	weft_iw_destroy_listen(&h->id);
+}
+
+static void scarce_listen(struct kunit *test)
+{
+	const struct attempt a = { listen_call, listen_undo, 4 };
+	struct host *h = host_new(test);
+
+	each_fails(test, &a, h);
+	KUNIT_EXPECT_EQ(test, h->refs, 0);
+	host_free(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* --- what verbs make --- */
+
+/* The objects that calls make, one at a time. */
+struct made {
+	struct bench *b;
+	struct weft_mw mw;
+	struct weft_qp qp;
+	struct rdma_counter counter;
+};
+
+static struct made *made_new(struct kunit *test)
+{
+	struct made *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->b = setup(test, ORD);
+	m->b->pd.device = &m->b->dev.ib;
+	m->b->qp.ib.device = &m->b->dev.ib;
+	weft_tallies_init(&m->b->dev.tallies);
+	/* As those of a device, which find numbers. */
+	xa_destroy(&m->b->dev.mrs);
+	xa_init_flags(&m->b->dev.mrs, XA_FLAGS_ALLOC);
+	xa_init_flags(&m->b->dev.qps, XA_FLAGS_ALLOC);
+	m->counter.device = &m->b->dev.ib;
+	return m;
+}
+
+static void made_free(struct made *m)
+{
+	weft_tallies_destroy(&m->b->dev.tallies);
+	teardown(m->b);
+}
+
+static int window_call(void *of)
+{
+	struct made *m = of;
+
+	m->mw.ib.device = &m->b->dev.ib;
+	m->mw.ib.pd = &m->b->pd;
+	m->mw.ib.type = IB_MW_TYPE_2;
+	return weft_alloc_mw(&m->mw.ib, NULL);
+}
+
+static void window_undo(void *of)
+{
+	struct made *m = of;
+
+	weft_dealloc_mw(&m->mw.ib);
+}
+
+static int pair_call(void *of)
+{
+	struct made *m = of;
+	struct ib_qp_init_attr attr = {
+		.qp_type = IB_QPT_RC,
+		.send_cq = &m->b->cq.ib,
+		.recv_cq = &m->b->cq.ib,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	memset(&m->qp, 0, sizeof(m->qp));
+	m->qp.ib.device = &m->b->dev.ib;
+	m->qp.ib.pd = &m->b->pd;
+	return weft_create_qp(&m->qp.ib, &attr, NULL);
+}
+
+static void pair_undo(void *of)
+{
+	struct made *m = of;
+
+	weft_destroy_qp(&m->qp.ib, NULL);
+}
+
+static int tally_call(void *of)
+{
+	struct made *m = of;
+
+	return weft_tally_bind(&m->counter, &m->b->qp.ib, 1);
+}
+
+static void tally_undo(void *of)
+{
+	struct made *m = of;
+
+	weft_tally_unbind(&m->b->qp.ib, 1);
+	weft_tally_dealloc(&m->counter);
+	m->counter.id = 0;
+}
+
+static void scarce_made(struct kunit *test)
+{
+	const struct attempt window = { window_call, window_undo, 1, true };
+	const struct attempt pair = { pair_call, pair_undo, 6, true };
+	const struct attempt tally = { tally_call, tally_undo, 2, true };
+	struct made *m = made_new(test);
+
+	each_fails(test, &window, m);
+	KUNIT_EXPECT_EQ(test, atomic_read(&m->b->dev.num_mw), 0);
+	each_fails(test, &pair, m);
+	KUNIT_EXPECT_EQ(test, atomic_read(&m->b->dev.num_qp), 0);
+	each_fails(test, &tally, m);
+	KUNIT_EXPECT_PTR_EQ(test, m->b->qp.ib.counter, NULL);
+	made_free(m);
+}
+
+/* --- frames of several paths --- */
+
+/* A frame for which there are no pages waits for its sender, who tries again. */
+static void scarce_frame(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+
+	scarce = (struct scarce){ .pages = true };
+	KUNIT_EXPECT_EQ(test, route_send(&r->a, 8000), -EAGAIN);
+	KUNIT_EXPECT_GT(test, scarce.refused, 0U);
+	scarce = (struct scarce){};
+	route_send_many(&r->a, 1, 8000);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 1U);
+	routes_free(r);
+}
+
+static struct kunit_case scarce_cases[] = {
+	KUNIT_CASE(scarce_connect),
+	KUNIT_CASE(scarce_listen),
+	KUNIT_CASE(scarce_made),
+	KUNIT_CASE(scarce_frame),
+	{}
+};
+
+static struct kunit_suite scarce_suite = {
+	.name = "weft_scarce",
+	.suite_init = host_suite_init,
+	.suite_exit = host_suite_exit,
+	.test_cases = scarce_cases,
+};
+
+kunit_test_suite(scarce_suite);
