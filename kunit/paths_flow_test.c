@@ -395,6 +395,24 @@ static void flow_closes(struct kunit *test)
 	routes_free(r);
 }
 
+/* A frame of which a part has come when the stream is closed in order goes with it. */
+static void flow_closes_amid_frame(struct kunit *test)
+{
+	struct routes *r = routes_gather(test, 2);
+	u8 bytes[WEFT_PATH_HEAD + 20] = {};
+
+	weft_put_be16(bytes, 100);
+	fake_feed(route_fake(&r->a, 1), bytes, sizeof(bytes));
+	route_look(&r->a);
+	KUNIT_EXPECT_TRUE(test, r->a.p->path[1].coming);
+	route_send_many(&r->a, 5, LEN);
+	weft_llp_close(r->a.llp, false);
+	r->a.llp = NULL;
+	settle();
+	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	routes_free(r);
+}
+
 /* An end has to be behind all segments, and stays where it is. */
 static void flow_wrong_ends(struct kunit *test)
 {
@@ -488,6 +506,7 @@ static struct kunit_case flow_cases[] = {
 	KUNIT_CASE(flow_too_long),
 	KUNIT_CASE(flow_ends),
 	KUNIT_CASE(flow_closes),
+	KUNIT_CASE(flow_closes_amid_frame),
 	KUNIT_CASE(flow_wrong_ends),
 	KUNIT_CASE(flow_end_first),
 	KUNIT_CASE(flow_end_without_memory),

@@ -100,12 +100,7 @@ void weft_tallies_init(struct weft_tallies *tallies)
 
 static void tally_free(struct weft_tally *tally)
 {
-	struct weft_binding *binding;
-	unsigned long qpn;
-
-	xa_for_each(&tally->bound, qpn, binding)
-		kfree(binding);
-	xa_destroy(&tally->bound);
+	xa_destroy(&tally->bound); /* nothing is bound any more */
 	kfree(tally);
 }
 

@@ -70,7 +70,7 @@ WARNING, LOCKING = "[ 1.0] WARNING: CPU: 0 PID: 1 at made/up.c:1\n", "[ 2.0] WAR
 TRACE, END = "[ 1.0] Call Trace:\n", "[ 1.0] ---[ end trace 0000000000000000 ]---\n"
 
 
-# What lockdep says of siw and of User Mode Linux, shortened.
+# What lockdep says of siw, shortened.
 OF_SIW = """\
 [ 5.0] WARNING: inconsistent lock state
 [ 5.0] 6.1.0 #1 Tainted: G           O
@@ -83,13 +83,6 @@ OF_SIW = """\
 [ 5.0] Call Trace:
 [ 5.0]  [<60030b0e>] ? dump_stack+0x5e/0x140
 [ 5.0]  [<60030ab0>] ? siw_qp_llp_data_ready+0x3c/0x180
-"""
-OF_UML = """\
-[ 1.0] WARNING: suspicious RCU usage
-[ 1.0] lib/maple_tree.c:856 suspicious rcu_dereference_check() usage!
-[ 1.0] Call Trace:
-[ 1.0]  [<60030b0e>] ? force_flush_all+0x5e/0x140
-[ 1.0]  [<60030ab0>] ? fork_handler+0x0/0x140
 """
 # What the workqueues say of NVMe, shortened.
 OF_NVME = """\
@@ -143,14 +136,13 @@ class Complaints(unittest.TestCase):
 
     def test_the_faults_of_others_go_with_their_reports_and_nothing_else_does(self):
         self.assertEqual(others(OF_SIW + LOCKING), LOCKING)
-        self.assertEqual(others(OF_UML + LOCKING), LOCKING)
         self.assertEqual(others(OF_NVME + LOCKING), LOCKING)
         for within in (LOCKING, "[ 7.0] BUG: KASAN: use-after-free\n", "[ 7.0] Kernel panic - not syncing\n", "[ 7.0] Oops: 0000\n"):
             self.assertEqual(others(OF_NVME.split("[ 7.0] ---")[0] + within), within)
 
     def test_the_same_report_of_other_code_stays(self):
         for ours in (OF_SIW.replace("at: siw_qp_llp_data_ready", "at: llp_tcp_call"), OF_SIW.replace("clock-AF_INET", "slock-AF_INET"),
-                     OF_UML.replace("fork_handler", "weft_fork"), OF_NVME.replace("nvme-delete-wq", "weft"),
+                     OF_NVME.replace("nvme-delete-wq", "weft"),
                      OF_NVME.replace("srcu_drive_gp", "weft_work"), OF_NVME.split("[ 7.0] Call")[0].replace("nvme-delete-wq", "weft")):
             self.assertEqual(others(ours + LOCKING), ours + LOCKING)
 

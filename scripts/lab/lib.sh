@@ -250,10 +250,8 @@ complaints_in() {
 			$0 ~ ENVIRON["COMPLAINTS"] && !seen[$0]++'
 }
 
-# without_others FILE: prints a kernel's log without the reports of three faults of other code than Weft's:
+# without_others FILE: prints a kernel's log without the reports of two faults of other code than Weft's:
 #
-# - User Mode Linux of 6.1 walks a new process's memory map without its lock when that begins to run
-#   (force_flush_all in fork_handler). lockdep says so once for each place in the walk.
 # - siw reads a socket's callback lock with softirqs on where TCP calls back for its backlog, while
 #   TCP takes that lock in a softirq when it drops a connection that nobody accepted. lockdep falls silent
 #   with this report, so nothing behind it is checked in that lab.
@@ -262,8 +260,7 @@ complaints_in() {
 without_others() {
 	awk '
 		function done() {
-			if (report !~ /lib\/maple_tree\.c.*force_flush_all.*fork_handler/ &&
-			    report !~ /WQ_MEM_RECLAIM nvme-delete-wq:nvme_delete_ctrl_work [^\n]* !WQ_MEM_RECLAIM events:srcu_drive_gp/ &&
+			if (report !~ /WQ_MEM_RECLAIM nvme-delete-wq:nvme_delete_ctrl_work [^\n]* !WQ_MEM_RECLAIM events:srcu_drive_gp/ &&
 			    report !~ /inconsistent lock state.*takes:[^:]*\(clock-AF_INET6?\)[^\n]* at: siw_/)
 				printf "%s", report
 			report = ""

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
 # Builds a test program that runs between two hosts from all C++ of its directory, whose
 # Makefile includes this, and of this one, into build/tests/NAME/, where NAME is the directory's.
+# The directory's Makefile may set before:
+#   program  what it is called (NAME)
+#   with     which files of this directory belong to it (all)
 
 shared := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 here := $(dir $(abspath $(firstword $(MAKEFILE_LIST))))
 name := $(notdir $(patsubst %/,%,$(here)))
 out := $(abspath $(shared)/../..)/build/tests/$(name)
+program ?= $(name)
+with ?= $(wildcard $(shared)/*.cc)
 CXX ?= g++
 CXXFLAGS ?= -O2 -g
 flags := -std=c++20 -Wall -Wextra -Werror -MMD -MP -I$(shared) -I$(shared)/../../kernel/uapi
 
 objects := $(patsubst $(here)%.cc,$(out)/%.o,$(wildcard $(here)*.cc)) \
-	$(patsubst $(shared)/%.cc,$(out)/rdma/%.o,$(wildcard $(shared)/*.cc))
+	$(patsubst $(shared)/%.cc,$(out)/rdma/%.o,$(with))
 
 .PHONY: all clean
-all: $(out)/$(name)
+all: $(out)/$(program)
 
-$(out)/$(name): $(objects)
+$(out)/$(program): $(objects)
 	$(CXX) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs
 
 $(out)/%.o: $(here)%.cc $(shared)/program.mk | $(out)/rdma
