@@ -166,6 +166,38 @@ static void cm_shown_while_served(struct kunit *test)
 	call_end(test, c);
 }
 
+/* The connection that show() looks at, and what it is shown. */
+static struct {
+	struct weft_conn *conn;
+	struct weft_conn_info info;
+} shown;
+
+static void show(struct weft_llp *llp)
+{
+	weft_conn_info(shown.conn, &shown.info);
+}
+
+/*
+ * The stream of several paths may end its first one as soon as that is its own: nobody is shown the
+ * first from there on.
+ */
+static void cm_shown_while_spread(struct kunit *test)
+{
+	struct weft_mpa_agreed agreed = { .paths = true, .crc = true };
+	struct call *c = called(test);
+
+	shown.conn = host_conn(c->h);
+	mutex_lock(&shown.conn->mutex);
+	fake_adopted = show;
+	KUNIT_EXPECT_EQ(test, weft_conn_spread(shown.conn, &agreed), 0);
+	fake_adopted = NULL;
+	KUNIT_EXPECT_EQ(test, (int)shown.info.local.ss_family, 0);
+	weft_conn_info(shown.conn, &shown.info);
+	KUNIT_EXPECT_EQ(test, (int)shown.info.local.ss_family, AF_INET);
+	weft_conn_unlock(shown.conn);
+	call_end(test, c);
+}
+
 /* Connects that return an error are told nothing else. */
 static void cm_connect_fails_at_once(struct kunit *test)
 {
@@ -651,6 +683,7 @@ static struct kunit_case cm_cases[] = {
 	KUNIT_CASE(cm_broken),
 	KUNIT_CASE(cm_reply_then_dead),
 	KUNIT_CASE(cm_shown_while_served),
+	KUNIT_CASE(cm_shown_while_spread),
 	KUNIT_CASE(cm_connect_fails_at_once),
 	KUNIT_CASE(cm_connect_port_taken),
 	KUNIT_CASE(cm_connect_fails),

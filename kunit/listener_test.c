@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Listeners: who may listen where, how many handshakes are under way, and who is told. */
 #include <linux/delay.h>
+#include <linux/tracepoint.h>
 
 #include "bench.h"
 #include "conn/listener.h"
@@ -320,6 +321,66 @@ static void listener_ends_amid_accept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
+/* References on a connection when work is first queued behind its accept. */
+struct refs_watch {
+	struct tracepoint *queued;
+	struct fake *theirs;
+	u32 refs;
+};
+
+static void refs_queued(void *data, int cpu, void *pool, struct work_struct *work)
+{
+	struct refs_watch *watch = data;
+	struct weft_conn *conn = READ_ONCE(watch->theirs->llp.owner);
+
+	if (conn && !watch->refs)
+		watch->refs = kref_read(&conn->refs);
+}
+
+static void refs_find(struct tracepoint *tp, void *data)
+{
+	struct refs_watch *watch = data;
+
+	if (!strcmp(tp->name, "workqueue_queue_work"))
+		watch->queued = tp;
+}
+
+/*
+ * A lane may end a connection that belongs to nobody while the accept still posts its events: that
+ * has a reference besides the connection's first and the lane's.
+ */
+static void listener_keeps_amid_accept(struct kunit *test)
+{
+	struct refs_watch watch = {};
+	struct host *h = host_new(test);
+	struct ending ending;
+	struct fake_hold hold;
+	struct iw_cm_id id;
+	struct fake *peer;
+
+	for_each_kernel_tracepoint(refs_find, &watch);
+	KUNIT_ASSERT_NOT_NULL(test, watch.queued);
+	host_id(h, &id);
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
+	fake_hold_init(&hold);
+	fake_faults.hold_accept = &hold;
+	peer = host_call("10.0.0.1");
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	KUNIT_ASSERT_TRUE(test, fake_hold_reached(&hold));
+	ending_begin(test, &ending, &id);
+	watch.theirs = peer->peer;
+	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(watch.queued, refs_queued, &watch), 0);
+	fake_hold_release(&hold);
+	ending_finish(&ending);
+	tracepoint_probe_unregister(watch.queued, refs_queued, &watch);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_EQ(test, watch.refs, 3U);
+	settle();
+	weft_llp_close(&peer->llp, true);
+	host_end(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 /* A device that begins to listen, in a thread of its own, while the device is made known. */
 struct beginning {
 	struct work_struct work;
@@ -431,6 +492,7 @@ static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(listener_tries_again),
 	KUNIT_CASE(listener_device_goes),
 	KUNIT_CASE(listener_ends_amid_accept),
+	KUNIT_CASE(listener_keeps_amid_accept),
 	KUNIT_CASE(listener_begins_amid_end),
 	KUNIT_CASE(listener_many),
 	{}

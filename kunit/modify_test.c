@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What ibv_modify_qp() changes, and what it leaves; how iw_cm finds a queue pair by its number. */
 #include <kunit/test.h>
+#include <linux/cred.h>
+#include <linux/pid.h>
+#include <linux/sched/task.h>
 
 #include "bench.h"
 #include "verbs/qp.h"
@@ -91,6 +94,45 @@ static void modify_found(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, weft_qp_get_by_num(&b->dev, qpn), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn + 1), NULL);
+	teardown(b);
+}
+
+/* iw_cm asks with a lock held and interrupts off, of which kunit/run --debug tells if one sleeps. */
+static void modify_named(struct kunit *test)
+{
+	struct task_struct *program = get_pid_task(find_vpid(1), PIDTYPE_PID);
+	struct bench *b = setup(test, ORD);
+	u32 qpn = b->qp.acc.qpn;
+	const struct cred *before;
+	unsigned long flags;
+	struct cred *cred;
+
+	KUNIT_ASSERT_NOT_NULL(test, program);
+	xa_store(&b->dev.qps, qpn, &b->entry, GFP_KERNEL);
+	b->qp.ib.res.task = program;
+	spin_lock_irqsave(&b->qp.post_lock, flags);
+	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->qp.ib);
+	spin_unlock_irqrestore(&b->qp.post_lock, flags);
+	weft_iw_add_ref(&b->qp.ib);
+	weft_iw_rem_ref(&b->qp.ib);
+	b->qp.ib.res.task = NULL;
+	put_task_struct(program);
+
+	/* The kernel's own is named by its threads, and for who may have it mount. */
+	b->qp.owner = NULL;
+	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->qp.ib);
+	weft_iw_add_ref(&b->qp.ib);
+	weft_iw_rem_ref(&b->qp.ib);
+	cred = prepare_creds();
+	KUNIT_ASSERT_NOT_NULL(test, cred);
+	cap_clear(cred->cap_effective);
+	before = override_creds(cred);
+	current->flags &= ~PF_KTHREAD;
+	KUNIT_EXPECT_NULL(test, weft_iw_get_qp(&b->dev.ib, qpn));
+	current->flags |= PF_KTHREAD;
+	revert_creds(before);
+	put_cred(cred);
+	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 1U);
 	teardown(b);
 }
 
@@ -221,6 +263,7 @@ static struct kunit_case modify_cases[] = {
 	KUNIT_CASE(modify_rights),
 	KUNIT_CASE(modify_fails),
 	KUNIT_CASE(modify_found),
+	KUNIT_CASE(modify_named),
 	KUNIT_CASE(modify_promised),
 	KUNIT_CASE(modify_held),
 	KUNIT_CASE(modify_gone),

@@ -111,10 +111,11 @@ static bool cm_same_user(struct task_struct *task)
  * @qp: queue pair that the caller has a reference on
  *
  * iw_cm keeps a queue pair that was named for as long as iwpmd takes to answer, and the owner
- * waits for that. Whether a connection may have it, the identifier tells later.
+ * waits for that. Whether a connection may have it, the identifier tells later. Those of the
+ * kernel's own are named by its threads, or for a process that may have it mount and attach.
  *
- * Context: the process that connects or accepts, may sleep.
- * Return: false if it is another user's.
+ * Context: the process that connects or accepts; does not sleep.
+ * Return: false if it is another user's, or the kernel's.
  */
 bool weft_cm_may_name(const struct weft_qp *qp)
 {
@@ -122,7 +123,7 @@ bool weft_cm_may_name(const struct weft_qp *qp)
 
 	/* The core keeps the task as long as the queue pair. */
 	if (!qp->owner)
-		return true;
+		return current->flags & PF_KTHREAD || capable(CAP_SYS_ADMIN);
 	if (maker && (same_thread_group(maker, current) || cm_same_user(maker)))
 		return true;
 	return capable(CAP_NET_ADMIN);

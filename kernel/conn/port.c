@@ -141,13 +141,13 @@ static int port_accept_one(struct listen_port *port)
 		weft_listener_add(listener, conn);
 		weft_conn_attach(conn, listener->dev);
 	}
-	/*
-	 * The Request may be here already, so that it is read before those of later
-	 * connections. READABLE is posted first, since EVICT may free the connection.
-	 */
+	/* A lane may serve either event, and with EVICT end the connection, before this returns. */
+	weft_conn_get(conn);
+	/* The Request may be here already, so that it is read before those of later connections. */
 	weft_conn_post(conn, WEFT_EV_READABLE);
 	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);
 	spin_unlock(&weft_listen_lock);
+	weft_conn_put(conn);
 	return 0;
 }
 

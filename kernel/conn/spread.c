@@ -29,15 +29,17 @@ int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
 		.user_timeout = weft_setting(settings, WEFT_SET_USER_TIMEOUT),
 		.counters = conn->dev->counters,
 	};
-	struct weft_llp *llp;
+	struct weft_llp *first = conn->llp, *llp;
 
 	lockdep_assert_held(&conn->mutex);
 	if (!agreed->paths)
 		return 0;
-	llp = weft_paths_begin(conn->llp, &terms, &weft_conn_stream_ops, conn);
+	/* Not to be shown any more, because the stream of several paths may end it at once. */
+	weft_conn_set_llp(conn, NULL);
+	llp = weft_paths_begin(first, &terms, &weft_conn_stream_ops, conn);
+	weft_conn_set_llp(conn, IS_ERR(llp) ? first : llp);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
-	weft_conn_set_llp(conn, llp);
 	agreed->crc = false;
 	return 0;
 }

@@ -20,7 +20,6 @@
 
 /**
  * struct weft_setting_rule - what a setting's value can be
- * @id: which setting
  * @words: names of the values from 0 on, or of the bits of a set
  * @num_words: how many
  * @set: the value is a set of bits
@@ -29,7 +28,6 @@
  * @max: greatest
  */
 struct weft_setting_rule {
-	enum weft_setting_id id;
 	const char *const *words;
 	u32 num_words;
 	bool set;
@@ -40,56 +38,34 @@ struct weft_setting_rule {
 
 static const char *const crc_words[] = { "off", "preferred", "required" };
 static const char *const rtr_words[] = { "send", "write", "read" };
-static const char *const off_word[] = { "off" };
+static const char *const off_words[] = { "off" };
 static const char *const switch_words[] = { "off", "on" };
 static const char *const fpdu_words[] = { "segment", "large" };
 static const char *const transport_words[] = { "tcp", "sctp" };
 static const char *const lend_words[] = { "off", "unchecked", "all" };
-static const char *const none_word[] = { "none" };
+static const char *const none_words[] = { "none" };
 
+#define WORDS(of) .words = of##_words, .num_words = ARRAY_SIZE(of##_words)
+
+/* By the setting's id. */
 static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
-	[WEFT_SET_CRC] = {
-		.id = WEFT_SET_CRC, .words = crc_words, .num_words = 3, .max = WEFT_CRC_REQUIRED
-	},
-	[WEFT_SET_FPDU] = {
-		.id = WEFT_SET_FPDU, .words = fpdu_words, .num_words = 2, .max = WEFT_FPDU_LARGE
-	},
-	[WEFT_SET_EXTENSIONS] = {
-		.id = WEFT_SET_EXTENSIONS, .words = switch_words, .num_words = 2, .max = 1
-	},
-	[WEFT_SET_MARKERS] = {
-		.id = WEFT_SET_MARKERS, .words = switch_words, .num_words = 2, .max = 1
-	},
-	[WEFT_SET_TRANSPORT] = {
-		.id = WEFT_SET_TRANSPORT, .words = transport_words, .num_words = 2,
-		.max = WEFT_TRANSPORT_SCTP
-	},
-	[WEFT_SET_MPA_REVISION] = { .id = WEFT_SET_MPA_REVISION, .min = 1, .max = 2 },
+	[WEFT_SET_CRC] = { WORDS(crc), .max = WEFT_CRC_REQUIRED },
+	[WEFT_SET_FPDU] = { WORDS(fpdu), .max = WEFT_FPDU_LARGE },
+	[WEFT_SET_EXTENSIONS] = { WORDS(switch), .max = 1 },
+	[WEFT_SET_MARKERS] = { WORDS(switch), .max = 1 },
+	[WEFT_SET_TRANSPORT] = { WORDS(transport), .max = WEFT_TRANSPORT_SCTP },
+	[WEFT_SET_MPA_REVISION] = { .min = 1, .max = 2 },
 	[WEFT_SET_RTR] = {
-		.id = WEFT_SET_RTR, .words = rtr_words, .num_words = ARRAY_SIZE(rtr_words),
+		WORDS(rtr),
 		.set = true, .min = 1, .max = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ
 	},
-	[WEFT_SET_KEEPALIVE] = {
-		.id = WEFT_SET_KEEPALIVE, .words = off_word, .num_words = 1,
-		.max = WEFT_MAX_SECONDS
-	},
-	[WEFT_SET_USER_TIMEOUT] = {
-		.id = WEFT_SET_USER_TIMEOUT, .words = off_word, .num_words = 1,
-		.max = WEFT_MAX_SECONDS
-	},
-	[WEFT_SET_SCTP_MULTIHOMING] = {
-		.id = WEFT_SET_SCTP_MULTIHOMING, .words = switch_words, .num_words = 2, .max = 1
-	},
-	[WEFT_SET_PATHS] = { .id = WEFT_SET_PATHS, .min = 1, .max = WEFT_MAX_PATHS },
-	[WEFT_SET_OUT_OF_ORDER] = {
-		.id = WEFT_SET_OUT_OF_ORDER, .words = switch_words, .num_words = 2, .max = 1
-	},
-	[WEFT_SET_LEND] = {
-		.id = WEFT_SET_LEND, .words = lend_words, .num_words = 3, .max = WEFT_LEND_ALL
-	},
-	[WEFT_SET_SCTP_PORTS] = {
-		.id = WEFT_SET_SCTP_PORTS, .words = none_word, .num_words = 1, .range = true
-	},
+	[WEFT_SET_KEEPALIVE] = { WORDS(off), .max = WEFT_MAX_SECONDS },
+	[WEFT_SET_USER_TIMEOUT] = { WORDS(off), .max = WEFT_MAX_SECONDS },
+	[WEFT_SET_SCTP_MULTIHOMING] = { WORDS(switch), .max = 1 },
+	[WEFT_SET_PATHS] = { .min = 1, .max = WEFT_MAX_PATHS },
+	[WEFT_SET_OUT_OF_ORDER] = { WORDS(switch), .max = 1 },
+	[WEFT_SET_LEND] = { WORDS(lend), .max = WEFT_LEND_ALL },
+	[WEFT_SET_SCTP_PORTS] = { WORDS(none), .range = true },
 };
 
 /* --- text to value and back --- */
@@ -179,7 +155,7 @@ static ssize_t setting_show(struct device *device,
 	const struct weft_setting_rule *rule = attr_rule(attr);
 	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
 
-	return setting_emit(rule, weft_setting(&dev->settings, rule->id), text);
+	return setting_emit(rule, weft_setting(&dev->settings, rule - rules), text);
 }
 
 static ssize_t setting_store(struct device *device,
@@ -194,7 +170,7 @@ static ssize_t setting_store(struct device *device,
 	ret = setting_parse(rule, text, &value);
 	if (ret)
 		return ret;
-	WRITE_ONCE(dev->settings.value[rule->id], value);
+	WRITE_ONCE(dev->settings.value[rule - rules], value);
 	return len;
 }
 
@@ -316,7 +292,7 @@ static int default_set(const char *text, const struct kernel_param *param)
 		       param->name, text);
 		return ret;
 	}
-	WRITE_ONCE(weft_settings_default.value[rule->id], value);
+	WRITE_ONCE(weft_settings_default.value[rule - rules], value);
 	return 0;
 }
 
@@ -324,7 +300,7 @@ static int default_get(char *text, const struct kernel_param *param)
 {
 	const struct weft_setting_rule *rule = param->arg;
 
-	return setting_emit(rule, weft_setting(&weft_settings_default, rule->id), text);
+	return setting_emit(rule, weft_setting(&weft_settings_default, rule - rules), text);
 }
 
 static const struct kernel_param_ops default_ops = {

@@ -221,12 +221,12 @@ static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *me
 	if (!s->opened) {
 		ret = sctp_open_session(s, ssn, message);
 		kfree(message);
-		return ret;
+	} else {
+		if (sctp_expects(ssn, message))
+			ret = weft_arrivals_add(&s->arrivals, message, GFP_KERNEL | __GFP_NOWARN);
+		if (ret)
+			kfree(message);
 	}
-	if (sctp_expects(ssn, message))
-		ret = weft_arrivals_add(&s->arrivals, message, GFP_KERNEL | __GFP_NOWARN);
-	if (ret)
-		kfree(message);
 	/* SCTP has it no more, so trying again would wait for it for ever. */
 	return ret == -ENOMEM ? -ENOBUFS : ret;
 }

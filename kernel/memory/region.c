@@ -114,6 +114,28 @@ int weft_mr_pin(struct weft_mr *mr, u64 start)
 				   ib_umem_offset(mr->umem), mr->length);
 }
 
+/* A region whose memory is yet to be found. Returns it, or an error pointer as weft_reg_user_mr(). */
+static struct weft_mr *region_new(struct ib_pd *pd, u64 length, u64 iova, int access,
+				  const struct ib_dmah *dmah)
+{
+	struct weft_mr *mr;
+	u64 end;
+
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (access & IB_ZERO_BASED)
+		iova = 0;
+	if (length && check_add_overflow(iova, length - 1, &end))
+		return ERR_PTR(-EINVAL);
+	mr = weft_mr_create(pd, WEFT_MR_REGION);
+	if (IS_ERR(mr))
+		return mr;
+	mr->access = access;
+	mr->iova = iova;
+	mr->length = length;
+	return mr;
+}
+
 /**
  * weft_reg_user_mr() - register user memory
  * @pd: its protection domain
@@ -136,22 +158,11 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_dmah *dmah,
 			       struct ib_udata *udata)
 {
-	struct weft_mr *mr;
-	u64 end;
+	struct weft_mr *mr = region_new(pd, length, iova, access, dmah);
 	int ret;
 
-	if (dmah)
-		return ERR_PTR(-EOPNOTSUPP);
-	if (access & IB_ZERO_BASED)
-		iova = 0;
-	if (length && check_add_overflow(iova, length - 1, &end))
-		return ERR_PTR(-EINVAL);
-	mr = weft_mr_create(pd, WEFT_MR_REGION);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->access = access;
-	mr->iova = iova;
-	mr->length = length;
 	ret = weft_mr_pin(mr, start);
 	if (!ret)
 		ret = weft_mr_publish(mr);
@@ -205,21 +216,13 @@ struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 {
 	struct dma_buf *buf;
 	struct weft_mr *mr;
-	u64 end;
 	int ret;
 
-	if (dmah)
-		return ERR_PTR(-EOPNOTSUPP);
-	if (access & IB_ZERO_BASED)
-		iova = 0;
-	if (!length || check_add_overflow(iova, length - 1, &end))
+	if (!length)
 		return ERR_PTR(-EINVAL);
-	mr = weft_mr_create(pd, WEFT_MR_REGION);
+	mr = region_new(pd, length, iova, access, dmah);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->access = access;
-	mr->iova = iova;
-	mr->length = length;
 	buf = dma_buf_get(fd);
 	ret = PTR_ERR_OR_ZERO(buf);
 	if (ret)

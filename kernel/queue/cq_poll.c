@@ -68,11 +68,12 @@ static void wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
  */
 int weft_cq_poll_slice(struct weft_cq *cq, int num, struct ib_wc *wc, bool *more)
 {
-	struct weft_cq_ctl *ctl = cq->ring.mem;
 	int n = 0, dropped = 0;
+	struct weft_cq_ctl *ctl;
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	ctl = cq->ring.mem; /* which a resize replaces */
 	rcu_read_lock();
 	while (n < num && dropped < WEFT_CQ_SLICE && cq->polled != cq->ring.head) {
 		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled++);

@@ -82,6 +82,8 @@ int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 		return 0;
 
 	context = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
+	/* The core sets it last; until then no mmap() of another thread finds the entry by it. */
+	ring->pages->rdma.start_pgoff = ULONG_MAX;
 	ret = rdma_user_mmap_entry_insert(&context->ib, &ring->pages->rdma, bytes);
 	if (ret) {
 		pages_free(ring->pages);

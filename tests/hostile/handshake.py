@@ -562,6 +562,20 @@ def too_late(data):
     return run
 
 
+def drips():
+    """A Reply that comes byte by byte is awaited no longer than one that does not come."""
+    with Server() as server:
+        server.call()
+        sock = server.accept_request(revision=2)
+        began = time.monotonic()
+        for byte in mpa.reply(**ENHANCED_REPLY)[: REPLY_LIMIT - 1]:
+            sock.sendall(bytes([byte]))
+            time.sleep(1)
+        expect_end(sock, 1 + PROMPT)
+        lasted(began, REPLY_LIMIT)
+        server.outcome(UNREACHABLE, ETIMEDOUT, PROMPT)
+
+
 def client_killed():
     """A killed process is gone when its connection's timeout is over, or before."""
     with Server() as server:
@@ -701,6 +715,7 @@ CASES = [
     ("client: nobody listens", nobody_listens),
     ("client: nobody answers TCP", full_backlog),
     ("client: silent server", too_late(b"")),
+    ("client: reply that drips", drips),
     ("client: killed while it waits", client_killed),
     ("client: server closes at once", closes_at_once),
     ("client: server closes at the request", hangs_up(socket.socket.close)),

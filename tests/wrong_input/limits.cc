@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Asks a device for what is past its limits, and for what is within them. Each answer must
-// be the one the verbs man pages promise: a NULL pointer, or an error number, and errno
+// Asks a device for what it does not have (sizes past its limits are in tests/verbs). Each answer
+// must be the one the verbs man pages promise: a NULL pointer, or an error number, and errno
 // EINVAL, ENOMEM or the like; and the device must go on working.
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
@@ -75,29 +75,10 @@ Context open_device(const std::string& name) {
 class Limits {
  public:
   explicit Limits(Context context) : context_(std::move(context)) {
-    ibv_query_device(context_.get(), &device_);
     domain_.reset(ibv_alloc_pd(context_.get()));
     completions_.reset(ibv_create_cq(context_.get(), 16, nullptr, nullptr, 0));
   }
   bool usable() const { return domain_ != nullptr && completions_ != nullptr; }
-
-  void attributes() const {
-    const auto sane = [](const char* name, long long value) {
-      report(std::string("attribute ") + name + " = " + std::to_string(value), value > 0,
-             "it must be positive");
-    };
-    sane("max_qp", device_.max_qp);
-    sane("max_qp_wr", device_.max_qp_wr);
-    sane("max_sge", device_.max_sge);
-    sane("max_sge_rd", device_.max_sge_rd);
-    sane("max_cq", device_.max_cq);
-    sane("max_cqe", device_.max_cqe);
-    sane("max_mr", device_.max_mr);
-    sane("max_mr_size", static_cast<long long>(device_.max_mr_size >> 1));
-    sane("max_pd", device_.max_pd);
-    sane("max_qp_rd_atom", device_.max_qp_rd_atom);
-    sane("max_qp_init_rd_atom", device_.max_qp_init_rd_atom);
-  }
 
   void completion_queues() const {
     const auto make = [&](int entries, int vector = 0) {
@@ -105,15 +86,9 @@ class Limits {
         return Completions(ibv_create_cq(context_.get(), entries, nullptr, nullptr, vector));
       };
     };
-    refused<Completions>("a CQ of max_cqe + 1 entries", {EINVAL, ENOMEM},
-                         make(device_.max_cqe + 1));
-    refused<Completions>("a CQ of 2^31 - 1 entries", {EINVAL, ENOMEM}, make(0x7fffffff));
-    refused<Completions>("a CQ of 0 entries", {EINVAL}, make(0));
     refused<Completions>("a CQ of -1 entries", {EINVAL, ENOMEM}, make(-1));
     refused<Completions>("a CQ on a vector that is not there", {EINVAL},
                          make(16, context_->num_comp_vectors));
-    const Completions one = granted<Completions>("a CQ of 1 entry", make(1));
-    report("  and it holds one", one != nullptr && one->cqe >= 1, "cqe is 0");
   }
 
   void queue_pairs() const {
@@ -124,45 +99,14 @@ class Limits {
         return Pair(ibv_create_qp(domain_.get(), &init));
       };
     };
-    const auto most_wr = static_cast<std::uint32_t>(device_.max_qp_wr);
-    const auto most_sge = static_cast<std::uint32_t>(device_.max_sge);
-    const std::initializer_list<int> limit = {EINVAL, ENOMEM};
-    refused<Pair>("a QP of max_qp_wr + 1 sends", limit,
-                  make([=](auto& init) { init.cap.max_send_wr = most_wr + 1; }));
-    refused<Pair>("a QP of max_qp_wr + 1 receives", limit,
-                  make([=](auto& init) { init.cap.max_recv_wr = most_wr + 1; }));
-    refused<Pair>("a QP of 2^32 - 1 sends", limit,
-                  make([](auto& init) { init.cap.max_send_wr = 0xffffffff; }));
-    refused<Pair>("a QP of 2^32 - 1 receives", limit,
-                  make([](auto& init) { init.cap.max_recv_wr = 0xffffffff; }));
-    refused<Pair>("a QP of max_sge + 1 SGEs to send", limit,
-                  make([=](auto& init) { init.cap.max_send_sge = most_sge + 1; }));
-    refused<Pair>("a QP of max_sge + 1 SGEs to receive", limit,
-                  make([=](auto& init) { init.cap.max_recv_sge = most_sge + 1; }));
-    refused<Pair>("a QP of 2^32 - 1 SGEs", limit,
-                  make([](auto& init) { init.cap.max_recv_sge = 0xffffffff; }));
-    refused<Pair>("a QP of a megabyte inline", limit,
-                  make([](auto& init) { init.cap.max_inline_data = 1U << 20; }));
-    refused<Pair>("a QP of 2^32 - 1 bytes inline", limit,
-                  make([](auto& init) { init.cap.max_inline_data = 0xffffffff; }));
     refused<Pair>("a QP of type UD", {EINVAL, EOPNOTSUPP, ENOSYS},
                   make([](auto& init) { init.qp_type = IBV_QPT_UD; }));
     refused<Pair>("a QP of type UC", {EINVAL, EOPNOTSUPP, ENOSYS},
                   make([](auto& init) { init.qp_type = IBV_QPT_UC; }));
 
-    Pair largest = granted<Pair>("a QP at all limits", make([=](auto& init) {
-                                   init.cap.max_send_wr = most_wr;
-                                   init.cap.max_recv_wr = most_wr;
-                                   init.cap.max_send_sge = most_sge;
-                                   init.cap.max_recv_sge = most_sge;
-                                 }));
-    largest.reset();
     ibv_qp_init_attr init = modest();
     const Pair plain(ibv_create_qp(domain_.get(), &init));
-    report("capacities granted are not less than asked for",
-           plain != nullptr && init.cap.max_send_wr >= 4 && init.cap.max_recv_wr >= 4 &&
-               init.cap.max_send_sge >= 2 && init.cap.max_recv_sge >= 2,
-           "they are");
+    report("a modest QP", plain != nullptr, std::strerror(errno));
     if (plain == nullptr) {
       return;
     }
@@ -235,7 +179,6 @@ class Limits {
   }
 
   Context context_;
-  ibv_device_attr device_{};
   Domain domain_;
   Completions completions_;
 };
@@ -286,7 +229,6 @@ int main(int argc, char** argv) {
                    std::strerror(errno));
       return 2;
     }
-    limits.attributes();
     limits.completion_queues();
     limits.queue_pairs();
     limits.many();

@@ -5,8 +5,8 @@
 
 #include <linux/rcupdate.h>
 #include <linux/sched/coredump.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #ifdef HAVE_EXEC_STATE
 #include <linux/sched/exec_state.h>
 #endif
@@ -15,7 +15,7 @@
  * Returns true if a user's other processes may look into a task's program: it did not give up
  * rights since it was started, and does not forbid it. ptrace_may_access() is for the kernel
  * proper. Older kernels know it of the memory alone: there a program that has ended is
- * nobody's. May sleep; the caller keeps the task.
+ * nobody's. Does not sleep; the caller keeps the task.
  */
 #ifdef HAVE_EXEC_STATE
 static inline bool weft_task_is_dumpable(struct task_struct *task)
@@ -31,21 +31,21 @@ static inline bool weft_task_is_dumpable(struct task_struct *task)
 static inline bool weft_task_is_dumpable(struct task_struct *task)
 {
 	struct task_struct *thread;
-	struct mm_struct *mm = NULL;
-	bool dumpable;
+	bool dumpable = false;
+	struct mm_struct *mm;
 
 	/* The task itself may have ended before its program. */
 	rcu_read_lock();
 	for_each_thread(task, thread) {
-		mm = get_task_mm(thread);
+		task_lock(thread); /* rather than get_task_mm(), since mmput() may sleep */
+		mm = thread->mm;
+		if (mm)
+			dumpable = get_dumpable(mm) == SUID_DUMP_USER;
+		task_unlock(thread);
 		if (mm)
 			break;
 	}
 	rcu_read_unlock();
-	if (!mm)
-		return false;
-	dumpable = get_dumpable(mm) == SUID_DUMP_USER;
-	mmput(mm);
 	return dumpable;
 }
 #endif
