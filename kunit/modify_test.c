@@ -97,7 +97,7 @@ static void modify_found(struct kunit *test)
 	teardown(b);
 }
 
-/* iw_cm asks with a lock held and interrupts off, of which kunit/run --debug tells if one sleeps. */
+/* iw_cm asks with a lock held and interrupts off; kunit/run --debug tells if anybody sleeps. */
 static void modify_named(struct kunit *test)
 {
 	struct task_struct *program = get_pid_task(find_vpid(1), PIDTYPE_PID);

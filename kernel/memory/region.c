@@ -114,7 +114,7 @@ int weft_mr_pin(struct weft_mr *mr, u64 start)
 				   ib_umem_offset(mr->umem), mr->length);
 }
 
-/* A region whose memory is yet to be found. Returns it, or an error pointer as weft_reg_user_mr(). */
+/* A region whose memory is yet to be found, or an error pointer as of weft_reg_user_mr(). */
 static struct weft_mr *region_new(struct ib_pd *pd, u64 length, u64 iova, int access,
 				  const struct ib_dmah *dmah)
 {
