@@ -72,7 +72,7 @@ static void connect_undo(void *of)
 
 static void scarce_connect(struct kunit *test)
 {
-	const struct attempt a = { connect_call, connect_undo, 3 };
+	const struct attempt a = { connect_call, connect_undo, 2 };
 	struct host *h = host_new(test);
 
 	each_fails(test, &a, h);
