@@ -71,6 +71,13 @@ free_cq:
 }  // namespace
 
 void Cq::discard(uint32_t qp_num) {
+  if (is_polled_here()) {
+    ring.discard(qp_num);
+    if (current_qp == qp_num) {
+      current_qp = 0;
+    }
+    return;
+  }
   QueueGuard guard(lock);
   ring.discard(qp_num);
 }
@@ -131,6 +138,9 @@ int resize_cq(ibv_cq* ibv, int cqe) {
     return EINVAL;
   }
   Cq* cq = Cq::of(ibv);
+  if (cq->is_polled_here()) {
+    return EBUSY;
+  }
   weft_create_cq_resp resp = {};
   QueueGuard guard(cq->lock);
   int ret = weft_cmd_resize_cq(ibv, cqe, &resp);
@@ -190,8 +200,7 @@ int poll_cq(ibv_cq* ibv, int num_entries, ibv_wc* wc) {
 
 int req_notify_cq(ibv_cq* ibv, int solicited_only) {
   Cq* cq = Cq::of(ibv);
-  // Between ibv_start_poll() and ibv_end_poll() this thread has the lock.
-  if (__atomic_load_n(&cq->poller, __ATOMIC_RELAXED) == pthread_self()) {
+  if (cq->is_polled_here()) {
     cq->ring.arm(solicited_only != 0);
     return 0;
   }

@@ -25,12 +25,18 @@ struct Cq {
   // stays ours until it is given back at the end.
   const weft_cqe* current;
   uint32_t word;             // of it
+  uint32_t current_qp;       // whose it is; 0: of a queue pair that is gone or reset
   pthread_t poller;          // in whose poll the queue is; atomic
   bool wallclock;            // asked for at creation
   int64_t wallclock_offset;  // ns from our timestamps to the time of day
   const QpTable* qps;
 
   static Cq* of(ibv_cq* cq) { return reinterpret_cast<Cq*>(cq); }
+
+  // Whether the calling thread is within ibv_start_poll() and ibv_end_poll(), and so has the lock.
+  bool is_polled_here() const {
+    return __atomic_load_n(&poller, __ATOMIC_RELAXED) == pthread_self();
+  }
 
   // Takes the next completion that polling may show; nullptr if there is none.
   // `passed` tells that some were taken on the way, shown or not.

@@ -23,6 +23,7 @@ bool advance(Cq* cq, bool* passed) {
     return false;
   }
   cq->current = cqe;
+  cq->current_qp = cqe->qp_num;
   cq->base.cq_ex.wr_id = cqe->wr_id;
   cq->base.cq_ex.status = wc_status(cq->word);
   return true;
@@ -52,7 +53,7 @@ int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
 
 int next_poll(ibv_cq_ex* ibv) {
   Cq* cq = of(ibv);
-  const uint32_t qp_num = cq->current->qp_num;
+  const uint32_t qp_num = cq->current_qp;
   const uint32_t word = cq->word;
   const uint32_t behind = cq->ring.position();
   bool passed = false;
@@ -66,9 +67,8 @@ int next_poll(ibv_cq_ex* ibv) {
 
 void end_poll(ibv_cq_ex* ibv) {
   Cq* cq = of(ibv);
-  const uint32_t qp_num = cq->current->qp_num;
   cq->ring.publish();
-  cq->retire(qp_num, cq->word);
+  cq->retire(cq->current_qp, cq->word);
   cq->current = nullptr;
   __atomic_store_n(&cq->poller, pthread_t{}, __ATOMIC_RELAXED);
   cq->lock.unlock();

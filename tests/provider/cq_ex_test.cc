@@ -186,6 +186,47 @@ TEST_F(CqExTest, WhatAQueuePairLeftIsSkipped) {
   EXPECT_EQ(consumer(), 4U) << "skipped entries are given back too";
 }
 
+// A program that sees a queue pair's completion may destroy the queue pair before it polls on.
+TEST_F(CqExTest, AQueuePairEndsWithinAPoll) {
+  ibv_qp* other = create_qp();
+  ASSERT_NE(other, nullptr);
+  complete(1, other);
+  complete(2, qp_);
+  complete(3, other);
+  ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
+  alarm(20);  // each waited for ever
+  EXPECT_EQ(ibv_resize_cq(cq_, 2 * kCqe), EBUSY);
+  EXPECT_EQ(ibv_destroy_qp(other), 0);
+  alarm(0);
+  ASSERT_EQ(ibv_next_poll(ex_), 0);
+  EXPECT_EQ(ex_->wr_id, 2U);
+  EXPECT_EQ(ibv_next_poll(ex_), ENOENT);
+  ibv_end_poll(ex_);
+  EXPECT_EQ(consumer(), 3U);
+}
+
+// What was current when its queue pair was reset counts nothing when it is given back.
+TEST_F(CqExTest, AQueuePairIsResetWithinAPoll) {
+  ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  const auto posted = [&] {
+    uint32_t receives = 0;
+    while (post(&recv) == 0) {
+      receives++;
+    }
+    return receives;
+  };
+  ready();
+  EXPECT_EQ(posted(), kRecvWr);
+  complete(1, qp_, WEFT_OP_RECV);
+  ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
+  alarm(20);
+  EXPECT_EQ(move(qp_, IBV_QPS_RESET), 0);
+  alarm(0);
+  ibv_end_poll(ex_);
+  ready();
+  EXPECT_EQ(posted(), kRecvWr);
+}
+
 TEST_F(CqExTest, AnOverrunQueueSaysSo) {
   for (uint64_t i = 0; i < kCqe; i++) {
     add(i, WEFT_OP_SEND);
