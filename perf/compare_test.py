@@ -125,13 +125,6 @@ class Compare(unittest.TestCase):
         self.make(1 / 1.1)
         self.expect("dearer")
 
-    def test_another_kernel_at_the_gate(self):
-        self.assertEqual(self.verdict("--same-kernel"), [])
-        self.now["kernel"] = "6.1.0-57-amd64"
-        (failure,) = self.verdict("--same-kernel")
-        self.assertIn(f"check out {self.reference['revision']}", failure)
-        self.assertIn("perf/gate --accept", failure)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -43,6 +43,8 @@ NO_CABLE = 77
 # What scripts/lab/run ends with when the machine, not the command, came to an end, and timeout's 137.
 MACHINE_ENDED = (97, 98, 99, 124, 137)
 # The programs of scripts/lab/guest itself, which are in every record.
+# What bash says of a command that it then leaves out, with its check: neither "ok" nor "not ok" comes of it.
+LEFT_OUT = re.compile(r"^\S+: line \d+: .*(?:syntax error|command not found|unbound variable|integer expression expected|division by 0)")
 RECORDER = re.compile(r"scripts/lab/guest|^sleep |^dmesg |^ps -eo|^cat /run/output")
 KINDS = ("ok ", "not ok ", "skip ")
 CONSUMERS = {
@@ -124,6 +126,9 @@ def faults(name, status, ends, lines):
             yield f"it says passed, failed, skipped: {claimed}, and its lines are {counted}"
     if not any(counted):
         yield "no case ran"
+    for line in lines:
+        if LEFT_OUT.match(line):
+            yield f"a command was left out: {line}"
     allowed = allowed_skips()
     for case, reason in skips_in(lines):
         if not permission(allowed, name, case):

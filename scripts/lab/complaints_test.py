@@ -13,6 +13,9 @@ import unittest
 
 LIBRARY = pathlib.Path(__file__).resolve().parent / "lib.sh"
 COMPLAINTS = """\
+Call trace:
+BUG kmalloc-64 (Tainted: G O): Poison overwritten
+IPv4: Attempt to release TCP socket in state 1 00000000deadbeef
 WARNING: CPU: 0 PID: 1 at net/core/dev.c:1 f+0x1/0x2
 BUG: KASAN: use-after-free in f+0x1/0x2 [weft]
 BUG: kernel NULL pointer dereference, address: 0000000000000008

@@ -225,7 +225,7 @@ choose_accel() {
 }
 
 # Lines of a kernel log that fail a run whatever the command said.
-readonly complaints='WARNING:|BUG:|kernel BUG at|Oops|Kernel panic|Call Trace:|KASAN:|UBSAN:|KCSAN:|ODEBUG:|general protection fault|unable to handle|soft lockup|hard LOCKUP|workqueue lockup|rcu.*(detected|self-detected) stall|rcu.*detected expedited stalls|rcu.*kthread starved|blocked for more than [0-9]+ seconds|possible (circular|recursive|irq lock|deadlock)|inconsistent lock state|suspicious RCU usage|bad unlock balance|held lock freed|lock held when returning|trying to register non-static key|[^ ]*-safe -> [^ ]*-unsafe|sleeping function called|scheduling while atomic|new suspected memory leaks|refcount_t:|list_(add|del) corruption|waiting for .* to become free|Bad page|page allocation failure|kmemleak: (Memory pool empty|Cannot (allocate|insert)|.*disabled)|Kernel memory leak detector disabled|turning off the locking correctness validator|Segfault with |Out of memory:|segfault at|traps: '
+readonly complaints='WARNING:|BUG:|kernel BUG at|Oops|Kernel panic|Call [Tt]race:|BUG [A-Za-z0-9_:-]+ \(|Attempt to release |KASAN:|UBSAN:|KCSAN:|ODEBUG:|general protection fault|unable to handle|soft lockup|hard LOCKUP|workqueue lockup|rcu.*(detected|self-detected) stall|rcu.*detected expedited stalls|rcu.*kthread starved|blocked for more than [0-9]+ seconds|possible (circular|recursive|irq lock|deadlock)|inconsistent lock state|suspicious RCU usage|bad unlock balance|held lock freed|lock held when returning|trying to register non-static key|[^ ]*-safe -> [^ ]*-unsafe|sleeping function called|scheduling while atomic|new suspected memory leaks|refcount_t:|list_(add|del) corruption|waiting for .* to become free|Bad page|page allocation failure|kmemleak: (Memory pool empty|Cannot (allocate|insert)|.*disabled)|Kernel memory leak detector disabled|turning off the locking correctness validator|Segfault with |Out of memory:|segfault at|traps: '
 
 # complaints_in ALLOWED-REGEX FILE...: prints the lines of the logs that fail a run. An
 # allowed warning takes its whole report, to the end-of-trace line, with it: a hundred lines at
@@ -239,14 +239,14 @@ complaints_in() {
 		ALLOWED=$allowed COMPLAINTS=$complaints awk '
 			skipping && /---\[ end trace/ { skipping = 0; next }
 			skipping && ++skipped > 100 { skipping = 0; print "an allowed warning without an end: " begun }
-			skipping && $0 ~ ENVIRON["COMPLAINTS"] && !/Call Trace:/ { skipping = 0 }
+			skipping && $0 ~ ENVIRON["COMPLAINTS"] && !/Call [Tt]race:/ { skipping = 0 }
 			skipping { next }
 			ENVIRON["ALLOWED"] != "" && $0 ~ ENVIRON["ALLOWED"] {
 				if (/WARNING: CPU|kernel BUG at/) { skipping = 1; skipped = 0; begun = $0 }
 				if (/page allocation failure|FAULT_INJECTION:/) traced = NR + 20
 				next
 			}
-			NR <= traced && /Call Trace:/ { traced = 0; next }
+			NR <= traced && /Call [Tt]race:/ { traced = 0; next }
 			$0 ~ ENVIRON["COMPLAINTS"] && !seen[$0]++'
 }
 

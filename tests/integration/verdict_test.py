@@ -70,6 +70,17 @@ class Runner(unittest.TestCase):
     def test_early_end_with_success(self):
         self.fails(LIBRARY + "ok one\nexit 0\n", "0 closing lines")
 
+    def test_death_of_the_runner(self):
+        self.plant(LIBRARY + "ok good\nfinish\n", "good")
+        self.plant(LIBRARY + "ok one\nkill -KILL $PPID\nok two\nexit 1\n")
+        status, said = self.run_all()
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, "(?m)^not ok lab: its runner died")
+
+    def test_commands_that_are_left_out(self):
+        for line in ("check sums test 1 = $((1 + 2 3))", "mistyped_helper", "check empty test $((1 / 0)) = 1"):
+            self.fails(LIBRARY + f"ok one\n{line}\nok two\nfinish\n", "a command was left out")
+
     def test_death_by_a_signal(self):
         self.fails(LIBRARY + "ok one\nkill -KILL $$\n", "status 137")
 
