@@ -232,26 +232,24 @@ static void reads_are_a_ring(struct kunit *test)
 	weft_reads_stop(&reads);
 }
 
-/* A Terminate names the kind of request alone: the oldest of its kind is meant. */
-static void reads_blame_the_oldest(struct kunit *test)
+/* An answer, and a Terminate, name a request of ours by its number. */
+static void reads_are_named(struct kunit *test)
 {
 	struct weft_reads reads = {};
 	struct weft_read *first, *second;
 
 	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 4, 1, NULL), 0);
-	KUNIT_EXPECT_NULL(test, weft_reads_blamed(&reads, false));
+	KUNIT_EXPECT_NULL(test, weft_reads_named(&reads, 1));
 	first = weft_reads_next(&reads, 1);
 	weft_reads_add(&reads);
 	second = weft_reads_next(&reads, 8);
-	second->atomic = true;
 	weft_reads_add(&reads);
-	weft_reads_next(&reads, 1);
-	weft_reads_add(&reads);
-	KUNIT_EXPECT_PTR_EQ(test, weft_reads_blamed(&reads, false), first);
-	KUNIT_EXPECT_PTR_EQ(test, weft_reads_blamed(&reads, true), second);
+	KUNIT_EXPECT_PTR_EQ(test, weft_reads_named(&reads, 1), first);
+	KUNIT_EXPECT_PTR_EQ(test, weft_reads_named(&reads, 2), second);
+	KUNIT_EXPECT_NULL(test, weft_reads_named(&reads, 0));
+	KUNIT_EXPECT_NULL(test, weft_reads_named(&reads, 3));
 	weft_reads_answered(&reads);
-	weft_reads_answered(&reads);
-	KUNIT_EXPECT_NULL(test, weft_reads_blamed(&reads, true));
+	KUNIT_EXPECT_NULL(test, weft_reads_named(&reads, 1));
 	weft_reads_stop(&reads);
 }
 
@@ -403,7 +401,7 @@ static struct kunit_case nouns_cases[] = {
 	KUNIT_CASE(inflight_completes_in_slices),
 	KUNIT_CASE(inflight_without_room),
 	KUNIT_CASE(reads_are_a_ring),
-	KUNIT_CASE(reads_blame_the_oldest),
+	KUNIT_CASE(reads_are_named),
 	KUNIT_CASE(none_allowed),
 	KUNIT_CASE(answers_in_order),
 	KUNIT_CASE(gate_of_an_initiator),

@@ -100,7 +100,7 @@ static struct weft_term terminate(struct rx_bench *r)
 {
 	struct weft_term why = { .layer = 0xff }, bad;
 	struct weft_ddp_hdr hdr;
-	u32 n, len;
+	u32 n, len, msn;
 	u8 op;
 
 	settle();
@@ -109,7 +109,8 @@ static struct weft_term terminate(struct rx_bench *r)
 		return why;
 	n = weft_ddp_decode(r->said + WEFT_MPA_LEN, weft_get_be16(r->said), true, &hdr, &bad);
 	if (n && hdr.opcode == WEFT_RDMAP_TERMINATE)
-		weft_term_decode(r->said + WEFT_MPA_LEN + n, weft_get_be16(r->said) - n, &why, &op);
+		weft_term_decode(r->said + WEFT_MPA_LEN + n, weft_get_be16(r->said) - n, &why, &op,
+				 &msn);
 	return why;
 }
 
@@ -382,7 +383,7 @@ static void rx_refused(struct kunit *test)
 		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_NOT_ASSOCIATED } },
 		{ "a key without the right", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
 		  .last = true, .stag = STAG, .to = IOVA }, 4,
-		  { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS } },
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
 		{ "behind the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
 		  .stag = END_STAG, .to = END_IOVA + END_MEMORY - 3 }, 4,
 		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_BOUNDS } },
@@ -481,6 +482,41 @@ static void rx_terminate(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_TERMINATES), 1ULL);
 		bench_free(test, r);
 	}
+}
+
+/* Of two READs the peer's Terminate names the second, which alone was not allowed. */
+static void rx_terminate_names(struct kunit *test)
+{
+	const struct weft_term term = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
+	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_TERMINATE, .last = true,
+		.qn = WEFT_QN_TERMINATE, .msn = 1 };
+	u8 bytes[WEFT_TERM_MAX_LEN], asked[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN] = {};
+	const struct weft_ddp_hdr read = { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
+		.qn = WEFT_QN_READ_REQ, .msn = 2 };
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_sq_wr *wr;
+	u32 i, n;
+
+	for (i = 0; i < 2; i++) {
+		wr = end_wr(r->e, WEFT_OP_READ, 200 * i, 8);
+		end_remote(wr, 0);
+		end_post(r->e, wr);
+	}
+	end_ring(r->e);
+	settle();
+	KUNIT_ASSERT_GT(test, fake_take(r->e->fake, r->said, TAPE), 0U);
+	weft_ddp_encode(asked, &read);
+	n = weft_term_encode(bytes, &term, asked, sizeof(asked), sizeof(asked));
+	put(r, &hdr, bytes, n);
+	fake_feed(r->e->fake, r->tape, r->len);
+	settle();
+	mutex_lock(&r->e->qp->tx.lock);
+	weft_stream_stop(r->e->qp);
+	weft_qp_unlock(r->e->qp);
+	expect_recv(test, r, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
+	expect_recv(test, r, 0x1001, 0, IB_WC_REM_ACCESS_ERR);
+	expect_none(test, r);
+	bench_free(test, r);
 }
 
 /* A SEND that finds no receive stops the reading, and goes on with the next that is posted. */
@@ -812,6 +848,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_refused),
 	KUNIT_CASE(rx_read_depth),
 	KUNIT_CASE(rx_terminate),
+	KUNIT_CASE(rx_terminate_names),
 	KUNIT_CASE(rx_no_receive),
 	KUNIT_CASE(rx_posted_in_time),
 	KUNIT_CASE(rx_not_posted),

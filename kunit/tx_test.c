@@ -415,7 +415,7 @@ static void tx_terminate(struct kunit *test)
 	struct weft_ddp_hdr hdr;
 	struct weft_term said = {};
 	const u8 *payload;
-	u32 n;
+	u32 n, msn;
 	u8 op;
 
 	fake_script.window = 3000;
@@ -440,7 +440,7 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
 	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
 	KUNIT_EXPECT_TRUE(test, hdr.last);
-	KUNIT_EXPECT_TRUE(test, weft_term_decode(payload, n, &said, &op));
+	KUNIT_EXPECT_TRUE(test, weft_term_decode(payload, n, &said, &op, &msn));
 	KUNIT_EXPECT_EQ(test, said.layer, why.layer);
 	KUNIT_EXPECT_EQ(test, said.etype, why.etype);
 	KUNIT_EXPECT_EQ(test, said.code, why.code);

@@ -69,21 +69,3 @@ struct weft_read *weft_reads_next(struct weft_reads *reads, u32 len)
 	read->num_sge = 0;
 	return read;
 }
-
-/*
- * Returns the oldest read, or the oldest atomic, or NULL. A Terminate about one must mean
- * the oldest, since the peer answers in order.
- */
-struct weft_read *weft_reads_blamed(const struct weft_reads *reads, bool atomic)
-{
-	u32 head = smp_load_acquire(&reads->head); /* pairs with weft_reads_add() */
-	struct weft_read *read;
-	u32 i;
-
-	for (i = reads->tail; i != head; i++) {
-		read = weft_reads_at(reads, i);
-		if (read->atomic == atomic)
-			return read;
-	}
-	return NULL;
-}

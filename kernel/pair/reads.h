@@ -61,7 +61,6 @@ int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge,
 		     const struct ib_ucontext *owner);
 void weft_reads_stop(struct weft_reads *reads);
 struct weft_read *weft_reads_next(struct weft_reads *reads, u32 len);
-struct weft_read *weft_reads_blamed(const struct weft_reads *reads, bool atomic);
 
 static inline struct weft_read *weft_reads_at(const struct weft_reads *reads, u32 index)
 {
@@ -99,7 +98,7 @@ static inline struct weft_read *weft_reads_oldest(const struct weft_reads *reads
 	return weft_reads_at(reads, reads->tail);
 }
 
-/* Returns the request of ours whose answer names @sink, or NULL. */
+/* Returns the request of ours whose answer names @sink, which is its MSN as well, or NULL. */
 static inline struct weft_read *weft_reads_named(const struct weft_reads *reads, u32 sink)
 {
 	u32 index = sink - 1; /* as weft_reads_next() made it */

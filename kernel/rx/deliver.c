@@ -40,17 +40,18 @@ static noinline enum weft_rx_verdict rx_deliver_terminate(struct weft_rx *rx,
 {
 	struct weft_read *read = NULL;
 	struct weft_term term;
+	u32 msn;
 	u8 op;
 
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
-	if (weft_term_decode(rx->place.bytes, rx->seg.payload_len, &term, &op)) {
+	if (weft_term_decode(rx->place.bytes, rx->seg.payload_len, &term, &op, &msn)) {
 		trace_weft_rx_terminate(rx->acc, &term);
 		if (weft_term_of_access(&term))
 			weft_count(rx->acc->dev->counters, WEFT_CNT_REQ_REMOTE_ACCESS_ERRORS, 1);
 		if (op == WEFT_RDMAP_READ_REQ || op == WEFT_RDMAP_ATOMIC_REQ)
-			read = weft_reads_blamed(reads, op == WEFT_RDMAP_ATOMIC_REQ);
+			read = weft_reads_named(reads, msn);
 	}
-	if (read && read->request)
+	if (read && read->request && read->atomic == (op == WEFT_RDMAP_ATOMIC_REQ))
 		weft_request_fail(read->request, term.layer == WEFT_TERM_RDMAP &&
 				  term.etype == WEFT_RDMAP_PROTECTION ?
 				  IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR, WEFT_VE_REMOTE);
@@ -61,9 +62,7 @@ static noinline enum weft_rx_verdict rx_deliver_terminate(struct weft_rx *rx,
 static enum weft_rx_verdict rx_refuse_invalidate(struct weft_rx *rx,
 						 enum weft_key_error err)
 {
-	u8 code = err == WEFT_KEY_UNKNOWN ? WEFT_RP_STAG :
-		  err == WEFT_KEY_PD ? WEFT_RP_NOT_ASSOCIATED :
-		  WEFT_RO_CANNOT_INVALIDATE;
+	u8 code = err == WEFT_KEY_UNKNOWN ? WEFT_RP_STAG : WEFT_RO_CANNOT_INVALIDATE;
 
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }

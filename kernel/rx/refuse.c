@@ -69,9 +69,11 @@ enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error 
 	u8 code;
 
 	weft_rx_assert_locked(rx);
-	if (err == WEFT_KEY_ACCESS)
-		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS);
 	switch (err) {
+	case WEFT_KEY_ACCESS:
+		/* DDP, which judges a write, has no code for rights (RFC 5041, 7.2). */
+		code = write ? WEFT_DT_STAG : WEFT_RP_ACCESS;
+		break;
 	case WEFT_KEY_PD:
 		code = write ? WEFT_DT_NOT_ASSOCIATED : WEFT_RP_NOT_ASSOCIATED;
 		break;

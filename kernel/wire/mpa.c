@@ -97,13 +97,11 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 	flags = buf[FLAGS_AT];
 	f.markers = flags & FLAG_MARKERS;
 	f.crc = flags & FLAG_CRC;
-	f.reject = flags & FLAG_REJECT;
+	f.reject = reply && (flags & FLAG_REJECT); /* of a Request not looked at (RFC 5044, 7.1.1) */
 	f.enhanced = f.revision == 2 && (flags & FLAG_ENHANCED);
 	f.extend = flags & FLAG_EXTEND;
 	f.extended = flags & FLAG_EXTENDED;
 	f.paths = flags & FLAG_PATHS;
-	if (f.reject && !reply)
-		return 0;
 
 	if (f.enhanced) {
 		if (len - at < WEFT_MPA_V2_LEN)

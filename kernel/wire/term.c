@@ -73,11 +73,13 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 	return CONTROL_LEN + SEGMENT_LEN + copy;
 }
 
-bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op)
+bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op, u32 *msn)
 {
-	u32 at = CONTROL_LEN;
+	/* The segment's length is there whenever its header is, which need not say so. */
+	u32 at = CONTROL_LEN + SEGMENT_LEN, hdr_len;
 
 	*op = 0xff;
+	*msn = 0;
 	if (len < CONTROL_LEN)
 		return false;
 
@@ -86,10 +88,13 @@ bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op)
 	term->code = buf[1];
 
 	/* The rest is optional, so a part that is cut short counts as absent. */
-	if (buf[2] & HDRCT_LEN)
-		at += SEGMENT_LEN;
-	if ((buf[2] & HDRCT_DDP) && at < len &&
-	    len - at >= weft_ddp_hdr_len(weft_ddp_is_tagged(buf[at])))
-		*op = buf[at + 1] & RDMAP_OPCODE_MASK;
+	if (!(buf[2] & HDRCT_DDP) || at >= len)
+		return true;
+	hdr_len = weft_ddp_hdr_len(weft_ddp_is_tagged(buf[at]));
+	if (len - at < hdr_len)
+		return true;
+	*op = buf[at + 1] & RDMAP_OPCODE_MASK;
+	if (!weft_ddp_is_tagged(buf[at]))
+		*msn = weft_get_be32(buf + at + WEFT_DDP_MSN);
 	return true;
 }

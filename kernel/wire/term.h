@@ -113,11 +113,13 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
  * @len: its length in bytes
  * @term: the reason
  * @op: opcode of the offending message where the peer named it, else 0xff
+ * @msn: its number, if it has one
  *
  * A part that the payload announces but is too short for counts as not named.
  *
  * Return: true if decoded; false if @len is less than the control field.
  */
-bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op);
+bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op,
+		      u32 *msn);
 
 #endif /* WEFT_WIRE_TERM_H */

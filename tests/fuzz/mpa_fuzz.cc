@@ -21,7 +21,7 @@ bool should_accept(const Bytes& b, bool reply) {
   const size_t private_len = size_t{b[18]} * 256 + b[19];
   const bool enhanced = b[17] == 2 && (b[16] & 0x10) != 0;
   return private_len <= 512 && b.size() == 20 + private_len && (b[17] == 1 || b[17] == 2) &&
-         (reply || (b[16] & 0x20) == 0) && (!enhanced || private_len >= 4);
+         (!enhanced || private_len >= 4);
 }
 
 }  // namespace

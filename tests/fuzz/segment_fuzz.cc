@@ -133,7 +133,8 @@ void fuzz_atomic(const Bytes& bytes) {
 void fuzz_terminate(const Bytes& bytes) {
   weft_term term{};
   u8 op = 0;
-  const bool ok = weft_term_decode(bytes.data(), static_cast<u32>(bytes.size()), &term, &op);
+  u32 msn = 0;
+  const bool ok = weft_term_decode(bytes.data(), static_cast<u32>(bytes.size()), &term, &op, &msn);
   require(ok == (bytes.size() >= 4), "four bytes make a Terminate");
   require(op == 0xff || op <= 0xf, "an opcode has four bits");
 }
@@ -156,7 +157,8 @@ void fuzz_answer(const weft_term& reason, u16 ulpdu_len, const Bytes& bytes) {
     out.resize(out_len);
     weft_term seen{};
     u8 op = 0;
-    require(weft_term_decode(out.data(), out_len, &seen, &op), "it can be read");
+    u32 msn = 0;
+    require(weft_term_decode(out.data(), out_len, &seen, &op, &msn), "it can be read");
     const weft_term sent{static_cast<u8>(reason.layer & 0xf), static_cast<u8>(reason.etype & 0xf),
                          reason.code};
     require(same(seen, sent), "the reason arrives");

@@ -266,7 +266,6 @@ def malformed_then_reset():
         b"GET / HTTP/1.1\r\n\r\n",
         mpa.reply(),
         mpa.request(revision=3),
-        mpa.request(flags=mpa.REJECT),
         mpa.request(private=bytes(513)),
         mpa.request(private_len=65535),
         mpa.request(flags=mpa.ENHANCED, revision=2, private=b"12"),
@@ -694,7 +693,6 @@ CASES = [
     ("private data promised, then silence", silence_is_bounded(mpa.request(private=bytes(50), private_len=100))),
     ("half a key, then silence", silence_is_bounded(mpa.REQUEST_KEY[:8])),
     ("silence", silence_is_bounded(b"")),
-    ("reject flag in a request", dropped(mpa.request(flags=mpa.REJECT))),
     ("enhanced without room for it", dropped(mpa.request(flags=mpa.ENHANCED, revision=2, private=b"12"))),
     ("enhanced request", enhanced_accepted),
     # CVE-2026-74345 of siw: the work item of a malformed request used a connection after it was freed.

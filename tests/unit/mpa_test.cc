@@ -129,10 +129,12 @@ TEST(Mpa, RefusesEveryOtherRevision) {
   }
 }
 
-TEST(Mpa, RefusesARejectingRequest) {
-  EXPECT_FALSE(accepted(frame_of(kReqKey, 0x20, 1, {}), false));
-  EXPECT_FALSE(accepted(frame_of(kReqKey, 0x30, 2, Bytes(4)), false));
-  EXPECT_TRUE(accepted(frame_of(kRepKey, 0x20, 1, {}), true));
+// RFC 5044, 7.1.1: not checked on reception.
+TEST(Mpa, DoesNotLookAtTheRejectFlagOfARequest) {
+  const Bytes frame = frame_of(kReqKey, 0x20, 1, {});
+  auto f = used<weft_mpa_frame>();
+  EXPECT_NE(weft_mpa_decode(frame.data(), static_cast<u32>(frame.size()), false, &f), 0U);
+  EXPECT_FALSE(f.reject);
 }
 
 TEST(Mpa, IgnoresReservedFlags) {

@@ -32,12 +32,14 @@ struct Decoded {
   bool ok = false;
   weft_term term{};
   u8 op = 0;
+  u32 msn = 0;
 };
 
 Decoded decode(const Bytes& bytes) {
   const Bytes copy = exact(bytes, bytes.size());
   Decoded d;
-  d.ok = weft_term_decode(copy.data(), static_cast<u32>(copy.size()), &d.term, &d.op);
+  d.ok = weft_term_decode(copy.data(), static_cast<u32>(copy.size()), &d.term, &d.op,
+                          &d.msn);
   return d;
 }
 
@@ -110,6 +112,7 @@ TEST(Term, EveryReasonRoundTrips) {
         ASSERT_EQ(out.op, 0xff);
       } else {
         ASSERT_EQ(out.op, (*segment)[1] & 0xf);
+        ASSERT_EQ(out.msn, ((*segment)[0] & 0x80) != 0 ? 0 : weft_get_be32(segment->data() + 10));
       }
     }
   }
@@ -121,6 +124,7 @@ TEST(Term, WhatIsCutShortIsAsGoodAsAbsent) {
     const Decoded d = decode(exact(whole, len));
     EXPECT_EQ(d.ok, len >= 4) << len;
     EXPECT_EQ(d.op, len >= 6 + 18 ? 1 : 0xff) << len;
+    EXPECT_EQ(d.msn, len >= 6 + 18 ? weft_get_be32(kReadReq.data() + 10) : 0) << len;
   }
 }
 
@@ -128,10 +132,7 @@ TEST(Term, AnyHeaderControlBitsAreSafe) {
   for (u32 hdrct = 0; hdrct < 256; hdrct++) {
     for (const Bytes* segment : {&kWrite, &kSend, &kReadReq}) {
       Bytes wire = Bytes{0x01, 0x02, static_cast<u8>(hdrct), 0x00};
-      if ((hdrct & 0x80) != 0) {
-        wire = wire + Bytes{0x00, 0x2e};
-      }
-      wire = wire + *segment;
+      wire = wire + Bytes{0x00, 0x2e} + *segment;
       const Decoded d = decode(wire);
       EXPECT_TRUE(d.ok);
       EXPECT_EQ(d.op, (hdrct & 0x40) != 0 ? (*segment)[1] & 0xf : 0xff);
