@@ -140,6 +140,12 @@ class Units(unittest.TestCase):
     def test_nothing(self):
         self.assertEqual(links.units([]), ({}, {}))
 
+    def test_a_file_that_cannot_be_read(self):
+        here = Machine(None)
+        self.assertEqual(links.read(here, links.PATH), ([], []))
+        here.names = lambda path: ["weft.conf"] if path == "/etc" else []
+        self.assertEqual(links.read(here, links.PATH), ([], ["/etc/weft.conf: it can't be read; see it as root"]))
+
     def test_an_error_is_not_waited_for(self):
         files, symlinks = links.units(links.parse("[a]\nnetdev = x\ncrc = maybe\n")[0])
         self.assertEqual(files, {})

@@ -201,6 +201,11 @@ class Status(Case):
                 broken = machine(said={command: [0, said, ""]})
                 self.assertIn(f"what '{command}' prints is no JSON", self.refuses(broken, "status"))
 
+    def test_programs_that_fail(self):
+        for command in ("rdma -j link show", "rdma -j -dd res show qp link weft0/1"):
+            broken = machine(said={command: [1, "", "Failed to open NETLINK_RDMA socket\n"]})
+            self.assertIn(f"'{command}' failed: Failed to open NETLINK_RDMA socket", self.refuses(broken, "status"))
+
     def test_names_with_control_characters(self):
         """rdma(8) writes a process's name into its JSON as it is, but for what JSON's own writer escapes."""
         rows = json.dumps([queue_pair() | {"comm": "NAME"}])
@@ -469,6 +474,8 @@ class Doctor(Case):
         self.finds("fault", "library and module", "is newer than libweft", machine(said={"ibv_devinfo -d weft0": [255, "", line]}))
         self.finds("fault", "library and module", "couldn't load", machine(said={"ibv_devinfo -d weft0": [0, "", "libibverbs: Warning: couldn't load driver 'libweft-rdmav34.so'\n"]}))
         self.finds("warning", "library and module", "ibverbs-utils", machine(said={"ibv_devinfo -d weft0": None}))
+        others = "libibverbs: Warning: couldn't load driver 'libhns-rdmav34.so'\nlibibverbs: Warning: RLIMIT_MEMLOCK is 32768 bytes.\n"
+        self.assertEqual(self.findings(machine(said={"ibv_devinfo -d weft0": [0, "", others]})), [])
 
     def test_programs(self):
         self.finds("fault", "device files", "modprobe -a rdma_ucm", machine(files={"/dev/infiniband/rdma_cm": None}))

@@ -81,10 +81,12 @@ def load(host, name, netdev):
 def find(host, wanted=None):
     """All Weft devices, or the wanted one. Raises Failed if that is none."""
     there = names(host)
-    netdevs = {link.get("ifname"): link.get("netdev") for link in said_json(host, "rdma", "-j", "link", "show")}
     if wanted is not None and wanted not in there:
         if wanted in host.names(CLASS):
             raise Failed(f"{wanted} is an RDMA device, but not Weft's")
         rest = f"there are: {', '.join(there)}" if there else "there is none; rdma link add weft0 type weft netdev eth0"
         raise Failed(f"there is no Weft device '{wanted}'; {rest}")
+    if not there:
+        return []  # and rdma(8) fails where the RDMA core is not loaded
+    netdevs = {link.get("ifname"): link.get("netdev") for link in said_json(host, "rdma", "-j", "link", "show")}
     return [load(host, name, netdevs.get(name)) for name in there if wanted in (None, name)]

@@ -49,19 +49,23 @@ class Host:
         """(status, output, complaints) of a program; None if it is not installed."""
         path = f"/usr/sbin:/sbin:{os.environ.get('PATH', '/usr/bin:/bin')}"
         try:
-            ran = subprocess.run(
+            process = subprocess.Popen(  # pylint: disable=consider-using-with # which would wait for a program that nothing ends
                 command,
-                capture_output=True,
-                check=False,
                 env=dict(os.environ, PATH=path, LC_ALL="C"),
                 stdin=subprocess.DEVNULL,
-                timeout=self.patience,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
         except FileNotFoundError:
             return None
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             return 124, "", str(error)
-        return ran.returncode, ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace")
+        try:
+            output, complaints = process.communicate(timeout=self.patience)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            return 124, "", str(error)
+        return process.returncode, output.decode(errors="replace"), complaints.decode(errors="replace")
 
     def kernel(self):
         """The release of the running kernel."""
@@ -83,11 +87,15 @@ def said(host, *command):
 
 
 def said_json(host, *command):
-    """The list that a program prints as JSON; an empty one if it prints nothing. Raises Failed if it is something else: then
-    nobody knows what is there."""
+    """The list that a program prints as JSON; an empty one if it prints nothing, or is missing. Raises Failed if it fails, or
+    prints something else: then nobody knows what is there."""
+    ran = host.run(*command)
+    if ran and ran[0]:
+        why = (ran[2] or ran[1]).strip().partition("\n")[0] or f"it ended with status {ran[0]}"
+        raise Failed(f"'{' '.join(command)}' failed: {why}; see it by hand")
     try:
         # rdma(8) writes a process's name as it is, control characters too.
-        found = json.loads(said(host, *command) or "[]", strict=False)
+        found = json.loads(ran[1] if ran and ran[1] else "[]", strict=False)
     except ValueError:
         found = None
     if not isinstance(found, list):

@@ -99,7 +99,10 @@ def parse(text, path=PATH):
 def read(host, path=PATH):
     """(links, errors) of the configuration; none of either if there is no such file."""
     text = host.read(path)
-    return parse(text, path) if text is not None else ([], [])
+    if text is not None:
+        return parse(text, path)
+    folder, _, name = path.rpartition("/")
+    return [], [f"{path}: it can't be read; see it as root"] if name in host.names(folder) else []
 
 
 def find(host, name, path=PATH):

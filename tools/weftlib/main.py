@@ -2,6 +2,7 @@
 """The command line of weft(8)."""
 
 import argparse
+import os
 import pathlib
 import sys
 
@@ -44,6 +45,11 @@ def main(words=None, host=None):
     except BrokenPipeError:
         # Whoever read the output has seen enough.
         sys.stderr.close()
+        return 1
+    except OSError as error:
+        say(f"weft: {error.strerror}", sys.stderr)
+        # Or Python tries once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
         return 130
