@@ -213,6 +213,7 @@ def answered(code, private=b"", status=1):
     """A client that gets this answer to its Initiate ends by itself."""
 
     def run():
+        answers = 0
         with listening() as sock:
             client = subprocess.Popen(
                 handshake.on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
@@ -228,7 +229,9 @@ def answered(code, private=b"", status=1):
                         check(ppid == CONTROL, f"payload {ppid}, not {CONTROL}")
                         check(struct.unpack(">H", data[:2])[0] & 0xFF in (INITIATE, ENHANCED_INITIATE), data.hex())
                         session.control(code, private)
+                        answers += 1
                         session.ends()
+                check(answers, "no Initiate came")
                 check((client.returncode != 0) == (status != 0), f"the client ended with {client.returncode}")
             finally:
                 client.kill()

@@ -42,12 +42,15 @@ class Failure(Exception):
     """What should be so after a storm, and is not."""
 
 
-def run(*command, limit=30):
-    """Runs a command to its end, which must come; its status is looked at by nobody, since what it is about may be gone."""
+def run(*command, limit=30, must=False):
+    """Runs a command to its end, which must come; its status is looked at only if it must do well, since what it is about may be
+    gone."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit * PATIENCE, check=False)
     except subprocess.TimeoutExpired as error:
         raise Failure(f"no end of {' '.join(command)} within {limit * PATIENCE} s") from error
+    if must and done.returncode:
+        raise Failure(f"{' '.join(command)} failed: {done.stderr.strip()}")
     return done.stdout
 
 
@@ -311,7 +314,7 @@ def schedule(seed, number):
 
 def objects(kind):
     """What is left of a kind, on Weft's devices."""
-    said = run("rdma", "-dd", "-j", "res", "show", kind)
+    said = run("rdma", "-dd", "-j", "res", "show", kind, must=True)
     try:
         shown_objects = json.loads(said or "[]", strict=False)
     except ValueError:
