@@ -98,7 +98,7 @@ static void listen_undo(void *of)
 
 static void scarce_listen(struct kunit *test)
 {
-	const struct attempt a = { listen_call, listen_undo, 4 };
+	const struct attempt a = { listen_call, listen_undo, 3 };
 	struct host *h = host_new(test);
 
 	each_fails(test, &a, h);

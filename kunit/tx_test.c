@@ -425,10 +425,32 @@ static void tx_terminate(struct kunit *test)
 	end_ring(t->e);
 	settle();
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
-	/* The stream takes nothing now: it is given up. */
+	settle();
+	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
+	/* The stream takes nothing now: that is waited for, and given up when time is up. */
+	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
+	mutex_lock(&t->e->qp->tx.lock);
+	t->e->qp->ending.drain_until = jiffies - 1;
+	weft_qp_unlock(t->e->qp);
+	weft_qp_kick(t->e->qp);
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
-	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
+	bench_free(test, t);
+
+	/* If it does, the Terminate comes behind what was laid out before. */
+	t = bench_new(test);
+	start(test, t, true);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 200000));
+	end_ring(t->e);
+	settle();
+	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	do {
+		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
+	} while (hdr.opcode == WEFT_RDMAP_SEND);
+	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
+	expect_end(test, t);
 	bench_free(test, t);
 
 	t = bench_new(test);

@@ -44,8 +44,6 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 	reply.markers = false;
 	reply.extended = false;
 	reply.paths = false;
-	reply.p2p = false;
-	reply.rtr = 0;
 	/* A failure means that the stream is dead or memory is short for long. */
 	weft_handshake_send(conn->llp, &reply, private_data);
 	trace_weft_mpa_frame(conn, &reply, true);

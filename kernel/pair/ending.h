@@ -52,6 +52,7 @@ static inline void weft_blame_set(struct weft_blame *blame, const u8 *hdr, u32 l
  * @term: why the queue pair failed, for the Terminate message
  * @blame: what it shows
  * @due: a Terminate is to be sent
+ * @said: it is laid out
  * @told: the connection was told that the queue pair failed or closes
  * @drain_until: when to stop waiting for the stream or, without a stream, for lent pages;
  *	0: not waiting
@@ -64,6 +65,7 @@ struct weft_ending {
 	struct weft_term term;
 	struct weft_blame blame;
 	bool due;
+	bool said;
 	bool told;
 	unsigned long drain_until;
 };
@@ -72,6 +74,7 @@ struct weft_ending {
 static inline void weft_ending_start(struct weft_ending *ending)
 {
 	ending->due = false;
+	ending->said = false;
 	ending->told = false;
 	ending->drain_until = 0;
 }
@@ -92,6 +95,7 @@ static inline void weft_ending_set(struct weft_ending *ending,
 static inline u32 weft_ending_tell(struct weft_ending *ending, u8 *to)
 {
 	ending->due = false;
+	ending->said = true;
 	return weft_term_encode(to, &ending->term, ending->blame.seg, ending->blame.len,
 				ending->blame.ulpdu);
 }

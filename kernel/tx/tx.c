@@ -267,20 +267,24 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 }
 
 /*
- * Lets a graceful end wait for the stream to have room again, or fails the queue pair if the
- * stream has an error.
+ * Lets a graceful end and a Terminate (RFC 5040, 7.1) wait for the stream to have room again, but not
+ * for ever; fails the queue pair if the stream has an error.
  */
 static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 {
-	if (error != -EAGAIN || state == IB_QPS_ERR) {
+	struct weft_ending *ending = &qp->ending;
+
+	if (error != -EAGAIN) {
 		weft_qp_fail(qp, NULL, -1);
-		tx_tell(qp, IB_QPS_ERR);
-	} else if (state == IB_QPS_SQD) {
-		if (weft_ending_overdue(&qp->ending))
-			tx_tell(qp, state);
-		else
-			weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
+		state = IB_QPS_ERR;
+	} else if (state == IB_QPS_RTS) {
+		return;
+	} else if ((state == IB_QPS_SQD || ending->due || ending->said) &&
+		   !weft_ending_overdue(ending)) {
+		weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
+		return;
 	}
+	tx_tell(qp, state);
 }
 
 /*

@@ -96,22 +96,22 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		reply->ird = rd_answer(a.ird, req->ord);
 		reply->ord = rd_answer(a.ord, req->ird);
 	}
-	if (weft_mpa_lacks_crc(policy, req))
-		return reject(reply, WEFT_MPA_LOCAL);
-
 	if (req->enhanced && req->p2p) {
 		a.p2p = true;
 		a.rtr = rtr_choose(req->rtr & policy->rtr, policy->ird);
-		if (!a.rtr)
-			return reject(reply, WEFT_MPA_NO_RTR_MATCH);
 		/* Room for the RTR, which some peers leave out of their ORD. */
 		if (a.rtr == WEFT_RTR_READ && !a.ird) {
 			a.ird = 1;
 			reply->ird = 1;
 		}
+		/* A Reject says it, too, and which kinds there are (RFC 6581, 9.2). */
 		reply->p2p = true;
-		reply->rtr = a.rtr;
+		reply->rtr = a.rtr ?: policy->rtr;
 	}
+	if (weft_mpa_lacks_crc(policy, req))
+		return reject(reply, WEFT_MPA_LOCAL);
+	if (a.p2p && !a.rtr)
+		return reject(reply, WEFT_MPA_NO_RTR_MATCH);
 
 	reply->extended = a.extended;
 	reply->markers = a.marks_in;

@@ -116,7 +116,8 @@ placed() {
 denied() {
 	if session "rping -s -a 10.0.0.1 -C 2 -V" "rping -c -a 10.0.0.1 -C 2 -V" 40; then
 		not_ok "$label: refused ($1)" "it succeeded"
-	elif ((CLIENT_STATUS == 124 || CLIENT_STATUS == 125 || CLIENT_STATUS == 137)); then
+	elif ((CLIENT_STATUS == 124 || CLIENT_STATUS == 125 || CLIENT_STATUS == 137)) ||
+		! grep -qE 'RDMA_CM_EVENT_(REJECTED|CONNECT_ERROR|UNREACHABLE)' <<<"$said"; then
 		explain "$said"
 		not_ok "$label: refused ($1)" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
 	else

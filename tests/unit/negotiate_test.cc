@@ -234,7 +234,8 @@ TEST(Negotiate, ARefusalExtendsNothing) {
   EXPECT_TRUE(there.frame.reject);
   EXPECT_EQ(there.frame.private_len, 42);
   EXPECT_FALSE(there.frame.extended || there.frame.extend || there.frame.paths);
-  EXPECT_FALSE(there.frame.p2p || there.frame.rtr != 0);
+  // RFC 6581, 9.2: but it says what the Request asked for.
+  EXPECT_TRUE(there.frame.p2p && there.frame.rtr == WEFT_RTR_WRITE);
 }
 
 // RFC 5044, 7.1: CRCs are used if either end asks. An end that requires them refuses one that
@@ -510,7 +511,8 @@ TEST(Negotiate, RtrTable) {
       if (both == 0) {
         EXPECT_EQ(there.code, WEFT_MPA_NO_RTR_MATCH);
         EXPECT_TRUE(there.frame.reject);
-        EXPECT_EQ(there.frame.rtr, 0);
+        EXPECT_TRUE(there.frame.p2p);
+        EXPECT_EQ(there.frame.rtr, accept) << "what this end takes";
         continue;
       }
       const u8 expected = (both & WEFT_RTR_WRITE) != 0  ? WEFT_RTR_WRITE
