@@ -48,10 +48,10 @@ static noinline enum weft_rx_verdict rx_deliver_terminate(struct weft_rx *rx,
 		trace_weft_rx_terminate(rx->acc, &term);
 		if (weft_term_of_access(&term))
 			weft_count(rx->acc->dev->counters, WEFT_CNT_REQ_REMOTE_ACCESS_ERRORS, 1);
-		if (op == WEFT_RDMAP_READ_REQ || op == WEFT_RDMAP_ATOMIC_REQ)
-			read = weft_reads_named(reads, msn);
+		read = weft_reads_named(reads, msn);
 	}
-	if (read && read->request && read->atomic == (op == WEFT_RDMAP_ATOMIC_REQ))
+	if (read && read->request &&
+	    op == (read->atomic ? WEFT_RDMAP_ATOMIC_REQ : WEFT_RDMAP_READ_REQ))
 		weft_request_fail(read->request, term.layer == WEFT_TERM_RDMAP &&
 				  term.etype == WEFT_RDMAP_PROTECTION ?
 				  IB_WC_REM_ACCESS_ERR : IB_WC_REM_OP_ERR, WEFT_VE_REMOTE);

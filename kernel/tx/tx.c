@@ -267,8 +267,8 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 }
 
 /*
- * Lets a graceful end and a Terminate (RFC 5040, 7.1) wait for the stream to have room again, but not
- * for ever; fails the queue pair if the stream has an error.
+ * Lets a graceful end and a Terminate (RFC 5040, 7.1) wait for the stream to have room again, but
+ * not for ever; fails the queue pair if the stream has an error.
  */
 static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 {

@@ -97,7 +97,8 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 	flags = buf[FLAGS_AT];
 	f.markers = flags & FLAG_MARKERS;
 	f.crc = flags & FLAG_CRC;
-	f.reject = reply && (flags & FLAG_REJECT); /* of a Request not looked at (RFC 5044, 7.1.1) */
+	/* Of a Request it is not looked at (RFC 5044, 7.1.1). */
+	f.reject = reply && (flags & FLAG_REJECT);
 	f.enhanced = f.revision == 2 && (flags & FLAG_ENHANCED);
 	f.extend = flags & FLAG_EXTEND;
 	f.extended = flags & FLAG_EXTENDED;

@@ -38,8 +38,7 @@ struct Decoded {
 Decoded decode(const Bytes& bytes) {
   const Bytes copy = exact(bytes, bytes.size());
   Decoded d;
-  d.ok = weft_term_decode(copy.data(), static_cast<u32>(copy.size()), &d.term, &d.op,
-                          &d.msn);
+  d.ok = weft_term_decode(copy.data(), static_cast<u32>(copy.size()), &d.term, &d.op, &d.msn);
   return d;
 }
 
