@@ -437,7 +437,24 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	bench_free(test, t);
 
-	/* If it does, the Terminate comes behind what was laid out before. */
+	/* Its destruction waits for no peer. */
+	fake_script.window = 3000;
+	t = bench_new(test);
+	start(test, t, true);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 200000));
+	end_ring(t->e);
+	settle();
+	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
+	settle();
+	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
+	WRITE_ONCE(t->e->qp->dying, true);
+	weft_stream_error(t->e->qp);
+	settle();
+	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
+	bench_free(test, t);
+
+	/* If it has room, the Terminate comes behind what was laid out before. */
+	fake_script.window = 3000;
 	t = bench_new(test);
 	start(test, t, true);
 	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 200000));

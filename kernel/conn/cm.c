@@ -111,8 +111,9 @@ static bool cm_same_user(struct task_struct *task)
  * @qp: queue pair that the caller has a reference on
  *
  * iw_cm keeps a queue pair that was named for as long as iwpmd takes to answer, and the owner
- * waits for that. Whether a connection may have it, the identifier tells later. Those of the
- * kernel's own are named by its threads, or for a process that may have it mount and attach.
+ * waits for that. Whether a connection may have it, the identifier tells later. The kernel names
+ * its own queue pairs in its threads, or in a process that mounts or attaches storage, which takes
+ * CAP_SYS_ADMIN.
  *
  * Context: the process that connects or accepts; does not sleep.
  * Return: false if it is another user's, or the kernel's.

@@ -266,21 +266,29 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 	return false;
 }
 
-/*
- * Lets a graceful end and a Terminate (RFC 5040, 7.1) wait for the stream to have room again, but
- * not for ever; fails the queue pair if the stream has an error.
- */
-static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
+/* Does an end in this state wait for room: a graceful one, or one with a Terminate (RFC 5040, 7.1)? */
+static bool tx_awaits_room(struct weft_qp *qp, enum ib_qp_state state)
 {
 	struct weft_ending *ending = &qp->ending;
 
+	if (READ_ONCE(qp->dying))
+		return false;
+	return (state == IB_QPS_SQD || ending->due || ending->said) &&
+	       !weft_ending_overdue(ending);
+}
+
+/*
+ * Has a queue pair that ends wait for the stream to have room again, or fails it if the stream has
+ * an error.
+ */
+static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
+{
 	if (error != -EAGAIN) {
 		weft_qp_fail(qp, NULL, -1);
 		state = IB_QPS_ERR;
 	} else if (state == IB_QPS_RTS) {
 		return;
-	} else if ((state == IB_QPS_SQD || ending->due || ending->said) &&
-		   !weft_ending_overdue(ending)) {
+	} else if (tx_awaits_room(qp, state)) {
 		weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
 		return;
 	}
