@@ -45,7 +45,7 @@ static void each_fails(struct kunit *test, const struct attempt *a, void *of)
 			refused++;
 		} else {
 			a->undo(of);
-			/* Maybe the allocator's own, as of a new slab: then the next try has another. */
+			/* Maybe the allocator's own, as of a new slab: it seldom recurs. */
 			if (++done_without < TRIES)
 				continue;
 		}
