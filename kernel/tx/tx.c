@@ -266,7 +266,7 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 	return false;
 }
 
-/* Returns true if an end waits for room: a graceful one, or one with a Terminate (RFC 5040, 7.1). */
+/* Does an end wait for room: a graceful one, or one with a Terminate (RFC 5040, 7.1)? */
 static bool tx_awaits_room(struct weft_qp *qp, enum ib_qp_state state)
 {
 	struct weft_ending *ending = &qp->ending;
