@@ -159,6 +159,7 @@ static void guest_joins(struct weft_paths *p, struct weft_path_guest *guest)
 	if (path->llp)
 		weft_path_drop(p, path);
 	weft_path_up(p, path - p->path, llp);
+	weft_count(p->terms.counters, WEFT_CNT_PATH_JOINS, 1);
 	/* A frame tells the initiator that its answer was right, also where nothing flows. */
 	weft_path_ack(p, path);
 }

@@ -202,10 +202,12 @@ void weft_path_answer(struct weft_paths *p, struct weft_path *path)
 	lockdep_assert_held(&p->lock);
 	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
 	weft_path_put_number(fpdu + WEFT_MPA_LEN, 0, path->answer);
-	if (weft_paths_control(p, path, fpdu, WEFT_PATH_JOIN_LEN))
-		weft_path_up(p, hdr.ssn, path->llp);
-	else
+	if (!weft_paths_control(p, path, fpdu, WEFT_PATH_JOIN_LEN)) {
 		path->broken = true;
+		return;
+	}
+	weft_path_up(p, hdr.ssn, path->llp);
+	weft_count(p->terms.counters, WEFT_CNT_PATH_JOINS, 1);
 }
 
 /**

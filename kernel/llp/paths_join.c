@@ -97,7 +97,6 @@ void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 	path->broken = false;
 	path->stalled = false;
 	path->counts.joins++;
-	weft_count(p->terms.counters, WEFT_CNT_PATH_JOINS, 1);
 	weft_paths_soon(p, 0);
 }
 

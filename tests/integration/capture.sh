@@ -114,9 +114,10 @@ record_carried() {
 	record "$1-immediate" placement "with immediate"
 }
 
-# broken_path: verified pings, amid which the second of two paths is killed.
+# broken_path: verified pings, amid which the second of two paths is killed; slow ones, since another is tried after 2 s.
 # shellcheck disable=SC2317 # record calls it
 broken_path() {
+	tc -n B qdisc add dev eth0 root netem delay 5ms || return
 	(wait_for 20 second_path && on_b ss -K "${second[@]}" >/dev/null) &
 	session "rping -s -a 10.0.0.1 -C 400 -S 30000 -V" "rping -c -a 10.0.0.1 -C 400 -S 30000 -V" 60
 }
@@ -135,8 +136,8 @@ elif [[ -n ${WEFT_PATHS:-} ]]; then
 	joins=$(cat /sys/class/infiniband/weft0/ports/1/hw_counters/path_joins)
 	record paths-broken broken_path
 	joins=$(($(cat /sys/class/infiniband/weft0/ports/1/hw_counters/path_joins) - joins))
-	# The two of the beginning count as well.
-	check "a path joined instead of the one that was killed: $joins" test "$joins" -ge 3
+	# The one of the beginning counts as well.
+	check "a path joined instead of the one that was killed: $joins" test "$joins" -ge 2
 	finish
 fi
 
