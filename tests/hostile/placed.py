@@ -160,8 +160,7 @@ def behind_good_ones(how):
                 with connection(VICTIM) as stream:
                     stream.in_pieces(good + damaged(how, write(at=64)), len(good) + cut)
                     stream.refused(BAD_CRC)
-            VICTIM.written("write", 0, 32)
-            VICTIM.ask("accept")
+            VICTIM.written("write", {0: 4 * EVIL})
             restore(0, 32)
 
     return run
@@ -200,7 +199,7 @@ def large(how=None, **manner):
             with connection(VICTIM, **manner) as stream:
                 stream.in_pieces(frame, *cuts)
                 settle(stream)
-        VICTIM.written("write", 1000, LARGE)
+        VICTIM.written("write", {1000: payload})
         restore(1000, LARGE)
 
     return run
@@ -238,7 +237,7 @@ def small_buffer(how=None):
                 with connection(VICTIM) as stream:
                     stream.give(write(at=1000, payload=payload), write(at=0, payload=EVIL))
                     settle(stream)
-        VICTIM.written("write", 0, 1000 + LARGE)
+        VICTIM.written("write", {0: EVIL, 1000: payload})
         restore(0, 1000 + LARGE)
 
     return run
@@ -296,7 +295,7 @@ def urgent_in_parts():
             stream.sock.send(frame[at : at + 1], socket.MSG_OOB if at % 5 == 3 else 0)
             time.sleep(0.002)
         settle(stream)
-    VICTIM.written("write", 0, len(EVIL))
+    VICTIM.written("write", {0: EVIL})
     restore(0, len(EVIL))
 
 
@@ -346,7 +345,7 @@ def every_cut(**manner):
                 stream.in_pieces(fpdu.framed(write(at=16, payload=payload)), cut)
                 msn += 1
                 settle(stream, msn)
-                VICTIM.written("write", 16, 8)
+                VICTIM.written("write", {16: payload})
         VICTIM.ask("end")
         restore(16, 8)
 
@@ -392,7 +391,7 @@ def honest_window():
         culprit = in_window(stream, half - 7)
         stream.give(culprit)
         stream.refused(BOUNDS, culprit)
-    VICTIM.written("window", half // 2, half)
+    VICTIM.written("window", {half // 2: EVIL, half // 2 + half - 8: EVIL})
 
 
 def closed_window():
@@ -478,7 +477,7 @@ def revision_1_honest():
     with connection(VICTIM, ends=False, **REVISION_1) as stream:
         stream.give(write())
         settle(stream)
-        VICTIM.written("write", 0, len(EVIL))
+        VICTIM.written("write", {0: EVIL})
         fin(stream)
     VICTIM.ask("end")
     restore(0, len(EVIL))
@@ -490,7 +489,7 @@ def any_trailer():
         for msn, trailer in enumerate((bytes(4), b"\xff" * 4, b"1234"), 1):
             stream.give_raw(fpdu.framed(write(payload=bytes([msn]) * 8))[:-4] + trailer)
             settle(stream, msn)
-            VICTIM.written("write", 0, 8)
+            VICTIM.written("write", {0: bytes([msn]) * 8})
     VICTIM.ask("end")
     restore(0, 8)
 
@@ -519,7 +518,7 @@ def exact_counts():
             stream.give_raw(frames)
             settle(stream)
             fin(stream)
-    VICTIM.written("write", 0, 24)
+    VICTIM.written("write", {0: 3 * EVIL})
     restore(0, 24)
 
 

@@ -17,6 +17,7 @@
 //     end                 waits for the end of the connection; says what completed
 //     finish              ends the connection from this side
 //     memory              "same", or "differs FIRST LAST": offsets in the arena
+//     holds OFFSET HEX    these bytes are right there
 //     accept              what is there now is right
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -157,6 +158,13 @@ class Victim {
       last--;
     }
     std::printf("differs %td %zu\n", first, last);
+  }
+
+  void holds(std::size_t at, const std::string& hex) {
+    require(at <= arena_.size && hex.size() / 2 <= arena_.size - at, "holds: beyond the arena");
+    for (std::size_t i = 0; i < hex.size() / 2; i++) {
+      expected_[at + i] = static_cast<std::uint8_t>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
+    }
   }
 
   void accept() { expected_.assign(arena_.bytes, arena_.bytes + arena_.size); }
@@ -359,6 +367,11 @@ void obey(Victim& victim, const std::string& line) {
     victim.finish();
   } else if (command == "memory") {
     victim.memory();
+  } else if (command == "holds") {
+    std::size_t at = 0;
+    std::string hex;
+    words >> at >> hex;
+    victim.holds(at, hex);
   } else if (command == "accept") {
     victim.accept();
   } else {
