@@ -38,19 +38,24 @@ ASKED = 3
 PORT, HONEST = 7471, 7472
 
 
+# What has refused a command or a word, and why: in a storm, much of what they are about is gone.
+refusals = []
+
+
 class Failure(Exception):
     """What should be so after a storm, and is not."""
 
 
 def run(*command, limit=30, must=False):
-    """Runs a command to its end, which must come; its status is looked at only if it must do well, since what it is about may be
-    gone."""
+    """Runs a command to its end, which must come."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit * PATIENCE, check=False)
     except subprocess.TimeoutExpired as error:
         raise Failure(f"no end of {' '.join(command)} within {limit * PATIENCE} s") from error
-    if must and done.returncode:
-        raise Failure(f"{' '.join(command)} failed: {done.stderr.strip()}")
+    if done.returncode:
+        refusals.append(f"{' '.join(command)}: {done.stderr.strip()}")
+        if must:
+            raise Failure(refusals[-1])
     return done.stdout
 
 
@@ -64,8 +69,11 @@ def wait(what, condition, limit):
 
 def write(path, word):
     """Writes a setting, which may be refused or gone."""
-    with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
-        file.write(str(word))
+    try:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(str(word))
+    except OSError as error:
+        refusals.append(f"{word} > {path}: {error}")
 
 
 # --- the hosts: A has servers, B clients; C hangs on A by a cable of its own, and goes at times ---
@@ -82,16 +90,23 @@ def make_third():
     run("ip", "netns", "exec", "C", "rdma", "link", "add", "weft3", "type", "weft", "netdev", "eth0")
 
 
+LINKS = (("A", "weft0"), ("B", "weft1"))
+
+
+def add_link(host, name):
+    run("ip", "netns", "exec", host, "rdma", "link", "add", name, "type", "weft", "netdev", "eth0")
+
+
 def add_links():
-    for host, name in (("A", "weft0"), ("B", "weft1")):
-        run("ip", "netns", "exec", host, "rdma", "link", "add", name, "type", "weft", "netdev", "eth0")
+    for host, name in LINKS:
+        add_link(host, name)
 
 
 def give_addresses():
     for host, number in (("A", 1), ("B", 2)):
         run("ip", "-n", host, "link", "set", "eth0", "up")
-        run("ip", "-n", host, "addr", "add", f"10.0.0.{number}/24", "dev", "eth0")
-        run("ip", "-n", host, "addr", "add", f"fd00::{number}/64", "dev", "eth0", "nodad")
+        run("ip", "-n", host, "addr", "replace", f"10.0.0.{number}/24", "dev", "eth0")
+        run("ip", "-n", host, "addr", "replace", f"fd00::{number}/64", "dev", "eth0", "nodad")
 
 
 def repair():
@@ -213,9 +228,9 @@ def reset(_, chance):
 
 
 def link(_, chance):
-    host, name = chance.choice((("A", "weft0"), ("B", "weft1")))
+    host, name = chance.choice(LINKS)
     run("ip", "netns", "exec", host, "rdma", "link", "del", name)
-    add_links()
+    add_link(host, name)
 
 
 def address(_, chance):
@@ -381,7 +396,8 @@ def calm():
     return min(times)
 
 
-def rounds(seed, seconds, only, resident):
+def rounds(seed, seconds, only, resident, refused):
+    """Yields each round's verdict; refused has for each change how it was refused, or None if it once was not."""
     began = time.monotonic()
     for number in itertools.count() if only is None else itertools.repeat(only):
         if time.monotonic() - began > seconds:
@@ -395,7 +411,10 @@ def rounds(seed, seconds, only, resident):
             actors = begin(kind, chance, resident)
             for moment, change in plan:
                 time.sleep(max(0, start + moment - time.monotonic()))
+                refusals.clear()
                 change(actors, chance)
+                if refused.get(change.__name__, True):
+                    refused[change.__name__] = refusals[0] if refusals else None
             marks = [("changes", time.monotonic())]
             for actor in actors:
                 actor.kill()
@@ -434,13 +453,17 @@ def main():
     # Whom strangers ask for A's ports: no storm ends it.
     resident = subprocess.Popen(["ip", "netns", "exec", "A", "sleep", "infinity"])
     passed = failed = 0
-    for line in rounds(seed, seconds, None if only is None else int(only), resident):
+    refused = {}
+    for line in rounds(seed, seconds, None if only is None else int(only), resident, refused):
         print(line, flush=True)
         failed += line.startswith("not ok")
         passed += line.startswith("ok")
     resident.kill()
     print(f"row|rounds of a storm|{passed + failed}|" + (f"FAILED: {failed} of them" if failed else "calm after each"))
     # A storm in which nothing happens proves nothing.
+    for change, why in refused.items():
+        print(f"not ok {change}: {why}" if why else f"ok {change} changed something", flush=True)
+        passed, failed = passed + (not why), failed + bool(why)
     for line in run(PROGRAM, "counts", "--counts", COUNTS).splitlines():
         what, number = line.split()
         good = int(number) > 0
