@@ -83,6 +83,7 @@ static inline void region(struct kunit *test, struct bench *b, u32 n,
 
 	kref_init(&mr->refs);
 	init_completion(&mr->gone);
+	rwlock_init(&mr->lock);
 	mr->dev = &b->dev;
 	mr->stag = stag;
 	mr->pd = &b->pd;

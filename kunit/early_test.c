@@ -295,6 +295,31 @@ static void early_messages(struct kunit *test)
 	early_free(test, b);
 }
 
+/* The message behind the window is none of it: it waits for its turn. */
+static void early_behind_window(struct kunit *test)
+{
+	struct early_bench *b = early_new(test);
+	const u32 size = RECEIVES, made = b->e->qp->rx.sends.size;
+	struct weft_ddp_hdr hdr;
+	u32 i;
+
+	KUNIT_ASSERT_LE(test, size, made);
+	b->e->qp->rx.sends.size = size;
+	first_comes(test, b);
+	for (i = 0; i < size; i++)
+		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
+	hdr = a_send(size, 0, true);
+	comes(test, b, 1 + size, &hdr, "last", 4);
+	expect_early(test, b, 1, 4);
+	hdr = a_send(1 + size, 0, true);
+	comes(test, b, 2 + size, &hdr, "next", 4);
+	expect_early(test, b, 1, 4);
+	expect_text(test, b, HERE + 100 * (size - 1), "last");
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->e->memory + HERE, 0, 100 * (size - 1)), NULL);
+	b->e->qp->rx.sends.size = made;
+	early_free(test, b);
+}
+
 /*
  * Of a shared queue no receive is taken but for the message whose turn it is: one segment would
  * keep as many as the window has from all others.
@@ -691,6 +716,7 @@ static struct kunit_case early_cases[] = {
 	KUNIT_CASE(early_writes),
 	KUNIT_CASE(early_segments),
 	KUNIT_CASE(early_messages),
+	KUNIT_CASE(early_behind_window),
 	KUNIT_CASE(early_shared),
 	KUNIT_CASE(early_tells),
 	KUNIT_CASE(early_without_receive),

@@ -81,6 +81,7 @@ static void memory_make(struct kunit *test, struct end *e)
 	KUNIT_ASSERT_NOT_NULL(test, e->memory);
 	kref_init(&mr->refs);
 	init_completion(&mr->gone);
+	rwlock_init(&mr->lock);
 	mr->dev = &e->b->dev;
 	mr->stag = END_STAG;
 	mr->pd = &e->b->pd;

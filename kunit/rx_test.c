@@ -350,6 +350,68 @@ static void rx_damage(struct kunit *test)
 	}
 }
 
+/* Of frames that differ in their place alone, one is damaged: those before it are placed. */
+static void rx_row_damage(struct kunit *test)
+{
+	const u32 frames = 6, bad = 4, piece = 16;
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_ddp_hdr hdr;
+	struct weft_term why;
+	u32 i;
+
+	for (i = 0; i < frames; i++) {
+		hdr = write_hdr(1000 + i * piece, false);
+		put(r, &hdr, text, piece);
+	}
+	r->e->fake->damage = bad * (r->len / frames) + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN + 1;
+	fake_feed(r->e->fake, r->tape, r->len);
+	why = terminate(r);
+	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_LLP);
+	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_MPA_CRC);
+	for (i = 0; i < bad; i++)
+		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 1000 + i * piece, text, piece), 0);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory + 1000 + bad * piece, 0,
+					     END_MEMORY - 1000 - bad * piece), NULL);
+	bench_free(test, r);
+}
+
+/* A list of buffers within a list, which is not looked at. */
+static void rx_unreadable(struct kunit *test)
+{
+	struct rx_bench *r = bench_new(test, true);
+	struct fake *f = r->e->fake;
+	struct sk_buff *skb, *part[2];
+	struct weft_ddp_hdr hdr;
+	struct weft_term why;
+	u32 i;
+
+	hdr = write_hdr(1000, true);
+	put(r, &hdr, text, 21);
+	f->lowat = r->len;
+	fake_feed(f, r->tape, 8);
+	mutex_lock(&f->lock);
+	skb = skb_peek_tail(&f->in);
+	for (i = 0; i < ARRAY_SIZE(part); i++) {
+		part[i] = alloc_skb(4, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, part[i]);
+		skb_put_data(part[i], r->tape + 12 - 4 * i, 4);
+	}
+	skb_shinfo(part[1])->frag_list = part[0];
+	part[1]->len += 4;
+	part[1]->data_len += 4;
+	skb_shinfo(skb)->frag_list = part[1];
+	skb->len += 8;
+	skb->data_len += 8;
+	f->unread += 8;
+	mutex_unlock(&f->lock);
+	fake_feed(f, r->tape + 16, r->len - 16);
+	why = terminate(r);
+	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_RDMAP);
+	KUNIT_EXPECT_EQ(test, why.etype, (u8)WEFT_RDMAP_LOCAL);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
+	bench_free(test, r);
+}
+
 /* What a receiver must not take, and what it calls it. */
 static void rx_refused(struct kunit *test)
 {
@@ -390,6 +452,9 @@ static void rx_refused(struct kunit *test)
 		{ "around the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
 		  .stag = END_STAG, .to = U64_MAX - 1 }, 4,
 		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_WRAP } },
+		{ "a key that no peer may invalidate", { .opcode = WEFT_RDMAP_SEND_INV,
+		  .last = true, .msn = 1, .inv_stag = END_STAG }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RO_CANNOT_INVALIDATE } },
 		{ "a read's number", { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1,
 		  .msn = 3 }, WEFT_READ_REQ_LEN,
 		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
@@ -845,6 +910,8 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_stage_starves),
 	KUNIT_CASE(rx_starves_no_longer),
 	KUNIT_CASE(rx_damage),
+	KUNIT_CASE(rx_row_damage),
+	KUNIT_CASE(rx_unreadable),
 	KUNIT_CASE(rx_refused),
 	KUNIT_CASE(rx_read_depth),
 	KUNIT_CASE(rx_terminate),
