@@ -13,7 +13,7 @@ import unittest
 
 import schema
 from recorded import TOP, Recorded, run
-from weftlib import check_programs, connections, settings
+from weftlib import check_programs, connections, host, settings
 
 WEFT0 = "/sys/class/infiniband/weft0"
 LDCONFIG = "\tlibibverbs.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libibverbs.so.1\n"
@@ -226,6 +226,17 @@ class Status(Case):
         self.assertEqual(ran.returncode, 0, ran.stderr.decode())
         self.assertRegex(ran.stdout, rb"\n  31  \?/99 +streaming")
         self.assertIn(b"and 8 more connections", ran.stdout)
+
+    def test_a_disk_that_is_full(self):
+        program = "import sys; from tool_test import machine; from weftlib import main; sys.exit(main.main(['status'], machine()))"
+        with open("/dev/full", "wb") as full:
+            ran = subprocess.run([sys.executable, "-c", program], cwd=pathlib.Path(__file__).parent, stdout=full, stderr=subprocess.PIPE, check=False)
+        self.assertEqual((ran.returncode, ran.stderr.decode()), (1, "weft: No space left on device\n"))
+
+    def test_a_program_that_is_stuck(self):
+        status, output, complaints = host.Host(patience=0.2).run("sleep", "60")
+        self.assertEqual((status, output), (124, ""))
+        self.assertIn("timed out after 0.2 seconds", complaints)
 
     def test_what_programs_do_not_say(self):
         self.assertIn("weft0 on a card", self.says(machine(said={"rdma -j link show": None, "ss -tniH": None}), "status"))
