@@ -871,6 +871,7 @@ static void rx_lost_completion(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);
 	struct weft_ddp_hdr hdr;
+	struct weft_term why;
 	u32 i;
 
 	r->e->b->cq.ring.size = 1;
@@ -880,7 +881,10 @@ static void rx_lost_completion(struct kunit *test)
 		put(r, &hdr, text, 33);
 	}
 	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
+	why = terminate(r);
+	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_RDMAP);
+	KUNIT_EXPECT_EQ(test, why.etype, (u8)WEFT_RDMAP_LOCAL);
+	KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, r->e->failed, 1);
 	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);

@@ -99,7 +99,7 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbou
 		weft_count(rx->acc->dev->counters, status == IB_WC_WR_FLUSH_ERR ?
 			   WEFT_CNT_RESP_CQE_FLUSH_ERROR : WEFT_CNT_RESP_CQE_ERROR, 1);
 	m->recv.active = false;
-	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_break(rx);
+	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_refuse_local(rx);
 }
 
 /*

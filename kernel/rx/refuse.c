@@ -111,6 +111,16 @@ static void rx_blame(const struct weft_rx *rx, struct weft_blame *blame)
 		       request ? rx->place.bytes : NULL);
 }
 
+/* What the queue pair's owner is told of a failure for which the peer gets that Terminate. */
+static enum ib_event_type rx_event(const struct weft_term *term)
+{
+	if (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_PROTECTION)
+		return IB_EVENT_QP_ACCESS_ERR;
+	if (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_LOCAL)
+		return IB_EVENT_QP_FATAL;
+	return IB_EVENT_QP_REQ_ERR;
+}
+
 /**
  * weft_rx_fail() - have the queue pair fail for what was received
  * @qp: the queue pair, whose receive side has a failure
@@ -120,15 +130,12 @@ static void rx_blame(const struct weft_rx *rx, struct weft_blame *blame)
 void weft_rx_fail(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
-	bool access = rx->term.layer == WEFT_TERM_RDMAP &&
-		      rx->term.etype == WEFT_RDMAP_PROTECTION;
 	struct weft_blame blame;
 
 	weft_qp_assert_locked(qp);
 	if (rx->failure == WEFT_RX_REFUSED) {
 		rx_blame(rx, &blame);
-		weft_qp_fail_for(qp, &rx->term, &blame, access ? IB_EVENT_QP_ACCESS_ERR :
-								 IB_EVENT_QP_REQ_ERR);
+		weft_qp_fail_for(qp, &rx->term, &blame, rx_event(&rx->term));
 	} else {
 		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 	}

@@ -31,6 +31,7 @@ from hosts import OVER_SCTP
 from peer import (
     BAD_CRC,
     BOUNDS,
+    LOCAL,
     MSN,
     NO_RIGHT,
     OFFSET,
@@ -469,7 +470,7 @@ def full_queue():
         check(stream.entries < 15, f"a queue of {stream.entries} entries")
         sends = [fpdu.send(b"", msn=n + 1) for n in range(stream.entries + 1)]
         stream.give(*sends, write())
-        stream.ends()
+        stream.refused(LOCAL)
     VICTIM.unharmed()
 
 
