@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a locked operation, a line of another processor, a system call and a wake-up cost.
+#ifndef WEFT_PERF_PRICES_EVENTS_H
+#define WEFT_PERF_PRICES_EVENTS_H
+
+#include <string>
+#include <vector>
+
+namespace prices {
+
+// Nanoseconds each.
+struct EventPrice {
+  std::string what;
+  double ns;
+};
+
+// message is one of 64 bytes over TCP on loopback, its sender and its receiver on one processor. Of
+// two processors: line (one that the other has written) and wake_other. Throws perf::Failure.
+std::vector<EventPrice> events();
+
+// So many messages there and as many back, between the marks of perf/driver/mark.h.
+void messages(int rounds);
+
+}  // namespace prices
+
+#endif  // WEFT_PERF_PRICES_EVENTS_H
