@@ -35,6 +35,17 @@ class Turns(unittest.TestCase):
         self.results.insert(4, {"subject": "weft", "row": ROW["name"], "failure": "hangs"})
         self.assertTrue(self.line().endswith("| hangs |"), self.line())
 
+    def test_the_better_of_two_tools_is_the_reference(self):
+        for rate, ratio in ((100, "2.00"), (160, "1.50")):
+            self.results = [result("tcp", 120), result("tcp", rate, "qperf"), result("weft", 240)]
+            self.assertIn(f"({ratio} ×)", self.line())
+
+    def test_costs_at_real_prices_follow_the_ratio(self):
+        self.results = [result("tcp", 100), result("weft", 250)]
+        self.results += [{"subject": subject, "row": ROW["name"], "tool": "count", "hot": cost, "l3": cost, "cold": 3 * cost}
+                         for subject, cost in (("tcp", 30), ("weft", 20))]
+        self.assertIn("(2.50 ×; 1.50, 1.50, 1.50)", self.line())
+
     def test_a_failure_of_qperf_leaves_the_other_tool(self):
         self.results.append({"subject": "tcp", "row": ROW["name"], "tool": "qperf", "failure": "qperf said nothing"})
         self.assertEqual(self.line(), f"| {ROW['title']} | – | 120 MB/s ± 125 % | 240 MB/s ± 21 % (2.00 ×) |")
