@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Prints what bytes and events cost on this machine, in nanoseconds, as one JSON object. See
-// perf/run prices, which makes prices in counted instructions of it.
+// Prints what bytes and events cost on this machine, in nanoseconds, as one JSON object on a line.
+// See perf/run prices, which makes prices in counted instructions of it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,17 +12,17 @@
 namespace {
 
 void print_all() {
-  std::puts("{");
+  std::putchar('{');
   const std::vector<prices::BytePrice> bytes = prices::bytes();
   for (const prices::BytePrice& price : bytes) {
-    std::printf(" \"%s\": {\"hot\": %.4f, \"l3\": %.4f, \"cold\": %.4f},\n", price.what.c_str(),
+    std::printf("\"%s\": {\"hot\": %.4f, \"l3\": %.4f, \"cold\": %.4f}, ", price.what.c_str(),
                 price.hot, price.l3, price.cold);
   }
-  std::printf(" \"string\": %.1f", prices::string_ns(bytes));
+  std::printf("\"string\": %.1f", prices::string_ns(bytes));
   for (const prices::EventPrice& price : prices::events()) {
-    std::printf(",\n \"%s\": %.1f", price.what.c_str(), price.ns);
+    std::printf(", \"%s\": %.1f", price.what.c_str(), price.ns);
   }
-  std::puts("\n}");
+  std::puts("}");
 }
 
 }  // namespace
