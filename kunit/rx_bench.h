@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A receiver, fed by the encoders of wire/. */
+#ifndef WEFT_KUNIT_RX_BENCH_H
+#define WEFT_KUNIT_RX_BENCH_H
+
+#include "bench.h"
+#include "ends.h"
+#include "wire/bytes.h"
+#include "wire/crc.h"
+
+#define TAPE	(64U << 10)
+
+/**
+ * struct rx_bench - a receiver and what it is to be fed
+ * @e: the receiver
+ * @agreed: what its handshake came to
+ * @tape: FPDUs for it
+ * @len: bytes of them
+ * @said: what it answers
+ */
+struct rx_bench {
+	struct end *e;
+	struct weft_mpa_agreed agreed;
+	u8 *tape;
+	u32 len;
+	u8 *said;
+};
+
+static inline struct rx_bench *bench_new(struct kunit *test, bool crc)
+{
+	struct rx_bench *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->tape = kunit_kzalloc(test, TAPE, GFP_KERNEL);
+	r->said = kunit_kzalloc(test, TAPE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r->tape);
+	KUNIT_ASSERT_NOT_NULL(test, r->said);
+	r->agreed = (struct weft_mpa_agreed){
+		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
+	};
+	r->e = end_make(test);
+	KUNIT_ASSERT_EQ(test, end_start(r->e, &r->agreed, true), 0);
+	settle();
+	return r;
+}
+
+static inline void bench_free(struct kunit *test, struct rx_bench *r)
+{
+	end_free(test, r->e);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	kunit_kfree(test, r->tape);
+	kunit_kfree(test, r->said);
+}
+
+static inline void put(struct rx_bench *r, const struct weft_ddp_hdr *hdr, const void *payload, u32 len)
+{
+	r->len += fpdu_put(r->tape + r->len, hdr, payload, len, r->agreed.crc);
+}
+
+static inline struct weft_ddp_hdr send_hdr(u32 msn, u32 mo, bool last)
+{
+	return (struct weft_ddp_hdr){
+		.opcode = WEFT_RDMAP_SEND, .last = last, .qn = WEFT_QN_SEND, .msn = msn, .mo = mo,
+	};
+}
+
+static inline struct weft_ddp_hdr write_hdr(u32 offset, bool last)
+{
+	return (struct weft_ddp_hdr){
+		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = last, .stag = END_STAG,
+		.to = END_IOVA + offset,
+	};
+}
+
+static inline void expect_recv(struct kunit *test, struct rx_bench *r, u64 wr_id, u32 len, u8 status)
+{
+	struct weft_cqe cqe;
+
+	if (!end_poll(r->e, &cqe)) {
+		KUNIT_FAIL(test, "receive %llx has no completion", wr_id);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
+	if (!status)
+		KUNIT_EXPECT_EQ(test, cqe.byte_len, len);
+}
+
+static inline void expect_none(struct kunit *test, struct rx_bench *r)
+{
+	struct weft_cqe cqe;
+
+	KUNIT_EXPECT_FALSE(test, end_poll(r->e, &cqe));
+}
+
+/* What the receiver ended with: its Terminate, or a layer of 0xff if it sent none. */
+static inline struct weft_term terminate(struct rx_bench *r)
+{
+	struct weft_term why = { .layer = 0xff }, bad;
+	struct weft_ddp_hdr hdr;
+	u32 n, len, msn;
+	u8 op;
+
+	settle();
+	len = fake_take(r->e->fake, r->said, TAPE);
+	if (!len)
+		return why;
+	n = weft_ddp_decode(r->said + WEFT_MPA_LEN, weft_get_be16(r->said), true, &hdr, &bad);
+	if (n && hdr.opcode == WEFT_RDMAP_TERMINATE)
+		weft_term_decode(r->said + WEFT_MPA_LEN + n, weft_get_be16(r->said) - n, &why, &op,
+				 &msn);
+	return why;
+}
+
+/* What payloads are made of. */
+static const u8 text[] =
+	"A queue pair takes what comes, in whatever pieces it comes, and makes the same of it.";
+
+#endif /* WEFT_KUNIT_RX_BENCH_H */

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/* FPDUs that are damaged, cannot be read, or ask for what is wrong, and the peer's Terminate. */
+#include "rx_bench.h"
+
+/*
+ * A byte that is damaged anywhere is noticed before anything is done about its FPDU:
+ * nothing is placed or completed, and the peer is told. Whole, and in pieces.
+ */
+static void rx_damage(struct kunit *test)
+{
+	struct weft_ddp_hdr hdr;
+	u32 at, cut, all;
+
+	for (cut = 0; cut <= 17; cut += 17) {
+		for (at = 0, all = 1; at < all; at++) {
+			struct rx_bench *r = bench_new(test, true);
+			struct weft_term why;
+
+			end_receive(r->e, 71, 3000, 200);
+			hdr = send_hdr(1, 0, true);
+			put(r, &hdr, text, 33);
+			all = r->len;
+			r->e->fake->damage = at + 1;
+			r->e->fake->script.cut = cut;
+			fake_feed(r->e->fake, r->tape, r->len);
+			/* A length that is damaged may announce more: it does not come. */
+			if (at < 2)
+				fake_fin(r->e->fake);
+			why = terminate(r);
+			KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(r->e->qp), IB_QPS_ERR,
+					    "byte %u, cut %u", at, cut);
+			if (at >= 2) {
+				KUNIT_EXPECT_EQ_MSG(test, why.layer, (u8)WEFT_TERM_LLP,
+						    "byte %u, cut %u", at, cut);
+				KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_MPA_CRC);
+				KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_CRC_ERRORS),
+						1ULL);
+			}
+			KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
+			expect_none(test, r);
+			bench_free(test, r);
+		}
+		KUNIT_EXPECT_EQ(test, all, weft_fpdu_len(WEFT_DDP_UNTAGGED_LEN + 33));
+	}
+}
+
+/* Of frames that differ in their place alone, one is damaged: those before it are placed. */
+static void rx_row_damage(struct kunit *test)
+{
+	const u32 frames = 6, bad = 4, piece = 16;
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_ddp_hdr hdr;
+	struct weft_term why;
+	u32 i;
+
+	for (i = 0; i < frames; i++) {
+		hdr = write_hdr(1000 + i * piece, false);
+		put(r, &hdr, text, piece);
+	}
+	r->e->fake->damage = bad * (r->len / frames) + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN + 1;
+	fake_feed(r->e->fake, r->tape, r->len);
+	why = terminate(r);
+	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_LLP);
+	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_MPA_CRC);
+	for (i = 0; i < bad; i++)
+		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 1000 + i * piece, text, piece), 0);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory + 1000 + bad * piece, 0,
+					     END_MEMORY - 1000 - bad * piece), NULL);
+	bench_free(test, r);
+}
+
+/* A list of buffers within a list, which is not looked at. */
+static void rx_unreadable(struct kunit *test)
+{
+	struct rx_bench *r = bench_new(test, true);
+	struct fake *f = r->e->fake;
+	struct sk_buff *skb, *part[2];
+	struct weft_ddp_hdr hdr;
+	struct weft_term why;
+	u32 i;
+
+	hdr = write_hdr(1000, true);
+	put(r, &hdr, text, 21);
+	f->lowat = r->len;
+	fake_feed(f, r->tape, 8);
+	mutex_lock(&f->lock);
+	skb = skb_peek_tail(&f->in);
+	for (i = 0; i < ARRAY_SIZE(part); i++) {
+		part[i] = alloc_skb(4, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, part[i]);
+		skb_put_data(part[i], r->tape + 12 - 4 * i, 4);
+	}
+	skb_shinfo(part[1])->frag_list = part[0];
+	part[1]->len += 4;
+	part[1]->data_len += 4;
+	skb_shinfo(skb)->frag_list = part[1];
+	skb->len += 8;
+	skb->data_len += 8;
+	f->unread += 8;
+	mutex_unlock(&f->lock);
+	fake_feed(f, r->tape + 16, r->len - 16);
+	why = terminate(r);
+	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_RDMAP);
+	KUNIT_EXPECT_EQ(test, why.etype, (u8)WEFT_RDMAP_LOCAL);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
+	bench_free(test, r);
+}
+
+/* What a receiver must not take, and what it calls it. */
+static void rx_refused(struct kunit *test)
+{
+	static const struct {
+		const char *what;
+		struct weft_ddp_hdr hdr;
+		u32 len;
+		struct weft_term term;
+		u8 version;	/* first bytes that the encoder would not write */
+		u8 rdmap;
+	} cases[] = {
+		{ "a SEND's number", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 2 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
+		{ "a SEND's offset", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1,
+		  .mo = 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MO } },
+		{ "too long for its receive", { .opcode = WEFT_RDMAP_SEND, .last = true,
+		  .msn = 1 }, 101,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_TOO_LONG } },
+		{ "a queue that is not the opcode's", { .opcode = WEFT_RDMAP_SEND, .last = true,
+		  .qn = 1, .msn = 1 }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE } },
+		{ "a queue that is none", { .opcode = WEFT_RDMAP_SEND, .last = true,
+		  .qn = 9, .msn = 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN } },
+		{ "a key that nobody has", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
+		  .last = true, .stag = 0x12300, .to = END_IOVA }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
+		{ "a key of another domain", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
+		  .last = true, .stag = STAG_OTHER_PD, .to = IOVA }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_NOT_ASSOCIATED } },
+		{ "a key without the right", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
+		  .last = true, .stag = STAG, .to = IOVA }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
+		{ "behind the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
+		  .stag = END_STAG, .to = END_IOVA + END_MEMORY - 3 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_BOUNDS } },
+		{ "around the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
+		  .stag = END_STAG, .to = U64_MAX - 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_WRAP } },
+		{ "a key that no peer may invalidate", { .opcode = WEFT_RDMAP_SEND_INV,
+		  .last = true, .msn = 1, .inv_stag = END_STAG }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RO_CANNOT_INVALIDATE } },
+		{ "a read's number", { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1,
+		  .msn = 3 }, WEFT_READ_REQ_LEN,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
+		{ "a read that is too long", { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
+		  .qn = 1, .msn = 1 }, WEFT_READ_REQ_LEN + 1,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_TOO_LONG } },
+		{ "an answer that nobody asked for", { .opcode = WEFT_RDMAP_READ_RESP,
+		  .tagged = true, .last = true, .stag = 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
+		{ "an opcode that is none", { .opcode = 15, .last = true, .msn = 1 }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE } },
+		{ "DDP's version", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 }, 4,
+		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_VERSION }, .version = 1 },
+		{ "RDMAP's version", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 }, 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_VERSION }, .rdmap = 1 },
+	};
+	static const u8 zeroes[200];
+	u32 i, cut;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		struct rx_bench *r = bench_new(test, true);
+		const char *what = cases[i / 2].what;
+		struct weft_term why;
+		u32 end;
+
+		cut = i & 1 ? 5 : 0;
+		end_receive(r->e, 71, 3000, 100);
+		put(r, &cases[i / 2].hdr, zeroes, cases[i / 2].len);
+		if (cases[i / 2].version)
+			r->tape[WEFT_MPA_LEN] ^= 2;
+		if (cases[i / 2].rdmap)
+			r->tape[WEFT_MPA_LEN + 1] ^= 0x80;
+		end = r->len - WEFT_CRC_LEN;
+		weft_crc_put(r->tape + end, weft_crc_update(WEFT_CRC_SEED, r->tape, end));
+		r->e->fake->script.cut = cut;
+		fake_feed(r->e->fake, r->tape, r->len);
+		why = terminate(r);
+		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(r->e->qp), IB_QPS_ERR, "%s", what);
+		KUNIT_EXPECT_EQ_MSG(test, why.layer, cases[i / 2].term.layer, "%s", what);
+		KUNIT_EXPECT_EQ_MSG(test, why.etype, cases[i / 2].term.etype, "%s", what);
+		KUNIT_EXPECT_EQ_MSG(test, why.code, cases[i / 2].term.code, "%s", what);
+		KUNIT_EXPECT_EQ_MSG(test, r->e->failed, 1, "%s", what);
+		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
+		bench_free(test, r);
+	}
+}
+
+/* More reads than were agreed. */
+static void rx_read_depth(struct kunit *test)
+{
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1 };
+	struct weft_read_req req = { .sink_stag = 9, .size = 0 };
+	u8 bytes[WEFT_READ_REQ_LEN];
+	u32 i;
+
+	weft_read_req_encode(bytes, &req);
+	for (i = 1; i <= 3; i++) {
+		hdr.msn = i;
+		put(r, &hdr, bytes, sizeof(bytes));
+	}
+	/* In one packet buffer: nothing can be answered in between. */
+	fake_feed(r->e->fake, r->tape, r->len);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_REQ_ERR);
+	settle();
+	bench_free(test, r);
+}
+
+/* The peer's Terminate ends the queue pair, which has nothing to say to it. */
+static void rx_terminate(struct kunit *test)
+{
+	const struct weft_term term = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
+	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_TERMINATE, .last = true,
+		.qn = WEFT_QN_TERMINATE, .msn = 1 };
+	u8 bytes[WEFT_TERM_MAX_LEN];
+	u32 cut, n;
+
+	for (cut = 0; cut < 20; cut++) {
+		struct rx_bench *r = bench_new(test, true);
+
+		n = weft_term_encode(bytes, &term, NULL, 0, 0);
+		put(r, &hdr, bytes, n);
+		r->e->fake->script.cut = cut;
+		fake_feed(r->e->fake, r->tape, r->len);
+		KUNIT_EXPECT_EQ(test, terminate(r).layer, 0xff);
+		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
+		KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
+		KUNIT_EXPECT_EQ(test, r->e->failed, 1);
+		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_TERMINATES), 1ULL);
+		bench_free(test, r);
+	}
+}
+
+/* Of two READs the peer's Terminate names the second, which alone was not allowed. */
+static void rx_terminate_names(struct kunit *test)
+{
+	const struct weft_term term = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
+	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_TERMINATE, .last = true,
+		.qn = WEFT_QN_TERMINATE, .msn = 1 };
+	u8 bytes[WEFT_TERM_MAX_LEN], asked[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN] = {};
+	const struct weft_ddp_hdr read = { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
+		.qn = WEFT_QN_READ_REQ, .msn = 2 };
+	struct rx_bench *r = bench_new(test, true);
+	struct weft_sq_wr *wr;
+	u32 i, n;
+
+	for (i = 0; i < 2; i++) {
+		wr = end_wr(r->e, WEFT_OP_READ, 200 * i, 8);
+		end_remote(wr, 0);
+		end_post(r->e, wr);
+	}
+	end_ring(r->e);
+	settle();
+	KUNIT_ASSERT_GT(test, fake_take(r->e->fake, r->said, TAPE), 0U);
+	weft_ddp_encode(asked, &read);
+	n = weft_term_encode(bytes, &term, asked, sizeof(asked), sizeof(asked));
+	put(r, &hdr, bytes, n);
+	fake_feed(r->e->fake, r->tape, r->len);
+	settle();
+	mutex_lock(&r->e->qp->tx.lock);
+	weft_stream_stop(r->e->qp);
+	weft_qp_unlock(r->e->qp);
+	expect_recv(test, r, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
+	expect_recv(test, r, 0x1001, 0, IB_WC_REM_ACCESS_ERR);
+	expect_none(test, r);
+	bench_free(test, r);
+}
+
+static struct kunit_case wrong_cases[] = {
+	KUNIT_CASE(rx_damage),
+	KUNIT_CASE(rx_row_damage),
+	KUNIT_CASE(rx_unreadable),
+	KUNIT_CASE(rx_refused),
+	KUNIT_CASE(rx_read_depth),
+	KUNIT_CASE(rx_terminate),
+	KUNIT_CASE(rx_terminate_names),
+	{}
+};
+
+static int wrong_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+static struct kunit_suite wrong_suite = {
+	.name = "weft_rx_wrong",
+	.suite_init = wrong_suite_init,
+	.suite_exit = bench_suite_exit,
+	.test_cases = wrong_cases,
+};
+
+kunit_test_suite(wrong_suite);
