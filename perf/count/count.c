@@ -107,7 +107,6 @@ static void string(struct block* block, uint8_t opcode, uint32_t width, bool alo
 static void look(struct block* block, const uint8_t* byte, size_t size, bool alone) {
   const uint8_t* end = byte + size;
   bool rep = false, f2 = false, wide = false, half = false, lock = false;
-  uint32_t width;
 
   for (; byte < end; byte++) {
     if (*byte == 0xf2 || *byte == 0xf3) {
@@ -128,7 +127,7 @@ static void look(struct block* block, const uint8_t* byte, size_t size, bool alo
   /* An exchange with memory locks without the prefix. */
   if (lock || ((*byte == 0x86 || *byte == 0x87) && byte + 1 < end && byte[1] < 0xc0))
     block->locked++;
-  width = wide ? 8 : half ? 2 : 4;
+  const uint32_t width = wide ? 8 : half ? 2 : 4;
   if (rep && ((*byte & 0xfe) == 0xa4 || (*byte & 0xfe) == 0xaa))
     string(block, *byte, width, alone);
   else if (f2 && end - byte > 2 && byte[0] == 0x0f && byte[1] == 0x38 && (byte[2] & 0xfe) == 0xf0)
