@@ -401,14 +401,17 @@ leave() {
 	someone_in_a='' someone_in_b=''
 }
 
-# finish: says what was repeated, prints the counts and ends the script. It is a failure if, beside one, more
-# than one in ten had to be repeated: on a busy machine perftest's client comes between two listeners that often.
+# finish: says what was repeated, prints the counts and ends the script. It is a failure if more than
+# one in twenty had to be repeated, and more than one in all. Of perftest one in ten may be, and one more,
+# because its client comes between two listeners more often on a busy machine.
 finish() {
-	local reason
+	local reason allowed
 	leave
 	for reason in "${!begun_for[@]}"; do
 		echo "retried: $reason ${repeated_for[$reason]:-0} of ${begun_for[$reason]}"
-		(((${repeated_for[$reason]:-0} - 1) * 10 <= begun_for[$reason])) ||
+		allowed=$((begun_for[$reason] / 20))
+		[[ $reason != perftest* ]] || allowed=$((1 + begun_for[$reason] / 10))
+		((${repeated_for[$reason]:-0} < 2 || repeated_for[$reason] <= allowed)) ||
 			not_ok "few retries of $reason" "${repeated_for[$reason]} of ${begun_for[$reason]} had to be repeated"
 	done
 	((passed + failed > 0)) || not_ok "${0##*/}" "none of its tests has run"

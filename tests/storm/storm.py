@@ -36,6 +36,8 @@ PATIENCE = int(os.environ.get("WEFT_PATIENCE", "1"))
 SERVED = 1000 * PATIENCE
 ASKED = 3
 PORT, HONEST = 7471, 7472
+# A change that is refused so often, and never done, changes nothing: by chance one is refused at times, as IPv6 is below an MTU of 1280.
+TRIES = 4
 
 
 # What has refused a command or a word, and why: in a storm, much of what they are about is gone.
@@ -398,7 +400,7 @@ def calm():
 
 
 def rounds(seed, seconds, only, resident, refused):
-    """Yields each round's verdict; refused has for each change how it was refused, or None if it once was not."""
+    """Yields each round's verdict; refused has for each change how it was refused each time, or None once it was not."""
     began = time.monotonic()
     for number in itertools.count() if only is None else itertools.repeat(only):
         if time.monotonic() - began > seconds:
@@ -414,8 +416,8 @@ def rounds(seed, seconds, only, resident, refused):
                 time.sleep(max(0, start + moment - time.monotonic()))
                 refusals.clear()
                 change(actors, chance)
-                if refused.get(change.__name__, True):
-                    refused[change.__name__] = refusals[0] if refusals else None
+                if refused.setdefault(change.__name__, []) is not None:
+                    refused[change.__name__] = [*refused[change.__name__], refusals[0]] if refusals else None
             marks = [("changes", time.monotonic())]
             for actor in actors:
                 actor.kill()
@@ -463,8 +465,9 @@ def main():
     print(f"row|rounds of a storm|{passed + failed}|" + (f"FAILED: {failed} of them" if failed else "calm after each"))
     # A storm in which nothing happens proves nothing.
     for change, why in refused.items():
-        print(f"not ok {change}: {why}" if why else f"ok {change} changed something", flush=True)
-        passed, failed = passed + (not why), failed + bool(why)
+        good = why is None or len(why) < TRIES
+        print(f"ok {change} is not always refused" if good else f"not ok {change} is refused each time: {why[-1]}", flush=True)
+        passed, failed = passed + good, failed + (not good)
     for line in run(PROGRAM, "counts", "--counts", COUNTS).splitlines():
         what, number = line.split()
         good = int(number) > 0
