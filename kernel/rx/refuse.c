@@ -111,7 +111,7 @@ static void rx_blame(const struct weft_rx *rx, struct weft_blame *blame)
 		       request ? rx->place.bytes : NULL);
 }
 
-/* What the queue pair's owner is told of a failure for which the peer gets that Terminate. */
+/* The owner's event for a failure that the peer learns by this Terminate. */
 static enum ib_event_type rx_event(const struct weft_term *term)
 {
 	if (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_PROTECTION)

@@ -94,6 +94,9 @@ class Ends {
       perf::fail_errno("connect");
     }
     perf::Descriptor far(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (far.number() < 0) {
+      perf::fail_errno("accept");
+    }
     perf::no_delay(near);
     perf::no_delay(far);
     Ends made;
@@ -152,6 +155,7 @@ double moved_line(int here, int there) {
 std::vector<EventPrice> events() {
   const std::vector<int> there = processors();
   std::atomic<long> own{0};
+  perf::require(there.size() > 1, "a wake-up of another processor needs two processors");
   stay_on(there[0]);
   std::vector<EventPrice> found{
       {"locked", best_each_ns(kRounds, kOperations, [&] { own.fetch_add(1); })},
@@ -161,10 +165,8 @@ std::vector<EventPrice> events() {
   const Ends tcp = Ends::tcp();
   found.push_back({"wake", half_exchange(pipes.sides(), there[0], there[0])});
   found.push_back({"message", half_exchange(tcp.sides(), there[0], there[0])});
-  if (there.size() > 1) {
-    found.push_back({"line", moved_line(there[0], there[1])});
-    found.push_back({"wake_other", half_exchange(pipes.sides(), there[0], there[1])});
-  }
+  found.push_back({"line", moved_line(there[0], there[1])});
+  found.push_back({"wake_other", half_exchange(pipes.sides(), there[0], there[1])});
   return found;
 }
 

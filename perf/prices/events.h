@@ -15,7 +15,8 @@ struct EventPrice {
 };
 
 // message is one of 64 bytes over TCP on loopback, its sender and its receiver on one processor. Of
-// two processors: line (one that the other has written) and wake_other. Throws perf::Failure.
+// two processors: line (one that the other has written) and wake_other. Throws perf::Failure, also
+// where there is one processor only.
 std::vector<EventPrice> events();
 
 // So many messages there and as many back, between the marks of perf/driver/mark.h.
