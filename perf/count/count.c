@@ -4,21 +4,16 @@
  *
  * The marks are no-ops that the measured program executes (perf/driver/mark.h): WFT< zeroes
  * the counters, WFT> writes them to the file of the argument out=FILE, one line for each
- * block of instructions: address, times it ran, instructions in it, and of these what a real
- * processor has another price for: bytes copied by rep movsb and by wider ones, bytes
- * cleared, string instructions that did so, bytes checked by crc32, locked operations. Only the
- * last stretch between marks is in the file. With side=server it is the server's marks, WFT( and
- * WFT).
- *
- * A string instruction is the last of its block, and runs again in a block of its own until it is
- * done: QEMU moves one element each time. So the times that the block of its own ran are the
- * elements.
+ * block of instructions: address, times it ran, instructions in it, and what dear.h knows of
+ * these. Only the last stretch between marks is in the file. With side=server it is the server's
+ * marks, WFT( and WFT).
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dear.h"
 #include "plugin.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -33,12 +28,7 @@ struct block {
   uint64_t runs;
   uint64_t address;
   uint32_t instructions;
-  uint32_t copied_b;
-  uint32_t copied_q;
-  uint32_t cleared;
-  uint32_t strings;
-  uint32_t checked;
-  uint32_t locked;
+  struct dear dear;
 };
 
 /* Blocks never move: the generated code adds to their counters. One processor, no locks. */
@@ -84,54 +74,12 @@ static void end(unsigned int cpu, void* data) {
   for (struct blocks* b = all; b; b = b->next)
     for (size_t i = 0; i < b->used; i++)
       if (b->block[i].runs)
-        fprintf(file, "%llx %llu %u %u %u %u %u %u %u\n", (unsigned long long)b->block[i].address,
-                (unsigned long long)b->block[i].runs, b->block[i].instructions,
-                b->block[i].copied_b, b->block[i].copied_q, b->block[i].cleared,
-                b->block[i].strings, b->block[i].checked, b->block[i].locked);
+        fprintf(file, "%llx %llu %u %u %u %u %u %u %u %u\n",
+                (unsigned long long)b->block[i].address, (unsigned long long)b->block[i].runs,
+                b->block[i].instructions, b->block[i].dear.copied_b, b->block[i].dear.copied_q,
+                b->block[i].dear.cleared, b->block[i].dear.strings, b->block[i].dear.checked,
+                b->block[i].dear.locked, b->block[i].dear.steps);
   fclose(file);
-}
-
-/* Adds a step of a string instruction that copies (movs) or clears (stos), or its beginning. */
-static void string(struct block* block, uint8_t opcode, uint32_t width, bool alone) {
-  if (!alone)
-    block->strings = 1;
-  else if (opcode == 0xa4)
-    block->copied_b = 1;
-  else if (opcode == 0xa5)
-    block->copied_q = width;
-  else
-    block->cleared = opcode == 0xaa ? 1 : width;
-}
-
-/* Adds what one instruction of x86-64 does to its block. */
-static void look(struct block* block, const uint8_t* byte, size_t size, bool alone) {
-  const uint8_t* end = byte + size;
-  bool rep = false, f2 = false, wide = false, half = false, lock = false;
-
-  for (; byte < end; byte++) {
-    if (*byte == 0xf2 || *byte == 0xf3) {
-      rep = true;
-      f2 = *byte == 0xf2;
-    } else if (*byte == 0x66) {
-      half = true;
-    } else if (*byte == 0xf0) {
-      lock = true;
-    } else if (*byte != 0x2e && *byte != 0x3e && *byte != 0x64 && *byte != 0x65) {
-      break;
-    }
-  }
-  if (byte < end && (*byte & 0xf0) == 0x40)
-    wide = *byte++ & 8;
-  if (byte == end)
-    return;
-  /* An exchange with memory locks without the prefix. */
-  if (lock || ((*byte == 0x86 || *byte == 0x87) && byte + 1 < end && byte[1] < 0xc0))
-    block->locked++;
-  const uint32_t width = wide ? 8 : half ? 2 : 4;
-  if (rep && ((*byte & 0xfe) == 0xa4 || (*byte & 0xfe) == 0xaa))
-    string(block, *byte, width, alone);
-  else if (f2 && end - byte > 2 && byte[0] == 0x0f && byte[1] == 0x38 && (byte[2] & 0xfe) == 0xf0)
-    block->checked += byte[2] == 0xf0 ? 1 : width;
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
@@ -147,7 +95,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
     struct qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
     const char* bytes = qemu_plugin_insn_data(insn);
 
-    look(block, qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn), n == 1);
+    look(&block->dear, qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn), n == 1);
     if (qemu_plugin_insn_size(insn) != 7 || memcmp(bytes, mark, 6))
       continue;
     if (bytes[6] == first || bytes[6] == last)

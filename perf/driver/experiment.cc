@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "experiment.h"
 
+#include <fcntl.h>
+
 #include <array>
 
 namespace perf {
@@ -64,12 +66,24 @@ std::span<const Experiment> experiments() {
   return kExperiments;
 }
 
+namespace {
+
+// Clients that shall begin at once all wait here; they have nothing left to set up.
+void await_start(const std::string& fifo) {
+  if (!fifo.empty() && Descriptor(open(fifo.c_str(), O_RDONLY | O_CLOEXEC)).number() < 0) {
+    fail_errno(fifo);
+  }
+}
+
+}  // namespace
+
 Usage run_case(const Client& client, const std::function<void(Transport&)>& measure) {
   client.control.send("case " + client.settings.line());
   const auto port = static_cast<std::uint16_t>(std::stoul(client.control.expect("port")));
   const std::unique_ptr<Transport> transport =
       make_connected(client.settings, client.address, port);
   client.control.expect("ready");
+  await_start(client.settings.start);
   measure(*transport);
   client.control.send("end");
   return Usage::parse(client.control.expect("usage"));

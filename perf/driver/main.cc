@@ -37,7 +37,8 @@ void usage(std::ostream& out) {
          "  batch=N                  messages that wake the receiver at once (1), where the "
          "device\n"
          "                           moderates completions; fewer after 1 ms\n"
-         "  arena=BYTES              messages walk through so much memory\n";
+         "  arena=BYTES              messages walk through so much memory\n"
+         "  start=FIFO               wait until somebody opens this to write\n";
 }
 
 const Experiment& find(const std::string& name) {

@@ -98,6 +98,8 @@ void Settings::set(const std::string& word) {
     batch = number<unsigned>(value, name);
   } else if (name == "arena") {
     arena = number<std::size_t>(value, name);
+  } else if (name == "start") {
+    start = value;
   } else {
     throw Failure("there is no setting '" + name + "'");
   }
