@@ -13,9 +13,6 @@
 
 extern const struct weft_llp_class weft_tcp_class;
 
-/* So many bytes are a packet of a large message. */
-#define WEFT_TCP_LARGE		SZ_16K
-
 /**
  * struct weft_tcp_turn - how soon the peer's messages are answered
  * @segs_read: how many of the peer's segments had come when the last read ended

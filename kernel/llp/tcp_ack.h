@@ -5,14 +5,8 @@
 
 #include <net/tcp.h>
 
+#include "base/policy.h"
 #include "llp/tcp.h"
-
-/*
- * So many segments has a short message at most, which are fewer than the ten of a congestion window
- * that TCP begins with; and so many short messages are answered before one waits for its answer.
- */
-#define WEFT_TCP_SHORT_SEGS	8
-#define WEFT_TCP_TURNS		8
 
 /**
  * weft_tcp_count_turn() - count a short message that was answered soon
@@ -61,7 +55,8 @@ static inline void weft_tcp_ack_with_answer(struct weft_tcp *tcp, struct sock *s
 	u32 unacknowledged = tp->rcv_nxt - tp->rcv_wup;
 
 	sock_owned_by_me(sk);
-	if (tcp->turn.num < WEFT_TCP_TURNS || !inet_csk_in_pingpong_mode(sk) || tp->packets_out ||
+	if (!weft_rule(WEFT_RULE_ACK_WITH_ANSWER) || tcp->turn.num < WEFT_TCP_TURNS ||
+	    !inet_csk_in_pingpong_mode(sk) || tp->packets_out ||
 	    segs > WEFT_TCP_SHORT_SEGS || segs * tp->advmss > WEFT_TCP_LARGE ||
 	    unacknowledged > WEFT_TCP_LARGE || unacknowledged <= icsk->icsk_ack.rcv_mss)
 		return;

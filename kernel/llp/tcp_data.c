@@ -14,11 +14,6 @@
 
 /* --- when packets are read --- */
 
-/* The most bytes that wait: the copy of more would take long, and TCP is to keep room. */
-#define WEFT_TCP_MOST		SZ_1M
-/* The most packets that are read at once before one is put off again. */
-#define WEFT_TCP_HASTY		63
-
 /**
  * weft_tcp_read_put_off() - read the packets that were put off, if there are any
  * @tcp: the stream
@@ -83,8 +78,8 @@ static bool tcp_puts_off(struct weft_tcp *tcp)
 	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
 	u32 unread = tp->rcv_nxt - tp->copied_seq;
 
-	if (!in_serving_softirq() || unread < WEFT_TCP_LARGE || unread > WEFT_TCP_MOST ||
-	    tcp->at_once || weft_tcp_full(&tcp->llp))
+	if (!weft_rule(WEFT_RULE_PUT_OFF) || !in_serving_softirq() || unread < WEFT_TCP_LARGE ||
+	    unread > WEFT_TCP_MOST || tcp->at_once || weft_tcp_full(&tcp->llp))
 		return false;
 	if (tcp->put_off)
 		return true;
@@ -385,7 +380,8 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	 * back until then. None does here, and a message is often two FPDUs, an RDMA Write and a
 	 * Send. What answers them acknowledges them, or TCP's timer.
 	 */
-	inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_PUSHED2;
+	if (weft_rule(WEFT_RULE_ACK_LATER))
+		inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_PUSHED2;
 	weft_tcp_ack_at_once(tcp, sk);
 	weft_tcp_count_turn(&tcp->turn, tp->data_segs_out, tp->lsndtime, tcp_jiffies32);
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);

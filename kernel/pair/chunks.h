@@ -10,14 +10,6 @@ struct page;
 
 /* The most chunks that are laid out ahead of the stream. */
 #define WEFT_TX_CHUNKS	2
-/*
- * The most large chunks kept for another use while TCP may still hold them: 4 MiB, as much as TCP
- * has under way by default (tcp_wmem). Of less, a disk that reads and writes 1 MiB at a time would
- * have new ones cleared all the time.
- */
-#define WEFT_TX_SPARES	32U
-/* The most that are kept if no more are needed for a while. */
-#define WEFT_TX_FEW_SPARES	8U
 
 /**
  * struct weft_chunk - a run of stream bytes waiting to be taken

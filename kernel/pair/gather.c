@@ -40,6 +40,8 @@ bool weft_gather_holds(struct weft_gather *gather)
 	struct weft_qp *qp = gather_qp(gather);
 
 	lockdep_assert_held(&qp->post_lock);
+	if (!weft_rule(WEFT_RULE_GATHER) && !gather->held)
+		return false;
 	if (!gather->held && gather->until) {
 		gather->until--;
 		if (!gather->going) {

@@ -15,21 +15,7 @@
 #include <linux/hrtimer.h>
 #include <linux/types.h>
 
-/* So many posts are sent together at most, and so many in one moment make the next be held. */
-#define WEFT_GATHER_MOST	8
-#define WEFT_GATHER_LEAST	4
-/*
- * How long a request is held at most: the other end answers at least four in it. A slow machine
- * takes longer for four, so there the moment is WEFT_GATHER_POSTS times what lay between two posts
- * that were sent at once. If that is more than WEFT_GATHER_MAX_NS, the consumer does not wait for
- * this machine, and the moment stays short.
- */
-#define WEFT_GATHER_NS		(250 * NSEC_PER_USEC)
-#define WEFT_GATHER_MAX_NS	(1 * NSEC_PER_MSEC)
-#define WEFT_GATHER_POSTS	5
-/* How many posts, or posts sent together, lie between two trials. */
-#define WEFT_GATHER_SOON	64
-#define WEFT_GATHER_LATE	1024
+#include "base/policy.h"
 
 /**
  * struct weft_gather - the posts of a queue pair of the kernel's own that are held

@@ -3,6 +3,7 @@
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 
+#include "base/policy.h"
 #include "base/workqueue.h"
 #include "pair/kernel.h"
 #include "pair/qp.h"
@@ -128,7 +129,7 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
  */
 static bool worker_is_near(const struct weft_qp *qp)
 {
-	if (!qp->kernel)
+	if (!qp->kernel || !weft_rule(WEFT_RULE_NEAR))
 		return false;
 	if (in_serving_softirq())
 		return true;

@@ -7,7 +7,8 @@
  * sends it. In a streak a worker sends: the poster continues to post without entering the
  * kernel, so that trains are longer and the receiver is woken less often. The streak
  * belongs to the completion queue of sends, since one thread often posts to several queue
- * pairs that share it.
+ * pairs that share it. Each message received halves the count. So questions and answers stay below
+ * WEFT_STREAK, and a stream that gets a credit now and then does not.
  */
 #ifndef WEFT_STREAK_H
 #define WEFT_STREAK_H
@@ -17,15 +18,7 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-/*
- * The number of requests that make a streak. Each message received halves the count. So
- * questions and answers stay below this number, and a stream that gets a credit now and
- * then does not.
- */
-#define WEFT_STREAK		6U
-#define WEFT_STREAK_MAX		16U
-/* The pause that ends a streak, in jiffies. */
-#define WEFT_STREAK_PAUSE	2
+#include "base/policy.h"
 
 /**
  * struct weft_streak - requests in a row
@@ -47,7 +40,8 @@ static inline bool weft_streak_paused(const struct weft_streak *s)
 /* Returns true if the poster is likely to post more at once. */
 static inline bool weft_streak_goes_on(const struct weft_streak *s)
 {
-	return READ_ONCE(s->length) >= WEFT_STREAK && !weft_streak_paused(s);
+	return weft_rule(WEFT_RULE_STREAK) && READ_ONCE(s->length) >= WEFT_STREAK &&
+	       !weft_streak_paused(s);
 }
 
 /* Counts a request that was taken to be sent. */

@@ -11,6 +11,7 @@
 
 #include "base/context.h"
 #include "base/limit.h"
+#include "base/policy.h"
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "llp/llp.h"
@@ -96,7 +97,7 @@ void weft_stream_run(struct weft_qp *qp)
 static void stream_follow(struct weft_qp *qp)
 {
 	lockdep_assert_held(&qp->tx.lock);
-	if (qp->llp)
+	if (qp->llp && weft_rule(WEFT_RULE_FOLLOW))
 		weft_llp_follow(qp->llp);
 }
 

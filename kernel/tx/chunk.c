@@ -7,6 +7,7 @@
 #include <linux/sizes.h>
 
 #include "base/context.h"
+#include "base/policy.h"
 #include "tx/chunk.h"
 
 /* The order of a chunk for long messages: 128 KiB, which fill two packet buffers. */
@@ -18,7 +19,7 @@ void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 	struct page *page = chunks->chunk[index].page;
 
 	/* A new large chunk has to be cleared, while TCP will soon let go of this one. */
-	if (chunks->num_spares < WEFT_TX_SPARES &&
+	if (weft_rule(WEFT_RULE_SPARES) && chunks->num_spares < WEFT_TX_SPARES &&
 	    chunks->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER) {
 		if (!chunks->num_spares++)
 			INIT_LIST_HEAD(&chunks->spares);

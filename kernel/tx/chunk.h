@@ -5,6 +5,7 @@
 
 #include <linux/mm.h>
 
+#include "base/policy.h"
 #include "pair/chunks.h"
 
 struct ib_ucontext;
@@ -30,8 +31,8 @@ void weft_chunks_drop(struct weft_chunks *chunks);
 static inline bool weft_chunk_is_short(const struct weft_chunk *c, u32 left,
 				       const struct ib_ucontext *payer)
 {
-	return !payer && c->size == PAGE_SIZE && c->sent == c->fill &&
-	       left + WEFT_CHUNK_FRAME > PAGE_SIZE;
+	return weft_rule(WEFT_RULE_LARGE) && !payer && c->size == PAGE_SIZE &&
+	       c->sent == c->fill && left + WEFT_CHUNK_FRAME > PAGE_SIZE;
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/sizes.h>
 
 #include "base/context.h"
+#include "base/policy.h"
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "llp/llp.h"
@@ -126,13 +127,6 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 }
 
 /*
- * The payload of one message in bytes, or the slots of the ring in use, from which on laying out
- * takes long.
- */
-#define WEFT_TX_LONG		(32U << 10)
-#define WEFT_TX_MANY		32
-
-/*
  * Returns true if it takes long to lay out the message in progress. What is lent is pushed after
  * a few FPDUs, so even with a CRC it is not worth taking the lock twice.
  */
@@ -149,8 +143,8 @@ static bool tx_is_long(const struct weft_tx *tx)
  */
 static bool tx_is_shared(const struct weft_tx *tx)
 {
-	return tx->msg.total > SZ_128K && tx->longest != WEFT_FPDU_ONE_SEGMENT &&
-	       !single_task_running();
+	return weft_rule(WEFT_RULE_TURNS) && tx->msg.total > SZ_128K &&
+	       tx->longest != WEFT_FPDU_ONE_SEGMENT && !single_task_running();
 }
 
 /*
@@ -176,7 +170,7 @@ static bool tx_build(struct weft_qp *qp)
 		weft_chunks_taken(&batch->chunks);
 	}
 	while (tx_find_message(qp, any)) {
-		if (!apart && (many || tx_is_long(tx))) {
+		if (!apart && weft_rule(WEFT_RULE_APART) && (many || tx_is_long(tx))) {
 			weft_llp_unlock(qp->llp);
 			apart = true;
 		}
@@ -207,7 +201,7 @@ static bool tx_build(struct weft_qp *qp)
  */
 void weft_tx_complete(struct weft_qp *qp)
 {
-	bool now = weft_qp_state(qp) != IB_QPS_RTS;
+	bool now = weft_qp_state(qp) != IB_QPS_RTS || !weft_rule(WEFT_RULE_TOGETHER);
 	struct weft_inflight *inflight = &qp->inflight;
 	const struct weft_tx *tx = &qp->tx;
 	struct weft_request *w;

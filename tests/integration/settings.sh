@@ -271,6 +271,15 @@ if reload crc=required mpa_revision=1 rtr=write extensions=off markers=on; then
 	echo off >/sys/module/weft/parameters/crc
 	check "module parameters show what was written" test "$(</sys/module/weft/parameters/crc)" = off
 	check "module parameters change no device that is there" value_is crc required
+	without=/sys/module/weft/parameters/without
+	all=$(modinfo -F parm weft | sed -n 's/^without:.*some of \([a-z,-]*\) .*/\1/p')
+	echo "$all" >$without
+	check "each rule can be done without" test "$all" != "" -a "$(<$without)" = "$all"
+	exchange "without any rule"
+	refused "what is no rule is refused" "Invalid argument" 10 bash -c "echo gather,haste >$without"
+	check "and changes none" test "$(<$without)" = "$all"
+	echo >$without
+	check "all rules hold again" test "$(<$without)" = ""
 	exchange "connections go by the defaults"
 	set_a markers off
 	set_b markers off
