@@ -15,8 +15,15 @@
 #include <linux/workqueue.h>
 
 #include "base/compat/sock.h"
+#include "base/policy.h"
 #include "queue/cq.h"
 #include "queue/vector.h"
+
+/* Returns true if the consumer polls in that context. A user's queue has none, which reads as 0. */
+static bool vector_polls_in(const struct weft_cq *cq, enum ib_poll_context ctx)
+{
+	return !cq->ib.uobject && cq->ib.poll_ctx == ctx;
+}
 
 /*
  * Returns true if the vector of a queue counts: packets are steered, and the RDMA core works for
@@ -26,9 +33,9 @@
  */
 static bool vector_counts(const struct weft_cq *cq)
 {
-	return weft_sock_steered() &&
-	       (cq->ib.poll_ctx == IB_POLL_SOFTIRQ ||
-		(cq->ib.poll_ctx == IB_POLL_WORKQUEUE && !cq->ib.dim));
+	return weft_rule(WEFT_RULE_VECTORS) && weft_sock_steered() &&
+	       (vector_polls_in(cq, IB_POLL_SOFTIRQ) ||
+		(vector_polls_in(cq, IB_POLL_WORKQUEUE) && !cq->ib.dim));
 }
 
 /*
@@ -37,7 +44,7 @@ static bool vector_counts(const struct weft_cq *cq)
  */
 static void vector_call_here(struct weft_cq *cq)
 {
-	bool raises = cq->ib.poll_ctx == IB_POLL_SOFTIRQ && !irqs_disabled();
+	bool raises = vector_polls_in(cq, IB_POLL_SOFTIRQ) && !irqs_disabled();
 
 	if (raises)
 		local_bh_disable();
@@ -103,6 +110,6 @@ void weft_vector_end(struct weft_cq *cq)
 	/* A call is an interrupt's time away. */
 	while (atomic_read_acquire(&cq->calls))
 		cond_resched();
-	if (cq->ib.poll_ctx == IB_POLL_WORKQUEUE)
+	if (vector_polls_in(cq, IB_POLL_WORKQUEUE))
 		cancel_work_sync(&cq->ib.work);
 }

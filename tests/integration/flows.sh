@@ -39,6 +39,13 @@ bounced() {
 	over=($((after[0] - before[0])) $((after[1] - before[1])))
 }
 
+trace=/sys/kernel/tracing
+mount -t tracefs tracefs $trace 2>/dev/null
+# What calls a consumer on another processor (kernel/queue/vector.c).
+caller=vector_called
+check "the kernel tells of each call on another processor" \
+	eval "echo $caller >$trace/set_ftrace_filter && echo function >$trace/current_tracer"
+
 # Unless somebody records where a program runs, a packet goes where the hash of its connection leads. That is the right
 # processor in one of four sessions, since each direction has a hash of its own.
 for queue in /sys/class/net/eth[01]/queues/rx-0; do
@@ -59,9 +66,12 @@ for programs in "0 1" "1 0" "0 1" "1 0"; do
 	fi
 done
 
+# A program's thread is woken by whoever writes its completion, whatever vector its queue has.
+calls=$(grep -c " $caller " $trace/trace)
+check "no program's queue has its consumer called on another processor: $calls times" test "$calls" = 0
+echo nop >$trace/current_tracer
+
 # --- vectors are processors, where packets are steered ---
-trace=/sys/kernel/tracing
-mount -t tracefs tracefs $trace 2>/dev/null
 for event in cq_alloc cq_schedule; do
 	echo 1 >$trace/events/rdma_core/$event/enable
 done
