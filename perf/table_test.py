@@ -46,6 +46,21 @@ class Turns(unittest.TestCase):
                          for subject, cost in (("tcp", 30), ("weft", 20))]
         self.assertIn("(2.50 ×; 1.50, 1.50, 1.50)", self.line())
 
+    def costs(self, *pairs):
+        return [{"subject": subject, "row": ROW["name"], "tool": "count", "hot": cost, "l3": cost, "cold": 3 * cost} for subject, cost in pairs]
+
+    def test_the_answer_shows_real_prices_before_counts_and_time(self):
+        self.results = [result("tcp", 100), result("weft", 250)] + self.costs(("tcp", 30), ("weft", 20))
+        text = table.answer({"runs": [{"instrument": "icount", "results": self.results},
+                                      {"instrument": "uml", "results": [result("tcp", 100), result("weft", 170)]}]})
+        self.assertIn(f"| {ROW['title']} | 1.50 / 1.50 / 1.50 (2.50; 1.70) | – |", text)
+
+    def test_a_goal_at_real_prices_is_reached_by_its_worst_level(self):
+        self.results = [result("tcp", 100), result("weft", 250)] + self.costs(("tcp", 30), ("weft", 20))
+        self.results[2]["l3"] = 24
+        goal = {"what": "real", "rows": [ROW["name"]], "off": ("weft", "1.1", "1.3")}
+        self.assertEqual(table.verdict(self.results, goal, "off"), ["1.1 × / 1.3 ×", "1.20 × must"])
+
     def test_a_failure_of_qperf_leaves_the_other_tool(self):
         self.results.append({"subject": "tcp", "row": ROW["name"], "tool": "qperf", "failure": "qperf said nothing"})
         self.assertEqual(self.line(), f"| {ROW['title']} | – | 120 MB/s ± 125 % | 240 MB/s ± 21 % (2.00 ×) |")
