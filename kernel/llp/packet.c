@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reading a packet buffer piece by piece, where it lies. */
+#include <linux/string.h>
+
 #include "base/compat.h"
-#include "base/copy.h"
 #include "llp/packet.h"
 
 static void packet_enter(struct weft_packet *p, struct sk_buff *skb,
@@ -91,7 +92,7 @@ void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len)
 	while (len) {
 		n = len;
 		from = weft_packet_piece(p, offset, &n);
-		weft_copy(to, from, n);
+		memcpy(to, from, n);
 		offset += n;
 		to += n;
 		len -= n;

@@ -6,10 +6,10 @@
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
-#include "base/copy.h"
 #include "memory/blocks.h"
 
 struct ib_dmah;
@@ -181,6 +181,18 @@ struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 s
 			       enum weft_key_error *err);
 void weft_mr_access_end(struct weft_mr *mr);
 
+/*
+ * Returns where the byte at @addr of a region lies, and in @run how many of the @len bytes
+ * from there lie together.
+ */
+static __always_inline void *weft_mr_at(const struct weft_mr *mr, u64 addr, u32 len, u32 *run)
+{
+	if (likely(!mr->all_memory))
+		return weft_blocks_at(&mr->blocks, addr - mr->iova, len, run);
+	*run = len;
+	return (void *)(uintptr_t)addr;
+}
+
 /**
  * weft_mr_write() - place bytes in a region
  * @mr: held and checked by weft_mr_access() for this very range
@@ -196,13 +208,9 @@ static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
 	void *to;
 	u32 n;
 
-	if (mr->all_memory) {
-		weft_copy((void *)(uintptr_t)addr, src, len);
-		return;
-	}
-	for (addr -= mr->iova; len; len -= n) {
-		to = weft_blocks_at(&mr->blocks, addr, len, &n);
-		weft_copy(to, src, n);
+	for (; len; len -= n) {
+		to = weft_mr_at(mr, addr, len, &n);
+		memcpy(to, src, n);
 		addr += n;
 		src += n;
 	}
@@ -223,61 +231,8 @@ static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
 	const void *from;
 	u32 n;
 
-	if (mr->all_memory) {
-		weft_copy(dst, (void *)(uintptr_t)addr, len);
-		return;
-	}
-	for (addr -= mr->iova; len; len -= n) {
-		from = weft_blocks_at(&mr->blocks, addr, len, &n);
-		weft_copy(dst, from, n);
-		addr += n;
-		dst += n;
-	}
-}
-
-/*
- * Returns where the byte at @addr of a region lies, and in @run how many of the @len bytes
- * from there lie together.
- */
-static __always_inline void *weft_mr_at(const struct weft_mr *mr, u64 addr, u32 len, u32 *run)
-{
-	if (likely(!mr->all_memory))
-		return weft_blocks_at(&mr->blocks, addr - mr->iova, len, run);
-	*run = len;
-	return (void *)(uintptr_t)addr;
-}
-
-/* As weft_mr_at(), and @run is never more than the compiler copies in line. */
-static __always_inline void *weft_mr_run(const struct weft_mr *mr, u64 addr,
-					 u32 len, u32 *run)
-{
-	return weft_mr_at(mr, addr, min(len, WEFT_COPY_RUN), run);
-}
-
-/* As weft_mr_write(), in less code, for a payload that is mostly one copy. */
-static __always_inline void weft_mr_write_short(const struct weft_mr *mr, u64 addr,
-						const void *src, u32 len)
-{
-	void *to;
-	u32 n;
-
 	for (; len; len -= n) {
-		to = weft_mr_run(mr, addr, len, &n);
-		memcpy(to, src, n);
-		addr += n;
-		src += n;
-	}
-}
-
-/* As weft_mr_read(), in less code, for a payload that is mostly one copy. */
-static __always_inline void weft_mr_read_short(const struct weft_mr *mr, u64 addr,
-					       void *dst, u32 len)
-{
-	const void *from;
-	u32 n;
-
-	for (; len; len -= n) {
-		from = weft_mr_run(mr, addr, len, &n);
+		from = weft_mr_at(mr, addr, len, &n);
 		memcpy(dst, from, n);
 		addr += n;
 		dst += n;

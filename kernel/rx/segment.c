@@ -108,7 +108,7 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 			break;
 		if (crc && !weft_framer_good(&rx->framer, p, offset, fpdu_len))
 			break;
-		weft_mr_write_short(mr, to, next + hdr_len, payload);
+		weft_mr_write(mr, to, next + hdr_len, payload);
 		to += payload;
 		offset += fpdu_len;
 	}

@@ -10,7 +10,6 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "base/copy.h"
 #include "base/trace.h"
 #include "memory/mr.h"
 #include "pair/qp.h"
@@ -32,7 +31,7 @@ static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_acces
 	u32 n;
 
 	if (msg->local) {
-		weft_copy(to, msg->copy.bytes + msg->offset, len);
+		memcpy(to, msg->copy.bytes + msg->offset, len);
 		msg->offset += len;
 		return true;
 	}
@@ -224,7 +223,7 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 		segment = weft_fpdu_begin(to, len);
 		memcpy(segment, head->bytes, sizeof(head->bytes));
 		weft_ddp_encode_offset(segment, tagged, at);
-		weft_mr_read_short(mr, from, segment + hdr_len, payload);
+		weft_mr_read(mr, from, segment + hdr_len, payload);
 		to += weft_fpdu_end(to, len, crc);
 		at += payload;
 		from += payload;
