@@ -61,6 +61,10 @@ class Turns(unittest.TestCase):
         goal = {"what": "real", "rows": [ROW["name"]], "off": ("weft", "1.1", "1.3")}
         self.assertEqual(table.verdict(self.results, goal, "off"), ["1.1 × / 1.3 ×", "1.20 × must"])
 
+    def test_a_goal_at_real_prices_says_so_without_counts(self):
+        goal = {"what": "real", "rows": [ROW["name"]], "off": ("weft", "1.1", "1.3")}
+        self.assertEqual(table.verdict(self.results, goal, "off"), ["1.1 × / 1.3 ×", "**not priced**"])
+
     def test_a_failure_of_qperf_leaves_the_other_tool(self):
         self.results.append({"subject": "tcp", "row": ROW["name"], "tool": "qperf", "failure": "qperf said nothing"})
         self.assertEqual(self.line(), f"| {ROW['title']} | – | 120 MB/s ± 125 % | 240 MB/s ± 21 % (2.00 ×) |")

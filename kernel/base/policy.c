@@ -46,7 +46,7 @@ static int without_set(const char *text, const struct kernel_param *param)
 
 	for (; *text; text += len + (text[len] == ',')) {
 		len = strcspn(text, ",\n");
-		if (text[len] == '\n' && !len)
+		if (!strcmp(text, "\n"))
 			break;
 		i = rule_of(text, len);
 		if (i < 0) {

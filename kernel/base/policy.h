@@ -3,9 +3,9 @@
  * Policy: each rule that decides when something is sent, held, woken, put off, acknowledged or
  * kept, and its constants. No protocol asks for any of it: without a rule a connection does the
  * same, at another cost. Behind each rule stands the row (perf/rows, perf/run) by which it was
- * fitted; what each is worth is in docs/performance/notebook.md, "The trial".
+ * fitted; docs/performance/notebook.md, "What was tried", has what most of them gained there.
  *
- * The module parameter `without` turns rules off, for whoever looks for one that harms:
+ * The module parameter `without` turns rules off, to find one that makes a program slow:
  *
  *	modprobe weft without=gather,streak
  *	echo gather >/sys/module/weft/parameters/without
@@ -19,7 +19,7 @@
 
 /*
  * streak: in a row of requests a worker sends, and the poster does not enter the kernel
- * (queue/streak.h). Rows: messages-64, messages-64-256; 34,000 to 144,000 messages a second.
+ * (queue/streak.h). Rows: messages-64, messages-64-256.
  * So many requests are a streak, no more are counted, and a pause of so many jiffies ends it.
  */
 #define WEFT_STREAK		6U
@@ -28,7 +28,7 @@
 
 /*
  * gather: requests of a kernel consumer that keeps many outstanding are held for a moment and sent
- * together (pair/gather.h). Row: perf/run applications, nvme-4k-*-32; 14,100 to 23,500 a second.
+ * together (pair/gather.h). Row: perf/run applications, nvme-4k-*-32.
  * So many are sent together at most, and so many in one moment make the next be held.
  */
 #define WEFT_GATHER_MOST	8
@@ -48,7 +48,7 @@
 
 /*
  * put-off: a packet of a large message is read when the card has handed over all that it has
- * (llp/tcp_data.c). Row: virtio-64k-sender; a fifth to a half of the sender's work.
+ * (llp/tcp_data.c). Row: virtio-64k-sender.
  * A message is large from so many bytes on; no more wait, since the copy of more would take long
  * and TCP is to keep room; and so many packets are read at once before one is put off again.
  */
@@ -58,7 +58,7 @@
 
 /*
  * ack-with-answer: a short message that will be answered is acknowledged by the answer
- * (llp/tcp_ack.h). Row: nvme-4k-read-1, between machines; a tenth of a request.
+ * (llp/tcp_ack.h). Row: nvme-4k-read-1, between machines.
  * So many segments has a short message at most, which are fewer than the ten of a congestion window
  * that TCP begins with; and so many short messages are answered before one waits for its answer.
  *
@@ -68,7 +68,7 @@
 #define WEFT_TCP_TURNS		8
 
 /*
- * apart: who lays out a long message, or many, lets the socket lock go meanwhile (tx/tx.c). Rows:
+ * apart: the thread that lays out a long message, or many, lets the socket lock go (tx/tx.c). Rows:
  * send-1m, messages-64-deep.
  * The payload of one message in bytes, or the slots of the ring in use, from which on laying out
  * takes long.

@@ -193,6 +193,7 @@ static void count_pair(struct code* from, struct code* to) {
       return;
     }
   }
+  abort(); /* rather than count too few */
 }
 
 /* Brings a line that this processor does not hold. Returns from where. */

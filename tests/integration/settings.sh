@@ -277,6 +277,7 @@ if reload crc=required mpa_revision=1 rtr=write extensions=off markers=on; then
 	check "each rule can be done without" test "$all" != "" -a "$(<$without)" = "$all"
 	exchange "without any rule"
 	refused "what is no rule is refused" "Invalid argument" 10 bash -c "echo gather,haste >$without"
+	refused "so is a line behind another" "Invalid argument" 10 bash -c "env printf 'gather\\nstreak\\n' >$without"
 	check "and changes none" test "$(<$without)" = "$all"
 	echo >$without
 	check "all rules hold again" test "$(<$without)" = ""
