@@ -95,12 +95,13 @@ class Check(Tree):
 
 
 class Style(Tree):
-    def tidy(self, text):
+    def tidy(self, text, of_planted="case $* in *planted.cc*) exit 1 ;; esac\n"):
         self.run_it("git", "init", "-q")
-        self.plant("bin/clang-tidy", text)
+        self.plant("bin/clang-tidy", of_planted + text)
+        self.plant("scripts/tidy/build", "echo own.so\n")
         self.path("tests/unit").mkdir()
         self.path("tests/unit/one_test.cc").write_text("int one();\n", encoding="utf-8")
-        for file in (".clang-tidy", "kernel/uapi/weft-abi.h", "kernel/wire/mpa.h", "tests/unit/one.h"):
+        for file in (".clang-tidy", "scripts/tidy/own.cc", "kernel/uapi/weft-abi.h", "kernel/wire/mpa.h", "tests/unit/one.h"):
             self.path(file).parent.mkdir(parents=True, exist_ok=True)
             self.path(file).write_text("", encoding="utf-8")
         return self.run_it("scripts/style", "clang-tidy", PATH=f"{self.tree}/bin:{os.environ['PATH']}", WEFT_CACHE=str(self.tree))
@@ -112,6 +113,12 @@ class Style(Tree):
         status, said = self.tidy("exit 0\n")
         self.assertEqual(status, 0, said)
         self.assertEqual(len(self.marks()), 1)
+
+    def test_a_tool_that_finds_nothing(self):
+        status, said = self.tidy("exit 0\n", of_planted="")
+        self.assertEqual(status, 1, said)
+        self.assertIn("finds nothing in a file with a fault", said)
+        self.assertEqual(self.marks(), [])
 
     def test_a_warning(self):
         status, said = self.tidy("echo 'one_test.cc:1:1: warning: it has no definition'\n")
