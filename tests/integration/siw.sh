@@ -14,6 +14,9 @@ driver=(--install)
 set_up
 hold_refusals
 want_times
+# siw asks a host that does not answer for as long as TCP does, by default two minutes.
+on_a tee /proc/sys/net/ipv4/tcp_syn_retries <<<1 >/dev/null
+on_b tee /proc/sys/net/ipv4/tcp_syn_retries <<<1 >/dev/null
 if ! modprobe -a weft libcrc32c || ! insmod "$siw"; then
 	not_ok "weft and siw in one kernel" "a module did not load; scripts/mainline builds $siw"
 	finish

@@ -116,7 +116,7 @@ class Runner(unittest.TestCase):
     def test_skip_that_happens_at_times(self):
         log = pathlib.Path(self.folder.name, "log")
         log.write_text("ok one\n")
-        command = [HERE.parent / "verdict.py", "skips", f"newest={log}"]
+        command = [HERE.parent / "verdict.py", "skips", f"lab={log}"]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         self.assertNotIn("no longer skipped", said)
 
