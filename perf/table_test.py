@@ -7,12 +7,24 @@ import unittest
 
 from loaded import program
 
-table = program(pathlib.Path(__file__).resolve().parent / "table")
+HERE = pathlib.Path(__file__).resolve().parent
+table = program(HERE / "table")
+trial = program(HERE / "trial")
 ROW = next(row for row in table.rows() if row["name"] == "send-64k")
 
 
 def result(subject, rate, tool="weft-perf"):
     return {"subject": subject, "row": ROW["name"], "tool": tool, "rate_mb_s": rate}
+
+
+class Trial(unittest.TestCase):
+    def test_what_a_row_costs_without_a_rule(self):
+        found = {"an instrument": {"a row": {"weft": 200, "without-one": 230, "without-two": 199, "tcp": 1}, "another": {"weft": 100, "without-two": 80}}}
+        self.assertEqual(trial.tables(found).splitlines()[2:], ["| one | +15 |  |", "| two | · | -20 |"])
+
+    def test_of_a_rate_less_is_dearer(self):
+        result = {"subject": "weft", "time_us": 50, "depth": 1, "io_s": 500, "p50_us": 1, "p99_us": 2}
+        self.assertEqual([cost for _, _, cost in trial.costs(result)], [1 / 500, 2])
 
 
 class Turns(unittest.TestCase):
