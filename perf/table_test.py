@@ -19,8 +19,11 @@ def result(subject, rate, tool="weft-perf"):
 
 class Trial(unittest.TestCase):
     def test_what_a_row_costs_without_a_rule(self):
-        found = {"an instrument": {"a row": {"weft": 200, "without-one": 230, "without-two": 199, "tcp": 1}, "another": {"weft": 100, "without-two": 80}}}
-        self.assertEqual(trial.tables(found).splitlines()[2:], ["| one | +15 |  |", "| two | · | -20 |"])
+        found = {"an instrument": {"a row": {"weft": [200], "without-one": [230], "without-two": [199], "tcp": [1]},
+                                   "another": {"weft": [100, 101, 80], "without-two": [79, 80, 10]}}}
+        self.assertEqual(trial.tables(found).splitlines()[2:], ["| one | +15 |  |", "| two | · | · |"])
+        found["an instrument"]["another"] = {"weft": [100, 101, 98], "without-two": [79, 80, 81]}
+        self.assertEqual(trial.tables(found).splitlines()[3], "| two | · | -20 |")
 
     def test_of_a_rate_less_is_dearer(self):
         result = {"subject": "weft", "time_us": 50, "depth": 1, "io_s": 500, "p50_us": 1, "p99_us": 2}

@@ -13,6 +13,8 @@
 #ifndef WEFT_POLICY_H
 #define WEFT_POLICY_H
 
+#include <asm/page.h>
+#include <linux/jiffies.h>
 #include <linux/jump_label.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
@@ -91,6 +93,28 @@
  */
 #define WEFT_TX_SPARES		32U
 #define WEFT_TX_FEW_SPARES	8U
+/* A large chunk is of 128 KiB, which fill two packet buffers. So many are laid out ahead of TCP. */
+#define WEFT_CHUNK_ORDER	get_order(SZ_128K)
+#define WEFT_TX_CHUNKS		2
+/* How long an idle queue pair keeps its large chunks: new ones have to be cleared. */
+#define WEFT_CHUNK_IDLE		(HZ / 4)
+
+/*
+ * Payload is lent by the setting `lend`, which needs no rule (tx/loan.h). Rows: virtio-64k-sender,
+ * virtio-1m-sender; of answers perf/run storage, nvme-1m-write-4.
+ * Less payload, or less of an answer, is copied, since that takes less than a loan, or fewer packets;
+ * and so many bytes does a connection send before it tries, so that short ones do not pay for it.
+ */
+#define WEFT_LOAN_LEAST		(32U << 10)
+#define WEFT_LOAN_ANSWER_LEAST	(256U << 10)
+#define WEFT_LOAN_AFTER		(256U << 10)
+
+/*
+ * The most rounds of a transmit worker before its place on the workqueue goes to others; and near
+ * the poster, where other devices' completions wait for that place. Row: perf/run neighbours.
+ */
+#define WEFT_TX_ROUNDS		16
+#define WEFT_TX_NEAR_ROUNDS	4
 
 /*
  * together: requests that make no completion are completed with one that does (tx/tx.c). Row:

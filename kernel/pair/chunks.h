@@ -6,10 +6,9 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-struct page;
+#include "base/policy.h"
 
-/* The most chunks that are laid out ahead of the stream. */
-#define WEFT_TX_CHUNKS	2
+struct page;
 
 /**
  * struct weft_chunk - a run of stream bytes waiting to be taken

@@ -25,11 +25,6 @@
 #include "tx/loan.h"
 #include "tx/tx.h"
 
-/* The most rounds before the worker's place on the workqueue goes to others. */
-#define WEFT_TX_ROUNDS		16
-/* The same near the poster, where other devices' completions wait for that place. */
-#define WEFT_TX_NEAR_ROUNDS	4
-
 /*
  * Completes everything posted in error. The queue pair is in ERR and has no stream; the
  * caller holds tx.lock. Returns true if done; false if pages are still lent, so that the

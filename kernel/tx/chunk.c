@@ -4,14 +4,10 @@
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
-#include <linux/sizes.h>
 
 #include "base/context.h"
 #include "base/policy.h"
 #include "tx/chunk.h"
-
-/* The order of a chunk for long messages: 128 KiB, which fill two packet buffers. */
-#define WEFT_CHUNK_ORDER	get_order(SZ_128K)
 
 /* Removes a chunk from the list, and keeps a large one as a spare. */
 void weft_chunk_put(struct weft_chunks *chunks, u32 index)

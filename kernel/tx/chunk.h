@@ -10,9 +10,6 @@
 
 struct ib_ucontext;
 
-/* How long an idle queue pair keeps its large chunks: new ones have to be cleared. */
-#define WEFT_CHUNK_IDLE		(HZ / 4)
-
 void weft_chunk_put(struct weft_chunks *chunks, u32 index);
 struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 left,
 				   const struct ib_ucontext *payer);

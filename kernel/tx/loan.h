@@ -39,6 +39,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
+#include "base/policy.h"
 #include "pair/batch.h"
 
 struct weft_counters;
@@ -48,12 +49,6 @@ struct weft_mr;
 struct weft_qp;
 struct weft_sge;
 
-/* Payload shorter than this is copied, since that costs less than a loan. */
-#define WEFT_LOAN_LEAST		(32U << 10)
-/* And an answer shorter than this: lent, it is more packets (docs/performance/notebook.md). */
-#define WEFT_LOAN_ANSWER_LEAST	(256U << 10)
-/* Bytes that a connection sends before the trial, so that short connections do not pay for it. */
-#define WEFT_LOAN_AFTER		(256U << 10)
 /* Bytes of a chunk that an FPDU takes: length, header, padding and CRC. */
 #define WEFT_LOAN_FRAME		32U
 /*

@@ -142,6 +142,17 @@ def bad_segment():
     session.ends()
 
 
+def behind_a_refused():
+    """What comes behind such a segment goes the way of the connection."""
+    session = accepted()
+    session.put(SEGMENT, fpdu.untagged(fpdu.SEND, queue=7))
+    with contextlib.suppress(OSError):
+        for _ in range(200):
+            session.put(SEGMENT, fpdu.send(bytes(1000)))
+            time.sleep(0.001)
+    session.ends()
+
+
 def initiate_then_gone():
     for wait in (0, 0.01, 0.05, 0.2) * 2:
         session = associated()
@@ -286,6 +297,7 @@ CASES = [
     ("a payload of another protocol", dropped_later(46, fpdu.send(b"x"))),
     ("a segment longer than MPA's", dropped_later(SEGMENT, bytes(65536))),
     ("a segment that DDP refuses", bad_segment),
+    ("segments behind one that DDP refuses", behind_a_refused),
     ("an association begun anew", begun_anew),
     ("much behind a gap", behind_a_gap),
     ("Terminate", terminate),
