@@ -21,7 +21,6 @@ static const char *const names[WEFT_NUM_RULES] = {
 	[WEFT_RULE_TURNS] = "turns",
 	[WEFT_RULE_SPARES] = "spares",
 	[WEFT_RULE_LARGE] = "large",
-	[WEFT_RULE_TOGETHER] = "together",
 	[WEFT_RULE_NEAR] = "near",
 	[WEFT_RULE_FOLLOW] = "follow",
 	[WEFT_RULE_VECTORS] = "vectors",
@@ -82,4 +81,4 @@ static const struct kernel_param_ops without_ops = {
 
 module_param_cb(without, &without_ops, NULL, 0644);
 __MODULE_PARM_TYPE(without, "charp");
-MODULE_PARM_DESC(without, "rules to do without, to find one that harms: some of streak,gather,put-off,ack-with-answer,ack-later,apart,turns,spares,large,together,near,follow,vectors (default none)");
+MODULE_PARM_DESC(without, "rules to do without, to find one that harms: some of streak,gather,put-off,ack-with-answer,ack-later,apart,turns,spares,large,near,follow,vectors (default none)");

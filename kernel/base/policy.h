@@ -3,7 +3,7 @@
  * Policy: each rule that decides when something is sent, held, woken, put off, acknowledged or
  * kept, and its constants. No protocol asks for any of it: without a rule a connection does the
  * same, at another cost. Behind each rule stands the row (perf/rows, perf/run) by which it was
- * fitted; docs/performance/notebook.md, "What was tried", has what most of them gained there.
+ * fitted; docs/performance/notebook.md, "The trial", has what each gains on several processors.
  *
  * The module parameter `without` turns rules off, to find one that makes a program slow:
  *
@@ -60,11 +60,12 @@
 
 /*
  * ack-with-answer: a short message that will be answered is acknowledged by the answer
- * (llp/tcp_ack.h). Row: nvme-4k-read-1, between machines.
+ * (llp/tcp_ack.h). Row: nvme-4k-read-1.
  * So many segments has a short message at most, which are fewer than the ten of a congestion window
  * that TCP begins with; and so many short messages are answered before one waits for its answer.
  *
- * ack-later: two short segments are not acknowledged at once. Row: nvme-4k-read-1.
+ * ack-later: two short segments are not acknowledged at once. Rows: perf/run programs, rsockets-64
+ * and mpi-allreduce-8.
  */
 #define WEFT_TCP_SHORT_SEGS	8
 #define WEFT_TCP_TURNS		8
@@ -102,8 +103,8 @@
 /*
  * Payload is lent by the setting `lend`, which needs no rule (tx/loan.h). Rows: virtio-64k-sender,
  * virtio-1m-sender; of answers perf/run storage, nvme-1m-write-4.
- * Less payload, or less of an answer, is copied, since that takes less than a loan, or fewer packets;
- * and so many bytes does a connection send before it tries, so that short ones do not pay for it.
+ * Less payload, or less of an answer, is copied, since that takes less than a loan, or fewer
+ * packets; and so many bytes does a connection send before it tries, so that short ones do not pay.
  */
 #define WEFT_LOAN_LEAST		(32U << 10)
 #define WEFT_LOAN_ANSWER_LEAST	(256U << 10)
@@ -117,9 +118,6 @@
 #define WEFT_TX_NEAR_ROUNDS	4
 
 /*
- * together: requests that make no completion are completed with one that does (tx/tx.c). Row:
- * messages-64.
- *
  * near: the transmit worker of a kernel consumer runs next on the poster's processor
  * (pair/worker.c). Row: nvme-4k-read-1.
  *
@@ -139,7 +137,6 @@ enum weft_rule {
 	WEFT_RULE_TURNS,
 	WEFT_RULE_SPARES,
 	WEFT_RULE_LARGE,
-	WEFT_RULE_TOGETHER,
 	WEFT_RULE_NEAR,
 	WEFT_RULE_FOLLOW,
 	WEFT_RULE_VECTORS,

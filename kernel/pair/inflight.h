@@ -93,12 +93,6 @@ static inline bool weft_inflight_full(const struct weft_inflight *list)
 	return weft_inflight_num(list) == list->size;
 }
 
-/* Returns true if so many are under way that those which are done should be completed. */
-static inline bool weft_inflight_is_long(const struct weft_inflight *list)
-{
-	return weft_inflight_num(list) >= list->size / 4;
-}
-
 /* Enters a request that has just been fetched; there is a slot for it. */
 static inline struct weft_request *weft_inflight_add(struct weft_inflight *list)
 {

@@ -193,15 +193,12 @@ static bool tx_build(struct weft_qp *qp)
  * @qp: the queue pair
  *
  * A SEND or WRITE is done when the stream has taken its last byte and has given its loan
- * back; a READ or an atomic is done when its answer has come. Requests that make no completion
- * wait until there are some of them, or one that makes one, since each time takes the lock of
- * the completion queue.
+ * back; a READ or an atomic is done when its answer has come.
  *
  * Context: process, tx.lock held, with or without the socket lock.
  */
 void weft_tx_complete(struct weft_qp *qp)
 {
-	bool now = weft_qp_state(qp) != IB_QPS_RTS || !weft_rule(WEFT_RULE_TOGETHER);
 	struct weft_inflight *inflight = &qp->inflight;
 	const struct weft_tx *tx = &qp->tx;
 	struct weft_request *w;
@@ -214,13 +211,12 @@ void weft_tx_complete(struct weft_qp *qp)
 			break;
 		if (tx->loans && weft_loan_is_out(tx->loans, i, qp->dev->counters))
 			break;
-		now |= w->signaled || w->status || weft_op_answered(w->opcode);
 		if (!weft_op_answered(w->opcode) && !weft_request_is_done(w))
 			weft_request_done(w);
 	}
 	weft_inflight_sent(inflight, i);
 	/* Requests that lack an answer are completed by the receive side. */
-	if (READ_ONCE(inflight->tail) != i && (now || weft_inflight_is_long(inflight)))
+	if (READ_ONCE(inflight->tail) != i)
 		weft_qp_complete_sends(qp);
 }
 
