@@ -37,6 +37,9 @@ void usage(std::ostream& out) {
          "  batch=N                  messages that wake the receiver at once (1), where the "
          "device\n"
          "                           moderates completions; fewer after 1 ms\n"
+         "  gather=N                 messages that a call sends or takes at most, over TCP (1); "
+         "for "
+         "bandwidth\n"
          "  arena=BYTES              messages walk through so much memory\n"
          "  start=FIFO               wait until somebody opens this to write\n";
 }

@@ -96,6 +96,8 @@ void Settings::set(const std::string& word) {
     depth = number<unsigned>(value, name);
   } else if (name == "batch") {
     batch = number<unsigned>(value, name);
+  } else if (name == "gather") {
+    gather = number<unsigned>(value, name);
   } else if (name == "arena") {
     arena = number<std::size_t>(value, name);
   } else if (name == "start") {
@@ -110,7 +112,7 @@ std::string Settings::line() const {
   out << "experiment=" << experiment << " pattern=" << pattern << " carrier=" << to_string(carrier)
       << " mode=" << to_string(mode) << " op=" << to_string(operation) << " size=" << size
       << " arena=" << arena << " connections=" << connections << " count=" << count
-      << " depth=" << depth << " batch=" << batch;
+      << " depth=" << depth << " batch=" << batch << " gather=" << gather;
   return out.str();
 }
 
@@ -123,6 +125,11 @@ Settings Settings::parse(const std::string& line) {
   constexpr std::size_t kMaxArena = 1U << 30;
   constexpr unsigned kMaxDepth = 4096;
   constexpr unsigned kMaxConnections = 16384;
+  constexpr unsigned kMaxGather = 64;
+  require(settings.gather > 0 && settings.gather <= kMaxGather &&
+              (settings.gather == 1 || (settings.connections == 1 && settings.arena == 0 &&
+                                        settings.pattern != "pingpong")),
+          "gather is at most 64, for one connection without an arena, one way or both: " + line);
   require(settings.size > 0 && settings.size <= kMaxArena && settings.arena <= kMaxArena &&
               settings.depth > 0 && settings.depth <= kMaxDepth && settings.batch > 0 &&
               settings.batch <= settings.depth && settings.connections > 0 &&

@@ -30,6 +30,7 @@ struct Settings {
   unsigned count = 0;   // messages, or rounds; 0: the experiment's own
   unsigned depth = 64;  // messages under way on a connection
   unsigned batch = 1;   // completions that wake the receiver, where the device can put events off
+  unsigned gather = 1;  // messages that a call sends or takes at most, over one TCP connection
   // The client begins when somebody has opened this FIFO to write; empty: at once.
   std::string start;
   // Lists, for the client to loop over; empty: the experiment's own.

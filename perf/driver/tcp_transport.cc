@@ -2,6 +2,8 @@
 #include "tcp_transport.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +13,7 @@ namespace perf {
 namespace {
 
 constexpr int kSomeBacklog = 1024;
+constexpr std::size_t kMostGathered = 64;
 
 // The area messages lie in, then the place where what arrives goes.
 std::size_t area(const Settings& settings) {
@@ -22,7 +25,9 @@ std::size_t area(const Settings& settings) {
 TcpTransport::TcpTransport(const Settings& settings, std::vector<Descriptor> sockets)
     : Transport(settings),
       message_(settings.size),
-      memory_(2 * area(settings)),
+      gather_(settings.gather),
+      arrivals_(area(settings)),
+      memory_(arrivals_ + std::max(arrivals_, gather_ * message_)),
       sockets_(std::move(sockets)),
       pipes_(settings.connections),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
@@ -57,22 +62,28 @@ bool TcpTransport::push(unsigned connection, bool wait) {
   if (pipe.unsent == 0) {
     return false;
   }
-  // Several messages posted at one place are sent one by one, as they were posted.
+  // Of several messages posted at one place so many are sent at once as the settings say.
+  const auto messages = [this](std::size_t bytes) { return (bytes + message_ - 1) / message_; };
+  const std::size_t before = messages(pipe.unsent);
   const std::size_t rest = (pipe.unsent - 1) % message_ + 1;
+  unsigned char* place = memory_.bytes() + pipe.offset;
+  std::array<iovec, kMostGathered> parts{};
+  parts[0] = {.iov_base = place + (message_ - rest), .iov_len = rest};
+  std::fill(parts.begin() + 1, parts.end(), iovec{.iov_base = place, .iov_len = message_});
+  msghdr header{};
+  header.msg_iov = parts.data();
+  header.msg_iovlen = std::min(gather_, before);
   const ssize_t sent =
-      send(sockets_[connection].number(), memory_.bytes() + pipe.offset + (message_ - rest), rest,
-           MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+      sendmsg(sockets_[connection].number(), &header, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
   if (sent < 0) {
     if (errno == EAGAIN) {
       watch(connection, true);
       return false;
     }
-    fail_errno("send");
+    fail_errno("sendmsg");
   }
   pipe.unsent -= static_cast<std::size_t>(sent);
-  if (static_cast<std::size_t>(sent) == rest) {
-    gone(connection, 1);
-  }
+  gone(connection, static_cast<unsigned>(before - messages(pipe.unsent)));
   if (pipe.unsent == 0 && pipe.watched) {
     watch(connection, false);
   }
@@ -81,9 +92,9 @@ bool TcpTransport::push(unsigned connection, bool wait) {
 
 bool TcpTransport::pull(unsigned connection, bool wait) {
   Pipe& pipe = pipes_[connection];
-  unsigned char* to = memory_.bytes() + memory_.size() / 2;
-  const ssize_t got = recv(sockets_[connection].number(), to + pipe.got, message_ - pipe.got,
-                           wait ? 0 : MSG_DONTWAIT);
+  unsigned char* to = memory_.bytes() + arrivals_;
+  const ssize_t got = recv(sockets_[connection].number(), to + pipe.got,
+                           gather_ * message_ - pipe.got, wait ? 0 : MSG_DONTWAIT);
   if (got < 0 && errno == EAGAIN) {
     return false;
   }
@@ -92,8 +103,7 @@ bool TcpTransport::pull(unsigned connection, bool wait) {
     fail_errno("recv");
   }
   pipe.got += static_cast<std::size_t>(got);
-  if (pipe.got == message_) {
-    pipe.got = 0;
+  for (; pipe.got >= message_; pipe.got -= message_) {
     arrived(connection);
   }
   return true;
@@ -115,11 +125,15 @@ void TcpTransport::watch(unsigned connection, bool writable) {
 }
 
 void TcpTransport::post(unsigned connection, Operation /*operation*/, std::size_t offset,
-                        std::size_t bytes, bool /*told*/) {
+                        std::size_t bytes, bool told) {
   require(bytes == message_, "messages over TCP have one size");
   pipes_[connection].offset = offset;
   pipes_[connection].unsent += bytes;
   posted(connection);
+  // What is kept back goes with a later message, or when the program waits.
+  if (!told && pipes_[connection].unsent < gather_ * message_ && gather_ > 1) {
+    return;
+  }
   while (pipes_[connection].unsent > 0 && push(connection, false)) {
   }
 }
@@ -129,6 +143,8 @@ void TcpTransport::notify(unsigned /*connection*/) {
 }
 
 void TcpTransport::progress(Until until, bool wait) {
+  while (gather_ > 1 && push(0, false)) {
+  }
   // Pending data must be sent on while the caller waits for something else.
   if (connections() == 1 &&
       (until == Until::kSent || (until == Until::kReceived && outstanding() == 0))) {

@@ -32,7 +32,7 @@ class TcpTransport : public Transport {
   struct Pipe {
     std::size_t offset = 0;  // where the bytes of the messages posted begin
     std::size_t unsent = 0;  // bytes of them the socket has not taken
-    std::size_t got = 0;     // bytes of the message that is arriving
+    std::size_t got = 0;     // bytes of messages that are arriving
     bool watched = false;    // epoll says when it is writable
   };
   // Both return whether anything moved.
@@ -41,6 +41,8 @@ class TcpTransport : public Transport {
   void watch(unsigned connection, bool writable);
 
   std::size_t message_;
+  std::size_t gather_;
+  std::size_t arrivals_;  // where in the memory what arrives goes
   Memory memory_;
   std::vector<Descriptor> sockets_;
   std::vector<Pipe> pipes_;
