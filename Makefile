@@ -157,7 +157,7 @@ check: export PATH := /usr/lib/ccache:$(PATH)
 check: export CCACHE_BASEDIR := $(CURDIR)
 check: export CCACHE_NOHASHDIR := 1
 check: export CCACHE_DEPEND := 1
-check: ## every test (RINGS="unit kunit ..." for some)
+check: ## the tests (RINGS="unit kunit ..." for some)
 	@scripts/bootstrap --quiet build lab test style
 	@$(MAKE) --no-print-directory stage
 	@scripts/check $(RINGS)
