@@ -68,8 +68,9 @@ std::span<const Experiment> experiments() {
 
 namespace {
 
-// Clients that shall begin at once all wait here; they have nothing left to set up.
-void await_start(const std::string& fifo) {
+// Clients that shall begin at once, and end at once, all wait here: they have nothing left to set
+// up, and none takes anything down while others are measured.
+void await_others(const std::string& fifo) {
   if (!fifo.empty() && Descriptor(open(fifo.c_str(), O_RDONLY | O_CLOEXEC)).number() < 0) {
     fail_errno(fifo);
   }
@@ -83,8 +84,9 @@ Usage run_case(const Client& client, const std::function<void(Transport&)>& meas
   const std::unique_ptr<Transport> transport =
       make_connected(client.settings, client.address, port);
   client.control.expect("ready");
-  await_start(client.settings.start);
+  await_others(client.settings.start);
   measure(*transport);
+  await_others(client.settings.end);
   client.control.send("end");
   return Usage::parse(client.control.expect("usage"));
 }

@@ -41,7 +41,7 @@ void usage(std::ostream& out) {
          "for "
          "bandwidth\n"
          "  arena=BYTES              messages walk through so much memory\n"
-         "  start=FIFO               wait until somebody opens this to write\n";
+         "  start=FIFO, end=FIFO     wait until somebody opens this to write, before and after\n";
 }
 
 const Experiment& find(const std::string& name) {

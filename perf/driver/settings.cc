@@ -102,6 +102,8 @@ void Settings::set(const std::string& word) {
     arena = number<std::size_t>(value, name);
   } else if (name == "start") {
     start = value;
+  } else if (name == "end") {
+    end = value;
   } else {
     throw Failure("there is no setting '" + name + "'");
   }

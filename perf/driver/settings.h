@@ -31,8 +31,9 @@ struct Settings {
   unsigned depth = 64;  // messages under way on a connection
   unsigned batch = 1;   // completions that wake the receiver, where the device can put events off
   unsigned gather = 1;  // messages that a call sends or takes at most, over one TCP connection
-  // The client begins when somebody has opened this FIFO to write; empty: at once.
+  // The client begins, and ends, when somebody has opened these FIFOs to write; empty: at once.
   std::string start;
+  std::string end;
   // Lists, for the client to loop over; empty: the experiment's own.
   std::vector<std::size_t> sizes;
   std::vector<unsigned> many;
