@@ -3,7 +3,6 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +12,6 @@ namespace perf {
 namespace {
 
 constexpr int kSomeBacklog = 1024;
-constexpr std::size_t kMostGathered = 64;
 
 // The area messages lie in, then the place where what arrives goes.
 std::size_t area(const Settings& settings) {
@@ -28,6 +26,7 @@ TcpTransport::TcpTransport(const Settings& settings, std::vector<Descriptor> soc
       gather_(settings.gather),
       arrivals_(area(settings)),
       memory_(arrivals_ + std::max(arrivals_, gather_ * message_)),
+      parts_(gather_, iovec{.iov_base = memory_.bytes(), .iov_len = message_}),
       sockets_(std::move(sockets)),
       pipes_(settings.connections),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
@@ -62,25 +61,28 @@ bool TcpTransport::push(unsigned connection, bool wait) {
   if (pipe.unsent == 0) {
     return false;
   }
-  // Of several messages posted at one place so many are sent at once as the settings say.
+  // Messages posted at one place are sent one by one, or several in a call if the settings say so.
   const auto messages = [this](std::size_t bytes) { return (bytes + message_ - 1) / message_; };
   const std::size_t before = messages(pipe.unsent);
   const std::size_t rest = (pipe.unsent - 1) % message_ + 1;
-  unsigned char* place = memory_.bytes() + pipe.offset;
-  std::array<iovec, kMostGathered> parts{};
-  parts[0] = {.iov_base = place + (message_ - rest), .iov_len = rest};
-  std::fill(parts.begin() + 1, parts.end(), iovec{.iov_base = place, .iov_len = message_});
-  msghdr header{};
-  header.msg_iov = parts.data();
-  header.msg_iovlen = std::min(gather_, before);
-  const ssize_t sent =
-      sendmsg(sockets_[connection].number(), &header, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+  unsigned char* from = memory_.bytes() + pipe.offset + (message_ - rest);
+  const int flags = MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT);
+  ssize_t sent = 0;
+  if (gather_ == 1) {
+    sent = send(sockets_[connection].number(), from, rest, flags);
+  } else {
+    msghdr header{};
+    parts_[0] = {.iov_base = from, .iov_len = rest};
+    header.msg_iov = parts_.data();
+    header.msg_iovlen = std::min(gather_, before);
+    sent = sendmsg(sockets_[connection].number(), &header, flags);
+  }
   if (sent < 0) {
     if (errno == EAGAIN) {
       watch(connection, true);
       return false;
     }
-    fail_errno("sendmsg");
+    fail_errno("send");
   }
   pipe.unsent -= static_cast<std::size_t>(sent);
   gone(connection, static_cast<unsigned>(before - messages(pipe.unsent)));

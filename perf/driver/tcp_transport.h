@@ -3,6 +3,8 @@
 #ifndef WEFT_PERF_TCP_TRANSPORT_H
 #define WEFT_PERF_TCP_TRANSPORT_H
 
+#include <sys/uio.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +46,7 @@ class TcpTransport : public Transport {
   std::size_t gather_;
   std::size_t arrivals_;  // where in the memory what arrives goes
   Memory memory_;
+  std::vector<iovec> parts_;  // of a call: messages, all at the memory's beginning
   std::vector<Descriptor> sockets_;
   std::vector<Pipe> pipes_;
   Descriptor epoll_;
