@@ -112,7 +112,7 @@
 
 /*
  * The most rounds of a transmit worker before its place on the workqueue goes to others; and near
- * the poster, where other devices' completions wait for that place. Row: perf/run neighbours.
+ * the poster, where other devices' completions wait for that place. No row was kept.
  */
 #define WEFT_TX_ROUNDS		16
 #define WEFT_TX_NEAR_ROUNDS	4

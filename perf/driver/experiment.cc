@@ -79,6 +79,8 @@ void await_others(const std::string& fifo) {
 }  // namespace
 
 Usage run_case(const Client& client, const std::function<void(Transport&)>& measure) {
+  // The peer would say no more than that it is gone.
+  Settings::parse(client.settings.line());
   client.control.send("case " + client.settings.line());
   const auto port = static_cast<std::uint16_t>(std::stoul(client.control.expect("port")));
   const std::unique_ptr<Transport> transport =

@@ -128,10 +128,14 @@ Settings Settings::parse(const std::string& line) {
   constexpr unsigned kMaxDepth = 4096;
   constexpr unsigned kMaxConnections = 16384;
   constexpr unsigned kMaxGather = 64;
-  require(settings.gather > 0 && settings.gather <= kMaxGather &&
-              (settings.gather == 1 || (settings.connections == 1 && settings.arena == 0 &&
-                                        settings.pattern != "pingpong")),
-          "gather is at most 64, for one connection without an arena, one way or both: " + line);
+  require(
+      settings.gather > 0 && settings.gather <= kMaxGather &&
+          (settings.gather == 1 ||
+           (settings.carrier == Carrier::kTcp && settings.experiment == "bandwidth" &&
+            settings.pattern != "pingpong" && settings.connections == 1 && settings.arena == 0)),
+      "gather is at most 64, for bandwidth over one TCP connection, one way or both, without an "
+      "arena: " +
+          line);
   require(settings.size > 0 && settings.size <= kMaxArena && settings.arena <= kMaxArena &&
               settings.depth > 0 && settings.depth <= kMaxDepth && settings.batch > 0 &&
               settings.batch <= settings.depth && settings.connections > 0 &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // A check for clang-tidy that finds nothing: it has the other checks look at declarations of this
 // tree alone. By itself clang-tidy 14 looks through all of <gtest/gtest.h> for each file, which
-// takes three times as long, and drops what it finds there. (21 has the same as a rule.)
+// takes three times as long, and drops what it finds there.
 #include <clang-tidy/ClangTidyCheck.h>
 #include <clang-tidy/ClangTidyModule.h>
 #include <clang-tidy/ClangTidyModuleRegistry.h>
