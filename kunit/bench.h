@@ -102,7 +102,6 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	xa_init(&b->dev.mrs);
 	xa_init(&b->dev.qps);
-	weft_lending_init(&b->dev.lending);
 	region(test, b, 0, STAG);
 	region(test, b, 1, STAG_READ_ONLY);
 	b->mr[1].access = 0;

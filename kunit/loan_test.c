@@ -26,7 +26,7 @@ struct loan_bench {
 	u32 len;
 };
 
-static struct loan_bench *bench_new_of(struct kunit *test, bool crc, bool kernel)
+static struct loan_bench *bench_new(struct kunit *test, bool crc)
 {
 	const struct weft_mpa_agreed agreed = {
 		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
@@ -38,24 +38,12 @@ static struct loan_bench *bench_new_of(struct kunit *test, bool crc, bool kernel
 	KUNIT_ASSERT_NOT_NULL(test, l->tape);
 	fake_script.lends = true;
 	l->e = end_make(test);
-	if (kernel) {
-		give_to_kernel(test, l->e->b);
-		WRITE_ONCE(l->e->b->dev.settings.value[WEFT_SET_LEND], WEFT_LEND_ALL);
-		rwlock_init(&l->e->mr.lock);
-		l->e->mr.kind = WEFT_MR_FAST;
-	} else {
-		/* A user's memory; lending only asks whether it is that. */
-		l->e->mr.umem = (struct ib_umem *)l->e;
-	}
+	/* A user's memory; lending only asks whether it is that. */
+	l->e->mr.umem = (struct ib_umem *)l->e;
 	end_fill(l->e, 3);
 	KUNIT_ASSERT_EQ(test, end_start(l->e, &agreed, true), 0);
 	settle();
 	return l;
-}
-
-static struct loan_bench *bench_new(struct kunit *test, bool crc)
-{
-	return bench_new_of(test, crc, false);
 }
 
 static void bench_free(struct kunit *test, struct loan_bench *l)
@@ -458,6 +446,39 @@ static void loan_stop(struct kunit *test)
 	bench_free(test, l);
 }
 
+/* When time is up, a queue pair is flushed: what is back then is freed, and what is not frees itself. */
+static void loan_given_up(struct kunit *test)
+{
+	struct loan_bench *l;
+	struct weft_cqe cqe;
+	bool back;
+
+	for (back = false; ; back = true) {
+		l = bench_new(test, false);
+		warmer(test, l);
+		l->e->fake->script.keeps = true;
+		write(l, 0, 100000);
+		take(l);
+		mutex_lock(&l->e->qp->tx.lock);
+		KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
+		if (back)
+			fake_ack(l->e->fake);
+		l->e->qp->ending.drain_until = jiffies;
+		KUNIT_EXPECT_TRUE(test, weft_stream_flush(l->e->qp));
+		KUNIT_EXPECT_NULL(test, l->e->qp->tx.loans);
+		weft_qp_unlock(l->e->qp);
+		KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
+		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
+		KUNIT_EXPECT_EQ(test, !held(l), back);
+		fake_ack(l->e->fake);
+		settle();
+		KUNIT_EXPECT_EQ(test, held(l), 0U);
+		bench_free(test, l);
+		if (back)
+			break;
+	}
+}
+
 /* Memory whose key is gone when it is to be lent fails the queue pair, and holds nothing. */
 static void loan_key_gone(struct kunit *test)
 {
@@ -482,286 +503,6 @@ static void loan_key_gone(struct kunit *test)
 	bench_free(test, l);
 }
 
-/* --- answers to the peer's READs --- */
-
-/* The peer sends one FPDU. */
-static void hear(struct loan_bench *l, const struct weft_ddp_hdr *hdr, const void *payload, u32 len)
-{
-	u8 fpdu[128];
-
-	fake_feed(l->e->fake, fpdu, fpdu_put(fpdu, hdr, payload, len, false));
-	settle();
-}
-
-/* The peer reads what expect_write() expects. */
-static void hear_read(struct loan_bench *l, u32 msn, u32 offset, u32 len)
-{
-	const struct weft_ddp_hdr hdr = {
-		.opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1, .msn = msn,
-	};
-	const struct weft_read_req req = {
-		.sink_stag = 0x4711, .sink_to = END_IOVA, .size = len,
-		.src_stag = END_STAG, .src_to = END_IOVA + offset,
-	};
-	u8 bytes[WEFT_READ_REQ_LEN];
-
-	weft_read_req_encode(bytes, &req);
-	hear(l, &hdr, bytes, sizeof(bytes));
-}
-
-/* The peer says that it is done with the memory. */
-static void hear_done(struct loan_bench *l, u32 msn)
-{
-	const struct weft_ddp_hdr hdr = {
-		.opcode = WEFT_RDMAP_SEND_INV, .last = true, .msn = msn, .inv_stag = END_STAG,
-	};
-
-	hear(l, &hdr, "done", 4);
-}
-
-/* A kernel consumer's connection that has lent an answer, and the stream was through with it. */
-static struct loan_bench *answer_bench(struct kunit *test)
-{
-	struct loan_bench *l = bench_new_of(test, false, true);
-
-	warm(test, l);
-	hear_read(l, 1, 0, 300000);
-	take(l);
-	expect_write(test, l, 0, 300000);
-	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
-	l->len = 0;
-	l->e->fake->script.keeps = true;
-	return l;
-}
-
-/* And now one of many pages, which the stream keeps. */
-static struct loan_bench *answer_out(struct kunit *test)
-{
-	struct loan_bench *l = answer_bench(test);
-
-	hear_read(l, 2, 4097, 300000);
-	take(l);
-	expect_write(test, l, 4097, 300000);
-	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 2ULL);
-	KUNIT_EXPECT_GE(test, held(l), 73U);
-	return l;
-}
-
-static bool returned(const struct loan_bench *l)
-{
-	return !held(l) && !atomic_read(&l->e->mr.lent) && kref_read(&l->e->mr.refs) == 1;
-}
-
-/* An answer goes from where it lies, and its key is valid until the stream is through with it. */
-static void answer_lent(struct kunit *test)
-{
-	struct loan_bench *l = answer_bench(test);
-
-	hear_read(l, 2, 4097, 300000);
-	KUNIT_EXPECT_GE(test, held(l), 73U);
-	/* What is changed meanwhile is what is sent: nothing was copied. */
-	memset(l->e->memory + 100000, 0x77, 5000);
-	take(l);
-	expect_write(test, l, 4097, 300000);
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&l->e->qp->acc, END_STAG, true), WEFT_KEY_LENT);
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&l->e->qp->acc, END_STAG, false), WEFT_KEY_LENT);
-	KUNIT_EXPECT_FALSE(test, l->e->mr.invalid);
-	fake_ack(l->e->fake);
-	settle();
-	KUNIT_EXPECT_TRUE(test, returned(l));
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&l->e->qp->acc, END_STAG, true), WEFT_KEY_OK);
-	bench_free(test, l);
-}
-
-/* A peer that says that it is done, but acknowledges nothing, is not heard until it does. */
-static void answer_awaited(struct kunit *test)
-{
-	struct loan_bench *l = answer_out(test);
-	struct weft_cqe cqe;
-
-	end_receive(l->e, 7, 0, 100);
-	hear_done(l, 1);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_FALSE(test, l->e->mr.invalid);
-	/* Not by what it says next either. */
-	hear_done(l, 2);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	fake_ack(l->e->fake);
-	settle();
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, 7ULL);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, WEFT_CQE_FLAGS(cqe.word) & WEFT_CQE_WITH_INV);
-	KUNIT_EXPECT_EQ(test, cqe.ex, END_STAG);
-	KUNIT_EXPECT_TRUE(test, l->e->mr.invalid);
-	KUNIT_EXPECT_TRUE(test, returned(l));
-	KUNIT_EXPECT_EQ(test, weft_qp_state(l->e->qp), IB_QPS_RTS);
-	bench_free(test, l);
-}
-
-/* The owner invalidates the memory itself; the doorbell is the caller's. */
-static void post_invalidate(struct loan_bench *l)
-{
-	struct weft_sq_wr *wr = end_wr(l->e, WEFT_OP_LOCAL_INV, 0, 0);
-
-	wr->ex = END_STAG;
-	end_post(l->e, wr);
-}
-
-/* The owner's own invalidation waits as well, and what it posts behind. */
-static void answer_local(struct kunit *test)
-{
-	struct loan_bench *l = answer_out(test);
-	struct weft_cqe cqe;
-
-	post_invalidate(l);
-	end_post(l->e, end_wr(l->e, WEFT_OP_SEND, 0, 0));
-	end_ring(l->e);
-	settle();
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_FALSE(test, l->e->mr.invalid);
-	fake_ack(l->e->fake);
-	take(l);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_LOCAL_INV);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_SEND);
-	KUNIT_EXPECT_TRUE(test, l->e->mr.invalid);
-	bench_free(test, l);
-}
-
-/* What a program may rewrite at any time is copied, and what no work request registered. */
-static void answer_copied(struct kunit *test)
-{
-	struct loan_bench *l = bench_new(test, false);
-
-	warmer(test, l);
-	rwlock_init(&l->e->mr.lock);
-	l->e->mr.kind = WEFT_MR_FAST;
-	l->e->qp->tx.lends_answers = true;
-	l->e->fake->script.keeps = true;
-	hear_read(l, 1, 0, 300000);
-	take(l);
-	expect_write(test, l, 0, 300000);
-	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
-	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
-
-	l = answer_bench(test);
-	l->e->mr.kind = WEFT_MR_REGION;
-	hear_read(l, 2, 0, 300000);
-	take(l);
-	expect_write(test, l, 0, 300000);
-	l->len = 0;
-	l->e->mr.kind = WEFT_MR_FAST;
-	hear_read(l, 3, 0, WEFT_LOAN_ANSWER_LEAST - 1);
-	take(l);
-	expect_write(test, l, 0, WEFT_LOAN_ANSWER_LEAST - 1);
-	l->len = 0;
-	l->e->qp->tx.lends_answers = false; /* not the operator's choice */
-	hear_read(l, 4, 0, 300000);
-	take(l);
-	expect_write(test, l, 0, 300000);
-	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
-	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
-}
-
-/* With a CRC it is copied in any case: what a disk's host writes may change under it. */
-static void answer_checked(struct kunit *test)
-{
-	struct loan_bench *l = bench_new_of(test, true, true);
-
-	KUNIT_EXPECT_TRUE(test, l->e->qp->tx.lends);
-	KUNIT_EXPECT_FALSE(test, l->e->qp->tx.lends_answers);
-	bench_free(test, l);
-}
-
-/* Both directions wait for the same memory, and both go on. */
-static void answer_both(struct kunit *test)
-{
-	struct loan_bench *l = answer_out(test);
-	struct weft_cqe cqe;
-
-	end_receive(l->e, 7, 0, 100);
-	hear_done(l, 1);
-	post_invalidate(l);
-	end_ring(l->e);
-	settle();
-	KUNIT_EXPECT_TRUE(test, l->e->qp->rx.held);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	fake_ack(l->e->fake);
-	settle();
-	KUNIT_EXPECT_FALSE(test, l->e->qp->rx.held);
-	KUNIT_EXPECT_TRUE(test, l->e->mr.invalid);
-	KUNIT_EXPECT_TRUE(test, end_poll(l->e, &cqe));
-	bench_free(test, l);
-}
-
-/* Requests complete as they come back, whatever answers are out between them. */
-static void answer_between(struct kunit *test)
-{
-	struct loan_bench *l = answer_bench(test);
-
-	write(l, 0, 100000);
-	hear_read(l, 2, 0, 300000);
-	/* A kernel consumer's last one is copied, so that nothing waits for an acknowledgment. */
-	write(l, 0, 100);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
-	KUNIT_EXPECT_TRUE(test, done(l));
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&l->e->qp->acc, END_STAG, false), WEFT_KEY_LENT);
-	fake_ack(l->e->fake);
-	settle();
-	KUNIT_EXPECT_TRUE(test, returned(l));
-	bench_free(test, l);
-}
-
-/* A queue pair off its stream is flushed when its answers are back, or given up. */
-static void answer_stop(struct kunit *test)
-{
-	struct loan_bench *l = answer_out(test);
-
-	mutex_lock(&l->e->qp->tx.lock);
-	KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
-	weft_qp_unlock(l->e->qp);
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&l->e->qp->acc, END_STAG, false), WEFT_KEY_LENT);
-	fake_ack(l->e->fake);
-	fake_die(l->e->fake, -ECONNRESET);
-	settle();
-	KUNIT_EXPECT_TRUE(test, returned(l));
-	KUNIT_EXPECT_NULL(test, l->e->qp->tx.loans);
-	bench_free(test, l);
-
-	l = answer_out(test);
-	mutex_lock(&l->e->qp->tx.lock);
-	KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
-	l->e->qp->ending.drain_until = jiffies;
-	KUNIT_EXPECT_TRUE(test, weft_stream_flush(l->e->qp));
-	weft_qp_unlock(l->e->qp);
-	KUNIT_EXPECT_EQ(test, atomic_read(&l->e->mr.lent), 0);
-	KUNIT_EXPECT_EQ(test, kref_read(&l->e->mr.refs), 1U);
-	KUNIT_EXPECT_GT(test, held(l), 0U);
-	/* The loan frees itself. */
-	fake_ack(l->e->fake);
-	settle();
-	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
-
-	/* What is back when time is up is not given up. */
-	l = answer_out(test);
-	mutex_lock(&l->e->qp->tx.lock);
-	KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
-	fake_ack(l->e->fake);
-	l->e->qp->ending.drain_until = jiffies;
-	KUNIT_EXPECT_TRUE(test, weft_stream_flush(l->e->qp));
-	weft_qp_unlock(l->e->qp);
-	KUNIT_EXPECT_EQ(test, atomic_read(&l->e->mr.lent), 0);
-	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
-}
-
 static struct kunit_case loan_cases[] = {
 	KUNIT_CASE(loan_tried),
 	KUNIT_CASE(loan_goes_on),
@@ -775,15 +516,8 @@ static struct kunit_case loan_cases[] = {
 	KUNIT_CASE(loan_partial),
 	KUNIT_CASE(loan_drain),
 	KUNIT_CASE(loan_stop),
+	KUNIT_CASE(loan_given_up),
 	KUNIT_CASE(loan_key_gone),
-	KUNIT_CASE(answer_lent),
-	KUNIT_CASE(answer_awaited),
-	KUNIT_CASE(answer_local),
-	KUNIT_CASE(answer_copied),
-	KUNIT_CASE(answer_checked),
-	KUNIT_CASE(answer_both),
-	KUNIT_CASE(answer_between),
-	KUNIT_CASE(answer_stop),
 	{}
 };
 

@@ -39,7 +39,6 @@ static struct bench *setup(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	xa_init_flags(&b->dev.mrs, XA_FLAGS_ALLOC);
-	weft_lending_init(&b->dev.lending);
 	b->dev.local = weft_mr_new_local(&b->dev);
 	KUNIT_ASSERT_NOT_NULL(test, b->dev.local);
 	b->pd.device = &b->dev.ib;
@@ -177,96 +176,6 @@ static void fast_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[0]), 'x');
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[3]), 'y');
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
-}
-
-/* A direction of a queue pair that waits for lent memory. */
-struct lent_wait {
-	struct work_struct work;
-	struct weft_lent_waiter waiter;
-	int woken;
-};
-
-static void lent_woken(struct work_struct *work)
-{
-	container_of(work, struct lent_wait, work)->woken++;
-}
-
-static void lent_wait_init(struct lent_wait *w)
-{
-	INIT_WORK_ONSTACK(&w->work, lent_woken);
-	weft_lent_waiter_init(&w->waiter, &w->work);
-	w->woken = 0;
-}
-
-static bool must_wait(struct weft_accessor *by, u32 key, bool remote, struct lent_wait *w)
-{
-	return weft_mr_must_wait(by, key, remote, &w->waiter);
-}
-
-static int woken(struct lent_wait *w)
-{
-	flush_work(&w->work);
-	return w->woken;
-}
-
-/* While its memory is lent, a region keeps its key, and all who would invalidate it wait. */
-static void fast_lent(struct kunit *test)
-{
-	struct workqueue_struct *queue = alloc_workqueue("weft_kunit", WQ_PERCPU, 0);
-	struct bench *b = setup(test);
-	struct weft_mr *mr = fast(test, b);
-	u32 key = mr->ib.rkey;
-	struct lent_wait reads, sends;
-
-	KUNIT_ASSERT_NOT_NULL(test, queue);
-	swap(weft_workqueue, queue);
-	lent_wait_init(&reads);
-	lent_wait_init(&sends);
-	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
-	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, key, IB_ACCESS_REMOTE_READ));
-	KUNIT_EXPECT_FALSE(test, must_wait(&b->qp, key, true, &reads));
-	KUNIT_EXPECT_NULL(test, weft_mr_lend(&b->qp, key, 1, BYTES));
-	KUNIT_EXPECT_NULL(test, weft_mr_lend(&b->qp, key ^ 1, 0, 1));
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_lend(&b->qp, key, 0, BYTES), mr);
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_lend(&b->other_qp, key, 0, 1), mr);
-
-	/* Whom the key is not for does not wait, but is refused. */
-	KUNIT_EXPECT_FALSE(test, must_wait(&b->qp, key ^ 1, true, &reads));
-	b->other_qp.pd = &b->other_pd;
-	KUNIT_EXPECT_FALSE(test, must_wait(&b->other_qp, key, false, &reads));
-	b->other_qp.pd = &b->pd;
-	KUNIT_EXPECT_TRUE(test, must_wait(&b->qp, key, true, &reads));
-	KUNIT_EXPECT_TRUE(test, must_wait(&b->qp, key, true, &reads));
-	KUNIT_EXPECT_TRUE(test, must_wait(&b->other_qp, key, false, &sends));
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, true), WEFT_KEY_LENT);
-	/* A peer that reads on does not keep them waiting. */
-	KUNIT_EXPECT_NULL(test, weft_mr_lend(&b->qp, key, 0, 1));
-
-	/* They go on when the last loan is back, once. */
-	weft_mr_give_back(mr);
-	KUNIT_EXPECT_EQ(test, woken(&reads), 0);
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_LENT);
-	weft_mr_give_back(mr);
-	KUNIT_EXPECT_EQ(test, woken(&reads), 1);
-	KUNIT_EXPECT_EQ(test, woken(&sends), 1);
-	KUNIT_EXPECT_FALSE(test, must_wait(&b->qp, key, true, &reads));
-
-	/* Who has left is not woken. */
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_lend(&b->qp, key, 0, 1), mr);
-	KUNIT_EXPECT_TRUE(test, must_wait(&b->qp, key, true, &reads));
-	KUNIT_EXPECT_TRUE(test, must_wait(&b->qp, key, false, &sends));
-	weft_lent_leave(&reads.waiter);
-	weft_lent_leave(&reads.waiter);
-	weft_mr_give_back(mr);
-	KUNIT_EXPECT_EQ(test, woken(&reads), 1);
-	KUNIT_EXPECT_EQ(test, woken(&sends), 2);
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, true), WEFT_KEY_OK);
-	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	swap(weft_workqueue, queue);
-	destroy_workqueue(queue);
-	destroy_work_on_stack(&reads.work);
-	destroy_work_on_stack(&sends.work);
 	teardown(test, b);
 }
 
@@ -837,7 +746,6 @@ static void all_memory(struct kunit *test)
 static struct kunit_case revoke_cases[] = {
 	KUNIT_CASE(fast_life),
 	KUNIT_CASE(fast_next),
-	KUNIT_CASE(fast_lent),
 	KUNIT_CASE(fast_refused),
 	KUNIT_CASE(local_key),
 	KUNIT_CASE(all_memory),

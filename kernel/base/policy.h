@@ -102,12 +102,11 @@
 
 /*
  * Payload is lent by the setting `lend`, which needs no rule (tx/loan.h). Rows: virtio-64k-sender,
- * virtio-1m-sender; of answers perf/run storage, nvme-1m-write-4.
- * Less payload, or less of an answer, is copied, since that takes less than a loan, or fewer
- * packets; and so many bytes does a connection send before it tries, so that short ones do not pay.
+ * virtio-1m-sender.
+ * Less payload is copied, since that takes less than a loan; and a connection sends so many bytes
+ * before it tries, so that short ones do not pay.
  */
 #define WEFT_LOAN_LEAST		(32U << 10)
-#define WEFT_LOAN_ANSWER_LEAST	(256U << 10)
 #define WEFT_LOAN_AFTER		(256U << 10)
 
 /*

@@ -14,7 +14,6 @@
 #include <rdma/ib_verbs.h>
 
 #include "base/counters.h"
-#include "base/lending.h"
 #include "base/settings.h"
 #include "base/tallies.h"
 
@@ -62,7 +61,6 @@ struct weft_qp_entry {
  * @next_qpn: where the next search for a free number begins
  * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
  * @local: the region that lkey 0 names
- * @lending: who waits for lent memory of its regions
  * @llp: the classes of lower layers that its connections are made over, by enum
  *	weft_transport. Fixed
  * @settings: the operator's settings
@@ -94,7 +92,6 @@ struct weft_device {
 	u32 next_qpn;
 	struct xarray mrs;
 	struct weft_mr *local;
-	struct weft_lending lending;
 	const struct weft_llp_class *llp[WEFT_NUM_TRANSPORTS];
 	struct weft_settings settings;
 	bool active;

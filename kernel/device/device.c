@@ -366,7 +366,6 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	hash_init(dev->conns_by_cm);
 	hash_init(dev->listeners_by_cm);
 	spin_lock_init(&dev->conns_lock);
-	weft_lending_init(&dev->lending);
 	weft_settings_init(&dev->settings);
 	weft_tallies_init(&dev->tallies);
 

@@ -145,7 +145,6 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 		{ "tx_waiting", glance(tx->batch.laid_out) - glance(tx->batch.sent) },
 		{ "tx_gated", glance(qp->gate.shut) },
 		{ "rx_stalled", glance(rx->stalled) },
-		{ "rx_held", glance(rx->held) },
 		{ "rx_kept_most", READ_ONCE(rx->kept_most) },
 	};
 

@@ -9,12 +9,10 @@
  * @stag: the key
  * @remote: the peer asks
  *
- * When this returns WEFT_KEY_OK, no access by the key is under way, and none of its memory is lent.
+ * When this returns WEFT_KEY_OK, no access by the key is under way.
  *
  * Context: any but hard interrupts; not between weft_mr_access() and weft_mr_access_end().
- * Return: WEFT_KEY_OK, or why this queue pair may not invalidate the key. WEFT_KEY_LENT is for who
- * did not ask weft_mr_must_wait() before, or let the memory be lent again since: a peer that has it
- * read while it says that it is done, and the sink of a READ that the peer reads meanwhile.
+ * Return: WEFT_KEY_OK, or why this queue pair may not invalidate the key.
  */
 enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote)
 {
@@ -26,8 +24,6 @@ enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool rem
 	/* Waits for accesses, which hold it for reading: see weft_mr_access(). */
 	write_lock_bh(&mr->lock);
 	err = weft_mr_check_invalidate(mr, stag, by->pd, by->qpn, remote);
-	if (err == WEFT_KEY_OK && atomic_read(&mr->lent))
-		err = WEFT_KEY_LENT;
 	if (err == WEFT_KEY_OK) {
 		mr->invalid = true;
 		weft_mw_unbind(mr);

@@ -36,7 +36,7 @@ static __always_inline struct weft_mr *mr_find(struct weft_device *dev, u32 stag
  *
  * Context: any.
  * Return: the region or window, with a reference that keeps it from going away (to be
- * held no longer than one access, but see weft_mr_lend()), or NULL.
+ * held no longer than one access), or NULL.
  */
 struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
 {
@@ -132,8 +132,7 @@ int weft_mr_publish(struct weft_mr *mr)
  * still hold pages lent for work requests (see tx/loan.h). The caller frees @mr after a grace
  * period of RCU.
  *
- * Context: process. Sleeps as long as an access in progress takes, and as a peer that reads the
- * memory takes to acknowledge what was lent for that: at most as long as its connection lives.
+ * Context: process. Sleeps as long as an access in progress takes.
  */
 void weft_mr_withdraw(struct weft_mr *mr)
 {

@@ -16,7 +16,6 @@ struct ib_dmah;
 struct uverbs_attr_bundle;
 struct weft_device;
 struct weft_dmabuf;
-struct weft_lent_waiter;
 /* Rights that let a peer in. */
 #define WEFT_ACCESS_REMOTE (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
 			    IB_ACCESS_REMOTE_ATOMIC)
@@ -51,8 +50,6 @@ enum weft_mr_kind {
  * @lock: fast registration, window: protects the fields that a work request changes:
  *	@stag, @qpn, all from @access to @blocks, and @region. An access holds it for
  *	reading, so that no access is under way when an invalidation returns. Softirq
- * @lent: fast registration: how many loans of its memory are out
- * @awaited: fast registration: somebody waits for the last of them; under weft_lending.lock
  * @windows: region: windows bound to it; -1: none may be bound any more
  * @region: window: the region it is bound to, which cannot go before the window
  * @rcu: frees it when no late lookup reads @refs any more
@@ -82,8 +79,6 @@ struct weft_mr {
 	bool all_memory;
 	struct weft_blocks blocks;
 	rwlock_t lock; /* see above */
-	atomic_t lent;
-	bool awaited;
 	atomic_t windows;
 	struct weft_mr *region;
 	struct rcu_head rcu;
@@ -135,7 +130,6 @@ enum weft_key_error {
 	WEFT_KEY_ACCESS,	/* lacks the right */
 	WEFT_KEY_BOUNDS,	/* outside the region */
 	WEFT_KEY_WRAP,		/* address plus length wraps around */
-	WEFT_KEY_LENT,		/* invalidation: the memory is lent */
 };
 
 /**
@@ -338,13 +332,6 @@ void weft_mr_free(struct weft_mr *mr);
 void weft_mr_destroy(struct weft_mr *mr);
 
 enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote);
-
-/* lent.c */
-struct weft_mr *weft_mr_lend(struct weft_accessor *by, u32 stag, u64 addr, u64 len);
-void weft_mr_give_back(struct weft_mr *mr);
-bool weft_mr_must_wait(struct weft_accessor *by, u32 stag, bool remote,
-		       struct weft_lent_waiter *waiter);
-void weft_lent_leave(struct weft_lent_waiter *waiter);
 
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,

@@ -20,8 +20,6 @@ int weft_kernel_create(struct weft_qp *qp)
 		return -ENOMEM;
 	kernel->qp = qp;
 	weft_gather_init(&kernel->gather);
-	weft_lent_waiter_init(&kernel->sends, &qp->worker.work);
-	weft_lent_waiter_init(&kernel->reads, &qp->rx.work);
 	qp->kernel = kernel;
 	return 0;
 }

@@ -5,7 +5,6 @@
 
 #include <linux/workqueue.h>
 
-#include "base/lending.h"
 #include "pair/gather.h"
 
 struct weft_qp;
@@ -19,8 +18,6 @@ struct weft_qp;
  * @posted: a post has started @near, which so runs where the consumer does; a hint, without a
  *	lock
  * @gather: posts that are held, under the queue pair's post_lock
- * @sends: waits for memory that a LOCAL_INV is to invalidate, under tx.lock
- * @reads: waits for memory that the peer's message is to invalidate, under the socket lock
  *
  * Made and freed with the queue pair, and not a part of it, so that those of programs are no
  * larger.
@@ -30,8 +27,6 @@ struct weft_kernel {
 	struct work_struct near;
 	bool posted;
 	struct weft_gather gather;
-	struct weft_lent_waiter sends;
-	struct weft_lent_waiter reads;
 };
 
 int weft_kernel_create(struct weft_qp *qp);

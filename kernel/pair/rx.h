@@ -7,8 +7,7 @@
  * framer finds the FPDUs, and checks their CRCs before it announces a segment (mpa/framer.h).
  *
  * A SEND that finds no receive posted stops the reading, and in the end the peer's TCP.
- * The next post resumes the reading; without a post, a timer ends the connection. So does a
- * SEND that invalidates memory which is lent, until TCP has let go of that.
+ * The next post resumes the reading; without a post, a timer ends the connection.
  */
 #ifndef WEFT_PAIR_RX_H
 #define WEFT_PAIR_RX_H
@@ -98,7 +97,6 @@ struct weft_placement {
  * @first: no FPDU has come yet
  * @early: segments are placed that come before their turn
  * @stalled: a SEND waits for a receive
- * @held: a SEND waits until the memory that it invalidates is not lent any more
  * @kept_most: the most bytes of memory that early segments took. Read without the lock, to be shown
  * @waiting: the place of that SEND in the receive queue's list; wakes @work
  * @rnr: ends the wait for a receive, or for memory
@@ -128,7 +126,6 @@ struct weft_rx {
 	bool first;
 	bool early;
 	bool stalled;
-	bool held;
 	u32 kept_most;
 	struct weft_waiter waiting;
 	struct delayed_work rnr;

@@ -59,7 +59,7 @@ enum weft_msg_kind {
  * @total: bytes in all
  * @kind: enum weft_msg_kind: where it came from
  * @local: payload is in @copy.bytes
- * @lend: requests and answers to READs: lend the payload, as far as possible
+ * @lend: requests: lend the payload, as far as possible
  * @remote_access: the SGE was named by the peer (a read response)
  * @imm_opcode: requests: an Immediate Data message with this opcode follows; 0: none
  * @imm: its data, as the user gave it
@@ -100,7 +100,6 @@ struct weft_tx_msg {
  * @crc: CRCs are in use
  * @marked: the peer wants markers, so FPDUs are neither lent nor large, nor laid out in rows
  * @lends: large payload may be lent
- * @lends_answers: so may that of answers to READs
  * @dry: there was nothing more to lay out
  * @starved: there was no memory for more, which a timer tries again
  * @cork: more of a message in large frames follows at once: other threads have a turn amid it
@@ -124,7 +123,6 @@ struct weft_tx {
 	bool crc;
 	bool marked;
 	bool lends;
-	bool lends_answers;
 	bool dry;
 	bool starved;
 	bool cork;

@@ -7,7 +7,6 @@
  */
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "pair/kernel.h"
 #include "pair/qp.h"
 #include "queue/srq.h"
 #include "rx/place.h"
@@ -52,26 +51,7 @@ static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
 }
 
-/*
- * Returns true if the memory is lent that the message is to invalidate. Then the message waits
- * until TCP has let go of it, which wakes the reader.
- */
-static noinline bool rx_waits_for_loan(struct weft_rx *rx, struct weft_kernel *kernel)
-{
-	weft_access_yield(&rx->place.access);
-	rx->held = weft_mr_must_wait(rx->acc, rx->seg.ddp.inv_stag, true, &kernel->reads);
-	return rx->held;
-}
-
-/* Returns true if the segment ends a message that invalidates a key. */
-static bool rx_invalidates(const struct weft_ddp_hdr *ddp)
-{
-	return ddp->last && (ddp->opcode == WEFT_RDMAP_SEND_INV ||
-			     ddp->opcode == WEFT_RDMAP_SEND_SE_INV);
-}
-
-/* @kernel: of a kernel consumer's queue pair, else NULL. */
-static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx, struct weft_kernel *kernel)
+static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 {
 	struct weft_inbound *m = weft_rx_inbound(rx);
 	enum weft_rx_verdict verdict;
@@ -94,8 +74,6 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx, struct weft_kernel
 		if (verdict != WEFT_RX_OK)
 			return verdict;
 	}
-	if (rx_invalidates(&rx->seg.ddp) && kernel && rx_waits_for_loan(rx, kernel))
-		return WEFT_RX_WAIT;
 	if (rx->seg.payload_len > weft_inbound_room(m)) {
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RESP_LOCAL_LENGTH_ERROR, 1);
 		weft_rx_refuse_now(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
@@ -198,7 +176,7 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	case WEFT_RDMAP_ATOMIC_RESP:
 		return weft_rx_begin_atomic_response(rx, &qp->reads);
 	default:
-		return rx_begin_send(rx, qp->kernel);
+		return rx_begin_send(rx);
 	}
 }
 

@@ -40,7 +40,7 @@ static noinline void rx_starved(struct weft_rx *rx)
 /* Returns true if the stream has ended and all its bytes were taken. */
 static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 {
-	if (rx->framer.stage && (rx->stalled || rx->held) && !rx->stopped)
+	if (rx->framer.stage && rx->stalled && !rx->stopped)
 		return false;
 	return rx->framer.ahead ? weft_llp_ended(llp) : weft_llp_at_end(llp);
 }
@@ -102,8 +102,8 @@ void weft_rx_readable(struct weft_qp *qp)
 	if (!READ_ONCE(qp->llp))
 		return;
 	weft_qp_assert_locked(qp);
-	/* While a message waits, so does all behind it: a post, or what was lent, wakes us. */
-	if (!(qp->rx.stalled || qp->rx.held) || weft_qp_state(qp) == IB_QPS_ERR)
+	/* While a message waits for a receive, so does all behind it: a post wakes us. */
+	if (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR)
 		weft_rx_run(qp);
 }
 
@@ -221,7 +221,6 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->kept_most = 0;
 	rx->early = weft_setting(&qp->dev->settings, WEFT_SET_OUT_OF_ORDER);
 	rx->stalled = false;
-	rx->held = false;
 	rx->seg.known = false;
 	rx->seg.hdr_len = 0;
 	weft_framer_start(&rx->framer, &qp->agreed, qp->owner);

@@ -359,10 +359,6 @@ bool weft_stream_stop(struct weft_qp *qp)
 		weft_tx_complete(qp);
 		weft_tx_stop(qp);
 	}
-	if (qp->kernel) {
-		weft_lent_leave(&qp->kernel->sends);
-		weft_lent_leave(&qp->kernel->reads);
-	}
 	weft_rx_stop(&qp->rx);
 	return weft_qp_state(qp) != IB_QPS_ERR || weft_stream_flush(qp);
 }

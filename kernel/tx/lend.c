@@ -31,12 +31,7 @@ static bool lend_may(struct weft_qp *qp)
 	if (!tx->lends || tx->longest != WEFT_FPDU_ANY_LENGTH ||
 	    tx->batch.sent < WEFT_LOAN_AFTER || !weft_llp_may_lend(qp->llp))
 		return false;
-	if (!loans)
-		return true;
-	/* The trial may have been an answer's. */
-	if (loans->mode == WEFT_LOAN_TRYING)
-		weft_loan_reap_answers(loans, qp->dev->counters);
-	return loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW;
+	return !loans || loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW;
 }
 
 /*
@@ -83,35 +78,6 @@ bool weft_loan_begin(struct weft_qp *qp, u32 len)
 	return lend;
 }
 
-/**
- * weft_loan_begin_answer() - decide whether the answer to a READ of the peer is lent
- * @qp: the queue pair
- * @sge: the memory that the peer reads, by the key that the peer named
- *
- * Context: as weft_tx_next_msg().
- * Return: true if it is lent, as far as that is possible.
- */
-bool weft_loan_begin_answer(struct weft_qp *qp, const struct weft_sge *sge)
-{
-	struct weft_mr *mr;
-
-	if (!qp->tx.lends_answers || qp->owner || sge->length < WEFT_LOAN_ANSWER_LEAST)
-		return false;
-	if (qp->tx.loans)
-		weft_loan_reap_answers(qp->tx.loans, qp->dev->counters);
-	if (!lend_may(qp))
-		return false;
-	mr = weft_mr_lend(&qp->acc, sge->lkey, sge->addr, sge->length);
-	if (!mr)
-		return false;
-	if (!weft_loans_get(qp)) {
-		weft_mr_give_back(mr);
-		return false;
-	}
-	weft_loan_close(qp->tx.loans); /* a work request's */
-	return weft_loan_open_answer(qp, mr);
-}
-
 /*
  * Adds the pages of the next @len bytes of the message, or of fewer if they lie in too
  * many runs. Returns how many bytes; 0 if some are not in pages that can be lent, or, with
@@ -122,7 +88,6 @@ static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 {
 	u32 index = msg->sge_index, offset = msg->offset;
 	struct weft_access held = {};
-	int rights = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
 	u32 done = 0, first, end, want, n = 1;
 
 	*gone = false;
@@ -138,7 +103,7 @@ static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 		want = min(len - done, sge->length - offset);
 		if (want) {
 			*gone = weft_access_go_on(&held, acc, acc->pd, sge->lkey,
-						  sge->addr + offset, want, rights);
+						  sge->addr + offset, want, 0);
 			n = *gone ? 0 : weft_lent_add_region(lent, held.mr, sge->addr + offset,
 							     want);
 			if (!n)
@@ -183,10 +148,10 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 	u32 front = weft_fpdu_front(hdr_len), back;
 	u32 num = lent->num, last = num ? lent->run[num - 1].bv_len : 0;
 	u8 *at = page_address(page) + offset;
-	bool answer = msg->kind == WEFT_MSG_RESPONSE, gone = false, ends;
+	bool gone = false, ends;
 	u32 payload = 0;
 
-	if (answer || weft_loan_open(qp)) {
+	if (weft_loan_open(qp)) {
 		weft_lent_add(lent, page, offset, front);
 		payload = lend_gather(lent, msg, &qp->acc, fpdu->payload, &gone);
 	}
@@ -194,8 +159,7 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		weft_lent_take_back(lent, num, last);
 		msg->lend = false;
 		weft_loan_close(loans);
-		if (!answer)
-			lend_skip(loans, &qp->inflight);
+		lend_skip(loans, &qp->inflight);
 		if (gone)
 			weft_tx_gather_failed(qp);
 		return 0;
@@ -213,11 +177,11 @@ u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *pa
 		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
 	if (loans->mode == WEFT_LOAN_NEW)
 		loans->mode = WEFT_LOAN_TRYING;
-	ends = answer || lend_ends(&qp->inflight);
+	ends = lend_ends(&qp->inflight);
 	if (loans->mode != WEFT_LOAN_YES)
 		msg->lend = false;
 	/* Even if the rest of the request is copied, only the loan's return completes it. */
-	if (ends && !answer && (!msg->lend || fpdu->last))
+	if (ends && (!msg->lend || fpdu->last))
 		weft_loan_want_open(loans);
 	if (!msg->lend || (fpdu->last && ends))
 		weft_loan_close(loans);

@@ -11,7 +11,6 @@
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "llp/llp.h"
-#include "memory/mr.h"
 #include "pair/qp.h"
 #include "tx/batch.h"
 #include "tx/loan.h"
@@ -22,13 +21,12 @@
 #define WEFT_LOAN_GIVEN_UP	4	/* the transmit side has forgotten it */
 
 /**
- * struct weft_loan - a loan: pages of one work request, of several, or of an answer to a READ
+ * struct weft_loan - a loan: pages of one work request, or of several
  * @ubuf: each packet buffer with its pages holds a reference, and so does the transmit
  *	side while it may add to the loan
- * @entry: in weft_loans.out or weft_loans.answers
+ * @entry: in weft_loans.out
  * @qp: its queue pair: a reference, until it is returned or given up
- * @mr: of an answer: its region, from weft_mr_lend(), for as long as @qp; else NULL
- * @inflight: of work requests: the last one, index into the in-flight list
+ * @inflight: the last work request, index into the in-flight list
  * @flags: see above. The second of RETURNED and GIVEN_UP to be set frees the loan. If it
  *	is not given up, the transmit side frees it when it sees RETURNED
  * @used: it has bytes: one without says nothing of whether the kernel copies
@@ -38,7 +36,6 @@ struct weft_loan {
 	struct ubuf_info ubuf;
 	struct list_head entry;
 	struct weft_qp *qp;
-	struct weft_mr *mr;
 	u32 inflight;
 	atomic_t flags;
 	bool used;
@@ -48,14 +45,6 @@ struct weft_loan {
 /* Loans for which TCP may still call back. The module is not unloaded before. */
 static atomic_t loans_out = ATOMIC_INIT(0);
 
-/* Lets go of what a loan holds that has ended, and is not looked at any more. Any context. */
-static void loan_let_go(struct weft_qp *qp, struct weft_mr *mr)
-{
-	if (mr)
-		weft_mr_give_back(mr);
-	weft_qp_put(qp);
-}
-
 /*
  * Drops the reference of a packet buffer that is gone or was copied. Any context, with or
  * without the socket's lock, even inside our own send.
@@ -64,7 +53,6 @@ static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied
 {
 	struct weft_loan *loan = container_of(ubuf, struct weft_loan, ubuf);
 	struct weft_qp *qp = loan->qp;
-	struct weft_mr *mr = loan->mr;
 	int flags;
 
 	if (!uncopied)
@@ -78,7 +66,7 @@ static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied
 	} else {
 		if ((flags & WEFT_LOAN_WANTED) || weft_qp_state(qp) != IB_QPS_RTS)
 			weft_qp_kick(qp);
-		loan_let_go(qp, mr);
+		weft_qp_put(qp);
 	}
 	if (atomic_dec_and_test(&loans_out))
 		wake_up_var(&loans_out);
@@ -114,7 +102,7 @@ void weft_loan_want_open(struct weft_loans *loans)
 	atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
 }
 
-/* Has the worker kicked when the last of the work requests' loans is returned, if any is out. */
+/* Has the worker kicked when the last of the loans is returned, if any is out. */
 void weft_loan_want_last(struct weft_loans *loans)
 {
 	if (!list_empty(&loans->out))
@@ -149,28 +137,23 @@ struct weft_loans *weft_loans_get(struct weft_qp *qp)
 	if (!loans)
 		return NULL;
 	INIT_LIST_HEAD(&loans->out);
-	INIT_LIST_HEAD(&loans->answers);
 	qp->tx.loans = loans;
 	qp->tx.batch.lent = &loans->lent;
 	return loans;
 }
 
-/* Makes a new loan the open one. Returns NULL without memory; then @mr is given back. */
-static struct weft_loan *loan_new(struct weft_qp *qp, struct weft_mr *mr, struct list_head *list)
+/* Makes a new loan the open one. Returns NULL without memory. */
+static struct weft_loan *loan_new(struct weft_qp *qp)
 {
 	struct weft_loan *loan = loan_alloc(qp, sizeof(*loan));
 
-	if (!loan) {
-		if (mr)
-			weft_mr_give_back(mr);
+	if (!loan)
 		return NULL;
-	}
 	weft_ubuf_init(&loan->ubuf, &loan_ubuf_ops);
 	weft_qp_get(qp);
 	loan->qp = qp;
-	loan->mr = mr;
 	atomic_inc(&loans_out);
-	list_add_tail(&loan->entry, list);
+	list_add_tail(&loan->entry, &qp->tx.loans->out);
 	qp->tx.loans->open = loan;
 	return loan;
 }
@@ -191,24 +174,10 @@ bool weft_loan_open(struct weft_qp *qp)
 
 	lockdep_assert_held(&qp->tx.lock);
 	if (!loan)
-		loan = loan_new(qp, NULL, &loans->out);
+		loan = loan_new(qp);
 	if (loan)
 		loan->inflight = qp->inflight.head - 1;
 	return loan;
-}
-
-/**
- * weft_loan_open_answer() - have a loan to which the pages of an answer are added
- * @qp: the queue pair, with loans, none of which is open
- * @mr: the answer's region, from weft_mr_lend(); it is given back when the loan is returned
- *
- * Context: process; the caller holds tx.lock. May sleep.
- * Return: true; false without memory.
- */
-bool weft_loan_open_answer(struct weft_qp *qp, struct weft_mr *mr)
-{
-	lockdep_assert_held(&qp->tx.lock);
-	return loan_new(qp, mr, &qp->tx.loans->answers);
 }
 
 /* Makes the bytes that wait the open loan's, if these are its first. */
@@ -284,30 +253,23 @@ bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 	return false;
 }
 
-/* Frees the loans of a list that were returned. Returns true if none is left. */
-static bool loan_reap(struct weft_loans *loans, struct list_head *list,
-		      struct weft_counters __percpu *counters)
+/* Frees the loans that were returned. Returns true if none is left. */
+static bool loan_reap(struct weft_loans *loans, struct weft_counters __percpu *counters)
 {
 	struct weft_loan *loan, *next;
 
-	list_for_each_entry_safe(loan, next, list, entry)
+	list_for_each_entry_safe(loan, next, &loans->out, entry)
 		if (loan_returned(loan))
 			loan_forget(loans, loan, counters);
-	return list_empty(list);
+	return list_empty(&loans->out);
 }
 
-/* Frees the answers' loans that were returned, for nothing else waits for these. */
-void weft_loan_reap_answers(struct weft_loans *loans, struct weft_counters __percpu *counters)
-{
-	loan_reap(loans, &loans->answers, counters);
-}
-
-/* Asks for a kick when a loan of a list is returned that is out. Returns false if none is. */
-static bool loan_want_one(struct list_head *list)
+/* Asks for a kick when a loan is returned that is out. Returns false if none is. */
+static bool loan_want_one(struct weft_loans *loans)
 {
 	struct weft_loan *loan;
 
-	list_for_each_entry(loan, list, entry)
+	list_for_each_entry(loan, &loans->out, entry)
 		if (loan_want(loan))
 			return true;
 	return false;
@@ -320,9 +282,7 @@ static bool loan_want_one(struct list_head *list)
  */
 static bool loan_drained(struct weft_qp *qp)
 {
-	struct weft_loans *loans = qp->tx.loans;
-
-	if (!loan_want_one(&loans->out) && !loan_want_one(&loans->answers))
+	if (!loan_want_one(qp->tx.loans))
 		return true;
 	/* A process that ends destroys its queue pairs one by one, each with such a wait. */
 	if (READ_ONCE(qp->dying))
@@ -334,22 +294,20 @@ static bool loan_drained(struct weft_qp *qp)
 }
 
 /*
- * Frees the loans of a list that were returned, and gives up the others. Each of these frees itself
+ * Frees the loans that were returned, and gives up the others. Each of these frees itself
  * if it comes after all, which may be as soon as its flag is set: nothing of it is looked at from
  * there on.
  */
-static void loan_give_up(struct weft_qp *qp, struct list_head *list)
+static void loan_give_up(struct weft_qp *qp, struct weft_loans *loans)
 {
 	struct weft_loan *loan, *next;
-	struct weft_mr *mr;
 
-	list_for_each_entry_safe(loan, next, list, entry) {
+	list_for_each_entry_safe(loan, next, &loans->out, entry) {
 		list_del(&loan->entry);
-		mr = loan->mr;
 		if (atomic_fetch_or(WEFT_LOAN_GIVEN_UP, &loan->flags) & WEFT_LOAN_RETURNED)
 			kfree(loan);
 		else
-			loan_let_go(qp, mr);
+			weft_qp_put(qp);
 	}
 }
 
@@ -367,7 +325,6 @@ static void loan_give_up(struct weft_qp *qp, struct list_head *list)
 bool weft_loan_settled(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
-	bool all;
 
 	lockdep_assert_held(&qp->tx.lock);
 	if (!loans)
@@ -377,15 +334,12 @@ bool weft_loan_settled(struct weft_qp *qp)
 	if (qp->llp)
 		return loan_drained(qp);
 	if (time_before(jiffies, qp->ending.drain_until)) {
-		all = loan_reap(loans, &loans->out, qp->dev->counters);
-		all &= loan_reap(loans, &loans->answers, qp->dev->counters);
-		if (!all) {
+		if (!loan_reap(loans, qp->dev->counters)) {
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
 	} else {
-		loan_give_up(qp, &loans->out);
-		loan_give_up(qp, &loans->answers);
+		loan_give_up(qp, loans);
 	}
 	qp->tx.batch.lent = NULL;
 	qp->tx.loans = NULL;

@@ -8,22 +8,12 @@
  * its pages is gone, since TCP may send them again until then. A packet buffer refers to one
  * loan only, so an unsignaled request shares the loan of the request behind it.
  *
- * The loan of a work request holds references on the pages, not on the region: a process may
+ * A loan holds references on the pages, not on the region: a process may
  * change, deregister or unmap them meanwhile, or end. If it does so before the work request
  * completes, it changes the payload that the peer gets, and nothing else. With a CRC the
  * peer would then find another one than was computed, and end the connection, where a
  * copy would have lived. So payload with a CRC is lent only if the operator chose that
  * (WEFT_LEND_ALL). Whoever waits for the completion, as verbs want it, loses nothing.
- *
- * An answer to a READ has no completion at this end. Its owner invalidates the key when the peer
- * says that it is done, uses the memory for something else, and a peer that acknowledged nothing
- * would be sent that. So the key of what is lent stays valid until the loan is returned, and
- * whoever invalidates it waits, the peer's message included: see weft_mr_lend(). While the key is
- * valid, the peer may read what is in the memory anyway. Only regions that a kernel consumer
- * registers by work requests are lent so, as programs leave keys valid. And only without a CRC:
- * what a disk's host writes may change until it is written, in the page cache and in buffers of
- * programs and guests. And only if the operator chose WEFT_LEND_ALL, since a card that reports late
- * what it has sent makes each request wait.
  *
  * Of FPDUs of one segment each, a packet buffer of lent pages would hold seven only: these are
  * never lent.
@@ -45,9 +35,7 @@
 struct weft_counters;
 struct weft_fpdu;
 struct weft_loan;
-struct weft_mr;
 struct weft_qp;
-struct weft_sge;
 
 /* Bytes of a chunk that an FPDU takes: length, header, padding and CRC. */
 #define WEFT_LOAN_FRAME		32U
@@ -68,8 +56,7 @@ enum weft_loan_mode {
 /**
  * struct weft_loans - the loans of a connection
  * @mode: enum weft_loan_mode
- * @out: the loans of work requests, oldest first, until the requests are done
- * @answers: those of answers, until they are seen to be returned
+ * @out: oldest first, until the work requests are done
  * @open: the loan to which more may be added, a reference; or NULL
  * @lent: the bytes that wait to be sent; part of the batch
  *
@@ -78,26 +65,22 @@ enum weft_loan_mode {
 struct weft_loans {
 	u8 mode;
 	struct list_head out;
-	struct list_head answers;
 	struct weft_loan *open;
 	struct weft_lent lent;
 };
 
 /* lend.c: what is lent, and laid out */
 bool weft_loan_begin(struct weft_qp *qp, u32 len);
-bool weft_loan_begin_answer(struct weft_qp *qp, const struct weft_sge *sge);
 u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset);
 
 /* loan.c: a loan's life. Up to weft_loan_is_out() for lend.c alone */
 struct weft_loans *weft_loans_get(struct weft_qp *qp);
 bool weft_loan_open(struct weft_qp *qp);
-bool weft_loan_open_answer(struct weft_qp *qp, struct weft_mr *mr);
 void weft_loan_own(struct weft_loans *loans);
 void weft_loan_want_open(struct weft_loans *loans);
 void weft_loan_want_last(struct weft_loans *loans);
 void weft_loan_close(struct weft_loans *loans);
-void weft_loan_reap_answers(struct weft_loans *loans, struct weft_counters __percpu *counters);
 bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 		      struct weft_counters __percpu *counters);
 bool weft_loan_settled(struct weft_qp *qp);

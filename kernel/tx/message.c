@@ -200,9 +200,6 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	    ((wr->flags & WEFT_WR_FENCE) ||
 	     (weft_op_answered(wr->opcode) && weft_reads_full(&qp->reads))))
 		return false;
-	if (wr->opcode == WEFT_OP_LOCAL_INV && qp->kernel &&
-	    weft_mr_must_wait(&qp->acc, wr->ex, false, &qp->kernel->sends))
-		return false;
 	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 1, blocks - 1);
 
 	w = weft_tx_admit(&qp->inflight, &qp->sq, wr, blocks, qp->sq_sig_all);
@@ -310,7 +307,7 @@ static void tx_answer_read(struct weft_qp *qp, struct weft_tx_msg *msg,
 	msg->copy.sge[0].addr = req->src_to;
 	msg->copy.sge[0].length = req->size;
 	msg->copy.sge[0].lkey = req->src_stag;
-	msg->lend = weft_loan_begin_answer(qp, &msg->copy.sge[0]);
+	msg->lend = false;
 }
 
 /* Begins the answer to the peer's oldest read or atomic request. Returns true if it did. */

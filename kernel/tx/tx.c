@@ -455,7 +455,6 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->crc = qp->agreed.crc;
 	tx->marked = qp->agreed.marks_out;
 	tx->lends = lend > (tx->crc ? WEFT_LEND_UNCHECKED : WEFT_LEND_OFF);
-	tx->lends_answers = lend == WEFT_LEND_ALL && !tx->crc;
 	tx->prefer_response = false;
 	tx->msg.kind = WEFT_MSG_NONE;
 	tx->send_msn = 0;

@@ -42,7 +42,6 @@ def queue_pair(number=17, peer="10.0.0.2:40001", local="10.0.0.1:7174", **facts)
         "tx_longest": connections.ANY_LENGTH,
         "tx_waiting": 0,
         "rx_stalled": 0,
-        "rx_held": 0,
     } | facts
     return {"ifname": "weft0", "port": 1, "lqpn": number, "pid": 99, "comm": "rping"} | {
         f"drv_{name}": value for name, value in drawn.items() if value is not None
@@ -260,9 +259,6 @@ class Slow(Case):
 
     def test_no_receive(self):
         self.expect("waits for a receive", queue_pair(rx_stalled=1))
-
-    def test_memory_that_is_not_back(self):
-        self.expect("until the peer has acknowledged memory", queue_pair(rx_held=1))
 
     def test_tcp_takes_no_more(self):
         self.expect("2000000 bytes wait for TCP", queue_pair(tx_waiting=2000000))

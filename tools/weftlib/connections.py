@@ -49,7 +49,6 @@ class Connection:
     longest_frame: int | None  # 0: a segment; ANY_LENGTH
     waiting_bytes: int
     stalled: bool
-    held: bool
     paths: list
     tcp: Tcp | None
 
@@ -132,7 +131,6 @@ def connection(row, tcp):
         longest_frame=fact("tx_longest"),
         waiting_bytes=fact("tx_waiting") or 0,
         stalled=bool(fact("rx_stalled")),
-        held=bool(fact("rx_held")),
         paths=read_paths(fact),
         tcp=tcp.get(key),
     )

@@ -25,12 +25,6 @@ def no_receive(connection):
     return None
 
 
-def held(connection):
-    if connection.held:
-        return "a message waits until the peer has acknowledged memory that was sent without a copy (the setting lend): the network or the peer takes no more"
-    return None
-
-
 def full(connection):
     if connection.waiting_bytes > MUCH_WAITING:
         return f"{connection.waiting_bytes} bytes wait for TCP: the network or the peer takes no more"
@@ -85,7 +79,6 @@ def of_connection(device, connection):
     told = (
         lost(connection),
         no_receive(connection),
-        held(connection),
         full(connection),
         small_frames(connection, setting),
         markers(connection),
