@@ -49,6 +49,12 @@ struct bench {
 	int events;
 };
 
+/* Returns the work that left word at tx.lock, a bit for each enum weft_want. */
+static inline unsigned long wanted_of(struct weft_qp *qp)
+{
+	return atomic_long_read(&qp->tx.lock.wanted);
+}
+
 static inline void note_event(struct ib_event *event, void *context)
 {
 	struct bench *b = context;
@@ -151,7 +157,7 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 static inline void teardown(struct bench *b)
 {
 	flush_work(&b->qp.worker.work);
-	mutex_lock(&b->qp.tx.lock);
+	weft_baton_lock(&b->qp.tx.lock);
 	weft_tx_stop(&b->qp);
 	weft_qp_unlock(&b->qp);
 	weft_stream_end(&b->qp);

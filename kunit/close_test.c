@@ -39,7 +39,7 @@ static void close_delivers(struct kunit *test, bool in_order)
 	KUNIT_EXPECT_EQ(test, end_count(e, WEFT_CNT_RNR_STALLS), 1ULL);
 
 	/* Nobody reads while we hold this lock. */
-	mutex_lock(&e->qp->tx.lock);
+	weft_baton_lock(&e->qp->tx.lock);
 	end_receive(e, 1, 0, 8);
 	end_receive(e, 2, 8, 8);
 	end_receive(e, 3, 16, 8);

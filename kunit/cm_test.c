@@ -122,7 +122,7 @@ static void cm_reply_then_dead(struct kunit *test)
 	struct weft_conn *conn = host_conn(c->h);
 	const struct host_event *e;
 
-	mutex_lock(&conn->mutex);
+	weft_baton_lock(&conn->lock);
 	peer_sends(test, c->peer, &a_reply, "");
 	fake_die(to_fake(conn->llp), -ECONNRESET);
 	weft_conn_unlock(conn);
@@ -148,9 +148,9 @@ static void cm_shown_while_served(struct kunit *test)
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
 	conn = host_conn(c->h);
 	weft_conn_get(conn);
-	mutex_lock(&conn->mutex);
+	weft_baton_lock(&conn->lock);
 	weft_conn_info(conn, info);
-	mutex_unlock(&conn->mutex);
+	weft_baton_unlock(&conn->lock);
 	KUNIT_EXPECT_STREQ(test, info->state, "streaming");
 	KUNIT_EXPECT_EQ(test, (int)info->local.ss_family, AF_INET);
 	KUNIT_EXPECT_EQ(test, weft_addr_port(&info->remote), HOST_PORT);
@@ -187,7 +187,7 @@ static void cm_shown_while_spread(struct kunit *test)
 	struct call *c = called(test);
 
 	shown.conn = host_conn(c->h);
-	mutex_lock(&shown.conn->mutex);
+	weft_baton_lock(&shown.conn->lock);
 	fake_adopted = show;
 	KUNIT_EXPECT_EQ(test, weft_conn_spread(shown.conn, &agreed), 0);
 	fake_adopted = NULL;

@@ -25,13 +25,13 @@ static struct weft_lane *lane(struct kunit *test)
 	return made;
 }
 
-/* One whose mutex is held does not keep the others of its lane, and is not forgotten. */
-static void conn_mutex_taken(struct kunit *test)
+/* One whose lock is held does not keep the others of its lane, and is not forgotten. */
+static void conn_lock_taken(struct kunit *test)
 {
 	struct weft_lane *both = lane(test);
 	struct weft_conn *held = stray(test, both), *other = stray(test, both);
 
-	mutex_lock(&held->mutex);
+	weft_baton_lock(&held->lock);
 	weft_conn_post(held, WEFT_EV_EVICT);
 	weft_conn_post(other, WEFT_EV_EVICT);
 	flush_workqueue(weft_conn_wq);
@@ -58,19 +58,21 @@ static void conn_tx_lock_taken(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, weft_stream_bind(qp, &bound->user), 0);
 	bound->qp = qp;
 
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	weft_conn_post(bound, WEFT_EV_EVICT);
 	weft_conn_post(other, WEFT_EV_EVICT);
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)other->state, (int)WEFT_CONN_CLOSED);
 	KUNIT_EXPECT_EQ(test, (int)bound->state, (int)WEFT_CONN_NEW);
-	KUNIT_EXPECT_EQ(test, qp->worker.wanted, BIT(WEFT_WANT_CONN));
+	KUNIT_EXPECT_EQ(test, wanted_of(qp), BIT(WEFT_WANT_CONN));
 	weft_qp_unlock(qp);
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)bound->state, (int)WEFT_CONN_CLOSED);
-	KUNIT_EXPECT_EQ(test, qp->worker.wanted, 0UL);
+	KUNIT_EXPECT_EQ(test, wanted_of(qp), 0UL);
 
+	weft_baton_lock(&qp->tx.lock);
 	weft_stream_unbind(qp);
+	weft_qp_unlock(qp);
 	bound->qp = NULL;
 	weft_conn_put(bound);
 	weft_conn_put(bound);
@@ -80,9 +82,8 @@ static void conn_tx_lock_taken(struct kunit *test)
 }
 
 /*
- * Two want tx.lock at once, a process that ends the queue pair and the lane. The lane, started
- * by the holder, finds that the process has the mutex; the process must not leave the event to
- * nobody.
+ * The lane left word at tx.lock, and is started by its holder; then it finds that a process has the
+ * connection's lock. It must not be forgotten at either.
  */
 static void conn_tx_lock_wanted_twice(struct kunit *test)
 {
@@ -96,17 +97,20 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, weft_stream_bind(qp, &conn->user), 0);
 	conn->qp = qp;
 
-	mutex_lock(&conn->mutex);
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	weft_conn_post(conn, WEFT_EV_EVICT);
-	set_bit(WEFT_WANT_CONN, &qp->worker.wanted);
+	flush_workqueue(weft_conn_wq);
+	KUNIT_EXPECT_TRUE(test, weft_baton_grab(&conn->lock));
 	weft_qp_unlock(qp);
 	flush_workqueue(weft_conn_wq);
-	weft_conn_step_back(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)WEFT_CONN_NEW);
+	weft_conn_unlock(conn);
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)WEFT_CONN_CLOSED);
 
+	weft_baton_lock(&qp->tx.lock);
 	weft_stream_unbind(qp);
+	weft_qp_unlock(qp);
 	conn->qp = NULL;
 	weft_conn_put(conn);
 	weft_conn_put(conn);
@@ -149,7 +153,7 @@ static void conn_moved(struct kunit *test)
 	struct weft_lane *from = lane(test), *to = lane(test);
 	struct weft_conn *conn = stray(test, from);
 
-	mutex_lock(&conn->mutex);
+	weft_baton_lock(&conn->lock);
 	weft_conn_post(conn, WEFT_EV_EVICT);
 	weft_lane_move(&conn->turn, to);
 	weft_lane_put(from);
@@ -162,7 +166,7 @@ static void conn_moved(struct kunit *test)
 }
 
 static struct kunit_case conn_cases[] = {
-	KUNIT_CASE(conn_mutex_taken),
+	KUNIT_CASE(conn_lock_taken),
 	KUNIT_CASE(conn_tx_lock_taken),
 	KUNIT_CASE(conn_tx_lock_wanted_twice),
 	KUNIT_CASE(conn_many),

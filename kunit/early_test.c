@@ -655,7 +655,7 @@ static void early_flushed(struct kunit *test)
 	expect_early(test, b, 1, 5);
 	weft_stream_error(b->e->qp);
 	settle();
-	mutex_lock(&b->e->qp->tx.lock);
+	weft_baton_lock(&b->e->qp->tx.lock);
 	weft_stream_stop(b->e->qp);
 	weft_qp_unlock(b->e->qp);
 	for (i = 0; i < RECEIVES; i++) {

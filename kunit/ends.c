@@ -113,7 +113,7 @@ struct end *end_make(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, e->b->dev.counters);
 	e->qp->acc.rights = WEFT_ACCESS_REMOTE;
 	memory_make(test, e);
-	mutex_lock(&e->qp->tx.lock);
+	weft_baton_lock(&e->qp->tx.lock);
 	weft_tx_stop(e->qp);
 	weft_qp_unlock(e->qp);
 	e->qp->state = IB_QPS_INIT;
@@ -141,7 +141,7 @@ int end_start(struct end *e, const struct weft_mpa_agreed *agreed, bool initiato
 {
 	int ret;
 
-	mutex_lock(&e->qp->tx.lock);
+	weft_baton_lock(&e->qp->tx.lock);
 	ret = weft_stream_start(e->qp, e->llp, agreed, initiator);
 	weft_qp_unlock(e->qp);
 	return ret;
@@ -152,17 +152,17 @@ void end_free(struct kunit *test, struct end *e)
 {
 	bool done;
 
-	mutex_lock(&e->qp->tx.lock);
+	weft_baton_lock(&e->qp->tx.lock);
 	done = weft_stream_stop(e->qp);
 	if (!done) {
 		/* Pages are lent: the reset brings them back. */
 		weft_llp_close(e->llp, true);
 		KUNIT_EXPECT_TRUE(test, weft_stream_stop(e->qp));
 	}
+	weft_stream_unbind(e->qp);
 	weft_qp_unlock(e->qp);
 	if (done)
 		weft_llp_close(e->llp, true);
-	weft_stream_unbind(e->qp);
 	teardown(e->b);
 	weft_blocks_free(&e->mr.blocks);
 	free_percpu(e->b->dev.counters);

@@ -279,6 +279,11 @@ static void class_assert_locked(const struct weft_llp *llp)
 	lockdep_assert_held(&to_fake(llp)->lock);
 }
 
+static void class_resume(struct weft_llp *llp)
+{
+	WRITE_ONCE(to_fake(llp)->resumed, true);
+}
+
 static u32 class_emss(struct weft_llp *llp)
 {
 	return to_fake(llp)->script.emss;
@@ -598,6 +603,7 @@ const struct weft_llp_class fake_class = {
 		.lock = class_lock,
 		.unlock = class_unlock,
 		.assert_locked = class_assert_locked,
+		.resume = class_resume,
 		.emss = class_emss,
 		.train = class_train,
 		.room = class_room,

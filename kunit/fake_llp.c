@@ -480,6 +480,17 @@ static bool carry_syn(struct fake *f)
 	return true;
 }
 
+/* Tells an owner that asked to be resumed. Returns whether one did. */
+static bool resume(struct fake *f)
+{
+	if (!xchg(&f->resumed, false))
+		return false;
+	mutex_lock(&f->lock);
+	tell(f, f->llp.ops ? f->llp.ops->readable : NULL);
+	mutex_unlock(&f->lock);
+	return true;
+}
+
 /**
  * fake_pump() - carry what there is from each end to the other
  *
@@ -497,6 +508,7 @@ bool fake_pump(void)
 	mutex_lock(&fakes_lock);
 	list_for_each_entry_safe(f, next, &fakes, entry) {
 		any |= carry_syn(f);
+		any |= resume(f);
 		if (f->script.stuck)
 			continue;
 		if (!f->peer) {

@@ -124,6 +124,7 @@ struct fake_faults {
  * @tos: the type of service; -1: none was set
  * @v6only: as it was bound
  * @keepalive: as it was set
+ * @resumed: its owner is to be told that it can read, at the next pump. Atomic
  * @loosed: called once, when the owner next lets the lock go: TCP receives then what
  *	came meanwhile
  */
@@ -157,6 +158,7 @@ struct fake {
 	bool reset;
 	bool closed;
 	bool listens;
+	bool resumed;
 	int backlog;
 	struct list_head queue;
 	struct list_head queued;

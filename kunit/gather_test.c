@@ -174,7 +174,7 @@ static void gather_timer(struct kunit *test)
 	give_to_kernel(test, b);
 	gather = &b->qp.kernel->gather;
 	gather->moment = 200 * NSEC_PER_MSEC;
-	mutex_lock(&b->qp.tx.lock); /* the worker leaves word */
+	weft_baton_lock(&b->qp.tx.lock); /* the worker leaves word */
 	gather->until = 0;
 	weft_ring_need_doorbell(&b->qp.sq, true);
 	local_bh_disable(); /* the timer as well */
@@ -188,7 +188,7 @@ static void gather_timer(struct kunit *test)
 	flush_work(&b->qp.worker.work);
 	flush_work(&b->qp.kernel->near);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
-	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, BIT(WEFT_WANT_TX));
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), BIT(WEFT_WANT_TX));
 	KUNIT_EXPECT_EQ(test, (u32)gather->held, 0U);
 
 	b->qp.initiator = false;

@@ -124,7 +124,7 @@ struct host *host_new(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&dev->qps, qp->acc.qpn, qp->entry,
 						    GFP_KERNEL)));
 	host_id(h, &h->id);
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	weft_tx_stop(qp);
 	weft_qp_unlock(qp);
 	qp->state = IB_QPS_INIT;
@@ -218,7 +218,7 @@ void host_expire(struct host *h)
 {
 	struct weft_conn *conn = host_conn(h);
 
-	mutex_lock(&conn->mutex);
+	weft_baton_lock(&conn->lock);
 	if (conn->limited)
 		conn->deadline = jiffies - 1;
 	weft_conn_post(conn, WEFT_EV_TIMEOUT);

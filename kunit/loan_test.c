@@ -427,7 +427,7 @@ static void loan_stop(struct kunit *test)
 	take(l);
 	write(l, 0, 100000);
 	settle();
-	mutex_lock(&l->e->qp->tx.lock);
+	weft_baton_lock(&l->e->qp->tx.lock);
 	KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
 	weft_qp_unlock(l->e->qp);
 	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
@@ -446,7 +446,7 @@ static void loan_stop(struct kunit *test)
 	bench_free(test, l);
 }
 
-/* When time is up, a queue pair is flushed: what is back then is freed, and what is not frees itself. */
+/* When time is up, a queue pair is flushed. A loan that is not back frees itself when it is. */
 static void loan_given_up(struct kunit *test)
 {
 	struct loan_bench *l;
@@ -459,7 +459,7 @@ static void loan_given_up(struct kunit *test)
 		l->e->fake->script.keeps = true;
 		write(l, 0, 100000);
 		take(l);
-		mutex_lock(&l->e->qp->tx.lock);
+		weft_baton_lock(&l->e->qp->tx.lock);
 		KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
 		if (back)
 			fake_ack(l->e->fake);
@@ -494,7 +494,7 @@ static void loan_key_gone(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_qp_state(l->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, l->e->failed, 1);
-	mutex_lock(&l->e->qp->tx.lock);
+	weft_baton_lock(&l->e->qp->tx.lock);
 	KUNIT_EXPECT_TRUE(test, weft_stream_stop(l->e->qp));
 	weft_qp_unlock(l->e->qp);
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));

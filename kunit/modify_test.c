@@ -202,7 +202,9 @@ static bool ending_serve(struct weft_qp_user *user)
 {
 	struct ending *ending = container_of(user, struct ending, user);
 
+	weft_baton_lock(&ending->b->qp.tx.lock);
 	weft_stream_unbind(&ending->b->qp);
+	weft_qp_unlock(&ending->b->qp);
 	weft_qp_put(&ending->b->qp);
 	ending->gone_within = completion_done(&ending->b->entry.gone);
 	return true;
@@ -245,13 +247,13 @@ static void modify_gone(struct kunit *test)
 
 	weft_qp_put(&b->qp); /* the table's */
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
-	mutex_lock(&b->qp.tx.lock); /* a worker leaves word */
+	weft_baton_lock(&b->qp.tx.lock); /* a worker leaves word */
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		attr.qp_state = states[i];
 		KUNIT_EXPECT_EQ_MSG(test, weft_modify_qp(&b->qp.ib, &attr, IB_QP_STATE, NULL),
 				    -EINVAL, "state %d", states[i]);
 		flush_work(&b->qp.worker.work);
-		KUNIT_EXPECT_EQ_MSG(test, b->qp.worker.wanted, 0UL, "state %d", states[i]);
+		KUNIT_EXPECT_EQ_MSG(test, wanted_of(&b->qp), 0UL, "state %d", states[i]);
 		KUNIT_EXPECT_EQ_MSG(test, b->qp.state, IB_QPS_RTS, "state %d", states[i]);
 	}
 	weft_qp_unlock(&b->qp);

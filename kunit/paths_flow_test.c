@@ -52,9 +52,9 @@ static bool wants_space(struct route *end)
 static void tell_ack(struct route *end)
 {
 	route_look(end);
-	mutex_lock(&end->p->lock);
+	weft_baton_lock(&end->p->lock);
 	end->p->ack_due = jiffies;
-	mutex_unlock(&end->p->lock);
+	weft_baton_unlock(&end->p->lock);
 	route_look(end);
 }
 
@@ -463,10 +463,10 @@ static void flow_end_without_memory(struct kunit *test)
 {
 	struct routes *r = routes_gather(test, 2);
 
-	mutex_lock(&r->a.p->lock);
+	weft_baton_lock(&r->a.p->lock);
 	/* As weft_paths_end() leaves it then. */
 	r->a.p->ending = true;
-	mutex_unlock(&r->a.p->lock);
+	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
 	KUNIT_EXPECT_TRUE(test, r->a.p->shut);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);

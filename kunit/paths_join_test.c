@@ -49,9 +49,9 @@ static void cut(struct routes *r, u32 number, bool off)
 /* Has the time come to try the peer's address again. */
 static void try_again(struct routes *r)
 {
-	mutex_lock(&r->a.p->lock);
+	weft_baton_lock(&r->a.p->lock);
 	r->a.p->home[0].next_try = jiffies;
-	mutex_unlock(&r->a.p->lock);
+	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
 }
 
@@ -123,9 +123,9 @@ static void join_replays_first(struct kunit *test)
 	weft_llp_shutdown(r->a.llp);
 	fake_die(route_fake(&r->a, 1), -ECONNRESET);
 	settle();
-	mutex_lock(&r->a.p->lock);
+	weft_baton_lock(&r->a.p->lock);
 	first = list_first_entry(&r->a.p->waiting, struct weft_path_frame, waiting)->ssn;
-	mutex_unlock(&r->a.p->lock);
+	weft_baton_unlock(&r->a.p->lock);
 	KUNIT_EXPECT_EQ(test, first, 0U);
 	/* Nothing new is taken before these are gone. */
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -EAGAIN);
@@ -281,20 +281,20 @@ static void join_all_stall(struct kunit *test)
 		route_send_many(&r->a, 3, LEN);
 	}
 	use_all(&r->a);
-	mutex_lock(&r->a.p->lock);
+	weft_baton_lock(&r->a.p->lock);
 	for (i = 0; i < 2; i++)
 		r->a.p->path[i].since -= 10 * HZ;
-	mutex_unlock(&r->a.p->lock);
+	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
 	KUNIT_EXPECT_TRUE(test, r->a.p->path[0].stalled && r->a.p->path[1].stalled);
 	/* What is new has to go somewhere. */
 	route_send_many(&r->a, 1, LEN);
 	KUNIT_EXPECT_TRUE(test, list_empty(&r->a.p->waiting));
-	mutex_lock(&r->a.p->lock);
+	weft_baton_lock(&r->a.p->lock);
 	for (i = 0; i < 2; i++)
 		r->a.p->path[i].since = jiffies;
-	mutex_unlock(&r->a.p->lock);
+	weft_baton_unlock(&r->a.p->lock);
 	cut(r, 0, false);
 	cut(r, 1, false);
 	settle();
@@ -313,18 +313,18 @@ static void join_lost_ack(struct kunit *test)
 	use_only(&r->b, 0);
 	cut(r, 0, true);
 	route_look(&r->b);
-	mutex_lock(&r->b.p->lock);
+	weft_baton_lock(&r->b.p->lock);
 	r->b.p->ack_due = jiffies;
-	mutex_unlock(&r->b.p->lock);
+	weft_baton_unlock(&r->b.p->lock);
 	route_look(&r->b);
 	KUNIT_EXPECT_EQ(test, r->b.p->told_ack, 5U);
 	fake_die(route_fake(&r->b, 0), -ECONNRESET);
 	use_all(&r->b);
 	settle();
 	route_look(&r->b);
-	mutex_lock(&r->b.p->lock);
+	weft_baton_lock(&r->b.p->lock);
 	r->b.p->ack_due = jiffies;
-	mutex_unlock(&r->b.p->lock);
+	weft_baton_unlock(&r->b.p->lock);
 	route_look(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	routes_free(r);
@@ -423,9 +423,9 @@ static void join_silent(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
 	KUNIT_EXPECT_NOT_NULL(test, r->a.p->path[1].llp);
-	mutex_lock(&r->a.p->lock);
+	weft_baton_lock(&r->a.p->lock);
 	r->a.p->path[1].since -= 10 * HZ;
-	mutex_unlock(&r->a.p->lock);
+	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
 	KUNIT_EXPECT_NULL(test, r->a.p->path[1].llp);
 	fake_script.mute = false;
@@ -484,7 +484,7 @@ static void join_unreadable(struct kunit *test)
 	struct sk_buff *skb;
 
 	weft_put_be16(bytes, 100);
-	mutex_lock(&r->b.p->lock);
+	weft_baton_lock(&r->b.p->lock);
 	fake_feed(bad, bytes, 8);
 	mutex_lock(&bad->lock);
 	skb = skb_peek_tail(&bad->in);
@@ -493,7 +493,7 @@ static void join_unreadable(struct kunit *test)
 	skb->data_len += 8;
 	bad->unread += 8;
 	mutex_unlock(&bad->lock);
-	mutex_unlock(&r->b.p->lock);
+	weft_baton_unlock(&r->b.p->lock);
 	route_look(&r->b);
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 1U);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);

@@ -199,9 +199,9 @@ static void place_once(struct kunit *test)
 	p = pair_new(test);
 	paths = to_weft_paths(p->a->llp);
 	write_late(p);
-	mutex_lock(&paths->lock);
+	weft_baton_lock(&paths->lock);
 	paths->path[0].since -= HZ + HZ / 5;
-	mutex_unlock(&paths->lock);
+	weft_baton_unlock(&paths->lock);
 	weft_paths_soon(paths, 0);
 	settle();
 	KUNIT_EXPECT_GT(test, end_count(p->a, WEFT_CNT_PATH_REPLAYED), 0ULL);

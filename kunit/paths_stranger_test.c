@@ -43,12 +43,12 @@ static struct fake *lure(struct routes *r, struct fake *lurker)
 	struct weft_path_home *home = &r->a.p->home[0];
 	struct weft_llp *llp;
 
-	mutex_lock(&r->a.p->lock);
+	weft_baton_lock(&r->a.p->lock);
 	KUNIT_ASSERT_EQ(r->a.test, r->a.p->num_homes, 1U);
 	((struct sockaddr_in *)&home->addr)->sin_port =
 		((struct sockaddr_in *)&lurker->local)->sin_port;
 	home->next_try = jiffies;
-	mutex_unlock(&r->a.p->lock);
+	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
 	llp = weft_llp_accept(&lurker->llp, NULL, NULL);
 	KUNIT_ASSERT_FALSE(r->a.test, IS_ERR(llp));
@@ -314,11 +314,11 @@ static void stranger_crowds(struct kunit *test)
 		crowd[i] = call(r, 2);
 	settle();
 	ask(r, crowd[0], 1, &claim);
-	mutex_lock(&r->b.p->lock);
+	weft_baton_lock(&r->b.p->lock);
 	for (i = 0; i < WEFT_PATHS_MAX_JOINS; i++)
 		/* However slow this machine is. */
 		r->b.p->guest[i].since = jiffies + HZ;
-	mutex_unlock(&r->b.p->lock);
+	weft_baton_unlock(&r->b.p->lock);
 	for (; i < ARRAY_SIZE(crowd); i++)
 		crowd[i] = call(r, 2);
 	settle();
@@ -327,7 +327,7 @@ static void stranger_crowds(struct kunit *test)
 	answer(r, crowd[0], 1, weft_path_proof(r->a.p, &claim));
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 2ULL);
 	/* Those who have had their time give way. */
-	mutex_lock(&r->b.p->lock);
+	weft_baton_lock(&r->b.p->lock);
 	for (i = 0; i < WEFT_PATHS_MAX_JOINS; i++)
 		r->b.p->guest[i].since = jiffies - HZ;
 	fake_faults.accept = -ENOMEM;
@@ -335,7 +335,7 @@ static void stranger_crowds(struct kunit *test)
 	/* For nobody, nobody does. */
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 0ULL);
 	weft_paths_host(r->b.p);
-	mutex_unlock(&r->b.p->lock);
+	weft_baton_unlock(&r->b.p->lock);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 1ULL);
 	for (i = 0; i < ARRAY_SIZE(crowd); i++)
 		weft_llp_close(&crowd[i]->llp, true);

@@ -287,21 +287,21 @@ static void post_doorbell(struct kunit *test)
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	const struct ib_send_wr *bad;
 
-	mutex_lock(&b->qp.tx.lock);
+	weft_baton_lock(&b->qp.tx.lock);
 	send(b, &wr, &bad);
 	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, 0UL);
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), 0UL);
 	weft_ring_need_doorbell(&b->qp.sq, true);
 	send(b, &wr, &bad);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->need_doorbell, 0U);
 	/* The worker does not wait for the lock: it leaves word, and comes when it is free. */
 	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, BIT(WEFT_WANT_TX));
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), BIT(WEFT_WANT_TX));
 	KUNIT_EXPECT_EQ(test, b->qp.inflight.tail, 0U);
 	b->qp.state = IB_QPS_ERR;
 	weft_qp_unlock(&b->qp);
 	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, 0UL);
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), 0UL);
 	KUNIT_EXPECT_EQ(test, b->qp.inflight.tail, 2U);
 	teardown(b);
 }

@@ -12,7 +12,7 @@ static struct bench *receiver(struct kunit *test)
 	struct bench *b = setup(test, ORD);
 
 	b->qp.agreed.ird = 1;
-	mutex_lock(&b->qp.tx.lock);
+	weft_baton_lock(&b->qp.tx.lock);
 	KUNIT_ASSERT_EQ(test, weft_answers_start(&b->qp.answers, 1, NULL), 0);
 	weft_rx_start(&b->qp);
 	return b;

@@ -218,9 +218,9 @@ void route_look(struct route *end)
 void route_wait(struct route *end, u32 number, unsigned long time)
 {
 	route_look(end);
-	mutex_lock(&end->p->lock);
+	weft_baton_lock(&end->p->lock);
 	end->p->path[number].since -= time;
-	mutex_unlock(&end->p->lock);
+	weft_baton_unlock(&end->p->lock);
 	route_look(end);
 }
 

@@ -123,6 +123,16 @@ static void rx_stage(struct kunit *test)
 	}
 }
 
+/* Runs the function of a timer that is due some time. Returns false if it is not. */
+static bool run_timer(struct timer_list *timer)
+{
+	bool due = timer_delete_sync(timer);
+
+	if (due)
+		timer->function(timer);
+	return due;
+}
+
 /*
  * Without memory for the stage the stream keeps the FPDU, until there is some: at its begin, and
  * amid it.
@@ -137,7 +147,7 @@ static void rx_stage_starves(struct kunit *test)
 	memset(payload, 0xa5, 30000);
 	for (kind = 0; kind < 3; kind++) {
 		struct rx_bench *r = bench_new(test, true);
-		struct delayed_work *retry = &r->e->qp->rx.rnr;
+		struct timer_list *retry = &r->e->qp->rx.rnr;
 
 		put(r, &hdr, payload, 30000);
 		r->e->fake->script.hold = 2000;
@@ -150,10 +160,10 @@ static void rx_stage_starves(struct kunit *test)
 			fake_feed(r->e->fake, r->tape + fed, n);
 			if (scarce.refused) {
 				KUNIT_EXPECT_TRUE(test, r->e->qp->rx.framer.starved);
-				KUNIT_EXPECT_TRUE(test, delayed_work_pending(retry));
+				KUNIT_EXPECT_TRUE(test, timer_pending(retry));
 				scarce = (struct scarce){};
 			}
-			flush_delayed_work(retry);
+			run_timer(retry);
 			settle();
 		}
 		KUNIT_EXPECT_FALSE(test, r->e->qp->rx.framer.starved);
@@ -171,7 +181,7 @@ static void rx_starves_no_longer(struct kunit *test)
 	struct weft_ddp_hdr hdr = write_hdr(0, true);
 	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
 	struct rx_bench *r = bench_new(test, true);
-	struct delayed_work *retry = &r->e->qp->rx.rnr;
+	struct timer_list *retry = &r->e->qp->rx.rnr;
 	u32 fed;
 
 	KUNIT_ASSERT_NOT_NULL(test, payload);
@@ -185,10 +195,10 @@ static void rx_starves_no_longer(struct kunit *test)
 	scarce = (struct scarce){};
 	r->e->fake->script.hold = 4 << 20;
 	fake_feed(r->e->fake, r->tape + fed, r->len - fed);
-	flush_delayed_work(retry);
+	run_timer(retry);
 	settle();
 	KUNIT_EXPECT_FALSE(test, r->e->qp->rx.framer.starved);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(retry));
+	KUNIT_EXPECT_FALSE(test, timer_pending(retry));
 	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 0ULL);
 	bench_free(test, r);
@@ -236,27 +246,35 @@ static struct rx_bench *waiting(struct kunit *test)
 
 static void time_is_up(struct kunit *test, struct rx_bench *r)
 {
-	struct delayed_work *rnr = &r->e->qp->rx.rnr;
-
-	KUNIT_EXPECT_TRUE(test, cancel_delayed_work(rnr));
-	rnr->work.func(&rnr->work);
+	KUNIT_EXPECT_TRUE(test, run_timer(&r->e->qp->rx.rnr));
+	settle();
 }
 
-/* A receive that was posted in time is taken, even if the work that reads on comes too late. */
+/* A receive that was posted in time is taken, even if the reading is resumed too late. */
 static void rx_posted_in_time(struct kunit *test)
 {
 	struct rx_bench *r = waiting(test);
 	struct weft_qp *qp = r->e->qp;
 
-	mutex_lock(&qp->tx.lock);
 	end_receive(r->e, 71, 3000, 200);
-	flush_workqueue(weft_workqueue);
-	KUNIT_EXPECT_EQ(test, qp->worker.wanted, BIT(WEFT_WANT_RX));
-	mutex_unlock(&qp->tx.lock);
 	time_is_up(test, r);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(qp), IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_TIMEOUTS), 0ULL);
 	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
+	bench_free(test, r);
+}
+
+/* A thread that sends, or was preempted there, does not keep a receive from being used. */
+static void rx_without_tx_lock(struct kunit *test)
+{
+	struct rx_bench *r = waiting(test);
+	struct weft_qp *qp = r->e->qp;
+
+	weft_baton_lock(&qp->tx.lock);
+	end_receive(r->e, 71, 3000, 200);
+	settle();
+	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
+	weft_qp_unlock(qp);
 	bench_free(test, r);
 }
 
@@ -525,6 +543,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_starves_no_longer),
 	KUNIT_CASE(rx_no_receive),
 	KUNIT_CASE(rx_posted_in_time),
+	KUNIT_CASE(rx_without_tx_lock),
 	KUNIT_CASE(rx_not_posted),
 	KUNIT_CASE(rx_ends),
 	KUNIT_CASE(rx_reset),

@@ -50,7 +50,7 @@ static struct verdict take(struct bench *b)
 	struct weft_tx *tx = &b->qp.tx;
 	struct verdict v = {};
 
-	mutex_lock(&tx->lock);
+	weft_baton_lock(&tx->lock);
 	tx->msg.kind = WEFT_MSG_NONE;
 	v.begun = weft_tx_next_msg(&b->qp);
 	if (weft_inflight_num(&b->qp.inflight)) {
@@ -202,7 +202,7 @@ static void sq_atomic_order(struct kunit *test)
 	/* Sent, but not answered. */
 	weft_inflight_at(inflight, 0)->end = 0;
 	weft_inflight_at(inflight, 1)->end = 0;
-	mutex_lock(&b->qp.tx.lock);
+	weft_baton_lock(&b->qp.tx.lock);
 	weft_tx_complete(&b->qp);
 	weft_qp_unlock(&b->qp);
 	KUNIT_EXPECT_EQ(test, inflight->tail, 0U);
@@ -628,7 +628,7 @@ static void sq_flush_after_reset(struct kunit *test)
 	flush_work(&b->qp.worker.work);
 	done = b->cq.ring.head;
 
-	mutex_lock(&b->qp.tx.lock);
+	weft_baton_lock(&b->qp.tx.lock);
 	queue_work(system_unbound_wq, &late.work);
 	msleep(20);
 	KUNIT_EXPECT_TRUE(test, work_busy(&late.work));

@@ -12,7 +12,6 @@
 /* A receive side, as the queue knows it, and how often it was woken. */
 struct taker {
 	struct weft_waiter waiting;
-	struct work_struct work;
 	u32 woken;
 };
 
@@ -35,9 +34,9 @@ static void note_srq_event(struct ib_event *event, void *context)
 }
 
 /* What a woken receive side does here: leave a mark. */
-static void mark(struct work_struct *work)
+static void mark(struct weft_waiter *waiter)
 {
-	container_of(work, struct taker, work)->woken++;
+	container_of(waiter, struct taker, waiting)->woken++;
 }
 
 static struct shared *share(struct kunit *test, bool user)
@@ -53,8 +52,7 @@ static struct shared *share(struct kunit *test, bool user)
 		s->srq.rq.ring.entry = &s->entry;
 	for (i = 0; i < WAITERS; i++) {
 		INIT_LIST_HEAD(&s->taker[i].waiting.entry);
-		s->taker[i].waiting.work = &s->taker[i].work;
-		INIT_WORK(&s->taker[i].work, mark);
+		s->taker[i].waiting.wake = mark;
 	}
 	return s;
 }
@@ -86,7 +84,6 @@ static int take(struct shared *s, int who, struct weft_recv *recv)
 static void doorbell(struct shared *s)
 {
 	weft_rq_wake(&s->srq.rq);
-	flush_workqueue(weft_workqueue);
 }
 
 static void srq_order(struct kunit *test)
@@ -225,7 +222,6 @@ static void srq_leave(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->taker[1].woken, 1U);
 	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 0U);
 	weft_rq_leave(&s->srq.rq, &s->taker[1].waiting);
-	flush_workqueue(weft_workqueue);
 	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 1U);
 
 	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 1);
@@ -351,7 +347,6 @@ static void srq_kernel_posts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
 	KUNIT_EXPECT_EQ(test, weft_post_srq_recv(&s->srq.ib, wr, &bad), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[1]);
-	flush_workqueue(weft_workqueue);
 	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 1U); /* the first was posted */
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
 	KUNIT_EXPECT_EQ(test, recv.wr_id, 1ULL);
@@ -380,7 +375,7 @@ static void srq_outlives_queue_pair(struct kunit *test)
 					   &b->qp.rx.waiting), 1);
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, NULL, &bad), -EINVAL);
 
-	mutex_lock(&b->qp.tx.lock);
+	weft_baton_lock(&b->qp.tx.lock);
 	b->qp.state = IB_QPS_ERR;
 	weft_stream_flush(&b->qp);
 	weft_stream_flush(&b->qp);

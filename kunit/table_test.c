@@ -410,7 +410,7 @@ static void table_ended_here(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, weft_stream_drain(host_qp(s->h)), 0);
 			break;
 		case 2:
-			mutex_lock(&host_qp(s->h)->tx.lock);
+			weft_baton_lock(&host_qp(s->h)->tx.lock);
 			weft_stream_error(host_qp(s->h));
 			break;
 		case 3:

@@ -136,7 +136,7 @@ static void counts_over_streams(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &qp->ib, 1), 0);
 	works(t, 0, 9, 8);
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	weft_tx_stop(qp);
 	KUNIT_EXPECT_EQ(test, weft_tx_start(qp), 0);
 	weft_qp_unlock(qp);

@@ -429,7 +429,7 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
 	/* The stream takes nothing now: that is waited for, and given up when time is up. */
 	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
-	mutex_lock(&t->e->qp->tx.lock);
+	weft_baton_lock(&t->e->qp->tx.lock);
 	t->e->qp->ending.drain_until = jiffies - 1;
 	weft_qp_unlock(t->e->qp);
 	weft_qp_kick(t->e->qp);
@@ -511,7 +511,7 @@ static void tx_bad_request(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
 	expect_done(test, t, 0x1001, IB_WC_LOC_PROT_ERR);
-	mutex_lock(&t->e->qp->tx.lock);
+	weft_baton_lock(&t->e->qp->tx.lock);
 	KUNIT_EXPECT_TRUE(test, weft_stream_stop(t->e->qp));
 	weft_qp_unlock(t->e->qp);
 	expect_done(test, t, 0x1002, IB_WC_WR_FLUSH_ERR);
@@ -536,7 +536,7 @@ static void tx_stream_dies(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_ERR);
-	mutex_lock(&t->e->qp->tx.lock);
+	weft_baton_lock(&t->e->qp->tx.lock);
 	KUNIT_EXPECT_TRUE(test, weft_stream_stop(t->e->qp));
 	weft_qp_unlock(t->e->qp);
 	for (i = 0; i < 5; i++)

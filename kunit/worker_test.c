@@ -112,30 +112,30 @@ static void worker_of_program(struct kunit *test)
 	struct bench *b = setup(test, ORD);
 
 	KUNIT_EXPECT_NULL(test, b->qp.kernel);
-	mutex_lock(&b->qp.tx.lock); /* the worker leaves word */
+	weft_baton_lock(&b->qp.tx.lock); /* the worker leaves word */
 	weft_qp_kick(&b->qp);
 	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, b->qp.worker.wanted, BIT(WEFT_WANT_TX));
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), BIT(WEFT_WANT_TX));
 	weft_qp_unlock(&b->qp);
 	teardown(b);
 }
 
-/* The worker takes no turn before the receive side's work, however much there is to send. */
-static void worker_behind_reader(struct kunit *test)
+/* The worker takes no turn before the connection's lane, however much there is to send. */
+static void worker_behind_lane(struct kunit *test)
 {
 	struct bench *b = blocked_bench(test);
 	struct weft_qp *qp = &b->qp;
 
-	mutex_lock(&qp->tx.lock);
-	set_bit(WEFT_WANT_TX, &qp->worker.wanted);
-	set_bit(WEFT_WANT_RX, &qp->worker.wanted);
+	weft_baton_lock(&qp->tx.lock);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&qp->tx.lock, WEFT_WANT_CONN));
 	weft_qp_unlock(qp);
-	KUNIT_EXPECT_FALSE(test, work_pending(&qp->kernel->near));
-	KUNIT_EXPECT_FALSE(test, work_pending(&qp->worker.work));
-	KUNIT_EXPECT_TRUE(test, cancel_work_sync(&qp->rx.work));
-	qp->rx.work.func(&qp->rx.work);
-	expect_started(test, b, true, "the receive side's work");
-	KUNIT_EXPECT_EQ(test, qp->worker.wanted, 0UL);
+	qp->worker.work.func(&qp->worker.work);
+	KUNIT_EXPECT_EQ(test, wanted_of(qp), BIT(WEFT_WANT_TX) | BIT(WEFT_WANT_CONN));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&qp->tx.lock, WEFT_WANT_CONN));
+	weft_qp_unlock(qp);
+	expect_started(test, b, true, "the lane");
+	qp->worker.work.func(&qp->worker.work);
+	KUNIT_EXPECT_EQ(test, wanted_of(qp), 0UL);
 	unblock(b);
 }
 
@@ -219,61 +219,29 @@ static void worker_start_locked(struct kunit *test)
 	unblock(b);
 }
 
-/* A run that had tx.lock before its queue pair's end did starts others when it lets the lock go. */
-static void late_receiver(struct work_struct *work)
+/* A run of the worker that had tx.lock before its queue pair's end starts it once more. */
+static void late_sender(struct work_struct *work)
 {
 	complete(&queues->done);
 	msleep(50); /* the end cancels meanwhile */
-	queue_delayed_work(weft_workqueue, &queues->qp->rx.rnr, 0); /* WEFT_WANT_RNR was set */
 	weft_qp_kick(queues->qp);
 	weft_qp_within(queues->qp, HZ);
 }
 
-static void late_waiter(struct work_struct *work)
-{
-	complete(&queues->done);
-	msleep(50);
-	queue_work(weft_workqueue, &queues->qp->rx.work);
-	weft_qp_kick(queues->qp);
-	weft_qp_within(queues->qp, HZ);
-}
-
-static void late_sender(struct work_struct *work)
-{
-	late_waiter(work);
-	queue_delayed_work(weft_workqueue, &queues->qp->rx.rnr, 0);
-}
-
-/*
- * Ends a queue pair beside such a run of its work at @item_at, and expects that nothing is left
- * that it started.
- */
-static void end_beside(struct kunit *test, size_t item_at, work_func_t run, const char *by)
+/* Nothing is left that such a run has started. */
+static void worker_end_beside(struct kunit *test)
 {
 	struct bench *b = blocked_bench(test);
 	struct weft_qp *qp = &b->qp;
-	struct work_struct *item = (void *)qp + item_at;
 
-	item->func = run;
-	queue_work(system_wq, item);
+	qp->worker.work.func = late_sender;
+	queue_work(system_wq, &qp->worker.work);
 	wait_for_completion(&queues->done);
 	weft_stream_end(qp);
-	KUNIT_EXPECT_FALSE_MSG(test, cancel_work_sync(&qp->rx.work), "rx.work, by %s", by);
-	KUNIT_EXPECT_FALSE_MSG(test, cancel_work_sync(&qp->rx.rnr.work), "rnr, by %s", by);
-	KUNIT_EXPECT_FALSE_MSG(test, timer_delete_sync(&qp->worker.timer), "timer, by %s", by);
-	KUNIT_EXPECT_FALSE_MSG(test, cancel_work_sync(&qp->worker.work), "worker, by %s", by);
-	KUNIT_EXPECT_FALSE_MSG(test, cancel_work_sync(&qp->kernel->near), "near, by %s", by);
+	KUNIT_EXPECT_FALSE(test, timer_delete_sync(&qp->worker.timer));
+	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->worker.work));
+	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->kernel->near));
 	unblock(b);
-}
-
-#define END_BESIDE(test, item, run)	end_beside(test, offsetof(struct weft_qp, item), run, #item)
-
-/* Whatever work of a queue pair is under way at its end, and starts the others, none is left. */
-static void worker_end_beside(struct kunit *test)
-{
-	END_BESIDE(test, rx.work, late_receiver);
-	END_BESIDE(test, rx.rnr.work, late_waiter);
-	END_BESIDE(test, worker.work, late_sender);
 }
 
 /* Posts that are held have a timer, which starts the worker. */
@@ -300,7 +268,7 @@ static struct kunit_case worker_cases[] = {
 	KUNIT_CASE(worker_start),
 	KUNIT_CASE(worker_start_locked),
 	KUNIT_CASE(worker_of_program),
-	KUNIT_CASE(worker_behind_reader),
+	KUNIT_CASE(worker_behind_lane),
 	KUNIT_CASE(worker_end),
 	KUNIT_CASE(worker_end_beside),
 	KUNIT_CASE(worker_end_gathering),

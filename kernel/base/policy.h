@@ -56,6 +56,8 @@
  */
 #define WEFT_TCP_LARGE		SZ_16K
 #define WEFT_TCP_MOST		SZ_1M
+/* So many bytes of one stream are read in a softirq before others run. No row was kept. */
+#define WEFT_TCP_AT_ONCE	SZ_512K
 #define WEFT_TCP_HASTY		63
 
 /*

@@ -163,7 +163,7 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 	struct weft_qp *qp = weft_qp_get_by_num(conn->dev, qpn);
 	int ret;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	if (!qp)
 		return -EINVAL;
 	if (!cm_may_bind(qp, id)) {
@@ -217,7 +217,7 @@ void weft_cm_forget(struct weft_conn *conn)
  * @by_peer: the peer closed it in order
  * @status: 0 or a negative errno value
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  */
 void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status)
 {
@@ -227,7 +227,7 @@ void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status)
 		.remote_addr = id->m_remote_addr,
 	};
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	if (status)
 		weft_conn_count(conn, WEFT_CNT_CONN_BROKEN);
 	if (by_peer) {

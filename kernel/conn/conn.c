@@ -61,17 +61,12 @@ void weft_conn_put(struct weft_conn *conn)
  * @conn: connection that the caller has a reference on
  * @event: an event below WEFT_EV_NUM_POSTED
  *
- * While somebody has the mutex, its holder serves the event or has it served
- * (weft_conn_unlock()), which spares a lane that would find the mutex taken.
- *
  * Context: any.
  */
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event)
 {
 	set_bit(event, &conn->events);
-	smp_mb__after_atomic(); /* pairs with the barrier in weft_conn_unlock() */
-	if (!mutex_is_locked(&conn->mutex))
-		weft_lane_queue(&conn->turn);
+	weft_lane_queue(&conn->turn);
 }
 
 /**
@@ -86,21 +81,15 @@ void weft_conn_kick(struct weft_conn *conn)
 }
 
 /**
- * weft_conn_unlock() - let the mutex go, and have events served that were posted meanwhile
+ * weft_conn_unlock() - let the lock go, and start the lane if it left word
  * @conn: connection that the caller has a reference on
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  */
 void weft_conn_unlock(struct weft_conn *conn)
 {
-	lockdep_assert_held(&conn->mutex);
-	mutex_unlock(&conn->mutex);
-	/*
-	 * Pairs with the barriers in weft_conn_serve() and weft_conn_post(): if one of them
-	 * found the mutex taken, its events are seen here.
-	 */
-	smp_mb();
-	if (READ_ONCE(conn->events))
+	lockdep_assert_held(&conn->lock.mutex);
+	if (weft_baton_unlock(&conn->lock))
 		weft_conn_kick(conn);
 }
 
@@ -239,7 +228,7 @@ static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
  * @conn: connection whose handshake is over and whose queue pair is bound
  * @agreed: the terms that the handshake settled
  *
- * Context: process, @conn->mutex and the queue pair's tx.lock held.
+ * Context: process, @conn->lock and the queue pair's tx.lock held.
  * Return: 0, or a negative errno value if the queue pair cannot take it. Then the caller
  * has to release the queue pair.
  */
@@ -249,8 +238,8 @@ int weft_conn_hand_over(struct weft_conn *conn,
 	struct weft_mpa_agreed terms = *agreed;
 	int ret;
 
-	lockdep_assert_held(&conn->mutex);
-	lockdep_assert_held(&conn->qp->tx.lock);
+	lockdep_assert_held(&conn->lock.mutex);
+	lockdep_assert_held(&conn->qp->tx.lock.mutex);
 	ret = weft_conn_spread(conn, &terms);
 	if (ret)
 		return ret;
@@ -270,17 +259,17 @@ int weft_conn_hand_over(struct weft_conn *conn,
  * pair. If TCP still holds pages that the queue pair lent, the stream is closed too, by a
  * reset.
  *
- * Context: process, @conn->mutex and, with a queue pair, its tx.lock held, no socket lock;
+ * Context: process, @conn->lock and, with a queue pair, its tx.lock held, no socket lock;
  * sleeps until transmit and receive side have let go of the stream.
  */
 void weft_conn_release_qp(struct weft_conn *conn)
 {
 	struct weft_qp *qp = conn->qp;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	if (!qp)
 		return;
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (conn->streaming)
 		conn_set_streaming(conn, NULL);
 	if (!weft_stream_stop(qp)) {
@@ -299,13 +288,13 @@ void weft_conn_release_qp(struct weft_conn *conn)
  * @conn: connection whose queue pair has been released
  * @abort: with a reset, else in order
  *
- * Context: process, @conn->mutex held. No callback runs after it.
+ * Context: process, @conn->lock held. No callback runs after it.
  */
 void weft_conn_close(struct weft_conn *conn, bool abort)
 {
 	struct weft_llp *llp = conn->llp;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	if (!llp)
 		return;
 	weft_conn_set_llp(conn, NULL);
@@ -316,13 +305,13 @@ void weft_conn_close(struct weft_conn *conn, bool abort)
  * weft_conn_set_timeouts() - give the stream the device's timeouts
  * @conn: connection with a stream
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  */
 void weft_conn_set_timeouts(struct weft_conn *conn)
 {
 	const struct weft_settings *settings = &conn->dev->settings;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	weft_llp_set_timeouts(conn->llp,
 			      weft_setting(settings, WEFT_SET_KEEPALIVE),
 			      weft_setting(settings, WEFT_SET_USER_TIMEOUT));
@@ -348,11 +337,11 @@ struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn)
  * reach the peer before our last message. Later bytes are dropped in softirq, where they
  * arrive. A worker that dropped them would run for as long as the peer sends.
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  */
 void weft_conn_drop_unread(struct weft_conn *conn)
 {
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	weft_llp_lock(conn->llp);
 	conn->dropping = true;
 	/* The receive side may have asked for the event only when a whole FPDU is here. */
@@ -391,7 +380,7 @@ struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 	INIT_LIST_HEAD(&conn->entry);
 	INIT_LIST_HEAD(&conn->half_open);
 	INIT_HLIST_NODE(&conn->by_cm);
-	mutex_init(&conn->mutex);
+	weft_baton_init(&conn->lock);
 	weft_turn_init(&conn->turn, lane);
 	INIT_DELAYED_WORK(&conn->timer, conn_timer);
 	conn->user.ops = &user_ops;

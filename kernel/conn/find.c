@@ -31,13 +31,13 @@ void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
  * @conn: connection
  * @llp: the stream, or NULL
  *
- * Context: process, @conn->mutex held. Nobody looks at the old stream any more afterwards.
+ * Context: process, @conn->lock held. Nobody looks at the old stream any more afterwards.
  */
 void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
 {
 	struct weft_device *dev = conn->dev;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	/* Nobody but its maker knows a connection that has no device. */
 	if (!dev) {
 		conn->llp = llp;
@@ -94,13 +94,13 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
  * @conn: connection of a device
  * @cm_context: the cm_id; NULL: let it be found no more
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  */
 void weft_conn_set_context(struct weft_conn *conn, const void *cm_context)
 {
 	struct weft_device *dev = conn->dev;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	spin_lock(&dev->conns_lock);
 	hash_del(&conn->by_cm);
 	conn->cm_context = cm_context;

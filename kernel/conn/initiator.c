@@ -170,7 +170,7 @@ static int open_again(struct weft_conn *conn, bool any_port)
  * @conn: connection in NEW, or in REQUESTED for another try
  * @arg: unused
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: CONNECTING or CLOSED.
  */
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
@@ -178,7 +178,7 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 	const struct sockaddr_storage *peer = &conn->cm_id->m_remote_addr;
 	int ret = weft_llp_connect(conn->llp, peer);
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	/*
 	 * Another connection leads from this port to that of the peer. rdma_cm lets ports be
 	 * shared, as RTRS does among all connections of a session; TCP knows connections by them.
@@ -215,7 +215,7 @@ static enum weft_conn_state connect_again(struct weft_conn *conn)
  * @conn: connection in CONNECTING
  * @arg: unused
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: CONNECTING (not yet), REQUESTED or CLOSED.
  */
 enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
@@ -223,7 +223,7 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 	struct weft_handshake *hs = conn->hs;
 	int ret;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	switch (weft_llp_state(conn->llp)) {
 	case WEFT_LLP_CONNECTING:
 		return conn->state;
@@ -266,7 +266,7 @@ static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
  * @conn: connection in REQUESTED
  * @arg: unused
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: REQUESTED (not yet), STREAMING, CONNECTING (again), CLOSING (the Reply was
  * refused) or CLOSED.
  */
@@ -276,7 +276,7 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 	struct weft_mpa_agreed agreed;
 	int ret;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	ret = weft_handshake_read(hs, conn->llp, true);
 	if (!ret)
 		return conn->state;
@@ -307,12 +307,12 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
  * @conn: connection in CONNECTING or REQUESTED
  * @arg: unused
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: CLOSED.
  */
 enum weft_conn_state weft_cm_no_reply(struct weft_conn *conn, void *arg)
 {
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	return connect_failed(conn, -ETIMEDOUT);
 }
 
@@ -322,11 +322,11 @@ enum weft_conn_state weft_cm_no_reply(struct weft_conn *conn, void *arg)
  * @conn: initiator's connection before STREAMING
  * @arg: unused
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: CLOSED.
  */
 enum weft_conn_state weft_cm_qp_gone(struct weft_conn *conn, void *arg)
 {
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	return connect_failed(conn, -ECONNABORTED);
 }

@@ -8,9 +8,9 @@
 #define WEFT_CONN_INTERNAL_H
 
 #include <linux/kref.h>
-#include <linux/mutex.h>
 #include <linux/workqueue.h>
 
+#include "base/baton.h"
 #include "base/counters.h"
 #include "conn/conn.h"
 #include "conn/lane.h"
@@ -96,7 +96,7 @@ struct weft_listener;
  * @user: the connection, as @qp knows it. Fixed
  * @dev: the device; valid until the state is CLOSED
  * @entry: in the device's list, under its conns_lock
- * @mutex: protects all fields below that are not marked otherwise. Taken in process
+ * @lock: protects all fields below that are not marked otherwise. Taken in process
  *	context, before any other lock here. iw_cm's calls wait for it; the lane only
  *	tries it, see weft_conn_unlock()
  * @state: see table.c
@@ -125,15 +125,15 @@ struct weft_listener;
  *	from the binding of a queue pair that of the queue pair's owner
  * @timer: posts TIMEOUT at @deadline
  *
- * Lock order: @mutex, tx.lock of @qp, the socket lock. Handlers of events are called
- * with @mutex held, and with tx.lock if there is a @qp.
+ * Lock order: @lock, tx.lock of @qp, the socket lock. Handlers of events are called
+ * with @lock held, and with tx.lock if there is a @qp.
  */
 struct weft_conn {
 	struct kref refs;
 	struct weft_qp_user user;
 	struct weft_device *dev;
 	struct list_head entry;
-	struct mutex mutex; /* all but what is marked otherwise */
+	struct weft_baton lock; /* all but what is marked otherwise */
 	enum weft_conn_state state;
 	bool initiator;
 	struct weft_handshake *hs;
@@ -248,6 +248,5 @@ enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg);
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 		    void *arg);
 void weft_conn_serve(struct weft_conn *conn);
-void weft_conn_step_back(struct weft_conn *conn);
 
 #endif /* WEFT_CONN_INTERNAL_H */

@@ -40,7 +40,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	memcpy(hs->private_data, param->private_data, param->private_data_len);
 
 	weft_conn_get(conn);
-	mutex_lock(&conn->mutex);
+	weft_baton_lock(&conn->lock);
 	id->add_ref(id);
 	conn->cm_id = id;
 	weft_conn_attach(conn, dev);
@@ -71,7 +71,7 @@ static int cm_answer(enum weft_conn_event event, struct weft_cm_call *call)
 	conn = weft_conn_token_take((uintptr_t)call->id->provider_data);
 	if (!conn)
 		return call->ret;
-	mutex_lock(&conn->mutex);
+	weft_baton_lock(&conn->lock);
 	weft_conn_step(conn, event, call);
 	weft_conn_unlock(conn);
 	weft_conn_put(conn);

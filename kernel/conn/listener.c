@@ -117,13 +117,13 @@ void weft_listener_evict(struct weft_listener *listener)
  * weft_listener_leave() - take a connection off its listener
  * @conn: connection
  *
- * Context: process, @conn->mutex held. Harmless when repeated.
+ * Context: process, @conn->lock held. Harmless when repeated.
  */
 void weft_listener_leave(struct weft_conn *conn)
 {
 	struct weft_listener *listener = conn->listener;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	if (!listener)
 		return;
 	spin_lock(&weft_listen_lock);
@@ -141,7 +141,7 @@ void weft_listener_leave(struct weft_conn *conn)
  * @conn: connection that came through a listener
  * @event: the announcement
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: 0, -ECONNABORTED if nobody listens any more, or iw_cm's error if its queue is
  * full.
  */
@@ -150,7 +150,7 @@ int weft_listener_deliver(struct weft_conn *conn, struct iw_cm_event *event)
 	struct weft_listener *listener = conn->listener;
 	int ret = -ECONNABORTED;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	spin_lock(&weft_listen_lock);
 	if (listener->id)
 		ret = listener->id->event_handler(listener->id, event);

@@ -60,7 +60,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
  * A Request that no answer of the application could grant is refused here with a Reject,
  * such as one for no CRCs where they are required.
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: ACCEPTED (not yet), PENDING or CLOSED.
  */
 enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
@@ -72,7 +72,7 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 	struct weft_mpa_frame reply;
 	int ret;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	ret = weft_handshake_read(hs, conn->llp, false);
 	if (!ret)
 		return conn->state;
@@ -103,12 +103,12 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
  * @conn: connection in PENDING
  * @arg: unused
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: CLOSED.
  */
 enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg)
 {
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
 	return refuse(conn, NULL, 0);
 }
@@ -118,14 +118,14 @@ enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg)
  * @conn: connection in PENDING
  * @arg: struct weft_cm_call
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: CLOSED.
  */
 enum weft_conn_state weft_cm_reject(struct weft_conn *conn, void *arg)
 {
 	struct weft_cm_call *call = arg;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	call->ret = 0;
 	return refuse(conn, call->private_data, call->private_len);
 }
@@ -137,7 +137,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
 
-	lockdep_assert_held(&conn->qp->tx.lock);
+	lockdep_assert_held(&conn->qp->tx.lock.mutex);
 	/* The Reply first, since FPDUs of the queue pair must follow it. */
 	call->ret = weft_handshake_send(conn->llp, reply, call->param->private_data);
 	if (!call->ret)
@@ -172,7 +172,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
  *
  * iw_cm does not try a failed accept again, so the peer gets a Reject.
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: STREAMING or CLOSED.
  */
 enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
@@ -185,7 +185,7 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 	enum weft_conn_state next;
 	struct weft_qp *qp;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	call->ret = -EINVAL;
 	if (!weft_cm_param_ok(conn->dev, param))
 		return refuse(conn, NULL, 0);
@@ -200,10 +200,10 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 	if (call->ret)
 		return refuse(conn, NULL, 0);
 
-	/* The caller is the owner, and may wait for the lock; see weft_qp_trylock(). */
+	/* The caller is the owner, and may wait for the lock; see base/baton.h. */
 	qp = conn->qp;
 	weft_qp_get(qp);
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	next = accept_bound(conn, call, &reply, &agreed);
 	weft_qp_unlock(qp);
 	weft_qp_put(qp);

@@ -15,7 +15,7 @@
  *
  * Frames of paths have the CRCs, so that those of the queue pair have none.
  *
- * Context: process, @conn->mutex held.
+ * Context: process, @conn->lock held.
  * Return: 0 or -ENOMEM.
  */
 int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
@@ -31,7 +31,7 @@ int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
 	};
 	struct weft_llp *first = conn->llp, *llp;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	if (!agreed->paths)
 		return 0;
 	/* Not to be shown any more, because the stream of several paths may end it at once. */

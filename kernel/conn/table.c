@@ -190,7 +190,7 @@ static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
  * @event: the event
  * @arg: for its handler
  *
- * Context: process, @conn->mutex held; may sleep.
+ * Context: process, @conn->lock held; may sleep.
  */
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 		    void *arg)
@@ -198,7 +198,7 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 	weft_conn_handler handler = handlers[conn->state][event];
 	enum weft_conn_state next;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	if (!handler || (event == WEFT_EV_TIMEOUT && weft_conn_in_time(conn)))
 		return;
 	next = handler(conn, arg);
@@ -208,42 +208,18 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 	conn_enter(conn, next);
 }
 
-/**
- * weft_conn_step_back() - let the mutex go, since the queue pair's tx.lock is taken
- * @conn: connection whose @qp has WEFT_WANT_CONN set
- *
- * The events wait for weft_qp_unlock(). If that has come already, the lane that it started may
- * have found the mutex taken, and nobody would serve them; so it is started once more. Not by
- * weft_conn_unlock(), which would start the lane again and again while tx.lock is taken.
- *
- * Context: process, @conn->mutex held.
- */
-void weft_conn_step_back(struct weft_conn *conn)
-{
-	struct weft_qp *qp = conn->qp;
-
-	lockdep_assert_held(&conn->mutex);
-	weft_qp_get(qp);
-	mutex_unlock(&conn->mutex);
-	smp_mb(); /* pairs with the xchg() of @wanted in weft_qp_unlock() */
-	if (!test_bit(WEFT_WANT_CONN, &qp->worker.wanted) && READ_ONCE(conn->events))
-		weft_conn_kick(conn);
-	weft_qp_put(qp);
-}
-
 /*
- * Takes the locks under which events happen, unless one is taken. Then its holder has the
- * connection served again. Returns true if it has them; @qp is the connection's queue pair with
+ * Takes the locks under which events happen, or leaves word at the one that is taken: then the lane
+ * is started when that is free. Returns true if it has them; @qp is the connection's queue pair with
  * a reference, since a handler may let go of it, or NULL.
  */
 static bool conn_trylock(struct weft_conn *conn, struct weft_qp **qp)
 {
-	smp_mb(); /* pairs with the barrier in weft_conn_unlock() */
-	if (!mutex_trylock(&conn->mutex))
+	if (!weft_baton_try(&conn->lock, 0))
 		return false;
 	*qp = conn->qp;
-	if (*qp && !weft_qp_trylock(*qp, WEFT_WANT_CONN)) {
-		weft_conn_step_back(conn);
+	if (*qp && !weft_baton_try(&(*qp)->tx.lock, WEFT_WANT_CONN)) {
+		weft_conn_unlock(conn);
 		return false;
 	}
 	if (*qp)

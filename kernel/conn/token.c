@@ -16,14 +16,14 @@ static u32 next_token;
  * weft_conn_token_add() - enter a connection in the table, with a new number
  * @conn: connection
  *
- * Context: process, @conn->mutex held. The table holds a reference.
+ * Context: process, @conn->lock held. The table holds a reference.
  * Return: 0 and the number in @conn->token, or -ENOMEM, -EBUSY.
  */
 int weft_conn_token_add(struct weft_conn *conn)
 {
 	int ret;
 
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	weft_conn_get(conn);
 	ret = xa_alloc_cyclic(&tokens, &conn->token, conn, xa_limit_32b,
 			      &next_token, GFP_KERNEL);
@@ -39,11 +39,11 @@ int weft_conn_token_add(struct weft_conn *conn)
  * weft_conn_token_drop() - take a connection off the table
  * @conn: connection
  *
- * Context: process, @conn->mutex held. Harmless if it was taken or dropped.
+ * Context: process, @conn->lock held. Harmless if it was taken or dropped.
  */
 void weft_conn_token_drop(struct weft_conn *conn)
 {
-	lockdep_assert_held(&conn->mutex);
+	lockdep_assert_held(&conn->lock.mutex);
 	if (!conn->token)
 		return;
 	if (xa_cmpxchg(&tokens, conn->token, conn, NULL, GFP_KERNEL) == conn)

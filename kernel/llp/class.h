@@ -52,6 +52,7 @@ typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
  * @lock: take the stream's lock, which for TCP is the socket lock. Process context
  * @unlock: let it go; packets that arrived meanwhile are received now
  * @assert_locked: warn, in kernels that check locks, if the caller does not hold it
+ * @resume: have the readable event come soon. Any context, without the lock
  * @emss: the effective segment size, a multiple of four
  * @train: bytes of whole segments that the largest packet buffer holds
  * @room: bytes left in the segment of the next byte, a multiple of four
@@ -76,6 +77,7 @@ struct weft_llp_flow {
 	void (*lock)(struct weft_llp *llp);
 	void (*unlock)(struct weft_llp *llp);
 	void (*assert_locked)(const struct weft_llp *llp);
+	void (*resume)(struct weft_llp *llp);
 	u32 (*emss)(struct weft_llp *llp);
 	u32 (*train)(struct weft_llp *llp, u32 emss);
 	u32 (*room)(struct weft_llp *llp, u32 emss);

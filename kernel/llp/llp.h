@@ -239,6 +239,19 @@ static inline void weft_llp_unlock(struct weft_llp *llp)
 }
 
 /**
+ * weft_llp_resume() - have the readable event come soon, whatever has come or not
+ * @llp: the stream, which the caller keeps from being closed
+ *
+ * Whoever has the stream's lock next tells, so that nobody waits for it.
+ *
+ * Context: any, with or without locks.
+ */
+static inline void weft_llp_resume(struct weft_llp *llp)
+{
+	WEFT_LLP_CALL(resume);
+}
+
+/**
  * weft_llp_follow() - have packets received where the owner of a stream works
  * @llp: the stream
  *

@@ -23,7 +23,7 @@ static void paths_sweep(struct weft_paths *p)
 {
 	u32 i;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (p->path[i].llp && p->path[i].broken)
 			weft_path_drop(p, &p->path[i]);
@@ -71,7 +71,7 @@ static bool paths_look_around(struct weft_paths *p)
 	struct weft_path *path;
 	bool wait = false;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
 		if (weft_path_is_up(path))
 			wait |= path_waits(path);
@@ -95,7 +95,7 @@ static void paths_die(struct weft_paths *p, int error)
 	struct weft_path_guest *guest;
 	u32 i;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	p->dying = true;
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (p->path[i].llp)
@@ -135,7 +135,7 @@ static bool paths_receive(struct weft_paths *p)
 	struct weft_path *path;
 	bool more = false;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
 		if (path->llp && path->state != WEFT_PATH_CONNECTING && !path->broken)
 			more |= weft_paths_receive(p, path);
@@ -148,8 +148,8 @@ static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, b
 {
 	const struct weft_llp_ops *ops = p->llp.ops;
 
-	lockdep_assert_held(&p->lock);
-	if (p->news || weft_paths_ended(&p->llp) != ended)
+	lockdep_assert_held(&p->lock.mutex);
+	if (xchg(&p->resumed, false) || p->news || weft_paths_ended(&p->llp) != ended)
 		ops->readable(&p->llp);
 	p->news = false;
 	if (p->want_space && (p->state == WEFT_LLP_DEAD || !weft_paths_want_space(&p->llp))) {
@@ -170,7 +170,7 @@ static unsigned long paths_progress(struct weft_paths *p)
 	bool ended = weft_paths_ended(&p->llp), more, wait;
 	unsigned long again = 0;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (p->state == WEFT_LLP_DEAD)
 		return 0;
 	p->short_of_memory = false;
@@ -207,13 +207,8 @@ static void paths_work(struct work_struct *work)
 	spin_lock_irq(&p->due_lock);
 	p->is_due = false;
 	spin_unlock_irq(&p->due_lock);
-	if (!mutex_trylock(&p->lock)) {
-		WRITE_ONCE(p->awaited, true);
-		/* Pairs with the one in weft_paths_unlock(): either sees the other. */
-		smp_mb();
-		if (!mutex_trylock(&p->lock))
-			return;
-	}
+	if (!weft_baton_try(&p->lock, 0))
+		return;
 	if (!p->closed) {
 		flags = memalloc_noio_save();
 		again = paths_progress(p);
@@ -226,23 +221,28 @@ static void paths_work(struct work_struct *work)
 
 void weft_paths_lock(struct weft_llp *llp)
 {
-	mutex_lock(&to_weft_paths(llp)->lock);
+	weft_baton_lock(&to_weft_paths(llp)->lock);
 }
 
 void weft_paths_unlock(struct weft_llp *llp)
 {
 	struct weft_paths *p = to_weft_paths(llp);
 
-	mutex_unlock(&p->lock);
-	/* Pairs with the one in paths_work(). */
-	smp_mb();
-	if (READ_ONCE(p->awaited) && xchg(&p->awaited, false))
+	if (weft_baton_unlock(&p->lock))
 		weft_paths_soon(p, 0);
+}
+
+void weft_paths_resume(struct weft_llp *llp)
+{
+	struct weft_paths *p = to_weft_paths(llp);
+
+	WRITE_ONCE(p->resumed, true);
+	weft_paths_soon(p, 0);
 }
 
 void weft_paths_assert_locked(const struct weft_llp *llp)
 {
-	lockdep_assert_held(&to_weft_paths(llp)->lock);
+	lockdep_assert_held(&to_weft_paths(llp)->lock.mutex);
 }
 
 /* --- segments: all paths have the same, and none is lent --- */
@@ -316,7 +316,7 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 	p->net = get_net(first->class->path->net(first));
 	p->memcg = memcg;
 	p->state = WEFT_LLP_OPEN;
-	mutex_init(&p->lock);
+	weft_baton_init(&p->lock);
 	spin_lock_init(&p->due_lock);
 	INIT_DELAYED_WORK(&p->work, paths_work);
 	INIT_LIST_HEAD(&p->unacked);
@@ -327,7 +327,7 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 		get_random_bytes(p->addrs.key, sizeof(p->addrs.key));
 	weft_path_prepare(p, first);
 	/* Under the lock, or the work would find a stream without a path, and end it. */
-	mutex_lock(&p->lock);
+	weft_baton_lock(&p->lock);
 	first->class->path->adopt(first, &weft_paths_ops, p);
 	/* Its work looks at what has come before. */
 	weft_path_up(p, 0, first);
@@ -375,7 +375,7 @@ static void llp_paths_shutdown(struct weft_llp *llp)
 {
 	struct weft_paths *p = to_weft_paths(llp);
 
-	mutex_lock(&p->lock);
+	weft_baton_lock(&p->lock);
 	weft_paths_end(p);
 	weft_paths_soon(p, 0);
 	weft_paths_unlock(llp);
@@ -386,7 +386,7 @@ static void paths_close_in_order(struct weft_paths *p)
 {
 	struct weft_path *path;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	weft_paths_end(p);
 	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
 		if (!weft_path_is_up(path) || path->current_frame)
@@ -405,7 +405,7 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
 {
 	struct weft_paths *p = to_weft_paths(llp);
 
-	mutex_lock(&p->lock);
+	weft_baton_lock(&p->lock);
 	p->closed = true;
 	if (!abort && p->state != WEFT_LLP_DEAD)
 		paths_close_in_order(p);
@@ -461,6 +461,7 @@ const struct weft_llp_class weft_paths_class = {
 		.lock = weft_paths_lock,
 		.unlock = weft_paths_unlock,
 		.assert_locked = weft_paths_assert_locked,
+		.resume = weft_paths_resume,
 		.emss = weft_paths_emss,
 		.train = weft_paths_train,
 		.room = weft_paths_room,

@@ -18,9 +18,9 @@
 #define WEFT_LLP_PATHS_H
 
 #include <linux/mm_types_task.h>
-#include <linux/mutex.h>
 #include <linux/workqueue.h>
 
+#include "base/baton.h"
 #include "base/counters.h"
 #include "base/workqueue.h"
 #include "llp/arrivals.h"
@@ -181,7 +181,7 @@ struct weft_paths_terms {
  * @due_lock: protects @is_due and @due; innermost, any context
  * @is_due: @work is queued, and has not begun...
  * @due: ... to run at this time, in jiffies
- * @awaited: @work found @lock taken, and is to be queued when that is let go
+ * @resumed: as in SCTP
  * @state: what the owner is told. Read by anyone
  * @error: why the stream failed, a negative errno value; 0: not yet, or already told
  * @closed: it is being freed
@@ -225,12 +225,12 @@ struct weft_paths {
 	struct weft_paths_terms terms;
 	struct net *net;
 	struct mem_cgroup *memcg;
-	struct mutex lock; /* of the stream */
+	struct weft_baton lock; /* of the stream */
 	struct delayed_work work;
 	spinlock_t due_lock; /* of is_due, due */
 	bool is_due;
 	unsigned long due;
-	bool awaited;
+	bool resumed;
 	enum weft_llp_state state;
 	int error;
 	bool closed;
@@ -370,6 +370,7 @@ u32 weft_homes(struct net *net, const struct sockaddr_storage *first, u8 *addr, 
 void weft_paths_lock(struct weft_llp *llp);
 void weft_paths_unlock(struct weft_llp *llp);
 void weft_paths_assert_locked(const struct weft_llp *llp);
+void weft_paths_resume(struct weft_llp *llp);
 u32 weft_paths_emss(struct weft_llp *llp);
 u32 weft_paths_train(struct weft_llp *llp, u32 emss);
 u32 weft_paths_room(struct weft_llp *llp, u32 emss);

@@ -46,7 +46,7 @@ static void paths_tell(struct weft_paths *p)
 	u8 *ulpdu = fpdu + WEFT_MPA_LEN;
 	int ret = 0;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (!p->listener)
 		ret = paths_listen(p);
 	if (ret) {
@@ -79,7 +79,7 @@ static int guest_hear(struct weft_paths *p, struct weft_path_guest *guest)
 	u32 all = weft_fpdu_len(WEFT_PATH_JOIN_LEN), covered = all - WEFT_CRC_LEN;
 	int ret;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	while (guest->have < all) {
 		ret = weft_llp_recv(guest->llp, guest->buf + guest->have, all - guest->have);
 		if (ret == -EAGAIN &&
@@ -112,7 +112,7 @@ static bool guest_asks(struct weft_paths *p, struct weft_path_guest *guest)
 	struct sockaddr_storage local, remote;
 	struct weft_path_hdr hdr;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (!weft_path_decode(ulpdu, WEFT_PATH_JOIN_LEN, &hdr) || hdr.type != WEFT_PATH_JOIN ||
 	    hdr.ssn >= p->terms.paths || weft_llp_addresses(guest->llp, &local, &remote))
 		return false;
@@ -149,7 +149,7 @@ static void guest_joins(struct weft_paths *p, struct weft_path_guest *guest)
 	struct weft_path *path = &p->path[guest->number];
 	struct weft_llp *llp = guest->llp;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (weft_paths_charge(p, llp)) {
 		guest_refuse(p, guest);
 		return;
@@ -169,7 +169,7 @@ static void guest_serve(struct weft_paths *p, struct weft_path_guest *guest)
 {
 	int ret = guest_hear(p, guest);
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (!ret)
 		return;
 	if (ret > 0 && guest->asked && guest_proves(guest))
@@ -186,7 +186,7 @@ static struct weft_path_guest *guest_room(struct weft_paths *p)
 {
 	struct weft_path_guest *guest, *oldest = &p->guest[0];
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	for (guest = p->guest; guest < p->guest + WEFT_PATHS_MAX_JOINS; guest++) {
 		if (!guest->llp)
 			return guest;
@@ -212,7 +212,7 @@ unsigned long weft_paths_host(struct weft_paths *p)
 	unsigned long again = 0;
 	struct weft_llp *llp;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (!p->told && weft_path_is_up(&p->path[0]))
 		paths_tell(p);
 	if (!p->told)

@@ -58,7 +58,7 @@ bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 	struct weft_path_home *home;
 	u32 i;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (!p->terms.initiator || p->told)
 		return false;
 	weft_path_decode_addrs(ulpdu, &p->addrs);
@@ -114,7 +114,7 @@ static void path_connect(struct weft_paths *p, struct weft_path *path, u32 numbe
 	const struct sockaddr_storage *addr = &p->home[number].addr;
 	struct weft_llp *llp;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	path->state = WEFT_PATH_CONNECTING;
 	path->home = number;
 	path->since = jiffies;
@@ -141,7 +141,7 @@ static void path_ask(struct weft_paths *p, struct weft_path *path)
 	const struct weft_path_hdr hdr = { .type = WEFT_PATH_JOIN, .ssn = path - p->path };
 	u8 fpdu[WEFT_PATH_JOIN_ROOM];
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (path->state == WEFT_PATH_CONNECTING &&
 	    weft_llp_state(path->llp) == WEFT_LLP_OPEN) {
 		get_random_bytes(&path->nonce, sizeof(path->nonce));
@@ -172,7 +172,7 @@ bool weft_path_challenged(struct weft_paths *p, struct weft_path *path,
 {
 	struct weft_path_claim claim = { .responder = true, .number = path - p->path };
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (path->state != WEFT_PATH_ASKED || hdr->type != WEFT_PATH_CHALLENGE ||
 	    hdr->ssn != claim.number)
 		return false;
@@ -199,7 +199,7 @@ void weft_path_answer(struct weft_paths *p, struct weft_path *path)
 	const struct weft_path_hdr hdr = { .type = WEFT_PATH_ANSWER, .ssn = path - p->path };
 	u8 fpdu[WEFT_PATH_JOIN_ROOM];
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
 	weft_path_put_number(fpdu + WEFT_MPA_LEN, 0, path->answer);
 	if (!weft_paths_control(p, path, fpdu, WEFT_PATH_JOIN_LEN)) {
@@ -224,7 +224,7 @@ unsigned long weft_paths_seek(struct weft_paths *p)
 	int home;
 	u32 i;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	for (i = 0; p->told && i < min_t(u32, p->terms.paths, p->addrs.paths); i++) {
 		path = &p->path[i];
 		home = path->llp ? -1 : paths_choose_home(p);

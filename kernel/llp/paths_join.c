@@ -39,7 +39,7 @@ int weft_paths_charge(struct weft_paths *p, struct weft_llp *llp)
 {
 	u32 i;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (p->path[i].llp)
 			return weft_llp_charge_like(llp, p->path[i].llp);
@@ -52,7 +52,7 @@ void weft_path_home_failed(struct weft_paths *p, const struct weft_path *path)
 {
 	struct weft_path_home *home = &p->home[path->home];
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (path->heard) {
 		home->good = true;
 		home->failures = 0;
@@ -89,7 +89,7 @@ void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 	struct weft_path *path = &p->path[number];
 	struct sockaddr_storage local;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	weft_llp_addresses(llp, &local, &path->remote);
 	path->llp = llp;
 	path->state = WEFT_PATH_UP;
@@ -111,7 +111,7 @@ void weft_path_drop(struct weft_paths *p, struct weft_path *path)
 {
 	struct weft_llp *llp = path->llp;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (p->terms.initiator)
 		weft_path_home_failed(p, path);
 	if (path->state == WEFT_PATH_UP && !p->dying && !weft_paths_all_came(p)) {
@@ -148,7 +148,7 @@ int weft_paths_say(const struct weft_paths *p, struct weft_llp *llp, u8 *fpdu, u
 	u32 len;
 	int ret;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	weft_fpdu_begin(fpdu, ulpdu_len);
 	len = weft_fpdu_end(fpdu, ulpdu_len, p->terms.crc);
 	ret = weft_llp_send(llp, fpdu, len);
@@ -172,7 +172,7 @@ bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, 
 {
 	int ret = weft_paths_say(p, path->llp, fpdu, ulpdu_len);
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (!ret) {
 		path->counts.tx_bytes += weft_fpdu_len(ulpdu_len);
 		weft_paths_soon(p, WEFT_PATHS_TICK);

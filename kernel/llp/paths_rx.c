@@ -230,7 +230,7 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 	unsigned int flags;
 	bool over;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	weft_llp_lock(path->llp);
 	flags = memalloc_noio_save();
 	before = set_active_memcg(p->memcg);
@@ -264,7 +264,7 @@ void weft_path_ack(struct weft_paths *p, struct weft_path *path)
 	};
 	u8 fpdu[WEFT_FPDU_ROOM(WEFT_PATH_HDR_LEN)];
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
 	if (!weft_paths_control(p, path, fpdu, WEFT_PATH_HDR_LEN))
 		return;
@@ -286,7 +286,7 @@ void weft_paths_ack(struct weft_paths *p)
 	u32 taken = weft_paths_taken(p) - p->told_ack;
 	struct weft_path *path;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (taken && !p->owes_ack)
 		p->ack_due = jiffies + WEFT_PATHS_TICK;
 	p->owes_ack = taken;

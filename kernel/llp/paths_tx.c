@@ -32,7 +32,7 @@ static u8 *frame_alloc_bytes(struct weft_paths *p, struct weft_path_frame *frame
 {
 	gfp_t gfp = weft_payer_gfp() | __GFP_NOWARN;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (len > PAGE_SIZE) {
 		frame->page = alloc_pages(gfp | __GFP_COMP, get_order(len));
 		/* As in weft_payer_alloc(). */
@@ -114,7 +114,7 @@ void weft_paths_acked(struct weft_paths *p, u32 ack)
 {
 	struct weft_path_frame *frame, *next;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	if (weft_path_before(p->next, ack)) {
 		p->fault = true;
 		return;
@@ -140,7 +140,7 @@ void weft_paths_forget(struct weft_paths *p)
 {
 	struct weft_path_frame *frame, *next;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	list_for_each_entry_safe(frame, next, &p->unacked, unacked)
 		frame_forget(p, frame);
 }
@@ -169,7 +169,7 @@ void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
 	u32 number = path - p->path;
 	LIST_HEAD(again);
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	list_for_each_entry(frame, &p->unacked, unacked) {
 		if (!list_empty(&frame->waiting) || frame->path != number)
 			continue;
@@ -230,7 +230,7 @@ struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len)
 	u64 cost, least = U64_MAX;
 	u32 i;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		path = &p->path[i];
 		if (!weft_path_is_up(path) || path->current_frame ||
@@ -251,7 +251,7 @@ static void path_continue(struct weft_paths *p, struct weft_path *path)
 	struct weft_path_frame *frame = path->current_frame;
 	int ret = 0;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	weft_llp_lock(path->llp);
 	while (path->at < frame->len) {
 		ret = weft_llp_send_page(path->llp, frame->page, frame->offset + path->at,
@@ -285,7 +285,7 @@ bool weft_paths_push(struct weft_paths *p)
 	struct weft_path *path;
 	u32 i;
 
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (weft_path_is_up(&p->path[i]) && p->path[i].current_frame)
 			path_continue(p, &p->path[i]);
@@ -311,7 +311,7 @@ bool weft_paths_push(struct weft_paths *p)
 /* Returns true if a frame can be taken; else there will be an event. */
 static bool paths_have_room(struct weft_paths *p)
 {
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	return p->num_unacked < WEFT_PATH_WINDOW &&
 	       p->bytes + WEFT_PATH_MAX_FPDU <= WEFT_PATH_WINDOW_BYTES &&
 	       list_empty(&p->waiting) && weft_paths_choose(p, 0);
@@ -333,7 +333,7 @@ bool weft_paths_want_space(struct weft_llp *llp)
  */
 void weft_paths_end(struct weft_paths *p)
 {
-	lockdep_assert_held(&p->lock);
+	lockdep_assert_held(&p->lock.mutex);
 	p->ending = true;
 	if (p->shut)
 		return;

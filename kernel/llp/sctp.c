@@ -51,13 +51,8 @@ static void sctp_work(struct work_struct *work)
 {
 	struct weft_sctp *s = container_of(to_delayed_work(work), struct weft_sctp, work);
 
-	if (!mutex_trylock(&s->lock)) {
-		WRITE_ONCE(s->awaited, true);
-		/* Pairs with the one in weft_sctp_leave(): either sees the other. */
-		smp_mb();
-		if (!mutex_trylock(&s->lock))
-			return;
-	}
+	if (!weft_baton_try(&s->lock, 0))
+		return;
 	if (s->listening)
 		s->llp.ops->changed(&s->llp);
 	else
@@ -114,7 +109,7 @@ static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops
 	s->llp.owner = owner;
 	s->sock = sock;
 	s->state = WEFT_LLP_CONNECTING;
-	mutex_init(&s->lock);
+	weft_baton_init(&s->lock);
 	weft_arrivals_init(&s->arrivals, 0, WEFT_SCTP_MAX_AHEAD);
 	INIT_DELAYED_WORK(&s->work, sctp_work);
 	init_waitqueue_func_entry(&s->wait, sctp_wake);
@@ -205,7 +200,7 @@ static int llp_sctp_listen(struct weft_llp *llp, int backlog)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
 
-	mutex_lock(&s->lock);
+	weft_baton_lock(&s->lock);
 	s->listening = true;
 	weft_sctp_leave(s);
 	return weft_sock_listen(s->sock, backlog);
@@ -235,7 +230,7 @@ static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
 		sock_release(sock);
 		return ERR_PTR(-ENOMEM);
 	}
-	mutex_lock(&s->lock);
+	weft_baton_lock(&s->lock);
 	weft_sctp_look_around(s);
 	weft_sctp_leave(s);
 	/* What came before is told now. */
@@ -293,7 +288,7 @@ static int llp_sctp_recv(struct weft_llp *llp, void *buf, u32 len)
 	struct weft_sctp *s = to_weft_sctp(llp);
 	int ret;
 
-	mutex_lock(&s->lock);
+	weft_baton_lock(&s->lock);
 	ret = weft_sctp_take(s, buf, len);
 	weft_sctp_leave(s);
 	return ret;
@@ -319,7 +314,7 @@ static int llp_sctp_send(struct weft_llp *llp, const void *buf, u32 len)
 	at = weft_mpa_decode(buf, len, false, &frame);
 	if (!at)
 		at = weft_mpa_decode(buf, len, true, &frame);
-	mutex_lock(&s->lock);
+	weft_baton_lock(&s->lock);
 	if (at)
 		ret = sctp_send_frame(s, &frame, buf + at) ?: (int)len;
 	else
@@ -335,7 +330,7 @@ static void llp_sctp_shutdown(struct weft_llp *llp)
 	struct weft_sctp *s = to_weft_sctp(llp);
 	u8 message[WEFT_SESSION_HDR_LEN];
 
-	mutex_lock(&s->lock);
+	weft_baton_lock(&s->lock);
 	/* If there is no room for it, SCTP's own end of the association must do. */
 	weft_sctp_control(s, message, weft_session_encode_terminate(message, s->tx_ssn));
 	s->shut = true;
@@ -352,7 +347,7 @@ static void llp_sctp_close(struct weft_llp *llp, bool abort)
 		sock_no_linger(weft_sctp_sk(s));
 	} else {
 		/* SCTP would abort an association with unread messages. */
-		mutex_lock(&s->lock);
+		weft_baton_lock(&s->lock);
 		weft_sctp_drop(s);
 		weft_sctp_leave(s);
 		sctp_set_rto(s->sock, WEFT_SCTP_CLOSE_RTO);
@@ -389,6 +384,7 @@ const struct weft_llp_class weft_sctp_class = {
 		.lock = weft_sctp_lock,
 		.unlock = weft_sctp_unlock,
 		.assert_locked = weft_sctp_assert_locked,
+		.resume = weft_sctp_resume,
 		.emss = weft_sctp_emss,
 		.train = weft_sctp_train,
 		.room = weft_sctp_room,

@@ -12,12 +12,12 @@
 #ifndef WEFT_LLP_SCTP_H
 #define WEFT_LLP_SCTP_H
 
-#include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <net/sctp/structs.h>
 
+#include "base/baton.h"
 #include "llp/arrivals.h"
 #include "llp/class.h"
 
@@ -35,9 +35,8 @@ extern const struct weft_llp_class weft_sctp_class;
  * @sock: the kernel socket, which holds its network namespace
  * @lock: the stream's lock. Taken before the socket lock, which SCTP's own functions take
  * @wait: in the socket's wait queue: what happens to the socket queues @work
- * @work: receives, and tells @llp's owner. Never waits for @lock: a thread that has it may be
- *	throttled, and workers serve everybody
- * @awaited: @work found @lock taken, and is to be queued when that is let go
+ * @work: receives, and tells @llp's owner. Never waits for @lock
+ * @resumed: the owner is to be told that it can read, whatever has come. Atomic
  * @listening: a listener
  * @state: what the owner is told. Read by anyone
  * @error: why the association failed, a negative errno value; 0: not yet, or already told
@@ -60,15 +59,15 @@ extern const struct weft_llp_class weft_sctp_class;
  * @local: this end's address
  * @remote: the peer's, by which it was reached first
  *
- * All but @awaited, @state, @error, @want_space and the names are protected by @lock.
+ * All but @resumed, @state, @error, @want_space and the names are protected by @lock.
  */
 struct weft_sctp {
 	struct weft_llp llp;
 	struct socket *sock;
-	struct mutex lock; /* of the stream */
+	struct weft_baton lock; /* of the stream */
 	struct wait_queue_entry wait;
 	struct delayed_work work;
-	bool awaited;
+	bool resumed;
 	bool listening;
 	bool flowing;
 	bool closing;
@@ -129,6 +128,7 @@ struct weft_arrivals *weft_sctp_arrivals(struct weft_llp *llp);
 void weft_sctp_lock(struct weft_llp *llp);
 void weft_sctp_unlock(struct weft_llp *llp);
 void weft_sctp_assert_locked(const struct weft_llp *llp);
+void weft_sctp_resume(struct weft_llp *llp);
 u32 weft_sctp_emss(struct weft_llp *llp);
 u32 weft_sctp_train(struct weft_llp *llp, u32 emss);
 u32 weft_sctp_room(struct weft_llp *llp, u32 emss);

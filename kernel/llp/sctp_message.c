@@ -125,7 +125,7 @@ int weft_sctp_message(struct weft_sctp *s, u8 *ssn, struct weft_arrival **messag
 	bool last, in_parts;
 	int len, ret;
 
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->lock.mutex);
 	*message = NULL;
 	len = sctp_next(s, &last);
 	if (len <= 0)

@@ -30,7 +30,7 @@ void weft_sctp_lock(struct weft_llp *llp)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
 
-	mutex_lock(&s->lock);
+	weft_baton_lock(&s->lock);
 	if (s->flowing)
 		return;
 	s->flowing = true;
@@ -45,11 +45,17 @@ void weft_sctp_lock(struct weft_llp *llp)
  */
 void weft_sctp_leave(struct weft_sctp *s)
 {
-	mutex_unlock(&s->lock);
-	/* Pairs with the one in sctp_work(). */
-	smp_mb();
-	if (READ_ONCE(s->awaited) && xchg(&s->awaited, false))
+	lockdep_assert_held(&s->lock.mutex);
+	if (weft_baton_unlock(&s->lock))
 		mod_delayed_work(weft_workqueue, &s->work, 0);
+}
+
+void weft_sctp_resume(struct weft_llp *llp)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+
+	WRITE_ONCE(s->resumed, true);
+	mod_delayed_work(weft_workqueue, &s->work, 0);
 }
 
 void weft_sctp_unlock(struct weft_llp *llp)
@@ -59,7 +65,7 @@ void weft_sctp_unlock(struct weft_llp *llp)
 
 void weft_sctp_assert_locked(const struct weft_llp *llp)
 {
-	lockdep_assert_held(&to_weft_sctp(llp)->lock);
+	lockdep_assert_held(&to_weft_sctp(llp)->lock.mutex);
 }
 
 static void sctp_name_one(const struct sock *sk, struct sockaddr_storage *name,
@@ -86,7 +92,7 @@ static void sctp_name(struct weft_sctp *s, const struct sctp_association *asoc)
 /* Notes how the association is; with an error, why it failed. */
 static void sctp_become(struct weft_sctp *s, enum weft_llp_state state, int error)
 {
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->lock.mutex);
 	if (error)
 		WRITE_ONCE(s->error, error);
 	/* Pairs with the acquire in llp_sctp_state(). */
@@ -134,7 +140,7 @@ void weft_sctp_look_around(struct weft_sctp *s)
 	struct sock *sk = weft_sctp_sk(s);
 	struct sctp_association *asoc;
 
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->lock.mutex);
 	lock_sock(sk);
 	asoc = weft_sctp_association(s);
 	if (s->state == WEFT_LLP_CONNECTING)
@@ -279,7 +285,7 @@ static u32 sctp_fetch_some(struct weft_sctp *s)
 	u32 fetched = 0;
 	int ret = 1;
 
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->lock.mutex);
 	while (ret == 1 && fetched < WEFT_SCTP_BUDGET && sctp_has_room(s)) {
 		ret = sctp_fetch(s);
 		fetched += ret == 1;
@@ -314,11 +320,13 @@ void weft_sctp_progress(struct weft_sctp *s)
 {
 	enum weft_llp_state before = s->state;
 	bool ended = s->ended;
+	bool resumed = xchg(&s->resumed, false);
 	u32 fetched;
 
+	lockdep_assert_held(&s->lock.mutex);
 	weft_sctp_look_around(s);
 	fetched = sctp_fetch_some(s);
-	if (fetched || s->ended != ended)
+	if (fetched || resumed || s->ended != ended)
 		s->llp.ops->readable(&s->llp);
 	if (s->want_space && sk_stream_is_writeable(weft_sctp_sk(s))) {
 		WRITE_ONCE(s->want_space, false);
@@ -347,7 +355,7 @@ static void sctp_drop(struct weft_sctp *s)
  */
 void weft_sctp_drop(struct weft_sctp *s)
 {
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->lock.mutex);
 	sctp_drop(s);
 	sctp_fetch_some(s);
 }
@@ -363,7 +371,7 @@ void weft_sctp_drop(struct weft_sctp *s)
  */
 int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len)
 {
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->lock.mutex);
 	sctp_fetch_some(s);
 	if (!s->frame)
 		return s->ended ? s->error : -EAGAIN;

@@ -135,7 +135,7 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 	};
 	int ret;
 
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->lock.mutex);
 	cmsg->cmsg_level = IPPROTO_SCTP;
 	cmsg->cmsg_type = SCTP_SNDINFO;
 	cmsg->cmsg_len = CMSG_LEN(sizeof(*info));
@@ -163,7 +163,7 @@ int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
 	u32 at = 0, next;
 	int ret;
 
-	lockdep_assert_held(&s->lock);
+	lockdep_assert_held(&s->lock.mutex);
 	for (; at < len; at = next) {
 		next = at + weft_fpdu_len(weft_get_be16(from + at));
 		if (WARN_ON_ONCE(next > len))

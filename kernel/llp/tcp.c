@@ -149,13 +149,14 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 
 	lock_sock(sk);
 	WRITE_ONCE(tcp->put_off, 0);
+	WRITE_ONCE(tcp->resumed, false);
 	write_lock_bh(&sk->sk_callback_lock);
 	llp_tcp_restore(sk, tcp);
 	rcu_assign_sk_user_data(sk, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 	tasklet_kill(&tcp->late);
-	timer_delete_sync(&tcp->later); /* nothing is put off any more, so nothing starts it */
+	timer_delete_sync(&tcp->later); /* there is nothing to read any more, so nothing starts it */
 }
 
 /* --- setting up --- */
@@ -461,6 +462,7 @@ const struct weft_llp_class weft_tcp_class = {
 		.lock = weft_tcp_lock,
 		.unlock = weft_tcp_unlock,
 		.assert_locked = weft_tcp_assert_locked,
+		.resume = weft_tcp_resume,
 		.emss = weft_tcp_emss,
 		.train = weft_tcp_train,
 		.room = weft_tcp_room,

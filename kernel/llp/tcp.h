@@ -41,8 +41,9 @@ struct weft_tcp_turn {
  *	until it is first read
  * @pmtu: the path MTU for which it was lowered
  * @max_window: the peer's largest window at that time
- * @late: reads the packets that were put off
+ * @late: reads the packets that were put off, and tells an owner that asked to be resumed
  * @later: does so a tick later, if somebody held the lock when @late came
+ * @resumed: the owner is to be told that it can read, whatever has come. Atomic
  * @put_off: how many large packets wait for @late
  * @hasty: how many more are read at once before one is put off again
  * @backoff: what @hasty became last. It doubles when a packet was put off for nothing
@@ -65,6 +66,7 @@ struct weft_tcp {
 	u32 max_window;
 	struct tasklet_struct late;
 	struct timer_list later;
+	bool resumed;
 	u32 put_off;
 	u8 hasty;
 	u8 backoff;
@@ -101,6 +103,7 @@ void weft_tcp_later(struct timer_list *later);
 void weft_tcp_lock(struct weft_llp *llp);
 void weft_tcp_unlock(struct weft_llp *llp);
 void weft_tcp_assert_locked(const struct weft_llp *llp);
+void weft_tcp_resume(struct weft_llp *llp);
 u32 weft_tcp_emss(struct weft_llp *llp);
 u32 weft_tcp_train(struct weft_llp *llp, u32 emss);
 u32 weft_tcp_room(struct weft_llp *llp, u32 emss);

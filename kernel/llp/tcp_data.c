@@ -15,7 +15,7 @@
 /* --- when packets are read --- */
 
 /**
- * weft_tcp_read_put_off() - read the packets that were put off, if there are any
+ * weft_tcp_read_put_off() - read the packets that were put off, or all if the owner is resumed
  * @tcp: the stream
  *
  * Context: softirq or process, socket lock held.
@@ -23,13 +23,16 @@
 void weft_tcp_read_put_off(struct weft_tcp *tcp)
 {
 	sock_owned_by_me(weft_tcp_sk(&tcp->llp));
-	if (likely(!tcp->put_off))
+	if (likely(!tcp->put_off && !READ_ONCE(tcp->resumed)))
 		return;
 	/* Where packets come by one or two, they are put off for nothing: soon none is. */
-	tcp->backoff = tcp->put_off > 2 ? tcp->backoff / 2 :
-					  min(2 * tcp->backoff + 1, WEFT_TCP_HASTY);
-	tcp->hasty = tcp->backoff;
+	if (tcp->put_off) {
+		tcp->backoff = tcp->put_off > 2 ? tcp->backoff / 2 :
+						  min(2 * tcp->backoff + 1, WEFT_TCP_HASTY);
+		tcp->hasty = tcp->backoff;
+	}
 	WRITE_ONCE(tcp->put_off, 0);
+	WRITE_ONCE(tcp->resumed, false);
 	tcp->llp.ops->readable(&tcp->llp);
 }
 
@@ -45,7 +48,7 @@ static void tcp_read_now(struct weft_tcp *tcp)
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))
 		weft_tcp_read_put_off(tcp);
-	else if (READ_ONCE(tcp->put_off))
+	else if (READ_ONCE(tcp->put_off) || READ_ONCE(tcp->resumed))
 		mod_timer(&tcp->later, jiffies + 1);
 	bh_unlock_sock(sk);
 }
@@ -70,6 +73,14 @@ void weft_tcp_late(struct tasklet_struct *late)
 void weft_tcp_later(struct timer_list *later)
 {
 	tcp_read_now(container_of(later, struct weft_tcp, later));
+}
+
+void weft_tcp_resume(struct weft_llp *llp)
+{
+	struct weft_tcp *tcp = to_weft_tcp(llp);
+
+	WRITE_ONCE(tcp->resumed, true);
+	tasklet_schedule(&tcp->late);
 }
 
 /* Returns true if a packet is to wait for others. */
@@ -339,6 +350,7 @@ bool weft_tcp_at_end(struct weft_llp *llp)
 
 struct weft_tcp_reader {
 	struct weft_tcp *tcp;
+	int budget;
 	weft_llp_actor actor;
 	void *ctx;
 };
@@ -353,7 +365,8 @@ static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 	bool pushed = TCP_SKB_CB(skb)->tcp_flags & TCPHDR_PSH;
 	int n = reader->actor(reader->ctx, skb, offset, len);
 
-	desc->count = !last;
+	reader->budget -= n;
+	desc->count = !last && reader->budget > 0;
 	if (last && pushed && n == len)
 		weft_tcp_ack_with_answer(reader->tcp, sk); /* the sender had no more */
 	return n;
@@ -366,6 +379,7 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct weft_tcp_reader reader = {
 		.tcp = tcp,
+		.budget = in_serving_softirq() ? WEFT_TCP_AT_ONCE : INT_MAX,
 		.actor = actor,
 		.ctx = ctx,
 	};
@@ -385,6 +399,9 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	weft_tcp_ack_at_once(tcp, sk);
 	weft_tcp_count_turn(&tcp->turn, tp->data_segs_out, tp->lsndtime, tcp_jiffies32);
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);
+	/* A softirq stops the processor's threads; this one goes on behind those that wait. */
+	if (unlikely(reader.budget <= 0))
+		weft_tcp_resume(llp);
 	tcp->turn.segs_read = READ_ONCE(tp->data_segs_in);
 }
 

@@ -95,9 +95,9 @@ struct weft_qp_user {
  * directions share (@inflight to @ending) is under neither: each of its parts has one writer,
  * which the comment above its structure names.
  *
- * Lock order: the connection's mutex, tx.lock, socket lock, then one of @lock,
+ * Lock order: the connection's lock, tx.lock, socket lock, then one of @lock,
  * @post_lock and rq.lock; the CQ lock innermost. Consumers are called with none of
- * these but the first three held. Who may wait for tx.lock: see weft_qp_trylock().
+ * these but the first three held. Who may wait for tx.lock: see base/baton.h.
  */
 struct weft_qp {
 	struct ib_qp ib;
@@ -147,7 +147,7 @@ static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 	if (qp->llp)
 		weft_llp_assert_locked(qp->llp);
 	else
-		lockdep_assert_held(&qp->tx.lock);
+		lockdep_assert_held(&qp->tx.lock.mutex);
 }
 
 /* As weft_qp_assert_locked(), for the queue pair that @rx is part of. */
@@ -159,7 +159,7 @@ static inline void weft_rx_assert_locked(const struct weft_rx *rx)
 /* Warns likewise without tx.lock of the queue pair that memory knows as @acc. */
 static inline void weft_accessor_assert_sends(const struct weft_accessor *acc)
 {
-	lockdep_assert_held(&container_of(acc, struct weft_qp, acc)->tx.lock);
+	lockdep_assert_held(&container_of(acc, struct weft_qp, acc)->tx.lock.mutex);
 }
 
 /* Returns true if the receive queue is not a shared one. */

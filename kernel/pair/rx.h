@@ -12,7 +12,7 @@
 #ifndef WEFT_PAIR_RX_H
 #define WEFT_PAIR_RX_H
 
-#include <linux/workqueue.h>
+#include <linux/timer.h>
 
 #include "memory/mr.h"
 #include "pair/framer.h"
@@ -97,10 +97,11 @@ struct weft_placement {
  * @first: no FPDU has come yet
  * @early: segments are placed that come before their turn
  * @stalled: a SEND waits for a receive
+ * @woken: the reading is to go on. Atomic
+ * @expired: @rnr has run. Atomic
  * @kept_most: the most bytes of memory that early segments took. Read without the lock, to be shown
- * @waiting: the place of that SEND in the receive queue's list; wakes @work
+ * @waiting: the place of that SEND in the receive queue's list
  * @rnr: ends the wait for a receive, or for memory
- * @work: resumes the reading in process context
  *
  * @acc to @rcq are fixed before the queue pair can be found. Everything else is
  * protected by the socket lock.
@@ -126,10 +127,11 @@ struct weft_rx {
 	bool first;
 	bool early;
 	bool stalled;
+	bool woken;
+	bool expired;
 	u32 kept_most;
 	struct weft_waiter waiting;
-	struct delayed_work rnr;
-	struct work_struct work;
+	struct timer_list rnr;
 };
 
 #endif /* WEFT_PAIR_RX_H */

@@ -13,8 +13,8 @@
 #ifndef WEFT_PAIR_TX_H
 #define WEFT_PAIR_TX_H
 
-#include <linux/mutex.h>
 
+#include "base/baton.h"
 #include "pair/batch.h"
 #include "uapi/weft-abi.h"
 #include "wire/ddp.h"
@@ -86,9 +86,7 @@ struct weft_tx_msg {
 
 /**
  * struct weft_tx - transmit side
- * @lock: taken to lay out and send, before the socket lock; never by the
- *	receive side in softirq, which may run inside our own send. See
- *	weft_qp_trylock()
+ * @lock: taken to lay out and send, before the socket lock; never by the receive side
  * @loans: the loans of this connection; NULL: there never were any, which is all that a
  *	small message has to ask
  * @batch: stream bytes waiting
@@ -112,7 +110,7 @@ struct weft_tx_msg {
  * lock as well, as do the parts that the receive side shares, which are in struct weft_qp.
  */
 struct weft_tx {
-	struct mutex lock; /* laying out and sending */
+	struct weft_baton lock; /* laying out and sending */
 	struct weft_loans *loans;
 	struct weft_batch batch;
 	u64 fpdus;

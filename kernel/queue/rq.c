@@ -4,7 +4,6 @@
 
 #include "base/limit.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
 #include "queue/rq.h"
 
 /* The most that are woken before others get the lock. */
@@ -81,7 +80,7 @@ static bool rq_promise(struct weft_rq *rq)
 		rq_end_wait(rq, waiter);
 		waiter->promised = true;
 		rq->promised++;
-		queue_work(weft_workqueue, waiter->work);
+		waiter->wake(waiter);
 	}
 	return n == WEFT_RQ_WAKE;
 }
@@ -142,7 +141,7 @@ static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
  * weft_rq_take() - take the oldest receive
  * @rq: the queue
  * @recv: where its private copy goes, checked
- * @waiter: waits for its turn if there is no receive for it now, and its work is queued then;
+ * @waiter: waits for its turn if there is no receive for it now, and is woken then;
  *	NULL: do not wait
  *
  * The entry's slot is free again when this returns.
@@ -174,7 +173,7 @@ int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
  * @rq: the queue
  * @waiter: waiting or not
  *
- * When this returns, nobody uses @waiter or queues its work any more. A receive that it was
+ * When this returns, nobody uses or wakes @waiter any more. A receive that it was
  * promised is the next one's.
  *
  * Context: any.

@@ -5,7 +5,6 @@
 
 #include <linux/list.h>
 #include <linux/spinlock.h>
-#include <linux/workqueue.h>
 
 #include "queue/ring.h"
 
@@ -30,22 +29,22 @@ struct weft_recv {
  * @entry: in the queue's list while it waits for a post
  * @promised: it has waited, and a receive that was posted is kept for it
  * @head: the queue's index when its wait began, or weft_rq_moved() last returned true
- * @work: queued when a receive is promised
+ * @wake: called with the queue's lock when a receive is promised
  *
- * Under the queue's lock, but for @work.
+ * Under the queue's lock, but for @wake.
  */
 struct weft_waiter {
 	struct list_head entry;
 	bool promised;
 	u32 head;
-	struct work_struct *work;
+	void (*wake)(struct weft_waiter *waiter);
 };
 
 /**
  * struct weft_rq - receives that were posted and not yet taken
  * @lock: protects all fields, and for a kernel consumer the producer's end of the ring
- *	as well. Any context; inside the socket lock; only a workqueue's lock is taken
- *	under it
+ *	as well. Any context; inside the socket lock; only what weft_llp_resume() takes is
+ *	inside it
  * @ring: the entries
  * @max_sge: SGEs that an entry has room for
  * @promised: how many receives are kept for those that were woken

@@ -8,7 +8,6 @@
 #include <linux/string.h>
 
 #include "base/weft.h"
-#include "base/workqueue.h"
 #include "pair/qp.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
@@ -30,15 +29,14 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound 
 	if (!taken) {
 		if (!rx->stalled) {
 			weft_count(rx->acc->dev->counters, WEFT_CNT_RNR_STALLS, 1);
-			mod_delayed_work(weft_workqueue, &rx->rnr,
-					 WEFT_RNR_TIMEOUT);
+			mod_timer(&rx->rnr, jiffies + WEFT_RNR_TIMEOUT);
 		}
 		rx->stalled = true;
 		return WEFT_RX_WAIT;
 	}
 	if (rx->stalled) {
 		rx->stalled = false;
-		cancel_delayed_work(&rx->rnr);
+		timer_delete(&rx->rnr);
 	}
 	if (rx->srq)
 		weft_srq_taken(rx->srq, taken);
@@ -128,7 +126,7 @@ void weft_rx_flush_receives(struct weft_qp *qp)
 	u32 i;
 
 	weft_qp_assert_locked(qp);
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	for (i = 0; i < rx->sends.size; i++) {
 		struct weft_inbound *left = weft_window_at(&rx->sends, rx->sends.next + i);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The receive engine: when the stream is read, and what ends that. */
 #include "base/weft.h"
-#include "base/workqueue.h"
 #include "llp/llp.h"
 #include "mpa/framer.h"
 #include "pair/qp.h"
@@ -34,7 +33,7 @@ static void rx_count(const struct weft_rx *rx, const struct weft_framer_counts *
 static noinline void rx_starved(struct weft_rx *rx)
 {
 	rx->stalled = false;
-	mod_delayed_work(weft_workqueue, &rx->rnr, WEFT_RX_RETRY);
+	mod_timer(&rx->rnr, jiffies + WEFT_RX_RETRY);
 }
 
 /* Returns true if the stream has ended and all its bytes were taken. */
@@ -43,6 +42,25 @@ static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 	if (rx->framer.stage && rx->stalled && !rx->stopped)
 		return false;
 	return rx->framer.ahead ? weft_llp_ended(llp) : weft_llp_at_end(llp);
+}
+
+/*
+ * Ends the connection if the message that waits for a receive had none in time. All that could be
+ * read now has been read.
+ */
+static noinline void rx_give_up(struct weft_rx *rx)
+{
+	WRITE_ONCE(rx->expired, false);
+	/* The wait may have ended, and a new one begun, since the timer ran. */
+	if (!rx->stalled || rx->stopped || timer_pending(&rx->rnr))
+		return;
+	/* The receives of a shared queue went to others, whose turn was before. */
+	if (weft_rq_moved(rx->rq, &rx->waiting)) {
+		mod_timer(&rx->rnr, jiffies + WEFT_RNR_TIMEOUT);
+		return;
+	}
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RNR_TIMEOUTS, 1);
+	weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_NO_BUFFER);
 }
 
 /**
@@ -61,6 +79,7 @@ void weft_rx_run(struct weft_qp *qp)
 	if (rx->running)
 		return; /* weft_llp_await() may call back at once */
 	before = rx->framer.counts;
+	WRITE_ONCE(rx->woken, false);
 	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
 		rx->stopped = true;
 		weft_rq_leave(rx->rq, &rx->waiting); /* a receive may be kept for it */
@@ -70,6 +89,8 @@ void weft_rx_run(struct weft_qp *qp)
 	rx->running = false;
 	if (unlikely(rx->framer.starved))
 		rx_starved(rx);
+	if (unlikely(READ_ONCE(rx->expired)))
+		rx_give_up(rx);
 	if (unlikely(rx->failure != WEFT_RX_FINE))
 		weft_rx_fail(qp);
 	rx_count(rx, &before);
@@ -102,58 +123,37 @@ void weft_rx_readable(struct weft_qp *qp)
 	if (!READ_ONCE(qp->llp))
 		return;
 	weft_qp_assert_locked(qp);
-	/* While a message waits for a receive, so does all behind it: a post wakes us. */
-	if (!qp->rx.stalled || weft_qp_state(qp) == IB_QPS_ERR)
+	/* While a message waits for a receive, so does all behind it. */
+	if (!qp->rx.stalled || READ_ONCE(qp->rx.woken) || weft_qp_state(qp) == IB_QPS_ERR)
 		weft_rx_run(qp);
 }
 
-/* Runs @what under the stream's lock, if there is still a stream; see weft_qp_trylock(). */
-static void rx_locked(struct weft_qp *qp, enum weft_want who,
-		      void (*what)(struct weft_qp *))
+/*
+ * Has the stream read again, by whoever gets its lock next. Any context; weft_rx_stop() waits for
+ * the callers before the stream is closed.
+ */
+static void rx_resume(struct weft_qp *qp)
 {
-	if (!weft_qp_trylock(qp, who)) /* keeps the stream */
-		return;
-	if (qp->llp) {
-		weft_llp_lock(qp->llp);
-		what(qp);
-		weft_llp_unlock(qp->llp);
-	}
-	weft_qp_unlock(qp);
+	struct weft_llp *llp = READ_ONCE(qp->llp);
+
+	WRITE_ONCE(qp->rx.woken, true);
+	if (llp)
+		weft_llp_resume(llp);
 }
 
-static void rx_work(struct work_struct *work)
+/* A receive was posted, and is kept for the message that waits. With the receive queue's lock. */
+static void rx_woken(struct weft_waiter *waiter)
 {
-	rx_locked(container_of(work, struct weft_qp, rx.work), WEFT_WANT_RX,
-		  weft_rx_run);
+	rx_resume(container_of(waiter, struct weft_qp, rx.waiting));
 }
 
-/* Reads on after a wait, and ends the connection if no receive was posted for too long. */
-static void rx_give_up(struct weft_qp *qp)
+/* A wait for a receive, or for memory, is over. */
+static void rx_expired(struct timer_list *timer)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = container_of(timer, struct weft_qp, rx.rnr);
 
-	/* A new wait may have begun before this function had the lock. */
-	if (delayed_work_pending(&rx->rnr))
-		return;
-	/* A receive may be posted, and the work that reads on not have had the lock yet. */
-	weft_rx_run(qp);
-	if (!rx->stalled || rx->stopped || delayed_work_pending(&rx->rnr))
-		return;
-	/* The receives of a shared queue went to others, whose turn was before. */
-	if (weft_rq_moved(rx->rq, &rx->waiting)) {
-		queue_delayed_work(weft_workqueue, &rx->rnr, WEFT_RNR_TIMEOUT);
-		return;
-	}
-	weft_count(qp->dev->counters, WEFT_CNT_RNR_TIMEOUTS, 1);
-	weft_rx_refuse(&qp->rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-		       WEFT_DU_NO_BUFFER);
-	weft_rx_fail(qp);
-}
-
-static void rx_rnr(struct work_struct *work)
-{
-	rx_locked(container_of(to_delayed_work(work), struct weft_qp,
-			       rx.rnr), WEFT_WANT_RNR, rx_give_up);
+	WRITE_ONCE(qp->rx.expired, true);
+	rx_resume(qp);
 }
 
 /**
@@ -191,13 +191,12 @@ int weft_rx_init(struct weft_qp *qp)
 	rx->acc = &qp->acc;
 	rx->stopped = true;
 	INIT_LIST_HEAD(&rx->waiting.entry);
-	rx->waiting.work = &rx->work;
-	INIT_WORK(&rx->work, rx_work);
-	INIT_DELAYED_WORK(&rx->rnr, rx_rnr);
+	rx->waiting.wake = rx_woken;
+	timer_setup(&rx->rnr, rx_expired, 0);
 	return weft_window_init(&rx->sends, 1, rx->rq->max_sge, qp->owner);
 }
 
-/* Undoes weft_rx_init(). The work of both sides has ended, since either takes receives. */
+/* Undoes weft_rx_init(). Both sides have ended, since either takes receives. */
 void weft_rx_destroy(struct weft_rx *rx)
 {
 	weft_window_destroy(&rx->sends);
@@ -221,21 +220,17 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->kept_most = 0;
 	rx->early = weft_setting(&qp->dev->settings, WEFT_SET_OUT_OF_ORDER);
 	rx->stalled = false;
+	rx->woken = false;
+	rx->expired = false;
 	rx->seg.known = false;
 	rx->seg.hdr_len = 0;
 	weft_framer_start(&rx->framer, &qp->agreed, qp->owner);
 }
 
-/* Waits for work in progress, since the stream is gone. That work never waits for tx.lock. */
+/* Ends all waits, since the stream is gone. Nobody resumes the reading any more. */
 void weft_rx_stop(struct weft_rx *rx)
 {
 	weft_rq_leave(rx->rq, &rx->waiting);
-	cancel_delayed_work_sync(&rx->rnr);
-	cancel_work_sync(&rx->work);
-	/*
-	 * Once more, because a run of @work that had tx.lock before weft_stream_end() did may have
-	 * queued @rnr behind the first cancel. From here on a run of @rnr starts nothing.
-	 */
-	cancel_delayed_work_sync(&rx->rnr);
+	timer_delete_sync(&rx->rnr);
 	weft_framer_free(&rx->framer);
 }

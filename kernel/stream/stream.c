@@ -32,7 +32,7 @@
  */
 bool weft_stream_flush(struct weft_qp *qp)
 {
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	weft_ring_need_doorbell(&qp->sq, true);
 	if (weft_qp_owns_rq(qp))
 		weft_ring_need_doorbell(&qp->own_rq.ring, true);
@@ -49,15 +49,14 @@ bool weft_stream_flush(struct weft_qp *qp)
 
 /*
  * Sends what can be sent in so many rounds or, in ERR without a stream, completes all in error.
- * Returns true if there is more to send, and nobody else wants tx.lock. Process context, tx.lock
- * held.
+ * Returns true if there is more to send. Process context, tx.lock held.
  */
 static bool stream_rounds(struct weft_qp *qp, int rounds)
 {
 	struct weft_tx *tx = &qp->tx;
-	bool more, wanted;
+	bool more;
 
-	lockdep_assert_held(&tx->lock);
+	lockdep_assert_held(&tx->lock.mutex);
 	if (!qp->llp) {
 		if (weft_qp_state(qp) == IB_QPS_ERR)
 			weft_stream_flush(qp);
@@ -68,20 +67,15 @@ static bool stream_rounds(struct weft_qp *qp, int rounds)
 		more = weft_tx_round(qp);
 		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
-		/* The connection may be about to end, or the receive side to go on. */
-		wanted = weft_worker_is_wanted(&qp->worker);
-	} while (more && --rounds && !wanted);
-	if (!more || !wanted)
-		return more;
-	/* The worker is started behind the others when the caller lets the lock go. */
-	set_bit(WEFT_WANT_TX, &qp->worker.wanted);
-	return false;
+		/* The connection may be about to end. */
+	} while (more && --rounds && !weft_baton_is_wanted(&tx->lock));
+	return more;
 }
 
 /* As stream_rounds(), and has the worker send the rest. */
 void weft_stream_run(struct weft_qp *qp)
 {
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (stream_rounds(qp, WEFT_TX_ROUNDS))
 		weft_qp_kick(qp);
 }
@@ -91,7 +85,7 @@ void weft_stream_run(struct weft_qp *qp)
  */
 static void stream_follow(struct weft_qp *qp)
 {
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (qp->llp && weft_rule(WEFT_RULE_FOLLOW))
 		weft_llp_follow(qp->llp);
 }
@@ -101,7 +95,7 @@ static void stream_serve(struct weft_qp *qp, bool near)
 {
 	unsigned int flags;
 
-	if (!weft_qp_trylock(qp, WEFT_WANT_TX))
+	if (!weft_baton_try(&qp->tx.lock, WEFT_WANT_TX))
 		return;
 	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
 	flags = memalloc_noio_save();
@@ -134,7 +128,7 @@ static void stream_near(struct work_struct *work)
  */
 static void stream_flush_posted(struct weft_qp *qp)
 {
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	weft_stream_run(qp);
 	weft_qp_unlock(qp);
 }
@@ -163,7 +157,7 @@ int weft_stream_doorbell(struct weft_qp *qp)
 	default:
 		return -EINVAL;
 	}
-	if (weft_streak_goes_on(&qp->scq->streak) || !mutex_trylock(&qp->tx.lock)) {
+	if (weft_streak_goes_on(&qp->scq->streak) || !weft_baton_grab(&qp->tx.lock)) {
 		/*
 		 * The worker asks for the next doorbell when it has nothing left to do. A thread
 		 * that is preempted between the two would be waited for by all others that post.
@@ -278,7 +272,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	u32 peer = agreed->extended ? WEFT_PEER_EXTENDED : 0;
 	int ret;
 
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	/* A query at any moment sees no depth beyond our limit. */
 	spin_lock_irq(&qp->lock);
 	qp->agreed = *agreed;
@@ -319,7 +313,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	}
 	weft_qp_kick(qp);
 	/* The peer's first bytes may be here already. */
-	queue_work(weft_workqueue, &qp->rx.work);
+	weft_llp_resume(llp);
 	return 0;
 }
 
@@ -329,7 +323,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
  */
 static void stream_read_out(struct weft_qp *qp)
 {
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (weft_qp_state(qp) != IB_QPS_SQD)
 		return;
 	weft_llp_lock(qp->llp);
@@ -342,7 +336,7 @@ bool weft_stream_stop(struct weft_qp *qp)
 {
 	struct weft_llp *llp = qp->llp;
 
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (llp)
 		stream_read_out(qp);
 	spin_lock_irq(&qp->lock);
@@ -366,6 +360,7 @@ bool weft_stream_stop(struct weft_qp *qp)
 /* Ends a binding; see stream.h. */
 void weft_stream_unbind(struct weft_qp *qp)
 {
+	weft_baton_forget(&qp->tx.lock, WEFT_WANT_CONN);
 	spin_lock_irq(&qp->lock);
 	qp->user = NULL;
 	spin_unlock_irq(&qp->lock);
@@ -376,7 +371,7 @@ int weft_stream_reset(struct weft_qp *qp)
 {
 	int ret = 0;
 
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	spin_lock_irq(&qp->lock);
 	if (qp->user || qp->tx.loans) {
 		ret = -EBUSY;
@@ -457,9 +452,9 @@ void weft_stream_end(struct weft_qp *qp)
 	if (qp->kernel)
 		weft_gather_stop(&qp->kernel->gather); /* its timer starts the worker */
 	/* Work that sees this starts no other work of the queue pair. */
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	qp->worker.ended = true;
-	mutex_unlock(&qp->tx.lock);
+	weft_baton_unlock(&qp->tx.lock);
 	stream_cancel(qp);
 	weft_rx_stop(&qp->rx);
 	/* Timer and worker start each other, so the worker is ended a second time. */

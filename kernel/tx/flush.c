@@ -21,7 +21,7 @@ void weft_tx_flush_requests(struct weft_qp *qp)
 	int pending;
 	u32 blocks;
 
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	weft_inflight_flush(&qp->inflight);
 	weft_tx_complete(qp);
 	/* Only requests posted by now: a later post rings the doorbell, which flushes again. */

@@ -130,7 +130,7 @@ struct weft_loans *weft_loans_get(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
 
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (loans)
 		return loans;
 	loans = loan_alloc(qp, sizeof(*loans));
@@ -172,7 +172,7 @@ bool weft_loan_open(struct weft_qp *qp)
 	struct weft_loans *loans = qp->tx.loans;
 	struct weft_loan *loan = loans->open;
 
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (!loan)
 		loan = loan_new(qp);
 	if (loan)
@@ -326,7 +326,7 @@ bool weft_loan_settled(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
 
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (!loans)
 		return true;
 	/* The message in progress stops here, if there is one. */

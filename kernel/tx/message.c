@@ -400,7 +400,7 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 
-	lockdep_assert_held(&tx->lock);
+	lockdep_assert_held(&tx->lock.mutex);
 	if (weft_qp_state(qp) != IB_QPS_RTS || !weft_gate_passes(&qp->gate))
 		return tx_next_control(qp);
 	if (qp->gate.rtr_due) {

@@ -120,7 +120,7 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 {
 	u32 blocks;
 
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	why->status = IB_WC_LOC_QP_OP_ERR;
 	why->vendor = WEFT_VE_OPCODE;
 	/* Unknown flags are refused, so that they can be given a meaning later. */
@@ -153,7 +153,7 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 		  const struct weft_wr_error *why)
 {
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	weft_request_fail(w, why->status, why->vendor);
 	qp->tx.msg.kind = WEFT_MSG_NONE;
 	weft_qp_fail(qp, &weft_tx_term_local, -1);
@@ -170,7 +170,7 @@ void weft_tx_gather_failed(struct weft_qp *qp)
 		IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY
 	};
 
-	lockdep_assert_held(&qp->tx.lock);
+	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (tx->msg.kind == WEFT_MSG_REQUEST) {
 		weft_tx_fail(qp, weft_inflight_last(&qp->inflight), &lkey);
 		return;

@@ -129,7 +129,7 @@ static inline void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
 {
-	lockdep_assert_held(&tx->lock);
+	lockdep_assert_held(&tx->lock.mutex);
 	tx_step(tx, acc, fpdu);
 	if (fpdu->last)
 		tx_end_msg(tx, inflight);
@@ -266,7 +266,7 @@ bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 	bool good = true;
 	u32 fpdus;
 
-	lockdep_assert_held(&tx->lock);
+	lockdep_assert_held(&tx->lock.mutex);
 	if (WARN_ON_ONCE(fpdu->len > room))
 		return false;
 	tx->msg.hdr.last = fpdu->last;

@@ -204,7 +204,7 @@ void weft_tx_complete(struct weft_qp *qp)
 	struct weft_request *w;
 	u32 i;
 
-	lockdep_assert_held(&tx->lock);
+	lockdep_assert_held(&tx->lock.mutex);
 	for (i = inflight->unsent; i != inflight->head; i++) {
 		w = weft_inflight_at(inflight, i);
 		if (w->end > tx->batch.sent && !weft_request_is_done(w))
@@ -350,7 +350,7 @@ bool weft_tx_round(struct weft_qp *qp)
 	bool laid;
 	int ret;
 
-	lockdep_assert_held(&tx->lock);
+	lockdep_assert_held(&tx->lock.mutex);
 	weft_llp_lock(qp->llp);
 	laid = tx_build(qp);
 	ret = tx_push(qp);
@@ -412,7 +412,7 @@ void weft_tx_writable(struct weft_qp *qp)
  */
 int weft_tx_init(struct weft_qp *qp)
 {
-	mutex_init(&qp->tx.lock);
+	weft_baton_init(&qp->tx.lock);
 	return weft_inflight_init(&qp->inflight, qp->cap.max_send_wr);
 }
 
@@ -420,9 +420,9 @@ int weft_tx_init(struct weft_qp *qp)
 void weft_tx_destroy(struct weft_qp *qp)
 {
 	/* Nobody holds a reference any more, so all loans are returned. */
-	mutex_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx.lock);
 	weft_loan_settled(qp);
-	mutex_unlock(&qp->tx.lock);
+	weft_baton_unlock(&qp->tx.lock);
 	weft_inflight_destroy(&qp->inflight);
 }
 
@@ -466,7 +466,7 @@ void weft_tx_stop(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
 
-	lockdep_assert_held(&tx->lock);
+	lockdep_assert_held(&tx->lock.mutex);
 	weft_batch_drop(&tx->batch);
 	qp->ending.drain_until = jiffies + WEFT_LOAN_TIMEOUT;
 	weft_reads_stop(&qp->reads);

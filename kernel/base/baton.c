@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A lock that work tries and never waits for; see baton.h. */
+#include "base/baton.h"
+
+/* Takes the lock, if it is free, and takes the word of @who back. */
+static bool baton_take(struct weft_baton *baton, unsigned int who)
+{
+	if (!mutex_trylock(&baton->mutex))
+		return false;
+	if (unlikely(weft_baton_is_wanted(baton)))
+		weft_baton_forget(baton, who);
+	return true;
+}
+
+/**
+ * weft_baton_try() - take the lock, or leave word
+ * @baton: the lock
+ * @who: the number of the caller's work, below BITS_PER_LONG
+ *
+ * Context: process; does not sleep.
+ * Return: true if the caller has the lock; false if another has it or is to have it first, and
+ * weft_baton_unlock() will tell that thread of @who.
+ */
+bool weft_baton_try(struct weft_baton *baton, unsigned int who)
+{
+	unsigned long wanted = atomic_long_read(&baton->wanted);
+
+	/* Work that had to leave word was started for the lock, and may have it now. */
+	if ((!wanted || (wanted & BIT(who))) && baton_take(baton, who))
+		return true;
+	/* Pairs with the barrier in weft_baton_unlock(). */
+	wanted = atomic_long_fetch_or(BIT(who), &baton->wanted);
+	/* Other work that left word has the lock first, and sees this word when it lets it go. */
+	return !(wanted & ~BIT(who)) && baton_take(baton, who);
+}
+
+/**
+ * weft_baton_unlock() - let the lock go
+ * @baton: the lock, which the caller keeps from being freed
+ *
+ * Context: process, @mutex held.
+ * Return: a bit for each work that left word, which the caller starts.
+ */
+unsigned long weft_baton_unlock(struct weft_baton *baton)
+{
+	lockdep_assert_held(&baton->mutex);
+	mutex_unlock(&baton->mutex);
+	smp_mb(); /* pairs with the fetch_or in weft_baton_try() */
+	return atomic_long_read(&baton->wanted);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The lock that work tries: no word is lost, and nobody starves. */
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/workqueue.h>
+
+#include "base/baton.h"
+
+#define WORKERS	3
+#define ROUNDS	5000
+
+static unsigned long word(struct weft_baton *baton)
+{
+	return atomic_long_read(&baton->wanted);
+}
+
+/* A free lock is had at once, and leaves no word. */
+static void baton_free(struct kunit *test)
+{
+	struct weft_baton baton;
+
+	weft_baton_init(&baton);
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 3));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+	KUNIT_EXPECT_TRUE(test, weft_baton_grab(&baton));
+	KUNIT_EXPECT_FALSE(test, weft_baton_grab(&baton));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+	weft_baton_lock(&baton);
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+}
+
+/* The holder hears of all who left word, again and again until each has had the lock. */
+static void baton_word(struct kunit *test)
+{
+	struct weft_baton baton;
+
+	weft_baton_init(&baton);
+	weft_baton_lock(&baton);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 0));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 5));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 5));
+	KUNIT_EXPECT_TRUE(test, weft_baton_is_wanted(&baton));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0) | BIT(5));
+	/* A thread that may wait comes between. */
+	weft_baton_lock(&baton);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 5));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0) | BIT(5));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 5));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 0));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+}
+
+/* Whoever had the lock comes behind the work that left word, and its own word is heard then. */
+static void baton_order(struct kunit *test)
+{
+	struct weft_baton baton;
+
+	weft_baton_init(&baton);
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 0));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 1));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(1));
+	KUNIT_EXPECT_FALSE(test, weft_baton_grab(&baton));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 0));
+	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&baton.mutex));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 1));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 1));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 0));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(1));
+}
+
+/* The word of work that will not come is taken back, and keeps nobody out. */
+static void baton_forget(struct kunit *test)
+{
+	struct weft_baton baton;
+
+	weft_baton_init(&baton);
+	weft_baton_lock(&baton);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 1));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 2));
+	weft_baton_forget(&baton, 1);
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(2));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 2));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+	KUNIT_EXPECT_TRUE(test, weft_baton_grab(&baton));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+}
+
+/**
+ * struct race - threads that try one lock at once
+ * @baton: the lock
+ * @inside: written under the lock without any care for other processors
+ * @work: what tries, and starts itself again until it had its rounds
+ * @rounds: how often each had the lock
+ * @greedy: how often a thread had it that takes it whenever it can
+ */
+struct race {
+	struct weft_baton baton;
+	u64 inside;
+	struct work_struct work[WORKERS];
+	u32 rounds[WORKERS];
+	u64 greedy;
+};
+
+static struct race *race; /* a case at a time */
+
+static void pass(void)
+{
+	unsigned long wanted = weft_baton_unlock(&race->baton);
+	int who;
+
+	for (who = 0; who < WORKERS; who++)
+		if (wanted & BIT(who))
+			queue_work(system_unbound_wq, &race->work[who]);
+}
+
+static void race_work(struct work_struct *work)
+{
+	int who = work - race->work;
+
+	if (!weft_baton_try(&race->baton, who))
+		return;
+	race->inside++;
+	if (++race->rounds[who] < ROUNDS)
+		queue_work(system_unbound_wq, work);
+	pass();
+}
+
+/* A thread that never stops sending. */
+static int race_greedy(void *unused)
+{
+	while (!kthread_should_stop()) {
+		if (weft_baton_grab(&race->baton)) {
+			race->inside++;
+			race->greedy++;
+			pass();
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+static bool race_over(void)
+{
+	int who;
+
+	for (who = 0; who < WORKERS; who++)
+		if (READ_ONCE(race->rounds[who]) < ROUNDS)
+			return false;
+	return true;
+}
+
+/*
+ * Work that starts itself once per round, and that nobody else starts: one word that was lost, or
+ * one that is never heard before the greedy thread, would stop it. On two processors by
+ * kunit/run --smp.
+ */
+static void baton_race(struct kunit *test)
+{
+	struct task_struct *greedy;
+	u64 sum = 0;
+	int who, ms;
+
+	race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, race);
+	weft_baton_init(&race->baton);
+	greedy = kthread_run(race_greedy, NULL, "weft_kunit_greedy");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(greedy));
+	for (who = 0; who < WORKERS; who++) {
+		INIT_WORK(&race->work[who], race_work);
+		queue_work(system_unbound_wq, &race->work[who]);
+	}
+	for (ms = 0; ms < 60000 && !race_over(); ms += 20)
+		msleep(20);
+	kthread_stop(greedy);
+	for (who = 0; who < WORKERS; who++) {
+		cancel_work_sync(&race->work[who]);
+		KUNIT_EXPECT_EQ_MSG(test, race->rounds[who], ROUNDS, "work %d", who);
+		sum += race->rounds[who];
+	}
+	KUNIT_EXPECT_EQ(test, race->inside, sum + race->greedy);
+	KUNIT_EXPECT_EQ(test, word(&race->baton), 0UL);
+	kunit_info(test, "the greedy thread had the lock %llu times beside\n", race->greedy);
+}
+
+static struct kunit_case baton_cases[] = {
+	KUNIT_CASE(baton_free),
+	KUNIT_CASE(baton_word),
+	KUNIT_CASE(baton_order),
+	KUNIT_CASE(baton_forget),
+	KUNIT_CASE(baton_race),
+	{}
+};
+
+static struct kunit_suite baton_suite = {
+	.name = "weft_baton",
+	.test_cases = baton_cases,
+};
+
+kunit_test_suite(baton_suite);
