@@ -13,7 +13,6 @@
 #ifndef WEFT_PAIR_TX_H
 #define WEFT_PAIR_TX_H
 
-
 #include "base/baton.h"
 #include "pair/batch.h"
 #include "uapi/weft-abi.h"
