@@ -34,7 +34,7 @@ DKMS_SOURCE := /usr/src/weft-$(VERSION)
 MODULE_SOURCES := Kbuild VERSION dkms.conf kernel/tried $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install install-tools install-source uninstall uninstall-etc dkms-install dkms-uninstall \
-	apps papers deb sbom deb-test demo shell check coverage matrix torture style bench bench-compare clean
+	apps papers deb sbom deb-test demo shell check quick compile-commands coverage matrix torture style bench bench-compare clean
 
 all: module userlib ## the module and the provider (the default)
 
@@ -161,6 +161,13 @@ check: ## the tests (RINGS="unit kunit ..." for some)
 	@scripts/bootstrap --quiet build lab test style
 	@$(MAKE) --no-print-directory stage
 	@scripts/check $(RINGS)
+
+quick: ## what is worth trying after each change, two minutes (SINCE=COMMIT: what changed since then)
+	@scripts/bootstrap --quiet build lab test style
+	@scripts/quick $(SINCE)
+
+compile-commands: module ## how each file is compiled, for clangd: compile_commands.json
+	@scripts/compile-commands
 
 coverage: ## which lines of the module and of libweft the tests run (PARTS="unit kunit ..." for some)
 	@scripts/bootstrap --quiet build lab test
