@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Addresses of sockets, with the meaning that rdma_cm gives them. */
+/* Socket addresses, as rdma_cm understands them. */
 #include <linux/inetdevice.h>
 #include <linux/jhash.h>
 #include <net/addrconf.h>
@@ -27,8 +27,8 @@ bool weft_addr_equal(const struct sockaddr_storage *a,
 }
 
 /*
- * Returns a hash of what weft_addr_equal() compares, but for the scope. The namespace's part of
- * it is a random number, so that no program can choose addresses that fall together.
+ * Hashes the fields that weft_addr_equal() compares, but not the scope. net_hash_mix() is random
+ * for each namespace, so that a program cannot construct hash collisions.
  */
 u32 weft_addr_hash(struct net *net, const struct sockaddr_storage *addr)
 {
@@ -42,7 +42,7 @@ u32 weft_addr_hash(struct net *net, const struct sockaddr_storage *addr)
 		      ARRAY_SIZE(v6->sin6_addr.s6_addr32), seed);
 }
 
-/* Returns true for an address on which rdma_cm makes one listener for each device. */
+/* Returns true for an address on which rdma_cm makes a listener for each device. */
 bool weft_addr_is_shared(const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
@@ -55,7 +55,6 @@ bool weft_addr_is_shared(const struct sockaddr_storage *addr)
 	       ipv6_addr_loopback(&v6->sin6_addr);
 }
 
-/* Returns the port of an address. */
 u16 weft_addr_port(const struct sockaddr_storage *addr)
 {
 	return ntohs(addr->ss_family == AF_INET6 ?
@@ -63,10 +62,7 @@ u16 weft_addr_port(const struct sockaddr_storage *addr)
 		     ((const struct sockaddr_in *)addr)->sin_port);
 }
 
-/*
- * Finds the Ethernet device of a namespace that has the address, as rdma_cm
- * does. Returns the device with a reference for the caller, or NULL.
- */
+/* Finds the Ethernet device with an address, as rdma_cm does; takes a reference on it. Or NULL. */
 struct net_device *weft_addr_netdev(struct net *net,
 				    const struct sockaddr_storage *addr)
 {

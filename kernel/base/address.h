@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Addresses of sockets, with the meaning that rdma_cm gives them. */
+/* Socket addresses, as rdma_cm understands them. */
 #ifndef WEFT_ADDRESS_H
 #define WEFT_ADDRESS_H
 

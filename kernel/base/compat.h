@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between kernels, a subject each. HAVE_X is defined if kernel/probe/x.c
- * compiles (see Kbuild); version numbers are never looked at. The code outside of base/compat/
- * reads as for the newest kernel: what that has under another name or not at all in an older
- * one is defined here for the older one.
+ * All differences between kernels. Kbuild defines HAVE_X if kernel/probe/x.c compiles; nothing
+ * tests version numbers. base/compat/ defines the newest kernel's names for older kernels.
  */
 #ifndef WEFT_COMPAT_H
 #define WEFT_COMPAT_H
@@ -20,9 +18,9 @@
 static_assert(IS_ENABLED(CONFIG_64BIT), "Weft is for 64-bit kernels");
 
 /*
- * A store is seen by all other processors at once. On POWER a request could wait for an answer
- * that has come: tx_take_request() looks at the ring and then at the reads with acquire alone, and
- * rx_answered() has the one full barrier of the two.
+ * Weft needs multicopy atomicity, which POWER lacks: tx_take_request() loads the ring and then the
+ * reads with acquire alone, against the full barrier in rx_answered(). On POWER a request could
+ * wait for an answer that has come.
  */
 static_assert(!IS_ENABLED(CONFIG_PPC), "Weft does not know POWER's order of stores");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The context of a process that opened the device, which owns and pays for its queues. */
+/* The context of a process that opened the device, owns queues and pays for their memory. */
 #ifndef WEFT_CONTEXT_H
 #define WEFT_CONTEXT_H
 
@@ -12,10 +12,10 @@ struct weft_lane;
 
 /**
  * struct weft_ucontext - a process that opened the device
- * @ib: what the RDMA core sees
- * @lane: where the connections of its queue pairs are served. A reference
- * @memcg: the memory cgroup of the process when it opened the device, which pays for what
- *	a worker allocates for its queue pairs. A reference, or NULL
+ * @ib: the RDMA core's part
+ * @lane: serves the connections of its queue pairs. A reference
+ * @memcg: the process's memory cgroup when it opened the device, which pays for memory that
+ *	workers allocate for its queue pairs. A reference, or NULL
  */
 struct weft_ucontext {
 	struct ib_ucontext ib;
@@ -28,15 +28,9 @@ static inline struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
 	return container_of(ib, struct weft_ucontext, ib);
 }
 
-/**
- * weft_charge_begin() - charge allocations to a queue pair's owner
- * @owner: the owner's context; NULL: a kernel consumer, for which nothing changes
- *
- * Until weft_charge_end(), allocations with __GFP_ACCOUNT of a worker or a softirq count against
- * the owner's memory cgroup.
- *
- * Context: any but hard interrupts.
- * Return: the argument for weft_charge_end(), in the same context.
+/*
+ * Charges allocations with __GFP_ACCOUNT to the memory cgroup of @owner until weft_charge_end() of
+ * the returned value. NULL, a kernel consumer, changes nothing. Not in hard interrupts.
  */
 static inline struct mem_cgroup *weft_charge_begin(const struct ib_ucontext *owner)
 {
@@ -44,23 +38,16 @@ static inline struct mem_cgroup *weft_charge_begin(const struct ib_ucontext *own
 				NULL);
 }
 
-/* Undoes the weft_charge_begin() that returned @before. */
 static inline void weft_charge_end(struct mem_cgroup *before)
 {
 	set_active_memcg(before);
 }
 
-/**
- * weft_payer_gfp() - flags of an allocation that the active memory cgroup pays for
- *
- * A worker serves others as well, and a memory cgroup that is over memory.high puts a thread that
- * allocates for it to sleep for up to two seconds. So a worker waits for no memory of an owner's:
- * it gets what there is, beyond the group's limit too, for which the owner's own next allocation
- * pays.
- *
- * Context: process.
- * Return: the flags. Without __GFP_DIRECT_RECLAIM among them a caller without memory tries again
- * later, since others may let some go.
+/*
+ * Returns flags for memory that the active memory cgroup pays for. A group above memory.high makes
+ * an allocating thread sleep for up to two seconds, but a worker has other owners to serve. So a
+ * worker allocates atomically, beyond the group's limit if need be; the owner's next allocation is
+ * throttled instead. Without memory a worker retries later.
  */
 static inline gfp_t weft_payer_gfp(void)
 {
@@ -68,15 +55,10 @@ static inline gfp_t weft_payer_gfp(void)
 					     GFP_KERNEL_ACCOUNT;
 }
 
-/**
- * weft_payer_alloc() - allocate memory that the active memory cgroup pays for
- * @size: bytes
- *
- * A worker that gets none at once, as where free memory is in small pieces, gets some that nobody
- * pays for. An owner cannot bring that about, because its group's limit refuses no worker.
- *
- * Context: process, may sleep, but not for a memory cgroup if the caller is a worker.
- * Return: memory for kfree(), or NULL.
+/*
+ * Allocates memory that the active memory cgroup pays for; for kfree(), or NULL. A worker that gets
+ * none, because free memory is fragmented, takes memory that nobody pays for. An owner cannot
+ * provoke that, because its group's limit refuses no worker. May sleep.
  */
 static inline void *weft_payer_alloc(size_t size)
 {
@@ -87,23 +69,13 @@ static inline void *weft_payer_alloc(size_t size)
 	return mem;
 }
 
-/* As weft_payer_gfp(), between weft_charge_begin(@owner) and its end. */
+/* As weft_payer_gfp(), between weft_charge_begin(@owner) and weft_charge_end(). */
 static inline gfp_t weft_charge_gfp(const struct ib_ucontext *owner)
 {
 	return owner ? weft_payer_gfp() : GFP_KERNEL;
 }
 
-/**
- * weft_charge_zalloc() - allocate a table for a queue pair's owner
- * @owner: as of weft_charge_begin()
- * @n: how many entries
- * @size: bytes of each
- *
- * For a worker without memory as weft_payer_alloc(), rather than that the owner's connection fails.
- *
- * Context: process, may sleep, but not for the owner's memory cgroup if the caller is a worker.
- * Return: zeroed memory for kvfree(), or NULL.
- */
+/* As weft_payer_alloc(), for a zeroed table of @owner; NULL: of a kernel consumer. For kvfree(). */
 static inline void *weft_charge_zalloc(const struct ib_ucontext *owner, size_t n, size_t size)
 {
 	struct mem_cgroup *before = weft_charge_begin(owner);

@@ -2,14 +2,7 @@
 /* Counters of a device. */
 #include "base/counters.h"
 
-/**
- * weft_counter_sum() - a counter over all processors
- * @counters: the device's
- * @which: which one
- *
- * Context: any.
- * Return: its value.
- */
+/* Sums a counter over all processors. */
 u64 weft_counter_sum(const struct weft_counters __percpu *counters,
 		     enum weft_counter which)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Counters of a device: what `rdma statistic` shows. */
+/* Counters of a device, which `rdma statistic` shows. */
 #ifndef WEFT_COUNTERS_H
 #define WEFT_COUNTERS_H
 
@@ -54,21 +54,14 @@ enum weft_counter {
 
 /**
  * struct weft_counters - one processor's share
- * @value: by enum weft_counter. Added to in any context without a lock, so that a sum
- *	over all processors may miss the latest additions
+ * @value: by enum weft_counter. Any context adds to it without a lock, so a sum over all
+ *	processors may miss the latest additions
  */
 struct weft_counters {
 	u64 value[WEFT_NUM_COUNTERS];
 };
 
-/**
- * weft_count() - add to a counter
- * @counters: the device's; NULL: nothing is counted (a device of a test suite)
- * @which: what
- * @n: how many
- *
- * Context: any.
- */
+/* Adds to a counter, in any context. @counters is NULL for a device of a test suite. */
 static inline void weft_count(struct weft_counters __percpu *counters,
 			      enum weft_counter which, u64 n)
 {

@@ -23,17 +23,7 @@ static const u32 most[] = {
 	[WEFT_LIMIT_RD_ATOM] = WEFT_MAX_RD_ATOM,
 };
 
-/**
- * weft_limit_allows() - may an object have this much?
- * @dev: the device
- * @limit: of what
- * @asked: how much
- *
- * A refusal is traced with the limit's name.
- *
- * Context: any.
- * Return: true if @asked is within the limit.
- */
+/* Returns true if @asked is within the limit, and traces a refusal. */
 bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
 		       u32 asked)
 {
@@ -43,17 +33,7 @@ bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
 	return false;
 }
 
-/**
- * weft_limit_count() - count one more object, unless there are too many
- * @dev: the device
- * @limit: of what
- * @number: how many there are; the caller decrements it when an object is gone
- *
- * A refusal is traced. Several callers may count at once.
- *
- * Context: any.
- * Return: true if the object was counted.
- */
+/* Counts one object more, and returns false at the limit. The caller uncounts a freed object. */
 bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit,
 		      atomic_t *number)
 {

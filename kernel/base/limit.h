@@ -7,7 +7,7 @@
 
 struct weft_device;
 
-/* Each of these can really be reached. NVMe's host takes 128 regions for each of its queues. */
+/* Users can reach each of these: NVMe's host takes 128 regions for each of its queues. */
 #define WEFT_MAX_QP		65536
 #define WEFT_MAX_CQ		65536
 #define WEFT_MAX_MR		0x100000
@@ -21,7 +21,7 @@ struct weft_device;
 #define WEFT_MAX_RD_ATOM	128
 #define WEFT_MAX_MSG		0x80000000U
 
-/* The limits that share an errno value, so that only the trace tells them apart. */
+/* Limits whose refusals share an errno value, so that only the trace tells them apart. */
 enum weft_limit {
 	WEFT_LIMIT_QP,
 	WEFT_LIMIT_QP_WR,

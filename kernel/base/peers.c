@@ -10,31 +10,18 @@
 
 #include "base/peers.h"
 
-/* Bits of an address. */
 static u8 peer_bits(bool v6)
 {
 	return v6 ? 128 : 32;
 }
 
-/**
- * weft_peers_init() - an empty list
- * @peers: the device's
- *
- * Context: any; nobody else knows @peers yet.
- */
 void weft_peers_init(struct weft_peers *peers)
 {
 	spin_lock_init(&peers->lock);
 	peers->list.num = 0;
 }
 
-/**
- * weft_peers_set() - replace the list, for new connections
- * @peers: the device's
- * @list: copied
- *
- * Context: process.
- */
+/* Replaces the list; new connections use it. */
 void weft_peers_set(struct weft_peers *peers, const struct weft_peer_list *list)
 {
 	spin_lock(&peers->lock);
@@ -42,13 +29,6 @@ void weft_peers_set(struct weft_peers *peers, const struct weft_peer_list *list)
 	spin_unlock(&peers->lock);
 }
 
-/**
- * weft_peers_get() - read the list
- * @peers: the device's
- * @list: written
- *
- * Context: process.
- */
 void weft_peers_get(struct weft_peers *peers, struct weft_peer_list *list)
 {
 	spin_lock(&peers->lock);
@@ -66,15 +46,7 @@ static bool peer_is(const struct weft_fpdu_peer *peer, bool v6, const u8 *addr)
 	return !rest || !((peer->addr[whole] ^ addr[whole]) >> (8 - rest));
 }
 
-/**
- * weft_peers_longest() - how long may FPDUs to that peer be?
- * @peers: the device's
- * @addr: the peer's address; an IPv4 address is one of AF_INET
- * @longest: written if there is an entry
- *
- * Context: process.
- * Return: true if there is an entry for it.
- */
+/* Finds the longest FPDU for a peer; false without an entry. An IPv4 address has AF_INET. */
 bool weft_peers_longest(struct weft_peers *peers, const struct sockaddr_storage *addr,
 			u32 *longest)
 {
@@ -108,16 +80,7 @@ static int length_parse(const char *text, u32 *longest)
 	return 0;
 }
 
-/**
- * weft_peer_parse() - read an entry: ADDRESS[/BITS]=LENGTH
- * @text: the entry, which is cut into pieces
- * @peer: written
- *
- * LENGTH is a number of bytes, "segment" or "large".
- *
- * Context: any.
- * Return: 0 or -EINVAL.
- */
+/* Parses ADDRESS[/BITS]=LENGTH; LENGTH is bytes, "segment" or "large". Modifies @text. */
 int weft_peer_parse(char *text, struct weft_fpdu_peer *peer)
 {
 	char *addr = strsep(&text, "="), *prefix = addr;
@@ -138,15 +101,7 @@ int weft_peer_parse(char *text, struct weft_fpdu_peer *peer)
 	return length_parse(text, &peer->longest);
 }
 
-/**
- * weft_peer_emit() - write an entry as it is read, and a line feed
- * @peer: the entry
- * @text: of a file in sysfs
- * @at: where in it
- *
- * Context: process.
- * Return: bytes written.
- */
+/* Writes an entry, in the form of weft_peer_parse(), at @at of a sysfs file. Returns its length. */
 int weft_peer_emit(const struct weft_fpdu_peer *peer, char *text, int at)
 {
 	int len;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * How long FPDUs may be to peers whose addresses an operator knows: RFC 5044 wants none longer
- * than a segment, and some cards take longer ones.
- */
+/* How long FPDUs may be to listed peers: RFC 5044 wants one segment, some cards take more. */
 #ifndef WEFT_PEERS_H
 #define WEFT_PEERS_H
 
@@ -10,22 +7,21 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/* Entries of a list. */
 #define WEFT_MAX_PEERS		16
 
-/* Lengths that are none in bytes. */
+/* Lengths that are not a number of bytes. */
 #define WEFT_FPDU_ONE_SEGMENT	0U
 #define WEFT_FPDU_ANY_LENGTH	U32_MAX
-/* A length in bytes is one of these. */
+/* The range of a length in bytes. */
 #define WEFT_FPDU_LEAST		512U
 #define WEFT_FPDU_MOST		65536U
 
 /**
- * struct weft_fpdu_peer - the peers that have a prefix
- * @addr: an address with it, in network order; IPv4 has the first four bytes
- * @v6: it is of IPv6
- * @bits: how many of its bits count
- * @longest: their FPDUs: bytes, WEFT_FPDU_ONE_SEGMENT or WEFT_FPDU_ANY_LENGTH
+ * struct weft_fpdu_peer - an entry: the peers with an address prefix
+ * @addr: the prefix, in network order; IPv4 has the first four bytes
+ * @v6: the prefix is of IPv6
+ * @bits: its length
+ * @longest: the longest FPDU: bytes, WEFT_FPDU_ONE_SEGMENT or WEFT_FPDU_ANY_LENGTH
  */
 struct weft_fpdu_peer {
 	u8 addr[16];
@@ -35,8 +31,8 @@ struct weft_fpdu_peer {
 };
 
 /**
- * struct weft_peer_list - entries, of which the first that fits counts
- * @num: how many
+ * struct weft_peer_list - entries, of which the first match counts
+ * @num: number of entries
  * @entry: the entries
  */
 struct weft_peer_list {
@@ -46,7 +42,7 @@ struct weft_peer_list {
 
 /**
  * struct weft_peers - a device's list
- * @lock: protects @list
+ * @lock: protects @list. Process context only
  * @list: the list
  */
 struct weft_peers {

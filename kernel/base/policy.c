@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The rules that hold, and the module parameter that turns some off; see policy.h. */
+/* The rules in force, and the module parameter that turns some off; see policy.h. */
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>

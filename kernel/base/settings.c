@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Settings: their values, and the handshake's policy that follows from them. */
+/* Values of the settings, and the handshake's policy that follows from them. */
 #include "base/limit.h"
 #include "base/settings.h"
 
-/* The defaults of new devices, which module parameters change (device/sysfs.c). */
+/* Defaults of new devices; module parameters change them (device/sysfs.c). */
 struct weft_settings weft_settings_default = {
 	.value = {
 		[WEFT_SET_CRC] = WEFT_CRC_PREFERRED,
@@ -23,12 +23,6 @@ struct weft_settings weft_settings_default = {
 	},
 };
 
-/**
- * weft_settings_init() - give a new device the module's defaults
- * @settings: the device's
- *
- * Context: any.
- */
 void weft_settings_init(struct weft_settings *settings)
 {
 	int i;
@@ -38,14 +32,7 @@ void weft_settings_init(struct weft_settings *settings)
 	weft_peers_init(&settings->peers);
 }
 
-/**
- * weft_settings_transport() - what connections to a port are made over
- * @settings: the device's
- * @port: the port that the responder listens on
- *
- * Context: any.
- * Return: the transport.
- */
+/* Returns the transport of connections to the responder's port @port. */
 enum weft_transport weft_settings_transport(const struct weft_settings *settings, u16 port)
 {
 	u32 ports = weft_setting(settings, WEFT_SET_SCTP_PORTS);
@@ -55,14 +42,7 @@ enum weft_transport weft_settings_transport(const struct weft_settings *settings
 	return weft_setting(settings, WEFT_SET_TRANSPORT);
 }
 
-/**
- * weft_settings_policy() - what the handshake offers and accepts
- * @settings: the device's
- * @own_crc: the lower layer needs neither CRCs nor markers of MPA's
- *
- * Context: any.
- * Return: the policy, with the device's limits of IRD and ORD.
- */
+/* Returns the handshake's policy. @own_crc: the lower layer needs no CRCs or markers of MPA. */
 struct weft_mpa_policy
 weft_settings_policy(const struct weft_settings *settings, bool own_crc)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Settings of a device, which an operator can change. */
+/* Settings of a device, which an operator can change. New connections use new values. */
 #ifndef WEFT_SETTINGS_H
 #define WEFT_SETTINGS_H
 
@@ -16,31 +16,29 @@ enum weft_setting_id {
 	WEFT_SET_KEEPALIVE,	/* seconds of silence before TCP asks; 0: never */
 	WEFT_SET_USER_TIMEOUT,	/* seconds that sent data may go unacknowledged; 0: TCP's own */
 	WEFT_SET_FPDU,		/* enum weft_fpdu_policy */
-	WEFT_SET_EXTENSIONS,	/* 1: offer and take what only Weft peers do; 0: plain iWARP */
+	WEFT_SET_EXTENSIONS,	/* 1: offer and accept extensions of Weft peers; 0: plain iWARP */
 	WEFT_SET_MARKERS,	/* 1: ask peers for MPA markers */
 	WEFT_SET_TRANSPORT,	/* enum weft_transport */
-	WEFT_SET_SCTP_PORTS,	/* first and last port that has SCTP in any case; 0: none */
+	WEFT_SET_SCTP_PORTS,	/* ports that have SCTP in any case: first << 16 | last; 0: none */
 	WEFT_SET_SCTP_MULTIHOMING, /* 1: associations have all addresses of the host */
 	WEFT_SET_PATHS,		/* TCP connections of a queue pair to a Weft peer; 1: plain iWARP */
-	WEFT_SET_OUT_OF_ORDER,	/* 1: what comes before its turn is placed at once */
+	WEFT_SET_OUT_OF_ORDER,	/* 1: place segments that arrive before their turn at once */
 	WEFT_SET_LEND,		/* enum weft_lend_policy */
 	WEFT_NUM_SETTINGS
 };
 
-/* What connections are made over. */
 enum weft_transport {
 	WEFT_TRANSPORT_TCP,
 	WEFT_TRANSPORT_SCTP,
 	WEFT_NUM_TRANSPORTS
 };
 
-/* How large FPDUs are made. */
 enum weft_fpdu_policy {
-	WEFT_FPDU_SEGMENT,	/* no larger than a segment, as RFC 5044 has it */
-	WEFT_FPDU_LARGE,	/* many segments, to a peer that is Weft */
+	WEFT_FPDU_SEGMENT,	/* FPDUs no longer than a segment, as RFC 5044 has it */
+	WEFT_FPDU_LARGE,	/* FPDUs of many segments, to a peer that is Weft */
 };
 
-/* Which large payload TCP sends from the pages of programs, without a copy. */
+/* Does TCP send large payload from the pages of programs, without a copy? */
 enum weft_lend_policy {
 	WEFT_LEND_OFF,
 	WEFT_LEND_UNCHECKED,	/* where no CRC is in use */
@@ -49,8 +47,8 @@ enum weft_lend_policy {
 
 /**
  * struct weft_settings - a device's settings
- * @value: by enum weft_setting_id. Each is written on its own, without a lock, and read
- *	once by each new connection
+ * @value: by enum weft_setting_id. Each is written on its own, without a lock; a new connection
+ *	reads each once
  * @peers: peers whose FPDUs have a length of their own, whatever @value says
  */
 struct weft_settings {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a device keeps for the counters that queue pairs are bound to; see verbs/tally.c. */
+/* Counters that queue pairs of a device are bound to; see verbs/tally.c. */
 #ifndef WEFT_TALLIES_H
 #define WEFT_TALLIES_H
 
@@ -7,7 +7,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
-/* What a queue pair counts itself; device/stats.c has the names. */
+/* Counted by each queue pair; device/stats.c has the names. */
 enum weft_tallied {
 	WEFT_TALLIED_TX_FPDUS,
 	WEFT_TALLIED_TX_BYTES,
@@ -16,19 +16,17 @@ enum weft_tallied {
 	WEFT_NUM_TALLIED
 };
 
-/* What one queue pair, or several together, have counted; by enum weft_tallied. */
 struct weft_tallied_counts {
 	u64 value[WEFT_NUM_TALLIED];
 };
 
 /**
  * struct weft_tallies - the counters that queue pairs of a device are bound to
- * @lock: protects the rest, all that is in @by_id, and the counter of each queue pair (@counter
- *	of struct ib_qp, which the core reads without it). The core's locks are outside of it,
- *	and none is taken under it
- * @by_id: struct weft_tally by the core's number for its counter. There is no number 0
+ * @lock: protects the rest, all entries of @by_id, and the counter of each queue pair (@counter of
+ *	struct ib_qp, which the core reads without it). Inside the core's locks, and innermost
+ * @by_id: struct weft_tally by the core's number for its counter, from 1
  * @next_id: where the next search for a free number begins
- * @past: what those had counted that are gone
+ * @past: counts of freed counters
  */
 struct weft_tallies {
 	struct mutex lock; /* of tallies, and of which queue pair has which */

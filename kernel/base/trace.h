@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Tracepoints, below events/weft in tracefs; docs/observing.md says how to use them. A
- * disabled tracepoint costs a jump that is not taken.
- */
+/* Tracepoints, below events/weft in tracefs; docs/observing.md describes their use. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM weft
 
@@ -11,7 +8,7 @@
 
 #include <linux/tracepoint.h>
 
-/* Only device/trace.c needs the definitions of these, and includes them all. */
+/* device/trace.c alone needs these definitions, and includes all of them. */
 struct weft_accessor;
 struct weft_completion;
 struct weft_conn;
@@ -80,7 +77,7 @@ struct weft_term;
 			 { WEFT_LIMIT_FAST_BLOCKS, "max_fast_reg_page_list_len" }, \
 			 { WEFT_LIMIT_RD_ATOM, "max_qp_rd_atom" })
 
-/* More was asked for than the device grants. */
+/* A user asks for more than the device grants. */
 TRACE_EVENT(weft_limit,
 	TP_PROTO(const struct weft_device *dev, unsigned int limit,
 		 u32 asked, u32 most),
@@ -130,7 +127,7 @@ TRACE_EVENT(weft_conn_state,
 		  weft_show_conn_event(__entry->event))
 );
 
-/* A whole MPA Request or Reply was sent or has come. */
+/* A whole MPA Request or Reply was sent or received. */
 TRACE_EVENT(weft_mpa_frame,
 	TP_PROTO(const struct weft_conn *conn,
 		 const struct weft_mpa_frame *frame, bool sent),
@@ -211,7 +208,7 @@ DEFINE_EVENT(weft_fpdu, weft_tx_fpdu,
 	TP_ARGS(acc, hdr, payload)
 );
 
-/* An FPDU has come whole, and its CRC is good. */
+/* A whole FPDU with a good CRC was received. */
 DEFINE_EVENT(weft_fpdu, weft_rx_fpdu,
 	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr,
 		 u32 payload),

@@ -24,23 +24,22 @@ struct weft_mr;
 /* Bits of the hash by which `rdma res show` finds one of thousands of connections. */
 #define WEFT_CONN_HASH_BITS	8
 
-/* Far more than there can be regions and windows, so that a key is not soon used again. */
+/* Far above the limit of regions and windows, so that a freed key is not reused soon. */
 #define WEFT_LAST_KEY		0xffffff
 
 /**
- * struct weft_qp_entry - what the table of queue pairs knows of one
- * @ib: the queue pair; others than its owner need a reference to look at it
- * @refs: held by the table (until destroy), by iw_cm, by a connection, by a loan
- *	and by a doorbell; destroy waits on @gone for the last. Queued work has none:
- *	destroy ends it after that wait
+ * struct weft_qp_entry - a queue pair in the device's table
+ * @ib: the queue pair; users other than its owner need a reference to look at it
+ * @refs: of the table (until destroy), iw_cm, a connection, a loan and a doorbell; destroy waits
+ *	on @gone for the last. Queued work has none, because destroy ends it after that wait
  * @gone: completed by the last put
- * @promised: references that iw_cm's lookups took and iw_cm has still to ask for (struct
+ * @promised: references that iw_cm's lookups took and iw_cm has not asked for yet (struct
  *	weft_promise), under the queue pair's @lock
- * @rcu: frees it when no late lookup reads @refs any more
+ * @rcu: frees the entry when no late lookup reads @refs any more
  *
- * It is not part of the queue pair, which the RDMA core frees as soon as destroy returns: a
- * lookup that comes too late finds that nobody has a reference any more. Else each destroy would
- * have to wait for a grace period, by which a process could interrupt all processors at will.
+ * The entry outlives the queue pair, which the RDMA core frees as soon as destroy returns: a late
+ * lookup finds no reference left. Otherwise each destroy would have to wait for a grace period, and
+ * a process could interrupt all processors at will.
  */
 struct weft_qp_entry {
 	struct ib_qp *ib;
@@ -52,35 +51,30 @@ struct weft_qp_entry {
 
 /**
  * struct weft_device - one RDMA device
- * @ib: what the RDMA core sees; allocated and freed by it
+ * @ib: the RDMA core's part; the core allocates and frees it
  * @entry: in the list of devices, under its lock
- * @netdev: the Ethernet device below; a reference is held while @ib is registered
- * @qps: queue pairs (struct weft_qp_entry) by number. A lookup is under RCU and takes a
- *	reference, except in polling, where the consumer keeps the queue pair; changes are
- *	under the array's lock
+ * @netdev: the Ethernet device below; a reference while @ib is registered
+ * @qps: queue pairs (struct weft_qp_entry) by number, changed under the array's lock. Lookups are
+ *	under RCU and take a reference, but in polling, because the consumer keeps the queue pair
  * @next_qpn: where the next search for a free number begins
  * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
- * @local: the region that lkey 0 names
- * @llp: the classes of lower layers that its connections are made over, by enum
- *	weft_transport. Fixed
+ * @local: the region of lkey 0
+ * @llp: classes of lower layers of its connections, by enum weft_transport. Fixed
  * @settings: the operator's settings
- * @active: the last state of its port that was reported. Under the rtnl lock once it is
- *	registered
- * @enabler: the task that enables the device, or was the last to; a reference, which is
- *	only compared
+ * @active: the last reported state of its port; once registered, under the rtnl lock
+ * @enabler: the last task that enabled the device; a reference, which is only compared
  * @counters: each processor's share of the counters
  * @tallies: the counters of queue pairs
  * @conns: every connection, under @conns_lock
- * @conns_by_cm: connections by rdma_cm's name for them, under @conns_lock
- * @listeners_by_cm: listeners that are in use, by rdma_cm's name for them, under
- *	weft_listen_lock
- * @lane: where connections of the kernel's own consumers are served. A reference
- * @conns_lock: protects @conns and @conns_by_cm; taken in process context only
+ * @conns_by_cm: connections by rdma_cm's identifier, under @conns_lock
+ * @listeners_by_cm: listeners in use by rdma_cm's identifier, under weft_listen_lock
+ * @lane: serves connections of kernel consumers. A reference
+ * @conns_lock: protects @conns and @conns_by_cm; process context only
  * @num_pd: objects in use, to enforce the limits
  * @num_cq: see @num_pd
  * @num_qp: see @num_pd
  * @num_srq: see @num_pd
- * @next_srq: the last number a shared receive queue was given
+ * @next_srq: number of the last shared receive queue
  * @num_mr: see @num_pd
  * @num_mw: see @num_pd
  */
@@ -117,14 +111,7 @@ static inline struct weft_device *to_weft_device(struct ib_device *ib)
 	return container_of(ib, struct weft_device, ib);
 }
 
-/**
- * weft_device_enabling() - is the calling task making the device known?
- * @dev: device
- *
- * Context: process.
- * Return: true if so. Also later, to the task that moved it to another
- * namespace.
- */
+/* Is this task making the device known? Also true later, for a task that moved its namespace. */
 static inline bool weft_device_enabling(const struct weft_device *dev)
 {
 	return READ_ONCE(dev->enabler) == task_pid(current);

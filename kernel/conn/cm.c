@@ -2,11 +2,10 @@
 /*
  * The identifiers and events of iw_cm, for both ends of a connection.
  *
- * iw_cm expects: one CONNECT_REPLY for each connect that returned 0 (it waits without a
- * timeout), one ESTABLISHED for each accept that returned 0, and after either success at
- * most one DISCONNECT and then exactly one CLOSE. @cm_id of the connection is set while
- * one of these is due. Its event handler queues and returns, so it is called with our
- * mutex held.
+ * iw_cm expects one CONNECT_REPLY for each connect that returned 0 (it waits without a timeout),
+ * one ESTABLISHED for each accept that returned 0, and after either success at most one DISCONNECT
+ * and then one CLOSE. A connection has a @cm_id while one of these is due. The event handler only
+ * queues, so it is called under our mutex.
  */
 
 #include <linux/capability.h>
@@ -25,18 +24,11 @@
 #include "conn/internal.h"
 #include "pair/qp.h"
 
-/**
- * weft_cm_net() - the network namespace of an application's connection
- * @id: iw_cm's identifier, of a listener or of a connection
- *
- * All sockets are opened in that namespace. iw_cm does not tell it, and neither the device
- * nor the calling process needs to be in it: when a device is added, the adding process
- * makes the listeners of every application. But rdma_cm, the only user of iw_cm, passes
- * its own identifier as context, which begins with struct rdma_cm_id, and holds the
- * namespace as long as the identifier exists.
- *
- * Context: any, as long as iw_cm calls us for @id or waits for our event.
- * Return: the namespace, without a reference.
+/*
+ * Returns the application's network namespace, in which all its sockets are opened, without a
+ * reference. Neither the device nor the calling process need be in that namespace: when a device is
+ * added, the adding process makes the listeners of every application. rdma_cm, the only user of
+ * iw_cm, passes its own identifier as context, which holds the namespace.
  */
 struct net *weft_cm_net(const struct iw_cm_id *id)
 {
@@ -45,21 +37,14 @@ struct net *weft_cm_net(const struct iw_cm_id *id)
 	return owner->route.addr.dev_addr.net;
 }
 
-/**
- * weft_cm_class() - the class of lower layer for connections to an address
- * @dev: the device
- * @responder: where the responder listens
- *
- * Context: any.
- * Return: the class that the device's settings choose.
- */
+/* Returns the class of stream that the settings choose for the responder's port. */
 const struct weft_llp_class *weft_cm_class(const struct weft_device *dev,
 					   const struct sockaddr_storage *responder)
 {
 	return dev->llp[weft_settings_transport(&dev->settings, weft_addr_port(responder))];
 }
 
-/* Returns an IRD or ORD for an event: at most ours, also for a value that is not known. */
+/* Returns an IRD or ORD for an event: at most ours, which also replaces an unknown one. */
 u8 weft_cm_rd(u16 rd)
 {
 	return min_t(u16, rd, WEFT_MAX_RD_ATOM);
@@ -83,9 +68,9 @@ void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs)
 }
 
 /*
- * Returns true if a task is the caller's user's and has no more rights than the caller: as with
- * ptrace, a program that was started with another user's, group's or administrator's rights
- * is not its starter's, and a program that gave such rights up is not its new user's.
+ * Returns true if a task is the caller's user's and has no more rights than the caller. As with
+ * ptrace, a program that was started with added rights (of another user or group, or capabilities)
+ * is not its starter's, and a program that gave rights up is not its new user's.
  */
 static bool cm_same_user(struct task_struct *task)
 {
@@ -101,22 +86,18 @@ static bool cm_same_user(struct task_struct *task)
 	       cred->user_ns == caller->user_ns &&
 	       cap_issubset(cred->cap_permitted, caller->cap_permitted);
 	rcu_read_unlock();
-	/* Behind the credentials: a change of them writes this first. Pairs with commit_creds(). */
+	/* commit_creds() writes dumpable before the credentials. Pairs with its smp_wmb(). */
 	smp_rmb();
 	return same && weft_task_is_dumpable(task);
 }
 
-/**
- * weft_cm_may_name() - may the calling process name a queue pair to iw_cm?
- * @qp: queue pair that the caller has a reference on
+/*
+ * Returns true if the calling process may name a queue pair to iw_cm: its own, another of its
+ * user's, or with CAP_NET_ADMIN any process's. iw_cm keeps the queue pair until iwpmd answers, and
+ * the owner waits for that. cm_may_bind() decides later whether the connection may have it.
  *
- * iw_cm keeps a queue pair that was named for as long as iwpmd takes to answer, and the owner
- * waits for that. Whether a connection may have it, the identifier tells later. The kernel names
- * its own queue pairs in its threads, or in a process that mounts or attaches storage, which takes
- * CAP_SYS_ADMIN.
- *
- * Context: the process that connects or accepts; does not sleep.
- * Return: false if it is another user's, or the kernel's.
+ * The kernel names its own queue pairs in its threads, or in a process that mounts or attaches
+ * storage, which takes CAP_SYS_ADMIN.
  */
 bool weft_cm_may_name(const struct weft_qp *qp)
 {
@@ -131,13 +112,10 @@ bool weft_cm_may_name(const struct weft_qp *qp)
 }
 
 /*
- * Returns true if an application may connect a queue pair. iw_cm passes on only its
- * number, which anybody can guess, and a process that connects the queue pair of another
- * gets the data that the other has posted.
- *
- * A consumer in the kernel has its queue pair made by rdma_cm, whose identifier names it.
- * The queue pair of a process may be connected by that process, by another of the same
- * user and network namespace, or by an administrator.
+ * Returns true if the application may connect a queue pair. iw_cm passes on only its number, which
+ * anybody can guess, and a process that connects another's queue pair gets the data posted there.
+ * In the kernel, rdma_cm's identifier names the queue pair. A process may connect its own, one of
+ * its user's in the same network namespace, or as an administrator any process's.
  */
 static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
 {
@@ -154,10 +132,7 @@ static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
 	return capable(CAP_NET_ADMIN);
 }
 
-/*
- * Ties the connection to the queue pair that the application named with @id. Returns 0,
- * -EINVAL or -EPERM. Runs in the application's context.
- */
+/* Binds the queue pair that the application named. Returns 0, -EINVAL or -EPERM. */
 int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 {
 	struct weft_qp *qp = weft_qp_get_by_num(conn->dev, qpn);
@@ -189,10 +164,7 @@ void weft_conn_count(struct weft_conn *conn, enum weft_counter which)
 	weft_count(conn->dev->counters, which, 1);
 }
 
-/*
- * Logs that a peer is refused since it does not ask for CRCs. The log names the peer to an
- * operator who requires CRCs; the application learns only that the connection failed.
- */
+/* Logs a refusal for lack of CRCs, for the operator; the application learns only of a failure. */
 void weft_cm_tell_no_crc(struct weft_conn *conn)
 {
 	struct sockaddr_storage local, remote;
@@ -211,14 +183,7 @@ void weft_cm_forget(struct weft_conn *conn)
 	weft_conn_set_context(conn, NULL);
 }
 
-/**
- * weft_cm_ended() - tell the application that its connection is over
- * @conn: connection that was established; its queue pair is released
- * @by_peer: the peer closed it in order
- * @status: 0 or a negative errno value
- *
- * Context: process, @conn->lock held.
- */
+/* Tells the application that its connection is over. The queue pair has been released. */
 void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status)
 {
 	struct iw_cm_id *id = conn->cm_id;

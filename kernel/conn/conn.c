@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection: its references, events and stream. table.c has its states, and find.c how it
- * is found.
+ * A connection: its references, events and stream. table.c has its states.
  *
- * All that happens to a connection is an event. The stream, the queue pair and the timer
- * post events: a bit is set, and the connection's lane serves it under the connection's
- * mutex (weft_conn_serve()).
- *
- * While a queue pair has the stream, the readable and writable callbacks go straight to
- * its receive and transmit sides.
+ * The stream, the queue pair and the timer post events: each sets a bit, and the connection's lane
+ * serves the bits under the connection's mutex (weft_conn_serve()). While a queue pair has the
+ * stream, the stream calls that queue pair's receive and transmit sides directly.
  */
 
 #include <linux/lockdep.h>
@@ -21,14 +17,6 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-/* --- references --- */
-
-/**
- * weft_conn_get() - take a reference
- * @conn: connection that the caller has a reference on
- *
- * Context: any.
- */
 void weft_conn_get(struct weft_conn *conn)
 {
 	kref_get(&conn->refs);
@@ -43,49 +31,25 @@ static void conn_free(struct kref *refs)
 	kfree(conn);
 }
 
-/**
- * weft_conn_put() - drop a reference
- * @conn: connection
- *
- * Context: any.
- */
 void weft_conn_put(struct weft_conn *conn)
 {
 	kref_put(&conn->refs, conn_free);
 }
 
-/* --- events --- */
-
-/**
- * weft_conn_post() - have an event served
- * @conn: connection that the caller has a reference on
- * @event: an event below WEFT_EV_NUM_POSTED
- *
- * Context: any.
- */
+/* Has the lane serve @event, which is below WEFT_EV_NUM_POSTED. Any context. */
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event)
 {
 	set_bit(event, &conn->events);
 	weft_lane_queue(&conn->turn);
 }
 
-/**
- * weft_conn_kick() - have the posted events of a connection served
- * @conn: connection that the caller has a reference on
- *
- * Context: any.
- */
+/* Has the lane serve the events that are posted already. Any context. */
 void weft_conn_kick(struct weft_conn *conn)
 {
 	weft_lane_queue(&conn->turn);
 }
 
-/**
- * weft_conn_unlock() - let the lock go, and start the lane if it left word
- * @conn: connection that the caller has a reference on
- *
- * Context: process, @conn->lock held.
- */
+/* Unlocks, and starts the lane if the lane found the lock taken meanwhile. */
 void weft_conn_unlock(struct weft_conn *conn)
 {
 	lockdep_assert_held(&conn->lock.mutex);
@@ -102,7 +66,7 @@ static void conn_timer(struct work_struct *work)
 	weft_conn_put(conn);
 }
 
-/* Ends the state by a TIMEOUT event @time from now; 0: never. Process context. */
+/* Posts TIMEOUT to the current state in @time jiffies; 0: never. Process context. */
 void weft_conn_set_timer(struct weft_conn *conn, unsigned long time)
 {
 	conn->limited = time;
@@ -116,10 +80,7 @@ void weft_conn_set_timer(struct weft_conn *conn, unsigned long time)
 	}
 }
 
-/*
- * Returns true if the state's time is not up. Then a TIMEOUT event is that of an earlier
- * state, whose timer could not be cancelled in time.
- */
+/* Returns true if the state has time left. Then TIMEOUT comes from an earlier state's timer. */
 bool weft_conn_in_time(struct weft_conn *conn)
 {
 	return !conn->limited || time_before(jiffies, conn->deadline);
@@ -127,7 +88,6 @@ bool weft_conn_in_time(struct weft_conn *conn)
 
 /* --- events of the queue pair; see struct weft_qp_user_ops --- */
 
-/* Returns the connection that @user is part of. Any context. */
 struct weft_conn *to_weft_conn(struct weft_qp_user *user)
 {
 	return container_of(user, struct weft_conn, user);
@@ -176,9 +136,7 @@ static const struct weft_qp_user_ops user_ops = {
 	.serve = user_serve,
 };
 
-/* --- the stream --- */
-
-/* The callbacks run with the socket lock held, which protects @streaming. */
+/* The callbacks run under the socket lock, which protects @streaming. */
 
 static u32 drop_bytes(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
@@ -223,15 +181,7 @@ static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
 	weft_llp_unlock(conn->llp);
 }
 
-/**
- * weft_conn_hand_over() - give the stream to the queue pair
- * @conn: connection whose handshake is over and whose queue pair is bound
- * @agreed: the terms that the handshake settled
- *
- * Context: process, @conn->lock and the queue pair's tx.lock held.
- * Return: 0, or a negative errno value if the queue pair cannot take it. Then the caller
- * has to release the queue pair.
- */
+/* Gives the stream to the queue pair. On error the caller has to release the queue pair. */
 int weft_conn_hand_over(struct weft_conn *conn,
 			const struct weft_mpa_agreed *agreed)
 {
@@ -243,7 +193,7 @@ int weft_conn_hand_over(struct weft_conn *conn,
 	ret = weft_conn_spread(conn, &terms);
 	if (ret)
 		return ret;
-	/* First, so that no callback is lost. A queue pair without a stream ignores them. */
+	/* First, so that no callback is lost. A queue pair without a stream ignores callbacks. */
 	conn_set_streaming(conn, conn->qp);
 	ret = weft_stream_start(conn->qp, conn->llp, &terms, conn->initiator);
 	if (ret)
@@ -251,16 +201,10 @@ int weft_conn_hand_over(struct weft_conn *conn,
 	return ret;
 }
 
-/**
- * weft_conn_release_qp() - end the queue pair's part in the connection
- * @conn: connection
- *
- * The queue pair is left in ERR with all its work flushed. Does nothing without a queue
- * pair. If TCP still holds pages that the queue pair lent, the stream is closed too, by a
- * reset.
- *
- * Context: process, @conn->lock and, with a queue pair, its tx.lock held, no socket lock;
- * sleeps until transmit and receive side have let go of the stream.
+/*
+ * Stops the queue pair in ERR, flushes its work, and unbinds it. May sleep; the caller must not
+ * have the socket lock. If TCP still holds pages that the queue pair lent, resets the stream. A
+ * card may keep some of the pages even then; when they are back, the worker flushes the work.
  */
 void weft_conn_release_qp(struct weft_conn *conn)
 {
@@ -283,13 +227,7 @@ void weft_conn_release_qp(struct weft_conn *conn)
 	weft_qp_put(qp);
 }
 
-/**
- * weft_conn_close() - close the stream
- * @conn: connection whose queue pair has been released
- * @abort: with a reset, else in order
- *
- * Context: process, @conn->lock held. No callback runs after it.
- */
+/* Closes the stream, which no queue pair uses any more. No callback runs afterwards. */
 void weft_conn_close(struct weft_conn *conn, bool abort)
 {
 	struct weft_llp *llp = conn->llp;
@@ -301,12 +239,6 @@ void weft_conn_close(struct weft_conn *conn, bool abort)
 	weft_llp_close(llp, abort);
 }
 
-/**
- * weft_conn_set_timeouts() - give the stream the device's timeouts
- * @conn: connection with a stream
- *
- * Context: process, @conn->lock held.
- */
 void weft_conn_set_timeouts(struct weft_conn *conn)
 {
 	const struct weft_settings *settings = &conn->dev->settings;
@@ -317,53 +249,33 @@ void weft_conn_set_timeouts(struct weft_conn *conn)
 			      weft_setting(settings, WEFT_SET_USER_TIMEOUT));
 }
 
-/**
- * weft_conn_policy() - what this end offers and accepts in the handshake
- * @conn: connection with a stream
- *
- * Context: process.
- * Return: the device's policy, as far as the lower layer has need of it.
- */
+/* Returns the device's offers and demands for the handshake, as far as this stream needs them. */
 struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn)
 {
 	return weft_settings_policy(&conn->dev->settings, conn->llp->class->own_crc);
 }
 
-/**
- * weft_conn_drop_unread() - drop all bytes that have come, and those to come
- * @conn: connection with a stream that no queue pair has
- *
- * Called before the close. A socket with unread bytes is closed by a reset, which may
- * reach the peer before our last message. Later bytes are dropped in softirq, where they
- * arrive. A worker that dropped them would run for as long as the peer sends.
- *
- * Context: process, @conn->lock held.
+/*
+ * Drops all bytes that have come, and those to come. Called before the close, because a socket with
+ * unread bytes is closed by a reset, which may reach the peer before our last message. Later bytes
+ * are dropped in softirq, because a worker would drop them for as long as the peer sends.
  */
 void weft_conn_drop_unread(struct weft_conn *conn)
 {
 	lockdep_assert_held(&conn->lock.mutex);
 	weft_llp_lock(conn->llp);
 	conn->dropping = true;
-	/* The receive side may have asked for the event only when a whole FPDU is here. */
+	/* The receive side may have asked for an event only when a whole FPDU is here. */
 	weft_llp_await(conn->llp, 1);
 	weft_llp_read(conn->llp, drop_bytes, NULL);
 	weft_llp_unlock(conn->llp);
 }
 
-/* --- the beginning --- */
-
-/**
- * weft_conn_new() - make a connection
- * @initiator: this end opens it
- * @lane: the lane that serves it, until it is moved
- *
- * The caller fills it in, attaches it to a device and posts START, or EVICT if it has to
- * give the connection up.
- *
- * Context: process, may sleep. The caller's memory cgroup is charged; nobody's by a worker, which
- * takes what a peer asks for: a listener's backlog bounds how many those are.
- * Return: the connection, in NEW, with one reference that is dropped when it enters
- * CLOSED; or NULL.
+/*
+ * Returns a connection in NEW, or NULL. CLOSED drops its first reference. The caller fills it in,
+ * attaches it to a device and posts START; or posts EVICT to give it up. The calling process's
+ * memory cgroup is charged. For a connection that a worker accepts nobody is charged, but the
+ * listener's backlog bounds how many there are.
  */
 struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 {

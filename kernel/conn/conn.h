@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Connections: the iw_cm operations, the MPA handshake, and the table of
- * states and events that ties a stream to a queue pair.
- */
+/* Connections: iw_cm's operations, and the states that tie a stream to a queue pair. */
 #ifndef WEFT_CONN_H
 #define WEFT_CONN_H
 
@@ -17,22 +14,20 @@ struct weft_device;
 struct weft_qp;
 struct weft_qp_user;
 
-/* Returns the connection that a queue pair is bound to. */
 struct weft_conn *to_weft_conn(struct weft_qp_user *user);
 
-/* References. Any context. */
 void weft_conn_get(struct weft_conn *conn);
 void weft_conn_put(struct weft_conn *conn);
 
 /**
- * struct weft_conn_info - the details of a connection, for an operator
- * @state: its state, in a word
+ * struct weft_conn_info - a connection, as an operator sees it
+ * @state: name of the state
  * @initiator: this end opened it
- * @sctp: it is over SCTP; known if @local is
+ * @sctp: it is over SCTP; valid while it has a stream
  * @local: this end's address, or of family 0
  * @remote: the peer's
- * @num_paths: how many of @path there are; 0: it has no paths
- * @path: its paths
+ * @num_paths: entries of @path; 0 without several paths
+ * @path: the paths
  */
 struct weft_conn_info {
 	const char *state;

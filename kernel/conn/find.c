@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How a connection is found by the identifier that rdma_cm has for it, and shown to an
- * operator. An operator's look takes no lock that the connection's own progress needs: a
- * process that is stopped amid its look would stop the connection.
+ * Lookup of connections, and the view for operators. The view takes no mutex of the connection,
+ * because a process that is stopped while it looks would stop the connection too.
  */
 #include <linux/kref.h>
 #include <linux/lockdep.h>
@@ -11,13 +10,7 @@
 #include "base/weft.h"
 #include "conn/internal.h"
 
-/**
- * weft_conn_attach() - enter a new connection in the list of a device
- * @conn: connection in NEW
- * @dev: device
- *
- * Context: process.
- */
+/* Enters a connection in NEW in the list of a device. */
 void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
 {
 	conn->dev = dev;
@@ -26,19 +19,16 @@ void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
 	spin_unlock(&dev->conns_lock);
 }
 
-/**
- * weft_conn_set_llp() - give a connection a stream, or take it away before it is closed
- * @conn: connection
- * @llp: the stream, or NULL
- *
- * Context: process, @conn->lock held. Nobody looks at the old stream any more afterwards.
+/*
+ * Sets the stream, or takes it away (NULL) before it is closed. Afterwards nobody looks at the old
+ * stream any more.
  */
 void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
 {
 	struct weft_device *dev = conn->dev;
 
 	lockdep_assert_held(&conn->lock.mutex);
-	/* Nobody but its maker knows a connection that has no device. */
+	/* Only its maker knows a connection that has no device. */
 	if (!dev) {
 		conn->llp = llp;
 		return;
@@ -48,7 +38,7 @@ void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
 	spin_unlock(&dev->conns_lock);
 }
 
-/* Gets the details of a stream, which conns_lock keeps. */
+/* conns_lock keeps the stream from being closed. */
 static void conn_show_stream(struct weft_llp *llp, struct weft_conn_info *info)
 {
 	weft_llp_addresses(llp, &info->local, &info->remote);
@@ -57,13 +47,7 @@ static void conn_show_stream(struct weft_llp *llp, struct weft_conn_info *info)
 		info->num_paths++;
 }
 
-/**
- * weft_conn_info() - get the details of a connection, for an operator
- * @conn: connection of a device that the caller keeps, with a reference
- * @info: result
- *
- * Context: process.
- */
+/* Fills in @info for an operator. The caller has a reference on @conn and keeps its device. */
 void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 {
 	static const char *const names[WEFT_CONN_NUM_STATES] = {
@@ -89,13 +73,7 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 	spin_unlock(&dev->conns_lock);
 }
 
-/**
- * weft_conn_set_context() - let a connection be found by the cm_id of rdma_cm
- * @conn: connection of a device
- * @cm_context: the cm_id; NULL: let it be found no more
- *
- * Context: process, @conn->lock held.
- */
+/* Makes the connection known under rdma_cm's cm_id, or under none (NULL). */
 void weft_conn_set_context(struct weft_conn *conn, const void *cm_context)
 {
 	struct weft_device *dev = conn->dev;
@@ -109,14 +87,7 @@ void weft_conn_set_context(struct weft_conn *conn, const void *cm_context)
 	spin_unlock(&dev->conns_lock);
 }
 
-/**
- * weft_conn_find() - find the connection of a cm_id of rdma_cm's
- * @dev: device
- * @cm_context: the cm_id
- *
- * Context: process.
- * Return: the connection with a reference for the caller, or NULL.
- */
+/* Returns the connection of rdma_cm's cm_id with a reference, or NULL. */
 struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context)
 {
 	struct weft_conn *conn, *found = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end that opens a connection: TCP's handshake, our Request, the peer's Reply. The
- * handlers of CONNECTING and REQUESTED, called by table.c.
+ * The end that opens a connection: TCP's handshake, our Request, the peer's Reply. table.c calls
+ * the handlers.
  */
 
 #include <linux/errno.h>
@@ -13,7 +13,7 @@
 #include "base/weft.h"
 #include "conn/internal.h"
 
-/* Tells the initiator's application the outcome; @agreed is valid only with status 0. */
+/* Reports the outcome to the application. @agreed is valid only with status 0. */
 static void tell_reply(struct weft_conn *conn, int status,
 		       const struct weft_mpa_agreed *agreed)
 {
@@ -26,7 +26,7 @@ static void tell_reply(struct weft_conn *conn, int status,
 	};
 
 	if (!status) {
-		/* iw_cm keeps these, and has iwpmd forget them. A stream that died has none. */
+		/* iw_cm keeps these, and has iwpmd forget them. A dead stream has no addresses. */
 		if (weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
 			event.local_addr = id->m_local_addr;
 			event.remote_addr = id->m_remote_addr;
@@ -47,7 +47,6 @@ static void tell_reply(struct weft_conn *conn, int status,
 		weft_cm_forget(conn);
 }
 
-/* Counts and reports the failure to connect, and closes the stream. */
 static enum weft_conn_state connect_failed(struct weft_conn *conn, int error)
 {
 	switch (error) {
@@ -86,8 +85,8 @@ static void addr_clear_port(struct sockaddr_storage *addr)
 }
 
 /*
- * Returns true if a stream may use all of the host's addresses: then it survives the
- * loss of one path to the peer. What a listener has is up to the address that it listens on.
+ * Returns true if the stream may use all addresses of the host, so that it survives the loss of one
+ * path. For a listener the address it listens on decides.
  */
 static bool has_many_homes(const struct weft_conn *conn)
 {
@@ -105,10 +104,7 @@ static void addr_clear_host(struct sockaddr_storage *addr)
 		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_any;
 }
 
-/*
- * Opens a stream of the class and binds it to our address, but with @any_port not to the port that
- * rdma_cm has picked.
- */
+/* Opens a stream and binds it to our address: to the port that rdma_cm picked, or to any. */
 static int open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port)
 {
 	struct iw_cm_id *id = conn->cm_id;
@@ -137,20 +133,19 @@ static int open_stream(struct weft_conn *conn, const struct weft_llp_class *clas
 	if (ret != -EADDRINUSE)
 		return ret;
 	/*
-	 * rdma_cm has picked a port from a space of its own, without asking TCP. The
-	 * peer learns the port from the packets, so another one will do.
+	 * rdma_cm picked the port from a space of its own, without asking TCP. Any other port will
+	 * do, because the peer learns the port from the packets.
 	 */
 	addr_clear_port(&local);
 	return weft_llp_bind(llp, &local, many);
 }
 
-/* Opens a stream of the class and binds it to our address. */
 int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
 {
 	return open_stream(conn, class, false);
 }
 
-/* Another stream, not connected yet, takes the place of the one there is. */
+/* Replaces the stream by a new one that is not connected yet. */
 static int open_again(struct weft_conn *conn, bool any_port)
 {
 	struct weft_llp *first = conn->llp;
@@ -158,21 +153,14 @@ static int open_again(struct weft_conn *conn, bool any_port)
 
 	weft_conn_set_llp(conn, NULL);
 	ret = open_stream(conn, first->class, any_port);
-	/* The application opened the first: its cgroup pays for both, its firewall's rules hold. */
+	/* The first is of the application's cgroup: charge that, and keep to its firewall rules. */
 	if (!ret)
 		ret = weft_llp_charge_like(conn->llp, first);
 	weft_llp_close(first, true);
 	return ret;
 }
 
-/**
- * weft_cm_start() - begin to connect
- * @conn: connection in NEW, or in REQUESTED for another try
- * @arg: unused
- *
- * Context: process, @conn->lock held.
- * Return: CONNECTING or CLOSED.
- */
+/* Connects, from NEW or, for another try, from REQUESTED. */
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 {
 	const struct sockaddr_storage *peer = &conn->cm_id->m_remote_addr;
@@ -180,8 +168,9 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 
 	lockdep_assert_held(&conn->lock.mutex);
 	/*
-	 * Another connection leads from this port to that of the peer. rdma_cm lets ports be
-	 * shared, as RTRS does among all connections of a session; TCP knows connections by them.
+	 * Another connection uses this pair of ports. rdma_cm lets connections share a port (RTRS
+	 * does so for all connections of a session), but TCP tells connections apart by their
+	 * ports.
 	 */
 	if (ret == -EADDRNOTAVAIL) {
 		ret = open_again(conn, true);
@@ -193,10 +182,7 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 	return WEFT_CONN_CONNECTING;
 }
 
-/*
- * Connects again, with revision 1, since the peer does not know revision 2, or closed the
- * stream.
- */
+/* Connects again with revision 1: the peer does not know revision 2, or closed the stream. */
 static enum weft_conn_state connect_again(struct weft_conn *conn)
 {
 	struct weft_handshake *hs = conn->hs;
@@ -210,14 +196,7 @@ static enum weft_conn_state connect_again(struct weft_conn *conn)
 	return ret ? connect_failed(conn, ret) : weft_cm_start(conn, NULL);
 }
 
-/**
- * weft_cm_connected() - TCP's handshake may be over
- * @conn: connection in CONNECTING
- * @arg: unused
- *
- * Context: process, @conn->lock held.
- * Return: CONNECTING (not yet), REQUESTED or CLOSED.
- */
+/* CONNECTING: sends the Request once TCP is connected. */
 enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 {
 	struct weft_handshake *hs = conn->hs;
@@ -241,10 +220,7 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 	return ret ? connect_failed(conn, ret) : WEFT_CONN_REQUESTED;
 }
 
-/*
- * Refuses a Reply with terms that we cannot keep. The peer is in full operation, so it
- * gets a Terminate.
- */
+/* Refuses the terms of a Reply. The peer is in full operation, so it gets a Terminate. */
 static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
 {
 	struct weft_handshake *hs = conn->hs;
@@ -253,7 +229,7 @@ static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
 		weft_cm_tell_no_crc(conn);
 	weft_conn_count(conn, WEFT_CNT_CONN_FAILED);
 	weft_conn_count(conn, WEFT_CNT_TX_TERMINATES);
-	/* A failure means that the stream is dead, which CLOSING notices. */
+	/* If this fails, the stream is dead, and CLOSING notices. */
 	weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc, hs->peer.markers,
 				 code);
 	weft_conn_release_qp(conn);
@@ -261,15 +237,7 @@ static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
 	return WEFT_CONN_CLOSING;
 }
 
-/**
- * weft_cm_reply() - some of the Reply may be here
- * @conn: connection in REQUESTED
- * @arg: unused
- *
- * Context: process, @conn->lock held.
- * Return: REQUESTED (not yet), STREAMING, CONNECTING (again), CLOSING (the Reply was
- * refused) or CLOSED.
- */
+/* REQUESTED: reads the Reply, as far as it has come, and starts the queue pair. */
 enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 {
 	struct weft_handshake *hs = conn->hs;
@@ -302,29 +270,13 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 	return WEFT_CONN_STREAMING;
 }
 
-/**
- * weft_cm_no_reply() - the peer takes too long
- * @conn: connection in CONNECTING or REQUESTED
- * @arg: unused
- *
- * Context: process, @conn->lock held.
- * Return: CLOSED.
- */
 enum weft_conn_state weft_cm_no_reply(struct weft_conn *conn, void *arg)
 {
 	lockdep_assert_held(&conn->lock.mutex);
 	return connect_failed(conn, -ETIMEDOUT);
 }
 
-/**
- * weft_cm_qp_gone() - the queue pair, or the device, is lost before the peer
- *	has answered
- * @conn: initiator's connection before STREAMING
- * @arg: unused
- *
- * Context: process, @conn->lock held.
- * Return: CLOSED.
- */
+/* The queue pair or the device is lost before the peer has answered. */
 enum weft_conn_state weft_cm_qp_gone(struct weft_conn *conn, void *arg)
 {
 	lockdep_assert_held(&conn->lock.mutex);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declarations that the files of this room share. From the top: iwcm.c (the operations of
- * iw_cm), table.c (the states), initiator.c, responder.c and streaming.c (the handlers),
- * port.c and listener.c, cm.c, token.c, find.c, conn.c, spread.c, lane.c.
+ * Shared by the files of this folder. From the top: iwcm.c (iw_cm's operations), table.c (the
+ * states), initiator.c, responder.c and streaming.c (the handlers), then the other files.
  */
 #ifndef WEFT_CONN_INTERNAL_H
 #define WEFT_CONN_INTERNAL_H
@@ -19,35 +18,29 @@
 #include "stream/stream.h"
 
 /*
- * Timeouts. rdma_cm has none of its own for iWARP, and a process that waits in
- * rdma_destroy_id() for the end of a handshake cannot be killed, so each is short.
+ * Timeouts. rdma_cm has none for iWARP, and a process that waits in rdma_destroy_id() for the end
+ * of a handshake cannot be killed, so each is short.
  */
 
-/* TCP's own handshake: the first SYN, and two more after one and three seconds. */
+/* TCP's handshake: the first SYN, and two retransmits after one and three seconds. */
 #define WEFT_TIME_CONNECT	(5 * HZ)
-/*
- * From our Request to the peer's Reply. The peer's application answers, and may
- * have queues to create and memory to register first.
- */
+/* Our Request to the Reply. The peer's application may first create queues and register memory. */
 #define WEFT_TIME_REPLY		(10 * HZ)
-/* From a TCP connection to the whole Request, which the peer sends at once. */
+/* TCP connection to the whole Request, which the peer sends at once. */
 #define WEFT_TIME_REQUEST	(5 * HZ)
-/* From a Request to our application's answer. By then the peer has given up. */
+/* Request to our application's answer. By then the peer has given up. */
 #define WEFT_TIME_ANSWER	(60 * HZ)
 /*
- * From our Reply to the frame by which the initiator shows that it is in full operation,
- * if it agreed to one. The initiator sends it at once, and we may not send before.
+ * Our Reply to the initiator's ready-to-receive frame, if one was agreed. The initiator sends it at
+ * once, and we may not send before.
  */
 #define WEFT_TIME_READY		(10 * HZ)
-/* From our FIN to the peer's. */
+/* Our FIN to the peer's. */
 #define WEFT_TIME_CLOSE		(5 * HZ)
-/*
- * From the arrival of the peer's FIN until the receiver has read up to it. A
- * SEND that waits for a receive may hold the receiver up for less than this.
- */
+/* Peer's FIN until the receiver has read up to it. Longer than a SEND may wait for a receive. */
 #define WEFT_TIME_READ_OUT	(15 * HZ)
 
-/* The least number of handshakes that a listener may have under way. */
+/* A listener's limit of handshakes under way is its backlog, and at least this. */
 #define WEFT_MIN_HALF_OPEN	64
 
 enum weft_conn_state {
@@ -62,7 +55,7 @@ enum weft_conn_state {
 	WEFT_CONN_NUM_STATES
 };
 
-/* Events. Of several that are pending, the first in this list is served first. */
+/* Pending events are served in this order. */
 enum weft_conn_event {
 	WEFT_EV_STOP,		/* the device goes away */
 	WEFT_EV_EVICT,		/* given up by its maker or its listener */
@@ -88,41 +81,37 @@ struct weft_listener;
  *	- the device's list, until the state is CLOSED;
  *	- its lane, while it waits there or is served;
  *	- the timer, while it is armed;
- *	- the table of tokens, while our application has not answered a Request; its
- *	  answer takes the reference over with the token;
- *	- the queue pair, from weft_stream_bind() until weft_stream_unbind() gives it
- *	  back.
+ *	- the table of tokens, until our application answers the Request: the answer takes
+ *	  this reference over;
+ *	- the queue pair, between weft_stream_bind() and weft_stream_unbind().
  *	The stream has none: its callbacks end before the state is CLOSED.
  * @user: the connection, as @qp knows it. Fixed
  * @dev: the device; valid until the state is CLOSED
  * @entry: in the device's list, under its conns_lock
- * @lock: protects all fields below that are not marked otherwise. Taken in process
- *	context, before any other lock here. iw_cm's calls wait for it; the lane only
- *	tries it, see weft_conn_unlock()
+ * @lock: protects all fields below that are not marked otherwise. Process context. iw_cm's
+ *	calls wait for it; the lane only tries it, see weft_conn_unlock()
  * @state: see table.c
  * @initiator: this end opened the connection. Fixed
  * @hs: the handshake; NULL when it is over
- * @llp: the stream. Ours: we open or accept it, and close it. Once there is a @dev it is written
- *	under conns_lock as well, under which an operator's look finds it
+ * @llp: the stream, which this connection opens or accepts, and closes. Once there is a @dev,
+ *	written under conns_lock as well, under which an operator's look reads it
  * @qp: the queue pair, from binding to stopping. A reference
  * @qpn: number of @qp, kept after its release; 0 before
  * @streaming: @qp while the stream's callbacks go to it. Under the socket lock
- * @dropping: bytes that the stream receives are dropped. Under the socket lock
- * @cm_id: gets the events of the outcome and the end: set from iw_connect or iw_accept
- *	to the last event. A reference
- * @cm_context: rdma_cm's name for @cm_id, only ever compared. Set with it, under the
- *	device's conns_lock
- * @by_cm: in the device's table by @cm_context, while that is set. Under its conns_lock
- * @listener: NEW and ACCEPTED: gets the event of the Request. A reference. Set before
- *	START
- * @half_open: in the listener's list of handshakes. Under the listeners' lock
- * @token: PENDING: our number in the table of tokens, else 0
+ * @dropping: received bytes are dropped. Under the socket lock
+ * @cm_id: gets the events of the outcome and the end, from iw_connect or iw_accept to the
+ *	last event. A reference
+ * @cm_context: rdma_cm's name for @cm_id, only compared. Set with it, under conns_lock
+ * @by_cm: in the device's table by @cm_context. Under conns_lock
+ * @listener: NEW and ACCEPTED: gets the event of the Request. A reference, set before START
+ * @half_open: in the listener's list of handshakes. Under weft_listen_lock
+ * @token: PENDING: its number in the table of tokens, else 0
  * @peer_closed: STREAMING: the peer's FIN has been noticed
  * @limited: @deadline is valid
- * @deadline: when the state's time is up
+ * @deadline: end of the state's time
  * @events: posted and not yet served, a bit each. Atomic
- * @turn: its place in the lane that serves them: the listening socket's at first, and
- *	from the binding of a queue pair that of the queue pair's owner
+ * @turn: its place in a lane: at first the listening socket's lane or the device's, and from
+ *	the binding of a queue pair that of the queue pair's owner
  * @timer: posts TIMEOUT at @deadline
  *
  * Lock order: @lock, tx.lock of @qp, the socket lock. Handlers of events are called
@@ -133,7 +122,7 @@ struct weft_conn {
 	struct weft_qp_user user;
 	struct weft_device *dev;
 	struct list_head entry;
-	struct weft_baton lock; /* all but what is marked otherwise */
+	struct weft_baton lock; /* all fields that are not marked otherwise */
 	enum weft_conn_state state;
 	bool initiator;
 	struct weft_handshake *hs;
@@ -168,7 +157,7 @@ struct weft_cm_call {
 	int ret;
 };
 
-/* --- conn.c: the connection and its stream --- */
+/* --- conn.c --- */
 
 extern const struct weft_llp_ops weft_conn_stream_ops;
 
@@ -186,24 +175,24 @@ void weft_conn_close(struct weft_conn *conn, bool abort);
 void weft_conn_set_timeouts(struct weft_conn *conn);
 struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn);
 
-/* --- find.c: how it is found, and shown --- */
+/* --- find.c --- */
 
 void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev);
 void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp);
 void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 
-/* --- spread.c: several paths --- */
+/* --- spread.c --- */
 
 int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed);
 
-/* --- token.c: Requests that wait for an answer --- */
+/* --- token.c --- */
 
 int weft_conn_token_add(struct weft_conn *conn);
 void weft_conn_token_drop(struct weft_conn *conn);
 struct weft_conn *weft_conn_token_take(u32 token);
 void weft_conn_token_exit(void);
 
-/* --- cm.c: iw_cm's identifiers and events --- */
+/* --- cm.c --- */
 
 struct net *weft_cm_net(const struct iw_cm_id *id);
 const struct weft_llp_class *weft_cm_class(const struct weft_device *dev,
@@ -243,7 +232,7 @@ enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg);
 
-/* --- table.c: states and events --- */
+/* --- table.c --- */
 
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 		    void *arg);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* iw_cm's operations on connections: connect, accept, reject. */
+/* iw_cm's operations on connections. After an error of connect or accept no event follows. */
 
 #include <linux/errno.h>
 #include <linux/string.h>
@@ -8,15 +8,9 @@
 #include "conn/conn.h"
 #include "conn/internal.h"
 
-/**
- * weft_iw_connect() - iw_cm: open a connection
- * @id: the identifier of the connection, with both addresses
- * @param: the application's wishes
- *
- * Context: process, may sleep.
- * Return: 0 if a CONNECT_REPLY follows. After an error none does: -EADDRNOTAVAIL if the
- * device belongs to another network namespace, -EPERM if the queue pair belongs to another
- * network namespace, and others.
+/*
+ * Opens a connection. Among the errors: -EADDRNOTAVAIL if the device belongs to another network
+ * namespace, -EPERM if the application may not use the queue pair.
  */
 int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -78,15 +72,7 @@ static int cm_answer(enum weft_conn_event event, struct weft_cm_call *call)
 	return call->ret;
 }
 
-/**
- * weft_iw_accept() - iw_cm: accept a connection
- * @id: made by iw_cm from a CONNECT_REQUEST
- * @param: the application's wishes
- *
- * Context: process, may sleep.
- * Return: 0 if ESTABLISHED was sent. After an error no event follows: -EPERM if the queue
- * pair belongs to another network namespace, and others.
- */
+/* Accepts a connection. Among the errors: -EPERM if the application may not use the queue pair. */
 int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
 	struct weft_cm_call call = { .id = id, .param = param };
@@ -94,15 +80,7 @@ int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return cm_answer(WEFT_EV_ACCEPT, &call);
 }
 
-/**
- * weft_iw_reject() - iw_cm: refuse a connection
- * @id: made by iw_cm from a CONNECT_REQUEST
- * @pdata: private data for the peer
- * @pdata_len: bytes of it
- *
- * Context: process, may sleep.
- * Return: 0, or -ECONNRESET if the peer has left.
- */
+/* Refuses a connection. Returns -ECONNRESET if the connection has ended meanwhile. */
 int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
 {
 	struct weft_cm_call call = {

@@ -11,18 +11,17 @@
 
 #include "conn/lane.h"
 
-/* Connections served before the work queues itself again, so that a flush of the queue ends. */
+/* Connections served before the work requeues itself, so that a flush of the workqueue ends. */
 #define WEFT_LANE_BUDGET	64
 
-/* With this many connections in a lane no more are accepted, which would only take memory. */
+/* With this backlog in a lane no more connections are accepted, which would only take memory. */
 #define WEFT_LANE_FULL		WEFT_LANE_BUDGET
 
 /**
  * struct weft_lane - connections that wait to be served
  * @refs: held by its maker, by each connection in it, and by @work while it is
  *	queued or runs
- * @waiting: connections that have events, in the order of service, with a reference on
- *	each. Under lanes_lock
+ * @waiting: connections with events, in the order of service, a reference each. Under lanes_lock
  * @num_waiting: how many. Written under lanes_lock
  * @work: serves them. A work item never runs twice at once, which keeps the order
  */
@@ -35,13 +34,9 @@ struct weft_lane {
 
 struct workqueue_struct *weft_conn_wq;
 
-/*
- * Protects the lists of all lanes, and the lane of each connection. Any context; no lock
- * but a workqueue's is taken under it, and it is held for a few instructions.
- */
+/* Protects the lists of all lanes, and each connection's lane. Only workqueue locks nest inside. */
 static DEFINE_SPINLOCK(lanes_lock);
 
-/* The functions of connections; fixed at load. */
 static const struct weft_turn_ops *turn_ops;
 
 static void lane_free(struct kref *refs)
@@ -49,23 +44,11 @@ static void lane_free(struct kref *refs)
 	kfree(container_of(refs, struct weft_lane, refs));
 }
 
-/**
- * weft_lane_get() - take a reference
- * @lane: lane that the caller has a reference on
- *
- * Context: any.
- */
 void weft_lane_get(struct weft_lane *lane)
 {
 	kref_get(&lane->refs);
 }
 
-/**
- * weft_lane_put() - drop a reference
- * @lane: lane, or NULL
- *
- * Context: any.
- */
 void weft_lane_put(struct weft_lane *lane)
 {
 	if (lane)
@@ -87,7 +70,7 @@ static struct weft_turn *lane_next(struct weft_lane *lane)
 	return turn;
 }
 
-/* Adds a connection that is in no list to its lane. With lanes_lock held. */
+/* Adds a connection that is in no list to its lane. */
 static void lane_add(struct weft_lane *lane, struct weft_turn *turn)
 {
 	lockdep_assert_held(&lanes_lock);
@@ -95,7 +78,6 @@ static void lane_add(struct weft_lane *lane, struct weft_turn *turn)
 	WRITE_ONCE(lane->num_waiting, lane->num_waiting + 1);
 }
 
-/* Has the lane's work run, or run again. Any context. */
 static void lane_start(struct weft_lane *lane)
 {
 	weft_lane_get(lane);
@@ -126,12 +108,6 @@ static void lane_work(struct work_struct *work)
 	weft_lane_put(lane);
 }
 
-/**
- * weft_lane_new() - make a lane
- *
- * Context: process, may sleep.
- * Return: the lane, with a reference for the caller, or NULL.
- */
 struct weft_lane *weft_lane_new(void)
 {
 	struct weft_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL);
@@ -144,13 +120,6 @@ struct weft_lane *weft_lane_new(void)
 	return lane;
 }
 
-/**
- * weft_turn_init() - give a new connection its place
- * @turn: of the connection, which nobody else knows
- * @lane: the lane that serves it, until it is moved
- *
- * Context: any. Takes a reference on @lane, which weft_lane_put() of the turn's lane drops.
- */
 void weft_turn_init(struct weft_turn *turn, struct weft_lane *lane)
 {
 	weft_lane_get(lane);
@@ -158,16 +127,7 @@ void weft_turn_init(struct weft_turn *turn, struct weft_lane *lane)
 	INIT_LIST_HEAD(&turn->entry);
 }
 
-/**
- * weft_lane_move() - have a connection served in another lane
- * @turn: of a connection that the caller has a reference on
- * @lane: the lane that serves it from now on
- *
- * A connection that waits goes to the end of the new lane. If the old lane is serving it
- * now, it finishes that.
- *
- * Context: any.
- */
+/* Moves a connection to the end of another lane. If the old lane is serving it, that goes on. */
 void weft_lane_move(struct weft_turn *turn, struct weft_lane *lane)
 {
 	struct weft_lane *old;
@@ -187,14 +147,7 @@ void weft_lane_move(struct weft_turn *turn, struct weft_lane *lane)
 	weft_lane_put(old);
 }
 
-/**
- * weft_lane_queue() - have a connection served when its turn comes
- * @turn: of a connection that the caller has a reference on
- *
- * If it waits already, it keeps its place.
- *
- * Context: any.
- */
+/* Queues a connection in its lane, unless it waits there already. Any context. */
 void weft_lane_queue(struct weft_turn *turn)
 {
 	unsigned long flags;
@@ -208,65 +161,43 @@ void weft_lane_queue(struct weft_turn *turn)
 	spin_unlock_irqrestore(&lanes_lock, flags);
 }
 
-/**
- * weft_lane_serve_here() - run a connection's queue pair and serve it, in the caller's time
- * @turn: of a connection that the caller has a reference on
+/*
+ * Runs a connection's queue pair and serves the connection, in the caller's time. Returns false if
+ * a lock is taken or there is no queue pair. May sleep.
  *
- * For a process that ends a queue pair of its own: the work is charged to it, and the ends of
- * hundreds of queue pairs do not go through workers, of which each is a further thread that
- * others share the processor with.
- *
- * Context: process, may sleep.
- * Return: true if done; false if a lock is taken or there is no queue pair.
+ * For a process that ends its own queue pair: the process is charged, and hundreds of such ends do
+ * not start as many workers, which would compete with other threads for the processor.
  */
 bool weft_lane_serve_here(struct weft_turn *turn)
 {
 	unsigned int flags;
 	bool served;
 
-	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
+	/* As in lane_work(). */
 	flags = memalloc_noio_save();
 	served = turn_ops->serve_here(turn);
 	memalloc_noio_restore(flags);
 	return served;
 }
 
-/**
- * weft_lane_is_full() - do enough connections wait?
- * @lane: the lane
- *
- * Context: any; the answer may be old.
- * Return: true if no more connections should be accepted now.
- */
+/* Returns true if no more connections should be accepted now. Any context; may be outdated. */
 bool weft_lane_is_full(const struct weft_lane *lane)
 {
 	return READ_ONCE(lane->num_waiting) >= WEFT_LANE_FULL;
 }
 
-/**
- * weft_lane_init() - prepare for lanes
- * @ops: the functions of connections
- *
- * Context: module load.
- * Return: 0 or -ENOMEM.
- */
 int weft_lane_init(const struct weft_turn_ops *ops)
 {
 	turn_ops = ops;
 	/*
-	 * The highest limit of work at once. Work beyond it waits for other work, which
-	 * never waits for a process or a peer, so all of it only waits for processors.
+	 * The highest limit. Work beyond the limit waits for other work, which never waits for a
+	 * process or a peer, so in the end all work waits only for processors.
 	 */
 	weft_conn_wq = alloc_workqueue("weft-conn", WQ_UNBOUND | WQ_MEM_RECLAIM,
 				       WQ_MAX_ACTIVE);
 	return weft_conn_wq ? 0 : -ENOMEM;
 }
 
-/**
- * weft_lane_exit() - undo weft_lane_init()
- *
- * Context: module unload; every connection is gone.
- */
 void weft_lane_exit(void)
 {
 	destroy_workqueue(weft_conn_wq);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lanes: the order in which connections are served.
+ * Lanes: the order in which connections are served. A lane serves its connections one after the
+ * other, in the order of their events, because a program that opens several (perftest does) may
+ * expect the peer to see them in that order.
  *
- * Connections of one lane are served one after the other, in the order of their
- * events, since a program that opens several may expect that the peer sees them in
- * that order (perftest does). Lanes are served beside each other, so that no process
- * waits for the work of another. A process has a lane for each device that it opened. A
- * listening socket has one for its connections, until they have queue pairs. And the
- * consumers in the kernel share one for each device. So a flood at a port, or thousands of
- * queue pairs of a process that fail at once, delay only that port or that process.
+ * Lanes run in parallel, so that a flood at a port, or a process whose queue pairs all fail at
+ * once, delays nobody else. A process has a lane for each device it opened, a listening socket one
+ * for connections without queue pairs, and the kernel's consumers one for each device.
  */
 #ifndef WEFT_LANE_H
 #define WEFT_LANE_H
@@ -20,21 +18,16 @@ struct weft_lane;
 struct workqueue_struct;
 
 /**
- * struct weft_turn - a connection's place in a lane; part of the connection
+ * struct weft_turn - a connection's place in a lane, used by lane.c alone
  * @entry: in the lane's list, while there are events
  * @lane: the lane that serves it. A reference
- *
- * Only lane.c uses both.
  */
 struct weft_turn {
 	struct list_head entry;
 	struct weft_lane *lane;
 };
 
-/*
- * How a lane takes and drops a reference on a connection, and serves it in its turn. @serve_here
- * is weft_lane_serve_here().
- */
+/* How a lane references and serves a connection; @serve_here is for weft_lane_serve_here(). */
 struct weft_turn_ops {
 	void (*get)(struct weft_turn *turn);
 	void (*put)(struct weft_turn *turn);

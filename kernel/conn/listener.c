@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Listeners: the event of a Request, and the connections that still wait for theirs. */
+/* Listeners: the event of a Request, and the connections whose Request is awaited. */
 
 #include <linux/lockdep.h>
 #include <linux/slab.h>
@@ -16,21 +16,12 @@ static void listener_free(struct kref *refs)
 	kfree(container_of(refs, struct weft_listener, refs));
 }
 
-/* Drops a reference. Any context. */
 void weft_listener_put(struct weft_listener *listener)
 {
 	kref_put(&listener->refs, listener_free);
 }
 
-/**
- * weft_listener_find() - find the listener of a cm_id of rdma_cm's
- * @dev: device
- * @cm_context: the cm_id
- * @half_open: result: handshakes under way
- *
- * Context: process, may sleep.
- * Return: true if there is one.
- */
+/* Returns true if rdma_cm's cm_id has a listener. @half_open: its handshakes under way. */
 bool weft_listener_find(struct weft_device *dev, const void *cm_context,
 			u32 *half_open)
 {
@@ -49,7 +40,7 @@ bool weft_listener_find(struct weft_device *dev, const void *cm_context,
 	return found;
 }
 
-/* Returns one of a device's listeners that are in use, or NULL. With weft_listen_lock held. */
+/* Returns a listener of the device that is in use, or NULL. */
 struct weft_listener *weft_listener_any(struct weft_device *dev)
 {
 	struct weft_listener *listener;
@@ -62,8 +53,8 @@ struct weft_listener *weft_listener_any(struct weft_device *dev)
 }
 
 /*
- * Gives up the oldest handshake if there are too many, so that peers that connect and then
- * send nothing do not keep others out.
+ * If there are too many handshakes, gives the oldest up: a peer that connects and then sends
+ * nothing must not keep others out.
  */
 static void listener_make_room(struct weft_listener *listener)
 {
@@ -78,13 +69,7 @@ static void listener_make_room(struct weft_listener *listener)
 	weft_conn_post(oldest, WEFT_EV_EVICT);
 }
 
-/**
- * weft_listener_add() - have a new connection wait for its Request here
- * @listener: gets the event of the Request
- * @conn: connection in NEW
- *
- * Context: process, weft_listen_lock held.
- */
+/* Has a connection in NEW wait for its Request. */
 void weft_listener_add(struct weft_listener *listener, struct weft_conn *conn)
 {
 	lockdep_assert_held(&weft_listen_lock);
@@ -95,12 +80,7 @@ void weft_listener_add(struct weft_listener *listener, struct weft_conn *conn)
 	listener->num_half_open++;
 }
 
-/**
- * weft_listener_evict() - give up every connection whose Request is awaited
- * @listener: a listener that is taken out of use
- *
- * Context: process, weft_listen_lock held.
- */
+/* Gives up every connection whose Request is awaited. */
 void weft_listener_evict(struct weft_listener *listener)
 {
 	struct weft_conn *conn, *next;
@@ -113,12 +93,7 @@ void weft_listener_evict(struct weft_listener *listener)
 	listener->num_half_open = 0;
 }
 
-/**
- * weft_listener_leave() - take a connection off its listener
- * @conn: connection
- *
- * Context: process, @conn->lock held. Harmless when repeated.
- */
+/* Takes a connection off its listener, if it still has one. */
 void weft_listener_leave(struct weft_conn *conn)
 {
 	struct weft_listener *listener = conn->listener;
@@ -136,15 +111,7 @@ void weft_listener_leave(struct weft_conn *conn)
 	weft_listener_put(listener);
 }
 
-/**
- * weft_listener_deliver() - announce a connection request
- * @conn: connection that came through a listener
- * @event: the announcement
- *
- * Context: process, @conn->lock held.
- * Return: 0, -ECONNABORTED if nobody listens any more, or iw_cm's error if its queue is
- * full.
- */
+/* Announces a Request. Returns 0, -ECONNABORTED if nobody listens any more, or iw_cm's error. */
 int weft_listener_deliver(struct weft_conn *conn, struct iw_cm_event *event)
 {
 	struct weft_listener *listener = conn->listener;

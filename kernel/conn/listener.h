@@ -15,8 +15,7 @@ struct weft_device;
 
 /**
  * struct weft_listener - one iw_cm listener
- * @refs: held by the cm_id, until it is destroyed, and by every connection
- *	that is to be announced
+ * @refs: of the cm_id, until it is destroyed, and of each connection yet to be announced
  * @entry: in the port's list
  * @by_cm: in the device's table by rdma_cm's cm_id, while @id is set
  * @dev: the device of its connections; valid while @id is set
@@ -42,8 +41,7 @@ struct weft_listener {
 
 /*
  * Lock order: a connection's mutex, weft_listen_lock, then a device's conns_lock or a lane's.
- * Process context. It is a spinlock so that its holder is not preempted, since lanes and
- * ports wait for it.
+ * Process context. A spinlock, so that its holder is not preempted while lanes and ports wait.
  */
 extern spinlock_t weft_listen_lock;
 

@@ -2,17 +2,9 @@
 /*
  * Listening sockets, which listeners share, and iw_cm's operations on listeners.
  *
- * A listener's socket is in the application's network namespace, never in the device's. So
- * an application takes a port of its own namespace only, and its traffic passes the
- * addresses and the firewall of that namespace.
- *
- * For an application that listens on every address, or on one of lo's, rdma_cm
- * makes one listener per device of the machine, all with the same address and
- * port, which share one socket. Each connection has to be assigned to one of the devices:
- * to the one whose Ethernet device has the local address of the connection. If none has,
- * to the one with the MAC address of the Ethernet device that has it. rdma_cm compares MAC
- * addresses, too, and an ipvlan device in a container has that of the host's device. A
- * connection that belongs to no listener is dropped.
+ * A socket is in the application's network namespace, never in the device's, so that its ports,
+ * addresses and firewall are those of the application. For a wildcard or loopback address rdma_cm
+ * makes one listener for each device of the machine, and these share a socket.
  */
 
 #include <linux/etherdevice.h>
@@ -27,28 +19,26 @@
 #include "conn/internal.h"
 #include "conn/listener.h"
 
-/* Connections accepted before other work gets a turn. */
 #define ACCEPT_BUDGET	32
-/* How soon to try again when memory was short, since no event follows. */
+/* Retry delay when memory was short, because no event follows. */
 #define ACCEPT_RETRY	(HZ / 10 + 1)
 
 /**
  * struct listen_port - a listening socket
  * @entry: in the table of ports, under weft_listen_lock
  * @net: the socket's namespace, which rdma_cm's identifiers of @listeners hold
- * @addr: where it listens
- * @class: the class of lower layer that its connections have
+ * @addr: the address it listens on
+ * @class: the class of stream that its connections have
  * @v6only: an IPv6 wildcard takes no IPv4 connections
- * @listeners: its listeners. Under weft_listen_lock; empty while the port ends
+ * @listeners: under weft_listen_lock; empty while the port ends
  * @llp: the socket. Only the work uses it, until @ended
  * @ended: the work no longer touches @llp
  * @lane: serves accepted connections until they have queue pairs. A reference
  * @work: accepts; delayed when memory or sockets were short
  *
  * Made with its first listener, and entered in the table when its socket listens. The last
- * listener that leaves ends the work, closes the socket, takes the port off the table and
- * frees it. Until then a new listener of the same address waits, because the socket still has
- * the address.
+ * listener that leaves frees it. Until then a new listener of the same address waits, because
+ * the socket still has the address.
  */
 struct listen_port {
 	struct hlist_node entry;
@@ -63,20 +53,15 @@ struct listen_port {
 	struct delayed_work work;
 };
 
-/*
- * Ports by weft_addr_hash(), under weft_listen_lock. In a list, a program with 20000 ports made
- * everybody who listens wait.
- */
+/* A hash, because in a list a program with 20000 ports made every other listener wait. */
 static DEFINE_HASHTABLE(ports, 10);
 
-/* Woken whenever a port is off the table. */
 static DECLARE_WAIT_QUEUE_HEAD(port_gone);
 
-/* --- accepting --- */
-
 /*
- * Returns the listener of a connection with the local address @local, or NULL if there is none or
- * the last one has ended meanwhile. With weft_listen_lock held.
+ * Returns the listener for a connection at @local: that of the Ethernet device with the address,
+ * else one with that device's MAC address. rdma_cm compares MAC addresses too, and an ipvlan device
+ * in a container has that of the host's device. NULL: drop the connection.
  */
 static struct weft_listener *port_choose(struct listen_port *port,
 					 const struct sockaddr_storage *local)
@@ -108,9 +93,8 @@ static struct weft_listener *port_choose(struct listen_port *port,
 }
 
 /*
- * Accepts a connection. Returns 0; -EAGAIN if there is none, or the port ends; -ECONNABORTED if
- * it was reset; or another error, such as -ENOMEM, after which to try again later. Only the
- * port's work calls it.
+ * Accepts a connection. Returns 0; -EAGAIN if there is none, or the port ends; -ECONNABORTED if it
+ * was reset; or an error after which to retry later, such as -ENOMEM.
  */
 static int port_accept_one(struct listen_port *port)
 {
@@ -141,9 +125,12 @@ static int port_accept_one(struct listen_port *port)
 		weft_listener_add(listener, conn);
 		weft_conn_attach(conn, listener->dev);
 	}
-	/* A lane may serve either event, and with EVICT end the connection, before this returns. */
+	/*
+	 * A lane may serve these events before this function returns, and EVICT ends the
+	 * connection.
+	 */
 	weft_conn_get(conn);
-	/* The Request may be here already, so that it is read before those of later connections. */
+	/* The Request may be here already. Read it before those of later connections. */
 	weft_conn_post(conn, WEFT_EV_READABLE);
 	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);
 	spin_unlock(&weft_listen_lock);
@@ -160,7 +147,7 @@ static void port_work(struct work_struct *work)
 	int ret = 0;
 
 	flags = memalloc_noio_save(); /* as in lane_work() */
-	/* Continue behind a connection that was reset before it was accepted. */
+	/* Go on after a connection that was reset before it was accepted. */
 	while (budget-- && (!ret || ret == -ECONNABORTED))
 		ret = weft_lane_is_full(port->lane) ? -EBUSY : port_accept_one(port);
 	memalloc_noio_restore(flags);
@@ -188,23 +175,20 @@ static const struct weft_llp_ops port_ops = {
 	.changed = port_news,
 };
 
-/* --- ports --- */
-
 /*
- * Ends the work, closes the socket and frees the port, which has no listener. Called without
- * weft_listen_lock. No lock keeps the work from the socket, since a worker could wait for
- * a holder that is throttled; @ended does.
+ * Ends the work, closes the socket and frees a port without listeners. May sleep. @ended, not a
+ * lock, keeps the work off the socket, because a worker could wait for a throttled lock holder.
  */
 static void port_free(struct listen_port *port)
 {
 	WRITE_ONCE(port->ended, true);
-	/* Callbacks may still queue the work, which does nothing now, until the close. */
+	/* Until the close, callbacks may still queue the work, which does nothing now. */
 	cancel_delayed_work_sync(&port->work);
 	if (port->llp)
 		weft_llp_close(port->llp, true);
 	cancel_delayed_work_sync(&port->work);
 	spin_lock(&weft_listen_lock);
-	hash_del(&port->entry); /* which does nothing if it never listened */
+	hash_del(&port->entry); /* does nothing if it never listened */
 	spin_unlock(&weft_listen_lock);
 	wake_up_all(&port_gone);
 	weft_lane_put(port->lane);
@@ -248,9 +232,8 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 }
 
 /*
- * Adds the listener to a port that listeners of other devices use already. Returns 0,
- * -ENOENT if there is no such port, -EAGAIN if it ends, or -EADDRINUSE if its address cannot be
- * shared. With weft_listen_lock held.
+ * Adds the listener to an existing port. Returns 0, -ENOENT if there is none, -EAGAIN if it is
+ * ending, or -EADDRINUSE if its address cannot be shared.
  */
 static int port_join(struct weft_listener *listener, struct net *net)
 {
@@ -280,9 +263,6 @@ static int port_join(struct weft_listener *listener, struct net *net)
 	return -ENOENT;
 }
 
-/* --- listeners --- */
-
-/* Publishes a listener whose port is in the table. */
 static void listener_enter(struct weft_listener *listener)
 {
 	struct iw_cm_id *id = listener->id;
@@ -293,10 +273,7 @@ static void listener_enter(struct weft_listener *listener)
 	hash_add(listener->dev->listeners_by_cm, &listener->by_cm, (unsigned long)id->context);
 }
 
-/*
- * Makes a port for the listener. The lock is not held while the socket is opened, so
- * connections may come before the port is in the table.
- */
+/* Opens the socket without the lock, so connections may come before the port is in the table. */
 static int port_make(struct weft_listener *listener, struct net *net)
 {
 	struct listen_port *port = port_new(net, listener->id);
@@ -318,7 +295,6 @@ static int port_make(struct weft_listener *listener, struct net *net)
 	return 0;
 }
 
-/* Publishes the listener if it can join a port; as port_join(). */
 static int listener_join(struct weft_listener *listener, struct net *net)
 {
 	int ret;
@@ -331,7 +307,6 @@ static int listener_join(struct weft_listener *listener, struct net *net)
 	return ret;
 }
 
-/* Makes a listener, and opens a socket for it or finds one to share. */
 static int listener_open(struct weft_device *dev, struct net *net,
 			 struct iw_cm_id *id, int backlog)
 {
@@ -348,11 +323,11 @@ static int listener_open(struct weft_device *dev, struct net *net,
 	listener->max_half_open = max(backlog, WEFT_MIN_HALF_OPEN);
 
 	/*
-	 * A device that is enabled is asked once: without this, it stays deaf if the last listener
-	 * of another device ends meanwhile.
+	 * A device that is being enabled is asked only once. If it did not wait here for a port
+	 * that is ending, it would stay without the connections of that application.
 	 */
 	wait_event(port_gone, (ret = listener_join(listener, net)) != -EAGAIN);
-	/* Of two calls at once for one address, TCP lets only one have it. */
+	/* If two calls for one address get here, TCP lets only one have it. */
 	if (ret == -ENOENT)
 		ret = port_make(listener, net);
 	if (ret)
@@ -360,27 +335,14 @@ static int listener_open(struct weft_device *dev, struct net *net,
 	return ret;
 }
 
-/**
- * weft_iw_create_listen() - iw_cm: listen
- * @id: the listening identifier, with the address
- * @backlog: how many Requests iw_cm queues; never 0
+/*
+ * iw_cm: listens. In three cases the listener gets no socket, and the call still succeeds:
  *
- * Three kinds of listeners are made without a socket, deaf, and have no
- * provider_data:
- *
- * - Where each device belongs to one network namespace, rdma_cm still asks every
- *   device of the machine to listen for an application in any of them.
- * - While the device is being enabled, rdma_cm has it listen for every
- *   application that listens on all addresses already. If one of these calls failed,
- *   rdma_cm would not use the device at all. Any user could so take devices from others,
- *   by listening on a port that is in use.
- * - A device of another namespace can serve the application only through an ipvlan
- *   device or the like. If its port is taken, by another driver's listener for the same
- *   application for example, the application shall not lose its own devices.
- *
- * Context: process, may sleep.
- * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL for an application that may not use
- * the device, -ENOMEM, or the socket's error.
+ * - For a shared address rdma_cm asks every device, also those of other namespaces.
+ * - While a device is being enabled, rdma_cm has it listen for every application. If one call
+ *   failed, rdma_cm would not use the device, so any user could disable it by taking a port.
+ * - A device of another namespace is of use only through ipvlan or the like. If its port is
+ *   taken, the application must not lose its own devices.
  */
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 {
@@ -404,8 +366,8 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 }
 
 /*
- * Takes a listener out of use. Returns its port, for the caller to free without the lock,
- * or NULL if other listeners use it. With weft_listen_lock held.
+ * Takes a listener out of use. Returns its port for the caller to free without the lock, or NULL if
+ * other listeners use the port.
  */
 static struct listen_port *listener_detach(struct weft_listener *listener)
 {
@@ -423,15 +385,7 @@ static struct listen_port *listener_detach(struct weft_listener *listener)
 	return list_empty(&port->listeners) ? port : NULL;
 }
 
-/**
- * weft_iw_destroy_listen() - iw_cm: listen no longer
- * @id: as given to weft_iw_create_listen()
- *
- * Connections that were announced before are kept.
- *
- * Context: process, may sleep.
- * Return: 0.
- */
+/* iw_cm: listens no longer. Connections that were announced are kept. */
 int weft_iw_destroy_listen(struct iw_cm_id *id)
 {
 	struct weft_listener *listener = id->provider_data;
@@ -450,14 +404,7 @@ int weft_iw_destroy_listen(struct iw_cm_id *id)
 	return 0;
 }
 
-/**
- * weft_listener_stop_all() - take a device's listeners out of use
- * @dev: device
- *
- * weft_iw_destroy_listen() will free them.
- *
- * Context: process, may sleep.
- */
+/* Takes all listeners out of use; weft_iw_destroy_listen() frees them. May sleep. */
 void weft_listener_stop_all(struct weft_device *dev)
 {
 	struct weft_listener *listener;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The accepting end of a connection: the peer's Request, our application's answer, our
- * Reply. The handlers of ACCEPTED and PENDING, called by table.c.
+ * The accepting end of a connection: the peer's Request, our application's answer, our Reply.
+ * table.c calls the handlers.
  */
 
 #include <linux/errno.h>
@@ -13,7 +13,7 @@
 #include "conn/listener.h"
 #include "pair/qp.h"
 
-/* Makes the Reply to the peer's Request, as weft_mpa_answer(). Logs a lack of CRCs. */
+/* As weft_mpa_answer(), and logs a lack of CRCs. */
 static int cm_reply(struct weft_conn *conn,
 		    const struct weft_mpa_policy *policy, u16 private_len,
 		    struct weft_mpa_frame *reply, struct weft_mpa_agreed *agreed)
@@ -27,9 +27,8 @@ static int cm_reply(struct weft_conn *conn,
 }
 
 /*
- * Refuses the peer by a Reject with a FIN behind it. TCP waits for the peer's FIN without
- * us, and limits how many sockets do so. Thousands of refused peers that never close thus
- * cost us no more than those sockets.
+ * Refuses the peer by a Reject with a FIN behind it. TCP waits for the peer's FIN without us, and
+ * limits the number of such sockets, so thousands of refused peers that never close cost no more.
  */
 static enum weft_conn_state refuse(struct weft_conn *conn,
 				   const void *private_data, u16 private_len)
@@ -44,7 +43,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 	reply.markers = false;
 	reply.extended = false;
 	reply.paths = false;
-	/* A failure means that the stream is dead or memory is short for long. */
+	/* If this fails, the stream is dead or memory is short for long. */
 	weft_handshake_send(conn->llp, &reply, private_data);
 	trace_weft_mpa_frame(conn, &reply, true);
 	weft_conn_drop_unread(conn);
@@ -52,16 +51,9 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 	return WEFT_CONN_CLOSED;
 }
 
-/**
- * weft_cm_request() - some of the Request may be here
- * @conn: connection in ACCEPTED
- * @arg: unused
- *
- * A Request that no answer of the application could grant is refused here with a Reject,
- * such as one for no CRCs where they are required.
- *
- * Context: process, @conn->lock held.
- * Return: ACCEPTED (not yet), PENDING or CLOSED.
+/*
+ * ACCEPTED: reads the Request, as far as it has come, and announces it. Refuses it at once if no
+ * answer could grant it, such as one for no CRCs where CRCs are required.
  */
 enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 {
@@ -92,20 +84,12 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 	event.ord = weft_cm_rd(hs->peer.enhanced ? hs->peer.ord :
 						 WEFT_MPA_RD_UNSET);
 	weft_cm_private(&event, hs);
-	/* It fails if the listener is gone or its backlog is full. */
+	/* Fails if the listener is gone or its backlog is full. */
 	if (weft_listener_deliver(conn, &event))
 		return refuse(conn, NULL, 0);
 	return WEFT_CONN_PENDING;
 }
 
-/**
- * weft_cm_no_answer() - our application takes too long
- * @conn: connection in PENDING
- * @arg: unused
- *
- * Context: process, @conn->lock held.
- * Return: CLOSED.
- */
 enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg)
 {
 	lockdep_assert_held(&conn->lock.mutex);
@@ -113,14 +97,6 @@ enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg)
 	return refuse(conn, NULL, 0);
 }
 
-/**
- * weft_cm_reject() - our application refuses
- * @conn: connection in PENDING
- * @arg: struct weft_cm_call
- *
- * Context: process, @conn->lock held.
- * Return: CLOSED.
- */
 enum weft_conn_state weft_cm_reject(struct weft_conn *conn, void *arg)
 {
 	struct weft_cm_call *call = arg;
@@ -130,7 +106,7 @@ enum weft_conn_state weft_cm_reject(struct weft_conn *conn, void *arg)
 	return refuse(conn, call->private_data, call->private_len);
 }
 
-/* Sends the Reply, and gives the stream to the queue pair, whose tx.lock is held. */
+/* Sends the Reply and gives the stream to the queue pair. */
 static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_call *call,
 					 const struct weft_mpa_frame *reply,
 					 const struct weft_mpa_agreed *agreed)
@@ -138,7 +114,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
 
 	lockdep_assert_held(&conn->qp->tx.lock.mutex);
-	/* The Reply first, since FPDUs of the queue pair must follow it. */
+	/* The Reply first, because FPDUs of the queue pair must follow it. */
 	call->ret = weft_handshake_send(conn->llp, reply, call->param->private_data);
 	if (!call->ret)
 		trace_weft_mpa_frame(conn, reply, true);
@@ -154,7 +130,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 	conn->cm_id = call->id;
 	conn->cm_id->add_ref(conn->cm_id);
 	weft_conn_set_context(conn, call->id->context);
-	/* As in tell_reply(). */
+	/* A dead stream has no addresses. */
 	if (weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
 		event.local_addr = call->id->m_local_addr;
 		event.remote_addr = call->id->m_remote_addr;
@@ -165,16 +141,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 	return WEFT_CONN_STREAMING;
 }
 
-/**
- * weft_cm_accept() - our application accepts
- * @conn: connection in PENDING
- * @arg: struct weft_cm_call
- *
- * iw_cm does not try a failed accept again, so the peer gets a Reject.
- *
- * Context: process, @conn->lock held.
- * Return: STREAMING or CLOSED.
- */
+/* Accepts. iw_cm does not retry a failed accept, so after an error the peer gets a Reject. */
 enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 {
 	struct weft_cm_call *call = arg;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The step between a handshake and the data, if both ends have several paths. */
+/* Between handshake and data: the stream becomes the first of several paths. */
 
 #include <linux/err.h>
 #include <linux/lockdep.h>
@@ -8,15 +8,9 @@
 #include "conn/internal.h"
 #include "llp/paths.h"
 
-/**
- * weft_conn_spread() - let the stream be the first of several paths, if that was agreed
- * @conn: connection whose handshake is over
- * @agreed: the terms that the handshake settled; what follows for the queue pair
- *
- * Frames of paths have the CRCs, so that those of the queue pair have none.
- *
- * Context: process, @conn->lock held.
- * Return: 0 or -ENOMEM.
+/*
+ * If the handshake agreed on several paths, makes the stream the first of them. Then CRCs are on
+ * the frames of the paths, and @agreed has none for the queue pair. Returns 0 or -ENOMEM.
  */
 int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
 {
@@ -34,7 +28,7 @@ int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
 	lockdep_assert_held(&conn->lock.mutex);
 	if (!agreed->paths)
 		return 0;
-	/* Not to be shown any more, because the stream of several paths may end it at once. */
+	/* Hide it from operators, because the stream of several paths may end it at once. */
 	weft_conn_set_llp(conn, NULL);
 	llp = weft_paths_begin(first, &terms, &weft_conn_stream_ops, conn);
 	weft_conn_set_llp(conn, IS_ERR(llp) ? first : llp);

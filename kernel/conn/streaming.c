@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The end of a connection whose queue pair has had the stream: the handlers of STREAMING
- * and CLOSING. table.c calls them with the connection's mutex and, with a queue pair, its
- * tx.lock.
- */
+/* The end of a connection whose queue pair has had the stream. table.c calls the handlers. */
 #include "base/weft.h"
 #include "conn/internal.h"
 #include "tx/tx.h"
 
 /*
- * Ends streaming from this end. Messages that have come are delivered, and the receives that
- * are left are flushed at once, since a local disconnect does not wait for messages of the
- * peer. CLOSING still reads and drops the peer's bytes up to its FIN: closing a socket with
- * unread bytes sends a reset, which may reach the peer before our last message, such as a
- * Terminate.
+ * Ends streaming from this end. Messages that have come are delivered. The receives that are left
+ * are flushed, because a local disconnect does not wait for messages of the peer. CLOSING drops the
+ * peer's bytes up to its FIN, because closing a socket with unread bytes sends a reset, which may
+ * reach the peer before our last message, such as a Terminate.
  */
 enum weft_conn_state weft_streaming_qp_ended(struct weft_conn *conn, void *arg)
 {
@@ -25,10 +20,9 @@ enum weft_conn_state weft_streaming_qp_ended(struct weft_conn *conn, void *arg)
 }
 
 /*
- * Ends streaming from the peer's end. iWARP has no half-open streams, so nobody will read
- * the bytes that TCP has not sent yet, and a reset drops them. Otherwise, if hundreds of
- * connections ended at once, as those of a peer that is killed, TCP would keep the
- * processor busy with all their bytes.
+ * Ends streaming from the peer's end. iWARP has no half-open streams, so nobody will read bytes
+ * that TCP has not sent yet, and a reset drops them. Without the reset, a killed peer with hundreds
+ * of connections would keep TCP busy with all their bytes.
  */
 enum weft_conn_state weft_streaming_peer_closed(struct weft_conn *conn, void *arg)
 {
@@ -38,7 +32,7 @@ enum weft_conn_state weft_streaming_peer_closed(struct weft_conn *conn, void *ar
 	return WEFT_CONN_CLOSED;
 }
 
-/* Ends streaming, since the stream broke or the peer took too long. */
+/* The stream broke, or the peer took too long. */
 enum weft_conn_state weft_streaming_broken(struct weft_conn *conn, void *arg)
 {
 	weft_conn_release_qp(conn);
@@ -65,8 +59,8 @@ enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg)
 }
 
 /*
- * Ends streaming if we wait for the peer: for the bytes before its FIN, or for the frame
- * after which we may send. If not, the timer is no longer needed.
+ * Ends streaming if the peer is late: with the bytes before its FIN, or with the frame after which
+ * we may send. Else the timer is no longer needed.
  */
 enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg)
 {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of a connection's states and events.
+ * The states and events of a connection.
  *
- * An accept or reject is stepped through by iw_cm's caller, a posted event by the
- * connection's lane or by the process that ends its own queue pair, all under the
- * connection's mutex. weft_conn_step() looks the handler up and moves to the state that the
- * handler returns; nothing else changes the state.
- *
- * A lane waits neither for the mutex nor for the queue pair's tx.lock, since a throttled
- * thread may hold them for long. The holder has the connection served again when it lets
- * the lock go.
+ * The connection's lane serves posted events, as does a process that ends its own queue pair; a
+ * caller of iw_cm serves its accept or reject. Only weft_conn_step() changes the state. A lane
+ * waits neither for the mutex nor for the queue pair's tx.lock, because a throttled thread may hold
+ * them for long; the thread starts the lane when it unlocks.
  */
 
 #include <linux/lockdep.h>
@@ -22,10 +18,9 @@
 #include "conn/internal.h"
 #include "conn/listener.h"
 
-/* How often a connection is served in a row, if its events post others. */
+/* Rounds of a connection in a row, if its events post others. */
 #define WEFT_CONN_ROUNDS	4
 
-/* Woken whenever a connection leaves its device's list. */
 static DECLARE_WAIT_QUEUE_HEAD(conn_ended);
 
 static enum weft_conn_state on_start(struct weft_conn *conn, void *arg)
@@ -36,7 +31,6 @@ static enum weft_conn_state on_start(struct weft_conn *conn, void *arg)
 	return WEFT_CONN_ACCEPTED;
 }
 
-/* Closes a connection that only the peer knows of. */
 static enum weft_conn_state on_drop(struct weft_conn *conn, void *arg)
 {
 	weft_conn_close(conn, true);
@@ -69,9 +63,9 @@ static enum weft_conn_state on_pending_changed(struct weft_conn *conn,
 }
 
 /*
- * The table; the comments name the states that a handler may return. If a cell is missing,
- * the event is ignored in that state, as one that was posted for an earlier state. Every
- * state has a way out on STOP and on TIMEOUT, STREAMING only while it waits for the peer.
+ * Comments name the states that a handler may return. An event without a handler is stale, and
+ * ignored. Every state but CLOSED ends on STOP. Every state that waits for the peer or the
+ * application ends on TIMEOUT, too.
  */
 static const weft_conn_handler
 handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
@@ -99,7 +93,7 @@ handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
 		[WEFT_EV_QP_CLOSING] = weft_cm_qp_gone,		/* CLOSED */
 	},
 	[WEFT_CONN_ACCEPTED] = {
-		/* PENDING; CLOSED: refused, too */
+		/* PENDING; CLOSED, also if refused */
 		[WEFT_EV_READABLE] = weft_cm_request,
 		[WEFT_EV_CHANGED] = weft_cm_request,
 		[WEFT_EV_TIMEOUT] = on_no_request,		/* CLOSED */
@@ -158,7 +152,6 @@ static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
 	WRITE_ONCE(conn->state, next);
 	weft_conn_set_timer(conn, times[next]);
 
-	/* Drop the things that only earlier states need. */
 	if (next != WEFT_CONN_ACCEPTED)
 		weft_listener_leave(conn);
 	if (next != WEFT_CONN_PENDING)
@@ -184,14 +177,7 @@ static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
 	weft_conn_post(conn, WEFT_EV_CHANGED);
 }
 
-/**
- * weft_conn_step() - let an event happen
- * @conn: connection that the caller has a reference on
- * @event: the event
- * @arg: for its handler
- *
- * Context: process, @conn->lock held; may sleep.
- */
+/* Serves one event; @arg is for its handler. May sleep. */
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 		    void *arg)
 {
@@ -209,9 +195,9 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
 }
 
 /*
- * Takes the locks under which events happen, or leaves word at the one that is taken: then the lane
- * is started when that is free. Returns true if it has them; @qp is the connection's queue pair with
- * a reference, since a handler may let go of it, or NULL.
+ * Takes the locks under which events are served, or leaves word at the one that is taken, whose
+ * holder then starts the lane. @qp: the connection's queue pair or NULL; with a reference, because
+ * a handler may release it.
  */
 static bool conn_trylock(struct weft_conn *conn, struct weft_qp **qp)
 {
@@ -227,7 +213,7 @@ static bool conn_trylock(struct weft_conn *conn, struct weft_qp **qp)
 	return true;
 }
 
-/* Serves what was posted, and what that posts, and lets the locks of conn_trylock() go. */
+/* Serves the posted events and those they post, and unlocks. */
 static void conn_finish(struct weft_conn *conn, struct weft_qp *qp)
 {
 	int rounds = WEFT_CONN_ROUNDS, event;
@@ -246,15 +232,7 @@ static void conn_finish(struct weft_conn *conn, struct weft_qp *qp)
 	weft_conn_unlock(conn);
 }
 
-/**
- * weft_conn_serve() - serve the events that were posted
- * @conn: connection whose turn it is, with a reference
- *
- * Waits for no lock that a thread of a process may hold. If one is taken, its holder has the
- * connection served again.
- *
- * Context: process, in the work of a lane.
- */
+/* Serves the posted events in the work of a lane; the caller has a reference. */
 void weft_conn_serve(struct weft_conn *conn)
 {
 	struct weft_qp *qp;
@@ -276,8 +254,6 @@ static bool conn_serve_here(struct weft_conn *conn)
 	return qp;
 }
 
-/* --- of a device, and of the module --- */
-
 static bool conn_none(struct weft_device *dev)
 {
 	bool none;
@@ -288,11 +264,9 @@ static bool conn_none(struct weft_device *dev)
 	return none;
 }
 
-/**
- * weft_conn_stop_all() - end every connection and listener of a device
- * @dev: device; nobody begins new ones
- *
- * Context: process, sleeps until none of them is left and no work of theirs runs.
+/*
+ * Ends every connection and listener of a device, to which nobody adds new ones. Sleeps until none
+ * of their work runs.
  */
 void weft_conn_stop_all(struct weft_device *dev)
 {
@@ -336,22 +310,11 @@ static const struct weft_turn_ops turn_ops = {
 	.serve_here = turn_serve_here,
 };
 
-/**
- * weft_conn_init() - prepare for connections
- *
- * Context: module load.
- * Return: 0 or -ENOMEM.
- */
 int weft_conn_init(void)
 {
 	return weft_lane_init(&turn_ops);
 }
 
-/**
- * weft_conn_exit() - undo weft_conn_init()
- *
- * Context: module unload; every device has been stopped.
- */
 void weft_conn_exit(void)
 {
 	weft_lane_exit();

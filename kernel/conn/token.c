@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests that our application has yet to answer. iw_cm silently drops the event of a
- * Request if its listener goes away or memory is short. So the event carries a number, not
- * a pointer with a reference, and if no answer comes the connection's timeout ends it.
+ * Requests that our application has yet to answer. If its listener goes away or memory is short,
+ * iw_cm silently drops the event of a Request. So the event carries a number and not a pointer with
+ * a reference, and if no answer comes, the connection's timeout ends it.
  */
 #include <linux/lockdep.h>
 #include <linux/xarray.h>
@@ -12,12 +12,8 @@
 static DEFINE_XARRAY_ALLOC1(tokens);
 static u32 next_token;
 
-/**
- * weft_conn_token_add() - enter a connection in the table, with a new number
- * @conn: connection
- *
- * Context: process, @conn->lock held. The table holds a reference.
- * Return: 0 and the number in @conn->token, or -ENOMEM, -EBUSY.
+/*
+ * Enters a connection in the table under a new number, @conn->token. The table takes a reference.
  */
 int weft_conn_token_add(struct weft_conn *conn)
 {
@@ -35,12 +31,6 @@ int weft_conn_token_add(struct weft_conn *conn)
 	return 0;
 }
 
-/**
- * weft_conn_token_drop() - take a connection off the table
- * @conn: connection
- *
- * Context: process, @conn->lock held. Harmless if it was taken or dropped.
- */
 void weft_conn_token_drop(struct weft_conn *conn)
 {
 	lockdep_assert_held(&conn->lock.mutex);
@@ -51,19 +41,12 @@ void weft_conn_token_drop(struct weft_conn *conn)
 	conn->token = 0;
 }
 
-/**
- * weft_conn_token_take() - find a connection by its number, and take it off the table
- * @token: the number
- *
- * Context: process, no connection's mutex held.
- * Return: the connection with the table's reference, now the caller's, or NULL.
- */
+/* Takes the connection of a number, with its reference, off the table. */
 struct weft_conn *weft_conn_token_take(u32 token)
 {
 	return token ? xa_erase(&tokens, token) : NULL;
 }
 
-/* Ends the table. Module unload; no connection is left. */
 void weft_conn_token_exit(void)
 {
 	xa_destroy(&tokens);

@@ -44,12 +44,12 @@
 /* Every device, from before it is registered until it is freed. */
 static LIST_HEAD(devices);
 
-static DEFINE_MUTEX(devices_lock); /* of devices; inside the rtnl lock */
+static DEFINE_MUTEX(devices_lock); /* protects devices; taken inside the rtnl lock */
 
 /*
- * Remembers the task that enables the device. The core does so when the device is
- * registered or moved to another namespace, and makes it known to its clients in this
- * task. It has no call for the end of that.
+ * Remembers the task that enables the device. The core calls this when it registers the device or
+ * moves it to another namespace, and then tells its clients of the device in the same task. The
+ * core makes no call at the end of that.
  */
 static int enable_driver(struct ib_device *ib)
 {
@@ -59,7 +59,7 @@ static int enable_driver(struct ib_device *ib)
 	return 0;
 }
 
-/* Forgets the task that enable_driver() remembered, if it is the calling one. */
+/* Forgets the task that enable_driver() remembered, if that is the calling task. */
 static void device_enabled(struct weft_device *dev)
 {
 	struct pid *self = task_pid(current);
@@ -68,7 +68,7 @@ static void device_enabled(struct weft_device *dev)
 		put_pid(self);
 }
 
-/* Frees the device's parts, when the core holds nothing on it any more. */
+/* Frees the parts of a device that the core no longer uses. */
 static void device_dealloc(struct ib_device *ib)
 {
 	struct weft_device *dev = to_weft_device(ib);
@@ -173,8 +173,8 @@ static const struct ib_device_ops device_ops = {
 };
 
 /*
- * Returns true if the RDMA core knows the Ethernet device below one of ours. Newer kernels
- * note it with the GID and find a device by it; older ones have only the MAC address.
+ * Returns true if the RDMA core knows the Ethernet device below one of ours. Newer kernels note the
+ * Ethernet device with the GID and find an RDMA device by it; older ones have only the MAC address.
  */
 static bool core_knows_netdev(struct weft_device *dev)
 {
@@ -193,8 +193,8 @@ static bool core_knows_netdev(struct weft_device *dev)
 }
 
 /*
- * Returns another device that rdma_cm could not tell from this one, or NULL. It has the
- * same MAC address, as VLANs, bonds and bridges have that of a device below, and the same
+ * Returns another device that rdma_cm could not tell from this one, or NULL. The other device has
+ * the same MAC address, as VLANs, bonds and bridges have that of a lower device, and the same
  * programs see both. With devices_lock held.
  */
 static struct weft_device *device_namesake(struct net_device *netdev)
@@ -213,19 +213,14 @@ static struct weft_device *device_namesake(struct net_device *netdev)
 }
 
 /*
- * Returns 0 if a device with this name can connect. Otherwise the log says why not. iw_cm refuses
+ * Returns 0 if a device with this name can connect; otherwise the log has the reason. iw_cm refuses
  * each connect and listen on a device with a longer name, and rdma_cm then refuses all programs
- * that listen on every address, on the other devices of the host as well. `rdma dev set` can
- * still give a device such a name.
- *
- * The other limits of iw_cm and rdma_cm below which a device is dead:
- * - the Ethernet device's name, of which iw_cm keeps as many bytes as Linux;
- * - an Ethernet MAC address, of which rdma_cm makes the GID: netdev_check();
- * - a MAC address that no other device of the namespace has: device_namesake();
- * - GUID and node type: weft_device_create() sets both.
+ * that listen on every address, on the other devices of the host as well. `rdma dev set` can still
+ * give a device such a name.
  */
 static int name_check(const char *name)
 {
+	/* Of the Ethernet device's name iw_cm keeps as many bytes as Linux. */
 	BUILD_BUG_ON(IFNAMSIZ > IWPM_IFNAME_SIZE);
 	if (strlen(name) < IWPM_DEVNAME_SIZE)
 		return 0;
@@ -235,7 +230,8 @@ static int name_check(const char *name)
 }
 
 /*
- * Returns 0 if a network device can carry one of ours. Otherwise the log says why not. With
+ * Returns 0 if a network device can carry one of ours; otherwise the log has the reason. rdma_cm
+ * makes the GID of an Ethernet MAC address, which no other device of the namespace may have. With
  * devices_lock held.
  */
 static int netdev_check(struct net_device *netdev)
@@ -269,7 +265,7 @@ static int netdev_check(struct net_device *netdev)
 	return 0;
 }
 
-/* Enters a new device in the list of devices, if its Ethernet device is fit. */
+/* Adds a new device to the list of devices, if its Ethernet device is fit. */
 static int device_enter(struct weft_device *dev)
 {
 	int ret;
@@ -308,8 +304,8 @@ static void port_update(struct weft_device *dev)
 }
 
 /*
- * Makes up for events of the Ethernet device that came before the notifier could find the
- * new device: it may have gone, changed, or moved to another namespace.
+ * Catches up with events of the Ethernet device that came before the notifier could find the new
+ * RDMA device: the Ethernet device may have gone, changed, or moved to another namespace.
  */
 static void device_recheck(struct net_device *netdev, struct net *net)
 {
@@ -333,15 +329,14 @@ static void device_recheck(struct net_device *netdev, struct net *net)
 /**
  * weft_device_create() - put an RDMA device on an Ethernet device
  * @name: its name
- * @netdev: the Ethernet device
+ * @netdev: the Ethernet device, on which the caller holds a reference
  *
- * The caller holds a reference on @netdev. If RDMA devices belong to one namespace each,
- * the new one belongs to that of its Ethernet device.
+ * If each RDMA device belongs to one namespace, the new one belongs to that of @netdev.
  *
- * Context: process, may sleep; the rtnl lock is not held.
+ * Context: process, may sleep; takes the rtnl lock.
  * Return: 0; -ENAMETOOLONG; -EEXIST if the name is in use or @netdev carries a device already;
- * -EOPNOTSUPP or -EADDRNOTAVAIL if @netdev cannot carry one; -EADDRINUSE if another
- * device has the same MAC address; -ENOMEM.
+ * -EOPNOTSUPP or -EADDRNOTAVAIL if @netdev cannot carry one; -EADDRINUSE if another device has the
+ * same MAC address; -ENOMEM.
  */
 int weft_device_create(const char *name, struct net_device *netdev)
 {
@@ -369,6 +364,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	weft_settings_init(&dev->settings);
 	weft_tallies_init(&dev->tallies);
 
+	/* iw_cm and rdma_cm cannot use a device without node type and GUID. */
 	dev->ib.node_type = RDMA_NODE_RNIC;
 	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, netdev->dev_addr);
 	dev->ib.phys_port_cnt = 1;
@@ -381,16 +377,16 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		sizeof(dev->ib.node_desc));
 	ib_set_device_ops(&dev->ib, &device_ops);
 	/*
-	 * The core sets the first two: its own, and device_group. The third is for counters of a
-	 * whole device, of which there are none; the fourth ends the array. An array of another
-	 * length would have other places.
+	 * The core sets the first two groups: its own, and device_group. The third is for counters
+	 * of a whole device, of which Weft has none; the fourth ends the array. In an array of
+	 * another length the groups would have other places.
 	 */
 	BUILD_BUG_ON(ARRAY_SIZE(dev->ib.groups) != 4);
 	dev->ib.groups[2] = &weft_kind_group;
-	/* Created in the first namespace, it is seen from here unless the mode is exclusive. */
+	/* The core made it in the first namespace; unless the mode is exclusive, @net sees it. */
 	if (!rdma_dev_access_netns(&dev->ib, net))
 		write_pnet(&dev->ib.coredev.rdma_net, net);
-	/* From here on device_dealloc() has an end for each of these that is there. */
+	/* From here on device_dealloc() undoes each of these that was done. */
 	dev_hold(netdev);
 	dev->counters = alloc_percpu(struct weft_counters);
 	dev->lane = weft_lane_new();
@@ -404,11 +400,11 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		ib_dealloc_device(&dev->ib);
 	else
 		device_recheck(netdev, net);
-	/* The core says -ENFILE for a name in use, which would puzzle the reader. */
+	/* The core returns -ENFILE for a name in use, which would puzzle an operator. */
 	return ret == -ENFILE ? -EEXIST : ret;
 }
 
-/* Warns of a MAC address that was changed to one in use, which is too late to refuse. */
+/* Warns if a MAC address was changed to one in use: it is too late to refuse the change. */
 static void warn_namesake(struct net_device *netdev)
 {
 	struct weft_device *other;
@@ -422,9 +418,9 @@ static void warn_namesake(struct net_device *netdev)
 }
 
 /*
- * Follows a change of the Ethernet device. If it moves to another namespace, it is
- * unregistered in the old one, where the sockets are. So the RDMA device ends, and can be
- * added again in the new namespace. The rtnl lock is held.
+ * Follows a change of the Ethernet device. A move to another namespace unregisters the Ethernet
+ * device in the old one, where the sockets are. So the RDMA device ends, and can be added again in
+ * the new namespace. With the rtnl lock held.
  */
 static int netdev_event(struct notifier_block *nb, unsigned long what,
 			void *info)
@@ -463,7 +459,7 @@ int weft_device_init(void)
 	return register_netdevice_notifier(&netdev_notifier);
 }
 
-/* Ends every device. Sleeps until everything on them is gone. */
+/* Ends every device, and sleeps until nothing on the devices is left. */
 void weft_device_exit(void)
 {
 	unregister_netdevice_notifier(&netdev_notifier);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Performance Management: the counters, in the form in which the RDMA core wants those of
- * `ports/1/counters`.
+ * Performance Management: the counters, in the form of the RDMA core's `ports/1/counters`.
  *
- * The core asks by a management datagram (MAD) that it makes itself, and shows the files only
- * for a driver that answers. Prometheus' node_exporter reads bytes and packets nowhere else.
- * iWARP has no MADs on the wire, and the port does not claim to have any (rdma_cap_ib_mad()),
- * so ib_mad and ib_umad let it be: nobody but the core's own code calls this.
+ * The core asks by a management datagram (MAD) of its own, and shows the files only for a driver
+ * that answers. Prometheus' node_exporter reads bytes and packets nowhere else. iWARP has no MADs
+ * on the wire and the port claims none (rdma_cap_ib_mad()), so ib_mad and ib_umad ignore the port:
+ * only the core calls this.
  */
 #include <linux/minmax.h>
 #include <rdma/ib_mad.h>
@@ -21,7 +20,7 @@
 /* PortSelect that means all ports. */
 #define ALL_PORTS	0xff
 
-/* A counter of 32 bits, or 16, stays at its end instead of starting again. */
+/* A counter of 32 or 16 bits saturates instead of wrapping around. */
 static __be32 held32(u64 value)
 {
 	return cpu_to_be32(min_t(u64, value, U32_MAX));
@@ -43,7 +42,7 @@ static u64 words(const struct weft_device *dev, enum weft_counter which)
 	return counter(dev, which) / 4;
 }
 
-/* Says that there are counters of 64 bits. */
+/* Announces counters of 64 bits. */
 static void answer_class(struct ib_class_port_info *info)
 {
 	info->base_version = IB_MGMT_BASE_VERSION;
@@ -51,7 +50,7 @@ static void answer_class(struct ib_class_port_info *info)
 	info->capability_mask = IB_PMA_CLASS_CAP_EXT_WIDTH;
 }
 
-/* What TCP hides, or Ethernet does not have, is 0. */
+/* Errors that TCP hides, and counts that Ethernet does not have, are 0. */
 static void answer_counters(const struct weft_device *dev, struct ib_pma_portcounters *c)
 {
 	c->port_select = 1;
@@ -97,17 +96,16 @@ static u16 answer(const struct weft_device *dev, __be16 attr_id, u8 select, void
  * weft_process_mad() - answer a question for the port's counters
  * @ib: the device
  * @flags: ignored
- * @port: the port that is asked, 1
- * @wc: ignored, as no question comes from the network; may be NULL
+ * @port: the port, 1
+ * @wc: ignored, because no question comes from the network; may be NULL
  * @grh: the same
  * @in: the question
  * @out: the answer
  * @out_size: its size, which stays
  * @out_pkey: ignored
  *
- * Context: process.
- * Return: IB_MAD_RESULT_SUCCESS, with IB_MAD_RESULT_REPLY if there is an answer: nothing
- * answers a question of another class or version, or one that would change something.
+ * Return: IB_MAD_RESULT_SUCCESS, with IB_MAD_RESULT_REPLY if there is an answer. A question of
+ * another class or version, or one that would change something, gets none.
  */
 int weft_process_mad(struct ib_device *ib, int flags, u32 port, const struct ib_wc *wc,
 		     const struct ib_grh *grh, const struct ib_mad *in, struct ib_mad *out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The counters, as the RDMA core asks for those of `ports/1/counters`. */
+/* The counters, in the form of the RDMA core's `ports/1/counters`. */
 #ifndef WEFT_MAD_H
 #define WEFT_MAD_H
 

@@ -78,7 +78,7 @@ static void __exit weft_exit(void)
 	weft_dmabuf_exit();
 	weft_loan_exit();
 	free_workqueues();
-	rcu_barrier(); /* regions may still be on their way out */
+	rcu_barrier(); /* RCU may still have regions to free */
 }
 
 module_init(weft_init);

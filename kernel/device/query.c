@@ -23,12 +23,12 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	if (udata && (udata->inlen || udata->outlen))
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
-	/* Three numbers of 16 bits each, as the library takes them apart. */
+	/* Three numbers of 16 bits each, as the library expects. */
 	if (sscanf(WEFT_VERSION, "%u.%u.%u", &major, &minor, &patch) == 3)
 		attr->fw_ver = (u64)major << 32 | minor << 16 | patch;
 	attr->sys_image_guid = ib->node_guid;
 	attr->vendor_id = WEFT_DRIVER_ID & 0xffffff;
-	attr->max_mr_size = (u64)UINT_MAX << PAGE_SHIFT; /* what can be pinned at a time */
+	attr->max_mr_size = (u64)UINT_MAX << PAGE_SHIFT; /* the most that can be pinned at a time */
 	attr->page_size_cap = ~(u64)(SZ_4K - 1);
 	attr->max_qp = WEFT_MAX_QP;
 	attr->max_qp_wr = WEFT_MAX_QP_WR;
@@ -82,7 +82,7 @@ int weft_query_port(struct ib_device *ib, u32 port,
 	attr->max_msg_sz = WEFT_MAX_MSG;
 	ret = ib_get_eth_speed(ib, port, &attr->active_speed,
 			       &attr->active_width);
-	/* An Ethernet device that is being removed has no speed, and ours will follow. */
+	/* An Ethernet device under removal has no speed, and the RDMA device will follow. */
 	return ret == -ENODEV ? 0 : ret;
 }
 
@@ -95,7 +95,7 @@ int weft_port_immutable(struct ib_device *ib, u32 port,
 	return 0;
 }
 
-/* The one GID is the MAC address: that is how rdma_cm finds an iWARP device. */
+/* The one GID is the MAC address, by which rdma_cm finds an iWARP device. */
 int weft_query_gid(struct ib_device *ib, u32 port, int index,
 		   union ib_gid *gid)
 {

@@ -2,9 +2,9 @@
 /*
  * The fields of `rdma -dd res show` that only this driver knows.
  *
- * They are a snapshot, read without the locks of the data path, so that an operator's look
- * disturbs nothing. The core keeps the objects from being freed meanwhile, but we may have
- * destroyed a queue pair or completion queue already.
+ * The fields are a snapshot, read without the locks of the data path, so that an operator disturbs
+ * nothing. The core keeps the objects from being freed meanwhile, but Weft may have destroyed a
+ * queue pair or completion queue already.
  */
 #include <linux/capability.h>
 #include <linux/inet.h>
@@ -96,7 +96,7 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 	struct weft_conn_info *info = kmalloc(sizeof(*info), GFP_KERNEL);
 	int ret = 0;
 
-	/* Without memory for them there are no fields. */
+	/* Without memory, show no fields. */
 	if (!info) {
 		weft_conn_put(conn);
 		return 0;
@@ -114,14 +114,14 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 }
 
 /*
- * What the data path writes meanwhile, under locks that are not taken here: any value that it
- * had is good enough to be shown.
+ * Reads a word that the data path writes meanwhile, under locks that are not taken here. Any value
+ * that the word had is good enough to show.
  */
 #define glance(value)	data_race(READ_ONCE(value))
 
 /*
- * Adds the agreed terms and the progress of both directions, once data has flowed. All of them
- * lie in the queue pair itself: what it points to may be freed meanwhile.
+ * Adds the agreed terms and the progress of both directions, once data can flow. All of them lie in
+ * the queue pair itself, because the objects behind its pointers may be freed meanwhile.
  */
 static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 {
@@ -157,7 +157,7 @@ static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 	bool flows;
 
 	spin_lock_irq(&qp->lock);
-	/* Earlier there is no agreement to show: it is written before this state is set. */
+	/* The agreement is written before this state is set: earlier there is none to show. */
 	flows = weft_qp_state(qp) == IB_QPS_RTS || qp->llp;
 	if (qp->user) {
 		conn = to_weft_conn(qp->user);
@@ -235,9 +235,9 @@ int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 }
 
 /*
- * Reads a region that may change meanwhile: it may lose its pages and all its references. Its
- * address is the process's own by default, from which another user could tell where that has its
- * memory, so only an administrator is shown it, as the core does with keys.
+ * Reads a region that may lose its pages and all its references meanwhile. By default its address
+ * is the process's own, from which another user could learn that process's memory layout. So only
+ * an administrator sees the address, as with the core's keys.
  */
 static int put_mr(struct sk_buff *msg, const struct weft_mr *mr)
 {

@@ -7,13 +7,13 @@
 #include "device/stats.h"
 #include "verbs/tally.h"
 
-/* rnr_stalls once more, under the name that monitoring knows. */
+/* rnr_stalls once more, under the name that monitoring tools know. */
 #define OUT_OF_BUFFER	WEFT_NUM_COUNTERS
 #define NUM_SHOWN	(WEFT_NUM_COUNTERS + 1)
 
 /*
- * The names of the counters, which docs/weft.7 explains. The last of them are those of other
- * drivers, where their meaning fits, since node_exporter of Prometheus reads these alone.
+ * The names of the counters, which docs/weft.7 explains. The last ones are names of other drivers,
+ * where the meaning fits, because Prometheus' node_exporter reads only those names.
  */
 static const struct rdma_stat_desc descs[NUM_SHOWN] = {
 	[WEFT_CNT_TX_FPDUS].name = "tx_fpdus",
@@ -59,7 +59,7 @@ static const struct rdma_stat_desc descs[NUM_SHOWN] = {
 	[OUT_OF_BUFFER].name = "out_of_buffer",
 };
 
-/* What queue pairs count themselves, by the name that it has for the port. */
+/* The port's counter for each count that queue pairs keep themselves. */
 static const enum weft_counter tallied[WEFT_NUM_TALLIED] = {
 	[WEFT_TALLIED_TX_FPDUS] = WEFT_CNT_TX_FPDUS,
 	[WEFT_TALLIED_TX_BYTES] = WEFT_CNT_TX_BYTES,
@@ -88,13 +88,12 @@ struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port)
  * @port: the port; 0, the device as a whole, has none
  * @index: ignored: all are filled in
  *
- * To what is told here the core adds, when it shows it, what queue pairs have counted that are or
- * were bound to a counter. Those are among ours, so they are taken out first; which may
- * leave a number below 0, until the core adds. What is added is read later than what is taken out,
- * that later than the port's own, and a queue pair counts before the port does: so no number
- * that is shown is less than the one before.
+ * Before the core shows a value, it adds the counts of all queue pairs that are or were bound to a
+ * counter. The port's counters include those counts, so they are subtracted here, and a value may
+ * be below 0 until the core adds. No shown value is less than the one before: the port's counters
+ * are read first, then the counts to subtract, then those that the core adds, and a queue pair
+ * counts before the port does.
  *
- * Context: process, @stats locked by the core.
  * Return: how many counters there are, or -EINVAL.
  */
 int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
@@ -116,11 +115,11 @@ int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 }
 
 /**
- * weft_counter_alloc_stats() - allocate room for what a counter of queue pairs shows
+ * weft_counter_alloc_stats() - allocate room for the values of a counter of queue pairs
  * @counter: the counter, which is new
  *
- * It has the numbers of a port, since the core adds them up by their place; those which a queue
- * pair does not count are not shown.
+ * The counter has all values of a port, because the core adds values up by their place. Values
+ * that a queue pair does not count are not shown.
  *
  * Context: process.
  * Return: the room, which the core frees, or NULL.
@@ -139,11 +138,11 @@ struct rdma_hw_stats *weft_counter_alloc_stats(struct rdma_counter *counter)
 }
 
 /**
- * weft_counter_update_stats() - fill in what a counter of queue pairs shows
- * @counter: the counter
+ * weft_counter_update_stats() - fill in the values of a counter of queue pairs
+ * @counter: the counter, which the core has locked
  *
- * Context: process; the core has the counter's lock.
- * Return: 0, or -EINVAL: it is about to go.
+ * Context: process.
+ * Return: 0, or -EINVAL if the counter is about to go.
  */
 int weft_counter_update_stats(struct rdma_counter *counter)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Settings as text: those of a device in /sys/class/infiniband/DEVICE/weft, and the defaults
- * of new devices as module parameters; and the files that say what kind of device it is.
+ * Settings as text: those of a device in /sys/class/infiniband/DEVICE/weft, and the defaults of new
+ * devices as module parameters; and the files that name the kind of the device.
  */
 #include <linux/device.h>
 #include <linux/module.h>
@@ -19,13 +19,13 @@
 #define WEFT_MAX_TEXT		64
 
 /**
- * struct weft_setting_rule - what a setting's value can be
+ * struct weft_setting_rule - the values that a setting can have
  * @words: names of the values from 0 on, or of the bits of a set
  * @num_words: how many
  * @set: the value is a set of bits
  * @range: the value is the first and the last of a range of ports, or 0
  * @min: least value that can be given as a number
- * @max: greatest
+ * @max: greatest value that can be given as a number
  */
 struct weft_setting_rule {
 	const char *const *words;
@@ -208,7 +208,7 @@ static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *a
 	return at;
 }
 
-/* Takes entries with white space or commas between; none empties the list. */
+/* Takes entries with white space or commas between them; no entry empties the list. */
 static ssize_t fpdu_peers_store(struct device *device, struct device_attribute *attr,
 				const char *text, size_t len)
 {
@@ -257,7 +257,7 @@ const struct attribute_group weft_settings_group = {
 	.attrs = settings_attrs,
 };
 
-/* --- what kind of device it is --- */
+/* --- the kind of a device --- */
 
 static ssize_t kind_show(struct device *device, struct device_attribute *attr, char *text)
 {

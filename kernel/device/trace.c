@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Where the tracepoints of trace.h are defined. */
+/* Defines the tracepoints of trace.h. */
 #include "base/limit.h"
 #include "base/weft.h"
 #include "conn/internal.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The messages of a lower layer that has messages; see arrivals.h. */
 #include <linux/minmax.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -8,17 +7,10 @@
 #include "llp/arrivals.h"
 #include "wire/ddp.h"
 
-/* How far ahead of the gap a number may be. */
+/* Numbers that are this far from the gap, or farther, count as behind or as too far ahead. */
 #define ARRIVALS_AHEAD	0x8000U
 
-/**
- * weft_arrivals_init() - prepare for a new stream
- * @arrivals: zeroed
- * @turn: number of the message that comes first
- * @max: the most memory of messages before a gap is closed
- *
- * Context: any.
- */
+/* @arrivals is zeroed; @turn is the number of the first message. */
 void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max)
 {
 	xa_init(&arrivals->by_number);
@@ -27,15 +19,9 @@ void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max)
 	arrivals->max = max;
 }
 
-/**
- * weft_arrival_new() - make a message that is to be received
- * @room: bytes of it
- *
- * The active memory cgroup pays for it.
- *
- * Context: as weft_payer_alloc().
- * Return: the message with @room bytes of length, the caller's until weft_arrivals_add(), and
- * freed by kfree(); or NULL.
+/*
+ * Allocates a message of @room bytes, charged to the active memory cgroup. Until
+ * weft_arrivals_add() succeeds the caller owns it and frees it by kfree(). NULL: no memory.
  */
 struct weft_arrival *weft_arrival_new(u32 room)
 {
@@ -50,7 +36,6 @@ struct weft_arrival *weft_arrival_new(u32 room)
 	return arrival;
 }
 
-/* The memory that a message takes. */
 static u32 arrival_size(const struct weft_arrival *arrival)
 {
 	u32 len = arrival->placed ? min_t(u32, arrival->len, WEFT_DDP_MAX_LEN) : arrival->len;
@@ -59,14 +44,13 @@ static u32 arrival_size(const struct weft_arrival *arrival)
 }
 
 /**
- * weft_arrivals_add() - a message has come
+ * weft_arrivals_add() - keep a message that has come
  * @arrivals: the messages of its stream
- * @arrival: the message, its number set; owned by @arrivals on success
- * @flags: how to allocate
+ * @arrival: the message with its number; owned by @arrivals on success
+ * @flags: for the allocation of an index entry
  *
- * Context: as @flags say; as with all of these, one call at a time.
- * Return: 0; -EEXIST if it has come before; -ERANGE if its number is too far ahead; -ENOBUFS if
- * too much is held already; -ENOMEM.
+ * Return: 0; -EEXIST: it has come before; -ERANGE: its number is too far ahead; -ENOBUFS: it is
+ * behind the gap, and the limit is reached; -ENOMEM.
  */
 int weft_arrivals_add(struct weft_arrivals *arrivals, struct weft_arrival *arrival, gfp_t flags)
 {
@@ -93,12 +77,7 @@ int weft_arrivals_add(struct weft_arrivals *arrivals, struct weft_arrival *arriv
 	return 0;
 }
 
-/**
- * weft_arrivals_pass() - the message whose turn it is was taken
- * @arrivals: the messages; weft_arrivals_turn() is not NULL
- *
- * Context: any; as with all of these, one call at a time.
- */
+/* Frees the message that weft_arrivals_turn() has returned. */
 void weft_arrivals_pass(struct weft_arrivals *arrivals)
 {
 	struct weft_arrival *arrival = xa_erase(&arrivals->by_number, arrivals->turn);
@@ -109,9 +88,9 @@ void weft_arrivals_pass(struct weft_arrivals *arrivals)
 }
 
 /*
- * Forgets the payload of a message that was placed. Without memory for the rest alone the message
- * is kept as it is, and placed once more in its turn; if it passed for a small one, a peer could
- * have more memory held than @max says.
+ * Frees the payload of a placed message. Without memory for a copy of the header the message
+ * stays as it is, and is placed again in its turn. It must not count as small then, because a
+ * peer could have more memory held than @max says.
  */
 static void arrival_placed(struct weft_arrivals *arrivals, struct weft_arrival *arrival)
 {
@@ -127,14 +106,7 @@ static void arrival_placed(struct weft_arrivals *arrivals, struct weft_arrival *
 	kfree(arrival);
 }
 
-/**
- * weft_arrivals_offer() - have messages placed that have come before their turn
- * @arrivals: the messages
- * @placer: called once for each of them that is behind the gap
- * @ctx: for @placer
- *
- * Context: any; as with all of these, one call at a time.
- */
+/* Offers each segment behind the gap to @placer, once. */
 void weft_arrivals_offer(struct weft_arrivals *arrivals, weft_arrival_placer placer, void *ctx)
 {
 	struct weft_arrival *arrival;
@@ -148,14 +120,7 @@ void weft_arrivals_offer(struct weft_arrivals *arrivals, weft_arrival_placer pla
 	}
 }
 
-/**
- * weft_arrivals_drop() - drop all messages
- * @arrivals: the messages; none is added any more
- *
- * Harmless when repeated.
- *
- * Context: any; as with all of these, one call at a time.
- */
+/* Drops all messages. Harmless when repeated. */
 void weft_arrivals_drop(struct weft_arrivals *arrivals)
 {
 	struct weft_arrival *arrival;

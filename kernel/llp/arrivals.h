@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The messages of a lower layer that has messages, from their arrival to the turn of each.
- * They are numbered in the order in which they were sent, and may come in another. One that
- * comes before its turn can be placed at once, and is then kept without its payload.
+ * Messages of a lower layer that keeps boundaries, from their arrival to their turn. They are
+ * numbered in the order in which the peer sent them, and may arrive in another. The payload of
+ * an early message can be placed at once; its header alone is then kept.
  */
 #ifndef WEFT_LLP_ARRIVALS_H
 #define WEFT_LLP_ARRIVALS_H
@@ -12,10 +12,10 @@
 
 /**
  * struct weft_arrival - a message that has come
- * @number: its place in the order in which messages were sent
- * @len: its length, in bytes
- * @control: the lower layer's own; else a DDP segment
- * @placed: its payload was placed. Only WEFT_DDP_MAX_LEN bytes of @data are sure to be here
+ * @number: its place in the order of sending
+ * @len: its length in bytes
+ * @control: a message of the lower layer itself, not a DDP segment
+ * @placed: its payload was placed; @data has at most WEFT_DDP_MAX_LEN bytes
  * @data: its bytes; a private copy
  */
 struct weft_arrival {
@@ -28,14 +28,14 @@ struct weft_arrival {
 
 /**
  * struct weft_arrivals - the messages of a stream that have come and were not taken
- * @by_number: the messages; those marked WEFT_ARRIVAL_NEW were not offered for early placement
+ * @by_number: the messages; the mark WEFT_ARRIVAL_NEW: not yet offered for early placement
  * @turn: number of the message that is taken next
- * @gap: the first number behind @turn whose message has not come
- * @max: with so many bytes of memory held, nothing behind @gap is taken any more
+ * @gap: number of the first missing message, from @turn on
+ * @max: limit of @held for messages behind @gap
  * @held: bytes of memory that the messages take
- * @most: the most that they ever took
+ * @most: the maximum that @held has had
  *
- * Protected by the stream's lock. @most is read without it, to be shown.
+ * Protected by the stream's lock; @most is read without it for statistics.
  */
 struct weft_arrivals {
 	struct xarray by_number;
@@ -48,7 +48,7 @@ struct weft_arrivals {
 
 #define WEFT_ARRIVAL_NEW	XA_MARK_1
 
-/* Places the payload of a message before its turn. Returns true if all of it is placed. */
+/* Places the payload of an early message. Returns true if all of it is placed. */
 typedef bool (*weft_arrival_placer)(void *ctx, const struct weft_arrival *arrival);
 
 void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max);
@@ -58,7 +58,7 @@ void weft_arrivals_pass(struct weft_arrivals *arrivals);
 void weft_arrivals_offer(struct weft_arrivals *arrivals, weft_arrival_placer placer, void *ctx);
 void weft_arrivals_drop(struct weft_arrivals *arrivals);
 
-/* Returns the message whose turn it is, or NULL if that has not come. */
+/* Returns the message whose turn it is, or NULL if it has not come. */
 static inline struct weft_arrival *weft_arrivals_turn(struct weft_arrivals *arrivals)
 {
 	if (arrivals->turn == arrivals->gap)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Classes of lower layers: the functions that an ordered byte stream below MPA must have.
- * TCP is one (tcp.h), SCTP another (sctp.h). Users of streams include llp.h, which calls these
- * functions.
+ * Classes of lower layers: the functions that an ordered byte stream below MPA must have. TCP
+ * (tcp.h), SCTP (sctp.h) and several paths (paths.h) are classes. Users of streams include llp.h.
  */
 #ifndef WEFT_LLP_CLASS_H
 #define WEFT_LLP_CLASS_H
@@ -20,12 +19,11 @@ struct weft_llp;
 /**
  * struct weft_llp_ops - events of a stream, for its owner
  * @readable: bytes, or the end of the stream, can be read
- * @writable: a send that found no room may be tried again
- * @changed: the connection was made, ended or failed; ask weft_llp_state().
- *	On a listener: a connection can be accepted
+ * @writable: a send that found no room can be retried
+ * @changed: a connection was made, ended or failed (weft_llp_state()), or a listener can accept one
  *
- * All run with the stream's lock held, in softirq or in a process that releases the lock.
- * They may neither sleep nor close the stream.
+ * Called under the stream's lock (but for a listener of TCP), in softirq or in a process that
+ * releases the lock. They may neither sleep nor close the stream.
  */
 struct weft_llp_ops {
 	void (*readable)(struct weft_llp *llp);
@@ -36,42 +34,39 @@ struct weft_llp_ops {
 enum weft_llp_state {
 	WEFT_LLP_CONNECTING,
 	WEFT_LLP_OPEN,		/* both directions */
-	WEFT_LLP_PEER_CLOSED,	/* the peer's FIN is here (data may precede it) */
+	WEFT_LLP_PEER_CLOSED,	/* the peer's FIN has arrived (data may precede it) */
 	WEFT_LLP_DEAD,		/* reset, timed out or fully closed */
 };
 
-/*
- * Hands the actor one packet buffer after the other. The actor returns how
- * many of the @len bytes from @offset it took; less than @len ends the walk.
- */
+/* Takes bytes of one packet buffer, and returns how many; fewer than @len end the walk. */
 typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
 			      u32 len);
 
 /**
  * struct weft_llp_flow - the functions of a class while data flows
- * @lock: take the stream's lock, which for TCP is the socket lock. Process context
- * @unlock: let it go; packets that arrived meanwhile are received now
- * @assert_locked: warn, in kernels that check locks, if the caller does not hold it
- * @resume: have the readable event come soon. Any context, without the lock
- * @emss: the effective segment size, a multiple of four
- * @train: bytes of whole segments that the largest packet buffer holds
- * @room: bytes left in the segment of the next byte, a multiple of four
- * @portion: how many bytes to hand over at once
+ * @lock: take the stream's lock (TCP: the socket lock). Process context
+ * @unlock: release the lock; packets that arrived meanwhile are received now
+ * @assert_locked: warn, in kernels that check locks, if the caller does not hold the lock
+ * @resume: raise the readable event soon, even without new bytes. Any context
+ * @emss: the effective segment size, a multiple of four, at least WEFT_MIN_EMSS
+ * @train: bytes of the whole segments in the largest packet buffer, not 0. With or without the lock
+ * @room: bytes left in the segment of the next byte, 1 to @emss, a multiple of four
+ * @portion: number of bytes to hand over at once, 1 to @len
  * @want_space: ask for the writable event; false if there is room already
- * @end_segment: the next byte starts a packet buffer of its own
- * @send_page: take bytes of a page without copying them, with a reference of its own
- * @may_lend: true if pages can be sent without a copy
+ * @end_segment: let the next byte start a packet buffer of its own
+ * @send_page: take bytes of a page without a copy; the stream takes its own reference
+ * @may_lend: true if pages can be sent without a copy. With or without the lock
  * @lend: send pages without a copy
- * @ended: true if no bytes will come but those that can be read now
- * @unsent: true if some bytes that were taken are not sent yet. Any context
+ * @ended: true if the peer ended the stream, and only bytes that are here can be read
+ * @unsent: true if some bytes that the stream took are unsent. Any context
  * @at_end: true if the stream ended and all of it was read
- * @read: hand packet buffers to the actor, which takes bytes of them. With messages: drop them
- * @look: as @read, but nothing is taken. NULL with messages
+ * @read: hand packet buffers to the actor, which takes bytes. With messages: drop them
+ * @look: as @read, but take nothing. NULL with messages
  * @await: set how many bytes are wanted before the readable event
- * @full: true if no more bytes can come unless some are read. NULL with messages
+ * @full: true if no more bytes can arrive unless some are read. NULL with messages
  *
- * Unless said otherwise, the caller holds the stream's lock, or is called by the stream.
- * Only @lock, @unlock, @send_page and @lend may sleep. llp.h says more about each.
+ * Unless marked otherwise, the caller holds the stream's lock, or is called by the stream. Only
+ * @lock, @unlock, @send_page and @lend may sleep.
  */
 struct weft_llp_flow {
 	void (*lock)(struct weft_llp *llp);
@@ -99,12 +94,12 @@ struct weft_llp_flow {
 };
 
 /**
- * struct weft_llp_flight - what a stream has under way
- * @una: number of the first byte that the peer's host has not acknowledged. Numbers wrap
- * @end: number behind the last byte that the stream was given
- * @window: how many bytes it sends before one is acknowledged
- * @rtt_us: after how many microseconds a byte is acknowledged
- * @rto: after how many jiffies without one the stream sends again
+ * struct weft_llp_flight - data that a stream has under way
+ * @una: number of the first byte that the peer has not acknowledged. Numbers wrap
+ * @end: number after the last byte that the stream was given
+ * @window: bytes that it sends before one is acknowledged
+ * @rtt_us: microseconds until a byte is acknowledged
+ * @rto: retransmission timeout in jiffies
  */
 struct weft_llp_flight {
 	u32 una;
@@ -115,13 +110,13 @@ struct weft_llp_flight {
 };
 
 /**
- * struct weft_llp_path - what is asked of a stream that is one of several paths (paths.h)
- * @adopt: let it have another owner; events from before are lost. Takes the stream's lock
+ * struct weft_llp_path - functions of a stream that is one of several paths (paths.h)
+ * @adopt: change the owner; earlier events are lost. Takes the stream's lock
  * @net: its namespace, without a reference
  * @payer: the memory cgroup that pays for it, with a reference, or NULL
- * @port: the port that a listener listens at
- * @set_lowat: there is no room behind so many unsent bytes. Takes the stream's lock
- * @flight: what it has under way. With or without the stream's lock; without, it may be old
+ * @port: the port of a listener
+ * @set_lowat: limit the unsent bytes, beyond which there is no room. Takes the stream's lock
+ * @flight: data under way; may be old without the stream's lock
  *
  * All run in process context, and none sleeps for long.
  */
@@ -136,32 +131,31 @@ struct weft_llp_path {
 
 /**
  * struct weft_llp_class - one kind of lower layer
- * @own_crc: it has a CRC32C of its own and keeps the boundaries of FPDUs, so that neither CRCs
- *	nor markers of MPA's are used above it
+ * @own_crc: it has a CRC32C and keeps the boundaries of FPDUs; MPA uses no CRCs and no markers
  * @open: make an unconnected stream
- * @bind: give it its local address
+ * @bind: set its local address
  * @set_tos: set the type of service of packets
- * @set_timeouts: set how soon a peer that is gone is noticed
- * @listen: start to listen
+ * @set_timeouts: set how soon a dead peer is noticed
+ * @listen: start to listen; the namespace's limit bounds the backlog
  * @incoming: true if a listener has a connection to accept. Any context
  * @accept: take a connection from a listener
- * @charge: charge an accepted stream's memory to the calling process
- * @charge_like: put a stream into another's cgroup, which pays for its memory
+ * @charge: charge an accepted stream, for which nobody pays yet, to the calling process
+ * @charge_like: put a stream, for which nobody pays yet, into the cgroup of another, which pays
  * @connect: start to connect
  * @addresses: get both ends' addresses. Any context, without a lock
  * @state: get the connection's state. Any context
  * @error: get the error of a failed connection
  * @recv: take bytes off the stream, for the handshake
  * @send: send bytes by copy, for the handshake
- * @shutdown: end our direction
+ * @shutdown: end our direction: the peer reads all sent bytes, and then the end
  * @close: end the stream and free it; no event comes any more
- * @arrivals: the messages that have come, each a DDP segment or the class's own, which ends the
- *	stream; NULL: it has bytes only. The stream's lock is held
+ * @arrivals: received messages, each a DDP segment or the class's own, which ends the stream; under
+ *	the stream's lock. NULL: the stream has bytes only
  * @flow: the functions while data flows
- * @path: what streams are asked that are one of several paths; NULL: none is
+ * @path: functions of a stream that is one of several paths; NULL: none is
  *
- * Constant. Unless marked otherwise, all functions but @flow are called by the stream's
- * owner alone, in process context without the stream's lock, and may sleep.
+ * Constant. Unless marked otherwise, only the stream's owner calls the functions outside of @flow,
+ * in process context without the stream's lock, and they may sleep.
  */
 struct weft_llp_class {
 	bool own_crc;
@@ -194,12 +188,12 @@ struct weft_llp_class {
 /**
  * struct weft_llp - one stream, as all classes have it
  * @class: its class
- * @ops: where events go
+ * @ops: the events
  * @owner: for the owner's use
  *
- * Part of the class's own structure, and fixed from its making, but for @adopt of a path. Owned
- * by whoever called weft_llp_open() or weft_llp_accept(), and freed by weft_llp_close(), after
- * which no callback runs or will run.
+ * Part of the class's own structure, and fixed once made, but for @adopt of a path. The caller of
+ * weft_llp_open() or weft_llp_accept() owns it until weft_llp_close(), which frees it; no callback
+ * runs after that.
  */
 struct weft_llp {
 	const struct weft_llp_class *class;

@@ -11,8 +11,8 @@
 #define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
 
 /*
- * Returns true if a network device carries one of Weft's that this namespace sees: the operator has
- * given it to RDMA, which speaks in clear.
+ * Returns true if @dev carries a Weft device that this namespace sees: only there has the
+ * operator allowed RDMA, which is not encrypted.
  */
 static bool carries_weft(struct net_device *dev)
 {
@@ -26,7 +26,7 @@ static bool carries_weft(struct net_device *dev)
 	return seen;
 }
 
-/* Writes a device's IPv4 address for paths at @to. Returns false if it has none, or has @first. */
+/* Writes @dev's IPv4 address for paths. Returns false if @dev has none, or has @first. */
 static bool home_v4(struct net_device *dev, __be32 first, struct in6_addr *to)
 {
 	const struct in_device *in_dev = __in_dev_get_rcu(dev);
@@ -46,7 +46,7 @@ static bool home_v4(struct net_device *dev, __be32 first, struct in6_addr *to)
 	return found;
 }
 
-/* The same for IPv6. */
+/* As home_v4(), for IPv6. */
 static bool home_v6(struct net_device *dev, const struct in6_addr *first, struct in6_addr *to)
 {
 	const u32 unfit = IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY;
@@ -68,17 +68,10 @@ static bool home_v6(struct net_device *dev, const struct in6_addr *first, struct
 	return found;
 }
 
-/**
- * weft_homes() - list a host's addresses for paths: one of each device that carries one of Weft's
- * @net: the namespace
- * @first: the address that the first path has; the others are of the same family
- * @addr: result: the addresses, as in a frame; @first is the first
- * @most: how many there is room for, not 0
- *
- * A device that is down, or has @first itself, has no other.
- *
- * Context: process.
- * Return: how many there are.
+/*
+ * Lists a host's addresses for paths: @first, which the first path has, and one of its family
+ * for each other device that is up and carries a Weft device. Writes at most @most, which is
+ * not 0, in the format of a frame. Returns how many. Process context.
  */
 u32 weft_homes(struct net *net, const struct sockaddr_storage *first, u8 *addr, u32 most)
 {

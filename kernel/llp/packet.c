@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reading a packet buffer piece by piece, where it lies. */
+/* Reads a packet buffer piece by piece, in place. */
 #include <linux/string.h>
 
 #include "base/compat.h"
@@ -14,7 +14,7 @@ static void packet_enter(struct weft_packet *p, struct sk_buff *skb,
 	p->frag_start = skb_headlen(skb);
 }
 
-/* Returns how many bytes the current buffer holds, without those of its frag list. */
+/* Returns the length of the current buffer without its frag list. */
 static u32 packet_own_len(const struct weft_packet *p)
 {
 	u32 len = p->skb->len;
@@ -26,7 +26,6 @@ static u32 packet_own_len(const struct weft_packet *p)
 	return len;
 }
 
-/* Moves on to the buffer that holds @offset. */
 static void packet_seek(struct weft_packet *p, u32 offset)
 {
 	struct sk_buff *next;
@@ -46,13 +45,7 @@ static void packet_seek(struct weft_packet *p, u32 offset)
 	}
 }
 
-/**
- * weft_packet_find() - find the run of bytes that holds an offset
- * @p: the reading position; its run is set
- * @offset: within the packet
- *
- * Context: any.
- */
+/* Sets the run to the bytes around @offset, which is within the packet. */
 void weft_packet_find(struct weft_packet *p, u32 offset)
 {
 	const skb_frag_t *frag;
@@ -83,7 +76,7 @@ void weft_packet_find(struct weft_packet *p, u32 offset)
 	p->run_len = size;
 }
 
-/* Copies @len bytes at @offset, all within the packet, from as many pieces as there are. */
+/* As weft_packet_copy(), from several runs. */
 void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len)
 {
 	const u8 *from;

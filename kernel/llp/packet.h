@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Reading a packet buffer piece by piece, where it lies. */
+/* Reads a packet buffer piece by piece, in place. */
 #ifndef WEFT_PACKET_H
 #define WEFT_PACKET_H
 
@@ -10,16 +10,15 @@
 /**
  * struct weft_packet - a reading position in a packet buffer
  * @root: the packet
- * @skb: the buffer in it that holds the position: @root or one of its frag list
- * @skb_start: where @skb's bytes begin in the packet
+ * @skb: the buffer at the position: @root or one of its frag list
+ * @skb_start: where @skb begins in the packet
  * @frag: the fragment of @skb last used
- * @frag_start: where that fragment's bytes begin in @skb
- * @run: the bytes last found that lie together
+ * @frag_start: where that fragment begins in @skb
+ * @run: bytes last found that lie together
  * @run_start: where they begin in the packet
- * @run_len: how many; 0: none were found yet
+ * @run_len: their number; 0: none found yet
  *
- * Lives on the stack of one receive call. A position may move forwards and back;
- * forwards is cheap.
+ * Lives on the stack of one receive call. Moving forwards is cheap, moving back possible.
  */
 struct weft_packet {
 	struct sk_buff *root;
@@ -35,7 +34,7 @@ struct weft_packet {
 void weft_packet_find(struct weft_packet *p, u32 offset);
 void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len);
 
-/* Starts reading a packet buffer, which must stay unchanged meanwhile. Any context. */
+/* The packet buffer must stay unchanged while it is read. */
 static inline struct weft_packet weft_packet_begin(struct sk_buff *skb)
 {
 	return (struct weft_packet){
@@ -45,14 +44,9 @@ static inline struct weft_packet weft_packet_begin(struct sk_buff *skb)
 	};
 }
 
-/**
- * weft_packet_readable() - can a packet buffer be read?
- * @skb: the packet
- *
- * Context: any.
- * Return: true, or false for fragments that are in a device's memory (of a receive queue that an
- * operator has bound to such memory), and for a list of buffers within a list, which no Ethernet
- * card's driver makes (nested tunnels can).
+/*
+ * Returns false if fragments are in a device's memory (an operator may bind a receive queue to it),
+ * or for a list of buffers within a list: nested tunnels make these, but no Ethernet driver.
  */
 static inline bool weft_packet_readable(const struct sk_buff *skb)
 {
@@ -66,15 +60,9 @@ static inline bool weft_packet_readable(const struct sk_buff *skb)
 	return true;
 }
 
-/**
- * weft_packet_piece() - where are the bytes at an offset?
- * @p: the reading position
- * @offset: within the packet
- * @len: in: how many bytes are wanted, within the packet; out: how many of
- *	 them lie together
- *
- * Context: any.
- * Return: the bytes. They may be memory that somebody else can write.
+/*
+ * Returns the bytes at @offset, which others may be able to write. @len: in: bytes wanted, within
+ * the packet; out: bytes that lie together.
  */
 static inline const u8 *weft_packet_piece(struct weft_packet *p, u32 offset,
 					  u32 *len)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several TCP connections as one stream: how it begins and ends, and what happens on an
- * event. See paths.h; llp.h describes each function of the class.
+ * Several TCP connections as one stream: how it begins and ends, and the handling of events.
+ * llp.h describes each function of the class.
  */
 #include <linux/memcontrol.h>
 #include <linux/random.h>
@@ -13,12 +13,10 @@
 #include "base/workqueue.h"
 #include "llp/paths.h"
 
-/* How long a path waits for the peer's TCP before it is given up, if another one does not. */
+/* Time without acknowledgment after which a path is given up, if another path works. */
 #define WEFT_PATHS_STALL_TIME	(3 * HZ)
 
-/* --- paths --- */
 
-/* Drops the paths that are broken. */
 static void paths_sweep(struct weft_paths *p)
 {
 	u32 i;
@@ -30,7 +28,7 @@ static void paths_sweep(struct weft_paths *p)
 	}
 }
 
-/* Returns true if a path other than @path is up, and its peer's TCP answers. */
+/* Returns true if another path is up and not stalled. */
 static bool paths_has_other(const struct weft_paths *p, const struct weft_path *path)
 {
 	const struct weft_path *other;
@@ -43,10 +41,9 @@ static bool paths_has_other(const struct weft_paths *p, const struct weft_path *
 }
 
 /*
- * Looks whether the peer's TCP acknowledges what a path has sent. If nothing was for twice the
- * time after which TCP sends it again, the path is stalled. (TCP's own count of repeats is
- * not enough: without a route nothing is sent at all.) Returns true if something is not
- * acknowledged yet.
+ * Checks whether the peer's TCP acknowledges. Without progress for two retransmission timeouts
+ * the path is stalled. (TCP's count of retransmissions does not grow without a route, because
+ * then TCP sends nothing.) Returns true if the path has unacknowledged bytes.
  */
 static bool path_waits(struct weft_path *path)
 {
@@ -62,9 +59,9 @@ static bool path_waits(struct weft_path *path)
 }
 
 /*
- * Looks which paths are stalled. What these have is sent again on others, and after a while
- * they are given up, unless all are stalled: then TCP's own limit of time decides. TCP tells of
- * it by no event. Returns true if that is to be looked at again.
+ * Retransmits the frames of stalled paths on others, and later gives stalled paths up. If all
+ * paths are stalled, TCP's own timeout decides. TCP has no event for this. Returns true if the
+ * caller has to check again.
  */
 static bool paths_look_around(struct weft_paths *p)
 {
@@ -87,9 +84,8 @@ static bool paths_look_around(struct weft_paths *p)
 	return wait;
 }
 
-/* --- the work --- */
 
-/* Ends the stream: nothing is sent or received any more. */
+/* Closes all connections, and makes the state DEAD. */
 static void paths_die(struct weft_paths *p, int error)
 {
 	struct weft_path_guest *guest;
@@ -117,7 +113,6 @@ static void paths_die(struct weft_paths *p, int error)
 	smp_store_release(&p->state, WEFT_LLP_DEAD);
 }
 
-/* Returns true if a path is up. */
 static bool paths_alive(const struct weft_paths *p)
 {
 	u32 i;
@@ -129,7 +124,7 @@ static bool paths_alive(const struct weft_paths *p)
 	return false;
 }
 
-/* Takes what has come on all paths. Returns true if there is more. */
+/* Receives on all paths. Returns true if there is more. */
 static bool paths_receive(struct weft_paths *p)
 {
 	struct weft_path *path;
@@ -143,7 +138,6 @@ static bool paths_receive(struct weft_paths *p)
 	return more;
 }
 
-/* Tells the owner what has changed. */
 static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, bool ended)
 {
 	const struct weft_llp_ops *ops = p->llp.ops;
@@ -160,10 +154,7 @@ static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, b
 		ops->changed(&p->llp);
 }
 
-/*
- * Does all that may be due, and tells the owner. Returns how soon it is to be done again, 0:
- * never.
- */
+/* Handles all events. Returns after which delay to call it again; 1: at once; 0: no need. */
 static unsigned long paths_progress(struct weft_paths *p)
 {
 	enum weft_llp_state before = p->state;
@@ -174,7 +165,7 @@ static unsigned long paths_progress(struct weft_paths *p)
 	if (p->state == WEFT_LLP_DEAD)
 		return 0;
 	p->short_of_memory = false;
-	/* Behind the peer's end no path is missed. */
+	/* After the peer's end no more paths are needed. */
 	if (!ended)
 		again = p->terms.initiator ? weft_paths_seek(p) : weft_paths_host(p);
 	more = paths_receive(p);
@@ -245,7 +236,7 @@ void weft_paths_assert_locked(const struct weft_llp *llp)
 	lockdep_assert_held(&to_weft_paths(llp)->lock.mutex);
 }
 
-/* --- segments: all paths have the same, and none is lent --- */
+/* --- segments: all paths have the same size, and no pages are lent --- */
 
 u32 weft_paths_emss(struct weft_llp *llp)
 {
@@ -271,7 +262,7 @@ void weft_paths_end_segment(struct weft_llp *llp)
 {
 }
 
-/* Every frame is copied, since it may have to be sent again. */
+/* Every frame is copied, because a retransmission may need it. */
 bool weft_paths_may_lend(struct weft_llp *llp)
 {
 	return false;
@@ -283,17 +274,17 @@ int weft_paths_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 	return -EOPNOTSUPP;
 }
 
-/* --- the beginning --- */
 
 /**
- * weft_paths_begin() - let a connection whose MPA handshake is over be the first of several paths
- * @first: the connection, of a class with @path; the new stream's own on success
+ * weft_paths_begin() - make a connection whose MPA handshake is over the first of several paths
+ * @first: the connection, of a class with @path; owned by the new stream on success
  * @terms: the terms
- * @ops: where the new stream's events go
+ * @ops: events of the new stream
  * @owner: its owner
  *
- * Context: process, may sleep; the caller is the owner of @first.
- * Return: the stream, or an error pointer: then @first is as it was.
+ * Process context, may sleep; the caller owns @first.
+ *
+ * Return: the stream, or an error pointer: then @first is unchanged.
  */
 struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_paths_terms *terms,
 				  const struct weft_llp_ops *ops, void *owner)
@@ -326,16 +317,16 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 	if (!terms->initiator)
 		get_random_bytes(p->addrs.key, sizeof(p->addrs.key));
 	weft_path_prepare(p, first);
-	/* Under the lock, or the work would find a stream without a path, and end it. */
+	/* Locked, or the work could see a stream without a path, and end it. */
 	weft_baton_lock(&p->lock);
 	first->class->path->adopt(first, &weft_paths_ops, p);
-	/* Its work looks at what has come before. */
+	/* Queues the work, which reads the bytes that came before @adopt. */
 	weft_path_up(p, 0, first);
 	weft_paths_unlock(&p->llp);
 	return &p->llp;
 }
 
-/* --- the class; before the handshake is over, the first connection is used --- */
+/* --- the class; it has no functions of the handshake, which the first connection runs --- */
 
 static void llp_paths_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
@@ -362,7 +353,7 @@ static int llp_paths_addresses(struct weft_llp *llp, struct sockaddr_storage *lo
 
 static enum weft_llp_state llp_paths_state(struct weft_llp *llp)
 {
-	/* Pairs with the release in paths_die(): the error is there as well. */
+	/* Pairs with the release in paths_die(): @error is set before the state. */
 	return smp_load_acquire(&to_weft_paths(llp)->state);
 }
 
@@ -381,7 +372,7 @@ static void llp_paths_shutdown(struct weft_llp *llp)
 	weft_paths_unlock(llp);
 }
 
-/* Lets each path deliver what it has, behind which is our end. */
+/* Lets TCP deliver the bytes of each path. paths_die() then resets a path within a frame. */
 static void paths_close_in_order(struct weft_paths *p)
 {
 	struct weft_path *path;
@@ -411,7 +402,7 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
 		paths_close_in_order(p);
 	paths_die(p, 0);
 	weft_paths_unlock(llp);
-	/* No connection is left to queue it, and it does nothing any more. */
+	/* No connection is left to queue the work; if it is queued, it does nothing. */
 	cancel_delayed_work_sync(&p->work);
 	weft_arrivals_drop(&p->arrivals);
 	if (p->frag.page)
@@ -422,17 +413,11 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
 	kfree(p);
 }
 
-/**
- * weft_paths_info() - what an operator is shown of a path
- * @llp: a stream of any class, which the caller keeps
- * @number: of the path, less than WEFT_MAX_PATHS
- * @info: result
- *
- * A path whose connection is gone is shown as it was left. It is a snapshot, read without the
- * stream's lock, which a throttled thread may hold.
- *
- * Context: any.
- * Return: false if there never was such a path.
+/*
+ * Takes a snapshot of path @number for the operator, in any context; the caller keeps the
+ * stream, which may be of any class. Does not take the stream's lock, because a throttled
+ * thread may have it. A path that has ended is shown as it was. Returns false if there never
+ * was such a path.
  */
 bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *info)
 {
@@ -440,9 +425,9 @@ bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *in
 
 	if (llp->class != &weft_paths_class)
 		return false;
-	/* Any value that it had is good enough to be shown. */
+	/* Any value that it had is good enough to show. */
 	info->counts = data_race(path->counts);
-	/* The same. */
+	/* Likewise. */
 	info->remote = data_race(path->remote);
 	info->up = info->counts.joins != info->counts.leaves;
 	return info->counts.joins;

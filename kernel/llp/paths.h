@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Several TCP connections as one stream, a class of lower layers (wire/path.h). It begins as
- * one connection whose MPA handshake is over; further ones, each a path, join and leave.
+ * Several TCP connections, each a path, as one stream: a class of lower layers (wire/path.h).
+ * The stream begins on a connection whose MPA handshake is over; further paths join and leave.
  *
- * Above this class a stream that goes out is FPDUs without CRCs and markers. Each goes over one of
- * the paths, and is kept until the peer's engine has taken it; if its path breaks, it is sent
- * again on another. What comes is segments, each with its number (arrivals.h), since one path
- * overtakes another. The responder tells where it awaits joins; the initiator connects there.
- *
- *	paths.c		the class: beginning, events, end
- *	paths_rx.c	frames that come
- *	paths_tx.c	frames that go, and which path they take
- *	paths_join.c	how paths join and leave; paths_guest.c: at the responder, paths_home.c: at
- *			the initiator; homes.c: the host's addresses
+ * The engine's FPDUs have no CRCs and markers. Each becomes a numbered frame on one path. The
+ * sender keeps a frame until the peer's engine has taken it, and retransmits it on another path
+ * if its own breaks. Frames overtake each other, so the receiver sorts them (arrivals.h).
  */
 #ifndef WEFT_LLP_PATHS_H
 #define WEFT_LLP_PATHS_H
@@ -32,27 +25,27 @@ struct mem_cgroup;
 
 extern const struct weft_llp_class weft_paths_class;
 
-/* Joins whose proof has not come yet. */
+/* Limit on connections whose proof has not come yet. */
 #define WEFT_PATHS_MAX_JOINS	4
-/* Bytes of a frame before what it is there for. */
+/* Bytes of a frame before its type's own. */
 #define WEFT_PATH_HEAD		(WEFT_MPA_LEN + WEFT_PATH_HDR_LEN)
-/* How often a stream is looked after while something is due. */
+/* Polling interval while work is pending that makes no event. */
 #define WEFT_PATHS_TICK		(HZ / 20 + 1)
-/* Without data that goes back, the peer is told at once when so many frames were taken. */
+/* Frames taken after which an ack is sent at once, if no data goes back. */
 #define WEFT_PATHS_ACK_FRAMES	64
-/* How long a join may take: TCP's handshake, and from there to the last frame that is awaited. */
+/* Limit for each half of a join: TCP's handshake, and the frames behind it. */
 #define WEFT_PATHS_JOIN_TIME	(3 * HZ)
 
 /**
- * struct weft_path_frame - a frame that is kept until the peer has taken what is in it
+ * struct weft_path_frame - a frame that is kept until the peer's engine has taken it
  * @unacked: in the stream's list
- * @waiting: in the stream's list of those that no path has; else empty
- * @users: the list, and a path that sends it
+ * @waiting: in the stream's list of frames without a path; else empty
+ * @users: references: the list, and a path that sends it
  * @ssn: its number
  * @len: its length
  * @sent: a path has had it, so that the peer may have taken it
- * @path: the path that has it, if it does not wait
- * @page: its bytes, with a reference. They never change, since TCP may still have them
+ * @path: the path that has it, if it is not in @waiting
+ * @page: its bytes, with a reference. They never change, because TCP may still have them
  * @offset: where in @page
  */
 struct weft_path_frame {
@@ -67,7 +60,7 @@ struct weft_path_frame {
 	u32 offset;
 };
 
-/* The counts of a path, by its number; they outlive its connections. */
+/* Statistics of a path, by number; they outlive its connections. */
 struct weft_path_counts {
 	u64 tx_bytes;
 	u64 rx_bytes;
@@ -78,30 +71,30 @@ struct weft_path_counts {
 
 enum weft_path_state {
 	WEFT_PATH_CONNECTING,	/* initiator: TCP's handshake */
-	WEFT_PATH_ASKED,	/* initiator: the challenge that our join asks for is awaited */
-	WEFT_PATH_CHALLENGED,	/* initiator: that was right, and our answer is to be sent */
+	WEFT_PATH_ASKED,	/* initiator: has sent a join, and awaits the challenge */
+	WEFT_PATH_CHALLENGED,	/* initiator: the challenge was right; answer it */
 	WEFT_PATH_UP,
 };
 
 /**
  * struct weft_path - a path, or room for one
  * @llp: its TCP connection; NULL: none
- * @state: see there
- * @broken: it is to be dropped
- * @heard: a frame has come since it is up, so that the other end took it for a path, too
- * @stalled: the peer's TCP does not acknowledge what was sent
- * @una: the first byte, in TCP's numbers, that it had not acknowledged...
+ * @state: only meaningful with @llp
+ * @broken: drop it
+ * @heard: a frame has come since it was up: the peer counts it as a path, too
+ * @stalled: the peer's TCP does not acknowledge
+ * @una: TCP's first unacknowledged byte...
  * @since: ... at this time, in jiffies; before the path is up, when it was begun
- * @home: initiator: which address it leads to
+ * @home: initiator: index of the address it leads to
  * @nonce: initiator: of the join
- * @answer: initiator: the proof that the challenge asks for
+ * @answer: initiator: the proof for the challenge
  * @current_frame: the frame that is being sent, with a reference; NULL: none
- * @at: how much of it was sent
- * @head: the length field and the header of the frame that is coming
- * @have: how many of the frame's bytes are here
- * @coming: its other bytes; NULL: the header is not here yet
- * @remote: where it leads, or led
- * @counts: what it has done
+ * @at: bytes of it that were sent
+ * @head: length field and header of the frame that is being received
+ * @have: bytes of that frame that are here
+ * @coming: the frame's bytes behind @head; NULL: @head is not complete
+ * @remote: the address it leads to, or led
+ * @counts: statistics
  */
 struct weft_path {
 	struct weft_llp *llp;
@@ -124,14 +117,14 @@ struct weft_path {
 };
 
 /**
- * struct weft_path_guest - a connection that is no path yet
+ * struct weft_path_guest - a connection to the responder that is no path yet
  * @llp: the connection; NULL: none
  * @since: when it was accepted
- * @buf: what it has said of its join, or of its answer
- * @have: how much of that
+ * @buf: its join, or its answer
+ * @have: bytes in @buf
  * @asked: its join has come, and was answered by a challenge
- * @number: of the path that it asked for
- * @proof: what it has to say
+ * @number: number of the path that it asked for
+ * @proof: the proof that makes it a path
  */
 struct weft_path_guest {
 	struct weft_llp *llp;
@@ -143,7 +136,7 @@ struct weft_path_guest {
 	u64 proof;
 };
 
-/* One of the peer's addresses: when to connect there again, and what came of it before. */
+/* One of the peer's addresses: when to connect there again, and whether it worked before. */
 struct weft_path_home {
 	struct sockaddr_storage addr;
 	unsigned long next_try;
@@ -152,7 +145,7 @@ struct weft_path_home {
 };
 
 /**
- * struct weft_paths_terms - what both ends have agreed, and how this one is set
+ * struct weft_paths_terms - the agreement of both ends, and this end's settings
  * @initiator: this end opened the first connection
  * @crc: frames have CRCs
  * @paths: how many paths this end wishes
@@ -171,53 +164,53 @@ struct weft_paths_terms {
 
 /**
  * struct weft_paths - the stream
- * @llp: as all know it
+ * @llp: the stream, for its owner
  * @below: the class of its paths: TCP, or a test's
- * @terms: fixed
+ * @terms: fixed but for the timeouts
  * @net: the namespace of all its sockets, with a reference
- * @memcg: who pays for memory, with a reference, or NULL
+ * @memcg: the memory cgroup that is charged, with a reference, or NULL
  * @lock: the stream's lock. Taken before the locks of its sockets
- * @work: does all that events of sockets ask for. Never waits for @lock, as in SCTP
+ * @work: handles all events of its sockets. Never waits for @lock
  * @due_lock: protects @is_due and @due; innermost, any context
- * @is_due: @work is queued, and has not begun...
- * @due: ... to run at this time, in jiffies
- * @resumed: as in SCTP
- * @state: what the owner is told. Read by anyone
- * @error: why the stream failed, a negative errno value; 0: not yet, or already told
- * @closed: it is being freed
+ * @is_due: @work is queued and has not begun...
+ * @due: ... for this time, in jiffies
+ * @resumed: call the owner's readable event even if no frame came. Atomic
+ * @state: the connection's state for the owner. Read by anyone
+ * @error: as in struct weft_sctp. The owner takes it without @lock
+ * @closed: the stream is being freed
  * @dying: all paths are being closed
  * @fault: the peer has broken the rules
- * @short_of_memory: something waits for memory
+ * @short_of_memory: an allocation failed; retry
  * @want_space: a send found no room
- * @ending: our direction is to be ended
- * @shut: our end is under way, or done
+ * @ending: end our direction
+ * @shut: the frame that ends our direction is queued or sent
  * @path: the paths, by number. The first connection is number 0
- * @arrivals: the segments that have come and were not taken
- * @beyond: behind the last number that has come
+ * @arrivals: received segments that the engine has not taken
+ * @beyond: number behind the last one received
  * @ends: the peer has ended the stream...
- * @end: ... so that no segment has this number or one behind it
- * @news: a segment or the end has come, and the owner was not told
- * @told_ack: the ack that the peer was last sent
- * @owes_ack: it is to be sent another one...
+ * @end: ... so that no segment has this number or a later one
+ * @news: a segment or the end has come, and the owner has had no event for it
+ * @told_ack: the last ack sent
+ * @owes_ack: another ack has to be sent...
  * @ack_due: ... at this time, in jiffies
  * @unacked: frames that were sent or wait, in order
- * @waiting: those of them that no path has, in order
- * @num_unacked: how many there are. Read by anyone
- * @bytes: of the frames in @unacked
+ * @waiting: those of @unacked without a path, in order
+ * @num_unacked: length of @unacked. Read by anyone
+ * @bytes: bytes of the frames in @unacked
  * @next: number of the next frame
- * @frag: where frames are allocated
- * @stage: the first bytes of an FPDU whose others have not been handed over; NULL: none ever
- * @staged: how many. Read by anyone
- * @listener: responder: where joins are awaited; NULL: nowhere
- * @told: responder: the peer was told of it
+ * @frag: page from which small frames are allocated
+ * @stage: beginning of an FPDU whose rest the engine has not handed over; NULL: never used
+ * @staged: bytes in @stage. Read by anyone
+ * @listener: responder: accepts joins; NULL: none
+ * @told: responder: has sent the frame of addresses, or cannot; initiator: has received it
  * @guest: responder: joins under way
- * @addrs: the key; initiator: of the peer, once @told
+ * @addrs: the key, and the contents of that frame
  * @home: initiator: the peer's addresses
  * @num_homes: how many
- * @local: this end's first address
- * @remote: the peer's
+ * @local: this end's address on the first path
+ * @remote: the peer's address on the first path
  *
- * All but what is marked otherwise is protected by @lock.
+ * @lock protects all fields that do not say otherwise.
  */
 struct weft_paths {
 	struct weft_llp llp;
@@ -272,31 +265,30 @@ static inline struct weft_paths *to_weft_paths(const struct weft_llp *llp)
 	return container_of(llp, struct weft_paths, llp);
 }
 
-/* Returns true if segments can go over this path. */
 static inline bool weft_path_is_up(const struct weft_path *path)
 {
 	return path->llp && path->state == WEFT_PATH_UP && !path->broken;
 }
 
-/* Returns true if no segments will come but those that are here. */
+/* Returns true if no more segments will come. */
 static inline bool weft_paths_all_came(const struct weft_paths *p)
 {
 	return p->ends && p->arrivals.gap == p->end;
 }
 
-/* What the peer is told that was taken. An end counts as soon as all before it was. */
+/* Returns the ack: the first number not taken. An end counts as soon as all before it are taken. */
 static inline u32 weft_paths_taken(const struct weft_paths *p)
 {
 	return p->arrivals.turn + (p->ends && p->arrivals.turn == p->end);
 }
 
-/* Has the work run, after a delay unless it is to run sooner. Any context. */
+/* Queues the work, unless it will run sooner anyway. Any context. */
 static inline void weft_paths_soon(struct weft_paths *p, unsigned long delay)
 {
 	unsigned long due = jiffies + delay, flags;
 
 	spin_lock_irqsave(&p->due_lock, flags);
-	/* At once is at once, also where a timer that is due has not fired yet. */
+	/* Without delay always queue, because a timer that is due may not have fired yet. */
 	if (!delay || !p->is_due || time_before(due, p->due)) {
 		p->is_due = true;
 		p->due = due;
@@ -305,9 +297,9 @@ static inline void weft_paths_soon(struct weft_paths *p, unsigned long delay)
 	spin_unlock_irqrestore(&p->due_lock, flags);
 }
 
-/* --- paths.c --- */
+/* --- paths.c: beginning, events, end --- */
 
-/* What an operator is shown of a path. */
+/* A snapshot of a path, for the operator. */
 struct weft_path_info {
 	bool up;
 	struct sockaddr_storage remote;
@@ -318,14 +310,14 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 				  const struct weft_llp_ops *ops, void *owner);
 bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *info);
 
-/* --- paths_rx.c --- */
+/* --- paths_rx.c: reception --- */
 
 bool weft_paths_receive(struct weft_paths *p, struct weft_path *path);
 void weft_path_ack(struct weft_paths *p, struct weft_path *path);
 void weft_paths_ack(struct weft_paths *p);
 struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp);
 
-/* --- paths_tx.c --- */
+/* --- paths_tx.c: transmission, and the choice of a path --- */
 
 bool weft_paths_push(struct weft_paths *p);
 void weft_paths_acked(struct weft_paths *p, u32 ack);
@@ -335,7 +327,7 @@ struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len);
 void weft_paths_end(struct weft_paths *p);
 void weft_path_let_go(struct weft_path *path);
 
-/* --- paths_join.c --- */
+/* --- paths_join.c: how paths join and leave --- */
 
 extern const struct weft_llp_ops weft_paths_ops;
 
@@ -350,11 +342,11 @@ void weft_path_addr(u8 *to, const struct sockaddr_storage *from);
 u64 weft_path_proof(const struct weft_paths *p, const struct weft_path_claim *claim);
 bool weft_path_proves(u64 proof, u64 right);
 
-/* --- paths_guest.c --- */
+/* --- paths_guest.c: joins at the responder --- */
 
 unsigned long weft_paths_host(struct weft_paths *p);
 
-/* --- paths_home.c --- */
+/* --- paths_home.c: joins of the initiator --- */
 
 bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu);
 bool weft_path_challenged(struct weft_paths *p, struct weft_path *path,
@@ -362,7 +354,7 @@ bool weft_path_challenged(struct weft_paths *p, struct weft_path *path,
 void weft_path_answer(struct weft_paths *p, struct weft_path *path);
 unsigned long weft_paths_seek(struct weft_paths *p);
 
-/* --- homes.c --- */
+/* --- homes.c: the host's addresses --- */
 
 u32 weft_homes(struct net *net, const struct sockaddr_storage *first, u8 *addr, u32 most);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several TCP connections as one stream, the responder: where paths join, and guests, which are
- * connections to there that have not proved yet that they are the initiator's.
+ * Several TCP connections as one stream, the responder: the listener for joins, and guests,
+ * which are accepted connections that have not proved yet that they are the initiator's.
  */
 #include <linux/random.h>
 
 #include "llp/paths.h"
 
-/* How long a guest is safe from a newer one: longer than two round trips on most networks. */
+/* Time in which no newer guest replaces a guest: above two round trips of most networks. */
 #define WEFT_PATHS_GUEST_TIME	WEFT_PATHS_TICK
 
-/* Begins to listen, at all addresses of the family that the first path has. */
+/* Starts to listen at all addresses of the first path's family. */
 static int paths_listen(struct weft_paths *p)
 {
 	struct sockaddr_storage any = { .ss_family = p->local.ss_family };
@@ -20,7 +20,7 @@ static int paths_listen(struct weft_paths *p)
 	llp = weft_llp_open(p->below, p->net, any.ss_family, &weft_paths_ops, p);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
-	/* In the cgroup of the application, as the sockets that it accepts then are. */
+	/* Accepted sockets inherit the application's cgroup from the listener. */
 	ret = weft_paths_charge(p, llp);
 	if (!ret)
 		ret = weft_llp_bind(llp, &any, true);
@@ -36,8 +36,8 @@ static int paths_listen(struct weft_paths *p)
 }
 
 /*
- * Tells the peer where to join, once. If there is no memory, it is tried again; without a port the
- * peer is not told, and one path has to do.
+ * Sends the peer the address to join at, once. Without memory the work retries; without a port
+ * the stream stays with one path.
  */
 static void paths_tell(struct weft_paths *p)
 {
@@ -56,13 +56,13 @@ static void paths_tell(struct weft_paths *p)
 	p->addrs.paths = p->terms.paths;
 	p->addrs.num = weft_homes(p->net, &p->local, p->addrs.addr[0], WEFT_PATH_MAX_ADDRS);
 	weft_path_encode(ulpdu, &hdr);
-	/* Nobody has sent anything before, so it is not amid another frame. */
+	/* A frame must not come between the bytes of another. */
 	if (!p->path[0].current_frame)
 		p->told = weft_paths_control(p, &p->path[0], fpdu,
 					     weft_path_encode_addrs(ulpdu, &p->addrs));
 }
 
-/* Ends a guest that has not joined. */
+/* Closes a guest that has not joined. */
 static void guest_refuse(struct weft_paths *p, struct weft_path_guest *guest)
 {
 	weft_count(p->terms.counters, WEFT_CNT_PATH_REFUSED, 1);
@@ -71,8 +71,8 @@ static void guest_refuse(struct weft_paths *p, struct weft_path_guest *guest)
 }
 
 /*
- * Reads what a guest says next, no byte behind it: a join and the answer to a challenge are of one
- * length. Returns 1 if it is here, 0 if not yet, or a negative errno value.
+ * Receives a guest's join or answer, which have one length, and no byte behind it. Returns 1 if
+ * it is complete, 0 if not yet, or a negative errno value.
  */
 static int guest_hear(struct weft_paths *p, struct weft_path_guest *guest)
 {
@@ -100,8 +100,8 @@ static int guest_hear(struct weft_paths *p, struct weft_path_guest *guest)
 }
 
 /*
- * Takes a join: the guest is given a proof of the key, and has to answer by another. Returns false
- * if it is none, or could not be answered.
+ * Handles a join: the guest gets a challenge with this end's proof, and has to answer by
+ * another proof. Returns false if the frame is no join, or no challenge can be sent.
  */
 static bool guest_asks(struct weft_paths *p, struct weft_path_guest *guest)
 {
@@ -117,7 +117,7 @@ static bool guest_asks(struct weft_paths *p, struct weft_path_guest *guest)
 	    hdr.ssn >= p->terms.paths || weft_llp_addresses(guest->llp, &local, &remote))
 		return false;
 	claim.number = hdr.ssn;
-	/* Where the guest is: the initiator proves nothing for another address than it was told. */
+	/* The initiator's proof is for the address that it chose, so a stranger cannot relay it. */
 	weft_path_addr(claim.addr, &local);
 	claim.joined = weft_path_number(ulpdu, 0);
 	get_random_bytes(&claim.challenged, sizeof(claim.challenged));
@@ -132,7 +132,7 @@ static bool guest_asks(struct weft_paths *p, struct weft_path_guest *guest)
 	return !weft_paths_say(p, guest->llp, fpdu, WEFT_PATH_CHALLENGE_LEN);
 }
 
-/* Returns true if a guest has given the proof that makes it a path. */
+/* Returns true if the guest's answer has the right proof. */
 static bool guest_proves(const struct weft_path_guest *guest)
 {
 	const u8 *ulpdu = guest->buf + WEFT_MPA_LEN;
@@ -143,7 +143,7 @@ static bool guest_proves(const struct weft_path_guest *guest)
 	       weft_path_proves(weft_path_number(ulpdu, 0), guest->proof);
 }
 
-/* Makes a path of a guest, in place of the one with its number. */
+/* Makes a guest a path, in place of the path with its number. */
 static void guest_joins(struct weft_paths *p, struct weft_path_guest *guest)
 {
 	struct weft_path *path = &p->path[guest->number];
@@ -160,11 +160,11 @@ static void guest_joins(struct weft_paths *p, struct weft_path_guest *guest)
 		weft_path_drop(p, path);
 	weft_path_up(p, path - p->path, llp);
 	weft_count(p->terms.counters, WEFT_CNT_PATH_JOINS, 1);
-	/* A frame tells the initiator that its answer was right, also where nothing flows. */
+	/* Tells the initiator that its answer was right, even if no data flows. */
 	weft_path_ack(p, path);
 }
 
-/* Hears a guest, once: for each thing that it says there is an event. */
+/* Handles one frame of a guest; a further frame makes an event. */
 static void guest_serve(struct weft_paths *p, struct weft_path_guest *guest)
 {
 	int ret = guest_hear(p, guest);
@@ -179,8 +179,8 @@ static void guest_serve(struct weft_paths *p, struct weft_path_guest *guest)
 }
 
 /*
- * Returns room for a guest, or the oldest guest if that had its chance: strangers that keep
- * connecting do not crowd out a guest whose answer is on its way. Returns NULL if all are new.
+ * Returns a free entry, or the oldest guest if its time is over, or NULL. The time keeps
+ * a stranger that connects again and again from replacing a guest whose answer is on its way.
  */
 static struct weft_path_guest *guest_room(struct weft_paths *p)
 {
@@ -198,12 +198,9 @@ static struct weft_path_guest *guest_room(struct weft_paths *p)
 	return oldest;
 }
 
-/**
- * weft_paths_host() - tell the initiator where to join, hear the guests, and let new ones in
- * @p: the stream, of a responder
- *
- * Context: process, @p->lock held.
- * Return: how soon to call it again without an event; 0: not needed.
+/*
+ * Runs the responder's part: sends the addresses, and handles old and new guests. Returns after
+ * which delay to call it again; 1: at once; 0: no need.
  */
 unsigned long weft_paths_host(struct weft_paths *p)
 {
@@ -217,7 +214,7 @@ unsigned long weft_paths_host(struct weft_paths *p)
 		paths_tell(p);
 	if (!p->told)
 		again = WEFT_PATHS_TICK;
-	/* Those who are here come before those who would take their room. */
+	/* Old guests first, because new guests may take their places. */
 	for (guest = p->guest; guest < p->guest + WEFT_PATHS_MAX_JOINS; guest++) {
 		if (guest->llp)
 			guest_serve(p, guest);
@@ -238,7 +235,7 @@ unsigned long weft_paths_host(struct weft_paths *p)
 			guest_refuse(p, guest);
 		guest->llp = llp;
 		guest->since = jiffies;
-		/* There is no event for what it has said before. */
+		/* Bytes from before the acceptance make no event. */
 		guest_serve(p, guest);
 	}
 	return again;

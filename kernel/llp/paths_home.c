@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several TCP connections as one stream, the initiator: homes, which are addresses that the
- * responder has told, and the paths that lead there.
+ * Several TCP connections as one stream, the initiator: homes, which are the responder's
+ * addresses, and the paths that lead there.
  */
 #include <linux/random.h>
 #include <net/inet_sock.h>
@@ -11,13 +11,13 @@
 #include "llp/paths.h"
 #include "llp/sock.h"
 
-/* An address that failed so often may be of no use. */
+/* After this many failures no path waits for an address that never worked. */
 #define WEFT_PATHS_HOPELESS	2
 
 /*
- * Returns true if the initiator may connect to an address that the peer has told: the one that it
- * is connected to, or one of another host. A peer could else have it speak to what only
- * this host can reach, and where the kernel's packet filters let everything through.
+ * Returns true if the initiator may connect to an address from the peer: the peer's own, or one
+ * of another host. Otherwise a peer could make it speak to services that only this host
+ * reaches, and past packet filters, which let a host's traffic to itself through.
  */
 static bool home_is_fit(const struct weft_paths *p, const struct sockaddr_storage *home)
 {
@@ -28,7 +28,7 @@ static bool home_is_fit(const struct weft_paths *p, const struct sockaddr_storag
 
 	weft_path_addr(addr[0], home);
 	weft_path_addr(addr[1], &p->remote);
-	/* A peer that is gone already has left no address. */
+	/* @p->remote is unset if the peer was gone at the beginning. */
 	if (p->remote.ss_family && !memcmp(addr[0], addr[1], WEFT_PATH_ADDR_LEN))
 		return true;
 	if (home->ss_family == AF_INET ?
@@ -43,13 +43,9 @@ static bool home_is_fit(const struct weft_paths *p, const struct sockaddr_storag
 	return !own;
 }
 
-/**
- * weft_paths_told() - the peer has told where to join
- * @p: the stream
- * @ulpdu: its frame, which is well-formed
- *
- * Context: process, @p->lock held.
- * Return: false if it was not to tell.
+/*
+ * Stores the addresses of the peer's frame, which is well-formed. Returns false if the peer may
+ * not send them, or not again.
  */
 bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 {
@@ -70,12 +66,12 @@ bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 		p->num_homes += home_is_fit(p, &home->addr);
 	}
 	p->told = true;
-	/* What connects there has looked before. */
+	/* weft_paths_seek() ran before this frame was read. */
 	weft_paths_soon(p, 0);
 	return true;
 }
 
-/* Returns how many paths lead to an address, or try to. */
+/* Counts the paths that lead to an address, or are being connected. */
 static u32 home_paths(const struct weft_paths *p, u32 home)
 {
 	u32 i, num = 0;
@@ -86,8 +82,8 @@ static u32 home_paths(const struct weft_paths *p, u32 home)
 }
 
 /*
- * Returns the address that the next path leads to: one with the fewest. While one with fewer may
- * yet be reached, that is waited for. Returns -1 if none can be tried now.
+ * Returns the address for the next path: the one with the fewest paths, or -1 if none can be
+ * tried now. Waits for an address with fewer paths as long as there is hope for it.
  */
 static int paths_choose_home(const struct weft_paths *p)
 {
@@ -108,7 +104,6 @@ static int paths_choose_home(const struct weft_paths *p)
 	return least <= hoped ? best : -1;
 }
 
-/* Begins to connect a path. */
 static void path_connect(struct weft_paths *p, struct weft_path *path, u32 number)
 {
 	const struct sockaddr_storage *addr = &p->home[number].addr;
@@ -118,7 +113,7 @@ static void path_connect(struct weft_paths *p, struct weft_path *path, u32 numbe
 	path->state = WEFT_PATH_CONNECTING;
 	path->home = number;
 	path->since = jiffies;
-	/* The host may have got the address meanwhile. */
+	/* This host may have got the address meanwhile. */
 	if (!home_is_fit(p, addr)) {
 		weft_path_home_failed(p, path);
 		return;
@@ -135,7 +130,7 @@ static void path_connect(struct weft_paths *p, struct weft_path *path, u32 numbe
 		path->broken = true;
 }
 
-/* Asks to join over a connection that has been made, or gives up what takes too long. */
+/* Sends the join on a new connection; breaks the path after a failure or a timeout. */
 static void path_ask(struct weft_paths *p, struct weft_path *path)
 {
 	const struct weft_path_hdr hdr = { .type = WEFT_PATH_JOIN, .ssn = path - p->path };
@@ -157,15 +152,9 @@ static void path_ask(struct weft_paths *p, struct weft_path *path)
 		path->broken = true;
 }
 
-/**
- * weft_path_challenged() - take the first frame that came on a path that has asked to join
- * @p: the stream
- * @path: the path
- * @hdr: the frame's header
- * @ulpdu: the frame
- *
- * Context: process, @p->lock held, and the lock of the path's connection.
- * Return: true if the other end has proved that it is the peer.
+/*
+ * Handles the first frame on a path that has sent a join. Returns true if its sender has proved
+ * that it is the peer.
  */
 bool weft_path_challenged(struct weft_paths *p, struct weft_path *path,
 			  const struct weft_path_hdr *hdr, const u8 *ulpdu)
@@ -187,13 +176,7 @@ bool weft_path_challenged(struct weft_paths *p, struct weft_path *path,
 	return true;
 }
 
-/**
- * weft_path_answer() - answer the challenge, behind which segments may follow
- * @p: the stream
- * @path: a path that was challenged
- *
- * Context: process, @p->lock held, but not the lock of the path's connection.
- */
+/* Answers the challenge; segments may follow at once. Takes the lock of the path's connection. */
 void weft_path_answer(struct weft_paths *p, struct weft_path *path)
 {
 	const struct weft_path_hdr hdr = { .type = WEFT_PATH_ANSWER, .ssn = path - p->path };
@@ -210,12 +193,9 @@ void weft_path_answer(struct weft_paths *p, struct weft_path *path)
 	weft_count(p->terms.counters, WEFT_CNT_PATH_JOINS, 1);
 }
 
-/**
- * weft_paths_seek() - have paths made that are missing
- * @p: the stream, of an initiator
- *
- * Context: process, @p->lock held.
- * Return: how soon to call it again without an event; 0: not needed.
+/*
+ * Runs the initiator's part: connects missing paths. Returns after which delay to call it
+ * again; 0: no need.
  */
 unsigned long weft_paths_seek(struct weft_paths *p)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several TCP connections as one stream, how paths join and leave. The responder awaits joins at a
- * port of the connection's namespace, and tells the initiator where (paths_guest.c); the
- * initiator connects to one of the addresses for each path that is missing (paths_home.c).
+ * Several TCP connections as one stream: how paths join and leave. The responder accepts joins
+ * at a port of its own (paths_guest.c); the initiator connects missing paths to it
+ * (paths_home.c).
  *
- * Each end proves to the other that it has the key, which only the first path has carried, before
- * the other sends anything of the stream: the responder first, because the initiator may have
- * reached a stranger. What is wrong with either proof costs that connection and nothing else.
+ * Before data flows each end proves that it has the key, which only the first path has carried.
+ * The responder is first, because the initiator may have reached a stranger. A wrong proof ends
+ * that connection and nothing else.
  */
 #include <crypto/algapi.h>
 #include <linux/siphash.h>
@@ -14,14 +14,16 @@
 
 #include "llp/paths.h"
 
-/* How soon an address is tried again that a path led to, and another, which is tried ever less. */
+/*
+ * Retry delay for an address that has worked, and the limit, as a power of two in seconds, for
+ * one that has not.
+ */
 #define WEFT_PATHS_AGAIN	(2 * HZ)
 #define WEFT_PATHS_MAX_AGAIN	6
 
-/* A path whose TCP has more unsent bytes than this gets no further frame. */
+/* A path with more unsent bytes in TCP than this gets no further frame. */
 #define WEFT_PATHS_LOWAT	(128U << 10)
 
-/* --- connections --- */
 
 static void paths_news(struct weft_llp *llp)
 {
@@ -34,7 +36,7 @@ const struct weft_llp_ops weft_paths_ops = {
 	.changed = paths_news,
 };
 
-/* Puts a new socket into the cgroup of the others, which pays for its memory. */
+/* Charges a new socket to the cgroup of the other paths. */
 int weft_paths_charge(struct weft_paths *p, struct weft_llp *llp)
 {
 	u32 i;
@@ -47,7 +49,7 @@ int weft_paths_charge(struct weft_paths *p, struct weft_llp *llp)
 	return -ENOTCONN;
 }
 
-/* Notes that a path of an initiator has ended, or never was: when to try its address again. */
+/* Sets the retry delay of the address of an initiator's path that ended or never came up. */
 void weft_path_home_failed(struct weft_paths *p, const struct weft_path *path)
 {
 	struct weft_path_home *home = &p->home[path->home];
@@ -63,27 +65,14 @@ void weft_path_home_failed(struct weft_paths *p, const struct weft_path *path)
 				    HZ << min_t(u32, home->failures, WEFT_PATHS_MAX_AGAIN));
 }
 
-/**
- * weft_path_prepare() - give a new connection what those of paths have
- * @p: the stream
- * @llp: the connection
- *
- * Context: process; takes the socket lock.
- */
+/* Sets the options of a path's connection. Takes its lock. */
 void weft_path_prepare(const struct weft_paths *p, struct weft_llp *llp)
 {
 	weft_llp_set_timeouts(llp, p->terms.keepalive, p->terms.user_timeout);
 	llp->class->path->set_lowat(llp, WEFT_PATHS_LOWAT);
 }
 
-/**
- * weft_path_up() - a connection has become a path
- * @p: the stream
- * @number: of the path
- * @llp: the connection, whose events come to @p; owned by the path from here on
- *
- * Context: process, @p->lock held.
- */
+/* Makes @llp, whose events go to @p, the path @number, which owns it from here on. */
 void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 {
 	struct weft_path *path = &p->path[number];
@@ -100,13 +89,7 @@ void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 	weft_paths_soon(p, 0);
 }
 
-/**
- * weft_path_drop() - end a path; what it had is sent again on others
- * @p: the stream
- * @path: a path with a connection, maybe not up yet
- *
- * Context: process, @p->lock held.
- */
+/* Closes a path's connection; other paths retransmit its frames. */
 void weft_path_drop(struct weft_paths *p, struct weft_path *path)
 {
 	struct weft_llp *llp = path->llp;
@@ -130,18 +113,10 @@ void weft_path_drop(struct weft_paths *p, struct weft_path *path)
 	weft_llp_close(llp, true);
 }
 
-/* --- frames without a number --- */
 
-/**
- * weft_paths_say() - send a frame that has no number, on a connection that is no path yet, too
- * @p: the stream
- * @llp: the connection, which is made
- * @fpdu: the frame; its ULPDU is there
- * @ulpdu_len: length of the ULPDU
- *
- * Context: process, @p->lock held.
- * Return: 0; -EAGAIN if there is no room; another negative errno value if the connection is of no
- * more use.
+/*
+ * Sends a frame without a number, on any connection; its ULPDU is in @fpdu. Returns 0; -EAGAIN
+ * without room; or another negative errno value if the connection is of no more use.
  */
 int weft_paths_say(const struct weft_paths *p, struct weft_llp *llp, u8 *fpdu, u32 ulpdu_len)
 {
@@ -154,19 +129,13 @@ int weft_paths_say(const struct weft_paths *p, struct weft_llp *llp, u8 *fpdu, u
 	ret = weft_llp_send(llp, fpdu, len);
 	if (ret == (int)len)
 		return 0;
-	/* A part of a frame can't be taken back. */
+	/* A frame cannot be recalled in part. */
 	return ret < 0 ? ret : -EIO;
 }
 
-/**
- * weft_paths_control() - send a frame that has no number on a path
- * @p: the stream
- * @path: the path, whose connection is made
- * @fpdu: the frame; its ULPDU is there
- * @ulpdu_len: length of the ULPDU
- *
- * Context: process, @p->lock held.
- * Return: true if it was sent; false if there is no room, or the path is broken.
+/*
+ * Sends a frame without a number on a path. Returns false if it has no room, or is broken, for
+ * which this sets @path->broken.
  */
 bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, u32 ulpdu_len)
 {
@@ -185,15 +154,8 @@ bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, 
 	return false;
 }
 
-/* --- proofs --- */
 
-/**
- * weft_path_addr() - an address as a claim and a frame of addresses have it
- * @to: result, WEFT_PATH_ADDR_LEN bytes
- * @from: the address of a socket
- *
- * Context: any.
- */
+/* Writes the WEFT_PATH_ADDR_LEN bytes that a claim and a frame have for an address. */
 void weft_path_addr(u8 *to, const struct sockaddr_storage *from)
 {
 	struct in6_addr addr;
@@ -205,15 +167,9 @@ void weft_path_addr(u8 *to, const struct sockaddr_storage *from)
 	memcpy(to, &addr, WEFT_PATH_ADDR_LEN);
 }
 
-/**
- * weft_path_proof() - the proof that a holder of the key gives
- * @p: the stream, which has the key
- * @claim: for what
- *
- * A guess costs a connection and is right once in 2^64. See docs/wire.md for why that is enough.
- *
- * Context: any.
- * Return: the proof.
+/*
+ * Returns the proof of a claim under the key. A guess costs a connection and is right once in
+ * 2^64; docs/wire.md says why that is enough.
  */
 u64 weft_path_proof(const struct weft_paths *p, const struct weft_path_claim *claim)
 {
@@ -226,7 +182,7 @@ u64 weft_path_proof(const struct weft_paths *p, const struct weft_path_claim *cl
 	return siphash(bytes, sizeof(bytes), &key);
 }
 
-/* Returns true if a proof is the right one, without a hint in time at how much of it is. */
+/* Compares proofs in constant time, so that the time tells nothing about the right one. */
 bool weft_path_proves(u64 proof, u64 right)
 {
 	return !crypto_memneq(&proof, &right, sizeof(proof));

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several TCP connections as one stream, how frames come: those of each path are taken off
- * its connection, and become segments with numbers. llp.h describes the functions of
- * struct weft_llp_flow.
+ * Several TCP connections as one stream, reception: each path's frames become numbered
+ * segments. llp.h describes the functions of struct weft_llp_flow.
  *
- * A segment is told of when all of its frame is here and the CRC is good, so that nothing
- * damaged is placed.
- *
- * A path whose bytes are damaged ends alone, as if it had been reset. A whole frame that breaks the
- * rules ends the stream: its sender does not do what both have agreed.
+ * The engine sees a segment when its frame is complete and the CRC is good, so that no damaged
+ * bytes are placed. Damaged bytes break their path alone, as a reset does. A good frame that
+ * breaks the rules ends the stream, because its sender does not keep the agreement.
  */
 #include <linux/sched/mm.h>
 #include <net/sock.h>
@@ -20,26 +17,23 @@
 /* Frames received on one path before other work gets a turn. */
 #define WEFT_PATHS_BUDGET	256
 
-/* What the actor of a path's packet buffers has to know. */
 struct paths_reader {
 	struct weft_paths *p;
 	struct weft_path *path;
 	u32 budget;
 };
 
-/* The length of the frame that is coming on a path, whose head is here. */
 static u32 frame_len(const struct weft_path *path)
 {
 	return weft_fpdu_len(weft_get_be16(path->head));
 }
 
-/* Returns true if a whole frame is here that was not taken, since there was no memory. */
+/* Returns true if a complete frame waits for memory. */
 static bool frame_waits(const struct weft_path *path)
 {
 	return path->coming && path->have == frame_len(path);
 }
 
-/* Returns true if a frame's CRC is good, or none is in use. */
 static bool frame_good(const struct weft_paths *p, const struct weft_path *path)
 {
 	u32 covered = frame_len(path) - WEFT_PATH_HEAD - WEFT_CRC_LEN, crc;
@@ -52,8 +46,8 @@ static bool frame_good(const struct weft_paths *p, const struct weft_path *path)
 }
 
 /*
- * Takes a segment. Returns 0 if it is kept, -EEXIST if it has come before, -ENOMEM, or -EPROTO if
- * its sender may not have sent it yet, or if it is behind the end.
+ * Keeps a segment. Returns 0; -EEXIST if it has come before; -ENOMEM; or -EPROTO if it is
+ * beyond the window or behind the end.
  */
 static int segment_came(struct weft_paths *p, u32 ssn, struct weft_arrival *segment)
 {
@@ -66,7 +60,7 @@ static int segment_came(struct weft_paths *p, u32 ssn, struct weft_arrival *segm
 		return -EPROTO;
 	if (xa_load(&p->arrivals.by_number, ssn))
 		return -EEXIST;
-	/* What was placed takes next to none, so this much is more than the peer may send. */
+	/* A kept segment counts less than its FPDU, so an honest sender stays below. */
 	if (p->arrivals.held + segment->len > WEFT_PATH_WINDOW_BYTES)
 		return -EPROTO;
 	segment->number = ssn;
@@ -79,7 +73,7 @@ static int segment_came(struct weft_paths *p, u32 ssn, struct weft_arrival *segm
 	return 0;
 }
 
-/* Takes the peer's end. Returns 0, -EEXIST if it has come before, or -EPROTO if it cannot be. */
+/* Handles the peer's end. Returns 0; -EEXIST if it has come before; or -EPROTO if it cannot be. */
 static int end_came(struct weft_paths *p, u32 ssn)
 {
 	if (p->ends)
@@ -93,8 +87,8 @@ static int end_came(struct weft_paths *p, u32 ssn)
 }
 
 /*
- * Takes a whole frame of a path whose CRC is good. Returns 0 if what was coming is kept, -EEXIST
- * if it is done with, -ENOMEM, or -EPROTO if its sender has broken the rules.
+ * Handles a complete frame with a good CRC. Returns 0 if @path->coming is kept; -EEXIST if it
+ * can be freed; -ENOMEM; or -EPROTO if its sender has broken the rules.
  */
 static int frame_came(struct weft_paths *p, struct weft_path *path)
 {
@@ -104,12 +98,12 @@ static int frame_came(struct weft_paths *p, struct weft_path *path)
 	bool good;
 	int ret;
 
-	/* A segment may be longer, and is not looked at. */
+	/* A longer frame is a segment, whose payload is not read here. */
 	memcpy(ulpdu, path->head + WEFT_MPA_LEN, WEFT_PATH_HDR_LEN);
 	memcpy(ulpdu + WEFT_PATH_HDR_LEN, path->coming->data,
 	       min_t(u32, len, sizeof(ulpdu)) - WEFT_PATH_HDR_LEN);
 	good = weft_path_decode(ulpdu, len, &hdr);
-	/* A stranger may listen at an address of the peer's, and break this path, but no rule. */
+	/* Before its proof the sender may be a stranger, which must not end the stream. */
 	if (path->state != WEFT_PATH_UP) {
 		path->broken = !good || !weft_path_challenged(p, path, &hdr, ulpdu);
 		return -EEXIST;
@@ -134,10 +128,7 @@ static int frame_came(struct weft_paths *p, struct weft_path *path)
 	}
 }
 
-/*
- * Takes the frame that a path has received. Returns false if there was no memory: then it is
- * tried again.
- */
+/* Handles a path's complete frame. Returns false without memory, to retry. */
 static bool path_took_frame(struct weft_paths *p, struct weft_path *path)
 {
 	int ret = -EEXIST;
@@ -162,8 +153,8 @@ static bool path_took_frame(struct weft_paths *p, struct weft_path *path)
 }
 
 /*
- * Makes room for the rest of the frame whose head is here. Returns false if there is no memory, or
- * if no frame has this length, so that the path is broken.
+ * Allocates the rest of a frame. Returns false without memory, or if no frame has this length,
+ * which breaks the path.
  */
 static bool path_begin_frame(struct weft_paths *p, struct weft_path *path)
 {
@@ -176,7 +167,7 @@ static bool path_begin_frame(struct weft_paths *p, struct weft_path *path)
 	return path->coming;
 }
 
-/* Takes bytes of a packet buffer of a path. */
+/* Takes bytes from a packet buffer of a path. */
 static u32 path_actor(void *ctx, struct sk_buff *from, u32 offset, u32 len)
 {
 	struct paths_reader *reader = ctx;
@@ -195,14 +186,14 @@ static u32 path_actor(void *ctx, struct sk_buff *from, u32 offset, u32 len)
 		} else {
 			break;
 		}
-		/* A packet may have no bytes in memory that the kernel can read. */
+		/* Fails for buffers that the kernel cannot read, such as device memory. */
 		if (skb_copy_bits(from, offset + at, to, n)) {
 			path->broken = true;
 			break;
 		}
 		path->have += n;
 		at += n;
-		/* A length that no frame has may be less than what is here. */
+		/* An unchecked length may be less than the bytes that are here. */
 		if (!path->coming || path->have < frame_len(path))
 			continue;
 		reader->budget--;
@@ -213,16 +204,7 @@ static u32 path_actor(void *ctx, struct sk_buff *from, u32 offset, u32 len)
 	return at;
 }
 
-/**
- * weft_paths_receive() - take what has come on a path
- * @p: the stream
- * @path: a path whose connection is made
- *
- * What is wrong is left in @path->broken or @p->fault.
- *
- * Context: process, @p->lock held.
- * Return: true if there is more.
- */
+/* Receives on a path; errors set @path->broken or @p->fault. Returns true if there may be more. */
 bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 {
 	struct paths_reader reader = { .p = p, .path = path, .budget = WEFT_PATHS_BUDGET };
@@ -247,15 +229,7 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 	return !reader.budget;
 }
 
-/**
- * weft_path_ack() - send an acknowledgment on a path
- * @p: the stream
- * @path: the path, which is up
- *
- * Without room it is not sent: a later one tells as much.
- *
- * Context: process, @p->lock held.
- */
+/* Sends an ack on a path that is up; without room it is left to a later one. */
 void weft_path_ack(struct weft_paths *p, struct weft_path *path)
 {
 	const struct weft_path_hdr hdr = {
@@ -272,14 +246,9 @@ void weft_path_ack(struct weft_paths *p, struct weft_path *path)
 	p->owes_ack = false;
 }
 
-/**
- * weft_paths_ack() - send an acknowledgment if one is due
- * @p: the stream
- *
- * The peer is told by data that goes back, if there is some before long. All that it needs that for
- * is to let go of memory, and to send more if it has sent as much as it may.
- *
- * Context: process, @p->lock held.
+/*
+ * Sends an ack if one is due. Data that goes back carries an ack as well, so wait for data: the
+ * peer only needs the ack to free memory, and to send beyond its window.
  */
 void weft_paths_ack(struct weft_paths *p)
 {
@@ -297,7 +266,6 @@ void weft_paths_ack(struct weft_paths *p)
 		weft_path_ack(p, path);
 }
 
-/* --- for the engine --- */
 
 struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp)
 {
@@ -305,8 +273,8 @@ struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp)
 }
 
 /*
- * Segments are taken one by one (weft_paths_arrivals()), so whoever reads bytes drops those whose
- * turn it is. The others are kept, so that the peer's end can come.
+ * The engine takes segments by weft_paths_arrivals(), and reads bytes only to drop them.
+ * Segments before their turn stay, so that the peer's end can come.
  */
 void weft_paths_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
@@ -316,7 +284,7 @@ void weft_paths_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 		weft_arrivals_pass(&p->arrivals);
 }
 
-/* All that has come is told at once. Of what was taken the peer will have to be told. */
+/* Each segment makes an event, so there is no threshold; but an ack for taken ones may be due. */
 void weft_paths_await(struct weft_llp *llp, u32 bytes)
 {
 	struct weft_paths *p = to_weft_paths(llp);
@@ -326,7 +294,7 @@ void weft_paths_await(struct weft_llp *llp, u32 bytes)
 		weft_paths_soon(p, taken < WEFT_PATHS_ACK_FRAMES ? WEFT_PATHS_TICK : 0);
 }
 
-/* A stream that failed has not ended: its owner would take that for the peer's orderly end. */
+/* A failed stream has not ended, or its owner would take the failure for an orderly end. */
 bool weft_paths_ended(struct weft_llp *llp)
 {
 	const struct weft_paths *p = to_weft_paths(llp);

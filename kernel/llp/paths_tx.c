@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several TCP connections as one stream, how frames are sent, and which path each takes.
- * llp.h describes the functions of struct weft_llp_flow.
+ * Several TCP connections as one stream, transmission. llp.h describes the functions of struct
+ * weft_llp_flow.
  *
- * A frame goes to the path that will have it at the peer first, among those whose TCP has few
- * unsent bytes. So the paths are loaded as fast as each drains, whatever their speeds are.
+ * A frame goes to the path that delivers it first, among those with few unsent bytes. So each
+ * path is loaded as fast as it drains, at any ratio of speeds.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -17,7 +17,6 @@
 #include "wire/fpdu.h"
 #include "wire/plan.h"
 
-/* --- frames --- */
 
 static void frame_put(struct weft_path_frame *frame)
 {
@@ -27,7 +26,7 @@ static void frame_put(struct weft_path_frame *frame)
 	kfree(frame);
 }
 
-/* Finds memory for a frame of @len bytes. Returns its first byte, or NULL. */
+/* Allocates @len bytes for a frame. Returns the first, or NULL. */
 static u8 *frame_alloc_bytes(struct weft_paths *p, struct weft_path_frame *frame, u32 len)
 {
 	gfp_t gfp = weft_payer_gfp() | __GFP_NOWARN;
@@ -51,8 +50,8 @@ static u8 *frame_alloc_bytes(struct weft_paths *p, struct weft_path_frame *frame
 }
 
 /*
- * Makes the frame that has the next number, with a ULPDU of @len bytes of the caller's. Returns it,
- * or NULL without memory, of which the event does not come: then it can be tried again.
+ * Queues a frame with the next number and a ULPDU of @len bytes. Returns NULL without memory,
+ * after which no event follows; the caller may retry.
  */
 static struct weft_path_frame *frame_new(struct weft_paths *p, u8 type, const u8 *ulpdu, u32 len)
 {
@@ -93,7 +92,7 @@ static struct weft_path_frame *frame_new(struct weft_paths *p, u8 type, const u8
 	return frame;
 }
 
-/* Forgets a frame that the peer has taken, or that will not be sent. */
+/* Frees a frame that the peer's engine has taken, or that will not be sent. */
 static void frame_forget(struct weft_paths *p, struct weft_path_frame *frame)
 {
 	list_del(&frame->unacked);
@@ -103,13 +102,7 @@ static void frame_forget(struct weft_paths *p, struct weft_path_frame *frame)
 	frame_put(frame);
 }
 
-/**
- * weft_paths_acked() - the peer's engine has taken frames
- * @p: the stream
- * @ack: number of the first that it has not taken
- *
- * Context: process, @p->lock held.
- */
+/* Frees the frames before @ack, which the peer's engine has taken. */
 void weft_paths_acked(struct weft_paths *p, u32 ack)
 {
 	struct weft_path_frame *frame, *next;
@@ -130,12 +123,6 @@ void weft_paths_acked(struct weft_paths *p, u32 ack)
 	}
 }
 
-/**
- * weft_paths_forget() - drop all frames
- * @p: the stream, which is over
- *
- * Context: process, @p->lock held.
- */
 void weft_paths_forget(struct weft_paths *p)
 {
 	struct weft_path_frame *frame, *next;
@@ -145,9 +132,8 @@ void weft_paths_forget(struct weft_paths *p)
 		frame_forget(p, frame);
 }
 
-/* --- paths --- */
 
-/* Forgets the frame that a path is sending. */
+/* Drops the reference on the frame that a path is sending. */
 void weft_path_let_go(struct weft_path *path)
 {
 	if (path->current_frame)
@@ -156,13 +142,7 @@ void weft_path_let_go(struct weft_path *path)
 	path->at = 0;
 }
 
-/**
- * weft_paths_replay() - have frames sent again that a path has
- * @p: the stream
- * @path: the path, which broke or takes too long
- *
- * Context: process, @p->lock held.
- */
+/* Queues the frames of a broken or stalled path for others. */
 void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
 {
 	struct weft_path_frame *frame;
@@ -177,15 +157,15 @@ void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
 		path->counts.replayed++;
 		weft_count(p->terms.counters, WEFT_CNT_PATH_REPLAYED, 1);
 	}
-	/* Before what was never sent, since these are what the peer waits for. */
+	/* Ahead of new frames, because the peer waits for these. */
 	list_splice(&again, &p->waiting);
-	/* An ack may be lost as well. */
+	/* An ack that this path carried may be lost as well, so send another. */
 	p->told_ack = weft_paths_taken(p) - 1;
 }
 
 /*
- * Returns how soon the last of @len bytes would be at the peer, in an unit that is the same
- * for all paths; U64_MAX if the path has no room. If it has none, it is an event when it has.
+ * Returns a measure of the time until the last of @len bytes is at the peer; U64_MAX if the
+ * path has no room now, and then its writable event follows.
  */
 static u64 path_cost(struct weft_path *path, u32 len)
 {
@@ -203,7 +183,7 @@ static u64 path_cost(struct weft_path *path, u32 len)
 	return cost;
 }
 
-/* Returns true if no path is up whose peer's TCP acknowledges what it gets. */
+/* Returns true if the peer's TCP acknowledges on no path. */
 static bool paths_all_stalled(const struct weft_paths *p)
 {
 	u32 i;
@@ -215,14 +195,7 @@ static bool paths_all_stalled(const struct weft_paths *p)
 	return true;
 }
 
-/**
- * weft_paths_choose() - find the best path for a frame
- * @p: the stream
- * @len: bytes of the frame
- *
- * Context: process, @p->lock held.
- * Return: the path, or NULL if none has room.
- */
+/* Returns the path that delivers @len bytes first, or NULL if none has room. */
 struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len)
 {
 	bool all_stalled = paths_all_stalled(p);
@@ -245,7 +218,7 @@ struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len)
 	return best;
 }
 
-/* Sends as much as can be sent of the frame that a path is sending. */
+/* Sends as much of a path's current frame as there is room for. */
 static void path_continue(struct weft_paths *p, struct weft_path *path)
 {
 	struct weft_path_frame *frame = path->current_frame;
@@ -261,7 +234,7 @@ static void path_continue(struct weft_paths *p, struct weft_path *path)
 		path->at += ret;
 		path->counts.tx_bytes += ret;
 	}
-	/* With room, it was memory that was missing, and no event will come. */
+	/* With room the error means that TCP has no memory, and no event follows. */
 	if (ret == -EAGAIN && !weft_llp_want_space(path->llp))
 		p->short_of_memory = true;
 	weft_llp_unlock(path->llp);
@@ -272,13 +245,7 @@ static void path_continue(struct weft_paths *p, struct weft_path *path)
 	weft_paths_soon(p, path->broken ? 0 : WEFT_PATHS_TICK);
 }
 
-/**
- * weft_paths_push() - send what waits
- * @p: the stream
- *
- * Context: process, @p->lock held.
- * Return: true if nothing waits any more.
- */
+/* Sends the waiting frames. Returns true if none is left. */
 bool weft_paths_push(struct weft_paths *p)
 {
 	struct weft_path_frame *frame;
@@ -306,9 +273,8 @@ bool weft_paths_push(struct weft_paths *p)
 	return true;
 }
 
-/* --- the stream --- */
 
-/* Returns true if a frame can be taken; else there will be an event. */
+/* Returns true if a frame can be taken; otherwise an event follows. */
 static bool paths_have_room(struct weft_paths *p)
 {
 	lockdep_assert_held(&p->lock.mutex);
@@ -325,19 +291,14 @@ bool weft_paths_want_space(struct weft_llp *llp)
 	return p->want_space;
 }
 
-/**
- * weft_paths_end() - end our direction: the peer reads all before, and then the end
- * @p: the stream
- *
- * Context: process, @p->lock held.
- */
+/* Ends our direction: the peer reads all frames before, and then the end. */
 void weft_paths_end(struct weft_paths *p)
 {
 	lockdep_assert_held(&p->lock.mutex);
 	p->ending = true;
 	if (p->shut)
 		return;
-	/* Without memory it is tried again, by paths_progress(). */
+	/* Without memory paths_progress() retries. */
 	p->shut = frame_new(p, WEFT_PATH_END, NULL, 0);
 	p->short_of_memory |= !p->shut;
 	weft_paths_push(p);
@@ -360,9 +321,9 @@ static int paths_send_fpdu(struct weft_paths *p, const u8 *fpdu)
 }
 
 /*
- * Takes bytes of an FPDU that comes in parts, up to its end, and sends it when it is whole. If
- * there is no room, these bytes are not taken, so that none waits here for room. Returns how
- * many were taken, or a negative errno value.
+ * Collects an FPDU that comes in parts, up to its end, and sends it when it is complete.
+ * Without room the completing bytes are not taken, so that no complete FPDU waits here. Returns
+ * how many bytes were taken, or a negative errno value.
  */
 static int paths_give_part(struct weft_paths *p, const u8 *from, u32 len)
 {
@@ -423,7 +384,7 @@ int weft_paths_send_page(struct weft_llp *llp, struct page *page, u32 offset,
 	return at;
 }
 
-/* What the peer's engine has not taken may have to be sent again. */
+/* The frames that the peer's engine has not taken may need a retransmission. */
 bool weft_paths_unsent(struct weft_llp *llp)
 {
 	const struct weft_paths *p = to_weft_paths(llp);

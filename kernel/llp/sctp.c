@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SCTP as a class of lower layers: how associations begin and end; sctp_message.c, sctp_rx.c
- * and sctp_tx.c have the rest. llp.h describes each function.
+ * SCTP as a class of lower layers: beginning and end of associations. See llp.h for the functions.
  *
- * SCTP calls a socket's own callbacks for some events only, and wakes its wait queue for
- * all. So each socket has an entry there, and a work item that looks what has happened.
+ * SCTP calls a socket's own callbacks for some events only, but wakes its wait queue for all.
+ * So each socket has an entry there, whose work item looks for the event.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -16,30 +15,32 @@
 #include "llp/sock.h"
 #include "wire/session.h"
 
-/* An association is given up after so many sends without an answer... */
+/* Retransmissions without an answer after which SCTP gives an association up. */
 #define WEFT_SCTP_RETRIES	8
-/* ... the last of which are so many milliseconds apart, at least and at most. */
+/* Limits of the retransmission timeout, in ms. */
 #define WEFT_SCTP_MIN_RTO	1000U
 #define WEFT_SCTP_MAX_RTO	60000U
-/* The same for an association that is shut down, which SCTP gives up after five of these. */
+/*
+ * Limit of the retransmission timeout of a closed association, in ms. SCTP's T5-shutdown-guard
+ * timer is five times the limit that a socket had when its association was made.
+ */
 #define WEFT_SCTP_CLOSE_RTO	2000U
 /*
- * The least room for what comes. SCTP stands still if a message does not fit, and the longest
- * takes 64 KiB, in packets whose buffers are up to three times as long.
+ * Least receive buffer. SCTP stalls if a message does not fit. The longest has 64 KiB, and its
+ * packet buffers take up to three times as much.
  */
 #define WEFT_SCTP_MIN_ROOM	(256 * 1024)
 
-/* --- events --- */
 
-/* Called by whoever wakes the socket's wait queue, in any context. */
+/* An entry's callback in the socket's wait queue. Any context. */
 static int sctp_wake(struct wait_queue_entry *wait, unsigned int mode, int flags, void *key)
 {
 	struct weft_sctp *s = container_of(wait, struct weft_sctp, wait);
 	__poll_t events = key_to_poll(key);
 
-	/* Pairs with the one in weft_sctp_want_space(). */
+	/* Pairs with the barrier in weft_sctp_want_space(). */
 	smp_mb();
-	/* Room alone, which comes with each SACK, is news only if it was missing. */
+	/* Each SACK reports room; ignore room alone unless a send waits for it. */
 	if (events && !(events & ~(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)) &&
 	    !READ_ONCE(s->want_space))
 		return 0;
@@ -60,14 +61,13 @@ static void sctp_work(struct work_struct *work)
 	weft_sctp_leave(s);
 }
 
-/* --- setting up --- */
 
 static int sctp_option(struct socket *sock, int name, void *value, unsigned int len)
 {
 	return sock->ops->setsockopt(sock, SOL_SCTP, name, KERNEL_SOCKPTR(value), len);
 }
 
-/* What each new socket has, and those that a listener accepts inherit. */
+/* Sets the options that accepted sockets inherit. */
 static int sctp_configure(struct socket *sock)
 {
 	struct sctp_setadaptation adaptation = { .ssb_adaptation_ind = WEFT_SCTP_ADAPTATION };
@@ -75,11 +75,11 @@ static int sctp_configure(struct socket *sock)
 		.snd_flags = SCTP_UNORDERED,
 		.snd_ppid = (__force __u32)htonl(WEFT_SCTP_PPID_SEGMENT),
 	};
-	/* SCTP allocates as many streams as a peer asks for, up to this limit. */
+	/* Limits the streams that a peer can make SCTP allocate. */
 	struct sctp_initmsg init = { .sinit_num_ostreams = 1, .sinit_max_instreams = 1 };
-	/* How long an association may last that is shut down is a multiple of this. */
+	/* The T5-shutdown-guard timer of accepted associations is five times this. */
 	struct sctp_rtoinfo rto = { .srto_max = WEFT_SCTP_CLOSE_RTO };
-	/* A peer that may abandon a message (RFC 3758) could end it amid its parts. */
+	/* Refuses RFC 3758: a peer that abandons a message could end it between its parts. */
 	struct sctp_assoc_value abandons = {};
 	int on = 1, ret;
 
@@ -131,7 +131,7 @@ static struct weft_llp *llp_sctp_open(struct net *net, int family,
 	if (ret)
 		return ERR_PTR(ret);
 	weft_sock_hold_net(sock->sk);
-	/* This doubles what it is given. */
+	/* sock_set_rcvbuf() doubles the value. */
 	if (sock->sk->sk_rcvbuf < WEFT_SCTP_MIN_ROOM)
 		sock_set_rcvbuf(sock->sk, WEFT_SCTP_MIN_ROOM / 2);
 	ret = sctp_configure(sock);
@@ -159,9 +159,8 @@ static int llp_sctp_set_tos(struct weft_llp *llp, u8 tos)
 }
 
 /*
- * Sets the time between the last tries, and that between the first ones to 1 s, as RFC 9260
- * section 16 and TCP do. The kernel's own 3 s are RFC 4960's; with those, two lost packets used
- * up all the time that a handshake has.
+ * Sets RTO.Max to @max, and RTO.Initial to 1 s as RFC 9260 section 16 and TCP do. The kernel's
+ * default is the 3 s of RFC 4960, with which two lost packets use up the time of a handshake.
  */
 static void sctp_set_rto(struct socket *sock, u32 max)
 {
@@ -175,10 +174,10 @@ static void sctp_set_rto(struct socket *sock, u32 max)
 }
 
 /*
- * SCTP has no limit of time for data without an answer, but one of tries, each of which waits
- * twice as long as the one before, up to a limit. A silent peer is asked at intervals, and
- * the same number of questions may go unanswered. Both are chosen so that about the time asked
- * for passes: for a silent peer, that at which TCP would ask plus that of TCP's questions.
+ * SCTP limits the number of retransmissions, not their time, and doubles the timeout up to
+ * RTO.Max. So RTO.Max is chosen for about @user_timeout in all. A silent peer may leave as many
+ * heartbeats unanswered, so their interval is chosen for @keepalive plus the 60 s of TCP's
+ * probes in all.
  */
 static void llp_sctp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
@@ -233,7 +232,7 @@ static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
 	weft_baton_lock(&s->lock);
 	weft_sctp_look_around(s);
 	weft_sctp_leave(s);
-	/* What came before is told now. */
+	/* Reports messages from before the acceptance. */
 	mod_delayed_work(weft_workqueue, &s->work, 0);
 	return &s->llp;
 }
@@ -272,7 +271,7 @@ static int llp_sctp_addresses(struct weft_llp *llp, struct sockaddr_storage *loc
 
 static enum weft_llp_state llp_sctp_state(struct weft_llp *llp)
 {
-	/* Pairs with the release in sctp_end(): the error is there as well. */
+	/* Pairs with the release in sctp_become(): @error is set before the state. */
 	return smp_load_acquire(&to_weft_sctp(llp)->state);
 }
 
@@ -281,7 +280,6 @@ static int llp_sctp_error(struct weft_llp *llp)
 	return xchg(&to_weft_sctp(llp)->error, 0);
 }
 
-/* --- the handshake --- */
 
 static int llp_sctp_recv(struct weft_llp *llp, void *buf, u32 len)
 {
@@ -294,7 +292,7 @@ static int llp_sctp_recv(struct weft_llp *llp, void *buf, u32 len)
 	return ret;
 }
 
-/* Sends MPA's Request or Reply as what it is in a session. */
+/* Sends MPA's Request or Reply as a session control message. */
 static int sctp_send_frame(struct weft_sctp *s, const struct weft_mpa_frame *frame,
 			   const u8 *private_data)
 {
@@ -323,7 +321,6 @@ static int llp_sctp_send(struct weft_llp *llp, const void *buf, u32 len)
 	return ret;
 }
 
-/* --- the end --- */
 
 static void llp_sctp_shutdown(struct weft_llp *llp)
 {
@@ -331,7 +328,7 @@ static void llp_sctp_shutdown(struct weft_llp *llp)
 	u8 message[WEFT_SESSION_HDR_LEN];
 
 	weft_baton_lock(&s->lock);
-	/* If there is no room for it, SCTP's own end of the association must do. */
+	/* Without room for this message the end of the association has to do. */
 	weft_sctp_control(s, message, weft_session_encode_terminate(message, s->tx_ssn));
 	s->shut = true;
 	weft_sctp_leave(s);

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SCTP as a class of lower layers (RFC 5043). One association is one stream, over a
- * one-to-one socket.
- *
- * Each DDP segment is a user message, behind the DDP-SSN (wire/session.h), and messages are
- * sent unordered: what comes before its turn is placed at once (arrivals.h). There is no MPA on
- * the wire. This end's engine lays out FPDUs without CRCs and markers all the same, as for TCP;
- * their length, padding and trailer of zeros are left out when they are sent. MPA's Request and
- * Reply become session control messages in the same way.
+ * SCTP as a class of lower layers (RFC 5043): one association is one stream, over a one-to-one
+ * socket. A user message is a DDP segment behind its DDP-SSN (wire/session.h), sent unordered,
+ * so that the receiver places it before its turn (arrivals.h). The wire carries no MPA: the
+ * engine lays out FPDUs without CRCs and markers as for TCP, and the sender strips length,
+ * padding and trailer. MPA's Request and Reply become session control messages.
  */
 #ifndef WEFT_LLP_SCTP_H
 #define WEFT_LLP_SCTP_H
@@ -24,42 +21,42 @@
 extern const struct weft_llp_class weft_sctp_class;
 
 /*
- * The most memory of messages before a gap is closed. An honest peer keeps what it has sent behind
- * the gap, and has less room than this.
+ * Limit on the memory of messages behind a gap. An honest peer stays below it, because its send
+ * buffer keeps every message behind the gap, and is smaller.
  */
 #define WEFT_SCTP_MAX_AHEAD	(4U << 20)
 
 /**
  * struct weft_sctp - one association, or a listener
- * @llp: as all know it
+ * @llp: the stream, for its owner
  * @sock: the kernel socket, which holds its network namespace
  * @lock: the stream's lock. Taken before the socket lock, which SCTP's own functions take
- * @wait: in the socket's wait queue: what happens to the socket queues @work
- * @work: receives, and tells @llp's owner. Never waits for @lock
- * @resumed: the owner is to be told that it can read, whatever has come. Atomic
+ * @wait: entry in the socket's wait queue; each wake-up queues @work
+ * @work: receives, and calls @llp's owner. Never waits for @lock
+ * @resumed: call the owner's readable event even if no message came. Atomic
  * @listening: a listener
- * @state: what the owner is told. Read by anyone
- * @error: why the association failed, a negative errno value; 0: not yet, or already told
- * @flowing: a queue pair has had the stream, so that more than the handshake is received
- * @peer_tag: the peer's verification tag. Another one is that of another program
+ * @state: the connection's state for the owner. Read by anyone
+ * @error: why the association failed, a negative errno value; 0: not yet, or already reported
+ * @flowing: the handshake is over; receive segments as well
+ * @peer_tag: the peer's verification tag; another tag means that another program answers
  * @shut: this end has ended the session
  * @closing: SCTP takes no more messages to send
  * @ended: no message will come but those in @arrivals
- * @dropping: nobody reads what comes
+ * @dropping: drop every message that comes
  * @want_space: a send found no room. Read by anyone
- * @opened: the peer's first message, one of the handshake, has come
- * @more: messages may be left to SCTP, since @arrivals has much or others want a turn
+ * @opened: the peer's handshake, its first message, has come
+ * @more: SCTP may still hold messages, because @arrivals was full or the budget spent
  * @tx_ssn: DDP-SSN of the next message to send
- * @arrivals: messages that have come and were not taken
- * @frame: the peer's frame of the handshake, until it is taken; NULL: none
- * @taken: bytes taken of it
- * @parts: room for the longest message, which SCTP gave the beginning of; NULL: none yet
- * @gathered: bytes there
+ * @arrivals: received messages that the engine has not taken
+ * @frame: the peer's handshake as an MPA frame, until it is read; NULL: none
+ * @taken: bytes read of @frame
+ * @parts: room for the longest message, for partial delivery by SCTP; NULL: none yet
+ * @gathered: bytes in @parts
  * @named: @local and @remote are valid; set once, after them
  * @local: this end's address
- * @remote: the peer's, by which it was reached first
+ * @remote: the peer's address of the handshake
  *
- * All but @resumed, @state, @error, @want_space and the names are protected by @lock.
+ * @lock protects all fields but @resumed, @state, @error, @want_space and the names.
  */
 struct weft_sctp {
 	struct weft_llp llp;
@@ -101,7 +98,7 @@ static inline struct sock *weft_sctp_sk(const struct weft_sctp *s)
 	return s->sock->sk;
 }
 
-/* Returns the socket's association, or NULL. With the socket lock held. */
+/* Returns the socket's association, or NULL. */
 static inline struct sctp_association *weft_sctp_association(const struct weft_sctp *s)
 {
 	struct sock *sk = weft_sctp_sk(s);

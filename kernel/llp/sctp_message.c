@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * SCTP as a class of lower layers: a user message is received, whole or in parts.
- */
+/* SCTP as a class of lower layers: a user message is received, whole or in parts. */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <net/sctp/sctp.h>
@@ -14,10 +12,10 @@
 #define SCTP_MAX_MESSAGE	(WEFT_SSN_LEN + WEFT_MAX_ULPDU)
 
 /*
- * Returns the length of the next message or part of one, and in @last whether nothing of that
- * message is behind it; 0 if the peer has ended the association, -EAGAIN if nothing has come, or
- * why it failed. A message of our peer's association can be received after this, because nobody
- * else reads.
+ * Returns the length of the next message or part, and in @last whether that completes a
+ * message; 0 if the peer has ended the association; -EAGAIN if SCTP has none; or why the
+ * association failed. The message stays in SCTP's queue until the caller receives it, because
+ * nobody else reads.
  */
 static int sctp_next(struct weft_sctp *s, bool *last)
 {
@@ -49,7 +47,7 @@ static int sctp_next(struct weft_sctp *s, bool *last)
 }
 
 /*
- * Receives @len bytes, which sctp_next() has told of, and their payload protocol identifier.
+ * Receives the @len bytes that sctp_next() reported, and their payload protocol identifier.
  * Returns 0 or a negative errno value.
  */
 static int sctp_receive(struct weft_sctp *s, struct kvec *iov, u32 pieces, u32 len, bool last,
@@ -75,7 +73,7 @@ static int sctp_receive(struct weft_sctp *s, struct kvec *iov, u32 pieces, u32 l
 	return 0;
 }
 
-/* Receives a message that SCTP has whole: its DDP-SSN, and the rest. Returns as sctp_receive(). */
+/* Receives a whole message: its DDP-SSN, and the rest. Returns as sctp_receive(). */
 static int sctp_receive_whole(struct weft_sctp *s, u8 *ssn, struct weft_arrival *to, u32 *ppid)
 {
 	struct kvec iov[] = {
@@ -87,9 +85,9 @@ static int sctp_receive_whole(struct weft_sctp *s, u8 *ssn, struct weft_arrival 
 }
 
 /*
- * Receives a part of a message. SCTP gives parts away when its buffer is full, and nothing of
- * another message between them. With the last one, writes the message to @ssn and @to; before
- * that, @to is NULL. Returns as sctp_receive().
+ * Receives a part of a message: SCTP delivers parts when its buffer is full, and no other
+ * message between them. @to is NULL but for the last part, which completes @ssn and @to.
+ * Returns as sctp_receive().
  */
 static int sctp_receive_part(struct weft_sctp *s, u32 len, u8 *ssn, struct weft_arrival *to,
 			     u32 *ppid)
@@ -109,15 +107,10 @@ static int sctp_receive_part(struct weft_sctp *s, u32 len, u8 *ssn, struct weft_
 	return 0;
 }
 
-/**
- * weft_sctp_message() - receive the next message, or a part of it
- * @s: the stream
- * @ssn: where the message's DDP-SSN goes
- * @message: set to the rest of the message, the caller's to free; or to NULL
- *
- * Context: process, @s->lock held.
- * Return: 1, with @message NULL for a part that is not the last; 0 if the peer has ended the
- * session; -EAGAIN if nothing has come; -ENOMEM; or why the association failed.
+/*
+ * Receives the next message or part into @ssn, its DDP-SSN, and @message, which the caller
+ * frees. Returns 1, with a NULL @message for a part that is not the last; 0 if the peer has
+ * ended the session; -EAGAIN if SCTP has none; -ENOMEM; or why the association failed.
  */
 int weft_sctp_message(struct weft_sctp *s, u8 *ssn, struct weft_arrival **message)
 {
@@ -134,10 +127,10 @@ int weft_sctp_message(struct weft_sctp *s, u8 *ssn, struct weft_arrival **messag
 	if ((last && whole < WEFT_SSN_LEN) || whole > SCTP_MAX_MESSAGE)
 		return -EPROTO;
 	in_parts = s->gathered || !last;
-	/* Nobody pays for a stranger's parts. */
+	/* Refuse parts of a handshake: an accepted socket is charged to no process yet. */
 	if (in_parts && !s->opened)
 		return -EPROTO;
-	/* Allocated before anything is received, because SCTP gives each byte once. */
+	/* Allocated before receiving, because SCTP delivers each byte once. */
 	if (in_parts && !s->parts) {
 		s->parts = weft_payer_alloc(SCTP_MAX_MESSAGE) ?:
 			   __vmalloc(SCTP_MAX_MESSAGE, GFP_KERNEL | __GFP_NOWARN);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SCTP as a class of lower layers, how messages come: user messages become FPDUs. llp.h
- * describes the functions of struct weft_llp_flow.
- *
- * Nothing runs in softirq: SCTP gives messages to processes only, so a work item takes them.
+ * SCTP as a class of lower layers: reception. llp.h describes the functions of struct
+ * weft_llp_flow. A work item receives, because SCTP gives messages to processes only.
  */
 #include <linux/sched/mm.h>
 #include <net/sctp/sctp.h>
@@ -16,16 +14,19 @@
 #include "wire/session.h"
 
 /*
- * The most memory for what has come and can be taken; what comes then stays in SCTP's queue.
- * While a message is missing, all are received, since that one comes behind them.
+ * Limit on bytes of received messages that the engine has not taken; beyond it messages stay in
+ * SCTP's queue. Ignored while a message is missing, because that one comes behind the others.
  */
 #define WEFT_SCTP_MAX_QUEUED	(256 * 1024)
 /* Messages received before other work gets a turn. */
 #define WEFT_SCTP_BUDGET	256
-/* How soon to try again when memory was short, since no event follows. */
+/* Retry delay after a failed allocation, which no event follows. */
 #define WEFT_SCTP_RETRY		(HZ / 10 + 1)
 
-/* Who takes the lock by this has the stream for a queue pair, or will drop what comes. */
+/*
+ * Only the data path, and a connection that drops unread messages, lock by this function. Both
+ * come after the handshake, so start to receive segments.
+ */
 void weft_sctp_lock(struct weft_llp *llp)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
@@ -37,12 +38,7 @@ void weft_sctp_lock(struct weft_llp *llp)
 	mod_delayed_work(weft_workqueue, &s->work, 0);
 }
 
-/**
- * weft_sctp_leave() - let the stream's lock go
- * @s: the stream
- *
- * Context: process, @s->lock held.
- */
+/* Releases the stream's lock, and starts the work that found it taken. */
 void weft_sctp_leave(struct weft_sctp *s)
 {
 	lockdep_assert_held(&s->lock.mutex);
@@ -77,7 +73,7 @@ static void sctp_name_one(const struct sock *sk, struct sockaddr_storage *name,
 		weft_sock_name_v4(name, addr->v4.sin_addr.s_addr, port);
 }
 
-/* Notes the addresses of an association that has just been made. */
+/* Stores the addresses of a new association. */
 static void sctp_name(struct weft_sctp *s, const struct sctp_association *asoc)
 {
 	const struct sock *sk = weft_sctp_sk(s);
@@ -89,7 +85,7 @@ static void sctp_name(struct weft_sctp *s, const struct sctp_association *asoc)
 	smp_store_release(&s->named, true);
 }
 
-/* Notes how the association is; with an error, why it failed. */
+/* Sets the state; @error is 0 or why the association failed. */
 static void sctp_become(struct weft_sctp *s, enum weft_llp_state state, int error)
 {
 	lockdep_assert_held(&s->lock.mutex);
@@ -99,7 +95,7 @@ static void sctp_become(struct weft_sctp *s, enum weft_llp_state state, int erro
 	smp_store_release(&s->state, state);
 }
 
-/* Ends receiving; the association has failed with @error, or is over with 0. */
+/* Ends receiving: the association is over, or has failed with @error. */
 static void sctp_end(struct weft_sctp *s, int error)
 {
 	s->ended = true;
@@ -107,7 +103,7 @@ static void sctp_end(struct weft_sctp *s, int error)
 		sctp_become(s, error ? WEFT_LLP_DEAD : WEFT_LLP_PEER_CLOSED, error);
 }
 
-/* Looks whether the association has been made. With the socket lock held. */
+/* Opens the stream if the association has been made. */
 static void sctp_look_for(struct weft_sctp *s, const struct sctp_association *asoc)
 {
 	sock_owned_by_me(weft_sctp_sk(s));
@@ -124,16 +120,11 @@ static void sctp_look_for(struct weft_sctp *s, const struct sctp_association *as
 	sctp_end(s, -EPROTO);
 }
 
-/**
- * weft_sctp_look_around() - see how the association is
- * @s: the stream
- *
- * An association that failed is told of at once, whatever is still to be read. One that the
- * peer has shut down may be gone by now, but is over when all has been read; before a queue
- * pair has the stream nobody reads. A peer whose host was started anew may make a new
- * association of the same addresses; SCTP would go on with that one.
- *
- * Context: process, @s->lock held; takes the socket lock.
+/*
+ * Brings the state up to date. A failure counts at once, even before unread messages. After the
+ * peer's shutdown the association may be gone, but the stream ends when all messages are read;
+ * if no queue pair reads yet, it ends at once. Another verification tag is a failure, too: the
+ * peer restarted, and SCTP would go on with its new association.
  */
 void weft_sctp_look_around(struct weft_sctp *s)
 {
@@ -160,8 +151,8 @@ void weft_sctp_look_around(struct weft_sctp *s)
 }
 
 /*
- * Makes MPA's Request or Reply of a session control message, for the owner of the stream.
- * Returns 0 or a negative errno value.
+ * Turns a session control message into MPA's Request or Reply, for the owner to read. Returns 0
+ * or a negative errno value.
  */
 static int sctp_to_frame(struct weft_sctp *s, const u8 *message, u32 len)
 {
@@ -172,17 +163,17 @@ static int sctp_to_frame(struct weft_sctp *s, const u8 *message, u32 len)
 	at = weft_session_decode(message, len, &frame);
 	if (!at)
 		return -EPROTO;
-	/* Longer than the message, by what MPA's header is longer. */
+	/* MPA's header is longer than that of a session control message. */
 	made = weft_arrival_new(WEFT_MPA_HDR_LEN + (frame.enhanced ? WEFT_MPA_V2_LEN : 0) +
 				frame.private_len);
 	if (!made)
 		return -ENOMEM;
-	weft_mpa_encode(made->data, &frame, message + at); /* which is all that decodes */
+	weft_mpa_encode(made->data, &frame, message + at); /* cannot fail for a decoded frame */
 	s->frame = made;
 	return 0;
 }
 
-/* Writes a session control message as it came. Returns its length, or 0 if it is too long. */
+/* Writes a session control message as it came. Returns its length; 0: it is too long. */
 static u32 sctp_whole(u8 *to, const u8 *ssn, const struct weft_arrival *body)
 {
 	if (body->len > WEFT_SESSION_MAX_LEN - WEFT_SSN_LEN)
@@ -208,7 +199,7 @@ static int sctp_open_session(struct weft_sctp *s, const u8 *ssn, const struct we
 	return 0;
 }
 
-/* Returns true if a message may come behind the handshake: a segment, or the end. */
+/* Returns true if a message may follow the handshake: a segment, or the session's Terminate. */
 static bool sctp_expects(const u8 *ssn, const struct weft_arrival *body)
 {
 	u8 message[WEFT_SESSION_MAX_LEN];
@@ -218,7 +209,7 @@ static bool sctp_expects(const u8 *ssn, const struct weft_arrival *body)
 	return weft_session_is_terminate(message, sctp_whole(message, ssn, body));
 }
 
-/* Takes a message, which has an owner or is freed then. Returns 0 or a negative errno value. */
+/* Keeps or frees a message. Returns 0 or a negative errno value. */
 static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *message)
 {
 	int ret = -EPROTO;
@@ -233,7 +224,7 @@ static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *me
 		if (ret)
 			kfree(message);
 	}
-	/* SCTP has it no more, so trying again would wait for it for ever. */
+	/* No retry: the message has left SCTP's queue and is lost. */
 	return ret == -ENOMEM ? -ENOBUFS : ret;
 }
 
@@ -253,7 +244,7 @@ static int sctp_fetch(struct weft_sctp *s)
 	return 1;
 }
 
-/* Returns true if more may be received: before a queue pair has the stream the handshake only. */
+/* Returns true if more may be received; before the data flows that is the handshake only. */
 static bool sctp_has_room(const struct weft_sctp *s)
 {
 	if (s->ended || (!s->flowing && s->opened))
@@ -262,7 +253,7 @@ static bool sctp_has_room(const struct weft_sctp *s)
 	       s->arrivals.turn == s->arrivals.gap;
 }
 
-/* Ends receiving if the message behind which nothing comes is here, and all before it are. */
+/* Ends receiving if the peer's Terminate and all messages before it are here. */
 static void sctp_look_for_end(struct weft_sctp *s)
 {
 	const struct weft_arrival *last;
@@ -274,10 +265,7 @@ static void sctp_look_for_end(struct weft_sctp *s)
 		sctp_end(s, 0);
 }
 
-/*
- * Receives what has come, for as long as there is room, in the name of who pays for the socket.
- * Returns how many messages.
- */
+/* Receives while there is room; the socket's memory cgroup pays. Returns how many messages. */
 static u32 sctp_fetch_some(struct weft_sctp *s)
 {
 	struct mem_cgroup *before = set_active_memcg(weft_sock_memcg(weft_sctp_sk(s)));
@@ -301,7 +289,7 @@ static u32 sctp_fetch_some(struct weft_sctp *s)
 	return fetched;
 }
 
-/* Has the rest received of what has come, if there is room for it now. */
+/* Continues to receive if the last round left messages, and there is room now. */
 static void sctp_go_on(struct weft_sctp *s)
 {
 	if (!s->more || !sctp_has_room(s))
@@ -310,12 +298,7 @@ static void sctp_go_on(struct weft_sctp *s)
 	mod_delayed_work(weft_workqueue, &s->work, 0);
 }
 
-/**
- * weft_sctp_progress() - see what has happened to a stream, and tell its owner
- * @s: the stream
- *
- * Context: process, @s->lock held.
- */
+/* Receives, and calls the owner for each event. */
 void weft_sctp_progress(struct weft_sctp *s)
 {
 	enum weft_llp_state before = s->state;
@@ -337,7 +320,7 @@ void weft_sctp_progress(struct weft_sctp *s)
 	sctp_go_on(s);
 }
 
-/* Drops what has come, and what comes from here on. */
+/* Drops received messages, and all that come later. */
 static void sctp_drop(struct weft_sctp *s)
 {
 	s->flowing = true;
@@ -347,12 +330,7 @@ static void sctp_drop(struct weft_sctp *s)
 	s->frame = NULL;
 }
 
-/**
- * weft_sctp_drop() - drop what has come, before the association is shut down
- * @s: the stream
- *
- * Context: process, @s->lock held.
- */
+/* Drops received messages before the association is shut down. */
 void weft_sctp_drop(struct weft_sctp *s)
 {
 	lockdep_assert_held(&s->lock.mutex);
@@ -360,15 +338,7 @@ void weft_sctp_drop(struct weft_sctp *s)
 	sctp_fetch_some(s);
 }
 
-/**
- * weft_sctp_take() - take bytes off the stream, for the handshake
- * @s: the stream
- * @buf: where they go
- * @len: the most to take
- *
- * Context: process, @s->lock held.
- * Return: as weft_llp_recv().
- */
+/* Reads @len bytes or fewer of the handshake. Returns as weft_llp_recv(). */
 int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len)
 {
 	lockdep_assert_held(&s->lock.mutex);
@@ -390,21 +360,21 @@ struct weft_arrivals *weft_sctp_arrivals(struct weft_llp *llp)
 	return &to_weft_sctp(llp)->arrivals;
 }
 
-/* Messages are taken one by one (weft_sctp_arrivals()), so whoever reads bytes drops them. */
+/* The engine takes messages by weft_sctp_arrivals(), and reads bytes only to drop them. */
 void weft_sctp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
 	sctp_drop(to_weft_sctp(llp));
 }
 
-/* All that has come is told at once; what SCTP has kept for lack of room here can come. */
+/* Each message makes an event, so there is no threshold; continue if there is room again. */
 void weft_sctp_await(struct weft_llp *llp, u32 bytes)
 {
 	sctp_go_on(to_weft_sctp(llp));
 }
 
 /*
- * False for an association that failed, whose owner is told that it has changed. If its end
- * could be read as well, that would pass for the peer's orderly one.
+ * False for a failed association: its owner gets the changed event, and an end that can be read
+ * would pass for an orderly one.
  */
 bool weft_sctp_ended(struct weft_llp *llp)
 {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SCTP as a class of lower layers, how messages are sent: FPDUs become user messages. llp.h
- * describes the functions of struct weft_llp_flow.
- *
- * Messages are numbered in order, and sent unordered.
+ * SCTP as a class of lower layers: transmission of FPDUs as user messages, which are numbered
+ * in order and sent unordered. llp.h describes the functions of struct weft_llp_flow.
  */
 #include <net/sctp/sctp.h>
 
@@ -13,12 +11,12 @@
 #include "wire/plan.h"
 #include "wire/session.h"
 
-/* The longest message, which SCTP allocates memory for at once. */
+/* Limits a message, because SCTP allocates the memory of a whole message at once. */
 #define WEFT_SCTP_MAX_EMSS	(16 * 1024U)
 
 /*
- * The largest message that SCTP sends in one piece has the DDP-SSN where an FPDU has its
- * length, and no trailer.
+ * From the largest message that SCTP does not fragment. A message has the DDP-SSN in place of
+ * an FPDU's length, and no trailer.
  */
 u32 weft_sctp_emss(struct weft_llp *llp)
 {
@@ -58,11 +56,14 @@ bool weft_sctp_want_space(struct weft_llp *llp)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
 
-	/* The end of the association is told instead. */
+	/* No room will come; the end of the association makes an event instead. */
 	if (s->closing)
 		return true;
 	WRITE_ONCE(s->want_space, true);
-	/* Pairs with the one of whoever wakes the wait queue after there is room. */
+	/*
+	 * Store buffering: pairs with the barrier in sctp_wake(). Either this end sees the room, or the
+	 * waker sees @want_space.
+	 */
 	smp_mb();
 	if (!sk_stream_is_writeable(weft_sctp_sk(s)))
 		return true;
@@ -71,9 +72,9 @@ bool weft_sctp_want_space(struct weft_llp *llp)
 }
 
 /*
- * Returns what an error of a send means to the engine. Without memory it can be tried again. If
- * the peer has ended the association, what it sent before is still to be read, and then its
- * end; the engine waits for that as if for room.
+ * Translates an error of a send for the engine. -EAGAIN without memory is retried. If the peer
+ * has ended the association, -EAGAIN makes the engine wait as if for room, because it has to
+ * read the peer's last messages and the end first.
  */
 static int sctp_send_error(struct weft_sctp *s, int error)
 {
@@ -113,15 +114,7 @@ static int sctp_send_fpdu(struct weft_sctp *s, const u8 *fpdu, bool more)
 	return 0;
 }
 
-/**
- * weft_sctp_control() - send a session control message
- * @s: the stream
- * @message: the message, with the DDP-SSN @s->tx_ssn
- * @len: its length
- *
- * Context: process, @s->lock held.
- * Return: 0 or a negative errno value.
- */
+/* Sends a session control message numbered @s->tx_ssn. Returns 0 or a negative errno value. */
 int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 {
 	u8 control[CMSG_SPACE(sizeof(struct sctp_sndinfo))] __aligned(sizeof(long)) = {};
@@ -148,16 +141,7 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 	return 0;
 }
 
-/**
- * weft_sctp_give() - send FPDUs
- * @s: the stream
- * @from: FPDUs, each whole, since each is laid out in one chunk
- * @len: bytes of them
- * @more: more bytes follow at once
- *
- * Context: process, @s->lock held.
- * Return: as weft_llp_send_page().
- */
+/* Sends FPDUs, each of which is whole in @from. Returns as weft_llp_send_page(). */
 int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
 {
 	u32 at = 0, next;
@@ -181,7 +165,7 @@ int weft_sctp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
 	return weft_sctp_give(to_weft_sctp(llp), page_address(page) + offset, len, more);
 }
 
-/* Every message is copied by SCTP. */
+/* SCTP copies every message. */
 bool weft_sctp_may_lend(struct weft_llp *llp)
 {
 	return false;
@@ -194,8 +178,8 @@ int weft_sctp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 }
 
 /*
- * A message that SCTP has taken is its own, until the peer has ended the association: then
- * nobody reads it any more.
+ * SCTP delivers the messages that it has taken, unless the peer has ended the association: then
+ * nobody reads them.
  */
 bool weft_sctp_unsent(struct weft_llp *llp)
 {

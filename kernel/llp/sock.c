@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the classes of lower layers that use the kernel's sockets have in common. */
+/* Functions that classes of lower layers with kernel sockets share. */
 #include <linux/memcontrol.h>
 #include <linux/netdevice.h>
 #include <net/ip.h>
@@ -18,10 +18,9 @@ static int sock_addr_len(const struct sockaddr_storage *addr)
 }
 
 /*
- * Binds a socket to the routing domain (VRF) in which its address is, if there is one. A program
- * says so by SO_BINDTODEVICE, for which rdma_cm has no counterpart; without, TCP refuses the
- * address. Another try to bind finds the socket there, where only an administrator could bind
- * it once more.
+ * Binds a socket to the routing domain (VRF) of its address, if there is one: otherwise TCP refuses
+ * the address, and rdma_cm has no counterpart of SO_BINDTODEVICE. A retry finds the socket bound;
+ * only an administrator could bind it again.
  */
 static int sock_enter_vrf(struct sock *sk, const struct sockaddr_storage *addr)
 {
@@ -35,15 +34,6 @@ static int sock_enter_vrf(struct sock *sk, const struct sockaddr_storage *addr)
 	return vrf && vrf != READ_ONCE(sk->sk_bound_dev_if) ? sock_bindtoindex(sk, vrf, true) : 0;
 }
 
-/**
- * weft_sock_bind() - give a socket its local address
- * @sock: the socket, unconnected
- * @addr: address and port; port 0 lets the protocol choose
- * @v6only: an IPv6 wildcard takes no IPv4 connections
- *
- * Context: process, may sleep.
- * Return: 0 or a negative errno value.
- */
 int weft_sock_bind(struct socket *sock, const struct sockaddr_storage *addr, bool v6only)
 {
 	struct sockaddr_storage copy = *addr;
@@ -58,14 +48,7 @@ int weft_sock_bind(struct socket *sock, const struct sockaddr_storage *addr, boo
 	return kernel_bind(sock, (struct sockaddr_unsized *)&copy, sock_addr_len(addr));
 }
 
-/**
- * weft_sock_connect() - start to connect
- * @sock: the socket
- * @to: the peer
- *
- * Context: process, may sleep, but not until the peer answers.
- * Return: 0, also if the outcome will follow; or a negative errno value.
- */
+/* Starts to connect, and does not wait for the peer. Returns 0 also if the outcome will follow. */
 int weft_sock_connect(struct socket *sock, const struct sockaddr_storage *to)
 {
 	struct sockaddr_storage copy = *to;
@@ -75,14 +58,6 @@ int weft_sock_connect(struct socket *sock, const struct sockaddr_storage *to)
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-/**
- * weft_sock_listen() - start to listen
- * @sock: the socket
- * @backlog: length of the queue wished for; the namespace's limit bounds it
- *
- * Context: process, may sleep.
- * Return: 0 or a negative errno value.
- */
 int weft_sock_listen(struct socket *sock, int backlog)
 {
 	return kernel_listen(sock,
@@ -90,13 +65,7 @@ int weft_sock_listen(struct socket *sock, int backlog)
 				 READ_ONCE(sock_net(sock->sk)->core.sysctl_somaxconn)));
 }
 
-/**
- * weft_sock_set_tos() - set the type of service of packets
- * @sk: the socket
- * @tos: the type of service; with IPv6 the traffic class
- *
- * Context: process; takes the socket lock.
- */
+/* Sets the type of service; for IPv6 the traffic class. Takes the socket lock. */
 void weft_sock_set_tos(struct sock *sk, u8 tos)
 {
 	if (sk->sk_family == AF_INET) {
@@ -108,16 +77,7 @@ void weft_sock_set_tos(struct sock *sk, u8 tos)
 	release_sock(sk);
 }
 
-/**
- * weft_sock_inherit_tos() - have an accepted socket send as its listener does
- * @sk: the socket
- * @listener: the socket that took its connection, of the same family
- *
- * TCP's sockets inherit the type of service, SCTP's do not: what an
- * application set for its listener would hold for the handshake alone.
- *
- * Context: process; takes the socket lock of @sk.
- */
+/* Copies a listener's type of service to an accepted socket, which SCTP, unlike TCP, does not. */
 void weft_sock_inherit_tos(struct sock *sk, const struct sock *listener)
 {
 	weft_sock_set_tos(sk, listener->sk_family == AF_INET ?
@@ -125,20 +85,13 @@ void weft_sock_inherit_tos(struct sock *sk, const struct sock *listener)
 				      READ_ONCE(inet6_sk(listener)->tclass));
 }
 
-/**
- * weft_sock_charge_as() - give a socket another's user and cgroup, which pays for its memory
- * @sk: the socket, which no memory cgroup pays for
- * @other: the other, of the same protocol
- *
- * Context: process; takes the lock of @sk.
- * Return: 0, or -ENOMEM if the group of @other has reached its limit.
- */
+/* Gives @sk, for which nobody pays, the user and the cgroup of @other. -ENOMEM at its limit. */
 int weft_sock_charge_as(struct sock *sk, const struct sock *other)
 {
 	int ret;
 
 	lock_sock(sk);
-	/* Which a firewall and a routing rule may ask for, and a worker that opens one is root. */
+	/* Firewalls and routing rules may test the user, and a worker's sockets belong to root. */
 	WRITE_ONCE(sk->sk_uid, READ_ONCE(other->sk_uid));
 	weft_sock_cgroup_like(sk, other);
 	ret = weft_sock_charge_like(sk, other);
@@ -146,18 +99,11 @@ int weft_sock_charge_as(struct sock *sk, const struct sock *other)
 	return ret;
 }
 
-/**
- * weft_sock_charge() - charge an accepted socket's memory to the calling process
- * @sk: the socket
- *
- * An accepted socket is charged to the memory cgroup of the accepting task, a worker of
- * ours without a group. A container could so use any amount of the protocol's memory. To
- * charge the caller's group, a socket is made in the caller's name and its group is copied. So
- * are the firewall's rules, which until then are those of the listener: that may have been made
- * by whoever added the device.
- *
- * Context: the process that pays; takes the lock of @sk.
- * Return: 0, or -ENOMEM and the like.
+/*
+ * Charges an accepted socket to the calling process. Until then nobody pays, because a worker
+ * accepted it, and a container could use any amount of the protocol's memory. A sample socket, made
+ * in the caller's name, has the cgroups to copy, and with them the firewall's rules: the listener's
+ * may be those of the process that added the device.
  */
 int weft_sock_charge(struct sock *sk)
 {
@@ -173,7 +119,6 @@ int weft_sock_charge(struct sock *sk)
 	return ret;
 }
 
-/* Writes an IPv4 address as a name. Any context. */
 void weft_sock_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)name;
@@ -183,10 +128,7 @@ void weft_sock_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port)
 	v4->sin_addr.s_addr = addr;
 }
 
-/*
- * Writes an IPv6 address as a name. A socket for both families holds IPv4 addresses as
- * mapped IPv6 ones. The scope of a link-local address is @device, by its index. Any context.
- */
+/* @device is the scope of a link-local address. Dual-stack sockets have mapped IPv4 addresses. */
 void weft_sock_name_v6(struct sockaddr_storage *name, const struct in6_addr *addr,
 		       __be16 port, int device)
 {

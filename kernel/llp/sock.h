@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the classes of lower layers that use the kernel's sockets have in common. */
+/* Functions that classes of lower layers with kernel sockets share. */
 #ifndef WEFT_LLP_SOCK_H
 #define WEFT_LLP_SOCK_H
 

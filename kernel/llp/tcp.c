@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * TCP as a class of lower layers: how streams begin and end; tcp_data.c has the rest. llp.h
- * describes each function.
- */
+/* TCP as a class of lower layers: how streams begin and end; tcp_data.c has the data path. */
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/ipv6.h>
@@ -13,19 +10,19 @@
 #include "llp/sock.h"
 #include "llp/tcp.h"
 
-/* Keepalive: seconds between probes, and how many go unanswered before the end. */
+/* Keepalive: seconds between probes, and unanswered probes before the end. */
 #define WEFT_KEEP_INTERVAL	10
 #define WEFT_KEEP_PROBES	6
-/* How long TCP may take to finish a graceful close after we have freed the stream. */
+/* Time for TCP to finish a graceful close after we have freed the stream. */
 #define WEFT_CLOSE_TIMEOUT_MS	10000
 #define WEFT_FIN_WAIT2_S	10
 
 /* --- callbacks --- */
 
 /*
- * Returns the stream of a socket, or NULL. A connection that is not accepted yet has its listener's
- * callbacks, but no stream: a BPF program may then have put it into a sockmap, whose data of the
- * socket are marked. The caller is in an RCU read side section.
+ * Returns the stream of a socket, or NULL. A connection that is not accepted yet has the listener's
+ * callbacks but no stream, and a BPF program may have put it into a sockmap, which marks the
+ * socket's data. In an RCU read side section.
  */
 static struct weft_llp *llp_tcp_stream(const struct sock *sk)
 {
@@ -42,7 +39,7 @@ static void llp_tcp_call(struct sock *sk,
 {
 	struct weft_llp *llp;
 
-	/* The lock keeps the stream; RCU only satisfies the core's accessor. */
+	/* The lock keeps the stream alive; RCU only satisfies the core's accessor. */
 	read_lock_bh(&sk->sk_callback_lock);
 	rcu_read_lock();
 	llp = llp_tcp_stream(sk);
@@ -70,7 +67,7 @@ static void llp_tcp_connection_ready(struct sock *sk)
 	llp_tcp_call(sk, llp_tcp_pick_changed);
 }
 
-/* A connection has data; called with the socket lock, which llp_tcp_detach() takes. */
+/* Called under the socket lock, which llp_tcp_detach() takes. */
 static void llp_tcp_data_ready(struct sock *sk)
 {
 	struct weft_llp *llp;
@@ -86,14 +83,14 @@ static void llp_tcp_write_space(struct sock *sk)
 {
 	struct socket *sock = sk->sk_socket;
 
-	/* A connection that was not accepted yet has its listener's callbacks, and no socket. */
+	/* A connection that is not accepted yet has the listener's callbacks, and no socket. */
 	if (!sock || !sk_stream_is_writeable(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sock->flags);
 	llp_tcp_call(sk, llp_tcp_pick_writable);
 }
 
-/* What came before a connection's end is read before that is told. */
+/* Reads the packets that arrived before the connection's end, and reports the end after them. */
 static void llp_tcp_state_change(struct sock *sk)
 {
 	struct weft_llp *llp;
@@ -106,7 +103,6 @@ static void llp_tcp_state_change(struct sock *sk)
 	llp_tcp_call(sk, llp_tcp_pick_changed);
 }
 
-/* Restores a socket's own callbacks. */
 static void llp_tcp_restore(struct sock *sk, const struct weft_tcp *tcp)
 {
 	lockdep_assert_held_write(&sk->sk_callback_lock);
@@ -115,10 +111,7 @@ static void llp_tcp_restore(struct sock *sk, const struct weft_tcp *tcp)
 	sk->sk_state_change = tcp->saved_state_change;
 }
 
-/*
- * Replaces a socket's callbacks. @from, if any, has the callbacks to restore later. Returns false
- * if somebody else has the socket.
- */
+/* Replaces a socket's callbacks; @from has those to restore. False: its user data is in use. */
 static bool llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 {
 	struct sock *sk = tcp->sock->sk;
@@ -131,7 +124,7 @@ static bool llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 	tcp->saved_write_space = from ? from->saved_write_space : sk->sk_write_space;
 	tcp->saved_state_change = from ? from->saved_state_change : sk->sk_state_change;
 	if (free) {
-		/* Else TCP drops an urgent byte at which the reader waits. */
+		/* Otherwise TCP drops an urgent byte at the read position. */
 		sock_set_flag(sk, SOCK_URGINLINE);
 		sk->sk_data_ready = llp_tcp_data_ready;
 		sk->sk_write_space = llp_tcp_write_space;
@@ -156,12 +149,12 @@ static void llp_tcp_detach(struct weft_tcp *tcp)
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 	tasklet_kill(&tcp->late);
-	timer_delete_sync(&tcp->later); /* there is nothing to read any more, so nothing starts it */
+	timer_delete_sync(&tcp->later); /* with nothing to read, nothing restarts it */
 }
 
 /* --- setting up --- */
 
-/* Makes the stream of a socket that nobody has. Returns it, or an error pointer. */
+/* Makes the stream of a socket that nobody else uses, or returns an error pointer. */
 static struct weft_llp *llp_tcp_new(struct socket *sock,
 				    const struct weft_llp_ops *ops, void *owner,
 				    const struct weft_tcp *from)
@@ -259,7 +252,7 @@ static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
 	llp = llp_tcp_new(sock, ops, owner, from);
 	if (!IS_ERR(llp))
 		return llp;
-	/* Restored before the socket is freed, also if there was no memory for the stream. */
+	/* Restore them before the socket is freed, even if there was no memory for a stream. */
 	write_lock_bh(&sock->sk->sk_callback_lock);
 	llp_tcp_restore(sock->sk, from);
 	write_unlock_bh(&sock->sk->sk_callback_lock);
@@ -285,10 +278,7 @@ static int llp_tcp_connect(struct weft_llp *llp, const struct sockaddr_storage *
 	return weft_sock_connect(to_weft_tcp(llp)->sock, to);
 }
 
-/*
- * No lock is needed: the addresses of a socket change when it is connected, accepted or
- * closed, and the stream's owner does all three.
- */
+/* Needs no lock, because only the stream's owner connects, accepts or closes the socket. */
 static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
 			     struct sockaddr_storage *remote)
 {
@@ -382,7 +372,7 @@ static void path_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops,
 	struct sock *sk = weft_tcp_sk(llp);
 
 	lock_sock(sk);
-	/* The owner's work item reads, for which this processor is let go in any case. */
+	/* The owner reads in a work item, not in the callback, so packets gather without this. */
 	to_weft_tcp(llp)->at_once = true;
 	write_lock_bh(&sk->sk_callback_lock);
 	llp->ops = ops;
@@ -422,7 +412,7 @@ static void path_tcp_flight(const struct weft_llp *llp, struct weft_llp_flight *
 
 	flight->una = READ_ONCE(tp->snd_una);
 	flight->end = READ_ONCE(tp->write_seq);
-	/* TCP may write these meanwhile; any value that they had is good enough. */
+	/* TCP may write these meanwhile; any of their values will do. */
 	flight->window = data_race((u64)tp->snd_cwnd * tp->mss_cache);
 	/* The same. */
 	flight->rtt_us = data_race(tp->srtt_us) >> 3;

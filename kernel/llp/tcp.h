@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* TCP, the class of lower layers that devices have. */
+/* TCP, the default class of lower layers. */
 #ifndef WEFT_LLP_TCP_H
 #define WEFT_LLP_TCP_H
 
@@ -15,11 +15,11 @@ extern const struct weft_llp_class weft_tcp_class;
 
 /**
  * struct weft_tcp_turn - how soon the peer's messages are answered
- * @segs_read: how many of the peer's segments had come when the last read ended
- * @segs_answered: how many of them had come before this end last sent
- * @answers: how many segments this end had sent then
- * @began: when the first read since then was, in jiffies
- * @num: how many short messages in a row were answered soon; no more than WEFT_TCP_TURNS
+ * @segs_read: segments received by the end of the last read
+ * @segs_answered: segments received before this end last sent
+ * @answers: segments that this end had sent then
+ * @began: time of the first read since then, in jiffies
+ * @num: short messages in a row that were answered soon; at most WEFT_TCP_TURNS
  */
 struct weft_tcp_turn {
 	u32 segs_read;
@@ -31,29 +31,25 @@ struct weft_tcp_turn {
 
 /**
  * struct weft_tcp - one stream of TCP
- * @llp: as all know it
- * @sock: the kernel socket, which holds its network namespace until TCP frees it, some
- *	time after the close
- * @saved_data_ready: the socket's own callbacks, put back before it is closed
+ * @llp: as all classes have it
+ * @sock: the kernel socket; until TCP frees it, some time after the close, it holds its namespace
+ * @saved_data_ready: the socket's own callbacks, restored before the close
  * @saved_write_space: see @saved_data_ready
  * @saved_state_change: see @saved_data_ready
- * @mss_clamp: the peer's largest segment, before we lowered it to a multiple of four; 0
- *	until it is first read
+ * @mss_clamp: the peer's largest segment, before it was lowered to a multiple of four; 0: not read
  * @pmtu: the path MTU for which it was lowered
  * @max_window: the peer's largest window at that time
- * @late: reads the packets that were put off, and tells an owner that asked to be resumed
- * @later: does so a tick later, if somebody held the lock when @late came
- * @resumed: the owner is to be told that it can read, whatever has come. Atomic
- * @put_off: how many large packets wait for @late
- * @hasty: how many more are read at once before one is put off again
- * @backoff: what @hasty became last. It doubles when a packet was put off for nothing
- * @at_once: no packet is put off, since the owner does not read in the callback, or is asking for
- *	it right now
+ * @late: tasklet that reads packets that were put off, and resumes the owner
+ * @later: timer that does so a tick later, if the lock was taken when @late ran
+ * @resumed: raise the readable event, even without new bytes. Atomic
+ * @put_off: number of large packets that wait for @late
+ * @hasty: number of packets still to read at once before the next is put off
+ * @backoff: the last start of @hasty; doubled when a packet was put off for nothing
+ * @at_once: put no packet off, because the owner reads later anyway, or asks for the event now
  * @turn: how soon the peer's messages are answered
- * @rcv_mss: what TCP had measured before it was raised for one message; 0 if it is not raised
+ * @rcv_mss: TCP's measure before it was raised for one message; 0: not raised
  *
- * @mss_clamp to @max_window and @put_off to @rcv_mss are protected by the socket lock; the rest is
- * fixed.
+ * The socket lock protects @mss_clamp to @max_window and @put_off to @rcv_mss; the rest is fixed.
  */
 struct weft_tcp {
 	struct weft_llp llp;
@@ -85,7 +81,7 @@ static inline struct sock *weft_tcp_sk(const struct weft_llp *llp)
 	return to_weft_tcp(llp)->sock->sk;
 }
 
-/* Has packets of this stream received on this processor, if receive flow steering is in use. */
+/* Steers packets of this stream to this processor, if receive flow steering is in use. */
 static inline void weft_tcp_follow(const struct weft_llp *llp)
 {
 	sock_rps_record_flow(weft_tcp_sk(llp));

@@ -8,15 +8,10 @@
 #include "base/policy.h"
 #include "llp/tcp.h"
 
-/**
- * weft_tcp_count_turn() - count a short message that was answered soon
- * @turn: the stream's
- * @segs_out: how many segments this end has sent
- * @sent: when it sent the last, in jiffies
- * @now: the time of this read, in jiffies
- *
- * Soon is before the peer's TCP would take the message for lost, which is after two jiffies at
- * least. What came since the answer is another message.
+/*
+ * Counts a short message that was answered soon: before the peer's TCP would retransmit it, which
+ * is after two jiffies at least. This end has sent @segs_out segments, the last at @sent, and reads
+ * at @now, in jiffies. Segments that came after the answer are another message.
  */
 static inline void weft_tcp_count_turn(struct weft_tcp_turn *turn, u32 segs_out, u32 sent, u32 now)
 {
@@ -32,20 +27,13 @@ static inline void weft_tcp_count_turn(struct weft_tcp_turn *turn, u32 segs_out,
 	turn->began = now;
 }
 
-/**
- * weft_tcp_ack_with_answer() - leave the acknowledgment of a message to its answer, if it is short
- * @tcp: the stream, of which all that came is read
- * @sk: its socket
- *
- * TCP would send a packet for it at once, since it is more than one full segment. Such a packet is
- * a tenth of what a request of 4 KiB costs. Only after a number of short messages, and while TCP
- * finds the connection interactive, which ends when an answer comes later than TCP's timer. What
- * belongs to a longer message is acknowledged as TCP does: if its last acknowledgment took as long
- * as the answer, CUBIC's HyStart would end the peer's slow start by it. So are a few large
- * segments, since the peer may have lent their bytes, and completes them when they are
- * acknowledged.
- *
- * Context: softirq or process, socket lock held.
+/*
+ * Leaves the acknowledgment of a short message, which is read, to its answer: TCP would send a
+ * packet for more than one full segment at once, a tenth of the cost of a 4 KiB request. Only after
+ * WEFT_TCP_TURNS, and while TCP finds the connection interactive, which an answer later than TCP's
+ * timer ends. TCP acknowledges longer messages itself, because the delay of the last acknowledgment
+ * would make CUBIC's HyStart end the peer's slow start; and a few large segments, because the peer
+ * may have lent them, and completes them when they are acknowledged.
  */
 static inline void weft_tcp_ack_with_answer(struct weft_tcp *tcp, struct sock *sk)
 {
@@ -64,13 +52,7 @@ static inline void weft_tcp_ack_with_answer(struct weft_tcp *tcp, struct sock *s
 	icsk->icsk_ack.rcv_mss = unacknowledged;
 }
 
-/**
- * weft_tcp_ack_at_once() - have TCP acknowledge by the peer's segments again
- * @tcp: the stream, of which one message may have been left to its answer
- * @sk: its socket
- *
- * Context: softirq or process, socket lock held.
- */
+/* Undoes weft_tcp_ack_with_answer(): TCP acknowledges by the peer's segments again. */
 static inline void weft_tcp_ack_at_once(struct weft_tcp *tcp, struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);

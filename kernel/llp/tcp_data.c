@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * TCP as a class of lower layers, the part for the flow of data: called with the socket lock
- * taken, or inside a callback, which llp.h asserts. llp.h describes each function.
- */
+/* TCP as a class of lower layers, the data path: under the socket lock, or inside a callback. */
 #include <linux/tcp.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
@@ -14,18 +11,13 @@
 
 /* --- when packets are read --- */
 
-/**
- * weft_tcp_read_put_off() - read the packets that were put off, or all if the owner is resumed
- * @tcp: the stream
- *
- * Context: softirq or process, socket lock held.
- */
+/* Reads the packets that were put off, or all if the owner is resumed. Softirq or process. */
 void weft_tcp_read_put_off(struct weft_tcp *tcp)
 {
 	sock_owned_by_me(weft_tcp_sk(&tcp->llp));
 	if (likely(!tcp->put_off && !READ_ONCE(tcp->resumed)))
 		return;
-	/* Where packets come by one or two, they are put off for nothing: soon none is. */
+	/* If only one or two packets came together, they were put off for nothing: back off. */
 	if (tcp->put_off) {
 		tcp->backoff = tcp->put_off > 2 ? tcp->backoff / 2 :
 						  min(2 * tcp->backoff + 1, WEFT_TCP_HASTY);
@@ -37,9 +29,9 @@ void weft_tcp_read_put_off(struct weft_tcp *tcp)
 }
 
 /*
- * Reads the packets that were put off, or leaves them to who has the socket. Not all who do know of
- * them: ss and BPF's iterators take it as well. So the timer looks again; the tasklet would turn
- * in a circle, as whoever has the socket may wait for this processor. Softirq.
+ * Reads the packets that were put off, unless somebody owns the socket. Our own unlock reads them
+ * then; but ss and BPF iterators lock the socket, too, so a timer retries. The tasklet must not
+ * retry at once, because the lock's owner may need this processor. Softirq.
  */
 static void tcp_read_now(struct weft_tcp *tcp)
 {
@@ -53,23 +45,13 @@ static void tcp_read_now(struct weft_tcp *tcp)
 	bh_unlock_sock(sk);
 }
 
-/**
- * weft_tcp_late() - read the packets that were put off
- * @late: the stream's tasklet
- *
- * Context: tasklet, right behind the softirq in which they came.
- */
+/* The tasklet, right behind the softirq that received the packets. */
 void weft_tcp_late(struct tasklet_struct *late)
 {
 	tcp_read_now(container_of(late, struct weft_tcp, late));
 }
 
-/**
- * weft_tcp_later() - read the packets that were put off, and that the tasklet could not read
- * @later: the stream's timer
- *
- * Context: softirq.
- */
+/* The timer, for packets that the tasklet could not read. */
 void weft_tcp_later(struct timer_list *later)
 {
 	tcp_read_now(container_of(later, struct weft_tcp, later));
@@ -83,7 +65,6 @@ void weft_tcp_resume(struct weft_llp *llp)
 	tasklet_schedule(&tcp->late);
 }
 
-/* Returns true if a packet is to wait for others. */
 static bool tcp_puts_off(struct weft_tcp *tcp)
 {
 	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
@@ -100,17 +81,12 @@ static bool tcp_puts_off(struct weft_tcp *tcp)
 	return false;
 }
 
-/**
- * weft_tcp_arrived() - the stream has bytes, or has ended
- * @tcp: the stream
- *
- * A card hands over several packets at once. Each that is read at once is acknowledged at once,
- * since its bytes make room, and an acknowledgment costs either end as much as a packet. So a
- * packet of a large message waits until TCP has all that the card has brought, and they are
- * acknowledged together. If another thread is to run already, the tasklet would run in one, too:
- * two switches for nothing. With NAPI in threads, and by busy polling, all are read at once.
- *
- * Context: softirq or process, socket lock held.
+/*
+ * The stream has bytes, or has ended. TCP acknowledges each packet that is read at once, because
+ * its bytes make room, and an acknowledgment costs either end as much as a packet. A card delivers
+ * several packets at once, so those of a large message wait for the tasklet and are acknowledged
+ * together. If the processor has to run another thread, the tasklet would run in a thread as well:
+ * two switches for nothing. With threaded NAPI and busy polling nothing is put off.
  */
 void weft_tcp_arrived(struct weft_tcp *tcp)
 {
@@ -130,7 +106,7 @@ void weft_tcp_lock(struct weft_llp *llp)
 
 void weft_tcp_unlock(struct weft_llp *llp)
 {
-	/* The tasklet leaves packets to who holds the lock. */
+	/* The tasklet leaves packets to the lock's owner. */
 	weft_tcp_read_put_off(to_weft_tcp(llp));
 	release_sock(weft_tcp_sk(llp));
 }
@@ -140,7 +116,6 @@ void weft_tcp_assert_locked(const struct weft_llp *llp)
 	sock_owned_by_me(weft_tcp_sk(llp));
 }
 
-/* Returns the segment size that packets of @pmtu bytes and the peer's limit allow. */
 static int llp_tcp_mss(struct sock *sk, int pmtu)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -151,10 +126,7 @@ static int llp_tcp_mss(struct sock *sk, int pmtu)
 	return max(mss, READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_snd_mss) - options);
 }
 
-/*
- * Sets the segment size anew, as tcp_sync_mss() does, which newer kernels do not export. TCP
- * comes to the same size when it does so itself.
- */
+/* As tcp_sync_mss(), which newer kernels do not export; TCP itself gets the same size. */
 static void llp_tcp_set_mss(struct sock *sk)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
@@ -168,11 +140,9 @@ static void llp_tcp_set_mss(struct sock *sk)
 }
 
 /*
- * Lowers the segment size to a multiple of four, so that a train of FPDUs of
- * that size is cut by segmentation exactly between them.
- *
- * The only way to tell TCP is to lower the peer's limit. So the limit is restored first,
- * or a value lowered for a narrow path would stay when the path is wide again.
+ * Lowers the segment size to a multiple of four, so that segmentation cuts a train of FPDUs of that
+ * size exactly between them. The only way is to lower the peer's limit. It is restored first:
+ * otherwise a limit for a narrow path would remain when the path is wide again.
  */
 static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 {
@@ -196,13 +166,13 @@ static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 	tcp->max_window = tp->max_window;
 }
 
-/* Returns true if the segment size, or a cause of it, has changed since it was rounded. */
+/* Has the segment size, or a cause of it, changed since it was rounded? */
 static bool llp_tcp_mss_moved(const struct weft_llp *llp)
 {
 	const struct weft_tcp *tcp = to_weft_tcp(llp);
 	const struct sock *sk = tcp->sock->sk;
 
-	/* A window less than two segments wide bounds them as well. */
+	/* A window of less than two segments limits the size as well. */
 	return (tcp_sk(sk)->mss_cache & 3) ||
 	       tcp->pmtu != inet_csk(sk)->icsk_pmtu_cookie ||
 	       (tcp->max_window / 2 < tcp->mss_clamp &&
@@ -227,10 +197,7 @@ u32 weft_tcp_train(struct weft_llp *llp, u32 emss)
 	return max(most / emss, 1U) * emss;
 }
 
-/*
- * If bytes can be added to the last unsent packet buffer, it starts on an FPDU's boundary,
- * and so does each segment in it.
- */
+/* If the last unsent packet buffer has room, it and each of its segments start with an FPDU. */
 u32 weft_tcp_room(struct weft_llp *llp, u32 emss)
 {
 	struct sock *sk = weft_tcp_sk(llp);
@@ -259,12 +226,10 @@ void weft_tcp_end_segment(struct weft_llp *llp)
 }
 
 /*
- * If the peer's window ends within a segment, TCP cuts its packet buffer there, and adds
- * the bytes of the next call to the rest. It would then cut all these bytes into segments
- * that differ from the ones they were laid out for. So the stream is looked at before each
- * buffer is filled, and such a rest only gets the bytes of its own last segment. If all
- * bytes handed over before were sent, the window did not interfere, and one call takes
- * everything, since each call costs time.
+ * If the peer's window ends within a segment, TCP cuts its packet buffer there and adds the next
+ * call's bytes to the rest, which it would cut into other segments than they were laid out for. So
+ * each call fills one buffer, and such a rest gets only the bytes of its own last segment. If all
+ * earlier bytes were sent, the window did not interfere, and one call takes all, to save calls.
  */
 u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 {
@@ -273,10 +238,7 @@ u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 	u32 train = weft_tcp_train(llp, emss);
 	u32 used;
 
-	/*
-	 * The next byte begins a new packet buffer. If it was laid out to fill up the segment of
-	 * one that was sent meanwhile, or cut, what fills it up goes alone.
-	 */
+	/* Bytes to fill up the segment of a buffer that was sent or cut meanwhile go alone. */
 	if (!skb || !tcp_send_head(sk))
 		return ahead ? min(len, ahead) : len;
 	used = TCP_SKB_CB(skb)->eor ? 0 : skb->len;
@@ -309,7 +271,7 @@ bool weft_tcp_may_lend(struct weft_llp *llp)
 	struct dst_entry *dst;
 	bool leaves;
 
-	rcu_read_lock(); /* without the socket lock, the route may change meanwhile */
+	rcu_read_lock(); /* the route may change without the socket lock */
 	dst = rcu_dereference(sk->sk_dst_cache);
 	leaves = dst && !(READ_ONCE(dst->dev->flags) & IFF_LOOPBACK);
 	rcu_read_unlock();
@@ -360,7 +322,7 @@ static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 {
 	struct weft_tcp_reader *reader = desc->arg.data;
 	struct sock *sk = weft_tcp_sk(&reader->tcp->llp);
-	/* Tell TCP to stop at the last packet: under the lock no other can come. */
+	/* Stop TCP at the last packet: under the lock no other can arrive. */
 	bool last = skb_queue_is_last(&sk->sk_receive_queue, skb);
 	bool pushed = TCP_SKB_CB(skb)->tcp_flags & TCPHDR_PSH;
 	int n = reader->actor(reader->ctx, skb, offset, len);
@@ -385,21 +347,21 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	};
 	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
 
-	WRITE_ONCE(tcp->put_off, 0); /* nothing waits behind this */
-	/* Urgent bytes are treated as all others. */
+	WRITE_ONCE(tcp->put_off, 0); /* nothing waits after this */
+	/* Treat urgent bytes as all others. */
 	if (unlikely(tp->urg_data))
 		tp->urg_data = 0;
 	/*
-	 * TCP would acknowledge a second short segment at once, for a sender that holds bytes
-	 * back until then. None does here, and a message is often two FPDUs, an RDMA Write and a
-	 * Send. What answers them acknowledges them, or TCP's timer.
+	 * TCP acknowledges a second short segment at once, for senders that hold bytes back until
+	 * then. No peer does so here, and a message is often two segments, an RDMA Write and a
+	 * Send. The answer acknowledges them, or TCP's timer.
 	 */
 	if (weft_rule(WEFT_RULE_ACK_LATER))
 		inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_PUSHED2;
 	weft_tcp_ack_at_once(tcp, sk);
 	weft_tcp_count_turn(&tcp->turn, tp->data_segs_out, tp->lsndtime, tcp_jiffies32);
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);
-	/* A softirq stops the processor's threads; this one goes on behind those that wait. */
+	/* Out of budget: a softirq keeps threads off the processor, so the tasklet goes on. */
 	if (unlikely(reader.budget <= 0))
 		weft_tcp_resume(llp);
 	tcp->turn.segs_read = READ_ONCE(tp->data_segs_in);
@@ -424,9 +386,8 @@ void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *c
 }
 
 /*
- * Lets the receive buffer grow to twice @bytes, as far as the system allows. If the window
- * closed just before the last byte, the peer would send it only with its next probe. Until
- * @bytes are there, TCP acknowledges each packet at once.
+ * Lets the receive buffer grow to twice @bytes: if the window closed just before the last byte, the
+ * peer would send it only with a probe. TCP acknowledges each packet at once until @bytes are here.
  */
 void weft_tcp_await(struct weft_llp *llp, u32 bytes)
 {
@@ -437,7 +398,7 @@ void weft_tcp_await(struct weft_llp *llp, u32 bytes)
 
 	if (likely(sk->sk_rcvlowat == bytes))
 		return;
-	tcp->at_once = true; /* TCP calls back if so many bytes are here */
+	tcp->at_once = true; /* it calls back if they are here */
 	if (bytes > 1 && sk->sk_rcvbuf < 4 * bytes)
 		sock->ops->set_rcvlowat(sk, 2 * bytes);
 	sock->ops->set_rcvlowat(sk, bytes);

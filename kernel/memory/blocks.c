@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Blocks: how large they can be, and the list of them. */
+/* Blocks: their size, and the list of them. */
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -8,8 +8,8 @@
 #include "memory/blocks.h"
 
 /*
- * One run of neighbouring physical pages, which are neighbours in the kernel's
- * addresses too: there is no high memory in a 64-bit kernel.
+ * One run of adjacent physical pages. They are adjacent in kernel addresses as well, because a
+ * 64-bit kernel has no high memory.
  */
 struct weft_run {
 	struct scatterlist *sg;	/* the entry behind the run; NULL: none */
@@ -59,18 +59,10 @@ static struct weft_run run_start(const struct sg_table *sgt, u64 offset,
 	};
 }
 
-/**
- * weft_blocks_from_sg() - list the blocks of memory in pages
- * @blocks: result
- * @sgt: the pages; they outlive @blocks
- * @offset: first byte of the region in @sgt
- * @length: bytes of the region, not 0
- *
- * The block size is the largest power of two on which every run but the first begins
- * and every run but the last ends.
- *
- * Context: process, may sleep.
- * Return: 0; -EINVAL if @sgt is too short; -ENOMEM.
+/*
+ * Lists the blocks of a region that begins at @offset of @sgt; the pages must outlive @blocks. The
+ * block size is the largest power of two on which every run but the first begins and every run but
+ * the last ends. May sleep. Returns -EINVAL if @sgt is too short.
  */
 int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
 			u64 offset, u64 length)
@@ -115,14 +107,7 @@ int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
 	return 0;
 }
 
-/**
- * weft_blocks_from_run() - describe memory that is one run of kernel addresses
- * @blocks: result
- * @addr: its first byte
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Describes memory that is one run of kernel addresses, from @addr on. */
 int weft_blocks_from_run(struct weft_blocks *blocks, void *addr)
 {
 	blocks->addr = kvmalloc_array(1, sizeof(*blocks->addr), GFP_KERNEL_ACCOUNT);
@@ -134,7 +119,7 @@ int weft_blocks_from_run(struct weft_blocks *blocks, void *addr)
 	return 0;
 }
 
-/* Frees the list, not the memory it describes. An empty list is harmless. */
+/* Frees the list, not the memory. An empty list is harmless. */
 void weft_blocks_free(struct weft_blocks *blocks)
 {
 	kvfree(blocks->addr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Blocks: equal runs of memory, by which a region finds its bytes. */
+/* Blocks: runs of memory of one size, by which a region finds its bytes. */
 #ifndef WEFT_BLOCKS_H
 #define WEFT_BLOCKS_H
 
@@ -16,11 +16,10 @@ struct sg_table;
  * struct weft_blocks - where a region's bytes lie
  * @addr: kernel address of each block, in the region's order
  * @first: offset of the region's first byte in the first block
- * @mask: a block's size less one
- * @shift: log2 of a block's size, or WEFT_ONE_BLOCK
+ * @mask: block size - 1
+ * @shift: log2 of the block size, or WEFT_ONE_BLOCK
  *
- * Blocks are as large as the memory allows. So a byte is found in one step, and the list
- * of a region in huge pages has one entry a huge page.
+ * Blocks are as large as the memory allows, so that a byte is found in one step.
  */
 struct weft_blocks {
 	void **addr;
@@ -29,23 +28,13 @@ struct weft_blocks {
 	u8 shift;
 };
 
-/* Sets the blocks' size to 1 << @shift. */
 static inline void weft_blocks_set_size(struct weft_blocks *blocks, u8 shift)
 {
 	blocks->shift = shift;
 	blocks->mask = BIT_ULL(shift) - 1;
 }
 
-/**
- * weft_blocks_at() - find a byte
- * @blocks: where the region's bytes lie
- * @pos: the byte's distance from the region's first, within the region
- * @len: how many bytes are wanted from there
- * @run: written: how many of them lie together; at least 1 if @len is
- *
- * Context: any.
- * Return: the byte's address.
- */
+/* Finds the byte at @pos; @run: how many of the @len bytes from there are contiguous. */
 static inline void *weft_blocks_at(const struct weft_blocks *blocks, u64 pos,
 				   u32 len, u32 *run)
 {

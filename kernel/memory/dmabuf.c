@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DMA buffers. The processor does this device's DMA, so an exporter has to have pages of
- * memory that the kernel can read and write. The exporter is shown a platform device that
- * addresses all memory directly.
+ * DMA buffers. The CPU does this device's DMA, so an exporter must have pages that the kernel can
+ * read and write. Exporters see a platform device that addresses all memory directly.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-direct.h>
@@ -19,19 +18,18 @@
 
 WEFT_IMPORT_DMA_BUF;
 
-/* Stands for the processor where an exporter asks who will use its pages. */
+/* The device that exporters see. Its DMA is the CPU's. */
 static struct platform_device *dma_device;
 
 /**
  * struct weft_dmabuf - a DMA buffer in use by a region
  * @buf: the buffer; a reference
- * @attach: the attachment, which keeps the buffer where it is
- * @sgt: its pages, mapped by way of @attach
+ * @attach: the attachment, which keeps the buffer in place
+ * @sgt: its pages, mapped through @attach
  *
- * Attachment and mapping are kept until weft_dmabuf_put(), since an exporter may move a
- * buffer that is not attached and mapped. dma_buf_vmap() would not do: it pins
- * nothing, and it raises a kernel warning when an exporter refuses, which users could
- * provoke.
+ * Attachment and mapping last until weft_dmabuf_put(), because an exporter may move a buffer that
+ * lacks either. dma_buf_vmap() is no alternative: it pins nothing, and users could provoke the
+ * kernel warning that it raises when an exporter refuses.
  */
 struct weft_dmabuf {
 	struct dma_buf *buf;
@@ -40,16 +38,15 @@ struct weft_dmabuf {
 };
 
 /*
- * Returns true if every entry has pages, and the device reaches these pages. Some exporters give
- * bus addresses only. Where DMA goes through bounce buffers (swiotlb=force, encrypted guests),
- * those would be copied over the pages at the end of the use, and over all that was written there.
+ * Some exporters give bus addresses only. Where DMA goes through bounce buffers (swiotlb=force,
+ * encrypted guests), the unmap would copy these over the pages and over all bytes written there.
  */
 static bool dmabuf_has_pages(const struct sg_table *sgt)
 {
 	struct scatterlist *sg;
 	unsigned int i;
 
-	/* This option garbles the list of pages, to catch importers that read it. */
+	/* This option mangles the list of pages, to catch importers that read it. */
 	if (IS_ENABLED(CONFIG_DMABUF_DEBUG))
 		return false;
 	for_each_sg(sgt->sgl, sg, sgt->orig_nents, i) {
@@ -60,7 +57,6 @@ static bool dmabuf_has_pages(const struct sg_table *sgt)
 	return true;
 }
 
-/* Attaches, maps, and lists the pages. */
 static int dmabuf_attach(struct weft_dmabuf *d, u64 offset, u64 length,
 			 struct weft_blocks *blocks)
 {
@@ -89,18 +85,9 @@ static void dmabuf_detach(struct weft_dmabuf *d)
 	dma_buf_detach(d->buf, d->attach);
 }
 
-/**
- * weft_dmabuf_check_access() - can a DMA buffer be used with these rights?
- * @d: the buffer
- * @access: enum ib_access_flags
- *
- * A file that was opened for reading cannot be written through a region. Atomics are
- * refused, since they would be one step for processors only, and not for the device that
- * shares the buffer.
- *
- * Context: any.
- * Return: 0; -EOPNOTSUPP for remote atomics; -EACCES for the right to write a buffer
- * that was opened for reading.
+/*
+ * Refuses atomics (-EOPNOTSUPP), because they would be atomic for CPUs only, and not for the device
+ * that shares the buffer. Refuses to write to a file that was opened for reading (-EACCES).
  */
 int weft_dmabuf_check_access(const struct weft_dmabuf *d, int access)
 {
@@ -111,20 +98,10 @@ int weft_dmabuf_check_access(const struct weft_dmabuf *d, int access)
 	return 0;
 }
 
-/**
- * weft_dmabuf_get() - take a part of a DMA buffer into use
- * @buf: the buffer; takes over a reference, on failure too
- * @offset: first byte of it
- * @length: how many, not 0
- * @access: rights, enum ib_access_flags
- * @blocks: result: where the bytes lie
- *
- * From here until weft_dmabuf_put() the processor may access the buffer at any time.
- *
- * Context: process, may sleep.
- * Return: the use, to be ended by weft_dmabuf_put(), or an error pointer: -EINVAL if
- * the part lies outside the buffer; -EOPNOTSUPP if the exporter has no memory that the
- * kernel can use; -ENOMEM; an error of weft_dmabuf_check_access() or of the exporter.
+/*
+ * Takes a part of a DMA buffer into use, and lists it in @blocks. Takes over the reference on @buf,
+ * on failure too. The CPU may access the buffer at any time until weft_dmabuf_put(). May sleep.
+ * Returns an error pointer: -EOPNOTSUPP if the exporter has no memory that the kernel can use.
  */
 struct weft_dmabuf *weft_dmabuf_get(struct dma_buf *buf, u64 offset, u64 length,
 				    int access, struct weft_blocks *blocks)
@@ -157,7 +134,7 @@ put:
 	return ERR_PTR(ret);
 }
 
-/* Ends the use of a DMA buffer. NULL is harmless. Process context. */
+/* NULL is harmless. May sleep. */
 void weft_dmabuf_put(struct weft_dmabuf *d)
 {
 	if (!d)
@@ -168,7 +145,6 @@ void weft_dmabuf_put(struct weft_dmabuf *d)
 	kfree(d);
 }
 
-/* Makes the device that exporters are shown. Returns 0 or a negative errno value. */
 int weft_dmabuf_init(void)
 {
 	int ret;
@@ -184,7 +160,6 @@ int weft_dmabuf_init(void)
 	return ret;
 }
 
-/* Undoes weft_dmabuf_init(), when no region uses a DMA buffer any more. */
 void weft_dmabuf_exit(void)
 {
 	platform_device_unregister(dma_device);

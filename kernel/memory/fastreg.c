@@ -10,16 +10,7 @@
 #include "memory/fastreg.h"
 #include "memory/mr.h"
 
-/**
- * weft_alloc_mr() - a region for fast registration, empty as yet
- * @pd: its protection domain
- * @type: IB_MR_TYPE_MEM_REG
- * @max_blocks: how many blocks it may ever have
- *
- * Context: process, may sleep.
- * Return: the region, or an error pointer: -EOPNOTSUPP for another type,
- * -EINVAL past the device's limit, -ENOMEM.
- */
+/* Makes a region for fast registration, which is invalid until its first REG_MR. */
 struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 			    u32 max_blocks)
 {
@@ -36,7 +27,7 @@ struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->max_blocks = max_blocks;
-	/* Two lists: the next one is made while a peer may still use the last. */
+	/* Two lists, because the next one is made while a peer may still use the last. */
 	mr->blocks.addr = kvcalloc(max_blocks, sizeof(*mr->next), GFP_KERNEL_ACCOUNT);
 	mr->next = kvcalloc(max_blocks, sizeof(*mr->next), GFP_KERNEL_ACCOUNT);
 	if (mr->blocks.addr && mr->next)
@@ -47,7 +38,7 @@ struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 	return ERR_PTR(ret);
 }
 
-/* Adds a block to the next registration. DMA addresses of this device are kernel addresses. */
+/* The DMA addresses of this device are kernel addresses. */
 static int add_block(struct ib_mr *ib, u64 addr)
 {
 	struct weft_mr *mr = to_weft_mr(ib);
@@ -58,20 +49,10 @@ static int add_block(struct ib_mr *ib, u64 addr)
 	return 0;
 }
 
-/**
- * weft_map_mr_sg() - prepare the next registration of a region
- * @ib: the region
- * @sg: its memory
- * @num: entries of @sg
- * @offset: where in the first entry to begin, or NULL
- *
- * Nothing changes before the work request: until then the last registration is in use,
- * unless it is invalidated. Of the kernel's address only the offset in the first block
- * becomes the region's address, since peers are not to learn kernel addresses. The
- * consumer may change the rest of the address.
- *
- * Context: any; nobody else uses @ib meanwhile.
- * Return: the number of entries that fitted, or a negative errno value.
+/*
+ * Prepares the next registration of a region; until the REG_MR the last one stays in use. The
+ * region's address keeps only the offset in the first block, because peers must not learn kernel
+ * addresses; the consumer may change the rest. Only the caller uses @ib meanwhile.
  */
 int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num,
 		   unsigned int *offset)
@@ -88,19 +69,10 @@ int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num,
 	return ret;
 }
 
-/**
- * weft_fast_register() - do a REG_MR
- * @by: the queue pair of a kernel consumer
- * @old: a key the region had
- * @key: the key it is to have, with the same index
- * @access: rights, enum ib_access_flags
- *
- * Takes over the list that weft_map_mr_sg() prepared. Without a new list the memory is
- * that of the last registration.
- *
- * Context: any but hard interrupts.
- * Return: true if done; false if @old names no region of this protection domain, or one
- * that is not for fast registration, or one that is valid now.
+/*
+ * Does a REG_MR: applies the list of weft_map_mr_sg(). Without a new list the region keeps the
+ * memory of its last registration. @old: any key that the region had; @key: its next, with the same
+ * index. Not in hard interrupts.
  */
 bool weft_fast_register(struct weft_accessor *by, u32 old, u32 key, int access)
 {

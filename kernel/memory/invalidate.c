@@ -3,16 +3,10 @@
 #include "memory/mr.h"
 #include "memory/mw.h"
 
-/**
- * weft_invalidate() - invalidate a key
- * @by: the queue pair whose work request, or whose peer, asks for it
- * @stag: the key
- * @remote: the peer asks
- *
- * When this returns WEFT_KEY_OK, no access by the key is under way.
- *
- * Context: any but hard interrupts; not between weft_mr_access() and weft_mr_access_end().
- * Return: WEFT_KEY_OK, or why this queue pair may not invalidate the key.
+/*
+ * Invalidates a key for a work request of @by, or for its peer if @remote. After WEFT_KEY_OK no
+ * access by the key is under way. Not in hard interrupts, and not during an access of the caller's,
+ * because that may hold the same lock.
  */
 enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote)
 {
@@ -21,7 +15,7 @@ enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool rem
 
 	if (!mr)
 		return WEFT_KEY_UNKNOWN;
-	/* Waits for accesses, which hold it for reading: see weft_mr_access(). */
+	/* Waits for accesses, because each takes the lock for reading. */
 	write_lock_bh(&mr->lock);
 	err = weft_mr_check_invalidate(mr, stag, by->pd, by->qpn, remote);
 	if (err == WEFT_KEY_OK) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The checks that stand between a key and memory. */
+/* The checks between a key and memory. */
 #include <linux/overflow.h>
 
 #include "memory/mr.h"
 
-/* Returns true if a queue pair of @pd and @qpn may use the key. */
+/* May a queue pair of @pd and @qpn use the key? */
 static bool mr_is_for(const struct weft_mr *mr, const struct ib_pd *pd,
 		      u32 qpn)
 {
@@ -49,9 +49,8 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 					     bool remote)
 {
 	/*
-	 * A kernel consumer may name its region by an old key: the core's rdma_rw
-	 * makes a new key after it has written the old one into the READ that
-	 * will invalidate it.
+	 * A kernel consumer may use an old key, because the core's rdma_rw makes a new key after
+	 * it has written the old one into the READ that will invalidate it.
 	 */
 	if (mr->kind == WEFT_MR_FAST && !remote)
 		return mr->pd == pd ? WEFT_KEY_OK : WEFT_KEY_PD;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory regions: the table of keys, and the way from an address to bytes. */
+/* Memory regions: the key table, and access by key. */
 #include <linux/random.h>
 #include <linux/slab.h>
 
@@ -16,7 +16,7 @@ static void mr_release(struct kref *kref)
 
 /* --- the key table --- */
 
-/* As weft_mr_find(). In line, as each access begins with it. */
+/* In line, because each access begins with it. */
 static __always_inline struct weft_mr *mr_find(struct weft_device *dev, u32 stag)
 {
 	struct weft_mr *mr;
@@ -29,35 +29,21 @@ static __always_inline struct weft_mr *mr_find(struct weft_device *dev, u32 stag
 	return mr;
 }
 
-/**
- * weft_mr_find() - find the region or window that a key's index names
- * @dev: the device
- * @stag: the key; its key byte is not looked at
- *
- * Context: any.
- * Return: the region or window, with a reference that keeps it from going away (to be
- * held no longer than one access), or NULL.
+/*
+ * Finds a region or window by the index of a key; ignores the key byte. The caller drops the
+ * reference after one access at the latest, because deregistration waits for it.
  */
 struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
 {
 	return mr_find(dev, stag);
 }
 
-/* Drops a reference taken by weft_mr_find(). Any context. */
 void weft_mr_drop(struct weft_mr *mr)
 {
 	kref_put(&mr->refs, mr_release);
 }
 
-/**
- * weft_mr_new() - allocate a region or window
- * @pd: its protection domain
- * @kind: what it will be; all but ordinary regions start out invalid
- *
- * Context: process, may sleep.
- * Return: the new one, not yet in the key table, or NULL without memory. The caller
- * frees it by kfree() if it never enters the table.
- */
+/* Allocates a region or window, not yet in the key table. Ordinary regions alone start valid. */
 struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind)
 {
 	struct weft_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
@@ -72,16 +58,9 @@ struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind)
 	return mr;
 }
 
-/**
- * weft_mr_reserve() - take a free place in the key table
- * @keys: the table
- * @from: where the search begins; from the table's end it continues at the start
- * @index: result
- *
- * Until something is stored there, a lookup finds nothing.
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Reserves the first free index of the key table from @from on, and wraps at the end. A lookup
+ * finds nothing there until an entry is stored.
  */
 int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index)
 {
@@ -92,16 +71,10 @@ int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index)
 	return ret == -EBUSY ? -ENOMEM : ret;
 }
 
-/**
- * weft_mr_publish() - enter a region or window in the key table
- * @mr: all of it set
- *
- * Both the place in the table and the key byte are random, so that one key tells
- * nothing about another. A peer that guesses needs 2^32 / n tries for one of the n keys
- * of its protection domain, and each try costs it a connection.
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Enters a region or window in the key table. Index and key byte are random, so that one key tells
+ * nothing about another: a peer needs 2^32 / n guesses for one of the n keys of its protection
+ * domain, and each guess costs the peer a connection.
  */
 int weft_mr_publish(struct weft_mr *mr)
 {
@@ -111,7 +84,7 @@ int weft_mr_publish(struct weft_mr *mr)
 
 	kref_init(&mr->refs);
 	init_completion(&mr->gone);
-	/* Reserve the index first: the region becomes visible with its whole key. */
+	/* Reserve first, so that the region becomes visible with its whole key. */
 	ret = weft_mr_reserve(&dev->mrs, 1 + get_random_u32_below(WEFT_LAST_KEY), &index);
 	if (ret)
 		return ret;
@@ -124,15 +97,10 @@ int weft_mr_publish(struct weft_mr *mr)
 	return ret;
 }
 
-/**
- * weft_mr_withdraw() - take a region or window out of the key table
- * @mr: published
- *
- * When this returns, nothing reads or writes its memory any more, except TCP, which may
- * still hold pages lent for work requests (see tx/loan.h). The caller frees @mr after a grace
- * period of RCU.
- *
- * Context: process. Sleeps as long as an access in progress takes.
+/*
+ * Takes a region or window out of the key table and waits for the accesses in progress. Afterwards
+ * only TCP may use the memory: pages lent for work requests (see tx/loan.h). The caller frees @mr
+ * after an RCU grace period.
  */
 void weft_mr_withdraw(struct weft_mr *mr)
 {
@@ -141,17 +109,13 @@ void weft_mr_withdraw(struct weft_mr *mr)
 	wait_for_completion(&mr->gone);
 }
 
-/**
- * weft_mr_hide() - take a region out of the key table for a while
- * @mr: published; its index stays taken
- *
- * When this returns, nobody reads @mr or its memory any more.
- *
- * Context: process, may sleep.
+/*
+ * Takes a region out of the key table for a while; its index stays reserved. When this returns,
+ * nobody reads @mr or its memory. May sleep.
  */
 void weft_mr_hide(struct weft_mr *mr)
 {
-	/* In an array that allocates, this keeps the place and needs no memory. */
+	/* In an XArray that allocates, this keeps the index reserved and needs no memory. */
 	xa_store(&mr->dev->mrs, mr->stag >> 8, NULL, GFP_KERNEL);
 	weft_mr_drop(mr);
 	wait_for_completion(&mr->gone);
@@ -159,14 +123,7 @@ void weft_mr_hide(struct weft_mr *mr)
 	synchronize_rcu();
 }
 
-/**
- * weft_mr_show() - put a hidden region back into the key table
- * @mr: hidden by weft_mr_hide()
- * @stag: its key from now on, with the index it had
- *
- * Context: process, may sleep.
- * Return: 0. Nothing can fail, since weft_mr_hide() kept the place.
- */
+/* Returns a hidden region to the key table. Cannot fail, because its index is reserved. */
 int weft_mr_show(struct weft_mr *mr, u32 stag)
 {
 	kref_init(&mr->refs);
@@ -177,16 +134,7 @@ int weft_mr_show(struct weft_mr *mr, u32 stag)
 	return xa_err(xa_store(&mr->dev->mrs, stag >> 8, mr, GFP_KERNEL));
 }
 
-/**
- * weft_mr_new_local() - make the region that lkey 0 names
- * @dev: a new device
- *
- * The region is all of the kernel's memory, for the work requests of kernel consumers.
- * It is in no table, and is freed with the device, by kfree().
- *
- * Context: process, may sleep.
- * Return: the region, or NULL.
- */
+/* Makes the region that lkey 0 names: all kernel memory. The device frees it by kfree(). */
 struct weft_mr *weft_mr_new_local(struct weft_device *dev)
 {
 	struct weft_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
@@ -208,7 +156,7 @@ static void mr_lock(struct weft_mr *mr)
 {
 	if (mr->kind != WEFT_MR_REGION) {
 		read_lock_bh(&mr->lock);
-		__release(&mr->lock); /* for sparse, which knows no "if" */
+		__release(&mr->lock); /* because sparse does not follow the condition */
 	}
 }
 
@@ -220,7 +168,7 @@ static void mr_unlock(struct weft_mr *mr)
 	}
 }
 
-/* As weft_mr_access(). In line, since each packet with payload begins an access in a row. */
+/* In line, because each packet with payload begins a row of accesses. */
 static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struct ib_pd *pd,
 						 u32 stag, u64 addr, u64 len, int access,
 						 enum weft_key_error *err)
@@ -250,23 +198,12 @@ static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struc
 	return NULL;
 }
 
-/**
- * weft_mr_access() - find a region by key and hold it for one access
- * @by: the accessing queue pair
- * @pd: protection domain of the accessing queue: the queue pair's, or its
- *	shared receive queue's
- * @stag: the key; 0 in a kernel consumer's own work requests is all memory
- * @addr: first address to be accessed
- * @len: bytes to be accessed
- * @access: rights needed, enum ib_access_flags; the remote ones of @by as well
- * @err: the reason of a failure; not written otherwise
- *
- * Deregistration and invalidation wait for weft_mr_access_end(). So the caller holds the region
- * no longer than it takes to move the bytes.
- *
- * Context: any but hard interrupts, and not while a region with a lock is held. The caller may
- * not sleep before weft_mr_access_end().
- * Return: the region, to be given to weft_mr_access_end(), or NULL.
+/*
+ * Finds a region by key and holds it for one access. @by has to grant the remote rights of @access
+ * as well; @pd is the queue pair's or its shared receive queue's; @stag 0 is all memory in a kernel
+ * consumer's own work requests. Deregistration and invalidation wait for weft_mr_access_end(), so
+ * the caller moves the bytes without sleeping, and begins no other access to a region with a lock.
+ * Not in hard interrupts. If the access is refused, returns NULL and sets @err to the reason.
  */
 struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
 			       u64 addr, u64 len, int access,
@@ -275,26 +212,14 @@ struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 s
 	return mr_access(by, pd, stag, addr, len, access, err);
 }
 
-/* Ends an access begun by weft_mr_access(), in the same context. */
+/* Ends an access, in the context that began it. */
 void weft_mr_access_end(struct weft_mr *mr)
 {
 	mr_unlock(mr);
 	weft_mr_drop(mr);
 }
 
-/**
- * weft_access_begin() - begin a row of accesses, or continue it in another region
- * @a: gives up the region it holds, and holds the new one on success
- * @by: as for weft_mr_access(), and so are the others
- * @pd: protection domain
- * @stag: the key
- * @addr: first address
- * @len: bytes
- * @rights: rights needed
- *
- * Context: as weft_mr_access().
- * Return: WEFT_KEY_OK, or the reason of the refusal.
- */
+/* Ends the access that @a holds, if any, and begins one to another region. */
 enum weft_key_error weft_access_begin(struct weft_access *a,
 				      struct weft_accessor *by,
 				      struct ib_pd *pd, u32 stag, u64 addr,
@@ -310,14 +235,9 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
 	return err;
 }
 
-/**
- * weft_mr_word() - where are these eight bytes?
- * @mr: held and checked by weft_mr_access() for them
- * @addr: the first of them
- *
- * Context: any.
- * Return: their address, or NULL if the processor cannot change them in one step:
- * they do not lie together, or are not aligned in its memory, though @addr may be.
+/*
+ * Returns the address of eight bytes. Returns NULL if the CPU cannot change them in one step,
+ * because they are split between blocks or unaligned in memory (@addr may be aligned).
  */
 u64 *weft_mr_word(const struct weft_mr *mr, u64 addr)
 {
@@ -332,18 +252,9 @@ u64 *weft_mr_word(const struct weft_mr *mr, u64 addr)
 	       at : NULL;
 }
 
-/**
- * weft_mr_atomic() - change eight bytes of a region in one step
- * @mr: held and checked by weft_mr_access() for these bytes
- * @addr: the first of them; weft_mr_word() finds them
- * @change: makes the new value of the one found; may be called more than once
- * @how: passed on to @change
- *
- * The change is one step for every processor, and so for every other queue pair and for
- * the process that owns the memory.
- *
- * Context: any.
- * Return: the value found.
+/*
+ * Changes eight bytes, found by weft_mr_word(), atomically for other queue pairs and for the
+ * process that owns the memory. @change may be called more than once. Returns the old value.
  */
 u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
 		   u64 (*change)(const void *how, u64 value), const void *how)

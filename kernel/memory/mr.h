@@ -16,11 +16,10 @@ struct ib_dmah;
 struct uverbs_attr_bundle;
 struct weft_device;
 struct weft_dmabuf;
-/* Rights that let a peer in. */
+/* The rights of a peer. */
 #define WEFT_ACCESS_REMOTE (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
 			    IB_ACCESS_REMOTE_ATOMIC)
 
-/* What a key names. */
 enum weft_mr_kind {
 	WEFT_MR_REGION = 0,	/* registered once, for good */
 	WEFT_MR_FAST,		/* fast registration, by work requests */
@@ -29,39 +28,37 @@ enum weft_mr_kind {
 };
 
 /**
- * struct weft_mr - what a key names: a memory region or a memory window
- * @ib: what the RDMA core sees of a region; its lkey and rkey are the STag
+ * struct weft_mr - a memory region or a memory window, named by a key
+ * @ib: the core's view of a region; its lkey and rkey are the STag
  * @dev: its device
- * @refs: one for the key table, one for each access in progress and one for each loan.
- *	Deregistration waits for the last. An access is soon over: it moves the bytes of one
- *	chunk or packet buffer. A loan is over when the peer's TCP has acknowledged its bytes,
- *	or its connection has ended, and WEFT_LOAN_TIMEOUT after that at the latest
- * @gone: completed by the last put
+ * @refs: one for the key table and one for each access in progress
+ * @gone: completed by the last put, for which deregistration waits
  * @kind: enum weft_mr_kind
- * @stag: index in the key table and a key byte
+ * @stag: the key: index in the key table and a key byte
  * @pd: the protection domain whose queue pairs may use it
- * @qpn: the queue pair that may use it, of a type 2 window that is bound
+ * @qpn: bound type 2 window: the queue pair that may use it
  * @access: enum ib_access_flags
  * @invalid: fast registration, window: names no memory now
  * @iova: first address
  * @length: bytes
- * @all_memory: a kernel region that spans all kernel addresses; @length is then U64_MAX
+ * @all_memory: kernel region that spans all kernel addresses; @length is then U64_MAX
  * @blocks: where the bytes lie; a window's list is its region's
- * @lock: fast registration, window: protects the fields that a work request changes:
- *	@stag, @qpn, all from @access to @blocks, and @region. An access holds it for
- *	reading, so that no access is under way when an invalidation returns. Softirq
- * @windows: region: windows bound to it; -1: none may be bound any more
+ * @lock: fast registration, window: see below
+ * @windows: region: number of windows bound to it; -1: none can be bound
  * @region: window: the region it is bound to, which cannot go before the window
- * @rcu: frees it when no late lookup reads @refs any more
+ * @rcu: delays the free, because a late lookup may still read @refs
  * @umem: the pinned user pages, or NULL
  * @pages: how many pages @umem has; readable without holding @umem
  * @dmabuf: the DMA buffer it is a part of, or NULL
  * @next: fast registration: blocks for the next REG_MR
- * @max_blocks: fast registration: how many there can be
+ * @max_blocks: fast registration: size of @next
  * @num_next: fast registration: how many of @next are set
  *
- * An ordinary region does not change while its key is in the table, so its @lock is
- * not used. The consumer owns @ib, @next and @num_next until it posts REG_MR.
+ * @lock protects the fields that a work request changes: @stag, @qpn, all from @access to @blocks,
+ * and @region. Softirqs take it, too. An access takes it for reading, so that no access is under
+ * way when an invalidation returns. An ordinary region is not locked, because it does not change
+ * while its key is in the table. The consumer owns @ib, @next and @num_next until it posts REG_MR.
+ * A loan to TCP references the pages, and not the region.
  */
 struct weft_mr {
 	struct ib_mr ib;
@@ -100,12 +97,11 @@ static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
  * @dev: the device whose keys it uses
  * @pd: its protection domain
  * @qpn: its number
- * @rights: the most that a key can allow the peer, enum ib_access_flags. Written and
- *	read without a lock
+ * @rights: the most that a key can allow the peer, enum ib_access_flags; without a lock
  * @kernel: a kernel consumer posts to it, to which lkey 0 is all memory
- * @bound: type 2 memory windows were bound to it. Under tx.lock
+ * @bound: type 2 windows were bound to it; under tx.lock
  *
- * All fields but @rights and @bound are fixed before the queue pair can be found.
+ * The other fields are fixed before the queue pair can be found.
  */
 struct weft_accessor {
 	struct weft_device *dev;
@@ -116,13 +112,11 @@ struct weft_accessor {
 	bool bound;
 };
 
-/* Returns true if the queue pair grants its peer these rights. Any context. */
 static inline bool weft_accessor_allows(const struct weft_accessor *by, int rights)
 {
 	return (READ_ONCE(by->rights) & rights) == rights;
 }
 
-/* Why an access was refused. */
 enum weft_key_error {
 	WEFT_KEY_OK = 0,
 	WEFT_KEY_UNKNOWN,	/* no such STag */
@@ -132,39 +126,17 @@ enum weft_key_error {
 	WEFT_KEY_WRAP,		/* address plus length wraps around */
 };
 
-/**
- * weft_mr_check() - may this range of a region be accessed like this?
- * @mr: the region or window
- * @stag: the whole key that names it, its key byte included
- * @pd: the protection domain of the accessing queue
- * @qpn: the accessing queue pair's number
- * @addr: first address
- * @len: bytes; a length of zero is within bounds everywhere
- * @access: rights needed, enum ib_access_flags
- *
- * The caller locks @mr, unless nothing of it can change.
- *
- * Context: any.
- * Return: WEFT_KEY_OK or the first check that failed.
+/*
+ * Returns the first check that fails. Zero bytes are within bounds everywhere. The caller locks
+ * @mr, unless it cannot change.
  */
 enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
 				  const struct ib_pd *pd, u32 qpn, u64 addr,
 				  u64 len, int access);
 
-/**
- * weft_mr_check_invalidate() - may this key be invalidated?
- * @mr: what the key's index names
- * @stag: the whole key
- * @pd: the protection domain of the queue pair
- * @qpn: its number
- * @remote: the peer asks, not a work request of our own
- *
- * The owner of a fast registration may invalidate it with any key it ever had, even
- * twice. A peer must name the current key. The caller locks @mr, as for weft_mr_check().
- *
- * Context: any.
- * Return: WEFT_KEY_OK, or the first check that failed: WEFT_KEY_ACCESS for a kind of
- * region or window that cannot be invalidated in this way.
+/*
+ * May this key be invalidated? The owner of a fast registration may use any key that it ever had,
+ * even twice; a peer (@remote) must name the current key. The caller locks @mr.
  */
 enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 					     const struct ib_pd *pd, u32 qpn,
@@ -175,10 +147,7 @@ struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 s
 			       enum weft_key_error *err);
 void weft_mr_access_end(struct weft_mr *mr);
 
-/*
- * Returns where the byte at @addr of a region lies, and in @run how many of the @len bytes
- * from there lie together.
- */
+/* Finds the byte at @addr; @run: how many of the @len bytes from there are contiguous. */
 static __always_inline void *weft_mr_at(const struct weft_mr *mr, u64 addr, u32 len, u32 *run)
 {
 	if (likely(!mr->all_memory))
@@ -187,15 +156,7 @@ static __always_inline void *weft_mr_at(const struct weft_mr *mr, u64 addr, u32 
 	return (void *)(uintptr_t)addr;
 }
 
-/**
- * weft_mr_write() - place bytes in a region
- * @mr: held and checked by weft_mr_access() for this very range
- * @addr: first address
- * @src: the bytes
- * @len: how many
- *
- * Context: any.
- */
+/* Copies @len bytes into a region, after weft_mr_access() to this very range. */
 static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
 					  const void *src, u32 len)
 {
@@ -210,15 +171,7 @@ static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
 	}
 }
 
-/**
- * weft_mr_read() - fetch bytes from a region
- * @mr: held and checked by weft_mr_access() for this very range
- * @addr: first address
- * @dst: where they go
- * @len: how many
- *
- * Context: any.
- */
+/* Copies @len bytes from a region, after weft_mr_access() to this very range. */
 static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
 					 void *dst, u32 len)
 {
@@ -238,9 +191,9 @@ u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
 		   u64 (*change)(const void *how, u64 value), const void *how);
 
 /**
- * struct weft_access - a region held for a row of accesses of one kind
- * @mr: the region, as from weft_mr_access(); NULL: none is held
- * @pd: the protection domain that was asked for
+ * struct weft_access - a region in use for a row of accesses of one kind
+ * @mr: the region, as from weft_mr_access(), or NULL
+ * @pd: the protection domain of the accesses
  * @stag: the key
  * @rights: the rights
  */
@@ -256,20 +209,9 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
 				      struct ib_pd *pd, u32 stag, u64 addr,
 				      u64 len, int rights);
 
-/**
- * weft_access_go_on() - weft_mr_access() in a row of accesses mostly to one region
- * @a: the last access, or one that holds nothing; holds the region on success
- * @by: as for weft_mr_access(), and so are the others
- * @pd: protection domain
- * @stag: the key
- * @addr: first address
- * @len: bytes
- * @rights: rights needed
- *
- * If @a holds the right region already, only the range has to be checked.
- *
- * Context: as weft_mr_access().
- * Return: WEFT_KEY_OK, or the reason of the refusal.
+/*
+ * weft_mr_access() for a row of accesses that are mostly to one region: if @a holds that region
+ * already, only the range is checked. On success @a holds the region.
  */
 static inline enum weft_key_error
 weft_access_go_on(struct weft_access *a, struct weft_accessor *by, struct ib_pd *pd,
@@ -283,7 +225,6 @@ weft_access_go_on(struct weft_access *a, struct weft_accessor *by, struct ib_pd 
 	return weft_access_begin(a, by, pd, stag, addr, len, rights);
 }
 
-/* Gives up the region that @a holds, if any. */
 static inline void weft_access_end(struct weft_access *a)
 {
 	if (a->mr)
@@ -292,8 +233,8 @@ static inline void weft_access_end(struct weft_access *a)
 }
 
 /*
- * Gives up a region whose lock @a holds, before anything is called that may take that lock or
- * another. An ordinary region has no lock, and is kept: the next message is mostly for the same.
+ * Ends an access to a region with a lock, before the caller takes that lock or another. An ordinary
+ * region has no lock and stays in @a, because the next message is mostly for the same region.
  */
 static inline void weft_access_yield(struct weft_access *a)
 {
@@ -301,14 +242,7 @@ static inline void weft_access_yield(struct weft_access *a)
 		weft_access_end(a);
 }
 
-/**
- * weft_access_room() - how far does the region reach behind the last access?
- * @a: holds a region
- * @addr: the address behind the last access
- *
- * Context: any.
- * Return: how many bytes from @addr on are the region's.
- */
+/* How many bytes of the region lie behind the last access, which ended at @addr? */
 static inline u64 weft_access_room(const struct weft_access *a, u64 addr)
 {
 	const struct weft_mr *mr = a->mr;

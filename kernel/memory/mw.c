@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory windows: their life, and what they are bound to. */
+/* Memory windows: their life, and their binding to regions. */
 #include <linux/slab.h>
 
 #include "base/limit.h"
@@ -14,7 +14,7 @@ bool weft_mw_check_bind(const struct weft_mr *window,
 			const struct weft_mr *region,
 			const struct weft_bind *bind)
 {
-	/* The right to write locally means nothing in a window, but programs ask for it. */
+	/* Programs ask for local write, which means nothing in a window. */
 	if (bind->reserved ||
 	    (bind->access & ~(WEFT_WINDOW_ACCESS | IB_ACCESS_LOCAL_WRITE)))
 		return false;
@@ -26,7 +26,7 @@ bool weft_mw_check_bind(const struct weft_mr *window,
 	}
 	if (region->kind != WEFT_MR_REGION || region->all_memory)
 		return false;
-	/* As for the region itself; see weft_dmabuf_check_access(). */
+	/* The region refuses atomics as well; see weft_dmabuf_check_access(). */
 	if (region->dmabuf && (bind->access & IB_ACCESS_REMOTE_ATOMIC))
 		return false;
 	/* A window gives no right that the owner of the region lacks. */
@@ -37,18 +37,10 @@ bool weft_mw_check_bind(const struct weft_mr *window,
 			     bind->length, IB_ACCESS_MW_BIND) == WEFT_KEY_OK;
 }
 
-/**
- * weft_mw_hold() - count a window that is about to be bound to a region
- * @region: a reference is held
- * @window: the window
- * @bind: what it is to be bound to
- *
- * While windows are counted, the region can be neither deregistered nor changed. So the
- * fields that cannot change under the reference are checked first: otherwise any process
- * could keep another's region from being deregistered.
- *
- * Context: any.
- * Return: true if the window is counted.
+/*
+ * Counts a window that is about to be bound. While windows are counted, the region can be neither
+ * deregistered nor changed. The fields that cannot change under the caller's reference are checked
+ * first, because otherwise any process could block the deregistration of another's region.
  */
 bool weft_mw_hold(struct weft_mr *region, const struct weft_mr *window,
 		  const struct weft_bind *bind)
@@ -58,7 +50,7 @@ bool weft_mw_hold(struct weft_mr *region, const struct weft_mr *window,
 	       atomic_inc_unless_negative(&region->windows);
 }
 
-/* Lets go of the region, if any. The caller holds @lock for writing. */
+/* The caller has write-locked @mr, because accesses take the lock for reading. */
 void weft_mw_unbind(struct weft_mr *mr)
 {
 	lockdep_assert_held(&mr->lock);
@@ -69,7 +61,7 @@ void weft_mw_unbind(struct weft_mr *mr)
 	mr->qpn = 0;
 }
 
-/* Binds a window to a region that weft_mw_hold() counted. Returns true if it may be bound. */
+/* Binds a window to a region that weft_mw_hold() counted. Returns false if that is not allowed. */
 static bool mw_attach(struct weft_mr *mr, struct weft_mr *region,
 		      u32 qpn, u32 key, const struct weft_bind *bind)
 {
@@ -93,7 +85,7 @@ static bool mw_attach(struct weft_mr *mr, struct weft_mr *region,
 	return ok;
 }
 
-/* Binds a window to nothing: both its last key and the new one are invalid. Returns true. */
+/* Binds a window to nothing: both its last key and the new one are invalid. */
 static bool mw_detach(struct weft_mr *mr, u32 key)
 {
 	write_lock_bh(&mr->lock);
@@ -104,18 +96,10 @@ static bool mw_detach(struct weft_mr *mr, u32 key)
 	return true;
 }
 
-/**
- * weft_mw_bind() - do a BIND_MW
- * @by: the queue pair
- * @old: a key the window had
- * @key: the key it is to have, with the same index
- * @bind: what it is to be bound to, a private copy
- *
- * When this returns true, no access by an earlier key of the window is under way.
- *
- * Context: any but hard interrupts.
- * Return: true if bound; false if @old names no window of this protection domain or the
- * bind is not allowed. Then the window does not change.
+/*
+ * Does a BIND_MW. @old: any key that the window had; @key: its next, with the same index; @bind: a
+ * private copy. Not in hard interrupts. If this returns true, no access by an earlier key of the
+ * window is under way; if false, the window has not changed.
  */
 bool weft_mw_bind(struct weft_accessor *by, u32 old, u32 key,
 		  const struct weft_bind *bind)
@@ -136,7 +120,6 @@ bool weft_mw_bind(struct weft_accessor *by, u32 old, u32 key,
 	region = weft_mr_find(by->dev, bind->lkey);
 	if (!region)
 		goto out;
-	/* Counted, the region can be neither deregistered nor changed. */
 	if (weft_mw_hold(region, mr, bind)) {
 		ok = mw_attach(mr, region, by->qpn, key, bind);
 		if (!ok)
@@ -150,12 +133,7 @@ out:
 	return ok;
 }
 
-/**
- * weft_mw_forget() - invalidate the type 2 windows of a queue pair
- * @by: a queue pair that takes no posts and receives nothing any more
- *
- * Context: process, may sleep.
- */
+/* Invalidates the type 2 windows of a queue pair that neither posts nor receives. May sleep. */
 void weft_mw_forget(struct weft_accessor *by)
 {
 	struct weft_mr *mr;
@@ -181,14 +159,6 @@ void weft_mw_forget(struct weft_accessor *by)
 	}
 }
 
-/**
- * weft_alloc_mw() - a window, not bound as yet
- * @ib: allocated by the core, its type and protection domain set
- * @udata: unused
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM, past the device's limit too.
- */
 int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_device(ib->device);
@@ -210,7 +180,6 @@ int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 	return ret;
 }
 
-/* Ends a window: no peer can use it any more. May sleep. Returns 0. */
 int weft_dealloc_mw(struct ib_mw *ib)
 {
 	struct weft_mr *mr = to_weft_mw(ib)->mr;

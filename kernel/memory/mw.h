@@ -12,7 +12,7 @@ struct weft_mr;
 
 /**
  * struct weft_mw - one memory window
- * @ib: what the RDMA core sees; it allocates and frees the whole
+ * @ib: the core's view; the core allocates and frees the whole
  * @mr: its entry in the key table
  */
 struct weft_mw {
@@ -25,17 +25,7 @@ static inline struct weft_mw *to_weft_mw(struct ib_mw *ib)
 	return container_of(ib, struct weft_mw, ib);
 }
 
-/**
- * weft_mw_check_bind() - may a window be bound like this?
- * @window: the window, @invalid read under its lock
- * @region: the region that the bind names
- * @bind: the bind, a private copy
- *
- * A type 2 window must be invalid to be bound, and the range must not be empty. A type 1
- * window keeps the region's addresses.
- *
- * Context: any.
- */
+/* May a window, locked by the caller, be bound like this? @bind is a private copy. */
 bool weft_mw_check_bind(const struct weft_mr *window,
 			const struct weft_mr *region,
 			const struct weft_bind *bind);

@@ -12,15 +12,7 @@
 #include "memory/dmabuf.h"
 #include "memory/mr.h"
 
-/**
- * weft_mr_create() - weft_mr_new(), counted against the device's limit
- * @pd: its protection domain
- * @kind: WEFT_MR_REGION or WEFT_MR_FAST
- *
- * Context: process, may sleep.
- * Return: the region, to be given to weft_mr_destroy(), or an error pointer:
- * -ENOMEM, past the device's limit too.
- */
+/* weft_mr_new(), counted against the device's limit until weft_mr_destroy(). */
 struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind)
 {
 	struct weft_device *dev = to_weft_device(pd->device);
@@ -35,12 +27,7 @@ struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind)
 	return ERR_PTR(-ENOMEM);
 }
 
-/**
- * weft_mr_free() - free a region that is not counted
- * @mr: not in the key table
- *
- * Context: process, may sleep.
- */
+/* Frees a region that is not in the key table and not counted. May sleep. */
 void weft_mr_free(struct weft_mr *mr)
 {
 	weft_blocks_free(&mr->blocks);
@@ -50,26 +37,13 @@ void weft_mr_free(struct weft_mr *mr)
 	kfree_rcu(mr, rcu);
 }
 
-/**
- * weft_mr_destroy() - free a region, and count one less
- * @mr: not in the key table, or no longer
- *
- * Context: process, may sleep.
- */
 void weft_mr_destroy(struct weft_mr *mr)
 {
 	atomic_dec(&mr->dev->num_mr);
 	weft_mr_free(mr);
 }
 
-/**
- * weft_get_dma_mr() - a region of all kernel memory
- * @pd: its protection domain
- * @access: rights; kernel consumers only
- *
- * Context: process, may sleep.
- * Return: the region or an error pointer.
- */
+/* Makes a region of all kernel memory, for kernel consumers only. */
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access)
 {
 	struct weft_mr *mr = weft_mr_create(pd, WEFT_MR_REGION);
@@ -88,16 +62,7 @@ struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access)
 	return &mr->ib;
 }
 
-/**
- * weft_mr_pin() - pin a region's memory in the calling process
- * @mr: not in the key table; its rights and length are set
- * @start: first byte
- *
- * An empty region pins nothing.
- *
- * Context: process, may sleep.
- * Return: 0 or an error of weft_reg_user_mr(). weft_mr_destroy() unpins in both cases.
- */
+/* Pins memory of the calling process. After an error too, weft_mr_free() unpins it. */
 int weft_mr_pin(struct weft_mr *mr, u64 start)
 {
 	if (!mr->length)
@@ -114,7 +79,7 @@ int weft_mr_pin(struct weft_mr *mr, u64 start)
 				   ib_umem_offset(mr->umem), mr->length);
 }
 
-/* A region whose memory is yet to be found, or an error pointer as of weft_reg_user_mr(). */
+/* Makes a region without memory. @dmah: hints for the device's DMA, which has none. */
 static struct weft_mr *region_new(struct ib_pd *pd, u64 length, u64 iova, int access,
 				  const struct ib_dmah *dmah)
 {
@@ -136,23 +101,10 @@ static struct weft_mr *region_new(struct ib_pd *pd, u64 length, u64 iova, int ac
 	return mr;
 }
 
-/**
- * weft_reg_user_mr() - register user memory
- * @pd: its protection domain
- * @start: first byte in the process
- * @length: bytes
- * @iova: the address that work requests use for the first byte
- * @access: rights
- * @dmah: hints for the device's DMA, which has none: NULL, or it is refused
- * @udata: unused
- *
- * The core has checked the rights against each other; pinning checks the
- * process's own rights and RLIMIT_MEMLOCK. A zero-based region starts at
- * address 0 for local and remote work requests alike.
- *
- * Context: process, may sleep.
- * Return: the region, or an error pointer: -ENOMEM past RLIMIT_MEMLOCK or the
- * device's limit, -EINVAL for a range that wraps around, -EOPNOTSUPP for hints.
+/*
+ * Registers user memory, whose first byte @iova names in work requests. The core has checked the
+ * rights against each other; pinning checks the process's own rights and RLIMIT_MEMLOCK. A
+ * zero-based region starts at address 0 for local and remote work requests alike.
  */
 struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_dmah *dmah,
@@ -172,17 +124,7 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 	return ERR_PTR(ret);
 }
 
-/**
- * weft_dereg_mr() - end a region
- * @ib: the region
- * @udata: unused
- *
- * When this returns, nothing reads or writes the memory any more, except TCP, which may
- * still hold lent pages of work requests that are not complete.
- *
- * Context: process, sleeps; see weft_mr_withdraw().
- * Return: 0, or -EBUSY while windows are bound to it.
- */
+/* Ends a region as weft_mr_withdraw() says, or returns -EBUSY while windows are bound to it. */
 int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct weft_mr *mr = to_weft_mr(ib);
@@ -194,22 +136,6 @@ int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	return 0;
 }
 
-/**
- * weft_reg_user_mr_dmabuf() - register a part of a DMA buffer
- * @pd: its protection domain
- * @offset: first byte in the buffer
- * @length: bytes
- * @iova: the address that work requests use for the first byte
- * @fd: names the buffer
- * @access: rights
- * @dmah: as for weft_reg_user_mr()
- * @attrs: unused
- *
- * Context: process, may sleep.
- * Return: the region, or an error pointer: -EOPNOTSUPP for hints; -EINVAL for a range that
- * wraps around or is empty, or an @fd that is no DMA buffer; -EBADF; and as
- * weft_dmabuf_get().
- */
 struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 				      u64 iova, int fd, int access, struct ib_dmah *dmah,
 				      struct uverbs_attr_bundle *attrs)

@@ -9,13 +9,13 @@
 #include "memory/dmabuf.h"
 #include "memory/mr.h"
 
-/* Returns true if pages that were pinned for reading have to be pinned again for writing. */
+/* Must pages that were pinned for reading be pinned again for writing? */
 static bool rereg_must_pin(const struct weft_mr *mr, int access)
 {
 	return mr->umem && !mr->umem->writable && ib_access_writable(access);
 }
 
-/* Gives @mr what @next has, and a key that differs from its last. Returns 0. */
+/* Moves the fields of @next to @mr, and gives @mr a key that differs from its last. Returns 0. */
 static int rereg_swap(struct weft_mr *mr, struct weft_mr *next, bool memory)
 {
 	u8 step = 1 + get_random_u32_below(255);
@@ -33,25 +33,12 @@ static int rereg_swap(struct weft_mr *mr, struct weft_mr *next, bool memory)
 	return weft_mr_show(mr, (mr->stag & ~0xffU) | ((mr->stag + step) & 0xff));
 }
 
-/**
- * weft_rereg_user_mr() - change a region
- * @ib: the region
- * @flags: enum ib_mr_rereg_flags: which of the arguments below are used
- * @start: first byte in the process
- * @length: bytes
- * @iova: the address that work requests use for the first byte
- * @access: rights
- * @pd: protection domain
- * @udata: unused
- *
- * The region gets a new key, and an access by the old one is over when this returns.
- * New memory is pinned before the old is let go, so that a failure changes nothing.
- *
- * Context: process, may sleep.
- * Return: NULL; or an error pointer: -EBUSY while windows are bound to it,
- * -EOPNOTSUPP for other memory of a DMA buffer's region, -EINVAL for a range
- * that wraps around or for the right to write memory of another process, and
- * as registration.
+/*
+ * Changes the attributes of a region that @flags (enum ib_mr_rereg_flags) names. The region gets a
+ * new key, and no access by the old one is under way when this returns. New memory is pinned before
+ * the old is released, so that a failure changes nothing. Returns NULL, or an error pointer: -EBUSY
+ * while windows are bound to it; -EOPNOTSUPP for other memory of a DMA buffer's region; -EINVAL for
+ * a range that wraps around, or for the right to write memory of another process.
  */
 struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				 u64 length, u64 iova, int access,
@@ -71,7 +58,7 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 	}
 	if (atomic_cmpxchg(&mr->windows, 0, -1))
 		return ERR_PTR(-EBUSY);
-	/* Not counted: a device at its limit of regions has no more of them by this. */
+	/* Not counted against the device's limit, because @next ends with this call. */
 	next = weft_mr_new(flags & IB_MR_REREG_PD ? pd : mr->pd, WEFT_MR_REGION);
 	if (!next) {
 		ret = -ENOMEM;

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The parts of the framer that are no loop over FPDUs; see framer.h. */
+/* The parts of the framer that are not inlined; see framer.h. */
 #include <linux/string.h>
 
 #include "mpa/framer.h"
 
-/**
- * weft_framer_start() - prepare for a new stream
- * @f: the framer, with nothing on its stage
- * @agreed: with the peer: CRCs, and markers that it sends
- * @owner: of the queue pair, who pays for what is kept of an FPDU; NULL: nobody
- *
- * Context: any.
- */
+/* Starts a new stream, with nothing on the stage. @owner pays for the stage; NULL: nobody. */
 void weft_framer_start(struct weft_framer *f, const struct weft_mpa_agreed *agreed,
 		       const struct ib_ucontext *owner)
 {
@@ -26,7 +19,6 @@ void weft_framer_start(struct weft_framer *f, const struct weft_mpa_agreed *agre
 	weft_framer_next(f);
 }
 
-/* The FPDU has ended; the next comes. */
 void weft_framer_next(struct weft_framer *f)
 {
 	f->state = WEFT_FRAMER_HEAD;
@@ -35,7 +27,7 @@ void weft_framer_next(struct weft_framer *f)
 	f->trailer_have = 0;
 }
 
-/* Nothing more is taken: forgets what was kept of an FPDU. */
+/* Forgets the rest of an FPDU, because nothing more is taken. */
 void weft_framer_drop(struct weft_framer *f)
 {
 	f->ahead = false;
@@ -43,7 +35,7 @@ void weft_framer_drop(struct weft_framer *f)
 	weft_framer_free(f);
 }
 
-/* Returns what is wrong, if anything, once. */
+/* Returns the fault, if any, once. */
 enum weft_framer_fault weft_framer_fault(struct weft_framer *f)
 {
 	enum weft_framer_fault fault = f->fault;
@@ -52,18 +44,9 @@ enum weft_framer_fault weft_framer_fault(struct weft_framer *f)
 	return fault;
 }
 
-/**
- * weft_framer_good() - is the CRC of an FPDU good that lies whole in a packet?
- * @f: the framer
- * @p: the packet
- * @offset: where the FPDU begins
- * @len: its length
- *
- * The CRC runs over the packet, not over the copy of the first bytes in @f. If the two
- * differ, a sender on this host has changed them in flight.
- *
- * Context: any.
- * Return: true if it is.
+/*
+ * Returns true if an FPDU that is whole in a packet has a good CRC. The CRC runs over the packet,
+ * not the copy in @f->head: if the two differ, a sender on this host changed them in flight.
  */
 bool weft_framer_good(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len)
 {
@@ -81,7 +64,7 @@ bool weft_framer_good(struct weft_framer *f, struct weft_packet *p, u32 offset, 
 	return weft_crc_good(f->trailer, crc);
 }
 
-/* Fills @to up to @need bytes, of which *@have are there. Returns bytes taken. */
+/* Fills @to up to @need bytes, of which *@have are there. Returns the number of bytes taken. */
 static u32 framer_fill(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
 {
 	u32 n = min(len, need - *have);
@@ -91,15 +74,7 @@ static u32 framer_fill(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
 	return n;
 }
 
-/**
- * weft_framer_gather() - take the first bytes of an FPDU that comes in parts
- * @f: the framer, in WEFT_FRAMER_HEAD
- * @from: the bytes
- * @len: how many
- *
- * Context: any.
- * Return: how many were taken.
- */
+/* WEFT_FRAMER_HEAD: gathers the first bytes of an FPDU. Returns the number of bytes taken. */
 u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len)
 {
 	u32 taken = 0, need;
@@ -117,15 +92,7 @@ u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len)
 	return taken;
 }
 
-/**
- * weft_framer_trailer() - take padding and CRC of an FPDU that comes in parts
- * @f: the framer, in WEFT_FRAMER_TRAILER
- * @from: the bytes
- * @len: in: how many; out: how many were taken
- *
- * Context: any.
- * Return: true if all of it is here.
- */
+/* WEFT_FRAMER_TRAILER: takes padding and CRC, *@len bytes at most. Returns true if all is here. */
 bool weft_framer_trailer(struct weft_framer *f, const u8 *from, u32 *len)
 {
 	u32 need = weft_fpdu_pad(f->ulpdu_len) + WEFT_CRC_LEN, have = f->trailer_have;

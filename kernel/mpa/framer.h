@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From packets to DDP segments: what an FPDU looks like, and where its CRC is. What a
- * segment means is not known here.
+ * From packets to DDP segments, whose meaning is not known here.
  *
- * With CRCs in use, that of an FPDU is checked before its segment is told of. An FPDU that
- * does not lie whole in one packet buffer then stays in the stream's queue, and the
- * checksum is run over its bytes there, over each byte once. When its trailer has come and
- * the CRC is good, it is placed from the queue, without a copy. So a header under a bad CRC
- * never names memory. If the queue is too small for the whole FPDU, its bytes are copied to
- * the stage: pages of our own, for one FPDU at most, from which it is placed. If there is no
- * memory for these, the framer is starved: the bytes stay in the stream, to be read again
- * later, and TCP slows the peer down. Without CRCs an FPDU is placed as its pieces come. A
- * stream with markers is taken another way; see marked.c.
- *
- * The loops are inlined into who takes the segments, with the constant table of its
- * functions, as a hash table of the kernel is with its parameters: a call through a pointer
- * for each FPDU would cost more than the rest of the loop.
+ * With CRCs, a segment begins only after its FPDU's CRC has passed, so a bad header never names
+ * memory. An FPDU that is not whole in one packet buffer stays in the stream's queue until it is
+ * whole and checked, and is placed from there without a copy. If the queue is too small, the FPDU
+ * is copied to the stage, which are pages of our own. Without memory for these the framer is
+ * starved: the bytes stay in the stream for a retry, and TCP throttles the peer.
  */
 #ifndef WEFT_MPA_FRAMER_H
 #define WEFT_MPA_FRAMER_H
@@ -28,10 +19,7 @@
 
 struct weft_llp;
 
-/*
- * Takes bytes of an FPDU that comes in parts: weft_framer_part() with the segment_ops of
- * whoever takes them.
- */
+/* weft_framer_part() with the caller's segment_ops. */
 typedef enum weft_rx_verdict (*weft_framer_taker)(void *ctx, const u8 *from, u32 *len);
 
 void weft_framer_start(struct weft_framer *f, const struct weft_mpa_agreed *agreed,
@@ -44,7 +32,7 @@ u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len);
 bool weft_framer_trailer(struct weft_framer *f, const u8 *from, u32 *len);
 enum weft_framer_fault weft_framer_fault(struct weft_framer *f);
 
-/* split.c: an FPDU that does not lie whole in a packet, where CRCs are in use */
+/* split.c: with CRCs, FPDUs that are not whole in a packet */
 bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp);
 u32 weft_framer_need(const struct weft_framer *f);
 bool weft_framer_stage_begin(struct weft_framer *f);
@@ -53,26 +41,24 @@ enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u3
 enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_taker part,
 					 void *ctx);
 
-/* marked.c: a stream with markers */
 u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,
 			    weft_framer_taker part, void *ctx);
 
-/* Returns true if the stream is within an FPDU: it must not end here. */
+/* Returns true if the stream is within an FPDU, where it must not end. */
 static inline bool weft_framer_amid(const struct weft_framer *f)
 {
 	return f->state != WEFT_FRAMER_HEAD || f->have || f->ahead;
 }
 
 /*
- * Returns true if the segment of an FPDU on the stage waits to be placed. What the stream has
- * behind that FPDU must not be taken before: it would pass for the rest of the segment.
+ * Returns true if an FPDU on the stage waits to be placed. Nothing behind it may be taken before,
+ * because that would pass for the rest of its segment.
  */
 static inline bool weft_framer_holds(const struct weft_framer *f)
 {
 	return f->stage && f->state != WEFT_FRAMER_STAGE;
 }
 
-/* Counts FPDUs of the length that came last. */
 static inline void weft_framer_took(struct weft_framer *f, u32 fpdus)
 {
 	f->counts.fpdus += fpdus;
@@ -80,8 +66,8 @@ static inline void weft_framer_took(struct weft_framer *f, u32 fpdus)
 }
 
 /*
- * Returns true if the FPDU at @offset, all of which is in the packet, has a segment of
- * @ulpdu_len bytes and lies together; @segment is then where.
+ * Returns true if the FPDU at @offset, whole in the packet, is contiguous and its segment, to which
+ * @segment then points, has @ulpdu_len bytes.
  */
 static __always_inline bool weft_framer_like(struct weft_packet *p, u32 offset, u32 ulpdu_len,
 					     const u8 **segment)
@@ -94,18 +80,12 @@ static __always_inline bool weft_framer_like(struct weft_packet *p, u32 offset, 
 	return n == len && weft_get_be16(fpdu) == ulpdu_len;
 }
 
-/**
- * weft_framer_whole() - take FPDUs, each of which lies whole in the packet
- * @f: the framer, between two FPDUs
- * @p: the packet
- * @at: in: where the first begins; out: where the first begins that does not lie whole,
- *	must wait or was not taken
- * @end: where the bytes end that may be taken
- * @ops: who takes the segments
- * @ctx: for @ops
+/*
+ * Takes FPDUs that lie whole in the packet. *@at: in: offset of the first; out: offset of the first
+ * that was not taken. Returns the verdict on that one, or WEFT_RX_OK.
  *
- * Context: any; does not sleep.
- * Return: WEFT_RX_OK, or what the segment at @at met with.
+ * The loops are inlined with a constant @ops, as rhashtable's are with its parameters, because an
+ * indirect call for each FPDU would cost more than the rest of the loop.
  */
 static __always_inline enum weft_rx_verdict
 weft_framer_whole(struct weft_framer *f, struct weft_packet *p, u32 *at, u32 end,
@@ -152,16 +132,9 @@ weft_framer_whole(struct weft_framer *f, struct weft_packet *p, u32 *at, u32 end
 	return verdict;
 }
 
-/**
- * weft_framer_part() - take bytes of an FPDU that comes in parts
- * @f: the framer; either no CRCs are in use, or this one's has passed
- * @from: the bytes
- * @len: in: how many, not 0; out: how many were taken
- * @ops: who takes the segments
- * @ctx: for @ops
- *
- * Context: any; does not sleep.
- * Return: WEFT_RX_OK, and at least one was taken; or what the segment met with.
+/*
+ * Takes bytes of an FPDU that comes in parts. Its CRC has passed, or CRCs are not in use. *@len:
+ * in: bytes there, not 0; out: bytes taken, at least one after WEFT_RX_OK.
  */
 static __always_inline enum weft_rx_verdict
 weft_framer_part(struct weft_framer *f, const u8 *from, u32 *len,
@@ -173,7 +146,7 @@ weft_framer_part(struct weft_framer *f, const u8 *from, u32 *len,
 	if (f->state == WEFT_FRAMER_BEGIN) {
 		*len = 0;
 		verdict = ops->begin(ctx, f->head + WEFT_MPA_LEN, head, f->ulpdu_len, &hdr_len);
-		/* What was gathered behind the header is payload. */
+		/* Bytes gathered behind the header are payload. */
 		if (verdict == WEFT_RX_OK && head > hdr_len)
 			verdict = ops->place(ctx, f->head + WEFT_MPA_LEN + hdr_len,
 					     head - hdr_len);
@@ -203,20 +176,10 @@ weft_framer_part(struct weft_framer *f, const u8 *from, u32 *len,
 	}
 }
 
-/**
- * weft_framer_take() - take as many bytes of a packet as can be taken
- * @f: the framer
- * @p: the packet
- * @offset: where they begin
- * @len: how many there are
- * @ops: who takes the segments
- * @part: weft_framer_part() with the same
- * @ctx: for both
- *
- * Context: any; does not sleep.
- * Return: how many were taken. All, if nothing more is taken of this stream; fewer, if the
- * segment that comes next has to wait, or is in an FPDU that does not lie whole in the
- * packet, while its CRC is to be looked at first, or if @f is starved.
+/*
+ * Takes bytes of a packet. Returns the number of bytes taken: all, if nothing more is taken of this
+ * stream; fewer, if the next segment has to wait, if its FPDU is not whole in the packet and its
+ * CRC comes first, or if @f is starved.
  */
 static __always_inline u32
 weft_framer_take(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,
@@ -226,7 +189,7 @@ weft_framer_take(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 l
 	u32 at = offset, end = offset + len, n;
 	const u8 *piece;
 
-	/* TCP offers at once what was left of a packet, also behind a segment that waits. */
+	/* TCP offers the rest of a packet at once, also behind a segment that waits. */
 	if (unlikely(weft_framer_holds(f)))
 		return 0;
 	if (unlikely(f->marked))

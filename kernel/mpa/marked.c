@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A stream with markers: takes them out before an FPDU is looked at.
- *
- * Markers lie amidst an FPDU, so no FPDU is taken from a packet as a whole. With CRCs in use, an
- * FPDU without its markers is gathered on the stage, and placed from there when its CRC has
- * passed. Without CRCs, its pieces are placed as they come. Only peers that were asked for
- * markers are served so, since this is slower.
+ * A stream with markers. Markers lie amidst FPDUs, so no FPDU is taken whole from a packet. With
+ * CRCs, an FPDU is gathered on the stage without its markers, and placed when its CRC has passed.
+ * Because this is slower, only peers that were asked for markers send them.
  */
 #include "mpa/framer.h"
 #include "wire/crc.h"
 
-/* Takes @len bytes of a marker, which, once whole, must point to the head of the FPDU around it. */
+/* Takes bytes of a marker. Once whole, it must point to the head of the FPDU around it. */
 static enum weft_rx_verdict marked_marker(struct weft_framer *f, const u8 *from, u32 len)
 {
 	switch (weft_marks_take(&f->marks, from, len)) {
@@ -26,10 +23,7 @@ static enum weft_rx_verdict marked_marker(struct weft_framer *f, const u8 *from,
 	}
 }
 
-/*
- * Takes bytes to the stage, and begins an FPDU there if none is under way. None are taken without
- * memory.
- */
+/* Takes bytes to the stage, and begins an FPDU there if none is under way. */
 static enum weft_rx_verdict marked_stage(struct weft_framer *f, const u8 *from, u32 *len,
 					 weft_framer_taker part, void *ctx)
 {
@@ -53,7 +47,7 @@ static enum weft_rx_verdict marked_stage(struct weft_framer *f, const u8 *from, 
 	return verdict;
 }
 
-/* Takes bytes of an FPDU as they come. None are taken if its segment waits. */
+/* Takes bytes of an FPDU as they come. If its segment waits, takes none. */
 static enum weft_rx_verdict marked_part(struct weft_framer *f, const u8 *from, u32 *len,
 					weft_framer_taker part, void *ctx)
 {
@@ -65,19 +59,7 @@ static enum weft_rx_verdict marked_part(struct weft_framer *f, const u8 *from, u
 	return verdict;
 }
 
-/**
- * weft_framer_take_marked() - take as many bytes of a packet as can be taken, with markers
- * @f: the framer
- * @p: the packet
- * @offset: where they begin
- * @len: how many there are
- * @part: takes bytes of an FPDU
- * @ctx: for @part
- *
- * Context: any; does not sleep.
- * Return: how many were taken. All, if nothing more is taken of this stream; fewer, if the
- * segment that comes next has to wait, or if @f is starved.
- */
+/* As weft_framer_take(), with markers. */
 u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,
 			    weft_framer_taker part, void *ctx)
 {

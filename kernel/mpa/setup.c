@@ -11,25 +11,15 @@
 #include "wire/fpdu.h"
 #include "wire/term.h"
 
-/* Returns the error of the handshake for a failed read or write of the stream. */
 static int stream_error(int error)
 {
 	return error == -EPIPE || error == -ENOTCONN ? -ECONNRESET : error;
 }
 
-/**
- * weft_handshake_read() - read the peer's frame, as far as it has come
- * @hs: the handshake
- * @llp: the stream
- * @reply: a Reply is expected, else a Request
- *
- * Reads no byte behind the frame, since those belong to the receive side. Bytes that
- * cannot be part of a frame are refused when they come.
- *
- * Context: process; one caller at a time for each stream.
- * Return: 1 if the frame is complete and in @hs->peer, 0 if there is more to
- * come, -EPROTO if this is no frame, -ECONNRESET if the stream ended, or the
- * stream's error.
+/*
+ * Reads the peer's frame, as far as it has come. Returns 1 if it is complete, 0 if more is to come,
+ * -EPROTO if it is no frame, -ECONNRESET if the stream ended, or the stream's error. Reads no byte
+ * behind the frame, because those belong to the receive side.
  */
 int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
 			bool reply)
@@ -64,27 +54,20 @@ int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
 }
 
 /*
- * How often the send of a frame is tried, and the pause between two tries. A lane may so be held up
- * for 40 ms, only while TCP has no memory. To go on later instead, each state that sends a frame
- * would have a second one in which the frame is still to be sent.
+ * Retries while TCP has no memory. A lane is held up for about 40 ms at most. To retry later
+ * instead, each state that sends a frame would need a second one, in which the frame is still
+ * unsent.
  */
 #define HANDSHAKE_TRIES		5
 #define HANDSHAKE_PAUSE_MS	10
 
-/**
- * weft_handshake_send() - send a frame
- * @llp: the stream
- * @frame: the frame
- * @private_data: its private data, @frame->private_len bytes
+/*
+ * Sends a frame. Returns 0, -EINVAL if the private data is too long, or the stream's error; -EAGAIN
+ * if memory is short for long. May sleep.
  *
- * The frame is the first in the stream, so there is room for all of it. If TCP takes
- * nothing, it has no memory, and the send is tried again. If a Reject were dropped, the
- * peer would take the end of the stream for a peer without revision 2, and connect again
- * with revision 1.
- *
- * Context: process, may sleep; one caller at a time for each stream.
- * Return: 0, -EINVAL if the private data is too long, or the stream's error;
- * -EAGAIN if there is no memory for a while.
+ * As the first in the stream, the frame has room. If TCP takes nothing, TCP has no memory, and the
+ * send is retried. If a Reject were dropped, the peer would take the end of the stream for a lack
+ * of revision 2, and connect again with revision 1.
  */
 int weft_handshake_send(struct weft_llp *llp,
 			const struct weft_mpa_frame *frame,
@@ -104,17 +87,9 @@ int weft_handshake_send(struct weft_llp *llp,
 	return (u32)ret == len ? 0 : -ECONNRESET;
 }
 
-/**
- * weft_handshake_terminate() - refuse a Reply with a Terminate
- * @llp: the stream
- * @crc: CRCs are in use, as the frames' flags say
- * @markers: the peer wants markers
- * @code: the MPA error (RFC 6581, 8)
- *
- * It is the only FPDU of this stream, and so short that one marker goes before it at most.
- *
- * Context: process; one caller at a time for each stream.
- * Return: 0 or the stream's error.
+/*
+ * Refuses a Reply with a Terminate for an MPA error (RFC 6581, 8). It is the only FPDU of this
+ * stream, and so short that one marker at most goes before it.
  */
 int weft_handshake_terminate(struct weft_llp *llp, bool crc, bool markers, u8 code)
 {

@@ -9,18 +9,16 @@
 struct weft_llp;
 
 /**
- * struct weft_handshake - an MPA handshake under way
+ * struct weft_handshake - an MPA handshake under way, protected by its connection's mutex
  * @policy: this end's wishes
  * @request: initiator: the Request that was sent
  * @peer: the peer's frame, once it is complete
  * @got: bytes in @buf
  * @total: length of the peer's frame once its header is here, else 0
  * @buf: the peer's frame as received
- * @peer_private: where in @buf its private data begins
+ * @peer_private: offset of its private data in @buf
  * @private_len: bytes in @private_data
  * @private_data: initiator: our application's, kept for a second try
- *
- * Belongs to a connection and is protected by its mutex.
  */
 struct weft_handshake {
 	struct weft_mpa_policy policy;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* FPDUs that do not lie whole in one packet buffer, where CRCs are in use; see framer.h. */
+/* FPDUs that are not whole in one packet buffer, where CRCs are in use; see framer.h. */
 #include <linux/gfp.h>
 #include <linux/slab.h>
 
@@ -8,16 +8,13 @@
 #include "mpa/framer.h"
 #include "wire/crc.h"
 
-/* Pages that the longest FPDU takes. */
 #define WEFT_STAGE_PAGES	DIV_ROUND_UP(WEFT_FPDU_ROOM(WEFT_MAX_ULPDU), PAGE_SIZE)
 
 /**
- * struct weft_stage - an FPDU that the stream could not hold
+ * struct weft_stage - an FPDU that the stream could not hold, owned by its framer
  * @have: bytes of it that are here
- * @placed: bytes of them that were placed, once they are all here
- * @pages: where they are, each page with the bytes that fit in it
- *
- * Owned by its framer, and protected as that is.
+ * @placed: bytes that were placed, once it is whole
+ * @pages: the bytes, each page full but the last
  */
 struct weft_stage {
 	u32 have;
@@ -26,26 +23,18 @@ struct weft_stage {
 };
 
 /*
- * A peer decides how much of its FPDU comes, and when the rest does, so that the stage counts
- * against the memory cgroup of the queue pair's owner: beyond its limit if need be, since here
- * nobody can wait.
+ * The stage is charged to the memory cgroup of the queue pair's owner, because the peer decides how
+ * much of an FPDU comes, and when. The charge may exceed the limit, because nobody can wait here.
  */
 #define WEFT_STAGE_GFP	(GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN)
 
-/* How many bytes of the FPDU ahead are needed: its length, or that of its length field. */
+/* Length of the FPDU ahead; that of its length field until this has come. */
 static u32 framer_len_ahead(const struct weft_framer *f)
 {
 	return f->summed < WEFT_MPA_LEN ? WEFT_MPA_LEN : weft_fpdu_len(f->ulpdu_len);
 }
 
-/**
- * weft_framer_need() - how many bytes should the stream have before it is read again?
- * @f: the framer
- *
- * Context: any.
- * Return: 1, or the length of an FPDU that stays in the stream until it is whole, as far
- * as that is known.
- */
+/* Returns how many bytes the stream should hold before it is read again. */
 u32 weft_framer_need(const struct weft_framer *f)
 {
 	return f->ahead ? framer_len_ahead(f) : 1;
@@ -56,10 +45,7 @@ static bool framer_whole_ahead(const struct weft_framer *f)
 	return f->summed > WEFT_MPA_LEN && f->summed == framer_len_ahead(f);
 }
 
-/*
- * Runs the checksum over the next bytes of the FPDU. Returns how many of @len: fewer if the
- * FPDU ends before.
- */
+/* Runs the checksum over the next bytes of the FPDU. Returns how many it had of @len. */
 static u32 framer_sum(struct weft_framer *f, const u8 *from, u32 len)
 {
 	u32 taken, end, n;
@@ -88,7 +74,7 @@ static u32 framer_sum(struct weft_framer *f, const u8 *from, u32 len)
 	return taken;
 }
 
-/* Runs the checksum over the part of the FPDU in one packet (weft_llp_actor). */
+/* As framer_sum(), for a packet (weft_llp_actor). */
 static u32 framer_sum_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	struct weft_framer *f = ctx;
@@ -111,7 +97,6 @@ static u32 framer_sum_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len
 	return taken;
 }
 
-/* Judges the CRC of the FPDU ahead, all of which is here. */
 static void framer_judge(struct weft_framer *f)
 {
 	if (weft_crc_good(f->trailer, f->crc))
@@ -120,13 +105,7 @@ static void framer_judge(struct weft_framer *f)
 		f->fault = WEFT_FRAMER_CRC;
 }
 
-/**
- * weft_framer_stage_begin() - send an FPDU to the stage
- * @f: the framer, whose running checksum says what is here of the FPDU already
- *
- * Context: any.
- * Return: true; false, and @f is starved, for want of memory.
- */
+/* Begins to take the FPDU to the stage. Without memory returns false, and @f is starved. */
 bool weft_framer_stage_begin(struct weft_framer *f)
 {
 	struct mem_cgroup *before = weft_charge_begin(f->owner);
@@ -140,7 +119,6 @@ bool weft_framer_stage_begin(struct weft_framer *f)
 	return true;
 }
 
-/* Returns a page for the stage, which the owner pays for, or NULL. */
 static struct page *stage_page(const struct weft_framer *f)
 {
 	struct mem_cgroup *before = weft_charge_begin(f->owner);
@@ -150,17 +128,9 @@ static struct page *stage_page(const struct weft_framer *f)
 	return page;
 }
 
-/**
- * weft_framer_ready() - may the stream be read on?
- * @f: the framer
- * @llp: the stream
- *
- * If an FPDU ahead does not lie whole in a packet, runs the checksum over the bytes that
- * have come, and judges it with the last one.
- *
- * Context: any, stream's lock held; does not sleep.
- * Return: true if there is none, or it was judged, or @f has a fault now; false if more of
- * it has to come first, or @f is starved.
+/*
+ * Returns true if the stream may be read: no FPDU is ahead, or the one ahead has been judged, has a
+ * fault, or goes to the stage now. Else runs the checksum over the bytes that have come.
  */
 bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 {
@@ -181,19 +151,10 @@ bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 	return !f->ahead;
 }
 
-/**
- * weft_framer_stage() - take bytes to the stage
- * @f: the framer, in WEFT_FRAMER_STAGE
- * @from: the bytes
- * @len: in: how many, not 0; out: how many were taken: none if @f is starved
- * @part: takes them from there
- * @ctx: for @part
- *
- * With its last byte the FPDU is checked, and placed as far as that is possible.
- *
- * Context: any; does not sleep.
- * Return: WEFT_RX_OK, WEFT_RX_BAD with a fault in @f, WEFT_RX_WAIT if @f is starved, or what the
- * segment met with.
+/*
+ * Takes bytes to the stage: *@len at most, none if @f is starved. With its last byte the FPDU is
+ * checked, and placed as far as possible. WEFT_RX_BAD: with a fault in @f, or the segment's
+ * verdict; WEFT_RX_WAIT: @f is starved or the segment has to wait.
  */
 enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u32 *len,
 				       weft_framer_taker part, void *ctx)
@@ -224,15 +185,7 @@ enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u3
 	return f->fault == WEFT_FRAMER_FINE ? weft_framer_unstage(f, part, ctx) : WEFT_RX_BAD;
 }
 
-/**
- * weft_framer_unstage() - place the FPDU on the stage, if there is one and it is whole
- * @f: the framer
- * @part: takes its bytes
- * @ctx: for @part
- *
- * Context: any; does not sleep.
- * Return: WEFT_RX_OK: the stream may be read; or what the segment met with.
- */
+/* Places the FPDU on the stage, if it is whole. After WEFT_RX_OK the stream may be read. */
 enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_taker part,
 					 void *ctx)
 {
@@ -254,7 +207,6 @@ enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_take
 	return verdict;
 }
 
-/* Frees the stage, and the bytes on it. Context: any. */
 void weft_framer_free(struct weft_framer *f)
 {
 	u32 i;

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The reads and atomics that the peer asked for and we have not answered. */
+/* The peer's reads and atomics that wait for our answer. */
 #include "base/context.h"
 #include "pair/answers.h"
 
-/**
- * weft_answers_start() - prepare for a stream
- * @answers: stopped, or zeroed
- * @ird: how many the peer may have outstanding
- * @owner: of the queue pair, who is charged
- *
- * Context: process, may sleep.
- * Return: 0, or -ENOMEM, with @answers unchanged.
- */
+/* Allocates @ird slots, charged to @owner. On -ENOMEM @answers is unchanged. May sleep. */
 int weft_answers_start(struct weft_answers *answers, u32 ird,
 		       const struct ib_ucontext *owner)
 {
@@ -26,7 +18,7 @@ int weft_answers_start(struct weft_answers *answers, u32 ird,
 	return 0;
 }
 
-/* Drops all requests, since the stream is gone. Harmless when repeated. */
+/* Drops all requests. Harmless when repeated. */
 void weft_answers_stop(struct weft_answers *answers)
 {
 	kvfree(answers->slot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The reads and atomics that the peer asked for and we have not answered. */
+/* The peer's reads and atomics that wait for our answer. */
 #ifndef WEFT_PAIR_ANSWERS_H
 #define WEFT_PAIR_ANSWERS_H
 
@@ -12,30 +12,24 @@
 
 struct ib_ucontext;
 
-/**
- * struct weft_answer - a request of the peer that waits for its answer
- * @atomic: an atomic, else a read
- * @read_req: the read
- * @atomic_req: the atomic, to be done when it is answered
- */
+/* A request of the peer that waits for our answer. */
 struct weft_answer {
-	bool atomic;
+	bool atomic;					/* @atomic_req is valid, else @read_req */
 	union {
 		struct weft_read_req read_req;
-		struct weft_atomic_req atomic_req;
+		struct weft_atomic_req atomic_req;	/* executed when it is answered */
 	};
 };
 
 /**
- * struct weft_answers - the requests of the peer that wait for an answer
- * @slot: its requests, a ring of @ird rounded up to a power of two
- * @ird: how many it may have outstanding; 0: it may ask for nothing
- * @head: next free slot. Written by the receive side alone
- * @tail: next to be answered. Written by the transmit side alone
- * @msn: number of the last answer to an atomic. Of the transmit side
+ * struct weft_answers - the requests of the peer that wait for our answer
+ * @slot: ring of @ird requests, rounded up to a power of two
+ * @ird: most requests that the peer may have outstanding; 0: none
+ * @head: next free slot; written by the receive side only
+ * @tail: next request to answer; written by the transmit side only
+ * @msn: MSN of the last Atomic Response; transmit side only
  *
- * A ring with one writer and one reader, without a lock, as struct weft_reads is: there
- * the transmit side writes, here the receive side.
+ * One writer (the receive side) and one reader (the transmit side) share the ring without a lock.
  */
 struct weft_answers {
 	struct weft_answer *slot;
@@ -57,20 +51,18 @@ static inline struct weft_answer *weft_answers_at(const struct weft_answers *ans
 
 /* --- the receive side --- */
 
-/* Returns true if the peer may ask for no more before it got an answer. */
 static inline bool weft_answers_full(const struct weft_answers *answers)
 {
-	/* Pairs with weft_answers_taken(): the slot is read. */
+	/* Pairs with weft_answers_taken(): the slot has been read. */
 	return answers->head - smp_load_acquire(&answers->tail) >= answers->ird;
 }
 
-/* Enters the request in the next free slot, which is filled. */
 static inline void weft_answers_add(struct weft_answers *answers)
 {
 	smp_store_release(&answers->head, answers->head + 1); /* pairs with weft_answers_due() */
 }
 
-/* Enters a read that the peer asks for. There is a free slot. */
+/* For both push functions the caller has checked weft_answers_full(). */
 static inline void weft_answers_push_read(struct weft_answers *answers,
 					  const struct weft_read_req *req)
 {
@@ -81,7 +73,6 @@ static inline void weft_answers_push_read(struct weft_answers *answers,
 	weft_answers_add(answers);
 }
 
-/* Enters an atomic that the peer asks for. There is a free slot. */
 static inline void weft_answers_push_atomic(struct weft_answers *answers,
 					    const struct weft_atomic_req *req)
 {
@@ -106,7 +97,6 @@ static inline const struct weft_answer *weft_answers_oldest(const struct weft_an
 	return weft_answers_due(answers) ? weft_answers_at(answers, answers->tail) : NULL;
 }
 
-/* Removes the oldest request, which has become a message. */
 static inline void weft_answers_taken(struct weft_answers *answers)
 {
 	smp_store_release(&answers->tail, answers->tail + 1); /* pairs with weft_answers_full() */

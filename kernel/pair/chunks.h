@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Chunks: runs of pages in which FPDUs are laid out, and which the stream takes. */
+/* Chunks: pages in which FPDUs are laid out until the stream takes them. */
 #ifndef WEFT_PAIR_CHUNKS_H
 #define WEFT_PAIR_CHUNKS_H
 
@@ -10,32 +10,25 @@
 
 struct page;
 
-/**
- * struct weft_chunk - a run of stream bytes waiting to be taken
- * @page: its memory, one compound page; a reference
- * @size: bytes of it
- * @fill: bytes laid out
- * @sent: bytes the stream has taken
- */
+/* A run of stream bytes waiting to be taken. */
 struct weft_chunk {
-	struct page *page;
-	u32 size;
-	u32 fill;
-	u32 sent;
+	struct page *page;	/* one compound page, a reference */
+	u32 size;		/* bytes of @page */
+	u32 fill;		/* bytes laid out */
+	u32 sent;		/* bytes that the stream has taken */
 };
 
 /**
- * struct weft_chunks - the bytes that are laid out and not taken by the stream
- * @chunk: stream bytes waiting, oldest first
- * @num: how many of @chunk
- * @num_spares: how many of @spares
- * @spares: pages of large chunks, of which nothing is laid out any more, and TCP may
- *	still hold some, oldest first; a list by their lru, with a reference on each. Not
- *	to be looked at while there is none, so that zeroed chunks are ready for use
- * @active: when something was last laid out, in jiffies
+ * struct weft_chunks - the copied bytes that the stream has not taken
+ * @chunk: the chunks, oldest first
+ * @num: number of chunks
+ * @num_spares: number of spares
+ * @spares: referenced large pages for reuse, oldest first, linked by lru; TCP may still use some.
+ *	Not initialized while @num_spares is 0, so that zeroed chunks are ready for use
+ * @active: when bytes were last laid out, in jiffies
  * @many: when more than WEFT_TX_FEW_SPARES were last needed, in jiffies
  *
- * A part of struct weft_tx, and protected as such.
+ * Part of struct weft_tx, under tx.lock.
  */
 struct weft_chunks {
 	struct weft_chunk chunk[WEFT_TX_CHUNKS];

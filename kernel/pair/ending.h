@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How a connection ends: the Terminate to the peer, and how long the end may take. */
+/* How a connection ends: the Terminate to the peer, and the timeout. */
 #ifndef WEFT_PAIR_ENDING_H
 #define WEFT_PAIR_ENDING_H
 
@@ -10,31 +10,17 @@
 #include "wire/ddp.h"
 #include "wire/term.h"
 
-/* How long a graceful end waits for the stream to take the message in progress. */
+/* Longest wait of an ending connection for room in the stream, or for lent pages. */
 #define WEFT_DRAIN_TIMEOUT	(5 * HZ)
 
-/**
- * struct weft_blame - the segment of the peer that is to blame for a failure
- * @len: bytes of @seg; 0: no segment is to blame
- * @ulpdu: the segment's length
- * @seg: its header, and the read request that it carried
- */
+/* The segment of the peer that caused a failure. */
 struct weft_blame {
-	u8 len;
-	u16 ulpdu;
-	u8 seg[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN];
+	u8 len;		/* bytes of @seg; 0: no segment */
+	u16 ulpdu;	/* the segment's length */
+	u8 seg[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN]; /* header, and the read request in it */
 };
 
-/**
- * weft_blame_set() - name the segment that is to blame
- * @blame: overwritten
- * @hdr: the segment's header, @len bytes of it
- * @len: at most that of an untagged header; 0: there is none to show
- * @ulpdu: the segment's length
- * @request: the read request in it, or NULL
- *
- * Context: any.
- */
+/* Names the segment to blame: @len bytes of its header (0: none), and its read request or NULL. */
 static inline void weft_blame_set(struct weft_blame *blame, const u8 *hdr, u32 len,
 				  u32 ulpdu, const u8 *request)
 {
@@ -49,17 +35,15 @@ static inline void weft_blame_set(struct weft_blame *blame, const u8 *hdr, u32 l
 
 /**
  * struct weft_ending - how a connection ends
- * @term: why the queue pair failed, for the Terminate message
- * @blame: what it shows
+ * @term: the reason of the failure, for the Terminate
+ * @blame: the segment that the Terminate shows
  * @due: a Terminate is to be sent
- * @said: it is laid out
- * @told: the connection was told that the queue pair failed or closes
- * @drain_until: when to stop waiting for the stream or, without a stream, for lent pages;
- *	0: not waiting
+ * @said: the Terminate is laid out
+ * @told: the connection was notified that the queue pair failed or closes
+ * @drain_until: end of the wait for the stream or, without a stream, for lent pages; 0: no wait
  *
- * @term, @blame and @due are set by the first failure, under the queue pair's @lock, and are
- * valid for a reader that has seen the state ERR. All else is of the transmit side, under
- * tx.lock, and so is @due from then on.
+ * The first failure sets @term, @blame and @due under the queue pair's @lock; a reader that has
+ * seen the state ERR may read them. All else, and @due from then on, is under tx.lock.
  */
 struct weft_ending {
 	struct weft_term term;
@@ -70,7 +54,6 @@ struct weft_ending {
 	unsigned long drain_until;
 };
 
-/* Prepares for a new connection. */
 static inline void weft_ending_start(struct weft_ending *ending)
 {
 	ending->due = false;
@@ -79,7 +62,7 @@ static inline void weft_ending_start(struct weft_ending *ending)
 	ending->drain_until = 0;
 }
 
-/* Sets what a Terminate gives as reason, and shows if not NULL. For weft_qp_fail() alone. */
+/* Sets the Terminate's reason and blame. For weft_qp_break(), on the first failure only. */
 static inline void weft_ending_set(struct weft_ending *ending,
 				   const struct weft_term *term,
 				   const struct weft_blame *blame)
@@ -100,7 +83,7 @@ static inline u32 weft_ending_tell(struct weft_ending *ending, u8 *to)
 				ending->blame.ulpdu);
 }
 
-/* Begins to wait for the stream, unless it did before. Returns true if time is up. */
+/* Starts the wait unless it has started. Returns true after WEFT_DRAIN_TIMEOUT. */
 static inline bool weft_ending_overdue(struct weft_ending *ending)
 {
 	if (!ending->drain_until)

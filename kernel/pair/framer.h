@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* MPA's receiving half, as far as a queue pair keeps it; mpa/framer.h says what is done. */
+/* State of MPA's receiving half; mpa/framer.h says how it works. */
 #ifndef WEFT_PAIR_FRAMER_H
 #define WEFT_PAIR_FRAMER_H
 
@@ -12,84 +12,56 @@
 struct ib_ucontext;
 struct weft_stage;
 
-/* Where in an FPDU that comes in parts the stream is. */
+/* Progress of an FPDU that comes in parts. */
 enum weft_framer_state {
 	WEFT_FRAMER_HEAD,	/* gathering the length field and the segment's first bytes */
-	WEFT_FRAMER_BEGIN,	/* they are here; the segment is still to begin */
+	WEFT_FRAMER_BEGIN,	/* gathered; the segment is still to begin */
 	WEFT_FRAMER_PAYLOAD,
 	WEFT_FRAMER_TRAILER,	/* padding and CRC */
-	WEFT_FRAMER_STAGE,	/* going to @stage: the stream cannot hold it, or it has markers */
+	WEFT_FRAMER_STAGE,	/* copied to @stage: too large for the stream, or marked */
 };
 
-/* What is wrong with an FPDU itself, or with our handling of it. */
+/* Why an FPDU cannot be taken. */
 enum weft_framer_fault {
 	WEFT_FRAMER_FINE,
 	WEFT_FRAMER_CRC,
-	WEFT_FRAMER_MARKER,	/* one points elsewhere than to its FPDU */
-	WEFT_FRAMER_UNREADABLE,	/* no driver of a card makes such a packet buffer */
+	WEFT_FRAMER_MARKER,	/* a marker does not point to its FPDU */
+	WEFT_FRAMER_UNREADABLE,	/* see weft_packet_readable() */
 };
 
-/**
- * struct weft_framer_counts - FPDUs that ended since the queue pair was made
- * @fpdus: how many
- * @bytes: their bytes
- * @split: how many of them did not lie whole in one packet buffer. Wraps
- * @staged: how many the stream could not hold. Wraps
- */
+/* FPDUs that ended since the queue pair was made. */
 struct weft_framer_counts {
 	u64 fpdus;
 	u64 bytes;
-	u32 split;
-	u32 staged;
+	u32 split;	/* FPDUs that did not lie whole in one packet buffer; wraps */
+	u32 staged;	/* FPDUs that the stream could not hold; wraps */
 };
 
-/**
- * struct weft_framer - FPDUs as they come
- * @state: enum weft_framer_state: where in an FPDU the stream is
- * @fault: enum weft_framer_fault: why the FPDU under way cannot be taken
- * @crc_used: CRCs are in use
- * @marked: the peer sends markers
- * @ahead: the FPDU that comes next does not lie whole in a packet; it stays in the
- *	stream until its CRC has passed
- * @checked: the CRC of the next FPDU has passed, so it may be placed as it is read
- * @starved: there was no memory for @stage, so the stream keeps the FPDU until it is read again
- * @head: length field and first bytes of the segment; a private copy
- * @trailer: padding and CRC as received
- * @trailer_have: bytes in @trailer
- * @marks: with markers: where in the stream the next byte is
- * @ulpdu_len: from the length field that came last
- * @have: bytes in @head, of an FPDU that comes in parts
- * @told: bytes of its segment that were told of
- * @summed: bytes of the FPDU ahead that are in @crc, or are its trailer
- * @crc: running CRC of the FPDU ahead, or of the one with markers under way
- * @owner: pays for @stage; NULL: nobody does
- * @stage: the bytes of an FPDU that the stream could not hold, or that had markers among them;
- *	or NULL
- * @counts: FPDUs of this stream and of those before it. Read without the lock, to be shown
- *
- * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked(). All
- * fields are written in mpa/ alone.
+/*
+ * The FPDUs of a stream.
+ * Protected by the lock of weft_qp_assert_locked(). Only mpa/ writes the fields, except that
+ * segment_messages() borrows @head and @ulpdu_len.
  */
 struct weft_framer {
-	u8 state;
-	u8 fault;
-	bool crc_used;
-	bool marked;
-	bool ahead;
-	bool checked;
-	bool starved;
-	u8 head[WEFT_MPA_LEN + WEFT_SEGMENT_HEAD];
-	u8 trailer[3 + WEFT_CRC_LEN];
-	u8 trailer_have;
-	struct weft_marks marks;
-	u32 ulpdu_len;
-	u32 have;
-	u32 told;
-	u32 summed;
-	u32 crc;
-	const struct ib_ucontext *owner;
-	struct weft_stage *stage;
-	struct weft_framer_counts counts;
+	u8 state;				/* enum weft_framer_state */
+	u8 fault;				/* enum weft_framer_fault */
+	bool crc_used;				/* CRCs are in use */
+	bool marked;				/* the peer sends markers */
+	bool ahead;				/* the next FPDU waits in the stream for its CRC */
+	bool checked;				/* the CRC has passed: place payload when read */
+	bool starved;				/* no memory for @stage; a timer retries */
+	u8 head[WEFT_MPA_LEN + WEFT_SEGMENT_HEAD]; /* private copy of the FPDU's first bytes */
+	u8 trailer[3 + WEFT_CRC_LEN];		/* padding and CRC as received */
+	u8 trailer_have;			/* bytes in @trailer */
+	struct weft_marks marks;		/* stream position, if @marked */
+	u32 ulpdu_len;				/* the last length field */
+	u32 have;				/* bytes in @head, of an FPDU that comes in parts */
+	u32 told;				/* bytes of the segment given to weft_segment_ops */
+	u32 summed;				/* bytes of the FPDU ahead in @crc or @trailer */
+	u32 crc;				/* running CRC of that FPDU, or the marked one */
+	const struct ib_ucontext *owner;	/* charged for @stage; NULL: nobody */
+	struct weft_stage *stage;		/* FPDU that the stream cannot hold, or marked */
+	struct weft_framer_counts counts;	/* over all streams; read without the lock */
 };
 
 #endif /* WEFT_PAIR_FRAMER_H */

@@ -10,23 +10,22 @@
 #include "wire/negotiate.h"
 
 /*
- * A responder may not send before it knows that the initiator is in full
- * operation, which the initiator's first FPDU shows (RFC 5044, 7.1.3). Revision 1 has no
- * way to ask for that FPDU, and a program whose accepting side speaks first would wait for
- * ever. So the gate opens after this time, when the Reply has long arrived.
+ * A responder may not send before the initiator's first FPDU shows that the initiator is in full
+ * operation (RFC 5044, 7.1.3). Revision 1 cannot ask for that FPDU, and a program whose accepting
+ * side speaks first would wait for ever. So the gate opens after this time, because the Reply has
+ * long arrived by then.
  */
 #define WEFT_GATE_TIMEOUT	(HZ / 2)
 
 /**
  * struct weft_gate - when a new connection may begin to send
- * @shut: nothing may be sent until the peer's first FPDU has come. Opened by the receive
- *	side, or by the transmit side when time is up; read without a lock
- * @agreed: the peer agreed to send that FPDU, so there is no limit to the wait for it
- * @rtr_due: initiators: the indication that must be sent first, enum weft_rtr; 0: none
- * @until: when to stop waiting without such an agreement, in jiffies
+ * @shut: nothing may be sent yet. Opened by the receive side, or by the transmit side on timeout
+ * @agreed: the peer agreed to send its first FPDU, so there is no timeout
+ * @rtr_due: initiator: the RTR indication to send first, enum weft_rtr; 0: none
+ * @until: the timeout, in jiffies
  *
- * All other fields are of the transmit side, under tx.lock, but for @agreed, which is fixed
- * while there is a stream.
+ * @shut is read without a lock, the rest is under tx.lock. @agreed is fixed while there is a
+ * stream.
  */
 struct weft_gate {
 	bool shut;
@@ -35,7 +34,6 @@ struct weft_gate {
 	unsigned long until;
 };
 
-/* Prepares for a new connection, whose handshake settled @agreed. */
 static inline void weft_gate_start(struct weft_gate *gate,
 				   const struct weft_mpa_agreed *agreed, bool initiator)
 {
@@ -45,22 +43,18 @@ static inline void weft_gate_start(struct weft_gate *gate,
 	WRITE_ONCE(gate->shut, !initiator);
 }
 
-/* Returns true if the gate is shut and will open when time is up. */
+/* Returns true if the gate is shut and has a timeout. */
 static inline bool weft_gate_runs_out(const struct weft_gate *gate)
 {
 	return READ_ONCE(gate->shut) && !gate->agreed;
 }
 
-/*
- * Returns true if sending waits for a frame that the peer agreed to send. Any context; without
- * the lock the answer may be old.
- */
+/* Returns true if sending waits for the agreed FPDU. Any context; stale without tx.lock. */
 static inline bool weft_gate_awaits_peer(const struct weft_gate *gate)
 {
 	return READ_ONCE(gate->agreed) && READ_ONCE(gate->shut);
 }
 
-/* Opens the gate. Returns true if it was shut, so that requests may be waiting. */
 static inline bool weft_gate_open(struct weft_gate *gate)
 {
 	if (!READ_ONCE(gate->shut))
@@ -69,7 +63,7 @@ static inline bool weft_gate_open(struct weft_gate *gate)
 	return true;
 }
 
-/* Returns true if messages may be sent now. Opens the gate if time is up. */
+/* Returns true if messages may be sent now. Opens the gate on timeout. */
 static inline bool weft_gate_passes(struct weft_gate *gate)
 {
 	if (!READ_ONCE(gate->shut))

@@ -12,14 +12,14 @@ static struct weft_qp *gather_qp(const struct weft_gather *gather)
 	return container_of(gather, struct weft_kernel, gather)->qp;
 }
 
-/* Sets how long posts are held, by how long ago the post before this trial was. */
+/* Computes the hold time from the gap to the previous post. */
 static void gather_time(struct weft_gather *gather)
 {
 	u64 moment;
 
 	lockdep_assert_held(&gather_qp(gather)->post_lock);
 	if (!gather->before)
-		return; /* the last one was no single post */
+		return; /* the previous post was not sent on its own */
 	moment = WEFT_GATHER_POSTS * (ktime_get_ns() - gather->before);
 	gather->before = 0;
 	if (moment < WEFT_GATHER_NS || moment > WEFT_GATHER_MAX_NS)
@@ -27,14 +27,7 @@ static void gather_time(struct weft_gather *gather)
 	gather->moment = moment;
 }
 
-/**
- * weft_gather_holds() - decide whether a post is held
- * @gather: of the queue pair, whose transmit worker waits for a doorbell
- *
- * Context: any; post_lock held.
- * Return: true if the post waits, for others or for the timer; false if the worker is to be
- * started, which sends all that was held.
- */
+/* Returns true if the post is held. If not, the caller starts the worker, which sends all. */
 bool weft_gather_holds(struct weft_gather *gather)
 {
 	struct weft_qp *qp = gather_qp(gather);
@@ -64,13 +57,7 @@ bool weft_gather_holds(struct weft_gather *gather)
 	return false;
 }
 
-/**
- * weft_gather_end() - the moment is over
- * @gather: of the queue pair
- *
- * Context: any; post_lock held.
- * Return: true if posts were held: the worker is to be started.
- */
+/* The hold has timed out. Returns true if posts were held: the caller starts the worker. */
 bool weft_gather_end(struct weft_gather *gather)
 {
 	struct weft_qp *qp = gather_qp(gather);
@@ -95,19 +82,14 @@ static enum hrtimer_restart gather_is_over(struct hrtimer *timer)
 
 	spin_lock_irqsave(&qp->post_lock, flags);
 	if (weft_gather_end(gather)) {
-		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks again */
+		weft_ring_need_doorbell(&qp->sq, false); /* the worker asks for the next doorbell */
 		weft_qp_kick(qp); /* within the lock, as in weft_post_send() */
 	}
 	spin_unlock_irqrestore(&qp->post_lock, flags);
 	return HRTIMER_NORESTART;
 }
 
-/**
- * weft_gather_wait() - have what is held sent in a moment
- * @gather: of the queue pair; the first post is held
- *
- * Context: any; post_lock held.
- */
+/* Starts the timer when the first post is held. */
 void weft_gather_wait(struct weft_gather *gather)
 {
 	struct weft_qp *qp = gather_qp(gather);
@@ -116,7 +98,6 @@ void weft_gather_wait(struct weft_gather *gather)
 	hrtimer_start(&gather->timer, ns_to_ktime(gather->moment), HRTIMER_MODE_REL_SOFT);
 }
 
-/* Begins with each post sent at once, for a while. */
 void weft_gather_init(struct weft_gather *gather)
 {
 	hrtimer_setup(&gather->timer, gather_is_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);

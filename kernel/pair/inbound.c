@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The window of messages on their way: how it begins, grows and ends. */
+/* The window of the peer's messages; see inbound.h. */
 #include <linux/mm.h>
 
 #include "base/context.h"
 #include "pair/inbound.h"
 
-/**
- * weft_window_init() - make a window
- * @w: zeroed, or one that holds no message
- * @size: how many messages it may hold, a power of two
- * @max_sge: SGEs that a receive has room for
- * @owner: of the queue pair, who is charged
- *
- * A window that is larger already stays so: it is fit for streams in order as well.
- *
- * Context: process, may sleep.
- * Return: 0, or -ENOMEM with the window as it was.
+/*
+ * Allocates @size slots, a power of two, charged to @owner, in a window without messages. A larger
+ * window stays, because it serves ordered streams as well. On -ENOMEM @w is unchanged. May sleep.
  */
 int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
 		     const struct ib_ucontext *owner)
@@ -38,13 +30,12 @@ int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
 	return 0;
 }
 
-/* Undoes weft_window_init(). */
 void weft_window_destroy(struct weft_window *w)
 {
 	kvfree(w->slot);
 }
 
-/* Prepares for a new stream. What was on its way is forgotten, without a completion. */
+/* Prepares for a new stream: drops all messages without completions. */
 void weft_window_start(struct weft_window *w)
 {
 	u32 i;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The peer's messages that take receives, between placement and delivery, as RFC 5041 has it:
- * a segment is placed when it comes; a message is delivered once, when all of it is placed
- * and its turn has come. Its turn comes by its number.
+ * The peer's messages that take receives, between placement and delivery (RFC 5041): a segment is
+ * placed when it comes; a message is delivered once, in MSN order, when all of it is placed.
  */
 #ifndef WEFT_PAIR_INBOUND_H
 #define WEFT_PAIR_INBOUND_H
@@ -15,38 +14,28 @@
 struct ib_ucontext;
 
 /*
- * Messages that may have receives at once, on a stream that is not ordered. A message is in
- * delivery before the next begins, but a segment of a later one may come before its turn, and be
- * placed: its message and all before it then have receives.
+ * Most messages with receives at once on an unordered stream. In its turn each message is delivered
+ * before the next begins, but if a segment comes early, its message and all before it get receives.
  */
 #define WEFT_WINDOW	16U
 
-/**
- * struct weft_inbound - one message as it comes
- * @len: bytes of it placed; of immediate data, those of the Write before it
- * @whole: all of it is placed
- * @kept: it has its receive since a segment came early, and none has come in its turn
- * @opcode: once @whole: enum weft_rdmap_op
- * @ex: once @whole: the STag to invalidate or the immediate data that it brings, else 0
- * @recv: the receive that it takes, with its first segment
- */
+/* One message of the peer. */
 struct weft_inbound {
-	u32 len;
-	bool whole;
-	bool kept;
-	u8 opcode;
-	u32 ex;
-	struct weft_recv recv;
+	u32 len;		/* bytes placed; of immediate data, those of the Write before it */
+	bool whole;		/* all of it is placed */
+	bool kept;		/* only early segments have come; one took the receive */
+	u8 opcode;		/* once @whole: enum weft_rdmap_op */
+	u32 ex;			/* once @whole: STag to invalidate, or immediate data, or 0 */
+	struct weft_recv recv;	/* the receive, taken with the first segment */
 };
 
 /**
- * struct weft_window - messages on their way, by number
- * @next: number of the message to be delivered next
- * @size: how many it may hold: 1, or WEFT_WINDOW
- * @slot: those from @next on, each at its number modulo @size. The SGEs of their receives
- *	lie behind them
+ * struct weft_window - the messages under way, by MSN
+ * @next: MSN of the message to deliver next
+ * @size: number of slots: 1, or WEFT_WINDOW
+ * @slot: messages from @next on, each at its MSN modulo @size; the receives' SGEs lie behind them
  *
- * Protected by the lock of its queue pair's data path, see weft_qp_assert_locked().
+ * Protected by the lock of weft_qp_assert_locked().
  */
 struct weft_window {
 	u32 next;
@@ -54,16 +43,13 @@ struct weft_window {
 	struct weft_inbound *slot;
 };
 
-/**
- * struct weft_written - the RDMA Write that came last, for immediate data behind it
- * @len: bytes of it placed; 0 if a message was delivered since
- * @goes_on: its last segment has not come yet
- *
- * Protected as a window is.
+/*
+ * The last RDMA Write, for immediate data behind it.
+ * Protected as struct weft_window.
  */
 struct weft_written {
-	u32 len;
-	bool goes_on;
+	u32 len;	/* bytes placed; 0 if a message was delivered since */
+	bool goes_on;	/* its last segment has not come yet */
 };
 
 int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
@@ -71,28 +57,17 @@ int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
 void weft_window_destroy(struct weft_window *w);
 void weft_window_start(struct weft_window *w);
 
-/* The message of a number that the window holds. */
 static inline struct weft_inbound *weft_window_at(const struct weft_window *w, u32 msn)
 {
 	return &w->slot[msn & (w->size - 1)];
 }
 
-/* The message that is delivered next. */
 static inline struct weft_inbound *weft_window_turn(const struct weft_window *w)
 {
 	return weft_window_at(w, w->next);
 }
 
-/**
- * weft_window_refuses() - why may this segment not come?
- * @w: the window
- * @msn: number of its message
- * @mo: its offset there
- *
- * Asked of segments whose turn it is, which are in order, as are those of a message.
- *
- * Return: 0 if it may come; or the code of DDP's Terminate, WEFT_DU_MSN_RANGE or WEFT_DU_MO.
- */
+/* Checks a segment in its turn. Returns 0, or WEFT_DU_MSN_RANGE or WEFT_DU_MO for a Terminate. */
 static inline u8 weft_window_refuses(const struct weft_window *w, u32 msn, u32 mo)
 {
 	if (msn != w->next)
@@ -100,20 +75,19 @@ static inline u8 weft_window_refuses(const struct weft_window *w, u32 msn, u32 m
 	return mo == weft_window_turn(w)->len ? 0 : WEFT_DU_MO;
 }
 
-/* The bytes that the message may still bring: those for which its receive has room. */
 static inline u64 weft_inbound_room(const struct weft_inbound *m)
 {
 	return m->recv.room - m->len;
 }
 
-/* A segment is placed whose message goes on behind it, or several are, of @len bytes. */
+/* Counts @len placed bytes of a message that goes on behind them. */
 static inline void weft_inbound_grow(struct weft_inbound *m, u32 len)
 {
 	m->len += len;
 	m->kept = false;
 }
 
-/* The last segment is placed, of @len bytes. It tells @opcode, and @ex with it. */
+/* Counts the last @len bytes of a message, whose segment brings @opcode and @ex. */
 static inline void weft_inbound_end(struct weft_inbound *m, u32 len, u8 opcode, u32 ex)
 {
 	m->len += len;
@@ -122,7 +96,6 @@ static inline void weft_inbound_end(struct weft_inbound *m, u32 len, u8 opcode, 
 	m->whole = true;
 }
 
-/* Returns the message that is to be delivered now, or NULL. */
 static inline struct weft_inbound *weft_window_ready(const struct weft_window *w)
 {
 	struct weft_inbound *m = weft_window_turn(w);
@@ -130,7 +103,7 @@ static inline struct weft_inbound *weft_window_ready(const struct weft_window *w
 	return m->whole ? m : NULL;
 }
 
-/* The message that was next is delivered; the one behind it is next. */
+/* Ends the delivery of a message. */
 static inline void weft_window_pass(struct weft_window *w)
 {
 	struct weft_inbound *m = weft_window_turn(w);
@@ -141,7 +114,7 @@ static inline void weft_window_pass(struct weft_window *w)
 	w->next++;
 }
 
-/* A segment of an RDMA Write is placed, of @len bytes and perhaps the @last. */
+/* Counts a placed segment of an RDMA Write. */
 static inline void weft_written_add(struct weft_written *w, u32 len, bool last)
 {
 	if (!w->goes_on)

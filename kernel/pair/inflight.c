@@ -9,14 +9,6 @@
 #include "queue/cq.h"
 #include "queue/ring.h"
 
-/**
- * weft_inflight_init() - make the list of a new queue pair
- * @list: zeroed
- * @num: how many may be under way
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
 int weft_inflight_init(struct weft_inflight *list, u32 num)
 {
 	list->size = roundup_pow_of_two(max(num, 1U));
@@ -24,13 +16,12 @@ int weft_inflight_init(struct weft_inflight *list, u32 num)
 	return list->slot ? 0 : -ENOMEM;
 }
 
-/* Undoes weft_inflight_init(). The list has no other user. */
 void weft_inflight_destroy(struct weft_inflight *list)
 {
 	kvfree(list->slot);
 }
 
-/* Counts a request that failed. The device of a test suite may be none. */
+/* Counts a failed request. In KUnit suites @scq may have no device. */
 static void inflight_count_failed(const struct weft_cq *scq, u8 status)
 {
 	if (scq->ib.device)
@@ -38,10 +29,7 @@ static void inflight_count_failed(const struct weft_cq *scq, u8 status)
 			   WEFT_CNT_REQ_CQE_FLUSH_ERROR : WEFT_CNT_REQ_CQE_ERROR, 1);
 }
 
-/*
- * Adds the completion of @w, and fails all requests behind it if it failed. Not in line: most
- * requests are done without one. Returns false if the completion queue is full.
- */
+/* Adds a completion. A failed @w fails all behind it. Not inline: most requests need none. */
 static noinline bool inflight_tell(struct weft_inflight *list, const struct weft_request *w,
 				   struct weft_cq *scq, struct weft_cq_row *row, u32 qpn)
 {
@@ -61,10 +49,7 @@ static noinline bool inflight_tell(struct weft_inflight *list, const struct weft
 	return weft_cq_put(scq, row, &wc);
 }
 
-/*
- * Completes requests as weft_inflight_complete(), but a slice at most, since interrupts are off.
- * Clears *@told if the completion queue is full. Returns true if there may be more.
- */
+/* Completes one slice, because interrupts are off. Clears *@told if @scq is full. */
 static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring *sq,
 				    struct weft_cq *scq, u32 qpn, bool *told)
 {
@@ -82,13 +67,13 @@ static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring
 			break;
 		w = next;
 		if (unlikely(list->broken) && !w->status) {
-			/* It may have been sent, but behind a request that the peer refused. */
+			/* Possibly sent, but behind a request that the peer refused. */
 			w->status = IB_WC_WR_FLUSH_ERR;
 			w->vendor = WEFT_VE_CONNECTION;
 		}
 		if (!w->signaled && !w->status)
 			continue;
-		/* The slot first: the consumer that polls this completion may post at once. */
+		/* The slot first: a consumer that polls this completion may post at once. */
 		weft_ring_release(sq, w->ring_end);
 		*told &= inflight_tell(list, w, scq, &row, qpn);
 	}
@@ -101,21 +86,12 @@ static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring
 	return tail - first == WEFT_CQ_SLICE;
 }
 
-/**
- * weft_inflight_complete() - complete requests that are done, in the order of posting
- * @list: the requests
- * @sq: the send ring they were fetched from
- * @scq: where completions go
- * @qpn: number of the queue pair
- *
- * Stops at the first request that is not done, or whose last byte the stream has not taken.
- * Both directions may call at once: the later holder of the completion queue's lock sees the
- * requests that the other side marked as done. The lock is let go between slices, since a
- * process may have thousands of requests done at once, and interrupts are off under the lock.
- *
- * Context: any; takes the lock of @scq.
- * Return: true if all is well; false if the completion queue is full, so that the queue
- * pair must fail.
+/*
+ * Completes requests in the order of posting, up to the first that is not done or whose last byte
+ * the stream has not taken. Both directions may call at once: the later holder of the lock of @scq
+ * sees the requests that the other direction marked done. The lock is dropped between slices,
+ * because interrupts are off under it and a process may have thousands of requests done. Returns
+ * false if @scq is full, and the queue pair must fail. Any context.
  */
 bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			    struct weft_cq *scq, u32 qpn)
@@ -127,7 +103,7 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 	return told;
 }
 
-/* Fails all requests that are not done, since there is no stream any more. */
+/* Fails all requests that are not done, because the stream is gone. */
 void weft_inflight_flush(struct weft_inflight *list)
 {
 	struct weft_request *w;

@@ -12,46 +12,34 @@
 struct weft_cq;
 struct weft_ring;
 
-/**
- * struct weft_request - one work request under way
- * @wr_id: from the work request
- * @end: stream offset after its last byte, once it is laid out
- * @ring_end: send ring index after it
- * @byte_len: length of its message
- * @vendor: enum weft_vendor_err
- * @opcode: enum weft_op
- * @status: enum ib_wc_status
- * @signaled: makes a completion even on success
- * @done: it may be completed, when its turn comes. Set last, by weft_request_done()
- *
- * The transmit side fills a request in and says when it is done; of one that the peer
- * answers, the receive side does, see weft_op_answered(). So each field has one writer.
+/*
+ * One work request under way.
+ * The transmit side fills in a request and marks it done; the receive side marks it done if the
+ * peer answers it, see weft_op_answered(). So each field has one writer.
  */
 struct weft_request {
 	u64 wr_id;
-	u64 end;
-	u32 ring_end;
-	u32 byte_len;
-	u8 vendor;
-	u8 opcode;
-	u8 status;
-	bool signaled;
-	bool done;
+	u64 end;	/* stream offset behind its last byte, once laid out */
+	u32 ring_end;	/* send ring index behind it */
+	u32 byte_len;	/* length of its message */
+	u8 vendor;	/* enum weft_vendor_err */
+	u8 opcode;	/* enum weft_op */
+	u8 status;	/* enum ib_wc_status */
+	bool signaled;	/* makes a completion even on success */
+	bool done;	/* may complete in its turn. Set last, by weft_request_done() */
 };
 
 /**
  * struct weft_inflight - the work requests of a queue pair that are under way
- * @slot: the requests, a ring of @size
+ * @slot: ring of @size requests
  * @size: a power of two
- * @head: next free slot. Written under tx.lock
- * @tail: oldest. Written under the lock of the send completion queue
- * @unsent: oldest whose last byte may not have been taken by the stream yet. Written under
- *	tx.lock
- * @broken: a request failed, so all that were posted behind it fail as well. Under the lock
- *	of the send completion queue while there is a stream
+ * @head: next free slot; written under tx.lock
+ * @tail: oldest; written under the lock of the send CQ
+ * @unsent: oldest whose last byte the stream may not have taken; written under tx.lock
+ * @broken: a request failed, so all behind it fail. With a stream under the lock of the send CQ
  *
- * An index is written by one side and read by the other without a lock: a slot is filled
- * before @unsent passes it, and has been read before @tail does.
+ * One side writes an index and the other reads it without a lock: a slot is filled before @unsent
+ * passes it, and has been read before @tail does.
  */
 struct weft_inflight {
 	struct weft_request *slot;
@@ -68,32 +56,29 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			    struct weft_cq *scq, u32 qpn);
 void weft_inflight_flush(struct weft_inflight *list);
 
-/* Returns a request by its index, which counts all requests since the start. */
+/* @index counts all requests since the start. */
 static inline struct weft_request *weft_inflight_at(const struct weft_inflight *list,
 						    u32 index)
 {
 	return &list->slot[index & (list->size - 1)];
 }
 
-/* Returns the request that was entered last. */
 static inline struct weft_request *weft_inflight_last(const struct weft_inflight *list)
 {
 	return weft_inflight_at(list, list->head - 1);
 }
 
-/* Returns how many requests are under way. The slots of all others may be filled. */
+/* Slots of requests that are not counted here may be filled. */
 static inline u32 weft_inflight_num(const struct weft_inflight *list)
 {
 	return list->head - smp_load_acquire(&list->tail); /* pairs with weft_inflight_complete() */
 }
 
-/* Returns true if no more may be fetched. */
 static inline bool weft_inflight_full(const struct weft_inflight *list)
 {
 	return weft_inflight_num(list) == list->size;
 }
 
-/* Enters a request that has just been fetched; there is a slot for it. */
 static inline struct weft_request *weft_inflight_add(struct weft_inflight *list)
 {
 	struct weft_request *w = weft_inflight_at(list, list->head);
@@ -107,10 +92,10 @@ static inline struct weft_request *weft_inflight_add(struct weft_inflight *list)
 	return w;
 }
 
-/* Lets a request complete, which may be at once, in another thread: it is not looked at again. */
+/* Another thread may complete @w at once, so the caller does not look at @w again. */
 static inline void weft_request_done(struct weft_request *w)
 {
-	/* Pairs with weft_request_is_done(): the memory of a read, and the status, before it. */
+	/* Pairs with weft_request_is_done(): the status, and the memory of a read, come before. */
 	smp_store_release(&w->done, true);
 }
 
@@ -119,7 +104,7 @@ static inline bool weft_request_is_done(const struct weft_request *w)
 	return smp_load_acquire(&w->done); /* pairs with weft_request_done() */
 }
 
-/* Ends a request in error: @status is an enum ib_wc_status, @vendor an enum weft_vendor_err. */
+/* @status: enum ib_wc_status; @vendor: enum weft_vendor_err */
 static inline void weft_request_fail(struct weft_request *w, u8 status, u8 vendor)
 {
 	w->status = status;
@@ -127,13 +112,13 @@ static inline void weft_request_fail(struct weft_request *w, u8 status, u8 vendo
 	weft_request_done(w);
 }
 
-/* Lets all requests before the one at @index complete as far as they are done. */
+/* Lets all requests before @index complete once they are done. */
 static inline void weft_inflight_sent(struct weft_inflight *list, u32 index)
 {
 	smp_store_release(&list->unsent, index); /* pairs with weft_inflight_complete() */
 }
 
-/* Forgets all requests, without completions. Nobody completes any meanwhile. */
+/* Drops all requests without completions. Nobody completes any meanwhile. */
 static inline void weft_inflight_forget(struct weft_inflight *list)
 {
 	list->tail = list->head;
@@ -145,7 +130,7 @@ static inline bool weft_op_is_read(u8 opcode)
 	return opcode == WEFT_OP_READ || opcode == WEFT_OP_READ_INV;
 }
 
-/* Returns true if an operation is done when the peer has answered, not when it is sent. */
+/* Returns true if the operation is done when the peer has answered, not when it is sent. */
 static inline bool weft_op_answered(u8 opcode)
 {
 	return weft_op_is_read(opcode) || opcode == WEFT_OP_CMP_SWP ||

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The parts of a queue pair that both directions share: references and state.
- * The directions themselves are above, in tx/ and rx/.
- */
+/* The parts of a queue pair that both directions share: references and state. */
 #include <linux/lockdep.h>
 #include <linux/sizes.h>
 
@@ -11,7 +8,7 @@
 #include "base/weft.h"
 #include "pair/qp.h"
 
-/* Each queue pair takes this much memory: the allocator's next size is 4 KiB. */
+/* A larger structure would take 4 KiB, the allocator's next size. */
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
 	      sizeof(struct weft_qp) <= SZ_2K);
 
@@ -22,13 +19,11 @@ static void qp_release(struct kref *kref)
 	complete(&container_of(kref, struct weft_qp_entry, refs)->gone);
 }
 
-/* Takes one more reference. Any context. */
 void weft_qp_get(struct weft_qp *qp)
 {
 	kref_get(&qp->entry->refs);
 }
 
-/* Takes a reference unless there is none any more; see qp.h. */
 bool weft_qp_get_in_use(struct weft_qp *qp)
 {
 	bool in_use;
@@ -39,13 +34,11 @@ bool weft_qp_get_in_use(struct weft_qp *qp)
 	return in_use;
 }
 
-/* Drops a reference. Any context. */
 void weft_qp_put(struct weft_qp *qp)
 {
 	kref_put(&qp->entry->refs, qp_release);
 }
 
-/* Finds a queue pair and takes a reference; see qp.h. */
 struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn)
 {
 	struct weft_qp *qp = NULL;
@@ -59,7 +52,6 @@ struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn)
 	return qp;
 }
 
-/* Returns the lane of a queue pair's connections; see qp.h. */
 struct weft_lane *weft_qp_lane(const struct weft_qp *qp)
 {
 	return qp->owner ?
@@ -69,7 +61,7 @@ struct weft_lane *weft_qp_lane(const struct weft_qp *qp)
 
 /* --- states --- */
 
-/* Sets the state, and publishes it in the rings. The caller holds @lock. */
+/* Also publishes the state in the rings. */
 void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state)
 {
 	lockdep_assert_held(&qp->lock);
@@ -86,7 +78,7 @@ void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state)
 		weft_ring_need_doorbell(&qp->own_rq.ring, true);
 }
 
-/* Tells the owner of an asynchronous event, an enum ib_event_type. Any context. */
+/* @type: enum ib_event_type. Any context. */
 void weft_qp_event(struct weft_qp *qp, int type)
 {
 	struct ib_event event = {
@@ -99,18 +91,7 @@ void weft_qp_event(struct weft_qp *qp, int type)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
-/**
- * weft_qp_break() - move a queue pair in use to ERR
- * @qp: the queue pair
- * @term: the reason, for the peer; NULL: no Terminate is sent
- * @blame: the peer's segment that is to blame, which the Terminate shows, or NULL
- * @event: the reason, for the user: an enum ib_event_type, or -1 for none
- *
- * Only the first reason counts. In states in which no data flows this does nothing.
- *
- * Context: any; takes @lock.
- * Return: true if it did; then the caller has the queue pair run, which ends the connection.
- */
+/* Only the first failure counts. In states in which no data flows this does nothing; see qp.h. */
 bool weft_qp_break(struct weft_qp *qp, const struct weft_term *term,
 		   const struct weft_blame *blame, int event)
 {
@@ -133,7 +114,6 @@ bool weft_qp_break(struct weft_qp *qp, const struct weft_term *term,
 	return true;
 }
 
-/* Fails a queue pair because of what the peer sent; see qp.h. */
 void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
 		      const struct weft_blame *blame, int event)
 {
@@ -141,7 +121,6 @@ void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
 		weft_qp_kick(qp);
 }
 
-/* Fails a queue pair for a reason of this end; see qp.h. */
 void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 {
 	weft_qp_fail_for(qp, term, NULL, event);

@@ -28,18 +28,17 @@ struct weft_qp_user;
 
 /**
  * struct weft_qp_user_ops - events of a queue pair, for the connection that it is bound to
- * @failed: it failed or was moved to ERR, and its Terminate, if any, is sent
- * @closing: it was moved to SQD and its sends are done: close gracefully
- * @peer_closed: the receiver met the end of the stream
+ * @failed: the queue pair failed or was moved to ERR, and its Terminate, if any, is sent
+ * @closing: the queue pair was moved to SQD and its sends are done: close gracefully
+ * @peer_closed: the receive side met the end of the stream
  * @unlocked: tx.lock, for which WEFT_WANT_CONN was set, is free
  * @hold: takes a reference, which @serve drops
- * @serve: runs the queue pair and serves the connection's events in the caller's own time,
- *	instead of workers. Process context without locks of Weft's. Returns false if one is
- *	taken or the connection has no queue pair any more: then the caller has to start
- *	the worker
+ * @serve: runs the queue pair and serves the connection's events in the caller's own time. Process
+ *	context without locks of Weft's. Returns false if a lock is taken or the connection has lost
+ *	its queue pair: then the caller starts the worker
  *
- * All but @serve may be called in any context with or without locks of the data path, so
- * each only notes an event.
+ * All but @serve only note an event, because the data path calls them in any context, with its
+ * locks.
  */
 struct weft_qp_user_ops {
 	void (*failed)(struct weft_qp_user *user);
@@ -57,47 +56,43 @@ struct weft_qp_user {
 
 /**
  * struct weft_qp - one RC queue pair
- * @ib: what the RDMA core sees; it allocates and frees the whole
+ * @ib: the RDMA core's part; the core allocates and frees the whole
  * @dev: its device
- * @entry: its own in the table of numbers, with its references. Ends with it
- * @post_lock: protects the producer's end of @sq, if the kernel is the consumer. Any
- *	context; no lock but a workqueue's or a timer's is taken under it
- * @kernel: what only a queue pair of the kernel's own has; NULL: a process's. Set once
- * @owner: the context of the process that made it and writes its rings, to which memory
- *	is charged; NULL: the kernel. Outlives the queue pair
- * @net_cookie: the network namespace of that process, if there is one
+ * @entry: its entry in the table of numbers, with its references
+ * @post_lock: a kernel consumer's end of @sq. Any context; workqueue and timer locks nest in it
+ * @kernel: parts of a kernel consumer's queue pair; NULL: a process's. Set once
+ * @owner: context of the process that made the queue pair and writes its rings, to which memory is
+ *	charged; NULL: the kernel. Outlives the queue pair
+ * @net_cookie: network namespace of that process, if any
  * @lock: protects @state and @user. Any context; innermost but for the CQ's
- * @state: as ib_query_qp() returns it. The rings have copies, which nobody believes
+ * @state: as ib_query_qp() returns it. The kernel never trusts the copies in the rings
  * @user: the connection, from the bind until the stream is gone. A reference
- * @llp: the stream while it may be used: set by weft_stream_start(), cleared by
- *	weft_stream_stop(), both under tx.lock and the socket lock. A user of the stream
- *	needs one of the two
- * @agreed: what the handshake settled; valid once @llp was set
+ * @llp: the stream while it may be used. weft_stream_start() sets it and weft_stream_stop() clears
+ *	it under tx.lock and the socket lock; a user of the stream needs one of the two
+ * @agreed: result of the handshake; valid once @llp was set
  * @initiator: this end opened the connection
  * @dying: it is being destroyed, so the end waits for no peer
- * @last_wqe_told: the owner was told that no more receives are taken. Under tx.lock
+ * @last_wqe_told: IB_EVENT_QP_LAST_WQE_REACHED was raised. Under tx.lock
  * @sq_sig_all: every send makes a completion
- * @acc: the queue pair as memory knows it: whose keys it uses, and the peer's rights
+ * @acc: the queue pair as memory/ knows it: its keys, and the peer's rights
  * @cap: the capacities granted
  * @scq: completion queue of sends
  * @sq: send ring
- * @own_rq: receives of its own; without a ring if the queue is shared
+ * @own_rq: its own receives; without a ring if it uses a shared queue
  * @inflight: work requests fetched from @sq and not completed
  * @reads: reads and atomics in @inflight that the peer has to answer
  * @answers: reads and atomics of the peer that we have to answer
  * @gate: when sending may begin
  * @ending: how the connection ends
- * @worker: sends where a doorbell did not; serves both directions
- * @tx: the transmit side
- * @rx: the receive side
+ * @worker: sends if a doorbell did not; serves both directions
+ * @tx: the transmit side, under its own lock
+ * @rx: the receive side, under the socket lock while there is a stream
  *
- * @tx is under its own lock, @rx under the socket lock while there is a stream. What both
- * directions share (@inflight to @ending) is under neither: each of its parts has one writer,
- * which the comment above its structure names.
+ * @inflight to @ending, which both directions share, are under neither lock: see their structures.
  *
- * Lock order: the connection's lock, tx.lock, socket lock, then one of @lock,
- * @post_lock and rq.lock; the CQ lock innermost. Consumers are called with none of
- * these but the first three held. Who may wait for tx.lock: see base/baton.h.
+ * Lock order: the connection's lock, tx.lock, socket lock, then one of @lock, @post_lock and
+ * rq.lock; the CQ lock innermost. Consumers are called with at most the first three held. A worker
+ * never waits for tx.lock: see base/baton.h.
  */
 struct weft_qp {
 	struct ib_qp ib;
@@ -136,10 +131,7 @@ static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
 	return container_of(ib, struct weft_qp, ib);
 }
 
-/*
- * Warns, in kernels that check locks, if the caller does not hold the lock of the receive
- * side of @qp: the socket lock while there is a stream, tx.lock without one.
- */
+/* Asserts the receive side's lock: the socket lock while there is a stream, otherwise tx.lock. */
 static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 {
 	if (!IS_ENABLED(CONFIG_LOCKDEP))
@@ -150,19 +142,17 @@ static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 		lockdep_assert_held(&qp->tx.lock.mutex);
 }
 
-/* As weft_qp_assert_locked(), for the queue pair that @rx is part of. */
 static inline void weft_rx_assert_locked(const struct weft_rx *rx)
 {
 	weft_qp_assert_locked(container_of(rx, struct weft_qp, rx));
 }
 
-/* Warns likewise without tx.lock of the queue pair that memory knows as @acc. */
+/* Asserts tx.lock of the queue pair that @acc is part of. */
 static inline void weft_accessor_assert_sends(const struct weft_accessor *acc)
 {
 	lockdep_assert_held(&container_of(acc, struct weft_qp, acc)->tx.lock.mutex);
 }
 
-/* Returns true if the receive queue is not a shared one. */
 static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
 {
 	return qp->rx.rq == &qp->own_rq;
@@ -170,31 +160,29 @@ static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
 
 /* --- references --- */
 
-/* Returns the lane that serves its connections, valid as long as @qp. Any context. */
+/* Returns the lane that serves the queue pair's connections, valid as long as @qp. Any context. */
 struct weft_lane *weft_qp_lane(const struct weft_qp *qp);
-/* Finds a queue pair by number and takes a reference, or NULL. Any context. */
+/* Finds a queue pair by number and takes a reference, or returns NULL. Any context. */
 struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn);
 void weft_qp_get(struct weft_qp *qp);
-/* Takes a reference unless there is none any more; the memory of @qp is there. Any context. */
+/* Returns false if the last reference is gone. The caller keeps the memory of @qp. Any context. */
 bool weft_qp_get_in_use(struct weft_qp *qp);
-/* Any context. */
 void weft_qp_put(struct weft_qp *qp);
 
 /*
- * Moves the queue pair to ERR because of @term (NULL: no Terminate), and has the transmit
- * side send the Terminate and end the connection. @event goes to the user as an
- * asynchronous event: an enum ib_event_type, or -1 for none. Any context; takes @lock.
+ * Moves the queue pair to ERR and starts the worker, which sends a Terminate of @term (NULL: none)
+ * and ends the connection. The user gets @event, an enum ib_event_type; -1: none. Any context.
  */
 void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term,
 		  int event);
-/* As weft_qp_fail(), because of what the peer sent. */
+/* As weft_qp_fail(), for a segment of the peer, which the Terminate shows. */
 void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
 		      const struct weft_blame *blame, int event);
-/* As weft_qp_fail_for(), but it is the caller who has the queue pair run. */
+/* As weft_qp_fail_for(), but if this returns true, the caller starts the worker. */
 bool weft_qp_break(struct weft_qp *qp, const struct weft_term *term,
 		   const struct weft_blame *blame, int event);
 
-/* Returns the state, without the lock. A reader sees all that was written before it, too. */
+/* A reader without the lock sees all that was written before the state. */
 static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 {
 	return smp_load_acquire(&qp->state); /* pairs with weft_qp_set_state() */
@@ -205,9 +193,7 @@ static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state);
 void weft_qp_event(struct weft_qp *qp, int type);
 
-/* --- work requests under way --- */
 
-/* Completes the requests that are done; see weft_inflight_complete(). */
 static inline void weft_qp_complete_sends(struct weft_qp *qp)
 {
 	if (unlikely(!weft_inflight_complete(&qp->inflight, &qp->sq, qp->scq, qp->acc.qpn)))

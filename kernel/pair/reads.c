@@ -5,16 +5,7 @@
 #include "base/context.h"
 #include "pair/reads.h"
 
-/**
- * weft_reads_start() - prepare for a stream
- * @reads: stopped, or zeroed
- * @ord: how many may be outstanding
- * @max_sge: SGEs that each may name
- * @owner: of the queue pair, who is charged
- *
- * Context: process, may sleep.
- * Return: 0, or -ENOMEM, with @reads stopped.
- */
+/* Allocates @ord slots, charged to @owner. On -ENOMEM @reads is stopped. May sleep. */
 int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge,
 		     const struct ib_ucontext *owner)
 {
@@ -35,7 +26,7 @@ int weft_reads_start(struct weft_reads *reads, u32 ord, u32 max_sge,
 	return 0;
 }
 
-/* Drops all requests, since the stream is gone. Harmless when repeated. */
+/* Drops all requests. Harmless when repeated. */
 void weft_reads_stop(struct weft_reads *reads)
 {
 	kvfree(reads->slot);
@@ -43,18 +34,12 @@ void weft_reads_stop(struct weft_reads *reads)
 	*reads = (struct weft_reads){};
 }
 
-/**
- * weft_reads_next() - prepare a request that is about to be sent
- * @reads: not full
- * @len: bytes it asks for
+/*
+ * Prepares a request for @len bytes, for weft_reads_add(): an RTR indication unless the caller sets
+ * its fields. @reads is not full.
  *
- * The answer comes back with the STag and offset, or the identifier, of the request. We
- * make these up, and they name the request and a position in it, not memory. So a peer
- * cannot use an answer to write anywhere but into the memory of that request.
- *
- * Context: the transmit side.
- * Return: the request, an RTR indication unless the caller sets its fields, for
- * weft_reads_add().
+ * The peer's answer carries an STag or identifier that we make up: it names a request, not memory.
+ * So a peer can use an answer to write only into the memory of that request.
  */
 struct weft_read *weft_reads_next(struct weft_reads *reads, u32 len)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * How the receive side is told of DDP segments, one at a time, by whoever finds them: MPA's
- * framer does (mpa/framer.h), and a lower layer with messages of its own would.
- */
+/* The interface by which the receive side gets DDP segments, one at a time (mpa/framer.h). */
 #ifndef WEFT_PAIR_SEGMENT_H
 #define WEFT_PAIR_SEGMENT_H
 
@@ -10,28 +7,25 @@
 
 struct weft_packet;
 
-/* The most bytes of a segment that are shown when it begins. */
+/* Most bytes of a segment that @begin gets. */
 #define WEFT_SEGMENT_HEAD	18
 
 enum weft_rx_verdict {
 	WEFT_RX_OK,
-	WEFT_RX_WAIT,	/* no receive is posted: stop reading for now */
+	WEFT_RX_WAIT,	/* no receive, or no memory: stop reading for now */
 	WEFT_RX_BAD,	/* nothing more is taken */
 };
 
 /**
- * struct weft_segment_ops - what is told of a segment, in this order
- * @begin: one of @len bytes has come, or begins to. @head has room for WEFT_SEGMENT_HEAD
- *	bytes, of which @have are the segment's first: all of them, if it is no longer.
- *	Nobody else writes there. Says in @hdr_len how many of them are its header. On
- *	WEFT_RX_WAIT nothing was changed, and it is begun again later
- * @place: the next bytes behind the header, which others may be writing
- * @end: those were all, and they are as they were sent
- * @row: segments in a packet that are like the one that has just ended: takes those from
- *	@offset on whose FPDUs lie before @end, and returns where the next FPDU begins
+ * struct weft_segment_ops - called for each segment, in this order
+ * @begin: a segment of @len bytes comes. @head, a private copy, has room for WEFT_SEGMENT_HEAD
+ *	bytes; the first @have are the segment's. Sets @hdr_len. WEFT_RX_WAIT changes nothing, and
+ *	the segment begins again later
+ * @place: the next bytes behind the header, which a local sender may still write
+ * @end: all bytes were placed, and the CRC, if any, is good
+ * @row: takes FPDUs like the last one from @offset up to @end; returns where the next one begins
  *
- * A constant table. Who takes segments has the framer's loops inlined with it, so that
- * none of these is an indirect call.
+ * A constant table: the framer's loops are inlined with it, so that no call is indirect.
  */
 struct weft_segment_ops {
 	enum weft_rx_verdict (*begin)(void *ctx, const u8 *head, u32 have, u32 len,

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The transmit side of a queue pair: work requests in, a stream of FPDUs out.
- *
- * Work requests are copied out of the send ring one at a time, cut into FPDUs
- * by the planner and laid out, headers and CRCs included, in chunks: runs of
- * pages of our own that are then handed to the stream without a second copy.
- * So there is one walk over the payload, which copies and checksums it, and the
- * peer gets the bytes that were checksummed even if a process changes its buffers
- * meanwhile. A work request completes when the stream has taken its last byte. Large
- * payload is lent, not copied, if that is allowed and cheaper; see tx/loan.h.
+ * The transmit side of a queue pair. Work requests are copied out of the send ring and laid out as
+ * FPDUs in chunks of our own, which the stream takes without a second copy. One walk copies and
+ * checksums the payload, so the peer gets the checksummed bytes even if a process changes its
+ * buffers meanwhile. A work request completes when the stream has taken its last byte. Large
+ * payload is lent if that is allowed and cheaper; see tx/loan.h.
  */
 #ifndef WEFT_PAIR_TX_H
 #define WEFT_PAIR_TX_H
@@ -21,15 +17,14 @@
 struct weft_loans;
 struct weft_qp;
 
-/* How soon to try again when memory was short. */
+/* Retry delay when memory was short. */
 #define WEFT_TX_RETRY		(HZ / 100 + 1)
 
 /**
- * union weft_wr_copy - a work request as copied out of the ring, all of it
+ * union weft_wr_copy - a work request as copied out of the ring
  * @wr: its first block
  * @sge: gather list
- * @bytes: or payload that is sent from here: inline payload, read or atomic request,
- *	atomic response, Terminate
+ * @bytes: payload sent from here: inline, read or atomic request, Atomic Response, Terminate
  * @words: all blocks, which are copied word by word
  */
 union weft_wr_copy {
@@ -51,62 +46,45 @@ enum weft_msg_kind {
 	WEFT_MSG_CONTROL,	/* RTR indication or Terminate */
 };
 
-/**
- * struct weft_tx_msg - the message being laid out
- * @hdr: header of the next segment
- * @left: bytes not laid out yet
- * @total: bytes in all
- * @kind: enum weft_msg_kind: where it came from
- * @local: payload is in @copy.bytes
- * @lend: requests: lend the payload, as far as possible
- * @remote_access: the SGE was named by the peer (a read response)
- * @imm_opcode: requests: an Immediate Data message with this opcode follows; 0: none
- * @imm: its data, as the user gave it
- * @num_sge: SGEs
- * @sge_index: SGE that the next byte comes from
- * @offset: bytes of that SGE, or of the payload, already laid out
- * @copy: the copied work request; for other messages, their payload or gather list
- */
+/* The message being laid out. */
 struct weft_tx_msg {
-	struct weft_ddp_hdr hdr;
-	u32 left;
-	u32 total;
-	u8 kind;
-	bool local;
-	bool lend;
-	bool remote_access;
-	u8 imm_opcode;
+	struct weft_ddp_hdr hdr;	/* header of the next segment */
+	u32 left;			/* bytes not laid out yet */
+	u32 total;			/* bytes in all */
+	u8 kind;			/* enum weft_msg_kind */
+	bool local;			/* payload is in @copy.bytes */
+	bool lend;			/* requests: lend the payload, as far as possible */
+	bool remote_access;		/* the peer named the SGE (a Read Response) */
+	u8 imm_opcode;			/* of the Immediate Data message that follows; 0: none */
 	u8 num_sge;
-	u8 sge_index;
-	u32 imm;
-	u32 offset;
-	union weft_wr_copy copy;
+	u8 sge_index;			/* SGE of the next byte */
+	u32 imm;			/* its data, as the user gave it */
+	u32 offset;			/* bytes of that SGE, or of the payload, already laid out */
+	union weft_wr_copy copy;	/* work request, or other messages' payload or SGEs */
 };
 
 /**
  * struct weft_tx - transmit side
  * @lock: taken to lay out and send, before the socket lock; never by the receive side
- * @loans: the loans of this connection; NULL: there never were any, which is all that a
- *	small message has to ask
+ * @loans: the loans of this connection; NULL until the first, so small messages test one pointer
  * @batch: stream bytes waiting
- * @fpdus: FPDUs laid out since the queue pair was made. Read without the lock, to be shown
- * @bytes: stream bytes taken likewise, on all its streams
- * @longest: an FPDU may be of many segments, up to so many bytes; WEFT_FPDU_ONE_SEGMENT: of one
- * @send_msn: number of the last SEND
- * @prefer_response: an answer goes before a request next
+ * @fpdus: FPDUs laid out since the queue pair was made; read without the lock, for statistics
+ * @bytes: stream bytes taken, likewise
+ * @longest: most bytes of an FPDU of many segments; WEFT_FPDU_ONE_SEGMENT: each fits one segment
+ * @send_msn: MSN of the last SEND
+ * @prefer_response: a response goes before a request next
  * @crc: CRCs are in use
  * @marked: the peer wants markers, so FPDUs are neither lent nor large, nor laid out in rows
  * @lends: large payload may be lent
- * @dry: there was nothing more to lay out
- * @starved: there was no memory for more, which a timer tries again
- * @cork: more of a message in large frames follows at once: other threads have a turn amid it
- * @waiting: the ring had, when last looked at, a request that waits for the peer
+ * @dry: nothing more to lay out
+ * @starved: no memory for more; a timer retries
+ * @cork: more of a large message follows at once, after other threads had the processor
+ * @waiting: when last looked at, the ring had a request that waits for the peer
  * @end_segment: the current segment is not worth filling: end it early
  * @msg: the message being laid out
  *
- * Everything is protected by @lock alone, so that payload is copied and
- * checksummed while the queue pair receives. To push bytes to the stream takes the socket
- * lock as well, as do the parts that the receive side shares, which are in struct weft_qp.
+ * All under @lock alone, so that payload is copied and checksummed while the queue pair receives. A
+ * push to the stream takes the socket lock as well.
  */
 struct weft_tx {
 	struct weft_baton lock; /* laying out and sending */

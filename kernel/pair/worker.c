@@ -8,12 +8,7 @@
 #include "pair/kernel.h"
 #include "pair/qp.h"
 
-/**
- * weft_qp_unlock() - let tx.lock go, and start the work that left word
- * @qp: the queue pair, which the caller keeps from being freed
- *
- * Context: process, tx.lock held.
- */
+/* Unlocks tx.lock and starts the work that found it taken. The caller keeps @qp alive. */
 void weft_qp_unlock(struct weft_qp *qp)
 {
 	bool ended = qp->worker.ended;
@@ -33,21 +28,14 @@ void weft_qp_unlock(struct weft_qp *qp)
 	}
 }
 
-/* Starts the worker when the queue pair's timer is up. */
 void weft_qp_timer(struct timer_list *timer)
 {
 	weft_qp_kick(container_of(timer, struct weft_qp, worker.timer));
 }
 
-/**
- * weft_qp_within() - start the transmit worker after a while
- * @qp: the queue pair
- * @delay: the longest while, in jiffies
- *
- * Of several calls the earliest time counts. A caller whose wait is longer calls again
- * each time the worker runs.
- *
- * Context: any, with or without locks.
+/*
+ * Starts the transmit worker after at most @delay jiffies. Of several calls the earliest time
+ * counts, so a caller with a longer wait calls again each time the worker runs. Any context.
  */
 void weft_qp_within(struct weft_qp *qp, unsigned long delay)
 {
@@ -55,10 +43,10 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
 }
 
 /*
- * Returns true if the transmit worker of a consumer of the kernel runs near the poster. In a
- * softirq or a worker of high priority it runs next there, without a switch between threads. The
- * thread of a program that asks the peer has the answer before it would sleep. Others post more
- * in a row, which a worker of their own priority sends together.
+ * Returns true if the transmit worker runs on the processor of a kernel poster. If that is a
+ * softirq or a high-priority worker, the transmit worker runs next, without a thread switch. The
+ * initiator's thread gets the answer before it would sleep. Others post more in a row, for one
+ * worker to send.
  */
 static bool worker_is_near(const struct weft_qp *qp)
 {
@@ -71,12 +59,7 @@ static bool worker_is_near(const struct weft_qp *qp)
 	return READ_ONCE(qp->initiator);
 }
 
-/**
- * weft_qp_kick() - start the transmit worker
- * @qp: the queue pair
- *
- * Context: any, with or without locks.
- */
+/* Starts the transmit worker. Any context, with or without locks. */
 void weft_qp_kick(struct weft_qp *qp)
 {
 	if (worker_is_near(qp))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The worker of a queue pair, and the work that leaves word at tx.lock. */
+/* The worker of a queue pair, and the work that tries tx.lock. */
 #ifndef WEFT_PAIR_WORKER_H
 #define WEFT_PAIR_WORKER_H
 
@@ -17,10 +17,9 @@ enum weft_want {
 
 /**
  * struct weft_worker - the worker of a queue pair
- * @ended: no work is started any more when tx.lock is let go. Under tx.lock
- * @work: sends where a doorbell did not, and the answers that the receive side asks for; on
- *	weft_workqueue. struct weft_kernel has another
- * @timer: queues @work; see weft_qp_within()
+ * @ended: weft_qp_unlock() starts no work any more. Under tx.lock
+ * @work: sends if a doorbell did not, and answers the peer. struct weft_kernel has another
+ * @timer: starts the worker; see weft_qp_within()
  */
 struct weft_worker {
 	bool ended;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Compiles with every kernel. If it does not, no probe can tell anything, and Kbuild ends the
- * build with what the compiler said of this file.
- */
+/* Compiles with every kernel. If it does not, no probe is valid, and Kbuild ends the build. */
 #include <linux/module.h>
 #include <net/sock.h>
 #include <rdma/ib_verbs.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.15, drivers say how large a counter is, and begin it; both have to be said. */
+/* From 6.15, a driver must give the size of its counters, and initialize them. */
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_counter.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.15, a queue pair's counter is told which port it is for. */
+/* From 6.15, binding and unbinding a queue pair's counter takes the port. */
 #include <rdma/ib_verbs.h>
 
 int weft_probe(const struct ib_device_ops *ops);

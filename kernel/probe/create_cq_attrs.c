@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.11, a completion queue is created with the user's whole request. */
+/* From 6.11, creating a completion queue takes all attributes of the user's request. */
 #include <rdma/ib_verbs.h>
 
 int weft_probe(const struct ib_device_ops *ops, struct uverbs_attr_bundle *attrs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 7.2, what may look into a program is said of the program, not of its memory. */
+/* From 7.2, dumpability belongs to the task's exec_state, not to its memory. */
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/exec_state.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.13, a timer and its function are set up in one call. */
+/* From 6.13, one call sets up a timer and its function. */
 #include <linux/hrtimer.h>
 
 void weft_probe(struct hrtimer *timer);

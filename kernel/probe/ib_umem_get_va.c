@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 7.2, a process's memory is pinned by a function whose name tells it from other memory. */
+/* From 7.2, ib_umem_get_va() pins memory of a process; other functions pin other memory. */
 #include <rdma/ib_umem.h>
 
 struct ib_umem *weft_probe(struct ib_device *device);

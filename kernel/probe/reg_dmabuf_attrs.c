@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.12, a region of a DMA buffer is registered with the user's whole request. */
+/* From 6.12, registering a DMA buffer takes all attributes of the user's request. */
 #include <rdma/ib_verbs.h>
 
 struct ib_mr *weft_probe(const struct ib_device_ops *ops, struct uverbs_attr_bundle *attrs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.17, regions are registered with hints for the device's DMA. */
+/* From 6.17, registering a region takes hints for the device's DMA. */
 #include <rdma/ib_verbs.h>
 
 struct ib_mr *weft_probe(const struct ib_device_ops *ops, struct ib_dmah *dmah);

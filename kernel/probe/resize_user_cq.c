@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 7.1, a completion queue is resized for users alone, and to no negative size. */
+/* From 7.1, only a user's completion queue can be resized, and its new size is unsigned. */
 #include <rdma/ib_verbs.h>
 
 int weft_probe(const struct ib_device_ops *ops);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Until 6.10, msg->sg_from_iter() takes the socket, so that it can charge what it adds. */
+/* Until 6.10, msg->sg_from_iter() takes the socket, and can charge it for added memory. */
 #include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <net/sock.h>

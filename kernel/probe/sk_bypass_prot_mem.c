@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.19, a socket's memory may be left out of its protocol's count. */
+/* From 6.19, a socket's memory can be exempt from its protocol's count. */
 #include <net/sock.h>
 
 bool weft_probe(const struct sock *sk);

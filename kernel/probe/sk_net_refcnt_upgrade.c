@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.14, a kernel socket can be made to hold its namespace after its creation. */
+/* From 6.14, a kernel socket can take a reference on its namespace after its creation. */
 #include <net/sock.h>
 
 void weft_probe(struct sock *sk);

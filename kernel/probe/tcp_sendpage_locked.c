@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Up to 6.4, TCP has a function of its own for pages. */
+/* Up to 6.4, TCP sends pages with a function of its own. */
 #include <net/tcp.h>
 
 int weft_probe(struct sock *sk, struct page *page);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Up to 6.9, the callback for lent pages is a function pointer; later a table. */
+/* Up to 6.9, lent pages have a callback pointer; later kernels have a table of functions. */
 #include <linux/skbuff.h>
 
 void weft_probe(struct sk_buff *skb, struct ubuf_info *ubuf);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From 6.17, a workqueue whose work stays on the processor that queued it says so. */
+/* From 6.17, a flag says that a workqueue's work stays on the CPU that queued it. */
 #include <linux/workqueue.h>
 
 unsigned int weft_probe(void);

@@ -13,7 +13,7 @@
 #include "queue/cq.h"
 #include "queue/vector.h"
 
-/* Returns true if the consumer armed the queue since the last event. The caller holds @lock. */
+/* Has the consumer armed the queue since the last event? */
 static bool cq_is_armed(const struct weft_cq *cq, bool solicited)
 {
 	const struct weft_cq_ctl *ctl = cq->ring.mem;
@@ -24,10 +24,7 @@ static bool cq_is_armed(const struct weft_cq *cq, bool solicited)
 	       (solicited || !WEFT_CQ_ARM_SOLICITED(arm));
 }
 
-/*
- * Notes that an event is raised. The next event needs another arming, and an event that
- * was put off needs its timer no more. The caller holds @lock.
- */
+/* Notes that an event is raised: the next one needs another arming, and a deferred one no timer. */
 static void cq_serve(struct weft_cq *cq)
 {
 	struct weft_cq_ctl *ctl = cq->ring.mem;
@@ -39,10 +36,7 @@ static void cq_serve(struct weft_cq *cq)
 		cq->mod_waiting = false;
 }
 
-/*
- * Returns true if moderation, which is in use, puts off the event that is due at @unpolled
- * completions, and starts the timer that ends the wait. The caller holds @lock.
- */
+/* Does moderation defer the event at @unpolled completions? Starts the timer that ends the wait. */
 static noinline bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
 {
 	lockdep_assert_held(&cq->lock);
@@ -56,7 +50,7 @@ static noinline bool cq_puts_off(struct weft_cq *cq, u32 unpolled)
 	return true;
 }
 
-/* Raises an event that was put off. The timer calls with @time_is_up. Any context. */
+/* Raises a deferred event. The timer calls with @time_is_up. */
 static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 {
 	const struct weft_cq_ctl *ctl;
@@ -67,7 +61,7 @@ static void cq_catch_up(struct weft_cq *cq, bool time_is_up)
 	if (time_is_up)
 		cq->mod_waiting = false;
 	ctl = cq->ring.mem;
-	/* Armed for solicited completions only, a consumer may get an event too many here. */
+	/* A consumer that waits for solicited completions only may get one event too many. */
 	notify = cq->ring.head != READ_ONCE(ctl->consumer) && cq_is_armed(cq, true);
 	if (notify)
 		cq_serve(cq);
@@ -82,7 +76,6 @@ static enum hrtimer_restart cq_time_is_up(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Tells the consumer by an asynchronous event that an entry was lost. */
 static void cq_tell_dead(struct weft_cq *cq)
 {
 	struct ib_event event = {
@@ -95,13 +88,12 @@ static void cq_tell_dead(struct weft_cq *cq)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
 
-/* The phase of the entry at a free-running index. */
 static u8 cq_phase(const struct weft_ring *ring, u32 index)
 {
 	return index & ring->size ? 0 : WEFT_CQE_PHASE;
 }
 
-/* As weft_cq_put(), which see. In line, so that a single completion costs no more than it must. */
+/* In line, so that a single completion costs no more than it must. */
 static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_row *row,
 				   const struct weft_completion *wc)
 {
@@ -136,10 +128,7 @@ static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_row *row,
 	return true;
 }
 
-/*
- * Returns true if the consumer waits for one of the completions that were added: it is to be
- * woken. The caller holds @lock.
- */
+/* Must the consumer be woken for these completions? */
 static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_row *row)
 {
 	lockdep_assert_held(&cq->lock);
@@ -154,7 +143,7 @@ static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_ro
 	return true;
 }
 
-/* Calls the consumer. No lock is held, since a kernel consumer may poll right here. */
+/* Calls the consumer without a lock, because a kernel consumer may poll in the call. */
 static __always_inline void cq_tell(struct weft_cq *cq, bool wake, bool died)
 {
 	if (wake)
@@ -163,24 +152,15 @@ static __always_inline void cq_tell(struct weft_cq *cq, bool wake, bool died)
 		cq_tell_dead(cq);
 }
 
-/**
- * weft_cq_put() - add a completion
- * @cq: the queue
- * @row: the completions that are being added
- * @wc: the next of them, which a consumer may see at once
- *
- * A full queue is dead from then on: its consumer gets IB_EVENT_CQ_ERR once, and polling
- * fails.
- *
- * Context: any, between weft_cq_begin() and weft_cq_end().
- * Return: true if added; false if the completion is lost.
+/*
+ * Adds a completion, which the consumer may poll before weft_cq_end(). A full queue is dead from
+ * then on: its consumer gets IB_EVENT_CQ_ERR once. Returns false if the completion is lost.
  */
 bool weft_cq_put(struct weft_cq *cq, struct weft_cq_row *row, const struct weft_completion *wc)
 {
 	return cq_put(cq, row, wc);
 }
 
-/* As weft_cq_end(), if there is somebody to tell. */
 void weft_cq_end_told(struct weft_cq *cq, const struct weft_cq_row *row)
 	__releases(&cq->lock)
 {
@@ -190,14 +170,7 @@ void weft_cq_end_told(struct weft_cq *cq, const struct weft_cq_row *row)
 	cq_tell(cq, wake, row->died);
 }
 
-/**
- * weft_cq_add() - add one completion and wake its consumer
- * @cq: the queue
- * @wc: the completion
- *
- * Context: any.
- * Return: true if added; false if the completion is lost, see weft_cq_put().
- */
+/* Adds one completion and wakes the consumer. Returns false if the completion is lost. */
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 {
 	struct weft_cq_row row = {};
@@ -212,7 +185,6 @@ bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 	return added;
 }
 
-/* Prepares the fields of a new queue that are not zero. */
 void weft_cq_init(struct weft_cq *cq)
 {
 	spin_lock_init(&cq->lock);
@@ -222,16 +194,6 @@ void weft_cq_init(struct weft_cq *cq)
 	weft_vector_init(cq);
 }
 
-/**
- * weft_create_cq() - create a completion queue
- * @ib: allocated by the core
- * @attr: entries wanted
- * @attrs: the user's request, or NULL
- *
- * Context: process, may sleep.
- * Return: 0; -EINVAL for an entry count of zero or past the limit or unknown
- * flags; -ENOMEM.
- */
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		   struct uverbs_attr_bundle *attrs)
 {
@@ -241,7 +203,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	struct weft_create_cq_resp resp = {};
 	int ret;
 
-	/* IGNORE_OVERRUN allows a device not to look for room. This one looks. */
+	/* IGNORE_OVERRUN allows a device not to check for room. This device checks. */
 	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
 			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
 		return -EOPNOTSUPP;
@@ -276,7 +238,7 @@ drop:
 	return ret;
 }
 
-/* Marks slots as empty, by the phase that their next entries do not have. */
+/* Marks slots as empty: gives them the phase that their next entries do not have. */
 static void cq_blank(const struct weft_ring *ring, u32 index, u32 num)
 {
 	struct weft_cqe *cqe;
@@ -287,7 +249,6 @@ static void cq_blank(const struct weft_ring *ring, u32 index, u32 num)
 	}
 }
 
-/* Copies an entry and gives it the phase of the new ring. */
 static void cq_copy(const struct weft_ring *to, const struct weft_ring *from, u32 index)
 {
 	struct weft_cqe *cqe = weft_ring_slot(to, index);
@@ -296,14 +257,7 @@ static void cq_copy(const struct weft_ring *to, const struct weft_ring *from, u3
 	cqe->word = (cqe->word & ~WEFT_CQE_PHASE) | cq_phase(to, index);
 }
 
-/**
- * weft_cq_move_begin() - begin to move a queue's entries to another ring
- * @cq: the queue; the caller holds its @resizing
- * @move: @to is set; the rest is filled in here
- *
- * Context: process.
- * Return: 0, or -EINVAL if @to is too small or the consumer index makes no sense.
- */
+/* Returns -EINVAL if move->to is too small, or if the consumer index makes no sense. */
 int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move)
 {
 	const struct weft_cq_ctl *ctl;
@@ -322,10 +276,6 @@ int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move)
 	return 0;
 }
 
-/*
- * Moves the last entries and the queue's words, and exchanges the rings. Returns 0, or
- * -EINVAL as weft_cq_move_begin(). The caller holds @lock.
- */
 static int cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
 {
 	struct weft_cq_ctl *old = cq->ring.mem;
@@ -349,20 +299,12 @@ static int cq_move_end(struct weft_cq *cq, struct weft_cq_move *move)
 	return 0;
 }
 
-/**
- * weft_cq_move_on() - move some more entries
- * @cq: the queue; the caller holds its @resizing
- * @move: begun by weft_cq_move_begin()
- *
- * An entry does not change until it is polled, so all but the last few are copied
- * without the queue's lock: under it, interrupts would be off while a million entries
- * are copied. If the consumer polls an entry meanwhile, a newer one may be copied from
- * its slot. That does no harm, since the copy gets the phase of the old index, which
- * marks the slot as empty for the entry that comes there next.
- *
- * Context: process.
- * Return: 1 if there are more; 0 if the queue uses the new ring now, with the old one in
- * @move->to; -EINVAL as weft_cq_move_begin().
+/*
+ * Moves some entries. All but the last few are copied without the queue's lock, because interrupts
+ * would be off while a million entries are copied. An entry does not change until it is polled. If
+ * the consumer polls an entry meanwhile, a newer one may be copied from its slot: the copy does no
+ * harm, because it gets the phase of the old index, which marks the slot as empty for the next
+ * entry there. Returns 1 if entries are left; 0 after the exchange, with the old ring in move->to.
  */
 int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move)
 {
@@ -379,18 +321,6 @@ int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move)
 	return ret;
 }
 
-/**
- * weft_resize_cq() - replace the ring by one of another size
- * @ib: the queue
- * @entries: wanted
- * @udata: the user's request, or NULL
- *
- * Completions may arrive meanwhile.
- *
- * Context: process, may sleep.
- * Return: 0; -EINVAL for an entry count that is zero, past the limit, or smaller than
- * the number of unpolled completions; -ENOMEM.
- */
 int weft_resize_cq(struct ib_cq *ib, unsigned int entries, struct ib_udata *udata)
 {
 	struct weft_create_cq_resp resp = {};
@@ -421,7 +351,7 @@ int weft_resize_cq(struct ib_cq *ib, unsigned int entries, struct ib_udata *udat
 	}
 	moderated = READ_ONCE(cq->mod_count) || READ_ONCE(cq->mod_period);
 	mutex_unlock(&cq->resizing);
-	/* The completions of an event that was put off may fill a smaller ring. */
+	/* The completions of a deferred event may fill a smaller ring. */
 	if (!ret && moderated)
 		cq_catch_up(cq, false);
 destroy:
@@ -429,18 +359,10 @@ destroy:
 	return ret;
 }
 
-/**
- * weft_modify_cq() - moderate the events of a completion queue
- * @ib: the queue
- * @count: raise an event at this many unpolled completions; 0: at no number
- * @period: raise it after this many microseconds at the latest; 0: no such limit. With
- *	both 0 each completion raises one
- *
- * A failed completion and a full queue raise an event at once.
- *
- * Context: any.
- * Return: 0; -EOPNOTSUPP to the core's adaptive moderation of kernel consumers. The core
- * stops its work item before it destroys the queue, and our timer would queue it again.
+/*
+ * Moderates events. A failed completion and a full queue raise one at once. The core's adaptive
+ * moderation is refused, because the core stops its work item before it destroys the queue, and our
+ * timer would queue the item again.
  */
 int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
 {
@@ -453,12 +375,11 @@ int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
 	cq->mod_count = count;
 	cq->mod_period = period;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	/* An event that was put off by the old rule might never come by the new one. */
+	/* An event that was deferred by the old rule might never come by the new one. */
 	cq_catch_up(cq, false);
 	return 0;
 }
 
-/* Ends a completion queue; no queue pair uses it any more. */
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct weft_cq *cq = to_weft_cq(ib);

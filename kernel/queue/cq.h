@@ -15,32 +15,32 @@
 
 /**
  * struct weft_cq - one completion queue
- * @ib: what the RDMA core sees; it allocates and frees the whole
- * @lock: protects all fields below but the last three, @ring included. Both directions of a
- *	queue pair complete their work requests under it, so that these complete in order. The
- *	innermost of all locks. Any context
- * @resizing: held, outside @lock, while @ring is replaced, so that a second resize does
- *	not free the ring that the first copies from. Sleeps
+ * @ib: the core's view; the core allocates and frees the whole
+ * @lock: see below
+ * @resizing: outside @lock; keeps a second resize from freeing the ring that the first copies from
  * @ring: the entries; ring.head is the kernel's producer index
- * @served: the arm sequence for which an event was last raised
+ * @served: arm sequence of the last event
  * @polled: kernel consumers: index of the next entry to poll
  * @armed: kernel consumers: sequence of the last arming
  * @timestamps: entries tell when they were made
- * @clock_offset: what the clock of the program's time namespace is ahead, in nanoseconds
- * @mod_count: moderation: raise an event at this many unpolled completions; 0: with a
- *	@mod_period, only its end raises one
- * @mod_period: raise it after this many microseconds at the latest; 0: no such limit
- * @mod_timer: raises an event that was put off
+ * @clock_offset: lead of the clock of the program's time namespace, in nanoseconds
+ * @mod_count: raise an event at this many unpolled completions; 0: at no number
+ * @mod_period: raise it after this many microseconds; 0: never. If both are 0: raise each at once
+ * @mod_timer: raises a deferred event
  * @mod_waiting: @mod_timer runs
  * @streak: of the queue pairs that complete their sends here
- * @dead: an entry was lost, since there was no room or the user's words made no sense
- * @call_waits: bit 0: @call is on its way to the processor of the vector, and has not begun
+ * @dead: an entry was lost
+ * @call_waits: bit 0: @call is on its way to the vector's CPU, and has not begun
  * @calls: how many calls are on their way or under way; the end waits for them
- * @call: calls the consumer there; belongs to whoever set @call_waits
+ * @call: calls the consumer there; belongs to the setter of @call_waits
+ *
+ * @lock is the innermost of all locks, and taken in any context. It protects all fields below it
+ * but @resizing, @streak and the last three. Both directions of a queue pair complete their work
+ * requests under @lock, so that these complete in order.
  */
 struct weft_cq {
 	struct ib_cq ib;
-	spinlock_t lock; /* all of it */
+	spinlock_t lock; /* see above */
 	struct mutex resizing; /* the exchange of ring */
 	struct weft_ring ring;
 	u32 served;
@@ -65,11 +65,11 @@ static inline struct weft_cq *to_weft_cq(struct ib_cq *ib)
 }
 
 /**
- * struct weft_completion - what a completion says
+ * struct weft_completion - one completion
  * @wr_id: from the work request
  * @qpn: the queue pair's number
  * @byte_len: bytes received or read
- * @ex: invalidated STag, or the vendor error of a failure
+ * @ex: invalidated STag, immediate data, or the vendor error of a failure
  * @opcode: enum weft_op
  * @status: enum ib_wc_status
  * @flags: enum weft_cqe_flags but for the phase
@@ -89,8 +89,7 @@ struct weft_completion {
 /**
  * struct weft_cq_row - completions that are added in a row, under one lock
  * @flags: the state of interrupts before the lock was taken
- * @unpolled: entries that the consumer has not polled, the last one included; 0: none was
- *	added
+ * @unpolled: unpolled entries, the last one included; 0: none was added
  * @solicited: one of them is solicited
  * @failed: one of them is in error
  * @died: one was lost, the first that this queue ever lost
@@ -103,13 +102,7 @@ struct weft_cq_row {
 	bool died;
 };
 
-/**
- * weft_cq_begin() - begin to add completions
- * @cq: the queue
- * @row: the completions
- *
- * Context: any. Takes the queue's lock, which weft_cq_end() lets go.
- */
+/* Takes the queue's lock to add completions; weft_cq_end() releases it. */
 static inline void weft_cq_begin(struct weft_cq *cq, struct weft_cq_row *row)
 	__acquires(&cq->lock)
 {
@@ -117,7 +110,7 @@ static inline void weft_cq_begin(struct weft_cq *cq, struct weft_cq_row *row)
 	spin_lock_irqsave(&cq->lock, row->flags);
 }
 
-/* The most entries that are moved by a resize, or completed, with interrupts off. */
+/* Most entries that are moved, dropped or completed with interrupts off. */
 #define WEFT_CQ_SLICE	256
 
 /**
@@ -139,13 +132,7 @@ bool weft_cq_put(struct weft_cq *cq, struct weft_cq_row *row, const struct weft_
 void weft_cq_end_told(struct weft_cq *cq, const struct weft_cq_row *row)
 	__releases(&cq->lock);
 
-/**
- * weft_cq_end() - wake the consumer, if it waits for one of the completions that were added
- * @cq: the queue
- * @row: the completions; mostly none, where sends are completed that nobody wants to hear of
- *
- * Context: any. Lets the queue's lock go, and then calls the consumer.
- */
+/* Releases the queue's lock and wakes the consumer. Rows of unsignaled sends are mostly empty. */
 static inline void weft_cq_end(struct weft_cq *cq, const struct weft_cq_row *row)
 	__releases(&cq->lock)
 {

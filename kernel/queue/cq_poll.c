@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Completion queues as consumers in the kernel see them: polled, and armed. */
+/* Completion queues of kernel consumers: polled, and armed. */
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
 
@@ -32,7 +32,6 @@ static enum ib_wc_opcode wc_opcode(u8 opcode)
 	}
 }
 
-/* Translates an entry into the core's form. */
 static void wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
 		    struct ib_qp *qp)
 {
@@ -53,18 +52,9 @@ static void wc_fill(struct ib_wc *wc, const struct weft_cqe *cqe,
 	}
 }
 
-/**
- * weft_cq_poll_slice() - take completions, and drop a slice of others
- * @cq: a queue of the kernel's own
- * @num: the most to take
- * @wc: where they go
- * @more: result: entries are left
- *
- * The completions of destroyed queue pairs are dropped. There may be a million, and interrupts are
- * off meanwhile.
- *
- * Context: any.
- * Return: how many were taken.
+/*
+ * Takes up to @num completions. Drops those of destroyed queue pairs, but a slice at most, because
+ * there may be a million and interrupts are off. @more: entries are left.
  */
 int weft_cq_poll_slice(struct weft_cq *cq, int num, struct ib_wc *wc, bool *more)
 {
@@ -73,7 +63,7 @@ int weft_cq_poll_slice(struct weft_cq *cq, int num, struct ib_wc *wc, bool *more
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	ctl = cq->ring.mem; /* which a resize replaces */
+	ctl = cq->ring.mem; /* a resize replaces it */
 	rcu_read_lock();
 	while (n < num && dropped < WEFT_CQ_SLICE && cq->polled != cq->ring.head) {
 		const struct weft_cqe *cqe = weft_ring_slot(&cq->ring, cq->polled++);
@@ -92,15 +82,7 @@ int weft_cq_poll_slice(struct weft_cq *cq, int num, struct ib_wc *wc, bool *more
 	return n;
 }
 
-/**
- * weft_poll_cq() - take completions, for kernel consumers
- * @ib: a queue of the kernel's own
- * @num: the most to take
- * @wc: where they go
- *
- * Context: any.
- * Return: how many, fewer than @num only if there are no more; or -EINVAL on a user's queue.
- */
+/* Takes fewer than @num completions only if there are no more. */
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 {
 	struct weft_cq *cq = to_weft_cq(ib);
@@ -114,15 +96,7 @@ int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 	return n;
 }
 
-/**
- * weft_req_notify_cq() - ask for an event, for kernel consumers
- * @ib: a queue of the kernel's own
- * @flags: for which completions; whether to report missed ones
- *
- * Context: any.
- * Return: 1 if missed completions are to be reported and there are entries to poll, else
- * 0; -EINVAL on a user's queue.
- */
+/* Arms the queue. Returns 1 if missed completions are to be reported and there are entries. */
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {
 	struct weft_cq *cq = to_weft_cq(ib);

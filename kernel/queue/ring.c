@@ -24,8 +24,8 @@ static void pages_free(struct weft_pages *pages)
 }
 
 /*
- * Allocates pages as vmalloc_user() does, but charged to the caller's memory cgroup. At the
- * group's limit this fails, and no process is killed for a queue that is too large.
+ * As vmalloc_user(), but charged to the caller's memory cgroup. At the group's limit this fails,
+ * and no process is killed for a queue that is too large.
  */
 static struct weft_pages *pages_alloc(size_t bytes)
 {
@@ -49,19 +49,7 @@ free:
 	return NULL;
 }
 
-/**
- * weft_ring_create() - allocate a ring and prepare its mapping
- * @ring: to be filled in
- * @slots: how many slots are needed; rounded up to a power of two
- * @stride: bytes of a slot
- * @udata: the user's request, or NULL for a kernel consumer
- * @map: result: how the user maps the ring; unused without @udata
- *
- * On success the caller owns the ring and ends it with weft_ring_destroy().
- *
- * Context: process, may sleep.
- * Return: 0 or a negative errno value.
- */
+/* @map: result: how the user maps the ring; unused without @udata, for a kernel consumer. */
 int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 		     struct ib_udata *udata, struct weft_mmap *map)
 {
@@ -82,7 +70,7 @@ int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 		return 0;
 
 	context = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
-	/* The core sets it last; until then no mmap() of another thread finds the entry by it. */
+	/* The core sets start_pgoff last; until then another thread's mmap() must not match. */
 	ring->pages->rdma.start_pgoff = ULONG_MAX;
 	ret = rdma_user_mmap_entry_insert(&context->ib, &ring->pages->rdma, bytes);
 	if (ret) {
@@ -96,14 +84,9 @@ int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
 	return 0;
 }
 
-/**
- * weft_ring_destroy() - end a ring
- * @ring: the ring, or one that is all zero
- *
- * A process that still maps the pages keeps them. It can do no harm, since the kernel
- * does not read them any more.
- *
- * Context: process, may sleep.
+/*
+ * An all-zero ring is harmless. So is a process that still maps the pages, because the kernel does
+ * not read them any more.
  */
 void weft_ring_destroy(struct weft_ring *ring)
 {
@@ -117,28 +100,12 @@ void weft_ring_destroy(struct weft_ring *ring)
 	ring->entry = NULL;
 }
 
-/**
- * weft_mmap_free() - the last user of a mapping entry is gone
- * @rdma: the entry
- *
- * Context: process, may sleep.
- */
 void weft_mmap_free(struct rdma_user_mmap_entry *rdma)
 {
 	pages_free(container_of(rdma, struct weft_pages, rdma));
 }
 
-/**
- * weft_mmap() - map a ring into a process
- * @context: the process's context
- * @vma: the mapping, with offset and length as the creation answered
- *
- * The pages are mapped by reference, so the mapping needs no operations of
- * this module and may outlive it.
- *
- * Context: process, may sleep.
- * Return: 0 or a negative errno value.
- */
+/* Maps the pages by reference, so that the mapping may outlive this module. */
 int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *rdma;

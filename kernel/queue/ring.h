@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Rings: memory shared with user space (or private to the kernel, for kernel
- * consumers), and the indices the kernel keeps of it. Layout and ordering
- * rules are in uapi/weft-abi.h.
- */
+/* Rings: memory shared with user space. Layout and ordering rules are in uapi/weft-abi.h. */
 #ifndef WEFT_RING_H
 #define WEFT_RING_H
 
@@ -13,8 +9,8 @@
 #include "uapi/weft-abi.h"
 
 /**
- * struct weft_pages - pages that lie together in the kernel's addresses
- * @rdma: their mapping of the uverbs file, found by its offset; unused for a kernel consumer
+ * struct weft_pages - pages that are contiguous in the kernel's addresses
+ * @rdma: their mapping of the uverbs file; unused for a kernel consumer
  * @mem: the first
  * @num: how many
  * @page: each of them, charged to the memory cgroup of the process that created the ring
@@ -28,15 +24,15 @@ struct weft_pages {
 
 /**
  * struct weft_ring - one ring
- * @mem: control block and entries. A hostile process may have the pages mapped, and
- *	they stay allocated as long as it does, even after the ring is destroyed
+ * @mem: control block and entries
  * @pages: the pages of @mem
  * @entry: how user space maps it; NULL for a kernel consumer
  * @size: number of slots, a power of two
  * @stride: bytes of a slot
  * @head: the kernel's own index: next slot to fetch (queues) or to fill (CQ)
  *
- * @head is protected by the lock of the queue the ring belongs to.
+ * A hostile process may write the pages at any time, and keep them mapped (and so allocated) after
+ * the ring is destroyed. The lock of the ring's queue protects @head.
  */
 struct weft_ring {
 	void *mem;
@@ -53,21 +49,15 @@ void weft_ring_destroy(struct weft_ring *ring);
 int weft_mmap(struct ib_ucontext *context, struct vm_area_struct *vma);
 void weft_mmap_free(struct rdma_user_mmap_entry *rdma);
 
-/* The slot of a free-running index. */
 static inline void *weft_ring_slot(const struct weft_ring *ring, u32 index)
 {
 	return ring->mem + WEFT_RING_OFFSET +
 	       (size_t)(index & (ring->size - 1)) * ring->stride;
 }
 
-/**
- * weft_ring_pending() - how many slots did the producer fill beyond @head?
- * @ring: a send or receive queue
- *
- * The producer index is a hostile word: more than the ring holds is an error.
- *
- * Context: any, under the lock of the ring's queue; without it the answer may be old.
- * Return: slots that may be fetched, or -EINVAL.
+/*
+ * Returns how many slots the producer filled beyond @head, or -EINVAL if a hostile producer index
+ * exceeds the ring. Without the lock of the ring's queue the answer may be old.
  */
 static inline int weft_ring_pending(const struct weft_ring *ring)
 {
@@ -78,7 +68,6 @@ static inline int weft_ring_pending(const struct weft_ring *ring)
 	return n <= ring->size ? (int)n : -EINVAL;
 }
 
-/* Tells the producer that slots up to @index are free again. */
 static inline void weft_ring_release(struct weft_ring *ring, u32 index)
 {
 	struct weft_wq_ctl *ctl = ring->mem;
@@ -88,9 +77,8 @@ static inline void weft_ring_release(struct weft_ring *ring, u32 index)
 }
 
 /*
- * Asks for a doorbell with the next post, or takes the wish back. The word is written only
- * if it changes, since each post reads its cache line. A process that overwrites it harms
- * its own doorbells only.
+ * Asks for a doorbell with the next post, or no longer. The word is written only if it changes,
+ * because each post reads the cache line. A process that overwrites it harms only itself.
  */
 static inline void weft_ring_need_doorbell(struct weft_ring *ring, bool need)
 {
@@ -111,16 +99,14 @@ static inline void weft_ring_forget(struct weft_ring *ring)
 	weft_ring_release(ring, ring->head);
 }
 
-/* Publishes the queue pair's state, after what weft_ring_set_peer() published. */
 static inline void weft_ring_set_state(struct weft_ring *ring, u32 state)
 {
 	struct weft_wq_ctl *ctl = ring->mem;
 
-	/* Pairs with the load-acquire of a post, which sees the peer word before RTS. */
+	/* Pairs with the load-acquire of a post: a post that sees RTS sees the peer word. */
 	smp_store_release(&ctl->qp_state, state);
 }
 
-/* Publishes what the peer can do, an enum weft_peer. */
 static inline void weft_ring_set_peer(struct weft_ring *ring, u32 peer)
 {
 	struct weft_wq_ctl *ctl = ring->mem;

@@ -6,22 +6,9 @@
 #include "base/weft.h"
 #include "queue/rq.h"
 
-/* The most that are woken before others get the lock. */
+/* Most waiters that are woken before others get the lock. */
 #define WEFT_RQ_WAKE	64U
 
-/**
- * weft_rq_create() - make a receive queue
- * @rq: to be filled in
- * @entries: receives it must hold
- * @max_sge: SGEs of each
- * @udata: the user's request, or NULL for a kernel consumer
- * @map: result: how the user maps the ring
- *
- * The caller ends it with weft_ring_destroy() of its ring.
- *
- * Context: process, may sleep.
- * Return: 0 or a negative errno value.
- */
 int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
 		   struct ib_udata *udata, struct weft_mmap *map)
 {
@@ -32,10 +19,7 @@ int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
 				udata, map);
 }
 
-/*
- * Ends the wait of @waiter, if it waits, or gives back the receive that it was promised. The caller
- * holds @lock.
- */
+/* Ends the wait of @waiter, if any, or gives back the receive that it was promised. */
 static void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	lockdep_assert_held(&rq->lock);
@@ -50,8 +34,8 @@ static void rq_end_wait(struct weft_rq *rq, struct weft_waiter *waiter)
 }
 
 /*
- * Returns how many receives are promised to nobody. A ring that makes no sense seems to have one
- * for each queue pair that waits, which is woken and so finds out. The caller holds @lock.
+ * Returns how many receives are promised to nobody. If the producer index makes no sense, claims
+ * one for each waiter, so that each waiter is woken and finds the error.
  */
 static u32 rq_free(const struct weft_rq *rq)
 {
@@ -64,10 +48,7 @@ static u32 rq_free(const struct weft_rq *rq)
 	return pending > rq->promised ? pending - rq->promised : 0;
 }
 
-/*
- * Promises receives to the first that wait, and wakes these. Returns true if there is more to
- * promise: others get the lock in between. The caller holds @lock.
- */
+/* Promises receives to the first waiters and wakes these. Returns true if more may be left. */
 static bool rq_promise(struct weft_rq *rq)
 {
 	u32 most = min(rq_free(rq), WEFT_RQ_WAKE);
@@ -85,10 +66,7 @@ static bool rq_promise(struct weft_rq *rq)
 	return n == WEFT_RQ_WAKE;
 }
 
-/*
- * As weft_rq_take() if somebody waits, or @waiter has to, but for the copy: no receive is taken
- * before those who have waited longer have theirs. The caller holds @lock.
- */
+/* weft_rq_take() but for the copy. Nobody takes a receive before those that have waited longer. */
 static noinline int rq_take_turn(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	int pending = weft_ring_pending(&rq->ring);
@@ -108,12 +86,12 @@ static noinline int rq_take_turn(struct weft_rq *rq, struct weft_waiter *waiter)
 		waiter->head = rq->ring.head;
 	}
 	weft_ring_need_doorbell(&rq->ring, true);
-	/* A post that saw no need for a doorbell is seen here: its receive is the first's. */
+	/* A post that rang no doorbell, because the word was not set yet, is seen here. */
 	rq_promise(rq);
 	return 0;
 }
 
-/* Copies an entry and reads each word once, so that the checked values are those used. */
+/* Copies an entry: reads each word once, so that the checked values are those used. */
 static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
 {
 	const struct weft_rq_wr *slot = weft_ring_slot(&rq->ring, rq->ring.head);
@@ -137,18 +115,10 @@ static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
 	recv->room = min_t(u64, room, WEFT_MAX_MSG);
 }
 
-/**
- * weft_rq_take() - take the oldest receive
- * @rq: the queue
- * @recv: where its private copy goes, checked
- * @waiter: waits for its turn if there is no receive for it now, and is woken then;
- *	NULL: do not wait
- *
- * The entry's slot is free again when this returns.
- *
- * Context: any.
- * Return: 1; 0 if there is none, or there are only those for others that have waited longer;
- * -EINVAL if the producer index makes no sense.
+/*
+ * Copies the oldest receive to @recv, checked, and frees its slot. Returns 1; -EINVAL if the
+ * producer index makes no sense; or 0 if there is no receive, or others have waited longer. Then
+ * @waiter, unless it is NULL, waits for its turn and is woken.
  */
 int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 		 struct weft_waiter *waiter)
@@ -168,16 +138,7 @@ int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 	return pending > 0 ? 1 : pending;
 }
 
-/**
- * weft_rq_leave() - end a wait
- * @rq: the queue
- * @waiter: waiting or not
- *
- * When this returns, nobody uses or wakes @waiter any more. A receive that it was
- * promised is the next one's.
- *
- * Context: any.
- */
+/* Ends a wait. Nobody uses @waiter afterwards; a receive promised to it is promised to the next. */
 void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	unsigned long flags;
@@ -188,14 +149,7 @@ void weft_rq_leave(struct weft_rq *rq, struct weft_waiter *waiter)
 	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
-/**
- * weft_rq_moved() - has a waiter come closer to its turn?
- * @rq: the queue
- * @waiter: waiting
- *
- * Context: any.
- * Return: true if a receive was taken since the wait began, or since this last returned true.
- */
+/* Was a receive taken since the wait began, or since this last returned true? */
 bool weft_rq_moved(struct weft_rq *rq, struct weft_waiter *waiter)
 {
 	unsigned long flags;
@@ -208,15 +162,9 @@ bool weft_rq_moved(struct weft_rq *rq, struct weft_waiter *waiter)
 	return moved;
 }
 
-/**
- * weft_rq_wake() - promise what was posted to those that wait
- * @rq: the queue
- *
- * As many are woken as there are receives, those first that have waited longest. A doorbell without
- * a post wakes nobody. A shared queue may have thousands that wait, so others get the lock in
- * between: with interrupts off for as long as that takes, a process could stop a processor.
- *
- * Context: any.
+/*
+ * Promises posted receives to waiters, the longest wait first. Others get the lock in between,
+ * because thousands may wait for a shared queue: a process could keep interrupts off for so long.
  */
 void weft_rq_wake(struct weft_rq *rq)
 {

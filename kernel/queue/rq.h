@@ -25,13 +25,11 @@ struct weft_recv {
 };
 
 /**
- * struct weft_waiter - a queue pair that waits for a receive
+ * struct weft_waiter - a queue pair that waits for a receive, under the queue's lock
  * @entry: in the queue's list while it waits for a post
  * @promised: it has waited, and a receive that was posted is kept for it
  * @head: the queue's index when its wait began, or weft_rq_moved() last returned true
- * @wake: called with the queue's lock when a receive is promised
- *
- * Under the queue's lock, but for @wake.
+ * @wake: called under the queue's lock when a receive is promised; never changes
  */
 struct weft_waiter {
 	struct list_head entry;
@@ -42,14 +40,12 @@ struct weft_waiter {
 
 /**
  * struct weft_rq - receives that were posted and not yet taken
- * @lock: protects all fields, and for a kernel consumer the producer's end of the ring
- *	as well. Any context; inside the socket lock; only what weft_llp_resume() takes is
- *	inside it
+ * @lock: protects the rest, and a kernel consumer's producer index. Any context. Inside the
+ *	socket lock; inside it come only the locks of weft_llp_resume()
  * @ring: the entries
  * @max_sge: SGEs that an entry has room for
- * @promised: how many receives are kept for those that were woken
- * @waiting: the struct weft_waiter that found no receive, in this order. A post wakes the first.
- *	Each leaves the queue before its queue pair is freed
+ * @promised: how many receives are kept for woken waiters
+ * @waiting: struct weft_waiter, oldest first; each leaves before its queue pair is freed
  */
 struct weft_rq {
 	spinlock_t lock; /* of all below */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Shared receive queues: their life, and what they tell their owner. */
+/* Shared receive queues: their life, and their events. */
 #include <rdma/uverbs_ioctl.h>
 
 #include "base/limit.h"
@@ -18,16 +18,7 @@ static void srq_event(struct weft_srq *srq, int type)
 		srq->ib.event_handler(&event, srq->ib.srq_context);
 }
 
-/**
- * weft_srq_taken() - raise the events that taking a receive calls for
- * @srq: the queue
- * @taken: the result of weft_rq_take()
- *
- * Reaching the limit raises one event each time the limit is set. A ring that makes no
- * sense raises one event, and only one.
- *
- * Context: any.
- */
+/* Raises one event for each limit that was set, and one ever for a ring that makes no sense. */
 void weft_srq_taken(struct weft_srq *srq, int taken)
 {
 	unsigned long flags;
@@ -51,16 +42,6 @@ void weft_srq_taken(struct weft_srq *srq, int taken)
 		srq_event(srq, event);
 }
 
-/**
- * weft_create_srq() - create a shared receive queue
- * @ib: allocated by the core
- * @attr: what is wanted; its capacities become what is granted
- * @udata: the user's request, or NULL
- *
- * Context: process, may sleep.
- * Return: 0; -EOPNOTSUPP for a type that iWARP does not have; -EINVAL for a
- * capacity of zero or past the device's limit; -ENOMEM.
- */
 int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr,
 		    struct ib_udata *udata)
 {
@@ -98,20 +79,9 @@ drop:
 	return ret;
 }
 
-/**
- * weft_modify_srq() - set the limit
- * @ib: the queue
- * @attr: the new value
- * @mask: IB_SRQ_LIMIT
- * @udata: unused
- *
- * The limit is checked when a receive is taken, as in rxe. So a program may set it before
- * its first post, and a limit that is above the number of receives raises its event when
- * the next one is taken.
- *
- * Context: process.
- * Return: 0; -EINVAL for a limit past the capacity; -EOPNOTSUPP for a change
- * of the capacity (the device does not say that it can).
+/*
+ * The limit is checked when a receive is taken, as in rxe. So a program may set it before its first
+ * post, and a limit above the number of receives raises its event when the next one is taken.
  */
 int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 		    enum ib_srq_attr_mask mask, struct ib_udata *udata)
@@ -130,7 +100,7 @@ int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 	return 0;
 }
 
-/* Returns the capacities and the limit, which is 0 again after it was reached. Returns 0. */
+/* The limit is 0 again after it was reached. */
 int weft_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 {
 	struct weft_srq *srq = to_weft_srq(ib);
@@ -141,7 +111,6 @@ int weft_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 	return 0;
 }
 
-/* Ends a shared receive queue; no queue pair uses it any more. */
 int weft_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
 	weft_ring_destroy(&to_weft_srq(ib)->rq.ring);

@@ -9,10 +9,9 @@
 
 /**
  * struct weft_srq - a receive queue that queue pairs share
- * @ib: what the RDMA core sees; it allocates and frees the whole, after the
- *	last queue pair on it is gone
+ * @ib: the core's view; the core frees the whole after the last queue pair on it
  * @rq: the receives
- * @limit: raise an event when fewer receives are left than this; 0: never. Under rq.lock
+ * @limit: raise an event below this number of receives; 0: never. Under rq.lock
  * @broken: the user's index made no sense, and an event said so. Under rq.lock
  */
 struct weft_srq {
@@ -29,7 +28,6 @@ static inline struct weft_srq *to_weft_srq(struct ib_srq *ib)
 
 void weft_srq_taken(struct weft_srq *srq, int taken);
 
-/* Verbs. */
 int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr,
 		    struct ib_udata *udata);
 int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A streak tells whether the poster is in the middle of many requests, or about to wait for
- * an answer.
- *
- * A poster that waits for the answer wants its request sent at once, so its own thread
- * sends it. In a streak a worker sends: the poster continues to post without entering the
- * kernel, so that trains are longer and the receiver is woken less often. The streak
- * belongs to the completion queue of sends, since one thread often posts to several queue
- * pairs that share it. Each message received halves the count. So questions and answers stay below
- * WEFT_STREAK, and a stream that gets a credit now and then does not.
+ * Is the poster about to wait for an answer, or in the middle of many requests (a streak)? If it
+ * will wait, its own thread sends at once. In a streak a worker sends: the poster posts on without
+ * entering the kernel, trains are longer, and the receiver is woken less often. The streak belongs
+ * to the CQ of sends, because one thread often posts to several queue pairs that share the CQ. Each
+ * received message halves the count, so that questions and answers stay below WEFT_STREAK, but a
+ * stream that gets a credit now and then does not.
  */
 #ifndef WEFT_STREAK_H
 #define WEFT_STREAK_H
@@ -21,11 +18,9 @@
 #include "base/policy.h"
 
 /**
- * struct weft_streak - requests in a row
+ * struct weft_streak - requests in a row: a hint, accessed without a lock
  * @length: how many
  * @last: when the last of them was taken, in jiffies
- *
- * A hint, read and written without a lock. Any context.
  */
 struct weft_streak {
 	u32 length;
@@ -37,14 +32,13 @@ static inline bool weft_streak_paused(const struct weft_streak *s)
 	return time_after(jiffies, READ_ONCE(s->last) + WEFT_STREAK_PAUSE);
 }
 
-/* Returns true if the poster is likely to post more at once. */
+/* Is the poster likely to post more soon? */
 static inline bool weft_streak_goes_on(const struct weft_streak *s)
 {
 	return weft_rule(WEFT_RULE_STREAK) && READ_ONCE(s->length) >= WEFT_STREAK &&
 	       !weft_streak_paused(s);
 }
 
-/* Counts a request that was taken to be sent. */
 static inline void weft_streak_sent(struct weft_streak *s)
 {
 	u32 length = weft_streak_paused(s) ? 0 : READ_ONCE(s->length);
@@ -53,7 +47,6 @@ static inline void weft_streak_sent(struct weft_streak *s)
 	WRITE_ONCE(s->length, min(length + 1, WEFT_STREAK_MAX));
 }
 
-/* Halves the count, since a message was received. */
 static inline void weft_streak_received(struct weft_streak *s)
 {
 	u32 length = READ_ONCE(s->length);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On which processor a consumer is called. Where packets are steered (RFS), completion vector N is
- * processor N, as a card has an interrupt for each. A consumer in the kernel that has a queue for
- * each processor, as NVMe has, is then called where it asked.
- *
- * Where packets are not steered, a consumer is called wherever they come: an interrupt of
- * another processor for each call costs more than it gives. Users' queues are not concerned:
- * their consumer is woken, and the scheduler knows where.
+ * Where packets are steered (RFS), completion vector N is CPU N: a kernel consumer with a queue for
+ * each CPU (NVMe) is called where it asked. Elsewhere a consumer is called where packets arrive,
+ * because an IPI for each call costs more than it gives. The scheduler places users' consumers.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -19,17 +15,16 @@
 #include "queue/cq.h"
 #include "queue/vector.h"
 
-/* Returns true if the consumer polls in that context. A user's queue has none, which reads as 0. */
+/* Does the consumer poll in @ctx? A user's queue has no poll_ctx, which reads as 0. */
 static bool vector_polls_in(const struct weft_cq *cq, enum ib_poll_context ctx)
 {
 	return !cq->ib.uobject && cq->ib.poll_ctx == ctx;
 }
 
 /*
- * Returns true if the vector of a queue counts: packets are steered, and the RDMA core works for
- * the consumer on the processor that it is called on. With adaptive moderation it does not count,
- * because the core frees the state of that before it asks us to end the queue, and a late call
- * would have the core's work use it.
+ * Are packets steered, and does the core poll for the consumer on the CPU of the call? Adaptive
+ * moderation (dim) rules the vector out, because the core frees the dim state before it destroys
+ * the queue, and the core's work would use that state after a late call.
  */
 static bool vector_counts(const struct weft_cq *cq)
 {
@@ -39,8 +34,8 @@ static bool vector_counts(const struct weft_cq *cq)
 }
 
 /*
- * Calls the consumer's handler. One that polls in a softirq raises it, and runs when softirqs are
- * allowed again: raised by a process that allows them, it would first wake a thread.
+ * The handler of a consumer that polls in softirq raises it. Softirqs are off meanwhile, because a
+ * raise by a process with softirqs on would first wake a thread.
  */
 static void vector_call_here(struct weft_cq *cq)
 {
@@ -64,20 +59,12 @@ static void vector_called(void *info)
 	atomic_dec_return_release(&cq->calls); /* the queue may be gone now */
 }
 
-/* Prepares a new queue. */
 void weft_vector_init(struct weft_cq *cq)
 {
 	INIT_CSD(&cq->call, vector_called, cq);
 }
 
-/**
- * weft_vector_call() - call a queue's consumer, on the processor of its vector if that counts
- * @cq: the queue
- *
- * A processor that is off is not waited for: the consumer is called on this one.
- *
- * Context: any, without the queue's lock.
- */
+/* Not under the queue's lock. If the vector's CPU is offline, calls the consumer on this CPU. */
 void weft_vector_call(struct weft_cq *cq)
 {
 	int cpu = cq->ib.comp_vector;
@@ -96,18 +83,13 @@ void weft_vector_call(struct weft_cq *cq)
 		vector_called(cq);
 }
 
-/**
- * weft_vector_end() - wait until no call is under way
- * @cq: the queue, to which nothing is added any more
- *
- * The RDMA core cancels the work of its consumer before it asks us. A call that came in
- * between has queued that again, and would be made in freed memory.
- *
- * Context: process, may sleep.
+/*
+ * Waits for calls to a queue to which nothing is added any more. The core cancels its work item
+ * earlier: if a call has queued the item again, the item would run in freed memory.
  */
 void weft_vector_end(struct weft_cq *cq)
 {
-	/* A call is an interrupt's time away. */
+	/* A short wait: a call is an interrupt's time away. */
 	while (atomic_read_acquire(&cq->calls))
 		cond_resched();
 	if (vector_polls_in(cq, IB_POLL_WORKQUEUE))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* On which processor a consumer is called: completion vectors. */
+/* Completion vectors: the CPU on which a consumer is called. */
 #ifndef WEFT_VECTOR_H
 #define WEFT_VECTOR_H
 

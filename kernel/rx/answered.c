@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Our reads and atomics as they are answered, oldest first.
- *
- * Everything here runs with the socket lock held and does not sleep.
- */
+/* Answers to our reads and atomics, oldest first. */
 #include "memory/mr.h"
 #include "pair/qp.h"
 #include "rx/place.h"
 #include "rx/rx.h"
 
-/**
- * weft_rx_aim_at_read() - place the next payload into the memory of a read of ours
- * @rx: the receive side
- * @read: the oldest read of ours
- *
- * Context: any, socket lock held; does not sleep.
- */
+/* Directs the next payload to the memory of @read, our oldest. */
 void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
 {
 	weft_rx_assert_locked(rx);
@@ -34,15 +24,7 @@ enum weft_rx_verdict weft_rx_read_failed(struct weft_rx *rx)
 	return WEFT_RX_BAD;
 }
 
-/**
- * weft_rx_read_done() - the oldest request of ours has its whole answer
- * @rx: the receive side
- * @reads: the requests of ours
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK if requests are to be completed; WEFT_RX_BAD if the read names a key
- * that may not be invalidated.
- */
+/* Our oldest request has its whole answer. WEFT_RX_BAD: its key may not be invalidated. */
 enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *reads)
 {
 	const struct weft_read *read = rx->place.read;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomics as they arrive: the peer's requests, checked and queued for the
- * transmit side, which does them when their turn to be answered comes; and the
- * answers to ours.
- *
- * Everything here runs with the socket lock held and does not sleep.
+ * Atomics: the peer's requests are checked and queued for the transmit side, which executes each
+ * when it answers; the answers to ours are placed.
  */
 #include <linux/build_bug.h>
 
@@ -23,14 +20,7 @@ static enum weft_rx_verdict rx_refuse_operation(struct weft_rx *rx, u8 code)
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, code);
 }
 
-/**
- * weft_rx_deliver_atomic_request() - an atomic request of the peer has come
- * @rx: the receive side; number and length of the request are good
- * @answers: the list of the peer's requests, to which it is added
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK, or WEFT_RX_BAD if it was refused.
- */
+/* Checks and queues a request, whose MSN and length are good. */
 enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
 						    struct weft_answers *answers)
 {
@@ -60,14 +50,6 @@ enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
 	return WEFT_RX_OK;
 }
 
-/**
- * weft_rx_begin_atomic_response() - may this answer to an atomic come?
- * @rx: the receive side; it holds the decoded header
- * @reads: the requests of ours
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK, or WEFT_RX_BAD if it was refused.
- */
 enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
 						   const struct weft_reads *reads)
 {
@@ -82,7 +64,7 @@ enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
 	else if (rx->seg.ddp.msn != rx->atomic_msn)
 		code = WEFT_DU_MSN_RANGE;
 	else if (!read || !read->atomic)
-		code = WEFT_DU_NO_BUFFER; /* it is not the turn of one */
+		code = WEFT_DU_NO_BUFFER; /* our oldest request is no atomic */
 	else if (rx->seg.payload_len != WEFT_ATOMIC_RESP_LEN)
 		code = WEFT_DU_TOO_LONG;
 	else
@@ -90,13 +72,9 @@ enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
-/**
- * weft_rx_place_atomic_response() - place the answer to our oldest request
- * @rx: the receive side; that request is an atomic, and all of its answer is here
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK; WEFT_RX_BAD if it answers another request, or if the memory for the
- * value was invalidated or deregistered.
+/*
+ * Places the answer to our oldest request, an atomic. Returns WEFT_RX_BAD if it answers another
+ * request, or if the memory for the value was invalidated or deregistered.
  */
 enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx)
 {

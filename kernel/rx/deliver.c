@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Delivery: what a message does once all of it is placed, by operation. Nothing is
- * placed here; place.c does that.
- *
- * Everything here runs with the socket lock held and does not sleep.
- */
+/* Delivery, by operation: the effect of a message whose segments are all placed (place.c). */
 #include "base/trace.h"
 #include "base/weft.h"
 #include "memory/mr.h"
@@ -34,7 +29,7 @@ static noinline enum weft_rx_verdict rx_deliver_read_request(struct weft_rx *rx,
 	return WEFT_RX_OK;
 }
 
-/* Ends the connection as the peer asks, and fails the request of ours that it blames. */
+/* Ends the connection as the peer asks, and fails the request of ours that the Terminate blames. */
 static noinline enum weft_rx_verdict rx_deliver_terminate(struct weft_rx *rx,
 							  const struct weft_reads *reads)
 {
@@ -67,7 +62,6 @@ static enum weft_rx_verdict rx_refuse_invalidate(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }
 
-/* Returns true if a message names a key of ours to be invalidated. */
 static bool rx_invalidates(const struct weft_inbound *m)
 {
 	return m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV;
@@ -94,17 +88,16 @@ static enum weft_rx_verdict rx_deliver_sends(struct weft_rx *rx)
 	return verdict;
 }
 
-/* Completes a request of ours that the peer has answered, if that went well. */
 static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict verdict)
 {
 	if (verdict != WEFT_RX_OK)
 		return verdict;
 	weft_qp_complete_sends(qp);
 	/*
-	 * A fence, or another read, may have waited for this one. The barrier is between the
-	 * end of this one and the look at the ring, for the transmit side looks at the ring
-	 * first, and then at the reads: one of the two sees what the other did. It has acquire
-	 * alone between the two, which does not do on POWER; see base/compat.h.
+	 * A fence or another read may wait for this read. Pairs with tx_take_request(), which reads
+	 * the ring, then the reads, with acquire: either the transmit side sees that this read has
+	 * ended, or this side sees the request in the ring. POWER needs more than acquire; see
+	 * base/compat.h.
 	 */
 	smp_mb();
 	if (weft_ring_pending(&qp->sq))
@@ -112,15 +105,7 @@ static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict
 	return WEFT_RX_OK;
 }
 
-/**
- * weft_rx_deliver() - the last segment of a message has been placed
- * @qp: the queue pair; its rx holds that segment
- *
- * Delivers the message.
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK, or WEFT_RX_BAD if nothing more may be read.
- */
+/* The last segment of a message is placed: delivers the message. */
 enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 {
 	enum weft_rx_verdict verdict;
@@ -131,7 +116,7 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 	weft_streak_received(&qp->scq->streak);
 	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
-		/* There is nobody to be told. */
+		/* A Write makes no completion here. */
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_WRITE_REQUESTS, 1);
 		return WEFT_RX_OK;
 	case WEFT_RDMAP_READ_RESP:
@@ -152,7 +137,7 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 	default:
 		return rx_deliver_sends(rx);
 	}
-	/* The worker answers a request of the peer, if it was taken. */
+	/* The worker answers the peer's request. */
 	if (verdict == WEFT_RX_OK)
 		weft_qp_kick(qp);
 	return verdict;

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Segments that come before their turn, from a lower layer that is not ordered: their payload
- * is placed at once, as RFC 5041 allows, so that it need not be kept.
- *
- * Nothing else is done with such a segment here, and nothing it says is believed for longer than
- * that: when its turn has come it is looked at as if it had just come, but for its payload. So a
- * wrong one ends the connection then, and is refused here without a word.
- *
- * Everything here runs with the socket lock held and does not sleep.
+ * Segments that come before their turn, from an unordered lower layer. Their payload is placed at
+ * once, as RFC 5041 allows, so that it need not be kept. All checks run again when the segment's
+ * turn comes, so an invalid one is skipped here and ends the connection then.
  */
 #include "base/weft.h"
 #include "llp/arrivals.h"
@@ -17,16 +12,11 @@
 #include "rx/place.h"
 #include "rx/rx.h"
 
-/**
- * struct early - a segment before its turn
- * @ddp: its header
- * @payload: its payload
- * @len: bytes of that, not 0
- */
+/* A segment before its turn. */
 struct early {
 	struct weft_ddp_hdr ddp;
 	const u8 *payload;
-	u32 len;
+	u32 len;	/* bytes of @payload, not 0 */
 };
 
 static bool early_write(struct weft_rx *rx, const struct early *seg)
@@ -38,7 +28,7 @@ static bool early_write(struct weft_rx *rx, const struct early *seg)
 	return weft_rx_try(rx, seg->payload, seg->len);
 }
 
-/* A part of an answer: to which of our reads, it says itself. */
+/* Places a part of an answer, whose STag names our read. */
 static bool early_response(struct weft_rx *rx, const struct weft_reads *reads,
 			   const struct early *seg)
 {
@@ -53,9 +43,8 @@ static bool early_response(struct weft_rx *rx, const struct weft_reads *reads,
 }
 
 /*
- * Sees that a message in the window has a receive, and those before it, for receives are taken
- * in the order of messages. Of a shared queue only the next message gets one. Returns the
- * message, or NULL.
+ * Takes receives for a message in the window and for those before it, because receives are taken in
+ * the order of messages. Of a shared queue only the next message gets one. Returns NULL if none.
  */
 static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 {
@@ -65,15 +54,15 @@ static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 
 	if (msn - w->next >= w->size || rx->stalled)
 		return NULL;
-	/* Others would miss the receives that this peer keeps for as long as it likes. */
+	/* Other queue pairs would miss the receives that this peer can keep for ever. */
 	if (rx->srq && msn != w->next)
 		return NULL;
-	/* The owner of the receives may be told below. */
+	/* weft_srq_taken() may call the owner of the receives. */
 	weft_access_yield(&rx->place.access);
 	for (i = w->next;; i++) {
 		m = weft_window_at(w, i);
 		if (!m->recv.active) {
-			/* If none is posted, or the ring makes no sense, its turn will tell. */
+			/* No receive, or an invalid ring: the message's turn will tell. */
 			if (weft_rq_take(rx->rq, &m->recv, NULL) <= 0)
 				return NULL;
 			if (rx->srq)
@@ -91,13 +80,13 @@ static bool early_send(struct weft_rx *rx, const struct early *seg)
 
 	if (!m)
 		return false;
-	/* What the list has no room for is not placed. */
+	/* Payload beyond the list's room is not placed. */
 	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd, IB_ACCESS_LOCAL_WRITE,
 		    m->recv.sge, m->recv.num_sge, seg->ddp.mo);
 	return weft_rx_try(rx, seg->payload, seg->len);
 }
 
-/* Places the payload, if the operation is one of those that carry programs' bytes. */
+/* Places the payload of an operation that carries a program's bytes. */
 static bool early_place(struct weft_rx *rx, const struct weft_reads *reads, const struct early *seg)
 {
 	switch (seg->ddp.opcode) {
@@ -113,18 +102,11 @@ static bool early_place(struct weft_rx *rx, const struct weft_reads *reads, cons
 	case WEFT_RDMAP_SEND_SE_IMM:
 		return early_send(rx, seg);
 	default:
-		return false; /* a few bytes, which mean something in their turn only */
+		return false; /* small messages, which have a meaning only in their turn */
 	}
 }
 
-/**
- * weft_rx_place_early() - place the payload of a segment before its turn
- * @ctx: the queue pair
- * @arrival: the segment
- *
- * Context: any, socket lock held; does not sleep.
- * Return: true if all of the payload is placed.
- */
+/* Places the payload of a segment before its turn. Returns true if all of it is placed. */
 bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival)
 {
 	struct weft_qp *qp = ctx;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The bytes of payload, to where place.c said that they go.
- *
- * Everything here runs with the socket lock held and does not sleep.
- */
+/* Copies payload to the place that place.c chose. */
 #include <linux/string.h>
 
 #include "base/weft.h"
@@ -12,7 +8,7 @@
 #include "rx/place.h"
 #include "rx/rx.h"
 
-/* Ends the connection, since the memory for the payload may not be written any more. */
+/* Ends the connection, because the memory for the payload may not be written any more. */
 static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
 					    enum weft_key_error err)
 {
@@ -29,9 +25,8 @@ static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
 }
 
 /*
- * Writes bytes where the placement points, which goes on behind them; not for TO_BYTES. Each
- * piece is checked against its region as it is now, since an earlier check says nothing about
- * the region after an invalidation. Returns WEFT_KEY_OK, or why not all were written.
+ * Writes bytes at the placement and advances it; not for TO_BYTES. Each piece is checked against
+ * its region again, because an earlier check says nothing after an invalidation.
  */
 static __always_inline enum weft_key_error rx_put(struct weft_rx *rx, const u8 *from, u32 len)
 {
@@ -64,15 +59,7 @@ static __always_inline enum weft_key_error rx_put(struct weft_rx *rx, const u8 *
 	return WEFT_KEY_OK;
 }
 
-/**
- * weft_rx_place() - place the next bytes of an FPDU's payload
- * @rx: the receive side; weft_rx_begin() said OK
- * @from: the bytes
- * @len: how many; no more than the payload has left
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK, or WEFT_RX_BAD if the connection ends.
- */
+/* Places the next @len bytes of a payload, no more than are left of it, after weft_rx_begin(). */
 enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 {
 	struct weft_placement *p = &rx->place;
@@ -88,29 +75,16 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 	return likely(!err) ? WEFT_RX_OK : rx_place_failed(rx, err);
 }
 
-/**
- * weft_rx_try() - place a payload that nothing depends on yet
- * @rx: the receive side, aimed by weft_rx_aim()
- * @from: the payload
- * @len: its bytes
- *
- * Context: any, socket lock held; does not sleep.
- * Return: true if all of it is placed.
- */
+/* Places an early payload, after weft_rx_aim(). Returns true if all of it is placed. */
 bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len)
 {
 	weft_rx_assert_locked(rx);
 	return rx_put(rx, from, len) == WEFT_KEY_OK;
 }
 
-/**
- * weft_rx_row_room() - how much may follow behind the payload placed last?
- * @rx: the receive side; an FPDU with payload has ended, and its message has not
- * @to: result: where the next byte of the message goes in the region that is held
- *
- * Context: any, socket lock held; does not sleep.
- * Return: how many bytes may be placed there without another check; 0 if each FPDU has to
- * be looked at.
+/*
+ * Returns how many payload bytes may follow the last FPDU without another check, and in @to their
+ * address in the held region; 0 if each FPDU has to be looked at.
  */
 u64 weft_rx_row_room(struct weft_rx *rx, u64 *to)
 {
@@ -134,13 +108,7 @@ u64 weft_rx_row_room(struct weft_rx *rx, u64 *to)
 	return min_t(u64, room, weft_access_room(&p->access, *to));
 }
 
-/**
- * weft_rx_row_end() - account for a row of FPDUs that were placed
- * @rx: the receive side; weft_rx_row_room() said that there was room
- * @fpdus: how many, with the payload length of the one before; their CRCs, if any, are good
- *
- * Context: any, socket lock held; does not sleep.
- */
+/* Accounts for @fpdus placed FPDUs as long as the one before, after weft_rx_row_room(). */
 void weft_rx_row_end(struct weft_rx *rx, u32 fpdus)
 {
 	u32 len = fpdus * rx->seg.payload_len;

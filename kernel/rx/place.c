@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Placement, by operation: where the payload of a segment goes, and what is known of its
- * message when it is there. Nothing is completed here; deliver.c does that.
- *
- * Everything here runs with the socket lock held and does not sleep.
- */
+/* Placement, by operation: where a segment's payload goes, and how far its message has come. */
 #include "base/weft.h"
 #include "memory/mr.h"
 #include "pair/qp.h"
@@ -62,9 +57,8 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 	if (code)
 		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 	/*
-	 * The first frame of an initiator may be an empty SEND that means only
-	 * "ready"; it takes no receive (RFC 6581, 5). A SEND with an event, a key or
-	 * data is a message, and takes one.
+	 * The first frame of an initiator may be an empty SEND that means only "ready"; it takes no
+	 * receive (RFC 6581, 5). A SEND with an event, a key or data takes one.
 	 */
 	if (rx->first && rx->empty_first && !rx->seg.payload_len && rx->seg.ddp.last &&
 	    rx->seg.ddp.opcode == WEFT_RDMAP_SEND)
@@ -104,7 +98,7 @@ static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
-/* Begins a Terminate, which is a single FPDU and the only one with its queue number. */
+/* A Terminate is a single FPDU and the only one with its queue number. */
 static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
 {
 	weft_rx_aim_at_bytes(rx);
@@ -112,15 +106,14 @@ static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
 	    rx->seg.payload_len <= sizeof(rx->place.bytes))
 		return WEFT_RX_OK;
 	/*
-	 * A malformed Terminate ends the connection as well, but its reason is not read. It
-	 * is not answered by another, or two ends could send Terminates for ever
-	 * (RFC 5040, 4.8).
+	 * A malformed Terminate ends the connection as well, but its reason is not read. No
+	 * Terminate answers it, because two ends could send Terminates for ever (RFC 5040, 4.8).
 	 */
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_TERMINATES, 1);
 	return weft_rx_break(rx);
 }
 
-/* Begins a read or atomic request, which is a single FPDU of a known size. */
+/* A read or atomic request is a single FPDU of a known size. */
 static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
 					   const struct weft_answers *answers)
 {
@@ -142,13 +135,9 @@ static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 }
 
-/**
- * weft_rx_begin() - an FPDU's header is here: may its payload come?
- * @qp: the queue pair; its rx holds the decoded header
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK: place the payload. WEFT_RX_WAIT: nothing was changed, but a receive may be
- * taken; ask again when one was posted, or lent memory is back. WEFT_RX_BAD: the connection ends.
+/*
+ * Checks a segment by its decoded header, and directs its payload. On WEFT_RX_WAIT nothing was
+ * changed; the caller repeats the call when a receive was posted.
  */
 enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 {
@@ -180,7 +169,7 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 	}
 }
 
-/* A segment of a SEND is placed. With the last of them, the message says what it is. */
+/* Counts a placed segment of a SEND. The last one brings the message's opcode. */
 static void rx_placed_send(struct weft_rx *rx)
 {
 	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
@@ -192,15 +181,7 @@ static void rx_placed_send(struct weft_rx *rx)
 		weft_inbound_end(m, rx->seg.payload_len, ddp->opcode, ddp->inv_stag | ddp->imm);
 }
 
-/**
- * weft_rx_placed() - a segment has ended, its payload is placed, and its CRC, if any, is good
- * @rx: the receive side
- *
- * Notes how far its message has come.
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_OK, or WEFT_RX_BAD if the connection ends.
- */
+/* A segment is placed, and its CRC, if any, is good: notes how far its message has come. */
 enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
@@ -214,12 +195,12 @@ enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 	case WEFT_RDMAP_READ_REQ:
 	case WEFT_RDMAP_ATOMIC_REQ:
 	case WEFT_RDMAP_TERMINATE:
-		return WEFT_RX_OK; /* its bytes are here, and are all of it */
+		return WEFT_RX_OK; /* a single FPDU, now complete */
 	case WEFT_RDMAP_ATOMIC_RESP:
 		return weft_rx_place_atomic_response(rx);
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
-		/* The completion tells the length of the Write before it. */
+		/* The completion reports the length of the Write before it. */
 		weft_inbound_end(weft_rx_inbound(rx), rx->written.len, rx->seg.ddp.opcode,
 				 weft_get_be32(rx->place.bytes));
 		return WEFT_RX_OK;

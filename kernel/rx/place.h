@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of this room share: the meaning, placement and completion of segments. */
+/*
+ * Shared by the files of rx/. All functions but weft_rx_flush_receives() run under the lock of
+ * weft_qp_assert_locked(), in softirq too, and do not sleep.
+ */
 #ifndef WEFT_RX_PLACE_H
 #define WEFT_RX_PLACE_H
 
@@ -14,7 +17,7 @@ struct weft_arrival;
 struct weft_read;
 struct weft_reads;
 
-/* segment.c: what comes, one segment after the other */
+/* segment.c: segments as they come */
 void weft_rx_read(struct weft_qp *qp);
 
 /* early.c: segments that come before their turn */
@@ -52,7 +55,7 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbou
 void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor);
 void weft_rx_flush_receives(struct weft_qp *qp);
 
-/* refuse.c: what ends the connection */
+/* refuse.c: the end of the connection */
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code);
 void weft_rx_refuse_now(struct weft_rx *rx, u8 layer, u8 etype, u8 code);
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error err);
@@ -61,14 +64,9 @@ enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx);
 void weft_rx_fail(struct weft_qp *qp);
 
-/**
- * weft_rx_let_go() - let the region go that is held from piece to piece
- * @rx: the receive side
- *
- * Called before a packet is left, so that a deregistration waits for the bytes of one packet at
- * most. A region with a lock is given up earlier: see weft_access_yield().
- *
- * Context: any, socket lock held; does not sleep.
+/*
+ * Gives up the region that is held from piece to piece. Called at the end of each packet, so that a
+ * deregistration waits for the bytes of one packet at most; but see weft_access_yield().
  */
 static inline void weft_rx_let_go(struct weft_rx *rx)
 {
@@ -76,20 +74,19 @@ static inline void weft_rx_let_go(struct weft_rx *rx)
 	weft_access_end(&rx->place.access);
 }
 
-/* The message that the segment under way is a part of, one of those that take receives. */
+/* The message of the segment under way, if it takes a receive. */
 static inline struct weft_inbound *weft_rx_inbound(struct weft_rx *rx)
 {
 	return weft_window_at(&rx->sends, rx->seg.ddp.msn);
 }
 
-/* Aims at the place for small messages. */
 static inline void weft_rx_aim_at_bytes(struct weft_rx *rx)
 {
 	rx->place.target = WEFT_RX_TO_BYTES;
 	rx->place.have = 0;
 }
 
-/* Aims at a place in a list of SGEs, @at bytes from its start. */
+/* Directs payload to a list of SGEs, @at bytes from its start. */
 static inline void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,
 			       const struct weft_sge *sge, u32 num_sge, u32 at)
 {

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The receive that a message takes, and its completion.
- *
- * Everything here runs with the socket lock held and does not sleep.
- */
+/* The receive that a message takes, and its completion. */
 #include <linux/sched.h>
 #include <linux/string.h>
 
@@ -15,9 +11,8 @@
 #include "rx/rx.h"
 
 /*
- * Takes the next receive, for a message. If none is posted, the next post wakes the reader,
- * and a timer limits the wait. Returns WEFT_RX_OK, WEFT_RX_WAIT without a receive, or
- * WEFT_RX_BAD if the ring makes no sense.
+ * Takes the next receive for a message. If none is posted, returns WEFT_RX_WAIT: the next post
+ * wakes the reader, and a timer limits the wait. Returns WEFT_RX_BAD if the ring is invalid.
  */
 enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound *m)
 {
@@ -45,7 +40,7 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound 
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
-/* Fills in the parts of a completion that depend on the message: kind, key, data. */
+/* Fills in the parts of a completion that depend on the opcode. */
 static void rx_describe(const struct weft_inbound *m, struct weft_completion *wc)
 {
 	switch (m->opcode) {
@@ -74,10 +69,7 @@ static void rx_describe(const struct weft_inbound *m, struct weft_completion *wc
 	}
 }
 
-/*
- * Completes the receive of a message, or one that none came for. Returns WEFT_RX_OK, or
- * WEFT_RX_BAD if the completion queue is full.
- */
+/* Completes a receive, even one without a message. Returns WEFT_RX_BAD if the CQ is full. */
 enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbound *m, u8 status,
 					   u32 vendor)
 {
@@ -100,24 +92,14 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbou
 	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_refuse_local(rx);
 }
 
-/*
- * Completes the receive of the message under way in error, since that cannot be placed there. The
- * queue pair has failed for it: see weft_rx_refuse_now().
- */
+/* Completes the receive of the message under way in error, after weft_rx_refuse_now(). */
 void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor)
 {
 	weft_rx_assert_locked(rx);
 	weft_rx_complete_recv(rx, weft_rx_inbound(rx), status, vendor);
 }
 
-/**
- * weft_rx_flush_receives() - complete the queue pair's receives in error
- * @qp: a queue pair in ERR without a stream
- *
- * The receives of a shared queue stay there, for other queue pairs.
- *
- * Context: process; the caller holds tx.lock. May sleep.
- */
+/* Completes all receives in error, but leaves those of a shared queue there. May sleep. */
 void weft_rx_flush_receives(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Mistakes of the peer: each is answered by a Terminate, and ends this connection and
- * nothing else.
- *
- * Everything here runs with the socket lock held and does not sleep.
- */
+/* Mistakes of the peer: each is answered by a Terminate, and ends only this connection. */
 #include <linux/string.h>
 
 #include "base/weft.h"
@@ -23,18 +18,9 @@ static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure 
 	return WEFT_RX_BAD;
 }
 
-/**
- * weft_rx_refuse() - end the connection because of what the peer sent
- * @rx: the receive side
- * @layer: enum weft_term_layer
- * @etype: error type of that layer
- * @code: error code of that type
- *
- * Nothing more is read, so that the last header stays until weft_rx_fail() sends it back
- * to the peer.
- *
- * Context: any, socket lock held; does not sleep.
- * Return: WEFT_RX_BAD.
+/*
+ * Ends the connection by a Terminate of @layer, @etype and @code. Nothing more is read, so that the
+ * last header stays until weft_rx_fail() sends it back to the peer. Returns WEFT_RX_BAD.
  */
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
 {
@@ -62,7 +48,7 @@ enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx)
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
-/* Refuses an access of the peer to a region, with the code for @err. */
+/* Refuses the peer's access to a region, with the code for @err. */
 enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error err)
 {
 	bool write = rx->seg.ddp.tagged;
@@ -91,7 +77,6 @@ enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error 
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }
 
-/* Ends the connection for an FPDU with a wrong CRC. */
 enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 {
 	weft_rx_assert_locked(rx);
@@ -100,7 +85,6 @@ enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 	return weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
 }
 
-/* Names the segment that is to blame, for the Terminate. */
 static void rx_blame(const struct weft_rx *rx, struct weft_blame *blame)
 {
 	bool request = rx->place.target == WEFT_RX_TO_BYTES &&
@@ -111,7 +95,6 @@ static void rx_blame(const struct weft_rx *rx, struct weft_blame *blame)
 		       request ? rx->place.bytes : NULL);
 }
 
-/* The owner's event for a failure that the peer learns by this Terminate. */
 static enum ib_event_type rx_event(const struct weft_term *term)
 {
 	if (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_PROTECTION)
@@ -121,12 +104,7 @@ static enum ib_event_type rx_event(const struct weft_term *term)
 	return IB_EVENT_QP_REQ_ERR;
 }
 
-/**
- * weft_rx_fail() - have the queue pair fail for what was received
- * @qp: the queue pair, whose receive side has a failure
- *
- * Context: any, socket lock held; does not sleep.
- */
+/* Fails the queue pair for the receive side's failure. */
 void weft_rx_fail(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
@@ -142,18 +120,10 @@ void weft_rx_fail(struct weft_qp *qp)
 	rx->failure = WEFT_RX_FINE;
 }
 
-/**
- * weft_rx_refuse_now() - end the connection at once because of what the peer sent
- * @rx: the receive side
- * @layer: as of weft_rx_refuse()
- * @etype: as there
- * @code: as there
- *
- * Called before a request or receive completes in error for the same reason. A program that
- * sees the completion may end its queue pair at once, and without a failure before, the peer would
- * not be told why.
- *
- * Context: any, socket lock held; does not sleep.
+/*
+ * As weft_rx_refuse(), but fails the queue pair at once. Called before a request or receive
+ * completes in error: a program that sees the completion may destroy its queue pair at once, and
+ * without an earlier failure the peer would get no Terminate.
  */
 void weft_rx_refuse_now(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The receive engine: when the stream is read, and what ends that. */
+/* The receive engine: when the stream is read, and when the reading ends. */
 #include "base/weft.h"
 #include "llp/llp.h"
 #include "mpa/framer.h"
@@ -7,10 +7,7 @@
 #include "rx/place.h"
 #include "rx/rx.h"
 
-/*
- * Adds the FPDUs and bytes received to the device's counters, once for all packets read.
- * @before: what the queue pair had counted until then
- */
+/* Adds the FPDUs and bytes since @before to the device's counters, once for all packets read. */
 static void rx_count(const struct weft_rx *rx, const struct weft_framer_counts *before)
 {
 	struct weft_counters __percpu *counters = rx->acc->dev->counters;
@@ -27,8 +24,8 @@ static void rx_count(const struct weft_rx *rx, const struct weft_framer_counts *
 }
 
 /*
- * Has the stream read again later, since there is no memory for an FPDU. A message that waited for
- * a receive begins its wait anew behind that.
+ * Out of memory for an FPDU: reads again later. The wait for a receive, which has the same timer,
+ * begins anew then.
  */
 static noinline void rx_starved(struct weft_rx *rx)
 {
@@ -44,14 +41,11 @@ static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 	return rx->framer.ahead ? weft_llp_ended(llp) : weft_llp_at_end(llp);
 }
 
-/*
- * Ends the connection if the message that waits for a receive had none in time. All that could be
- * read now has been read.
- */
+/* Ends the connection if the waiting message got no receive in time, after all bytes were read. */
 static noinline void rx_give_up(struct weft_rx *rx)
 {
 	WRITE_ONCE(rx->expired, false);
-	/* The wait may have ended, and a new one begun, since the timer ran. */
+	/* Since the timer ran, the wait may have ended, and a new one begun. */
 	if (!rx->stalled || rx->stopped || timer_pending(&rx->rnr))
 		return;
 	/* The receives of a shared queue went to others, whose turn was before. */
@@ -63,12 +57,7 @@ static noinline void rx_give_up(struct weft_rx *rx)
 	weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_NO_BUFFER);
 }
 
-/**
- * weft_rx_run() - read all that can be read now
- * @qp: a queue pair with a stream
- *
- * Context: softirq or process, socket lock held; does not sleep.
- */
+/* Reads all that can be read now. Softirq or process context. */
 void weft_rx_run(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
@@ -96,7 +85,10 @@ void weft_rx_run(struct weft_qp *qp)
 	rx_count(rx, &before);
 	if (!rx_at_end(rx, qp->llp))
 		return;
-	/* A reset is no orderly end, and is told otherwise, though what came before it is read. */
+	/*
+	 * A reset is no orderly end: the changed event reports the reset. All bytes before are
+	 * read.
+	 */
 	if (weft_llp_state(qp->llp) == WEFT_LLP_DEAD)
 		return;
 	if (!rx->stopped && weft_framer_amid(&rx->framer)) {
@@ -111,26 +103,21 @@ void weft_rx_run(struct weft_qp *qp)
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
-/**
- * weft_rx_readable() - the stream has bytes, or has ended
- * @qp: the queue pair
- *
- * Context: softirq or process, socket lock held; does not sleep.
- */
+/* The stream has bytes, or has ended. Softirq or process context. */
 void weft_rx_readable(struct weft_qp *qp)
 {
-	/* The stream is handed over before it starts here, and is read when it does. */
+	/* A call before weft_stream_start() is ignored, because the start resumes the stream. */
 	if (!READ_ONCE(qp->llp))
 		return;
 	weft_qp_assert_locked(qp);
-	/* While a message waits for a receive, so does all behind it. */
+	/* Head-of-line: all bytes behind a message that waits for a receive wait as well. */
 	if (!qp->rx.stalled || READ_ONCE(qp->rx.woken) || weft_qp_state(qp) == IB_QPS_ERR)
 		weft_rx_run(qp);
 }
 
 /*
- * Has the stream read again, by whoever gets its lock next. Any context; weft_rx_stop() waits for
- * the callers before the stream is closed.
+ * Has the next thread that gets the stream's lock read the stream. Any context; weft_rx_stop()
+ * waits for the callers before the stream is closed.
  */
 static void rx_resume(struct weft_qp *qp)
 {
@@ -141,13 +128,13 @@ static void rx_resume(struct weft_qp *qp)
 		weft_llp_resume(llp);
 }
 
-/* A receive was posted, and is kept for the message that waits. With the receive queue's lock. */
+/* A receive was posted, and is kept for the waiting message. With the receive queue's lock. */
 static void rx_woken(struct weft_waiter *waiter)
 {
 	rx_resume(container_of(waiter, struct weft_qp, rx.waiting));
 }
 
-/* A wait for a receive, or for memory, is over. */
+/* The wait for a receive, or for memory, is over. */
 static void rx_expired(struct timer_list *timer)
 {
 	struct weft_qp *qp = container_of(timer, struct weft_qp, rx.rnr);
@@ -156,13 +143,7 @@ static void rx_expired(struct timer_list *timer)
 	rx_resume(qp);
 }
 
-/**
- * weft_rx_doorbell() - receives were posted to a ring that asked for a doorbell
- * @qp: the queue pair, which owns the ring
- *
- * Context: any.
- * Return: 0, or -EINVAL in a state in which nothing may be posted.
- */
+/* Receives were posted to a ring that asked for a doorbell. Any context. */
 int weft_rx_doorbell(struct weft_qp *qp)
 {
 	switch (weft_qp_state(qp)) {
@@ -177,13 +158,7 @@ int weft_rx_doorbell(struct weft_qp *qp)
 	}
 }
 
-/**
- * weft_rx_init() - prepare the receive side of a new queue pair
- * @qp: the queue pair, its receive queue set
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* The receive queue of @qp is set. */
 int weft_rx_init(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
@@ -196,13 +171,12 @@ int weft_rx_init(struct weft_qp *qp)
 	return weft_window_init(&rx->sends, 1, rx->rq->max_sge, qp->owner);
 }
 
-/* Undoes weft_rx_init(). Both sides have ended, since either takes receives. */
+/* Both sides have ended, because either takes receives. */
 void weft_rx_destroy(struct weft_rx *rx)
 {
 	weft_window_destroy(&rx->sends);
 }
 
-/* Prepares for a stream, with @agreed set. The caller holds the socket lock. */
 void weft_rx_start(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
@@ -227,7 +201,7 @@ void weft_rx_start(struct weft_qp *qp)
 	weft_framer_start(&rx->framer, &qp->agreed, qp->owner);
 }
 
-/* Ends all waits, since the stream is gone. Nobody resumes the reading any more. */
+/* Ends all waits. The stream is gone, and nobody resumes the reading any more. */
 void weft_rx_stop(struct weft_rx *rx)
 {
 	weft_rq_leave(rx->rq, &rx->waiting);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The receive side's functions; pair/rx.h says what it is. */
+/* The receive side's functions; pair/rx.h has the structure. */
 #ifndef WEFT_RX_H
 #define WEFT_RX_H
 

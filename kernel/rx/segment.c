@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DDP segments as they are told of, one at a time or a row at once: their headers are
- * decoded here. Each is placed (place.c), and the last of a message delivers it (deliver.c).
- *
- * Everything here runs with the socket lock held and does not sleep.
+ * DDP segments, one at a time or a row at once: each header is decoded here, each segment placed
+ * (place.c), and with its last segment a message is delivered (deliver.c).
  */
 #include <linux/string.h>
 
@@ -18,7 +16,7 @@
 
 static_assert(WEFT_SEGMENT_HEAD >= WEFT_DDP_MAX_LEN);
 
-/* Decodes the first @have bytes of a segment, in rx->seg. Returns false if refused. */
+/* Decodes the first @have bytes of rx->seg.hdr. Returns false if refused. */
 static noinline bool segment_decode(struct weft_rx *rx, u32 have)
 {
 	struct weft_term err;
@@ -30,7 +28,7 @@ static noinline bool segment_decode(struct weft_rx *rx, u32 have)
 	return false;
 }
 
-/* A segment begins: its header is decoded, or recognized as one of the same kind. */
+/* Decodes a header, unless it is like the one before. */
 static inline enum weft_rx_verdict segment_begin(void *ctx, const u8 *head, u32 have, u32 len,
 						 u32 *hdr_len)
 {
@@ -82,10 +80,9 @@ static inline enum weft_rx_verdict segment_end(void *ctx)
 }
 
 /*
- * Takes a row: segments from @offset on that differ from the one before only in their
- * offset, and each of which lies together in the packet. Each header is compared with the
- * expected one, which is faster than to decode it, and all are accounted for at once. Returns
- * where the first FPDU begins that is not part of the row.
+ * Takes a row: segments from @offset on that differ from the one before only in their offset, each
+ * in one piece in the packet. Comparing a header with the expected one is faster than decoding it,
+ * and all are accounted for at once. Returns where the first FPDU behind the row begins.
  */
 static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, u32 offset,
 				     u32 end)
@@ -119,7 +116,6 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 	return offset;
 }
 
-/* Takes a row if there may be one behind the segment that has just ended. */
 static inline u32 segment_row(void *ctx, struct weft_packet *p, u32 offset, u32 end)
 {
 	struct weft_qp *qp = ctx;
@@ -145,7 +141,6 @@ static enum weft_rx_verdict segment_part(void *ctx, const u8 *from, u32 *len)
 	return weft_framer_part(&qp->rx.framer, from, len, &segment_ops, qp);
 }
 
-/* Refuses an FPDU that the framer cannot take, if there is one. */
 static void segment_broken(struct weft_rx *rx)
 {
 	switch (weft_framer_fault(&rx->framer)) {
@@ -153,7 +148,7 @@ static void segment_broken(struct weft_rx *rx)
 		weft_rx_refuse_crc(rx);
 		break;
 	case WEFT_FRAMER_MARKER:
-		rx->seg.hdr_len = 0; /* what lies around it is not known */
+		rx->seg.hdr_len = 0; /* the bytes around the marker are not known */
 		weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_MARKER);
 		break;
 	case WEFT_FRAMER_UNREADABLE:
@@ -184,7 +179,7 @@ static u32 segment_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	return len;
 }
 
-/* Places the FPDU that the stream could not hold. Returns false if it waits. */
+/* Places the FPDU on the stage. Returns false if it waits. */
 static bool segment_unstage(struct weft_qp *qp)
 {
 	enum weft_rx_verdict verdict;
@@ -197,8 +192,8 @@ static bool segment_unstage(struct weft_qp *qp)
 }
 
 /*
- * Takes the messages whose turn it is, and has those placed that came before theirs. The first
- * of all is not overtaken, since it says that the peer is ready.
+ * Takes the messages whose turn it is, and has later ones placed early. Nothing overtakes the very
+ * first, because it says that the peer is ready.
  */
 static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
 {
@@ -210,7 +205,7 @@ static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
 
 	while (!rx->stopped && (message = weft_arrivals_turn(arrivals)) && !message->control) {
 		have = min_t(u32, message->len, WEFT_SEGMENT_HEAD);
-		/* All of a header is looked at for whether it is like the one before. */
+		/* segment_begin() reads a header of full length, even of a shorter message. */
 		memcpy(head, message->data, have);
 		verdict = segment_begin(qp, head, have, message->len, &hdr_len);
 		if (verdict == WEFT_RX_OK && !message->placed && message->len > hdr_len)
@@ -233,14 +228,7 @@ static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
 	weft_rx_let_go(rx);
 }
 
-/**
- * weft_rx_read() - take all that can be taken of the stream now
- * @qp: the queue pair
- *
- * Tells the stream how many bytes to await.
- *
- * Context: any, socket lock held; does not sleep.
- */
+/* Takes all that can be taken of the stream now, and sets how many bytes to await. */
 void weft_rx_read(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * A queue pair on its stream: the start of the data, whether doorbell or worker sends, and the end.
- * The only place that knows both directions.
- */
+/* A queue pair on its stream: start, sending and end. Only this file knows both directions. */
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -26,9 +23,8 @@
 #include "tx/tx.h"
 
 /*
- * Completes everything posted in error. The queue pair is in ERR and has no stream; the
- * caller holds tx.lock. Returns true if done; false if pages are still lent, so that the
- * worker does it when they are back.
+ * Completes all posted work in error, in ERR and without a stream. Returns false if pages are still
+ * lent; the worker completes the work when they are back.
  */
 bool weft_stream_flush(struct weft_qp *qp)
 {
@@ -47,10 +43,7 @@ bool weft_stream_flush(struct weft_qp *qp)
 	return true;
 }
 
-/*
- * Sends what can be sent in so many rounds or, in ERR without a stream, completes all in error.
- * Returns true if there is more to send. Process context, tx.lock held.
- */
+/* Sends in up to @rounds rounds; in ERR without a stream, flushes. Returns true if more is left. */
 static bool stream_rounds(struct weft_qp *qp, int rounds)
 {
 	struct weft_tx *tx = &qp->tx;
@@ -67,12 +60,12 @@ static bool stream_rounds(struct weft_qp *qp, int rounds)
 		more = weft_tx_round(qp);
 		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
-		/* The connection may be about to end. */
+		/* Stop for work that wants tx.lock: the connection may be about to end. */
 	} while (more && --rounds && !weft_baton_is_wanted(&tx->lock));
 	return more;
 }
 
-/* As stream_rounds(), and has the worker send the rest. */
+/* As stream_rounds(), but the worker sends the rest. */
 void weft_stream_run(struct weft_qp *qp)
 {
 	lockdep_assert_held(&qp->tx.lock.mutex);
@@ -80,9 +73,7 @@ void weft_stream_run(struct weft_qp *qp)
 		weft_qp_kick(qp);
 }
 
-/*
- * Has packets received on this processor, on which the consumer posts. The caller holds tx.lock.
- */
+/* Has packets received on this processor, on which the consumer posts. */
 static void stream_follow(struct weft_qp *qp)
 {
 	lockdep_assert_held(&qp->tx.lock.mutex);
@@ -97,7 +88,7 @@ static void stream_serve(struct weft_qp *qp, bool near)
 
 	if (!weft_baton_try(&qp->tx.lock, WEFT_WANT_TX))
 		return;
-	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
+	/* The peer may be our disk: an allocation that waits for I/O would wait for this worker. */
 	flags = memalloc_noio_save();
 	if (near && READ_ONCE(qp->kernel->posted)) {
 		WRITE_ONCE(qp->kernel->posted, false);
@@ -122,9 +113,9 @@ static void stream_near(struct work_struct *work)
 }
 
 /*
- * Completes in error what a process has posted to a queue pair in ERR, in the process's own time:
- * a worker's is charged to nobody, and there could be work for it without end. Another thread may
- * have reset the queue pair meanwhile, so that the state counts which is found under tx.lock.
+ * Flushes posts in ERR in the process's own time, because nobody is charged for a worker's, and
+ * posts could go on without end. The state is read again under tx.lock, because another thread may
+ * have reset the queue pair.
  */
 static void stream_flush_posted(struct weft_qp *qp)
 {
@@ -133,15 +124,9 @@ static void stream_flush_posted(struct weft_qp *qp)
 	weft_qp_unlock(qp);
 }
 
-/**
- * weft_stream_doorbell() - a process posted to the send ring
- * @qp: the queue pair
- *
- * Sends in the caller's context, unless somebody else sends already or the caller is in a
- * streak of requests; then the worker sends. In ERR it completes what was posted in error.
- *
- * Context: process, may sleep.
- * Return: 0, or -EINVAL in a state in which nothing may be posted.
+/*
+ * A process posted to the send ring: sends or, in ERR, flushes. The worker sends if another thread
+ * sends already or the caller is in a streak of requests. May sleep.
  */
 int weft_stream_doorbell(struct weft_qp *qp)
 {
@@ -159,8 +144,8 @@ int weft_stream_doorbell(struct weft_qp *qp)
 	}
 	if (weft_streak_goes_on(&qp->scq->streak) || !weft_baton_grab(&qp->tx.lock)) {
 		/*
-		 * The worker asks for the next doorbell when it has nothing left to do. A thread
-		 * that is preempted between the two would be waited for by all others that post.
+		 * The worker asks for the next doorbell when it is done. If this thread were
+		 * preempted between the two calls, all other posters would wait for it.
 		 */
 		preempt_disable();
 		weft_ring_need_doorbell(&qp->sq, false);
@@ -174,13 +159,7 @@ int weft_stream_doorbell(struct weft_qp *qp)
 	return 0;
 }
 
-/**
- * weft_stream_recv_doorbell() - a process posted to the receive ring
- * @qp: the queue pair, which owns the ring
- *
- * Context: process, may sleep.
- * Return: 0, or -EINVAL in a state in which nothing may be posted.
- */
+/* A process posted to the receive ring, which @qp owns. In ERR, flushes. May sleep. */
 int weft_stream_recv_doorbell(struct weft_qp *qp)
 {
 	if (weft_qp_state(qp) != IB_QPS_ERR)
@@ -190,10 +169,10 @@ int weft_stream_recv_doorbell(struct weft_qp *qp)
 }
 
 /*
- * Ends the connection of a queue pair in ERR or SQD, as far as that can be done now: if the
- * process that made the queue pair asks for it, in that process's time, and else by the
- * worker. Consumers in the kernel may hold locks that iw_cm's one queue waits for, and nobody
- * pays for another's. The caller has a reference, because the connection's goes meanwhile.
+ * Ends the connection of a queue pair in ERR or SQD: in the caller's time if the caller is the
+ * process that made the queue pair, otherwise by the worker, because kernel consumers may hold
+ * locks that iw_cm's one queue waits for, and no process pays for another. The caller has a
+ * reference, because the connection's goes meanwhile.
  */
 static void stream_settle(struct weft_qp *qp)
 {
@@ -221,7 +200,7 @@ void weft_stream_error(struct weft_qp *qp)
 	spin_lock_irqsave(&qp->lock, flags);
 	if (qp->state != IB_QPS_ERR) {
 		weft_qp_set_state(qp, IB_QPS_ERR);
-		/* During a handshake there is no transmit side to tell the connection. */
+		/* During a handshake no transmit side notifies the connection. */
 		if (qp->user)
 			qp->user->ops->failed(qp->user);
 	}
@@ -231,7 +210,6 @@ void weft_stream_error(struct weft_qp *qp)
 
 /* --- for connections --- */
 
-/* Ties a connection to a queue pair; see stream.h. */
 int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user)
 {
 	int ret = -EINVAL;
@@ -246,8 +224,8 @@ int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user)
 }
 
 /*
- * How long FPDUs to this peer may be: as the operator says of its address, and else of any
- * length only if it is Weft, which takes them.
+ * Returns the longest FPDU for this peer: as the operator set for its address; otherwise of any
+ * length only to Weft, which takes large ones.
  */
 static u32 stream_longest(const struct weft_qp *qp, struct weft_llp *llp)
 {
@@ -265,7 +243,6 @@ static u32 stream_longest(const struct weft_qp *qp, struct weft_llp *llp)
 	       WEFT_FPDU_ANY_LENGTH : WEFT_FPDU_ONE_SEGMENT;
 }
 
-/* Lets data flow; see stream.h. */
 int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator)
 {
@@ -273,13 +250,13 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	int ret;
 
 	lockdep_assert_held(&qp->tx.lock.mutex);
-	/* A query at any moment sees no depth beyond our limit. */
+	/* Under @lock, because a query at any moment must not see a depth beyond our limit. */
 	spin_lock_irq(&qp->lock);
 	qp->agreed = *agreed;
 	qp->agreed.ird = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
 	qp->agreed.ord = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
 	spin_unlock_irq(&qp->lock);
-	WRITE_ONCE(qp->initiator, initiator); /* a kick looks at it at any time */
+	WRITE_ONCE(qp->initiator, initiator); /* weft_qp_kick() reads it at any time */
 	if (llp->class->arrivals) {
 		ret = weft_window_init(&qp->rx.sends, WEFT_WINDOW, qp->rx.rq->max_sge, qp->owner);
 		if (ret)
@@ -294,7 +271,7 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 	spin_lock_irq(&qp->lock);
 	if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR) {
 		WRITE_ONCE(qp->llp, llp);
-		/* Before the state: a program that sees RTS may use what the peer supports. */
+		/* Before the state: a program that sees RTS may use the features of the peer. */
 		weft_ring_set_peer(&qp->sq, peer);
 		if (weft_qp_owns_rq(qp))
 			weft_ring_set_peer(&qp->own_rq.ring, peer);
@@ -318,8 +295,8 @@ int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 }
 
 /*
- * Takes what the peer has sent by now, if this end closes in order: TCP has acknowledged it,
- * and a receive that it waited for may have been posted just before the disconnect.
+ * Takes the bytes that have come before a graceful close: TCP has acknowledged them, and a receive
+ * for them may have been posted just before the disconnect.
  */
 static void stream_read_out(struct weft_qp *qp)
 {
@@ -331,7 +308,6 @@ static void stream_read_out(struct weft_qp *qp)
 	weft_llp_unlock(qp->llp);
 }
 
-/* Takes a queue pair off its stream; see stream.h. */
 bool weft_stream_stop(struct weft_qp *qp)
 {
 	struct weft_llp *llp = qp->llp;
@@ -357,7 +333,6 @@ bool weft_stream_stop(struct weft_qp *qp)
 	return weft_qp_state(qp) != IB_QPS_ERR || weft_stream_flush(qp);
 }
 
-/* Ends a binding; see stream.h. */
 void weft_stream_unbind(struct weft_qp *qp)
 {
 	weft_baton_forget(&qp->tx.lock, WEFT_WANT_CONN);
@@ -389,7 +364,7 @@ int weft_stream_reset(struct weft_qp *qp)
 		qp->last_wqe_told = false;
 		weft_inflight_forget(&qp->inflight);
 		weft_window_start(&qp->rx.sends);
-		/* Rights and windows were for the old peer. */
+		/* The rights and windows were the old peer's. */
 		WRITE_ONCE(qp->acc.rights, WEFT_ACCESS_REMOTE);
 		weft_mw_forget(&qp->acc);
 	}
@@ -419,12 +394,6 @@ int weft_stream_drain(struct weft_qp *qp)
 	return ret;
 }
 
-/**
- * weft_stream_init() - prepare the worker of a new queue pair
- * @qp: the queue pair, its @kernel set
- *
- * Context: process; nobody else knows @qp yet.
- */
 void weft_stream_init(struct weft_qp *qp)
 {
 	INIT_WORK(&qp->worker.work, stream_work);
@@ -433,7 +402,6 @@ void weft_stream_init(struct weft_qp *qp)
 	timer_setup(&qp->worker.timer, weft_qp_timer, 0);
 }
 
-/* Waits until no run of the worker is under way or due. */
 static void stream_cancel(struct weft_qp *qp)
 {
 	cancel_work_sync(&qp->worker.work);
@@ -441,12 +409,7 @@ static void stream_cancel(struct weft_qp *qp)
 		cancel_work_sync(&qp->kernel->near);
 }
 
-/**
- * weft_stream_end() - end the worker of a queue pair
- * @qp: a queue pair that is left to its own work
- *
- * Context: process, may sleep.
- */
+/* Ends the worker. Nobody else uses the queue pair. May sleep. */
 void weft_stream_end(struct weft_qp *qp)
 {
 	if (qp->kernel)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The batch: what is laid out, copied or lent, and handed to the stream in one place. */
+/* The batch: bytes that are laid out, copied or lent, and pushed to the stream in one place. */
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/net.h>
@@ -12,15 +12,7 @@
 
 /* --- lent bytes --- */
 
-/**
- * weft_lent_add() - add bytes of a page to those that wait
- * @lent: the lent bytes of a batch, with a run to spare
- * @page: the page; a compound page is given by its head
- * @offset: of the bytes within @page
- * @len: how many
- *
- * Context: process. Takes a reference on the page, if the bytes begin a run.
- */
+/* Adds bytes of a page, given by the head of a compound page. There is a run to spare. */
 void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 len)
 {
 	struct bio_vec *run;
@@ -37,10 +29,9 @@ void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 le
 }
 
 /*
- * Returns true if a reference on the page with this byte keeps it as it is. A DMA buffer's memory
- * may move or belong to a device. A kernel consumer may name an object of the slab allocator, which
- * is used again once it is freed, whoever holds its page, or an address that has no page or a
- * device's.
+ * Returns true if a reference on its page keeps this byte from being reused. A DMA buffer's memory
+ * may move or belong to a device. A kernel consumer may name a slab object, which is reused after
+ * its kfree() in spite of the reference, or an address without a page or in a device's page.
  */
 static bool lent_may_add(const struct weft_mr *mr, const void *at)
 {
@@ -50,16 +41,10 @@ static bool lent_may_add(const struct weft_mr *mr, const void *at)
 	       !is_zone_device_page(virt_to_page(at));
 }
 
-/**
- * weft_lent_add_region() - add bytes of a region, and leave a run free
- * @lent: the lent bytes of a batch
- * @mr: held and checked by weft_mr_access() for this very range
- * @addr: first address
- * @len: how many
- *
- * Context: process.
- * Return: how many bytes were added: fewer than @len if they lie in too many runs, or if those
- * behind them are in no page that can be lent.
+/*
+ * Adds bytes of a region, which weft_mr_access() checked for this range, and leaves a run free.
+ * Returns how many bytes: fewer than @len if they need too many runs, or if the next byte is in no
+ * page that can be lent.
  */
 u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 addr, u32 len)
 {
@@ -85,14 +70,7 @@ u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 a
 	return done;
 }
 
-/**
- * weft_lent_take_back() - take back the bytes that were added last
- * @lent: the lent bytes of a batch
- * @num: how many runs there were before
- * @last: how many bytes the last of these had
- *
- * Context: process. Puts the pages of the runs that are gone.
- */
+/* Removes the bytes that were added after there were @num runs, the last one of @last bytes. */
 void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last)
 {
 	while (lent->num > num)
@@ -101,14 +79,9 @@ void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last)
 		lent->run[num - 1].bv_len = last;
 }
 
-/**
- * weft_lent_crc() - compute the CRC of the bytes that were added last
- * @lent: the lent bytes of a batch
- * @num: how many runs there were before
- * @last: how many bytes the last of these had
- *
- * Context: process. A program may write to the pages meanwhile.
- * Return: the running value, begun with WEFT_CRC_SEED.
+/*
+ * Returns the running CRC, begun with WEFT_CRC_SEED, of the bytes that were added after there were
+ * @num runs, the last one of @last bytes. A program may write to the pages meanwhile.
  */
 u32 weft_lent_crc(const struct weft_lent *lent, u32 num, u32 last)
 {
@@ -123,7 +96,7 @@ u32 weft_lent_crc(const struct weft_lent *lent, u32 num, u32 last)
 	return crc;
 }
 
-/* Lets the pages go, and the loan, since the stream has all bytes or none is sent any more. */
+/* Puts the pages and the loan, because the stream has all bytes or will get no more. */
 static void lent_release(struct weft_lent *lent)
 {
 	struct ubuf_info *ubuf = lent->ubuf;
@@ -154,14 +127,7 @@ static int batch_push_lent(struct weft_batch *batch, struct weft_llp *llp, bool 
 	return 0;
 }
 
-/**
- * weft_batch_join() - have copied bytes handed over together with the lent ones
- * @batch: the batch, of which weft_batch_may_join() said that they may
- * @c: the chunk with the bytes, which are its last
- * @from: where in the chunk they begin
- *
- * Context: process.
- */
+/* Adds the bytes of @c from @from on to the lent bytes; weft_batch_may_join() allowed it. */
 void weft_batch_join(struct weft_batch *batch, struct weft_chunk *c, u32 from)
 {
 	u32 len = c->fill - from;
@@ -176,14 +142,12 @@ void weft_batch_join(struct weft_batch *batch, struct weft_chunk *c, u32 from)
 
 /* --- the batch --- */
 
-/*
- * Returns how many of the next @len bytes to hand over at once. The stream is not asked
- * about a segment or less: its place was settled when it was laid out.
- */
+/* Returns how many of the next @len bytes to push at once. */
 static u32 batch_portion(const struct weft_batch *batch, struct weft_llp *llp, u32 len)
 {
 	u32 ready = batch->laid_out - batch->sent;
 
+	/* A segment's place was settled when it was laid out: the stream need not be asked. */
 	if (ready <= batch->emss)
 		return len;
 	/* All segments but the last are full, and @room bytes of the last are free. */
@@ -195,9 +159,9 @@ static u32 batch_portion(const struct weft_batch *batch, struct weft_llp *llp, u
  * @batch: the batch
  * @llp: the stream
  * @more: more lent bytes follow soon: no need to send a short segment yet
- * @cork: more copied bytes follow at once, and the stream keeps a short segment until then
+ * @cork: more copied bytes follow at once: the stream keeps a short segment until then
  *
- * Context: process, the stream's lock is held. May sleep.
+ * Context: process, may sleep.
  * Return: 0 if the stream took all of them, -EAGAIN if it has no room, or its error.
  */
 int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, bool cork)
@@ -218,7 +182,7 @@ int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, b
 				return n;
 			c->sent += n;
 			batch->sent += n;
-			/* The stream is full: a second call would only say so again. */
+			/* The stream is full: another call would fail. */
 			if (n < len)
 				return -EAGAIN;
 		}
@@ -229,12 +193,7 @@ int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, b
 	return batch->lent ? batch_push_lent(batch, llp, more) : 0;
 }
 
-/**
- * weft_batch_drop() - drop all bytes, since the stream is gone
- * @batch: the batch
- *
- * Context: process.
- */
+/* Drops all bytes, because the stream is gone. */
 void weft_batch_drop(struct weft_batch *batch)
 {
 	weft_chunks_drop(&batch->chunks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The batch, of which pair/batch.h has the structure; see batch.c. */
+/* The batch; pair/batch.h has its structure. */
 #ifndef WEFT_TX_BATCH_H
 #define WEFT_TX_BATCH_H
 
@@ -23,16 +23,10 @@ static inline bool weft_batch_lends(const struct weft_batch *batch)
 	return batch->lent && batch->lent->num;
 }
 
-/**
- * weft_batch_is_full() - must the batch be pushed before the next FPDU is laid out?
- * @batch: the batch
- * @lend: the payload of that FPDU is lent
- *
- * Lent and copied bytes never wait together, since they are handed over by different calls,
- * and their order would be lost; but see weft_batch_may_join().
- *
- * Context: process.
- * Return: true if it must.
+/*
+ * Returns true if the batch must be pushed before an FPDU is laid out, whose payload is lent if
+ * @lend. Lent and copied bytes never wait together, because different calls push them and their
+ * order would be lost; weft_batch_may_join() is the exception.
  */
 static inline bool weft_batch_is_full(const struct weft_batch *batch, bool lend)
 {
@@ -44,16 +38,10 @@ static inline bool weft_batch_is_full(const struct weft_batch *batch, bool lend)
 	       lent->num > WEFT_LENT_RUNS - WEFT_LENT_FPDU_RUNS;
 }
 
-/**
- * weft_batch_may_join() - may copied bytes be handed over with the lent bytes that wait?
- * @batch: the batch
- * @len: how many, headers and all
- *
- * A SEND behind a lent WRITE tells the peer that the WRITE is there. By itself it would be a packet
- * more, which the peer acknowledges as well.
- *
- * Context: process.
- * Return: true if they may, by weft_batch_join().
+/*
+ * Returns true if weft_batch_join() may push @len copied bytes, headers included, together with the
+ * lent bytes that wait. A SEND that announces a lent WRITE would otherwise be one more packet,
+ * which the peer acknowledges as well.
  */
 static inline bool weft_batch_may_join(const struct weft_batch *batch, u32 len)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Chunks: runs of pages that FPDUs are laid out in, and that the stream takes. */
+/* Chunks: runs of pages in which FPDUs are laid out, and which the stream takes. */
 #include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
@@ -14,7 +14,7 @@ void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 {
 	struct page *page = chunks->chunk[index].page;
 
-	/* A new large chunk has to be cleared, while TCP will soon let go of this one. */
+	/* A new large chunk would have to be cleared, and TCP will release this one soon. */
 	if (weft_rule(WEFT_RULE_SPARES) && chunks->num_spares < WEFT_TX_SPARES &&
 	    chunks->chunk[index].size == PAGE_SIZE << WEFT_CHUNK_ORDER) {
 		if (!chunks->num_spares++)
@@ -28,7 +28,7 @@ void weft_chunk_put(struct weft_chunks *chunks, u32 index)
 		chunks->chunk[index] = chunks->chunk[index + 1];
 }
 
-/* Returns true if WEFT_TX_FEW_SPARES would not be enough: TCP holds the oldest of so many. */
+/* Returns true if more than WEFT_TX_FEW_SPARES are needed: TCP holds the oldest of so many. */
 static bool chunks_need_many(struct weft_chunks *chunks)
 {
 	struct page *page;
@@ -42,10 +42,7 @@ static bool chunks_need_many(struct weft_chunks *chunks)
 	return page_ref_count(page) != 1;
 }
 
-/*
- * Takes the oldest spare, or returns NULL if TCP still holds it. The others need no look,
- * since TCP lets them go in order.
- */
+/* Takes the oldest spare unless TCP holds it. TCP releases spares in order: no other is free. */
 static struct page *chunk_spare(struct weft_chunks *chunks)
 {
 	struct page *page;
@@ -62,7 +59,7 @@ static struct page *chunk_spare(struct weft_chunks *chunks)
 	return page;
 }
 
-/* Drops all spares but @keep. */
+/* Drops all spares but the newest @keep. */
 static void chunks_drop_spares(struct weft_chunks *chunks, u32 keep)
 {
 	struct page *page;
@@ -75,9 +72,9 @@ static void chunks_drop_spares(struct weft_chunks *chunks, u32 keep)
 }
 
 /*
- * Allocates a chunk, a large one if the message has many bytes left. Where free memory is in pieces
- * a page does, since an FPDU may be shorter than a segment. The memory is charged to @payer's
- * process; without @payer, for kernel consumers, to nobody.
+ * Allocates a chunk, a large one if the message has many bytes left. If free memory is fragmented,
+ * a page is enough, because an FPDU may be shorter than a segment. The memory is charged to
+ * @payer's process, or for kernel consumers (NULL) to nobody.
  */
 static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 left,
 				    const struct ib_ucontext *payer)
@@ -85,7 +82,7 @@ static struct weft_chunk *chunk_add(struct weft_chunks *chunks, u32 need, u32 le
 	const gfp_t gfp = weft_charge_gfp(payer) | __GFP_COMP | __GFP_NOWARN;
 	struct weft_chunk *c = &chunks->chunk[chunks->num];
 	int order = left + need > PAGE_SIZE ? WEFT_CHUNK_ORDER : 0;
-	/* Even for few bytes: a spare costs nothing, and a page would have to be cleared. */
+	/* Even for few bytes: a spare costs nothing, but a new page has to be cleared. */
 	struct page *page = chunk_spare(chunks);
 	struct mem_cgroup *before;
 
@@ -123,7 +120,7 @@ struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 lef
 		if (chunks->num == 1 && c->sent == c->fill) {
 			if (page_ref_count(c->page) == 1 && c->size >= need &&
 			    !weft_chunk_is_short(c, left, payer)) {
-				/* TCP has let go of it: fill it from the start again. */
+				/* TCP no longer holds it: fill it from the start again. */
 				c->fill = 0;
 				c->sent = 0;
 				return c;
@@ -140,7 +137,7 @@ struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 lef
 bool weft_chunks_free(struct weft_chunks *chunks)
 {
 	if (time_before(jiffies, chunks->active + WEFT_CHUNK_IDLE)) {
-		/* What a burst of large messages needed is not kept for small ones. */
+		/* Small messages do not keep the spares of a burst of large ones. */
 		if (time_after(jiffies, chunks->many + WEFT_CHUNK_IDLE))
 			chunks_drop_spares(chunks, WEFT_TX_FEW_SPARES);
 		return true;

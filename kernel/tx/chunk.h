@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Chunks, of which pair/chunks.h has the structure; see chunk.c. */
+/* Chunks; pair/chunks.h has the structure. */
 #ifndef WEFT_TX_CHUNK_H
 #define WEFT_TX_CHUNK_H
 
@@ -16,14 +16,13 @@ struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 lef
 bool weft_chunks_free(struct weft_chunks *chunks);
 void weft_chunks_drop(struct weft_chunks *chunks);
 
-/* The most that header and trailer of an FPDU take beside its payload. */
+/* The most that the header and trailer of an FPDU take. */
 #define WEFT_CHUNK_FRAME	64
 
 /*
- * Returns true if a chunk is an empty page that is too small for what is @left of a kernel
- * consumer's message. A large chunk does better: the page would cut the message into two FPDUs,
- * and a second page would be allocated and freed for each such message. A program's stream of
- * such messages, which has a @payer, costs 5 % less in pages.
+ * Returns true if a chunk is an empty page, too small for the @left bytes of a kernel consumer's
+ * message. The page would make the message two FPDUs, and each such message would allocate and free
+ * a second page. For user queue pairs (@payer set) pages are 5 % cheaper.
  */
 static inline bool weft_chunk_is_short(const struct weft_chunk *c, u32 left,
 				       const struct ib_ucontext *payer)
@@ -32,15 +31,11 @@ static inline bool weft_chunk_is_short(const struct weft_chunk *c, u32 left,
 	       c->sent == c->fill && left + WEFT_CHUNK_FRAME > PAGE_SIZE;
 }
 
-/**
- * weft_chunk_room() - find room for an FPDU behind the bytes laid out already
- * @chunks: the chunks of the transmit side
- * @need: bytes of the FPDU. A new chunk may have fewer, for a shorter FPDU, but at least a page
- * @left: bytes of its message that are not laid out yet
- * @payer: new memory is charged to its process; NULL: to nobody
- *
- * Context: process; may sleep, but not in a worker for a @payer.
- * Return: a chunk; NULL if enough bytes wait to be sent; -EAGAIN: there is no memory now.
+/*
+ * Returns a chunk with room for an FPDU of @need bytes of a message with @left bytes; NULL if
+ * enough bytes wait to be sent; -EAGAIN without memory. A new chunk may be smaller than @need, but
+ * has a page. It is charged to @payer (NULL: to nobody). May sleep, but not in a worker for a
+ * @payer.
  */
 static inline struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need,
 						 u32 left, const struct ib_ucontext *payer)
@@ -56,8 +51,8 @@ static inline struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32
 }
 
 /*
- * Fills a chunk from the start again if the stream has taken all of it and TCP has let go,
- * so that the next message lies together.
+ * The stream has taken all bytes. Starts the first chunk anew unless TCP holds it, so that the next
+ * message is contiguous.
  */
 static inline void weft_chunks_taken(struct weft_chunks *chunks)
 {
@@ -74,20 +69,16 @@ static inline bool weft_chunks_has_spares(const struct weft_chunks *chunks)
 	return chunks->num_spares;
 }
 
-/* Returns true if the first chunk is of more than a page. */
+/* Returns true if the first chunk is larger than a page. */
 static inline bool weft_chunks_large(const struct weft_chunks *chunks)
 {
 	return chunks->num && chunks->chunk[0].size > PAGE_SIZE;
 }
 
-/**
- * weft_chunks_rest() - free memory that an idle queue pair does not need
- * @chunks: chunks of which the stream has taken all bytes
- *
- * After WEFT_CHUNK_IDLE without a message, at most a page is kept.
- *
- * Context: process.
- * Return: true if there is memory to free later: call again WEFT_CHUNK_IDLE from now.
+/*
+ * Frees memory that an idle queue pair does not need, once the stream has taken all bytes: after
+ * WEFT_CHUNK_IDLE without a message at most a page is kept. Returns true if there is memory to free
+ * later; then the caller calls again after WEFT_CHUNK_IDLE.
  */
 static inline bool weft_chunks_rest(struct weft_chunks *chunks)
 {

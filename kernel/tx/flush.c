@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Completing in error all that is in the send ring when a queue pair has failed. */
+/* Completion in error of the whole send ring, when a queue pair has failed. */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
@@ -8,12 +8,7 @@
 #include "tx/request.h"
 #include "tx/tx.h"
 
-/**
- * weft_tx_flush_requests() - complete everything in the send ring in error
- * @qp: a queue pair in ERR without a stream
- *
- * Context: process; the caller holds tx.lock. May sleep.
- */
+/* Completes the whole send ring in error. The queue pair is in ERR without a stream. May sleep. */
 void weft_tx_flush_requests(struct weft_qp *qp)
 {
 	union weft_wr_copy *copy = &qp->tx.msg.copy;

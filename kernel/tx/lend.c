@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which payload is lent to TCP, and the FPDUs that hold it; see loan.h. */
+/* The decision to lend payload to TCP, and the layout of lent FPDUs; see loan.h. */
 #include <linux/mm.h>
 
 #include "base/weft.h"
@@ -11,13 +11,10 @@
 #include "tx/tx.h"
 #include "wire/fpdu.h"
 
-/*
- * Returns true if a loan has to end with the request fetched last, since its completion is
- * awaited.
- */
+/* Returns true if a loan has to end with the newest request, so that this can complete. */
 static bool lend_ends(const struct weft_inflight *inflight)
 {
-	/* Unsignaled requests must complete, too, before the in-flight list is full. */
+	/* Unsignaled requests must complete as well before the in-flight list is full. */
 	return weft_inflight_last(inflight)->signaled ||
 	       weft_inflight_num(inflight) > inflight->size / 2;
 }
@@ -28,6 +25,7 @@ static bool lend_may(struct weft_qp *qp)
 	struct weft_tx *tx = &qp->tx;
 	struct weft_loans *loans = tx->loans;
 
+	/* Of FPDUs of one segment, a packet buffer of lent pages holds only seven: copy them. */
 	if (!tx->lends || tx->longest != WEFT_FPDU_ANY_LENGTH ||
 	    tx->batch.sent < WEFT_LOAN_AFTER || !weft_llp_may_lend(qp->llp))
 		return false;
@@ -35,8 +33,8 @@ static bool lend_may(struct weft_qp *qp)
 }
 
 /*
- * Returns true if the request fetched last would wait for a delayed acknowledgment: a kernel
- * consumer's that sends nothing behind this request until it is done.
+ * Returns true if a kernel consumer sends nothing behind the newest request until it is done. The
+ * completion of a loan would then wait for a delayed acknowledgment.
  */
 static bool lend_waits(struct weft_qp *qp)
 {
@@ -45,9 +43,8 @@ static bool lend_waits(struct weft_qp *qp)
 }
 
 /*
- * Notes that the request fetched last is not lent. Requests complete in order, so earlier
- * loans delay the completion of this one. If it is awaited, the last of them has to kick the
- * worker when it is returned.
+ * Notes that the newest request is not lent. Requests complete in order, so earlier loans delay its
+ * completion. If the consumer awaits that, the return of the last loan has to kick the worker.
  */
 static void lend_skip(struct weft_loans *loans, const struct weft_inflight *inflight)
 {
@@ -57,16 +54,10 @@ static void lend_skip(struct weft_loans *loans, const struct weft_inflight *infl
 	weft_loan_close(loans);
 }
 
-/**
- * weft_loan_begin() - decide whether the request fetched last is lent
- * @qp: the queue pair
- * @len: bytes of payload in memory regions; 0: none
- *
- * To be asked about each request once there are loans, and before that about one of
+/*
+ * Decides whether to lend the newest request, with @len bytes of payload in memory regions, as far
+ * as possible. Once there are loans, each request needs this call; before that, requests of
  * WEFT_LOAN_LEAST bytes or more.
- *
- * Context: as weft_tx_next_msg().
- * Return: true if its payload is lent, as far as that is possible.
  */
 bool weft_loan_begin(struct weft_qp *qp, u32 len)
 {
@@ -79,9 +70,9 @@ bool weft_loan_begin(struct weft_qp *qp, u32 len)
 }
 
 /*
- * Adds the pages of the next @len bytes of the message, or of fewer if they lie in too
- * many runs. Returns how many bytes; 0 if some are not in pages that can be lent, or, with
- * *@gone true, if the memory was invalidated or deregistered.
+ * Adds the pages of the next @len bytes of the message, or of fewer if they need too many runs.
+ * Returns how many bytes; 0 if some are in pages that cannot be lent or, with *@gone set, if the
+ * memory was invalidated or deregistered.
  */
 static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 		       struct weft_accessor *acc, u32 len, bool *gone)
@@ -91,7 +82,7 @@ static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 	u32 done = 0, first, end, want, n = 1;
 
 	*gone = false;
-	/* Ends with a page, so that the next FPDU begins with one, and no page is two runs. */
+	/* End with a page, so that the next FPDU begins with a page and no page is two runs. */
 	if (PAGE_SIZE <= WEFT_LENT_MOST) {
 		first = offset_in_page(msg->copy.sge[index].addr + offset);
 		end = round_down(first + WEFT_LENT_MOST, PAGE_SIZE);
@@ -127,13 +118,12 @@ static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 /**
  * weft_loan_layout() - lay out one FPDU of the current message, its payload lent
  * @qp: the queue pair
- * @fpdu: as planned; made shorter if its payload is in too many pieces
+ * @fpdu: as planned; made shorter if its payload needs too many runs
  * @page: a page of a chunk, for header and trailer
- * @offset: where in @page; WEFT_LOAN_FRAME bytes are free there
+ * @offset: where in @page WEFT_LOAN_FRAME bytes are free
  *
- * If the payload cannot be lent, the rest of the message is copied.
+ * If the payload cannot be lent, the rest of the message is copied. May sleep.
  *
- * Context: as weft_tx_layout(), but may sleep.
  * Return: bytes of the chunk that are used; 0 if nothing was laid out. If the memory was
  * invalidated or deregistered, the queue pair has failed.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of a loan, until TCP has given the pages back; see loan.h. */
+/* The life of a loan, until TCP no longer holds its pages; see loan.h. */
 #include <linux/atomic.h>
 #include <linux/lockdep.h>
 #include <linux/skbuff.h>
@@ -17,20 +17,23 @@
 
 /* Bits of a loan's @flags. */
 #define WEFT_LOAN_WANTED	1	/* kick the worker when it is returned */
-#define WEFT_LOAN_RETURNED	2	/* TCP has let go of all its pages */
+#define WEFT_LOAN_RETURNED	2	/* TCP holds none of its pages */
 #define WEFT_LOAN_GIVEN_UP	4	/* the transmit side has forgotten it */
 
 /**
  * struct weft_loan - a loan: pages of one work request, or of several
- * @ubuf: each packet buffer with its pages holds a reference, and so does the transmit
- *	side while it may add to the loan
+ * @ubuf: referenced by each packet buffer with its pages, and by the transmit side while it
+ *	may add to the loan
  * @entry: in weft_loans.out
- * @qp: its queue pair: a reference, until it is returned or given up
+ * @qp: its queue pair: a reference, until the loan is returned or given up
  * @inflight: the last work request, index into the in-flight list
- * @flags: see above. The second of RETURNED and GIVEN_UP to be set frees the loan. If it
- *	is not given up, the transmit side frees it when it sees RETURNED
- * @used: it has bytes: one without says nothing of whether the kernel copies
+ * @flags: see above. The second of RETURNED and GIVEN_UP to be set frees the loan. If it is
+ *	not given up, the transmit side frees it when it sees RETURNED
+ * @used: it has bytes: one without does not show whether the kernel copies
  * @copied: the kernel has copied some of its bytes after all
+ *
+ * A packet buffer refers to one loan only, so an unsignaled request shares the loan of the
+ * request behind it.
  */
 struct weft_loan {
 	struct ubuf_info ubuf;
@@ -42,12 +45,12 @@ struct weft_loan {
 	bool copied;
 };
 
-/* Loans for which TCP may still call back. The module is not unloaded before. */
+/* Loans for which TCP may still call back; the module stays loaded until then. */
 static atomic_t loans_out = ATOMIC_INIT(0);
 
 /*
- * Drops the reference of a packet buffer that is gone or was copied. Any context, with or
- * without the socket's lock, even inside our own send.
+ * Drops the reference of a packet buffer that is gone or was copied. Any context, with or without
+ * the socket lock, even inside our own send.
  */
 static void loan_done(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
 {
@@ -79,13 +82,13 @@ static bool loan_returned(struct weft_loan *loan)
 	return atomic_read_acquire(&loan->flags) & WEFT_LOAN_RETURNED;
 }
 
-/* Asks for a kick when the loan is returned. Returns false if it is already. */
+/* Asks for a kick at the loan's return. Returns false if it has returned. */
 static bool loan_want(struct weft_loan *loan)
 {
 	return !(atomic_fetch_or(WEFT_LOAN_WANTED, &loan->flags) & WEFT_LOAN_RETURNED);
 }
 
-/* Closes the loan that is open, so that nothing is added to it; see loan.h. */
+/* Closes the open loan, so that nothing is added to it. */
 void weft_loan_close(struct weft_loans *loans)
 {
 	struct weft_loan *loan = loans->open;
@@ -96,20 +99,20 @@ void weft_loan_close(struct weft_loans *loans)
 		loan_done(NULL, &loan->ubuf, true);
 }
 
-/* Has the worker kicked when the loan that is open is returned. */
+/* Asks for a kick at the return of the open loan. */
 void weft_loan_want_open(struct weft_loans *loans)
 {
 	atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
 }
 
-/* Has the worker kicked when the last of the loans is returned, if any is out. */
+/* Asks for a kick at the return of the last loan, if any is out. */
 void weft_loan_want_last(struct weft_loans *loans)
 {
 	if (!list_empty(&loans->out))
 		loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
 }
 
-/* Allocates zeroed memory for loans, for which the owner of @qp is charged; NULL without memory. */
+/* Allocates zeroed memory that the owner of @qp pays for. */
 static void *loan_alloc(const struct weft_qp *qp, size_t size)
 {
 	struct mem_cgroup *before = weft_charge_begin(qp->owner);
@@ -119,13 +122,7 @@ static void *loan_alloc(const struct weft_qp *qp, size_t size)
 	return mem;
 }
 
-/**
- * weft_loans_get() - find the loans of a connection, or allocate them
- * @qp: the queue pair
- *
- * Context: process; the caller holds tx.lock. May sleep.
- * Return: the loans, or NULL without memory.
- */
+/* Returns the loans of a connection, allocated by the first call, or NULL. May sleep. */
 struct weft_loans *weft_loans_get(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
@@ -158,15 +155,7 @@ static struct weft_loan *loan_new(struct weft_qp *qp)
 	return loan;
 }
 
-/**
- * weft_loan_open() - have a loan to which the pages of a work request are added
- * @qp: the queue pair, with loans
- *
- * The loan that is open is the loan of the request fetched last as well, if there is one.
- *
- * Context: process; the caller holds tx.lock. May sleep.
- * Return: true; false without memory.
- */
+/* Opens a loan for the newest request, or shares the open one. Returns false without memory. */
 bool weft_loan_open(struct weft_qp *qp)
 {
 	struct weft_loans *loans = qp->tx.loans;
@@ -180,7 +169,7 @@ bool weft_loan_open(struct weft_qp *qp)
 	return loan;
 }
 
-/* Makes the bytes that wait the open loan's, if these are its first. */
+/* Makes the lent bytes that wait the open loan's, if they are its first. */
 void weft_loan_own(struct weft_loans *loans)
 {
 	struct weft_lent *lent = &loans->lent;
@@ -195,7 +184,7 @@ void weft_loan_own(struct weft_loans *loans)
 	lent->closed = false;
 }
 
-/* Frees a loan that was returned, and learns from it whether the next is worth while. */
+/* Frees a returned loan, and learns from it whether to lend again. */
 static void loan_forget(struct weft_loans *loans, struct weft_loan *loan,
 			struct weft_counters __percpu *counters)
 {
@@ -210,9 +199,9 @@ static void loan_forget(struct weft_loans *loans, struct weft_loan *loan,
 }
 
 /*
- * Loans end in order, so the oldest delays all behind it. If a later loan that is waited
- * for has come back, asks for a kick when the oldest does. Returns false if the oldest is
- * back, too.
+ * Requests complete in order, so the oldest loan delays all behind it. If a later loan that a
+ * consumer awaits has returned, asks for a kick at the oldest one's return. Returns false if the
+ * oldest has returned, too.
  */
 static bool loan_hold(struct weft_loans *loans, struct weft_loan *oldest)
 {
@@ -228,14 +217,9 @@ static bool loan_hold(struct weft_loans *loans, struct weft_loan *oldest)
 	return !loan_returned(oldest);
 }
 
-/**
- * weft_loan_is_out() - may TCP still send pages of this work request?
- * @loans: the loans
- * @inflight: index of the work request; all before it were asked about
- * @counters: the device's
- *
- * Context: as weft_tx_complete().
- * Return: true if the request has to wait for its loan.
+/*
+ * Returns true if the request at index @inflight has to wait for its loan. The caller has asked
+ * about all requests before it.
  */
 bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 		      struct weft_counters __percpu *counters)
@@ -253,7 +237,7 @@ bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 	return false;
 }
 
-/* Frees the loans that were returned. Returns true if none is left. */
+/* Frees the returned loans. Returns true if none is left. */
 static bool loan_reap(struct weft_loans *loans, struct weft_counters __percpu *counters)
 {
 	struct weft_loan *loan, *next;
@@ -264,7 +248,7 @@ static bool loan_reap(struct weft_loans *loans, struct weft_counters __percpu *c
 	return list_empty(&loans->out);
 }
 
-/* Asks for a kick when a loan is returned that is out. Returns false if none is. */
+/* Asks for a kick at the return of a loan that is out. Returns false if none is. */
 static bool loan_want_one(struct weft_loans *loans)
 {
 	struct weft_loan *loan;
@@ -276,15 +260,14 @@ static bool loan_want_one(struct weft_loans *loans)
 }
 
 /*
- * TCP gets some time to deliver lent bytes, before the stream is reset to get the pages
- * back. The destruction of a queue pair does not wait for that. Returns true if no loan is
- * out any more, or time is up.
+ * Gives TCP some time to deliver lent bytes, before the stream is reset to get the pages back. The
+ * destruction of a queue pair does not wait. Returns true if no loan is out, or time is up.
  */
 static bool loan_drained(struct weft_qp *qp)
 {
 	if (!loan_want_one(qp->tx.loans))
 		return true;
-	/* A process that ends destroys its queue pairs one by one, each with such a wait. */
+	/* An exiting process destroys its queue pairs one by one: the waits would add up. */
 	if (READ_ONCE(qp->dying))
 		return true;
 	if (weft_ending_overdue(&qp->ending))
@@ -294,9 +277,8 @@ static bool loan_drained(struct weft_qp *qp)
 }
 
 /*
- * Frees the loans that were returned, and gives up the others. Each of these frees itself
- * if it comes after all, which may be as soon as its flag is set: nothing of it is looked at from
- * there on.
+ * Frees the returned loans, and gives up the others. A loan that is given up frees itself at its
+ * return, maybe as soon as its flag is set, so nothing reads it after that.
  */
 static void loan_give_up(struct weft_qp *qp, struct weft_loans *loans)
 {
@@ -315,12 +297,11 @@ static void loan_give_up(struct weft_qp *qp, struct weft_loans *loans)
  * weft_loan_settled() - may a queue pair that ends go on without its loans?
  * @qp: a queue pair that ends: all is sent, or its stream is gone
  *
- * No more pages are lent. If the answer is no, the worker is started again. A queue pair
- * without a stream has no loans any more when the answer is yes.
+ * Lends no more pages. After false the worker is started again. After true a queue pair without
+ * a stream has no loans.
  *
- * Context: process; the caller holds tx.lock.
- * Return: true if all pages are back, or time is up: with a stream that of the graceful end,
- * without one WEFT_LOAN_TIMEOUT, after which they are given up.
+ * Return: true if all pages are back or time is up: with a stream after the timeout of a graceful
+ * end; without one after WEFT_LOAN_TIMEOUT, and the loans are given up.
  */
 bool weft_loan_settled(struct weft_qp *qp)
 {
@@ -329,7 +310,7 @@ bool weft_loan_settled(struct weft_qp *qp)
 	lockdep_assert_held(&qp->tx.lock.mutex);
 	if (!loans)
 		return true;
-	/* The message in progress stops here, if there is one. */
+	/* A message in progress stops here. */
 	weft_loan_close(loans);
 	if (qp->llp)
 		return loan_drained(qp);
@@ -352,8 +333,8 @@ void weft_loan_exit(void)
 {
 	wait_var_event(&loans_out, !atomic_read(&loans_out));
 	/*
-	 * The last callback may still run its last instructions: in softirq, or in a process
-	 * that was preempted there. The second call waits until such a process has slept.
+	 * The last callback may still run its last instructions: in softirq, or in a preempted
+	 * process. The second call waits until such a process has slept.
 	 */
 	synchronize_rcu();
 	synchronize_rcu_tasks();

@@ -2,9 +2,8 @@
 /*
  * From work requests to messages.
  *
- * Everything here runs in process context with tx.lock held, and with or without the socket
- * lock. It may sleep, since a loan is allocated, so it holds no region, nor anything else that
- * softirq waits for.
+ * Everything here runs in process context with tx.lock held, with or without the socket lock. It
+ * allocates loans and may sleep, so it holds no region, nor anything else that softirq waits for.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -22,12 +21,12 @@
 #include "tx/request.h"
 #include "tx/tx.h"
 
-/* Why a local operation fails: its key may not be bound, registered or invalidated so. */
+/* A local operation failed: its key may not be bound, registered or invalidated in this way. */
 static const struct weft_wr_error bind_error = {
 	IB_WC_MW_BIND_ERR, WEFT_VE_BIND
 };
 
-/* Enters a READ or atomic that was admitted in the list of unanswered requests. */
+/* Enters an admitted READ or atomic in the list of unanswered requests. */
 static struct weft_read *tx_admit_read(struct weft_reads *reads,
 				       struct weft_request *request,
 				       const struct weft_sq_wr *wr,
@@ -44,7 +43,7 @@ static struct weft_read *tx_admit_read(struct weft_reads *reads,
 	return read;
 }
 
-/* Makes the message a request of @opcode, whose @len bytes are in its copy.bytes. */
+/* Makes the message a READ or atomic request, whose @len bytes are in copy.bytes. */
 static void tx_ask(struct weft_tx_msg *msg, struct weft_reads *reads, u8 opcode,
 		   u32 len)
 {
@@ -55,7 +54,7 @@ static void tx_ask(struct weft_tx_msg *msg, struct weft_reads *reads, u8 opcode,
 	msg->total = len;
 }
 
-/* Makes the message the read request of @read, a read entered by tx_admit_read(). */
+/* Makes the message the READ request of @read. */
 static void tx_begin_read(struct weft_tx_msg *msg, struct weft_reads *reads,
 			  const struct weft_read *read, u32 rkey, u64 remote_addr)
 {
@@ -161,10 +160,9 @@ static void tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
 }
 
 /*
- * Takes the next work request from the send ring. Returns true if it became a message. If
- * not, sets *@again if the request was a local operation, which is done already, and clears
- * it if the ring is empty, or the request failed or has to wait (fence, ORD, in-flight list
- * full, memory that it invalidates still lent).
+ * Takes the next work request from the send ring. Returns true if it became a message. Otherwise
+ * sets *@again if it was a local operation that is done, and clears *@again if the ring is empty,
+ * or if the request failed or has to wait (fence, ORD, in-flight list full).
  */
 static bool tx_take_request(struct weft_qp *qp, bool *again)
 {
@@ -182,7 +180,7 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	if (!pending || weft_inflight_full(&qp->inflight) || weft_qp_state(qp) != IB_QPS_RTS)
 		return false;
 	if (pending < 0) {
-		/* The ring makes no sense: there is no work request to blame. */
+		/* The producer index is wrong: there is no work request to blame. */
 		weft_qp_fail(qp, &weft_tx_term_local, IB_EVENT_QP_FATAL);
 		return false;
 	}
@@ -233,7 +231,7 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 	return true;
 }
 
-/* Takes work requests up to one that makes a message. Returns true if one did. */
+/* Takes work requests until one makes a message. Returns true if one did. */
 static bool tx_next_request(struct weft_qp *qp)
 {
 	bool again;
@@ -251,8 +249,8 @@ static u64 atomic_change(const void *how, u64 value)
 }
 
 /*
- * Does what an atomic request of the peer asks for, and begins the answer. Returns false
- * if the memory was invalidated or deregistered since the request came.
+ * Does an atomic request of the peer, and begins the response. Returns false if the memory was
+ * invalidated or deregistered since the request came.
  */
 static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answers,
 			     struct weft_accessor *acc,
@@ -262,7 +260,7 @@ static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answe
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	/* The receive side has checked the same memory, but did not hold it until now. */
+	/* The receive side has checked this memory, but did not hold it until now. */
 	mr = weft_mr_access(acc, acc->pd, req->stag, req->to, WEFT_ATOMIC_LEN,
 			    IB_ACCESS_REMOTE_ATOMIC, &err);
 	if (!mr || !weft_mr_word(mr, req->to)) {
@@ -287,7 +285,7 @@ static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answe
 	return true;
 }
 
-/* Begins the answer to a read request of the peer. */
+/* Begins the response to a READ request of the peer. */
 static void tx_answer_read(struct weft_qp *qp, struct weft_tx_msg *msg,
 			   const struct weft_read_req *req)
 {
@@ -310,7 +308,7 @@ static void tx_answer_read(struct weft_qp *qp, struct weft_tx_msg *msg,
 	msg->lend = false;
 }
 
-/* Begins the answer to the peer's oldest read or atomic request. Returns true if it did. */
+/* Begins the response to the peer's oldest READ or atomic request. Returns true if it did. */
 static bool tx_next_response(struct weft_qp *qp)
 {
 	const struct weft_answer *answer = weft_answers_oldest(&qp->answers);
@@ -373,7 +371,7 @@ static void tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *endi
 	msg->left = msg->total;
 }
 
-/* Begins the Terminate that is due, while nothing else may be sent. Returns true if it did. */
+/* Nothing but a Terminate may be sent now. Begins it if it is due. Returns true if it did. */
 static noinline bool tx_next_control(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
@@ -386,15 +384,10 @@ static noinline bool tx_next_control(struct weft_qp *qp)
 	return true;
 }
 
-/**
- * weft_tx_next_msg() - choose what to send next
- * @qp: the queue pair; its msg is done
- *
- * Requests of our own and answers to the peer take turns, a message each, so that neither
- * end can keep the other from being served.
- *
- * Context: process, tx.lock held; may sleep.
- * Return: true if tx.msg is a new message; false if there is nothing to send now.
+/*
+ * Chooses the next message; the one before is done. Our requests and responses to the peer take
+ * turns, so that neither end can starve the other. May sleep. Returns false if there is nothing to
+ * send now.
  */
 bool weft_tx_next_msg(struct weft_qp *qp)
 {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work requests: copied out of the send ring, checked, entered in the in-flight list, and
- * failed. The copy is private, so that no process changes a request after its check.
+ * Work requests: copied out of the send ring, checked, entered in the in-flight list, and failed.
  *
- * Everything here runs in process context with tx.lock held, and with or without the socket
- * lock.
+ * Everything here runs in process context with tx.lock held, with or without the socket lock.
  */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -25,8 +23,8 @@ const struct weft_term weft_tx_term_revoked = {
 };
 
 /*
- * Checks a gather or scatter list, and adds up its length. Returns false, with *@why, if it
- * names memory that the queue pair may not use so, or is too long for a message.
+ * Checks a gather or scatter list, and adds up its length. Returns false, with *@why, if the list
+ * names memory that the queue pair may not use in this way, or is too long for a message.
  */
 bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 			u32 num, int access, u64 *total,
@@ -66,7 +64,7 @@ static bool op_needs_extended(u8 opcode)
 	return opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD;
 }
 
-/* Returns true if the queue pair may do this operation, inline if it has that flag. */
+/* Returns true if the queue pair may do this operation, inline if the request says so. */
 static bool op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
 {
 	bool in_ring = wr->flags & WEFT_WR_INLINE;
@@ -111,10 +109,7 @@ static bool check_atomic(const struct weft_sq_wr *wr,
 #define WEFT_WR_FLAGS	(WEFT_WR_SIGNALED | WEFT_WR_SOLICITED | WEFT_WR_FENCE | \
 			 WEFT_WR_INLINE)
 
-/*
- * Checks the shape of a copied work request: flags, operation and number of blocks. Returns
- * false, with *@why, if it cannot be done.
- */
+/* Returns false, with *@why, if flags, operation or blocks of a copied request are wrong. */
 bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 		      struct weft_wr_error *why)
 {
@@ -159,10 +154,7 @@ void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 	weft_qp_fail(qp, &weft_tx_term_local, -1);
 }
 
-/*
- * Fails the queue pair, since memory of the message in progress was invalidated or
- * deregistered after its check.
- */
+/* Fails the queue pair: its message's memory was invalidated or deregistered after the check. */
 void weft_tx_gather_failed(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;

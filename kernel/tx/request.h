@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Work requests out of the send ring, for the rest of this room; see request.c. */
+/* Work requests out of the send ring; see request.c. */
 #ifndef WEFT_TX_REQUEST_H
 #define WEFT_TX_REQUEST_H
 
@@ -22,8 +22,8 @@ void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
 		  const struct weft_wr_error *why);
 
 /*
- * Copies blocks out of the ring and reads each word once, so that a process cannot change
- * a request after its check. No message is being laid out in @copy.
+ * Copies blocks out of the ring and reads each word once, so that a process cannot change a request
+ * after its check. No message uses @copy.
  */
 static inline void weft_tx_copy_blocks(union weft_wr_copy *copy,
 				       const struct weft_ring *sq, u32 first, u32 num)
@@ -53,7 +53,7 @@ weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
 {
 	struct weft_request *w = weft_inflight_add(inflight);
 
-	WRITE_ONCE(sq->head, sq->head + blocks); /* the receive side asks whether more is posted */
+	WRITE_ONCE(sq->head, sq->head + blocks); /* the receive side reads it */
 	w->wr_id = wr->wr_id;
 	w->ring_end = sq->head;
 	w->opcode = wr->opcode;
@@ -61,7 +61,7 @@ weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
 	return w;
 }
 
-/* Why a queue pair fails: by its own mistake, or since memory was invalidated meanwhile. */
+/* Why a queue pair fails: an error of this end, or memory invalidated after its check. */
 extern const struct weft_term weft_tx_term_local;
 extern const struct weft_term weft_tx_term_revoked;
 

@@ -2,9 +2,9 @@
 /*
  * From messages to FPDUs.
  *
- * Everything here runs in process context with tx.lock held, and with or without the socket
- * lock: the queue pair receives meanwhile if it is not held. It does not sleep while it
- * holds a region, since the receive side in softirq may need the same one.
+ * Everything here runs in process context with tx.lock held. Without the socket lock the queue pair
+ * receives meanwhile. While a region is in use nothing sleeps, because the receive side in softirq
+ * may need the same region.
  */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -18,9 +18,9 @@
 #include "wire/fpdu.h"
 
 /*
- * Copies the next @len bytes of the message to @to. *@mr is the region held for its current
- * SGE, or NULL. Returns false if the memory was invalidated or deregistered. In line, since
- * the copy is most of the cost of a short message here.
+ * Copies the next @len bytes of the message to @to. *@mr is the region of its current SGE, or NULL.
+ * Returns false if the memory was invalidated or deregistered. Inline, because the copy is most of
+ * the cost of a short message here.
  */
 static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
 				      u8 *to, u32 len, struct weft_mr **mr)
@@ -40,7 +40,7 @@ static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_acces
 
 		n = min(len, sge->length - msg->offset);
 		if (!n) {
-			/* A kernel consumer's pages are each an SGE, and all of one region. */
+			/* A kernel consumer has an SGE for each page, all in one region. */
 			if (*mr && (!(*mr)->all_memory || sge[1].lkey != sge->lkey)) {
 				weft_mr_access_end(*mr);
 				*mr = NULL;
@@ -51,7 +51,7 @@ static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_acces
 		}
 		from = sge->addr + msg->offset;
 		if (!*mr) {
-			/* All that is left of the SGE, so that the next FPDUs need no check. */
+			/* Check the rest of the SGE, so that the next FPDUs need no check. */
 			*mr = weft_mr_access(acc, acc->pd, sge->lkey, from,
 					     sge->length - msg->offset, access, &err);
 			if (!*mr)
@@ -83,10 +83,7 @@ static void tx_begin_imm(struct weft_tx *tx)
 	msg->left = WEFT_IMM_LEN;
 }
 
-/*
- * Ends a message that is laid out. Its Immediate Data comes next, if it has some; if not,
- * the work request ends here in the stream.
- */
+/* Ends a message that is laid out: Immediate Data follows, or the work request ends here. */
 static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 {
 	struct weft_tx_msg *msg = &tx->msg;
@@ -117,15 +114,7 @@ static inline void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
 	weft_batch_advance(&tx->batch, fpdu->len);
 }
 
-/**
- * weft_tx_advance() - advance past an FPDU that was laid out elsewhere
- * @tx: the transmit side
- * @inflight: the work requests under way; the last one is the message
- * @acc: their queue pair, as memory knows it
- * @fpdu: an FPDU of the message, which may end with it
- *
- * Context: process, tx.lock held; does not sleep.
- */
+/* Advances past an FPDU that was laid out elsewhere. Its message is the newest of @inflight. */
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
 {
@@ -136,8 +125,8 @@ void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 }
 
 /*
- * The header of a message's segments, which differ in few fields. All of @bytes is copied,
- * since a fixed length is faster: the payload or CRC overwrites the bytes past @len.
+ * The header of a message's segments. All of @bytes is copied, because a fixed length is faster:
+ * the payload or CRC overwrites the bytes past @len.
  */
 struct weft_tx_head {
 	u32 len;
@@ -185,10 +174,7 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 	return true;
 }
 
-/*
- * Returns true if @fpdu filled a segment and the next FPDU fills the next one. With markers it
- * would have them in other places.
- */
+/* Returns true if the next FPDU fills a segment as @fpdu did. Markers would make them differ. */
 static bool tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
 {
 	const struct weft_batch *batch = &tx->batch;
@@ -198,9 +184,9 @@ static bool tx_repeats(const struct weft_tx *tx, const struct weft_fpdu *fpdu)
 }
 
 /*
- * Lays out a row: FPDUs that differ from @fpdu only in their offset, as many as fit in
- * @room bytes at @to and in the current SGE. The last FPDU of a message is not part of a
- * row, since its header differs. Returns how many.
+ * Lays out a row: FPDUs that differ from @fpdu only in their offset, as many as fit in @room bytes
+ * at @to and in the current SGE. The last FPDU of a message is not in a row, because its header
+ * differs. Returns how many.
  */
 static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 				  const struct weft_fpdu *fpdu, u8 *to,
@@ -244,16 +230,14 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
  * @qp: the queue pair
  * @c: the chunk for them
  * @train: the largest FPDU; 0: a segment
- * @fpdu: the first FPDU as planned, for which there is room. Overwritten by those behind it
+ * @fpdu: the first FPDU as planned, for which there is room; overwritten
  *
- * Ends with the message, when a segment must be ended, or when the chunk is full. The
- * region of the payload is held from one FPDU to the next, which spares its check. Of the
- * state that both directions share, only the message's end in the stream is written, which is
- * read under tx.lock alone.
+ * Ends with the message, when a segment must be ended, or when the chunk is full. Keeps the
+ * payload's region from one FPDU to the next, which spares checks, so this does not sleep. Of the
+ * state that both directions share, writes only the request's end, which tx.lock protects.
  *
- * Context: process, tx.lock held; does not sleep, since a region is held.
- * Return: true; false if the memory of the payload was invalidated or deregistered. The
- * FPDUs before it are laid out.
+ * Return: false if the payload's memory was invalidated or deregistered. The FPDUs before it
+ * are laid out.
  */
 bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 		    struct weft_fpdu *fpdu)

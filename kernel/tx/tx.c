@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The transmit engine. A round lays out FPDUs in a batch, hands the batch to the stream,
- * and completes work requests whose bytes the stream has taken.
+ * The transmit engine. A round lays out FPDUs in a batch, pushes the batch to the stream, and
+ * completes the work requests whose bytes the stream has taken.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -31,10 +31,7 @@ static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft
 	return used;
 }
 
-/*
- * Lays out @fpdu and those behind it with copied payload. Returns false if the memory of the
- * payload is gone; the queue pair has failed then.
- */
+/* Lays out @fpdu and those behind it with copied payload, or fails the queue pair. */
 static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c, u32 train,
 			     struct weft_fpdu *fpdu)
 {
@@ -57,15 +54,12 @@ static bool tx_has_all(const struct weft_ring *sq, const struct weft_answers *an
 	return !weft_ring_pending(sq) && !weft_answers_due(answers);
 }
 
-/*
- * Finds the message whose FPDUs come next: the one in progress, or a new one. Returns false if
- * there is none; @any tells that something was laid out before.
- */
+/* Finds the message of the next FPDUs, or none. @any: something was laid out before. */
 static bool tx_find_message(struct weft_qp *qp, bool any)
 {
 	struct weft_tx *tx = &qp->tx;
 
-	/* When the queue pair fails, the message in progress stops after an FPDU. */
+	/* If the queue pair fails, the message in progress stops after an FPDU. */
 	if (tx->msg.kind != WEFT_MSG_NONE && tx->msg.kind != WEFT_MSG_CONTROL &&
 	    weft_qp_state(qp) == IB_QPS_ERR)
 		tx->msg.kind = WEFT_MSG_NONE;
@@ -80,10 +74,7 @@ static bool tx_find_message(struct weft_qp *qp, bool any)
 	return false;
 }
 
-/*
- * Lays out FPDUs of the message in progress, and sets *@any if it did. Returns true if another
- * message, or more of this one, may follow.
- */
+/* Lays out FPDUs of the message, and sets *@any if it did. Returns true if more may follow. */
 static bool tx_extend(struct weft_qp *qp, bool *any)
 {
 	struct weft_tx *tx = &qp->tx;
@@ -109,9 +100,9 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 	if (rest > batch->room && tx->longest)
 		train = min(weft_llp_train(qp->llp, batch->emss), tx->longest);
 	/*
-	 * A copied FPDU is as long as the chunk allows: none has to be large, nor to fill its
-	 * segment, in which another may follow. Where FPDUs may be large, a short rest of a
-	 * segment is filled, since to end the segment would end TCP's packet buffer with it.
+	 * A copied FPDU is as long as the chunk allows: it need not be large, nor fill its segment,
+	 * in which another may follow. Where FPDUs may be large, a short rest of a segment is
+	 * filled, because the end of the segment would end TCP's packet buffer as well.
 	 */
 	if (!weft_tx_plan(tx, lend ? train : min(train, c->size - c->fill),
 			  lend ? batch->room : min(batch->room, c->size - c->fill), &fpdu)) {
@@ -127,8 +118,8 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 }
 
 /*
- * Returns true if it takes long to lay out the message in progress. What is lent is pushed after
- * a few FPDUs, so even with a CRC it is not worth taking the lock twice.
+ * Returns true if the message takes long to lay out. Lent payload is pushed after a few FPDUs, so
+ * even with a CRC it is not worth taking the lock twice.
  */
 static bool tx_is_long(const struct weft_tx *tx)
 {
@@ -136,10 +127,9 @@ static bool tx_is_long(const struct weft_tx *tx)
 }
 
 /*
- * Returns true if other threads are to have a turn after each chunk of the message: some wait for
- * the processor, and it is of more than one chunk. The scheduler does not ask for that by itself:
- * all that a message of a MiB takes is the sender's share, for which the program of a small message
- * would wait. Frames of a segment go on: kept for the next chunk, the last might be cut.
+ * Returns true if other threads wait for the processor and get a turn after each chunk of the
+ * message. cond_resched() is not enough: a 1 MiB message fits in one time slice, and others would
+ * wait for all of it. Not for FPDUs of a segment, whose last one could be cut by the pause.
  */
 static bool tx_is_shared(const struct weft_tx *tx)
 {
@@ -148,10 +138,9 @@ static bool tx_is_shared(const struct weft_tx *tx)
 }
 
 /*
- * Lays out FPDUs until enough bytes are ready or nothing more can be done now. If that takes
- * long, the socket lock is let go meanwhile, since packets that come would else wait for the
- * last byte; for less the lock is not worth taking twice. Returns true if something was laid
- * out. The caller holds the socket lock.
+ * Lays out FPDUs until enough bytes are ready or nothing more can be done now. If that takes long,
+ * unlocks the socket meanwhile, because arriving packets would otherwise wait for the last byte;
+ * for less the lock is not worth taking twice. Returns true if something was laid out.
  */
 static bool tx_build(struct weft_qp *qp)
 {
@@ -188,14 +177,9 @@ static bool tx_build(struct weft_qp *qp)
 	return any;
 }
 
-/**
- * weft_tx_complete() - complete work requests, in the order they were posted
- * @qp: the queue pair
- *
- * A SEND or WRITE is done when the stream has taken its last byte and has given its loan
- * back; a READ or an atomic is done when its answer has come.
- *
- * Context: process, tx.lock held, with or without the socket lock.
+/*
+ * Completes work requests in the order of their posts. A SEND or WRITE is done when the stream has
+ * taken its last byte and has returned its loan; a READ or an atomic when its response has come.
  */
 void weft_tx_complete(struct weft_qp *qp)
 {
@@ -215,7 +199,7 @@ void weft_tx_complete(struct weft_qp *qp)
 			weft_request_done(w);
 	}
 	weft_inflight_sent(inflight, i);
-	/* Requests that lack an answer are completed by the receive side. */
+	/* The receive side completes the requests that lack a response. */
 	if (READ_ONCE(inflight->tail) != i)
 		weft_qp_complete_sends(qp);
 }
@@ -238,14 +222,13 @@ static void tx_tell(struct weft_qp *qp, enum ib_qp_state state)
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
-/* Asks for a doorbell, since nothing is left to do. Returns false if a post came meanwhile. */
+/* Asks for a doorbell, because nothing is left to do. Returns false if a post came meanwhile. */
 static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 {
 	/*
-	 * The first request in the ring waits for the peer, whose answer, or the return of what
-	 * was lent to it, will kick us.
-	 * Don't look at the ring again: a request posted meanwhile would be mistaken
-	 * for it.
+	 * The first request in the ring waits for the peer, whose answer, or the return of a
+	 * loan, will kick the worker. Do not test the ring again: a request posted meanwhile
+	 * would be mistaken for this one.
 	 */
 	if (tx->waiting)
 		return true;
@@ -256,7 +239,7 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 	return false;
 }
 
-/* Does an end wait for room: a graceful one, or one with a Terminate (RFC 5040, 7.1)? */
+/* Returns true if an end waits for room: a graceful one, or with a Terminate (RFC 5040, 7.1). */
 static bool tx_awaits_room(struct weft_qp *qp, enum ib_qp_state state)
 {
 	struct weft_ending *ending = &qp->ending;
@@ -267,10 +250,7 @@ static bool tx_awaits_room(struct weft_qp *qp, enum ib_qp_state state)
 	       !weft_ending_overdue(ending);
 }
 
-/*
- * Has a queue pair that ends wait for the stream to have room again, or fails it if the stream has
- * an error.
- */
+/* A queue pair that ends waits for room in the stream; an error of the stream fails it. */
 static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 {
 	if (error != -EAGAIN) {
@@ -285,10 +265,7 @@ static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
 	tx_tell(qp, state);
 }
 
-/*
- * Hands over the bytes that are laid out; if the stream has no room, asks to be told of room.
- * Returns as weft_batch_push(). The caller holds the socket lock.
- */
+/* Pushes the bytes that are laid out; without room in the stream asks for the writable event. */
 static int tx_push(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
@@ -303,10 +280,7 @@ static int tx_push(struct weft_qp *qp)
 	return ret;
 }
 
-/*
- * Adds the FPDUs and bytes of a round to the device's counters. The queue pair's own come
- * first; weft_get_hw_stats() says why.
- */
+/* Counts a round for the queue pair first, then for the device: see weft_get_hw_stats(). */
 static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters,
 		     u64 fpdus, u64 sent, int error)
 {
@@ -321,7 +295,7 @@ static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters
 		weft_count(counters, WEFT_CNT_TX_BLOCKED, 1);
 }
 
-/* Has the memory of chunks freed, but for a page, when the queue pair has been idle for a while. */
+/* Has the chunks of a queue pair freed, but for a page, once it has been idle for a while. */
 static void tx_rest(struct weft_qp *qp)
 {
 	struct weft_batch *batch = &qp->tx.batch;
@@ -330,15 +304,10 @@ static void tx_rest(struct weft_qp *qp)
 		weft_qp_within(qp, WEFT_CHUNK_IDLE);
 }
 
-/**
- * weft_tx_round() - lay out, push and complete
- * @qp: the queue pair, with a stream
- *
- * Only the stream itself needs the socket lock, so the queue pair receives while much is laid
- * out and while requests complete.
- *
- * Context: process, tx.lock held; takes the socket lock; may sleep.
- * Return: true if another round may find something to do.
+/*
+ * Lays out, pushes and completes. Only the stream itself needs the socket lock, so the queue pair
+ * receives while much is laid out and while requests complete. May sleep. Returns true if another
+ * round may find something to do.
  */
 bool weft_tx_round(struct weft_qp *qp)
 {
@@ -365,7 +334,7 @@ bool weft_tx_round(struct weft_qp *qp)
 		return false;
 	}
 	if (tx->starved) {
-		/* A graceful end waits no longer for memory than for room. A Terminate waits. */
+		/* A graceful end waits for memory as long as for room, a Terminate without end. */
 		if (state == IB_QPS_SQD)
 			tx_blocked(qp, state, -EAGAIN);
 		weft_qp_within(qp, WEFT_TX_RETRY);
@@ -373,7 +342,7 @@ bool weft_tx_round(struct weft_qp *qp)
 	}
 	if (tx->end_segment)
 		return true;
-	/* Completions may have freed in-flight slots that posted requests were waiting for. */
+	/* Completions may have freed in-flight slots for which posted requests waited. */
 	if ((laid || tx->batch.sent != sent || READ_ONCE(qp->inflight.tail) != tail) &&
 	    (!tx->dry || weft_ring_pending(&qp->sq)))
 		return true;
@@ -389,12 +358,7 @@ bool weft_tx_round(struct weft_qp *qp)
 	return false;
 }
 
-/**
- * weft_tx_writable() - the stream has room again
- * @qp: the queue pair
- *
- * Context: socket lock held, possibly inside our own send; does not sleep.
- */
+/* The stream has room again. May run inside our own send; does not sleep. */
 void weft_tx_writable(struct weft_qp *qp)
 {
 	if (!READ_ONCE(qp->llp))
@@ -403,36 +367,24 @@ void weft_tx_writable(struct weft_qp *qp)
 	weft_qp_kick(qp);
 }
 
-/**
- * weft_tx_init() - prepare the transmit side of a new queue pair
- * @qp: the queue pair, its capacities set
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Prepares the transmit side of a new queue pair, whose capacities are set. */
 int weft_tx_init(struct weft_qp *qp)
 {
 	weft_baton_init(&qp->tx.lock);
 	return weft_inflight_init(&qp->inflight, qp->cap.max_send_wr);
 }
 
-/* Undoes weft_tx_init(). Nobody uses the queue pair any more. */
+/* Undoes weft_tx_init(). The queue pair has no user any more. */
 void weft_tx_destroy(struct weft_qp *qp)
 {
-	/* Nobody holds a reference any more, so all loans are returned. */
+	/* No reference is left, so all loans are returned. */
 	weft_baton_lock(&qp->tx.lock);
 	weft_loan_settled(qp);
 	weft_baton_unlock(&qp->tx.lock);
 	weft_inflight_destroy(&qp->inflight);
 }
 
-/**
- * weft_tx_start() - prepare for a stream
- * @qp: the queue pair, its @agreed set
- *
- * Context: process, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Prepares for a stream; @agreed is set. Returns 0 or -ENOMEM. */
 int weft_tx_start(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;
@@ -454,6 +406,10 @@ int weft_tx_start(struct weft_qp *qp)
 	tx->batch.sent = 0;
 	tx->crc = qp->agreed.crc;
 	tx->marked = qp->agreed.marks_out;
+	/*
+	 * A process that changes lent payload makes its CRC wrong, so that the peer ends the
+	 * connection; with a copy it would live. So only WEFT_LEND_ALL lends payload with a CRC.
+	 */
 	tx->lends = lend > (tx->crc ? WEFT_LEND_UNCHECKED : WEFT_LEND_OFF);
 	tx->prefer_response = false;
 	tx->msg.kind = WEFT_MSG_NONE;
@@ -461,7 +417,7 @@ int weft_tx_start(struct weft_qp *qp)
 	return 0;
 }
 
-/* Drops all that was to be sent, since the stream is gone. The caller holds tx.lock. */
+/* Drops all bytes that were to be sent, because the stream is gone. */
 void weft_tx_stop(struct weft_qp *qp)
 {
 	struct weft_tx *tx = &qp->tx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The transmit side's functions; pair/tx.h says what it is. */
+/* The transmit side's functions; pair/tx.h has its structure. */
 #ifndef WEFT_TX_H
 #define WEFT_TX_H
 
@@ -11,8 +11,8 @@ struct weft_inflight;
 struct weft_qp;
 
 /*
- * Plans the next FPDU of the message: of @room bytes of its segment, or of whole further segments
- * as well if @max_fpdu is longer. Returns false if the segment must be ended first.
+ * Plans the next FPDU: in the @room bytes left of its segment, or in further whole segments as well
+ * if @max_fpdu is longer. Returns false if the segment must be ended first.
  */
 static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu, u32 room,
 				struct weft_fpdu *fpdu)

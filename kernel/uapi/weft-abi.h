@@ -2,23 +2,16 @@
 /*
  * The interface between the Weft kernel module and libweft, its rdma-core provider.
  *
- * Both sides compile this header. Every structure here lies either in an
- * ioctl/write buffer or in memory that both sides map; none holds a pointer.
+ * Both sides compile this header. Each structure lies in a command's buffer or in memory that both
+ * sides map, and none holds a pointer. docs/abi.md tells more.
  *
- * Rings
- * -----
- * A ring is one mapping: a control block (struct weft_wq_ctl or
- * struct weft_cq_ctl) followed, at WEFT_RING_OFFSET, by a power-of-two number
- * of entries. Indices are free-running 32-bit counters; an index modulo the
- * number of entries is a slot. Each word has exactly one writer, named in its
- * comment; user words and kernel words never share a cache line.
+ * Rings: a ring is one mapping: a control block (struct weft_wq_ctl or struct weft_cq_ctl) and, at
+ * WEFT_RING_OFFSET, a power-of-two number of entries. Indices are free-running 32-bit counters; an
+ * index modulo the number of entries is a slot. Each word has one writer, named in its comment.
+ * User words never share a cache line with kernel words. The kernel keeps private copies of its own
+ * indices, trusts no word that the user can write, and checks and uses a copy of each entry.
  *
- * The kernel keeps private copies of all its own indices. Of a ring it uses only the
- * producer, consumer and arm words, after a check of their range, and entries, of
- * which it checks and uses a copy.
- *
- * Ordering
- * --------
+ * Ordering (post and drain: send queues, and receive queues, shared or not):
  *  post:   user writes entries; store-release(producer); full fence;
  *          load(need_doorbell): non-zero means enter the kernel.
  *  drain:  kernel empties the ring; store(need_doorbell, 1); full fence;
@@ -30,34 +23,30 @@
  *  notify: kernel writes the entry; full fence; load(arm); if its sequence is
  *          not the one last served, raise the event and store(notified, seq).
  *
- * Ownership
- * ---------
- * A receive queue, shared or not, asks for doorbells like a send queue. The user owns
- * the completions between the consumer index and the kernel's producer index. When it
- * destroys or resets a queue pair, it sets opcode and status of that queue pair's
- * completions to 0. Queue pair numbers are handed out in turn, so that no such
- * completion meets a new queue pair of its number. After a move to RESET both queues
- * are empty, and continue at the kernel's consumer index.
+ * Completions: the user owns those from its consumer index to the kernel's producer index. When
+ * the user destroys or resets a queue pair, it sets opcode and status of the queue pair's
+ * completions to 0. Queue pair numbers are handed out in turn, so that no such completion seems to
+ * be of a new queue pair. After a move to RESET both queues of a queue pair are empty, and continue
+ * at the kernel's consumer index.
  *
- * A resized completion queue continues in a new ring at the same indices. Unpolled
- * entries are copied there, and slots that are not filled in this pass carry the other
- * phase. The user does not poll or arm the queue during the resize.
+ * Resize: a completion queue continues in a new ring at the same indices, with copies of its
+ * unpolled entries; slots not filled in this pass have the other phase. The user neither polls nor
+ * arms the queue during the resize.
  */
 #ifndef WEFT_ABI_H
 #define WEFT_ABI_H
 
 #include <linux/types.h>
 
-/* Raised whenever a layout or a meaning in this file changes. */
-#define WEFT_ABI_VERSION	4
+#define WEFT_ABI_VERSION	4	/* raised with each change of a layout or meaning here */
 
-/* Only ever compared (enum rdma_driver_id has no number for out-of-tree drivers). */
+/* enum rdma_driver_id has no number for out-of-tree drivers; this one is only compared. */
 #define WEFT_DRIVER_ID		0x57656674
 
 /*
  * Doorbells: methods of the verbs objects QP and SRQ (enum uverbs_default_objects), called by
- * ioctl(RDMA_VERBS_IOCTL). Their only attribute: the queue pair's number, eight bytes in the
- * attribute itself; the shared receive queue's handle.
+ * ioctl(RDMA_VERBS_IOCTL). The only attribute is the queue pair's number, eight bytes in the
+ * attribute itself, or the shared receive queue's handle.
  */
 enum weft_qp_method {
 	WEFT_METHOD_SEND_DOORBELL = 0x1000,
@@ -70,14 +59,11 @@ enum weft_srq_method {
 
 #define WEFT_ATTR_DOORBELL	0x1000
 
-/* Bytes from the start of a mapping to entry 0. */
-#define WEFT_RING_OFFSET	256
+#define WEFT_RING_OFFSET	256	/* bytes from the start of a mapping to entry 0 */
 
-/* Send queue: blocks of 64 bytes, 1 to WEFT_SQ_MAX_BLOCKS of them a work request. */
-#define WEFT_SQ_BLOCK		64
-#define WEFT_SQ_MAX_BLOCKS	5
-/* Where SGEs, or inline payload, start in the first block. */
-#define WEFT_SQ_SGE_OFFSET	32
+#define WEFT_SQ_BLOCK		64	/* bytes of a block of the send queue */
+#define WEFT_SQ_MAX_BLOCKS	5	/* of a work request; at least 1 */
+#define WEFT_SQ_SGE_OFFSET	32	/* of SGEs or inline payload, in the first block */
 #define WEFT_MAX_SGE		16
 #define WEFT_MAX_INLINE		(WEFT_SQ_MAX_BLOCKS * WEFT_SQ_BLOCK - WEFT_SQ_SGE_OFFSET)
 
@@ -115,14 +101,12 @@ enum weft_wr_flags {
 };
 
 /*
- * First block of a send work request. SGEs (num_sge of them) or inline payload
- * (inline_len bytes) start at WEFT_SQ_SGE_OFFSET and run on through the
- * following blocks, wrapping at the end of the ring.
- *
- * CMP_SWP and FETCH_ADD have their operands, and one SGE of eight bytes for the value
- * that was found. BIND_MW and REG_MR have num_sge 0 and one block. `ex`, any key that the
- * window or region had, finds it, and it gets the key `rkey`, which may differ in the low
- * byte only. LOCAL_INV has one block and num_sge 0.
+ * A send work request: SGEs (num_sge) or inline payload (inline_len bytes) start at
+ * WEFT_SQ_SGE_OFFSET of the first block, and continue in the next blocks, wrapping at the ring's
+ * end. CMP_SWP and FETCH_ADD have operands, and one SGE of eight bytes for the value found.
+ * LOCAL_INV, BIND_MW and REG_MR have num_sge 0 and one block. BIND_MW and REG_MR name a window or
+ * region by `ex`, any key that it had, and give it the key `rkey`, which may differ from `ex` in
+ * the low byte only.
  */
 struct weft_atomic_operands {
 	__aligned_u64 compare_add;	/* value to compare with, or to add */
@@ -157,25 +141,20 @@ struct weft_sq_wr {
 	};
 };
 
-/* Blocks that a work request with this many SGEs needs. */
 static inline __u32 weft_sq_blocks_for_sge(__u32 num_sge)
 {
 	return (WEFT_SQ_SGE_OFFSET + num_sge * 16 + WEFT_SQ_BLOCK - 1) / WEFT_SQ_BLOCK;
 }
 
-/* Blocks that a work request with this much inline payload needs. */
 static inline __u32 weft_sq_blocks_for_inline(__u32 bytes)
 {
 	return (WEFT_SQ_SGE_OFFSET + bytes + WEFT_SQ_BLOCK - 1) / WEFT_SQ_BLOCK;
 }
 
-/*
- * A receive work request: this header and then max_sge SGE slots, of which
- * num_sge are used. The stride is weft_rq_stride(max_sge).
- */
+/* A receive work request: this header, and max_sge slots for SGEs; see weft_rq_stride(). */
 struct weft_rq_wr {
 	__aligned_u64 wr_id;
-	__u32 num_sge;
+	__u32 num_sge;		/* slots in use */
 	__u32 reserved;		/* zero, or the receive has no room */
 };
 
@@ -184,7 +163,7 @@ static inline __u32 weft_rq_stride(__u32 max_sge)
 	return 16 + max_sge * 16;
 }
 
-/* Abilities of a connected queue pair's peer beyond plain iWARP. */
+/* Abilities of the connected peer beyond plain iWARP. */
 enum weft_peer {
 	WEFT_PEER_EXTENDED = 1 << 0,	/* immediate data and atomics */
 };
@@ -208,17 +187,14 @@ enum weft_cqe_flags {
 	WEFT_CQE_WITH_IMM = 1 << 2,	/* ex holds immediate data */
 };
 
-/*
- * A completion. `word` is written last: the low byte of it holds flags, then
- * status (enum ib_wc_status), then opcode (enum weft_op), then zero.
- */
+/* A completion. The bytes of `word`, from the low one, are flags, status, opcode, zero. */
 struct weft_cqe {
 	__aligned_u64 wr_id;
 	__aligned_u64 timestamp;	/* ns since boot, CLOCK_MONOTONIC_RAW; 0: not asked for */
 	__u32 qp_num;
 	__u32 byte_len;
 	__u32 ex;		/* invalidated STag, immediate data, or vendor error */
-	__u32 word;
+	__u32 word;		/* written last; enum ib_wc_status, enum weft_op */
 };
 
 #define WEFT_CQE_FLAGS(word)	((word) & 0xff)
@@ -227,7 +203,6 @@ struct weft_cqe {
 #define WEFT_CQE_WORD(flags, status, opcode) \
 	((__u32)(flags) | (__u32)(status) << 8 | (__u32)(opcode) << 16)
 
-/* Control block of a completion queue. */
 struct weft_cq_ctl {
 	/* written by the user */
 	__u32 consumer;		/* entries polled */
@@ -254,19 +229,18 @@ enum weft_vendor_err {
 	WEFT_VE_LOCAL_BOUNDS = 6,	/* local range outside its region */
 	WEFT_VE_REMOTE = 7,		/* the peer refused it: a Terminate names the request */
 	WEFT_VE_CONNECTION = 8,		/* the connection ended */
-	WEFT_VE_RECV_TOO_SMALL = 9,	/* message longer than the receive it met */
-	WEFT_VE_PEER = 10,		/* the peer does not do this operation */
+	WEFT_VE_RECV_TOO_SMALL = 9,	/* message longer than its receive */
+	WEFT_VE_PEER = 10,		/* the peer does not support this operation */
 	WEFT_VE_ATOMIC = 11,		/* an atomic not of eight bytes, or unaligned */
-	WEFT_VE_BIND = 12,		/* not to be bound or invalidated like this */
+	WEFT_VE_BIND = 12,		/* cannot be bound or invalidated like this */
 };
 
-/* Answer to the creation of a user context. */
 struct weft_ucontext_resp {
 	__u32 max_inline;
 	__u32 reserved;
 };
 
-/* A ring to map: mmap(cmd_fd, length, offset). */
+/* A ring: mmap(cmd_fd, length, offset). */
 struct weft_mmap {
 	__aligned_u64 offset;
 	__aligned_u64 length;
@@ -287,7 +261,7 @@ struct weft_create_srq_resp {
 	__u32 reserved;
 };
 
-/* A queue pair with a shared receive queue has no rq: all of it is zero. */
+/* With a shared receive queue, all fields of the rq are zero. */
 struct weft_create_qp_resp {
 	struct weft_mmap sq;
 	struct weft_mmap rq;

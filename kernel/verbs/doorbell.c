@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Doorbells: a process tells the kernel that it posted to a ring that the kernel does not
- * watch. They are methods of our own, on the core's queue pairs and shared receive queues.
- * The core's commands to post would allocate room for work requests, which are in the ring
- * already.
- *
- * A doorbell is part of a message's latency. So it finds its queue pair by number, in the
- * device's own table, which costs less than the core's look-up of a handle. The checks of
- * that look-up are made here: the core holds the caller's context and the device for the
- * call, the queue pair must be one that this context created, and a reference keeps it.
+ * Doorbells: a process tells the kernel that it posted to a ring that the kernel does not watch.
+ * They are methods of our own on the core's queue pairs and shared receive queues, because the
+ * core's post commands would allocate the work requests that are in the ring already. A doorbell
+ * adds to a message's latency, so it finds its queue pair in the device's own table, which is
+ * faster than the core's handle look-up. The look-up's checks are made here: the core keeps context
+ * and device for the call, this context made the queue pair, and a reference keeps it.
  */
 #include <rdma/uverbs_ioctl.h>
 

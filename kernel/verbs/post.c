@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting by kernel consumers. Their work requests are written into rings of the same
- * layout as a user's. A worker sends, since they may post in any context. A process writes
- * to its rings itself, so its queues are refused here.
+ * Posting by kernel consumers, into rings of the same layout as a user's. A worker sends, because a
+ * consumer may post in any context. A process writes to its rings itself, so its queues are refused
+ * here.
  */
 #include <linux/string.h>
 
@@ -13,18 +13,18 @@
 #include "tx/tx.h"
 #include "verbs/post.h"
 
-/* A gather or scatter list is copied as it is. */
+/* Gather and scatter lists are copied without conversion. */
 static_assert(sizeof(struct ib_sge) == sizeof(struct weft_sge));
 static_assert(offsetof(struct ib_sge, addr) == offsetof(struct weft_sge, addr));
 static_assert(offsetof(struct ib_sge, length) == offsetof(struct weft_sge, length));
 static_assert(offsetof(struct ib_sge, lkey) == offsetof(struct weft_sge, lkey));
 
-/* Returns how many slots are free, in a ring that no process can write to. */
+/* Returns the number of free slots in a ring that no process can write to. */
 static u32 ring_space(const struct weft_ring *ring, u32 producer)
 {
 	const struct weft_wq_ctl *ctl = ring->mem;
 
-	/* Pairs with weft_ring_release(): the slots are read. */
+	/* Pairs with weft_ring_release(): the kernel has read the slots. */
 	return ring->size - (producer - smp_load_acquire(&ctl->consumer));
 }
 
@@ -33,7 +33,7 @@ static bool ring_publish(struct weft_ring *ring, u32 producer)
 {
 	struct weft_wq_ctl *ctl = ring->mem;
 
-	/* Pairs with weft_ring_pending(): the entries are there. */
+	/* Pairs with weft_ring_pending(): the entries are written. */
 	smp_store_release(&ctl->producer, producer);
 	smp_mb(); /* pairs with weft_ring_need_doorbell() */
 	return READ_ONCE(ctl->need_doorbell);
@@ -78,7 +78,7 @@ static u8 post_flags(int flags)
 	       (flags & IB_SEND_FENCE ? WEFT_WR_FENCE : 0);
 }
 
-/* Copies bytes into the blocks of a work request, round the end of the ring. */
+/* Copies bytes into the blocks of a work request, across the end of the ring. */
 static void post_bytes(const struct weft_ring *sq, u32 first, u32 *at,
 		       const void *from, u32 len)
 {
@@ -104,7 +104,7 @@ static int post_inline_len(const struct weft_qp *qp,
 	return total <= qp->cap.max_inline_data ? (int)total : -EINVAL;
 }
 
-/* Fills in what a request has beyond its list of SGEs. Returns 0 or -EINVAL. */
+/* Fills in the fields of a request beyond its list of SGEs. Returns 0 or -EINVAL. */
 static int post_operands(struct weft_sq_wr *to, const struct ib_send_wr *wr)
 {
 	switch (to->opcode) {
@@ -145,8 +145,8 @@ static int post_operands(struct weft_sq_wr *to, const struct ib_send_wr *wr)
 }
 
 /*
- * Writes a work request into the ring at @at. Returns the blocks it took,
- * -EINVAL for one that makes no sense, -ENOMEM if there is no room.
+ * Writes a work request into the ring at @at. Returns the blocks it took, -EINVAL for an invalid
+ * one, -ENOMEM without room.
  */
 static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 {
@@ -196,9 +196,8 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 }
 
 /*
- * Returns true if a post waits for others, and starts the timer that ends the wait. Only the end
- * that opened the connection asks; the other answers, and an answer is awaited. The caller
- * holds post_lock.
+ * Returns true if a post is held for gathering, and starts the timer that ends the wait. Only the
+ * end that opened the connection holds posts: the other one answers, and an answer is awaited.
  */
 static bool post_waits(struct weft_qp *qp)
 {
@@ -214,15 +213,13 @@ static bool post_waits(struct weft_qp *qp)
 
 /**
  * weft_post_send() - post sends
- * @ib: a queue pair of the kernel's own
+ * @ib: a queue pair of a kernel consumer
  * @wr: the work requests
  * @bad: set to the first that was not posted
  *
- * In state ERR the requests are taken and flushed.
- *
- * Context: any.
- * Return: 0; -EINVAL for a work request that makes no sense, or in a state in
- * which nothing may be posted; -ENOMEM when the queue is full.
+ * Context: any. In state ERR the requests are taken and flushed.
+ * Return: 0; -EINVAL for an invalid work request, or in a state in which nothing may be posted;
+ * -ENOMEM if the queue is full.
  */
 int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad)
@@ -255,9 +252,12 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	if (kick && state == IB_QPS_RTS) {
 		kick = !post_waits(qp);
 		if (kick)
-			weft_ring_need_doorbell(&qp->sq, false); /* the worker asks again */
+			weft_ring_need_doorbell(&qp->sq, false); /* the worker asks for the next */
 	}
-	/* Within the lock: a poster that is preempted here would be waited for by all others. */
+	/*
+	 * Under the lock: later posts see need_doorbell clear and start no worker, so all of them
+	 * would wait for a poster that is preempted before it does.
+	 */
 	if (kick) {
 		if (qp->kernel)
 			WRITE_ONCE(qp->kernel->posted, true);
@@ -269,7 +269,7 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 
 /* --- receives --- */
 
-/* Writes receives into a ring. @doorbell: result: whether somebody waits for them. */
+/* Writes receives into a ring. Sets *@doorbell if a queue pair waits for them. */
 static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
 			 const struct ib_recv_wr **bad, bool *doorbell)
 {
@@ -300,15 +300,9 @@ static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-/**
- * weft_post_recv() - post receives
- * @ib: a queue pair of the kernel's own
- * @wr: the work requests
- * @bad: set to the first that was not posted
- *
- * As weft_post_send(). A queue pair with a shared receive queue takes none.
- *
- * Context: any.
+/*
+ * Posts receives, as weft_post_send(), but in any state other than RESET. A queue pair with a
+ * shared receive queue takes none.
  */
 int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad)
@@ -327,16 +321,7 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	return ret;
 }
 
-/**
- * weft_post_srq_recv() - post receives to a shared queue
- * @ib: a queue of the kernel's own
- * @wr: the work requests
- * @bad: set to the first that was not posted
- *
- * Context: any.
- * Return: 0; -EINVAL for a work request that makes no sense; -ENOMEM when the
- * queue is full.
- */
+/* Posts receives to a shared queue, as weft_post_send(). */
 int weft_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad)
 {

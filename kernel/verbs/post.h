@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Posting by the kernel's own consumers. */
+/* Posting by kernel consumers. */
 #ifndef WEFT_POST_H
 #define WEFT_POST_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Queue pairs, as verbs and as iw_cm asks for them. */
+/* Queue pairs, for verbs and iw_cm. */
 #include <linux/lockdep.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
@@ -23,7 +23,7 @@
 #include "verbs/qp.h"
 #include "verbs/tally.h"
 
-/* Lower numbers are special on other fabrics, and programs may rely on that. */
+/* Other fabrics give lower numbers a special meaning, and programs may rely on that. */
 #define WEFT_FIRST_QPN	16
 #define WEFT_LAST_QPN	0xffffff
 
@@ -39,7 +39,7 @@ struct weft_promise {
 
 /*
  * Takes one more reference, or the one that weft_iw_get_qp() took for this task. A count of
- * promises would not do: another task could take this one's reference, and drop it before this
+ * promises is not enough: another task could take this task's reference, and drop it before this
  * task asks.
  */
 void weft_iw_add_ref(struct ib_qp *ib)
@@ -61,14 +61,15 @@ void weft_iw_add_ref(struct ib_qp *ib)
 	kfree(promise);
 }
 
+/* Drops a reference that weft_iw_add_ref() took. */
 void weft_iw_rem_ref(struct ib_qp *ib)
 {
 	weft_qp_put(to_weft_qp(ib));
 }
 
 /*
- * Finds a queue pair for iw_cm, whose next call in this task is weft_iw_add_ref(). The reference
- * is taken here already, because the queue pair may be destroyed between the two calls.
+ * Finds a queue pair for iw_cm, whose next call in this task is weft_iw_add_ref(). Takes the
+ * reference already, because the queue pair may be destroyed between the two calls.
  */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
@@ -94,7 +95,7 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 	return &qp->ib;
 }
 
-/* Are the capacities within the limits? Those of receives mean nothing beside a shared queue. */
+/* Returns true if the capacities are within limits. Those of receives are unused beside an SRQ. */
 static bool qp_caps_ok(const struct weft_device *dev,
 		       const struct ib_qp_init_attr *attr)
 {
@@ -148,7 +149,7 @@ static struct weft_qp_entry *qp_entry(struct ib_qp *ib)
 	return entry;
 }
 
-/* What a new queue pair is, as far as nothing needs to be allocated for it. */
+/* Fills in a new queue pair, as far as this needs no allocation. */
 static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
 		   struct ib_udata *udata)
 {
@@ -183,10 +184,8 @@ static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
  * @attr: the wishes; its capacities become those that are granted
  * @udata: the user's request, or NULL for a kernel consumer
  *
- * Context: process, may sleep.
- * Return: 0; -EOPNOTSUPP for anything but a plain RC queue pair; -EINVAL for a
- * capacity past the device's limit; -ENOMEM, also past the number of queue
- * pairs.
+ * Return: 0; -EOPNOTSUPP for anything but a plain RC queue pair; -EINVAL for a capacity beyond the
+ * device's limit; -ENOMEM, also beyond the limit on queue pairs.
  */
 int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		   struct ib_udata *udata)
@@ -222,7 +221,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	ret = weft_tx_init(qp);
 	if (ret)
 		goto free_kernel;
-	/* iWARP's Idle: it can be connected without any further step of its owner. */
+	/* iWARP's Idle: its owner can connect it without a further step. */
 	spin_lock_irq(&qp->lock);
 	weft_qp_set_state(qp, IB_QPS_INIT);
 	spin_unlock_irq(&qp->lock);
@@ -231,7 +230,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 		if (ret)
 			goto free_tx;
 	}
-	/* Last, since from here on others can find it by its number, and connect it. */
+	/* Last, because from here on others can find it by its number, and connect it. */
 	ret = xa_alloc_cyclic(&dev->qps, &qp->acc.qpn, qp->entry,
 			      XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
 			      &dev->next_qpn, GFP_KERNEL);
@@ -287,7 +286,7 @@ static int qp_move(struct weft_qp *qp, enum ib_qp_state to)
 		spin_unlock_irq(&qp->lock);
 		return ret;
 	case IB_QPS_RTS:
-		/* A connection brings a queue pair here, nobody else. */
+		/* Only a connection moves a queue pair here. */
 		return weft_qp_state(qp) == IB_QPS_RTS ? 0 : -EINVAL;
 	default:
 		return -EINVAL;
@@ -295,11 +294,10 @@ static int qp_move(struct weft_qp *qp, enum ib_qp_state to)
 }
 
 /*
- * Returns the rights that a consumer means. While rdma_cm prepares an iWARP queue pair, it
- * sets these three attributes and no others, with rights of its own making: the accepting
- * side grants reads and writes, since rdma_cm knows no atomics there, and the connecting
- * side grants 0, since rdma_cm asks too early. Both mean all three rights. All other
- * consumers mean what they set.
+ * Returns the rights that a consumer means. While rdma_cm prepares an iWARP queue pair, it sets
+ * exactly these three attributes, with rights of its own: the accepting side grants reads and
+ * writes (rdma_cm knows no atomics there), the connecting side 0 (rdma_cm asks too early). Both
+ * mean all three rights. All other consumers mean the rights they set.
  */
 static int qp_rights(const struct ib_qp_attr *attr, int mask)
 {
@@ -312,28 +310,12 @@ static int qp_rights(const struct ib_qp_attr *attr, int mask)
 	return !flags || flags == both ? WEFT_ACCESS_REMOTE : flags;
 }
 
-/**
- * weft_modify_qp() - change a queue pair
- * @ib: the queue pair
- * @attr: new values
- * @mask: which of them are set
- * @udata: unused
- *
- * A new queue pair is in INIT. The user moves it from RESET to INIT and RTR, and only a
- * connection moves it to RTS. SQD ends a connection gracefully; ERR and RESET are possible
- * from every state. New rights of the peer apply from its next request on; RESET brings back
- * those of a new queue pair. A step that fails changes nothing.
- *
- * Attributes that InfiniBand negotiates by hand (addresses, sequence numbers, timers, read
- * depths) are taken and have no effect, since the connection settles them. So
- * ib_modify_qp_is_ok() is not used, which wants all of them for each step.
- *
- * Context: process, may sleep.
- * Return: 0; -EINVAL for a step that does not exist, if the state is not the one that the
- * caller named, or if the queue pair is all but destroyed; -EBUSY for RESET while a connection
- * exists or pages are lent;
- * -EOPNOTSUPP for a change of the capacities, for an alternate path, and for an event at
- * the end of SQD, which the end of the connection tells already.
+/*
+ * Changes a queue pair. Only a connection moves it to RTS; SQD ends a connection gracefully; ERR
+ * and RESET are possible from every state. New rights of the peer apply from its next request on;
+ * RESET restores the first ones. A step that fails changes nothing. Attributes that InfiniBand
+ * negotiates by hand (addresses, sequence numbers, timers, read depths) have no effect, because the
+ * connection settles them. ib_modify_qp_is_ok() wants all of them, so it is not used.
  */
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		   struct ib_udata *udata)
@@ -343,6 +325,7 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 
 	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_ALT_PATH))
 		return -EOPNOTSUPP;
+	/* The end of the connection already tells of the end of SQD. */
 	if ((mask & IB_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify)
 		return -EOPNOTSUPP;
 	/*
@@ -361,18 +344,9 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	return ret;
 }
 
-/**
- * weft_query_qp() - fill in the attributes of a queue pair
- * @ib: the queue pair
- * @attr: where its values go
- * @mask: ignored: all values are filled in
- * @init: where the values of its creation go
- *
- * Attributes that only InfiniBand has (numbers and addresses of the peer, sequence
- * numbers, timers) are zero. Read depths are those of the connection, once there is one.
- *
- * Context: any.
- * Return: 0.
+/*
+ * Fills in all attributes. Those that only InfiniBand has (the peer's numbers and addresses,
+ * sequence numbers, timers) are zero. Read depths are the connection's, once there is one.
  */
 int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init)
@@ -405,16 +379,7 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-/**
- * weft_destroy_qp() - end a queue pair
- * @ib: the queue pair
- * @udata: unused
- *
- * Ends its connection and waits until no reference is left.
- *
- * Context: process, may sleep.
- * Return: 0.
- */
+/* Ends the connection, waits for the last reference, and destroys the queue pair. May sleep. */
 int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
@@ -425,7 +390,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_qp_put(qp);
 	wait_for_completion(&qp->entry->gone);
 	weft_stream_end(qp);
-	weft_tally_leave(qp); /* if somebody bound it since the core unbound it */
+	weft_tally_leave(qp); /* another thread may have bound it after the core unbound it */
 	weft_mw_forget(&qp->acc);
 	weft_tx_destroy(qp);
 	weft_kernel_destroy(qp);

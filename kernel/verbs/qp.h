@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Queue pairs, as verbs and as iw_cm asks for them. */
+/* Queue pairs, for verbs and iw_cm. */
 #ifndef WEFT_VERBS_QP_H
 #define WEFT_VERBS_QP_H
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters that queue pairs are bound to, one or many to each: `rdma statistic qp`.
- *
- * A queue pair counts for itself, bound or not, and never begins anew. So a counter only notes
- * what each had counted when it was bound, and the data path knows nothing of counters. What is
- * read of a queue pair meanwhile are single words that only grow; so do the sums.
- *
- * The core makes and frees a counter, unbinds a queue pair before it is destroyed, and calls
- * nothing of this in softirq. But not all kernels keep an operator's threads apart: two may bind
- * one queue pair to two counters, unbind it twice, or bind it while it is destroyed. Here the
- * first comes first, and a queue pair that dies is bound to nothing.
+ * Counters to which queue pairs are bound, one or many to each: `rdma statistic qp`. A queue pair
+ * always counts for itself and never resets. So a counter only notes the counts at the bind, and
+ * the data path knows nothing of counters. Each count is one word that only grows, and so do sums.
+ * The core calls nothing here in softirq. Not all kernels serialize an operator's threads: two may
+ * bind one queue pair to two counters, unbind it twice, or bind it during its destruction. The
+ * first thread wins, and a dying queue pair is not bound.
  */
 #include <linux/lockdep.h>
 #include <linux/slab.h>
@@ -20,8 +16,8 @@
 
 /**
  * struct weft_binding - a queue pair that is bound to a counter
- * @qp: the queue pair; weft_tally_leave() ends this before it is gone. No reference
- * @before: what it had counted before it was bound
+ * @qp: the queue pair; no reference: weft_tally_leave() ends the binding first
+ * @before: its counts at the bind
  */
 struct weft_binding {
 	const struct weft_qp *qp;
@@ -29,9 +25,9 @@ struct weft_binding {
 };
 
 /**
- * struct weft_tally - what the queue pairs of a counter have counted while they were bound
- * @bound: those that are, struct weft_binding by number of the queue pair
- * @past: what those counted that are not any more
+ * struct weft_tally - the counts of a counter's queue pairs while they were bound
+ * @bound: struct weft_binding by number of the queue pair
+ * @past: counts of queue pairs that are not bound any more
  *
  * Protected by the lock of struct weft_tallies.
  */
@@ -40,10 +36,10 @@ struct weft_tally {
 	struct weft_tallied_counts past;
 };
 
-/* What the data path writes meanwhile, under locks that are not taken here. */
+/* Reads a word that the data path may write meanwhile, under locks that are not taken here. */
 #define glance(value)	data_race(READ_ONCE(value))
 
-/* What a queue pair has counted since it was made. */
+/* Returns the counts of a queue pair since it was made. */
 static struct weft_tallied_counts counted_by(const struct weft_qp *qp)
 {
 	return (struct weft_tallied_counts){ .value = {
@@ -62,7 +58,7 @@ static void counts_add(struct weft_tallied_counts *to, const struct weft_tallied
 		to->value[i] += what->value[i];
 }
 
-/* Adds what a queue pair has counted since it was bound. */
+/* Adds the counts of a queue pair since it was bound. */
 static void counts_add_bound(struct weft_tallied_counts *to, const struct weft_binding *binding)
 {
 	struct weft_tallied_counts now = counted_by(binding->qp);
@@ -72,7 +68,7 @@ static void counts_add_bound(struct weft_tallied_counts *to, const struct weft_b
 		to->value[i] += now.value[i] - binding->before.value[i];
 }
 
-/* Adds what a counter shows. */
+/* Adds the counts that a counter shows. */
 static void counts_add_tally(struct weft_tallied_counts *to, struct weft_tally *tally)
 {
 	struct weft_binding *binding;
@@ -83,7 +79,6 @@ static void counts_add_tally(struct weft_tallied_counts *to, struct weft_tally *
 		counts_add_bound(to, binding);
 }
 
-/* The counters of a device: tallies of its queue pairs. */
 static struct weft_tallies *tallies_of(struct ib_device *ib)
 {
 	return &to_weft_device(ib)->tallies;
@@ -104,7 +99,7 @@ static void tally_free(struct weft_tally *tally)
 	kfree(tally);
 }
 
-/* Frees those of a device that is gone, with its queue pairs. Context: process. */
+/* Frees the counters of a device that is gone, with its queue pairs. */
 void weft_tallies_destroy(struct weft_tallies *tallies)
 {
 	struct weft_tally *tally;
@@ -116,12 +111,9 @@ void weft_tallies_destroy(struct weft_tallies *tallies)
 	mutex_destroy(&tallies->lock);
 }
 
-/**
- * weft_tallies_sum() - what all queue pairs of a device have counted while they were bound
- * @tallies: the device's
- *
- * Context: process; takes the lock.
- * Return: the sum, of counters that are gone, too: the core goes on adding it to those of the port.
+/*
+ * Returns the sum over all counters of a device. It includes counters that are gone, because the
+ * core goes on adding their counts to those of the port.
  */
 struct weft_tallied_counts weft_tallies_sum(struct weft_tallies *tallies)
 {
@@ -137,14 +129,7 @@ struct weft_tallied_counts weft_tallies_sum(struct weft_tallies *tallies)
 	return sum;
 }
 
-/**
- * weft_tally_sum() - what the queue pairs of one counter have counted while they were bound
- * @counter: the counter
- * @sum: result
- *
- * Context: process; takes the lock.
- * Return: 0, or -EINVAL: there is no such counter any more.
- */
+/* Adds up one counter. Returns -EINVAL if the counter is gone. */
 int weft_tally_sum(const struct rdma_counter *counter, struct weft_tallied_counts *sum)
 {
 	struct weft_tallies *tallies = tallies_of(counter->device);
@@ -159,7 +144,7 @@ int weft_tally_sum(const struct rdma_counter *counter, struct weft_tallied_count
 	return tally ? 0 : -EINVAL;
 }
 
-/* Gives a counter its number, with its first queue pair. Returns its tally, or an error pointer. */
+/* Gives a counter its number, with its first queue pair. Returns its tally or an error pointer. */
 static struct weft_tally *tally_new(struct weft_tallies *tallies, struct rdma_counter *counter)
 {
 	struct weft_tally *tally = kzalloc(sizeof(*tally), GFP_KERNEL);
@@ -169,7 +154,7 @@ static struct weft_tally *tally_new(struct weft_tallies *tallies, struct rdma_co
 	if (!tally)
 		return ERR_PTR(-ENOMEM);
 	xa_init(&tally->bound);
-	/* Not soon used again: the core may forget a counter later than it has it freed. */
+	/* Not soon used again: the core may know a counter a little longer than Weft. */
 	ret = xa_alloc_cyclic(&tallies->by_id, &counter->id, tally, xa_limit_31b,
 			      &tallies->next_id, GFP_KERNEL);
 	if (ret >= 0)
@@ -204,7 +189,7 @@ static int tally_join(struct weft_tallies *tallies, struct rdma_counter *counter
 		}
 	}
 	if (ret && first) {
-		/* The core frees it, without another call. */
+		/* The core frees the counter, without another call. */
 		xa_erase(&tallies->by_id, counter->id);
 		counter->id = 0;
 		tally_free(tally);
@@ -212,14 +197,10 @@ static int tally_join(struct weft_tallies *tallies, struct rdma_counter *counter
 	return ret;
 }
 
-/**
- * weft_tally_bind() - let a counter count what a queue pair does from now on
- * @counter: the counter; without a number, which it gets, if this is its first queue pair
- * @ib: the queue pair
- * @port: its port
- *
- * Context: process, may sleep; the core has the counter's lock.
- * Return: 0; -EINVAL if it is bound already, or one of both is about to go; -ENOMEM.
+/*
+ * Binds a queue pair to a counter, which gets its number with its first queue pair. The core has
+ * locked the counter. Returns 0; -EINVAL if the queue pair is bound, or if it or the counter is
+ * about to go; -ENOMEM.
  */
 int weft_tally_bind(struct rdma_counter *counter, struct ib_qp *ib, u32 port)
 {
@@ -239,15 +220,10 @@ int weft_tally_bind(struct rdma_counter *counter, struct ib_qp *ib, u32 port)
 	return ret;
 }
 
-/**
- * weft_tally_leave() - take a queue pair off its counter, which keeps what it has counted
- * @qp: the queue pair
- *
- * Its counter is valid, since the core lets it go after that alone. Without a counter the lock is
- * not taken: any process reads counters under it, and may be preempted there by its cgroup's quota.
- *
- * Context: process; takes the lock.
- * Return: true if it had one.
+/*
+ * Takes a queue pair off its counter, which keeps its counts. The core frees a counter only after
+ * this. Without a counter the lock is not taken, because any process reads counters under that
+ * lock, and its cgroup may throttle it there. Returns true if there was a counter.
  */
 bool weft_tally_leave(struct weft_qp *qp)
 {
@@ -257,8 +233,8 @@ bool weft_tally_leave(struct weft_qp *qp)
 	struct weft_tally *tally;
 
 	/*
-	 * Pairs with the barrier in tally_join(): of a queue pair that dies and one who binds
-	 * it, either sees the other.
+	 * Pairs with the barrier in tally_join(): destruction sets dying, then reads the counter; a
+	 * bind sets the counter, then reads dying. One of the two sees the other's store.
 	 */
 	smp_mb();
 	if (!READ_ONCE(qp->ib.counter))
@@ -276,27 +252,15 @@ bool weft_tally_leave(struct weft_qp *qp)
 	return counter;
 }
 
-/**
- * weft_tally_unbind() - take a queue pair off its counter
- * @ib: the queue pair
- * @port: its port
- *
- * Context: process; the core has the counter's lock.
- * Return: 0, or -EINVAL: it is bound to none.
- */
+/* Takes a queue pair off its counter. Returns -EINVAL if it has none. */
 int weft_tally_unbind(struct ib_qp *ib, u32 port)
 {
 	return weft_tally_leave(to_weft_qp(ib)) ? 0 : -EINVAL;
 }
 
-/**
- * weft_tally_dealloc() - forget a counter
- * @counter: the counter, to which nothing is bound any more
- *
- * The core has added what it showed last to what it keeps of counters that are gone.
- *
- * Context: process.
- * Return: 0.
+/*
+ * Forgets a counter to which nothing is bound. The core has added its last counts to those of
+ * counters that are gone, which @past follows.
  */
 int weft_tally_dealloc(struct rdma_counter *counter)
 {

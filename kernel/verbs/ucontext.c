@@ -11,14 +11,9 @@
 #include "uapi/weft-abi.h"
 #include "verbs/ucontext.h"
 
-/**
- * weft_alloc_ucontext() - set up the context of a process that opens the device
- * @ib: the context, allocated by the core
- * @udata: where the answer goes
- *
- * Context: process, may sleep.
- * Return: 0; -ENOMEM; -EINVAL if the answer has no room, as with a provider of another
- * ABI.
+/*
+ * Sets up the context of a process that opens the device. Returns 0; -ENOMEM; -EINVAL if the answer
+ * has no room, as with a provider of another ABI.
  */
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
@@ -38,7 +33,7 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 	return 0;
 }
 
-/* Ends the context of a process, whose objects the core has destroyed before. */
+/* Ends the context of a process. The core has destroyed its objects before. */
 void weft_dealloc_ucontext(struct ib_ucontext *ib)
 {
 	weft_lane_put(to_weft_ucontext(ib)->lane);
@@ -46,22 +41,15 @@ void weft_dealloc_ucontext(struct ib_ucontext *ib)
 }
 
 /*
- * Called when the device goes while processes have it open. Nothing is to be done, since
- * ring pages stay with the processes that map them. But without this operation the core
- * would not let the module be removed under live processes.
+ * The device goes while processes have it open. There is nothing to do, because ring pages stay
+ * with the processes that map them. But without this operation the core would not let the module be
+ * removed under live processes.
  */
 void weft_disassociate_ucontext(struct ib_ucontext *ib)
 {
 }
 
-/**
- * weft_alloc_pd() - create a protection domain
- * @ib: allocated by the core
- * @udata: unused
- *
- * Context: process.
- * Return: 0, or -ENOMEM past the device's limit.
- */
+/* Creates a protection domain. Returns 0, or -ENOMEM beyond the device's limit. */
 int weft_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_device(ib->device);
@@ -71,7 +59,7 @@ int weft_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 	return 0;
 }
 
-/* Ends a protection domain; nothing uses it any more. */
+/* Ends a protection domain, which nothing uses any more. */
 int weft_dealloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
 	atomic_dec(&to_weft_device(ib->device)->num_pd);

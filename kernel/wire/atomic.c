@@ -15,8 +15,8 @@ u64 weft_atomic_result(const struct weft_atomic_req *req, u64 original)
 	switch (req->op) {
 	case WEFT_ATOMIC_FETCH_ADD:
 		/*
-		 * The last bit of each field is added without carry, so that
-		 * there is none to go beyond it.
+		 * Adds each field without its top bit, so that no carry leaves it; the XOR adds
+		 * the top bits.
 		 */
 		return ((original & ~ends) + (req->data & ~ends)) ^
 		       ((original ^ req->data) & ends);

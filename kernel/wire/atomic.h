@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * Atomic operations (RFC 7306, 5): request and response as they lie on the wire,
- * and what an operation makes of eight bytes.
- */
+/* Atomic operations (RFC 7306, 5): payload formats, and the result of an operation. */
 #ifndef WEFT_WIRE_ATOMIC_H
 #define WEFT_WIRE_ATOMIC_H
 
 #include <linux/types.h>
 
-/* Payloads: of an Atomic Request (RFC 7306, 5.2.1) and of a Response (5.2.2). */
+/* Payload lengths of an Atomic Request (RFC 7306, 5.2.1) and of its Response (5.2.2). */
 #define WEFT_ATOMIC_REQ_LEN	52
 #define WEFT_ATOMIC_RESP_LEN	12
-/* Bytes that an operation changes, aligned to their number. */
-#define WEFT_ATOMIC_LEN		8
+#define WEFT_ATOMIC_LEN		8	/* bytes changed, aligned to eight */
 
 enum weft_atomic_op {
 	WEFT_ATOMIC_FETCH_ADD = 0,
@@ -22,13 +18,12 @@ enum weft_atomic_op {
 
 /**
  * struct weft_atomic_req - a decoded Atomic Request
- * @op: enum weft_atomic_op, or something else
- * @id: comes back with the response
+ * @op: enum weft_atomic_op, or an unknown operation
+ * @id: returned in the response
  * @stag: the responder's memory
- * @to: offset there
+ * @to: offset in @stag
  * @data: to add, or to store
- * @mask: FETCH_ADD: a bit that is set ends a field, no carry goes beyond it;
- *	otherwise the bits to be stored
+ * @mask: FETCH_ADD: each set bit ends a field, which no carry leaves; else the bits to store
  * @compare: CMP_SWAP: the value to compare with
  * @compare_mask: CMP_SWAP: the bits that are compared
  */
@@ -43,48 +38,22 @@ struct weft_atomic_req {
 	u64 compare_mask;
 };
 
-/**
- * struct weft_atomic_resp - a decoded Atomic Response
- * @id: of the request
- * @original: the value found
- */
 struct weft_atomic_resp {
-	u32 id;
-	u64 original;
+	u32 id;		/* copied from the request */
+	u64 original;	/* the value found */
 };
 
-/* Returns true if the operation exists. */
 static inline bool weft_atomic_op_ok(u8 op)
 {
 	return op <= WEFT_ATOMIC_CMP_SWAP;
 }
 
-/**
- * weft_atomic_result() - what an operation leaves behind
- * @req: the request; its operation exists
- * @original: the value found
- *
- * Return: the value to be stored.
- */
+/* Returns the value to store where @original was found. The caller has checked req->op. */
 u64 weft_atomic_result(const struct weft_atomic_req *req, u64 original);
 
-/**
- * weft_atomic_req_encode() - write the payload of an Atomic Request
- * @buf: at least WEFT_ATOMIC_REQ_LEN bytes
- * @req: what to write
- */
+/* Encoders need room for the whole payload. Decoders check no value and ignore reserved bits. */
 void weft_atomic_req_encode(u8 *buf, const struct weft_atomic_req *req);
-
-/**
- * weft_atomic_req_decode() - read the payload of an Atomic Request
- * @buf: at least WEFT_ATOMIC_REQ_LEN bytes
- * @req: result; any 52 bytes make one, so its values are still unchecked
- *
- * Reserved bits are ignored.
- */
 void weft_atomic_req_decode(const u8 *buf, struct weft_atomic_req *req);
-
-/* The same of a response: WEFT_ATOMIC_RESP_LEN bytes. */
 void weft_atomic_resp_encode(u8 *buf, const struct weft_atomic_resp *resp);
 void weft_atomic_resp_decode(const u8 *buf, struct weft_atomic_resp *resp);
 

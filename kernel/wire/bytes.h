@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * Big-endian loads and stores at any alignment. This folder is built into the
- * kernel and into user-space tests alike, so it brings its own.
- */
+/* Big-endian at any alignment, in place of kernel functions that user-space tests lack. */
 #ifndef WEFT_WIRE_BYTES_H
 #define WEFT_WIRE_BYTES_H
 
@@ -25,7 +22,7 @@ static inline u64 weft_get_be64(const u8 *p)
 	return (u64)weft_get_be32(p) << 32 | weft_get_be32(p + 4);
 }
 
-/* In one store each, which the compiler does not always make of bytes written one by one. */
+/* memcpy() makes one store; compilers do not always merge stores of single bytes. */
 static inline void weft_put_be16(u8 *p, u16 v)
 {
 	__be16 be = __cpu_to_be16(v);

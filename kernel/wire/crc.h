@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * The CRC32C of an FPDU (RFC 5044, 4.4): seeded with ones, run over the length
- * field, the ULPDU and the padding, complemented, and sent least significant
- * byte first.
- */
+/* CRC32C of an FPDU (RFC 5044, 4.4) over length field, ULPDU and padding. */
 #ifndef WEFT_WIRE_CRC_H
 #define WEFT_WIRE_CRC_H
 
@@ -13,13 +9,13 @@
 #define WEFT_CRC_SEED	0xffffffffU
 #define WEFT_CRC_LEN	4
 
-/* Runs @crc (start with WEFT_CRC_SEED) over @len more bytes. */
+/* Continues @crc, at first WEFT_CRC_SEED, over @len bytes. */
 static inline u32 weft_crc_update(u32 crc, const void *data, u32 len)
 {
 	return crc32c(crc, data, len);
 }
 
-/* Writes the trailer that ends an FPDU whose running value is @crc. */
+/* The CRC is complemented, and sent least significant byte first. */
 static inline void weft_crc_put(u8 *trailer, u32 crc)
 {
 	crc = ~crc;
@@ -29,7 +25,6 @@ static inline void weft_crc_put(u8 *trailer, u32 crc)
 	trailer[3] = (u8)(crc >> 24);
 }
 
-/* Returns true if a received trailer belongs to the running value @crc. */
 static inline bool weft_crc_good(const u8 *trailer, u32 crc)
 {
 	u32 got = (u32)trailer[3] << 24 | (u32)trailer[2] << 16 |

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* DDP/RDMAP headers to and from the wire (RFC 5041, 3 and 4; RFC 5040, 4). */
+/* Encodes and decodes DDP/RDMAP headers (RFC 5041, 3 and 4; RFC 5040, 4). */
 
 #include <linux/types.h>
 
 #include "bytes.h"
 #include "ddp.h"
 
-/* Of the first byte. */
-#define DDP_VERSION_MASK	0x03
+#define DDP_VERSION_MASK	0x03	/* of the first byte */
 #define DDP_VERSION		0x01
 
 /* Second byte: two bits of RDMAP version, two reserved, four of opcode. */
@@ -17,7 +16,7 @@
 #define OP_COUNT		(WEFT_RDMAP_SEND_SE_IMM + 1)
 #define PLAIN_OP_COUNT		(WEFT_RDMAP_TERMINATE + 1)
 
-/* Which buffer model, and which queue, each opcode uses (RFC 5040, 4; RFC 7306, 4). */
+/* Buffer model and queue of each opcode (RFC 5040, 4; RFC 7306, 4). */
 struct op_form {
 	bool tagged;
 	u8 qn;
@@ -76,7 +75,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 	if (len < 1)
 		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
 
-	/* The version comes first: it says what the other bits mean. */
+	/* Check the version first, because the meaning of the other bits depends on it. */
 	tagged = weft_ddp_is_tagged(buf[0]);
 	if ((buf[0] & DDP_VERSION_MASK) != DDP_VERSION) {
 		if (tagged)
@@ -86,7 +85,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 			      WEFT_DU_VERSION);
 	}
 
-	/* No code exists for a segment cut short: DDP's "unspecified". */
+	/* Truncated segments have no error code of their own: report DDP's "unspecified". */
 	need = weft_ddp_hdr_len(tagged);
 	if (len < need)
 		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
@@ -102,7 +101,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		return refuse(err, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
 			      WEFT_RO_VERSION);
 
-	/* The queue may exist, but not for this opcode; a tagged one has none. */
+	/* The queue number must be the opcode's own. Tagged headers compare as queue 0. */
 	op = buf[1] & RDMAP_OPCODE_MASK;
 	if (op >= (extended ? OP_COUNT : PLAIN_OP_COUNT) ||
 	    op_forms[op].tagged != tagged || op_forms[op].qn != qn)

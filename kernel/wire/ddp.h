@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * DDP segments and the RDMAP messages in them (RFC 5041, RFC 5040, RFC 7306):
- * headers as they lie on the wire, to and from a decoded form. A segment is a DDP/RDMAP
- * header (14 bytes tagged, 18 untagged) and payload.
- */
+/* Headers of DDP segments and of RDMAP messages in them (RFC 5041, RFC 5040, RFC 7306). */
 #ifndef WEFT_WIRE_DDP_H
 #define WEFT_WIRE_DDP_H
 
@@ -15,18 +11,17 @@
 #define WEFT_DDP_TAGGED_LEN	14
 #define WEFT_DDP_UNTAGGED_LEN	18
 #define WEFT_DDP_MAX_LEN	WEFT_DDP_UNTAGGED_LEN
-#define WEFT_DDP_TO		6	/* where a tagged header has its offset */
-#define WEFT_DDP_QN		6	/* where an untagged one has queue */
-#define WEFT_DDP_MSN		10	/* and number, */
-#define WEFT_DDP_MO		14	/* and its offset */
+#define WEFT_DDP_TO		6	/* tagged: offset */
+#define WEFT_DDP_QN		6	/* untagged: queue number */
+#define WEFT_DDP_MSN		10	/* untagged: message number */
+#define WEFT_DDP_MO		14	/* untagged: offset */
 /* First byte: T, L, four reserved bits, two of DDP version. */
 #define WEFT_DDP_TAGGED		0x80
 #define WEFT_DDP_LAST		0x40
 
 /*
- * RDMAP opcodes (RFC 5040, 4.1; RFC 7306, 4). The last two are Weft's own: a SEND
- * whose reserved field (that of an STag to invalidate) holds immediate data. All
- * from 8 on are for peers that agreed to them.
+ * RDMAP opcodes (RFC 5040, 4.1; RFC 7306, 4). Those from 8 on need a peer that agreed to them.
+ * The last two are Weft's own: a SEND with immediate data in the field for Invalidate STag.
  */
 enum weft_rdmap_op {
 	WEFT_RDMAP_WRITE = 0,
@@ -56,15 +51,15 @@ enum weft_ddp_qn {
 /**
  * struct weft_ddp_hdr - a decoded DDP/RDMAP header
  * @opcode: enum weft_rdmap_op
- * @tagged: names memory of the receiver (@stag, @to) rather than a queue
- * @last: the last segment of its message
- * @stag: tagged: where the payload goes
- * @to: tagged: offset of this segment's first byte
+ * @tagged: the segment names the receiver's memory (@stag, @to), not a queue
+ * @last: last segment of its message
+ * @stag: tagged: destination of the payload
+ * @to: tagged: offset of the segment's first byte
  * @inv_stag: untagged: STag to invalidate (SEND_INV and SEND_SE_INV), else 0
  * @imm: untagged: immediate data (SEND_IMM and SEND_SE_IMM), else 0
  * @qn: untagged: queue number
  * @msn: untagged: number of the message in its queue, from 1
- * @mo: untagged: offset of this segment within the message
+ * @mo: untagged: offset of the segment within the message
  */
 struct weft_ddp_hdr {
 	u8 opcode;
@@ -79,51 +74,27 @@ struct weft_ddp_hdr {
 	u32 mo;
 };
 
-/* Length of a header on the wire, without the MPA length field. */
 static inline u32 weft_ddp_hdr_len(bool tagged)
 {
 	return tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN;
 }
 
-/* Returns true if the header that begins with @first_byte is a tagged one. */
 static inline bool weft_ddp_is_tagged(u8 first_byte)
 {
 	return first_byte & WEFT_DDP_TAGGED;
 }
 
-/**
- * weft_ddp_decode() - decode and check one header
- * @buf: the ULPDU's first bytes (after the MPA length)
- * @len: how many bytes of it are there
- * @extended: the opcodes from 8 on, and their queue, exist on this connection
- * @hdr: result; meaningful only on success
- * @err: the reason, for the Terminate message; written only on failure
- *
- * Checks all that can be checked without connection state: that @len covers
- * the header, the DDP and RDMAP versions, that the opcode exists, that it goes
- * with tagged or untagged, and that the queue number is the opcode's.
- * Reserved bits are ignored, as the RFCs ask of a receiver.
- *
- * Return: the header's length in bytes (14 or 18), or 0 and @err.
+/*
+ * Decodes a header, with every check that needs no connection state. Reserved bits are ignored,
+ * as the RFCs require. @extended: the connection has the opcodes from 8 on. Returns the header's
+ * length, or 0 and the reason for the Terminate message in @err.
  */
 u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		    struct weft_ddp_hdr *hdr, struct weft_term *err);
 
-/**
- * weft_ddp_encode() - write one header
- * @buf: at least WEFT_DDP_MAX_LEN bytes
- * @hdr: what to write
- *
- * Return: bytes written: 14 or 18.
- */
+/* Writes a header to at least WEFT_DDP_MAX_LEN bytes. Returns its length. */
 u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr);
 
-/**
- * weft_ddp_encode_offset() - write a segment's offset
- * @buf: its header
- * @tagged: whether that is a tagged one
- * @at: the offset, in the tagged buffer or in the message
- */
 static inline void weft_ddp_encode_offset(u8 *buf, bool tagged, u64 at)
 {
 	if (tagged)
@@ -132,18 +103,14 @@ static inline void weft_ddp_encode_offset(u8 *buf, bool tagged, u64 at)
 		weft_put_be32(buf + WEFT_DDP_MO, (u32)at);
 }
 
-/**
- * weft_ddp_encode_place() - write the fields that differ between a message's segments
- * @buf: the header of any of its segments
- * @hdr: gives @last, and @to or @mo
- */
+/* Writes the fields that differ between a message's segments to any of their headers. */
 static inline void weft_ddp_encode_place(u8 *buf, const struct weft_ddp_hdr *hdr)
 {
 	buf[0] = (buf[0] & ~WEFT_DDP_LAST) | (hdr->last ? WEFT_DDP_LAST : 0);
 	weft_ddp_encode_offset(buf, hdr->tagged, hdr->tagged ? hdr->to : hdr->mo);
 }
 
-/* Reads what differs between headers that are alike; the rest of @hdr is @buf's already. */
+/* Reads the fields in which two headers differ for which weft_ddp_alike() is true. */
 static inline void weft_ddp_decode_place(const u8 *buf, struct weft_ddp_hdr *hdr)
 {
 	hdr->last = buf[0] & WEFT_DDP_LAST;
@@ -155,37 +122,24 @@ static inline void weft_ddp_decode_place(const u8 *buf, struct weft_ddp_hdr *hdr
 	}
 }
 
-/**
- * weft_ddp_alike() - are these headers of one kind?
- * @prev: header of a segment that weft_ddp_decode() took
- * @next: as many bytes from the beginning of another segment
- *
- * If so, weft_ddp_decode() takes @next as well, and gives the same but for @last and for the
- * segment's place: @to, or @msn and @mo. None of these can be wrong by itself.
- *
- * Return: true if nothing else differs.
+/*
+ * Returns true if @next differs from @prev, which weft_ddp_decode() accepted, at most in the
+ * fields of weft_ddp_decode_place(). Any value of those is valid, so @next is valid as well.
  */
 static inline bool weft_ddp_alike(const u8 *prev, const u8 *next)
 {
 	u64 differs = weft_get_be64(prev) ^ weft_get_be64(next);
 
-	/* DDP and RDMAP control, STag or reserved field; the two bytes behind belong below. */
+	/* Control bytes, and STag or reserved field. The last two bytes are part of TO or QN. */
 	if (differs & ~((u64)WEFT_DDP_LAST << 56 | 0xffff))
 		return false;
 	return weft_ddp_is_tagged(prev[0]) ||
 	       weft_get_be32(next + WEFT_DDP_QN) == weft_get_be32(prev + WEFT_DDP_QN);
 }
 
-/**
- * weft_ddp_repeats() - is this the header of another segment like that one?
- * @prev: header of a segment that weft_ddp_decode() took
- * @next: as many bytes from the beginning of another segment
- * @tagged: whether @prev is tagged
- * @at: the offset, in the tagged buffer or in the message, that is looked for
- *
- * Each byte of @next is judged once, as it was read then.
- *
- * Return: true if @next differs from @prev in the offset only, and its offset is @at.
+/*
+ * Returns true if @next differs from the accepted @prev in its offset only, which is @at. Each
+ * byte of @next is compared once, because a sender on this host may change it in flight.
  */
 static inline bool weft_ddp_repeats(const u8 *prev, const u8 *next, bool tagged,
 				    u64 at)
@@ -198,23 +152,11 @@ static inline bool weft_ddp_repeats(const u8 *prev, const u8 *next, bool tagged,
 	       weft_get_be32(next + WEFT_DDP_MO) == at;
 }
 
-/*
- * Payload of an Immediate Data message (RFC 7306, 6.2). Verbs have four bytes of
- * immediate data: they are the first four, and the rest is zero.
- */
-#define WEFT_IMM_LEN		8
-
-/* Payload of an RDMA Read Request (RFC 5040, 4.4). */
+/* Payload lengths of Immediate Data (RFC 7306, 6.2) and Read Request (RFC 5040, 4.4). */
+#define WEFT_IMM_LEN		8	/* the four bytes of verbs, then four zeros */
 #define WEFT_READ_REQ_LEN	28
 
-/**
- * struct weft_read_req - a decoded RDMAP header of a Read Request
- * @sink_stag: where the requester wants the data
- * @sink_to: offset there
- * @size: how many bytes
- * @src_stag: where the responder takes them from
- * @src_to: offset there
- */
+/* A decoded Read Request: @size bytes go from the responder's memory to the requester's sink. */
 struct weft_read_req {
 	u32 sink_stag;
 	u64 sink_to;
@@ -223,18 +165,8 @@ struct weft_read_req {
 	u64 src_to;
 };
 
-/**
- * weft_read_req_encode() - write the payload of a Read Request
- * @buf: at least WEFT_READ_REQ_LEN bytes
- * @req: what to write
- */
+/* Both need WEFT_READ_REQ_LEN bytes. The decoder checks no value. */
 void weft_read_req_encode(u8 *buf, const struct weft_read_req *req);
-
-/**
- * weft_read_req_decode() - read the payload of a Read Request
- * @buf: at least WEFT_READ_REQ_LEN bytes
- * @req: result; any 28 bytes make one, so its values are still unchecked
- */
 void weft_read_req_decode(const u8 *buf, struct weft_read_req *req);
 
 #endif /* WEFT_WIRE_DDP_H */

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA markers (RFC 5044, 4.3) into an FPDU, and out of a stream. */
+/* Inserts MPA markers into an FPDU, and takes them out of a stream (RFC 5044, 4.3). */
 
 #include <linux/string.h>
 #include <linux/types.h>
 
 #include "marker.h"
 
-/* Where in a marker its pointer is; what is before that is reserved. */
-#define POINTER_AT	2
-/* Bits of the pointer that count. */
-#define POINTER_MASK	0xfffcU
+#define POINTER_AT	2	/* behind the reserved half */
+#define POINTER_MASK	0xfffcU	/* the two low bits are ignored */
 
 void weft_marker_insert(u8 *to, u32 len, u64 at)
 {
@@ -18,7 +16,7 @@ void weft_marker_insert(u8 *to, u32 len, u64 at)
 	u8 *marker = to;
 	u32 n;
 
-	/* The bytes move towards the front, by a marker less each time, until they lie right. */
+	/* Each piece moves forward over one marker less than the piece before. */
 	while (marker != from) {
 		n = weft_marker_ahead(at);
 		memmove(marker, from, n);

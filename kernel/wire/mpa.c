@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA Request and Reply frames to and from the wire (RFC 5044, 7.1; RFC 6581, 9). */
+/* Encodes and decodes MPA Request and Reply frames (RFC 5044, 7.1; RFC 6581, 9). */
 
 #include <linux/string.h>
 #include <linux/types.h>
@@ -17,14 +17,12 @@
 #define FLAG_REJECT	0x20	/* R */
 #define FLAG_ENHANCED	0x10	/* S */
 /*
- * Reserved bits by which Weft ends find each other (0x08 is siw's own). The
- * answer is another bit than the offer, since some peers send reserved bits back
- * as they came.
+ * Reserved bits between Weft ends (siw uses 0x08). Offer and answer are different bits, because
+ * some peers echo reserved bits.
  */
 #define FLAG_EXTEND	0x04
 #define FLAG_EXTENDED	0x02
-/* With either of the two: several paths. */
-#define FLAG_PATHS	0x01
+#define FLAG_PATHS	0x01	/* several paths; with either of the two */
 
 /* The two words of enhanced setup: two control flags and 14 bits each. */
 #define IRD_P2P		0x8000	/* A */
@@ -97,7 +95,7 @@ u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 	flags = buf[FLAGS_AT];
 	f.markers = flags & FLAG_MARKERS;
 	f.crc = flags & FLAG_CRC;
-	/* Of a Request it is not looked at (RFC 5044, 7.1.1). */
+	/* Ignored in a Request (RFC 5044, 7.1.1). */
 	f.reject = reply && (flags & FLAG_REJECT);
 	f.enhanced = f.revision == 2 && (flags & FLAG_ENHANCED);
 	f.extend = flags & FLAG_EXTEND;

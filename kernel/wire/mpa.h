@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * The MPA connection setup (RFC 5044, 7.1; enhanced by RFC 6581): Request and
- * Reply frames to and from a decoded form.
- */
+/* MPA connection setup (RFC 5044, 7.1; enhanced by RFC 6581): Request and Reply frames. */
 #ifndef WEFT_WIRE_MPA_H
 #define WEFT_WIRE_MPA_H
 
@@ -14,7 +11,7 @@
 #define WEFT_MPA_MAX_FRAME	(WEFT_MPA_HDR_LEN + WEFT_MPA_MAX_PRIVATE)
 #define WEFT_MPA_MAX_RD		0x3fff	/* the 14 bits of IRD and ORD */
 
-/* Ready-to-receive indications of enhanced setup, a set of bits. */
+/* Ready-to-receive (RTR) indications of enhanced setup, a set of bits. */
 enum weft_rtr {
 	WEFT_RTR_SEND = 1 << 0,		/* zero-length SEND */
 	WEFT_RTR_WRITE = 1 << 1,	/* zero-length RDMA Write */
@@ -23,20 +20,20 @@ enum weft_rtr {
 
 /**
  * struct weft_mpa_frame - a decoded Request or Reply
- * @reply: a Reply frame, else a Request
+ * @reply: a Reply, else a Request
  * @revision: 1 or 2
- * @markers: the sender wants markers in what it receives (flag M)
- * @crc: the sender wants CRCs used (flag C)
- * @reject: the connection is refused (flag R; replies only)
+ * @markers: the sender wants to receive markers (flag M)
+ * @crc: the sender wants CRCs (flag C)
+ * @reject: the connection is refused (flag R; only in a Reply)
  * @enhanced: IRD and ORD are present (flag S; revision 2 only)
- * @extend: the sender offers what goes beyond the RFCs' minimum (requests only)
- * @extended: the sender takes that offer (replies only)
- * @paths: with @extend or @extended: and several paths (path.h) as well
- * @p2p: enhanced: peer-to-peer, an RTR indication will follow (control flag A)
- * @rtr: enhanced: RTR kinds the sender offers or chose (flags B, C, D), bits of enum weft_rtr
- * @ird: enhanced: inbound reads the sender can take
- * @ord: enhanced: outbound reads the sender wants
- * @private_len: bytes of the application's private data (without the 4 of @enhanced)
+ * @extend: the sender offers Weft's extensions (only in a Request)
+ * @extended: the sender accepts that offer (only in a Reply)
+ * @paths: with @extend or @extended: several paths (path.h), too
+ * @p2p: enhanced: peer-to-peer, the initiator will send an RTR indication (control flag A)
+ * @rtr: enhanced: RTR kinds offered or chosen (flags B, C, D), bits of enum weft_rtr
+ * @ird: enhanced: inbound reads that the sender can take
+ * @ord: enhanced: outbound reads that the sender wants
+ * @private_len: bytes of the application's private data, without IRD and ORD
  */
 struct weft_mpa_frame {
 	bool reply;
@@ -55,71 +52,27 @@ struct weft_mpa_frame {
 	u16 private_len;
 };
 
-/**
- * weft_mpa_total_len() - how long is the frame that begins like this?
- * @buf: at least WEFT_MPA_HDR_LEN bytes received
- *
- * Return: the whole frame's length in bytes, or 0 if its private data would
- * exceed WEFT_MPA_MAX_PRIVATE.
- */
+/* Returns a frame's length from its first WEFT_MPA_HDR_LEN bytes; 0: too much private data. */
 u32 weft_mpa_total_len(const u8 *buf);
 
-/**
- * weft_mpa_key_prefix_ok() - can these first bytes still become a frame?
- * @buf: bytes received so far
- * @len: how many (only the first 16 matter)
- * @reply: expecting a Reply, else a Request
- *
- * Lets a peer that speaks something else be refused at its first wrong byte.
- *
- * Return: true if they can.
- */
+/* Returns false for the first bytes of another protocol, so that its peer is refused early. */
 bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply);
 
-/**
- * weft_mpa_decode() - decode and check one whole frame
- * @buf: the frame
- * @len: its length; must be weft_mpa_total_len()
- * @reply: expecting a Reply, else a Request
- * @frame: result; meaningful only on success
- *
- * Refuses: a wrong key, a revision other than 1 and 2, a length that
- * disagrees, flag R in a Request, flag S without room for IRD and ORD.
- * Reserved bits are ignored, and with revision 1 flag S is one of them. The three that
- * Weft uses for @extend, @extended and @paths are decoded in any frame; weft_mpa_settle() knows
- * an echo of them.
- *
- * Return: the offset of the application's private data in @buf, or 0.
+/*
+ * Decodes a frame of @len bytes, which weft_mpa_total_len() gave. Reserved bits are ignored, and
+ * flag S is reserved in revision 1. @extend, @extended and @paths are decoded in any frame, and
+ * weft_mpa_settle() detects echoes. Returns the offset of the private data; 0: malformed.
  */
 u32 weft_mpa_decode(const u8 *buf, u32 len, bool reply,
 		    struct weft_mpa_frame *frame);
 
-/**
- * weft_mpa_encode() - write one frame
- * @buf: at least WEFT_MPA_MAX_FRAME bytes
- * @frame: what to write
- * @private_data: @frame->private_len bytes; may be NULL if that is 0
- *
- * Return: bytes written, or 0 if the frame cannot be encoded: too much private data, IRD
- * or ORD beyond 14 bits, enhanced setup with revision 1.
- */
+/* Returns the length, at most WEFT_MPA_MAX_FRAME, or 0 if @frame is invalid. */
 u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame,
 		    const u8 *private_data);
 
-/**
- * weft_mpa_decode_depths() - decode the two words of enhanced setup
- * @buf: WEFT_MPA_V2_LEN bytes
- * @frame: result: IRD, ORD and the RTR indications
- */
+/* The words with IRD, ORD and RTR kinds. Encoding fails with revision 1, and beyond 14 bits. */
 void weft_mpa_decode_depths(const u8 *buf, struct weft_mpa_frame *frame);
 
-/**
- * weft_mpa_encode_depths() - write the two words of enhanced setup
- * @buf: WEFT_MPA_V2_LEN bytes
- * @frame: IRD, ORD and the RTR indications
- *
- * Return: true; false if IRD or ORD is beyond 14 bits or the revision is 1.
- */
 bool weft_mpa_encode_depths(u8 *buf, const struct weft_mpa_frame *frame);
 
 #endif /* WEFT_WIRE_MPA_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Agreement in the MPA handshake (RFC 5044, 7.1; RFC 6581). */
+/* Negotiation in the MPA handshake (RFC 5044, 7.1; RFC 6581). */
 
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -7,15 +7,14 @@
 
 #include "negotiate.h"
 
-/* Returns the value to answer: @own, or "not negotiated" if the peer said so. */
 static u16 rd_answer(u16 own, u16 peer)
 {
 	return peer == WEFT_MPA_RD_UNSET ? WEFT_MPA_RD_UNSET : own;
 }
 
 /*
- * Chooses one of several RTR kinds, the cheapest for its receiver, or 0. A Write costs the
- * receiver nothing, a Read one of its @reads inbound reads, and a Send a receive.
+ * Chooses the RTR kind that is cheapest for its receiver, or 0: a Write costs nothing, a Read one
+ * of @reads inbound reads, a Send a receive.
  */
 static u8 rtr_choose(u8 rtr, u16 reads)
 {
@@ -82,7 +81,7 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 
 	a.revision = req->revision;
 	a.crc = reply->crc;
-	/* A peer that sets the answer's bit in a request sets bits that it does not know. */
+	/* A Request with the bit of the answer is from a peer that sets bits it does not know. */
 	a.extended = policy->extend && req->extend && !req->extended;
 	a.marks_out = req->markers;
 	a.marks_in = policy->markers;
@@ -99,12 +98,12 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 	if (req->enhanced && req->p2p) {
 		a.p2p = true;
 		a.rtr = rtr_choose(req->rtr & policy->rtr, policy->ird);
-		/* Room for the RTR, which some peers leave out of their ORD. */
+		/* Some peers do not count the RTR read in their ORD. */
 		if (a.rtr == WEFT_RTR_READ && !a.ird) {
 			a.ird = 1;
 			reply->ird = 1;
 		}
-		/* A Reject says it, too, and which kinds there are (RFC 6581, 9.2). */
+		/* A Reject, too, lists the RTR kinds (RFC 6581, 9.2). */
 		reply->p2p = true;
 		reply->rtr = a.rtr ?: policy->rtr;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The frames of paths, to and from the wire. */
+/* Encodes and decodes the frames of paths. */
 
 #include <linux/string.h>
 #include <linux/types.h>

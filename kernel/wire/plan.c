@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The segment planner: how much of a message goes into the next FPDU. */
+/* Segment planner: decides how much of a message goes into the next FPDU. */
 
 #include <linux/minmax.h>
 #include <linux/types.h>
 
 #include "plan.h"
 
-/* What an FPDU adds to its ULPDU, padding aside. */
-#define FPDU_OVERHEAD	(WEFT_MPA_LEN + WEFT_CRC_LEN)
-/* The largest FPDU without padding, so that it can end on a segment boundary. */
+#define FPDU_OVERHEAD	(WEFT_MPA_LEN + WEFT_CRC_LEN)	/* without padding */
+/* The largest FPDU without padding, so that it can end at the end of a TCP segment. */
 #define LARGEST_FPDU	(((WEFT_MAX_ULPDU + WEFT_MPA_LEN) & ~3U) + WEFT_CRC_LEN)
-/* The largest FPDU with markers. */
-#define LARGEST_MARKED	0x10000U
+#define LARGEST_MARKED	0x10000U	/* markers point back with 16 bits */
 
 /*
- * Plans an FPDU of at most @limit bytes. Returns false if that is too little, or less than
- * @least for an FPDU that does not end its message.
+ * Plans an FPDU of at most @limit bytes. Returns false if @limit is too small, or is below @least
+ * for an FPDU that does not end its message.
  */
 static inline bool plan_within(u32 limit, u32 least, bool tagged, u32 left,
 			       struct weft_fpdu *fpdu)
@@ -41,7 +39,7 @@ bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
 {
 	u32 limit = room;
 
-	/* A larger FPDU takes whole further segments, to end where one ends. */
+	/* A larger FPDU takes whole further segments, to end where a segment ends. */
 	max_fpdu = min(max_fpdu, LARGEST_FPDU);
 	if (max_fpdu > emss)
 		limit += (max_fpdu - room) / emss * emss;
@@ -52,10 +50,9 @@ bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
 bool weft_plan_marked(u32 emss, u64 at, u32 room, bool tagged, u32 left,
 		      struct weft_fpdu *fpdu)
 {
-	/* The smallest segment has less room than that for an FPDU, and must be used. */
+	/* No minimum in a fresh segment: markers leave less than that of the smallest. */
 	u32 least = room < emss ? WEFT_PLAN_MIN_ROOM : 0;
 
-	/* Its markers point back with 16 bits. */
 	room = min(room, LARGEST_MARKED);
 	if (!plan_within(weft_marker_room(at, room), least, tagged, left, fpdu))
 		return false;

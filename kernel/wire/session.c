@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Session control messages of DDP over SCTP, to and from the wire. */
+/* Encodes and decodes session control messages of DDP over SCTP. */
 
 #include <linux/string.h>
 #include <linux/types.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * The segment under way, as a pattern of those behind it: segments of a message, and of
- * messages of a kind, are alike but for their place, so that a header is decoded once for all.
- */
+/* A template for the next segments, whose headers often differ in their place only. */
 #ifndef WEFT_WIRE_TEMPLATE_H
 #define WEFT_WIRE_TEMPLATE_H
 
@@ -13,15 +10,13 @@
 #include "term.h"
 
 /**
- * struct weft_template - the segment under way, or the one that came last
- * @hdr: its header; a private copy
- * @known: @ddp is what weft_ddp_decode() makes of @hdr, so that the next is compared with it
- * @len: bytes of it, header and payload
- * @hdr_len: bytes of @hdr that count; 0: there is no header to speak of
- * @payload_len: bytes of payload
- * @ddp: the decoded header
- *
- * Protected by its owner.
+ * struct weft_template - the current segment, or the last one
+ * @hdr: private copy of its header
+ * @known: @ddp is decoded from @hdr, so the next header can be compared with @hdr
+ * @len: length of header and payload
+ * @hdr_len: valid bytes of @hdr; 0: no header to report
+ * @payload_len: length of the payload
+ * @ddp: the decoded header; protected, like all fields, by the owner of the template
  */
 struct weft_template {
 	u8 hdr[WEFT_DDP_MAX_LEN];
@@ -32,17 +27,9 @@ struct weft_template {
 	struct weft_ddp_hdr ddp;
 };
 
-/**
- * weft_template_decode() - decode the header that lies in a template
- * @t: its @hdr and @len are set
- * @have: bytes of the header that are there
- * @extended: as for weft_ddp_decode()
- * @err: why not, for the Terminate message; written only on failure
- *
- * On failure @hdr_len is that of the whole header, which the Terminate shows, or 0 if
- * that is not there.
- *
- * Return: whether it is a header.
+/*
+ * Decodes @t->hdr, of which @have bytes are present; @t->len is set. On failure @hdr_len is the
+ * length of the header that the Terminate shows, or 0 if the header is truncated.
  */
 static inline bool weft_template_decode(struct weft_template *t, u32 have, bool extended,
 					struct weft_term *err)
@@ -61,13 +48,13 @@ static inline bool weft_template_decode(struct weft_template *t, u32 have, bool 
 	return true;
 }
 
-/* Returns true if @next, the first @have bytes of another segment, is of the same kind. */
+/* Returns true if @next, of which @have bytes are present, has a header of the same kind. */
 static inline bool weft_template_fits(const struct weft_template *t, const u8 *next, u32 have)
 {
 	return t->known && have >= t->hdr_len && weft_ddp_alike(t->hdr, next);
 }
 
-/* Becomes the segment of @next, for which weft_template_fits() is true; @len is set. */
+/* Switches to @next, WEFT_DDP_MAX_LEN bytes for which weft_template_fits(); @t->len is set. */
 static inline void weft_template_follow(struct weft_template *t, const u8 *next)
 {
 	memcpy(t->hdr, next, sizeof(t->hdr));
@@ -75,13 +62,12 @@ static inline void weft_template_follow(struct weft_template *t, const u8 *next)
 	t->payload_len = t->len - t->hdr_len;
 }
 
-/* Where the segment lies, in the tagged buffer or in the message. */
 static inline u64 weft_template_place(const struct weft_template *t)
 {
 	return t->ddp.tagged ? t->ddp.to : t->ddp.mo;
 }
 
-/* Becomes the segment @bytes of payload behind this one, of those that are like it. */
+/* Advances by @bytes of payload, over segments that repeat this one. */
 static inline void weft_template_advance(struct weft_template *t, u32 bytes)
 {
 	if (t->ddp.tagged)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The Terminate message to and from the wire (RFC 5040, 4.8). */
+/* Encodes and decodes the Terminate message (RFC 5040, 4.8). */
 
 #include <linux/string.h>
 #include <linux/types.h>
@@ -8,7 +8,7 @@
 #include "ddp.h"
 #include "term.h"
 
-/* Third byte of the control field: what follows it. */
+/* Third byte of the control field: the parts that follow. */
 #define HDRCT_LEN	0x80	/* M: the DDP segment's length */
 #define HDRCT_DDP	0x40	/* D: its DDP header */
 #define HDRCT_RDMAP	0x20	/* R: its RDMAP header, that of a Read Request */
@@ -17,7 +17,7 @@
 #define SEGMENT_LEN	2
 #define RDMAP_OPCODE_MASK	0x0f
 
-/* Returns true if a Terminate with this reason may show the offending segment. */
+/* Returns true if a Terminate with this reason may include the offending header. */
 static bool names_segment(const struct weft_term *term)
 {
 	switch (term->layer) {
@@ -31,12 +31,12 @@ static bool names_segment(const struct weft_term *term)
 			return term->code != WEFT_DU_VERSION;
 		return false;
 	default:
-		/* The LLP's errors precede any DDP segment. */
+		/* An LLP error precedes any DDP segment. */
 		return false;
 	}
 }
 
-/* Only RDMAP's own complaints show an RDMAP header, and only a read has one. */
+/* Only RDMAP errors include an RDMAP header, and only Read Requests have one. */
 static bool names_read_request(const struct weft_term *term, const u8 *segment,
 			       u32 segment_len)
 {
@@ -75,7 +75,7 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 
 bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op, u32 *msn)
 {
-	/* The segment's length is there whenever its header is, which need not say so. */
+	/* The length precedes the header even if the M bit is clear. */
 	u32 at = CONTROL_LEN + SEGMENT_LEN, hdr_len;
 
 	*op = 0xff;
@@ -87,7 +87,7 @@ bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op, u3
 	term->etype = buf[0] & 0x0f;
 	term->code = buf[1];
 
-	/* The rest is optional, so a part that is cut short counts as absent. */
+	/* The rest is optional, so a truncated part counts as absent. */
 	if (!(buf[2] & HDRCT_DDP) || at >= len)
 		return true;
 	hdr_len = weft_ddp_hdr_len(weft_ddp_is_tagged(buf[at]));

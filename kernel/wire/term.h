@@ -74,7 +74,7 @@ struct weft_term {
 	u8 code;
 };
 
-/* Returns true if it ends a stream for memory that the peer may not reach. */
+/* Returns true if the reason is access to memory that the peer may not reach. */
 static inline bool weft_term_of_access(const struct weft_term *term)
 {
 	return (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_PROTECTION) ||
@@ -82,42 +82,20 @@ static inline bool weft_term_of_access(const struct weft_term *term)
 		term->code != WEFT_DT_VERSION);
 }
 
-/*
- * Control field, DDP segment length, DDP header of the offending segment and,
- * for a Read Request, its RDMAP header.
- */
+/* Control field, DDP segment length, DDP header and, for a Read Request, its RDMAP header. */
 #define WEFT_TERM_MAX_LEN	(4 + 2 + 18 + 28)
 
-/**
- * weft_term_encode() - write the payload of a Terminate message
- * @buf: at least WEFT_TERM_MAX_LEN bytes
- * @term: the reason
- * @segment: the offending ULPDU's header bytes (14 or 18, and a read request's
- *	     28 after its 18), or NULL where there is none to name
- * @segment_len: how many bytes @segment holds: 0, 14, 18 or 46
- * @ulpdu_len: the offending DDP segment's length from the MPA length field
- *
- * The header-control bits M, D and R say which parts follow (RFC 5040, 4.8);
- * which of them may be present depends on layer and type, and this function
- * decides: M and D with RDMAP's and DDP's errors, but for local ones and those
- * of DDP's version; R with RDMAP's about a Read Request; none with the LLP's.
- *
- * Return: bytes written.
+/*
+ * Includes the parts of @segment that RFC 5040, 4.8, allows for this reason. @segment_len is 0, 14,
+ * 18 or, with a Read Request's payload, 46; @ulpdu_len is the whole segment's length. Returns the
+ * length of the Terminate's payload, at most WEFT_TERM_MAX_LEN.
  */
 u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 		     u32 segment_len, u16 ulpdu_len);
 
-/**
- * weft_term_decode() - read the payload of a Terminate message
- * @buf: the payload
- * @len: its length in bytes
- * @term: the reason
- * @op: opcode of the offending message where the peer named it, else 0xff
- * @msn: its number, if it has one
- *
- * A part that the payload announces but is too short for counts as not named.
- *
- * Return: true if decoded; false if @len is less than the control field.
+/*
+ * Returns false if the control field is truncated. @op and @msn are of the offending message; they
+ * are 0xff and 0 if its header is absent or truncated.
  */
 bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op,
 		      u32 *msn);

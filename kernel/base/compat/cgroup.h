@@ -7,7 +7,7 @@
 #include <linux/memcontrol.h>
 #include <net/sock.h>
 
-/* Returns true if a socket's memory is in its protocol's count. In older kernels that of all is. */
+/* Is a socket's memory in its protocol's count? In older kernels it always is. */
 #ifdef HAVE_SK_BYPASS_PROT_MEM
 static inline bool weft_sock_is_counted(const struct sock *sk)
 {
@@ -21,14 +21,11 @@ static inline bool weft_sock_is_counted(const struct sock *sk)
 #endif
 
 /*
- * Charges a socket that no memory cgroup pays for to the group of another socket. The
- * kernel does so only when it makes or accepts a socket. Memory that the socket has
- * already is charged as well. TCP's global count has that memory already, so the second
- * count is taken back. The caller holds the socket lock. Returns 0, or -ENOMEM if the
- * group is at its limit.
+ * Charges @sk, which no memory cgroup pays for, and its memory to the group of @other: the kernel
+ * does so only when it makes or accepts a socket. TCP's global count has that memory already, so
+ * the second count is taken back. Under the lock of @sk. Returns 0, or -ENOMEM at the limit.
  */
 #ifdef CONFIG_MEMCG
-/* Returns the memory cgroup that pays for a socket; NULL: none does. */
 static inline struct mem_cgroup *weft_sock_memcg(const struct sock *sk)
 {
 	return sk->sk_memcg;
@@ -53,7 +50,7 @@ static inline int weft_sock_charge_like(struct sock *sk, const struct sock *othe
 		return -ENOMEM;
 	}
 	sk->sk_forward_alloc -= size;
-	/* sk_memory_allocated_sub() is for the kernel proper; TCP evens it out later. */
+	/* sk_memory_allocated_sub() is not for modules; TCP drains this count later. */
 	if (weft_sock_is_counted(sk))
 		this_cpu_sub(*sk->sk_prot->per_cpu_fw_alloc, pages);
 	return 0;
@@ -70,11 +67,7 @@ static inline int weft_sock_charge_like(struct sock *sk, const struct sock *othe
 }
 #endif
 
-/*
- * The memory cgroup that pays for a socket, with a reference for the caller, or NULL. Memory that
- * is allocated with __GFP_ACCOUNT between set_active_memcg() of it and of what that returned
- * is charged to it. The caller keeps the socket.
- */
+/* Returns the memory cgroup that pays for a socket, with a reference, or NULL. */
 #ifdef CONFIG_MEMCG
 static inline struct mem_cgroup *weft_sock_memcg_get(const struct sock *sk)
 {
@@ -92,11 +85,9 @@ static inline struct mem_cgroup *weft_sock_memcg_get(const struct sock *sk)
 #endif
 
 /*
- * Moves a socket to the cgroup of another, whose rules of the firewall hold for it then. The
- * kernel puts a socket into the cgroup of who makes it, and one that a worker makes into the
- * first, for which no rules are made. The caller keeps both sockets and holds the lock of @sk.
- * Who looks at its cgroup without that lock does so in an RCU read side section, which the old
- * cgroup outlives.
+ * Moves @sk to the cgroup of @other, whose firewall rules then hold for it: the kernel puts a
+ * worker's sockets into the root cgroup, which has no rules. Under the lock of @sk. Readers without
+ * that lock are in an RCU read side section, which the old cgroup outlives.
  */
 #ifdef CONFIG_SOCK_CGROUP_DATA
 static inline void weft_sock_cgroup_like(struct sock *sk, const struct sock *other)
@@ -104,7 +95,7 @@ static inline void weft_sock_cgroup_like(struct sock *sk, const struct sock *oth
 	struct cgroup *old = sk->sk_cgrp_data.cgroup;
 	struct cgroup *new = other->sk_cgrp_data.cgroup;
 
-	/* Also within one: net_cls and net_prio, of the first version, have numbers there. */
+	/* Needed within one cgroup as well: cgroup v1's net_cls and net_prio have numbers there. */
 	cgroup_get(new);
 	cgroup_bpf_get(new);
 	sk->sk_cgrp_data = other->sk_cgrp_data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Differences between kernels: what belongs to no subsystem of its own. */
+/* Differences between kernels: various subjects. */
 #ifndef WEFT_COMPAT_CORE_H
 #define WEFT_COMPAT_CORE_H
 
@@ -7,7 +7,7 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-/* Functions of DMA buffers are exported to modules that import their namespace. */
+/* Only modules that import this namespace can use DMA buffers. */
 #ifdef HAVE_IMPORT_NS_BARE
 #define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #else
@@ -24,7 +24,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* Work stays on the processor that queued it, unless a workqueue is unbound. */
+/* In older kernels all workqueues are per-CPU that are not unbound. */
 #ifndef HAVE_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif

@@ -8,10 +8,7 @@
 #include <linux/socket.h>
 #include <net/sock.h>
 
-/*
- * The callback for the time when TCP no longer holds lent pages. It takes the packet
- * buffer or NULL, the loan, and true if TCP did not copy the pages.
- */
+/* complete() is called when TCP no longer holds lent pages, @uncopied or not. @skb may be NULL. */
 #ifdef HAVE_UBUF_CALLBACK
 struct weft_ubuf_ops {
 	void (*complete)(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied);
@@ -20,7 +17,7 @@ struct weft_ubuf_ops {
 #define weft_ubuf_ops	ubuf_info_ops
 #endif
 
-/* Prepares a loan, with one reference, which is the caller's. */
+/* Prepares a loan. The caller has the one reference. */
 static inline void weft_ubuf_init(struct ubuf_info *ubuf, const struct weft_ubuf_ops *ops)
 {
 #ifdef HAVE_UBUF_CALLBACK
@@ -32,10 +29,7 @@ static inline void weft_ubuf_init(struct ubuf_info *ubuf, const struct weft_ubuf
 	refcount_set(&ubuf->refcnt, 1);
 }
 
-/*
- * Adds lent memory to a packet buffer, with one fragment for each run, charged with its
- * bytes. Kernels without this callback add it page by page.
- */
+/* Adds lent memory by runs, and charges it. Kernels without this callback add it by pages. */
 #ifdef HAVE_SG_FROM_ITER_SOCK
 static inline int weft_sg_from_iter(struct sock *sk, struct sk_buff *skb,
 				    struct iov_iter *from, size_t length)

@@ -12,10 +12,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-/*
- * Hands a run of a page to TCP without copying it. The caller holds the socket lock and
- * never changes the bytes again. Returns the same as tcp_sendmsg_locked().
- */
+/* Hands bytes of a page to TCP without a copy. Nobody may change the bytes afterwards. */
 #ifdef HAVE_TCP_SENDPAGE_LOCKED
 static inline int weft_sock_send_page(struct sock *sk, struct page *page,
 				      u32 offset, u32 len, bool more)
@@ -42,7 +39,7 @@ static inline int weft_sock_send_page(struct sock *sk, struct page *page,
 }
 #endif
 
-/* Returns the peer's address of an IPv6 socket. Kernels without IPv6 have no such sockets. */
+/* Returns the peer's IPv6 address. Kernels without IPv6 have no such sockets. */
 #if IS_ENABLED(CONFIG_IPV6)
 static inline const struct in6_addr *weft_sock_v6_daddr(const struct sock *sk)
 {
@@ -55,7 +52,7 @@ static inline const struct in6_addr *weft_sock_v6_daddr(const struct sock *sk)
 }
 #endif
 
-/* Returns false if a packet has fragments in a device's memory, which older kernels do not know. */
+/* Returns false if fragments are in a device's memory, which older kernels do not know. */
 #ifdef HAVE_SKB_FRAGS_READABLE
 static inline bool weft_skb_frags_readable(const struct sk_buff *skb)
 {
@@ -68,7 +65,7 @@ static inline bool weft_skb_frags_readable(const struct sk_buff *skb)
 }
 #endif
 
-/* Returns true if packets go where programs run: receive flow steering (RFS) is in use. */
+/* Is receive flow steering (RFS) in use? */
 #ifdef CONFIG_RPS
 static inline bool weft_sock_steered(void)
 {
@@ -81,17 +78,15 @@ static inline bool weft_sock_steered(void)
 }
 #endif
 
-/* Addresses handed to the kernel's sockets have a type of their own, since they have no size. */
+/* The type of socket addresses without a size. */
 #ifndef HAVE_SOCKADDR_UNSIZED
 #define sockaddr_unsized	sockaddr
 #endif
 
 /*
- * Makes a kernel socket hold its network namespace until the socket is gone, as a user's
- * socket does. TCP's timers run on after the close, to send a lost FIN again. Without the
- * reference they could run in a namespace that was freed. The socket is new, nobody else
- * has seen it, and the caller holds a reference on the namespace. A socket that was cloned
- * from a listener that holds its namespace holds it already.
+ * Makes a new kernel socket, on whose namespace the caller has a reference, hold that namespace
+ * until the socket is gone: TCP's timers retransmit a lost FIN after the close, and must not run in
+ * a freed namespace. Sockets that a listener accepts inherit the hold.
  */
 #ifdef HAVE_SK_NET_REFCNT_UPGRADE
 static inline void weft_sock_hold_net(struct sock *sk)

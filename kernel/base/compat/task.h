@@ -12,10 +12,9 @@
 #endif
 
 /*
- * Returns true if a user's other processes may look into a task's program: it did not give up
- * rights since it was started, and does not forbid it. ptrace_may_access() is for the kernel
- * proper. Older kernels know it of the memory alone: there a program that has ended is
- * nobody's. Does not sleep; the caller keeps the task.
+ * Returns true if a user's other processes may look into a task's program: it gave up no rights
+ * since its start and does not forbid it. ptrace_may_access() is not exported. Older kernels have
+ * the flag in the memory map, so a program that has ended returns false. Does not sleep.
  */
 #ifdef HAVE_EXEC_STATE
 static inline bool weft_task_is_dumpable(struct task_struct *task)
@@ -34,7 +33,7 @@ static inline bool weft_task_is_dumpable(struct task_struct *task)
 	bool dumpable = false;
 	struct mm_struct *mm;
 
-	/* The task itself may have ended before its program. */
+	/* @task may have exited before other threads of its process. */
 	rcu_read_lock();
 	for_each_thread(task, thread) {
 		task_lock(thread); /* rather than get_task_mm(), since mmput() may sleep */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Differences between kernels: the RDMA core. Weft's operations have the newest kernel's
- * signatures. WEFT_ADAPT_X(f) defines what an older kernel can call in the place of f(), and
- * WEFT_X(f) names what this kernel calls.
+ * Differences between kernels: the RDMA core. Operations have the newest signatures; for older
+ * kernels WEFT_ADAPT_X(f) defines a wrapper of f(). WEFT_X(f) names the function for this kernel.
  */
 #ifndef WEFT_COMPAT_VERBS_H
 #define WEFT_COMPAT_VERBS_H
@@ -14,13 +13,12 @@
 
 struct ib_dmah;
 
-/* Returns the whole request of a user that @udata is part of. NULL: the kernel asks. */
+/* Returns the user's request that @udata is part of, or NULL for a kernel consumer. */
 static inline struct uverbs_attr_bundle *weft_attrs_of(struct ib_udata *udata)
 {
 	return udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata) : NULL;
 }
 
-/* Returns a driver's part of a user's request, or NULL. */
 static inline struct ib_udata *weft_udata_of(struct uverbs_attr_bundle *attrs)
 {
 	return attrs ? &attrs->driver_udata : NULL;
@@ -112,7 +110,7 @@ static int f##_no_port(struct ib_qp *qp)						\
 #define WEFT_COUNTER_UNBIND(f)	f##_no_port
 #endif
 
-/* A driver may keep something behind the core's counter. Weft does not, but has to say so. */
+/* Drivers may append to the core's counter. Weft does not, but has to say so. */
 #ifdef HAVE_COUNTER_INIT
 static inline void weft_counter_init(struct rdma_counter *counter)
 {
@@ -126,8 +124,8 @@ static inline void weft_counter_init(struct rdma_counter *counter)
 #endif
 
 /*
- * Newer kernels raise the events of a port themselves, unless the driver says that it does. Weft
- * does, because the core leaves out the ports of bonds.
+ * Newer kernels raise a port's events unless the driver has this callback. Weft raises them itself,
+ * because the core leaves out the ports of bonds.
  */
 #ifdef HAVE_REPORT_PORT_EVENT
 static inline void weft_report_port_event(struct ib_device *device, struct net_device *netdev,
@@ -140,7 +138,7 @@ static inline void weft_report_port_event(struct ib_device *device, struct net_d
 #define WEFT_REPORT_PORT_EVENT
 #endif
 
-/* Pins memory of the calling process. Newer kernels can pin memory of other kinds. */
+/* Pins memory of the calling process; newer kernels can pin other kinds as well. */
 #ifndef HAVE_IB_UMEM_GET_VA
 static inline struct ib_umem *ib_umem_get_va(struct ib_device *device, unsigned long addr,
 					     size_t size, int access)
