@@ -30,7 +30,9 @@ TOOLS_FILES := /usr/sbin/weft $(TOOLS) /usr/share/weft $(COMPLETION) \
 	$(SYSTEMD)/system-generators/weft-generator $(UDEV)/rules.d/70-weft.rules
 LIMITS := /etc/security/limits.d/weft.conf
 DKMS_SOURCE := /usr/src/weft-$(VERSION)
-# The sources of the module, and no other files. DKMS gets these.
+# The module, and those of other transports.
+MODULES := weft.ko weft_sctp.ko weft_paths.ko
+# Their sources, and no other files. DKMS gets these.
 MODULE_SOURCES := Kbuild VERSION dkms.conf kernel/tried $(shell find kernel -type f -name '*.[ch]')
 
 .PHONY: all help module userlib stage install install-tools install-source uninstall uninstall-etc dkms-install dkms-uninstall \
@@ -48,7 +50,7 @@ module: $(BUILD)/module/weft.ko ## the kernel module, for $(KERNEL) (KERNEL=… 
 $(BUILD)/module/weft.ko: $(MODULE_SOURCES)
 	@test -e "$(KERNEL_BUILD)" || { echo "weft: no headers for kernel '$(KERNEL)'; \
 	install them (apt-get install linux-headers-amd64) or name another (KERNEL=…)"; exit 1; }
-	@echo "Building weft.ko for $(KERNEL) (about 40 s on two processors)"
+	@echo "Building $(MODULES) for $(KERNEL) (about 40 s on two processors)"
 	@mkdir -p $(BUILD)/module
 	@cp --parents -u $(MODULE_SOURCES) $(BUILD)/module/
 	@$(MAKE) $(parallel) --no-print-directory -C $(KERNEL_BUILD) M=$(abspath $(BUILD)/module) modules
@@ -59,12 +61,12 @@ userlib: ## the provider for rdma-core
 
 # The files of an installation, laid out below build/stage for the lab.
 stage: all
-	@install -D -m 644 $(BUILD)/module/weft.ko $(STAGE)/lib/modules/$(KERNEL)/updates/weft.ko
+	@install -D -m 644 -t $(STAGE)/lib/modules/$(KERNEL)/updates $(addprefix $(BUILD)/module/,$(MODULES))
 	@$(MAKE) --no-print-directory -s -C userlib install DESTDIR=$(abspath $(STAGE))
 
 install: ## install both into this system (as root)
 	@test -f $(BUILD)/module/weft.ko || { echo "weft: nothing is built yet; run make first"; exit 1; }
-	install -D -m 644 $(BUILD)/module/weft.ko $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko
+	install -D -m 644 -t $(DESTDIR)/lib/modules/$(KERNEL)/updates $(addprefix $(BUILD)/module/,$(MODULES))
 	$(if $(DESTDIR),,depmod $(KERNEL))
 	@$(MAKE) --no-print-directory -C userlib install
 	@$(MAKE) --no-print-directory install-tools
@@ -95,7 +97,7 @@ install-source:
 	sed -i 's/@VERSION@/$(VERSION)/' $(DESTDIR)$(DKMS_SOURCE)/dkms.conf
 
 uninstall: uninstall-etc ## undo install
-	rm -rf $(DESTDIR)/lib/modules/$(KERNEL)/updates/weft.ko $(addprefix $(DESTDIR),$(TOOLS_FILES))
+	rm -rf $(addprefix $(DESTDIR)/lib/modules/$(KERNEL)/updates/,$(MODULES)) $(addprefix $(DESTDIR),$(TOOLS_FILES))
 	$(if $(DESTDIR),,depmod $(KERNEL))
 	@$(MAKE) --no-print-directory -C userlib uninstall
 

@@ -5,6 +5,7 @@
 #include "conn/conn.h"
 #include "ends.h"
 #include "hosts.h"
+#include "paths/paths.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"
 
@@ -184,8 +185,13 @@ static void show(struct weft_llp *llp)
 static void cm_shown_while_spread(struct kunit *test)
 {
 	struct weft_mpa_agreed agreed = { .paths = true, .crc = true };
+	static const struct weft_transport spreading = {
+		.name = "spreading", .class = &fake_class, .spread = weft_paths_begin,
+	};
 	struct call *c = called(test);
 
+	KUNIT_ASSERT_EQ(test, weft_transport_register(&spreading), 0);
+	KUNIT_ASSERT_EQ(test, weft_transport_choose(&host_dev(c->h)->transports, "spreading"), 0);
 	shown.conn = host_conn(c->h);
 	weft_baton_lock(&shown.conn->lock);
 	fake_adopted = show;
@@ -195,6 +201,8 @@ static void cm_shown_while_spread(struct kunit *test)
 	weft_conn_info(shown.conn, &shown.info);
 	KUNIT_EXPECT_EQ(test, (int)shown.info.local.ss_family, AF_INET);
 	weft_conn_unlock(shown.conn);
+	host_dev(c->h)->transports = (struct weft_transports){ .chosen = &fake_transport };
+	weft_transport_unregister(&spreading);
 	call_end(test, c);
 }
 

@@ -50,7 +50,7 @@ static struct early_bench *early_new(struct kunit *test)
 
 	bench = kunit_kzalloc(test, sizeof(*bench), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, bench);
-	weft_arrivals_init(&bench->arrivals, 1, MOST);
+	weft_arrivals_init(&bench->arrivals, 1, MOST, true);
 	bench->e = end_make(test);
 	message_class = fake_class;
 	message_class.arrivals = class_arrivals;
@@ -168,7 +168,7 @@ static void arrivals_have_turns(struct kunit *test)
 	u32 i;
 
 	/* Across the wrap of the numbers. */
-	weft_arrivals_init(&b->arrivals, U32_MAX - 1, MOST);
+	weft_arrivals_init(&b->arrivals, U32_MAX - 1, MOST, true);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
 	KUNIT_EXPECT_EQ(test, arrive(b, 1, &hdr, "d", 1), 0);
 	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX, &hdr, "b", 1), 0);
@@ -578,7 +578,7 @@ static void early_off(struct kunit *test)
 	struct early_bench *b = early_new(test);
 	struct weft_ddp_hdr hdr = a_write(HERE, true);
 
-	b->e->qp->rx.early = false;
+	b->arrivals.early = false;
 	first_comes(test, b);
 	comes(test, b, 3, &hdr, "early", 5);
 	expect_early(test, b, 0, 0);

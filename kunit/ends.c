@@ -5,7 +5,7 @@
 #include "bench.h"
 #include "conn/lane.h"
 #include "ends.h"
-#include "llp/paths.h"
+#include "paths/paths.h"
 #include "wire/bytes.h"
 #include "wire/crc.h"
 #include "wire/plan.h"
@@ -127,11 +127,12 @@ struct end *end_make(struct kunit *test)
 /* Lets the stream be the first of several paths, as weft_conn_spread(). */
 void end_spread(struct kunit *test, struct end *e, bool initiator, u32 paths)
 {
-	const struct weft_paths_terms terms = {
-		.initiator = initiator, .crc = true, .paths = paths,
+	const struct weft_spread_terms terms = {
+		.initiator = initiator, .crc = true,
 		.counters = e->b->dev.counters,
 	};
 
+	weft_paths_settings.paths = paths;
 	e->llp = weft_paths_begin(&e->fake->llp, &terms, &stream_ops, e);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(e->llp));
 }

@@ -623,3 +623,5 @@ const struct weft_llp_class fake_class = {
 	},
 	.path = &fake_path,
 };
+
+const struct weft_transport fake_transport = { .name = "fake", .class = &fake_class };

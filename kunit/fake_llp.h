@@ -15,6 +15,7 @@
 #include <linux/skbuff.h>
 
 #include "llp/llp.h"
+#include "llp/transport.h"
 
 /**
  * struct fake_script - what a stream does
@@ -177,6 +178,7 @@ static inline struct fake *to_fake(const struct weft_llp *llp)
 }
 
 extern const struct weft_llp_class fake_class;
+extern const struct weft_transport fake_transport;
 
 /* What streams begin with that are opened from here on, and what calls return. */
 extern struct fake_script fake_script;

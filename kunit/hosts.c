@@ -110,7 +110,7 @@ struct host *host_new(struct kunit *test)
 	hash_init(dev->conns_by_cm);
 	spin_lock_init(&dev->conns_lock);
 	weft_settings_init(&dev->settings);
-	dev->llp[WEFT_TRANSPORT_TCP] = &fake_class;
+	dev->transports.chosen = &fake_transport;
 	dev->netdev = init_net.loopback_dev;
 	dev->lane = weft_lane_new();
 	KUNIT_ASSERT_NOT_NULL(test, dev->lane);

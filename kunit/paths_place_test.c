@@ -153,7 +153,7 @@ static void place_in_order(struct kunit *test)
 {
 	struct pair *p = pair_new(test);
 
-	p->b->qp->rx.early = false;
+	to_weft_paths(p->b->llp)->arrivals.early = false;
 	write_late(p);
 	KUNIT_EXPECT_FALSE(test, same(p, SECOND, 1000));
 	KUNIT_EXPECT_FALSE(test, same(p, LEN - 1000, 1000));

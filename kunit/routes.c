@@ -82,14 +82,15 @@ static const struct weft_llp_ops route_ops = {
 static void begin(struct kunit *test, struct route *end, struct fake *first, bool initiator,
 		  u32 paths)
 {
-	struct weft_paths_terms terms = {
-		.initiator = initiator, .crc = true, .paths = paths,
+	struct weft_spread_terms terms = {
+		.initiator = initiator, .crc = true,
 	};
 
 	end->test = test;
 	end->counters = alloc_percpu(struct weft_counters);
 	KUNIT_ASSERT_NOT_NULL(test, end->counters);
 	terms.counters = end->counters;
+	weft_paths_settings.paths = paths;
 	end->llp = weft_paths_begin(&first->llp, &terms, &route_ops, end);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(end->llp));
 	end->p = to_weft_paths(end->llp);

@@ -10,7 +10,7 @@
 #include <kunit/test.h>
 
 #include "fake_llp.h"
-#include "llp/paths.h"
+#include "paths/paths.h"
 
 /**
  * struct route - one end

@@ -35,13 +35,15 @@
  * @wanted: a bit for each work that could not have the lock, until it has
  */
 struct weft_baton {
-	struct mutex mutex;
+	struct mutex mutex; /* the lock */
 	atomic_long_t wanted;
 };
 
 #define weft_baton_init(baton) do {			\
-	mutex_init(&(baton)->mutex);			\
-	atomic_long_set(&(baton)->wanted, 0);		\
+	struct weft_baton *new_baton = (baton);		\
+							\
+	mutex_init(&new_baton->mutex);			\
+	atomic_long_set(&new_baton->wanted, 0);		\
 } while (0)
 
 /* Waits for the lock. For a thread that pays for its wait itself. Process context, may sleep. */

@@ -14,11 +14,6 @@ struct weft_settings weft_settings_default = {
 		[WEFT_SET_FPDU] = WEFT_FPDU_LARGE,
 		[WEFT_SET_EXTENSIONS] = 1,
 		[WEFT_SET_MARKERS] = 0,
-		[WEFT_SET_TRANSPORT] = WEFT_TRANSPORT_TCP,
-		[WEFT_SET_SCTP_PORTS] = 0,
-		[WEFT_SET_SCTP_MULTIHOMING] = 0,
-		[WEFT_SET_PATHS] = 1,
-		[WEFT_SET_OUT_OF_ORDER] = 1,
 		[WEFT_SET_LEND] = WEFT_LEND_UNCHECKED,
 	},
 };
@@ -32,16 +27,6 @@ void weft_settings_init(struct weft_settings *settings)
 	weft_peers_init(&settings->peers);
 }
 
-/* Returns the transport of connections to the responder's port @port. */
-enum weft_transport weft_settings_transport(const struct weft_settings *settings, u16 port)
-{
-	u32 ports = weft_setting(settings, WEFT_SET_SCTP_PORTS);
-
-	if (ports && port >= ports >> 16 && port <= (ports & 0xffff))
-		return WEFT_TRANSPORT_SCTP;
-	return weft_setting(settings, WEFT_SET_TRANSPORT);
-}
-
 /* Returns the handshake's policy. @own_crc: the lower layer needs no CRCs or markers of MPA. */
 struct weft_mpa_policy
 weft_settings_policy(const struct weft_settings *settings, bool own_crc)
@@ -52,7 +37,6 @@ weft_settings_policy(const struct weft_settings *settings, bool own_crc)
 		.rtr = weft_setting(settings, WEFT_SET_RTR),
 		.p2p = true,
 		.extend = weft_setting(settings, WEFT_SET_EXTENSIONS),
-		.paths = !own_crc && weft_setting(settings, WEFT_SET_PATHS) > 1,
 		.markers = !own_crc && weft_setting(settings, WEFT_SET_MARKERS),
 		.ird = WEFT_MAX_RD_ATOM,
 		.ord = WEFT_MAX_RD_ATOM,

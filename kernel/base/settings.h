@@ -18,19 +18,8 @@ enum weft_setting_id {
 	WEFT_SET_FPDU,		/* enum weft_fpdu_policy */
 	WEFT_SET_EXTENSIONS,	/* 1: offer and accept extensions of Weft peers; 0: plain iWARP */
 	WEFT_SET_MARKERS,	/* 1: ask peers for MPA markers */
-	WEFT_SET_TRANSPORT,	/* enum weft_transport */
-	WEFT_SET_SCTP_PORTS,	/* ports that have SCTP in any case: first << 16 | last; 0: none */
-	WEFT_SET_SCTP_MULTIHOMING, /* 1: associations have all addresses of the host */
-	WEFT_SET_PATHS,		/* TCP connections of a queue pair to a Weft peer; 1: plain iWARP */
-	WEFT_SET_OUT_OF_ORDER,	/* 1: place segments that arrive before their turn at once */
 	WEFT_SET_LEND,		/* enum weft_lend_policy */
 	WEFT_NUM_SETTINGS
-};
-
-enum weft_transport {
-	WEFT_TRANSPORT_TCP,
-	WEFT_TRANSPORT_SCTP,
-	WEFT_NUM_TRANSPORTS
 };
 
 enum weft_fpdu_policy {
@@ -65,7 +54,6 @@ static inline u32 weft_setting(const struct weft_settings *settings,
 extern struct weft_settings weft_settings_default;
 
 void weft_settings_init(struct weft_settings *settings);
-enum weft_transport weft_settings_transport(const struct weft_settings *settings, u16 port);
 struct weft_mpa_policy
 weft_settings_policy(const struct weft_settings *settings, bool own_crc);
 

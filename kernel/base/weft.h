@@ -16,6 +16,7 @@
 #include "base/counters.h"
 #include "base/settings.h"
 #include "base/tallies.h"
+#include "base/transports.h"
 
 struct weft_lane;
 struct weft_llp_class;
@@ -59,7 +60,7 @@ struct weft_qp_entry {
  * @next_qpn: where the next search for a free number begins
  * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
  * @local: the region of lkey 0
- * @llp: classes of lower layers of its connections, by enum weft_transport. Fixed
+ * @transports: the transports of its connections
  * @settings: the operator's settings
  * @active: the last reported state of its port; once registered, under the rtnl lock
  * @enabler: the last task that enabled the device; a reference, which is only compared
@@ -86,7 +87,7 @@ struct weft_device {
 	u32 next_qpn;
 	struct xarray mrs;
 	struct weft_mr *local;
-	const struct weft_llp_class *llp[WEFT_NUM_TRANSPORTS];
+	struct weft_transports transports;
 	struct weft_settings settings;
 	bool active;
 	struct pid *enabler;

@@ -22,6 +22,7 @@
 #include "base/limit.h"
 #include "base/weft.h"
 #include "conn/internal.h"
+#include "llp/transport.h"
 #include "pair/qp.h"
 
 /*
@@ -37,11 +38,11 @@ struct net *weft_cm_net(const struct iw_cm_id *id)
 	return owner->route.addr.dev_addr.net;
 }
 
-/* Returns the class of stream that the settings choose for the responder's port. */
-const struct weft_llp_class *weft_cm_class(const struct weft_device *dev,
-					   const struct sockaddr_storage *responder)
+/* Returns what the settings have connections to the responder's port made over. */
+const struct weft_transport *weft_cm_transport(struct weft_device *dev,
+					       const struct sockaddr_storage *responder)
 {
-	return dev->llp[weft_settings_transport(&dev->settings, weft_addr_port(responder))];
+	return weft_transport_for(&dev->transports, weft_addr_port(responder));
 }
 
 /* Returns an IRD or ORD for an event: at most ours, which also replaces an unknown one. */

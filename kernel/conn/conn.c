@@ -7,12 +7,14 @@
  * stream, the stream calls that queue pair's receive and transmit sides directly.
  */
 
+#include <linux/err.h>
 #include <linux/lockdep.h>
 #include <linux/net.h>
 #include <linux/slab.h>
 
 #include "base/weft.h"
 #include "conn/internal.h"
+#include "llp/transport.h"
 #include "pair/qp.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
@@ -181,6 +183,37 @@ static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
 	weft_llp_unlock(conn->llp);
 }
 
+/*
+ * Replaces the stream by one of several connections, if the handshake agreed on that. Its frames
+ * have the CRCs, so that those of the queue pair have none. Returns 0 or a negative errno value.
+ */
+int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
+{
+	struct weft_device *dev = conn->dev;
+	const struct weft_spread_terms terms = {
+		.initiator = conn->initiator,
+		.crc = agreed->crc,
+		.keepalive = weft_setting(&dev->settings, WEFT_SET_KEEPALIVE),
+		.user_timeout = weft_setting(&dev->settings, WEFT_SET_USER_TIMEOUT),
+		.counters = dev->counters,
+	};
+	const struct weft_transport *spreader;
+	struct weft_llp *first = conn->llp, *llp;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	if (!agreed->paths)
+		return 0;
+	/* Not to be shown any more, because the new stream may end it at once. */
+	weft_conn_set_llp(conn, NULL);
+	spreader = weft_transport_spreader(&dev->transports);
+	llp = spreader->spread(first, &terms, &weft_conn_stream_ops, conn);
+	weft_conn_set_llp(conn, IS_ERR(llp) ? first : llp);
+	if (IS_ERR(llp))
+		return PTR_ERR(llp);
+	agreed->crc = false;
+	return 0;
+}
+
 /* Gives the stream to the queue pair. On error the caller has to release the queue pair. */
 int weft_conn_hand_over(struct weft_conn *conn,
 			const struct weft_mpa_agreed *agreed)
@@ -252,7 +285,12 @@ void weft_conn_set_timeouts(struct weft_conn *conn)
 /* Returns the device's offers and demands for the handshake, as far as this stream needs them. */
 struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn)
 {
-	return weft_settings_policy(&conn->dev->settings, conn->llp->class->own_crc);
+	struct weft_device *dev = conn->dev;
+	bool own_crc = conn->llp->class->own_crc;
+	struct weft_mpa_policy policy = weft_settings_policy(&dev->settings, own_crc);
+
+	policy.paths = !own_crc && weft_transport_spreads(&dev->transports);
+	return policy;
 }
 
 /*

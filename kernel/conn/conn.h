@@ -7,7 +7,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 
-#include "llp/paths.h"
+#include "llp/class.h"
 
 struct weft_conn;
 struct weft_device;
@@ -23,7 +23,7 @@ void weft_conn_put(struct weft_conn *conn);
  * struct weft_conn_info - a connection, as an operator sees it
  * @state: name of the state
  * @initiator: this end opened it
- * @sctp: it is over SCTP; valid while it has a stream
+ * @over: name of the class of the stream, if there is one
  * @local: this end's address, or of family 0
  * @remote: the peer's
  * @num_paths: entries of @path; 0 without several paths
@@ -32,11 +32,11 @@ void weft_conn_put(struct weft_conn *conn);
 struct weft_conn_info {
 	const char *state;
 	bool initiator;
-	bool sctp;
+	const char *over;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	u32 num_paths;
-	struct weft_path_info path[WEFT_MAX_PATHS];
+	struct weft_path_info path[WEFT_MAX_SHOWN];
 };
 
 void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info);

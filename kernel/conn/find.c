@@ -42,8 +42,9 @@ void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
 static void conn_show_stream(struct weft_llp *llp, struct weft_conn_info *info)
 {
 	weft_llp_addresses(llp, &info->local, &info->remote);
-	while (info->num_paths < WEFT_MAX_PATHS &&
-	       weft_paths_info(llp, info->num_paths, &info->path[info->num_paths]))
+	info->over = llp->class->name;
+	while (llp->class->show_path && info->num_paths < WEFT_MAX_SHOWN &&
+	       llp->class->show_path(llp, info->num_paths, &info->path[info->num_paths]))
 		info->num_paths++;
 }
 
@@ -66,10 +67,8 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 	info->state = names[READ_ONCE(conn->state)];
 	info->initiator = conn->initiator;
 	spin_lock(&dev->conns_lock);
-	if (conn->llp) {
-		info->sctp = conn->llp->class == dev->llp[WEFT_TRANSPORT_SCTP];
+	if (conn->llp)
 		conn_show_stream(conn->llp, info);
-	}
 	spin_unlock(&dev->conns_lock);
 }
 

@@ -12,6 +12,7 @@
 #include "base/trace.h"
 #include "base/weft.h"
 #include "conn/internal.h"
+#include "llp/transport.h"
 
 /* Reports the outcome to the application. @agreed is valid only with status 0. */
 static void tell_reply(struct weft_conn *conn, int status,
@@ -84,18 +85,6 @@ static void addr_clear_port(struct sockaddr_storage *addr)
 		((struct sockaddr_in6 *)addr)->sin6_port = 0;
 }
 
-/*
- * Returns true if the stream may use all addresses of the host, so that it survives the loss of one
- * path. For a listener the address it listens on decides.
- */
-static bool has_many_homes(const struct weft_conn *conn)
-{
-	const struct weft_device *dev = conn->dev;
-
-	return conn->llp->class == dev->llp[WEFT_TRANSPORT_SCTP] &&
-	       weft_setting(&dev->settings, WEFT_SET_SCTP_MULTIHOMING);
-}
-
 static void addr_clear_host(struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET)
@@ -104,13 +93,17 @@ static void addr_clear_host(struct sockaddr_storage *addr)
 		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_any;
 }
 
-/* Opens a stream and binds it to our address: to the port that rdma_cm picked, or to any. */
+/*
+ * Opens a stream and binds it to our address: to the port that rdma_cm picked, or to any. A stream
+ * that may use all addresses of the host survives the loss of one path. For a listener the address
+ * that it listens on decides.
+ */
 static int open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port)
 {
+	bool many = class->many_homes && class->many_homes();
 	struct iw_cm_id *id = conn->cm_id;
 	struct sockaddr_storage local = id->m_local_addr;
 	struct weft_llp *llp;
-	bool many;
 	int ret;
 
 	llp = weft_llp_open(class, weft_cm_net(id), local.ss_family, &weft_conn_stream_ops, conn);
@@ -124,7 +117,6 @@ static int open_stream(struct weft_conn *conn, const struct weft_llp_class *clas
 		if (ret)
 			return ret;
 	}
-	many = has_many_homes(conn);
 	if (many)
 		addr_clear_host(&local);
 	if (any_port)
@@ -140,9 +132,11 @@ static int open_stream(struct weft_conn *conn, const struct weft_llp_class *clas
 	return weft_llp_bind(llp, &local, many);
 }
 
-int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class)
+int weft_cm_prepare(struct weft_conn *conn)
 {
-	return open_stream(conn, class, false);
+	const struct sockaddr_storage *to = &conn->cm_id->m_remote_addr;
+
+	return open_stream(conn, weft_cm_transport(conn->dev, to)->class, false);
 }
 
 /* Replaces the stream by a new one that is not connected yet. */

@@ -74,6 +74,7 @@ enum weft_conn_event {
 };
 
 struct weft_listener;
+struct weft_transport;
 
 /**
  * struct weft_conn - one connection, from the first packet to the last
@@ -167,6 +168,7 @@ void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event);
 void weft_conn_unlock(struct weft_conn *conn);
 void weft_conn_set_timer(struct weft_conn *conn, unsigned long time);
 bool weft_conn_in_time(struct weft_conn *conn);
+int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed);
 int weft_conn_hand_over(struct weft_conn *conn,
 			const struct weft_mpa_agreed *agreed);
 void weft_conn_release_qp(struct weft_conn *conn);
@@ -181,10 +183,6 @@ void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev);
 void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp);
 void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 
-/* --- spread.c --- */
-
-int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed);
-
 /* --- token.c --- */
 
 int weft_conn_token_add(struct weft_conn *conn);
@@ -195,8 +193,8 @@ void weft_conn_token_exit(void);
 /* --- cm.c --- */
 
 struct net *weft_cm_net(const struct iw_cm_id *id);
-const struct weft_llp_class *weft_cm_class(const struct weft_device *dev,
-					   const struct sockaddr_storage *responder);
+const struct weft_transport *weft_cm_transport(struct weft_device *dev,
+					       const struct sockaddr_storage *responder);
 u8 weft_cm_rd(u16 rd);
 bool weft_cm_param_ok(const struct weft_device *dev,
 		      const struct iw_cm_conn_param *param);
@@ -209,7 +207,7 @@ void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status);
 
 /* --- initiator.c --- */
 
-int weft_cm_prepare(struct weft_conn *conn, const struct weft_llp_class *class);
+int weft_cm_prepare(struct weft_conn *conn);
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg);

@@ -39,7 +39,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	conn->cm_id = id;
 	weft_conn_attach(conn, dev);
 	weft_conn_set_context(conn, id->context);
-	ret = weft_cm_prepare(conn, weft_cm_class(dev, &id->m_remote_addr));
+	ret = weft_cm_prepare(conn);
 	if (!ret)
 		ret = weft_cm_bind_qp(conn, id, param->qpn);
 	if (!ret) {

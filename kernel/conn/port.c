@@ -17,6 +17,7 @@
 #include "base/address.h"
 #include "base/weft.h"
 #include "conn/internal.h"
+#include "llp/transport.h"
 #include "conn/listener.h"
 
 #define ACCEPT_BUDGET	32
@@ -226,7 +227,7 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 	INIT_DELAYED_WORK(&port->work, port_work);
 	port->net = net;
 	port->addr = id->m_local_addr;
-	port->class = weft_cm_class(to_weft_device(id->device), &port->addr);
+	port->class = weft_cm_transport(to_weft_device(id->device), &port->addr)->class;
 	port->v6only = id->afonly;
 	return port;
 }
@@ -238,7 +239,7 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 static int port_join(struct weft_listener *listener, struct net *net)
 {
 	struct sockaddr_storage *addr = &listener->id->m_local_addr;
-	const struct weft_llp_class *class = weft_cm_class(listener->dev, addr);
+	const struct weft_llp_class *class = weft_cm_transport(listener->dev, addr)->class;
 	struct weft_listener *other;
 	struct listen_port *port;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The RDMA device: its registration, its port, and the Ethernet device below. */
+#include <linux/delay.h>
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/module.h>
@@ -22,8 +23,7 @@
 #include "device/restrack.h"
 #include "device/stats.h"
 #include "device/sysfs.h"
-#include "llp/sctp.h"
-#include "llp/tcp.h"
+#include "llp/transport.h"
 #include "memory/dmabuf.h"
 #include "memory/fastreg.h"
 #include "memory/mr.h"
@@ -351,8 +351,6 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	if (!dev)
 		return -ENOMEM;
 	dev->netdev = netdev;
-	dev->llp[WEFT_TRANSPORT_TCP] = &weft_tcp_class;
-	dev->llp[WEFT_TRANSPORT_SCTP] = &weft_sctp_class;
 	dev->active = weft_port_active(netdev);
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
@@ -391,7 +389,9 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	dev->counters = alloc_percpu(struct weft_counters);
 	dev->lane = weft_lane_new();
 	dev->local = weft_mr_new_local(dev);
-	ret = dev->counters && dev->lane && dev->local ? device_enter(dev) : -ENOMEM;
+	ret = dev->counters && dev->lane && dev->local ? weft_device_transport(dev) : -ENOMEM;
+	if (!ret)
+		ret = device_enter(dev);
 	if (!ret)
 		ret = ib_device_set_netdev(&dev->ib, netdev, 1);
 	if (!ret)
@@ -402,6 +402,33 @@ int weft_device_create(const char *name, struct net_device *netdev)
 		device_recheck(netdev, net);
 	/* The core returns -ENFILE for a name in use, which would puzzle an operator. */
 	return ret == -ENFILE ? -EEXIST : ret;
+}
+
+/* Undoes weft_transport_register(), and ends all devices that have used it. Process, sleeps. */
+void weft_transport_withdraw(const struct weft_transport *transport)
+{
+	struct weft_device *dev;
+	struct ib_device *ib;
+	bool any;
+
+	weft_transport_unregister(transport);
+	do {
+		any = false;
+		ib = NULL;
+		mutex_lock(&devices_lock);
+		list_for_each_entry(dev, &devices, entry) {
+			if (ib || !weft_transport_was_used(&dev->transports, transport))
+				continue;
+			any = true;
+			if (ib_device_try_get(&dev->ib))
+				ib = &dev->ib;
+		}
+		mutex_unlock(&devices_lock);
+		if (ib)
+			ib_unregister_device_and_put(ib);
+		else if (any)
+			msleep(20); /* another thread ends it */
+	} while (any);
 }
 
 /* Warns if a MAC address was changed to one in use: it is too late to refuse the change. */

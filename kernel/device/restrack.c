@@ -87,7 +87,7 @@ static int put_transport(struct sk_buff *msg, const struct weft_conn_info *info)
 {
 	if (!info->local.ss_family)
 		return 0;
-	return rdma_nl_put_driver_string(msg, "transport", info->sctp ? "sctp" : "tcp");
+	return rdma_nl_put_driver_string(msg, "transport", info->over);
 }
 
 /* Adds the fields of a connection and drops the reference on it. */

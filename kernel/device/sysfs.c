@@ -11,7 +11,7 @@
 #include "base/settings.h"
 #include "base/weft.h"
 #include "device/sysfs.h"
-#include "wire/path.h"
+#include "llp/transport.h"
 
 /* The longest keepalive that TCP takes, in seconds. */
 #define WEFT_MAX_SECONDS	32767
@@ -23,7 +23,6 @@
  * @words: names of the values from 0 on, or of the bits of a set
  * @num_words: how many
  * @set: the value is a set of bits
- * @range: the value is the first and the last of a range of ports, or 0
  * @min: least value that can be given as a number
  * @max: greatest value that can be given as a number
  */
@@ -31,7 +30,6 @@ struct weft_setting_rule {
 	const char *const *words;
 	u32 num_words;
 	bool set;
-	bool range;
 	u32 min;
 	u32 max;
 };
@@ -41,9 +39,7 @@ static const char *const rtr_words[] = { "send", "write", "read" };
 static const char *const off_words[] = { "off" };
 static const char *const switch_words[] = { "off", "on" };
 static const char *const fpdu_words[] = { "segment", "large" };
-static const char *const transport_words[] = { "tcp", "sctp" };
 static const char *const lend_words[] = { "off", "unchecked", "all" };
-static const char *const none_words[] = { "none" };
 
 #define WORDS(of) .words = of##_words, .num_words = ARRAY_SIZE(of##_words)
 
@@ -53,7 +49,6 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 	[WEFT_SET_FPDU] = { WORDS(fpdu), .max = WEFT_FPDU_LARGE },
 	[WEFT_SET_EXTENSIONS] = { WORDS(switch), .max = 1 },
 	[WEFT_SET_MARKERS] = { WORDS(switch), .max = 1 },
-	[WEFT_SET_TRANSPORT] = { WORDS(transport), .max = WEFT_TRANSPORT_SCTP },
 	[WEFT_SET_MPA_REVISION] = { .min = 1, .max = 2 },
 	[WEFT_SET_RTR] = {
 		WORDS(rtr),
@@ -61,11 +56,7 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 	},
 	[WEFT_SET_KEEPALIVE] = { WORDS(off), .max = WEFT_MAX_SECONDS },
 	[WEFT_SET_USER_TIMEOUT] = { WORDS(off), .max = WEFT_MAX_SECONDS },
-	[WEFT_SET_SCTP_MULTIHOMING] = { WORDS(switch), .max = 1 },
-	[WEFT_SET_PATHS] = { .min = 1, .max = WEFT_MAX_PATHS },
-	[WEFT_SET_OUT_OF_ORDER] = { WORDS(switch), .max = 1 },
 	[WEFT_SET_LEND] = { WORDS(lend), .max = WEFT_LEND_ALL },
-	[WEFT_SET_SCTP_PORTS] = { WORDS(none), .range = true },
 };
 
 /* --- text to value and back --- */
@@ -76,19 +67,7 @@ static int rule_word(const struct weft_setting_rule *rule, const char *word)
 	       match_string(rule->words, rule->num_words, word) : -EINVAL;
 }
 
-/* Parses a port, or two with a hyphen between them. Returns 0 or -EINVAL. */
-static int range_parse(char *text, u32 *value)
-{
-	char *first = strsep(&text, "-");
-	u16 from, to;
-
-	if (kstrtou16(first, 10, &from) || kstrtou16(text ?: first, 10, &to))
-		return -EINVAL;
-	*value = (u32)from << 16 | to;
-	return from && from <= to ? 0 : -EINVAL;
-}
-
-/* Parses one word (for a set several), a number, or a range. Returns 0 or -EINVAL. */
+/* Parses one word (for a set several), or a number. Returns 0 or -EINVAL. */
 static int setting_parse(const struct weft_setting_rule *rule, const char *text,
 			 u32 *value)
 {
@@ -99,8 +78,6 @@ static int setting_parse(const struct weft_setting_rule *rule, const char *text,
 	if (strscpy(copy, text, sizeof(copy)) < 0)
 		return -EINVAL;
 	rest = strim(copy);
-	if (rule->range && rule_word(rule, rest) < 0)
-		return range_parse(rest, value);
 	if (!kstrtou32(rest, 10, value))
 		return *value < rule->min || *value > rule->max ? -EINVAL : 0;
 	if (!rule->set) {
@@ -130,8 +107,6 @@ static int setting_emit(const struct weft_setting_rule *rule, u32 value,
 	if (!rule->set) {
 		if (value < rule->num_words)
 			return sysfs_emit(text, "%s\n", rule->words[value]);
-		if (rule->range)
-			return sysfs_emit(text, "%u-%u\n", value >> 16, value & 0xffff);
 		return sysfs_emit(text, "%u\n", value);
 	}
 	for (i = 0; i < rule->num_words; i++) {
@@ -188,11 +163,6 @@ WEFT_SETTING_ATTR(user_timeout, WEFT_SET_USER_TIMEOUT);
 WEFT_SETTING_ATTR(fpdu, WEFT_SET_FPDU);
 WEFT_SETTING_ATTR(extensions, WEFT_SET_EXTENSIONS);
 WEFT_SETTING_ATTR(markers, WEFT_SET_MARKERS);
-WEFT_SETTING_ATTR(transport, WEFT_SET_TRANSPORT);
-WEFT_SETTING_ATTR(sctp_ports, WEFT_SET_SCTP_PORTS);
-WEFT_SETTING_ATTR(sctp_multihoming, WEFT_SET_SCTP_MULTIHOMING);
-WEFT_SETTING_ATTR(paths, WEFT_SET_PATHS);
-WEFT_SETTING_ATTR(out_of_order, WEFT_SET_OUT_OF_ORDER);
 WEFT_SETTING_ATTR(lend, WEFT_SET_LEND);
 
 static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *attr, char *text)
@@ -233,6 +203,24 @@ static ssize_t fpdu_peers_store(struct device *device, struct device_attribute *
 
 static DEVICE_ATTR_RW(fpdu_peers);
 
+static ssize_t transport_show(struct device *device, struct device_attribute *attr, char *text)
+{
+	return weft_transport_show(&to_weft_device(rdma_device_to_ibdev(device))->transports, text);
+}
+
+static ssize_t transport_store(struct device *device, struct device_attribute *attr,
+			       const char *text, size_t len)
+{
+	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
+	char name[WEFT_TRANSPORT_NAME];
+
+	if (strscpy(name, text, sizeof(name)) < 0)
+		return -EINVAL;
+	return weft_transport_choose(&dev->transports, strim(name)) ?: len;
+}
+
+static DEVICE_ATTR_RW(transport);
+
 static struct attribute *settings_attrs[] = {
 	&crc_attr.attr.attr,
 	&mpa_revision_attr.attr.attr,
@@ -243,11 +231,7 @@ static struct attribute *settings_attrs[] = {
 	&extensions_attr.attr.attr,
 	&markers_attr.attr.attr,
 	&dev_attr_fpdu_peers.attr,
-	&transport_attr.attr.attr,
-	&sctp_ports_attr.attr.attr,
-	&sctp_multihoming_attr.attr.attr,
-	&paths_attr.attr.attr,
-	&out_of_order_attr.attr.attr,
+	&dev_attr_transport.attr,
 	&lend_attr.attr.attr,
 	NULL
 };
@@ -334,26 +318,28 @@ module_param_cb(markers, &default_ops, (void *)&rules[WEFT_SET_MARKERS], 0644);
 __MODULE_PARM_TYPE(markers, "charp");
 MODULE_PARM_DESC(markers, "whether new devices ask peers for MPA markers: off (default) or on");
 
-module_param_cb(transport, &default_ops, (void *)&rules[WEFT_SET_TRANSPORT], 0644);
-__MODULE_PARM_TYPE(transport, "charp");
-MODULE_PARM_DESC(transport, "what connections of new devices are made over: tcp (default) or sctp");
-
-module_param_cb(sctp_ports, &default_ops, (void *)&rules[WEFT_SET_SCTP_PORTS], 0644);
-__MODULE_PARM_TYPE(sctp_ports, "charp");
-MODULE_PARM_DESC(sctp_ports, "ports, FIRST-LAST, that are served and reached over SCTP whatever the transport is, on new devices: none (default)");
-
-module_param_cb(sctp_multihoming, &default_ops, (void *)&rules[WEFT_SET_SCTP_MULTIHOMING], 0644);
-__MODULE_PARM_TYPE(sctp_multihoming, "charp");
-MODULE_PARM_DESC(sctp_multihoming, "whether connections of new devices over SCTP have all addresses of the host: off (default) or on");
-
-module_param_cb(paths, &default_ops, (void *)&rules[WEFT_SET_PATHS], 0644);
-__MODULE_PARM_TYPE(paths, "uint");
-MODULE_PARM_DESC(paths, "TCP connections that carry a queue pair's data to a Weft peer with more than one, on new devices: 1 (default) to 8");
-
-module_param_cb(out_of_order, &default_ops, (void *)&rules[WEFT_SET_OUT_OF_ORDER], 0644);
-__MODULE_PARM_TYPE(out_of_order, "charp");
-MODULE_PARM_DESC(out_of_order, "whether new devices place what comes before its turn at once, over SCTP and several paths: on (default) or off");
-
 module_param_cb(lend, &default_ops, (void *)&rules[WEFT_SET_LEND], 0644);
 __MODULE_PARM_TYPE(lend, "charp");
 MODULE_PARM_DESC(lend, "large payload that new devices send from where it lies: off, unchecked (where no CRC is in use, default) or all");
+
+/* By name alone, since a parameter is set before this module can load another. */
+static char transport_default[WEFT_TRANSPORT_NAME] = "tcp";
+module_param_string(transport, transport_default, sizeof(transport_default), 0644);
+MODULE_PARM_DESC(transport, "what connections of new devices are made over: tcp (default), sctp or paths");
+
+/* Gives a new device the transport that new devices have. Returns 0 or a negative errno value. */
+int weft_device_transport(struct weft_device *dev)
+{
+	char name[WEFT_TRANSPORT_NAME], *bare;
+	int ret;
+
+	kernel_param_lock(THIS_MODULE);
+	strscpy(name, transport_default, sizeof(name));
+	kernel_param_unlock(THIS_MODULE);
+	bare = strim(name);
+	ret = weft_transport_choose(&dev->transports, bare);
+	if (ret)
+		pr_err("weft: new devices are to use the transport '%s', whose module can't be loaded\n",
+		       bare);
+	return ret;
+}

@@ -5,7 +5,11 @@
 
 #include <linux/sysfs.h>
 
+struct weft_device;
+
 extern const struct attribute_group weft_settings_group;
 extern const struct attribute_group weft_kind_group;
+
+int weft_device_transport(struct weft_device *dev);
 
 #endif /* WEFT_SYSFS_H */

@@ -11,8 +11,9 @@
 #define ARRIVALS_AHEAD	0x8000U
 
 /* @arrivals is zeroed; @turn is the number of the first message. */
-void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max)
+void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max, bool early)
 {
+	arrivals->early = early;
 	xa_init(&arrivals->by_number);
 	arrivals->turn = turn;
 	arrivals->gap = turn;

@@ -32,6 +32,7 @@ struct weft_arrival {
  * @turn: number of the message that is taken next
  * @gap: number of the first missing message, from @turn on
  * @max: limit of @held for messages behind @gap
+ * @early: messages are placed as soon as they arrive
  * @held: bytes of memory that the messages take
  * @most: the maximum that @held has had
  *
@@ -42,6 +43,7 @@ struct weft_arrivals {
 	u32 turn;
 	u32 gap;
 	u32 max;
+	bool early;
 	u32 held;
 	u32 most;
 };
@@ -51,7 +53,7 @@ struct weft_arrivals {
 /* Places the payload of an early message. Returns true if all of it is placed. */
 typedef bool (*weft_arrival_placer)(void *ctx, const struct weft_arrival *arrival);
 
-void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max);
+void weft_arrivals_init(struct weft_arrivals *arrivals, u32 turn, u32 max, bool early);
 struct weft_arrival *weft_arrival_new(u32 room);
 int weft_arrivals_add(struct weft_arrivals *arrivals, struct weft_arrival *arrival, gfp_t flags);
 void weft_arrivals_pass(struct weft_arrivals *arrivals);

@@ -129,9 +129,30 @@ struct weft_llp_path {
 	void (*flight)(const struct weft_llp *llp, struct weft_llp_flight *flight);
 };
 
+/* The most connections of one stream that are shown. */
+#define WEFT_MAX_SHOWN	8
+
+/* The counts of one of several connections of a stream, by its number; they outlive it. */
+struct weft_path_counts {
+	u64 tx_bytes;
+	u64 rx_bytes;
+	u64 replayed;
+	u32 joins;
+	u32 leaves;
+};
+
+/* One of several connections of a stream, as an operator is shown it. */
+struct weft_path_info {
+	bool up;
+	struct sockaddr_storage remote;
+	struct weft_path_counts counts;
+};
+
 /**
  * struct weft_llp_class - one kind of lower layer
+ * @name: of the protocol, as an operator sees it
  * @own_crc: it has a CRC32C and keeps the boundaries of FPDUs; MPA uses no CRCs and no markers
+ * @many_homes: true if streams may use all addresses of the host. NULL: none may
  * @open: make an unconnected stream
  * @bind: set its local address
  * @set_tos: set the type of service of packets
@@ -152,13 +173,17 @@ struct weft_llp_path {
  * @arrivals: received messages, each a DDP segment or the class's own, which ends the stream; under
  *	the stream's lock. NULL: the stream has bytes only
  * @flow: the functions while data flows
+ * @show_path: get one of several connections; false if there never was one of this number. NULL:
+ *	a stream has one. Any context, without a lock
  * @path: functions of a stream that is one of several paths; NULL: none is
  *
  * Constant. Unless marked otherwise, only the stream's owner calls the functions outside of @flow,
  * in process context without the stream's lock, and they may sleep.
  */
 struct weft_llp_class {
+	const char *name;
 	bool own_crc;
+	bool (*many_homes)(void);
 	struct weft_llp *(*open)(struct net *net, int family,
 				 const struct weft_llp_ops *ops, void *owner);
 	int (*bind)(struct weft_llp *llp, const struct sockaddr_storage *addr,
@@ -182,6 +207,7 @@ struct weft_llp_class {
 	void (*close)(struct weft_llp *llp, bool abort);
 	struct weft_arrivals *(*arrivals)(struct weft_llp *llp);
 	struct weft_llp_flow flow;
+	bool (*show_path)(struct weft_llp *llp, u32 number, struct weft_path_info *info);
 	const struct weft_llp_path *path;
 };
 

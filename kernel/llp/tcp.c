@@ -431,6 +431,7 @@ static const struct weft_llp_path path_tcp = {
 };
 
 const struct weft_llp_class weft_tcp_class = {
+	.name = "tcp",
 	.open = llp_tcp_open,
 	.bind = llp_tcp_bind,
 	.set_tos = llp_tcp_set_tos,

@@ -193,7 +193,6 @@ static inline enum ib_qp_state weft_qp_state(const struct weft_qp *qp)
 void weft_qp_set_state(struct weft_qp *qp, enum ib_qp_state state);
 void weft_qp_event(struct weft_qp *qp, int type);
 
-
 static inline void weft_qp_complete_sends(struct weft_qp *qp)
 {
 	if (unlikely(!weft_inflight_complete(&qp->inflight, &qp->sq, qp->scq, qp->acc.qpn)))

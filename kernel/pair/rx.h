@@ -75,7 +75,6 @@ struct weft_placement {
  * @atomic_msn: MSN of the next Atomic Response
  * @written: the last RDMA Write
  * @first: no FPDU has come yet
- * @early: segments before their turn are placed
  * @stalled: a SEND waits for a receive
  * @woken: the reading is to resume; without a lock
  * @expired: @rnr has run; without a lock
@@ -105,7 +104,6 @@ struct weft_rx {
 	u32 atomic_msn;
 	struct weft_written written;
 	bool first;
-	bool early;
 	bool stalled;
 	bool woken;
 	bool expired;

@@ -192,7 +192,6 @@ void weft_rx_start(struct weft_qp *qp)
 	rx->written = (struct weft_written){};
 	rx->first = true;
 	rx->kept_most = 0;
-	rx->early = weft_setting(&qp->dev->settings, WEFT_SET_OUT_OF_ORDER);
 	rx->stalled = false;
 	rx->woken = false;
 	rx->expired = false;

@@ -222,7 +222,7 @@ static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
 	}
 	if (rx->stopped)
 		weft_llp_read(qp->llp, segment_packet, qp);
-	else if (rx->early && !rx->first)
+	else if (arrivals->early && !rx->first)
 		weft_arrivals_offer(arrivals, weft_rx_place_early, qp);
 	WRITE_ONCE(rx->kept_most, arrivals->most);
 	weft_rx_let_go(rx);

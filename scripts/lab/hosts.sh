@@ -51,7 +51,9 @@ install_stage() {
 		echo "options weft transport=$WEFT_TRANSPORT" >/etc/modprobe.d/weft-transport.conf
 		[[ $WEFT_TRANSPORT == tcp ]] || modprobe "$WEFT_TRANSPORT"
 	fi
-	[[ -z ${WEFT_PATHS:-} ]] || echo "options weft paths=$WEFT_PATHS" >/etc/modprobe.d/weft-paths.conf
+	if [[ -n ${WEFT_PATHS:-} ]]; then
+		printf 'options weft transport=paths\noptions weft_paths paths=%s\n' "$WEFT_PATHS" >/etc/modprobe.d/weft-paths.conf
+	fi
 	# depmod over thousands of modules takes a minute under emulation; the host has
 	# done it for this very stage in a second.
 	if [[ -n ${LAB_INDEX:-} && $LAB_INDEX_STAGE -ef $stage ]]; then

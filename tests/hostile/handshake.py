@@ -120,10 +120,14 @@ def ordinary_rping(count=3, limit=30):
     check(rping_ended_well(done.returncode, text), f"ordinary rping: status {done.returncode}: {text}")
 
 
-@contextlib.contextmanager
 def setting(name, value):
     """A setting of host A's device, for as long as the block runs."""
-    path = f"/sys/class/infiniband/weft0/weft/{name}"
+    return written(f"/sys/class/infiniband/weft0/weft/{name}", value)
+
+
+@contextlib.contextmanager
+def written(path, value):
+    """A file of the kernel's that says something else for as long as the block runs."""
     with open(path, encoding="ascii") as file:
         before = file.read()
     with open(path, "w", encoding="ascii") as file:
@@ -754,7 +758,7 @@ def removal():
         for sock in crowd + [waiting, asked]:
             expect_end(sock, PROMPT, silent=False)
     stop_server()
-    subprocess.run(["modprobe", "-r", "weft"], check=True, timeout=20)
+    subprocess.run(["modprobe", "-r", "weft_sctp", "weft_paths", "weft"], check=True, timeout=20)
 
 
 def main():

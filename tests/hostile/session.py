@@ -194,7 +194,7 @@ def begun_anew():
 def behind_a_gap():
     """What comes behind a message that is missing is held, as far as 4 MiB."""
     size, sent = 60000, 0
-    with handshake.setting("out_of_order", "off"):
+    with handshake.written("/sys/module/weft_sctp/parameters/out_of_order", "off"):
         session = accepted()
         session.ssn += 1
         while sent < 2 * AHEAD and not select.select([session.sock], [], [], 0)[0]:

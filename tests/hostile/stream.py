@@ -867,7 +867,7 @@ CASES = [
 def main():
     cases = [*CASES, *MARKER_CASES, ("ordinary rping afterwards", handshake.ordinary_rping)]
     failed = ring.run_with_rping("stream.py", cases)
-    subprocess.run(["modprobe", "-r", "weft"], check=True, timeout=20)
+    subprocess.run(["modprobe", "-r", "weft_sctp", "weft_paths", "weft"], check=True, timeout=20)
     return failed != 0
 
 

@@ -103,6 +103,6 @@ works "after a thousand connections"
 
 none_left() { ! rdma res show qp | grep -q weft && ! rdma -dd res show cm_id | grep -q drv_conn; }
 check "no queue pair and no connection is left" wait_for 20 none_left
-check "modprobe -r" timeout $((60 * patience)) modprobe -r weft
+check "modprobe -r" timeout $((60 * patience)) modprobe -r weft_sctp weft_paths weft
 
 finish

@@ -364,7 +364,7 @@ cases() {
 
 # reload PARAMETER=VALUE...: loads weft anew and adds both devices again.
 reload() {
-	modprobe -r weft && modprobe weft "$@" || return
+	modprobe -r weft_sctp weft_paths weft && modprobe weft "$@" || return
 	on_a rdma link add weft0 type weft netdev eth0 && on_b rdma link add weft1 type weft netdev eth0
 }
 
@@ -390,6 +390,17 @@ set_up() {
 	someone_in_a=$!
 	ip netns exec B sleep infinity &
 	someone_in_b=$!
+}
+
+# spread NUMBER DEVICE...: new connections have so many paths; 1: they are plain TCP.
+spread() {
+	local number=$1 device word=tcp
+	shift
+	if ((number > 1)); then
+		modprobe weft_paths && echo "$number" >/sys/module/weft_paths/parameters/paths || return
+		word=paths
+	fi
+	for device; do echo $word >"/sys/class/infiniband/$device/weft/transport" || return; done
 }
 
 # leave: nobody of ours is on either host any more.

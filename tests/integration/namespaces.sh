@@ -104,8 +104,9 @@ time.sleep(1000)' >/run/server 2>&1 </dev/null &
 	kill -KILL -- "-$server" "-$client"
 	wait "$server" "$client" 2>/dev/null
 
+	modprobe weft_paths
 	for device in "A weft0" "B weft1"; do
-		ip netns exec "${device% *}" bash -c "echo 2 >/sys/class/infiniband/${device#* }/weft/paths"
+		ip netns exec "${device% *}" bash -c "echo paths >/sys/class/infiniband/${device#* }/weft/transport"
 	done
 	setsid bash -c "$(declare -f in_cgroup); in_cgroup A rping -s -a 10.0.0.1 -S 1000" >/run/server 2>&1 </dev/null &
 	server=$!
@@ -122,7 +123,7 @@ time.sleep(1000)' >/run/server 2>&1 </dev/null &
 	kill -KILL -- "-$server" "-$client"
 	wait "$server" "$client" 2>/dev/null
 	for device in "A weft0" "B weft1"; do
-		ip netns exec "${device% *}" bash -c "echo 1 >/sys/class/infiniband/${device#* }/weft/paths"
+		ip netns exec "${device% *}" bash -c "echo tcp >/sys/class/infiniband/${device#* }/weft/transport"
 	done
 else
 	skip "cgroups" "this kernel has none that count memory"

@@ -148,8 +148,7 @@ LC_ALL=C.UTF-8 "$weft" status --json >>/run/status
 check "weft status: no control character reaches the terminal" bash -c "! LC_ALL=C.UTF-8 grep -nP '[^\PC]' /run/status"
 stop_traffic
 
-echo 2 >/sys/class/infiniband/weft0/weft/paths
-echo 2 >/sys/class/infiniband/weft1/weft/paths
+spread 2 weft0 weft1
 start_traffic
 paths_joined() { in_one_line rdma -dd res show qp link weft1/1 | grep -q drv_path1_joins; }
 await "both paths are there" 20 paths_joined
@@ -158,8 +157,7 @@ for number in 0 1; do
 		in_one_line rdma -dd res show qp link weft1/1
 done
 stop_traffic
-echo 1 >/sys/class/infiniband/weft0/weft/paths
-echo 1 >/sys/class/infiniband/weft1/weft/paths
+spread 1 weft0 weft1
 
 # --- tracepoints: a whole connection, from the first frame to the last ---
 trace=/sys/kernel/tracing

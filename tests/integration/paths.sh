@@ -45,17 +45,17 @@ called() {
 goes_on() { wait_for 60 some_pings $(($(pings) + 50)); }
 
 for side in weft0 weft1; do
-	echo 2 >/sys/class/infiniband/$side/weft/paths
+	spread 2 $side
 	serve 7200
 	call 7200
 	await "pings" 20 some_pings 20
 	check "with paths at one end only, there is one connection" wait_for 20 has_sockets 1
 	called "with paths at one end only"
-	echo 1 >/sys/class/infiniband/$side/weft/paths
+	spread 1 $side
 done
 check "no path has joined so far" test "$(counter weft0 path_joins) $(counter weft1 path_joins)" = "0 0"
 
-each paths 2
+spread 2 weft0 weft1
 # leads BYTES: has host B a connection to the server at this address, of /proc/net/tcp?
 leads() { on_b cat /proc/net/tcp | grep -qE "$1:[0-9A-F]+ 01 "; }
 leads_not() { ! leads "$1"; }
@@ -108,7 +108,7 @@ shape() {
 # $again if perftest died for it was not yet served, as it does on any device.
 measured() {
 	local server before begin now status=0
-	each paths "$1"
+	spread "$1" weft0 weft1
 	ip netns exec A ib_write_bw -R -d weft0 -s 65536 -D 60 >/run/bw.server 2>&1 &
 	server=$!
 	await "ib_write_bw's server" 20 listens A 18515

@@ -29,7 +29,9 @@ call() { rping_client on_b 30 -a 10.0.0.1 -p "$1" -C 3 -V; }
 over_sctp() { [[ $(listeners "$someone_in_a") == *sctp:$1:* ]]; }
 over_tcp() { ! over_sctp "$1"; }
 
-each sctp_ports 7180-7189
+modprobe weft_sctp
+sctp=/sys/module/weft_sctp/parameters
+echo 7180-7189 >$sctp/ports
 for port in 7179 7180 7189 7190; do
 	serve $port
 	check "port $port is one of $([[ $port == 718? ]] && echo SCTP || echo TCP)" over_"$([[ $port == 718? ]] && echo sctp || echo tcp)" $port
@@ -38,12 +40,11 @@ for port in 7179 7180 7189 7190; do
 	wait $served 2>/dev/null
 done
 # A host that asks over TCP for what is served over SCTP.
-echo none >/sys/class/infiniband/weft1/weft/sctp_ports
 serve 7185
+echo none >$sctp/ports
 refused "a client over TCP of a server over SCTP" "rdma_connect|REJECTED|error" 20 call 7185
 kill $served
 wait $served 2>/dev/null
-each sctp_ports none
 
 # --- lost handshakes ---
 # lose CHUNK: what comes to A that begins with a chunk of this type is lost. lose_one: until one was.
@@ -108,20 +109,20 @@ placed_some() {
 	((fpdus > 10 && bytes > 1000 * fpdus && bytes < 65536 * fpdus))
 }
 for disorder in "delay 1ms loss 3%" "delay 2ms 1ms" "delay 2ms reorder 25% 50%"; do
-	each out_of_order on
+	echo on >$sctp/out_of_order
 	check "verified pings with $disorder" shuffled "$disorder"
 	check "segments were placed before their turn (bytes, segments: $(</run/placed))" placed_some
-	each out_of_order off
+	echo off >$sctp/out_of_order
 	check "verified pings with $disorder, each in its turn" shuffled "$disorder"
 	check "nothing was placed before its turn ($(</run/placed))" test "$(</run/placed)" = "0 0"
 done
-each out_of_order on
+echo on >$sctp/out_of_order
 each transport tcp
 
 # --- two paths, one of which dies ---
 second_link
 each transport sctp
-each sctp_multihoming on
+echo on >$sctp/multihoming
 ip netns exec A rping -s -P -S 4000 -p 7200 >/run/served 2>&1 &
 served=$!
 await "rping listens" 20 serves 7200

@@ -38,7 +38,7 @@ keeps() {
 	fi
 }
 
-for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on markers=off transport=tcp sctp_ports=none sctp_multihoming=off paths=1 out_of_order=on lend=unchecked; do
+for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on markers=off transport=tcp lend=unchecked; do
 	check "default ${pair}" value_is "${pair%%=*}" "${pair#*=}"
 done
 for word in off required preferred; do takes crc $word $word; done
@@ -61,17 +61,7 @@ takes extensions off off
 takes extensions 1 on
 takes markers on on
 takes markers 0 off
-takes transport sctp sctp
-takes transport 0 tcp
-takes sctp_ports 7174-7180 7174-7180
-takes sctp_ports 20049 20049-20049
-takes sctp_ports none none
-takes sctp_multihoming on on
-takes sctp_multihoming 0 off
-takes paths 8 8
-takes paths 1 1
-takes out_of_order off off
-takes out_of_order 1 on
+for word in sctp paths tcp; do takes transport $word $word; done
 takes lend off off
 takes lend 2 all
 takes lend unchecked unchecked
@@ -90,9 +80,28 @@ long=$(printf 'send %.0s' {1..100})
 for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two rtr=0 rtr=8 \
 	rtr=none "rtr= " "rtr=send,nosuch" "rtr=$long" keepalive=32768 keepalive=-1 keepalive=0x10 keepalive=never \
 	user_timeout=32768 user_timeout=1s user_timeout=99999999999 fpdu=2 fpdu=huge extensions=2 extensions=yes markers=2 markers=maybe \
-	transport=2 transport=udp sctp_ports=0 sctp_ports=2-1 sctp_ports=0-5 sctp_ports=1-65536 sctp_ports=1-2-3 sctp_ports=some \
-	sctp_multihoming=2 sctp_multihoming=maybe paths=0 paths=9 paths=two out_of_order=2 out_of_order=yes lend=3 lend=crc; do
+	transport=2 transport=udp transport=tcp,sctp transport=nothing-of-so-long-a-name lend=3 lend=crc; do
 	keeps "${pair%%=*}" "${pair#*=}"
+done
+# The parameters of the modules that other transports are.
+module_takes() { # MODULE PARAMETER VALUE SHOWN
+	check "$1: $2 takes '$3'" bash -c 'echo "$3" >"/sys/module/$1/parameters/$2" && [[ $(<"/sys/module/$1/parameters/$2") == "$4" ]]' _ "$@"
+}
+module_takes weft_sctp ports 7174-7180 7174-7180
+module_takes weft_sctp ports 20049 20049-20049
+module_takes weft_sctp ports none none
+module_takes weft_sctp multihoming on Y
+module_takes weft_sctp multihoming 0 N
+module_takes weft_paths paths 8 8
+module_takes weft_paths paths 2 2
+for module in weft_sctp weft_paths; do
+	module_takes $module out_of_order off N
+	module_takes $module out_of_order 1 Y
+done
+for pair in sctp/ports=0 sctp/ports=2-1 sctp/ports=0-5 sctp/ports=1-65536 sctp/ports=1-2-3 sctp/ports=some sctp/multihoming=2 \
+	sctp/multihoming=maybe paths/paths=0 paths/paths=9 paths/paths=two paths/out_of_order=2 sctp/out_of_order=sometimes; do
+	file=/sys/module/weft_${pair%%/*}/parameters/${pair#*/}
+	refused "weft_${pair%%/*} refuses ${pair#*/}" "Invalid argument" 10 bash -c "echo ${pair#*=} >${file%%=*}"
 done
 check "a device's settings are its own" test "$(<"$b/crc") $(<"$b/mpa_revision")" = "preferred 2"
 nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)

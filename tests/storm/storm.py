@@ -122,7 +122,7 @@ def repair():
     add_links()
     make_third()
     for name in ("weft0", "weft1"):
-        for setting, word in (("transport", "tcp"), ("paths", "1"), ("crc", "preferred"), ("fpdu", "large")):
+        for setting, word in (("transport", "tcp"), ("crc", "preferred"), ("fpdu", "large")):
             write(f"/sys/class/infiniband/{name}/weft/{setting}", word)
 
 
@@ -171,7 +171,7 @@ KINDS = {
     "IPv6": ("fd00::1", "fd00::1", {}),
     "every address, IPv6": ("::", "fd00::1", {}),
     "SCTP": ("10.0.0.1", "10.0.0.1", {"transport": "sctp"}),
-    "two paths": ("10.0.0.1", "10.0.0.1", {"paths": "2"}),
+    "two paths": ("10.0.0.1", "10.0.0.1", {"transport": "paths"}),
 }
 
 
@@ -255,7 +255,8 @@ def namespace(_, __):
 
 
 def module(_, __):
-    run("modprobe", "-r", "weft")
+    # Those of other transports stand above it.
+    run("modprobe", "-r", "weft_sctp", "weft_paths", "weft")
     run("modprobe", "weft")
     add_links()
 
@@ -264,7 +265,7 @@ def settings(_, chance):
     for name in ("weft0", "weft1"):
         setting, words = chance.choice((("crc", ("off", "preferred", "required")), ("fpdu", ("segment", "large")),
                                         ("extensions", ("on", "off")), ("mpa_revision", (1, 2)), ("markers", ("on", "off")),
-                                        ("keepalive", (1, 60)), ("lend", ("off", "unchecked", "all")), ("out_of_order", ("on", "off"))))
+                                        ("keepalive", (1, 60)), ("lend", ("off", "unchecked", "all"))))
         write(f"/sys/class/infiniband/{name}/weft/{setting}", chance.choice(words))
 
 

@@ -350,7 +350,7 @@ def namespace_end(things):
 
 
 def rmmod(_):
-    run("modprobe", "-r", "weft")
+    run("modprobe", "-r", "weft_sctp", "weft_paths", "weft")
 
 
 def offline(_):

@@ -35,7 +35,7 @@ program() {
 gone() {
 	check "both links can be deleted" timeout $((60 * patience)) bash -c \
 		'ip netns exec A rdma link del weft0 && ip netns exec B rdma link del weft1'
-	check "the module can be removed" timeout $((60 * patience)) modprobe -r weft
+	check "the module can be removed" timeout $((60 * patience)) modprobe -r weft_sctp weft_paths weft
 }
 
 # leaks: what the kernel has lost track of since the last time we looked; a line each.

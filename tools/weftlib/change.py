@@ -51,7 +51,7 @@ def run_set(host, arguments):
         raise Failed(f"{name} of {device} stays as it was: {why(error, path)}") from None
     shown = " ".join((host.read(path) or "").split())
     say(f"{device}: {name} is '{shown}' for new connections, until the device or the module goes")
-    if name in ("transport", "sctp_ports") and shown not in ("tcp", "none") and not sctp_is_here(host):
+    if name == "transport" and shown == "sctp" and not sctp_is_here(host):
         say("but the kernel's sctp is not loaded: modprobe sctp, at both ends")
     return 0
 

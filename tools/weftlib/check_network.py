@@ -75,7 +75,7 @@ def mtu(host, device):
 
 def sctp(host, device):
     """DDP over SCTP needs a module that is loaded by nobody else."""
-    wanted = device.settings.get("transport") == "sctp" or device.settings.get("sctp_ports", "none") != "none"
+    wanted = device.settings.get("transport") == "sctp"
     if not wanted or host.names("/sys/module/sctp") or host.names("/proc/net/sctp"):
         return []
     there = said(host, "modinfo", "-F", "filename", "sctp").strip()

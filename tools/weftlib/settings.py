@@ -46,17 +46,6 @@ def some_of(*allowed):
     return fits
 
 
-def ports(value):
-    """none, a port, or two with a hyphen between."""
-    if value == "none":
-        return True
-    parts = value.split("-")
-    if len(parts) > 2 or not all(re.fullmatch(r"[0-9]{1,5}", part) for part in parts):
-        return False
-    first, last = int(parts[0]), int(parts[-1])
-    return 1 <= first <= last <= 65535
-
-
 def peer(entry):
     """ADDRESS[/BITS]=LENGTH."""
     network, _, length = entry.partition("=")
@@ -98,11 +87,7 @@ SETTINGS = {
         ),
         Setting("extensions", "on", "on or off", "immediate data, atomics and large frames with other Weft devices", words(*ON_OFF)),
         Setting("markers", "off", "on or off", "ask peers for MPA markers", words(*ON_OFF)),
-        Setting("transport", "tcp", "tcp or sctp", "what connections are made over", words("tcp", "sctp")),
-        Setting("sctp_ports", "none", "a port, FIRST-LAST, or none", "ports that have SCTP whatever transport is", ports),
-        Setting("sctp_multihoming", "off", "on or off", "SCTP connections have all addresses of the host", words(*ON_OFF)),
-        Setting("paths", "1", "1 to 8", "TCP connections that carry a queue pair's data to a Weft peer", number(1, 8)),
-        Setting("out_of_order", "on", "on or off", "place bytes when they come, over SCTP and several paths", words(*ON_OFF)),
+        Setting("transport", "tcp", "tcp, sctp or paths", "what connections are made over", lambda value: value in ("tcp", "sctp", "paths")),
         Setting("lend", "unchecked", "off, unchecked or all", "large payload that is sent without a copy", words("off", "unchecked", "all")),
     )
 }

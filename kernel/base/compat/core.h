@@ -10,8 +10,12 @@
 /* Only modules that import this namespace can use DMA buffers. */
 #ifdef HAVE_IMPORT_NS_BARE
 #define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#define WEFT_IMPORT_WEFT	MODULE_IMPORT_NS(WEFT)
+#define WEFT_EXPORT(symbol)	EXPORT_SYMBOL_NS_GPL(symbol, WEFT)
 #else
 #define WEFT_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#define WEFT_IMPORT_WEFT	MODULE_IMPORT_NS("WEFT")
+#define WEFT_EXPORT(symbol)	EXPORT_SYMBOL_NS_GPL(symbol, "WEFT")
 #endif
 
 #ifndef HAVE_HRTIMER_SETUP

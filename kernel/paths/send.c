@@ -13,10 +13,9 @@
 #include "base/compat.h"
 #include "base/context.h"
 #include "base/workqueue.h"
-#include "llp/paths.h"
+#include "paths/paths.h"
 #include "wire/fpdu.h"
 #include "wire/plan.h"
-
 
 static void frame_put(struct weft_path_frame *frame)
 {
@@ -131,7 +130,6 @@ void weft_paths_forget(struct weft_paths *p)
 	list_for_each_entry_safe(frame, next, &p->unacked, unacked)
 		frame_forget(p, frame);
 }
-
 
 /* Drops the reference on the frame that a path is sending. */
 void weft_path_let_go(struct weft_path *path)
@@ -272,7 +270,6 @@ bool weft_paths_push(struct weft_paths *p)
 	}
 	return true;
 }
-
 
 /* Returns true if a frame can be taken; otherwise an event follows. */
 static bool paths_have_room(struct weft_paths *p)

@@ -18,6 +18,21 @@
 #include "llp/arrivals.h"
 #include "llp/class.h"
 
+/**
+ * struct weft_sctp_settings - the module's parameters
+ * @ports: first and last port that has SCTP whatever a device's transport is; 0: none
+ * @multihoming: connections have all addresses of the host
+ * @out_of_order: messages are placed that come before their turn
+ *
+ * Each is written on its own, without a lock, and read once by each new connection.
+ */
+struct weft_sctp_settings {
+	u32 ports;
+	bool multihoming;
+	bool out_of_order;
+};
+
+extern struct weft_sctp_settings weft_sctp_settings;
 extern const struct weft_llp_class weft_sctp_class;
 
 /*

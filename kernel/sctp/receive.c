@@ -8,7 +8,7 @@
 
 #include "base/compat.h"
 #include "base/workqueue.h"
-#include "llp/sctp.h"
+#include "sctp/sctp.h"
 #include "llp/sock.h"
 #include "wire/fpdu.h"
 #include "wire/session.h"
@@ -195,7 +195,7 @@ static int sctp_open_session(struct weft_sctp *s, const u8 *ssn, const struct we
 	if (ret)
 		return ret;
 	s->opened = true;
-	weft_arrivals_init(&s->arrivals, first->number + 1, WEFT_SCTP_MAX_AHEAD);
+	weft_arrivals_init(&s->arrivals, first->number + 1, WEFT_SCTP_MAX_AHEAD, s->arrivals.early);
 	return 0;
 }
 

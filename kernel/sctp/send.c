@@ -6,7 +6,7 @@
 #include <net/sctp/sctp.h>
 
 #include "base/workqueue.h"
-#include "llp/sctp.h"
+#include "sctp/sctp.h"
 #include "wire/fpdu.h"
 #include "wire/plan.h"
 #include "wire/session.h"
@@ -61,8 +61,8 @@ bool weft_sctp_want_space(struct weft_llp *llp)
 		return true;
 	WRITE_ONCE(s->want_space, true);
 	/*
-	 * Store buffering: pairs with the barrier in sctp_wake(). Either this end sees the room, or the
-	 * waker sees @want_space.
+	 * Store buffering: pairs with the barrier in sctp_wake(). Either this function sees the
+	 * room, or the waker sees @want_space.
 	 */
 	smp_mb();
 	if (!sk_stream_is_writeable(weft_sctp_sk(s)))

@@ -5,7 +5,7 @@
  */
 #include <linux/random.h>
 
-#include "llp/paths.h"
+#include "paths/paths.h"
 
 /* Time in which no newer guest replaces a guest: above two round trips of most networks. */
 #define WEFT_PATHS_GUEST_TIME	WEFT_PATHS_TICK
@@ -53,7 +53,7 @@ static void paths_tell(struct weft_paths *p)
 		p->told = ret != -ENOMEM && ret != -ENOBUFS;
 		return;
 	}
-	p->addrs.paths = p->terms.paths;
+	p->addrs.paths = p->wanted;
 	p->addrs.num = weft_homes(p->net, &p->local, p->addrs.addr[0], WEFT_PATH_MAX_ADDRS);
 	weft_path_encode(ulpdu, &hdr);
 	/* A frame must not come between the bytes of another. */
@@ -114,7 +114,7 @@ static bool guest_asks(struct weft_paths *p, struct weft_path_guest *guest)
 
 	lockdep_assert_held(&p->lock.mutex);
 	if (!weft_path_decode(ulpdu, WEFT_PATH_JOIN_LEN, &hdr) || hdr.type != WEFT_PATH_JOIN ||
-	    hdr.ssn >= p->terms.paths || weft_llp_addresses(guest->llp, &local, &remote))
+	    hdr.ssn >= p->wanted || weft_llp_addresses(guest->llp, &local, &remote))
 		return false;
 	claim.number = hdr.ssn;
 	/* The initiator's proof is for the address that it chose, so a stranger cannot relay it. */

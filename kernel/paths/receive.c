@@ -11,7 +11,7 @@
 #include <net/sock.h>
 
 #include "base/compat.h"
-#include "llp/paths.h"
+#include "paths/paths.h"
 #include "wire/fpdu.h"
 
 /* Frames received on one path before other work gets a turn. */
@@ -265,7 +265,6 @@ void weft_paths_ack(struct weft_paths *p)
 	if (path)
 		weft_path_ack(p, path);
 }
-
 
 struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp)
 {

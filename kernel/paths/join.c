@@ -12,7 +12,7 @@
 #include <linux/siphash.h>
 #include <net/ipv6.h>
 
-#include "llp/paths.h"
+#include "paths/paths.h"
 
 /*
  * Retry delay for an address that has worked, and the limit, as a power of two in seconds, for
@@ -23,7 +23,6 @@
 
 /* A path with more unsent bytes in TCP than this gets no further frame. */
 #define WEFT_PATHS_LOWAT	(128U << 10)
-
 
 static void paths_news(struct weft_llp *llp)
 {
@@ -113,7 +112,6 @@ void weft_path_drop(struct weft_paths *p, struct weft_path *path)
 	weft_llp_close(llp, true);
 }
 
-
 /*
  * Sends a frame without a number, on any connection; its ULPDU is in @fpdu. Returns 0; -EAGAIN
  * without room; or another negative errno value if the connection is of no more use.
@@ -153,7 +151,6 @@ bool weft_paths_control(struct weft_paths *p, struct weft_path *path, u8 *fpdu, 
 	}
 	return false;
 }
-
 
 /* Writes the WEFT_PATH_ADDR_LEN bytes that a claim and a frame have for an address. */
 void weft_path_addr(u8 *to, const struct sockaddr_storage *from)

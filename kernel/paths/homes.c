@@ -5,7 +5,7 @@
 #include <net/ipv6.h>
 #include <rdma/ib_verbs.h>
 
-#include "llp/paths.h"
+#include "paths/paths.h"
 #include "uapi/weft-abi.h"
 
 #define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)

@@ -8,7 +8,7 @@
 #include <net/ipv6.h>
 
 #include "base/address.h"
-#include "llp/paths.h"
+#include "paths/paths.h"
 #include "llp/sock.h"
 
 /* After this many failures no path waits for an address that never worked. */
@@ -205,7 +205,7 @@ unsigned long weft_paths_seek(struct weft_paths *p)
 	u32 i;
 
 	lockdep_assert_held(&p->lock.mutex);
-	for (i = 0; p->told && i < min_t(u32, p->terms.paths, p->addrs.paths); i++) {
+	for (i = 0; p->told && i < min_t(u32, p->wanted, p->addrs.paths); i++) {
 		path = &p->path[i];
 		home = path->llp ? -1 : paths_choose_home(p);
 		if (home >= 0)

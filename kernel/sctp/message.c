@@ -5,7 +5,7 @@
 #include <net/sctp/sctp.h>
 
 #include "base/context.h"
-#include "llp/sctp.h"
+#include "sctp/sctp.h"
 #include "wire/fpdu.h"
 #include "wire/session.h"
 

@@ -11,11 +11,10 @@
 #include "base/compat.h"
 #include "base/context.h"
 #include "base/workqueue.h"
-#include "llp/paths.h"
+#include "paths/paths.h"
 
 /* Time without acknowledgment after which a path is given up, if another path works. */
 #define WEFT_PATHS_STALL_TIME	(3 * HZ)
-
 
 static void paths_sweep(struct weft_paths *p)
 {
@@ -84,7 +83,6 @@ static bool paths_look_around(struct weft_paths *p)
 	return wait;
 }
 
-
 /* Closes all connections, and makes the state DEAD. */
 static void paths_die(struct weft_paths *p, int error)
 {
@@ -123,6 +121,10 @@ static bool paths_alive(const struct weft_paths *p)
 	}
 	return false;
 }
+
+struct weft_paths_settings weft_paths_settings = { .paths = 2, .out_of_order = true };
+
+static_assert(WEFT_MAX_PATHS <= WEFT_MAX_SHOWN);
 
 /* Receives on all paths. Returns true if there is more. */
 static bool paths_receive(struct weft_paths *p)
@@ -274,7 +276,6 @@ int weft_paths_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 	return -EOPNOTSUPP;
 }
 
-
 /**
  * weft_paths_begin() - make a connection whose MPA handshake is over the first of several paths
  * @first: the connection, of a class with @path; owned by the new stream on success
@@ -286,7 +287,7 @@ int weft_paths_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
  *
  * Return: the stream, or an error pointer: then @first is unchanged.
  */
-struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_paths_terms *terms,
+struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_spread_terms *terms,
 				  const struct weft_llp_ops *ops, void *owner)
 {
 	struct mem_cgroup *memcg = first->class->path->payer(first);
@@ -304,6 +305,7 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 	p->llp.owner = owner;
 	p->below = first->class;
 	p->terms = *terms;
+	p->wanted = READ_ONCE(weft_paths_settings.paths);
 	p->net = get_net(first->class->path->net(first));
 	p->memcg = memcg;
 	p->state = WEFT_LLP_OPEN;
@@ -312,7 +314,8 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_path
 	INIT_DELAYED_WORK(&p->work, paths_work);
 	INIT_LIST_HEAD(&p->unacked);
 	INIT_LIST_HEAD(&p->waiting);
-	weft_arrivals_init(&p->arrivals, 0, WEFT_PATH_WINDOW_BYTES);
+	weft_arrivals_init(&p->arrivals, 0, WEFT_PATH_WINDOW_BYTES,
+			   READ_ONCE(weft_paths_settings.out_of_order));
 	weft_llp_addresses(first, &p->local, &p->remote);
 	if (!terms->initiator)
 		get_random_bytes(p->addrs.key, sizeof(p->addrs.key));
@@ -414,17 +417,13 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
 }
 
 /*
- * Takes a snapshot of path @number for the operator, in any context; the caller keeps the
- * stream, which may be of any class. Does not take the stream's lock, because a throttled
- * thread may have it. A path that has ended is shown as it was. Returns false if there never
- * was such a path.
+ * Takes a snapshot of path @number for the operator. Does not take the stream's lock, because a
+ * throttled thread may have it. A path that has ended is shown as it was.
  */
-bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *info)
+static bool paths_show(struct weft_llp *llp, u32 number, struct weft_path_info *info)
 {
 	const struct weft_path *path = &to_weft_paths(llp)->path[number];
 
-	if (llp->class != &weft_paths_class)
-		return false;
 	/* Any value that it had is good enough to show. */
 	info->counts = data_race(path->counts);
 	/* Likewise. */
@@ -434,6 +433,7 @@ bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *in
 }
 
 const struct weft_llp_class weft_paths_class = {
+	.name = "tcp",
 	.own_crc = true,
 	.set_timeouts = llp_paths_set_timeouts,
 	.addresses = llp_paths_addresses,
@@ -442,6 +442,7 @@ const struct weft_llp_class weft_paths_class = {
 	.shutdown = llp_paths_shutdown,
 	.close = llp_paths_close,
 	.arrivals = weft_paths_arrivals,
+	.show_path = paths_show,
 	.flow = {
 		.lock = weft_paths_lock,
 		.unlock = weft_paths_unlock,

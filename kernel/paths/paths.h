@@ -7,8 +7,8 @@
  * sender keeps a frame until the peer's engine has taken it, and retransmits it on another path
  * if its own breaks. Frames overtake each other, so the receiver sorts them (arrivals.h).
  */
-#ifndef WEFT_LLP_PATHS_H
-#define WEFT_LLP_PATHS_H
+#ifndef WEFT_PATHS_H
+#define WEFT_PATHS_H
 
 #include <linux/mm_types_task.h>
 #include <linux/workqueue.h>
@@ -18,6 +18,7 @@
 #include "base/workqueue.h"
 #include "llp/arrivals.h"
 #include "llp/llp.h"
+#include "llp/transport.h"
 #include "wire/path.h"
 
 struct in6_addr;
@@ -58,15 +59,6 @@ struct weft_path_frame {
 	u32 path;
 	struct page *page;
 	u32 offset;
-};
-
-/* Statistics of a path, by number; they outlive its connections. */
-struct weft_path_counts {
-	u64 tx_bytes;
-	u64 rx_bytes;
-	u64 replayed;
-	u32 joins;
-	u32 leaves;
 };
 
 enum weft_path_state {
@@ -145,28 +137,11 @@ struct weft_path_home {
 };
 
 /**
- * struct weft_paths_terms - the agreement of both ends, and this end's settings
- * @initiator: this end opened the first connection
- * @crc: frames have CRCs
- * @paths: how many paths this end wishes
- * @keepalive: as for weft_llp_set_timeouts()
- * @user_timeout: as for weft_llp_set_timeouts()
- * @counters: the device's
- */
-struct weft_paths_terms {
-	bool initiator;
-	bool crc;
-	u32 paths;
-	u32 keepalive;
-	u32 user_timeout;
-	struct weft_counters __percpu *counters;
-};
-
-/**
  * struct weft_paths - the stream
  * @llp: the stream, for its owner
  * @below: the class of its paths: TCP, or a test's
  * @terms: fixed but for the timeouts
+ * @wanted: how many paths this end wishes. Fixed
  * @net: the namespace of all its sockets, with a reference
  * @memcg: the memory cgroup that is charged, with a reference, or NULL
  * @lock: the stream's lock. Taken before the locks of its sockets
@@ -215,7 +190,8 @@ struct weft_paths_terms {
 struct weft_paths {
 	struct weft_llp llp;
 	const struct weft_llp_class *below;
-	struct weft_paths_terms terms;
+	struct weft_spread_terms terms;
+	u32 wanted;
 	struct net *net;
 	struct mem_cgroup *memcg;
 	struct weft_baton lock; /* of the stream */
@@ -297,27 +273,33 @@ static inline void weft_paths_soon(struct weft_paths *p, unsigned long delay)
 	spin_unlock_irqrestore(&p->due_lock, flags);
 }
 
-/* --- paths.c: beginning, events, end --- */
-
-/* A snapshot of a path, for the operator. */
-struct weft_path_info {
-	bool up;
-	struct sockaddr_storage remote;
-	struct weft_path_counts counts;
+/**
+ * struct weft_paths_settings - the module's parameters
+ * @paths: how many paths a new stream wishes, 1 to WEFT_MAX_PATHS
+ * @out_of_order: messages are placed that come before their turn
+ *
+ * Each is written on its own, without a lock, and read once by each new stream.
+ */
+struct weft_paths_settings {
+	u32 paths;
+	bool out_of_order;
 };
 
-struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_paths_terms *terms,
-				  const struct weft_llp_ops *ops, void *owner);
-bool weft_paths_info(struct weft_llp *llp, u32 number, struct weft_path_info *info);
+extern struct weft_paths_settings weft_paths_settings;
 
-/* --- paths_rx.c: reception --- */
+/* --- stream.c --- */
+
+struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_spread_terms *terms,
+				  const struct weft_llp_ops *ops, void *owner);
+
+/* --- receive.c --- */
 
 bool weft_paths_receive(struct weft_paths *p, struct weft_path *path);
 void weft_path_ack(struct weft_paths *p, struct weft_path *path);
 void weft_paths_ack(struct weft_paths *p);
 struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp);
 
-/* --- paths_tx.c: transmission, and the choice of a path --- */
+/* --- receive.c --- */
 
 bool weft_paths_push(struct weft_paths *p);
 void weft_paths_acked(struct weft_paths *p, u32 ack);
@@ -327,7 +309,7 @@ struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len);
 void weft_paths_end(struct weft_paths *p);
 void weft_path_let_go(struct weft_path *path);
 
-/* --- paths_join.c: how paths join and leave --- */
+/* --- send.c: transmission, and the choice of a path --- */
 
 extern const struct weft_llp_ops weft_paths_ops;
 
@@ -342,11 +324,9 @@ void weft_path_addr(u8 *to, const struct sockaddr_storage *from);
 u64 weft_path_proof(const struct weft_paths *p, const struct weft_path_claim *claim);
 bool weft_path_proves(u64 proof, u64 right);
 
-/* --- paths_guest.c: joins at the responder --- */
+/* --- join.c: how paths join and leave --- */
 
 unsigned long weft_paths_host(struct weft_paths *p);
-
-/* --- paths_home.c: joins of the initiator --- */
 
 bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu);
 bool weft_path_challenged(struct weft_paths *p, struct weft_path *path,
@@ -380,4 +360,4 @@ bool weft_paths_at_end(struct weft_llp *llp);
 void weft_paths_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
 void weft_paths_await(struct weft_llp *llp, u32 bytes);
 
-#endif /* WEFT_LLP_PATHS_H */
+#endif /* WEFT_PATHS_H */

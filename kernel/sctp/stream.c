@@ -11,7 +11,7 @@
 
 #include "base/compat.h"
 #include "base/workqueue.h"
-#include "llp/sctp.h"
+#include "sctp/sctp.h"
 #include "llp/sock.h"
 #include "wire/session.h"
 
@@ -31,6 +31,7 @@
  */
 #define WEFT_SCTP_MIN_ROOM	(256 * 1024)
 
+struct weft_sctp_settings weft_sctp_settings = { .out_of_order = true };
 
 /* An entry's callback in the socket's wait queue. Any context. */
 static int sctp_wake(struct wait_queue_entry *wait, unsigned int mode, int flags, void *key)
@@ -60,7 +61,6 @@ static void sctp_work(struct work_struct *work)
 		weft_sctp_progress(s);
 	weft_sctp_leave(s);
 }
-
 
 static int sctp_option(struct socket *sock, int name, void *value, unsigned int len)
 {
@@ -110,7 +110,8 @@ static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops
 	s->sock = sock;
 	s->state = WEFT_LLP_CONNECTING;
 	weft_baton_init(&s->lock);
-	weft_arrivals_init(&s->arrivals, 0, WEFT_SCTP_MAX_AHEAD);
+	weft_arrivals_init(&s->arrivals, 0, WEFT_SCTP_MAX_AHEAD,
+			   READ_ONCE(weft_sctp_settings.out_of_order));
 	INIT_DELAYED_WORK(&s->work, sctp_work);
 	init_waitqueue_func_entry(&s->wait, sctp_wake);
 	add_wait_queue(sk_sleep(sock->sk), &s->wait);
@@ -280,7 +281,6 @@ static int llp_sctp_error(struct weft_llp *llp)
 	return xchg(&to_weft_sctp(llp)->error, 0);
 }
 
-
 static int llp_sctp_recv(struct weft_llp *llp, void *buf, u32 len)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
@@ -321,7 +321,6 @@ static int llp_sctp_send(struct weft_llp *llp, const void *buf, u32 len)
 	return ret;
 }
 
-
 static void llp_sctp_shutdown(struct weft_llp *llp)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
@@ -357,8 +356,15 @@ static void llp_sctp_close(struct weft_llp *llp, bool abort)
 	kfree(s);
 }
 
+static bool llp_sctp_many_homes(void)
+{
+	return READ_ONCE(weft_sctp_settings.multihoming);
+}
+
 const struct weft_llp_class weft_sctp_class = {
+	.name = "sctp",
 	.own_crc = true,
+	.many_homes = llp_sctp_many_homes,
 	.open = llp_sctp_open,
 	.bind = llp_sctp_bind,
 	.set_tos = llp_sctp_set_tos,

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Transports: by which name and for which port a device has them, and which it has used. */
+#include <kunit/test.h>
+
+#include "llp/transport.h"
+#include "paths/paths.h"
+#include "sctp/sctp.h"
+
+static bool serves_seven(u16 port)
+{
+	return port == 7;
+}
+
+static struct weft_llp *spread(struct weft_llp *first, const struct weft_spread_terms *terms,
+			       const struct weft_llp_ops *ops, void *owner)
+{
+	return first;
+}
+
+static const struct weft_transport by_port = {
+	.name = "by-port", .class = &weft_sctp_class, .serves = serves_seven,
+};
+
+static const struct weft_transport spreading = {
+	.name = "spreading", .class = &weft_tcp_class, .spread = spread,
+};
+
+/* A device has TCP until another is chosen; an unknown name changes nothing. */
+static void transport_choose(struct kunit *test)
+{
+	struct weft_transports of = {};
+
+	KUNIT_EXPECT_EQ(test, weft_transport_choose(&of, "tcp"), 0);
+	KUNIT_EXPECT_PTR_EQ(test, weft_transport_for(&of, 7), &weft_tcp_transport);
+	KUNIT_EXPECT_EQ(test, weft_transport_choose(&of, ""), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_transport_choose(&of, "tc"), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_transport_for(&of, 7), &weft_tcp_transport);
+	KUNIT_EXPECT_FALSE(test, weft_transport_spreads(&of));
+}
+
+/* A transport that serves a port has it whatever is chosen; the others are the chosen one's. */
+static void transport_by_port(struct kunit *test)
+{
+	struct weft_transports of = {};
+
+	KUNIT_ASSERT_EQ(test, weft_transport_choose(&of, "tcp"), 0);
+	KUNIT_ASSERT_EQ(test, weft_transport_register(&by_port), 0);
+	KUNIT_EXPECT_PTR_EQ(test, weft_transport_for(&of, 7), &by_port);
+	KUNIT_EXPECT_PTR_EQ(test, weft_transport_for(&of, 8), &weft_tcp_transport);
+	KUNIT_EXPECT_EQ(test, weft_transport_choose(&of, "by-port"), 0);
+	KUNIT_EXPECT_PTR_EQ(test, weft_transport_for(&of, 8), &by_port);
+	weft_transport_unregister(&by_port);
+	KUNIT_EXPECT_TRUE(test, weft_transport_was_used(&of, &by_port));
+	KUNIT_EXPECT_FALSE(test, weft_transport_was_used(&of, &spreading));
+	KUNIT_EXPECT_EQ(test, weft_transport_choose(&of, "by-port"), -EINVAL);
+}
+
+/* A stream that was to be spread is, though the operator has chosen another transport since. */
+static void transport_spreads(struct kunit *test)
+{
+	struct weft_transports of = {};
+
+	KUNIT_ASSERT_EQ(test, weft_transport_register(&spreading), 0);
+	KUNIT_ASSERT_EQ(test, weft_transport_choose(&of, "tcp"), 0);
+	KUNIT_EXPECT_NULL(test, weft_transport_spreader(&of));
+	KUNIT_EXPECT_EQ(test, weft_transport_choose(&of, "spreading"), 0);
+	KUNIT_EXPECT_TRUE(test, weft_transport_spreads(&of));
+	KUNIT_EXPECT_EQ(test, weft_transport_choose(&of, "tcp"), 0);
+	KUNIT_EXPECT_FALSE(test, weft_transport_spreads(&of));
+	KUNIT_EXPECT_PTR_EQ(test, weft_transport_spreader(&of), &spreading);
+	weft_transport_unregister(&spreading);
+}
+
+/* The table has an end, and room again for one that left. */
+static void transport_many(struct kunit *test)
+{
+	struct weft_transport *many;
+	int i;
+
+	many = kunit_kcalloc(test, WEFT_MAX_TRANSPORTS, sizeof(*many), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, many);
+	for (i = 0; i < WEFT_MAX_TRANSPORTS - 1; i++)
+		KUNIT_ASSERT_EQ(test, weft_transport_register(&many[i]), 0);
+	KUNIT_EXPECT_EQ(test, weft_transport_register(&many[i]), -ENOSPC);
+	weft_transport_unregister(&many[3]);
+	KUNIT_EXPECT_EQ(test, weft_transport_register(&many[i]), 0);
+	for (i = 0; i < WEFT_MAX_TRANSPORTS; i++)
+		weft_transport_unregister(&many[i]);
+}
+
+static struct kunit_case transport_cases[] = {
+	KUNIT_CASE(transport_choose),
+	KUNIT_CASE(transport_by_port),
+	KUNIT_CASE(transport_spreads),
+	KUNIT_CASE(transport_many),
+	{}
+};
+
+static struct kunit_suite transport_suite = {
+	.name = "weft_transport",
+	.test_cases = transport_cases,
+};
+
+kunit_test_suite(transport_suite);
