@@ -30,6 +30,10 @@ static void user_peer_closed(struct weft_qp_user *user)
 	of_user(user)->peer_closed++;
 }
 
+static void user_changed(struct weft_qp_user *user)
+{
+}
+
 static void user_unlocked(struct weft_qp_user *user)
 {
 }
@@ -47,6 +51,7 @@ static bool user_serve(struct weft_qp_user *user)
 static const struct weft_qp_user_ops user_ops = {
 	.failed = user_failed,
 	.closing = user_closing,
+	.changed = user_changed,
 	.peer_closed = user_peer_closed,
 	.unlocked = user_unlocked,
 	.hold = user_hold,

@@ -526,11 +526,10 @@ static bool class_full(struct weft_llp *llp)
 	return fake_full(to_fake(llp));
 }
 
-/* --- as one of several paths --- */
-
 void (*fake_adopted)(struct weft_llp *llp);
 
-static void path_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner)
+static void class_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner,
+			bool later)
 {
 	struct fake *f = to_fake(llp);
 
@@ -538,9 +537,11 @@ static void path_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, voi
 	llp->ops = ops;
 	llp->owner = owner;
 	mutex_unlock(&f->lock);
-	if (fake_adopted)
+	if (later && fake_adopted)
 		fake_adopted(llp);
 }
+
+/* --- as one of several paths --- */
 
 static struct net *path_net(const struct weft_llp *llp)
 {
@@ -573,7 +574,6 @@ static void path_flight(const struct weft_llp *llp, struct weft_llp_flight *flig
 }
 
 static const struct weft_llp_path fake_path = {
-	.adopt = path_adopt,
 	.net = path_net,
 	.payer = path_payer,
 	.port = path_port,
@@ -591,6 +591,7 @@ const struct weft_llp_class fake_class = {
 	.accept = class_accept,
 	.charge = class_charge,
 	.charge_like = class_charge_like,
+	.adopt = class_adopt,
 	.connect = class_connect,
 	.addresses = class_addresses,
 	.state = class_state,

@@ -4,7 +4,7 @@
  *
  * The stream, the queue pair and the timer post events: each sets a bit, and the connection's lane
  * serves the bits under the connection's mutex (weft_conn_serve()). While a queue pair has the
- * stream, the stream calls that queue pair's receive and transmit sides directly.
+ * stream, the stream has that queue pair for its owner.
  */
 
 #include <linux/err.h>
@@ -16,8 +16,7 @@
 #include "conn/internal.h"
 #include "llp/transport.h"
 #include "pair/qp.h"
-#include "rx/rx.h"
-#include "tx/tx.h"
+#include "stream/stream.h"
 
 void weft_conn_get(struct weft_conn *conn)
 {
@@ -105,6 +104,11 @@ static void user_closing(struct weft_qp_user *user)
 	weft_conn_post(to_weft_conn(user), WEFT_EV_QP_CLOSING);
 }
 
+static void user_changed(struct weft_qp_user *user)
+{
+	weft_conn_post(to_weft_conn(user), WEFT_EV_CHANGED);
+}
+
 static void user_peer_closed(struct weft_qp_user *user)
 {
 	weft_conn_post(to_weft_conn(user), WEFT_EV_PEER_CLOSED);
@@ -132,13 +136,14 @@ static bool user_serve(struct weft_qp_user *user)
 static const struct weft_qp_user_ops user_ops = {
 	.failed = user_failed,
 	.closing = user_closing,
+	.changed = user_changed,
 	.peer_closed = user_peer_closed,
 	.unlocked = user_unlocked,
 	.hold = user_hold,
 	.serve = user_serve,
 };
 
-/* The callbacks run under the socket lock, which protects @streaming. */
+/* Callbacks, under the socket lock, while no queue pair has the stream. */
 
 static u32 drop_bytes(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
@@ -149,9 +154,7 @@ static void stream_readable(struct weft_llp *llp)
 {
 	struct weft_conn *conn = llp->owner;
 
-	if (conn->streaming)
-		weft_rx_readable(conn->streaming);
-	else if (conn->dropping)
+	if (conn->dropping)
 		weft_llp_read(llp, drop_bytes, NULL);
 	else
 		weft_conn_post(conn, WEFT_EV_READABLE);
@@ -159,10 +162,6 @@ static void stream_readable(struct weft_llp *llp)
 
 static void stream_writable(struct weft_llp *llp)
 {
-	struct weft_conn *conn = llp->owner;
-
-	if (conn->streaming)
-		weft_tx_writable(conn->streaming);
 }
 
 static void stream_changed(struct weft_llp *llp)
@@ -175,13 +174,6 @@ const struct weft_llp_ops weft_conn_stream_ops = {
 	.writable = stream_writable,
 	.changed = stream_changed,
 };
-
-static void conn_set_streaming(struct weft_conn *conn, struct weft_qp *qp)
-{
-	weft_llp_lock(conn->llp);
-	conn->streaming = qp;
-	weft_llp_unlock(conn->llp);
-}
 
 /*
  * Replaces the stream by one of several connections, if the handshake agreed on that. Its frames
@@ -227,10 +219,10 @@ int weft_conn_hand_over(struct weft_conn *conn,
 	if (ret)
 		return ret;
 	/* First, so that no callback is lost. A queue pair without a stream ignores callbacks. */
-	conn_set_streaming(conn, conn->qp);
+	weft_llp_adopt(conn->llp, &weft_stream_ops, conn->qp, false);
 	ret = weft_stream_start(conn->qp, conn->llp, &terms, conn->initiator);
 	if (ret)
-		conn_set_streaming(conn, NULL);
+		weft_llp_adopt(conn->llp, &weft_conn_stream_ops, conn, false);
 	return ret;
 }
 
@@ -247,8 +239,8 @@ void weft_conn_release_qp(struct weft_conn *conn)
 	if (!qp)
 		return;
 	lockdep_assert_held(&qp->tx.lock.mutex);
-	if (conn->streaming)
-		conn_set_streaming(conn, NULL);
+	if (conn->llp && conn->llp->owner == qp)
+		weft_llp_adopt(conn->llp, &weft_conn_stream_ops, conn, false);
 	if (!weft_stream_stop(qp)) {
 		weft_conn_close(conn, true);
 		/* The reset returns the pages at once, except those that a card still has. */

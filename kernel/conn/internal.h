@@ -98,7 +98,6 @@ struct weft_transport;
  *	written under conns_lock as well, under which an operator's look reads it
  * @qp: the queue pair, from binding to stopping. A reference
  * @qpn: number of @qp, kept after its release; 0 before
- * @streaming: @qp while the stream's callbacks go to it. Under the socket lock
  * @dropping: received bytes are dropped. Under the socket lock
  * @cm_id: gets the events of the outcome and the end, from iw_connect or iw_accept to the
  *	last event. A reference
@@ -130,7 +129,6 @@ struct weft_conn {
 	struct weft_llp *llp;
 	struct weft_qp *qp;
 	u32 qpn;
-	struct weft_qp *streaming;
 	bool dropping;
 	struct iw_cm_id *cm_id;
 	const void *cm_context;

@@ -336,7 +336,7 @@ static void device_recheck(struct net_device *netdev, struct net *net)
  * Context: process, may sleep; takes the rtnl lock.
  * Return: 0; -ENAMETOOLONG; -EEXIST if the name is in use or @netdev carries a device already;
  * -EOPNOTSUPP or -EADDRNOTAVAIL if @netdev cannot carry one; -EADDRINUSE if another device has the
- * same MAC address; -ENOMEM.
+ * same MAC address; -EINVAL without the transport of new devices; -ENOMEM.
  */
 int weft_device_create(const char *name, struct net_device *netdev)
 {
@@ -389,9 +389,10 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	dev->counters = alloc_percpu(struct weft_counters);
 	dev->lane = weft_lane_new();
 	dev->local = weft_mr_new_local(dev);
-	ret = dev->counters && dev->lane && dev->local ? weft_device_transport(dev) : -ENOMEM;
+	ret = dev->counters && dev->lane && dev->local ? device_enter(dev) : -ENOMEM;
+	/* In the list already, so that the end of the transport's module ends this device. */
 	if (!ret)
-		ret = device_enter(dev);
+		ret = weft_device_transport(dev);
 	if (!ret)
 		ret = ib_device_set_netdev(&dev->ib, netdev, 1);
 	if (!ret)

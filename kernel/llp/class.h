@@ -111,7 +111,6 @@ struct weft_llp_flight {
 
 /**
  * struct weft_llp_path - functions of a stream that is one of several paths (paths.h)
- * @adopt: change the owner; earlier events are lost. Takes the stream's lock
  * @net: its namespace, without a reference
  * @payer: the memory cgroup that pays for it, with a reference, or NULL
  * @port: the port of a listener
@@ -121,7 +120,6 @@ struct weft_llp_flight {
  * All run in process context, and none sleeps for long.
  */
 struct weft_llp_path {
-	void (*adopt)(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner);
 	struct net *(*net)(const struct weft_llp *llp);
 	struct mem_cgroup *(*payer)(const struct weft_llp *llp);
 	u16 (*port)(const struct weft_llp *listener);
@@ -163,6 +161,7 @@ struct weft_path_info {
  * @charge: charge an accepted stream, for which nobody pays yet, to the calling process
  * @charge_like: put a stream, for which nobody pays yet, into the cgroup of another, which pays
  * @connect: start to connect
+ * @adopt: change the owner, as weft_llp_adopt()
  * @addresses: get both ends' addresses. Any context, without a lock
  * @state: get the connection's state. Any context
  * @error: get the error of a failed connection
@@ -196,6 +195,8 @@ struct weft_llp_class {
 				   const struct weft_llp_ops *ops, void *owner);
 	int (*charge)(struct weft_llp *llp);
 	int (*charge_like)(struct weft_llp *llp, const struct weft_llp *other);
+	void (*adopt)(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner,
+		      bool later);
 	int (*connect)(struct weft_llp *llp, const struct sockaddr_storage *to);
 	int (*addresses)(struct weft_llp *llp, struct sockaddr_storage *local,
 			 struct sockaddr_storage *remote);
@@ -217,7 +218,7 @@ struct weft_llp_class {
  * @ops: the events
  * @owner: for the owner's use
  *
- * Part of the class's own structure, and fixed once made, but for @adopt of a path. The caller of
+ * Part of the class's own structure, and fixed once made, but for weft_llp_adopt(). The caller of
  * weft_llp_open() or weft_llp_accept() owns it until weft_llp_close(), which frees it; no callback
  * runs after that.
  */

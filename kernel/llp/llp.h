@@ -112,6 +112,24 @@ static inline void weft_llp_shutdown(struct weft_llp *llp)
 	llp->class->shutdown(llp);
 }
 
+/**
+ * weft_llp_adopt() - change the owner of a stream, which all later events go to
+ * @llp: the stream
+ * @ops: the new owner's
+ * @owner: for its use
+ * @later: the owner reads in a work item, not in the callback
+ *
+ * No event is under way to the old owner when this returns, and none comes for bytes that are
+ * there already.
+ *
+ * Context: process, without the stream's lock, which this takes.
+ */
+static inline void weft_llp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops,
+				  void *owner, bool later)
+{
+	llp->class->adopt(llp, ops, owner, later);
+}
+
 /* @abort: reset; otherwise TCP delivers all bytes that were sent, for a limited time. */
 static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 {

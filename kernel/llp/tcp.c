@@ -365,21 +365,22 @@ static void llp_tcp_close(struct weft_llp *llp, bool abort)
 	kfree(tcp);
 }
 
-/* --- as one of several paths --- */
-
-static void path_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner)
+static void llp_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner,
+			  bool later)
 {
 	struct sock *sk = weft_tcp_sk(llp);
 
 	lock_sock(sk);
-	/* The owner reads in a work item, not in the callback, so packets gather without this. */
-	to_weft_tcp(llp)->at_once = true;
+	/* An owner that reads later gathers packets itself. */
+	to_weft_tcp(llp)->at_once = later;
 	write_lock_bh(&sk->sk_callback_lock);
 	llp->ops = ops;
 	llp->owner = owner;
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }
+
+/* --- as one of several paths --- */
 
 static struct net *path_tcp_net(const struct weft_llp *llp)
 {
@@ -422,7 +423,6 @@ static void path_tcp_flight(const struct weft_llp *llp, struct weft_llp_flight *
 }
 
 static const struct weft_llp_path path_tcp = {
-	.adopt = path_tcp_adopt,
 	.net = path_tcp_net,
 	.payer = path_tcp_payer,
 	.port = path_tcp_port,
@@ -441,6 +441,7 @@ const struct weft_llp_class weft_tcp_class = {
 	.accept = llp_tcp_accept,
 	.charge = llp_tcp_charge,
 	.charge_like = llp_tcp_charge_like,
+	.adopt = llp_tcp_adopt,
 	.connect = llp_tcp_connect,
 	.addresses = llp_tcp_addresses,
 	.state = llp_tcp_state,

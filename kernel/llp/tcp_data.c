@@ -24,7 +24,7 @@ void weft_tcp_read_put_off(struct weft_tcp *tcp)
 		tcp->hasty = tcp->backoff;
 	}
 	WRITE_ONCE(tcp->put_off, 0);
-	WRITE_ONCE(tcp->resumed, false);
+	xchg(&tcp->resumed, false); /* before the owner looks why it was resumed */
 	tcp->llp.ops->readable(&tcp->llp);
 }
 

@@ -30,6 +30,7 @@ struct weft_qp_user;
  * struct weft_qp_user_ops - events of a queue pair, for the connection that it is bound to
  * @failed: the queue pair failed or was moved to ERR, and its Terminate, if any, is sent
  * @closing: the queue pair was moved to SQD and its sends are done: close gracefully
+ * @changed: the state of the stream has changed
  * @peer_closed: the receive side met the end of the stream
  * @unlocked: tx.lock, for which WEFT_WANT_CONN was set, is free
  * @hold: takes a reference, which @serve drops
@@ -43,6 +44,7 @@ struct weft_qp_user;
 struct weft_qp_user_ops {
 	void (*failed)(struct weft_qp_user *user);
 	void (*closing)(struct weft_qp_user *user);
+	void (*changed)(struct weft_qp_user *user);
 	void (*peer_closed)(struct weft_qp_user *user);
 	void (*unlocked)(struct weft_qp_user *user);
 	void (*hold)(struct weft_qp_user *user);

@@ -322,8 +322,8 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_spre
 	weft_path_prepare(p, first);
 	/* Locked, or the work could see a stream without a path, and end it. */
 	weft_baton_lock(&p->lock);
-	first->class->path->adopt(first, &weft_paths_ops, p);
-	/* Queues the work, which reads the bytes that came before @adopt. */
+	weft_llp_adopt(first, &weft_paths_ops, p, true);
+	/* Queues the work, which reads the bytes that came before that. */
 	weft_path_up(p, 0, first);
 	weft_paths_unlock(&p->llp);
 	return &p->llp;
@@ -432,10 +432,20 @@ static bool paths_show(struct weft_llp *llp, u32 number, struct weft_path_info *
 	return info->counts.joins;
 }
 
+static void llp_paths_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner,
+			    bool later)
+{
+	weft_paths_lock(llp);
+	llp->ops = ops;
+	llp->owner = owner;
+	weft_paths_unlock(llp);
+}
+
 const struct weft_llp_class weft_paths_class = {
 	.name = "tcp",
 	.own_crc = true,
 	.set_timeouts = llp_paths_set_timeouts,
+	.adopt = llp_paths_adopt,
 	.addresses = llp_paths_addresses,
 	.state = llp_paths_state,
 	.error = llp_paths_error,

@@ -106,12 +106,15 @@ void weft_rx_run(struct weft_qp *qp)
 /* The stream has bytes, or has ended. Softirq or process context. */
 void weft_rx_readable(struct weft_qp *qp)
 {
+	struct weft_rx *rx = &qp->rx;
+
 	/* A call before weft_stream_start() is ignored, because the start resumes the stream. */
 	if (!READ_ONCE(qp->llp))
 		return;
 	weft_qp_assert_locked(qp);
 	/* Head-of-line: all bytes behind a message that waits for a receive wait as well. */
-	if (!qp->rx.stalled || READ_ONCE(qp->rx.woken) || weft_qp_state(qp) == IB_QPS_ERR)
+	if (!rx->stalled || READ_ONCE(rx->woken) || READ_ONCE(rx->expired) ||
+	    weft_qp_state(qp) == IB_QPS_ERR)
 		weft_rx_run(qp);
 }
 
@@ -124,6 +127,7 @@ static void rx_resume(struct weft_qp *qp)
 	struct weft_llp *llp = READ_ONCE(qp->llp);
 
 	WRITE_ONCE(qp->rx.woken, true);
+	smp_wmb(); /* pairs with the xchg() of the stream's @resumed */
 	if (llp)
 		weft_llp_resume(llp);
 }

@@ -5,6 +5,7 @@
  */
 #include <linux/string.h>
 
+#include "base/policy.h"
 #include "base/trace.h"
 #include "base/weft.h"
 #include "llp/arrivals.h"
@@ -232,6 +233,7 @@ static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
 void weft_rx_read(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
+	u64 before = rx->framer.counts.bytes;
 
 	weft_qp_assert_locked(qp);
 	if (unlikely(qp->llp->class->arrivals)) {
@@ -249,6 +251,12 @@ void weft_rx_read(struct weft_qp *qp)
 			weft_llp_read(qp->llp, segment_packet, qp);
 			if (!rx->framer.ahead)
 				break;
+			/* A softirq stops the threads of its processor. */
+			if (in_serving_softirq() &&
+			    rx->framer.counts.bytes - before > WEFT_TCP_AT_ONCE) {
+				weft_llp_resume(qp->llp);
+				break;
+			}
 		}
 	}
 	weft_llp_await(qp->llp, weft_framer_need(&rx->framer));

@@ -74,6 +74,7 @@ static int __init sctp_main_init(void)
 static void __exit sctp_main_exit(void)
 {
 	weft_transport_withdraw(&transport);
+	weft_sctp_wait();
 }
 
 module_init(sctp_main_init);

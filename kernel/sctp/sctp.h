@@ -33,6 +33,8 @@ struct weft_sctp_settings {
 };
 
 extern struct weft_sctp_settings weft_sctp_settings;
+
+void weft_sctp_wait(void);
 extern const struct weft_llp_class weft_sctp_class;
 
 /*

@@ -5,14 +5,17 @@
  * SCTP calls a socket's own callbacks for some events only, but wakes its wait queue for all.
  * So each socket has an entry there, whose work item looks for the event.
  */
+#include <linux/atomic.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <net/sctp/sctp.h>
 
 #include "base/compat.h"
 #include "base/workqueue.h"
-#include "sctp/sctp.h"
 #include "llp/sock.h"
+#include "sctp/sctp.h"
 #include "wire/session.h"
 
 /* Retransmissions without an answer after which SCTP gives an association up. */
@@ -32,6 +35,9 @@
 #define WEFT_SCTP_MIN_ROOM	(256 * 1024)
 
 struct weft_sctp_settings weft_sctp_settings = { .out_of_order = true };
+
+/* Streams, of which some may belong to no device. The module stays as long as there are any. */
+static atomic_t streams = ATOMIC_INIT(0);
 
 /* An entry's callback in the socket's wait queue. Any context. */
 static int sctp_wake(struct wait_queue_entry *wait, unsigned int mode, int flags, void *key)
@@ -115,6 +121,7 @@ static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops
 	INIT_DELAYED_WORK(&s->work, sctp_work);
 	init_waitqueue_func_entry(&s->wait, sctp_wake);
 	add_wait_queue(sk_sleep(sock->sk), &s->wait);
+	atomic_inc(&streams);
 	return s;
 }
 
@@ -354,6 +361,27 @@ static void llp_sctp_close(struct weft_llp *llp, bool abort)
 	kfree(s->frame);
 	kvfree(s->parts);
 	kfree(s);
+	if (atomic_dec_and_test(&streams))
+		wake_up_var(&streams);
+}
+
+/* Waits for the end of all streams, when nobody makes any more. Sleeps. */
+void weft_sctp_wait(void)
+{
+	wait_var_event(&streams, !atomic_read(&streams));
+	/* A thread may be at the last instructions of the close; it will have slept by then. */
+	synchronize_rcu_tasks();
+}
+
+static void llp_sctp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner,
+			   bool later)
+{
+	struct weft_sctp *s = to_weft_sctp(llp);
+
+	weft_baton_lock(&s->lock);
+	llp->ops = ops;
+	llp->owner = owner;
+	weft_sctp_leave(s);
 }
 
 static bool llp_sctp_many_homes(void)
@@ -374,6 +402,7 @@ const struct weft_llp_class weft_sctp_class = {
 	.accept = llp_sctp_accept,
 	.charge = llp_sctp_charge,
 	.charge_like = llp_sctp_charge_like,
+	.adopt = llp_sctp_adopt,
 	.connect = llp_sctp_connect,
 	.addresses = llp_sctp_addresses,
 	.state = llp_sctp_state,

@@ -208,6 +208,35 @@ void weft_stream_error(struct weft_qp *qp)
 	stream_settle(qp);
 }
 
+/* --- events of the stream, for its owner --- */
+
+static void stream_readable(struct weft_llp *llp)
+{
+	weft_rx_readable(llp->owner);
+}
+
+static void stream_writable(struct weft_llp *llp)
+{
+	weft_tx_writable(llp->owner);
+}
+
+static void stream_changed(struct weft_llp *llp)
+{
+	struct weft_qp *qp = llp->owner;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	if (qp->user)
+		qp->user->ops->changed(qp->user);
+	spin_unlock_irqrestore(&qp->lock, flags);
+}
+
+const struct weft_llp_ops weft_stream_ops = {
+	.readable = stream_readable,
+	.writable = stream_writable,
+	.changed = stream_changed,
+};
+
 /* --- for connections --- */
 
 int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user)

@@ -17,10 +17,11 @@ struct weft_llp;
 int weft_stream_bind(struct weft_qp *qp, struct weft_qp_user *user);
 
 /*
- * After the handshake: moves the queue pair to RTS and lets data flow over @llp. Until
- * weft_stream_stop() the connection passes the stream's events on to weft_rx_readable() and
- * weft_tx_writable(). Returns -ENOMEM, or -EINVAL if the user moved the queue pair to ERR.
+ * After the handshake: moves the queue pair to RTS and lets data flow over @llp, whose owner @qp is
+ * already, with weft_stream_ops, so that no event is lost; without data flowing it ignores them.
+ * Returns -ENOMEM, or -EINVAL if the user moved the queue pair to ERR.
  */
+extern const struct weft_llp_ops weft_stream_ops;
 int weft_stream_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator);
 

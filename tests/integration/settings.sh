@@ -84,8 +84,9 @@ for pair in crc=3 crc=on crc=-1 mpa_revision=0 mpa_revision=3 mpa_revision=two r
 	keeps "${pair%%=*}" "${pair#*=}"
 done
 # The parameters of the modules that other transports are.
+module_shows() { echo "$2" >"$1" && [[ $(<"$1") == "$3" ]]; }
 module_takes() { # MODULE PARAMETER VALUE SHOWN
-	check "$1: $2 takes '$3'" bash -c 'echo "$3" >"/sys/module/$1/parameters/$2" && [[ $(<"/sys/module/$1/parameters/$2") == "$4" ]]' _ "$@"
+	check "$1: $2 takes '$3'" module_shows "/sys/module/$1/parameters/$2" "$3" "$4"
 }
 module_takes weft_sctp ports 7174-7180 7174-7180
 module_takes weft_sctp ports 20049 20049-20049
