@@ -7,7 +7,8 @@
 #include "queue/srq.h"
 #include "verbs/post.h"
 
-#define WAITERS	200	/* more than are woken at once */
+#define WAITERS	200
+#define AT_ONCE	8	/* so many are woken */
 
 /* A receive side, as the queue knows it, and how often it was woken. */
 struct taker {
@@ -178,7 +179,7 @@ static void srq_wakes_all(struct kunit *test)
 	}
 }
 
-/* More are woken than the lock is held for, if there are as many receives. */
+/* Few are woken at once, however many receives there are; each has the next woken when it is done. */
 static void srq_wakes_many(struct kunit *test)
 {
 	struct shared *s = share(test, true);
@@ -190,17 +191,44 @@ static void srq_wakes_many(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
 	ctl(s)->producer += WAITERS - 1; /* entries that nobody reads */
 	doorbell(s);
-	for (i = 0; i < WAITERS - 1; i++)
-		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 1U);
-	KUNIT_EXPECT_EQ(test, s->taker[i].woken, 0U);
+	doorbell(s);
+	for (i = 0; i < WAITERS; i++)
+		KUNIT_EXPECT_EQ_MSG(test, s->taker[i].woken, (u32)(i < AT_ONCE), "waiter %d", i);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-	/* A process takes its posts back: what was promised is waited for again. */
+	for (i = 0; i < 20; i++) {
+		weft_rq_leave(&s->srq.rq, &s->taker[i].waiting);
+		KUNIT_EXPECT_EQ(test, s->taker[i + AT_ONCE].woken, 1U);
+		KUNIT_EXPECT_EQ(test, s->taker[i + AT_ONCE + 1].woken, 0U);
+	}
+	/* A process takes its posts back: a receive that was promised is waited for again. */
 	ctl(s)->producer = 0;
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
-	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, WAITERS - 2U);
+	KUNIT_EXPECT_EQ(test, take(s, 20, &recv), 0);
+	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, AT_ONCE - 1U);
 	for (i = 0; i < WAITERS; i++)
 		weft_rq_leave(&s->srq.rq, &s->taker[i].waiting);
 	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, 0U);
+	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
+}
+
+/* A receive that is taken has the next waiter woken, without another doorbell. */
+static void srq_wakes_on(struct kunit *test)
+{
+	struct shared *s = share(test, true);
+	struct weft_recv recv;
+	int i;
+
+	receive_queue(test, &s->srq.rq, 2 * AT_ONCE, MAX_RECV_SGE);
+	s->srq.rq.ring.entry = &s->entry;
+	for (i = 0; i < AT_ONCE + 2; i++)
+		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
+	for (i = 0; i < AT_ONCE + 2; i++)
+		post(s, i);
+	doorbell(s);
+	for (i = 0; i < AT_ONCE + 2; i++) {
+		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 1U);
+		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 1);
+		KUNIT_EXPECT_EQ(test, recv.wr_id, (u64)i);
+	}
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 }
 
@@ -394,6 +422,7 @@ static struct kunit_case srq_cases[] = {
 	KUNIT_CASE(srq_wakes),
 	KUNIT_CASE(srq_wakes_all),
 	KUNIT_CASE(srq_wakes_many),
+	KUNIT_CASE(srq_wakes_on),
 	KUNIT_CASE(srq_leave),
 	KUNIT_CASE(srq_limit),
 	KUNIT_CASE(srq_hostile_producer),

@@ -6,8 +6,11 @@
 #include "base/weft.h"
 #include "queue/rq.h"
 
-/* Most waiters that are woken before others get the lock. */
-#define WEFT_RQ_WAKE	64U
+/*
+ * Most promises at a time. Each waiter reads its stream in a softirq, and thousands may wait for a
+ * shared queue, so each has the next woken when it has its receive.
+ */
+#define WEFT_RQ_WAKE	8U
 
 int weft_rq_create(struct weft_rq *rq, u32 entries, u32 max_sge,
 		   struct ib_udata *udata, struct weft_mmap *map)
@@ -49,9 +52,9 @@ static u32 rq_free(const struct weft_rq *rq)
 }
 
 /* Promises receives to the first waiters and wakes these. Returns true if more may be left. */
-static bool rq_promise(struct weft_rq *rq)
+static void rq_promise(struct weft_rq *rq)
 {
-	u32 most = min(rq_free(rq), WEFT_RQ_WAKE);
+	u32 most = min(rq_free(rq), WEFT_RQ_WAKE - rq->promised);
 	struct weft_waiter *waiter;
 	u32 n;
 
@@ -63,7 +66,6 @@ static bool rq_promise(struct weft_rq *rq)
 		rq->promised++;
 		waiter->wake(waiter);
 	}
-	return n == WEFT_RQ_WAKE;
 }
 
 /* weft_rq_take() but for the copy. Nobody takes a receive before those that have waited longer. */
@@ -134,6 +136,8 @@ int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv,
 		rq_copy(rq, recv);
 		weft_ring_release(&rq->ring, ++rq->ring.head);
 	}
+	if (unlikely(!list_empty(&rq->waiting)))
+		rq_promise(rq);
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return pending > 0 ? 1 : pending;
 }
@@ -162,18 +166,12 @@ bool weft_rq_moved(struct weft_rq *rq, struct weft_waiter *waiter)
 	return moved;
 }
 
-/*
- * Promises posted receives to waiters, the longest wait first. Others get the lock in between,
- * because thousands may wait for a shared queue: a process could keep interrupts off for so long.
- */
+/* Promises posted receives to waiters, the longest wait first. */
 void weft_rq_wake(struct weft_rq *rq)
 {
 	unsigned long flags;
-	bool more;
 
-	do {
-		spin_lock_irqsave(&rq->lock, flags);
-		more = rq_promise(rq);
-		spin_unlock_irqrestore(&rq->lock, flags);
-	} while (more);
+	spin_lock_irqsave(&rq->lock, flags);
+	rq_promise(rq);
+	spin_unlock_irqrestore(&rq->lock, flags);
 }
