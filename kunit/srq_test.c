@@ -179,7 +179,7 @@ static void srq_wakes_all(struct kunit *test)
 	}
 }
 
-/* Few are woken at once, however many receives there are; each has the next woken when it is done. */
+/* Few are woken at once, however many receives there are; each has the next woken. */
 static void srq_wakes_many(struct kunit *test)
 {
 	struct shared *s = share(test, true);
