@@ -119,7 +119,7 @@ class File(unittest.TestCase):
             ("[a]\nnetdev = x\nqwertz = off\n", "3: there is no setting 'qwertz'; weft(7) lists them"),
             ("[a]\nnetdev = x\ncrc = off\ncrc = off\n", "4: a has crc already, in line 3"),
             ("[a]\nnetdev = x\ncrc = maybe\n", "3: crc can't be 'maybe'; it takes off, preferred or required"),
-            ("[a]\nnetdev = x\npaths = 9\n", "3: paths can't be '9'; it takes 1 to 8"),
+            ("[a]\nnetdev = x\nmpa_revision = 9\n", "3: mpa_revision can't be '9'; it takes 1 or 2"),
         ):
             with self.subTest(text):
                 self.assertIn(said, wrong(text))
@@ -164,13 +164,13 @@ class Units(unittest.TestCase):
         """The program writes them, and tells what is wrong."""
         with tempfile.TemporaryDirectory() as directory:
             conf = pathlib.Path(directory, "weft.conf")
-            conf.write_text(GOOD + "[bad]\npaths = 99\n", encoding="utf-8")
+            conf.write_text(GOOD + "[bad]\nmpa_revision = 99\n", encoding="utf-8")
             out = pathlib.Path(directory, "out")
             ran = subprocess.run(
                 [TOP / "tools/weft-links", "generate", out], env=dict(os.environ, WEFT_CONF=conf), capture_output=True, text=True, check=False
             )
             self.assertEqual(ran.returncode, 0, ran.stderr)
-            self.assertIn(f"weft: {conf}:12: paths can't be '99'", ran.stderr)
+            self.assertIn(f"weft: {conf}:12: mpa_revision can't be '99'", ran.stderr)
             self.assertTrue((out / "multi-user.target.wants/weft.target").is_symlink())
             self.assertTrue((out / "weft@storage.service.d/netdev.conf").is_file())
 
