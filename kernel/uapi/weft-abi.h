@@ -38,7 +38,8 @@
 
 #include <linux/types.h>
 
-#define WEFT_ABI_VERSION	4	/* raised with each change of a layout or meaning here */
+/* Raised with each change of a layout or meaning here. */
+#define WEFT_ABI_VERSION	4
 
 /* enum rdma_driver_id has no number for out-of-tree drivers; this one is only compared. */
 #define WEFT_DRIVER_ID		0x57656674
