@@ -29,7 +29,11 @@ static void tell(struct fake *f, void (*event)(struct weft_llp *llp))
 	if (f->closed || !f->llp.owner)
 		return;
 	local_bh_disable();
+	if (f->script.softirq)
+		preempt_count_add(SOFTIRQ_OFFSET);
 	event(&f->llp);
+	if (f->script.softirq)
+		preempt_count_sub(SOFTIRQ_OFFSET);
 	local_bh_enable();
 }
 

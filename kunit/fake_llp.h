@@ -28,6 +28,7 @@
  * @fills: a later send fills up the last packet buffer, as while a window is closed
  * @lends: it takes pages that are lent
  * @copies: it copies these on the way, as where packets do not leave the machine
+ * @softirq: its owner is told in a softirq, as by a card
  * @keeps: what has left is kept, as before it is acknowledged, until fake_ack()
  * @mute: a connection is not made: the peer never answers
  * @stuck: nothing leaves, and nobody is told: the link is down
@@ -46,6 +47,7 @@ struct fake_script {
 	bool fills;
 	bool lends;
 	bool copies;
+	bool softirq;
 	bool keeps;
 	bool mute;
 	bool stuck;

@@ -348,6 +348,32 @@ static void rx_ends(struct kunit *test)
 	}
 }
 
+/* A softirq that stops amid an FPDU does not take the peer's end for that of the bytes. */
+static void rx_stops_amid(struct kunit *test)
+{
+	struct weft_ddp_hdr hdr = write_hdr(0, true);
+	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	struct rx_bench *r = bench_new(test, true);
+	u32 fed;
+
+	KUNIT_ASSERT_NOT_NULL(test, payload);
+	put(r, &hdr, payload, 30000);
+	r->e->fake->script.cut = 1000;
+	r->e->fake->script.softirq = true;
+	r->e->fake->lowat = INT_MAX;
+	for (fed = 0; fed <= WEFT_TCP_AT_ONCE + 2 * r->len; fed += r->len)
+		fake_feed(r->e->fake, r->tape, r->len);
+	fake_fin(r->e->fake);
+	KUNIT_EXPECT_GT(test, r->e->fake->unread, 0U);
+	KUNIT_EXPECT_EQ(test, r->e->peer_closed, 0);
+	settle();
+	KUNIT_EXPECT_EQ(test, r->e->fake->unread, 0U);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, r->e->failed, 0);
+	KUNIT_EXPECT_EQ(test, r->e->peer_closed, 1);
+	bench_free(test, r);
+}
+
 /* What came with a message is in its completion. */
 static void rx_completions(struct kunit *test)
 {
@@ -547,6 +573,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(rx_not_posted),
 	KUNIT_CASE(rx_ends),
 	KUNIT_CASE(rx_reset),
+	KUNIT_CASE(rx_stops_amid),
 	KUNIT_CASE(rx_completions),
 	KUNIT_CASE(rx_holds),
 	KUNIT_CASE(rx_fails_before_it_tells),

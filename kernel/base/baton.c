@@ -2,13 +2,13 @@
 /* A lock that work tries and never waits for; see baton.h. */
 #include "base/baton.h"
 
-/* Takes the lock, if it is free, and takes the word of @who back. */
-static bool baton_take(struct weft_baton *baton, unsigned int who)
+/* Takes the lock, if it is free, and takes the word of @work back. */
+static bool baton_take(struct weft_baton *baton, unsigned int work)
 {
 	if (!mutex_trylock(&baton->mutex))
 		return false;
 	if (unlikely(weft_baton_is_wanted(baton))) {
-		weft_baton_forget(baton, who);
+		weft_baton_forget(baton, work);
 		/* The work sees what led to each word that it takes back; see weft_baton_try(). */
 		smp_mb__after_atomic();
 	}
@@ -18,23 +18,23 @@ static bool baton_take(struct weft_baton *baton, unsigned int who)
 /**
  * weft_baton_try() - take the lock, or leave word
  * @baton: the lock
- * @who: the number of the caller's work, below BITS_PER_LONG
+ * @work: the number of the caller's work, below BITS_PER_LONG
  *
  * Context: process; does not sleep.
  * Return: true if the caller has the lock; false if another has it or is to have it first, and
- * weft_baton_unlock() will tell that thread of @who.
+ * weft_baton_unlock() will tell that thread of @work.
  */
-bool weft_baton_try(struct weft_baton *baton, unsigned int who)
+bool weft_baton_try(struct weft_baton *baton, unsigned int work)
 {
 	unsigned long wanted = atomic_long_read(&baton->wanted);
 
 	/* Work that had to leave word was started for the lock, and may have it now. */
-	if ((!wanted || (wanted & BIT(who))) && baton_take(baton, who))
+	if ((!wanted || (wanted & BIT(work))) && baton_take(baton, work))
 		return true;
 	/* Pairs with the barrier in weft_baton_unlock(). */
-	wanted = atomic_long_fetch_or(BIT(who), &baton->wanted);
+	wanted = atomic_long_fetch_or(BIT(work), &baton->wanted);
 	/* Other work that left word has the lock first, and sees this word when it lets it go. */
-	return !(wanted & ~BIT(who)) && baton_take(baton, who);
+	return !(wanted & ~BIT(work)) && baton_take(baton, work);
 }
 
 /**

@@ -64,17 +64,17 @@ static inline bool weft_baton_grab(struct weft_baton *baton)
 	return !weft_baton_is_wanted(baton) && mutex_trylock(&baton->mutex);
 }
 
-bool weft_baton_try(struct weft_baton *baton, unsigned int who);
+bool weft_baton_try(struct weft_baton *baton, unsigned int work);
 unsigned long weft_baton_unlock(struct weft_baton *baton);
 
 /*
  * Takes the word of work back that will not come for the lock any more. The caller holds the lock,
  * and starts what else has left word when it lets the lock go.
  */
-static inline void weft_baton_forget(struct weft_baton *baton, unsigned int who)
+static inline void weft_baton_forget(struct weft_baton *baton, unsigned int work)
 {
 	lockdep_assert_held(&baton->mutex);
-	atomic_long_andnot(BIT(who), &baton->wanted);
+	atomic_long_andnot(BIT(work), &baton->wanted);
 }
 
 #endif /* WEFT_BATON_H */

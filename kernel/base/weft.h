@@ -16,17 +16,31 @@
 #include "base/counters.h"
 #include "base/settings.h"
 #include "base/tallies.h"
-#include "base/transports.h"
 
 struct weft_lane;
 struct weft_llp_class;
 struct weft_mr;
+struct weft_transport;
 
 /* Bits of the hash by which `rdma res show` finds one of thousands of connections. */
 #define WEFT_CONN_HASH_BITS	8
 
 /* Far above the limit of regions and windows, so that a freed key is not reused soon. */
 #define WEFT_LAST_KEY		0xffffff
+
+#define WEFT_MAX_TRANSPORTS	8
+
+/**
+ * struct weft_transports - the transports of a device; see llp/transport.h
+ * @chosen: by the operator
+ * @used: all that the device has ever used, and then NULL
+ *
+ * Under transports_lock.
+ */
+struct weft_transports {
+	const struct weft_transport *chosen;
+	const struct weft_transport *used[WEFT_MAX_TRANSPORTS];
+};
 
 /**
  * struct weft_qp_entry - a queue pair in the device's table

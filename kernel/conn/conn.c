@@ -44,18 +44,12 @@ void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event)
 	weft_lane_queue(&conn->turn);
 }
 
-/* Has the lane serve the events that are posted already. Any context. */
-void weft_conn_kick(struct weft_conn *conn)
-{
-	weft_lane_queue(&conn->turn);
-}
-
 /* Unlocks, and starts the lane if the lane found the lock taken meanwhile. */
 void weft_conn_unlock(struct weft_conn *conn)
 {
 	lockdep_assert_held(&conn->lock.mutex);
 	if (weft_baton_unlock(&conn->lock))
-		weft_conn_kick(conn);
+		weft_lane_queue(&conn->turn);
 }
 
 static void conn_timer(struct work_struct *work)
@@ -116,7 +110,7 @@ static void user_peer_closed(struct weft_qp_user *user)
 
 static void user_unlocked(struct weft_qp_user *user)
 {
-	weft_conn_kick(to_weft_conn(user));
+	weft_lane_queue(&to_weft_conn(user)->turn);
 }
 
 static void user_hold(struct weft_qp_user *user)

@@ -161,7 +161,6 @@ struct weft_cm_call {
 extern const struct weft_llp_ops weft_conn_stream_ops;
 
 struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane);
-void weft_conn_kick(struct weft_conn *conn);
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event);
 void weft_conn_unlock(struct weft_conn *conn);
 void weft_conn_set_timer(struct weft_conn *conn, unsigned long time);

@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-#include "base/transports.h"
+#include "base/weft.h"
 #include "llp/class.h"
 
 struct weft_counters;

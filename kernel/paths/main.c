@@ -18,7 +18,7 @@ static int paths_set(const char *text, const struct kernel_param *param)
 {
 	u32 value;
 
-	if (kstrtou32(text, 10, &value) || value < 1 || value > WEFT_MAX_PATHS)
+	if (kstrtou32(text, 10, &value) || value < 2 || value > WEFT_MAX_PATHS)
 		return -EINVAL;
 	WRITE_ONCE(weft_paths_settings.paths, value);
 	return 0;
@@ -33,7 +33,7 @@ static const struct kernel_param_ops paths_ops = { .set = paths_set, .get = path
 
 module_param_cb(paths, &paths_ops, NULL, 0644);
 __MODULE_PARM_TYPE(paths, "uint");
-MODULE_PARM_DESC(paths, "TCP connections that carry a queue pair's data: 1 to 8, 2 by default");
+MODULE_PARM_DESC(paths, "TCP connections that carry a queue pair's data: 2 to 8, 2 by default");
 module_param_named(out_of_order, weft_paths_settings.out_of_order, bool, 0644);
 MODULE_PARM_DESC(out_of_order, "whether messages are placed that come before their turn: on (default) or off");
 

@@ -18,7 +18,7 @@ struct weft_read;
 struct weft_reads;
 
 /* segment.c: segments as they come */
-void weft_rx_read(struct weft_qp *qp);
+bool weft_rx_read(struct weft_qp *qp);
 
 /* early.c: segments that come before their turn */
 bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival);

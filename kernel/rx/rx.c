@@ -63,6 +63,7 @@ void weft_rx_run(struct weft_qp *qp)
 	struct weft_rx *rx = &qp->rx;
 	struct weft_framer_counts before;
 	unsigned long flags;
+	bool more;
 
 	weft_qp_assert_locked(qp);
 	if (rx->running)
@@ -74,7 +75,7 @@ void weft_rx_run(struct weft_qp *qp)
 		weft_rq_leave(rx->rq, &rx->waiting); /* a receive may be kept for it */
 	}
 	rx->running = true;
-	weft_rx_read(qp);
+	more = weft_rx_read(qp);
 	rx->running = false;
 	if (unlikely(rx->framer.starved))
 		rx_starved(rx);
@@ -83,7 +84,7 @@ void weft_rx_run(struct weft_qp *qp)
 	if (unlikely(rx->failure != WEFT_RX_FINE))
 		weft_rx_fail(qp);
 	rx_count(rx, &before);
-	if (!rx_at_end(rx, qp->llp))
+	if (more || !rx_at_end(rx, qp->llp))
 		return;
 	/*
 	 * A reset is no orderly end: the changed event reports the reset. All bytes before are

@@ -229,17 +229,21 @@ static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
 	weft_rx_let_go(rx);
 }
 
-/* Takes all that can be taken of the stream now, and sets how many bytes to await. */
-void weft_rx_read(struct weft_qp *qp)
+/*
+ * Takes all that can be taken of the stream now, and sets how many bytes to await. Returns true if
+ * a softirq stopped early: bytes are left, and the reading is resumed.
+ */
+bool weft_rx_read(struct weft_qp *qp)
 {
 	struct weft_rx *rx = &qp->rx;
 	u64 before = rx->framer.counts.bytes;
+	bool more = false;
 
 	weft_qp_assert_locked(qp);
 	if (unlikely(qp->llp->class->arrivals)) {
 		segment_messages(qp, qp->llp->class->arrivals(qp->llp));
 		weft_llp_await(qp->llp, 1);
-		return;
+		return false;
 	}
 	if (rx->stopped)
 		weft_framer_drop(&rx->framer);
@@ -255,9 +259,11 @@ void weft_rx_read(struct weft_qp *qp)
 			if (in_serving_softirq() &&
 			    rx->framer.counts.bytes - before > WEFT_TCP_AT_ONCE) {
 				weft_llp_resume(qp->llp);
+				more = true;
 				break;
 			}
 		}
 	}
 	weft_llp_await(qp->llp, weft_framer_need(&rx->framer));
+	return more;
 }

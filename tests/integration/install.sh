@@ -52,6 +52,7 @@ timed() {
 timed "make" timeout 500 make -j2
 timed "make install" timeout 200 make install
 check "make install: the module is in its place" test -f "$module"
+check "make install: the modules of the transports are, too" test -f "${module%.ko}_sctp.ko" -a -f "${module%.ko}_paths.ko"
 check "make install: the provider's configuration is in its place" test -f "$configuration"
 check "make install: the man page is in its place" test -f "$page"
 check "make install: modinfo finds it" modinfo weft
@@ -77,9 +78,10 @@ check "the kernel's SCTP was loaded for that" grep -q '^sctp ' /proc/modules
 over tcp
 
 check "make install: weft doctor finds no fault" on_a weft doctor
-check "make install: modprobe -r" modprobe -r weft
+refused "make install: modprobe -r weft, which weft_sctp uses" "in use" 20 modprobe -r weft
+check "make install: modprobe -r" modprobe -r weft_sctp weft
 timed "make uninstall" timeout 200 make uninstall
-check "make uninstall: the module is gone" test ! -e "$module"
+check "make uninstall: the modules are gone" test -z "$(compgen -G "${module%.ko}*")"
 check "make uninstall: the provider's configuration is gone" test ! -e "$configuration"
 check "make uninstall: the man page is gone" test ! -e "$page"
 check "make uninstall: weft(8) is gone" test -z "$(compgen -G '/usr/*/weft'; compgen -G '/usr/share/*/completions/weft')"

@@ -146,4 +146,27 @@ check "every byte came, and no connection ended (status $status, $(pings) of $ro
 kill $served
 wait $served 2>/dev/null
 
+# --- the module goes ---
+# What used it ends with it, as an unplugged device; a device of TCP alone does not.
+ip -n A link add spare type dummy
+on_a rdma link add weft2 type weft netdev spare
+setsid ip netns exec A rping -s -a 10.0.0.1 -p 7400 -S 1000 >/run/server 2>&1 </dev/null &
+server=$!
+await "rping listens" 20 serves 7400
+setsid ip netns exec B rping -c -a 10.0.0.1 -p 7400 -S 1000 -v >/run/client 2>&1 </dev/null &
+client=$!
+await "pings" 60 grep -q "ping data" /run/client
+check "modprobe -r weft_sctp under traffic" timeout $((60 * patience)) modprobe -r weft_sctp
+check "  the programs end" wait_for 30 both_ended
+kill -KILL -- "-$server" "-$client" 2>/dev/null
+wait "$server" "$client" 2>/dev/null
+check "  the devices that used it are gone" test -z "$(rdma link show | grep -E 'weft[01]/')"
+check "  and one that did not is there" rdma link show weft2/1
+check "  which the base module serves alone" test -z "$(grep '^weft_sctp ' /proc/modules)"
+on_a rdma link add weft0 type weft netdev eth0
+on_b rdma link add weft1 type weft netdev eth0
+works "over TCP afterwards"
+each transport sctp
+works "over SCTP, whose module is loaded again"
+
 finish

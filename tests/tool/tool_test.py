@@ -363,6 +363,8 @@ class Settings(Case):
         for number, why in ((errno.EACCES, "only root"), (errno.EINVAL, "older than this tool"), (errno.ENOENT, "No such file")):
             there.refuses[f"{WEFT0}/weft/crc"] = OSError(number, "No such file")
             self.assertIn(why, self.refuses(there, "set", "weft0", "crc", "off"))
+        there.refuses[f"{WEFT0}/weft/transport"] = OSError(errno.EINVAL, "Invalid argument")
+        self.assertIn("modprobe weft_sctp", self.refuses(there, "set", "weft0", "transport", "sctp"))
         self.says(there, "set", "weft0", "colour", "blue")
         self.assertEqual(there.read(f"{WEFT0}/weft/colour"), "blue")
 

@@ -32,9 +32,11 @@ def choose(values, name, words):
     return value
 
 
-def why(error, path):
+def why(error, path, value):
     if error.errno == errno.EACCES:
         return "only root may change it (sudo weft set)"
+    if error.errno == errno.EINVAL and path.endswith("/transport"):
+        return f"the kernel cannot load weft_{value}; modprobe weft_{value} says why"
     if error.errno == errno.EINVAL:
         return "the module does not take this value; it may be older than this tool (weft doctor)"
     return f"{path}: {error.strerror}"
@@ -48,7 +50,7 @@ def run_set(host, arguments):
     try:
         host.write(path, value)
     except OSError as error:
-        raise Failed(f"{name} of {device} stays as it was: {why(error, path)}") from None
+        raise Failed(f"{name} of {device} stays as it was: {why(error, path, value)}") from None
     shown = " ".join((host.read(path) or "").split())
     say(f"{device}: {name} is '{shown}' for new connections, until the device or the module goes")
     if name == "transport" and shown == "sctp" and not sctp_is_here(host):

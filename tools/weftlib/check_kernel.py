@@ -63,7 +63,7 @@ def module(host):
             mend += "; this kernel loads signed modules only (Secure Boot): enroll the key that signed it (mokutil --import)"
         return Finding("module", FAULT, f"weft.ko {file} is installed, but not loaded", mend)
     if file and file != loaded:
-        mend = "end what uses the devices, then modprobe -r weft, modprobe weft, and add the links again"
+        mend = "end what uses the devices, then modprobe -r weft_sctp weft_paths weft, modprobe weft, and add the links again"
         return Finding("module", WARNING, f"version {loaded} is loaded, but {file} is installed", mend)
     return Finding("module", OK, f"version {loaded} is loaded")
 
