@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The uverbs commands that libweft issues. Each function returns 0 or a
- * positive errno value. The implementation is C because the structures of
- * ib_user_verbs.h end in flexible arrays that are then built upon.
+ * The uverbs commands that libweft issues. Each function returns 0 or a positive errno value.
+ * The implementation is C, because C lets a structure follow one of ib_user_verbs.h's that ends
+ * in a flexible array.
  */
 #ifndef WEFT_CMD_H
 #define WEFT_CMD_H
@@ -42,7 +42,7 @@ int weft_cmd_create_cq(struct ibv_context* context, const struct ibv_cq_init_att
 int weft_cmd_modify_cq(struct ibv_cq* cq, struct ibv_modify_cq_attr* attr);
 int weft_cmd_resize_cq(struct ibv_cq* cq, int cqe, struct weft_create_cq_resp* weft);
 
-/* attr->attr gets what the kernel granted. */
+/* attr->attr gets the limits that the kernel granted. */
 int weft_cmd_create_srq(struct ibv_pd* pd, struct ibv_srq* srq, struct ibv_srq_init_attr* attr,
                         struct weft_create_srq_resp* weft);
 int weft_cmd_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int attr_mask);

@@ -85,8 +85,8 @@ constexpr PaddedOps kContextOps = {.known = {
                                        .resize_cq = resize_cq,
                                    }};
 
-// Returns true if the module has the interface that libweft has. If not, says in one line which of
-// the two is older, and what to do.
+// Returns true if the module has libweft's interface. If not, prints one line that names the older
+// of the two and the remedy.
 bool module_matches(const char* device, uint32_t module_abi) {
   if (module_abi == WEFT_ABI_VERSION) {
     return true;

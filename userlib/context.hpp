@@ -18,7 +18,7 @@ struct Device {
 };
 static_assert(offsetof(Device, base) == 0);
 
-// What libibverbs knows libweft by (device.cc).
+// The operations by which libibverbs knows libweft (device.cc).
 extern const verbs_device_ops kDeviceOps;
 
 // verbs_device_ops.alloc_context and verbs_context_ops.free_context.

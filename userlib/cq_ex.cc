@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// Polling through struct ibv_cq_ex: one completion at a time, and of it only what
-// is asked for. The queue is locked from a start that finds something to the end.
+// Polling through struct ibv_cq_ex: one completion at a time, and of it only the fields that the
+// program reads. A start that finds a completion locks the queue until the end.
 #include <assert.h>
 #include <errno.h>
 

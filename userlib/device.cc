@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// The plugin's entry: what libibverbs learns of libweft when it loads it.
+// The plugin's entry, by which libibverbs knows libweft from its load on.
 #include <stdlib.h>
 
 #include <type_traits>
@@ -45,8 +45,8 @@ const verbs_match_ent kMatchTable[] = {
 
 }  // namespace
 
-// Accepts any kernel ABI, which alloc_context() judges later. A device that is listed and
-// says what is wrong when it is opened helps more than one that is missing.
+// Accepts any kernel ABI, because alloc_context() judges it later: a listed device that names the
+// fault when a program opens it helps more than a missing one.
 extern const verbs_device_ops kDeviceOps = {
     .name = "weft",
     .match_min_abi_version = 0,

@@ -8,7 +8,7 @@ namespace weft {
 
 // `iova` is where the region starts in the addresses that work requests use.
 ibv_mr* reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
-// Of a dma-buf: `length` bytes from `offset` on of what `fd` stands for.
+// Of a dma-buf: `length` bytes from `offset` on of the buffer that `fd` stands for.
 ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                       int access);
 #if WEFT_RDMA_CORE_RELEASE >= 59

@@ -3,12 +3,11 @@
  * The part of rdma-core's private provider interface that libweft needs: structures here,
  * operations in provider_ops.h, functions in provider_calls.h.
  *
- * libibverbs-dev installs the public verbs only; the interface between
- * libibverbs and its providers is declared in a header that stays in
- * rdma-core's source tree. releases.h says which releases are described here. The structures are
- * the same in all of them, but for the table of operations, which grew, and struct verbs_qp,
- * which holds the public struct ibv_qp_ex. libweft is built for one release and refuses
- * others (version.cc).
+ * libibverbs-dev installs the public verbs only; the header of the interface between libibverbs
+ * and its providers stays in rdma-core's source tree. releases.h lists the releases that are
+ * described here. All have the same structures, but for the table of operations, which grew, and
+ * struct verbs_qp, which holds the public struct ibv_qp_ex. libweft is built for one release and
+ * refuses others (version.cc).
  */
 #ifndef WEFT_PROVIDER_ABI_H
 #define WEFT_PROVIDER_ABI_H
@@ -141,7 +140,7 @@ struct verbs_mr {
 /* An operation that libweft leaves to libibverbs' default (EOPNOTSUPP). */
 typedef void (*verbs_op_unused)(void);
 
-/* What a provider offers. verbs_set_ops() copies the operations that are not NULL. */
+/* A provider's operations. verbs_set_ops() copies those that are not NULL. */
 struct verbs_context_ops {
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type takes none. */
 #define WEFT_OP(since, name, result, parameters) WEFT_SINCE_##since(result(*name) parameters;)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The functions of libibverbs that providers alone call, and that libweft does call. The types are
- * exactly rdma-core's, so that tests/provider/headers_check can have a compiler compare these
+ * The functions of libibverbs for providers that libweft calls. The types are exactly
+ * rdma-core's, so that tests/provider/headers_check can have a compiler compare these
  * declarations with rdma-core's own.
  */
 #ifndef WEFT_PROVIDER_CALLS_H
@@ -47,11 +47,10 @@ void verbs_uninit_context(struct verbs_context* context);
 void verbs_set_ops(struct verbs_context* context, const struct verbs_context_ops* ops);
 
 /*
- * Marshalling of the standard uverbs commands. `cmd` is opaque here: it starts with the
- * command header, the command's own structure of ib_user_verbs.h follows it and the
- * driver's data follows that; `resp` is the response structure and the
- * driver's data. What some release added to them is NULL: libweft has no use for it. All return
- * 0 or a positive errno value.
+ * Marshalling of the standard uverbs commands. `cmd` is opaque here: the command header, the
+ * command's structure of ib_user_verbs.h, and the driver's data; `resp` is the response structure
+ * and the driver's data. Parameters that some release added are NULL, because libweft has no use
+ * for them. All return 0 or a positive errno value.
  */
 int ibv_cmd_get_context(
     struct verbs_context* context, struct ibv_get_context* cmd, size_t cmd_size,

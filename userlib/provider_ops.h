@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Every operation that a provider can offer, in libibverbs' (alphabetical) order, each with the
- * rdma-core release that added it. Those that libweft offers have their type: what they return,
- * and what they take. For the others libibverbs' default stands (EOPNOTSUPP).
+ * rdma-core release that added it. A row that libweft offers has the operation's type, result and
+ * parameters. For the others libibverbs' default stands (EOPNOTSUPP).
  *
- * To be included where WEFT_OP() and WEFT_OP_UNUSED() say what becomes of a row: a member of
- * struct verbs_context_ops (provider_abi.h), or a line of a test's output.
+ * Before including this file define WEFT_OP() and WEFT_OP_UNUSED(), which turn a row into a member
+ * of struct verbs_context_ops (provider_abi.h) or into a line of a test's output.
  */
 /* clang-format off */
 WEFT_OP_UNUSED(44, advise_mr)

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Writes the chain into the ring and publishes what fits. Returns 0 or why
+// Writes the chain into the ring and publishes the part that fits. Returns 0 or the reason why
 // *bad_wr was not written.
 int push_receives(RecvRing* ring, QueueLock* lock, uint32_t max_sge, ibv_recv_wr* wr,
                   ibv_recv_wr** bad_wr) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Which releases of rdma-core libweft can be built for: each row has the first and the last
- * release, the number in the name of their private interface's symbol version, and how many
- * operations their struct verbs_context_ops has. The comment says what changed. All three
- * are compared with the libibverbs that is there, since neither number alone tells: 59 to 63 have
- * one symbol version and two tables.
+ * The releases of rdma-core that libweft can be built for: each row has the first and the last
+ * release, the number in the name of their private interface's symbol version, the number of
+ * operations of their struct verbs_context_ops, and in a comment the change. libweft compares all
+ * three with the installed libibverbs, because neither number alone tells: 59 to 63 have one
+ * symbol version and two tables.
  *
- * A release without a row is refused, by the Makefile (which reads these rows as well) and
- * by the compiler. tests/provider/headers_check holds the rows against rdma-core's own headers.
+ * The Makefile (which reads these rows as well) and the compiler refuse a release without a row.
+ * tests/provider/headers_check holds the rows against rdma-core's own headers.
  */
 WEFT_RELEASES(44, 44, 34, 76) /* the first that libweft knows */
 WEFT_RELEASES(45, 53, 34, 76) /* struct ibv_qp_ex, part of struct verbs_qp, has three more calls */

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// The user's side of the rings of weft-abi.h. Nothing here knows verbs or makes
-// a system call: a ring is plain memory, and so it is tested.
+// The user's side of the rings of weft-abi.h. Nothing here knows verbs or makes a system call,
+// because the tests use a ring as plain memory.
 //
-// All classes are trivially constructible (their owners come zeroed from
-// calloc) and are brought to life by attach(). None locks: the owner holds the
-// queue's lock around every call except need_doorbell().
+// All classes are trivially constructible (calloc() zeroes their owners), and attach() readies
+// them. None locks: the owner holds the queue's lock around every call except need_doorbell().
 //
-// Indices are private copies; what stands in the mapping is only ever the
-// published value. A word that the kernel writes is read with acquire, a word
-// that the kernel reads is written with release; the two full fences are those
-// of the header's `post` and `arm` rules and pair with the kernel's in `drain`
-// and `notify`.
+// Indices are private copies; the mapping has the published values only. libweft reads a word that
+// the kernel writes with acquire, and writes a word that the kernel reads with release. The two
+// full fences are those of the header's `post` and `arm` rules and pair with the kernel's in
+// `drain` and `notify`.
 #ifndef WEFT_RING_HPP
 #define WEFT_RING_HPP
 

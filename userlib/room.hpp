@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Zeroed room beside a structure of libibverbs'. If libibverbs has a longer structure than we
-// know, it writes here and not over what is ours, and version.hpp finds it out.
+// Zeroed room beside a structure of libibverbs'. If libibverbs has a longer structure than libweft
+// knows, it writes here and not over libweft's fields, and version.hpp detects that.
 struct Room {
   uint64_t words[32];
 

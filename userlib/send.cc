@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// The data path: posting send work requests. Nothing here allocates; the kernel
-// is entered at most once a call, and only when it asked to be.
+// The data path: posting send work requests. Nothing here allocates. A call enters the kernel at
+// most once, and only if the kernel asked for it.
 //
 // Return values are those of ibv_post_send(3): 0 or a positive errno value, with
 // *bad_wr the first work request that was not posted.

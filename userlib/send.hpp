@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// What ibv_post_send() (send.cc) and the ibv_wr_*() calls (wr.cc) share.
+// Code that ibv_post_send() (send.cc) and the ibv_wr_*() calls (wr.cc) share.
 #ifndef WEFT_SEND_HPP
 #define WEFT_SEND_HPP
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * WEFT_SINCE_N(text) is the text if libweft is built for rdma-core N or a later release, and
- * nothing otherwise. There is an N for each release that added to what libweft uses, or to
- * what lies between (releases.h).
+ * nothing otherwise. There is an N for each release that added an operation or a parameter which
+ * libweft uses, or operations between those that libweft uses (releases.h).
  */
 #ifndef WEFT_SINCE_H
 #define WEFT_SINCE_H

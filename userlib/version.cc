@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// Which rdma-core is this? The private interface has no call that tells, and
-// its symbol version did not change when struct verbs_qp grew. What does tell is
-// the library's file name: libibverbs.so.1.<abi>.<release>, which every build of
-// rdma-core installs and the loader's link points to.
+// Finds the release of rdma-core. The private interface has no call that tells, and its symbol
+// version did not change when struct verbs_qp grew. The library's file name tells:
+// libibverbs.so.1.<abi>.<release>, which every build of rdma-core installs and the loader's link
+// points to.
 //
-// The name is a hint for a clear message before anything is used. A fork of rdma-core,
-// or a change that a distribution takes back into an older release, keeps the name and
-// changes the layout; the checks at the end do not go by names.
+// The name is a hint for a clear message before libweft uses anything. A fork of rdma-core, or a
+// change that a distribution takes back into an older release, keeps the name and changes the
+// layout, so the checks at the end do not go by names.
 #include "version.hpp"
 
 #include <dirent.h>
@@ -44,7 +44,7 @@ unsigned long release_of(const char* path) {
   return strtoul(at, nullptr, 10);
 }
 
-// What libibverbs has in place of a driver id that it could not ask the kernel for.
+// libibverbs' driver id if it could not ask the kernel for one.
 constexpr uint32_t kDriverUnknown = 0;
 
 constexpr char kRemedy[] =

@@ -12,9 +12,9 @@ namespace weft {
 // missed or libibverbs' own warnings are asked for (IBV_SHOW_WARNINGS).
 bool rdma_core_matches();
 
-// A libibverbs may have another private interface than its name says. These functions look,
-// through public fields and the room beside each structure, at what it made of what libweft gave
-// it. If that is wrong, libweft must not be used, and one line on stderr says so.
+// A libibverbs may have another private interface than its name says. These functions check,
+// through public fields and the room beside each structure, that it took libweft's structures as
+// they are. If it did not, libweft must not be used, and one line on stderr says so.
 
 // Returns true if the device described is the one that libibverbs matched: a Weft device. Its
 // driver id may be missing, where netlink is closed to the program; then its settings in sysfs
@@ -24,7 +24,7 @@ bool description_matches(const verbs_sysfs_dev& sysfs);
 // Returns true if this device has settings of Weft's in sysfs, and no driver id.
 bool is_ours_without_id(const verbs_sysfs_dev& sysfs);
 
-// Returns true if libibverbs wrote to a device what it should, and to `behind` it nothing.
+// Returns true if libibverbs filled a device as it should, and wrote nothing to `behind` it.
 bool device_matches(const verbs_device& device, const verbs_device_ops* ops, const Room& behind);
 
 // Returns true if libibverbs has each operation in its place. The whole table is compared,

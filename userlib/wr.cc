@@ -3,10 +3,9 @@
 // Posting through struct ibv_qp_ex: ibv_wr_start(), then for each work request its
 // operation and (where it has one) its data, then ibv_wr_complete() or abort.
 //
-// The send queue is locked from start to end. Work requests go into the ring as
-// they come, where the kernel doesn't see them before ibv_wr_complete() publishes
-// them; a mistake is kept, the rest is ignored, and at the end all of it is taken
-// back.
+// ibv_wr_start() locks the send queue until the end. Work requests go into the ring as they come;
+// the kernel sees them when ibv_wr_complete() publishes them. After a mistake the rest is ignored,
+// and the end returns the error and takes all of it back.
 #include "wr.hpp"
 
 #include <errno.h>
@@ -24,7 +23,7 @@ bool is_atomic(uint8_t opcode) {
   return opcode == WEFT_OP_CMP_SWP || opcode == WEFT_OP_FETCH_ADD;
 }
 
-// Notes what became of a work request.
+// Notes the outcome of a work request.
 void note(Qp* qp, int error) {
   qp->building.waiting = false;
   if (error != 0) {
