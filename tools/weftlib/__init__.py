@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What weft(8) consists of: host is what it reads, the other modules are what it makes of that."""
+"""The modules of weft(8): host reads the machine, the others judge and show it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`weft set`: gives a setting a value, or says why it can't have that."""
+"""`weft set`: gives a setting a value, or says why it cannot have it."""
 
 import errno
 

@@ -6,7 +6,7 @@ import re
 from weftlib.finding import FAULT, OK, UNKNOWN, WARNING, Finding
 from weftlib.host import said
 
-# What the module needs, and what programs need.
+# Options that the module needs, and options that programs need.
 OPTIONS = (
     ("CONFIG_INFINIBAND_ADDR_TRANS", FAULT, "connections (rdma_cm) need"),
     ("CONFIG_INFINIBAND_VIRT_DMA", FAULT, "a device without DMA needs"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Checks of the Ethernet devices below, and of what stands between them and their peers."""
+"""Checks of the Ethernet devices below, and of anything between them and their peers."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from weftlib.host import said, said_json
 NET = "/sys/class/net"
 NO_MAC = "00:00:00:00:00:00"
 ENOUGH_RMEM = 4 << 20
-# What the fast way needs of a card or of the stack above it, and what it costs not to have it.
+# Offloads that the fast way needs of a card or of the stack above it, and the cost without each.
 OFFLOADS = (
     ("tcp-segmentation-offload", "tso", "each segment is made by the processor"),
     ("generic-segmentation-offload", "gso", "frames go down one segment at a time"),
@@ -103,7 +103,7 @@ def listens(host, port):
 
 
 def compares(match, what):
-    """Does a rule's comparison hold for something of which what(right) says whether it is named?"""
+    """Does a rule's comparison hold for a value? what(right) is true if the comparison names the value."""
     return what(match.get("right")) != (match.get("op") == "!=")
 
 
@@ -131,14 +131,14 @@ def holds(part, port):
 
 
 def is_of_port(left):
-    """Does a rule compare this of all that begins a connection to a port, whoever the peer is?"""
+    """Does a rule compare this of all that begins a connection to a port, from any peer?"""
     return isinstance(left, dict) and (
         left.get("payload", {}).get("field") == "dport" or left.get("meta", {}).get("key") == "l4proto" or left.get("ct", {}).get("key") == "state"
     )
 
 
 def drops(rule):
-    """Does this rule drop or reject whatever holds() says that it holds for, and not some of it, by a card, a mark or a rate?"""
+    """Does this rule drop or reject all packets that holds() says it holds for, not only those of a card, a mark or a rate?"""
     plain = {"counter", "log", "drop", "reject"}
     compared = [part["match"].get("left") for part in rule if "match" in part]
     ports = [left for left in compared if is_of_port(left)]
@@ -169,7 +169,7 @@ def accepts(rules, where, port, seen=()):
 
 
 def covers(right, port):
-    """Is the port, or the protocol, in what a rule compares it with: a number, a name, a range, or a set of those?"""
+    """Is the port, or the protocol, in the value that a rule compares it with: a number, a name, a range, or a set of those?"""
     if isinstance(right, list):
         return any(covers(element, port) for element in right)
     if isinstance(right, dict):
@@ -190,7 +190,7 @@ def spelled(value, sets):
 
 
 def without_maps(rule):
-    """The rules that do what one with a verdict map does, a rule for each of its elements; or that rule itself."""
+    """The rules that together do the same as one with a verdict map, a rule for each of its elements; or that rule itself."""
     for at, part in enumerate(rule):
         if "vmap" in part:
             pairs = part["vmap"]["data"].get("set") or []
@@ -201,12 +201,12 @@ def without_maps(rule):
 
 
 def drops_all(rule):
-    """Does this rule drop or reject whatever comes to it?"""
+    """Does this rule drop or reject all packets that come to it?"""
     return any("drop" in part or "reject" in part for part in rule) and not any("match" in part for part in rule)
 
 
 def firewall(host, port):
-    """nftables' chains for what comes in, and those of iptables, which nft shows as well."""
+    """nftables' chains for incoming packets, and those of iptables, which nft shows as well."""
     ran = host.run("nft", "-j", "list", "ruleset")
     mend = f"nft add rule inet filter input tcp dport {port} accept, or what your firewall calls it; a port for each program that listens"
     if ran is None:

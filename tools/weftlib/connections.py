@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The connections of the Weft devices: what rdma(8) tells of queue pairs, and what ss(8) tells of the TCP below them."""
+"""The connections of the Weft devices: their queue pairs from rdma(8), and the TCP below from ss(8)."""
 
 import dataclasses
 import re
@@ -12,7 +12,7 @@ ANY_LENGTH = 4294967295
 
 @dataclasses.dataclass
 class Tcp:
-    """What TCP says of one connection. A name is ss's own, with what stood behind its colon."""
+    """TCP's figures of one connection. A name is ss's own, with the value behind its colon."""
 
     retransmitted: int  # segments, ever
     sent: int  # segments, ever
@@ -104,7 +104,7 @@ def as_bool(value):
 
 
 def connection(row, tcp):
-    """What a row of rdma's says, or None if that queue pair has no connection."""
+    """The connection of a row of rdma's, or None if that queue pair has none."""
 
     def fact(name):
         # Up to iproute2 6.1 at least, rdma(8) writes numbers of 64 bits into JSON as signed ones of 32.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`weft doctor`: runs the checks, and prints what is wrong with how to mend it."""
+"""`weft doctor`: runs the checks, and prints each fault with its mend."""
 
 from weftlib import check_kernel, check_network, check_programs, devices
 from weftlib.finding import FAULT, OK, WARNING
@@ -15,7 +15,7 @@ def port_number(text):
     return value
 
 
-port_number.__name__ = "port"  # what argparse calls a wrong one
+port_number.__name__ = "port"  # argparse's name for a wrong one
 
 
 def add_parsers(commands):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a check of `weft doctor` found."""
+"""The result of a check of `weft doctor`."""
 
 import dataclasses
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The machine as weft(8) sees it: files, and what other programs say. Nothing else of the tool touches either, so that
-tests can hand in a machine that was recorded."""
+"""The machine as weft(8) sees it: files, and the output of other programs. Nothing else of the tool touches either, so that
+tests can hand in a recorded machine."""
 
 import json
 import os
@@ -13,7 +13,7 @@ PATIENCE = 20
 
 
 class Failed(Exception):
-    """A reason to stop, told in one line that ends with what to do next."""
+    """A reason to stop, told in one line that ends with the next step."""
 
 
 class Host:
@@ -31,7 +31,7 @@ class Host:
             return None
 
     def names(self, path):
-        """What is in a directory, in order; nothing if it is not there."""
+        """The names in a directory, in order; none if it is not there."""
         try:
             return sorted(os.listdir(path))
         except OSError:
@@ -88,7 +88,7 @@ def said(host, *command):
 
 def said_json(host, *command):
     """The list that a program prints as JSON; an empty one if it prints nothing, or is missing. Raises Failed if it fails, or
-    prints something else: then nobody knows what is there."""
+    prints something else, because then the list is unknown."""
     ran = host.run(*command)
     if ran and ran[0]:
         why = (ran[2] or ran[1]).strip().partition("\n")[0] or f"it ended with status {ran[0]}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""/etc/weft.conf: which devices this machine has after it boots, and with which settings. Read here, and nowhere else:
-by the units of systemd through weft-links, and by weft(8)."""
+"""/etc/weft.conf: the devices that this machine has after it boots, and their settings. This module alone reads it,
+for the units of systemd through weft-links, and for weft(8)."""
 
 import difflib
 import re
@@ -47,7 +47,7 @@ class Link:
 
 
 def parse(text, path=PATH):
-    """(links, errors) of the text of a configuration. A link has its own errors as well, and what is wrong with one does
+    """(links, errors) of the text of a configuration. A link has its own errors as well, and those of one do
     not keep others from coming up."""
     links, errors, link, skipping = [], [], None, False
 
@@ -117,7 +117,7 @@ def find(host, name, path=PATH):
     return link
 
 
-# ---- what the units do ------------------------------------------------------
+# ---- the units' work ------------------------------------------------------
 
 
 def carrier(host, name):
@@ -127,14 +127,14 @@ def carrier(host, name):
 
 
 def complaint(ran, program):
-    """What a program said that failed."""
+    """The message of a program that failed."""
     if ran is None:
         return f"{program} is not installed"
     return (ran[2] or ran[1]).strip() or f"{program} ended with status {ran[0]}"
 
 
 def apply(host, link, path=PATH):
-    """Sets what the section says, and leaves other settings alone: they have the defaults that the module was loaded with.
+    """Makes the settings of the section, and leaves others alone: they have the defaults that the module was loaded with.
     Raises Failed at the first that fails."""
     directory = f"{DEVICES}/{link.name}/weft"
     known = host.names(directory)
@@ -148,7 +148,7 @@ def apply(host, link, path=PATH):
 
 
 def up(host, name, path=PATH):
-    """Adds the device, unless it is there, and sets what the file says. Raises Failed, with nothing left behind."""
+    """Adds the device, unless it is there, and makes its settings. Raises Failed, with nothing left behind."""
     link = find(host, name, path)
     if name in host.names(DEVICES):
         below = carrier(host, name)
@@ -196,7 +196,7 @@ def escape(text):
 
 
 def units(links, path=PATH):
-    """Files and links below the generator's directory: {name: text}, and {name: what it points to}."""
+    """Files and links below the generator's directory: {name: text}, and {name: target}."""
     files, symlinks = {}, {}
     for link in links:
         unit = f"weft@{escape(link.name)}.service"

@@ -33,7 +33,7 @@ def parser():
 
 
 def main(words=None, host=None):
-    """Runs one command. Returns its exit status: 0, 1 if it failed, or what weft(8) says of the command; argparse exits with 2."""
+    """Runs one command. Returns its exit status: 0, 1 if it failed, or the command's own (weft(8)); argparse exits with 2."""
     arguments = parser().parse_args(words)
     try:
         ended = arguments.run(host or hosts.Host(), arguments)
@@ -43,7 +43,7 @@ def main(words=None, host=None):
         say(f"weft: {error}", sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read the output has seen enough.
+        # The reader of the output has seen enough.
         sys.stderr.close()
         return 1
     except OSError as error:

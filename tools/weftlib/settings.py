@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The settings of a device: what each takes, its default, what it means. The kernel has the last word on a value; this
+"""The settings of a device: the values of each, its default and its meaning. The kernel has the last word on a value; this
 table is there to say why it refuses one."""
 
 import ipaddress
@@ -19,7 +19,7 @@ class Setting:
         self.fits = fits
 
     def check(self, value):
-        """Raises ValueError, with what it takes, if the value is none."""
+        """Raises ValueError, with the values that it takes, if the value is none of these."""
         if not self.fits(value.strip()):
             raise ValueError(f"{self.name} can't be '{value}'; it takes {self.takes}")
 

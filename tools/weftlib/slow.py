@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What runs slower than it could, and why: rules over the connections and counters of a device. Each rule gives one line
-that names what was seen and what to do."""
+"""Reasons why a device runs slower than it could: rules over its connections and counters. Each rule gives one line that
+names the symptom and the remedy."""
 
 # Fewer than these say nothing: a handful of repeats is normal for TCP.
 FEW = 10
 LOST_SHARE = 0.001
-# Bytes that wait for TCP's window are normal up to what a connection holds anyway.
+# Bytes that wait for TCP's window are normal up to the amount that a connection holds anyway.
 MUCH_WAITING = 1 << 20
 
 
@@ -89,7 +89,7 @@ def of_connection(device, connection):
     return [reason for reason in told if reason]
 
 
-# Counter, how much of another it may be (or None: any number tells), and what it means.
+# Counter, how much of another it may be (or None: any number tells), and its meaning.
 SIGNS = (
     ("rx_crc_errors", None, "frames came with a wrong CRC: a cable, a card or an offload damages data (ethtool -K NETDEV gro off tso off)"),
     ("rnr_stalls", ("rx_fpdus", 0.001), "messages waited for a receive: programs here post too few"),
@@ -104,7 +104,7 @@ SIGNS = (
 
 
 def of_device(device):
-    """What the counters of a device say since it was added."""
+    """The meaning of a device's counters since it was added."""
     told = []
     for counter, share, meaning in SIGNS:
         count = device.counters.get(counter, 0)

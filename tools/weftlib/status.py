@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`weft status` and `weft show`: what is there, as text or JSON."""
+"""`weft status` and `weft show`: devices, connections and settings, as text or JSON."""
 
 from weftlib import connections, devices, settings, slow
 from weftlib.host import Failed
