@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What the lab finds in the log of a kernel: every complaint, no ordinary line, and none behind one that is allowed.
+"""Tests the lab's search of a kernel's log: it finds every complaint, no ordinary line, and none
+behind an allowed one.
 
-Needs no lab: complaints_in of lib.sh reads a file. Without this an unknown kind of complaint passes,
-or the ordinary fails, and everybody allows everything.
+The tests need no lab, because complaints_in of lib.sh reads a file. Without them an unknown kind of
+complaint passes, or an ordinary line fails a run, and users allow everything.
 """
 
 import pathlib
@@ -73,7 +74,7 @@ WARNING, LOCKING = "[ 1.0] WARNING: CPU: 0 PID: 1 at made/up.c:1\n", "[ 2.0] WAR
 TRACE, END = "[ 1.0] Call Trace:\n", "[ 1.0] ---[ end trace 0000000000000000 ]---\n"
 
 
-# What lockdep says of siw, shortened.
+# lockdep's report on siw, shortened.
 OF_SIW = """\
 [ 5.0] WARNING: inconsistent lock state
 [ 5.0] 6.1.0 #1 Tainted: G           O
@@ -87,7 +88,7 @@ OF_SIW = """\
 [ 5.0]  [<60030b0e>] ? dump_stack+0x5e/0x140
 [ 5.0]  [<60030ab0>] ? siw_qp_llp_data_ready+0x3c/0x180
 """
-# What the workqueues say of NVMe, shortened.
+# The workqueues' report on NVMe, shortened.
 OF_NVME = """\
 [ 7.0] WARNING: CPU: 0 PID: 369 at kernel/workqueue.c:2635 check_flush_dependency.part.0+0x1ff/0x2c0
 [ 7.0] workqueue: WQ_MEM_RECLAIM nvme-delete-wq:nvme_delete_ctrl_work [nvme_core] is flushing !WQ_MEM_RECLAIM events:srcu_drive_gp

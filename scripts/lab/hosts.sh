@@ -64,10 +64,10 @@ install_stage() {
 	fi
 }
 
-# pause SECONDS: sleeps, by a builtin of Debian's bash-builtins where that is installed, since starting a program costs
-# 0.1 s under emulation. Bash's own timeouts (read -t) will not do: when the time is over before bash begins to wait,
-# bash 5.2 blocks the signals that what lies on its stack happens to name, and may never hear of its children's ends.
-# That builtin knows no "infinity".
+# pause SECONDS: sleeps, by a builtin of Debian's bash-builtins where that is installed, since
+# starting a program costs 0.1 s under emulation. Bash's own timeouts (read -t) will not do: when
+# the time is over before bash begins to wait, bash 5.2 blocks the signals that stale words of its
+# stack name, and may never hear of its children's ends. That builtin knows no "infinity".
 enable -f /usr/lib/bash/sleep sleep 2>/dev/null || true
 pause() { sleep "$1" || true; }
 
@@ -107,9 +107,10 @@ listeners() {
 	((${#found[@]} == 0)) || printf '%s\n' "${found[@]}"
 }
 
-# way_into HOST PID: leaves in the array way what runs a command on that host, with its own /sys. "ip netns exec" mounts
-# that each time; PID, if it is a sleep that was started so, has it already, which costs a third less. The command has to be
-# a path, since busybox has its own for many names.
+# way_into HOST PID: leaves in the array way the words that run a command on that host, with its own
+# /sys. "ip netns exec" mounts that each time; PID, if it is a sleep that was started so, has it
+# already, which costs a third less. The command has to be a path, since busybox has its own for
+# many names.
 way_into() {
 	local name=''
 	way=(ip netns exec "$1")
@@ -167,7 +168,7 @@ hold_refusals() {
 }
 
 # server_client SERVER CLIENT [SECONDS]: runs the shell command SERVER on A and, as soon as
-# it listens, CLIENT on B, each for at most SECONDS (default 60). Prints what both said and
+# it listens, CLIENT on B, each for at most SECONDS (default 60). Prints the output of both and
 # returns CLIENT's status (124: it ran out of time, and the state of connections and queues
 # just before is printed as well; 125: the server ended before it listened, or never did). Leaves
 # SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to be stopped) and
@@ -238,7 +239,7 @@ snapshot() {
 ended() {
 	local line
 	kill -0 "$1" 2>/dev/null && read -r line 2>/dev/null <"/proc/$1/stat" || return 0
-	# What follows the name: the state is the first word, how many threads there are is the eighteenth.
+	# Behind the name the first word is the state, the eighteenth the number of threads.
 	read -ra line <<<"${line##*) }"
 	[[ ${line[0]} == Z && ${line[17]} == 1 ]]
 }

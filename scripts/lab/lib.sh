@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the host's side of a lab needs: kernels, the initramfs, the choice of acceleration.
-# Sourced by run; expects $project and $labs to be set.
+# Functions of the host's side of a lab: kernels, the initramfs, the choice of acceleration.
+# run sources this with $project and $labs set.
 
 : "${project:?}" "${labs:?}"
 
@@ -42,9 +42,9 @@ machine_of() {
 	model=${model:-max}
 }
 
-# kernel_version IMAGE: prints the release of a kernel: the name of its directory, if modules.dep is there as
-# well, or what a bzImage carries. The x86 boot protocol keeps the offset of the latter, less 0x200, in two bytes at
-# 0x20e, and a signature at 0x202.
+# kernel_version IMAGE: prints the release of a kernel: the name of its directory, if modules.dep is
+# there as well, or the release in a bzImage. The x86 boot protocol keeps the offset of the latter,
+# less 0x200, in two bytes at 0x20e, and a signature at 0x202.
 kernel_version() {
 	local offset directory=${1%/*}
 	if [[ -e $directory/modules.dep ]]; then
@@ -181,9 +181,9 @@ make_index() {
 	echo "$index"
 }
 
-# prune_labs: removes what earlier runs left behind and no running one can need: failed
-# runs without a name after a day, superseded boot files after one as well. Another lab may begin meanwhile and
-# remove what an earlier one of its name left, of which find complains; what stays is for the next time.
+# prune_labs: removes files of earlier runs that no running one can need: after a day, those of
+# failed runs without a name and superseded boot files. If another lab removes an earlier one of its
+# name meanwhile, find complains, and the rest stays for the next time.
 prune_labs() {
 	find "$labs" -mindepth 1 -maxdepth 1 -mmin +1440 \
 		\( -name 'run-*' -o -name 'index-*' -o -name 'initramfs*' -o -name 'modules.*' \) \
@@ -277,7 +277,8 @@ without_others() {
 		END { done() }' "$1"
 }
 
-# report_in REGEX FILE...: prints what the logs say from the first line on that REGEX, an extended one, finds: 70 lines at most.
+# report_in REGEX FILE...: prints the logs from the first line on that REGEX, an extended one,
+# finds: 70 lines at most.
 report_in() {
 	local regex=$1
 	shift

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Checks of the needs of programs in user space: the library, the device files, the limit of locked memory, the names."""
+"""Checks of the needs of programs in user space: the library, the device files, the limit of locked
+memory, the names."""
 
 import re
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The connections of the Weft devices: their queue pairs from rdma(8), and the TCP below from ss(8)."""
+"""The connections of the Weft devices: their queue pairs from rdma(8), and the TCP below from
+ss(8)."""
 
 import dataclasses
 import re

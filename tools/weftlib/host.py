@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The machine as weft(8) sees it: files, and the output of other programs. Nothing else of the tool touches either, so that
-tests can hand in a recorded machine."""
+"""The machine as weft(8) sees it: files, and the output of other programs. Nothing else of the tool
+touches either, so that tests can hand in a recorded machine."""
 
 import json
 import os

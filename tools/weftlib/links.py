@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""/etc/weft.conf: the devices that this machine has after it boots, and their settings. This module alone reads it,
-for the units of systemd through weft-links, and for weft(8)."""
+"""/etc/weft.conf: the devices that this machine has after it boots, and their settings. This module
+alone reads it, for the units of systemd through weft-links, and for weft(8)."""
 
 import difflib
 import re

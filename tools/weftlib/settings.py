@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The settings of a device: the values of each, its default and its meaning. The kernel has the last word on a value; this
-table is there to say why it refuses one."""
+"""The settings of a device: the values of each, its default and its meaning. The kernel has the
+last word on a value; this table is there to say why it refuses one."""
 
 import ipaddress
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reasons why a device runs slower than it could: rules over its connections and counters. Each rule gives one line that
-names the symptom and the remedy."""
+"""Reasons why a device runs slower than it could: rules over its connections and counters. Each
+rule gives one line that names the symptom and the remedy."""
 
 # Fewer than these say nothing: a handful of repeats is normal for TCP.
 FEW = 10
