@@ -13,13 +13,11 @@
 #include "base/limit.h"
 #include "base/weft.h"
 #include "base/workqueue.h"
+#include "engine/consumer.h"
+#include "engine/engine.h"
+#include "engine/whole.h"
 #include "memory/mr.h"
-#include "pair/kernel.h"
-#include "pair/qp.h"
 #include "queue/cq.h"
-#include "rx/rx.h"
-#include "stream/stream.h"
-#include "tx/tx.h"
 
 #define BLOCKS		32
 #define ENTRIES		64
@@ -42,17 +40,28 @@ struct bench {
 	struct weft_ucontext owner;
 	struct weft_mr mr[4];
 	struct weft_cq cq;
-	struct weft_qp qp;
+	struct weft_engine engine;
 	struct weft_qp_entry entry;
 	u32 posted;
 	int event; /* the last one, -1: none */
 	int events;
 };
 
-/* Returns the work that left word at tx.lock, a bit for each enum weft_want. */
+/* The directions of a queue pair. */
+static inline struct weft_tx *tx_of(const struct weft_qp *qp)
+{
+	return &to_weft_engine(qp)->tx;
+}
+
+static inline struct weft_rx *rx_of(const struct weft_qp *qp)
+{
+	return &to_weft_engine(qp)->rx;
+}
+
+/* Returns the work that left word at tx_lock, a bit for each enum weft_want. */
 static inline unsigned long wanted_of(struct weft_qp *qp)
 {
-	return atomic_long_read(&qp->tx.lock.wanted);
+	return atomic_long_read(&qp->tx_lock.wanted);
 }
 
 static inline void note_event(struct ib_event *event, void *context)
@@ -103,7 +112,8 @@ static inline void region(struct kunit *test, struct bench *b, u32 n,
 static inline struct bench *setup(struct kunit *test, u16 ord)
 {
 	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
-	struct weft_qp *qp = &b->qp;
+	struct ib_qp_init_attr attr = { .recv_cq = &b->cq.ib };
+	struct weft_qp *qp = &b->engine.qp;
 
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	xa_init(&b->dev.mrs);
@@ -134,21 +144,18 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	qp->acc.qpn = 17;
 	qp->owner = &b->owner.ib;
 	qp->scq = &b->cq;
-	qp->rx.rcq = &b->cq;
 	qp->cap.max_send_wr = BLOCKS;
 	qp->cap.max_send_sge = MAX_SGE;
 	qp->cap.max_inline_data = MAX_INLINE;
 	qp->cap.max_recv_wr = RECEIVES;
 	qp->cap.max_recv_sge = MAX_RECV_SGE;
 	ring_memory(test, &qp->sq, BLOCKS, WEFT_SQ_BLOCK);
-	qp->rx.rq = &qp->own_rq;
-	receive_queue(test, qp->rx.rq, RECEIVES, MAX_RECV_SGE);
-	KUNIT_ASSERT_EQ(test, weft_rx_init(qp), 0);
+	qp->rq = &qp->own_rq;
+	receive_queue(test, qp->rq, RECEIVES, MAX_RECV_SGE);
+	KUNIT_ASSERT_EQ(test, weft_engine_init(qp, &attr), 0);
 	qp->agreed.ord = ord;
 	qp->initiator = true;
-	weft_stream_init(qp);
-	KUNIT_ASSERT_EQ(test, weft_tx_init(qp), 0);
-	KUNIT_ASSERT_EQ(test, weft_tx_start(qp), 0);
+	KUNIT_ASSERT_EQ(test, weft_tx_start(tx_of(qp)), 0);
 	qp->state = IB_QPS_RTS;
 	b->event = -1;
 	return b;
@@ -156,14 +163,12 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 
 static inline void teardown(struct bench *b)
 {
-	flush_work(&b->qp.worker.work);
-	weft_baton_lock(&b->qp.tx.lock);
-	weft_tx_stop(&b->qp);
-	weft_qp_unlock(&b->qp);
-	weft_stream_end(&b->qp);
-	weft_tx_destroy(&b->qp);
-	weft_kernel_destroy(&b->qp);
-	weft_rx_destroy(&b->qp.rx);
+	flush_work(&b->engine.qp.worker.work);
+	weft_baton_lock(&b->engine.qp.tx_lock);
+	weft_tx_stop(tx_of(&b->engine.qp));
+	weft_qp_unlock(&b->engine.qp);
+	weft_engine_end(&b->engine.qp);
+	weft_engine_destroy(&b->engine.qp);
 	xa_destroy(&b->dev.mrs);
 	xa_destroy(&b->dev.qps);
 }
@@ -171,10 +176,9 @@ static inline void teardown(struct bench *b)
 /* Makes the queue pair one of the kernel's own, with all that only such a one has. */
 static inline void give_to_kernel(struct kunit *test, struct bench *b)
 {
-	b->qp.owner = NULL;
-	b->qp.acc.kernel = true;
-	KUNIT_ASSERT_EQ(test, weft_kernel_create(&b->qp), 0);
-	weft_stream_init(&b->qp);
+	b->engine.qp.owner = NULL;
+	b->engine.qp.acc.kernel = true;
+	KUNIT_ASSERT_EQ(test, weft_engine_for_kernel(&b->engine.qp), 0);
 }
 
 /* The module's own, while a suite runs: NULL where that runs before the module has started. */

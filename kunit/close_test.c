@@ -39,15 +39,15 @@ static void close_delivers(struct kunit *test, bool in_order)
 	KUNIT_EXPECT_EQ(test, end_count(e, WEFT_CNT_RNR_STALLS), 1ULL);
 
 	/* Nobody reads while we hold this lock. */
-	weft_baton_lock(&e->qp->tx.lock);
+	weft_baton_lock(&e->qp->tx_lock);
 	end_receive(e, 1, 0, 8);
 	end_receive(e, 2, 8, 8);
 	end_receive(e, 3, 16, 8);
 	if (in_order)
-		KUNIT_EXPECT_EQ(test, weft_stream_drain(e->qp), 0);
+		KUNIT_EXPECT_EQ(test, weft_engine_drain(e->qp), 0);
 	else
-		weft_stream_error(e->qp);
-	KUNIT_EXPECT_TRUE(test, weft_stream_stop(e->qp));
+		weft_engine_error(e->qp);
+	KUNIT_EXPECT_TRUE(test, weft_engine_stop(e->qp));
 	weft_qp_unlock(e->qp);
 	settle();
 

@@ -91,7 +91,7 @@ static void cm_connect(struct kunit *test)
 			settle();
 			host_expect(test, c->h, IW_CM_EVENT_DISCONNECT, 0);
 		} else {
-			KUNIT_EXPECT_EQ(test, weft_stream_drain(host_qp(c->h)), 0);
+			KUNIT_EXPECT_EQ(test, weft_engine_drain(host_qp(c->h)), 0);
 			settle();
 		}
 		host_expect(test, c->h, IW_CM_EVENT_CLOSE, 0);
@@ -418,7 +418,7 @@ static void cm_qp_gone(struct kunit *test)
 {
 	struct call *c = called(test);
 
-	weft_stream_error(host_qp(c->h));
+	weft_engine_error(host_qp(c->h));
 	settle();
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, -ECONNABORTED);
 	KUNIT_EXPECT_EQ(test, (int)host_state(c->h), (int)WEFT_CONN_CLOSED);
@@ -437,7 +437,7 @@ static void cm_no_memory(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, e);
 	KUNIT_EXPECT_EQ(test, e->event, (int)IW_CM_EVENT_CONNECT_REPLY);
 	KUNIT_EXPECT_EQ(test, e->private_len, 0);
-	weft_stream_drain(host_qp(c->h));
+	weft_engine_drain(host_qp(c->h));
 	settle();
 	host_expect(test, c->h, IW_CM_EVENT_CLOSE, 0);
 	call_end(test, c);

@@ -45,20 +45,20 @@ static void conn_lock_taken(struct kunit *test)
 	weft_lane_put(both);
 }
 
-/* The same for tx.lock of its queue pair: whoever holds that has it served. */
+/* The same for tx_lock of its queue pair: whoever holds that has it served. */
 static void conn_tx_lock_taken(struct kunit *test)
 {
 	struct bench *b = setup(test, 1);
 	struct weft_lane *both = lane(test);
 	struct weft_conn *bound = stray(test, both), *other = stray(test, both);
-	struct weft_qp *qp = &b->qp;
+	struct weft_qp *qp = &b->engine.qp;
 
 	qp->state = IB_QPS_INIT;
 	weft_conn_get(bound);
-	KUNIT_ASSERT_EQ(test, weft_stream_bind(qp, &bound->user), 0);
+	KUNIT_ASSERT_EQ(test, weft_engine_bind(qp, &bound->user), 0);
 	bound->qp = qp;
 
-	weft_baton_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx_lock);
 	weft_conn_post(bound, WEFT_EV_EVICT);
 	weft_conn_post(other, WEFT_EV_EVICT);
 	flush_workqueue(weft_conn_wq);
@@ -70,8 +70,8 @@ static void conn_tx_lock_taken(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)bound->state, (int)WEFT_CONN_CLOSED);
 	KUNIT_EXPECT_EQ(test, wanted_of(qp), 0UL);
 
-	weft_baton_lock(&qp->tx.lock);
-	weft_stream_unbind(qp);
+	weft_baton_lock(&qp->tx_lock);
+	weft_engine_unbind(qp);
 	weft_qp_unlock(qp);
 	bound->qp = NULL;
 	weft_conn_put(bound);
@@ -82,7 +82,7 @@ static void conn_tx_lock_taken(struct kunit *test)
 }
 
 /*
- * The lane left word at tx.lock, and is started by its holder; then it finds that a process has the
+ * The lane left word at tx_lock, and is started by its holder; then it finds that a process has the
  * connection's lock. It must not be forgotten at either.
  */
 static void conn_tx_lock_wanted_twice(struct kunit *test)
@@ -90,14 +90,14 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	struct bench *b = setup(test, 1);
 	struct weft_lane *own = lane(test);
 	struct weft_conn *conn = stray(test, own);
-	struct weft_qp *qp = &b->qp;
+	struct weft_qp *qp = &b->engine.qp;
 
 	qp->state = IB_QPS_INIT;
 	weft_conn_get(conn);
-	KUNIT_ASSERT_EQ(test, weft_stream_bind(qp, &conn->user), 0);
+	KUNIT_ASSERT_EQ(test, weft_engine_bind(qp, &conn->user), 0);
 	conn->qp = qp;
 
-	weft_baton_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx_lock);
 	weft_conn_post(conn, WEFT_EV_EVICT);
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_TRUE(test, weft_baton_grab(&conn->lock));
@@ -108,8 +108,8 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)WEFT_CONN_CLOSED);
 
-	weft_baton_lock(&qp->tx.lock);
-	weft_stream_unbind(qp);
+	weft_baton_lock(&qp->tx_lock);
+	weft_engine_unbind(qp);
 	weft_qp_unlock(qp);
 	conn->qp = NULL;
 	weft_conn_put(conn);

@@ -94,7 +94,7 @@ static void tell(struct early_bench *b)
 	struct weft_llp *llp = &b->e->fake->llp;
 
 	weft_llp_lock(llp);
-	weft_rx_readable(b->e->qp);
+	weft_rx_readable(rx_of(b->e->qp));
 	weft_llp_unlock(llp);
 }
 
@@ -299,12 +299,12 @@ static void early_messages(struct kunit *test)
 static void early_behind_window(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	const u32 size = RECEIVES, made = b->e->qp->rx.sends.size;
+	const u32 size = RECEIVES, made = rx_of(b->e->qp)->sends.size;
 	struct weft_ddp_hdr hdr;
 	u32 i;
 
 	KUNIT_ASSERT_LE(test, size, made);
-	b->e->qp->rx.sends.size = size;
+	rx_of(b->e->qp)->sends.size = size;
 	first_comes(test, b);
 	for (i = 0; i < size; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
@@ -316,7 +316,7 @@ static void early_behind_window(struct kunit *test)
 	expect_early(test, b, 1, 4);
 	expect_text(test, b, HERE + 100 * (size - 1), "last");
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->e->memory + HERE, 0, 100 * (size - 1)), NULL);
-	b->e->qp->rx.sends.size = made;
+	rx_of(b->e->qp)->sends.size = made;
 	early_free(test, b);
 }
 
@@ -328,13 +328,13 @@ static void early_shared(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
 	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
-	struct weft_ring *ring = &b->e->qp->rx.rq->ring;
+	struct weft_ring *ring = &b->e->qp->rq->ring;
 	struct weft_ddp_hdr hdr;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, srq);
 	srq->ib.pd = b->e->qp->acc.pd;
-	b->e->qp->rx.srq = srq;
+	rx_of(b->e->qp)->srq = srq;
 	first_comes(test, b);
 	for (i = 0; i < 2; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
@@ -351,7 +351,7 @@ static void early_shared(struct kunit *test)
 	expect_received(test, b, 0x10, 7);
 	expect_received(test, b, 0x11, 3);
 	expect_text(test, b, HERE, "the one");
-	b->e->qp->rx.srq = NULL;
+	rx_of(b->e->qp)->srq = NULL;
 	early_free(test, b);
 }
 
@@ -376,7 +376,7 @@ static void early_tells(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
 	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
-	struct owner o = { .access = &b->e->qp->rx.place.access };
+	struct owner o = { .access = &rx_of(b->e->qp)->place.access };
 	struct weft_ddp_hdr hdr;
 
 	KUNIT_ASSERT_NOT_NULL(test, srq);
@@ -385,7 +385,7 @@ static void early_tells(struct kunit *test)
 	srq->ib.srq_context = &o;
 	receive_queue(test, &srq->rq, RECEIVES, MAX_RECV_SGE);
 	srq->limit = RECEIVES;
-	b->e->qp->rx.srq = srq;
+	rx_of(b->e->qp)->srq = srq;
 	first_comes(test, b);
 	b->e->mr.kind = WEFT_MR_FAST;
 	rwlock_init(&b->e->mr.lock);
@@ -398,7 +398,7 @@ static void early_tells(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, o.held);
 	expect_text(test, b, HERE, "early");
 	b->e->mr.kind = WEFT_MR_REGION;
-	b->e->qp->rx.srq = NULL;
+	rx_of(b->e->qp)->srq = NULL;
 	early_free(test, b);
 }
 
@@ -416,7 +416,7 @@ static void early_without_receive(struct kunit *test)
 	hdr = a_send(1, 0, true);
 	comes(test, b, 2, &hdr, "one", 3);
 	expect_received(test, b, 0x10, 3);
-	KUNIT_EXPECT_TRUE(test, b->e->qp->rx.stalled);
+	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stalled);
 	/* What comes while one waits is kept as well. */
 	hdr = a_send(4, 0, true);
 	comes(test, b, 5, &hdr, "four", 4);
@@ -475,7 +475,7 @@ static void early_imm_amidst(struct kunit *test)
 	comes(test, b, 3, &hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
 	expect_nothing(test, b);
 	settle();
-	KUNIT_EXPECT_TRUE(test, b->e->qp->rx.stopped);
+	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
 	early_free(test, b);
 }
 
@@ -548,7 +548,7 @@ static void early_wrong(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, (int)b->e->qp->state, (int)IB_QPS_RTS);
 		comes(test, b, 2, &hdr, "2", 1);
 		settle();
-		KUNIT_EXPECT_TRUE_MSG(test, b->e->qp->rx.stopped, "case %u", i);
+		KUNIT_EXPECT_TRUE_MSG(test, rx_of(b->e->qp)->stopped, "case %u", i);
 		KUNIT_EXPECT_EQ(test, b->e->memory[HERE], (u8)0);
 		early_free(test, b);
 	}
@@ -569,7 +569,7 @@ static void early_then_revoked(struct kunit *test)
 	comes(test, b, 2, &hdr, "", 0);
 	expect_received(test, b, 0x10, 0);
 	settle();
-	KUNIT_EXPECT_TRUE(test, b->e->qp->rx.stopped);
+	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
 	early_free(test, b);
 }
 
@@ -653,10 +653,10 @@ static void early_flushed(struct kunit *test)
 		end_receive(b->e, i, HERE + 100 * i, 100);
 	comes(test, b, 4, &hdr, "three", 5);
 	expect_early(test, b, 1, 5);
-	weft_stream_error(b->e->qp);
+	weft_engine_error(b->e->qp);
 	settle();
-	weft_baton_lock(&b->e->qp->tx.lock);
-	weft_stream_stop(b->e->qp);
+	weft_baton_lock(&b->e->qp->tx_lock);
+	weft_engine_stop(b->e->qp);
 	weft_qp_unlock(b->e->qp);
 	for (i = 0; i < RECEIVES; i++) {
 		KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));

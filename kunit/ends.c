@@ -60,12 +60,12 @@ static const struct weft_qp_user_ops user_ops = {
 
 static void stream_readable(struct weft_llp *llp)
 {
-	weft_rx_readable(((struct end *)llp->owner)->qp);
+	weft_rx_readable(rx_of(((struct end *)llp->owner)->qp));
 }
 
 static void stream_writable(struct weft_llp *llp)
 {
-	weft_tx_writable(((struct end *)llp->owner)->qp);
+	weft_qp_kick(((struct end *)llp->owner)->qp);
 }
 
 static void stream_changed(struct weft_llp *llp)
@@ -111,18 +111,18 @@ struct end *end_make(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, e);
 	e->b = setup(test, 0);
-	e->qp = &e->b->qp;
+	e->qp = &e->b->engine.qp;
 	e->user.ops = &user_ops;
 	weft_settings_init(&e->b->dev.settings);
 	e->b->dev.counters = alloc_percpu(struct weft_counters);
 	KUNIT_ASSERT_NOT_NULL(test, e->b->dev.counters);
 	e->qp->acc.rights = WEFT_ACCESS_REMOTE;
 	memory_make(test, e);
-	weft_baton_lock(&e->qp->tx.lock);
-	weft_tx_stop(e->qp);
+	weft_baton_lock(&e->qp->tx_lock);
+	weft_tx_stop(tx_of(e->qp));
 	weft_qp_unlock(e->qp);
 	e->qp->state = IB_QPS_INIT;
-	KUNIT_ASSERT_EQ(test, weft_stream_bind(e->qp, &e->user), 0);
+	KUNIT_ASSERT_EQ(test, weft_engine_bind(e->qp, &e->user), 0);
 	e->fake = fake_open(&stream_ops, e);
 	KUNIT_ASSERT_NOT_NULL(test, e->fake);
 	e->llp = &e->fake->llp;
@@ -142,13 +142,13 @@ void end_spread(struct kunit *test, struct end *e, bool initiator, u32 paths)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(e->llp));
 }
 
-/* Gives the queue pair its stream: the handshake has come to @agreed. As weft_stream_start(). */
+/* Gives the queue pair its stream: the handshake has come to @agreed. As weft_engine_start(). */
 int end_start(struct end *e, const struct weft_mpa_agreed *agreed, bool initiator)
 {
 	int ret;
 
-	weft_baton_lock(&e->qp->tx.lock);
-	ret = weft_stream_start(e->qp, e->llp, agreed, initiator);
+	weft_baton_lock(&e->qp->tx_lock);
+	ret = weft_engine_start(e->qp, e->llp, agreed, initiator);
 	weft_qp_unlock(e->qp);
 	return ret;
 }
@@ -158,14 +158,14 @@ void end_free(struct kunit *test, struct end *e)
 {
 	bool done;
 
-	weft_baton_lock(&e->qp->tx.lock);
-	done = weft_stream_stop(e->qp);
+	weft_baton_lock(&e->qp->tx_lock);
+	done = weft_engine_stop(e->qp);
 	if (!done) {
 		/* Pages are lent: the reset brings them back. */
 		weft_llp_close(e->llp, true);
-		KUNIT_EXPECT_TRUE(test, weft_stream_stop(e->qp));
+		KUNIT_EXPECT_TRUE(test, weft_engine_stop(e->qp));
 	}
-	weft_stream_unbind(e->qp);
+	weft_engine_unbind(e->qp);
 	weft_qp_unlock(e->qp);
 	if (done)
 		weft_llp_close(e->llp, true);
@@ -219,7 +219,7 @@ void end_post(struct end *e, const struct weft_sq_wr *wr)
 /* Rings the doorbell. */
 int end_ring(struct end *e)
 {
-	return weft_stream_doorbell(e->qp);
+	return weft_engine_doorbell(e->qp);
 }
 
 /* Posts a receive, and says so. */
@@ -237,7 +237,7 @@ void end_receive(struct end *e, u64 wr_id, u32 offset, u32 len)
 	sge->lkey = END_STAG;
 	/* Pairs with the same load. */
 	smp_store_release(&ctl->producer, ++e->receives);
-	weft_rx_doorbell(e->qp);
+	weft_engine_post_recv(e->qp);
 }
 
 /* Takes the oldest completion. Returns false if there is none. */

@@ -99,10 +99,10 @@ static struct flow *flow_odd(struct kunit *test, u32 i)
 /* What a queue pair counts itself is what its device counts, which has no other. */
 static void expect_counted(struct kunit *test, const struct end *e)
 {
-	const struct weft_framer_counts *rx = &e->qp->rx.framer.counts;
+	const struct weft_framer_counts *rx = &rx_of(e->qp)->framer.counts;
 
-	KUNIT_EXPECT_EQ(test, e->qp->tx.fpdus, end_count(e, WEFT_CNT_TX_FPDUS));
-	KUNIT_EXPECT_EQ(test, e->qp->tx.bytes, end_count(e, WEFT_CNT_TX_BYTES));
+	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->fpdus, end_count(e, WEFT_CNT_TX_FPDUS));
+	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->bytes, end_count(e, WEFT_CNT_TX_BYTES));
 	KUNIT_EXPECT_EQ(test, rx->fpdus, end_count(e, WEFT_CNT_RX_FPDUS));
 	KUNIT_EXPECT_EQ(test, rx->bytes, end_count(e, WEFT_CNT_RX_BYTES));
 	KUNIT_EXPECT_EQ(test, rx->split, (u32)end_count(e, WEFT_CNT_RX_SPLIT_FPDUS));
@@ -418,7 +418,7 @@ static void flow_graceful_end(struct kunit *test)
 	end_receive(f->b, 71, 200000, 50000);
 	end_post(f->a, end_wr(f->a, WEFT_OP_SEND, 0, 50000));
 	end_ring(f->a);
-	KUNIT_EXPECT_EQ(test, weft_stream_drain(f->a->qp), 0);
+	KUNIT_EXPECT_EQ(test, weft_engine_drain(f->a->qp), 0);
 	settle();
 	KUNIT_EXPECT_EQ(test, f->a->closing, 1);
 	KUNIT_EXPECT_EQ(test, f->b->peer_closed, 0);

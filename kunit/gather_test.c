@@ -7,7 +7,7 @@
 
 static struct weft_gather *gather_of(struct kunit *test)
 {
-	struct weft_kernel *kernel = kunit_kzalloc(test, sizeof(*kernel), GFP_KERNEL);
+	struct weft_consumer *kernel = kunit_kzalloc(test, sizeof(*kernel), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, kernel);
 	kernel->qp = kunit_kzalloc(test, sizeof(*kernel->qp), GFP_KERNEL);
@@ -19,7 +19,7 @@ static struct weft_gather *gather_of(struct kunit *test)
 
 static bool locked(struct weft_gather *gather, bool (*what)(struct weft_gather *gather))
 {
-	struct weft_qp *qp = container_of(gather, struct weft_kernel, gather)->qp;
+	struct weft_qp *qp = container_of(gather, struct weft_consumer, gather)->qp;
 	bool held;
 
 	spin_lock_irq(&qp->post_lock);
@@ -167,39 +167,39 @@ static void gather_timer(struct kunit *test)
 	struct bench *b = setup(test, ORD);
 	struct weft_gather *gather;
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
-	struct weft_wq_ctl *ctl = b->qp.sq.mem;
+	struct weft_wq_ctl *ctl = b->engine.qp.sq.mem;
 	const struct ib_send_wr *bad;
 	int ms;
 
 	give_to_kernel(test, b);
-	gather = &b->qp.kernel->gather;
+	gather = &b->engine.qp.consumer->gather;
 	gather->moment = 200 * NSEC_PER_MSEC;
-	weft_baton_lock(&b->qp.tx.lock); /* the worker leaves word */
+	weft_baton_lock(&b->engine.qp.tx_lock); /* the worker leaves word */
 	gather->until = 0;
-	weft_ring_need_doorbell(&b->qp.sq, true);
+	weft_ring_need_doorbell(&b->engine.qp.sq, true);
 	local_bh_disable(); /* the timer as well */
-	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 1U);
 	KUNIT_EXPECT_EQ(test, (u32)gather->held, 1U);
 	KUNIT_EXPECT_GT(test, ktime_to_ns(hrtimer_get_remaining(&gather->timer)), WEFT_GATHER_NS);
 	local_bh_enable();
 	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
-	flush_work(&b->qp.worker.work);
-	flush_work(&b->qp.kernel->near);
+	flush_work(&b->engine.qp.worker.work);
+	flush_work(&b->engine.qp.consumer->near);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
-	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), BIT(WEFT_WANT_TX));
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), BIT(WEFT_WANT_TX));
 	KUNIT_EXPECT_EQ(test, (u32)gather->held, 0U);
 
-	b->qp.initiator = false;
+	b->engine.qp.initiator = false;
 	gather->until = 0;
-	weft_ring_need_doorbell(&b->qp.sq, true);
-	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	weft_ring_need_doorbell(&b->engine.qp.sq, true);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
-	b->qp.state = IB_QPS_ERR;
-	weft_qp_unlock(&b->qp);
+	b->engine.qp.state = IB_QPS_ERR;
+	weft_qp_unlock(&b->engine.qp);
 	teardown(b);
-	KUNIT_EXPECT_NULL(test, b->qp.kernel);
+	KUNIT_EXPECT_NULL(test, b->engine.qp.consumer);
 }
 
 static struct kunit_case gather_cases[] = {

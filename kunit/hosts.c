@@ -105,7 +105,7 @@ struct host *host_new(struct kunit *test)
 	h->cm = kunit_kzalloc(test, sizeof(*h->cm), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, h->cm);
 	dev = &h->b->dev;
-	qp = &h->b->qp;
+	qp = &h->b->engine.qp;
 	INIT_LIST_HEAD(&dev->conns);
 	hash_init(dev->conns_by_cm);
 	spin_lock_init(&dev->conns_lock);
@@ -124,8 +124,8 @@ struct host *host_new(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&dev->qps, qp->acc.qpn, qp->entry,
 						    GFP_KERNEL)));
 	host_id(h, &h->id);
-	weft_baton_lock(&qp->tx.lock);
-	weft_tx_stop(qp);
+	weft_baton_lock(&qp->tx_lock);
+	weft_tx_stop(tx_of(qp));
 	weft_qp_unlock(qp);
 	qp->state = IB_QPS_INIT;
 	return h;
@@ -134,10 +134,10 @@ struct host *host_new(struct kunit *test)
 /* Makes the queue pair one that can be connected again. */
 void host_reset_qp(struct host *h)
 {
-	struct weft_qp *qp = &h->b->qp;
+	struct weft_qp *qp = &h->b->engine.qp;
 
 	settle();
-	weft_stream_reset(qp);
+	weft_engine_reset(qp);
 	qp->state = IB_QPS_INIT;
 }
 
@@ -147,7 +147,7 @@ void host_free(struct kunit *test, struct host *h)
 	weft_conn_stop_all(&h->b->dev);
 	settle();
 	KUNIT_EXPECT_EQ(test, h->refs, 0);
-	KUNIT_EXPECT_PTR_EQ(test, h->b->qp.user, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, h->b->engine.qp.user, NULL);
 	KUNIT_EXPECT_EQ(test, kref_read(&h->b->entry.refs), 1U);
 	teardown(h->b);
 	weft_lane_put(h->b->dev.lane);
@@ -210,7 +210,7 @@ struct weft_device *host_dev(struct host *h)
 
 struct weft_qp *host_qp(struct host *h)
 {
-	return &h->b->qp;
+	return &h->b->engine.qp;
 }
 
 /* Has the newest connection's time be up. */
@@ -236,7 +236,7 @@ int host_connect_with(struct host *h, const void *private, u16 len)
 		.private_data_len = len,
 		.ird = 2,
 		.ord = 2,
-		.qpn = h->b->qp.acc.qpn,
+		.qpn = h->b->engine.qp.acc.qpn,
 	};
 
 	return weft_iw_connect(&h->id, &param);

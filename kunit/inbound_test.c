@@ -5,7 +5,7 @@
  */
 #include <kunit/test.h>
 
-#include "pair/inbound.h"
+#include "rx/inbound.h"
 #include "wire/ddp.h"
 
 #define MAX_SGE	2U

@@ -391,7 +391,7 @@ static void loan_drain(struct kunit *test)
 	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
 	take(l);
-	KUNIT_EXPECT_EQ(test, weft_stream_drain(l->e->qp), 0);
+	KUNIT_EXPECT_EQ(test, weft_engine_drain(l->e->qp), 0);
 	settle();
 	KUNIT_EXPECT_EQ(test, l->e->closing, 0);
 	fake_ack(l->e->fake);
@@ -406,7 +406,7 @@ static void loan_drain(struct kunit *test)
 	write(l, 0, 100000);
 	take(l);
 	WRITE_ONCE(l->e->qp->dying, true);
-	KUNIT_EXPECT_EQ(test, weft_stream_drain(l->e->qp), 0);
+	KUNIT_EXPECT_EQ(test, weft_engine_drain(l->e->qp), 0);
 	settle();
 	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
 	bench_free(test, l);
@@ -427,12 +427,12 @@ static void loan_stop(struct kunit *test)
 	take(l);
 	write(l, 0, 100000);
 	settle();
-	weft_baton_lock(&l->e->qp->tx.lock);
-	KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
+	weft_baton_lock(&l->e->qp->tx_lock);
+	KUNIT_EXPECT_FALSE(test, weft_engine_stop(l->e->qp));
 	weft_qp_unlock(l->e->qp);
 	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_GT(test, held(l), 0U);
-	KUNIT_EXPECT_EQ(test, weft_stream_reset(l->e->qp), -EBUSY);
+	KUNIT_EXPECT_EQ(test, weft_engine_reset(l->e->qp), -EBUSY);
 
 	fake_ack(l->e->fake);
 	fake_die(l->e->fake, -ECONNRESET);
@@ -459,13 +459,13 @@ static void loan_given_up(struct kunit *test)
 		l->e->fake->script.keeps = true;
 		write(l, 0, 100000);
 		take(l);
-		weft_baton_lock(&l->e->qp->tx.lock);
-		KUNIT_EXPECT_FALSE(test, weft_stream_stop(l->e->qp));
+		weft_baton_lock(&l->e->qp->tx_lock);
+		KUNIT_EXPECT_FALSE(test, weft_engine_stop(l->e->qp));
 		if (back)
 			fake_ack(l->e->fake);
 		l->e->qp->ending.drain_until = jiffies;
-		KUNIT_EXPECT_TRUE(test, weft_stream_flush(l->e->qp));
-		KUNIT_EXPECT_NULL(test, l->e->qp->tx.loans);
+		KUNIT_EXPECT_TRUE(test, weft_engine_flush(l->e->qp));
+		KUNIT_EXPECT_NULL(test, tx_of(l->e->qp)->loans);
 		weft_qp_unlock(l->e->qp);
 		KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
 		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
@@ -494,8 +494,8 @@ static void loan_key_gone(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_qp_state(l->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, l->e->failed, 1);
-	weft_baton_lock(&l->e->qp->tx.lock);
-	KUNIT_EXPECT_TRUE(test, weft_stream_stop(l->e->qp));
+	weft_baton_lock(&l->e->qp->tx_lock);
+	KUNIT_EXPECT_TRUE(test, weft_engine_stop(l->e->qp));
 	weft_qp_unlock(l->e->qp);
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_LOC_PROT_ERR);

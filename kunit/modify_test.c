@@ -17,10 +17,10 @@ static int rights(struct kunit *test, struct bench *b, enum ib_qp_state from,
 {
 	struct ib_qp_attr attr = { .qp_state = to, .qp_access_flags = flags, .port_num = 1 };
 
-	b->qp.state = from;
-	b->qp.acc.rights = IB_ACCESS_REMOTE_ATOMIC;
-	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->qp.ib, &attr, mask, NULL), result);
-	return b->qp.acc.rights;
+	b->engine.qp.state = from;
+	b->engine.qp.acc.rights = IB_ACCESS_REMOTE_ATOMIC;
+	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->engine.qp.ib, &attr, mask, NULL), result);
+	return b->engine.qp.acc.rights;
 }
 
 /* rdma_cm grants 0 or no atomics, and means all; whoever else says so means it. */
@@ -50,7 +50,7 @@ static void modify_rights(struct kunit *test)
 	/* The door is closed while data flows. */
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, 0, IB_QP_ACCESS_FLAGS, 0), 0);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, RW, IB_QP_ACCESS_FLAGS, 0), RW);
-	b->qp.state = IB_QPS_RTS;
+	b->engine.qp.state = IB_QPS_RTS;
 	teardown(b);
 }
 
@@ -66,10 +66,10 @@ static void modify_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, IB_QPS_INIT, 0, BY_RDMA_CM, -EINVAL),
 			IB_ACCESS_REMOTE_ATOMIC);
 	/* An event that would never come */
-	b->qp.state = IB_QPS_RTS;
-	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->qp.ib, &attr, IB_QP_STATE |
+	b->engine.qp.state = IB_QPS_RTS;
+	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->engine.qp.ib, &attr, IB_QP_STATE |
 					     IB_QP_EN_SQD_ASYNC_NOTIFY, NULL), -EOPNOTSUPP);
-	KUNIT_EXPECT_EQ(test, weft_qp_state(&b->qp), IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, weft_qp_state(&b->engine.qp), IB_QPS_RTS);
 	teardown(b);
 }
 
@@ -80,16 +80,16 @@ static void modify_fails(struct kunit *test)
 static void modify_found(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	u32 qpn = b->qp.acc.qpn;
+	u32 qpn = b->engine.qp.acc.qpn;
 
 	xa_store(&b->dev.qps, qpn, &b->entry, GFP_KERNEL);
-	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->qp.ib);
+	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
-	weft_qp_put(&b->qp); /* the table's */
+	weft_qp_put(&b->engine.qp); /* the table's */
 	KUNIT_EXPECT_FALSE(test, completion_done(&b->entry.gone));
-	weft_iw_add_ref(&b->qp.ib);
+	weft_iw_add_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_FALSE(test, completion_done(&b->entry.gone));
-	weft_iw_rem_ref(&b->qp.ib);
+	weft_iw_rem_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, weft_qp_get_by_num(&b->dev, qpn), NULL);
@@ -102,27 +102,27 @@ static void modify_named(struct kunit *test)
 {
 	struct task_struct *program = get_pid_task(find_vpid(1), PIDTYPE_PID);
 	struct bench *b = setup(test, ORD);
-	u32 qpn = b->qp.acc.qpn;
+	u32 qpn = b->engine.qp.acc.qpn;
 	const struct cred *before;
 	unsigned long flags;
 	struct cred *cred;
 
 	KUNIT_ASSERT_NOT_NULL(test, program);
 	xa_store(&b->dev.qps, qpn, &b->entry, GFP_KERNEL);
-	b->qp.ib.res.task = program;
-	spin_lock_irqsave(&b->qp.post_lock, flags);
-	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->qp.ib);
-	spin_unlock_irqrestore(&b->qp.post_lock, flags);
-	weft_iw_add_ref(&b->qp.ib);
-	weft_iw_rem_ref(&b->qp.ib);
-	b->qp.ib.res.task = NULL;
+	b->engine.qp.ib.res.task = program;
+	spin_lock_irqsave(&b->engine.qp.post_lock, flags);
+	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->engine.qp.ib);
+	spin_unlock_irqrestore(&b->engine.qp.post_lock, flags);
+	weft_iw_add_ref(&b->engine.qp.ib);
+	weft_iw_rem_ref(&b->engine.qp.ib);
+	b->engine.qp.ib.res.task = NULL;
 	put_task_struct(program);
 
 	/* The kernel's own is named by its threads, and for who may have it mount. */
-	b->qp.owner = NULL;
-	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->qp.ib);
-	weft_iw_add_ref(&b->qp.ib);
-	weft_iw_rem_ref(&b->qp.ib);
+	b->engine.qp.owner = NULL;
+	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->engine.qp.ib);
+	weft_iw_add_ref(&b->engine.qp.ib);
+	weft_iw_rem_ref(&b->engine.qp.ib);
 	cred = prepare_creds();
 	KUNIT_ASSERT_NOT_NULL(test, cred);
 	cap_clear(cred->cap_effective);
@@ -158,27 +158,27 @@ static void ask_and_drop(struct work_struct *work)
 static void modify_promised(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	struct asks asks = { .ib = &b->qp.ib };
-	u32 qpn = b->qp.acc.qpn;
+	struct asks asks = { .ib = &b->engine.qp.ib };
+	u32 qpn = b->engine.qp.acc.qpn;
 
 	INIT_WORK_ONSTACK(&asks.work, ask_and_drop);
 	xa_store(&b->dev.qps, qpn, &b->entry, GFP_KERNEL);
-	KUNIT_ASSERT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->qp.ib);
+	KUNIT_ASSERT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->engine.qp.ib);
 	queue_work(system_wq, &asks.work);
 	flush_work(&asks.work);
 	KUNIT_EXPECT_EQ(test, asks.refs, 3); /* the table's, the lookup's, the other task's */
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
-	weft_iw_add_ref(&b->qp.ib);
+	weft_iw_add_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
 
 	/* An iw_cm that keeps the queue pair while it modifies it */
-	weft_iw_add_ref(&b->qp.ib);
+	weft_iw_add_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 3U);
-	weft_iw_rem_ref(&b->qp.ib);
+	weft_iw_rem_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
-	weft_iw_rem_ref(&b->qp.ib);
+	weft_iw_rem_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_FALSE(test, completion_done(&b->entry.gone));
-	weft_qp_put(&b->qp); /* the table's */
+	weft_qp_put(&b->engine.qp); /* the table's */
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
 	destroy_work_on_stack(&asks.work);
 	teardown(b);
@@ -202,10 +202,10 @@ static bool ending_serve(struct weft_qp_user *user)
 {
 	struct ending *ending = container_of(user, struct ending, user);
 
-	weft_baton_lock(&ending->b->qp.tx.lock);
-	weft_stream_unbind(&ending->b->qp);
-	weft_qp_unlock(&ending->b->qp);
-	weft_qp_put(&ending->b->qp);
+	weft_baton_lock(&ending->b->engine.qp.tx_lock);
+	weft_engine_unbind(&ending->b->engine.qp);
+	weft_qp_unlock(&ending->b->engine.qp);
+	weft_qp_put(&ending->b->engine.qp);
 	ending->gone_within = completion_done(&ending->b->entry.gone);
 	return true;
 }
@@ -227,13 +227,13 @@ static void modify_held(struct kunit *test)
 	struct bench *b = setup(test, ORD);
 	struct ending ending = { .user.ops = &ending_ops, .b = b };
 
-	b->qp.ib.res.task = current;
-	b->qp.user = &ending.user;
-	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->qp.ib, &attr, IB_QP_STATE, NULL), 0);
-	KUNIT_EXPECT_NULL(test, b->qp.user);
+	b->engine.qp.ib.res.task = current;
+	b->engine.qp.user = &ending.user;
+	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->engine.qp.ib, &attr, IB_QP_STATE, NULL), 0);
+	KUNIT_EXPECT_NULL(test, b->engine.qp.user);
 	KUNIT_EXPECT_FALSE(test, ending.gone_within);
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
-	b->qp.ib.res.task = NULL;
+	b->engine.qp.ib.res.task = NULL;
 	teardown(b);
 }
 
@@ -245,19 +245,20 @@ static void modify_gone(struct kunit *test)
 	struct bench *b = setup(test, ORD);
 	size_t i;
 
-	weft_qp_put(&b->qp); /* the table's */
+	weft_qp_put(&b->engine.qp); /* the table's */
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
-	weft_baton_lock(&b->qp.tx.lock); /* a worker leaves word */
+	weft_baton_lock(&b->engine.qp.tx_lock); /* a worker leaves word */
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		attr.qp_state = states[i];
-		KUNIT_EXPECT_EQ_MSG(test, weft_modify_qp(&b->qp.ib, &attr, IB_QP_STATE, NULL),
-				    -EINVAL, "state %d", states[i]);
-		flush_work(&b->qp.worker.work);
-		KUNIT_EXPECT_EQ_MSG(test, wanted_of(&b->qp), 0UL, "state %d", states[i]);
-		KUNIT_EXPECT_EQ_MSG(test, b->qp.state, IB_QPS_RTS, "state %d", states[i]);
+		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
+				    weft_modify_qp(&b->engine.qp.ib, &attr, IB_QP_STATE, NULL),
+				    "state %d", states[i]);
+		flush_work(&b->engine.qp.worker.work);
+		KUNIT_EXPECT_EQ_MSG(test, wanted_of(&b->engine.qp), 0UL, "state %d", states[i]);
+		KUNIT_EXPECT_EQ_MSG(test, b->engine.qp.state, IB_QPS_RTS, "state %d", states[i]);
 	}
-	weft_qp_unlock(&b->qp);
-	b->qp.state = IB_QPS_RTS; /* as it should be */
+	weft_qp_unlock(&b->engine.qp);
+	b->engine.qp.state = IB_QPS_RTS; /* as it should be */
 	teardown(b);
 }
 

@@ -5,11 +5,10 @@
  */
 #include <kunit/test.h>
 
-#include "pair/answers.h"
+#include "pair/reads.h"
 #include "pair/ending.h"
 #include "pair/gate.h"
 #include "pair/inflight.h"
-#include "pair/reads.h"
 #include "queue/cq.h"
 #include "queue/ring.h"
 
@@ -256,51 +255,51 @@ static void reads_are_named(struct kunit *test)
 /* A peer that may ask for nothing is refused its first request. */
 static void none_allowed(struct kunit *test)
 {
-	struct weft_answers answers = {};
+	struct weft_peer_reads answers = {};
 	struct weft_reads reads = {};
 
 	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 0, 1, NULL), 0);
-	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_peer_reads_start(&answers, 0, NULL), 0);
 	KUNIT_EXPECT_TRUE(test, weft_reads_full(&reads));
-	KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
-	KUNIT_EXPECT_NULL(test, weft_answers_oldest(&answers));
+	KUNIT_EXPECT_TRUE(test, weft_peer_reads_full(&answers));
+	KUNIT_EXPECT_NULL(test, weft_peer_reads_oldest(&answers));
 	weft_reads_stop(&reads);
-	weft_answers_stop(&answers);
+	weft_peer_reads_stop(&answers);
 }
 
 static void answers_in_order(struct kunit *test)
 {
 	struct weft_atomic_req atomic = {};
 	struct weft_read_req read = {};
-	const struct weft_answer *answer;
-	struct weft_answers answers = {};
+	const struct weft_peer_read *answer;
+	struct weft_peer_reads answers = {};
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, weft_answers_start(&answers, 2, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_peer_reads_start(&answers, 2, NULL), 0);
 	for (i = 0; i < 5; i++) {
 		read.size = i;
 		atomic.id = i;
-		weft_answers_push_read(&answers, &read);
-		KUNIT_EXPECT_FALSE(test, weft_answers_full(&answers));
-		weft_answers_push_atomic(&answers, &atomic);
-		KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
+		weft_peer_reads_push_read(&answers, &read);
+		KUNIT_EXPECT_FALSE(test, weft_peer_reads_full(&answers));
+		weft_peer_reads_push_atomic(&answers, &atomic);
+		KUNIT_EXPECT_TRUE(test, weft_peer_reads_full(&answers));
 
-		answer = weft_answers_oldest(&answers);
+		answer = weft_peer_reads_oldest(&answers);
 		KUNIT_ASSERT_NOT_NULL(test, answer);
 		KUNIT_EXPECT_FALSE(test, answer->atomic);
 		KUNIT_EXPECT_EQ(test, answer->read_req.size, i);
 		/* The peer's next request gets the slot when it is not read any more. */
-		KUNIT_EXPECT_TRUE(test, weft_answers_full(&answers));
-		weft_answers_taken(&answers);
-		KUNIT_EXPECT_FALSE(test, weft_answers_full(&answers));
-		answer = weft_answers_oldest(&answers);
+		KUNIT_EXPECT_TRUE(test, weft_peer_reads_full(&answers));
+		weft_peer_reads_taken(&answers);
+		KUNIT_EXPECT_FALSE(test, weft_peer_reads_full(&answers));
+		answer = weft_peer_reads_oldest(&answers);
 		KUNIT_ASSERT_NOT_NULL(test, answer);
 		KUNIT_EXPECT_TRUE(test, answer->atomic);
 		KUNIT_EXPECT_EQ(test, answer->atomic_req.id, i);
-		weft_answers_taken(&answers);
-		KUNIT_EXPECT_FALSE(test, weft_answers_due(&answers));
+		weft_peer_reads_taken(&answers);
+		KUNIT_EXPECT_FALSE(test, weft_peer_reads_due(&answers));
 	}
-	weft_answers_stop(&answers);
+	weft_peer_reads_stop(&answers);
 }
 
 static void gate_of_an_initiator(struct kunit *test)

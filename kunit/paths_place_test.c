@@ -248,7 +248,7 @@ static void place_nothing(struct kunit *test)
 	struct pair *p = pair_new(test);
 
 	write_late(p);
-	weft_stream_error(p->b->qp);
+	weft_engine_error(p->b->qp);
 	settle();
 	weft_llp_shutdown(p->a->llp);
 	catch_up(p);

@@ -12,26 +12,26 @@ static struct bench *kernel_bench(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
 
-	b->qp.owner = NULL;
-	b->qp.acc.kernel = true;
+	b->engine.qp.owner = NULL;
+	b->engine.qp.acc.kernel = true;
 	return b;
 }
 
 static struct weft_wq_ctl *sq_ctl(struct bench *b)
 {
-	return b->qp.sq.mem;
+	return b->engine.qp.sq.mem;
 }
 
 static const struct weft_sq_wr *block(struct bench *b, u32 index)
 {
-	return weft_ring_slot(&b->qp.sq, index);
+	return weft_ring_slot(&b->engine.qp.sq, index);
 }
 
 static int send(struct bench *b, const struct ib_send_wr *wr,
 		const struct ib_send_wr **bad)
 {
 	*bad = NULL;
-	return weft_post_send(&b->qp.ib, wr, bad);
+	return weft_post_send(&b->engine.qp.ib, wr, bad);
 }
 
 static void post_send_kinds(struct kunit *test)
@@ -199,7 +199,7 @@ static void post_inline(struct kunit *test)
 		payload[i] = 3 * i;
 	sq_ctl(b)->producer = BLOCKS - 1;
 	sq_ctl(b)->consumer = BLOCKS - 1;
-	b->qp.sq.head = BLOCKS - 1;
+	b->engine.qp.sq.head = BLOCKS - 1;
 	KUNIT_ASSERT_EQ(test, send(b, &wr, &bad), 0);
 	first = block(b, BLOCKS - 1);
 	KUNIT_EXPECT_EQ(test, first->flags, WEFT_WR_INLINE);
@@ -272,8 +272,8 @@ static void post_full(struct kunit *test)
 	for (i = 0; i < BLOCKS; i++)
 		KUNIT_EXPECT_EQ(test, block(b, i)->wr_id, (u64)i);
 
-	weft_ring_release(&b->qp.sq, 1);
-	b->qp.sq.head = 1;
+	weft_ring_release(&b->engine.qp.sq, 1);
+	b->engine.qp.sq.head = 1;
 	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS], &bad), 0);
 	KUNIT_EXPECT_EQ(test, block(b, 0)->wr_id, (u64)BLOCKS);
 	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS], &bad), -ENOMEM);
@@ -287,22 +287,22 @@ static void post_doorbell(struct kunit *test)
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	const struct ib_send_wr *bad;
 
-	weft_baton_lock(&b->qp.tx.lock);
+	weft_baton_lock(&b->engine.qp.tx_lock);
 	send(b, &wr, &bad);
-	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), 0UL);
-	weft_ring_need_doorbell(&b->qp.sq, true);
+	flush_work(&b->engine.qp.worker.work);
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), 0UL);
+	weft_ring_need_doorbell(&b->engine.qp.sq, true);
 	send(b, &wr, &bad);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->need_doorbell, 0U);
 	/* The worker does not wait for the lock: it leaves word, and comes when it is free. */
-	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), BIT(WEFT_WANT_TX));
-	KUNIT_EXPECT_EQ(test, b->qp.inflight.tail, 0U);
-	b->qp.state = IB_QPS_ERR;
-	weft_qp_unlock(&b->qp);
-	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), 0UL);
-	KUNIT_EXPECT_EQ(test, b->qp.inflight.tail, 2U);
+	flush_work(&b->engine.qp.worker.work);
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), BIT(WEFT_WANT_TX));
+	KUNIT_EXPECT_EQ(test, b->engine.qp.inflight.tail, 0U);
+	b->engine.qp.state = IB_QPS_ERR;
+	weft_qp_unlock(&b->engine.qp);
+	flush_work(&b->engine.qp.worker.work);
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), 0UL);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.inflight.tail, 2U);
 	teardown(b);
 }
 
@@ -325,10 +325,10 @@ static void post_states(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		struct bench *b = kernel_bench(test);
 
-		b->qp.state = states[i].state;
+		b->engine.qp.state = states[i].state;
 		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr, &bad), states[i].send,
 				    "state %d", states[i].state);
-		KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &recv, &bad_recv),
+		KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv),
 				states[i].receive);
 		teardown(b);
 	}
@@ -344,20 +344,20 @@ static void post_in_error(struct kunit *test)
 	const struct ib_recv_wr *bad_recv;
 	struct ib_wc wc[4];
 
-	xa_store(&b->dev.qps, b->qp.acc.qpn, &b->entry, GFP_KERNEL);
+	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
 	b->cq.ib.device = &b->dev.ib;
-	b->qp.state = IB_QPS_ERR;
-	weft_ring_need_doorbell(&b->qp.sq, true);
-	weft_ring_need_doorbell(&b->qp.own_rq.ring, true);
+	b->engine.qp.state = IB_QPS_ERR;
+	weft_ring_need_doorbell(&b->engine.qp.sq, true);
+	weft_ring_need_doorbell(&b->engine.qp.own_rq.ring, true);
 	KUNIT_EXPECT_EQ(test, send(b, &wr.wr, &bad), 0);
-	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &recv, &bad_recv), 0);
-	flush_work(&b->qp.worker.work);
+	flush_work(&b->engine.qp.worker.work);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv), 0);
+	flush_work(&b->engine.qp.worker.work);
 
 	KUNIT_ASSERT_EQ(test, weft_poll_cq(&b->cq.ib, 4, wc), 2);
 	KUNIT_EXPECT_EQ(test, wc[0].wr_id, 1ULL);
 	KUNIT_EXPECT_EQ(test, (int)wc[0].status, (int)IB_WC_WR_FLUSH_ERR);
-	KUNIT_EXPECT_PTR_EQ(test, wc[0].qp, &b->qp.ib);
+	KUNIT_EXPECT_PTR_EQ(test, wc[0].qp, &b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, wc[1].wr_id, 2ULL);
 	KUNIT_EXPECT_EQ(test, (int)wc[1].status, (int)IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, weft_poll_cq(&b->cq.ib, 4, wc), 0);
@@ -369,12 +369,12 @@ static void post_polled(struct kunit *test)
 {
 	struct bench *b = kernel_bench(test);
 	struct weft_completion got = {
-		.qpn = b->qp.acc.qpn, .opcode = WEFT_OP_RECV, .byte_len = 9,
+		.qpn = b->engine.qp.acc.qpn, .opcode = WEFT_OP_RECV, .byte_len = 9,
 		.ex = 0x12345678, .flags = WEFT_CQE_WITH_INV,
 	};
 	struct ib_wc wc[3];
 
-	xa_store(&b->dev.qps, b->qp.acc.qpn, &b->entry, GFP_KERNEL);
+	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
 	b->cq.ib.device = &b->dev.ib;
 	KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
 	got.flags = WEFT_CQE_WITH_IMM;
@@ -396,18 +396,18 @@ static void post_polled(struct kunit *test)
 static void post_dropped(struct kunit *test)
 {
 	struct bench *b = kernel_bench(test);
-	struct weft_completion got = { .qpn = b->qp.acc.qpn + 1, .opcode = WEFT_OP_RECV };
+	struct weft_completion got = { .qpn = b->engine.qp.acc.qpn + 1, .opcode = WEFT_OP_RECV };
 	struct ib_wc wc[2];
 	bool more;
 	u32 i;
 
-	xa_store(&b->dev.qps, b->qp.acc.qpn, &b->entry, GFP_KERNEL);
+	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
 	b->cq.ib.device = &b->dev.ib;
 	KUNIT_ASSERT_EQ(test, weft_ring_create(&b->cq.ring, 4 * WEFT_CQ_SLICE,
 					       sizeof(struct weft_cqe), NULL, NULL), 0);
 	for (i = 0; i < 3 * WEFT_CQ_SLICE; i++)
 		KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
-	got.qpn = b->qp.acc.qpn;
+	got.qpn = b->engine.qp.acc.qpn;
 	KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
 
 	KUNIT_EXPECT_EQ(test, weft_cq_poll_slice(&b->cq, 2, wc, &more), 0);
@@ -415,7 +415,7 @@ static void post_dropped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->cq.polled, (u32)WEFT_CQ_SLICE);
 	/* A consumer takes fewer than it asks for only if there are no more. */
 	KUNIT_EXPECT_EQ(test, weft_poll_cq(&b->cq.ib, 2, wc), 1);
-	KUNIT_EXPECT_PTR_EQ(test, wc[0].qp, &b->qp.ib);
+	KUNIT_EXPECT_PTR_EQ(test, wc[0].qp, &b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, weft_poll_cq(&b->cq.ib, 2, wc), 0);
 	weft_ring_destroy(&b->cq.ring);
 	teardown(b);
@@ -439,22 +439,22 @@ static void post_receives(struct kunit *test)
 		wr[i].num_sge = i % (MAX_RECV_SGE + 1);
 		wr[i].next = i < RECEIVES ? &wr[i + 1] : NULL;
 	}
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, wr, &bad), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, wr, &bad), -ENOMEM);
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[RECEIVES]);
 	for (i = 0; i < RECEIVES; i++) {
-		KUNIT_ASSERT_EQ(test, weft_rq_take(b->qp.rx.rq, &recv, NULL), 1);
+		KUNIT_ASSERT_EQ(test, weft_rq_take(b->engine.qp.rq, &recv, NULL), 1);
 		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x10ULL + i);
 		KUNIT_EXPECT_EQ(test, recv.num_sge, i % (MAX_RECV_SGE + 1));
 		KUNIT_EXPECT_EQ(test, memcmp(recv.sge, sge, recv.num_sge *
 					     sizeof(*sge)), 0);
 	}
-	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rx.rq, &recv, NULL), 0);
+	KUNIT_EXPECT_EQ(test, weft_rq_take(b->engine.qp.rq, &recv, NULL), 0);
 
 	wr[RECEIVES].num_sge = MAX_RECV_SGE + 1;
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &wr[RECEIVES], &bad),
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad),
 			-EINVAL);
 	wr[RECEIVES].num_sge = -1;
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &wr[RECEIVES], &bad),
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad),
 			-EINVAL);
 	teardown(b);
 }
@@ -469,7 +469,7 @@ static void post_of_users(struct kunit *test)
 	const struct ib_recv_wr *bad_recv;
 
 	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, &recv, &bad_recv), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv), -EINVAL);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
 	teardown(b);
 }

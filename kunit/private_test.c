@@ -100,7 +100,7 @@ static void private_of_request(struct kunit *test)
 			t->peer = server_accept(t->server);
 			KUNIT_ASSERT_NOT_NULL(test, t->peer);
 			expect_heard(test, t, false, lengths[i]);
-			weft_stream_error(host_qp(t->h));
+			weft_engine_error(host_qp(t->h));
 			settle();
 			host_expect(test, t->h, IW_CM_EVENT_CONNECT_REPLY, -ECONNABORTED);
 		}
@@ -134,7 +134,7 @@ static void private_of_reply(struct kunit *test)
 			peer_sends_with(test, t->peer, &reply, t->said, lengths[i]);
 			expect_said(test, t, IW_CM_EVENT_CONNECT_REPLY, lengths[i]);
 			if (!reply.reject) {
-				weft_stream_error(host_qp(t->h));
+				weft_engine_error(host_qp(t->h));
 				settle();
 				host_expect(test, t->h, IW_CM_EVENT_CLOSE, 0);
 			}
@@ -197,7 +197,7 @@ static void private_of_answer(struct kunit *test)
 			expect_heard(test, t, true, ret ? 0 : lengths[i]);
 			if (!ret && !(kind & 2)) {
 				host_expect(test, t->h, IW_CM_EVENT_ESTABLISHED, 0);
-				weft_stream_error(host_qp(t->h));
+				weft_engine_error(host_qp(t->h));
 				settle();
 				host_expect(test, t->h, IW_CM_EVENT_CLOSE, 0);
 			}

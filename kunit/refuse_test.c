@@ -4,30 +4,30 @@
  * reason and reads no more, and the queue pair fails for it when the engine says so.
  */
 #include "bench.h"
-#include "rx/place.h"
+#include "rx/rx.h"
 
-/* The receive side of a queue pair in RTS, at the first byte of an FPDU, tx.lock held. */
+/* The receive side of a queue pair in RTS, at the first byte of an FPDU, tx_lock held. */
 static struct bench *receiver(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
 
-	b->qp.agreed.ird = 1;
-	weft_baton_lock(&b->qp.tx.lock);
-	KUNIT_ASSERT_EQ(test, weft_answers_start(&b->qp.answers, 1, NULL), 0);
-	weft_rx_start(&b->qp);
+	b->engine.qp.agreed.ird = 1;
+	weft_baton_lock(&b->engine.qp.tx_lock);
+	KUNIT_ASSERT_EQ(test, weft_peer_reads_start(&b->engine.qp.peer_reads, 1, NULL), 0);
+	weft_rx_start(rx_of(&b->engine.qp));
 	return b;
 }
 
 static void finish(struct bench *b)
 {
-	weft_qp_unlock(&b->qp);
+	weft_qp_unlock(&b->engine.qp);
 	teardown(b);
 }
 
 /* An FPDU's header is here, of an untagged message whose only segment it is. */
 static enum weft_rx_verdict begin(struct bench *b, u8 opcode, u32 qn, u32 msn, u32 len)
 {
-	struct weft_template *seg = &b->qp.rx.seg;
+	struct weft_template *seg = &b->engine.rx.seg;
 
 	seg->ddp = (struct weft_ddp_hdr){
 		.opcode = opcode, .last = true, .qn = qn, .msn = msn,
@@ -35,28 +35,28 @@ static enum weft_rx_verdict begin(struct bench *b, u8 opcode, u32 qn, u32 msn, u
 	seg->payload_len = len;
 	seg->len = WEFT_DDP_UNTAGGED_LEN + len;
 	seg->hdr_len = weft_ddp_encode(seg->hdr, &seg->ddp);
-	return weft_rx_begin(&b->qp);
+	return weft_rx_begin(rx_of(&b->engine.qp));
 }
 
 /* Nothing happens to the queue pair before the engine asks for it. */
 static void refused_when_the_engine_says_so(struct kunit *test)
 {
 	struct bench *b = receiver(test);
-	struct weft_ending *ending = &b->qp.ending;
+	struct weft_ending *ending = &b->engine.qp.ending;
 
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_SEND, WEFT_QN_SEND, 2, 0), WEFT_RX_BAD);
-	KUNIT_EXPECT_TRUE(test, b->qp.rx.stopped);
-	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_RTS);
+	KUNIT_EXPECT_TRUE(test, b->engine.rx.stopped);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_RTS);
 	KUNIT_EXPECT_FALSE(test, ending->due);
 
-	weft_rx_fail(&b->qp);
-	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_ERR);
+	weft_rx_fail(rx_of(&b->engine.qp));
+	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_REQ_ERR);
 	KUNIT_EXPECT_TRUE(test, ending->due);
 	KUNIT_EXPECT_EQ(test, ending->term.layer, WEFT_TERM_DDP);
 	KUNIT_EXPECT_EQ(test, ending->term.code, WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, ending->blame.len, WEFT_DDP_UNTAGGED_LEN);
-	KUNIT_EXPECT_EQ(test, memcmp(ending->blame.seg, b->qp.rx.seg.hdr,
+	KUNIT_EXPECT_EQ(test, memcmp(ending->blame.seg, b->engine.rx.seg.hdr,
 				     WEFT_DDP_UNTAGGED_LEN), 0);
 	finish(b);
 }
@@ -66,12 +66,12 @@ static void refused_for_the_first_reason(struct kunit *test)
 {
 	struct bench *b = receiver(test);
 
-	weft_rx_refuse_key(&b->qp.rx, WEFT_KEY_ACCESS);
-	weft_rx_refuse(&b->qp.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
-	weft_rx_break(&b->qp.rx);
-	weft_rx_fail(&b->qp);
-	KUNIT_EXPECT_EQ(test, b->qp.ending.term.etype, WEFT_RDMAP_PROTECTION);
-	KUNIT_EXPECT_EQ(test, b->qp.ending.term.code, WEFT_RP_ACCESS);
+	weft_rx_refuse_key(&b->engine.rx, WEFT_KEY_ACCESS);
+	weft_rx_refuse(&b->engine.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
+	weft_rx_break(&b->engine.rx);
+	weft_rx_fail(rx_of(&b->engine.qp));
+	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.term.etype, WEFT_RDMAP_PROTECTION);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.term.code, WEFT_RP_ACCESS);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, b->events, 1);
 	finish(b);
@@ -84,10 +84,10 @@ static void refused_without_a_word(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_TERMINATE, WEFT_QN_TERMINATE, 2, 0),
 			WEFT_RX_BAD);
-	weft_rx_refuse(&b->qp.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
-	weft_rx_fail(&b->qp);
-	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_ERR);
-	KUNIT_EXPECT_FALSE(test, b->qp.ending.due);
+	weft_rx_refuse(&b->engine.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
+	weft_rx_fail(rx_of(&b->engine.qp));
+	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_ERR);
+	KUNIT_EXPECT_FALSE(test, b->engine.qp.ending.due);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_FATAL);
 	finish(b);
 }
@@ -97,11 +97,11 @@ static void refused_crc_shows_no_header(struct kunit *test)
 {
 	struct bench *b = receiver(test);
 
-	b->qp.rx.seg.hdr_len = WEFT_DDP_UNTAGGED_LEN;
-	weft_rx_refuse_crc(&b->qp.rx);
-	weft_rx_fail(&b->qp);
-	KUNIT_EXPECT_EQ(test, b->qp.ending.term.code, WEFT_MPA_CRC);
-	KUNIT_EXPECT_EQ(test, b->qp.ending.blame.len, 0);
+	b->engine.rx.seg.hdr_len = WEFT_DDP_UNTAGGED_LEN;
+	weft_rx_refuse_crc(&b->engine.rx);
+	weft_rx_fail(rx_of(&b->engine.qp));
+	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.term.code, WEFT_MPA_CRC);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.blame.len, 0);
 	finish(b);
 }
 
@@ -113,11 +113,11 @@ static void refused_beyond_the_ird(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_READ_REQ, WEFT_QN_READ_REQ, 1,
 				    WEFT_READ_REQ_LEN), WEFT_RX_OK);
-	weft_answers_push_read(&b->qp.answers, &req);
+	weft_peer_reads_push_read(&b->engine.qp.peer_reads, &req);
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_READ_REQ, WEFT_QN_READ_REQ, 1,
 				    WEFT_READ_REQ_LEN), WEFT_RX_BAD);
-	KUNIT_EXPECT_EQ(test, b->qp.rx.term.code, WEFT_DU_NO_BUFFER);
-	weft_rx_fail(&b->qp);
+	KUNIT_EXPECT_EQ(test, b->engine.rx.term.code, WEFT_DU_NO_BUFFER);
+	weft_rx_fail(rx_of(&b->engine.qp));
 	finish(b);
 }
 

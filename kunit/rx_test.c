@@ -147,7 +147,7 @@ static void rx_stage_starves(struct kunit *test)
 	memset(payload, 0xa5, 30000);
 	for (kind = 0; kind < 3; kind++) {
 		struct rx_bench *r = bench_new(test, true);
-		struct timer_list *retry = &r->e->qp->rx.rnr;
+		struct timer_list *retry = &rx_of(r->e->qp)->rnr;
 
 		put(r, &hdr, payload, 30000);
 		r->e->fake->script.hold = 2000;
@@ -159,14 +159,14 @@ static void rx_stage_starves(struct kunit *test)
 				scarce.pages = true;
 			fake_feed(r->e->fake, r->tape + fed, n);
 			if (scarce.refused) {
-				KUNIT_EXPECT_TRUE(test, r->e->qp->rx.framer.starved);
+				KUNIT_EXPECT_TRUE(test, rx_of(r->e->qp)->framer.starved);
 				KUNIT_EXPECT_TRUE(test, timer_pending(retry));
 				scarce = (struct scarce){};
 			}
 			run_timer(retry);
 			settle();
 		}
-		KUNIT_EXPECT_FALSE(test, r->e->qp->rx.framer.starved);
+		KUNIT_EXPECT_FALSE(test, rx_of(r->e->qp)->framer.starved);
 		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 1ULL);
@@ -181,7 +181,7 @@ static void rx_starves_no_longer(struct kunit *test)
 	struct weft_ddp_hdr hdr = write_hdr(0, true);
 	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
 	struct rx_bench *r = bench_new(test, true);
-	struct timer_list *retry = &r->e->qp->rx.rnr;
+	struct timer_list *retry = &rx_of(r->e->qp)->rnr;
 	u32 fed;
 
 	KUNIT_ASSERT_NOT_NULL(test, payload);
@@ -191,13 +191,13 @@ static void rx_starves_no_longer(struct kunit *test)
 	scarce = (struct scarce){ .bytes = true };
 	for (fed = 0; fed < 5000 && !scarce.refused; fed += 1000)
 		fake_feed(r->e->fake, r->tape + fed, 1000);
-	KUNIT_EXPECT_TRUE(test, r->e->qp->rx.framer.starved);
+	KUNIT_EXPECT_TRUE(test, rx_of(r->e->qp)->framer.starved);
 	scarce = (struct scarce){};
 	r->e->fake->script.hold = 4 << 20;
 	fake_feed(r->e->fake, r->tape + fed, r->len - fed);
 	run_timer(retry);
 	settle();
-	KUNIT_EXPECT_FALSE(test, r->e->qp->rx.framer.starved);
+	KUNIT_EXPECT_FALSE(test, rx_of(r->e->qp)->framer.starved);
 	KUNIT_EXPECT_FALSE(test, timer_pending(retry));
 	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 0ULL);
@@ -240,13 +240,13 @@ static struct rx_bench *waiting(struct kunit *test)
 	put(r, &hdr, text, 33);
 	fake_feed(r->e->fake, r->tape, r->len);
 	settle();
-	KUNIT_EXPECT_TRUE(test, r->e->qp->rx.stalled);
+	KUNIT_EXPECT_TRUE(test, rx_of(r->e->qp)->stalled);
 	return r;
 }
 
 static void time_is_up(struct kunit *test, struct rx_bench *r)
 {
-	KUNIT_EXPECT_TRUE(test, run_timer(&r->e->qp->rx.rnr));
+	KUNIT_EXPECT_TRUE(test, run_timer(&rx_of(r->e->qp)->rnr));
 	settle();
 }
 
@@ -270,7 +270,7 @@ static void rx_without_tx_lock(struct kunit *test)
 	struct rx_bench *r = waiting(test);
 	struct weft_qp *qp = r->e->qp;
 
-	weft_baton_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx_lock);
 	end_receive(r->e, 71, 3000, 200);
 	settle();
 	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
@@ -553,9 +553,9 @@ static void rx_before_start(struct kunit *test)
 {
 	struct end *e = end_make(test);
 
-	weft_rx_readable(e->qp);
-	weft_tx_writable(e->qp);
-	KUNIT_EXPECT_FALSE(test, e->qp->rx.running);
+	weft_rx_readable(rx_of(e->qp));
+	weft_qp_kick(e->qp);
+	KUNIT_EXPECT_FALSE(test, rx_of(e->qp)->running);
 	end_free(test, e);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }

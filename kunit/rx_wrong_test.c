@@ -269,8 +269,8 @@ static void rx_terminate_names(struct kunit *test)
 	put(r, &hdr, bytes, n);
 	fake_feed(r->e->fake, r->tape, r->len);
 	settle();
-	weft_baton_lock(&r->e->qp->tx.lock);
-	weft_stream_stop(r->e->qp);
+	weft_baton_lock(&r->e->qp->tx_lock);
+	weft_engine_stop(r->e->qp);
 	weft_qp_unlock(r->e->qp);
 	expect_recv(test, r, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
 	expect_recv(test, r, 0x1001, 0, IB_WC_REM_ACCESS_ERR);

@@ -119,7 +119,7 @@ static void scarce_listen(struct kunit *test)
 struct made {
 	struct bench *b;
 	struct weft_mw mw;
-	struct weft_qp qp;
+	struct weft_engine engine;
 	struct rdma_counter counter;
 };
 
@@ -130,7 +130,7 @@ static struct made *made_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->b = setup(test, ORD);
 	m->b->pd.device = &m->b->dev.ib;
-	m->b->qp.ib.device = &m->b->dev.ib;
+	m->b->engine.qp.ib.device = &m->b->dev.ib;
 	weft_tallies_init(&m->b->dev.tallies);
 	/* As those of a device, which find numbers. */
 	xa_destroy(&m->b->dev.mrs);
@@ -173,31 +173,31 @@ static int pair_call(void *of)
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
-	memset(&m->qp, 0, sizeof(m->qp));
-	m->qp.ib.device = &m->b->dev.ib;
-	m->qp.ib.pd = &m->b->pd;
-	return weft_create_qp(&m->qp.ib, &attr, NULL);
+	memset(&m->engine, 0, sizeof(m->engine));
+	m->engine.qp.ib.device = &m->b->dev.ib;
+	m->engine.qp.ib.pd = &m->b->pd;
+	return weft_create_qp(&m->engine.qp.ib, &attr, NULL);
 }
 
 static void pair_undo(void *of)
 {
 	struct made *m = of;
 
-	weft_destroy_qp(&m->qp.ib, NULL);
+	weft_destroy_qp(&m->engine.qp.ib, NULL);
 }
 
 static int tally_call(void *of)
 {
 	struct made *m = of;
 
-	return weft_tally_bind(&m->counter, &m->b->qp.ib, 1);
+	return weft_tally_bind(&m->counter, &m->b->engine.qp.ib, 1);
 }
 
 static void tally_undo(void *of)
 {
 	struct made *m = of;
 
-	weft_tally_unbind(&m->b->qp.ib, 1);
+	weft_tally_unbind(&m->b->engine.qp.ib, 1);
 	weft_tally_dealloc(&m->counter);
 	m->counter.id = 0;
 }
@@ -214,7 +214,7 @@ static void scarce_made(struct kunit *test)
 	each_fails(test, &pair, m);
 	KUNIT_EXPECT_EQ(test, atomic_read(&m->b->dev.num_qp), 0);
 	each_fails(test, &tally, m);
-	KUNIT_EXPECT_PTR_EQ(test, m->b->qp.ib.counter, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, m->b->engine.qp.ib.counter, NULL);
 	made_free(m);
 }
 

@@ -3,7 +3,7 @@
  * The send queue against a process that posts what it likes: which work
  * requests the kernel takes out of the ring, and what it calls the others.
  *
- * There is a queue pair in RTS with no stream below it. tx.lock is held while a
+ * There is a queue pair in RTS with no stream below it. tx_lock is held while a
  * work request is taken, so that the worker, which flushes a failed queue
  * pair, comes after the look at what was taken.
  */
@@ -11,13 +11,13 @@
 
 static struct weft_wq_ctl *ctl(struct bench *b)
 {
-	return b->qp.sq.mem;
+	return b->engine.qp.sq.mem;
 }
 
 /* The first block of the next work request: a good one, until it is spoilt. */
 static struct weft_sq_wr *draft(struct bench *b)
 {
-	struct weft_sq_wr *wr = weft_ring_slot(&b->qp.sq, b->posted);
+	struct weft_sq_wr *wr = weft_ring_slot(&b->engine.qp.sq, b->posted);
 
 	memset(wr, 0, sizeof(*wr));
 	wr->wr_id = 0x1000 + b->posted;
@@ -47,18 +47,18 @@ struct verdict {
 
 static struct verdict take(struct bench *b)
 {
-	struct weft_tx *tx = &b->qp.tx;
+	struct weft_tx *tx = &b->engine.tx;
 	struct verdict v = {};
 
-	weft_baton_lock(&tx->lock);
+	weft_baton_lock(&tx->qp->tx_lock);
 	tx->msg.kind = WEFT_MSG_NONE;
-	v.begun = weft_tx_next_msg(&b->qp);
-	if (weft_inflight_num(&b->qp.inflight)) {
-		v.status = weft_inflight_last(&b->qp.inflight)->status;
-		v.vendor = weft_inflight_last(&b->qp.inflight)->vendor;
+	v.begun = weft_tx_next_msg(tx_of(&b->engine.qp));
+	if (weft_inflight_num(&b->engine.qp.inflight)) {
+		v.status = weft_inflight_last(&b->engine.qp.inflight)->status;
+		v.vendor = weft_inflight_last(&b->engine.qp.inflight)->vendor;
 	}
-	v.state = b->qp.state;
-	weft_qp_unlock(&b->qp);
+	v.state = b->engine.qp.state;
+	weft_qp_unlock(&b->engine.qp);
 	return v;
 }
 
@@ -160,7 +160,7 @@ static void sq_extended(struct kunit *test)
 		struct bench *b = setup(test, cases[i].ord);
 		struct weft_sq_wr *wr = draft(b);
 
-		b->qp.agreed.extended = true;
+		b->engine.qp.agreed.extended = true;
 		wr->opcode = cases[i].opcode;
 		wr->num_sge = cases[i].num_sge;
 		wr->flags |= cases[i].flags;
@@ -180,11 +180,11 @@ static void sq_extended(struct kunit *test)
 static void sq_atomic_order(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	struct weft_inflight *inflight = &b->qp.inflight;
-	struct weft_reads *reads = &b->qp.reads;
+	struct weft_inflight *inflight = &b->engine.qp.inflight;
+	struct weft_reads *reads = &b->engine.qp.reads;
 	u32 i;
 
-	b->qp.agreed.extended = true;
+	b->engine.qp.agreed.extended = true;
 	for (i = 0; i <= ORD; i++) {
 		struct weft_sq_wr *wr = draft(b);
 
@@ -194,7 +194,7 @@ static void sq_atomic_order(struct kunit *test)
 			expect_taken(test, try(b, 1), "within ORD");
 	}
 	KUNIT_EXPECT_FALSE(test, try(b, 1).begun);
-	KUNIT_EXPECT_EQ(test, b->qp.state, IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_RTS);
 	KUNIT_EXPECT_FALSE(test, weft_reads_at(reads, 0)->atomic);
 	KUNIT_EXPECT_TRUE(test, weft_reads_at(reads, 1)->atomic);
 	KUNIT_EXPECT_EQ(test, reads->msn, ORD);
@@ -202,9 +202,9 @@ static void sq_atomic_order(struct kunit *test)
 	/* Sent, but not answered. */
 	weft_inflight_at(inflight, 0)->end = 0;
 	weft_inflight_at(inflight, 1)->end = 0;
-	weft_baton_lock(&b->qp.tx.lock);
-	weft_tx_complete(&b->qp);
-	weft_qp_unlock(&b->qp);
+	weft_baton_lock(&b->engine.qp.tx_lock);
+	weft_tx_complete(tx_of(&b->engine.qp));
+	weft_qp_unlock(&b->engine.qp);
 	KUNIT_EXPECT_EQ(test, inflight->tail, 0U);
 	weft_reads_answered(reads);
 	KUNIT_EXPECT_TRUE(test, take(b).begun);
@@ -429,7 +429,7 @@ static void sq_lengths(struct kunit *test)
 		expect_verdict(test, v, cases[i].good, IB_WC_LOC_LEN_ERR,
 			       WEFT_VE_LENGTH, what);
 		if (cases[i].good)
-			KUNIT_EXPECT_EQ(test, b->qp.tx.msg.total,
+			KUNIT_EXPECT_EQ(test, b->engine.tx.msg.total,
 					cases[i].length[0] + cases[i].length[1]);
 		teardown(b);
 	}
@@ -451,8 +451,8 @@ static void sq_hostile_producer(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, v.begun);
 		KUNIT_EXPECT_EQ(test, v.state, IB_QPS_ERR);
 		KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_FATAL);
-		KUNIT_EXPECT_EQ(test, b->qp.sq.head, 0U);
-		flush_work(&b->qp.worker.work);
+		KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, 0U);
+		flush_work(&b->engine.qp.worker.work);
 		KUNIT_EXPECT_EQ(test, b->cq.ring.head, 0U);
 		teardown(b);
 	}
@@ -462,12 +462,12 @@ static void sq_hostile_producer(struct kunit *test)
 static void sq_wraps_and_copies(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	struct weft_tx_msg *msg = &b->qp.tx.msg;
+	struct weft_tx_msg *msg = &b->engine.tx.msg;
 	struct weft_sq_wr *wr;
 	u8 *bytes;
 	u32 i;
 
-	b->qp.sq.head = BLOCKS - 1;
+	b->engine.qp.sq.head = BLOCKS - 1;
 	b->posted = BLOCKS - 1;
 	wr = draft(b);
 	wr->flags = WEFT_WR_INLINE;
@@ -477,13 +477,13 @@ static void sq_wraps_and_copies(struct kunit *test)
 	bytes = (u8 *)wr + WEFT_SQ_SGE_OFFSET;
 	for (i = 0; i < WEFT_SQ_BLOCK - WEFT_SQ_SGE_OFFSET; i++)
 		bytes[i] = i;
-	bytes = weft_ring_slot(&b->qp.sq, BLOCKS) - i;
+	bytes = weft_ring_slot(&b->engine.qp.sq, BLOCKS) - i;
 	for (; i < MAX_INLINE; i++)
 		bytes[i] = i;
 	expect_taken(test, try(b, 2), "around the end");
-	KUNIT_EXPECT_EQ(test, b->qp.sq.head, BLOCKS + 1U);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, BLOCKS + 1U);
 
-	memset(b->qp.sq.mem + WEFT_RING_OFFSET, 0xff, BLOCKS * WEFT_SQ_BLOCK);
+	memset(b->engine.qp.sq.mem + WEFT_RING_OFFSET, 0xff, BLOCKS * WEFT_SQ_BLOCK);
 	KUNIT_EXPECT_EQ(test, msg->total, (u32)MAX_INLINE);
 	for (i = 0; i < MAX_INLINE; i++)
 		KUNIT_EXPECT_EQ(test, msg->copy.bytes[i], (u8)i);
@@ -494,7 +494,7 @@ static void sq_wraps_and_copies(struct kunit *test)
 static void sq_waits(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	struct weft_reads *reads = &b->qp.reads;
+	struct weft_reads *reads = &b->engine.qp.reads;
 	struct verdict v;
 	u32 head;
 	int n;
@@ -504,20 +504,20 @@ static void sq_waits(struct kunit *test)
 		expect_taken(test, try(b, 1), "within the ORD");
 	}
 	draft(b)->opcode = WEFT_OP_READ;
-	head = b->qp.sq.head;
+	head = b->engine.qp.sq.head;
 	v = try(b, 1);
 	KUNIT_EXPECT_FALSE(test, v.begun);
 	KUNIT_EXPECT_EQ(test, v.state, IB_QPS_RTS);
-	KUNIT_EXPECT_EQ(test, b->qp.sq.head, head);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, head);
 
 	weft_reads_answered(reads); /* the first is answered */
 	expect_taken(test, take(b), "room in the ORD again");
 
 	draft(b)->flags |= WEFT_WR_FENCE;
-	head = b->qp.sq.head;
+	head = b->engine.qp.sq.head;
 	v = try(b, 1);
 	KUNIT_EXPECT_FALSE(test, v.begun);
-	KUNIT_EXPECT_EQ(test, b->qp.sq.head, head);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, head);
 	reads->tail = reads->head - 1;
 	KUNIT_EXPECT_FALSE(test, take(b).begun);
 	reads->tail = reads->head;
@@ -540,7 +540,7 @@ static void sq_inflight_full(struct kunit *test)
 	v = try(b, 1);
 	KUNIT_EXPECT_FALSE(test, v.begun);
 	KUNIT_EXPECT_EQ(test, v.state, IB_QPS_RTS);
-	KUNIT_EXPECT_EQ(test, b->qp.sq.head, (u32)BLOCKS);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, (u32)BLOCKS);
 	teardown(b);
 }
 
@@ -563,7 +563,7 @@ static void sq_flush(struct kunit *test)
 	draft(b);
 	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
 		       "opcode 99");
-	flush_work(&b->qp.worker.work);
+	flush_work(&b->engine.qp.worker.work);
 
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 4U);
 	for (i = 0; i < 4; i++) {
@@ -573,7 +573,7 @@ static void sq_flush(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe->word),
 				i ? IB_WC_WR_FLUSH_ERR : IB_WC_LOC_QP_OP_ERR);
 	}
-	KUNIT_EXPECT_EQ(test, b->qp.sq.head, b->posted);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, b->posted);
 	KUNIT_EXPECT_EQ(test, ctl(b)->consumer, b->posted);
 	KUNIT_EXPECT_EQ(test, ctl(b)->qp_state, (u32)IB_QPS_ERR);
 	KUNIT_EXPECT_NE(test, ctl(b)->need_doorbell, 0U);
@@ -587,21 +587,21 @@ static void sq_flush(struct kunit *test)
 static void sq_flush_by_poster(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	struct weft_wq_ctl *receives = b->qp.own_rq.ring.mem;
+	struct weft_wq_ctl *receives = b->engine.qp.own_rq.ring.mem;
 	u32 done;
 
-	weft_stream_error(&b->qp);
-	flush_work(&b->qp.worker.work);
+	weft_engine_error(&b->engine.qp);
+	flush_work(&b->engine.qp.worker.work);
 	done = b->cq.ring.head;
 
 	draft(b);
 	ctl(b)->producer = ++b->posted;
-	KUNIT_EXPECT_EQ(test, weft_stream_doorbell(&b->qp), 0);
+	KUNIT_EXPECT_EQ(test, weft_engine_doorbell(&b->engine.qp), 0);
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, done + 1);
 	receives->producer++;
-	KUNIT_EXPECT_EQ(test, weft_stream_recv_doorbell(&b->qp), 0);
+	KUNIT_EXPECT_EQ(test, weft_engine_recv_doorbell(&b->engine.qp), 0);
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, done + 2);
-	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.worker.work));
+	KUNIT_EXPECT_FALSE(test, work_pending(&b->engine.qp.worker.work));
 	teardown(b);
 }
 
@@ -613,35 +613,35 @@ struct late_doorbell {
 
 static void ring_late(struct work_struct *work)
 {
-	weft_stream_doorbell(container_of(work, struct late_doorbell, work)->qp);
+	weft_engine_doorbell(container_of(work, struct late_doorbell, work)->qp);
 }
 
 /* A queue pair that is reset meanwhile is not in ERR any more: nothing of it is completed. */
 static void sq_flush_after_reset(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
-	struct late_doorbell late = { .qp = &b->qp };
+	struct late_doorbell late = { .qp = &b->engine.qp };
 	u32 done;
 
 	INIT_WORK_ONSTACK(&late.work, ring_late);
-	weft_stream_error(&b->qp);
-	flush_work(&b->qp.worker.work);
+	weft_engine_error(&b->engine.qp);
+	flush_work(&b->engine.qp.worker.work);
 	done = b->cq.ring.head;
 
-	weft_baton_lock(&b->qp.tx.lock);
+	weft_baton_lock(&b->engine.qp.tx_lock);
 	queue_work(system_unbound_wq, &late.work);
 	msleep(20);
 	KUNIT_EXPECT_TRUE(test, work_busy(&late.work));
-	spin_lock_irq(&b->qp.lock);
-	weft_qp_set_state(&b->qp, IB_QPS_RESET);
-	spin_unlock_irq(&b->qp.lock);
+	spin_lock_irq(&b->engine.qp.lock);
+	weft_qp_set_state(&b->engine.qp, IB_QPS_RESET);
+	spin_unlock_irq(&b->engine.qp.lock);
 	draft(b);
 	ctl(b)->producer = ++b->posted;
-	weft_qp_unlock(&b->qp);
+	weft_qp_unlock(&b->engine.qp);
 	flush_work(&late.work);
 	destroy_work_on_stack(&late.work);
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, done);
-	KUNIT_EXPECT_EQ(test, b->qp.sq.head, b->posted - 1);
+	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, b->posted - 1);
 	teardown(b);
 }
 

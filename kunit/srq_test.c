@@ -394,20 +394,20 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	const struct weft_cqe *cqe = weft_ring_slot(&b->cq.ring, 0);
 	const struct ib_recv_wr *bad;
 
-	b->qp.ib.srq = &s->srq.ib;
-	b->qp.rx.srq = &s->srq;
-	b->qp.rx.rq = &s->srq.rq;
+	b->engine.qp.ib.srq = &s->srq.ib;
+	b->engine.rx.srq = &s->srq;
+	b->engine.qp.rq = &s->srq.rq;
 	post(s, 1);
 	post(s, 2);
-	KUNIT_EXPECT_EQ(test, weft_rq_take(b->qp.rx.rq, &b->qp.rx.sends.slot[0].recv,
-					   &b->qp.rx.waiting), 1);
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->qp.ib, NULL, &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_rq_take(b->engine.qp.rq, &b->engine.rx.sends.slot[0].recv,
+					   &b->engine.rx.waiting), 1);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, NULL, &bad), -EINVAL);
 
-	weft_baton_lock(&b->qp.tx.lock);
-	b->qp.state = IB_QPS_ERR;
-	weft_stream_flush(&b->qp);
-	weft_stream_flush(&b->qp);
-	weft_qp_unlock(&b->qp);
+	weft_baton_lock(&b->engine.qp.tx_lock);
+	b->engine.qp.state = IB_QPS_ERR;
+	weft_engine_flush(&b->engine.qp);
+	weft_engine_flush(&b->engine.qp);
+	weft_qp_unlock(&b->engine.qp);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_LAST_WQE_REACHED);
 	KUNIT_EXPECT_EQ(test, b->events, 1);
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 1U);

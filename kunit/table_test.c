@@ -55,7 +55,7 @@ static void make_initiator(struct kunit *test, struct scene *s, enum weft_conn_s
 	peer_sends(test, s->peer, &a_reply, "welcome");
 	if (state != WEFT_CONN_CLOSING)
 		return;
-	weft_stream_error(host_qp(s->h));
+	weft_engine_error(host_qp(s->h));
 	settle();
 }
 
@@ -386,7 +386,7 @@ static void ender_work(struct work_struct *work)
 {
 	struct ender *ender = container_of(work, struct ender, work);
 
-	weft_stream_error(host_qp(ender->s->h));
+	weft_engine_error(host_qp(ender->s->h));
 	ender->state = ender->s->conn->state;
 }
 
@@ -404,14 +404,14 @@ static void table_ended_here(struct kunit *test)
 		host_qp(s->h)->ib.res.task = current;
 		switch (i) {
 		case 0:
-			weft_stream_error(host_qp(s->h));
+			weft_engine_error(host_qp(s->h));
 			break;
 		case 1:
-			KUNIT_EXPECT_EQ(test, weft_stream_drain(host_qp(s->h)), 0);
+			KUNIT_EXPECT_EQ(test, weft_engine_drain(host_qp(s->h)), 0);
 			break;
 		case 2:
-			weft_baton_lock(&host_qp(s->h)->tx.lock);
-			weft_stream_error(host_qp(s->h));
+			weft_baton_lock(&host_qp(s->h)->tx_lock);
+			weft_engine_error(host_qp(s->h));
 			break;
 		case 3:
 			ender.s = s;

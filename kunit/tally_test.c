@@ -19,7 +19,7 @@
 struct tallied {
 	struct bench *b;
 	struct weft_qp *qp[2];
-	struct weft_qp other;
+	struct weft_engine other;
 	struct rdma_counter counter[2];
 	struct rdma_hw_stats *port;
 };
@@ -34,9 +34,9 @@ static struct tallied *tallied_new(struct kunit *test)
 	weft_tallies_init(&t->b->dev.tallies);
 	t->b->dev.counters = alloc_percpu(struct weft_counters);
 	KUNIT_ASSERT_NOT_NULL(test, t->b->dev.counters);
-	t->other.acc.qpn = t->b->qp.acc.qpn + 1;
-	t->qp[0] = &t->b->qp;
-	t->qp[1] = &t->other;
+	t->other.qp.acc.qpn = t->b->engine.qp.acc.qpn + 1;
+	t->qp[0] = &t->b->engine.qp;
+	t->qp[1] = &t->other.qp;
 	for (i = 0; i < 2; i++) {
 		t->qp[i]->ib.device = &t->b->dev.ib;
 		t->counter[i].device = &t->b->dev.ib;
@@ -63,10 +63,10 @@ static void tallied_free(struct tallied *t)
 /* A queue pair sends and receives so many bytes, in as many FPDUs. */
 static void works(struct tallied *t, u32 i, u64 sent, u64 received)
 {
-	t->qp[i]->tx.fpdus += sent;
-	t->qp[i]->tx.bytes += 100 * sent;
-	t->qp[i]->rx.framer.counts.fpdus += received;
-	t->qp[i]->rx.framer.counts.bytes += 100 * received;
+	tx_of(t->qp[i])->fpdus += sent;
+	tx_of(t->qp[i])->bytes += 100 * sent;
+	rx_of(t->qp[i])->framer.counts.fpdus += received;
+	rx_of(t->qp[i])->framer.counts.bytes += 100 * received;
 	weft_count(t->b->dev.counters, WEFT_CNT_TX_FPDUS, sent);
 	weft_count(t->b->dev.counters, WEFT_CNT_TX_BYTES, 100 * sent);
 	weft_count(t->b->dev.counters, WEFT_CNT_RX_FPDUS, received);
@@ -136,11 +136,11 @@ static void counts_over_streams(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &qp->ib, 1), 0);
 	works(t, 0, 9, 8);
-	weft_baton_lock(&qp->tx.lock);
-	weft_tx_stop(qp);
-	KUNIT_EXPECT_EQ(test, weft_tx_start(qp), 0);
+	weft_baton_lock(&qp->tx_lock);
+	weft_tx_stop(tx_of(qp));
+	KUNIT_EXPECT_EQ(test, weft_tx_start(tx_of(qp)), 0);
 	weft_qp_unlock(qp);
-	weft_framer_start(&qp->rx.framer, &(struct weft_mpa_agreed){ .crc = true }, NULL);
+	weft_framer_start(&rx_of(qp)->framer, &(struct weft_mpa_agreed){ .crc = true }, NULL);
 	expect_shown(test, t, 0, 9, 8);
 	works(t, 0, 1, 1);
 	expect_shown(test, t, 0, 10, 9);

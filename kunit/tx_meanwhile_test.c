@@ -140,7 +140,7 @@ static u64 laid_out_meanwhile(struct kunit *test, struct tx_bench *t, u32 len)
 
 	init_completion(&other.wants);
 	init_completion(&other.had);
-	other.tx = &t->e->qp->tx;
+	other.tx = tx_of(t->e->qp);
 	thread = kthread_run(want_processor, NULL, "weft_kunit_other");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
 	sched_set_fifo_low(thread);
@@ -161,7 +161,7 @@ static void tx_takes_turns(struct kunit *test)
 		kunit_skip(test, "two processors: the other thread has its own");
 	t = bench_new(test);
 	start(test, t, true);
-	t->e->qp->tx.longest = WEFT_FPDU_ANY_LENGTH;
+	tx_of(t->e->qp)->longest = WEFT_FPDU_ANY_LENGTH;
 	KUNIT_EXPECT_LE(test, laid_out_meanwhile(test, t, 400000), 128ULL << 10);
 	drain(test, t);
 	expect_message(test, t, &want, t->e->memory, 400000);

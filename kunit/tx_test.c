@@ -387,13 +387,13 @@ static void tx_huge_answer(struct kunit *test)
 	start(test, t, true);
 	t->e->mr.length = 0x200000000ULL;
 	weft_llp_lock(t->e->qp->llp);
-	weft_answers_push_read(&t->e->qp->answers, &req);
+	weft_peer_reads_push_read(&t->e->qp->peer_reads, &req);
 	weft_llp_unlock(t->e->qp->llp);
 	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 2000));
 	end_ring(t->e);
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_RTS);
-	chunks = &t->e->qp->tx.batch.chunks;
+	chunks = &tx_of(t->e->qp)->batch.chunks;
 	for (i = 0; i < chunks->num; i++)
 		KUNIT_EXPECT_LE(test, chunks->chunk[i].fill, chunks->chunk[i].size);
 	while (t->tape->len < fake_script.window && take_one(test, t))
@@ -429,7 +429,7 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
 	/* The stream takes nothing now: that is waited for, and given up when time is up. */
 	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
-	weft_baton_lock(&t->e->qp->tx.lock);
+	weft_baton_lock(&t->e->qp->tx_lock);
 	t->e->qp->ending.drain_until = jiffies - 1;
 	weft_qp_unlock(t->e->qp);
 	weft_qp_kick(t->e->qp);
@@ -448,7 +448,7 @@ static void tx_terminate(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
 	WRITE_ONCE(t->e->qp->dying, true);
-	weft_stream_error(t->e->qp);
+	weft_engine_error(t->e->qp);
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	bench_free(test, t);
@@ -511,8 +511,8 @@ static void tx_bad_request(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
 	expect_done(test, t, 0x1001, IB_WC_LOC_PROT_ERR);
-	weft_baton_lock(&t->e->qp->tx.lock);
-	KUNIT_EXPECT_TRUE(test, weft_stream_stop(t->e->qp));
+	weft_baton_lock(&t->e->qp->tx_lock);
+	KUNIT_EXPECT_TRUE(test, weft_engine_stop(t->e->qp));
 	weft_qp_unlock(t->e->qp);
 	expect_done(test, t, 0x1002, IB_WC_WR_FLUSH_ERR);
 	bench_free(test, t);
@@ -536,8 +536,8 @@ static void tx_stream_dies(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_ERR);
-	weft_baton_lock(&t->e->qp->tx.lock);
-	KUNIT_EXPECT_TRUE(test, weft_stream_stop(t->e->qp));
+	weft_baton_lock(&t->e->qp->tx_lock);
+	KUNIT_EXPECT_TRUE(test, weft_engine_stop(t->e->qp));
 	weft_qp_unlock(t->e->qp);
 	for (i = 0; i < 5; i++)
 		expect_done(test, t, 0x1000 + i, i < 2 ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
@@ -575,7 +575,7 @@ static void tx_graceful_end(struct kunit *test)
 	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 20000));
 	end_ring(t->e);
 	settle();
-	KUNIT_EXPECT_EQ(test, weft_stream_drain(t->e->qp), 0);
+	KUNIT_EXPECT_EQ(test, weft_engine_drain(t->e->qp), 0);
 	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 100));
 	end_ring(t->e);
 	settle();

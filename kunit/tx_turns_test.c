@@ -46,16 +46,16 @@ static void turns_give_way(struct kunit *test)
 	struct weft_qp *qp = t->e->qp;
 	u64 sent;
 
-	weft_baton_lock(&qp->tx.lock);
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&qp->tx.lock, WEFT_WANT_CONN));
-	weft_stream_run(qp);
-	sent = qp->tx.batch.sent;
+	weft_baton_lock(&qp->tx_lock);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&qp->tx_lock, WEFT_WANT_CONN));
+	weft_engine_run(qp);
+	sent = tx_of(qp)->batch.sent;
 	KUNIT_EXPECT_GT(test, sent, 0ULL);
 	KUNIT_EXPECT_LE(test, sent, (u64)ROUND);
 	weft_qp_unlock(qp);
 	flush_workqueue(weft_workqueue);
-	KUNIT_EXPECT_EQ(test, qp->tx.batch.sent, sent);
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&qp->tx.lock, WEFT_WANT_CONN));
+	KUNIT_EXPECT_EQ(test, tx_of(qp)->batch.sent, sent);
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&qp->tx_lock, WEFT_WANT_CONN));
 	weft_qp_unlock(qp);
 	expect_writes(test, t, 1);
 	bench_free(test, t);
@@ -81,11 +81,11 @@ static void turns_near(struct kunit *test)
 	reinit_completion(&go);
 	queue_work(blocked, &blocker);
 	swap(weft_workqueue, blocked);
-	qp->kernel->near.func(&qp->kernel->near);
-	KUNIT_EXPECT_GT(test, qp->tx.batch.sent, 0ULL);
-	KUNIT_EXPECT_LE(test, qp->tx.batch.sent, (u64)4 * ROUND);
+	qp->consumer->near.func(&qp->consumer->near);
+	KUNIT_EXPECT_GT(test, tx_of(qp)->batch.sent, 0ULL);
+	KUNIT_EXPECT_LE(test, tx_of(qp)->batch.sent, (u64)4 * ROUND);
 	KUNIT_EXPECT_TRUE(test, work_pending(&qp->worker.work));
-	KUNIT_EXPECT_FALSE(test, work_pending(&qp->kernel->near));
+	KUNIT_EXPECT_FALSE(test, work_pending(&qp->consumer->near));
 	complete_all(&go);
 	flush_workqueue(weft_workqueue);
 	swap(weft_workqueue, blocked);
@@ -127,7 +127,7 @@ static void turns_scarce(struct kunit *test)
 		end_ring(t->e);
 		flush_workqueue(weft_workqueue);
 		KUNIT_EXPECT_GT(test, scarce.refused, 0U);
-		KUNIT_EXPECT_EQ(test, t->e->qp->tx.batch.sent, 0ULL);
+		KUNIT_EXPECT_EQ(test, tx_of(t->e->qp)->batch.sent, 0ULL);
 		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(t->e->qp), IB_QPS_RTS, "%u kernel %d",
 				    emss, kernel);
 		KUNIT_EXPECT_TRUE(test, timer_delete_sync(&t->e->qp->worker.timer));

@@ -58,7 +58,7 @@ static struct bench *blocked_bench(struct kunit *test)
 	swap(weft_workqueue, queues->any);
 	swap(weft_near_workqueue, queues->near);
 	give_to_kernel(test, b);
-	queues->qp = &b->qp;
+	queues->qp = &b->engine.qp;
 	return b;
 }
 
@@ -75,29 +75,29 @@ static void unblock(struct bench *b)
 /* Tells whether the worker was started near its poster, and takes that back. */
 static void expect_started(struct kunit *test, struct bench *b, bool near, const char *by)
 {
-	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->qp.kernel->near), near, "%s", by);
-	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->qp.worker.work), !near, "%s", by);
+	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->engine.qp.consumer->near), near, "%s", by);
+	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->engine.qp.worker.work), !near, "%s", by);
 }
 
 static void worker_start(struct kunit *test)
 {
 	struct bench *b = blocked_bench(test);
 
-	weft_qp_kick(&b->qp);
+	weft_qp_kick(&b->engine.qp);
 	expect_started(test, b, true, "a thread of the end that asks");
-	b->qp.initiator = false;
-	weft_qp_kick(&b->qp);
+	b->engine.qp.initiator = false;
+	weft_qp_kick(&b->engine.qp);
 	expect_started(test, b, false, "a thread of the end that answers");
 
 	queue_work(system_highpri_wq, &queues->work);
 	flush_work(&queues->work);
 	expect_started(test, b, true, "a worker of high priority");
-	b->qp.initiator = true;
+	b->engine.qp.initiator = true;
 	queue_work(system_unbound_wq, &queues->work);
 	flush_work(&queues->work);
 	expect_started(test, b, false, "an ordinary worker");
 
-	b->qp.initiator = false;
+	b->engine.qp.initiator = false;
 	mod_timer(&queues->timer, jiffies + 1);
 	wait_for_completion(&queues->done);
 	timer_delete_sync(&queues->timer); /* its memory goes */
@@ -111,12 +111,12 @@ static void worker_of_program(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
 
-	KUNIT_EXPECT_NULL(test, b->qp.kernel);
-	weft_baton_lock(&b->qp.tx.lock); /* the worker leaves word */
-	weft_qp_kick(&b->qp);
-	flush_work(&b->qp.worker.work);
-	KUNIT_EXPECT_EQ(test, wanted_of(&b->qp), BIT(WEFT_WANT_TX));
-	weft_qp_unlock(&b->qp);
+	KUNIT_EXPECT_NULL(test, b->engine.qp.consumer);
+	weft_baton_lock(&b->engine.qp.tx_lock); /* the worker leaves word */
+	weft_qp_kick(&b->engine.qp);
+	flush_work(&b->engine.qp.worker.work);
+	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), BIT(WEFT_WANT_TX));
+	weft_qp_unlock(&b->engine.qp);
 	teardown(b);
 }
 
@@ -124,14 +124,14 @@ static void worker_of_program(struct kunit *test)
 static void worker_behind_lane(struct kunit *test)
 {
 	struct bench *b = blocked_bench(test);
-	struct weft_qp *qp = &b->qp;
+	struct weft_qp *qp = &b->engine.qp;
 
-	weft_baton_lock(&qp->tx.lock);
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&qp->tx.lock, WEFT_WANT_CONN));
+	weft_baton_lock(&qp->tx_lock);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(&qp->tx_lock, WEFT_WANT_CONN));
 	weft_qp_unlock(qp);
 	qp->worker.work.func(&qp->worker.work);
 	KUNIT_EXPECT_EQ(test, wanted_of(qp), BIT(WEFT_WANT_TX) | BIT(WEFT_WANT_CONN));
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&qp->tx.lock, WEFT_WANT_CONN));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(&qp->tx_lock, WEFT_WANT_CONN));
 	weft_qp_unlock(qp);
 	expect_started(test, b, true, "the lane");
 	qp->worker.work.func(&qp->worker.work);
@@ -144,14 +144,14 @@ static void worker_end(struct kunit *test)
 {
 	struct bench *b = blocked_bench(test);
 
-	weft_qp_kick(&b->qp);
-	b->qp.initiator = false;
-	weft_qp_kick(&b->qp);
-	KUNIT_EXPECT_TRUE(test, work_pending(&b->qp.kernel->near));
-	KUNIT_EXPECT_TRUE(test, work_pending(&b->qp.worker.work));
-	weft_stream_end(&b->qp);
-	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.kernel->near));
-	KUNIT_EXPECT_FALSE(test, work_pending(&b->qp.worker.work));
+	weft_qp_kick(&b->engine.qp);
+	b->engine.qp.initiator = false;
+	weft_qp_kick(&b->engine.qp);
+	KUNIT_EXPECT_TRUE(test, work_pending(&b->engine.qp.consumer->near));
+	KUNIT_EXPECT_TRUE(test, work_pending(&b->engine.qp.worker.work));
+	weft_engine_end(&b->engine.qp);
+	KUNIT_EXPECT_FALSE(test, work_pending(&b->engine.qp.consumer->near));
+	KUNIT_EXPECT_FALSE(test, work_pending(&b->engine.qp.worker.work));
 	unblock(b);
 }
 
@@ -167,7 +167,7 @@ static void watch_queued(void *data, int cpu, void *pool, struct work_struct *wo
 {
 	struct watch *watch = data;
 
-	if (work != &watch->qp->worker.work && work != &watch->qp->kernel->near)
+	if (work != &watch->qp->worker.work && work != &watch->qp->consumer->near)
 		return;
 	watch->starts++;
 	if (!lockdep_is_held(&watch->qp->post_lock))
@@ -191,35 +191,35 @@ static void worker_start_locked(struct kunit *test)
 {
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	struct bench *b = blocked_bench(test);
-	struct weft_wq_ctl *ctl = b->qp.sq.mem;
-	struct watch watch = { .qp = &b->qp };
+	struct weft_wq_ctl *ctl = b->engine.qp.sq.mem;
+	struct watch watch = { .qp = &b->engine.qp };
 	const struct ib_send_wr *bad;
 	int ms;
 
 	for_each_kernel_tracepoint(watch_find, &watch);
 	KUNIT_ASSERT_NOT_NULL(test, watch.queued);
 	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(watch.queued, watch_queued, &watch), 0);
-	b->qp.kernel->gather.until = 2;
-	weft_ring_need_doorbell(&b->qp.sq, true);
-	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	b->engine.qp.consumer->gather.until = 2;
+	weft_ring_need_doorbell(&b->engine.qp.sq, true);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_EQ(test, watch.starts, 1U);
 	expect_started(test, b, true, "a post");
 
-	b->qp.kernel->gather.until = 0;
-	weft_ring_need_doorbell(&b->qp.sq, true);
-	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	b->engine.qp.consumer->gather.until = 0;
+	weft_ring_need_doorbell(&b->engine.qp.sq, true);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
 	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
-	weft_gather_stop(&b->qp.kernel->gather);
+	weft_gather_stop(&b->engine.qp.consumer->gather);
 	KUNIT_EXPECT_EQ(test, watch.starts, 2U);
 	KUNIT_EXPECT_EQ(test, watch.unlocked, 0U);
 	tracepoint_probe_unregister(watch.queued, watch_queued, &watch);
 	tracepoint_synchronize_unregister();
-	b->qp.state = IB_QPS_ERR; /* what was posted is completed in error */
+	b->engine.qp.state = IB_QPS_ERR; /* what was posted is completed in error */
 	unblock(b);
 }
 
-/* A run of the worker that had tx.lock before its queue pair's end starts it once more. */
+/* A run of the worker that had tx_lock before its queue pair's end starts it once more. */
 static void late_sender(struct work_struct *work)
 {
 	complete(&queues->done);
@@ -232,15 +232,15 @@ static void late_sender(struct work_struct *work)
 static void worker_end_beside(struct kunit *test)
 {
 	struct bench *b = blocked_bench(test);
-	struct weft_qp *qp = &b->qp;
+	struct weft_qp *qp = &b->engine.qp;
 
 	qp->worker.work.func = late_sender;
 	queue_work(system_wq, &qp->worker.work);
 	wait_for_completion(&queues->done);
-	weft_stream_end(qp);
+	weft_engine_end(qp);
 	KUNIT_EXPECT_FALSE(test, timer_delete_sync(&qp->worker.timer));
 	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->worker.work));
-	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->kernel->near));
+	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->consumer->near));
 	unblock(b);
 }
 
@@ -249,17 +249,18 @@ static void worker_end_gathering(struct kunit *test)
 {
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	struct bench *b = blocked_bench(test);
-	struct weft_gather *gather = &b->qp.kernel->gather;
+	struct weft_gather *gather = &b->engine.qp.consumer->gather;
 	const struct ib_send_wr *bad;
 
 	gather->until = 0;
 	gather->moment = NSEC_PER_SEC;
-	weft_ring_need_doorbell(&b->qp.sq, true);
-	KUNIT_EXPECT_EQ(test, weft_post_send(&b->qp.ib, &wr, &bad), 0);
+	weft_ring_need_doorbell(&b->engine.qp.sq, true);
+	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_TRUE(test, hrtimer_active(&gather->timer));
-	weft_stream_end(&b->qp);
+	weft_engine_end(&b->engine.qp);
 	KUNIT_EXPECT_FALSE(test, hrtimer_active(&gather->timer));
-	KUNIT_EXPECT_EQ(test, work_busy(&b->qp.kernel->near) | work_busy(&b->qp.worker.work), 0U);
+	KUNIT_EXPECT_EQ(test, work_busy(b->engine.qp.worker.near), 0U);
+	KUNIT_EXPECT_EQ(test, work_busy(&b->engine.qp.worker.work), 0U);
 	hrtimer_cancel(&gather->timer); /* its memory goes */
 	unblock(b);
 }

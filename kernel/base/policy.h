@@ -26,8 +26,8 @@
 
 /*
  * gather: posts of a kernel consumer are held back for a moment, and up to WEFT_GATHER_MOST are
- * sent together (pair/gather.h), if WEFT_GATHER_LEAST or more came in such a moment. Row: perf/run
- * applications, nvme-4k-*-32.
+ * sent together (engine/consumer.h), if WEFT_GATHER_LEAST or more came in such a moment. Row:
+ * perf/run applications, nvme-4k-*-32.
  */
 #define WEFT_GATHER_MOST	8
 #define WEFT_GATHER_LEAST	4
@@ -106,10 +106,10 @@
 #define WEFT_TX_NEAR_ROUNDS	4
 
 /*
- * near: a kernel consumer's transmit worker runs next on the poster's processor (pair/worker.c).
+ * near: a kernel consumer's transmit worker runs next on the poster's processor (pair/qp.c).
  * Row: nvme-4k-read-1.
  * If the kernel steers packets (row: perf/run queues):
- * follow: the processor where the doorbell was rung receives the packets (stream/stream.c).
+ * follow: the processor where the doorbell was rung receives the packets (engine/engine.c).
  * vectors: a kernel consumer is called on its vector's processor (queue/vector.c).
  */
 enum weft_rule {

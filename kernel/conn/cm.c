@@ -147,7 +147,7 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 		return -EPERM;
 	}
 	weft_conn_get(conn);
-	ret = weft_stream_bind(qp, &conn->user);
+	ret = weft_engine_bind(qp, &conn->user);
 	if (ret) {
 		weft_conn_put(conn);
 		weft_qp_put(qp);

@@ -16,7 +16,7 @@
 #include "conn/internal.h"
 #include "llp/transport.h"
 #include "pair/qp.h"
-#include "stream/stream.h"
+#include "engine/engine.h"
 
 void weft_conn_get(struct weft_conn *conn)
 {
@@ -208,13 +208,13 @@ int weft_conn_hand_over(struct weft_conn *conn,
 	int ret;
 
 	lockdep_assert_held(&conn->lock.mutex);
-	lockdep_assert_held(&conn->qp->tx.lock.mutex);
+	lockdep_assert_held(&conn->qp->tx_lock.mutex);
 	ret = weft_conn_spread(conn, &terms);
 	if (ret)
 		return ret;
 	/* First, so that no callback is lost. A queue pair without a stream ignores callbacks. */
-	weft_llp_adopt(conn->llp, &weft_stream_ops, conn->qp, false);
-	ret = weft_stream_start(conn->qp, conn->llp, &terms, conn->initiator);
+	weft_llp_adopt(conn->llp, &weft_engine_ops, conn->qp, false);
+	ret = weft_engine_start(conn->qp, conn->llp, &terms, conn->initiator);
 	if (ret)
 		weft_llp_adopt(conn->llp, &weft_conn_stream_ops, conn, false);
 	return ret;
@@ -232,15 +232,15 @@ void weft_conn_release_qp(struct weft_conn *conn)
 	lockdep_assert_held(&conn->lock.mutex);
 	if (!qp)
 		return;
-	lockdep_assert_held(&qp->tx.lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (conn->llp && conn->llp->owner == qp)
 		weft_llp_adopt(conn->llp, &weft_conn_stream_ops, conn, false);
-	if (!weft_stream_stop(qp)) {
+	if (!weft_engine_stop(qp)) {
 		weft_conn_close(conn, true);
 		/* The reset returns the pages at once, except those that a card still has. */
-		weft_stream_stop(qp);
+		weft_engine_stop(qp);
 	}
-	weft_stream_unbind(qp);
+	weft_engine_unbind(qp);
 	conn->qp = NULL;
 	weft_conn_put(conn);
 	weft_qp_put(qp);

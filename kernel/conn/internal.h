@@ -15,7 +15,7 @@
 #include "conn/lane.h"
 #include "llp/llp.h"
 #include "mpa/setup.h"
-#include "stream/stream.h"
+#include "engine/engine.h"
 
 /*
  * Timeouts. rdma_cm has none for iWARP, and a process that waits in rdma_destroy_id() for the end
@@ -84,7 +84,7 @@ struct weft_transport;
  *	- the timer, while it is armed;
  *	- the table of tokens, until our application answers the Request: the answer takes
  *	  this reference over;
- *	- the queue pair, between weft_stream_bind() and weft_stream_unbind().
+ *	- the queue pair, between weft_engine_bind() and weft_engine_unbind().
  *	The stream has none: its callbacks end before the state is CLOSED.
  * @user: the connection, as @qp knows it. Fixed
  * @dev: the device; valid until the state is CLOSED
@@ -114,8 +114,8 @@ struct weft_transport;
  *	the binding of a queue pair that of the queue pair's owner
  * @timer: posts TIMEOUT at @deadline
  *
- * Lock order: @lock, tx.lock of @qp, the socket lock. Handlers of events are called
- * with @lock held, and with tx.lock if there is a @qp.
+ * Lock order: @lock, tx_lock of @qp, the socket lock. Handlers of events are called
+ * with @lock held, and with tx_lock if there is a @qp.
  */
 struct weft_conn {
 	struct kref refs;

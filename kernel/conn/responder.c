@@ -113,7 +113,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
 
-	lockdep_assert_held(&conn->qp->tx.lock.mutex);
+	lockdep_assert_held(&conn->qp->tx_lock.mutex);
 	/* The Reply first, because FPDUs of the queue pair must follow it. */
 	call->ret = weft_handshake_send(conn->llp, reply, call->param->private_data);
 	if (!call->ret)
@@ -170,7 +170,7 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 	/* The caller is the owner, and may wait for the lock; see base/baton.h. */
 	qp = conn->qp;
 	weft_qp_get(qp);
-	weft_baton_lock(&qp->tx.lock);
+	weft_baton_lock(&qp->tx_lock);
 	next = accept_bound(conn, call, &reply, &agreed);
 	weft_qp_unlock(qp);
 	weft_qp_put(qp);

@@ -2,7 +2,6 @@
 /* The end of a connection whose queue pair has had the stream. table.c calls the handlers. */
 #include "base/weft.h"
 #include "conn/internal.h"
-#include "tx/tx.h"
 
 /*
  * Ends streaming from this end. Messages that have come are delivered. The receives that are left

@@ -4,7 +4,7 @@
  *
  * The connection's lane serves posted events, as does a process that ends its own queue pair; a
  * caller of iw_cm serves its accept or reject. Only weft_conn_step() changes the state. A lane
- * waits neither for the mutex nor for the queue pair's tx.lock, because a throttled thread may hold
+ * waits neither for the mutex nor for the queue pair's tx_lock, because a throttled thread may hold
  * them for long; the thread starts the lane when it unlocks.
  */
 
@@ -204,7 +204,7 @@ static bool conn_trylock(struct weft_conn *conn, struct weft_qp **qp)
 	if (!weft_baton_try(&conn->lock, 0))
 		return false;
 	*qp = conn->qp;
-	if (*qp && !weft_baton_try(&(*qp)->tx.lock, WEFT_WANT_CONN)) {
+	if (*qp && !weft_baton_try(&(*qp)->tx_lock, WEFT_WANT_CONN)) {
 		weft_conn_unlock(conn);
 		return false;
 	}
@@ -223,7 +223,7 @@ static void conn_finish(struct weft_conn *conn, struct weft_qp *qp)
 		events = xchg(&conn->events, 0);
 		for_each_set_bit(event, &events, WEFT_EV_NUM_POSTED)
 			weft_conn_step(conn, event, NULL);
-		/* Events of a queue pair that was bound meanwhile are for its own tx.lock. */
+		/* Events of a queue pair that was bound meanwhile are for its own tx_lock. */
 	} while (READ_ONCE(conn->events) && (!conn->qp || conn->qp == qp) && --rounds);
 	if (qp) {
 		weft_qp_unlock(qp);
@@ -249,7 +249,7 @@ static bool conn_serve_here(struct weft_conn *conn)
 	if (!conn_trylock(conn, &qp))
 		return false;
 	if (qp)
-		weft_stream_run(qp);
+		weft_engine_run(qp);
 	conn_finish(conn, qp);
 	return qp;
 }

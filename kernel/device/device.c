@@ -31,7 +31,7 @@
 #include "queue/cq.h"
 #include "queue/ring.h"
 #include "queue/srq.h"
-#include "stream/stream.h"
+#include "engine/whole.h"
 #include "uapi/weft-abi.h"
 #include "verbs/doorbell.h"
 #include "verbs/post.h"
@@ -167,7 +167,7 @@ static const struct ib_device_ops device_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, weft_pd, ib),
-	INIT_RDMA_OBJ_SIZE(ib_qp, weft_qp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, weft_engine, qp.ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, weft_srq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, weft_ucontext, ib),
 };

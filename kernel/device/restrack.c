@@ -15,8 +15,8 @@
 #include "base/weft.h"
 #include "conn/conn.h"
 #include "device/restrack.h"
+#include "engine/engine.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
 #include "queue/cq.h"
 
 struct fact {
@@ -114,19 +114,12 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 }
 
 /*
- * Reads a word that the data path writes meanwhile, under locks that are not taken here. Any value
- * that the word had is good enough to show.
- */
-#define glance(value)	data_race(READ_ONCE(value))
-
-/*
  * Adds the agreed terms and the progress of both directions, once data can flow. All of them lie in
  * the queue pair itself, because the objects behind its pointers may be freed meanwhile.
  */
-static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
+static int put_flow(struct sk_buff *msg, const struct weft_qp *qp,
+		    const struct weft_flow *flow)
 {
-	const struct weft_tx *tx = &qp->tx;
-	const struct weft_rx *rx = &qp->rx;
 	const struct fact facts[] = {
 		{ "mpa_revision", READ_ONCE(qp->agreed.revision) },
 		{ "crc", READ_ONCE(qp->agreed.crc) },
@@ -136,16 +129,16 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 		{ "rtr", READ_ONCE(qp->agreed.rtr) },
 		{ "ird", READ_ONCE(qp->agreed.ird) },
 		{ "ord", READ_ONCE(qp->agreed.ord) },
-		{ "sq_inflight", glance(qp->inflight.head) - glance(qp->inflight.tail) },
-		{ "reads", glance(qp->reads.head) - glance(qp->reads.tail) },
-		{ "answers", glance(qp->answers.head) - glance(qp->answers.tail) },
-		{ "tx_segment", glance(tx->batch.emss) },
-		{ "tx_longest", glance(tx->longest) },
-		{ "tx_bytes", glance(tx->batch.sent) },
-		{ "tx_waiting", glance(tx->batch.laid_out) - glance(tx->batch.sent) },
-		{ "tx_gated", glance(qp->gate.shut) },
-		{ "rx_stalled", glance(rx->stalled) },
-		{ "rx_kept_most", READ_ONCE(rx->kept_most) },
+		{ "sq_inflight", weft_glance(qp->inflight.head) - weft_glance(qp->inflight.tail) },
+		{ "reads", weft_glance(qp->reads.head) - weft_glance(qp->reads.tail) },
+		{ "answers", weft_glance(qp->peer_reads.head) - weft_glance(qp->peer_reads.tail) },
+		{ "tx_segment", flow->tx_segment },
+		{ "tx_longest", flow->tx_longest },
+		{ "tx_bytes", flow->tx_taken },
+		{ "tx_waiting", flow->tx_waiting },
+		{ "tx_gated", weft_glance(qp->gate.shut) },
+		{ "rx_stalled", flow->rx_stalled },
+		{ "rx_kept_most", flow->rx_kept_most },
 	};
 
 	return put_facts(msg, facts, ARRAY_SIZE(facts));
@@ -154,6 +147,7 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp)
 static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 {
 	struct weft_conn *conn = NULL;
+	struct weft_flow flow;
 	bool flows;
 
 	spin_lock_irq(&qp->lock);
@@ -168,7 +162,8 @@ static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 		return 0;
 	if (put_conn(msg, conn))
 		return -EMSGSIZE;
-	return flows ? put_flow(msg, qp) : 0;
+	weft_engine_glance(qp, &flow);
+	return flows ? put_flow(msg, qp, &flow) : 0;
 }
 
 /* Ends the driver's part of a message, which @nest began, or cancels it if @ret is an error. */

@@ -99,7 +99,7 @@ static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
  * @qpn: its number
  * @rights: the most that a key can allow the peer, enum ib_access_flags; without a lock
  * @kernel: a kernel consumer posts to it, to which lkey 0 is all memory
- * @bound: type 2 windows were bound to it; under tx.lock
+ * @bound: type 2 windows were bound to it; under tx_lock
  *
  * The other fields are fixed before the queue pair can be found.
  */

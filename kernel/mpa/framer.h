@@ -12,12 +12,94 @@
 #define WEFT_MPA_FRAMER_H
 
 #include "llp/packet.h"
-#include "pair/framer.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"
+#include "wire/marker.h"
 #include "wire/negotiate.h"
 
+struct ib_ucontext;
 struct weft_llp;
+struct weft_stage;
+
+/* Most bytes of a segment that @begin gets. */
+#define WEFT_SEGMENT_HEAD	18
+
+enum weft_rx_verdict {
+	WEFT_RX_OK,
+	WEFT_RX_WAIT,	/* no receive, or no memory: stop reading for now */
+	WEFT_RX_BAD,	/* nothing more is taken */
+};
+
+/**
+ * struct weft_segment_ops - called for each segment, in this order
+ * @begin: a segment of @len bytes comes. @head, a private copy, has room for WEFT_SEGMENT_HEAD
+ *	bytes; the first @have are the segment's. Sets @hdr_len. WEFT_RX_WAIT changes nothing, and
+ *	the segment begins again later
+ * @place: the next bytes behind the header, which a local sender may still write
+ * @end: all bytes were placed, and the CRC, if any, is good
+ * @row: takes FPDUs like the last one from @offset up to @end; returns where the next one begins
+ *
+ * A constant table: the framer's loops are inlined with it, so that no call is indirect.
+ */
+struct weft_segment_ops {
+	enum weft_rx_verdict (*begin)(void *ctx, const u8 *head, u32 have, u32 len,
+				      u32 *hdr_len);
+	enum weft_rx_verdict (*place)(void *ctx, const u8 *from, u32 len);
+	enum weft_rx_verdict (*end)(void *ctx);
+	u32 (*row)(void *ctx, struct weft_packet *p, u32 offset, u32 end);
+};
+
+/* Progress of an FPDU that comes in parts. */
+enum weft_framer_state {
+	WEFT_FRAMER_HEAD,	/* gathering the length field and the segment's first bytes */
+	WEFT_FRAMER_BEGIN,	/* gathered; the segment is still to begin */
+	WEFT_FRAMER_PAYLOAD,
+	WEFT_FRAMER_TRAILER,	/* padding and CRC */
+	WEFT_FRAMER_STAGE,	/* copied to @stage: too large for the stream, or marked */
+};
+
+/* Why an FPDU cannot be taken. */
+enum weft_framer_fault {
+	WEFT_FRAMER_FINE,
+	WEFT_FRAMER_CRC,
+	WEFT_FRAMER_MARKER,	/* a marker does not point to its FPDU */
+	WEFT_FRAMER_UNREADABLE,	/* see weft_packet_readable() */
+};
+
+/* FPDUs that ended since the queue pair was made. */
+struct weft_framer_counts {
+	u64 fpdus;
+	u64 bytes;
+	u32 split;	/* FPDUs that did not lie whole in one packet buffer; wraps */
+	u32 staged;	/* FPDUs that the stream could not hold; wraps */
+};
+
+/*
+ * The FPDUs of a stream.
+ * Protected by the lock of weft_qp_assert_locked(). Only mpa/ writes the fields, except that
+ * segment_messages() borrows @head and @ulpdu_len.
+ */
+struct weft_framer {
+	u8 state;				/* enum weft_framer_state */
+	u8 fault;				/* enum weft_framer_fault */
+	bool crc_used;				/* CRCs are in use */
+	bool marked;				/* the peer sends markers */
+	bool ahead;				/* the next FPDU waits in the stream for its CRC */
+	bool checked;				/* the CRC has passed: place payload when read */
+	bool starved;				/* no memory for @stage; a timer retries */
+	u8 head[WEFT_MPA_LEN + WEFT_SEGMENT_HEAD]; /* private copy of the FPDU's first bytes */
+	u8 trailer[3 + WEFT_CRC_LEN];		/* padding and CRC as received */
+	u8 trailer_have;			/* bytes in @trailer */
+	struct weft_marks marks;		/* stream position, if @marked */
+	u32 ulpdu_len;				/* the last length field */
+	u32 have;				/* bytes in @head, of an FPDU that comes in parts */
+	u32 told;				/* bytes of the segment given to weft_segment_ops */
+	u32 summed;				/* bytes of the FPDU ahead in @crc or @trailer */
+	u32 crc;				/* running CRC of that FPDU, or the marked one */
+	const struct ib_ucontext *owner;	/* charged for @stage; NULL: nobody */
+	struct weft_stage *stage;		/* FPDU that the stream cannot hold, or marked */
+	struct weft_framer_counts counts;	/* over all streams; read without the lock */
+};
 
 /* weft_framer_part() with the caller's segment_ops. */
 typedef enum weft_rx_verdict (*weft_framer_taker)(void *ctx, const u8 *from, u32 *len);

@@ -43,7 +43,7 @@ static inline void weft_blame_set(struct weft_blame *blame, const u8 *hdr, u32 l
  * @drain_until: end of the wait for the stream or, without a stream, for lent pages; 0: no wait
  *
  * The first failure sets @term, @blame and @due under the queue pair's @lock; a reader that has
- * seen the state ERR may read them. All else, and @due from then on, is under tx.lock.
+ * seen the state ERR may read them. All else, and @due from then on, is under tx_lock.
  */
 struct weft_ending {
 	struct weft_term term;

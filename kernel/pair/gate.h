@@ -24,7 +24,7 @@
  * @rtr_due: initiator: the RTR indication to send first, enum weft_rtr; 0: none
  * @until: the timeout, in jiffies
  *
- * @shut is read without a lock, the rest is under tx.lock. @agreed is fixed while there is a
+ * @shut is read without a lock, the rest is under tx_lock. @agreed is fixed while there is a
  * stream.
  */
 struct weft_gate {
@@ -49,7 +49,7 @@ static inline bool weft_gate_runs_out(const struct weft_gate *gate)
 	return READ_ONCE(gate->shut) && !gate->agreed;
 }
 
-/* Returns true if sending waits for the agreed FPDU. Any context; stale without tx.lock. */
+/* Returns true if sending waits for the agreed FPDU. Any context; stale without tx_lock. */
 static inline bool weft_gate_awaits_peer(const struct weft_gate *gate)
 {
 	return READ_ONCE(gate->agreed) && READ_ONCE(gate->shut);

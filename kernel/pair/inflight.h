@@ -33,9 +33,9 @@ struct weft_request {
  * struct weft_inflight - the work requests of a queue pair that are under way
  * @slot: ring of @size requests
  * @size: a power of two
- * @head: next free slot; written under tx.lock
+ * @head: next free slot; written under tx_lock
  * @tail: oldest; written under the lock of the send CQ
- * @unsent: oldest whose last byte the stream may not have taken; written under tx.lock
+ * @unsent: oldest whose last byte the stream may not have taken; written under tx_lock
  * @broken: a request failed, so all behind it fail. With a stream under the lock of the send CQ
  *
  * One side writes an index and the other reads it without a lock: a slot is filled before @unsent

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The parts of a queue pair that both directions share: references and state. */
+/* What both directions of a queue pair share: references, state, and the worker. */
+#include <linux/jiffies.h>
 #include <linux/lockdep.h>
-#include <linux/sizes.h>
+#include <linux/sched.h>
 
 #include "base/context.h"
+#include "base/policy.h"
 #include "base/trace.h"
 #include "base/weft.h"
+#include "base/workqueue.h"
 #include "pair/qp.h"
-
-/* A larger structure would take 4 KiB, the allocator's next size. */
-static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
-	      sizeof(struct weft_qp) <= SZ_2K);
 
 /* --- references --- */
 
@@ -124,4 +123,66 @@ void weft_qp_fail_for(struct weft_qp *qp, const struct weft_term *term,
 void weft_qp_fail(struct weft_qp *qp, const struct weft_term *term, int event)
 {
 	weft_qp_fail_for(qp, term, NULL, event);
+}
+
+/* --- the worker --- */
+
+/* Unlocks tx_lock and starts the work that found it taken. The caller keeps @qp alive. */
+void weft_qp_unlock(struct weft_qp *qp)
+{
+	bool ended = qp->worker.ended;
+	unsigned long wanted, flags;
+
+	lockdep_assert_held(&qp->tx_lock.mutex);
+	wanted = weft_baton_unlock(&qp->tx_lock);
+	if (likely(!wanted) || ended)
+		return;
+	if (wanted & BIT(WEFT_WANT_TX))
+		weft_qp_kick(qp);
+	if (wanted & BIT(WEFT_WANT_CONN)) {
+		spin_lock_irqsave(&qp->lock, flags);
+		if (qp->user)
+			qp->user->ops->unlocked(qp->user);
+		spin_unlock_irqrestore(&qp->lock, flags);
+	}
+}
+
+void weft_qp_timer(struct timer_list *timer)
+{
+	weft_qp_kick(container_of(timer, struct weft_qp, worker.timer));
+}
+
+/*
+ * Starts the transmit worker after at most @delay jiffies. Of several calls the earliest time
+ * counts, so a caller with a longer wait calls again each time the worker runs. Any context.
+ */
+void weft_qp_within(struct weft_qp *qp, unsigned long delay)
+{
+	timer_reduce(&qp->worker.timer, jiffies + delay);
+}
+
+/*
+ * Returns true if the transmit worker runs on the processor of a kernel poster. If that is a
+ * softirq or a high-priority worker, the transmit worker runs next, without a thread switch. The
+ * initiator's thread gets the answer before it would sleep. Others post more in a row, for one
+ * worker to send.
+ */
+static bool worker_is_near(const struct weft_qp *qp)
+{
+	if (!qp->worker.near || !weft_rule(WEFT_RULE_NEAR))
+		return false;
+	if (in_serving_softirq())
+		return true;
+	if (current->flags & PF_WQ_WORKER)
+		return task_nice(current) < 0;
+	return READ_ONCE(qp->initiator);
+}
+
+/* Starts the transmit worker. Any context, with or without locks. */
+void weft_qp_kick(struct weft_qp *qp)
+{
+	if (worker_is_near(qp))
+		queue_work(weft_near_workqueue, qp->worker.near);
+	else
+		queue_work(weft_workqueue, &qp->worker.work);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Our reads and atomics that the peer has yet to answer. */
+/* Reads and atomics that are not answered. */
 #include <linux/log2.h>
 
 #include "base/context.h"
@@ -53,4 +53,26 @@ struct weft_read *weft_reads_next(struct weft_reads *reads, u32 len)
 	read->got = 0;
 	read->num_sge = 0;
 	return read;
+}
+
+/* Allocates @ird slots, charged to @owner. On -ENOMEM @peer is unchanged. May sleep. */
+int weft_peer_reads_start(struct weft_peer_reads *peer, u32 ird,
+			  const struct ib_ucontext *owner)
+{
+	struct weft_peer_read *slot = NULL;
+
+	if (ird) {
+		slot = weft_charge_zalloc(owner, roundup_pow_of_two(ird), sizeof(*slot));
+		if (!slot)
+			return -ENOMEM;
+	}
+	*peer = (struct weft_peer_reads){ .slot = slot, .ird = ird };
+	return 0;
+}
+
+/* Drops all requests. Harmless when repeated. */
+void weft_peer_reads_stop(struct weft_peer_reads *peer)
+{
+	kvfree(peer->slot);
+	*peer = (struct weft_peer_reads){};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Our reads and atomics that the peer has yet to answer. */
+/* Reads and atomics that are not answered: ours, and those of the peer. */
 #ifndef WEFT_PAIR_READS_H
 #define WEFT_PAIR_READS_H
 
@@ -9,8 +9,12 @@
 
 #include "pair/inflight.h"
 #include "uapi/weft-abi.h"
+#include "wire/atomic.h"
+#include "wire/ddp.h"
 
 struct ib_ucontext;
+
+/* --- ours --- */
 
 /* A read or atomic of ours that the peer has yet to answer. */
 struct weft_read {
@@ -34,7 +38,7 @@ struct weft_read {
  * @msn: MSN of the last that was sent; transmit side only
  *
  * One writer and one reader without a lock: a slot is filled before @head passes it, and not read
- * after @tail has. The transmit side has tx.lock, the receive side that of weft_qp_assert_locked().
+ * after @tail has. The transmit side has tx_lock, the receive side that of weft_qp_assert_locked().
  */
 struct weft_reads {
 	struct weft_read *slot;
@@ -55,9 +59,7 @@ static inline struct weft_read *weft_reads_at(const struct weft_reads *reads, u3
 	return &reads->slot[index & (roundup_pow_of_two(reads->ord) - 1)];
 }
 
-/* --- the transmit side --- */
-
-/* The memory of reads that are not counted here has their answers. */
+/* The transmit side. The memory of reads that are not counted here has their answers. */
 static inline u32 weft_reads_outstanding(const struct weft_reads *reads)
 {
 	return reads->head - smp_load_acquire(&reads->tail); /* pairs with weft_reads_answered() */
@@ -74,9 +76,7 @@ static inline void weft_reads_add(struct weft_reads *reads)
 	smp_store_release(&reads->head, reads->head + 1); /* pairs with weft_reads_oldest() */
 }
 
-/* --- the receive side --- */
-
-/* Returns the request that is answered next, or NULL. */
+/* The receive side. Returns the request that is answered next, or NULL. */
 static inline struct weft_read *weft_reads_oldest(const struct weft_reads *reads)
 {
 	/* Pairs with weft_reads_add(): the slot is filled. */
@@ -99,6 +99,95 @@ static inline struct weft_read *weft_reads_named(const struct weft_reads *reads,
 static inline void weft_reads_answered(struct weft_reads *reads)
 {
 	smp_store_release(&reads->tail, reads->tail + 1); /* pairs with weft_reads_outstanding() */
+}
+
+/* --- the peer's --- */
+
+/* A request of the peer that waits for our answer. */
+struct weft_peer_read {
+	bool atomic;					/* @atomic_req is valid, else @read_req */
+	union {
+		struct weft_read_req read_req;
+		struct weft_atomic_req atomic_req;	/* executed when it is answered */
+	};
+};
+
+/**
+ * struct weft_peer_reads - the requests of the peer that wait for our answer
+ * @slot: ring of @ird requests, rounded up to a power of two
+ * @ird: most requests that the peer may have outstanding; 0: none
+ * @head: next free slot; written by the receive side only
+ * @tail: next request to answer; written by the transmit side only
+ * @msn: MSN of the last Atomic Response; transmit side only
+ *
+ * One writer (the receive side) and one reader (the transmit side) share the ring without a lock.
+ */
+struct weft_peer_reads {
+	struct weft_peer_read *slot;
+	u32 ird;
+	u32 head;
+	u32 tail;
+	u32 msn;
+};
+
+int weft_peer_reads_start(struct weft_peer_reads *peer, u32 ird,
+			  const struct ib_ucontext *owner);
+void weft_peer_reads_stop(struct weft_peer_reads *peer);
+
+static inline struct weft_peer_read *
+weft_peer_reads_at(const struct weft_peer_reads *peer, u32 index)
+{
+	return &peer->slot[index & (roundup_pow_of_two(peer->ird) - 1)];
+}
+
+static inline bool weft_peer_reads_full(const struct weft_peer_reads *peer)
+{
+	/* Pairs with weft_peer_reads_taken(): the slot has been read. */
+	return peer->head - smp_load_acquire(&peer->tail) >= peer->ird;
+}
+
+static inline void weft_peer_reads_add(struct weft_peer_reads *peer)
+{
+	smp_store_release(&peer->head, peer->head + 1); /* pairs with weft_peer_reads_due() */
+}
+
+/* For both push functions the caller has checked weft_peer_reads_full(). */
+static inline void weft_peer_reads_push_read(struct weft_peer_reads *peer,
+					     const struct weft_read_req *req)
+{
+	struct weft_peer_read *read = weft_peer_reads_at(peer, peer->head);
+
+	read->atomic = false;
+	read->read_req = *req;
+	weft_peer_reads_add(peer);
+}
+
+static inline void weft_peer_reads_push_atomic(struct weft_peer_reads *peer,
+					       const struct weft_atomic_req *req)
+{
+	struct weft_peer_read *read = weft_peer_reads_at(peer, peer->head);
+
+	read->atomic = true;
+	read->atomic_req = *req;
+	weft_peer_reads_add(peer);
+}
+
+static inline bool weft_peer_reads_due(const struct weft_peer_reads *peer)
+{
+	/* Pairs with weft_peer_reads_add(): the slots are filled. */
+	return smp_load_acquire(&peer->head) != peer->tail;
+}
+
+/* Returns the oldest request, valid until weft_peer_reads_taken(), or NULL. */
+static inline const struct weft_peer_read *
+weft_peer_reads_oldest(const struct weft_peer_reads *peer)
+{
+	return weft_peer_reads_due(peer) ? weft_peer_reads_at(peer, peer->tail) : NULL;
+}
+
+static inline void weft_peer_reads_taken(struct weft_peer_reads *peer)
+{
+	smp_store_release(&peer->tail, peer->tail + 1); /* pairs with weft_peer_reads_full() */
 }
 
 #endif /* WEFT_PAIR_READS_H */

@@ -3,13 +3,11 @@
 #include "base/trace.h"
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
 #include "queue/cq.h"
-#include "rx/place.h"
 #include "rx/rx.h"
 
 static noinline enum weft_rx_verdict rx_deliver_read_request(struct weft_rx *rx,
-							     struct weft_answers *answers)
+							     struct weft_peer_reads *answers)
 {
 	struct weft_read_req req;
 	enum weft_key_error err;
@@ -25,7 +23,7 @@ static noinline enum weft_rx_verdict rx_deliver_read_request(struct weft_rx *rx,
 	}
 	rx->read_msn++;
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_READ_REQUESTS, 1);
-	weft_answers_push_read(answers, &req);
+	weft_peer_reads_push_read(answers, &req);
 	return WEFT_RX_OK;
 }
 
@@ -88,8 +86,10 @@ static enum weft_rx_verdict rx_deliver_sends(struct weft_rx *rx)
 	return verdict;
 }
 
-static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict verdict)
+static enum weft_rx_verdict rx_answered(struct weft_rx *rx, enum weft_rx_verdict verdict)
 {
+	struct weft_qp *qp = rx->qp;
+
 	if (verdict != WEFT_RX_OK)
 		return verdict;
 	weft_qp_complete_sends(qp);
@@ -106,10 +106,10 @@ static enum weft_rx_verdict rx_answered(struct weft_qp *qp, enum weft_rx_verdict
 }
 
 /* The last segment of a message is placed: delivers the message. */
-enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
+enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx)
 {
+	struct weft_qp *qp = rx->qp;
 	enum weft_rx_verdict verdict;
-	struct weft_rx *rx = &qp->rx;
 
 	weft_qp_assert_locked(qp);
 	weft_access_yield(&rx->place.access);
@@ -120,16 +120,16 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_qp *qp)
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_WRITE_REQUESTS, 1);
 		return WEFT_RX_OK;
 	case WEFT_RDMAP_READ_RESP:
-		return rx_answered(qp, weft_rx_read_done(rx, &qp->reads));
+		return rx_answered(rx, weft_rx_read_done(rx, &qp->reads));
 	case WEFT_RDMAP_READ_REQ:
-		verdict = rx_deliver_read_request(rx, &qp->answers);
+		verdict = rx_deliver_read_request(rx, &qp->peer_reads);
 		break;
 	case WEFT_RDMAP_ATOMIC_REQ:
-		verdict = weft_rx_deliver_atomic_request(rx, &qp->answers);
+		verdict = weft_rx_deliver_atomic_request(rx, &qp->peer_reads);
 		break;
 	case WEFT_RDMAP_ATOMIC_RESP:
 		rx->atomic_msn++;
-		return rx_answered(qp, weft_rx_read_done(rx, &qp->reads));
+		return rx_answered(rx, weft_rx_read_done(rx, &qp->reads));
 	case WEFT_RDMAP_TERMINATE:
 		verdict = rx_deliver_terminate(rx, &qp->reads);
 		weft_qp_complete_sends(qp);

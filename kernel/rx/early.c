@@ -7,9 +7,7 @@
 #include "base/weft.h"
 #include "llp/arrivals.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
 #include "queue/srq.h"
-#include "rx/place.h"
 #include "rx/rx.h"
 
 /* A segment before its turn. */
@@ -63,7 +61,7 @@ static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 		m = weft_window_at(w, i);
 		if (!m->recv.active) {
 			/* No receive, or an invalid ring: the message's turn will tell. */
-			if (weft_rq_take(rx->rq, &m->recv, NULL) <= 0)
+			if (weft_rq_take(rx->qp->rq, &m->recv, NULL) <= 0)
 				return NULL;
 			if (rx->srq)
 				weft_srq_taken(rx->srq, 1);
@@ -109,8 +107,8 @@ static bool early_place(struct weft_rx *rx, const struct weft_reads *reads, cons
 /* Places the payload of a segment before its turn. Returns true if all of it is placed. */
 bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival)
 {
-	struct weft_qp *qp = ctx;
-	struct weft_rx *rx = &qp->rx;
+	struct weft_rx *rx = ctx;
+	struct weft_qp *qp = rx->qp;
 	struct weft_term err;
 	struct early seg;
 	bool placed;

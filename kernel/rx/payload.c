@@ -4,9 +4,15 @@
 
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
-#include "rx/place.h"
 #include "rx/rx.h"
+
+/* Refuses an answer whose memory was invalidated or deregistered meanwhile. */
+static enum weft_rx_verdict rx_read_failed(struct weft_rx *rx)
+{
+	weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+	weft_request_fail(rx->place.read->request, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
+	return WEFT_RX_BAD;
+}
 
 /* Ends the connection, because the memory for the payload may not be written any more. */
 static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
@@ -16,7 +22,7 @@ static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx,
 	case WEFT_RX_TO_REGION:
 		return weft_rx_refuse_key(rx, err);
 	case WEFT_RX_TO_READ:
-		return weft_rx_read_failed(rx);
+		return rx_read_failed(rx);
 	default:
 		weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 		weft_rx_recv_failed(rx, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);

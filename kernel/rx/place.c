@@ -2,9 +2,7 @@
 /* Placement, by operation: where a segment's payload goes, and how far its message has come. */
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
 #include "queue/srq.h"
-#include "rx/place.h"
 #include "rx/rx.h"
 #include "wire/bytes.h"
 
@@ -115,7 +113,7 @@ static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
 
 /* A read or atomic request is a single FPDU of a known size. */
 static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
-					   const struct weft_answers *answers)
+					   const struct weft_peer_reads *answers)
 {
 	u32 len = rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ ? WEFT_READ_REQ_LEN :
 							  WEFT_ATOMIC_REQ_LEN;
@@ -126,7 +124,7 @@ static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
 		code = WEFT_DU_MO;
 	else if (rx->seg.ddp.msn != rx->read_msn)
 		code = WEFT_DU_MSN_RANGE;
-	else if (weft_answers_full(answers))
+	else if (weft_peer_reads_full(answers))
 		code = WEFT_DU_NO_BUFFER; /* more than was agreed */
 	else if (rx->seg.payload_len != len)
 		code = WEFT_DU_TOO_LONG;
@@ -139,9 +137,9 @@ static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
  * Checks a segment by its decoded header, and directs its payload. On WEFT_RX_WAIT nothing was
  * changed; the caller repeats the call when a receive was posted.
  */
-enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
+enum weft_rx_verdict weft_rx_begin(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = rx->qp;
 
 	weft_qp_assert_locked(qp);
 	/* The owner, or a full completion queue, may have failed the queue pair meanwhile. */
@@ -156,7 +154,7 @@ enum weft_rx_verdict weft_rx_begin(struct weft_qp *qp)
 		return rx_begin_response(rx, &qp->reads);
 	case WEFT_RDMAP_READ_REQ:
 	case WEFT_RDMAP_ATOMIC_REQ:
-		return rx_begin_bytes(rx, &qp->answers);
+		return rx_begin_bytes(rx, &qp->peer_reads);
 	case WEFT_RDMAP_TERMINATE:
 		return rx_begin_terminate(rx);
 	case WEFT_RDMAP_IMM:

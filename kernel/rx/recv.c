@@ -1,14 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The receive that a message takes, and its completion. */
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 
+#include "base/context.h"
 #include "base/weft.h"
-#include "pair/qp.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
-#include "rx/place.h"
 #include "rx/rx.h"
+
+/* --- the window of messages; see inbound.h --- */
+
+/*
+ * Allocates @size slots, a power of two, charged to @owner, in a window without messages. A larger
+ * window stays, because it serves ordered streams as well. On -ENOMEM @w is unchanged. May sleep.
+ */
+int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
+		     const struct ib_ucontext *owner)
+{
+	struct weft_inbound *slot;
+	struct weft_sge *sge;
+	u32 i;
+
+	if (w->size >= size)
+		return 0;
+	slot = weft_charge_zalloc(owner, size, sizeof(*slot) + max_sge * sizeof(*sge));
+	if (!slot)
+		return -ENOMEM;
+	sge = (struct weft_sge *)(slot + size);
+	for (i = 0; i < size; i++)
+		slot[i].recv.sge = sge + i * max_sge;
+	kvfree(w->slot);
+	w->slot = slot;
+	w->size = size;
+	return 0;
+}
+
+void weft_window_destroy(struct weft_window *w)
+{
+	kvfree(w->slot);
+}
+
+/* Prepares for a new stream: drops all messages without completions. */
+void weft_window_start(struct weft_window *w)
+{
+	u32 i;
+
+	w->next = 1;
+	for (i = 0; i < w->size; i++) {
+		w->slot[i].len = 0;
+		w->slot[i].whole = false;
+		w->slot[i].kept = false;
+		w->slot[i].recv.active = false;
+	}
+}
+
+/* --- receives --- */
 
 /*
  * Takes the next receive for a message. If none is posted, returns WEFT_RX_WAIT: the next post
@@ -20,7 +68,7 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound 
 
 	weft_rx_assert_locked(rx);
 	weft_access_yield(&rx->place.access);
-	taken = weft_rq_take(rx->rq, &m->recv, &rx->waiting);
+	taken = weft_rq_take(rx->qp->rq, &m->recv, &rx->waiting);
 	if (!taken) {
 		if (!rx->stalled) {
 			weft_count(rx->acc->dev->counters, WEFT_CNT_RNR_STALLS, 1);
@@ -100,15 +148,15 @@ void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor)
 }
 
 /* Completes all receives in error, but leaves those of a shared queue there. May sleep. */
-void weft_rx_flush_receives(struct weft_qp *qp)
+void weft_rx_flush_receives(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = rx->qp;
 	struct weft_inbound *m = weft_window_turn(&rx->sends);
 	int pending;
 	u32 i;
 
 	weft_qp_assert_locked(qp);
-	lockdep_assert_held(&qp->tx.lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	for (i = 0; i < rx->sends.size; i++) {
 		struct weft_inbound *left = weft_window_at(&rx->sends, rx->sends.next + i);
 
@@ -118,8 +166,8 @@ void weft_rx_flush_receives(struct weft_qp *qp)
 	if (!weft_qp_owns_rq(qp))
 		return;
 	/* Only receives posted by now: a later post rings the doorbell, which flushes again. */
-	pending = weft_ring_pending(&rx->rq->ring);
-	while (pending-- > 0 && weft_rq_take(rx->rq, &m->recv, NULL) > 0) {
+	pending = weft_ring_pending(&rx->qp->rq->ring);
+	while (pending-- > 0 && weft_rq_take(rx->qp->rq, &m->recv, NULL) > 0) {
 		weft_rx_complete_recv(rx, m, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);
 		cond_resched();
 	}

@@ -4,8 +4,6 @@
 
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
-#include "rx/place.h"
 #include "rx/rx.h"
 
 /* Stops the reading. Only the first reason is kept. */
@@ -105,9 +103,9 @@ static enum ib_event_type rx_event(const struct weft_term *term)
 }
 
 /* Fails the queue pair for the receive side's failure. */
-void weft_rx_fail(struct weft_qp *qp)
+void weft_rx_fail(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = rx->qp;
 	struct weft_blame blame;
 
 	weft_qp_assert_locked(qp);
@@ -129,5 +127,5 @@ void weft_rx_refuse_now(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
 {
 	weft_rx_assert_locked(rx);
 	weft_rx_refuse(rx, layer, etype, code);
-	weft_rx_fail(container_of(rx, struct weft_qp, rx));
+	weft_rx_fail(rx);
 }

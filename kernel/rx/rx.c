@@ -3,8 +3,6 @@
 #include "base/weft.h"
 #include "llp/llp.h"
 #include "mpa/framer.h"
-#include "pair/qp.h"
-#include "rx/place.h"
 #include "rx/rx.h"
 
 /* Adds the FPDUs and bytes since @before to the device's counters, once for all packets read. */
@@ -49,7 +47,7 @@ static noinline void rx_give_up(struct weft_rx *rx)
 	if (!rx->stalled || rx->stopped || timer_pending(&rx->rnr))
 		return;
 	/* The receives of a shared queue went to others, whose turn was before. */
-	if (weft_rq_moved(rx->rq, &rx->waiting)) {
+	if (weft_rq_moved(rx->qp->rq, &rx->waiting)) {
 		mod_timer(&rx->rnr, jiffies + WEFT_RNR_TIMEOUT);
 		return;
 	}
@@ -58,9 +56,9 @@ static noinline void rx_give_up(struct weft_rx *rx)
 }
 
 /* Reads all that can be read now. Softirq or process context. */
-void weft_rx_run(struct weft_qp *qp)
+void weft_rx_run(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = rx->qp;
 	struct weft_framer_counts before;
 	unsigned long flags;
 	bool more;
@@ -72,17 +70,17 @@ void weft_rx_run(struct weft_qp *qp)
 	WRITE_ONCE(rx->woken, false);
 	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
 		rx->stopped = true;
-		weft_rq_leave(rx->rq, &rx->waiting); /* a receive may be kept for it */
+		weft_rq_leave(rx->qp->rq, &rx->waiting); /* a receive may be kept for it */
 	}
 	rx->running = true;
-	more = weft_rx_read(qp);
+	more = weft_rx_read(rx);
 	rx->running = false;
 	if (unlikely(rx->framer.starved))
 		rx_starved(rx);
 	if (unlikely(READ_ONCE(rx->expired)))
 		rx_give_up(rx);
 	if (unlikely(rx->failure != WEFT_RX_FINE))
-		weft_rx_fail(qp);
+		weft_rx_fail(rx);
 	rx_count(rx, &before);
 	if (more || !rx_at_end(rx, qp->llp))
 		return;
@@ -105,29 +103,30 @@ void weft_rx_run(struct weft_qp *qp)
 }
 
 /* The stream has bytes, or has ended. Softirq or process context. */
-void weft_rx_readable(struct weft_qp *qp)
+void weft_rx_readable(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = rx->qp;
 
-	/* A call before weft_stream_start() is ignored, because the start resumes the stream. */
+	/* A call before weft_engine_start() is ignored, because the start resumes the stream. */
 	if (!READ_ONCE(qp->llp))
 		return;
 	weft_qp_assert_locked(qp);
 	/* Head-of-line: all bytes behind a message that waits for a receive wait as well. */
 	if (!rx->stalled || READ_ONCE(rx->woken) || READ_ONCE(rx->expired) ||
 	    weft_qp_state(qp) == IB_QPS_ERR)
-		weft_rx_run(qp);
+		weft_rx_run(rx);
 }
 
 /*
  * Has the next thread that gets the stream's lock read the stream. Any context; weft_rx_stop()
  * waits for the callers before the stream is closed.
  */
-static void rx_resume(struct weft_qp *qp)
+static void rx_resume(struct weft_rx *rx)
 {
+	struct weft_qp *qp = rx->qp;
 	struct weft_llp *llp = READ_ONCE(qp->llp);
 
-	WRITE_ONCE(qp->rx.woken, true);
+	WRITE_ONCE(rx->woken, true);
 	smp_wmb(); /* pairs with the xchg() of the stream's @resumed */
 	if (llp)
 		weft_llp_resume(llp);
@@ -136,44 +135,29 @@ static void rx_resume(struct weft_qp *qp)
 /* A receive was posted, and is kept for the waiting message. With the receive queue's lock. */
 static void rx_woken(struct weft_waiter *waiter)
 {
-	rx_resume(container_of(waiter, struct weft_qp, rx.waiting));
+	rx_resume(container_of(waiter, struct weft_rx, waiting));
 }
 
 /* The wait for a receive, or for memory, is over. */
 static void rx_expired(struct timer_list *timer)
 {
-	struct weft_qp *qp = container_of(timer, struct weft_qp, rx.rnr);
+	struct weft_rx *rx = container_of(timer, struct weft_rx, rnr);
 
-	WRITE_ONCE(qp->rx.expired, true);
-	rx_resume(qp);
+	WRITE_ONCE(rx->expired, true);
+	rx_resume(rx);
 }
 
-/* Receives were posted to a ring that asked for a doorbell. Any context. */
-int weft_rx_doorbell(struct weft_qp *qp)
+/* @qp, @srq and @rcq are set. */
+int weft_rx_init(struct weft_rx *rx)
 {
-	switch (weft_qp_state(qp)) {
-	case IB_QPS_RESET:
-		return -EINVAL;
-	case IB_QPS_ERR:
-		weft_qp_kick(qp);
-		return 0;
-	default:
-		weft_rq_wake(qp->rx.rq);
-		return 0;
-	}
-}
-
-/* The receive queue of @qp is set. */
-int weft_rx_init(struct weft_qp *qp)
-{
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = rx->qp;
 
 	rx->acc = &qp->acc;
 	rx->stopped = true;
 	INIT_LIST_HEAD(&rx->waiting.entry);
 	rx->waiting.wake = rx_woken;
 	timer_setup(&rx->rnr, rx_expired, 0);
-	return weft_window_init(&rx->sends, 1, rx->rq->max_sge, qp->owner);
+	return weft_window_init(&rx->sends, 1, rx->qp->rq->max_sge, qp->owner);
 }
 
 /* Both sides have ended, because either takes receives. */
@@ -182,9 +166,9 @@ void weft_rx_destroy(struct weft_rx *rx)
 	weft_window_destroy(&rx->sends);
 }
 
-void weft_rx_start(struct weft_qp *qp)
+void weft_rx_start(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = rx->qp;
 
 	weft_qp_assert_locked(qp);
 	rx->extended = qp->agreed.extended;
@@ -208,7 +192,7 @@ void weft_rx_start(struct weft_qp *qp)
 /* Ends all waits. The stream is gone, and nobody resumes the reading any more. */
 void weft_rx_stop(struct weft_rx *rx)
 {
-	weft_rq_leave(rx->rq, &rx->waiting);
+	weft_rq_leave(rx->qp->rq, &rx->waiting);
 	timer_delete_sync(&rx->rnr);
 	weft_framer_free(&rx->framer);
 }

@@ -11,8 +11,6 @@
 #include "llp/arrivals.h"
 #include "llp/llp.h"
 #include "mpa/framer.h"
-#include "pair/qp.h"
-#include "rx/place.h"
 #include "rx/rx.h"
 
 static_assert(WEFT_SEGMENT_HEAD >= WEFT_DDP_MAX_LEN);
@@ -33,8 +31,7 @@ static noinline bool segment_decode(struct weft_rx *rx, u32 have)
 static inline enum weft_rx_verdict segment_begin(void *ctx, const u8 *head, u32 have, u32 len,
 						 u32 *hdr_len)
 {
-	struct weft_qp *qp = ctx;
-	struct weft_rx *rx = &qp->rx;
+	struct weft_rx *rx = ctx;
 
 	rx->seg.len = len;
 	if (weft_template_fits(&rx->seg, head, have)) {
@@ -45,38 +42,39 @@ static inline enum weft_rx_verdict segment_begin(void *ctx, const u8 *head, u32 
 			return WEFT_RX_BAD;
 	}
 	*hdr_len = rx->seg.hdr_len;
-	return weft_rx_begin(qp);
+	return weft_rx_begin(rx);
 }
 
 static inline enum weft_rx_verdict segment_place(void *ctx, const u8 *from, u32 len)
 {
-	struct weft_qp *qp = ctx;
+	struct weft_rx *rx = ctx;
 
-	return weft_rx_place(&qp->rx, from, len);
+	return weft_rx_place(rx, from, len);
 }
 
 /* The initiator is in full operation, so we may send, too (RFC 5044, 7.1.3). */
-static noinline void segment_first(struct weft_qp *qp)
+static noinline void segment_first(struct weft_rx *rx)
 {
-	qp->rx.first = false;
+	struct weft_qp *qp = rx->qp;
+
+	rx->first = false;
 	if (weft_gate_open(&qp->gate))
 		weft_qp_kick(qp);
 }
 
 static inline enum weft_rx_verdict segment_end(void *ctx)
 {
-	struct weft_qp *qp = ctx;
-	struct weft_rx *rx = &qp->rx;
+	struct weft_rx *rx = ctx;
 	enum weft_rx_verdict verdict;
 
 	trace_weft_rx_fpdu(rx->acc, &rx->seg.ddp, rx->seg.payload_len);
 	verdict = weft_rx_placed(rx);
 	if (verdict == WEFT_RX_OK && rx->seg.ddp.last)
-		verdict = weft_rx_deliver(qp);
+		verdict = weft_rx_deliver(rx);
 	if (verdict != WEFT_RX_OK)
 		return verdict;
 	if (unlikely(rx->first))
-		segment_first(qp);
+		segment_first(rx);
 	return WEFT_RX_OK;
 }
 
@@ -119,8 +117,7 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 
 static inline u32 segment_row(void *ctx, struct weft_packet *p, u32 offset, u32 end)
 {
-	struct weft_qp *qp = ctx;
-	struct weft_rx *rx = &qp->rx;
+	struct weft_rx *rx = ctx;
 
 	if (!rx->seg.payload_len || rx->seg.ddp.last || trace_weft_rx_fpdu_enabled())
 		return offset;
@@ -137,9 +134,9 @@ static const struct weft_segment_ops segment_ops = {
 /* Takes bytes of an FPDU that comes in parts (weft_framer_taker). */
 static enum weft_rx_verdict segment_part(void *ctx, const u8 *from, u32 *len)
 {
-	struct weft_qp *qp = ctx;
+	struct weft_rx *rx = ctx;
 
-	return weft_framer_part(&qp->rx.framer, from, len, &segment_ops, qp);
+	return weft_framer_part(&rx->framer, from, len, &segment_ops, rx);
 }
 
 static void segment_broken(struct weft_rx *rx)
@@ -163,8 +160,7 @@ static void segment_broken(struct weft_rx *rx)
 /* Takes as many bytes of one packet as it can (weft_llp_actor). */
 static u32 segment_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 {
-	struct weft_qp *qp = ctx;
-	struct weft_rx *rx = &qp->rx;
+	struct weft_rx *rx = ctx;
 	struct weft_packet p = weft_packet_begin(skb);
 
 	if (rx->stopped)
@@ -173,7 +169,7 @@ static u32 segment_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 		weft_rx_refuse_local(rx);
 		return len;
 	}
-	len = weft_framer_take(&rx->framer, &p, offset, len, &segment_ops, segment_part, qp);
+	len = weft_framer_take(&rx->framer, &p, offset, len, &segment_ops, segment_part, rx);
 	if (unlikely(rx->framer.fault))
 		segment_broken(rx);
 	weft_rx_let_go(rx);
@@ -181,14 +177,14 @@ static u32 segment_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 }
 
 /* Places the FPDU on the stage. Returns false if it waits. */
-static bool segment_unstage(struct weft_qp *qp)
+static bool segment_unstage(struct weft_rx *rx)
 {
 	enum weft_rx_verdict verdict;
 
-	if (likely(!qp->rx.framer.stage))
+	if (likely(!rx->framer.stage))
 		return true;
-	verdict = weft_framer_unstage(&qp->rx.framer, segment_part, qp);
-	weft_rx_let_go(&qp->rx);
+	verdict = weft_framer_unstage(&rx->framer, segment_part, rx);
+	weft_rx_let_go(rx);
 	return verdict != WEFT_RX_WAIT;
 }
 
@@ -196,10 +192,10 @@ static bool segment_unstage(struct weft_qp *qp)
  * Takes the messages whose turn it is, and has later ones placed early. Nothing overtakes the very
  * first, because it says that the peer is ready.
  */
-static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
+static void segment_messages(struct weft_rx *rx, struct weft_arrivals *arrivals)
 {
+	struct weft_qp *qp = rx->qp;
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
-	struct weft_rx *rx = &qp->rx;
 	struct weft_arrival *message;
 	u8 *head = rx->framer.head;
 	u32 have, hdr_len;
@@ -208,23 +204,23 @@ static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
 		have = min_t(u32, message->len, WEFT_SEGMENT_HEAD);
 		/* segment_begin() reads a header of full length, even of a shorter message. */
 		memcpy(head, message->data, have);
-		verdict = segment_begin(qp, head, have, message->len, &hdr_len);
+		verdict = segment_begin(rx, head, have, message->len, &hdr_len);
 		if (verdict == WEFT_RX_OK && !message->placed && message->len > hdr_len)
-			verdict = segment_place(qp, message->data + hdr_len,
+			verdict = segment_place(rx, message->data + hdr_len,
 						message->len - hdr_len);
 		if (verdict == WEFT_RX_WAIT)
 			break;
 		if (verdict == WEFT_RX_OK) {
 			rx->framer.ulpdu_len = message->len;
 			weft_framer_took(&rx->framer, 1);
-			segment_end(qp);
+			segment_end(rx);
 		}
 		weft_arrivals_pass(arrivals);
 	}
 	if (rx->stopped)
-		weft_llp_read(qp->llp, segment_packet, qp);
+		weft_llp_read(qp->llp, segment_packet, rx);
 	else if (arrivals->early && !rx->first)
-		weft_arrivals_offer(arrivals, weft_rx_place_early, qp);
+		weft_arrivals_offer(arrivals, weft_rx_place_early, rx);
 	WRITE_ONCE(rx->kept_most, arrivals->most);
 	weft_rx_let_go(rx);
 }
@@ -233,26 +229,26 @@ static void segment_messages(struct weft_qp *qp, struct weft_arrivals *arrivals)
  * Takes all that can be taken of the stream now, and sets how many bytes to await. Returns true if
  * a softirq stopped early: bytes are left, and the reading is resumed.
  */
-bool weft_rx_read(struct weft_qp *qp)
+bool weft_rx_read(struct weft_rx *rx)
 {
-	struct weft_rx *rx = &qp->rx;
+	struct weft_qp *qp = rx->qp;
 	u64 before = rx->framer.counts.bytes;
 	bool more = false;
 
 	weft_qp_assert_locked(qp);
 	if (unlikely(qp->llp->class->arrivals)) {
-		segment_messages(qp, qp->llp->class->arrivals(qp->llp));
+		segment_messages(rx, qp->llp->class->arrivals(qp->llp));
 		weft_llp_await(qp->llp, 1);
 		return false;
 	}
 	if (rx->stopped)
 		weft_framer_drop(&rx->framer);
 	/* An FPDU on the stage comes before all bytes in the stream. */
-	if (segment_unstage(qp)) {
+	if (segment_unstage(rx)) {
 		while (weft_framer_ready(&rx->framer, qp->llp)) {
 			if (unlikely(rx->framer.fault))
 				segment_broken(rx);
-			weft_llp_read(qp->llp, segment_packet, qp);
+			weft_llp_read(qp->llp, segment_packet, rx);
 			if (!rx->framer.ahead)
 				break;
 			/* A softirq stops the threads of its processor. */

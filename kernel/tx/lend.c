@@ -5,7 +5,6 @@
 #include "base/weft.h"
 #include "llp/llp.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
 #include "tx/batch.h"
 #include "tx/loan.h"
 #include "tx/tx.h"
@@ -20,9 +19,9 @@ static bool lend_ends(const struct weft_inflight *inflight)
 }
 
 /* Returns true if this connection may lend payload now. */
-static bool lend_may(struct weft_qp *qp)
+static bool lend_may(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 	struct weft_loans *loans = tx->loans;
 
 	/* Of FPDUs of one segment, a packet buffer of lent pages holds only seven: copy them. */
@@ -36,8 +35,10 @@ static bool lend_may(struct weft_qp *qp)
  * Returns true if a kernel consumer sends nothing behind the newest request until it is done. The
  * completion of a loan would then wait for a delayed acknowledgment.
  */
-static bool lend_waits(struct weft_qp *qp)
+static bool lend_waits(struct weft_tx *tx)
 {
+	struct weft_qp *qp = tx->qp;
+
 	return !qp->owner && weft_inflight_last(&qp->inflight)->signaled &&
 	       !weft_ring_pending(&qp->sq);
 }
@@ -59,29 +60,30 @@ static void lend_skip(struct weft_loans *loans, const struct weft_inflight *infl
  * as possible. Once there are loans, each request needs this call; before that, requests of
  * WEFT_LOAN_LEAST bytes or more.
  */
-bool weft_loan_begin(struct weft_qp *qp, u32 len)
+bool weft_loan_begin(struct weft_tx *tx, u32 len)
 {
-	bool lend = len >= WEFT_LOAN_LEAST && !lend_waits(qp) && lend_may(qp) &&
-		    weft_loans_get(qp);
+	struct weft_qp *qp = tx->qp;
+	bool lend = len >= WEFT_LOAN_LEAST && !lend_waits(tx) && lend_may(tx) &&
+		    weft_loans_get(tx);
 
-	if (!lend && qp->tx.loans)
-		lend_skip(qp->tx.loans, &qp->inflight);
+	if (!lend && tx->loans)
+		lend_skip(tx->loans, &qp->inflight);
 	return lend;
 }
 
 /*
  * Adds the pages of the next @len bytes of the message, or of fewer if they need too many runs.
- * Returns how many bytes; 0 if some are in pages that cannot be lent or, with *@gone set, if the
- * memory was invalidated or deregistered.
+ * Returns how many bytes; 0 if some are in pages that cannot be lent; -EFAULT if the memory was
+ * invalidated or deregistered.
  */
-static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
-		       struct weft_accessor *acc, u32 len, bool *gone)
+static int lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
+		       struct weft_accessor *acc, u32 len)
 {
 	u32 index = msg->sge_index, offset = msg->offset;
 	struct weft_access held = {};
-	u32 done = 0, first, end, want, n = 1;
+	u32 done = 0, first, end, want;
+	int n = 1;
 
-	*gone = false;
 	/* End with a page, so that the next FPDU begins with a page and no page is two runs. */
 	if (PAGE_SIZE <= WEFT_LENT_MOST) {
 		first = offset_in_page(msg->copy.sge[index].addr + offset);
@@ -93,11 +95,10 @@ static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 
 		want = min(len - done, sge->length - offset);
 		if (want) {
-			*gone = weft_access_go_on(&held, acc, acc->pd, sge->lkey,
-						  sge->addr + offset, want, 0);
-			n = *gone ? 0 : weft_lent_add_region(lent, held.mr, sge->addr + offset,
-							     want);
-			if (!n)
+			n = weft_access_go_on(&held, acc, acc->pd, sge->lkey, sge->addr + offset,
+					      want, 0) ? -EFAULT :
+			    weft_lent_add_region(lent, held.mr, sge->addr + offset, want);
+			if (n <= 0)
 				break;
 			done += n;
 			offset += n;
@@ -108,8 +109,8 @@ static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 		}
 	}
 	weft_access_end(&held);
-	if (!n)
-		return 0;
+	if (n <= 0)
+		return n;
 	msg->sge_index = index;
 	msg->offset = offset;
 	return done;
@@ -117,7 +118,7 @@ static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 
 /**
  * weft_loan_layout() - lay out one FPDU of the current message, its payload lent
- * @qp: the queue pair
+ * @tx: the transmit side
  * @fpdu: as planned; made shorter if its payload needs too many runs
  * @page: a page of a chunk, for header and trailer
  * @offset: where in @page WEFT_LOAN_FRAME bytes are free
@@ -127,31 +128,31 @@ static u32 lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
  * Return: bytes of the chunk that are used; 0 if nothing was laid out. If the memory was
  * invalidated or deregistered, the queue pair has failed.
  */
-u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
+u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset)
 {
-	struct weft_loans *loans = qp->tx.loans;
+	struct weft_qp *qp = tx->qp;
+	struct weft_loans *loans = tx->loans;
 	struct weft_lent *lent = &loans->lent;
-	struct weft_tx *tx = &qp->tx;
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 hdr_len = weft_ddp_hdr_len(msg->hdr.tagged);
 	u32 front = weft_fpdu_front(hdr_len), back;
 	u32 num = lent->num, last = num ? lent->run[num - 1].bv_len : 0;
 	u8 *at = page_address(page) + offset;
-	bool gone = false, ends;
-	u32 payload = 0;
+	int payload = 0;
+	bool ends;
 
-	if (weft_loan_open(qp)) {
+	if (weft_loan_open(tx)) {
 		weft_lent_add(lent, page, offset, front);
-		payload = lend_gather(lent, msg, &qp->acc, fpdu->payload, &gone);
+		payload = lend_gather(lent, msg, &qp->acc, fpdu->payload);
 	}
-	if (!payload) {
+	if (payload <= 0) {
 		weft_lent_take_back(lent, num, last);
 		msg->lend = false;
 		weft_loan_close(loans);
 		lend_skip(loans, &qp->inflight);
-		if (gone)
-			weft_tx_gather_failed(qp);
+		if (payload < 0)
+			weft_tx_gather_failed(tx);
 		return 0;
 	}
 	if (payload < fpdu->payload)

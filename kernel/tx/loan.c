@@ -11,9 +11,9 @@
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "llp/llp.h"
-#include "pair/qp.h"
 #include "tx/batch.h"
 #include "tx/loan.h"
+#include "tx/tx.h"
 
 /* Bits of a loan's @flags. */
 #define WEFT_LOAN_WANTED	1	/* kick the worker when it is returned */
@@ -112,9 +112,10 @@ void weft_loan_want_last(struct weft_loans *loans)
 		loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
 }
 
-/* Allocates zeroed memory that the owner of @qp pays for. */
-static void *loan_alloc(const struct weft_qp *qp, size_t size)
+/* Allocates zeroed memory that the owner of the queue pair pays for. */
+static void *loan_alloc(const struct weft_tx *tx, size_t size)
 {
+	struct weft_qp *qp = tx->qp;
 	struct mem_cgroup *before = weft_charge_begin(qp->owner);
 	void *mem = kzalloc(size, weft_charge_gfp(qp->owner));
 
@@ -123,26 +124,28 @@ static void *loan_alloc(const struct weft_qp *qp, size_t size)
 }
 
 /* Returns the loans of a connection, allocated by the first call, or NULL. May sleep. */
-struct weft_loans *weft_loans_get(struct weft_qp *qp)
+struct weft_loans *weft_loans_get(struct weft_tx *tx)
 {
-	struct weft_loans *loans = qp->tx.loans;
+	struct weft_qp *qp = tx->qp;
+	struct weft_loans *loans = tx->loans;
 
-	lockdep_assert_held(&qp->tx.lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (loans)
 		return loans;
-	loans = loan_alloc(qp, sizeof(*loans));
+	loans = loan_alloc(tx, sizeof(*loans));
 	if (!loans)
 		return NULL;
 	INIT_LIST_HEAD(&loans->out);
-	qp->tx.loans = loans;
-	qp->tx.batch.lent = &loans->lent;
+	tx->loans = loans;
+	tx->batch.lent = &loans->lent;
 	return loans;
 }
 
 /* Makes a new loan the open one. Returns NULL without memory. */
-static struct weft_loan *loan_new(struct weft_qp *qp)
+static struct weft_loan *loan_new(struct weft_tx *tx)
 {
-	struct weft_loan *loan = loan_alloc(qp, sizeof(*loan));
+	struct weft_qp *qp = tx->qp;
+	struct weft_loan *loan = loan_alloc(tx, sizeof(*loan));
 
 	if (!loan)
 		return NULL;
@@ -150,20 +153,21 @@ static struct weft_loan *loan_new(struct weft_qp *qp)
 	weft_qp_get(qp);
 	loan->qp = qp;
 	atomic_inc(&loans_out);
-	list_add_tail(&loan->entry, &qp->tx.loans->out);
-	qp->tx.loans->open = loan;
+	list_add_tail(&loan->entry, &tx->loans->out);
+	tx->loans->open = loan;
 	return loan;
 }
 
 /* Opens a loan for the newest request, or shares the open one. Returns false without memory. */
-bool weft_loan_open(struct weft_qp *qp)
+bool weft_loan_open(struct weft_tx *tx)
 {
-	struct weft_loans *loans = qp->tx.loans;
+	struct weft_qp *qp = tx->qp;
+	struct weft_loans *loans = tx->loans;
 	struct weft_loan *loan = loans->open;
 
-	lockdep_assert_held(&qp->tx.lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (!loan)
-		loan = loan_new(qp);
+		loan = loan_new(tx);
 	if (loan)
 		loan->inflight = qp->inflight.head - 1;
 	return loan;
@@ -263,9 +267,11 @@ static bool loan_want_one(struct weft_loans *loans)
  * Gives TCP some time to deliver lent bytes, before the stream is reset to get the pages back. The
  * destruction of a queue pair does not wait. Returns true if no loan is out, or time is up.
  */
-static bool loan_drained(struct weft_qp *qp)
+static bool loan_drained(struct weft_tx *tx)
 {
-	if (!loan_want_one(qp->tx.loans))
+	struct weft_qp *qp = tx->qp;
+
+	if (!loan_want_one(tx->loans))
 		return true;
 	/* An exiting process destroys its queue pairs one by one: the waits would add up. */
 	if (READ_ONCE(qp->dying))
@@ -280,8 +286,9 @@ static bool loan_drained(struct weft_qp *qp)
  * Frees the returned loans, and gives up the others. A loan that is given up frees itself at its
  * return, maybe as soon as its flag is set, so nothing reads it after that.
  */
-static void loan_give_up(struct weft_qp *qp, struct weft_loans *loans)
+static void loan_give_up(struct weft_tx *tx, struct weft_loans *loans)
 {
+	struct weft_qp *qp = tx->qp;
 	struct weft_loan *loan, *next;
 
 	list_for_each_entry_safe(loan, next, &loans->out, entry) {
@@ -295,7 +302,7 @@ static void loan_give_up(struct weft_qp *qp, struct weft_loans *loans)
 
 /**
  * weft_loan_settled() - may a queue pair that ends go on without its loans?
- * @qp: a queue pair that ends: all is sent, or its stream is gone
+ * @tx: of a queue pair that ends: all is sent, or its stream is gone
  *
  * Lends no more pages. After false the worker is started again. After true a queue pair without
  * a stream has no loans.
@@ -303,27 +310,28 @@ static void loan_give_up(struct weft_qp *qp, struct weft_loans *loans)
  * Return: true if all pages are back or time is up: with a stream after the timeout of a graceful
  * end; without one after WEFT_LOAN_TIMEOUT, and the loans are given up.
  */
-bool weft_loan_settled(struct weft_qp *qp)
+bool weft_loan_settled(struct weft_tx *tx)
 {
-	struct weft_loans *loans = qp->tx.loans;
+	struct weft_qp *qp = tx->qp;
+	struct weft_loans *loans = tx->loans;
 
-	lockdep_assert_held(&qp->tx.lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (!loans)
 		return true;
 	/* A message in progress stops here. */
 	weft_loan_close(loans);
 	if (qp->llp)
-		return loan_drained(qp);
+		return loan_drained(tx);
 	if (time_before(jiffies, qp->ending.drain_until)) {
 		if (!loan_reap(loans, qp->dev->counters)) {
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
 	} else {
-		loan_give_up(qp, loans);
+		loan_give_up(tx, loans);
 	}
-	qp->tx.batch.lent = NULL;
-	qp->tx.loans = NULL;
+	tx->batch.lent = NULL;
+	tx->loans = NULL;
 	kfree(loans);
 	return true;
 }

@@ -14,12 +14,12 @@
 #include <linux/types.h>
 
 #include "base/policy.h"
-#include "pair/batch.h"
+#include "tx/batch.h"
 
 struct weft_counters;
 struct weft_fpdu;
 struct weft_loan;
-struct weft_qp;
+struct weft_tx;
 
 /* Bytes of a chunk that a lent FPDU takes: length, header, padding and CRC. */
 #define WEFT_LOAN_FRAME		32U
@@ -59,20 +59,20 @@ struct weft_loans {
 };
 
 /* lend.c: the decision to lend, and the layout */
-bool weft_loan_begin(struct weft_qp *qp, u32 len);
-u32 weft_loan_layout(struct weft_qp *qp, struct weft_fpdu *fpdu, struct page *page,
+bool weft_loan_begin(struct weft_tx *tx, u32 len);
+u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset);
 
 /* loan.c: a loan's life. The functions before weft_loan_is_out() are for lend.c */
-struct weft_loans *weft_loans_get(struct weft_qp *qp);
-bool weft_loan_open(struct weft_qp *qp);
+struct weft_loans *weft_loans_get(struct weft_tx *tx);
+bool weft_loan_open(struct weft_tx *tx);
 void weft_loan_own(struct weft_loans *loans);
 void weft_loan_want_open(struct weft_loans *loans);
 void weft_loan_want_last(struct weft_loans *loans);
 void weft_loan_close(struct weft_loans *loans);
 bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 		      struct weft_counters __percpu *counters);
-bool weft_loan_settled(struct weft_qp *qp);
+bool weft_loan_settled(struct weft_tx *tx);
 void weft_loan_exit(void);
 
 #endif /* WEFT_TX_LOAN_H */

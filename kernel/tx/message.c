@@ -2,7 +2,7 @@
 /*
  * From work requests to messages.
  *
- * Everything here runs in process context with tx.lock held, with or without the socket lock. It
+ * Everything here runs in process context with tx_lock held, with or without the socket lock. It
  * allocates loans and may sleep, so it holds no region, nor anything else that softirq waits for.
  */
 #include <linux/jiffies.h>
@@ -13,9 +13,9 @@
 
 #include "base/limit.h"
 #include "base/weft.h"
+#include "memory/fastreg.h"
 #include "memory/mr.h"
-#include "pair/kernel.h"
-#include "pair/qp.h"
+#include "memory/mw.h"
 #include "queue/cq.h"
 #include "tx/loan.h"
 #include "tx/request.h"
@@ -160,29 +160,49 @@ static void tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
 }
 
 /*
- * Takes the next work request from the send ring. Returns true if it became a message. Otherwise
- * sets *@again if it was a local operation that is done, and clears *@again if the ring is empty,
- * or if the request failed or has to wait (fence, ORD, in-flight list full).
+ * Does a local work request, a private copy whose shape was checked. Earlier requests are laid out
+ * by now, so only an unanswered READ may still need the key; a program that cares posts with a
+ * fence. Returns false if the key may not be changed in this way.
  */
-static bool tx_take_request(struct weft_qp *qp, bool *again)
+static bool tx_do_local(struct weft_accessor *acc, const struct weft_sq_wr *wr)
 {
-	struct weft_tx *tx = &qp->tx;
+	weft_accessor_assert_sends(acc);
+	switch (wr->opcode) {
+	case WEFT_OP_LOCAL_INV:
+		return weft_invalidate(acc, wr->ex, false) == WEFT_KEY_OK;
+	case WEFT_OP_BIND_MW:
+		return weft_mw_bind(acc, wr->ex, wr->rkey, &wr->bind);
+	default:
+		return weft_fast_register(acc, wr->ex, wr->rkey, wr->bind.access);
+	}
+}
+
+/* What became of the next work request. */
+enum tx_taken {
+	TX_TOOK_NONE,		/* there is none, it failed, or it waits (fence, ORD, list full) */
+	TX_TOOK_LOCAL,		/* it was a local operation, which is done */
+	TX_TOOK_MESSAGE,
+};
+
+/* Takes the next work request from the send ring. */
+static enum tx_taken tx_take_request(struct weft_tx *tx)
+{
 	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
+	struct weft_qp *qp = tx->qp;
 	struct weft_wr_error why;
 	struct weft_request *w;
 	u64 total;
 	int pending;
 	u32 blocks;
 
-	*again = false;
 	pending = weft_ring_pending(&qp->sq);
 	tx->waiting = pending;
 	if (!pending || weft_inflight_full(&qp->inflight) || weft_qp_state(qp) != IB_QPS_RTS)
-		return false;
+		return TX_TOOK_NONE;
 	if (pending < 0) {
 		/* The producer index is wrong: there is no work request to blame. */
 		weft_qp_fail(qp, &weft_tx_term_local, IB_EVENT_QP_FATAL);
-		return false;
+		return TX_TOOK_NONE;
 	}
 
 	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 0, 1);
@@ -191,56 +211,57 @@ static bool tx_take_request(struct weft_qp *qp, bool *again)
 		why.status = IB_WC_LOC_QP_OP_ERR;
 		why.vendor = WEFT_VE_BLOCKS;
 		w = weft_tx_admit(&qp->inflight, &qp->sq, wr, 1, qp->sq_sig_all);
-		weft_tx_fail(qp, w, &why);
-		return false;
+		weft_tx_fail(tx, w, &why);
+		return TX_TOOK_NONE;
 	}
 	if (weft_reads_outstanding(&qp->reads) &&
 	    ((wr->flags & WEFT_WR_FENCE) ||
 	     (weft_op_answered(wr->opcode) && weft_reads_full(&qp->reads))))
-		return false;
+		return TX_TOOK_NONE;
 	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 1, blocks - 1);
 
 	w = weft_tx_admit(&qp->inflight, &qp->sq, wr, blocks, qp->sq_sig_all);
-	if (!weft_tx_check_wr(qp, wr, &why)) {
-		weft_tx_fail(qp, w, &why);
-		return false;
+	if (!weft_tx_check_wr(tx, wr, &why)) {
+		weft_tx_fail(tx, w, &why);
+		return TX_TOOK_NONE;
 	}
 	if (weft_tx_is_local(wr->opcode)) {
-		*again = weft_tx_do_local(&qp->acc, wr);
+		bool good = tx_do_local(&qp->acc, wr);
+
 		if (tx->loans)
-			weft_loan_begin(qp, 0);
-		if (*again)
-			weft_request_done(w);
-		else
-			weft_tx_fail(qp, w, &bind_error);
-		return false;
+			weft_loan_begin(tx, 0);
+		if (!good) {
+			weft_tx_fail(tx, w, &bind_error);
+			return TX_TOOK_NONE;
+		}
+		weft_request_done(w);
+		return TX_TOOK_LOCAL;
 	}
 	if (wr->flags & WEFT_WR_INLINE) {
 		total = wr->inline_len;
 	} else if (!weft_tx_check_sges(&qp->acc, tx->msg.copy.sge, wr->num_sge,
 				       weft_op_answered(wr->opcode) ?
 				       IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
-		weft_tx_fail(qp, w, &why);
-		return false;
+		weft_tx_fail(tx, w, &why);
+		return TX_TOOK_NONE;
 	}
 	w->byte_len = total;
 	weft_streak_sent(&qp->scq->streak);
 	tx_begin_request(tx, &qp->reads, w, total);
 	if (tx->loans || total >= WEFT_LOAN_LEAST)
-		tx->msg.lend = weft_loan_begin(qp, tx->msg.local ? 0 : total);
-	return true;
+		tx->msg.lend = weft_loan_begin(tx, tx->msg.local ? 0 : total);
+	return TX_TOOK_MESSAGE;
 }
 
 /* Takes work requests until one makes a message. Returns true if one did. */
-static bool tx_next_request(struct weft_qp *qp)
+static bool tx_next_request(struct weft_tx *tx)
 {
-	bool again;
+	enum tx_taken taken;
 
 	do {
-		if (tx_take_request(qp, &again))
-			return true;
-	} while (again);
-	return false;
+		taken = tx_take_request(tx);
+	} while (taken == TX_TOOK_LOCAL);
+	return taken == TX_TOOK_MESSAGE;
 }
 
 static u64 atomic_change(const void *how, u64 value)
@@ -252,7 +273,7 @@ static u64 atomic_change(const void *how, u64 value)
  * Does an atomic request of the peer, and begins the response. Returns false if the memory was
  * invalidated or deregistered since the request came.
  */
-static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answers,
+static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_peer_reads *answers,
 			     struct weft_accessor *acc,
 			     const struct weft_atomic_req *req)
 {
@@ -286,8 +307,7 @@ static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_answers *answe
 }
 
 /* Begins the response to a READ request of the peer. */
-static void tx_answer_read(struct weft_qp *qp, struct weft_tx_msg *msg,
-			   const struct weft_read_req *req)
+static void tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *req)
 {
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_RESPONSE;
@@ -309,19 +329,20 @@ static void tx_answer_read(struct weft_qp *qp, struct weft_tx_msg *msg,
 }
 
 /* Begins the response to the peer's oldest READ or atomic request. Returns true if it did. */
-static bool tx_next_response(struct weft_qp *qp)
+static bool tx_next_response(struct weft_tx *tx)
 {
-	const struct weft_answer *answer = weft_answers_oldest(&qp->answers);
-	struct weft_tx_msg *msg = &qp->tx.msg;
+	struct weft_qp *qp = tx->qp;
+	const struct weft_peer_read *answer = weft_peer_reads_oldest(&qp->peer_reads);
+	struct weft_tx_msg *msg = &tx->msg;
 	bool good = true;
 
 	if (!answer)
 		return false;
 	if (answer->atomic)
-		good = tx_answer_atomic(msg, &qp->answers, &qp->acc, &answer->atomic_req);
+		good = tx_answer_atomic(msg, &qp->peer_reads, &qp->acc, &answer->atomic_req);
 	else
-		tx_answer_read(qp, msg, &answer->read_req);
-	weft_answers_taken(&qp->answers);
+		tx_answer_read(msg, &answer->read_req);
+	weft_peer_reads_taken(&qp->peer_reads);
 	if (good)
 		return true;
 	weft_qp_fail(qp, &weft_tx_term_revoked, IB_EVENT_QP_ACCESS_ERR);
@@ -372,9 +393,9 @@ static void tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *endi
 }
 
 /* Nothing but a Terminate may be sent now. Begins it if it is due. Returns true if it did. */
-static noinline bool tx_next_control(struct weft_qp *qp)
+static noinline bool tx_next_control(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 
 	tx->waiting = weft_ring_pending(&qp->sq);
 	if (weft_qp_state(qp) != IB_QPS_ERR || !qp->ending.due)
@@ -389,13 +410,13 @@ static noinline bool tx_next_control(struct weft_qp *qp)
  * turns, so that neither end can starve the other. May sleep. Returns false if there is nothing to
  * send now.
  */
-bool weft_tx_next_msg(struct weft_qp *qp)
+bool weft_tx_next_msg(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 
-	lockdep_assert_held(&tx->lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (weft_qp_state(qp) != IB_QPS_RTS || !weft_gate_passes(&qp->gate))
-		return tx_next_control(qp);
+		return tx_next_control(tx);
 	if (qp->gate.rtr_due) {
 		tx_begin_rtr(tx, &qp->reads, qp->gate.rtr_due);
 		qp->gate.rtr_due = 0;
@@ -403,6 +424,6 @@ bool weft_tx_next_msg(struct weft_qp *qp)
 	}
 	tx->prefer_response = !tx->prefer_response;
 	if (tx->prefer_response)
-		return tx_next_response(qp) || tx_next_request(qp);
-	return tx_next_request(qp) || tx_next_response(qp);
+		return tx_next_response(tx) || tx_next_request(tx);
+	return tx_next_request(tx) || tx_next_response(tx);
 }

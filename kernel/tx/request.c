@@ -2,7 +2,7 @@
 /*
  * Work requests: copied out of the send ring, checked, entered in the in-flight list, and failed.
  *
- * Everything here runs in process context with tx.lock held, with or without the socket lock.
+ * Everything here runs in process context with tx_lock held, with or without the socket lock.
  */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -10,7 +10,6 @@
 #include "base/limit.h"
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
 #include "tx/request.h"
 #include "tx/tx.h"
 
@@ -65,8 +64,9 @@ static bool op_needs_extended(u8 opcode)
 }
 
 /* Returns true if the queue pair may do this operation, inline if the request says so. */
-static bool op_allowed(const struct weft_qp *qp, const struct weft_sq_wr *wr)
+static bool op_allowed(const struct weft_tx *tx, const struct weft_sq_wr *wr)
 {
+	struct weft_qp *qp = tx->qp;
 	bool in_ring = wr->flags & WEFT_WR_INLINE;
 
 	switch (wr->opcode) {
@@ -110,18 +110,19 @@ static bool check_atomic(const struct weft_sq_wr *wr,
 			 WEFT_WR_INLINE)
 
 /* Returns false, with *@why, if flags, operation or blocks of a copied request are wrong. */
-bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
+bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
 		      struct weft_wr_error *why)
 {
+	struct weft_qp *qp = tx->qp;
 	u32 blocks;
 
-	lockdep_assert_held(&qp->tx.lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	why->status = IB_WC_LOC_QP_OP_ERR;
 	why->vendor = WEFT_VE_OPCODE;
 	/* Unknown flags are refused, so that they can be given a meaning later. */
 	if (wr->flags & ~WEFT_WR_FLAGS)
 		return false;
-	if (!op_allowed(qp, wr)) {
+	if (!op_allowed(tx, wr)) {
 		why->vendor = op_needs_extended(wr->opcode) &&
 			      !qp->agreed.extended ?
 			      WEFT_VE_PEER : WEFT_VE_OPCODE;
@@ -145,26 +146,28 @@ bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
 }
 
 /* Fails a work request that cannot be done, and the queue pair with it. */
-void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
+void weft_tx_fail(struct weft_tx *tx, struct weft_request *w,
 		  const struct weft_wr_error *why)
 {
-	lockdep_assert_held(&qp->tx.lock.mutex);
+	struct weft_qp *qp = tx->qp;
+
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	weft_request_fail(w, why->status, why->vendor);
-	qp->tx.msg.kind = WEFT_MSG_NONE;
+	tx->msg.kind = WEFT_MSG_NONE;
 	weft_qp_fail(qp, &weft_tx_term_local, -1);
 }
 
 /* Fails the queue pair: its message's memory was invalidated or deregistered after the check. */
-void weft_tx_gather_failed(struct weft_qp *qp)
+void weft_tx_gather_failed(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 	static const struct weft_wr_error lkey = {
 		IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY
 	};
 
-	lockdep_assert_held(&qp->tx.lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (tx->msg.kind == WEFT_MSG_REQUEST) {
-		weft_tx_fail(qp, weft_inflight_last(&qp->inflight), &lkey);
+		weft_tx_fail(tx, weft_inflight_last(&qp->inflight), &lkey);
 		return;
 	}
 	tx->msg.kind = WEFT_MSG_NONE;

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-#include "pair/qp.h"
+#include "tx/tx.h"
 
 /* Why a work request cannot be done. */
 struct weft_wr_error {
@@ -16,9 +16,9 @@ struct weft_wr_error {
 bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 			u32 num, int access, u64 *total,
 			struct weft_wr_error *why);
-bool weft_tx_check_wr(struct weft_qp *qp, const struct weft_sq_wr *wr,
+bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
 		      struct weft_wr_error *why);
-void weft_tx_fail(struct weft_qp *qp, struct weft_request *w,
+void weft_tx_fail(struct weft_tx *tx, struct weft_request *w,
 		  const struct weft_wr_error *why);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * From messages to FPDUs.
  *
- * Everything here runs in process context with tx.lock held. Without the socket lock the queue pair
+ * Everything here runs in process context with tx_lock held. Without the socket lock the queue pair
  * receives meanwhile. While a region is in use nothing sleeps, because the receive side in softirq
  * may need the same region.
  */
@@ -12,7 +12,6 @@
 
 #include "base/trace.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
 #include "tx/batch.h"
 #include "tx/tx.h"
 #include "wire/fpdu.h"
@@ -118,7 +117,7 @@ static inline void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
 {
-	lockdep_assert_held(&tx->lock.mutex);
+	lockdep_assert_held(&tx->qp->tx_lock.mutex);
 	tx_step(tx, acc, fpdu);
 	if (fpdu->last)
 		tx_end_msg(tx, inflight);
@@ -227,30 +226,30 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
 
 /**
  * weft_tx_layout() - lay out FPDUs of the current message
- * @qp: the queue pair
+ * @tx: the transmit side
  * @c: the chunk for them
  * @train: the largest FPDU; 0: a segment
  * @fpdu: the first FPDU as planned, for which there is room; overwritten
  *
  * Ends with the message, when a segment must be ended, or when the chunk is full. Keeps the
  * payload's region from one FPDU to the next, which spares checks, so this does not sleep. Of the
- * state that both directions share, writes only the request's end, which tx.lock protects.
+ * state that both directions share, writes only the request's end, which tx_lock protects.
  *
  * Return: false if the payload's memory was invalidated or deregistered. The FPDUs before it
  * are laid out.
  */
-bool weft_tx_layout(struct weft_qp *qp, struct weft_chunk *c, u32 train,
+bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train,
 		    struct weft_fpdu *fpdu)
 {
+	struct weft_qp *qp = tx->qp;
 	u8 *to = page_address(c->page) + c->fill;
-	struct weft_tx *tx = &qp->tx;
 	u32 room = c->size - c->fill;
 	struct weft_mr *mr = NULL;
 	struct weft_tx_head head = {};
 	bool good = true;
 	u32 fpdus;
 
-	lockdep_assert_held(&tx->lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (WARN_ON_ONCE(fpdu->len > room))
 		return false;
 	tx->msg.hdr.last = fpdu->last;

@@ -6,6 +6,7 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/stat.h>
 #include <linux/sizes.h>
@@ -15,32 +16,11 @@
 #include "base/weft.h"
 #include "base/workqueue.h"
 #include "llp/llp.h"
-#include "pair/qp.h"
 #include "queue/cq.h"
 #include "tx/batch.h"
 #include "tx/loan.h"
+#include "tx/request.h"
 #include "tx/tx.h"
-
-/* Lays out @fpdu of the message in progress with lent payload. Returns true if it did. */
-static bool tx_layout_lent(struct weft_qp *qp, struct weft_chunk *c, struct weft_fpdu *fpdu)
-{
-	u32 used = weft_loan_layout(qp, fpdu, c->page, c->fill);
-
-	c->fill += used;
-	c->sent = c->fill; /* the loan sends these bytes, with the payload between them */
-	return used;
-}
-
-/* Lays out @fpdu and those behind it with copied payload, or fails the queue pair. */
-static bool tx_layout_copied(struct weft_qp *qp, struct weft_chunk *c, u32 train,
-			     struct weft_fpdu *fpdu)
-{
-	bool good = weft_tx_layout(qp, c, train, fpdu);
-
-	if (!good)
-		weft_tx_gather_failed(qp);
-	return good;
-}
 
 /* Returns true if the payload of the next FPDU is lent. */
 static bool tx_is_lent(const struct weft_tx *tx)
@@ -48,16 +28,10 @@ static bool tx_is_lent(const struct weft_tx *tx)
 	return tx->msg.lend && !tx->msg.local;
 }
 
-/* Returns true if no request is posted and the peer waits for no answer. */
-static bool tx_has_all(const struct weft_ring *sq, const struct weft_answers *answers)
-{
-	return !weft_ring_pending(sq) && !weft_answers_due(answers);
-}
-
 /* Finds the message of the next FPDUs, or none. @any: something was laid out before. */
-static bool tx_find_message(struct weft_qp *qp, bool any)
+static bool tx_find_message(struct weft_tx *tx, bool any)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 
 	/* If the queue pair fails, the message in progress stops after an FPDU. */
 	if (tx->msg.kind != WEFT_MSG_NONE && tx->msg.kind != WEFT_MSG_CONTROL &&
@@ -66,18 +40,16 @@ static bool tx_find_message(struct weft_qp *qp, bool any)
 	if (tx->msg.kind != WEFT_MSG_NONE)
 		return true;
 	/* Most often there was only one message: spare the search for another. */
-	if (any && tx_has_all(&qp->sq, &qp->answers))
+	if (any && !weft_ring_pending(&qp->sq) && !weft_peer_reads_due(&qp->peer_reads)) {
 		tx->waiting = false;
-	else if (weft_tx_next_msg(qp))
-		return true;
-	tx->dry = true;
-	return false;
+		return false;
+	}
+	return weft_tx_next_msg(tx);
 }
 
-/* Lays out FPDUs of the message, and sets *@any if it did. Returns true if more may follow. */
-static bool tx_extend(struct weft_qp *qp, bool *any)
+/* Lays out FPDUs of the message. */
+static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
 	struct weft_batch *batch = &tx->batch;
 	u32 rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
 	bool lend = tx_is_lent(tx), join = !lend && weft_batch_may_join(batch, rest);
@@ -85,36 +57,34 @@ static bool tx_extend(struct weft_qp *qp, bool *any)
 	struct weft_chunk *c;
 	u32 train = 0, from;
 
-	if (!join && weft_batch_is_full(batch, lend)) {
-		*any = true;
-		return false;
-	}
+	if (!join && weft_batch_is_full(batch, lend))
+		return WEFT_TX_FULL;
 	if (unlikely(tx->marked))
 		rest = weft_marker_spread(batch->laid_out, rest);
 	c = weft_chunk_room(&batch->chunks, lend ? WEFT_LOAN_FRAME : min(rest, batch->room),
-			    tx->msg.left, qp->owner);
-	if (IS_ERR_OR_NULL(c)) {
-		tx->starved = c;
-		return false;
-	}
+			    tx->msg.left, tx->qp->owner);
+	if (IS_ERR_OR_NULL(c))
+		return c ? WEFT_TX_STARVED : WEFT_TX_FULL;
 	if (rest > batch->room && tx->longest)
-		train = min(weft_llp_train(qp->llp, batch->emss), tx->longest);
+		train = min(weft_llp_train(tx->qp->llp, batch->emss), tx->longest);
 	/*
 	 * A copied FPDU is as long as the chunk allows: it need not be large, nor fill its segment,
 	 * in which another may follow. Where FPDUs may be large, a short rest of a segment is
 	 * filled, because the end of the segment would end TCP's packet buffer as well.
 	 */
 	if (!weft_tx_plan(tx, lend ? train : min(train, c->size - c->fill),
-			  lend ? batch->room : min(batch->room, c->size - c->fill), &fpdu)) {
-		tx->end_segment = true;
-		return false;
-	}
+			  lend ? batch->room : min(batch->room, c->size - c->fill), &fpdu))
+		return WEFT_TX_SEGMENT;
 	from = c->fill;
-	if (lend ? tx_layout_lent(qp, c, &fpdu) : tx_layout_copied(qp, c, train, &fpdu))
-		*any = true;
+	if (lend) {
+		c->fill += weft_loan_layout(tx, &fpdu, c->page, c->fill);
+		c->sent = c->fill; /* the loan sends these bytes, with the payload between them */
+	} else if (!weft_tx_layout(tx, c, train, &fpdu)) {
+		weft_tx_gather_failed(tx);
+	}
 	if (join)
 		weft_batch_join(batch, c, from);
-	return true;
+	return WEFT_TX_GOES_ON;
 }
 
 /*
@@ -140,55 +110,55 @@ static bool tx_is_shared(const struct weft_tx *tx)
 /*
  * Lays out FPDUs until enough bytes are ready or nothing more can be done now. If that takes long,
  * unlocks the socket meanwhile, because arriving packets would otherwise wait for the last byte;
- * for less the lock is not worth taking twice. Returns true if something was laid out.
+ * for less the lock is not worth taking twice.
  */
-static bool tx_build(struct weft_qp *qp)
+static enum weft_tx_stop tx_build(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
+	enum weft_tx_stop stop = WEFT_TX_GOES_ON;
 	struct weft_batch *batch = &tx->batch;
-	bool any = false, apart = false, others = false;
-	bool many = weft_ring_pending(&qp->sq) >= WEFT_TX_MANY;
+	struct weft_llp *llp = tx->qp->llp;
+	u64 begin = batch->laid_out;
+	bool apart = false;
+	bool many = weft_ring_pending(&tx->qp->sq) >= WEFT_TX_MANY;
 
-	weft_llp_assert_locked(qp->llp);
-	tx->end_segment = false;
-	tx->dry = false;
-	tx->starved = false;
+	weft_llp_assert_locked(llp);
 	if (batch->laid_out == batch->sent) {
-		batch->emss = weft_llp_emss(qp->llp);
-		batch->room = weft_llp_room(qp->llp, batch->emss);
+		batch->emss = weft_llp_emss(llp);
+		batch->room = weft_llp_room(llp, batch->emss);
 		weft_chunks_taken(&batch->chunks);
 	}
-	while (tx_find_message(qp, any)) {
+	while (stop == WEFT_TX_GOES_ON) {
+		if (!tx_find_message(tx, batch->laid_out != begin)) {
+			stop = WEFT_TX_DRY;
+			break;
+		}
 		if (!apart && weft_rule(WEFT_RULE_APART) && (many || tx_is_long(tx))) {
-			weft_llp_unlock(qp->llp);
+			weft_llp_unlock(llp);
 			apart = true;
 		}
-		if (!tx_extend(qp, &any))
-			break;
-		others = apart && tx_is_shared(tx);
-		if (others)
-			break;
+		stop = tx_extend(tx);
+		if (stop == WEFT_TX_GOES_ON && apart && tx_is_shared(tx)) {
+			schedule();
+			stop = WEFT_TX_YIELDS;
+		}
 	}
-	tx->cork = others && tx->msg.kind != WEFT_MSG_NONE;
-	if (others)
-		schedule();
 	if (apart)
-		weft_llp_lock(qp->llp);
-	return any;
+		weft_llp_lock(llp);
+	return stop;
 }
 
 /*
  * Completes work requests in the order of their posts. A SEND or WRITE is done when the stream has
  * taken its last byte and has returned its loan; a READ or an atomic when its response has come.
  */
-void weft_tx_complete(struct weft_qp *qp)
+void weft_tx_complete(struct weft_tx *tx)
 {
+	struct weft_qp *qp = tx->qp;
 	struct weft_inflight *inflight = &qp->inflight;
-	const struct weft_tx *tx = &qp->tx;
 	struct weft_request *w;
 	u32 i;
 
-	lockdep_assert_held(&tx->lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	for (i = inflight->unsent; i != inflight->head; i++) {
 		w = weft_inflight_at(inflight, i);
 		if (w->end > tx->batch.sent && !weft_request_is_done(w))
@@ -204,9 +174,33 @@ void weft_tx_complete(struct weft_qp *qp)
 		weft_qp_complete_sends(qp);
 }
 
-/* Tells the connection, once, that the queue pair failed or closes. */
-static void tx_tell(struct weft_qp *qp, enum ib_qp_state state)
+/* Completes the whole send ring in error. The queue pair is in ERR without a stream. May sleep. */
+void weft_tx_flush_requests(struct weft_tx *tx)
 {
+	struct weft_qp *qp = tx->qp;
+	union weft_wr_copy *copy = &tx->msg.copy;
+	struct weft_request *w;
+	int pending;
+	u32 blocks;
+
+	lockdep_assert_held(&qp->tx_lock.mutex);
+	weft_inflight_flush(&qp->inflight);
+	weft_tx_complete(tx);
+	/* Only requests posted by now: a later post rings the doorbell, which flushes again. */
+	for (pending = weft_ring_pending(&qp->sq); pending > 0; pending -= blocks) {
+		weft_tx_copy_blocks(copy, &qp->sq, 0, 1);
+		blocks = clamp_t(u32, copy->wr.num_blocks, 1, pending);
+		w = weft_tx_admit(&qp->inflight, &qp->sq, &copy->wr, blocks, qp->sq_sig_all);
+		weft_request_fail(w, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);
+		weft_tx_complete(tx);
+		cond_resched();
+	}
+}
+
+/* Tells the connection, once, that the queue pair failed or closes. */
+static void tx_tell(struct weft_tx *tx, enum ib_qp_state state)
+{
+	struct weft_qp *qp = tx->qp;
 	unsigned long flags;
 
 	if (qp->ending.told)
@@ -240,8 +234,9 @@ static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
 }
 
 /* Returns true if an end waits for room: a graceful one, or with a Terminate (RFC 5040, 7.1). */
-static bool tx_awaits_room(struct weft_qp *qp, enum ib_qp_state state)
+static bool tx_awaits_room(struct weft_tx *tx, enum ib_qp_state state)
 {
+	struct weft_qp *qp = tx->qp;
 	struct weft_ending *ending = &qp->ending;
 
 	if (READ_ONCE(qp->dying))
@@ -251,29 +246,35 @@ static bool tx_awaits_room(struct weft_qp *qp, enum ib_qp_state state)
 }
 
 /* A queue pair that ends waits for room in the stream; an error of the stream fails it. */
-static void tx_blocked(struct weft_qp *qp, enum ib_qp_state state, int error)
+static void tx_blocked(struct weft_tx *tx, enum ib_qp_state state, int error)
 {
+	struct weft_qp *qp = tx->qp;
+
 	if (error != -EAGAIN) {
 		weft_qp_fail(qp, NULL, -1);
 		state = IB_QPS_ERR;
 	} else if (state == IB_QPS_RTS) {
 		return;
-	} else if (tx_awaits_room(qp, state)) {
+	} else if (tx_awaits_room(tx, state)) {
 		weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
 		return;
 	}
-	tx_tell(qp, state);
+	tx_tell(tx, state);
 }
 
-/* Pushes the bytes that are laid out; without room in the stream asks for the writable event. */
-static int tx_push(struct weft_qp *qp)
+/*
+ * Pushes the bytes that are laid out; without room in the stream asks for the writable event. After
+ * a pause in the middle of a message, a short segment waits for the rest, which follows at once.
+ */
+static int tx_push(struct weft_tx *tx, enum weft_tx_stop stop)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 	int ret;
 
 	weft_llp_assert_locked(qp->llp);
-	ret = weft_batch_push(&tx->batch, qp->llp, !tx->dry, tx->cork);
-	if (!ret && tx->end_segment)
+	ret = weft_batch_push(&tx->batch, qp->llp, stop != WEFT_TX_DRY,
+			      stop == WEFT_TX_YIELDS && tx->msg.kind != WEFT_MSG_NONE);
+	if (!ret && stop == WEFT_TX_SEGMENT)
 		weft_llp_end_segment(qp->llp);
 	if (ret == -EAGAIN && !weft_llp_want_space(qp->llp))
 		weft_qp_within(qp, WEFT_TX_RETRY);
@@ -295,106 +296,76 @@ static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters
 		weft_count(counters, WEFT_CNT_TX_BLOCKED, 1);
 }
 
-/* Has the chunks of a queue pair freed, but for a page, once it has been idle for a while. */
-static void tx_rest(struct weft_qp *qp)
-{
-	struct weft_batch *batch = &qp->tx.batch;
-
-	if (batch->laid_out == batch->sent && weft_chunks_rest(&batch->chunks))
-		weft_qp_within(qp, WEFT_CHUNK_IDLE);
-}
-
 /*
  * Lays out, pushes and completes. Only the stream itself needs the socket lock, so the queue pair
  * receives while much is laid out and while requests complete. May sleep. Returns true if another
  * round may find something to do.
  */
-bool weft_tx_round(struct weft_qp *qp)
+bool weft_tx_round(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 	u32 tail = READ_ONCE(qp->inflight.tail);
-	u64 sent = tx->batch.sent;
+	struct weft_batch *batch = &tx->batch;
+	u64 sent = batch->sent, begin = batch->laid_out;
 	u64 fpdus = tx->fpdus;
+	enum weft_tx_stop stop;
 	enum ib_qp_state state;
 	bool laid;
 	int ret;
 
-	lockdep_assert_held(&tx->lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	weft_llp_lock(qp->llp);
-	laid = tx_build(qp);
-	ret = tx_push(qp);
+	stop = tx_build(tx);
+	ret = tx_push(tx, stop);
 	weft_llp_unlock(qp->llp);
+	laid = batch->laid_out != begin;
 	if (laid)
-		tx->batch.chunks.active = jiffies;
-	tx_count(tx, qp->dev->counters, tx->fpdus - fpdus, tx->batch.sent - sent, ret);
-	weft_tx_complete(qp);
+		batch->chunks.active = jiffies;
+	tx_count(tx, qp->dev->counters, tx->fpdus - fpdus, batch->sent - sent, ret);
+	weft_tx_complete(tx);
 	state = weft_qp_state(qp);
 	if (ret) {
-		tx_blocked(qp, state, ret);
+		tx_blocked(tx, state, ret);
 		return false;
 	}
-	if (tx->starved) {
+	if (stop == WEFT_TX_STARVED) {
 		/* A graceful end waits for memory as long as for room, a Terminate without end. */
 		if (state == IB_QPS_SQD)
-			tx_blocked(qp, state, -EAGAIN);
+			tx_blocked(tx, state, -EAGAIN);
 		weft_qp_within(qp, WEFT_TX_RETRY);
 		return false;
 	}
-	if (tx->end_segment)
+	if (stop == WEFT_TX_SEGMENT)
 		return true;
 	/* Completions may have freed in-flight slots for which posted requests waited. */
-	if ((laid || tx->batch.sent != sent || READ_ONCE(qp->inflight.tail) != tail) &&
-	    (!tx->dry || weft_ring_pending(&qp->sq)))
+	if ((laid || batch->sent != sent || READ_ONCE(qp->inflight.tail) != tail) &&
+	    (stop != WEFT_TX_DRY || weft_ring_pending(&qp->sq)))
 		return true;
 	if (state != IB_QPS_RTS) {
 		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && qp->ending.due))
 			return true;
-		if (weft_loan_settled(qp))
-			tx_tell(qp, state);
+		if (weft_loan_settled(tx))
+			tx_tell(tx, state);
 	}
 	if (!tx_idle(tx, &qp->sq))
 		return true;
-	tx_rest(qp);
+	/* The chunks are freed, but for a page, once the queue pair has been idle for a while. */
+	if (batch->laid_out == batch->sent && weft_chunks_rest(&batch->chunks))
+		weft_qp_within(qp, WEFT_CHUNK_IDLE);
 	return false;
 }
 
-/* The stream has room again. May run inside our own send; does not sleep. */
-void weft_tx_writable(struct weft_qp *qp)
-{
-	if (!READ_ONCE(qp->llp))
-		return; /* not started yet; see weft_rx_readable() */
-	weft_qp_assert_locked(qp);
-	weft_qp_kick(qp);
-}
-
-/* Prepares the transmit side of a new queue pair, whose capacities are set. */
-int weft_tx_init(struct weft_qp *qp)
-{
-	weft_baton_init(&qp->tx.lock);
-	return weft_inflight_init(&qp->inflight, qp->cap.max_send_wr);
-}
-
-/* Undoes weft_tx_init(). The queue pair has no user any more. */
-void weft_tx_destroy(struct weft_qp *qp)
-{
-	/* No reference is left, so all loans are returned. */
-	weft_baton_lock(&qp->tx.lock);
-	weft_loan_settled(qp);
-	weft_baton_unlock(&qp->tx.lock);
-	weft_inflight_destroy(&qp->inflight);
-}
-
 /* Prepares for a stream; @agreed is set. Returns 0 or -ENOMEM. */
-int weft_tx_start(struct weft_qp *qp)
+int weft_tx_start(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 	u32 lend = weft_setting(&qp->dev->settings, WEFT_SET_LEND);
 	int ret;
 
 	ret = weft_reads_start(&qp->reads, qp->agreed.ord, max(qp->cap.max_send_sge, 1U),
 			       qp->owner);
 	if (!ret)
-		ret = weft_answers_start(&qp->answers, qp->agreed.ird, qp->owner);
+		ret = weft_peer_reads_start(&qp->peer_reads, qp->agreed.ird, qp->owner);
 	if (ret) {
 		weft_reads_stop(&qp->reads);
 		return ret;
@@ -418,13 +389,13 @@ int weft_tx_start(struct weft_qp *qp)
 }
 
 /* Drops all bytes that were to be sent, because the stream is gone. */
-void weft_tx_stop(struct weft_qp *qp)
+void weft_tx_stop(struct weft_tx *tx)
 {
-	struct weft_tx *tx = &qp->tx;
+	struct weft_qp *qp = tx->qp;
 
-	lockdep_assert_held(&tx->lock.mutex);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	weft_batch_drop(&tx->batch);
 	qp->ending.drain_until = jiffies + WEFT_LOAN_TIMEOUT;
 	weft_reads_stop(&qp->reads);
-	weft_answers_stop(&qp->answers);
+	weft_peer_reads_stop(&qp->peer_reads);
 }

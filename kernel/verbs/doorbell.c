@@ -10,10 +10,8 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "base/weft.h"
+#include "engine/engine.h"
 #include "queue/srq.h"
-#include "rx/rx.h"
-#include "stream/stream.h"
-#include "tx/tx.h"
 #include "uapi/weft-abi.h"
 #include "verbs/doorbell.h"
 
@@ -54,7 +52,7 @@ static int UVERBS_HANDLER(WEFT_METHOD_SEND_DOORBELL)(struct uverbs_attr_bundle *
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	ret = weft_stream_doorbell(qp);
+	ret = weft_engine_doorbell(qp);
 	weft_qp_put(qp);
 	return ret;
 }
@@ -66,7 +64,7 @@ static int UVERBS_HANDLER(WEFT_METHOD_RECV_DOORBELL)(struct uverbs_attr_bundle *
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	ret = weft_qp_owns_rq(qp) ? weft_stream_recv_doorbell(qp) : -EINVAL;
+	ret = weft_qp_owns_rq(qp) ? weft_engine_recv_doorbell(qp) : -EINVAL;
 	weft_qp_put(qp);
 	return ret;
 }

@@ -6,11 +6,9 @@
  */
 #include <linux/string.h>
 
-#include "pair/kernel.h"
+#include "engine/consumer.h"
+#include "engine/engine.h"
 #include "queue/srq.h"
-#include "rx/rx.h"
-#include "stream/stream.h"
-#include "tx/tx.h"
 #include "verbs/post.h"
 
 /* Gather and scatter lists are copied without conversion. */
@@ -201,7 +199,7 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
  */
 static bool post_waits(struct weft_qp *qp)
 {
-	struct weft_kernel *kernel = qp->kernel;
+	struct weft_consumer *kernel = qp->consumer;
 
 	lockdep_assert_held(&qp->post_lock);
 	if (!kernel || !READ_ONCE(qp->initiator) || !weft_gather_holds(&kernel->gather))
@@ -259,8 +257,8 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	 * would wait for a poster that is preempted before it does.
 	 */
 	if (kick) {
-		if (qp->kernel)
-			WRITE_ONCE(qp->kernel->posted, true);
+		if (qp->consumer)
+			WRITE_ONCE(qp->consumer->posted, true);
 		weft_qp_kick(qp);
 	}
 	spin_unlock_irqrestore(&qp->post_lock, flags);
@@ -315,9 +313,9 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 		*bad = wr;
 		return -EINVAL;
 	}
-	ret = post_receives(qp->rx.rq, wr, bad, &doorbell);
+	ret = post_receives(qp->rq, wr, bad, &doorbell);
 	if (doorbell)
-		weft_rx_doorbell(qp);
+		weft_engine_post_recv(qp);
 	return ret;
 }
 

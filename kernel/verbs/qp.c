@@ -12,14 +12,11 @@
 #include "base/limit.h"
 #include "base/weft.h"
 #include "conn/conn.h"
+#include "engine/engine.h"
 #include "memory/mw.h"
-#include "pair/kernel.h"
 #include "pair/qp.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
-#include "rx/rx.h"
-#include "stream/stream.h"
-#include "tx/tx.h"
 #include "verbs/qp.h"
 #include "verbs/tally.h"
 
@@ -165,9 +162,7 @@ static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
 						       ib)->ib;
 		qp->net_cookie = current->nsproxy->net_ns->net_cookie;
 	}
-	if (attr->srq)
-		qp->rx.srq = to_weft_srq(attr->srq);
-	qp->rx.rq = qp->rx.srq ? &qp->rx.srq->rq : &qp->own_rq;
+	qp->rq = attr->srq ? &to_weft_srq(attr->srq)->rq : &qp->own_rq;
 	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->cap = attr->cap;
 	if (attr->srq) {
@@ -175,7 +170,6 @@ static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
 		qp->cap.max_recv_sge = 0;
 	}
 	qp->scq = to_weft_cq(attr->send_cq);
-	qp->rx.rcq = to_weft_cq(attr->recv_cq);
 }
 
 /**
@@ -211,16 +205,9 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	ret = qp_make_rings(qp, udata, &resp);
 	if (ret)
 		goto free_entry;
-	ret = weft_rx_init(qp);
+	ret = weft_engine_init(qp, attr);
 	if (ret)
 		goto free_rings;
-	ret = udata ? 0 : weft_kernel_create(qp);
-	if (ret)
-		goto free_rx;
-	weft_stream_init(qp);
-	ret = weft_tx_init(qp);
-	if (ret)
-		goto free_kernel;
 	/* iWARP's Idle: its owner can connect it without a further step. */
 	spin_lock_irq(&qp->lock);
 	weft_qp_set_state(qp, IB_QPS_INIT);
@@ -228,24 +215,20 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	if (udata) {
 		ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
 		if (ret)
-			goto free_tx;
+			goto free_engine;
 	}
 	/* Last, because from here on others can find it by its number, and connect it. */
 	ret = xa_alloc_cyclic(&dev->qps, &qp->acc.qpn, qp->entry,
 			      XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
 			      &dev->next_qpn, GFP_KERNEL);
 	if (ret < 0)
-		goto free_tx;
+		goto free_engine;
 	ib->qp_num = qp->acc.qpn;
 	attr->cap = qp->cap;
 	return 0;
 
-free_tx:
-	weft_tx_destroy(qp);
-free_kernel:
-	weft_kernel_destroy(qp);
-free_rx:
-	weft_rx_destroy(&qp->rx);
+free_engine:
+	weft_engine_destroy(qp);
 free_rings:
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);
@@ -262,12 +245,12 @@ static int qp_move(struct weft_qp *qp, enum ib_qp_state to)
 
 	switch (to) {
 	case IB_QPS_RESET:
-		return weft_stream_reset(qp);
+		return weft_engine_reset(qp);
 	case IB_QPS_ERR:
-		weft_stream_error(qp);
+		weft_engine_error(qp);
 		return 0;
 	case IB_QPS_SQD:
-		return weft_stream_drain(qp);
+		return weft_engine_drain(qp);
 	case IB_QPS_INIT:
 		spin_lock_irq(&qp->lock);
 		if (qp->state == IB_QPS_RESET)
@@ -371,8 +354,8 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	init->qp_context = ib->qp_context;
 	init->srq = ib->srq;
 	init->qp_type = IB_QPT_RC;
-	init->send_cq = &qp->scq->ib;
-	init->recv_cq = &qp->rx.rcq->ib;
+	init->send_cq = ib->send_cq;
+	init->recv_cq = ib->recv_cq;
 	init->sq_sig_type = qp->sq_sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->cap = qp->cap;
 	init->port_num = 1;
@@ -386,15 +369,13 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 	xa_erase(&qp->dev->qps, qp->acc.qpn);
 	WRITE_ONCE(qp->dying, true);
-	weft_stream_error(qp); /* here or in the worker, which sees dying */
+	weft_engine_error(qp); /* here or in the worker, which sees dying */
 	weft_qp_put(qp);
 	wait_for_completion(&qp->entry->gone);
-	weft_stream_end(qp);
+	weft_engine_end(qp);
 	weft_tally_leave(qp); /* another thread may have bound it after the core unbound it */
 	weft_mw_forget(&qp->acc);
-	weft_tx_destroy(qp);
-	weft_kernel_destroy(qp);
-	weft_rx_destroy(&qp->rx);
+	weft_engine_destroy(qp);
 	weft_ring_destroy(&qp->sq);
 	weft_ring_destroy(&qp->own_rq.ring);
 	kfree_rcu(qp->entry, rcu);

@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 
 #include "base/weft.h"
-#include "pair/qp.h"
+#include "engine/engine.h"
 #include "verbs/tally.h"
 
 /**
@@ -36,17 +36,17 @@ struct weft_tally {
 	struct weft_tallied_counts past;
 };
 
-/* Reads a word that the data path may write meanwhile, under locks that are not taken here. */
-#define glance(value)	data_race(READ_ONCE(value))
-
 /* Returns the counts of a queue pair since it was made. */
 static struct weft_tallied_counts counted_by(const struct weft_qp *qp)
 {
+	struct weft_flow flow;
+
+	weft_engine_glance(qp, &flow);
 	return (struct weft_tallied_counts){ .value = {
-		[WEFT_TALLIED_TX_FPDUS] = glance(qp->tx.fpdus),
-		[WEFT_TALLIED_TX_BYTES] = glance(qp->tx.bytes),
-		[WEFT_TALLIED_RX_FPDUS] = glance(qp->rx.framer.counts.fpdus),
-		[WEFT_TALLIED_RX_BYTES] = glance(qp->rx.framer.counts.bytes),
+		[WEFT_TALLIED_TX_FPDUS] = flow.tx_fpdus,
+		[WEFT_TALLIED_TX_BYTES] = flow.tx_bytes,
+		[WEFT_TALLIED_RX_FPDUS] = flow.rx_fpdus,
+		[WEFT_TALLIED_RX_BYTES] = flow.rx_bytes,
 	} };
 }
 

@@ -3,8 +3,8 @@
  * The peer's messages that take receives, between placement and delivery (RFC 5041): a segment is
  * placed when it comes; a message is delivered once, in MSN order, when all of it is placed.
  */
-#ifndef WEFT_PAIR_INBOUND_H
-#define WEFT_PAIR_INBOUND_H
+#ifndef WEFT_RX_INBOUND_H
+#define WEFT_RX_INBOUND_H
 
 #include <linux/types.h>
 
@@ -123,4 +123,4 @@ static inline void weft_written_add(struct weft_written *w, u32 len, bool last)
 	w->goes_on = !last;
 }
 
-#endif /* WEFT_PAIR_INBOUND_H */
+#endif /* WEFT_RX_INBOUND_H */

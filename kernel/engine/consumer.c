@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Gathering the posts of a kernel consumer; see gather.h. */
+/* A kernel consumer's part of a queue pair; see consumer.h. */
 #include <linux/lockdep.h>
+#include <linux/slab.h>
 
 #include "base/compat.h"
-#include "pair/gather.h"
-#include "pair/kernel.h"
+#include "engine/consumer.h"
 #include "pair/qp.h"
 
 static struct weft_qp *gather_qp(const struct weft_gather *gather)
 {
-	return container_of(gather, struct weft_kernel, gather)->qp;
+	return container_of(gather, struct weft_consumer, gather)->qp;
 }
 
 /* Computes the hold time from the gap to the previous post. */
@@ -98,6 +98,12 @@ void weft_gather_wait(struct weft_gather *gather)
 	hrtimer_start(&gather->timer, ns_to_ktime(gather->moment), HRTIMER_MODE_REL_SOFT);
 }
 
+/* Waits for the timer. Nobody posts any more. May sleep. */
+void weft_gather_stop(struct weft_gather *gather)
+{
+	hrtimer_cancel(&gather->timer);
+}
+
 void weft_gather_init(struct weft_gather *gather)
 {
 	hrtimer_setup(&gather->timer, gather_is_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
@@ -107,8 +113,21 @@ void weft_gather_init(struct weft_gather *gather)
 	gather->until = gather->pause;
 }
 
-/* Waits for the timer. Nobody posts any more. May sleep. */
-void weft_gather_stop(struct weft_gather *gather)
+int weft_consumer_create(struct weft_qp *qp)
 {
-	hrtimer_cancel(&gather->timer);
+	struct weft_consumer *consumer = kzalloc(sizeof(*consumer), GFP_KERNEL);
+
+	if (!consumer)
+		return -ENOMEM;
+	consumer->qp = qp;
+	weft_gather_init(&consumer->gather);
+	qp->consumer = consumer;
+	return 0;
+}
+
+/* The worker and the gathering have ended. Does nothing for a queue pair of a process. */
+void weft_consumer_destroy(struct weft_qp *qp)
+{
+	kfree(qp->consumer);
+	qp->consumer = NULL;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomics: the peer's requests are checked and queued for the transmit side, which executes each
- * when it answers; the answers to ours are placed.
+ * Answers to our reads and atomics, oldest first; and atomic requests of the peer, which are
+ * checked here and queued for the transmit side, which executes each when it answers.
  */
 #include <linux/build_bug.h>
 
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "pair/qp.h"
-#include "rx/place.h"
 #include "rx/rx.h"
 
 static_assert(sizeof_field(struct weft_placement, bytes) >= WEFT_ATOMIC_REQ_LEN);
@@ -22,7 +20,7 @@ static enum weft_rx_verdict rx_refuse_operation(struct weft_rx *rx, u8 code)
 
 /* Checks and queues a request, whose MSN and length are good. */
 enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
-						    struct weft_answers *answers)
+						    struct weft_peer_reads *answers)
 {
 	struct weft_atomic_req req;
 	enum weft_key_error err;
@@ -46,7 +44,7 @@ enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
 
 	rx->read_msn++;
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_ATOMIC_REQUESTS, 1);
-	weft_answers_push_atomic(answers, &req);
+	weft_peer_reads_push_atomic(answers, &req);
 	return WEFT_RX_OK;
 }
 
@@ -86,4 +84,32 @@ enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx)
 		return rx_refuse_operation(rx, WEFT_RO_CATASTROPHIC_STREAM);
 	weft_rx_aim_at_read(rx, rx->place.read);
 	return weft_rx_place(rx, (const u8 *)&resp.original, sizeof(resp.original));
+}
+
+/* Directs the next payload to the memory of @read, our oldest. */
+void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
+{
+	weft_rx_assert_locked(rx);
+	rx->place.target = WEFT_RX_TO_READ;
+	rx->place.read = read;
+	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_LOCAL_WRITE, read->sge, read->num_sge,
+		    read->got);
+}
+
+/* Our oldest request has its whole answer. WEFT_RX_BAD: its key may not be invalidated. */
+enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *reads)
+{
+	const struct weft_read *read = rx->place.read;
+
+	weft_rx_assert_locked(rx);
+	if (read->request) {
+		if (read->inv && weft_invalidate(rx->acc, read->inv, false) != WEFT_KEY_OK) {
+			weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+			weft_request_fail(read->request, IB_WC_MW_BIND_ERR, WEFT_VE_BIND);
+			return WEFT_RX_BAD;
+		}
+		weft_request_done(read->request);
+	}
+	weft_reads_answered(reads);
+	return WEFT_RX_OK;
 }
