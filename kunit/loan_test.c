@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "ends.h"
-#include "tx/loan.h"
+#include "tx/tx.h"
 #include "wire/bytes.h"
 #include "wire/plan.h"
 

@@ -91,7 +91,7 @@
 #define WEFT_CHUNK_IDLE		(HZ / 4)
 
 /*
- * The setting `lend` lends payload without a rule (tx/loan.h). Shorter payload is copied, because a
+ * The setting `lend` lends payload without a rule (tx/tx.h). Shorter payload is copied, because a
  * loan costs more. WEFT_LOAN_AFTER sent bytes come before a trial, because a short-lived connection
  * would only pay for it. Rows: virtio-64k-sender, virtio-1m-sender.
  */

@@ -8,7 +8,7 @@
 #include "base/workqueue.h"
 #include "conn/conn.h"
 #include "memory/dmabuf.h"
-#include "tx/loan.h"
+#include "tx/tx.h"
 
 MODULE_DESCRIPTION("Weft: RDMA (iWARP) on any Ethernet card");
 MODULE_LICENSE("GPL");

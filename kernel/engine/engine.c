@@ -16,7 +16,7 @@
 #include "llp/llp.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
-#include "tx/loan.h"
+#include "tx/tx.h"
 
 /* A larger structure would take 4 KiB, the allocator's next size. */
 static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||

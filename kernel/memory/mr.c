@@ -99,7 +99,7 @@ int weft_mr_publish(struct weft_mr *mr)
 
 /*
  * Takes a region or window out of the key table and waits for the accesses in progress. Afterwards
- * only TCP may use the memory: pages lent for work requests (see tx/loan.h). The caller frees @mr
+ * only TCP may use the memory: pages lent for work requests (see tx/tx.h). The caller frees @mr
  * after an RCU grace period.
  */
 void weft_mr_withdraw(struct weft_mr *mr)

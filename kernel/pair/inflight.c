@@ -21,14 +21,6 @@ void weft_inflight_destroy(struct weft_inflight *list)
 	kvfree(list->slot);
 }
 
-/* Counts a failed request. In KUnit suites @scq may have no device. */
-static void inflight_count_failed(const struct weft_cq *scq, u8 status)
-{
-	if (scq->ib.device)
-		weft_count(to_weft_device(scq->ib.device)->counters, status == IB_WC_WR_FLUSH_ERR ?
-			   WEFT_CNT_REQ_CQE_FLUSH_ERROR : WEFT_CNT_REQ_CQE_ERROR, 1);
-}
-
 /* Adds a completion. A failed @w fails all behind it. Not inline: most requests need none. */
 static noinline bool inflight_tell(struct weft_inflight *list, const struct weft_request *w,
 				   struct weft_cq *scq, struct weft_cq_row *row, u32 qpn)
@@ -44,7 +36,10 @@ static noinline bool inflight_tell(struct weft_inflight *list, const struct weft
 
 	if (unlikely(w->status != IB_WC_SUCCESS)) {
 		list->broken = true;
-		inflight_count_failed(scq, w->status);
+		if (scq->ib.device) /* in KUnit suites there may be none */
+			weft_count(to_weft_device(scq->ib.device)->counters,
+				   w->status == IB_WC_WR_FLUSH_ERR ?
+				   WEFT_CNT_REQ_CQE_FLUSH_ERROR : WEFT_CNT_REQ_CQE_ERROR, 1);
 	}
 	return weft_cq_put(scq, row, &wc);
 }

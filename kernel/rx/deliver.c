@@ -60,11 +60,6 @@ static enum weft_rx_verdict rx_refuse_invalidate(struct weft_rx *rx,
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
 }
 
-static bool rx_invalidates(const struct weft_inbound *m)
-{
-	return m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV;
-}
-
 /* Delivers the message in turn, if it is whole. */
 static enum weft_rx_verdict rx_deliver_sends(struct weft_rx *rx)
 {
@@ -74,7 +69,7 @@ static enum weft_rx_verdict rx_deliver_sends(struct weft_rx *rx)
 
 	if (!m)
 		return WEFT_RX_OK;
-	if (rx_invalidates(m)) {
+	if (m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV) {
 		err = weft_invalidate(rx->acc, m->ex, true);
 		if (err != WEFT_KEY_OK)
 			return rx_refuse_invalidate(rx, err);

@@ -21,16 +21,6 @@ static void rx_count(const struct weft_rx *rx, const struct weft_framer_counts *
 		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, now->staged - before->staged);
 }
 
-/*
- * Out of memory for an FPDU: reads again later. The wait for a receive, which has the same timer,
- * begins anew then.
- */
-static noinline void rx_starved(struct weft_rx *rx)
-{
-	rx->stalled = false;
-	mod_timer(&rx->rnr, jiffies + WEFT_RX_RETRY);
-}
-
 /* Returns true if the stream has ended and all its bytes were taken. */
 static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 {
@@ -75,8 +65,11 @@ void weft_rx_run(struct weft_rx *rx)
 	rx->running = true;
 	more = weft_rx_read(rx);
 	rx->running = false;
-	if (unlikely(rx->framer.starved))
-		rx_starved(rx);
+	if (unlikely(rx->framer.starved)) {
+		/* Reads again later. The wait for a receive, with the same timer, begins anew. */
+		rx->stalled = false;
+		mod_timer(&rx->rnr, jiffies + WEFT_RX_RETRY);
+	}
 	if (unlikely(READ_ONCE(rx->expired)))
 		rx_give_up(rx);
 	if (unlikely(rx->failure != WEFT_RX_FINE))

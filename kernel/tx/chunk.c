@@ -47,7 +47,7 @@ static struct page *chunk_spare(struct weft_chunks *chunks)
 {
 	struct page *page;
 
-	if (!weft_chunks_has_spares(chunks))
+	if (!chunks->num_spares)
 		return NULL;
 	if (chunks_need_many(chunks))
 		chunks->many = jiffies;

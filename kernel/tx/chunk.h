@@ -94,11 +94,6 @@ static inline void weft_chunks_taken(struct weft_chunks *chunks)
 	c->sent = 0;
 }
 
-static inline bool weft_chunks_has_spares(const struct weft_chunks *chunks)
-{
-	return chunks->num_spares;
-}
-
 /* Returns true if the first chunk is larger than a page. */
 static inline bool weft_chunks_large(const struct weft_chunks *chunks)
 {
@@ -112,7 +107,7 @@ static inline bool weft_chunks_large(const struct weft_chunks *chunks)
  */
 static inline bool weft_chunks_rest(struct weft_chunks *chunks)
 {
-	return (weft_chunks_large(chunks) || weft_chunks_has_spares(chunks)) &&
+	return (weft_chunks_large(chunks) || chunks->num_spares) &&
 	       weft_chunks_free(chunks);
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The decision to lend payload to TCP, and the layout of lent FPDUs; see loan.h. */
+/* The decision to lend payload to TCP, and the layout of lent FPDUs; see tx.h. */
 #include <linux/mm.h>
 
 #include "base/weft.h"
 #include "llp/llp.h"
 #include "memory/mr.h"
 #include "tx/batch.h"
-#include "tx/loan.h"
 #include "tx/tx.h"
 #include "wire/fpdu.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of a loan, until TCP no longer holds its pages; see loan.h. */
+/* The life of a loan, until TCP no longer holds its pages; see tx.h. */
 #include <linux/atomic.h>
 #include <linux/lockdep.h>
 #include <linux/skbuff.h>
@@ -12,7 +12,6 @@
 #include "base/workqueue.h"
 #include "llp/llp.h"
 #include "tx/batch.h"
-#include "tx/loan.h"
 #include "tx/tx.h"
 
 /* Bits of a loan's @flags. */

@@ -17,8 +17,6 @@
 #include "memory/mr.h"
 #include "memory/mw.h"
 #include "queue/cq.h"
-#include "tx/loan.h"
-#include "tx/request.h"
 #include "tx/tx.h"
 
 /* A local operation failed: its key may not be bound, registered or invalidated in this way. */

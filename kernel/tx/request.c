@@ -10,7 +10,6 @@
 #include "base/limit.h"
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "tx/request.h"
 #include "tx/tx.h"
 
 const struct weft_term weft_tx_term_local = {
@@ -56,11 +55,6 @@ bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
 		return false;
 	}
 	return true;
-}
-
-static bool op_needs_extended(u8 opcode)
-{
-	return opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD;
 }
 
 /* Returns true if the queue pair may do this operation, inline if the request says so. */
@@ -123,9 +117,9 @@ bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
 	if (wr->flags & ~WEFT_WR_FLAGS)
 		return false;
 	if (!op_allowed(tx, wr)) {
-		why->vendor = op_needs_extended(wr->opcode) &&
-			      !qp->agreed.extended ?
-			      WEFT_VE_PEER : WEFT_VE_OPCODE;
+		if (wr->opcode >= WEFT_OP_SEND_IMM && wr->opcode <= WEFT_OP_FETCH_ADD &&
+		    !qp->agreed.extended)
+			why->vendor = WEFT_VE_PEER;
 		return false;
 	}
 	why->vendor = WEFT_VE_BLOCKS;

@@ -18,8 +18,6 @@
 #include "llp/llp.h"
 #include "queue/cq.h"
 #include "tx/batch.h"
-#include "tx/loan.h"
-#include "tx/request.h"
 #include "tx/tx.h"
 
 /* Returns true if the payload of the next FPDU is lent. */

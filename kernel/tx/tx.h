@@ -4,16 +4,19 @@
  * FPDUs in chunks of our own, which the stream takes without a second copy. One walk copies and
  * checksums the payload, so the peer gets the checksummed bytes even if a process changes its
  * buffers meanwhile. A work request completes when the stream has taken its last byte. Large
- * payload is lent if that is allowed and cheaper; see tx/loan.h.
+ * payload is lent if that is allowed and cheaper; see "loans" below.
  */
 #ifndef WEFT_TX_H
 #define WEFT_TX_H
 
+#include "base/policy.h"
 #include "pair/qp.h"
 #include "tx/batch.h"
 #include "wire/ddp.h"
 #include "wire/plan.h"
 
+struct weft_counters;
+struct weft_loan;
 struct weft_loans;
 
 /* Retry delay when memory was short. */
@@ -121,7 +124,7 @@ static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu, u32 room
 			      tx->msg.left, fpdu);
 }
 
-/* message.c, request.c: from work requests to messages */
+/* message.c: from work requests to messages */
 bool weft_tx_next_msg(struct weft_tx *tx);
 void weft_tx_gather_failed(struct weft_tx *tx);
 
@@ -144,5 +147,130 @@ bool weft_tx_round(struct weft_tx *tx);
 void weft_tx_stop(struct weft_tx *tx);
 void weft_tx_complete(struct weft_tx *tx);
 void weft_tx_flush_requests(struct weft_tx *tx);
+
+/* --- request.c: work requests out of the send ring --- */
+
+/* Why a work request cannot be done. */
+struct weft_wr_error {
+	u8 status;	/* enum ib_wc_status */
+	u8 vendor;	/* enum weft_vendor_err */
+};
+
+bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
+			u32 num, int access, u64 *total,
+			struct weft_wr_error *why);
+bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
+		      struct weft_wr_error *why);
+void weft_tx_fail(struct weft_tx *tx, struct weft_request *w,
+		  const struct weft_wr_error *why);
+
+/*
+ * Copies blocks out of the ring and reads each word once, so that a process cannot change a request
+ * after its check. No message uses @copy.
+ */
+static inline void weft_tx_copy_blocks(union weft_wr_copy *copy,
+				       const struct weft_ring *sq, u32 first, u32 num)
+{
+	u64 *to = copy->words + first * (WEFT_SQ_BLOCK / sizeof(u64));
+	u32 b;
+
+	BUILD_BUG_ON(WEFT_SQ_BLOCK != 8 * sizeof(u64));
+	for (b = first; b < first + num; b++, to += 8) {
+		const u64 *slot = weft_ring_slot(sq, sq->head + b);
+
+		to[0] = READ_ONCE(slot[0]);
+		to[1] = READ_ONCE(slot[1]);
+		to[2] = READ_ONCE(slot[2]);
+		to[3] = READ_ONCE(slot[3]);
+		to[4] = READ_ONCE(slot[4]);
+		to[5] = READ_ONCE(slot[5]);
+		to[6] = READ_ONCE(slot[6]);
+		to[7] = READ_ONCE(slot[7]);
+	}
+}
+
+/* Takes a work request of @blocks out of the ring, and enters it in the in-flight list. */
+static inline struct weft_request *
+weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
+	      const struct weft_sq_wr *wr, u32 blocks, bool signal_all)
+{
+	struct weft_request *w = weft_inflight_add(inflight);
+
+	WRITE_ONCE(sq->head, sq->head + blocks); /* the receive side reads it */
+	w->wr_id = wr->wr_id;
+	w->ring_end = sq->head;
+	w->opcode = wr->opcode;
+	w->signaled = signal_all || (wr->flags & WEFT_WR_SIGNALED);
+	return w;
+}
+
+/* Why a queue pair fails: an error of this end, or memory invalidated after its check. */
+extern const struct weft_term weft_tx_term_local;
+extern const struct weft_term weft_tx_term_revoked;
+
+/* --- lend.c, loan.c: loans --- */
+
+/*
+ * Loans: payload that TCP sends from the pages of a program or a kernel consumer. TCP may
+ * retransmit the pages, so the work request completes when the stream has taken its last byte and
+ * the last packet buffer with its pages is gone.
+ *
+ * A loan holds references on the pages, not on the region. A process that changes, deregisters or
+ * unmaps the pages before the completion changes the payload that the peer gets, and nothing else.
+ */
+
+/* Bytes of a chunk that a lent FPDU takes: length, header, padding and CRC. */
+#define WEFT_LOAN_FRAME		32U
+/*
+ * How long the end of a queue pair waits for pages after the stream was reset; then it gives the
+ * loans up. Only a card that does not report its sent packets, such as an unplugged one, keeps
+ * pages longer.
+ */
+#define WEFT_LOAN_TIMEOUT	(10 * HZ)
+
+/*
+ * Where the kernel copies lent pages on the way, as it does with all packets that stay on the
+ * machine, a loan costs more than one copy. So a connection lends one FPDU as a trial, lends more
+ * if that one comes back uncopied, and lends no more once one was copied.
+ */
+enum weft_loan_mode {
+	WEFT_LOAN_NEW,		/* nothing was lent yet */
+	WEFT_LOAN_TRYING,	/* the first has not come back */
+	WEFT_LOAN_YES,		/* the first came back uncopied */
+	WEFT_LOAN_NO,		/* one was copied */
+};
+
+/**
+ * struct weft_loans - the loans of a connection
+ * @mode: enum weft_loan_mode
+ * @out: oldest first, until their work requests are done
+ * @open: the loan to which more may be added, a reference; or NULL
+ * @lent: the lent bytes of the batch
+ *
+ * Allocated for the first loan. Protected as struct weft_tx.
+ */
+struct weft_loans {
+	u8 mode;
+	struct list_head out;
+	struct weft_loan *open;
+	struct weft_lent lent;
+};
+
+/* the decision to lend, and the layout */
+bool weft_loan_begin(struct weft_tx *tx, u32 len);
+u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *page,
+		     u32 offset);
+
+/* a loan's life; the functions before weft_loan_is_out() are for lend.c */
+struct weft_loans *weft_loans_get(struct weft_tx *tx);
+bool weft_loan_open(struct weft_tx *tx);
+void weft_loan_own(struct weft_loans *loans);
+void weft_loan_want_open(struct weft_loans *loans);
+void weft_loan_want_last(struct weft_loans *loans);
+void weft_loan_close(struct weft_loans *loans);
+bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
+		      struct weft_counters __percpu *counters);
+bool weft_loan_settled(struct weft_tx *tx);
+void weft_loan_exit(void);
 
 #endif /* WEFT_TX_H */
