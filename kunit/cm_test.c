@@ -386,7 +386,7 @@ static void cm_disagreed(struct kunit *test)
 	peer_sends(test, c->peer, &reply, "");
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, -EPROTO);
 	KUNIT_EXPECT_EQ(test, (int)host_state(c->h), (int)WEFT_CONN_CLOSING);
-	n = weft_llp_recv(&c->peer->llp, buf, WEFT_MPA_MAX_PRIVATE);
+	n = c->peer->llp.class->recv(&c->peer->llp, buf, WEFT_MPA_MAX_PRIVATE);
 	KUNIT_ASSERT_GT(test, n, 20);
 	KUNIT_EXPECT_EQ(test, buf[3] & 0xf, WEFT_RDMAP_TERMINATE);
 	/* And our end of the stream behind it. */
@@ -400,7 +400,7 @@ static void cm_disagreed(struct kunit *test)
 	reply.markers = true;
 	peer_sends(test, c->peer, &reply, "");
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, -EPROTO);
-	n = weft_llp_recv(&c->peer->llp, c->private, WEFT_MPA_MAX_PRIVATE);
+	n = c->peer->llp.class->recv(&c->peer->llp, c->private, WEFT_MPA_MAX_PRIVATE);
 	KUNIT_ASSERT_GT(test, n, 20);
 	KUNIT_EXPECT_EQ(test, weft_get_be32(c->private), 0U);
 	KUNIT_EXPECT_EQ(test, c->private[WEFT_MARKER_LEN + 3] & 0xf, WEFT_RDMAP_TERMINATE);
@@ -616,7 +616,7 @@ static void cm_markers(struct kunit *test)
 	reply.markers = true;
 	peer_sends(test, c->peer, &reply, "");
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
-	n = weft_llp_recv(&c->peer->llp, c->private, WEFT_MPA_MAX_PRIVATE);
+	n = c->peer->llp.class->recv(&c->peer->llp, c->private, WEFT_MPA_MAX_PRIVATE);
 	/* The ready-to-receive frame is an empty Write. */
 	KUNIT_EXPECT_EQ(test, n, 24);
 	KUNIT_EXPECT_EQ(test, weft_get_be32(c->private), 0U);

@@ -4,7 +4,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "crc.h"
+#include "fpdu.h"
 
 /* An RDMA Write of "hello" in one FPDU, whose CRC tshark calls good. */
 static const u8 write_fpdu[] = {

@@ -28,11 +28,6 @@ struct early_bench {
 static struct early_bench *bench;
 static struct weft_llp_class message_class;
 
-static struct weft_arrivals *class_arrivals(struct weft_llp *llp)
-{
-	return &bench->arrivals;
-}
-
 static void class_await(struct weft_llp *llp, u32 bytes)
 {
 }
@@ -53,10 +48,10 @@ static struct early_bench *early_new(struct kunit *test)
 	weft_arrivals_init(&bench->arrivals, 1, MOST, true);
 	bench->e = end_make(test);
 	message_class = fake_class;
-	message_class.arrivals = class_arrivals;
 	message_class.flow.await = class_await;
 	message_class.flow.read = class_read;
 	bench->e->fake->llp.class = &message_class;
+	bench->e->fake->llp.arrivals = &bench->arrivals;
 	KUNIT_ASSERT_EQ(test, end_start(bench->e, &agreed, true), 0);
 	settle();
 	return bench;

@@ -7,7 +7,7 @@
 #include "ends.h"
 #include "paths/paths.h"
 #include "wire/bytes.h"
-#include "wire/crc.h"
+#include "wire/fpdu.h"
 #include "wire/plan.h"
 
 static struct end *of_user(struct weft_qp_user *user)

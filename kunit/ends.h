@@ -13,7 +13,7 @@
 #include "pair/qp.h"
 #include "uapi/weft-abi.h"
 #include "wire/ddp.h"
-#include "wire/negotiate.h"
+#include "wire/mpa.h"
 
 struct bench;
 

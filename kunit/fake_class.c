@@ -30,10 +30,9 @@ static int class_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
 	return fake_once(&fake_faults.bind);
 }
 
-static int class_set_tos(struct weft_llp *llp, u8 tos)
+static void class_set_tos(struct weft_llp *llp, u8 tos)
 {
 	to_fake(llp)->tos = tos;
-	return 0;
 }
 
 static void class_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
@@ -460,21 +459,18 @@ static int class_lend(struct weft_llp *llp, struct ubuf_info *ubuf, const struct
 	return done;
 }
 
-static bool class_ended(struct weft_llp *llp)
+static enum weft_llp_end class_end(struct weft_llp *llp)
 {
 	const struct fake *f = to_fake(llp);
 
-	return f->ended || f->state == WEFT_LLP_DEAD;
+	if (!f->ended && f->state != WEFT_LLP_DEAD)
+		return WEFT_LLP_GOES_ON;
+	return f->unread ? WEFT_LLP_LAST_BYTES : WEFT_LLP_ALL_READ;
 }
 
 static bool class_unsent(struct weft_llp *llp)
 {
 	return !skb_queue_empty_lockless(&to_fake(llp)->out);
-}
-
-static bool class_at_end(struct weft_llp *llp)
-{
-	return class_ended(llp) && !to_fake(llp)->unread;
 }
 
 static void class_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
@@ -614,9 +610,8 @@ const struct weft_llp_class fake_class = {
 		.send_page = class_send_page,
 		.may_lend = class_may_lend,
 		.lend = class_lend,
-		.ended = class_ended,
 		.unsent = class_unsent,
-		.at_end = class_at_end,
+		.end = class_end,
 		.read = class_read,
 		.look = class_look,
 		.await = class_await,

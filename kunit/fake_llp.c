@@ -174,7 +174,7 @@ void fake_hold_release(struct fake_hold *hold)
  * @owner: the owner
  *
  * Context: process.
- * Return: the end, owned as one of weft_llp_open(), or NULL.
+ * Return: the end, owned as one of weft_llp_class.open, or NULL.
  */
 struct fake *fake_open(const struct weft_llp_ops *ops, void *owner)
 {

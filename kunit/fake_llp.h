@@ -67,16 +67,16 @@ struct fake_hold {
 };
 
 /**
- * struct fake_faults - errors that calls return, each 0 or a negative errno value
- * @open: weft_llp_open()
- * @bind: weft_llp_bind(), once
- * @listen: weft_llp_listen()
- * @accept: weft_llp_accept(), once
- * @connect: weft_llp_connect()
+ * struct fake_faults - errors that functions of the class return, each 0 or a negative errno value
+ * @open: of @open
+ * @bind: of @bind, once
+ * @listen: of @listen
+ * @accept: of @accept, once
+ * @connect: of @connect
  * @refused: how a connection that nobody listens for fails
- * @charge: weft_llp_charge() and weft_llp_charge_like()
- * @send: weft_llp_send(), once
- * @hold_accept: weft_llp_accept() is held up, once; NULL: it is not
+ * @charge: of @charge and @charge_like
+ * @send: of @send, once
+ * @hold_accept: @accept is held up, once; NULL: it is not
  */
 struct fake_faults {
 	int open;
@@ -100,7 +100,7 @@ struct fake_faults {
  * @peer: the other end; NULL: a test, or nobody any more. Under the list's lock
  * @joined: it had a peer other than a test. Under the list's lock
  * @state: what weft_llp_state() says
- * @error: what weft_llp_error() says, once
+ * @error: what @error of the class says, once
  * @local: its address
  * @remote: the peer's
  * @out: what it was given

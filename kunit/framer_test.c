@@ -7,7 +7,7 @@
 #include <linux/skbuff.h>
 
 #include "mpa/framer.h"
-#include "wire/crc.h"
+#include "wire/fpdu.h"
 
 #define HDR	6
 #define MOST	256

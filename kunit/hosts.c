@@ -256,8 +256,8 @@ struct fake *server_new(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, server);
 	address(&addr, "10.0.0.2", HOST_PORT);
-	weft_llp_bind(&server->llp, &addr, false);
-	KUNIT_ASSERT_EQ(test, weft_llp_listen(&server->llp, 100), 0);
+	server->llp.class->bind(&server->llp, &addr, false);
+	KUNIT_ASSERT_EQ(test, server->llp.class->listen(&server->llp, 100), 0);
 	return server;
 }
 
@@ -267,7 +267,7 @@ struct fake *server_accept(struct fake *server)
 	struct weft_llp *llp;
 
 	settle();
-	llp = weft_llp_accept(&server->llp, NULL, NULL);
+	llp = server->llp.class->accept(&server->llp, NULL, NULL);
 	return IS_ERR(llp) ? NULL : to_fake(llp);
 }
 
@@ -308,12 +308,13 @@ bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_m
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	settle();
-	n = weft_llp_recv(&peer->llp, buf, WEFT_MPA_HDR_LEN);
+	n = peer->llp.class->recv(&peer->llp, buf, WEFT_MPA_HDR_LEN);
 	if (n != WEFT_MPA_HDR_LEN)
 		return false;
 	len = weft_mpa_total_len(buf);
 	if (len > WEFT_MPA_HDR_LEN)
-		n += weft_llp_recv(&peer->llp, buf + WEFT_MPA_HDR_LEN, len - WEFT_MPA_HDR_LEN);
+		n += peer->llp.class->recv(&peer->llp, buf + WEFT_MPA_HDR_LEN,
+					   len - WEFT_MPA_HDR_LEN);
 	KUNIT_EXPECT_EQ(test, (u32)n, len);
 	at = weft_mpa_decode(buf, len, reply, frame);
 	KUNIT_EXPECT_NE(test, at, 0U);
@@ -335,7 +336,7 @@ void peer_sends_with(struct kunit *test, struct fake *peer, const struct weft_mp
 	with.private_len = private_len;
 	len = weft_mpa_encode(buf, &with, private);
 	KUNIT_ASSERT_NE(test, len, 0U);
-	KUNIT_EXPECT_EQ(test, weft_llp_send(&peer->llp, buf, len), (int)len);
+	KUNIT_EXPECT_EQ(test, peer->llp.class->send(&peer->llp, buf, len), (int)len);
 	kunit_kfree(test, buf);
 	settle();
 }

@@ -9,7 +9,6 @@
 #include "bench.h"
 #include "ends.h"
 #include "wire/bytes.h"
-#include "wire/crc.h"
 #include "wire/fpdu.h"
 
 #define MOST	SZ_1M

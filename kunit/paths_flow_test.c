@@ -25,7 +25,7 @@ static bool has_ended(struct route *end)
 	bool ended;
 
 	weft_llp_lock(end->llp);
-	ended = weft_llp_ended(end->llp) && weft_llp_at_end(end->llp);
+	ended = weft_llp_end(end->llp) == WEFT_LLP_ALL_READ;
 	weft_llp_unlock(end->llp);
 	return ended;
 }
@@ -33,7 +33,7 @@ static bool has_ended(struct route *end)
 static void expect_dead(struct route *end, int error)
 {
 	KUNIT_EXPECT_EQ(end->test, (int)weft_llp_state(end->llp), (int)WEFT_LLP_DEAD);
-	KUNIT_EXPECT_EQ(end->test, weft_llp_error(end->llp), error);
+	KUNIT_EXPECT_EQ(end->test, end->llp->class->error(end->llp), error);
 	KUNIT_EXPECT_EQ(end->test, end->changed, 1);
 	KUNIT_EXPECT_FALSE(end->test, has_ended(end));
 }
@@ -391,7 +391,7 @@ static void flow_closes(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
-	KUNIT_EXPECT_EQ(test, weft_llp_error(r->b.llp), 0);
+	KUNIT_EXPECT_EQ(test, r->b.llp->class->error(r->b.llp), 0);
 	routes_free(r);
 }
 
@@ -464,11 +464,11 @@ static void flow_end_without_memory(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 
 	weft_baton_lock(&r->a.p->lock);
-	/* As weft_paths_end() leaves it then. */
-	r->a.p->ending = true;
+	/* As weft_paths_finish() leaves it then. */
+	r->a.p->out = WEFT_PATHS_ENDING;
 	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
-	KUNIT_EXPECT_TRUE(test, r->a.p->shut);
+	KUNIT_EXPECT_EQ(test, (int)r->a.p->out, (int)WEFT_PATHS_SHUT);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
 	routes_free(r);
 }

@@ -468,7 +468,7 @@ static void join_last_leaves(struct kunit *test)
 	fake_die(route_fake(&r->a, 1), -ETIMEDOUT);
 	settle();
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_DEAD);
-	KUNIT_EXPECT_EQ(test, weft_llp_error(r->a.llp), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, r->a.llp->class->error(r->a.llp), -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, r->a.changed, 1);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -ECONNRESET);

@@ -19,7 +19,7 @@ static void say(struct kunit *test, struct fake *from, const u8 *ulpdu, u32 len)
 
 	memcpy(weft_fpdu_begin(fpdu, len), ulpdu, len);
 	all = weft_fpdu_end(fpdu, len, true);
-	KUNIT_EXPECT_EQ(test, weft_llp_send(&from->llp, fpdu, all), (int)all);
+	KUNIT_EXPECT_EQ(test, from->llp.class->send(&from->llp, fpdu, all), (int)all);
 	settle();
 }
 
@@ -32,8 +32,8 @@ static struct fake *lurk(struct kunit *test)
 	struct fake *lurker = fake_new(&init_net, NULL, NULL);
 
 	KUNIT_ASSERT_NOT_NULL(test, lurker);
-	KUNIT_ASSERT_EQ(test, weft_llp_bind(&lurker->llp, &any, true), 0);
-	KUNIT_ASSERT_EQ(test, weft_llp_listen(&lurker->llp, 4), 0);
+	KUNIT_ASSERT_EQ(test, lurker->llp.class->bind(&lurker->llp, &any, true), 0);
+	KUNIT_ASSERT_EQ(test, lurker->llp.class->listen(&lurker->llp, 4), 0);
 	return lurker;
 }
 
@@ -50,7 +50,7 @@ static struct fake *lure(struct routes *r, struct fake *lurker)
 	home->next_try = jiffies;
 	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
-	llp = weft_llp_accept(&lurker->llp, NULL, NULL);
+	llp = lurker->llp.class->accept(&lurker->llp, NULL, NULL);
 	KUNIT_ASSERT_FALSE(r->a.test, IS_ERR(llp));
 	return to_fake(llp);
 }
@@ -111,7 +111,7 @@ static void hear(struct kunit *test, struct fake *at, u8 type, u8 *ulpdu, u32 le
 	u8 fpdu[WEFT_PATH_CONTROL_ROOM];
 	u32 all = weft_fpdu_len(len);
 
-	KUNIT_ASSERT_EQ(test, weft_llp_recv(&at->llp, fpdu, all), (int)all);
+	KUNIT_ASSERT_EQ(test, at->llp.class->recv(&at->llp, fpdu, all), (int)all);
 	KUNIT_EXPECT_EQ(test, (u32)weft_get_be16(fpdu), len);
 	memcpy(ulpdu, fpdu + WEFT_MPA_LEN, len);
 	KUNIT_EXPECT_EQ(test, ulpdu[0], type);
@@ -253,14 +253,14 @@ static void stranger_listens(struct kunit *test)
 	struct routes *r = routes_with_one(test);
 	struct fake *lurker = lurk(test), *end = lure(r, lurker), *stranger;
 	u8 heard[256], ulpdu[WEFT_PATH_CHALLENGE_LEN];
-	int len = weft_llp_recv(&end->llp, heard, sizeof(heard)), i;
+	int len = end->llp.class->recv(&end->llp, heard, sizeof(heard)), i;
 
 	KUNIT_ASSERT_EQ(test, len, (int)weft_fpdu_len(WEFT_PATH_JOIN_LEN));
 	for (i = 0; i + 8 <= len; i++)
 		KUNIT_EXPECT_TRUE(test, memcmp(heard + i, r->b.p->addrs.key, 8) &&
 				  memcmp(heard + i, r->b.p->addrs.key + 8, 8));
 	stranger = call(r, 2);
-	KUNIT_EXPECT_EQ(test, weft_llp_send(&stranger->llp, heard, len), len);
+	KUNIT_EXPECT_EQ(test, stranger->llp.class->send(&stranger->llp, heard, len), len);
 	settle();
 	/* Its own join gives a challenge, whose proof is no answer. */
 	hear(test, stranger, WEFT_PATH_CHALLENGE, ulpdu, WEFT_PATH_CHALLENGE_LEN);

@@ -6,7 +6,6 @@
 #include "ends.h"
 #include "routes.h"
 #include "wire/bytes.h"
-#include "wire/crc.h"
 #include "wire/fpdu.h"
 #include "wire/plan.h"
 

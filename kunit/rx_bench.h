@@ -6,7 +6,7 @@
 #include "bench.h"
 #include "ends.h"
 #include "wire/bytes.h"
-#include "wire/crc.h"
+#include "wire/fpdu.h"
 
 #define TAPE	(64U << 10)
 

@@ -11,7 +11,6 @@
 #include <net/tcp.h>
 
 #include "llp/llp.h"
-#include "llp/sock.h"
 #include "llp/tcp.h"
 
 #define EMSS	1448U
@@ -33,7 +32,7 @@ static struct pipe *pipe_open(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
 					       &p->sock), 0);
 	p->tcp.llp.class = &weft_tcp_class;
-	p->tcp.sock = p->sock;
+	p->tcp.llp.sock = p->sock;
 	p->llp = &p->tcp.llp;
 	lock_sock(p->sock->sk);
 	p->sock->sk->sk_route_caps |= NETIF_F_GSO_SOFTWARE;
@@ -168,7 +167,7 @@ static const struct weft_llp_ops space_ops = {
  */
 static void space_before_accept(struct kunit *test)
 {
-	struct weft_llp *llp = weft_llp_open(&weft_tcp_class, &init_net, AF_INET, &space_ops, NULL);
+	struct weft_llp *llp = weft_tcp_class.open(&init_net, AF_INET, &space_ops, NULL);
 	struct socket *sock;
 	struct sock *sk;
 
@@ -198,7 +197,7 @@ static void user_of_another(struct kunit *test)
 	sk = to->sock->sk;
 	release_sock(sk);
 	WRITE_ONCE(like->sk_uid, KUIDT_INIT(4711));
-	KUNIT_EXPECT_EQ(test, weft_sock_charge_as(sk, like), 0);
+	KUNIT_EXPECT_EQ(test, weft_sock_charge_as(to->llp, from->llp), 0);
 	KUNIT_EXPECT_TRUE(test, uid_eq(sk->sk_uid, KUIDT_INIT(4711)));
 	lock_sock(like);
 	pipe_close(from);
@@ -221,7 +220,7 @@ static void groups_like_another(struct kunit *test)
 	sk = to->sock->sk;
 	release_sock(sk);
 	sock_cgroup_set_classid(&like->sk_cgrp_data, 0x10001);
-	KUNIT_EXPECT_EQ(test, weft_sock_charge_as(sk, like), 0);
+	KUNIT_EXPECT_EQ(test, weft_sock_charge_as(to->llp, from->llp), 0);
 	KUNIT_EXPECT_EQ(test, sock_cgroup_classid(&sk->sk_cgrp_data), 0x10001U);
 	KUNIT_EXPECT_PTR_EQ(test, sock_cgroup_ptr(&sk->sk_cgrp_data),
 			    sock_cgroup_ptr(&like->sk_cgrp_data));

@@ -318,7 +318,7 @@ static void table_streams(struct kunit *test)
 			s->peer = NULL;
 			break;
 		case NOISE:
-			weft_llp_send(&s->peer->llp, noise, sizeof(noise));
+			s->peer->llp.class->send(&s->peer->llp, noise, sizeof(noise));
 			break;
 		}
 		settle();
@@ -342,7 +342,7 @@ static void table_reads_out(struct kunit *test)
 	u32 n = fpdu_put(fpdu, &hdr, "no receive", 10, true);
 	unsigned long since = jiffies;
 
-	weft_llp_send(&s->peer->llp, fpdu, n);
+	s->peer->llp.class->send(&s->peer->llp, fpdu, n);
 	weft_llp_shutdown(&s->peer->llp);
 	settle();
 	expect_clock(test, s->conn, since, 15, "after the peer's FIN");

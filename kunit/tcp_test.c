@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sockets of TCP: whose they are, how they are set up, and when a message is acknowledged. That is
- * decided by numbers that TCP keeps, which the cases write themselves.
+ * Sockets of TCP: whose they are, how they are set up, when a message is acknowledged, and that
+ * bytes pass also without Weft's writes into TCP's state. When a message is acknowledged is decided
+ * by numbers that TCP keeps, which the cases write themselves.
  */
 #include <kunit/test.h>
 #include <linux/inet.h>
@@ -12,10 +13,11 @@
 
 #include "base/compat.h"
 #include "llp/llp.h"
-#include "llp/tcp_ack.h"
+#include "llp/tcp_private.h"
 
 #define MSS		1448U
 #define JUMBO_MSS	8948U	/* of an MTU of 9000 */
+#define ODD_MSS		1001	/* of a peer; no segment size of it is a multiple of four */
 
 static void ignore(struct weft_llp *llp)
 {
@@ -48,18 +50,21 @@ static struct call call_listener(struct kunit *test)
 	};
 	struct sockaddr_storage addr = {};
 	struct call c = {};
+	int mss = ODD_MSS;
 
 	memcpy(&addr, &at, sizeof(at));
-	c.listener = weft_llp_open(&weft_tcp_class, &init_net, AF_INET, &ops, NULL);
+	c.listener = weft_tcp_class.open(&init_net, AF_INET, &ops, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(c.listener));
-	KUNIT_ASSERT_EQ(test, weft_llp_bind(c.listener, &addr, false), 0);
-	KUNIT_ASSERT_EQ(test, weft_llp_listen(c.listener, 8), 0);
+	KUNIT_ASSERT_EQ(test, c.listener->class->bind(c.listener, &addr, false), 0);
+	KUNIT_ASSERT_EQ(test, c.listener->class->listen(c.listener, 8), 0);
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
 					       &c.client), 0);
+	KUNIT_ASSERT_EQ(test, c.client->ops->setsockopt(c.client, SOL_TCP, TCP_MAXSEG,
+							KERNEL_SOCKPTR(&mss), sizeof(mss)), 0);
 	at.sin_port = inet_sk(weft_tcp_sk(c.listener))->inet_sport;
 	KUNIT_ASSERT_EQ(test, kernel_connect(c.client, (struct sockaddr_unsized *)&at,
 					     sizeof(at), 0), 0);
-	KUNIT_ASSERT_TRUE(test, weft_llp_incoming(c.listener));
+	KUNIT_ASSERT_TRUE(test, c.listener->class->incoming(c.listener));
 	c.sk = inet_csk(weft_tcp_sk(c.listener))->icsk_accept_queue.rskq_accept_head->sk;
 	return c;
 }
@@ -88,7 +93,7 @@ static void accepted(struct kunit *test)
 	struct weft_llp *llp;
 
 	call_back(&c);
-	llp = weft_llp_accept(c.listener, &ops, NULL);
+	llp = c.listener->class->accept(c.listener, &ops, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
 	KUNIT_EXPECT_PTR_EQ(test, weft_tcp_sk(llp), c.sk);
 	KUNIT_EXPECT_TRUE(test, sock_flag(c.sk, SOCK_URGINLINE));
@@ -113,7 +118,7 @@ static void in_a_sockmap(struct kunit *test)
 					     SK_USER_DATA_NOCOPY | SK_USER_DATA_PSOCK);
 	write_unlock_bh(&c.sk->sk_callback_lock);
 	call_back(&c);
-	llp = weft_llp_accept(c.listener, &ops, NULL);
+	llp = c.listener->class->accept(c.listener, &ops, NULL);
 	KUNIT_EXPECT_PTR_EQ(test, llp, (struct weft_llp *)ERR_PTR(-ECONNABORTED));
 	/* The sockmap gives it up when it is closed, and finds its own data. */
 	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(__sk_user_data(c.sk)),
@@ -128,23 +133,23 @@ static void in_a_sockmap(struct kunit *test)
 
 static void silent_peers(struct kunit *test)
 {
-	struct weft_llp *llp = weft_llp_open(&weft_tcp_class, &init_net, AF_INET, &ops, NULL);
+	struct weft_llp *llp = weft_tcp_class.open(&init_net, AF_INET, &ops, NULL);
 	const struct sock *sk;
 	const struct tcp_sock *tp;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
 	sk = weft_tcp_sk(llp);
 	tp = tcp_sk(sk);
-	weft_llp_set_timeouts(llp, 0, 0);
+	llp->class->set_timeouts(llp, 0, 0);
 	KUNIT_EXPECT_FALSE(test, sock_flag(sk, SOCK_KEEPOPEN));
-	weft_llp_set_timeouts(llp, 60, 25);
+	llp->class->set_timeouts(llp, 60, 25);
 	KUNIT_EXPECT_TRUE(test, sock_flag(sk, SOCK_KEEPOPEN));
 	KUNIT_EXPECT_EQ(test, keepalive_time_when(tp), 60 * HZ);
 	KUNIT_EXPECT_EQ(test, keepalive_intvl_when(tp), 10 * HZ);
 	KUNIT_EXPECT_EQ(test, keepalive_probes(tp), 6);
 	KUNIT_EXPECT_EQ(test, inet_csk(sk)->icsk_user_timeout, 25000U);
 	/* No probe is later than the first. */
-	weft_llp_set_timeouts(llp, 3, 0);
+	llp->class->set_timeouts(llp, 3, 0);
 	KUNIT_EXPECT_EQ(test, keepalive_time_when(tp), 3 * HZ);
 	KUNIT_EXPECT_EQ(test, keepalive_intvl_when(tp), 3 * HZ);
 	KUNIT_EXPECT_EQ(test, keepalive_probes(tp), 6);
@@ -224,7 +229,7 @@ static void turns_by_parts(struct kunit *test)
 /* A stream whose peer has sent two full segments behind eight short messages. */
 static struct weft_tcp *asked(struct kunit *test, u32 mss)
 {
-	struct weft_llp *llp = weft_llp_open(&weft_tcp_class, &init_net, AF_INET, &ops, NULL);
+	struct weft_llp *llp = weft_tcp_class.open(&init_net, AF_INET, &ops, NULL);
 	struct weft_tcp *tcp;
 	struct tcp_sock *tp;
 
@@ -339,6 +344,126 @@ static void ack_of_a_stream(struct kunit *test)
 	answered(tcp);
 }
 
+/* --- what Weft writes into TCP's state --- */
+
+#define PIECE		2500U	/* of a message, longer than two segments of the peer */
+#define PIECES		4U
+
+/**
+ * struct taken - bytes that were read
+ * @bytes: the bytes
+ * @have: how many
+ */
+struct taken {
+	u8 bytes[PIECE * PIECES];
+	u32 have;
+};
+
+static u32 take(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	struct taken *taken = ctx;
+
+	len = min_t(u32, len, sizeof(taken->bytes) - taken->have);
+	if (skb_copy_bits(skb, offset, taken->bytes + taken->have, len))
+		return 0;
+	taken->have += len;
+	return len;
+}
+
+/* The peer sends pieces; the last byte of each but the last is urgent, if that rule holds. */
+static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, u8 *page,
+		      struct taken *taken)
+{
+	u32 i;
+
+	taken->have = 0;
+	for (i = 0; i < PIECES; i++) {
+		struct kvec iov = { .iov_base = page, .iov_len = PIECE };
+		struct msghdr msg = {
+			.msg_flags = i < PIECES - 1 && weft_rule(WEFT_RULE_URGENT) ? MSG_OOB : 0,
+		};
+
+		KUNIT_EXPECT_EQ(test, kernel_sendmsg(c->client, &msg, &iov, 1, PIECE), (int)PIECE);
+	}
+	for (i = 0; i < 100 && taken->have < PIECE * PIECES; i++) {
+		if (i)
+			msleep(20);
+		weft_llp_lock(llp);
+		weft_llp_read(llp, take, taken);
+		weft_llp_unlock(llp);
+	}
+	KUNIT_EXPECT_EQ(test, taken->have, PIECE * PIECES);
+	for (i = 0; i < PIECES; i++)
+		KUNIT_EXPECT_EQ(test, memcmp(taken->bytes + i * PIECE, page, PIECE), 0);
+}
+
+/* This end sends pieces, of which each but the last waits for more, and is ended. */
+static void pieces_out(struct kunit *test, struct call *c, struct weft_llp *llp, u8 *page,
+		       struct taken *taken)
+{
+	struct sock *sk = weft_tcp_sk(llp);
+	struct kvec iov = { .iov_base = taken->bytes, .iov_len = PIECE * PIECES };
+	struct msghdr msg = {};
+	u32 i, emss;
+
+	weft_llp_lock(llp);
+	for (i = 0; i < PIECES; i++) {
+		emss = weft_llp_emss(llp);
+		KUNIT_EXPECT_EQ(test, emss % 4, 0U);
+		KUNIT_EXPECT_EQ(test, tcp_sk(sk)->mss_cache == emss,
+				(bool)weft_rule(WEFT_RULE_ROUND_MSS));
+		KUNIT_EXPECT_EQ(test, weft_llp_send_page(llp, virt_to_page(page), 0, PIECE,
+							 i < PIECES - 1), (int)PIECE);
+		if (i < PIECES - 1) {
+			KUNIT_EXPECT_NOT_NULL(test, tcp_send_head(sk));
+			weft_llp_end_segment(llp);
+			KUNIT_EXPECT_EQ(test, (bool)TCP_SKB_CB(tcp_write_queue_tail(sk))->eor,
+					(bool)weft_rule(WEFT_RULE_END_BUFFER));
+		}
+	}
+	weft_llp_unlock(llp);
+	memset(taken->bytes, 0, sizeof(taken->bytes));
+	c->client->sk->sk_rcvtimeo = 2 * HZ;
+	KUNIT_EXPECT_EQ(test, kernel_recvmsg(c->client, &msg, &iov, 1, PIECE * PIECES,
+					     MSG_WAITALL), (int)(PIECE * PIECES));
+	for (i = 0; i < PIECES; i++)
+		KUNIT_EXPECT_EQ(test, memcmp(taken->bytes + i * PIECE, page, PIECE), 0);
+}
+
+/* Bytes pass with all of the rules, without each, and without any. */
+static void without_private_state(struct kunit *test)
+{
+	static const enum weft_rule rules[] = {
+		WEFT_RULE_ROUND_MSS, WEFT_RULE_END_BUFFER, WEFT_RULE_URGENT,
+		WEFT_RULE_ACK_LATER, WEFT_RULE_ACK_WITH_ANSWER,
+	};
+	struct taken *taken = kunit_kzalloc(test, sizeof(*taken), GFP_KERNEL);
+	u8 *page = (u8 *)__get_free_page(GFP_KERNEL);
+	struct weft_llp *llp;
+	struct call c;
+	u32 i, round;
+
+	KUNIT_ASSERT_NOT_NULL(test, taken);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	for (i = 0; i < PIECE; i++)
+		page[i] = i % 251;
+	for (round = 0; round <= ARRAY_SIZE(rules) + 1; round++) {
+		c = call_listener(test);
+		llp = c.listener->class->accept(c.listener, &ops, NULL);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
+		for (i = 0; i < ARRAY_SIZE(rules); i++)
+			if (round == i || round == ARRAY_SIZE(rules))
+				static_branch_disable(&weft_rules[rules[i]]);
+		pieces_out(test, &c, llp, page, taken);
+		pieces_in(test, &c, llp, page, taken);
+		for (i = 0; i < ARRAY_SIZE(rules); i++)
+			static_branch_enable(&weft_rules[rules[i]]);
+		weft_llp_close(llp, true);
+		call_end(&c);
+	}
+	free_page((unsigned long)page);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(accepted),
 	KUNIT_CASE(in_a_sockmap),
@@ -352,6 +477,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(ack_of_much),
 	KUNIT_CASE(ack_of_large_segments),
 	KUNIT_CASE(ack_of_a_stream),
+	KUNIT_CASE(without_private_state),
 	{}
 };
 

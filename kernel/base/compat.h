@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between kernels. Kbuild defines HAVE_X if kernel/probe/x.c compiles; nothing
- * tests version numbers. base/compat/ defines the newest kernel's names for older kernels.
+ * All differences between kernels. Kbuild defines HAVE_X if section PROBE_X of kernel/probe.c
+ * compiles; nothing tests version numbers. base/compat/ defines the newest kernel's names for
+ * older kernels.
  */
 #ifndef WEFT_COMPAT_H
 #define WEFT_COMPAT_H

@@ -24,6 +24,9 @@ static const char *const names[WEFT_NUM_RULES] = {
 	[WEFT_RULE_NEAR] = "near",
 	[WEFT_RULE_FOLLOW] = "follow",
 	[WEFT_RULE_VECTORS] = "vectors",
+	[WEFT_RULE_ROUND_MSS] = "round-mss",
+	[WEFT_RULE_END_BUFFER] = "end-buffer",
+	[WEFT_RULE_URGENT] = "urgent",
 };
 
 /* Returns the number of the rule whose name is the first @len characters, or -1. */
@@ -81,4 +84,4 @@ static const struct kernel_param_ops without_ops = {
 
 module_param_cb(without, &without_ops, NULL, 0644);
 __MODULE_PARM_TYPE(without, "charp");
-MODULE_PARM_DESC(without, "rules to do without, to find one that harms: some of streak,gather,put-off,ack-with-answer,ack-later,apart,turns,spares,large,near,follow,vectors (default none)");
+MODULE_PARM_DESC(without, "rules to do without, to find one that harms: some of streak,gather,put-off,ack-with-answer,ack-later,apart,turns,spares,large,near,follow,vectors,round-mss,end-buffer,urgent (default none)");

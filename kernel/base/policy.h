@@ -56,9 +56,9 @@
 #define WEFT_TCP_HASTY		63
 
 /*
- * ack-with-answer: the answer acknowledges a short message (llp/tcp_ack.h), once WEFT_TCP_TURNS in
- * a row were answered soon. Short: below the ten segments of TCP's initial window. Row:
- * nvme-4k-read-1.
+ * ack-with-answer: the answer acknowledges a short message (llp/tcp_private.h), once
+ * WEFT_TCP_TURNS in a row were answered soon. Short: below the ten segments of TCP's initial
+ * window. Row: nvme-4k-read-1.
  * ack-later: two short segments are not acknowledged at once. Rows: perf/run programs, rsockets-64
  * and mpi-allreduce-8.
  */
@@ -112,6 +112,14 @@
  * follow: the processor where the doorbell was rung receives the packets (engine/engine.c).
  * vectors: a kernel consumer is called on its vector's processor (queue/vector.c).
  */
+
+/*
+ * Writes into TCP's state (llp/tcp_private.h), as those of ack-with-answer and ack-later are.
+ * round-mss: TCP's segment size is a multiple of four. end-buffer: a packet buffer ends where an
+ * FPDU ends. Without either, segments and FPDUs begin at different bytes. No row was kept.
+ * urgent: urgent bytes are read as all others. Without it a stream stops at the first of them, and
+ * no RDMA peer sends any.
+ */
 enum weft_rule {
 	WEFT_RULE_STREAK,
 	WEFT_RULE_GATHER,
@@ -125,6 +133,9 @@ enum weft_rule {
 	WEFT_RULE_NEAR,
 	WEFT_RULE_FOLLOW,
 	WEFT_RULE_VECTORS,
+	WEFT_RULE_ROUND_MSS,
+	WEFT_RULE_END_BUFFER,
+	WEFT_RULE_URGENT,
 	WEFT_NUM_RULES
 };
 

@@ -7,7 +7,7 @@
 #include <linux/types.h>
 
 #include "base/peers.h"
-#include "wire/negotiate.h"
+#include "wire/mpa.h"
 
 enum weft_setting_id {
 	WEFT_SET_CRC,		/* enum weft_crc_policy */

@@ -263,7 +263,7 @@ void weft_conn_set_timeouts(struct weft_conn *conn)
 	const struct weft_settings *settings = &conn->dev->settings;
 
 	lockdep_assert_held(&conn->lock.mutex);
-	weft_llp_set_timeouts(conn->llp,
+	conn->llp->class->set_timeouts(conn->llp,
 			      weft_setting(settings, WEFT_SET_KEEPALIVE),
 			      weft_setting(settings, WEFT_SET_USER_TIMEOUT));
 }

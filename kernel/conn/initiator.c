@@ -100,28 +100,25 @@ static void addr_clear_host(struct sockaddr_storage *addr)
  */
 static int open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port)
 {
-	bool many = class->many_homes && class->many_homes();
+	bool many = class->many_homes && READ_ONCE(*class->many_homes);
 	struct iw_cm_id *id = conn->cm_id;
 	struct sockaddr_storage local = id->m_local_addr;
 	struct weft_llp *llp;
 	int ret;
 
-	llp = weft_llp_open(class, weft_cm_net(id), local.ss_family, &weft_conn_stream_ops, conn);
+	llp = class->open(weft_cm_net(id), local.ss_family, &weft_conn_stream_ops, conn);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
 	weft_conn_set_llp(conn, llp);
 	weft_conn_set_timeouts(conn);
 
-	if (id->tos_set) {
-		ret = weft_llp_set_tos(llp, id->tos);
-		if (ret)
-			return ret;
-	}
+	if (id->tos_set)
+		llp->class->set_tos(llp, id->tos);
 	if (many)
 		addr_clear_host(&local);
 	if (any_port)
 		addr_clear_port(&local);
-	ret = weft_llp_bind(llp, &local, many);
+	ret = llp->class->bind(llp, &local, many);
 	if (ret != -EADDRINUSE)
 		return ret;
 	/*
@@ -129,7 +126,7 @@ static int open_stream(struct weft_conn *conn, const struct weft_llp_class *clas
 	 * do, because the peer learns the port from the packets.
 	 */
 	addr_clear_port(&local);
-	return weft_llp_bind(llp, &local, many);
+	return llp->class->bind(llp, &local, many);
 }
 
 int weft_cm_prepare(struct weft_conn *conn)
@@ -149,7 +146,7 @@ static int open_again(struct weft_conn *conn, bool any_port)
 	ret = open_stream(conn, first->class, any_port);
 	/* The first is of the application's cgroup: charge that, and keep to its firewall rules. */
 	if (!ret)
-		ret = weft_llp_charge_like(conn->llp, first);
+		ret = conn->llp->class->charge_like(conn->llp, first);
 	weft_llp_close(first, true);
 	return ret;
 }
@@ -158,7 +155,7 @@ static int open_again(struct weft_conn *conn, bool any_port)
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 {
 	const struct sockaddr_storage *peer = &conn->cm_id->m_remote_addr;
-	int ret = weft_llp_connect(conn->llp, peer);
+	int ret = conn->llp->class->connect(conn->llp, peer);
 
 	lockdep_assert_held(&conn->lock.mutex);
 	/*
@@ -169,7 +166,7 @@ enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 	if (ret == -EADDRNOTAVAIL) {
 		ret = open_again(conn, true);
 		if (!ret)
-			ret = weft_llp_connect(conn->llp, peer);
+			ret = conn->llp->class->connect(conn->llp, peer);
 	}
 	if (ret)
 		return connect_failed(conn, ret);
@@ -201,7 +198,7 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 	case WEFT_LLP_CONNECTING:
 		return conn->state;
 	case WEFT_LLP_DEAD:
-		ret = weft_llp_error(conn->llp);
+		ret = conn->llp->class->error(conn->llp);
 		return connect_failed(conn, ret ?: -ECONNREFUSED);
 	default:
 		break;

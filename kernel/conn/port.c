@@ -105,12 +105,12 @@ static int port_accept_one(struct listen_port *port)
 	struct weft_llp *llp;
 	bool named;
 
-	if (READ_ONCE(port->ended) || !weft_llp_incoming(port->llp))
+	if (READ_ONCE(port->ended) || !port->llp->class->incoming(port->llp))
 		return -EAGAIN;
 	conn = weft_conn_new(false, port->lane);
 	if (!conn)
 		return -ENOMEM;
-	llp = weft_llp_accept(port->llp, &weft_conn_stream_ops, conn);
+	llp = port->llp->class->accept(port->llp, &weft_conn_stream_ops, conn);
 	if (IS_ERR(llp)) {
 		weft_conn_put(conn);
 		return PTR_ERR(llp);
@@ -201,15 +201,15 @@ static int port_open(struct listen_port *port, struct iw_cm_id *id, int backlog)
 	struct weft_llp *llp;
 	int ret;
 
-	llp = weft_llp_open(port->class, port->net, port->addr.ss_family, &port_ops, port);
+	llp = port->class->open(port->net, port->addr.ss_family, &port_ops, port);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
 	port->llp = llp;
-	ret = weft_llp_bind(llp, &port->addr, port->v6only);
+	ret = llp->class->bind(llp, &port->addr, port->v6only);
 	/* Accepted sockets inherit the type of service. */
 	if (!ret && id->tos_set)
-		ret = weft_llp_set_tos(llp, id->tos);
-	return ret ?: weft_llp_listen(llp, backlog);
+		llp->class->set_tos(llp, id->tos);
+	return ret ?: llp->class->listen(llp, backlog);
 }
 
 static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)

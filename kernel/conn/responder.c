@@ -161,7 +161,7 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 	if (cm_reply(conn, &policy, param->private_data_len, &reply, &agreed))
 		return refuse(conn, NULL, 0);
 
-	call->ret = weft_llp_charge(conn->llp);
+	call->ret = conn->llp->class->charge(conn->llp);
 	if (!call->ret)
 		call->ret = weft_cm_bind_qp(conn, call->id, param->qpn);
 	if (call->ret)

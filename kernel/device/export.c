@@ -5,7 +5,6 @@
 #include "base/compat.h"
 #include "base/workqueue.h"
 #include "llp/arrivals.h"
-#include "llp/sock.h"
 #include "llp/tcp.h"
 #include "llp/transport.h"
 #include "wire/mpa.h"
@@ -47,4 +46,4 @@ WEFT_EXPORT(weft_tcp_assert_locked);
 WEFT_EXPORT(weft_tcp_want_space);
 WEFT_EXPORT(weft_tcp_send_page);
 WEFT_EXPORT(weft_tcp_read);
-WEFT_EXPORT(weft_tcp_at_end);
+WEFT_EXPORT(weft_tcp_end);

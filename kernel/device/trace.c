@@ -7,7 +7,6 @@
 #include "queue/cq.h"
 #include "wire/ddp.h"
 #include "wire/mpa.h"
-#include "wire/term.h"
 
 #define CREATE_TRACE_POINTS
 #include "base/trace.h"

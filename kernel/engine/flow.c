@@ -99,7 +99,7 @@ int weft_engine_start(struct weft_qp *qp, struct weft_llp *llp,
 	qp->agreed.ord = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
 	spin_unlock_irq(&qp->lock);
 	WRITE_ONCE(qp->initiator, initiator); /* weft_qp_kick() reads it at any time */
-	if (llp->class->arrivals) {
+	if (llp->arrivals) {
 		ret = weft_window_init(&engine->rx.sends, WEFT_WINDOW, qp->rq->max_sge, qp->owner);
 		if (ret)
 			return ret;

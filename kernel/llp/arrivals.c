@@ -44,14 +44,10 @@ static u32 arrival_size(const struct weft_arrival *arrival)
 	return struct_size(arrival, data, len);
 }
 
-/**
- * weft_arrivals_add() - keep a message that has come
- * @arrivals: the messages of its stream
- * @arrival: the message with its number; owned by @arrivals on success
- * @flags: for the allocation of an index entry
- *
- * Return: 0; -EEXIST: it has come before; -ERANGE: its number is too far ahead; -ENOBUFS: it is
- * behind the gap, and the limit is reached; -ENOMEM.
+/*
+ * Keeps a message that has come, and owns it on success. @flags: for the allocation of an index
+ * entry. Returns 0; -EEXIST: it has come before; -ERANGE: its number is too far ahead; -ENOBUFS: it
+ * is behind the gap, and the limit is reached; -ENOMEM.
  */
 int weft_arrivals_add(struct weft_arrivals *arrivals, struct weft_arrival *arrival, gfp_t flags)
 {

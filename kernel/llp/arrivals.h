@@ -10,42 +10,28 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
-/**
- * struct weft_arrival - a message that has come
- * @number: its place in the order of sending
- * @len: its length in bytes
- * @control: a message of the lower layer itself, not a DDP segment
- * @placed: its payload was placed; @data has at most WEFT_DDP_MAX_LEN bytes
- * @data: its bytes; a private copy
- */
+/* A message that has come. */
 struct weft_arrival {
-	u32 number;
-	u32 len;
-	bool control;
-	bool placed;
-	u8 data[];
+	u32 number;	/* its place in the order of sending */
+	u32 len;	/* its length in bytes */
+	bool control;	/* a message of the lower layer itself, not a DDP segment */
+	bool placed;	/* its payload was placed; @data has at most WEFT_DDP_MAX_LEN bytes */
+	u8 data[];	/* its bytes; a private copy */
 };
 
-/**
- * struct weft_arrivals - the messages of a stream that have come and were not taken
- * @by_number: the messages; the mark WEFT_ARRIVAL_NEW: not yet offered for early placement
- * @turn: number of the message that is taken next
- * @gap: number of the first missing message, from @turn on
- * @max: limit of @held for messages behind @gap
- * @early: messages are placed as soon as they arrive
- * @held: bytes of memory that the messages take
- * @most: the maximum that @held has had
- *
- * Protected by the stream's lock; @most is read without it for statistics.
+/*
+ * The messages of a stream that have come and were not taken. Protected by the stream's lock; @most
+ * is read without it for statistics.
  */
 struct weft_arrivals {
+	/* the messages; the mark WEFT_ARRIVAL_NEW: not yet offered for early placement */
 	struct xarray by_number;
-	u32 turn;
-	u32 gap;
-	u32 max;
-	bool early;
-	u32 held;
-	u32 most;
+	u32 turn;	/* number of the message that is taken next */
+	u32 gap;	/* number of the first missing message, from @turn on */
+	u32 max;	/* limit of @held for messages behind @gap */
+	bool early;	/* messages are placed as soon as they arrive */
+	u32 held;	/* bytes of memory that the messages take */
+	u32 most;	/* the maximum that @held has had */
 };
 
 #define WEFT_ARRIVAL_NEW	XA_MARK_1

@@ -8,11 +8,14 @@
 
 #include <linux/bvec.h>
 #include <linux/mm_types.h>
+#include <linux/net.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <net/net_namespace.h>
 
+struct in6_addr;
 struct mem_cgroup;
+struct sock;
 struct weft_arrivals;
 struct weft_llp;
 
@@ -38,9 +41,15 @@ enum weft_llp_state {
 	WEFT_LLP_DEAD,		/* reset, timed out or fully closed */
 };
 
+/* Has the peer ended the stream? In this order. */
+enum weft_llp_end {
+	WEFT_LLP_GOES_ON,
+	WEFT_LLP_LAST_BYTES,	/* only the bytes that are here can be read */
+	WEFT_LLP_ALL_READ,
+};
+
 /* Takes bytes of one packet buffer, and returns how many; fewer than @len end the walk. */
-typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
-			      u32 len);
+typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset, u32 len);
 
 /**
  * struct weft_llp_flow - the functions of a class while data flows
@@ -49,17 +58,17 @@ typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset,
  * @assert_locked: warn, in kernels that check locks, if the caller does not hold the lock
  * @resume: raise the readable event soon, even without new bytes. Any context
  * @emss: the effective segment size, a multiple of four, at least WEFT_MIN_EMSS
- * @train: bytes of the whole segments in the largest packet buffer, not 0. With or without the lock
- * @room: bytes left in the segment of the next byte, 1 to @emss, a multiple of four
- * @portion: number of bytes to hand over at once, 1 to @len
+ * @train: bytes of the whole segments in the largest packet buffer, not 0. With or without the
+ *	lock. NULL: one segment
+ * @room: bytes left in the segment of the next byte, 1 to @emss, a multiple of four. NULL: all
+ * @portion: number of bytes to hand over at once, 1 to @len. NULL: all
  * @want_space: ask for the writable event; false if there is room already
- * @end_segment: let the next byte start a packet buffer of its own
+ * @end_segment: let the next byte start a packet buffer of its own. NULL: each FPDU does
  * @send_page: take bytes of a page without a copy; the stream takes its own reference
- * @may_lend: true if pages can be sent without a copy. With or without the lock
+ * @may_lend: true if pages can be sent without a copy. With or without the lock. NULL: they cannot
  * @lend: send pages without a copy
- * @ended: true if the peer ended the stream, and only bytes that are here can be read
  * @unsent: true if some bytes that the stream took are unsent. Any context
- * @at_end: true if the stream ended and all of it was read
+ * @end: tell whether the peer has ended the stream
  * @read: hand packet buffers to the actor, which takes bytes. With messages: drop them
  * @look: as @read, but take nothing. NULL with messages
  * @await: set how many bytes are wanted before the readable event
@@ -79,34 +88,26 @@ struct weft_llp_flow {
 	u32 (*portion)(struct weft_llp *llp, u32 emss, u32 ahead, u32 len);
 	bool (*want_space)(struct weft_llp *llp);
 	void (*end_segment)(struct weft_llp *llp);
-	int (*send_page)(struct weft_llp *llp, struct page *page, u32 offset,
-			 u32 len, bool more);
+	int (*send_page)(struct weft_llp *llp, struct page *page, u32 offset, u32 len, bool more);
 	bool (*may_lend)(struct weft_llp *llp);
 	int (*lend)(struct weft_llp *llp, struct ubuf_info *ubuf,
 		    const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more);
-	bool (*ended)(struct weft_llp *llp);
 	bool (*unsent)(struct weft_llp *llp);
-	bool (*at_end)(struct weft_llp *llp);
+	enum weft_llp_end (*end)(struct weft_llp *llp);
 	void (*read)(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
 	void (*look)(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx);
 	void (*await)(struct weft_llp *llp, u32 bytes);
 	bool (*full)(struct weft_llp *llp);
 };
 
-/**
- * struct weft_llp_flight - data that a stream has under way
- * @una: number of the first byte that the peer has not acknowledged. Numbers wrap
- * @end: number after the last byte that the stream was given
- * @window: bytes that it sends before one is acknowledged
- * @rtt_us: microseconds until a byte is acknowledged
- * @rto: retransmission timeout in jiffies
- */
+/* Data that a stream has under way. */
 struct weft_llp_flight {
+	/* number of the first byte that the peer has not acknowledged. Numbers wrap */
 	u32 una;
-	u32 end;
-	u64 window;
-	u32 rtt_us;
-	unsigned long rto;
+	u32 end;	/* number after the last byte that the stream was given */
+	u64 window;	/* bytes that it sends before one is acknowledged */
+	u32 rtt_us;	/* microseconds until a byte is acknowledged */
+	unsigned long rto;	/* retransmission timeout in jiffies */
 };
 
 /**
@@ -150,28 +151,32 @@ struct weft_path_info {
  * struct weft_llp_class - one kind of lower layer
  * @name: of the protocol, as an operator sees it
  * @own_crc: it has a CRC32C and keeps the boundaries of FPDUs; MPA uses no CRCs and no markers
- * @many_homes: true if streams may use all addresses of the host. NULL: none may
- * @open: make an unconnected stream
- * @bind: set its local address
+ * @many_homes: whether streams may use all addresses of the host. NULL: none may
+ * @open: make an unconnected stream, with a reference of its own on @net, which its timers use
+ * @bind: set its local address; port 0 lets the class choose. With @v6only an IPv6 wildcard takes
+ *	no IPv4 connections
  * @set_tos: set the type of service of packets
- * @set_timeouts: set how soon a dead peer is noticed
+ * @set_timeouts: set how soon a dead peer is noticed, in seconds: of silence before a probe, 0:
+ *	never; without an acknowledgment, 0: the class's own
  * @listen: start to listen; the namespace's limit bounds the backlog
  * @incoming: true if a listener has a connection to accept. Any context
- * @accept: take a connection from a listener
+ * @accept: take a connection from a listener; -EAGAIN: none. Earlier events are lost, so the owner
+ *	reads the new stream once without an event
  * @charge: charge an accepted stream, for which nobody pays yet, to the calling process
- * @charge_like: put a stream, for which nobody pays yet, into the cgroup of another, which pays
- * @connect: start to connect
+ * @charge_like: put a stream, for which nobody pays yet, into the cgroup of another of its class,
+ *	which was opened by the process that has to pay. -ENOMEM at its limit
+ * @connect: start to connect; the changed event follows with the outcome
  * @adopt: change the owner, as weft_llp_adopt()
  * @addresses: get both ends' addresses. Any context, without a lock
  * @state: get the connection's state. Any context
- * @error: get the error of a failed connection
- * @recv: take bytes off the stream, for the handshake
- * @send: send bytes by copy, for the handshake
+ * @error: get the error of a failed connection and clear it; else 0
+ * @recv: take bytes off the stream, for the handshake, without waiting: -EAGAIN without bytes, 0 at
+ *	the end of the stream
+ * @send: send bytes by copy, for the handshake, without waiting for room. The next send starts a
+ *	packet buffer of its own
  * @shutdown: end our direction: the peer reads all sent bytes, and then the end
  * @close: end the stream and free it; no event comes any more
- * @arrivals: received messages, each a DDP segment or the class's own, which ends the stream; under
- *	the stream's lock. NULL: the stream has bytes only
- * @flow: the functions while data flows
+ * @flow: the functions while data flows. Of TCP none, which llp.h calls by their names
  * @show_path: get one of several connections; false if there never was one of this number. NULL:
  *	a stream has one. Any context, without a lock
  * @path: functions of a stream that is one of several paths; NULL: none is
@@ -182,12 +187,11 @@ struct weft_path_info {
 struct weft_llp_class {
 	const char *name;
 	bool own_crc;
-	bool (*many_homes)(void);
+	const bool *many_homes;
 	struct weft_llp *(*open)(struct net *net, int family,
 				 const struct weft_llp_ops *ops, void *owner);
-	int (*bind)(struct weft_llp *llp, const struct sockaddr_storage *addr,
-		    bool v6only);
-	int (*set_tos)(struct weft_llp *llp, u8 tos);
+	int (*bind)(struct weft_llp *llp, const struct sockaddr_storage *addr, bool v6only);
+	void (*set_tos)(struct weft_llp *llp, u8 tos);
 	void (*set_timeouts)(struct weft_llp *llp, u32 keepalive, u32 user_timeout);
 	int (*listen)(struct weft_llp *llp, int backlog);
 	bool (*incoming)(struct weft_llp *listener);
@@ -206,26 +210,43 @@ struct weft_llp_class {
 	int (*send)(struct weft_llp *llp, const void *buf, u32 len);
 	void (*shutdown)(struct weft_llp *llp);
 	void (*close)(struct weft_llp *llp, bool abort);
-	struct weft_arrivals *(*arrivals)(struct weft_llp *llp);
 	struct weft_llp_flow flow;
 	bool (*show_path)(struct weft_llp *llp, u32 number, struct weft_path_info *info);
 	const struct weft_llp_path *path;
 };
 
-/**
- * struct weft_llp - one stream, as all classes have it
- * @class: its class
- * @ops: the events
- * @owner: for the owner's use
- *
- * Part of the class's own structure, and fixed once made, but for weft_llp_adopt(). The caller of
- * weft_llp_open() or weft_llp_accept() owns it until weft_llp_close(), which frees it; no callback
- * runs after that.
+/*
+ * One stream, as all classes have it. Part of the class's own structure, and fixed once made, but
+ * for weft_llp_adopt(). The caller of @open or @accept of its class owns it until weft_llp_close(),
+ * which frees it; no callback runs after that.
  */
 struct weft_llp {
-	const struct weft_llp_class *class;
-	const struct weft_llp_ops *ops;
-	void *owner;
+	const struct weft_llp_class *class;	/* its class */
+	const struct weft_llp_ops *ops;	/* the events */
+	void *owner;	/* for the owner's use */
+	/*
+	 * the kernel socket, which holds its namespace until the protocol frees it, some time
+	 * after the close; NULL: none of its own
+	 */
+	struct socket *sock;
+	/*
+	 * received messages, each a DDP segment or the class's own, which ends the stream; under
+	 * the stream's lock. NULL: the stream has bytes only
+	 */
+	struct weft_arrivals *arrivals;
 };
+
+/* --- sock.c: functions that classes with kernel sockets share --- */
+
+int weft_sock_bind(struct weft_llp *llp, const struct sockaddr_storage *addr, bool v6only);
+int weft_sock_connect(struct weft_llp *llp, const struct sockaddr_storage *to);
+int weft_sock_listen(struct weft_llp *llp, int backlog);
+void weft_sock_set_tos(struct weft_llp *llp, u8 tos);
+void weft_sock_inherit_tos(struct weft_llp *llp, const struct weft_llp *listener);
+int weft_sock_charge(struct weft_llp *llp);
+int weft_sock_charge_as(struct weft_llp *llp, const struct weft_llp *other);
+void weft_sock_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port);
+void weft_sock_name_v6(struct sockaddr_storage *name, const struct in6_addr *addr,
+		       __be16 port, int device);
 
 #endif /* WEFT_LLP_CLASS_H */

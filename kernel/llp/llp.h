@@ -11,68 +11,11 @@
 #include "llp/class.h"
 #include "llp/tcp.h"
 
-/* --- setting up and tearing down: process context, may sleep --- */
-
-/* The stream takes a reference of its own on @net, because its timers use the namespace. */
-static inline struct weft_llp *
-weft_llp_open(const struct weft_llp_class *class, struct net *net, int family,
-	      const struct weft_llp_ops *ops, void *owner)
-{
-	return class->open(net, family, ops, owner);
-}
-
-/* Port 0 lets the class choose. With @v6only an IPv6 wildcard takes no IPv4 connections. */
-static inline int weft_llp_bind(struct weft_llp *llp,
-				const struct sockaddr_storage *addr, bool v6only)
-{
-	return llp->class->bind(llp, addr, v6only);
-}
-
-static inline int weft_llp_set_tos(struct weft_llp *llp, u8 tos)
-{
-	return llp->class->set_tos(llp, tos);
-}
-
-/* In seconds: of silence before a probe, 0: never; without an acknowledgment, 0: class's own. */
-static inline void weft_llp_set_timeouts(struct weft_llp *llp, u32 keepalive,
-					 u32 user_timeout)
-{
-	llp->class->set_timeouts(llp, keepalive, user_timeout);
-}
-
-static inline int weft_llp_listen(struct weft_llp *llp, int backlog)
-{
-	return llp->class->listen(llp, backlog);
-}
-
-static inline bool weft_llp_incoming(struct weft_llp *listener)
-{
-	return listener->class->incoming(listener);
-}
-
-/* -EAGAIN: none. Earlier events are lost: the owner reads the new stream once without an event. */
-static inline struct weft_llp *
-weft_llp_accept(struct weft_llp *listener, const struct weft_llp_ops *ops, void *owner)
-{
-	return listener->class->accept(listener, ops, owner);
-}
-
-static inline int weft_llp_charge(struct weft_llp *llp)
-{
-	return llp->class->charge(llp);
-}
-
-/* @other has the same class; the process that has to pay opened it. -ENOMEM at its limit. */
-static inline int weft_llp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
-{
-	return llp->class->charge_like(llp, other);
-}
-
-/* The changed event follows with the outcome. */
-static inline int weft_llp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
-{
-	return llp->class->connect(llp, to);
-}
+/*
+ * --- the life of a stream: process context, may sleep ---
+ *
+ * The functions that set a stream up are called in its class, as in llp->class->listen(llp, 8).
+ */
 
 /*
  * Takes no lock, because a throttled thread may hold the stream's for long, and an operator lists
@@ -89,40 +32,15 @@ static inline enum weft_llp_state weft_llp_state(struct weft_llp *llp)
 	return llp->class->state(llp);
 }
 
-/* Returns the error of a failed connection and clears it; else 0. */
-static inline int weft_llp_error(struct weft_llp *llp)
-{
-	return llp->class->error(llp);
-}
-
-/* Does not wait: returns -EAGAIN without bytes, and 0 at the end of the stream. */
-static inline int weft_llp_recv(struct weft_llp *llp, void *buf, u32 len)
-{
-	return llp->class->recv(llp, buf, len);
-}
-
-/* Does not wait for room. The next send starts a packet buffer of its own. */
-static inline int weft_llp_send(struct weft_llp *llp, const void *buf, u32 len)
-{
-	return llp->class->send(llp, buf, len);
-}
-
 static inline void weft_llp_shutdown(struct weft_llp *llp)
 {
 	llp->class->shutdown(llp);
 }
 
-/**
- * weft_llp_adopt() - change the owner of a stream, which all later events go to
- * @llp: the stream
- * @ops: the new owner's
- * @owner: for its use
- * @later: the owner reads in a work item, not in the callback
- *
- * No event is under way to the old owner when this returns, and none comes for bytes that are
- * there already.
- *
- * Context: process, without the stream's lock, which this takes.
+/*
+ * Changes the owner of a stream, to which all later events go. @later: it reads in a work item, not
+ * in the callback. When this returns, no event is under way to the old owner; and none comes for
+ * bytes that are there already. Takes the stream's lock.
  */
 static inline void weft_llp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops,
 				  void *owner, bool later)
@@ -147,6 +65,10 @@ static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 #define WEFT_LLP_CALL(name, ...) \
 	(likely(llp->class == &weft_tcp_class) ? \
 	 weft_tcp_##name(llp, ##__VA_ARGS__) : llp->class->flow.name(llp, ##__VA_ARGS__))
+
+/* Does the class of `llp` have the function @name? A class of messages lacks some. */
+#define WEFT_LLP_HAS(name) \
+	(likely(llp->class == &weft_tcp_class) || llp->class->flow.name)
 
 static inline void weft_llp_lock(struct weft_llp *llp)
 {
@@ -189,13 +111,13 @@ static inline u32 weft_llp_emss(struct weft_llp *llp)
 
 static inline u32 weft_llp_train(struct weft_llp *llp, u32 emss)
 {
-	return WEFT_LLP_CALL(train, emss);
+	return WEFT_LLP_HAS(train) ? WEFT_LLP_CALL(train, emss) : emss;
 }
 
 static inline u32 weft_llp_room(struct weft_llp *llp, u32 emss)
 {
 	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(room, emss);
+	return WEFT_LLP_HAS(room) ? WEFT_LLP_CALL(room, emss) : emss;
 }
 
 /*
@@ -205,7 +127,7 @@ static inline u32 weft_llp_room(struct weft_llp *llp, u32 emss)
 static inline u32 weft_llp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 {
 	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(portion, emss, ahead, len);
+	return WEFT_LLP_HAS(portion) ? WEFT_LLP_CALL(portion, emss, ahead, len) : len;
 }
 
 /* False: there is room, so the send failed for lack of memory, and no event will come. */
@@ -218,7 +140,8 @@ static inline bool weft_llp_want_space(struct weft_llp *llp)
 static inline void weft_llp_end_segment(struct weft_llp *llp)
 {
 	weft_llp_assert_locked(llp);
-	WEFT_LLP_CALL(end_segment);
+	if (WEFT_LLP_HAS(end_segment))
+		WEFT_LLP_CALL(end_segment);
 }
 
 /*
@@ -235,7 +158,7 @@ static inline int weft_llp_send_page(struct weft_llp *llp, struct page *page, u3
 /* False: the pages would be copied, or would not leave the machine. */
 static inline bool weft_llp_may_lend(struct weft_llp *llp)
 {
-	return WEFT_LLP_CALL(may_lend);
+	return WEFT_LLP_HAS(may_lend) && WEFT_LLP_CALL(may_lend);
 }
 
 /*
@@ -250,21 +173,15 @@ static inline int weft_llp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 	return WEFT_LLP_CALL(lend, ubuf, bv, num, from, len, more);
 }
 
-static inline bool weft_llp_ended(struct weft_llp *llp)
+static inline enum weft_llp_end weft_llp_end(struct weft_llp *llp)
 {
 	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(ended);
+	return WEFT_LLP_CALL(end);
 }
 
 static inline bool weft_llp_unsent(struct weft_llp *llp)
 {
 	return WEFT_LLP_CALL(unsent);
-}
-
-static inline bool weft_llp_at_end(struct weft_llp *llp)
-{
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(at_end);
 }
 
 static inline void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
@@ -274,8 +191,7 @@ static inline void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, voi
 }
 
 /* Skips @from bytes. A stream may merge and replace waiting buffers before the next look. */
-static inline void weft_llp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor,
-				 void *ctx)
+static inline void weft_llp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)
 {
 	weft_llp_assert_locked(llp);
 	WEFT_LLP_CALL(look, from, actor, ctx);

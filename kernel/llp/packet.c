@@ -5,8 +5,7 @@
 #include "base/compat.h"
 #include "llp/packet.h"
 
-static void packet_enter(struct weft_packet *p, struct sk_buff *skb,
-			 u32 start)
+static void packet_enter(struct weft_packet *p, struct sk_buff *skb, u32 start)
 {
 	p->skb = skb;
 	p->skb_start = start;

@@ -7,28 +7,19 @@
 
 #include "base/compat/sock.h"
 
-/**
- * struct weft_packet - a reading position in a packet buffer
- * @root: the packet
- * @skb: the buffer at the position: @root or one of its frag list
- * @skb_start: where @skb begins in the packet
- * @frag: the fragment of @skb last used
- * @frag_start: where that fragment begins in @skb
- * @run: bytes last found that lie together
- * @run_start: where they begin in the packet
- * @run_len: their number; 0: none found yet
- *
- * Lives on the stack of one receive call. Moving forwards is cheap, moving back possible.
+/*
+ * A reading position in a packet buffer. Lives on the stack of one receive call. Moving forwards is
+ * cheap, moving back possible.
  */
 struct weft_packet {
-	struct sk_buff *root;
-	struct sk_buff *skb;
-	u32 skb_start;
-	int frag;
-	u32 frag_start;
-	const u8 *run;
-	u32 run_start;
-	u32 run_len;
+	struct sk_buff *root;	/* the packet */
+	struct sk_buff *skb;	/* the buffer at the position: @root or one of its frag list */
+	u32 skb_start;	/* where @skb begins in the packet */
+	int frag;	/* the fragment of @skb last used */
+	u32 frag_start;	/* where that fragment begins in @skb */
+	const u8 *run;	/* bytes last found that lie together */
+	u32 run_start;	/* where they begin in the packet */
+	u32 run_len;	/* their number; 0: none found yet */
 };
 
 void weft_packet_find(struct weft_packet *p, u32 offset);
@@ -64,8 +55,7 @@ static inline bool weft_packet_readable(const struct sk_buff *skb)
  * Returns the bytes at @offset, which others may be able to write. @len: in: bytes wanted, within
  * the packet; out: bytes that lie together.
  */
-static inline const u8 *weft_packet_piece(struct weft_packet *p, u32 offset,
-					  u32 *len)
+static inline const u8 *weft_packet_piece(struct weft_packet *p, u32 offset, u32 *len)
 {
 	if (offset - p->run_start >= p->run_len)
 		weft_packet_find(p, offset);
@@ -75,8 +65,7 @@ static inline const u8 *weft_packet_piece(struct weft_packet *p, u32 offset,
 }
 
 /* Copies @len bytes at @offset, all of them within the packet. */
-static __always_inline void weft_packet_copy(struct weft_packet *p, u32 offset,
-					     void *to, u32 len)
+static __always_inline void weft_packet_copy(struct weft_packet *p, u32 offset, void *to, u32 len)
 {
 	const u8 *from;
 	u32 n = len;

@@ -9,7 +9,7 @@
 
 #include "base/address.h"
 #include "base/compat.h"
-#include "llp/sock.h"
+#include "llp/class.h"
 
 static int sock_addr_len(const struct sockaddr_storage *addr)
 {
@@ -34,40 +34,44 @@ static int sock_enter_vrf(struct sock *sk, const struct sockaddr_storage *addr)
 	return vrf && vrf != READ_ONCE(sk->sk_bound_dev_if) ? sock_bindtoindex(sk, vrf, true) : 0;
 }
 
-int weft_sock_bind(struct socket *sock, const struct sockaddr_storage *addr, bool v6only)
+int weft_sock_bind(struct weft_llp *llp, const struct sockaddr_storage *addr, bool v6only)
 {
 	struct sockaddr_storage copy = *addr;
+	struct sock *sk = llp->sock->sk;
 	int ret;
 
-	ret = sock_enter_vrf(sock->sk, addr);
+	ret = sock_enter_vrf(sk, addr);
 	if (ret)
 		return ret;
-	sock_set_reuseaddr(sock->sk);
+	sock_set_reuseaddr(sk);
 	if (v6only && addr->ss_family == AF_INET6)
-		ip6_sock_set_v6only(sock->sk);
-	return kernel_bind(sock, (struct sockaddr_unsized *)&copy, sock_addr_len(addr));
+		ip6_sock_set_v6only(sk);
+	return kernel_bind(llp->sock, (struct sockaddr_unsized *)&copy, sock_addr_len(addr));
 }
 
 /* Starts to connect, and does not wait for the peer. Returns 0 also if the outcome will follow. */
-int weft_sock_connect(struct socket *sock, const struct sockaddr_storage *to)
+int weft_sock_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
 {
 	struct sockaddr_storage copy = *to;
 	int ret;
 
-	ret = kernel_connect(sock, (struct sockaddr_unsized *)&copy, sock_addr_len(to), O_NONBLOCK);
+	ret = kernel_connect(llp->sock, (struct sockaddr_unsized *)&copy, sock_addr_len(to),
+			     O_NONBLOCK);
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-int weft_sock_listen(struct socket *sock, int backlog)
+int weft_sock_listen(struct weft_llp *llp, int backlog)
 {
-	return kernel_listen(sock,
-			     min(backlog,
-				 READ_ONCE(sock_net(sock->sk)->core.sysctl_somaxconn)));
+	const struct net *net = sock_net(llp->sock->sk);
+
+	return kernel_listen(llp->sock, min(backlog, READ_ONCE(net->core.sysctl_somaxconn)));
 }
 
 /* Sets the type of service; for IPv6 the traffic class. Takes the socket lock. */
-void weft_sock_set_tos(struct sock *sk, u8 tos)
+void weft_sock_set_tos(struct weft_llp *llp, u8 tos)
 {
+	struct sock *sk = llp->sock->sk;
+
 	if (sk->sk_family == AF_INET) {
 		ip_sock_set_tos(sk, tos);
 		return;
@@ -78,15 +82,16 @@ void weft_sock_set_tos(struct sock *sk, u8 tos)
 }
 
 /* Copies a listener's type of service to an accepted socket, which SCTP, unlike TCP, does not. */
-void weft_sock_inherit_tos(struct sock *sk, const struct sock *listener)
+void weft_sock_inherit_tos(struct weft_llp *llp, const struct weft_llp *listener)
 {
-	weft_sock_set_tos(sk, listener->sk_family == AF_INET ?
-				      READ_ONCE(inet_sk(listener)->tos) :
-				      READ_ONCE(inet6_sk(listener)->tclass));
+	const struct sock *sk = listener->sock->sk;
+
+	weft_sock_set_tos(llp, sk->sk_family == AF_INET ? READ_ONCE(inet_sk(sk)->tos) :
+							  READ_ONCE(inet6_sk(sk)->tclass));
 }
 
 /* Gives @sk, for which nobody pays, the user and the cgroup of @other. -ENOMEM at its limit. */
-int weft_sock_charge_as(struct sock *sk, const struct sock *other)
+static int sock_charge_as(struct sock *sk, const struct sock *other)
 {
 	int ret;
 
@@ -99,22 +104,27 @@ int weft_sock_charge_as(struct sock *sk, const struct sock *other)
 	return ret;
 }
 
+int weft_sock_charge_as(struct weft_llp *llp, const struct weft_llp *other)
+{
+	return sock_charge_as(llp->sock->sk, other->sock->sk);
+}
+
 /*
  * Charges an accepted socket to the calling process. Until then nobody pays, because a worker
  * accepted it, and a container could use any amount of the protocol's memory. A sample socket, made
  * in the caller's name, has the cgroups to copy, and with them the firewall's rules: the listener's
  * may be those of the process that added the device.
  */
-int weft_sock_charge(struct sock *sk)
+int weft_sock_charge(struct weft_llp *llp)
 {
+	struct sock *sk = llp->sock->sk;
 	struct socket *sample;
 	int ret;
 
-	ret = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM, sk->sk_protocol,
-			       &sample);
+	ret = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM, sk->sk_protocol, &sample);
 	if (ret)
 		return ret;
-	ret = weft_sock_charge_as(sk, sample->sk);
+	ret = sock_charge_as(sk, sample->sk);
 	sock_release(sample);
 	return ret;
 }

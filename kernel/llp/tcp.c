@@ -7,7 +7,6 @@
 #include <net/tcp.h>
 
 #include "base/compat.h"
-#include "llp/sock.h"
 #include "llp/tcp.h"
 
 /* Keepalive: seconds between probes, and unanswered probes before the end. */
@@ -33,9 +32,8 @@ static struct weft_llp *llp_tcp_stream(const struct sock *sk)
 	return (struct weft_llp *)(data & SK_USER_DATA_PTRMASK);
 }
 
-static void llp_tcp_call(struct sock *sk,
-			 void (*pick)(const struct weft_llp_ops *ops,
-				      struct weft_llp *llp))
+/* Raises the writable event, or the changed event. */
+static void llp_tcp_tell(struct sock *sk, bool writable)
 {
 	struct weft_llp *llp;
 
@@ -43,28 +41,18 @@ static void llp_tcp_call(struct sock *sk,
 	read_lock_bh(&sk->sk_callback_lock);
 	rcu_read_lock();
 	llp = llp_tcp_stream(sk);
-	if (llp)
-		pick(llp->ops, llp);
+	if (llp && writable)
+		llp->ops->writable(llp);
+	else if (llp)
+		llp->ops->changed(llp);
 	rcu_read_unlock();
 	read_unlock_bh(&sk->sk_callback_lock);
-}
-
-static void llp_tcp_pick_writable(const struct weft_llp_ops *ops,
-				  struct weft_llp *llp)
-{
-	ops->writable(llp);
-}
-
-static void llp_tcp_pick_changed(const struct weft_llp_ops *ops,
-				 struct weft_llp *llp)
-{
-	ops->changed(llp);
 }
 
 /* A listener has a new connection; called without the socket lock. */
 static void llp_tcp_connection_ready(struct sock *sk)
 {
-	llp_tcp_call(sk, llp_tcp_pick_changed);
+	llp_tcp_tell(sk, false);
 }
 
 /* Called under the socket lock, which llp_tcp_detach() takes. */
@@ -87,7 +75,7 @@ static void llp_tcp_write_space(struct sock *sk)
 	if (!sock || !sk_stream_is_writeable(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sock->flags);
-	llp_tcp_call(sk, llp_tcp_pick_writable);
+	llp_tcp_tell(sk, true);
 }
 
 /* Reads the packets that arrived before the connection's end, and reports the end after them. */
@@ -100,7 +88,7 @@ static void llp_tcp_state_change(struct sock *sk)
 	if (llp && sk->sk_state != TCP_LISTEN)
 		weft_tcp_read_put_off(to_weft_tcp(llp));
 	rcu_read_unlock();
-	llp_tcp_call(sk, llp_tcp_pick_changed);
+	llp_tcp_tell(sk, false);
 }
 
 static void llp_tcp_restore(struct sock *sk, const struct weft_tcp *tcp)
@@ -114,7 +102,7 @@ static void llp_tcp_restore(struct sock *sk, const struct weft_tcp *tcp)
 /* Replaces a socket's callbacks; @from has those to restore. False: its user data is in use. */
 static bool llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 {
-	struct sock *sk = tcp->sock->sk;
+	struct sock *sk = weft_tcp_sk(&tcp->llp);
 	bool free;
 
 	lock_sock(sk);
@@ -138,7 +126,7 @@ static bool llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 
 static void llp_tcp_detach(struct weft_tcp *tcp)
 {
-	struct sock *sk = tcp->sock->sk;
+	struct sock *sk = weft_tcp_sk(&tcp->llp);
 
 	lock_sock(sk);
 	WRITE_ONCE(tcp->put_off, 0);
@@ -166,7 +154,7 @@ static struct weft_llp *llp_tcp_new(struct socket *sock,
 	tcp->llp.class = &weft_tcp_class;
 	tcp->llp.ops = ops;
 	tcp->llp.owner = owner;
-	tcp->sock = sock;
+	tcp->llp.sock = sock;
 	tasklet_setup(&tcp->late, weft_tcp_late);
 	timer_setup(&tcp->later, weft_tcp_later, 0);
 	tcp_sock_set_nodelay(sock->sk);
@@ -194,20 +182,7 @@ static struct weft_llp *llp_tcp_open(struct net *net, int family,
 	return llp;
 }
 
-static int llp_tcp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
-			bool v6only)
-{
-	return weft_sock_bind(to_weft_tcp(llp)->sock, addr, v6only);
-}
-
-static int llp_tcp_set_tos(struct weft_llp *llp, u8 tos)
-{
-	weft_sock_set_tos(weft_tcp_sk(llp), tos);
-	return 0;
-}
-
-static void llp_tcp_set_timeouts(struct weft_llp *llp, u32 keepalive,
-				 u32 user_timeout)
+static void llp_tcp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
 	struct sock *sk = weft_tcp_sk(llp);
 
@@ -228,7 +203,7 @@ static int llp_tcp_listen(struct weft_llp *llp, int backlog)
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = llp_tcp_connection_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	return weft_sock_listen(to_weft_tcp(llp)->sock, backlog);
+	return weft_sock_listen(llp, backlog);
 }
 
 static bool llp_tcp_incoming(struct weft_llp *listener)
@@ -246,7 +221,7 @@ static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
 	struct weft_llp *llp;
 	int ret;
 
-	ret = kernel_accept(from->sock, &sock, O_NONBLOCK);
+	ret = kernel_accept(listener->sock, &sock, O_NONBLOCK);
 	if (ret)
 		return ERR_PTR(ret);
 	llp = llp_tcp_new(sock, ops, owner, from);
@@ -263,21 +238,6 @@ static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
 	return ERR_PTR(-ECONNABORTED);
 }
 
-static int llp_tcp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
-{
-	return weft_sock_charge_as(weft_tcp_sk(llp), weft_tcp_sk(other));
-}
-
-static int llp_tcp_charge(struct weft_llp *llp)
-{
-	return weft_sock_charge(weft_tcp_sk(llp));
-}
-
-static int llp_tcp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
-{
-	return weft_sock_connect(to_weft_tcp(llp)->sock, to);
-}
-
 /* Needs no lock, because only the stream's owner connects, accepts or closes the socket. */
 static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
 			     struct sockaddr_storage *remote)
@@ -287,8 +247,7 @@ static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *loca
 
 	memset(local, 0, sizeof(*local));
 	memset(remote, 0, sizeof(*remote));
-	if (!inet->inet_dport ||
-	    (1 << READ_ONCE(sk->sk_state)) & (TCPF_CLOSE | TCPF_SYN_SENT))
+	if (!inet->inet_dport || (1 << READ_ONCE(sk->sk_state)) & (TCPF_CLOSE | TCPF_SYN_SENT))
 		return -ENOTCONN;
 	if (sk->sk_family == AF_INET6) {
 		weft_sock_name_v6(local, inet6_rcv_saddr(sk), inet->inet_sport,
@@ -330,7 +289,7 @@ static int llp_tcp_recv(struct weft_llp *llp, void *buf, u32 len)
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 
-	return kernel_recvmsg(to_weft_tcp(llp)->sock, &msg, &iov, 1, len, msg.msg_flags);
+	return kernel_recvmsg(llp->sock, &msg, &iov, 1, len, msg.msg_flags);
 }
 
 static int llp_tcp_send(struct weft_llp *llp, const void *buf, u32 len)
@@ -338,18 +297,18 @@ static int llp_tcp_send(struct weft_llp *llp, const void *buf, u32 len)
 	struct kvec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR };
 
-	return kernel_sendmsg(to_weft_tcp(llp)->sock, &msg, &iov, 1, len);
+	return kernel_sendmsg(llp->sock, &msg, &iov, 1, len);
 }
 
 static void llp_tcp_shutdown(struct weft_llp *llp)
 {
-	kernel_sock_shutdown(to_weft_tcp(llp)->sock, SHUT_WR);
+	kernel_sock_shutdown(llp->sock, SHUT_WR);
 }
 
 static void llp_tcp_close(struct weft_llp *llp, bool abort)
 {
 	struct weft_tcp *tcp = to_weft_tcp(llp);
-	struct socket *sock = tcp->sock;
+	struct socket *sock = llp->sock;
 	int linger2 = WEFT_FIN_WAIT2_S;
 
 	llp_tcp_detach(tcp);
@@ -399,11 +358,10 @@ static u16 path_tcp_port(const struct weft_llp *listener)
 
 static void path_tcp_set_lowat(struct weft_llp *llp, u32 bytes)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct socket *sock = llp->sock;
 
-	lock_sock(sk);
-	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, bytes);
-	release_sock(sk);
+	sock->ops->setsockopt(sock, SOL_TCP, TCP_NOTSENT_LOWAT, KERNEL_SOCKPTR(&bytes),
+			      sizeof(bytes));
 }
 
 static void path_tcp_flight(const struct weft_llp *llp, struct weft_llp_flight *flight)
@@ -433,16 +391,16 @@ static const struct weft_llp_path path_tcp = {
 const struct weft_llp_class weft_tcp_class = {
 	.name = "tcp",
 	.open = llp_tcp_open,
-	.bind = llp_tcp_bind,
-	.set_tos = llp_tcp_set_tos,
+	.bind = weft_sock_bind,
+	.set_tos = weft_sock_set_tos,
 	.set_timeouts = llp_tcp_set_timeouts,
 	.listen = llp_tcp_listen,
 	.incoming = llp_tcp_incoming,
 	.accept = llp_tcp_accept,
-	.charge = llp_tcp_charge,
-	.charge_like = llp_tcp_charge_like,
+	.charge = weft_sock_charge,
+	.charge_like = weft_sock_charge_as,
 	.adopt = llp_tcp_adopt,
-	.connect = llp_tcp_connect,
+	.connect = weft_sock_connect,
 	.addresses = llp_tcp_addresses,
 	.state = llp_tcp_state,
 	.error = llp_tcp_error,
@@ -450,27 +408,5 @@ const struct weft_llp_class weft_tcp_class = {
 	.send = llp_tcp_send,
 	.shutdown = llp_tcp_shutdown,
 	.close = llp_tcp_close,
-	.flow = {
-		.lock = weft_tcp_lock,
-		.unlock = weft_tcp_unlock,
-		.assert_locked = weft_tcp_assert_locked,
-		.resume = weft_tcp_resume,
-		.emss = weft_tcp_emss,
-		.train = weft_tcp_train,
-		.room = weft_tcp_room,
-		.portion = weft_tcp_portion,
-		.want_space = weft_tcp_want_space,
-		.end_segment = weft_tcp_end_segment,
-		.send_page = weft_tcp_send_page,
-		.may_lend = weft_tcp_may_lend,
-		.lend = weft_tcp_lend,
-		.ended = weft_tcp_ended,
-		.unsent = weft_tcp_unsent,
-		.at_end = weft_tcp_at_end,
-		.read = weft_tcp_read,
-		.look = weft_tcp_look,
-		.await = weft_tcp_await,
-		.full = weft_tcp_full,
-	},
 	.path = &path_tcp,
 };

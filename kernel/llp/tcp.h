@@ -13,62 +13,42 @@
 
 extern const struct weft_llp_class weft_tcp_class;
 
-/**
- * struct weft_tcp_turn - how soon the peer's messages are answered
- * @segs_read: segments received by the end of the last read
- * @segs_answered: segments received before this end last sent
- * @answers: segments that this end had sent then
- * @began: time of the first read since then, in jiffies
- * @num: short messages in a row that were answered soon; at most WEFT_TCP_TURNS
- */
+/* How soon the peer's messages are answered. */
 struct weft_tcp_turn {
-	u32 segs_read;
-	u32 segs_answered;
-	u32 answers;
-	u32 began;
-	u8 num;
+	u32 segs_read;	/* segments received by the end of the last read */
+	u32 segs_answered;	/* segments received before this end last sent */
+	u32 answers;	/* segments that this end had sent then */
+	u32 began;	/* time of the first read since then, in jiffies */
+	u8 num;	/* short messages in a row that were answered soon; at most WEFT_TCP_TURNS */
 };
 
-/**
- * struct weft_tcp - one stream of TCP
- * @llp: as all classes have it
- * @sock: the kernel socket; until TCP frees it, some time after the close, it holds its namespace
- * @saved_data_ready: the socket's own callbacks, restored before the close
- * @saved_write_space: see @saved_data_ready
- * @saved_state_change: see @saved_data_ready
- * @mss_clamp: the peer's largest segment, before it was lowered to a multiple of four; 0: not read
- * @pmtu: the path MTU for which it was lowered
- * @max_window: the peer's largest window at that time
- * @late: tasklet that reads packets that were put off, and resumes the owner
- * @later: timer that does so a tick later, if the lock was taken when @late ran
- * @resumed: raise the readable event, even without new bytes. Atomic
- * @put_off: number of large packets that wait for @late
- * @hasty: number of packets still to read at once before the next is put off
- * @backoff: the last start of @hasty; doubled when a packet was put off for nothing
- * @at_once: put no packet off, because the owner reads later anyway, or asks for the event now
- * @turn: how soon the peer's messages are answered
- * @rcv_mss: TCP's measure before it was raised for one message; 0: not raised
- *
- * The socket lock protects @mss_clamp to @max_window and @put_off to @rcv_mss; the rest is fixed.
+/*
+ * One stream of TCP. The socket lock protects @mss_clamp to @max_window and @put_off to @rcv_mss;
+ * the rest is fixed.
  */
 struct weft_tcp {
-	struct weft_llp llp;
-	struct socket *sock;
+	struct weft_llp llp;	/* as all classes have it */
+	/* the socket's own callbacks, restored before the close */
 	void (*saved_data_ready)(struct sock *sk);
-	void (*saved_write_space)(struct sock *sk);
-	void (*saved_state_change)(struct sock *sk);
+	void (*saved_write_space)(struct sock *sk);	/* see @saved_data_ready */
+	void (*saved_state_change)(struct sock *sk);	/* see @saved_data_ready */
+	/* the peer's largest segment, before it was lowered to a multiple of four; 0: not read */
 	u16 mss_clamp;
-	u32 pmtu;
-	u32 max_window;
+	u32 pmtu;	/* the path MTU for which it was lowered */
+	u32 max_window;	/* the peer's largest window at that time */
+	/* tasklet that reads packets that were put off, and resumes the owner */
 	struct tasklet_struct late;
+	/* timer that does so a tick later, if the lock was taken when @late ran */
 	struct timer_list later;
-	bool resumed;
-	u32 put_off;
-	u8 hasty;
+	bool resumed;	/* raise the readable event, even without new bytes. Atomic */
+	u32 put_off;	/* number of large packets that wait for @late */
+	u8 hasty;	/* number of packets still to read at once before the next is put off */
+	/* the last start of @hasty; doubled when a packet was put off for nothing */
 	u8 backoff;
+	/* put no packet off, because the owner reads later anyway, or asks for the event now */
 	bool at_once;
-	struct weft_tcp_turn turn;
-	u16 rcv_mss;
+	struct weft_tcp_turn turn;	/* how soon the peer's messages are answered */
+	u16 rcv_mss;	/* TCP's measure before it was raised for one message; 0: not raised */
 };
 
 static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)
@@ -78,7 +58,7 @@ static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)
 
 static inline struct sock *weft_tcp_sk(const struct weft_llp *llp)
 {
-	return to_weft_tcp(llp)->sock->sk;
+	return llp->sock->sk;
 }
 
 /* Steers packets of this stream to this processor, if receive flow steering is in use. */
@@ -106,14 +86,12 @@ u32 weft_tcp_room(struct weft_llp *llp, u32 emss);
 u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len);
 bool weft_tcp_want_space(struct weft_llp *llp);
 void weft_tcp_end_segment(struct weft_llp *llp);
-int weft_tcp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
-		       u32 len, bool more);
+int weft_tcp_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len, bool more);
 bool weft_tcp_may_lend(struct weft_llp *llp);
 int weft_tcp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 		  const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more);
-bool weft_tcp_ended(struct weft_llp *llp);
 bool weft_tcp_unsent(struct weft_llp *llp);
-bool weft_tcp_at_end(struct weft_llp *llp);
+enum weft_llp_end weft_tcp_end(struct weft_llp *llp);
 void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
 void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx);
 void weft_tcp_await(struct weft_llp *llp, u32 bytes);

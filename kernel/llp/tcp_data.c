@@ -6,7 +6,7 @@
 #include <net/tcp.h>
 
 #include "base/compat.h"
-#include "llp/tcp_ack.h"
+#include "llp/tcp_private.h"
 #include "wire/plan.h"
 
 /* --- when packets are read --- */
@@ -35,7 +35,7 @@ void weft_tcp_read_put_off(struct weft_tcp *tcp)
  */
 static void tcp_read_now(struct weft_tcp *tcp)
 {
-	struct sock *sk = tcp->sock->sk;
+	struct sock *sk = weft_tcp_sk(&tcp->llp);
 
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))
@@ -116,67 +116,26 @@ void weft_tcp_assert_locked(const struct weft_llp *llp)
 	sock_owned_by_me(weft_tcp_sk(llp));
 }
 
-static int llp_tcp_mss(struct sock *sk, int pmtu)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	int options = tp->tcp_header_len - sizeof(struct tcphdr);
-	int mss = min_t(int, pmtu - tcp_mss_to_mtu(sk, 0),
-			tp->rx_opt.mss_clamp - inet_csk(sk)->icsk_ext_hdr_len - options);
-
-	return max(mss, READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_snd_mss) - options);
-}
-
-/* As tcp_sync_mss(), which newer kernels do not export; TCP itself gets the same size. */
-static void llp_tcp_set_mss(struct sock *sk)
-{
-	const struct inet_connection_sock *icsk = inet_csk(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	int mss;
-
-	mss = tcp_bound_to_half_wnd(tp, llp_tcp_mss(sk, icsk->icsk_pmtu_cookie));
-	if (icsk->icsk_mtup.enabled)
-		mss = min(mss, llp_tcp_mss(sk, icsk->icsk_mtup.search_low));
-	tp->mss_cache = mss;
-}
-
-/*
- * Lowers the segment size to a multiple of four, so that segmentation cuts a train of FPDUs of that
- * size exactly between them. The only way is to lower the peer's limit. It is restored first:
- * otherwise a limit for a narrow path would remain when the path is wide again.
- */
 static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 {
 	struct weft_tcp *tcp = to_weft_tcp(llp);
-	struct sock *sk = tcp->sock->sk;
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 pmtu = inet_csk(sk)->icsk_pmtu_cookie;
-	u32 options = tp->tcp_header_len - sizeof(struct tcphdr) +
-		      inet_csk(sk)->icsk_ext_hdr_len;
+	struct sock *sk = weft_tcp_sk(llp);
 
-	if (!tcp->mss_clamp)
-		tcp->mss_clamp = tp->rx_opt.mss_clamp;
-	tp->rx_opt.mss_clamp = tcp->mss_clamp;
-	llp_tcp_set_mss(sk);
-	if (tp->mss_cache & 3) {
-		tp->rx_opt.mss_clamp = min_t(u32, tcp->mss_clamp,
-					     (tp->mss_cache & ~3U) + options);
-		llp_tcp_set_mss(sk);
-	}
-	tcp->pmtu = pmtu;
-	tcp->max_window = tp->max_window;
+	tcp->pmtu = inet_csk(sk)->icsk_pmtu_cookie;
+	weft_tcp_round_mss(tcp, sk);
+	tcp->max_window = tcp_sk(sk)->max_window;
 }
 
 /* Has the segment size, or a cause of it, changed since it was rounded? */
 static bool llp_tcp_mss_moved(const struct weft_llp *llp)
 {
 	const struct weft_tcp *tcp = to_weft_tcp(llp);
-	const struct sock *sk = tcp->sock->sk;
+	const struct sock *sk = weft_tcp_sk(llp);
 
 	/* A window of less than two segments limits the size as well. */
 	return (tcp_sk(sk)->mss_cache & 3) ||
 	       tcp->pmtu != inet_csk(sk)->icsk_pmtu_cookie ||
-	       (tcp->max_window / 2 < tcp->mss_clamp &&
-		tcp->max_window < tcp_sk(sk)->max_window);
+	       (tcp->max_window / 2 < tcp->mss_clamp && tcp->max_window < tcp_sk(sk)->max_window);
 }
 
 u32 weft_tcp_emss(struct weft_llp *llp)
@@ -185,8 +144,7 @@ u32 weft_tcp_emss(struct weft_llp *llp)
 
 	if (unlikely(llp_tcp_mss_moved(llp)))
 		llp_tcp_round_mss(llp);
-	return clamp_t(u32, tcp_sk(sk)->mss_cache & ~3U, WEFT_MIN_EMSS,
-		       WEFT_MAX_ULPDU & ~3U);
+	return clamp_t(u32, tcp_sk(sk)->mss_cache & ~3U, WEFT_MIN_EMSS, WEFT_MAX_ULPDU & ~3U);
 }
 
 u32 weft_tcp_train(struct weft_llp *llp, u32 emss)
@@ -210,7 +168,7 @@ u32 weft_tcp_room(struct weft_llp *llp, u32 emss)
 	if (!rest)
 		return emss;
 	if ((rest & 3) || skb_shinfo(skb)->nr_frags >= MAX_SKB_FRAGS) {
-		TCP_SKB_CB(skb)->eor = 1;
+		weft_tcp_end_buffer(skb);
 		return emss;
 	}
 	return emss - rest;
@@ -222,7 +180,7 @@ void weft_tcp_end_segment(struct weft_llp *llp)
 	struct sk_buff *skb = tcp_write_queue_tail(sk);
 
 	if (skb && tcp_send_head(sk))
-		TCP_SKB_CB(skb)->eor = 1;
+		weft_tcp_end_buffer(skb);
 }
 
 /*
@@ -245,7 +203,7 @@ u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 	if ((used + ahead) % emss) {
 		if (ahead)
 			return min(len, ahead);
-		TCP_SKB_CB(skb)->eor = 1;
+		weft_tcp_end_buffer(skb);
 		used = 0;
 	}
 	return min(len, used < train ? train - used : train);
@@ -255,12 +213,11 @@ bool weft_tcp_want_space(struct weft_llp *llp)
 {
 	if (sk_stream_is_writeable(weft_tcp_sk(llp)))
 		return false;
-	set_bit(SOCK_NOSPACE, &to_weft_tcp(llp)->sock->flags);
+	set_bit(SOCK_NOSPACE, &llp->sock->flags);
 	return true;
 }
 
-int weft_tcp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
-		       u32 len, bool more)
+int weft_tcp_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len, bool more)
 {
 	return weft_sock_send_page(weft_tcp_sk(llp), page, offset, len, more);
 }
@@ -292,22 +249,18 @@ int weft_tcp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 	return tcp_sendmsg_locked(weft_tcp_sk(llp), &msg, len - from);
 }
 
-bool weft_tcp_ended(struct weft_llp *llp)
-{
-	struct sock *sk = weft_tcp_sk(llp);
-
-	return (sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE;
-}
-
 bool weft_tcp_unsent(struct weft_llp *llp)
 {
 	return !skb_queue_empty_lockless(&weft_tcp_sk(llp)->sk_write_queue);
 }
 
-bool weft_tcp_at_end(struct weft_llp *llp)
+enum weft_llp_end weft_tcp_end(struct weft_llp *llp)
 {
-	return weft_tcp_ended(llp) &&
-	       skb_queue_empty(&weft_tcp_sk(llp)->sk_receive_queue);
+	struct sock *sk = weft_tcp_sk(llp);
+
+	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
+		return WEFT_LLP_GOES_ON;
+	return skb_queue_empty(&sk->sk_receive_queue) ? WEFT_LLP_ALL_READ : WEFT_LLP_LAST_BYTES;
 }
 
 struct weft_tcp_reader {
@@ -348,16 +301,8 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
 
 	WRITE_ONCE(tcp->put_off, 0); /* nothing waits after this */
-	/* Treat urgent bytes as all others. */
-	if (unlikely(tp->urg_data))
-		tp->urg_data = 0;
-	/*
-	 * TCP acknowledges a second short segment at once, for senders that hold bytes back until
-	 * then. No peer does so here, and a message is often two segments, an RDMA Write and a
-	 * Send. The answer acknowledges them, or TCP's timer.
-	 */
-	if (weft_rule(WEFT_RULE_ACK_LATER))
-		inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_PUSHED2;
+	weft_tcp_take_urgent(tp);
+	weft_tcp_ack_later(sk);
 	weft_tcp_ack_at_once(tcp, sk);
 	weft_tcp_count_turn(&tcp->turn, tp->data_segs_out, tp->lsndtime, tcp_jiffies32);
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);
@@ -392,7 +337,7 @@ void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *c
 void weft_tcp_await(struct weft_llp *llp, u32 bytes)
 {
 	struct weft_tcp *tcp = to_weft_tcp(llp);
-	struct socket *sock = tcp->sock;
+	struct socket *sock = llp->sock;
 	struct sock *sk = sock->sk;
 	bool at_once = tcp->at_once;
 

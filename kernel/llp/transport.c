@@ -19,13 +19,7 @@ const struct weft_transport weft_tcp_transport = {
 static DEFINE_SPINLOCK(transports_lock);
 static const struct weft_transport *transports[WEFT_MAX_TRANSPORTS] = { &weft_tcp_transport };
 
-/**
- * weft_transport_register() - make a transport known
- * @transport: it, which stays as it is
- *
- * Context: process.
- * Return: 0 or -ENOSPC.
- */
+/* Makes a transport known. Returns 0 or -ENOSPC. Process context. */
 int weft_transport_register(const struct weft_transport *transport)
 {
 	int ret = -ENOSPC, i;
@@ -80,13 +74,9 @@ static const struct weft_transport *transport_find(struct weft_transports *of, c
 	return NULL;
 }
 
-/**
- * weft_transport_choose() - set what a device's connections are made over
- * @of: the device's
- * @name: of the transport, whose module is loaded if it is not there
- *
- * Context: process, may sleep.
- * Return: 0; -EINVAL if there is no such transport, with the old one kept.
+/*
+ * Sets the transport of a device's new connections by its name; its module is loaded if needed.
+ * Returns 0, or -EINVAL if there is no such transport, and keeps the old one. May sleep.
  */
 int weft_transport_choose(struct weft_transports *of, const char *name)
 {
@@ -105,13 +95,9 @@ int weft_transport_choose(struct weft_transports *of, const char *name)
 	return found ? 0 : -EINVAL;
 }
 
-/**
- * weft_transport_for() - find what connections to a port are made over
- * @of: the device's
- * @port: the port that the responder listens at
- *
- * Context: process.
- * Return: the transport, which stays as long as the device does.
+/*
+ * Returns the transport of connections to a port at which the responder listens. It stays as long
+ * as the device does. Process context.
  */
 const struct weft_transport *weft_transport_for(struct weft_transports *of, u16 port)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Transports: what the operator can have a device's connections made over, by name. TCP is one;
- * others are modules of their own, which register here.
+ * Transports, which the operator chooses by name for a device's connections. TCP is one; others are
+ * modules of their own, which register here.
  */
 #ifndef WEFT_LLP_TRANSPORT_H
 #define WEFT_LLP_TRANSPORT_H
@@ -14,38 +14,30 @@
 struct weft_counters;
 
 #define WEFT_TRANSPORT_NAME	16
-/**
- * struct weft_spread_terms - what a stream is told that takes the place of a first one
- * @initiator: this end opened the first
- * @crc: the handshake agreed on CRCs
- * @keepalive: seconds of silence before the peer is asked; 0: never
- * @user_timeout: seconds that sent data may go unacknowledged; 0: TCP's own
- * @counters: the device's
- */
+/* What a stream is told that takes the place of a first one. */
 struct weft_spread_terms {
-	bool initiator;
-	bool crc;
-	u32 keepalive;
-	u32 user_timeout;
-	struct weft_counters __percpu *counters;
+	bool initiator;	/* this end opened the first */
+	bool crc;	/* the handshake agreed on CRCs */
+	u32 keepalive;	/* seconds of silence before the peer is asked; 0: never */
+	u32 user_timeout;	/* seconds that sent data may go unacknowledged; 0: TCP's own */
+	struct weft_counters __percpu *counters;	/* the device's */
 };
 
-/**
- * struct weft_transport - one way to make connections
- * @name: by which the operator chooses it
- * @class: the class of its streams
- * @serves: true if connections to this port are made over it whatever is chosen; or NULL
- * @spread: puts a stream in the place of one whose handshake has agreed on that, and owns the first
- *	then; or an error pointer, and the first is as it was. Process context. NULL: streams stay
- *	as they are
- *
- * Constant from weft_transport_register() on. The end of its module ends all devices that have used
- * it (weft_transport_withdraw()), and no stream outlives its device.
+/*
+ * One way to make connections. Constant from weft_transport_register() on. The end of its module
+ * ends all devices that have used it (weft_transport_withdraw()), and no stream outlives its
+ * device.
  */
 struct weft_transport {
-	char name[WEFT_TRANSPORT_NAME];
-	const struct weft_llp_class *class;
+	char name[WEFT_TRANSPORT_NAME];	/* by which the operator chooses it */
+	const struct weft_llp_class *class;	/* the class of its streams */
+	/* true if connections to this port are made over it whatever is chosen; or NULL */
 	bool (*serves)(u16 port);
+	/*
+	 * puts a stream in the place of one whose handshake has agreed on that, and owns the
+	 * first then; or an error pointer, and the first is as it was. Process context. NULL:
+	 * streams stay as they are
+	 */
 	struct weft_llp *(*spread)(struct weft_llp *first, const struct weft_spread_terms *terms,
 				   const struct weft_llp_ops *ops, void *owner);
 };

@@ -3,7 +3,7 @@
 #include <linux/string.h>
 
 #include "mpa/framer.h"
-#include "wire/crc.h"
+#include "wire/fpdu.h"
 
 /* Starts a new stream, with nothing on the stage. @owner pays for the stage; NULL: nobody. */
 void weft_framer_start(struct weft_framer *f, const struct weft_mpa_agreed *agreed,

@@ -14,8 +14,7 @@
 #include "llp/packet.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"
-#include "wire/marker.h"
-#include "wire/negotiate.h"
+#include "wire/mpa.h"
 
 struct ib_ucontext;
 struct weft_llp;

@@ -9,7 +9,6 @@
 #include "mpa/setup.h"
 #include "wire/ddp.h"
 #include "wire/fpdu.h"
-#include "wire/term.h"
 
 static int stream_error(int error)
 {
@@ -34,7 +33,7 @@ int weft_handshake_read(struct weft_handshake *hs, struct weft_llp *llp,
 			return hs->peer_private ? 1 : -EPROTO;
 		}
 
-		ret = weft_llp_recv(llp, hs->buf + hs->got, want - hs->got);
+		ret = llp->class->recv(llp, hs->buf + hs->got, want - hs->got);
 		if (ret == -EAGAIN)
 			return 0;
 		if (ret <= 0)
@@ -80,7 +79,7 @@ int weft_handshake_send(struct weft_llp *llp,
 
 	if (!len)
 		return -EINVAL;
-	while ((ret = weft_llp_send(llp, buf, len)) == -EAGAIN && --tries)
+	while ((ret = llp->class->send(llp, buf, len)) == -EAGAIN && --tries)
 		msleep(HANDSHAKE_PAUSE_MS);
 	if (ret < 0)
 		return stream_error(ret);
@@ -114,6 +113,6 @@ int weft_handshake_terminate(struct weft_llp *llp, bool crc, bool markers, u8 co
 		memcpy(weft_fpdu_begin(fpdu, len), segment, len);
 		len = weft_fpdu_end(fpdu, len, crc);
 	}
-	ret = weft_llp_send(llp, fpdu, len);
+	ret = llp->class->send(llp, fpdu, len);
 	return ret < 0 ? stream_error(ret) : 0;
 }

@@ -4,7 +4,6 @@
 #define WEFT_MPA_SETUP_H
 
 #include "wire/mpa.h"
-#include "wire/negotiate.h"
 
 struct weft_llp;
 

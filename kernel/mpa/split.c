@@ -6,7 +6,7 @@
 #include "base/context.h"
 #include "llp/llp.h"
 #include "mpa/framer.h"
-#include "wire/crc.h"
+#include "wire/fpdu.h"
 
 #define WEFT_STAGE_PAGES	DIV_ROUND_UP(WEFT_FPDU_ROOM(WEFT_MAX_ULPDU), PAGE_SIZE)
 

@@ -8,7 +8,6 @@
 #include <linux/types.h>
 
 #include "wire/ddp.h"
-#include "wire/term.h"
 
 /* Longest wait of an ending connection for room in the stream, or for lent pages. */
 #define WEFT_DRAIN_TIMEOUT	(5 * HZ)

@@ -7,7 +7,7 @@
 #include <linux/jiffies.h>
 #include <linux/types.h>
 
-#include "wire/negotiate.h"
+#include "wire/mpa.h"
 
 /*
  * A responder may not send before the initiator's first FPDU shows that the initiator is in full

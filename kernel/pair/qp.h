@@ -19,7 +19,7 @@
 #include "pair/reads.h"
 #include "queue/ring.h"
 #include "queue/rq.h"
-#include "wire/negotiate.h"
+#include "wire/mpa.h"
 
 struct weft_consumer;
 struct weft_cq;

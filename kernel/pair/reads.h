@@ -9,7 +9,6 @@
 
 #include "pair/inflight.h"
 #include "uapi/weft-abi.h"
-#include "wire/atomic.h"
 #include "wire/ddp.h"
 
 struct ib_ucontext;

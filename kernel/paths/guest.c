@@ -3,12 +3,110 @@
  * Several TCP connections as one stream, the responder: the listener for joins, and guests,
  * which are accepted connections that have not proved yet that they are the initiator's.
  */
+#include <linux/inetdevice.h>
 #include <linux/random.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+#include <rdma/ib_verbs.h>
 
 #include "paths/paths.h"
+#include "uapi/weft-abi.h"
+
+#define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
 
 /* Time in which no newer guest replaces a guest: above two round trips of most networks. */
 #define WEFT_PATHS_GUEST_TIME	WEFT_PATHS_TICK
+
+/* --- the addresses of this host at which more paths can begin --- */
+
+/*
+ * Returns true if @dev carries a Weft device that this namespace sees: only there has the
+ * operator allowed RDMA, which is not encrypted.
+ */
+static bool carries_weft(struct net_device *dev)
+{
+	struct ib_device *ib = ib_device_get_by_netdev(dev, WEFT_DRIVER);
+	bool seen;
+
+	if (!ib)
+		return false;
+	seen = rdma_dev_access_netns(ib, dev_net(dev));
+	ib_device_put(ib);
+	return seen;
+}
+
+/* Writes @dev's IPv4 address for paths. Returns false if @dev has none, or has @first. */
+static bool home_v4(struct net_device *dev, __be32 first, struct in6_addr *to)
+{
+	const struct in_device *in_dev = __in_dev_get_rcu(dev);
+	const struct in_ifaddr *ifa;
+	bool found = false;
+
+	if (!in_dev)
+		return false;
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
+		if (ifa->ifa_local == first)
+			return false;
+		if (found || ifa->ifa_scope != RT_SCOPE_UNIVERSE)
+			continue;
+		ipv6_addr_set_v4mapped(ifa->ifa_local, to);
+		found = true;
+	}
+	return found;
+}
+
+/* As home_v4(), for IPv6. */
+static bool home_v6(struct net_device *dev, const struct in6_addr *first, struct in6_addr *to)
+{
+	const u32 unfit = IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY;
+	struct inet6_dev *in6_dev = __in6_dev_get(dev);
+	const struct inet6_ifaddr *ifp;
+	bool found = false;
+
+	if (!in6_dev)
+		return false;
+	list_for_each_entry_rcu(ifp, &in6_dev->addr_list, if_list) {
+		if (ipv6_addr_equal(&ifp->addr, first))
+			return false;
+		if (found || (ifp->flags & unfit) ||
+		    ipv6_addr_type(&ifp->addr) & (IPV6_ADDR_LINKLOCAL | IPV6_ADDR_LOOPBACK))
+			continue;
+		*to = ifp->addr;
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * Lists a host's addresses for paths: @first, which the first path has, and one of its family
+ * for each other device that is up and carries a Weft device. Writes at most @most, which is
+ * not 0, in the format of a frame. Returns how many. Process context.
+ */
+static u32 paths_homes(struct net *net, const struct sockaddr_storage *first, u8 *addr, u32 most)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)first;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)first;
+	bool is_v4 = first->ss_family == AF_INET;
+	struct net_device *dev;
+	struct in6_addr home;
+	u32 num = 1;
+
+	weft_path_addr(addr, first);
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev) {
+		if (num == most)
+			break;
+		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK) || !carries_weft(dev))
+			continue;
+		if (is_v4 ? home_v4(dev, v4->sin_addr.s_addr, &home) :
+			    IS_ENABLED(CONFIG_IPV6) && home_v6(dev, &v6->sin6_addr, &home))
+			memcpy(addr + num++ * WEFT_PATH_ADDR_LEN, &home, sizeof(home));
+	}
+	rcu_read_unlock();
+	return num;
+}
+
+/* --- the listener --- */
 
 /* Starts to listen at all addresses of the first path's family. */
 static int paths_listen(struct weft_paths *p)
@@ -17,15 +115,15 @@ static int paths_listen(struct weft_paths *p)
 	struct weft_llp *llp;
 	int ret;
 
-	llp = weft_llp_open(p->below, p->net, any.ss_family, &weft_paths_ops, p);
+	llp = p->below->open(p->net, any.ss_family, &weft_paths_ops, p);
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
 	/* Accepted sockets inherit the application's cgroup from the listener. */
 	ret = weft_paths_charge(p, llp);
 	if (!ret)
-		ret = weft_llp_bind(llp, &any, true);
+		ret = llp->class->bind(llp, &any, true);
 	if (!ret)
-		ret = weft_llp_listen(llp, WEFT_PATHS_MAX_JOINS);
+		ret = llp->class->listen(llp, WEFT_PATHS_MAX_JOINS);
 	if (ret) {
 		weft_llp_close(llp, true);
 		return ret;
@@ -54,13 +152,15 @@ static void paths_tell(struct weft_paths *p)
 		return;
 	}
 	p->addrs.paths = p->wanted;
-	p->addrs.num = weft_homes(p->net, &p->local, p->addrs.addr[0], WEFT_PATH_MAX_ADDRS);
+	p->addrs.num = paths_homes(p->net, &p->local, p->addrs.addr[0], WEFT_PATH_MAX_ADDRS);
 	weft_path_encode(ulpdu, &hdr);
 	/* A frame must not come between the bytes of another. */
 	if (!p->path[0].current_frame)
 		p->told = weft_paths_control(p, &p->path[0], fpdu,
 					     weft_path_encode_addrs(ulpdu, &p->addrs));
 }
+
+/* --- guests --- */
 
 /* Closes a guest that has not joined. */
 static void guest_refuse(struct weft_paths *p, struct weft_path_guest *guest)
@@ -81,9 +181,9 @@ static int guest_hear(struct weft_paths *p, struct weft_path_guest *guest)
 
 	lockdep_assert_held(&p->lock.mutex);
 	while (guest->have < all) {
-		ret = weft_llp_recv(guest->llp, guest->buf + guest->have, all - guest->have);
-		if (ret == -EAGAIN &&
-		    time_before(jiffies, guest->since + WEFT_PATHS_JOIN_TIME))
+		ret = guest->llp->class->recv(guest->llp, guest->buf + guest->have,
+					      all - guest->have);
+		if (ret == -EAGAIN && time_before(jiffies, guest->since + WEFT_PATHS_JOIN_TIME))
 			return 0;
 		if (ret <= 0)
 			return -ECONNRESET;
@@ -221,14 +321,14 @@ unsigned long weft_paths_host(struct weft_paths *p)
 		if (guest->llp)
 			again = WEFT_PATHS_TICK;
 	}
-	while (p->listener && weft_llp_incoming(p->listener)) {
+	while (p->listener && p->listener->class->incoming(p->listener)) {
 		if (!budget--)
 			return 1;
 		again = WEFT_PATHS_TICK;
 		guest = guest_room(p);
 		if (!guest)
 			break;
-		llp = weft_llp_accept(p->listener, &weft_paths_ops, p);
+		llp = p->listener->class->accept(p->listener, &weft_paths_ops, p);
 		if (IS_ERR(llp))
 			break;
 		if (guest->llp)

@@ -9,7 +9,6 @@
 
 #include "base/address.h"
 #include "paths/paths.h"
-#include "llp/sock.h"
 
 /* After this many failures no path waits for an address that never worked. */
 #define WEFT_PATHS_HOPELESS	2
@@ -118,7 +117,7 @@ static void path_connect(struct weft_paths *p, struct weft_path *path, u32 numbe
 		weft_path_home_failed(p, path);
 		return;
 	}
-	llp = weft_llp_open(p->below, p->net, addr->ss_family, &weft_paths_ops, p);
+	llp = p->below->open(p->net, addr->ss_family, &weft_paths_ops, p);
 	if (IS_ERR(llp)) {
 		weft_path_home_failed(p, path);
 		return;
@@ -126,7 +125,7 @@ static void path_connect(struct weft_paths *p, struct weft_path *path, u32 numbe
 	weft_path_prepare(p, llp);
 	path->broken = weft_paths_charge(p, llp);
 	path->llp = llp;
-	if (!path->broken && weft_llp_connect(llp, addr))
+	if (!path->broken && llp->class->connect(llp, addr))
 		path->broken = true;
 }
 
@@ -137,8 +136,7 @@ static void path_ask(struct weft_paths *p, struct weft_path *path)
 	u8 fpdu[WEFT_PATH_JOIN_ROOM];
 
 	lockdep_assert_held(&p->lock.mutex);
-	if (path->state == WEFT_PATH_CONNECTING &&
-	    weft_llp_state(path->llp) == WEFT_LLP_OPEN) {
+	if (path->state == WEFT_PATH_CONNECTING && weft_llp_state(path->llp) == WEFT_LLP_OPEN) {
 		get_random_bytes(&path->nonce, sizeof(path->nonce));
 		weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
 		weft_path_put_number(fpdu + WEFT_MPA_LEN, 0, path->nonce);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Several TCP connections as one stream: how paths join and leave. The responder accepts joins
- * at a port of its own (paths_guest.c); the initiator connects missing paths to it
- * (paths_home.c).
+ * at a port of its own (guest.c); the initiator connects missing paths to it (home.c).
  *
  * Before data flows each end proves that it has the key, which only the first path has carried.
  * The responder is first, because the initiator may have reached a stranger. A wrong proof ends
@@ -43,7 +42,7 @@ int weft_paths_charge(struct weft_paths *p, struct weft_llp *llp)
 	lockdep_assert_held(&p->lock.mutex);
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (p->path[i].llp)
-			return weft_llp_charge_like(llp, p->path[i].llp);
+			return llp->class->charge_like(llp, p->path[i].llp);
 	}
 	return -ENOTCONN;
 }
@@ -67,7 +66,7 @@ void weft_path_home_failed(struct weft_paths *p, const struct weft_path *path)
 /* Sets the options of a path's connection. Takes its lock. */
 void weft_path_prepare(const struct weft_paths *p, struct weft_llp *llp)
 {
-	weft_llp_set_timeouts(llp, p->terms.keepalive, p->terms.user_timeout);
+	llp->class->set_timeouts(llp, p->terms.keepalive, p->terms.user_timeout);
 	llp->class->path->set_lowat(llp, WEFT_PATHS_LOWAT);
 }
 
@@ -96,7 +95,7 @@ void weft_path_drop(struct weft_paths *p, struct weft_path *path)
 	lockdep_assert_held(&p->lock.mutex);
 	if (p->terms.initiator)
 		weft_path_home_failed(p, path);
-	if (path->state == WEFT_PATH_UP && !p->dying && !weft_paths_all_came(p)) {
+	if (path->state == WEFT_PATH_UP && p->state != WEFT_LLP_DEAD && !weft_paths_all_came(p)) {
 		path->counts.leaves++;
 		weft_count(p->terms.counters, WEFT_CNT_PATH_LEAVES, 1);
 		weft_paths_replay(p, path);
@@ -124,7 +123,7 @@ int weft_paths_say(const struct weft_paths *p, struct weft_llp *llp, u8 *fpdu, u
 	lockdep_assert_held(&p->lock.mutex);
 	weft_fpdu_begin(fpdu, ulpdu_len);
 	len = weft_fpdu_end(fpdu, ulpdu_len, p->terms.crc);
-	ret = weft_llp_send(llp, fpdu, len);
+	ret = llp->class->send(llp, fpdu, len);
 	if (ret == (int)len)
 		return 0;
 	/* A frame cannot be recalled in part. */

@@ -220,7 +220,7 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 		weft_llp_read(path->llp, path_actor, &reader);
 	set_active_memcg(before);
 	memalloc_noio_restore(flags);
-	over = weft_llp_at_end(path->llp) && !frame_waits(path);
+	over = weft_llp_end(path->llp) == WEFT_LLP_ALL_READ && !frame_waits(path);
 	weft_llp_unlock(path->llp);
 	if (over)
 		path->broken = true;
@@ -266,13 +266,8 @@ void weft_paths_ack(struct weft_paths *p)
 		weft_path_ack(p, path);
 }
 
-struct weft_arrivals *weft_paths_arrivals(struct weft_llp *llp)
-{
-	return &to_weft_paths(llp)->arrivals;
-}
-
 /*
- * The engine takes segments by weft_paths_arrivals(), and reads bytes only to drop them.
+ * The engine takes segments from @arrivals, and reads bytes only to drop them.
  * Segments before their turn stay, so that the peer's end can come.
  */
 void weft_paths_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
@@ -293,15 +288,11 @@ void weft_paths_await(struct weft_llp *llp, u32 bytes)
 		weft_paths_soon(p, taken < WEFT_PATHS_ACK_FRAMES ? WEFT_PATHS_TICK : 0);
 }
 
-/* A failed stream has not ended, or its owner would take the failure for an orderly end. */
-bool weft_paths_ended(struct weft_llp *llp)
+enum weft_llp_end weft_paths_end(struct weft_llp *llp)
 {
-	const struct weft_paths *p = to_weft_paths(llp);
+	struct weft_paths *p = to_weft_paths(llp);
 
-	return p->state != WEFT_LLP_DEAD && weft_paths_all_came(p);
-}
-
-bool weft_paths_at_end(struct weft_llp *llp)
-{
-	return weft_paths_ended(llp) && !weft_arrivals_turn(&to_weft_paths(llp)->arrivals);
+	if (!weft_paths_ended(p))
+		return WEFT_LLP_GOES_ON;
+	return weft_arrivals_turn(&p->arrivals) ? WEFT_LLP_LAST_BYTES : WEFT_LLP_ALL_READ;
 }

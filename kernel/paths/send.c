@@ -289,15 +289,14 @@ bool weft_paths_want_space(struct weft_llp *llp)
 }
 
 /* Ends our direction: the peer reads all frames before, and then the end. */
-void weft_paths_end(struct weft_paths *p)
+void weft_paths_finish(struct weft_paths *p)
 {
 	lockdep_assert_held(&p->lock.mutex);
-	p->ending = true;
-	if (p->shut)
+	if (p->out == WEFT_PATHS_SHUT)
 		return;
 	/* Without memory paths_progress() retries. */
-	p->shut = frame_new(p, WEFT_PATH_END, NULL, 0);
-	p->short_of_memory |= !p->shut;
+	p->out = frame_new(p, WEFT_PATH_END, NULL, 0) ? WEFT_PATHS_SHUT : WEFT_PATHS_ENDING;
+	p->short_of_memory |= p->out == WEFT_PATHS_ENDING;
 	weft_paths_push(p);
 }
 
@@ -310,8 +309,7 @@ static int paths_send_fpdu(struct weft_paths *p, const u8 *fpdu)
 		return -EMSGSIZE;
 	if (p->state == WEFT_LLP_DEAD)
 		return -ECONNRESET;
-	if (!paths_have_room(p) ||
-	    !frame_new(p, WEFT_PATH_SEGMENT, fpdu + WEFT_MPA_LEN, len))
+	if (!paths_have_room(p) || !frame_new(p, WEFT_PATH_SEGMENT, fpdu + WEFT_MPA_LEN, len))
 		return -EAGAIN;
 	weft_paths_push(p);
 	return weft_fpdu_len(len);
@@ -359,8 +357,7 @@ static int paths_give_part(struct weft_paths *p, const u8 *from, u32 len)
 	return n;
 }
 
-int weft_paths_send_page(struct weft_llp *llp, struct page *page, u32 offset,
-			 u32 len, bool more)
+int weft_paths_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len, bool more)
 {
 	const u8 *from = page_address(page) + offset;
 	struct weft_paths *p = to_weft_paths(llp);

@@ -83,14 +83,18 @@ static bool paths_look_around(struct weft_paths *p)
 	return wait;
 }
 
-/* Closes all connections, and makes the state DEAD. */
+/* Makes the state DEAD, and closes all connections. */
 static void paths_die(struct weft_paths *p, int error)
 {
 	struct weft_path_guest *guest;
 	u32 i;
 
 	lockdep_assert_held(&p->lock.mutex);
-	p->dying = true;
+	if (p->state != WEFT_LLP_DEAD) {
+		p->error = error;
+		/* Pairs with the acquire in llp_paths_state(). */
+		smp_store_release(&p->state, WEFT_LLP_DEAD);
+	}
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (p->path[i].llp)
 			weft_path_drop(p, &p->path[i]);
@@ -104,11 +108,6 @@ static void paths_die(struct weft_paths *p, int error)
 		weft_llp_close(p->listener, true);
 	p->listener = NULL;
 	weft_paths_forget(p);
-	if (p->state == WEFT_LLP_DEAD)
-		return;
-	p->error = error;
-	/* Pairs with the acquire in llp_paths_state(). */
-	smp_store_release(&p->state, WEFT_LLP_DEAD);
 }
 
 static bool paths_alive(const struct weft_paths *p)
@@ -145,7 +144,7 @@ static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, b
 	const struct weft_llp_ops *ops = p->llp.ops;
 
 	lockdep_assert_held(&p->lock.mutex);
-	if (xchg(&p->resumed, false) || p->news || weft_paths_ended(&p->llp) != ended)
+	if (xchg(&p->resumed, false) || p->news || weft_paths_ended(p) != ended)
 		ops->readable(&p->llp);
 	p->news = false;
 	if (p->want_space && (p->state == WEFT_LLP_DEAD || !weft_paths_want_space(&p->llp))) {
@@ -160,7 +159,7 @@ static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, b
 static unsigned long paths_progress(struct weft_paths *p)
 {
 	enum weft_llp_state before = p->state;
-	bool ended = weft_paths_ended(&p->llp), more, wait;
+	bool ended = weft_paths_ended(p), more, wait;
 	unsigned long again = 0;
 
 	lockdep_assert_held(&p->lock.mutex);
@@ -173,8 +172,8 @@ static unsigned long paths_progress(struct weft_paths *p)
 	more = paths_receive(p);
 	wait = paths_look_around(p);
 	paths_sweep(p);
-	if (p->ending)
-		weft_paths_end(p);
+	if (p->out == WEFT_PATHS_ENDING)
+		weft_paths_finish(p);
 	weft_paths_push(p);
 	if (weft_paths_all_came(p) && p->state == WEFT_LLP_OPEN)
 		WRITE_ONCE(p->state, WEFT_LLP_PEER_CLOSED);
@@ -202,13 +201,11 @@ static void paths_work(struct work_struct *work)
 	spin_unlock_irq(&p->due_lock);
 	if (!weft_baton_try(&p->lock, 0))
 		return;
-	if (!p->closed) {
-		flags = memalloc_noio_save();
-		again = paths_progress(p);
-		memalloc_noio_restore(flags);
-		if (again)
-			weft_paths_soon(p, again == 1 ? 0 : again);
-	}
+	flags = memalloc_noio_save();
+	again = paths_progress(p);
+	memalloc_noio_restore(flags);
+	if (again)
+		weft_paths_soon(p, again == 1 ? 0 : again);
 	weft_paths_unlock(&p->llp);
 }
 
@@ -238,54 +235,15 @@ void weft_paths_assert_locked(const struct weft_llp *llp)
 	lockdep_assert_held(&to_weft_paths(llp)->lock.mutex);
 }
 
-/* --- segments: all paths have the same size, and no pages are lent --- */
-
+/* All paths have the same size. */
 u32 weft_paths_emss(struct weft_llp *llp)
 {
 	return WEFT_PATH_EMSS;
 }
 
-u32 weft_paths_train(struct weft_llp *llp, u32 emss)
-{
-	return emss;
-}
-
-u32 weft_paths_room(struct weft_llp *llp, u32 emss)
-{
-	return emss;
-}
-
-u32 weft_paths_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
-{
-	return len;
-}
-
-void weft_paths_end_segment(struct weft_llp *llp)
-{
-}
-
-/* Every frame is copied, because a retransmission may need it. */
-bool weft_paths_may_lend(struct weft_llp *llp)
-{
-	return false;
-}
-
-int weft_paths_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
-		    const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more)
-{
-	return -EOPNOTSUPP;
-}
-
-/**
- * weft_paths_begin() - make a connection whose MPA handshake is over the first of several paths
- * @first: the connection, of a class with @path; owned by the new stream on success
- * @terms: the terms
- * @ops: events of the new stream
- * @owner: its owner
- *
- * Process context, may sleep; the caller owns @first.
- *
- * Return: the stream, or an error pointer: then @first is unchanged.
+/*
+ * Makes @first, a connection whose MPA handshake is over, the first of several paths. Returns the
+ * stream, which owns @first, or an error pointer: then @first is unchanged. May sleep.
  */
 struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_spread_terms *terms,
 				  const struct weft_llp_ops *ops, void *owner)
@@ -303,6 +261,7 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_spre
 	p->llp.class = &weft_paths_class;
 	p->llp.ops = ops;
 	p->llp.owner = owner;
+	p->llp.arrivals = &p->arrivals;
 	p->below = first->class;
 	p->terms = *terms;
 	p->wanted = READ_ONCE(weft_paths_settings.paths);
@@ -370,7 +329,7 @@ static void llp_paths_shutdown(struct weft_llp *llp)
 	struct weft_paths *p = to_weft_paths(llp);
 
 	weft_baton_lock(&p->lock);
-	weft_paths_end(p);
+	weft_paths_finish(p);
 	weft_paths_soon(p, 0);
 	weft_paths_unlock(llp);
 }
@@ -381,7 +340,7 @@ static void paths_close_in_order(struct weft_paths *p)
 	struct weft_path *path;
 
 	lockdep_assert_held(&p->lock.mutex);
-	weft_paths_end(p);
+	weft_paths_finish(p);
 	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
 		if (!weft_path_is_up(path) || path->current_frame)
 			continue;
@@ -400,7 +359,6 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
 	struct weft_paths *p = to_weft_paths(llp);
 
 	weft_baton_lock(&p->lock);
-	p->closed = true;
 	if (!abort && p->state != WEFT_LLP_DEAD)
 		paths_close_in_order(p);
 	paths_die(p, 0);
@@ -451,7 +409,6 @@ const struct weft_llp_class weft_paths_class = {
 	.error = llp_paths_error,
 	.shutdown = llp_paths_shutdown,
 	.close = llp_paths_close,
-	.arrivals = weft_paths_arrivals,
 	.show_path = paths_show,
 	.flow = {
 		.lock = weft_paths_lock,
@@ -459,17 +416,10 @@ const struct weft_llp_class weft_paths_class = {
 		.assert_locked = weft_paths_assert_locked,
 		.resume = weft_paths_resume,
 		.emss = weft_paths_emss,
-		.train = weft_paths_train,
-		.room = weft_paths_room,
-		.portion = weft_paths_portion,
 		.want_space = weft_paths_want_space,
-		.end_segment = weft_paths_end_segment,
 		.send_page = weft_paths_send_page,
-		.may_lend = weft_paths_may_lend,
-		.lend = weft_paths_lend,
-		.ended = weft_paths_ended,
 		.unsent = weft_paths_unsent,
-		.at_end = weft_paths_at_end,
+		.end = weft_paths_end,
 		.read = weft_paths_read,
 		.await = weft_paths_await,
 	},

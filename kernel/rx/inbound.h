@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 #include "queue/rq.h"
-#include "wire/term.h"
+#include "wire/ddp.h"
 
 struct ib_ucontext;
 

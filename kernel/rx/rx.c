@@ -26,7 +26,7 @@ static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
 {
 	if (rx->framer.stage && rx->stalled && !rx->stopped)
 		return false;
-	return rx->framer.ahead ? weft_llp_ended(llp) : weft_llp_at_end(llp);
+	return weft_llp_end(llp) >= (rx->framer.ahead ? WEFT_LLP_LAST_BYTES : WEFT_LLP_ALL_READ);
 }
 
 /* Ends the connection if the waiting message got no receive in time, after all bytes were read. */

@@ -12,8 +12,7 @@
 #include "mpa/framer.h"
 #include "pair/qp.h"
 #include "rx/inbound.h"
-#include "wire/template.h"
-#include "wire/term.h"
+#include "wire/ddp.h"
 
 struct weft_arrival;
 struct weft_srq;

@@ -236,8 +236,8 @@ bool weft_rx_read(struct weft_rx *rx)
 	bool more = false;
 
 	weft_qp_assert_locked(qp);
-	if (unlikely(qp->llp->class->arrivals)) {
-		segment_messages(rx, qp->llp->class->arrivals(qp->llp));
+	if (unlikely(qp->llp->arrivals)) {
+		segment_messages(rx, qp->llp->arrivals);
 		weft_llp_await(qp->llp, 1);
 		return false;
 	}

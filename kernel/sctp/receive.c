@@ -9,7 +9,6 @@
 #include "base/compat.h"
 #include "base/workqueue.h"
 #include "sctp/sctp.h"
-#include "llp/sock.h"
 #include "wire/fpdu.h"
 #include "wire/session.h"
 
@@ -39,8 +38,10 @@ void weft_sctp_lock(struct weft_llp *llp)
 }
 
 /* Releases the stream's lock, and starts the work that found it taken. */
-void weft_sctp_leave(struct weft_sctp *s)
+void weft_sctp_unlock(struct weft_llp *llp)
 {
+	struct weft_sctp *s = to_weft_sctp(llp);
+
 	lockdep_assert_held(&s->lock.mutex);
 	if (weft_baton_unlock(&s->lock))
 		mod_delayed_work(weft_workqueue, &s->work, 0);
@@ -52,11 +53,6 @@ void weft_sctp_resume(struct weft_llp *llp)
 
 	WRITE_ONCE(s->resumed, true);
 	mod_delayed_work(weft_workqueue, &s->work, 0);
-}
-
-void weft_sctp_unlock(struct weft_llp *llp)
-{
-	weft_sctp_leave(to_weft_sctp(llp));
 }
 
 void weft_sctp_assert_locked(const struct weft_llp *llp)
@@ -338,7 +334,7 @@ void weft_sctp_drop(struct weft_sctp *s)
 	sctp_fetch_some(s);
 }
 
-/* Reads @len bytes or fewer of the handshake. Returns as weft_llp_recv(). */
+/* Reads @len bytes or fewer of the handshake. Returns as @recv of a class. */
 int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len)
 {
 	lockdep_assert_held(&s->lock.mutex);
@@ -355,12 +351,7 @@ int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len)
 	return len;
 }
 
-struct weft_arrivals *weft_sctp_arrivals(struct weft_llp *llp)
-{
-	return &to_weft_sctp(llp)->arrivals;
-}
-
-/* The engine takes messages by weft_sctp_arrivals(), and reads bytes only to drop them. */
+/* The engine takes messages from @arrivals, and reads bytes only to drop them. */
 void weft_sctp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
 	sctp_drop(to_weft_sctp(llp));
@@ -373,20 +364,16 @@ void weft_sctp_await(struct weft_llp *llp, u32 bytes)
 }
 
 /*
- * False for a failed association: its owner gets the changed event, and an end that can be read
+ * A failed association goes on: its owner gets the changed event, and an end that can be read
  * would pass for an orderly one.
  */
-bool weft_sctp_ended(struct weft_llp *llp)
-{
-	const struct weft_sctp *s = to_weft_sctp(llp);
-
-	return s->ended && s->state != WEFT_LLP_DEAD;
-}
-
-bool weft_sctp_at_end(struct weft_llp *llp)
+enum weft_llp_end weft_sctp_end(struct weft_llp *llp)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
-	const struct weft_arrival *next = weft_arrivals_turn(&s->arrivals);
+	const struct weft_arrival *next;
 
-	return weft_sctp_ended(llp) && (!next || next->control);
+	if (!s->ended || s->state == WEFT_LLP_DEAD)
+		return WEFT_LLP_GOES_ON;
+	next = weft_arrivals_turn(&s->arrivals);
+	return !next || next->control ? WEFT_LLP_ALL_READ : WEFT_LLP_LAST_BYTES;
 }

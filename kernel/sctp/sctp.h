@@ -6,8 +6,8 @@
  * engine lays out FPDUs without CRCs and markers as for TCP, and the sender strips length,
  * padding and trailer. MPA's Request and Reply become session control messages.
  */
-#ifndef WEFT_LLP_SCTP_H
-#define WEFT_LLP_SCTP_H
+#ifndef WEFT_SCTP_H
+#define WEFT_SCTP_H
 
 #include <linux/net.h>
 #include <linux/wait.h>
@@ -18,18 +18,15 @@
 #include "llp/arrivals.h"
 #include "llp/class.h"
 
-/**
- * struct weft_sctp_settings - the module's parameters
- * @ports: first and last port that has SCTP whatever a device's transport is; 0: none
- * @multihoming: connections have all addresses of the host
- * @out_of_order: messages are placed that come before their turn
- *
- * Each is written on its own, without a lock, and read once by each new connection.
+/*
+ * The module's parameters. Each is written on its own, without a lock, and read once by each new
+ * connection.
  */
 struct weft_sctp_settings {
+	/* first and last port that has SCTP whatever a device's transport is; 0: none */
 	u32 ports;
-	bool multihoming;
-	bool out_of_order;
+	bool multihoming;	/* connections have all addresses of the host */
+	bool out_of_order;	/* messages are placed that come before their turn */
 };
 
 extern struct weft_sctp_settings weft_sctp_settings;
@@ -43,66 +40,45 @@ extern const struct weft_llp_class weft_sctp_class;
  */
 #define WEFT_SCTP_MAX_AHEAD	(4U << 20)
 
-/**
- * struct weft_sctp - one association, or a listener
- * @llp: the stream, for its owner
- * @sock: the kernel socket, which holds its network namespace
- * @lock: the stream's lock. Taken before the socket lock, which SCTP's own functions take
- * @wait: entry in the socket's wait queue; each wake-up queues @work
- * @work: receives, and calls @llp's owner. Never waits for @lock
- * @resumed: call the owner's readable event even if no message came. Atomic
- * @listening: a listener
- * @state: the connection's state for the owner. Read by anyone
- * @error: why the association failed, a negative errno value; 0: not yet, or already reported
- * @flowing: the handshake is over; receive segments as well
- * @peer_tag: the peer's verification tag; another tag means that another program answers
- * @shut: this end has ended the session
- * @closing: SCTP takes no more messages to send
- * @ended: no message will come but those in @arrivals
- * @dropping: drop every message that comes
- * @want_space: a send found no room. Read by anyone
- * @opened: the peer's handshake, its first message, has come
- * @more: SCTP may still hold messages, because @arrivals was full or the budget spent
- * @tx_ssn: DDP-SSN of the next message to send
- * @arrivals: received messages that the engine has not taken
- * @frame: the peer's handshake as an MPA frame, until it is read; NULL: none
- * @taken: bytes read of @frame
- * @parts: room for the longest message, for partial delivery by SCTP; NULL: none yet
- * @gathered: bytes in @parts
- * @named: @local and @remote are valid; set once, after them
- * @local: this end's address
- * @remote: the peer's address of the handshake
- *
- * @lock protects all fields but @resumed, @state, @error, @want_space and the names.
+/*
+ * One association, or a listener. @lock protects all fields but @resumed, @state, @error,
+ * @want_space and the names.
  */
 struct weft_sctp {
-	struct weft_llp llp;
-	struct socket *sock;
-	struct weft_baton lock; /* of the stream */
+	struct weft_llp llp;	/* the stream, for its owner */
+	/* the stream's lock. Taken before the socket lock, which SCTP's own functions take */
+	struct weft_baton lock;
+	/* entry in the socket's wait queue; each wake-up queues @work */
 	struct wait_queue_entry wait;
+	/* receives, and calls @llp's owner. Never waits for @lock */
 	struct delayed_work work;
-	bool resumed;
-	bool listening;
-	bool flowing;
-	bool closing;
+	bool resumed;	/* call the owner's readable event even if no message came. Atomic */
+	bool listening;	/* a listener */
+	bool flowing;	/* the handshake is over; receive segments as well */
+	bool closing;	/* SCTP takes no more messages to send */
+	/* the peer's verification tag; another tag means that another program answers */
 	u32 peer_tag;
-	enum weft_llp_state state;
+	enum weft_llp_state state;	/* the connection's state for the owner. Read by anyone */
+	/* why the association failed, a negative errno value; 0: not yet, or already reported */
 	int error;
-	bool shut;
-	bool ended;
-	bool dropping;
-	bool want_space;
-	bool opened;
+	bool shut;	/* this end has ended the session */
+	bool ended;	/* no message will come but those in @arrivals */
+	bool dropping;	/* drop every message that comes */
+	bool want_space;	/* a send found no room. Read by anyone */
+	bool opened;	/* the peer's handshake, its first message, has come */
+	/* SCTP may still hold messages, because @arrivals was full or the budget spent */
 	bool more;
-	u16 tx_ssn;
-	struct weft_arrivals arrivals;
+	u16 tx_ssn;	/* DDP-SSN of the next message to send */
+	struct weft_arrivals arrivals;	/* received messages that the engine has not taken */
+	/* the peer's handshake as an MPA frame, until it is read; NULL: none */
 	struct weft_arrival *frame;
-	u32 taken;
+	u32 taken;	/* bytes read of @frame */
+	/* room for the longest message, for partial delivery by SCTP; NULL: none yet */
 	u8 *parts;
-	u32 gathered;
-	bool named;
-	struct sockaddr_storage local;
-	struct sockaddr_storage remote;
+	u32 gathered;	/* bytes in @parts */
+	bool named;	/* @local and @remote are valid; set once, after them */
+	struct sockaddr_storage local;	/* this end's address */
+	struct sockaddr_storage remote;	/* the peer's address of the handshake */
 };
 
 static inline struct weft_sctp *to_weft_sctp(const struct weft_llp *llp)
@@ -112,7 +88,7 @@ static inline struct weft_sctp *to_weft_sctp(const struct weft_llp *llp)
 
 static inline struct sock *weft_sctp_sk(const struct weft_sctp *s)
 {
-	return s->sock->sk;
+	return s->llp.sock->sk;
 }
 
 /* Returns the socket's association, or NULL. */
@@ -121,13 +97,11 @@ static inline struct sctp_association *weft_sctp_association(const struct weft_s
 	struct sock *sk = weft_sctp_sk(s);
 
 	sock_owned_by_me(sk);
-	return list_first_entry_or_null(&sctp_sk(sk)->ep->asocs, struct sctp_association,
-					asocs);
+	return list_first_entry_or_null(&sctp_sk(sk)->ep->asocs, struct sctp_association, asocs);
 }
 
-/* --- sctp_message.c, sctp_rx.c, sctp_tx.c --- */
+/* --- message.c, receive.c --- */
 
-void weft_sctp_leave(struct weft_sctp *s);
 void weft_sctp_look_around(struct weft_sctp *s);
 void weft_sctp_drop(struct weft_sctp *s);
 void weft_sctp_progress(struct weft_sctp *s);
@@ -136,28 +110,17 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len);
 int weft_sctp_take(struct weft_sctp *s, u8 *buf, u32 len);
 int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more);
 
-struct weft_arrivals *weft_sctp_arrivals(struct weft_llp *llp);
-
 /* struct weft_llp_flow */
 void weft_sctp_lock(struct weft_llp *llp);
 void weft_sctp_unlock(struct weft_llp *llp);
 void weft_sctp_assert_locked(const struct weft_llp *llp);
 void weft_sctp_resume(struct weft_llp *llp);
 u32 weft_sctp_emss(struct weft_llp *llp);
-u32 weft_sctp_train(struct weft_llp *llp, u32 emss);
-u32 weft_sctp_room(struct weft_llp *llp, u32 emss);
-u32 weft_sctp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len);
 bool weft_sctp_want_space(struct weft_llp *llp);
-void weft_sctp_end_segment(struct weft_llp *llp);
-int weft_sctp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
-			u32 len, bool more);
-bool weft_sctp_may_lend(struct weft_llp *llp);
-int weft_sctp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
-		   const struct bio_vec *bv, u32 num, u32 from, u32 len, bool more);
-bool weft_sctp_ended(struct weft_llp *llp);
+int weft_sctp_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len, bool more);
 bool weft_sctp_unsent(struct weft_llp *llp);
-bool weft_sctp_at_end(struct weft_llp *llp);
+enum weft_llp_end weft_sctp_end(struct weft_llp *llp);
 void weft_sctp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx);
 void weft_sctp_await(struct weft_llp *llp, u32 bytes);
 
-#endif /* WEFT_LLP_SCTP_H */
+#endif /* WEFT_SCTP_H */

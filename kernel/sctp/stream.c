@@ -14,7 +14,6 @@
 
 #include "base/compat.h"
 #include "base/workqueue.h"
-#include "llp/sock.h"
 #include "sctp/sctp.h"
 #include "wire/session.h"
 
@@ -65,7 +64,7 @@ static void sctp_work(struct work_struct *work)
 		s->llp.ops->changed(&s->llp);
 	else
 		weft_sctp_progress(s);
-	weft_sctp_leave(s);
+	weft_sctp_unlock(&s->llp);
 }
 
 static int sctp_option(struct socket *sock, int name, void *value, unsigned int len)
@@ -103,8 +102,7 @@ static int sctp_configure(struct socket *sock)
 	return ret ?: sctp_option(sock, SCTP_RTOINFO, &rto, sizeof(rto));
 }
 
-static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops *ops,
-				  void *owner)
+static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops *ops, void *owner)
 {
 	struct weft_sctp *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
 
@@ -113,7 +111,8 @@ static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops
 	s->llp.class = &weft_sctp_class;
 	s->llp.ops = ops;
 	s->llp.owner = owner;
-	s->sock = sock;
+	s->llp.sock = sock;
+	s->llp.arrivals = &s->arrivals;
 	s->state = WEFT_LLP_CONNECTING;
 	weft_baton_init(&s->lock);
 	weft_arrivals_init(&s->arrivals, 0, WEFT_SCTP_MAX_AHEAD,
@@ -154,18 +153,6 @@ static struct weft_llp *llp_sctp_open(struct net *net, int family,
 	return ERR_PTR(-ENOMEM);
 }
 
-static int llp_sctp_bind(struct weft_llp *llp, const struct sockaddr_storage *addr,
-			 bool v6only)
-{
-	return weft_sock_bind(to_weft_sctp(llp)->sock, addr, v6only);
-}
-
-static int llp_sctp_set_tos(struct weft_llp *llp, u8 tos)
-{
-	weft_sock_set_tos(weft_sctp_sk(to_weft_sctp(llp)), tos);
-	return 0;
-}
-
 /*
  * Sets RTO.Max to @max, and RTO.Initial to 1 s as RFC 9260 section 16 and TCP do. The kernel's
  * default is the 3 s of RFC 4960, with which two lost packets use up the time of a handshake.
@@ -189,7 +176,7 @@ static void sctp_set_rto(struct socket *sock, u32 max)
  */
 static void llp_sctp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
-	struct socket *sock = to_weft_sctp(llp)->sock;
+	struct socket *sock = llp->sock;
 	struct sctp_paddrparams path = {
 		.spp_hbinterval = (keepalive + 60) * (MSEC_PER_SEC / (WEFT_SCTP_RETRIES + 1)),
 		.spp_flags = keepalive ? SPP_HB_ENABLE : SPP_HB_DISABLE,
@@ -209,8 +196,8 @@ static int llp_sctp_listen(struct weft_llp *llp, int backlog)
 
 	weft_baton_lock(&s->lock);
 	s->listening = true;
-	weft_sctp_leave(s);
-	return weft_sock_listen(s->sock, backlog);
+	weft_sctp_unlock(&s->llp);
+	return weft_sock_listen(llp, backlog);
 }
 
 static bool llp_sctp_incoming(struct weft_llp *listener)
@@ -227,38 +214,22 @@ static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
 	struct socket *sock;
 	int ret;
 
-	ret = kernel_accept(to_weft_sctp(listener)->sock, &sock, O_NONBLOCK);
+	ret = kernel_accept(listener->sock, &sock, O_NONBLOCK);
 	if (ret)
 		return ERR_PTR(ret);
 	weft_sock_hold_net(sock->sk);
-	weft_sock_inherit_tos(sock->sk, weft_sctp_sk(to_weft_sctp(listener)));
 	s = sctp_new(sock, ops, owner);
 	if (!s) {
 		sock_release(sock);
 		return ERR_PTR(-ENOMEM);
 	}
+	weft_sock_inherit_tos(&s->llp, listener);
 	weft_baton_lock(&s->lock);
 	weft_sctp_look_around(s);
-	weft_sctp_leave(s);
+	weft_sctp_unlock(&s->llp);
 	/* Reports messages from before the acceptance. */
 	mod_delayed_work(weft_workqueue, &s->work, 0);
 	return &s->llp;
-}
-
-static int llp_sctp_charge(struct weft_llp *llp)
-{
-	return weft_sock_charge(weft_sctp_sk(to_weft_sctp(llp)));
-}
-
-static int llp_sctp_charge_like(struct weft_llp *llp, const struct weft_llp *other)
-{
-	return weft_sock_charge_as(weft_sctp_sk(to_weft_sctp(llp)),
-				   weft_sctp_sk(to_weft_sctp(other)));
-}
-
-static int llp_sctp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
-{
-	return weft_sock_connect(to_weft_sctp(llp)->sock, to);
 }
 
 static int llp_sctp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
@@ -295,7 +266,7 @@ static int llp_sctp_recv(struct weft_llp *llp, void *buf, u32 len)
 
 	weft_baton_lock(&s->lock);
 	ret = weft_sctp_take(s, buf, len);
-	weft_sctp_leave(s);
+	weft_sctp_unlock(&s->llp);
 	return ret;
 }
 
@@ -324,7 +295,7 @@ static int llp_sctp_send(struct weft_llp *llp, const void *buf, u32 len)
 		ret = sctp_send_frame(s, &frame, buf + at) ?: (int)len;
 	else
 		ret = weft_sctp_give(s, buf, len, false);
-	weft_sctp_leave(s);
+	weft_sctp_unlock(&s->llp);
 	return ret;
 }
 
@@ -337,8 +308,8 @@ static void llp_sctp_shutdown(struct weft_llp *llp)
 	/* Without room for this message the end of the association has to do. */
 	weft_sctp_control(s, message, weft_session_encode_terminate(message, s->tx_ssn));
 	s->shut = true;
-	weft_sctp_leave(s);
-	kernel_sock_shutdown(s->sock, SHUT_WR);
+	weft_sctp_unlock(&s->llp);
+	kernel_sock_shutdown(llp->sock, SHUT_WR);
 }
 
 static void llp_sctp_close(struct weft_llp *llp, bool abort)
@@ -352,11 +323,11 @@ static void llp_sctp_close(struct weft_llp *llp, bool abort)
 		/* SCTP would abort an association with unread messages. */
 		weft_baton_lock(&s->lock);
 		weft_sctp_drop(s);
-		weft_sctp_leave(s);
-		sctp_set_rto(s->sock, WEFT_SCTP_CLOSE_RTO);
+		weft_sctp_unlock(&s->llp);
+		sctp_set_rto(llp->sock, WEFT_SCTP_CLOSE_RTO);
 	}
 	cancel_delayed_work_sync(&s->work);
-	sock_release(s->sock);
+	sock_release(llp->sock);
 	weft_arrivals_drop(&s->arrivals);
 	kfree(s->frame);
 	kvfree(s->parts);
@@ -381,29 +352,24 @@ static void llp_sctp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops,
 	weft_baton_lock(&s->lock);
 	llp->ops = ops;
 	llp->owner = owner;
-	weft_sctp_leave(s);
-}
-
-static bool llp_sctp_many_homes(void)
-{
-	return READ_ONCE(weft_sctp_settings.multihoming);
+	weft_sctp_unlock(&s->llp);
 }
 
 const struct weft_llp_class weft_sctp_class = {
 	.name = "sctp",
 	.own_crc = true,
-	.many_homes = llp_sctp_many_homes,
+	.many_homes = &weft_sctp_settings.multihoming,
 	.open = llp_sctp_open,
-	.bind = llp_sctp_bind,
-	.set_tos = llp_sctp_set_tos,
+	.bind = weft_sock_bind,
+	.set_tos = weft_sock_set_tos,
 	.set_timeouts = llp_sctp_set_timeouts,
 	.listen = llp_sctp_listen,
 	.incoming = llp_sctp_incoming,
 	.accept = llp_sctp_accept,
-	.charge = llp_sctp_charge,
-	.charge_like = llp_sctp_charge_like,
+	.charge = weft_sock_charge,
+	.charge_like = weft_sock_charge_as,
 	.adopt = llp_sctp_adopt,
-	.connect = llp_sctp_connect,
+	.connect = weft_sock_connect,
 	.addresses = llp_sctp_addresses,
 	.state = llp_sctp_state,
 	.error = llp_sctp_error,
@@ -411,24 +377,16 @@ const struct weft_llp_class weft_sctp_class = {
 	.send = llp_sctp_send,
 	.shutdown = llp_sctp_shutdown,
 	.close = llp_sctp_close,
-	.arrivals = weft_sctp_arrivals,
 	.flow = {
 		.lock = weft_sctp_lock,
 		.unlock = weft_sctp_unlock,
 		.assert_locked = weft_sctp_assert_locked,
 		.resume = weft_sctp_resume,
 		.emss = weft_sctp_emss,
-		.train = weft_sctp_train,
-		.room = weft_sctp_room,
-		.portion = weft_sctp_portion,
 		.want_space = weft_sctp_want_space,
-		.end_segment = weft_sctp_end_segment,
 		.send_page = weft_sctp_send_page,
-		.may_lend = weft_sctp_may_lend,
-		.lend = weft_sctp_lend,
-		.ended = weft_sctp_ended,
 		.unsent = weft_sctp_unsent,
-		.at_end = weft_sctp_at_end,
+		.end = weft_sctp_end,
 		.read = weft_sctp_read,
 		.await = weft_sctp_await,
 	},

@@ -8,7 +8,7 @@
 #include "llp/llp.h"
 #include "memory/mr.h"
 #include "tx/batch.h"
-#include "wire/crc.h"
+#include "wire/fpdu.h"
 
 /* --- lent bytes --- */
 

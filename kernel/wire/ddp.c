@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Encodes and decodes DDP/RDMAP headers (RFC 5041, 3 and 4; RFC 5040, 4). */
+/*
+ * Encodes and decodes DDP/RDMAP headers (RFC 5041, 3 and 4; RFC 5040, 4), the Terminate message
+ * (RFC 5040, 4.8) and atomic operations (RFC 7306, 5).
+ */
 
+#include <linux/string.h>
 #include <linux/types.h>
 
 #include "bytes.h"
@@ -59,12 +63,6 @@ static u32 refuse(struct weft_term *err, u8 layer, u8 etype, u8 code)
 	return 0;
 }
 
-static u32 refuse_opcode(struct weft_term *err)
-{
-	return refuse(err, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
-		      WEFT_RO_OPCODE);
-}
-
 u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		    struct weft_ddp_hdr *hdr, struct weft_term *err)
 {
@@ -79,10 +77,8 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 	tagged = weft_ddp_is_tagged(buf[0]);
 	if ((buf[0] & DDP_VERSION_MASK) != DDP_VERSION) {
 		if (tagged)
-			return refuse(err, WEFT_TERM_DDP,
-				      WEFT_DDP_TAGGED_BUFFER, WEFT_DT_VERSION);
-		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
-			      WEFT_DU_VERSION);
+			return refuse(err, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_VERSION);
+		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_VERSION);
 	}
 
 	/* Truncated segments have no error code of their own: report DDP's "unspecified". */
@@ -93,19 +89,17 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 	if (!tagged) {
 		qn = weft_get_be32(buf + WEFT_DDP_QN);
 		if (qn > (extended ? WEFT_QN_ATOMIC_RESP : WEFT_QN_TERMINATE))
-			return refuse(err, WEFT_TERM_DDP,
-				      WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN);
+			return refuse(err, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN);
 	}
 
 	if ((buf[1] & RDMAP_VERSION_MASK) != RDMAP_VERSION)
-		return refuse(err, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
-			      WEFT_RO_VERSION);
+		return refuse(err, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_VERSION);
 
 	/* The queue number must be the opcode's own. Tagged headers compare as queue 0. */
 	op = buf[1] & RDMAP_OPCODE_MASK;
 	if (op >= (extended ? OP_COUNT : PLAIN_OP_COUNT) ||
 	    op_forms[op].tagged != tagged || op_forms[op].qn != qn)
-		return refuse_opcode(err);
+		return refuse(err, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE);
 
 	*hdr = (struct weft_ddp_hdr) {
 		.opcode = op,
@@ -161,4 +155,155 @@ void weft_read_req_decode(const u8 *buf, struct weft_read_req *req)
 	req->size = weft_get_be32(buf + 12);
 	req->src_stag = weft_get_be32(buf + 16);
 	req->src_to = weft_get_be64(buf + 20);
+}
+
+/* --- the Terminate message --- */
+
+/* Third byte of the control field: the parts that follow. */
+#define HDRCT_LEN	0x80	/* M: the DDP segment's length */
+#define HDRCT_DDP	0x40	/* D: its DDP header */
+#define HDRCT_RDMAP	0x20	/* R: its RDMAP header, that of a Read Request */
+
+#define CONTROL_LEN	4
+#define SEGMENT_LEN	2
+
+/* Returns true if a Terminate with this reason may include the offending header. */
+static bool names_segment(const struct weft_term *term)
+{
+	switch (term->layer) {
+	case WEFT_TERM_RDMAP:
+		return term->etype != WEFT_RDMAP_LOCAL;
+	case WEFT_TERM_DDP:
+		/* The header of another version may have another length. */
+		if (term->etype == WEFT_DDP_TAGGED_BUFFER)
+			return term->code != WEFT_DT_VERSION;
+		if (term->etype == WEFT_DDP_UNTAGGED_BUFFER)
+			return term->code != WEFT_DU_VERSION;
+		return false;
+	default:
+		/* An LLP error precedes any DDP segment. */
+		return false;
+	}
+}
+
+/* Only RDMAP errors include an RDMAP header, and only Read Requests have one. */
+static bool names_read_request(const struct weft_term *term, const u8 *segment, u32 segment_len)
+{
+	return term->layer == WEFT_TERM_RDMAP &&
+	       segment_len >= WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN &&
+	       !weft_ddp_is_tagged(segment[0]) &&
+	       (segment[1] & RDMAP_OPCODE_MASK) == WEFT_RDMAP_READ_REQ;
+}
+
+u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
+		     u32 segment_len, u16 ulpdu_len)
+{
+	u32 copy;
+
+	buf[0] = (u8)((term->layer & 0x0f) << 4 | (term->etype & 0x0f));
+	buf[1] = term->code;
+	buf[2] = 0;
+	buf[3] = 0;
+
+	if (!segment_len || !names_segment(term))
+		return CONTROL_LEN;
+
+	copy = weft_ddp_hdr_len(weft_ddp_is_tagged(segment[0]));
+	if (segment_len < copy)
+		return CONTROL_LEN;
+
+	buf[2] = HDRCT_LEN | HDRCT_DDP;
+	if (names_read_request(term, segment, segment_len)) {
+		buf[2] |= HDRCT_RDMAP;
+		copy += WEFT_READ_REQ_LEN;
+	}
+	weft_put_be16(buf + CONTROL_LEN, ulpdu_len);
+	memcpy(buf + CONTROL_LEN + SEGMENT_LEN, segment, copy);
+	return CONTROL_LEN + SEGMENT_LEN + copy;
+}
+
+bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op, u32 *msn)
+{
+	/* The length precedes the header even if the M bit is clear. */
+	u32 at = CONTROL_LEN + SEGMENT_LEN, hdr_len;
+
+	*op = 0xff;
+	*msn = 0;
+	if (len < CONTROL_LEN)
+		return false;
+
+	term->layer = buf[0] >> 4;
+	term->etype = buf[0] & 0x0f;
+	term->code = buf[1];
+
+	/* The rest is optional, so a truncated part counts as absent. */
+	if (!(buf[2] & HDRCT_DDP) || at >= len)
+		return true;
+	hdr_len = weft_ddp_hdr_len(weft_ddp_is_tagged(buf[at]));
+	if (len - at < hdr_len)
+		return true;
+	*op = buf[at + 1] & RDMAP_OPCODE_MASK;
+	if (!weft_ddp_is_tagged(buf[at]))
+		*msn = weft_get_be32(buf + at + WEFT_DDP_MSN);
+	return true;
+}
+
+/* --- atomic operations --- */
+
+#define OP_MASK	0x0fU	/* the rest of the first word is reserved */
+
+u64 weft_atomic_result(const struct weft_atomic_req *req, u64 original)
+{
+	u64 ends = req->mask;
+
+	switch (req->op) {
+	case WEFT_ATOMIC_FETCH_ADD:
+		/*
+		 * Adds each field without its top bit, so that no carry leaves it; the XOR adds
+		 * the top bits.
+		 */
+		return ((original & ~ends) + (req->data & ~ends)) ^
+		       ((original ^ req->data) & ends);
+	case WEFT_ATOMIC_CMP_SWAP:
+		if ((original ^ req->compare) & req->compare_mask)
+			return original;
+		break;
+	}
+	return (original & ~req->mask) | (req->data & req->mask);
+}
+
+void weft_atomic_req_encode(u8 *buf, const struct weft_atomic_req *req)
+{
+	weft_put_be32(buf, req->op & OP_MASK);
+	weft_put_be32(buf + 4, req->id);
+	weft_put_be32(buf + 8, req->stag);
+	weft_put_be64(buf + 12, req->to);
+	weft_put_be64(buf + 20, req->data);
+	weft_put_be64(buf + 28, req->mask);
+	weft_put_be64(buf + 36, req->compare);
+	weft_put_be64(buf + 44, req->compare_mask);
+}
+
+void weft_atomic_req_decode(const u8 *buf, struct weft_atomic_req *req)
+{
+	req->op = (u8)(weft_get_be32(buf) & OP_MASK);
+	req->id = weft_get_be32(buf + 4);
+	req->stag = weft_get_be32(buf + 8);
+	req->to = weft_get_be64(buf + 12);
+	req->data = weft_get_be64(buf + 20);
+	req->mask = weft_get_be64(buf + 28);
+	req->compare = weft_get_be64(buf + 36);
+	req->compare_mask = weft_get_be64(buf + 44);
+}
+
+void weft_atomic_resp_encode(u8 *buf, const struct weft_atomic_resp *resp)
+{
+	weft_put_be32(buf, resp->id);
+	weft_put_be64(buf + 4, resp->original);
+}
+
+void weft_atomic_resp_decode(const u8 *buf, struct weft_atomic_resp *resp)
+{
+	resp->id = weft_get_be32(buf);
+	resp->original = weft_get_be64(buf + 4);
 }

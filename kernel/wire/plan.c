@@ -15,8 +15,7 @@
  * Plans an FPDU of at most @limit bytes. Returns false if @limit is too small, or is below @least
  * for an FPDU that does not end its message.
  */
-static inline bool plan_within(u32 limit, u32 least, bool tagged, u32 left,
-			       struct weft_fpdu *fpdu)
+static inline bool plan_within(u32 limit, u32 least, bool tagged, u32 left, struct weft_fpdu *fpdu)
 {
 	u32 hdr = weft_ddp_hdr_len(tagged);
 	u32 fits;
@@ -34,8 +33,7 @@ static inline bool plan_within(u32 limit, u32 least, bool tagged, u32 left,
 	return true;
 }
 
-bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
-		   struct weft_fpdu *fpdu)
+bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left, struct weft_fpdu *fpdu)
 {
 	u32 limit = room;
 
@@ -47,8 +45,7 @@ bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
 	return plan_within(limit, WEFT_PLAN_MIN_ROOM, tagged, left, fpdu);
 }
 
-bool weft_plan_marked(u32 emss, u64 at, u32 room, bool tagged, u32 left,
-		      struct weft_fpdu *fpdu)
+bool weft_plan_marked(u32 emss, u64 at, u32 room, bool tagged, u32 left, struct weft_fpdu *fpdu)
 {
 	/* No minimum in a fresh segment: markers leave less than that of the smallest. */
 	u32 least = room < emss ? WEFT_PLAN_MIN_ROOM : 0;

@@ -40,8 +40,7 @@ static inline u32 weft_plan_rest(bool tagged, u32 left)
 }
 
 /* weft_plan_fpdu() for a rest that does not fit in @room, or in one FPDU. */
-bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left,
-		   struct weft_fpdu *fpdu);
+bool weft_plan_cut(u32 emss, u32 max_fpdu, u32 room, bool tagged, u32 left, struct weft_fpdu *fpdu);
 
 /*
  * Plans the next FPDU of a message: in @room, the rest of the current segment, or also in whole
@@ -67,7 +66,6 @@ static inline bool weft_plan_fpdu(u32 emss, u32 max_fpdu, u32 room, bool tagged,
  * Like weft_plan_fpdu(), in a stream with markers at offset @at, a multiple of four. The FPDU,
  * with its markers, is within one segment.
  */
-bool weft_plan_marked(u32 emss, u64 at, u32 room, bool tagged, u32 left,
-		      struct weft_fpdu *fpdu);
+bool weft_plan_marked(u32 emss, u64 at, u32 room, bool tagged, u32 left, struct weft_fpdu *fpdu);
 
 #endif /* WEFT_WIRE_PLAN_H */

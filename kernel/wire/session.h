@@ -43,15 +43,10 @@ static inline void weft_session_put_ssn(u8 *message, u16 ssn)
 	weft_put_be16(message, ssn);
 }
 
-static inline u16 weft_session_ssn(const u8 *message)
-{
-	return weft_get_be16(message);
-}
-
 /* Extends a DDP-SSN to 32 bits; @near is a number less than 2^15 away. */
 static inline u32 weft_session_number(const u8 *message, u32 near)
 {
-	u16 ahead = weft_session_ssn(message) - near;
+	u16 ahead = weft_get_be16(message) - near;
 
 	return ahead < 0x8000 ? near + ahead : near - (0x10000U - ahead);
 }

@@ -7,19 +7,13 @@
 #include <linux/types.h>
 
 extern "C" {
-#include "atomic.h"
-#include "bytes.h"
-#include "crc.h"
 #include "ddp.h"
+#include "bytes.h"
 #include "fpdu.h"
-#include "marker.h"
 #include "mpa.h"
-#include "negotiate.h"
 #include "path.h"
 #include "plan.h"
 #include "session.h"
-#include "template.h"
-#include "term.h"
 }
 
 #include <cstring>

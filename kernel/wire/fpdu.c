@@ -4,7 +4,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "marker.h"
+#include "fpdu.h"
 
 #define POINTER_AT	2	/* behind the reserved half */
 #define POINTER_MASK	0xfffcU	/* the two low bits are ignored */
@@ -23,8 +23,7 @@ void weft_marker_insert(u8 *to, u32 len, u64 at)
 		from += n;
 		marker += n;
 		weft_put_be16(marker, 0);
-		weft_put_be16(marker + POINTER_AT,
-			      marker == to ? 0 : (u16)(marker - to - before));
+		weft_put_be16(marker + POINTER_AT, marker == to ? 0 : (u16)(marker - to - before));
 		marker += WEFT_MARKER_LEN;
 		at += n + WEFT_MARKER_LEN;
 	}
