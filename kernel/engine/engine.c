@@ -200,7 +200,7 @@ int weft_engine_for_kernel(struct weft_qp *qp)
 
 /**
  * weft_engine_init() - prepare the engine of a new queue pair
- * @qp: the queue pair, whose capacities, rings, owner and accessor are set
+ * @qp: the queue pair, whose capacities, rings, @rq, owner and accessor are set
  * @attr: the queues that it uses
  *
  * Return: 0 or -ENOMEM.
@@ -235,7 +235,10 @@ free_inflight:
 	return ret;
 }
 
-/* Undoes weft_engine_init(). The queue pair has no user any more; weft_engine_end() was called. */
+/*
+ * Undoes weft_engine_init(). The queue pair has no user any more: weft_engine_end() was called, or
+ * nobody could find the queue pair yet.
+ */
 void weft_engine_destroy(struct weft_qp *qp)
 {
 	struct weft_engine *engine = to_weft_engine(qp);
@@ -245,6 +248,7 @@ void weft_engine_destroy(struct weft_qp *qp)
 	weft_loan_settled(&engine->tx);
 	weft_baton_unlock(&qp->tx_lock);
 	weft_consumer_destroy(qp);
+	qp->worker.near = NULL;
 	weft_rx_destroy(&engine->rx);
 	weft_inflight_destroy(&qp->inflight);
 }

@@ -28,8 +28,10 @@ static void engine_writable(struct weft_llp *llp)
 	struct weft_qp *qp = llp->owner;
 
 	/* A call before weft_engine_start() is ignored: the start kicks the worker. */
-	if (READ_ONCE(qp->llp))
-		weft_qp_kick(qp);
+	if (!READ_ONCE(qp->llp))
+		return;
+	weft_qp_assert_locked(qp);
+	weft_qp_kick(qp);
 }
 
 static void engine_changed(struct weft_llp *llp)

@@ -112,6 +112,8 @@ bool weft_framer_good(struct weft_framer *f, struct weft_packet *p, u32 offset, 
 u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len);
 bool weft_framer_trailer(struct weft_framer *f, const u8 *from, u32 *len);
 enum weft_framer_fault weft_framer_fault(struct weft_framer *f);
+u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,
+			    weft_framer_taker part, void *ctx);
 
 /* split.c: with CRCs, FPDUs that are not whole in a packet */
 bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp);
@@ -121,9 +123,6 @@ enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u3
 				       weft_framer_taker part, void *ctx);
 enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_taker part,
 					 void *ctx);
-
-u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,
-			    weft_framer_taker part, void *ctx);
 
 /* Returns true if the stream is within an FPDU, where it must not end. */
 static inline bool weft_framer_amid(const struct weft_framer *f)

@@ -140,7 +140,7 @@ static void rx_expired(struct timer_list *timer)
 	rx_resume(rx);
 }
 
-/* @qp, @srq and @rcq are set. */
+/* @qp, @srq and @rcq are set, and the queue pair's @rq and @owner. */
 int weft_rx_init(struct weft_rx *rx)
 {
 	struct weft_qp *qp = rx->qp;

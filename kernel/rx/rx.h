@@ -110,7 +110,7 @@ struct weft_rx {
 	struct timer_list rnr;
 };
 
-/* --- rx.c: for the rooms above --- */
+/* --- for the room above --- */
 
 int weft_rx_init(struct weft_rx *rx);
 void weft_rx_destroy(struct weft_rx *rx);
@@ -118,12 +118,12 @@ void weft_rx_start(struct weft_rx *rx);
 void weft_rx_stop(struct weft_rx *rx);
 void weft_rx_readable(struct weft_rx *rx);
 void weft_rx_run(struct weft_rx *rx);
+void weft_rx_flush_receives(struct weft_rx *rx);
 
 /*
  * --- for the files of rx/ ---
  *
- * All functions but weft_rx_flush_receives() run under the lock of weft_qp_assert_locked(), in
- * softirq too, and do not sleep.
+ * All functions run under the lock of weft_qp_assert_locked(), in softirq too, and do not sleep.
  */
 
 static inline void weft_rx_assert_locked(const struct weft_rx *rx)
@@ -144,20 +144,18 @@ enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx);
 /* deliver.c: delivery, by operation */
 enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx);
 
-/* atomic.c: atomics, of the peer and of ours */
-enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
-						   const struct weft_reads *reads);
-enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx);
-enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
-						    struct weft_peer_reads *answers);
-
 /* payload.c: the bytes */
 enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len);
 bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len);
 u64 weft_rx_row_room(struct weft_rx *rx, u64 *to);
 void weft_rx_row_end(struct weft_rx *rx, u32 fpdus);
 
-/* our own requests, too */
+/* reads.c: answers to our reads and atomics; the peer's atomic requests */
+enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
+						   const struct weft_reads *reads);
+enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx);
+enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
+						    struct weft_peer_reads *answers);
 void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read);
 enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *reads);
 
@@ -166,7 +164,6 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound 
 enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbound *m, u8 status,
 					   u32 vendor);
 void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor);
-void weft_rx_flush_receives(struct weft_rx *rx);
 
 /* refuse.c: the end of the connection */
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code);

@@ -227,7 +227,7 @@ static void segment_messages(struct weft_rx *rx, struct weft_arrivals *arrivals)
 
 /*
  * Takes all that can be taken of the stream now, and sets how many bytes to await. Returns true if
- * a softirq stopped early: bytes are left, and the reading is resumed.
+ * a softirq stopped early amid an FPDU: bytes are left, and the reading is resumed.
  */
 bool weft_rx_read(struct weft_rx *rx)
 {

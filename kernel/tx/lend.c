@@ -94,10 +94,13 @@ static int lend_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
 
 		want = min(len - done, sge->length - offset);
 		if (want) {
-			n = weft_access_go_on(&held, acc, acc->pd, sge->lkey, sge->addr + offset,
-					      want, 0) ? -EFAULT :
-			    weft_lent_add_region(lent, held.mr, sge->addr + offset, want);
-			if (n <= 0)
+			if (weft_access_go_on(&held, acc, acc->pd, sge->lkey, sge->addr + offset,
+					      want, 0)) {
+				n = -EFAULT;
+				break;
+			}
+			n = weft_lent_add_region(lent, held.mr, sge->addr + offset, want);
+			if (!n)
 				break;
 			done += n;
 			offset += n;

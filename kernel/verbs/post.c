@@ -199,13 +199,13 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
  */
 static bool post_waits(struct weft_qp *qp)
 {
-	struct weft_consumer *kernel = qp->consumer;
+	struct weft_consumer *consumer = qp->consumer;
 
 	lockdep_assert_held(&qp->post_lock);
-	if (!kernel || !READ_ONCE(qp->initiator) || !weft_gather_holds(&kernel->gather))
+	if (!consumer || !READ_ONCE(qp->initiator) || !weft_gather_holds(&consumer->gather))
 		return false;
-	if (kernel->gather.held == 1)
-		weft_gather_wait(&kernel->gather);
+	if (consumer->gather.held == 1)
+		weft_gather_wait(&consumer->gather);
 	return true;
 }
 
