@@ -10,9 +10,8 @@
 
 #include "base/compat.h"
 #include "base/context.h"
-#include "base/limit.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "engine/consumer.h"
 #include "engine/engine.h"
 #include "engine/whole.h"

@@ -15,9 +15,9 @@
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "memory/blocks.h"
-#include "memory/dmabuf.h"
+#include "memory/mr.h"
 
 #define ORDER	4	/* of 16 pages */
 #define PAGES	16

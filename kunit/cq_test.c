@@ -8,7 +8,6 @@
 #include <linux/delay.h>
 #include <linux/ktime.h>
 
-#include "base/limit.h"
 #include "base/weft.h"
 #include "queue/cq.h"
 

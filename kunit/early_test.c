@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "ends.h"
 #include "llp/arrivals.h"
-#include "queue/srq.h"
+#include "queue/rq.h"
 
 #define HERE	40000U	/* where this test's bytes go in the memory of an end */
 #define MOST	1000000U	/* memory of messages that have come before their turn */

@@ -3,7 +3,7 @@
 #include <linux/delay.h>
 
 #include "bench.h"
-#include "verbs/post.h"
+#include "verbs/verbs.h"
 
 static struct weft_gather *gather_of(struct kunit *test)
 {

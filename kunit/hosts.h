@@ -10,7 +10,7 @@
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
 
-#include "conn/internal.h"
+#include "conn/conn.h"
 #include "fake_llp.h"
 
 struct bench;

@@ -4,7 +4,7 @@
 #include <linux/tracepoint.h>
 
 #include "bench.h"
-#include "conn/listener.h"
+#include "conn/conn.h"
 #include "ends.h"
 #include "hosts.h"
 

@@ -5,7 +5,7 @@
 #include <rdma/ib_pma.h>
 
 #include "base/weft.h"
-#include "device/mad.h"
+#include "device/device.h"
 
 #define REPLIES	(IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY)
 #define OF_PORT	41	/* PortSelect, in the data */

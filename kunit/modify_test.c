@@ -6,7 +6,7 @@
 #include <linux/sched/task.h>
 
 #include "bench.h"
-#include "verbs/qp.h"
+#include "verbs/verbs.h"
 
 #define RW		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)
 #define BY_RDMA_CM	(IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT)

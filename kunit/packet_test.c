@@ -3,7 +3,7 @@
 #include <kunit/test.h>
 #include <linux/skbuff.h>
 
-#include "base/compat/sock.h"
+#include "base/compat.h"
 
 /* As older kernels know no fragments in a device's memory, a buffer has them by its mark. */
 #define UNREADABLE	0x00bad000U

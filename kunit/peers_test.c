@@ -4,7 +4,7 @@
 #include <linux/in6.h>
 #include <linux/inet.h>
 
-#include "base/peers.h"
+#include "base/settings.h"
 #include "tx_bench.h"
 
 #define NONE		12345U

@@ -4,7 +4,7 @@
  * what is refused.
  */
 #include "bench.h"
-#include "verbs/post.h"
+#include "verbs/verbs.h"
 
 #define WR_ID	0x1122334455667788ULL
 

@@ -7,7 +7,7 @@
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 
-#include "device/restrack.h"
+#include "device/device.h"
 #include "memory/mr.h"
 
 #define NOT_TOLD	(U64_MAX - 1)

@@ -11,12 +11,10 @@
 #include <linux/slab.h>
 
 #include "base/compat.h"
-#include "base/limit.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
-#include "memory/fastreg.h"
+#include "base/baton.h"
 #include "memory/mr.h"
-#include "memory/mw.h"
+#include "uapi/weft-abi.h"
 
 #define PAGES	4
 #define BYTES	(PAGES * PAGE_SIZE)

@@ -7,11 +7,10 @@
 #include "bench.h"
 #include "ends.h"
 #include "hosts.h"
-#include "memory/mw.h"
+#include "memory/mr.h"
 #include "routes.h"
 #include "scarce.h"
-#include "verbs/qp.h"
-#include "verbs/tally.h"
+#include "verbs/verbs.h"
 
 #define MOST_ALLOCATIONS 100
 #define TRIES 3

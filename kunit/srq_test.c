@@ -4,8 +4,8 @@
  * woken, what the owner is told, and what a process can do to it by scribbling.
  */
 #include "bench.h"
-#include "queue/srq.h"
-#include "verbs/post.h"
+#include "queue/rq.h"
+#include "verbs/verbs.h"
 
 #define WAITERS	200
 #define AT_ONCE	8	/* so many are woken */

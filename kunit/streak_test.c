@@ -2,7 +2,7 @@
 /* Streaks: who is in the middle of many requests, and who waits for an answer. */
 #include <kunit/test.h>
 
-#include "queue/streak.h"
+#include "queue/cq.h"
 
 /* A streak that went on until now, whatever the clock does between two lines. */
 static bool weft_streak_of(struct weft_streak *s)

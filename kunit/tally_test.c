@@ -4,9 +4,9 @@
 #include <linux/bitmap.h>
 
 #include "bench.h"
-#include "device/stats.h"
+#include "device/device.h"
 #include "mpa/framer.h"
-#include "verbs/tally.h"
+#include "verbs/verbs.h"
 
 /**
  * struct tallied - two queue pairs and two counters that have nothing yet

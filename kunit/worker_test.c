@@ -5,7 +5,7 @@
 #include <linux/tracepoint.h>
 
 #include "bench.h"
-#include "verbs/post.h"
+#include "verbs/verbs.h"
 
 /* Both queues have one item that waits, so that what is started stays pending. */
 struct queues {

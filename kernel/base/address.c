@@ -8,8 +8,7 @@
 
 #include "base/address.h"
 
-bool weft_addr_equal(const struct sockaddr_storage *a,
-		     const struct sockaddr_storage *b)
+bool weft_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
 	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
@@ -19,8 +18,7 @@ bool weft_addr_equal(const struct sockaddr_storage *a,
 	if (a->ss_family != b->ss_family)
 		return false;
 	if (a->ss_family == AF_INET)
-		return a4->sin_port == b4->sin_port &&
-		       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 	return a6->sin6_port == b6->sin6_port &&
 	       a6->sin6_scope_id == b6->sin6_scope_id &&
 	       ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
@@ -51,8 +49,7 @@ bool weft_addr_is_shared(const struct sockaddr_storage *addr)
 	if (addr->ss_family == AF_INET)
 		return v4->sin_addr.s_addr == htonl(INADDR_ANY) ||
 		       ipv4_is_loopback(v4->sin_addr.s_addr);
-	return ipv6_addr_any(&v6->sin6_addr) ||
-	       ipv6_addr_loopback(&v6->sin6_addr);
+	return ipv6_addr_any(&v6->sin6_addr) || ipv6_addr_loopback(&v6->sin6_addr);
 }
 
 u16 weft_addr_port(const struct sockaddr_storage *addr)
@@ -63,8 +60,7 @@ u16 weft_addr_port(const struct sockaddr_storage *addr)
 }
 
 /* Finds the Ethernet device with an address, as rdma_cm does; takes a reference on it. Or NULL. */
-struct net_device *weft_addr_netdev(struct net *net,
-				    const struct sockaddr_storage *addr)
+struct net_device *weft_addr_netdev(struct net *net, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;

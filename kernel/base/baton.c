@@ -15,14 +15,10 @@ static bool baton_take(struct weft_baton *baton, unsigned int work)
 	return true;
 }
 
-/**
- * weft_baton_try() - take the lock, or leave word
- * @baton: the lock
- * @work: the number of the caller's work, below BITS_PER_LONG
- *
- * Context: process; does not sleep.
- * Return: true if the caller has the lock; false if another has it or is to have it first, and
- * weft_baton_unlock() will tell that thread of @work.
+/*
+ * Takes the lock, or leaves word for @work, a number below BITS_PER_LONG: then another thread has
+ * the lock or is to have it first, and weft_baton_unlock() returns @work to that thread. Does not
+ * sleep.
  */
 bool weft_baton_try(struct weft_baton *baton, unsigned int work)
 {
@@ -37,12 +33,9 @@ bool weft_baton_try(struct weft_baton *baton, unsigned int work)
 	return !(wanted & ~BIT(work)) && baton_take(baton, work);
 }
 
-/**
- * weft_baton_unlock() - let the lock go
- * @baton: the lock, which the caller keeps from being freed
- *
- * Context: process, @mutex held.
- * Return: a bit for each work that left word, which the caller starts.
+/*
+ * Lets the lock go, which the caller keeps from being freed. Returns a bit for each work that left
+ * word, which the caller starts.
  */
 unsigned long weft_baton_unlock(struct weft_baton *baton)
 {

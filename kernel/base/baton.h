@@ -24,19 +24,13 @@
 #ifndef WEFT_BATON_H
 #define WEFT_BATON_H
 
-#include <linux/atomic.h>
-#include <linux/bits.h>
-#include <linux/lockdep.h>
 #include <linux/mutex.h>
+#include <linux/workqueue.h>
 
-/**
- * struct weft_baton - a lock, and the work that is to have it next
- * @mutex: the lock
- * @wanted: a bit for each work that could not have the lock, until it has
- */
+/* A lock, and the work that is to have it next. */
 struct weft_baton {
 	struct mutex mutex; /* the lock */
-	atomic_long_t wanted;
+	atomic_long_t wanted; /* a bit for each work that could not have the lock, until it has */
 };
 
 #define weft_baton_init(baton) do {			\
@@ -76,5 +70,13 @@ static inline void weft_baton_forget(struct weft_baton *baton, unsigned int work
 	lockdep_assert_held(&baton->mutex);
 	atomic_long_andnot(BIT(work), &baton->wanted);
 }
+
+/* For work of the module. Unbound, because work may copy much while its poster goes on. */
+extern struct workqueue_struct *weft_workqueue;
+/*
+ * On the poster's processor, in the pool of the RDMA core's completions: transmit workers of kernel
+ * consumers that would only wait for another thread; see weft_qp_kick().
+ */
+extern struct workqueue_struct *weft_near_workqueue;
 
 #endif /* WEFT_BATON_H */

@@ -10,20 +10,18 @@
 
 struct weft_lane;
 
-/**
- * struct weft_ucontext - a process that opened the device
- * @ib: the RDMA core's part
- * @lane: serves the connections of its queue pairs. A reference
- * @memcg: the process's memory cgroup when it opened the device, which pays for memory that
- *	workers allocate for its queue pairs. A reference, or NULL
- */
+/* A process that opened the device. */
 struct weft_ucontext {
-	struct ib_ucontext ib;
-	struct weft_lane *lane;
+	struct ib_ucontext ib; /* the RDMA core's part */
+	struct weft_lane *lane; /* serves the connections of its queue pairs. A reference */
+	/*
+	 * The process's memory cgroup when it opened the device, which pays for memory that workers
+	 * allocate for its queue pairs. A reference, or NULL
+	 */
 	struct mem_cgroup *memcg;
 };
 
-static inline struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
+static inline struct weft_ucontext *to_weft_ucontext(const struct ib_ucontext *ib)
 {
 	return container_of(ib, struct weft_ucontext, ib);
 }
@@ -34,8 +32,7 @@ static inline struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
  */
 static inline struct mem_cgroup *weft_charge_begin(const struct ib_ucontext *owner)
 {
-	return set_active_memcg(owner ? container_of(owner, struct weft_ucontext, ib)->memcg :
-				NULL);
+	return set_active_memcg(owner ? to_weft_ucontext(owner)->memcg : NULL);
 }
 
 static inline void weft_charge_end(struct mem_cgroup *before)

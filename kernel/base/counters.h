@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Counters of a device, which `rdma statistic` shows. */
+/* Counters of a device, and those that queue pairs are bound to: `rdma statistic` shows both. */
 #ifndef WEFT_COUNTERS_H
 #define WEFT_COUNTERS_H
 
+#include <linux/cpumask.h>
 #include <linux/irqflags.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 
 /* In the order in which they are shown; the names are in device/stats.c. */
 enum weft_counter {
@@ -69,7 +72,47 @@ static inline void weft_count(struct weft_counters __percpu *counters,
 		this_cpu_add(counters->value[which], n);
 }
 
-u64 weft_counter_sum(const struct weft_counters __percpu *counters,
-		     enum weft_counter which);
+/* Sums a counter over all processors. */
+static inline u64 weft_counter_sum(const struct weft_counters __percpu *counters,
+				   enum weft_counter which)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(counters, cpu)->value[which]);
+	return sum;
+}
+
+/*
+ * Reads a word that the data path may write meanwhile, under locks that are not taken here. Any
+ * value that the word had is good enough to show.
+ */
+#define weft_glance(value)	data_race(READ_ONCE(value))
+
+/* Counted by each queue pair; device/stats.c has the names. */
+enum weft_tallied {
+	WEFT_TALLIED_TX_FPDUS,
+	WEFT_TALLIED_TX_BYTES,
+	WEFT_TALLIED_RX_FPDUS,
+	WEFT_TALLIED_RX_BYTES,
+	WEFT_NUM_TALLIED
+};
+
+struct weft_tallied_counts {
+	u64 value[WEFT_NUM_TALLIED];
+};
+
+/* The counters that queue pairs of a device are bound to. */
+struct weft_tallies {
+	/*
+	 * Protects the rest, all entries of @by_id, and the counter of each queue pair (@counter of
+	 * struct ib_qp, which the core reads without it). Inside the core's locks, and innermost
+	 */
+	struct mutex lock; /* see above */
+	struct xarray by_id; /* struct weft_tally by the core's number for its counter, from 1 */
+	u32 next_id; /* where the next search for a free number begins */
+	struct weft_tallied_counts past; /* counts of freed counters */
+};
 
 #endif /* WEFT_COUNTERS_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The rules in force, and the module parameter that turns some off; see policy.h. */
-#include <linux/bits.h>
-#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
 #include <linux/string.h>
@@ -29,17 +27,6 @@ static const char *const names[WEFT_NUM_RULES] = {
 	[WEFT_RULE_URGENT] = "urgent",
 };
 
-/* Returns the number of the rule whose name is the first @len characters, or -1. */
-static int rule_of(const char *name, size_t len)
-{
-	int i;
-
-	for (i = 0; i < WEFT_NUM_RULES; i++)
-		if (strlen(names[i]) == len && !strncmp(names[i], name, len))
-			return i;
-	return -1;
-}
-
 static int without_set(const char *text, const struct kernel_param *param)
 {
 	unsigned long off = 0;
@@ -50,8 +37,10 @@ static int without_set(const char *text, const struct kernel_param *param)
 		len = strcspn(text, ",\n");
 		if (!strcmp(text, "\n"))
 			break;
-		i = rule_of(text, len);
-		if (i < 0) {
+		for (i = 0; i < WEFT_NUM_RULES; i++)
+			if (strlen(names[i]) == len && !strncmp(names[i], text, len))
+				break;
+		if (i == WEFT_NUM_RULES) {
 			pr_err("weft: there is no rule '%.*s' to do without; modinfo weft lists them\n",
 			       (int)len, text);
 			return -EINVAL;

@@ -17,7 +17,7 @@
 
 /*
  * streak: after WEFT_STREAK requests in a row, with pauses of WEFT_STREAK_PAUSE jiffies or less, a
- * worker sends and the poster does not enter the kernel (queue/streak.h). The count stops at
+ * worker sends and the poster does not enter the kernel (queue/cq.h). The count stops at
  * WEFT_STREAK_MAX. Rows: messages-64, messages-64-256.
  */
 #define WEFT_STREAK		6U
@@ -110,7 +110,7 @@
  * Row: nvme-4k-read-1.
  * If the kernel steers packets (row: perf/run queues):
  * follow: the processor where the doorbell was rung receives the packets (engine/engine.c).
- * vectors: a kernel consumer is called on its vector's processor (queue/vector.c).
+ * vectors: a kernel consumer is called on its vector's processor (queue/cq_consumer.c).
  */
 
 /*

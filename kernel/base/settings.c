@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Values of the settings, and the handshake's policy that follows from them. */
-#include "base/limit.h"
+/* Values of the settings: their defaults, and peers whose FPDUs have a length of their own. */
+#include <linux/in6.h>
+#include <linux/inet.h>
+#include <linux/kstrtox.h>
+#include <linux/sysfs.h>
+
 #include "base/settings.h"
+#include "wire/mpa.h"
 
 /* Defaults of new devices; module parameters change them (device/sysfs.c). */
 struct weft_settings weft_settings_default = {
@@ -27,18 +32,99 @@ void weft_settings_init(struct weft_settings *settings)
 	weft_peers_init(&settings->peers);
 }
 
-/* Returns the handshake's policy. @own_crc: the lower layer needs no CRCs or markers of MPA. */
-struct weft_mpa_policy
-weft_settings_policy(const struct weft_settings *settings, bool own_crc)
+/* --- peers, by address --- */
+
+void weft_peers_init(struct weft_peers *peers)
 {
-	return (struct weft_mpa_policy) {
-		.revision = weft_setting(settings, WEFT_SET_MPA_REVISION),
-		.crc = own_crc ? WEFT_CRC_OFF : weft_setting(settings, WEFT_SET_CRC),
-		.rtr = weft_setting(settings, WEFT_SET_RTR),
-		.p2p = true,
-		.extend = weft_setting(settings, WEFT_SET_EXTENSIONS),
-		.markers = !own_crc && weft_setting(settings, WEFT_SET_MARKERS),
-		.ird = WEFT_MAX_RD_ATOM,
-		.ord = WEFT_MAX_RD_ATOM,
-	};
+	spin_lock_init(&peers->lock);
+	peers->list.num = 0;
+}
+
+/* Replaces the list; new connections use it. */
+void weft_peers_set(struct weft_peers *peers, const struct weft_peer_list *list)
+{
+	spin_lock(&peers->lock);
+	peers->list = *list;
+	spin_unlock(&peers->lock);
+}
+
+void weft_peers_get(struct weft_peers *peers, struct weft_peer_list *list)
+{
+	spin_lock(&peers->lock);
+	*list = peers->list;
+	spin_unlock(&peers->lock);
+}
+
+/* Returns true if the address has the prefix of the entry. */
+static bool peer_is(const struct weft_fpdu_peer *peer, bool v6, const u8 *addr)
+{
+	u32 whole = peer->bits / 8, rest = peer->bits % 8;
+
+	if (peer->v6 != v6 || memcmp(peer->addr, addr, whole))
+		return false;
+	return !rest || !((peer->addr[whole] ^ addr[whole]) >> (8 - rest));
+}
+
+/* Finds the longest FPDU for a peer; false without an entry. An IPv4 address has AF_INET. */
+bool weft_peers_longest(struct weft_peers *peers, const struct sockaddr_storage *addr, u32 *longest)
+{
+	bool v6 = addr->ss_family == AF_INET6, found = false;
+	const u8 *bytes;
+	u32 i;
+
+	if (v6)
+		bytes = ((const struct sockaddr_in6 *)addr)->sin6_addr.s6_addr;
+	else
+		bytes = (const u8 *)&((const struct sockaddr_in *)addr)->sin_addr;
+	spin_lock(&peers->lock);
+	for (i = 0; i < peers->list.num && !found; i++) {
+		found = peer_is(&peers->list.entry[i], v6, bytes);
+		if (found)
+			*longest = peers->list.entry[i].longest;
+	}
+	spin_unlock(&peers->lock);
+	return found;
+}
+
+/* Parses ADDRESS[/BITS]=LENGTH; LENGTH is bytes, "segment" or "large". Modifies @text. */
+int weft_peer_parse(char *text, struct weft_fpdu_peer *peer)
+{
+	char *addr = strsep(&text, "="), *prefix = addr;
+	const char *end;
+	u8 most = 32;
+
+	memset(peer, 0, sizeof(*peer));
+	if (!text)
+		return -EINVAL;
+	addr = strsep(&prefix, "/");
+	if (!in4_pton(addr, -1, peer->addr, -1, &end) || *end) {
+		peer->v6 = true;
+		most = 128;
+		if (!in6_pton(addr, -1, peer->addr, -1, &end) || *end)
+			return -EINVAL;
+	}
+	peer->bits = most;
+	if (prefix && (kstrtou8(prefix, 10, &peer->bits) || peer->bits > most))
+		return -EINVAL;
+	if (!strcmp(text, "segment"))
+		peer->longest = WEFT_FPDU_ONE_SEGMENT;
+	else if (!strcmp(text, "large"))
+		peer->longest = WEFT_FPDU_ANY_LENGTH;
+	else if (kstrtou32(text, 10, &peer->longest) || peer->longest < WEFT_FPDU_LEAST ||
+		 peer->longest > WEFT_FPDU_MOST)
+		return -EINVAL;
+	return 0;
+}
+
+/* Writes an entry, in the form of weft_peer_parse(), at @at of a sysfs file. Returns its length. */
+int weft_peer_emit(const struct weft_fpdu_peer *peer, char *text, int at)
+{
+	int len = peer->v6 ? sysfs_emit_at(text, at, "%pI6c/%u=", peer->addr, peer->bits) :
+			     sysfs_emit_at(text, at, "%pI4/%u=", peer->addr, peer->bits);
+
+	if (peer->longest == WEFT_FPDU_ONE_SEGMENT)
+		return len + sysfs_emit_at(text, at + len, "segment\n");
+	if (peer->longest == WEFT_FPDU_ANY_LENGTH)
+		return len + sysfs_emit_at(text, at + len, "large\n");
+	return len + sysfs_emit_at(text, at + len, "%u\n", peer->longest);
 }

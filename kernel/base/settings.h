@@ -4,10 +4,9 @@
 #define WEFT_SETTINGS_H
 
 #include <linux/compiler.h>
+#include <linux/socket.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
-
-#include "base/peers.h"
-#include "wire/mpa.h"
 
 enum weft_setting_id {
 	WEFT_SET_CRC,		/* enum weft_crc_policy */
@@ -34,6 +33,37 @@ enum weft_lend_policy {
 	WEFT_LEND_ALL,		/* with CRCs, too */
 };
 
+/* --- longest FPDUs for listed peers: RFC 5044 wants one segment, some cards take more --- */
+
+#define WEFT_MAX_PEERS		16
+
+/* Lengths that are not a number of bytes. */
+#define WEFT_FPDU_ONE_SEGMENT	0U
+#define WEFT_FPDU_ANY_LENGTH	U32_MAX
+/* The range of a length in bytes. */
+#define WEFT_FPDU_LEAST		512U
+#define WEFT_FPDU_MOST		65536U
+
+/* An entry: the peers with an address prefix. */
+struct weft_fpdu_peer {
+	u8 addr[16]; /* the prefix, in network order; IPv4 has the first four bytes */
+	bool v6; /* the prefix is of IPv6 */
+	u8 bits; /* its length */
+	u32 longest; /* the longest FPDU: bytes, WEFT_FPDU_ONE_SEGMENT or WEFT_FPDU_ANY_LENGTH */
+};
+
+/* Entries, of which the first match counts. */
+struct weft_peer_list {
+	u32 num;
+	struct weft_fpdu_peer entry[WEFT_MAX_PEERS];
+};
+
+/* A device's list. */
+struct weft_peers {
+	spinlock_t lock; /* of the list. Process context only */
+	struct weft_peer_list list;
+};
+
 /**
  * struct weft_settings - a device's settings
  * @value: by enum weft_setting_id. Each is written on its own, without a lock; a new connection
@@ -45,8 +75,7 @@ struct weft_settings {
 	struct weft_peers peers;
 };
 
-static inline u32 weft_setting(const struct weft_settings *settings,
-			       enum weft_setting_id id)
+static inline u32 weft_setting(const struct weft_settings *settings, enum weft_setting_id id)
 {
 	return READ_ONCE(settings->value[id]);
 }
@@ -54,7 +83,12 @@ static inline u32 weft_setting(const struct weft_settings *settings,
 extern struct weft_settings weft_settings_default;
 
 void weft_settings_init(struct weft_settings *settings);
-struct weft_mpa_policy
-weft_settings_policy(const struct weft_settings *settings, bool own_crc);
+void weft_peers_init(struct weft_peers *peers);
+void weft_peers_set(struct weft_peers *peers, const struct weft_peer_list *list);
+void weft_peers_get(struct weft_peers *peers, struct weft_peer_list *list);
+bool weft_peers_longest(struct weft_peers *peers, const struct sockaddr_storage *addr,
+			u32 *longest);
+int weft_peer_parse(char *text, struct weft_fpdu_peer *peer);
+int weft_peer_emit(const struct weft_fpdu_peer *peer, char *text, int at);
 
 #endif /* WEFT_SETTINGS_H */

@@ -8,7 +8,7 @@
 
 #include <linux/tracepoint.h>
 
-/* device/trace.c alone needs these definitions, and includes all of them. */
+/* device/main.c alone needs these definitions, and includes all of them. */
 struct weft_accessor;
 struct weft_completion;
 struct weft_conn;
@@ -79,8 +79,7 @@ struct weft_term;
 
 /* A user asks for more than the device grants. */
 TRACE_EVENT(weft_limit,
-	TP_PROTO(const struct weft_device *dev, unsigned int limit,
-		 u32 asked, u32 most),
+	TP_PROTO(const struct weft_device *dev, unsigned int limit, u32 asked, u32 most),
 	TP_ARGS(dev, limit, asked, most),
 	TP_STRUCT__entry(
 		__array(char, dev, IB_DEVICE_NAME_MAX)
@@ -94,15 +93,13 @@ TRACE_EVENT(weft_limit,
 		__entry->asked = asked;
 		__entry->most = most;
 	),
-	TP_printk("dev=%s %s=%u asked=%u", __entry->dev,
-		  weft_show_limit(__entry->limit), __entry->most,
-		  __entry->asked)
+	TP_printk("dev=%s %s=%u asked=%u", __entry->dev, weft_show_limit(__entry->limit),
+		  __entry->most, __entry->asked)
 );
 
 /* A connection moves from one state to another. */
 TRACE_EVENT(weft_conn_state,
-	TP_PROTO(const struct weft_conn *conn, unsigned int event,
-		 unsigned int next),
+	TP_PROTO(const struct weft_conn *conn, unsigned int event, unsigned int next),
 	TP_ARGS(conn, event, next),
 	TP_STRUCT__entry(
 		__field(const void *, conn)
@@ -120,17 +117,15 @@ TRACE_EVENT(weft_conn_state,
 		__entry->event = event;
 		__entry->next = next;
 	),
-	TP_printk("conn=%p qp=%u %s %s -> %s on %s", __entry->conn,
-		  __entry->qpn, __entry->initiator ? "initiator" : "responder",
-		  weft_show_conn_state(__entry->state),
-		  weft_show_conn_state(__entry->next),
+	TP_printk("conn=%p qp=%u %s %s -> %s on %s", __entry->conn, __entry->qpn,
+		  __entry->initiator ? "initiator" : "responder",
+		  weft_show_conn_state(__entry->state), weft_show_conn_state(__entry->next),
 		  weft_show_conn_event(__entry->event))
 );
 
 /* A whole MPA Request or Reply was sent or received. */
 TRACE_EVENT(weft_mpa_frame,
-	TP_PROTO(const struct weft_conn *conn,
-		 const struct weft_mpa_frame *frame, bool sent),
+	TP_PROTO(const struct weft_conn *conn, const struct weft_mpa_frame *frame, bool sent),
 	TP_ARGS(conn, frame, sent),
 	TP_STRUCT__entry(
 		__field(const void *, conn)
@@ -164,15 +159,13 @@ TRACE_EVENT(weft_mpa_frame,
 	),
 	TP_printk("conn=%p %s %s revision=%u crc=%d markers=%d reject=%d enhanced=%d p2p=%d rtr=%#x ird=%u ord=%u private=%u",
 		  __entry->conn, __entry->sent ? "sent" : "received",
-		  __entry->reply ? "reply" : "request", __entry->revision,
-		  __entry->crc, __entry->markers, __entry->reject,
-		  __entry->enhanced, __entry->p2p, __entry->rtr, __entry->ird,
-		  __entry->ord, __entry->private_len)
+		  __entry->reply ? "reply" : "request", __entry->revision, __entry->crc,
+		  __entry->markers, __entry->reject, __entry->enhanced, __entry->p2p, __entry->rtr,
+		  __entry->ird, __entry->ord, __entry->private_len)
 );
 
 DECLARE_EVENT_CLASS(weft_fpdu,
-	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr,
-		 u32 payload),
+	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr, u32 payload),
 	TP_ARGS(acc, hdr, payload),
 	TP_STRUCT__entry(
 		__field(u32, qpn)
@@ -194,24 +187,21 @@ DECLARE_EVENT_CLASS(weft_fpdu,
 		__entry->offset = hdr->tagged ? hdr->to : hdr->mo;
 		__entry->payload = payload;
 	),
-	TP_printk("qp=%u %s %s=%#x msn=%u offset=%#llx len=%u%s",
-		  __entry->qpn, weft_show_rdmap_op(__entry->opcode),
-		  __entry->tagged ? "stag" : "queue", __entry->where,
-		  __entry->msn, __entry->offset, __entry->payload,
+	TP_printk("qp=%u %s %s=%#x msn=%u offset=%#llx len=%u%s", __entry->qpn,
+		  weft_show_rdmap_op(__entry->opcode), __entry->tagged ? "stag" : "queue",
+		  __entry->where, __entry->msn, __entry->offset, __entry->payload,
 		  __entry->last ? " last" : "")
 );
 
 /* An FPDU was laid out to be sent. */
 DEFINE_EVENT(weft_fpdu, weft_tx_fpdu,
-	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr,
-		 u32 payload),
+	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr, u32 payload),
 	TP_ARGS(acc, hdr, payload)
 );
 
 /* A whole FPDU with a good CRC was received. */
 DEFINE_EVENT(weft_fpdu, weft_rx_fpdu,
-	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr,
-		 u32 payload),
+	TP_PROTO(const struct weft_accessor *acc, const struct weft_ddp_hdr *hdr, u32 payload),
 	TP_ARGS(acc, hdr, payload)
 );
 
@@ -244,8 +234,7 @@ TRACE_EVENT(weft_completion,
 
 /* A queue pair in use fails. */
 TRACE_EVENT(weft_qp_fail,
-	TP_PROTO(const struct weft_qp *qp, const struct weft_term *term,
-		 int event),
+	TP_PROTO(const struct weft_qp *qp, const struct weft_term *term, int event),
 	TP_ARGS(qp, term, event),
 	TP_STRUCT__entry(
 		__field(u32, qpn)
@@ -263,9 +252,8 @@ TRACE_EVENT(weft_qp_fail,
 		__entry->code = term ? term->code : 0;
 		__entry->event = event;
 	),
-	TP_printk("qp=%u terminate=%d layer=%u type=%u code=%#x event=%d",
-		  __entry->qpn, __entry->told, __entry->layer, __entry->etype,
-		  __entry->code, __entry->event)
+	TP_printk("qp=%u terminate=%d layer=%u type=%u code=%#x event=%d", __entry->qpn,
+		  __entry->told, __entry->layer, __entry->etype, __entry->code, __entry->event)
 );
 
 /* The peer's Terminate message. */
@@ -284,8 +272,8 @@ TRACE_EVENT(weft_rx_terminate,
 		__entry->etype = term->etype;
 		__entry->code = term->code;
 	),
-	TP_printk("qp=%u layer=%u type=%u code=%#x", __entry->qpn,
-		  __entry->layer, __entry->etype, __entry->code)
+	TP_printk("qp=%u layer=%u type=%u code=%#x", __entry->qpn, __entry->layer, __entry->etype,
+		  __entry->code)
 );
 
 #endif /* WEFT_TRACE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The RDMA device that lies on one Ethernet device. */
+/* The RDMA device that lies on one Ethernet device, and its limits. */
 #ifndef WEFT_DEVICE_H
 #define WEFT_DEVICE_H
 
@@ -15,12 +15,46 @@
 
 #include "base/counters.h"
 #include "base/settings.h"
-#include "base/tallies.h"
 
 struct weft_lane;
 struct weft_llp_class;
 struct weft_mr;
 struct weft_transport;
+
+/* --- limits, and the names by which a refusal is traced --- */
+
+/* Users can reach each of these: NVMe's host takes 128 regions for each of its queues. */
+#define WEFT_MAX_QP		65536
+#define WEFT_MAX_CQ		65536
+#define WEFT_MAX_MR		0x100000
+#define WEFT_MAX_MW		65536
+#define WEFT_MAX_PD		65536
+#define WEFT_MAX_SRQ		65536
+#define WEFT_MAX_QP_WR		16384
+#define WEFT_MAX_SRQ_WR		65536
+#define WEFT_MAX_CQE		0x100000
+#define WEFT_MAX_FAST_BLOCKS	4096 /* of a fast registration */
+#define WEFT_MAX_RD_ATOM	128
+#define WEFT_MAX_MSG		0x80000000U
+
+/* Limits whose refusals share an errno value, so that only the trace tells them apart. */
+enum weft_limit {
+	WEFT_LIMIT_QP,
+	WEFT_LIMIT_QP_WR,
+	WEFT_LIMIT_SGE,
+	WEFT_LIMIT_INLINE,
+	WEFT_LIMIT_CQ,
+	WEFT_LIMIT_CQE,
+	WEFT_LIMIT_MR,
+	WEFT_LIMIT_MW,
+	WEFT_LIMIT_PD,
+	WEFT_LIMIT_SRQ,
+	WEFT_LIMIT_SRQ_WR,
+	WEFT_LIMIT_FAST_BLOCKS,
+	WEFT_LIMIT_RD_ATOM,
+};
+
+/* --- the device --- */
 
 /* Bits of the hash by which `rdma res show` finds one of thousands of connections. */
 #define WEFT_CONN_HASH_BITS	8
@@ -30,15 +64,12 @@ struct weft_transport;
 
 #define WEFT_MAX_TRANSPORTS	8
 
-/**
- * struct weft_transports - the transports of a device; see llp/transport.h
- * @chosen: by the operator
- * @used: all that the device has ever used, and then NULL
- *
- * Under transports_lock.
+/*
+ * The transports of a device; see llp/transport.h. Under transports_lock.
  */
 struct weft_transports {
-	const struct weft_transport *chosen;
+	const struct weft_transport *chosen; /* by the operator */
+	/* All that the device has ever used, and then NULL */
 	const struct weft_transport *used[WEFT_MAX_TRANSPORTS];
 };
 
@@ -64,61 +95,41 @@ struct weft_qp_entry {
 	struct rcu_head rcu;
 };
 
-/**
- * struct weft_device - one RDMA device
- * @ib: the RDMA core's part; the core allocates and frees it
- * @entry: in the list of devices, under its lock
- * @netdev: the Ethernet device below; a reference while @ib is registered
- * @qps: queue pairs (struct weft_qp_entry) by number, changed under the array's lock. Lookups are
- *	under RCU and take a reference, but in polling, because the consumer keeps the queue pair
- * @next_qpn: where the next search for a free number begins
- * @mrs: memory regions and windows by STag index (STag >> 8), as @qps
- * @local: the region of lkey 0
- * @transports: the transports of its connections
- * @settings: the operator's settings
- * @active: the last reported state of its port; once registered, under the rtnl lock
- * @enabler: the last task that enabled the device; a reference, which is only compared
- * @counters: each processor's share of the counters
- * @tallies: the counters of queue pairs
- * @conns: every connection, under @conns_lock
- * @conns_by_cm: connections by rdma_cm's identifier, under @conns_lock
- * @listeners_by_cm: listeners in use by rdma_cm's identifier, under weft_listen_lock
- * @lane: serves connections of kernel consumers. A reference
- * @conns_lock: protects @conns and @conns_by_cm; process context only
- * @num_pd: objects in use, to enforce the limits
- * @num_cq: see @num_pd
- * @num_qp: see @num_pd
- * @num_srq: see @num_pd
- * @next_srq: number of the last shared receive queue
- * @num_mr: see @num_pd
- * @num_mw: see @num_pd
- */
+/* One RDMA device. */
 struct weft_device {
-	struct ib_device ib;
-	struct list_head entry;
+	struct ib_device ib; /* the RDMA core's part; the core allocates and frees it */
+	struct list_head entry; /* in the list of devices, under its lock */
+	/* The Ethernet device below; a reference while @ib is registered */
 	struct net_device *netdev;
+	/*
+	 * Queue pairs (struct weft_qp_entry) by number, changed under the array's lock. Lookups are
+	 * under RCU and take a reference, but in polling, because the consumer keeps the queue pair
+	 */
 	struct xarray qps;
-	u32 next_qpn;
-	struct xarray mrs;
-	struct weft_mr *local;
-	struct weft_transports transports;
-	struct weft_settings settings;
-	bool active;
+	u32 next_qpn; /* where the next search for a free number begins */
+	struct xarray mrs; /* memory regions and windows by STag index (STag >> 8), as @qps */
+	struct weft_mr *local; /* the region of lkey 0 */
+	struct weft_transports transports; /* the transports of its connections */
+	struct weft_settings settings; /* the operator's settings */
+	bool active; /* the last reported state of its port; once registered, under the rtnl lock */
+	/* The last task that enabled the device; a reference, which is only compared */
 	struct pid *enabler;
-	struct weft_counters __percpu *counters;
-	struct weft_tallies tallies;
-	struct list_head conns;
+	struct weft_counters __percpu *counters; /* each processor's share of the counters */
+	struct weft_tallies tallies; /* the counters of queue pairs */
+	struct list_head conns; /* every connection, under @conns_lock */
+	/* Connections by rdma_cm's identifier, under @conns_lock */
 	DECLARE_HASHTABLE(conns_by_cm, WEFT_CONN_HASH_BITS);
+	/* Listeners in use by rdma_cm's identifier, under weft_listen_lock */
 	DECLARE_HASHTABLE(listeners_by_cm, WEFT_CONN_HASH_BITS);
-	struct weft_lane *lane;
-	spinlock_t conns_lock; /* of conns, conns_by_cm */
-	atomic_t num_pd;
-	atomic_t num_cq;
-	atomic_t num_qp;
-	atomic_t num_srq;
-	atomic_t next_srq;
-	atomic_t num_mr;
-	atomic_t num_mw;
+	struct weft_lane *lane; /* serves connections of kernel consumers. A reference */
+	spinlock_t conns_lock; /* protects @conns and @conns_by_cm; process context only */
+	atomic_t num_pd; /* objects in use, to enforce the limits */
+	atomic_t num_cq; /* see @num_pd */
+	atomic_t num_qp; /* see @num_pd */
+	atomic_t num_srq; /* see @num_pd */
+	atomic_t next_srq; /* number of the last shared receive queue */
+	atomic_t num_mr; /* see @num_pd */
+	atomic_t num_mw; /* see @num_pd */
 };
 
 static inline struct weft_device *to_weft_device(struct ib_device *ib)
@@ -126,11 +137,10 @@ static inline struct weft_device *to_weft_device(struct ib_device *ib)
 	return container_of(ib, struct weft_device, ib);
 }
 
-/* Is this task making the device known? Also true later, for a task that moved its namespace. */
-static inline bool weft_device_enabling(const struct weft_device *dev)
-{
-	return READ_ONCE(dev->enabler) == task_pid(current);
-}
+bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit, u32 asked);
+bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit, atomic_t *number);
+
+/* --- device/device.c --- */
 
 int weft_device_create(const char *name, struct net_device *netdev);
 int weft_device_init(void);

@@ -7,21 +7,15 @@
  * and then one CLOSE. A connection has a @cm_id while one of these is due. The event handler only
  * queues, so it is called under our mutex.
  */
-
 #include <linux/capability.h>
 #include <linux/cred.h>
-#include <linux/errno.h>
-#include <linux/minmax.h>
 #include <linux/sched/signal.h>
-#include <linux/string.h>
-#include <net/ipv6.h>
 #include <rdma/rdma_cm.h>
 
 #include "base/address.h"
 #include "base/compat.h"
-#include "base/limit.h"
 #include "base/weft.h"
-#include "conn/internal.h"
+#include "conn/conn.h"
 #include "llp/transport.h"
 #include "pair/qp.h"
 
@@ -51,14 +45,28 @@ u8 weft_cm_rd(u16 rd)
 	return min_t(u16, rd, WEFT_MAX_RD_ATOM);
 }
 
-bool weft_cm_param_ok(const struct weft_device *dev,
-		      const struct iw_cm_conn_param *param)
+bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_param *param)
 {
 	static_assert(WEFT_MAX_RD_ATOM < WEFT_MPA_RD_UNSET); /* as struct weft_mpa_policy asks */
 
 	return weft_limit_allows(dev, WEFT_LIMIT_RD_ATOM, param->ird) &&
 	       weft_limit_allows(dev, WEFT_LIMIT_RD_ATOM, param->ord) &&
 	       param->private_data_len <= WEFT_MPA_MAX_PRIVATE - WEFT_MPA_V2_LEN;
+}
+
+/*
+ * Puts the outcome of a handshake in an event. A dead stream has no addresses. rdma_cm takes the
+ * initiator's depth from @ird, and its resources from @ord.
+ */
+void weft_cm_outcome(const struct weft_conn *conn, const struct iw_cm_id *id,
+		     const struct weft_mpa_agreed *agreed, struct iw_cm_event *event)
+{
+	if (weft_llp_addresses(conn->llp, &event->local_addr, &event->remote_addr)) {
+		event->local_addr = id->m_local_addr;
+		event->remote_addr = id->m_remote_addr;
+	}
+	event->ird = weft_cm_rd(agreed->ord);
+	event->ord = weft_cm_rd(agreed->ird);
 }
 
 /* Puts the peer's private data in an event, as much as fits. */
@@ -127,8 +135,7 @@ static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
 		return owner->qp == &qp->ib;
 	if (maker && same_thread_group(maker, current))
 		return true;
-	if (maker && cm_same_user(maker) &&
-	    qp->net_cookie == weft_cm_net(id)->net_cookie)
+	if (maker && cm_same_user(maker) && qp->net_cookie == weft_cm_net(id)->net_cookie)
 		return true;
 	return capable(CAP_NET_ADMIN);
 }
@@ -156,7 +163,7 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 	/* The queue pair may have failed already; its event waits for the mutex. */
 	conn->qp = qp;
 	conn->qpn = qpn;
-	weft_lane_move(&conn->turn, weft_qp_lane(qp));
+	weft_lane_move(&conn->item, weft_qp_lane(qp));
 	return 0;
 }
 
@@ -166,7 +173,7 @@ void weft_conn_count(struct weft_conn *conn, enum weft_counter which)
 }
 
 /* Logs a refusal for lack of CRCs, for the operator; the application learns only of a failure. */
-void weft_cm_tell_no_crc(struct weft_conn *conn)
+void weft_cm_log_no_crc(struct weft_conn *conn)
 {
 	struct sockaddr_storage local, remote;
 

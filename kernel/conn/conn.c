@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection: its references, events and stream. table.c has its states.
+ * A connection: its references, events, stream and names. table.c has its states.
  *
  * The stream, the queue pair and the timer post events: each sets a bit, and the connection's lane
  * serves the bits under the connection's mutex (weft_conn_serve()). While a queue pair has the
  * stream, the stream has that queue pair for its owner.
  */
-
-#include <linux/err.h>
-#include <linux/lockdep.h>
 #include <linux/net.h>
 #include <linux/slab.h>
 
 #include "base/weft.h"
-#include "conn/internal.h"
+#include "conn/conn.h"
 #include "llp/transport.h"
 #include "pair/qp.h"
 #include "engine/engine.h"
@@ -27,7 +24,7 @@ static void conn_free(struct kref *refs)
 {
 	struct weft_conn *conn = container_of(refs, struct weft_conn, refs);
 
-	weft_lane_put(conn->turn.lane);
+	weft_lane_put(conn->item.lane);
 	kfree(conn->hs);
 	kfree(conn);
 }
@@ -41,7 +38,7 @@ void weft_conn_put(struct weft_conn *conn)
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event)
 {
 	set_bit(event, &conn->events);
-	weft_lane_queue(&conn->turn);
+	weft_lane_queue(&conn->item);
 }
 
 /* Unlocks, and starts the lane if the lane found the lock taken meanwhile. */
@@ -49,13 +46,12 @@ void weft_conn_unlock(struct weft_conn *conn)
 {
 	lockdep_assert_held(&conn->lock.mutex);
 	if (weft_baton_unlock(&conn->lock))
-		weft_lane_queue(&conn->turn);
+		weft_lane_queue(&conn->item);
 }
 
 static void conn_timer(struct work_struct *work)
 {
-	struct weft_conn *conn = container_of(to_delayed_work(work),
-					      struct weft_conn, timer);
+	struct weft_conn *conn = container_of(to_delayed_work(work), struct weft_conn, timer);
 
 	weft_conn_post(conn, WEFT_EV_TIMEOUT);
 	weft_conn_put(conn);
@@ -73,12 +69,6 @@ void weft_conn_set_timer(struct weft_conn *conn, unsigned long time)
 	} else if (cancel_delayed_work(&conn->timer)) {
 		weft_conn_put(conn);
 	}
-}
-
-/* Returns true if the state has time left. Then TIMEOUT comes from an earlier state's timer. */
-bool weft_conn_in_time(struct weft_conn *conn)
-{
-	return !conn->limited || time_before(jiffies, conn->deadline);
 }
 
 /* --- events of the queue pair; see struct weft_qp_user_ops --- */
@@ -110,7 +100,7 @@ static void user_peer_closed(struct weft_qp_user *user)
 
 static void user_unlocked(struct weft_qp_user *user)
 {
-	weft_lane_queue(&to_weft_conn(user)->turn);
+	weft_lane_queue(&to_weft_conn(user)->item);
 }
 
 static void user_hold(struct weft_qp_user *user)
@@ -121,7 +111,7 @@ static void user_hold(struct weft_qp_user *user)
 static bool user_serve(struct weft_qp_user *user)
 {
 	struct weft_conn *conn = to_weft_conn(user);
-	bool served = weft_lane_serve_here(&conn->turn);
+	bool served = weft_lane_serve_here(&conn->item);
 
 	weft_conn_put(conn);
 	return served;
@@ -201,8 +191,7 @@ int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
 }
 
 /* Gives the stream to the queue pair. On error the caller has to release the queue pair. */
-int weft_conn_hand_over(struct weft_conn *conn,
-			const struct weft_mpa_agreed *agreed)
+int weft_conn_hand_over(struct weft_conn *conn, const struct weft_mpa_agreed *agreed)
 {
 	struct weft_mpa_agreed terms = *agreed;
 	int ret;
@@ -263,20 +252,30 @@ void weft_conn_set_timeouts(struct weft_conn *conn)
 	const struct weft_settings *settings = &conn->dev->settings;
 
 	lockdep_assert_held(&conn->lock.mutex);
-	conn->llp->class->set_timeouts(conn->llp,
-			      weft_setting(settings, WEFT_SET_KEEPALIVE),
+	conn->llp->class->set_timeouts(conn->llp, weft_setting(settings, WEFT_SET_KEEPALIVE),
 			      weft_setting(settings, WEFT_SET_USER_TIMEOUT));
 }
 
-/* Returns the device's offers and demands for the handshake, as far as this stream needs them. */
+/*
+ * Returns the device's offers and demands for the handshake. A stream with a checksum of its own
+ * needs no CRCs or markers of MPA, and no frames of paths.
+ */
 struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn)
 {
-	struct weft_device *dev = conn->dev;
+	const struct weft_settings *settings = &conn->dev->settings;
 	bool own_crc = conn->llp->class->own_crc;
-	struct weft_mpa_policy policy = weft_settings_policy(&dev->settings, own_crc);
 
-	policy.paths = !own_crc && weft_transport_spreads(&dev->transports);
-	return policy;
+	return (struct weft_mpa_policy) {
+		.revision = weft_setting(settings, WEFT_SET_MPA_REVISION),
+		.crc = own_crc ? WEFT_CRC_OFF : weft_setting(settings, WEFT_SET_CRC),
+		.rtr = weft_setting(settings, WEFT_SET_RTR),
+		.p2p = true,
+		.extend = weft_setting(settings, WEFT_SET_EXTENSIONS),
+		.markers = !own_crc && weft_setting(settings, WEFT_SET_MARKERS),
+		.paths = !own_crc && weft_transport_spreads(&conn->dev->transports),
+		.ird = WEFT_MAX_RD_ATOM,
+		.ord = WEFT_MAX_RD_ATOM,
+	};
 }
 
 /*
@@ -317,10 +316,110 @@ struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 	INIT_LIST_HEAD(&conn->half_open);
 	INIT_HLIST_NODE(&conn->by_cm);
 	weft_baton_init(&conn->lock);
-	weft_turn_init(&conn->turn, lane);
+	weft_lane_item_init(&conn->item, lane);
 	INIT_DELAYED_WORK(&conn->timer, conn_timer);
 	conn->user.ops = &user_ops;
 	conn->initiator = initiator;
 	conn->state = WEFT_CONN_NEW;
 	return conn;
+}
+
+/*
+ * --- lookup, and the view for operators ---
+ *
+ * The view takes no mutex of the connection, because a process that is stopped while it looks would
+ * stop the connection too.
+ */
+
+/* Enters a connection in NEW in the list of a device. */
+void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
+{
+	conn->dev = dev;
+	spin_lock(&dev->conns_lock);
+	list_add_tail(&conn->entry, &dev->conns);
+	spin_unlock(&dev->conns_lock);
+}
+
+/*
+ * Sets the stream, or takes it away (NULL) before it is closed. Afterwards nobody looks at the old
+ * stream any more.
+ */
+void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
+{
+	struct weft_device *dev = conn->dev;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	/* Only its maker knows a connection that has no device. */
+	if (!dev) {
+		conn->llp = llp;
+		return;
+	}
+	spin_lock(&dev->conns_lock);
+	conn->llp = llp;
+	spin_unlock(&dev->conns_lock);
+}
+
+/* conns_lock keeps the stream from being closed. */
+static void conn_show_stream(struct weft_llp *llp, struct weft_conn_info *info)
+{
+	weft_llp_addresses(llp, &info->local, &info->remote);
+	info->over = llp->class->name;
+	while (llp->class->show_path && info->num_paths < WEFT_MAX_SHOWN &&
+	       llp->class->show_path(llp, info->num_paths, &info->path[info->num_paths]))
+		info->num_paths++;
+}
+
+/* Fills in @info for an operator. The caller has a reference on @conn and keeps its device. */
+void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
+{
+	static const char *const names[WEFT_CONN_NUM_STATES] = {
+		[WEFT_CONN_NEW] = "new",
+		[WEFT_CONN_CONNECTING] = "connecting",
+		[WEFT_CONN_REQUESTED] = "requested",
+		[WEFT_CONN_ACCEPTED] = "accepted",
+		[WEFT_CONN_PENDING] = "pending",
+		[WEFT_CONN_STREAMING] = "streaming",
+		[WEFT_CONN_CLOSING] = "closing",
+		[WEFT_CONN_CLOSED] = "closed",
+	};
+	struct weft_device *dev = conn->dev;
+
+	memset(info, 0, sizeof(*info));
+	info->state = names[READ_ONCE(conn->state)];
+	info->initiator = conn->initiator;
+	spin_lock(&dev->conns_lock);
+	if (conn->llp)
+		conn_show_stream(conn->llp, info);
+	spin_unlock(&dev->conns_lock);
+}
+
+/* Makes the connection known under rdma_cm's cm_id, or under none (NULL). */
+void weft_conn_set_context(struct weft_conn *conn, const void *cm_context)
+{
+	struct weft_device *dev = conn->dev;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	spin_lock(&dev->conns_lock);
+	hash_del(&conn->by_cm);
+	conn->cm_context = cm_context;
+	if (cm_context)
+		hash_add(dev->conns_by_cm, &conn->by_cm, (unsigned long)cm_context);
+	spin_unlock(&dev->conns_lock);
+}
+
+/* Returns the connection of rdma_cm's cm_id with a reference, or NULL. */
+struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context)
+{
+	struct weft_conn *conn, *found = NULL;
+
+	spin_lock(&dev->conns_lock);
+	hash_for_each_possible(dev->conns_by_cm, conn, by_cm, (unsigned long)cm_context) {
+		if (conn->cm_context == cm_context) {
+			kref_get(&conn->refs);
+			found = conn;
+			break;
+		}
+	}
+	spin_unlock(&dev->conns_lock);
+	return found;
 }

@@ -3,20 +3,15 @@
  * The end that opens a connection: TCP's handshake, our Request, the peer's Reply. table.c calls
  * the handlers.
  */
-
-#include <linux/errno.h>
-#include <linux/lockdep.h>
-#include <linux/string.h>
 #include <net/ipv6.h>
 
 #include "base/trace.h"
 #include "base/weft.h"
-#include "conn/internal.h"
+#include "conn/conn.h"
 #include "llp/transport.h"
 
 /* Reports the outcome to the application. @agreed is valid only with status 0. */
-static void tell_reply(struct weft_conn *conn, int status,
-		       const struct weft_mpa_agreed *agreed)
+static void report_reply(struct weft_conn *conn, int status, const struct weft_mpa_agreed *agreed)
 {
 	struct iw_cm_id *id = conn->cm_id;
 	struct iw_cm_event event = {
@@ -26,19 +21,11 @@ static void tell_reply(struct weft_conn *conn, int status,
 		.remote_addr = id->remote_addr,
 	};
 
-	if (!status) {
-		/* iw_cm keeps these, and has iwpmd forget them. A dead stream has no addresses. */
-		if (weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
-			event.local_addr = id->m_local_addr;
-			event.remote_addr = id->m_remote_addr;
-		}
-		/* rdma_cm takes the initiator's depth from @ird, and its resources from @ord. */
-		event.ird = weft_cm_rd(agreed->ord);
-		event.ord = weft_cm_rd(agreed->ird);
-	}
+	/* iw_cm keeps the addresses, and has iwpmd forget them. */
+	if (!status)
+		weft_cm_outcome(conn, id, agreed, &event);
 	if (!status || status == -ECONNREFUSED)
 		weft_cm_private(&event, conn->hs);
-
 	/* The handler copies the private data, and fails only without memory for it. */
 	if (id->event_handler(id, &event)) {
 		event.private_data_len = 0;
@@ -51,19 +38,15 @@ static void tell_reply(struct weft_conn *conn, int status,
 static enum weft_conn_state connect_failed(struct weft_conn *conn, int error)
 {
 	switch (error) {
+	case -ECONNREFUSED:
+		weft_conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_PEER);
+		break;
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
 	case -EHOSTDOWN:
 		/* The only error that rdma_cm reports as "unreachable". */
 		error = -ETIMEDOUT;
-		break;
-	default:
-		break;
-	}
-	switch (error) {
-	case -ECONNREFUSED:
-		weft_conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_PEER);
-		break;
+		fallthrough;
 	case -ETIMEDOUT:
 		weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
 		break;
@@ -72,7 +55,7 @@ static enum weft_conn_state connect_failed(struct weft_conn *conn, int error)
 		break;
 	}
 	weft_conn_release_qp(conn);
-	tell_reply(conn, error, NULL);
+	report_reply(conn, error, NULL);
 	weft_conn_close(conn, true);
 	return WEFT_CONN_CLOSED;
 }
@@ -190,20 +173,15 @@ static enum weft_conn_state connect_again(struct weft_conn *conn)
 /* CONNECTING: sends the Request once TCP is connected. */
 enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 {
+	enum weft_llp_state state = weft_llp_state(conn->llp);
 	struct weft_handshake *hs = conn->hs;
 	int ret;
 
 	lockdep_assert_held(&conn->lock.mutex);
-	switch (weft_llp_state(conn->llp)) {
-	case WEFT_LLP_CONNECTING:
+	if (state == WEFT_LLP_CONNECTING)
 		return conn->state;
-	case WEFT_LLP_DEAD:
-		ret = conn->llp->class->error(conn->llp);
-		return connect_failed(conn, ret ?: -ECONNREFUSED);
-	default:
-		break;
-	}
-
+	if (state == WEFT_LLP_DEAD)
+		return connect_failed(conn, conn->llp->class->error(conn->llp) ?: -ECONNREFUSED);
 	weft_mpa_request(&hs->policy, hs->private_len, &hs->request);
 	ret = weft_handshake_send(conn->llp, &hs->request, hs->private_data);
 	if (!ret)
@@ -217,14 +195,14 @@ static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
 	struct weft_handshake *hs = conn->hs;
 
 	if (weft_mpa_lacks_crc(&hs->policy, &hs->peer))
-		weft_cm_tell_no_crc(conn);
+		weft_cm_log_no_crc(conn);
 	weft_conn_count(conn, WEFT_CNT_CONN_FAILED);
 	weft_conn_count(conn, WEFT_CNT_TX_TERMINATES);
 	/* If this fails, the stream is dead, and CLOSING notices. */
 	weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc, hs->peer.markers,
 				 code);
 	weft_conn_release_qp(conn);
-	tell_reply(conn, -EPROTO, NULL);
+	report_reply(conn, -EPROTO, NULL);
 	return WEFT_CONN_CLOSING;
 }
 
@@ -257,7 +235,7 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 		return connect_failed(conn, -ECONNABORTED);
 
 	weft_conn_count(conn, WEFT_CNT_CONN_OPENED);
-	tell_reply(conn, 0, &agreed);
+	report_reply(conn, 0, &agreed);
 	return WEFT_CONN_STREAMING;
 }
 

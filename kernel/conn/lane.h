@@ -12,27 +12,21 @@
 #define WEFT_LANE_H
 
 #include <linux/list.h>
-#include <linux/types.h>
+#include <linux/workqueue.h>
 
 struct weft_lane;
-struct workqueue_struct;
 
-/**
- * struct weft_turn - a connection's place in a lane, used by lane.c alone
- * @entry: in the lane's list, while there are events
- * @lane: the lane that serves it. A reference
- */
-struct weft_turn {
-	struct list_head entry;
-	struct weft_lane *lane;
+/* A connection's place in a lane, used by lane.c alone. */
+struct weft_lane_item {
+	struct list_head entry; /* in the lane's list, while there are events */
+	struct weft_lane *lane; /* the lane that serves it. A reference */
 };
 
-/* How a lane references and serves a connection; @serve_here is for weft_lane_serve_here(). */
-struct weft_turn_ops {
-	void (*get)(struct weft_turn *turn);
-	void (*put)(struct weft_turn *turn);
-	void (*serve)(struct weft_turn *turn);
-	bool (*serve_here)(struct weft_turn *turn);
+/* How a lane references and serves a connection; with @run as weft_lane_serve_here() says. */
+struct weft_lane_ops {
+	void (*get)(struct weft_lane_item *item);
+	void (*put)(struct weft_lane_item *item);
+	bool (*serve)(struct weft_lane_item *item, bool run);
 };
 
 /* For lanes, timers of connections and listeners. No work on it waits for a process or peer. */
@@ -42,13 +36,12 @@ struct weft_lane *weft_lane_new(void);
 void weft_lane_get(struct weft_lane *lane);
 void weft_lane_put(struct weft_lane *lane);
 
-void weft_turn_init(struct weft_turn *turn, struct weft_lane *lane);
-void weft_lane_move(struct weft_turn *turn, struct weft_lane *lane);
-void weft_lane_queue(struct weft_turn *turn);
-bool weft_lane_serve_here(struct weft_turn *turn);
+void weft_lane_item_init(struct weft_lane_item *item, struct weft_lane *lane);
+void weft_lane_move(struct weft_lane_item *item, struct weft_lane *lane);
+void weft_lane_queue(struct weft_lane_item *item);
+bool weft_lane_serve_here(struct weft_lane_item *item);
 bool weft_lane_is_full(const struct weft_lane *lane);
 
-int weft_lane_init(const struct weft_turn_ops *ops);
-void weft_lane_exit(void);
+int weft_lane_init(const struct weft_lane_ops *ops);
 
 #endif /* WEFT_LANE_H */

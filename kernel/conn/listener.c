@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Listeners: the event of a Request, and the connections whose Request is awaited. */
-
-#include <linux/lockdep.h>
+/*
+ * Listeners: the connections whose Request is awaited, the event of a Request, and those that our
+ * application has yet to answer.
+ */
 #include <linux/slab.h>
-#include <rdma/iw_cm.h>
+#include <linux/xarray.h>
 
 #include "base/weft.h"
-#include "conn/internal.h"
-#include "conn/listener.h"
+#include "conn/conn.h"
 
 DEFINE_SPINLOCK(weft_listen_lock);
 
@@ -22,8 +22,7 @@ void weft_listener_put(struct weft_listener *listener)
 }
 
 /* Returns true if rdma_cm's cm_id has a listener. @half_open: its handshakes under way. */
-bool weft_listener_find(struct weft_device *dev, const void *cm_context,
-			u32 *half_open)
+bool weft_listener_find(struct weft_device *dev, const void *cm_context, u32 *half_open)
 {
 	struct weft_listener *listener;
 	bool found = false;
@@ -60,10 +59,10 @@ static void listener_make_room(struct weft_listener *listener)
 {
 	struct weft_conn *oldest;
 
+	lockdep_assert_held(&weft_listen_lock);
 	if (listener->num_half_open < listener->max_half_open)
 		return;
-	oldest = list_first_entry(&listener->half_open, struct weft_conn,
-				  half_open);
+	oldest = list_first_entry(&listener->half_open, struct weft_conn, half_open);
 	list_del_init(&oldest->half_open);
 	listener->num_half_open--;
 	weft_conn_post(oldest, WEFT_EV_EVICT);
@@ -124,4 +123,49 @@ int weft_listener_deliver(struct weft_conn *conn, struct iw_cm_event *event)
 	spin_unlock(&weft_listen_lock);
 	weft_listener_leave(conn);
 	return ret;
+}
+
+/*
+ * --- Requests that our application has yet to answer ---
+ *
+ * If its listener goes away or memory is short, iw_cm silently drops the event of a Request. So the
+ * event carries a number and not a pointer with a reference, and if no answer comes, the
+ * connection's timeout ends it.
+ */
+
+static DEFINE_XARRAY_ALLOC1(tokens);
+static u32 next_token;
+
+/*
+ * Enters a connection in the table under a new number, @conn->token. The table takes a reference.
+ */
+int weft_conn_token_add(struct weft_conn *conn)
+{
+	int ret;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	weft_conn_get(conn);
+	ret = xa_alloc_cyclic(&tokens, &conn->token, conn, xa_limit_32b, &next_token, GFP_KERNEL);
+	if (ret < 0) {
+		conn->token = 0;
+		weft_conn_put(conn);
+		return ret;
+	}
+	return 0;
+}
+
+void weft_conn_token_drop(struct weft_conn *conn)
+{
+	lockdep_assert_held(&conn->lock.mutex);
+	if (!conn->token)
+		return;
+	if (xa_cmpxchg(&tokens, conn->token, conn, NULL, GFP_KERNEL) == conn)
+		weft_conn_put(conn);
+	conn->token = 0;
+}
+
+/* Takes the connection of a number, with its reference, off the table. */
+struct weft_conn *weft_conn_token_take(u32 token)
+{
+	return token ? xa_erase(&tokens, token) : NULL;
 }

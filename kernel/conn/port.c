@@ -6,7 +6,6 @@
  * addresses and firewall are those of the application. For a wildcard or loopback address rdma_cm
  * makes one listener for each device of the machine, and these share a socket.
  */
-
 #include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
 #include <linux/sched/mm.h>
@@ -16,42 +15,31 @@
 
 #include "base/address.h"
 #include "base/weft.h"
-#include "conn/internal.h"
+#include "conn/conn.h"
 #include "llp/transport.h"
-#include "conn/listener.h"
 
 #define ACCEPT_BUDGET	32
 /* Retry delay when memory was short, because no event follows. */
 #define ACCEPT_RETRY	(HZ / 10 + 1)
 
-/**
- * struct listen_port - a listening socket
- * @entry: in the table of ports, under weft_listen_lock
- * @net: the socket's namespace, which rdma_cm's identifiers of @listeners hold
- * @addr: the address it listens on
- * @class: the class of stream that its connections have
- * @v6only: an IPv6 wildcard takes no IPv4 connections
- * @listeners: under weft_listen_lock; empty while the port ends
- * @llp: the socket. Only the work uses it, until @ended
- * @ended: the work no longer touches @llp
- * @lane: serves accepted connections until they have queue pairs. A reference
- * @work: accepts; delayed when memory or sockets were short
- *
- * Made with its first listener, and entered in the table when its socket listens. The last
- * listener that leaves frees it. Until then a new listener of the same address waits, because
- * the socket still has the address.
+/*
+ * A listening socket. Made with its first listener, and entered in the table when its socket
+ * listens. The last listener that leaves frees it. Until then a new listener of the same address
+ * waits, because the socket still has the address.
  */
 struct listen_port {
-	struct hlist_node entry;
+	struct hlist_node entry; /* in the table of ports, under weft_listen_lock */
+	/* The socket's namespace, which rdma_cm's identifiers of @listeners hold */
 	struct net *net;
-	struct sockaddr_storage addr;
-	const struct weft_llp_class *class;
-	bool v6only;
-	struct list_head listeners;
-	struct weft_llp *llp;
-	bool ended;
+	struct sockaddr_storage addr; /* the address it listens on */
+	const struct weft_llp_class *class; /* the class of stream that its connections have */
+	bool v6only; /* an IPv6 wildcard takes no IPv4 connections */
+	struct list_head listeners; /* under weft_listen_lock; empty while the port ends */
+	struct weft_llp *llp; /* the socket. Only the work uses it, until @ended */
+	bool ended; /* the work no longer touches @llp */
+	/* Serves accepted connections until they have queue pairs. A reference */
 	struct weft_lane *lane;
-	struct delayed_work work;
+	struct delayed_work work; /* accepts; delayed when memory or sockets were short */
 };
 
 /* A hash, because in a list a program with 20000 ports made every other listener wait. */
@@ -73,8 +61,7 @@ static struct weft_listener *port_choose(struct listen_port *port,
 	lockdep_assert_held(&weft_listen_lock);
 	/* Any other address belongs to one device, which rdma_cm has chosen. */
 	if (!weft_addr_is_shared(&port->addr))
-		return list_first_entry_or_null(&port->listeners,
-						struct weft_listener, entry);
+		return list_first_entry_or_null(&port->listeners, struct weft_listener, entry);
 
 	netdev = weft_addr_netdev(port->net, local);
 	if (!netdev)
@@ -85,8 +72,7 @@ static struct weft_listener *port_choose(struct listen_port *port,
 			chosen = listener;
 			break;
 		}
-		if (!chosen &&
-		    ether_addr_equal(carrier->dev_addr, netdev->dev_addr))
+		if (!chosen && ether_addr_equal(carrier->dev_addr, netdev->dev_addr))
 			chosen = listener;
 	}
 	dev_put(netdev);
@@ -141,8 +127,7 @@ static int port_accept_one(struct listen_port *port)
 
 static void port_work(struct work_struct *work)
 {
-	struct listen_port *port = container_of(to_delayed_work(work),
-						struct listen_port, work);
+	struct listen_port *port = container_of(to_delayed_work(work), struct listen_port, work);
 	int budget = ACCEPT_BUDGET;
 	unsigned int flags;
 	int ret = 0;
@@ -250,8 +235,7 @@ static int port_join(struct weft_listener *listener, struct net *net)
 			continue;
 		if (list_empty(&port->listeners))
 			return -EAGAIN;
-		if (!weft_addr_is_shared(addr) ||
-		    port->v6only != listener->id->afonly)
+		if (!weft_addr_is_shared(addr) || port->v6only != listener->id->afonly)
 			return -EADDRINUSE;
 		list_for_each_entry(other, &port->listeners, entry) {
 			if (other->dev == listener->dev)
@@ -308,8 +292,7 @@ static int listener_join(struct weft_listener *listener, struct net *net)
 	return ret;
 }
 
-static int listener_open(struct weft_device *dev, struct net *net,
-			 struct iw_cm_id *id, int backlog)
+static int listener_open(struct weft_device *dev, struct net *net, struct iw_cm_id *id, int backlog)
 {
 	struct weft_listener *listener;
 	int ret;
@@ -349,13 +332,16 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 {
 	struct weft_device *dev = to_weft_device(id->device);
 	struct net *net = weft_cm_net(id);
+	bool enabling;
 	int ret;
 
 	if (!rdma_dev_access_netns(&dev->ib, net))
 		return weft_addr_is_shared(&id->m_local_addr) ? 0 : -EADDRNOTAVAIL;
 
 	ret = listener_open(dev, net, id, backlog);
-	if (ret && (weft_device_enabling(dev) ||
+	/* This task is making the device known; also true later, if it moved its namespace. */
+	enabling = READ_ONCE(dev->enabler) == task_pid(current);
+	if (ret && (enabling ||
 		    (weft_addr_is_shared(&id->m_local_addr) &&
 		     !net_eq(dev_net(dev->netdev), net)))) {
 		ibdev_warn_ratelimited(&dev->ib,

@@ -3,26 +3,20 @@
  * The accepting end of a connection: the peer's Request, our application's answer, our Reply.
  * table.c calls the handlers.
  */
-
-#include <linux/errno.h>
-#include <linux/lockdep.h>
-
 #include "base/trace.h"
 #include "base/weft.h"
-#include "conn/internal.h"
-#include "conn/listener.h"
+#include "conn/conn.h"
 #include "pair/qp.h"
 
 /* As weft_mpa_answer(), and logs a lack of CRCs. */
-static int cm_reply(struct weft_conn *conn,
-		    const struct weft_mpa_policy *policy, u16 private_len,
+static int cm_reply(struct weft_conn *conn, const struct weft_mpa_policy *policy, u16 private_len,
 		    struct weft_mpa_frame *reply, struct weft_mpa_agreed *agreed)
 {
 	const struct weft_mpa_frame *request = &conn->hs->peer;
 	int ret = weft_mpa_answer(request, policy, private_len, reply, agreed);
 
 	if (ret && weft_mpa_lacks_crc(policy, request))
-		weft_cm_tell_no_crc(conn);
+		weft_cm_log_no_crc(conn);
 	return ret;
 }
 
@@ -68,21 +62,17 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 	ret = weft_handshake_read(hs, conn->llp, false);
 	if (!ret)
 		return conn->state;
-	if (ret < 0 ||
-	    weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
+	if (ret < 0 || weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
 		weft_conn_close(conn, true);
 		return WEFT_CONN_CLOSED;
 	}
 	trace_weft_mpa_frame(conn, &hs->peer, false);
-	if (cm_reply(conn, &policy, 0, &reply, &agreed) ||
-	    weft_conn_token_add(conn))
+	if (cm_reply(conn, &policy, 0, &reply, &agreed) || weft_conn_token_add(conn))
 		return refuse(conn, NULL, 0);
 
 	event.provider_data = (void *)(uintptr_t)conn->token;
-	event.ird = weft_cm_rd(hs->peer.enhanced ? hs->peer.ird :
-						 WEFT_MPA_RD_UNSET);
-	event.ord = weft_cm_rd(hs->peer.enhanced ? hs->peer.ord :
-						 WEFT_MPA_RD_UNSET);
+	event.ird = weft_cm_rd(hs->peer.enhanced ? hs->peer.ird : WEFT_MPA_RD_UNSET);
+	event.ord = weft_cm_rd(hs->peer.enhanced ? hs->peer.ord : WEFT_MPA_RD_UNSET);
 	weft_cm_private(&event, hs);
 	/* Fails if the listener is gone or its backlog is full. */
 	if (weft_listener_deliver(conn, &event))
@@ -130,13 +120,7 @@ static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_
 	conn->cm_id = call->id;
 	conn->cm_id->add_ref(conn->cm_id);
 	weft_conn_set_context(conn, call->id->context);
-	/* A dead stream has no addresses. */
-	if (weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
-		event.local_addr = call->id->m_local_addr;
-		event.remote_addr = call->id->m_remote_addr;
-	}
-	event.ird = weft_cm_rd(agreed->ord);
-	event.ord = weft_cm_rd(agreed->ird);
+	weft_cm_outcome(conn, call->id, agreed, &event);
 	conn->cm_id->event_handler(conn->cm_id, &event);
 	return WEFT_CONN_STREAMING;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The end of a connection whose queue pair has had the stream. table.c calls the handlers. */
 #include "base/weft.h"
-#include "conn/internal.h"
+#include "conn/conn.h"
 
 /*
  * Ends streaming from this end. Messages that have come are delivered. The receives that are left
@@ -42,17 +42,14 @@ enum weft_conn_state weft_streaming_broken(struct weft_conn *conn, void *arg)
 
 enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg)
 {
-	switch (weft_llp_state(conn->llp)) {
-	case WEFT_LLP_DEAD:
+	enum weft_llp_state state = weft_llp_state(conn->llp);
+
+	if (state == WEFT_LLP_DEAD)
 		return weft_streaming_broken(conn, arg);
-	case WEFT_LLP_PEER_CLOSED:
+	if (state == WEFT_LLP_PEER_CLOSED && !conn->peer_closed) {
 		/* The receive side posts PEER_CLOSED when it has read up to the FIN. */
-		if (!conn->peer_closed)
-			weft_conn_set_timer(conn, WEFT_TIME_READ_OUT);
+		weft_conn_set_timer(conn, WEFT_TIME_READ_OUT);
 		conn->peer_closed = true;
-		break;
-	default:
-		break;
 	}
 	return conn->state;
 }
@@ -66,7 +63,7 @@ enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg)
 	if (conn->peer_closed)
 		return weft_streaming_broken(conn, arg);
 	if (weft_gate_awaits_peer(&conn->qp->gate)) {
-		weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
+		weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
 		return weft_streaming_broken(conn, arg);
 	}
 	weft_conn_set_timer(conn, 0);

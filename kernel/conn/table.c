@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The states and events of a connection.
+ * The states and events of a connection, and iw_cm's calls that begin some.
  *
  * The connection's lane serves posted events, as does a process that ends its own queue pair; a
  * caller of iw_cm serves its accept or reject. Only weft_conn_step() changes the state. A lane
  * waits neither for the mutex nor for the queue pair's tx_lock, because a throttled thread may hold
  * them for long; the thread starts the lane when it unlocks.
  */
-
-#include <linux/lockdep.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 
 #include "base/trace.h"
 #include "base/weft.h"
-#include "conn/internal.h"
-#include "conn/listener.h"
+#include "conn/conn.h"
 
-/* Rounds of a connection in a row, if its events post others. */
+/* Rounds of a connection without a pause, if its events post others. */
 #define WEFT_CONN_ROUNDS	4
 
 static DECLARE_WAIT_QUEUE_HEAD(conn_ended);
@@ -39,27 +35,23 @@ static enum weft_conn_state on_drop(struct weft_conn *conn, void *arg)
 
 static enum weft_conn_state on_no_request(struct weft_conn *conn, void *arg)
 {
-	weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
+	weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
 	return on_drop(conn, arg);
 }
 
 static enum weft_conn_state on_stop_new(struct weft_conn *conn, void *arg)
 {
-	return conn->initiator ? weft_cm_qp_gone(conn, arg) :
-				 on_drop(conn, arg);
+	return conn->initiator ? weft_cm_qp_gone(conn, arg) : on_drop(conn, arg);
 }
 
 /* A peer that leaves before it was answered cannot be answered. */
-static enum weft_conn_state on_pending_changed(struct weft_conn *conn,
-					       void *arg)
+static enum weft_conn_state on_pending_changed(struct weft_conn *conn, void *arg)
 {
-	switch (weft_llp_state(conn->llp)) {
-	case WEFT_LLP_PEER_CLOSED:
-	case WEFT_LLP_DEAD:
+	enum weft_llp_state state = weft_llp_state(conn->llp);
+
+	if (state == WEFT_LLP_PEER_CLOSED || state == WEFT_LLP_DEAD)
 		return on_drop(conn, arg);
-	default:
-		return conn->state;
-	}
+	return conn->state;
 }
 
 /*
@@ -151,7 +143,6 @@ static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
 {
 	WRITE_ONCE(conn->state, next);
 	weft_conn_set_timer(conn, times[next]);
-
 	if (next != WEFT_CONN_ACCEPTED)
 		weft_listener_leave(conn);
 	if (next != WEFT_CONN_PENDING)
@@ -160,17 +151,13 @@ static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
 		kfree(conn->hs);
 		conn->hs = NULL;
 	}
-
-	switch (next) {
-	case WEFT_CONN_CLOSED:
+	if (next == WEFT_CONN_CLOSED) {
 		conn_retire(conn);
 		return;
-	case WEFT_CONN_CLOSING:
+	}
+	if (next == WEFT_CONN_CLOSING) {
 		weft_conn_drop_unread(conn);
 		weft_llp_shutdown(conn->llp);
-		break;
-	default:
-		break;
 	}
 	/* The stream does not repeat an event that came before this state. */
 	weft_conn_post(conn, WEFT_EV_READABLE);
@@ -178,14 +165,15 @@ static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
 }
 
 /* Serves one event; @arg is for its handler. May sleep. */
-void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event,
-		    void *arg)
+void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event, void *arg)
 {
 	weft_conn_handler handler = handlers[conn->state][event];
 	enum weft_conn_state next;
 
 	lockdep_assert_held(&conn->lock.mutex);
-	if (!handler || (event == WEFT_EV_TIMEOUT && weft_conn_in_time(conn)))
+	/* While the state has time left, TIMEOUT comes from an earlier state's timer. */
+	if (!handler || (event == WEFT_EV_TIMEOUT &&
+			 (!conn->limited || time_before(jiffies, conn->deadline))))
 		return;
 	next = handler(conn, arg);
 	if (next == conn->state)
@@ -213,12 +201,21 @@ static bool conn_trylock(struct weft_conn *conn, struct weft_qp **qp)
 	return true;
 }
 
-/* Serves the posted events and those they post, and unlocks. */
-static void conn_finish(struct weft_conn *conn, struct weft_qp *qp)
+/*
+ * Serves the posted events and those they post, in the work of a lane or, with @run, as
+ * weft_lane_serve_here() says. The caller has a reference. Returns true if there is a queue pair
+ * and no lock was taken.
+ */
+bool weft_conn_serve(struct weft_conn *conn, bool run)
 {
 	int rounds = WEFT_CONN_ROUNDS, event;
 	unsigned long events;
+	struct weft_qp *qp;
 
+	if (!conn_trylock(conn, &qp))
+		return false;
+	if (run && qp)
+		weft_engine_run(qp);
 	do {
 		events = xchg(&conn->events, 0);
 		for_each_set_bit(event, &events, WEFT_EV_NUM_POSTED)
@@ -230,27 +227,6 @@ static void conn_finish(struct weft_conn *conn, struct weft_qp *qp)
 		weft_qp_put(qp);
 	}
 	weft_conn_unlock(conn);
-}
-
-/* Serves the posted events in the work of a lane; the caller has a reference. */
-void weft_conn_serve(struct weft_conn *conn)
-{
-	struct weft_qp *qp;
-
-	if (conn_trylock(conn, &qp))
-		conn_finish(conn, qp);
-}
-
-/* See weft_lane_serve_here(). */
-static bool conn_serve_here(struct weft_conn *conn)
-{
-	struct weft_qp *qp;
-
-	if (!conn_trylock(conn, &qp))
-		return false;
-	if (qp)
-		weft_engine_run(qp);
-	conn_finish(conn, qp);
 	return qp;
 }
 
@@ -283,40 +259,121 @@ void weft_conn_stop_all(struct weft_device *dev)
 	flush_workqueue(weft_conn_wq);
 }
 
-static void turn_get(struct weft_turn *turn)
+/* --- iw_cm's calls. After an error of connect or accept no event follows --- */
+
+/*
+ * Opens a connection. Among the errors: -EADDRNOTAVAIL if the device belongs to another network
+ * namespace, -EPERM if the application may not use the queue pair.
+ */
+int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
-	weft_conn_get(container_of(turn, struct weft_conn, turn));
+	struct weft_device *dev = to_weft_device(id->device);
+	struct weft_handshake *hs;
+	struct weft_conn *conn;
+	int ret;
+
+	if (!weft_cm_param_ok(dev, param) ||
+	    id->m_local_addr.ss_family != id->m_remote_addr.ss_family)
+		return -EINVAL;
+	/* For a loopback address rdma_cm takes any device, even of another namespace. */
+	if (!rdma_dev_access_netns(&dev->ib, weft_cm_net(id)))
+		return -EADDRNOTAVAIL;
+
+	conn = weft_conn_new(true, dev->lane);
+	if (!conn)
+		return -ENOMEM;
+	hs = conn->hs;
+	hs->private_len = param->private_data_len;
+	memcpy(hs->private_data, param->private_data, param->private_data_len);
+
+	weft_conn_get(conn);
+	weft_baton_lock(&conn->lock);
+	id->add_ref(id);
+	conn->cm_id = id;
+	weft_conn_attach(conn, dev);
+	weft_conn_set_context(conn, id->context);
+	ret = weft_cm_prepare(conn);
+	if (!ret)
+		ret = weft_cm_bind_qp(conn, id, param->qpn);
+	if (!ret) {
+		hs->policy = weft_conn_policy(conn);
+		hs->policy.ird = param->ird;
+		hs->policy.ord = param->ord;
+		weft_conn_post(conn, WEFT_EV_START);
+	} else {
+		weft_cm_forget(conn);
+		weft_conn_step(conn, WEFT_EV_EVICT, NULL);
+	}
+	weft_conn_unlock(conn);
+	weft_conn_put(conn);
+	return ret;
 }
 
-static void turn_put(struct weft_turn *turn)
+static int cm_answer(enum weft_conn_event event, struct weft_cm_call *call)
 {
-	weft_conn_put(container_of(turn, struct weft_conn, turn));
+	struct weft_conn *conn;
+
+	/* The peer may have left, or the timeout may have come first. */
+	call->ret = -ECONNRESET;
+	conn = weft_conn_token_take((uintptr_t)call->id->provider_data);
+	if (!conn)
+		return call->ret;
+	weft_baton_lock(&conn->lock);
+	weft_conn_step(conn, event, call);
+	weft_conn_unlock(conn);
+	weft_conn_put(conn);
+	return call->ret;
 }
 
-static void turn_serve(struct weft_turn *turn)
+/* Accepts a connection. Among the errors: -EPERM if the application may not use the queue pair. */
+int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
-	weft_conn_serve(container_of(turn, struct weft_conn, turn));
+	struct weft_cm_call call = { .id = id, .param = param };
+
+	return cm_answer(WEFT_EV_ACCEPT, &call);
 }
 
-static bool turn_serve_here(struct weft_turn *turn)
+/* Refuses a connection. Returns -ECONNRESET if the connection has ended meanwhile. */
+int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
 {
-	return conn_serve_here(container_of(turn, struct weft_conn, turn));
+	struct weft_cm_call call = {
+		.id = id,
+		.private_data = pdata,
+		.private_len = pdata_len,
+	};
+
+	return cm_answer(WEFT_EV_REJECT, &call);
 }
 
-static const struct weft_turn_ops turn_ops = {
-	.get = turn_get,
-	.put = turn_put,
-	.serve = turn_serve,
-	.serve_here = turn_serve_here,
+/* --- service by a lane --- */
+
+static void item_get(struct weft_lane_item *item)
+{
+	weft_conn_get(container_of(item, struct weft_conn, item));
+}
+
+static void item_put(struct weft_lane_item *item)
+{
+	weft_conn_put(container_of(item, struct weft_conn, item));
+}
+
+static bool item_serve(struct weft_lane_item *item, bool run)
+{
+	return weft_conn_serve(container_of(item, struct weft_conn, item), run);
+}
+
+static const struct weft_lane_ops item_ops = {
+	.get = item_get,
+	.put = item_put,
+	.serve = item_serve,
 };
 
 int weft_conn_init(void)
 {
-	return weft_lane_init(&turn_ops);
+	return weft_lane_init(&item_ops);
 }
 
 void weft_conn_exit(void)
 {
-	weft_lane_exit();
-	weft_conn_token_exit();
+	destroy_workqueue(weft_conn_wq);
 }

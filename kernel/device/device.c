@@ -11,33 +11,21 @@
 #include <rdma/iw_cm.h>
 #include <rdma/iw_portmap.h>
 
-#include "base/compat/verbs.h"
+#include "base/compat_verbs.h"
 #include "base/context.h"
-#include "base/limit.h"
 #include "base/settings.h"
 #include "base/weft.h"
-#include "conn/conn.h"
+#include "conn/iwcm.h"
 #include "conn/lane.h"
-#include "device/mad.h"
-#include "device/query.h"
-#include "device/restrack.h"
-#include "device/stats.h"
-#include "device/sysfs.h"
+#include "device/device.h"
 #include "engine/whole.h"
 #include "llp/transport.h"
-#include "memory/dmabuf.h"
-#include "memory/fastreg.h"
 #include "memory/mr.h"
-#include "memory/mw.h"
 #include "queue/cq.h"
 #include "queue/ring.h"
-#include "queue/srq.h"
+#include "queue/rq.h"
 #include "uapi/weft-abi.h"
-#include "verbs/doorbell.h"
-#include "verbs/post.h"
-#include "verbs/qp.h"
-#include "verbs/tally.h"
-#include "verbs/ucontext.h"
+#include "verbs/verbs.h"
 
 #define WEFT_DRIVER	((enum rdma_driver_id)WEFT_DRIVER_ID)
 
@@ -280,11 +268,7 @@ static int device_enter(struct weft_device *dev)
 
 static void port_event(struct ib_device *ib, enum ib_event_type type)
 {
-	struct ib_event event = {
-		.device = ib,
-		.element.port_num = 1,
-		.event = type,
-	};
+	struct ib_event event = { .device = ib, .element.port_num = 1, .event = type };
 
 	ib_dispatch_event(&event);
 }
@@ -326,17 +310,12 @@ static void device_recheck(struct net_device *netdev, struct net *net)
 		ib_unregister_device_and_put(ib);
 }
 
-/**
- * weft_device_create() - put an RDMA device on an Ethernet device
- * @name: its name
- * @netdev: the Ethernet device, on which the caller holds a reference
- *
- * If each RDMA device belongs to one namespace, the new one belongs to that of @netdev.
- *
- * Context: process, may sleep; takes the rtnl lock.
- * Return: 0; -ENAMETOOLONG; -EEXIST if the name is in use or @netdev carries a device already;
+/*
+ * Puts an RDMA device on an Ethernet device, on which the caller holds a reference. If each RDMA
+ * device belongs to one namespace, the new one belongs to that of @netdev. May sleep; takes the
+ * rtnl lock. Among the errors: -EEXIST if the name is in use or @netdev carries a device already;
  * -EOPNOTSUPP or -EADDRNOTAVAIL if @netdev cannot carry one; -EADDRINUSE if another device has the
- * same MAC address; -EINVAL without the transport of new devices; -ENOMEM.
+ * same MAC address; -EINVAL without the transport of new devices.
  */
 int weft_device_create(const char *name, struct net_device *netdev)
 {
@@ -371,8 +350,7 @@ int weft_device_create(const char *name, struct net_device *netdev)
 	dev->ib.driver_def = weft_doorbells;
 	dev->ib.iw_driver_flags = IW_F_NO_PORT_MAP;
 	strscpy(dev->ib.iw_ifname, netdev->name, sizeof(dev->ib.iw_ifname));
-	strscpy(dev->ib.node_desc, "Weft software iWARP",
-		sizeof(dev->ib.node_desc));
+	strscpy(dev->ib.node_desc, "Weft software iWARP", sizeof(dev->ib.node_desc));
 	ib_set_device_ops(&dev->ib, &device_ops);
 	/*
 	 * The core sets the first two groups: its own, and device_group. The third is for counters
@@ -450,8 +428,7 @@ static void warn_namesake(struct net_device *netdev)
  * device in the old one, where the sockets are. So the RDMA device ends, and can be added again in
  * the new namespace. With the rtnl lock held.
  */
-static int netdev_event(struct notifier_block *nb, unsigned long what,
-			void *info)
+static int netdev_event(struct notifier_block *nb, unsigned long what, void *info)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(info);
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The module: its parts in order, and `rdma link add`. */
+/* The module: its parts in order, `rdma link add`, its exports, and its tracepoints. */
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>
 
+#include "base/address.h"
+#include "base/baton.h"
 #include "base/compat.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
 #include "conn/conn.h"
-#include "memory/dmabuf.h"
+#include "llp/arrivals.h"
+#include "llp/tcp.h"
+#include "llp/transport.h"
+#include "memory/mr.h"
+#include "pair/qp.h"
+#include "queue/cq.h"
 #include "tx/tx.h"
+#include "wire/ddp.h"
+#include "wire/mpa.h"
+
+/* Defines the tracepoints. */
+#define CREATE_TRACE_POINTS
+#include "base/trace.h"
 
 MODULE_DESCRIPTION("Weft: RDMA (iWARP) on any Ethernet card");
 MODULE_LICENSE("GPL");
@@ -23,35 +35,20 @@ static struct rdma_link_ops link_ops = {
 	.newlink = weft_device_create,
 };
 
-static int __init make_workqueues(void)
-{
-	weft_workqueue = alloc_workqueue("weft", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!weft_workqueue)
-		return -ENOMEM;
-	weft_near_workqueue = alloc_workqueue("weft-near",
-					      WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	if (weft_near_workqueue)
-		return 0;
-	destroy_workqueue(weft_workqueue);
-	return -ENOMEM;
-}
-
-static void free_workqueues(void)
-{
-	destroy_workqueue(weft_near_workqueue);
-	destroy_workqueue(weft_workqueue);
-}
-
 static int __init weft_init(void)
 {
-	int ret;
+	int ret = -ENOMEM;
 
-	ret = make_workqueues();
-	if (ret)
+	weft_workqueue = alloc_workqueue("weft", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!weft_workqueue)
 		return ret;
+	weft_near_workqueue = alloc_workqueue("weft-near",
+					      WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (!weft_near_workqueue)
+		goto destroy_workqueue;
 	ret = weft_dmabuf_init();
 	if (ret)
-		goto free_workqueues;
+		goto destroy_near_workqueue;
 	ret = weft_conn_init();
 	if (ret)
 		goto exit_dmabuf;
@@ -65,8 +62,10 @@ exit_conn:
 	weft_conn_exit();
 exit_dmabuf:
 	weft_dmabuf_exit();
-free_workqueues:
-	free_workqueues();
+destroy_near_workqueue:
+	destroy_workqueue(weft_near_workqueue);
+destroy_workqueue:
+	destroy_workqueue(weft_workqueue);
 	return ret;
 }
 
@@ -77,9 +76,51 @@ static void __exit weft_exit(void)
 	weft_conn_exit();
 	weft_dmabuf_exit();
 	weft_loan_exit();
-	free_workqueues();
+	destroy_workqueue(weft_near_workqueue);
+	destroy_workqueue(weft_workqueue);
 	rcu_barrier(); /* RCU may still have regions to free */
 }
 
 module_init(weft_init);
 module_exit(weft_exit);
+
+/* --- what transports that are modules of their own get; see llp/transport.h --- */
+
+WEFT_EXPORT(weft_transport_register);
+WEFT_EXPORT(weft_transport_withdraw);
+
+WEFT_EXPORT(weft_workqueue);
+WEFT_EXPORT(weft_baton_try);
+WEFT_EXPORT(weft_baton_unlock);
+WEFT_EXPORT(weft_addr_netdev);
+
+WEFT_EXPORT(weft_arrival_new);
+WEFT_EXPORT(weft_arrivals_init);
+WEFT_EXPORT(weft_arrivals_add);
+WEFT_EXPORT(weft_arrivals_pass);
+WEFT_EXPORT(weft_arrivals_drop);
+
+WEFT_EXPORT(weft_mpa_encode);
+WEFT_EXPORT(weft_mpa_encode_depths);
+WEFT_EXPORT(weft_mpa_decode);
+WEFT_EXPORT(weft_mpa_decode_depths);
+
+WEFT_EXPORT(weft_sock_bind);
+WEFT_EXPORT(weft_sock_listen);
+WEFT_EXPORT(weft_sock_connect);
+WEFT_EXPORT(weft_sock_charge);
+WEFT_EXPORT(weft_sock_charge_as);
+WEFT_EXPORT(weft_sock_set_tos);
+WEFT_EXPORT(weft_sock_inherit_tos);
+WEFT_EXPORT(weft_sock_name_v4);
+WEFT_EXPORT(weft_sock_name_v6);
+
+/* The calls that llp/llp.h makes without a table. */
+WEFT_EXPORT(weft_tcp_class);
+WEFT_EXPORT(weft_tcp_lock);
+WEFT_EXPORT(weft_tcp_unlock);
+WEFT_EXPORT(weft_tcp_assert_locked);
+WEFT_EXPORT(weft_tcp_want_space);
+WEFT_EXPORT(weft_tcp_send_page);
+WEFT_EXPORT(weft_tcp_read);
+WEFT_EXPORT(weft_tcp_end);

@@ -5,9 +5,8 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 
-#include "base/limit.h"
 #include "base/weft.h"
-#include "device/query.h"
+#include "device/device.h"
 #include "uapi/weft-abi.h"
 
 bool weft_port_active(const struct net_device *netdev)
@@ -15,8 +14,7 @@ bool weft_port_active(const struct net_device *netdev)
 	return netif_running(netdev) && netif_carrier_ok(netdev);
 }
 
-int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
-		      struct ib_udata *udata)
+int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata)
 {
 	unsigned int major, minor, patch;
 
@@ -32,12 +30,9 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->page_size_cap = ~(u64)(SZ_4K - 1);
 	attr->max_qp = WEFT_MAX_QP;
 	attr->max_qp_wr = WEFT_MAX_QP_WR;
-	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
-				 IB_DEVICE_PORT_ACTIVE_EVENT |
-				 IB_DEVICE_SYS_IMAGE_GUID |
-				 IB_DEVICE_MEM_MGT_EXTENSIONS |
-				 IB_DEVICE_MEM_WINDOW |
-				 IB_DEVICE_MEM_WINDOW_TYPE_2B;
+	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT |
+				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY;
 	attr->max_send_sge = WEFT_MAX_SGE;
 	attr->max_recv_sge = WEFT_MAX_SGE;
@@ -63,8 +58,7 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	return 0;
 }
 
-int weft_query_port(struct ib_device *ib, u32 port,
-		    struct ib_port_attr *attr)
+int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	struct net_device *netdev = to_weft_device(ib)->netdev;
 	bool active = weft_port_active(netdev);
@@ -80,14 +74,12 @@ int weft_query_port(struct ib_device *ib, u32 port,
 	attr->gid_tbl_len = 1;
 	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = WEFT_MAX_MSG;
-	ret = ib_get_eth_speed(ib, port, &attr->active_speed,
-			       &attr->active_width);
+	ret = ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
 	/* An Ethernet device under removal has no speed, and the RDMA device will follow. */
 	return ret == -ENODEV ? 0 : ret;
 }
 
-int weft_port_immutable(struct ib_device *ib, u32 port,
-			struct ib_port_immutable *immutable)
+int weft_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
 {
 	immutable->gid_tbl_len = 1;
 	immutable->pkey_tbl_len = 1;
@@ -96,8 +88,7 @@ int weft_port_immutable(struct ib_device *ib, u32 port,
 }
 
 /* The one GID is the MAC address, by which rdma_cm finds an iWARP device. */
-int weft_query_gid(struct ib_device *ib, u32 port, int index,
-		   union ib_gid *gid)
+int weft_query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid)
 {
 	memset(gid, 0, sizeof(*gid));
 	memcpy(gid->raw, to_weft_device(ib)->netdev->dev_addr, ETH_ALEN);

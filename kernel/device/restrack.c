@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fields of `rdma -dd res show` that only this driver knows.
- *
- * The fields are a snapshot, read without the locks of the data path, so that an operator disturbs
- * nothing. The core keeps the objects from being freed meanwhile, but Weft may have destroyed a
- * queue pair or completion queue already.
+ * The fields of `rdma -dd res show` that only this driver knows: a snapshot, read without the locks
+ * of the data path, so that an operator disturbs nothing. The core keeps the objects from being
+ * freed meanwhile, but Weft may have destroyed a queue pair or completion queue already. No room in
+ * a message is -EMSGSIZE.
  */
 #include <linux/capability.h>
 #include <linux/inet.h>
@@ -13,8 +12,8 @@
 #include <rdma/rdma_netlink.h>
 
 #include "base/weft.h"
-#include "conn/conn.h"
-#include "device/restrack.h"
+#include "conn/iwcm.h"
+#include "device/device.h"
 #include "engine/engine.h"
 #include "memory/mr.h"
 #include "queue/cq.h"
@@ -26,17 +25,14 @@ struct fact {
 
 static int put_facts(struct sk_buff *msg, const struct fact *facts, size_t num)
 {
-	size_t i;
+	int ret = 0;
 
-	for (i = 0; i < num; i++) {
-		if (rdma_nl_put_driver_u64(msg, facts[i].name, facts[i].value))
-			return -EMSGSIZE;
-	}
-	return 0;
+	for (; !ret && num--; facts++)
+		ret = rdma_nl_put_driver_u64(msg, facts->name, facts->value);
+	return ret;
 }
 
-static int put_address(struct sk_buff *msg, const char *name,
-		       const struct sockaddr_storage *addr)
+static int put_address(struct sk_buff *msg, const char *name, const struct sockaddr_storage *addr)
 {
 	char text[INET6_ADDRSTRLEN + sizeof("[]:65535%4294967295")];
 
@@ -59,42 +55,24 @@ static int put_path(struct sk_buff *msg, u32 number, const struct weft_path_info
 	};
 	char name[32];
 	size_t i;
+	int ret;
 
 	snprintf(name, sizeof(name), "path%u", number);
-	if (path->up ? put_address(msg, name, &path->remote) :
-		       rdma_nl_put_driver_string(msg, name, "down"))
-		return -EMSGSIZE;
-	for (i = 0; i < ARRAY_SIZE(facts); i++) {
+	ret = path->up ? put_address(msg, name, &path->remote) :
+			 rdma_nl_put_driver_string(msg, name, "down");
+	for (i = 0; !ret && i < ARRAY_SIZE(facts); i++) {
 		snprintf(name, sizeof(name), "path%u_%s", number, facts[i].name);
-		if (rdma_nl_put_driver_u64(msg, name, facts[i].value))
-			return -EMSGSIZE;
+		ret = rdma_nl_put_driver_u64(msg, name, facts[i].value);
 	}
-	return 0;
-}
-
-static int put_paths(struct sk_buff *msg, const struct weft_conn_info *info)
-{
-	u32 i;
-
-	for (i = 0; i < info->num_paths; i++) {
-		if (put_path(msg, i, &info->path[i]))
-			return -EMSGSIZE;
-	}
-	return 0;
-}
-
-static int put_transport(struct sk_buff *msg, const struct weft_conn_info *info)
-{
-	if (!info->local.ss_family)
-		return 0;
-	return rdma_nl_put_driver_string(msg, "transport", info->over);
+	return ret;
 }
 
 /* Adds the fields of a connection and drops the reference on it. */
 static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 {
 	struct weft_conn_info *info = kmalloc(sizeof(*info), GFP_KERNEL);
-	int ret = 0;
+	int ret;
+	u32 i;
 
 	/* Without memory, show no fields. */
 	if (!info) {
@@ -103,12 +81,14 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
 	}
 	weft_conn_info(conn, info);
 	weft_conn_put(conn);
-	if (rdma_nl_put_driver_string(msg, "conn", info->state) ||
-	    rdma_nl_put_driver_string(msg, "role", info->initiator ?
-				      "initiator" : "responder") ||
-	    put_transport(msg, info) || put_address(msg, "local", &info->local) ||
-	    put_address(msg, "remote", &info->remote) || put_paths(msg, info))
-		ret = -EMSGSIZE;
+	ret = rdma_nl_put_driver_string(msg, "conn", info->state) ?:
+	      rdma_nl_put_driver_string(msg, "role", info->initiator ? "initiator" : "responder");
+	if (!ret && info->local.ss_family)
+		ret = rdma_nl_put_driver_string(msg, "transport", info->over);
+	ret = ret ?: put_address(msg, "local", &info->local) ?:
+		     put_address(msg, "remote", &info->remote);
+	for (i = 0; !ret && i < info->num_paths; i++)
+		ret = put_path(msg, i, &info->path[i]);
 	kfree(info);
 	return ret;
 }
@@ -144,8 +124,9 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp,
 	return put_facts(msg, facts, ARRAY_SIZE(facts));
 }
 
-static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
+static int put_qp(struct sk_buff *msg, void *of)
 {
+	struct weft_qp *qp = to_weft_qp(of);
 	struct weft_conn *conn = NULL;
 	struct weft_flow flow;
 	bool flows;
@@ -166,35 +147,9 @@ static int put_qp(struct sk_buff *msg, struct weft_qp *qp)
 	return flows ? put_flow(msg, qp, &flow) : 0;
 }
 
-/* Ends the driver's part of a message, which @nest began, or cancels it if @ret is an error. */
-static int put_end(struct sk_buff *msg, struct nlattr *nest, int ret)
+static int put_cq(struct sk_buff *msg, void *of)
 {
-	if (ret)
-		nla_nest_cancel(msg, nest);
-	else
-		nla_nest_end(msg, nest);
-	return ret;
-}
-
-/**
- * weft_fill_res_qp() - add the fields of a queue pair and its connection
- * @msg: the message to add to
- * @ib: the queue pair
- *
- * Context: process, may sleep.
- * Return: 0, or -EMSGSIZE: no room.
- */
-int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
-{
-	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
-
-	if (!nest)
-		return -EMSGSIZE;
-	return put_end(msg, nest, put_qp(msg, to_weft_qp(ib)));
-}
-
-static int put_cq(struct sk_buff *msg, struct weft_cq *cq)
-{
+	struct weft_cq *cq = to_weft_cq(of);
 	struct fact facts[] = {
 		{ "size" }, { "produced" }, { "consumed" }, { "lost" },
 	};
@@ -212,30 +167,14 @@ static int put_cq(struct sk_buff *msg, struct weft_cq *cq)
 	return put_facts(msg, facts, ARRAY_SIZE(facts));
 }
 
-/**
- * weft_fill_res_cq() - add the fields of a completion queue
- * @msg: the message to add to
- * @ib: the completion queue
- *
- * Context: process.
- * Return: 0, or -EMSGSIZE: no room.
- */
-int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
-{
-	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
-
-	if (!nest)
-		return -EMSGSIZE;
-	return put_end(msg, nest, put_cq(msg, to_weft_cq(ib)));
-}
-
 /*
  * Reads a region that may lose its pages and all its references meanwhile. By default its address
  * is the process's own, from which another user could learn that process's memory layout. So only
  * an administrator sees the address, as with the core's keys.
  */
-static int put_mr(struct sk_buff *msg, const struct weft_mr *mr)
+static int put_mr(struct sk_buff *msg, void *of)
 {
+	const struct weft_mr *mr = to_weft_mr(of);
 	const u32 refs = kref_read(&mr->refs);
 	const struct fact facts[] = {
 		{ "length", mr->length },
@@ -250,26 +189,10 @@ static int put_mr(struct sk_buff *msg, const struct weft_mr *mr)
 	return put_facts(msg, facts, ARRAY_SIZE(facts));
 }
 
-/**
- * weft_fill_res_mr() - add the fields of a memory region
- * @msg: the message to add to
- * @ib: the region
- *
- * Context: process.
- * Return: 0, or -EMSGSIZE: no room.
- */
-int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
+/* Adds the fields of the connection or listener of a cm_id. */
+static int put_cm_id(struct sk_buff *msg, void *of)
 {
-	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
-
-	if (!nest)
-		return -EMSGSIZE;
-	return put_end(msg, nest,
-		       put_mr(msg, container_of(ib, struct weft_mr, ib)));
-}
-
-static int put_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
-{
+	struct rdma_cm_id *id = of;
 	struct weft_device *dev = to_weft_device(id->device);
 	struct weft_conn *conn = weft_conn_find(dev, id);
 	u32 half_open;
@@ -281,22 +204,38 @@ static int put_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 	return 0;
 }
 
-/**
- * weft_fill_res_cm_id() - add the fields of the connection or listener of a cm_id
- * @msg: the message to add to
- * @id: rdma_cm's
- *
- * Context: process, may sleep.
- * Return: 0, or -EMSGSIZE: no room.
- */
-int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
+/* Adds the driver's part of a message, or nothing after an error. */
+static int put_part(struct sk_buff *msg, int (*put)(struct sk_buff *msg, void *of), void *of)
 {
-	struct nlattr *nest;
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	int ret;
 
-	if (!id->device)
-		return 0;
-	nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	if (!nest)
 		return -EMSGSIZE;
-	return put_end(msg, nest, put_cm_id(msg, id));
+	ret = put(msg, of);
+	if (ret)
+		nla_nest_cancel(msg, nest);
+	else
+		nla_nest_end(msg, nest);
+	return ret;
+}
+
+int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
+{
+	return put_part(msg, put_qp, ib);
+}
+
+int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
+{
+	return put_part(msg, put_cq, ib);
+}
+
+int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
+{
+	return put_part(msg, put_mr, ib);
+}
+
+int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	return id->device ? put_part(msg, put_cm_id, id) : 0;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The counters, as `rdma statistic` and sysfs show them. */
+/* The counters, as `rdma statistic`, sysfs and monitoring tools get them. */
 #include <linux/bitmap.h>
+#include <linux/minmax.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_pma.h>
 
-#include "base/counters.h"
 #include "base/weft.h"
-#include "device/stats.h"
-#include "verbs/tally.h"
+#include "device/device.h"
+#include "verbs/verbs.h"
 
 /* rnr_stalls once more, under the name that monitoring tools know. */
 #define OUT_OF_BUFFER	WEFT_NUM_COUNTERS
@@ -67,37 +69,23 @@ static const enum weft_counter tallied[WEFT_NUM_TALLIED] = {
 	[WEFT_TALLIED_RX_BYTES] = WEFT_CNT_RX_BYTES,
 };
 
-/**
- * weft_alloc_hw_port_stats() - allocate room for a port's counters
- * @ib: the device
- * @port: its port
- *
- * Context: process.
- * Return: the room, which the core frees, or NULL.
- */
+/* Allocates room for a port's counters, which the core frees; or returns NULL. */
 struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port)
 {
-	return rdma_alloc_hw_stats_struct(descs, NUM_SHOWN,
-					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+	return rdma_alloc_hw_stats_struct(descs, NUM_SHOWN, RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
-/**
- * weft_get_hw_stats() - fill in a port's counters
- * @ib: the device
- * @stats: where they go
- * @port: the port; 0, the device as a whole, has none
- * @index: ignored: all are filled in
+/*
+ * Fills in a port's counters, and returns how many there are. Port 0, the device as a whole, has
+ * none (-EINVAL).
  *
  * Before the core shows a value, it adds the counts of all queue pairs that are or were bound to a
  * counter. The port's counters include those counts, so they are subtracted here, and a value may
  * be below 0 until the core adds. No shown value is less than the one before: the port's counters
  * are read first, then the counts to subtract, then those that the core adds, and a queue pair
  * counts before the port does.
- *
- * Return: how many counters there are, or -EINVAL.
  */
-int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
-		      u32 port, int index)
+int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index)
 {
 	struct weft_device *dev = to_weft_device(ib);
 	struct weft_tallied_counts bound;
@@ -114,15 +102,10 @@ int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 	return NUM_SHOWN;
 }
 
-/**
- * weft_counter_alloc_stats() - allocate room for the values of a counter of queue pairs
- * @counter: the counter, which is new
- *
- * The counter has all values of a port, because the core adds values up by their place. Values
- * that a queue pair does not count are not shown.
- *
- * Context: process.
- * Return: the room, which the core frees, or NULL.
+/*
+ * Allocates room for the values of a counter of queue pairs, which the core frees; or returns NULL.
+ * The counter has all values of a port, because the core adds values up by their place. Values that
+ * a queue pair does not count are not shown.
  */
 struct rdma_hw_stats *weft_counter_alloc_stats(struct rdma_counter *counter)
 {
@@ -137,13 +120,7 @@ struct rdma_hw_stats *weft_counter_alloc_stats(struct rdma_counter *counter)
 	return stats;
 }
 
-/**
- * weft_counter_update_stats() - fill in the values of a counter of queue pairs
- * @counter: the counter, which the core has locked
- *
- * Context: process.
- * Return: 0, or -EINVAL if the counter is about to go.
- */
+/* Fills in a counter of queue pairs. Returns -EINVAL if the counter is about to go. */
 int weft_counter_update_stats(struct rdma_counter *counter)
 {
 	struct weft_tallied_counts sum;
@@ -152,4 +129,102 @@ int weft_counter_update_stats(struct rdma_counter *counter)
 	for (i = 0; !ret && i < WEFT_NUM_TALLIED; i++)
 		counter->stats->value[tallied[i]] = sum.value[i];
 	return ret;
+}
+
+/*
+ * --- Performance Management: the counters, in the form of the core's `ports/1/counters` ---
+ *
+ * The core asks by a management datagram (MAD) of its own, and shows the files only for a driver
+ * that answers. Prometheus' node_exporter reads bytes and packets nowhere else. iWARP has no MADs
+ * on the wire and the port claims none (rdma_cap_ib_mad()), so ib_mad and ib_umad ignore the port:
+ * only the core calls this.
+ */
+
+/* Where the attribute of a Performance MAD lies in its data (InfiniBand Architecture, 16.1). */
+#define MAD_ATTRIBUTE	(offsetof(struct ib_pma_mad, data) - sizeof(struct ib_mad_hdr))
+
+/* PortSelect that means all ports. */
+#define ALL_PORTS	0xff
+
+/* A counter of 32 or 16 bits saturates instead of wrapping around. */
+static __be32 capped32(u64 value)
+{
+	return cpu_to_be32(min_t(u64, value, U32_MAX));
+}
+
+static u64 counter(const struct weft_device *dev, enum weft_counter which)
+{
+	return weft_counter_sum(dev->counters, which);
+}
+
+/*
+ * Errors that TCP hides, and counts that Ethernet does not have, are 0. Data is counted in words of
+ * four bytes.
+ */
+static void answer_counters(const struct weft_device *dev, struct ib_pma_portcounters *c)
+{
+	c->port_select = 1;
+	c->link_downed_counter = min_t(u64, counter(dev, WEFT_CNT_PORT_DOWNS), U8_MAX);
+	c->port_rcv_errors = cpu_to_be16(min_t(u64, counter(dev, WEFT_CNT_RX_CRC_ERRORS), U16_MAX));
+	c->port_xmit_data = capped32(counter(dev, WEFT_CNT_TX_BYTES) / 4);
+	c->port_rcv_data = capped32(counter(dev, WEFT_CNT_RX_BYTES) / 4);
+	c->port_xmit_packets = capped32(counter(dev, WEFT_CNT_TX_FPDUS));
+	c->port_rcv_packets = capped32(counter(dev, WEFT_CNT_RX_FPDUS));
+	c->port_xmit_wait = capped32(counter(dev, WEFT_CNT_TX_BLOCKED));
+}
+
+static void answer_counters_ext(const struct weft_device *dev, struct ib_pma_portcounters_ext *c)
+{
+	c->port_select = 1;
+	c->port_xmit_data = cpu_to_be64(counter(dev, WEFT_CNT_TX_BYTES) / 4);
+	c->port_rcv_data = cpu_to_be64(counter(dev, WEFT_CNT_RX_BYTES) / 4);
+	c->port_xmit_packets = cpu_to_be64(counter(dev, WEFT_CNT_TX_FPDUS));
+	c->port_rcv_packets = cpu_to_be64(counter(dev, WEFT_CNT_RX_FPDUS));
+	c->port_unicast_xmit_packets = c->port_xmit_packets;
+	c->port_unicast_rcv_packets = c->port_rcv_packets;
+}
+
+/* Fills in an attribute, which is zeroed. Returns the status for the answer's header. */
+static u16 answer(const struct weft_device *dev, __be16 attr_id, u8 select, void *attribute)
+{
+	struct ib_class_port_info *info = attribute;
+
+	if (attr_id == IB_PMA_CLASS_PORT_INFO) {
+		info->base_version = IB_MGMT_BASE_VERSION;
+		info->class_version = 1;
+		info->capability_mask = IB_PMA_CLASS_CAP_EXT_WIDTH; /* counters of 64 bits */
+		return 0;
+	}
+	if (attr_id != IB_PMA_PORT_COUNTERS && attr_id != IB_PMA_PORT_COUNTERS_EXT)
+		return IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB;
+	if (select != 1 && select != ALL_PORTS)
+		return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
+	if (attr_id == IB_PMA_PORT_COUNTERS)
+		answer_counters(dev, attribute);
+	else
+		answer_counters_ext(dev, attribute);
+	return 0;
+}
+
+/*
+ * Answers a question for the port's counters. @wc and @grh are of no use, because no question comes
+ * from the network. A question of another class or version, or one that would change something,
+ * gets no answer (IB_MAD_RESULT_SUCCESS alone).
+ */
+int weft_process_mad(struct ib_device *ib, int flags, u32 port, const struct ib_wc *wc,
+		     const struct ib_grh *grh, const struct ib_mad *in, struct ib_mad *out,
+		     size_t *out_size, u16 *out_pkey)
+{
+	const struct ib_pma_portcounters *asked = (const void *)(in->data + MAD_ATTRIBUTE);
+	const struct ib_mad_hdr *hdr = &in->mad_hdr;
+
+	if (hdr->base_version != IB_MGMT_BASE_VERSION || hdr->class_version != 1 ||
+	    hdr->mgmt_class != IB_MGMT_CLASS_PERF_MGMT || hdr->method != IB_MGMT_METHOD_GET)
+		return IB_MAD_RESULT_SUCCESS;
+	out->mad_hdr = *hdr;
+	out->mad_hdr.method = IB_MGMT_METHOD_GET_RESP;
+	memset(out->data, 0, sizeof(out->data));
+	out->mad_hdr.status = cpu_to_be16(answer(to_weft_device(ib), hdr->attr_id,
+						 asked->port_select, out->data + MAD_ATTRIBUTE));
+	return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Settings as text: those of a device in /sys/class/infiniband/DEVICE/weft, and the defaults of new
+ * Settings as text, those of a device in /sys/class/infiniband/DEVICE/weft and the defaults of new
  * devices as module parameters; and the files that name the kind of the device.
  */
 #include <linux/device.h>
@@ -10,28 +10,22 @@
 
 #include "base/settings.h"
 #include "base/weft.h"
-#include "device/sysfs.h"
+#include "device/device.h"
 #include "llp/transport.h"
+#include "wire/mpa.h"
 
 /* The longest keepalive that TCP takes, in seconds. */
 #define WEFT_MAX_SECONDS	32767
 /* Longer than any valid text. */
 #define WEFT_MAX_TEXT		64
 
-/**
- * struct weft_setting_rule - the values that a setting can have
- * @words: names of the values from 0 on, or of the bits of a set
- * @num_words: how many
- * @set: the value is a set of bits
- * @min: least value that can be given as a number
- * @max: greatest value that can be given as a number
- */
+/* The values that a setting can have. */
 struct weft_setting_rule {
-	const char *const *words;
-	u32 num_words;
-	bool set;
-	u32 min;
-	u32 max;
+	const char *const *words; /* names of the values from 0 on, or of the bits of a set */
+	u32 num_words; /* how many */
+	bool set; /* the value is a set of bits */
+	u32 min; /* least value that can be given as a number */
+	u32 max; /* greatest value that can be given as a number */
 };
 
 static const char *const crc_words[] = { "off", "preferred", "required" };
@@ -61,46 +55,32 @@ static const struct weft_setting_rule rules[WEFT_NUM_SETTINGS] = {
 
 /* --- text to value and back --- */
 
-static int rule_word(const struct weft_setting_rule *rule, const char *word)
-{
-	return rule->num_words ?
-	       match_string(rule->words, rule->num_words, word) : -EINVAL;
-}
-
 /* Parses one word (for a set several), or a number. Returns 0 or -EINVAL. */
-static int setting_parse(const struct weft_setting_rule *rule, const char *text,
-			 u32 *value)
+static int setting_parse(const struct weft_setting_rule *rule, const char *text, u32 *value)
 {
 	char copy[WEFT_MAX_TEXT], *rest, *word;
 	u32 bits = 0;
-	int n;
+	int n = -1;
 
 	if (strscpy(copy, text, sizeof(copy)) < 0)
 		return -EINVAL;
 	rest = strim(copy);
 	if (!kstrtou32(rest, 10, value))
 		return *value < rule->min || *value > rule->max ? -EINVAL : 0;
-	if (!rule->set) {
-		n = rule_word(rule, rest);
-		if (n < 0)
-			return -EINVAL;
-		*value = n;
-		return 0;
-	}
-	while ((word = strsep(&rest, " ,")) != NULL) {
+	/* Without a set the whole text is one word. */
+	while ((word = strsep(&rest, rule->set ? " ," : "")) != NULL) {
 		if (!*word)
 			continue;
-		n = rule_word(rule, word);
+		n = match_string(rule->words, rule->num_words, word);
 		if (n < 0)
 			return -EINVAL;
 		bits |= BIT(n);
 	}
-	*value = bits;
+	*value = rule->set ? bits : n;
 	return bits ? 0 : -EINVAL;
 }
 
-static int setting_emit(const struct weft_setting_rule *rule, u32 value,
-			char *text)
+static int setting_emit(const struct weft_setting_rule *rule, u32 value, char *text)
 {
 	int i, at = 0;
 
@@ -111,33 +91,27 @@ static int setting_emit(const struct weft_setting_rule *rule, u32 value,
 	}
 	for (i = 0; i < rule->num_words; i++) {
 		if (value & BIT(i))
-			at += sysfs_emit_at(text, at, "%s%s", at ? " " : "",
-					    rule->words[i]);
+			at += sysfs_emit_at(text, at, "%s%s", at ? " " : "", rule->words[i]);
 	}
 	return at + sysfs_emit_at(text, at, "\n");
 }
 
 /* --- a device's files --- */
 
-static const struct weft_setting_rule *attr_rule(struct device_attribute *attr)
-{
-	return container_of(attr, struct dev_ext_attribute, attr)->var;
-}
+#define to_ext_attr(a)	container_of(a, struct dev_ext_attribute, attr)
 
-static ssize_t setting_show(struct device *device,
-			    struct device_attribute *attr, char *text)
+static ssize_t setting_show(struct device *device, struct device_attribute *attr, char *text)
 {
-	const struct weft_setting_rule *rule = attr_rule(attr);
+	const struct weft_setting_rule *rule = to_ext_attr(attr)->var;
 	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
 
 	return setting_emit(rule, weft_setting(&dev->settings, rule - rules), text);
 }
 
-static ssize_t setting_store(struct device *device,
-			     struct device_attribute *attr, const char *text,
+static ssize_t setting_store(struct device *device, struct device_attribute *attr, const char *text,
 			     size_t len)
 {
-	const struct weft_setting_rule *rule = attr_rule(attr);
+	const struct weft_setting_rule *rule = to_ext_attr(attr)->var;
 	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
 	u32 value;
 	int ret;
@@ -296,8 +270,7 @@ module_param_cb(crc, &default_ops, (void *)&rules[WEFT_SET_CRC], 0644);
 __MODULE_PARM_TYPE(crc, "charp");
 MODULE_PARM_DESC(crc, "CRC32C of each frame on new devices: off, preferred (default) or required");
 
-module_param_cb(mpa_revision, &default_ops,
-		(void *)&rules[WEFT_SET_MPA_REVISION], 0644);
+module_param_cb(mpa_revision, &default_ops, (void *)&rules[WEFT_SET_MPA_REVISION], 0644);
 __MODULE_PARM_TYPE(mpa_revision, "uint");
 MODULE_PARM_DESC(mpa_revision, "MPA revision that new devices connect with: 1, or 2 (default)");
 
@@ -309,8 +282,7 @@ module_param_cb(fpdu, &default_ops, (void *)&rules[WEFT_SET_FPDU], 0644);
 __MODULE_PARM_TYPE(fpdu, "charp");
 MODULE_PARM_DESC(fpdu, "frames of new devices: segment (of a TCP segment at most), or large towards Weft (default)");
 
-module_param_cb(extensions, &default_ops,
-		(void *)&rules[WEFT_SET_EXTENSIONS], 0644);
+module_param_cb(extensions, &default_ops, (void *)&rules[WEFT_SET_EXTENSIONS], 0644);
 __MODULE_PARM_TYPE(extensions, "charp");
 MODULE_PARM_DESC(extensions, "what only Weft peers do (immediate data, atomics, large frames) on new devices: on (default) or off");
 
@@ -322,7 +294,7 @@ module_param_cb(lend, &default_ops, (void *)&rules[WEFT_SET_LEND], 0644);
 __MODULE_PARM_TYPE(lend, "charp");
 MODULE_PARM_DESC(lend, "large payload that new devices send from where it lies: off, unchecked (where no CRC is in use, default) or all");
 
-/* By name alone, since a parameter is set before this module can load another. */
+/* A name, because a parameter is set before this module can load another. */
 static char transport_default[WEFT_TRANSPORT_NAME] = "tcp";
 module_param_string(transport, transport_default, sizeof(transport_default), 0644);
 MODULE_PARM_DESC(transport, "what connections of new devices are made over: tcp (default), sctp or paths");

@@ -9,13 +9,13 @@
 #include "base/context.h"
 #include "base/policy.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "engine/consumer.h"
 #include "engine/engine.h"
 #include "engine/whole.h"
 #include "llp/llp.h"
 #include "queue/cq.h"
-#include "queue/srq.h"
+#include "queue/rq.h"
 #include "tx/tx.h"
 
 /* A larger structure would take 4 KiB, the allocator's next size. */

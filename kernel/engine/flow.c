@@ -4,14 +4,12 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
-#include "base/limit.h"
-#include "base/policy.h"
 #include "base/weft.h"
+#include "base/policy.h"
 #include "engine/engine.h"
 #include "engine/whole.h"
 #include "llp/llp.h"
 #include "memory/mr.h"
-#include "memory/mw.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
 

@@ -5,7 +5,7 @@
 
 #include <linux/skbuff.h>
 
-#include "base/compat/sock.h"
+#include "base/compat.h"
 
 /*
  * A reading position in a packet buffer. Lives on the stack of one receive call. Moving forwards is

@@ -8,7 +8,7 @@
 #include <linux/sizes.h>
 #include <linux/timer.h>
 
-#include "base/compat/sock.h"
+#include "base/compat.h"
 #include "llp/class.h"
 
 extern const struct weft_llp_class weft_tcp_class;

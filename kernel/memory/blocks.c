@@ -48,8 +48,7 @@ static bool run_next(struct weft_run *r)
 	return r->len;
 }
 
-static struct weft_run run_start(const struct sg_table *sgt, u64 offset,
-				 u64 length)
+static struct weft_run run_start(const struct sg_table *sgt, u64 offset, u64 length)
 {
 	return (struct weft_run){
 		.sg = sgt->sgl,

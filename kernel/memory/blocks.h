@@ -12,20 +12,15 @@ struct sg_table;
 /* The shift of a region that is one run of kernel addresses. */
 #define WEFT_ONE_BLOCK	63
 
-/**
- * struct weft_blocks - where a region's bytes lie
- * @addr: kernel address of each block, in the region's order
- * @first: offset of the region's first byte in the first block
- * @mask: block size - 1
- * @shift: log2 of the block size, or WEFT_ONE_BLOCK
- *
- * Blocks are as large as the memory allows, so that a byte is found in one step.
+/*
+ * Where a region's bytes lie. Blocks are as large as the memory allows, so that a byte is found in
+ * one step.
  */
 struct weft_blocks {
-	void **addr;
-	u64 first;
-	u64 mask;
-	u8 shift;
+	void **addr; /* kernel address of each block, in the region's order */
+	u64 first; /* offset of the region's first byte in the first block */
+	u64 mask; /* block size - 1 */
+	u8 shift; /* log2 of the block size, or WEFT_ONE_BLOCK */
 };
 
 static inline void weft_blocks_set_size(struct weft_blocks *blocks, u8 shift)
@@ -35,8 +30,7 @@ static inline void weft_blocks_set_size(struct weft_blocks *blocks, u8 shift)
 }
 
 /* Finds the byte at @pos; @run: how many of the @len bytes from there are contiguous. */
-static inline void *weft_blocks_at(const struct weft_blocks *blocks, u64 pos,
-				   u32 len, u32 *run)
+static inline void *weft_blocks_at(const struct weft_blocks *blocks, u64 pos, u32 len, u32 *run)
 {
 	u64 offset;
 

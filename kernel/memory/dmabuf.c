@@ -13,28 +13,22 @@
 #include <rdma/ib_verbs.h>
 
 #include "base/compat.h"
-#include "memory/blocks.h"
-#include "memory/dmabuf.h"
+#include "memory/mr.h"
 
 WEFT_IMPORT_DMA_BUF;
 
 /* The device that exporters see. Its DMA is the CPU's. */
 static struct platform_device *dma_device;
 
-/**
- * struct weft_dmabuf - a DMA buffer in use by a region
- * @buf: the buffer; a reference
- * @attach: the attachment, which keeps the buffer in place
- * @sgt: its pages, mapped through @attach
- *
- * Attachment and mapping last until weft_dmabuf_put(), because an exporter may move a buffer that
- * lacks either. dma_buf_vmap() is no alternative: it pins nothing, and users could provoke the
- * kernel warning that it raises when an exporter refuses.
+/*
+ * A DMA buffer in use by a region. Attachment and mapping last until weft_dmabuf_put(), because an
+ * exporter may move a buffer that lacks either. dma_buf_vmap() is no alternative: it pins nothing,
+ * and users could provoke the kernel warning that it raises when an exporter refuses.
  */
 struct weft_dmabuf {
-	struct dma_buf *buf;
-	struct dma_buf_attachment *attach;
-	struct sg_table *sgt;
+	struct dma_buf *buf; /* the buffer; a reference */
+	struct dma_buf_attachment *attach; /* the attachment, which keeps the buffer in place */
+	struct sg_table *sgt; /* its pages, mapped through @attach */
 };
 
 /*
@@ -57,8 +51,7 @@ static bool dmabuf_has_pages(const struct sg_table *sgt)
 	return true;
 }
 
-static int dmabuf_attach(struct weft_dmabuf *d, u64 offset, u64 length,
-			 struct weft_blocks *blocks)
+static int dmabuf_attach(struct weft_dmabuf *d, u64 offset, u64 length, struct weft_blocks *blocks)
 {
 	int ret;
 
@@ -149,9 +142,7 @@ int weft_dmabuf_init(void)
 {
 	int ret;
 
-	dma_device = platform_device_register_simple("weft-memory",
-						     PLATFORM_DEVID_NONE,
-						     NULL, 0);
+	dma_device = platform_device_register_simple("weft-memory", PLATFORM_DEVID_NONE, NULL, 0);
 	if (IS_ERR(dma_device))
 		return PTR_ERR(dma_device);
 	ret = dma_coerce_mask_and_coherent(&dma_device->dev, DMA_BIT_MASK(64));

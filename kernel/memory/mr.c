@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory regions: the key table, and access by key. */
+/* Memory regions: the key table, the checks between a key and memory, and access by key. */
+#include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "base/limit.h"
 #include "base/weft.h"
 #include "memory/mr.h"
 
 static void mr_release(struct kref *kref)
 {
-	struct weft_mr *mr = container_of(kref, struct weft_mr, refs);
-
-	complete(&mr->gone);
+	complete(&container_of(kref, struct weft_mr, refs)->gone);
 }
 
 /* --- the key table --- */
@@ -71,6 +69,17 @@ int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index)
 	return ret == -EBUSY ? -ENOMEM : ret;
 }
 
+/* Enters a region under a reserved index. A region that was hidden before cannot fail here. */
+int weft_mr_show(struct weft_mr *mr, u32 stag)
+{
+	kref_init(&mr->refs);
+	init_completion(&mr->gone);
+	mr->stag = stag;
+	mr->ib.lkey = stag;
+	mr->ib.rkey = stag;
+	return xa_err(xa_store(&mr->dev->mrs, stag >> 8, mr, GFP_KERNEL));
+}
+
 /*
  * Enters a region or window in the key table. Index and key byte are random, so that one key tells
  * nothing about another: a peer needs 2^32 / n guesses for one of the n keys of its protection
@@ -78,22 +87,17 @@ int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index)
  */
 int weft_mr_publish(struct weft_mr *mr)
 {
-	struct weft_device *dev = mr->dev;
+	struct xarray *keys = &mr->dev->mrs;
 	u32 index;
 	int ret;
 
-	kref_init(&mr->refs);
-	init_completion(&mr->gone);
 	/* Reserve first, so that the region becomes visible with its whole key. */
-	ret = weft_mr_reserve(&dev->mrs, 1 + get_random_u32_below(WEFT_LAST_KEY), &index);
+	ret = weft_mr_reserve(keys, 1 + get_random_u32_below(WEFT_LAST_KEY), &index);
 	if (ret)
 		return ret;
-	mr->stag = index << 8 | get_random_u8();
-	mr->ib.lkey = mr->stag;
-	mr->ib.rkey = mr->stag;
-	ret = xa_err(xa_store(&dev->mrs, index, mr, GFP_KERNEL));
+	ret = weft_mr_show(mr, index << 8 | get_random_u8());
 	if (ret)
-		xa_erase(&dev->mrs, index);
+		xa_erase(keys, index);
 	return ret;
 }
 
@@ -123,17 +127,6 @@ void weft_mr_hide(struct weft_mr *mr)
 	synchronize_rcu();
 }
 
-/* Returns a hidden region to the key table. Cannot fail, because its index is reserved. */
-int weft_mr_show(struct weft_mr *mr, u32 stag)
-{
-	kref_init(&mr->refs);
-	reinit_completion(&mr->gone);
-	mr->stag = stag;
-	mr->ib.lkey = stag;
-	mr->ib.rkey = stag;
-	return xa_err(xa_store(&mr->dev->mrs, stag >> 8, mr, GFP_KERNEL));
-}
-
 /* Makes the region that lkey 0 names: all kernel memory. The device frees it by kfree(). */
 struct weft_mr *weft_mr_new_local(struct weft_device *dev)
 {
@@ -149,33 +142,75 @@ struct weft_mr *weft_mr_new_local(struct weft_device *dev)
 	return mr;
 }
 
+/* --- the checks --- */
+
+/* May a queue pair of @pd and @qpn use the key? */
+static bool mr_is_for(const struct weft_mr *mr, const struct ib_pd *pd, u32 qpn)
+{
+	return mr->pd == pd && (mr->kind != WEFT_MR_WINDOW_2 || mr->qpn == qpn);
+}
+
+enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag, const struct ib_pd *pd,
+				  u32 qpn, u64 addr, u64 len, int access)
+{
+	u64 end;
+
+	if (mr->invalid || mr->stag != stag)
+		return WEFT_KEY_UNKNOWN;
+	if (!mr_is_for(mr, pd, qpn))
+		return WEFT_KEY_PD;
+	if ((mr->access & access) != access)
+		return WEFT_KEY_ACCESS;
+	/* A window is for peers only; its owner uses the region. */
+	if ((mr->kind == WEFT_MR_WINDOW_1 || mr->kind == WEFT_MR_WINDOW_2) &&
+	    !(access & WEFT_ACCESS_REMOTE))
+		return WEFT_KEY_ACCESS;
+	if (!len)
+		return WEFT_KEY_OK;
+	if (check_add_overflow(addr, len - 1, &end))
+		return WEFT_KEY_WRAP;
+	if (mr->all_memory)
+		return WEFT_KEY_OK;
+	if (addr < mr->iova || len > mr->length || addr - mr->iova > mr->length - len)
+		return WEFT_KEY_BOUNDS;
+	return WEFT_KEY_OK;
+}
+
+enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
+					     const struct ib_pd *pd, u32 qpn, bool remote)
+{
+	/*
+	 * A kernel consumer may use an old key, because the core's rdma_rw makes a new key after
+	 * it has written the old one into the READ that will invalidate it.
+	 */
+	if (mr->kind == WEFT_MR_FAST && !remote)
+		return mr->pd == pd ? WEFT_KEY_OK : WEFT_KEY_PD;
+	if (mr->invalid || mr->stag != stag)
+		return WEFT_KEY_UNKNOWN;
+	if (!mr_is_for(mr, pd, qpn))
+		return WEFT_KEY_PD;
+	switch (mr->kind) {
+	case WEFT_MR_FAST:
+		/* A region without remote rights was never shown to a peer. */
+		return mr->access & WEFT_ACCESS_REMOTE ? WEFT_KEY_OK :
+							 WEFT_KEY_ACCESS;
+	case WEFT_MR_WINDOW_2:
+		return WEFT_KEY_OK;
+	default:
+		return WEFT_KEY_ACCESS;
+	}
+}
+
 /* --- access --- */
 
-/* Locks a region or window that a work request could invalidate during the access. */
-static void mr_lock(struct weft_mr *mr)
-{
-	if (mr->kind != WEFT_MR_REGION) {
-		read_lock_bh(&mr->lock);
-		__release(&mr->lock); /* because sparse does not follow the condition */
-	}
-}
-
-static void mr_unlock(struct weft_mr *mr)
-{
-	if (mr->kind != WEFT_MR_REGION) {
-		__acquire(&mr->lock);
-		read_unlock_bh(&mr->lock);
-	}
-}
-
-/* In line, because each packet with payload begins a row of accesses. */
+/* In line, because each packet with payload begins a series of accesses. */
 static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struct ib_pd *pd,
 						 u32 stag, u64 addr, u64 len, int access,
 						 enum weft_key_error *err)
 {
 	struct weft_mr *mr;
 
-	if (!weft_accessor_allows(by, access & WEFT_ACCESS_REMOTE)) {
+	if (access & WEFT_ACCESS_REMOTE & ~READ_ONCE(by->rights)) {
 		*err = WEFT_KEY_ACCESS;
 		return NULL;
 	}
@@ -190,7 +225,11 @@ static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struc
 		*err = WEFT_KEY_UNKNOWN;
 		return NULL;
 	}
-	mr_lock(mr);
+	/* A work request could invalidate any other kind during the access. */
+	if (mr->kind != WEFT_MR_REGION) {
+		read_lock_bh(&mr->lock);
+		__release(&mr->lock); /* because sparse does not follow the condition */
+	}
 	*err = weft_mr_check(mr, stag, pd, by->qpn, addr, len, access);
 	if (*err == WEFT_KEY_OK)
 		return mr;
@@ -205,9 +244,8 @@ static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struc
  * the caller moves the bytes without sleeping, and begins no other access to a region with a lock.
  * Not in hard interrupts. If the access is refused, returns NULL and sets @err to the reason.
  */
-struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
-			       u64 addr, u64 len, int access,
-			       enum weft_key_error *err)
+struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag, u64 addr,
+			       u64 len, int access, enum weft_key_error *err)
 {
 	return mr_access(by, pd, stag, addr, len, access, err);
 }
@@ -215,15 +253,16 @@ struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 s
 /* Ends an access, in the context that began it. */
 void weft_mr_access_end(struct weft_mr *mr)
 {
-	mr_unlock(mr);
+	if (mr->kind != WEFT_MR_REGION) {
+		__acquire(&mr->lock);
+		read_unlock_bh(&mr->lock);
+	}
 	weft_mr_drop(mr);
 }
 
 /* Ends the access that @a holds, if any, and begins one to another region. */
-enum weft_key_error weft_access_begin(struct weft_access *a,
-				      struct weft_accessor *by,
-				      struct ib_pd *pd, u32 stag, u64 addr,
-				      u64 len, int rights)
+enum weft_key_error weft_access_begin(struct weft_access *a, struct weft_accessor *by,
+				      struct ib_pd *pd, u32 stag, u64 addr, u64 len, int rights)
 {
 	enum weft_key_error err = WEFT_KEY_OK;
 
@@ -241,15 +280,10 @@ enum weft_key_error weft_access_begin(struct weft_access *a,
  */
 u64 *weft_mr_word(const struct weft_mr *mr, u64 addr)
 {
-	u32 run = sizeof(u64);
-	void *at;
+	u32 run;
+	void *at = weft_mr_at(mr, addr, sizeof(u64), &run);
 
-	if (mr->all_memory)
-		at = (void *)(uintptr_t)addr;
-	else
-		at = weft_blocks_at(&mr->blocks, addr - mr->iova, run, &run);
-	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)at, sizeof(u64)) ?
-	       at : NULL;
+	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)at, sizeof(u64)) ? at : NULL;
 }
 
 /*

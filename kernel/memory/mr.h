@@ -12,10 +12,13 @@
 
 #include "memory/blocks.h"
 
+struct dma_buf;
 struct ib_dmah;
 struct uverbs_attr_bundle;
+struct weft_bind;
 struct weft_device;
 struct weft_dmabuf;
+
 /* The rights of a peer. */
 #define WEFT_ACCESS_REMOTE (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
 			    IB_ACCESS_REMOTE_ATOMIC)
@@ -27,64 +30,41 @@ enum weft_mr_kind {
 	WEFT_MR_WINDOW_2,	/* memory window, of a queue pair while bound */
 };
 
-/**
- * struct weft_mr - a memory region or a memory window, named by a key
- * @ib: the core's view of a region; its lkey and rkey are the STag
- * @dev: its device
- * @refs: one for the key table and one for each access in progress
- * @gone: completed by the last put, for which deregistration waits
- * @kind: enum weft_mr_kind
- * @stag: the key: index in the key table and a key byte
- * @pd: the protection domain whose queue pairs may use it
- * @qpn: bound type 2 window: the queue pair that may use it
- * @access: enum ib_access_flags
- * @invalid: fast registration, window: names no memory now
- * @iova: first address
- * @length: bytes
- * @all_memory: kernel region that spans all kernel addresses; @length is then U64_MAX
- * @blocks: where the bytes lie; a window's list is its region's
- * @lock: fast registration, window: see below
- * @windows: region: number of windows bound to it; -1: none can be bound
- * @region: window: the region it is bound to, which cannot go before the window
- * @rcu: delays the free, because a late lookup may still read @refs
- * @umem: the pinned user pages, or NULL
- * @pages: how many pages @umem has; readable without holding @umem
- * @dmabuf: the DMA buffer it is a part of, or NULL
- * @next: fast registration: blocks for the next REG_MR
- * @max_blocks: fast registration: size of @next
- * @num_next: fast registration: how many of @next are set
- *
- * @lock protects the fields that a work request changes: @stag, @qpn, all from @access to @blocks,
- * and @region. Softirqs take it, too. An access takes it for reading, so that no access is under
- * way when an invalidation returns. An ordinary region is not locked, because it does not change
- * while its key is in the table. The consumer owns @ib, @next and @num_next until it posts REG_MR.
- * A loan to TCP references the pages, and not the region.
+/*
+ * A memory region or a memory window, named by a key. @lock protects the fields that a work request
+ * changes: @stag, @qpn, all from @access to @blocks, and @region. Softirqs take it, too. An access
+ * takes it for reading, so that no access is under way when an invalidation returns. An ordinary
+ * region is not locked, because it does not change while its key is in the table. The consumer owns
+ * @ib, @next and @num_next until it posts REG_MR. A loan to TCP references the pages, and not the
+ * region.
  */
 struct weft_mr {
-	struct ib_mr ib;
-	struct weft_device *dev;
-	struct kref refs;
-	struct completion gone;
-	u8 kind;
-	u32 stag;
-	struct ib_pd *pd;
-	u32 qpn;
-	int access;
-	bool invalid;
-	u64 iova;
-	u64 length;
+	struct ib_mr ib; /* the core's view of a region; its lkey and rkey are the STag */
+	struct weft_device *dev; /* its device */
+	struct kref refs; /* one for the key table and one for each access in progress */
+	struct completion gone; /* completed by the last put, for which deregistration waits */
+	u8 kind; /* enum weft_mr_kind */
+	u32 stag; /* the key: index in the key table and a key byte */
+	struct ib_pd *pd; /* the protection domain whose queue pairs may use it */
+	u32 qpn; /* bound type 2 window: the queue pair that may use it */
+	int access; /* enum ib_access_flags */
+	bool invalid; /* fast registration, window: names no memory now */
+	u64 iova; /* first address */
+	u64 length; /* bytes */
+	/* Kernel region that spans all kernel addresses; @length is then U64_MAX */
 	bool all_memory;
-	struct weft_blocks blocks;
-	rwlock_t lock; /* see above */
-	atomic_t windows;
+	struct weft_blocks blocks; /* where the bytes lie; a window's list is its region's */
+	rwlock_t lock; /* fast registration, window: see above */
+	atomic_t windows; /* region: number of windows bound to it; -1: none can be bound */
+	/* Window: the region it is bound to, which cannot go before the window */
 	struct weft_mr *region;
-	struct rcu_head rcu;
-	struct ib_umem *umem;
-	u64 pages;
-	struct weft_dmabuf *dmabuf;
-	void **next;
-	u32 max_blocks;
-	u32 num_next;
+	struct rcu_head rcu; /* delays the free, because a late lookup may still read @refs */
+	struct ib_umem *umem; /* the pinned user pages, or NULL */
+	u64 pages; /* how many pages @umem has; readable without holding @umem */
+	struct weft_dmabuf *dmabuf; /* the DMA buffer it is a part of, or NULL */
+	void **next; /* fast registration: blocks for the next REG_MR */
+	u32 max_blocks; /* fast registration: size of @next */
+	u32 num_next; /* fast registration: how many of @next are set */
 };
 
 static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
@@ -92,30 +72,19 @@ static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
 	return container_of(ib, struct weft_mr, ib);
 }
 
-/**
- * struct weft_accessor - a queue pair, as memory knows it
- * @dev: the device whose keys it uses
- * @pd: its protection domain
- * @qpn: its number
- * @rights: the most that a key can allow the peer, enum ib_access_flags; without a lock
- * @kernel: a kernel consumer posts to it, to which lkey 0 is all memory
- * @bound: type 2 windows were bound to it; under tx_lock
- *
- * The other fields are fixed before the queue pair can be found.
+/*
+ * A queue pair, as memory knows it. All but @rights and @bound is fixed before the queue pair can
+ * be found.
  */
 struct weft_accessor {
-	struct weft_device *dev;
-	struct ib_pd *pd;
-	u32 qpn;
+	struct weft_device *dev; /* the device whose keys it uses */
+	struct ib_pd *pd; /* its protection domain */
+	u32 qpn; /* its number */
+	/* The most that a key can allow the peer, enum ib_access_flags; without a lock */
 	int rights;
-	bool kernel;
-	bool bound;
+	bool kernel; /* a kernel consumer posts to it, to which lkey 0 is all memory */
+	bool bound; /* type 2 windows were bound to it; under tx_lock */
 };
-
-static inline bool weft_accessor_allows(const struct weft_accessor *by, int rights)
-{
-	return (READ_ONCE(by->rights) & rights) == rights;
-}
 
 enum weft_key_error {
 	WEFT_KEY_OK = 0,
@@ -130,21 +99,18 @@ enum weft_key_error {
  * Returns the first check that fails. Zero bytes are within bounds everywhere. The caller locks
  * @mr, unless it cannot change.
  */
-enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag,
-				  const struct ib_pd *pd, u32 qpn, u64 addr,
-				  u64 len, int access);
+enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag, const struct ib_pd *pd,
+				  u32 qpn, u64 addr, u64 len, int access);
 
 /*
  * May this key be invalidated? The owner of a fast registration may use any key that it ever had,
  * even twice; a peer (@remote) must name the current key. The caller locks @mr.
  */
 enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
-					     const struct ib_pd *pd, u32 qpn,
-					     bool remote);
+					     const struct ib_pd *pd, u32 qpn, bool remote);
 
-struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
-			       u64 addr, u64 len, int access,
-			       enum weft_key_error *err);
+struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag, u64 addr,
+			       u64 len, int access, enum weft_key_error *err);
 void weft_mr_access_end(struct weft_mr *mr);
 
 /* Finds the byte at @addr; @run: how many of the @len bytes from there are contiguous. */
@@ -172,8 +138,7 @@ static __always_inline void weft_mr_write(const struct weft_mr *mr, u64 addr,
 }
 
 /* Copies @len bytes from a region, after weft_mr_access() to this very range. */
-static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr,
-					 void *dst, u32 len)
+static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr, void *dst, u32 len)
 {
 	const void *from;
 	u32 n;
@@ -190,27 +155,19 @@ u64 *weft_mr_word(const struct weft_mr *mr, u64 addr);
 u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
 		   u64 (*change)(const void *how, u64 value), const void *how);
 
-/**
- * struct weft_access - a region in use for a row of accesses of one kind
- * @mr: the region, as from weft_mr_access(), or NULL
- * @pd: the protection domain of the accesses
- * @stag: the key
- * @rights: the rights
- */
+/* A region in use for a series of accesses of one kind. */
 struct weft_access {
-	struct weft_mr *mr;
-	struct ib_pd *pd;
-	u32 stag;
-	int rights;
+	struct weft_mr *mr; /* the region, as from weft_mr_access(), or NULL */
+	struct ib_pd *pd; /* the protection domain of the accesses */
+	u32 stag; /* the key */
+	int rights; /* the rights */
 };
 
-enum weft_key_error weft_access_begin(struct weft_access *a,
-				      struct weft_accessor *by,
-				      struct ib_pd *pd, u32 stag, u64 addr,
-				      u64 len, int rights);
+enum weft_key_error weft_access_begin(struct weft_access *a, struct weft_accessor *by,
+				      struct ib_pd *pd, u32 stag, u64 addr, u64 len, int rights);
 
 /*
- * weft_mr_access() for a row of accesses that are mostly to one region: if @a holds that region
+ * weft_mr_access() for a series of accesses that are mostly to one region: if @a holds that region
  * already, only the range is checked. On success @a holds the region.
  */
 static inline enum weft_key_error
@@ -250,33 +207,61 @@ static inline u64 weft_access_room(const struct weft_access *a, u64 addr)
 	return mr->length - (addr - mr->iova);
 }
 
-/* The key table, for the files that make regions and windows. */
+/* --- mr.c: the key table, for the files that make regions and windows --- */
+
 struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind);
 int weft_mr_reserve(struct xarray *keys, u32 from, u32 *index);
 int weft_mr_publish(struct weft_mr *mr);
 void weft_mr_withdraw(struct weft_mr *mr);
 void weft_mr_hide(struct weft_mr *mr);
 int weft_mr_show(struct weft_mr *mr, u32 stag);
-int weft_mr_pin(struct weft_mr *mr, u64 start);
 struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag);
 void weft_mr_drop(struct weft_mr *mr);
 struct weft_mr *weft_mr_new_local(struct weft_device *dev);
+
+/* --- region.c: regions as verbs --- */
+
 struct weft_mr *weft_mr_create(struct ib_pd *pd, enum weft_mr_kind kind);
 void weft_mr_free(struct weft_mr *mr);
 void weft_mr_destroy(struct weft_mr *mr);
-
-enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote);
-
+struct ib_mr *weft_mr_finish(struct weft_mr *mr, int ret);
 struct ib_mr *weft_get_dma_mr(struct ib_pd *pd, int access);
-struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
-			       u64 iova, int access, struct ib_dmah *dmah,
-			       struct ib_udata *udata);
-struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
-				 u64 length, u64 iova, int access,
-				 struct ib_pd *pd, struct ib_udata *udata);
+struct ib_mr *weft_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+			       struct ib_dmah *dmah, struct ib_udata *udata);
+struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 iova,
+				 int access, struct ib_pd *pd, struct ib_udata *udata);
 int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
-struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
-				      u64 iova, int fd, int access, struct ib_dmah *dmah,
+struct ib_mr *weft_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+				      int access, struct ib_dmah *dmah,
 				      struct uverbs_attr_bundle *attrs);
+
+/* --- dmabuf.c: memory of another driver, named by a file descriptor --- */
+
+struct weft_dmabuf *weft_dmabuf_get(struct dma_buf *buf, u64 offset, u64 length, int access,
+				    struct weft_blocks *blocks);
+int weft_dmabuf_check_access(const struct weft_dmabuf *d, int access);
+void weft_dmabuf_put(struct weft_dmabuf *d);
+int weft_dmabuf_init(void);
+void weft_dmabuf_exit(void);
+
+/* --- bind.c: keys that work requests begin and end --- */
+
+/* One memory window. */
+struct weft_mw {
+	struct ib_mw ib; /* the core's view; the core allocates and frees the whole */
+	struct weft_mr *mr; /* its entry in the key table */
+};
+
+int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata);
+int weft_dealloc_mw(struct ib_mw *ib);
+bool weft_mw_hold(struct weft_mr *region, const struct weft_mr *window,
+		  const struct weft_bind *bind);
+bool weft_mw_bind(struct weft_accessor *by, u32 old, u32 key, const struct weft_bind *bind);
+void weft_mw_forget(struct weft_accessor *by);
+
+struct ib_mr *weft_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_blocks);
+int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num, unsigned int *offset);
+bool weft_fast_register(struct weft_accessor *by, u32 old, u32 key, int access);
+enum weft_key_error weft_invalidate(struct weft_accessor *by, u32 stag, bool remote);
 
 #endif /* WEFT_MR_H */

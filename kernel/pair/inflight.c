@@ -23,7 +23,7 @@ void weft_inflight_destroy(struct weft_inflight *list)
 
 /* Adds a completion. A failed @w fails all behind it. Not inline: most requests need none. */
 static noinline bool inflight_tell(struct weft_inflight *list, const struct weft_request *w,
-				   struct weft_cq *scq, struct weft_cq_row *row, u32 qpn)
+				   struct weft_cq *scq, struct weft_cq_adds *row, u32 qpn)
 {
 	struct weft_completion wc = {
 		.wr_id = w->wr_id,
@@ -49,7 +49,7 @@ static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring
 				    struct weft_cq *scq, u32 qpn, bool *told)
 {
 	struct weft_request *next, *w = NULL;
-	struct weft_cq_row row;
+	struct weft_cq_adds row;
 	u32 first, end, tail;
 
 	weft_cq_begin(scq, &row);

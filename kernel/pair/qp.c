@@ -8,7 +8,7 @@
 #include "base/policy.h"
 #include "base/trace.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "pair/qp.h"
 
 /* --- references --- */

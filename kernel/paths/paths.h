@@ -15,7 +15,6 @@
 
 #include "base/baton.h"
 #include "base/counters.h"
-#include "base/workqueue.h"
 #include "llp/arrivals.h"
 #include "llp/llp.h"
 #include "llp/transport.h"

@@ -12,7 +12,7 @@
 
 #include "base/compat.h"
 #include "base/context.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "paths/paths.h"
 #include "wire/fpdu.h"
 #include "wire/plan.h"

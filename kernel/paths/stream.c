@@ -10,7 +10,7 @@
 
 #include "base/compat.h"
 #include "base/context.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "paths/paths.h"
 
 /* Time without acknowledgment after which a path is given up, if another path works. */

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Completion queues: entries in, events out. */
-#include <linux/ktime.h>
-#include <linux/slab.h>
 #include <linux/time_namespace.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "base/compat.h"
-#include "base/compat/verbs.h"
-#include "base/limit.h"
+#include "base/compat_verbs.h"
 #include "base/trace.h"
 #include "base/weft.h"
 #include "queue/cq.h"
-#include "queue/vector.h"
 
 /* Has the consumer armed the queue since the last event? */
 static bool cq_is_armed(const struct weft_cq *cq, bool solicited)
@@ -20,8 +16,7 @@ static bool cq_is_armed(const struct weft_cq *cq, bool solicited)
 	u32 arm = READ_ONCE(ctl->arm);
 
 	lockdep_assert_held(&cq->lock);
-	return WEFT_CQ_ARM_SEQ(arm) != cq->served &&
-	       (solicited || !WEFT_CQ_ARM_SOLICITED(arm));
+	return WEFT_CQ_ARM_SEQ(arm) != cq->served && (solicited || !WEFT_CQ_ARM_SOLICITED(arm));
 }
 
 /* Notes that an event is raised: the next one needs another arming, and a deferred one no timer. */
@@ -76,7 +71,7 @@ static enum hrtimer_restart cq_time_is_up(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static void cq_tell_dead(struct weft_cq *cq)
+static void cq_notify_dead(struct weft_cq *cq)
 {
 	struct ib_event event = {
 		.device = cq->ib.device,
@@ -94,7 +89,7 @@ static u8 cq_phase(const struct weft_ring *ring, u32 index)
 }
 
 /* In line, so that a single completion costs no more than it must. */
-static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_row *row,
+static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_adds *adds,
 				   const struct weft_completion *wc)
 {
 	struct weft_cq_ctl *ctl = cq->ring.mem;
@@ -107,7 +102,7 @@ static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_row *row,
 	/* A hostile consumer index only makes this queue look full or roomy. */
 	used = cq->ring.head - smp_load_acquire(&ctl->consumer);
 	if (unlikely(cq->dead || used >= cq->ring.size)) {
-		row->died |= !cq->dead;
+		adds->died |= !cq->dead;
 		cq->dead = true;
 		WRITE_ONCE(ctl->overflow, 1);
 		return false;
@@ -120,68 +115,67 @@ static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_row *row,
 	cqe->byte_len = wc->byte_len;
 	cqe->ex = wc->ex;
 	/* Pairs with the consumer's load-acquire: the entry before its phase. */
-	smp_store_release(&cqe->word, WEFT_CQE_WORD(wc->flags | phase,
-						    wc->status, wc->opcode));
-	row->unpolled = used + 1;
-	row->solicited |= wc->solicited;
-	row->failed |= wc->status != IB_WC_SUCCESS;
+	smp_store_release(&cqe->word, WEFT_CQE_WORD(wc->flags | phase, wc->status, wc->opcode));
+	adds->unpolled = used + 1;
+	adds->solicited |= wc->solicited;
+	adds->failed |= wc->status != IB_WC_SUCCESS;
 	return true;
 }
 
 /* Must the consumer be woken for these completions? */
-static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_row *row)
+static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_adds *adds)
 {
 	lockdep_assert_held(&cq->lock);
-	if (!row->unpolled)
+	if (!adds->unpolled)
 		return false;
 	smp_mb(); /* entries before the arm word; pairs with the fence after arming */
-	if (!cq_is_armed(cq, row->solicited || row->failed) ||
-	    (unlikely(cq->mod_count || cq->mod_period) && !row->failed &&
-	     cq_puts_off(cq, row->unpolled)))
+	if (!cq_is_armed(cq, adds->solicited || adds->failed) ||
+	    (unlikely(cq->mod_count || cq->mod_period) && !adds->failed &&
+	     cq_puts_off(cq, adds->unpolled)))
 		return false;
 	cq_serve(cq);
 	return true;
 }
 
 /* Calls the consumer without a lock, because a kernel consumer may poll in the call. */
-static __always_inline void cq_tell(struct weft_cq *cq, bool wake, bool died)
+static __always_inline void cq_notify(struct weft_cq *cq, bool wake, bool died)
 {
 	if (wake)
 		weft_vector_call(cq);
 	if (unlikely(died))
-		cq_tell_dead(cq);
+		cq_notify_dead(cq);
 }
 
 /*
  * Adds a completion, which the consumer may poll before weft_cq_end(). A full queue is dead from
  * then on: its consumer gets IB_EVENT_CQ_ERR once. Returns false if the completion is lost.
  */
-bool weft_cq_put(struct weft_cq *cq, struct weft_cq_row *row, const struct weft_completion *wc)
+bool weft_cq_put(struct weft_cq *cq, struct weft_cq_adds *adds, const struct weft_completion *wc)
 {
-	return cq_put(cq, row, wc);
+	return cq_put(cq, adds, wc);
 }
 
-void weft_cq_end_told(struct weft_cq *cq, const struct weft_cq_row *row)
+void weft_cq_end_slow(struct weft_cq *cq, const struct weft_cq_adds *adds)
 	__releases(&cq->lock)
 {
-	bool wake = cq_wakes(cq, row);
+	bool wake = cq_wakes(cq, adds);
 
-	spin_unlock_irqrestore(&cq->lock, row->flags);
-	cq_tell(cq, wake, row->died);
+	spin_unlock_irqrestore(&cq->lock, adds->flags);
+	cq_notify(cq, wake, adds->died);
 }
 
 /* Adds one completion and wakes the consumer. Returns false if the completion is lost. */
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 {
-	struct weft_cq_row row = {};
+	struct weft_cq_adds adds = {};
 	unsigned long flags;
 	bool added, wake;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	added = cq_put(cq, &row, wc);
-	wake = cq_wakes(cq, &row);
+	added = cq_put(cq, &adds, wc);
+	wake = cq_wakes(cq, &adds);
 	spin_unlock_irqrestore(&cq->lock, flags);
-	cq_tell(cq, wake, row.died);
+	cq_notify(cq, wake, adds.died);
 	return added;
 }
 
@@ -189,15 +183,14 @@ void weft_cq_init(struct weft_cq *cq)
 {
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resizing);
-	hrtimer_setup(&cq->mod_timer, cq_time_is_up, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&cq->mod_timer, cq_time_is_up, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	weft_vector_init(cq);
 }
 
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		   struct uverbs_attr_bundle *attrs)
 {
-	struct ib_udata *udata = weft_udata_of(attrs);
+	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
 	struct weft_device *dev = to_weft_device(ib->device);
 	struct weft_cq *cq = to_weft_cq(ib);
 	struct weft_create_cq_resp resp = {};
@@ -221,8 +214,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		timens_add_monotonic(&ahead);
 		cq->clock_offset = timespec64_to_ns(&ahead);
 	}
-	ret = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe),
-			       udata, &resp.ring);
+	ret = weft_ring_create(&cq->ring, attr->cqe, sizeof(struct weft_cqe), udata, &resp.ring);
 	if (ret)
 		goto drop;
 	ib->cqe = cq->ring.size;
@@ -333,8 +325,7 @@ int weft_resize_cq(struct ib_cq *ib, unsigned int entries, struct ib_udata *udat
 		return -EINVAL;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	ret = weft_ring_create(&move.to, entries, sizeof(struct weft_cqe), udata,
-			       &resp.ring);
+	ret = weft_ring_create(&move.to, entries, sizeof(struct weft_cqe), udata, &resp.ring);
 	if (ret)
 		return ret;
 	if (udata) {

@@ -5,57 +5,90 @@
 
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
+#include "base/policy.h"
 #include "queue/ring.h"
-#include "queue/streak.h"
 
-/**
- * struct weft_cq - one completion queue
- * @ib: the core's view; the core allocates and frees the whole
- * @lock: see below
- * @resizing: outside @lock; keeps a second resize from freeing the ring that the first copies from
- * @ring: the entries; ring.head is the kernel's producer index
- * @served: arm sequence of the last event
- * @polled: kernel consumers: index of the next entry to poll
- * @armed: kernel consumers: sequence of the last arming
- * @timestamps: entries tell when they were made
- * @clock_offset: lead of the clock of the program's time namespace, in nanoseconds
- * @mod_count: raise an event at this many unpolled completions; 0: at no number
- * @mod_period: raise it after this many microseconds; 0: never. If both are 0: raise each at once
- * @mod_timer: raises a deferred event
- * @mod_waiting: @mod_timer runs
- * @streak: of the queue pairs that complete their sends here
- * @dead: an entry was lost
- * @call_waits: bit 0: @call is on its way to the vector's CPU, and has not begun
- * @calls: how many calls are on their way or under way; the end waits for them
- * @call: calls the consumer there; belongs to the setter of @call_waits
+/*
+ * --- streaks ---
  *
- * @lock is the innermost of all locks, and taken in any context. It protects all fields below it
- * but @resizing, @streak and the last three. Both directions of a queue pair complete their work
- * requests under @lock, so that these complete in order.
+ * Is the poster about to wait for an answer, or in the middle of many requests (a streak)? If it
+ * will wait, its own thread sends at once. In a streak a worker sends: the poster posts on without
+ * entering the kernel, trains are longer, and the receiver is woken less often. The streak belongs
+ * to the CQ of sends, because one thread often posts to several queue pairs that share the CQ. Each
+ * received message halves the count, so that questions and answers stay below WEFT_STREAK, but a
+ * stream that gets a credit now and then does not.
+ */
+
+/* Requests with no pause between: a hint, accessed without a lock. */
+struct weft_streak {
+	u32 length; /* how many */
+	unsigned long last; /* when the last of them was taken, in jiffies */
+};
+
+static inline bool weft_streak_paused(const struct weft_streak *s)
+{
+	return time_after(jiffies, READ_ONCE(s->last) + WEFT_STREAK_PAUSE);
+}
+
+/* Is the poster likely to post more soon? */
+static inline bool weft_streak_goes_on(const struct weft_streak *s)
+{
+	return weft_rule(WEFT_RULE_STREAK) && READ_ONCE(s->length) >= WEFT_STREAK &&
+	       !weft_streak_paused(s);
+}
+
+static inline void weft_streak_sent(struct weft_streak *s)
+{
+	u32 length = weft_streak_paused(s) ? 0 : READ_ONCE(s->length);
+
+	WRITE_ONCE(s->last, jiffies);
+	WRITE_ONCE(s->length, min(length + 1, WEFT_STREAK_MAX));
+}
+
+static inline void weft_streak_received(struct weft_streak *s)
+{
+	u32 length = READ_ONCE(s->length);
+
+	if (length)
+		WRITE_ONCE(s->length, length / 2);
+}
+
+/* --- the queue --- */
+
+/*
+ * One completion queue. @lock is the innermost of all locks, and taken in any context. It protects
+ * all fields below it but @resizing, @streak and the last three. Both directions of a queue pair
+ * complete their work requests under @lock, so that these complete in order.
  */
 struct weft_cq {
-	struct ib_cq ib;
+	struct ib_cq ib; /* the core's view; the core allocates and frees the whole */
 	spinlock_t lock; /* see above */
-	struct mutex resizing; /* the exchange of ring */
-	struct weft_ring ring;
-	u32 served;
-	u32 polled;
-	u32 armed;
-	bool timestamps;
-	s64 clock_offset;
-	u16 mod_count;
+	/* Outside @lock; keeps a second resize from freeing the ring that the first copies from */
+	struct mutex resizing; /* see above */
+	struct weft_ring ring; /* the entries; ring.head is the kernel's producer index */
+	u32 served; /* arm sequence of the last event */
+	u32 polled; /* kernel consumers: index of the next entry to poll */
+	u32 armed; /* kernel consumers: sequence of the last arming */
+	bool timestamps; /* entries tell when they were made */
+	s64 clock_offset; /* lead of the clock of the program's time namespace, in nanoseconds */
+	u16 mod_count; /* raise an event at this many unpolled completions; 0: at no number */
+	/* Raise it after this many microseconds; 0: never. If both are 0: raise each at once */
 	u16 mod_period;
-	bool mod_waiting;
-	struct hrtimer mod_timer;
-	struct weft_streak streak; /* a hint, without the lock */
-	bool dead;
-	unsigned long call_waits; /* atomic bits */
-	atomic_t calls;
+	bool mod_waiting; /* @mod_timer runs */
+	struct hrtimer mod_timer; /* raises a deferred event */
+	struct weft_streak streak; /* of the queue pairs that complete their sends here */
+	bool dead; /* an entry was lost */
+	/* Bit 0: @call is on its way to the vector's CPU, and has not begun */
+	unsigned long call_waits;
+	atomic_t calls; /* how many calls are on their way or under way; the end waits for them */
+	/* Calls the consumer there; belongs to the setter of @call_waits */
 	call_single_data_t call;
 };
 
@@ -64,82 +97,60 @@ static inline struct weft_cq *to_weft_cq(struct ib_cq *ib)
 	return container_of(ib, struct weft_cq, ib);
 }
 
-/**
- * struct weft_completion - one completion
- * @wr_id: from the work request
- * @qpn: the queue pair's number
- * @byte_len: bytes received or read
- * @ex: invalidated STag, immediate data, or the vendor error of a failure
- * @opcode: enum weft_op
- * @status: enum ib_wc_status
- * @flags: enum weft_cqe_flags but for the phase
- * @solicited: wakes a consumer that waits for solicited completions only
- */
+/* One completion. */
 struct weft_completion {
-	u64 wr_id;
-	u32 qpn;
-	u32 byte_len;
-	u32 ex;
-	u8 opcode;
-	u8 status;
-	u8 flags;
-	bool solicited;
+	u64 wr_id; /* from the work request */
+	u32 qpn; /* the queue pair's number */
+	u32 byte_len; /* bytes received or read */
+	u32 ex; /* invalidated STag, immediate data, or the vendor error of a failure */
+	u8 opcode; /* enum weft_op */
+	u8 status; /* enum ib_wc_status */
+	u8 flags; /* enum weft_cqe_flags but for the phase */
+	bool solicited; /* wakes a consumer that waits for solicited completions only */
 };
 
-/**
- * struct weft_cq_row - completions that are added in a row, under one lock
- * @flags: the state of interrupts before the lock was taken
- * @unpolled: unpolled entries, the last one included; 0: none was added
- * @solicited: one of them is solicited
- * @failed: one of them is in error
- * @died: one was lost, the first that this queue ever lost
- */
-struct weft_cq_row {
-	unsigned long flags;
-	u32 unpolled;
-	bool solicited;
-	bool failed;
-	bool died;
+/* Completions that are added under one hold of the lock. */
+struct weft_cq_adds {
+	unsigned long flags; /* the state of interrupts before the lock was taken */
+	u32 unpolled; /* unpolled entries, the last one included; 0: none was added */
+	bool solicited; /* one of them is solicited */
+	bool failed; /* one of them is in error */
+	bool died; /* one was lost, the first that this queue ever lost */
 };
 
 /* Takes the queue's lock to add completions; weft_cq_end() releases it. */
-static inline void weft_cq_begin(struct weft_cq *cq, struct weft_cq_row *row)
+static inline void weft_cq_begin(struct weft_cq *cq, struct weft_cq_adds *adds)
 	__acquires(&cq->lock)
 {
-	*row = (struct weft_cq_row){};
-	spin_lock_irqsave(&cq->lock, row->flags);
+	*adds = (struct weft_cq_adds){};
+	spin_lock_irqsave(&cq->lock, adds->flags);
 }
 
 /* Most entries that are moved, dropped or completed with interrupts off. */
 #define WEFT_CQ_SLICE	256
 
-/**
- * struct weft_cq_move - the entries of a queue on their way to another ring
- * @to: the other ring
- * @from: the consumer index when the move began
- * @at: entries before this index have been copied
- */
+/* The entries of a queue on their way to another ring. */
 struct weft_cq_move {
-	struct weft_ring to;
-	u32 from;
-	u32 at;
+	struct weft_ring to; /* the other ring */
+	u32 from; /* the consumer index when the move began */
+	u32 at; /* entries before this index have been copied */
 };
 
 void weft_cq_init(struct weft_cq *cq);
 int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move);
 int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move);
-bool weft_cq_put(struct weft_cq *cq, struct weft_cq_row *row, const struct weft_completion *wc);
-void weft_cq_end_told(struct weft_cq *cq, const struct weft_cq_row *row)
+bool weft_cq_put(struct weft_cq *cq, struct weft_cq_adds *adds, const struct weft_completion *wc);
+void weft_cq_end_slow(struct weft_cq *cq, const struct weft_cq_adds *adds)
 	__releases(&cq->lock);
 
-/* Releases the queue's lock and wakes the consumer. Rows of unsignaled sends are mostly empty. */
-static inline void weft_cq_end(struct weft_cq *cq, const struct weft_cq_row *row)
+/* Releases the queue's lock and wakes the consumer. Unsignaled sends mostly add nothing. */
+static inline void weft_cq_end(struct weft_cq *cq, const struct weft_cq_adds *adds)
 	__releases(&cq->lock)
 {
-	if (row->unpolled || row->died)
-		weft_cq_end_told(cq, row);
+	if (adds->unpolled || adds->died)
+		weft_cq_end_slow(cq, adds);
 	else
-		spin_unlock_irqrestore(&cq->lock, row->flags);
+		spin_unlock_irqrestore(&cq->lock, adds->flags);
 }
 
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
@@ -149,6 +160,12 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int weft_resize_cq(struct ib_cq *ib, unsigned int entries, struct ib_udata *udata);
 int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period);
+
+/* --- cq_consumer.c --- */
+
+void weft_vector_init(struct weft_cq *cq);
+void weft_vector_call(struct weft_cq *cq);
+void weft_vector_end(struct weft_cq *cq);
 int weft_cq_poll_slice(struct weft_cq *cq, int num, struct ib_wc *wc, bool *more);
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);

@@ -8,39 +8,27 @@
 
 #include "uapi/weft-abi.h"
 
-/**
- * struct weft_pages - pages that are contiguous in the kernel's addresses
- * @rdma: their mapping of the uverbs file; unused for a kernel consumer
- * @mem: the first
- * @num: how many
- * @page: each of them, charged to the memory cgroup of the process that created the ring
- */
+/* Pages that are contiguous in the kernel's addresses. */
 struct weft_pages {
+	/* Their mapping of the uverbs file; unused for a kernel consumer */
 	struct rdma_user_mmap_entry rdma;
-	void *mem;
-	u32 num;
+	void *mem; /* the first */
+	u32 num; /* how many */
+	/* Each of them, charged to the memory cgroup of the process that created the ring */
 	struct page *page[];
 };
 
-/**
- * struct weft_ring - one ring
- * @mem: control block and entries
- * @pages: the pages of @mem
- * @entry: how user space maps it; NULL for a kernel consumer
- * @size: number of slots, a power of two
- * @stride: bytes of a slot
- * @head: the kernel's own index: next slot to fetch (queues) or to fill (CQ)
- *
- * A hostile process may write the pages at any time, and keep them mapped (and so allocated) after
- * the ring is destroyed. The lock of the ring's queue protects @head.
+/*
+ * One ring. A hostile process may write the pages at any time, and keep them mapped (and so
+ * allocated) after the ring is destroyed. The lock of the ring's queue protects @head.
  */
 struct weft_ring {
-	void *mem;
-	struct weft_pages *pages;
-	struct rdma_user_mmap_entry *entry;
-	u32 size;
-	u32 stride;
-	u32 head;
+	void *mem; /* control block and entries */
+	struct weft_pages *pages; /* the pages of @mem */
+	struct rdma_user_mmap_entry *entry; /* how user space maps it; NULL for a kernel consumer */
+	u32 size; /* number of slots, a power of two */
+	u32 stride; /* bytes of a slot */
+	u32 head; /* the kernel's own index: next slot to fetch (queues) or to fill (CQ) */
 };
 
 int weft_ring_create(struct weft_ring *ring, u32 slots, u32 stride,
@@ -51,8 +39,7 @@ void weft_mmap_free(struct rdma_user_mmap_entry *rdma);
 
 static inline void *weft_ring_slot(const struct weft_ring *ring, u32 index)
 {
-	return ring->mem + WEFT_RING_OFFSET +
-	       (size_t)(index & (ring->size - 1)) * ring->stride;
+	return ring->mem + WEFT_RING_OFFSET + (size_t)(index & (ring->size - 1)) * ring->stride;
 }
 
 /*

@@ -7,7 +7,7 @@
 #include "base/weft.h"
 #include "llp/arrivals.h"
 #include "memory/mr.h"
-#include "queue/srq.h"
+#include "queue/rq.h"
 #include "rx/rx.h"
 
 /* A segment before its turn. */

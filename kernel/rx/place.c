@@ -2,7 +2,7 @@
 /* Placement, by operation: where a segment's payload goes, and how far its message has come. */
 #include "base/weft.h"
 #include "memory/mr.h"
-#include "queue/srq.h"
+#include "queue/rq.h"
 #include "rx/rx.h"
 #include "wire/bytes.h"
 

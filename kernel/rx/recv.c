@@ -7,7 +7,7 @@
 #include "base/context.h"
 #include "base/weft.h"
 #include "queue/cq.h"
-#include "queue/srq.h"
+#include "queue/rq.h"
 #include "rx/rx.h"
 
 /* --- the window of messages; see inbound.h --- */

@@ -9,7 +9,7 @@
 #include <net/sctp/sctp.h>
 
 #include "base/context.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "sctp/sctp.h"
 #include "wire/fpdu.h"
 #include "wire/plan.h"

@@ -7,7 +7,7 @@
 #include <net/sctp/sctp.h>
 
 #include "base/compat.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "sctp/sctp.h"
 #include "wire/fpdu.h"
 #include "wire/session.h"

@@ -9,7 +9,7 @@
 #include "base/compat.h"
 #include "base/context.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "llp/llp.h"
 #include "tx/batch.h"
 #include "tx/tx.h"

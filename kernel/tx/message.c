@@ -11,11 +11,8 @@
 #include <linux/string.h>
 #include <asm/byteorder.h>
 
-#include "base/limit.h"
 #include "base/weft.h"
-#include "memory/fastreg.h"
 #include "memory/mr.h"
-#include "memory/mw.h"
 #include "queue/cq.h"
 #include "tx/tx.h"
 

@@ -7,7 +7,6 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 
-#include "base/limit.h"
 #include "base/weft.h"
 #include "memory/mr.h"
 #include "tx/tx.h"

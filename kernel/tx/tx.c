@@ -14,7 +14,7 @@
 #include "base/context.h"
 #include "base/policy.h"
 #include "base/weft.h"
-#include "base/workqueue.h"
+#include "base/baton.h"
 #include "llp/llp.h"
 #include "queue/cq.h"
 #include "tx/batch.h"

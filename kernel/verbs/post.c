@@ -8,8 +8,8 @@
 
 #include "engine/consumer.h"
 #include "engine/engine.h"
-#include "queue/srq.h"
-#include "verbs/post.h"
+#include "queue/rq.h"
+#include "verbs/verbs.h"
 
 /* Gather and scatter lists are copied without conversion. */
 static_assert(sizeof(struct ib_sge) == sizeof(struct weft_sge));
@@ -69,30 +69,20 @@ static int post_opcode(enum ib_wr_opcode opcode)
 	}
 }
 
-static u8 post_flags(int flags)
-{
-	return (flags & IB_SEND_SIGNALED ? WEFT_WR_SIGNALED : 0) |
-	       (flags & IB_SEND_SOLICITED ? WEFT_WR_SOLICITED : 0) |
-	       (flags & IB_SEND_FENCE ? WEFT_WR_FENCE : 0);
-}
-
 /* Copies bytes into the blocks of a work request, across the end of the ring. */
-static void post_bytes(const struct weft_ring *sq, u32 first, u32 *at,
-		       const void *from, u32 len)
+static void post_bytes(const struct weft_ring *sq, u32 first, u32 *at, const void *from, u32 len)
 {
 	u32 in_block, n;
 
 	for (; len; len -= n, from += n, *at += n) {
 		in_block = *at % WEFT_SQ_BLOCK;
 		n = min_t(u32, len, WEFT_SQ_BLOCK - in_block);
-		memcpy(weft_ring_slot(sq, first + *at / WEFT_SQ_BLOCK) + in_block,
-		       from, n);
+		memcpy(weft_ring_slot(sq, first + *at / WEFT_SQ_BLOCK) + in_block, from, n);
 	}
 }
 
 /* Adds up the payload of an inline request; -EINVAL if it is too long. */
-static int post_inline_len(const struct weft_qp *qp,
-			   const struct ib_send_wr *wr)
+static int post_inline_len(const struct weft_qp *qp, const struct ib_send_wr *wr)
 {
 	u64 total = 0;
 	int i;
@@ -157,7 +147,9 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 	if (ret < 0)
 		return ret;
 	first.opcode = ret;
-	first.flags = post_flags(wr->send_flags);
+	first.flags = (wr->send_flags & IB_SEND_SIGNALED ? WEFT_WR_SIGNALED : 0) |
+		      (wr->send_flags & IB_SEND_SOLICITED ? WEFT_WR_SOLICITED : 0) |
+		      (wr->send_flags & IB_SEND_FENCE ? WEFT_WR_FENCE : 0);
 	if (wr->num_sge < 0 || wr->num_sge > qp->cap.max_send_sge)
 		return -EINVAL;
 	ret = post_operands(&first, wr);
@@ -184,8 +176,7 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 		const struct ib_sge *sge = &wr->sg_list[i];
 
 		if (in_line)
-			post_bytes(&qp->sq, at, &pos,
-				   (const void *)(uintptr_t)sge->addr,
+			post_bytes(&qp->sq, at, &pos, (const void *)(uintptr_t)sge->addr,
 				   sge->length);
 		else
 			post_bytes(&qp->sq, at, &pos, sge, sizeof(*sge));
@@ -209,18 +200,12 @@ static bool post_waits(struct weft_qp *qp)
 	return true;
 }
 
-/**
- * weft_post_send() - post sends
- * @ib: a queue pair of a kernel consumer
- * @wr: the work requests
- * @bad: set to the first that was not posted
- *
- * Context: any. In state ERR the requests are taken and flushed.
- * Return: 0; -EINVAL for an invalid work request, or in a state in which nothing may be posted;
- * -ENOMEM if the queue is full.
+/*
+ * Posts sends of a kernel consumer, in any context; *@bad is the first that was not posted. In
+ * state ERR the requests are taken and flushed. Returns -EINVAL for an invalid one, or in a state
+ * in which nothing may be posted; -ENOMEM if the queue is full.
  */
-int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
-		   const struct ib_send_wr **bad)
+int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 	struct weft_wq_ctl *ctl = qp->sq.mem;
@@ -302,8 +287,7 @@ static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
  * Posts receives, as weft_post_send(), but in any state other than RESET. A queue pair with a
  * shared receive queue takes none.
  */
-int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
-		   const struct ib_recv_wr **bad)
+int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 	bool doorbell;

@@ -9,28 +9,22 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "base/context.h"
-#include "base/limit.h"
 #include "base/weft.h"
-#include "conn/conn.h"
+#include "conn/iwcm.h"
 #include "engine/engine.h"
-#include "memory/mw.h"
-#include "pair/qp.h"
+#include "memory/mr.h"
 #include "queue/cq.h"
-#include "queue/srq.h"
-#include "verbs/qp.h"
-#include "verbs/tally.h"
+#include "queue/rq.h"
+#include "verbs/verbs.h"
 
 /* Other fabrics give lower numbers a special meaning, and programs may rely on that. */
 #define WEFT_FIRST_QPN	16
 #define WEFT_LAST_QPN	0xffffff
 
-/**
- * struct weft_promise - a reference that weft_iw_get_qp() took
- * @node: in the list of the queue pair's entry
- * @task: the caller, whose next weft_iw_add_ref() gets this reference; only compared
- */
+/* A reference that weft_iw_get_qp() took. */
 struct weft_promise {
-	struct hlist_node node;
+	struct hlist_node node; /* in the list of the queue pair's entry */
+	/* The caller, whose next weft_iw_add_ref() gets this reference; only compared */
 	const struct task_struct *task;
 };
 
@@ -77,11 +71,9 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 	if (!promise)
 		return NULL;
 	qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
-	if (qp && !weft_cm_may_name(qp)) {
-		weft_qp_put(qp);
-		qp = NULL;
-	}
-	if (!qp) {
+	if (!qp || !weft_cm_may_name(qp)) {
+		if (qp)
+			weft_qp_put(qp);
 		kfree(promise);
 		return NULL;
 	}
@@ -93,8 +85,7 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 }
 
 /* Returns true if the capacities are within limits. Those of receives are unused beside an SRQ. */
-static bool qp_caps_ok(const struct weft_device *dev,
-		       const struct ib_qp_init_attr *attr)
+static bool qp_caps_ok(const struct weft_device *dev, const struct ib_qp_init_attr *attr)
 {
 	const struct ib_qp_cap *cap = &attr->cap;
 
@@ -147,8 +138,7 @@ static struct weft_qp_entry *qp_entry(struct ib_qp *ib)
 }
 
 /* Fills in a new queue pair, as far as this needs no allocation. */
-static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
-		   struct ib_udata *udata)
+static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	qp->dev = to_weft_device(qp->ib.device);
 	spin_lock_init(&qp->lock);
@@ -158,31 +148,26 @@ static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr,
 	qp->acc.rights = WEFT_ACCESS_REMOTE;
 	qp->acc.kernel = !udata;
 	if (udata) {
-		qp->owner = &rdma_udata_to_drv_context(udata, struct weft_ucontext,
-						       ib)->ib;
+		qp->owner = &rdma_udata_to_drv_context(udata, struct weft_ucontext, ib)->ib;
 		qp->net_cookie = current->nsproxy->net_ns->net_cookie;
 	}
-	qp->rq = attr->srq ? &to_weft_srq(attr->srq)->rq : &qp->own_rq;
+	qp->rq = &qp->own_rq;
 	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->cap = attr->cap;
 	if (attr->srq) {
+		qp->rq = &to_weft_srq(attr->srq)->rq;
 		qp->cap.max_recv_wr = 0;
 		qp->cap.max_recv_sge = 0;
 	}
 	qp->scq = to_weft_cq(attr->send_cq);
 }
 
-/**
- * weft_create_qp() - create a queue pair
- * @ib: allocated by the core
- * @attr: the wishes; its capacities become those that are granted
- * @udata: the user's request, or NULL for a kernel consumer
- *
- * Return: 0; -EOPNOTSUPP for anything but a plain RC queue pair; -EINVAL for a capacity beyond the
- * device's limit; -ENOMEM, also beyond the limit on queue pairs.
+/*
+ * Creates a queue pair, and puts the capacities that are granted into @attr. Without @udata it is a
+ * kernel consumer's. Returns -EOPNOTSUPP for anything but a plain RC queue pair; -EINVAL for a
+ * capacity beyond the device's limit; -ENOMEM, also beyond the limit on queue pairs.
  */
-int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
-		   struct ib_udata *udata)
+int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_device(ib->device);
 	struct weft_create_qp_resp resp = {};
@@ -219,8 +204,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr,
 	}
 	/* Last, because from here on others can find it by its number, and connect it. */
 	ret = xa_alloc_cyclic(&dev->qps, &qp->acc.qpn, qp->entry,
-			      XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN),
-			      &dev->next_qpn, GFP_KERNEL);
+			      XA_LIMIT(WEFT_FIRST_QPN, WEFT_LAST_QPN), &dev->next_qpn, GFP_KERNEL);
 	if (ret < 0)
 		goto free_engine;
 	ib->qp_num = qp->acc.qpn;
@@ -241,6 +225,7 @@ drop:
 
 static int qp_move(struct weft_qp *qp, enum ib_qp_state to)
 {
+	enum ib_qp_state from;
 	int ret = 0;
 
 	switch (to) {
@@ -252,19 +237,13 @@ static int qp_move(struct weft_qp *qp, enum ib_qp_state to)
 	case IB_QPS_SQD:
 		return weft_engine_drain(qp);
 	case IB_QPS_INIT:
-		spin_lock_irq(&qp->lock);
-		if (qp->state == IB_QPS_RESET)
-			weft_qp_set_state(qp, IB_QPS_INIT);
-		else if (qp->state != IB_QPS_INIT)
-			ret = -EINVAL;
-		spin_unlock_irq(&qp->lock);
-		return ret;
 	case IB_QPS_RTR:
-		/* librdmacm passes through here before it accepts. */
+		/* librdmacm passes through RTR before it accepts. */
+		from = to == IB_QPS_INIT ? IB_QPS_RESET : IB_QPS_INIT;
 		spin_lock_irq(&qp->lock);
-		if (qp->state == IB_QPS_INIT)
-			weft_qp_set_state(qp, IB_QPS_RTR);
-		else if (qp->state != IB_QPS_RTR)
+		if (qp->state == from)
+			weft_qp_set_state(qp, to);
+		else if (qp->state != to)
 			ret = -EINVAL;
 		spin_unlock_irq(&qp->lock);
 		return ret;
@@ -300,8 +279,7 @@ static int qp_rights(const struct ib_qp_attr *attr, int mask)
  * negotiates by hand (addresses, sequence numbers, timers, read depths) have no effect, because the
  * connection settles them. ib_modify_qp_is_ok() wants all of them, so it is not used.
  */
-int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
-		   struct ib_udata *udata)
+int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 	int ret;
@@ -331,8 +309,7 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * Fills in all attributes. Those that only InfiniBand has (the peer's numbers and addresses,
  * sequence numbers, timers) are zero. Read depths are the connection's, once there is one.
  */
-int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
-		  struct ib_qp_init_attr *init)
+int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 

@@ -12,28 +12,22 @@
 
 #include "base/weft.h"
 #include "engine/engine.h"
-#include "verbs/tally.h"
+#include "verbs/verbs.h"
 
-/**
- * struct weft_binding - a queue pair that is bound to a counter
- * @qp: the queue pair; no reference: weft_tally_leave() ends the binding first
- * @before: its counts at the bind
- */
+/* A queue pair that is bound to a counter. */
 struct weft_binding {
+	/* The queue pair; no reference: weft_tally_leave() ends the binding first */
 	const struct weft_qp *qp;
-	struct weft_tallied_counts before;
+	struct weft_tallied_counts before; /* its counts at the bind */
 };
 
-/**
- * struct weft_tally - the counts of a counter's queue pairs while they were bound
- * @bound: struct weft_binding by number of the queue pair
- * @past: counts of queue pairs that are not bound any more
- *
- * Protected by the lock of struct weft_tallies.
+/*
+ * The counts of a counter's queue pairs while they were bound. Protected by the lock of struct
+ * weft_tallies.
  */
 struct weft_tally {
-	struct xarray bound;
-	struct weft_tallied_counts past;
+	struct xarray bound; /* struct weft_binding by number of the queue pair */
+	struct weft_tallied_counts past; /* counts of queue pairs that are not bound any more */
 };
 
 /* Returns the counts of a queue pair since it was made. */
@@ -48,14 +42,6 @@ static struct weft_tallied_counts counted_by(const struct weft_qp *qp)
 		[WEFT_TALLIED_RX_FPDUS] = flow.rx_fpdus,
 		[WEFT_TALLIED_RX_BYTES] = flow.rx_bytes,
 	} };
-}
-
-static void counts_add(struct weft_tallied_counts *to, const struct weft_tallied_counts *what)
-{
-	int i;
-
-	for (i = 0; i < WEFT_NUM_TALLIED; i++)
-		to->value[i] += what->value[i];
 }
 
 /* Adds the counts of a queue pair since it was bound. */
@@ -73,8 +59,10 @@ static void counts_add_tally(struct weft_tallied_counts *to, struct weft_tally *
 {
 	struct weft_binding *binding;
 	unsigned long qpn;
+	int i;
 
-	counts_add(to, &tally->past);
+	for (i = 0; i < WEFT_NUM_TALLIED; i++)
+		to->value[i] += tally->past.value[i];
 	xa_for_each(&tally->bound, qpn, binding)
 		counts_add_bound(to, binding);
 }

@@ -24,7 +24,7 @@ import mpa
 from association import Association
 from hosts import HERE, OVER_SCTP, OWN_PORT, PORT, PROMPT, SERVER, Failure, check, host_b, on, reset
 
-# The module's timeouts (kernel/conn/internal.h), and the delay that an emulated machine may add.
+# The module's timeouts (kernel/conn/conn.h), and the delay that an emulated machine may add.
 CONNECT_LIMIT = 5
 REPLY_LIMIT = 10
 REQUEST_LIMIT = 5

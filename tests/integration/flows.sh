@@ -41,7 +41,7 @@ bounced() {
 
 trace=/sys/kernel/tracing
 mount -t tracefs tracefs $trace 2>/dev/null
-# What calls a consumer on another processor (kernel/queue/vector.c).
+# What calls a consumer on another processor (kernel/queue/cq_consumer.c).
 caller=vector_called
 check "the kernel tells of each call on another processor" \
 	eval "echo $caller >$trace/set_ftrace_filter && echo function >$trace/current_tracer"

@@ -19,11 +19,6 @@ static inline struct uverbs_attr_bundle *weft_attrs_of(struct ib_udata *udata)
 	return udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata) : NULL;
 }
 
-static inline struct ib_udata *weft_udata_of(struct uverbs_attr_bundle *attrs)
-{
-	return attrs ? &attrs->driver_udata : NULL;
-}
-
 #ifdef HAVE_CREATE_CQ_ATTRS
 #define WEFT_ADAPT_CREATE_CQ(f)
 #define WEFT_CREATE_CQ(f)	f

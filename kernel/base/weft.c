@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Checks of limits. Each refusal is traced with the limit's name. */
-#include <linux/atomic.h>
-
-#include "base/limit.h"
+/* Checks of a device's limits. Each refusal is traced with the limit's name. */
 #include "base/trace.h"
 #include "base/weft.h"
 #include "uapi/weft-abi.h"
@@ -24,8 +21,7 @@ static const u32 most[] = {
 };
 
 /* Returns true if @asked is within the limit, and traces a refusal. */
-bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
-		       u32 asked)
+bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit, u32 asked)
 {
 	if (asked <= most[limit])
 		return true;
@@ -34,8 +30,7 @@ bool weft_limit_allows(const struct weft_device *dev, enum weft_limit limit,
 }
 
 /* Counts one object more, and returns false at the limit. The caller uncounts a freed object. */
-bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit,
-		      atomic_t *number)
+bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit, atomic_t *number)
 {
 	if (atomic_add_unless(number, 1, most[limit]))
 		return true;
