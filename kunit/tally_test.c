@@ -35,6 +35,7 @@ static struct tallied *tallied_new(struct kunit *test)
 	t->b->dev.counters = alloc_percpu(struct weft_counters);
 	KUNIT_ASSERT_NOT_NULL(test, t->b->dev.counters);
 	t->other.qp.acc.qpn = t->b->engine.qp.acc.qpn + 1;
+	spin_lock_init(&t->other.qp.lock);
 	t->qp[0] = &t->b->engine.qp;
 	t->qp[1] = &t->other.qp;
 	for (i = 0; i < 2; i++) {

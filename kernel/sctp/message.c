@@ -197,12 +197,11 @@ bool weft_sctp_want_space(struct weft_llp *llp)
 	/* No room will come; the end of the association makes an event instead. */
 	if (s->closing)
 		return true;
-	WRITE_ONCE(s->want_space, true);
 	/*
 	 * Store buffering: pairs with the barrier in sctp_wake(). Either this function sees the
 	 * room, or the waker sees @want_space.
 	 */
-	smp_mb();
+	smp_store_mb(s->want_space, true);
 	if (!sk_stream_is_writeable(weft_sctp_sk(s)))
 		return true;
 	WRITE_ONCE(s->want_space, false);

@@ -345,7 +345,9 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct weft_qp *qp = to_weft_qp(ib);
 
 	xa_erase(&qp->dev->qps, qp->acc.qpn);
-	WRITE_ONCE(qp->dying, true);
+	spin_lock_irq(&qp->lock);
+	WRITE_ONCE(qp->dying, true); /* no counter is bound to it from here on */
+	spin_unlock_irq(&qp->lock);
 	weft_engine_error(qp); /* here or in the worker, which sees dying */
 	weft_qp_put(qp);
 	wait_for_completion(&qp->entry->gone);

@@ -168,10 +168,12 @@ static int tally_join(struct weft_tallies *tallies, struct rdma_counter *counter
 	binding->before = counted_by(qp);
 	ret = xa_insert(&tally->bound, qp->acc.qpn, binding, GFP_KERNEL);
 	if (!ret) {
-		WRITE_ONCE(qp->ib.counter, counter);
-		smp_mb(); /* pairs with the barrier in weft_tally_leave() */
-		if (READ_ONCE(qp->dying)) {
-			WRITE_ONCE(qp->ib.counter, NULL);
+		/* Destruction sets dying under this lock, then looks for a counter. */
+		spin_lock_irq(&qp->lock);
+		if (!qp->dying)
+			WRITE_ONCE(qp->ib.counter, counter);
+		spin_unlock_irq(&qp->lock);
+		if (qp->ib.counter != counter) {
 			xa_erase(&tally->bound, qp->acc.qpn);
 			ret = -EINVAL;
 		}
@@ -220,11 +222,6 @@ bool weft_tally_leave(struct weft_qp *qp)
 	struct rdma_counter *counter;
 	struct weft_tally *tally;
 
-	/*
-	 * Pairs with the barrier in tally_join(): destruction sets dying, then reads the counter; a
-	 * bind sets the counter, then reads dying. One of the two sees the other's store.
-	 */
-	smp_mb();
 	if (!READ_ONCE(qp->ib.counter))
 		return false;
 	mutex_lock(&tallies->lock);
