@@ -3,7 +3,6 @@
 #
 # The lab of contrib/try: connections of which one thread disconnects while another destroys the queue pair.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/../tests/integration/lib.sh"
 program=$LAB_PROJECT/build/tests/connections/connections
 set_up

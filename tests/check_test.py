@@ -21,7 +21,7 @@ class Tree(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="weft-planted-")
         self.addCleanup(folder.cleanup)
         self.tree = pathlib.Path(folder.name)
-        for file in ("scripts/check", "scripts/style", "tests/verdict.py", "tests/skips"):
+        for file in ("scripts/check", "scripts/style", "tests/verdict.py", "tests/labs.py", "tests/tap.py", "tests/tap.sh", "tests/skips"):
             self.path(file).parent.mkdir(exist_ok=True)
             shutil.copy2(TOP / file, self.path(file))
 
@@ -50,48 +50,95 @@ class Check(Tree):
         for reason in reasons:
             self.assertIn(reason, output)
 
-    def provider(self, said, passed, counts, *reasons):
-        self.path("userlib").mkdir()
-        self.path("userlib/Makefile").write_text("test:\n\t@cat said\n", encoding="utf-8")
+    def provider(self, said, passed, counts, *reasons, status=0):
+        self.path("userlib").mkdir(exist_ok=True)
+        self.path("userlib/Makefile").write_text(f"test:\n\t@cat said; exit {status}\n", encoding="utf-8")
         self.path("userlib/said").write_text(said, encoding="utf-8")
         self.ring("provider", said, passed, counts, *reasons)
 
     def test_a_good_ring_passes(self):
-        self.provider("libweft: 3 passed, 0 failed, 0 skipped\n", True, "3 passed, 0 failed, 0 skipped")
+        self.provider("ok 1 - a\nok 2 - b\n1..2\n", True, "2 passed, 0 failed, 0 skipped")
+
+    def test_a_failure_is_named(self):
+        """With what explains it, and the first of all by its time; the log is one TAP, which other programs can read."""
+        self.provider("ok 1 - a\n1..1\n# why not\nnot ok 1 - b: 1 is not 2\nnot ok 2 - c\nok 3 - d\n1..3\n", False, "2 passed, 2 failed, 0 skipped",
+                      "    provider | # why not\n    provider | not ok 2 - b: 1 is not 2\n", "\nThe first to fail, at 0:0", ": provider: b: 1 is not 2\n",
+                      "\nprovider        0:0")
+        log = self.path("build/check/provider.log").read_text(encoding="utf-8")
+        self.assertEqual([line for line in log.splitlines() if not line.startswith("#")], ["ok 1 - a", "not ok 2 - b: 1 is not 2", "not ok 3 - c", "ok 4 - d", "1..4"])
+
+    def test_the_first_failure_is_that_of_a_later_ring(self):
+        """style begins at once, and its turn is the last."""
+        self.plant("scripts/style", "printf 'not ok 1 - early\\n1..1\\n'\n")
+        self.path("userlib").mkdir()
+        self.path("userlib/Makefile").write_text("test:\n\t@sleep 1; echo not ok 1 - late; echo 1..1\n", encoding="utf-8")
+        _, output = self.run_it("scripts/check", "provider", "style")
+        self.assertRegex(output, r"(?s)== 1 of 2: provider: .*\nnot ok 1 - late\n.*== 2 of 2: style: .*\nnot ok 1 - early\n")
+        self.assertRegex(output, r"\nThe first to fail, at 0:0\d: style: early\n0 passed, 2 failed, 0 skipped\n$")
+
+    def test_a_program_that_stops_half_way(self):
+        for said, counts, why in (
+            ("ok 1 - a\n", "1 passed, 1 failed, 0 skipped", "0 plans (1..N) instead of 1"),
+            ("ok 1 - a\nok 2 - b\n1..3\n", "2 passed, 1 failed, 0 skipped", "the plan is of 3 cases, and 2 were told of"),
+            ("ok 1 - a\n1..1\nok 1 - b\n", "2 passed, 1 failed, 0 skipped", "the plan is of 1 cases, and 2 were told of"),
+            ("1..0\n", "0 passed, 1 failed, 0 skipped", "no case ran"), ("passed\n", "0 passed, 1 failed, 0 skipped", "no case ran"),
+        ):
+            self.provider(said, False, counts, f" - provider: {why}")
+
+    def test_a_status_that_no_case_explains(self):
+        self.provider("ok 1 - a\n1..1\n", False, "1 passed, 1 failed, 0 skipped", "its command ended with status 2", "    | ok 1 - a\n", status=1)
+        self.provider("not ok 1 - a\n1..1\n", False, "0 passed, 1 failed, 0 skipped", status=1)
 
     def test_a_skip_that_is_not_allowed(self):
         self.provider(
-            "skip private interface: no libmlx5.a\nlibweft: 290 passed, 0 failed, 1 skipped\n",
-            False, "290 passed, 1 failed, 1 skipped",
-            "not ok provider: skipped, which tests/skips does not allow: private interface: no libmlx5.a",
+            "ok 1 - a\nok 2 - private interface # SKIP no libmlx5.a\n1..2\n", False, "1 passed, 1 failed, 1 skipped",
+            "not ok 3 - provider: skipped, which tests/skips does not allow: private interface: no libmlx5.a",
         )
-
-    def test_a_skip_of_googletest(self):
-        self.provider(
-            "[ RUN      ] Ring.Wraps\n[  SKIPPED ] Ring.Wraps (0 ms)\n[  PASSED  ] 2 tests.\n"
-            "[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] Ring.Wraps\n",
-            False, "2 passed, 1 failed, 1 skipped", "tests/skips does not allow: Ring.Wraps",
-        )
-
-    def test_a_skip_of_unittest(self):
-        self.provider(
-            "test_escape (__main__.Links)\nSays the same. ... skipped 'no systemd here'\n"
-            "test_bare (__main__.Links) ... skipped \"it isn't there\"\nRan 5 tests in 0.1s\n\nOK (skipped=2)\n",
-            False, "3 passed, 2 failed, 2 skipped", "allow: test_escape: no systemd here", "allow: test_bare: it isn't there",
-        )
-
-    def test_a_skip_of_unittest_without_its_name(self):
-        self.provider("Ran 5 tests in 0.1s\n\nOK (skipped=1)\n", False, "4 passed, 1 failed, 1 skipped", "no name without -v")
-
-    def test_what_unittest_counts(self):
-        self.provider("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=2)\n", False, "2 passed, 3 failed, 0 skipped")
 
     def test_the_verdict_of_an_earlier_run(self):
         """A ring that runs beside others and is killed, status and all."""
-        self.plant("scripts/style", "printf 'ok one\\nok two\\n'\n")
+        self.plant("scripts/style", "printf 'ok 1 - one\\nok 2 - two\\n1..2\\n'\n")
         self.ring("style", "", True, "2 passed, 0 failed, 0 skipped")
-        self.plant("scripts/style", "printf 'ok one\\nok two\\n'\nkill -KILL 0\n")
+        self.plant("scripts/style", "printf 'ok 1 - one\\nok 2 - two\\n'\nkill -KILL 0\n")
         self.ring("style", "", False, "2 passed, 1 failed, 0 skipped", "its command ended with status")
+
+
+class Told(Tree):
+    """What tests/tap.py makes of what programs of GoogleTest and of unittest say."""
+
+    def says(self, kind, text, wanted, status, name="planted_test.py"):
+        self.plant(name, text)
+        ended, said = self.run_it("tests/tap.py", kind, self.path(name))
+        self.assertEqual([line for line in said.splitlines() if not line.startswith("#")], wanted, said)
+        self.assertEqual(ended, status)
+
+    def test_googletest(self):
+        said = ("[ RUN      ] Ring.Wraps\n[       OK ] Ring.Wraps (0 ms)\na.cc:1: Failure\n[  FAILED  ] All/Ring.Is/0, where GetParam() = 4 (12 ms)\n"
+                "[  SKIPPED ] Ring.Has (0 ms)\n")
+        cases = ["ok 1 - Ring.Wraps", "not ok 2 - All/Ring.Is/0: it says why above", "ok 3 - Ring.Has # SKIP it says why above"]
+        end = "[==========] 3 tests from 2 test suites ran. (1 ms total)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] All/Ring.Is/0\n"
+        self.says("gtest", f"cat <<END\n{said}{end}END\nexit 1\n", [*cases, "1..3"], 1)
+        self.says("gtest", f"cat <<END\n{said}END\nexit 139\n", cases, 139)
+
+    def test_unittest(self):
+        self.says("unittest", """import unittest
+class Links(unittest.TestCase):
+    def test_a(self):
+        'With a description.'
+    def test_b(self):
+        self.assertEqual(1, 2)
+    def test_c(self):
+        for n in (1, 2, 3):
+            with self.subTest(n=n):
+                self.assertNotEqual(n, 2)
+    @unittest.skip("no systemd here")
+    def test_d(self):
+        pass
+    def test_e(self):
+        raise OSError
+""", ["ok 1 - planted_test.Links.test_a", "not ok 2 - planted_test.Links.test_b: 1 != 2", "not ok 3 - planted_test.Links.test_c (n=2): 2 == 2",
+            "ok 4 - planted_test.Links.test_d # SKIP no systemd here", "not ok 5 - planted_test.Links.test_e: OSError", "1..5"], 1)
+        self.says("unittest", "no python\n", ["not ok 1 - unittest.loader._FailedTest.planted_test: Failed to import test module: planted_test", "1..1"], 1)
 
 
 class Style(Tree):

@@ -5,12 +5,14 @@
     tests/compatibility.py [--markers DOCUMENT] DIRECTORY
 
 DIRECTORY has a folder for each kernel, which holds "about" (release, sources, programs, rdma_core) and the logs of
-labs, whose lines are counted as tests/verdict.py does. --markers puts the table between DOCUMENT's markers as well.
+labs (tests/tap.py). --markers puts the table between DOCUMENT's markers as well.
 """
 
 import argparse
 import pathlib
 import sys
+
+import tap
 
 PERF = pathlib.Path(__file__).resolve().parents[1] / "perf"
 sys.path.insert(0, str(PERF))
@@ -18,7 +20,6 @@ from loaded import program  # noqa: E402
 
 put = program(PERF / "table").put
 
-KINDS = ("ok ", "not ok ", "skip ")
 FIRST = ("module", "demo", "demo, cloud flavour")
 
 
@@ -31,8 +32,7 @@ def results(folder):
     """What each step and lab that came to its end has counted, by name; those of the cloud flavour as well."""
     for flavour, more in ((folder, ""), (folder.with_name(folder.name.replace("-amd64", "-cloud-amd64")), ", cloud flavour")):
         for status in sorted(flavour.glob("*.status")):
-            lines = status.with_suffix(".log").read_text(encoding="utf-8", errors="replace").splitlines()
-            passed, failed, skipped = (sum(line.startswith(kind) for line in lines) for kind in KINDS)
+            passed, failed, skipped = tap.log_of(tap.lines_of(status.with_suffix(".log"))).counts()
             yield status.stem + more, f"{passed}, {failed}" + (f" ({skipped})" if skipped else "")
 
 

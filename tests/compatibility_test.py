@@ -29,9 +29,9 @@ class Table(unittest.TestCase):
     def test_kernels_by_age_and_labs_by_name(self):
         with tempfile.TemporaryDirectory() as name:
             directory = pathlib.Path(name)
-            found(directory, "6.12.5+deb13-amd64", "trixie", rping=("ok a\nnot ok b\n", True), verbs=("ok a\n", False))
-            found(directory, "6.1.0-9-amd64", "bookworm", rping=("ok a\nskip b: c\n# ok d\n", True))
-            found(directory, "6.1.0-9-cloud-amd64", None, demo=("ok demo\n", True))
+            found(directory, "6.12.5+deb13-amd64", "trixie", rping=("ok 1 - a\nnot ok 2 - b\n", True), verbs=("ok 1 - a\n", False))
+            found(directory, "6.1.0-9-amd64", "bookworm", rping=("ok 1 - a\nok 2 - b # SKIP c\n# ok d\n", True))
+            found(directory, "6.1.0-9-cloud-amd64", None, demo=("ok 1 - demo\n", True))
             rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in compatibility.table(directory)]
         self.assertEqual(rows[0], ["", "6.1.0-9", "6.12.5+deb13"])
         self.assertEqual(rows[2], ["Debian", "bookworm", "trixie"])

@@ -1,31 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Judges the log of a lab, or of another part of make check, by its lines.
+"""Judges the logs of labs and of the other rings of make check, which tests/tap.py reads.
 
-    tests/verdict.py lab NAME STATUS ENDS LOG
-        appends "not ok" lines to LOG for what its own lines cannot tell: it ended with a status
-        other than 0 and no failure, without its closing line (of which there must be ENDS), with
-        counts that are not those of its lines, without any case, or it skipped what tests/skips
-        does not allow. A lab that dies half-way passed before there was this.
-    tests/verdict.py skips NAME=LOG...
-        prints each skip with its reason and a "not ok" line for each that tests/skips does not
-        allow, and says which lines of tests/skips did not happen in those parts; fails when one
-        was not allowed.
-    tests/verdict.py again LOG...
-        prints the labs whose machine was booted again before anything of ours ran in it (scripts/lab/run says when),
-        and those in which lockdep was silent at the end; appends a "not ok" line to each of the former if they are
-        more than chance explains: more than two, and more than one in ten.
-    tests/verdict.py table DIRECTORY
-        prints a table of the labs whose logs are there: consumer, cases, passed, failed, skipped,
-        and the reason of each skip. A consumer is a program, or several, that nobody here wrote;
-        labs without one are the project's own tests.
-    tests/verdict.py failures DIRECTORY LABS
-        prints, for each lab in DIRECTORY, what explains each case that failed and, if its machine
-        did not come to its end, the last that was said and what its processes waited for; LABS is
-        build/lab. CI keeps no files, and a failure that nobody can read about happens again.
-
-A line of a log that begins with "ok ", "not ok " or "skip " is a case; "N passed, N failed" and
-perhaps ", N skipped" is a closing line. Of a skip, GoogleTest's lines and unittest's (of -v) are known as well.
+    tests/verdict.py lab NAME STATUS PROGRAMS LOG
+        makes LOG, in which PROGRAMS have told of their cases, one TAP, and adds a case that failed
+        for each fault that its own lines do not tell: the lab ended with a status other than 0 and
+        no failure, without its plans, with a plan that differs from its cases, without any case,
+        or it skipped a case that tests/skips does not allow.
+    tests/verdict.py labs DIRECTORY MACHINES NAME=LOG...
+        ends a run of labs, whose results are in DIRECTORY, and whose machines are in MACHINES:
+        prints the machines that were booted again, a table of the programs of other projects, the
+        number of repeats, the skips with their reasons, the explanation of each failure, the plan
+        and the counts. CI keeps no files, and a failure that nobody can read about happens again.
 """
 
 import fnmatch
@@ -33,25 +19,18 @@ import pathlib
 import re
 import sys
 
+import tap
+from labs import labs
+
 SKIPS = pathlib.Path(__file__).resolve().parent / "skips"
-CLOSING = re.compile(r"^(?:[a-z]+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
-GOOGLETEST_SKIP = re.compile(r"^\[  SKIPPED \] (\w[\w/]*\.[\w/]+)")
-UNITTEST_SKIP = re.compile(r"^(.*) \.\.\. skipped ['\"](.*)['\"]$")
-UNITTEST_NAME = re.compile(r"^(\w+) \([\w.]+\)")
-UNITTEST_SKIPPED = re.compile(r"^(?:OK|FAILED) \(.*\bskipped=(\d+)")
+RETRIED = re.compile(r"^retried: (.*) (\d+) of (\d+)$")
 NO_CABLE = 77
 # What scripts/lab/run ends with when the machine, not the command, came to an end, and timeout's 137.
 MACHINE_ENDED = (97, 98, 99, 124, 137)
-# The programs of scripts/lab/guest itself, which are in every record.
 # What bash says of a command that it then leaves out, with its check: neither "ok" nor "not ok" comes of it.
 LEFT_OUT = re.compile(r"^\S+: line \d+: .*(?:syntax error|command not found|unbound variable|integer expression expected|division by 0)")
+# The programs of scripts/lab/guest itself, which are in every record.
 RECORDER = re.compile(r"scripts/lab/guest|^sleep |^dmesg |^ps -eo|^cat /run/output")
-KINDS = ("ok ", "not ok ", "skip ")
-CONSUMERS = {
-    "rping": "rping", "rdmacm": "rdma-core tools", "perftest-1500": "perftest", "perftest-9000": "perftest",
-    "pyverbs": "pyverbs", "mpi": "Open MPI", "nvme": "NVMe-oF", "nfs": "NFS over RDMA", "iser": "iSER",
-    "rnbd": "RNBD over RTRS", "siw": "mainline siw", "siw-failures": "fails on siw",
-}
 
 
 class Allowed:
@@ -74,31 +53,6 @@ def allowed_skips():
     return [Allowed(line) for line in lines if line and not line.startswith("#")]
 
 
-def lines_of(log):
-    return pathlib.Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
-
-
-def skips_in(lines):
-    """The cases that were skipped, each with what the log gives as its reason."""
-    seen, named = set(), 0
-    for previous, line in zip(["", *lines], lines):
-        if line.startswith("skip "):
-            case, _, reason = line[len("skip ") :].partition(": ")
-            yield case, reason
-        elif (match := GOOGLETEST_SKIP.match(line)) and match[1] not in seen:
-            seen.add(match[1])
-            yield match[1], "GoogleTest has its reason above that line"
-        elif match := UNITTEST_SKIP.match(line):
-            # Where a test has a description, its name is in the line before.
-            name = UNITTEST_NAME.match(line) or UNITTEST_NAME.match(previous)
-            named += 1
-            yield name[1] if name else match[1], match[2]
-        elif match := UNITTEST_SKIPPED.match(line):
-            for _ in range(int(match[1]) - named):
-                yield "a test of unittest", "it has no name without -v"
-            named = 0
-
-
 def permission(allowed, part, case):
     for line in allowed:
         if line.fits(part, case):
@@ -107,67 +61,55 @@ def permission(allowed, part, case):
     return None
 
 
-def faults(name, status, ends, lines):
+def refused(part, log, allowed):
+    """What tests/skips does not allow of what a part has skipped."""
+    for case in log.skips():
+        if not permission(allowed, part, case.name):
+            yield f"skipped, which tests/skips does not allow: {case.name}: {case.skip}"
+
+
+def faults(name, status, programs, log, lines):
     """What is wrong with a lab beside what its own lines say."""
-    counted = [sum(line.startswith(kind) for line in lines) for kind in KINDS]
-    closings = [match for match in map(CLOSING.match, lines) if match]
-    if status == NO_CABLE and ends > 1:
+    if status == NO_CABLE and programs > 1:
         yield f"the lab could not be had: {lines[-1] if lines else 'it said nothing'}"
         return
-    if status and not counted[1]:
+    if status and not log.failed():
         yield f"the lab ended with status {status}, and no case failed; its log's end says more"
     elif status > 1:
         yield f"the lab ended with status {status}; see build/lab/test-{name}"
-    if len(closings) != ends:
-        yield f"{len(closings)} closing lines (N passed, N failed) instead of {ends}: it did not come to its end"
-    else:
-        claimed = [sum(int(match[group] or 0) for match in closings) for group in (1, 2, 3)]
-        if claimed != counted:
-            yield f"it says passed, failed, skipped: {claimed}, and its lines are {counted}"
-    if not any(counted):
-        yield "no case ran"
+    yield from log.faults(programs)
     for line in lines:
         if LEFT_OUT.match(line):
             yield f"a command was left out: {line}"
-    allowed = allowed_skips()
-    for case, reason in skips_in(lines):
-        if not permission(allowed, name, case):
-            yield f"skipped, which tests/skips does not allow: {case}: {reason}"
+    yield from refused(name, log, allowed_skips())
 
 
-def judge_lab(name, status, ends, log):
-    lines = lines_of(log)
-    wrong = list(faults(name, int(status), int(ends), lines))
-    with open(log, "a", encoding="utf-8") as out:
-        for fault in wrong:
-            print(f"not ok {name}: {fault}", file=out)
+def judge_lab(name, status, programs, path):
+    log, lines = tap.Log(), tap.lines_of(path)
+    read = [log.read(line) for line in lines]
+    for fault in list(faults(name, int(status), int(programs), log, lines)):
+        read.append(log.add(name, fault))
+    pathlib.Path(path).write_text("\n".join((*read, log.plan(), "")), encoding="utf-8")
     return 0
 
 
-def list_skips(*logs):
+def list_skips(logs):
+    """What was skipped in these logs, by part, and what was not, of all that may be."""
     allowed = allowed_skips()
-    parts, refused, shown = [], 0, set()
-    for pair in logs:
-        part, _, log = pair.partition("=")
-        parts.append(part)
-        for case, reason in skips_in(lines_of(log)):
-            line = permission(allowed, part, case)
-            if not line:
-                refused += 1
-                print(f"not ok {part}: skipped, which tests/skips does not allow: {case}: {reason}")
-            elif line not in shown:
-                shown.add(line)
-                print(f"    skipped: {line.part}: {line.case}: {line.reason}")
+    for part, log in logs.items():
+        list(refused(part, tap.log_of(tap.lines_of(log)), allowed))
     for line in allowed:
-        if not line.happened and not line.at_times and any(fnmatch.fnmatchcase(part, line.part) for part in parts):
+        if line.happened:
+            print(f"    skipped: {line.part}: {line.case}: {line.reason}")
+        elif not line.at_times and any(fnmatch.fnmatchcase(part, line.part) for part in logs):
             print(f"    no longer skipped, so tests/skips need not say it: {line.part}: {line.case}")
-    return refused != 0
 
 
-def booted_again(*logs):
+def booted_again(logs):
+    """Also where lockdep was silent at the end. More machines than chance explains, two and one in ten, are failures."""
     again = []
     for log in logs:
-        lines = lines_of(log)
+        lines = tap.lines_of(log)
         name = pathlib.Path(log).stem
         if times := sum(line.startswith("lab: ") and ": booting again" in line for line in lines):
             again += [(name, log)] * times
@@ -176,28 +118,34 @@ def booted_again(*logs):
     for name, log in dict(again).items():
         print(f"integration: booted again: {name}")
         if len(again) > 2 and len(again) * 10 > len(logs):
-            said = f"not ok {name}: {len(again)} machines of {len(logs)} labs were booted again, too many for chance"
-            print(said)
+            why = f"{len(again)} machines of {len(logs)} labs were booted again, too many for chance"
+            print(f"not ok - {name}: {why}")
             with open(log, "a", encoding="utf-8") as out:
-                print(said, file=out)
-    return 0
+                print(f"not ok - {why}", file=out)
+
+
+def retried(logs):
+    """How often something was repeated, in all labs together. A lab fails if that is too often."""
+    sums = {}
+    for log in logs:
+        for match in filter(None, map(RETRIED.match, tap.lines_of(log))):
+            sums.setdefault(match[1], []).append((int(match[2]), int(match[3])))
+    for what, times in sums.items():
+        print("integration: retried: {} {} of {}".format(what, *map(sum, zip(*times))))
 
 
 def table(directory):
-    rows = {}
+    rows, consumers = {}, {lab["name"]: lab["consumer"] for lab in labs()}
     # A lab that ran has left its status. Other logs are those of builds.
     for status in sorted(pathlib.Path(directory).glob("*.status")):
-        lines = [line for line in lines_of(status.with_suffix(".log")) if line.startswith(KINDS)]
-        if lines:
-            rows.setdefault(CONSUMERS.get(status.stem, "our own tests"), []).extend(lines)
+        log = tap.log_of(tap.lines_of(status.with_suffix(".log")))
+        if log.cases:
+            rows.setdefault(consumers.get(status.stem) or "our own tests", tap.Log()).cases += log.cases
     print(f"{'consumer':16} {'cases':>6} {'passed':>7} {'failed':>7} {'skipped':>8}")
-    for consumer, lines in rows.items():
-        passed, failed, skipped = (sum(line.startswith(kind) for line in lines) for kind in KINDS)
-        print(f"{consumer:16} {len(lines):6} {passed:7} {failed:7} {skipped:8}")
-        for line in lines:
-            if line.startswith("skip "):
-                print(f"    skipped: {line[len('skip '):][:150]}")
-    return 0
+    for consumer, log in rows.items():
+        print("{:16} {:6} {:7} {:7} {:8}".format(consumer, len(log.cases), *log.counts()))
+        for case in log.skips():
+            print(f"    skipped: {case.name}: {case.skip}"[:165])
 
 
 def waiting(record):
@@ -233,29 +181,37 @@ def explained(lines):
 
 def list_failures(directory, labs):
     for file in sorted(pathlib.Path(directory).glob("*.status")):
-        for line in explained(lines_of(file.with_suffix(".log"))):
+        for line in explained(tap.lines_of(file.with_suffix(".log"))):
             print(f"    {file.stem} | {line[:200]}")
         if int(file.read_text(encoding="utf-8")) not in MACHINE_ENDED:
             continue
         print(f"    {file.stem}: the last that its log said:")
-        for line in lines_of(file.with_suffix(".log"))[-12:]:
+        for line in tap.lines_of(file.with_suffix(".log"))[-12:]:
             print(f"    | {line[:150]}")
         for machine in sorted(pathlib.Path(labs).glob(f"test-{file.stem}*")):
             console = machine / "console.log"
-            for line in lines_of(console)[-6:] if console.exists() else []:
+            for line in tap.lines_of(console)[-6:] if console.exists() else []:
                 print(f"    console | {line[:150]}")
             hang = machine / "hang.txt"
-            for line in list(waiting(lines_of(hang)))[-25:] if hang.exists() else []:
+            for line in list(waiting(tap.lines_of(hang)))[-25:] if hang.exists() else []:
                 print(f"    waits | {line[:240]}")
-    return 0
+
+
+def end(directory, machines, *logs):
+    logs = dict(pair.split("=", 1) for pair in logs)
+    booted_again(logs.values())
+    table(directory)
+    retried(logs.values())
+    list_skips(logs)
+    list_failures(directory, machines)
+    whole = tap.log_of(line for log in logs.values() for line in tap.lines_of(log))
+    print(whole.plan(), tap.told(whole.counts()), sep="\n")
+    passed, failed, _ = whole.counts()
+    return int(bool(failed) or not passed)
 
 
 if __name__ == "__main__":
-    COMMANDS = {
-        "lab": (judge_lab, 4, 4), "skips": (list_skips, 1, 1000), "again": (booted_again, 1, 1000), "table": (table, 1, 1),
-        "failures": (list_failures, 2, 2),
-    }
-    run, least, most = COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0, 0))
-    if run is None or not least <= len(sys.argv) - 2 <= most:
+    COMMANDS = {"lab": judge_lab, "labs": end}
+    if len(sys.argv) < 5 or sys.argv[1] not in COMMANDS:
         sys.exit(__doc__)
-    sys.exit(run(*sys.argv[2:]))
+    sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]))

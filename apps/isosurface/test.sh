@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=600 where=uml order=52 seldom unsearched
 #
 # The filters of apps/isosurface on two hosts, over RDMA and over TCP: the picture must be, byte for
 # byte, what one process makes. And what goes wrong: a filter that is killed, no device, a volume
 # that is none, a disk that is full.
 
-# Functions are called by name, from check and wait_for.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from check and wait_for
 source "${BASH_SOURCE[0]%/*}/../../tests/integration/lib.sh"
 program=$LAB_PROJECT/build/apps/isosurface/isosurface
 work=/run/isosurface

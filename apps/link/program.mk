@@ -35,7 +35,7 @@ own_parts := $(if $(filter $(shared),$(here)),,$(parts))
 all: $(programs)
 
 check: $(unit_test)
-	$(unit_test)
+	@$(shared)/../../tests/tap.py gtest $(unit_test)
 
 define program_rule
 $(call program_of,$(1)): $(patsubst %,$(out)/plain/%.o,$(1) $(own_parts)) $(library)

@@ -169,11 +169,10 @@ class Suite {
     try {
       Session session(transport_, server_);
       body(session);
-      passed_++;
-      std::cout << "ok " << name << std::endl;
+      std::cout << "ok " << ++told_ << " - " << name << std::endl;
     } catch (const std::exception& failure) {
       failed_++;
-      std::cout << "not ok " << name << ": " << failure.what() << std::endl;
+      std::cout << "not ok " << ++told_ << " - " << name << ": " << failure.what() << std::endl;
     }
   }
   // The body must end with a failure of this cause. A write of RDMA has no answer that could name
@@ -195,14 +194,14 @@ class Suite {
   }
 
   int finish() const {
-    std::cout << passed_ << " passed, " << failed_ << " failed" << std::endl;
+    std::cout << "1.." << told_ << std::endl;
     return failed_ == 0 ? 0 : 1;
   }
 
  private:
   Transport transport_;
   Address server_;
-  unsigned passed_ = 0;
+  unsigned told_ = 0;
   unsigned failed_ = 0;
 };
 

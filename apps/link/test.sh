@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=600 where=uml order=51 unsearched
 #
 # Links between two hosts, over RDMA and over TCP: apps/link/selftest_main.cc has the cases; what ends
 # a process or takes a device away is here.
 
-# Functions are called by name, from wait_for.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for
 source "${BASH_SOURCE[0]%/*}/../../tests/integration/lib.sh"
 selftest=$LAB_PROJECT/build/apps/link/selftest
 set_up
@@ -37,8 +36,7 @@ hears() {
 	fi
 	wait "$client" || status=$?
 	if ((status != 1)) || ! grep -qE 'the peer ended the connection|the connection broke' /run/client.log; then
-		explain "$(</run/client.log)"
-		not_ok "$1" "status $status"
+		not_ok "$1" "status $status" "$(</run/client.log)"
 	else
 		ok "$1"
 	fi

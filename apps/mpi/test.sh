@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1500 where=uml order=4 seldom unsearched
 #
 # mpibench between two hosts, over TCP, over RDMA, and with its one-sided calls alone by RDMA: each
 # program small, its results checked by itself, and what carried the bytes by the devices' counters. And
 # what a user does wrong, a rank that is killed, and a host without a device.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/../../tests/integration/lib.sh"
 set_up
 
@@ -46,11 +46,9 @@ measured_by() {
 	local transport=$1 results=$2
 	shift 2
 	if ! launched "$transport" host-A,host-B --devices "$devices" "$@"; then
-		explain "$said" 20
-		not_ok "$transport: $1 and what follows" "launch failed"
+		not_ok "$transport: $1 and what follows" "launch failed" "$said" 20
 	elif ! lines "$results" "$said"; then
-		explain "$said" 40
-		not_ok "$transport: $1 and what follows" "there are not $results results"
+		not_ok "$transport: $1 and what follows" "there are not $results results" "$said" 40
 	else
 		ok "$transport: $1 and what follows, $results results, each checked"
 	fi
@@ -87,12 +85,8 @@ carried "rdma: messages go by Weft" device_bytes 1800000 $any latency
 
 # The two programs, on three ranks: two of them on one host.
 for by in messages onesided; do
-	if launched hybrid host-A:2,host-B --devices "$devices" halo --by $by --grid 24 --steps 5 -- farm --by $by --tasks 6; then
-		ok "hybrid: halo and farm of three ranks by $by are those of one process"
-	else
-		explain "$said" 20
-		not_ok "hybrid: halo and farm of three ranks by $by are those of one process" "launch failed"
-	fi
+	launched hybrid host-A:2,host-B --devices "$devices" halo --by $by --grid 24 --steps 5 -- farm --by $by --tasks 6
+	judge $? "hybrid: halo and farm of three ranks by $by are those of one process" "launch failed" "$said" 20
 done
 carried "hybrid: the farm's calls go by Weft" device_bytes 500 $any farm
 
@@ -104,8 +98,7 @@ complains() {
 	if ((status == 0)); then
 		not_ok "$name" "it succeeded"
 	elif ! grep -qE -- "$regex" <<<"$text"; then
-		explain "$text" 20
-		not_ok "$name" "status $status, and nothing like '$regex'"
+		not_ok "$name" "status $status, and nothing like '$regex'" "$text" 20
 	else
 		ok "$name"
 	fi
@@ -117,12 +110,8 @@ for transport in tcp hybrid; do # by messages it must be right as well
 	for language in C Fortran; do
 		program=$calls
 		[[ $language == C ]] || program=$calls_fortran
-		if launched $transport host-A,host-B "$program" && [[ $said == *"did what MPI says"* ]]; then
-			ok "$transport: put, get, accumulate, fetch, locks and two windows in $language"
-		else
-			explain "$said" 20
-			not_ok "$transport: put, get, accumulate, fetch, locks and two windows in $language" "${program##*/} failed"
-		fi
+		launched $transport host-A,host-B "$program" && [[ $said == *"did what MPI says"* ]]
+		judge $? "$transport: put, get, accumulate, fetch, locks and two windows in $language" "${program##*/} failed" "$said" 20
 	done
 done
 complains "libonesided: a request in Fortran is refused" "onesided: rank 0: MPI_Rput: this call is not carried by RDMA" \
@@ -154,8 +143,7 @@ before=$(sctp_packets)
 if over sctp && launched hybrid host-A,host-B onesided --sizes 8,16384 --rounds 2; then
 	check "hybrid: one-sided calls go by SCTP where Weft does" [ $(($(sctp_packets) - before)) -ge 40 ]
 else
-	explain "$said" 20
-	not_ok "hybrid: one-sided calls go by SCTP where Weft does" "launch failed"
+	not_ok "hybrid: one-sided calls go by SCTP where Weft does" "launch failed" "$said" 20
 fi
 over tcp
 
@@ -186,15 +174,10 @@ began() { grep -qs "^mpibench: onesided" /run/killed; }
 # The ranks of this lab: there are no others.
 one() { pgrep -nx mpibench; }
 if wait_for 40 began && pid=$(one) && kill -KILL "$pid" && wait_for 30 [ -s /run/killed.status ]; then
-	if grep -qE 'signal 9|peer ended the connection' /run/killed && [[ $(</run/killed.status) != 0 ]] && wait_for 10 gone; then
-		ok "a rank that is killed: the others end, and it is said why"
-	else
-		explain "$(</run/killed)"
-		not_ok "a rank that is killed: the others end, and it is said why" "status $(</run/killed.status)"
-	fi
+	grep -qE 'signal 9|peer ended the connection' /run/killed && [[ $(</run/killed.status) != 0 ]] && wait_for 10 gone
+	judge $? "a rank that is killed: the others end, and it is said why" "status $(</run/killed.status)" "$(</run/killed)"
 else
-	explain "$(</run/killed)"
-	not_ok "a rank that is killed: the others end, and it is said why" "it did not begin, or did not end within 30 s"
+	not_ok "a rank that is killed: the others end, and it is said why" "it did not begin, or did not end within 30 s" "$(</run/killed)"
 fi
 wait $!
 
@@ -206,12 +189,8 @@ launcher=$!
 status=0
 wait_for 40 began && kill -INT -- "-$launcher"
 wait $launcher || status=$?
-if ((status == 130)) && grep -q '^launch: interrupted' /run/killed && wait_for 10 gone; then
-	ok "Ctrl-C ends all ranks, and it is said"
-else
-	explain "$(</run/killed)"
-	not_ok "Ctrl-C ends all ranks, and it is said" "status $status"
-fi
+((status == 130)) && grep -q '^launch: interrupted' /run/killed && wait_for 10 gone
+judge $? "Ctrl-C ends all ranks, and it is said" "status $status" "$(</run/killed)"
 
 # Without a device: a sentence that says what to do.
 rdma link del weft1

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1200 where=uml order=5 seldom unsearched
 #
 # rdistcc on B has rdistccd on A compile, over RDMA and over TCP: objects are those of a local compiler,
 # and whatever happens to the daemon, the device or the disk, a build ends as it would without it.
 # Objects have no columns in their lines, since the preprocessor moves what stands behind a macro.
 
-# Functions are called by name, from check and wait_for.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from check and wait_for
 source "${BASH_SOURCE[0]%/*}/../../tests/integration/lib.sh"
 built=$LAB_PROJECT/build/apps/rdistcc
 # Both hosts have one file system; the daemon's directory and the client's are two in memory.
@@ -49,12 +48,10 @@ same() {
 	said=$("$@" 2>&1) || status=$?
 	if ((status != 0)); then
 		explain "$said"
-		explain "$(<$work/daemon.log)"
-		not_ok "$name" "status $status"
+		not_ok "$name" "status $status" "$(<$work/daemon.log)"
 	elif (($(far) != count)); then
 		explain "$said"
-		explain "$(<$work/stats)"
-		not_ok "$name" "$(far) jobs were done elsewhere, not $count"
+		not_ok "$name" "$(far) jobs were done elsewhere, not $count" "$(<$work/stats)"
 	else
 		ok "$name"
 	fi

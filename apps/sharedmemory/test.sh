@@ -1,14 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=600 where=uml order=53 seldom unsearched
 #
 # Shared memory on two and four hosts, over RDMA and TCP: each kernel's result is that of one process; a
 # host that is killed or stays away, a missing device and wrong arguments are said clearly by all.
 
-# Functions are called by name, from check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from check
 source "${BASH_SOURCE[0]%/*}/../../tests/integration/lib.sh"
-# shellcheck source=apps/sharedmemory/hosts.sh
 source "${BASH_SOURCE[0]%/*}/hosts.sh"
 
 if ! make_hosts 4 1; then
@@ -22,13 +20,9 @@ equals() {
 	local name=$1 hosts=$2 said status=0
 	shift
 	said=$(ranks "$1" "$2" 60 "${@:3}") || status=$?
-	if ((status == 0)) && grep -q '^host 0: the result is that of one process, bit by bit$' <<<"$said" &&
-		(($(grep -c ' s: computing .* locks ' <<<"$said") == hosts)); then
-		ok "$name"
-	else
-		explain "$said" 30
-		not_ok "$name" "status $status"
-	fi
+	((status == 0)) && grep -q '^host 0: the result is that of one process, bit by bit$' <<<"$said" &&
+		(($(grep -c ' s: computing .* locks ' <<<"$said") == hosts))
+	judge $? "$name" "status $status" "$said" 30
 }
 kernels=("fft --size 1024" "lu --size 64" "radix --size 4096 --bits 6" "barnes --size 128" "ocean --size 32")
 for transport in rdma tcp; do

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=45 unsearched consumer='Open MPI'
 #
 # Open MPI over libfabric's verbs provider: a rank on each host, every result verified, and
 # the devices' own counters to prove who carried it.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
 set_up
 
@@ -28,15 +28,11 @@ ranks() {
 		-x FI_VERBS_IFACE -x FI_LOG_LEVEL=warn "$program" >/run/mpi 2>&1 </dev/null || status=$?
 	bytes=$(($(carried) - begin))
 	while IFS=: read -r case verdict; do
-		if [[ $verdict == ' right' ]]; then
-			ok "$name: ${case#case }"
-		else
-			not_ok "$name: ${case#case }" "the data is wrong"
-		fi
+		[[ $verdict == ' right' ]]
+		judge $? "$name: ${case#case }" "the data is wrong"
 	done < <(grep '^case ' /run/mpi)
 	if ((status)); then
-		explain "$(</run/mpi)" 30
-		not_ok "$name: mpirun" "it ended with status $status"
+		not_ok "$name: mpirun" "it ended with status $status" "$(</run/mpi)" 30
 	elif ((bytes < 12000000)); then
 		not_ok "$name: carried by weft" "the devices sent $bytes bytes, and the ranks many more"
 	else
@@ -45,12 +41,8 @@ ranks() {
 }
 
 said=$("$agent" host-A fi_info -p "'verbs;ofi_rxm'" 2>&1)
-if grep -q 'domain: weft' <<<"$said"; then
-	ok "fi_info: libfabric offers verbs;ofi_rxm on weft"
-else
-	explain "$said" 30
-	not_ok "fi_info: libfabric offers verbs;ofi_rxm on weft" "it does not"
-fi
+grep -q 'domain: weft' <<<"$said"
+judge $? "fi_info: libfabric offers verbs;ofi_rxm on weft" "it does not" "$said" 30
 ranks "MPI" "pml = cm" "mtl = ofi" "mtl_ofi_provider_include = verbs;ofi_rxm" "osc = pt2pt"
 
 works "after MPI"

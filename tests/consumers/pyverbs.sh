@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1500 where=uml order=47 unsearched consumer=pyverbs
 #
 # rdma-core's own test-suite, all of it, on a device of this lab; see pyverbs/run.py.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
-# shellcheck source=tests/consumers/pyverbs/suite.sh
 source "${BASH_SOURCE[0]%/*}/pyverbs/suite.sh"
 set_up
 

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1500 where=uml order=15 consumer='rdma-core tools'
 #
 # Every program of rdmacm-utils but rping, which has a lab of its own: connections, RC by
 # way of librdmacm's endpoints, streams over rsockets in all their modes, a file copied.
 # IPv4 and IPv6.
 
-# Functions are called by name, from retry.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from retry
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
 set_up
 
@@ -29,14 +28,11 @@ pair_of() {
 		session "$server" "$3" 90
 	fi
 	if ((CLIENT_STATUS)); then
-		explain "$said" 25
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said" 25
 	elif ((SERVER_STATUS != 0)) && [[ $2 != cmtime* || $SERVER_STATUS != 143 ]]; then
-		explain "$SERVER_OUTPUT"
-		not_ok "$1" "the server ended with status $SERVER_STATUS"
+		not_ok "$1" "the server ended with status $SERVER_STATUS" "$SERVER_OUTPUT"
 	elif ! grep -qE -- "${4:-.*}" <<<"$CLIENT_OUTPUT"; then
-		explain "$CLIENT_OUTPUT"
-		not_ok "$1" "the client said nothing like '$4'"
+		not_ok "$1" "the client said nothing like '$4'" "$CLIENT_OUTPUT"
 	else
 		ok "$1"
 	fi
@@ -65,12 +61,8 @@ marked() {
 	dump=$!
 	await "rping listens" 10 grep -q 'listening on' /run/marked
 	pair_of "$1" "$3" "$4"
-	if wait_for 5 ended $dump && wait $dump; then
-		ok "$1: packets like $2"
-	else
-		explain "$(</run/marked)"
-		not_ok "$1: packets like $2" "three of them did not come"
-	fi
+	wait_for 5 ended $dump && wait $dump
+	judge $? "$1: packets like $2" "three of them did not come" "$(</run/marked)"
 }
 
 # not_for_iwarp NAME REASON COMMAND...: a program for a feature that iWARP does not have. It must end by
@@ -80,8 +72,7 @@ not_for_iwarp() {
 	shift 2
 	said=$(on_b timeout -k 2 20 "$@" 2>&1 </dev/null) || status=$?
 	if ((status == 0 || status == 124 || status > 128 && status < 160)); then
-		explain "$said"
-		not_ok "$name" "status $status, where an error was expected"
+		not_ok "$name" "status $status, where an error was expected" "$said"
 	else
 		skip "$name" "$reason (it says: $(head -n 1 <<<"$said"))"
 	fi
@@ -136,8 +127,7 @@ pair_of "rstream, mode s, sockets made rsockets" "$preload rstream -T s -T v -S 
 dd if=/dev/urandom of=/run/original bs=65536 count=64 status=none
 dd if=/dev/urandom bs=1 count=7 status=none >>/run/original
 if ! session rcopy "rcopy /run/original 10.0.0.1:/run/copy" 90; then
-	explain "$said"
-	not_ok "rcopy: 4 MiB and 7 bytes" "client status $CLIENT_STATUS"
+	not_ok "rcopy: 4 MiB and 7 bytes" "client status $CLIENT_STATUS" "$said"
 elif ! cmp /run/original /run/copy; then
 	not_ok "rcopy: 4 MiB and 7 bytes" "the copy differs"
 else

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1500 where=stock order=3 seldom home allow=perftest,qperf consumer='fails on siw'
 #
 # What fails or hangs on siw of Linux 6.1, row by row: each must work here. The rows on lo and
 # on namespaces in exclusive mode want hosts of their own: netdevs.sh and namespaces.sh. The
 # shared receive queue is a case of tests/verbs; perftest.sh has the programs of perftest that fail
 # on siw: a megabyte with -e, 64 queue pairs, atomics.
 
-# Functions are called by name, from wait_for.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
 set_up
 : "${server_device:?}"
@@ -25,8 +24,7 @@ for test in rc_bi_bw rc_bw rc_lat rc_rdma_read_bw rc_rdma_read_lat rc_rdma_write
 	if ((status == 0)) && grep -qE '= +[0-9.]*[1-9]' <<<"$said"; then
 		ok "qperf $test ($(grep -m 1 -E '= +[0-9]' <<<"$said" | sed 's/^ *//; s/  */ /g'))"
 	else
-		explain "$said"
-		not_ok "qperf $test" "status $status: $(tail -n 1 <<<"$said")"
+		not_ok "qperf $test" "status $status: $(tail -n 1 <<<"$said")" "$said"
 	fi
 done
 kill $qperf_server
@@ -35,12 +33,8 @@ wait $qperf_server 2>/dev/null
 cases "" 300 ip netns exec A "${BASH_SOURCE[0]%/*}/siw_rows.py" "$server_device" 10.0.0.1
 
 statistics=$(rdma -p statistic show link weft0/1 2>&1)
-if (($(grep -oE '[a-z_]+ [1-9][0-9]*' <<<"$statistics" | wc -l) >= 2)); then
-	ok "rdma statistic has counters that count"
-else
-	explain "$statistics"
-	not_ok "rdma statistic has counters that count" "they do not"
-fi
+(($(grep -oE '[a-z_]+ [1-9][0-9]*' <<<"$statistics" | wc -l) >= 2))
+judge $? "rdma statistic has counters that count" "they do not" "$statistics"
 
 # A program that stays connected for a while.
 await "nobody listens any more" 10 quiet_a
@@ -50,12 +44,8 @@ await_listener $rping_a '' || not_ok "a program that stays connected" "rping doe
 ip netns exec B rping -c -a 10.0.0.1 -C 100000 >/run/rping-b 2>&1 &
 rping_b=$!
 details() { on_a rdma -dd resource show qp link weft0 | grep -E 'lqpn [0-9]+ .*drv_[a-z_]+ '; }
-if wait_for 20 details >/dev/null; then
-	ok "rdma resource shows the driver's details of a queue pair"
-else
-	explain "$(on_a rdma -dd resource show qp)"
-	not_ok "rdma resource shows the driver's details of a queue pair" "it does not"
-fi
+wait_for 20 details >/dev/null
+judge $? "rdma resource shows the driver's details of a queue pair" "it does not" "$(on_a rdma -dd resource show qp)"
 kill $rping_b $rping_a 2>/dev/null
 wait $rping_b $rping_a 2>/dev/null
 

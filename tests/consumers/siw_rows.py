@@ -11,8 +11,9 @@ import errno
 import sys
 import time
 
-sys.path.insert(0, sys.path[0] + "/pyverbs")
+sys.path[:0] = [sys.path[0] + "/pyverbs", sys.path[0] + "/.."]
 import adapter  # noqa: E402
+import tap  # noqa: E402
 
 import pyverbs.enums as e  # noqa: E402
 from pyverbs.cq import CQ  # noqa: E402
@@ -166,17 +167,15 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     adapter.ADDRESS = sys.argv[2]
-    failed = 0
+    log = tap.Log()
     for name, row in ROWS.items():
         try:
             row(sys.argv[1])
         except (AssertionError, PyverbsError) as error:
-            print(f"not ok {name}: {error}", flush=True)
-            failed += 1
+            log.tell(name, error)
         else:
-            print(f"ok {name}", flush=True)
-    print(f"{len(ROWS) - failed} passed, {failed} failed")
-    sys.exit(failed > 0)
+            log.tell(name)
+    sys.exit(log.end())
 
 
 if __name__ == "__main__":

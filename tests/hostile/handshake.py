@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=22 debug hosts
 """Hostile peers in the MPA handshake.
 
     scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/handshake.py [NAME...]
@@ -23,6 +24,8 @@ import time
 import mpa
 from association import Association
 from hosts import HERE, OVER_SCTP, OWN_PORT, PORT, PROMPT, SERVER, Failure, check, host_b, on, reset
+
+import tap
 
 # The module's timeouts (kernel/conn/conn.h), and the delay that an emulated machine may add.
 CONNECT_LIMIT = 5
@@ -768,22 +771,19 @@ def main():
     # CVE-2024-57857 of siw: its network device was used after the device was gone.
     cases += [("ordinary rping afterwards", ordinary_rping), ("removal", removal)]
     start_server()
-    failed = 0
+    log = tap.Log()
     for name, run in cases:
-        began = time.monotonic()
+        began, why = time.monotonic(), None
         try:
             run()
             check(name == "removal" or SERVER_PROCESS.poll() is None, "the rping server died")
-            verdict = "ok"
         except (Failure, OSError, subprocess.SubprocessError) as error:
-            failed += 1
-            verdict = f"not ok ({type(error).__name__}: {error})"
+            why = f"{type(error).__name__}: {error}"
             if SERVER_PROCESS.poll() is not None and name != "removal":
                 start_server()
-        print(f"{name}: {verdict}, {time.monotonic() - began:.1f} s", flush=True)
+        log.tell(f"{name}, {time.monotonic() - began:.1f} s", why)
     stop_server()
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    return failed != 0
+    return log.end()
 
 
 if __name__ == "__main__":

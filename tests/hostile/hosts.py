@@ -6,6 +6,10 @@ import ctypes
 import os
 import socket
 import struct
+import sys
+
+# For tap.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 SERVER = "10.0.0.1"
 HERE = "10.0.0.2"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=41 name=joins-paths transport=paths hosts
 """Hostile peers with several paths under one queue pair (docs/wire.md).
 
     scripts/lab/run --env WEFT_PATHS=2 -- scripts/lab/two-hosts --weft -- tests/hostile/paths.py [NAME...]

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=35 transport=sctp seldom hosts
+# lab: limit=900 where=uml order=49 debug hosts
 """Peers with the manners of hardware, as their drivers in Linux have them.
 
     scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/personas.py [NAME...]

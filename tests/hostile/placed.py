@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=19 debug hosts
+# lab: limit=900 where=uml order=34 transport=sctp seldom hosts
 """What hostile peers may write, and what not: every byte of a victim's memory is looked at.
 
     make -C tests/hostile

@@ -10,6 +10,7 @@ import time
 import fpdu
 import handshake
 import mpa_alone
+import tap
 from hosts import OVER_SCTP, Failure, check
 
 # The exceptions by which a case says that the peer did something unexpected. Any other is a fault
@@ -18,30 +19,27 @@ WRONG = (Failure, fpdu.Malformed, OSError, subprocess.SubprocessError, struct.er
 
 
 def run(program, cases, recover):
-    """Runs the cases that the command line names, or all; recover() follows one that failed. How many did."""
+    """Runs the cases that the command line names, or all; recover() follows one that failed. The program's status."""
     if not os.path.exists("/run/netns/B"):
         sys.exit(f"{program}: no host B here. Run: scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/{program}")
     chosen = [case for case in cases if len(sys.argv) < 2 or any(part in case[0] for part in sys.argv[1:])]
     if not chosen:
         sys.exit(f"{program}: no case has any of this in its name: {' '.join(sys.argv[1:])}")
     left_out = mpa_alone.left_out(program, [name for name, _ in cases]) if OVER_SCTP else {}
+    log = tap.Log()
     for pattern, (why, _) in left_out.items():
-        print(f"skip {pattern}: {why}", flush=True)
+        log.tell(pattern, skip=why)
     alone = {name for _, names in left_out.values() for name in names}
     chosen = [case for case in chosen if case[0] not in alone]
-    failed = 0
     for name, case in chosen:
-        began = time.monotonic()
-        verdict = "ok"
+        began, why = time.monotonic(), None
         try:
             case()
         except WRONG as error:
-            failed += 1
-            verdict = f"not ok ({type(error).__name__}: {error})"
+            why = f"{type(error).__name__}: {error}"
             recover()
-        print(f"{name}: {verdict}, {time.monotonic() - began:.1f} s", flush=True)
-    print(f"{len(chosen) - failed} passed, {failed} failed, {len(left_out)} skipped")
-    return failed
+        log.tell(f"{name}, {time.monotonic() - began:.1f} s", why)
+    return log.end()
 
 
 def run_with_rping(program, cases):
@@ -59,6 +57,6 @@ def run_with_rping(program, cases):
             handshake.start_server()
 
     handshake.start_server()
-    failed = run(program, [(name, watched(case)) for name, case in cases], recover)
+    status = run(program, [(name, watched(case)) for name, case in cases], recover)
     handshake.stop_server()
-    return failed
+    return status

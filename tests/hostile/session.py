@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=36 transport=sctp hosts
 """Hostile peers of DDP over SCTP (RFC 5043).
 
     scripts/lab/run --env WEFT_TRANSPORT=sctp -- scripts/lab/two-hosts --weft -- tests/hostile/session.py [NAME...]

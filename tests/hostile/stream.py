@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=17 debug hosts
+# lab: limit=900 where=uml order=33 transport=sctp hosts
 """Hostile peers once the stream of FPDUs runs.
 
     scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/stream.py [NAME...]

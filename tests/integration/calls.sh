@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=600 where=stock order=4
 #
 # Counts what sending a megabyte costs against iperf3 on the same link: calls into TCP's transmit
 # function, and packets. It needs kprobes, which User Mode Linux has not.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals
@@ -38,8 +38,7 @@ for round in 1 2 3; do
 		echo "# iperf3 -l 65536, round $round: $counted (calls, packets, packets back)"
 		sum=$(awk '{ print $1 + $4, $2 + $5, $3 + $6 }' <<<"$sum $counted")
 	else
-		explain "$said"
-		not_ok "iperf3" "it failed"
+		not_ok "iperf3" "it failed" "$said"
 		finish
 	fi
 done
@@ -50,8 +49,7 @@ for setting in "1048576 64" "65536 1024"; do
 	name="64 MB of writes of $size bytes"
 	arguments="-R -F -s $size -n $number"
 	if ! count perftest_session "ib_write_bw $arguments" "$number"; then
-		explain "$said"
-		not_ok "$name" "ib_write_bw failed"
+		not_ok "$name" "ib_write_bw failed" "$said"
 		continue
 	fi
 	read -r -a rdma <<<"$counted"

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=6 unsearched allow=perftest judge=tests/capture/judge
+# lab: limit=600 where=uml order=7 transport=sctp seldom unsearched allow=perftest judge=tests/capture/judge
+# lab: limit=600 where=uml order=8 transport=paths seldom unsearched allow=perftest judge=tests/capture/judge
 #
 # Records what goes over the wire, for tests/capture/judge to look at on the host, where tshark
 # takes seconds. Captures go to $LAB_OUT/capture.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals
@@ -36,8 +38,7 @@ record() {
 	else
 		kill "$pid"
 		wait "$pid"
-		explain "$said"
-		not_ok "$name" "the program failed"
+		not_ok "$name" "the program failed" "$said"
 	fi
 	rm -f "/run/$name.pcap"
 }

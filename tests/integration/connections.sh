@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=18 debug
+# lab: limit=900 where=uml order=37 transport=sctp seldom
+# lab: limit=900 where=uml order=42 transport=paths seldom
 #
 # Connections in numbers (tests/connections): a thousand one after the other, 256 at once, and
 # what the handshake agrees on as to reads, with data each time; to oneself; and handshakes
 # that are given up half-way.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/connections/connections
 declare -A watchers # by the host whose packets they want
@@ -18,8 +19,7 @@ storm() {
 	if session "$program server 10.0.0.1 $3" "$program client 10.0.0.1 $4" "$2" && ((SERVER_STATUS == 0)); then
 		ok "$1 ($(tail -n 2 <<<"$CLIENT_OUTPUT" | tr '\n' ';'))"
 	else
-		explain "$said$SERVER_OUTPUT"
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said$SERVER_OUTPUT"
 	fi
 }
 

@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=600 where=uml order=48
 #
 # What the standard tools tell of the module and its devices, and that the module loads by
 # itself.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
@@ -18,8 +17,7 @@ has() {
 	if ((status == 0)) && grep -qE -- "$regex" <<<"$output"; then
 		ok "$name: $(grep -m 1 -E -- "$regex" <<<"$output" | tr -s '[:space:]' ' ')"
 	else
-		explain "$output" 60
-		not_ok "$name" "status $status, no line like '$regex' from $*"
+		not_ok "$name" "status $status, no line like '$regex' from $*" "$output" 60
 	fi
 }
 

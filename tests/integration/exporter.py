@@ -15,6 +15,9 @@ import time
 import urllib.error
 import urllib.request
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import tap  # noqa: E402
+
 URL = "http://127.0.0.1:9100/metrics"
 PATIENCE = 60
 CLASS = pathlib.Path("/sys/class/infiniband")
@@ -42,12 +45,11 @@ SAME = (
     ("rx_crc_errors", "port_rcv_errors", 1),
     ("port_downs", "link_downed", 1),
 )
-counts = {True: 0, False: 0}
+log = tap.Log()
 
 
 def tell(name, good, why):
-    counts[bool(good)] += 1
-    print(f"ok {name}" if good else f"not ok {name}: {why}", flush=True)
+    log.tell(name, None if good else str(why))
 
 
 def scraped():
@@ -127,8 +129,7 @@ def main():
     for device in devices:
         core_says_the_same(device)
         exporter_says_it(device, said)
-    print(f"{counts[True]} passed, {counts[False]} failed")
-    return int(counts[False] > 0)
+    return log.end()
 
 
 if __name__ == "__main__":

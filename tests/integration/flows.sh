@@ -1,15 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=600 where=stock order=5
 #
 # Work follows its consumer from processor to processor, of which the lab has two: receive flow steering
 # (RFS) brings packets to where a program posts, and with it completion vectors call the consumers of
 # the kernel where they asked to be.
 
-# Functions are called by name, from check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/storage.sh
+# shellcheck disable=SC2317 # functions are called by name, from check
 source "${BASH_SOURCE[0]%/*}/storage.sh"
-# shellcheck source=tests/integration/nvme_disk.sh
 source "${BASH_SOURCE[0]%/*}/nvme_disk.sh"
 together
 storage_set_up nvmet-rdma nvme-rdma

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1500 where=stock order=2 home dkms
 #
 # The README's way onto a real host, in the source tree as the host has built it: make, make
 # install, modprobe, SCTP by the kernel's module of it, make uninstall; then the same by DKMS. Compiling
 # takes minutes in an emulated machine: what the host has built, make finds up to date, and make dkms-install has been run by
 # dkms_install on the host, on the headers of this kernel; what it changed is put in place here.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 release=$(uname -r)

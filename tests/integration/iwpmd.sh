@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=600 where=uml order=50
 #
 # iwpmd, the port mapper of iWARP cards, which have TCP's ports to themselves and so have a daemon claim
 # them. Weft's are TCP's own, and are told to it as such. Connections come about with the daemon,
 # without it, after it was killed, and where it reaches nobody, at the ports that the programs named.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 

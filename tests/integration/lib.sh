@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What the scripts of this directory share. They run in a lab (see scripts/lab/README.md),
-# print a line for each test (ok NAME, not ok NAME: WHY, skip NAME: WHY) and end with the counts.
+# say of each test how it went, and end with the plan (tests/tap.sh).
 
 set -uo pipefail
 
@@ -11,12 +11,12 @@ if [[ -z ${LAB_PROJECT:-} ]]; then
 	echo "this runs in a lab: tests/integration/run ${0##*/}" >&2
 	exit 1
 fi
-# shellcheck source=scripts/lab/hosts.sh
 source "$LAB_PROJECT/scripts/lab/hosts.sh"
+source "$LAB_PROJECT/tests/tap.sh"
 
 export WEFT_QUIET=1
 scratch=${LAB_SCRATCH:-/run}
-passed=0 failed=0 skipped=0 said='' skips='' someone_in_a='' someone_in_b='' standing=0
+said='' skips='' someone_in_a='' someone_in_b='' standing=0
 # By reason: how often something was begun that may be repeated, and how often it was.
 declare -A begun_for=() repeated_for=()
 # The devices on A and B, for the scripts; TEST_SIW names a siw.ko to run the same tests on.
@@ -30,21 +30,6 @@ if [[ -n ${TEST_SIW:-} ]]; then
 	# shellcheck disable=SC2034
 	server_device=siw0 client_device=siw1 driver=(--siw "$TEST_SIW")
 fi
-
-ok() {
-	passed=$((passed + 1))
-	echo "ok $1"
-}
-
-not_ok() { # NAME WHY
-	failed=$((failed + 1))
-	echo "not ok $1: $2"
-}
-
-skip() { # NAME WHY
-	skipped=$((skipped + 1))
-	echo "skip $1: $2"
-}
 
 # session SERVER CLIENT [SECONDS]: server_client, once the last server's listener is gone, which
 # could be taken for the next one's. $standing listeners on A are not RDMA's. The output of both
@@ -104,12 +89,8 @@ rping_answers() {
 	CLIENT_OUTPUT=$(ip netns exec "$2" timeout $((50 * patience)) rping -c "${@:3}" 2>&1 </dev/null) || CLIENT_STATUS=$?
 	wait "$pinged" || SERVER_STATUS=$?
 	SERVER_OUTPUT=$(</run/server)
-	if rping_ended $((CLIENT_STATUS | SERVER_STATUS)); then
-		ok "$1"
-	else
-		explain "$SERVER_OUTPUT"$'\n'"$CLIENT_OUTPUT"
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
-	fi
+	rping_ended $((CLIENT_STATUS | SERVER_STATUS))
+	judge $? "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$SERVER_OUTPUT"$'\n'"$CLIENT_OUTPUT"
 }
 quiet_a() {
 	local found
@@ -239,22 +220,10 @@ listens() {
 }
 listens_not() { ! listens "$@"; }
 
-# explain TEXT: prints the end of what a failed command said, as comments.
-explain() {
-	[[ -z $1 ]] || tail -n "${2:-15}" <<<"$1" | cut -c1-300 | sed 's/^/#   /'
-}
-
 # check NAME COMMAND...: a test that passes when COMMAND does.
 check() {
-	local check_name=$1 check_status=0
-	shift
-	"$@" >"$scratch/checked" 2>&1 || check_status=$?
-	if ((check_status == 0)); then
-		ok "$check_name"
-	else
-		explain "$(<"$scratch/checked")"
-		not_ok "$check_name" "status $check_status from ${*:0:6}"
-	fi
+	"${@:2}" >"$scratch/checked" 2>&1
+	judge $? "$1" "status $? from ${*:2:5}" "$(<"$scratch/checked")"
 }
 
 # refused NAME REGEX SECONDS COMMAND...: a test that passes when COMMAND fails by itself
@@ -272,17 +241,13 @@ refused() {
 	fi
 	said=$(</run/refused)
 	if ((status == 0)); then
-		explain "$said"
-		not_ok "$name" "it succeeded"
+		not_ok "$name" "it succeeded" "$said"
 	elif ((status == 124)); then
-		explain "$said"
-		not_ok "$name" "still not refused after $limit s"
+		not_ok "$name" "still not refused after $limit s" "$said"
 	elif ((status > 128 && status < 160)); then
-		explain "$said"
-		not_ok "$name" "killed by signal $((status - 128))"
+		not_ok "$name" "killed by signal $((status - 128))" "$said"
 	elif ! grep -qE -- "$regex" <<<"$said"; then
-		explain "$said"
-		not_ok "$name" "status $status, and no message like '$regex'"
+		not_ok "$name" "status $status, and no message like '$regex'" "$said"
 	else
 		ok "$name ($((SECONDS - begin)) s: $(grep -m 1 -E -- "$regex" <<<"$said" | cut -c1-100))"
 	fi
@@ -292,11 +257,9 @@ refused() {
 rping_of() {
 	local lines arguments="-a $2 -S $3 -C $4 -V -v"
 	if ! session "rping -s $arguments" "stdbuf -oL rping -c $arguments ${5-}" 45; then
-		explain "$said"
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said"
 	elif count_pings "$CLIENT_OUTPUT" && ((lines != $4)); then
-		explain "$CLIENT_OUTPUT"
-		not_ok "$1" "$lines lines of data came back, not $4"
+		not_ok "$1" "$lines lines of data came back, not $4" "$CLIENT_OUTPUT"
 	else
 		ok "$1"
 	fi
@@ -326,20 +289,21 @@ await() {
 # both_ended: have the programs $server and $client come to their ends?
 both_ended() { ended "$server" && ended "$client"; }
 
-# cases LABEL SECONDS COMMAND...: runs a program of ours, each of whose cases is a test here. It
-# prints "ok NAME", "not ok NAME: WHY" and "skip NAME: WHY" (also kept in $skips), and at its end
-# "N passed, N failed" and perhaps ", N skipped". A program that stops half-way is a failure: its end must be there, count
-# what it has printed, at least one case, and agree with its exit status (0: nothing failed).
+# cases LABEL SECONDS COMMAND...: runs a program of ours, each of whose cases is a test here; of those that it skips, $skips has
+# the lines. A program that stops half-way is a failure: its plan must be there, be of the cases that it told of, at least one, and
+# its exit status must be theirs (0: nothing failed).
 cases() {
-	local label=${1:+$1: } what=${1:-${3##*/}} limit=$2 line end='' status='' good=$passed bad=$failed left=$skipped counted
+	local label=${1:+$1: } what=${1:-${3##*/}} limit=$2 line planned='' status='' bad=$failed begun=$((passed + failed + skipped)) count
 	shift 2
 	while IFS= read -r line; do
 		case $line in
-		'ok '*) passed=$((passed + 1)) && echo "ok $label${line#ok }" ;;
-		'not ok '*) failed=$((failed + 1)) && echo "not ok $label${line#not ok }" ;;
-		'skip '*) skipped=$((skipped + 1)) skips+=$line$'\n' && echo "skip $label${line#skip }" ;;
+		'ok '* | 'not ok '*)
+			[[ $line != *' # SKIP '* ]] || skips+=$line$'\n'
+			retell "$label" "$line"
+			;;
 		'status of this program: '*) status=${line##* } ;;
-		[0-9]*' passed, '[0-9]*' failed'*) end=$line ;;
+		1..*) planned=${line#1..} ;;
+		'row|'*) echo "row|$label${line#row|}" ;;
 		'') ;;
 		*) echo "# ${line#\# }" ;;
 		esac
@@ -347,18 +311,17 @@ cases() {
 		timeout -k 5 $((limit * patience)) "$@" 2>&1
 		printf '\nstatus of this program: %s\n' $?
 	)
-	counted="$((passed - good)) passed, $((failed - bad)) failed, $((skipped - left)) skipped"
-	[[ $end == *skipped ]] || counted=${counted%, 0 skipped}
+	count=$((passed + failed + skipped - begun))
 	if [[ $status == 124 || $status == 137 ]]; then
 		not_ok "$what comes to its end" "it still ran after $((limit * patience)) s"
-	elif [[ -z $end ]]; then
+	elif [[ -z $planned ]]; then
 		not_ok "$what comes to its end" "it stopped with status ${status:-unknown}"
-	elif [[ $end != "$counted" ]]; then
-		not_ok "$what prints what it counts" "'$end', but its lines are $counted"
-	elif ((passed + failed + skipped == good + bad + left)); then
+	elif [[ $planned != "$count" ]]; then
+		not_ok "$what prints what it counts" "its plan is of $planned cases, and it told of $count"
+	elif ((count == 0)); then
 		not_ok "$what has cases" "none of them has run"
 	elif ((status != 0 && failed == bad || status == 0 && failed > bad)); then
-		not_ok "$what ends with the status of its cases" "status $status, and $counted"
+		not_ok "$what ends with the status of its cases" "status $status, and $((failed - bad)) of $count failed"
 	fi
 }
 
@@ -382,8 +345,7 @@ mainline() {
 set_up() {
 	local output
 	if ! output=$(bash "$LAB_PROJECT/scripts/lab/two-hosts" "${driver[@]}" 2>&1); then
-		explain "$output"
-		not_ok "two hosts" "scripts/lab/two-hosts failed"
+		not_ok "two hosts" "scripts/lab/two-hosts failed" "$output"
 		finish
 	fi
 	ip netns exec A sleep infinity &
@@ -426,7 +388,6 @@ finish() {
 			not_ok "few retries of $reason" "${repeated_for[$reason]} of ${begun_for[$reason]} had to be repeated"
 	done
 	((passed + failed > 0)) || not_ok "${0##*/}" "none of its tests has run"
-	echo "$passed passed, $failed failed, $skipped skipped"
-	((failed == 0))
+	plan
 	exit
 }

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1200 where=uml order=9 debug allow=perftest
 #
 # Removal of everything that can be removed, idle and under traffic, and processes that
 # vanish: programs must end, nothing may leak, and all must work again afterwards. What the
 # kernel complains of fails the lab itself.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals
@@ -20,8 +19,7 @@ flowing() { (($(sent) > start_count + 200)); }
 # start_traffic: writes from B to A for a long time; sets server and client.
 start_traffic() {
 	retry "perftest" 3 traffic_once && return
-	explain "$(</run/server)$(</run/client)"
-	not_ok "traffic" "ib_write_bw sends nothing"
+	not_ok "traffic" "ib_write_bw sends nothing" "$(</run/server)$(</run/client)"
 	return 1
 }
 # traffic_once: a session of traffic; status $again if perftest failed through no fault of ours.
@@ -112,12 +110,8 @@ if start_traffic; then
 	ip -n B addr replace fd00::2/64 dev eth0 nodad
 	start_count=$(sent)
 	# TCP sends again after a second or more, twice as late each time.
-	if wait_for 30 flowing && ! ended "$client" && ! ended "$server"; then
-		ok "netdev down and up under traffic: it goes on"
-	else
-		explain "$(</run/server)$(</run/client)"
-		not_ok "netdev down and up under traffic: it goes on" "nothing is sent after 30 s"
-	fi
+	wait_for 30 flowing && ! ended "$client" && ! ended "$server"
+	judge $? "netdev down and up under traffic: it goes on" "nothing is sent after 30 s" "$(</run/server)$(</run/client)"
 	stop_traffic
 	works "after netdev down and up under traffic"
 fi
@@ -126,11 +120,8 @@ if start_traffic; then
 	ip -n B link set eth0 mtu 1300
 	ip -n A link set eth0 mtu 1300
 	start_count=$(sent)
-	if wait_for 20 flowing; then
-		ok "a smaller MTU under traffic: it goes on"
-	else
-		not_ok "a smaller MTU under traffic: it goes on" "nothing is sent after 20 s"
-	fi
+	wait_for 20 flowing
+	judge $? "a smaller MTU under traffic: it goes on" "nothing is sent after 20 s"
 	stop_traffic
 	ip -n A link set eth0 mtu "$mtu"
 	ip -n B link set eth0 mtu "$mtu"
@@ -165,8 +156,7 @@ for round in {1..20}; do
 	((round % 2)) || victim=$client
 	kill -KILL -- "-$victim"
 	if ! wait_for 20 both_ended; then
-		explain "$(ps -o pid,stat,wchan,args -p "$server,$client")"
-		not_ok "kill -9 of one end, round $round" "the other still runs after 20 s"
+		not_ok "kill -9 of one end, round $round" "the other still runs after 20 s" "$(ps -o pid,stat,wchan,args -p "$server,$client")"
 		stop_traffic
 		break
 	fi
@@ -178,16 +168,10 @@ works "after the killing"
 
 resources() { rdma res show | sed -E 's/^[0-9]+: //'; }
 released() { [[ $(resources) == *" qp 0 "* && ! $(resources) =~ \ (qp|cm_id|mr)\ [1-9] ]] || [[ -z $(resources) ]]; }
-if wait_for 20 released; then
-	ok "no queue pair, region or connection is left"
-else
-	not_ok "no queue pair, region or connection is left" "$(resources | tr '\n' ';')"
-fi
-if wait_for 10 unused; then
-	ok "nobody holds the module"
-else
-	not_ok "nobody holds the module" "its reference count is $(references)"
-fi
+wait_for 20 released
+judge $? "no queue pair, region or connection is left" "$(resources | tr '\n' ';')"
+wait_for 10 unused
+judge $? "nobody holds the module" "its reference count is $(references)"
 check "the module can be removed at last" timeout $((30 * patience)) modprobe -r weft
 
 finish

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=46 debug
 #
 # Network namespaces with the RDMA subsystem in exclusive mode, where a device is seen in one
 # namespace only: born in that of its Ethernet device, moved by hand, and cleaned up when the
 # namespace is deleted. (Shared mode, the kernel's default, is what all other tests use.)
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 # Only before there is any namespace can the mode be changed.

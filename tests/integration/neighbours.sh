@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=10 seldom debug cards
 #
 # Network namespaces that share all devices (the kernel's default), and who may harm whom there:
 # containers C, D and E listen, connect and steal, without a device of their own. Only E has a way
@@ -10,9 +11,7 @@
 #                       │
 #              E: ipv0 ─┘ 10.0.0.3
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 set_up
@@ -43,12 +42,8 @@ end() { # NAME...
 
 # served NAME ADDRESS SERVER_ADDRESS PORT: B reaches the server on A, and no other.
 served() {
-	if session "rping -s -a $3 -p $4 -C 3" "rping -c -a $2 -p $4 -C 3" 40 && rping_ended "$SERVER_STATUS"; then
-		ok "$1"
-	else
-		explain "$said"
-		not_ok "$1" "rping's client ended with $CLIENT_STATUS, its server on A with $SERVER_STATUS"
-	fi
+	session "rping -s -a $3 -p $4 -C 3" "rping -c -a $2 -p $4 -C 3" 40 && rping_ended "$SERVER_STATUS"
+	judge $? "$1" "rping's client ended with $CLIENT_STATUS, its server on A with $SERVER_STATUS" "$said"
 }
 
 # --- a port is taken in the listener's namespace, and nowhere else ---

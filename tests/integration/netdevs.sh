@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=24
 #
 # Devices on every kind of Ethernet device: lo, VLAN, bond and bridge, with data over each;
 # the rule of one device per MAC address; and a MAC address that changes.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 sysctl -qw net.ipv6.conf.all.accept_dad=0 2>/dev/null
@@ -106,12 +105,8 @@ time.sleep(1000)' >/run/taken &
 	taken=$!
 	await "ports are taken" 20 grep -q taken /run/taken
 	for round in 1 2 3; do
-		if session "rping -s -a 10.0.0.1 -C 5" "setpriv --reuid 65534 --regid 65534 --clear-groups rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30; then
-			ok "an ordinary user's connections within a VRF, with few ports ($round)"
-		else
-			explain "$said"
-			not_ok "an ordinary user's connections within a VRF, with few ports ($round)" "client status $CLIENT_STATUS"
-		fi
+		session "rping -s -a 10.0.0.1 -C 5" "setpriv --reuid 65534 --regid 65534 --clear-groups rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30
+		judge $? "an ordinary user's connections within a VRF, with few ports ($round)" "client status $CLIENT_STATUS" "$said"
 	done
 	kill $taken
 	ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="$range" net.ipv4.ip_local_reserved_ports=
@@ -120,12 +115,8 @@ time.sleep(1000)' >/run/taken &
 		server_client "rping -s -a 0.0.0.0 -C 1" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 1" 20
 	await "nobody listens any more" 10 quiet_a
 	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=1
-	if session "rping -s -a 0.0.0.0 -C 5" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30; then
-		ok "with tcp_l3mdev_accept it has them"
-	else
-		explain "$said"
-		not_ok "with tcp_l3mdev_accept it has them" "client status $CLIENT_STATUS"
-	fi
+	session "rping -s -a 0.0.0.0 -C 5" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30
+	judge $? "with tcp_l3mdev_accept it has them" "client status $CLIENT_STATUS" "$said"
 	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=0
 	to_domain ""
 	rping_to "rping out of the VRF" 10.0.0.1

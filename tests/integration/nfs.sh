@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1200 where=uml order=12 consumer='NFS over RDMA'
 #
 # NFS 4.1 over RDMA: the kernel's server on host A and its client on host B, with files and
 # fio, and teardown of every part while I/O is in flight.
 
 # shellcheck disable=SC2317 # functions are called by check
-# shellcheck source=tests/integration/storage.sh
 source "${BASH_SOURCE[0]%/*}/storage.sh"
-# shellcheck source=tests/integration/nfs_share.sh
 source "${BASH_SOURCE[0]%/*}/nfs_share.sh"
 storage_set_up rpcrdma nfsd nfsv4
 

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1200 where=uml order=11 consumer=NVMe-oF
 #
 # NVMe over RDMA: the kernel's target and host drivers, with fio and a file system on the
 # disk, and teardown of every part while I/O is in flight.
 
 # shellcheck disable=SC2317 # functions are called by check
-# shellcheck source=tests/integration/storage.sh
 source "${BASH_SOURCE[0]%/*}/storage.sh"
-# shellcheck source=tests/integration/nvme_disk.sh
 source "${BASH_SOURCE[0]%/*}/nvme_disk.sh"
 together
 storage_set_up nvmet-rdma nvme-rdma

@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=20 unpack=prometheus-node-exporter
 #
 # What an operator sees of a running system: every command of docs/observing.md, as it
 # stands there, while traffic flows; and that what it prints is true.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
@@ -34,12 +33,8 @@ says() {
 	local name=$1 regex=$2 output status=0
 	shift 2
 	output=$("$@" 2>&1) || status=$?
-	if ((status == 0)) && grep -qE -- "$regex" <<<"$output"; then
-		ok "$name"
-	else
-		explain "$output" 40
-		not_ok "$name" "status $status, no line like '$regex'"
-	fi
+	((status == 0)) && grep -qE -- "$regex" <<<"$output"
+	judge $? "$name" "status $status, no line like '$regex'" "$output" 40
 }
 in_one_line() { "$@" | tr -s '\n\t ' ' '; }
 
@@ -50,12 +45,8 @@ number=0
 while IFS= read -r command; do
 	number=$((number + 1))
 	said=$(timeout $((60 * patience)) bash -c "$command" 2>&1) && status=0 || status=$?
-	if ((status == 0)); then
-		ok "observing.md: $command"
-	else
-		explain "$said"
-		not_ok "observing.md: $command" "status $status"
-	fi
+	((status == 0))
+	judge $? "observing.md: $command" "status $status" "$said"
 done < <(sed -n 's/^    //p' "$doc")
 if ((number >= 10)); then
 	ok "observing.md has $number commands"

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=40 allow=perftest
 #
 # Several paths under one queue pair: two links between the hosts, of which each may go and come
 # back amid verified transfers, and how fast two are beside one. The labs named -paths show that all
 # else is as with one.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 each() { # SETTING VALUE: of both devices

@@ -1,11 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1200 where=uml order=2 mtu=1500 unsearched allow=perftest consumer=perftest
+# lab: limit=1200 where=uml order=3 mtu=9000 seldom unsearched allow=perftest consumer=perftest
+# lab: limit=1200 where=uml order=28 transport=sctp seldom unsearched allow=perftest
+# lab: limit=1200 where=uml order=44 transport=paths seldom unsearched allow=perftest
 #
 # Unmodified perftest programs between the two hosts, at sizes from a byte to a megabyte.
 # WEFT_MTU sets the MTU. Speeds are printed and not judged: the machine is emulated. In User Mode
 # Linux there are none.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals
@@ -30,19 +33,16 @@ result() {
 	[[ $2 == ib_atomic* ]] || command+=" -s $3"
 	bytes=$(moved)
 	if ! perftest_session "$command" "$4" $limit; then
-		explain "$said" 25
-		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said" 25
 		return
 	fi
 	bytes=$(($(moved) - bytes))
 	if ! told "$3" "$CLIENT_OUTPUT"; then
-		explain "$CLIENT_OUTPUT" 25
-		not_ok "$name" "$why"
+		not_ok "$name" "$why" "$CLIENT_OUTPUT" 25
 	elif ((bytes < 2 * $3 * $4)); then
 		not_ok "$name" "only $bytes bytes were sent and received"
 	elif ((SERVER_STATUS != 0)); then
-		explain "$SERVER_OUTPUT" 25
-		not_ok "$name" "the server ended with status $SERVER_STATUS"
+		not_ok "$name" "the server ended with status $SERVER_STATUS" "$SERVER_OUTPUT" 25
 	elif [[ -z $measures ]]; then
 		ok "$name ($bytes bytes)"
 	elif [[ $2 == *_lat* ]]; then

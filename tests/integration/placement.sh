@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=25 mtu=1500 debug
+# lab: limit=900 where=uml order=26 mtu=9000 seldom
+# lab: limit=900 where=uml order=30 transport=sctp seldom
+# lab: limit=900 where=uml order=38 transport=paths seldom
 #
 # The placement program (tests/placement) under every combination of IP version and CRC
 # policy that matters, at the MTU of WEFT_MTU. Its groups count as tests.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/placement/placement
 set_up

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1200 where=uml order=14 seldom home module=rnbd consumer='RNBD over RTRS'
 #
 # RNBD over RTRS: mainline's network block device, which writes with immediates and registers memory for each request,
 # with fio and a file system on the disk, and teardown while I/O is in flight. No Debian kernel has it: scripts/mainline
 # builds it.
 
 # shellcheck disable=SC2317 # functions are called by check
-# shellcheck source=tests/integration/storage.sh
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 together
 storage_set_up

@@ -1,21 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=27 consumer=rping
+# lab: limit=900 where=uml order=31 transport=sctp seldom
+# lab: limit=900 where=uml order=39 transport=paths seldom
 #
 # rping, which checks its data, with many sizes, over IPv4 and IPv6, and with revision 1 of MPA. The
 # other examples of librdmacm are rdmacm.sh's.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
 # pair_of NAME SERVER CLIENT: both must end with status 0.
 pair_of() {
 	if ! session "$2" "$3" 40; then
-		explain "$said"
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said"
 	elif ((SERVER_STATUS != 0)); then
-		explain "$SERVER_OUTPUT"
-		not_ok "$1" "the server ended with status $SERVER_STATUS"
+		not_ok "$1" "the server ended with status $SERVER_STATUS" "$SERVER_OUTPUT"
 	else
 		ok "$1"
 	fi

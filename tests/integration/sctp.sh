@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=32
 #
 # What only SCTP has below a queue pair: the ports that have it beside TCP, and paths of which one
 # dies. The scripts of the labs named -sctp show that all else is as over TCP; a kernel without
 # SCTP is lifecycle.sh's.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 each() { # SETTING VALUE: of both devices

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=uml order=16 debug allow=perftest
 #
 # The settings of a device in sysfs: what they take and refuse, that new connections go by
 # them, that module parameters are their defaults. What a connection agreed on is seen in
 # `rdma res show`, and that data arrives by rping, which checks it.
 
-# Functions are called by name, from wait_for and check.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
@@ -20,22 +19,16 @@ value_is() { [[ $(<"$a/$1") == "$2" ]]; }
 
 # takes SETTING VALUE SHOWN
 takes() {
-	if set_a "$1" "$2" && value_is "$1" "$3"; then
-		ok "$1 takes '$2'"
-	else
-		not_ok "$1 takes '$2'" "it shows '$(<"$a/$1")', not '$3'"
-	fi
+	set_a "$1" "$2" && value_is "$1" "$3"
+	judge $? "$1 takes '$2'" "it shows '$(<"$a/$1")', not '$3'"
 }
 # keeps SETTING VALUE: refused with -EINVAL, and nothing changes.
 keeps() {
 	local before why
 	before=$(<"$a/$1")
 	why=$( (printf '%s' "$2" >"$a/$1") 2>&1) && why='it was taken'
-	if [[ $why == *"Invalid argument"* ]] && value_is "$1" "$before"; then
-		ok "$1 refuses '${2:0:20}'"
-	else
-		not_ok "$1 refuses '${2:0:20}'" "${why##*: }; it shows '$(<"$a/$1")'"
-	fi
+	[[ $why == *"Invalid argument"* ]] && value_is "$1" "$before"
+	judge $? "$1 refuses '${2:0:20}'" "${why##*: }; it shows '$(<"$a/$1")'"
 }
 
 for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on markers=off transport=tcp lend=unchecked; do
@@ -113,12 +106,8 @@ check "they are there in a network namespace" on_a_sees
 
 # exchange NAME: data goes both ways over a new connection.
 exchange() {
-	if session "rping -s -a 10.0.0.1 -C 5 -S 5000 -V" "rping -c -a 10.0.0.1 -C 5 -S 5000 -V" 30; then
-		ok "$1"
-	else
-		explain "$said"
-		not_ok "$1" "rping failed"
-	fi
+	session "rping -s -a 10.0.0.1 -C 5 -S 5000 -V" "rping -c -a 10.0.0.1 -C 5 -S 5000 -V" 30
+	judge $? "$1" "rping failed" "$said"
 }
 
 # Each ready-to-receive frame with each end as the initiator's.
@@ -193,8 +182,7 @@ for ends in "on on" "off on" "on off" "off off"; do
 		if does_atomics; then
 			not_ok "$name: no atomics" "they work"
 		elif ((CLIENT_STATUS >= 124)) || ! grep -qE "ERRNO|[Ff]ail|Couldn|Unable" <<<"$CLIENT_OUTPUT"; then
-			explain "$said"
-			not_ok "$name: no atomics" "client status $CLIENT_STATUS, which is no refusal"
+			not_ok "$name: no atomics" "client status $CLIENT_STATUS, which is no refusal" "$said"
 		else
 			ok "$name: no atomics ($(grep -m 1 -E "ERRNO|[Ff]ail|Couldn|Unable" <<<"$CLIENT_OUTPUT"))"
 		fi
@@ -327,8 +315,7 @@ sends() {
 		check "large messages, crc $1, lend $2: $3 lent, and then copied on the way" \
 			test $(($(counter weft1 tx_lent) - lent)) = "$3" -a $(($(counter weft1 tx_lent_copied) - copied)) = "$3"
 	else
-		explain "$said"
-		not_ok "large messages, crc $1, lend $2" "they do not arrive"
+		not_ok "large messages, crc $1, lend $2" "they do not arrive" "$said"
 	fi
 }
 sends off unchecked 1

@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1500 where=uml order=1 home unsearched allow=perftest module=siw consumer='mainline siw'
 #
 # Weft on one host and mainline's siw on the other, in both roles: the peer that everybody
 # with a Linux kernel has. scripts/mainline builds it from Debian's source package.
 
-# Functions are called by name, from retry.
-# shellcheck disable=SC2317
-# shellcheck source=tests/integration/lib.sh
+# shellcheck disable=SC2317 # functions are called by name, from retry
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 siw=$(mainline siw)/siw.ko
 placement=$LAB_PROJECT/build/tests/placement/placement
@@ -72,12 +71,10 @@ verified() {
 	arguments="-a $address -S $1 -C $2 -V -v"
 	retry "siw" 3 once "rping -s $arguments" "stdbuf -oL rping -c $arguments" 40
 	if ((CLIENT_STATUS)); then
-		explain "$said"
-		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said"
 	elif count_pings "$CLIENT_OUTPUT" && ((lines != $2)); then
 		explain "$CLIENT_OUTPUT"
-		explain "$SERVER_OUTPUT"
-		not_ok "$name" "$lines lines of data came back, not $2"
+		not_ok "$name" "$lines lines of data came back, not $2" "$SERVER_OUTPUT"
 	else
 		ok "$name"
 	fi
@@ -97,11 +94,9 @@ perftest() {
 	bytes=$(moved)
 	retry "perftest with siw" 3 perftest_or_siw "$1 -R -F -s $2 -n $3" "$3"
 	if ((CLIENT_STATUS || SERVER_STATUS)); then
-		explain "$said$SERVER_OUTPUT" 25
-		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said$SERVER_OUTPUT" 25
 	elif ! told "$2" "$CLIENT_OUTPUT"; then
-		explain "$CLIENT_OUTPUT" 25
-		not_ok "$name" "$why"
+		not_ok "$name" "$why" "$CLIENT_OUTPUT" 25
 	elif bytes=$(($(moved) - bytes)) && ((bytes < $2 * $3)); then
 		not_ok "$name" "Weft has sent and received only $bytes bytes"
 	else
@@ -120,8 +115,7 @@ denied() {
 		not_ok "$label: refused ($1)" "it succeeded"
 	elif ((CLIENT_STATUS == 124 || CLIENT_STATUS == 125 || CLIENT_STATUS == 137)) ||
 		! grep -qE 'RDMA_CM_EVENT_(REJECTED|CONNECT_ERROR|UNREACHABLE)' <<<"$said"; then
-		explain "$said"
-		not_ok "$label: refused ($1)" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
+		not_ok "$label: refused ($1)" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said"
 	else
 		ok "$label: refused ($1)"
 	fi

@@ -134,8 +134,7 @@ moving() { ! ended "$busy" && (($(traffic) - before > 2097152)); }
 # loaded NAME COMMAND...: check, of a command that needs load: at its beginning fio must run still.
 loaded() {
 	if ended "$busy"; then
-		explain "$(</run/busy.log)"
-		not_ok "$1" "there is no load: fio has ended"
+		not_ok "$1" "there is no load: fio has ended" "$(</run/busy.log)"
 		return
 	fi
 	check "$@"
@@ -144,8 +143,7 @@ loaded() {
 # enough NAME: the load has had enough; it must not have ended before.
 enough() {
 	if ended "$busy"; then
-		explain "$(</run/busy.log)"
-		not_ok "$1: I/O goes on until it is stopped" "fio has ended by itself"
+		not_ok "$1: I/O goes on until it is stopped" "fio has ended by itself" "$(</run/busy.log)"
 	else
 		kill "$busy"
 	fi

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=alone order=1
 #
 # Two machines that share no kernel, with network cards that cut large packets into segments:
 # rping, which checks its data, with CRC and without, in large frames and of a segment each; and
@@ -7,9 +8,7 @@
 # a device and the module, also while the card keeps them.
 # tests/integration/two_machines.sh SIDE runs on each, in scripts/lab/two-machines.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-# shellcheck source=tests/integration/lent.sh
 source "${BASH_SOURCE[0]%/*}/lent.sh"
 side=$1
 lending=$LAB_PROJECT/build/tests/lending/lending
@@ -26,18 +25,10 @@ if [[ $side == server ]]; then
 	"$lending" server 10.0.0.1 >/run/lending 2>&1 &
 	checker=$!
 	timeout $((800 * patience)) busybox nc -l -p 7000 >/run/end
-	if kill -0 $server && [[ $(</run/end) == end ]]; then
-		ok "the server serves to the end"
-	else
-		explain "$(</run/rping)"
-		not_ok "the server serves to the end" "it ended before the client"
-	fi
-	if kill -0 $checker; then
-		ok "all large messages were right"
-	else
-		explain "$(</run/lending)"
-		not_ok "all large messages were right" "their server has ended"
-	fi
+	kill -0 $server && [[ $(</run/end) == end ]]
+	judge $? "the server serves to the end" "it ended before the client" "$(</run/rping)"
+	kill -0 $checker
+	judge $? "all large messages were right" "their server has ended" "$(</run/lending)"
 	kill $server $checker
 	finish
 fi
@@ -48,8 +39,7 @@ listening() { timeout 5 bash -c ': </dev/tcp/10.0.0.1/7174' 2>/dev/null; }
 served() { rping_client env 60 -a 10.0.0.1 -C 1 -S 64 -V &>/run/rping; }
 
 if ! await "the other machine's rping listens" 120 listening || ! served; then
-	explain "$(cat /run/rping 2>/dev/null)"
-	not_ok "the machines talk" "rping failed"
+	not_ok "the machines talk" "rping failed" "$(cat /run/rping 2>/dev/null)"
 	finish
 fi
 ok "the machines talk"
@@ -118,16 +108,12 @@ killed() {
 	"$lending" leave 10.0.0.1 "$2" "$3" >/run/left 2>&1 &
 	left=$!
 	if ! wait_for 120 held; then
-		explain "$(</run/left)"
-		not_ok "$1" "it did not get there"
+		not_ok "$1" "it did not get there" "$(</run/left)"
 		return
 	fi
 	kill -9 $left
-	if wait_for 60 ended $left; then
-		ok "$1"
-	else
-		not_ok "$1" "it is still there after a minute"
-	fi
+	wait_for 60 ended $left
+	judge $? "$1" "it is still there after a minute"
 }
 killed "a process with lent pages and no peer can be killed" "$cut" 16
 $mend
@@ -136,17 +122,11 @@ killed "a process can be killed though the card keeps its pages" "$keep" 1
 modprobe -r weft &
 left=$!
 pause 5
-if ! ended $left; then
-	ok "the module waits for them"
-else
-	not_ok "the module waits for them" "it is gone"
-fi
+! ended $left
+judge $? "the module waits for them" "it is gone"
 $mend
-if wait_for 30 ended $left; then
-	ok "it goes when they are back"
-else
-	not_ok "it goes when they are back" "it is still there"
-fi
+wait_for 30 ended $left
+judge $? "it goes when they are back" "it is still there"
 modprobe weft crc=off && rdma link add weft0 type weft netdev eth0
 for way in "rdma link delete weft0" "modprobe -r weft" "$cut; modprobe -r weft"; do
 	messages 1000000 >/run/left 2>&1 &
@@ -155,8 +135,7 @@ for way in "rdma link delete weft0" "modprobe -r weft" "$cut; modprobe -r weft";
 	# shellcheck disable=SC2317 # called by wait_for
 	lending_now() { (($(counter weft0 tx_lent) - before > 20)); }
 	if ! wait_for 60 lending_now; then
-		explain "$(</run/left)"
-		not_ok "under load: $way" "nothing is lent"
+		not_ok "under load: $way" "nothing is lent" "$(</run/left)"
 	fi
 	check "under load: $way" timeout $((120 * patience)) bash -c "$way"
 	check "under load: $way: the program ends" wait_for 60 ended $left

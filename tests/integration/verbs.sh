@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=1200 where=counted order=1 debug module=udmabuf:stock
+# lab: limit=1200 where=smp name=verbs-smp twin
+# lab: limit=1200 where=uml order=29 transport=sctp seldom module=udmabuf:stock
+# lab: limit=1200 where=uml order=43 transport=paths seldom module=udmabuf:stock
 #
 # The program of tests/verbs: shared receive queues, the extended interfaces, memory windows,
 # objects that change under traffic. Its groups count as tests.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/verbs/verbs
 set_up
@@ -31,7 +34,6 @@ some=("shared receive" ibv_ "thread domain" resized anew capacities lists filled
 [[ -z ${WEFT_TRANSPORT:-}${WEFT_PATHS:-} ]] || objects='' groups=("${some[@]}" "large regions")
 if [[ $everything == yes ]]; then
 	# Of the lab pyverbs, which runs there.
-	# shellcheck source=tests/consumers/pyverbs/suite.sh
 	source "$LAB_PROJECT/tests/consumers/pyverbs/suite.sh"
 	if [[ -d /sys/kernel/mm/hugepages/hugepages-2048kB ]]; then
 		pyverbs 200 '*_huge_page_traffic'

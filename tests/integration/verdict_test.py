@@ -7,15 +7,21 @@ real ones do, of tests/integration/lib.sh. Without this a lab that dies could co
 lib.sh makes of programs and of repeats is tried by itself.
 """
 
+import contextlib
+import io
 import os
 import pathlib
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+import verdict  # noqa: E402
+
 LIBRARY = 'source "$LAB_PROJECT/tests/integration/lib.sh"\n'
 
 
@@ -47,7 +53,7 @@ class Runner(unittest.TestCase):
         self.plant(text, name, interpreter)
         status, said = self.run_all()
         self.assertEqual(status, 1, said)
-        self.assertRegex(said, rf"(?m)^not ok {name}: {name}: .*{why}")
+        self.assertRegex(said, rf"(?m)^not ok - {name}: {name}: .*{why}")
         # It is counted, too: what make check adds up is the last line.
         self.assertRegex(said, r"(?m)^\d+ passed, [1-9]\d* failed, \d+ skipped$")
 
@@ -68,14 +74,14 @@ class Runner(unittest.TestCase):
         self.fails(LIBRARY + "ok one\nexit 1\n", "status 1, and no case failed")
 
     def test_early_end_with_success(self):
-        self.fails(LIBRARY + "ok one\nexit 0\n", "0 closing lines")
+        self.fails(LIBRARY + "ok one\nexit 0\n", "0 plans")
 
     def test_death_of_the_runner(self):
         self.plant(LIBRARY + "ok good\nfinish\n", "good")
         self.plant(LIBRARY + "ok one\nkill -KILL $PPID\nok two\nexit 1\n")
         status, said = self.run_all()
         self.assertEqual(status, 1, said)
-        self.assertRegex(said, "(?m)^not ok lab: its runner died")
+        self.assertRegex(said, "(?m)^not ok - lab: its runner died")
 
     def test_commands_that_are_left_out(self):
         for line in ("check sums test 1 = $((1 + 2 3))", "mistyped_helper", "check empty test $((1 / 0)) = 1"):
@@ -85,23 +91,23 @@ class Runner(unittest.TestCase):
         self.fails(LIBRARY + "ok one\nkill -KILL $$\n", "status 137")
 
     def test_traceback(self):
-        self.fails("print('ok one', flush=True)\nraise KeyError(1)\n", "status 1, and no case", "py.py", "/usr/bin/python3")
+        self.fails("print('ok 1 - one', flush=True)\nraise KeyError(1)\n", "status 1, and no case", "py", "/usr/bin/python3")
 
     def test_no_case(self):
         self.fails(LIBRARY + "finish\n", "none of its tests has run")
-        self.fails(LIBRARY + "echo '0 passed, 0 failed, 0 skipped'\n", "no case ran")
+        self.fails(LIBRARY + "echo 1..0\n", "no case ran")
 
     def test_program_without_cases(self):
-        self.plant(LIBRARY + "ok one\ncases x 5 echo '0 passed, 0 failed'\nfinish\n")
+        self.plant(LIBRARY + "ok one\ncases x 5 echo 1..0\nfinish\n")
         status, said = self.run_all()
         self.assertEqual(status, 1, said)
-        self.assertIn("\nnot ok lab: x has cases: none of them has run\n", said)
+        self.assertIn("\nnot ok - lab: x has cases: none of them has run\n", said)
 
     def test_lines_that_were_not_counted(self):
-        self.fails(LIBRARY + "ok one\n(ok lost)\nfinish\n", r"\[1, 0, 0\], and its lines are \[2, 0, 0\]")
+        self.fails(LIBRARY + "ok one\n(ok lost)\nfinish\n", "the plan is of 1 cases, and 2 were told of")
 
     def test_failure_that_was_not_counted(self):
-        self.fails(LIBRARY + "ok one\necho '1 passed, 1 failed, 0 skipped'\n", r"\[1, 1, 0\], and its lines are \[1, 0, 0\]")
+        self.fails(LIBRARY + "ok one\necho 1..2\n", "the plan is of 2 cases, and 1 were told of")
 
     def test_skip_that_is_not_allowed(self):
         self.fails(LIBRARY + "ok one\nskip two 'no reason'\nfinish\n", "tests/skips does not allow: two: no reason")
@@ -113,12 +119,16 @@ class Runner(unittest.TestCase):
         self.assertRegex(said, r"skipped: rdmacm\*: udaddy: .*iWARP has connections only")
         self.assertIn("no longer skipped, so tests/skips need not say it: rdmacm*: mckey", said)
 
+    def told(self, what, *arguments):
+        """What a function of verdict.py prints."""
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            what(*arguments)
+        return said.getvalue()
+
     def test_skip_that_happens_at_times(self):
         log = pathlib.Path(self.folder.name, "log")
-        log.write_text("ok one\n")
-        command = [HERE.parent / "verdict.py", "skips", f"lab={log}"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        self.assertNotIn("no longer skipped", said)
+        log.write_text("ok 1 - one\n")
+        self.assertNotIn("no longer skipped", self.told(verdict.list_skips, {"lab": log}))
 
     def test_an_emulator_that_stumbles(self):
         """Begun again, once, and told; but not for a break point that is still there."""
@@ -143,7 +153,7 @@ class Runner(unittest.TestCase):
             ended, said = self.run_all()
             self.assertEqual(ended, status, said)
             self.assertIn(f"booted again: lab{number}", said)
-        self.assertIn("not ok lab0: 3 machines of 4 labs were booted again", said)
+        self.assertIn("not ok - lab0: 3 machines of 4 labs were booted again", said)
         self.assertIn("\n4 passed, 3 failed, 0 skipped\n", said)
 
     def test_a_silent_lockdep(self):
@@ -152,7 +162,8 @@ class Runner(unittest.TestCase):
 
     def test_death_of_the_capture_judge(self):
         # The directory that it judges is not there, or has no capture of this run.
-        self.fails(LIBRARY + "ok one\nfinish\n", "1 closing lines .* instead of 2", "capture")
+        head = "# lab: limit=60 where=planted judge=tests/capture/judge\n"
+        self.fails(head + LIBRARY + "ok one\nfinish\n", "1 plans .* instead of 2", "capture")
 
     def test_counts_of_other_labs_stay(self):
         """As scripts/coverage labs --lab rping: it adds up those of devinfo as well."""
@@ -169,22 +180,21 @@ class Runner(unittest.TestCase):
 
     def test_table(self):
         """Labs of one consumer are one row, logs of builds none, and each skip has its reason."""
-        logs = {"perftest-1500": "ok a\nnot ok b: why\n", "perftest-9000": "skip c: no card\nsaid\n", "settings": "ok d\n", "module": "ok e\n"}
+        logs = {"perftest-1500": "ok 1 - a\nnot ok 2 - b: why\n", "perftest-9000": "ok 1 - c # SKIP no card\nsaid\n", "settings": "ok 1 - d\n", "module": "ok 1 - e\n"}
         for name, text in logs.items():
             pathlib.Path(self.folder.name, f"{name}.log").write_text(text, encoding="utf-8")
             if name != "module":
                 pathlib.Path(self.folder.name, f"{name}.status").write_text("0", encoding="utf-8")
-        said = subprocess.run([HERE.parent / "verdict.py", "table", self.folder.name], stdout=subprocess.PIPE, text=True, check=True).stdout
+        said = self.told(verdict.table, self.folder.name)
         rows = [line.rsplit(maxsplit=4) for line in said.splitlines()[1:] if not line.startswith(" ")]
         self.assertEqual(rows, [["perftest", "3", "1", "1", "1"], ["our own tests", "1", "1", "0", "0"]])
         self.assertIn("    skipped: c: no card\n", said)
 
     def test_what_explains_a_failure(self):
         pathlib.Path(self.folder.name, "nfs.status").write_text("1", encoding="utf-8")
-        pathlib.Path(self.folder.name, "nfs.log").write_text("#   of another\nok a\n#   two lines\n#   say why\nnot ok b: status 1\n", encoding="utf-8")
-        command = [HERE.parent / "verdict.py", "failures", self.folder.name, self.folder.name]
-        said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.assertEqual(said, "    nfs | #   two lines\n    nfs | #   say why\n    nfs | not ok b: status 1\n")
+        pathlib.Path(self.folder.name, "nfs.log").write_text("#   of another\nok 1 - a\n#   two lines\n#   say why\nnot ok 2 - b: status 1\n", encoding="utf-8")
+        said = self.told(verdict.list_failures, self.folder.name, self.folder.name)
+        self.assertEqual(said, "    nfs | #   two lines\n    nfs | #   say why\n    nfs | not ok 2 - b: status 1\n")
 
     def test_a_machine_that_hung(self):
         """The last words of its log and console are shown, and who waits where, but not the idle threads of the kernel."""
@@ -204,8 +214,7 @@ class Runner(unittest.TestCase):
         for name, status in {"iser": "124", "nfs": "1"}.items():
             pathlib.Path(self.folder.name, f"{name}.status").write_text(status, encoding="utf-8")
             pathlib.Path(self.folder.name, f"{name}.log").write_text(f"the log of {name}\n", encoding="utf-8")
-        command = [HERE.parent / "verdict.py", "failures", self.folder.name, machine.parent]
-        said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        said = self.told(verdict.list_failures, self.folder.name, machine.parent)
         self.assertIn("| the log of iser\n    console | console says\n", said)
         self.assertIn("77 D [kworker/0:1]: weft_conn_close < worker_thread\n", said)
         self.assertIn("90 S /bin/bash tests/integration/iser.sh: do_wait\n", said)
@@ -225,33 +234,33 @@ class Library(unittest.TestCase):
 
     def test_a_program_that_stops_half_way_or_miscounts_is_a_failure(self):
         for program, wanted in (
-            ("echo ok a; sleep 0.1; echo ok b; echo 2 passed, 0 failed", r"\Aok it: a\nok it: b\n2 passed, 0 failed, 0 skipped\Z"),
-            ("echo ok a; echo skip b: why; echo 1 passed, 0 failed, 1 skipped", "1 passed, 0 failed, 1 skipped"),
-            ("echo ok a; echo not ok b: why: because; echo 1 passed, 1 failed; exit 1",
-             r"not ok it: b: why: because.*1 passed, 1 failed, 0 skipped\Z"),
-            ("echo ok a", "not ok it comes to its end: it stopped with status 0"),
-            ("echo ok a; exit 1", "not ok it comes to its end: it stopped with status 1"),
-            ("echo ok a; kill -SEGV $$", "not ok it comes to its end: it stopped with status 139"),
-            ("echo ok a; echo 1 passed, 0 failed; exec sleep 50", "not ok it comes to its end: it still ran"),
-            ("echo ok a; echo 2 passed, 0 failed", "not ok it prints what it counts"),
-            ("echo ok a; echo 1 passed, 1 failed; exit 1", "not ok it prints what it counts"),
-            ("echo ok a; echo 1 passed, 0 failed; exit 3", "not ok it ends with the status of its cases"),
-            ("echo ok a; echo not ok b: c; echo 1 passed, 1 failed", "not ok it ends with the status of its cases"),
-            ("nosuchprogram", "not ok it comes to its end"),
+            ("echo ok 1 - a; sleep 0.1; echo ok 2 - b; echo 1..2", r"\Aok 1 - it: a\nok 2 - it: b\n1..2\n2 passed, 0 failed, 0 skipped\Z"),
+            ("echo ok 1 - a; echo ok 2 - b \\# SKIP why; echo 1..2", "ok 2 - it: b # SKIP why\n1..2\n1 passed, 0 failed, 1 skipped"),
+            ("echo ok 1 - a; echo not ok 2 - b: why: because; echo 1..2; exit 1",
+             r"not ok 2 - it: b: why: because.*1 passed, 1 failed, 0 skipped\Z"),
+            ("echo ok 1 - a", "not ok 2 - it comes to its end: it stopped with status 0"),
+            ("echo ok 1 - a; exit 1", "not ok 2 - it comes to its end: it stopped with status 1"),
+            ("echo ok 1 - a; kill -SEGV $$", "not ok 2 - it comes to its end: it stopped with status 139"),
+            ("echo ok 1 - a; echo 1..1; exec sleep 50", "not ok 2 - it comes to its end: it still ran"),
+            ("echo ok 1 - a; echo 1..2", "not ok 2 - it prints what it counts"),
+            ("echo ok 1 - a; echo 1..2; exit 1", "not ok 2 - it prints what it counts"),
+            ("echo ok 1 - a; echo 1..1; exit 3", "not ok 2 - it ends with the status of its cases"),
+            ("echo ok 1 - a; echo not ok 2 - b: c; echo 1..2", "not ok 3 - it ends with the status of its cases"),
+            ("nosuchprogram", "not ok 1 - it comes to its end"),
         ):
             self.says(f"cases it 5 bash -c '{program}'", wanted)
 
     def test_repeats_are_counted_and_too_many_fail(self):
         for commands, wanted in (
             ("ok a; n=0; twice() { ((++n % 2 == 0)) || return $again; }; for i in 1 2; do retry tool 3 twice; done",
-             "retried: tool 2 of 2.not ok few retries.*1 passed, 1 failed"),
+             "retried: tool 2 of 2.not ok 2 - few retries.*1 passed, 1 failed"),
             ("ok a; n=0; once() { ((++n > 1)) || return $again; }; for i in {1..9}; do retry tool 3 once; done",
-             "retried: tool 1 of 9.1 passed, 0 failed"),
+             "retried: tool 1 of 9.1..1.1 passed, 0 failed"),
             ("ok a; n=0; rare() { ((++n > 2)) || return $again; }; for i in {1..40}; do retry tool 3 rare; done",
-             "retried: tool 2 of 40.1 passed, 0 failed"),
+             "retried: tool 2 of 40.1..1.1 passed, 0 failed"),
             ("n=0; never() { ((++n)); return $again; }; retry tool 3 never && ok b; echo $n times", "3 times.retried: tool 2 of 1"),
             ("n=0; wrong() { ((++n)); return 1; }; retry tool 3 wrong; echo $? after $n", "1 after 1.retried: tool 0 of 1"),
-            ("await nothing 1 false", "not ok waiting: nothing"),
+            ("await nothing 1 false", "not ok 1 - waiting: nothing"),
             ("true", "none of its tests has run"),
         ):
             self.says(commands, wanted)
@@ -260,8 +269,8 @@ class Library(unittest.TestCase):
         """Only if that is all that rping said: data that did not match is a failure."""
         closed = "client DISCONNECT EVENT...\nrdma_get_cm_event: Bad file descriptor"
         for said, status, verdict in (
-            (closed, 255, "ok pinged"), (f"ping data: a\n{closed}", 255, "ok pinged"), ("", 0, "ok pinged"),
-            (f"data mismatch!\n{closed}", 255, "not ok pinged"), (closed, 1, "not ok pinged"), ("rdma_connect: refused", 255, "not ok pinged"),
+            (closed, 255, "ok 1 - pinged"), (f"ping data: a\n{closed}", 255, "ok 1 - pinged"), ("", 0, "ok 1 - pinged"),
+            (f"data mismatch!\n{closed}", 255, "not ok 1 - pinged"), (closed, 1, "not ok 1 - pinged"), ("rdma_connect: refused", 255, "not ok 1 - pinged"),
         ):
             with tempfile.TemporaryDirectory(prefix="weft-rping-") as folder:
                 rping = pathlib.Path(folder, "rping")
@@ -272,16 +281,16 @@ class Library(unittest.TestCase):
     def test_a_channel_that_rpings_server_closed_itself(self):
         closed = "server DISCONNECT EVENT...\nwait for RDMA_READ_ADV state 10\nrdma_get_cm_event: Bad file descriptor"
         for said, status, verdict in (
-            (closed, 255, "ok pinged"), (f"server ping data: a\n{closed}", 255, "ok pinged"),
-            (closed, 143, "not ok pinged"), (f"cma event RDMA_CM_EVENT_REJECTED\n{closed}", 255, "not ok pinged"), ("", 255, "not ok pinged"),
+            (closed, 255, "ok 1 - pinged"), (f"server ping data: a\n{closed}", 255, "ok 1 - pinged"),
+            (closed, 143, "not ok 1 - pinged"), (f"cma event RDMA_CM_EVENT_REJECTED\n{closed}", 255, "not ok 1 - pinged"), ("", 255, "not ok 1 - pinged"),
         ):
             ends = f"CLIENT_STATUS=0 CLIENT_OUTPUT='' SERVER_STATUS={status} SERVER_OUTPUT={shlex.quote(said)}"
             self.says(f"{ends}\ncheck pinged rping_ended {status}", f"(^|\n){verdict}")
-        self.says("CLIENT_STATUS=0 CLIENT_OUTPUT='' SERVER_STATUS=0 SERVER_OUTPUT=''\ncheck pinged rping_ended 1", "(^|\n)not ok pinged")
+        self.says("CLIENT_STATUS=0 CLIENT_OUTPUT='' SERVER_STATUS=0 SERVER_OUTPUT=''\ncheck pinged rping_ended 1", "(^|\n)not ok 1 - pinged")
 
     def test_pings_that_are_missing(self):
         for said, verdict in (
-            ("ping data: a\nping data: b", "ok pinged"), ("", "not ok pinged: 0 lines of data"), ("ping data: a", "not ok pinged: 1 lines of data"),
+            ("ping data: a\nping data: b", "ok 1 - pinged"), ("", "not ok 1 - pinged: 0 lines of data"), ("ping data: a", "not ok 1 - pinged: 1 lines of data"),
         ):
             session = f"session() {{ CLIENT_OUTPUT={shlex.quote(said)}; }}"
             self.says(f"{session}\nrping_of pinged 10.0.0.1 64 2", f"(^|\n){verdict}")

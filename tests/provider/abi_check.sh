@@ -11,8 +11,7 @@
 #
 #   abi_check.sh BUILD_DIR
 #
-# One line a check: ok, FAIL or skip with the reason; then "end" and their number. Exit status 1 on a
-# FAIL.
+# Prints TAP. Exit status 1 on a failure.
 
 set -euo pipefail
 
@@ -20,14 +19,8 @@ build=$1
 libdir=$(dirname "$(realpath "$(gcc -print-file-name=libibverbs.so)")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-failed=0
-
-ok() { echo "ok   $*"; }
-skip() { echo "skip $*"; }
-fail() {
-	echo "FAIL $*"
-	failed=1
-}
+# shellcheck source=tests/tap.sh
+source "$(dirname "$0")/../tap.sh"
 
 # "offset operation" of every relocation in mlx5's table of operations.
 table_of_mlx5() {
@@ -44,12 +37,12 @@ table_of_mlx5() {
 check_table() {
 	local archive=$libdir/libmlx5.a what="every operation's offset against libmlx5.a"
 	if [[ ! -e $archive ]]; then
-		skip "$what: $archive is not installed"
+		skip "$what" "$archive is not installed"
 		return
 	fi
 	(cd "$work" && ar x "$archive" mlx5.c.o)
 	if ! table_of_mlx5 "$work/mlx5.c.o" >"$work/theirs" || [[ ! -s $work/theirs ]]; then
-		skip "$what: the table was not found in it"
+		skip "$what" "the table was not found in it"
 		return
 	fi
 	"$build/abi_layout" >"$work/ours"
@@ -60,9 +53,9 @@ check_table() {
 		     ours[$1] != $2 { print $1 ": theirs " $2 ", ours " ours[$1] }' \
 		"$work/ours" "$work/theirs")
 	if [[ -n $wrong ]]; then
-		fail "$what:"$'\n'"$wrong"
+		not_ok "$what" "${wrong//$'\n'/, }"
 	elif (($(wc -l <"$work/theirs") < 60)); then
-		fail "$what: only $(wc -l <"$work/theirs") of them found"
+		not_ok "$what" "only $(wc -l <"$work/theirs") of them found"
 	else
 		ok "$what ($(wc -l <"$work/theirs") operations)"
 	fi
@@ -72,17 +65,17 @@ check_size() {
 	local archive=$libdir/libibverbs.a what="size of the operations table against libibverbs.a"
 	local theirs ours
 	if [[ ! -e $archive ]]; then
-		skip "$what: $archive is not installed"
+		skip "$what" "$archive is not installed"
 		return
 	fi
 	theirs=$(nm -S "$archive" 2>/dev/null | awk '$4 ~ /verbs_dummy_ops$/ { print $2 }')
 	ours=$(tail -1 <("$build/abi_layout") | cut -d' ' -f1)
 	if [[ -z $theirs ]]; then
-		skip "$what: the table was not found in it"
+		skip "$what" "the table was not found in it"
 	elif ((16#$theirs == ours + 8)); then
 		ok "$what ($((16#$theirs)) bytes)"
 	else
-		fail "$what: theirs $((16#$theirs)), ours $((ours + 8))"
+		not_ok "$what" "theirs $((16#$theirs)), ours $((ours + 8))"
 	fi
 }
 
@@ -91,7 +84,7 @@ check_driver() {
 	archive=$(basename "$build"/libweft-rdmav*.so .so)
 	archive=$libdir/${archive/weft/siw}.a
 	if [[ ! -e $archive ]]; then
-		skip "$what: $archive is not installed"
+		skip "$what" "$archive is not installed"
 		return
 	fi
 	(cd "$work" && ar x "$archive" siw.c.o)
@@ -104,16 +97,16 @@ check_driver() {
 	done < <(objdump -r -j .data.rel.ro.local "$work/siw.c.o") | xargs)
 	ours=$("$build/abi_layout" driver | head -n -1 | xargs)
 	if [[ -z $start || -z $theirs ]]; then
-		skip "$what: the description was not found in it"
+		skip "$what" "the description was not found in it"
 	elif [[ $theirs == "$ours" ]]; then
 		ok "$what (entries at $ours)"
 	else
-		fail "$what: theirs at $theirs, ours at $ours"
+		not_ok "$what" "theirs at $theirs, ours at $ours"
 	fi
 }
 
 check_table
 check_size
 check_driver
-echo "end 3"
-exit "$failed"
+echo "1..3"
+((failed == 0))

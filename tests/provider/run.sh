@@ -10,7 +10,7 @@
 # With "tsan" only what runs under the thread sanitizer, with "refusals" only the libibverbs that
 # it refuses to load on.
 #
-# Ends with "N passed, N failed, N skipped"; exit status 1 if anything failed.
+# Prints TAP; exit status 1 if anything failed.
 
 set -euo pipefail
 
@@ -24,36 +24,10 @@ library=$(realpath "$(gcc -print-file-name=libibverbs.so)")
 release=$(echo "${library##*/libibverbs.so.}" | cut -d. -f3)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0 skipped=0
+source "$top/tests/tap.sh"
 
-ok() {
-	echo "[       OK ] $*"
-	passed=$((passed + 1))
-}
-fail() {
-	echo "[  FAILED  ] $*"
-	failed=$((failed + 1))
-}
-# skip NAME: WHY
-skip() {
-	echo "skip $*"
-	skipped=$((skipped + 1))
-}
-
-# Runs a GoogleTest program, shows its output and counts its tests.
-gtest() {
-	local log=$work/gtest.log status=0
-	timeout 300 "$@" 2>&1 | tee "$log" || status=$?
-	local good bad
-	good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
-	# Each failed test has a line of its own; the brief output gives no sum of them.
-	bad=$(grep -cE '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$log" || true)
-	passed=$((passed + ${good:-0}))
-	failed=$((failed + bad))
-	if ((status != 0 && bad == 0)); then
-		fail "$*: ended with status $status"
-	fi
-}
+# Runs a GoogleTest program, which has a plan of its own.
+gtest() { "$top/tests/tap.py" gtest timeout 300 "$@" || status=1; }
 
 # expect WHAT PATTERN FILE: the file has exactly one line, and it matches.
 expect_one_line() {
@@ -61,8 +35,7 @@ expect_one_line() {
 	if (($(wc -l <"$file") == 1)) && grep -Eq "$pattern" "$file"; then
 		ok "$what"
 	else
-		fail "$what: expected one line like '$pattern', got:"
-		sed 's/^/    /' "$file"
+		not_ok "$what" "expected one line like '$pattern'" "$(<"$file")"
 	fi
 }
 
@@ -78,8 +51,7 @@ check_release_refused() {
 	if [[ ! -s $work/err ]]; then
 		ok "$what: not a word in a program that has no use for Weft"
 	else
-		fail "$what: without a Weft device it says:"
-		sed 's/^/    /' "$work/err"
+		not_ok "$what" "without a Weft device it says that" "$(<"$work/err")"
 	fi
 	# A device is known by its settings in sysfs.
 	# shellcheck disable=SC2016  # expanded by the inner shell
@@ -92,14 +64,14 @@ check_release_refused() {
 		' - "$build/libfake_kernel.so" >/dev/null 2>"$work/err" || true
 		expect_one_line "$what: one line says so where there is a Weft device" "$pattern" "$work/err"
 	else
-		skip "$what, with a Weft device: no private mount namespace here"
+		skip "$what, with a Weft device" "no private mount namespace here"
 	fi
 	IBV_SHOW_WARNINGS=1 LD_LIBRARY_PATH=$work/$as LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=$name \
 		ibv_devices >"$work/out" 2>"$work/all" || true
 	grep '^libweft: ' "$work/all" >"$work/err" || true
 	expect_one_line "$what: one line says so with IBV_SHOW_WARNINGS" "$pattern" "$work/err"
 	if grep -q weft0 "$work/out"; then
-		fail "$what: the device is listed all the same"
+		not_ok "$what" "the device is listed all the same"
 	else
 		ok "$what: no device is listed"
 	fi
@@ -112,7 +84,7 @@ check_installed() {
 	make -s --no-print-directory -C "$top/userlib" install BUILD="$build" DESTDIR="$dest"
 	libdir=$(dirname "$(find "$dest" -name 'libweft-rdmav*.so')")
 	if ! unshare -m true 2>"$work/err"; then
-		skip "$what: no private mount namespace here: $(head -1 "$work/err")"
+		skip "$what" "no private mount namespace here: $(head -1 "$work/err")"
 	else
 		# shellcheck disable=SC2016  # expanded by the inner shell
 		if unshare -m bash -ec '
@@ -124,15 +96,14 @@ check_installed() {
 			grep -q 'transport:.*iWARP' "$work/out"; then
 			ok "$what: found by ibv_devices, opened by ibv_devinfo"
 		else
-			fail "$what: ibv_devices or ibv_devinfo did not find it:"
-			sed 's/^/    /' "$work/out"
+			not_ok "$what" "ibv_devices or ibv_devinfo did not find it" "$(<"$work/out")"
 		fi
 	fi
 	make -s --no-print-directory -C "$top/userlib" uninstall DESTDIR="$dest"
 	if [[ -z $(find "$dest" -type f) ]]; then
 		ok "uninstall leaves nothing behind"
 	else
-		fail "uninstall left $(find "$dest" -type f)"
+		not_ok "uninstall leaves nothing behind" "$(find "$dest" -type f)"
 	fi
 }
 
@@ -153,15 +124,13 @@ check_without_netlink() {
 		RDMAV_DRIVERS=$name ibv_devinfo >"$work/out" 2>&1 && grep -q 'hca_id:.weft0' "$work/out"; then
 		ok "$what: a device is known by its settings in sysfs, and opens"
 	else
-		fail "$what: ibv_devinfo did not find the device:"
-		sed 's/^/    /' "$work/out"
+		not_ok "$what" "ibv_devinfo did not find the device" "$(<"$work/out")"
 	fi
 	echo other0 >"$sys/class/infiniband_verbs/uverbs0/ibdev"
 	SYSFS_PATH=$sys FAKE_KERNEL_NETLINK=closed LD_PRELOAD=$build/libfake_kernel.so \
 		RDMAV_DRIVERS=$name ibv_devices >"$work/out" 2>&1 || true
 	if grep -q 'other0\|libweft' "$work/out"; then
-		fail "$what: the device of another driver is taken for ours:"
-		sed 's/^/    /' "$work/out"
+		not_ok "$what" "the device of another driver is taken for ours" "$(<"$work/out")"
 	else
 		ok "$what: the device of another driver is left alone"
 	fi
@@ -174,10 +143,10 @@ check_binary() {
 	if [[ $needed == "libc.so.6 libibverbs.so.1" ]]; then
 		ok "the plugin needs libibverbs and libc only"
 	else
-		fail "the plugin needs $needed"
+		not_ok "the plugin needs libibverbs and libc only" "$needed"
 	fi
 	if nm -D --undefined-only "$plugin" | grep -Eq '__assert_fail|abort'; then
-		fail "the plugin can end the program that loads it"
+		not_ok "the plugin ends no program" "it can"
 	else
 		ok "the plugin ends no program: it has no assertion"
 	fi
@@ -185,7 +154,7 @@ check_binary() {
 	if [[ -z $exported ]]; then
 		ok "the plugin exports no symbol"
 	else
-		fail "the plugin exports $exported"
+		not_ok "the plugin exports no symbol" "$exported"
 	fi
 }
 
@@ -198,7 +167,7 @@ check_config_dir() {
 	if [[ $dirs == "$work/local/libibverbs /opt/libibverbs.d" ]]; then
 		ok "make install: the plugin and its file go where libibverbs looks"
 	else
-		fail "make install: the plugin and its file go to $dirs"
+		not_ok "make install" "the plugin and its file go to $dirs"
 	fi
 }
 
@@ -223,8 +192,8 @@ check_threads() {
 	if setarch "$(uname -m)" -R true 2>/dev/null; then
 		plain=(setarch "$(uname -m)" -R)
 	fi
-	gtest "${plain[@]}" "$build/tsan/ring_test" --gtest_brief=1 --gtest_filter='Threads.No*'
-	RDMAV_DRIVERS=$build/tsan/libweft gtest "${plain[@]}" "$build/tsan/threads_test" --gtest_brief=1
+	gtest "${plain[@]}" "$build/tsan/ring_test" --gtest_filter='Threads.No*'
+	RDMAV_DRIVERS=$build/tsan/libweft gtest "${plain[@]}" "$build/tsan/threads_test"
 }
 
 check_refusals() {
@@ -263,11 +232,10 @@ check_foreign() {
 }
 
 finish() {
-	echo "libweft: $passed passed, $failed failed, $skipped skipped"
-	((failed == 0))
-	exit
+	plan || status=1
+	exit "$status"
 }
-
+status=0
 case ${2:-} in
 tsan)
 	check_threads
@@ -279,8 +247,8 @@ refusals)
 	;;
 esac
 
-gtest "$build/ring_test" --gtest_brief=1
-RDMAV_DRIVERS=$name gtest "$build/provider_test" --gtest_brief=1
+gtest "$build/ring_test"
+RDMAV_DRIVERS=$name gtest "$build/provider_test"
 
 check_threads
 check_binary
@@ -291,23 +259,6 @@ check_refusals
 check_foreign
 check_installed
 
-# It says at its end how many checks it made; one that stops half-way has not checked the rest.
-status=0 checks=0
-"$here/abi_check.sh" "$build" >"$work/abi" || status=$?
-while read -r result text; do
-	case $result in
-	ok) ok "$text" ;;
-	skip) skip "$text" ;;
-	FAIL) fail "$text" ;;
-	end) checks=$text ;;
-	*) echo "    $result $text" ;;
-	esac
-	[[ $result != @(ok|skip|FAIL) ]] || counted=$((${counted:-0} + 1))
-done <"$work/abi"
-if [[ $checks != 3 || ${counted:-0} != 3 ]]; then
-	fail "the checks of the private interface: ${counted:-0} of 3 were made (status $status)"
-elif ((status)) && ! grep -q '^FAIL ' "$work/abi"; then
-	fail "the checks of the private interface ended with status $status"
-fi
-
+# Which has a plan of its own as well.
+"$here/abi_check.sh" "$build" || status=1
 finish

@@ -54,19 +54,19 @@ void Suite::group(const std::string& name, const std::function<void()>& body) {
   const unsigned cases = passed_ - passed_before;
   if (failed_in_group_ != 0) {
     ++groups_failed_;
-    std::printf("not ok %s: %u passed, %u failed%s (%.1f s)\n", name.c_str(), cases,
+    std::printf("not ok %u - %s: %u passed, %u failed%s (%.1f s)\n", told(), name.c_str(), cases,
                 failed_in_group_, note.c_str(), taken);
   } else if (cases != 0) {
     ++groups_passed_;
-    std::printf("ok %s: %u cases (%.1f s)\n", name.c_str(), cases, taken);
+    std::printf("ok %u - %s: %u cases (%.1f s)\n", told(), name.c_str(), cases, taken);
   } else if (reasons_.empty()) {
     ++groups_failed_;
-    std::printf("not ok %s: it has no case\n", name.c_str());
+    std::printf("not ok %u - %s: it has no case\n", told(), name.c_str());
   }
   // Groups that passed do not hide those that did not run.
   for (const std::string& reason : reasons_) {
     ++groups_skipped_;
-    std::printf("skip %s: %s\n", name.c_str(), reason.c_str());
+    std::printf("ok %u - %s # SKIP %s\n", told(), name.c_str(), reason.c_str());
   }
   std::fflush(stdout);
 }
@@ -113,13 +113,13 @@ void Suite::skip(const std::string& why) {
 int Suite::finish() {
   for (const std::string& name : without_) {
     ++groups_failed_;
-    std::printf("not ok %s: to be left out, and no group is called that\n", name.c_str());
+    std::printf("not ok %u - %s: to be left out, and no group is called that\n", told(),
+                name.c_str());
   }
-  if (groups_passed_ + groups_failed_ + groups_skipped_ == 0) {
+  if (told() == 0) {
     std::fprintf(stderr, "No group was run: the name of none contains \"%s\".\n", only_.c_str());
   }
-  std::printf("%u passed, %u failed, %u skipped\n", groups_passed_, groups_failed_,
-              groups_skipped_);
+  std::printf("1..%u\n", told());
   return groups_failed_ != 0 || groups_passed_ == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -25,16 +25,15 @@ class Suite {
   // got another name would be back, or one that was meant would be gone, unseen.
   void leave_out(const std::string& name) { without_.insert(name); }
 
-  // Runs a group: its body calls run() for each case. Prints "ok GROUP: ..." or "not ok", and a
-  // line "skip GROUP: REASON" for each reason for which a case could not be had. A group without
-  // a case is a failure.
+  // Runs a group: its body calls run() for each case. Prints its line of TAP, and one for each
+  // reason for which a case could not be had. A group without a case is a failure.
   void group(const std::string& name, const std::function<void()>& body);
   // Runs a case. A failure is printed with `what`, and costs the case's connection.
   // After several failures the rest of the group is given up.
   void run(const std::string& what, const std::function<void()>& body);
   // For cases that need what this machine has not.
   [[noreturn]] static void skip(const std::string& why);
-  // Prints the counts of the lines printed; returns the program's exit status.
+  // Prints the plan; returns the program's exit status.
   int finish();
 
   // Two connected ends, shared by the cases of a group until one fails. Waits are by
@@ -47,6 +46,9 @@ class Suite {
 
  private:
   class GivenUp {};
+
+  // How many lines were printed.
+  unsigned told() const { return groups_passed_ + groups_failed_ + groups_skipped_; }
 
   // Returns true if the body came to its end. If not, notes a reason to skip it, or a failure.
   bool attempt(const std::string& what, const std::function<void()>& body);

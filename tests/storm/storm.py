@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
+# lab: limit=900 where=smp hosts
 """A storm: everything that begins against everything that ends and everything that changes, on two processors.
 
     tests/integration/run storm
@@ -25,6 +26,9 @@ import sys
 import time
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(PROJECT, "tests"))
+import tap  # noqa: E402
+
 PROGRAM = os.path.join(PROJECT, "build", "tests", "storm", "storm")
 COUNTS = "/run/storm.counts"
 GROUP = "/run/cgroup"
@@ -432,10 +436,10 @@ def rounds(seed, seconds, only, resident, refused):
         except Failure as why:
             for actor in actors:
                 actor.kill()
-            yield f"not ok {name}: STORM_SEED={seed}: {why}"
+            yield name, f"STORM_SEED={seed}: {why}"
             repair()
             continue
-        yield f"ok {name}"
+        yield name, None
         ends = [moment for _, moment in marks]
         took = (f"{what} {end - begin:.1f} s" for (what, end), begin in zip(marks, [start, *ends]))
         print(f"# the honest client was served in {served} ms; {', '.join(took)}", flush=True)
@@ -456,26 +460,20 @@ def main():
     repair()
     # Whom strangers ask for A's ports: no storm ends it.
     resident = subprocess.Popen(["ip", "netns", "exec", "A", "sleep", "infinity"])
-    passed = failed = 0
-    refused = {}
-    for line in rounds(seed, seconds, None if only is None else int(only), resident, refused):
-        print(line, flush=True)
-        failed += line.startswith("not ok")
-        passed += line.startswith("ok")
+    log, refused = tap.Log(), {}
+    for case in rounds(seed, seconds, None if only is None else int(only), resident, refused):
+        log.tell(*case)
     resident.kill()
-    print(f"row|rounds of a storm|{passed + failed}|" + (f"FAILED: {failed} of them" if failed else "calm after each"))
+    failed = len(log.failed())
+    print(f"row|rounds of a storm|{len(log.cases)}|" + (f"FAILED: {failed} of them" if failed else "calm after each"))
     # A storm in which nothing happens proves nothing.
     for change, why in refused.items():
         good = why is None or len(why) < TRIES
-        print(f"ok {change} is not always refused" if good else f"not ok {change} is refused each time: {why[-1]}", flush=True)
-        passed, failed = passed + good, failed + (not good)
+        log.tell(f"{change} is not always refused", None if good else str(why[-1]))
     for line in run(PROGRAM, "counts", "--counts", COUNTS).splitlines():
         what, number = line.split()
-        good = int(number) > 0
-        print(f"{'ok' if good else 'not ok'} the storm's {what}" + (f" ({number})" if good else ": none"), flush=True)
-        passed, failed = passed + good, failed + (not good)
-    print(f"{passed} passed, {failed} failed, 0 skipped", flush=True)
-    return failed > 0
+        log.tell(f"the storm's {what} ({number})", None if int(number) else "none")
+    return log.end()
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ from collections import Counter
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(PROJECT, "tests", "hostile"))
+sys.path[:0] = [os.path.join(PROJECT, "tests", "hostile"), os.path.join(PROJECT, "tests")]
 import mpa  # noqa: E402
+import tap  # noqa: E402
 from handshake import host_b  # noqa: E402
 
 PROGRAM = os.path.join(PROJECT, "build", "tests", "torture", "torture")
@@ -52,22 +53,19 @@ UNREACHABLE = {
     ("pending", "stop"): "rdma_cm rejects requests before a device goes; left are those that iw_cm forgot",
 }
 
-results = Counter()
+log = tap.Log()
 
 
 def ok(name):
-    results["passed"] += 1
-    print(f"ok {name}", flush=True)
+    log.tell(name)
 
 
 def not_ok(name, why):
-    results["failed"] += 1
-    print(f"not ok {name}: {why}", flush=True)
+    log.tell(name, why)
 
 
 def skip(name, why):
-    results["skipped"] += 1
-    print(f"skip {name}: {why}", flush=True)
+    log.tell(name, skip=why)
 
 
 def row(what, count, outcome, failure=""):
@@ -553,8 +551,7 @@ def main():
             "" if total[end] == wanted[end] else f"{wanted[end] - total[end]} of {wanted[end]} went wrong")
     if not ONLY:
         cells()
-    print(f"{results['passed']} passed, {results['failed']} failed, {results['skipped']} skipped")
-    return 1 if results["failed"] or not results["passed"] else 0
+    return int(log.end() or not log.counts()[0])
 
 
 if __name__ == "__main__":

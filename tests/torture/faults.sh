@@ -6,9 +6,7 @@
 #
 # FAULT_STEP: fail every so many occasions only. FAULT_SECONDS: how long at random.
 
-# shellcheck source=tests/torture/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-# shellcheck source=tests/torture/leaks.sh
 source "${BASH_SOURCE[0]%/*}/leaks.sh"
 step=${FAULT_STEP:-1} seconds=${FAULT_SECONDS:-300}
 debugfs=/sys/kernel/debug kinds=(failslab fail_page_alloc fail_usercopy)

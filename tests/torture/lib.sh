@@ -4,32 +4,14 @@
 # What the parts of make torture share. They run in a lab on the debug kernel, print what those of
 # tests/integration print, and a line row|WHAT|HOW OFTEN|WHAT CAME OUT for each row of the table.
 
-# shellcheck source=tests/integration/lib.sh
 source "$LAB_PROJECT/tests/integration/lib.sh"
-# shellcheck source=tests/torture/grown.sh
 source "$LAB_PROJECT/tests/torture/grown.sh"
 # shellcheck disable=SC2034
 torture=$LAB_PROJECT/build/tests/torture/torture
 
-# program LABEL SECONDS ARGUMENTS...: runs a part of the program; its rows and tests are ours, with
-# the label before them. It must come to its end. The command $torture_by, if set, starts it.
-program() {
-	local label=${1:+$1: } limit=$2 line end=no
-	shift 2
-	while IFS= read -r line; do
-		case $line in
-		"row|"*) echo "row|$label${line#row|}" ;;
-		"ok "*) ok "$label${line#ok }" ;;
-		"not ok "*)
-			line=${line#not ok }
-			not_ok "$label${line%%: *}" "${line#*: }"
-			;;
-		*" passed, "*) end=yes ;;
-		*) echo "$line" ;;
-		esac
-	done < <(${torture_by-} timeout -k 10 "$limit" "$torture" "$@" 2>&1)
-	[[ $end == yes ]] || not_ok "$label$1" "the program did not come to its end within $limit s"
-}
+# program LABEL SECONDS ARGUMENTS...: runs a part of the program; its rows and cases are ours, with
+# the label before them. The command $torture_by, if set, starts it.
+program() { cases "$1" "$2" ${torture_by-} "$torture" "${@:3}"; }
 
 # gone: takes both devices and the module away, which no reference may prevent.
 gone() {

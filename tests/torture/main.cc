@@ -144,10 +144,10 @@ void report(const std::string& what, std::uint64_t count, const std::string& out
               (failure.empty() ? outcome : "FAILED: " + failure).c_str());
   if (failure.empty() && count != 0) {
     ++passed_count;
-    std::printf("ok %s\n", what.c_str());
+    std::printf("ok %u - %s\n", passed_count + failed_count, what.c_str());
   } else {
     ++failed_count;
-    std::printf("not ok %s: %s\n", what.c_str(),
+    std::printf("not ok %u - %s: %s\n", passed_count + failed_count, what.c_str(),
                 failure.empty() ? "it was tried no times" : failure.c_str());
   }
   std::fflush(stdout);
@@ -172,10 +172,11 @@ int main(int argc, char** argv) {
     try {
       part.run(options);
     } catch (const std::exception& error) {
-      std::printf("not ok %s: %s\n", part.name, error.what());
       ++torture::failed_count;
+      std::printf("not ok %u - %s: %s\n", torture::passed_count + torture::failed_count, part.name,
+                  error.what());
     }
-    std::printf("%u passed, %u failed, 0 skipped\n", torture::passed_count, torture::failed_count);
+    std::printf("1..%u\n", torture::passed_count + torture::failed_count);
     return torture::failed_count != 0 || torture::passed_count == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
   }
   std::fputs(torture::kUsage, stderr);

@@ -6,7 +6,6 @@
 #
 # SCRIBBLE_SECONDS, FUZZ_SECONDS, THREAD_ROUNDS, SEED, FUZZ_FIRST: how long, and from which numbers.
 
-# shellcheck source=tests/torture/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 scribble=${SCRIBBLE_SECONDS:-900} fuzz=${FUZZ_SECONDS:-3600} seed=${SEED:-1} rounds=${THREAD_ROUNDS:-20}
 

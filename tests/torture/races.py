@@ -51,7 +51,7 @@ def main():
     try:
         log = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        print(f"not ok races in {name}: there is no kernel log to judge: {error}")
+        print(f"not ok - races in {name}: there is no kernel log to judge: {error}")
         return 1
     for title, lines in reports(log):
         mine = f"[{module}]" in title
@@ -66,11 +66,11 @@ def main():
     why = f"{len(ours)} races" if ours else "" if watched else "nothing was watched"
     print(f"row|races in: {name}|{watched}|" + (f"FAILED: {why}" if why else "accesses were watched; no race"))
     for title, count in ours.items():
-        print(f"not ok races in {name}: {title}, {count} times")
+        print(f"not ok - races in {name}: {title}, {count} times")
     if why and not ours:
-        print(f"not ok races in {name}: {why}")
+        print(f"not ok - races in {name}: {why}")
     elif not why:
-        print(f"ok races in {name}: none")
+        print(f"ok - races in {name}: none")
     return 1 if why else 0
 
 

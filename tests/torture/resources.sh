@@ -4,7 +4,6 @@
 # What `rdma res show` reads while others write it: shows every kind of object, with the driver's
 # details, again and again beside groups of the placement program, whose transfers are verified.
 
-# shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
 program=$LAB_PROJECT/build/tests/placement/placement
 set_up
@@ -40,8 +39,7 @@ name="rdma res show beside them"
 if wait $showing && flowed=$(awk '{ sum += $1 } END { print sum + 0 }' /run/shown) && ((flowed > 0)); then
 	ok "$name, $(($(</run/rounds) * 50)) times, with $flowed queue pairs whose data flowed"
 else
-	explain "$(</run/complaint)"
-	not_ok "$name" "it failed, or none had data that flowed, in $(cat /run/rounds) rounds"
+	not_ok "$name" "it failed, or none had data that flowed, in $(cat /run/rounds) rounds" "$(</run/complaint)"
 fi
 
 finish

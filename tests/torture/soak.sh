@@ -8,9 +8,7 @@
 
 # Called by name.
 # shellcheck disable=SC2317
-# shellcheck source=tests/torture/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-# shellcheck source=tests/torture/leaks.sh
 source "${BASH_SOURCE[0]%/*}/leaks.sh"
 seconds=${SOAK_SECONDS:-3600} seed=${SEED:-1}
 connections=$LAB_PROJECT/build/tests/connections/connections

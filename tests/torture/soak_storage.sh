@@ -12,15 +12,10 @@
 
 # Called by name.
 # shellcheck disable=SC2317
-# shellcheck source=tests/torture/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-# shellcheck source=tests/torture/leaks.sh
 source "${BASH_SOURCE[0]%/*}/leaks.sh"
-# shellcheck source=tests/integration/storage.sh
 source "$LAB_PROJECT/tests/integration/storage.sh"
-# shellcheck source=tests/integration/nvme_disk.sh
 source "$LAB_PROJECT/tests/integration/nvme_disk.sh"
-# shellcheck source=tests/integration/nfs_share.sh
 source "$LAB_PROJECT/tests/integration/nfs_share.sh"
 seconds=${SOAK_SECONDS:-3600}
 

@@ -10,7 +10,6 @@
 
 # Called by name; awk has a $ of its own.
 # shellcheck disable=SC2317,SC2016
-# shellcheck source=tests/torture/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 megabytes=${WIRE_MB:-1024} flips=${WIRE_FLIPS:-400} seed=${SEED:-1}
 

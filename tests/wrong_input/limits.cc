@@ -23,7 +23,8 @@ unsigned failed = 0;
 
 void report(const std::string& name, bool holds, const std::string& why) {
   ++(holds ? passed : failed);
-  std::printf(holds ? "ok %s\n" : "not ok %s: %s\n", name.c_str(), why.c_str());
+  std::printf(holds ? "ok %u - %s\n" : "not ok %u - %s: %s\n", passed + failed, name.c_str(),
+              why.c_str());
 }
 
 template <typename Object, auto kDestroy>
@@ -234,6 +235,6 @@ int main(int argc, char** argv) {
     limits.many();
     limits.regions();
   }
-  std::printf("%u passed, %u failed\n", passed, failed);
+  std::printf("1..%u\n", passed + failed);
   return failed != 0 ? 1 : 0;
 }

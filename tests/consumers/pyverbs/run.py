@@ -9,7 +9,7 @@ costs itself only.
 usage: run.py [--all] [--but PATTERN] DIRECTORY DEVICE ADDRESS [PATTERN]
 
 DIRECTORY holds the suite as tests/, ADDRESS is the device's own. --all prints what each test
-said, PATTERN (as test_mr.MRTest.*) chooses some, --but all others. Prints ok, not ok and skip lines, and how many of each.
+said, PATTERN (as test_mr.MRTest.*) chooses some, --but all others. Prints TAP.
 """
 
 import fnmatch
@@ -21,9 +21,11 @@ import subprocess
 import sys
 import time
 import unittest
-from collections import Counter
 
 import adapter
+
+sys.path.append(sys.path[0] + "/../..")
+import tap  # noqa: E402
 
 LIMIT = 90  # seconds for one test
 
@@ -174,27 +176,22 @@ class Expectation:
         return outcome == self.outcome and self.text in message
 
 
-COUNTS = Counter()
-
-
-def tell(verdict, what):
-    """Prints a test's line, and counts it for the last one."""
-    COUNTS[verdict] += 1
-    print(f"{verdict} {what}", flush=True)
+LOG = tap.Log()
 
 
 def judge(expectations, name, outcome, message):
     expected = next((e for e in expectations if e.fits(name)), None)
     what = f"{outcome}: {message[-400:]}" if message else outcome
+    case = f"pyverbs {name}"
     if expected is None:
-        tell("not ok", f"pyverbs {name}: nothing is expected of it; {what}")
+        LOG.tell(case, f"nothing is expected of it; {what}")
     elif not expected.met_by(outcome, message):
         wanted = expected.outcome + (f" with '{expected.text}'" if expected.text else "")
-        tell("not ok", f"pyverbs {name}: {wanted} is expected; {what}")
+        LOG.tell(case, f"{wanted} is expected; {what}")
     elif outcome == "pass":
-        tell("ok", f"pyverbs {name}")
+        LOG.tell(case)
     elif outcome == "fail":
-        tell("ok", f"pyverbs {name} fails as it must: {expected.reason}")
+        LOG.tell(f"{case} fails as it must: {expected.reason}")
     if expected is not None:
         expected.names.append(name)
 
@@ -222,23 +219,22 @@ def main():
     said = process.communicate()[0].decode(errors="replace")
     names = [line[line.find("\x01") + 1:] for line in said.splitlines() if "\x01" in line]
     if len(names) < 100:
-        tell("not ok", f"pyverbs: the suite has {len(names)} tests: {said[-600:]}")
+        LOG.tell("pyverbs", f"the suite has {len(names)} tests: {said[-600:]}")
         names = []
     begin = time.monotonic()
     wanted = [name for name in fnmatch.filter(names, pattern) if not fnmatch.fnmatchcase(name, left_out)]
     if names and (not wanted or (left_out and not fnmatch.filter(names, left_out))):
-        tell("not ok", f"pyverbs: no test is called {pattern if not wanted else left_out}")
+        LOG.tell("pyverbs", f"no test is called {pattern if not wanted else left_out}")
     for name, outcome, message in run(wanted, arguments[:3], loud):
         judge(expectations, name, outcome, message)
     for expectation in expectations:
         if expectation.outcome == "skip" and expectation.names:
             count = len(expectation.names)
-            tell("skip", f"pyverbs {expectation.pattern}: {count} test{'s'[:count > 1]}: {expectation.reason}")
+            LOG.tell(f"pyverbs {expectation.pattern}", skip=f"{count} test{'s'[:count > 1]}: {expectation.reason}")
         if pattern == "*" and not expectation.names and not expectation.later:
-            tell("not ok", f"pyverbs: no test is called {expectation.pattern}, of which something is expected")
+            LOG.tell("pyverbs", f"no test is called {expectation.pattern}, of which something is expected")
     print(f"# {len(wanted)} tests in {time.monotonic() - begin:.0f} s")
-    print(f"{COUNTS['ok']} passed, {COUNTS['not ok']} failed, {COUNTS['skip']} skipped")
-    sys.exit(COUNTS["not ok"] > 0)
+    sys.exit(LOG.end())
 
 
 if __name__ == "__main__":
