@@ -10,7 +10,7 @@
 
 #include "failure.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 using Vector = std::array<std::int64_t, 3>;
@@ -63,11 +63,10 @@ std::uint32_t shade(const Vector& normal, const std::array<double, 3>& colour) {
 
 void View::check() const {
   if (width < 16 || height < 16 || width > kMostPixels || height > kMostPixels)
-    throw apps::Failure(apps::Cause::kInput, "a picture is 16 to " + std::to_string(kMostPixels) +
-                                                 " pixels wide and high");
+    throw Failure(Cause::kInput,
+                  "a picture is 16 to " + std::to_string(kMostPixels) + " pixels wide and high");
   if (!(std::fabs(azimuth) <= 360) || !(std::fabs(elevation) <= 90))
-    throw apps::Failure(apps::Cause::kInput,
-                        "the azimuth is -360 to 360 degrees, the elevation -90 to 90");
+    throw Failure(Cause::kInput, "the azimuth is -360 to 360 degrees, the elevation -90 to 90");
 }
 
 Canvas::Canvas(const Grid& grid, const View& view) : view_(view) {
@@ -167,4 +166,4 @@ Picture Canvas::picture() const {
   return picture;
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

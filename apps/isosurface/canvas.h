@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Draws triangles with a depth buffer.
-#ifndef WEFT_APPS_ISOSURFACE_CANVAS_H
-#define WEFT_APPS_ISOSURFACE_CANVAS_H
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -13,7 +12,7 @@
 #include "mesh.h"
 #include "picture.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // From where a volume is looked at. There is no perspective, and the whole volume fits.
 struct View {
@@ -63,6 +62,4 @@ class Canvas {
   std::vector<Pixel> pixels_;
 };
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_CANVAS_H
+}  // namespace rdma::isosurface

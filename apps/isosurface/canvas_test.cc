@@ -15,7 +15,7 @@
 #include "temporary.h"
 #include "tetrahedra.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 std::array<int, 3> colour_at(const Picture& picture, std::int32_t x, std::int32_t y) {
@@ -159,4 +159,4 @@ TEST(NewFile, SaysWhyItCantBe) {
 }
 
 }  // namespace
-}  // namespace isosurface
+}  // namespace rdma::isosurface

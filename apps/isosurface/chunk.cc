@@ -6,15 +6,15 @@
 #include <string>
 
 #include "failure.h"
-#include "packing.h"
+#include "bytes.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x49534f43;  // "ISOC"
 
 [[noreturn]] void wrong(const std::string& what) {
-  throw apps::Failure(apps::Cause::kProtocol, "the peer sent " + what);
+  throw Failure(Cause::kProtocol, "the peer sent " + what);
 }
 
 std::size_t pack(const Box& box, const std::vector<float>& samples, std::span<std::byte> memory) {
@@ -113,7 +113,7 @@ Opening unpack_opening(std::span<const std::byte> payload) {
   opening.blocks = from.take<std::uint32_t>();
   try {
     opening.grid.check();
-  } catch (const apps::Failure& failure) {
+  } catch (const Failure& failure) {
     wrong(std::string("a grid that can't be: ") + failure.what());
   }
   if (const std::size_t cells = opening.grid.cells().count(); opening.blocks > cells)
@@ -180,4 +180,4 @@ void unpack_triangles(const Grid& grid, std::span<const std::byte> payload, Mesh
   }
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

@@ -8,8 +8,7 @@
 // The immediate that comes with it has the slot in its upper 8 bits and the length of header and
 // payload in its lower 24. Everything that unpacks is told by a peer, and checks it: a Failure has
 // the cause kProtocol.
-#ifndef WEFT_APPS_ISOSURFACE_CHUNK_H
-#define WEFT_APPS_ISOSURFACE_CHUNK_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +17,7 @@
 #include "grid.h"
 #include "mesh.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 enum class Kind : std::uint32_t {
   kGrid = 1,       // the volume's grid, and how many blocks there will be: first in a stream
@@ -91,6 +90,4 @@ Brick unpack_brick(const Grid& grid, std::span<const std::byte> payload);
 // larger than a cell.
 void unpack_triangles(const Grid& grid, std::span<const std::byte> payload, Mesh& mesh);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_CHUNK_H
+}  // namespace rdma::isosurface

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "field.h"
-#include "packing.h"
+#include "bytes.h"
 #include "temporary.h"
 #include "tetrahedra.h"
 #include "word.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 template <typename What>
@@ -259,4 +259,4 @@ TEST(Word, ARingThatLiesIsRefused) {
 }
 
 }  // namespace
-}  // namespace isosurface
+}  // namespace rdma::isosurface

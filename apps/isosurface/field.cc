@@ -7,7 +7,7 @@
 
 #include "failure.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 using Formula = double (*)(double x, double y, double z);
@@ -43,8 +43,8 @@ Formula formula_of(std::string_view name) {
     return marschner_lobb;
   if (name == "ball")
     return ball;
-  throw apps::Failure(apps::Cause::kInput, "there is no formula '" + std::string(name) +
-                                               "'; there are gyroid, marschner-lobb and ball");
+  throw Failure(Cause::kInput, "there is no formula '" + std::string(name) +
+                                   "'; there are gyroid, marschner-lobb and ball");
 }
 
 }  // namespace
@@ -71,4 +71,4 @@ Volume make_field(std::string_view formula, const Index& points) {
   return volume;
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

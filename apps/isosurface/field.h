@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // Fields by public formulas, for volumes to try the program on.
-#ifndef WEFT_APPS_ISOSURFACE_FIELD_H
-#define WEFT_APPS_ISOSURFACE_FIELD_H
+#pragma once
 
 #include <string_view>
 
 #include "grid.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // A volume of `points` with the samples of a formula, over -1 to 1 along each axis:
 //   gyroid            sin X cos Y + sin Y cos Z + sin Z cos X, with X = 3 pi x ...
@@ -16,6 +15,4 @@ namespace isosurface {
 // Throws Failure (kInput) if there is no such formula or size.
 Volume make_field(std::string_view formula, const Index& points);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_FIELD_H
+}  // namespace rdma::isosurface

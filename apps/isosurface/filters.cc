@@ -9,27 +9,24 @@
 #include "progress.h"
 #include "tetrahedra.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
-using apps::Cause;
-using apps::Failure;
-
-std::unique_ptr<apps::Link> connect_to(const Wiring& wiring, const apps::Address& address) {
+std::unique_ptr<Link> connect_to(const Wiring& wiring, const Address& address) {
   const auto settings = settings_for(Ring::kMostSlots, wiring.patience);
-  for (const auto end = apps::Clock::now() + wiring.grace;;) {
+  for (const auto end = Clock::now() + wiring.grace;;) {
     try {
-      return apps::connect(wiring.transport, address, wiring.patience, settings);
+      return connect(wiring.transport, address, wiring.patience, settings);
     } catch (const Failure& failure) {
-      if (failure.cause() != Cause::kRefused || apps::Clock::now() > end)
+      if (failure.cause() != Cause::kRefused || Clock::now() > end)
         throw;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
 
-std::unique_ptr<apps::Link> accept_at(const Wiring& wiring, const apps::Address& address) {
-  const auto listener = apps::Listener::listen(wiring.transport, address,
-                                               settings_for(Ring::kMostSlots, wiring.patience));
+std::unique_ptr<Link> accept_at(const Wiring& wiring, const Address& address) {
+  const auto listener =
+      Listener::listen(wiring.transport, address, settings_for(Ring::kMostSlots, wiring.patience));
   std::cerr << "isosurface: waits at " + listener->address().text() + '\n';
   auto link = listener->accept(wiring.patience);
   if (!link)
@@ -155,4 +152,4 @@ Picture render(const Volume& volume, float value, std::int32_t edge, const View&
   return canvas.picture();
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

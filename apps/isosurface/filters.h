@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // The three filters between a volume and its picture. Each may run on a host of its own, or all run
 // here, with the same result.
-#ifndef WEFT_APPS_ISOSURFACE_FILTERS_H
-#define WEFT_APPS_ISOSURFACE_FILTERS_H
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -15,20 +14,20 @@
 #include "picture.h"
 #include "stream.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // How a filter reaches its neighbours.
 struct Wiring {
-  apps::Transport transport = apps::Transport::kRdma;
-  apps::Limit patience = std::chrono::seconds(60);  // with a neighbour that is silent
-  apps::Limit grace = std::chrono::seconds(10);     // for one that does not listen yet
-  Ring ring;                                        // where the filter takes chunks
+  Transport transport = Transport::kRdma;
+  Limit patience = std::chrono::seconds(60);  // with a neighbour that is silent
+  Limit grace = std::chrono::seconds(10);     // for one that does not listen yet
+  Ring ring;                                  // where the filter takes chunks
 };
 
 // Connects to a stream's end that listens. Throws Failure.
-std::unique_ptr<apps::Link> connect_to(const Wiring& wiring, const apps::Address& address);
+std::unique_ptr<Link> connect_to(const Wiring& wiring, const Address& address);
 // Waits for one peer. Throws Failure.
-std::unique_ptr<apps::Link> accept_at(const Wiring& wiring, const apps::Address& address);
+std::unique_ptr<Link> accept_at(const Wiring& wiring, const Address& address);
 // Runs a filter; if it fails, its neighbours are told why.
 void run(std::initializer_list<StreamEnd*> ends, const std::function<void()>& filter);
 
@@ -51,6 +50,4 @@ void keep(const Mesh& part, Mesh& mesh, std::size_t most = kMostKept);
 // All three in this process.
 Picture render(const Volume& volume, float value, std::int32_t edge, const View& view, Mesh* mesh);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_FILTERS_H
+}  // namespace rdma::isosurface

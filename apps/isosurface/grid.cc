@@ -7,7 +7,7 @@
 
 #include "failure.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 Index Box::size() const {
   return {end[0] - begin[0], end[1] - begin[1], end[2] - begin[2]};
@@ -39,8 +39,6 @@ Box Box::common(const Box& other) const {
 }
 
 void Grid::check() const {
-  using apps::Cause;
-  using apps::Failure;
   std::size_t samples = 1;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (points[axis] < 2 || points[axis] > kMostPoints)
@@ -105,4 +103,4 @@ Box points_for(const Grid& grid, const Box& cells) {
   return wanted.common(grid.all());
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

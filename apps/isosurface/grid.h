@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // Where a volume's samples are: a grid of points, boxes of it, and bricks, which are boxes with
 // their samples.
-#ifndef WEFT_APPS_ISOSURFACE_GRID_H
-#define WEFT_APPS_ISOSURFACE_GRID_H
+#pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // A point of the grid, or how many points there are along x, y and z.
 using Index = std::array<std::int32_t, 3>;
@@ -81,6 +80,4 @@ std::vector<Box> blocks(const Box& box, std::int32_t edge);
 // and one more around them where the grid goes on.
 Box points_for(const Grid& grid, const Box& cells);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_GRID_H
+}  // namespace rdma::isosurface

@@ -8,7 +8,7 @@
 #include "field.h"
 #include "temporary.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 TEST(Grid, BlocksFillTheBoxOnce) {
@@ -63,4 +63,4 @@ TEST(Field, FormulasHaveTheirKnownValues) {
 }
 
 }  // namespace
-}  // namespace isosurface
+}  // namespace rdma::isosurface

@@ -1,109 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0
-// The command line: see usage.h.
-#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <iostream>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "failure.h"
 #include "field.h"
 #include "filters.h"
 #include "new_file.h"
-#include "options.h"
+#include "program.h"
+#include "record.h"
 #include "serve.h"
 #include "updates.h"
-#include "usage.h"
 #include "vtk.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
-using apps::Address;
-using apps::Cause;
-using apps::Failure;
-using Words = std::span<char* const>;
-
-Wiring wiring_of(const Options& options) {
+// What the command line says, for all commands.
+struct Options {
+  std::string formula;
+  std::vector<std::int32_t> points;
+  bool ascii = false;
+  std::string volume;
+  std::vector<std::int32_t> part;  // X, Y, Z and the edge
+  std::string out;
+  std::string surface;
+  std::int32_t block = 32;
+  Address listen;
+  Address to;
   Wiring wiring;
-  wiring.transport = apps::parse_transport(options.text("transport").value_or("rdma"));
-  wiring.patience = std::chrono::seconds(options.number("patience", 60, 1, 86400));
-  wiring.ring.slots = static_cast<std::uint32_t>(options.number("slots", 8, 0, 1 << 20));
-  wiring.ring.slot_bytes =
-      static_cast<std::uint32_t>(options.number("slot", 256 << 10, 0, 1 << 30));
-  wiring.ring.check();
-  return wiring;
-}
-
-View view_of(const Options& options) {
+  float iso = 0;
   View view;
-  if (options.has("size")) {
-    const auto size = options.numbers("size", 'x', 2, 1, View::kMostPixels);
-    view.width = static_cast<std::int32_t>(size[0]);
-    view.height = static_cast<std::int32_t>(size[1]);
-  }
-  if (options.has("view")) {
-    const auto angles = options.numbers("view", ',', 2, -360, 360);
-    view.azimuth = static_cast<double>(angles[0]);
-    view.elevation = static_cast<double>(angles[1]);
-  }
-  view.check();
-  return view;
-}
+  Moves moves;
+  bool json = false;
+};
 
-float iso_of(const Options& options) {
-  const auto value = static_cast<float>(options.real("iso", 0));
-  if (!std::isfinite(value))
-    throw Failure(Cause::kInput, "--iso takes a number that fits into 32 bits");
-  return value;
-}
-
-std::int32_t block_of(const Options& options) {
-  return static_cast<std::int32_t>(options.number("block", 32, 1, Grid::kMostPoints));
+// A file that can't be made is said before the work, and not after it.
+void check_file(const std::string& name) {
+  if (!name.empty())
+    const NewFile tried(name);
 }
 
 void save_all(const Options& options, const Grid& grid, const Picture& picture, const Mesh& mesh) {
-  if (options.has("surface"))
-    write_surface(grid, mesh, options.needed("surface"));
-  write_png(picture, options.needed("out"));
+  if (!options.surface.empty())
+    write_surface(grid, mesh, options.surface);
+  write_png(picture, options.out);
 }
 
-// A file that can't be made is said before the work, and not after it.
-void check_files(const Options& options) {
-  for (const std::string name : {"out", "surface"})
-    if (options.has(name))
-      const NewFile tried(options.needed(name));
+void generate(const Options& options) {
+  if (options.points.size() == 2)
+    throw Failure(Cause::kInput, "--points takes one number, or three with 'x' between them");
+  Index index{options.points[0], options.points[0], options.points[0]};
+  if (options.points.size() == 3)
+    std::copy(options.points.begin(), options.points.end(), index.begin());
+  write_volume(make_field(options.formula, index), options.out,
+               options.ascii ? Encoding::kAscii : Encoding::kBinary);
 }
 
-void generate(Words words) {
-  const Options options(words, {"points", "out"}, {"ascii"});
-  const std::string formula = options.others({"FORMULA"})[0];
-  const std::string points = options.needed("points");
-  const std::size_t count = points.find('x') == std::string::npos ? 1 : 3;
-  auto sizes = options.numbers("points", 'x', count, 2, Grid::kMostPoints);
-  sizes.resize(3, sizes[0]);
-  const Index index{static_cast<std::int32_t>(sizes[0]), static_cast<std::int32_t>(sizes[1]),
-                    static_cast<std::int32_t>(sizes[2])};
-  write_volume(make_field(formula, index), options.needed("out"),
-               options.has("ascii") ? Encoding::kAscii : Encoding::kBinary);
-}
-
-void render_alone(Words words) {
-  const Options options(words, {"out", "surface", "window", "iso", "size", "view"}, {});
-  options.needed("out");
-  check_files(options);
-  const View view = view_of(options);
-  const float value = iso_of(options);
-  Volume volume = read_volume(options.others({"VOLUME.vtk"})[0]);
-  if (options.has("window")) {
-    const auto at = options.numbers("window", ',', 4, 0, Grid::kMostPoints);
+void render_alone(const Options& options) {
+  Volume volume = read_volume(options.volume);
+  if (!options.part.empty()) {
     Box window;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      window.begin[axis] = static_cast<std::int32_t>(at[axis]);
-      window.end[axis] = static_cast<std::int32_t>(at[axis] + at[3]);
+      window.begin[axis] = options.part[axis];
+      window.end[axis] = options.part[axis] + options.part[3];
     }
     window = window.common(volume.grid.all());
     if (window.empty())
@@ -112,170 +71,255 @@ void render_alone(Words words) {
     volume.grid.check();
   }
   Mesh mesh;
-  const Picture picture = render(volume, value, 32, view, options.has("surface") ? &mesh : nullptr);
+  const Picture picture =
+      render(volume, options.iso, 32, options.view, options.surface.empty() ? nullptr : &mesh);
   save_all(options, volume.grid, picture, mesh);
 }
 
-void filter_read(Words words) {
-  const Options options(words, {"to", "block", "transport", "patience", "slots", "slot"}, {});
-  const Wiring wiring = wiring_of(options);
-  const Address to = Address::parse(options.needed("to"));
-  const Volume volume = read_volume(options.others({"VOLUME.vtk"})[0]);
-  Outlet out(connect_to(wiring, to), "the extract filter", wiring.patience);
-  run({&out}, [&] { read_filter(volume, block_of(options), out); });
+void filter_read(const Options& options) {
+  const Volume volume = read_volume(options.volume);
+  Outlet out(connect_to(options.wiring, options.to), "the extract filter", options.wiring.patience);
+  run({&out}, [&] { read_filter(volume, options.block, out); });
 }
 
-void filter_extract(Words words) {
-  const Options options(words, {"listen", "to", "iso", "transport", "patience", "slots", "slot"},
-                        {});
-  options.others({});
-  const Wiring wiring = wiring_of(options);
-  const float value = iso_of(options);
-  const Address listen = Address::parse(options.needed("listen"));
-  Outlet out(connect_to(wiring, Address::parse(options.needed("to"))), "the render filter",
-             wiring.patience);
+void filter_extract(const Options& options) {
+  const Wiring& wiring = options.wiring;
+  Outlet out(connect_to(wiring, options.to), "the render filter", wiring.patience);
   run({&out}, [&] {
-    Inlet in(accept_at(wiring, listen), "the read filter", wiring.patience, wiring.ring);
-    run({&in}, [&] { extract_filter(value, in, out); });
+    Inlet in(accept_at(wiring, options.listen), "the read filter", wiring.patience, wiring.ring);
+    run({&in}, [&] { extract_filter(options.iso, in, out); });
   });
 }
 
-void filter_render(Words words) {
-  const Options options(
-      words,
-      {"listen", "out", "surface", "iso", "size", "view", "transport", "patience", "slots", "slot"},
-      {});
-  options.others({});
-  options.needed("out");
-  check_files(options);
-  const Wiring wiring = wiring_of(options);
-  const View view = view_of(options);
-  Inlet in(accept_at(wiring, Address::parse(options.needed("listen"))), "the extract filter",
-           wiring.patience, wiring.ring);
+void filter_render(const Options& options) {
+  const Wiring& wiring = options.wiring;
+  Inlet in(accept_at(wiring, options.listen), "the extract filter", wiring.patience, wiring.ring);
   Mesh mesh;
   run({&in}, [&] {
     render_filter(
-        view, in, options.has("surface") ? &mesh : nullptr,
+        options.view, in, options.surface.empty() ? nullptr : &mesh,
         [&](const Grid& grid, const Picture& picture) { save_all(options, grid, picture, mesh); });
   });
 }
 
-void filter(Words words) {
-  const std::string_view which = words.empty() ? "" : words[0];
-  if (which == "read")
-    filter_read(words.subspan(1));
-  else if (which == "extract")
-    filter_extract(words.subspan(1));
-  else if (which == "render")
-    filter_render(words.subspan(1));
-  else
-    throw Failure(Cause::kInput, "filter takes read, extract or render; see isosurface --help");
-}
-
-void serve_viewers(Words words) {
-  const Options options(words, {"listen", "block", "transport", "patience", "slots", "slot"}, {});
-  const Wiring wiring = wiring_of(options);
-  const Address listen = Address::parse(options.needed("listen"));
-  serve(read_volume(options.others({"VOLUME.vtk"})[0]), block_of(options), wiring, listen);
+void serve_viewers(const Options& options) {
+  serve(read_volume(options.volume), options.block, options.wiring, options.listen);
 }
 
 // What was measured, as a line for people or an object of JSON.
 std::string report(const Measured& measured, bool json) {
-  const auto at = [&](double share) { return std::to_string(response_ms(measured, share)); };
-  const double seconds = std::chrono::duration<double>(measured.elapsed).count();
-  const std::size_t count = measured.responses.size();
-  const std::string rate = std::to_string(static_cast<double>(count) / seconds);
-  const double megabytes = static_cast<double>(measured.bytes) / 1e6;
+  const auto at = [&](double share) { return response_ms(measured, share); };
+  const auto count = static_cast<double>(measured.responses.size());
+  const double rate = count / std::chrono::duration<double>(measured.elapsed).count();
   if (json)
-    return "{\"updates\": " + std::to_string(count) + ", \"updates_per_second\": " + rate +
-           ", \"median_ms\": " + at(0.5) + ", \"p90_ms\": " + at(0.9) +
-           ", \"chunks\": " + std::to_string(measured.chunks) +
-           ", \"bytes\": " + std::to_string(measured.bytes) + "}";
-  return std::to_string(count) + " updates, " + rate + " a second; half of them within " + at(0.5) +
-         " ms, nine in ten within " + at(0.9) + " ms; " + std::to_string(measured.chunks) +
-         " chunks, " + std::to_string(megabytes) + " MB";
+    return Record()
+        .add("updates", count)
+        .add("updates_per_second", rate)
+        .add("median_ms", at(0.5))
+        .add("p90_ms", at(0.9))
+        .add("chunks", static_cast<double>(measured.chunks))
+        .add("bytes", static_cast<double>(measured.bytes))
+        .text();
+  return std::to_string(measured.responses.size()) + " updates, " + std::to_string(rate) +
+         " a second; half of them within " + std::to_string(at(0.5)) + " ms, nine in ten within " +
+         std::to_string(at(0.9)) + " ms; " + std::to_string(measured.chunks) + " chunks, " +
+         std::to_string(static_cast<double>(measured.bytes) / 1e6) + " MB";
 }
 
-void view(Words words) {
-  const Options options(words,
-                        {"window", "step", "moves", "update", "out", "iso", "size", "view",
-                         "transport", "patience", "slots", "slot"},
-                        {"draw", "json"});
-  const Wiring wiring = wiring_of(options);
-  Moves moves;
-  moves.window = static_cast<std::int32_t>(options.number("window", 64, 2, Grid::kMostPoints));
-  moves.step = static_cast<std::int32_t>(options.number("step", 4, 1, Grid::kMostPoints));
-  moves.count = static_cast<std::int32_t>(options.number("moves", 100, 1, 1'000'000));
-  const std::string update = options.text("update").value_or("partial");
-  if (update != "partial" && update != "complete")
-    throw Failure(Cause::kInput, "--update takes partial or complete, not '" + update + "'");
-  moves.update = update == "partial" ? Update::kPartial : Update::kComplete;
-  moves.draw = options.has("draw");
-  moves.value = iso_of(options);
-  moves.view = view_of(options);
-  check_files(options);
-  const Address server = Address::parse(options.others({"HOST:PORT"})[0]);
-  Inlet in(connect_to(wiring, server), "the server", wiring.patience, wiring.ring);
+void view(const Options& options) {
+  const Wiring& wiring = options.wiring;
+  Moves moves = options.moves;
+  moves.value = options.iso;
+  moves.view = options.view;
+  Inlet in(connect_to(wiring, options.to), "the server", wiring.patience, wiring.ring);
   run({&in}, [&] {
     Viewer viewer(in, moves);
     const Measured measured = viewer.move();
-    if (options.has("out")) {
-      const Volume seen = viewer.seen();
-      write_png(render(seen, moves.value, 32, moves.view, nullptr), options.needed("out"));
-    }
+    if (!options.out.empty())
+      write_png(render(viewer.seen(), moves.value, 32, moves.view, nullptr), options.out);
     in.done();
     const Box& window = viewer.window();
     std::cerr << "isosurface: the window ends at " + std::to_string(window.begin[0]) + "," +
                      std::to_string(window.begin[1]) + "," + std::to_string(window.begin[2]) + "\n";
-    std::cout << report(measured, options.has("json")) << '\n';
+    std::cout << report(measured, options.json) << '\n';
   });
 }
 
-void command(Words words) {
-  const std::string_view which = words.empty() ? "" : words[0];
-  if (which == "generate")
-    generate(words.subspan(1));
-  else if (which == "render")
-    render_alone(words.subspan(1));
-  else if (which == "filter")
-    filter(words.subspan(1));
-  else if (which == "serve")
-    serve_viewers(words.subspan(1));
-  else if (which == "view")
-    view(words.subspan(1));
-  else
-    throw Failure(Cause::kInput,
-                  (which.empty() ? std::string("a command is missing")
-                                 : "there is no command '" + std::string(which) + "'") +
-                      "; see isosurface --help");
+// The command line, piece by piece.
+class Line {
+ public:
+  explicit Line(Options& options) : options_(options) {}
+
+  // A command; its work is that function.
+  CLI::App* command(CLI::App& app, const char* name, const char* what,
+                    void (*work)(const Options&)) {
+    CLI::App* made = app.add_subcommand(name, what);
+    made->callback([this, work] { chosen_ = work; });
+    return made;
+  }
+  void volume(CLI::App* app) {
+    app->add_option("VOLUME.vtk", options_.volume, "what is drawn")->required();
+  }
+  CLI::Option* address(CLI::App* app, const char* name, Address& address) {
+    return app->add_option_function<std::string>(
+        name, [&](const std::string& text) { address = Address::parse(text); }, "HOST:PORT");
+  }
+  CLI::Option* out(CLI::App* app, const char* what = "PICTURE.png") {
+    return app->add_option("--out", options_.out, what);
+  }
+  void block(CLI::App* app) {
+    app->add_option("--block", options_.block, "edge of a block")
+        ->check(CLI::Range(1, Grid::kMostPoints));
+  }
+  void stream(CLI::App* app) {
+    app->add_option_function<std::string>(
+        "--transport",
+        [&](const std::string& text) { options_.wiring.transport = parse_transport(text); },
+        "what carries the chunks: rdma or tcp (rdma)");
+    app->add_option("--slots", options_.wiring.ring.slots, "where this end takes chunks");
+    app->add_option("--slot", options_.wiring.ring.slot_bytes, "bytes of a slot");
+    app->add_option_function<int>(
+           "--patience", [&](int s) { options_.wiring.patience = std::chrono::seconds(s); },
+           "seconds that a silent neighbour is waited for (60)")
+        ->check(CLI::Range(1, 86400));
+  }
+  void iso(CLI::App* app) { app->add_option("--iso", options_.iso, "the surface's value"); }
+  void picture(CLI::App* app) {
+    iso(app);
+    app->add_option("--size", size_, "WIDTHxHEIGHT in pixels (512x512)")
+        ->delimiter('x')
+        ->expected(2)
+        ->allow_extra_args(false)
+        ->check(CLI::Range(1, View::kMostPixels));
+    app->add_option("--view", angles_, "AZIMUTH,ELEVATION: from where, in degrees (30,25)")
+        ->delimiter(',')
+        ->expected(2)
+        ->allow_extra_args(false)
+        ->check(CLI::Range(-360, 360));
+  }
+  void surface(CLI::App* app) { app->add_option("--surface", options_.surface, "SURFACE.vtk"); }
+
+  // What is checked when all has been read.
+  void run() {
+    if (!size_.empty()) {
+      options_.view.width = size_[0];
+      options_.view.height = size_[1];
+    }
+    if (!angles_.empty()) {
+      options_.view.azimuth = angles_[0];
+      options_.view.elevation = angles_[1];
+    }
+    options_.view.check();
+    options_.wiring.ring.check();
+    if (!std::isfinite(options_.iso))
+      throw Failure(Cause::kInput, "--iso takes a number that fits into 32 bits");
+    check_file(options_.out);
+    check_file(options_.surface);
+    chosen_(options_);
+  }
+
+ private:
+  Options& options_;
+  std::vector<std::int32_t> size_;
+  std::vector<int> angles_;
+  void (*chosen_)(const Options&) = nullptr;
+};
+
+void describe(CLI::App& app, Options& options, Line& line) {
+  app.require_subcommand(1);
+  app.option_defaults()->always_capture_default();
+  CLI::App* made = line.command(app, "generate", "makes a volume", generate);
+  made->add_option("FORMULA", options.formula, "gyroid, marschner-lobb or ball")->required();
+  made->add_option("--points", options.points, "N or XxYxZ")
+      ->delimiter('x')
+      ->expected(1, 3)
+      ->allow_extra_args(false)
+      ->required()
+      ->check(CLI::Range(2, Grid::kMostPoints));
+  made->add_flag("--ascii", options.ascii, "numbers in letters");
+  line.out(made, "VOLUME.vtk")->required();
+
+  made = line.command(app, "render", "draws it in this process", render_alone);
+  line.volume(made);
+  line.out(made)->required();
+  line.surface(made);
+  made->add_option("--window", options.part, "X,Y,Z,EDGE: a part of the volume")
+      ->delimiter(',')
+      ->expected(4)
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0, Grid::kMostPoints));
+  line.picture(made);
+
+  CLI::App* filters = app.add_subcommand(
+      "filter", "does a part of it on any host; begin where you like, each waits for the next one");
+  filters->require_subcommand(1);
+  made = line.command(*filters, "read", "sends the volume's blocks", filter_read);
+  line.volume(made);
+  line.address(made, "--to", options.to)->required();
+  line.block(made);
+  line.stream(made);
+  made = line.command(*filters, "extract", "makes triangles of them", filter_extract);
+  line.address(made, "--listen", options.listen)->required();
+  line.address(made, "--to", options.to)->required();
+  line.iso(made);
+  line.stream(made);
+  made = line.command(*filters, "render", "draws the triangles", filter_render);
+  line.address(made, "--listen", options.listen)->required();
+  line.out(made)->required();
+  line.surface(made);
+  line.picture(made);
+  line.stream(made);
+
+  made = line.command(app, "serve", "answers viewers, until it is stopped", serve_viewers);
+  line.volume(made);
+  line.address(made, "--listen", options.listen)->required();
+  line.block(made);
+  line.stream(made);
+
+  made = line.command(app, "view",
+                      "moves a window of a volume on another host, and measures its updates", view);
+  line.address(made, "HOST:PORT", options.to)->required();
+  made->add_option("--window", options.moves.window, "its edge")
+      ->check(CLI::Range(2, Grid::kMostPoints));
+  made->add_option("--step", options.moves.step, "points of a move")
+      ->check(CLI::Range(1, Grid::kMostPoints));
+  made->add_option("--moves", options.moves.count, "how many")->check(CLI::Range(1, 1'000'000));
+  made->add_option("--update", options.moves.update,
+                   "partial, which asks only for what a move brings into the window, or complete")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Update>{
+          {"partial", Update::kPartial}, {"complete", Update::kComplete}}));
+  made->add_flag("--draw", options.moves.draw, "draws each update as well");
+  made->add_flag("--json", options.json, "says what was measured in JSON");
+  line.out(made);
+  line.picture(made);
+  line.stream(made);
 }
 
 }  // namespace
-}  // namespace isosurface
+
+int run_isosurface(int count, char** words) {
+  Options options;
+  Line line(options);
+  CLI::App app(
+      "Draws the surface on which a volume's samples have a given value, on one host or several",
+      "isosurface");
+  app.footer(
+      "Files are written whole or not at all. The status is 0 when all is done, 1 when it is not, "
+      "and 2\nwhen the command line or the volume is wrong.");
+  describe(app, options, line);
+  return run_program(app, count, words, [&] {
+    line.run();
+    if (!std::cout.flush())
+      throw Failure("standard output can't be written; is the disk of its file full?");
+    return 0;
+  });
+}
+
+}  // namespace rdma::isosurface
 
 int main(int count, char** words) {
-  const std::span<char* const> all(words, static_cast<std::size_t>(count));
-  const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
   // A pipe that is closed is an error of a write, as any other, and so is a file that may not grow.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    if (std::any_of(all.begin() + 1, all.end(), asks))
-      std::cout << isosurface::kUsage;
-    else
-      isosurface::command(all.subspan(1));
-    if (!std::cout.flush())
-      throw apps::Failure(apps::Cause::kSystem,
-                          "standard output can't be written; is the disk of its file full?");
-    return 0;
-  } catch (const apps::Failure& failure) {
-    std::cerr << std::string("isosurface: ") + failure.what() + '\n';
-    return failure.cause() == apps::Cause::kInput ? 2 : 1;
-  } catch (const std::bad_alloc&) {
-    std::cerr << "isosurface: there is not enough memory; take a smaller volume\n";
-    return 1;
-  } catch (const std::exception& failure) {
-    std::cerr << std::string("isosurface: ") + failure.what() + '\n';
-    return 1;
-  }
+  return rdma::isosurface::run_isosurface(count, words);
 }

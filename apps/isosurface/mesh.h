@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // Triangles of a surface, in whole numbers, so that each host computes the same from them.
-#ifndef WEFT_APPS_ISOSURFACE_MESH_H
-#define WEFT_APPS_ISOSURFACE_MESH_H
+#pragma once
 
 #include <array>
 #include <cstdint>
 #include <tuple>
 #include <vector>
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // Between two neighbours of the grid there are so many places.
 inline constexpr std::int32_t kPlaces = 1 << 16;
@@ -27,6 +26,4 @@ struct Vertex {
 using Triangle = std::array<Vertex, 3>;
 using Mesh = std::vector<Triangle>;
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_MESH_H
+}  // namespace rdma::isosurface

@@ -12,7 +12,7 @@
 
 #include "failure.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 constexpr std::size_t kBuffer = 64 << 10;
@@ -23,8 +23,8 @@ NewFile::NewFile(std::string name)
     : name_(std::move(name)), partial_(name_ + ".partial-" + std::to_string(getpid())) {
   struct stat there {};
   if (lstat(name_.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
-    throw apps::Failure(apps::Cause::kInput,
-                        name_ + " is there and no regular file; it is not replaced: name another");
+    throw Failure(Cause::kInput,
+                  name_ + " is there and no regular file; it is not replaced: name another");
   // One that has this name is of a process that had this number before, or somebody's trap.
   unlink(partial_.c_str());
   descriptor_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -78,7 +78,7 @@ void NewFile::fail(const char* what) const {
   std::string text = name_ + " " + what + ": " + std::strerror(reason);
   if (reason == ENOSPC || reason == EDQUOT)
     text += "; nothing of it is left; make room, or name a file on another disk";
-  throw apps::Failure(apps::Cause::kSystem, text);
+  throw Failure(Cause::kSystem, text);
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

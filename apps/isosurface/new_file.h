@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // A file that is there whole or not at all: it is written under another name and gets its own last.
-#ifndef WEFT_APPS_ISOSURFACE_NEW_FILE_H
-#define WEFT_APPS_ISOSURFACE_NEW_FILE_H
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -9,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 class NewFile {
  public:
@@ -38,6 +37,4 @@ class NewFile {
   int descriptor_ = -1;
 };
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_NEW_FILE_H
+}  // namespace rdma::isosurface

@@ -6,7 +6,7 @@
 #include "failure.h"
 #include "new_file.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 std::vector<std::byte> to_png(const Picture& picture) {
   png_image image{};
@@ -18,7 +18,7 @@ std::vector<std::byte> to_png(const Picture& picture) {
   std::vector<std::byte> file(size);
   if (png_image_write_to_memory(&image, file.data(), &size, 0, picture.pixels.data(), 0, nullptr) ==
       0)
-    throw apps::Failure(apps::Cause::kSystem, std::string("libpng: ") + image.message);
+    throw Failure(Cause::kSystem, std::string("libpng: ") + image.message);
   file.resize(size);
   return file;
 }
@@ -30,4 +30,4 @@ void write_png(const Picture& picture, const std::string& name) {
   file.commit();
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // A picture, and how it becomes a file.
-#ifndef WEFT_APPS_ISOSURFACE_PICTURE_H
-#define WEFT_APPS_ISOSURFACE_PICTURE_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 struct Picture {
   std::int32_t width = 0;
@@ -21,6 +20,4 @@ std::vector<std::byte> to_png(const Picture& picture);
 // Writes that file whole or not at all. Throws Failure (kSystem).
 void write_png(const Picture& picture, const std::string& name);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_PICTURE_H
+}  // namespace rdma::isosurface

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // A line on standard error, once a second, when something takes longer than two.
-#ifndef WEFT_APPS_ISOSURFACE_PROGRESS_H
-#define WEFT_APPS_ISOSURFACE_PROGRESS_H
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -9,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 class Progress {
  public:
@@ -34,6 +33,4 @@ class Progress {
       std::chrono::steady_clock::now() + std::chrono::seconds(2);
 };
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_PROGRESS_H
+}  // namespace rdma::isosurface

@@ -13,7 +13,7 @@
 #include "stream.h"
 #include "updates.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 constexpr std::size_t kMostViewers = 16;
@@ -23,8 +23,8 @@ struct Visit {
   std::jthread thread;
 };
 
-void serve_one(const Volume& volume, std::int32_t edge, std::unique_ptr<apps::Link> link,
-               apps::Limit patience) {
+void serve_one(const Volume& volume, std::int32_t edge, std::unique_ptr<Link> link,
+               Limit patience) {
   try {
     Outlet out(std::move(link), "the viewer", patience);
     run({&out}, [&] { answer(volume, edge, out); });
@@ -35,14 +35,13 @@ void serve_one(const Volume& volume, std::int32_t edge, std::unique_ptr<apps::Li
 
 }  // namespace
 
-void serve(const Volume& volume, std::int32_t edge, const Wiring& wiring,
-           const apps::Address& address) {
-  const auto listener = apps::Listener::listen(wiring.transport, address,
-                                               settings_for(Ring::kMostSlots, wiring.patience));
+void serve(const Volume& volume, std::int32_t edge, const Wiring& wiring, const Address& address) {
+  const auto listener =
+      Listener::listen(wiring.transport, address, settings_for(Ring::kMostSlots, wiring.patience));
   std::cerr << "isosurface: serves viewers at " + listener->address().text() + '\n';
   std::list<Visit> visits;
   for (;;) {
-    auto link = listener->accept(apps::kForever);
+    auto link = listener->accept(kForever);
     if (!link)
       continue;
     visits.remove_if([](const Visit& visit) { return visit.over.load(); });
@@ -64,4 +63,4 @@ void serve(const Volume& volume, std::int32_t edge, const Wiring& wiring,
   }
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

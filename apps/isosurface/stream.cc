@@ -6,13 +6,10 @@
 
 #include "failure.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
-using apps::Cause;
-using apps::Failure;
-
-apps::Settings settings_for(std::uint32_t slots, apps::Limit patience) {
-  apps::Settings settings;
+Settings settings_for(std::uint32_t slots, Limit patience) {
+  Settings settings;
   settings.depth = 2 * slots;
   // A slot's notification or a credit for each, and a few words: no send ever waits for the peer to
   // receive, so that two ends that both send don't wait for each other.
@@ -22,7 +19,7 @@ apps::Settings settings_for(std::uint32_t slots, apps::Limit patience) {
   return settings;
 }
 
-StreamEnd::StreamEnd(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience)
+StreamEnd::StreamEnd(std::unique_ptr<Link> link, std::string peer, Limit patience)
     : link_(std::move(link)),
       peer_(std::move(peer) + " at " + link_->peer().text()),
       patience_(patience) {}
@@ -39,7 +36,7 @@ void StreamEnd::abort(const std::string& reason) noexcept {
   }
 }
 
-std::optional<apps::Arrival> StreamEnd::arrival(apps::Limit limit) {
+std::optional<Arrival> StreamEnd::arrival(Limit limit) {
   return on_link([&] { return link_->receive(limit); });
 }
 
@@ -47,7 +44,7 @@ void StreamEnd::say(const Word& word) {
   on_link([&] { link_->send(pack(word)); });
 }
 
-Word StreamEnd::heard(const apps::Arrival& arrival) {
+Word StreamEnd::heard(const Arrival& arrival) {
   if (arrival.immediate.has_value())
     protocol("the peer sent a chunk where none may come");
   Word word = unpack_word(arrival.message);
@@ -63,7 +60,7 @@ void StreamEnd::lost(const Failure& failure) {
   // Its reason may have come before its end, which a send notices first.
   std::string reason;
   try {
-    while (const auto news = link_->receive(apps::Limit::zero())) {
+    while (const auto news = link_->receive(Limit::zero())) {
       const Word word = news->immediate ? Word() : unpack_word(news->message);
       if (const auto* abort = std::get_if<Abort>(&word))
         reason = abort->reason;
@@ -86,7 +83,7 @@ void StreamEnd::silent() const {
                     " s; see whether it still runs, or give --patience more seconds");
 }
 
-Outlet::Outlet(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience)
+Outlet::Outlet(std::unique_ptr<Link> link, std::string peer, Limit patience)
     : StreamEnd(std::move(link), std::move(peer), patience) {
   const auto first = arrival(patience);
   if (!first)
@@ -98,7 +95,7 @@ Outlet::Outlet(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit p
   ring_ = *ring;
   credits_ = ring_.slots;
   memory_.resize(std::size_t{ring_.slots} * ring_.slot_bytes);
-  region_ = on_link([&] { return this->link().expose(memory_, apps::kLocal); });
+  region_ = on_link([&] { return this->link().expose(memory_, kLocal); });
 }
 
 std::span<std::byte> Outlet::room() {
@@ -150,7 +147,7 @@ std::optional<Question> Outlet::question() {
 }
 
 void Outlet::look() {
-  while (const auto news = arrival(apps::Limit::zero()))
+  while (const auto news = arrival(Limit::zero()))
     take(*news);
 }
 
@@ -161,7 +158,7 @@ void Outlet::take_next() {
   take(*news);
 }
 
-void Outlet::take(const apps::Arrival& arrival) {
+void Outlet::take(const Arrival& arrival) {
   const Word word = heard(arrival);
   if (const auto* credit = std::get_if<Credit>(&word)) {
     if (credit->slots == 0 || credit->slots > ring_.slots - credits_)
@@ -179,23 +176,23 @@ void Outlet::take(const apps::Arrival& arrival) {
   }
 }
 
-Inlet::Inlet(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience, Ring shape)
+Inlet::Inlet(std::unique_ptr<Link> link, std::string peer, Limit patience, Ring shape)
     : StreamEnd(std::move(link), std::move(peer), patience), ring_(shape) {
   ring_.check();
   memory_.resize(std::size_t{ring_.slots} * ring_.slot_bytes);
-  region_ = on_link([&] { return this->link().expose(memory_, apps::kRemoteWrite); });
+  region_ = on_link([&] { return this->link().expose(memory_, kRemoteWrite); });
   ring_.region = region_->remote();
   say(ring_);
 }
 
-apps::Arrival Inlet::wait(Outlet* watched) {
+Arrival Inlet::wait(Outlet* watched) {
   if (watched != nullptr) {
-    const std::array<apps::Link*, 2> both{&link(), &watched->link()};
+    const std::array<Link*, 2> both{&link(), &watched->link()};
     for (;;) {
-      if (auto news = arrival(apps::Limit::zero()))
+      if (auto news = arrival(Limit::zero()))
         return std::move(*news);
       watched->look();
-      if (apps::wait_any(both, patience()) == nullptr)
+      if (wait_any(both, patience()) == nullptr)
         silent();
     }
   }
@@ -218,7 +215,7 @@ void Inlet::give_back() {
 
 Inlet::Chunk Inlet::next(Outlet* watched) {
   give_back();
-  const apps::Arrival news = wait(watched);
+  const Arrival news = wait(watched);
   if (!news.immediate) {
     heard(news);
     protocol("the peer sent a message that is for senders");
@@ -266,4 +263,4 @@ void Inlet::ask(const Box& points) {
   say(Question{points});
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

@@ -8,8 +8,7 @@
 //
 // Either end tells the other why when it gives up. All functions throw Failure when the peer is
 // lost, silent for longer than the patience, or sends what it must not.
-#ifndef WEFT_APPS_ISOSURFACE_STREAM_H
-#define WEFT_APPS_ISOSURFACE_STREAM_H
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -22,7 +21,7 @@
 #include "link.h"
 #include "word.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // What both ends of a stream share: the link, and who is there in words.
 class StreamEnd {
@@ -32,11 +31,11 @@ class StreamEnd {
 
   // Tells the peer why this end gives up, if it can still be told. Never throws.
   void abort(const std::string& reason) noexcept;
-  apps::Link& link() { return *link_; }
+  Link& link() { return *link_; }
 
  protected:
   // `peer` is what messages call the other end: "the filter extract".
-  StreamEnd(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience);
+  StreamEnd(std::unique_ptr<Link> link, std::string peer, Limit patience);
   ~StreamEnd() = default;
 
   // Has a failure of the link name the peer.
@@ -44,26 +43,26 @@ class StreamEnd {
   auto on_link(Call call) -> decltype(call()) {
     try {
       return call();
-    } catch (const apps::Failure& failure) {
+    } catch (const Failure& failure) {
       lost(failure);
     }
   }
   // The next message or notification; empty if none comes in time.
-  std::optional<apps::Arrival> arrival(apps::Limit limit);
+  std::optional<Arrival> arrival(Limit limit);
   void say(const Word& word);
   // The word in a message of the peer. Throws Failure if the peer has given up, or at an immediate.
-  Word heard(const apps::Arrival& arrival);
+  Word heard(const Arrival& arrival);
   [[noreturn]] void protocol(const std::string& what) const;
   [[noreturn]] void silent() const;
-  apps::Limit patience() const { return patience_; }
+  Limit patience() const { return patience_; }
 
   // Tells why the link failed, by what the peer has said before; its other words are lost.
-  [[noreturn]] void lost(const apps::Failure& failure);
+  [[noreturn]] void lost(const Failure& failure);
 
  private:
-  std::unique_ptr<apps::Link> link_;
+  std::unique_ptr<Link> link_;
   std::string peer_;
-  apps::Limit patience_;
+  Limit patience_;
   bool ended_ = false;  // the link has failed, or the peer has given up
 };
 
@@ -71,7 +70,7 @@ class StreamEnd {
 class Outlet : public StreamEnd {
  public:
   // Waits for the receiver's ring.
-  Outlet(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience);
+  Outlet(std::unique_ptr<Link> link, std::string peer, Limit patience);
 
   // How many bytes a chunk's payload has at most.
   std::size_t capacity() const { return ring_.slot_bytes - Header::kBytes; }
@@ -98,11 +97,11 @@ class Outlet : public StreamEnd {
  private:
   void flush_the_last();
   void take_next();  // what the receiver says; waits for it
-  void take(const apps::Arrival& arrival);
+  void take(const Arrival& arrival);
 
   Ring ring_;
   std::vector<std::byte> memory_;  // as large as the ring
-  std::unique_ptr<apps::Region> region_;
+  std::unique_ptr<Region> region_;
   std::uint32_t credits_ = 0;
   std::uint32_t slot_ = 0;      // the next
   std::uint32_t sequence_ = 0;  // the next chunk's
@@ -119,7 +118,7 @@ class Inlet : public StreamEnd {
   };
 
   // Tells the sender the ring. `shape` says how many slots of how many bytes.
-  Inlet(std::unique_ptr<apps::Link> link, std::string peer, apps::Limit patience, Ring shape);
+  Inlet(std::unique_ptr<Link> link, std::string peer, Limit patience, Ring shape);
 
   // The next chunk. The one before is used up, and its bytes are gone. If `watched` is given, it
   // is looked at meanwhile, so that the failure of a filter behind this one ends this one too.
@@ -131,12 +130,12 @@ class Inlet : public StreamEnd {
   void ask(const Box& points);
 
  private:
-  apps::Arrival wait(Outlet* watched);
+  Arrival wait(Outlet* watched);
   void give_back();
 
   Ring ring_;
   std::vector<std::byte> memory_;
-  std::unique_ptr<apps::Region> region_;
+  std::unique_ptr<Region> region_;
   std::uint32_t slot_ = 0;      // where the next chunk comes
   std::uint32_t sequence_ = 0;  // the next chunk's
   bool in_use_ = false;         // the last chunk's slot
@@ -144,8 +143,6 @@ class Inlet : public StreamEnd {
 };
 
 // Settings of a link that a stream fits on, with a ring of so many slots.
-apps::Settings settings_for(std::uint32_t slots, apps::Limit patience);
+Settings settings_for(std::uint32_t slots, Limit patience);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_STREAM_H
+}  // namespace rdma::isosurface

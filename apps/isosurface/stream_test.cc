@@ -16,20 +16,19 @@
 #include "tetrahedra.h"
 #include "updates.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
-using Links = std::pair<std::unique_ptr<apps::Link>, std::unique_ptr<apps::Link>>;
+using Links = std::pair<std::unique_ptr<Link>, std::unique_ptr<Link>>;
 
-constexpr apps::Limit kPatience = std::chrono::seconds(20);
+constexpr Limit kPatience = std::chrono::seconds(20);
 
 // Two ends of one link: who connected, who listened.
 Links joined() {
   const auto settings = settings_for(Ring::kMostSlots, kPatience);
-  const auto listener =
-      apps::Listener::listen(apps::Transport::kTcp, apps::Address::parse("127.0.0.1:0"), settings);
+  const auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), settings);
   auto connecting = std::async(std::launch::async, [&] {
-    return apps::connect(apps::Transport::kTcp, listener->address(), kPatience, settings);
+    return connect(Transport::kTcp, listener->address(), kPatience, settings);
   });
   auto accepted = listener->accept(kPatience);
   return {connecting.get(), std::move(accepted)};
@@ -163,7 +162,7 @@ std::string said_of(const std::function<void(std::span<std::byte>)>& fill, Immed
     const Ring ring = std::get<Ring>(unpack_word(link->receive(kPatience).value().message));
     std::vector<std::byte> memory(ring.region.length);
     fill(memory);
-    const auto region = link->expose(memory, apps::kLocal);
+    const auto region = link->expose(memory, kLocal);
     // The receiver may be gone at any time after it has this.
     failure_of([&] {
       link->write_notify(*region, 0, memory.size(), ring.region, 0, immediate.pack());
@@ -206,7 +205,7 @@ std::string said_of_receiver(const Word& word) {
   auto lying = beside([&] {
     auto link = std::move(links.second);
     std::vector<std::byte> memory(std::size_t{4} * 4096);
-    const auto region = link->expose(memory, apps::kRemoteWrite);
+    const auto region = link->expose(memory, kRemoteWrite);
     Ring ring = small();
     ring.region = region->remote();
     link->send(pack(ring));
@@ -225,7 +224,7 @@ std::string said_of_receiver(const Word& word) {
       run({&out}, [&] {
         for (int i = 0; i < 5; ++i)
           out.send(Kind::kBlockEnd);
-        throw apps::Failure(apps::Cause::kInput, "it went on");
+        throw Failure(Cause::kInput, "it went on");
       });
     });
   }
@@ -307,7 +306,7 @@ TEST(Filters, ADiskThatIsFullIsKnownToAll) {
     EXPECT_EQ(failure_of([&] {
                 run({&in}, [&] {
                   render_filter(View{}, in, nullptr, [](const Grid&, const Picture&) {
-                    throw apps::Failure(apps::Cause::kSystem, "the disk is full");
+                    throw Failure(Cause::kSystem, "the disk is full");
                   });
                 });
               }),
@@ -562,4 +561,4 @@ TEST(Updates, AQuestionOutsideTheVolumeIsRefused) {
 }
 
 }  // namespace
-}  // namespace isosurface
+}  // namespace rdma::isosurface

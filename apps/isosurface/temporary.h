@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // For unit tests: files in a folder that is gone at a test's end, and what a call's Failure says.
-#ifndef WEFT_APPS_ISOSURFACE_TEMPORARY_H
-#define WEFT_APPS_ISOSURFACE_TEMPORARY_H
+#pragma once
 
 #include <fstream>
 #include <iterator>
@@ -10,9 +9,7 @@
 #include "failure.h"
 #include "temporary_folder.h"
 
-namespace isosurface {
-
-using apps::TemporaryFolder;
+namespace rdma::isosurface {
 
 inline std::string contents_of(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
@@ -28,12 +25,10 @@ template <typename Call>
 std::string failure_of(Call call) {
   try {
     call();
-  } catch (const apps::Failure& failure) {
+  } catch (const Failure& failure) {
     return failure.what();
   }
   return "nothing";
 }
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_TEMPORARY_H
+}  // namespace rdma::isosurface

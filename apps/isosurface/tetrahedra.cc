@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 using Vector = std::array<double, 3>;
@@ -173,4 +173,4 @@ void extract(const Grid& grid, const Brick& brick, const Box& cells, float value
         Cell(grid, brick, {x, y, z}, value).extract(mesh);
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // Marching tetrahedra: the surface on which a volume's samples have a given value.
-#ifndef WEFT_APPS_ISOSURFACE_TETRAHEDRA_H
-#define WEFT_APPS_ISOSURFACE_TETRAHEDRA_H
+#pragma once
 
 #include "grid.h"
 #include "mesh.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // So many triangles a cell has at most: two in each of its tetrahedra.
 inline constexpr std::size_t kMostInCell = 12;
@@ -17,6 +16,4 @@ inline constexpr std::size_t kMostInCell = 12;
 // without an area. Samples must be finite.
 void extract(const Grid& grid, const Brick& brick, const Box& cells, float value, Mesh& mesh);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_TETRAHEDRA_H
+}  // namespace rdma::isosurface

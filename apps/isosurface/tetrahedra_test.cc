@@ -12,7 +12,7 @@
 
 #include "field.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 using Place = std::array<std::int32_t, 3>;
@@ -117,4 +117,4 @@ TEST(Tetrahedra, WhereNothingCrossesThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace isosurface
+}  // namespace rdma::isosurface

@@ -8,10 +8,7 @@
 #include "failure.h"
 #include "progress.h"
 
-namespace isosurface {
-
-using apps::Cause;
-using apps::Failure;
+namespace rdma::isosurface {
 
 namespace {
 
@@ -104,9 +101,9 @@ void Viewer::fetch(const Box& points, Measured& measured) {
 Measured Viewer::move() {
   Measured measured;
   Progress progress("update", static_cast<std::size_t>(moves_.count));
-  const auto begin = apps::Clock::now();
+  const auto begin = Clock::now();
   for (std::int32_t i = 0; i < moves_.count; ++i) {
-    const auto asked = apps::Clock::now();
+    const auto asked = Clock::now();
     const Box old = window_.box;
     if (old.begin[0] + direction_ * moves_.step < 0 ||
         old.end[0] + direction_ * moves_.step > grid_.points[0])
@@ -128,10 +125,10 @@ Measured Viewer::move() {
       const Volume volume = seen();
       render(volume, moves_.value, Grid::kMostPoints, moves_.view, nullptr);
     }
-    measured.responses.push_back(apps::Clock::now() - asked);
+    measured.responses.push_back(Clock::now() - asked);
     progress.step();
   }
-  measured.elapsed = apps::Clock::now() - begin;
+  measured.elapsed = Clock::now() - begin;
   return measured;
 }
 
@@ -139,4 +136,4 @@ Volume Viewer::seen() const {
   return window_of(Volume{grid_, window_}, window_.box);
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // A viewer that moves a window through a volume on another host: what it has not got yet it asks
 // for, and measures how long each update takes.
-#ifndef WEFT_APPS_ISOSURFACE_UPDATES_H
-#define WEFT_APPS_ISOSURFACE_UPDATES_H
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -14,7 +13,7 @@
 #include "grid.h"
 #include "stream.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // Answers a viewer's questions with the blocks, of `edge` points, that the points asked for lie in:
 // whole blocks, so that large ones bring more than was asked for. Returns when the viewer is done.
@@ -73,6 +72,4 @@ class Viewer {
   std::int32_t direction_ = 1;
 };
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_UPDATES_H
+}  // namespace rdma::isosurface

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // Files in VTK's legacy format, as viewers such as ParaView read and write them.
-#ifndef WEFT_APPS_ISOSURFACE_VTK_H
-#define WEFT_APPS_ISOSURFACE_VTK_H
+#pragma once
 
 #include <string>
 
 #include "grid.h"
 #include "mesh.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // Reads structured points with one scalar to a point, of any of VTK's number types up to double,
 // BINARY (big endian) or ASCII. Throws Failure (kInput) that names the file and what is wrong in
@@ -22,6 +21,4 @@ void write_volume(const Volume& volume, const std::string& name, Encoding encodi
 // Writes polydata: the triangles, with a normal to each corner. Throws Failure (kSystem).
 void write_surface(const Grid& grid, const Mesh& mesh, const std::string& name);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_VTK_H
+}  // namespace rdma::isosurface

@@ -19,7 +19,7 @@
 #include "failure.h"
 #include "vtk.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 // Of a line of the header, and of a number. VTK's own limit is 256.
@@ -77,9 +77,8 @@ class Reader {
  public:
   explicit Reader(std::string name) : name_(std::move(name)), file_(name_, std::ios::binary) {
     if (!file_)
-      throw apps::Failure(apps::Cause::kInput,
-                          name_ + " can't be read: " + std::strerror(errno) +
-                              "; 'isosurface generate' makes a volume to try with");
+      throw Failure(Cause::kInput, name_ + " can't be read: " + std::strerror(errno) +
+                                       "; 'isosurface generate' makes a volume to try with");
     std::error_code unknown;
     if (std::filesystem::is_directory(name_, unknown))
       fail("is a directory, not a volume");
@@ -106,7 +105,7 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw apps::Failure(apps::Cause::kInput, name_ + ": " + what);
+    throw Failure(Cause::kInput, name_ + ": " + what);
   }
 
   // The next line, without its end. A line that is too long is no header.
@@ -265,4 +264,4 @@ Volume read_volume(const std::string& name) {
   return Reader(name).read();
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

@@ -7,7 +7,7 @@
 #include "tetrahedra.h"
 #include "temporary.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 class Vtk : public testing::Test {
@@ -137,4 +137,4 @@ TEST_F(Vtk, WritesASurfaceWithSharedCorners) {
 }
 
 }  // namespace
-}  // namespace isosurface
+}  // namespace rdma::isosurface

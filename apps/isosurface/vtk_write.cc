@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "new_file.h"
-#include "packing.h"
+#include "bytes.h"
 #include "vtk.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 // The shortest text that is read as the same number.
@@ -90,4 +90,4 @@ void write_surface(const Grid& grid, const Mesh& mesh, const std::string& name) 
   file.commit();
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

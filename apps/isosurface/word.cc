@@ -7,15 +7,15 @@
 
 #include "chunk.h"
 #include "failure.h"
-#include "packing.h"
+#include "bytes.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 namespace {
 
 constexpr std::size_t kLongestReason = 400;
 
 [[noreturn]] void wrong(const std::string& what) {
-  throw apps::Failure(apps::Cause::kProtocol, "the peer sent " + what);
+  throw Failure(Cause::kProtocol, "the peer sent " + what);
 }
 
 struct Sayer {
@@ -46,12 +46,10 @@ Ring take_ring(Unpacker& from) {
   Ring ring;
   ring.slots = from.take<std::uint32_t>();
   ring.slot_bytes = from.take<std::uint32_t>();
-  ring.region = apps::RemoteRegion::from_bytes(from.rest());
-  for (std::size_t i = 0; i < apps::RemoteRegion::kBytes; ++i)
-    from.take<std::uint8_t>();
+  ring.region = RemoteRegion::from_bytes(from.next(RemoteRegion::kBytes));
   try {
     ring.check();
-  } catch (const apps::Failure& failure) {
+  } catch (const Failure& failure) {
     wrong(std::string("a ring that can't be: ") + failure.what());
   }
   if (ring.region.length != std::uint64_t{ring.slots} * ring.slot_bytes)
@@ -87,14 +85,13 @@ Word whole(const Word& word, const Unpacker& from) {
 
 void Ring::check() const {
   if (slots < 2 || slots > kMostSlots)
-    throw apps::Failure(apps::Cause::kInput,
-                        "a stream has 2 to " + std::to_string(kMostSlots) + " slots");
+    throw Failure(Cause::kInput, "a stream has 2 to " + std::to_string(kMostSlots) + " slots");
   if (slot_bytes < 1024 || slot_bytes > Header::kLongestChunk)
-    throw apps::Failure(apps::Cause::kInput,
-                        "a slot has 1024 to " + std::to_string(Header::kLongestChunk) + " bytes");
+    throw Failure(Cause::kInput,
+                  "a slot has 1024 to " + std::to_string(Header::kLongestChunk) + " bytes");
   if (std::size_t{slots} * slot_bytes > kMostBytes)
-    throw apps::Failure(apps::Cause::kInput, "the slots of a stream have at most " +
-                                                 std::to_string(kMostBytes) + " bytes together");
+    throw Failure(Cause::kInput, "the slots of a stream have at most " +
+                                     std::to_string(kMostBytes) + " bytes together");
 }
 
 std::vector<std::byte> pack(const Word& word) {
@@ -124,4 +121,4 @@ Word unpack_word(std::span<const std::byte> message) {
   }
 }
 
-}  // namespace isosurface
+}  // namespace rdma::isosurface

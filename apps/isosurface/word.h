@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The short messages of a filter stream, beside its chunks: a type in one byte, and what it says.
-#ifndef WEFT_APPS_ISOSURFACE_WORD_H
-#define WEFT_APPS_ISOSURFACE_WORD_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +12,7 @@
 #include "grid.h"
 #include "remote_region.h"
 
-namespace isosurface {
+namespace rdma::isosurface {
 
 // From the receiver, first: where it takes chunks.
 struct Ring {
@@ -24,7 +23,7 @@ struct Ring {
 
   std::uint32_t slots = 8;
   std::uint32_t slot_bytes = 256U << 10;
-  apps::RemoteRegion region;
+  RemoteRegion region;
 
   // Throws Failure (kInput) if there are too few or too many slots or bytes.
   void check() const;
@@ -59,6 +58,4 @@ std::vector<std::byte> pack(const Word& word);
 // reason comes back as one short line that is safe to print.
 Word unpack_word(std::span<const std::byte> message);
 
-}  // namespace isosurface
-
-#endif  // WEFT_APPS_ISOSURFACE_WORD_H
+}  // namespace rdma::isosurface

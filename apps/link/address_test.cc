@@ -6,7 +6,7 @@
 #include "failure.h"
 #include "link.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -71,4 +71,4 @@ TEST(Settings, LimitsAreNamed) {
 
 }  // namespace
 
-}  // namespace apps
+}  // namespace rdma

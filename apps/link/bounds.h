@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a request is held to before it is begun: it lies in this end's region and in the peer's.
-#ifndef WEFT_APPS_BOUNDS_H
-#define WEFT_APPS_BOUNDS_H
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -9,7 +8,7 @@
 #include "failure.h"
 #include "remote_region.h"
 
-namespace apps {
+namespace rdma {
 
 // Throws Failure (kInput) unless offset + length <= size, without overflow.
 inline void check_within(const char* whose, std::uint64_t size, std::uint64_t offset,
@@ -43,6 +42,4 @@ inline void check_message(std::size_t length, std::size_t limit) {
   }
 }
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_BOUNDS_H
+}  // namespace rdma

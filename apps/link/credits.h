@@ -2,12 +2,11 @@
 // Flow control: how many messages and notifications each end may still send. The receiver has room
 // for so many arrivals as its Settings say; each that its program takes is given back, by a number
 // in the next message, or by a message of its own when half of them are owed.
-#ifndef WEFT_APPS_CREDITS_H
-#define WEFT_APPS_CREDITS_H
+#pragma once
 
 #include "failure.h"
 
-namespace apps {
+namespace rdma {
 
 class Credits {
  public:
@@ -65,6 +64,4 @@ class Credits {
   unsigned owed_ = 0;     // arrivals that it took, and the peer does not know of
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_CREDITS_H
+}  // namespace rdma

@@ -3,7 +3,7 @@
 
 #include "bytes.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -30,10 +30,8 @@ Hello::Hello(std::span<const std::byte> bytes) {
 
 std::array<std::byte, Hello::kBytes> Hello::to_bytes() const {
   std::array<std::byte, kBytes> bytes{};
-  put_big(bytes.data(), kWord);
-  put_big(bytes.data() + 4, credits);
-  put_big(bytes.data() + 8, message_bytes);
+  Packer(bytes).put(kWord).put(credits).put(std::uint16_t{0}).put(message_bytes);
   return bytes;
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the two ends tell each other when they connect: as private data of the RDMA connection, or
 // as the first bytes of the TCP connection.
-#ifndef WEFT_APPS_HELLO_H
-#define WEFT_APPS_HELLO_H
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -11,7 +10,7 @@
 
 #include "link.h"
 
-namespace apps {
+namespace rdma {
 
 struct Hello {
   std::uint16_t credits = 0;        // arrivals that wait for the program
@@ -30,6 +29,4 @@ struct Hello {
   std::array<std::byte, kBytes> to_bytes() const;
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_HELLO_H
+}  // namespace rdma

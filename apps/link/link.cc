@@ -9,7 +9,7 @@
 #include "rdma_listener.h"
 #include "tcp_listener.h"
 
-namespace apps {
+namespace rdma {
 
 Transport parse_transport(std::string_view text) {
   if (text == "rdma") {
@@ -76,4 +76,4 @@ std::unique_ptr<Link> connect(Transport transport, const Address& address, Limit
                                        : connect_tcp(address, limit, settings);
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -18,12 +18,8 @@
 // A link is for one thread at a time; two links may be in two threads. What one-sided requests of
 // the peer do needs no call at this end. Failures are of the class Failure, and a link that has
 // thrown one whose cause is not kInput is at its end: destroy it.
-#ifndef WEFT_APPS_LINK_H
-#define WEFT_APPS_LINK_H
+#pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,12 +28,10 @@
 #include <vector>
 
 #include "address.h"
-#include "failure.h"
+#include "deadline.h"
 #include "remote_region.h"
 
-struct pollfd;
-
-namespace apps {
+namespace rdma {
 
 enum class Transport { kRdma, kTcp };
 
@@ -45,11 +39,8 @@ enum class Transport { kRdma, kTcp };
 Transport parse_transport(std::string_view text);
 std::string_view name_of(Transport transport);
 
-using Clock = std::chrono::steady_clock;
-// A time to wait. kForever is for receive(), accept() and wait_any(), which wait for what a peer
-// may do at any time.
-using Limit = std::chrono::milliseconds;
-inline constexpr Limit kForever = Limit::max();
+// A limit of kForever is for receive(), accept() and wait_any(), which wait for what a peer may do
+// at any time.
 
 // What the peer may do with a region. Rights are joined with |.
 enum Rights : unsigned {
@@ -220,6 +211,4 @@ class Listener {
 std::unique_ptr<Link> connect(Transport transport, const Address& address, Limit limit,
                               const Settings& settings = {});
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_LINK_H
+}  // namespace rdma

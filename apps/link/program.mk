@@ -15,7 +15,9 @@ built := $(abspath $(shared)/../..)/build/apps
 out := $(built)/$(name)
 CXX ?= g++
 CXXFLAGS ?= -O2 -g
-flags := -std=c++20 -Wall -Wextra -Werror -pthread -MMD -MP -I$(shared)
+# Sockets, verbs and rdma_cm, which belong to apps/link here.
+rdma := $(abspath $(shared)/../..)/tests/rdma
+flags := -std=c++20 -Wall -Wextra -Werror -pthread -MMD -MP -I$(shared) -I$(rdma)
 sanitize := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 mains := $(patsubst $(here)/%.cc,%,$(wildcard $(here)/main.cc $(here)/*_main.cc))
@@ -28,6 +30,7 @@ unit_test := $(if $(tests),$(out)/unit_test)
 library := $(built)/link/plain/link.a
 checked := $(built)/link/checked/link.a
 own_parts := $(if $(filter $(shared),$(here)),,$(parts))
+connecting := address event record socket
 
 .PHONY: all check clean FORCE
 .DELETE_ON_ERROR:
@@ -52,8 +55,14 @@ $(out)/plain/%.o: $(here)/%.cc $(shared)/program.mk | $(out)/plain
 $(out)/checked/%.o: $(here)/%.cc $(shared)/program.mk | $(out)/checked
 	$(CXX) $(flags) $(sanitize) -c -o $@ $<
 
+$(out)/plain/%.o: $(rdma)/%.cc $(shared)/program.mk | $(out)/plain
+	$(CXX) $(flags) $(CXXFLAGS) -c -o $@ $<
+
+$(out)/checked/%.o: $(rdma)/%.cc $(shared)/program.mk | $(out)/checked
+	$(CXX) $(flags) $(sanitize) -c -o $@ $<
+
 ifeq ($(here),$(shared))
-$(built)/link/%/link.a: $(foreach part,$(parts),$(built)/link/%/$(part).o)
+$(built)/link/%/link.a: $(foreach part,$(parts) $(connecting),$(built)/link/%/$(part).o)
 	rm -f $@ && $(AR) rcs $@ $^
 else
 $(library) $(checked): FORCE

@@ -10,7 +10,7 @@
 #include "tcp_frame.h"
 #include "tcp_regions.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -173,4 +173,4 @@ TEST_F(Regions, Atomics) {
 
 }  // namespace
 
-}  // namespace apps
+}  // namespace rdma

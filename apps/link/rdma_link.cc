@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "rdma_link.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "bounds.h"
 #include "bytes.h"
 #include "rdma_region.h"
+#include "waiting.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -67,33 +65,16 @@ RdmaLink::RdmaLink(Identifier id, const Settings& settings, Clock::time_point be
 void RdmaLink::make_queues() {
   const unsigned receives = settings_.credits + Credits::kReturns;
   // A protection domain for each link, so that a key opens memory to this peer and no other.
-  domain_.reset(ibv_alloc_pd(id_->verbs));
-  if (domain_ == nullptr) {
-    fail_errno("ibv_alloc_pd");
-  }
-  events_.reset(ibv_create_comp_channel(id_->verbs));
-  if (events_ == nullptr) {
-    fail_errno("ibv_create_comp_channel");
-  }
+  domain_ = own(ibv_alloc_pd(id_->verbs), "ibv_alloc_pd");
+  events_ = own(ibv_create_comp_channel(id_->verbs), "ibv_create_comp_channel");
   unblock(events_->fd);
-  queue_.reset(ibv_create_cq(id_->verbs, static_cast<int>(settings_.depth + receives + 1), nullptr,
-                             events_.get(), 0));
-  if (queue_ == nullptr) {
-    fail_errno("ibv_create_cq");
-  }
-  ibv_qp_init_attr init{};
-  init.send_cq = queue_.get();
-  init.recv_cq = queue_.get();
-  init.qp_type = IBV_QPT_RC;
+  queue_ = own(ibv_create_cq(id_->verbs, static_cast<int>(settings_.depth + receives + 1), nullptr,
+                             events_.get(), 0),
+               "ibv_create_cq");
+  ibv_qp_init_attr init = queue_pair(queue_.get(), settings_.depth, receives);
   init.sq_sig_all = 1;
-  init.cap.max_send_wr = settings_.depth;
-  init.cap.max_recv_wr = receives;
-  init.cap.max_send_sge = 1;
-  init.cap.max_recv_sge = 1;
   init.cap.max_inline_data = kInline;
-  if (rdma_create_qp(id_.get(), domain_.get(), &init) != 0) {
-    fail_errno("rdma_create_qp");
-  }
+  must(rdma_create_qp(id_.get(), domain_.get(), &init), "rdma_create_qp");
   inline_bytes_ = init.cap.max_inline_data;
   slots_.resize(memory_bytes(settings_));
   slots_memory_ = register_memory(domain_.get(), slots_, kLocal);
@@ -121,15 +102,8 @@ RdmaLink::~RdmaLink() {
   ibv_ack_cq_events(queue_.get(), unacknowledged_);
 }
 
-rdma_conn_param RdmaLink::parameters() {
-  rdma_conn_param param{};
-  param.private_data = private_data_.data();
-  param.private_data_len = private_data_.size();
-  param.responder_resources = kReads;
-  param.initiator_depth = kReads;
-  param.retry_count = 7;
-  param.rnr_retry_count = 7;
-  return param;
+rdma_conn_param RdmaLink::parameters() const {
+  return rdma::parameters(kReads, private_data_.data(), private_data_.size());
 }
 
 void RdmaLink::established(Channel channel, const Hello& peer, Address address) {
@@ -159,11 +133,7 @@ void RdmaLink::post_receive(unsigned slot) {
   work.sg_list = &sge;
   work.num_sge = 1;
   ibv_recv_wr* bad = nullptr;
-  const int error = ibv_post_recv(id_->qp, &work, &bad);
-  if (error != 0) {
-    errno = error;
-    fail_errno("ibv_post_recv");
-  }
+  require_zero(ibv_post_recv(id_->qp, &work, &bad), "ibv_post_recv");
 }
 
 std::uint64_t RdmaLink::post(ibv_send_wr& work) {
@@ -407,11 +377,7 @@ bool RdmaLink::wait(const Deadline& deadline) {
 void RdmaLink::arm() {
   if (!armed_ && !broken_) {
     armed_ = true;
-    const int error = ibv_req_notify_cq(queue_.get(), 0);
-    if (error != 0) {
-      errno = error;
-      fail_errno("ibv_req_notify_cq");
-    }
+    require_zero(ibv_req_notify_cq(queue_.get(), 0), "ibv_req_notify_cq");
   }
   // Completions from before the arming raise no event.
   reap();
@@ -443,9 +409,7 @@ void RdmaLink::reap() {
   int count = 0;
   do {
     count = ibv_poll_cq(queue_.get(), static_cast<int>(done.size()), done.data());
-    if (count < 0) {
-      throw Failure(Cause::kSystem, "ibv_poll_cq failed");
-    }
+    require(count >= 0, "ibv_poll_cq failed");
     progress_ += static_cast<unsigned>(count);
     for (int i = 0; i < count; i++) {
       take(done[static_cast<std::size_t>(i)]);
@@ -511,4 +475,4 @@ std::unique_ptr<Region> RdmaLink::expose(std::span<std::byte> memory, Rights rig
   return expose_rdma(domain_.get(), memory, rights, statistics_);
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -5,16 +5,16 @@
 // in the order of posting, so two counters say what is on the way. Messages lie in slots of memory
 // of the link's own; one that arrives is copied out and its slot posted again at once, and the peer
 // learns of the room when the program has taken the message (credits.h).
-#ifndef WEFT_APPS_RDMA_LINK_H
-#define WEFT_APPS_RDMA_LINK_H
+#pragma once
 
 #include <deque>
 
 #include "credits.h"
 #include "hello.h"
-#include "rdma_objects.h"
+#include "event.h"
+#include "link.h"
 
-namespace apps {
+namespace rdma {
 
 class RdmaLink : public Link {
  public:
@@ -27,7 +27,7 @@ class RdmaLink : public Link {
   static std::size_t memory_bytes(const Settings& settings);
 
   // What goes to rdma_connect() or rdma_accept(). It points into this link.
-  rdma_conn_param parameters();
+  rdma_conn_param parameters() const;
   // The connection is there: its further events come to `channel`, which is the id's from now on.
   void established(Channel channel, const Hello& peer, Address address);
 
@@ -96,11 +96,11 @@ class RdmaLink : public Link {
 
   // Destroyed from below: the queue pair first.
   Channel channel_;
-  Domain domain_;
-  Completions events_;
-  Queue queue_;
+  Owned<ibv_pd> domain_;
+  Owned<ibv_comp_channel> events_;
+  Owned<ibv_cq> queue_;
   std::vector<std::byte> slots_;
-  Memory slots_memory_;
+  Owned<ibv_mr> slots_memory_;
   Identifier id_;
 
   std::uint64_t progress_ = 0;  // counts completions
@@ -115,9 +115,15 @@ class RdmaLink : public Link {
   std::optional<Failure> broken_;
 };
 
+// "no RDMA device reaches 10.0.0.1:3640: rdma link add weft0 type weft netdev eth0", with the
+// network device that packets to `address` leave by.
+Failure no_device(const Address& address);
+// A channel whose descriptor does not block. Throws no_device() on a host that has none at all.
+Channel channel_to(const Address& address);
+// Makes reads of a descriptor return EAGAIN instead of waiting.
+void unblock(int descriptor);
+
 // Connects; see connect() in link.h.
 std::unique_ptr<Link> connect_rdma(const Address& address, Limit limit, const Settings& settings);
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_RDMA_LINK_H
+}  // namespace rdma

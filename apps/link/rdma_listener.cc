@@ -2,43 +2,30 @@
 #include "rdma_listener.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "rdma_region.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
 constexpr std::size_t kMostPending = 64;
 constexpr Limit kAnswer = std::chrono::seconds(15);
 
-Address peer_of(rdma_cm_id* id) {
-  SocketAddress socket;
-  const sockaddr* name = rdma_get_peer_addr(id);
-  socket.length = name->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  std::memcpy(&socket.storage, name, socket.length);
-  return Address::of(socket);
-}
-
 // Registers what a link takes, and gives it back: a peer that came to a limit of this process would
 // be told no, and nobody here why.
 void try_memory(rdma_cm_id* id, const Settings& settings) {
   ibv_context* device = id->verbs;  // NULL when it listens at every address
-  std::unique_ptr<ibv_context*, Destroy<rdma_free_devices>> all;
-  if (device == nullptr) {
-    all.reset(rdma_get_devices(nullptr));
-    device = all == nullptr ? nullptr : *all;
+  const std::unique_ptr<ibv_context*, void (*)(ibv_context**)> all(
+      device == nullptr ? rdma_get_devices(nullptr) : nullptr, rdma_free_devices);
+  if (all != nullptr) {
+    device = *all;
   }
   if (device == nullptr) {
     return;
   }
-  const Domain domain(ibv_alloc_pd(device));
-  if (domain == nullptr) {
-    fail_errno("ibv_alloc_pd");
-  }
+  const Owned<ibv_pd> domain = own(ibv_alloc_pd(device), "ibv_alloc_pd");
   std::vector<std::byte> bytes(RdmaLink::memory_bytes(settings));
   register_memory(domain.get(), bytes, kLocal);
 }
@@ -48,8 +35,8 @@ void try_memory(rdma_cm_id* id, const Settings& settings) {
 RdmaListener::RdmaListener(const Address& address, const Settings& settings, Admit admit)
     : settings_(settings),
       admit_(std::move(admit)),
-      channel_(make_channel(address)),
-      id_(make_identifier(channel_)),
+      channel_(channel_to(address)),
+      id_(make_identifier(channel_.get())),
       address_(address) {
   SocketAddress name = address.resolve();
   if (rdma_bind_addr(id_.get(), name.get()) != 0) {
@@ -103,12 +90,12 @@ void RdmaListener::answer(const Event& request) {
   Identifier id(request.id);
   // What goes wrong here is the peer's doing, or want of memory for one more.
   try {
-    const Address peer = peer_of(id.get());
+    const Address peer = Address::of(rdma_get_peer_addr(id.get()));
     if (pending_.size() >= kMostPending || (admit_ && !admit_(peer))) {
       rdma_reject(id.get(), nullptr, 0);
       return;
     }
-    const Hello hello{std::span<const std::byte>(request.private_data)};
+    const Hello hello{std::as_bytes(std::span(request.private_data))};
     rdma_cm_id* const name = id.get();
     auto link = std::make_unique<RdmaLink>(std::move(id), settings_, Clock::now());
     rdma_conn_param param = link->parameters();
@@ -141,7 +128,7 @@ std::unique_ptr<Link> RdmaListener::established(const rdma_cm_id* id) {
   Pending pending = std::move(*found);
   pending_.erase(found);
   try {
-    Channel channel = make_channel(pending.peer);
+    Channel channel = channel_to(pending.peer);
     if (rdma_migrate_id(pending.id, channel.get()) != 0) {
       return nullptr;
     }
@@ -160,4 +147,4 @@ void RdmaListener::forget_late() {
   pending_.remove_if([](const Pending& each) { return each.deadline.over(); });
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // Waits for connections of rdma_cm.
-#ifndef WEFT_APPS_RDMA_LISTENER_H
-#define WEFT_APPS_RDMA_LISTENER_H
+#pragma once
 
 #include <list>
 
 #include "rdma_link.h"
 
-namespace apps {
+namespace rdma {
 
 class RdmaListener : public Listener {
  public:
@@ -41,6 +40,4 @@ class RdmaListener : public Listener {
   std::list<Pending> pending_;
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_RDMA_LISTENER_H
+}  // namespace rdma

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "rdma_region.h"
 
-#include <cstring>
+#include "waiting.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -32,12 +32,12 @@ class RdmaRegion : public Region {
 
  private:
   Statistics& statistics_;
-  Memory memory_;
+  Owned<ibv_mr> memory_;
 };
 
 }  // namespace
 
-Memory register_memory(ibv_pd* domain, std::span<std::byte> bytes, Rights rights) {
+Owned<ibv_mr> register_memory(ibv_pd* domain, std::span<std::byte> bytes, Rights rights) {
   if (bytes.empty()) {
     throw Failure(Cause::kInput, "a region needs a byte at least");
   }
@@ -45,7 +45,7 @@ Memory register_memory(ibv_pd* domain, std::span<std::byte> bytes, Rights rights
   access |= (rights & kRemoteRead) != 0 ? IBV_ACCESS_REMOTE_READ : 0;
   access |= (rights & kRemoteWrite) != 0 ? IBV_ACCESS_REMOTE_WRITE : 0;
   access |= (rights & kRemoteAtomic) != 0 ? IBV_ACCESS_REMOTE_ATOMIC : 0;
-  Memory memory(ibv_reg_mr(domain, bytes.data(), bytes.size(), access));
+  Owned<ibv_mr> memory(ibv_reg_mr(domain, bytes.data(), bytes.size(), access));
   if (memory == nullptr) {
     const std::string hint =
         errno == ENOMEM ? "; raise the limit of locked memory (ulimit -l)" : "";
@@ -70,4 +70,4 @@ ibv_sge sge_of(const Region& region, std::size_t offset, std::size_t length) {
           .lkey = own->local_key()};
 }
 
-}  // namespace apps
+}  // namespace rdma

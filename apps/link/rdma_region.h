@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // Memory that an RDMA device knows.
-#ifndef WEFT_APPS_RDMA_REGION_H
-#define WEFT_APPS_RDMA_REGION_H
+#pragma once
 
-#include "rdma_objects.h"
+#include "link.h"
+#include "objects.h"
 
-namespace apps {
+namespace rdma {
 
 // Registers memory for the rights; throws Failure (kSystem) that says which limit was met.
-Memory register_memory(ibv_pd* domain, std::span<std::byte> bytes, Rights rights);
+Owned<ibv_mr> register_memory(ibv_pd* domain, std::span<std::byte> bytes, Rights rights);
 
 // The same as a region, which counts itself and its time in `statistics`.
 std::unique_ptr<Region> expose_rdma(ibv_pd* domain, std::span<std::byte> bytes, Rights rights,
@@ -17,6 +17,4 @@ std::unique_ptr<Region> expose_rdma(ibv_pd* domain, std::span<std::byte> bytes, 
 // Names a part of a region of expose_rdma()'s. Throws Failure (kInput) if it is another's.
 ibv_sge sge_of(const Region& region, std::size_t offset, std::size_t length);
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_RDMA_REGION_H
+}  // namespace rdma

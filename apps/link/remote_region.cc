@@ -5,15 +5,12 @@
 #include <string>
 
 #include "bytes.h"
-#include "failure.h"
 
-namespace apps {
+namespace rdma {
 
 std::array<std::byte, RemoteRegion::kBytes> RemoteRegion::to_bytes() const {
   std::array<std::byte, kBytes> bytes{};
-  put_big(bytes.data(), address);
-  put_big(bytes.data() + 8, length);
-  put_big(bytes.data() + 16, key);
+  Packer(bytes).put(address).put(length).put(key);
   return bytes;
 }
 
@@ -23,13 +20,14 @@ RemoteRegion RemoteRegion::from_bytes(std::span<const std::byte> bytes) {
                                         " bytes long, not " + std::to_string(kBytes) +
                                         "; do both ends run the same release?");
   }
-  const RemoteRegion region{.address = get_big<std::uint64_t>(bytes.data()),
-                            .length = get_big<std::uint64_t>(bytes.data() + 8),
-                            .key = get_big<std::uint32_t>(bytes.data() + 16)};
+  Unpacker from(bytes);
+  const RemoteRegion region{.address = from.take<std::uint64_t>(),
+                            .length = from.take<std::uint64_t>(),
+                            .key = from.take<std::uint32_t>()};
   if (region.length > std::numeric_limits<std::uint64_t>::max() - region.address) {
     throw Failure(Cause::kProtocol, "the peer's region reaches over the end of all addresses");
   }
   return region;
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a peer has to know of memory in order to write and read it.
-#ifndef WEFT_APPS_REMOTE_REGION_H
-#define WEFT_APPS_REMOTE_REGION_H
+#pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-namespace apps {
+namespace rdma {
 
 struct RemoteRegion {
   std::uint64_t address = 0;  // of the region's first byte, as the peer's device counts
@@ -26,6 +25,4 @@ struct RemoteRegion {
   bool operator==(const RemoteRegion&) const = default;
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_REMOTE_REGION_H
+}  // namespace rdma

@@ -10,7 +10,7 @@
 
 #include "link.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -360,11 +360,11 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-}  // namespace apps
+}  // namespace rdma
 
 int main(int argc, char** argv) {
   try {
-    return apps::run({argv + 1, argv + argc});
+    return rdma::run({argv + 1, argv + argc});
   } catch (const std::exception& failure) {
     std::cerr << "selftest: " << failure.what() << std::endl;
     return 1;

@@ -2,19 +2,14 @@
 #include "tcp_frame.h"
 
 #include "bytes.h"
-#include "failure.h"
 
-namespace apps {
+namespace rdma {
 
 std::array<std::byte, Frame::kBytes> Frame::to_bytes() const {
   std::array<std::byte, kBytes> bytes{};
-  bytes[0] = static_cast<std::byte>(type);
-  put_big(bytes.data() + 2, credits);
-  put_big(bytes.data() + 4, key);
-  put_big(bytes.data() + 8, address);
-  put_big(bytes.data() + 16, length);
-  put_big(bytes.data() + 24, first);
-  put_big(bytes.data() + 32, second);
+  Packer packer(bytes);
+  packer.put(static_cast<std::uint8_t>(type)).put(std::uint8_t{0}).put(credits).put(key);
+  packer.put(address).put(length).put(first).put(second);
   return bytes;
 }
 
@@ -23,13 +18,14 @@ Frame Frame::from_bytes(std::span<const std::byte, kBytes> bytes) {
       bytes[0] > static_cast<std::byte>(Type::kRefusal) || bytes[1] != std::byte{0}) {
     throw Failure(Cause::kProtocol, "the peer sent what is no frame");
   }
+  Unpacker from(bytes.subspan(2));
   return {.type = static_cast<Type>(bytes[0]),
-          .credits = get_big<std::uint16_t>(bytes.data() + 2),
-          .key = get_big<std::uint32_t>(bytes.data() + 4),
-          .address = get_big<std::uint64_t>(bytes.data() + 8),
-          .length = get_big<std::uint64_t>(bytes.data() + 16),
-          .first = get_big<std::uint64_t>(bytes.data() + 24),
-          .second = get_big<std::uint64_t>(bytes.data() + 32)};
+          .credits = from.take<std::uint16_t>(),
+          .key = from.take<std::uint32_t>(),
+          .address = from.take<std::uint64_t>(),
+          .length = from.take<std::uint64_t>(),
+          .first = from.take<std::uint64_t>(),
+          .second = from.take<std::uint64_t>()};
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // What goes over a TCP connection in place of RDMA's requests: a header, and for some the bytes.
-#ifndef WEFT_APPS_TCP_FRAME_H
-#define WEFT_APPS_TCP_FRAME_H
+#pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-namespace apps {
+namespace rdma {
 
 struct Frame {
   enum class Type : std::uint8_t {
@@ -41,6 +40,4 @@ struct Frame {
   static Frame from_bytes(std::span<const std::byte, kBytes> bytes);
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_TCP_FRAME_H
+}  // namespace rdma

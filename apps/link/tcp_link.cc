@@ -9,8 +9,9 @@
 #include <cstring>
 
 #include "bounds.h"
+#include "waiting.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -335,7 +336,7 @@ std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Set
     fail_errno("connecting to " + address.text(), Cause::kLost);
   }
   while (got < answer.size()) {
-    if (!wait_ready(socket.number(), POLLIN, deadline)) {
+    if (!wait_ready(socket.number(), deadline)) {
       throw Failure(Cause::kTimeout, address.text() + " did not answer in time");
     }
     const ssize_t count = recv(socket.number(), answer.data() + got, answer.size() - got, 0);
@@ -349,4 +350,4 @@ std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Set
                                    Hello(std::span<const std::byte>(answer)), address, begun);
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -5,8 +5,7 @@
 // what is for the program. It never sends, for the peer may do nothing but send. The responder
 // sends the answers to the peer's reads and atomics, in their order. The program's own frames are
 // sent by its own thread; a mutex keeps whole frames together.
-#ifndef WEFT_APPS_TCP_LINK_H
-#define WEFT_APPS_TCP_LINK_H
+#pragma once
 
 #include <sys/uio.h>
 
@@ -19,7 +18,7 @@
 #include "tcp_regions.h"
 #include "tcp_socket.h"
 
-namespace apps {
+namespace rdma {
 
 class TcpLink : public Link {
  public:
@@ -118,6 +117,4 @@ class TcpLink : public Link {
 // Connects; see connect() in link.h.
 std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Settings& settings);
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_TCP_LINK_H
+}  // namespace rdma

@@ -11,7 +11,7 @@
 
 #include "tcp_link.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -282,7 +282,7 @@ TEST_F(Hostile, MoreMessagesThanThereIsRoomFor) {
   for (int i = 0; i < 40; i++) {
     say({.type = Frame::Type::kMessage});
   }
-  EXPECT_TRUE(wait_ready(peer_.number(), POLLIN, Deadline(seconds(5))));  // its refusal
+  EXPECT_TRUE(wait_ready(peer_.number(), Deadline(seconds(5))));  // its refusal
   EXPECT_EQ(end(), Cause::kProtocol);
 }
 
@@ -413,4 +413,4 @@ TEST(RdmaLink, WithoutADeviceTheNextStepIsSaid) {
 
 }  // namespace
 
-}  // namespace apps
+}  // namespace rdma

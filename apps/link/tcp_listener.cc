@@ -3,7 +3,7 @@
 
 #include <poll.h>
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -16,15 +16,8 @@ constexpr Limit kRest = std::chrono::milliseconds(100);
 
 TcpListener::TcpListener(const Address& address, const Settings& settings, Admit admit)
     : settings_(settings), admit_(std::move(admit)), address_(address) {
-  const SocketAddress name = address.resolve();
-  socket_ = make_socket(name);
-  const int on = 1;
-  setsockopt(socket_.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(socket_.number(), name.get(), name.length) != 0 ||
-      ::listen(socket_.number(), 128) != 0) {
-    fail_listening(address);
-  }
-  address_.port = local_address(socket_.number()).port;
+  socket_ = listener(address, 128);
+  address_.port = local_address(socket_).port;
 }
 
 std::unique_ptr<Link> TcpListener::accept(Limit limit) {
@@ -110,4 +103,4 @@ std::unique_ptr<Link> TcpListener::answer(Pending& pending) const {
   }
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // Waits for TCP connections, and for the first words over them.
-#ifndef WEFT_APPS_TCP_LISTENER_H
-#define WEFT_APPS_TCP_LISTENER_H
+#pragma once
 
 #include <list>
 
 #include "tcp_link.h"
 
-namespace apps {
+namespace rdma {
 
 class TcpListener : public Listener {
  public:
@@ -39,6 +38,4 @@ class TcpListener : public Listener {
   std::list<Pending> pending_;
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_TCP_LISTENER_H
+}  // namespace rdma

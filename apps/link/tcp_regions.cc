@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -78,4 +78,4 @@ std::uint64_t RegionTable::execute(const Frame& frame) const {
   return before;
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -4,8 +4,7 @@
 // The program makes and ends regions while the link's threads move bytes. A piece is moved under
 // the table's lock, after its key was looked up anew, and by a call that does not wait. So a region
 // is gone when its end returns, however slow the peer is.
-#ifndef WEFT_APPS_TCP_REGIONS_H
-#define WEFT_APPS_TCP_REGIONS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,7 +17,7 @@
 #include "link.h"
 #include "tcp_frame.h"
 
-namespace apps {
+namespace rdma {
 
 // A part of a region, as a peer names it; addresses count from 0.
 struct Part {
@@ -55,6 +54,4 @@ class RegionTable {
   std::random_device random_;
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_TCP_REGIONS_H
+}  // namespace rdma

@@ -7,7 +7,7 @@
 
 #include "tcp_link.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -130,7 +130,7 @@ void TcpLink::place(Part part, Rights right) {
       throw Failure(Cause::kLost, "the peer ended the connection");
     }
     if (count < 0) {
-      wait_ready(socket_.number(), POLLIN, Deadline(kForever));
+      wait_ready(socket_.number(), Deadline(kForever));
       continue;
     }
     part.address += static_cast<std::uint64_t>(count);
@@ -259,7 +259,7 @@ void TcpLink::send_pieces(Part part) {
 // wait.
 void TcpLink::await_room() {
   const Deadline deadline(settings_.patience);
-  while (!wait_ready(socket_.number(), POLLOUT, Deadline(kLook))) {
+  while (!wait_ready(socket_.number(), Deadline(kLook), POLLOUT)) {
     const std::lock_guard lock(mutex_);
     if (closing_ || broken_) {
       throw Failure(Cause::kLost, "the link ended while the peer read");
@@ -270,4 +270,4 @@ void TcpLink::await_room() {
   }
 }
 
-}  // namespace apps
+}  // namespace rdma

@@ -4,29 +4,16 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 
-#include <cstring>
-
-namespace apps {
+namespace rdma {
 
 namespace {
 
 void set_option(int socket, int level, int name, int value) {
-  if (setsockopt(socket, level, name, &value, sizeof(value)) != 0) {
-    fail_errno("setsockopt");
-  }
+  must(setsockopt(socket, level, name, &value, sizeof(value)), "setsockopt");
 }
 
 }  // namespace
-
-Descriptor make_socket(const SocketAddress& address) {
-  Descriptor made(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!made) {
-    fail_errno("socket");
-  }
-  return made;
-}
 
 void tune(int socket, Limit patience) {
   constexpr int kProbes = 3;
@@ -40,36 +27,18 @@ void tune(int socket, Limit patience) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds);
   const timeval time{.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000L};
-  if (setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)) != 0) {
-    fail_errno("setsockopt");
-  }
-}
-
-bool wait_ready(int descriptor, short events, const Deadline& deadline) {
-  while (true) {
-    pollfd wanted{.fd = descriptor, .events = events, .revents = 0};
-    const int count = poll(&wanted, 1, deadline.milliseconds());
-    if (count > 0) {
-      return true;
-    }
-    if (count < 0 && errno != EINTR) {
-      fail_errno("poll");
-    }
-    if (deadline.over()) {
-      return false;
-    }
-  }
+  must(setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)), "setsockopt");
 }
 
 Descriptor connect_socket(const Address& address, const Deadline& deadline) {
   const SocketAddress there = address.resolve();
-  Descriptor made = make_socket(there);
+  Descriptor made = stream_socket(there);
   const int flags = fcntl(made.number(), F_GETFL);
   if (fcntl(made.number(), F_SETFL, flags | O_NONBLOCK) != 0) {
     fail_errno("fcntl");
   }
   if (::connect(made.number(), there.get(), there.length) != 0) {
-    if (errno == EINPROGRESS && !wait_ready(made.number(), POLLOUT, deadline)) {
+    if (errno == EINPROGRESS && !wait_ready(made.number(), deadline, POLLOUT)) {
       throw Failure(Cause::kTimeout, address.text() + " did not answer in time");
     }
     int error = errno;
@@ -89,13 +58,4 @@ Descriptor connect_socket(const Address& address, const Deadline& deadline) {
   return made;
 }
 
-Address local_address(int socket) {
-  SocketAddress name;
-  name.length = sizeof(name.storage);
-  if (getsockname(socket, name.get(), &name.length) != 0) {
-    fail_errno("getsockname");
-  }
-  return Address::of(name);
-}
-
-}  // namespace apps
+}  // namespace rdma

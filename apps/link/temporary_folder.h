@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // For unit tests: a folder that is gone at a test's end.
-#ifndef WEFT_APPS_LINK_TEMPORARY_FOLDER_H
-#define WEFT_APPS_LINK_TEMPORARY_FOLDER_H
+#pragma once
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,7 +9,7 @@
 
 #include "failure.h"
 
-namespace apps {
+namespace rdma {
 
 class TemporaryFolder {
  public:
@@ -40,6 +39,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_LINK_TEMPORARY_FOLDER_H
+}  // namespace rdma

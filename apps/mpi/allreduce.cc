@@ -6,7 +6,7 @@
 #include "pingpong.h"
 #include "require.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -65,4 +65,4 @@ void allreduce(const Options& options, const World& world) {
   }
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

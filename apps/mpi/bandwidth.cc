@@ -7,7 +7,7 @@
 #include "pattern.h"
 #include "pingpong.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -75,4 +75,4 @@ void bandwidth(const Options& options, const World& world) {
   }
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -6,7 +6,7 @@
 #include "experiment.h"
 #include "pingpong.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -70,4 +70,4 @@ void buffers(const Options& options, const World& world) {
   }
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // MPI's C interface alone. Open MPI's C++ one, which MPI 3 has dropped, does not compile without
 // warnings.
-#ifndef WEFT_APPS_MPI_C_MPI_H
-#define WEFT_APPS_MPI_C_MPI_H
+#pragma once
 
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
-
-#endif  // WEFT_APPS_MPI_C_MPI_H

@@ -15,7 +15,7 @@
 #include "require.h"
 #include "window.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -184,12 +184,12 @@ void run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   try {
-    mpibench::run({argv + 1, argv + argc});
+    rdma::mpibench::run({argv + 1, argv + argc});
   } catch (const std::exception& failure) {
     std::cerr << "calls: " << failure.what() << std::endl;
     MPI_Abort(MPI_COMM_WORLD, 1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Being away from MPI for a while.
-#ifndef WEFT_APPS_MPI_COMPUTING_H
-#define WEFT_APPS_MPI_COMPUTING_H
+#pragma once
 
 #include <chrono>
 #include <thread>
@@ -9,7 +8,7 @@
 #include "options.h"
 #include "world.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 // Spends the time, in microseconds, without a call of MPI: by computing, or asleep, which stands
 // for computing where both ranks share one processor.
@@ -23,6 +22,4 @@ inline void compute(Computing how, double microseconds) {
   }
 }
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_COMPUTING_H
+}  // namespace rdma::mpibench

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 std::span<const Experiment> experiments() {
   static constexpr auto kAll = std::to_array<Experiment>({
@@ -23,4 +23,4 @@ std::span<const Experiment> experiments() {
   return kAll;
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

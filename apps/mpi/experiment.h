@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // What can be measured. Every rank calls the same function with the same options; each checks what
 // it receives, and throws Failure if it is wrong.
-#ifndef WEFT_APPS_MPI_EXPERIMENT_H
-#define WEFT_APPS_MPI_EXPERIMENT_H
+#pragma once
 
 #include <span>
 
 #include "options.h"
 #include "world.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 void latency(const Options& options, const World& world);
 void bandwidth(const Options& options, const World& world);
@@ -31,6 +30,4 @@ struct Experiment {
 };
 std::span<const Experiment> experiments();
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_EXPERIMENT_H
+}  // namespace rdma::mpibench

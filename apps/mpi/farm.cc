@@ -9,7 +9,7 @@
 #include "require.h"
 #include "window.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -119,4 +119,4 @@ void farm(const Options& options, const World& world) {
                   .add("task_us", took / options.tasks));
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // A part of a square plate whose heat is sought by Jacobi's iteration.
-#ifndef WEFT_APPS_MPI_GRID_H
-#define WEFT_APPS_MPI_GRID_H
+#pragma once
 
 #include <cstddef>
 #include <span>
 #include <utility>
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 // Rows [first, last) of `rows` that rank `rank` of `ranks` has: as equal as can be, none empty as
 // long as there are no more ranks than rows.
@@ -37,6 +36,4 @@ inline void jacobi_step(std::span<const double> old, std::span<double> next, std
   }
 }
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_GRID_H
+}  // namespace rdma::mpibench

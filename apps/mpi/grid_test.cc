@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace mpibench {
+namespace rdma::mpibench {
 namespace {
 
 TEST(Share, all_rows_are_somebodys_and_as_equal_as_can_be) {
@@ -43,4 +43,4 @@ TEST(Jacobi, a_part_takes_the_neighbours_rows) {
 }
 
 }  // namespace
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -10,7 +10,7 @@
 #include "pingpong.h"
 #include "window.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -149,4 +149,4 @@ void halo(const Options& options, const World& world) {
                   .add("step_us", took / options.steps));
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -3,7 +3,7 @@
 #include "experiment.h"
 #include "pingpong.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 void latency(const Options& options, const World& world) {
   for (const std::size_t size : options.sizes.empty() ? default_sizes() : options.sizes) {
@@ -27,4 +27,4 @@ void latency(const Options& options, const World& world) {
   }
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

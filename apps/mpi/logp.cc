@@ -9,7 +9,7 @@
 #include "pattern.h"
 #include "pingpong.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -86,4 +86,4 @@ void logp(const Options& options, const World& world) {
   }
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -10,11 +10,11 @@
 #include "experiment.h"
 #include "require.h"
 #include "options.h"
-#include "record.h"
+#include "report.h"
 #include "traffic.h"
 #include "world.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -121,11 +121,11 @@ int run_all(int argc, char** argv) {
 
 }  // namespace
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench
 
 int main(int argc, char** argv) {
   try {
-    return mpibench::run_all(argc, argv);
+    return rdma::mpibench::run_all(argc, argv);
   } catch (const std::exception& failure) {
     std::cerr << "mpibench: " << failure.what() << '\n';
     return 1;

@@ -7,7 +7,7 @@
 #include "pingpong.h"
 #include "window.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -122,4 +122,4 @@ void onesided(const Options& options, const World& world) {
   }
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

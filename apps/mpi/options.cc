@@ -8,7 +8,7 @@
 
 #include "require.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -148,4 +148,4 @@ CommandLine parse(Words words, std::span<const std::string_view> known) {
   return line;
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the command line says.
-#ifndef WEFT_APPS_MPI_OPTIONS_H
-#define WEFT_APPS_MPI_OPTIONS_H
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -9,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 // How rank 0 computes while a message is on its way.
 enum class Computing { kSpin, kSleep };
@@ -41,6 +40,4 @@ struct CommandLine {
 // wrong and what would be right.
 CommandLine parse(std::span<const char* const> words, std::span<const std::string_view> known);
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_OPTIONS_H
+}  // namespace rdma::mpibench

@@ -7,7 +7,7 @@
 
 #include "require.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 namespace {
 
 CommandLine read(std::initializer_list<const char*> words) {
@@ -76,4 +76,4 @@ TEST(Options, words_are_checked_and_the_right_ones_named) {
 }
 
 }  // namespace
-}  // namespace mpibench
+}  // namespace rdma::mpibench

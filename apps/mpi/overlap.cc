@@ -10,7 +10,7 @@
 #include "pingpong.h"
 #include "window.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -196,4 +196,4 @@ void progress(const Options& options, const World& world) {
   }
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // Payloads that tell which message they are, so that a wrong, old or torn one is seen.
-#ifndef WEFT_APPS_MPI_PATTERN_H
-#define WEFT_APPS_MPI_PATTERN_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 // The byte at an offset of the message `number` of a sender.
 constexpr std::byte pattern_byte(unsigned sender, std::uint64_t number, std::size_t at) {
@@ -46,6 +45,4 @@ inline bool stamped(std::span<const std::byte> bytes, std::uint64_t number) {
   return true;
 }
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_PATTERN_H
+}  // namespace rdma::mpibench

@@ -6,7 +6,7 @@
 #include "require.h"
 #include "pattern.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -117,4 +117,4 @@ double gap_of(const World& world, std::size_t size, unsigned rounds) {
   return world.rank() == 0 ? samples.median() : 0;
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

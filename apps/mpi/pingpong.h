@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Messages to and fro between the first two ranks.
-#ifndef WEFT_APPS_MPI_PINGPONG_H
-#define WEFT_APPS_MPI_PINGPONG_H
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -11,7 +10,7 @@
 #include "statistics.h"
 #include "world.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 // The sizes of the figures in papers: 1 byte to 1 MiB.
 std::vector<std::size_t> default_sizes();
@@ -38,6 +37,4 @@ double gap_of(const World& world, std::size_t size, unsigned rounds);
 // How many messages gap_of() keeps on the way.
 unsigned window_of(std::size_t size);
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_PINGPONG_H
+}  // namespace rdma::mpibench

@@ -8,7 +8,7 @@
 #include "pattern.h"
 #include "pingpong.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -110,4 +110,4 @@ void posted(const Options& options, const World& world) {
   by_length(options, world, false);
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

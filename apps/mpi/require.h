@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // What must hold for a measurement to count.
-#ifndef WEFT_APPS_MPI_REQUIRE_H
-#define WEFT_APPS_MPI_REQUIRE_H
+#pragma once
 
 #include "failure.h"
 
-namespace mpibench {
-
-using apps::Cause;
-using apps::Failure;
+namespace rdma::mpibench {
 
 // Throws Failure (kProtocol) unless it holds. The text is made only then, since this runs for each
 // message.
@@ -18,6 +14,4 @@ inline void require(bool holds, const char* what) {
   }
 }
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_REQUIRE_H
+}  // namespace rdma::mpibench

@@ -7,7 +7,7 @@
 
 #include "require.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 double Samples::quantile(double share) const {
   require(!values_.empty(), "nothing was measured, so there is no quantile");
@@ -33,4 +33,4 @@ LogP logp_of(double send, double receive, double gap, double round_trip) {
   return {send, receive, gap, std::max(0.0, round_trip / 2 - send - receive)};
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // What many durations say together.
-#ifndef WEFT_APPS_MPI_STATISTICS_H
-#define WEFT_APPS_MPI_STATISTICS_H
+#pragma once
 
 #include <cstddef>
 #include <vector>
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 // Durations in microseconds.
 class Samples {
@@ -37,6 +36,4 @@ struct LogP {
 };
 LogP logp_of(double send, double receive, double gap, double round_trip);
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_STATISTICS_H
+}  // namespace rdma::mpibench

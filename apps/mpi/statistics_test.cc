@@ -5,7 +5,7 @@
 
 #include "require.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 namespace {
 
 Samples of(std::initializer_list<double> values) {
@@ -62,4 +62,4 @@ TEST(LogP, latency_is_what_the_overheads_leave) {
 }
 
 }  // namespace
-}  // namespace mpibench
+}  // namespace rdma::mpibench

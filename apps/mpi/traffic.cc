@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 namespace {
 
@@ -66,4 +66,4 @@ Traffic traffic(const fs::path& interfaces, const fs::path& devices) {
   return sum;
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // What carried the bytes of a run: the counters of this host's RDMA devices and network devices.
-#ifndef WEFT_APPS_MPI_TRAFFIC_H
-#define WEFT_APPS_MPI_TRAFFIC_H
+#pragma once
 
 #include <cstdint>
 #include <filesystem>
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 struct Traffic {
   std::uint64_t device_bytes = 0;     // by RDMA, both ways, as the devices count
@@ -23,6 +22,4 @@ struct Traffic {
 // is a network namespace, `devices` shows those of the others as well.
 Traffic traffic(const std::filesystem::path& interfaces, const std::filesystem::path& devices);
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_TRAFFIC_H
+}  // namespace rdma::mpibench

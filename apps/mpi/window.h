@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // Memory of every rank that the others reach by one-sided calls.
-#ifndef WEFT_APPS_MPI_WINDOW_H
-#define WEFT_APPS_MPI_WINDOW_H
+#pragma once
 
 #include <cstddef>
 #include <span>
 
 #include "c_mpi.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 // `Value` is counted in offsets. All ranks make it, and let it go, together.
 template <typename Value>
@@ -52,6 +51,4 @@ class Access {
   MPI_Win window_;
 };
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_WINDOW_H
+}  // namespace rdma::mpibench

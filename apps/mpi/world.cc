@@ -3,7 +3,7 @@
 
 #include "require.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 void World::agree(bool good, const std::string& what) const {
   int mine = good ? 1 : 0;
@@ -35,4 +35,4 @@ void await(int from) {
   receive({}, from, kControl);
 }
 
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 // The ranks of this run.
-#ifndef WEFT_APPS_MPI_WORLD_H
-#define WEFT_APPS_MPI_WORLD_H
+#pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
 
 #include "c_mpi.h"
-#include "record.h"
+#include "report.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 
 // Tags of messages: what is measured, what keeps ranks together, and what only fills queues.
 enum Tag : int { kData = 1, kControl = 2, kFiller = 3 };
@@ -52,6 +51,4 @@ inline double now_us() {
   return MPI_Wtime() * 1e6;
 }
 
-}  // namespace mpibench
-
-#endif  // WEFT_APPS_MPI_WORLD_H
+}  // namespace rdma::mpibench

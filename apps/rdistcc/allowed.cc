@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
 
@@ -129,4 +129,4 @@ bool is_allowed(string_view argument) {
   }
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

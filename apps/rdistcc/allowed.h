@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // Which arguments a compiler may get from a peer. The client asks, to know what can be distributed;
 // the daemon asks again, since its peer may be anyone.
-#ifndef WEFT_APPS_RDISTCC_ALLOWED_H
-#define WEFT_APPS_RDISTCC_ALLOWED_H
+#pragma once
 
 #include <string_view>
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 // Is it an option that changes how already preprocessed source is compiled, and nothing else: one
 // that names no file, runs no program, and means the same on another host? What is not known is not
@@ -14,6 +13,4 @@ namespace rdistcc {
 // are known to do otherwise are refused.
 bool is_allowed(std::string_view argument);
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_ALLOWED_H
+}  // namespace rdma::rdistcc

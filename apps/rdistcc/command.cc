@@ -7,7 +7,7 @@
 
 #include "allowed.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
 
@@ -198,4 +198,4 @@ Command read_command(const Arguments& line) {
   return Reader(line).read();
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a compiler's command line asks for, and whether another host can do it.
-#ifndef WEFT_APPS_RDISTCC_COMMAND_H
-#define WEFT_APPS_RDISTCC_COMMAND_H
+#pragma once
 
 #include <string>
 #include <vector>
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 using Arguments = std::vector<std::string>;
 
@@ -26,6 +25,4 @@ struct Command {
 // Reads a command line: a compiler and its arguments. Looks at no file.
 Command read_command(const Arguments& line);
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_COMMAND_H
+}  // namespace rdma::rdistcc

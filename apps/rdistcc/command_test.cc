@@ -8,7 +8,7 @@
 
 #include "allowed.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
 
@@ -225,4 +225,4 @@ TEST(Allowed, NothingElse) {
 
 }  // namespace
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -5,14 +5,9 @@
 #include "message.h"
 #include "process.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
-
-using apps::Cause;
-using apps::Failure;
-using apps::Limit;
-using apps::RemoteRegion;
 
 constexpr Limit kConnect = std::chrono::seconds(5);
 // A daemon that is alive says so by TCP below, and bounds its compilations itself.
@@ -21,9 +16,9 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 // More is no object of a compiler's, but an attempt at this host's memory.
 constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
 
-void fetch(apps::Link& link, std::span<std::byte> into, const RemoteRegion& from) {
-  const std::unique_ptr<apps::Region> region =
-      link.expose(into, apps::kRemoteWrite);  // a read is answered by a write
+void fetch(Link& link, std::span<std::byte> into, const RemoteRegion& from) {
+  const std::unique_ptr<Region> region =
+      link.expose(into, kRemoteWrite);  // a read is answered by a write
   for (std::size_t at = 0; at < into.size(); at += kPiece) {
     link.read(*region, at, std::min(kPiece, into.size() - at), from, at);
   }
@@ -86,20 +81,20 @@ void say(std::span<const std::byte> bytes) {
   }
 }
 
-void take_results(apps::Link& link, const Command& command, const Reply& reply, Report& report) {
+void take_results(Link& link, const Command& command, const Reply& reply, Report& report) {
   check_length(reply.object);
   check_length(reply.messages);
   if (reply.object.length == 0) {
     throw Elsewhere("it has made no object", false);
   }
   std::vector<std::byte> messages(reply.messages.length);
-  const auto begin = apps::Clock::now();
+  const auto begin = Clock::now();
   const std::unique_ptr<Object> object = make_object(command.object, reply.object.length);
   fetch(link, object->bytes(), reply.object);
   if (!messages.empty()) {
     fetch(link, messages, reply.messages);
   }
-  report.transferring += apps::Clock::now() - begin;
+  report.transferring += Clock::now() - begin;
   report.bytes_in = reply.object.length + reply.messages.length;
   say(messages);
   try {
@@ -109,13 +104,13 @@ void take_results(apps::Link& link, const Command& command, const Reply& reply, 
   }
 }
 
-int run_job(const Command& command, const Host& host, apps::Transport transport,
-            const apps::Descriptor& preprocessed, Report& report) {
+int run_job(const Command& command, const Host& host, Transport transport,
+            const Descriptor& preprocessed, Report& report) {
   const std::uint64_t length = length_of(preprocessed);
   const Mapping source(preprocessed, length);
-  const auto link = apps::connect(transport, host.address, kConnect, link_settings());
+  const auto link = connect(transport, host.address, kConnect, link_settings());
   report.connecting = link->statistics().connecting;
-  const std::unique_ptr<apps::Region> region = link->expose(source.bytes(), apps::kRemoteRead);
+  const std::unique_ptr<Region> region = link->expose(source.bytes(), kRemoteRead);
   const auto request = Request{.source = region->remote(),
                                .suffix = command.suffix,
                                .compiler = command.compiler,
@@ -125,7 +120,7 @@ int run_job(const Command& command, const Host& host, apps::Transport transport,
     throw Elsewhere("its arguments are too long", false);
   }
   link->send(request);
-  const std::optional<apps::Arrival> arrival = link->receive(kCompile);
+  const std::optional<Arrival> arrival = link->receive(kCompile);
   if (!arrival) {
     throw Elsewhere("it does not answer", true);
   }
@@ -151,15 +146,15 @@ int run_job(const Command& command, const Host& host, apps::Transport transport,
 
 }  // namespace
 
-int preprocess(const Command& command, const apps::Descriptor& into) {
+int preprocess(const Command& command, const Descriptor& into) {
   Process process({.command = command.preprocess, .output = into.number(), .confinement = {}});
   while (!process.wait(std::chrono::hours(1))) {
   }
   return process.status();
 }
 
-int distribute(const Command& command, const Host& host, apps::Transport transport,
-               const apps::Descriptor& preprocessed, Report& report) {
+int distribute(const Command& command, const Host& host, Transport transport,
+               const Descriptor& preprocessed, Report& report) {
   try {
     return run_job(command, host, transport, preprocessed, report);
   } catch (const Local& failure) {
@@ -171,4 +166,4 @@ int distribute(const Command& command, const Host& host, apps::Transport transpo
   }
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // One compilation on another host.
-#ifndef WEFT_APPS_RDISTCC_DISTRIBUTE_H
-#define WEFT_APPS_RDISTCC_DISTRIBUTE_H
+#pragma once
 
 #include "command.h"
 #include "file.h"
@@ -9,11 +8,11 @@
 #include "link.h"
 #include "report.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 // Runs the preprocessor into a file in memory. Returns its status; what it says goes to standard
 // error.
-int preprocess(const Command& command, const apps::Descriptor& into);
+int preprocess(const Command& command, const Descriptor& into);
 
 // The host can't do it: it is to be tried elsewhere. `down`: it was not reached, or was lost.
 // `amiss`: something here is to be mended, as a limit, and the user has to hear of it.
@@ -32,10 +31,8 @@ class Elsewhere : public std::runtime_error {
 // Has the host compile what was preprocessed, writes the object, and passes on what the compiler
 // said. Returns the compiler's status; if it is not 0 nothing is written and nothing passed on,
 // since the reason may be the host's: its limits, or another compiler. Throws Elsewhere;
-// apps::Failure if the object can't be written.
-int distribute(const Command& command, const Host& host, apps::Transport transport,
-               const apps::Descriptor& preprocessed, Report& report);
+// Failure if the object can't be written.
+int distribute(const Command& command, const Host& host, Transport transport,
+               const Descriptor& preprocessed, Report& report);
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_DISTRIBUTE_H
+}  // namespace rdma::rdistcc

@@ -11,12 +11,9 @@
 
 #include "failure.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
-
-using apps::Cause;
-using apps::Failure;
 
 [[noreturn]] void fail(const std::string& name, int error) {
   const bool full = error == ENOSPC || error == EDQUOT;
@@ -27,25 +24,25 @@ using apps::Failure;
 
 }  // namespace
 
-void reserve(const apps::Descriptor& file, std::uint64_t length, const std::string& name) {
+void reserve(const Descriptor& file, std::uint64_t length, const std::string& name) {
   const int error = posix_fallocate(file.number(), 0, static_cast<off_t>(length));
   if (error != 0) {
     fail(name, error);
   }
 }
 
-std::uint64_t length_of(const apps::Descriptor& file) {
+std::uint64_t length_of(const Descriptor& file) {
   struct stat status {};
   if (fstat(file.number(), &status) != 0) {
-    apps::fail_errno("fstat");
+    fail_errno("fstat");
   }
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-Mapping::Mapping(const apps::Descriptor& file, std::uint64_t length) {
+Mapping::Mapping(const Descriptor& file, std::uint64_t length) {
   void* at = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
   if (at == MAP_FAILED) {
-    apps::fail_errno("mmap of " + std::to_string(length) + " bytes");
+    fail_errno("mmap of " + std::to_string(length) + " bytes");
   }
   bytes_ = {static_cast<std::byte*>(at), length};
 }
@@ -60,10 +57,9 @@ Output::Output(const std::string& path) : path_(path) {
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   temporary_ = directory + "/." + name + ".rdistcc-" + std::to_string(getpid());
   constexpr mode_t kMode = 0666;  // the umask applies
-  file_ = apps::Descriptor(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
+  file_ = Descriptor(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
   if (!file_ && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-    file_ =
-        apps::Descriptor(open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode));
+    file_ = Descriptor(open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode));
     named_ = static_cast<bool>(file_);
   }
   if (!file_) {
@@ -112,4 +108,4 @@ void Output::commit() {
   named_ = false;
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Files whose bytes are in memory that a link can use, and files that are there whole or not at
 // all.
-#ifndef WEFT_APPS_RDISTCC_FILE_H
-#define WEFT_APPS_RDISTCC_FILE_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -11,21 +10,21 @@
 
 #include "descriptor.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 // Gives a file its length, and the room for all of it: where there is none, mapped memory could not
-// be written. Throws apps::Failure (kSystem) that names the file and the next step.
-void reserve(const apps::Descriptor& file, std::uint64_t length, const std::string& name);
+// be written. Throws Failure (kSystem) that names the file and the next step.
+void reserve(const Descriptor& file, std::uint64_t length, const std::string& name);
 
-// The length of an open file in bytes. Throws apps::Failure (kSystem).
-std::uint64_t length_of(const apps::Descriptor& file);
+// The length of an open file in bytes. Throws Failure (kSystem).
+std::uint64_t length_of(const Descriptor& file);
 
 // A file's bytes as memory: what is written to one is in the other.
 class Mapping {
  public:
-  // `length` is not 0, and the file is open for reading and writing. Throws apps::Failure
+  // `length` is not 0, and the file is open for reading and writing. Throws Failure
   // (kSystem).
-  Mapping(const apps::Descriptor& file, std::uint64_t length);
+  Mapping(const Descriptor& file, std::uint64_t length);
   ~Mapping();
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -40,27 +39,25 @@ class Mapping {
 // commit() nothing is left.
 class Output {
  public:
-  // Throws apps::Failure (kSystem) if nothing can be written there.
+  // Throws Failure (kSystem) if nothing can be written there.
   explicit Output(const std::string& path);
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  const apps::Descriptor& file() const { return file_; }
+  const Descriptor& file() const { return file_; }
   // Is it in a tmpfs, whose pages may be registered for as long as one likes?
   bool in_memory() const;
-  // Writes all bytes to the file, from its beginning. Throws apps::Failure (kSystem).
+  // Writes all bytes to the file, from its beginning. Throws Failure (kSystem).
   void write(std::span<const std::byte> bytes) const;
-  // Throws apps::Failure (kSystem).
+  // Throws Failure (kSystem).
   void commit();
 
  private:
   std::string path_;
   std::string temporary_;  // a name in the same directory, with which it is renamed
   bool named_ = false;     // the file has that name
-  apps::Descriptor file_;
+  Descriptor file_;
 };
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_FILE_H
+}  // namespace rdma::rdistcc

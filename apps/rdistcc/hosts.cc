@@ -8,12 +8,9 @@
 
 #include "failure.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
-
-using apps::Cause;
-using apps::Failure;
 
 std::optional<unsigned> number(std::string_view text) {
   unsigned value = 0;
@@ -69,7 +66,7 @@ std::vector<Host> read_hosts(std::string_view text) {
                                          "' the number behind / is not 1 to 256: jobs at once");
       }
     }
-    hosts.push_back({.address = apps::Address::parse(word.substr(0, slash)), .slots = slots});
+    hosts.push_back({.address = Address::parse(word.substr(0, slash)), .slots = slots});
   }
 }
 
@@ -110,4 +107,4 @@ bool Network::contains(const std::string& host) const {
   return true;
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The hosts that compile, as the user lists them, and whom a daemon serves.
-#ifndef WEFT_APPS_RDISTCC_HOSTS_H
-#define WEFT_APPS_RDISTCC_HOSTS_H
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -11,14 +10,14 @@
 
 #include "address.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 struct Host {
-  apps::Address address;
+  Address address;
   unsigned slots;  // jobs at once, from this user of this host
 };
 
-// Reads "HOST:PORT/SLOTS HOST:PORT ..."; without /SLOTS a host has 4. Throws apps::Failure
+// Reads "HOST:PORT/SLOTS HOST:PORT ..."; without /SLOTS a host has 4. Throws Failure
 // (kInput).
 std::vector<Host> read_hosts(std::string_view text);
 
@@ -28,9 +27,9 @@ std::string of_host(const Host& host, const std::string& what);
 // Addresses that begin alike: "10.0.0.0/24", "fd00::/64", or one address.
 class Network {
  public:
-  // Throws apps::Failure (kInput).
+  // Throws Failure (kInput).
   explicit Network(std::string_view text);
-  // `host` is numeric, as apps::Address::of() makes it; IPv4 in IPv6 counts as IPv4.
+  // `host` is numeric, as Address::of() makes it; IPv4 in IPv6 counts as IPv4.
   bool contains(const std::string& host) const;
 
  private:
@@ -39,6 +38,4 @@ class Network {
   unsigned bits_ = 0;
 };
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_HOSTS_H
+}  // namespace rdma::rdistcc

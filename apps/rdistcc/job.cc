@@ -11,14 +11,9 @@
 #include "deadline.h"
 #include "file.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
-
-using apps::Cause;
-using apps::Clock;
-using apps::Failure;
-using apps::Limit;
 
 constexpr Limit kRequest = std::chrono::seconds(10);
 // How often a job looks whether its client is still there.
@@ -34,11 +29,11 @@ class Private {
   explicit Private(const Rules& rules)
       : path_(rules.directory + "/" + std::string(kJobs) + "XXXXXX") {
     if (mkdtemp(path_.data()) == nullptr) {
-      apps::fail_errno(path_);
+      fail_errno(path_);
     }
     if (rules.user != static_cast<uid_t>(-1) &&
         chown(path_.c_str(), rules.user, rules.group) != 0) {
-      apps::fail_errno(path_);
+      fail_errno(path_);
     }
   }
   ~Private() {
@@ -55,10 +50,10 @@ class Private {
   std::string path_;
 };
 
-apps::Descriptor open_file(const std::string& path, int flags) {
-  apps::Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644));
+Descriptor open_file(const std::string& path, int flags) {
+  Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file) {
-    apps::fail_errno(path);
+    fail_errno(path);
   }
   return file;
 }
@@ -93,7 +88,7 @@ std::string objection(const Request& request, const Rules& rules) {
 
 class Job {
  public:
-  Job(apps::Link& link, const Rules& rules, Request request)
+  Job(Link& link, const Rules& rules, Request request)
       : link_(link), rules_(rules), request_(std::move(request)), directory_(rules) {}
 
   // Returns true if the compiler has come to a verdict; if not the reply says why.
@@ -134,9 +129,9 @@ class Job {
  private:
   // A file's memory and its region, in the order in which they must not end.
   struct Offered {
-    apps::Descriptor file;
+    Descriptor file;
     std::unique_ptr<Mapping> mapping;
-    std::unique_ptr<apps::Region> region;
+    std::unique_ptr<Region> region;
   };
 
   std::string source() const { return directory_.file("source." + request_.suffix); }
@@ -144,14 +139,14 @@ class Job {
   std::string messages() const { return directory_.file("messages"); }
 
   void fetch_source() {
-    const apps::Descriptor file = open_file(source(), O_CREAT | O_EXCL | O_RDWR);
+    const Descriptor file = open_file(source(), O_CREAT | O_EXCL | O_RDWR);
     const std::uint64_t length = request_.source.length;
     reserve(file, length, "the daemon's directory");
     const Mapping mapping(file, length);
     {
-      const std::unique_ptr<apps::Region> region =
-          link_.expose(mapping.bytes(), apps::kRemoteWrite);  // a read is answered by a write
-      const apps::Deadline deadline(rules_.transfer);
+      const std::unique_ptr<Region> region =
+          link_.expose(mapping.bytes(), kRemoteWrite);  // a read is answered by a write
+      const Deadline deadline(rules_.transfer);
       unsigned begun = 0;
       for (std::uint64_t at = 0; at < length; at += kPiece) {
         link_.read(*region, at, std::min<std::uint64_t>(kPiece, length - at), request_.source, at);
@@ -170,7 +165,7 @@ class Job {
   }
 
   void run(const std::atomic<bool>& stopping) {
-    const apps::Descriptor output = open_file(messages(), O_CREAT | O_EXCL | O_RDWR);
+    const Descriptor output = open_file(messages(), O_CREAT | O_EXCL | O_RDWR);
     Start start;
     // The client's arguments come between: one that took the next for its value could take no more
     // than the source.
@@ -186,7 +181,7 @@ class Job {
                                     .user = rules_.user,
                                     .group = rules_.group};
     Process process(start);
-    const apps::Deadline deadline(std::chrono::seconds(rules_.seconds));
+    const Deadline deadline(std::chrono::seconds(rules_.seconds));
     while (!process.wait(kLook)) {
       if (link_.receive(Limit(0))) {
         throw Failure(Cause::kProtocol, "the client talks out of its turn");
@@ -211,18 +206,18 @@ class Job {
     }
   }
 
-  void offer(const std::string& path, apps::RemoteRegion& told, Offered& kept) const {
+  void offer(const std::string& path, RemoteRegion& told, Offered& kept) const {
     // The compiler's own file, which it may have made of any kind.
     kept.file = open_file(path, O_RDWR);
     const std::uint64_t length = length_of(kept.file);
     if (length > 0) {
       kept.mapping = std::make_unique<Mapping>(kept.file, length);
-      kept.region = link_.expose(kept.mapping->bytes(), apps::kRemoteRead);
+      kept.region = link_.expose(kept.mapping->bytes(), kRemoteRead);
       told = kept.region->remote();
     }
   }
 
-  apps::Link& link_;
+  Link& link_;
   const Rules& rules_;
   Request request_;
   Private directory_;
@@ -233,7 +228,7 @@ class Job {
 
 }  // namespace
 
-void refuse(apps::Link& link, const std::string& why) {
+void refuse(Link& link, const std::string& why) {
   Reply reply;
   reply.text = why;
   link.send(reply.to_bytes());
@@ -245,8 +240,8 @@ void refuse(apps::Link& link, const std::string& why) {
   }
 }
 
-std::string serve(apps::Link& link, const Rules& rules, const std::atomic<bool>& stopping) {
-  const std::optional<apps::Arrival> arrival = link.receive(kRequest);
+std::string serve(Link& link, const Rules& rules, const std::atomic<bool>& stopping) {
+  const std::optional<Arrival> arrival = link.receive(kRequest);
   if (!arrival) {
     throw Failure(Cause::kTimeout, "the client asks for nothing");
   }
@@ -271,4 +266,4 @@ std::string serve(apps::Link& link, const Rules& rules, const std::atomic<bool>&
   return "refused: " + why;
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

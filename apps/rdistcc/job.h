@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the daemon does for one client: reads a source from the client's memory, compiles it in a
 // directory of its own, and has the client read the object from this end's memory.
-#ifndef WEFT_APPS_RDISTCC_JOB_H
-#define WEFT_APPS_RDISTCC_JOB_H
+#pragma once
 
 #include <atomic>
 #include <map>
@@ -13,7 +12,7 @@
 #include "message.h"
 #include "process.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 // What every job of a daemon is held to.
 struct Rules {
@@ -24,7 +23,7 @@ struct Rules {
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;
   unsigned seconds = 300;  // for one compilation
   // For the source to come, and for the object to go.
-  apps::Limit transfer = std::chrono::seconds(60);
+  Limit transfer = std::chrono::seconds(60);
   uid_t user = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
 };
@@ -33,13 +32,11 @@ struct Rules {
 inline constexpr std::string_view kJobs = "job-";
 
 // Serves the client at the other end until it is done. `stopping` becomes true when the daemon
-// ends, and then the job does. Returns a line for the log. Throws apps::Failure when the client is
+// ends, and then the job does. Returns a line for the log. Throws Failure when the client is
 // lost or wrong.
-std::string serve(apps::Link& link, const Rules& rules, const std::atomic<bool>& stopping);
+std::string serve(Link& link, const Rules& rules, const std::atomic<bool>& stopping);
 
 // Tells a client why nothing is done for it.
-void refuse(apps::Link& link, const std::string& why);
+void refuse(Link& link, const std::string& why);
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_JOB_H
+}  // namespace rdma::rdistcc

@@ -16,12 +16,11 @@
 #include "tcp_socket.h"
 #include "temporary_folder.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
 
 namespace fs = std::filesystem;
-using apps::Transport;
 using std::chrono::seconds;
 
 class JobTest : public testing::Test {
@@ -30,8 +29,7 @@ class JobTest : public testing::Test {
     rules_.directory = folder_.file("jobs");
     fs::create_directory(rules_.directory);
     rules_.compilers["gcc"] = "/usr/bin/gcc";
-    listener_ = apps::Listener::listen(Transport::kTcp, apps::Address::parse("127.0.0.1:0"),
-                                       link_settings());
+    listener_ = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), link_settings());
   }
 
   // Serves one client; returns the line for the log.
@@ -43,7 +41,7 @@ class JobTest : public testing::Test {
   }
   // Has a preprocessed source compiled.
   int compile(const std::string& source) {
-    const apps::Descriptor file(memfd_create("source", MFD_CLOEXEC));
+    const Descriptor file(memfd_create("source", MFD_CLOEXEC));
     EXPECT_EQ(write(file.number(), source.data(), source.size()),
               static_cast<ssize_t>(source.size()));
     const Command command = read_command({"gcc", "-O1", "-c", "x.c", "-o", object()});
@@ -66,10 +64,10 @@ class JobTest : public testing::Test {
   }
   std::string object() const { return folder_.file("x.o"); }
 
-  const apps::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   Rules rules_;
   std::atomic<bool> stopping_ = false;
-  std::unique_ptr<apps::Listener> listener_;
+  std::unique_ptr<Listener> listener_;
   std::string said_;
 };
 
@@ -114,10 +112,9 @@ TEST_F(JobTest, WhatIsNotForClients) {
         std::tuple{"gcc", "-O2", "i", 0U}, std::tuple{"gcc", "-O2", "i", 1U << 30}}) {
     auto daemon = serve_one();
     {
-      const auto link =
-          apps::connect(Transport::kTcp, listener_->address(), seconds(5), link_settings());
-      const auto region = link->expose(source, apps::kRemoteRead);
-      apps::RemoteRegion named = region->remote();
+      const auto link = connect(Transport::kTcp, listener_->address(), seconds(5), link_settings());
+      const auto region = link->expose(source, kRemoteRead);
+      RemoteRegion named = region->remote();
       named.length = length;
       link->send(
           Request{.source = named, .suffix = suffix, .compiler = compiler, .arguments = {argument}}
@@ -134,8 +131,7 @@ TEST_F(JobTest, WhatIsNotForClients) {
 TEST_F(JobTest, SourceThatTricklesIsGivenUp) {
   rules_.transfer = std::chrono::milliseconds(300);
   auto daemon = serve_one();
-  const apps::Descriptor socket =
-      apps::connect_socket(listener_->address(), apps::Deadline(seconds(5)));
+  const Descriptor socket = connect_socket(listener_->address(), Deadline(seconds(5)));
   const auto tell = [&](std::span<const std::byte> bytes) {
     return send(socket.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(bytes.size());
@@ -145,26 +141,25 @@ TEST_F(JobTest, SourceThatTricklesIsGivenUp) {
       .suffix = "i",
       .compiler = "gcc",
       .arguments = {}}.to_bytes();
-  EXPECT_TRUE(tell(apps::Hello(link_settings()).to_bytes()));
-  EXPECT_TRUE(
-      tell(apps::Frame{.type = apps::Frame::Type::kMessage, .length = request.size()}.to_bytes()));
+  EXPECT_TRUE(tell(Hello(link_settings()).to_bytes()));
+  EXPECT_TRUE(tell(Frame{.type = Frame::Type::kMessage, .length = request.size()}.to_bytes()));
   EXPECT_TRUE(tell(request));
   // What the read that comes now is answered by.
-  std::array<std::byte, apps::Hello::kBytes + apps::Frame::kBytes> read{};
+  std::array<std::byte, Hello::kBytes + Frame::kBytes> read{};
   ASSERT_EQ(recv(socket.number(), read.data(), read.size(), MSG_WAITALL),
             static_cast<ssize_t>(read.size()));
-  EXPECT_TRUE(tell(apps::Frame{.type = apps::Frame::Type::kAnswer, .length = 1U << 20}.to_bytes()));
-  const apps::Deadline patience(seconds(5));
+  EXPECT_TRUE(tell(Frame{.type = Frame::Type::kAnswer, .length = 1U << 20}.to_bytes()));
+  const Deadline patience(seconds(5));
   while (daemon.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready &&
          !patience.over()) {
     tell(std::array{std::byte{' '}});
   }
   EXPECT_FALSE(patience.over());
   shutdown(socket.number(), SHUT_RDWR);
-  EXPECT_THROW(daemon.get(), apps::Failure);
+  EXPECT_THROW(daemon.get(), Failure);
   EXPECT_TRUE(fs::is_empty(rules_.directory));
 }
 
 }  // namespace
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -17,7 +17,7 @@
 #include "report.h"
 #include "temporary_folder.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
 
@@ -34,7 +34,7 @@ class Here : public testing::Test {
   }
   std::size_t files() const { return folder_.files(); }
 
-  const apps::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(Here, OutputIsThereWholeOrNotAtAll) {
@@ -54,7 +54,7 @@ TEST_F(Here, OutputIsThereWholeOrNotAtAll) {
 }
 
 TEST_F(Here, OutputWhereNothingCanBe) {
-  EXPECT_THROW(Output{path("none/x.o")}, apps::Failure);
+  EXPECT_THROW(Output{path("none/x.o")}, Failure);
 }
 
 TEST_F(Here, MappingIsTheFile) {
@@ -72,7 +72,7 @@ class Run : public Here {
  protected:
   // Runs a shell's command, confined; returns its status and keeps what it said.
   int run(const std::string& command) {
-    const apps::Descriptor said(open(path("said").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600));
+    const Descriptor said(open(path("said").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600));
     Confinement confinement{.directory = folder_.path(),
                             .seconds = 1,
                             .file_bytes = 4096,
@@ -122,8 +122,8 @@ TEST_F(Run, EndsWithAllThatItStarted) {
 TEST_F(Run, EndsWithItsStarterHoweverThatEnds) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-  const apps::Descriptor begun(ends[0]);
-  apps::Descriptor held(ends[1]);
+  const Descriptor begun(ends[0]);
+  Descriptor held(ends[1]);
   const pid_t starter = fork();
   if (starter == 0) {
     Process process({.command = {"/bin/sh", "-c", "sleep 60 & echo; sleep 60"},
@@ -135,7 +135,7 @@ TEST_F(Run, EndsWithItsStarterHoweverThatEnds) {
     process.wait(seconds(60));
     _exit(0);
   }
-  held = apps::Descriptor();
+  held = Descriptor();
   char line = 0;
   ASSERT_EQ(::read(begun.number(), &line, 1), 1);
   ASSERT_EQ(kill(starter, SIGKILL), 0);
@@ -161,4 +161,4 @@ TEST(Report, IsJson) {
 
 }  // namespace
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -10,12 +10,9 @@
 #include "distribute.h"
 #include "slots.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
-
-using apps::Clock;
-using apps::Failure;
 
 constexpr const char* kUsage =
     R"(usage: rdistcc [--transport rdma|tcp] COMPILER ARGUMENT...
@@ -37,7 +34,7 @@ const char* setting(const char* name, const char* otherwise) {
 
 class Client {
  public:
-  Client(Arguments line, apps::Transport transport)
+  Client(Arguments line, Transport transport)
       : line_(std::move(line)),
         transport_(transport),
         verbose_(std::strcmp(setting("RDISTCC_VERBOSE", "0"), "0") != 0) {}
@@ -47,7 +44,7 @@ class Client {
   int run() {
     const Command command = read_command(line_);
     report_.source = command.source;
-    report_.transport = apps::name_of(transport_);
+    report_.transport = name_of(transport_);
     if (!command.local.empty()) {
       run_here(command.local);
     }
@@ -66,7 +63,7 @@ class Client {
     if (!slot) {
       run_here("no host has a free slot, or all are down");
     }
-    const apps::Descriptor preprocessed = preprocess_here(command);
+    const Descriptor preprocessed = preprocess_here(command);
     std::string why;
     for (; slot; slot = slots->take(hosts, tried)) {
       const std::string name = slot->host->address.text();
@@ -97,8 +94,8 @@ class Client {
   }
 
  private:
-  apps::Descriptor preprocess_here(const Command& command) {
-    apps::Descriptor file(memfd_create("preprocessed", MFD_CLOEXEC));
+  Descriptor preprocess_here(const Command& command) {
+    Descriptor file(memfd_create("preprocessed", MFD_CLOEXEC));
     if (!file) {
       run_here(std::string("memfd_create: ") + std::strerror(errno));
     }
@@ -146,7 +143,7 @@ class Client {
   }
 
   Arguments line_;
-  apps::Transport transport_;
+  Transport transport_;
   bool verbose_;
   Clock::time_point begin_ = Clock::now();
   Report report_;
@@ -176,16 +173,16 @@ int run(Arguments line) {
   if (line[0].starts_with("-")) {
     return wrong("there is no option '" + line[0] + "'");
   }
-  return Client(std::move(line), apps::parse_transport(transport)).run();
+  return Client(std::move(line), parse_transport(transport)).run();
 }
 
 }  // namespace
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc
 
 int main(int argc, char** argv) {
   try {
-    return rdistcc::run({argv + 1, argv + argc});
+    return rdma::rdistcc::run({argv + 1, argv + argc});
   } catch (const std::exception& failure) {
     std::cerr << "rdistcc: " << failure.what() << std::endl;
     return 1;

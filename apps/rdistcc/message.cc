@@ -3,13 +3,9 @@
 
 #include "bytes.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
-
-using apps::Cause;
-using apps::Failure;
-using apps::RemoteRegion;
 
 constexpr std::uint32_t kRelease = 1;
 
@@ -18,7 +14,7 @@ class Writer {
   template <typename Number>
   Writer& number(Number value) {
     bytes_.resize(bytes_.size() + sizeof(value));
-    apps::put_big(bytes_.data() + bytes_.size() - sizeof(value), value);
+    put_big(bytes_.data() + bytes_.size() - sizeof(value), value);
     return *this;
   }
   Writer& text(const std::string& value) {
@@ -38,16 +34,12 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-class Reader {
+class Reader : public Unpacker {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  using Unpacker::Unpacker;
 
-  template <typename Number>
-  Number number() {
-    return apps::get_big<Number>(next(sizeof(Number)).data());
-  }
   std::string text() {
-    const std::span<const std::byte> bytes = next(number<std::uint32_t>());
+    const std::span<const std::byte> bytes = next(take<std::uint32_t>());
     std::string value(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (value.find('\0') != std::string::npos) {
       throw Failure(Cause::kProtocol, "the peer sent a text with a zero in it");
@@ -56,28 +48,16 @@ class Reader {
   }
   RemoteRegion region() { return RemoteRegion::from_bytes(next(RemoteRegion::kBytes)); }
   void end() const {
-    if (!bytes_.empty()) {
+    if (left() > 0) {
       throw Failure(Cause::kProtocol, "the peer's message is too long");
     }
   }
-
- private:
-  std::span<const std::byte> next(std::size_t count) {
-    if (count > bytes_.size()) {
-      throw Failure(Cause::kProtocol, "the peer's message is cut off");
-    }
-    const std::span<const std::byte> part = bytes_.first(count);
-    bytes_ = bytes_.subspan(count);
-    return part;
-  }
-
-  std::span<const std::byte> bytes_;
 };
 
 }  // namespace
 
-apps::Settings link_settings() {
-  apps::Settings settings;
+Settings link_settings() {
+  Settings settings;
   settings.credits = 4;
   settings.message_bytes = 16384;
   return settings;
@@ -95,7 +75,7 @@ std::vector<std::byte> Request::to_bytes() const {
 
 Request Request::from_bytes(std::span<const std::byte> bytes) {
   Reader reader(bytes);
-  if (reader.number<std::uint32_t>() != kRelease) {
+  if (reader.take<std::uint32_t>() != kRelease) {
     throw Failure(Cause::kProtocol, "the client is of another release");
   }
   Request request;
@@ -103,7 +83,7 @@ Request Request::from_bytes(std::span<const std::byte> bytes) {
   request.suffix = reader.text();
   request.compiler = reader.text();
   // Each takes four bytes at least, so a count that lies is found out before it costs memory.
-  for (auto left = reader.number<std::uint32_t>(); left > 0; left--) {
+  for (auto left = reader.take<std::uint32_t>(); left > 0; left--) {
     request.arguments.push_back(reader.text());
   }
   reader.end();
@@ -119,26 +99,26 @@ std::vector<std::byte> Reply::to_bytes() const {
 
 Reply Reply::from_bytes(std::span<const std::byte> bytes) {
   Reader reader(bytes);
-  if (reader.number<std::uint32_t>() != kRelease) {
+  if (reader.take<std::uint32_t>() != kRelease) {
     throw Failure(Cause::kProtocol, "the daemon is of another release");
   }
   Reply reply;
-  const auto kind = reader.number<std::uint8_t>();
+  const auto kind = reader.take<std::uint8_t>();
   if (kind != static_cast<std::uint8_t>(Kind::kCompiled) &&
       kind != static_cast<std::uint8_t>(Kind::kRefused)) {
     throw Failure(Cause::kProtocol, "the daemon's reply is of no known kind");
   }
   reply.kind = static_cast<Kind>(kind);
-  reply.status = reader.number<std::uint32_t>();
+  reply.status = reader.take<std::uint32_t>();
   reply.object = reader.region();
   reply.messages = reader.region();
-  reply.compiling = reader.number<std::uint64_t>();
-  reply.reading = reader.number<std::uint64_t>();
-  reply.registering = reader.number<std::uint64_t>();
-  reply.system = reader.number<std::uint64_t>();
+  reply.compiling = reader.take<std::uint64_t>();
+  reply.reading = reader.take<std::uint64_t>();
+  reply.registering = reader.take<std::uint64_t>();
+  reply.system = reader.take<std::uint64_t>();
   reply.text = reader.text();
   reader.end();
   return reply;
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

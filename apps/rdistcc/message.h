@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // What client and daemon say to each other for a job. The bytes of files are in no message: each
 // end reads them from the other's memory.
-#ifndef WEFT_APPS_RDISTCC_MESSAGE_H
-#define WEFT_APPS_RDISTCC_MESSAGE_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -13,20 +12,20 @@
 #include "command.h"
 #include "link.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 // Links of both programs: a request is one message, and there are few.
-apps::Settings link_settings();
+Settings link_settings();
 
 // From the client: compile this.
 struct Request {
-  apps::RemoteRegion source;  // the preprocessed source, which the daemon reads
-  std::string suffix;         // "i" or "ii"
+  RemoteRegion source;  // the preprocessed source, which the daemon reads
+  std::string suffix;   // "i" or "ii"
   std::string compiler;
   Arguments arguments;
 
   std::vector<std::byte> to_bytes() const;
-  // Throws apps::Failure (kProtocol).
+  // Throws Failure (kProtocol).
   static Request from_bytes(std::span<const std::byte> bytes);
 };
 
@@ -39,8 +38,8 @@ struct Reply {
 
   Kind kind = Kind::kRefused;
   std::uint32_t status = 0;
-  apps::RemoteRegion object;      // of no length if there is none
-  apps::RemoteRegion messages;    // what the compiler said
+  RemoteRegion object;            // of no length if there is none
+  RemoteRegion messages;          // what the compiler said
   std::uint64_t compiling = 0;    // nanoseconds of time
   std::uint64_t reading = 0;      // of these: the source from the client
   std::uint64_t registering = 0;  // of these: memory
@@ -48,10 +47,8 @@ struct Reply {
   std::string text;
 
   std::vector<std::byte> to_bytes() const;
-  // Throws apps::Failure (kProtocol).
+  // Throws Failure (kProtocol).
   static Reply from_bytes(std::span<const std::byte> bytes);
 };
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_MESSAGE_H
+}  // namespace rdma::rdistcc

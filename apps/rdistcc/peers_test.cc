@@ -7,12 +7,9 @@
 #include "slots.h"
 #include "temporary_folder.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
-
-using apps::Cause;
-using apps::Failure;
 
 TEST(Hosts, AddressesAndSlots) {
   const std::vector<Host> hosts = read_hosts("  10.0.0.1:3640/8\t[fd00::2]:1\n");
@@ -130,7 +127,7 @@ TEST(Message, AnyByteChanged) {
 
 class SlotsTest : public testing::Test {
  protected:
-  const apps::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(SlotsTest, TheFreestHostAndNoMoreThanThereAre) {
@@ -159,4 +156,4 @@ TEST_F(SlotsTest, HostsThatAreDownOrTried) {
 
 }  // namespace
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -14,7 +14,7 @@
 
 #include "failure.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
 
@@ -94,7 +94,7 @@ Process::Process(const Start& start) : group_(start.confinement.has_value()) {
   const pid_t starter = getpid();
   pid_ = fork();
   if (pid_ < 0) {
-    apps::fail_errno("fork");
+    fail_errno("fork");
   }
   if (pid_ == 0) {
     sigset_t none;
@@ -112,7 +112,7 @@ Process::Process(const Start& start) : group_(start.confinement.has_value()) {
     }
     _exit(kCannotRun);
   }
-  descriptor_ = apps::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  descriptor_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
 }
 
 Process::~Process() {
@@ -129,8 +129,7 @@ Process::~Process() {
 bool Process::wait(std::chrono::milliseconds limit) {
   if (!ended_) {
     if (!descriptor_) {
-      throw apps::Failure(apps::Cause::kSystem,
-                          "pidfd_open: this needs Linux 5.3 and a free descriptor");
+      throw Failure(Cause::kSystem, "pidfd_open: this needs Linux 5.3 and a free descriptor");
     }
     pollfd end{.fd = descriptor_.number(), .events = POLLIN, .revents = 0};
     if (poll(&end, 1, static_cast<int>(limit.count())) <= 0) {
@@ -142,7 +141,7 @@ bool Process::wait(std::chrono::milliseconds limit) {
     }
     int raw = 0;
     if (waitpid(pid_, &raw, 0) != pid_) {
-      apps::fail_errno("waitpid");
+      fail_errno("waitpid");
     }
     ended_ = true;
     status_ = status_of(raw);
@@ -150,4 +149,4 @@ bool Process::wait(std::chrono::milliseconds limit) {
   return true;
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

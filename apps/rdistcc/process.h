@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Programs that are started: where their output goes, and what bounds them.
-#ifndef WEFT_APPS_RDISTCC_PROCESS_H
-#define WEFT_APPS_RDISTCC_PROCESS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -13,7 +12,7 @@
 
 #include "descriptor.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 // The status of a program that can't be run, as a shell has it.
 inline constexpr int kCannotRun = 127;
@@ -39,7 +38,7 @@ struct Start {
 
 class Process {
  public:
-  // Throws apps::Failure (kSystem). A program that can't be run ends with status kCannotRun.
+  // Throws Failure (kSystem). A program that can't be run ends with status kCannotRun.
   explicit Process(const Start& start);
   // Kills it, and its group if it has one, unless it has ended.
   ~Process();
@@ -57,9 +56,7 @@ class Process {
   bool group_ = false;
   bool ended_ = false;
   int status_ = 0;
-  apps::Descriptor descriptor_;
+  Descriptor descriptor_;
 };
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_PROCESS_H
+}  // namespace rdma::rdistcc

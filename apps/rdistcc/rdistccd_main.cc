@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // The daemon: compiles for clients on other hosts. README.md is its page.
 #include <fcntl.h>
-#include <getopt.h>
 #include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include <array>
-#include <charconv>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <list>
@@ -21,90 +17,21 @@
 #include "descriptor.h"
 #include "hosts.h"
 #include "job.h"
+#include "program.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
 
-using apps::Cause;
-using apps::Failure;
-
-constexpr const char* kUsage =
-    R"(usage: rdistccd --allow NETWORK [--allow NETWORK]... [--listen HOST:PORT] [--transport rdma|tcp]
-                [--jobs N] [--compilers NAME,NAME...] [--dir DIRECTORY] [--time SECONDS]
-                [--memory MIB] [--user NAME]
-
-Compiles for rdistcc on other hosts: reads preprocessed source from their memory, and has them read
-the object from its own. Ends by SIGTERM or SIGINT.
-
-  --allow NETWORK   who may ask: 10.0.0.0/24, fd00::/64, or one address. Without it nobody may
-  --listen          where; *:3640 without it
-  --transport       rdma (the default) or tcp, as the clients have it
-  --jobs N          so many at once; clients beyond are sent elsewhere. The number of processors without it
-  --compilers       what may be run; gcc,g++,cc,c++ without it. Each is looked for in /usr/bin, once
-  --dir             a directory for what is compiled, better in a tmpfs; /dev/shm/rdistccd-PORT without it.
-                    It is to hold nothing else: jobs of an earlier daemon are removed
-  --time            for one compilation; 300 without it
-  --memory          for one compilation; 4096 without it
-  --user            as whom compilers run when the daemon runs as root; nobody without it
-)";
-
 struct Options {
-  apps::Transport transport = apps::Transport::kRdma;
-  apps::Address listen{.host = "*", .port = 3640};
+  Transport transport = Transport::kRdma;
+  Address listen{.host = "*", .port = 3640};
   std::vector<Network> allow;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   std::string compilers = "gcc,g++,cc,c++";
   std::string user = "nobody";
   Rules rules;
 };
-
-unsigned number(const char* name, const char* text, unsigned most) {
-  unsigned value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stopped, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stopped != end || value == 0 || value > most) {
-    throw Failure(Cause::kInput, std::string(name) + " takes a number from 1 to " +
-                                     std::to_string(most) + ", not '" + text + "'");
-  }
-  return value;
-}
-
-void take_option(Options& options, int option, const char* value) {
-  switch (option) {
-    case 'a':
-      options.allow.emplace_back(value);
-      break;
-    case 'l':
-      options.listen = apps::Address::parse(value);
-      break;
-    case 't':
-      options.transport = apps::parse_transport(value);
-      break;
-    case 'j':
-      options.jobs = number("--jobs", value, 1024);
-      break;
-    case 'c':
-      options.compilers = value;
-      break;
-    case 'd':
-      options.rules.directory = value;
-      break;
-    case 's':
-      options.rules.seconds = number("--time", value, 86400);
-      break;
-    case 'm':
-      options.rules.memory_bytes = static_cast<std::uint64_t>(number("--memory", value, 1U << 22))
-                                   << 20;
-      break;
-    case 'u':
-      options.user = value;
-      break;
-    default:
-      throw Failure(Cause::kInput, "'" + std::string(value) +
-                                       "' is no option, or lacks its value; see rdistccd --help");
-  }
-}
 
 void find_compilers(Options& options) {
   std::istringstream names(options.compilers);
@@ -138,35 +65,44 @@ void find_user(Options& options) {
   options.rules.group = found->pw_gid;
 }
 
-Options read_options(int argc, char** argv) {
-  constexpr std::array<option, 10> kLong{option{"allow", required_argument, nullptr, 'a'},
-                                         option{"listen", required_argument, nullptr, 'l'},
-                                         option{"transport", required_argument, nullptr, 't'},
-                                         option{"jobs", required_argument, nullptr, 'j'},
-                                         option{"compilers", required_argument, nullptr, 'c'},
-                                         option{"dir", required_argument, nullptr, 'd'},
-                                         option{"time", required_argument, nullptr, 's'},
-                                         option{"memory", required_argument, nullptr, 'm'},
-                                         option{"user", required_argument, nullptr, 'u'},
-                                         option{nullptr, 0, nullptr, 0}};
-  Options options;
-  opterr = 0;  // one line says what is wrong
-  for (int found = 0; (found = getopt_long(argc, argv, "", kLong.data(), nullptr)) >= 0;) {
-    take_option(options, found, found == '?' ? argv[optind - 1] : optarg);
-  }
-  if (optind < argc) {
-    throw Failure(Cause::kInput,
-                  std::string("'") + argv[optind] + "' is no option; see rdistccd --help");
-  }
-  if (options.allow.empty()) {
-    throw Failure(Cause::kInput, "nobody may ask: name who may, as --allow 10.0.0.0/24");
-  }
-  if (options.rules.directory.empty()) {
-    options.rules.directory = "/dev/shm/rdistccd-" + std::to_string(options.listen.port);
-  }
-  find_compilers(options);
-  find_user(options);
-  return options;
+void read_options(CLI::App& app, Options& options) {
+  app.option_defaults()->always_capture_default();
+  const auto text = [&](const char* name, const char* what,
+                        const std::function<void(const std::string&)>& take) {
+    return app.add_option_function<std::string>(name, take, what);
+  };
+  text("--allow", "NETWORK: who may ask: 10.0.0.0/24, fd00::/64, or one address; repeatable",
+       [&](const std::string& network) { options.allow.emplace_back(network); })
+      ->trigger_on_parse();
+  text("--listen", "HOST:PORT: where (*:3640)",
+       [&](const std::string& address) { options.listen = Address::parse(address); });
+  text("--transport", "rdma (the default) or tcp, as the clients have it",
+       [&](const std::string& name) { options.transport = parse_transport(name); });
+  app.add_option("--jobs", options.jobs, "so many at once; clients beyond are sent elsewhere")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--compilers", options.compilers,
+                 "what may be run. Each is looked for in /usr/bin, once");
+  app.add_option(
+      "--dir", options.rules.directory,
+      "for what is compiled, better in a tmpfs; /dev/shm/rdistccd-PORT without it. It is "
+      "to hold nothing else: jobs of an earlier daemon are removed");
+  app.add_option("--time", options.rules.seconds, "seconds for one compilation")
+      ->check(CLI::Range(1, 86400));
+  app.add_option_function<unsigned>(
+         "--memory", [&](unsigned mib) { options.rules.memory_bytes = std::uint64_t{mib} << 20; },
+         "MIB for one compilation (4096)")
+      ->check(CLI::Range(1, 1 << 22));
+  app.add_option("--user", options.user, "as whom compilers run when the daemon runs as root");
+  app.final_callback([&] {
+    if (options.allow.empty()) {
+      throw Failure(Cause::kInput, "nobody may ask: name who may, as --allow 10.0.0.0/24");
+    }
+    if (options.rules.directory.empty()) {
+      options.rules.directory = "/dev/shm/rdistccd-" + std::to_string(options.listen.port);
+    }
+    find_compilers(options);
+    find_user(options);
+  });
 }
 
 // A directory that was made here goes with the daemon, if it is empty.
@@ -175,7 +111,7 @@ class Made {
   explicit Made(std::string path) : path_(std::move(path)) {
     made_ = mkdir(path_.c_str(), 0711) == 0;
     if (!made_ && errno != EEXIST) {
-      apps::fail_errno(path_ + " can't be made, name another by --dir");
+      fail_errno(path_ + " can't be made, name another by --dir");
     }
   }
   ~Made() {
@@ -193,11 +129,11 @@ class Made {
 
 // Removes what an earlier daemon has left in the directory; one with anything else in it was named
 // by mistake. The descriptor holds it against another daemon.
-apps::Descriptor take_directory(const std::string& path) {
-  apps::Descriptor held(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+Descriptor take_directory(const std::string& path) {
+  Descriptor held(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status {};
   if (!held || fstat(held.number(), &status) != 0) {
-    apps::fail_errno(path + " can't be used, name another by --dir");
+    fail_errno(path + " can't be used, name another by --dir");
   }
   if (status.st_uid != geteuid()) {
     throw Failure(Cause::kSystem, path + " is another user's; name another by --dir");
@@ -227,15 +163,14 @@ class Daemon {
 
   void run() {
     const Made made(options_.rules.directory);
-    const apps::Descriptor held = take_directory(options_.rules.directory);
-    const auto listener =
-        apps::Listener::listen(options_.transport, options_.listen, link_settings(),
-                               [this](const apps::Address& peer) { return admits(peer); });
+    const Descriptor held = take_directory(options_.rules.directory);
+    const auto listener = Listener::listen(options_.transport, options_.listen, link_settings(),
+                                           [this](const Address& peer) { return admits(peer); });
     log("listening at " + listener->address().text() + " over " +
-        std::string(apps::name_of(options_.transport)) + ", " + std::to_string(options_.jobs) +
+        std::string(name_of(options_.transport)) + ", " + std::to_string(options_.jobs) +
         " jobs at once, in " + options_.rules.directory);
     while (!told_to_end()) {
-      std::unique_ptr<apps::Link> link = listener->accept(kLook);
+      std::unique_ptr<Link> link = listener->accept(kLook);
       threads_.remove_if([](const Worker& worker) { return worker.done->load(); });
       if (link != nullptr && threads_.size() < options_.jobs + kRefusals) {
         begin(std::move(link));
@@ -249,7 +184,7 @@ class Daemon {
  private:
   // Clients beyond the jobs that are told so at the same time; more are cut off.
   static constexpr std::size_t kRefusals = 32;
-  static constexpr apps::Limit kLook = std::chrono::milliseconds(200);
+  static constexpr Limit kLook = std::chrono::milliseconds(200);
 
   struct Worker {
     std::unique_ptr<std::atomic<bool>> done = std::make_unique<std::atomic<bool>>(false);
@@ -265,7 +200,7 @@ class Daemon {
     return sigtimedwait(&signals, nullptr, &now) > 0;
   }
 
-  bool admits(const apps::Address& peer) {
+  bool admits(const Address& peer) {
     for (const Network& network : options_.allow) {
       if (network.contains(peer.host)) {
         return true;
@@ -275,7 +210,7 @@ class Daemon {
     return false;
   }
 
-  void begin(std::unique_ptr<apps::Link> link) {
+  void begin(std::unique_ptr<Link> link) {
     Worker worker;
     std::atomic<bool>* done = worker.done.get();
     worker.thread = std::jthread([this, done, link = std::move(link)]() mutable {
@@ -286,7 +221,7 @@ class Daemon {
     threads_.push_back(std::move(worker));
   }
 
-  void serve_one(apps::Link& link) {
+  void serve_one(Link& link) {
     const std::string peer = link.peer().host;
     const bool room = free_.try_acquire();
     try {
@@ -318,24 +253,23 @@ class Daemon {
 
 }  // namespace
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc
 
 int main(int argc, char** argv) {
-  if (argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h")) {
-    std::cout << rdistcc::kUsage;
-    return 0;
-  }
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   umask(022);  // compilers run as another user, and read what is made here
-  try {
-    rdistcc::Daemon(rdistcc::read_options(argc, argv)).run();
+  rdma::rdistcc::Options options;
+  CLI::App app(
+      "Compiles for rdistcc on other hosts: reads preprocessed source from their memory, and has\n"
+      "them read the object from its own. Ends by SIGTERM or SIGINT.",
+      "rdistccd");
+  rdma::rdistcc::read_options(app, options);
+  return rdma::run_program(app, argc, argv, [&] {
+    rdma::rdistcc::Daemon(options).run();
     return 0;
-  } catch (const std::exception& failure) {
-    std::cerr << "rdistccd: " << failure.what() << std::endl;
-    return 1;
-  }
+  });
 }

@@ -4,33 +4,14 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include <cstdio>
-#include <iomanip>
 #include <iostream>
-#include <sstream>
 
 #include "descriptor.h"
+#include "record.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
-
-std::string quoted(const std::string& text) {
-  std::ostringstream out;
-  out << '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out << '\\' << c;
-    } else if (byte < 0x20) {
-      out << "\\u" << std::hex << std::setw(4) << std::setfill('0') << unsigned{byte} << std::dec;
-    } else {
-      out << c;
-    }
-  }
-  out << '"';
-  return out.str();
-}
 
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
@@ -43,22 +24,25 @@ std::string Report::json() const {
   rusage children{};
   getrusage(RUSAGE_SELF, &own);
   getrusage(RUSAGE_CHILDREN, &children);
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(6);
-  out << "{\"source\": " << quoted(source) << ", \"host\": " << quoted(host)
-      << ", \"transport\": " << quoted(transport) << ", \"why\": " << quoted(why)
-      << ", \"status\": " << status << ", \"preprocessing\": " << preprocessing.count()
-      << ", \"connecting\": " << connecting.count() << ", \"registering\": " << registering.count()
-      << ", \"transferring\": " << transferring.count() << ", \"compiling\": " << compiling.count()
-      << ", \"whole\": " << whole.count()
-      << ", \"user\": " << seconds(own.ru_utime) + seconds(children.ru_utime)
-      << ", \"system\": " << seconds(own.ru_stime) + seconds(children.ru_stime)
-      << ", \"bytes_out\": " << bytes_out << ", \"bytes_in\": " << bytes_in << "}";
-  return out.str();
+  constexpr int kDigits = 9;
+  Record record;
+  record.add("source", source).add("host", host).add("transport", transport).add("why", why);
+  record.add("status", status);
+  const std::pair<const char*, Seconds> steps[] = {
+      {"preprocessing", preprocessing}, {"connecting", connecting}, {"registering", registering},
+      {"transferring", transferring},   {"compiling", compiling},   {"whole", whole}};
+  for (const auto& [step, time] : steps) {
+    record.add(step, time.count(), kDigits);
+  }
+  record.add("user", seconds(own.ru_utime) + seconds(children.ru_utime), kDigits);
+  record.add("system", seconds(own.ru_stime) + seconds(children.ru_stime), kDigits);
+  return record.add("bytes_out", static_cast<double>(bytes_out))
+      .add("bytes_in", static_cast<double>(bytes_in))
+      .text();
 }
 
 void Report::append_to(const char* path) const {
-  const apps::Descriptor file(open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0666));
+  const Descriptor file(open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0666));
   // One write, since other jobs add theirs.
   const std::string line = json() + "\n";
   if (!file ||
@@ -67,4 +51,4 @@ void Report::append_to(const char* path) const {
   }
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // What one job took, as a line of JSON in the file that $RDISTCC_STATS names.
-#ifndef WEFT_APPS_RDISTCC_REPORT_H
-#define WEFT_APPS_RDISTCC_REPORT_H
+#pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 struct Report {
   using Seconds = std::chrono::duration<double>;
@@ -33,6 +32,4 @@ struct Report {
   void append_to(const char* path) const;
 };
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_REPORT_H
+}  // namespace rdma::rdistcc

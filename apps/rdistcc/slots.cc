@@ -11,7 +11,7 @@
 
 #include "failure.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 namespace {
 
@@ -29,13 +29,13 @@ Slots::Slots() : Slots(own_directory()) {}
 
 Slots::Slots(std::string directory) : directory_(std::move(directory)) {
   if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) {
-    apps::fail_errno(directory_);
+    fail_errno(directory_);
   }
   // In /tmp another user may have been first.
   struct stat status {};
   if (lstat(directory_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
       status.st_uid != geteuid()) {
-    throw apps::Failure(apps::Cause::kSystem, directory_ + " is not this user's; remove it");
+    throw Failure(Cause::kSystem, directory_ + " is not this user's; remove it");
   }
 }
 
@@ -52,8 +52,7 @@ bool Slots::is_down(const Host& host) const {
 }
 
 void Slots::mark_down(const Host& host) const {
-  const apps::Descriptor mark(
-      open(file(host, "down").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  const Descriptor mark(open(file(host, "down").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   if (mark) {
     futimens(mark.number(), nullptr);
   }
@@ -74,7 +73,7 @@ std::optional<Slot> Slots::take(const std::vector<Host>& hosts,
       if (number >= host->slots) {
         continue;
       }
-      apps::Descriptor held(
+      Descriptor held(
           open(file(*host, std::to_string(number)).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
       if (held && flock(held.number(), LOCK_EX | LOCK_NB) == 0) {
         return Slot{.host = host, .held = std::move(held)};
@@ -84,4 +83,4 @@ std::optional<Slot> Slots::take(const std::vector<Host>& hosts,
   return std::nullopt;
 }
 
-}  // namespace rdistcc
+}  // namespace rdma::rdistcc

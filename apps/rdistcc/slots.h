@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // How many jobs of this user are on each host: files that are locked while a job is there, so that
 // a client that is killed leaves none behind.
-#ifndef WEFT_APPS_RDISTCC_SLOTS_H
-#define WEFT_APPS_RDISTCC_SLOTS_H
+#pragma once
 
 #include <optional>
 #include <string>
@@ -11,17 +10,17 @@
 #include "descriptor.h"
 #include "hosts.h"
 
-namespace rdistcc {
+namespace rdma::rdistcc {
 
 struct Slot {
   const Host* host;
-  apps::Descriptor held;
+  Descriptor held;
 };
 
 class Slots {
  public:
   // Files are in a directory of the user's: $XDG_RUNTIME_DIR/rdistcc, or one in /tmp. Throws
-  // apps::Failure (kSystem).
+  // Failure (kSystem).
   Slots();
   explicit Slots(std::string directory);
 
@@ -38,6 +37,4 @@ class Slots {
   std::string directory_;
 };
 
-}  // namespace rdistcc
-
-#endif  // WEFT_APPS_RDISTCC_SLOTS_H
+}  // namespace rdma::rdistcc

@@ -8,15 +8,14 @@
 #include "lock.h"
 #include "random.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 Barnes::Barnes(Layout& layout, int hosts, std::size_t bodies, std::size_t steps, std::uint64_t seed)
     : count_(bodies), steps_(steps), seed_(seed) {
   if (bodies < static_cast<std::size_t>(hosts) || bodies > kMostBodies) {
-    throw apps::Failure(apps::Cause::kInput, "barnes: --size is a number of bodies from " +
-                                                 std::to_string(hosts) + " to " +
-                                                 std::to_string(kMostBodies) + ", not " +
-                                                 std::to_string(bodies));
+    throw Failure(Cause::kInput, "barnes: --size is a number of bodies from " +
+                                     std::to_string(hosts) + " to " + std::to_string(kMostBodies) +
+                                     ", not " + std::to_string(bodies));
   }
   const std::size_t most = Part::most(bodies, hosts);
   bodies_ = layout.map<Body>(most);
@@ -146,4 +145,4 @@ Result Barnes::gather(World& world) {
   return result;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Bodies that pull each other, by Barnes and Hut. Each host has some bodies and makes the tree of
 // all. Bodies are taken in bunches, under a lock: who has done its own helps the others.
-#ifndef WEFT_APPS_SHAREDMEMORY_BARNES_H
-#define WEFT_APPS_SHAREDMEMORY_BARNES_H
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "kernel.h"
 #include "octree.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 class Barnes : public Kernel {
  public:
@@ -55,6 +54,4 @@ class Barnes : public Kernel {
   std::vector<Vector> speeds_;
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_BARNES_H
+}  // namespace rdma::sharedmemory

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "barrier.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 // Who comes adds one to a word of host 0. The one that makes it a multiple of the number of hosts
 // is the last, and notifies the others, so that nobody asks again and again.
@@ -24,4 +24,4 @@ void barrier(World& world) {
   }
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // The words of each share that hosts agree by. They come first in it, at offset 0.
-#ifndef WEFT_APPS_SHAREDMEMORY_CONTROL_H
-#define WEFT_APPS_SHAREDMEMORY_CONTROL_H
+#pragma once
 
 #include <cstdint>
 
 #include "layout.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 struct Control {
   // Words apart, so that no two that differ in use share a cache line.
@@ -28,6 +27,4 @@ struct Control {
   Array<std::uint64_t> proof;    // [host]: what is read from it to know that writes have arrived
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_CONTROL_H
+}  // namespace rdma::sharedmemory

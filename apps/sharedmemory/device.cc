@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "device.h"
 
-#include <infiniband/verbs.h>
-#include <rdma/rdma_cma.h>
+#include "objects.h"
 
-#include <cerrno>
-#include <cstring>
-#include <memory>
-#include <string>
-
-#include "failure.h"
-
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
-using apps::Cause;
-using apps::Failure;
-
-struct EndChannel {
-  void operator()(rdma_event_channel* channel) const { rdma_destroy_event_channel(channel); }
-};
-struct EndId {
-  void operator()(rdma_cm_id* id) const { rdma_destroy_id(id); }
-};
-
-[[noreturn]] void no_device(const apps::Address& address) {
+[[noreturn]] void no_device(const Address& address) {
   throw Failure(Cause::kDevice, "no RDMA device of this host has the address " + address.host +
                                     ". Add one (rdma link add weft0 type weft netdev eth0), give "
                                     "this host's own --rank, or use --transport tcp");
@@ -32,8 +14,8 @@ struct EndId {
 
 }  // namespace
 
-void check_device(const apps::Address& address) {
-  const std::unique_ptr<rdma_event_channel, EndChannel> channel(rdma_create_event_channel());
+void check_device(const Address& address) {
+  const Channel channel(rdma_create_event_channel());
   // A host without any device has no rdma_cm either.
   if (!channel && (errno == ENODEV || errno == ENOENT)) {
     no_device(address);
@@ -44,7 +26,7 @@ void check_device(const apps::Address& address) {
     throw Failure(Cause::kDevice, "this host has no RDMA connections (rdma_cm): " + why +
                                       ". Load the module rdma_ucm, or use --transport tcp");
   }
-  const std::unique_ptr<rdma_cm_id, EndId> id(made);
+  const Identifier id(made);
   auto socket = address.resolve();
   // The device alone is asked for, so any port will do.
   if (socket.get()->sa_family == AF_INET6) {
@@ -57,8 +39,7 @@ void check_device(const apps::Address& address) {
   }
   ibv_device_attr attributes{};
   if (ibv_query_device(id->verbs, &attributes) != 0) {
-    apps::fail_errno("the RDMA device of " + address.host + " does not say what it can",
-                     Cause::kDevice);
+    fail_errno("the RDMA device of " + address.host + " does not say what it can", Cause::kDevice);
   }
   if (attributes.atomic_cap != IBV_ATOMIC_GLOB) {
     throw Failure(Cause::kDevice, "the RDMA device of " + address.host +
@@ -67,4 +48,4 @@ void check_device(const apps::Address& address) {
   }
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -9,7 +9,7 @@
 #include "failure.h"
 #include "random.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 Complex root(std::size_t power, std::size_t length) {
@@ -25,14 +25,13 @@ Complex product(Complex a, Complex b) {
 std::size_t side_of(std::size_t points, int hosts) {
   const int bits = std::countr_zero(points);
   if (!std::has_single_bit(points) || bits % 2 != 0) {
-    throw apps::Failure(
-        apps::Cause::kInput,
-        "fft: --size is a number of points that is a power of 4, not " + std::to_string(points));
+    throw Failure(Cause::kInput, "fft: --size is a number of points that is a power of 4, not " +
+                                     std::to_string(points));
   }
   const std::size_t side = std::size_t{1} << (bits / 2);
   if (side < static_cast<std::size_t>(hosts)) {
-    throw apps::Failure(apps::Cause::kInput, "fft: --size " + std::to_string(points) +
-                                                 " has less than a row for each host");
+    throw Failure(Cause::kInput,
+                  "fft: --size " + std::to_string(points) + " has less than a row for each host");
   }
   return side;
 }
@@ -169,4 +168,4 @@ Result Fft::gather(World& world) {
   return result;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -2,8 +2,7 @@
 // FFT of n = m * m complex points as an m by m matrix, in six steps: transpose, transform the rows,
 // multiply by roots of unity, transpose, transform the rows, transpose. Each host has some rows;
 // only transposing moves data, from each host to each.
-#ifndef WEFT_APPS_SHAREDMEMORY_FFT_H
-#define WEFT_APPS_SHAREDMEMORY_FFT_H
+#pragma once
 
 #include <array>
 #include <complex>
@@ -13,7 +12,7 @@
 
 #include "kernel.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 using Complex = std::complex<double>;
 
@@ -52,6 +51,4 @@ class Fft : public Kernel {
   std::vector<Complex> twiddles_;  // as matrix_
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_FFT_H
+}  // namespace rdma::sharedmemory

@@ -9,12 +9,8 @@
 #include "failure.h"
 #include "peers.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
-
-using apps::Cause;
-using apps::Failure;
-using apps::Limit;
 
 // One try to connect, and the pause before the next.
 constexpr Limit kTry = std::chrono::seconds(5);
@@ -27,8 +23,8 @@ constexpr std::size_t kMostCandidates = 128;
 // After this long without the others, say for whom this host waits.
 constexpr auto kQuiet = std::chrono::seconds(3);
 
-Limit until(apps::Clock::time_point end) {
-  return std::max(Limit{0}, std::chrono::duration_cast<Limit>(end - apps::Clock::now()));
+Limit until(Clock::time_point end) {
+  return std::max(Limit{0}, std::chrono::duration_cast<Limit>(end - Clock::now()));
 }
 
 std::string name(int host, const Gathering& gathering) {
@@ -40,17 +36,15 @@ std::string name(int host, const Gathering& gathering) {
 
 Peers::Peers(const Gathering& gathering, std::span<std::byte> share)
     : rank_(gathering.rank), addresses_(gathering.hosts), peers_(gathering.hosts.size()) {
-  const auto end = apps::Clock::now() + gathering.patience;
+  const auto end = Clock::now() + gathering.patience;
   // Looked up once, and not whenever somebody knocks.
   std::vector<std::string> known;
-  for (const apps::Address& each : addresses_) {
-    known.push_back(apps::Address::of(each.resolve()).host);
+  for (const Address& each : addresses_) {
+    known.push_back(Address::of(each.resolve()).host);
   }
-  const auto listener =
-      apps::Listener::listen(gathering.transport, addresses_[static_cast<std::size_t>(rank_)], {},
-                             [&known](const apps::Address& from) {
-                               return std::ranges::find(known, from.host) != known.end();
-                             });
+  const auto listener = Listener::listen(
+      gathering.transport, addresses_[static_cast<std::size_t>(rank_)], {},
+      [&known](const Address& from) { return std::ranges::find(known, from.host) != known.end(); });
   for (int host = 0; host < rank_; ++host) {
     connect_to(host, gathering, share, end);
   }
@@ -63,8 +57,7 @@ Peers::Peers(const Gathering& gathering, std::span<std::byte> share)
 }
 
 void Peers::greet(Peer& peer, const Gathering& gathering, std::span<std::byte> share) const {
-  peer.share =
-      peer.link->expose(share, apps::kRemoteRead | apps::kRemoteWrite | apps::kRemoteAtomic);
+  peer.share = peer.link->expose(share, kRemoteRead | kRemoteWrite | kRemoteAtomic);
   const Greeting greeting{static_cast<std::uint32_t>(rank_),
                           static_cast<std::uint32_t>(gathering.hosts.size()), peer.share->remote(),
                           gathering.task};
@@ -84,15 +77,14 @@ void Peers::compare(int host, const Greeting& greeting, const Gathering& gatheri
 }
 
 void Peers::connect_to(int host, const Gathering& gathering, std::span<std::byte> share,
-                       apps::Clock::time_point end) {
-  const auto begin = apps::Clock::now();
+                       Clock::time_point end) {
+  const auto begin = Clock::now();
   bool said = false;
   Peer& other = peer(host);
   while (!other.link) {
     try {
-      other.link =
-          apps::connect(gathering.transport, gathering.hosts[static_cast<std::size_t>(host)],
-                        std::clamp(until(end), Limit{1}, kTry));
+      other.link = connect(gathering.transport, gathering.hosts[static_cast<std::size_t>(host)],
+                           std::clamp(until(end), Limit{1}, kTry));
     } catch (const Failure& failure) {
       if (failure.cause() == Cause::kSystem || failure.cause() == Cause::kDevice) {
         throw;  // this host's own matter, as a limit of locked memory
@@ -104,7 +96,7 @@ void Peers::connect_to(int host, const Gathering& gathering, std::span<std::byte
                                            ". Start the program there with --rank " +
                                            std::to_string(host));
       }
-      if (!said && apps::Clock::now() - begin > kQuiet) {
+      if (!said && Clock::now() - begin > kQuiet) {
         said = true;
         std::fprintf(stderr, "sharedmemory: waiting for %s\n", name(host, gathering).c_str());
       }
@@ -125,14 +117,14 @@ void Peers::connect_to(int host, const Gathering& gathering, std::span<std::byte
   other.theirs = greeting.share;
 }
 
-void Peers::accept_all(apps::Listener& listener, const Gathering& gathering,
-                       std::span<std::byte> share, apps::Clock::time_point end) {
+void Peers::accept_all(Listener& listener, const Gathering& gathering, std::span<std::byte> share,
+                       Clock::time_point end) {
   struct Candidate {
     Peer peer;
-    apps::Clock::time_point end;  // of its time to say who it is
+    Clock::time_point end;  // of its time to say who it is
   };
   std::list<Candidate> candidates;
-  auto quiet = apps::Clock::now() + kQuiet;
+  auto quiet = Clock::now() + kQuiet;
   bool said = false;
   std::string missing;
   while (!(missing = who_is_missing(gathering)).empty()) {
@@ -151,12 +143,12 @@ void Peers::accept_all(apps::Listener& listener, const Gathering& gathering,
         candidates.pop_front();
       }
       candidates.emplace_back().peer.link = std::move(link);
-      candidates.back().end = apps::Clock::now() + kGreeting;
+      candidates.back().end = Clock::now() + kGreeting;
     }
     for (auto each = candidates.begin(); each != candidates.end();) {
       const Answer answer = hear(each->peer, gathering, share);
       if (answer == Answer::kHost) {
-        quiet = apps::Clock::now() + kQuiet;
+        quiet = Clock::now() + kQuiet;
         said = false;
       }
       const bool stays = answer == Answer::kNone && until(each->end).count() > 0;
@@ -209,4 +201,4 @@ Peers::Answer Peers::hear(Peer& candidate, const Gathering& gathering, std::span
   return Answer::kHost;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

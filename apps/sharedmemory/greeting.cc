@@ -4,59 +4,45 @@
 #include <algorithm>
 #include <string_view>
 
-#include "failure.h"
+#include "bytes.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 constexpr std::string_view kMagic = "weft shared memory 1";
 constexpr std::size_t kNumber = 4;
-constexpr std::size_t kHead = kMagic.size() + 2 * kNumber + apps::RemoteRegion::kBytes;
+constexpr std::size_t kHead = kMagic.size() + 2 * kNumber + RemoteRegion::kBytes;
 
-void put(std::vector<std::byte>& out, std::uint32_t number) {
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    out.push_back(static_cast<std::byte>(number >> shift));
-  }
-}
-
-std::uint32_t get(std::span<const std::byte> bytes) {
-  std::uint32_t number = 0;
-  for (const std::byte each : bytes.first(kNumber)) {
-    number = number << 8 | std::to_integer<std::uint32_t>(each);
-  }
-  return number;
+void append(std::vector<std::byte>& out, std::span<const std::byte> bytes) {
+  out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
 }  // namespace
 
 std::vector<std::byte> Greeting::to_bytes() const {
   std::vector<std::byte> out;
-  for (const char each : kMagic) {
-    out.push_back(static_cast<std::byte>(each));
-  }
-  put(out, host);
-  put(out, hosts);
-  const auto where = share.to_bytes();
-  out.insert(out.end(), where.begin(), where.end());
-  for (const char each : task) {
-    out.push_back(static_cast<std::byte>(each));
-  }
+  std::array<std::byte, 2 * kNumber> numbers{};
+  Packer(numbers).put(host).put(hosts);
+  append(out, std::as_bytes(std::span(kMagic)));
+  append(out, numbers);
+  append(out, share.to_bytes());
+  append(out, std::as_bytes(std::span(task)));
   return out;
 }
 
 Greeting Greeting::from_bytes(std::span<const std::byte> bytes) {
-  const bool known = bytes.size() >= kHead && bytes.size() <= kHead + kMostTask &&
-                     std::equal(kMagic.begin(), kMagic.end(), bytes.begin(),
-                                [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
+  const bool known =
+      bytes.size() >= kHead && bytes.size() <= kHead + kMostTask &&
+      std::ranges::equal(std::as_bytes(std::span(kMagic)), bytes.first(kMagic.size()));
   if (!known) {
-    throw apps::Failure(apps::Cause::kProtocol, "what came is no greeting of this program");
+    throw Failure(Cause::kProtocol, "what came is no greeting of this program");
   }
   Greeting greeting;
-  bytes = bytes.subspan(kMagic.size());
-  greeting.host = get(bytes);
-  greeting.hosts = get(bytes.subspan(kNumber));
-  greeting.share = apps::RemoteRegion::from_bytes(bytes.subspan(2 * kNumber));
-  for (const std::byte each : bytes.subspan(2 * kNumber + apps::RemoteRegion::kBytes)) {
+  Unpacker from(bytes.subspan(kMagic.size()));
+  greeting.host = from.take<std::uint32_t>();
+  greeting.hosts = from.take<std::uint32_t>();
+  greeting.share = RemoteRegion::from_bytes(from.next(RemoteRegion::kBytes));
+  for (const std::byte each : from.next(from.left())) {
     const auto character = std::to_integer<unsigned char>(each);
     // It may be shown on a terminal.
     greeting.task.push_back(character >= ' ' && character <= '~' ? static_cast<char>(character)
@@ -65,4 +51,4 @@ Greeting Greeting::from_bytes(std::span<const std::byte> bytes) {
   return greeting;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

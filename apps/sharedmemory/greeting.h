@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The first message each way on a new link: who is there, with which memory, for which task.
-#ifndef WEFT_APPS_SHAREDMEMORY_GREETING_H
-#define WEFT_APPS_SHAREDMEMORY_GREETING_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -11,14 +10,14 @@
 
 #include "remote_region.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 struct Greeting {
   static constexpr std::size_t kMostTask = 1024;  // bytes
 
   std::uint32_t host = 0;   // the sender's number
   std::uint32_t hosts = 0;  // how many there are
-  apps::RemoteRegion share;
+  RemoteRegion share;
   std::string task;  // the kernel and its options: all hosts must have the same
 
   std::vector<std::byte> to_bytes() const;
@@ -26,6 +25,4 @@ struct Greeting {
   static Greeting from_bytes(std::span<const std::byte> bytes);
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_GREETING_H
+}  // namespace rdma::sharedmemory

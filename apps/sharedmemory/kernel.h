@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // One of the computations, divided among hosts. Its constructor maps its arrays in a layout, the
 // same on every host.
-#ifndef WEFT_APPS_SHAREDMEMORY_KERNEL_H
-#define WEFT_APPS_SHAREDMEMORY_KERNEL_H
+#pragma once
 
 #include <cstddef>
 #include <cstring>
@@ -11,7 +10,7 @@
 
 #include "world.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 // All of a kernel's result, in an order that does not depend on the number of hosts.
 struct Result {
@@ -68,6 +67,4 @@ void collect(World& world, int host, const Array<T>& from, std::size_t first, st
   }
 }
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_KERNEL_H
+}  // namespace rdma::sharedmemory

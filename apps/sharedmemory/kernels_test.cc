@@ -17,7 +17,7 @@
 #include "together.h"
 #include "said.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 Options alone(const std::string& kernel, std::size_t size, std::size_t steps = 2) {
@@ -199,7 +199,7 @@ TEST_P(HostsTest, have_the_result_of_one) {
     options.alone = false;
     options.hosts = addresses;
     options.rank = rank;
-    options.transport = apps::Transport::kTcp;
+    options.transport = Transport::kTcp;
     const Outcome outcome = run(options);
     EXPECT_EQ(outcome.difference, "");
     EXPECT_EQ(outcome.result.has_value(), rank == 0);
@@ -218,4 +218,4 @@ TEST(ResultTest, a_difference_is_found_where_it_is) {
 }
 
 }  // namespace
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // What lies where in a host's share of the memory. Every host maps the same arrays in the same
 // order, so that an array has the same offset on all of them, and no host has to ask another.
-#ifndef WEFT_APPS_SHAREDMEMORY_LAYOUT_H
-#define WEFT_APPS_SHAREDMEMORY_LAYOUT_H
+#pragma once
 
 #include <cstddef>
 #include <limits>
@@ -11,7 +10,7 @@
 
 #include "failure.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 // Some elements in a row of an array, on a host that is named beside it.
 template <typename T>
@@ -31,9 +30,9 @@ struct Array {
   // `length` elements from `first` on. Throws Failure (kInput) if the array has not so many.
   Slice<T> at(std::size_t first, std::size_t length) const {
     if (first > count || length > count - first) {
-      throw apps::Failure(apps::Cause::kInput, "elements " + std::to_string(first) + " to " +
-                                                   std::to_string(first + length) +
-                                                   " of an array of " + std::to_string(count));
+      throw Failure(Cause::kInput, "elements " + std::to_string(first) + " to " +
+                                       std::to_string(first + length) + " of an array of " +
+                                       std::to_string(count));
     }
     return {offset + first * sizeof(T), length};
   }
@@ -53,8 +52,7 @@ class Layout {
   Array<T> map(std::size_t count) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlign);
     if (count > (kMost - used_) / sizeof(T)) {
-      throw apps::Failure(apps::Cause::kInput,
-                          "a share of more than 64 GiB; choose a smaller size");
+      throw Failure(Cause::kInput, "a share of more than 64 GiB; choose a smaller size");
     }
     const Array<T> array{used_, count};
     used_ = (used_ + count * sizeof(T) + kAlign - 1) / kAlign * kAlign;
@@ -91,6 +89,4 @@ struct Part {
   std::size_t size() const { return last - first; }
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_LAYOUT_H
+}  // namespace rdma::sharedmemory

@@ -5,14 +5,14 @@
 
 #include "failure.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 // A few tries at once, since most locks are held for less than the way there and back. Then pauses
 // that double, up to the longest.
 constexpr int kAtOnce = 3;
-constexpr apps::Limit kFirstPause{1};
-constexpr apps::Limit kLongestPause{8};
+constexpr Limit kFirstPause{1};
+constexpr Limit kLongestPause{8};
 
 }  // namespace
 
@@ -36,8 +36,8 @@ void Lock::release() {
   const Times::Doing locks(world_.times(), Activity::kLocks);
   const auto mine = static_cast<std::uint64_t>(world_.rank()) + 1;
   if (world_.compare_swap(home_, word_, mine, 0) != mine) {
-    throw apps::Failure(apps::Cause::kInput, "a lock is given back that this host has not");
+    throw Failure(Cause::kInput, "a lock is given back that this host has not");
   }
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // A lock: a word in a host's share, which is 0, or one more than the number of the host that has
 // it.
-#ifndef WEFT_APPS_SHAREDMEMORY_LOCK_H
-#define WEFT_APPS_SHAREDMEMORY_LOCK_H
+#pragma once
 
 #include <cstddef>
 
 #include "world.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 class Lock {
  public:
@@ -27,6 +26,4 @@ class Lock {
   Slice<std::uint64_t> word_;
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_LOCK_H
+}  // namespace rdma::sharedmemory

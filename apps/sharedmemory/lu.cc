@@ -5,14 +5,13 @@
 #include "failure.h"
 #include "random.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 std::size_t count_of(std::size_t size, std::size_t block) {
   if (block == 0 || size == 0 || size % block != 0) {
-    throw apps::Failure(apps::Cause::kInput, "lu: --size " + std::to_string(size) +
-                                                 " is no multiple of --block " +
-                                                 std::to_string(block));
+    throw Failure(Cause::kInput, "lu: --size " + std::to_string(size) +
+                                     " is no multiple of --block " + std::to_string(block));
   }
   return size / block;
 }
@@ -200,4 +199,4 @@ Result Lu::gather(World& world) {
   return result;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

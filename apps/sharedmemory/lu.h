@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // LU factorisation of a dense matrix, block by block and without pivots. Blocks are dealt out to
 // the hosts in two dimensions; a host reads the blocks of the others that its own need.
-#ifndef WEFT_APPS_SHAREDMEMORY_LU_H
-#define WEFT_APPS_SHAREDMEMORY_LU_H
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -10,7 +9,7 @@
 
 #include "kernel.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 class Lu : public Kernel {
  public:
@@ -63,6 +62,4 @@ class Lu : public Kernel {
   Array<double> top_;       // [j]: block k, j
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_LU_H
+}  // namespace rdma::sharedmemory

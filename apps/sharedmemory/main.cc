@@ -2,29 +2,23 @@
 // sharedmemory: computations on hosts that write and read each other's memory. README.md tells
 // more.
 #include <cstdio>
-#include <exception>
-#include <new>
-#include <string>
 
-#include "failure.h"
 #include "options.h"
+#include "program.h"
+#include "record.h"
 #include "run.h"
+
+namespace rdma::sharedmemory {
 
 namespace {
 
-using sharedmemory::Activity;
-using sharedmemory::Options;
-using sharedmemory::Outcome;
-
-constexpr int kWrong = 1;  // exit status: the run
-constexpr int kUsage = 2;  // the arguments
 constexpr std::chrono::seconds kEvery{3};
 
 // Says how far the work is, every few seconds.
-sharedmemory::Watch watch() {
-  return [last = apps::Clock::now()](const char* what, std::size_t done, std::size_t of) mutable {
-    if (apps::Clock::now() - last > kEvery) {
-      last = apps::Clock::now();
+Watch watch() {
+  return [last = Clock::now()](const char* what, std::size_t done, std::size_t of) mutable {
+    if (Clock::now() - last > kEvery) {
+      last = Clock::now();
       std::fprintf(stderr, "sharedmemory: %s %zu of %zu\n", what, done, of);
     }
   };
@@ -39,18 +33,27 @@ std::string verdict(const Options& options, const Outcome& outcome) {
 
 void print(const Options& options, const Outcome& outcome) {
   const auto& times = outcome.times;
-  const std::string transport(options.alone ? "alone" : apps::name_of(options.transport));
+  const std::string transport(options.alone ? "alone" : name_of(options.transport));
   const double computing = times.seconds(Activity::kComputing);
   const double waiting = times.seconds(Activity::kWaiting);
   const double data = times.seconds(Activity::kData);
   const double locks = times.seconds(Activity::kLocks);
   if (options.json) {
-    std::printf(
-        "{\"kernel\": \"%s\", \"size\": %zu, \"hosts\": %d, \"transport\": \"%s\", \"host\": %d, "
-        "\"total\": %.6f, \"computing\": %.6f, \"waiting\": %.6f, \"data\": %.6f, "
-        "\"locks\": %.6f, \"verdict\": \"%s\"}\n",
-        options.kernel.c_str(), options.size, options.host_count(), transport.c_str(), options.rank,
-        times.total(), computing, waiting, data, locks, verdict(options, outcome).c_str());
+    constexpr int kDigits = 9;
+    std::puts(Record()
+                  .add("kernel", options.kernel)
+                  .add("size", static_cast<double>(options.size))
+                  .add("hosts", options.host_count())
+                  .add("transport", transport)
+                  .add("host", options.rank)
+                  .add("total", times.total(), kDigits)
+                  .add("computing", computing, kDigits)
+                  .add("waiting", waiting, kDigits)
+                  .add("data", data, kDigits)
+                  .add("locks", locks, kDigits)
+                  .add("verdict", verdict(options, outcome))
+                  .text()
+                  .c_str());
     return;
   }
   const std::string where = options.alone
@@ -65,36 +68,33 @@ void print(const Options& options, const Outcome& outcome) {
   }
 }
 
-int complain(const std::string& what, int status) {
-  std::fprintf(stderr, "sharedmemory: %s\n", what.c_str());
-  return status;
+int compute(const Options& options) {
+  const Outcome outcome = run(options, watch());
+  print(options, outcome);
+  if (!outcome.difference.empty()) {
+    throw Failure("the result is not that of one process: " + outcome.difference);
+  }
+  must(std::fflush(stdout), "the times could not be written; is the disk full?");
+  return 0;
 }
 
 }  // namespace
 
+}  // namespace rdma::sharedmemory
+
 int main(int count, char** arguments) {
-  try {
-    const auto options = Options::parse({arguments + 1, static_cast<std::size_t>(count - 1)});
-    if (options.help) {
-      std::printf("%s", std::string(sharedmemory::usage()).c_str());
-      return 0;
-    }
-    const auto outcome = sharedmemory::run(options, watch());
-    print(options, outcome);
-    if (!outcome.difference.empty()) {
-      return complain("the result is not that of one process: " + outcome.difference, kWrong);
-    }
-    if (std::fflush(stdout) != 0) {
-      return complain("the times could not be written; is the disk full?", kWrong);
-    }
-    return 0;
-  } catch (const apps::Failure& failure) {
-    const bool usage = failure.cause() == apps::Cause::kInput;
-    return complain(failure.what() + std::string(usage ? " (see --help)" : ""),
-                    usage ? kUsage : kWrong);
-  } catch (const std::bad_alloc&) {
-    return complain("there is not enough memory; choose a smaller --size", kWrong);
-  } catch (const std::exception& failure) {
-    return complain(failure.what(), kWrong);
-  }
+  CLI::App app(
+      "Computes KERNEL on several hosts that write and read each other's memory. Start it on each\n"
+      "host with the same options and its own --rank. Each says how long it took, divided into\n"
+      "computing, waiting for others, moving data, and locks; host 0 compares the result with "
+      "that\n"
+      "of one process.",
+      "sharedmemory");
+  app.footer(
+      "exit status: 0; 1 if a host ended, the network failed or the result is wrong; 2 for wrong "
+      "arguments.");
+  rdma::sharedmemory::Options options;
+  options.read_from(app);
+  return rdma::run_program(app, count, arguments,
+                           [&] { return rdma::sharedmemory::compute(options); });
 }

@@ -11,7 +11,7 @@
 #include "lock.h"
 #include "random.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 constexpr std::size_t kSweeps = 2;     // before a coarse grid, and after it
@@ -73,10 +73,10 @@ Ocean::Ocean(Layout& layout, int hosts, std::size_t cells, std::size_t cycles, s
     : cycles_(cycles), seed_(seed) {
   const auto least = 2 * kRowsEach * static_cast<std::size_t>(hosts);
   if (!std::has_single_bit(cells) || cells < least || cells > kMostCells) {
-    throw apps::Failure(apps::Cause::kInput,
-                        "ocean: --size is a number of cells a side that is a power of 2 from " +
-                            std::to_string(std::bit_ceil(least)) + " to " +
-                            std::to_string(kMostCells) + ", not " + std::to_string(cells));
+    throw Failure(Cause::kInput,
+                  "ocean: --size is a number of cells a side that is a power of 2 from " +
+                      std::to_string(std::bit_ceil(least)) + " to " + std::to_string(kMostCells) +
+                      ", not " + std::to_string(cells));
   }
   for (std::size_t side = cells; side > 1; side /= 2) {
     Grid grid;
@@ -315,4 +315,4 @@ Result Ocean::gather(World& world) {
   return result;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -2,8 +2,7 @@
 // What an ocean model spends its time on: Poisson's equation on a square, by several grids of which
 // each has half the cells a side, and red-black Gauss-Seidel on each. Each host has some rows; its
 // first and last go to its neighbours after each half sweep. Small grids are host 0's alone.
-#ifndef WEFT_APPS_SHAREDMEMORY_OCEAN_H
-#define WEFT_APPS_SHAREDMEMORY_OCEAN_H
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 #include "kernel.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 class Ocean : public Kernel {
  public:
@@ -68,6 +67,4 @@ class Ocean : public Kernel {
   Array<double> number_;  // where a number of host 0's is worked on
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_OCEAN_H
+}  // namespace rdma::sharedmemory

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 std::size_t eighth_of(const Vector& at, const Vector& centre) {
@@ -126,4 +126,4 @@ Vector Octree::acceleration(std::size_t index, std::uint64_t& interactions) cons
   return sum;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // The tree of Barnes and Hut: a cube that has bodies is cut into eight, until few are in each. Seen
 // from far away, a cube is one body at its centre of mass.
-#ifndef WEFT_APPS_SHAREDMEMORY_OCTREE_H
-#define WEFT_APPS_SHAREDMEMORY_OCTREE_H
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -10,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 struct Vector {
   double x = 0;
@@ -62,6 +61,4 @@ class Octree {
   std::vector<Cube> cubes_;
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_OCTREE_H
+}  // namespace rdma::sharedmemory

@@ -7,12 +7,8 @@
 
 #include "failure.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
-
-using apps::Cause;
-using apps::Failure;
-using apps::Limit;
 
 // Messages after the greeting: one byte that says what, and one for a host's number.
 constexpr std::byte kGoodbye{'G'};
@@ -47,41 +43,41 @@ auto Peers::ask(int host, const Request& request) {
 }
 
 void Peers::write(int host, std::size_t from, std::size_t length, std::size_t to) {
-  ask(host, [&](apps::Link& link, const apps::Region& share, const apps::RemoteRegion& theirs) {
+  ask(host, [&](Link& link, const Region& share, const RemoteRegion& theirs) {
     link.write(share, from, length, theirs, to);
   });
 }
 
 void Peers::read(int host, std::size_t from, std::size_t length, std::size_t into) {
-  ask(host, [&](apps::Link& link, const apps::Region& share, const apps::RemoteRegion& theirs) {
+  ask(host, [&](Link& link, const Region& share, const RemoteRegion& theirs) {
     link.read(share, into, length, theirs, from);
   });
 }
 
 std::uint64_t Peers::fetch_add(int host, std::size_t offset, std::uint64_t add) {
-  return ask(host, [&](apps::Link& link, const apps::Region&, const apps::RemoteRegion& theirs) {
+  return ask(host, [&](Link& link, const Region&, const RemoteRegion& theirs) {
     return link.fetch_add(theirs, offset, add);
   });
 }
 
 std::uint64_t Peers::compare_swap(int host, std::size_t offset, std::uint64_t expected,
                                   std::uint64_t desired) {
-  return ask(host, [&](apps::Link& link, const apps::Region&, const apps::RemoteRegion& theirs) {
+  return ask(host, [&](Link& link, const Region&, const RemoteRegion& theirs) {
     return link.compare_swap(theirs, offset, expected, desired);
   });
 }
 
 void Peers::signal(int host, Signal signal, std::size_t from, std::size_t length, std::size_t to) {
-  ask(host, [&](apps::Link& link, const apps::Region& share, const apps::RemoteRegion& theirs) {
+  ask(host, [&](Link& link, const Region& share, const RemoteRegion& theirs) {
     link.write_notify(share, from, length, theirs, to, static_cast<std::uint32_t>(signal));
   });
 }
 
 void Peers::flush(int host) {
-  ask(host, [](apps::Link& link, const apps::Region&, const apps::RemoteRegion&) { link.flush(); });
+  ask(host, [](Link& link, const Region&, const RemoteRegion&) { link.flush(); });
 }
 
-int Peers::host_of(const apps::Link* link) const {
+int Peers::host_of(const Link* link) const {
   const auto found = std::find_if(peers_.begin(), peers_.end(),
                                   [&](const Peer& each) { return each.link.get() == link; });
   return static_cast<int>(found - peers_.begin());
@@ -92,7 +88,7 @@ void Peers::drop(int host) {
 }
 
 void Peers::take(Limit limit) {
-  const apps::Link* const ready = apps::wait_any(links_, limit);
+  const Link* const ready = wait_any(links_, limit);
   if (ready == nullptr) {
     return;
   }
@@ -102,7 +98,7 @@ void Peers::take(Limit limit) {
   }
 }
 
-std::optional<apps::Arrival> Peers::next_of(int host) {
+std::optional<Arrival> Peers::next_of(int host) {
   Peer& other = peer(host);
   try {
     return other.link->receive(Limit{0});
@@ -116,7 +112,7 @@ std::optional<apps::Arrival> Peers::next_of(int host) {
   }
 }
 
-void Peers::count(int host, const apps::Arrival& arrival) {
+void Peers::count(int host, const Arrival& arrival) {
   Peer& other = peer(host);
   if (arrival.immediate == static_cast<std::uint32_t>(Signal::kNotified)) {
     ++other.notifications;
@@ -147,10 +143,10 @@ bool Peers::use_release() {
 }
 
 int Peers::first_to_end(int host, std::vector<int>& ended) {
-  const auto end = apps::Clock::now() + kMoment;
+  const auto end = Clock::now() + kMoment;
   while (!links_.empty()) {
-    const auto left = std::chrono::duration_cast<Limit>(end - apps::Clock::now());
-    const apps::Link* const ready = left.count() > 0 ? apps::wait_any(links_, left) : nullptr;
+    const auto left = std::chrono::duration_cast<Limit>(end - Clock::now());
+    const Link* const ready = left.count() > 0 ? wait_any(links_, left) : nullptr;
     if (ready == nullptr) {
       break;
     }
@@ -171,7 +167,7 @@ int Peers::first_to_end(int host, std::vector<int>& ended) {
 
 void Peers::tell_the_rest(int ended) {
   const auto rest = links_;
-  for (apps::Link* const each : rest) {
+  for (Link* const each : rest) {
     try {
       each->send(message(kEnded, ended));
       each->flush();
@@ -214,8 +210,8 @@ void Peers::leave() {
   }
   const auto stays = [](const Peer& each) { return each.link && !each.left; };
   while (std::ranges::any_of(peers_, stays)) {
-    take(apps::kForever);
+    take(kForever);
   }
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

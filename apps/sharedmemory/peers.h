@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The other hosts: a link to each, with the share of each behind it, and what they tell this one.
-#ifndef WEFT_APPS_SHAREDMEMORY_PEERS_H
-#define WEFT_APPS_SHAREDMEMORY_PEERS_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -14,15 +13,15 @@
 #include "greeting.h"
 #include "link.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 // Who takes part, and in what.
 struct Gathering {
-  apps::Transport transport = apps::Transport::kRdma;
-  std::vector<apps::Address> hosts;                 // host i listens at hosts[i]
-  int rank = 0;                                     // which of them this one is
-  std::string task;                                 // see Greeting
-  apps::Limit patience = std::chrono::seconds(60);  // to wait until all are there
+  Transport transport = Transport::kRdma;
+  std::vector<Address> hosts;                 // host i listens at hosts[i]
+  int rank = 0;                               // which of them this one is
+  std::string task;                           // see Greeting
+  Limit patience = std::chrono::seconds(60);  // to wait until all are there
 };
 
 // The immediate data of a notification.
@@ -51,7 +50,7 @@ class Peers {
   void flush(int host);
 
   // Waits for news of any host, for so long at most, and counts them.
-  void take(apps::Limit limit);
+  void take(Limit limit);
   // One notification of `host` is used up, if there is one.
   bool use_notification(int host);
   // The same of a barrier's release, which any host may give.
@@ -64,17 +63,17 @@ class Peers {
  private:
   // Region, memory of the link, ends before the link does.
   struct Peer {
-    std::unique_ptr<apps::Link> link;
-    std::unique_ptr<apps::Region> share;
-    apps::RemoteRegion theirs;
+    std::unique_ptr<Link> link;
+    std::unique_ptr<Region> share;
+    RemoteRegion theirs;
     unsigned notifications = 0;
     bool left = false;  // it said goodbye
   };
 
   void connect_to(int host, const Gathering& gathering, std::span<std::byte> share,
-                  apps::Clock::time_point end);
-  void accept_all(apps::Listener& listener, const Gathering& gathering, std::span<std::byte> share,
-                  apps::Clock::time_point end);
+                  Clock::time_point end);
+  void accept_all(Listener& listener, const Gathering& gathering, std::span<std::byte> share,
+                  Clock::time_point end);
   // The hosts that this one still waits for; empty if there are none.
   std::string who_is_missing(const Gathering& gathering);
   enum class Answer { kNone, kHost, kStranger };
@@ -89,10 +88,10 @@ class Peers {
   template <typename Request>
   auto ask(int host, const Request& request);
   Peer& peer(int host) { return peers_[static_cast<std::size_t>(host)]; }
-  int host_of(const apps::Link* link) const;
+  int host_of(const Link* link) const;
   // What a host has sent, if something has come.
-  std::optional<apps::Arrival> next_of(int host);
-  void count(int host, const apps::Arrival& arrival);
+  std::optional<Arrival> next_of(int host);
+  void count(int host, const Arrival& arrival);
   void drop(int host);
   // What a host's end leads to here: all others are told, and Failure is thrown.
   [[noreturn]] void lost(int host, const std::string& why);
@@ -102,13 +101,11 @@ class Peers {
   int first_to_end(int host, std::vector<int>& ended);
 
   int rank_;
-  std::vector<apps::Address> addresses_;
-  std::vector<Peer> peers_;         // [rank_] is empty
-  std::vector<apps::Link*> links_;  // those that news may come from
+  std::vector<Address> addresses_;
+  std::vector<Peer> peers_;   // [rank_] is empty
+  std::vector<Link*> links_;  // those that news may come from
   unsigned releases_ = 0;
   bool leaving_ = false;
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_PEERS_H
+}  // namespace rdma::sharedmemory

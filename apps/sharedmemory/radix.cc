@@ -8,7 +8,7 @@
 #include "failure.h"
 #include "random.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 constexpr unsigned kMostBits = 16;
@@ -18,13 +18,12 @@ constexpr unsigned kMostBits = 16;
 Radix::Radix(Layout& layout, int hosts, std::size_t keys, unsigned bits, std::uint64_t seed)
     : count_(keys), bits_(bits), digits_(std::size_t{1} << std::min(bits, kMostBits)), seed_(seed) {
   if (bits < 1 || bits > kMostBits) {
-    throw apps::Failure(apps::Cause::kInput,
-                        "radix: --bits is 1 to 16, not " + std::to_string(bits));
+    throw Failure(Cause::kInput, "radix: --bits is 1 to 16, not " + std::to_string(bits));
   }
   if (keys < static_cast<std::size_t>(hosts) || keys > UINT32_MAX) {
-    throw apps::Failure(apps::Cause::kInput, "radix: --size " + std::to_string(keys) +
-                                                 " is no number of keys from the number of hosts "
-                                                 "to 4294967295");
+    throw Failure(Cause::kInput, "radix: --size " + std::to_string(keys) +
+                                     " is no number of keys from the number of hosts "
+                                     "to 4294967295");
   }
   const std::size_t most = Part::most(keys, hosts);
   keys_ = {layout.map<std::uint32_t>(most), layout.map<std::uint32_t>(most)};
@@ -81,8 +80,8 @@ void Radix::send(World& world, const Counts& counts) {
     // A row of equal digits may reach over several hosts' places.
     std::size_t left = counts[digit];
     if (to > count_ || left > count_ - to) {
-      throw apps::Failure(apps::Cause::kProtocol,
-                          "another host counted more keys than there are; what it wrote is wrong");
+      throw Failure(Cause::kProtocol,
+                    "another host counted more keys than there are; what it wrote is wrong");
     }
     while (left > 0) {
       const int host = Part::owner(count_, world.hosts(), to);
@@ -117,4 +116,4 @@ Result Radix::gather(World& world) {
   return result;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Radix sort of 32-bit keys, digit by digit from the lowest. Each host has some of the places; in
 // each pass a host writes its keys to the places, on all hosts, that the digit gives them.
-#ifndef WEFT_APPS_SHAREDMEMORY_RADIX_H
-#define WEFT_APPS_SHAREDMEMORY_RADIX_H
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 #include "kernel.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 class Radix : public Kernel {
  public:
@@ -48,6 +47,4 @@ class Radix : public Kernel {
   Array<std::uint32_t> own_;     // [digit], what this host writes there
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_RADIX_H
+}  // namespace rdma::sharedmemory

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // Input that is a function of its number, so that each host makes its own part of it, and one
 // process all of it.
-#ifndef WEFT_APPS_SHAREDMEMORY_RANDOM_H
-#define WEFT_APPS_SHAREDMEMORY_RANDOM_H
+#pragma once
 
 #include <cstdint>
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 // A number without order for `index`, another one for each `seed` (the mixer of SplitMix64).
 constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
@@ -21,6 +20,4 @@ constexpr double random_unit(std::uint64_t seed, std::uint64_t index) {
   return static_cast<double>(random_bits(seed, index) >> 11) * 0x1p-53;
 }
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_RANDOM_H
+}  // namespace rdma::sharedmemory

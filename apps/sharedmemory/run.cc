@@ -8,7 +8,7 @@
 #include "device.h"
 #include "share.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 // The result of all hosts, on host 0; the others wait for it.
@@ -62,7 +62,7 @@ Outcome run(const Options& options, const Watch& watch) {
   const int hosts = options.host_count();
   const Control control(layout, hosts);
   const auto kernel = options.make(layout, hosts);
-  if (options.transport == apps::Transport::kRdma) {
+  if (options.transport == Transport::kRdma) {
     check_device(options.hosts[static_cast<std::size_t>(options.rank)]);
   }
   const Share share(layout.bytes());
@@ -78,4 +78,4 @@ Outcome run(const Options& options, const Watch& watch) {
   return outcome;
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // One run of a kernel on this host, from its input to the comparison of its result.
-#ifndef WEFT_APPS_SHAREDMEMORY_RUN_H
-#define WEFT_APPS_SHAREDMEMORY_RUN_H
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -11,7 +10,7 @@
 #include "options.h"
 #include "times.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 using Watch = std::function<void(const char* what, std::size_t done, std::size_t of)>;
 
@@ -27,6 +26,4 @@ Outcome run(const Options& options, const Watch& watch = {});
 // Says where two results differ first, or nothing.
 std::string difference_of(const Result& result, const Result& reference);
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_RUN_H
+}  // namespace rdma::sharedmemory

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // For the unit tests: what a failure says.
-#ifndef WEFT_APPS_SHAREDMEMORY_SAID_H
-#define WEFT_APPS_SHAREDMEMORY_SAID_H
+#pragma once
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 inline testing::AssertionResult says(const std::string& text, const std::string& part) {
   if (text.find(part) != std::string::npos) {
@@ -27,6 +26,4 @@ inline testing::AssertionResult all_well(const std::vector<std::string>& failure
   return testing::AssertionSuccess();
 }
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_SAID_H
+}  // namespace rdma::sharedmemory

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // One host's share of the memory: bytes from page to page, all zero at first.
-#ifndef WEFT_APPS_SHAREDMEMORY_SHARE_H
-#define WEFT_APPS_SHAREDMEMORY_SHARE_H
+#pragma once
 
 #include <cstddef>
 #include <cstdlib>
@@ -13,7 +12,7 @@
 #include "failure.h"
 #include "layout.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 class Share {
  public:
@@ -24,9 +23,8 @@ class Share {
       : size_((bytes + kPage) / kPage * kPage),
         memory_(static_cast<std::byte*>(std::aligned_alloc(kPage, size_))) {
     if (!memory_) {
-      throw apps::Failure(
-          apps::Cause::kSystem,
-          "no memory for a share of " + std::to_string(size_) + " bytes; choose a smaller --size");
+      throw Failure(Cause::kSystem, "no memory for a share of " + std::to_string(size_) +
+                                        " bytes; choose a smaller --size");
     }
     std::memset(memory_.get(), 0, size_);
   }
@@ -46,6 +44,4 @@ class Share {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_SHARE_H
+}  // namespace rdma::sharedmemory

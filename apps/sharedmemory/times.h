@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a host spends its time on: computing, waiting for others, moving data, locks.
-#ifndef WEFT_APPS_SHAREDMEMORY_TIMES_H
-#define WEFT_APPS_SHAREDMEMORY_TIMES_H
+#pragma once
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 enum class Activity : std::size_t { kComputing, kWaiting, kData, kLocks };
 
@@ -63,6 +62,4 @@ class Times {
   Activity now_ = Activity::kComputing;
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_TIMES_H
+}  // namespace rdma::sharedmemory

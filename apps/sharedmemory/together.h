@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // For the unit tests: several hosts as threads of this process, over TCP on 127.0.0.1.
-#ifndef WEFT_APPS_SHAREDMEMORY_TOGETHER_H
-#define WEFT_APPS_SHAREDMEMORY_TOGETHER_H
-
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#pragma once
 
 #include <exception>
 #include <string>
@@ -17,28 +12,18 @@
 #include "layout.h"
 #include "peers.h"
 #include "share.h"
+#include "socket.h"
 #include "world.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 // Addresses of 127.0.0.1 whose ports are free now.
-inline std::vector<apps::Address> free_addresses(int hosts) {
-  std::vector<apps::Address> found;
-  std::vector<int> sockets;
+inline std::vector<Address> free_addresses(int hosts) {
+  std::vector<Descriptor> sockets;
+  std::vector<Address> found;
   for (int i = 0; i < hosts; ++i) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof(address);
-    sockets.push_back(socket(AF_INET, SOCK_STREAM, 0));
-    if (bind(sockets.back(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        getsockname(sockets.back(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-      apps::fail_errno("a free port");
-    }
-    found.push_back({"127.0.0.1", ntohs(address.sin_port)});
-  }
-  for (const int each : sockets) {
-    close(each);
+    sockets.push_back(listener({"127.0.0.1", 0}, 1));
+    found.push_back(local_address(sockets.back()));
   }
   return found;
 }
@@ -70,7 +55,7 @@ std::vector<std::string> together(int hosts, const Layout& layout, const Control
   const auto addresses = free_addresses(hosts);
   return each_in_a_thread(hosts, [&](int rank) {
     const Share share(layout.bytes());
-    Peers peers({apps::Transport::kTcp, addresses, rank, "a test", std::chrono::seconds(20)},
+    Peers peers({Transport::kTcp, addresses, rank, "a test", std::chrono::seconds(20)},
                 share.bytes());
     World world(share, control, &peers);
     work(world);
@@ -79,6 +64,4 @@ std::vector<std::string> together(int hosts, const Layout& layout, const Control
   });
 }
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_TOGETHER_H
+}  // namespace rdma::sharedmemory

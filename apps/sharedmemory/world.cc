@@ -6,10 +6,7 @@
 
 #include "failure.h"
 
-namespace sharedmemory {
-
-using apps::Cause;
-using apps::Failure;
+namespace rdma::sharedmemory {
 
 World::World(const Share& share, const Control& control, Peers* peers)
     : share_(share),
@@ -118,7 +115,7 @@ void World::release(int host) {
 void World::await(int host) {
   const Times::Doing waiting(times_, Activity::kWaiting);
   while (!peers_->use_notification(host)) {
-    peers_->take(apps::kForever);
+    peers_->take(kForever);
   }
 }
 
@@ -132,14 +129,14 @@ void World::settle(int host) {
 
 void World::await_release() {
   while (!peers_->use_release()) {
-    peers_->take(apps::kForever);
+    peers_->take(kForever);
   }
 }
 
-void World::pause(apps::Limit limit) {
+void World::pause(Limit limit) {
   if (peers_ != nullptr) {
     peers_->take(limit);
   }
 }
 
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

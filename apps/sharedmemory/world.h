@@ -13,8 +13,7 @@
 //
 // Requests may be complete in any order, until fence(). What is written to a host is there for that
 // host when it has taken a notification that was sent after, or has passed a barrier.
-#ifndef WEFT_APPS_SHAREDMEMORY_WORLD_H
-#define WEFT_APPS_SHAREDMEMORY_WORLD_H
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -27,7 +26,7 @@
 #include "share.h"
 #include "times.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 
 // Every call throws Failure (kLost) that names the host if another one has ended.
 class World {
@@ -86,7 +85,7 @@ class World {
   void release(int host);
   void await_release();
   // Lets some time pass, less if there are news of another host.
-  void pause(apps::Limit limit);
+  void pause(Limit limit);
 
   // Says how far the work is, where somebody set out to watch. `what` is one step of it.
   void progress(const char* what, std::size_t done, std::size_t of) const {
@@ -120,6 +119,4 @@ class World {
   std::vector<Traffic> traffic_;
 };
 
-}  // namespace sharedmemory
-
-#endif  // WEFT_APPS_SHAREDMEMORY_WORLD_H
+}  // namespace rdma::sharedmemory

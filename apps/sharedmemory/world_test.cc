@@ -14,7 +14,7 @@
 #include "together.h"
 #include "said.h"
 
-namespace sharedmemory {
+namespace rdma::sharedmemory {
 namespace {
 
 bool all_are(std::span<const std::uint64_t> numbers, std::uint64_t value) {
@@ -152,7 +152,7 @@ TEST_P(WorldTest, a_lock_that_is_not_held_is_not_given_back) {
 
 TEST_P(WorldTest, who_waits_for_a_host_that_ends_hears_of_it) {
   const int victim = hosts - 1;
-  const auto begin = apps::Clock::now();
+  const auto begin = Clock::now();
   const auto failures = run([&](World& world) {
     barrier(world);
     if (world.rank() == victim) {
@@ -164,7 +164,7 @@ TEST_P(WorldTest, who_waits_for_a_host_that_ends_hears_of_it) {
     EXPECT_TRUE(says(failures[static_cast<std::size_t>(host)],
                      "host " + std::to_string(victim) + " ended"));
   }
-  EXPECT_LT(apps::Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST_P(WorldTest, who_waits_for_a_lock_of_a_host_that_ends_hears_of_it) {
@@ -193,9 +193,9 @@ TEST_P(WorldTest, a_host_that_is_none_is_refused) {
       failures, [](const std::string& each) { return bool(says(each, "there is no host")); }));
 }
 
-Peers meet(const std::vector<apps::Address>& addresses, int rank, const std::string& task,
+Peers meet(const std::vector<Address>& addresses, int rank, const std::string& task,
            const Share& share, std::chrono::seconds patience) {
-  return {{apps::Transport::kTcp, addresses, rank, task, patience}, share.bytes()};
+  return {{Transport::kTcp, addresses, rank, task, patience}, share.bytes()};
 }
 
 TEST(PeersTest, another_task_is_refused_on_both_hosts) {
@@ -244,13 +244,12 @@ TEST(PeersTest, a_stranger_is_passed_over) {
     }
     for (;;) {
       try {
-        const auto link =
-            apps::connect(apps::Transport::kTcp, addresses[0], std::chrono::seconds(1));
+        const auto link = connect(Transport::kTcp, addresses[0], std::chrono::seconds(1));
         const std::vector<std::byte> nonsense(64, std::byte{7});
         link->send(nonsense);
         link->flush();
         return;
-      } catch (const apps::Failure&) {
+      } catch (const Failure&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
     }
@@ -262,7 +261,7 @@ TEST(DeviceTest, without_one_the_next_step_is_said) {
   try {
     check_device({"127.0.0.1", 7000});
     FAIL() << "it has one";
-  } catch (const apps::Failure& failure) {
+  } catch (const Failure& failure) {
     EXPECT_TRUE(says(failure.what(), "rdma link add weft0 type weft"));
   }
 }
@@ -271,7 +270,7 @@ TEST(PeersTest, a_silent_stranger_holds_nobody_up) {
   const auto addresses = free_addresses(2);
   std::atomic<bool> knocked = false;
   std::atomic<int> met = 0;
-  const auto begin = apps::Clock::now();
+  const auto begin = Clock::now();
   const auto failures = each_in_a_thread(3, [&](int rank) {
     const Share share(100);
     if (rank < 2) {
@@ -283,22 +282,22 @@ TEST(PeersTest, a_silent_stranger_holds_nobody_up) {
       peers.leave();
       return;
     }
-    std::unique_ptr<apps::Link> link;
+    std::unique_ptr<Link> link;
     while (!link) {
       try {
-        link = apps::connect(apps::Transport::kTcp, addresses[0], std::chrono::seconds(1));
-      } catch (const apps::Failure&) {
+        link = connect(Transport::kTcp, addresses[0], std::chrono::seconds(1));
+      } catch (const Failure&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
     }
     knocked = true;
-    while (met < 2 && apps::Clock::now() - begin < std::chrono::seconds(15)) {
+    while (met < 2 && Clock::now() - begin < std::chrono::seconds(15)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    EXPECT_LT(apps::Clock::now() - begin, std::chrono::seconds(8));
+    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
   });
   EXPECT_TRUE(all_well(failures));
 }
 
 }  // namespace
-}  // namespace sharedmemory
+}  // namespace rdma::sharedmemory

@@ -7,8 +7,7 @@
  * done: QEMU moves one element each time. So the times that the block of its own ran are the
  * elements.
  */
-#ifndef WEFT_PERF_DEAR_H
-#define WEFT_PERF_DEAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ static inline bool look(struct dear* dear, const uint8_t* byte, size_t size, boo
   }
   return false;
 }
-
-#endif /* WEFT_PERF_DEAR_H */

@@ -42,13 +42,13 @@ int count_sectors(int fd, long long wanted) {
   long long before = 0;
   long long now = 0;
 
-  perf::mark_begin();
+  rdma::perf::mark_begin();
   before = now = sectors_of(fd);
   while (now >= 0 && now - before < wanted) {
     usleep(kLookEachUs);
     now = sectors_of(fd);
   }
-  perf::mark_end();
+  rdma::perf::mark_end();
   if (before < 0 || now < 0) {
     fputs("mark: this is no file of a disk's statistics\n", stderr);
     return 1;
@@ -77,11 +77,11 @@ int main(int argc, char** argv) {
     return count_sectors(fd, atoll(argv[3]));
   }
   if (which == "begin") {
-    perf::mark_begin();
+    rdma::perf::mark_begin();
   }
   len = read_whole(fd, text, sizeof(text));
   if (which == "end") {
-    perf::mark_end();
+    rdma::perf::mark_end();
   }
   if (len < 0 || fwrite(text, 1, len, stdout) != static_cast<size_t>(len)) {
     perror("mark");

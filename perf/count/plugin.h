@@ -3,8 +3,7 @@
  * The part of QEMU's plugin interface that is needed here (version 1, as in QEMU 7.2). Debian
  * ships no header for it; QEMU checks the version that a plugin says it was built for.
  */
-#ifndef WEFT_PERF_PLUGIN_H
-#define WEFT_PERF_PLUGIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb* tb);
 struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb* tb, size_t index);
 const void* qemu_plugin_insn_data(const struct qemu_plugin_insn* insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn* insn);
-
-#endif /* WEFT_PERF_PLUGIN_H */

@@ -10,7 +10,7 @@
 #include "result.h"
 #include "samples.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -153,14 +153,14 @@ void run_one(Settings settings, Control& control, const std::string& address) {
   const double ways = settings.pattern == "oneway" ? 1 : 2;
   const double messages = ways * settings.count / mine.seconds;
   constexpr double kMega = 1e6;
-  Result result(settings);
+  Record result = result_of(settings);
   result.add("messages", settings.count)
       .add("arena_bytes", static_cast<double>(settings.arena))
       .add("rate_msg_s", messages)
       .add("rate_mb_s", messages * static_cast<double>(settings.size) / kMega)
-      .add("time_per_message_us", kMega / messages)
-      .add("client", mine)
-      .add("server", theirs);
+      .add("time_per_message_us", kMega / messages);
+  add(result, "client", mine);
+  add(result, "server", theirs);
   // The reasons of calls into the kernel.
   if (settings.carrier == Carrier::kVerbs && mine.reads >= 0 && theirs.reads >= 0) {
     const double all = ways * settings.count;
@@ -232,4 +232,4 @@ void cache_client(Settings settings, Control& control, const std::string& addres
   }
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -25,7 +25,7 @@ extern "C" __attribute__((visibility("default"))) int ioctl(int descriptor, unsi
   return libc_ioctl(descriptor, request, argument);
 }
 
-namespace perf {
+namespace rdma::perf {
 
 Calls calls() {
   Calls calls = {.reads = -1, .writes = -1};
@@ -41,4 +41,4 @@ Calls calls() {
   return calls;
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

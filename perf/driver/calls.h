@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // How often this process entered the kernel to post or to wait.
-#ifndef WEFT_PERF_CALLS_H
-#define WEFT_PERF_CALLS_H
+#pragma once
 
-namespace perf {
+namespace rdma::perf {
 
 // Counts since the start, or -1 if /proc/self/io can't be read. Calls on sockets are not
 // counted.
@@ -14,6 +13,4 @@ struct Calls {
 
 Calls calls();
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_CALLS_H
+}  // namespace rdma::perf

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // Work for a processor that touches no memory.
-#ifndef WEFT_PERF_COMPUTE_H
-#define WEFT_PERF_COMPUTE_H
+#pragma once
 
 #include <cstdint>
 
-namespace perf {
+namespace rdma::perf {
 
 inline void compute(std::uint64_t steps) {
   std::uint64_t value = steps;
@@ -15,6 +14,4 @@ inline void compute(std::uint64_t steps) {
   }
 }
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_COMPUTE_H
+}  // namespace rdma::perf

@@ -9,7 +9,7 @@
 #include "result.h"
 #include "samples.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -58,7 +58,7 @@ void connections_client(Settings settings, Control& control, const std::string& 
   for (const unsigned connections : settings.many) {
     settings.connections = connections;
     settings.pattern = only;
-    Result result(settings);
+    Record result = result_of(settings);
     if (only.empty() || only == "pingpong") {
       settings.pattern = "pingpong";
       Samples samples(settings.count);
@@ -80,4 +80,4 @@ void connections_client(Settings settings, Control& control, const std::string& 
   }
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -5,21 +5,19 @@
 #include <chrono>
 #include <thread>
 
-#include "failure.h"
-
-namespace perf {
+namespace rdma::perf {
 
 Control Control::connect(const std::string& address, std::uint16_t port) {
-  const sockaddr_in name = ipv4(address, port);
   constexpr int kAttempts = 100;
   for (int attempt = 0;; attempt++) {
-    Descriptor socket = stream_socket();
-    if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0) {
+    try {
+      Descriptor socket = connect_to({address, port});
       no_delay(socket);
       return Control(std::move(socket));
-    }
-    if (attempt == kAttempts) {
-      fail_errno("connecting to the server at " + address + " port " + std::to_string(port));
+    } catch (const Failure&) {
+      if (attempt == kAttempts) {
+        throw;
+      }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
@@ -61,11 +59,4 @@ std::string Control::expect(const std::string& word) {
   return line.size() > word.size() ? line.substr(word.size() + 1) : std::string();
 }
 
-std::string Control::local_address() const {
-  std::array<char, INET_ADDRSTRLEN> text{};
-  const sockaddr_in name = local_name(socket_);
-  inet_ntop(AF_INET, &name.sin_addr, text.data(), text.size());
-  return text.data();
-}
-
-}  // namespace perf
+}  // namespace rdma::perf

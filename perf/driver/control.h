@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // The connection by which client and server agree on what they do: lines over plain TCP.
-#ifndef WEFT_PERF_CONTROL_H
-#define WEFT_PERF_CONTROL_H
+#pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "descriptor.h"
+#include "socket.h"
 
-namespace perf {
+namespace rdma::perf {
 
 class Control {
  public:
@@ -22,14 +21,12 @@ class Control {
   std::string receive();
   // The next line, which must begin with this word; returns what follows it.
   std::string expect(const std::string& word);
-  // The IPv4 address of this end.
-  std::string local_address() const;
+  // The address of this end.
+  std::string local_host() const { return local_address(socket_).host; }
 
  private:
   Descriptor socket_;
   std::string buffered_;
 };
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_CONTROL_H
+}  // namespace rdma::perf

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -106,4 +106,4 @@ void serve_case(const Server& server, const std::function<void(Transport&)>& ser
   server.control.send("usage " + usage.line());
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

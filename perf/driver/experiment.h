@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The experiments: what each side does, once for each case.
-#ifndef WEFT_PERF_EXPERIMENT_H
-#define WEFT_PERF_EXPERIMENT_H
+#pragma once
 
 #include <functional>
 #include <span>
@@ -12,7 +11,7 @@
 #include "transport.h"
 #include "usage.h"
 
-namespace perf {
+namespace rdma::perf {
 
 // The client's view of one case.
 struct Client {
@@ -69,6 +68,4 @@ void crowd_server(const Server& server);
 void flood_client(Settings settings, Control& control, const std::string& address);
 void flood_server(const Server& server);
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_EXPERIMENT_H
+}  // namespace rdma::perf

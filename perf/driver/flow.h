@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Messages one way, never more than the receiver has posted receives for: it tells the sender
 // with an empty message for each half of the queue it has taken.
-#ifndef WEFT_PERF_FLOW_H
-#define WEFT_PERF_FLOW_H
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 #include "transport.h"
 
-namespace perf {
+namespace rdma::perf {
 
 class FlowOut {
  public:
@@ -73,6 +72,4 @@ class FlowIn {
   std::vector<std::uint64_t> granted_;
 };
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_FLOW_H
+}  // namespace rdma::perf

@@ -10,7 +10,7 @@
 #include "result.h"
 #include "usage.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -95,7 +95,7 @@ void idle_client(Settings settings, Control& control, const std::string& address
     const std::map<std::string, double> slabs_before = slabs();
     const double before = kernel_bytes();
     const double queues_before = queue_bytes();
-    Result result(settings);
+    Record result = result_of(settings);
     run_case({settings, control, address}, [&](Transport& transport) {
       const double ends = 2.0 * connections;
       const double queues = queue_bytes() - queues_before + std::stod(control.expect("queues"));
@@ -122,4 +122,4 @@ void idle_client(Settings settings, Control& control, const std::string& address
   }
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

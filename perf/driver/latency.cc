@@ -6,7 +6,7 @@
 #include "result.h"
 #include "samples.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -107,16 +107,16 @@ void latency_client(Settings settings, Control& control, const std::string& addr
     });
     // A read is a round trip of its own.
     const double trips = reads(settings) ? 1 : 2;
-    Result(settings)
-        .add("rounds", settings.count)
+    Record result = result_of(settings);
+    result.add("rounds", settings.count)
         .add("median_us", samples.median() / trips)
         .add("p99_us", samples.quantile(0.99) / trips)
         .add("p999_us", samples.quantile(0.999) / trips)
-        .add("mean_us", samples.mean() / trips)
-        .add("client", mine)
-        .add("server", theirs)
-        .print();
+        .add("mean_us", samples.mean() / trips);
+    add(result, "client", mine);
+    add(result, "server", theirs);
+    result.print();
   }
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -10,7 +10,7 @@
 #include "result.h"
 #include "samples.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -65,7 +65,7 @@ void logp_client(Settings settings, Control& control, const std::string& address
     full.pattern = "oneway";
     full.count = static_cast<unsigned>(std::clamp<std::size_t>(kVolume / size, 256, 4096));
     const double gap = 1e6 / oneway_rate(full, control, address);
-    Result(settings)
+    result_of(settings)
         .add("send_overhead_us", send.median())
         .add("receive_overhead_us", receive.median())
         .add("gap_us", gap)
@@ -74,4 +74,4 @@ void logp_client(Settings settings, Control& control, const std::string& address
   }
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -5,9 +5,8 @@
 #include <iostream>
 
 #include "experiment.h"
-#include "failure.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -55,12 +54,7 @@ const Experiment& find(const std::string& name) {
 
 // The next client finds nobody listening until the next server does.
 Descriptor accept_one(const std::string& address) {
-  const Descriptor listening = listener(address, kPort, 1);
-  Descriptor socket(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (socket.number() < 0) {
-    fail_errno("accept");
-  }
-  return socket;
+  return accept_from(listener({address, kPort}, 1));
 }
 
 void serve(const std::string& address) {
@@ -74,7 +68,7 @@ void serve(const std::string& address) {
     }
     require(line.starts_with("case "), "the client said '" + line + "'");
     const Settings settings = Settings::parse(line.substr(5));
-    find(settings.experiment).server({settings, control, control.local_address()});
+    find(settings.experiment).server({settings, control, control.local_host()});
   }
 }
 
@@ -104,12 +98,12 @@ int run(const std::vector<std::string>& words) {
 
 }  // namespace
 
-}  // namespace perf
+}  // namespace rdma::perf
 
 int main(int count, char** words) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    return perf::run({words + 1, words + count});
+    return rdma::perf::run({words + 1, words + count});
   } catch (const std::exception& failure) {
     std::cerr << "weft-perf: " << failure.what() << '\n';
     return 1;

@@ -2,10 +2,9 @@
 // Marks the measured stretch of a run for perf/count, which watches the emulated processor's
 // instructions: no-ops with an address that nothing else uses. They cost one cycle elsewhere.
 // The server has marks of its own, for when it is measured on a machine of its own.
-#ifndef WEFT_PERF_MARK_H
-#define WEFT_PERF_MARK_H
+#pragma once
 
-namespace perf {
+namespace rdma::perf {
 
 inline void mark_begin() {
 #ifdef __x86_64__
@@ -31,6 +30,4 @@ inline void mark_server_end() {
 #endif
 }
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_MARK_H
+}  // namespace rdma::perf

@@ -9,7 +9,7 @@
 #include "result.h"
 #include "samples.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -90,7 +90,7 @@ void overlap_client(Settings settings, Control& control, const std::string& addr
     });
     const double shorter = std::min(communication.median(), computing.median());
     const double hidden = communication.median() + computing.median() - together.median();
-    Result(settings)
+    result_of(settings)
         .add("communication_us", communication.median())
         .add("computing_us", computing.median())
         .add("together_us", together.median())
@@ -99,4 +99,4 @@ void overlap_client(Settings settings, Control& control, const std::string& addr
   }
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-#include "cm.h"
+#include "event.h"
 #include "experiment.h"
 #include "mark.h"
 #include "memory.h"
 #include "result.h"
 #include "samples.h"
 
-namespace perf {
+namespace rdma::perf {
 
 void registration_client(Settings settings, Control& /*control*/, const std::string& address) {
   if (settings.sizes.empty()) {
@@ -23,11 +23,9 @@ void registration_client(Settings settings, Control& /*control*/, const std::str
   const unsigned rounds = settings.count > 0 ? settings.count : 200;
   // Any address the peer has leads to the device.
   const Channel channel = make_channel();
-  const Identifier id = resolve(channel, address, 1);
-  ibv_pd* pd = ibv_alloc_pd(id->verbs);
-  if (pd == nullptr) {
-    fail_errno("ibv_alloc_pd");
-  }
+  const Identifier id = make_identifier(channel.get());
+  resolve(id.get(), {address, 1}, std::chrono::seconds(10));
+  const Owned<ibv_pd> pd = own(ibv_alloc_pd(id->verbs), "ibv_alloc_pd");
   const Memory from(*std::max_element(settings.sizes.begin(), settings.sizes.end()));
   const Memory to(from.size());
   for (const std::size_t size : settings.sizes) {
@@ -37,7 +35,7 @@ void registration_client(Settings settings, Control& /*control*/, const std::str
     Samples copying(rounds);
     for (unsigned i = 0; i < rounds; i++) {
       const Clock::time_point begin = Clock::now();
-      ibv_mr* mr = ibv_reg_mr(pd, from.bytes(), size, IBV_ACCESS_LOCAL_WRITE);
+      ibv_mr* mr = ibv_reg_mr(pd.get(), from.bytes(), size, IBV_ACCESS_LOCAL_WRITE);
       const Clock::time_point registered = Clock::now();
       if (mr == nullptr) {
         fail_errno("ibv_reg_mr");
@@ -51,14 +49,13 @@ void registration_client(Settings settings, Control& /*control*/, const std::str
       releasing.add(released - registered);
     }
     const double both = registering.median() + releasing.median();
-    Result(settings)
+    result_of(settings)
         .add("register_us", registering.median())
         .add("deregister_us", releasing.median())
         .add("copy_us", copying.median())
         .add("ratio_to_copy", both / copying.median())
         .print();
   }
-  ibv_dealloc_pd(pd);
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

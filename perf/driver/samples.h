@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Durations of many rounds, and what they say together.
-#ifndef WEFT_PERF_SAMPLES_H
-#define WEFT_PERF_SAMPLES_H
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +9,7 @@
 
 #include "usage.h"
 
-namespace perf {
+namespace rdma::perf {
 
 class Samples {
  public:
@@ -39,6 +38,4 @@ class Samples {
   std::vector<double> micros_;
 };
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_SAMPLES_H
+}  // namespace rdma::perf

@@ -6,7 +6,7 @@
 
 #include "failure.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -144,4 +144,4 @@ Settings Settings::parse(const std::string& line) {
   return settings;
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // What is to be measured and how: words of the form name=value, the same on the command line
 // and between client and server.
-#ifndef WEFT_PERF_SETTINGS_H
-#define WEFT_PERF_SETTINGS_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace perf {
+namespace rdma::perf {
 
 enum class Carrier { kVerbs, kTcp };
 // How a side waits. To yield is to poll, and to let others run when nothing has come: for two ends
@@ -50,6 +49,4 @@ const char* to_string(Carrier carrier);
 const char* to_string(Mode mode);
 const char* to_string(Operation operation);
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_SETTINGS_H
+}  // namespace rdma::perf

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 // Connections, one after the other: from nothing to the accepting program's word that it has
 // it. Over TCP that word is a byte; rdma_cm's handshake has one of its own.
-#include "descriptor.h"
+#include "socket.h"
 #include "experiment.h"
 #include "mark.h"
 #include "result.h"
 #include "samples.h"
 #include "usage.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
 constexpr unsigned kRounds = 100;
 
 void connect_tcp(const std::string& address, std::uint16_t port) {
-  const sockaddr_in name = ipv4(address, port);
-  const Descriptor socket = stream_socket();
+  const Descriptor socket = connect_to({address, port});
   char byte = 0;
-  if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0 ||
-      recv(socket.number(), &byte, 1, 0) != 1) {
+  if (recv(socket.number(), &byte, 1, 0) != 1) {
     fail_errno("connect");
   }
 }
@@ -29,12 +27,11 @@ void connect_tcp(const std::string& address, std::uint16_t port) {
 void setup_server(const Server& server) {
   Settings settings = server.settings;
   if (settings.carrier == Carrier::kTcp) {
-    const Descriptor listening = listener(server.address, 0, 16);
-    server.control.send("port " + std::to_string(ntohs(local_name(listening).sin_port)));
+    const Descriptor listening = listener({server.address, 0}, 16);
+    server.control.send("port " + std::to_string(local_address(listening).port));
     for (unsigned i = 0; i < settings.count; i++) {
-      const Descriptor socket(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (socket.number() < 0 || send(socket.number(), "", 1, MSG_NOSIGNAL) != 1) {
-        fail_errno("accept");
+      if (send(accept_from(listening).number(), "", 1, MSG_NOSIGNAL) != 1) {
+        fail_errno("send");
       }
     }
   } else {
@@ -75,7 +72,7 @@ void setup_client(Settings settings, Control& control, const std::string& addres
     if (carrier == Carrier::kTcp) {
       tcp = samples.median();
     }
-    Result(settings)
+    result_of(settings)
         .add("median_us", samples.median())
         .add("p99_us", samples.quantile(0.99))
         .add("ratio_to_tcp", samples.median() / tcp)
@@ -83,4 +80,4 @@ void setup_client(Settings settings, Control& control, const std::string& addres
   }
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -44,14 +44,9 @@ TcpTransport::TcpTransport(const Settings& settings, std::vector<Descriptor> soc
 
 std::unique_ptr<Transport> TcpTransport::connect(const Settings& settings,
                                                  const std::string& address, std::uint16_t port) {
-  const sockaddr_in name = ipv4(address, port);
   std::vector<Descriptor> sockets;
   for (unsigned i = 0; i < settings.connections; i++) {
-    Descriptor socket = stream_socket();
-    if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
-      fail_errno("connect");
-    }
-    sockets.push_back(std::move(socket));
+    sockets.push_back(connect_to({address, port}));
   }
   return std::make_unique<TcpTransport>(settings, std::move(sockets));
 }
@@ -176,22 +171,14 @@ void TcpTransport::progress(Until until, bool wait) {
 }
 
 TcpListener::TcpListener(const std::string& address, unsigned connections)
-    : socket_(listener(address, 0, static_cast<int>(connections) + kSomeBacklog)) {}
-
-std::uint16_t TcpListener::port() const {
-  return ntohs(local_name(socket_).sin_port);
-}
+    : socket_(listener({address, 0}, static_cast<int>(connections) + kSomeBacklog)) {}
 
 std::unique_ptr<Transport> TcpListener::accept(const Settings& settings) {
   std::vector<Descriptor> sockets;
   for (unsigned i = 0; i < settings.connections; i++) {
-    Descriptor socket(::accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (socket.number() < 0) {
-      fail_errno("accept");
-    }
-    sockets.push_back(std::move(socket));
+    sockets.push_back(accept_from(socket_));
   }
   return std::make_unique<TcpTransport>(settings, std::move(sockets));
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Messages of one size over plain TCP sockets.
-#ifndef WEFT_PERF_TCP_TRANSPORT_H
-#define WEFT_PERF_TCP_TRANSPORT_H
+#pragma once
 
 #include <sys/uio.h>
 
@@ -9,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "descriptor.h"
+#include "socket.h"
 #include "memory.h"
 #include "transport.h"
 
-namespace perf {
+namespace rdma::perf {
 
 class TcpTransport : public Transport {
  public:
@@ -55,13 +54,11 @@ class TcpTransport : public Transport {
 class TcpListener : public Listener {
  public:
   TcpListener(const std::string& address, unsigned connections);
-  std::uint16_t port() const override;
+  std::uint16_t port() const override { return local_address(socket_).port; }
   std::unique_ptr<Transport> accept(const Settings& settings) override;
 
  private:
   Descriptor socket_;
 };
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_TCP_TRANSPORT_H
+}  // namespace rdma::perf

@@ -4,7 +4,7 @@
 #include "tcp_transport.h"
 #include "verbs_transport.h"
 
-namespace perf {
+namespace rdma::perf {
 
 std::unique_ptr<Listener> make_listener(const Settings& settings, const std::string& address) {
   if (settings.carrier == Carrier::kTcp) {
@@ -21,4 +21,4 @@ std::unique_ptr<Transport> make_connected(const Settings& settings, const std::s
   return VerbsTransport::connect(settings, address, port);
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

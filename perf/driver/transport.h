@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // A number of connections to one peer, over verbs or TCP, behind one face: messages are posted,
 // and some time later they have left, or arrived. Both sides make one with the same settings.
-#ifndef WEFT_PERF_TRANSPORT_H
-#define WEFT_PERF_TRANSPORT_H
+#pragma once
 
 #include <sched.h>
 
@@ -14,7 +13,7 @@
 
 #include "settings.h"
 
-namespace perf {
+namespace rdma::perf {
 
 // The events that progress() waits for. Over a single socket a blocking call serves either.
 enum class Until { kSent, kReceived, kAny };
@@ -149,6 +148,4 @@ std::unique_ptr<Listener> make_listener(const Settings& settings, const std::str
 std::unique_ptr<Transport> make_connected(const Settings& settings, const std::string& address,
                                           std::uint16_t port);
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_TRANSPORT_H
+}  // namespace rdma::perf

@@ -10,7 +10,7 @@
 #include "calls.h"
 #include "failure.h"
 
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -85,4 +85,4 @@ Usage Usage::parse(const std::string& line) {
   return usage;
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // Processor time over a stretch of a run: this process's own, and that of the whole machine,
 // since what softirqs do for a process is not charged to it.
-#ifndef WEFT_PERF_USAGE_H
-#define WEFT_PERF_USAGE_H
+#pragma once
 
 #include <chrono>
 #include <string>
 
-namespace perf {
+namespace rdma::perf {
 
 using Clock = std::chrono::steady_clock;
 
@@ -37,6 +36,4 @@ class Stopwatch {
   Usage at_begin_;
 };
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_USAGE_H
+}  // namespace rdma::perf

@@ -2,13 +2,8 @@
 #include "verbs_transport.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
-#include "descriptor.h"
-#include "failure.h"
-
-namespace perf {
+namespace rdma::perf {
 
 namespace {
 
@@ -19,43 +14,7 @@ constexpr unsigned kAcknowledgeEvery = 256;
 // A work request's identifier: its connection, how many messages it stands for, which way.
 constexpr std::uint64_t kReceive = 1ULL << 63;
 constexpr unsigned kMessagesShift = 32;
-
-Remote remote_of(const rdma_cm_event& event) {
-  Remote remote{};
-  require(event.param.conn.private_data != nullptr &&
-              event.param.conn.private_data_len >= sizeof(remote),
-          "the peer did not say where its memory is");
-  std::memcpy(&remote, event.param.conn.private_data, sizeof(remote));
-  return remote;
-}
-
-struct Event {
-  rdma_cm_event_type type;
-  rdma_cm_id* id;
-  Remote remote;
-};
-
-[[noreturn]] void unexpected(const std::string& wanted, const rdma_cm_event& got) {
-  throw Failure("expected " + wanted + ", got " + rdma_event_str(got.event) + ", status " +
-                std::to_string(got.status));
-}
-
-// Waits for an event of one of these types; the peer's private data comes with a request, and
-// with the answer to one.
-Event next_event(const Channel& channel, std::initializer_list<rdma_cm_event_type> types,
-                 rdma_cm_event_type carrying) {
-  rdma_cm_event* got = nullptr;
-  if (rdma_get_cm_event(channel.get(), &got) != 0) {
-    fail_errno("rdma_get_cm_event");
-  }
-  const std::unique_ptr<rdma_cm_event, int (*)(rdma_cm_event*)> event(got, rdma_ack_cm_event);
-  if (std::find(types.begin(), types.end(), event->event) == types.end()) {
-    unexpected(rdma_event_str(*types.begin()), *event);
-  }
-  return {.type = event->event,
-          .id = event->id,
-          .remote = event->event == carrying ? remote_of(*event) : Remote{}};
-}
+constexpr std::uint8_t kReads = 16;
 
 // Apart, since to make up its text costs as much as a message.
 [[noreturn]] void fail_completion(const ibv_wc& done, bool receive, unsigned connection) {
@@ -75,23 +34,14 @@ VerbsTransport::VerbsTransport(const Settings& settings, ibv_context* device)
       // Messages lie in the first half; what arrives goes to the second.
       memory_(2 * std::max(settings.arena, settings.size)),
       lines_(settings.connections) {
-  pd_.reset(ibv_alloc_pd(device));
-  if (pd_ == nullptr) {
-    fail_errno("ibv_alloc_pd");
-  }
-  mr_.reset(ibv_reg_mr(pd_.get(), memory_.bytes(), memory_.size(),
-                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
-  if (mr_ == nullptr) {
-    fail_errno("ibv_reg_mr of " + std::to_string(memory_.size()) + " bytes");
-  }
-  events_.reset(ibv_create_comp_channel(device));
+  pd_ = own(ibv_alloc_pd(device), "ibv_alloc_pd");
+  mr_ = own(ibv_reg_mr(pd_.get(), memory_.bytes(), memory_.size(),
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
+            "ibv_reg_mr of " + std::to_string(memory_.size()) + " bytes");
+  events_ = own(ibv_create_comp_channel(device), "ibv_create_comp_channel");
   const unsigned entries = settings.connections * (settings.depth + receives_) + 1;
-  cq_.reset(events_ == nullptr
-                ? nullptr
-                : ibv_create_cq(device, static_cast<int>(entries), nullptr, events_.get(), 0));
-  if (cq_ == nullptr) {
-    fail_errno("ibv_create_cq of " + std::to_string(entries) + " entries");
-  }
+  cq_ = own(ibv_create_cq(device, static_cast<int>(entries), nullptr, events_.get(), 0),
+            "ibv_create_cq of " + std::to_string(entries) + " entries");
   mine_ = {.address = reinterpret_cast<std::uintptr_t>(memory_.bytes()), .rkey = mr_->rkey};
 }
 
@@ -100,18 +50,10 @@ VerbsTransport::~VerbsTransport() {
 }
 
 void VerbsTransport::equip(rdma_cm_id* id, unsigned connection) {
-  ibv_qp_init_attr init{};
-  init.send_cq = cq_.get();
-  init.recv_cq = cq_.get();
-  init.qp_type = IBV_QPT_RC;
-  init.cap = {.max_send_wr = depth() + 2,  // credits go beside the messages
-              .max_recv_wr = receives_,
-              .max_send_sge = 1,
-              .max_recv_sge = 1,
-              .max_inline_data = message_ <= kInline ? static_cast<std::uint32_t>(kInline) : 0};
-  if (rdma_create_qp(id, pd_.get(), &init) != 0) {
-    fail_errno("rdma_create_qp");
-  }
+  // Credits go beside the messages.
+  ibv_qp_init_attr init = queue_pair(cq_.get(), depth() + 2, receives_);
+  init.cap.max_inline_data = message_ <= kInline ? static_cast<std::uint32_t>(kInline) : 0;
+  must(rdma_create_qp(id, pd_.get(), &init), "rdma_create_qp");
   inline_bytes_ = init.cap.max_inline_data;
   for (unsigned i = 0; i < receives_; i++) {
     post_receive(id->qp, connection);
@@ -136,34 +78,21 @@ void VerbsTransport::moderate(unsigned batch) {
   }
 }
 
-rdma_conn_param VerbsTransport::parameters() const {
-  constexpr std::uint8_t kReads = 16;
-  rdma_conn_param param{};
-  param.private_data = &mine_;
-  param.private_data_len = sizeof(mine_);
-  param.responder_resources = kReads;
-  param.initiator_depth = kReads;
-  param.retry_count = 7;
-  param.rnr_retry_count = 7;
-  return param;
-}
-
 std::unique_ptr<Transport> VerbsTransport::connect(const Settings& settings,
                                                    const std::string& address, std::uint16_t port) {
   Channel channel = make_channel();
   std::unique_ptr<VerbsTransport> transport;
   for (unsigned i = 0; i < settings.connections; i++) {
-    Identifier id = resolve(channel, address, port);
+    Identifier id = make_identifier(channel.get());
+    resolve(id.get(), {address, port}, std::chrono::seconds(10));
     if (transport == nullptr) {
       transport = std::make_unique<VerbsTransport>(settings, id->verbs);
     }
     transport->equip(id.get(), i);
-    rdma_conn_param param = transport->parameters();
-    if (rdma_connect(id.get(), &param) != 0) {
-      fail_errno("rdma_connect");
-    }
-    const Event event = next_event(channel, {RDMA_CM_EVENT_ESTABLISHED}, RDMA_CM_EVENT_ESTABLISHED);
-    transport->adopt(std::move(id), event.remote);
+    rdma_conn_param param = parameters(kReads, &transport->mine_);
+    must(rdma_connect(id.get(), &param), "rdma_connect");
+    transport->adopt(std::move(id),
+                     expect_event(channel.get(), RDMA_CM_EVENT_ESTABLISHED).as<Remote>());
   }
   transport->keep(std::move(channel));
   return transport;
@@ -259,9 +188,7 @@ void VerbsTransport::progress(Until /*until*/, bool wait) {
   }
   ibv_cq* cq = nullptr;
   void* context = nullptr;
-  if (ibv_get_cq_event(events_.get(), &cq, &context) != 0) {
-    fail_errno("ibv_get_cq_event");
-  }
+  must(ibv_get_cq_event(events_.get(), &cq, &context), "ibv_get_cq_event");
   if (++unacknowledged_ == kAcknowledgeEvery) {
     ibv_ack_cq_events(cq_.get(), unacknowledged_);
     unacknowledged_ = 0;
@@ -270,19 +197,7 @@ void VerbsTransport::progress(Until /*until*/, bool wait) {
 }
 
 VerbsListener::VerbsListener(const std::string& address, unsigned connections)
-    : channel_(make_channel()), id_(make_identifier(channel_)) {
-  sockaddr_in name = ipv4(address, 0);
-  if (rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&name)) != 0) {
-    fail_errno("rdma_bind_addr " + address);
-  }
-  if (rdma_listen(id_.get(), static_cast<int>(connections) + 1) != 0) {
-    fail_errno("rdma_listen at " + address);
-  }
-}
-
-std::uint16_t VerbsListener::port() const {
-  return ntohs(rdma_get_src_port(id_.get()));
-}
+    : port_(listen_at(id_.get(), {address, 0}, static_cast<int>(connections) + 1)) {}
 
 std::unique_ptr<Transport> VerbsListener::accept(const Settings& settings) {
   std::unique_ptr<VerbsTransport> transport;
@@ -296,25 +211,23 @@ std::unique_ptr<Transport> VerbsListener::accept(const Settings& settings) {
         transport->moderate(settings.batch);
       }
       transport->equip(id.get(), taken);
-      rdma_conn_param param = transport->parameters();
-      if (rdma_accept(id.get(), &param) != 0) {
-        fail_errno("rdma_accept");
-      }
+      rdma_conn_param param = parameters(kReads, &transport->mine_);
+      must(rdma_accept(id.get(), &param), "rdma_accept");
       transport->adopt(std::move(id), remote);
       taken++;
       continue;
     }
     // The request for the next connection may come before the event of the last.
-    const Event event =
-        next_event(channel_, {RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_ESTABLISHED},
-                   RDMA_CM_EVENT_CONNECT_REQUEST);
+    const Event event = *next_event(channel_.get(), Deadline(kForever));
     if (event.type == RDMA_CM_EVENT_ESTABLISHED) {
       established++;
+    } else if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+      requests_.emplace_back(Identifier(event.id), event.as<Remote>());
     } else {
-      requests_.emplace_back(Identifier(event.id), event.remote);
+      throw event.instead_of(RDMA_CM_EVENT_CONNECT_REQUEST);
     }
   }
   return transport;
 }
 
-}  // namespace perf
+}  // namespace rdma::perf

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 // Messages over RC queue pairs that rdma_cm connects. All share one completion queue.
-#ifndef WEFT_PERF_VERBS_TRANSPORT_H
-#define WEFT_PERF_VERBS_TRANSPORT_H
-
-#include <infiniband/verbs.h>
+#pragma once
 
 #include <array>
 #include <deque>
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "cm.h"
+#include "event.h"
 #include "memory.h"
 #include "transport.h"
 
-namespace perf {
+namespace rdma::perf {
 
 // Where the peer's memory is; travels as the handshake's private data.
 struct Remote {
@@ -38,8 +32,6 @@ class VerbsTransport : public Transport {
   // Takes a connected identifier over.
   void adopt(Identifier id, Remote remote);
   void keep(Channel channel) { cm_channel_ = std::move(channel); }
-  // The private data for the peer, which points at this object's own copy.
-  rdma_conn_param parameters() const;
 
   void post(unsigned connection, Operation operation, std::size_t offset, std::size_t bytes,
             bool told) override;
@@ -49,12 +41,7 @@ class VerbsTransport : public Transport {
   unsigned char* bytes() const override { return memory_.bytes(); }
 
  private:
-  struct Ibv {
-    void operator()(ibv_pd* pd) const { ibv_dealloc_pd(pd); }
-    void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
-    void operator()(ibv_cq* cq) const { ibv_destroy_cq(cq); }
-    void operator()(ibv_comp_channel* channel) const { ibv_destroy_comp_channel(channel); }
-  };
+  friend class VerbsListener;
   struct Line {
     Remote remote{};
     unsigned unsignaled = 0;
@@ -70,10 +57,10 @@ class VerbsTransport : public Transport {
   Memory memory_;
   // In the order of making: each needs those above it.
   Channel cm_channel_;
-  std::unique_ptr<ibv_pd, Ibv> pd_;
-  std::unique_ptr<ibv_mr, Ibv> mr_;
-  std::unique_ptr<ibv_comp_channel, Ibv> events_;
-  std::unique_ptr<ibv_cq, Ibv> cq_;
+  Owned<ibv_pd> pd_;
+  Owned<ibv_mr> mr_;
+  Owned<ibv_comp_channel> events_;
+  Owned<ibv_cq> cq_;
   unsigned unacknowledged_ = 0;
   std::array<ibv_wc, 32> completions_{};  // kept, since to clear it costs more than a message
   Remote mine_{};
@@ -84,15 +71,14 @@ class VerbsTransport : public Transport {
 class VerbsListener : public Listener {
  public:
   VerbsListener(const std::string& address, unsigned connections);
-  std::uint16_t port() const override;
+  std::uint16_t port() const override { return port_; }
   std::unique_ptr<Transport> accept(const Settings& settings) override;
 
  private:
-  Channel channel_;
-  Identifier id_;
+  Channel channel_ = make_channel();
+  Identifier id_ = make_identifier(channel_.get());
+  std::uint16_t port_;
   std::deque<std::pair<Identifier, Remote>> requests_;  // not taken up yet
 };
 
-}  // namespace perf
-
-#endif  // WEFT_PERF_VERBS_TRANSPORT_H
+}  // namespace rdma::perf

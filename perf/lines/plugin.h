@@ -3,8 +3,7 @@
  * The part of QEMU's plugin interface that is needed here (version 4, as in QEMU 10.0). Debian
  * ships no header for it; QEMU checks the version that a plugin says it was built for.
  */
-#ifndef WEFT_PERF_LINES_PLUGIN_H
-#define WEFT_PERF_LINES_PLUGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ GArray* qemu_plugin_get_registers(void);
 int qemu_plugin_read_register(struct qemu_plugin_register* handle, GByteArray* value);
 const void* qemu_plugin_request_time_control(void);
 void qemu_plugin_update_ns(const void* handle, int64_t time);
-
-#endif /* WEFT_PERF_LINES_PLUGIN_H */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // The least time of several rounds: whatever else the machine does only adds to one.
-#ifndef WEFT_PERF_PRICES_BEST_H
-#define WEFT_PERF_PRICES_BEST_H
+#pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 
-namespace prices {
+namespace rdma::prices {
 
 // Returns the least of so many rounds, in nanoseconds.
 template <typename Work>
@@ -34,6 +33,4 @@ double best_each_ns(int rounds, int n, Operation operation) {
          n;
 }
 
-}  // namespace prices
-
-#endif  // WEFT_PERF_PRICES_BEST_H
+}  // namespace rdma::prices

@@ -2,16 +2,15 @@
 #include "bytes.h"
 
 #include <nmmintrin.h>
-#include <sys/mman.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "../driver/failure.h"
 #include "best.h"
+#include "pages.h"
 
-namespace prices {
+namespace rdma::prices {
 
 namespace {
 
@@ -29,26 +28,17 @@ constexpr int kColdRounds = 5;
 class Memory {
  public:
   Memory() {
-    void* made = mmap(nullptr, 2 * kCold, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (made == MAP_FAILED) {
-      perf::fail_errno("a GiB of memory");
-    }
-    madvise(made, 2 * kCold, MADV_HUGEPAGE);
-    from_ = static_cast<std::uint8_t*>(made);
+    madvise(from(), 2 * kCold, MADV_HUGEPAGE);
     for (std::size_t i = 0; i < 2 * kCold; i += kPage) {
-      from_[i] = static_cast<std::uint8_t>(i >> 12U);
+      from()[i] = static_cast<std::uint8_t>(i >> 12U);
     }
   }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory() { munmap(from_, 2 * kCold); }
 
-  std::uint8_t* from() const { return from_; }
-  std::uint8_t* to() const { return from_ + kCold; }
+  std::uint8_t* from() const { return pages_.bytes(); }
+  std::uint8_t* to() const { return from() + kCold; }
 
  private:
-  std::uint8_t* from_ = nullptr;
+  Pages pages_{2 * kCold, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE};
 };
 
 void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::size_t n) {
@@ -137,4 +127,4 @@ double string_ns(const std::vector<BytePrice>& of) {
   return price;
 }
 
-}  // namespace prices
+}  // namespace rdma::prices

@@ -12,12 +12,12 @@
 #include <functional>
 #include <thread>
 
-#include "../driver/descriptor.h"
-#include "../driver/failure.h"
+#include "socket.h"
+#include "failure.h"
 #include "../driver/mark.h"
 #include "best.h"
 
-namespace prices {
+namespace rdma::prices {
 
 namespace {
 
@@ -44,8 +44,7 @@ void stay_on(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(processor, &set);
-  perf::require_zero(pthread_setaffinity_np(pthread_self(), sizeof(set), &set),
-                     "pthread_setaffinity_np");
+  require_zero(pthread_setaffinity_np(pthread_self(), sizeof(set), &set), "pthread_setaffinity_np");
 }
 
 // Two sides of an exchange. Each takes a turn: the first begins, and the second answers.
@@ -71,14 +70,14 @@ double half_exchange(const Sides& sides, int here, int there) {
 // Moves a message whole; whoever ends it early has ended the measurement.
 void send_all(int to) {
   std::array<char, kMessage> bytes{};
-  perf::require(write(to, bytes.data(), bytes.size()) == ssize_t{kMessage}, "a message was cut");
+  require(write(to, bytes.data(), bytes.size()) == ssize_t{kMessage}, "a message was cut");
 }
 
 void receive_all(int from) {
   std::array<char, kMessage> bytes{};
   for (std::size_t got = 0; got < bytes.size();) {
     const ssize_t n = read(from, bytes.data(), bytes.size() - got);
-    perf::require(n > 0, "the other side has ended");
+    require(n > 0, "the other side has ended");
     got += static_cast<std::size_t>(n);
   }
 }
@@ -87,18 +86,11 @@ void receive_all(int from) {
 class Ends {
  public:
   static Ends tcp() {
-    const perf::Descriptor listening = perf::listener("127.0.0.1", 0, 1);
-    const sockaddr_in name = perf::local_name(listening);
-    perf::Descriptor near = perf::stream_socket();
-    if (connect(near.number(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
-      perf::fail_errno("connect");
-    }
-    perf::Descriptor far(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (far.number() < 0) {
-      perf::fail_errno("accept");
-    }
-    perf::no_delay(near);
-    perf::no_delay(far);
+    const Descriptor listening = listener({"127.0.0.1", 0}, 1);
+    Descriptor near = connect_to(local_address(listening));
+    Descriptor far = accept_from(listening);
+    no_delay(near);
+    no_delay(far);
     Ends made;
     made.kept_.push_back(std::move(near));
     made.kept_.push_back(std::move(far));
@@ -111,7 +103,7 @@ class Ends {
     for (std::size_t i = 0; i < 2; i++) {
       std::array<int, 2> both{};
       if (pipe2(both.data(), O_CLOEXEC) != 0) {
-        perf::fail_errno("pipe2");
+        fail_errno("pipe2");
       }
       made.kept_.emplace_back(both[0]);
       made.kept_.emplace_back(both[1]);
@@ -127,7 +119,7 @@ class Ends {
   }
 
  private:
-  std::vector<perf::Descriptor> kept_;
+  std::vector<Descriptor> kept_;
   std::array<int, 2> from_{};
   std::array<int, 2> to_{};
 };
@@ -155,7 +147,7 @@ double moved_line(int here, int there) {
 std::vector<EventPrice> events() {
   const std::vector<int> there = processors();
   std::atomic<long> own{0};
-  perf::require(there.size() > 1, "a wake-up of another processor needs two processors");
+  require(there.size() > 1, "a wake-up of another processor needs two processors");
   stay_on(there[0]);
   std::vector<EventPrice> found{
       {"locked", best_each_ns(kRounds, kOperations, [&] { own.fetch_add(1); })},
@@ -189,4 +181,4 @@ void messages(int rounds) {
   other.join();
 }
 
-}  // namespace prices
+}  // namespace rdma::prices

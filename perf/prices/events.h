@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a locked operation, a line of another processor, a system call and a wake-up cost.
-#ifndef WEFT_PERF_PRICES_EVENTS_H
-#define WEFT_PERF_PRICES_EVENTS_H
+#pragma once
 
 #include <string>
 #include <vector>
 
-namespace prices {
+namespace rdma::prices {
 
 // Nanoseconds each.
 struct EventPrice {
@@ -15,13 +14,11 @@ struct EventPrice {
 };
 
 // message is one of 64 bytes over TCP on loopback, its sender and its receiver on one processor. Of
-// two processors: line (one that the other has written) and wake_other. Throws perf::Failure, also
+// two processors: line (one that the other has written) and wake_other. Throws Failure, also
 // where there is one processor only.
 std::vector<EventPrice> events();
 
 // So many messages there and as many back, between the marks of perf/driver/mark.h.
 void messages(int rounds);
 
-}  // namespace prices
-
-#endif  // WEFT_PERF_PRICES_EVENTS_H
+}  // namespace rdma::prices

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "../driver/failure.h"
+#include "failure.h"
 #include "bytes.h"
 #include "events.h"
 
@@ -13,13 +13,13 @@ namespace {
 
 void print_all() {
   std::putchar('{');
-  const std::vector<prices::BytePrice> bytes = prices::bytes();
-  for (const prices::BytePrice& price : bytes) {
+  const std::vector<rdma::prices::BytePrice> bytes = rdma::prices::bytes();
+  for (const rdma::prices::BytePrice& price : bytes) {
     std::printf("\"%s\": {\"hot\": %.4f, \"l3\": %.4f, \"cold\": %.4f}, ", price.what.c_str(),
                 price.hot, price.l3, price.cold);
   }
-  std::printf("\"string\": %.1f", prices::string_ns(bytes));
-  for (const prices::EventPrice& price : prices::events()) {
+  std::printf("\"string\": %.1f", rdma::prices::string_ns(bytes));
+  for (const rdma::prices::EventPrice& price : rdma::prices::events()) {
     std::printf(", \"%s\": %.1f", price.what.c_str(), price.ns);
   }
   std::puts("}");
@@ -39,11 +39,11 @@ int main(int argc, char** argv) {
   }
   try {
     if (rounds > 0) {
-      prices::messages(rounds);
+      rdma::prices::messages(rounds);
     } else {
       print_all();
     }
-  } catch (const perf::Failure& failure) {
+  } catch (const rdma::Failure& failure) {
     std::fprintf(stderr, "weft-prices: %s\n", failure.what());
     return 1;
   }

@@ -21,25 +21,20 @@
 // of the two is right; it is the kernel that may use the queue pair behind its end.
 //
 // The last line says how many connections did all that; the status is 0 if each did.
-#include <netdb.h>
-#include <poll.h>
-#include <rdma/rdma_cma.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <list>
 #include <random>
 #include <span>
-#include <string>
 #include <thread>
-#include <vector>
+
+#include "event.h"
+#include "work.h"
+
+namespace rdma {
 
 namespace {
 
@@ -49,7 +44,7 @@ constexpr uint32_t kRead = 3000;
 constexpr int kBacklog = 512;
 constexpr int kResolveMs = 5000;
 constexpr int kPatienceMs = 60000;
-constexpr int kSettleMs = 1000;
+constexpr Limit kSettle{1000};
 constexpr double kPromptSeconds = 3;
 constexpr int kFirstPort = 10000;
 constexpr int kFewestPorts = 100;
@@ -75,11 +70,6 @@ struct Offer {
   uint32_t ord;
 };
 
-[[noreturn]] void die(const std::string& what) {
-  std::perror(what.c_str());
-  std::exit(2);
-}
-
 // Byte i of a seed's bytes: any four in a row tell the seed.
 uint8_t pattern(uint32_t seed, uint32_t i) {
   return static_cast<uint8_t>((seed >> i % 4 * 8) * 31 + i * 7 + i / 256);
@@ -99,18 +89,18 @@ bool is_of(std::span<const uint8_t> bytes, uint32_t seed) {
 
 // One connection and its buffers. Lives at one address, since the RDMA core knows it.
 struct Endpoint {
-  rdma_cm_id* id = nullptr;
-  ibv_mr* mr = nullptr;
-  uint32_t seed = 0;
-  uint32_t theirs = 0;  // the peer's seed
-  int wanted = 0;       // completions still to come
-  bool good = true;
-  bool done = false;
   struct {
     std::array<uint8_t, kMessage> out;
     std::array<uint8_t, kMessage> in;
     std::array<uint8_t, kRead> memory;
   } bytes;
+  Owned<ibv_mr> mr;
+  Identifier id;  // last, since its queue pair goes before the memory
+  uint32_t seed = 0;
+  uint32_t theirs = 0;  // the peer's seed
+  int wanted = 0;       // completions still to come
+  bool good = true;
+  bool done = false;
 
   void fail(const char* what) {
     if (good)
@@ -118,59 +108,34 @@ struct Endpoint {
     good = false;
   }
 
-  ibv_sge sge(std::span<uint8_t> part) const {
-    return {reinterpret_cast<uintptr_t>(part.data()), static_cast<uint32_t>(part.size()), mr->lkey};
+  std::vector<ibv_sge> piece(std::span<uint8_t> part) const {
+    return {
+        {reinterpret_cast<uintptr_t>(part.data()), static_cast<uint32_t>(part.size()), mr->lkey}};
   }
 
   void prepare(ibv_pd* pd, ibv_cq* cq, int reads) {
-    ibv_qp_init_attr attr{};
-    attr.send_cq = attr.recv_cq = cq;
-    attr.cap.max_send_wr = static_cast<uint32_t>(reads) + 2;
-    attr.cap.max_recv_wr = 2;
-    attr.cap.max_send_sge = attr.cap.max_recv_sge = 1;
-    attr.qp_type = IBV_QPT_RC;
+    ibv_qp_init_attr attr = queue_pair(cq, static_cast<uint32_t>(reads) + 2, 2);
     attr.sq_sig_all = 1;
-    if (rdma_create_qp(id, pd, &attr) != 0)
-      die("rdma_create_qp");
+    must(rdma_create_qp(id.get(), pd, &attr), "rdma_create_qp");
     id->qp->qp_context = this;
-    mr = ibv_reg_mr(pd, &bytes, sizeof(bytes), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
-    if (mr == nullptr)
-      die("ibv_reg_mr");
-    ibv_sge where = sge(bytes.in);
-    ibv_recv_wr receive{};
-    ibv_recv_wr* bad = nullptr;
-    receive.wr_id = reinterpret_cast<uintptr_t>(this);
-    receive.sg_list = &where;
-    receive.num_sge = 1;
-    if (ibv_post_recv(id->qp, &receive, &bad) != 0)
-      die("ibv_post_recv");
+    mr = own(ibv_reg_mr(pd, &bytes, sizeof(bytes), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+             "ibv_reg_mr");
+    Receive receive(piece(bytes.in), reinterpret_cast<uintptr_t>(this));
+    require_zero(rdma::post(id->qp, receive), "ibv_post_recv");
     wanted++;
   }
 
-  void send(std::span<uint8_t> what) {
-    ibv_sge where = sge(what);
-    ibv_send_wr wr{};
-    wr.opcode = IBV_WR_SEND;
-    wr.sg_list = &where;
-    wr.num_sge = 1;
-    post(wr);
-  }
+  void send() { post(Work(IBV_WR_SEND, piece(bytes.out))); }
 
   void read(const Offer& offer) {
-    ibv_sge where = sge(bytes.memory);
-    ibv_send_wr wr{};
-    wr.opcode = IBV_WR_RDMA_READ;
-    wr.sg_list = &where;
-    wr.num_sge = 1;
-    wr.wr.rdma.remote_addr = offer.addr;
-    wr.wr.rdma.rkey = offer.rkey;
-    post(wr);
+    Work work(IBV_WR_RDMA_READ, piece(bytes.memory));
+    work.aim(offer.addr, offer.rkey);
+    post(std::move(work));
   }
 
-  void post(ibv_send_wr& wr) {
-    ibv_send_wr* bad = nullptr;
-    wr.wr_id = reinterpret_cast<uintptr_t>(this);
-    if (ibv_post_send(id->qp, &wr, &bad) != 0)
+  void post(Work work) {
+    work.wr_id = reinterpret_cast<uintptr_t>(this);
+    if (rdma::post(id->qp, work) != 0)
       fail("a post was refused");
     else
       wanted++;
@@ -194,54 +159,42 @@ struct Endpoint {
     std::atomic<bool> begun = false;
     ibv_qp* qp = id->qp;
     id->qp = nullptr;  // or rdma_disconnect() modifies it first, in this process's memory
-    std::thread disconnects([this, &begun] {
+    const std::jthread disconnects([this, &begun] {
       begun = true;
-      rdma_disconnect(id);
+      rdma_disconnect(id.get());
     });
     while (!begun)
       std::this_thread::yield();
-    const auto when = std::chrono::steady_clock::now() + later;
+    const auto when = Clock::now() + later;
     do
       std::this_thread::yield();
-    while (std::chrono::steady_clock::now() < when);
+    while (Clock::now() < when);
     if (ibv_destroy_qp(qp) != 0)
       fail("ibv_destroy_qp failed");
-    disconnects.join();
-  }
-
-  void destroy() {
-    if (id->qp != nullptr)
-      rdma_destroy_qp(id);
-    ibv_dereg_mr(mr);
-    rdma_destroy_id(id);
   }
 };
+
+// A peer that says too little has no seed, and its bytes are wrong.
+Offer offer_of(const Event& event) {
+  return event.private_data.size() < sizeof(Offer) ? Offer{} : event.as<Offer>();
+}
 
 class Side {
  public:
   Side(const char* address, Depths depths, int tos = 0)
-      : depths_(depths), tos_(static_cast<uint8_t>(tos)) {
-    addrinfo hints{};
-    hints.ai_flags = AI_NUMERICHOST;
-    if (getaddrinfo(address, std::to_string(kPort).c_str(), &hints, &where_) != 0)
-      die(std::string("no address: ") + address);
-    channel_ = rdma_create_event_channel();
-    if (channel_ == nullptr)
-      die("rdma_create_event_channel");
-  }
+      : depths_(depths), tos_(static_cast<uint8_t>(tos)), where_{address, kPort} {}
 
   int serve(int connections) {
-    rdma_cm_id* listener = nullptr;
-    if (rdma_create_id(channel_, &listener, nullptr, RDMA_PS_TCP) != 0 || !mark(listener) ||
-        rdma_bind_addr(listener, where_->ai_addr) != 0 || rdma_listen(listener, kBacklog) != 0)
-      die("listen");
+    const Identifier listener = marked();
+    listen_at(listener.get(), where_, kBacklog);
     while (ended_ < connections)
       turn();
     return verdict(connections);
   }
 
   int listen(int ports) {
-    if (where_->ai_family != AF_INET || ports < kFewestPorts || ports > kMostPorts) {
+    if (where_.resolve().get()->sa_family != AF_INET || ports < kFewestPorts ||
+        ports > kMostPorts) {
       std::fprintf(stderr, "listen takes an IPv4 address and %d to %d ports\n", kFewestPorts,
                    kMostPorts);
       return 2;
@@ -268,7 +221,7 @@ class Side {
   }
 
   int connect(int connections, int at_once) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     at_once_ = at_once;
     while (ended_ < connections) {
       if (endpoints_.empty()) {
@@ -278,7 +231,7 @@ class Side {
       }
       turn();
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const std::chrono::duration<double> took = Clock::now() - begin;
     std::printf("%.1f connections a second\n", connections / took.count());
     return verdict(connections);
   }
@@ -289,21 +242,16 @@ class Side {
     Endpoint& e = endpoints_.front();
     while (e.mr == nullptr)
       turn();
-    pollfd quiet{channel_->fd, POLLIN, 0};
-    poll(&quiet, 1, kSettleMs);
-    const auto begin = std::chrono::steady_clock::now();
+    wait_ready(channel_->fd, Deadline(kSettle));
+    const auto begin = Clock::now();
     if (by_disconnect)
-      rdma_disconnect(e.id);
+      rdma_disconnect(e.id.get());
     else
-      rdma_destroy_qp(e.id);
-    rdma_cm_event* event = nullptr;
-    if (rdma_get_cm_event(channel_, &event) != 0)
-      die("rdma_get_cm_event");
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    std::printf("%s after %.1f s\n", rdma_event_str(event->event), took.count());
-    const bool ended =
-        event->event == RDMA_CM_EVENT_CONNECT_ERROR || event->event == RDMA_CM_EVENT_REJECTED;
-    rdma_ack_cm_event(event);
+      rdma_destroy_qp(e.id.get());
+    const rdma_cm_event_type event = next_event(channel_.get(), Deadline(kForever))->type;
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    std::printf("%s after %.1f s\n", rdma_event_str(event), took.count());
+    const bool ended = event == RDMA_CM_EVENT_CONNECT_ERROR || event == RDMA_CM_EVENT_REJECTED;
     return ended && took.count() < kPromptSeconds ? 0 : 1;
   }
 
@@ -316,25 +264,18 @@ class Side {
   // Listens on so many ports at the same time, and returns the seconds that each call took.
   std::vector<double> listen_once(int ports) {
     std::vector<double> took;
-    std::vector<rdma_cm_id*> ids;
+    std::vector<Identifier> ids;
     for (int i = 0; i < ports; i++) {
-      rdma_cm_id* id = nullptr;
-      sockaddr_in name{};
-      std::memcpy(&name, where_->ai_addr, sizeof(name));
-      name.sin_port = htons(static_cast<uint16_t>(kFirstPort + i));
-      if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0 ||
-          rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&name)) != 0)
-        die("rdma_bind_addr");
-      const auto begin = std::chrono::steady_clock::now();
-      if (rdma_listen(id, 1) != 0)
-        die("rdma_listen");
-      const std::chrono::duration<double> call = std::chrono::steady_clock::now() - begin;
+      ids.push_back(make_identifier(channel_.get()));
+      SocketAddress name = Address{where_.host, static_cast<uint16_t>(kFirstPort + i)}.resolve();
+      must(rdma_bind_addr(ids.back().get(), name.get()), "rdma_bind_addr");
+      const auto begin = Clock::now();
+      must(rdma_listen(ids.back().get(), 1), "rdma_listen");
+      const std::chrono::duration<double> call = Clock::now() - begin;
       took.push_back(call.count());
-      ids.push_back(id);
     }
-    for (rdma_cm_id* id : ids)
-      if (rdma_destroy_id(id) != 0)
-        die("rdma_destroy_id");
+    for (Identifier& id : ids)
+      must(rdma_destroy_id(id.release()), "rdma_destroy_id");
     return took;
   }
 
@@ -346,46 +287,45 @@ class Side {
     return *tenth;
   }
 
-  // Gives the packets of a connection, or of those that a listener takes, the type of service.
-  bool mark(rdma_cm_id* id) {
-    return tos_ == 0 ||
-           rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos_, sizeof(tos_)) == 0;
+  // An identifier that gives the packets of a connection, or of those that a listener takes, the
+  // type of service.
+  Identifier marked() {
+    Identifier id = make_identifier(channel_.get());
+    if (tos_ != 0)
+      must(rdma_set_option(id.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos_, sizeof(tos_)),
+           "rdma_set_option");
+    return id;
   }
 
-  Endpoint& add(rdma_cm_id* id) {
+  Endpoint& add(Identifier id) {
     Endpoint& e = endpoints_.emplace_back();
-    e.id = id;
+    e.id = std::move(id);
     e.seed = ++seeds_;
-    id->context = &e;
+    e.id->context = &e;
     return e;
   }
 
   void start() {
-    rdma_cm_id* id = nullptr;
-    if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0 || !mark(id))
-      die("rdma_create_id");
-    add(id);
-    if (rdma_resolve_addr(id, nullptr, where_->ai_addr, kResolveMs) != 0)
-      die("rdma_resolve_addr");
+    SocketAddress name = where_.resolve();
+    must(rdma_resolve_addr(add(marked()).id.get(), nullptr, name.get(), kResolveMs),
+         "rdma_resolve_addr");
   }
 
   // All endpoints share one device, and so one domain and one completion queue.
   void open(ibv_context* verbs) {
     if (pd_ != nullptr)
       return;
-    pd_ = ibv_alloc_pd(verbs);
-    completions_ = ibv_create_comp_channel(verbs);
-    if (completions_ != nullptr)
-      cq_ = ibv_create_cq(verbs, 16384, nullptr, completions_, 0);
-    if (pd_ == nullptr || cq_ == nullptr || ibv_req_notify_cq(cq_, 0) != 0)
-      die("ibv_create_cq");
+    pd_ = own(ibv_alloc_pd(verbs), "ibv_alloc_pd");
+    completions_ = own(ibv_create_comp_channel(verbs), "ibv_create_comp_channel");
+    cq_ = own(ibv_create_cq(verbs, 16384, nullptr, completions_.get(), 0), "ibv_create_cq");
+    require_zero(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");
   }
 
   void turn() {
     std::array<pollfd, 2> fds{};
     fds[0] = {channel_->fd, POLLIN, 0};
     fds[1] = {completions_ != nullptr ? completions_->fd : -1, POLLIN, 0};
-    const int ready = poll(fds.data(), fds.size(), kPatienceMs);
+    const int ready = ::poll(fds.data(), fds.size(), kPatienceMs);
     if (ready <= 0) {
       std::fprintf(stderr, "nothing happens any more: %d ended, %zu under way\n", ended_,
                    endpoints_.size());
@@ -393,57 +333,37 @@ class Side {
     }
     if (fds[1].revents != 0)
       complete();
-    if (fds[0].revents != 0) {
-      rdma_cm_event* event = nullptr;
-      if (rdma_get_cm_event(channel_, &event) != 0)
-        die("rdma_get_cm_event");
-      handle(event);
-    }
+    if (fds[0].revents != 0)
+      handle(*next_event(channel_.get(), Deadline(kForever)));
   }
 
-  rdma_conn_param param(const Offer* offer) const {
-    rdma_conn_param p{};
-    p.responder_resources = depths_.ird;
+  rdma_conn_param param(const Offer& offer) const {
+    rdma_conn_param p = parameters(depths_.ird, &offer);
     p.initiator_depth = depths_.ord;
-    p.retry_count = p.rnr_retry_count = 7;
-    p.private_data = offer;
-    p.private_data_len = offer != nullptr ? sizeof(*offer) : 0;
     return p;
   }
 
-  // An event of a connection is acknowledged before the connection is destroyed.
-  void handle(rdma_cm_event* event) {
-    rdma_cm_id* id = event->id;
-    const rdma_cm_event_type type = event->event;
-    const int status = event->status;
-    Offer offer{};
-    const bool told = event->param.conn.private_data_len >= sizeof(offer) &&
-                      (type == RDMA_CM_EVENT_ESTABLISHED || type == RDMA_CM_EVENT_CONNECT_REQUEST);
-    if (told)
-      std::memcpy(&offer, event->param.conn.private_data, sizeof(offer));
-    rdma_ack_cm_event(event);
-
-    if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
-      return request(id, offer);
+  void handle(const Event& event) {
+    rdma_cm_id* id = event.id;
+    if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST)
+      return request(id, offer_of(event));
     Endpoint& e = *static_cast<Endpoint*>(id->context);
-    switch (type) {
+    switch (event.type) {
       case RDMA_CM_EVENT_ADDR_RESOLVED:
-        if (rdma_resolve_route(id, kResolveMs) != 0)
-          die("rdma_resolve_route");
+        must(rdma_resolve_route(id, kResolveMs), "rdma_resolve_route");
         break;
       case RDMA_CM_EVENT_ROUTE_RESOLVED:
         open(id->verbs);
-        e.prepare(pd_, cq_, depths_.reads);
+        e.prepare(pd_.get(), cq_.get(), depths_.reads);
         {
           const Offer mine{0, 0, e.seed, depths_.ird, depths_.ord};
-          rdma_conn_param p = param(&mine);
-          if (rdma_connect(id, &p) != 0)
-            die("rdma_connect");
+          rdma_conn_param p = param(mine);
+          must(rdma_connect(id, &p), "rdma_connect");
         }
         break;
       case RDMA_CM_EVENT_ESTABLISHED:
         if (at_once_ != 0)
-          established(e, offer);
+          established(e, offer_of(event));
         break;
       case RDMA_CM_EVENT_DISCONNECTED:
         if (at_once_ == 0)
@@ -451,21 +371,21 @@ class Side {
         end(e);
         break;
       default:
-        std::fprintf(stderr, "%s, status %d\n", rdma_event_str(type), status);
+        std::fprintf(stderr, "%s, status %d\n", rdma_event_str(event.type), event.status);
         e.fail("unexpected event");
         end(e);
     }
   }
 
   void request(rdma_cm_id* id, const Offer& theirs) {
-    Endpoint& e = add(id);
+    Endpoint& e = add(Identifier(id));
     open(id->verbs);
-    e.prepare(pd_, cq_, 0);
+    e.prepare(pd_.get(), cq_.get(), 0);
     fill(e.bytes.memory, e.seed);
     e.theirs = theirs.seed;
     const Offer mine{reinterpret_cast<uintptr_t>(e.bytes.memory.data()), e.mr->rkey, e.seed,
                      depths_.ird, depths_.ord};
-    rdma_conn_param p = param(&mine);
+    rdma_conn_param p = param(mine);
     if (rdma_accept(id, &p) != 0) {
       e.fail("rdma_accept failed");
       end(e);
@@ -481,17 +401,14 @@ class Side {
     for (int i = 0; i < depths_.reads; i++)
       e.read(offer);
     fill(e.bytes.out, e.seed);
-    e.send(e.bytes.out);
+    e.send();
   }
 
   void complete() {
-    ibv_cq* cq = nullptr;
-    void* context = nullptr;
-    if (ibv_get_cq_event(completions_, &cq, &context) != 0 || ibv_req_notify_cq(cq_, 0) != 0)
-      die("ibv_get_cq_event");
-    ibv_ack_cq_events(cq_, 1);
+    await_event(cq_.get(), Limit(0));
+    require_zero(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");
     ibv_wc wc{};
-    while (ibv_poll_cq(cq_, 1, &wc) > 0) {
+    while (poll(cq_.get(), wc)) {
       Endpoint& e = *reinterpret_cast<Endpoint*>(wc.wr_id);
       e.wanted--;
       if (wc.status != IBV_WC_SUCCESS && !e.done) {
@@ -502,7 +419,7 @@ class Side {
         if (!is_of(e.bytes.in, e.theirs))
           e.fail("the message came changed");
         e.bytes.out = e.bytes.in;
-        e.send(e.bytes.out);
+        e.send();
       } else if (e.wanted == 0 && !e.done) {
         all_here(e);
       }
@@ -525,7 +442,7 @@ class Side {
       if (beside_)
         other.disconnect_beside_destroy(kBesideStep * (ended_ % kBesideSteps));
       else
-        rdma_disconnect(other.id);
+        rdma_disconnect(other.id.get());
     }
   }
 
@@ -534,18 +451,17 @@ class Side {
       e.fail("ended before its work was done");
     ended_++;
     good_ += e.good ? 1 : 0;
-    e.destroy();
     // Its completions go with the queue pair, so none names it any more.
     endpoints_.remove_if([&e](const Endpoint& other) { return &other == &e; });
   }
 
   Depths depths_;
   uint8_t tos_;  // 0: as the system does
-  addrinfo* where_ = nullptr;
-  rdma_event_channel* channel_ = nullptr;
-  ibv_pd* pd_ = nullptr;
-  ibv_comp_channel* completions_ = nullptr;
-  ibv_cq* cq_ = nullptr;
+  Address where_;
+  Channel channel_ = make_channel();
+  Owned<ibv_pd> pd_;
+  Owned<ibv_comp_channel> completions_;
+  Owned<ibv_cq> cq_;
   std::list<Endpoint> endpoints_;
   // Two ends' seeds differ, and one run's from the next's.
   uint32_t seeds_ = std::random_device()();
@@ -560,9 +476,7 @@ int number(std::span<char*> arguments, size_t index, int otherwise) {
   return index < arguments.size() ? std::atoi(arguments[index]) : otherwise;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   const std::span<char*> arguments(argv, static_cast<size_t>(argc));
   const std::string role = argc > 3 ? arguments[1] : "";
   Depths depths;
@@ -591,4 +505,17 @@ int main(int argc, char** argv) {
                "       connections listen ADDRESS PORTS\n"
                "       connections beside ADDRESS CONNECTIONS\n");
   return 2;
+}
+
+}  // namespace
+
+}  // namespace rdma
+
+int main(int argc, char** argv) {
+  try {
+    return rdma::run(argc, argv);
+  } catch (const rdma::Failure& failure) {
+    std::fprintf(stderr, "connections: %s\n", failure.what());
+    return 2;
+  }
 }

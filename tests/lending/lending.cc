@@ -13,28 +13,20 @@
 //
 // A buffer is overwritten as soon as its work request is known to be complete: if TCP sent it
 // again after that, the server would see it.
-#include <arpa/inet.h>
-#include <infiniband/verbs.h>
-#include <poll.h>
-#include <rdma/rdma_cma.h>
-#include <rdma/rdma_verbs.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
-#include <string>
 #include <thread>
 
-#include "failure.h"
+#include "objects.h"
+#include "pages.h"
+#include "simple.h"
+#include "work.h"
 
-using placement::fail_errno;
-using placement::require;
-using placement::require_zero;
+namespace rdma {
 
 namespace {
 
@@ -76,110 +68,64 @@ std::uint8_t byte_of(std::uint64_t number, std::size_t at) {
 
 class End {
  public:
-  explicit End(bool huge = false) {
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (huge ? MAP_HUGETLB : 0);
-    memory_ =
-        static_cast<std::uint8_t*>(mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, flags, -1, 0));
-    if (memory_ == MAP_FAILED) {
-      fail_errno("mmap");
-    }
-  }
-  ~End() {
-    if (id_ != nullptr) {
-      rdma_destroy_ep(id_);
-    }
-    if (mr_ != nullptr) {
-      ibv_dereg_mr(mr_);
-    }
-    munmap(memory_, kMemory);
-  }
-  End(const End&) = delete;
-  End& operator=(const End&) = delete;
+  End(Simple id, bool huge)
+      : memory_(kMemory, MAP_PRIVATE | MAP_ANONYMOUS | (huge ? MAP_HUGETLB : 0)),
+        mr_(own(ibv_reg_mr(id->pd, memory_.bytes(), kMemory,
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+                "ibv_reg_mr")),
+        id_(std::move(id)) {}
 
   // A connection's end at that address, or what listens there (flags: RAI_PASSIVE).
-  static rdma_cm_id* create(const char* address, int flags) {
-    rdma_addrinfo hints{};
-    hints.ai_flags = flags;
-    hints.ai_port_space = RDMA_PS_TCP;
-    rdma_addrinfo* found = nullptr;
-    if (rdma_getaddrinfo(address, "7471", &hints, &found) != 0) {
-      fail_errno("rdma_getaddrinfo");
-    }
-    ibv_qp_init_attr attr{};
-    attr.cap.max_send_wr = 128;
-    attr.cap.max_recv_wr = 128;
+  static Simple create(const char* address, int flags) {
+    ibv_qp_init_attr attr = queue_pair(nullptr, 128, 128);
     attr.cap.max_send_sge = 4;
-    attr.cap.max_recv_sge = 1;
-    attr.qp_type = IBV_QPT_RC;
-    rdma_cm_id* id = nullptr;
-    if (rdma_create_ep(&id, found, nullptr, &attr) != 0) {
-      fail_errno("rdma_create_ep");
-    }
-    rdma_freeaddrinfo(found);
-    return id;
+    return make_simple(address, "7471", flags, attr);
   }
 
-  void take(rdma_cm_id* id) {
-    id_ = id;
-    mr_ = ibv_reg_mr(id_->pd, memory_, kMemory, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (mr_ == nullptr) {
-      fail_errno("ibv_reg_mr");
-    }
+  rdma_cm_id* id() const { return id_.get(); }
+  ibv_mr* mr() const { return mr_.get(); }
+  std::uint8_t* slot(std::uint64_t number) const {
+    return memory_.bytes() + (number % kSlots) * kSlot;
   }
+  Note* note_in(std::uint64_t number) const { return note(number % kNotes); }
+  Note* note_out(std::uint64_t number) const { return note(kNotes + number % kNotes); }
 
-  rdma_cm_id* id() const { return id_; }
-  ibv_mr* mr() const { return mr_; }
-  std::uint8_t* slot(std::uint64_t number) const { return memory_ + (number % kSlots) * kSlot; }
-  Note* note_in(std::uint64_t number) const {
-    return reinterpret_cast<Note*>(memory_ + kNotesAt + (number % kNotes) * kNote);
-  }
-  Note* note_out(std::uint64_t number) const {
-    return reinterpret_cast<Note*>(memory_ + kNotesAt + (kNotes + number % kNotes) * kNote);
+  ibv_sge piece(const void* at, std::size_t size) const {
+    return {reinterpret_cast<std::uintptr_t>(at), static_cast<std::uint32_t>(size), mr_->lkey};
   }
 
   void receive(void* at, std::size_t size, std::uint64_t wr_id) const {
-    ibv_sge sge = {reinterpret_cast<std::uintptr_t>(at), static_cast<std::uint32_t>(size),
-                   mr_->lkey};
-    ibv_recv_wr work{};
-    work.wr_id = wr_id;
-    work.sg_list = &sge;
-    work.num_sge = 1;
-    ibv_recv_wr* bad = nullptr;
-    require_zero(ibv_post_recv(id_->qp, &work, &bad), "ibv_post_recv");
+    Receive work({piece(at, size)}, wr_id);
+    require_zero(post(id_->qp, work), "ibv_post_recv");
   }
 
   void send_note(std::uint64_t index, const Note& note, bool signaled) const {
     *note_out(index) = note;
-    ibv_sge sge = {reinterpret_cast<std::uintptr_t>(note_out(index)), sizeof(Note), mr_->lkey};
-    ibv_send_wr work{};
+    Work work(IBV_WR_SEND, {piece(note_out(index), sizeof(Note))});
     work.wr_id = kNoteId + note.number;
-    work.sg_list = &sge;
-    work.num_sge = 1;
-    work.opcode = IBV_WR_SEND;
     work.send_flags = signaled ? IBV_SEND_SIGNALED : 0;
-    ibv_send_wr* bad = nullptr;
-    require_zero(ibv_post_send(id_->qp, &work, &bad), "ibv_post_send of a note");
+    require_zero(post(id_->qp, work), "ibv_post_send of a note");
   }
 
   // Returns true if a completion comes within this many milliseconds.
-  bool poll(ibv_cq* cq, ibv_wc* wc, int limit) const {
-    for (int waited = 0;; ++waited) {
-      const int found = ibv_poll_cq(cq, 1, wc);
-      require(found >= 0, "ibv_poll_cq failed");
-      if (found == 1) {
-        return true;
-      }
+  static bool await(ibv_cq* cq, ibv_wc& wc, int limit) {
+    for (int waited = 0; !poll(cq, wc); ++waited) {
       if (waited >= limit) {
         return false;
       }
       usleep(1000);
     }
+    return true;
   }
 
  private:
-  std::uint8_t* memory_ = nullptr;
-  rdma_cm_id* id_ = nullptr;
-  ibv_mr* mr_ = nullptr;
+  Note* note(std::uint64_t index) const {
+    return reinterpret_cast<Note*>(memory_.bytes() + kNotesAt + index * kNote);
+  }
+
+  Pages memory_;
+  Owned<ibv_mr> mr_;
+  Simple id_;
 };
 
 constexpr int kPatience = 120 * 1000;
@@ -188,17 +134,13 @@ constexpr int kPatience = 120 * 1000;
 
 class Client {
  public:
-  explicit Client(const char* address, bool huge = false) : end_(huge) {
-    rdma_cm_id* id = End::create(address, 0);
-    end_.take(id);
+  explicit Client(const char* address, bool huge = false) : end_(End::create(address, 0), huge) {
     for (unsigned i = 0; i < kNotes; ++i) {
       end_.receive(end_.note_in(i), sizeof(Note), i);
     }
-    if (rdma_connect(id, nullptr) != 0) {
-      fail_errno("rdma_connect");
-    }
+    must(rdma_connect(id(), nullptr), "rdma_connect");
     ibv_wc wc{};
-    require(end_.poll(id->recv_cq, &wc, kPatience) && wc.status == IBV_WC_SUCCESS,
+    require(End::await(id()->recv_cq, wc, kPatience) && wc.status == IBV_WC_SUCCESS,
             "the server does not greet");
     server_ = *end_.note_in(0);
     end_.receive(end_.note_in(0), sizeof(Note), 0);
@@ -221,10 +163,9 @@ class Client {
     require_zero(std::system(cut), "cutting the cable");
     hang();
     ibv_wc wc{};
-    if (end_.poll(end_.id()->send_cq, &wc, 4000)) {
-      throw placement::Failure("work request " + std::to_string(wc.wr_id) +
-                               " completed with status " + std::to_string(wc.status) +
-                               " while its bytes could not be at the peer");
+    if (End::await(id()->send_cq, wc, 4000)) {
+      throw Failure("work request " + std::to_string(wc.wr_id) + " completed with status " +
+                    std::to_string(wc.status) + " while its bytes could not be at the peer");
     }
   }
 
@@ -254,28 +195,18 @@ class Client {
       payload[at] = byte_of(number, at);
     }
     // In one to four pieces of odd lengths.
-    std::array<ibv_sge, 4> sge{};
-    const unsigned pieces = 1 + number % 4;
+    std::vector<ibv_sge> pieces(1 + number % 4);
     std::size_t done = 0;
-    for (unsigned i = 0; i < pieces; ++i) {
-      const std::size_t part = i + 1 == pieces ? size - done : (size / pieces) | 1;
-      sge[i] = {reinterpret_cast<std::uintptr_t>(payload + done), static_cast<std::uint32_t>(part),
-                end_.mr()->lkey};
+    for (ibv_sge& piece : pieces) {
+      const std::size_t part = &piece == &pieces.back() ? size - done : (size / pieces.size()) | 1;
+      piece = end_.piece(payload + done, part);
       done += part;
     }
-    ibv_send_wr work{};
+    Work work(is_write(number) ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, std::move(pieces));
     work.wr_id = number;
-    work.sg_list = sge.data();
-    work.num_sge = static_cast<int>(pieces);
     work.send_flags = signaled ? IBV_SEND_SIGNALED : 0;
-    work.opcode = IBV_WR_SEND;
-    if (is_write(number)) {
-      work.opcode = IBV_WR_RDMA_WRITE;
-      work.wr.rdma.remote_addr = server_.address + (number % kSlots) * kSlot;
-      work.wr.rdma.rkey = server_.rkey;
-    }
-    ibv_send_wr* bad = nullptr;
-    require_zero(ibv_post_send(end_.id()->qp, &work, &bad), "ibv_post_send");
+    work.aim(server_.address + (number % kSlots) * kSlot, server_.rkey);
+    require_zero(rdma::post(id()->qp, work), "ibv_post_send");
     if (is_write(number)) {
       end_.send_note(number, {.number = number, .address = 0, .rkey = 0}, false);
     }
@@ -283,7 +214,7 @@ class Client {
 
   void step() {
     ibv_wc wc{};
-    if (ibv_poll_cq(end_.id()->send_cq, 1, &wc) == 1) {
+    if (poll(id()->send_cq, wc)) {
       require(wc.status == IBV_WC_SUCCESS,
               std::string("work request failed: ") + ibv_wc_status_str(wc.status));
       // It and all before it are the program's again.
@@ -292,7 +223,7 @@ class Client {
       }
       return;
     }
-    if (end_.poll(end_.id()->recv_cq, &wc, waiting_ < kPatience ? 1 : 0)) {
+    if (End::await(id()->recv_cq, wc, waiting_ < kPatience ? 1 : 0)) {
       require(wc.status == IBV_WC_SUCCESS,
               std::string("receive failed: ") + ibv_wc_status_str(wc.status));
       const Note* note = end_.note_in(wc.wr_id);
@@ -320,9 +251,9 @@ class Client {
 // --- the server ---
 
 // Serves a client until it goes. Throws if its data is wrong.
-void serve(rdma_cm_id* id) {
-  End end;
-  end.take(id);
+void serve(Simple connection) {
+  const End end(std::move(connection), false);
+  rdma_cm_id* const id = end.id();
   // Receives in the order in which the messages come: sends have a slot, writes a note.
   const auto expect = [&](std::uint64_t number) {
     if (is_write(number)) {
@@ -334,15 +265,13 @@ void serve(rdma_cm_id* id) {
   for (std::uint64_t i = 0; i < kSlots; ++i) {
     expect(i);
   }
-  if (rdma_accept(id, nullptr) != 0) {
-    fail_errno("rdma_accept");
-  }
+  must(rdma_accept(id, nullptr), "rdma_accept");
   const auto address = reinterpret_cast<std::uintptr_t>(end.slot(0));
   end.send_note(0, {.number = 0, .address = address, .rkey = end.mr()->rkey}, true);
   for (std::uint64_t number = 0;; ++number) {
     ibv_wc wc{};
-    while (!end.poll(id->recv_cq, &wc, 1000)) {
-      while (ibv_poll_cq(id->send_cq, 1, &wc) == 1) {
+    while (!End::await(id->recv_cq, wc, 1000)) {
+      while (poll(id->send_cq, wc)) {
       }
     }
     if (wc.status != IBV_WC_SUCCESS) {
@@ -355,32 +284,26 @@ void serve(rdma_cm_id* id) {
     const std::uint8_t* payload = end.slot(number);
     for (std::size_t at = 0; at < size; ++at) {
       if (payload[at] != byte_of(number, at)) {
-        throw placement::Failure("message " + std::to_string(number) + " of " +
-                                 std::to_string(size) + " bytes is wrong from byte " +
-                                 std::to_string(at) + " on: " + std::to_string(payload[at]));
+        throw Failure("message " + std::to_string(number) + " of " + std::to_string(size) +
+                      " bytes is wrong from byte " + std::to_string(at) +
+                      " on: " + std::to_string(payload[at]));
       }
     }
     expect(number + kSlots);
     end.send_note(number + 1, {.number = number, .address = 0, .rkey = 0}, number % 8 == 0);
-    while (ibv_poll_cq(id->send_cq, 1, &wc) == 1) {
+    while (poll(id->send_cq, wc)) {
     }
   }
 }
 
 void listen_for_ever(const char* address) {
-  rdma_cm_id* listener = End::create(address, RAI_PASSIVE);
-  if (rdma_listen(listener, 4) != 0) {
-    fail_errno("rdma_listen");
-  }
+  const Simple listener = End::create(address, RAI_PASSIVE);
+  must(rdma_listen(listener.get(), 4), "rdma_listen");
   for (;;) {
-    rdma_cm_id* id = nullptr;
-    if (rdma_get_request(listener, &id) != 0) {
-      fail_errno("rdma_get_request");
-    }
     // A client that was cut off is not heard to go.
-    std::thread([id] {
+    std::thread([id = next_request(listener)]() mutable {
       try {
-        serve(id);
+        serve(std::move(id));
       } catch (const std::exception& failure) {
         std::fprintf(stderr, "lending: %s\n", failure.what());
         std::_Exit(1);
@@ -397,7 +320,7 @@ void listen_for_ever(const char* address) {
   std::deque<Client> clients;
   while (clients.size() < number) {
     clients.emplace_back(address).run(8);
-    require_zero(rdma_migrate_id(clients.back().id(), channel), "rdma_migrate_id");
+    must(rdma_migrate_id(clients.back().id(), channel), "rdma_migrate_id");
   }
   clients.front().hold(cut);
   for (Client& client : clients) {
@@ -442,9 +365,11 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
+}  // namespace rdma
+
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return rdma::run(argc, argv);
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "lending: %s\n", failure.what());
     return 1;

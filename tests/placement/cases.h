@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // The groups of cases, one function for each file.
-#ifndef WEFT_TESTS_CASES_H
-#define WEFT_TESTS_CASES_H
+#pragma once
 
 #include "suite.h"
 
-namespace placement {
+namespace rdma {
 
 // Every size, offset, SGE layout and inline length of a single work request.
 void single_cases(Suite& suite);
@@ -22,6 +21,4 @@ void posting_cases(Suite& suite);
 // Cases that siw cannot be the peer of.
 void siw_cases(Suite& suite);
 
-}  // namespace placement
-
-#endif  // WEFT_TESTS_CASES_H
+}  // namespace rdma

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "failure.h"
-
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -17,17 +15,6 @@ const char* name_of(ibv_wr_opcode opcode) {
       return "RDMA read";
     default:
       return "send";
-  }
-}
-
-ibv_wc_opcode completed_as(ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_RDMA_WRITE:
-      return IBV_WC_RDMA_WRITE;
-    case IBV_WR_RDMA_READ:
-      return IBV_WC_RDMA_READ;
-    default:
-      return IBV_WC_SEND;
   }
 }
 
@@ -52,10 +39,14 @@ std::string to_string(const Transfer& transfer) {
 void Chain::add(const Transfer& transfer) {
   static std::uint64_t seed = 0;
   Entry entry{.transfer = transfer,
-              .sges = from_.memory().sges(transfer.local),
-              .wr_id = Endpoint::new_wr_id(),
+              .work = from_.work(transfer.opcode, transfer.local),
               .receive = 0,
               .seed = ++seed};
+  entry.work.wr_id = Endpoint::new_wr_id();
+  entry.work.send_flags = transfer.flags;
+  if (transfer.opcode != IBV_WR_SEND) {
+    entry.work.aim(to_.memory().address(transfer.remote.at(0).offset), to_.memory().mr()->rkey);
+  }
   const bool is_read = transfer.opcode == IBV_WR_RDMA_READ;
   Memory& source = is_read ? to_.memory() : from_.memory();
   Memory& target = is_read ? from_.memory() : to_.memory();
@@ -70,7 +61,7 @@ void Chain::add(const Transfer& transfer) {
   }
   if ((transfer.flags & IBV_SEND_INLINE) != 0) {
     // Inline payload needs no key, so whoever looks at it is wrong.
-    for (ibv_sge& sge : entry.sges) {
+    for (ibv_sge& sge : entry.work.pieces) {
       sge.lkey = 0xbad0bad0;
     }
   }
@@ -78,26 +69,16 @@ void Chain::add(const Transfer& transfer) {
 }
 
 void Chain::post() {
-  std::vector<ibv_send_wr> work(entries_.size());
-  for (std::size_t at = 0; at < entries_.size(); ++at) {
-    Entry& entry = entries_[at];
-    work[at].wr_id = entry.wr_id;
-    work[at].next = at + 1 < entries_.size() ? &work[at + 1] : nullptr;
-    work[at].sg_list = entry.sges.data();
-    work[at].num_sge = static_cast<int>(entry.sges.size());
-    work[at].opcode = entry.transfer.opcode;
-    work[at].send_flags = entry.transfer.flags;
-    if (entry.transfer.opcode != IBV_WR_SEND) {
-      work[at].wr.rdma.remote_addr = to_.memory().address(entry.transfer.remote.at(0).offset);
-      work[at].wr.rdma.rkey = to_.memory().mr()->rkey;
-    }
+  for (std::size_t at = 1; at < entries_.size(); ++at) {
+    entries_[at - 1].work.next = &entries_[at].work;
   }
   ibv_send_wr* bad = nullptr;
-  const int error = ibv_post_send(from_.qp(), work.data(), &bad);
+  const int error = entries_.empty() ? 0 : ibv_post_send(from_.qp(), &entries_.front().work, &bad);
   if (error != 0) {
-    require_zero(error, "ibv_post_send of " + std::to_string(work.size()) +
+    const auto failed = std::ranges::find_if(entries_, [&](Entry& it) { return &it.work == bad; });
+    require_zero(error, "ibv_post_send of " + std::to_string(entries_.size()) +
                             " work requests failed at number " +
-                            std::to_string(bad == nullptr ? -1 : bad - work.data()));
+                            std::to_string(failed - entries_.begin()));
   }
   for (const Entry& entry : entries_) {
     if ((entry.transfer.flags & IBV_SEND_INLINE) != 0 && entry.transfer.fresh_source) {
@@ -117,10 +98,7 @@ void Chain::complete() {
   std::uint64_t marker_receive = 0;
   const auto mark = [&] {
     marker_receive = to_.post_recv({{0, 0}});
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    work.send_flags = IBV_SEND_SIGNALED;
-    marker = from_.post_send(work);
+    marker = from_.post_send(Work(IBV_WR_SEND));
   };
   const bool reads_first = from_.is_siw();  // which completes a send before the read in front of it
   if (!told_of_all && !reads_first) {
@@ -128,7 +106,7 @@ void Chain::complete() {
   }
   for (const Entry& entry : entries_) {
     if ((entry.transfer.flags & IBV_SEND_SIGNALED) != 0) {
-      from_.expect_send(entry.wr_id, completed_as(entry.transfer.opcode));
+      from_.expect_send(entry.work.wr_id, completed_as(entry.transfer.opcode));
     }
     if (entry.transfer.opcode == IBV_WR_SEND) {
       to_.expect_recv(entry.receive, size_of(entry.transfer.local));
@@ -154,4 +132,4 @@ void Chain::check() const {
   }
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // A chain of work requests between two ends, posted at once, and the proof that each byte
 // went where it belongs and nowhere else.
-#ifndef WEFT_TESTS_CHAIN_H
-#define WEFT_TESTS_CHAIN_H
-
-#include <infiniband/verbs.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
+#pragma once
 
 #include "endpoint.h"
-#include "layout.h"
 
-namespace placement {
+namespace rdma {
 
 struct Transfer {
   ibv_wr_opcode opcode = IBV_WR_SEND;  // SEND, RDMA_WRITE or RDMA_READ
@@ -58,8 +50,7 @@ class Chain {
  private:
   struct Entry {
     Transfer transfer;
-    std::vector<ibv_sge> sges;
-    std::uint64_t wr_id;
+    Work work;
     std::uint64_t receive;  // wr_id of the receive of a send
     std::uint64_t seed;
   };
@@ -69,6 +60,4 @@ class Chain {
   std::vector<Entry> entries_;
 };
 
-}  // namespace placement
-
-#endif  // WEFT_TESTS_CHAIN_H
+}  // namespace rdma

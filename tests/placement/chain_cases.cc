@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include "cases.h"
 #include "chain.h"
-#include "failure.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -327,4 +325,4 @@ void chain_cases(Suite& suite) {
   }
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <sys/socket.h>
-
-#include <string>
-#include <vector>
-
 #include "cases.h"
 #include "chain.h"
-#include "failure.h"
 #include "pattern.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -19,17 +13,32 @@ std::vector<std::uint8_t> data_of(std::size_t size, std::uint64_t seed) {
   return data;
 }
 
-void require_data(const Told& told, const std::vector<std::uint8_t>& sent, const char* what) {
+void require_data(const Event& told, const std::vector<std::uint8_t>& sent, const char* what) {
   require(told.private_data == sent,
           std::string(what) + ": private data of " + std::to_string(told.private_data.size()) +
               " bytes, sent were " + std::to_string(sent.size()) +
               (told.private_data.size() == sent.size() ? ", other ones" : ""));
 }
 
-void require_type(const Told& told, rdma_cm_event_type type) {
-  require(told.type == type, std::string("expected ") + rdma_event_str(type) + ", got " +
-                                 rdma_event_str(told.type) + ", status " +
-                                 std::to_string(told.status));
+// A connection by its steps. Each end's private data gets to the other.
+Pair by_steps(const Connector& connector, Caller caller, const std::vector<std::uint8_t>& request,
+              const std::vector<std::uint8_t>& answer) {
+  Pair pair;
+  pair.client = std::make_unique<Endpoint>(std::move(caller), "client", Shape{});
+  connector.start(*pair.client, request);
+  Event told{};
+  pair.server = std::make_unique<Endpoint>(connector.accepted(&told), "server", Shape{});
+  require_data(told, request, "at the listener");
+  connector.accept(*pair.server, answer);
+  require_data(pair.client->expect(RDMA_CM_EVENT_ESTABLISHED), answer, "at the client");
+  pair.server->expect(RDMA_CM_EVENT_ESTABLISHED);
+  return pair;
+}
+
+// A message over it, which arrives.
+void exchange(const Pair& pair) {
+  Chain::run(*pair.client, *pair.server,
+             {.opcode = IBV_WR_SEND, .local = {{1, 5000}}, .remote = {{3, 5000}}});
 }
 
 void private_data(Suite& suite) {
@@ -39,21 +48,7 @@ void private_data(Suite& suite) {
     }
     suite.run("private data of " + std::to_string(size) + " bytes, both ways", [&] {
       const Connector& connector = suite.connector();
-      const std::vector<std::uint8_t> request = data_of(size, 1);
-      const std::vector<std::uint8_t> answer = data_of(size, 2);
-      Pair pair;
-      pair.client = std::make_unique<Endpoint>(connector.resolved(), "client", Shape{});
-      connector.start(*pair.client, request);
-      Told told{};
-      pair.server = std::make_unique<Endpoint>(connector.accepted(&told), "server", Shape{});
-      require_data(told, request, "at the listener");
-      connector.accept(*pair.server, answer);
-      const Told established = next_event(pair.client->id()->channel);
-      require_type(established, RDMA_CM_EVENT_ESTABLISHED);
-      require_data(established, answer, "at the client");
-      require_type(next_event(pair.server->id()->channel), RDMA_CM_EVENT_ESTABLISHED);
-      Chain::run(*pair.client, *pair.server,
-                 {.opcode = IBV_WR_SEND, .local = {{1, 5000}}, .remote = {{3, 5000}}});
+      exchange(by_steps(connector, connector.resolved(), data_of(size, 1), data_of(size, 2)));
     });
   }
 }
@@ -65,16 +60,10 @@ void rejection(Suite& suite) {
       const std::vector<std::uint8_t> reason = data_of(size, 3);
       const Endpoint client(connector.resolved(), "client", Shape{});
       connector.start(client, {});
-      Told told{};
-      rdma_cm_id* request = connector.accepted(&told);
-      const int rejected = rdma_reject(request, reason.data(), static_cast<std::uint8_t>(size));
-      rdma_event_channel* channel = request->channel;
-      rdma_destroy_id(request);
-      rdma_destroy_event_channel(channel);
-      require(rejected == 0, "rdma_reject failed");
-      const Told answer = next_event(client.id()->channel);
-      require_type(answer, RDMA_CM_EVENT_REJECTED);
-      require_data(answer, reason, "at the client");
+      must(rdma_reject(connector.accepted().id.get(), reason.data(),
+                       static_cast<std::uint8_t>(size)),
+           "rdma_reject");
+      require_data(client.expect(RDMA_CM_EVENT_REJECTED), reason, "at the client");
     });
   }
 }
@@ -85,23 +74,12 @@ void shared_source_port(Suite& suite) {
   suite.run("a second connection from the same port to the same listener", [&] {
     const Connector& connector = suite.connector();
     const auto connect = [&](sockaddr* from) {
-      Pair pair;
-      pair.client = std::make_unique<Endpoint>(connector.resolved(connector.port(), true, from),
-                                               "client", Shape{});
-      connector.start(*pair.client, {});
-      Told told{};
-      pair.server = std::make_unique<Endpoint>(connector.accepted(&told), "server", Shape{});
-      connector.accept(*pair.server, {});
-      require_type(next_event(pair.client->id()->channel), RDMA_CM_EVENT_ESTABLISHED);
-      require_type(next_event(pair.server->id()->channel), RDMA_CM_EVENT_ESTABLISHED);
-      return pair;
+      return by_steps(connector, connector.resolved(connector.port(), true, from), {}, {});
     };
     const Pair first = connect(nullptr);
     const Pair second = connect(rdma_get_local_addr(first.client->id()));
-    for (const Pair* pair : {&second, &first}) {
-      Chain::run(*pair->client, *pair->server,
-                 {.opcode = IBV_WR_SEND, .local = {{1, 5000}}, .remote = {{3, 5000}}});
-    }
+    exchange(second);
+    exchange(first);
   });
 }
 
@@ -115,11 +93,12 @@ void nobody_there(Suite& suite) {
     } catch (const Failure&) {
       return;  // told at once
     }
-    const Told told = next_event(client.id()->channel);
-    require(told.type == RDMA_CM_EVENT_REJECTED || told.type == RDMA_CM_EVENT_UNREACHABLE ||
-                told.type == RDMA_CM_EVENT_CONNECT_ERROR,
-            std::string("got ") + rdma_event_str(told.type));
-    require(told.status != 0, "the event has status 0");
+    const auto told = next_event(client.id()->channel, Deadline(kPatience));
+    require(told.has_value(), "no event in time");
+    require(told->type == RDMA_CM_EVENT_REJECTED || told->type == RDMA_CM_EVENT_UNREACHABLE ||
+                told->type == RDMA_CM_EVENT_CONNECT_ERROR,
+            std::string("got ") + rdma_event_str(told->type));
+    require(told->status != 0, "the event has status 0");
   });
 }
 
@@ -135,32 +114,22 @@ void disconnection(Suite& suite) {
                 }
                 Endpoint& first = by_client ? *pair.client : *pair.server;
                 Endpoint& second = by_client ? *pair.server : *pair.client;
-                require(rdma_disconnect(first.id()) == 0, "rdma_disconnect failed");
+                must(rdma_disconnect(first.id()), "rdma_disconnect");
                 for (Endpoint* end : {&first, &second}) {
                   end->expect_flushed(end->recv_cq(), 8);
-                  const rdma_cm_event_type type = end->next_cm_event();
-                  require(type == RDMA_CM_EVENT_DISCONNECTED,
-                          std::string("the ") + end->name() + " got " + rdma_event_str(type));
+                  end->expect(RDMA_CM_EVENT_DISCONNECTED);
                 }
-                pair.client->memory().check({}, "client");
-                pair.server->memory().check({}, "server");
+                check_all(*pair.client, *pair.server);
               });
   }
   suite.run("disconnection in the middle of transfers completes every work request", [&] {
     const Pair pair = suite.connector().connect();
     constexpr std::uint32_t kSize = 1U << 20;
-    std::vector<ibv_sge> sges = pair.client->memory().sges({{0, kSize}});
     for (unsigned at = 0; at < 32; ++at) {
-      ibv_send_wr work{};
-      work.opcode = at % 2 == 0 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-      work.send_flags = IBV_SEND_SIGNALED;
-      work.sg_list = sges.data();
-      work.num_sge = 1;
-      work.wr.rdma.remote_addr = pair.server->memory().address(kSize);
-      work.wr.rdma.rkey = pair.server->memory().mr()->rkey;
-      pair.client->post_send(work);
+      pair.client->post_send(pair.client->work(at % 2 == 0 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+                                               {{0, kSize}}, *pair.server, kSize));
     }
-    require(rdma_disconnect(pair.server->id()) == 0, "rdma_disconnect failed");
+    must(rdma_disconnect(pair.server->id()), "rdma_disconnect");
     bool flushed = false;
     for (unsigned at = 0; at < 32; ++at) {
       const ibv_wc completion = pair.client->next_send();
@@ -204,4 +173,4 @@ void connection_cases(Suite& suite) {
   }
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -2,17 +2,12 @@
 #include <arpa/inet.h>
 
 #include <atomic>
-#include <cstring>
-#include <functional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "cases.h"
 #include "chain.h"
-#include "failure.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -24,7 +19,7 @@ constexpr int kAtomicAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 
 // A word that the other end, or another thread, changes.
 std::atomic_ref<std::uint64_t> word_at(const Memory& memory, std::size_t offset) {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.address(offset)));
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.bytes(offset)));
 }
 
 struct Carried {
@@ -43,15 +38,9 @@ void carry(Pair& pair, const Carried& what) {
   client.memory().fill(from, what.length + 1U);
   server.memory().expect(to, client.memory().gather(from));
 
-  std::vector<ibv_sge> sges = client.memory().sges(from);
-  ibv_send_wr work{};
-  work.opcode = what.opcode;
-  work.send_flags = IBV_SEND_SIGNALED | (what.is_inline ? unsigned{IBV_SEND_INLINE} : 0U);
-  work.sg_list = sges.data();
-  work.num_sge = what.length == 0 ? 0 : 1;
+  Work work = client.work(what.opcode, what.length == 0 ? Layout{} : from, server, 77);
+  work.send_flags |= what.is_inline ? unsigned{IBV_SEND_INLINE} : 0U;
   work.imm_data = htonl(kImmediate + what.length);
-  work.wr.rdma.remote_addr = server.memory().address(77);
-  work.wr.rdma.rkey = server.memory().mr()->rkey;
 
   // A WRITE takes a receive and puts nothing in it.
   const std::uint64_t receive = server.post_recv(is_send ? to : Layout{{1U << 20, 64}});
@@ -64,8 +53,7 @@ void carry(Pair& pair, const Carried& what) {
               ntohl(got.imm_data) == kImmediate + what.length,
           "receive completion: " + to_string(got) + ", flags " + std::to_string(got.wc_flags) +
               ", immediate " + std::to_string(ntohl(got.imm_data)));
-  server.memory().check({}, "server");
-  client.memory().check({}, "client");
+  check_all(client, server);
 }
 
 void immediate(Suite& suite, ibv_wr_opcode opcode) {
@@ -94,11 +82,8 @@ void immediate(Suite& suite, ibv_wr_opcode opcode) {
     require_zero(ibv_req_notify_cq(pair.server->recv_cq(), 1), "ibv_req_notify_cq");
     for (const bool solicited : {false, true}) {
       pair.server->post_recv({{0, 64}});
-      ibv_send_wr work{};
-      work.opcode = opcode;
-      work.send_flags = IBV_SEND_SIGNALED | (solicited ? unsigned{IBV_SEND_SOLICITED} : 0U);
-      work.wr.rdma.remote_addr = pair.server->memory().address(0);
-      work.wr.rdma.rkey = pair.server->memory().mr()->rkey;
+      Work work = pair.client->work(opcode, {}, *pair.server, 0);
+      work.send_flags |= solicited ? unsigned{IBV_SEND_SOLICITED} : 0U;
       pair.client->post_send(work);
       require(pair.client->next_send().status == IBV_WC_SUCCESS, "it was not sent");
       const bool woken = pair.server->await_event(
@@ -108,29 +93,22 @@ void immediate(Suite& suite, ibv_wr_opcode opcode) {
   });
 }
 
-ibv_send_wr atomic_work(const Pair& pair, ibv_wr_opcode opcode, std::uint64_t compare_add,
-                        std::uint64_t swap, std::size_t where = kWord) {
-  ibv_send_wr work{};
-  work.opcode = opcode;
-  work.send_flags = IBV_SEND_SIGNALED;
-  work.num_sge = 1;
-  work.wr.atomic.remote_addr = pair.server->memory().address(where);
-  work.wr.atomic.rkey = pair.server->memory().mr()->rkey;
+// An atomic on the server's word, whose value before comes to kResult.
+Work atomic_work(const Pair& pair, ibv_wr_opcode opcode, std::uint64_t compare_add,
+                 std::uint64_t swap) {
+  Work work = pair.client->work(opcode, {{kResult, 8}}, *pair.server, kWord);
   work.wr.atomic.compare_add = compare_add;
   work.wr.atomic.swap = swap;
   return work;
 }
 
 // Posts it, waits for it and returns the value found.
-std::uint64_t perform(const Pair& pair, ibv_send_wr work) {
+std::uint64_t perform(const Pair& pair, const Work& work) {
   Endpoint& client = *pair.client;
-  std::vector<ibv_sge> sges = client.memory().sges({{kResult, 8}});
-  work.sg_list = sges.data();
   const std::uint64_t id = client.post_send(work);
   const ibv_wc done = client.next_send();
   require(done.status == IBV_WC_SUCCESS && done.wr_id == id && done.byte_len == 8 &&
-              done.opcode ==
-                  (work.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? IBV_WC_COMP_SWAP : IBV_WC_FETCH_ADD),
+              done.opcode == completed_as(work.opcode),
           "completion of an atomic: " + to_string(done));
   return word_at(client.memory(), kResult).load();
 }
@@ -149,7 +127,7 @@ void single_atomics(Suite& suite) {
     const Pair pair = atomic_pair(suite);
     const auto word = word_at(pair.server->memory(), kWord);
     word = ~std::uint64_t{0} - 1;
-    const ibv_send_wr add = atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 99);
+    const Work add = atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 99);
     require_value(perform(pair, add), ~std::uint64_t{0} - 1, "found first");
     require_value(perform(pair, add), 1, "found after it wrapped");
     require_value(word, 4, "left");
@@ -176,20 +154,10 @@ void single_atomics(Suite& suite) {
     // The last read has a sink of its own: segments may be placed in any order (RFC 5041, 5.3), and
     // over several paths those of an earlier read come later now and then.
     constexpr std::size_t kLast = kResult + 8192;
-    std::vector<ibv_sge> sges =
-        client.memory().sges({{kResult, 8}, {kResult + 64, 5000}, {kLast, 5000}});
     for (unsigned at = 0; at < kTurns; ++at) {
-      ibv_send_wr work = atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
-      work.sg_list = sges.data();
-      client.post_send(work);
-      ibv_send_wr read{};
-      read.opcode = IBV_WR_RDMA_READ;
-      read.send_flags = IBV_SEND_SIGNALED;
-      read.sg_list = &sges[at + 1 < kTurns ? 1 : 2];
-      read.num_sge = 1;
-      read.wr.rdma.remote_addr = pair.server->memory().address(kWord);
-      read.wr.rdma.rkey = pair.server->memory().mr()->rkey;
-      client.post_send(read);
+      client.post_send(atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0));
+      client.post_send(client.work(
+          IBV_WR_RDMA_READ, {{at + 1 < kTurns ? kResult + 64 : kLast, 5000}}, *pair.server, kWord));
     }
     for (unsigned at = 0; at < 2 * kTurns; ++at) {
       const ibv_wc done = client.next_send();
@@ -213,16 +181,12 @@ void contended(Suite& suite) {
     std::atomic_ref<std::uint64_t> word = word_at(first.server->memory(), kWord);
     word = 0;
     // The same bytes, in the second queue pair's protection domain.
-    ibv_mr* other =
-        ibv_reg_mr(second.server->pd(), reinterpret_cast<void*>(first.server->memory().address(0)),
-                   first.server->memory().size(), kAtomicAccess);
-    if (other == nullptr) {
-      fail_errno("ibv_reg_mr");
-    }
-    std::atomic<bool> stop = false;
+    const Owned<ibv_mr> other = own(ibv_reg_mr(second.server->pd(), first.server->memory().bytes(),
+                                               first.server->memory().size(), kAtomicAccess),
+                                    "ibv_reg_mr");
     std::atomic<std::uint64_t> by_host = 0;
-    std::jthread host([&] {
-      while (!stop) {
+    std::jthread host([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
         word.fetch_add(1U << 20U);
         by_host.fetch_add(1);
       }
@@ -232,7 +196,8 @@ void contended(Suite& suite) {
     const auto add = [&](unsigned which) {
       try {
         const Pair& pair = which == 0 ? first : second;
-        ibv_send_wr work = atomic_work(first, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
+        Work work = atomic_work(first, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
+        work.pieces[0] = pair.client->memory().sges({{kResult, 8}})[0];
         work.wr.atomic.rkey = which == 0 ? first.server->memory().mr()->rkey : other->rkey;
         std::uint64_t last = 0;
         for (std::uint64_t turn = 0; turn < kTurns; ++turn) {
@@ -249,9 +214,8 @@ void contended(Suite& suite) {
       std::jthread one(add, 0U);
       std::jthread two(add, 1U);
     }
-    stop = true;
+    host.request_stop();
     host.join();
-    ibv_dereg_mr(other);
     require(failed == 0, why[0] + why[1]);
     require(by_host != 0, "the host's thread did not run");
     require_value(word, (by_host << 20U) + 2 * kTurns, "the sum");
@@ -261,14 +225,12 @@ void contended(Suite& suite) {
 // Requests that the server must refuse: the client's completion says so, and both ends fail.
 void refused(Suite& suite) {
   const auto refuse = [&](const std::string& what, ibv_wc_status status, int access,
-                          const std::function<void(Pair&, ibv_send_wr&)>& spoil) {
+                          const std::function<void(Pair&, Work&)>& spoil) {
     suite.run(what, [&] {
       Pair pair = suite.connector().connect(Shape{}, Shape{.access = access});
       const auto word = word_at(pair.server->memory(), kWord);
       const std::uint64_t before = word;
-      ibv_send_wr work = atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
-      std::vector<ibv_sge> sges = pair.client->memory().sges({{kResult, 8}});
-      work.sg_list = sges.data();
+      Work work = atomic_work(pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
       spoil(pair, work);
       pair.client->post_send(work);
       const ibv_wc done = pair.client->next_send();
@@ -279,16 +241,15 @@ void refused(Suite& suite) {
     });
   };
   constexpr int kPlain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  refuse("no right to atomics", IBV_WC_REM_ACCESS_ERR, kPlain, [](Pair&, ibv_send_wr&) {});
+  refuse("no right to atomics", IBV_WC_REM_ACCESS_ERR, kPlain, [](Pair&, Work&) {});
   refuse("wrong key", IBV_WC_REM_ACCESS_ERR, kAtomicAccess,
-         [](Pair&, ibv_send_wr& work) { work.wr.atomic.rkey ^= 1; });
-  refuse("beyond the region", IBV_WC_REM_ACCESS_ERR, kAtomicAccess,
-         [](Pair& pair, ibv_send_wr& work) {
-           work.wr.atomic.remote_addr =
-               pair.server->memory().address(0) + (pair.server->memory().size() + 7) / 8 * 8;
-         });
+         [](Pair&, Work& work) { work.wr.atomic.rkey ^= 1; });
+  refuse("beyond the region", IBV_WC_REM_ACCESS_ERR, kAtomicAccess, [](Pair& pair, Work& work) {
+    work.wr.atomic.remote_addr =
+        pair.server->memory().address(0) + (pair.server->memory().size() + 7) / 8 * 8;
+  });
   refuse("no right to write the result", IBV_WC_LOC_PROT_ERR, kAtomicAccess,
-         [](Pair&, ibv_send_wr& work) { work.sg_list->lkey ^= 1; });
+         [](Pair&, Work& work) { work.sg_list->lkey ^= 1; });
 }
 
 }  // namespace
@@ -301,4 +262,4 @@ void extended_cases(Suite& suite) {
   suite.group("atomics refused", [&] { refused(suite); });
 }
 
-}  // namespace placement
+}  // namespace rdma

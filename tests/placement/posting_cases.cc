@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <cerrno>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "cases.h"
 #include "chain.h"
-#include "failure.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -27,56 +21,40 @@ void require_usable(Pair& pair) {
              {.opcode = IBV_WR_SEND, .local = {{5, 99}}, .remote = {{7, 99}}});
 }
 
+// Posts until the queue is full, which has promised to take so many.
+template <typename Request>
+unsigned fill(const Endpoint& end, Request& work, unsigned promised, const char* queue) {
+  unsigned taken = 0;
+  int error = 0;
+  while (taken < kMost && (error = post(end.qp(), work)) == 0) {
+    ++taken;
+  }
+  require_error(error, ENOMEM, std::string("posting to a full ") + queue + " queue");
+  require(taken >= promised, "the queue took " + std::to_string(taken) + " work requests of " +
+                                 std::to_string(promised) + " promised");
+  return taken;
+}
+
 void full_queues(Suite& suite) {
   suite.run("a full send queue refuses with ENOMEM and takes more when it is drained", [&] {
     const Pair pair = suite.connector().connect(Shape{.send_wr = 16, .cq_entries = kMost});
     Endpoint& client = *pair.client;
     // Long reads keep the queue occupied.
-    std::vector<ibv_sge> sges = client.memory().sges({{1, 1U << 18}});
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_RDMA_READ;
-    work.send_flags = IBV_SEND_SIGNALED;
-    work.sg_list = sges.data();
-    work.num_sge = 1;
-    work.wr.rdma.remote_addr = pair.server->memory().address(3);
-    work.wr.rdma.rkey = pair.server->memory().mr()->rkey;
-    unsigned taken = 0;
-    int error = 0;
-    ibv_send_wr* bad = nullptr;
-    while (taken < kMost && (error = ibv_post_send(client.qp(), &work, &bad)) == 0) {
-      ++taken;
-    }
-    require_error(error, ENOMEM, "posting to a full send queue");
-    require(bad == &work, "bad_wr does not point at the work request that failed");
-    require(taken >= client.cap().max_send_wr,
-            "the queue took " + std::to_string(taken) + " work requests of " +
-                std::to_string(client.cap().max_send_wr) + " promised");
+    Work work = client.work(IBV_WR_RDMA_READ, {{1, 1U << 18}}, *pair.server, 3);
+    const unsigned taken = fill(client, work, client.cap().max_send_wr, "send");
     for (unsigned at = 0; at < taken; ++at) {
       const ibv_wc completion = client.next_send();
       require(completion.status == IBV_WC_SUCCESS, to_string(completion));
     }
     client.memory().accept();
-    require_zero(ibv_post_send(client.qp(), &work, &bad), "posting to the drained queue");
+    require_zero(post(client.qp(), work), "posting to the drained queue");
     const ibv_wc completion = client.next_send();
     require(completion.status == IBV_WC_SUCCESS, to_string(completion));
   });
   suite.run("a full receive queue refuses with ENOMEM", [&] {
     const Pair pair = suite.connector().connect(Shape{.recv_wr = 16, .cq_entries = kMost});
-    std::vector<ibv_sge> sges = pair.client->memory().sges({{0, 10}});
-    ibv_recv_wr work{};
-    work.sg_list = sges.data();
-    work.num_sge = 1;
-    ibv_recv_wr* bad = nullptr;
-    unsigned taken = 0;
-    int error = 0;
-    while (taken < kMost && (error = ibv_post_recv(pair.client->qp(), &work, &bad)) == 0) {
-      ++taken;
-    }
-    require_error(error, ENOMEM, "posting to a full receive queue");
-    require(bad == &work, "bad_wr does not point at the work request that failed");
-    require(taken >= pair.client->cap().max_recv_wr,
-            "the queue took " + std::to_string(taken) + " of " +
-                std::to_string(pair.client->cap().max_recv_wr) + " promised");
+    Receive work(pair.client->memory().sges({{0, 10}}));
+    fill(*pair.client, work, pair.client->cap().max_recv_wr, "receive");
   });
 }
 
@@ -113,28 +91,17 @@ void bad_requests(Suite& suite) {
           [](Pair&, ibv_send_wr& work) { work.opcode = static_cast<ibv_wr_opcode>(99); });
   suite.run("inline payload longer than the queue pair has", [&] {
     Pair& pair = suite.pair();
-    std::vector<ibv_sge> sges =
-        pair.client->memory().sges({{0, pair.client->cap().max_inline_data + 1}});
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    work.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-    work.sg_list = sges.data();
-    work.num_sge = 1;
-    ibv_send_wr* bad = nullptr;
-    const int error = ibv_post_send(pair.client->qp(), &work, &bad);
+    Work work = pair.client->work(IBV_WR_SEND, {{0, pair.client->cap().max_inline_data + 1}});
+    work.send_flags |= IBV_SEND_INLINE;
+    const int error = post(pair.client->qp(), work);
     require(error == EINVAL || error == ENOMEM, "ibv_post_send returned " + std::to_string(error));
-    require(bad == &work, "bad_wr does not point at the work request");
     require_usable(pair);
   });
   suite.run("a receive of more SGEs than the queue pair has", [&] {
     Pair& pair = suite.pair();
-    std::vector<ibv_sge> sges(256, pair.server->memory().sges({{0, 1}})[0]);
-    ibv_recv_wr work{};
-    work.sg_list = sges.data();
-    work.num_sge = static_cast<int>(pair.server->cap().max_recv_sge) + 1;
-    ibv_recv_wr* bad = nullptr;
-    require_error(ibv_post_recv(pair.server->qp(), &work, &bad), EINVAL, "ibv_post_recv");
-    require(bad == &work, "bad_wr does not point at the receive");
+    Receive work(
+        std::vector(pair.server->cap().max_recv_sge + 1, pair.server->memory().sges({{0, 1}})[0]));
+    require_error(post(pair.server->qp(), work), EINVAL, "ibv_post_recv");
     require_usable(pair);
   });
 }
@@ -142,49 +109,26 @@ void bad_requests(Suite& suite) {
 void wrong_states(Suite& suite) {
   suite.run("a send on a queue pair that is not connected", [&] {
     const Endpoint client(suite.connector().resolved(), "client", Shape{});
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    ibv_send_wr* bad = nullptr;
-    require_error(ibv_post_send(client.qp(), &work, &bad), EINVAL, "ibv_post_send in INIT");
-    require(bad == &work, "bad_wr does not point at the work request");
+    Work work(IBV_WR_SEND);
+    require_error(post(client.qp(), work), EINVAL, "ibv_post_send in INIT");
   });
   suite.run("a queue pair in RESET", [&] {
     const Endpoint client(suite.connector().resolved(), "client", Shape{});
-    ibv_qp_init_attr init{};
-    init.send_cq = client.send_cq();
-    init.recv_cq = client.recv_cq();
-    init.cap = {.max_send_wr = 4,
-                .max_recv_wr = 4,
-                .max_send_sge = 1,
-                .max_recv_sge = 1,
-                .max_inline_data = 0};
-    init.qp_type = IBV_QPT_RC;
-    ibv_qp* qp = ibv_create_qp(client.pd(), &init);
-    require(qp != nullptr, "ibv_create_qp failed");
-    ibv_qp_attr reset{};
-    reset.qp_state = IBV_QPS_RESET;
-    require_zero(ibv_modify_qp(qp, &reset, IBV_QP_STATE), "ibv_modify_qp to RESET");
-    ibv_send_wr send{};
-    ibv_send_wr* bad_send = nullptr;
-    send.opcode = IBV_WR_SEND;
-    ibv_recv_wr receive{};
-    ibv_recv_wr* bad_receive = nullptr;
-    const int sent = ibv_post_send(qp, &send, &bad_send);
-    const int received = ibv_post_recv(qp, &receive, &bad_receive);
-    require_zero(ibv_destroy_qp(qp), "ibv_destroy_qp");
-    require_error(sent, EINVAL, "ibv_post_send in RESET");
-    require_error(received, EINVAL, "ibv_post_recv in RESET");
+    ibv_qp_init_attr init = queue_pair(client.send_cq(), 4, 4);
+    Owned<ibv_qp> qp = own(ibv_create_qp(client.pd(), &init), "ibv_create_qp");
+    modify(qp.get(), IBV_QPS_RESET);
+    Work send(IBV_WR_SEND);
+    Receive receive;
+    require_error(post(qp.get(), send), EINVAL, "ibv_post_send in RESET");
+    require_error(post(qp.get(), receive), EINVAL, "ibv_post_recv in RESET");
+    require_zero(ibv_destroy_qp(qp.release()), "ibv_destroy_qp");
   });
   suite.run("a send after the connection has ended", [&] {
     const Pair pair = suite.connector().connect();
-    require(rdma_disconnect(pair.client->id()) == 0, "rdma_disconnect failed");
+    must(rdma_disconnect(pair.client->id()), "rdma_disconnect");
     pair.client->expect_error_state();
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    work.send_flags = IBV_SEND_SIGNALED;
-    ibv_send_wr* bad = nullptr;
     // It is taken, and completes as flushed: a program need not know in time that all is over.
-    require_zero(ibv_post_send(pair.client->qp(), &work, &bad), "ibv_post_send in ERR");
+    pair.client->post_send(Work(IBV_WR_SEND));
     pair.client->expect_flushed(pair.client->send_cq(), 1);
   });
 }
@@ -197,4 +141,4 @@ void posting_cases(Suite& suite) {
   suite.group("posting in the wrong state", [&] { wrong_states(suite); });
 }
 
-}  // namespace placement
+}  // namespace rdma

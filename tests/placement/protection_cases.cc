@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "cases.h"
 #include "chain.h"
-#include "failure.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -17,23 +10,14 @@ namespace {
 constexpr std::size_t kRegion = 65549;
 constexpr std::size_t kRegionSize = 5003;
 
-struct FreeRegion {
-  void operator()(ibv_mr* mr) const { ibv_dereg_mr(mr); }
-};
-using Region = std::unique_ptr<ibv_mr, FreeRegion>;
+using Region = Owned<ibv_mr>;
+using Domain = Owned<ibv_pd>;
 
-struct FreeDomain {
-  void operator()(ibv_pd* pd) const { ibv_dealloc_pd(pd); }
-};
-using Domain = std::unique_ptr<ibv_pd, FreeDomain>;
-
-Region register_part(ibv_pd* pd, const Memory& memory, int access) {
-  ibv_mr* mr =
-      ibv_reg_mr(pd, reinterpret_cast<void*>(memory.address(kRegion)), kRegionSize, access);
-  if (mr == nullptr) {
-    fail_errno("ibv_reg_mr");
-  }
-  return Region(mr);
+// A part of an end's memory, in another protection domain if that is given.
+Region register_part(const Endpoint& end, int access, ibv_pd* pd = nullptr) {
+  return own(
+      ibv_reg_mr(pd != nullptr ? pd : end.pd(), end.memory().bytes(kRegion), kRegionSize, access),
+      "ibv_reg_mr");
 }
 
 constexpr unsigned kBehind = 3;
@@ -58,7 +42,7 @@ void expect_failure(Endpoint& end, ibv_wc_status status, bool late) {
 }
 
 // Posts the work request and kBehind sends behind it, in one chain.
-void post_with_followers(Endpoint& end, ibv_send_wr first) {
+void post_with_followers(Endpoint& end, const ibv_send_wr& first) {
   std::vector<ibv_send_wr> chain(1 + kBehind);
   chain[0] = first;
   for (unsigned at = 0; at <= kBehind; ++at) {
@@ -84,9 +68,7 @@ void post_receives(Pair& pair) {
 void expect_both_failed(Pair& pair, unsigned server_receives) {
   for (Endpoint* end : {pair.client.get(), pair.server.get()}) {
     end->expect_error_state();
-    const rdma_cm_event_type type = end->next_cm_event();
-    require(type == RDMA_CM_EVENT_DISCONNECTED,
-            std::string("the ") + end->name() + " got " + rdma_event_str(type));
+    end->expect(RDMA_CM_EVENT_DISCONNECTED);
   }
   pair.client->expect_flushed(pair.client->recv_cq(), kReceives);
   pair.server->expect_flushed(pair.server->recv_cq(), server_receives);
@@ -101,17 +83,12 @@ struct Target {
 
 void refuse_remotely(Pair& pair, ibv_wr_opcode opcode, const Target& target, bool in_part) {
   post_receives(pair);
-  std::vector<ibv_sge> sges = pair.client->memory().sges({{1U << 20, target.length}});
   const bool is_read = opcode == IBV_WR_RDMA_READ;
   if (!is_read) {
     pair.client->memory().fill({{1U << 20, target.length}}, 4711);
   }
-  ibv_send_wr work{};
-  work.opcode = opcode;
-  work.sg_list = sges.data();
-  work.num_sge = 1;
-  work.wr.rdma.remote_addr = target.address;
-  work.wr.rdma.rkey = target.rkey;
+  Work work = pair.client->work(opcode, {{1U << 20, target.length}});
+  work.aim(target.address, target.rkey);
   post_with_followers(*pair.client, work);
   expect_failure(*pair.client, IBV_WC_REM_ACCESS_ERR, !is_read);
   expect_both_failed(pair, kReceives);
@@ -119,12 +96,9 @@ void refuse_remotely(Pair& pair, ibv_wr_opcode opcode, const Target& target, boo
     // Whole segments of it may lie inside the region; nothing may change outside it.
     pair.server->memory().expect(
         {{kRegion, kRegionSize}},
-        std::vector<std::uint8_t>(
-            reinterpret_cast<std::uint8_t*>(pair.server->memory().address(kRegion)),
-            reinterpret_cast<std::uint8_t*>(pair.server->memory().address(kRegion + kRegionSize))));
+        {pair.server->memory().bytes(kRegion), pair.server->memory().bytes(kRegion + kRegionSize)});
   }
-  pair.server->memory().check({}, "server");
-  pair.client->memory().check({}, "client");
+  check_all(*pair.client, *pair.server);
 }
 
 void remote_refusals(Suite& suite, ibv_wr_opcode opcode, const std::string& name) {
@@ -134,8 +108,7 @@ void remote_refusals(Suite& suite, ibv_wr_opcode opcode, const std::string& name
                           bool in_part) {
     suite.run(name + " " + what, [&] {
       Pair pair = suite.connector().connect();
-      const Region region =
-          register_part(pair.server->pd(), pair.server->memory(), IBV_ACCESS_LOCAL_WRITE | right);
+      const Region region = register_part(*pair.server, IBV_ACCESS_LOCAL_WRITE | right);
       const Target target{what, pair.server->memory().address(kRegion) + begin, region->rkey,
                           length};
       refuse_remotely(pair, opcode, target, in_part);
@@ -170,19 +143,16 @@ void remote_refusals(Suite& suite, ibv_wr_opcode opcode, const std::string& name
     return Target{"", ~std::uint64_t{3}, pair.server->memory().mr()->rkey, 100};
   });
   key("a key that lacks the right", [&](Pair& pair, Region& region, Domain&) {
-    region =
-        register_part(pair.server->pd(), pair.server->memory(), IBV_ACCESS_LOCAL_WRITE | other);
+    region = register_part(*pair.server, IBV_ACCESS_LOCAL_WRITE | other);
     return Target{"", pair.server->memory().address(kRegion), region->rkey, 100};
   });
   key("a key of another protection domain", [&](Pair& pair, Region& region, Domain& domain) {
-    domain.reset(ibv_alloc_pd(pair.server->id()->verbs));
-    require(domain != nullptr, "ibv_alloc_pd failed");
-    region = register_part(domain.get(), pair.server->memory(), IBV_ACCESS_LOCAL_WRITE | right);
+    domain = own(ibv_alloc_pd(pair.server->context()), "ibv_alloc_pd");
+    region = register_part(*pair.server, IBV_ACCESS_LOCAL_WRITE | right, domain.get());
     return Target{"", pair.server->memory().address(kRegion), region->rkey, 100};
   });
   key("a key of a region that is gone", [&](Pair& pair, Region& region, Domain&) {
-    region =
-        register_part(pair.server->pd(), pair.server->memory(), IBV_ACCESS_LOCAL_WRITE | right);
+    region = register_part(*pair.server, IBV_ACCESS_LOCAL_WRITE | right);
     const std::uint32_t rkey = region->rkey;
     region.reset();
     return Target{"", pair.server->memory().address(kRegion), rkey, 100};
@@ -198,19 +168,13 @@ void local_refusals(Suite& suite) {
         Pair pair = suite.connector().connect();
         Domain domain;
         Region region;
-        ibv_sge sge = make(pair, region, domain);
+        Work work(opcode, {make(pair, region, domain)});
         post_receives(pair);
-        ibv_send_wr work{};
-        work.opcode = opcode;
-        work.sg_list = &sge;
-        work.num_sge = 1;
-        work.wr.rdma.remote_addr = pair.server->memory().address(1U << 20);
-        work.wr.rdma.rkey = pair.server->memory().mr()->rkey;
+        work.aim(pair.server->memory().address(1U << 20), pair.server->memory().mr()->rkey);
         post_with_followers(*pair.client, work);
         expect_failure(*pair.client, IBV_WC_LOC_PROT_ERR, false);
         expect_both_failed(pair, kReceives);
-        pair.client->memory().check({}, "client");
-        pair.server->memory().check({}, "server");
+        check_all(*pair.client, *pair.server);
       });
     }
   };
@@ -220,11 +184,11 @@ void local_refusals(Suite& suite) {
   });
   local("a local range that starts before its region", all,
         [](Pair& pair, Region& region, Domain&) {
-          region = register_part(pair.client->pd(), pair.client->memory(), IBV_ACCESS_LOCAL_WRITE);
+          region = register_part(*pair.client, IBV_ACCESS_LOCAL_WRITE);
           return ibv_sge{pair.client->memory().address(kRegion) - 1, 100, region->lkey};
         });
   local("a local range that ends past its region", all, [](Pair& pair, Region& region, Domain&) {
-    region = register_part(pair.client->pd(), pair.client->memory(), IBV_ACCESS_LOCAL_WRITE);
+    region = register_part(*pair.client, IBV_ACCESS_LOCAL_WRITE);
     return ibv_sge{pair.client->memory().address(kRegion), kRegionSize + 1, region->lkey};
   });
   local("a local range that wraps around", all, [](Pair& pair, Region&, Domain&) {
@@ -232,20 +196,19 @@ void local_refusals(Suite& suite) {
   });
   local("a local key of another protection domain", all,
         [](Pair& pair, Region& region, Domain& domain) {
-          domain.reset(ibv_alloc_pd(pair.client->id()->verbs));
-          require(domain != nullptr, "ibv_alloc_pd failed");
-          region = register_part(domain.get(), pair.client->memory(), IBV_ACCESS_LOCAL_WRITE);
+          domain = own(ibv_alloc_pd(pair.client->context()), "ibv_alloc_pd");
+          region = register_part(*pair.client, IBV_ACCESS_LOCAL_WRITE, domain.get());
           return ibv_sge{pair.client->memory().address(kRegion), 100, region->lkey};
         });
   local("a local key of a region that is gone", all, [](Pair& pair, Region& region, Domain&) {
-    region = register_part(pair.client->pd(), pair.client->memory(), IBV_ACCESS_LOCAL_WRITE);
+    region = register_part(*pair.client, IBV_ACCESS_LOCAL_WRITE);
     const std::uint32_t lkey = region->lkey;
     region.reset();
     return ibv_sge{pair.client->memory().address(kRegion), 100, lkey};
   });
   local("a local key without local write", {IBV_WR_RDMA_READ},
         [](Pair& pair, Region& region, Domain&) {
-          region = register_part(pair.client->pd(), pair.client->memory(), 0);
+          region = register_part(*pair.client, 0);
           return ibv_sge{pair.client->memory().address(kRegion), 100, region->lkey};
         });
 }
@@ -256,20 +219,11 @@ void refuse_receive(Suite& suite, const std::string& what, ibv_wc_status status,
   suite.run(what, [&] {
     Pair pair = suite.connector().connect();
     Region region;
-    ibv_sge sge = make(pair, region);
-    ibv_recv_wr receive{};
-    receive.wr_id = Endpoint::new_wr_id();
-    receive.sg_list = &sge;
-    receive.num_sge = 1;
-    ibv_recv_wr* bad = nullptr;
-    require_zero(ibv_post_recv(pair.server->qp(), &receive, &bad), "ibv_post_recv");
+    const ibv_sge sge = make(pair, region);
+    Receive receive({sge}, Endpoint::new_wr_id());
+    require_zero(post(pair.server->qp(), receive), "ibv_post_recv");
     post_receives(pair);
-    std::vector<ibv_sge> sges = pair.client->memory().sges({{1U << 20, length}});
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    work.sg_list = sges.data();
-    work.num_sge = 1;
-    post_with_followers(*pair.client, work);
+    post_with_followers(*pair.client, pair.client->work(IBV_WR_SEND, {{1U << 20, length}}));
     const ibv_wc completion = pair.server->next_recv();
     require(completion.status == status && completion.wr_id == receive.wr_id,
             std::string("at the receiver: expected ") + ibv_wc_status_str(status) + ", got " +
@@ -280,12 +234,10 @@ void refuse_receive(Suite& suite, const std::string& what, ibv_wc_status status,
     expect_both_failed(pair, kReceives);
     // The part that fitted may have been placed in the receive, and nowhere else.
     if (status == IBV_WC_LOC_LEN_ERR) {
-      const Memory& memory = pair.server->memory();
-      const auto* placed = reinterpret_cast<const std::uint8_t*>(memory.address(kRegion));
+      const std::uint8_t* placed = pair.server->memory().bytes(kRegion);
       pair.server->memory().expect({{kRegion, sge.length}}, {placed, placed + sge.length});
     }
-    pair.server->memory().check({}, "server");
-    pair.client->memory().check({}, "client");
+    check_all(*pair.client, *pair.server);
   });
 }
 
@@ -305,7 +257,7 @@ void receive_refusals(Suite& suite) {
                  });
   refuse_receive(suite, "a receive into a region without local write", IBV_WC_LOC_PROT_ERR, 100,
                  [](Pair& pair, Region& region) {
-                   region = register_part(pair.server->pd(), pair.server->memory(), 0);
+                   region = register_part(*pair.server, 0);
                    return ibv_sge{pair.server->memory().address(kRegion), 100, region->lkey};
                  });
   suite.run("a message that finds no receive", [&] {
@@ -313,9 +265,7 @@ void receive_refusals(Suite& suite) {
     for (unsigned at = 0; at < kReceives; ++at) {
       pair.client->post_recv({{std::size_t{100} * at, 64}});
     }
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    post_with_followers(*pair.client, work);
+    post_with_followers(*pair.client, Work(IBV_WR_SEND));
     for (unsigned at = 0; at <= kBehind; ++at) {
       pair.client->next_send();
     }
@@ -334,4 +284,4 @@ void protection_cases(Suite& suite) {
   suite.group("refused at the receive queue", [&] { receive_refusals(suite); });
 }
 
-}  // namespace placement
+}  // namespace rdma

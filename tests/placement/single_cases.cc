@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <algorithm>
 #include <array>
-#include <string>
-#include <utility>
 
 #include "cases.h"
 #include "chain.h"
-#include "failure.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -179,4 +176,4 @@ void single_cases(Suite& suite) {
   suite.group("work requests without SGEs", [&] { without_sges(suite); });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -5,8 +5,7 @@
 // are answered here (fake_kernel.cc defines those functions over libc's and
 // libnl's). Rings are real shared mappings of a memory file. What the wire would
 // do, the test does: it fetches work requests and adds completions.
-#ifndef WEFT_TESTS_FAKE_KERNEL_HPP
-#define WEFT_TESTS_FAKE_KERNEL_HPP
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -165,5 +164,3 @@ class FakeKernel {
 };
 
 }  // namespace weft_test
-
-#endif  // WEFT_TESTS_FAKE_KERNEL_HPP

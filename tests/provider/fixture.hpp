@@ -2,8 +2,7 @@
 //
 // What the tests of libweft under the real libibverbs share: an opened device of
 // the fake kernel, and a queue pair on it.
-#ifndef WEFT_TESTS_FIXTURE_HPP
-#define WEFT_TESTS_FIXTURE_HPP
+#pragma once
 
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -196,5 +195,3 @@ class QueuePairTest : public ObjectTest {
 };
 
 }  // namespace weft_test
-
-#endif  // WEFT_TESTS_FIXTURE_HPP

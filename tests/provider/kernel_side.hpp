@@ -3,8 +3,7 @@
 // The kernel's side of the rings, as weft-abi.h words it: private indices,
 // entries copied out once, the fences of `drain` and `notify`. The ring tests
 // and the fake kernel under libibverbs play against it.
-#ifndef WEFT_TESTS_KERNEL_SIDE_HPP
-#define WEFT_TESTS_KERNEL_SIDE_HPP
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -252,5 +251,3 @@ class KernelCompletionQueue {
 };
 
 }  // namespace weft_test
-
-#endif  // WEFT_TESTS_KERNEL_SIDE_HPP

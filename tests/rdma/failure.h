@@ -1,49 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0
-// What ends a case: a sentence that says what was expected and what was found.
-#ifndef WEFT_TESTS_FAILURE_H
-#define WEFT_TESTS_FAILURE_H
+// What ends an operation: a sentence that says which call failed and why, or what was expected and
+// what was found.
+#pragma once
 
+#include <cerrno>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
-namespace placement {
+namespace rdma {
+
+// Why, for callers that go on by another way.
+enum class Cause {
+  kInput,    // the caller's arguments: out of bounds, no address, no right
+  kDevice,   // this host has no RDMA device for the address, or it lacks what was asked
+  kRefused,  // nobody listens there, or the peer said no: to the connection, or to a key or address
+  kLost,     // the peer ended the connection, or it broke
+  kTimeout,  // the peer did not answer in time
+  kProtocol,  // the peer sent what it must not
+  kSystem,    // this host's system: memory, descriptors, limits
+};
 
 class Failure : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Failure(const std::string& what) : Failure(Cause::kSystem, what) {}
+  Failure(Cause cause, const std::string& what) : std::runtime_error(what), cause_(cause) {}
+  Cause cause() const { return cause_; }
+
+ private:
+  Cause cause_;
 };
 
-// The case cannot be had on this machine; the reason is printed.
-class Skip : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// The device says that it lacks what the case is about. Weft lacks nothing that is tested, so this
-// is a failure; a device of another kind is let off.
-class Lacking : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-inline void require(bool holds, const std::string& what) {
+// Some checks run for each message: pass a literal, of which no text is made while the check holds,
+// and without `inline` g++ calls a template.
+template <typename Text>
+inline void require(bool holds, const Text& what) {
   if (!holds) {
     throw Failure(what);
   }
 }
 
-inline void require_zero(int error, const std::string& what) {
+// For calls that return an error number, negative or not.
+template <typename Text>
+inline void require_zero(int error, const Text& call) {
   if (error != 0) {
-    throw Failure(what + ": " + std::strerror(error < 0 ? -error : error));
+    throw Failure(std::string(call) + ": " + std::strerror(error < 0 ? -error : error));
   }
 }
 
-// For calls that return -1 or NULL and leave the reason in errno.
-[[noreturn]] inline void fail_errno(const std::string& what) {
-  throw Failure(what + ": " + std::strerror(errno));
+// For calls that leave the reason in errno.
+[[noreturn]] inline void fail_errno(const std::string& what, Cause cause = Cause::kSystem) {
+  throw Failure(cause, what + ": " + std::strerror(errno));
 }
 
-}  // namespace placement
+// The same for those that return 0, or -1.
+template <typename Text>
+inline void must(int result, const Text& call) {
+  if (result != 0) {
+    fail_errno(call);
+  }
+}
 
-#endif  // WEFT_TESTS_FAILURE_H
+}  // namespace rdma

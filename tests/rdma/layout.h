@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // Where in a memory arena the bytes of a message lie: a list of extents, one per SGE.
-#ifndef WEFT_TESTS_LAYOUT_H
-#define WEFT_TESTS_LAYOUT_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace placement {
+namespace rdma {
 
 struct Extent {
   std::size_t offset;    // bytes from the start of the arena
@@ -36,6 +35,4 @@ inline std::string to_string(const Layout& layout) {
   return text + "]";
 }
 
-}  // namespace placement
-
-#endif  // WEFT_TESTS_LAYOUT_H
+}  // namespace rdma

@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 
-#include "failure.h"
 #include "pattern.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 constexpr std::uint64_t kGuardSeed = 0x67756172642e2e2eU;
 }
 
-Memory::Memory(ibv_pd* pd, std::size_t size, int access) : expected_(size) {
-  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (mapped == MAP_FAILED) {
-    fail_errno("mmap of an arena");
-  }
-  bytes_ = static_cast<std::uint8_t*>(mapped);
+Memory::Memory(ibv_pd* pd, std::size_t size, int access)
+    : pages_(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE), expected_(size) {
   // One pattern, made once: under emulation making it costs more than copying it.
   static const std::vector<std::uint8_t> guards = [] {
     std::vector<std::uint8_t> bytes(1U << 16);
@@ -29,21 +21,11 @@ Memory::Memory(ibv_pd* pd, std::size_t size, int access) : expected_(size) {
     return bytes;
   }();
   for (std::size_t at = 0; at < size; at += guards.size()) {
-    std::memcpy(bytes_ + at, guards.data(), std::min(guards.size(), size - at));
+    std::memcpy(bytes(at), guards.data(), std::min(guards.size(), size - at));
   }
   accept();
-  mr_ = ibv_reg_mr(pd, bytes_, size, access);
-  if (mr_ == nullptr) {
-    const int error = errno;
-    munmap(bytes_, size);
-    errno = error;
-    fail_errno("ibv_reg_mr of " + std::to_string(size) + " bytes");
-  }
-}
-
-Memory::~Memory() {
-  ibv_dereg_mr(mr_);
-  munmap(bytes_, size());
+  mr_ = own(ibv_reg_mr(pd, bytes(), size, access),
+            "ibv_reg_mr of " + std::to_string(size) + " bytes");
 }
 
 std::vector<ibv_sge> Memory::sges(const Layout& layout) const {
@@ -56,8 +38,8 @@ std::vector<ibv_sge> Memory::sges(const Layout& layout) const {
 
 void Memory::fill(const Layout& layout, std::uint64_t seed) {
   for (const Extent& extent : layout) {
-    fill_pattern({bytes_ + extent.offset, extent.length}, seed + extent.offset);
-    std::copy_n(bytes_ + extent.offset, extent.length, expected_.data() + extent.offset);
+    fill_pattern({bytes(extent.offset), extent.length}, seed + extent.offset);
+    std::copy_n(bytes(extent.offset), extent.length, expected_.data() + extent.offset);
   }
 }
 
@@ -81,14 +63,14 @@ void Memory::expect(const Layout& layout, const std::vector<std::uint8_t>& messa
 }
 
 void Memory::compare(std::size_t begin, std::size_t end, const char* whose) const {
-  if (std::memcmp(bytes_ + begin, expected_.data() + begin, end - begin) == 0) {
+  if (std::memcmp(bytes(begin), expected_.data() + begin, end - begin) == 0) {
     return;
   }
   std::size_t first = end;
   std::size_t last = begin;
   std::size_t count = 0;
   for (std::size_t at = begin; at < end; ++at) {
-    if (bytes_[at] != expected_[at]) {
+    if (bytes()[at] != expected_[at]) {
       first = std::min(first, at);
       last = at;
       ++count;
@@ -97,15 +79,18 @@ void Memory::compare(std::size_t begin, std::size_t end, const char* whose) cons
   if (count == 0) {
     throw Failure(std::string(whose) + " memory changed while it was compared");
   }
+  std::uint8_t expected[4];
+  std::uint8_t found[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    expected[i] = expected_[std::min(first + i, size() - 1)];
+    found[i] = *bytes(std::min(first + i, size() - 1));
+  }
   char text[256];
   std::snprintf(text, sizeof(text),
                 "%s memory: first differing byte at arena offset %zu: expected %02x %02x %02x "
                 "%02x, got %02x %02x %02x %02x; %zu bytes differ, the last at %zu",
-                whose, first, expected_[first], expected_[std::min(first + 1, size() - 1)],
-                expected_[std::min(first + 2, size() - 1)],
-                expected_[std::min(first + 3, size() - 1)], bytes_[first],
-                bytes_[std::min(first + 1, size() - 1)], bytes_[std::min(first + 2, size() - 1)],
-                bytes_[std::min(first + 3, size() - 1)], count, last);
+                whose, first, expected[0], expected[1], expected[2], expected[3], found[0],
+                found[1], found[2], found[3], count, last);
   throw Failure(text);
 }
 
@@ -120,7 +105,7 @@ void Memory::check(const Layout& layout, const char* whose) const {
 }
 
 void Memory::accept() {
-  std::memcpy(expected_.data(), bytes_, expected_.size());
+  std::memcpy(expected_.data(), bytes(), expected_.size());
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 // An arena of registered memory and, beside it, what it must hold: every byte outside the
 // target of a transfer is a guard byte.
-#ifndef WEFT_TESTS_MEMORY_H
-#define WEFT_TESTS_MEMORY_H
-
-#include <infiniband/verbs.h>
+#pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "layout.h"
+#include "objects.h"
+#include "pages.h"
 
-namespace placement {
+namespace rdma {
 
 class Memory {
  public:
   // Registers an arena of `size` bytes, filled with guard bytes, in `pd` with `access`
   // (enum ibv_access_flags). Throws Failure.
   Memory(ibv_pd* pd, std::size_t size, int access);
-  ~Memory();
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
-  ibv_mr* mr() const { return mr_; }
+  ibv_mr* mr() const { return mr_.get(); }
+  std::uint8_t* bytes(std::size_t offset = 0) const { return pages_.bytes() + offset; }
   std::uint64_t address(std::size_t offset) const {
-    return reinterpret_cast<std::uintptr_t>(bytes_) + offset;
+    return reinterpret_cast<std::uintptr_t>(bytes(offset));
   }
-  std::size_t size() const { return expected_.size(); }
+  std::size_t size() const { return pages_.size(); }
 
   // The SGEs of a layout.
   std::vector<ibv_sge> sges(const Layout& layout) const;
@@ -50,11 +47,9 @@ class Memory {
  private:
   void compare(std::size_t begin, std::size_t end, const char* whose) const;
 
-  std::uint8_t* bytes_;
+  Pages pages_;
   std::vector<std::uint8_t> expected_;
-  ibv_mr* mr_;
+  Owned<ibv_mr> mr_;
 };
 
-}  // namespace placement
-
-#endif  // WEFT_TESTS_MEMORY_H
+}  // namespace rdma

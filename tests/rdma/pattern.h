@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // Payload that betrays every misplaced byte: a counter-mode generator, so that two
 // positions, or two seeds, agree no more often than chance allows.
-#ifndef WEFT_TESTS_PATTERN_H
-#define WEFT_TESTS_PATTERN_H
+#pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <span>
 
-namespace placement {
+namespace rdma {
 
 inline void fill_pattern(std::span<std::uint8_t> bytes, std::uint64_t seed) {
   std::uint64_t counter = seed * 0x9e3779b97f4a7c15U;
@@ -22,6 +21,4 @@ inline void fill_pattern(std::span<std::uint8_t> bytes, std::uint64_t seed) {
   }
 }
 
-}  // namespace placement
-
-#endif  // WEFT_TESTS_PATTERN_H
+}  // namespace rdma

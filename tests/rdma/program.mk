@@ -3,20 +3,20 @@
 # Makefile includes this, and of this one, into build/tests/NAME/, where NAME is the directory's.
 # The directory's Makefile may set before:
 #   program  what it is called (NAME)
-#   with     which files of this directory belong to it (all)
+#   with     which sources of this directory belong to it, by name (all)
 
 shared := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 here := $(dir $(abspath $(firstword $(MAKEFILE_LIST))))
 name := $(notdir $(patsubst %/,%,$(here)))
 out := $(abspath $(shared)/../..)/build/tests/$(name)
 program ?= $(name)
-with ?= $(wildcard $(shared)/*.cc)
+with ?= $(patsubst $(shared)/%.cc,%,$(wildcard $(shared)/*.cc))
 CXX ?= g++
 CXXFLAGS ?= -O2 -g
 flags := -std=c++20 -Wall -Wextra -Werror -MMD -MP -I$(shared) -I$(shared)/../../kernel/uapi
 
 objects := $(patsubst $(here)%.cc,$(out)/%.o,$(wildcard $(here)*.cc)) \
-	$(patsubst $(shared)/%.cc,$(out)/rdma/%.o,$(with))
+	$(with:%=$(out)/rdma/%.o)
 
 .PHONY: all clean
 all: $(out)/$(program)

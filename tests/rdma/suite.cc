@@ -7,7 +7,7 @@
 
 #include "failure.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 // Failures cost up to kPatience each; a group that is broken need not show it a hundred times.
@@ -40,10 +40,7 @@ void Suite::group(const std::string& name, const std::function<void()>& body) {
       body();
       // Bytes that no case looked at must be as they were, too.
       if (pair_.client != nullptr) {
-        run("the whole of both arenas", [this] {
-          pair_.client->memory().check({}, "client");
-          pair_.server->memory().check({}, "server");
-        });
+        run("the whole of both arenas", [this] { check_all(*pair_.client, *pair_.server); });
       }
     } catch (const GivenUp&) {
       note = ", rest given up";
@@ -137,4 +134,4 @@ std::uint32_t Suite::random(std::uint32_t limit) {
   return std::uniform_int_distribution<std::uint32_t>(0, limit - 1)(random_);
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Runs cases, counts them, and prints a line for each group of them.
-#ifndef WEFT_TESTS_SUITE_H
-#define WEFT_TESTS_SUITE_H
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -11,7 +10,7 @@
 
 #include "connector.h"
 
-namespace placement {
+namespace rdma {
 
 class Suite {
  public:
@@ -68,6 +67,4 @@ class Suite {
   unsigned groups_skipped_ = 0;
 };
 
-}  // namespace placement
-
-#endif  // WEFT_TESTS_SUITE_H
+}  // namespace rdma

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What is left to chance, from a seed.
-#ifndef WEFT_TESTS_STORM_CHANCE_H
-#define WEFT_TESTS_STORM_CHANCE_H
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -9,7 +8,7 @@
 #include <random>
 #include <thread>
 
-namespace storm {
+namespace rdma::storm {
 
 class Chance {
  public:
@@ -30,6 +29,4 @@ class Chance {
   std::mt19937_64 engine_;
 };
 
-}  // namespace storm
-
-#endif  // WEFT_TESTS_STORM_CHANCE_H
+}  // namespace rdma::storm

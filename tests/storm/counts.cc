@@ -2,13 +2,13 @@
 #include "counts.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <new>
-#include <stdexcept>
 
-namespace storm {
+#include "descriptor.h"
+#include "pages.h"
+
+namespace rdma::storm {
 
 Counts& counts(const std::string& file) {
   static Counts alone{};
@@ -16,17 +16,11 @@ Counts& counts(const std::string& file) {
   if (file.empty()) {
     return *chosen;
   }
-  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0 || ftruncate(fd, sizeof(Counts)) != 0) {
-    throw std::runtime_error("can't write " + file);
-  }
-  void* const at = mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
-  if (at == MAP_FAILED) {
-    throw std::runtime_error("can't map " + file);
-  }
-  chosen = std::launder(static_cast<Counts*>(at));
+  const Descriptor shared(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  must(ftruncate(shared.number(), sizeof(Counts)), "writing " + file);
+  static const Pages pages(sizeof(Counts), MAP_SHARED, shared.number());
+  chosen = std::launder(reinterpret_cast<Counts*>(pages.bytes()));
   return *chosen;
 }
 
-}  // namespace storm
+}  // namespace rdma::storm

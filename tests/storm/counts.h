@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // How often each thing began, in a file that all processes of the storm share: they are killed, and
 // could not say it.
-#ifndef WEFT_TESTS_STORM_COUNTS_H
-#define WEFT_TESTS_STORM_COUNTS_H
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -10,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace storm {
+namespace rdma::storm {
 
 enum Count : std::size_t {
   kListens,   // servers that listened
@@ -31,13 +30,11 @@ inline constexpr std::array<const char*, kCounts> kNames = {"listens",  "accepts
 using Counts = std::array<std::atomic<std::uint64_t>, kCounts>;
 
 // The counts of that file, which is made if it is not there; or of this process alone, without a
-// name. Throws std::runtime_error.
+// name. Throws Failure.
 Counts& counts(const std::string& file = "");
 
 inline void count(Count which, std::uint64_t by = 1) {
   counts()[which].fetch_add(by, std::memory_order_relaxed);
 }
 
-}  // namespace storm
-
-#endif  // WEFT_TESTS_STORM_COUNTS_H
+}  // namespace rdma::storm

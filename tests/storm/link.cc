@@ -1,92 +1,70 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "link.h"
 
-#include <poll.h>
-
 #include <algorithm>
-#include <cstring>
 #include <thread>
 
 #include "counts.h"
 
-namespace storm {
+namespace rdma::storm {
 
-bool next_news(rdma_event_channel* channel, std::chrono::milliseconds limit, News& news) {
-  pollfd ready{channel->fd, POLLIN, 0};
-  rdma_cm_event* event = nullptr;
-  if (poll(&ready, 1, static_cast<int>(limit.count())) <= 0 ||
-      rdma_get_cm_event(channel, &event) != 0) {
-    return false;
+std::optional<Event> next_news(rdma_event_channel* channel, Limit limit) {
+  try {
+    return next_event(channel, Deadline(limit));
+  } catch (const Failure&) {
+    return std::nullopt;
   }
-  const auto* data = static_cast<const char*>(event->param.conn.private_data);
-  news.type = event->event;
-  news.id = event->id;
-  news.private_data.clear();
-  if (data != nullptr) {
-    news.private_data.assign(data, data + event->param.conn.private_data_len);
-  }
-  rdma_ack_cm_event(event);
-  return true;
 }
 
 bool Link::open(Chance& chance) {
-  pd_ = ibv_alloc_pd(id_->verbs);
+  pd_.reset(ibv_alloc_pd(id_->verbs));
   if (pd_ == nullptr) {
     return false;
   }
-  cq_ = ibv_create_cq(id_->verbs, static_cast<int>(16 + chance.below(64)), nullptr, nullptr, 0);
-  mr_ = ibv_reg_mr(pd_, bytes_.data(), kSize,
-                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
+  cq_.reset(
+      ibv_create_cq(id_->verbs, static_cast<int>(16 + chance.below(64)), nullptr, nullptr, 0));
+  mr_.reset(ibv_reg_mr(pd_.get(), bytes_.data(), kSize,
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                           IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND));
   if (cq_ == nullptr || mr_ == nullptr) {
     return false;
   }
   if (chance.one_in(4)) {
-    mw_ = ibv_alloc_mw(pd_, IBV_MW_TYPE_1);
+    mw_.reset(ibv_alloc_mw(pd_.get(), IBV_MW_TYPE_1));
   }
   own_ = {reinterpret_cast<std::uintptr_t>(bytes_.data()), mr_->rkey, kSize};
-  ibv_qp_init_attr attributes{};
-  attributes.send_cq = attributes.recv_cq = cq_;
-  attributes.cap = {16, 8, 2, 2, 64};
-  attributes.qp_type = IBV_QPT_RC;
-  if (rdma_create_qp(id_, pd_, &attributes) != 0) {
+  ibv_qp_init_attr attributes = queue_pair(cq_.get(), 16, 8);
+  attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 2;
+  attributes.cap.max_inline_data = 64;
+  if (rdma_create_qp(id_.get(), pd_.get(), &attributes) != 0) {
     return false;
   }
+  Receive receive({{own_.address, kSize, mr_->lkey}});
   for (std::size_t left = chance.below(9); left > 0; --left) {
-    ibv_sge part{own_.address, kSize, mr_->lkey};
-    ibv_recv_wr receive{};
-    ibv_recv_wr* bad = nullptr;
-    receive.sg_list = &part;
-    receive.num_sge = 1;
-    ibv_post_recv(id_->qp, &receive, &bad);
+    post(id_->qp, receive);
   }
   return true;
 }
 
-rdma_conn_param Link::parameters(Chance& chance) {
-  rdma_conn_param with{};
-  with.private_data = &own_;
-  with.private_data_len = sizeof(own_);
-  with.responder_resources = static_cast<std::uint8_t>(chance.below(17));
+rdma_conn_param Link::any_depths(Chance& chance) const {
+  rdma_conn_param with = parameters(static_cast<std::uint8_t>(chance.below(17)), &own_);
   with.initiator_depth = static_cast<std::uint8_t>(chance.below(17));
-  with.retry_count = 7;
-  with.rnr_retry_count = 7;
   return with;
 }
 
 bool Link::connect(Chance& chance) {
-  rdma_conn_param with = parameters(chance);
-  return rdma_connect(id_, &with) == 0;
+  rdma_conn_param with = any_depths(chance);
+  return rdma_connect(id_.get(), &with) == 0;
 }
 
 bool Link::accept(Chance& chance) {
-  rdma_conn_param with = parameters(chance);
-  return rdma_accept(id_, &with) == 0;
+  rdma_conn_param with = any_depths(chance);
+  return rdma_accept(id_.get(), &with) == 0;
 }
 
-void Link::found(const void* private_data, std::size_t length) {
-  if (length >= sizeof(other_)) {
-    std::memcpy(&other_, private_data, sizeof(other_));
+void Link::found(const Event& news) {
+  if (news.private_data.size() >= sizeof(other_)) {
+    other_ = news.as<Place>();
   }
 }
 
@@ -94,35 +72,30 @@ void Link::send(Chance& chance) {
   static constexpr ibv_wr_opcode kKinds[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_INV, IBV_WR_RDMA_WRITE,
                                              IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD};
   const bool small = chance.one_in(2);
-  ibv_sge part{own_.address, static_cast<std::uint32_t>(chance.below(small ? 64 : kSize)),
-               mr_->lkey};
-  ibv_send_wr work{};
-  ibv_send_wr* bad = nullptr;
-  work.sg_list = &part;
-  work.num_sge = 1;
-  work.opcode = kKinds[chance.below(other_.size != 0 ? 5 : 1)];
+  const auto length = static_cast<std::uint32_t>(chance.below(small ? 64 : kSize));
+  Work work(kKinds[chance.below(other_.size != 0 ? 5 : 1)], {{own_.address, length, mr_->lkey}});
   work.send_flags = chance.one_in(2) ? IBV_SEND_SIGNALED : 0;
   if (work.opcode == IBV_WR_SEND_WITH_INV) {
     work.invalidate_rkey = other_.key;
     if (!chance.one_in(16)) {
       work.opcode = IBV_WR_SEND;
     }
-  } else if (work.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-    part.length = 8;
-    work.wr.atomic = {other_.address, 1, 0, other_.key};
   } else {
-    work.wr.rdma = {other_.address, other_.key};
+    work.aim(other_.address, other_.key);
+    if (is_atomic(work.opcode)) {
+      work.pieces[0].length = 8;
+      work.wr.atomic.compare_add = 1;
+    }
   }
   if (small && work.opcode == IBV_WR_SEND) {
     work.send_flags |= IBV_SEND_INLINE;
   }
-  ibv_post_send(id_->qp, &work, &bad);
+  post(id_->qp, work);
 }
 
 void Link::poll() {
   ibv_wc completions[8];
-  for (int found = ibv_poll_cq(cq_, 8, completions); found > 0;
-       found = ibv_poll_cq(cq_, 8, completions)) {
+  for (int found = 0; (found = ibv_poll_cq(cq_.get(), 8, completions)) > 0;) {
     const auto good = std::count_if(completions, completions + found,
                                     [](const ibv_wc& wc) { return wc.status == IBV_WC_SUCCESS; });
     count(kMessages, static_cast<std::uint64_t>(good));
@@ -136,14 +109,14 @@ void Link::work(Chance& chance) {
     if (mw_ != nullptr && chance.one_in(3)) {
       ibv_mw_bind bind{};
       bind.send_flags = IBV_SEND_SIGNALED;
-      bind.bind_info = {mr_, own_.address, kSize, IBV_ACCESS_REMOTE_WRITE};
-      ibv_bind_mw(id_->qp, mw_, &bind);
+      bind.bind_info = {mr_.get(), own_.address, kSize, IBV_ACCESS_REMOTE_WRITE};
+      ibv_bind_mw(id_->qp, mw_.get(), &bind);
     }
     if (chance.one_in(8)) {
-      ibv_resize_cq(cq_, static_cast<int>(16 + chance.below(200)));
+      ibv_resize_cq(cq_.get(), static_cast<int>(16 + chance.below(200)));
     }
     if (chance.one_in(16)) {
-      ibv_rereg_mr(mr_, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+      ibv_rereg_mr(mr_.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
     }
   }
@@ -158,7 +131,7 @@ void Link::end(Chance& chance) {
   }
   switch (chance.below(6)) {
     case 0:
-      rdma_disconnect(id_);
+      rdma_disconnect(id_.get());
       chance.nap();
       break;
     case 1: {
@@ -167,7 +140,7 @@ void Link::end(Chance& chance) {
       const auto late = std::chrono::microseconds(chance.below(40));
       std::thread other([this, late] {
         std::this_thread::sleep_for(late);
-        rdma_disconnect(id_);
+        rdma_disconnect(id_.get());
       });
       ibv_destroy_qp(pair);
       other.join();
@@ -183,12 +156,12 @@ void Link::end(Chance& chance) {
     }
     case 3:
       // Its memory goes first.
-      if (mr_ != nullptr && ibv_dereg_mr(mr_) == 0) {
-        mr_ = nullptr;
+      if (mr_ != nullptr && ibv_dereg_mr(mr_.get()) == 0) {
+        static_cast<void>(mr_.release());
       }
       break;
     case 4:
-      rdma_disconnect(id_);
+      rdma_disconnect(id_.get());
       poll();
       break;
     default:
@@ -198,26 +171,11 @@ void Link::end(Chance& chance) {
 }
 
 void Link::release() {
-  if (id_ == nullptr) {
-    return;
-  }
-  if (id_->qp != nullptr) {
-    rdma_destroy_qp(id_);
-  }
-  rdma_destroy_id(id_);
-  id_ = nullptr;
-  if (mw_ != nullptr) {
-    ibv_dealloc_mw(mw_);
-  }
-  if (mr_ != nullptr) {
-    ibv_dereg_mr(mr_);
-  }
-  if (cq_ != nullptr) {
-    ibv_destroy_cq(cq_);
-  }
-  if (pd_ != nullptr) {
-    ibv_dealloc_pd(pd_);
-  }
+  id_.reset();
+  mw_.reset();
+  mr_.reset();
+  cq_.reset();
+  pd_.reset();
 }
 
-}  // namespace storm
+}  // namespace rdma::storm

@@ -1,64 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 // Regions, windows, queues and queue pairs that begin and end in several threads of one process, on
 // queues that they share.
-#include <infiniband/verbs.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
 #include <thread>
-#include <vector>
 
 #include "counts.h"
 #include "parts.h"
+#include "work.h"
+#include "objects.h"
 
-namespace storm {
+namespace rdma::storm {
 
 namespace {
 
 struct Shared {
-  ibv_context* context;
-  ibv_pd* pd;
-  ibv_cq* cq;
-  ibv_srq* srq;
+  Owned<ibv_context> context;
+  Owned<ibv_pd> pd;
+  Owned<ibv_cq> cq;
+  Owned<ibv_srq> srq;
 };
-
-ibv_context* open_device(const std::string& name) {
-  int number = 0;
-  ibv_device** const devices = ibv_get_device_list(&number);
-  ibv_context* context = nullptr;
-  for (int at = 0; devices != nullptr && at < number; ++at) {
-    if (name == ibv_get_device_name(devices[at])) {
-      context = ibv_open_device(devices[at]);
-    }
-  }
-  if (devices != nullptr) {
-    ibv_free_device_list(devices);
-  }
-  return context;
-}
 
 void churn_regions(const Shared& all, Chance& chance, std::vector<char>& bytes) {
   constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  ibv_mr* const mr = ibv_reg_mr(all.pd, bytes.data(), 1 + chance.below(bytes.size()), kAll);
-  ibv_mw* const mw = ibv_alloc_mw(all.pd, chance.one_in(2) ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+  Owned<ibv_mr> mr(ibv_reg_mr(all.pd.get(), bytes.data(), 1 + chance.below(bytes.size()), kAll));
+  const Owned<ibv_mw> mw(
+      ibv_alloc_mw(all.pd.get(), chance.one_in(2) ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
   if (mr != nullptr) {
-    ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, bytes.data(), bytes.size() / 2, 0);
-    ibv_dereg_mr(mr);
-  }
-  if (mw != nullptr) {
-    ibv_dealloc_mw(mw);
+    ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, bytes.data(), bytes.size() / 2,
+                 0);
   }
   count(kObjects);
 }
 
 void churn_pairs(const Shared& all, Chance& chance) {
-  ibv_qp_init_attr wanted{};
-  wanted.send_cq = wanted.recv_cq = all.cq;
-  wanted.srq = chance.one_in(2) ? all.srq : nullptr;
-  wanted.cap = {8, 8, 1, 1, 0};
-  wanted.qp_type = IBV_QPT_RC;
-  ibv_qp* const qp = ibv_create_qp(all.pd, &wanted);
+  ibv_qp_init_attr wanted = queue_pair(all.cq.get(), 8, 8);
+  wanted.srq = chance.one_in(2) ? all.srq.get() : nullptr;
+  const Owned<ibv_qp> qp(ibv_create_qp(all.pd.get(), &wanted));
   if (qp == nullptr) {
     return;
   }
@@ -66,31 +45,25 @@ void churn_pairs(const Shared& all, Chance& chance) {
   for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_ERR, IBV_QPS_RESET}) {
     to.qp_state = state;
     if (chance.one_in(2)) {
-      ibv_modify_qp(qp, &to, IBV_QP_STATE);
-      ibv_recv_wr receive{};
-      ibv_recv_wr* bad = nullptr;
-      ibv_post_recv(qp, &receive, &bad);
+      ibv_modify_qp(qp.get(), &to, IBV_QP_STATE);
+      Receive receive;
+      post(qp.get(), receive);
     }
   }
-  ibv_destroy_qp(qp);
   count(kObjects);
 }
 
 void churn_queues(const Shared& all, Chance& chance) {
   ibv_wc completion{};
-  ibv_resize_cq(all.cq, static_cast<int>(64 + chance.below(4096)));
-  ibv_req_notify_cq(all.cq, 0);
-  ibv_poll_cq(all.cq, 1, &completion);
-  ibv_cq* const own =
-      ibv_create_cq(all.context, static_cast<int>(1 + chance.below(1000)), nullptr, nullptr, 0);
-  if (own != nullptr) {
-    ibv_destroy_cq(own);
-  }
+  ibv_resize_cq(all.cq.get(), static_cast<int>(64 + chance.below(4096)));
+  ibv_req_notify_cq(all.cq.get(), 0);
+  ibv_poll_cq(all.cq.get(), 1, &completion);
+  const Owned<ibv_cq> another(ibv_create_cq(
+      all.context.get(), static_cast<int>(1 + chance.below(1000)), nullptr, nullptr, 0));
   ibv_srq_attr limit{0, 0, static_cast<std::uint32_t>(chance.below(4))};
-  ibv_modify_srq(all.srq, &limit, IBV_SRQ_LIMIT);
-  ibv_recv_wr receive{};
-  ibv_recv_wr* bad = nullptr;
-  ibv_post_srq_recv(all.srq, &receive, &bad);
+  ibv_modify_srq(all.srq.get(), &limit, IBV_SRQ_LIMIT);
+  Receive receive;
+  post(all.srq.get(), receive);
   count(kObjects);
 }
 
@@ -112,35 +85,24 @@ void churn_in(const Shared& all, std::uint64_t seed, std::size_t turns) {
 }
 
 void churn_once(const Options& options, Chance& chance) {
-  Shared all{open_device(options.device), nullptr, nullptr, nullptr};
-  if (all.context == nullptr) {
+  Shared all;
+  try {
+    all.context = open_device(options.device);
+  } catch (const Failure&) {
     usleep(10000);
     return;
   }
-  all.pd = ibv_alloc_pd(all.context);
-  all.cq = ibv_create_cq(all.context, 128, nullptr, nullptr, 0);
+  all.pd.reset(ibv_alloc_pd(all.context.get()));
+  all.cq.reset(ibv_create_cq(all.context.get(), 128, nullptr, nullptr, 0));
   ibv_srq_init_attr srq{nullptr, {16, 1, 0}};
-  all.srq = all.pd != nullptr ? ibv_create_srq(all.pd, &srq) : nullptr;
+  all.srq.reset(all.pd != nullptr ? ibv_create_srq(all.pd.get(), &srq) : nullptr);
   if (all.cq != nullptr && all.srq != nullptr) {
     const std::size_t turns = 1 + chance.below(100);
-    std::array<std::thread, 3> threads;
-    for (std::thread& thread : threads) {
-      thread = std::thread(churn_in, std::cref(all), options.seed + chance.below(1 << 30), turns);
-    }
-    for (std::thread& thread : threads) {
-      thread.join();
+    std::array<std::jthread, 3> threads;
+    for (std::jthread& thread : threads) {
+      thread = std::jthread(churn_in, std::cref(all), options.seed + chance.below(1 << 30), turns);
     }
   }
-  if (all.srq != nullptr) {
-    ibv_destroy_srq(all.srq);
-  }
-  if (all.cq != nullptr) {
-    ibv_destroy_cq(all.cq);
-  }
-  if (all.pd != nullptr) {
-    ibv_dealloc_pd(all.pd);
-  }
-  ibv_close_device(all.context);
 }
 
 }  // namespace
@@ -149,4 +111,4 @@ void churn(const Options& options) {
   live(options, churn_once);
 }
 
-}  // namespace storm
+}  // namespace rdma::storm

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // The processes of a storm. Each goes on until it is killed, but the honest client.
-#ifndef WEFT_TESTS_STORM_PARTS_H
-#define WEFT_TESTS_STORM_PARTS_H
+#pragma once
 
-#include <sys/socket.h>
-
-#include <cstdint>
-#include <string>
-
+#include "address.h"
 #include "chance.h"
 
-namespace storm {
+namespace rdma::storm {
 
 struct Options {
-  std::string address;
-  std::uint16_t port = 0;
+  Address address;
   std::uint64_t seed = 1;
   std::string device;     // objects: of this one
   std::string listeners;  // strangers: also connect to the ports in this table of /proc/PID/net
@@ -31,18 +25,12 @@ void intrude(const Options& options);
 void churn(const Options& options);
 // Answers honest clients, one after the other.
 void answer(const Options& options);
-// One honest client; prints how many milliseconds it took. Throws std::runtime_error if it was not
-// served.
+// One honest client; prints how many milliseconds it took. Throws Failure if it was not served.
 void ask(const Options& options);
-
-// The address and port as a socket address. Throws std::runtime_error.
-sockaddr_storage place_of(const Options& options);
 
 // Has `life` lived in one child process after the other, some of which are killed in the middle of
 // one.
 [[noreturn]] void live(const Options& options,
                        void (*life)(const Options& options, Chance& chance));
 
-}  // namespace storm
-
-#endif  // WEFT_TESTS_STORM_PARTS_H
+}  // namespace rdma::storm

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 // Plain sockets that connect to whatever listens, and say all, half or nothing of a Request, or
 // nonsense.
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <string>
 #include <vector>
 
 #include "counts.h"
 #include "parts.h"
 
-namespace storm {
+namespace rdma::storm {
 
 namespace {
 
@@ -29,7 +24,7 @@ constexpr std::size_t kOpen = 48;
 
 // The ports in a table of /proc/PID/net that listen; the storm's own if it cannot be read.
 std::vector<std::uint16_t> ports_in(const Options& options) {
-  std::vector<std::uint16_t> ports{options.port};
+  std::vector<std::uint16_t> ports{options.address.port};
   std::ifstream table(options.listeners);
   for (std::string line; std::getline(table, line);) {
     std::istringstream fields(line);
@@ -46,16 +41,13 @@ std::vector<std::uint16_t> ports_in(const Options& options) {
 }
 
 int begin(const Options& options, std::uint16_t port) {
-  Options other = options;
-  other.port = port;
-  const sockaddr_storage where = place_of(other);
-  const int fd = socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+  const SocketAddress where = Address{options.address.host, port}.resolve();
+  const int fd = socket(where.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
                         options.sctp ? IPPROTO_SCTP : IPPROTO_TCP);
   if (fd < 0) {
     return -1;
   }
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&where), sizeof(where)) != 0 &&
-      errno != EINPROGRESS) {
+  if (::connect(fd, where.get(), where.length) != 0 && errno != EINPROGRESS) {
     close(fd);
     return -1;
   }
@@ -123,4 +115,4 @@ void intrude(const Options& options) {
   }
 }
 
-}  // namespace storm
+}  // namespace rdma::storm

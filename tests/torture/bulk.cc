@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // Transfers whose every byte is verified, over a wire that may do what it likes.
-#include <sys/types.h>
-
-#include <array>
-#include <chrono>
 #include <cstdio>
-#include <memory>
-#include <random>
-#include <string>
-#include <vector>
 
-#include "connector.h"
-#include "failure.h"
 #include "parts.h"
 #include "transfer.h"
 
-namespace torture {
+namespace rdma::torture {
 
 namespace {
-
-using placement::Clock;
-using placement::Connector;
-using placement::Endpoint;
-using placement::Failure;
-using placement::Pair;
-using placement::Shape;
 
 // A lossy wire makes TCP wait; not for as long as that.
 constexpr std::chrono::seconds kPatience{180};
@@ -32,8 +15,7 @@ constexpr std::chrono::seconds kPatience{180};
 }  // namespace
 
 void bulk(const Options& options) {
-  const Connector connector({.netns = options.client_netns, .address = ""},
-                            {.netns = options.server_netns, .address = options.server});
+  const Connector connector = connector_of(options);
   Shape shape;
   shape.arena = kArena;
   std::mt19937_64 random(options.seed);
@@ -43,8 +25,8 @@ void bulk(const Options& options) {
   std::uint64_t connections = 0;
   std::uint64_t said = 0;
   std::string why;
-  const Clock::time_point until = Clock::now() + std::chrono::seconds(options.least);
-  const auto enough = [&] { return bytes >= wanted && Clock::now() >= until; };
+  const Deadline least{std::chrono::seconds(options.least)};
+  const auto enough = [&] { return bytes >= wanted && least.over(); };
   while (why.empty() && !enough()) {
     try {
       const Pair pair = connector.connect(shape);
@@ -88,4 +70,4 @@ void bulk(const Options& options) {
          why);
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

@@ -1,76 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 // Connects, and does to its queue pair what it is told on its standard input, for the part "ends".
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <rdma/rdma_cma.h>
-
-#include <array>
 #include <cstdio>
-#include <cstring>
 #include <iostream>
-#include <string>
 
-#include "connector.h"
-#include "failure.h"
 #include "parts.h"
 
-namespace torture {
+namespace rdma::torture {
 
 namespace {
 
-using placement::fail_errno;
-using placement::require;
-
-void expect(rdma_event_channel* channel, rdma_cm_event_type type) {
-  const placement::Told told = placement::next_event(channel);
-  require(told.type == type,
-          std::string(rdma_event_str(told.type)) + " instead of " + rdma_event_str(type));
-}
-
-// An identifier with a device, for that address.
-rdma_cm_id* resolved(rdma_event_channel* channel, const Options& options) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<std::uint16_t>(options.port));
-  require(inet_pton(AF_INET, options.server.c_str(), &to.sin_addr) == 1,
-          "not an IPv4 address: " + options.server);
-  rdma_cm_id* id = nullptr;
-  constexpr int kLimit = 5000;  // milliseconds
-  if (rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0 ||
-      rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to), kLimit) != 0) {
-    fail_errno("resolving " + options.server);
-  }
-  expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
-  if (rdma_resolve_route(id, kLimit) != 0) {
-    fail_errno("rdma_resolve_route");
-  }
-  expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
-  return id;
+Caller resolved(const Options& options) {
+  Caller caller{make_channel(), {}};
+  caller.id = make_identifier(caller.channel.get());
+  resolve(caller.id.get(), {options.server, static_cast<std::uint16_t>(options.port)},
+          std::chrono::seconds(5));
+  return caller;
 }
 
 }  // namespace
 
 void call(const Options& options) {
-  rdma_event_channel* channel = rdma_create_event_channel();
-  rdma_event_channel* others = rdma_create_event_channel();
-  require(channel != nullptr && others != nullptr, "no event channel");
-  rdma_cm_id* id = resolved(channel, options);
-  ibv_qp_init_attr init{};
-  init.cap = {.max_send_wr = 4,
-              .max_recv_wr = 4,
-              .max_send_sge = 1,
-              .max_recv_sge = 1,
-              .max_inline_data = 0};
-  init.qp_type = IBV_QPT_RC;
-  if (rdma_create_qp(id, nullptr, &init) != 0) {
-    fail_errno("rdma_create_qp");
-  }
-  rdma_conn_param param{};
-  param.responder_resources = 1;
-  param.initiator_depth = 1;
-  if (rdma_connect(id, &param) != 0) {
-    fail_errno("rdma_connect");
-  }
+  const Caller caller = resolved(options);
+  rdma_cm_id* const id = caller.id.get();
+  ibv_qp_init_attr init = queue_pair(nullptr, 4, 4);
+  must(rdma_create_qp(id, nullptr, &init), "rdma_create_qp");
+  rdma_conn_param param = parameters<char>(1, nullptr, 0);
+  must(rdma_connect(id, &param), "rdma_connect");
   std::puts("calling");
   std::fflush(stdout);
   for (std::string word; std::getline(std::cin, word);) {
@@ -81,10 +36,9 @@ void call(const Options& options) {
       error = ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
     } else if (word == "again") {
       // Another connection for the same queue pair, which must be refused.
-      rdma_cm_id* second = resolved(others, options);
+      const Caller second = resolved(options);
       param.qp_num = id->qp->qp_num;
-      error = rdma_connect(second, &param) == 0 ? 0 : errno;
-      rdma_destroy_id(second);
+      error = rdma_connect(second.id.get(), &param) == 0 ? 0 : errno;
     } else {
       error = EINVAL;
     }
@@ -93,4 +47,4 @@ void call(const Options& options) {
   }
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

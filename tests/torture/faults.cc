@@ -4,35 +4,21 @@
 // own, so that what a failed call leaves behind is cleared as the kernel clears it.
 #include <fcntl.h>
 #include <malloc.h>
-#include <rdma/rdma_cma.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <string>
-#include <vector>
 
-#include "endpoint.h"
-#include "failure.h"
+#include "child.h"
+#include "descriptor.h"
 #include "parts.h"
 #include "scenarios.h"
 
-namespace torture {
+namespace rdma::torture {
 
 namespace {
 
-using placement::Clock;
-using placement::fail_errno;
-using placement::require;
 using std::chrono::milliseconds;
 
 // How a process with a failure in it may end.
@@ -47,40 +33,35 @@ enum Status {
 class Trigger {
  public:
   Trigger() : file_(open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC)) {
-    if (file_ < 0) {
+    if (!file_) {
       fail_errno("/proc/thread-self/fail-nth: this needs the kernel of make torture");
     }
   }
-  ~Trigger() { close(file_); }
-  Trigger(const Trigger&) = delete;
-  Trigger& operator=(const Trigger&) = delete;
 
   void arm(std::uint64_t nth) const {
-    std::array<char, 24> text{};
-    const int length =
-        std::snprintf(text.data(), text.size(), "%llu", static_cast<unsigned long long>(nth));
-    require(pwrite(file_, text.data(), static_cast<std::size_t>(length), 0) == length,
-            "fail-nth takes no number");
+    const std::string text = std::to_string(nth);
+    require(
+        pwrite(file_.number(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()),
+        "fail-nth takes no number");
   }
   // Returns whether anything failed since arm().
   bool disarm() const {
     std::array<char, 24> text{};
     // The copies of these calls are occasions as well: the one that fails says so by failing.
-    const ssize_t length = pread(file_, text.data(), text.size() - 1, 0);
-    while (pwrite(file_, "0", 1, 0) != 1) {
+    const ssize_t length = pread(file_.number(), text.data(), text.size() - 1, 0);
+    while (pwrite(file_.number(), "0", 1, 0) != 1) {
     }
     return length > 0 && std::strtoull(text.data(), nullptr, 10) == 0;
   }
 
  private:
-  int file_;
+  Descriptor file_;
 };
 
 // Failures at random hit this process and those that it starts.
 void mark() {
-  const int file = open("/proc/self/make-it-fail", O_WRONLY | O_CLOEXEC);
-  require(file >= 0 && write(file, "1", 1) == 1, "/proc/self/make-it-fail is not to be had");
-  close(file);
+  const Descriptor file(open("/proc/self/make-it-fail", O_WRONLY | O_CLOEXEC));
+  require(write(file.number(), "1", 1) == 1, "/proc/self/make-it-fail is not to be had");
 }
 
 // How many allocations in a hundred fail of those that failslab is set up for.
@@ -93,13 +74,10 @@ void fail_allocations(std::uint64_t probability) {
 class Forced {
  public:
   Forced() : log_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-    if (log_ < 0 || lseek(log_, 0, SEEK_END) < 0) {
+    if (lseek(log_.number(), 0, SEEK_END) < 0) {
       fail_errno("/dev/kmsg");
     }
   }
-  ~Forced() { close(log_); }
-  Forced(const Forced&) = delete;
-  Forced& operator=(const Forced&) = delete;
 
   // Which copy or allocation failed: its kind, and who called it, the innermost first.
   std::string where() const {
@@ -109,7 +87,7 @@ class Forced {
     std::array<char, 8192> record{};
     unsigned depth = 0;
     for (;;) {
-      const ssize_t length = read(log_, record.data(), record.size() - 1);
+      const ssize_t length = read(log_.number(), record.data(), record.size() - 1);
       if (length < 0 && errno == EPIPE) {
         continue;  // it has wrapped; what is left comes next
       }
@@ -155,7 +133,7 @@ class Forced {
     }
   }
 
-  int log_;
+  Descriptor log_;
 };
 
 // Memory that is not there yet would be the first to fail.
@@ -171,18 +149,11 @@ void settle_memory() {
 }
 
 // The child's life. `nth` 0: nothing is to fail.
-[[noreturn]] void live(const Scenario& scenario, const Options& options, std::uint64_t nth) {
+int live(const Scenario& scenario, const Options& options, std::uint64_t nth) {
   int status = kWentWell;
   std::string said;
   try {
-    Body body;
-    try {
-      body = scenario.prepare(options);
-    } catch (const std::exception& error) {
-      std::printf("# %s, before it: %s\n", scenario.name, error.what());
-      std::fflush(stdout);
-      _exit(kNotReady);
-    }
+    const Body body = scenario.prepare(options);
     settle_memory();
     const Trigger trigger;
     if (nth != 0) {
@@ -213,57 +184,20 @@ void settle_memory() {
     std::printf("# %s%s: %s\n", scenario.name, nth == 0 ? "" : ", and nothing was to fail",
                 said.c_str());
   }
-  std::fflush(stdout);
-  _exit(status);
+  return status;
 }
 
-// How a process ended.
-struct End {
-  bool gave_up = false;  // it waited for what did not come, and was killed
-  bool stuck = false;    // it could not even be killed
-  int signal = 0;        // it died of this one
-  int status = kWentWell;
-  milliseconds took{};
-};
-
 End run(const Scenario& scenario, const Options& options, std::uint64_t nth, milliseconds limit) {
-  const Clock::time_point begin = Clock::now();
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child < 0) {
-    fail_errno("fork");
-  }
-  if (child == 0) {
-    live(scenario, options, nth);
-  }
-  End end;
-  const auto ended = [&](Clock::time_point until) {
-    int raw = 0;
-    while (waitpid(child, &raw, WNOHANG) == 0) {
-      if (Clock::now() > until) {
-        return false;
-      }
-      usleep(2000);
+  const Child child([&] { return live(scenario, options, nth); });
+  const End end = child.end(limit);
+  if (end.stuck) {
+    std::printf("# %s, %llu: it cannot be killed; it is at\n", scenario.name,
+                static_cast<unsigned long long>(nth));
+    std::ifstream stack("/proc/" + std::to_string(child.pid()) + "/stack");
+    for (std::string line; std::getline(stack, line);) {
+      std::printf("#   %s\n", line.c_str());
     }
-    end.signal = WIFSIGNALED(raw) ? WTERMSIG(raw) : 0;
-    end.status = WIFEXITED(raw) ? WEXITSTATUS(raw) : kFailed;
-    return true;
-  };
-  if (!ended(begin + limit)) {
-    end.gave_up = true;
-    kill(child, SIGKILL);
-    if (!ended(Clock::now() + std::chrono::seconds(60))) {
-      end.stuck = true;
-      std::printf("# %s, %llu: it cannot be killed; it is at\n", scenario.name,
-                  static_cast<unsigned long long>(nth));
-      std::ifstream stack("/proc/" + std::to_string(child) + "/stack");
-      for (std::string line; std::getline(stack, line);) {
-        std::printf("#   %s\n", line.c_str());
-      }
-    }
-    end.signal = 0;
   }
-  end.took = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
   return end;
 }
 
@@ -284,9 +218,9 @@ std::string resources() {
 
 // Both devices have as many objects as before; connections may take a while to end.
 std::string left_over(const std::string& before) {
-  const Clock::time_point end = Clock::now() + std::chrono::seconds(60);
+  const Deadline deadline(std::chrono::seconds(60));
   std::string now = resources();
-  while (now != before && Clock::now() < end) {
+  while (now != before && !deadline.over()) {
     usleep(300000);
     now = resources();
   }
@@ -312,9 +246,9 @@ std::string recovered(const Scenario& scenario, const Options& options, const st
     return left;
   }
   const End normal = run(scenario, options, 0, limit * 4);
-  if (normal.gave_up || normal.signal != 0 || normal.status != kWentWell) {
+  if (normal.killed || normal.signal != 0 || normal.status != kWentWell) {
     return "without a failure it does not work any more (status " + std::to_string(normal.status) +
-           ", signal " + std::to_string(normal.signal) + (normal.gave_up ? ", no end)" : ")");
+           ", signal " + std::to_string(normal.signal) + (normal.killed ? ", no end)" : ")");
   }
   return "";
 }
@@ -324,7 +258,7 @@ void judge(const Scenario& scenario, std::uint64_t nth, const End& end, const Fo
   ++tally.occasions;
   tally.noticed += end.status == kFailed ? 1U : 0U;
   const std::string which = "occasion " + std::to_string(nth);
-  if (end.gave_up) {
+  if (end.killed) {
     ++tally.gave_up;
     const std::string where = forced.where();
     std::printf("# %s: occasion %llu had it wait for what never came: %s\n", scenario.name,
@@ -351,16 +285,18 @@ void fail_each(const Scenario& scenario, const Options& options) {
   constexpr std::uint64_t kBetweenChecks = 16;
   constexpr std::uint64_t kMost = 20000;
   const std::string before = resources();
+  const Clock::time_point begin = Clock::now();
   const End normal = run(scenario, options, 0, std::chrono::seconds(120));
-  if (normal.gave_up || normal.signal != 0 || normal.status != kWentWell) {
+  if (normal.killed || normal.signal != 0 || normal.status != kWentWell) {
     report(std::string("faults in: ") + scenario.name, 1, "",
            "it does not even work without a failure");
     return;
   }
-  const milliseconds limit = normal.took * 3 + std::chrono::seconds(3);
+  const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
+  const milliseconds limit = took * 3 + std::chrono::seconds(3);
   Tally tally;
   std::printf("# %s: %lld ms without a failure\n", scenario.name,
-              static_cast<long long>(normal.took.count()));
+              static_cast<long long>(took.count()));
   for (std::uint64_t nth = options.first; tally.why.empty(); nth += options.step) {
     const Forced forced;
     const End end = run(scenario, options, nth, limit);
@@ -389,9 +325,7 @@ void fail_each(const Scenario& scenario, const Options& options) {
 
 // Has libraries load now what they load once, so that no child does.
 void load_libraries() {
-  rdma_event_channel* channel = rdma_create_event_channel();
-  require(channel != nullptr, "rdma_create_event_channel failed");
-  rdma_destroy_event_channel(channel);
+  make_channel();
   open_device("weft1");
 }
 
@@ -413,12 +347,12 @@ void faults(const Options& options) {
 void errors(const Options& options) {
   load_libraries();
   const std::string before = resources();
-  const Clock::time_point end_of_time = Clock::now() + std::chrono::seconds(options.seconds);
+  const Deadline deadline{std::chrono::seconds(options.seconds)};
   std::uint64_t runs = 0;
   std::uint64_t failed = 0;
   std::uint64_t gave_up = 0;
   std::string why;
-  while (why.empty() && Clock::now() < end_of_time) {
+  while (why.empty() && !deadline.over()) {
     for (const Scenario& scenario : scenarios()) {
       if (!wanted(scenario, options)) {
         continue;
@@ -428,8 +362,8 @@ void errors(const Options& options) {
         fail_allocations(0);
       }
       ++runs;
-      gave_up += end.gave_up ? 1U : 0U;
-      failed += end.gave_up || end.status != kWentWell ? 1U : 0U;
+      gave_up += end.killed ? 1U : 0U;
+      failed += end.killed || end.status != kWentWell ? 1U : 0U;
       if (end.stuck) {
         why = std::string(scenario.name) + " cannot be killed";
       } else if (end.signal != 0) {
@@ -442,4 +376,4 @@ void errors(const Options& options) {
          why);
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

@@ -2,36 +2,18 @@
 // Transfers through a proxy that flips one bit of each connection: the receiver's CRC must find it,
 // and no byte outside the target of the transfer under way may have changed. With several paths
 // only the damaged one ends, and all transfers are done.
-#include <array>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "connector.h"
-#include "failure.h"
 #include "parts.h"
 #include "proxy.h"
 #include "transfer.h"
 
-namespace torture {
+namespace rdma::torture {
 
 namespace {
-
-using placement::Clock;
-using placement::Connector;
-using placement::Endpoint;
-using placement::Failure;
-using placement::Layout;
-using placement::Memory;
-using placement::Pair;
-using placement::require;
-using placement::Shape;
 
 // A length that has grown makes the receiver wait for bytes that no sender has: that long.
 constexpr std::chrono::seconds kStall{2};
@@ -69,7 +51,7 @@ std::uint64_t counter(const std::string& device, const char* name) {
 }
 
 std::uint64_t crc_errors(const Endpoint& end) {
-  return counter(end.id()->verbs->device->name, "rx_crc_errors");
+  return counter(end.context()->device->name, "rx_crc_errors");
 }
 
 // What all devices together have counted.
@@ -85,14 +67,9 @@ std::uint64_t of_all(const char* name) {
 // The writes may well succeed: all that they need is to have left.
 void push(Endpoint& from, Endpoint& to) {
   to.memory().expect({{kPushed, kPiece}}, from.memory().gather({{kSource, kPiece}}));
+  Work work = from.work(IBV_WR_RDMA_WRITE, {{kSource, kPiece}}, to, kPushed);
+  work.send_flags = 0;
   for (unsigned sent = 0; sent < kBehind; sent += kPiece) {
-    std::vector<ibv_sge> here = from.memory().sges({{kSource, kPiece}});
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_RDMA_WRITE;
-    work.sg_list = here.data();
-    work.num_sge = static_cast<int>(here.size());
-    work.wr.rdma.remote_addr = to.memory().address(kPushed);
-    work.wr.rdma.rkey = to.memory().mr()->rkey;
     from.post_send(work);
   }
   from.expect_error_state();
@@ -102,7 +79,7 @@ void push(Endpoint& from, Endpoint& to) {
 void check_within(const Memory& memory, const Layout& target,
                   const std::vector<std::uint8_t>& before) {
   const std::vector<std::uint8_t> after = memory.gather(target);
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(memory.address(target[0].offset));
+  const std::uint8_t* bytes = memory.bytes(target[0].offset);
   for (std::size_t i = 0; i < before.size(); ++i) {
     require(bytes[i] == before[i] || bytes[i] == after[i],
             "a wrong byte in a target, at " + std::to_string(i));
@@ -146,10 +123,10 @@ void one(const Pair& pair, Proxy& proxy, bool to_server, std::mt19937_64& random
 // One connection with several paths, the first of which is damaged once another has joined. Throws
 // Failure.
 void one_of_paths(const Pair& pair, Proxy& proxy, std::uint64_t joins, std::mt19937_64& random) {
-  const Clock::time_point until = Clock::now() + kPathPatience;
+  const Deadline deadline(kPathPatience);
   // Both ends count it.
   while (of_all("path_joins") < joins + 2) {
-    require(Clock::now() < until, "no second path has joined");
+    require(!deadline.over(), "no second path has joined");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   const std::uint64_t leaves = of_all("path_leaves");
@@ -177,8 +154,7 @@ void one_of_paths(const Pair& pair, Proxy& proxy, std::uint64_t joins, std::mt19
 }  // namespace
 
 void flip(const Options& options) {
-  Connector connector({.netns = options.client_netns, .address = ""},
-                      {.netns = options.server_netns, .address = options.server});
+  Connector connector = connector_of(options);
   Proxy proxy(options.server_netns, options.server, connector.port());
   connector.go_through(proxy.port());
   Shape shape;
@@ -237,4 +213,4 @@ void flip(const Options& options) {
   }
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

@@ -10,36 +10,20 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <weft-abi.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <cstddef>
-#include <cstdio>
-#include <cstring>
 #include <random>
-#include <string>
-#include <vector>
 
-#include "endpoint.h"
-#include "failure.h"
+#include "child.h"
 #include "parts.h"
-#include "scenarios.h"
 
-namespace torture {
+namespace rdma::torture {
 
 namespace {
-
-using placement::Clock;
-using placement::fail_errno;
-using placement::require;
 
 constexpr std::uint64_t kCalls = 400;  // of a session
 
@@ -658,23 +642,16 @@ class Session {
   std::vector<Map> maps_;
 };
 
-std::string uverbs_of(const std::string& name) {
-  const std::shared_ptr<ibv_context> context = open_device(name);
-  return "/dev/infiniband/" + std::string(context->device->dev_name);
-}
-
 }  // namespace
 
 void fuzz(const Options& options) {
   constexpr std::chrono::seconds kLimit{120};
-  const std::string device = uverbs_of("weft1");
-  void* shared =
-      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  require(shared != MAP_FAILED, "mmap failed");
-  Board& board = *static_cast<Board*>(shared);
-  const Clock::time_point end = Clock::now() + std::chrono::seconds(options.seconds);
+  const std::string device =
+      std::string("/dev/infiniband/") + open_device("weft1")->device->dev_name;
+  const Pages shared(sizeof(Board), MAP_SHARED | MAP_ANONYMOUS);
+  Board& board = *reinterpret_cast<Board*>(shared.bytes());
+  const Deadline deadline{std::chrono::seconds(options.seconds)};
   std::uint64_t sessions = 0;
-  std::uint64_t killed = 0;
   std::string why;
   do {
     const std::uint64_t seed = options.seed + sessions++;
@@ -686,45 +663,19 @@ void fuzz(const Options& options) {
         std::fclose(log);
       }
     }
-    std::fflush(stdout);
-    const pid_t child = fork();
-    if (child < 0) {
-      fail_errno("fork");
-    }
-    if (child == 0) {
-      int status = 0;
-      try {
-        Session session(board, seed);
-        session.run(device, options.first - 1);
-      } catch (const std::exception& error) {
-        std::printf("# seed %llu: %s\n", static_cast<unsigned long long>(seed), error.what());
-        status = 1;
-      }
-      std::fflush(stdout);
-      _exit(status);
-    }
-    const Clock::time_point limit = Clock::now() + kLimit;
-    int status = 0;
-    bool dying = false;
-    while (waitpid(child, &status, WNOHANG) == 0) {
-      if (Clock::now() > limit + (dying ? std::chrono::seconds(60) : std::chrono::seconds(0))) {
-        if (dying) {
-          why = "cannot be killed";
-          break;
-        }
-        dying = true;
-        ++killed;
-        kill(child, SIGKILL);
-      }
-      usleep(1000);
-    }
-    if (why.empty() && dying) {
+    const Child child([&] {
+      Session(board, seed).run(device, options.first - 1);
+      return 0;
+    });
+    const End end = child.end(kLimit);
+    if (end.stuck) {
+      why = "cannot be killed";
+    } else if (end.killed) {
       why = "did not end";
-    } else if (why.empty() && WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+    } else if (end.signal == 0 && end.status != 0) {
       why = "could not begin";
-    } else if (why.empty() && WIFSIGNALED(status) && WTERMSIG(status) != SIGSEGV &&
-               WTERMSIG(status) != SIGBUS) {
-      why = "ended by signal " + std::to_string(WTERMSIG(status));
+    } else if (end.signal != 0 && end.signal != SIGSEGV && end.signal != SIGBUS) {
+      why = "ended by signal " + std::to_string(end.signal);
     }
     if (!why.empty()) {
       why = "the session of seed " + std::to_string(seed) + " " + why + ", at call " +
@@ -736,7 +687,7 @@ void fuzz(const Options& options) {
                   static_cast<unsigned long long>(board.numbers),
                   static_cast<unsigned long long>(board.answers));
     }
-  } while (why.empty() && !options.replay && Clock::now() < end);
+  } while (why.empty() && !options.replay && !deadline.over());
   report("sessions of the fuzzer", sessions,
          "seeds " + std::to_string(options.seed) + " to " +
              std::to_string(options.seed + sessions - 1) + ", each ended",
@@ -748,4 +699,4 @@ void fuzz(const Options& options) {
   }
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

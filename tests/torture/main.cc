@@ -1,139 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 // What make torture runs between two hosts, one part at a time.
-#include <getopt.h>
-
-#include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
 
 #include "parts.h"
+#include "program.h"
 
-namespace torture {
+namespace rdma::torture {
 
 namespace {
 
 unsigned passed_count = 0;
 unsigned failed_count = 0;
 
-constexpr const char* kUsage =
-    "usage: torture PART [OPTIONS]\n"
-    "\n"
-    "  faults    fails the 1st, 2nd, 3rd ... allocation or copy of each scenario\n"
-    "  errors    runs the scenarios for a time, whatever fails in them\n"
-    "  scribble  writes random words into the rings of a process\n"
-    "  fuzz      sends the kernel made-up commands, mappings and methods\n"
-    "  bulk      transfers data and verifies every byte\n"
-    "  flip      transfers data through a proxy that flips a bit of each connection\n"
-    "  hold      listens, and never answers\n"
-    "  call      connects, and then does what it reads: drain, again\n"
-    "\n"
-    "  --server ADDRESS  --server-netns NAME  --client-netns NAME\n"
-    "  --only TEXT       scenarios whose names contain TEXT\n"
-    "  --seed N          repeats a run\n"
-    "  --first N         faults: begin with this one; fuzz: begin with this call\n"
-    "  --step N          faults: fail every Nth only\n"
-    "  --seconds N       errors, scribble, fuzz: how long\n"
-    "  --megabytes N     bulk: how much\n"
-    "  --least N         bulk: for at least so many seconds\n"
-    "  --flips N         flip: how many bits\n"
-    "  --paths           flip: connections have several paths, and go on\n"
-    "  --port N          call: at the server\n"
-    "  --probability N   errors: of allocations that fail, in a hundred, once connected\n"
-    "  --marked          errors: failures at random are for the scenarios' processes\n"
-    "  --replay          fuzz: one session, of that seed, and its digests\n"
-    "  --breaks          bulk: a connection that breaks is made again; hold: rejects\n"
-    "\n"
-    "Each row of the result is a line: row|WHAT|HOW OFTEN|WHAT CAME OUT.\n";
-
 struct Part {
   const char* name;
   void (*run)(const Options& options);
+  const char* what;
 };
-constexpr std::array kParts = {
-    Part{"faults", faults}, Part{"errors", errors}, Part{"scribble", scribble}, Part{"fuzz", fuzz},
-    Part{"bulk", bulk},     Part{"hold", hold},     Part{"call", call},         Part{"flip", flip}};
+constexpr Part kParts[] = {
+    {"faults", faults, "fails the 1st, 2nd, 3rd ... allocation or copy of each scenario"},
+    {"errors", errors, "runs the scenarios for a time, whatever fails in them"},
+    {"scribble", scribble, "writes random words into the rings of a process"},
+    {"fuzz", fuzz, "sends the kernel made-up commands, mappings and methods"},
+    {"bulk", bulk, "transfers data and verifies every byte"},
+    {"flip", flip, "transfers data through a proxy that flips a bit of each connection"},
+    {"hold", hold, "listens, and never answers"},
+    {"call", call, "connects, and then does what it reads: drain, again"}};
 
-// Returns true if the arguments make sense.
-bool parse(int argc, char** argv, Options& options) {
-  static const std::array<option, 18> names = {{{"server", required_argument, nullptr, 's'},
-                                                {"server-netns", required_argument, nullptr, 'a'},
-                                                {"client-netns", required_argument, nullptr, 'b'},
-                                                {"only", required_argument, nullptr, 'o'},
-                                                {"seed", required_argument, nullptr, 'r'},
-                                                {"first", required_argument, nullptr, 'f'},
-                                                {"step", required_argument, nullptr, 'p'},
-                                                {"seconds", required_argument, nullptr, 't'},
-                                                {"megabytes", required_argument, nullptr, 'm'},
-                                                {"port", required_argument, nullptr, 'q'},
-                                                {"least", required_argument, nullptr, 'l'},
-                                                {"flips", required_argument, nullptr, 'x'},
-                                                {"paths", no_argument, nullptr, 'v'},
-                                                {"breaks", no_argument, nullptr, 'k'},
-                                                {"probability", required_argument, nullptr, 'z'},
-                                                {"replay", no_argument, nullptr, 'y'},
-                                                {"marked", no_argument, nullptr, 'd'},
-                                                {}}};
-  for (;;) {
-    switch (getopt_long(argc, argv, "", names.data(), nullptr)) {
-      case -1:
-        return optind + 1 == argc;
-      case 's':
-        options.server = optarg;
-        break;
-      case 'a':
-        options.server_netns = optarg;
-        break;
-      case 'b':
-        options.client_netns = optarg;
-        break;
-      case 'o':
-        options.only = optarg;
-        break;
-      case 'r':
-        options.seed = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 'f':
-        options.first = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 'p':
-        options.step = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 't':
-        options.seconds = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 'm':
-        options.megabytes = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 'q':
-        options.port = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 'l':
-        options.least = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 'x':
-        options.flips = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 'z':
-        options.probability = std::strtoull(optarg, nullptr, 0);
-        break;
-      case 'v':
-        options.paths = true;
-        break;
-      case 'd':
-        options.marked = true;
-        break;
-      case 'y':
-        options.replay = true;
-        break;
-      case 'k':
-        options.breaks = true;
-        break;
-      default:
-        return false;
-    }
+int run(const Part& part, const Options& options) {
+  try {
+    part.run(options);
+  } catch (const std::exception& error) {
+    ++failed_count;
+    std::printf("not ok %u - %s: %s\n", passed_count + failed_count, part.name, error.what());
   }
+  std::printf("1..%u\n", passed_count + failed_count);
+  return failed_count != 0 || passed_count == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 }  // namespace
@@ -153,32 +55,39 @@ void report(const std::string& what, std::uint64_t count, const std::string& out
   std::fflush(stdout);
 }
 
-unsigned failures() {
-  return failed_count;
-}
-
-}  // namespace torture
+}  // namespace rdma::torture
 
 int main(int argc, char** argv) {
-  torture::Options options;
-  if (!torture::parse(argc, argv, options) || options.step == 0) {
-    std::fputs(torture::kUsage, stderr);
-    return 2;
+  rdma::torture::Options options;
+  CLI::App app("What make torture runs between two hosts, one part at a time", "torture");
+  app.footer("Each row of the result is a line: row|WHAT|HOW OFTEN|WHAT CAME OUT.");
+  app.fallthrough();
+  app.require_subcommand(1);
+  app.add_option("--server", options.server, "its address");
+  app.add_option("--server-netns", options.server_netns, "its network namespace");
+  app.add_option("--client-netns", options.client_netns, "the client's");
+  app.add_option("--only", options.only, "scenarios whose names contain this");
+  app.add_option("--seed", options.seed, "repeats a run");
+  app.add_option("--first", options.first,
+                 "faults: begin with this one; fuzz: begin with this call");
+  app.add_option("--step", options.step, "faults: fail every so many only")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seconds", options.seconds, "errors, scribble, fuzz: how long");
+  app.add_option("--megabytes", options.megabytes, "bulk: how much");
+  app.add_option("--least", options.least, "bulk: for at least so many seconds");
+  app.add_option("--flips", options.flips, "flip: how many bits");
+  app.add_flag("--paths", options.paths, "flip: connections have several paths, and go on");
+  app.add_option("--port", options.port, "call: at the server");
+  app.add_option("--probability", options.probability,
+                 "errors: of allocations that fail, in a hundred, once connected");
+  app.add_flag("--marked", options.marked,
+               "errors: failures at random are for the scenarios' processes");
+  app.add_flag("--replay", options.replay, "fuzz: one session, of that seed, and its digests");
+  app.add_flag("--breaks", options.breaks,
+               "bulk: a connection that breaks is made again; hold: rejects");
+  const rdma::torture::Part* chosen = nullptr;
+  for (const rdma::torture::Part& part : rdma::torture::kParts) {
+    app.add_subcommand(part.name, part.what)->callback([&] { chosen = &part; });
   }
-  for (const torture::Part& part : torture::kParts) {
-    if (std::strcmp(argv[optind], part.name) != 0) {
-      continue;
-    }
-    try {
-      part.run(options);
-    } catch (const std::exception& error) {
-      ++torture::failed_count;
-      std::printf("not ok %u - %s: %s\n", torture::passed_count + torture::failed_count, part.name,
-                  error.what());
-    }
-    std::printf("1..%u\n", torture::passed_count + torture::failed_count);
-    return torture::failed_count != 0 || torture::passed_count == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-  }
-  std::fputs(torture::kUsage, stderr);
-  return 2;
+  return rdma::run_program(app, argc, argv, [&] { return rdma::torture::run(*chosen, options); });
 }

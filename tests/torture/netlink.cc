@@ -4,16 +4,8 @@
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <cstring>
-
-#include "failure.h"
-
-namespace torture {
-
-using placement::fail_errno;
-using placement::require_zero;
+namespace rdma::torture {
 
 namespace {
 
@@ -37,15 +29,9 @@ const std::byte* attribute(const nlmsghdr* message, int type) {
 }  // namespace
 
 Netlink::Netlink() : socket_(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA)) {
-  if (socket_ < 0) {
-    fail_errno("a netlink socket");
-  }
   const timeval limit{.tv_sec = 20, .tv_usec = 0};
-  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-}
-
-Netlink::~Netlink() {
-  close(socket_);
+  must(setsockopt(socket_.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)),
+       "a netlink socket");
 }
 
 void Netlink::begin(int command, int flags) {
@@ -68,11 +54,11 @@ void Netlink::put(int type, const void* data, std::size_t length) {
 
 void Netlink::talk(const std::function<void(const nlmsghdr*)>& answer) {
   const nlmsghdr* head = header_of(request_.data());
-  if (send(socket_, request_.data(), head->nlmsg_len, 0) < 0) {
+  if (send(socket_.number(), request_.data(), head->nlmsg_len, 0) < 0) {
     fail_errno("sending by netlink");
   }
   for (;;) {
-    const ssize_t length = recv(socket_, answer_.data(), answer_.size(), 0);
+    const ssize_t length = recv(socket_.number(), answer_.data(), answer_.size(), 0);
     if (length < 0) {
       fail_errno("an answer by netlink");
     }
@@ -147,4 +133,4 @@ unsigned Netlink::show(std::uint32_t index) {
   return answers;
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 // What `rdma link` and `rdma res show` ask of the kernel, without starting a program.
-#ifndef WEFT_TESTS_TORTURE_NETLINK_H
-#define WEFT_TESTS_TORTURE_NETLINK_H
+#pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
+
+#include "descriptor.h"
+#include "failure.h"
 
 struct nlmsghdr;
 
-namespace torture {
+namespace rdma::torture {
 
 class Netlink {
  public:
   // A socket of the calling thread's network namespace. Throws Failure.
   Netlink();
-  ~Netlink();
-  Netlink(const Netlink&) = delete;
-  Netlink& operator=(const Netlink&) = delete;
 
   // `rdma link add NAME type weft netdev NETDEV`. Throws Failure, as do the others.
   void add_link(const std::string& name, const std::string& netdev);
@@ -39,12 +35,10 @@ class Netlink {
   // Sends, and hands over each answer up to the last.
   void talk(const std::function<void(const nlmsghdr*)>& answer);
 
-  int socket_;
+  Descriptor socket_;
   std::uint32_t sequence_ = 0;
   alignas(8) std::array<std::byte, 512> request_{};
   std::array<std::byte, 32768> answer_{};
 };
 
-}  // namespace torture
-
-#endif  // WEFT_TESTS_TORTURE_NETLINK_H
+}  // namespace rdma::torture

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // The parts of the program, one function for each source file, and how they report.
-#ifndef WEFT_TESTS_TORTURE_PARTS_H
-#define WEFT_TESTS_TORTURE_PARTS_H
+#pragma once
 
-#include <cstdint>
-#include <string>
+#include "connector.h"
 
-namespace torture {
+namespace rdma::torture {
 
 // Where the two hosts are, and what was asked for on the command line.
 struct Options {
@@ -29,12 +27,16 @@ struct Options {
   bool breaks = false;            // bulk: connections may break, and are made again; hold: rejects
 };
 
+// Listens on the one, for connections from the other.
+inline Connector connector_of(const Options& options) {
+  return {{.netns = options.client_netns, .address = ""},
+          {.netns = options.server_netns, .address = options.server}};
+}
+
 // Reports a row of the table, and the test that goes with it. A count of nothing is a failure:
 // a part that tried nothing has shown nothing. `failure` is empty if all went well.
 void report(const std::string& what, std::uint64_t count, const std::string& outcome,
             const std::string& failure);
-// How many of them failed.
-unsigned failures();
 
 // Scenarios whose allocations and copies fail one after the other.
 void faults(const Options& options);
@@ -54,6 +56,4 @@ void bulk(const Options& options);
 // The same through a proxy that flips one bit of each connection behind TCP's back.
 void flip(const Options& options);
 
-}  // namespace torture
-
-#endif  // WEFT_TESTS_TORTURE_PARTS_H
+}  // namespace rdma::torture

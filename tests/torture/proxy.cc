@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "proxy.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sched.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <vector>
 
-#include "failure.h"
+#include "deadline.h"
+#include "netns.h"
 
-namespace torture {
-
-using placement::fail_errno;
-using placement::require;
+namespace rdma::torture {
 
 namespace {
 
@@ -25,32 +15,10 @@ constexpr std::size_t kLengthField = 2;
 constexpr std::size_t kShortHeader = 14;  // of a tagged segment
 constexpr std::size_t kLongHeader = 18;   // of an untagged one
 constexpr std::size_t kCrc = 4;
+constexpr Limit kTick{100};
 
 std::size_t padding(std::size_t length) {
   return -(kLengthField + length) % 4;
-}
-
-sockaddr_in at(const std::string& address, std::uint16_t port) {
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(port);
-  require(inet_pton(AF_INET, address.c_str(), &name.sin_addr) == 1,
-          "not an IPv4 address: " + address);
-  return name;
-}
-
-// The calling thread goes to that namespace, for good.
-void enter(const std::string& netns) {
-  const int there = open(("/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC);
-  if (there < 0 || setns(there, CLONE_NEWNET) != 0) {
-    fail_errno("entering network namespace " + netns);
-  }
-  close(there);
-}
-
-void at_once(int sock) {
-  const int yes = 1;
-  setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
 bool send_all(int sock, std::span<const std::uint8_t> bytes) {
@@ -117,33 +85,12 @@ bool Follower::pass(std::span<std::uint8_t> bytes, const Flip* flip) {
 }
 
 Proxy::Proxy(const std::string& netns, const std::string& address, std::uint16_t server)
-    : address_(address), server_(server) {
-  // In a thread of its own, so that ours stays in its namespace.
-  std::string why;
-  std::thread([&] {
-    try {
-      enter(netns);
-      sockaddr_in name = at(address, 0);
-      socklen_t size = sizeof name;
-      listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      if (listener_ < 0 || bind(listener_, reinterpret_cast<sockaddr*>(&name), size) != 0 ||
-          listen(listener_, 1) != 0 ||
-          getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &size) != 0) {
-        fail_errno("the proxy's listener");
-      }
-      port_ = ntohs(name.sin_port);
-    } catch (const placement::Failure& failure) {
-      why = failure.what();
-    }
-  }).join();
-  require(why.empty(), why);
-  thread_ = std::thread([this, netns] { run(netns); });
-}
-
-Proxy::~Proxy() {
-  ends_ = true;
-  thread_.join();
-  close(listener_);
+    : netns_(netns), server_{address, server} {
+  {
+    const Inside inside(netns);
+    listener_ = listener({address, 0}, 1);
+  }
+  thread_ = std::jthread([this](const std::stop_token& ends) { run(ends); });
 }
 
 void Proxy::plan(const Flip& flip, bool armed) {
@@ -152,39 +99,34 @@ void Proxy::plan(const Flip& flip, bool armed) {
   armed_ = armed;
 }
 
-void Proxy::run(const std::string& netns) {
-  enter(netns);
-  constexpr int kTick = 100;  // milliseconds
-  while (!ends_) {
-    pollfd waiting{.fd = listener_, .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, kTick) != 1) {
+void Proxy::run(const std::stop_token& ends) {
+  enter(netns_);
+  while (!ends.stop_requested()) {
+    if (!wait_ready(listener_.number(), Deadline(kTick))) {
       continue;
     }
-    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_in name = at(address_, server_);
-    if (client >= 0 && server >= 0 &&
-        connect(server, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0) {
-      at_once(client);
-      at_once(server);
-      carry(client, server);
+    try {
+      const Descriptor client = accept_from(listener_);
+      const Descriptor server = connect_to(server_);
+      no_delay(client);
+      no_delay(server);
+      carry(ends, client.number(), server.number());
+    } catch (const Failure&) {
+      // The client finds out.
     }
-    close(client);
-    close(server);
   }
 }
 
 // Until both have ended, or one is reset.
-void Proxy::carry(int client, int server) {
+void Proxy::carry(const std::stop_token& ends, int client, int server) {
   constexpr std::size_t kPiece = 64U << 10;
-  constexpr int kTick = 100;
   std::vector<std::uint8_t> buffer(kPiece);
   std::array<Follower, 2> followers;
   std::array<pollfd, 2> waiting = {pollfd{.fd = client, .events = POLLIN, .revents = 0},
                                    pollfd{.fd = server, .events = POLLIN, .revents = 0}};
   const std::array<int, 2> to = {server, client};
-  while (!ends_ && (waiting[0].fd >= 0 || waiting[1].fd >= 0)) {
-    if (poll(waiting.data(), waiting.size(), kTick) < 0) {
+  while (!ends.stop_requested() && (waiting[0].fd >= 0 || waiting[1].fd >= 0)) {
+    if (poll(waiting.data(), waiting.size(), static_cast<int>(kTick.count())) < 0) {
       return;
     }
     for (std::size_t i = 0; i < waiting.size(); ++i) {
@@ -213,4 +155,4 @@ void Proxy::carry(int client, int server) {
   }
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 // A TCP proxy that knows MPA, and flips one bit of a connection behind its handshake. TCP's
 // checksum is right again on the other side, so that nobody but the CRC can tell.
-#ifndef WEFT_TESTS_TORTURE_PROXY_H
-#define WEFT_TESTS_TORTURE_PROXY_H
+#pragma once
 
 #include <array>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
 #include <thread>
 
-namespace torture {
+#include "socket.h"
+
+namespace rdma::torture {
 
 // The fields of a frame (RFC 5044): its length, the first 14 bytes of a DDP header, the payload,
 // and padding and CRC.
@@ -48,11 +46,8 @@ class Proxy {
  public:
   // Listens at that IPv4 address in a namespace, and passes on to a port there. Throws Failure.
   Proxy(const std::string& netns, const std::string& address, std::uint16_t server);
-  ~Proxy();
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
 
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return local_address(listener_).port; }
   // Sets the damage for the next connection, which is done once armed. The last one must have
   // ended.
   void plan(const Flip& flip, bool armed = true);
@@ -60,20 +55,16 @@ class Proxy {
   bool flipped() const { return flipped_; }
 
  private:
-  void run(const std::string& netns);
-  void carry(int client, int server);
+  void run(const std::stop_token& ends);
+  void carry(const std::stop_token& ends, int client, int server);
 
   Flip flip_;
   std::atomic<bool> armed_ = false;
   std::atomic<bool> flipped_ = false;
-  std::atomic<bool> ends_ = false;
-  int listener_ = -1;
-  std::string address_;
-  std::uint16_t server_;
-  std::uint16_t port_ = 0;
-  std::thread thread_;
+  std::string netns_;
+  Address server_;
+  Descriptor listener_;
+  std::jthread thread_;
 };
 
-}  // namespace torture
-
-#endif  // WEFT_TESTS_TORTURE_PROXY_H
+}  // namespace rdma::torture

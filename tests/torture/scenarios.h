@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a program does with the device, in pieces that each can fail somewhere.
-#ifndef WEFT_TESTS_TORTURE_SCENARIOS_H
-#define WEFT_TESTS_TORTURE_SCENARIOS_H
-
-#include <infiniband/verbs.h>
-
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
+#pragma once
 
 #include "parts.h"
 
-namespace torture {
+namespace rdma::torture {
 
 using Body = std::function<void()>;
 
@@ -27,9 +19,4 @@ struct Scenario {
 
 const std::vector<Scenario>& scenarios();
 
-// Opens a device by its name. Throws Failure.
-std::shared_ptr<ibv_context> open_device(const std::string& name);
-
-}  // namespace torture
-
-#endif  // WEFT_TESTS_TORTURE_SCENARIOS_H
+}  // namespace rdma::torture

@@ -2,40 +2,19 @@
 // Two processes beside each other. One writes random words into everything that it shares with
 // the kernel, rings and all their indices, and rings every doorbell. The other transfers data and
 // verifies it. What the first does may ruin the first; the second must not notice.
-#include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <weft-abi.h>
-
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "connector.h"
-#include "failure.h"
+#include "child.h"
+#include "doorbell.h"
 #include "parts.h"
 
-namespace torture {
+namespace rdma::torture {
 
 namespace {
-
-using placement::Clock;
-using placement::Connector;
-using placement::fail_errno;
-using placement::Pair;
-using placement::require;
-using placement::Shape;
 
 // The memory by which the processes talk to each other.
 struct Board {
@@ -52,15 +31,10 @@ struct Board {
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                         IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 
-Connector connect_hosts(const Options& options) {
-  return {{.netns = options.client_netns, .address = ""},
-          {.netns = options.server_netns, .address = options.server}};
-}
-
 // --- the bystander ---
 
 void bystand(const Options& options, Board& board, Clock::time_point end) {
-  const Connector connector = connect_hosts(options);
+  const Connector connector = connector_of(options);
   Shape shape;
   shape.arena = 1U << 20;
   const Pair pair = connector.connect(shape);
@@ -71,31 +45,23 @@ void bystand(const Options& options, Board& board, Clock::time_point end) {
   std::mt19937_64 random(options.seed);
   while (Clock::now() < end) {
     const auto length = static_cast<std::uint32_t>(1 + random() % 100000);
-    const placement::Layout source = {{random() % 1000, length}};
-    const placement::Layout target = {{500000 + random() % 1000, length}};
+    const Layout source = {{random() % 1000, length}};
+    const Layout target = {{500000 + random() % 1000, length}};
     const bool back = random() % 2 != 0;
-    placement::Endpoint& from = back ? *pair.server : *pair.client;
-    placement::Endpoint& to = back ? *pair.client : *pair.server;
+    Endpoint& from = back ? *pair.server : *pair.client;
+    Endpoint& to = back ? *pair.client : *pair.server;
     from.memory().fill(source, random());
     to.memory().expect(target, from.memory().gather(source));
     const std::uint64_t receive = to.post_recv(target);
-    std::vector<ibv_sge> sges = from.memory().sges(source);
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    work.sg_list = sges.data();
-    work.num_sge = static_cast<int>(sges.size());
-    work.send_flags = IBV_SEND_SIGNALED;
-    const std::uint64_t sent = from.post_send(work);
+    const std::uint64_t sent = from.post_send(from.work(IBV_WR_SEND, source));
     to.expect_recv(receive, length);
     from.expect_send(sent, IBV_WC_SEND);
     to.memory().check(target, "the bystander's");
     if (++board.transfers % 64 == 0) {
-      pair.client->memory().check({}, "the bystander's client");
-      pair.server->memory().check({}, "the bystander's server");
+      check_all(*pair.client, *pair.server);
     }
   }
-  pair.client->memory().check({}, "the bystander's client");
-  pair.server->memory().check({}, "the bystander's server");
+  check_all(*pair.client, *pair.server);
 }
 
 // --- the scribbler ---
@@ -120,30 +86,11 @@ std::vector<Mapping> shared_with_kernel() {
   return found;
 }
 
-void ring(const ibv_context* context, std::uint16_t object, std::uint16_t method,
-          std::uint64_t data, std::uint16_t length) {
-  ib_uverbs_ioctl_hdr header{};
-  ib_uverbs_attr attribute{};
-  std::array<std::byte, sizeof(header) + sizeof(attribute)> command{};
-  header.length = command.size();
-  header.object_id = object;
-  header.method_id = method;
-  header.num_attrs = 1;
-  header.driver_id = WEFT_DRIVER_ID;
-  attribute.attr_id = WEFT_ATTR_DOORBELL;
-  attribute.len = length;
-  attribute.flags = UVERBS_ATTR_F_MANDATORY;
-  attribute.data = data;
-  std::memcpy(command.data(), &header, sizeof(header));
-  std::memcpy(command.data() + sizeof(header), &attribute, sizeof(attribute));
-  ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, command.data());
-}
-
 // One process's worth of scribbling.
 class Scribbler {
  public:
   Scribbler(const Options& options, Board& board, std::uint64_t seed)
-      : board_(board), random_(seed), connector_(connect_hosts(options)) {
+      : board_(board), random_(seed), connector_(connector_of(options)) {
     Shape plain;
     plain.arena = 256U << 10;
     plain.access = kAccess;
@@ -156,18 +103,12 @@ class Scribbler {
   }
 
   void run(Clock::time_point end) {
-    std::vector<std::thread> ringers;
-    for (unsigned which = 0; which < 2; ++which) {
-      ringers.emplace_back([this, which] { ring_all(which); });
-    }
+    const std::jthread one([this](const std::stop_token& done) { ring_all(pairs_[0], done); });
+    const std::jthread other([this](const std::stop_token& done) { ring_all(pairs_[1], done); });
     while (Clock::now() < end) {
       for (unsigned turn = 0; turn < 512; ++turn) {
         write_something();
       }
-    }
-    done_ = true;
-    for (std::thread& ringer : ringers) {
-      ringer.join();
     }
   }
 
@@ -191,13 +132,13 @@ class Scribbler {
   }
 
   std::uint32_t key() {
-    const placement::Memory& own = pairs_[random(2)].client->memory();
+    const Memory& own = pairs_[random(2)].client->memory();
     const std::array<std::uint32_t, 4> keys = {own.mr()->lkey, board_.lkey, board_.rkey, word()};
     return keys[random(keys.size())];
   }
 
   std::uint64_t address() {
-    const placement::Memory& own = pairs_[random(2)].client->memory();
+    const Memory& own = pairs_[random(2)].client->memory();
     switch (random(4)) {
       case 0:
         return board_.address + random(4096);
@@ -264,10 +205,9 @@ class Scribbler {
     ++board_.words;
   }
 
-  void ring_all(unsigned which) {
-    while (!done_) {
-      const Pair& pair = pairs_[which];
-      for (const placement::Endpoint* end : {pair.client.get(), pair.server.get()}) {
+  void ring_all(const Pair& pair, const std::stop_token& done) {
+    while (!done.stop_requested()) {
+      for (const Endpoint* end : {pair.client.get(), pair.server.get()}) {
         for (const weft_qp_method method : {WEFT_METHOD_SEND_DOORBELL, WEFT_METHOD_RECV_DOORBELL}) {
           ring(end->qp()->context, UVERBS_OBJECT_QP, method, end->qp()->qp_num, 8);
           ++board_.doorbells;
@@ -286,61 +226,20 @@ class Scribbler {
   Connector connector_;
   std::array<Pair, 2> pairs_;
   std::vector<Mapping> mappings_;
-  std::atomic<bool> done_ = false;
 };
-
-// Runs `body` in a process of its own. Returns its number.
-template <typename Body>
-pid_t in_process(Body body) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child < 0) {
-    fail_errno("fork");
-  }
-  if (child == 0) {
-    int status = 0;
-    try {
-      body();
-    } catch (const std::exception& error) {
-      std::printf("# %s\n", error.what());
-      status = 1;
-    }
-    std::fflush(stdout);
-    _exit(status);
-  }
-  return child;
-}
-
-// The status of a process that is to end by then, or -1: it had to be killed, -2: it cannot be.
-int ended(pid_t child, Clock::time_point end) {
-  int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (Clock::now() > end) {
-      kill(child, SIGKILL);
-      for (unsigned turn = 0; turn < 600; ++turn) {
-        if (waitpid(child, &status, WNOHANG) == child) {
-          return -1;
-        }
-        usleep(100000);
-      }
-      return -2;
-    }
-    usleep(20000);
-  }
-  return status;
-}
 
 }  // namespace
 
 void scribble(const Options& options) {
   constexpr std::chrono::seconds kLife{5};
   constexpr std::chrono::seconds kGrace{120};
-  void* shared =
-      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  require(shared != MAP_FAILED, "mmap failed");
-  Board& board = *static_cast<Board*>(shared);
+  const Pages shared(sizeof(Board), MAP_SHARED | MAP_ANONYMOUS);
+  Board& board = *reinterpret_cast<Board*>(shared.bytes());
   const Clock::time_point end = Clock::now() + std::chrono::seconds(options.seconds);
-  const pid_t bystander = in_process([&] { bystand(options, board, end); });
+  const Child bystander([&] {
+    bystand(options, board, end);
+    return 0;
+  });
   std::uint64_t lives = 0;
   std::uint64_t unconnected = 0;
   std::uint64_t signals = 0;
@@ -353,7 +252,7 @@ void scribble(const Options& options) {
     std::printf("# scribbler %llu, %llu words so far, %llu transfers beside it\n",
                 static_cast<unsigned long long>(seed), static_cast<unsigned long long>(board.words),
                 static_cast<unsigned long long>(board.transfers));
-    const pid_t child = in_process([&] {
+    const Child child([&] {
       Scribbler scribbler(options, board, seed);
       scribbler.run(Clock::now() + kLife);
       // Half of them leave it to the kernel to clear up.
@@ -361,20 +260,23 @@ void scribble(const Options& options) {
         std::fflush(stdout);
         kill(getpid(), SIGKILL);
       }
+      return 0;
     });
-    const int status = ended(child, Clock::now() + kLife + kGrace);
-    if (status == -2) {
+    const End ended = child.end(kLife + kGrace);
+    if (ended.stuck) {
       why = "scribbler " + std::to_string(seed) + " cannot be killed";
-    } else if (status == -1) {
+    } else if (ended.killed) {
       why = "scribbler " + std::to_string(seed) + " did not end";
     }
     // It may have killed itself by scribbling on its own library's memory.
-    signals += status > 0 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL ? 1U : 0U;
-    unconnected += status > 0 && WIFEXITED(status) ? 1U : 0U;
+    signals += ended.signal != 0 && ended.signal != SIGKILL ? 1U : 0U;
+    unconnected += !ended.killed && ended.signal == 0 && ended.status != 0 ? 1U : 0U;
   }
-  const int status = ended(bystander, Clock::now() + kGrace);
-  if (why.empty() && status != 0) {
-    why = "the process beside it went wrong, status " + std::to_string(status);
+  const End ended = bystander.end(kGrace);
+  const bool good = !ended.killed && ended.signal == 0 && ended.status == 0;
+  if (why.empty() && !good) {
+    why = "the process beside it went wrong, status " + std::to_string(ended.status) + ", signal " +
+          std::to_string(ended.signal);
   }
   report(
       "scribblers", lives,
@@ -384,7 +286,7 @@ void scribble(const Options& options) {
          std::to_string(board.requests) + " times what looks like a work request", "");
   report("doorbells rung meanwhile", board.doorbells, "answered", "");
   report("transfers beside the scribblers", board.transfers, "every byte right",
-         status == 0 ? "" : "the bystander failed; see above");
+         good ? "" : "the bystander failed; see above");
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

@@ -1,33 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "transfer.h"
 
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "failure.h"
-#include "memory.h"
-
-namespace torture {
-
-using placement::Clock;
-using placement::Endpoint;
-using placement::Failure;
-using placement::Layout;
-using placement::Memory;
-
-namespace {
-
-ibv_send_wr signaled(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges) {
-  ibv_send_wr work{};
-  work.opcode = opcode;
-  work.sg_list = sges.data();
-  work.num_sge = static_cast<int>(sges.size());
-  work.send_flags = IBV_SEND_SIGNALED;
-  return work;
-}
-
-}  // namespace
+namespace rdma::torture {
 
 Way any_way(std::mt19937_64& random) {
   const auto length =
@@ -37,7 +11,7 @@ Way any_way(std::mt19937_64& random) {
 }
 
 void await(Endpoint& end, ibv_cq* cq, const char* what, std::chrono::seconds patience) {
-  const Clock::time_point until = Clock::now() + patience;
+  const Deadline deadline(patience);
   for (;;) {
     std::optional<ibv_wc> completion = end.poll(cq);
     if (!completion && ibv_req_notify_cq(cq, 0) == 0) {
@@ -45,11 +19,11 @@ void await(Endpoint& end, ibv_cq* cq, const char* what, std::chrono::seconds pat
     }
     if (completion) {
       if (completion->status != IBV_WC_SUCCESS) {
-        throw Broken(std::string(what) + ": " + placement::to_string(*completion));
+        throw Broken(std::string(what) + ": " + to_string(*completion));
       }
       return;
     }
-    if (!end.await_event(cq, std::chrono::seconds(1)) && Clock::now() > until) {
+    if (!end.await_event(cq, std::chrono::seconds(1)) && deadline.over()) {
       throw Failure(std::string(what) + ": no completion within " +
                     std::to_string(patience.count()) + " s");
     }
@@ -62,29 +36,20 @@ void transfer(Endpoint& from, Endpoint& to, const Way& way, std::mt19937_64& ran
   const std::uint64_t kind = random() % 3;
   from.memory().fill(source, random());
   to.memory().expect(target, from.memory().gather(source));
-  std::vector<ibv_sge> here = from.memory().sges(source);
   if (kind == 0) {
     to.post_recv(target);
-    from.post_send(signaled(IBV_WR_SEND, here));
+    from.post_send(from.work(IBV_WR_SEND, source));
     await(from, from.send_cq(), "a send", patience);
     await(to, to.recv_cq(), "a receive", patience);
   } else if (kind == 1) {
     to.post_recv({{0, 0}});
-    ibv_send_wr work = signaled(IBV_WR_RDMA_WRITE, here);
-    work.wr.rdma.remote_addr = to.memory().address(target[0].offset);
-    work.wr.rdma.rkey = to.memory().mr()->rkey;
-    from.post_send(work);
-    std::vector<ibv_sge> none;
-    from.post_send(signaled(IBV_WR_SEND, none));
+    from.post_send(from.work(IBV_WR_RDMA_WRITE, source, to, target[0].offset));
+    from.post_send(Work(IBV_WR_SEND));
     await(from, from.send_cq(), "a write", patience);
     await(from, from.send_cq(), "the send behind it", patience);
     await(to, to.recv_cq(), "what comes behind a write", patience);
   } else {
-    std::vector<ibv_sge> there = to.memory().sges(target);
-    ibv_send_wr work = signaled(IBV_WR_RDMA_READ, there);
-    work.wr.rdma.remote_addr = from.memory().address(source[0].offset);
-    work.wr.rdma.rkey = from.memory().mr()->rkey;
-    to.post_send(work);
+    to.post_send(to.work(IBV_WR_RDMA_READ, target, from, source[0].offset));
     await(to, to.send_cq(), "a read", patience);
   }
 }
@@ -96,11 +61,11 @@ void check_around(const Memory& memory, const Layout& targets, const char* whose
     memory.check({{begin + kMargin, static_cast<std::uint32_t>(end - begin - 2 * kMargin)}}, whose);
   };
   std::size_t begin = 0;
-  for (const placement::Extent& target : targets) {
+  for (const Extent& target : targets) {
     between(begin, target.offset);
     begin = target.offset + target.length;
   }
   between(begin, memory.size());
 }
 
-}  // namespace torture
+}  // namespace rdma::torture

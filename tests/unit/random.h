@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Random numbers that are others in each run, so that a test of random inputs tries new ones.
-#ifndef WEFT_TESTS_RANDOM_H
-#define WEFT_TESTS_RANDOM_H
+#pragma once
 
 #include <cstdint>
 #include <cstdio>
@@ -21,5 +20,3 @@ inline std::mt19937 fresh_random(std::uint32_t which) {
   }();
   return std::mt19937(seed + which);
 }
-
-#endif  // WEFT_TESTS_RANDOM_H

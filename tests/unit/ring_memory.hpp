@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //
 // Memory and objects for the tests of userlib/ring.hpp.
-#ifndef WEFT_TESTS_UNIT_RING_MEMORY_HPP
-#define WEFT_TESTS_UNIT_RING_MEMORY_HPP
+#pragma once
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -41,5 +40,3 @@ Ring zeroed() {
 }
 
 }  // namespace weft_test
-
-#endif  // WEFT_TESTS_UNIT_RING_MEMORY_HPP

@@ -1,49 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 // Where the kernel's answer does not fit into the process's memory.
 #include <rdma/ib_user_verbs.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <weft-abi.h>
 
 #include <array>
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
 
 #include "cases.h"
-#include "failure.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
-// Two pages, the second of which cannot be written.
-class HalfMapped {
- public:
-  HalfMapped()
-      : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
-        bytes_(
-            mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-    require(bytes_ != MAP_FAILED, "mmap failed");
-    require(mprotect(end(), page_, PROT_NONE) == 0, "mprotect failed");
-  }
-  ~HalfMapped() { munmap(bytes_, 2 * page_); }
-  HalfMapped(const HalfMapped&) = delete;
-  HalfMapped& operator=(const HalfMapped&) = delete;
-  // The first byte that takes nothing.
-  std::byte* end() const { return static_cast<std::byte*>(bytes_) + page_; }
-
- private:
-  std::size_t page_;
-  void* bytes_;
-};
-
 // Asks for a queue pair past libibverbs; the answer, of the core and then the module, goes to
 // `answer`. Returns 0 or errno.
-int create_qp(const Endpoint& end, const std::byte* answer) {
+int create_qp(const Endpoint& end, const std::uint8_t* answer) {
   ib_uverbs_cmd_hdr header{};
   ib_uverbs_create_qp ask{};
   std::array<std::byte, sizeof(header) + sizeof(ask)> command{};
@@ -69,10 +40,12 @@ int create_qp(const Endpoint& end, const std::byte* answer) {
 void refused_and_undone(Suite& suite) {
   constexpr unsigned kTimes = 200;
   const Pair pair = suite.connector().connect();
-  const HalfMapped memory;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const Pages memory(2 * page);
+  std::uint8_t* const end = memory.bytes() + page;
+  must(mprotect(end, page, PROT_NONE), "mprotect");
   for (unsigned time = 0; time < kTimes; ++time) {
-    const int error =
-        create_qp(*pair.client, memory.end() - sizeof(ib_uverbs_create_qp_resp) - time % 8);
+    const int error = create_qp(*pair.client, end - sizeof(ib_uverbs_create_qp_resp) - time % 8);
     require(error == EFAULT, std::string("it ended with ") + std::strerror(error));
   }
   send_checked(*pair.client, *pair.server, 5000);
@@ -86,4 +59,4 @@ void answer_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

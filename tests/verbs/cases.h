@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // The groups of cases, one function for each source file.
-#ifndef WEFT_TESTS_VERBS_CASES_H
-#define WEFT_TESTS_VERBS_CASES_H
+#pragma once
 
 #include <string>
 
 #include "suite.h"
 
-namespace placement {
+namespace rdma {
 
 // Shared receive queues and asynchronous events.
 void srq_cases(Suite& suite);
@@ -42,6 +41,4 @@ void charge_cases(Suite& suite);
 // Regions of DMA buffers.
 void dmabuf_cases(Suite& suite);
 
-}  // namespace placement
-
-#endif  // WEFT_TESTS_VERBS_CASES_H
+}  // namespace rdma

@@ -2,14 +2,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cerrno>
 #include <thread>
 
 #include "cases.h"
-#include "failure.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -26,11 +24,10 @@ void resize_under_traffic(Endpoint& client, Endpoint& server) {
   }
   require_zero(error, "ibv_resize_cq");
   require(server.recv_cq()->cqe >= 256, "cqe reads " + std::to_string(server.recv_cq()->cqe));
-  std::atomic<bool> done = false;
   std::atomic<int> resized = 0;
-  std::thread changer([&] {
+  std::jthread changer([&](const std::stop_token& done) {
     const int sizes[] = {64, 1024, 32, 200, 4096, 100};
-    for (unsigned at = 0; !done; ++at) {
+    for (unsigned at = 0; !done.stop_requested(); ++at) {
       const int size = sizes[at % std::size(sizes)];
       const int refused = ibv_resize_cq(at % 2 == 0 ? server.recv_cq() : client.send_cq(), size);
       if (refused != 0) {
@@ -42,33 +39,27 @@ void resize_under_traffic(Endpoint& client, Endpoint& server) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   });
-  try {
-    std::vector<std::uint64_t> receives;
-    std::vector<std::uint64_t> sends;
-    std::vector<ibv_sge> sges = client.memory().sges({{kSource, length}});
-    const Clock::time_point end = Clock::now() + kPatience;
-    std::size_t taken = 0;
-    // Sends until there were enough sends and enough resizes.
-    while (taken < kSends || (resized < kResized && Clock::now() < end)) {
-      if (sends.size() - taken < kWindow) {
-        receives.push_back(server.post_recv({{kTarget, length}}));
-        sends.push_back(client.post_send(request(IBV_WR_SEND, sges)));
-        continue;
-      }
-      server.expect_recv(receives[taken], length);
-      client.expect_send(sends[taken], IBV_WC_SEND);
-      ++taken;
+  std::vector<std::uint64_t> receives;
+  std::vector<std::uint64_t> sends;
+  const Work send = client.work(IBV_WR_SEND, {{kSource, length}});
+  const Clock::time_point end = Clock::now() + kPatience;
+  std::size_t taken = 0;
+  // Sends until there were enough sends and enough resizes.
+  while (taken < kSends || (resized < kResized && Clock::now() < end)) {
+    if (sends.size() - taken < kWindow) {
+      receives.push_back(server.post_recv({{kTarget, length}}));
+      sends.push_back(client.post_send(send));
+      continue;
     }
-    for (; taken < sends.size(); ++taken) {
-      server.expect_recv(receives[taken], length);
-      client.expect_send(sends[taken], IBV_WC_SEND);
-    }
-  } catch (...) {
-    done = true;
-    changer.join();
-    throw;
+    server.expect_recv(receives[taken], length);
+    client.expect_send(sends[taken], IBV_WC_SEND);
+    ++taken;
   }
-  done = true;
+  for (; taken < sends.size(); ++taken) {
+    server.expect_recv(receives[taken], length);
+    client.expect_send(sends[taken], IBV_WC_SEND);
+  }
+  changer.request_stop();
   changer.join();
   require_zero(error, "ibv_resize_cq under traffic");
   require(resized >= kResized, "resized only " + std::to_string(resized) + " times");
@@ -84,35 +75,25 @@ void resize_limits(Endpoint& client) {
 void registered_anew(Endpoint& client, Endpoint& server) {
   std::vector<std::uint8_t> first(10000, 1);
   std::vector<std::uint8_t> second(20000, 2);
-  ibv_mr* mr = ibv_reg_mr(server.pd(), first.data(), first.size(),
-                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-  if (mr == nullptr) {
-    fail_errno("ibv_reg_mr");
-  }
-  const int error = ibv_rereg_mr(
-      mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, nullptr, second.data(),
-      second.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+  Owned<ibv_mr> mr = own(ibv_reg_mr(server.pd(), first.data(), first.size(),
+                                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+                         "ibv_reg_mr");
+  const int error =
+      ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, nullptr,
+                   second.data(), second.size(),
+                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
   if (error != 0) {
-    const int reason = errno;
-    ibv_dereg_mr(mr);
-    if (reason == EOPNOTSUPP) {
+    if (errno == EOPNOTSUPP) {
       throw Lacking("the device does not register regions anew");
     }
-    errno = reason;
     fail_errno("ibv_rereg_mr");
   }
   client.memory().fill({{kSource, 15000}}, 77);
-  std::vector<ibv_sge> sges = client.memory().sges({{kSource, 15000}});
-  ibv_send_wr work{};
-  work.opcode = IBV_WR_RDMA_WRITE;
-  work.send_flags = IBV_SEND_SIGNALED;
-  work.sg_list = sges.data();
-  work.num_sge = 1;
-  work.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(second.data()) + 5000;
-  work.wr.rdma.rkey = mr->rkey;
-  client.expect_send(client.post_send(work), IBV_WC_RDMA_WRITE);
+  Work work = client.work(IBV_WR_RDMA_WRITE, {{kSource, 15000}});
+  work.aim(reinterpret_cast<std::uintptr_t>(second.data()) + 5000, mr->rkey);
+  client.carry_out(work);
   send_checked(client, server, 1);  // the write has been placed
-  require_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+  require_zero(ibv_dereg_mr(mr.release()), "ibv_dereg_mr");
   const std::vector<std::uint8_t> sent = client.memory().gather({{kSource, 15000}});
   require(std::equal(sent.begin() + 1, sent.end(), second.begin() + 5001),
           "the new memory does not hold what was written");
@@ -145,4 +126,4 @@ void change_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -2,21 +2,14 @@
 // Who pays for the memory that the kernel makes for a process: the process's memory cgroup.
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <fstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "cases.h"
-#include "failure.h"
-#include "owned.h"
+#include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -89,7 +82,7 @@ class Cgroup {
 };
 
 Owned<ibv_cq> queue(const Endpoint& end) {
-  return Owned<ibv_cq>(ibv_create_cq(end.id()->verbs, kEntries, nullptr, nullptr, 0));
+  return Owned<ibv_cq>(ibv_create_cq(end.context(), kEntries, nullptr, nullptr, 0));
 }
 
 // A ring is seen in the cgroup, and goes from it with its queue.
@@ -137,4 +130,4 @@ void charge_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -4,20 +4,15 @@
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "cases.h"
-#include "failure.h"
+#include "descriptor.h"
 #include "pattern.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -29,69 +24,56 @@ constexpr std::uint64_t kIova = (std::uint64_t{7} << 40) + 52;
 constexpr std::uint64_t kLength = 11 * kPage + 7;
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
+// A memory file that a DMA buffer may be made of.
+Descriptor memory_file() {
+  Descriptor file(memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  must(ftruncate(file.number(), kSize), "ftruncate");
+  must(fcntl(file.number(), F_ADD_SEALS, F_SEAL_SHRINK), "F_SEAL_SHRINK");
+  return file;
+}
+
 // A DMA buffer, and its bytes as its maker sees them.
 class Buffer {
  public:
   Buffer() {
-    const int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-    if (device < 0) {
+    const Descriptor device(open("/dev/udmabuf", O_RDWR | O_CLOEXEC));
+    if (!device) {
       throw Skip("there is no /dev/udmabuf here");
     }
-    const int file = memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     udmabuf_create want{};
-    want.memfd = static_cast<std::uint32_t>(file);
+    want.memfd = static_cast<std::uint32_t>(file_.number());
     want.flags = UDMABUF_FLAGS_CLOEXEC;
     want.size = kSize;
-    if (file >= 0 && ftruncate(file, kSize) == 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0) {
-      fd_ = ioctl(device, UDMABUF_CREATE, &want);
-      bytes_ = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    }
-    close(file);
-    close(device);
-    if (fd_ < 0 || bytes_ == MAP_FAILED) {
+    descriptor_ = Descriptor(ioctl(device.number(), UDMABUF_CREATE, &want));
+    if (!descriptor_) {
       fail_errno("a DMA buffer");
     }
   }
-  ~Buffer() {
-    munmap(bytes_, kSize);
-    forget();
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return descriptor_.number(); }
   // Closes the descriptor; a region that uses the buffer keeps it.
-  void forget() {
-    if (fd_ >= 0) {
-      close(fd_);
-      fd_ = -1;
-    }
-  }
-  std::span<std::uint8_t> bytes() const { return {static_cast<std::uint8_t*>(bytes_), kSize}; }
+  void forget() { const Descriptor gone = std::move(descriptor_); }
+  std::span<std::uint8_t> bytes() const { return pages_.span(); }
   std::span<std::uint8_t> region() const { return bytes().subspan(kOffset, kLength); }
 
  private:
-  int fd_ = -1;
-  void* bytes_ = MAP_FAILED;
+  Descriptor file_ = memory_file();
+  Pages pages_{kSize, MAP_SHARED, file_.number()};
+  Descriptor descriptor_;
 };
 
 // A region of a buffer at the server's end, until the end of the case.
 class Region {
  public:
   explicit Region(const Endpoint& end)
-      : mr_(ibv_reg_dmabuf_mr(end.pd(), kOffset, kLength, kIova, buffer_.fd(), kAccess)) {
-    if (mr_ == nullptr) {
-      fail_errno("ibv_reg_dmabuf_mr");
-    }
+      : mr_(own(ibv_reg_dmabuf_mr(end.pd(), kOffset, kLength, kIova, buffer_.fd(), kAccess),
+                "ibv_reg_dmabuf_mr")) {
     fill_pattern(buffer_.bytes(), 99);
     expected_.assign(buffer_.bytes().begin(), buffer_.bytes().end());
   }
-  ~Region() { ibv_dereg_mr(mr_); }
-  Region(const Region&) = delete;
-  Region& operator=(const Region&) = delete;
 
   Buffer& buffer() { return buffer_; }
-  const ibv_mr* mr() const { return mr_; }
+  const ibv_mr* mr() const { return mr_.get(); }
   // From here on the region is expected to hold these bytes at that place.
   void expect(std::uint64_t at, const std::vector<std::uint8_t>& message) {
     std::copy(message.begin(), message.end(),
@@ -106,7 +88,7 @@ class Region {
 
  private:
   Buffer buffer_;
-  ibv_mr* mr_;
+  Owned<ibv_mr> mr_;
   std::vector<std::uint8_t> expected_;
 };
 
@@ -114,17 +96,14 @@ class Region {
 void reached_by_the_peer(const Pair& pair, Region& region, std::uint64_t at, std::uint32_t length) {
   Endpoint& client = *pair.client;
   prepare(client, client, length);
-  std::vector<ibv_sge> from = client.memory().sges({{kSource, length}});
-  ibv_send_wr work = request(IBV_WR_RDMA_WRITE, from);
-  work.wr.rdma.remote_addr = kIova + at;
-  work.wr.rdma.rkey = region.mr()->rkey;
-  client.expect_send(client.post_send(work), IBV_WC_RDMA_WRITE);
+  Work work = client.work(IBV_WR_RDMA_WRITE, {{kSource, length}});
+  work.aim(kIova + at, region.mr()->rkey);
+  client.carry_out(work);
   region.expect(at, client.memory().gather({{kSource, length}}));
 
-  std::vector<ibv_sge> to = client.memory().sges({{kTarget, length}});
-  ibv_send_wr back = request(IBV_WR_RDMA_READ, to);
+  Work back = client.work(IBV_WR_RDMA_READ, {{kTarget, length}});
   back.wr.rdma = work.wr.rdma;
-  client.expect_send(client.post_send(back), IBV_WC_RDMA_READ);
+  client.carry_out(back);
   check_target(client, length);
   region.check();
 }
@@ -139,28 +118,23 @@ void used_by_its_owner(const Pair& pair, Region& region) {
   const auto piece = [&](std::uint64_t at, std::uint32_t length) {
     return ibv_sge{.addr = kIova + at, .length = length, .lkey = region.mr()->lkey};
   };
-  std::vector<ibv_sge> pieces = {piece(3, kFirst), piece(4 * kPage, kSecond)};
+  const std::vector<ibv_sge> pieces = {piece(3, kFirst), piece(4 * kPage, kSecond)};
   const std::span<std::uint8_t> held = region.buffer().region();
   std::vector<std::uint8_t> message(kWhole);
   std::copy_n(held.begin() + 3, kFirst, message.begin());
   std::copy_n(held.begin() + 4 * kPage, kSecond, message.begin() + kFirst);
   client.memory().expect({{kTarget, kWhole}}, message);
   const std::uint64_t taken = client.post_recv({{kTarget, kWhole}});
-  const std::uint64_t sent = server.post_send(request(IBV_WR_SEND, pieces));
+  const std::uint64_t sent = server.post_send(Work(IBV_WR_SEND, pieces));
   client.expect_recv(taken, kWhole);
   server.expect_send(sent, IBV_WC_SEND);
   check_target(client, kWhole);
 
   client.memory().fill({{kSource, kWhole}}, 12);
   message = client.memory().gather({{kSource, kWhole}});
-  ibv_recv_wr receive{};
-  receive.wr_id = Endpoint::new_wr_id();
-  receive.sg_list = pieces.data();
-  receive.num_sge = static_cast<int>(pieces.size());
-  ibv_recv_wr* bad = nullptr;
-  require_zero(ibv_post_recv(server.qp(), &receive, &bad), "ibv_post_recv");
-  std::vector<ibv_sge> from = client.memory().sges({{kSource, kWhole}});
-  const std::uint64_t back = client.post_send(request(IBV_WR_SEND, from));
+  Receive receive(pieces, Endpoint::new_wr_id());
+  require_zero(post(server.qp(), receive), "ibv_post_recv");
+  const std::uint64_t back = client.post_send(client.work(IBV_WR_SEND, {{kSource, kWhole}}));
   server.expect_recv(receive.wr_id, kWhole);
   client.expect_send(back, IBV_WC_SEND);
   region.expect(3, {message.begin(), message.begin() + kFirst});
@@ -172,11 +146,8 @@ void refused(const Endpoint& end) {
   const Buffer buffer;
   const auto reg = [&](std::uint64_t offset, std::uint64_t length, int fd, int error,
                        int access = kAccess) {
-    ibv_mr* mr = ibv_reg_dmabuf_mr(end.pd(), offset, length, 0, fd, access);
+    const Owned<ibv_mr> mr(ibv_reg_dmabuf_mr(end.pd(), offset, length, 0, fd, access));
     const int found = mr == nullptr ? errno : 0;
-    if (mr != nullptr) {
-      ibv_dereg_mr(mr);
-    }
     require(found == error, std::to_string(length) + " bytes from " + std::to_string(offset) +
                                 ": errno " + std::to_string(found));
   };
@@ -188,9 +159,7 @@ void refused(const Endpoint& end) {
   reg(0, kPage, -1, EBADF);
   // Nothing makes an atomic one step for the device that the buffer is shared with.
   reg(0, kPage, buffer.fd(), EOPNOTSUPP, kAccess | IBV_ACCESS_REMOTE_ATOMIC);
-  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  reg(0, kPage, file, EINVAL);
-  close(file);
+  reg(0, kPage, Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)).number(), EINVAL);
 }
 
 }  // namespace
@@ -220,10 +189,8 @@ void dmabuf_cases(Suite& suite) {
     suite.run("beyond the region is the end", [&] {
       Region region(*suite.pair().server);
       Endpoint& client = *suite.pair().client;
-      std::vector<ibv_sge> to = client.memory().sges({{kTarget, 2}});
-      ibv_send_wr work = request(IBV_WR_RDMA_READ, to);
-      work.wr.rdma.remote_addr = kIova + kLength - 1;
-      work.wr.rdma.rkey = region.mr()->rkey;
+      Work work = client.work(IBV_WR_RDMA_READ, {{kTarget, 2}});
+      work.aim(kIova + kLength - 1, region.mr()->rkey);
       client.post_send(work);
       const ibv_wc done = client.next_send();
       require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done));
@@ -233,4 +200,4 @@ void dmabuf_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

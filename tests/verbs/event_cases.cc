@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // Asynchronous events: of queue pairs and completion queues that can't go on, and of the port.
-#include <fcntl.h>
 #include <net/if.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstring>
-#include <string>
-#include <vector>
 
 #include "cases.h"
-#include "failure.h"
+#include "netns.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -26,10 +18,8 @@ void expect_event(ibv_event_type event, ibv_event_type wanted) {
 
 void refused_access(Suite& suite) {
   const Pair pair = suite.connector().connect();
-  std::vector<ibv_sge> sges = pair.client->memory().sges({{kTarget, 8}});
-  ibv_send_wr work = request(IBV_WR_RDMA_READ, sges);
-  work.wr.rdma.remote_addr = pair.server->memory().address(kSource);
-  work.wr.rdma.rkey = pair.server->memory().mr()->rkey ^ 1;
+  Work work = pair.client->work(IBV_WR_RDMA_READ, {{kTarget, 8}}, *pair.server, kSource);
+  work.wr.rdma.rkey ^= 1;
   pair.client->post_send(work);
   expect_event(pair.server->next_async_event(pair.server->qp()), IBV_EVENT_QP_ACCESS_ERR);
 }
@@ -37,9 +27,18 @@ void refused_access(Suite& suite) {
 void refused_message(Suite& suite) {
   const Pair pair = suite.connector().connect();
   pair.server->post_recv({{kTarget, 8}});
-  std::vector<ibv_sge> sges = pair.client->memory().sges({{kSource, 9}});
-  pair.client->post_send(request(IBV_WR_SEND, sges));
+  pair.client->post_send(pair.client->work(IBV_WR_SEND, {{kSource, 9}}));
   expect_event(pair.server->next_async_event(pair.server->qp()), IBV_EVENT_QP_REQ_ERR);
+}
+
+// So many messages of a byte, each of which has its receive.
+void send(const Pair& pair, int messages) {
+  for (int at = 0; at < messages; ++at) {
+    pair.server->post_recv({{kTarget, 1}});
+  }
+  for (int at = 0; at < messages; ++at) {
+    pair.client->post_send(pair.client->work(IBV_WR_SEND, {{kSource, 1}}));
+  }
 }
 
 // More completions than the queue holds: what fitted can be polled, then comes the error.
@@ -50,13 +49,7 @@ void overrun(Suite& suite) {
   Endpoint& server = *pair.server;
   const int held = server.recv_cq()->cqe;
   require(held < 64, "a queue of 8 holds " + std::to_string(held));
-  std::vector<ibv_sge> sges = pair.client->memory().sges({{kSource, 1}});
-  for (int at = 0; at <= held; ++at) {
-    server.post_recv({{kTarget, 1}});
-  }
-  for (int at = 0; at <= held; ++at) {
-    pair.client->post_send(request(IBV_WR_SEND, sges));
-  }
+  send(pair, held + 1);
   expect_event(server.next_async_event(server.recv_cq()), IBV_EVENT_CQ_ERR);
   expect_event(server.next_async_event(server.qp()), IBV_EVENT_QP_FATAL);
   server.expect_error_state();
@@ -83,15 +76,6 @@ void moderated(Suite& suite) {
     attr.moderate = {.cq_count = count, .cq_period = period};
     require_zero(ibv_modify_cq(queue, &attr), "ibv_modify_cq");
   };
-  std::vector<ibv_sge> sges = pair.client->memory().sges({{kSource, 1}});
-  const auto send = [&](int messages) {
-    for (int at = 0; at < messages; ++at) {
-      server.post_recv({{kTarget, 1}});
-    }
-    for (int at = 0; at < messages; ++at) {
-      pair.client->post_send(request(IBV_WR_SEND, sges));
-    }
-  };
   const auto take = [&](int messages) {
     for (int at = 0; at < messages; ++at) {
       require(server.poll(queue).has_value(), "completion " + std::to_string(at) + " is not there");
@@ -99,21 +83,21 @@ void moderated(Suite& suite) {
     require(!server.poll(queue).has_value(), "there is one too many");
   };
   ibv_device_attr_ex device{};
-  require_zero(ibv_query_device_ex(server.id()->verbs, nullptr, &device), "ibv_query_device_ex");
+  require_zero(ibv_query_device_ex(server.context(), nullptr, &device), "ibv_query_device_ex");
   require(device.cq_mod_caps.max_cq_count >= kEnough && device.cq_mod_caps.max_cq_period > 0,
           "the device says that it can't");
 
   moderate(kEnough, 0);
   require_zero(ibv_req_notify_cq(queue, 0), "ibv_req_notify_cq");
-  send(kEnough - 1);
+  send(pair, kEnough - 1);
   require(!server.await_event(queue, kNever), "an event for fewer than enough");
-  send(1);
+  send(pair, 1);
   require(server.await_event(queue, kSurely), "no event for enough");
   take(kEnough);
 
   moderate(1000, 10000);
   require_zero(ibv_req_notify_cq(queue, 0), "ibv_req_notify_cq");
-  send(1);
+  send(pair, 1);
   require(server.await_event(queue, kSurely), "no event when time is up");
   take(1);
 
@@ -121,36 +105,27 @@ void moderated(Suite& suite) {
   moderate(1000, 0);
   require_zero(ibv_req_notify_cq(queue, 0), "ibv_req_notify_cq");
   server.post_recv({{kTarget, 1}});
-  ibv_qp_attr error{};
-  error.qp_state = IBV_QPS_ERR;
-  require_zero(ibv_modify_qp(server.qp(), &error, IBV_QP_STATE), "ibv_modify_qp to ERR");
+  modify(server.qp(), IBV_QPS_ERR);
   require(server.await_event(queue, kSurely), "no event for a failure");
 }
 
 // Takes the client's interface down, or up again.
 void set_link(const std::string& netns, bool up) {
-  const int home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-  const int there = open(("/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC);
-  require(home >= 0 && there >= 0 && setns(there, CLONE_NEWNET) == 0, "no namespace " + netns);
-  const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const Inside inside(netns);
+  const Descriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq interface {};
   std::memcpy(static_cast<char*>(interface.ifr_name), "eth0", sizeof("eth0"));
-  bool done = control >= 0 && ioctl(control, SIOCGIFFLAGS, &interface) == 0;
+  must(ioctl(control.number(), SIOCGIFFLAGS, &interface), "the flags of eth0 of " + netns);
   interface.ifr_flags =
       static_cast<short>(up ? interface.ifr_flags | IFF_UP : interface.ifr_flags & ~IFF_UP);
-  done = done && ioctl(control, SIOCSIFFLAGS, &interface) == 0;
-  close(control);
-  done = setns(home, CLONE_NEWNET) == 0 && done;
-  close(home);
-  close(there);
-  require(done, "eth0 of " + netns + " can't be set");
+  must(ioctl(control.number(), SIOCSIFFLAGS, &interface), "setting eth0 of " + netns);
 }
 
 void port(Suite& suite, const std::string& netns) {
   const Pair pair = suite.connector().connect();
   const auto state = [](const Endpoint& end) {
     ibv_port_attr attr{};
-    require_zero(ibv_query_port(end.id()->verbs, 1, &attr), "ibv_query_port");
+    require_zero(ibv_query_port(end.context(), 1, &attr), "ibv_query_port");
     return attr.state;
   };
   set_link(netns, false);
@@ -185,4 +160,4 @@ void event_cases(Suite& suite, const std::string& client_netns) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

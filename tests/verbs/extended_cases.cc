@@ -2,13 +2,11 @@
 #include <endian.h>
 
 #include <ctime>
-#include <functional>
 
 #include "cases.h"
-#include "failure.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -22,33 +20,17 @@ std::int64_t now(clockid_t clock) {
 
 // Starts polling: the next completion is the current one.
 void start_poll(const Endpoint& endpoint, ibv_cq_ex* cq) {
-  const Clock::time_point end = Clock::now() + kPatience;
+  const Deadline deadline(kPatience);
   ibv_poll_cq_attr attr{};
   int error = 0;
   while ((error = ibv_start_poll(cq, &attr)) == ENOENT) {
-    require(Clock::now() < end, std::string("no completion at the ") + endpoint.name());
+    require(!deadline.over(), std::string("no completion at the ") + endpoint.name());
   }
   require_zero(error, "ibv_start_poll");
 }
 
 ibv_cq_ex* extended(ibv_cq* cq) {
   return reinterpret_cast<ibv_cq_ex*>(cq);  // as it was made
-}
-
-// Posts one signalled work request that `build` describes; returns its wr_id.
-std::uint64_t post(const Endpoint& endpoint, const std::function<void(ibv_qp_ex*)>& build) {
-  ibv_qp_ex* qp = endpoint.qp_ex();
-  ibv_wr_start(qp);
-  qp->wr_id = Endpoint::new_wr_id();
-  qp->wr_flags = IBV_SEND_SIGNALED;
-  build(qp);
-  const std::uint64_t wr_id = qp->wr_id;
-  const int error = ibv_wr_complete(qp);
-  if (error == EOPNOTSUPP) {
-    throw Lacking("this connection has no immediate data and atomics");
-  }
-  require_zero(error, "ibv_wr_complete");
-  return wr_id;
 }
 
 void data(const Endpoint& endpoint, std::size_t offset, std::uint32_t length) {
@@ -60,7 +42,7 @@ void plain_operations(Suite& suite, Endpoint& client, Endpoint& server) {
   suite.run("send", [&] {
     prepare(client, server, kLength);
     const std::uint64_t receive = server.post_recv({{kTarget, kLength}});
-    const std::uint64_t send = post(client, [&](ibv_qp_ex* qp) {
+    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
       ibv_wr_send(qp);
       data(client, kSource, kLength);
     });
@@ -72,18 +54,18 @@ void plain_operations(Suite& suite, Endpoint& client, Endpoint& server) {
     prepare(client, server, kLength);
     const std::uint32_t rkey = server.memory().mr()->rkey;
     const std::uint64_t there = server.memory().address(kTarget);
-    client.expect_send(post(client,
-                            [&](ibv_qp_ex* qp) {
-                              ibv_wr_rdma_write(qp, rkey, there);
-                              data(client, kSource, kLength);
-                            }),
+    client.expect_send(post_extended(client,
+                                     [&](ibv_qp_ex* qp) {
+                                       ibv_wr_rdma_write(qp, rkey, there);
+                                       data(client, kSource, kLength);
+                                     }),
                        IBV_WC_RDMA_WRITE);
     client.memory().expect({{kTarget, kLength}}, client.memory().gather({{kSource, kLength}}));
-    client.expect_send(post(client,
-                            [&](ibv_qp_ex* qp) {
-                              ibv_wr_rdma_read(qp, rkey, there);
-                              data(client, kTarget, kLength);
-                            }),
+    client.expect_send(post_extended(client,
+                                     [&](ibv_qp_ex* qp) {
+                                       ibv_wr_rdma_read(qp, rkey, there);
+                                       data(client, kTarget, kLength);
+                                     }),
                        IBV_WC_RDMA_READ);
     check_target(client, kLength);
     check_target(server, kLength);
@@ -92,9 +74,9 @@ void plain_operations(Suite& suite, Endpoint& client, Endpoint& server) {
     const std::uint32_t length = client.cap().max_inline_data;
     prepare(client, server, length);
     const std::uint64_t receive = server.post_recv({{kTarget, length}});
-    const std::uint64_t send = post(client, [&](ibv_qp_ex* qp) {
+    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
       ibv_wr_send(qp);
-      ibv_wr_set_inline_data(qp, reinterpret_cast<void*>(client.memory().address(kSource)), length);
+      ibv_wr_set_inline_data(qp, client.memory().bytes(kSource), length);
     });
     server.expect_recv(receive, length);
     client.expect_send(send, IBV_WC_SEND);
@@ -122,7 +104,7 @@ void beyond_iwarp(Suite& suite, Endpoint& client, Endpoint& server) {
   suite.run("send with immediate", [&] {
     prepare(client, server, kLength);
     const std::uint64_t receive = server.post_recv({{kTarget, kLength}});
-    const std::uint64_t send = post(client, [&](ibv_qp_ex* qp) {
+    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
       ibv_wr_send_imm(qp, htobe32(0x01020304));
       data(client, kSource, kLength);
     });
@@ -133,7 +115,7 @@ void beyond_iwarp(Suite& suite, Endpoint& client, Endpoint& server) {
   suite.run("write with immediate", [&] {
     prepare(client, server, kLength);
     const std::uint64_t receive = server.post_recv({{0, 0}});
-    const std::uint64_t send = post(client, [&](ibv_qp_ex* qp) {
+    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
       ibv_wr_rdma_write_imm(qp, rkey, there, htobe32(0x05060708));
       data(client, kSource, kLength);
     });
@@ -142,22 +124,22 @@ void beyond_iwarp(Suite& suite, Endpoint& client, Endpoint& server) {
     check_target(server, kLength);
   });
   suite.run("atomics", [&] {
-    auto* result = reinterpret_cast<std::uint64_t*>(client.memory().address(kTarget));
+    auto* result = reinterpret_cast<std::uint64_t*>(client.memory().bytes(kTarget));
     auto* word = reinterpret_cast<std::uint64_t*>(there);
     *word = 40;
-    client.expect_send(post(client,
-                            [&](ibv_qp_ex* qp) {
-                              ibv_wr_atomic_fetch_add(qp, rkey, there, 2);
-                              data(client, kTarget, 8);
-                            }),
+    client.expect_send(post_extended(client,
+                                     [&](ibv_qp_ex* qp) {
+                                       ibv_wr_atomic_fetch_add(qp, rkey, there, 2);
+                                       data(client, kTarget, 8);
+                                     }),
                        IBV_WC_FETCH_ADD);
     require(*result == 40 && *word == 42, "fetch and add: " + std::to_string(*word));
     for (const std::uint64_t compare : {41U, 42U}) {
-      client.expect_send(post(client,
-                              [&](ibv_qp_ex* qp) {
-                                ibv_wr_atomic_cmp_swp(qp, rkey, there, compare, 7);
-                                data(client, kTarget, 8);
-                              }),
+      client.expect_send(post_extended(client,
+                                       [&](ibv_qp_ex* qp) {
+                                         ibv_wr_atomic_cmp_swp(qp, rkey, there, compare, 7);
+                                         data(client, kTarget, 8);
+                                       }),
                          IBV_WC_COMP_SWAP);
       require(*result == 42 && *word == (compare == 42 ? 7 : 42),
               "compare and swap: " + std::to_string(*word));
@@ -180,13 +162,7 @@ void stamped(Suite& suite) {
   for (std::uint64_t& receive : receives) {
     prepare(client, server, 100);
     receive = server.post_recv({{kTarget, 100}});
-    std::vector<ibv_sge> sges = client.memory().sges({{kSource, 100}});
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    work.send_flags = IBV_SEND_SIGNALED;
-    work.sg_list = sges.data();
-    work.num_sge = 1;
-    client.expect_send(client.post_send(work), IBV_WC_SEND);
+    client.carry_out(client.work(IBV_WR_SEND, {{kSource, 100}}));
   }
   suite.run("one after the other, with time", [&] {
     std::uint64_t last = before;
@@ -215,16 +191,16 @@ void stamped(Suite& suite) {
   });
   suite.run("the device's clock", [&] {
     ibv_device_attr_ex attr{};
-    require_zero(ibv_query_device_ex(client.id()->verbs, nullptr, &attr), "ibv_query_device_ex");
+    require_zero(ibv_query_device_ex(client.context(), nullptr, &attr), "ibv_query_device_ex");
     require(attr.completion_timestamp_mask != 0 && attr.hca_core_clock == 1000000, "no clock");
     ibv_values_ex values{};
     values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
     if (sizeof(values.raw_clock.tv_nsec) < sizeof(std::uint64_t)) {
-      require(ibv_query_rt_values_ex(client.id()->verbs, &values) == EOPNOTSUPP,
+      require(ibv_query_rt_values_ex(client.context(), &values) == EOPNOTSUPP,
               "a clock of 64 bits in 32");
       return;
     }
-    require_zero(ibv_query_rt_values_ex(client.id()->verbs, &values), "ibv_query_rt_values_ex");
+    require_zero(ibv_query_rt_values_ex(client.context(), &values), "ibv_query_rt_values_ex");
     require(static_cast<std::uint64_t>(values.raw_clock.tv_nsec) > before, "the clock stands");
   });
 }
@@ -254,4 +230,4 @@ void extended_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -3,16 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <string>
-#include <vector>
-
 #include "cases.h"
-#include "failure.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -22,9 +16,7 @@ constexpr std::uint32_t kLength = 20000;
 class Child {
  public:
   Child(const Endpoint& one, const Endpoint& other) {
-    if (pipe(pipe_) != 0) {
-      fail_errno("pipe");
-    }
+    must(pipe(pipe_), "pipe");
     pid_ = fork();
     if (pid_ < 0) {
       fail_errno("fork");
@@ -34,7 +26,7 @@ class Child {
       close(pipe_[1]);
       const bool told = read(pipe_[0], &word, 1) == 1;
       for (const Endpoint* end : {&one, &other}) {
-        std::memset(reinterpret_cast<void*>(end->memory().address(0)), 0xdd, end->memory().size());
+        std::memset(end->memory().bytes(), 0xdd, end->memory().size());
       }
       _exit(told ? 0 : 1);
     }
@@ -68,17 +60,10 @@ void write_and_read(const Pair& pair) {
   Endpoint& client = *pair.client;
   Endpoint& server = *pair.server;
   prepare(client, server, kLength);
-  std::vector<ibv_sge> sges = client.memory().sges({{kSource, kLength}});
-  ibv_send_wr work = request(IBV_WR_RDMA_WRITE, sges);
-  work.wr.rdma.remote_addr = server.memory().address(kTarget);
-  work.wr.rdma.rkey = server.memory().mr()->rkey;
-  client.expect_send(client.post_send(work), IBV_WC_RDMA_WRITE);
+  client.carry_out(client.work(IBV_WR_RDMA_WRITE, {{kSource, kLength}}, server, kTarget));
   // A read behind it: the write has been placed when that is done.
   client.memory().expect({{kTarget, kLength}}, server.memory().gather({{kTarget, kLength}}));
-  std::vector<ibv_sge> back = client.memory().sges({{kTarget, kLength}});
-  work.opcode = IBV_WR_RDMA_READ;
-  work.sg_list = back.data();
-  client.expect_send(client.post_send(work), IBV_WC_RDMA_READ);
+  client.carry_out(client.work(IBV_WR_RDMA_READ, {{kTarget, kLength}}, server, kTarget));
   check_target(client, kLength);
   check_target(server, kLength);
 }
@@ -92,8 +77,7 @@ void parent_goes_on(Suite& suite) {
   send_checked(*pair.client, *pair.server, kLength);
   write_and_read(pair);
   child.scribble();
-  pair.client->memory().check({}, "client");
-  pair.server->memory().check({}, "server");
+  check_all(*pair.client, *pair.server);
   send_checked(*pair.server, *pair.client, kLength);
   write_and_read(pair);
 }
@@ -104,4 +88,4 @@ void fork_cases(Suite& suite) {
   suite.group("fork", [&] { suite.run("the parent goes on", [&] { parent_goes_on(suite); }); });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -2,19 +2,11 @@
 // Regions far larger than the machine: a small file is mapped over and over, so that each of its
 // bytes is found at many addresses of the region. Its size is no power of two, and so an offset
 // that has lost its upper bits leads to other bytes.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstring>
-#include <string>
-#include <vector>
-
 #include "cases.h"
-#include "failure.h"
+#include "descriptor.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -27,44 +19,32 @@ constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_A
 class Wallpaper {
  public:
   // `file` bytes of pages of `flags` (enum of memfd_create(2)), mapped until `size` is full.
-  Wallpaper(std::uint64_t size, std::uint64_t file, unsigned flags) : size_(size), file_(file) {
-    if (size + 2 * file > SIZE_MAX) {
-      throw Skip("a process of 32 bits has no room for it");
-    }
-    const int fd = memfd_create("weft", MFD_CLOEXEC | flags);
-    if (fd < 0 || ftruncate(fd, static_cast<off_t>(file)) != 0) {
-      close(fd);
+  Wallpaper(std::uint64_t size, std::uint64_t file, unsigned flags)
+      : size_(size),
+        file_(file),
+        room_(room_for(size, file), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, PROT_NONE) {
+    const Descriptor paper(memfd_create("weft", MFD_CLOEXEC | flags));
+    if (!paper || ftruncate(paper.number(), static_cast<off_t>(file)) != 0) {
       throw Skip("no such memory file here");
     }
-    room_ = size + 2 * file;
-    base_ = mmap(nullptr, room_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base_ == MAP_FAILED) {
-      close(fd);
-      fail_errno("mmap");
-    }
-    const auto start = reinterpret_cast<std::uintptr_t>(base_);
-    bytes_ = static_cast<std::uint8_t*>(base_) + (kHuge - start % kHuge) % kHuge;
     for (std::uint64_t at = 0; at < size; at += file) {
-      if (mmap(bytes_ + at, file, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-          MAP_FAILED) {
-        close(fd);
-        munmap(base_, room_);
+      if (mmap(bytes() + at, file, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, paper.number(),
+               0) == MAP_FAILED) {
         throw Skip("no huge pages are to be had: vm.nr_hugepages");
       }
     }
-    close(fd);
-    std::memset(bytes_, 0, file);
+    std::memset(bytes(), 0, file);
   }
-  ~Wallpaper() { munmap(base_, room_); }
-  Wallpaper(const Wallpaper&) = delete;
-  Wallpaper& operator=(const Wallpaper&) = delete;
 
-  std::uint8_t* bytes() const { return bytes_; }
+  std::uint8_t* bytes() const {
+    const auto start = reinterpret_cast<std::uintptr_t>(room_.bytes());
+    return room_.bytes() + (kHuge - start % kHuge) % kHuge;
+  }
   std::uint64_t size() const { return size_; }
   // Returns true if these bytes are at the offset, seen through the file's first mapping.
   bool holds(std::uint64_t offset, const std::vector<std::uint8_t>& what) const {
     for (std::size_t at = 0; at < what.size(); ++at) {
-      if (bytes_[(offset + at) % file_] != what[at]) {
+      if (bytes()[(offset + at) % file_] != what[at]) {
         return false;
       }
     }
@@ -73,22 +53,23 @@ class Wallpaper {
   std::uint64_t file() const { return file_; }
 
  private:
+  static std::uint64_t room_for(std::uint64_t size, std::uint64_t file) {
+    if (size + 2 * file > SIZE_MAX) {
+      throw Skip("a process of 32 bits has no room for it");
+    }
+    return size + 2 * file;
+  }
   std::uint64_t size_;
   std::uint64_t file_;
-  std::uint64_t room_ = 0;
-  void* base_ = MAP_FAILED;
-  std::uint8_t* bytes_ = nullptr;
+  Pages room_;
 };
 
 ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode, std::uint64_t remote, std::uint32_t rkey,
              std::size_t local, std::uint32_t length) {
-  Endpoint& client = *pair.client;
-  std::vector<ibv_sge> sges = client.memory().sges({{local, length}});
-  ibv_send_wr work = request(opcode, sges);
-  work.wr.rdma.remote_addr = remote;
-  work.wr.rdma.rkey = rkey;
-  client.post_send(work);
-  return client.next_send();
+  Work work = pair.client->work(opcode, {{local, length}});
+  work.aim(remote, rkey);
+  pair.client->post_send(work);
+  return pair.client->next_send();
 }
 
 // Writes at an offset, and must read the same a file's length away.
@@ -110,25 +91,18 @@ void there_and_back(const Pair& pair, const Wallpaper& paper, const ibv_mr* mr,
 
 void whole(const Pair& pair, std::uint64_t size, std::uint64_t file, unsigned flags) {
   const Wallpaper paper(size, file, flags);
-  ibv_mr* mr = ibv_reg_mr(pair.server->pd(), paper.bytes(), paper.size(), kAccess);
-  if (mr == nullptr) {
-    fail_errno("ibv_reg_mr of " + std::to_string(size) + " bytes");
+  Owned<ibv_mr> mr = own(ibv_reg_mr(pair.server->pd(), paper.bytes(), paper.size(), kAccess),
+                         "ibv_reg_mr of " + std::to_string(size) + " bytes");
+  for (const std::uint64_t offset :
+       {std::uint64_t{1}, file - kLength / 2, size / 2 - 4097, size - file - 7, size - kLength}) {
+    there_and_back(pair, paper, mr.get(), offset);
   }
-  try {
-    for (const std::uint64_t offset :
-         {std::uint64_t{1}, file - kLength / 2, size / 2 - 4097, size - file - 7, size - kLength}) {
-      there_and_back(pair, paper, mr, offset);
-    }
-    const auto end = reinterpret_cast<std::uintptr_t>(paper.bytes()) + size;
-    const ibv_wc done = reach(pair, IBV_WR_RDMA_READ, end - 1, mr->rkey, kTarget, 2);
-    require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done) + " beyond the end");
-    pair.client->expect_error_state();
-    pair.server->expect_error_state();
-  } catch (...) {
-    ibv_dereg_mr(mr);
-    throw;
-  }
-  require_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+  const auto end = reinterpret_cast<std::uintptr_t>(paper.bytes()) + size;
+  const ibv_wc done = reach(pair, IBV_WR_RDMA_READ, end - 1, mr->rkey, kTarget, 2);
+  require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done) + " beyond the end");
+  pair.client->expect_error_state();
+  pair.server->expect_error_state();
+  require_zero(ibv_dereg_mr(mr.release()), "ibv_dereg_mr");
 }
 
 }  // namespace
@@ -142,4 +116,4 @@ void large_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // What ibv_query_device says can be had, and one more is refused.
-#include <cerrno>
-#include <cstdint>
 #include <cstdlib>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
 
 #include "cases.h"
-#include "failure.h"
-#include "owned.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -44,11 +36,8 @@ void at_the_limit(const std::string& what, std::uint32_t limit,
 
 // A queue pair that is connected to nothing, with these capacities or more.
 int make_qp(const Endpoint& end, const ibv_qp_cap& cap) {
-  ibv_qp_init_attr init{};
-  init.send_cq = end.send_cq();
-  init.recv_cq = end.recv_cq();
+  ibv_qp_init_attr init = queue_pair(end.send_cq(), 0, 0);
   init.cap = cap;
-  init.qp_type = IBV_QPT_RC;
   const Owned<ibv_qp> qp(ibv_create_qp(end.pd(), &init));
   if (qp != nullptr) {
     require(init.cap.max_send_wr >= cap.max_send_wr && init.cap.max_recv_wr >= cap.max_recv_wr &&
@@ -62,7 +51,7 @@ int make_qp(const Endpoint& end, const ibv_qp_cap& cap) {
 
 int make_cq(const Endpoint& end, std::uint32_t entries) {
   const Owned<ibv_cq> cq(
-      ibv_create_cq(end.id()->verbs, static_cast<int>(entries), nullptr, nullptr, 0));
+      ibv_create_cq(end.context(), static_cast<int>(entries), nullptr, nullptr, 0));
   const int error = outcome(cq);
   require(cq == nullptr || static_cast<std::uint32_t>(cq->cqe) >= entries,
           "less was granted than asked for");
@@ -91,49 +80,25 @@ void capacity_cases(Suite& suite) {
   const Pair& pair = suite.pair();
   const Endpoint& end = *pair.client;
   const ibv_device_attr& device = end.device();
-  suite.run("max_qp_wr of sends", [&] {
-    at_the_limit("max_send_wr", limit_of(device.max_qp_wr), [&](std::uint32_t value) {
-      return make_qp(end, {.max_send_wr = value,
-                           .max_recv_wr = 1,
-                           .max_send_sge = 1,
-                           .max_recv_sge = 1,
-                           .max_inline_data = 0});
+  // One of them has its limit, and the others one or none.
+  const auto capacity = [&](const std::string& what, std::uint32_t ibv_qp_cap::*which,
+                            std::uint32_t limit) {
+    at_the_limit(what, limit, [&](std::uint32_t value) {
+      ibv_qp_cap cap = queue_pair(nullptr, 1, 1).cap;
+      cap.*which = value;
+      return make_qp(end, cap);
     });
-  });
-  suite.run("max_qp_wr of receives", [&] {
-    at_the_limit("max_recv_wr", limit_of(device.max_qp_wr), [&](std::uint32_t value) {
-      return make_qp(end, {.max_send_wr = 1,
-                           .max_recv_wr = value,
-                           .max_send_sge = 1,
-                           .max_recv_sge = 1,
-                           .max_inline_data = 0});
-    });
-  });
+  };
+  suite.run("max_qp_wr of sends",
+            [&] { capacity("max_send_wr", &ibv_qp_cap::max_send_wr, limit_of(device.max_qp_wr)); });
+  suite.run("max_qp_wr of receives",
+            [&] { capacity("max_recv_wr", &ibv_qp_cap::max_recv_wr, limit_of(device.max_qp_wr)); });
   suite.run("max_sge", [&] {
-    at_the_limit("max_send_sge", limit_of(device.max_sge), [&](std::uint32_t value) {
-      return make_qp(end, {.max_send_wr = 1,
-                           .max_recv_wr = 1,
-                           .max_send_sge = value,
-                           .max_recv_sge = 1,
-                           .max_inline_data = 0});
-    });
-    at_the_limit("max_recv_sge", limit_of(device.max_sge), [&](std::uint32_t value) {
-      return make_qp(end, {.max_send_wr = 1,
-                           .max_recv_wr = 1,
-                           .max_send_sge = 1,
-                           .max_recv_sge = value,
-                           .max_inline_data = 0});
-    });
+    capacity("max_send_sge", &ibv_qp_cap::max_send_sge, limit_of(device.max_sge));
+    capacity("max_recv_sge", &ibv_qp_cap::max_recv_sge, limit_of(device.max_sge));
   });
-  suite.run("inline data", [&] {
-    at_the_limit("max_inline_data", kMaxInline, [&](std::uint32_t value) {
-      return make_qp(end, {.max_send_wr = 1,
-                           .max_recv_wr = 1,
-                           .max_send_sge = 1,
-                           .max_recv_sge = 1,
-                           .max_inline_data = value});
-    });
-  });
+  suite.run("inline data",
+            [&] { capacity("max_inline_data", &ibv_qp_cap::max_inline_data, kMaxInline); });
   suite.run("all that a queue pair can have at once", [&] {
     require_zero(make_qp(end, {.max_send_wr = limit_of(device.max_qp_wr),
                                .max_recv_wr = limit_of(device.max_qp_wr),
@@ -148,8 +113,8 @@ void capacity_cases(Suite& suite) {
     require(make_cq(end, 0) == EINVAL, "a completion queue without an entry");
   });
   suite.run("max_cqe by resizing", [&] {
-    const Owned<ibv_cq> cq(ibv_create_cq(end.id()->verbs, 1, nullptr, nullptr, 0));
-    require(cq != nullptr, "ibv_create_cq");
+    const Owned<ibv_cq> cq =
+        own(ibv_create_cq(end.context(), 1, nullptr, nullptr, 0), "ibv_create_cq");
     at_the_limit("cqe", limit_of(device.max_cqe), [&](std::uint32_t value) {
       return ibv_resize_cq(cq.get(), static_cast<int>(value));
     });
@@ -167,8 +132,8 @@ void capacity_cases(Suite& suite) {
     if (device.max_mr_size + 1 > SIZE_MAX) {
       Suite::skip("no process of 32 bits has so much memory");
     }
-    const Owned<ibv_mr> mr(ibv_reg_mr(end.pd(), end.memory().mr()->addr, device.max_mr_size + 1,
-                                      IBV_ACCESS_LOCAL_WRITE));
+    const Owned<ibv_mr> mr(
+        ibv_reg_mr(end.pd(), end.memory().bytes(), device.max_mr_size + 1, IBV_ACCESS_LOCAL_WRITE));
     require(mr == nullptr, "a region past max_mr_size was had");
     require(errno == EINVAL || errno == ENOMEM, std::strerror(errno));
   });
@@ -183,17 +148,15 @@ Layout scattered(std::size_t begin, std::uint32_t count) {
   return layout;
 }
 
-ibv_send_wr inline_send(std::vector<ibv_sge>& sges) {
-  ibv_send_wr work = request(IBV_WR_SEND, sges);
+Work inline_send(const Endpoint& end, std::uint32_t bytes) {
+  Work work = end.work(IBV_WR_SEND, {{kSource, bytes}});
   work.send_flags |= IBV_SEND_INLINE;
   return work;
 }
 
-void expect_refused(const Endpoint& end, ibv_send_wr work) {
-  ibv_send_wr* bad = nullptr;
-  const int error = ibv_post_send(end.qp(), &work, &bad);
-  require(error == EINVAL && bad == &work,
-          std::string("the post ended with ") + std::strerror(error));
+void expect_not_taken(const Endpoint& end, Work work) {
+  const int error = post(end.qp(), work);
+  require(error == EINVAL, std::string("the post ended with ") + std::strerror(error));
 }
 
 void list_cases(Suite& suite) {
@@ -208,8 +171,7 @@ void list_cases(Suite& suite) {
     client.memory().fill(from, suite.random(1U << 30));
     server.memory().expect(to, client.memory().gather(from));
     const std::uint64_t receive = server.post_recv(to);
-    std::vector<ibv_sge> sges = client.memory().sges(from);
-    const std::uint64_t send = client.post_send(request(IBV_WR_SEND, sges));
+    const std::uint64_t send = client.post_send(client.work(IBV_WR_SEND, from));
     server.expect_recv(receive, size_of(from));
     client.expect_send(send, IBV_WC_SEND);
     server.memory().check(to, "server");
@@ -220,36 +182,26 @@ void list_cases(Suite& suite) {
     const auto length = static_cast<std::uint32_t>(size_of(to));
     server.memory().fill({{kSource, length}}, suite.random(1U << 30));
     client.memory().expect(to, server.memory().gather({{kSource, length}}));
-    std::vector<ibv_sge> sges = client.memory().sges(to);
-    ibv_send_wr work = request(IBV_WR_RDMA_READ, sges);
-    work.wr.rdma.remote_addr = server.memory().address(kSource);
-    work.wr.rdma.rkey = server.memory().mr()->rkey;
-    client.expect_send(client.post_send(work), IBV_WC_RDMA_READ);
+    client.carry_out(client.work(IBV_WR_RDMA_READ, to, server, kSource));
     client.memory().check(to, "client");
   });
   suite.run("one more is refused", [&] {
-    std::vector<ibv_sge> sges = client.memory().sges(scattered(kSource, most + 1));
+    const Layout much = scattered(kSource, most + 1);
     for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
-      expect_refused(client, request(opcode, sges));
+      expect_not_taken(client, client.work(opcode, much));
     }
-    ibv_recv_wr work{};
-    work.sg_list = sges.data();
-    work.num_sge = static_cast<int>(sges.size());
-    ibv_recv_wr* bad = nullptr;
-    require(ibv_post_recv(client.qp(), &work, &bad) == EINVAL && bad == &work,
-            "the receive was taken");
+    Receive receive(client.memory().sges(much));
+    require(post(client.qp(), receive) == EINVAL, "the receive was taken");
   });
   suite.run("inline data: all of it, and one byte more", [&] {
     const std::uint32_t bytes = client.cap().max_inline_data;
     prepare(client, server, bytes);
-    std::vector<ibv_sge> sges = client.memory().sges({{kSource, bytes}});
     const std::uint64_t receive = server.post_recv({{kTarget, bytes}});
-    const std::uint64_t send = client.post_send(inline_send(sges));
+    const std::uint64_t send = client.post_send(inline_send(client, bytes));
     server.expect_recv(receive, bytes);
     client.expect_send(send, IBV_WC_SEND);
     check_target(server, bytes);
-    sges[0].length++;
-    expect_refused(client, inline_send(sges));
+    expect_not_taken(client, inline_send(client, bytes + 1));
   });
   suite.run("the connection has survived it", [&] { send_checked(client, server, 5000); });
 }
@@ -278,27 +230,16 @@ void queue_cases(Suite& suite) {
   Endpoint& client = *pair.client;
   Endpoint& server = *pair.server;
   suite.run("receives: as many as max_qp_wr are taken", [&] {
-    const std::uint32_t taken = fill(
-        [&] {
-          ibv_recv_wr work{};
-          ibv_recv_wr* bad = nullptr;
-          return ibv_post_recv(client.qp(), &work, &bad);
-        },
-        2 * shape.recv_wr);
+    Receive work;
+    const std::uint32_t taken = fill([&] { return post(client.qp(), work); }, 2 * shape.recv_wr);
     require(taken >= shape.recv_wr, std::to_string(taken) + " were taken");
   });
   suite.run("sends: as many as max_qp_wr are taken, and each completes", [&] {
     // The server has no receive, so that what TCP does not buffer stays in the queue.
-    std::vector<ibv_sge> sges = client.memory().sges({{kSource, kLarge}});
-    const std::uint32_t taken = fill(
-        [&] {
-          ibv_send_wr work = request(IBV_WR_SEND, sges);
-          ibv_send_wr* bad = nullptr;
-          return ibv_post_send(client.qp(), &work, &bad);
-        },
-        3 * shape.send_wr);
+    Work work = client.work(IBV_WR_SEND, {{kSource, kLarge}});
+    const std::uint32_t taken = fill([&] { return post(client.qp(), work); }, 3 * shape.send_wr);
     require(taken >= shape.send_wr, std::to_string(taken) + " were taken");
-    require(rdma_disconnect(server.id()) == 0, "rdma_disconnect failed");
+    must(rdma_disconnect(server.id()), "rdma_disconnect");
     for (std::uint32_t i = 0; i < taken; i++) {
       const ibv_wc completion = client.next_send();
       require(completion.status == IBV_WC_SUCCESS || completion.status == IBV_WC_WR_FLUSH_ERR,
@@ -310,15 +251,9 @@ void queue_cases(Suite& suite) {
     ibv_srq_init_attr init{};
     init.attr.max_wr = limit_of(device.max_srq_wr);
     init.attr.max_sge = 1;
-    const Owned<ibv_srq> srq(ibv_create_srq(client.pd(), &init));
-    require(srq != nullptr, "ibv_create_srq");
-    const std::uint32_t taken = fill(
-        [&] {
-          ibv_recv_wr work{};
-          ibv_recv_wr* bad = nullptr;
-          return ibv_post_srq_recv(srq.get(), &work, &bad);
-        },
-        2 * init.attr.max_wr);
+    const Owned<ibv_srq> srq = own(ibv_create_srq(client.pd(), &init), "ibv_create_srq");
+    Receive work;
+    const std::uint32_t taken = fill([&] { return post(srq.get(), work); }, 2 * init.attr.max_wr);
     require(taken >= limit_of(device.max_srq_wr), std::to_string(taken) + " were taken");
   });
 }
@@ -360,8 +295,7 @@ void object_number_cases(Suite& suite) {
   const Endpoint& end = *pair.client;
   suite.run("max_pd", [&] {
     // librdmacm has one, too.
-    exhaust<ibv_pd>(limit_of(end.device().max_pd), 2,
-                    [&] { return ibv_alloc_pd(end.id()->verbs); });
+    exhaust<ibv_pd>(limit_of(end.device().max_pd), 2, [&] { return ibv_alloc_pd(end.context()); });
   });
   // A million regions take an emulated processor minutes: KUnit's region_number is about max_mr.
   suite.run("max_mw", [&] {
@@ -384,7 +318,7 @@ void queue_number_cases(Suite& suite) {
   const Endpoint& end = *pair.client;
   suite.run("max_cq", [&] {
     exhaust<ibv_cq>(limit_of(end.device().max_cq), 2,
-                    [&] { return ibv_create_cq(end.id()->verbs, 1, nullptr, nullptr, 0); });
+                    [&] { return ibv_create_cq(end.context(), 1, nullptr, nullptr, 0); });
   });
   ibv_srq_init_attr shared = one_receive();
   suite.run("max_srq", [&] {
@@ -400,15 +334,11 @@ void queue_pair_number_cases(Suite& suite) {
   ibv_srq_init_attr shared = one_receive();
   suite.run("max_qp", [&] {
     // Without a receive queue of its own, each takes half the memory.
-    const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &shared));
-    require(srq != nullptr, "ibv_create_srq");
+    const Owned<ibv_srq> srq = own(ibv_create_srq(end.pd(), &shared), "ibv_create_srq");
     exhaust<ibv_qp>(limit_of(end.device().max_qp), 1, [&] {
-      ibv_qp_init_attr init{};
-      init.send_cq = end.send_cq();
-      init.recv_cq = end.recv_cq();
+      ibv_qp_init_attr init = queue_pair(end.send_cq(), 1, 0);
       init.srq = srq.get();
-      init.cap.max_send_wr = init.cap.max_send_sge = 1;
-      init.qp_type = IBV_QPT_RC;
+      init.cap.max_recv_sge = 0;
       return ibv_create_qp(end.pd(), &init);
     });
   });
@@ -425,4 +355,4 @@ void limit_cases(Suite& suite) {
   suite.group("limits: numbers of other queues", [&] { queue_number_cases(suite); });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // Posts that race with what the kernel does for the same queue pair on its own.
 #include <atomic>
-#include <chrono>
 #include <thread>
-#include <vector>
 
 #include "cases.h"
-#include "failure.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -23,18 +20,14 @@ void sends_between_answers(Suite& suite) {
   Endpoint& client = *pair.client;
   Endpoint& server = *pair.server;
   server.wait_with(Wait::kPoll);
-  std::atomic<bool> done = false;
   std::atomic<bool> refused = false;
-  std::thread reader([&] {
-    std::vector<ibv_sge> there = client.memory().sges({{kTarget, 1}});
-    ibv_send_wr read = request(IBV_WR_RDMA_READ, there);
-    read.wr.rdma.remote_addr = server.memory().address(kSource);
-    read.wr.rdma.rkey = server.memory().mr()->rkey;
+  std::jthread reader([&](const std::stop_token& done) {
+    const Work read = client.work(IBV_WR_RDMA_READ, {{kTarget, 1}}, server, kSource);
     try {
       for (unsigned at = 0; at < kReads; ++at) {
         client.post_send(read);
       }
-      while (!done) {
+      while (!done.stop_requested()) {
         const auto completion = client.poll(client.send_cq());
         if (completion) {
           require(completion->status == IBV_WC_SUCCESS, to_string(*completion));
@@ -45,28 +38,21 @@ void sends_between_answers(Suite& suite) {
       refused = true;
     }
   });
-  try {
-    std::vector<ibv_sge> here = server.memory().sges({{kSource, 1}});
-    const ibv_send_wr send = request(IBV_WR_SEND, here);
-    for (unsigned at = 0; at < kReceives; ++at) {
+  const Work send = server.work(IBV_WR_SEND, {{kSource, 1}});
+  for (unsigned at = 0; at < kReceives; ++at) {
+    client.post_recv({{kTarget + 8, 1}});
+  }
+  const Deadline deadline(kTime);
+  for (unsigned pause = 0; !deadline.over() && !refused; pause = (pause + 1) % 64) {
+    server.carry_out(send);
+    while (client.poll(client.recv_cq())) {
       client.post_recv({{kTarget + 8, 1}});
     }
-    const Clock::time_point end = Clock::now() + kTime;
-    for (unsigned pause = 0; Clock::now() < end && !refused; pause = (pause + 1) % 64) {
-      server.expect_send(server.post_send(send), IBV_WC_SEND);
-      while (client.poll(client.recv_cq())) {
-        client.post_recv({{kTarget + 8, 1}});
-      }
-      for (unsigned turn = 0; turn < pause; ++turn) {
-        static_cast<void>(server.poll(server.recv_cq()));
-      }
+    for (unsigned turn = 0; turn < pause; ++turn) {
+      static_cast<void>(server.poll(server.recv_cq()));
     }
-  } catch (...) {
-    done = true;
-    reader.join();
-    throw;
   }
-  done = true;
+  reader.request_stop();
   reader.join();
   require(!refused, "a read failed");
 }
@@ -79,4 +65,4 @@ void race_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -3,18 +3,13 @@
 // memory where that can be done: by then the old memory stands still, and not a byte comes to lie
 // in the new.
 #include <algorithm>
-#include <atomic>
 #include <new>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "cases.h"
-#include "failure.h"
-#include "owned.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -44,41 +39,16 @@ using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
 // so that only the key keeps the peer out.
 constexpr std::uint64_t kAddress = 0x7eadbeef000;
 
-Region region_of(const Endpoint& server, Bytes* bytes) {
-  Region region(ibv_reg_mr_iova(server.pd(), bytes->data(), bytes->size(), kAddress, kRights));
-  if (region == nullptr) {
-    fail_errno("ibv_reg_mr_iova");
-  }
-  return region;
+Owned<ibv_mr> region_of(const Endpoint& server, Bytes* bytes) {
+  return own(ibv_reg_mr_iova(server.pd(), bytes->data(), bytes->size(), kAddress, kRights),
+             "ibv_reg_mr_iova");
 }
 
 ibv_mw_bind_info all_of(ibv_mr* region) {
-  ibv_mw_bind_info info{};
-  info.mr = region;
-  info.addr = kAddress;
-  info.length = region->length;
-  info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE;
-  return info;
-}
-
-void bind(Endpoint& server, ibv_mw* window, ibv_mr* region) {
-  if (window->type == IBV_MW_TYPE_1) {
-    ibv_mw_bind work{};
-    work.wr_id = Endpoint::new_wr_id();
-    work.send_flags = IBV_SEND_SIGNALED;
-    work.bind_info = all_of(region);
-    require_zero(ibv_bind_mw(server.qp(), window, &work), "ibv_bind_mw");
-    server.expect_send(work.wr_id, IBV_WC_BIND_MW);
-    return;
-  }
-  ibv_send_wr work{};
-  work.opcode = IBV_WR_BIND_MW;
-  work.send_flags = IBV_SEND_SIGNALED;
-  work.bind_mw.mw = window;
-  work.bind_mw.rkey = ibv_inc_rkey(window->rkey);
-  work.bind_mw.bind_info = all_of(region);
-  server.expect_send(server.post_send(work), IBV_WC_BIND_MW);
-  window->rkey = work.bind_mw.rkey;
+  return {.mr = region,
+          .addr = kAddress,
+          .length = region->length,
+          .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
 }
 
 // The state of the server at the beginning of a round.
@@ -89,7 +59,7 @@ struct Held {
     if (window_type != 0) {
       other = region_of(server, &next);
       window = window_of(server, static_cast<ibv_mw_type>(window_type));
-      bind(server, window.get(), region.get());
+      bind(server, window.get(), all_of(region.get()));
       key = window->rkey;
     }
   }
@@ -97,10 +67,10 @@ struct Held {
   Endpoint& server;
   Bytes old;
   Bytes next;
-  Region region;          // of the old bytes
-  Region other;           // of the new ones
+  Owned<ibv_mr> region;   // of the old bytes
+  Owned<ibv_mr> other;    // of the new ones
   std::uint32_t key = 0;  // what the peer has
-  Window window;          // last, since it goes before what it is bound to
+  Owned<ibv_mw> window;   // last, since it goes before what it is bound to
 };
 
 // Takes the key away.
@@ -136,7 +106,7 @@ constexpr Way kWays[] = {
        require(region->rkey != key, "the key has not changed");
      }},
     {"a window of type 1 is bound to another region", 1,
-     [](Held& held) { bind(held.server, held.window.get(), held.other.get()); }},
+     [](Held& held) { bind(held.server, held.window.get(), all_of(held.other.get())); }},
     {"a window of type 1 ends, and there is another", 1,
      [](Held& held) {
        require_zero(ibv_dealloc_mw(held.window.release()), "ibv_dealloc_mw");
@@ -144,11 +114,9 @@ constexpr Way kWays[] = {
      }},
     {"a window of type 2 is invalidated", 2,
      [](Held& held) {
-       ibv_send_wr work{};
-       work.opcode = IBV_WR_LOCAL_INV;
-       work.send_flags = IBV_SEND_SIGNALED;
+       Work work(IBV_WR_LOCAL_INV);
        work.invalidate_rkey = held.window->rkey;
-       held.server.expect_send(held.server.post_send(work), IBV_WC_LOCAL_INV);
+       held.server.carry_out(work);
      }},
 };
 
@@ -156,26 +124,17 @@ constexpr Way kWays[] = {
 class Writer {
  public:
   Writer(Endpoint& client, std::uint64_t address, std::uint32_t rkey)
-      : client_(client), sges_(client.memory().sges({{kSource, kLength}})) {
-    work_ = request(IBV_WR_RDMA_WRITE, sges_);
-    work_.wr.rdma.remote_addr = address;
-    work_.wr.rdma.rkey = rkey;
-    thread_ = std::thread([this] { run(); });
+      : client_(client), work_(client.work(IBV_WR_RDMA_WRITE, {{kSource, kLength}})) {
+    work_.aim(address, rkey);
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
-  ~Writer() {
-    stop_ = true;
-    thread_.join();
-  }
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
 
  private:
-  void run() {
+  void run(const std::stop_token& stop) {
     unsigned under_way = 0;
     bool good = true;
-    while (!stop_ && good) {
-      ibv_send_wr* bad = nullptr;
-      while (under_way < kDepth && ibv_post_send(client_.qp(), &work_, &bad) == 0) {
+    while (!stop.stop_requested() && good) {
+      while (under_way < kDepth && post(client_.qp(), work_) == 0) {
         ++under_way;
       }
       const auto got = client_.poll(client_.send_cq());
@@ -189,10 +148,8 @@ class Writer {
   }
 
   Endpoint& client_;
-  std::vector<ibv_sge> sges_;
-  ibv_send_wr work_{};
-  std::atomic<bool> stop_ = false;
-  std::thread thread_;
+  Work work_;
+  std::jthread thread_;
 };
 
 void expect_all(const Bytes& bytes, std::uint8_t value, const std::string& whose) {
@@ -213,9 +170,9 @@ void round(Suite& suite, const Way& way) {
   const Writer writer(*pair.client, kAddress, held.key);
 
   const auto* last = static_cast<const volatile std::uint8_t*>(&held.old.back());
-  const Clock::time_point end = Clock::now() + kPatience;
+  const Deadline deadline(kPatience);
   while (*last != sign) {
-    require(Clock::now() < end, "no write arrives");
+    require(!deadline.over(), "no write arrives");
   }
   for (unsigned turn = suite.random(5000); turn > 0; --turn) {
     static_cast<void>(*last);
@@ -243,4 +200,4 @@ void revoke_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

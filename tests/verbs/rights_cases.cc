@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a queue pair lets its peer do at all (qp_access_flags), whatever a key allows.
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "cases.h"
-#include "failure.h"
-#include "owned.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -65,17 +59,9 @@ ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode) {
   if (write) {
     client.memory().fill({{kSource, kLength}}, 4711);
   }
-  std::vector<ibv_sge> sges = client.memory().sges({{write ? kSource : kTarget, kLength}});
-  ibv_send_wr work = request(opcode, sges);
-  const std::uint64_t there = pair.server->memory().address(kTarget);
-  const std::uint32_t rkey = pair.server->memory().mr()->rkey;
-  if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-    work.wr.atomic.remote_addr = there;
-    work.wr.atomic.rkey = rkey;
+  Work work = client.work(opcode, {{write ? kSource : kTarget, kLength}}, *pair.server, kTarget);
+  if (is_atomic(opcode)) {
     work.wr.atomic.compare_add = 1;
-  } else {
-    work.wr.rdma.remote_addr = there;
-    work.wr.rdma.rkey = rkey;
   }
   client.post_send(work);
   return client.next_send();
@@ -101,10 +87,7 @@ void refused(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const char* wh
     if (opcode != IBV_WR_RDMA_WRITE) {
       require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done));
     }
-    pair.client->expect_error_state();
-    pair.server->expect_error_state();
-    pair.server->memory().check({}, "server");
-    pair.client->memory().check({}, "client");
+    expect_refused(*pair.client, *pair.server);
   });
 }
 
@@ -150,4 +133,4 @@ void rights_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -1,34 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <rdma/rdma_cma.h>
-
 #include "cases.h"
-#include "failure.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
-
-// A SEND of `length` bytes from the source, unchecked.
-std::uint64_t start_send(Endpoint& from, std::uint32_t length) {
-  std::vector<ibv_sge> sges = from.memory().sges({{kSource, length}});
-  ibv_send_wr work{};
-  work.opcode = IBV_WR_SEND;
-  work.send_flags = IBV_SEND_SIGNALED;
-  work.sg_list = sges.data();
-  work.num_sge = 1;
-  return from.post_send(work);
-}
 
 // Leaves the server's channel with the event of a completion that is gone, as next() does when the
 // completion comes just after arming.
 void leave_event(Endpoint& client, Endpoint& server) {
   const std::uint64_t receive = server.post_recv({{0, 0}});
   require_zero(ibv_req_notify_cq(server.recv_cq(), 0), "ibv_req_notify_cq");
-  ibv_send_wr work{};
-  work.opcode = IBV_WR_SEND;
-  work.send_flags = IBV_SEND_SIGNALED;
-  client.expect_send(client.post_send(work), IBV_WC_SEND);
+  client.carry_out(Work(IBV_WR_SEND));
   server.wait_with(Wait::kPoll);
   server.expect_recv(receive, 0);
   server.wait_with(Wait::kEvent);
@@ -44,14 +27,10 @@ void foreign_queue_cases(Suite& suite) {
   suite.run("its receives may name what is in its own", [&] {
     const Pair pair = suite.connector().connect({}, shape);
     prepare(*pair.client, *home.server, kLength);
-    std::vector<ibv_sge> sges = home.server->memory().sges({{kTarget, kLength}});
-    ibv_recv_wr receive{};
-    receive.wr_id = Endpoint::new_wr_id();
-    receive.sg_list = sges.data();
-    receive.num_sge = 1;
-    ibv_recv_wr* bad = nullptr;
-    require_zero(ibv_post_srq_recv(pair.server->srq(), &receive, &bad), "ibv_post_srq_recv");
-    const std::uint64_t send = start_send(*pair.client, kLength);
+    Receive receive(home.server->memory().sges({{kTarget, kLength}}), Endpoint::new_wr_id());
+    require_zero(post(pair.server->srq(), receive), "ibv_post_srq_recv");
+    const std::uint64_t send =
+        pair.client->post_send(pair.client->work(IBV_WR_SEND, {{kSource, kLength}}));
     pair.server->expect_recv(receive.wr_id, kLength);
     pair.client->expect_send(send, IBV_WC_SEND);
     check_target(*home.server, kLength);
@@ -59,7 +38,7 @@ void foreign_queue_cases(Suite& suite) {
   suite.run("and not what is in the queue pair's", [&] {
     const Pair pair = suite.connector().connect({}, shape);
     const std::uint64_t receive = pair.server->post_recv({{kTarget, kLength}});
-    start_send(*pair.client, kLength);
+    pair.client->post_send(pair.client->work(IBV_WR_SEND, {{kSource, kLength}}));
     const ibv_wc completion = pair.server->next_recv();
     require(completion.wr_id == receive && completion.status == IBV_WC_LOC_PROT_ERR,
             to_string(completion));
@@ -87,10 +66,7 @@ void srq_cases(Suite& suite) {
     });
     suite.run("a send that comes before its receive", [&] {
       leave_event(client, server);
-      ibv_send_wr work{};
-      work.opcode = IBV_WR_SEND;
-      work.send_flags = IBV_SEND_SIGNALED;
-      const std::uint64_t send = client.post_send(work);
+      const std::uint64_t send = client.post_send(Work(IBV_WR_SEND));
       server.expect_none(server.recv_cq(), std::chrono::milliseconds(200));
       const std::uint64_t receive = server.post_recv({{0, 0}});
       server.expect_recv(receive, 0);
@@ -109,10 +85,7 @@ void srq_cases(Suite& suite) {
       require(attr.srq_limit == 3, "the limit reads " + std::to_string(attr.srq_limit));
       require(attr.max_wr >= 64, "max_wr reads " + std::to_string(attr.max_wr));
       for (const std::uint64_t receive : receives) {
-        ibv_send_wr work{};
-        work.opcode = IBV_WR_SEND;
-        work.send_flags = IBV_SEND_SIGNALED;
-        const std::uint64_t send = client.post_send(work);
+        const std::uint64_t send = client.post_send(Work(IBV_WR_SEND));
         server.expect_recv(receive, 0);
         client.expect_send(send, IBV_WC_SEND);
       }
@@ -125,18 +98,17 @@ void srq_cases(Suite& suite) {
       ibv_srq_attr attr{};
       require_zero(ibv_query_srq(server.srq(), &attr), "ibv_query_srq");
       std::uint32_t posted = 0;
-      ibv_recv_wr work{};
-      ibv_recv_wr* bad = nullptr;
+      Receive work;
       int error = 0;
       while (error == 0 && posted <= 4 * attr.max_wr) {
-        error = ibv_post_srq_recv(server.srq(), &work, &bad);
+        error = post(server.srq(), work);
         posted += error == 0 ? 1 : 0;
       }
-      require(error == ENOMEM && bad == &work, "the post ended with " + std::to_string(error));
+      require(error == ENOMEM, "the post ended with " + std::to_string(error));
       require(posted >= attr.max_wr, std::to_string(posted) + " were taken");
     });
     suite.run("the last receive of a queue pair that fails", [&] {
-      require(rdma_disconnect(client.id()) == 0, "rdma_disconnect failed");
+      must(rdma_disconnect(client.id()), "rdma_disconnect");
       server.expect_error_state();
       const ibv_event_type event = server.next_async_event(server.qp());
       require(event == IBV_EVENT_QP_LAST_WQE_REACHED, ibv_event_type_str(event));
@@ -144,4 +116,4 @@ void srq_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -2,23 +2,14 @@
 // Sixteen threads of one process on the same objects: posters on one queue pair, pollers of one
 // completion queue by events and without, posters on one shared receive queue that feeds
 // several queue pairs, and owners that ask, change and register beside.
-#include <poll.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cerrno>
-#include <functional>
-#include <span>
 #include <thread>
-#include <vector>
 
 #include "cases.h"
-#include "failure.h"
-#include "owned.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -99,11 +90,10 @@ class Ledger {
 
 // Takes the completions of a queue, each of which must be a success.
 bool take(ibv_cq* cq, const std::function<void(const ibv_wc&)>& note) {
-  std::array<ibv_wc, 8> completions{};
-  const int count = ibv_poll_cq(cq, static_cast<int>(completions.size()), completions.data());
+  ibv_wc completions[8];
+  const int count = ibv_poll_cq(cq, 8, completions);
   require(count >= 0, "ibv_poll_cq failed");
-  for (int at = 0; at < count; ++at) {
-    const ibv_wc& completion = completions[static_cast<std::size_t>(at)];
+  for (const ibv_wc& completion : std::span(completions).first(static_cast<std::size_t>(count))) {
     require(completion.status == IBV_WC_SUCCESS, to_string(completion));
     note(completion);
   }
@@ -111,9 +101,10 @@ bool take(ibv_cq* cq, const std::function<void(const ibv_wc&)>& note) {
 }
 
 // Posts, and tries again while the queue is full. Returns true if posted, false at the end.
-bool post(const Crowd& crowd, const std::function<int()>& once) {
+template <typename Queue, typename Request>
+bool keep_posting(const Crowd& crowd, Queue* queue, Request& work) {
   for (;;) {
-    const int error = once();
+    const int error = post(queue, work);
     if (error == 0) {
       return true;
     }
@@ -145,15 +136,7 @@ void poll_until(Crowd& crowd, ibv_cq* cq, bool by_event, const Ledger& ledger,
     require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
     while (take_some()) {
     }
-    pollfd waiting{};
-    waiting.fd = cq->channel->fd;
-    waiting.events = POLLIN;
-    if (::poll(&waiting, 1, 100) == 1) {
-      ibv_cq* woken = nullptr;
-      void* context = nullptr;
-      require_zero(ibv_get_cq_event(cq->channel, &woken, &context), "ibv_get_cq_event");
-      ibv_ack_cq_events(woken, 1);
-    }
+    await_event(cq, Limit(100));
   }
 }
 
@@ -178,19 +161,14 @@ void one_queue_pair(Suite& suite) {
     client.memory().fill(mine, which);
     server.memory().expect({{kTarget + which * kRoom, length}}, client.memory().gather(mine));
     crowd.add([&, which, mine] {
-      std::vector<ibv_sge> here = client.memory().sges(mine);
       for (std::uint64_t at = 0; at < kEach; ++at) {
-        ibv_send_wr work = request(at % 3 == 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, here);
+        Work work = client.work(at % 3 == 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, mine, server,
+                                kTarget + which * kRoom);
         work.wr_id = which * kEach + at;
-        work.wr.rdma.remote_addr = server.memory().address(kTarget + which * kRoom);
-        work.wr.rdma.rkey = server.memory().mr()->rkey;
         if (at % 3 == 1 && which % 2 == 0) {
           work.send_flags |= IBV_SEND_INLINE;
         }
-        if (!post(crowd, [&] {
-              ibv_send_wr* bad = nullptr;
-              return ibv_post_send(client.qp(), &work, &bad);
-            })) {
+        if (!keep_posting(crowd, client.qp(), work)) {
           return;
         }
       }
@@ -216,9 +194,9 @@ void one_queue_pair(Suite& suite) {
     crowd.add([&] {
       std::vector<char> bytes(100000);
       while (!crowd.over() && !ledger.complete()) {
-        const Region region(
-            ibv_reg_mr(client.pd(), bytes.data(), bytes.size(), IBV_ACCESS_LOCAL_WRITE));
-        require(region != nullptr, "ibv_reg_mr failed");
+        const Owned<ibv_mr> region =
+            own(ibv_reg_mr(client.pd(), bytes.data(), bytes.size(), IBV_ACCESS_LOCAL_WRITE),
+                "ibv_reg_mr");
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
     });
@@ -226,8 +204,7 @@ void one_queue_pair(Suite& suite) {
   require(crowd.size() == 16, "sixteen threads");
   crowd.join();
   require(ledger.complete(), ledger.missing());
-  client.memory().check({}, "the client's");
-  server.memory().check({}, "the server's");
+  check_all(client, server);
 }
 
 // Four queue pairs take their receives from one shared queue that four threads fill; a thread
@@ -264,15 +241,9 @@ void one_shared_queue(Suite& suite) {
   for (unsigned which = 0; which < kFeeders; ++which) {
     crowd.add([&, which] {
       for (std::uint64_t at = 0; at < kEach; ++at) {
-        ibv_recv_wr work{};
-        work.wr_id = which * kEach + at;
-        std::vector<ibv_sge> here = home.server->memory().sges({{buffer(work.wr_id), 256}});
-        work.sg_list = here.data();
-        work.num_sge = 1;
-        if (!post(crowd, [&] {
-              ibv_recv_wr* bad = nullptr;
-              return ibv_post_srq_recv(srq, &work, &bad);
-            })) {
+        const std::uint64_t number = which * kEach + at;
+        Receive work(home.server->memory().sges({{buffer(number), 256}}), number);
+        if (!keep_posting(crowd, srq, work)) {
           return;
         }
       }
@@ -282,14 +253,10 @@ void one_shared_queue(Suite& suite) {
     Endpoint& client = *pairs[which].client;
     Endpoint& server = *pairs[which].server;
     crowd.add([&, which] {
-      std::vector<ibv_sge> here = client.memory().sges(message);
+      Work work = client.work(IBV_WR_SEND, message);
       for (std::uint64_t at = 0; at < kEach; ++at) {
-        ibv_send_wr work = request(IBV_WR_SEND, here);
         work.wr_id = which * kEach + at;
-        if (!post(crowd, [&] {
-              ibv_send_wr* bad = nullptr;
-              return ibv_post_send(client.qp(), &work, &bad);
-            })) {
+        if (!keep_posting(crowd, client.qp(), work)) {
           return;
         }
       }
@@ -303,8 +270,7 @@ void one_shared_queue(Suite& suite) {
         received.note(completion.wr_id);
         require(completion.byte_len == 200, to_string(completion));
         require(completion.qp_num == server.qp()->qp_num, "of another queue pair");
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(
-            home.server->memory().address(buffer(completion.wr_id)));
+        const std::uint8_t* bytes = home.server->memory().bytes(buffer(completion.wr_id));
         require(std::ranges::equal(client.memory().gather(message),
                                    std::span(bytes, completion.byte_len)),
                 "a receive has other bytes than were sent");
@@ -326,4 +292,4 @@ void threads_cases(Suite& suite) {
   });
 }
 
-}  // namespace placement
+}  // namespace rdma

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
-// Single transfers between two ends, with their data checked.
-#ifndef WEFT_TESTS_VERBS_TRANSFER_H
-#define WEFT_TESTS_VERBS_TRANSFER_H
-
-#include <infiniband/verbs.h>
-
-#include <vector>
+// Single transfers between two ends, with their data checked, and what cases make beside them.
+#pragma once
 
 #include "connector.h"
 
-namespace placement {
+namespace rdma {
 
 // Where transfers come from and go to, in both arenas.
 inline constexpr std::size_t kSource = 64U << 10;
 inline constexpr std::size_t kTarget = 1U << 20;
 
-// A signaled work request of these pieces, which must live until it is posted.
-ibv_send_wr request(ibv_wr_opcode opcode, std::vector<ibv_sge>& sges);
-
 // Fresh bytes at the source of `from`, and the same expected at the target of `to`.
 void prepare(const Endpoint& from, const Endpoint& to, std::uint32_t length);
 // The target holds them, and its surroundings what they held.
 void check_target(const Endpoint& to, std::uint32_t length);
-
 // Sends `length` bytes to a receive that is posted here, and checks them.
 void send_checked(Endpoint& from, Endpoint& to, std::uint32_t length);
+// The client has tried something that costs the connection, and not a byte has changed.
+void expect_refused(Endpoint& client, Endpoint& server);
 
-}  // namespace placement
+// A queue pair that is connected to nothing.
+Owned<ibv_qp> unconnected_qp(const Endpoint& end);
+// A window that is bound to nothing.
+Owned<ibv_mw> window_of(const Endpoint& end, ibv_mw_type type);
+// Posts a work request that `build` describes by the extended interface; returns its wr_id.
+std::uint64_t post_extended(const Endpoint& end, const std::function<void(ibv_qp_ex*)>& build);
+// Starts a bind of a window, whose key is then the new one; returns its wr_id.
+std::uint64_t start_bind(Endpoint& end, ibv_mw* window, const ibv_mw_bind_info& info);
+void bind(Endpoint& end, ibv_mw* window, const ibv_mw_bind_info& info);
 
-#endif  // WEFT_TESTS_VERBS_TRANSFER_H
+}  // namespace rdma

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <cerrno>
-#include <functional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "cases.h"
-#include "failure.h"
-#include "owned.h"
 #include "transfer.h"
 
-namespace placement {
+namespace rdma {
 
 namespace {
 
@@ -21,86 +15,42 @@ constexpr std::size_t kRegionSize = 200000;
 constexpr std::uint32_t kShown = 70001;
 constexpr unsigned kBoth = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
+using Region = Owned<ibv_mr>;
+using Window = Owned<ibv_mw>;
+
 Region region_of(const Endpoint& server,
                  unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND) {
-  Region region(ibv_reg_mr(server.pd(), reinterpret_cast<void*>(server.memory().address(kRegion)),
-                           kRegionSize, static_cast<int>(access)));
-  if (region == nullptr) {
-    fail_errno("ibv_reg_mr");
-  }
-  return region;
+  return own(ibv_reg_mr(server.pd(), server.memory().bytes(kRegion), kRegionSize,
+                        static_cast<int>(access)),
+             "ibv_reg_mr");
 }
 
 // The range that a window is bound to; length 0 and no region: nothing.
 ibv_mw_bind_info shown(const Endpoint& server, ibv_mr* region, unsigned access = kBoth,
                        std::size_t offset = kTarget, std::uint64_t length = kShown) {
-  ibv_mw_bind_info info{};
-  info.mr = region;
-  info.addr = server.memory().address(offset);
-  info.length = length;
-  info.mw_access_flags = access;
-  return info;
-}
-
-ibv_send_wr plain(ibv_wr_opcode opcode) {
-  ibv_send_wr work{};
-  work.opcode = opcode;
-  work.send_flags = IBV_SEND_SIGNALED;
-  return work;
+  return {.mr = region,
+          .addr = server.memory().address(offset),
+          .length = length,
+          .mw_access_flags = access};
 }
 
 // Posts by the extended interface where the queue pair has it, or else by ibv_post_send.
-std::uint64_t post(Endpoint& end, ibv_send_wr work,
-                   const std::function<void(ibv_qp_ex*)>& extended) {
-  ibv_qp_ex* qp = end.qp_ex();
-  if (qp == nullptr) {
-    return end.post_send(work);
-  }
-  ibv_wr_start(qp);
-  qp->wr_id = Endpoint::new_wr_id();
-  qp->wr_flags = work.send_flags;
-  extended(qp);
-  const std::uint64_t wr_id = qp->wr_id;
-  require_zero(ibv_wr_complete(qp), "ibv_wr_complete");
-  return wr_id;
-}
-
-// Starts a bind; the window's key is then the new one.
-std::uint64_t start_bind(Endpoint& server, ibv_mw* window, const ibv_mw_bind_info& info) {
-  if (window->type == IBV_MW_TYPE_1) {
-    ibv_mw_bind bind{};
-    bind.wr_id = Endpoint::new_wr_id();
-    bind.send_flags = IBV_SEND_SIGNALED;
-    bind.bind_info = info;
-    require_zero(ibv_bind_mw(server.qp(), window, &bind), "ibv_bind_mw");
-    return bind.wr_id;
-  }
-  ibv_send_wr work = plain(IBV_WR_BIND_MW);
-  work.bind_mw.mw = window;
-  work.bind_mw.rkey = ibv_inc_rkey(window->rkey);
-  work.bind_mw.bind_info = info;
-  const std::uint64_t wr_id = post(server, work, [&](ibv_qp_ex* qp) {
-    ibv_wr_bind_mw(qp, window, work.bind_mw.rkey, &work.bind_mw.bind_info);
-  });
-  window->rkey = work.bind_mw.rkey;
-  return wr_id;
-}
-
-void bind(Endpoint& server, ibv_mw* window, const ibv_mw_bind_info& info) {
-  server.expect_send(start_bind(server, window, info), IBV_WC_BIND_MW);
+std::uint64_t post_either(Endpoint& end, const ibv_send_wr& work,
+                          const std::function<void(ibv_qp_ex*)>& extended) {
+  return end.qp_ex() == nullptr ? end.post_send(work) : post_extended(end, extended);
 }
 
 std::uint64_t start_invalidate(Endpoint& server, std::uint32_t rkey) {
-  ibv_send_wr work = plain(IBV_WR_LOCAL_INV);
+  Work work(IBV_WR_LOCAL_INV);
   work.invalidate_rkey = rkey;
-  return post(server, work, [&](ibv_qp_ex* qp) { ibv_wr_local_inv(qp, rkey); });
+  return post_either(server, work, [&](ibv_qp_ex* qp) { ibv_wr_local_inv(qp, rkey); });
 }
 
 // A SEND of nothing that is to end a key of the server's.
 std::uint64_t send_invalidating(Endpoint& client, std::uint32_t rkey) {
-  ibv_send_wr work = plain(IBV_WR_SEND_WITH_INV);
+  Work work(IBV_WR_SEND_WITH_INV);
   work.invalidate_rkey = rkey;
-  return post(client, work, [&](ibv_qp_ex* qp) { ibv_wr_send_inv(qp, rkey); });
+  return post_either(client, work, [&](ibv_qp_ex* qp) { ibv_wr_send_inv(qp, rkey); });
 }
 
 void invalidated_by_peer(Endpoint& client, Endpoint& server, std::uint32_t rkey) {
@@ -116,20 +66,15 @@ void invalidated_by_peer(Endpoint& client, Endpoint& server, std::uint32_t rkey)
 // Has the client read from the server, or write to it.
 std::uint64_t reach(Endpoint& client, ibv_wr_opcode opcode, std::uint32_t rkey,
                     std::uint64_t address, std::uint32_t length) {
-  std::vector<ibv_sge> sges =
-      client.memory().sges({{opcode == IBV_WR_RDMA_READ ? kTarget : kSource, length}});
-  ibv_send_wr work = plain(opcode);
-  work.sg_list = sges.data();
-  work.num_sge = 1;
-  work.wr.rdma.remote_addr = address;
-  work.wr.rdma.rkey = rkey;
-  return post(client, work, [&](ibv_qp_ex* qp) {
+  Work work = client.work(opcode, {{opcode == IBV_WR_RDMA_READ ? kTarget : kSource, length}});
+  work.aim(address, rkey);
+  return post_either(client, work, [&](ibv_qp_ex* qp) {
     if (opcode == IBV_WR_RDMA_READ) {
       ibv_wr_rdma_read(qp, rkey, address);
     } else {
       ibv_wr_rdma_write(qp, rkey, address);
     }
-    ibv_wr_set_sge_list(qp, sges.size(), sges.data());
+    ibv_wr_set_sge_list(qp, 1, work.sg_list);
   });
 }
 
@@ -142,14 +87,6 @@ void write_and_read(Endpoint& client, Endpoint& server, std::uint32_t rkey, std:
   client.expect_send(reach(client, IBV_WR_RDMA_READ, rkey, address, length), IBV_WC_RDMA_READ);
   check_target(client, length);
   check_target(server, length);
-}
-
-// The client has tried something that costs the connection, and not a byte has changed.
-void expect_refused(Endpoint& client, Endpoint& server) {
-  client.expect_error_state();
-  server.expect_error_state();
-  server.memory().check({}, "server");
-  client.memory().check({}, "client");
 }
 
 void refuse_read(Endpoint& client, Endpoint& server, std::uint32_t rkey, std::uint64_t address,
@@ -402,4 +339,4 @@ void window_cases(Suite& suite) {
   suite.group("memory windows, limits", [&] { limits(suite); });
 }
 
-}  // namespace placement
+}  // namespace rdma

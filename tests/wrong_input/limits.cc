@@ -2,19 +2,15 @@
 // Asks a device for what it does not have (sizes past its limits are in tests/verbs). Each answer
 // must be the one the verbs man pages promise: a NULL pointer, or an error number, and errno
 // EINVAL, ENOMEM or the like; and the device must go on working.
-#include <infiniband/verbs.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-
-#include <cerrno>
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <initializer_list>
-#include <memory>
-#include <string>
 #include <vector>
+
+#include "objects.h"
+#include "pages.h"
+
+namespace rdma {
 
 namespace {
 
@@ -27,15 +23,11 @@ void report(const std::string& name, bool holds, const std::string& why) {
               why.c_str());
 }
 
-template <typename Object, auto kDestroy>
-struct Deleter {
-  void operator()(Object* object) const { kDestroy(object); }
-};
-using Context = std::unique_ptr<ibv_context, Deleter<ibv_context, ibv_close_device>>;
-using Domain = std::unique_ptr<ibv_pd, Deleter<ibv_pd, ibv_dealloc_pd>>;
-using Completions = std::unique_ptr<ibv_cq, Deleter<ibv_cq, ibv_destroy_cq>>;
-using Pair = std::unique_ptr<ibv_qp, Deleter<ibv_qp, ibv_destroy_qp>>;
-using Region = std::unique_ptr<ibv_mr, Deleter<ibv_mr, ibv_dereg_mr>>;
+using Context = Owned<ibv_context>;
+using Domain = Owned<ibv_pd>;
+using Completions = Owned<ibv_cq>;
+using Pair = Owned<ibv_qp>;
+using Region = Owned<ibv_mr>;
 
 // A creation that must fail, with one of these errors.
 template <typename Pointer>
@@ -44,10 +36,7 @@ void refused(const std::string& name, std::initializer_list<int> errors,
   errno = 0;
   const Pointer made = create();
   const int error = errno;
-  bool expected = false;
-  for (const int candidate : errors) {
-    expected = expected || error == candidate;
-  }
+  const bool expected = std::ranges::find(errors, error) != errors.end();
   report(name + " is refused", made == nullptr && expected,
          made != nullptr ? "it was granted" : "errno is " + std::string(std::strerror(error)));
 }
@@ -60,26 +49,9 @@ Pointer granted(const std::string& name, const std::function<Pointer()>& create)
   return made;
 }
 
-Context open_device(const std::string& name) {
-  int count = 0;
-  ibv_device** list = ibv_get_device_list(&count);
-  Context context;
-  for (int at = 0; at < count; ++at) {
-    if (name == ibv_get_device_name(list[at])) {
-      context.reset(ibv_open_device(list[at]));
-    }
-  }
-  ibv_free_device_list(list);
-  return context;
-}
-
 class Limits {
  public:
-  explicit Limits(Context context) : context_(std::move(context)) {
-    domain_.reset(ibv_alloc_pd(context_.get()));
-    completions_.reset(ibv_create_cq(context_.get(), 16, nullptr, nullptr, 0));
-  }
-  bool usable() const { return domain_ != nullptr && completions_ != nullptr; }
+  explicit Limits(const std::string& device) : context_(open_device(device)) {}
 
   void completion_queues() const {
     const auto make = [&](int entries, int vector = 0) {
@@ -139,8 +111,9 @@ class Limits {
 
   void regions() const {
     constexpr std::size_t kSize = 1U << 20;
-    void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    void* read_only = mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const Pages pages(kSize);
+    const Pages rest(kSize, MAP_PRIVATE | MAP_ANONYMOUS, -1, PROT_READ);
+    std::uint8_t* const memory = pages.bytes();
     const auto make = [&](void* address, std::size_t size, int access) {
       return [this, address, size, access] {
         return Region(ibv_reg_mr(domain_.get(), address, size, access));
@@ -155,49 +128,33 @@ class Limits {
     refused<Region>("a range that wraps around", {EFAULT, EINVAL, ENOMEM},
                     make(memory, ~std::size_t{0}, IBV_ACCESS_LOCAL_WRITE));
     refused<Region>("local write to memory that is read-only", {EFAULT, EINVAL, EPERM},
-                    make(read_only, kSize, IBV_ACCESS_LOCAL_WRITE));
+                    make(rest.bytes(), kSize, IBV_ACCESS_LOCAL_WRITE));
     const Region whole = granted<Region>("a megabyte", make(memory, kSize, IBV_ACCESS_LOCAL_WRITE));
-    const Region odd = granted<Region>(
-        "odd bytes of it", make(static_cast<char*>(memory) + 1, 3, IBV_ACCESS_LOCAL_WRITE));
+    const Region odd =
+        granted<Region>("odd bytes of it", make(memory + 1, 3, IBV_ACCESS_LOCAL_WRITE));
     report("  and their keys differ",
            whole != nullptr && odd != nullptr && whole->lkey != odd->lkey, "they do not");
-    munmap(memory, kSize);
-    munmap(read_only, kSize);
   }
 
  private:
   ibv_qp_init_attr modest() const {
-    ibv_qp_init_attr init{};
-    init.send_cq = completions_.get();
-    init.recv_cq = completions_.get();
-    init.cap = {.max_send_wr = 4,
-                .max_recv_wr = 4,
-                .max_send_sge = 2,
-                .max_recv_sge = 2,
-                .max_inline_data = 0};
-    init.qp_type = IBV_QPT_RC;
+    ibv_qp_init_attr init = queue_pair(completions_.get(), 4, 4);
+    init.cap.max_send_sge = init.cap.max_recv_sge = 2;
     return init;
   }
 
   Context context_;
-  Domain domain_;
-  Completions completions_;
+  Domain domain_ = own(ibv_alloc_pd(context_.get()), "ibv_alloc_pd");
+  Completions completions_ =
+      own(ibv_create_cq(context_.get(), 16, nullptr, nullptr, 0), "ibv_create_cq");
 };
 
 // Registers that many bytes; for a caller whose RLIMIT_MEMLOCK they exceed.
 int register_only(const std::string& name, std::size_t size) {
   const Context context = open_device(name);
-  if (context == nullptr) {
-    std::printf("cannot open %s\n", name.c_str());
-    return 2;
-  }
-  const Domain domain(ibv_alloc_pd(context.get()));
-  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (domain == nullptr || memory == MAP_FAILED) {
-    std::printf("cannot allocate: %s\n", std::strerror(errno));
-    return 2;
-  }
-  const Region region(ibv_reg_mr(domain.get(), memory, size, IBV_ACCESS_LOCAL_WRITE));
+  const Domain domain = own(ibv_alloc_pd(context.get()), "ibv_alloc_pd");
+  const Pages memory(size);
+  const Region region(ibv_reg_mr(domain.get(), memory.bytes(), size, IBV_ACCESS_LOCAL_WRITE));
   if (region == nullptr) {
     std::printf("ibv_reg_mr of %zu bytes: %s\n", size, std::strerror(errno));
     return errno == ENOMEM ? 1 : 3;
@@ -206,35 +163,34 @@ int register_only(const std::string& name, std::size_t size) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc == 3) {
-    return register_only(argv[1], std::strtoull(argv[2], nullptr, 0));
-  }
-  if (argc != 2) {
-    std::fprintf(stderr,
-                 "usage: limits DEVICE          ask for what is at and past its limits\n"
-                 "       limits DEVICE BYTES    register that much memory; status 1 for ENOMEM\n");
-    return 2;
-  }
-  Context context = open_device(argv[1]);
-  if (context == nullptr) {
-    std::fprintf(stderr, "limits: cannot open %s; see ibv_devices\n", argv[1]);
-    return 2;
-  }
-  {
-    const Limits limits(std::move(context));
-    if (!limits.usable()) {
-      std::fprintf(stderr, "limits: no protection domain or completion queue: %s\n",
-                   std::strerror(errno));
-      return 2;
-    }
-    limits.completion_queues();
-    limits.queue_pairs();
-    limits.many();
-    limits.regions();
-  }
+int ask(const std::string& name) {
+  const Limits limits(name);
+  limits.completion_queues();
+  limits.queue_pairs();
+  limits.many();
+  limits.regions();
   std::printf("1..%u\n", passed + failed);
   return failed != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace rdma
+
+int main(int argc, char** argv) {
+  try {
+    if (argc == 3) {
+      return rdma::register_only(argv[1], std::strtoull(argv[2], nullptr, 0));
+    }
+    if (argc == 2) {
+      return rdma::ask(argv[1]);
+    }
+    std::fputs(
+        "usage: limits DEVICE          ask for what is at and past its limits\n"
+        "       limits DEVICE BYTES    register that much memory; status 1 for ENOMEM\n",
+        stderr);
+  } catch (const rdma::Failure& failure) {
+    std::fprintf(stderr, "limits: %s\n", failure.what());
+  }
+  return 2;
 }

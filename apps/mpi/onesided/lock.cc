@@ -6,7 +6,7 @@
 #include <exception>
 #include <thread>
 
-namespace onesided {
+namespace rdma::onesided {
 
 namespace {
 
@@ -65,4 +65,4 @@ Accumulating::~Accumulating() noexcept(false) {
   }
 }
 
-}  // namespace onesided
+}  // namespace rdma::onesided

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // Who may do what at a target: the locks of MPI_Win_lock(), and the one of accumulating calls.
-#ifndef WEFT_APPS_MPI_ONESIDED_LOCK_H
-#define WEFT_APPS_MPI_ONESIDED_LOCK_H
+#pragma once
 
 #include "target.h"
 
-namespace onesided {
+namespace rdma::onesided {
 
 // The lock's word counts those that share it. Its highest bit says that one has it alone; one that
 // wants to share and finds the bit takes itself away again, so the count may be more for a moment.
@@ -29,6 +28,4 @@ class Accumulating {
   int failures_;  // exceptions under way when it began
 };
 
-}  // namespace onesided
-
-#endif  // WEFT_APPS_MPI_ONESIDED_LOCK_H
+}  // namespace rdma::onesided

@@ -20,7 +20,7 @@
 #include "window.h"
 #include "world.h"
 
-namespace onesided {
+namespace rdma::onesided {
 
 namespace {
 
@@ -83,9 +83,9 @@ int refuse(const char* call, MPI_Win window, int (*ours)(Parameters...),
   return on(
       call, window,
       [](Window&) {
-        throw apps::Failure(apps::Cause::kInput,
-                            "this call is not carried by RDMA: start the program without "
-                            "libonesided.so, or use fence, lock, flush, put, get and accumulate");
+        throw Failure(Cause::kInput,
+                      "this call is not carried by RDMA: start the program without "
+                      "libonesided.so, or use fence, lock, flush, put, get and accumulate");
       },
       ours, arguments...);
 }
@@ -114,18 +114,19 @@ Values same(const void* memory, int count, MPI_Datatype type, int target_count,
   const auto size = static_cast<long long>(size_of(type));
   const auto target_size = static_cast<long long>(size_of(target_type));
   if (count * size != target_count * target_size) {
-    throw apps::Failure(apps::Cause::kInput, "the two ends of a one-sided call differ in length");
+    throw Failure(Cause::kInput, "the two ends of a one-sided call differ in length");
   }
   return {const_cast<void*>(memory), count, type};
 }
 
 }  // namespace
 
-}  // namespace onesided
+}  // namespace rdma::onesided
 
 // The names, and those of the parameters' types, are MPI's.
 extern "C" {
 
+namespace onesided = rdma::onesided;
 using onesided::Values;
 using onesided::Window;
 

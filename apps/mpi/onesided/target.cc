@@ -8,7 +8,7 @@
 
 #include "failure.h"
 
-namespace onesided {
+namespace rdma::onesided {
 
 namespace {
 
@@ -24,10 +24,9 @@ constexpr std::uint64_t offset_of(Word word) {
 
 void Target::check(std::size_t length, std::uint64_t offset) const {
   if (offset > size_ || length > size_ - offset) {
-    throw apps::Failure(apps::Cause::kInput, std::to_string(length) + " bytes at offset " +
-                                                 std::to_string(offset) +
-                                                 " reach past the end of a window of " +
-                                                 std::to_string(size_) + " bytes");
+    throw Failure(Cause::kInput,
+                  std::to_string(length) + " bytes at offset " + std::to_string(offset) +
+                      " reach past the end of a window of " + std::to_string(size_) + " bytes");
   }
 }
 
@@ -63,11 +62,10 @@ std::uint64_t OwnTarget::compare_swap(Word word, std::uint64_t expected, std::ui
   return expected;
 }
 
-LinkTarget::LinkTarget(apps::Link& link, const apps::RemoteRegion& memory,
-                       const apps::RemoteRegion& words)
+LinkTarget::LinkTarget(Link& link, const RemoteRegion& memory, const RemoteRegion& words)
     : Target(memory.length), link_(link), memory_(memory), words_(words), copies_(kCopies) {
   // An answer to a read is a write on cards that speak iWARP.
-  copies_region_ = link_.expose(copies_, apps::kRemoteWrite);
+  copies_region_ = link_.expose(copies_, kRemoteWrite);
   used_ = kConfirm;
 }
 
@@ -91,7 +89,7 @@ void LinkTarget::write(std::span<const std::byte> bytes, std::uint64_t offset) {
   }
   // The device only reads them.
   const std::span<std::byte> memory(const_cast<std::byte*>(bytes.data()), bytes.size());
-  regions_.push_back(link_.expose(memory, apps::kLocal));
+  regions_.push_back(link_.expose(memory, kLocal));
   link_.write(*regions_.back(), 0, bytes.size(), memory_, offset);
 }
 
@@ -102,7 +100,7 @@ void LinkTarget::read(std::span<std::byte> bytes, std::uint64_t offset) {
     link_.read(*copies_region_, at, bytes.size(), memory_, offset);
     return;
   }
-  regions_.push_back(link_.expose(bytes, apps::kRemoteWrite));
+  regions_.push_back(link_.expose(bytes, kRemoteWrite));
   link_.read(*regions_.back(), 0, bytes.size(), memory_, offset);
 }
 
@@ -132,4 +130,4 @@ std::uint64_t LinkTarget::compare_swap(Word word, std::uint64_t expected, std::u
   return link_.compare_swap(words_, offset_of(word), expected, desired);
 }
 
-}  // namespace onesided
+}  // namespace rdma::onesided

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // A rank's part of a window, as another rank reaches it: its memory, and two words beside it that
 // order who does what there.
-#ifndef WEFT_APPS_MPI_ONESIDED_TARGET_H
-#define WEFT_APPS_MPI_ONESIDED_TARGET_H
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 #include "link.h"
 
-namespace onesided {
+namespace rdma::onesided {
 
 // The words beside the memory. Each is changed by atomic requests alone, also by the rank it is of.
 enum class Word : std::size_t {
@@ -73,7 +72,7 @@ class OwnTarget : public Target {
 // many the device is told for the time of the call, since registering them costs less than a copy.
 class LinkTarget : public Target {
  public:
-  LinkTarget(apps::Link& link, const apps::RemoteRegion& memory, const apps::RemoteRegion& words);
+  LinkTarget(Link& link, const RemoteRegion& memory, const RemoteRegion& words);
   void flush() override;
   std::uint64_t fetch_add(Word word, std::uint64_t add) override;
   std::uint64_t compare_swap(Word word, std::uint64_t expected, std::uint64_t desired) override;
@@ -91,17 +90,15 @@ class LinkTarget : public Target {
   // Room for a copy; flushes if there is none left.
   std::size_t copy_room(std::size_t length);
 
-  apps::Link& link_;
-  apps::RemoteRegion memory_;
-  apps::RemoteRegion words_;
+  Link& link_;
+  RemoteRegion memory_;
+  RemoteRegion words_;
   std::vector<std::byte> copies_;
-  std::unique_ptr<apps::Region> copies_region_;
+  std::unique_ptr<Region> copies_region_;
   std::size_t used_ = 0;  // of copies_
   bool written_ = false;  // something since the last flush
   std::vector<Wanted> wanted_;
-  std::vector<std::unique_ptr<apps::Region>> regions_;  // of many bytes, until flush()
+  std::vector<std::unique_ptr<Region>> regions_;  // of many bytes, until flush()
 };
 
-}  // namespace onesided
-
-#endif  // WEFT_APPS_MPI_ONESIDED_TARGET_H
+}  // namespace rdma::onesided

@@ -9,13 +9,9 @@
 #include "failure.h"
 #include "lock.h"
 
-namespace onesided {
+namespace rdma::onesided {
 
 namespace {
-
-using apps::Cause;
-using apps::Failure;
-using apps::RemoteRegion;
 
 // What a rank tells each other of its part.
 struct Description {
@@ -87,7 +83,7 @@ Window::Window(World& world, MPI_Comm communicator, std::span<std::byte> memory,
 
   std::vector<Description> own(ranks.size());
   const auto expose = [&](int rank, std::span<std::byte> bytes) {
-    constexpr apps::Rights kAll = apps::kRemoteRead | apps::kRemoteWrite | apps::kRemoteAtomic;
+    constexpr Rights kAll = kRemoteRead | kRemoteWrite | kRemoteAtomic;
     regions_.push_back(world.link(rank).expose(bytes, kAll));
     return regions_.back()->remote().to_bytes();
   };
@@ -228,4 +224,4 @@ void Window::unlock_all() {
   }
 }
 
-}  // namespace onesided
+}  // namespace rdma::onesided

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // A window of MPI whose calls go by RDMA.
-#ifndef WEFT_APPS_MPI_ONESIDED_WINDOW_H
-#define WEFT_APPS_MPI_ONESIDED_WINDOW_H
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "target.h"
 #include "world.h"
 
-namespace onesided {
+namespace rdma::onesided {
 
 // Values in the memory of the program.
 struct Values {
@@ -19,7 +18,7 @@ struct Values {
   MPI_Datatype type;
 };
 
-// Bytes of one value of a type. Throws apps::Failure unless the type is one of the language's:
+// Bytes of one value of a type. Throws Failure unless the type is one of the language's:
 // those alone lie in memory as they are counted.
 std::size_t size_of(MPI_Datatype type);
 
@@ -32,7 +31,7 @@ struct Place {
 class Window {
  public:
   // All ranks of `communicator` make it together. `unit` is what the others count offsets in, in
-  // bytes. Throws apps::Failure, as all functions do.
+  // bytes. Throws Failure, as all functions do.
   Window(World& world, MPI_Comm communicator, std::span<std::byte> memory, int unit);
   // Let go by all ranks together, after synchronize().
   ~Window();
@@ -72,10 +71,8 @@ class Window {
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::unique_ptr<Words> words_;
-  std::vector<std::unique_ptr<apps::Region>> regions_;  // of memory and words, for each link
+  std::vector<std::unique_ptr<Region>> regions_;  // of memory and words, for each link
   std::vector<Peer> peers_;
 };
 
-}  // namespace onesided
-
-#endif  // WEFT_APPS_MPI_ONESIDED_WINDOW_H
+}  // namespace rdma::onesided

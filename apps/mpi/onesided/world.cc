@@ -17,17 +17,13 @@
 #include "deadline.h"
 #include "failure.h"
 
-namespace onesided {
+namespace rdma::onesided {
 
 namespace {
 
-using apps::Address;
-using apps::Cause;
-using apps::Failure;
-
-constexpr apps::Limit kPatience = std::chrono::seconds(30);
+constexpr Limit kPatience = std::chrono::seconds(30);
 // A rank greets as soon as it is connected.
-constexpr apps::Limit kGreeting = std::chrono::seconds(5);
+constexpr Limit kGreeting = std::chrono::seconds(5);
 
 // What each rank tells the others of itself through MPI: plain bytes.
 struct Card {
@@ -49,13 +45,13 @@ std::vector<std::string> addresses() {
   }
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) {
-    apps::fail_errno("cannot list this host's addresses");
+    fail_errno("cannot list this host's addresses");
   }
   std::vector<std::string> found;
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
     const bool up = (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0;
     if (at->ifa_addr != nullptr && at->ifa_addr->sa_family == AF_INET && up) {
-      apps::SocketAddress socket;
+      SocketAddress socket;
       socket.length = sizeof(sockaddr_in);
       std::memcpy(&socket.storage, at->ifa_addr, socket.length);
       found.push_back(Address::of(socket).host);
@@ -65,11 +61,11 @@ std::vector<std::string> addresses() {
   return found;
 }
 
-std::unique_ptr<apps::Listener> listen() {
+std::unique_ptr<Listener> listen() {
   std::optional<Failure> why;
   for (const std::string& host : addresses()) {
     try {
-      return apps::Listener::listen(apps::Transport::kRdma, Address{host, 0});
+      return Listener::listen(Transport::kRdma, Address{host, 0});
     } catch (const Failure& failure) {
       if (failure.cause() != Cause::kDevice) {
         throw;
@@ -81,7 +77,7 @@ std::unique_ptr<apps::Listener> listen() {
       Failure(Cause::kDevice, "this host has no IPv4 address besides lo's; set ONESIDED_ADDRESS"));
 }
 
-Card card_of(const apps::Listener& listener) {
+Card card_of(const Listener& listener) {
   Card card;
   const Address& address = listener.address();
   if (address.host.size() >= card.host.size()) {
@@ -91,23 +87,23 @@ Card card_of(const apps::Listener& listener) {
   card.port = address.port;
   if (getrandom(card.secret.data(), card.secret.size(), 0) !=
       static_cast<ssize_t>(card.secret.size())) {
-    apps::fail_errno("no random bytes");
+    fail_errno("no random bytes");
   }
   return card;
 }
 
-std::unique_ptr<apps::Link> call(const Card& peer, int rank) {
+std::unique_ptr<Link> call(const Card& peer, int rank) {
   const Address address{std::string(peer.host.data()), peer.port};
-  std::unique_ptr<apps::Link> link = connect(apps::Transport::kRdma, address, kPatience);
+  std::unique_ptr<Link> link = connect(Transport::kRdma, address, kPatience);
   const Greeting greeting{peer.secret, rank};
   link->send(std::as_bytes(std::span(&greeting, 1)));
   return link;
 }
 
 // What the caller says first; none if it says nothing of that kind, or goes. It may be anybody.
-std::optional<Greeting> greeting_of(apps::Link& link) {
+std::optional<Greeting> greeting_of(Link& link) {
   try {
-    const std::optional<apps::Arrival> arrival = link.receive(kGreeting);
+    const std::optional<Arrival> arrival = link.receive(kGreeting);
     if (arrival && arrival->message.size() == sizeof(Greeting)) {
       Greeting greeting;
       std::memcpy(&greeting, arrival->message.data(), sizeof(greeting));
@@ -121,10 +117,10 @@ std::optional<Greeting> greeting_of(apps::Link& link) {
 
 // A caller that knows the secret. Others are sent away, and what they take does not make the wait
 // longer.
-std::pair<int, std::unique_ptr<apps::Link>> answer(apps::Listener& listener, const Card& own) {
-  const apps::Deadline deadline(kPatience);
+std::pair<int, std::unique_ptr<Link>> answer(Listener& listener, const Card& own) {
+  const Deadline deadline(kPatience);
   while (!deadline.over()) {
-    std::unique_ptr<apps::Link> link =
+    std::unique_ptr<Link> link =
         listener.accept(std::chrono::milliseconds(deadline.milliseconds()));
     if (link == nullptr) {
       break;
@@ -146,7 +142,7 @@ World::World() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   links_.resize(static_cast<std::size_t>(size));
-  const std::unique_ptr<apps::Listener> listener = listen();
+  const std::unique_ptr<Listener> listener = listen();
   const Card own = card_of(*listener);
   std::vector<Card> cards(links_.size());
   PMPI_Allgather(&own, sizeof(own), MPI_BYTE, cards.data(), sizeof(own), MPI_BYTE, MPI_COMM_WORLD);
@@ -164,4 +160,4 @@ World::World() {
   }
 }
 
-}  // namespace onesided
+}  // namespace rdma::onesided

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "record.h"
+#include "report.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "require.h"
 #include "traffic.h"
 
-namespace mpibench {
+namespace rdma::mpibench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,4 +91,4 @@ TEST_F(TrafficTest, a_host_without_devices_counts_nothing) {
 }
 
 }  // namespace
-}  // namespace mpibench
+}  // namespace rdma::mpibench

@@ -11,7 +11,7 @@
 
 #include "failure.h"
 
-namespace apps {
+namespace rdma {
 
 namespace {
 
@@ -58,6 +58,13 @@ Address Address::of(const SocketAddress& socket) {
   return result;
 }
 
+Address Address::of(const sockaddr* name) {
+  SocketAddress socket;
+  socket.length = name->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  std::memcpy(&socket.storage, name, socket.length);
+  return of(socket);
+}
+
 std::string Address::text() const {
   const bool brackets = host.find(':') != std::string::npos;
   return (brackets ? "[" + host + "]" : host) + ":" + std::to_string(port);
@@ -99,4 +106,4 @@ void fail_listening(const Address& address) {
                 "listening at " + address.text() + ": " + std::strerror(error) + step);
 }
 
-}  // namespace apps
+}  // namespace rdma

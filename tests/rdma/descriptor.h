@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 // A file descriptor that is closed with its owner.
-#ifndef WEFT_APPS_DESCRIPTOR_H
-#define WEFT_APPS_DESCRIPTOR_H
+#pragma once
 
 #include <unistd.h>
 
 #include <utility>
 
-namespace apps {
+namespace rdma {
 
 class Descriptor {
  public:
@@ -30,6 +29,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_DESCRIPTOR_H
+}  // namespace rdma

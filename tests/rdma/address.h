@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Where a peer is: a host and a port of TCP, which iWARP connections have as well.
-#ifndef WEFT_APPS_ADDRESS_H
-#define WEFT_APPS_ADDRESS_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -9,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace apps {
+namespace rdma {
 
 // A socket's address, of either family.
 struct SocketAddress {
@@ -29,6 +28,7 @@ struct Address {
   static Address parse(std::string_view text);
   // The numeric host and port of a socket's address.
   static Address of(const SocketAddress& socket);
+  static Address of(const sockaddr* name);
 
   // The form that parse() takes.
   std::string text() const;
@@ -39,6 +39,4 @@ struct Address {
 // Throws Failure (kSystem) for a bind() or listen() that has failed, by errno, with the next step.
 [[noreturn]] void fail_listening(const Address& address);
 
-}  // namespace apps
-
-#endif  // WEFT_APPS_ADDRESS_H
+}  // namespace rdma

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0
+// TCP sockets. All throw Failure (kSystem).
+#pragma once
+
+#include "address.h"
+#include "descriptor.h"
+#include "failure.h"
+
+namespace rdma {
+
+// A socket of the address' family.
+Descriptor stream_socket(const SocketAddress& address);
+// A listening socket; port 0 lets the kernel choose.
+Descriptor listener(const Address& address, int backlog);
+// The next connection to it.
+Descriptor accept_from(const Descriptor& listening);
+// Connects, and waits for that.
+Descriptor connect_to(const Address& address);
+Address local_address(const Descriptor& socket);
+// Small messages leave at once.
+void no_delay(const Descriptor& socket);
+
+}  // namespace rdma
