@@ -3,6 +3,8 @@
  * Several paths as one stream: which path a frame takes, what the peer is told that was taken,
  * what a peer may send, and how the stream ends.
  */
+#include <linux/completion.h>
+
 #include "bench.h"
 #include "ends.h"
 #include "routes.h"
@@ -490,6 +492,60 @@ static void flow_sooner(struct kunit *test)
 	routes_free(r);
 }
 
+static DECLARE_COMPLETION(go);
+
+static void wait_to_go(struct work_struct *work)
+{
+	wait_for_completion(&go);
+}
+
+static struct route *watched;
+static bool in_place;
+
+static void look_at_place(struct work_struct *work)
+{
+	in_place = !watched->p->is_due;
+}
+
+static DECLARE_WORK(blocker, wait_to_go);
+static DECLARE_WORK(behind, look_at_place);
+
+/*
+ * A stream that is to be looked after at once keeps its place in the queue when that is asked for
+ * again, and gets one even if its timer is due and has not fired.
+ */
+static void flow_keeps_place(struct kunit *test)
+{
+	struct workqueue_struct *blocked = alloc_ordered_workqueue("weft_kunit_blocked", 0);
+	struct routes *r = routes_gather(test, 2);
+	struct weft_paths *p = r->a.p;
+	u32 timed;
+
+	KUNIT_ASSERT_NOT_NULL(test, blocked);
+	watched = &r->a;
+	swap(weft_workqueue, blocked);
+	for (timed = 0; timed < 2; timed++) {
+		cancel_delayed_work_sync(&p->work);
+		p->is_due = false;
+		if (timed)
+			weft_paths_soon(p, 100 * HZ);
+		p->due = jiffies - 1;
+		reinit_completion(&go);
+		in_place = false;
+		queue_work(weft_workqueue, &blocker);
+		weft_paths_soon(p, 0);
+		queue_work(weft_workqueue, &behind);
+		weft_paths_soon(p, 0);
+		complete_all(&go);
+		flush_workqueue(weft_workqueue);
+		KUNIT_EXPECT_TRUE(test, in_place);
+	}
+	swap(weft_workqueue, blocked);
+	routes_free(r);
+	/* Last, because timers of the streams may have waited to queue work there. */
+	destroy_workqueue(blocked);
+}
+
 static struct kunit_case flow_cases[] = {
 	KUNIT_CASE(flow_by_room),
 	KUNIT_CASE(flow_in_parts),
@@ -511,6 +567,7 @@ static struct kunit_case flow_cases[] = {
 	KUNIT_CASE(flow_end_first),
 	KUNIT_CASE(flow_end_without_memory),
 	KUNIT_CASE(flow_sooner),
+	KUNIT_CASE(flow_keeps_place),
 	{}
 };
 

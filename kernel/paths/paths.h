@@ -195,8 +195,9 @@ static inline void weft_paths_soon(struct weft_paths *p, unsigned long delay)
 	unsigned long due = jiffies + delay, flags;
 
 	spin_lock_irqsave(&p->due_lock, flags);
-	/* Without delay always queue, because a timer that is due may not have fired yet. */
-	if (!delay || !p->is_due || time_before(due, p->due)) {
+	/* A timer that is due may not have fired yet. Work that is queued keeps its place. */
+	if (!p->is_due || time_before(due, p->due) ||
+	    (!delay && timer_pending(&p->work.timer))) {
 		p->is_due = true;
 		p->due = due;
 		mod_delayed_work(weft_workqueue, &p->work, delay);

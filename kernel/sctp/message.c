@@ -222,7 +222,7 @@ static int sctp_send_error(struct weft_sctp *s, int error)
 	case -ESHUTDOWN:
 	case -EPIPE:
 		s->closing = true;
-		mod_delayed_work(weft_workqueue, &s->work, 0);
+		weft_sctp_start(s);
 		return -EAGAIN;
 	default:
 		return error;

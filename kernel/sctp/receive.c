@@ -34,7 +34,7 @@ void weft_sctp_lock(struct weft_llp *llp)
 	if (s->flowing)
 		return;
 	s->flowing = true;
-	mod_delayed_work(weft_workqueue, &s->work, 0);
+	weft_sctp_start(s);
 }
 
 /* Releases the stream's lock, and starts the work that found it taken. */
@@ -44,7 +44,7 @@ void weft_sctp_unlock(struct weft_llp *llp)
 
 	lockdep_assert_held(&s->lock.mutex);
 	if (weft_baton_unlock(&s->lock))
-		mod_delayed_work(weft_workqueue, &s->work, 0);
+		weft_sctp_start(s);
 }
 
 void weft_sctp_resume(struct weft_llp *llp)
@@ -52,7 +52,7 @@ void weft_sctp_resume(struct weft_llp *llp)
 	struct weft_sctp *s = to_weft_sctp(llp);
 
 	WRITE_ONCE(s->resumed, true);
-	mod_delayed_work(weft_workqueue, &s->work, 0);
+	weft_sctp_start(s);
 }
 
 void weft_sctp_assert_locked(const struct weft_llp *llp)
@@ -184,10 +184,16 @@ static int sctp_open_session(struct weft_sctp *s, const u8 *ssn, const struct we
 {
 	u8 message[WEFT_SESSION_MAX_LEN];
 	u32 len = sctp_whole(message, ssn, first);
-	int ret = -EPROTO;
+	int ret;
 
-	if (first->control && first->number == s->arrivals.turn)
-		ret = sctp_to_frame(s, message, len);
+	if (!first->control || first->number != s->arrivals.turn)
+		return -EPROTO;
+	/* RFC 5043, 6.1: no session, as if the peer had ended the association. */
+	if (weft_session_is_terminate(message, len)) {
+		sctp_end(s, 0);
+		return 0;
+	}
+	ret = sctp_to_frame(s, message, len);
 	if (ret)
 		return ret;
 	s->opened = true;
@@ -279,7 +285,7 @@ static u32 sctp_fetch_some(struct weft_sctp *s)
 	memalloc_noio_restore(flags);
 	set_active_memcg(before);
 	if (ret == -ENOMEM)
-		mod_delayed_work(weft_workqueue, &s->work, WEFT_SCTP_RETRY);
+		queue_delayed_work(weft_workqueue, &s->work, WEFT_SCTP_RETRY);
 	else if (ret != 1 && ret != -EAGAIN)
 		sctp_end(s, ret);
 	return fetched;
@@ -291,7 +297,7 @@ static void sctp_go_on(struct weft_sctp *s)
 	if (!s->more || !sctp_has_room(s))
 		return;
 	s->more = false;
-	mod_delayed_work(weft_workqueue, &s->work, 0);
+	weft_sctp_start(s);
 }
 
 /* Receives, and calls the owner for each event. */

@@ -42,7 +42,7 @@ extern const struct weft_llp_class weft_sctp_class;
 
 /*
  * One association, or a listener. @lock protects all fields but @resumed, @state, @error,
- * @want_space and the names.
+ * @max_rto, @want_space and the names.
  */
 struct weft_sctp {
 	struct weft_llp llp;	/* the stream, for its owner */
@@ -56,6 +56,7 @@ struct weft_sctp {
 	bool listening;	/* a listener */
 	bool flowing;	/* the handshake is over; receive segments as well */
 	bool closing;	/* SCTP takes no more messages to send */
+	u32 max_rto;	/* RTO.Max while the association is open, in ms. For the owner alone */
 	/* the peer's verification tag; another tag means that another program answers */
 	u32 peer_tag;
 	enum weft_llp_state state;	/* the connection's state for the owner. Read by anyone */
@@ -84,6 +85,17 @@ struct weft_sctp {
 static inline struct weft_sctp *to_weft_sctp(const struct weft_llp *llp)
 {
 	return container_of(llp, struct weft_sctp, llp);
+}
+
+/*
+ * Starts the work, now even if a retry waits for its time. Work that is queued keeps its place:
+ * mod_delayed_work() would move it behind all other, at each packet and each release of the lock.
+ * Any context.
+ */
+static inline void weft_sctp_start(struct weft_sctp *s)
+{
+	if (!queue_delayed_work(weft_workqueue, &s->work, 0) && timer_pending(&s->work.timer))
+		mod_delayed_work(weft_workqueue, &s->work, 0);
 }
 
 static inline struct sock *weft_sctp_sk(const struct weft_sctp *s)

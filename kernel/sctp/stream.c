@@ -50,7 +50,7 @@ static int sctp_wake(struct wait_queue_entry *wait, unsigned int mode, int flags
 	if (events && !(events & ~(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)) &&
 	    !READ_ONCE(s->want_space))
 		return 0;
-	mod_delayed_work(weft_workqueue, &s->work, 0);
+	weft_sctp_start(s);
 	return 0;
 }
 
@@ -114,6 +114,7 @@ static struct weft_sctp *sctp_new(struct socket *sock, const struct weft_llp_ops
 	s->llp.sock = sock;
 	s->llp.arrivals = &s->arrivals;
 	s->state = WEFT_LLP_CONNECTING;
+	s->max_rto = WEFT_SCTP_MAX_RTO;
 	weft_baton_init(&s->lock);
 	weft_arrivals_init(&s->arrivals, 0, WEFT_SCTP_MAX_AHEAD,
 			   READ_ONCE(weft_sctp_settings.out_of_order));
@@ -176,6 +177,7 @@ static void sctp_set_rto(struct socket *sock, u32 max)
  */
 static void llp_sctp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
+	struct weft_sctp *s = to_weft_sctp(llp);
 	struct socket *sock = llp->sock;
 	struct sctp_paddrparams path = {
 		.spp_hbinterval = (keepalive + 60) * (MSEC_PER_SEC / (WEFT_SCTP_RETRIES + 1)),
@@ -185,9 +187,10 @@ static void llp_sctp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_
 
 	sctp_option(sock, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
 	sctp_option(sock, SCTP_ASSOCINFO, &retries, sizeof(retries));
-	sctp_set_rto(sock, user_timeout ?
-		     clamp(user_timeout * (MSEC_PER_SEC / WEFT_SCTP_RETRIES),
-			   WEFT_SCTP_MIN_RTO, WEFT_SCTP_MAX_RTO) : WEFT_SCTP_MAX_RTO);
+	s->max_rto = user_timeout ? clamp(user_timeout * (MSEC_PER_SEC / WEFT_SCTP_RETRIES),
+					  WEFT_SCTP_MIN_RTO, WEFT_SCTP_MAX_RTO) :
+				    WEFT_SCTP_MAX_RTO;
+	sctp_set_rto(sock, s->max_rto);
 }
 
 static int llp_sctp_listen(struct weft_llp *llp, int backlog)
@@ -228,8 +231,19 @@ static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
 	weft_sctp_look_around(s);
 	weft_sctp_unlock(&s->llp);
 	/* Reports messages from before the acceptance. */
-	mod_delayed_work(weft_workqueue, &s->work, 0);
+	weft_sctp_start(s);
 	return &s->llp;
+}
+
+static int llp_sctp_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
+{
+	int ret;
+
+	/* SCTP sets the T5-shutdown-guard timer when it makes the association. */
+	sctp_set_rto(llp->sock, WEFT_SCTP_CLOSE_RTO);
+	ret = weft_sock_connect(llp, to);
+	sctp_set_rto(llp->sock, to_weft_sctp(llp)->max_rto);
+	return ret;
 }
 
 static int llp_sctp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
@@ -369,7 +383,7 @@ const struct weft_llp_class weft_sctp_class = {
 	.charge = weft_sock_charge,
 	.charge_like = weft_sock_charge_as,
 	.adopt = llp_sctp_adopt,
-	.connect = weft_sock_connect,
+	.connect = llp_sctp_connect,
 	.addresses = llp_sctp_addresses,
 	.state = llp_sctp_state,
 	.error = llp_sctp_error,

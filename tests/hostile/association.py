@@ -51,6 +51,8 @@ class Session:
         self.peer_ssn = 0
         # What came before its turn.
         self.early = {}
+        # A send was told that the association is over, and nothing else will be: the kernel tells once.
+        self.aborted = False
 
     def put(self, ppid, data, ssn=None, more=False, to=None):
         """Sends a message; ssn overrides the true DDP-SSN. more: in the same packet as the next one, if there is room.
@@ -63,8 +65,12 @@ class Session:
 
     def raw(self, ppid, message, more=False, to=None):
         info = struct.pack("HHIIi", 0, 0, socket.htonl(ppid), 0, 0)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        try:
             self.sock.sendmsg([message], [(socket.IPPROTO_SCTP, SCTP_SNDINFO, info)], socket.MSG_MORE if more else 0, to)
+        except BrokenPipeError:
+            pass
+        except ConnectionResetError:
+            self.aborted = True
 
     def control(self, code, private=b"", **fields):
         self.put(CONTROL, struct.pack(">H", code) + private, **fields)
@@ -112,7 +118,7 @@ class Session:
     def ends(self, within=PROMPT):
         """The peer ends the association, and says nothing more than why."""
         deadline = time.monotonic() + within
-        while True:
+        while not self.aborted:
             self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
             try:
                 if not self.sock.recv(LONGEST):

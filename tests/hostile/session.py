@@ -10,7 +10,6 @@ rping client there.
 """
 
 import contextlib
-import select
 import socket
 import struct
 import subprocess
@@ -42,6 +41,8 @@ from hosts import HERE, OVER_SCTP, OWN_PORT, PORT, PROMPT, SERVER, check, reset
 
 # The most memory of messages behind one that is missing, and what both ends of the socket hold besides.
 AHEAD, IN_SOCKETS = 4 << 20, 1 << 20
+# A type of chunk (RFC 9260), and how long SCTP waits for the end of an association that Weft has closed.
+SHUTDOWN, GUARD = 7, 10
 
 
 def associated(adaptation=DDP):
@@ -193,12 +194,16 @@ def begun_anew():
 
 
 def behind_a_gap():
-    """What comes behind a message that is missing is held, as far as 4 MiB."""
+    """Weft holds messages behind a missing one, as far as 4 MiB.
+
+    A send is told of the abort, at the latest the next one. If the case asked select() as well, and the abort came
+    between select() and the send, ends() would wait in vain, because the kernel tells of an abort once.
+    """
     size, sent = 60000, 0
     with handshake.written("/sys/module/weft_sctp/parameters/out_of_order", "off"):
         session = accepted()
         session.ssn += 1
-        while sent < 2 * AHEAD and not select.select([session.sock], [], [], 0)[0]:
+        while sent < 2 * AHEAD and not session.aborted:
             session.put(SEGMENT, fpdu.send(bytes(size)))
             sent += size
         session.ends()
@@ -252,23 +257,71 @@ def answered(code, private=b"", status=1):
     return run
 
 
-def refused_plainly():
-    """A peer that knows no enhanced session is tried again without."""
-    with listening() as sock:
+def refused_plainly(refuse):
+    """A peer that knows no enhanced session is tried again without; refuse(session) is how the peer refuses."""
+
+    def run():
+        with listening() as sock:
+            client = subprocess.Popen(
+                handshake.on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            try:
+                first = Session(sock.accept()[0])
+                _, data = first.get()
+                check(struct.unpack(">H", data[:2])[0] == ENHANCED_INITIATE | EXTEND, data.hex())
+                refuse(first)
+                second = Session(sock.accept()[0])
+                _, data = second.get()
+                check(data[:2] == struct.pack(">H", INITIATE), f"{data.hex()} at the second try")
+                gone(second)
+            finally:
+                client.kill()
+                client.wait()
+
+    return run
+
+
+def terminates(session):
+    """Answers an Initiate with a Terminate, and leaves the association to the peer."""
+    session.control(TERMINATE)
+    session.ends()
+
+
+@contextlib.contextmanager
+def without(chunk):
+    """No packet arrives at host B that begins with a chunk of this type."""
+    tc = ["tc", "-n", "B"]
+    subprocess.run([*tc, "qdisc", "add", "dev", "eth0", "clsact"], check=True)
+    try:
+        match = ["match", "ip", "protocol", "132", "0xff", "match", "u8", str(chunk), "0xff", "at", "32"]
+        subprocess.run([*tc, "filter", "add", "dev", "eth0", "ingress", "protocol", "ip", "u32", *match, "action", "drop"], check=True)
+        yield
+    finally:
+        subprocess.run([*tc, "qdisc", "del", "dev", "eth0", "clsact"], check=True)
+
+
+def clings():
+    """SCTP aborts an association whose peer goes on to send in place of the answer to a SHUTDOWN."""
+    with listening() as sock, handshake.setting("mpa_revision", "1"), without(SHUTDOWN):
         client = subprocess.Popen(
             handshake.on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         try:
-            first = Session(sock.accept()[0])
-            _, data = first.get()
-            check(struct.unpack(">H", data[:2])[0] == ENHANCED_INITIATE | EXTEND, data.hex())
-            gone(first)
-            second = Session(sock.accept()[0])
-            _, data = second.get()
-            check(data[:2] == struct.pack(">H", INITIATE), f"{data.hex()} at the second try")
-            gone(second)
+            session = Session(sock.accept()[0])
+            session.get()
+            session.control(ACCEPT)
+            session.expect_segment()
+            session.control(TERMINATE)
+            began = time.monotonic()
+            while not session.aborted and time.monotonic() < began + 2 * GUARD:
+                time.sleep(0.5)
+                session.put(SEGMENT, b"x")
+            session.ends()
+            handshake.lasted(began, GUARD)
         finally:
             client.kill()
             client.wait()
@@ -306,7 +359,10 @@ CASES = [
     ("client: Accept of another kind", answered(99)),
     ("client: Reject", answered(REJECT, b"no")),
     ("client: enhanced Reject", answered(ENHANCED_REJECT, bytes(4))),
-    ("client: a peer without enhanced sessions", refused_plainly),
+    ("client: Terminate", answered(TERMINATE)),
+    ("client: a peer without enhanced sessions", refused_plainly(gone)),
+    ("client: a peer that terminates an enhanced session", refused_plainly(terminates)),
+    ("client: a peer that clings to the association", clings),
     ("ordinary rping afterwards", handshake.ordinary_rping),
 ]
 
