@@ -84,12 +84,6 @@ static inline u64 weft_counter_sum(const struct weft_counters __percpu *counters
 	return sum;
 }
 
-/*
- * Reads a word that the data path may write meanwhile, under locks that are not taken here. Any
- * value that the word had is good enough to show.
- */
-#define weft_glance(value)	data_race(READ_ONCE(value))
-
 /* Counted by each queue pair; device/stats.c has the names. */
 enum weft_tallied {
 	WEFT_TALLIED_TX_FPDUS,

@@ -11,9 +11,9 @@
 
 #include "base/weft.h"
 #include "conn/conn.h"
+#include "engine/engine.h"
 #include "llp/transport.h"
 #include "pair/qp.h"
-#include "engine/engine.h"
 
 void weft_conn_get(struct weft_conn *conn)
 {
@@ -253,7 +253,7 @@ void weft_conn_set_timeouts(struct weft_conn *conn)
 
 	lockdep_assert_held(&conn->lock.mutex);
 	conn->llp->class->set_timeouts(conn->llp, weft_setting(settings, WEFT_SET_KEEPALIVE),
-			      weft_setting(settings, WEFT_SET_USER_TIMEOUT));
+				       weft_setting(settings, WEFT_SET_USER_TIMEOUT));
 }
 
 /*

@@ -18,9 +18,9 @@
 #include "base/counters.h"
 #include "conn/iwcm.h"
 #include "conn/lane.h"
+#include "engine/engine.h"
 #include "llp/llp.h"
 #include "mpa/setup.h"
-#include "engine/engine.h"
 
 /*
  * Timeouts. rdma_cm has none for iWARP, and a process that waits in rdma_destroy_id() for the end

@@ -97,8 +97,7 @@ static int put_conn(struct sk_buff *msg, struct weft_conn *conn)
  * Adds the agreed terms and the progress of both directions, once data can flow. All of them lie in
  * the queue pair itself, because the objects behind its pointers may be freed meanwhile.
  */
-static int put_flow(struct sk_buff *msg, const struct weft_qp *qp,
-		    const struct weft_flow *flow)
+static int put_flow(struct sk_buff *msg, const struct weft_qp *qp, const struct weft_flow *flow)
 {
 	const struct fact facts[] = {
 		{ "mpa_revision", READ_ONCE(qp->agreed.revision) },
@@ -141,10 +140,8 @@ static int put_qp(struct sk_buff *msg, void *of)
 	spin_unlock_irq(&qp->lock);
 	if (!conn)
 		return 0;
-	if (put_conn(msg, conn))
-		return -EMSGSIZE;
 	weft_engine_glance(qp, &flow);
-	return flows ? put_flow(msg, qp, &flow) : 0;
+	return put_conn(msg, conn) ?: (flows ? put_flow(msg, qp, &flow) : 0);
 }
 
 static int put_cq(struct sk_buff *msg, void *of)

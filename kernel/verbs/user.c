@@ -7,10 +7,8 @@
 #include "base/context.h"
 #include "base/weft.h"
 #include "conn/lane.h"
-#include "queue/rq.h"
-#include "rx/rx.h"
 #include "engine/engine.h"
-#include "tx/tx.h"
+#include "queue/rq.h"
 #include "uapi/weft-abi.h"
 #include "verbs/verbs.h"
 
