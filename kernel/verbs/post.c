@@ -252,13 +252,14 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct i
 
 /* --- receives --- */
 
-/* Writes receives into a ring. Sets *@doorbell if a queue pair waits for them. */
-static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
-			 const struct ib_recv_wr **bad, bool *doorbell)
+/* Writes receives into the ring of a queue pair, or of a shared queue without @qp. */
+static int post_receives(struct weft_rq *rq, struct weft_qp *qp, const struct ib_recv_wr *wr,
+			 const struct ib_recv_wr **bad)
 {
 	struct weft_wq_ctl *ctl = rq->ring.mem;
 	struct weft_rq_wr *slot;
 	unsigned long flags;
+	bool doorbell;
 	u32 producer;
 	int ret = 0;
 
@@ -278,8 +279,12 @@ static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
 		slot->reserved = 0;
 		memcpy(slot + 1, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
 	}
-	*doorbell = ring_publish(&rq->ring, producer);
+	doorbell = ring_publish(&rq->ring, producer);
 	spin_unlock_irqrestore(&rq->lock, flags);
+	if (doorbell && qp)
+		weft_engine_post_recv(qp);
+	else if (doorbell)
+		weft_rq_wake(rq);
 	return ret;
 }
 
@@ -290,17 +295,12 @@ static int post_receives(struct weft_rq *rq, const struct ib_recv_wr *wr,
 int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
-	bool doorbell;
-	int ret;
 
 	if (qp->owner || !weft_qp_owns_rq(qp) || weft_qp_state(qp) == IB_QPS_RESET) {
 		*bad = wr;
 		return -EINVAL;
 	}
-	ret = post_receives(qp->rq, wr, bad, &doorbell);
-	if (doorbell)
-		weft_engine_post_recv(qp);
-	return ret;
+	return post_receives(qp->rq, qp, wr, bad);
 }
 
 /* Posts receives to a shared queue, as weft_post_send(). */
@@ -308,15 +308,10 @@ int weft_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad)
 {
 	struct weft_srq *srq = to_weft_srq(ib);
-	bool doorbell;
-	int ret;
 
 	if (srq->rq.ring.entry) {
 		*bad = wr;
 		return -EINVAL;
 	}
-	ret = post_receives(&srq->rq, wr, bad, &doorbell);
-	if (doorbell)
-		weft_rq_wake(&srq->rq);
-	return ret;
+	return post_receives(&srq->rq, NULL, wr, bad);
 }
