@@ -146,7 +146,7 @@ leave
 for host in A B D; do ip netns del $host; done
 none() { [[ -z $(rdma dev show) ]]; }
 check "deletion of every namespace: no device is left" wait_for 30 none
-modprobe -r weft_paths
+rmmod weft_paths
 unused() { [[ $(awk '$1 == "weft" { print $3 }' /proc/modules) == 0 ]]; }
 check "  nobody holds the module" wait_for 20 unused
 check "  and it can be removed" timeout $((60 * patience)) modprobe -r weft

@@ -126,6 +126,7 @@ ip netns exec A rping -s -P -S 4000 -p 7200 >/run/served 2>&1 &
 served=$!
 await "rping listens" 20 serves 7200
 rounds=$((6000 / less))
+: >/run/pings
 ip netns exec B stdbuf -oL rping -c -a 10.0.0.1 -p 7200 -C $rounds -S 4000 -V -v >/run/pings 2>&1 &
 client=$!
 pings() { grep -ac '^ping data: ' /run/pings; }
@@ -152,10 +153,12 @@ on_a rdma link add weft2 type weft netdev spare
 setsid ip netns exec A rping -s -a 10.0.0.1 -p 7400 -S 1000 >/run/server 2>&1 </dev/null &
 server=$!
 await "rping listens" 20 serves 7400
+: >/run/client
 setsid ip netns exec B rping -c -a 10.0.0.1 -p 7400 -S 1000 -v >/run/client 2>&1 </dev/null &
 client=$!
 await "pings" 60 grep -q "ping data" /run/client
-check "modprobe -r weft_sctp under traffic" timeout $((60 * patience)) modprobe -r weft_sctp
+# modprobe -r would take weft as well, which nothing else uses.
+check "rmmod weft_sctp under traffic" timeout $((60 * patience)) rmmod weft_sctp
 check "  the programs end" wait_for 30 both_ended
 kill -KILL -- "-$server" "-$client" 2>/dev/null
 wait "$server" "$client" 2>/dev/null
