@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <cmath>
 #include <csignal>
+#include <cstdio>
+#include <exception>
 #include <iostream>
 
 #include "field.h"
@@ -321,5 +323,10 @@ int main(int count, char** words) {
   // A pipe that is closed is an error of a write, as any other, and so is a file that may not grow.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  return rdma::isosurface::run_isosurface(count, words);
+  try {
+    return rdma::isosurface::run_isosurface(count, words);
+  } catch (const std::exception& failure) {
+    std::fputs(failure.what(), stderr);
+    return 1;
+  }
 }
