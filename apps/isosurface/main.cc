@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <cmath>
 #include <csignal>
-#include <cstdio>
-#include <exception>
 #include <iostream>
 
 #include "field.h"
@@ -300,16 +298,16 @@ void describe(CLI::App& app, Options& options, Line& line) {
 }  // namespace
 
 int run_isosurface(int count, char** words) {
-  Options options;
-  Line line(options);
-  CLI::App app(
-      "Draws the surface on which a volume's samples have a given value, on one host or several",
-      "isosurface");
-  app.footer(
-      "Files are written whole or not at all. The status is 0 when all is done, 1 when it is not, "
-      "and 2\nwhen the command line or the volume is wrong.");
-  describe(app, options, line);
-  return run_program(app, count, words, [&] {
+  constexpr auto kPurpose =
+      "Draws the surface on which a volume's samples have a given value, on one host or several";
+  return run_program("isosurface", kPurpose, count, words, [](Program& app) {
+    Options options;
+    Line line(options);
+    app.footer(
+        "Files are written whole or not at all. The status is 0 when all is done, 1 when it is\n"
+        "not, and 2 when the command line or the volume is wrong.");
+    describe(app, options, line);
+    app.read();
     line.run();
     if (!std::cout.flush())
       throw Failure("standard output can't be written; is the disk of its file full?");
@@ -323,10 +321,5 @@ int main(int count, char** words) {
   // A pipe that is closed is an error of a write, as any other, and so is a file that may not grow.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    return rdma::isosurface::run_isosurface(count, words);
-  } catch (const std::exception& failure) {
-    std::fputs(failure.what(), stderr);
-    return 1;
-  }
+  return rdma::isosurface::run_isosurface(count, words);
 }

@@ -262,13 +262,13 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   umask(022);  // compilers run as another user, and read what is made here
-  rdma::rdistcc::Options options;
-  CLI::App app(
+  constexpr auto kPurpose =
       "Compiles for rdistcc on other hosts: reads preprocessed source from their memory, and has\n"
-      "them read the object from its own. Ends by SIGTERM or SIGINT.",
-      "rdistccd");
-  rdma::rdistcc::read_options(app, options);
-  return rdma::run_program(app, argc, argv, [&] {
+      "them read the object from its own. Ends by SIGTERM or SIGINT.";
+  return rdma::run_program("rdistccd", kPurpose, argc, argv, [](rdma::Program& app) {
+    rdma::rdistcc::Options options;
+    rdma::rdistcc::read_options(app, options);
+    app.read();
     rdma::rdistcc::Daemon(options).run();
     return 0;
   });

@@ -83,18 +83,18 @@ int compute(const Options& options) {
 }  // namespace rdma::sharedmemory
 
 int main(int count, char** arguments) {
-  CLI::App app(
+  constexpr auto kPurpose =
       "Computes KERNEL on several hosts that write and read each other's memory. Start it on each\n"
       "host with the same options and its own --rank. Each says how long it took, divided into\n"
-      "computing, waiting for others, moving data, and locks; host 0 compares the result with "
-      "that\n"
-      "of one process.",
-      "sharedmemory");
-  app.footer(
-      "exit status: 0; 1 if a host ended, the network failed or the result is wrong; 2 for wrong "
-      "arguments.");
-  rdma::sharedmemory::Options options;
-  options.read_from(app);
-  return rdma::run_program(app, count, arguments,
-                           [&] { return rdma::sharedmemory::compute(options); });
+      "computing, waiting for others, moving data, and locks; host 0 compares the result with\n"
+      "that of one process.";
+  return rdma::run_program("sharedmemory", kPurpose, count, arguments, [](rdma::Program& app) {
+    app.footer(
+        "exit status: 0; 1 if a host ended, the network failed or the result is wrong; 2 for wrong "
+        "arguments.");
+    rdma::sharedmemory::Options options;
+    options.read_from(app);
+    app.read();
+    return rdma::sharedmemory::compute(options);
+  });
 }

@@ -7,25 +7,26 @@
 #include "program.h"
 
 int main(int argc, char** argv) {
-  rdma::Host client;
-  rdma::Host server;
-  std::string only;
-  std::vector<std::string> without;
-  std::uint64_t seed = rdma::Suite::seed();
-  bool siw = false;
-  CLI::App app("Checks every kind of transfer between two hosts", "placement");
-  app.add_option("--server", server.address, "listen there: IPv4 or IPv6, of an RDMA device")
-      ->required();
-  app.add_option("--server-netns", server.netns, "in this network namespace");
-  app.add_option("--client-netns", client.netns, "connect from this one");
-  app.add_option("--only", only, "run the groups whose names contain this");
-  app.add_option("--without", without, "leave out the group of that name")->expected(1);
-  app.add_option("--seed", seed, "repeats a run of the random chains, which say their seed");
-  app.add_flag(
-      "--siw", siw,
-      "one end is mainline's siw, which is spared what is known to crash or confuse it, and "
-      "what it lacks");
-  return rdma::run_program(app, argc, argv, [&] {
+  constexpr auto kPurpose = "Checks every kind of transfer between two hosts";
+  return rdma::run_program("placement", kPurpose, argc, argv, [](rdma::Program& app) {
+    rdma::Host client;
+    rdma::Host server;
+    std::string only;
+    std::vector<std::string> without;
+    std::uint64_t seed = rdma::Suite::seed();
+    bool siw = false;
+    app.add_option("--server", server.address, "listen there: IPv4 or IPv6, of an RDMA device")
+        ->required();
+    app.add_option("--server-netns", server.netns, "in this network namespace");
+    app.add_option("--client-netns", client.netns, "connect from this one");
+    app.add_option("--only", only, "run the groups whose names contain this");
+    app.add_option("--without", without, "leave out the group of that name")->expected(1);
+    app.add_option("--seed", seed, "repeats a run of the random chains, which say their seed");
+    app.add_flag(
+        "--siw", siw,
+        "one end is mainline's siw, which is spared what is known to crash or confuse it, and "
+        "what it lacks");
+    app.read();
     const rdma::Connector connector(client, server);
     rdma::Suite suite(connector, only, seed, siw);
     for (const std::string& name : without) {

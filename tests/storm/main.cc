@@ -66,24 +66,25 @@ void live(const Options& options, void (*life)(const Options& options, Chance& c
 }  // namespace rdma::storm
 
 int main(int argc, char** argv) {
-  rdma::storm::Options options;
-  std::string file;
-  CLI::App app("The processes of the lab storm, one a call", "storm");
-  app.fallthrough();
-  app.require_subcommand(1);
-  app.add_option("--address", options.address.host, "of the server");
-  app.add_option("--port", options.address.port, "of the server");
-  app.add_option("--seed", options.seed, "of what is left to chance");
-  app.add_option("--device", options.device, "churn: of this one");
-  app.add_option("--counts", file, "where all processes count");
-  app.add_option("--listeners", options.listeners,
-                 "intrude: also connect to the ports of this table, /proc/PID/net/tcp");
-  app.add_flag("--sctp", options.sctp, "intrude: by SCTP");
-  void (*run)(const rdma::storm::Options&) = nullptr;
-  for (const auto& part : rdma::storm::kParts) {
-    app.add_subcommand(part.name, part.what)->callback([&] { run = part.run; });
-  }
-  return rdma::run_program(app, argc, argv, [&] {
+  constexpr auto kPurpose = "The processes of the lab storm, one a call";
+  return rdma::run_program("storm", kPurpose, argc, argv, [](rdma::Program& app) {
+    rdma::storm::Options options;
+    std::string file;
+    app.fallthrough();
+    app.require_subcommand(1);
+    app.add_option("--address", options.address.host, "of the server");
+    app.add_option("--port", options.address.port, "of the server");
+    app.add_option("--seed", options.seed, "of what is left to chance");
+    app.add_option("--device", options.device, "churn: of this one");
+    app.add_option("--counts", file, "where all processes count");
+    app.add_option("--listeners", options.listeners,
+                   "intrude: also connect to the ports of this table, /proc/PID/net/tcp");
+    app.add_flag("--sctp", options.sctp, "intrude: by SCTP");
+    void (*run)(const rdma::storm::Options&) = nullptr;
+    for (const auto& part : rdma::storm::kParts) {
+      app.add_subcommand(part.name, part.what)->callback([&] { run = part.run; });
+    }
+    app.read();
     rdma::storm::counts(file);
     run(options);
     return 0;

@@ -58,36 +58,39 @@ void report(const std::string& what, std::uint64_t count, const std::string& out
 }  // namespace rdma::torture
 
 int main(int argc, char** argv) {
-  rdma::torture::Options options;
-  CLI::App app("What make torture runs between two hosts, one part at a time", "torture");
-  app.footer("Each row of the result is a line: row|WHAT|HOW OFTEN|WHAT CAME OUT.");
-  app.fallthrough();
-  app.require_subcommand(1);
-  app.add_option("--server", options.server, "its address");
-  app.add_option("--server-netns", options.server_netns, "its network namespace");
-  app.add_option("--client-netns", options.client_netns, "the client's");
-  app.add_option("--only", options.only, "scenarios whose names contain this");
-  app.add_option("--seed", options.seed, "repeats a run");
-  app.add_option("--first", options.first,
-                 "faults: begin with this one; fuzz: begin with this call");
-  app.add_option("--step", options.step, "faults: fail every so many only")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--seconds", options.seconds, "errors, scribble, fuzz: how long");
-  app.add_option("--megabytes", options.megabytes, "bulk: how much");
-  app.add_option("--least", options.least, "bulk: for at least so many seconds");
-  app.add_option("--flips", options.flips, "flip: how many bits");
-  app.add_flag("--paths", options.paths, "flip: connections have several paths, and go on");
-  app.add_option("--port", options.port, "call: at the server");
-  app.add_option("--probability", options.probability,
-                 "errors: of allocations that fail, in a hundred, once connected");
-  app.add_flag("--marked", options.marked,
-               "errors: failures at random are for the scenarios' processes");
-  app.add_flag("--replay", options.replay, "fuzz: one session, of that seed, and its digests");
-  app.add_flag("--breaks", options.breaks,
-               "bulk: a connection that breaks is made again; hold: rejects");
-  const rdma::torture::Part* chosen = nullptr;
-  for (const rdma::torture::Part& part : rdma::torture::kParts) {
-    app.add_subcommand(part.name, part.what)->callback([&] { chosen = &part; });
-  }
-  return rdma::run_program(app, argc, argv, [&] { return rdma::torture::run(*chosen, options); });
+  constexpr auto kPurpose = "What make torture runs between two hosts, one part at a time";
+  return rdma::run_program("torture", kPurpose, argc, argv, [](rdma::Program& app) {
+    rdma::torture::Options options;
+    app.footer("Each row of the result is a line: row|WHAT|HOW OFTEN|WHAT CAME OUT.");
+    app.fallthrough();
+    app.require_subcommand(1);
+    app.add_option("--server", options.server, "its address");
+    app.add_option("--server-netns", options.server_netns, "its network namespace");
+    app.add_option("--client-netns", options.client_netns, "the client's");
+    app.add_option("--only", options.only, "scenarios whose names contain this");
+    app.add_option("--seed", options.seed, "repeats a run");
+    app.add_option("--first", options.first,
+                   "faults: begin with this one; fuzz: begin with this call");
+    app.add_option("--step", options.step, "faults: fail every so many only")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--seconds", options.seconds, "errors, scribble, fuzz: how long");
+    app.add_option("--megabytes", options.megabytes, "bulk: how much");
+    app.add_option("--least", options.least, "bulk: for at least so many seconds");
+    app.add_option("--flips", options.flips, "flip: how many bits");
+    app.add_flag("--paths", options.paths, "flip: connections have several paths, and go on");
+    app.add_option("--port", options.port, "call: at the server");
+    app.add_option("--probability", options.probability,
+                   "errors: of allocations that fail, in a hundred, once connected");
+    app.add_flag("--marked", options.marked,
+                 "errors: failures at random are for the scenarios' processes");
+    app.add_flag("--replay", options.replay, "fuzz: one session, of that seed, and its digests");
+    app.add_flag("--breaks", options.breaks,
+                 "bulk: a connection that breaks is made again; hold: rejects");
+    const rdma::torture::Part* chosen = nullptr;
+    for (const rdma::torture::Part& part : rdma::torture::kParts) {
+      app.add_subcommand(part.name, part.what)->callback([&] { chosen = &part; });
+    }
+    app.read();
+    return rdma::torture::run(*chosen, options);
+  });
 }

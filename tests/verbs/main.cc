@@ -5,18 +5,20 @@
 #include "program.h"
 
 int main(int argc, char** argv) {
-  rdma::Host client;
-  rdma::Host server;
-  std::string only;
-  std::string without;
-  CLI::App app("Listens in one network namespace and connects to it from the other", "verbs");
-  app.add_option("server", server.address, "listen at this address")->required();
-  app.add_option("server-netns", server.netns, "in this namespace")->required();
-  app.add_option("client-netns", client.netns, "connect from this one")->required();
-  app.add_option("only", only, "run the groups whose names contain this");
-  app.add_option("without", without, "but not the group of that name");
-  app.footer("WEFT_SEED repeats a run; the seed is another one each time otherwise, and printed.");
-  return rdma::run_program(app, argc, argv, [&] {
+  constexpr auto kPurpose = "Listens in one network namespace and connects to it from the other";
+  return rdma::run_program("verbs", kPurpose, argc, argv, [](rdma::Program& app) {
+    rdma::Host client;
+    rdma::Host server;
+    std::string only;
+    std::string without;
+    app.add_option("server", server.address, "listen at this address")->required();
+    app.add_option("server-netns", server.netns, "in this namespace")->required();
+    app.add_option("client-netns", client.netns, "connect from this one")->required();
+    app.add_option("only", only, "run the groups whose names contain this");
+    app.add_option("without", without, "but not the group of that name");
+    app.footer(
+        "WEFT_SEED repeats a run; the seed is another one each time otherwise, and printed.");
+    app.read();
     const rdma::Connector connector(client, server);
     rdma::Suite suite(connector, only, rdma::Suite::seed(), false);
     if (!without.empty()) {
