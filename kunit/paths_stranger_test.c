@@ -342,7 +342,7 @@ static void stranger_crowds(struct kunit *test)
 	routes_free(r);
 }
 
-/* The proofs are SipHash-2-4, by numbers that tests/capture/siphash.py computes. */
+/* The proofs are SipHash-2-4, by numbers that tests/wire/path.py computes. */
 static void stranger_proofs(struct kunit *test)
 {
 	struct weft_paths *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Planted faults, one ring each: scripts/check must call every one of them failed.
 
@@ -179,7 +178,3 @@ class Style(Tree):
         self.assertIn("PLEASE submit", said)
         self.assertIn("clang-tidy ended with status 134", said)
         self.assertEqual(self.marks(), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests of compatibility.py: what it makes of folders of results, and that kernel/tried knows each kernel of the page."""
 
@@ -46,7 +45,3 @@ class Table(unittest.TestCase):
         series = {re.match(r"\d+\.\d+", column.strip())[0] for column in columns if column.strip()}
         tried = re.search(r'^tried="(.*)"$', (TOP / "kernel/tried").read_text(encoding="utf-8"), re.MULTILINE)[1].split()
         self.assertEqual(set(tried), series)
-
-
-if __name__ == "__main__":
-    unittest.main()

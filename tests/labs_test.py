@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests of labs.py: what it makes of heads, and that a wrong one is said to be wrong, by its file and line."""
 
@@ -54,7 +53,3 @@ class Heads(unittest.TestCase):
         for lab in labs.labs():
             if lab["judge"]:
                 self.assertTrue((labs.TOP / lab["judge"]).exists(), lab["judge"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Every counter is expected to move by some test, every tracepoint to be written by one, and
 docs/observing.md and weft(7) tell of each. Reads the tests' source, and runs nothing."""
@@ -52,7 +51,3 @@ class Observed(unittest.TestCase):
                 wanted = rf"{name}: |traced\(\"{name}\""
                 self.assertTrue([path for path in (*tests(".py"), *tests(".sh")) if re.search(wanted, read(path))], "no test looks for it")
                 self.assertIn(f"`{name}`", read("docs/observing.md"))
-
-
-if __name__ == "__main__":
-    unittest.main()

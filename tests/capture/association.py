@@ -10,15 +10,17 @@ import socket
 import struct
 from collections import Counter, defaultdict
 
-from packets import crc32c, ip_payload, read_pcap
+from packets import ip_payload, read_pcap
 from segments import Segments
+from wire import Malformed
+from wire.crc import crc32c
+from wire.sctp import (
+    ACCEPT, ADAPTATION, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, ENHANCED_REJECT, EXTEND, INITIATE, REJECT, SEGMENT, TERMINATE, split,
+)
 
 DATA, INIT, INIT_ACK = 0, 1, 2
 UNORDERED_AND_WHOLE = 7  # a DATA chunk's flags
-ADAPTATION, DDP = 0xC006, 1
-SEGMENT, CONTROL = 16, 17
-INITIATE, ACCEPT, REJECT, TERMINATE, ENHANCED_INITIATE, ENHANCED_ACCEPT, ENHANCED_REJECT = range(1, 8)
-EXTEND = 0x8000
+INDICATION = 0xC006  # the type of a parameter that is an adaptation indication
 
 
 class Direction:
@@ -35,7 +37,7 @@ class Direction:
         (self.first,) = struct.unpack_from(">I", chunk, 16)
         self.initiator = kind == INIT
         for parameter in parts_of(chunk, 20):
-            if struct.unpack_from(">H", parameter) == (ADAPTATION,):
+            if struct.unpack_from(">H", parameter) == (INDICATION,):
                 (self.adaptation,) = struct.unpack_from(">I", parameter, 4)
 
     def add(self, chunk):
@@ -102,8 +104,8 @@ class Judge:
         self.errors.append(f"{self.name}: message {place}: {what}")
 
     def collect(self):
-        if self.direction.adaptation != DDP:
-            self.error(0, f"adaptation indication {self.direction.adaptation} instead of {DDP}")
+        if self.direction.adaptation != ADAPTATION:
+            self.error(0, f"adaptation indication {self.direction.adaptation} instead of {ADAPTATION}")
         terminated = False
         for place, (at, (flags, stream, ppid, message)) in enumerate(sorted(self.direction.chunks.items())):
             if at != place:
@@ -113,18 +115,22 @@ class Judge:
                 self.error(place, f"flags {flags}: not whole, or not unordered")
             if stream:
                 self.error(place, f"on stream {stream}")
-            if message[:2] != struct.pack(">H", place & 0xFFFF):
-                self.error(place, f"DDP-SSN {message[:2].hex()}")
             if terminated:
                 self.error(place, "behind Terminate")
-            if ppid == SEGMENT:
-                self.bodies.append((place, message[2:]))
-            elif ppid == CONTROL and len(message) >= 4:
-                (code,) = struct.unpack_from(">H", message, 2)
-                self.control.append((place, code, message[4:]))
-                terminated = code == TERMINATE
-            else:
-                self.error(place, f"payload protocol identifier {ppid}, {len(message)} bytes")
+            try:
+                number, body = split(message)
+                if number != place & 0xFFFF:
+                    self.error(place, f"DDP-SSN {number:04x}")
+                if ppid == SEGMENT:
+                    self.bodies.append((place, body))
+                elif ppid == CONTROL:
+                    code, private = split(body)
+                    self.control.append((place, code, private))
+                    terminated = code == TERMINATE
+                else:
+                    self.error(place, f"payload protocol identifier {ppid}, {len(message)} bytes")
+            except Malformed as error:
+                self.error(place, str(error))
 
     def check_session(self, first):
         """The control messages: one of `first`, which begins, and then nothing but Terminate."""

@@ -1,15 +1,13 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests association.py on captures made here: a sound one, and one for each fault it must see."""
 
 import socket
 import struct
-import unittest
 
 import association
-from association import ACCEPT, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, EXTEND, INITIATE, REJECT, SEGMENT, TERMINATE
-from made import CLIENT, PORTS, SERVER, ip_packet, judged, make_segment
-from packets import crc32c
+from made import CLIENT, PORTS, SERVER, Case, ip_packet, judged, make_segment
+from wire.crc import crc32c
+from wire.sctp import ACCEPT, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, EXTEND, INITIATE, REJECT, SEGMENT, TERMINATE, numbered
 
 DEPTHS = struct.pack(">HH", 16, 16)
 EXTENDED = (ENHANCED_INITIATE | EXTEND, ENHANCED_ACCEPT | EXTEND)
@@ -54,7 +52,7 @@ class Capture:
         return self
 
     def control(self, code, private=b"", **message):
-        return self.message(CONTROL, struct.pack(">H", code) + private, **message)
+        return self.message(CONTROL, numbered(code, private), **message)
 
     def segment(self, payload=b"x" * 100, source=CLIENT, **segment):
         return self.message(SEGMENT, make_segment(payload, **segment), source=source)
@@ -63,11 +61,7 @@ class Capture:
         return judged(self.packets, association.judge)
 
 
-class Association(unittest.TestCase):
-    def expect(self, capture, text):
-        errors, _, _ = capture.judge()
-        self.assertTrue(any(text in error for error in errors), errors)
-
+class Association(Case):
     def test_sound(self):
         capture = Capture().segment(last=False).segment(b"").segment(opcode=3).segment(opcode=3, message=2)
         # The peer's numbers wrap.
@@ -142,7 +136,7 @@ class Association(unittest.TestCase):
         for data in b"", b"\0":
             capture = Capture()
             capture.packet(CLIENT, chunk(0, struct.pack(">IHHI", 1001, 0, 0, SEGMENT) + data, flags=7))
-            self.expect(capture, f"message 1: DDP-SSN {data.hex()}")
+            self.expect(capture, f"message 1: a message of {len(data)} bytes: {data.hex()}")
         self.expect(Capture().message(SEGMENT, make_segment(b""), tsn=1002), "it is missing")
         self.expect(Capture().message(18, make_segment(b"")), "payload protocol identifier 18")
         self.expect(Capture().message(SEGMENT, make_segment(b""), crc=1), "CRC 00000001 of a packet")
@@ -151,7 +145,3 @@ class Association(unittest.TestCase):
         self.expect(Capture().segment(opcode=3, message=2), "message 2 on queue 0 follows 0")
         self.expect(Capture().segment(opcode=3, offset=4), "offset 4 in a message")
         self.expect(Capture().message(SEGMENT, b"\xc1\x40"), "less than a DDP header")
-
-
-if __name__ == "__main__":
-    unittest.main()

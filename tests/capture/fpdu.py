@@ -20,22 +20,18 @@ Prints counts and exits with status 1 if anything is wrong.
 """
 
 import argparse
-import struct
 import sys
 from collections import Counter
 
 import association
 import paths
-from packets import crc32c
-from segments import OPCODES, Segments, write_segments
-from streams import ANSWER, MPA_REPLY, MPA_REQUEST, OFFER, handshake, read_streams
+from segments import Segments, write_segments
+from streams import agreed, handshake, read_streams
+from wire import ddp, mpa
 
 # How far the end of a window that cut a buffer shows: what Weft handed over in the same call, a
 # chunk of 128 KiB at most, and the rest of the segment that this ends in.
 MAX_SHIFT = 131072 + 1500
-# The bit by which an end asks for markers, where they lie, and how long they are (RFC 5044, 4.3).
-MARKERS = 0x80
-EVERY, MARKER = 512, 4
 # How many errors the program prints.
 SHOWN = 10
 
@@ -58,63 +54,25 @@ class Judge:
 
     def run(self, data, start, borders, mode):
         at = start
-        while head := self.plain(data, at, start, 2):
-            (length,) = struct.unpack(">H", head[0])
-            padding = (2 - length) % 4
-            whole = self.plain(data, at, start, 2 + length + padding + 4)
-            if whole is None:
-                break
-            fpdu, end, markers = whole
-            if not self.check_markers(data, at, markers):
-                return
-            if not self.check_fpdu(fpdu, data[at:end], at, length, padding):
+        while (end := mpa.end_of(data, at, place := at - start if self.marked else None)) <= len(data):
+            if not self.check_fpdu(mpa.Fpdu(data, at, place), at):
                 return
             at = end
         if at != len(data):
             self.error(at, f"{len(data) - at} bytes at the end are no whole FPDU")
         self.check_borders([border for border in borders if border[0] >= start], mode)
 
-    def plain(self, data, at, start, wanted):
-        """That many bytes of an FPDU without its markers, where they end, and where the markers are.
-
-        None if the stream ends before. A marker in front of the FPDU belongs to it.
-        """
-        if not self.marked:
-            return (data[at:at + wanted], at + wanted, ()) if at + wanted <= len(data) else None
-        pieces, markers = [], []
-        while wanted:
-            if (at - start) % EVERY == 0:
-                markers.append(at)
-                at += MARKER
-            piece = min(wanted, EVERY - (at - start) % EVERY)
-            pieces.append(data[at:at + piece])
-            at += piece
-            wanted -= piece
-        return (b"".join(pieces), at, markers) if at <= len(data) else None
-
-    def check_markers(self, data, at, markers):
-        """Each must say how far behind the length field of the FPDU it lies."""
-        field = at + MARKER if at in markers else at
-        for marker in markers:
-            reserved, pointer = struct.unpack_from(">HH", data, marker)
+    def check_fpdu(self, fpdu, at):
+        for marker, fault in fpdu.marker_faults():
             self.counts[f"markers of the {self.name.split()[0]}"] += 1
-            if (reserved, pointer) != (0, max(marker - field, 0)):
-                self.error(marker, f"a marker with {reserved:#x}, {pointer}, "
-                                   f"{marker - field} bytes behind its FPDU's length field")
+            if fault:
+                self.error(at + marker, fault)
                 return False
-        return True
-
-    def check_fpdu(self, fpdu, on_wire, at, length, padding):
-        if not self.segments.check(fpdu[2:2 + length], at):
+        if not self.segments.check(fpdu.ulpdu, at):
             return False
-        if fpdu[2 + length:2 + length + padding].strip(b"\0"):
-            self.error(at, "padding is not zero")
-        if self.crc:
-            (sent,) = struct.unpack_from("<I", fpdu, 2 + length + padding)
-            computed = crc32c(on_wire[:-4])
-            if sent != computed:
-                self.error(at, f"CRC {sent:08x}, computed {computed:08x}")
-        self.fpdus.append((at, len(on_wire), bool(fpdu[2] & 0x40)))
+        for fault in fpdu.faults(self.crc):
+            self.error(at, fault)
+        self.fpdus.append((at, len(fpdu.raw), bool(fpdu.ulpdu[0] & ddp.LAST)))
         return True
 
     def check_borders(self, borders, mode):
@@ -173,29 +131,27 @@ def judge(path, mode, wanted_crc=None):
                           f"{stream.gap[1]} bytes are missing")
     for (source, destination), stream in streams.items():
         data, borders = assembled[source, destination]
-        request = handshake(data, MPA_REQUEST)
+        request = handshake(data, mpa.REQUEST_KEY)
         if request is None:
             continue
         back = streams[destination, source]
         back_data, back_borders = assembled[destination, source]
-        reply = handshake(back_data, MPA_REPLY)
-        if reply is None or reply[1] & 0x20:
+        reply = handshake(back_data, mpa.REPLY_KEY)
+        if reply is None or reply.flags & mpa.REJECT:
             counts["connections refused"] += 1
             continue
         counts["connections"] += 1
-        counts[f"MPA revision {reply[2]}"] += 1
-        crc = bool((request[1] | reply[1]) & 0x40)
-        extended = bool(request[1] & OFFER and reply[1] & ANSWER and not reply[1] & OFFER)
+        counts[f"MPA revision {reply.revision}"] += 1
+        crc = bool((request.flags | reply.flags) & mpa.CRC)
+        extended = agreed(request, reply)
         counts["extended"] += extended
         if wanted_crc is not None and crc != wanted_crc:
             errors.append(f"CRC was {'' if crc else 'not '}negotiated")
         # Each end is told by the other whether to send markers.
-        for name, line, payload, start, edges, wishes in (
-                ("initiator", stream, data, request[0], borders, reply[1]),
-                ("responder", back, back_data, reply[0], back_borders, request[1])):
-            found = Judge(f"{name} of port {source[1]}", line, crc, extended,
-                          bool(wishes & MARKERS))
-            found.run(payload, start, edges, mode)
+        for name, line, payload, edges, own, other in (("initiator", stream, data, borders, request, reply),
+                                                       ("responder", back, back_data, back_borders, reply, request)):
+            found = Judge(f"{name} of port {source[1]}", line, crc, extended, bool(other.flags & mpa.MARKERS))
+            found.run(payload, own.end, edges, mode)
             errors += found.errors
             counts += found.counts
             counts["retransmitted"] += line.retransmitted
@@ -229,7 +185,7 @@ def main():
         print(f"fpdu.py: {error}", file=sys.stderr)
         return 2
     print(", ".join(f"{value} {name}" for name, value in sorted(counts.items())))
-    total = sum(counts[name] for name in OPCODES)
+    total = sum(counts[name] for name in ddp.NAMES)
     if total < arguments.least:
         errors.append(f"only {total} FPDUs in the capture, expected at least {arguments.least}")
     errors += [f"nothing counted as {name}" for name in arguments.needs if not counts[name]]

@@ -1,54 +1,25 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests fpdu.py on captures made here: a sound one, and one for each fault it must see."""
 
 import struct
-import unittest
 
 import fpdu
-from made import CLIENT, SEGMENT, SERVER, frame_of, judged, make_fpdu, mpa_frame, tcp_packet
-from packets import crc32c
-from streams import MPA_REPLY, MPA_REQUEST
-
-
-def marked(frames, at=0, point=lambda pointer: pointer, covered=True):
-    """FPDUs with the markers that they need from there on, word by word."""
-    out = b""
-    for frame in frames:
-        body, field = b"", None
-        for word in range(0, len(frame), 4):
-            if (at + len(out + body)) % 512 == 0:
-                body += struct.pack(">I", point(0 if field is None else len(body) - field))
-            field = len(body) if field is None else field
-            body += frame[word:word + 4]
-        if covered:
-            body = body[:-4] + struct.pack("<I", crc32c(body[:-4]))
-        out += body
-    return out
-
+from made import CLIENT, SEGMENT, SERVER, Case, Connection, judged, make_fpdu, tcp_packet
+from wire import mpa
 
 FULL = make_fpdu(b"x" * (SEGMENT - 2 - 14 - 4), last=False)
 
 
-class Capture:
+class Capture(Connection):
     """A connection with its handshake; then what the initiator sends, packet by packet."""
 
     def __init__(self, reply_flags=0x40, request_flags=0x40):
-        self.packets = [tcp_packet(CLIENT, SERVER, 999, syn=True),
-                        tcp_packet(SERVER, CLIENT, 4999, syn=True)]
-        self.sequence = 1000
-        self.send(mpa_frame(MPA_REQUEST, request_flags, b"hello"))
-        self.packets.append(tcp_packet(SERVER, CLIENT, 5000,
-                                       mpa_frame(MPA_REPLY, reply_flags)))
-
-    def send(self, payload):
-        self.packets.append(tcp_packet(CLIENT, SERVER, self.sequence, payload))
-        self.sequence += len(payload)
-        return self
+        super().__init__()
+        self.send(mpa.request(flags=request_flags, private=b"hello")).send(mpa.reply(flags=reply_flags), SERVER)
 
     def let(self, size):
         """The server's window lets the client send this much more."""
-        edge = self.sequence + size - 65535 & 0xFFFFFFFF
+        edge = self.sequence[CLIENT] + size - 65535 & 0xFFFFFFFF
         self.packets.append(tcp_packet(SERVER, CLIENT, 5000, acknowledged=edge))
         return self
 
@@ -56,18 +27,7 @@ class Capture:
         return judged(self.packets, lambda path: fpdu.judge(path, mode, crc))
 
 
-class Fpdu(unittest.TestCase):
-    def expect(self, capture, mode, text):
-        errors, _ = capture.judge(mode)
-        self.assertTrue(any(text in error for error in errors), errors)
-
-    def test_crc32c_vectors(self):
-        # RFC 3720, appendix B.4.
-        self.assertEqual(crc32c(b"\0" * 32), 0x8A9136AA)
-        self.assertEqual(crc32c(b"\xff" * 32), 0x62A8AB43)
-        self.assertEqual(crc32c(bytes(range(32))), 0x46DD794E)
-        self.assertEqual(crc32c(b"123456789"), 0xE3069283)
-
+class Fpdu(Case):
     def test_full_segment(self):
         self.assertEqual(len(FULL), SEGMENT)
 
@@ -175,7 +135,7 @@ class Fpdu(unittest.TestCase):
 
     def test_gap(self):
         capture = Capture().send(FULL)
-        capture.sequence += 1000
+        capture.sequence[CLIENT] += 1000
         capture.send(make_fpdu(b"behind", crc=1))
         self.expect(capture, "segments", "1000 bytes are missing")
         # Bytes that come late are not missing.
@@ -190,7 +150,7 @@ class Fpdu(unittest.TestCase):
                     "message 2 on queue 0 follows 0")
         self.expect(Capture().send(make_fpdu(b"m", opcode=3, last=False)).send(make_fpdu(b"m", opcode=3)), "segments",
                     "offset 0 in a message of which 1 bytes came before")
-        capture = Capture().send(frame_of(b"\xc1\x40" + bytes(3)))
+        capture = Capture().send(mpa.fpdu(b"\xc1\x40" + bytes(3)))
         self.expect(capture, "segments", "less than a DDP header")
         # Nothing behind that is judged.
         self.assertEqual(len(capture.send(make_fpdu(b"", crc=1)).judge("segments")[0]), 1)
@@ -221,36 +181,34 @@ class Fpdu(unittest.TestCase):
     def test_markers(self):
         # Markers before the first FPDU, in it, and between two.
         frames = [make_fpdu(b"x" * 800), make_fpdu(b"y" * 176), make_fpdu(b"z" * 9)]
-        self.assertEqual([len(marked(frames[:n])) for n in (1, 2, 3)], [828, 1024, 1060])
-        errors, counts = Capture(reply_flags=0xC0).send(marked(frames)).judge("segments")
+        marked = mpa.marked(b"".join(frames))
+        self.assertEqual([len(mpa.marked(b"".join(frames[:n]))) for n in (1, 2, 3)], [828, 1024, 1060])
+        errors, counts = Capture(reply_flags=0xC0).send(marked).judge("segments")
         self.assertEqual(errors, [])
         self.assertEqual((counts["markers of the initiator"], counts["CRCs checked"]), (3, 3))
         # Asked for by the end that sends them, and so not to be sent; or asked for and not sent.
-        self.expect(Capture(request_flags=0xC0).send(marked(frames)), "segments", "is less than")
+        self.expect(Capture(request_flags=0xC0).send(marked), "segments", "is less than")
         self.expect(Capture(reply_flags=0xC0).send(b"".join(frames)), "segments", "a marker with")
 
     def test_planted_markers(self):
-        frame = [make_fpdu(b"x" * 1300)]
-        for wrong in (lambda pointer: pointer + 4 if pointer == 1020 else pointer,
-                      lambda pointer: pointer or 4,
-                      lambda pointer: pointer | 1,
-                      lambda pointer: pointer | 0x10000):
-            capture = Capture(reply_flags=0xC0).send(marked(frame, point=wrong))
+        frame = make_fpdu(b"x" * 1300)
+        for wrong in (lambda _, pointer: pointer + 4 if pointer == 1020 else pointer,
+                      lambda _, pointer: pointer or 4,
+                      lambda _, pointer: pointer | 1,
+                      lambda _, pointer: pointer | 0x10000):
+            capture = Capture(reply_flags=0xC0).send(mpa.marked(frame, point=wrong))
             self.expect(capture, "segments", "behind its FPDU's length field")
-        capture = Capture(reply_flags=0xC0).send(marked(frame, covered=False))
+        capture = Capture(reply_flags=0xC0).send(mpa.marked(frame, covered=False))
         self.expect(capture, "segments", "computed")
-        self.expect(Capture(reply_flags=0xC0).send(marked(frame, at=4)), "segments", "a marker with")
+        self.expect(Capture(reply_flags=0xC0).send(mpa.marked(frame, at=4)), "segments", "a marker with")
 
     def test_markers_of_the_responder(self):
-        capture = Capture(request_flags=0xC0)
-        reply = len(mpa_frame(MPA_REPLY))
-        for point in (lambda pointer: pointer), (lambda pointer: pointer + 8):
-            capture.packets.append(tcp_packet(SERVER, CLIENT, 5000 + reply, marked(
-                [make_fpdu(b"", opcode=3), make_fpdu(b"x" * 600)], point=point)))
-            errors, counts = capture.judge("segments")
-            self.assertEqual((len(errors), counts["markers of the responder"]),
-                             (0, 2) if point(0) == 0 else (1, 1), errors)
-            capture.packets.pop()
+        frames = make_fpdu(b"", opcode=3) + make_fpdu(b"x" * 600)
+        for beyond, errors_and_markers in (0, (0, 2)), (8, (1, 1)):
+            capture = Capture(request_flags=0xC0)
+            marked = mpa.marked(frames, point=lambda _, pointer, beyond=beyond: pointer + beyond)
+            errors, counts = capture.send(marked, SERVER).judge("segments")
+            self.assertEqual((len(errors), counts["markers of the responder"]), errors_and_markers, errors)
 
     def test_crc_as_wanted(self):
         errors, _ = Capture().judge("segments", crc=False)
@@ -259,7 +217,3 @@ class Fpdu(unittest.TestCase):
     def test_refused_connection(self):
         _, counts = Capture(reply_flags=0x60).judge("segments")
         self.assertEqual(counts["connections"], 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,9 +4,10 @@
 import socket
 import struct
 import tempfile
+import unittest
 
-from packets import crc32c
-from segments import QUEUES
+from packets import write_pcap
+from wire import ddp, mpa
 
 CLIENT, SERVER = b"\x0a\0\0\2", b"\x0a\0\0\1"
 PORTS = {CLIENT: 40000, SERVER: 18515}
@@ -31,35 +32,48 @@ def tcp_packet(source, destination, sequence, payload=b"", syn=False, acknowledg
     return ip_packet(source, destination, socket.IPPROTO_TCP, header + options + payload)
 
 
-def mpa_frame(key, flags=0x40, private=b""):
-    return key + struct.pack(">BBH", flags, 1, len(private)) + private
-
-
-def make_segment(payload, last=True, opcode=0, message=1, control=None, offset=0, rdmap=0x40, queue=None):
-    tagged = opcode in (0, 2) if control is None else bool(control & 0x80)
-    head = struct.pack(">BB", control or (0x80 if tagged else 0) | (0x40 if last else 0) | 1, rdmap | opcode)
-    if tagged:
-        head += struct.pack(">IQ", 0x1234, 0x5678)
+def make_segment(payload, last=True, opcode=ddp.WRITE, message=1, offset=0, queue=None, control=None, rdmap=0x40):
+    """`control` and `rdmap`: all of the first byte, and all but the opcode of the second."""
+    if control & ddp.TAGGED if control else opcode in (ddp.WRITE, ddp.READ_RESPONSE):
+        made = ddp.tagged(opcode, 0x1234, 0x5678, payload, last)
     else:
-        head += struct.pack(">IIII", 0, QUEUES.get(opcode, 0) if queue is None else queue, message, offset)
-    return head + payload
-
-
-def frame_of(ulpdu, crc=None):
-    body = struct.pack(">H", len(ulpdu)) + ulpdu
-    body += b"\0" * (-len(body) % 4)
-    return body + struct.pack("<I", crc32c(body) if crc is None else crc)
+        made = ddp.untagged(opcode, payload, message, offset, queue, last)
+    return bytes([control or made[0], rdmap | opcode]) + made[2:]
 
 
 def make_fpdu(payload, crc=None, **segment):
-    return frame_of(make_segment(payload, **segment), crc)
+    return mpa.fpdu(make_segment(payload, **segment), crc)
+
+
+class Connection:
+    """Both directions of a connection, as packets."""
+
+    def __init__(self, port=PORTS[CLIENT], server_port=PORTS[SERVER]):
+        self.ports = {CLIENT: port, SERVER: server_port}
+        self.packets, self.sequence = [], {CLIENT: 1000, SERVER: 5000}
+        for end in CLIENT, SERVER:
+            self.packets.append(tcp_packet(end, self.other(end), self.sequence[end] - 1, syn=True, ports=self.ports))
+
+    @staticmethod
+    def other(end):
+        return SERVER if end == CLIENT else CLIENT
+
+    def send(self, payload, end=CLIENT):
+        self.packets.append(tcp_packet(end, self.other(end), self.sequence[end], payload, ports=self.ports))
+        self.sequence[end] += len(payload)
+        return self
 
 
 def judged(packets, judge):
     """What a judge says of a capture of these packets."""
     with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
-        for packet in packets:
-            file.write(struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
-        file.flush()
+        write_pcap(file.name, packets)
         return judge(file.name)
+
+
+class Case(unittest.TestCase):
+    def expect(self, capture, *words):
+        """The judge of a capture says the last of these; the words before are its own."""
+        *mode, text = words
+        errors = capture.judge(*mode)[0]
+        self.assertTrue(any(text in error for error in errors), errors)

@@ -6,20 +6,12 @@ CRCs and types; that each segment's number is there, and has the same bytes wher
 the order of their numbers.
 """
 
-import struct
 from collections import Counter
 
-from packets import crc32c
 from segments import Segments
-from siphash import mapped, proof
-from streams import ANSWER, MPA_REPLY, MPA_REQUEST, OFFER, handshake, read_streams
-
-PATHS = 0x01
-CRC = 0x40
-SEGMENT, END, ACK = range(1, 4)
-ADDRESSES, JOIN, CHALLENGE, ANSWER_TO_IT = range(7, 11)
-HEADER, TOLD, ADDRESS, KEY, NUMBER = 12, 20, 16, 16, 8
-LONGEST = 16000 - 4 - 2  # what its first two bytes say of the longest frame
+from streams import agreed, handshake, read_streams
+from wire import Malformed, mpa
+from wire.path import ACK, ADDRESSES, ANSWER, CHALLENGE, END, JOIN, NUMBER, SEGMENT, Frame, Told, mapped, proof
 
 
 class Line:
@@ -37,29 +29,23 @@ class Line:
         self.errors.append(f"{self.name}: stream offset {self.at}: {what}")
 
     def frames(self, crc):
-        """Yields (type, SSN, ack, what the type says), as far as they are whole and right."""
-        while True:
-            length = int.from_bytes(self.data[self.at:self.at + 2], "big")
-            padded = length + 2 + 3 & ~3
-            frame = self.data[self.at:self.at + padded + 4]
-            if len(frame) < padded + 4:
-                break
-            if length < HEADER or length > LONGEST:
-                self.error(f"a frame of {length} bytes")
+        """Yields them as far as they are whole and right."""
+        while (end := mpa.end_of(self.data, self.at)) <= len(self.data):
+            fpdu = mpa.Fpdu(self.data, self.at)
+            try:
+                frame = Frame(fpdu.ulpdu)
+            except Malformed as error:
+                self.error(str(error))
                 return
-            (sent,) = struct.unpack_from("<I", frame, padded)
-            if crc and sent != crc32c(frame[:padded]):
-                self.error(f"CRC {sent:08x}, computed {crc32c(frame[:padded]):08x}")
-            if frame[length + 2:padded].strip(b"\0"):
-                self.error("padding is not zero")
-            kind, reserved, ssn, ack = struct.unpack_from(">B3sII", frame, 2)
-            if reserved.strip(b"\0"):
-                self.error(f"bytes 1 to 3 are {reserved.hex()}, not zero")
-            if ack - self.acked & 0x80000000:
-                self.error(f"ack {ack} behind {self.acked}")
-            self.acked = ack
-            yield kind, ssn, ack, frame[2 + HEADER:2 + length]
-            self.at += len(frame)
+            for fault in fpdu.faults(crc):
+                self.error(fault)
+            if frame.reserved.strip(b"\0"):
+                self.error(f"bytes 1 to 3 are {frame.reserved.hex()}, not zero")
+            if frame.ack - self.acked & 0x80000000:
+                self.error(f"ack {frame.ack} behind {self.acked}")
+            self.acked = frame.ack
+            yield frame
+            self.at = end
         self.cut = self.cut or self.at < len(self.data)
 
 
@@ -81,8 +67,9 @@ class Direction:
 
     def take(self, line, crc, first=()):
         """All frames of a path. `first`: of what types, and with which bytes behind the header, its first ones must be."""
-        for number, (kind, ssn, ack, body) in enumerate(line.frames(crc)):
-            self.acked = max(self.acked, ack)
+        for number, frame in enumerate(line.frames(crc)):
+            kind, ssn, body = frame.kind, frame.ssn, frame.body
+            self.acked = max(self.acked, frame.ack)
             if number < len(first):
                 if (kind, body) != first[number]:
                     line.error(f"type {kind} at the beginning of a path that joins, or a wrong proof")
@@ -95,16 +82,15 @@ class Direction:
                 if self.end not in (None, ssn):
                     line.error(f"end {ssn} after end {self.end}")
                 self.end = ssn
-            elif kind == ADDRESSES and self.addresses is None and self.are_addresses(body):
-                self.addresses = body
+            elif kind == ADDRESSES and self.addresses is None:
+                try:
+                    self.addresses = Told(body)
+                except Malformed as error:
+                    line.error(f"type {kind}: {error}")
             elif kind != ACK or body:
                 line.error(f"type {kind} with {len(body)} bytes")
         self.errors += line.errors
         self.cut += line.cut
-
-    @staticmethod
-    def are_addresses(body):
-        return any(len(body) == TOLD + ADDRESS * number and body[19] == number for number in range(1, 9))
 
     @property
     def whole(self):
@@ -131,8 +117,10 @@ class Join:
         (_, self.source), (address, self.port) = ends
         self.address = mapped(address)
         self.there, self.here = there, here
-        _, self.number, self.nonce = first_frame(*there)
-        self.kind, self.back_number, said = first_frame(*here)
+        asks, answers = first_frame(*there), first_frame(*here)
+        self.number, self.nonce = asks.ssn, asks.body
+        self.kind, self.back_number = answers and answers.kind, answers and answers.ssn
+        said = answers.body if answers else b""
         self.challenge, self.proof = said[:NUMBER], said[NUMBER:]
         # If not, its initiator went away before, or was refused.
         self.challenged = (self.kind, len(said)) == (CHALLENGE, 2 * NUMBER)
@@ -143,21 +131,19 @@ class Join:
 
     def is_of(self, told):
         """Whether the responder that told this has made the challenge."""
-        (port,) = struct.unpack_from(">H", told, KEY)
-        return self.challenged and self.port == port and self.proof == self.proof_of(told[:KEY], 1)
+        return self.challenged and self.port == told.port and self.proof == self.proof_of(told.key, 1)
 
 
 def first_frame(data, cut):
-    """(type, SSN, what the type says) of the frame at the beginning, if there is one. Its CRC is judged with the others'."""
-    kind, number, _, said = next(Line("", data, 0, cut).frames(crc=None), (None, None, None, b""))
-    return kind, number, said
+    """The frame at the beginning, if there is one. Its CRC is judged with the others'."""
+    return next(Line("", data, 0, cut).frames(crc=None), None)
 
 
 def joins_of(found):
     """The connections that begin with a join."""
     for ends, there in found.items():
-        kind, _, said = first_frame(*there)
-        if (kind, len(said)) == (JOIN, NUMBER):
+        first = first_frame(*there)
+        if first and (first.kind, len(first.body)) == (JOIN, NUMBER):
             yield Join(ends, there, found[ends[::-1]])
 
 
@@ -170,23 +156,22 @@ def judge(path):
         found[ends] = data, stream.gap is not None
     joins = list(joins_of(found))
     for (source, destination), (data, cut) in found.items():
-        request = handshake(data, MPA_REQUEST)
+        request = handshake(data, mpa.REQUEST_KEY)
         back, back_cut = found[destination, source]
-        reply = handshake(back, MPA_REPLY)
+        reply = handshake(back, mpa.REPLY_KEY)
         if request is None or reply is None:
             continue
-        wanted, granted = request[1], reply[1]
-        if wanted & (OFFER | PATHS) != OFFER | PATHS or granted & (ANSWER | PATHS | OFFER) != ANSWER | PATHS:
+        if not agreed(request, reply, mpa.PATHS):
             counts["connections without paths"] += 1
             continue
         counts["connections"] += 1
         counts["extended"] += 1
         counts["paths"] += 1
-        crc = bool((wanted | granted) & CRC)
+        crc = bool((request.flags | reply.flags) & mpa.CRC)
         name = f"of port {source[1]}"
         ends = Direction(f"initiator {name}"), Direction(f"responder {name}")
-        ends[1].take(Line(f"responder {name}", back, reply[0], back_cut), crc)
-        ends[0].take(Line(f"initiator {name}", data, request[0], cut), crc)
+        ends[1].take(Line(f"responder {name}", back, reply.end, back_cut), crc)
+        ends[0].take(Line(f"initiator {name}", data, request.end, cut), crc)
         if ends[0].addresses is not None:
             errors.append(f"initiator {name}: it tells addresses")
         told = ends[1].addresses
@@ -199,11 +184,11 @@ def judge(path):
                 from_port = f"of a path from port {join.source}"
                 if join.number != join.back_number:
                     errors.append(f"responder {from_port}: path {join.number} is answered as {join.back_number}")
-                if join.address not in [told[at:at + ADDRESS] for at in range(TOLD, len(told), ADDRESS)]:
+                if join.address not in told.homes:
                     errors.append(f"initiator {from_port}: it goes to {join.address.hex()}, which was not told")
-                answer = join.proof_of(told[:KEY], 0)
+                answer = join.proof_of(told.key, 0)
                 ends[0].take(Line(f"initiator {from_port}", join.there[0], 0, join.there[1]), crc,
-                             ((JOIN, join.nonce), (ANSWER_TO_IT, answer)))
+                             ((JOIN, join.nonce), (ANSWER, answer)))
                 ends[1].take(Line(f"responder {from_port}", join.here[0], 0, join.here[1]), crc,
                              ((CHALLENGE, join.challenge + join.proof),))
         for mine, other in (ends, ends[::-1]):

@@ -1,43 +1,17 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests paths.py on captures made here: a sound one, and one for each fault it must see."""
 
 import struct
-import unittest
 
 import paths
-from made import CLIENT, PORTS, SERVER, frame_of, judged, make_segment, mpa_frame, tcp_packet
-from packets import crc32c
-from paths import ACK, ADDRESSES, ANSWER_TO_IT, CHALLENGE, END, JOIN, SEGMENT
-from siphash import mapped, proof, siphash
-from streams import MPA_REPLY, MPA_REQUEST
+from made import CLIENT, PORTS, SERVER, Case, Connection, judged, make_segment
+from wire import mpa, path
+from wire.crc import crc32c
+from wire.path import ACK, ADDRESSES, ANSWER, CHALLENGE, END, JOIN, SEGMENT, frame, mapped, proof
 
 KEY, PORT = b"the key of paths", 5000
 NONCES = b"joining.", b"challeng"
-TOLD = KEY + struct.pack(">HBB", PORT, 2, 1) + mapped(SERVER)
-
-
-def frame(kind, ssn=0, ack=0, body=b"", crc=None):
-    return frame_of(struct.pack(">B3xII", kind, ssn, ack) + body, crc)
-
-
-class Connection:
-    """Both directions of a connection, as packets."""
-
-    def __init__(self, port, server_port):
-        self.ports = {CLIENT: port, SERVER: server_port}
-        self.packets, self.sequence = [], {CLIENT: 1000, SERVER: 5000}
-        for end in CLIENT, SERVER:
-            self.packets.append(tcp_packet(end, self.other(end), self.sequence[end] - 1, syn=True, ports=self.ports))
-
-    @staticmethod
-    def other(end):
-        return SERVER if end == CLIENT else CLIENT
-
-    def send(self, payload, end=CLIENT):
-        self.packets.append(tcp_packet(end, self.other(end), self.sequence[end], payload, ports=self.ports))
-        self.sequence[end] += len(payload)
-        return self
+TOLD = path.told(KEY, PORT, SERVER)
 
 
 class Capture:
@@ -45,13 +19,13 @@ class Capture:
 
     def __init__(self, request_flags=0x45, reply_flags=0x43, told=TOLD, key=KEY, answer=None, number=1, address=SERVER):
         self.first, self.second = Connection(40000, PORTS[SERVER]), Connection(40001, PORT)
-        self.first.send(mpa_frame(MPA_REQUEST, request_flags))
-        self.first.send(mpa_frame(MPA_REPLY, reply_flags), SERVER)
+        self.first.send(mpa.request(flags=request_flags))
+        self.first.send(mpa.reply(flags=reply_flags), SERVER)
         if told:
             self.first.send(frame(ADDRESSES, body=told), SERVER)
         proofs = [proof(key, role, 1, mapped(address), *NONCES) for role in (0, 1)]
         self.second.send(frame(JOIN, 1, body=NONCES[0])).send(frame(CHALLENGE, number, body=NONCES[1] + proofs[1]), SERVER)
-        self.second.send(frame(ANSWER_TO_IT, 1, body=answer or proofs[0]))
+        self.second.send(frame(ANSWER, 1, body=answer or proofs[0]))
 
     def segments(self, *numbers, path="first", end=CLIENT, **segment):
         for number in numbers:
@@ -66,28 +40,7 @@ class Capture:
         return judged(self.first.packets + self.second.packets, paths.judge)
 
 
-class Proofs(unittest.TestCase):
-    def test_siphash(self):
-        """The first and others of the vectors of its authors."""
-        key = struct.unpack("<QQ", bytes(range(16)))
-        for length, vector in (0, 0x726FDB47DD0E0E31), (8, 0x93F5F5799A932462), (15, 0xA129CA6149BE45E5):
-            self.assertEqual(siphash(key, bytes(range(length))), vector)
-
-    def test_mapped(self):
-        self.assertEqual(mapped("10.9.0.2").hex(), "00000000000000000000ffff0a090002")
-        self.assertEqual(mapped("fe80::1").hex(), "fe800000000000000000000000000001")
-
-    def test_proof(self):
-        """The same numbers as in kunit/paths_stranger_test.c."""
-        for role, expected in (1, "75d8a32477a64902"), (0, "81c2d4969f51436e"):
-            self.assertEqual(proof(bytes(range(16)), role, 3, mapped("10.9.0.2"), b"\x11" * 8, b"\x22" * 8).hex(), expected)
-
-
-class Paths(unittest.TestCase):
-    def expect(self, capture, text):
-        errors, _, _ = capture.judge()
-        self.assertTrue(any(text in error for error in errors), errors)
-
+class Paths(Case):
     def test_sound(self):
         capture = Capture().segments(0, 2).segments(1, 3, path="second").segments(0, path="second", end=SERVER)
         capture.send("second", frame(END, 4)).send("first", frame(ACK, ack=4), SERVER).send("first", frame(END, 1, 4), SERVER)
@@ -106,7 +59,7 @@ class Paths(unittest.TestCase):
             self.assertEqual(len(capture.judge()[0]), checked, (request, reply))
 
     def test_reserved(self):
-        self.expect(Capture().send("first", frame_of(struct.pack(">BBxxII", ACK, 1, 0, 0))), "bytes 1 to 3 are 010000, not zero")
+        self.expect(Capture().send("first", mpa.fpdu(struct.pack(">BBxxII", ACK, 1, 0, 0))), "bytes 1 to 3 are 010000, not zero")
 
     def test_sent_again(self):
         errors, counts, _ = Capture().segments(0, 1).segments(1, 2, path="second").judge()
@@ -171,22 +124,23 @@ class Paths(unittest.TestCase):
     def test_addresses(self):
         self.expect(Capture(told=None), "responder of port 40000: it told no addresses")
         self.expect(Capture().send("first", frame(ADDRESSES, body=TOLD)), "initiator of port 40000: it tells addresses")
+        self.expect(Capture().send("first", frame(ADDRESSES, body=TOLD), SERVER), f"type {ADDRESSES} with 36 bytes")
         for number in range(10):
             told = TOLD[:19] + bytes([number]) + mapped(SERVER) * number
             for wrong in (told[:-1], told + b"\0", told + mapped(SERVER), *([] if 1 <= number <= 8 else [told])):
-                self.expect(Capture(told=wrong), f"type {ADDRESSES} with {len(wrong)} bytes")
+                self.expect(Capture(told=wrong), f"type {ADDRESSES}: addresses of {len(wrong)} bytes")
             if 1 <= number <= 8:
                 self.assertEqual(Capture(told=told).judge()[0], [])
 
     def test_frames(self):
         self.expect(Capture().send("first", frame(SEGMENT, body=make_segment(b""), crc=1)), "CRC 00000001")
-        self.expect(Capture().send("first", frame(7)), "type 7")
+        self.expect(Capture().send("first", frame(6)), "type 6 with 0 bytes")
         self.expect(Capture().send("first", frame(ACK, body=b"1")), "type 3 with 1 bytes")
         for padding in b"\1\0\0", b"\0\1\0", b"\0\0\1":
             padded = frame(SEGMENT, body=make_segment(b"x"))[:-7] + padding
             padded += struct.pack("<I", crc32c(padded))
             self.expect(Capture().send("first", padded), "padding is not zero")
-        self.expect(Capture().send("first", frame_of(bytes(11))), "a frame of 11 bytes")
+        self.expect(Capture().send("first", mpa.fpdu(bytes(11))), "a frame of 11 bytes")
         # The length and the CRC, the header of a frame, and the header of a tagged segment.
         longest = 16000 - 2 - 4 - 12 - 14
         self.assertEqual(Capture().send("first", frame(SEGMENT, body=make_segment(bytes(longest)))).judge()[0], [])
@@ -203,7 +157,3 @@ class Paths(unittest.TestCase):
         for flags in (0x44, 0x43), (0x45, 0x42), (0x45, 0x47):
             _, counts, _ = Capture(*flags).judge()
             self.assertEqual((counts["connections"], counts["connections without paths"]), (0, 1))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests segments.py on single segments, and on the file that it leaves for a dissector."""
 
@@ -7,7 +6,8 @@ import tempfile
 import unittest
 
 from made import make_segment
-from segments import OPCODES, Segments, write_segments
+from segments import Segments, write_segments
+from wire.ddp import NAMES
 
 # RFC 5040, 5.1 and RFC 7306, 6: queues other than 0, and payloads of a fixed size.
 QUEUE = {"read request": 1, "terminate": 2, "atomic request": 1, "atomic response": 3}
@@ -23,13 +23,13 @@ def said_of(*segments):
 
 class Headers(unittest.TestCase):
     def test_each_opcode_has_its_queue(self):
-        for opcode, name in enumerate(OPCODES):
+        for opcode, name in enumerate(NAMES):
             for queue in range(5) if name not in ("write", "read response") else ():
                 said = said_of(make_segment(bytes(SIZE.get(name, 0)), opcode=opcode, queue=queue))
                 self.assertEqual(said, [] if queue == QUEUE.get(name, 0) else [f"{name} on queue {queue}"])
 
     def test_each_opcode_has_its_size(self):
-        for opcode, name in enumerate(OPCODES):
+        for opcode, name in enumerate(NAMES):
             right = SIZE.get(name, 100)
             self.assertEqual(said_of(make_segment(bytes(right), opcode=opcode)), [])
             for size in 0, right - 1, right + 1:
@@ -66,7 +66,3 @@ class File(unittest.TestCase):
                 "d4c3b2a1 0200 0400 00000000 00000000 00000400 93000000"
                 "00000000 00000000 05000000 05000000") + b"first" + bytes.fromhex(
                 "00000000 00000000 07000000 07000000") + b"second.")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,11 +6,8 @@ import struct
 from collections import defaultdict
 
 from packets import ip_payload, read_pcap
+from wire import mpa
 
-MPA_REQUEST = b"MPA ID Req Frame"
-MPA_REPLY = b"MPA ID Rep Frame"
-# Bits of the handshake's flags by which two ends agree on them.
-OFFER, ANSWER = 0x04, 0x02
 # Flags of TCP.
 SYN, ACK = 0x02, 0x10
 
@@ -106,8 +103,11 @@ def read_streams(path):
 
 
 def handshake(data, key):
-    """(length of the MPA frame at the start, flags, revision), or None if there is none."""
-    if not data.startswith(key) or len(data) < 20:
-        return None
-    flags, revision, private = struct.unpack_from(">BBH", data, 16)
-    return 20 + private, flags, revision
+    """The MPA frame at the start, or None if there is none."""
+    return mpa.Parsed(data) if data.startswith(key) and len(data) >= mpa.HEADER_LEN else None
+
+
+def agreed(request, reply, more=0):
+    """Have both ends agreed on extensions, and on more flags beside theirs?"""
+    offer, answer = mpa.EXTEND | more, mpa.EXTENDED | more
+    return request.flags & offer == offer and reply.flags & (answer | mpa.EXTEND) == answer

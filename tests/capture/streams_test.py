@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests what streams.py and fpdu.py read of TCP and of the handshake, and fpdu.py as the program that judges call."""
 
@@ -15,7 +14,8 @@ import fpdu
 import paths_test
 from made import CLIENT, PORTS, SERVER, ip_packet, judged, make_fpdu, make_segment, tcp_packet
 from packets import ip_payload, read_pcap
-from streams import MPA_REPLY, MPA_REQUEST, parse_frame, read_streams
+from streams import parse_frame, read_streams
+from wire import mpa
 
 HERE = pathlib.Path(__file__).resolve().parent
 NOP, MSS_1000, SCALE_3 = b"\1", struct.pack(">BBH", 2, 4, 1000), b"\3\3\3"
@@ -30,13 +30,10 @@ def padded(options):
 
 def connection(*frames, reply=0x40, request=0x40, options=b"", revision=1):
     """A connection whose SYNs and first packets have these options, and then what the initiator sends."""
-    def mpa(key, flags):
-        return key + struct.pack(">BBH", flags, revision, 0)
-
     packets = [tcp_packet(CLIENT, SERVER, 999, syn=True, options=padded(options)),
                tcp_packet(SERVER, CLIENT, 4999, syn=True, options=padded(options)),
-               tcp_packet(CLIENT, SERVER, 1000, mpa(MPA_REQUEST, request), options=b""),
-               tcp_packet(SERVER, CLIENT, 5000, mpa(MPA_REPLY, reply), options=b"")]
+               tcp_packet(CLIENT, SERVER, 1000, mpa.request(flags=request, revision=revision), options=b""),
+               tcp_packet(SERVER, CLIENT, 5000, mpa.reply(flags=reply, revision=revision), options=b"")]
     at = 1020
     for frame in frames:
         packets.append(tcp_packet(CLIENT, SERVER, at, frame, options=b""))
@@ -261,7 +258,3 @@ class Packets(unittest.TestCase):
             return list(read_pcap(path))
 
         self.assertEqual(judged([], swapped), [(b"bytes", 60)])
-
-
-if __name__ == "__main__":
-    unittest.main()

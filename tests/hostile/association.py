@@ -4,25 +4,20 @@
 import contextlib
 import socket
 import struct
-import time
 
-import fpdu
-import mpa
-from hosts import PROMPT, Failure, check, host_b
+from hosts import PROMPT, Failure, check, host_b, until_end
+from wire import mpa
+from wire.sctp import ADAPTATION, CONTROL, SEGMENT, TERMINATE, control_of, frame_of, numbered, split
 
 # linux/sctp.h
 SCTP_SNDINFO, SCTP_NODELAY, SCTP_ADAPTATION_LAYER, SCTP_EVENTS, SCTP_STATUS, SCTP_RECVRCVINFO, SCTP_RCVINFO = 2, 3, 7, 11, 14, 32, 3
 SCTP_PR_SUPPORTED = 113
 MSG_NOTIFICATION = 0x8000
 ASSOC_CHANGE, SHUTDOWN_COMP = 0x8001, 3
-SEGMENT, CONTROL = 16, 17
-DDP = 1
-INITIATE, ACCEPT, REJECT, TERMINATE, ENHANCED_INITIATE, ENHANCED_ACCEPT, ENHANCED_REJECT = range(1, 8)
-EXTEND = 0x8000
 LONGEST = 70000
 
 
-def sctp_socket(adaptation=DDP, family=socket.AF_INET):
+def sctp_socket(adaptation=ADAPTATION, family=socket.AF_INET):
     with host_b():
         sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_SCTP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -59,8 +54,7 @@ class Session:
 
         to: makes an association first, and sends the message in the packet that ends SCTP's handshake.
         """
-        head = struct.pack(">H", self.ssn if ssn is None else ssn)
-        self.raw(ppid, head + data, more, to)
+        self.raw(ppid, numbered(self.ssn if ssn is None else ssn, data), more, to)
         self.ssn = (self.ssn + 1) % 0x10000
 
     def raw(self, ppid, message, more=False, to=None):
@@ -73,7 +67,7 @@ class Session:
             self.aborted = True
 
     def control(self, code, private=b"", **fields):
-        self.put(CONTROL, struct.pack(">H", code) + private, **fields)
+        self.put(CONTROL, numbered(code, private), **fields)
 
     def receive(self):
         """The next message: its payload protocol identifier, and what is behind the DDP-SSN. None: the end."""
@@ -85,11 +79,10 @@ class Session:
             if flags & MSG_NOTIFICATION:
                 raise ConnectionResetError(f"the association is over: {data.hex()}")
             check(flags & socket.MSG_EOR, f"a part of a message, {len(data)} bytes")
-            check(len(data) >= 2, f"a message of {len(data)} bytes")
-            ssn = struct.unpack(">H", data[:2])[0]
+            ssn, behind = split(data)
             known = (ssn - self.peer_ssn) % 0x10000 >= 0x8000 or ssn in self.early
             check(not known, f"DDP-SSN {ssn} twice, {self.peer_ssn} is next")
-            self.early[ssn] = (payload_of(about), data[2:])
+            self.early[ssn] = (payload_of(about), behind)
         message = self.early.pop(self.peer_ssn)
         self.peer_ssn = (self.peer_ssn + 1) % 0x10000
         return message
@@ -106,9 +99,9 @@ class Session:
 
     def expect_control(self, code, within=PROMPT):
         ppid, data = self.get(within)
-        got = struct.unpack(">H", data[:2])[0]
+        got, private = split(data)
         check((ppid, got) == (CONTROL, code), f"payload {ppid} with {got:#x}, not {CONTROL} with {code:#x}")
-        return data[2:]
+        return private
 
     def expect_segment(self, within=PROMPT):
         ppid, data = self.get(within)
@@ -117,40 +110,9 @@ class Session:
 
     def ends(self, within=PROMPT):
         """The peer ends the association, and says nothing more than why."""
-        deadline = time.monotonic() + within
-        while not self.aborted:
-            self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
-            try:
-                if not self.sock.recv(LONGEST):
-                    break
-            except socket.timeout as error:
-                raise Failure(f"still there after {within} s") from error
-            except ConnectionResetError:
-                break
+        if not self.aborted:
+            until_end(self.sock, within)
         self.sock.close()
-
-
-def code_of(frame):
-    """The function code that says what a Request or Reply of MPA says, and the private data."""
-    parsed = mpa.Parsed(frame)
-    asks = parsed.key == mpa.REQUEST_KEY
-    code = INITIATE if asks else REJECT if parsed.flags & mpa.REJECT else ACCEPT
-    if parsed.flags & mpa.ENHANCED:
-        code += ENHANCED_INITIATE - INITIATE
-    return code | (EXTEND if parsed.flags & (mpa.EXTEND if asks else mpa.EXTENDED) else 0), parsed.private
-
-
-def frame_of(code, private):
-    """The Request or Reply of MPA that says what a session control message says."""
-    extend, code = code & EXTEND, code & ~EXTEND
-    enhanced = code >= ENHANCED_INITIATE
-    code -= ENHANCED_INITIATE - INITIATE if enhanced else 0
-    check(code in (INITIATE, ACCEPT, REJECT), f"function code {code} in the handshake")
-    flags = mpa.CRC | (mpa.ENHANCED if enhanced else 0) | (mpa.REJECT if code == REJECT else 0)
-    if extend:
-        flags |= mpa.EXTEND if code == INITIATE else mpa.EXTENDED
-    make = mpa.request if code == INITIATE else mpa.reply
-    return make(flags=flags, revision=2 if enhanced else 1, private=private)
 
 
 class Association:
@@ -191,24 +153,22 @@ class Association:
             # Another protocol's.
             self.session.raw(0, self.unsent)
             self.unsent = b""
-        while (whole := self.next_len()) and len(self.unsent) >= whole:
+        while len(self.unsent) >= (whole := self.next_len()):
             frame, self.unsent = self.unsent[:whole], self.unsent[whole:]
-            self.send_frame(frame, (behind := self.next_len()) and len(self.unsent) >= behind)
+            self.send_frame(frame, len(self.unsent) >= self.next_len())
 
     def next_len(self):
-        """How long the next frame is; None: too few bytes of it are here to tell."""
-        if len(self.unsent) < (2 if self.greeted else mpa.HEADER_LEN):
-            return None
+        """How long the next frame is, as far as its bytes tell."""
         if self.greeted:
-            return fpdu.frame_len(struct.unpack(">H", self.unsent[:2])[0])
-        return mpa.HEADER_LEN + struct.unpack(">H", self.unsent[18:20])[0]
+            return mpa.end_of(self.unsent)
+        return mpa.Parsed(self.unsent).end if len(self.unsent) >= mpa.HEADER_LEN else mpa.HEADER_LEN
 
     def send_frame(self, frame, more):
         try:
             if self.greeted:
-                self.session.put(SEGMENT, frame[2 : 2 + struct.unpack(">H", frame[:2])[0]], more=more)
+                self.session.put(SEGMENT, mpa.Fpdu(frame).ulpdu, more=more)
             else:
-                self.session.control(*code_of(frame))
+                self.session.put(CONTROL, control_of(frame))
         except OSError:
             self.unsent = b""
             raise
@@ -232,9 +192,8 @@ class Association:
             self.unread += mpa.fpdu(data)
             return
         check(ppid == CONTROL, f"payload {ppid}")
-        code = struct.unpack(">H", data[:2])[0]
-        if code != TERMINATE:
-            self.unread += frame_of(code, data[2:])
+        if split(data)[0] != TERMINATE:
+            self.unread += frame_of(data)
             return
         behind = self.session.receive()
         check(behind is None, f"{behind} behind the end of the session")

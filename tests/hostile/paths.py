@@ -17,108 +17,63 @@ import subprocess
 import sys
 import time
 
-import fpdu
-import handshake
-import mpa
 import ring
 from counters import counted
-from handshake import HERE, OWN_PORT, PORT, PROMPT, SERVER, Failure, check
+from hosts import HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, on, reset, tcp_socket, until_end
+from peer import Line, connected, receive_frame
+from pinging import caller
+from wire import ddp, mpa
+from wire.path import ACK, ADDRESSES, ANSWER, CHALLENGE, END, JOIN, LONGEST, SEGMENT, WINDOW, Frame, Told, frame, mapped, proof, told
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "capture"))
-from siphash import mapped, proof  # noqa: E402 pylint: disable=wrong-import-position
-
-PATHS = 0x01
-SEGMENT, END, ACK = range(1, 4)
-ADDRESSES, JOIN, CHALLENGE, ANSWER = range(7, 11)
 # An address that both hosts have, as where docker runs on both. No Weft device is on it.
 BOTH_HAVE = "172.17.0.1"
-WINDOW, MAX_FPDU = 4096, 16000
 JOIN_LIMIT = 3
 # What rping's client says first: an address, a key, a length. The server reads there.
-HELLO = fpdu.send(struct.pack(">QII", 0x1000, 7, 64))
+HELLO = ddp.send(struct.pack(">QII", 0x1000, 7, 64))
+HALVES = ddp.send(HELLO[18:26], last=False), ddp.send(HELLO[26:], mo=8)
 # A Write of no bytes, which may name anything.
-NOTHING = fpdu.write(0, 0)
-
-
+NOTHING = ddp.write(0, 0)
 NONCE = b"a nonce."
 
 
-def frame(kind, ssn=0, ack=0, body=b""):
-    return mpa.fpdu(struct.pack(">B3xII", kind, ssn, ack) + body)
-
-
-class Path:
+class Path(Line):
     """Our end of a connection."""
-
-    def __init__(self, sock):
-        self.sock = sock
-        self.ahead = b""
 
     def put(self, kind, **fields):
         self.raw(frame(kind, **fields))
 
-    def raw(self, data):
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.sock.settimeout(PROMPT)
-            self.sock.sendall(data)
-
-    def take(self, length, deadline):
-        while len(self.ahead) < length:
-            self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
-            try:
-                data = self.sock.recv(65536)
-            except socket.timeout as error:
-                raise Failure("no frame in time") from error
-            check(data, "the peer ended the connection")
-            self.ahead += data
-        taken, self.ahead = self.ahead[:length], self.ahead[length:]
-        return taken
-
     def get(self, within=PROMPT):
         """The next frame: type, SSN, and what is behind the header."""
-        deadline = time.monotonic() + within
-        head = self.take(2, deadline)
-        length = struct.unpack(">H", head)[0]
-        raw = head + self.take(fpdu.frame_len(length) - 2, deadline)
-        check(struct.unpack("<I", raw[-4:])[0] == mpa.crc32c(raw[:-4]), f"bad CRC in {raw.hex()}")
-        kind, ssn, _ = struct.unpack(">B3xII", raw[2:14])
-        return kind, ssn, raw[14 : 2 + length]
+        got = Frame(self.fpdu(within).ulpdu)
+        return got.kind, got.ssn, got.body
 
     def ends(self, within=PROMPT):
-        deadline = time.monotonic() + within
-        while True:
-            self.sock.settimeout(max(deadline - time.monotonic(), 0.01))
-            try:
-                if not self.sock.recv(65536):
-                    break
-            except socket.timeout as error:
-                raise Failure(f"still there after {within} s") from error
-            except (ConnectionResetError, BrokenPipeError):
-                break
-        self.sock.close()
+        return self.ahead + until_end(self.sock, within)
 
 
 class Stream:
     """A connection in full operation, whose further paths we can make."""
 
     def __init__(self):
-        sock = handshake.connected()
-        sock.sendall(mpa.request(flags=mpa.CRC | mpa.EXTEND | PATHS))
+        sock = connected()
+        sock.sendall(mpa.request(flags=mpa.CRC | mpa.EXTEND | mpa.PATHS))
+        reply = receive_frame(sock)
+        check(reply.flags & mpa.RESERVED == mpa.EXTENDED | mpa.PATHS, f"flags {reply.flags:#x} in the Reply")
         self.first = Path(sock)
-        reply = mpa.Parsed(self.first.take(mpa.HEADER_LEN, time.monotonic() + PROMPT))
-        check(reply.flags & mpa.RESERVED == mpa.EXTENDED | PATHS, f"flags {reply.flags:#x} in the Reply")
+        self.all = [self.first]
         kind, _, body = self.first.get()
         check(kind == ADDRESSES, f"a frame of type {kind} at first")
-        self.key, self.port, self.paths, num = struct.unpack(">16sHBB", body[:20])
-        homes = [socket.inet_ntop(socket.AF_INET6, body[at : at + 16]) for at in range(20, len(body), 16)]
+        said = Told(body)
+        self.key, self.port = said.key, said.port
         # Of the devices that carry no Weft device none is told.
-        check(self.paths == 2 and num == 1 and homes == [f"::ffff:{SERVER}"], f"{self.paths} paths, {homes}")
+        check(said.paths == 2 and said.homes == [mapped(SERVER)], f"{said.paths} paths, {said.homes}")
 
     def connected(self):
-        sock = handshake.tcp_socket()
+        sock = tcp_socket()
         sock.settimeout(PROMPT)
         sock.connect((SERVER, self.port))
-        return Path(sock)
+        self.all.append(Path(sock))
+        return self.all[-1]
 
     def proof(self, responder, number, challenged, address=SERVER):
         return proof(self.key, responder, number, mapped(address), NONCE, challenged)
@@ -143,7 +98,7 @@ class Stream:
         (path or self.first).put(SEGMENT, ssn=ssn, body=HELLO)
         self.asked(path or self.first)
 
-    def asked(self, *paths, opcode=fpdu.READ_REQUEST):
+    def asked(self, *paths, opcode=ddp.READ_REQUEST):
         deadline = time.monotonic() + PROMPT
         while time.monotonic() < deadline:
             for path in paths:
@@ -154,46 +109,47 @@ class Stream:
                         return
         raise Failure(f"rping's server has not sent operation {opcode}")
 
-    def gone(self, *others):
-        for path in (self.first, *others):
+
+@contextlib.contextmanager
+def streaming():
+    stream = Stream()
+    try:
+        yield stream
+    finally:
+        for path in stream.all:
             with contextlib.suppress(OSError):
-                handshake.reset(path.sock)
+                reset(path.sock)
+
+
+@contextlib.contextmanager
+def two():
+    """A stream, and its second path."""
+    with streaming() as stream:
+        yield stream, stream.joined()
 
 
 # --- we connect ---
 
 
 def two_paths():
-    stream = Stream()
-    second = stream.joined()
-    second.put(SEGMENT, body=HELLO)
-    stream.asked(stream.first, second)
-    stream.gone(second)
-
-
-def halves():
-    """HELLO in two segments."""
-    payload = HELLO[fpdu.UNTAGGED_LEN :]
-    return fpdu.send(payload[:8], last=False), fpdu.send(payload[8:], mo=8)
+    with two() as (stream, second):
+        second.put(SEGMENT, body=HELLO)
+        stream.asked(stream.first, second)
 
 
 def out_of_order():
-    stream = Stream()
-    second = stream.joined()
-    begin, rest = halves()
-    second.put(SEGMENT, ssn=1, body=rest)
-    time.sleep(0.2)
-    stream.first.put(SEGMENT, ssn=0, body=begin)
-    stream.asked(stream.first, second)
-    stream.gone(second)
+    with two() as (stream, second):
+        begin, rest = HALVES
+        second.put(SEGMENT, ssn=1, body=rest)
+        time.sleep(0.2)
+        stream.first.put(SEGMENT, ssn=0, body=begin)
+        stream.asked(stream.first, second)
 
 
+@case
 def early(wrong):
     """This, before its turn, is placed nowhere, and ends the connection when its turn comes."""
-
-    def run():
-        stream = Stream()
-        second = stream.joined()
+    with two() as (stream, second):
         # Nothing overtakes the first segment.
         second.put(SEGMENT, body=HELLO)
         stream.asked(stream.first, second)
@@ -202,47 +158,37 @@ def early(wrong):
             time.sleep(0.3)
         second = stream.joined()
         stream.first.put(SEGMENT, ssn=1, body=NOTHING)
-        stream.asked(stream.first, second, opcode=fpdu.TERMINATE)
-        stream.gone(second)
-
-    return run
+        stream.asked(stream.first, second, opcode=ddp.TERMINATE)
 
 
 def doubled():
-    stream = Stream()
-    second = stream.joined()
-    begin, rest = halves()
-    for path in (stream.first, second, second):
-        path.put(SEGMENT, ssn=1, body=rest)
-    for path in (second, stream.first, second):
-        path.put(SEGMENT, ssn=0, body=begin)
-    stream.asked(stream.first, second)
-    second.put(SEGMENT, ssn=1, body=rest)
-    time.sleep(0.5)
-    check(stream.joined(1), "a path can join no more")
-    stream.gone(second)
+    with two() as (stream, second):
+        begin, rest = HALVES
+        for path in (stream.first, second, second):
+            path.put(SEGMENT, ssn=1, body=rest)
+        for path in (second, stream.first, second):
+            path.put(SEGMENT, ssn=0, body=begin)
+        stream.asked(stream.first, second)
+        second.put(SEGMENT, ssn=1, body=rest)
+        time.sleep(0.5)
+        check(stream.joined(1), "a path can join no more")
 
 
+@case
 def guest(data, within=PROMPT):
     """A connection that says this instead of a join ends; the stream goes on."""
-
-    def run():
-        stream = Stream()
+    with streaming() as stream:
         with counted(path_refused=1):
             path = stream.connected()
             path.raw(data(stream) if callable(data) else data)
             path.ends(within)
         stream.works()
-        stream.gone()
-
-    return run
 
 
+@case
 def answers(make, ssn=1):
     """A join whose challenge is answered by this is refused; the stream goes on."""
-
-    def run():
-        stream = Stream()
+    with streaming() as stream:
         with counted(path_refused=1):
             path = stream.connected()
             path.put(JOIN, ssn=1, body=NONCE)
@@ -250,130 +196,107 @@ def answers(make, ssn=1):
             path.put(ANSWER, ssn=ssn, body=make(stream, challenged))
             path.ends()
         stream.works()
-        stream.gone()
-
-    return run
 
 
 def silent_guests():
-    stream = Stream()
-    paths = [stream.connected() for _ in range(12)]
-    stream.works()
-    for path in paths:
-        path.ends(JOIN_LIMIT + PROMPT)
-    second = stream.joined()
-    stream.gone(second)
+    with streaming() as stream:
+        paths = [stream.connected() for _ in range(12)]
+        stream.works()
+        for path in paths:
+            path.ends(JOIN_LIMIT + PROMPT)
+        stream.joined()
+
+
+def bytewise(path, data):
+    for byte in data:
+        path.raw(bytes([byte]))
+        time.sleep(0.02)
 
 
 def slow_join():
-    stream = Stream()
-    path = stream.connected()
-    for byte in frame(JOIN, ssn=1, body=NONCE):
-        path.raw(bytes([byte]))
-        time.sleep(0.02)
-    challenged = stream.challenged(path)
-    for byte in frame(ANSWER, ssn=1, body=stream.proof(0, 1, challenged)):
-        path.raw(bytes([byte]))
-        time.sleep(0.02)
-    path.put(SEGMENT, body=HELLO)
-    stream.asked(stream.first, path)
-    stream.gone(path)
+    with streaming() as stream:
+        path = stream.connected()
+        bytewise(path, frame(JOIN, ssn=1, body=NONCE))
+        bytewise(path, frame(ANSWER, ssn=1, body=stream.proof(0, 1, stream.challenged(path))))
+        path.put(SEGMENT, body=HELLO)
+        stream.asked(stream.first, path)
 
 
+@case
 def ends_all(*frames):
     """A stream of two paths ends for these on the second."""
-
-    def run():
-        stream = Stream()
-        second = stream.joined()
+    with two() as (stream, second):
         second.raw(b"".join(frames))
         second.ends()
         stream.first.ends()
 
-    return run
 
-
+@case
 def ends_path(data):
     """A path ends for this, and the stream goes on with the other."""
-
-    def run():
-        stream = Stream()
-        second = stream.joined()
+    with two() as (stream, second):
         second.raw(data)
         second.ends()
         stream.works()
-        stream.gone()
-
-    return run
 
 
+@case
 def ends_last(data):
     """The only path ends for this, and so does the stream."""
-
-    def run():
-        stream = Stream()
+    with streaming() as stream:
         stream.first.raw(data)
         stream.first.ends()
 
-    return run
-
 
 def torn():
-    stream = Stream()
-    second = stream.joined()
-    second.raw(frame(SEGMENT, body=HELLO)[:20])
-    time.sleep(0.2)
-    handshake.reset(second.sock)
-    stream.works()
-    second = stream.joined()
-    stream.gone(second)
+    with two() as (stream, second):
+        second.raw(frame(SEGMENT, body=HELLO)[:20])
+        time.sleep(0.2)
+        reset(second.sock)
+        stream.works()
+        stream.joined()
 
 
 def replaced():
-    stream = Stream()
-    another = stream.joined(0)
-    stream.first.ends()
-    stream.works(another)
-    handshake.reset(another.sock)
+    with streaming() as stream:
+        another = stream.joined(0)
+        stream.first.ends()
+        stream.works(another)
 
 
 def replayed():
     """What a path had that ends comes again on the other, with the same number."""
-    stream = Stream()
-    second = stream.joined()
-    begin, rest = halves()
-    second.put(SEGMENT, ssn=0, body=begin)
-    second.put(SEGMENT, ssn=1, body=rest)
-    stream.asked(stream.first, second)
-    # Whichever had it.
-    with counted(path_replayed=None, path_leaves=2):
-        handshake.reset(second.sock)
-        second = stream.joined()
-        handshake.reset(stream.first.sock)
-        time.sleep(0.2)
-        stream.asked(second)
-    handshake.reset(second.sock)
+    with two() as (stream, second):
+        begin, rest = HALVES
+        second.put(SEGMENT, ssn=0, body=begin)
+        second.put(SEGMENT, ssn=1, body=rest)
+        stream.asked(stream.first, second)
+        # Whichever had it.
+        with counted(path_replayed=None, path_leaves=2):
+            reset(second.sock)
+            second = stream.joined()
+            reset(stream.first.sock)
+            time.sleep(0.2)
+            stream.asked(second)
 
 
 def too_many_bytes():
-    stream = Stream()
-    second = stream.joined()
-    body = bytes(MAX_FPDU - 6 - 12)
-    second.sock.settimeout(60)
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        for ssn in range(1, 600):
-            second.sock.sendall(frame(SEGMENT, ssn=ssn, body=body))
-    check(ssn > 500, f"ended after {ssn} frames, which it has to take")
-    second.ends(30)
-    stream.first.ends()
+    with two() as (stream, second):
+        body = bytes(LONGEST - 6 - 12)
+        second.sock.settimeout(60)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for ssn in range(1, 600):
+                second.sock.sendall(frame(SEGMENT, ssn=ssn, body=body))
+        check(ssn > 500, f"ended after {ssn} frames, which it has to take")
+        second.ends(30)
+        stream.first.ends()
 
 
 def orderly():
-    stream = Stream()
-    second = stream.joined()
-    second.put(END, ssn=0)
-    for path in (stream.first, second):
-        path.ends()
+    with two() as (stream, second):
+        second.put(END, ssn=0)
+        for path in (stream.first, second):
+            path.ends()
 
 
 # --- we listen ---
@@ -382,29 +305,17 @@ def orderly():
 @contextlib.contextmanager
 def client_of_ours():
     """Yields the first path of an rping client on host A, and a socket that awaits its joins."""
-    with handshake.tcp_socket() as sock, handshake.tcp_socket() as joins:
-        for each, port in ((sock, OWN_PORT), (joins, OWN_PORT + 1)):
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            each.bind((HERE, port))
-            each.listen()
-            each.settimeout(PROMPT)
-        client = subprocess.Popen(
-            handshake.on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
+    with tcp_socket() as sock, tcp_socket() as joins:
+        listen(sock, within=PROMPT)
+        listen(joins, (HERE, OWN_PORT + 1), PROMPT)
+        with caller():
             first = Path(sock.accept()[0])
-            request = mpa.Parsed(first.take(mpa.HEADER_LEN, time.monotonic() + PROMPT))
-            check(request.flags & mpa.RESERVED == mpa.EXTEND | PATHS, f"flags {request.flags:#x} in the Request")
-            first.take(4, time.monotonic() + PROMPT)
+            request = receive_frame(first.sock)
+            check(request.flags & mpa.RESERVED == mpa.EXTEND | mpa.PATHS, f"flags {request.flags:#x} in the Request")
             # Peer-to-peer, with a WRITE as the client's first.
-            limits = mpa.rd_limits(0x8000 | 1, 0x8000 | 1)
-            first.raw(mpa.reply(flags=mpa.CRC | mpa.ENHANCED | mpa.EXTENDED | PATHS, revision=2, private=limits))
+            limits = mpa.Limits(1, 1, write=True).packed()
+            first.raw(mpa.reply(flags=mpa.CRC | mpa.ENHANCED | mpa.EXTENDED | mpa.PATHS, revision=2, private=limits))
             yield first, joins
-        finally:
-            client.kill()
-            client.wait()
 
 
 KEY = b"the key of paths"
@@ -417,39 +328,31 @@ def proves(path, number=1, responder=1, address=HERE):
     return NONCE + proof(KEY, responder, number, mapped(address), nonce, NONCE)
 
 
-def addresses(*homes, paths=2, num=None, port=OWN_PORT + 1):
-    body = KEY + struct.pack(">HBB", port, paths, len(homes) if num is None else num)
-    return body + b"".join(socket.inet_pton(socket.AF_INET6, home) for home in homes)
+def addresses(*homes, **fields):
+    return told(KEY, OWN_PORT + 1, *homes, **fields)
 
 
+@case
 def answered(make):
     """A client whose join is answered like this leaves that path, and nothing else was sent there; the stream goes on."""
-
-    def run():
-        with client_of_ours() as (first, joins):
-            first.put(ADDRESSES, body=addresses(f"::ffff:{HERE}"))
-            path = Path(joins.accept()[0])
-            path.raw(make(path))
-            path.ends(JOIN_LIMIT + PROMPT)
-            check(not path.ahead, f"{path.ahead.hex()} behind the join")
-            # It tries again, so it has not ended.
-            joins.settimeout(JOIN_LIMIT + PROMPT)
-            check(proves(Path(joins.accept()[0])), "no further join")
-            handshake.reset(first.sock)
-
-    return run
+    with client_of_ours() as (first, joins):
+        first.put(ADDRESSES, body=addresses(HERE))
+        path = Path(joins.accept()[0])
+        path.raw(make(path))
+        behind = path.ends(JOIN_LIMIT + PROMPT)
+        check(not behind, f"{behind.hex()} behind the join")
+        # It tries again, so it has not ended.
+        joins.settimeout(JOIN_LIMIT + PROMPT)
+        check(proves(Path(joins.accept()[0])), "no further join")
 
 
-def told(*bodies):
+@case
+def ended_by(*bodies):
     """A client that is told this ends the connection."""
-
-    def run():
-        with client_of_ours() as (first, _):
-            for body in bodies:
-                first.put(ADDRESSES, body=body)
-            first.ends()
-
-    return run
+    with client_of_ours() as (first, _):
+        for body in bodies:
+            first.put(ADDRESSES, body=body)
+        first.ends()
 
 
 def answer_comes(path):
@@ -467,12 +370,10 @@ def told_before():
 
 def unreachable_homes():
     with client_of_ours() as (first, joins):
-        first.put(ADDRESSES, body=addresses("::ffff:192.0.2.1", "::ffff:255.255.255.255", "::", "ff02::1", f"::ffff:{HERE}", paths=255))
+        first.put(ADDRESSES, body=addresses("::ffff:192.0.2.1", "::ffff:255.255.255.255", "::", "ff02::1", HERE, paths=255))
         path = Path(joins.accept()[0])
         path.put(CHALLENGE, ssn=1, body=proves(path))
         answer_comes(path)
-        handshake.reset(path.sock)
-        handshake.reset(first.sock)
 
 
 def its_own_addresses():
@@ -484,10 +385,10 @@ def its_own_addresses():
         listeners = []
         for address in own:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            listeners.append(stack.enter_context(handshake.tcp_socket(host="A", family=family)))
+            listeners.append(stack.enter_context(tcp_socket(host="A", family=family)))
             listeners[-1].bind((address, OWN_PORT + 1))
             listeners[-1].listen()
-        first.put(ADDRESSES, body=addresses(*(socket.inet_ntop(socket.AF_INET6, mapped(each)) for each in own), f"::ffff:{HERE}"))
+        first.put(ADDRESSES, body=addresses(*own, HERE))
         # The other address is used.
         path = Path(joins.accept()[0])
         path.get()
@@ -497,8 +398,6 @@ def its_own_addresses():
             with contextlib.suppress(socket.timeout):
                 each.accept()
                 raise Failure(f"it has connected to {address}, which is its own")
-        handshake.reset(path.sock)
-        handshake.reset(first.sock)
 
 
 @contextlib.contextmanager
@@ -506,7 +405,7 @@ def both_have():
     """Both hosts have a device with the same private address, as where docker runs on both."""
     hosts = "A", "B"
     for host in hosts:
-        ip = handshake.on(host, "ip")
+        ip = on(host, "ip")
         subprocess.run([*ip, "link", "add", "docker0", "type", "bridge"], check=True)
         subprocess.run([*ip, "addr", "add", f"{BOTH_HAVE}/16", "dev", "docker0"], check=True)
         subprocess.run([*ip, "link", "set", "docker0", "up"], check=True)
@@ -514,17 +413,14 @@ def both_have():
         yield
     finally:
         for host in hosts:
-            subprocess.run([*handshake.on(host, "ip"), "link", "del", "docker0"], check=True)
+            subprocess.run([*on(host, "ip"), "link", "del", "docker0"], check=True)
 
 
 def private_network():
     """What both hosts have is not told by the one, nor joined at by a client of the other; the stream has its path."""
-    with both_have():
-        stream = Stream()
-        second = stream.joined()
+    with both_have(), two() as (stream, second):
         second.put(SEGMENT, body=HELLO)
         stream.asked(stream.first, second)
-        stream.gone(second)
 
 
 def wrong_crc(data):
@@ -535,10 +431,10 @@ CASES = [
     ("two paths", two_paths),
     ("segments out of order", out_of_order),
     ("segments twice and thrice", doubled),
-    ("before its turn: a Write to no memory", early(fpdu.write(0x12345601, 0x1000, b"wrong"))),
-    ("before its turn: a Write that wraps", early(fpdu.write(0x12345601, 2**64 - 2, b"wrong"))),
-    ("before its turn: an answer to no read", early(fpdu.tagged(fpdu.READ_RESPONSE, 0xFFFF, 0, b"wrong"))),
-    ("before its turn: a SEND far ahead", early(fpdu.send(b"wrong", msn=100))),
+    ("before its turn: a Write to no memory", early(ddp.write(0x12345601, 0x1000, b"wrong"))),
+    ("before its turn: a Write that wraps", early(ddp.write(0x12345601, 2**64 - 2, b"wrong"))),
+    ("before its turn: an answer to no read", early(ddp.tagged(ddp.READ_RESPONSE, 0xFFFF, 0, b"wrong"))),
+    ("before its turn: a SEND far ahead", early(ddp.send(b"wrong", msn=100))),
     ("before its turn: half a header", early(b"\x41\x40\x00")),
     ("a slow join", slow_join),
     ("a wrong proof", answers(lambda s, c: bytes(8))),
@@ -592,17 +488,16 @@ CASES = [
     ("client: an end of the wrong length", answered(lambda p: proves(p) and frame(END, body=b"123"))),
     ("client: another protocol", answered(lambda p: proves(p) and b"HTTP/1.1 400 Bad Request\r\n\r\n")),
     ("client: silence", answered(lambda p: proves(p) and b"")),
-    ("client: addresses twice", told(addresses(), addresses())),
-    ("client: more addresses than there are", told(addresses(num=3))),
-    ("client: nine addresses", told(addresses(*["::1"] * 9))),
+    ("client: addresses twice", ended_by(addresses(), addresses())),
+    ("client: more addresses than there are", ended_by(addresses(num=3))),
+    ("client: nine addresses", ended_by(addresses(*["::1"] * 9))),
     ("client: addresses of nobody", unreachable_homes),
     ("client: addresses as Weft told them before", told_before),
     ("client: addresses of its own", its_own_addresses),
     ("a private network that both hosts have", private_network),
-    ("ordinary rping afterwards", handshake.ordinary_rping),
 ]
 
 if __name__ == "__main__":
     if os.environ.get("WEFT_PATHS") != "2":
         sys.exit("paths.py: WEFT_PATHS is not 2 here; see its first lines")
-    sys.exit(ring.run_with_rping("paths.py", CASES) != 0)
+    sys.exit(ring.run_with_rping("paths.py", CASES))

@@ -13,54 +13,24 @@ the drivers. With NAMEs only the cases whose names contain one
 of them run.
 """
 
-import contextlib
 import dataclasses
 import socket
 import struct
-import subprocess
 import sys
 
-import fpdu
-import handshake
-import mpa
 import ring
 from counters import counted
-from handshake import PROMPT, START, Failure, check, on
-from hosts import OVER_SCTP
-from peer import Stream
-from pinging import OUR_BUFFER, OUR_STAG, Said, info, ping
+from handshake import ECONNREFUSED, REJECTED, asked
+from hosts import HERE, OVER_SCTP, PROMPT, START, Failure, case, check, expect_end, reset, setting
+from peer import Stream, receive_frame
+from pinging import OUR_BUFFER, OUR_STAG, Said, Server, info, ping, region_of
+from wire import ddp, mpa
+from wire.mpa import Limits
 
-# Flags in the two words of enhanced setup (RFC 6581, 9): in the first, peer to peer and RTR by SEND; in
-# the second, RTR by WRITE and by READ.
-P2P, BY_SEND, BY_WRITE, BY_READ = 0x8000, 0x4000, 0x8000, 0x4000
-NUMBER = 0x3FFF
 # Longer than the responder that may not speak first would wait for a peer of revision 1.
 LISTEN = 0.7
 # Several segments long.
 PING_SIZE = 5000
-
-
-@dataclasses.dataclass
-class Limits:
-    """The four bytes of enhanced setup, taken apart."""
-
-    ird: int
-    ord: int
-    p2p: bool = True
-    send: bool = False
-    write: bool = False
-    read: bool = False
-
-    def packed(self):
-        first = self.ird | (P2P if self.p2p else 0) | (BY_SEND if self.send else 0)
-        second = self.ord | (BY_WRITE if self.write else 0) | (BY_READ if self.read else 0)
-        return struct.pack(">HH", first, second)
-
-    @classmethod
-    def parsed(cls, data):
-        check(len(data) >= 4, "no IRD and ORD")
-        first, second = struct.unpack(">HH", data[:4])
-        return cls(first & NUMBER, second & NUMBER, bool(first & P2P), bool(first & BY_SEND), bool(second & BY_WRITE), bool(second & BY_READ))
 
 
 @dataclasses.dataclass
@@ -86,10 +56,6 @@ class Persona:
     longest: int = 0
 
 
-def limits_of(persona, **kinds):
-    return Limits(persona.ird, persona.ord, **kinds)
-
-
 def chosen(persona, limits):
     for kind in persona.takes:
         if getattr(limits, kind):
@@ -108,11 +74,7 @@ def gets(persona, frame, key):
 
 
 def flags_of(persona):
-    return (
-        (mpa.CRC if persona.crc else 0)
-        | (mpa.ENHANCED if persona.revision == 2 else 0)
-        | (mpa.MARKERS if persona.markers else 0)
-    )
+    return mpa.CRC * persona.crc | mpa.ENHANCED * (persona.revision == 2) | mpa.MARKERS * persona.markers
 
 
 # --- the card connects to an rping server ---
@@ -121,45 +83,39 @@ def flags_of(persona):
 def ready(stream, kind):
     """Sends the frame that says that we are in full operation."""
     if kind == "send":
-        stream.give(fpdu.send(b"", msn=stream.next_msn()))
+        stream.give(ddp.send(b"", msn=stream.next_msn()))
     elif kind == "write":
-        stream.give(fpdu.write(0, 0))
+        stream.give(ddp.write(0, 0))
     else:
-        stream.give(fpdu.read_request((0, 0), 0, (OUR_STAG, OUR_BUFFER), msn=1))
-        got = stream.expect(fpdu.READ_RESPONSE)
+        stream.give(ddp.read_request((0, 0), 0, (OUR_STAG, OUR_BUFFER), msn=1))
+        got = stream.expect(ddp.READ_RESPONSE)
         check(got.last and not got.payload and got.stag == OUR_STAG, f"answer to the ready-to-receive frame: {got}")
 
 
+@case
 def initiator(persona):
-    def run():
-        since = len(Said.now())
-        sock = handshake.connected()
-        offered = limits_of(persona, **dict.fromkeys(persona.proposes, True))
-        private = (offered.packed() if persona.revision == 2 else b"") + persona.private
-        sock.sendall(mpa.request(flags=flags_of(persona), revision=persona.revision, private=private))
-        answer = handshake.receive_frame(sock)
-        gets(persona, answer, mpa.REPLY_KEY)
-        check(answer.flags & mpa.CRC, "no CRC, though it was asked for")
-        stream = Stream(sock, marked=persona.markers, marks=persona.marks)
-        if persona.revision == 2:
-            got = Limits.parsed(answer.private)
-            check(got.p2p, "the reply is not for peer to peer")
-            check(not persona.strict or got.ord <= persona.ird, f"the server wants to read {got.ord} at a time")
-            check(got.ird >= 1, "no room for the ready-to-receive frame")
-            for kind in ("send", "write", "read"):
-                check(kind in persona.proposes or not getattr(got, kind), f"RTR by {kind} was not proposed")
-            # A byte behind the reply is a protocol error to a card, and so is a word before ours.
-            stream.silent(LISTEN)
-            ready(stream, chosen(persona, got))
-        for _ in range(2):
-            ping(stream)
-        sock.shutdown(socket.SHUT_WR)
-        stream.ends()
-        Said.within(PROMPT, since, "server DISCONNECT EVENT")
-        for complaint in ("bogus data", "completion failed"):
-            check(complaint not in Said.now()[since:], f"the server said {Said.text[since:]!r}")
-
-    return run
+    since = len(Said.now())
+    offered = Limits(persona.ird, persona.ord, **dict.fromkeys(persona.proposes, True))
+    private = (offered.packed() if persona.revision == 2 else b"") + persona.private
+    sock, answer = asked(flags=flags_of(persona), revision=persona.revision, private=private)
+    gets(persona, answer, mpa.REPLY_KEY)
+    check(answer.flags & mpa.CRC, "no CRC, though it was asked for")
+    stream = Stream(sock, marked=persona.markers, marks=persona.marks)
+    if persona.revision == 2:
+        got = Limits.parsed(answer.private)
+        check(got.p2p, "the reply is not for peer to peer")
+        check(not persona.strict or got.ord <= persona.ird, f"the server wants to read {got.ord} at a time")
+        check(got.ird >= 1, "no room for the ready-to-receive frame")
+        for kind in ("send", "write", "read"):
+            check(kind in persona.proposes or not getattr(got, kind), f"RTR by {kind} was not proposed")
+        # A byte behind the reply is a protocol error to a card, and so is a word before ours.
+        stream.silent(LISTEN)
+        ready(stream, chosen(persona, got))
+    for _ in range(2):
+        ping(stream)
+    sock.shutdown(socket.SHUT_WR)
+    stream.ends()
+    Said.end(since)
 
 
 # --- rping clients connect to the card ---
@@ -169,10 +125,10 @@ def whole_read(stream, region, size, msn, longest):
     """The bytes of a read, whose frames must each fit a segment, or longest if that is not 0."""
     segment = stream.sock.longest_frame() if OVER_SCTP else stream.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
     most = 0
-    stream.give(fpdu.read_request(region, size, (OUR_STAG, OUR_BUFFER), msn=msn))
+    stream.give(ddp.read_request(region, size, (OUR_STAG, OUR_BUFFER), msn=msn))
     data = b""
     while len(data) < size:
-        got = stream.expect(fpdu.READ_RESPONSE)
+        got = stream.expect(ddp.READ_RESPONSE)
         check((got.stag, got.offset) == (OUR_STAG, OUR_BUFFER + len(data)), f"answer {got}")
         check(got.on_wire <= (longest or segment), f"a frame of {got.on_wire} bytes, segments are of {segment}")
         most = max(most, got.on_wire)
@@ -182,42 +138,19 @@ def whole_read(stream, region, size, msn, longest):
     return data
 
 
-def told(stream):
-    """Where a buffer of the client's is."""
-    address, stag, size = struct.unpack(">QII", stream.expect(fpdu.SEND, START).payload)
-    check(size == PING_SIZE, f"a buffer of {size} bytes")
-    return stag, address
-
-
 def serve(stream, read_msn, longest):
     """What an rping server does, for one ping."""
-    data = whole_read(stream, told(stream), PING_SIZE, read_msn, longest)
-    stream.give(fpdu.send(info(), msn=stream.next_msn()))
-    stag, address = told(stream)
+    data = whole_read(stream, region_of(stream, PING_SIZE, START), PING_SIZE, read_msn, longest)
+    stream.give(ddp.send(info(), msn=stream.next_msn()))
+    stag, address = region_of(stream, PING_SIZE, START)
     for at in range(0, PING_SIZE, 1000):
-        stream.give(fpdu.write(stag, address + at, data[at : at + 1000], last=at + 1000 >= PING_SIZE))
-    stream.give(fpdu.send(info(), msn=stream.next_msn()))
-
-
-@contextlib.contextmanager
-def rping_client(pings):
-    with handshake.Server() as listener:
-        listener.client = subprocess.Popen(
-            on("A", "rping", "-c", "-a", handshake.HERE, "-p", str(handshake.OWN_PORT), "-C", str(pings), "-S", str(PING_SIZE), "-V"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        yield listener
-        try:
-            text = listener.client.communicate(timeout=START)[0].decode()
-        except subprocess.TimeoutExpired as error:
-            raise Failure(f"rping -c still runs after {START} s") from error
-        check(handshake.rping_ended_well(listener.client.returncode, text), f"rping -c: status {listener.client.returncode}, {text}")
+        stream.give(ddp.write(stag, address + at, data[at : at + 1000], last=at + 1000 >= PING_SIZE))
+    stream.give(ddp.send(info(), msn=stream.next_msn()))
 
 
 def request_comes(persona, listener):
     sock = listener.accept()
-    frame = handshake.receive_frame(sock, START)
+    frame = receive_frame(sock, START)
     gets(persona, frame, mpa.REQUEST_KEY)
     # A byte behind the request is a protocol error.
     stream = Stream(sock, marked=persona.markers, marks=persona.marks)
@@ -226,7 +159,7 @@ def request_comes(persona, listener):
 
 
 def reply_as(persona, stream, frame):
-    """Replies, and takes the first frame. Returns how many reads the client need not see any more."""
+    """Replies, and takes the first frame."""
     if persona.revision == 1:
         stream.sock.sendall(mpa.reply(flags=flags_of(persona), revision=1, private=persona.private))
         return
@@ -237,56 +170,48 @@ def reply_as(persona, stream, frame):
     check(answer.ird >= 1 or kind != "read", "no read may be sent, and RTR by read is offered")
     stream.sock.sendall(mpa.reply(flags=flags_of(persona), revision=2, private=answer.packed() + persona.private))
     first = stream.segment(START)
-    opcode = {"send": fpdu.SEND, "write": fpdu.WRITE, "read": fpdu.READ_REQUEST}[kind]
+    opcode = {"send": ddp.SEND, "write": ddp.WRITE, "read": ddp.READ_REQUEST}[kind]
     check(first.opcode == opcode, f"the ready-to-receive frame is not by {kind} but {first}")
     if kind == "read":
         sink, sink_to, length = struct.unpack(">IQI", first.payload[:16])
         check(length == 0, f"the ready-to-receive frame reads {length} bytes")
-        stream.give(fpdu.tagged(fpdu.READ_RESPONSE, sink, sink_to))
+        stream.give(ddp.tagged(ddp.READ_RESPONSE, sink, sink_to))
     else:
         check(not first.payload, "the ready-to-receive frame has a payload")
 
 
+@case
 def responder(persona, before=None):
     """before: what the card does with requests that come first, each of them on a connection of its own."""
-
-    def run():
-        with rping_client(2) as listener:
-            if before:
-                before(listener)
-            stream, frame = request_comes(persona, listener)
-            reply_as(persona, stream, frame)
-            for msn in (1, 2):
-                serve(stream, msn, persona.longest)
-            stream.ends(START)
-
-    return run
+    with Server() as listener:
+        listener.call("-C", "2", "-S", str(PING_SIZE), "-V")
+        if before:
+            before(listener)
+        stream, frame = request_comes(persona, listener)
+        reply_as(persona, stream, frame)
+        for msn in (1, 2):
+            serve(stream, msn, persona.longest)
+        stream.ends(START)
+        listener.ends_well()
 
 
 def refuses_revision_2(how):
-    def before(listener):
-        sock = listener.accept()
-        frame = handshake.receive_frame(sock, START)
-        check(frame.revision == 2, f"revision {frame.revision} first")
-        how(sock)
-
-    return before
+    return lambda listener: how(listener.accept_request(revision=2))
 
 
 def rejects(sock):
     sock.sendall(mpa.reply(flags=mpa.REJECT | mpa.CRC, revision=1))
-    handshake.expect_end(sock, PROMPT)
+    expect_end(sock, PROMPT)
 
 
 def no_peer_to_peer():
     """irdma refuses a request without the bit: rping learns that it was refused."""
-    with counted(conn_refused_by_peer=1):
-        with handshake.Server() as listener:
-            listener.call()
-            sock = listener.accept_request(revision=2)
-            sock.sendall(mpa.reply(flags=mpa.REJECT | mpa.CRC | mpa.ENHANCED, revision=2, private=Limits(0, 0, p2p=False).packed()))
-            listener.outcome(handshake.REJECTED, handshake.ECONNREFUSED, PROMPT + START)
-            sock.close()
+    with counted(conn_refused_by_peer=1), Server() as listener:
+        listener.call()
+        sock = listener.accept_request(revision=2)
+        sock.sendall(mpa.reply(flags=mpa.REJECT | mpa.CRC | mpa.ENHANCED, revision=2, private=Limits(0, 0, p2p=False).packed()))
+        listener.outcome(REJECTED, ECONNREFUSED, PROMPT + START)
+        sock.close()
 
 
 # irdma: no connection without the peer-to-peer bit, and one of WRITE and READ must be offered. It takes
@@ -308,31 +233,23 @@ MARKED_READ = dataclasses.replace(MARKED, proposes=("read",), takes=("read",))
 MARKED_OLD = dataclasses.replace(OLD, markers=True)
 MARKS = Persona(marks=True)
 MARKS_BOTH_WAYS = Persona(marks=True, markers=True)
-
-
 # T6 with a firmware that takes frames of 16 KiB, and a card that stops before.
 LONG = dataclasses.replace(CXGB4, longest=16384)
 LONGER = dataclasses.replace(CXGB4, longest=3000)
 
 
+@case
 def known(run, entry):
     """With a device that knows how long frames to this address may be."""
-
-    def knowing():
-        with handshake.setting("fpdu_peers", entry):
-            run()
-
-    return knowing
+    with setting("fpdu_peers", entry):
+        run()
 
 
-def asked(run):
+@case
+def marking(run):
     """With a device that asks for markers."""
-
-    def asking():
-        with handshake.setting("markers", "on"):
-            run()
-
-    return asking
+    with setting("markers", "on"):
+        run()
 
 
 CASES = [
@@ -344,14 +261,14 @@ CASES = [
     ("be cxgb4: initiator, all the private data", initiator(CXGB4_FULL)),
     ("be cxgb4: responder", responder(CXGB4)),
     ("be cxgb4: responder, all the private data", responder(CXGB4_FULL)),
-    ("be T6: responder that takes long frames", known(responder(LONG), f"{handshake.HERE}=16384")),
-    ("be T6: responder that takes frames of two segments", known(responder(LONGER), f"{handshake.HERE}/24=3000")),
+    ("be T6: responder that takes long frames", known(responder(LONG), f"{HERE}=16384")),
+    ("be T6: responder that takes frames of two segments", known(responder(LONGER), f"{HERE}/24=3000")),
     ("be T6: responder that is not listed", known(responder(CXGB4), "10.0.0.0/31=16384 fd00::/8=large")),
     ("be qedr: initiator", initiator(QEDR)),
     ("be qedr: initiator, RTR by WRITE", initiator(dataclasses.replace(QEDR, takes=("write",)))),
     ("be qedr: responder", responder(QEDR)),
     ("be an MPA 1 card: initiator", initiator(OLD)),
-    ("be an MPA 1 card: responder that resets revision 2", responder(OLD, refuses_revision_2(handshake.reset))),
+    ("be an MPA 1 card: responder that resets revision 2", responder(OLD, refuses_revision_2(reset))),
     ("be an MPA 1 card: responder that closes on revision 2", responder(OLD, refuses_revision_2(socket.socket.close))),
     ("be an MPA 1 card: responder that rejects revision 2", responder(OLD, refuses_revision_2(rejects))),
     ("ask for markers: initiator", initiator(MARKED)),
@@ -359,18 +276,14 @@ CASES = [
     ("ask for markers: initiator of revision 1", initiator(MARKED_OLD)),
     ("ask for markers: responder", responder(MARKED)),
     ("ask for markers: responder, RTR by READ", responder(MARKED_READ)),
-    ("send markers: initiator", asked(initiator(MARKS))),
-    ("send markers: initiator, and ask for them", asked(initiator(MARKS_BOTH_WAYS))),
-    ("send markers: initiator of revision 1", asked(initiator(dataclasses.replace(OLD, marks=True)))),
-    ("send markers: responder", asked(responder(MARKS))),
-    ("send markers: responder, and ask for them", asked(responder(MARKS_BOTH_WAYS))),
-    ("ask for markers: responder of revision 1", responder(MARKED_OLD, refuses_revision_2(handshake.reset))),
+    ("send markers: initiator", marking(initiator(MARKS))),
+    ("send markers: initiator, and ask for them", marking(initiator(MARKS_BOTH_WAYS))),
+    ("send markers: initiator of revision 1", marking(initiator(dataclasses.replace(OLD, marks=True)))),
+    ("send markers: responder", marking(responder(MARKS))),
+    ("send markers: responder, and ask for them", marking(responder(MARKS_BOTH_WAYS))),
+    ("ask for markers: responder of revision 1", responder(MARKED_OLD, refuses_revision_2(reset))),
 ]
 
 
-def main():
-    return ring.run_with_rping("personas.py", [*CASES, ("ordinary rping afterwards", handshake.ordinary_rping)]) != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ring.run_with_rping("personas.py", CASES))

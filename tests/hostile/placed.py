@@ -22,27 +22,15 @@ import subprocess
 import sys
 import time
 
-import fpdu
-import handshake
-import mpa
 import ring
-from association import CONTROL, SEGMENT, TERMINATE
 from counters import counted
-from handshake import Failure, check, on
-from hosts import OVER_SCTP
-from peer import (
-    BAD_CRC,
-    BOUNDS,
-    LOCAL,
-    MSN,
-    NO_RIGHT,
-    OFFSET,
-    READ_BOUNDS,
-    READ_STAG,
-    STAG,
-    TOO_LONG,
-)
+from hosts import OVER_SCTP, START, Failure, case, check, on
+from peer import receive_frame
+from pinging import fin, rst
 from victim import Victim, called, connection
+from wire import ddp, mpa
+from wire.ddp import BAD_CRC, BOUNDS, LOCAL, MSN, NO_BUFFER, NO_RIGHT, OFFSET, READ_BOUNDS, READ_STAG, STAG, TOO_LONG
+from wire.sctp import CONTROL, SEGMENT, TERMINATE
 
 IPV6 = {"family": socket.AF_INET6}
 NO_CRC = {"crc": False}
@@ -69,8 +57,15 @@ def region(name):
 
 
 def write(name="write", at=0, payload=EVIL, **fields):
-    where = region(name)
-    return fpdu.write(where.stag, where.address + at, payload, **fields)
+    return ddp.write(*region(name).place(at), payload, **fields)
+
+
+@contextlib.contextmanager
+def harmless(counts, **manner):
+    """A connection over which this is counted, and nothing changes in the victim's memory."""
+    with counted(**counts), connection(VICTIM, **manner) as stream:
+        yield stream
+    VICTIM.unharmed()
 
 
 # --- frames whose header was damaged on the way, under the CRC of the true one ---
@@ -83,8 +78,7 @@ def moved(frame):
 
 def elsewhere(frame):
     """Another region."""
-    other = region("second")
-    frame[STAG_AT : TO_AT + 8] = struct.pack(">IQ", other.stag, other.address + 8)
+    frame[STAG_AT : TO_AT + 8] = struct.pack(">IQ", *region("second").place(8))
 
 
 def shortened(frame):
@@ -110,63 +104,51 @@ def damaged(how, ulpdu):
 
 
 def refused_by_crc(data, *cuts, **manner):
-    with counted(**REFUSED_CRC):
-        with connection(VICTIM, **manner) as stream:
-            stream.in_pieces(data, *cuts)
-            stream.refused(BAD_CRC)
-    VICTIM.unharmed()
+    with harmless(REFUSED_CRC, **manner) as stream:
+        stream.in_pieces(data, *cuts)
+        stream.refused(BAD_CRC)
 
 
+@case
 def in_two(how, step=1, **manner):
-    def run():
-        length = len(damaged(how, write(at=64)))
-        for cut in range(1, length, step):
-            try:
-                refused_by_crc(damaged(how, write(at=64)), cut, **manner)
-            except Failure as error:
-                raise Failure(f"cut at {cut}: {error}") from error
-
-    return run
+    length = len(damaged(how, write(at=64)))
+    for cut in range(1, length, step):
+        try:
+            refused_by_crc(damaged(how, write(at=64)), cut, **manner)
+        except Failure as error:
+            raise Failure(f"cut at {cut}: {error}") from error
 
 
+@case
 def in_three(how):
-    def run():
-        length = len(damaged(how, write(at=64)))
-        for first, second in ((1, 2), (2, 3), (3, length - 1), (8, 16), (16, 20), (20, length - 4), (length - 5, length - 3)):
-            refused_by_crc(damaged(how, write(at=64)), first, second)
-
-    return run
+    length = len(damaged(how, write(at=64)))
+    for first, second in ((1, 2), (2, 3), (3, length - 1), (8, 16), (16, 20), (20, length - 4), (length - 5, length - 3)):
+        refused_by_crc(damaged(how, write(at=64)), first, second)
 
 
+@case
 def in_many(how):
-    def run():
-        data = damaged(how, write(at=64))
-        refused_by_crc(data, *range(1, len(data)))
-
-    return run
+    data = damaged(how, write(at=64))
+    refused_by_crc(data, *range(1, len(data)))
 
 
 def damaged_send():
     """A wrong number is not what the frame is refused for: the number is not believed."""
-    data = damaged(renumbered, fpdu.send(EVIL))
+    data = damaged(renumbered, ddp.send(EVIL))
     for cut in range(1, len(data), 3):
         refused_by_crc(data, cut)
 
 
+@case
 def behind_good_ones(how):
     """The damaged frame begins in the packet in which good ones end."""
-
-    def run():
-        for cut in (1, 2, 10, 17, 25):
-            good = fpdu.framed(*(write(at=8 * i, last=False) for i in range(4)))
-            with counted(**REFUSED_CRC):
-                with connection(VICTIM) as stream:
-                    stream.in_pieces(good + damaged(how, write(at=64)), len(good) + cut)
-                    stream.refused(BAD_CRC)
-            VICTIM.written("write", {0: 4 * EVIL})
-            restore(0, 32)
-
-    return run
+    for cut in (1, 2, 10, 17, 25):
+        good = mpa.framed(*(write(at=8 * i, last=False) for i in range(4)))
+        with counted(**REFUSED_CRC), connection(VICTIM) as stream:
+            stream.in_pieces(good + damaged(how, write(at=64)), len(good) + cut)
+            stream.refused(BAD_CRC)
+        VICTIM.written("write", {0: 4 * EVIL})
+        restore(0, 32)
 
 
 def restore(at, length, name="write"):
@@ -180,32 +162,27 @@ def restore(at, length, name="write"):
 
 def settle(stream, msn=1):
     """All that was sent before has been placed when this returns."""
-    where = region("write")
-    stream.give(fpdu.read_request((where.stag, where.address), 0, msn=msn))
-    stream.expect(fpdu.READ_RESPONSE)
+    stream.give(ddp.read_request(region("write").place(), 0, msn=msn))
+    stream.expect(ddp.READ_RESPONSE)
 
 
 LARGE = 40000
 
 
+@case
 def large(how=None, **manner):
     """A frame of a large size over many packets."""
-
-    def run():
-        payload = bytes([0x5A]) * LARGE
-        frame = damaged(how, write(at=1000, payload=payload)) if how else fpdu.framed(write(at=1000, payload=payload))
-        cuts = (1, 1500, 20000, 39000, len(frame) - 3)
-        if how:
-            refused_by_crc(frame, *cuts, **manner)
-            return
-        with counted(rx_split_fpdus=0 if OVER_SCTP else None):
-            with connection(VICTIM, **manner) as stream:
-                stream.in_pieces(frame, *cuts)
-                settle(stream)
-        VICTIM.written("write", {1000: payload})
-        restore(1000, LARGE)
-
-    return run
+    payload = bytes([0x5A]) * LARGE
+    frame = damaged(how, write(at=1000, payload=payload)) if how else mpa.framed(write(at=1000, payload=payload))
+    cuts = (1, 1500, 20000, 39000, len(frame) - 3)
+    if how:
+        refused_by_crc(frame, *cuts, **manner)
+        return
+    with counted(rx_split_fpdus=0 if OVER_SCTP else None), connection(VICTIM, **manner) as stream:
+        stream.in_pieces(frame, *cuts)
+        settle(stream)
+    VICTIM.written("write", {1000: payload})
+    restore(1000, LARGE)
 
 
 @contextlib.contextmanager
@@ -225,74 +202,49 @@ def small_buffers():
         limits(before)
 
 
+@case
 def small_buffer(how=None):
-    def run():
-        payload = bytes([0xC3]) * LARGE
-        with small_buffers():
-            if how:
-                with counted(rx_staged_fpdus=None, **REFUSED_CRC):
-                    with connection(VICTIM) as stream:
-                        stream.give_raw(damaged(how, write(at=1000, payload=payload)))
-                        stream.refused(BAD_CRC)
-                VICTIM.unharmed()
-                return
-            with counted(**STAGED, rx_split_fpdus=None if STAGED else 0):
-                with connection(VICTIM) as stream:
-                    stream.give(write(at=1000, payload=payload), write(at=0, payload=EVIL))
-                    settle(stream)
-        VICTIM.written("write", {0: EVIL, 1000: payload})
-        restore(0, 1000 + LARGE)
-
-    return run
+    payload = bytes([0xC3]) * LARGE
+    with small_buffers():
+        if how:
+            with harmless({"rx_staged_fpdus": None} | REFUSED_CRC) as stream:
+                stream.give_raw(damaged(how, write(at=1000, payload=payload)))
+                stream.refused(BAD_CRC)
+            return
+        with counted(**STAGED, rx_split_fpdus=None if STAGED else 0), connection(VICTIM) as stream:
+            stream.give(write(at=1000, payload=payload), write(at=0, payload=EVIL))
+            settle(stream)
+    VICTIM.written("write", {0: EVIL, 1000: payload})
+    restore(0, 1000 + LARGE)
 
 
 def small_buffer_no_receive():
     """A SEND that the receive buffer cannot hold waits for a receive until time is up."""
-    with small_buffers(), counted(**STAGED, rnr_stalls=1, rnr_timeouts=1, **REFUSED):
-        with connection(VICTIM, receives=0) as stream:
-            stream.give(fpdu.send(bytes(LARGE)))
-            stream.refused((1, 2, 2), within=10 + 8)
-    VICTIM.unharmed()
+    with small_buffers(), harmless(STAGED | REFUSED | {"rnr_stalls": 1, "rnr_timeouts": 1}, receives=0) as stream:
+        stream.give(ddp.send(bytes(LARGE)))
+        stream.refused(NO_BUFFER, within=10 + 8)
 
 
+@case
 def small_buffer_then_end(end, **expected):
-    def run():
-        with small_buffers(), counted(rx_staged_fpdus=None, **expected):
-            with connection(VICTIM) as stream:
-                stream.give_raw(fpdu.framed(write(payload=bytes(LARGE)))[:-1000])
-                time.sleep(0.3)
-                end(stream)
-        VICTIM.unharmed()
-
-    return run
+    with small_buffers(), harmless({"rx_staged_fpdus": None} | expected) as stream:
+        stream.give_raw(mpa.framed(write(payload=bytes(LARGE)))[:-1000])
+        time.sleep(0.3)
+        end(stream)
 
 
+@case
 def part_then_end(length, end, **expected):
     """The stream ends inside a frame: nothing of it was placed."""
-
-    def run():
-        with counted(**expected):
-            with connection(VICTIM) as stream:
-                stream.in_pieces(fpdu.framed(write())[:length], length // 2)
-                stream.silent(0.2)
-                end(stream)
-        VICTIM.unharmed()
-
-    return run
-
-
-def fin(stream):
-    stream.sock.shutdown(socket.SHUT_WR)
-    stream.ends()
-
-
-def rst(stream):
-    handshake.reset(stream.sock)
+    with harmless(expected) as stream:
+        stream.in_pieces(mpa.framed(write())[:length], length // 2)
+        stream.silent(0.2)
+        end(stream)
 
 
 def urgent_in_parts():
     """Urgent bytes in a frame that waits for its CRC are bytes like any other."""
-    frame = fpdu.framed(write())
+    frame = mpa.framed(write())
     with connection(VICTIM) as stream:
         for at in range(len(frame)):
             stream.sock.send(frame[at : at + 1], socket.MSG_OOB if at % 5 == 3 else 0)
@@ -302,148 +254,106 @@ def urgent_in_parts():
     restore(0, len(EVIL))
 
 
+@case
 def promised_at_once(reason, make):
     """Without CRCs what a header says is refused before what it promises has come."""
-
-    def run():
-        with counted(**REFUSED):
-            with connection(VICTIM, **NO_CRC) as stream:
-                stream.give_raw(fpdu.promised(65535, make()))
-                stream.refused(reason)
-        VICTIM.unharmed()
-
-    return run
+    with harmless(REFUSED, **NO_CRC) as stream:
+        stream.give_raw(mpa.promised(65535, make()))
+        stream.refused(reason)
 
 
+@case
 def promised(**manner):
     """A header is believed when its frame's CRC has passed, or at once where there are none."""
-
-    def run():
-        where = region("write")
-        ulpdu = fpdu.write(where.stag, where.address + where.length - 4, bytes(64))
-        frame = mpa.fpdu(ulpdu)
-        with counted(**REFUSED):
-            with connection(VICTIM, **manner) as stream:
-                stream.give_raw(frame[:30])
-                if manner.get("crc", True):
-                    stream.silent(0.5)
-                    stream.give_raw(frame[30:])
-                stream.refused(BOUNDS, ulpdu)
-        VICTIM.unharmed()
-
-    return run
+    ulpdu = write(at=region("write").length - 4, payload=bytes(64))
+    frame = mpa.fpdu(ulpdu)
+    with harmless(REFUSED, **manner) as stream:
+        stream.give_raw(frame[:30])
+        if manner.get("crc", True):
+            stream.silent(0.5)
+            stream.give_raw(frame[30:])
+        stream.refused(BOUNDS, ulpdu)
 
 
 # --- frames that are what they are meant to be ---
 
 
+@case
 def every_cut(**manner):
     """Good frames, cut at each byte, are placed where they should be and nowhere else."""
-
-    def run():
-        with connection(VICTIM, ends=False, **manner) as stream:
-            msn = 0
-            for cut in range(1, len(fpdu.framed(write()))):
-                payload = bytes([cut]) * 8
-                stream.in_pieces(fpdu.framed(write(at=16, payload=payload)), cut)
-                msn += 1
-                settle(stream, msn)
-                VICTIM.written("write", {16: payload})
-        VICTIM.ask("end")
-        restore(16, 8)
-
-    return run
+    with connection(VICTIM, ends=False, **manner) as stream:
+        msn = 0
+        for cut in range(1, len(mpa.framed(write()))):
+            payload = bytes([cut]) * 8
+            stream.in_pieces(mpa.framed(write(at=16, payload=payload)), cut)
+            msn += 1
+            settle(stream, msn)
+            VICTIM.written("write", {16: payload})
+    VICTIM.ask("end")
+    restore(16, 8)
 
 
-def refused(reason, make, times=1, **manner):
+@case
+def refused(reason, make, **manner):
     """What make() returns is refused for this reason; nothing is written."""
-
-    def run():
-        for _ in range(times):
-            with counted(**REFUSED, resp_remote_access_errors=int(of_access(reason))):
-                with connection(VICTIM, **manner) as stream:
-                    ulpdus = make(stream)
-                    ulpdus = ulpdus if isinstance(ulpdus, tuple) else (ulpdus,)
-                    stream.give(*ulpdus)
-                    stream.refused(reason, ulpdus[-1], allowed=(fpdu.READ_RESPONSE,))
-            VICTIM.unharmed()
-
-    return run
+    with harmless(REFUSED | {"resp_remote_access_errors": int(of_access(reason))}, **manner) as stream:
+        stream.refuses(reason, make(stream), allowed=(ddp.READ_RESPONSE,))
 
 
 def read(name, at=0, size=8):
-    where = region(name)
-    return fpdu.read_request((where.stag, where.address + at), size)
+    return ddp.read_request(region(name).place(at), size)
 
 
 def atomic(name, at=0):
-    where = region(name)
-    return fpdu.atomic((where.stag, where.address + at))
+    return ddp.atomic(region(name).place(at))
 
 
-def in_window(stream, at, payload=EVIL):
+def in_window(key, at=0):
+    """The key of a window, and a place in it."""
     where = region("window")
-    return fpdu.write(stream.window, where.address + where.length // 4 + at, payload)
+    return key, where.address + where.length // 4 + at
 
 
 def honest_window():
     half = region("window").length // 2
     with connection(VICTIM, window=True) as stream:
-        stream.give(in_window(stream, 0), in_window(stream, half - 8))
+        stream.give(ddp.write(*in_window(stream.window), EVIL), ddp.write(*in_window(stream.window, half - 8), EVIL))
         settle(stream)
-        culprit = in_window(stream, half - 7)
-        stream.give(culprit)
-        stream.refused(BOUNDS, culprit)
+        stream.refuses(BOUNDS, ddp.write(*in_window(stream.window, half - 7), EVIL))
     VICTIM.written("window", {half // 2: EVIL, half // 2 + half - 8: EVIL})
 
 
 def closed_window():
     """A SEND with invalidate closes the window that it names; the key is dead afterwards."""
-    with counted(**REFUSED):
-        with connection(VICTIM, window=True) as stream:
-            stream.give(fpdu.untagged(fpdu.SEND_INV, b"", inv_stag=stream.window))
-            settle(stream)
-            culprit = in_window(stream, 0)
-            stream.give(culprit)
-            stream.refused(STAG, culprit)
-    VICTIM.unharmed()
+    with harmless(REFUSED, window=True) as stream:
+        stream.give(ddp.untagged(ddp.SEND_INV, b"", inv_stag=stream.window))
+        settle(stream)
+        stream.refuses(STAG, ddp.write(*in_window(stream.window), EVIL))
 
 
 def window_of_another():
     """A window of the second type serves the connection it was bound on."""
-    with connection(VICTIM, window=True) as stream:
-        key = stream.window
-        fin(stream)
-    where = region("window")
-    with connection(VICTIM) as stream:
-        stream.give(fpdu.write(key, where.address + where.length // 4, EVIL))
-        term = stream.expect(fpdu.TERMINATE)
-        check(fpdu.Terminate(term).reason[:2] in ((1, 1), (0, 1)), f"{term}")
-    VICTIM.unharmed()
+    with connection(VICTIM, window=True) as first:
+        fin(first)
+    with harmless(REFUSED | {"resp_remote_access_errors": 1}) as stream:
+        stream.give(ddp.write(*in_window(first.window), EVIL))
+        term = stream.expect(ddp.TERMINATE)
+        check(ddp.Terminate(term).reason[:2] in ((1, 1), (0, 1)), f"{term}")
 
 
 def good_atomic():
-    where = region("atomic")
     with connection(VICTIM, **EXTENDED) as stream:
-        stream.give(fpdu.atomic((where.stag, where.address), data=1))
-        stream.expect(fpdu.ATOMIC_RESPONSE)
+        stream.give(atomic("atomic"))
+        stream.expect(ddp.ATOMIC_RESPONSE)
     where = VICTIM.changed()
     VICTIM.ask("accept")
     check(where and region("atomic").offset <= where[0] and where[1] < region("atomic").offset + 8, f"changed: {where}")
 
 
-def completions(stream):
-    return [line for line in stream.said if not line.startswith("completed") or "flush" not in line.lower()]
-
-
 def shared_too_long():
     """A SEND too long for a receive of a shared queue: the receive says so."""
-    with counted(**REFUSED, resp_local_length_error=1, resp_cqe_error=1):
-        with connection(VICTIM, srq=True, receives=1) as stream:
-            culprit = fpdu.send(bytes(60000), last=False)
-            rest = fpdu.send(bytes(6000), mo=60000)
-            stream.give(culprit, rest)
-            stream.refused(TOO_LONG, rest)
+    with counted(**REFUSED, resp_local_length_error=1, resp_cqe_error=1), connection(VICTIM, srq=True, receives=1) as stream:
+        stream.refuses(TOO_LONG, ddp.send(bytes(60000), last=False), ddp.send(bytes(6000), mo=60000))
     check(any("length" in line for line in stream.said), f"the victim says {stream.said}")
     VICTIM.ask("accept")  # what came before it is undefined
 
@@ -451,29 +361,24 @@ def shared_too_long():
 def shared_good():
     with connection(VICTIM, srq=True, receives=2) as stream:
         for msn in (1, 2):
-            stream.give(fpdu.send(b"", msn=msn))
+            stream.give(ddp.send(b"", msn=msn))
         fin(stream)
     check(sum(line.startswith("received") for line in stream.said) == 2, f"the victim says {stream.said}")
     VICTIM.unharmed()
 
 
 def shared_no_receive():
-    with counted(rnr_stalls=1, out_of_buffer=1, rnr_timeouts=1, **REFUSED):
-        with connection(VICTIM, srq=True, receives=0) as stream:
-            culprit = fpdu.send(EVIL)
-            stream.give(culprit)
-            stream.refused((1, 2, 2), culprit, within=10 + 8)
-    VICTIM.unharmed()
+    with harmless(REFUSED | {"rnr_stalls": 1, "out_of_buffer": 1, "rnr_timeouts": 1}, srq=True, receives=0) as stream:
+        stream.refuses(NO_BUFFER, ddp.send(EVIL), within=10 + 8)
 
 
 def full_queue():
     """Nothing is placed after the completion queue was too small: the queue pair has failed."""
-    with connection(VICTIM, deep=1, receives=16) as stream:
+    with harmless(REFUSED, deep=1, receives=16) as stream:
         check(stream.entries < 15, f"a queue of {stream.entries} entries")
-        sends = [fpdu.send(b"", msn=n + 1) for n in range(stream.entries + 1)]
+        sends = [ddp.send(b"", msn=n + 1) for n in range(stream.entries + 1)]
         stream.give(*sends, write())
         stream.refused(LOCAL)
-    VICTIM.unharmed()
 
 
 def revision_1_honest():
@@ -490,7 +395,7 @@ def any_trailer():
     """Without CRCs the trailer says nothing."""
     with connection(VICTIM, ends=False, **NO_CRC) as stream:
         for msn, trailer in enumerate((bytes(4), b"\xff" * 4, b"1234"), 1):
-            stream.give_raw(fpdu.framed(write(payload=bytes([msn]) * 8))[:-4] + trailer)
+            stream.give_raw(mpa.framed(write(payload=bytes([msn]) * 8))[:-4] + trailer)
             settle(stream, msn)
             VICTIM.written("write", {0: bytes([msn]) * 8})
     VICTIM.ask("end")
@@ -502,81 +407,51 @@ def any_trailer():
 
 def exact_counts():
     """Frames and bytes of both directions, to the last."""
-    where = region("write")
-    frames = fpdu.framed(*(write(at=8 * n, last=n == 2) for n in range(3)))
-    asked = fpdu.framed(fpdu.read_request((where.stag, where.address), 0))
-    empty = len(fpdu.framed(fpdu.write(0, 0)))
-    with counted(
-        conn_opened=1,
-        rx_fpdus=4,
-        rx_bytes=len(frames) + len(asked),
-        rx_split_fpdus=0,
-        rx_staged_fpdus=0,
-        tx_fpdus=2,
-        tx_bytes=2 * empty,
-        tx_batches=2,
-        tx_blocked=0,
-    ):
-        with connection(VICTIM) as stream:
-            stream.give_raw(frames)
-            settle(stream)
-            fin(stream)
+    frames = mpa.framed(*(write(at=8 * n, last=n == 2) for n in range(3)))
+    asked, empty = mpa.framed(read("write", size=0)), mpa.framed(ddp.write(0, 0))
+    received = {"rx_fpdus": 4, "rx_bytes": len(frames) + len(asked), "rx_split_fpdus": 0, "rx_staged_fpdus": 0}
+    sent = {"tx_fpdus": 2, "tx_bytes": 2 * len(empty), "tx_batches": 2, "tx_blocked": 0}
+    with counted(conn_opened=1, **received, **sent), connection(VICTIM) as stream:
+        stream.give_raw(frames)
+        settle(stream)
+        fin(stream)
     VICTIM.written("write", {0: 3 * EVIL})
     restore(0, 24)
 
 
 def deaf_reader():
     """A peer that asks for more than TCP holds, and does not take it."""
-    where = region("write")
-    with counted(tx_blocked=None, conn_broken=1):
-        with connection(VICTIM, buffer=4096) as stream:
-            stream.give(fpdu.read_request((where.stag, where.address), where.length))
-            time.sleep(1)
-            rst(stream)
-    VICTIM.unharmed()
+    with harmless({"tx_blocked": None, "conn_broken": 1}, buffer=4096) as stream:
+        stream.give(read("write", size=region("write").length))
+        time.sleep(1)
+        rst(stream)
 
 
-def silent_peer():
-    """A peer that takes the connection, and never says a word."""
-    with counted(conn_timed_out=1):
-        with called(VICTIM) as sock:
-            handshake.receive_frame(sock, handshake.START)
-            try:
-                VICTIM.answer()
-            except Failure as error:
-                check("UNREACHABLE" in str(error), str(error))
-            else:
-                raise Failure("the victim is connected")
-
-
-def wrong_reply():
-    with counted(conn_failed=1):
-        with called(VICTIM) as sock:
-            handshake.receive_frame(sock, handshake.START)
-            sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-            try:
-                VICTIM.answer()
-            except Failure as error:
-                check("CONNECT_ERROR" in str(error), str(error))
-            else:
-                raise Failure("the victim is connected")
+@case
+def unanswered(event, answer=b"", **counts):
+    """A peer that takes the connection, and says no word of a Reply."""
+    with counted(**counts), called(VICTIM) as sock:
+        receive_frame(sock, START)
+        if answer:
+            sock.sendall(answer)
+        try:
+            VICTIM.answer()
+        except Failure as error:
+            check(event in str(error), str(error))
+        else:
+            raise Failure("the victim is connected")
 
 
 # --- what only SCTP has ---
 
 
+@case
 def not_a_segment(spoil, **manner):
     """A WRITE in a message that breaks the session: nothing is placed, and the stream ends without a Terminate."""
-
-    def run():
-        with counted(conn_broken=1):
-            with connection(VICTIM, **manner) as stream:
-                settle(stream)
-                spoil(stream.sock.session)
-                stream.ends()
-        VICTIM.unharmed()
-
-    return run
+    with harmless({"conn_broken": 1}, **manner) as stream:
+        settle(stream)
+        spoil(stream.sock.session)
+        stream.ends()
 
 
 def numbered(ahead):
@@ -590,12 +465,11 @@ def as_payload(ppid):
 
 def behind_terminate():
     """What follows the session's Terminate is not read."""
-    with connection(VICTIM) as stream:
+    with harmless({}) as stream:
         session = stream.sock.session
         session.control(TERMINATE)
         session.put(SEGMENT, write())
         stream.ends()
-    VICTIM.unharmed()
 
 
 SCTP_CASES = [
@@ -617,21 +491,19 @@ def refusals(manner):
     return (
         refused(BOUNDS, lambda s: write(at=region("write").length), **manner),
         refused(BOUNDS, lambda s: write(at=-1), **manner),
-        refused(STAG, lambda s: fpdu.write(region("write").stag ^ 1, region("write").address, EVIL), **manner),
+        refused(STAG, lambda s: ddp.write(region("write").stag ^ 1, region("write").address, EVIL), **manner),
         refused(STAG, lambda s: write("read"), **manner),
         refused(READ_BOUNDS, lambda s: read("write", at=-1), **manner),
-        refused(READ_STAG, lambda s: fpdu.read_request((1, 1), 8), **manner),
-        refused(MSN, lambda s: fpdu.send(EVIL, msn=2), **manner),
-        refused(OFFSET, lambda s: fpdu.send(EVIL, mo=4), **manner),
+        refused(READ_STAG, lambda s: ddp.read_request((1, 1), 8), **manner),
+        refused(MSN, lambda s: ddp.send(EVIL, msn=2), **manner),
+        refused(OFFSET, lambda s: ddp.send(EVIL, mo=4), **manner),
     )
 
 
-def all_of(*runs):
-    def run():
-        for each in runs:
-            each()
-
-    return run
+@case
+def all_of(*cases):
+    for each in cases:
+        each()
 
 
 CASES = [
@@ -659,7 +531,7 @@ CASES = [
     ("urgent bytes in a frame in parts", urgent_in_parts),
     ("header that promises too much", promised()),
     ("header that promises too much, CRC off", promised(**NO_CRC)),
-    ("WRITE promises 65535 bytes, CRC off", promised_at_once(STAG, lambda: fpdu.write(1, 2, EVIL))),
+    ("WRITE promises 65535 bytes, CRC off", promised_at_once(STAG, lambda: ddp.write(1, 2, EVIL))),
     ("read request promises 65535 bytes, CRC off", promised_at_once(TOO_LONG, lambda: read("write"))),
     ("any trailer, CRC off", any_trailer),
     ("revision 1: honest peer", revision_1_honest),
@@ -673,8 +545,8 @@ CASES = [
     ("right: atomic on what may be read", refused(NO_RIGHT, lambda s: atomic("read"), **EXTENDED)),
     ("right: a good atomic", good_atomic),
     ("window: bounds", honest_window),
-    ("window: one byte before", refused(BOUNDS, lambda s: in_window(s, -1), window=True)),
-    ("window: no right to read", refused(NO_RIGHT, lambda s: fpdu.read_request((s.window, region("window").address + region("window").length // 4), 8), window=True)),
+    ("window: one byte before", refused(BOUNDS, lambda s: ddp.write(*in_window(s.window, -1), EVIL), window=True)),
+    ("window: no right to read", refused(NO_RIGHT, lambda s: ddp.read_request(in_window(s.window), 8), window=True)),
     ("window: the region below it", refused(STAG, lambda s: write("window"), window=True)),
     ("window: closed by a SEND", closed_window),
     ("window: of another connection", window_of_another),
@@ -683,8 +555,8 @@ CASES = [
     ("shared receives: none in time", shared_no_receive),
     ("counters: frames, bytes and trains", exact_counts),
     ("counters: a peer that does not read", deaf_reader),
-    ("counters: a peer that does not answer", silent_peer),
-    ("counters: a peer that answers in another protocol", wrong_reply),
+    ("counters: a peer that does not answer", unanswered("UNREACHABLE", conn_timed_out=1)),
+    ("counters: a peer that answers in another protocol", unanswered("CONNECT_ERROR", b"HTTP/1.1 400 Bad Request\r\n\r\n", conn_failed=1)),
     ("full completion queue, and a WRITE behind it", full_queue),
 ]
 
@@ -700,9 +572,9 @@ def another_victim():
 def main():
     global VICTIM
     VICTIM = Victim()
-    failed = ring.run("placed.py", CASES + (SCTP_CASES if OVER_SCTP else []), another_victim)
+    status = ring.run("placed.py", CASES + (SCTP_CASES if OVER_SCTP else []), another_victim)
     VICTIM.close()
-    return failed != 0
+    return status
 
 
 if __name__ == "__main__":

@@ -7,15 +7,15 @@ import subprocess
 import sys
 import time
 
-import fpdu
-import handshake
 import mpa_alone
+import pinging
 import tap
 from hosts import OVER_SCTP, Failure, check
+from wire import Malformed
 
 # The exceptions by which a case says that the peer did something unexpected. Any other is a fault
 # of the case, and ends the program.
-WRONG = (Failure, fpdu.Malformed, OSError, subprocess.SubprocessError, struct.error, IndexError)
+WRONG = (Failure, Malformed, OSError, subprocess.SubprocessError, struct.error, IndexError)
 
 
 def run(program, cases, recover):
@@ -42,21 +42,22 @@ def run(program, cases, recover):
     return log.end()
 
 
-def run_with_rping(program, cases):
-    """The same, with an rping server on host A that must live through each."""
+def run_with_rping(program, cases, last=()):
+    """The same, with an rping server on host A that must live through each; and then the last ones, at whose end it need not be there."""
 
     def watched(case):
         def run_one():
             case()
-            check(handshake.SERVER_PROCESS.poll() is None, "the rping server died")
+            check(pinging.Said.lives(), "the rping server died")
 
         return run_one
 
     def recover():
-        if handshake.SERVER_PROCESS.poll() is not None:
-            handshake.start_server()
+        if not pinging.Said.lives():
+            pinging.start_server()
 
-    handshake.start_server()
-    status = run(program, [(name, watched(case)) for name, case in cases], recover)
-    handshake.stop_server()
+    pinging.start_server()
+    afterwards = ("ordinary rping afterwards", pinging.ordinary_rping)
+    status = run(program, [*((name, watched(case)) for name, case in [*cases, afterwards]), *last], recover)
+    pinging.stop_server()
     return status

@@ -17,27 +17,16 @@ import sys
 import time
 
 import counters
-import fpdu
-import handshake
 import ring
-from association import (
-    ACCEPT,
-    CONTROL,
-    DDP,
-    ENHANCED_ACCEPT,
-    ENHANCED_INITIATE,
-    ENHANCED_REJECT,
-    EXTEND,
-    INITIATE,
-    REJECT,
-    SCTP_PR_SUPPORTED,
-    SEGMENT,
-    TERMINATE,
-    Session,
-    sctp_socket,
+from association import SCTP_PR_SUPPORTED, Session, sctp_socket
+from handshake import REQUEST_LIMIT, lasted
+from hosts import OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, reset, setting, written
+from pinging import caller
+from wire import ddp, mpa
+from wire.sctp import (
+    ACCEPT, ADAPTATION, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, ENHANCED_REJECT, EXTEND, INITIATE, REJECT, SEGMENT, TERMINATE,
+    numbered, split,
 )
-from handshake import REQUEST_LIMIT
-from hosts import HERE, OVER_SCTP, OWN_PORT, PORT, PROMPT, SERVER, check, reset
 
 # The most memory of messages behind one that is missing, and what both ends of the socket hold besides.
 AHEAD, IN_SOCKETS = 4 << 20, 1 << 20
@@ -45,7 +34,7 @@ AHEAD, IN_SOCKETS = 4 << 20, 1 << 20
 SHUTDOWN, GUARD = 7, 10
 
 
-def associated(adaptation=DDP):
+def associated(adaptation=ADAPTATION):
     sock = sctp_socket(adaptation)
     sock.settimeout(PROMPT)
     sock.connect((SERVER, PORT))
@@ -68,15 +57,13 @@ def gone(session):
 # --- we associate: cases against the responder ---
 
 
+@case
 def stranger(adaptation):
-    def run():
-        counted = handshake.kernel_log().count("without an indication of DDP")
-        # The refusal may come before connect() returns.
-        with contextlib.suppress(ConnectionResetError):
-            associated(adaptation).ends()
-        check(handshake.kernel_log().count("without an indication of DDP") > counted, "the kernel log says nothing")
-
-    return run
+    counted = kernel_log().count("without an indication of DDP")
+    # The refusal may come before connect() returns.
+    with contextlib.suppress(ConnectionResetError):
+        associated(adaptation).ends()
+    check(kernel_log().count("without an indication of DDP") > counted, "the kernel log says nothing")
 
 
 def silence():
@@ -85,26 +72,20 @@ def silence():
     check(time.monotonic() - began > 1, "ended at once, though nothing was wrong yet")
 
 
+@case
 def dropped(ppid, message):
     """The association ends for this first message."""
-
-    def run():
-        session = associated()
-        session.raw(ppid, message)
-        session.ends()
-
-    return run
+    session = associated()
+    session.raw(ppid, message)
+    session.ends()
 
 
+@case
 def dropped_later(ppid, data, ssn=None):
     """A session in full operation ends for this message."""
-
-    def run():
-        session = accepted()
-        session.put(ppid, data, ssn=ssn)
-        session.ends()
-
-    return run
+    session = accepted()
+    session.put(ppid, data, ssn=ssn)
+    session.ends()
 
 
 def plain():
@@ -116,7 +97,7 @@ def plain():
 
 def enhanced():
     session = associated()
-    session.control(ENHANCED_INITIATE, struct.pack(">HH", 0x8000 | 1, 0x8000 | 1))
+    session.control(ENHANCED_INITIATE, mpa.Limits(1, 1, write=True).packed())
     depths = session.expect_control(ENHANCED_ACCEPT)
     check(len(depths) == 4, f"IRD and ORD are {depths.hex()}")
     gone(session)
@@ -124,7 +105,7 @@ def enhanced():
 
 def extending():
     session = associated()
-    session.control(ENHANCED_INITIATE | EXTEND, struct.pack(">HH", 1, 1))
+    session.control(ENHANCED_INITIATE | EXTEND, mpa.rd_limits(1, 1))
     session.expect_control(ENHANCED_ACCEPT | EXTEND)
     gone(session)
 
@@ -138,19 +119,19 @@ def terminate():
 def bad_segment():
     """A segment that DDP refuses gets a Terminate message of RDMAP's before the end."""
     session = accepted()
-    session.put(SEGMENT, fpdu.untagged(fpdu.SEND, queue=7))
+    session.put(SEGMENT, ddp.untagged(ddp.SEND, queue=7))
     got = session.expect_segment()
-    check(got[1] & 0x0F == fpdu.TERMINATE, f"{got.hex()} is no Terminate")
+    check(got[1] & 0x0F == ddp.TERMINATE, f"{got.hex()} is no Terminate")
     session.ends()
 
 
 def behind_a_refused():
     """What comes behind such a segment goes the way of the connection."""
     session = accepted()
-    session.put(SEGMENT, fpdu.untagged(fpdu.SEND, queue=7))
+    session.put(SEGMENT, ddp.untagged(ddp.SEND, queue=7))
     with contextlib.suppress(OSError):
         for _ in range(200):
-            session.put(SEGMENT, fpdu.send(bytes(1000)))
+            session.put(SEGMENT, ddp.send(bytes(1000)))
             time.sleep(0.001)
     session.ends()
 
@@ -187,7 +168,7 @@ def begun_anew():
     before = counters.read()["rx_fpdus"]
     another = Session(sctp_socket())
     another.sock.bind(own)
-    another.put(SEGMENT, fpdu.send(bytes(16)), ssn=session.ssn, to=(SERVER, PORT))
+    another.put(SEGMENT, ddp.send(bytes(16)), ssn=session.ssn, to=(SERVER, PORT))
     another.ends()
     taken = counters.read()["rx_fpdus"] - before
     check(taken == 0, f"the old queue pair took {taken} segment")
@@ -200,87 +181,60 @@ def behind_a_gap():
     between select() and the send, ends() would wait in vain, because the kernel tells of an abort once.
     """
     size, sent = 60000, 0
-    with handshake.written("/sys/module/weft_sctp/parameters/out_of_order", "off"):
+    with written("/sys/module/weft_sctp/parameters/out_of_order", "off"):
         session = accepted()
         session.ssn += 1
         while sent < 2 * AHEAD and not session.aborted:
-            session.put(SEGMENT, fpdu.send(bytes(size)))
+            session.put(SEGMENT, ddp.send(bytes(size)))
             sent += size
         session.ends()
     check(AHEAD <= sent <= AHEAD + IN_SOCKETS, f"ended after {sent} bytes, not about {AHEAD}")
 
 
 def message(code, private=b"", ssn=0):
-    return struct.pack(">HH", ssn, code) + private
+    return numbered(ssn, numbered(code, private))
 
 
 # --- we listen: cases against the initiator ---
 
 
 @contextlib.contextmanager
-def listening():
+def called(within):
+    """An rping client on host A that comes to us, and a function that accepts its associations."""
     with sctp_socket() as sock:
-        sock.bind((HERE, OWN_PORT))
-        sock.listen()
-        sock.settimeout(PROMPT)
-        yield sock
+        listen(sock, within=within)
+        with caller() as client:
+            yield client, lambda: Session(sock.accept()[0])
 
 
-def answered(code, private=b"", status=1):
+@case
+def answered(code, private=b""):
     """A client that gets this answer to its Initiate ends by itself."""
-
-    def run():
-        answers = 0
-        with listening() as sock:
-            client = subprocess.Popen(
-                handshake.on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            try:
-                while client.poll() is None:
-                    with contextlib.suppress(socket.timeout):
-                        sock.settimeout(1)
-                        session = Session(sock.accept()[0])
-                        ppid, data = session.get()
-                        check(ppid == CONTROL, f"payload {ppid}, not {CONTROL}")
-                        check(struct.unpack(">H", data[:2])[0] & 0xFF in (INITIATE, ENHANCED_INITIATE), data.hex())
-                        session.control(code, private)
-                        answers += 1
-                        session.ends()
-                check(answers, "no Initiate came")
-                check((client.returncode != 0) == (status != 0), f"the client ended with {client.returncode}")
-            finally:
-                client.kill()
-                client.wait()
-
-    return run
+    answers = 0
+    with called(1) as (client, accept):
+        while client.poll() is None:
+            with contextlib.suppress(socket.timeout):
+                session = accept()
+                ppid, data = session.get()
+                check(ppid == CONTROL, f"payload {ppid}, not {CONTROL}")
+                check(split(data)[0] & 0xFF in (INITIATE, ENHANCED_INITIATE), data.hex())
+                session.control(code, private)
+                answers += 1
+                session.ends()
+        check(answers, "no Initiate came")
+        check(client.returncode, "the client ended with 0")
 
 
+@case
 def refused_plainly(refuse):
     """A peer that knows no enhanced session is tried again without; refuse(session) is how the peer refuses."""
-
-    def run():
-        with listening() as sock:
-            client = subprocess.Popen(
-                handshake.on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            try:
-                first = Session(sock.accept()[0])
-                _, data = first.get()
-                check(struct.unpack(">H", data[:2])[0] == ENHANCED_INITIATE | EXTEND, data.hex())
-                refuse(first)
-                second = Session(sock.accept()[0])
-                _, data = second.get()
-                check(data[:2] == struct.pack(">H", INITIATE), f"{data.hex()} at the second try")
-                gone(second)
-            finally:
-                client.kill()
-                client.wait()
-
-    return run
+    with called(PROMPT) as (_, accept):
+        first = accept()
+        first.expect_control(ENHANCED_INITIATE | EXTEND)
+        refuse(first)
+        second = accept()
+        second.expect_control(INITIATE)
+        gone(second)
 
 
 def terminates(session):
@@ -304,27 +258,18 @@ def without(chunk):
 
 def clings():
     """SCTP aborts an association whose peer goes on to send in place of the answer to a SHUTDOWN."""
-    with listening() as sock, handshake.setting("mpa_revision", "1"), without(SHUTDOWN):
-        client = subprocess.Popen(
-            handshake.on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), "-C", "1"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            session = Session(sock.accept()[0])
-            session.get()
-            session.control(ACCEPT)
-            session.expect_segment()
-            session.control(TERMINATE)
-            began = time.monotonic()
-            while not session.aborted and time.monotonic() < began + 2 * GUARD:
-                time.sleep(0.5)
-                session.put(SEGMENT, b"x")
-            session.ends()
-            handshake.lasted(began, GUARD)
-        finally:
-            client.kill()
-            client.wait()
+    with setting("mpa_revision", "1"), without(SHUTDOWN), called(PROMPT) as (_, accept):
+        session = accept()
+        session.get()
+        session.control(ACCEPT)
+        session.expect_segment()
+        session.control(TERMINATE)
+        began = time.monotonic()
+        while not session.aborted and time.monotonic() < began + 2 * GUARD:
+            time.sleep(0.5)
+            session.put(SEGMENT, b"x")
+        session.ends()
+        lasted(began, GUARD)
 
 
 CASES = [
@@ -339,16 +284,16 @@ CASES = [
     ("a wrong DDP-SSN at first", dropped(CONTROL, message(INITIATE, ssn=1))),
     ("too much private data", dropped(CONTROL, message(INITIATE, bytes(513)))),
     ("an enhanced Initiate without depths", dropped(CONTROL, message(ENHANCED_INITIATE, bytes(3)))),
-    ("a segment at first", dropped(SEGMENT, b"\0\0" + fpdu.send(b"hello"))),
+    ("a segment at first", dropped(SEGMENT, b"\0\0" + ddp.send(b"hello"))),
     ("an unknown payload", dropped(0, message(INITIATE))),
     ("a plain session", plain),
     ("an enhanced session", enhanced),
     ("an enhanced session that extends", extending),
-    ("a second Initiate", dropped_later(CONTROL, struct.pack(">H", INITIATE))),
-    ("a DDP-SSN far behind", dropped_later(SEGMENT, fpdu.send(b"x"), ssn=0x8001)),
-    ("a DDP-SSN twice", dropped_later(SEGMENT, fpdu.send(b"x"), ssn=0)),
+    ("a second Initiate", dropped_later(CONTROL, numbered(INITIATE))),
+    ("a DDP-SSN far behind", dropped_later(SEGMENT, ddp.send(b"x"), ssn=0x8001)),
+    ("a DDP-SSN twice", dropped_later(SEGMENT, ddp.send(b"x"), ssn=0)),
     ("a segment of no bytes", dropped_later(SEGMENT, b"")),
-    ("a payload of another protocol", dropped_later(46, fpdu.send(b"x"))),
+    ("a payload of another protocol", dropped_later(46, ddp.send(b"x"))),
     ("a segment longer than MPA's", dropped_later(SEGMENT, bytes(65536))),
     ("a segment that DDP refuses", bad_segment),
     ("segments behind one that DDP refuses", behind_a_refused),
@@ -363,10 +308,9 @@ CASES = [
     ("client: a peer without enhanced sessions", refused_plainly(gone)),
     ("client: a peer that terminates an enhanced session", refused_plainly(terminates)),
     ("client: a peer that clings to the association", clings),
-    ("ordinary rping afterwards", handshake.ordinary_rping),
 ]
 
 if __name__ == "__main__":
     if not OVER_SCTP:
         sys.exit("session.py: WEFT_TRANSPORT is not sctp here; see its first lines")
-    sys.exit(ring.run_with_rping("session.py", CASES) != 0)
+    sys.exit(ring.run_with_rping("session.py", CASES))

@@ -5,16 +5,12 @@ import contextlib
 import os
 import select
 import socket
-import struct
 import subprocess
 import threading
 
-import fpdu
-import handshake
-import mpa
-from handshake import START, check, on, setting
-from hosts import OVER_SCTP
-from peer import Stream
+from hosts import OVER_SCTP, START, Failure, check, listen, on, setting
+from peer import Stream, peer_socket, receive_frame
+from wire import ddp, mpa
 
 PROGRAM = "build/tests/hostile/victim"
 # The first connection has programs loaded, which takes a busy emulated machine its time.
@@ -28,6 +24,9 @@ class Region:
 
     def __init__(self, words):
         self.stag, self.address, self.length, self.offset = map(int, words)
+
+    def place(self, at=0):
+        return self.stag, self.address + at
 
 
 class Victim:
@@ -66,7 +65,7 @@ class Victim:
                 lines.append(line)
         finally:
             guard.cancel()
-        raise handshake.Failure("the victim died")
+        raise Failure("the victim died")
 
     def ask(self, command):
         self.tell(command)
@@ -100,19 +99,16 @@ def accepted(listener, victim):
     ready, _, _ = select.select([listener, victim.process.stdout], [], [], PATIENCE)
     if listener in ready:
         return listener.accept()[0]
-    raise handshake.Failure(f"no connection, and the victim says {victim.answer() if ready else 'nothing'}")
+    raise Failure(f"no connection, and the victim says {victim.answer() if ready else 'nothing'}")
 
 
 @contextlib.contextmanager
 def called(victim, family=socket.AF_INET, buffer=None, **options):
     """Tells the victim to connect to us. Returns our end of the connection, with a receive buffer of that size."""
-    with handshake.peer_socket(family) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with peer_socket(family) as listener:
         if buffer:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        listener.bind((PEER[family], 0))
-        listener.listen(1)
-        listener.settimeout(PATIENCE)
+        listen(listener, (PEER[family], 0), PATIENCE)
         words = [f"{name}={int(value)}" for name, value in options.items()]
         victim.tell(" ".join(["connect", PEER[family], str(listener.getsockname()[1]), *words]))
         sock = accepted(listener, victim)
@@ -143,14 +139,14 @@ def connection(victim, crc=True, revision=2, extended=False, ends=True, **manner
 
 
 def answer_request(stream, crc, revision, extended):
-    request = handshake.receive_frame(stream.sock, START)
+    request = receive_frame(stream.sock, START)
     check(request.key == mpa.REQUEST_KEY and request.revision == revision, f"request {vars(request)}")
     check(bool(request.flags & mpa.CRC) == crc, f"flags {request.flags:#x} in the request")
     flags = (mpa.CRC if crc else 0) | (mpa.EXTENDED if extended else 0)
     if revision == 1:
         stream.sock.sendall(mpa.reply(flags=flags, revision=1))
         return
-    ird, ord_ = struct.unpack(">HH", request.private[:4])
-    check(ird & 0x8000 and ord_ & 0x8000, f"no RTR by WRITE offered: {request.private.hex()}")
-    stream.sock.sendall(mpa.reply(flags=flags | mpa.ENHANCED, revision=2, private=mpa.rd_limits(0x8001, 0x8001)))
-    check(not stream.expect(fpdu.WRITE, START).payload, "the RTR has a payload")
+    asked = mpa.Limits.parsed(request.private)
+    check(asked.p2p and asked.write, f"no RTR by WRITE offered: {request.private.hex()}")
+    stream.sock.sendall(mpa.reply(flags=flags | mpa.ENHANCED, revision=2, private=mpa.Limits(1, 1, write=True).packed()))
+    check(not stream.expect(ddp.WRITE, START).payload, "the RTR has a payload")

@@ -28,11 +28,9 @@ sys.path.insert(0, str(TOP / "tests/hostile"))
 sys.dont_write_bytecode = True
 
 import exporter  # noqa: E402 (the path comes first)
-import fpdu  # noqa: E402
-import handshake  # noqa: E402
 import pinging  # noqa: E402
-from hosts import on  # noqa: E402
-from peer import BAD_CRC  # noqa: E402
+from hosts import SERVER, on  # noqa: E402
+from wire import ddp  # noqa: E402
 
 API = "http://127.0.0.1:9090/api/v1/"
 HOSTS = {"A": "host-a:9100", "B": "host-b:9100"}
@@ -147,13 +145,13 @@ def panels():
 def traffic():
     """rping from B to A, and by how much each host's counters have moved."""
     before = {host: files(host) for host in HOSTS}
-    words = ("-a", handshake.SERVER, "-p", str(PORT), "-S", str(SIZE), "-C", str(COUNT))
+    words = ("-a", SERVER, "-p", str(PORT), "-S", str(SIZE), "-C", str(COUNT))
     with subprocess.Popen(on("A", "rping", "-s", *words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        within(60, "rping listens", lambda: handshake.listens(PORT))
+        within(60, "rping listens", lambda: pinging.listens(PORT))
         done = subprocess.run(on("B", "rping", "-c", *words), capture_output=True, timeout=60 * SLOWER, check=False)
         server.terminate()
     text = (done.stdout + done.stderr).decode()
-    tell("traffic", handshake.rping_ended_well(done.returncode, text), f"status {done.returncode}: {text}")
+    tell("traffic", pinging.ended_well(done.returncode, text), f"status {done.returncode}: {text}")
     time.sleep(1)
     return {host: {name: value - before[host][name] for name, value in files(host).items()} for host in HOSTS}
 
@@ -270,8 +268,8 @@ def links(state):
 def alerts_fire():
     tell("nothing is wrong, and no alert fires", alerts() == set(), alerts())
     with pinging.client() as stream:
-        stream.give_raw(pinging.bad_crc(fpdu.send(pinging.info()), 200))
-        stream.refused(BAD_CRC, fpdu.send(pinging.info()), allowed=(fpdu.READ_RESPONSE,))
+        stream.give_raw(pinging.bad_crc(ddp.send(pinging.info()), 200))
+        stream.refused(ddp.BAD_CRC, ddp.send(pinging.info()), allowed=(ddp.READ_RESPONSE,))
     damaged = ("WeftDamagedFrames", HOSTS["A"])
     within(120, "a frame with a wrong CRC: WeftDamagedFrames fires for that host", lambda: alerts() == {damaged})
     # Both ends of the cable lose their carrier.
@@ -326,7 +324,7 @@ def main():
         print(__doc__)
         return 2 if len(sys.argv) > 2 else 0
     node_exporter = sys.argv[1] if len(sys.argv) == 2 else exporter.program()
-    handshake.start_server()
+    pinging.start_server()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as started, open("/run/prometheus.log", "wb") as log:
         server = [program("prometheus", "prometheus"), f"--config.file={configuration(folder)}", f"--storage.tsdb.path={folder}/data",
                   "--web.listen-address=127.0.0.1:9090"]
@@ -334,7 +332,7 @@ def main():
             process = started.enter_context(subprocess.Popen(command, stdout=log, stderr=log))
             started.callback(process.terminate)
         cases(node_exporter)
-    handshake.stop_server()
+    pinging.stop_server()
     for line in pathlib.Path("/run/prometheus.log").read_text(encoding="utf-8").splitlines():
         if "level=error" in line and "component=" in line:
             print(f"# {line}")

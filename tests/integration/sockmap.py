@@ -35,38 +35,28 @@ def op(code, to=0, source=0, offset=0, value=0):
 
 def program(sockmap):
     """If a connection has been accepted: bpf_sock_map_update(context, sockmap, &zero, BPF_ANY)."""
-    return b"".join(
-        (
-            op(0xBF, 6, 1),  # r6 = context
-            op(0x61, 2, 1),  # r2 = context->op
-            op(0x55, 2, offset=8, value=PASSIVE_ESTABLISHED),  # another one: to the end
-            op(0x62, 10, offset=-4),  # zero
-            op(0xBF, 1, 6),
-            op(0x18, 2, 1, value=sockmap),
-            op(0),
-            op(0xBF, 3, 10),
-            op(0x07, 3, value=-4),
-            op(0xB7, 4),
-            op(0x85, value=SOCK_MAP_UPDATE),
-            op(0xB7, 0, value=1),
-            op(0x95),
-        )
-    )
+    return b"".join((
+        op(0xBF, 6, 1),  # r6 = context
+        op(0x61, 2, 1),  # r2 = context->op
+        op(0x55, 2, offset=8, value=PASSIVE_ESTABLISHED),  # another one: to the end
+        op(0x62, 10, offset=-4),  # zero
+        op(0xBF, 1, 6),
+        op(0x18, 2, 1, value=sockmap),
+        op(0),
+        op(0xBF, 3, 10),
+        op(0x07, 3, value=-4),
+        op(0xB7, 4),
+        op(0x85, value=SOCK_MAP_UPDATE),
+        op(0xB7, 0, value=1),
+        op(0x95),
+    ))
 
 
 def load(code):
     text, licence = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
     log = ctypes.create_string_buffer(65536)
-    attributes = struct.pack(
-        "<IIQQIIQ",
-        SOCK_OPS_PROGRAM,
-        len(code) // 8,
-        ctypes.addressof(text),
-        ctypes.addressof(licence),
-        1,
-        len(log),
-        ctypes.addressof(log),
-    )
+    attributes = struct.pack("<IIQQIIQ", SOCK_OPS_PROGRAM, len(code) // 8, ctypes.addressof(text), ctypes.addressof(licence),
+                             1, len(log), ctypes.addressof(log))
     try:
         return bpf(PROG_LOAD, attributes)
     except OSError as error:

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Planted faults, one lab each: the runner of the labs must call every one of them failed.
 
@@ -35,15 +34,16 @@ class Runner(unittest.TestCase):
         path.write_text(f"#!{interpreter}\n{text}", encoding="utf-8")
         path.chmod(0o755)
 
-    def run_all(self, *arguments):
+    def ends(self, status, *arguments):
+        """The output of the runner, which ends with this status."""
         command = [HERE / "run", "--planted", self.folder.name, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
-        return done.returncode, done.stdout
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
 
     def passes(self, text):
         self.plant(text)
-        status, said = self.run_all()
-        self.assertEqual(status, 0, said)
+        said = self.ends(0)
         self.assertRegex(said, r"(?m)^\d+ passed, 0 failed, \d+ skipped$")
         return said
 
@@ -51,8 +51,7 @@ class Runner(unittest.TestCase):
         """The lab fails beside another that passes, and for this reason."""
         self.plant(LIBRARY + "ok good\nfinish\n", "good")
         self.plant(text, name, interpreter)
-        status, said = self.run_all()
-        self.assertEqual(status, 1, said)
+        said = self.ends(1)
         self.assertRegex(said, rf"(?m)^not ok - {name}: {name}: .*{why}")
         # It is counted, too: what make check adds up is the last line.
         self.assertRegex(said, r"(?m)^\d+ passed, [1-9]\d* failed, \d+ skipped$")
@@ -62,8 +61,7 @@ class Runner(unittest.TestCase):
 
     def test_a_failed_case_is_enough_said(self):
         self.plant(LIBRARY + "ok one\nnot_ok two 'it is broken'\nfinish\n")
-        status, said = self.run_all()
-        self.assertEqual(status, 1)
+        said = self.ends(1)
         self.assertIn("\n1 passed, 1 failed, 0 skipped\n", said)
         self.assertEqual(len(re.findall("(?m)^not ok", said)), 1, said)
 
@@ -79,8 +77,7 @@ class Runner(unittest.TestCase):
     def test_death_of_the_runner(self):
         self.plant(LIBRARY + "ok good\nfinish\n", "good")
         self.plant(LIBRARY + "ok one\nkill -KILL $PPID\nok two\nexit 1\n")
-        status, said = self.run_all()
-        self.assertEqual(status, 1, said)
+        said = self.ends(1)
         self.assertRegex(said, "(?m)^not ok - lab: its runner died")
 
     def test_commands_that_are_left_out(self):
@@ -99,8 +96,7 @@ class Runner(unittest.TestCase):
 
     def test_program_without_cases(self):
         self.plant(LIBRARY + "ok one\ncases x 5 echo 1..0\nfinish\n")
-        status, said = self.run_all()
-        self.assertEqual(status, 1, said)
+        said = self.ends(1)
         self.assertIn("\nnot ok - lab: x has cases: none of them has run\n", said)
 
     def test_lines_that_were_not_counted(self):
@@ -114,8 +110,7 @@ class Runner(unittest.TestCase):
 
     def test_skip_that_is_allowed(self):
         self.plant(LIBRARY + "ok one\nskip udaddy 'no datagrams'\nfinish\n", "rdmacm")
-        status, said = self.run_all()
-        self.assertEqual(status, 0, said)
+        said = self.ends(0)
         self.assertRegex(said, r"skipped: rdmacm\*: udaddy: .*iWARP has connections only")
         self.assertIn("no longer skipped, so tests/skips need not say it: rdmacm*: mckey", said)
 
@@ -139,8 +134,7 @@ class Runner(unittest.TestCase):
             count.write_text("0")
             counted = f"n=$(<{count}) && echo $((n + 1)) >{count}\n"
             self.plant(LIBRARY + counted + died.format(times=times, byte=byte) + "ok one\nfinish\n")
-            ended, said = self.run_all()
-            self.assertEqual(ended, status, said)
+            said = self.ends(status)
             self.assertEqual("booted again: lab" in said, byte == "0f", said)
 
     def test_machines_that_are_booted_again(self):
@@ -150,8 +144,7 @@ class Runner(unittest.TestCase):
         again = "echo 'lab: the machine had not booted after 9 s (its console: x): booting again, once'\n"
         for number, status in ((0, 0), (1, 0), (2, 1)):
             self.plant(again + LIBRARY + "ok one\nfinish\n", f"lab{number}")
-            ended, said = self.run_all()
-            self.assertEqual(ended, status, said)
+            said = self.ends(status)
             self.assertIn(f"booted again: lab{number}", said)
         self.assertIn("not ok - lab0: 3 machines of 4 labs were booted again", said)
         self.assertIn("\n4 passed, 3 failed, 0 skipped\n", said)
@@ -171,8 +164,7 @@ class Runner(unittest.TestCase):
         for name in ("rping", "devinfo"):
             self.plant(LIBRARY + "ok one\nfinish\n", name)
         for arguments, left in (((), True), (("rping",), True), ((), False)):
-            status, said = self.run_all("--cover", *arguments)
-            self.assertEqual(status, 0, said)
+            self.ends(0, "--cover", *arguments)
             self.assertTrue(kept.joinpath("rping.status").exists())
             self.assertEqual(kept.joinpath("devinfo.status").exists(), left, arguments)
             if arguments:
@@ -294,7 +286,3 @@ class Library(unittest.TestCase):
         ):
             session = f"session() {{ CLIENT_OUTPUT={shlex.quote(said)}; }}"
             self.says(f"{session}\nrping_of pinged 10.0.0.1 64 2", f"(^|\n){verdict}")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests of /etc/weft.conf: what is wrong with a file, by line; and what is done for a unit, on a machine that is made up."""
 
@@ -166,9 +165,8 @@ class Units(unittest.TestCase):
             conf = pathlib.Path(directory, "weft.conf")
             conf.write_text(GOOD + "[bad]\nmpa_revision = 99\n", encoding="utf-8")
             out = pathlib.Path(directory, "out")
-            ran = subprocess.run(
-                [TOP / "tools/weft-links", "generate", out], env=dict(os.environ, WEFT_CONF=conf), capture_output=True, text=True, check=False
-            )
+            ran = subprocess.run([TOP / "tools/weft-links", "generate", out], env=dict(os.environ, WEFT_CONF=conf),
+                                 capture_output=True, text=True, check=False)
             self.assertEqual(ran.returncode, 0, ran.stderr)
             self.assertIn(f"weft: {conf}:12: mpa_revision can't be '99'", ran.stderr)
             self.assertTrue((out / "multi-user.target.wants/weft.target").is_symlink())
@@ -240,7 +238,3 @@ class Device(unittest.TestCase):
         machine = Machine(GOOD, refuse=["rtr"])
         self.fails(machine, "/etc/weft.conf:6: rtr = send, write: Invalid argument; weft(7) says what it takes")
         self.assertEqual(machine.devices, {})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Alerts and the dashboard: promtool takes each expression, the alerts fire when alerts_test.yml says, and every metric is one
 that docs/monitoring/README.md explains."""
@@ -96,7 +95,3 @@ class Monitoring(unittest.TestCase):
         named = set(re.findall(r"\| [^|]* \| ([^|]*) \|$", below, re.MULTILINE))
         for counter in re.findall(r"`(\w+)`", " ".join(named)):
             self.assertIn(counter, descs)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -60,14 +60,7 @@ class Recorder(host.Host):
 
     def __init__(self):
         super().__init__()
-        self.machine = {
-            "kernel": self.kernel(),
-            "memlock": self.memlock(),
-            "root": self.is_root(),
-            "files": {},
-            "folders": {},
-            "said": {},
-        }
+        self.machine = {"kernel": self.kernel(), "memlock": self.memlock(), "root": self.is_root(), "files": {}, "folders": {}, "said": {}}
 
     def read(self, path):
         text = super().read(path)

@@ -6,15 +6,7 @@ import json
 import pathlib
 
 SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "tools/schema.json").read_text(encoding="utf-8"))
-TYPES = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "null": type(None),
-}
+TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
 
 
 def is_type(value, name):

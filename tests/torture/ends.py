@@ -16,7 +16,6 @@ import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -25,10 +24,11 @@ from collections import Counter
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(PROJECT, "tests", "hostile"), os.path.join(PROJECT, "tests")]
-import mpa  # noqa: E402
+sys.path.insert(0, os.path.join(PROJECT, "tests", "hostile"))
+from hosts import Failure, host_b, on, reset  # noqa: E402
+from peer import receive_frame  # noqa: E402
+from wire import mpa  # noqa: E402
 import tap  # noqa: E402
-from handshake import host_b  # noqa: E402
 
 PROGRAM = os.path.join(PROJECT, "build", "tests", "torture", "torture")
 TRACE = "/sys/kernel/tracing"
@@ -37,8 +37,8 @@ ONLY, NOT = os.environ.get("ENDS_ONLY", ""), os.environ.get("ENDS_NOT", "")
 PATIENCE = int(os.environ.get("WEFT_PATIENCE", "1"))
 SERVER, PEER, NOWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.99"
 PORT, PEER_PORT = 7174, 7200
-# Of the words of enhanced setup: peer to peer, and ready-to-receive by a WRITE of nothing.
-P2P, BY_WRITE = 0x8000, 0x8000
+# Enhanced setup: peer to peer, and ready-to-receive by a WRITE of nothing.
+READY = mpa.Limits(1, 1, write=True).packed()
 
 # Cells that no peer and no operator can bring about when they want, and why.
 NEW = "lasts from its making to the next turn of a worker"
@@ -75,10 +75,6 @@ def row(what, count, outcome, failure=""):
         not_ok(what, failure)
     else:
         ok(what)
-
-
-class Failure(Exception):
-    """What was expected and did not come."""
 
 
 def run(*command, limit=60, may_fail=False):
@@ -152,13 +148,8 @@ class Program:
 
     def __init__(self, *command):
         # With a pipe each way, so that it never blocks on what it says.
-        self.process = subprocess.Popen(
-            ["ip", "netns", "exec", "A", *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        self.process = subprocess.Popen(on("A", *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
 
     def tell(self, word):
         """Has the program "call" do that; what came of it."""
@@ -219,13 +210,7 @@ def connected(port):
 
 
 def frame_from(sock):
-    data = b""
-    while len(data) < mpa.HEADER_LEN or len(data) < mpa.HEADER_LEN + struct.unpack(">H", data[18:20])[0]:
-        piece = sock.recv(4096)
-        if not piece:
-            raise Failure("the peer closed before its frame was whole")
-        data += piece
-    return mpa.Parsed(data)
+    return receive_frame(sock, 20 * PATIENCE)
 
 
 def entered(state, before):
@@ -259,7 +244,7 @@ def from_program(answer):
     request = frame_from(sock)
     if answer:
         sock.sendall(mpa.reply(flags=request.flags & (mpa.CRC | mpa.ENHANCED), revision=request.revision,
-                               private=mpa.rd_limits(P2P | 1, BY_WRITE | 1) if request.flags & mpa.ENHANCED else b""))
+                               private=READY if request.flags & mpa.ENHANCED else b""))
     return [program, sock]
 
 
@@ -295,8 +280,7 @@ def unready():
     """Peer to peer: the responder waits for the frame after which it may send."""
     program, port = rping_server()
     sock = connected(port)
-    flags, private = mpa.CRC | mpa.ENHANCED, mpa.rd_limits(P2P | 1, BY_WRITE | 1)
-    sock.sendall(mpa.request(flags=flags, revision=2, private=private))
+    sock.sendall(mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=READY))
     frame_from(sock)
     return [program, sock], "streaming"
 
@@ -309,14 +293,8 @@ def closing():
 
 
 STATES = {
-    "connecting": connecting,
-    "requested": requested,
-    "accepted": accepted,
-    "pending": pending,
-    "streaming, accepted": streaming,
-    "streaming, not ready": unready,
-    "streaming, connected": streaming_initiator,
-    "closing": closing,
+    "connecting": connecting, "requested": requested, "accepted": accepted, "pending": pending, "streaming, accepted": streaming,
+    "streaming, not ready": unready, "streaming, connected": streaming_initiator, "closing": closing,
 }
 
 # --- ends ---
@@ -365,8 +343,7 @@ def peer_fin(things):
 
 def peer_reset(things):
     for sock in things[1:]:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        sock.close()
+        reset(sock)
     time.sleep(1)
 
 
@@ -392,18 +369,9 @@ def drained(things):
 
 
 ENDS = {
-    "kill -9": kill,
-    "link down": link_down,
-    "rdma link del": rdma_link_del,
-    "ip link del": ip_link_del,
-    "namespace end": namespace_end,
-    "rmmod": rmmod,
-    "processor offline": offline,
-    "peer's FIN": peer_fin,
-    "peer's reset": peer_reset,
-    "garbage": peer_garbage,
-    "time is up": time_is_up,
-    "queue pair drained": drained,
+    "kill -9": kill, "link down": link_down, "rdma link del": rdma_link_del, "ip link del": ip_link_del, "namespace end": namespace_end,
+    "rmmod": rmmod, "processor offline": offline, "peer's FIN": peer_fin, "peer's reset": peer_reset, "garbage": peer_garbage,
+    "time is up": time_is_up, "queue pair drained": drained,
 }
 # Ends that not every state can have: STREAMING has no limit once both ends have spoken, and a
 # responder has no queue pair of ours.
