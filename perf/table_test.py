@@ -1,16 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests what perf/table makes of several turns."""
+"""Tests the tables that are made of several turns, and that each experiment is whole."""
 
 import pathlib
+import re
+import subprocess
+import sys
 import unittest
 
-from loaded import program
+sys.dont_write_bytecode = True
 
-HERE = pathlib.Path(__file__).resolve().parent
-table = program(HERE / "table")
-trial = program(HERE / "trial")
-ROW = next(row for row in table.rows() if row["name"] == "send-64k")
+from perflib import experiments, instruments, measurement, trial  # noqa: E402 (no bytecode before)
+from perflib.experiment import Experiment  # noqa: E402
+from perflib.experiments import applications, lines, programs  # noqa: E402
+from perflib.rows import measure_steps, rows  # noqa: E402
+
+GUEST = pathlib.Path(__file__).resolve().parent / "guest"
+ROW = next(row for row in rows() if row["name"] == "send-64k")
 
 
 def result(subject, rate, tool="weft-perf"):
@@ -30,13 +36,49 @@ class Trial(unittest.TestCase):
         self.assertEqual([cost for _, _, cost in trial.costs(result)], [1 / 500, 2])
 
 
+class Experiments(unittest.TestCase):
+    """Shell that is made of strings is judged by no other check."""
+
+    def steps(self):
+        """The steps of each, by its name."""
+        for name, entry in experiments.every().items():
+            if type(entry).steps is not Experiment.steps:
+                yield name, entry.steps(entry.choose([]))
+        subjects = ("tcp", "weft", "without-turns")
+        for kind, steps in applications.STEPS.items():
+            yield kind, steps(applications.REQUESTS, (*subjects, "tcp-digest", "siw"), "siw.ko", True)
+        for kind in programs.KINDS:
+            yield kind, programs.Programs.steps_of(kind, subjects, 2)
+        yield "rows", measure_steps("full", siw="siw.ko")
+        yield "virtio", instruments.Virtio().steps(subjects)
+        yield "lines", lines.Lines.pairs(subjects, lines.ROWS)
+        yield "lines, disk", lines.Lines.disk(subjects, ["nvme-4k-read-1"], 4)
+
+    def test_each_is_found_and_can_be_shown(self):
+        for entry in experiments.every().values():
+            self.assertTrue(entry.figure or entry.raw or type(entry).table is not Experiment.table, entry.name)
+            self.assertEqual(bool(entry.figure), bool(entry.caption), entry.name)
+
+    def test_steps_are_shell_of_known_words(self):
+        functions = re.compile(r"^(\w+)\(\) \{", re.M)
+        known = {name for file in ("hosts", "driver", "fio", "measure") for name in functions.findall((GUEST / file).read_text(encoding="utf-8"))}
+        known |= {"ip", "tc", "echo", "modprobe", "sysctl", "say", "on_a", "on_b", "printf", "cat", "insmod", "mkdir", "wait", '"$mark"', '"$agent"'}
+        known |= {'"$LAB_PROJECT/scripts/lab/two-hosts"'}
+        for name, steps in self.steps():
+            for part in (part for step in steps for part in re.split(r" && | & ", step)):
+                word = part.split()[0]
+                self.assertTrue(word in known or re.match(r"\w+=", word), f"{name}: {part}")
+            checked = subprocess.run(["bash", "-n"], input="\n".join(steps), capture_output=True, text=True, check=False)
+            self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+
+
 class Turns(unittest.TestCase):
     def setUp(self):
         self.results = [result("tcp", rate) for rate in (100, 120, 400)]
         self.results += [result("weft", rate) for rate in (300, 200, 240)]
 
     def line(self):
-        text = table.table({"title": "a title", "results": self.results})
+        text = measurement.run_table({"title": "a title", "results": self.results})
         return next(line for line in text.splitlines() if line.startswith(f"| {ROW['title']} |"))
 
     def test_the_median_counts_and_the_spread_is_shown(self):
@@ -71,7 +113,7 @@ class Turns(unittest.TestCase):
 
     def test_the_answer_shows_real_prices_before_counts_and_time(self):
         self.results = [result("tcp", 100), result("weft", 250)] + self.costs(("tcp", 30), ("weft", 20))
-        text = table.answer({"runs": [{"instrument": "icount", "results": self.results},
+        text = measurement.answer({"runs": [{"instrument": "icount", "results": self.results},
                                       {"instrument": "uml", "results": [result("tcp", 100), result("weft", 170)]}]})
         self.assertIn(f"| {ROW['title']} | 1.50 / 1.50 / 1.50 (2.50; 1.70) | – |", text)
 
@@ -79,11 +121,11 @@ class Turns(unittest.TestCase):
         self.results = [result("tcp", 100), result("weft", 250)] + self.costs(("tcp", 30), ("weft", 20))
         self.results[2]["l3"] = 24
         goal = {"what": "real", "rows": [ROW["name"]], "off": ("weft", "1.1", "1.3")}
-        self.assertEqual(table.verdict(self.results, goal, "off"), ["1.1 × / 1.3 ×", "1.20 × must"])
+        self.assertEqual(measurement.verdict(self.results, goal, "off"), ["1.1 × / 1.3 ×", "1.20 × must"])
 
     def test_a_goal_at_real_prices_says_so_without_counts(self):
         goal = {"what": "real", "rows": [ROW["name"]], "off": ("weft", "1.1", "1.3")}
-        self.assertEqual(table.verdict(self.results, goal, "off"), ["1.1 × / 1.3 ×", "**not priced**"])
+        self.assertEqual(measurement.verdict(self.results, goal, "off"), ["1.1 × / 1.3 ×", "**not priced**"])
 
     def test_a_failure_of_qperf_leaves_the_other_tool(self):
         self.results.append({"subject": "tcp", "row": ROW["name"], "tool": "qperf", "failure": "qperf said nothing"})

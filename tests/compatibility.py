@@ -14,11 +14,8 @@ import sys
 
 import tap
 
-PERF = pathlib.Path(__file__).resolve().parents[1] / "perf"
-sys.path.insert(0, str(PERF))
-from loaded import program  # noqa: E402
-
-put = program(PERF / "table").put
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "perf"))
+from perflib.tables import put  # noqa: E402
 
 FIRST = ("module", "demo", "demo, cloud flavour")
 

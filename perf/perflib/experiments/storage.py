@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+"""NVMe between two machines whose cards cut large packets: what target and host each spend on a request, over nvme-tcp and over
+Weft, in instructions. A table of ratios. rows= and subjects= choose. Where these go is in build/bench/storage-where.txt"""
+from perflib import lab
+from perflib.experiments.applications import REQUESTS
+from perflib.ratios import Ratios, among, counted
+
+# Of 32 at once too many are over before the other machine begins to count.
+ROWS = [row for row in REQUESTS if row.startswith("nvme-") and not row.endswith("-32")]
+# Subject to weft's settings crc and lend.
+SETTINGS = {"weft": ("off", "unchecked"), "weft-crc": ("required", "unchecked"), "lent": ("off", "all"), "lent-crc": ("required", "all")}
+
+
+class Storage(Ratios):
+    """The target is on the server, over a disk that does nothing; its host and fio are on the client. Both go through the same rows
+    for the same subjects. Each counts amid a row, and how many requests its own disk had meanwhile, so that neither has to know where
+    the other one is."""
+
+    name, place, markers = "storage", 41, "storage"
+    settings = {"rows": ("", ".*"), "subjects": ("", ".*")}
+    titles = {f"{row}-{end}": f"{REQUESTS[row][-1]}: the {end}" for row in ROWS for end in ("target", "host")}
+    subjects = ("tcp", "tcp-digest", *SETTINGS)
+
+    def run(self, words):
+        chosen = self.choose(words)
+        steps = self.steps(chosen)
+        print("perf: two machines boot; some four minutes on an idle machine", flush=True)
+        with lab.machines(lab.name_of(self.name), ["--mem", "2048", "--timeout", "3600"], self.name, steps) as outs:
+            self.save_counted([self.spent(out, steps) for out in outs])
+        return self.tell(chosen)
+
+    def steps(self, chosen):
+        rows, steps = among(self.name, "row", chosen["rows"], ROWS), lab.Steps("machine {side}")
+        for subject in self.chosen_subjects(chosen):
+            if not subject.startswith("tcp"):
+                rule = "" if subject in SETTINGS else subject.removeprefix("without-")
+                crc, lend = SETTINGS.get(subject, SETTINGS["weft"])
+                steps.do(f"echo {rule} >/sys/module/weft/parameters/without", f"echo {crc} >/sys/class/infiniband/weft0/weft/crc")
+                steps.do(f"echo {lend} >/sys/class/infiniband/weft0/weft/lend")
+            digests = " hdr_digest,data_digest" if subject == "tcp-digest" else ""
+            steps.do(f"begin_subject {subject} {'tcp' if subject.startswith('tcp') else 'rdma'}{digests}")
+            for row in rows:
+                fio, kib, number, *_ = REQUESTS[row]
+                steps.ask(f"on_both {subject} {row} {kib} {number} {fio}")
+            steps.do("end_subject")
+        return steps
+
+    def spent(self, out, steps):
+        """What one side spent on a request, in instructions and packets, and where."""
+        counts, text = counted(out, [])
+        of_row = {(result["subject"], result["row"]): {"instructions": round(result["instructions"])} for result in counts}
+        results = self.results(steps.said(out))
+        packets = [{"packets_sent": result.pop("packets_sent")} for result in results]
+        return [result | of_row[tuple(result.values())] | sent for result, sent in zip(results, packets)] + counts, text
