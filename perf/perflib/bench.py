@@ -24,9 +24,7 @@ import argparse
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
-import sys
 import time
 
 from perflib import commands, experiments, instruments, lab, report
@@ -112,7 +110,7 @@ def collect(rows, revision, directory, names):
 
 def main(words):
     """Returns the exit status."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    lab.end_on_signals()
     options = options_of(words)
     if options.of:
         return of_revision(options, words)

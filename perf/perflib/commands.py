@@ -6,7 +6,6 @@ import json
 import pathlib
 import re
 import shutil
-import signal
 import sys
 import textwrap
 
@@ -39,8 +38,7 @@ def usage():
 
 def run(words):
     """perf/run. Returns its exit status."""
-    # So that labs are ended as well.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    lab.end_on_signals()
     every = experiments.every()
     name, *words = words or [""]
     if {name, *words} & {"--help", "-h"}:

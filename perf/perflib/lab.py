@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -18,6 +19,12 @@ COUNTED, TIMED = ("--icount", "--cpu", MODEL), ("--mem", "4096")
 # is still to come.
 MACHINES = (*COUNTED, "--quiet", "--qemu", "-icount", "--qemu", "sleep=on")
 running = []
+
+
+def end_on_signals():
+    """Labs are ended as well when this program is."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 class Failed(SystemExit):
