@@ -100,7 +100,7 @@ def collect(rows, revision, directory, names):
         about = next((result for result in results if result["subject"] == "lab"), {})
         if name.startswith("icount"):
             kernel = about.get("kernel", "")
-        # In what perf/bench measures the gate alone counts bytes so.
+        # Of all sets of rows the gate alone counts bytes so.
         title = instrument.gate_title if name == "icount" and rows == "gate" else instrument.title
         results = [result for result in results if result["subject"] != "lab"]
         runs.append({"instrument": name, "title": title, "lab": about, "results": results})
@@ -115,7 +115,7 @@ def main(words):
     if options.of:
         return of_revision(options, words)
     revision = os.environ.get("WEFT_REVISION", "")
-    # What consumers in the kernel and programs of others reach has tables of its own, and needs this tree's apps.
+    # Consumers in the kernel and programs of others have tables of their own, and need this tree's apps.
     whole = options.rows == "full" and not (options.instruments or options.subjects or revision)
     names = options.instruments or default_instruments(options)
     subjects = options.subjects or (["tcp", "weft", "weft-crc"] if options.rows == "gate" else [])

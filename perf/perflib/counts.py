@@ -4,8 +4,8 @@ function belongs to the first group that knows its name; one of Weft's that does
 where the file does.
 
 QEMU counts each step of a string instruction as an instruction, and a locked one as any other. So the counts are given once more at the
-prices of a real processor, perf/prices.json: what is left without these, and for them what they take there, with the memory hot, in the
-third cache and cold.
+prices of a real processor, perf/prices.json: the other instructions as they are, and these at their prices there, with the memory hot, in
+the third cache and cold.
 """
 import bisect
 import functools
@@ -14,8 +14,8 @@ import re
 
 from perflib.tables import LEVELS, PERF, PROJECT
 
-# Name, what it is, functions. The order decides. The kernel's helpers (locks, copies, memory)
-# belong to whoever calls them, which counting by address can't tell: they are groups of their own.
+# Name, meaning, functions. The order decides. The kernel's helpers (locks, copies, memory)
+# belong to their callers, which counting by address can't tell: they are groups of their own.
 GROUPS = [
     ("copy", "copying bytes and CRC32C", r"^(copy_user_|rep_movs|rep_stos|memcpy|__memcpy|memcpy_erms|memcpy_orig|memmove|__memmove|"
      r"memset|__memset|_copy_(to|from)_iter|_copy_(to|from)_user|copy_page|clear_page|clear_user|crc32c|crc_pcl|__copy_user|skb_copy_bits|"
@@ -134,7 +134,7 @@ def count(path, starts, names):
 
 
 def priced(totals, prices, level):
-    """What was counted, in instructions of a real processor, if the bytes are at that level of its memory."""
+    """The counts, in instructions of a real processor, if the bytes are at that level of its memory."""
     # Of checked bytes eight are an instruction.
     cost = totals["instructions"] - totals["steps"] - totals["checked"] / 8 - totals["strings"] - totals["locked"] - totals["wakes_other"]
     ns = sum(totals[kind] * prices[kind][level] for kind in BYTES)
@@ -143,7 +143,7 @@ def priced(totals, prices, level):
 
 
 def folded(counts, kallsyms, messages):
-    """What a message took: each total, with its price at each level, and the instructions by group and by function."""
+    """The cost of a message: each total, with its price at each level, and the instructions by group and by function."""
     functions, totals = count(counts, *symbols(kallsyms))
     each = {kind: number / messages for kind, number in totals.items()}
     if PRICES.exists():

@@ -7,7 +7,7 @@ fails, all is measured twice more, and the median of the three counts.
 When a change makes things cheaper, or dearer for a reason, commit it; then `perf/gate --accept` writes the reference anew, which is a
 commit of its own. On another kernel than the reference's, which Debian brings every few weeks, the revision whose costs are accepted is
 measured first, so that both are of one kernel. `perf/gate --prove` shows in ten minutes that a build that is slower does not pass. Each
-run of the gate tries in seconds what that leans on.
+run of the gate tries in seconds the parts that this proof leans on.
 """
 import argparse
 import shutil
@@ -129,7 +129,7 @@ def measure(name, *words):
 
 
 def accept():
-    # Or nobody can measure again what the reference was measured on.
+    # Or nobody can measure the reference's tree again.
     if lab.output_of("git", "status", "--porcelain", "--untracked-files=no"):
         print("gate: there are changes that are not committed; commit them first, then accept what they cost")
         return 1

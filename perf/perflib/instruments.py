@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The instruments of perf/bench: how each measures, its title, and what to make of its figures."""
+"""The instruments of perf/bench: how each measures, its title, and a caution about its figures."""
 import dataclasses
 import os
 import shlex
@@ -16,7 +16,7 @@ from perflib.tables import LEVELS, PROJECT, write_lines
 
 @dataclasses.dataclass
 class Asked:
-    """What perf/bench was asked for: the set of rows, the subjects (none: all of the instrument's), and where siw's module is."""
+    """The wishes of perf/bench: the set of rows, the subjects (none: all of the instrument's), and where siw's module is."""
 
     rows: str
     subjects: list
@@ -58,7 +58,7 @@ class InLab(Instrument):
         out, well = lab.LABS / name / "out", True
         try:
             with lab.steps(name, options, self.speaker, self.steps(asked), prefix=f"    {self.name}: "):
-                # What was counted, at real prices as well.
+                # Counts come at real prices as well.
                 write_lines(file, results_of(out) + counts.results(out))
         except lab.Failed:
             if not (out / "results").exists():
@@ -81,7 +81,7 @@ class Icount(InLab):
 
 
 class SlowCopy(InLab):
-    """Where copies are dear they hide what a packet costs; where they are cheap the copies do. The gate looks at both."""
+    """Where copies are dear they hide the cost of a packet; where they are cheap the copies do. The gate looks at both."""
 
     name, title, of_others = "icount-slowcopy", Icount.title, False
 
@@ -136,7 +136,7 @@ class Uml(Instrument):
         # The provider, from where it was staged; the host's root can't be written to.
         provider = str(next(iter(PROJECT.glob("build/stage/**/libweft-rdmav*.so")), "")).partition("-rdmav")[0]
         # At native speed the counts of the other instruments are over in milliseconds. In turns, since one turn tells little: single ones
-        # scattered from 1.0 to 7 times TCP's rate, by what else the machine did. Ends that poll and yield wait for the scheduler's tick
+        # scattered from 1.0 to 7 times TCP's rate, by other work of the machine. Ends that poll and yield wait for the scheduler's tick
         # here, 20 ms a message: that would be half of all the time.
         steps = measure_steps(asked.rows, subjects, siw, weft, skip=("latency-64-polled",), times=4, turns=5, limit=120)
         values = {"LAB_NAME": "uml", "LAB_PROJECT": PROJECT, "PROJECT": PROJECT, "SIW": siw, "IBV_DRIVERS": provider}

@@ -11,7 +11,7 @@ import sys
 from perflib.tables import BENCH, PROJECT
 
 LABS = PROJECT / "build/lab"
-# Where the kernel copies by words, a byte counts as an eighth of an instruction, near what it takes; by bytes, as one.
+# Where the kernel copies by words, a byte counts as an eighth of an instruction, near its time; by bytes, as one.
 MODEL = "max,-erms,-fsrm"
 # A lab that counts instructions, on one processor; and one of two, whose time is real.
 COUNTED, TIMED = ("--icount", "--cpu", MODEL), ("--mem", "4096")
@@ -129,7 +129,7 @@ def together(run, names):
 
 
 class Steps(list):
-    """Lines of shell for perf/guest/steps, and of some what their output is of."""
+    """Lines of shell for perf/guest/steps, and tags for the output of some."""
 
     def __init__(self, *lines):
         super().__init__(lines)

@@ -14,7 +14,7 @@ SUBJECTS = {
 OURS = ("weft", "weft-crc", "segment", "segment-crc")
 # TCP's figures: by qperf, by weft-perf with a message in each call, and with 32.
 TCP = (("tcp", "qperf"), ("tcp", "weft-perf"), ("tcp-gather", "weft-perf"))
-# What a goal may want of rows' ratios to TCP: as counted or timed, or at real prices at each level of memory.
+# Kinds of goals for rows' ratios to TCP: as counted or timed, or at real prices at each level of memory.
 RATIOS = ("ratio", "real")
 # The tables of `answer`: title, the instrument that counts, the one that measures time, subjects, rows.
 ANSWERS = (
@@ -239,7 +239,7 @@ PARTS = {"answer": answer, "table": whole, "goals": all_goals}
 
 
 def cost_cell(row, before, after):
-    """Two values and by how much the second costs more, or what there is of that."""
+    """Two values and by how much the second costs more, or the one that is there."""
     shown = [show(value, row) if is_number(value) else value or "–" for value in (before, after)]
     if not (is_number(before) and is_number(after)):
         return shown[0] if shown[0] == shown[1] else " → ".join(shown)
@@ -248,7 +248,7 @@ def cost_cell(row, before, after):
 
 
 def side_by_side(first, second):
-    """What was, what is, and the change, of rows that both have. TCP's change says how far two boots of one kernel lie apart."""
+    """Before, after and the change, of rows that both have. TCP's change says how far two boots of one kernel lie apart."""
     head = f"{first['revision']} → {second['revision']}, Linux {second['kernel']}, and the change of the cost: less than nothing is cheaper."
     parts = [head]
     for name, old, new in ((name, old, new) for name in COUNTED for old in first["runs"] for new in second["runs"]):

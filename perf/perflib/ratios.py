@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The tables of applications: what each row reaches over Weft, beside the same row over TCP in the same boot. With CRCs a
+"""The tables of applications: the figure of each row over Weft, beside the same row over TCP in the same boot. With CRCs a
 ratio is to nvme-tcp with header and data digests, because that does the same work."""
 import statistics
 
@@ -90,7 +90,7 @@ class Ratios(Experiment):
         return among(self.name, "subject", chosen["subjects"], self.subjects)
 
     def save_counted(self, found):
-        """Saves what counted() found of each lab."""
+        """Saves the findings of counted(), of each lab."""
         self.save([result for results, _ in found for result in results])
         (BENCH / f"{self.name}-where.txt").write_text("".join(text for _, text in found), encoding="utf-8")
 

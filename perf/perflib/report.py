@@ -84,7 +84,7 @@ def figures(directory):
 
 
 def write(measurement, page, cautions):
-    """Writes the page, with the figures of perf/run that are beside the measurement; `cautions` is what each instrument counts."""
+    """Writes the page, with the figures of perf/run that are beside the measurement; `cautions` has a text for each instrument."""
     data = load(measurement)
     about = f"Source revision {html.escape(data['revision'])}, Linux {html.escape(data['kernel'])}, {data['date']}."
     body = [f"<h1>Weft beside TCP, siw and rxe</h1>{INTRODUCTION}<p class=less>{about}</p>"]

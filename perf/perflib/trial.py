@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The trial of kernel/base/policy.h: what each row costs without each rule, against what it costs with all.
+"""The trial of kernel/base/policy.h: the cost of each row without each rule, against its cost with all.
 
 FILE.json is of perf/run lines, slowdisk, applications or storage, or of perf/bench with virtio, with subjects weft and without-RULE,
 one JSON object a line; of several files the medians count. A cell is the change in per cent without the rule: of work, of time, or of

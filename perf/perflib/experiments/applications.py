@@ -83,7 +83,7 @@ STEPS = {"nvme": nvme_steps, "nfs": nfs_steps}
 
 
 class Applications(Ratios):
-    """The same through TCP in the same boot, so that what is counted is the way there and back. For each row, the counts of a quarter
+    """The same through TCP in the same boot, so that the way there and back is counted. For each row, the counts of a quarter
     of a second are kept as well."""
 
     name, place, markers = "applications", 40, "applications"

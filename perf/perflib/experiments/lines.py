@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""what a message takes on several processors, each with caches of its own: work, that of the busiest processor, lines that move
+"""the work for a message on several processors, each with caches of its own: work, that of the busiest processor, lines that move
 between them and which functions move them, memory's traffic. A newer QEMU counts (scripts/debian/emulator). NAME=VALUE:
 processors=1,2,4,16, rows=, subjects=, and turn=1000,35000: how many nanoseconds a processor runs before the next is seen to,
 which is how long one takes to wake"""
@@ -38,7 +38,7 @@ COLUMNS = {
 def work(cpu, prices):
     """A processor's instructions at real prices: bytes at those of the third cache if their lines came from there or from another
     processor, at those of memory if they came from it; and a line that another processor had changed, where it is not one of a
-    copy's, at what it takes to come."""
+    copy's, at the time that it takes to come."""
     cost = counts.priced(cpu | {"wakes_other": 0}, prices, "hot")
     ns = cpu["single"]["moved"] * prices["line"]
     for level, lines in (("l3", cpu["bulk"]["third"] + cpu["bulk"]["moved"]), ("cold", cpu["bulk"]["memory"])):
@@ -47,7 +47,7 @@ def work(cpu, prices):
 
 
 def folded(counted, kallsyms, messages, size):
-    """What a message took, and which functions moved lines from which."""
+    """The work for a message, and which functions moved lines from which."""
     prices = json.loads(counts.PRICES.read_text(encoding="utf-8"))
     starts, names = counts.symbols(kallsyms)
     beginnings = counts.beginnings(starts, names)

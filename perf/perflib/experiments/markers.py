@@ -56,7 +56,7 @@ class Markers(Contrast):
     def contrast(self, steps):
         for crc in ("off", "preferred"):
             self.measure(steps.do(f"set_all crc {crc}"), "none", crc)
-            # In what the sender sends, because the receiver asks for them.
+            # The sender's frames have them, because the receiver asks for them.
             self.measure(steps.do("echo on >/sys/class/infiniband/weft0/weft/markers"), "one way", crc)
             self.measure(steps.do("echo on >/sys/class/infiniband/weft1/weft/markers"), "both ways", crc)
             self.measure(steps.do("set_all markers off", "set_all fpdu large"), "none, large frames", crc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""what this machine takes for a byte that is copied, cleared or checked, for a locked operation, a system call and wake-ups, and for
+"""the time of this machine for a byte that is copied, cleared or checked, for a locked operation, a system call and wake-ups, and for
 an instruction: of a TCP message, which a lab counts. The machine should be idle. Copy build/bench/prices.json to
 perf/prices.json, by which all counts are priced"""
 import datetime
@@ -27,15 +27,15 @@ def model():
 
 
 def least(measured):
-    """The least of several measurements, value by value: what else the machine did only added to each."""
+    """The least of several measurements, value by value: other work of the machine only added to each."""
     if isinstance(measured[0], dict):
         return {key: least([one[key] for one in measured]) for key in measured[0]}
     return min(measured)
 
 
 def joined(measured, counted):
-    """The prices, of several measurements of weft-prices and of a lab's count of the same messages. An instruction takes what a message
-    over TCP does, by the instructions of the guest's kernel without those that move bytes."""
+    """The prices, of several measurements of weft-prices and of a lab's count of the same messages. An instruction takes the time of a
+    message over TCP, by the instructions of the guest's kernel without those that move bytes."""
     prices = least(measured)
     prices["instruction"] = round(prices["message"] / (counted["instructions"] - counted["steps"]), 4)
     return {"processor": model(), "kernel": platform.release().partition("-")[0], "date": datetime.date.today().isoformat()} | prices

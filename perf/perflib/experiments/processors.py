@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What decides which processor receives, before and after: a table of the operator's guide (perf/run knobs processors)."""
+"""The settings that decide which processor receives, before and after: a table of the operator's guide (perf/run knobs processors)."""
 import os
 import statistics
 import subprocess
@@ -40,7 +40,7 @@ class Processors(Experiment):
     settings = {"rounds": ("5", "[1-9]")}
 
     def lab_options(self, chosen):
-        # A processor on each node, and in each card a queue for each of them. The two cards of other makers are asked what they can.
+        # A processor on each node, and in each card a queue for each of them. The two cards of other makers are asked for their abilities.
         words = ["-device", "e1000e", "-device", "vmxnet3"]
         for number in range(2):
             words += ["-object", f"memory-backend-ram,id=memory{number},size=1536M"]

@@ -7,7 +7,7 @@ from perflib.experiment import objects
 from perflib.ratios import Ratios
 from perflib.tables import PROJECT
 
-# An instruction is a nanosecond, and both ends share the processor; so a time is what both ends, and the kernel, do for a message.
+# An instruction is a nanosecond, and both ends share the processor; so a time is the work of both ends, and of the kernel, for a message.
 # Row of MPI to: its title, the fields that tell mpibench's line, and the field and unit of its figure.
 MPI = {
     "mpi-64": ("MPI, 64 B, half a round trip", {"experiment": "latency", "size": 64}, "median_us", "us"),

@@ -6,7 +6,7 @@ from perflib import lab
 from perflib.experiment import CARRIERS, Experiment, crc, objects
 
 ROUNDS = 5
-# A program, its doorbells and, over veth, the receiving of what it sends stay on its processor; the worker that sends for a stream of
+# A program, its doorbells and, over veth, the receiving of its messages stay on its processor; the worker that sends for a stream of
 # doorbells stays on those that the layout has. Both ways on two processors, each end receives on its own processor, as two machines
 # would: else all work may gather on the one that wakes the worker.
 # Layout to: pattern, processors of the worker (a mask), those on which A and B receive, and its pairs: server's and client's processor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""NVMe between two machines whose cards cut large packets: what target and host each spend on a request, over nvme-tcp and over
+"""NVMe between two machines whose cards cut large packets: the work of target and host for a request, over nvme-tcp and over
 Weft, in instructions. A table of ratios. rows= and subjects= choose. Where these go is in build/bench/storage-where.txt"""
 from perflib import lab
 from perflib.experiments.applications import REQUESTS
@@ -46,7 +46,7 @@ class Storage(Ratios):
         return steps
 
     def spent(self, out, steps):
-        """What one side spent on a request, in instructions and packets, and where."""
+        """The work of one side for a request, in instructions and packets, and text of where it went."""
         counts, text = counted(out, [])
         of_row = {(result["subject"], result["row"]): {"instructions": round(result["instructions"])} for result in counts}
         results = self.results(steps.said(out))
