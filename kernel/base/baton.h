@@ -68,7 +68,8 @@ unsigned long weft_baton_unlock(struct weft_baton *baton);
 static inline void weft_baton_forget(struct weft_baton *baton, unsigned int work)
 {
 	lockdep_assert_held(&baton->mutex);
-	atomic_long_fetch_andnot(BIT(work), &baton->wanted); /* a full barrier, for weft_baton_try() */
+	/* A full barrier, for weft_baton_try(). */
+	atomic_long_fetch_andnot(BIT(work), &baton->wanted);
 }
 
 /* For work of the module. Unbound, because work may copy much while its poster goes on. */

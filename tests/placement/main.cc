@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
     app.add_option("--server-netns", server.netns, "in this network namespace");
     app.add_option("--client-netns", client.netns, "connect from this one");
     app.add_option("--only", only, "run the groups whose names contain this");
-    app.add_option("--without", without, "leave out the group of that name")->expected(1);
+    app.add_option("--without", without, "leave out the group of that name")
+        ->allow_extra_args(false);
     app.add_option("--seed", seed, "repeats a run of the random chains, which say their seed");
     app.add_flag(
         "--siw", siw,
