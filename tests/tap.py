@@ -13,6 +13,8 @@ programs, each with its plan. Other lines are for people.
     tests/tap.py count LOG...       prints the counts of all logs: N passed, N failed, N skipped
     tests/tap.py gtest COMMAND...   runs a program of GoogleTest and prints its results as TAP
     tests/tap.py unittest FILE      runs the unittest cases of a file and prints their results as TAP
+    tests/tap.py compare OLD NEW    lists the cases that only one of two folders of logs has, each
+                                    with the log's name; fails if OLD has one that NEW has not
 """
 
 import collections
@@ -157,8 +159,22 @@ def count(*logs):
     return 0
 
 
+def cases_of(folder):
+    """Of each log of a folder, the names of the cases; a number that changes between runs is one name with others."""
+    logs = sorted(pathlib.Path(folder).rglob("*.log"))
+    return {(log.stem, re.sub(r"\d+", "N", case.name)) for log in logs for case in log_of(lines_of(log)).cases if not case.failed}
+
+
+def compare(old, new):
+    before, after = cases_of(old), cases_of(new)
+    for sign, only in ("-", before - after), ("+", after - before):
+        print(*(f"{sign} {log}: {name}" for log, name in sorted(only)), sep="\n")
+    print(f"{len(before)} cases before, {len(after)} after, {len(before - after)} are gone")
+    return int(bool(before - after))
+
+
 if __name__ == "__main__":
-    COMMANDS = {"count": count, "gtest": gtest, "unittest": run_unittest}
+    COMMANDS = {"compare": compare, "count": count, "gtest": gtest, "unittest": run_unittest}
     if len(sys.argv) < 3 or sys.argv[1] not in COMMANDS:
         sys.exit(__doc__)
     sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]))
