@@ -27,15 +27,10 @@ pair_of() {
 	else
 		session "$server" "$3" 90
 	fi
-	if ((CLIENT_STATUS)); then
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said" 25
-	elif ((SERVER_STATUS != 0)) && [[ $2 != cmtime* || $SERVER_STATUS != 143 ]]; then
-		not_ok "$1" "the server ended with status $SERVER_STATUS" "$SERVER_OUTPUT"
-	elif ! grep -qE -- "${4:-.*}" <<<"$CLIENT_OUTPUT"; then
-		not_ok "$1" "the client said nothing like '$4'" "$CLIENT_OUTPUT"
-	else
-		ok "$1"
-	fi
+	[[ $CLIENT_STATUS == 0 && ($SERVER_STATUS == 0 || $2 == cmtime* && $SERVER_STATUS == 143) ]] ||
+		{ ended_well 1 "$1" 25 && return; }
+	grep -qE -- "${4:-.*}" <<<"$CLIENT_OUTPUT"
+	judge $? "$1" "the client said nothing like '${4-}'" "$CLIENT_OUTPUT"
 }
 
 # raced SERVER CLIENT: a session. Status $again when the server hung up before the client had read, and when a
@@ -55,26 +50,22 @@ raced() {
 
 # marked NAME FILTER SERVER CLIENT: pair_of, and packets that match the filter come to A meanwhile.
 marked() {
-	local dump
-	: >/run/marked
-	ip netns exec A timeout 60 tcpdump -i eth0 -n -c 3 "$2" >/run/marked 2>&1 &
-	dump=$!
-	await "rping listens" 10 grep -q 'listening on' /run/marked
+	begin marked ip netns exec A timeout 60 tcpdump -i eth0 -n -c 3 "$2"
+	await "tcpdump listens" 10 grep -q 'listening on' /run/marked
 	pair_of "$1" "$3" "$4"
-	wait_for 5 ended $dump && wait $dump
+	wait_for 5 ended "${running[marked]}" && wait "${running[marked]}"
 	judge $? "$1: packets like $2" "three of them did not come" "$(</run/marked)"
 }
 
 # not_for_iwarp NAME REASON COMMAND...: a program for a feature that iWARP does not have. It must end by
 # itself with an error, and then counts as a skipped test.
 not_for_iwarp() {
-	local name=$1 reason=$2 status=0 said
-	shift 2
-	said=$(on_b timeout -k 2 20 "$@" 2>&1 </dev/null) || status=$?
+	local status=0 said
+	said=$(on_b timeout -k 2 20 "${@:3}" 2>&1 </dev/null) || status=$?
 	if ((status == 0 || status == 124 || status > 128 && status < 160)); then
-		not_ok "$name" "status $status, where an error was expected" "$said"
+		not_ok "$1" "status $status, where an error was expected" "$said"
 	else
-		skip "$name" "$reason (it says: $(head -n 1 <<<"$said"))"
+		skip "$1" "$2 (it says: $(head -n 1 <<<"$said"))"
 	fi
 }
 
@@ -126,13 +117,8 @@ pair_of "rstream, mode s, sockets made rsockets" "$preload rstream -T s -T v -S 
 # rcopy takes a file to A; its server serves for ever, and IPv4 alone.
 dd if=/dev/urandom of=/run/original bs=65536 count=64 status=none
 dd if=/dev/urandom bs=1 count=7 status=none >>/run/original
-if ! session rcopy "rcopy /run/original 10.0.0.1:/run/copy" 90; then
-	not_ok "rcopy: 4 MiB and 7 bytes" "client status $CLIENT_STATUS" "$said"
-elif ! cmp /run/original /run/copy; then
-	not_ok "rcopy: 4 MiB and 7 bytes" "the copy differs"
-else
-	ok "rcopy: 4 MiB and 7 bytes arrive unchanged"
-fi
+session rcopy "rcopy /run/original 10.0.0.1:/run/copy" 90 && cmp /run/original /run/copy
+ended_well $? "rcopy: 4 MiB and 7 bytes arrive unchanged"
 
 not_for_iwarp "udaddy" "datagrams (UD): iWARP has connections only" udaddy -s 10.0.0.1
 not_for_iwarp "mckey" "multicast: iWARP has connections only" mckey -m 230.0.0.1 -b 10.0.0.2

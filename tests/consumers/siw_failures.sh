@@ -13,22 +13,16 @@ set_up
 : "${server_device:?}"
 
 # qperf's server serves one client after another, and listens for both TCP and rdma_cm.
-ip netns exec A qperf >/run/qperf 2>&1 &
-qperf_server=$!
-listening() { [[ -n $(listeners "$qperf_server") ]]; }
+begin qperf ip netns exec A qperf
 wait_for 20 listening || not_ok "qperf" "its server does not listen: $(</run/qperf)"
 for test in rc_bi_bw rc_bw rc_lat rc_rdma_read_bw rc_rdma_read_lat rc_rdma_write_bw rc_rdma_write_lat \
 	rc_rdma_write_poll_lat rc_compare_swap_mr rc_fetch_add_mr ver_rc_compare_swap ver_rc_fetch_add; do
 	said=$(on_b timeout -k 2 60 qperf -cm 1 -t 2 10.0.0.1 $test 2>&1)
 	status=$?
-	if ((status == 0)) && grep -qE '= +[0-9.]*[1-9]' <<<"$said"; then
-		ok "qperf $test ($(grep -m 1 -E '= +[0-9]' <<<"$said" | sed 's/^ *//; s/  */ /g'))"
-	else
-		not_ok "qperf $test" "status $status: $(tail -n 1 <<<"$said")" "$said"
-	fi
+	((status == 0)) && grep -qE '= +[0-9.]*[1-9]' <<<"$said"
+	judge $? "qperf $test ($(grep -m 1 -E '= +[0-9]' <<<"$said" | sed 's/^ *//; s/  */ /g'))" "status $status" "$said"
 done
-kill $qperf_server
-wait $qperf_server 2>/dev/null
+end qperf
 
 cases "" 300 ip netns exec A "${BASH_SOURCE[0]%/*}/siw_rows.py" "$server_device" 10.0.0.1
 
@@ -38,16 +32,11 @@ judge $? "rdma statistic has counters that count" "they do not" "$statistics"
 
 # A program that stays connected for a while.
 await "nobody listens any more" 10 quiet_a
-ip netns exec A rping -s -a 10.0.0.1 -C 100000 >/run/rping-a 2>&1 &
-rping_a=$!
-await_listener $rping_a '' || not_ok "a program that stays connected" "rping does not listen"
-ip netns exec B rping -c -a 10.0.0.1 -C 100000 >/run/rping-b 2>&1 &
-rping_b=$!
+ping_pong -S 64
 details() { on_a rdma -dd resource show qp link weft0 | grep -E 'lqpn [0-9]+ .*drv_[a-z_]+ '; }
 wait_for 20 details >/dev/null
 judge $? "rdma resource shows the driver's details of a queue pair" "it does not" "$(on_a rdma -dd resource show qp)"
-kill $rping_b $rping_a 2>/dev/null
-wait $rping_b $rping_a 2>/dev/null
+end server client
 
 works "after all that fails on siw"
 finish

@@ -34,13 +34,9 @@ fi
 # The measure: writes as long as the shorter messages.
 sum='0 0 0'
 for round in 1 2 3; do
-	if count session "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M -l 65536"; then
-		echo "# iperf3 -l 65536, round $round: $counted (calls, packets, packets back)"
-		sum=$(awk '{ print $1 + $4, $2 + $5, $3 + $6 }' <<<"$sum $counted")
-	else
-		not_ok "iperf3" "it failed" "$said"
-		finish
-	fi
+	count session "iperf3 -s -1" "iperf3 -c 10.0.0.1 -n 64M -l 65536" || give_up "iperf3" "it failed" "$said"
+	echo "# iperf3 -l 65536, round $round: $counted (calls, packets, packets back)"
+	sum=$(awk '{ print $1 + $4, $2 + $5, $3 + $6 }' <<<"$sum $counted")
 done
 read -r -a tcp <<<"$(awk '{ print $1 / 3, $2 / 3, $3 / 3 }' <<<"$sum")"
 
@@ -58,12 +54,8 @@ for setting in "1048576 64" "65536 1024"; do
 		printf "per MB: %.1f calls (iperf3 %.1f, ratio %.2f), %.1f packets (iperf3 %.1f, ratio %.2f), " \
 			"%.1f back (iperf3 %.1f)\n",
 			rc / 64, tc / 64, rc / tc, rp / 64, tp / 64, rp / tp, rb / 64, tb / 64
-		exit !(rc <= 1.3 * tc && rp <= 1.3 * tp) }') && status=0 || status=1
-	if ((status == 0)); then
-		ok "$name, within 1.3 times iperf3 ($line)"
-	else
-		not_ok "$name" "$line; the limit is 1.3"
-	fi
+		exit !(rc <= 1.3 * tc && rp <= 1.3 * tp) }')
+	judge $? "$name, within 1.3 times iperf3 ($line)" "the limit is 1.3"
 done
 echo 0 >$trace/events/weft_test/enable
 echo >$trace/kprobe_events

@@ -7,6 +7,7 @@
 # Records what goes over the wire, for tests/capture/judge to look at on the host, where tshark
 # takes seconds. Captures go to $LAB_OUT/capture.
 
+# shellcheck disable=SC2317 # functions are called by name, from record and wait_for
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals
@@ -16,37 +17,31 @@ transport=${WEFT_TRANSPORT:-tcp}
 
 # record NAME COMMAND...: captures at host B the packets that COMMAND causes. Its output goes to $said.
 record() {
-	local name=$1 pid log=/run/tcpdump.log status=0 numbers='0 0' since
-	shift
+	local pid log=/run/tcpdump.log status=0 taken=0 numbers='0 0' since
 	: >$log # or the last one's word that it listens is taken for this one's
 	# Ten megabytes of buffer, and no name look-ups.
-	ip netns exec B tcpdump -i eth0 -n -s 0 -B 65536 -w "/run/$name.pcap" "$transport" 2>$log &
+	ip netns exec B tcpdump -i eth0 -n -s 0 -B 65536 -w "/run/$1.pcap" "$transport" 2>$log &
 	pid=$!
-	wait_for 10 grep -q 'listening on' $log || { not_ok "$name" "tcpdump did not start"; return; }
-	if "$@"; then
-		# The last packets lie in a block that the kernel gives to tcpdump when it is full, or
-		# a second old.
-		wait_for 10 all_taken || status=$?
-		kill "$pid"
-		wait "$pid"
-		if ((status)) || ! grep -q '^0 packets dropped by kernel' $log; then
-			not_ok "$name" "the capture is not complete: ${numbers/ / of } packets, $(tail -n 1 $log)"
-		else
-			cp "/run/$name.pcap" "$captures/$name.pcap"
-			ok "$name ($(grep -E '^[0-9]+ packets captured' $log))"
-		fi
+	wait_for 10 grep -q 'listening on' $log || { not_ok "$1" "tcpdump did not start"; return; }
+	"${@:2}" || status=$?
+	# The last packets lie in a block that the kernel gives to tcpdump when it is full, or a second old.
+	((status)) || wait_for 10 all_taken || taken=$?
+	kill "$pid"
+	wait "$pid"
+	if ((status)); then
+		not_ok "$1" "the program failed" "$said"
+	elif ((taken)) || ! grep -q '^0 packets dropped by kernel' $log; then
+		not_ok "$1" "the capture is not complete: ${numbers/ / of } packets, $(tail -n 1 $log)"
 	else
-		kill "$pid"
-		wait "$pid"
-		not_ok "$name" "the program failed" "$said"
+		cp "/run/$1.pcap" "$captures/$1.pcap"
+		ok "$1 ($(grep -E '^[0-9]+ packets captured' $log))"
 	fi
-	rm -f "/run/$name.pcap"
+	rm -f "/run/$1.pcap"
 }
 
-# all_taken: has tcpdump taken each packet that the kernel has for it? It says so when asked by a signal.
-# Packets that came before its socket had its filter are counted as received for ever and never taken: where
-# the numbers differ, they are final once they stood for longer than the second in which a block is given up.
-# shellcheck disable=SC2317 # wait_for calls it
+# all_taken: has tcpdump taken each packet that the kernel has for it? It prints that when asked by a signal.
+# Packets that came before its socket had its filter are counted as received and never taken. So if the numbers
+# differ, they are final once they stood for longer than the second in which a block is given up.
 all_taken() {
 	local taken there
 	kill -USR1 "$pid"
@@ -58,11 +53,10 @@ all_taken() {
 }
 
 # Commands for record:
-# perftest COMMAND: a tool and its options, on both hosts.
-# shellcheck disable=SC2317 # record calls it
-perftest() { perftest_session "$* -R -F" 0 40; }
+# perftest COMMAND: a tool and its options, on both hosts. pings OPTION...: verified pings.
 # placement GROUPS: the groups of the placement program whose names contain that.
-# shellcheck disable=SC2317
+perftest() { perftest_session "$* -R -F" 0 40; }
+pings() { session "rping -s $* -V" "rping -c $* -V" 60; }
 placement() {
 	said=$(timeout -k 5 60 "$LAB_PROJECT/build/tests/placement/placement" --server 10.0.0.1 --server-netns A \
 		--client-netns B --only "$1" 2>&1)
@@ -76,8 +70,7 @@ record_all() {
 		read -r -a words <<<"$tool"
 		record "$1-${words[0]}-${words[2]}" perftest "$tool"
 	done
-	record "$1-rping" session "rping -s -a fd00::1 -C 10 -S 5001 -V" \
-		"rping -c -a fd00::1 -C 10 -S 5001 -V" 40
+	record "$1-rping" pings -a fd00::1 -C 10 -S 5001
 	if [[ ${#driver[@]} == 1 ]]; then
 		# The agreement of two Weft ends.
 		record "$1-atomic" perftest "ib_atomic_lat -n 20"
@@ -86,64 +79,46 @@ record_all() {
 }
 
 # offload on|off: lets hosts hand each other packets of many segments, or not.
-offload() {
-	on_a ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null
-	on_b ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null
-}
-
-# frames segment|large: how large Weft's frames of new connections are.
-frames() {
-	local setting
-	for setting in /sys/class/infiniband/*/weft/fpdu; do
-		[[ ! -e $setting ]] || echo "$1" >"$setting"
-	done
-}
-
-# markers on|off: whether Weft asks its peers for them.
-markers() {
-	local setting
-	for setting in /sys/class/infiniband/*/weft/markers; do
-		[[ ! -e $setting ]] || echo "$1" >"$setting"
-	done
-}
+offload() { on_both ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null; }
+# set_all SETTING VALUE: of Weft's devices; a run on siw has none.
+set_all() { [[ $type != weft ]] || each "$@"; }
+# set_mtu BYTES: of both hosts' cards.
+set_mtu() { ip -n A link set eth0 mtu "$1" && ip -n B link set eth0 mtu "$1"; }
 
 # record_carried PREFIX: the same of other carriers than one TCP stream.
 record_carried() {
-	record "$1-rping" session "rping -s -a fd00::1 -C 10 -S 5001 -V" "rping -c -a fd00::1 -C 10 -S 5001 -V" 40
-	record "$1-large" session "rping -s -a 10.0.0.1 -C 10 -S 60000 -V" "rping -c -a 10.0.0.1 -C 10 -S 60000 -V" 40
+	record "$1-rping" pings -a fd00::1 -C 10 -S 5001
+	record "$1-large" pings -a 10.0.0.1 -C 10 -S 60000
 	record "$1-atomic" placement "contended atomics"
 	record "$1-immediate" placement "with immediate"
 }
 
 # broken_path: verified pings, amid which the second of two paths is killed; slow ones, since another is tried after 2 s.
-# shellcheck disable=SC2317 # record calls it
 broken_path() {
 	tc -n B qdisc add dev eth0 root netem delay 5ms || return
 	(wait_for 20 second_path && on_b ss -K "${second[@]}" >/dev/null) &
-	session "rping -s -a 10.0.0.1 -C 400 -S 30000 -V" "rping -c -a 10.0.0.1 -C 400 -S 30000 -V" 60
+	pings -a 10.0.0.1 -C 400 -S 30000
 }
 second=(-Htn state established dst 10.0.0.1 dport "!=" :7174)
-# shellcheck disable=SC2317
 second_path() { [[ -n $(on_b ss "${second[@]}") ]]; }
 
 if [[ $transport == sctp ]]; then
 	# Each packet as it goes out, with its checksum.
-	on_a ethtool -K eth0 tx-sctp-segmentation off tx-checksum-sctp off >/dev/null
-	on_b ethtool -K eth0 tx-sctp-segmentation off tx-checksum-sctp off >/dev/null
+	on_both ethtool -K eth0 tx-sctp-segmentation off tx-checksum-sctp off >/dev/null
 	record_carried sctp
 	finish
 elif [[ -n ${WEFT_PATHS:-} ]]; then
 	record_carried paths
-	joins=$(cat /sys/class/infiniband/weft0/ports/1/hw_counters/path_joins)
+	joins=$(counter weft0 path_joins)
 	record paths-broken broken_path
-	joins=$(($(cat /sys/class/infiniband/weft0/ports/1/hw_counters/path_joins) - joins))
+	joins=$(($(counter weft0 path_joins) - joins))
 	# The one of the beginning counts as well.
 	check "a path joined instead of the one that was killed: $joins" test "$joins" -ge 2
 	finish
 fi
 
 # As everybody takes them, to be compared with packets and segments.
-frames segment
+set_all fpdu segment
 offload off
 record_all segments
 # Windows that end within segments, and segments that are sent while what fills them up is laid out.
@@ -154,17 +129,15 @@ on_a sysctl -qw net.ipv4.tcp_rmem="$windows"
 offload on
 record_all packets
 # Segments of 1398 bytes, which is no multiple of four.
-ip -n A link set eth0 mtu 1450
-ip -n B link set eth0 mtu 1450
+set_mtu 1450
 record "packets-mtu1450-ib_write_bw" perftest "ib_write_bw -s 100003 -n 10"
-ip -n A link set eth0 mtu "$mtu"
-ip -n B link set eth0 mtu "$mtu"
+set_mtu "$mtu"
 # The same, all the time, while much is laid out.
 on_a sysctl -qw net.ipv4.tcp_rmem="4096 20001 20001"
 record "packets-narrow-ib_write_bw" perftest "ib_write_bw -s 1000003 -n 5"
 on_a sysctl -qw net.ipv4.tcp_rmem="$windows"
 if [[ ${#driver[@]} == 1 ]]; then
-	markers on
+	each markers on
 	for tool in "ib_write_bw -s 100003 -n 10" "ib_read_bw -s 100003 -n 10" "ib_send_bw -s 1500 -n 50" "ib_atomic_lat -n 20"; do
 		record "marked-${tool%% *}" perftest "$tool"
 	done
@@ -172,20 +145,18 @@ if [[ ${#driver[@]} == 1 ]]; then
 	# packets that wait for others are merged, and then hold several FPDUs.
 	offload off
 	record "marked-segments-ib_write_bw" perftest "ib_write_bw -s 100003 -n 5"
-	ip -n A link set eth0 mtu 560
-	ip -n B link set eth0 mtu 560
+	set_mtu 560
 	for tool in "ib_write_lat -s 30003 -n 5" "ib_read_lat -s 10003 -n 10" "ib_send_lat -s 1500 -n 50"; do
 		record "marked-small-${tool%% *}" perftest "$tool"
 	done
-	ip -n A link set eth0 mtu "$mtu"
-	ip -n B link set eth0 mtu "$mtu"
+	set_mtu "$mtu"
 	offload on
-	markers off
-	frames large
+	each markers off
+	each fpdu large
 	record "large-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"
 	if reload crc=0 fpdu=segment; then
 		record "nocrc-ib_write_bw-100003" perftest "ib_write_bw -s 100003 -n 10"
-		markers on
+		each markers on
 		record "marked-nocrc-ib_write_bw" perftest "ib_write_bw -s 100003 -n 10"
 	else
 		not_ok "nocrc" "modprobe weft crc=0 failed"

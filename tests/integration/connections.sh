@@ -11,16 +11,12 @@
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/connections/connections
-declare -A watchers # by the host whose packets they want
 set_up
 
 # storm NAME SECONDS SERVER CLIENT: arguments after the address. Both ends judge what they see.
 storm() {
-	if session "$program server 10.0.0.1 $3" "$program client 10.0.0.1 $4" "$2" && ((SERVER_STATUS == 0)); then
-		ok "$1 ($(tail -n 2 <<<"$CLIENT_OUTPUT" | tr '\n' ';'))"
-	else
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said$SERVER_OUTPUT"
-	fi
+	session "$program server 10.0.0.1 $3" "$program client 10.0.0.1 $4" "$2" && ((SERVER_STATUS == 0))
+	ended_well $? "$1 ($(tail -n 2 <<<"$CLIENT_OUTPUT" | tr '\n' ';'))"
 }
 
 # A slow kernel is given fewer, to be done in the same time.
@@ -34,27 +30,26 @@ storm "the server takes fewer reads than the client wants" 30 "1 2 8" "1 1 4 16 
 storm "the client takes fewer reads than the server wants" 30 "1 16 16" "1 1 1 3 40"
 storm "as many reads as the device has" 30 "1 128 128" "1 1 128 128 200"
 for rtr in send write read; do
-	echo $rtr >/sys/class/infiniband/weft0/weft/rtr
+	set_a rtr $rtr
 	storm "64 at once with rtr $rtr" 60 "64" "64 64"
 done
-echo 7 >/sys/class/infiniband/weft0/weft/rtr
-echo 1 >/sys/class/infiniband/weft1/weft/mpa_revision
+set_a rtr 7
+set_b mpa_revision 1
 # Revision 1 leaves the depths to the programs; both ends here take and want the same.
 storm "64 at once with MPA revision 1" 60 "64" "64 64"
-echo 2 >/sys/class/infiniband/weft1/weft/mpa_revision
+set_b mpa_revision 2
 
 # What rdma_set_option() says of the type of service holds for the packets of both ends that carry data.
 [[ ${WEFT_TRANSPORT:-tcp} == sctp ]] && marked="sctp[12] == 0" || marked="tcp and greater 100"
 marked+=" and ip[1] & 0xfc == 0x28"
 for host in 10.0.0.1 10.0.0.2; do
-	ip netns exec B tcpdump -i eth0 -n -q -c 5 "$marked and src $host" >/dev/null 2>"/run/marked.$host" &
-	watchers[$host]=$!
-	await "tcpdump listens" 20 grep -q 'listening on' "/run/marked.$host"
+	begin "from.$host" ip netns exec B tcpdump -i eth0 -n -q -c 5 "$marked and src $host"
+	await "tcpdump listens" 20 grep -q 'listening on' "/run/from.$host"
 done
 storm "both ends set the type of service" 30 "10 4 4 40" "10 1 4 4 1 40"
 for host in 10.0.0.1 10.0.0.2; do
-	check "$host sends packets of that type of service" wait_for 10 grep -q '^5 packets captured' "/run/marked.$host"
-	kill "${watchers[$host]}" 2>/dev/null
+	check "$host sends packets of that type of service" wait_for 10 grep -q '^5 packets captured' "/run/from.$host"
+	end "from.$host"
 done
 
 # Many ports of one program cost others nothing.
@@ -64,17 +59,16 @@ check "who listens beside $ports ports waits no longer" bash -c \
 
 # To oneself: both ends on host A, over its own address.
 await "host A listens no more" 10 quiet_a
-ip netns exec A "$program" server 10.0.0.1 32 >/run/server 2>&1 &
-server=$!
+begin server ip netns exec A "$program" server 10.0.0.1 32
 await "the server to oneself listens" 20 listening
 check "32 connections at once to oneself" timeout $((60 * patience)) ip netns exec A "$program" client 10.0.0.1 32 32
 status=0
-await "the server to oneself ends" 20 ended "$server" || kill "$server"
-wait "$server" || status=$?
+await "the server to oneself ends" 20 ended "${running[server]}" || kill "${running[server]}"
+wait "${running[server]}" || status=$?
 check "the server of 32 connections to oneself agrees (status $status)" test $status = 0
 
 # A peer that takes the connection and never answers: a client that gives up gets an event at once.
-ip netns exec A timeout $((100 * patience)) python3 -c '
+begin peer ip netns exec A timeout $((100 * patience)) python3 -c '
 import os, socket, time
 sctp = os.environ.get("WEFT_TRANSPORT") == "sctp"
 s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP if sctp else 0)
@@ -84,20 +78,17 @@ if sctp:
 s.bind(("10.0.0.1", 7300))
 s.listen()
 held = [s.accept() for _ in range(3)]
-time.sleep(1000)' &
-peer=$!
+time.sleep(1000)'
 await "a peer that never answers listens" 20 listening
 for how in disconnect destroy; do
 	check "a handshake is given up by $how at once" timeout $((30 * patience)) ip netns exec B "$program" abandon 10.0.0.1 $how
 done
-setsid ip netns exec B "$program" client 10.0.0.1 1 1 >/dev/null 2>&1 </dev/null &
-client=$!
+begin client ip netns exec B "$program" client 10.0.0.1 1 1
 pause 3
-kill -KILL -- "-$client"
+kill -KILL -- "-${running[client]}"
 refused "a port that another program listens on" "in use" 20 ip netns exec A "$program" server 10.0.0.1 1
-check "a program that waits for an answer can be killed" wait_for 15 ended "$client"
-kill "$peer"
-wait "$peer" "$client" 2>/dev/null
+check "a program that waits for an answer can be killed" wait_for 15 ended "${running[client]}"
+end peer client
 await "host A listens no more after a silent peer" 10 quiet_a
 works "after a thousand connections"
 

@@ -11,14 +11,10 @@ set_up
 
 # has NAME REGEX COMMAND...: the command's output has a line that matches.
 has() {
-	local name=$1 regex=$2 output status=0
-	shift 2
-	output=$("$@" 2>&1) || status=$?
-	if ((status == 0)) && grep -qE -- "$regex" <<<"$output"; then
-		ok "$name: $(grep -m 1 -E -- "$regex" <<<"$output" | tr -s '[:space:]' ' ')"
-	else
-		not_ok "$name" "status $status, no line like '$regex' from $*" "$output" 60
-	fi
+	local output line status=0
+	output=$("${@:3}" 2>&1) || status=$?
+	line=$(grep -m 1 -E -- "$2" <<<"$output") && ((status == 0))
+	judge $? "$1: $(tr -s '[:space:]' ' ' <<<"$line")" "status $status, no line like '$2' from ${*:3}" "$output" 60
 }
 
 has "modinfo: description" '^description: +[A-Za-z]' modinfo weft

@@ -54,14 +54,9 @@ echo 256 >/proc/sys/net/core/rps_sock_flow_entries
 for programs in "0 1" "1 0" "0 1" "1 0"; do
 	name="RFS: packets follow the programs, server and client on processors $programs"
 	# shellcheck disable=SC2086 # two numbers
-	if ! bounced $programs; then
-		explain "$said"
-		not_ok "$name" "client status $CLIENT_STATUS, server status $SERVER_STATUS"
-	elif ((over[0] >= rounds / 2 && over[1] >= rounds / 2)); then
-		ok "$name: ${over[*]} handed over"
-	else
-		not_ok "$name" "processor 0 was handed ${over[0]} packets by the other one, processor 1 ${over[1]}, of $rounds rounds"
-	fi
+	bounced $programs || { ended_well 1 "$name" && continue; }
+	((over[0] >= rounds / 2 && over[1] >= rounds / 2))
+	judge $? "$name: ${over[*]} handed over" "fewer than half of $rounds rounds"
 done
 
 # A program's thread is woken by whoever writes its completion, whatever vector its queue has.
@@ -104,11 +99,8 @@ if attach 10.0.0.1 10.0.0.2; then
 	check "nvme: the host disconnects" detach
 	mapfile -t calls < <(called)
 	name="vectors: both ends are called on the processor of their queue's vector"
-	if [[ ${calls[0]} =~ ^[1-9][0-9]{2,}\ 0$ && ${calls[1]} =~ ^[1-9][0-9]{2,}\ 0$ ]]; then
-		ok "$name (${calls[0]% 0} and ${calls[1]% 0} times)"
-	else
-		not_ok "$name" "on processor 0 (there, elsewhere) ${calls[0]}, on processor 1 ${calls[1]}"
-	fi
+	[[ ${calls[0]} =~ ^[1-9][0-9]{2,}\ 0$ && ${calls[1]} =~ ^[1-9][0-9]{2,}\ 0$ ]]
+	judge $? "$name (${calls[0]% 0} and ${calls[1]% 0} times)" "others, behind these numbers, were called on the other processor"
 else
 	not_ok "nvme: the host connects" "no disk of the target's appeared"
 fi

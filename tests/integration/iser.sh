@@ -50,15 +50,13 @@ start_initiator() {
 }
 
 login() {
-	device=''
 	admin -m node -T "$iqn" -p 10.0.0.1:3260 --login && wait_for 20 disk_appears
 }
 disk_appears() {
 	local block
 	for block in /sys/class/iscsi_session/session*/device/target*/*/block/sd*; do
-		[[ -b /dev/${block##*/} ]] || continue
 		device=/dev/${block##*/}
-		return 0
+		[[ ! -b $device ]] || return 0
 	done
 	return 1
 }
@@ -67,46 +65,29 @@ no_session() { [[ ! -e /sys/class/iscsi_session ]] || [[ -z $(ls /sys/class/iscs
 
 check "iSER: the target exports the disk" export_disk
 check "iSER: the initiator's daemon starts" start_initiator
-if ! login; then
-	cat /run/iscsid.log
-	dmesg | tail -n 20 | sed 's/^/#   /'
-	not_ok "iSER: the initiator logs in" "no disk of the target's appeared"
-	finish
-fi
+login || give_up "iSER: the initiator logs in" "no disk of the target's appeared" "$(cat /run/iscsid.log; dmesg | tail -n 20)" 40
 ok "iSER: the initiator logs in: $device over $(cat /sys/class/iscsi_host/host*/device/scsi_host/host*/proc_name 2>/dev/null || echo '?')"
 fio_verified "iSER" "$device"
 file_system "iSER" "$device"
 check "iSER: the initiator logs out" logout
 check "iSER: its session is gone" wait_for 10 no_session
 
-if login; then
-	busy "$device"
+if with_load "iSER: the initiator logs out under load" login; then
 	loaded "iSER: the initiator logs out under load" logout
 	idle "iSER: I/O ends with its session" 60
-else
-	not_ok "iSER: logout under load" "no session to begin with"
 fi
 
-if login; then
-	busy "$device"
-	loaded "iSER: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
-	enough "iSER: the network goes away"
-	idle "iSER: the network goes away: I/O ends" 60
-	same_bytes "iSER: after the network went away" "$device"
+if with_load "iSER: the network goes away under load" login; then
+	network_goes iSER
 	check "iSER: the initiator logs out afterwards" logout
-else
-	not_ok "iSER: the network goes away under load" "no session to begin with"
 fi
 
-if login; then
-	busy "$device"
-	loaded "iSER: the initiator's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
+if with_load "iSER: the initiator's link is deleted under load" login; then
+	link_goes "iSER: the initiator's link is deleted under load" "$client_device"
 	idle "iSER: I/O ends when the device is gone" 60
 	check "iSER: the initiator's link is added again" add_b
 	logout >/dev/null 2>&1
 	check "iSER: the session without a device is gone" wait_for 30 no_session
-else
-	not_ok "iSER: the initiator's link is deleted under load" "no session to begin with"
 fi
 
 if login; then

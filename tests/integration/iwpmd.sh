@@ -6,30 +6,27 @@
 # them. Weft's are TCP's own, and are told to it as such. Connections come about with the daemon,
 # without it, after it was killed, and where it reaches nobody, at the ports that the programs named.
 
+# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
 # What iwpmd says to syslog, which there is none of here.
 log=/run/iwpmd.log
 : >$log
-python3 - $log <<'END' &
+begin syslog python3 -c '
 import os, socket, sys
 with open(sys.argv[1], "ab", buffering=0) as log, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
     if os.path.lexists("/dev/log"):
         os.unlink("/dev/log")
     heard.bind("/dev/log")
     while True:
-        log.write(heard.recv(65536) + b"\n")
-END
-hears=$!
+        log.write(heard.recv(65536) + b"\n")' $log
 wait_for 20 test -S /dev/log || not_ok "a syslog" "nobody listens at /dev/log"
 
 ip -n A link set lo address 02:00:00:00:00:aa
 on_a rdma link add weftlo type weft netdev lo || not_ok "a device on lo" "rdma link add failed"
 
-# shellcheck disable=SC2317 # called by name, from wait_for and check
 mapped() { grep -q "$1" "$log"; }
-# shellcheck disable=SC2317
 claims() { grep -q ':0F5F ' /proc/net/udp; }
 
 # among HOST ADDRESS NAME: rping from that host to A. Leaves the mapper's mappings in $log, if it runs,
@@ -66,5 +63,5 @@ mapper=''
 among A 127.0.0.1 "after iwpmd was killed, to itself"
 among B 10.0.0.1 "after iwpmd was killed, between the hosts"
 
-kill $hears
+end syslog
 finish

@@ -1,23 +1,26 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the scripts for two machines share: the settings of this machine's device weft0, and whether pages were lent.
+# What the scripts for two machines share: the cable, this machine's device weft0, and whether pages were lent.
 
-setting() { echo "$2" >"/sys/class/infiniband/weft0/weft/$1"; }
+side=$1
+add_weft() { rdma link add weft0 type weft netdev eth0; }
+if ! join_cable "$side" || ! install_stage || ! modprobe weft crc=off || ! add_weft; then
+	give_up "$side" "weft can't be set up on eth0"
+fi
+# shellcheck disable=SC2034 # for those scripts
+lose='tc qdisc replace dev eth0 root netem loss 2%' cut='tc qdisc replace dev eth0 root netem loss 100%' \
+	keep='tc qdisc replace dev eth0 root netem delay 200s' mend='tc qdisc del dev eth0 root'
+before=$(counter weft0 tx_lent)
 
-# lent NAME YES [LEAST]: were pages lent since the last time, LEAST messages (default 30), and none copied after all? Sets
-# $before, which the caller sets first.
+# lending_now: has this machine begun to lend pages since the last lent?
+lending_now() { (($(counter weft0 tx_lent) - before > 20)); }
+
+# lent NAME 0|1 [LEAST]: were no pages lent since the last time, or LEAST messages (default 30), and none copied after all?
 lent() {
-	local now
-	now=$(counter weft0 tx_lent)
-	if [[ $(counter weft0 tx_lent_copied) != 0 ]]; then
-		not_ok "$1" "$(counter weft0 tx_lent_copied) were copied after all"
-	elif [[ $2 == yes ]] && ((now - before < ${3:-30})); then
-		not_ok "$1" "only $((now - before)) were lent"
-	elif [[ $2 == no ]] && ((now != before)); then
-		not_ok "$1" "$((now - before)) were"
-	else
-		ok "$1"
-	fi
-	before=$now
+	local copied lent
+	copied=$(counter weft0 tx_lent_copied) lent=$(($(counter weft0 tx_lent) - before))
+	((copied == 0 && ($2 ? lent >= ${3:-30} : lent == 0)))
+	judge $? "$1" "$lent were lent, and $copied copied after all"
+	before=$((before + lent))
 }

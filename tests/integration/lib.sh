@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the scripts of this directory share. They run in a lab (see scripts/lab/README.md),
-# say of each test how it went, and end with the plan (tests/tap.sh).
+# Functions of the labs' scripts, which print TAP and end with the plan (tests/tap.sh).
 
 set -uo pipefail
 
@@ -18,18 +17,54 @@ export WEFT_QUIET=1
 scratch=${LAB_SCRATCH:-/run}
 said='' skips='' someone_in_a='' someone_in_b='' standing=0
 # By reason: how often something was begun that may be repeated, and how often it was.
-declare -A begun_for=() repeated_for=()
-# The devices on A and B, for the scripts; TEST_SIW names a siw.ko to run the same tests on.
-# shellcheck disable=SC2034
-server_device=weft0 client_device=weft1 driver=(--weft) mtu=${WEFT_MTU:-1500}
-# How many times longer than on an idle machine a test may take, and how many times less often a slow kernel
-# does what is done very often.
-# shellcheck disable=SC2034
-patience=${WEFT_PATIENCE:-1} less=${WEFT_LESS:-1}
-if [[ -n ${TEST_SIW:-} ]]; then
-	# shellcheck disable=SC2034
-	server_device=siw0 client_device=siw1 driver=(--siw "$TEST_SIW")
-fi
+declare -A begun_for=() repeated_for=() running=()
+# The devices on A and B; TEST_SIW names a siw.ko to run the same tests on. A test may take $patience times
+# longer than on an idle machine, and a slow kernel does $less times less of tests with many steps.
+# shellcheck disable=SC2034 # for the labs
+server_device=weft0 client_device=weft1 driver=(--weft) mtu=${WEFT_MTU:-1500} netdev_b=eth0 \
+	patience=${WEFT_PATIENCE:-1} less=${WEFT_LESS:-1}
+# shellcheck disable=SC2034 # for the labs
+[[ -z ${TEST_SIW:-} ]] || server_device=siw0 client_device=siw1 driver=(--siw "$TEST_SIW")
+type=${server_device%0}
+
+# add_a, add_b, add_both: the devices of the hosts.
+add_a() { on_a rdma link add "$server_device" type "$type" netdev eth0; }
+add_b() { on_b rdma link add "$client_device" type "$type" netdev "$netdev_b"; }
+add_both() { add_a && add_b; }
+
+# set_a SETTING VALUE, set_b SETTING VALUE, each SETTING VALUE: of the device on A, of that on B, of both.
+set_a() { echo "$2" >"/sys/class/infiniband/$server_device/weft/$1"; }
+set_b() { echo "$2" >"/sys/class/infiniband/$client_device/weft/$1"; }
+each() { set_a "$@" && set_b "$@"; }
+
+# on_both COMMAND...: runs it on both hosts, A's first.
+on_both() { on_a "$@" && on_b "$@"; }
+
+# begin NAME COMMAND...: starts COMMAND in a session of its own; its output is in /run/NAME.
+begin() {
+	setsid "${@:2}" >"/run/$1" 2>&1 </dev/null &
+	running[$1]=$!
+}
+alive() { ! ended "${running[$1]}"; }
+# both_ended: have server and client come to their ends?
+both_ended() { ! alive server && ! alive client; }
+# end NAME...: kills what begin started, with the children.
+end() {
+	local name
+	for name; do
+		kill -KILL -- "-${running[$name]-}"
+		wait "${running[$name]-}"
+	done 2>/dev/null
+}
+
+# ping_pong [OPTION...]: rping from B to A without an end, as server and client; end ends them.
+ping_pong() {
+	begin server ip netns exec A rping -s -a 10.0.0.1 "$@"
+	await "rping listens" 20 listening || return
+	begin client ip netns exec B rping -c -a 10.0.0.1 "$@"
+	await "rping is connected" 20 connected
+}
+connected() { [[ -n $(on_a ss -tnH state established) ]]; }
 
 # session SERVER CLIENT [SECONDS]: server_client, once the last server's listener is gone, which
 # could be taken for the next one's. $standing listeners on A are not RDMA's. The output of both
@@ -40,11 +75,8 @@ session() {
 	local status=$?
 	said=''
 	[[ ! -s /run/said ]] || said=$(</run/said)
-	if [[ $2 == *rping\ * ]]; then
-		rping_ended $status
-		status=$?
-	fi
-	return "$status"
+	[[ $2 != *rping\ * ]] || rping_ended $status || return
+	[[ $2 == *rping\ * ]] || return "$status"
 }
 
 # rping_client HOST SECONDS OPTION...: rping's client, of a server that goes on, by one of on_a, on_b and their like (env:
@@ -62,9 +94,9 @@ rping_ended() {
 	(($1 == 0)) || channel_closed || return "$1"
 }
 
-# channel_closed: did the ends of rping that failed do so because their own main threads closed the channel from which another
-# reads events? Such an end was told of the other's then, and has said nothing else but data. That is rping's own doing:
-# rdma-core's later releases wake the reader before they close. finish() says how often it was.
+# channel_closed: did the ends of rping that failed do so because their own main threads closed the channel from which
+# another thread reads events? Such an end has printed the other's end and data, and nothing else. rdma-core's later
+# releases wake the reader before they close. finish() prints how often that was.
 channel_closed() {
 	((CLIENT_STATUS || SERVER_STATUS)) || return
 	closed_its_channel "$CLIENT_STATUS" "$CLIENT_OUTPUT" $'client DISCONNECT EVENT...\n' || return
@@ -179,17 +211,11 @@ perftest_session() { retry "perftest" 3 perftest_once "$@"; }
 # the fourth is the average bandwidth or the latency, or the reason why not in $why. A bandwidth of
 # small messages may be rounded to 0.00; then the rate of messages behind it tells.
 measured() {
-	local line
-	line=$(line_like "^ *$1[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" "$2")
-	read -r -a fields <<<"$line"
+	why="no result line"
+	read -r -a fields < <(line_like "^ *$1[[:space:]]+[0-9]+([[:space:]]+[0-9.]+){3}" "$2") || return
 	# shellcheck disable=SC2034 # for the caller
-	if [[ -z $line ]]; then
-		why="no result line"
-		return 1
-	elif [[ ${fields[3]} =~ ^[0.]+$ && ${fields[4]-} =~ ^[0.]*$ ]]; then
-		why="it measured ${fields[3]}: nothing has moved"
-		return 1
-	fi
+	why="it measured ${fields[3]}: nothing has moved"
+	[[ ! (${fields[3]} =~ ^[0.]+$ && ${fields[4]-} =~ ^[0.]*$) ]]
 }
 
 # told SIZE OUTPUT: has perftest's client told what it did? Where it can measure, it must have measured
@@ -229,11 +255,10 @@ check() {
 # refused NAME REGEX SECONDS COMMAND...: a test that passes when COMMAND fails by itself
 # within that time and says something that matches REGEX.
 refused() {
-	local name=$1 regex=$2 limit=$3 said status=0 begin=$SECONDS pid
-	shift 3
-	"$@" >/run/refused 2>&1 </dev/null &
+	local said status=0 begin=$SECONDS pid why
+	"${@:4}" >/run/refused 2>&1 </dev/null &
 	pid=$!
-	if wait_for "$limit" ended $pid; then
+	if wait_for "$3" ended $pid; then
 		wait $pid || status=$?
 	else
 		kill $pid
@@ -241,53 +266,56 @@ refused() {
 	fi
 	said=$(</run/refused)
 	if ((status == 0)); then
-		not_ok "$name" "it succeeded" "$said"
+		why="it succeeded"
 	elif ((status == 124)); then
-		not_ok "$name" "still not refused after $limit s" "$said"
+		why="still not refused after $3 s"
 	elif ((status > 128 && status < 160)); then
-		not_ok "$name" "killed by signal $((status - 128))" "$said"
-	elif ! grep -qE -- "$regex" <<<"$said"; then
-		not_ok "$name" "status $status, and no message like '$regex'" "$said"
+		why="killed by signal $((status - 128))"
+	elif ! grep -qE -- "$2" <<<"$said"; then
+		why="status $status, and no message like '$2'"
 	else
-		ok "$name ($((SECONDS - begin)) s: $(grep -m 1 -E -- "$regex" <<<"$said" | cut -c1-100))"
+		ok "$1 ($((SECONDS - begin)) s: $(grep -m 1 -E -- "$2" <<<"$said" | cut -c1-100))"
+		return
 	fi
+	not_ok "$1" "$why" "$said"
 }
 
 # rping_of NAME ADDRESS SIZE COUNT [OPTIONS]: rping, which checks its data, is a test of that name. OPTIONS are its client's.
 rping_of() {
-	local lines arguments="-a $2 -S $3 -C $4 -V -v"
-	if ! session "rping -s $arguments" "stdbuf -oL rping -c $arguments ${5-}" 45; then
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said"
-	elif count_pings "$CLIENT_OUTPUT" && ((lines != $4)); then
-		not_ok "$1" "$lines lines of data came back, not $4" "$CLIENT_OUTPUT"
+	local arguments="-a $2 -S $3 -C $4 -V -v"
+	session "rping -s $arguments" "stdbuf -oL rping -c $arguments ${5-}" 45
+	all_pings $? "$1" "$4"
+}
+
+# all_pings STATUS NAME COUNT: the case NAME of a session of rping that ended so and is to have printed so many lines of data.
+all_pings() {
+	local line lines=0
+	while IFS= read -r line; do
+		[[ $line != 'ping data: '* ]] || lines=$((lines + 1))
+	done <<<"$CLIENT_OUTPUT"
+	if (($1)); then
+		ended_well "$1" "$2"
 	else
-		ok "$1"
+		((lines == $3))
+		judge $? "$2" "$lines lines of data came back, not $3" "$CLIENT_OUTPUT"
 	fi
 }
 
-# count_pings OUTPUT: leaves in $lines how many lines of data rping printed.
-count_pings() {
-	local line
-	lines=0
-	while IFS= read -r line; do
-		[[ $line != 'ping data: '* ]] || lines=$((lines + 1))
-	done <<<"$1"
+# ended_well STATUS NAME [LINES]: the case NAME of a session that ended with this status.
+ended_well() {
+	judge "$1" "$2" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "${said:-$SERVER_OUTPUT}" "${3-}"
 }
 
-# works CONTEXT: the two hosts can talk RDMA; CONTEXT says after or during what.
+# works CONTEXT: the two hosts can talk RDMA, after or during CONTEXT.
 works() { rping_of "rping works $1" 10.0.0.1 5000 5; }
 
-# await WHAT SECONDS COMMAND...: waits for COMMAND to succeed; that it does not is a test that failed,
-# as all that follows would mean nothing.
+# await NAME SECONDS COMMAND...: waits until COMMAND succeeds; if it does not, a test has failed, because
+# all that follows would mean nothing.
 await() {
-	local what=$1 limit=$2
-	shift 2
-	wait_for "$limit" "$@" && return
-	not_ok "waiting: $what" "it did not come within $limit s"
+	wait_for "${@:2}" && return
+	not_ok "waiting: $1" "it did not come within $2 s"
 	return 1
 }
-# both_ended: have the programs $server and $client come to their ends?
-both_ended() { ended "$server" && ended "$client"; }
 
 # cases LABEL SECONDS COMMAND...: runs a program of ours, each of whose cases is a test here; of those that it skips, $skips has
 # the lines. A program that stops half-way is a failure: its plan must be there, be of the cases that it told of, at least one, and
@@ -327,27 +355,28 @@ cases() {
 
 # reload PARAMETER=VALUE...: loads weft anew and adds both devices again.
 reload() {
-	modprobe -r weft_sctp weft_paths weft && modprobe weft "$@" || return
-	on_a rdma link add weft0 type weft netdev eth0 && on_b rdma link add weft1 type weft netdev eth0
+	modprobe -r weft_sctp weft_paths weft && modprobe weft "$@" && add_both
 }
+
+# no_devices: is no RDMA device left? unused: does nobody hold the module? removed: is the module removed in time?
+no_devices() { [[ -z $(rdma dev show) ]]; }
+references() { awk '$1 == "weft" { print $3 }' /proc/modules; }
+unused() { [[ $(references) == 0 ]]; }
+removed() { timeout $((${1:-60} * patience)) modprobe -r weft; } # [SECONDS]
 
 # mainline NAME: prints the folder in which scripts/mainline has built NAME for the kernel that runs.
 mainline() {
 	local release
 	release=$(uname -r)
-	case $release in
-	*-weft-uml-*) echo "$LAB_PROJECT/build/$1-${release#*-weft-}" ;;
-	*) echo "$LAB_PROJECT/build/$1" ;;
-	esac
+	[[ $release == *-weft-uml-* ]] && release=-${release#*-weft-} || release=''
+	echo "$LAB_PROJECT/build/$1$release"
 }
 
 # set_up: makes the hosts; a lab without them can test nothing.
 set_up() {
 	local output
-	if ! output=$(bash "$LAB_PROJECT/scripts/lab/two-hosts" "${driver[@]}" 2>&1); then
-		not_ok "two hosts" "scripts/lab/two-hosts failed" "$output"
-		finish
-	fi
+	output=$(bash "$LAB_PROJECT/scripts/lab/two-hosts" "${driver[@]}" 2>&1) ||
+		give_up "two hosts" "scripts/lab/two-hosts failed" "$output"
 	ip netns exec A sleep infinity &
 	someone_in_a=$!
 	ip netns exec B sleep infinity &
@@ -356,21 +385,24 @@ set_up() {
 
 # spread NUMBER DEVICE...: new connections have so many paths; 1: they are plain TCP.
 spread() {
-	local number=$1 device word=tcp
-	shift
-	if ((number > 1)); then
-		modprobe weft_paths && echo "$number" >/sys/module/weft_paths/parameters/paths || return
+	local device word=tcp
+	if (($1 > 1)); then
+		modprobe weft_paths && echo "$1" >/sys/module/weft_paths/parameters/paths || return
 		word=paths
 	fi
-	for device; do echo $word >"/sys/class/infiniband/$device/weft/transport" || return; done
+	for device in "${@:2}"; do echo $word >"/sys/class/infiniband/$device/weft/transport" || return; done
 }
 
-# leave: nobody of ours is on either host any more.
+# give_up NAME WHY [OUTPUT]: a case has failed without which there is nothing to test.
+give_up() {
+	not_ok "$@"
+	finish
+}
+
+# leave: ends the processes that keep the hosts.
 leave() {
-	local pid
-	for pid in $someone_in_a $someone_in_b; do
-		kill "$pid"
-	done
+	# shellcheck disable=SC2086 # two numbers, or none
+	[[ -z $someone_in_a ]] || kill $someone_in_a $someone_in_b
 	someone_in_a='' someone_in_b=''
 }
 

@@ -11,12 +11,10 @@ source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals
 
-references() { awk '$1 == "weft" { print $3 }' /proc/modules; }
-unused() { [[ $(references) == 0 ]]; }
 sent() { ip netns exec B cat /sys/class/net/eth0/statistics/tx_packets; }
 flowing() { (($(sent) > start_count + 200)); }
 
-# start_traffic: writes from B to A for a long time; sets server and client.
+# start_traffic: writes from B to A for a long time, by server and client.
 start_traffic() {
 	retry "perftest" 3 traffic_once && return
 	not_ok "traffic" "ib_write_bw sends nothing" "$(</run/server)$(</run/client)"
@@ -27,43 +25,32 @@ traffic_once() {
 	local command="ib_write_bw -R -F -s 65536 -D 100" status=0
 	: >/run/client
 	wait_for 10 quiet_a || echo "# host A still listens"
-	setsid ip netns exec A bash -c "exec $command -d weft0" >/run/server 2>&1 </dev/null &
-	server=$!
-	if ! wait_for 20 busy_a; then
-		kill -KILL -- "-$server" 2>/dev/null
-		return 1
-	fi
+	# shellcheck disable=SC2086 # several words
+	begin server ip netns exec A $command -d weft0
+	wait_for 20 listening || { end server && return 1; }
 	start_count=$(sent)
-	setsid ip netns exec B bash -c "exec $command -d weft1 10.0.0.1" >/run/client 2>&1 </dev/null &
-	client=$!
-	wait_for 20 begun && flowing && return
-	! ended "$client" || wait "$client" || status=$?
+	# shellcheck disable=SC2086
+	begin client ip netns exec B $command -d weft1 10.0.0.1
+	wait_for 20 flows_or_ended && flowing && return
+	alive client || wait "${running[client]}" || status=$?
 	stop_traffic
 	! between_listeners "$status" "$(</run/client)" || return "$again"
 	return 1
 }
-begun() { flowing || ended "$client"; }
-busy_a() { [[ -n $(listeners "$someone_in_a") ]]; }
+flows_or_ended() { flowing || ! alive client; }
+shown() { ps -o pid,stat,wchan,args -p "${running[server]},${running[client]}" | tail -n +2 | tr '\n' ';'; }
 
 stop_traffic() {
-	kill -KILL -- "-$server" "-$client" 2>/dev/null
-	wait_for 20 both_ended || not_ok "SIGKILL" "a program does not die: $(ps -o pid,stat,wchan,args -p "$server,$client")"
-	wait "$server" "$client" 2>/dev/null
+	kill -KILL -- "-${running[server]}" "-${running[client]}" 2>/dev/null
+	wait_for 20 both_ended || not_ok "SIGKILL" "a program does not die: $(shown)"
+	end server client
 }
 
 # programs_end NAME: the programs notice by themselves that their device or peer is gone.
 programs_end() {
-	if wait_for 30 both_ended; then
-		ok "$1: the programs end"
-	else
-		explain "$(</run/server)$(</run/client)"
-		not_ok "$1: the programs end" "after 30 s: $(ps -o pid,stat,wchan,args -p "$server,$client" | tail -n +2 | tr '\n' ';')"
-	fi
+	wait_for 30 both_ended
+	judge $? "$1: the programs end" "after 30 s: $(shown)" "$(</run/server)$(</run/client)"
 	stop_traffic
-}
-
-add_both() {
-	on_a rdma link add weft0 type weft netdev eth0 && on_b rdma link add weft1 type weft netdev eth0
 }
 
 # rebuild: new hosts, with devices, from nothing.
@@ -77,14 +64,14 @@ rebuild() {
 
 works "to begin with"
 
-check "modprobe -r with everything idle" timeout $((30 * patience)) modprobe -r weft
+check "modprobe -r with everything idle" removed 30
 check "modprobe -r with everything idle: no device is left" test -z "$(rdma link show)"
 check "modprobe -r with everything idle: the module loads again" modprobe weft
 check "modprobe -r with everything idle: devices can be added" add_both
 works "after modprobe -r with everything idle"
 
 if start_traffic; then
-	check "modprobe -r under traffic" timeout $((60 * patience)) modprobe -r weft
+	check "modprobe -r under traffic" removed
 	programs_end "modprobe -r under traffic"
 	{ modprobe weft && add_both; } || not_ok "modprobe again" "it failed"
 	works "after modprobe -r under traffic"
@@ -94,10 +81,7 @@ for device in weft0 weft1; do
 	if start_traffic; then
 		check "rdma link del $device under traffic" timeout $((60 * patience)) rdma link del $device
 		programs_end "rdma link del $device under traffic"
-		case $device in
-		weft0) on_a rdma link add weft0 type weft netdev eth0 ;;
-		weft1) on_b rdma link add weft1 type weft netdev eth0 ;;
-		esac
+		if [[ $device == weft0 ]]; then add_a; else add_b; fi
 		works "after rdma link del $device under traffic"
 	fi
 done
@@ -110,7 +94,7 @@ if start_traffic; then
 	ip -n B addr replace fd00::2/64 dev eth0 nodad
 	start_count=$(sent)
 	# TCP sends again after a second or more, twice as late each time.
-	wait_for 30 flowing && ! ended "$client" && ! ended "$server"
+	wait_for 30 flowing && alive client && alive server
 	judge $? "netdev down and up under traffic: it goes on" "nothing is sent after 30 s" "$(</run/server)$(</run/client)"
 	stop_traffic
 	works "after netdev down and up under traffic"
@@ -128,7 +112,6 @@ if start_traffic; then
 	works "after a smaller MTU under traffic"
 fi
 
-no_devices() { [[ -z $(rdma link show) ]]; }
 if start_traffic; then
 	check "deletion of the netdev under traffic" timeout $((60 * patience)) ip -n B link del eth0
 	programs_end "deletion of the netdev"
@@ -141,10 +124,9 @@ if start_traffic; then
 	leave
 	ip netns del A
 	ip netns del B
-	kill -KILL -- "-$server" "-$client"
-	wait "$server" "$client" 2>/dev/null
+	end server client
 	check "deletion of both namespaces under traffic: the devices are gone" wait_for 30 no_devices
-	check "deletion of both namespaces: modprobe -r" timeout $((30 * patience)) modprobe -r weft
+	check "deletion of both namespaces: modprobe -r" removed 30
 	rebuild
 	works "after deletion of both namespaces"
 fi
@@ -152,15 +134,15 @@ fi
 killed=0
 for round in {1..20}; do
 	start_traffic || break
-	victim=$server
-	((round % 2)) || victim=$client
-	kill -KILL -- "-$victim"
+	victim=server
+	((round % 2)) || victim=client
+	kill -KILL -- "-${running[$victim]}"
 	if ! wait_for 20 both_ended; then
-		not_ok "kill -9 of one end, round $round" "the other still runs after 20 s" "$(ps -o pid,stat,wchan,args -p "$server,$client")"
+		not_ok "kill -9 of one end, round $round" "the other still runs after 20 s" "$(shown)"
 		stop_traffic
 		break
 	fi
-	wait "$server" "$client" 2>/dev/null
+	end server client
 	killed=$round
 done
 ((killed < 20)) || ok "kill -9 of the client or the server, 20 times: the other ends"
@@ -172,6 +154,6 @@ wait_for 20 released
 judge $? "no queue pair, region or connection is left" "$(resources | tr '\n' ';')"
 wait_for 10 unused
 judge $? "nobody holds the module" "its reference count is $(references)"
-check "the module can be removed at last" timeout $((30 * patience)) modprobe -r weft
+check "the module can be removed at last" removed 30
 
 finish

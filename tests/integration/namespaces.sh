@@ -34,12 +34,10 @@ ip link add same netns C address 02:00:00:00:00:01 type dummy
 check "the MAC address of another namespace's device" ip netns exec C rdma link add weft7 type weft netdev same
 
 # A server on every address has no socket for devices of other namespaces.
-setsid ip netns exec C rping -s -a 0.0.0.0 -p 7401 >/run/stranger 2>&1 </dev/null &
-stranger=$!
+begin stranger ip netns exec C rping -s -a 0.0.0.0 -p 7401
 check "a server in another namespace, on every address" wait_for 20 listens C 7401
 check "  A does not listen there" listens_not A 7401
-kill -- "-$stranger"
-wait "$stranger" 2>/dev/null
+end stranger
 
 # --- moved by hand ---
 check "rdma dev set weft0 netns C" on_a rdma dev set weft0 netns C
@@ -59,16 +57,11 @@ check "  and back" rdma dev set weft0 netns A
 works "after its namespace was deleted"
 
 # Moved away under traffic: programs lose it, as if it were unplugged.
-setsid ip netns exec A rping -s -a 10.0.0.1 -S 1000 >/run/server 2>&1 </dev/null &
-server=$!
-await "rping listens" 20 listening
-setsid ip netns exec B rping -c -a 10.0.0.1 -S 1000 -v >/run/client 2>&1 </dev/null &
-client=$!
+ping_pong -S 1000 -v
 wait_for 60 grep -q "ping data" /run/client || not_ok "moved under traffic" "rping sends nothing"
 check "moved under traffic" timeout $((30 * patience)) ip netns exec A rdma dev set weft0 netns C
 check "  the programs end" wait_for 30 both_ended
-kill -KILL -- "-$server" "-$client" 2>/dev/null
-wait "$server" "$client" 2>/dev/null
+end server client
 check "  and back" ip netns exec C rdma dev set weft0 netns A
 works "  and it works"
 
@@ -76,11 +69,11 @@ works "  and it works"
 if mkdir /run/cgroup && mount -t cgroup2 cgroup2 /run/cgroup && echo +memory >/run/cgroup/cgroup.subtree_control; then
 	mkdir /run/cgroup/weft
 	charged() { (($(awk '$1 == "sock" { print $2 }' /run/cgroup/weft/memory.stat) > 0)); }
-	in_cgroup() { ip netns exec "$1" bash -c 'echo $$ >/run/cgroup/weft/cgroup.procs && exec "$@"' _ "${@:2}"; }
+	in_cgroup=(bash -c 'echo $$ >/run/cgroup/weft/cgroup.procs && exec "$@"' _)
 	# connections PORT: those of B's to it, with their cgroups.
 	connections() { on_b ss -Htn --cgroup state established "dport = :$1"; }
 	# This peer closes the first connection, so that a worker opens another, of MPA's revision 1.
-	setsid ip netns exec A python3 -c '
+	begin server ip netns exec A python3 -c '
 import socket, time
 s = socket.create_server(("10.0.0.1", 7302))
 first, _ = s.accept()
@@ -88,30 +81,28 @@ first.recv(1000)
 first.close()
 second = s.accept()
 print("again", flush=True)
-time.sleep(1000)' >/run/server 2>&1 </dev/null &
-	server=$!
+time.sleep(1000)'
 	await "a peer of revision 1 listens" 20 listening
 	# What is sent is acknowledged late: until then it takes memory.
 	on_a tc qdisc add dev eth0 root netem delay 3s
-	setsid bash -c "$(declare -f in_cgroup); in_cgroup B rping -c -a 10.0.0.1 -p 7302" >/run/client 2>&1 </dev/null &
-	client=$!
+	begin client ip netns exec B "${in_cgroup[@]}" rping -c -a 10.0.0.1 -p 7302
 	await "the second connection" 20 grep -q again /run/server
 	check "a connection that is opened again is paid for by its cgroup" wait_for 10 charged
 	on_a tc qdisc del dev eth0 root
 	check "a connection that is opened again stays in its cgroup ($(connections 7302 | tr -s ' '))" \
 		grep -q 'cgroup:/weft' <(connections 7302)
-	kill -KILL -- "-$server" "-$client"
-	wait "$server" "$client" 2>/dev/null
+	end server client
 
+	# connect_over TRANSPORT: in exclusive mode each host alone has its device.
+	connect_over() {
+		on_a bash -c "echo $1 >/sys/class/infiniband/weft0/weft/transport"
+		on_b bash -c "echo $1 >/sys/class/infiniband/weft1/weft/transport"
+	}
 	modprobe weft_paths
-	for device in "A weft0" "B weft1"; do
-		ip netns exec "${device% *}" bash -c "echo paths >/sys/class/infiniband/${device#* }/weft/transport"
-	done
-	setsid bash -c "$(declare -f in_cgroup); in_cgroup A rping -s -a 10.0.0.1 -S 1000" >/run/server 2>&1 </dev/null &
-	server=$!
+	connect_over paths
+	begin server ip netns exec A "${in_cgroup[@]}" rping -s -a 10.0.0.1 -S 1000
 	await "a server of two paths listens" 20 listening
-	setsid bash -c "$(declare -f in_cgroup); in_cgroup B rping -c -a 10.0.0.1 -S 1000" >/run/client 2>&1 </dev/null &
-	client=$!
+	begin client ip netns exec B "${in_cgroup[@]}" rping -c -a 10.0.0.1 -S 1000
 	two_paths() { (($(on_b ss -Htn state established dst 10.0.0.1 | wc -l) == 2)); }
 	await "two paths" 20 two_paths
 	check "every path of a connection is in its cgroup" \
@@ -119,20 +110,15 @@ time.sleep(1000)' >/run/server 2>&1 </dev/null &
 	check "what listens for further paths as well ($(on_a ss -Htln --cgroup | tr -s ' \n' ' '))" \
 		test -z "$(on_a ss -Htln --cgroup | grep -v cgroup:/weft)"
 	check "  and there is such a listener" test "$(on_a ss -Htln | wc -l)" -gt 1
-	kill -KILL -- "-$server" "-$client"
-	wait "$server" "$client" 2>/dev/null
-	for device in "A weft0" "B weft1"; do
-		ip netns exec "${device% *}" bash -c "echo tcp >/sys/class/infiniband/${device#* }/weft/transport"
-	done
+	end server client
+	connect_over tcp
 else
 	skip "cgroups" "this kernel has none that count memory"
 fi
 
 # --- the namespace goes ---
-gone() { ! ip netns exec "$2" rdma dev show "$1" >/dev/null 2>&1; }
-everywhere() { [[ -d /sys/module/weft ]] && rdma dev show 2>/dev/null | grep -q "$1"; }
 check "deletion of a namespace with a device in it" ip netns del C
-nowhere() { ! everywhere weft7; }
+nowhere() { ! rdma dev show | grep -q weft7; }
 check "  the device goes with its Ethernet device" wait_for 20 nowhere
 check "  and its name is free" bash -c 'ip link add spare type dummy && rdma link add weft7 type weft netdev spare'
 check "  for a device in the first namespace" rdma dev show weft7
@@ -144,11 +130,9 @@ check "  and can be added there" ip netns exec D rdma link add weft7 type weft n
 works "meanwhile the hosts work"
 leave
 for host in A B D; do ip netns del $host; done
-none() { [[ -z $(rdma dev show) ]]; }
-check "deletion of every namespace: no device is left" wait_for 30 none
+check "deletion of every namespace: no device is left" wait_for 30 no_devices
 rmmod weft_paths
-unused() { [[ $(awk '$1 == "weft" { print $3 }' /proc/modules) == 0 ]]; }
 check "  nobody holds the module" wait_for 20 unused
-check "  and it can be removed" timeout $((60 * patience)) modprobe -r weft
+check "  and it can be removed" removed
 
 finish

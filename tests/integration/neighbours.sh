@@ -23,23 +23,6 @@ done
 in_c() { ip netns exec C "$@"; }
 in_e() { ip netns exec E "$@"; }
 
-# in_background NAME COMMAND...: starts it in a session of its own; what it says is in /run/NAME.
-declare -A background
-in_background() {
-	local name=$1
-	shift
-	setsid "$@" >"/run/$name" 2>&1 </dev/null &
-	background[$name]=$!
-}
-alive() { ! ended "${background[$1]}"; }
-end() { # NAME...
-	local name
-	for name in "$@"; do
-		kill -- "-${background[$name]}" 2>/dev/null
-		wait "${background[$name]}" 2>/dev/null
-	done
-}
-
 # served NAME ADDRESS SERVER_ADDRESS PORT: B reaches the server on A, and no other.
 served() {
 	session "rping -s -a $3 -p $4 -C 3" "rping -c -a $2 -p $4 -C 3" 40 && rping_ended "$SERVER_STATUS"
@@ -48,9 +31,9 @@ served() {
 
 # --- a port is taken in the listener's namespace, and nowhere else ---
 port=7401
-in_background stranger-c ip netns exec C rping -s -a 0.0.0.0 -p $port
+begin stranger-c ip netns exec C rping -s -a 0.0.0.0 -p $port
 check "a server in C, on every address" wait_for 20 listens C $port
-in_background stranger-d ip netns exec D rping -s -a 0.0.0.0 -p $port
+begin stranger-d ip netns exec D rping -s -a 0.0.0.0 -p $port
 check "a server in D on the same port" wait_for 20 listens D $port
 pause 1
 check "  neither ends" eval 'alive stranger-c && alive stranger-d'
@@ -61,13 +44,13 @@ served "A serves that port on its address, and B reaches it" 10.0.0.1 10.0.0.1 $
 served "  and on every address" 10.0.0.1 0.0.0.0 $port
 
 port6=7402
-in_background stranger-6 ip netns exec C rping -s -a :: -p $port6
+begin stranger-6 ip netns exec C rping -s -a :: -p $port6
 check "IPv6: a server in C, on every address" wait_for 20 listens C $port6
 check "  A does not listen there" listens_not A $port6
 served "  A serves that port, and B reaches it" fd00::1 fd00::1 $port6
 served "  and on every address, IPv4 as well" 10.0.0.1 :: $port6
 end stranger-6
-in_background stranger-2 ip netns exec C rping -s -a 0.0.0.0 -p 7407
+begin stranger-2 ip netns exec C rping -s -a 0.0.0.0 -p 7407
 await "the server of C listens" 20 listens C 7407
 
 # --- another's addresses are of no use without his wire ---
@@ -77,12 +60,12 @@ ip -n C -batch - <<-END
 	addr add 10.0.0.1/24 dev fake
 	neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev fake
 END
-in_background victim ip netns exec B rping -s -P -a 10.0.0.2 -p 7403
+begin victim ip netns exec B rping -s -P -a 10.0.0.2 -p 7403
 check "a server on B" wait_for 20 listens B 7403
 refused "C, with A's MAC and IP address, does not reach it" "error|UNREACHABLE|wait for" 40 \
 	in_c rping -c -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
 check "  A does" rping_client on_a 40 -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
-in_background posing ip netns exec C rping -s -a 10.0.0.1 -p 7404
+begin posing ip netns exec C rping -s -a 10.0.0.1 -p 7404
 check "C serves A's address: in C" wait_for 20 listens C 7404
 check "  and not in A" listens_not A 7404
 refused "  B does not reach it" "error|UNREACHABLE|REJECTED|wait for" 40 on_b rping -c -a 10.0.0.1 -p 7404 -C 1
@@ -96,7 +79,7 @@ if modprobe -q ipvlan && ip -n A link add link eth0 name ipv0 netns E type ipvla
 	ip -n E link set ipv0 up
 	ip -n E addr add 10.0.0.3/24 dev ipv0
 	for address in 10.0.0.3 0.0.0.0; do
-		in_background contained ip netns exec E rping -s -a $address -p 7405 -C 2
+		begin contained ip netns exec E rping -s -a $address -p 7405 -C 2
 		check "a server in an ipvlan container, on $address" wait_for 20 listens E 7405
 		check "  B reaches it ($address)" rping_client on_b 40 -a 10.0.0.3 -p 7405 -C 2
 		end contained
@@ -108,16 +91,16 @@ fi
 
 # --- whose queue pair it is, its number cannot tell ---
 chmod 666 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
-begin() { # NAME COMMAND...: the COMMAND makes a queue pair in A; its number goes to $qpn
+pair_of() { # NAME COMMAND...: the COMMAND makes a queue pair in A; its number goes to $qpn
 	mkfifo "/run/$1.go"
 	exec {go}<>"/run/$1.go"
 	setsid ip netns exec A "${@:2}" >"/run/$1" 2>&1 <"/run/$1.go" &
-	background[$1]=$!
+	running[$1]=$!
 	await "$1 has a queue pair" 60 grep -q 'queue pair' "/run/$1"
 	qpn=$(sed -n 's/^queue pair //p' "/run/$1")
 }
 owner() { # NAME [COMMAND...]: the same for user 1000, by the COMMAND
-	begin "$1" setpriv --reuid 1000 --regid 1000 --clear-groups -- "${@:2}" "$peers" owner 10.0.0.2 7403
+	pair_of "$1" setpriv --reuid 1000 --regid 1000 --clear-groups -- "${@:2}" "$peers" owner 10.0.0.2 7403
 }
 thief() { # NAMESPACE USER: tries to connect it
 	ip netns exec "$1" setpriv --reuid "$2" --regid "$2" --clear-groups -- \
@@ -154,7 +137,7 @@ for rights in user group capability; do
 	check "  who started it (another $rights) finds none of its number" finds_none A 1000
 	end "$rights"
 done
-begin dropped "$peers" dropper 1000 10.0.0.2 7403
+pair_of dropped "$peers" dropper 1000 10.0.0.2 7403
 check "a queue pair of a program that gives up its rights" test -n "$qpn"
 check "  its new user's other programs find none of its number" finds_none A 1000
 end dropped
@@ -164,12 +147,12 @@ end third
 end victim
 
 # --- refused connections that the peer keeps open ---
-in_background crowded ip netns exec A rping -s -P -a 10.0.0.1 -p 7406
+begin crowded ip netns exec A rping -s -P -a 10.0.0.1 -p 7406
 check "a server for the refused" wait_for 20 listens A 7406
 crowd=500
 in_use() { awk '$1 == "TCP:" { print $3 }' "/proc/$someone_in_a/net/sockstat"; }
 before=$(in_use)
-in_background crowd ip netns exec B "$peers" refused 10.0.0.1 7406 $crowd
+begin crowd ip netns exec B "$peers" refused 10.0.0.1 7406 $crowd
 check "$crowd peers that are refused and do not close" wait_for 60 grep -q ready /run/crowd
 used=$(($(in_use) - before))
 check "  have few sockets left on A ($used)" test "$used" -lt 100
@@ -178,15 +161,16 @@ end crowd crowded
 
 # --- the server pays: memory of an accepted connection is charged to its cgroup ---
 group=/run/cgroup/server
-charged() { (($(awk '$1 == "sock" { print $2 }' "$group/memory.stat") >= 65536)); }
-charged_not() { [[ $(awk '$1 == "sock" { print $2 }' "$group/memory.stat") == 0 ]]; }
+charge() { awk '$1 == "sock" { print $2 }' "$group/memory.stat"; }
+charged() { (($(charge) >= 65536)); }
+charged_not() { [[ $(charge) == 0 ]]; }
 if mkdir /run/cgroup && mount -t cgroup2 none /run/cgroup &&
 	echo +memory >/run/cgroup/cgroup.subtree_control && mkdir $group; then
-	in_background payer ip netns exec A bash -c "echo \$\$ >$group/cgroup.procs && exec ib_read_bw -R -d weft0 -s 1048576 -D 60"
+	begin payer ip netns exec A bash -c "echo \$\$ >$group/cgroup.procs && exec ib_read_bw -R -d weft0 -s 1048576 -D 60"
 	await "the payer listens" 20 listens A 18515
 	# What is acknowledged late is held for long enough to be seen: the server lets others run only when the peer has all it sent.
 	tc -n B qdisc add dev eth0 root netem delay 100ms
-	in_background reader ip netns exec B ib_read_bw -R -d weft1 -s 1048576 -D 60 10.0.0.1
+	begin reader ip netns exec B ib_read_bw -R -d weft1 -s 1048576 -D 60 10.0.0.1
 	check "a server that sends is charged with what TCP holds of it" wait_for 50 charged
 	end reader payer
 	tc -n B qdisc del dev eth0 root
@@ -198,9 +182,9 @@ if mkdir /run/cgroup && mount -t cgroup2 none /run/cgroup &&
 	kept_with() { # OUTSTANDING: leaves in $kept the bytes that the kernel keeps for a program with so many reads a queue pair
 		kept=0
 		mkdir $group
-		in_background answers ip netns exec A ib_read_bw -R -d weft0 -q $pairs -o "$1" -s 4096 -D 60
+		begin answers ip netns exec A ib_read_bw -R -d weft0 -q $pairs -o "$1" -s 4096 -D 60
 		await "who answers listens" 20 listens A 18515
-		in_background readers ip netns exec B bash -c \
+		begin readers ip netns exec B bash -c \
 			"echo \$\$ >$group/cgroup.procs && exec ib_read_bw -R -d weft1 -q $pairs -o $1 -s 4096 -D 60 10.0.0.1"
 		# Linux brings these numbers up to date every two seconds.
 		wait_for 40 connected && pause 3 && kept=$(awk '$1 == "kernel" { print $2 }' $group/memory.stat)
@@ -224,13 +208,13 @@ fi
 on_a rdma link delete weft0
 on_b rdma link delete weft1
 check "a neighbour takes away the port of its own server" wait_for 20 listens_not C $port
-in_background plain ip netns exec C "$peers" port $port
+begin plain ip netns exec C "$peers" port $port
 check "  by a plain TCP socket" wait_for 20 grep -q ready /run/plain
 check "  its server listens on" alive stranger-c
-in_background plain-a ip netns exec A "$peers" port 7407
+begin plain-a ip netns exec A "$peers" port 7407
 check "a plain TCP server on A, on the port of another neighbour's" wait_for 20 grep -q ready /run/plain-a
-check "rdma link add on A" on_a rdma link add weft0 type weft netdev eth0
-check "  and on B" on_b rdma link add weft1 type weft netdev eth0
+check "rdma link add on A" add_a
+check "  and on B" add_b
 said_why() { dmesg | grep -q "weft0: the program that listens on 0.0.0.0:$port gets no connections"; }
 check "  the kernel log says who gets no connections" said_why
 check "  A does not listen for its neighbours" listens_not A $port
@@ -256,24 +240,21 @@ if wait_for 5 back; then
 	ip netns add W
 	ip link set "$(card $mac)" netns V name card
 	ip link set "$(card $other_mac)" netns W name card
-	number=1
-	for host in V W; do
-		ip -n $host link set lo up
-		ip -n $host link set card up
-		ip -n $host addr add 10.1.0.$number/24 dev card
-		number=2
+	for host in V1 W2; do
+		ip -n ${host:0:1} link set lo up
+		ip -n ${host:0:1} link set card up
+		ip -n ${host:0:1} addr add 10.1.0.${host:1}/24 dev card
 	done
 	check "a device on a network card" ip netns exec V rdma link add weft8 type weft netdev card
 	# They make the end of the device slower than that of the namespace.
-	in_background hoard ip netns exec W "$peers" hoard weft8 100
+	begin hoard ip netns exec W "$peers" hoard weft8 100
 	check "  somebody elsewhere has many queue pairs of it" wait_for 60 grep -q ready /run/hoard
-	in_background doomed ip netns exec V rping -s -P -a 10.1.0.1 -p 7408
+	begin doomed ip netns exec V rping -s -P -a 10.1.0.1 -p 7408
 	await "the server of V listens" 20 listens V 7408
-	in_background mute ip netns exec W "$peers" mute 10.1.0.1 7408
+	begin mute ip netns exec W "$peers" mute 10.1.0.1 7408
 	check "  a peer that does not close" wait_for 20 grep -q ready /run/mute
 	pause 1
-	kill -KILL -- "-${background[doomed]}"
-	wait "${background[doomed]}" 2>/dev/null
+	end doomed
 	check "its namespace goes" ip netns del V
 	check "  the card is back in the first namespace" wait_for 40 back
 	check "  its device is gone" wait_for 20 gone
@@ -288,12 +269,10 @@ fi
 # --- all of them go ---
 leave
 for host in A B C D E; do ip netns del $host; done
-none() { [[ -z $(rdma dev show) ]]; }
-check "deletion of every namespace: no device is left" wait_for 30 none
+check "deletion of every namespace: no device is left" wait_for 30 no_devices
 # The mode can be changed only when there is no namespace but the first.
 check "  and no namespace" wait_for 60 rdma system set netns exclusive
-unused() { [[ $(awk '$1 == "weft" { print $3 }' /proc/modules) == 0 ]]; }
 check "  nobody holds the module" wait_for 20 unused
-check "  and it can be removed" timeout $((60 * patience)) modprobe -r weft
+check "  and it can be removed" removed
 
 finish

@@ -66,14 +66,11 @@ rdma link del weft5
 rdma link del weft6
 
 # A MAC address that changes: rdma_cm finds the device by the new one.
-ip -n A link set eth0 address 02:00:00:00:00:77
-ip -n A neigh flush all
-ip -n B neigh flush all
+set_mac() { ip -n A link set eth0 address "$1" && ip -n A neigh flush all && ip -n B neigh flush all; }
+set_mac 02:00:00:00:00:77
 check "the GID follows the MAC address" wait_for 10 grep -q 0200:0000:0077 /sys/class/infiniband/weft0/ports/1/gids/0
 rping_to "rping after the MAC address changed" 10.0.0.1
-ip -n A link set eth0 address 02:00:00:00:00:01
-ip -n A neigh flush all
-ip -n B neigh flush all
+set_mac 02:00:00:00:00:01
 
 # --- VRF: eth0 and its addresses are in a routing domain of their own ---
 modprobe -q vrf
@@ -93,7 +90,7 @@ if to_domain red 2>/run/vrf; then
 	chmod 666 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
 	range=$(ip netns exec B sysctl -n net.ipv4.ip_local_port_range)
 	ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="40000 40015" net.ipv4.ip_local_reserved_ports=40000-40011
-	ip netns exec B python3 -c '
+	begin taken ip netns exec B python3 -c '
 import socket, time
 taken = [socket.socket() for _ in range(12)]
 for number, sock in enumerate(taken):
@@ -101,14 +98,13 @@ for number, sock in enumerate(taken):
     sock.bind(("10.0.0.2", 40000 + number))
     sock.listen()
 print("taken", flush=True)
-time.sleep(1000)' >/run/taken &
-	taken=$!
+time.sleep(1000)'
 	await "ports are taken" 20 grep -q taken /run/taken
 	for round in 1 2 3; do
 		session "rping -s -a 10.0.0.1 -C 5" "setpriv --reuid 65534 --regid 65534 --clear-groups rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30
-		judge $? "an ordinary user's connections within a VRF, with few ports ($round)" "client status $CLIENT_STATUS" "$said"
+		ended_well $? "an ordinary user's connections within a VRF, with few ports ($round)"
 	done
-	kill $taken
+	end taken
 	ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="$range" net.ipv4.ip_local_reserved_ports=
 	# Who listens on all addresses is in no domain.
 	refused "a listener on all addresses has no connections from a VRF" "RDMA_CM_EVENT_REJECTED|connect error" 40 \
@@ -116,7 +112,7 @@ time.sleep(1000)' >/run/taken &
 	await "nobody listens any more" 10 quiet_a
 	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=1
 	session "rping -s -a 0.0.0.0 -C 5" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30
-	judge $? "with tcp_l3mdev_accept it has them" "client status $CLIENT_STATUS" "$said"
+	ended_well $? "with tcp_l3mdev_accept it has them"
 	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=0
 	to_domain ""
 	rping_to "rping out of the VRF" 10.0.0.1
@@ -131,11 +127,13 @@ rdma link del weft0
 rdma link del weft1
 modprobe -q bonding
 if ip -n A link add bond0 type bond mode active-backup miimon 100 2>/run/bond; then
-	ip -n A link set eth0 down
-	ip -n A addr flush dev eth0
-	ip -n A link set eth0 master bond0
-	ip -n A link set bond0 up
-	ip -n A addr add 10.0.0.1/24 dev bond0
+	ip -n A -batch - <<-END
+		link set eth0 down
+		addr flush dev eth0
+		link set eth0 master bond0
+		link set bond0 up
+		addr add 10.0.0.1/24 dev bond0
+	END
 	check "a device on a bond" on_a rdma link add weft0 type weft netdev bond0
 	if by_netdev; then
 		check "the port of a bond shares its MAC address" on_a rdma link add weft9 type weft netdev eth0
@@ -163,6 +161,6 @@ rping_to "rping from the bridge to the bond" 10.0.0.1
 check "the bridge goes, and its device with it" ip -n B link del br0
 gone() { ! rdma link show | grep -q weft1; }
 check "the bridge goes: its device is gone at once" wait_for 20 gone
-check "modprobe -r after all kinds of Ethernet devices" timeout $((60 * patience)) modprobe -r weft
+check "modprobe -r after all kinds of Ethernet devices" removed
 
 finish

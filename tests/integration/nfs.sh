@@ -20,25 +20,15 @@ files() {
 	rm -rf $mounted/files
 	check "$1: files are written" fill $mounted/files
 	sync -f $mounted
-	if [[ $(sums $share/files) == "$wanted" ]]; then
-		ok "$1: $(wc -l <<<"$wanted") files are on the server as they were written"
-	else
-		not_ok "$1: files are on the server as they were written" "they differ"
-	fi
+	[[ $(sums $share/files) == "$wanted" ]]
+	judge $? "$1: $(wc -l <<<"$wanted") files are on the server as they were written" "they differ"
 	echo 3 >/proc/sys/vm/drop_caches
-	if [[ $(sums $mounted/files) == "$wanted" ]]; then
-		ok "$1: files are read as they were written"
-	else
-		not_ok "$1: files are read as they were written" "they differ"
-	fi
+	[[ $(sums $mounted/files) == "$wanted" ]]
+	judge $? "$1: files are read as they were written" "they differ"
 }
 
 check "NFS: the server starts, on RDMA alone" start_server
-if ! mount_share 10.0.0.1; then
-	dmesg | tail -n 20 | sed 's/^/#   /'
-	not_ok "NFS: the client mounts" "mount failed"
-	finish
-fi
+mount_share 10.0.0.1 || give_up "NFS: the client mounts" "mount failed" "$(dmesg)" 20
 ok "NFS: the client mounts ($(grep -o 'vers=[0-9.]*,.*proto=rdma,port=20049' /proc/mounts | head -n 1))"
 files "NFS"
 job=(--name=verify "--directory=$mounted" --ioengine=libaio --size=12M --bsrange=512-1M --bs_unaligned=0
@@ -62,23 +52,18 @@ fi
 # it is back.
 # goes_on NAME COMMAND...: COMMAND takes something away and brings it back.
 goes_on() {
-	local name=$1
-	shift
 	before=$(traffic)
 	fio --thread --name=busy --directory=$mounted --direct=1 --ioengine=libaio --rw=randwrite --bs=16k \
 		--size=8M --loops=1000 --iodepth=8 >/run/busy.log 2>&1 </dev/null &
 	busy=$!
 	await "fio keeps NFS busy" 30 moving
 	pause 1
-	loaded "$name" timeout $((100 * patience)) "$@"
-	echo "after $name" >$mounted/word &
-	if wait_for 60 ended $! && [[ $(<$share/word) == "after $name" ]]; then
-		ok "$name: I/O goes on"
-	else
-		not_ok "$name: I/O goes on" "nothing was written for 60 s"
-	fi
-	enough "$name"
-	idle "$name: what was in flight ends" 60
+	loaded "$1" timeout $((100 * patience)) "${@:2}"
+	echo "after $1" >$mounted/word &
+	wait_for 60 ended $! && [[ $(<$share/word) == "after $1" ]]
+	judge $? "$1: I/O goes on" "nothing was written for 60 s"
+	enough "$1"
+	idle "$1: what was in flight ends" 60
 }
 export -f add_a add_b on_a on_b
 export type server_device client_device netdev_b

@@ -14,11 +14,7 @@ gone() { ! attached; }
 live() { [[ $(cat "/sys/class/nvme/$controller/state" 2>/dev/null) == live ]]; }
 
 check "nvme: the target exports the disk" export_disk
-if ! attach 10.0.0.1 10.0.0.2; then
-	dmesg | tail -n 20 | sed 's/^/#   /'
-	not_ok "nvme: the host connects" "no disk of the target's appeared"
-	finish
-fi
+attach 10.0.0.1 10.0.0.2 || give_up "nvme: the host connects" "no disk of the target's appeared" "$(dmesg)" 20
 ok "nvme: the host connects: $device"
 fio_verified "nvme" "$device"
 file_system "nvme" "$device"
@@ -49,16 +45,12 @@ again() {
 
 reopened() { rm "$nvmet/ports/1/subsystems/$nqn" && ln -s "$nvmet/subsystems/$nqn" "$nvmet/ports/1/subsystems/$nqn"; }
 
-if again 5; then
-	busy "$device"
+if with_load "nvme: disconnect under load" again 5; then
 	loaded "nvme: disconnect under load" timeout $((60 * patience)) bash -c "echo 1 >/sys/class/nvme/$controller/delete_controller"
 	idle "nvme: I/O ends when its controller is deleted" 30
-else
-	not_ok "nvme: disconnect under load" "no connection to begin with"
 fi
 
-if again 60; then
-	busy "$device"
+if with_load "nvme: the target closes its connections" again 60; then
 	loaded "nvme: the target closes its connections under load" reopened
 	# A read comes to an end only when the host has come back.
 	check "nvme: the host comes back, and I/O goes on" timeout $((60 * patience)) \
@@ -67,30 +59,21 @@ if again 60; then
 	idle "nvme: I/O that was in flight ends" 30
 	same_bytes "nvme: after the host has come back" "$device"
 	detach
-else
-	not_ok "nvme: the target closes its connections" "no connection to begin with"
 fi
 
-if again 5; then
-	busy "$device"
-	loaded "nvme: the host's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
+if with_load "nvme: the host's link is deleted under load" again 5; then
+	link_goes "nvme: the host's link is deleted under load" "$client_device"
 	idle "nvme: I/O ends when its device is deleted" 30
 	check "nvme: its controller is gone" wait_for 20 gone
 	check "nvme: the host's link is added again" add_b
-else
-	not_ok "nvme: the host's link is deleted under load" "no connection to begin with"
 fi
 
 # A listener on a device's address ends with the device, and the target's driver does not begin
 # it again. A listener on every address works with a new device at once.
 for service in 4420 4421; do
 	name="nvme on port $service"
-	if ! again 60; then
-		not_ok "$name: the target's link is deleted under load" "no connection to begin with"
-		continue
-	fi
-	busy "$device"
-	loaded "$name: the target's link is deleted under load" timeout $((60 * patience)) rdma link delete "$server_device"
+	with_load "$name: the target's link is deleted under load" again 60 || continue
+	link_goes "$name: the target's link is deleted under load" "$server_device"
 	check "$name: the target's link is added again" add_a
 	((service == 4421)) || check "$name: the target opens its port again" reopened
 	check "$name: the host comes back by itself" wait_for 60 live
@@ -101,15 +84,9 @@ for service in 4420 4421; do
 done
 # The loop ends with the port that needs nobody; the first has gone with the device again.
 
-if again 5; then
-	busy "$device"
-	loaded "nvme: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
-	enough "nvme: the network goes away"
-	idle "nvme: the network goes away: I/O ends" 60
-	same_bytes "nvme: after the network went away" "$device"
+if with_load "nvme: the network goes away under load" again 5; then
+	network_goes nvme
 	detach
-else
-	not_ok "nvme: the network goes away under load" "no connection to begin with"
 fi
 
 # When both devices go at once, the host waits in vain for its commands in flight, and then for
@@ -117,12 +94,9 @@ fi
 for limit in io_timeout admin_timeout; do
 	echo 20 >/sys/module/nvme_core/parameters/$limit
 done
-if again 5; then
-	busy "$device"
+if with_load "nvme: the module is removed under load" again 5; then
 	loaded "nvme: the module is removed under load" timeout $((150 * patience)) rmmod "$type"
 	idle "nvme: I/O ends when the module is gone" 30
-else
-	not_ok "nvme: the module is removed under load" "no connection to begin with"
 fi
 
 finish

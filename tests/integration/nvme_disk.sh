@@ -13,20 +13,19 @@ queues=2
 
 # port NUMBER FAMILY ADDRESS SERVICE
 port() {
-	mkdir "$nvmet/ports/$1" || return
-	echo "$transport" >"$nvmet/ports/$1/addr_trtype"
-	echo "$2" >"$nvmet/ports/$1/addr_adrfam"
-	echo "$3" >"$nvmet/ports/$1/addr_traddr"
-	echo "$4" >"$nvmet/ports/$1/addr_trsvcid"
-	ln -s "$nvmet/subsystems/$nqn" "$nvmet/ports/$1/subsystems/$nqn"
+	local port=$nvmet/ports/$1 pair
+	mkdir "$port" || return
+	for pair in "trtype $transport" "adrfam $2" "traddr $3" "trsvcid $4"; do echo "${pair#* }" >"$port/addr_${pair% *}"; done
+	ln -s "$nvmet/subsystems/$nqn" "$port/subsystems/$nqn"
 }
 
 # make_disk: makes the subsystem, which no port offers yet.
 make_disk() {
-	mkdir "$nvmet/subsystems/$nqn" "$nvmet/subsystems/$nqn/namespaces/1" || return
-	echo 1 >"$nvmet/subsystems/$nqn/attr_allow_any_host"
-	echo "$disk" >"$nvmet/subsystems/$nqn/namespaces/1/device_path"
-	echo 1 >"$nvmet/subsystems/$nqn/namespaces/1/enable"
+	local system=$nvmet/subsystems/$nqn
+	mkdir "$system" "$system/namespaces/1" || return
+	echo 1 >"$system/attr_allow_any_host"
+	echo "$disk" >"$system/namespaces/1/device_path"
+	echo 1 >"$system/namespaces/1/enable"
 }
 export_disk() {
 	make_disk && port 1 ipv4 10.0.0.1 4420 && port 2 ipv6 fd00::1 4420 && port 3 ipv4 0.0.0.0 4421
@@ -36,15 +35,13 @@ export_disk() {
 # $device. $service is the port's.
 service=4420
 attach() {
-	local answer
+	local answer=''
 	device=''
 	exec {fabrics}<>/dev/nvme-fabrics
-	if ! echo -n "transport=$transport,traddr=$1,host_traddr=$2,trsvcid=$service,nqn=$nqn,nr_io_queues=$queues${3:+,$3}" >&"$fabrics"; then
-		exec {fabrics}>&-
-		return 1
-	fi
-	read -r answer <&"$fabrics"
+	echo -n "transport=$transport,traddr=$1,host_traddr=$2,trsvcid=$service,nqn=$nqn,nr_io_queues=$queues${3:+,$3}" >&"$fabrics" &&
+		read -r answer <&"$fabrics"
 	exec {fabrics}>&-
+	[[ $answer == *instance=* ]] || return
 	answer=${answer#*instance=}
 	controller=nvme${answer%%,*}
 	wait_for 15 disk_appears

@@ -9,10 +9,6 @@
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
-each() { # SETTING VALUE: of both devices
-	echo "$2" >/sys/class/infiniband/weft0/weft/"$1" && echo "$2" >/sys/class/infiniband/weft1/weft/"$1"
-}
-# counter DEVICE NAME
 # sockets: how many TCP connections host B has.
 sockets() { on_b cat /proc/net/tcp | grep -c " 01 "; }
 has_sockets() { (($(sockets) == $1)); }
@@ -24,22 +20,18 @@ second_link
 
 # --- agreement ---
 serve() { # PORT
-	ip netns exec A rping -s -P -S 4000 -p "$1" >/run/served 2>&1 &
-	served=$!
-	await "the server" 20 serves "$1"
+	begin server ip netns exec A rping -s -P -S 4000 -p "$1"
+	await "the server" 20 listens A "$1"
 }
-serves() { listens A "$1"; }
 call() { # PORT: begins pings without an end, each of which is verified
-	ip netns exec B stdbuf -oL rping -c -a 10.0.0.1 -p "$1" -C 100000000 -S 4000 -V -v >/run/pings 2>&1 &
-	client=$!
+	begin pings ip netns exec B stdbuf -oL rping -c -a 10.0.0.1 -p "$1" -C 100000000 -S 4000 -V -v
 }
 pings() { grep -ac '^ping data: ' /run/pings; }
 some_pings() { (($(pings) >= $1)); }
 # called NAME: the pings have not ended, as they would with the first wrong byte.
 called() {
-	check "$1: no byte is wrong, no connection has ended" kill -0 $client
-	kill $client $served
-	wait $client $served 2>/dev/null
+	check "$1: no byte is wrong, no connection has ended" kill -0 "${running[pings]}"
+	end pings server
 }
 goes_on() { wait_for 60 some_pings $(($(pings) + 50)); }
 
@@ -103,17 +95,15 @@ shape() {
 		[[ -z ${3-} ]] || tc -n $side qdisc replace dev "$1" parent 1:1 netem loss "$3" limit 200 || return
 	done
 }
-# measured PATHS: leaves in $speed how many bytes a second are written to A over so many paths. Returns
+# writes_over PATHS: leaves in $speed how many bytes a second are written to A over so many paths. Returns
 # $again if perftest died for it was not yet served, as it does on any device.
-measured() {
-	local server before begin now status=0
+writes_over() {
+	local before begin now status=0
 	spread "$1" weft0 weft1
-	ip netns exec A ib_write_bw -R -d weft0 -s 65536 -D 60 >/run/bw.server 2>&1 &
-	server=$!
+	begin bw.server ip netns exec A ib_write_bw -R -d weft0 -s 65536 -D 60
 	await "ib_write_bw's server" 20 listens A 18515
 	pause 1
-	ip netns exec B ib_write_bw -R -d weft1 -s 65536 -D 60 10.0.0.1 >/run/bw.client 2>&1 &
-	client=$!
+	begin bw.client ip netns exec B ib_write_bw -R -d weft1 -s 65536 -D 60 10.0.0.1
 	pause 6
 	# The better of two, since the machine may have other work.
 	speed=0
@@ -123,14 +113,13 @@ measured() {
 		now=$((($(counter weft0 rx_bytes) - before) * 1000000 / (${EPOCHREALTIME/./} - begin)))
 		((now <= speed)) || speed=$now
 	done
-	kill "$client" "$server" 2>/dev/null
-	wait "$client" 2>/dev/null || status=$?
-	wait "$server" 2>/dev/null
+	kill "${running[bw.client]}" "${running[bw.server]}" 2>/dev/null
+	wait "${running[bw.client]}" 2>/dev/null || status=$?
 	await "perftest's server ends" 20 listens_not A 18515
 	((status != 139)) || return "$again"
 	echo "# $1 paths: $speed bytes/s"
 }
-speed() { retry perftest 3 measured "$1"; }
+speed() { retry perftest 3 writes_over "$1"; }
 # compared NAME ONE TWO PERCENT: two paths are so much as fast as one, at least.
 compared() {
 	check "$1: $3 bytes/s with two paths, $2 with one" test "$2" -gt 0 -a $(($3 * 100)) -ge $(($2 * $4))

@@ -17,10 +17,7 @@ placement() {
 	cases "$1" 240 "$program" --server "$2" --server-netns A --client-netns B "${@:3}"
 }
 
-if [[ ! -x $program ]]; then
-	not_ok "placement" "$program is missing; run make -C tests/placement"
-	finish
-fi
+[[ -x $program ]] || give_up "placement" "$program is missing; run make -C tests/placement"
 # Groups that neither IP version nor MTU nor CRC can change.
 briefly=()
 for name in "private data" rejection "nobody there" disconnection "full queues" "work requests refused when posted" \

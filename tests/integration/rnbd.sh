@@ -31,16 +31,15 @@ unload() {
 map() {
 	local before
 	before=$(echo /sys/block/rnbd*)
-	device=''
 	echo "sessname=$session path=$1@$2 device_path=$disk" >"$control/map_device" || return
 	wait_for 20 disk_appears "$before"
 }
+map_4() { map ip:10.0.0.2 ip:10.0.0.1; }
 disk_appears() {
 	local block
 	for block in /sys/block/rnbd*; do
-		[[ " $1 " != *" $block "* && -b /dev/${block##*/} ]] || continue
 		device=/dev/${block##*/}
-		return 0
+		[[ " $1 " == *" $block "* || ! -b $device ]] || return 0
 	done
 	return 1
 }
@@ -50,16 +49,8 @@ unmapped() { [[ ! -e /sys/block/${device#/dev/} ]]; }
 path_is() { [[ $(cat /sys/class/rtrs-client/"$session"/paths/*/state 2>/dev/null) == "$1" ]]; }
 no_session() { [[ ! -e /sys/class/rtrs-client/$session ]]; }
 
-if ! load; then
-	dmesg | tail -n 5 | sed 's/^/#   /'
-	not_ok "rnbd: its modules load" "scripts/mainline rnbd builds them"
-	finish
-fi
-if ! map ip:10.0.0.2 ip:10.0.0.1; then
-	dmesg | tail -n 20 | sed 's/^/#   /'
-	not_ok "rnbd: the client maps the disk" "no disk of the server's appeared"
-	finish
-fi
+load || give_up "rnbd: its modules load" "scripts/mainline rnbd builds them" "$(dmesg)" 5
+map_4 || give_up "rnbd: the client maps the disk" "no disk of the server's appeared" "$(dmesg)" 20
 ok "rnbd: the client maps the disk: $device, by $(cat /sys/class/rtrs-client/$session/paths/*/hca_name)"
 fio_verified "rnbd" "$device"
 file_system "rnbd" "$device"
@@ -76,8 +67,7 @@ else
 	not_ok "rnbd: the client maps the disk over IPv6" "no disk of the server's appeared"
 fi
 
-if map ip:10.0.0.2 ip:10.0.0.1; then
-	busy "$device"
+if with_load "rnbd: teardown under load" map_4; then
 	loaded "rnbd: the client disconnects its path under load" \
 		bash -c "for path in /sys/class/rtrs-client/$session/paths/*; do echo 1 >\$path/disconnect; done"
 	idle "rnbd: I/O ends without a path" 60
@@ -86,24 +76,17 @@ if map ip:10.0.0.2 ip:10.0.0.1; then
 	check "rnbd: the path is back" wait_for 30 path_is connected
 	same_bytes "rnbd: after the path was back" "$device"
 	busy "$device"
-	loaded "rnbd: the network goes away under load" bash -c "tc qdisc add dev eth0 root netem loss 100% && sleep 3 && tc qdisc del dev eth0 root"
-	enough "rnbd: the network goes away"
-	idle "rnbd: the network goes away: I/O ends" 60
-	check "rnbd: the path is there still, or again" wait_for 60 path_is connected
-	same_bytes "rnbd: after the network went away" "$device"
+	network_goes rnbd check "rnbd: the path is there still, or again" wait_for 60 path_is connected
 	busy "$device"
-	loaded "rnbd: the client's link is deleted under load" timeout $((60 * patience)) rdma link delete "$client_device"
+	link_goes "rnbd: the client's link is deleted under load" "$client_device"
 	idle "rnbd: I/O ends with its device" 60
 	check "rnbd: the client's link is added again" add_b
 	check "rnbd: the client gives the disk up by force" unmap force
 	check "rnbd: its session has gone" wait_for 30 no_session
-else
-	not_ok "rnbd: teardown under load" "no session to begin with"
 fi
 
-if map ip:10.0.0.2 ip:10.0.0.1; then
-	busy "$device"
-	loaded "rnbd: the server's link is deleted under load" timeout $((60 * patience)) rdma link delete "$server_device"
+if with_load "rnbd: the server's link is deleted under load" map_4; then
+	link_goes "rnbd: the server's link is deleted under load" "$server_device"
 	check "rnbd: the server's link is added again" add_a
 	check "rnbd: the path comes back by itself" wait_for 90 path_is connected
 	# Without a path requests fail at once: RTRS has other paths for that, which there are none of here.
@@ -111,20 +94,17 @@ if map ip:10.0.0.2 ip:10.0.0.1; then
 	same_bytes "rnbd: after the server's device was replaced" "$device"
 	check "rnbd: the client unmaps the disk at the end" unmap force
 	wait_for 20 no_session
-else
-	not_ok "rnbd: the server's link is deleted under load" "no session to begin with"
 fi
-# repeatedly: ten sessions, one after the other.
 repeatedly() {
 	local at
 	for ((at = 0; at < 10; at++)); do
-		map ip:10.0.0.2 ip:10.0.0.1 && unmap normal && wait_for 20 no_session || return
+		map_4 && unmap normal && wait_for 20 no_session || return
 	done
 }
 check "rnbd: ten sessions, one after the other" repeatedly
 check "rnbd: the modules go" unload
 check "rnbd: they come again" load
-check "rnbd: the client maps the disk once more" map ip:10.0.0.2 ip:10.0.0.1
+check "rnbd: the client maps the disk once more" map_4
 check "rnbd: a mapped disk keeps its module" bash -c '! rmmod rtrs_client'
 check "rnbd: the client unmaps the disk once more" unmap normal
 check "rnbd: the modules go for good" unload

@@ -10,17 +10,6 @@
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
-# pair_of NAME SERVER CLIENT: both must end with status 0.
-pair_of() {
-	if ! session "$2" "$3" 40; then
-		not_ok "$1" "client status $CLIENT_STATUS, server status $SERVER_STATUS" "$said"
-	elif ((SERVER_STATUS != 0)); then
-		not_ok "$1" "the server ended with status $SERVER_STATUS" "$SERVER_OUTPUT"
-	else
-		ok "$1"
-	fi
-}
-
 for size in 64 100 1000 1427 1449 4097 65535; do
 	rping_of "rping over IPv4, $size bytes" 10.0.0.1 "$size" 20
 done
@@ -34,8 +23,8 @@ if [[ ${#driver[@]} == 1 ]]; then
 	if reload mpa_revision=1; then
 		rping_of "MPA revision 1 at both ends: rping" 10.0.0.1 1449 20
 		rping_of "MPA revision 1 at both ends: rping over IPv6" fd00::1 1449 20
-		pair_of "MPA revision 1 at both ends: ucmatose" "ucmatose -c 2 -C 10 -S 2000" \
-			"ucmatose -c 2 -C 10 -S 2000 -s 10.0.0.1"
+		session "ucmatose -c 2 -C 10 -S 2000" "ucmatose -c 2 -C 10 -S 2000 -s 10.0.0.1" 40
+		ended_well $((CLIENT_STATUS | SERVER_STATUS)) "MPA revision 1 at both ends: ucmatose"
 	else
 		not_ok "MPA revision 1 at both ends" "modprobe weft mpa_revision=1 failed"
 	fi

@@ -12,9 +12,6 @@ set_up
 
 a=/sys/class/infiniband/weft0/weft b=/sys/class/infiniband/weft1/weft
 
-# set_a SETTING VALUE, set_b SETTING VALUE
-set_a() { echo "$2" >"$a/$1"; }
-set_b() { echo "$2" >"$b/$1"; }
 value_is() { [[ $(<"$a/$1") == "$2" ]]; }
 
 # takes SETTING VALUE SHOWN
@@ -34,30 +31,14 @@ keeps() {
 for pair in crc=preferred mpa_revision=2 "rtr=send write read" keepalive=60 user_timeout=60 fpdu=large extensions=on markers=off transport=tcp lend=unchecked; do
 	check "default ${pair}" value_is "${pair%%=*}" "${pair#*=}"
 done
-for word in off required preferred; do takes crc $word $word; done
-takes crc 2 required
-takes mpa_revision 1 1
-takes mpa_revision 2 2
-takes rtr read read
-takes rtr write,send "send write"
-takes rtr 7 "send write read"
-takes keepalive off off
-takes keepalive 32767 32767
-takes keepalive 010 10
-takes keepalive 60 60
-takes user_timeout 0 off
-takes user_timeout 1 1
-takes user_timeout 60 60
-takes fpdu segment segment
-takes fpdu large large
-takes extensions off off
-takes extensions 1 on
-takes markers on on
-takes markers 0 off
-for word in sctp paths tcp; do takes transport $word $word; done
-takes lend off off
-takes lend 2 all
-takes lend unchecked unchecked
+# SETTING VALUE, and the shown value behind a colon, where it is another.
+for row in "crc off" "crc required" "crc preferred" "crc 2:required" "mpa_revision 1" "mpa_revision 2" "rtr read" \
+	"rtr write,send:send write" "rtr 7:send write read" "keepalive off" "keepalive 32767" "keepalive 010:10" "keepalive 60" \
+	"user_timeout 0:off" "user_timeout 1" "user_timeout 60" "fpdu segment" "fpdu large" "extensions off" "extensions 1:on" \
+	"markers on" "markers 0:off" "transport sctp" "transport paths" "transport tcp" "lend off" "lend 2:all" "lend unchecked"; do
+	value=${row#* }
+	takes "${row%% *}" "${value%%:*}" "${value#*:}"
+done
 takes fpdu_peers 10.0.0.2=16384 10.0.0.2/32=16384
 takes fpdu_peers 10.0.0.2=01024 10.0.0.2/32=1024
 takes fpdu_peers "fd00::/16=large, 10.0.0.0/8=segment 192.0.2.0/30=512" $'fd00::/16=large\n10.0.0.0/8=segment\n192.0.2.0/30=512'
@@ -81,17 +62,19 @@ module_shows() { echo "$2" >"$1" && [[ $(<"$1") == "$3" ]]; }
 module_takes() { # MODULE PARAMETER VALUE SHOWN
 	check "$1: $2 takes '$3'" module_shows "/sys/module/$1/parameters/$2" "$3" "$4"
 }
-module_takes weft_sctp ports 7174-7180 7174-7180
-module_takes weft_sctp ports 20049 20049-20049
-module_takes weft_sctp ports none none
-module_takes weft_sctp multihoming on Y
-module_takes weft_sctp multihoming 0 N
-module_takes weft_paths paths 8 8
-module_takes weft_paths paths 2 2
-for module in weft_sctp weft_paths; do
-	module_takes $module out_of_order off N
-	module_takes $module out_of_order 1 Y
-done
+while read -r -a row; do module_takes "${row[@]}"; done <<-'END'
+	weft_sctp ports 7174-7180 7174-7180
+	weft_sctp ports 20049 20049-20049
+	weft_sctp ports none none
+	weft_sctp multihoming on Y
+	weft_sctp multihoming 0 N
+	weft_paths paths 8 8
+	weft_paths paths 2 2
+	weft_sctp out_of_order off N
+	weft_sctp out_of_order 1 Y
+	weft_paths out_of_order off N
+	weft_paths out_of_order 1 Y
+END
 for pair in sctp/ports=0 sctp/ports=2-1 sctp/ports=0-5 sctp/ports=1-65536 sctp/ports=1-2-3 sctp/ports=some sctp/multihoming=2 \
 	sctp/multihoming=maybe paths/paths=0 paths/paths=9 paths/paths=two paths/out_of_order=2 sctp/out_of_order=sometimes; do
 	file=/sys/module/weft_${pair%%/*}/parameters/${pair#*/}
@@ -107,7 +90,12 @@ check "they are there in a network namespace" on_a_sees
 # exchange NAME: data goes both ways over a new connection.
 exchange() {
 	session "rping -s -a 10.0.0.1 -C 5 -S 5000 -V" "rping -c -a 10.0.0.1 -C 5 -S 5000 -V" 30
-	judge $? "$1" "rping failed" "$said"
+	ended_well $? "$1"
+}
+# no_connection NAME REGEX: rping fails, and says something like REGEX.
+no_connection() {
+	refused "$1" "$2" 30 server_client "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
+	await "nobody listens any more" 10 quiet_a
 }
 
 # Each ready-to-receive frame with each end as the initiator's.
@@ -121,18 +109,14 @@ for rtr in send write read; do
 done
 set_a rtr send
 set_b rtr read
-refused "no ready-to-receive frame in common" "RDMA_CM_EVENT|failed|error" 30 \
-	server_client "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
-await "nobody listens any more" 10 quiet_a
-set_a rtr 7
-set_b rtr 7
+no_connection "no ready-to-receive frame in common" "RDMA_CM_EVENT|failed|error"
+each rtr 7
 for revision in 1 2; do
 	set_a mpa_revision $revision
 	set_b mpa_revision $((3 - revision))
 	exchange "MPA revision $revision at the responder, $((3 - revision)) at the initiator"
 done
-set_a mpa_revision 2
-set_b mpa_revision 2
+each mpa_revision 2
 
 for crc in off required; do
 	set_a crc off
@@ -145,17 +129,14 @@ set_b crc off
 before=$(counter weft0 conn_without_crc)
 refusals() { dmesg | grep -cE "weft0: peer 10\.0\.0\.2:[0-9]+ refused: it does not ask for CRCs"; }
 logged=$(refusals)
-refused "crc required at the responder, off at the initiator" "RDMA_CM_EVENT_REJECTED" 30 \
-	server_client "rping -s -a 10.0.0.1 -C 1" "rping -c -a 10.0.0.1 -C 1" 20
-await "nobody listens any more" 10 quiet_a
+no_connection "crc required at the responder, off at the initiator" "RDMA_CM_EVENT_REJECTED"
 check "conn_without_crc counts it" test "$(counter weft0 conn_without_crc)" = $((before + 1))
 check "the kernel log says which peer, and why" test "$(refusals)" = $((logged + 1))
 set_b crc preferred
 exchange "crc required at the responder, preferred at the initiator"
 set_b crc required
 exchange "crc required at both"
-set_a crc preferred
-set_b crc preferred
+each crc preferred
 
 # --- extensions: without them two Weft ends are plain iWARP ---
 # frame_size: average length of the frames that B sends in a session of SENDs of 48 KiB.
@@ -190,16 +171,14 @@ for ends in "on on" "off on" "on off" "off off"; do
 		exchange "$name: rping"
 	fi
 done
-set_a extensions on
-set_b extensions on
+each extensions on
 
 # --- markers: each end asks for those that it receives ---
 for ends in "on off" "off on" "on on"; do
 	for crc in off preferred; do
 		set_a markers "${ends% *}"
 		set_b markers "${ends#* }"
-		set_a crc $crc
-		set_b crc $crc
+		each crc $crc
 		frames=$(counter weft0 rx_fpdus) split=$(counter weft0 rx_split_fpdus)
 		exchange "markers ${ends% *} at the responder, ${ends#* } at the initiator, crc $crc: rping"
 		check "  and SENDs" perftest_session "ib_send_bw -R -F -s 5000 -n 64" 64 60
@@ -210,57 +189,33 @@ for ends in "on off" "off on" "on on"; do
 		fi
 	done
 done
-set_a markers off
-set_b markers off
-set_a crc preferred
-set_b crc preferred
+each markers off
+each crc preferred
 
 # The sockets' timers are the settings': ss shows the keepalive timer that runs.
 set_a keepalive 7
 set_b keepalive off
-start_rping() {
-	setsid ip netns exec A rping -s -a 10.0.0.1 >/dev/null 2>&1 </dev/null &
-	server=$!
-	wait_for 20 listening || return 1
-	setsid ip netns exec B rping -c -a 10.0.0.1 -S 64 >/dev/null 2>&1 </dev/null &
-	client=$!
-	wait_for 20 connected
-}
-connected() { [[ -n $(ip netns exec A ss -tnH state established) ]]; }
-stop_rping() {
-	kill -KILL -- "-$server" "-$client"
-	wait "$server" "$client" 2>/dev/null
-}
-if start_rping; then
-	kill -STOP "$client" "$server"
+if ping_pong -S 64; then
+	kill -STOP "${running[client]}" "${running[server]}"
 	pause 1
 	check "keepalive 7 at A: its timer runs" grep -qE 'timer:\(keepalive,([0-6](sec|\.[0-9]+ms)|[0-9]+ms)' <(ip netns exec A ss -tnoH state established)
 	check "keepalive off at B: no timer" bash -c "! ip netns exec B ss -tnoH state established | grep -q keepalive"
-	kill -CONT "$client" "$server"
-	stop_rping
-else
-	not_ok "keepalive" "rping does not connect"
+	end server client
 fi
 
 # A sender notices after the user timeout that its peer is gone, and an end that waits notices after
 # the keepalive.
-set_a keepalive 2
-set_b keepalive 2
-set_a user_timeout 2
-set_b user_timeout 2
-if start_rping; then
+each keepalive 2
+each user_timeout 2
+if ping_pong -S 64; then
 	ip -n B link set eth0 down
 	check "both at 2: both ends notice that the wire is cut" wait_for 30 both_ended
-	stop_rping 2>/dev/null
+	end server client
 	ip -n B link set eth0 up
 	ip -n B addr replace fd00::2/64 dev eth0 nodad
-else
-	not_ok "user_timeout" "rping does not connect"
 fi
-for setting in keepalive user_timeout; do
-	set_a $setting 60
-	set_b $setting 60
-done
+each keepalive 60
+each user_timeout 60
 
 # --- defaults ---
 if reload crc=required mpa_revision=1 rtr=write extensions=off markers=on; then
@@ -280,8 +235,7 @@ if reload crc=required mpa_revision=1 rtr=write extensions=off markers=on; then
 	echo >$without
 	check "all rules hold again" test "$(<$without)" = ""
 	exchange "connections go by the defaults"
-	set_a markers off
-	set_b markers off
+	each markers off
 else
 	not_ok "modprobe weft crc=required mpa_revision=1 rtr=write" "it failed"
 fi
@@ -300,15 +254,13 @@ check "sysfs has the same counters" test "$(</sys/class/infiniband/weft0/ports/1
 
 # --- lending ---
 # It takes large frames.
-set_a extensions on
-set_b extensions on
+each extensions on
 # Between these hosts the kernel copies lent pages, so each connection lends once and no more.
 lending=$LAB_PROJECT/build/tests/lending/lending
 # sends CRC LEND MESSAGES: has a connection with these settings lent so many?
 sends() {
 	local lent copied
-	set_a crc "$1"
-	set_b crc "$1"
+	each crc "$1"
 	set_b lend "$2"
 	lent=$(counter weft1 tx_lent) copied=$(counter weft1 tx_lent_copied)
 	if session "$lending server 10.0.0.1" "$lending client 10.0.0.1 60" 60; then

@@ -14,16 +14,13 @@ told() { dmesg | grep -q 'weft: a connection is refused, because a BPF program h
 call() { rping_client on_b 30 -a 10.0.0.1 -p 7300 -C 3 -V; }
 
 mkdir /run/cgroup && mount -t cgroup2 cgroup2 /run/cgroup
-ip netns exec A rping -s -P -p 7300 >/run/served 2>&1 &
-served=$!
-serves() { [[ $(listeners "$someone_in_a") == *:$(printf %04X "$1")* ]]; }
-await "a server" 20 serves 7300
+begin server ip netns exec A rping -s -P -p 7300
+await "a server" 20 listening
 check "a connection before the program" call
 check "the program is loaded and attached" sockmap attach
 refused "a connection that is in a sockmap" "rdma_connect|REJECTED|DISCONNECTED|error" 30 call
 check "the kernel's log says why" told
 check "the program is detached" sockmap detach
 check "a connection after the program, to the same server" call
-kill $served
-wait $served 2>/dev/null
+end server
 finish

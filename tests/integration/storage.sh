@@ -1,14 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the scripts for the kernel's own consumers share: hosts in one namespace, a disk in
-# memory to export, and tests of whatever arrives at the other end. TEST_SIW names a siw.ko
-# to run the same on.
+# What the scripts for the kernel's own consumers share: hosts in one namespace, a disk in memory to export,
+# load on the disk at the other end, and tests of its bytes.
 
 # shellcheck source=tests/integration/lib.sh
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-netdev_b=eth0
-type=${server_device%0}
 disk=/dev/ram0
 target_configuration=/sys/kernel/config
 
@@ -23,18 +20,10 @@ storage_set_up() {
 	local module
 	set_up
 	modprobe brd rd_nr="${disks:-1}" rd_size=65536
-	for module; do
-		modprobe "$module" || {
-			not_ok "modules" "modprobe $module failed"
-			finish
-		}
-	done
+	for module; do modprobe "$module" || give_up "modules" "modprobe $module failed"; done
 	modprobe -q configfs
 	mountpoint -q $target_configuration || mount -t configfs none $target_configuration
-	[[ -b $disk ]] || {
-		not_ok "a disk in memory" "$disk is missing"
-		finish
-	}
+	[[ -b $disk ]] || give_up "a disk in memory" "$disk is missing"
 	modprobe ext4
 }
 
@@ -44,12 +33,10 @@ fio_verified() {
 	local job=(--name=verify --filename="$2" --direct=1 --ioengine=libaio --size=40M
 		--bsrange=512-512k --bs_unaligned=0 --verify=crc32c --randseed=7 --output-format=terse
 		--verify_fatal=1 --verify_state_save=0 --group_reporting)
-	check "$1: fio writes at random, verified" timeout -k 5 $((240 * patience)) fio "${job[@]}" \
-		--rw=randwrite --iodepth=16 --do_verify=1
-	check "$1: fio mixes reads and writes, verified" timeout -k 5 $((240 * patience)) fio "${job[@]}" \
-		--rw=randrw --bsrange=4k-64k --iodepth=8 --size=16M --offset=40M
-	check "$1: fio with a block of a megabyte" timeout -k 5 $((240 * patience)) fio "${job[@]}" \
-		--rw=write --bsrange=1M-1M --iodepth=4 --size=16M
+	local fio=(timeout -k 5 $((240 * patience)) fio "${job[@]}")
+	check "$1: fio writes at random, verified" "${fio[@]}" --rw=randwrite --iodepth=16 --do_verify=1
+	check "$1: fio mixes reads and writes, verified" "${fio[@]}" --rw=randrw --bsrange=4k-64k --iodepth=8 --size=16M --offset=40M
+	check "$1: fio with a block of a megabyte" "${fio[@]}" --rw=write --bsrange=1M-1M --iodepth=4 --size=16M
 }
 
 # same_bytes NAME DEVICE: the disk, read where it is, and read across the network.
@@ -59,11 +46,8 @@ same_bytes() {
 	blockdev --flushbufs "$disk" "$2"
 	here=$(dd if="$disk" bs=1M status=none | sha256sum)
 	there=$(dd if="$2" bs=1M iflag=direct status=none | sha256sum)
-	if [[ -n $there && $here == "$there" ]]; then
-		ok "$1: all $(blockdev --getsize64 "$2") bytes are the same at both ends"
-	else
-		not_ok "$1: the same bytes at both ends" "$here, not $there"
-	fi
+	[[ -n $there && $here == "$there" ]]
+	judge $? "$1: all $(blockdev --getsize64 "$2") bytes are the same at both ends" "$here, not $there"
 }
 
 # fill DIRECTORY: files of many sizes with contents that can be told apart.
@@ -89,29 +73,22 @@ sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 # file_system NAME DEVICE: ext4 across the network: written, checked, and compared with the same files in
 # memory.
 file_system() {
-	local name=$1 device=$2 wanted
+	local wanted differ
 	rm -rf /run/wanted /run/mounted
 	mkdir /run/wanted /run/mounted
 	fill /run/wanted
 	wanted=$(sums /run/wanted)
-	check "$name: mkfs.ext4" mkfs.ext4 -q -F "$device"
-	if ! mount -t ext4 "$device" /run/mounted; then
-		not_ok "$name: mount" "the kernel refused"
-		return
-	fi
+	check "$1: mkfs.ext4" mkfs.ext4 -q -F "$2"
+	mount -t ext4 "$2" /run/mounted || { not_ok "$1: mount" "the kernel refused" && return; }
 	fill /run/mounted
-	check "$name: umount" umount /run/mounted
-	check "$name: fsck finds nothing" fsck.ext4 -f -n "$device"
+	check "$1: umount" umount /run/mounted
+	check "$1: fsck finds nothing" fsck.ext4 -f -n "$2"
 	echo 3 >/proc/sys/vm/drop_caches
-	mount -t ext4 -o ro "$device" /run/mounted
-	if [[ $(sums /run/mounted) == "$wanted" ]]; then
-		ok "$name: $(wc -l <<<"$wanted") files come back as they were written"
-	else
-		diff <(sums /run/mounted) <(echo "$wanted") | head -n 10 | sed 's/^/#   /'
-		not_ok "$name: files come back as they were written" "they differ"
-	fi
+	mount -t ext4 -o ro "$2" /run/mounted
+	differ=$(diff <(sums /run/mounted) <(echo "$wanted"))
+	judge $? "$1: $(wc -l <<<"$wanted") files come back as they were written" "they differ" "$differ"
 	umount /run/mounted
-	same_bytes "$name" "$device"
+	same_bytes "$1" "$2"
 }
 
 # busy DEVICE: keeps it busy in the background; its process is $busy.
@@ -131,34 +108,40 @@ traffic() { on_b cat "/sys/class/net/$netdev_b/statistics/"{rx,tx}_bytes | awk '
 # moving: has fio moved two megabytes since $before? It never has that much under way, so some of it is done.
 moving() { ! ended "$busy" && (($(traffic) - before > 2097152)); }
 
+# with_load NAME COMMAND...: COMMAND attaches a disk, which is then kept busy; otherwise the case NAME has failed.
+with_load() {
+	"${@:2}" || { not_ok "$1" "no disk to begin with"; return 1; }
+	busy "$device"
+}
+
 # loaded NAME COMMAND...: check, of a command that needs load: at its beginning fio must run still.
 loaded() {
-	if ended "$busy"; then
-		not_ok "$1" "there is no load: fio has ended" "$(</run/busy.log)"
-		return
-	fi
+	! ended "$busy" || { not_ok "$1" "there is no load: fio has ended" "$(</run/busy.log)"; return; }
 	check "$@"
 }
 
-# enough NAME: the load has had enough; it must not have ended before.
+# enough NAME: ends the load, which must not have ended before.
 enough() {
-	if ended "$busy"; then
-		not_ok "$1: I/O goes on until it is stopped" "fio has ended by itself" "$(</run/busy.log)"
-	else
-		kill "$busy"
-	fi
+	! ended "$busy" || { not_ok "$1: I/O goes on until it is stopped" "fio has ended by itself" "$(</run/busy.log)"; return; }
+	kill "$busy"
 }
 
-# idle NAME SECONDS: whoever was busy must have come to an end within that time.
+# idle NAME SECONDS: fio must have come to an end within that time.
 idle() {
-	if wait_for "$2" ended "$busy"; then
-		wait "$busy" 2>/dev/null
-		ok "$1"
-	else
-		not_ok "$1" "I/O in flight still hangs after $2 s: $(ps -o stat=,wchan= -p "$busy")"
-		kill -KILL "$busy"
-	fi
+	wait_for "$2" ended "$busy" && { ok "$1"; return; }
+	not_ok "$1" "I/O in flight still hangs after $2 s: $(ps -o stat=,wchan= -p "$busy")"
+	kill -KILL "$busy"
 }
 
-add_a() { on_a rdma link add "$server_device" type "$type" netdev eth0; }
-add_b() { on_b rdma link add "$client_device" type "$type" netdev "$netdev_b"; }
+# network_goes NAME [COMMAND...]: the network goes away under load, and comes back. COMMAND is run before bytes are compared.
+network_goes() {
+	loaded "$1: the network goes away under load" bash -c "$cable_cut && sleep 3 && tc qdisc del dev eth0 root"
+	enough "$1: the network goes away"
+	idle "$1: the network goes away: I/O ends" 60
+	[[ -z ${2-} ]] || "${@:2}"
+	same_bytes "$1: after the network went away" "$device"
+}
+cable_cut="tc qdisc add dev eth0 root netem loss 100%"
+
+# link_goes NAME DEVICE: its link is deleted under load.
+link_goes() { loaded "$1" timeout $((60 * patience)) rdma link delete "$2"; }

@@ -8,15 +8,10 @@
 # a device and the module, also while the card keeps them.
 # tests/integration/two_machines.sh SIDE runs on each, in scripts/lab/two-machines.
 
+# shellcheck disable=SC2317 # functions are called by check and wait_for
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 source "${BASH_SOURCE[0]%/*}/lent.sh"
-side=$1
 lending=$LAB_PROJECT/build/tests/lending/lending
-if ! join_cable "$side" || ! install_stage || ! modprobe weft crc=off ||
-	! rdma link add weft0 type weft netdev eth0; then
-	not_ok "$side" "weft can't be set up on eth0"
-	finish
-fi
 
 # The client says by plain TCP when it is over.
 if [[ $side == server ]]; then
@@ -34,19 +29,17 @@ if [[ $side == server ]]; then
 fi
 
 # Plain TCP tells when the other machine's rping listens; from then on nothing may be refused.
-# shellcheck disable=SC2317 # called by wait_for
 listening() { timeout 5 bash -c ': </dev/tcp/10.0.0.1/7174' 2>/dev/null; }
 served() { rping_client env 60 -a 10.0.0.1 -C 1 -S 64 -V &>/run/rping; }
 
 if ! await "the other machine's rping listens" 120 listening || ! served; then
-	not_ok "the machines talk" "rping failed" "$(cat /run/rping 2>/dev/null)"
-	finish
+	give_up "the machines talk" "rping failed" "$(cat /run/rping 2>/dev/null)"
 fi
 ok "the machines talk"
 for crc in off required; do
 	for fpdu in large segment; do
-		setting crc $crc
-		setting fpdu $fpdu
+		set_a crc $crc
+		set_a fpdu $fpdu
 		for size in 64 1449 65535; do
 			check "rping, $size bytes, crc $crc, fpdu $fpdu" rping_client env 60 -a 10.0.0.1 -C 30 -S $size -V
 		done
@@ -55,65 +48,54 @@ done
 check "rping over IPv6" rping_client env 60 -a fd00::1 -C 30 -S 65535 -V
 
 messages() { timeout $((200 * patience)) "$lending" client 10.0.0.1 "$@"; }
-cut='tc qdisc replace dev eth0 root netem loss 100%' keep='tc qdisc replace dev eth0 root netem delay 200s'
-mend='tc qdisc del dev eth0 root'
-
-setting fpdu large
-before=$(counter weft0 tx_lent)
+set_a fpdu large
 check "large messages with CRC" messages 60
-lent "nothing is lent under CRC" no
+lent "nothing is lent under CRC" 0
 # A buffer is overwritten when its request is known to be complete; if TCP had to send it again after that, the peer would
 # find a wrong CRC, and end the connection.
-setting lend all
+set_a lend all
 check "large messages with CRC, lent" messages 200
-lent "pages are lent under CRC where that was chosen" yes
-tc qdisc replace dev eth0 root netem loss 2%
+lent "pages are lent under CRC where that was chosen" 1
+$lose
 check "large messages with CRC, lent, over a cable that loses packets" messages 200
 $mend
-lent "pages are lent under CRC on such a cable" yes
-setting lend unchecked
-setting crc off
+lent "pages are lent under CRC on such a cable" 1
+set_a lend unchecked
+set_a crc off
 check "large messages" messages 200
-lent "pages are lent" yes
+lent "pages are lent" 1
 # Each is given back only with the last reference on it.
-# shellcheck disable=SC2317 # called by wait_for
 all_huge_pages() { grep -q '^HugePages_Free: *9$' /proc/meminfo; }
 if echo 9 2>/dev/null >/proc/sys/vm/nr_hugepages && [[ $(</proc/sys/vm/nr_hugepages) == 9 ]]; then
 	check "large messages from huge pages" messages 60 huge
-	lent "huge pages are lent" yes
+	lent "huge pages are lent" 1
 	check "huge pages are the machine's again" wait_for 30 all_huge_pages
 	echo 0 >/proc/sys/vm/nr_hugepages
 else
 	skip "large messages from huge pages" "this kernel has none to give"
 fi
-setting fpdu segment
+set_a fpdu segment
 check "large messages in frames of a segment" messages 60
-lent "nothing is lent in frames of a segment" no
-setting fpdu large
-tc qdisc replace dev eth0 root netem loss 2%
+lent "nothing is lent in frames of a segment" 0
+set_a fpdu large
+$lose
 check "large messages over a cable that loses packets" messages 200
 $mend
-lent "pages are lent on such a cable" yes
+lent "pages are lent on such a cable" 1
 check "nothing completes while the cable is cut" timeout $((200 * patience)) "$lending" hold 10.0.0.1 "$cut" "$mend"
-lent "pages are lent before the cut" yes
+lent "pages are lent before the cut" 1
 tc qdisc replace dev eth0 root netem delay 700ms
 check "messages one by one to a peer far away" timeout $((200 * patience)) "$lending" alone 10.0.0.1 12
 $mend
 
-# shellcheck disable=SC2317 # called by wait_for
 held() { grep -q held /run/left; }
 # killed NAME WAY NUMBER: can a process be killed while its pages are lent, on NUMBER connections,
 # and the cable is held up?
 killed() {
 	"$lending" leave 10.0.0.1 "$2" "$3" >/run/left 2>&1 &
 	left=$!
-	if ! wait_for 120 held; then
-		not_ok "$1" "it did not get there" "$(</run/left)"
-		return
-	fi
-	kill -9 $left
-	wait_for 60 ended $left
-	judge $? "$1" "it is still there after a minute"
+	wait_for 120 held && kill -9 $left && wait_for 60 ended $left
+	judge $? "$1" "it did not get there, or is still there after a minute" "$(</run/left)"
 }
 killed "a process with lent pages and no peer can be killed" "$cut" 16
 $mend
@@ -127,20 +109,16 @@ judge $? "the module waits for them" "it is gone"
 $mend
 wait_for 30 ended $left
 judge $? "it goes when they are back" "it is still there"
-modprobe weft crc=off && rdma link add weft0 type weft netdev eth0
+modprobe weft crc=off && add_weft
 for way in "rdma link delete weft0" "modprobe -r weft" "$cut; modprobe -r weft"; do
 	messages 1000000 >/run/left 2>&1 &
 	left=$!
 	before=$(counter weft0 tx_lent)
-	# shellcheck disable=SC2317 # called by wait_for
-	lending_now() { (($(counter weft0 tx_lent) - before > 20)); }
-	if ! wait_for 60 lending_now; then
-		not_ok "under load: $way" "nothing is lent" "$(</run/left)"
-	fi
+	wait_for 60 lending_now || not_ok "under load: $way" "nothing is lent" "$(</run/left)"
 	check "under load: $way" timeout $((120 * patience)) bash -c "$way"
 	check "under load: $way: the program ends" wait_for 60 ended $left
 	$mend 2>/dev/null
-	modprobe weft crc=off && { [[ -e /sys/class/infiniband/weft0 ]] || rdma link add weft0 type weft netdev eth0; }
+	modprobe weft crc=off && { [[ -e /sys/class/infiniband/weft0 ]] || add_weft; }
 	check "large messages after: $way" messages 60
 done
 echo end >/dev/tcp/10.0.0.1/7000

@@ -16,10 +16,7 @@ set_up
 # For the large regions, before memory is in pieces.
 [[ ! -e /proc/sys/vm/nr_hugepages ]] || echo 40 >/proc/sys/vm/nr_hugepages
 
-if [[ ! -x $program ]]; then
-	not_ok "verbs" "$program is missing; run make -C tests/verbs"
-	finish
-fi
+[[ -x $program ]] || give_up "verbs" "$program is missing; run make -C tests/verbs"
 # As many queues as the device has, each mapped.
 echo 262144 >/proc/sys/vm/max_map_count
 trace=/sys/kernel/tracing
@@ -62,14 +59,12 @@ group=/run/cgroup/few
 # few OBJECTS: a program that makes a region, queues and a queue pair, in a group that has so many, comes to its wait for a peer.
 # shellcheck disable=SC2317 # called by check and refused
 few() {
-	local program status=0
+	local status=0
 	echo "weft1 hca_handle=max hca_object=$1" >"$group/rdma.max" || return
-	ip netns exec B bash -c "echo \$\$ >$group/cgroup.procs && exec timeout 60 stdbuf -oL ibv_rc_pingpong -d weft1" >/run/few 2>&1 &
-	program=$!
+	begin few ip netns exec B bash -c "echo \$\$ >$group/cgroup.procs && exec timeout 60 stdbuf -oL ibv_rc_pingpong -d weft1"
 	wait_for 5 grep -q 'local address' /run/few || status=$?
 	cp "$group/rdma.current" /run/counted
-	kill "$program" 2>/dev/null
-	wait "$program"
+	end few
 	((status == 0)) || cat /run/few
 	return "$status"
 }

@@ -14,24 +14,21 @@ set_up
 
 links() { rdma link show | wc -l; }
 check "two devices to begin with" test "$(links)" = 2
-refused "a netdev that does not exist" "No such device" 10 \
-	on_a rdma link add weft9 type weft netdev nosuch
-refused "a loopback device without a MAC address" "Cannot assign requested address|not available" 10 \
-	on_a rdma link add weft9 type weft netdev lo
+# no_link NAME REGEX DEVICE NETDEV [TYPE]: such a device cannot be added on A.
+no_link() { refused "$1" "$2" 20 on_a rdma link add "$3" type "${5:-weft}" netdev "$4"; }
+no_link "a netdev that does not exist" "No such device" weft9 nosuch
+no_link "a loopback device without a MAC address" "Cannot assign requested address|not available" weft9 lo
 if modprobe tun 2>/dev/null && ip -n A tuntap add tun0 mode tun; then
-	refused "a device that is not Ethernet (tun)" "not supported" 10 \
-		on_a rdma link add weft9 type weft netdev tun0
+	no_link "a device that is not Ethernet (tun)" "not supported" weft9 tun0
 	ip -n A link del tun0
 else
 	skip "a device that is not Ethernet" "no tun device here"
 fi
-refused "a second device on one netdev" "File exists" 10 on_a rdma link add weft9 type weft netdev eth0
+no_link "a second device on one netdev" "File exists" weft9 eth0
 ip -n A link add spare type dummy
-refused "a name that iw_cm has no room for" "File name too long" 10 \
-	on_a rdma link add n23456789012345678901234567890ab type weft netdev spare
-refused "a name in use" "File exists" 10 on_a rdma link add weft0 type weft netdev spare
-refused "a type that does not exist" "Invalid argument" 20 \
-	on_a rdma link add weft9 type nosuch netdev spare
+no_link "a name that iw_cm has no room for" "File name too long" n23456789012345678901234567890ab spare
+no_link "a name in use" "File exists" weft0 spare
+no_link "a type that does not exist" "Invalid argument" weft9 spare nosuch
 refused "removal of a device that does not exist" "No such|not exist|nosuch" 10 rdma link del nosuch
 check "after refusals there are still two devices" test "$(links)" = 2
 check "a third device on a netdev of its own" on_a rdma link add weft2 type weft netdev spare
