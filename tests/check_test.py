@@ -20,7 +20,7 @@ class Tree(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="weft-planted-")
         self.addCleanup(folder.cleanup)
         self.tree = pathlib.Path(folder.name)
-        for file in ("scripts/check", "scripts/style", "tests/verdict.py", "tests/labs.py", "tests/tap.py", "tests/tap.sh", "tests/skips"):
+        for file in ("scripts/check", "scripts/style", "scripts/common.sh", "tests/verdict.py", "tests/labs.py", "tests/tap.py", "tests/tap.sh", "tests/skips"):
             self.path(file).parent.mkdir(exist_ok=True)
             shutil.copy2(TOP / file, self.path(file))
 

@@ -1,0 +1,25 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Sourced at the beginning of a script: sets project to the folder of the tree. If the script's first argument asks for
+# help, prints the comment at its head, without the licence line, and ends it.
+
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+
+usage() { sed -n '4,/^$/s/^# \{0,1\}//p' "$0"; }
+
+# die WHY: ends the script with status 1, or $wrong.
+die() {
+	echo "${0##*/}: $*" >&2
+	exit "${wrong:-1}"
+}
+
+# wrong_use: the script's arguments are wrong.
+wrong_use() {
+	usage >&2
+	exit 2
+}
+
+case ${1-} in
+--help | -h) usage && exit 0 ;;
+esac
