@@ -16,10 +16,8 @@ die() {
 # Prints the path of the newest stock Debian kernel.
 newest_kernel() {
 	local image
-	image=$(find /boot -maxdepth 1 -name 'vmlinuz-*-amd64' ! -name '*-cloud-*' ! -name '*-rt-*' |
-		sort -V | tail -n 1)
-	[[ -n $image ]] || return 1
-	echo "$image"
+	image=$(find /boot -maxdepth 1 -name 'vmlinuz-*-amd64' ! -name '*-cloud-*' ! -name '*-rt-*' | sort -V | tail -n 1)
+	[[ -n $image ]] && echo "$image"
 }
 
 # machine_of ARCH: sets emulator, console, console_device, bus and, where none was chosen, the processor's model.
@@ -61,11 +59,8 @@ kernel_version() {
 # same parts; prints its path. ROOT has the busybox of another processor.
 make_initramfs() {
 	local release=$1 modules=$2 root=${3:-} init=$project/scripts/lab/init busybox key image tree
-	if [[ -n $root ]]; then
-		busybox=$root/bin/busybox
-	else
-		busybox=$(command -v busybox) || die "busybox is missing; run scripts/bootstrap lab"
-	fi
+	busybox=${root:+$root/bin/busybox}
+	busybox=${busybox:-$(command -v busybox)} || die "busybox is missing; run scripts/bootstrap lab"
 	key=$({
 		echo "$release" "$modules"
 		cat "$init" "$project/scripts/lab/lib.sh"
@@ -116,11 +111,7 @@ boot_modules() {
 # shares_by MODULES-DIRECTORY: prints by which file system a kernel sees this machine's files. Those
 # that Debian makes for clouds have no 9p, but virtiofs.
 shares_by() {
-	if [[ -f $1/modules.builtin ]] && ! grep -q '/9p\.ko' "$1/modules.builtin" "$1/modules.dep"; then
-		echo virtiofs
-	else
-		echo 9p
-	fi
+	[[ ! -f $1/modules.builtin ]] || grep -q '/9p\.ko' "$1/modules.builtin" "$1/modules.dep" && echo 9p || echo virtiofs
 }
 
 # serve_shares DIRECTORY LOCK: starts the daemons of virtiofs, one for the root, read-only, and one for
@@ -195,14 +186,8 @@ prune_labs() {
 # It is remembered for this kernel until the host reboots.
 choose_accel() {
 	local image=$1 initramfs=$2 release=$3 key answer log
-	if [[ -n ${WEFT_LAB_ACCEL:-} ]]; then
-		echo "$WEFT_LAB_ACCEL"
-		return
-	fi
-	if [[ ! -r /dev/kvm || ! -w /dev/kvm ]]; then
-		echo tcg
-		return
-	fi
+	[[ -z ${WEFT_LAB_ACCEL:-} ]] || { echo "$WEFT_LAB_ACCEL" && return; }
+	[[ -r /dev/kvm && -w /dev/kvm ]] || { echo tcg && return; }
 	key="$release $(</proc/sys/kernel/random/boot_id)"
 	answer=$(sed -n "s/^$key //p" "$labs/accel" 2>/dev/null | tail -n 1)
 	if [[ -z $answer ]]; then
@@ -212,12 +197,9 @@ choose_accel() {
 			-accel kvm -cpu host -m 512 -kernel "$image" -initrd "$initramfs" \
 			-append "console=ttyS0 quiet panic=-1 lab.probe" -serial "file:$log" \
 			</dev/null >/dev/null 2>&1 || true
-		answer=tcg
-		if grep -q 'lab: probe ok' "$log"; then
-			answer=kvm
-		else
-			say "KVM does not run this kernel here; using emulation from now on"
-		fi
+		answer=kvm
+		grep -q 'lab: probe ok' "$log" ||
+			{ answer=tcg && say "KVM does not run this kernel here; using emulation from now on"; }
 		rm -f "$log"
 		echo "$key $answer" >>"$labs/accel"
 	fi
@@ -232,11 +214,9 @@ readonly complaints='WARNING:|BUG:|kernel BUG at|Oops|Kernel panic|Call [Tt]race
 # most, and no other complaint than its own trace. An allocation that failed or was made to fail,
 # if allowed, takes the one trace that follows it within twenty lines.
 complaints_in() {
-	local allowed=$1
-	shift
 	# A guest that died early has not all of them.
-	{ cat "$@" 2>/dev/null || true; } | tr -d '\r' |
-		ALLOWED=$allowed COMPLAINTS=$complaints awk '
+	{ cat "${@:2}" 2>/dev/null || true; } | tr -d '\r' |
+		ALLOWED=$1 COMPLAINTS=$complaints awk '
 			skipping && /---\[ end trace/ { skipping = 0; next }
 			skipping && ++skipped > 100 { skipping = 0; print "an allowed warning without an end: " begun }
 			skipping && $0 ~ ENVIRON["COMPLAINTS"] && !/Call [Tt]race:/ { skipping = 0 }
@@ -280,7 +260,5 @@ without_others() {
 # report_in REGEX FILE...: prints the logs from the first line on that REGEX, an extended one,
 # finds: 70 lines at most.
 report_in() {
-	local regex=$1
-	shift
-	{ cat "$@" 2>/dev/null || true; } | tr -d '\r' | grep -E -m 1 -A 69 -e "$regex" || true
+	{ cat "${@:2}" 2>/dev/null || true; } | tr -d '\r' | grep -E -m 1 -A 69 -e "$1" || true
 }

@@ -79,24 +79,23 @@ def core_says_the_same(device):
     for path in sorted((port / "counters").iterdir()):
         try:
             text = path.read_text().strip()
-            tell(f"{device}: counters/{path.name} is a number", text.isdigit(), f"it is '{text}'")
         except OSError as error:
-            tell(f"{device}: counters/{path.name} is a number", False, error)
+            text = str(error)
+        tell(f"{device}: counters/{path.name} is a number", text.isdigit(), f"it is '{text}'")
     for ours, theirs, unit in SAME:
-        mine = first_number(port / "hw_counters" / ours)
-        other = first_number(port / "counters" / theirs)
+        mine, other = first_number(port / "hw_counters" / ours), first_number(port / "counters" / theirs)
         tell(f"{device}: {theirs} is {ours}", other == mine // unit, f"{other} of {unit}, beside {mine}")
 
 
 def exporter_says_it(device, said):
+    own = {name.removeprefix("node_infiniband_"): value for (name, labels), value in said.items() if labels == f'device="{device}",port="1"'}
     for name, file, unit in METRICS:
-        value = said.get((f"node_infiniband_{name}", f'device="{device}",port="1"'))
         expected = first_number(CLASS / device / "ports/1" / file) * unit
-        tell(f"{device}: {name} is {file}", value == expected, f"{value}, not {expected}")
-    moved = said.get(("node_infiniband_port_data_transmitted_bytes_total", f'device="{device}",port="1"'), 0)
+        tell(f"{device}: {name} is {file}", own.get(name) == expected, f"{own.get(name)}, not {expected}")
+    moved = own.get("port_data_transmitted_bytes_total", 0)
     tell(f"{device}: bytes were sent", moved > 1000, f"{moved}")
     speed = (CLASS / device / "ports/1/rate").read_text()
-    rate = said.get(("node_infiniband_rate_bytes_per_second", f'device="{device}",port="1"'))
+    rate = own.get("rate_bytes_per_second")
     expected = float(speed.split()[0]) * 125_000_000
     tell(f"{device}: rate_bytes_per_second is {speed.strip()}", rate == expected, f"{rate}, not {expected}")
     version = (CLASS / device / "fw_ver").read_text().strip()
@@ -105,18 +104,14 @@ def exporter_says_it(device, said):
     tell(f"{device}: info has {' and '.join(wanted)}", info and all(label in info[0] for label in wanted), info)
 
 
-def program():
-    """node_exporter, which tests/integration/run has had unpacked."""
-    top = pathlib.Path(__file__).resolve().parents[2]
-    name = "prometheus-node-exporter"
-    return subprocess.run([top / "scripts/unpacked", name, name], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+def program(package="prometheus-node-exporter", name="prometheus-node-exporter"):
+    """A program of Debian's, which tests/integration/run has had unpacked."""
+    command = [pathlib.Path(__file__).resolve().parents[2] / "scripts/unpacked", package, name]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def main():
-    devices = sys.argv[1:]
-    if not devices or devices[0] in ("-h", "--help"):
-        print(__doc__)
-        return 0 if devices else 2
+    devices = sys.argv[1:] or sys.exit(__doc__)
     command = [program(), "--collector.disable-defaults", "--collector.infiniband"]
     with subprocess.Popen([*command, "--web.listen-address=127.0.0.1:9100"], stderr=subprocess.PIPE) as exporter:
         try:

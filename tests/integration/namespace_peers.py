@@ -1,21 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Peers and neighbours that the namespaces test needs, in the namespace that they are started in.
-
-    namespace_peers.py port PORT            a plain TCP server that takes the port
-    namespace_peers.py mute ADDRESS PORT    connects, and after the Reply neither reads nor closes
-    namespace_peers.py refused ADDRESS PORT NUMBER
-                                            makes NUMBER refused connections, and closes none
-    namespace_peers.py owner ADDRESS PORT
-                                            makes a queue pair, prints its number, and connects it
-                                            once it reads a line
-    namespace_peers.py dropper USER ADDRESS PORT
-                                            the same, as USER from when the queue pair is there
-    namespace_peers.py thief QPN ADDRESS PORT
-                                            connects the queue pair of that number
-    namespace_peers.py hoard DEVICE NUMBER  makes NUMBER queue pairs
-
-Each prints a line when it is ready, and waits to be killed; owner, dropper and thief say how it ended.
+"""Peers and neighbours of the lab neighbours, in the namespace that they are started in. Each function of COMMANDS is one,
+as in `namespace_peers.py port 7401`; it prints a line when it is ready, and waits to be killed.
+owner, dropper and thief print how it ended.
 """
 
 import os
@@ -32,49 +19,52 @@ def say(text):
     print(text, flush=True)
 
 
-def connected(address, port, request):
-    sock = socket.create_connection((address, port), 20)
-    sock.sendall(request)
-    reply = sock.recv(mpa.HEADER_LEN, socket.MSG_WAITALL)
-    return sock, mpa.Parsed(reply)
-
-
-def port(number):
-    sock = socket.socket()
-    sock.bind(("0.0.0.0", int(number)))
-    sock.listen()
+def ready(*_kept):
     say("ready")
     signal.pause()
 
 
+def connected(address, number, request):
+    sock = socket.create_connection((address, int(number)), 20)
+    sock.sendall(request)
+    return sock, mpa.Parsed(sock.recv(mpa.HEADER_LEN, socket.MSG_WAITALL))
+
+
+def port(number):
+    """A plain TCP server that takes the port."""
+    sock = socket.socket()
+    sock.bind(("0.0.0.0", int(number)))
+    sock.listen()
+    ready()
+
+
 def mute(address, number):
-    sock, reply = connected(address, int(number), mpa.request())
-    say("refused" if reply.flags & mpa.REJECT else "ready")
-    signal.pause()
-    sock.close()
+    """Connects, and after the Reply neither reads nor closes."""
+    sock, reply = connected(address, number, mpa.request())
+    if reply.flags & mpa.REJECT:
+        sys.exit("refused")
+    ready(sock)
 
 
 def refused(address, port_number, number):
+    """Makes so many refused connections, and closes none."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
     kept = []
     for _ in range(int(number)):
         # Peer to peer, and no frame by which we would say that we are ready.
         request = mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(0x8004, 4))
-        sock, reply = connected(address, int(port_number), request)
+        sock, reply = connected(address, port_number, request)
         if not reply.flags & mpa.REJECT:
-            say("accepted")
-            return
+            sys.exit("accepted")
         kept.append(sock)
-    say("ready")
-    signal.pause()
+    ready(kept)
 
 
 def identifier(address, number):
     from pyverbs.cm_enums import RDMA_PS_TCP
     from pyverbs.cmid import CMID, AddrInfo
 
-    info = AddrInfo(dst=address, dst_service=number, port_space=RDMA_PS_TCP)
-    return CMID(creator=info)
+    return CMID(creator=AddrInfo(dst=address, dst_service=number, port_space=RDMA_PS_TCP))
 
 
 def connect(cmid, number):
@@ -82,10 +72,9 @@ def connect(cmid, number):
 
     try:
         cmid.connect(ConnParam(qp_num=number))
+        say("connected")
     except Exception as error:  # pyverbs has one class for everything
         say(f"failed: {error}")
-        return
-    say("connected")
 
 
 def queue_pairs(context, number):
@@ -101,6 +90,7 @@ def queue_pairs(context, number):
 
 
 def owner(address, number, user=None):
+    """Makes a queue pair, prints its number, and connects it once it reads a line; as user from when it is there."""
     cmid = identifier(address, number)
     (pair,) = queue_pairs(cmid.context, 1)
     if user is not None:
@@ -116,25 +106,17 @@ def dropper(user, address, number):
 
 
 def hoard(device, number):
+    """Makes so many queue pairs."""
     from pyverbs.device import Context
 
-    kept = queue_pairs(Context(name=device), int(number))
-    say("ready")
-    signal.pause()
-    del kept
+    ready(queue_pairs(Context(name=device), int(number)))
 
 
 def thief(qpn, address, number):
+    """Connects another's queue pair."""
     connect(identifier(address, number), int(qpn))
 
 
-def main():
-    commands = {"port": port, "mute": mute, "refused": refused, "owner": owner, "dropper": dropper}
-    commands |= {"thief": thief, "hoard": hoard}
-    if len(sys.argv) < 2 or sys.argv[1] not in commands:
-        sys.exit(__doc__)
-    commands[sys.argv[1]](*sys.argv[2:])
-
-
 if __name__ == "__main__":
-    main()
+    COMMANDS = (port, mute, refused, owner, dropper, hoard, thief)
+    dict((command.__name__, command) for command in COMMANDS)[sys.argv[1]](*sys.argv[2:])

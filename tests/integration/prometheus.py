@@ -95,16 +95,16 @@ def files(host, folder="hw_counters"):
     return {pathlib.Path(name).name: int(value) for name, value in (line.split(":") for line in said.split())}
 
 
-# --- the page ---
+def page_file(name):
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def configuration(folder):
     """The page's lines, where Prometheus reads them, and the rules where they say that these are."""
-    page = (FOLDER / "README.md").read_text(encoding="utf-8")
-    lines = re.search(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1]
-    for path in re.findall(r"^  - (/\S+)$", lines, re.MULTILINE):
-        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-        pathlib.Path(path).write_text((FOLDER / pathlib.Path(path).name).read_text(encoding="utf-8"), encoding="utf-8")
+    lines = re.search(r"^```yaml\n(.*?)^```", page_file("README.md"), re.DOTALL | re.MULTILINE)[1]
+    for path in map(pathlib.Path, re.findall(r"^  - (/\S+)$", lines, re.MULTILINE)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page_file(path.name), encoding="utf-8")
     file = pathlib.Path(folder) / "prometheus.yml"
     file.write_text(f"global: {{scrape_interval: {EVERY}s, scrape_timeout: {EVERY}s, evaluation_interval: {EVERY}s}}\n" + lines, encoding="utf-8")
     return file
@@ -112,7 +112,7 @@ def configuration(folder):
 
 def explained():
     """{metric: what the page says it is}, and those that only newer releases of node_exporter have."""
-    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    page = page_file("README.md")
     told, newer = {}, set()
     below = page.partition("Those below come from `hw_counters`")[2]
     for metrics, what in re.findall(r"^\| (`node_.*?`) \| (.*) \|$", page, re.MULTILINE):
@@ -131,15 +131,12 @@ def metrics_in(text):
 
 def panels():
     """(title, expression) of each curve, as Grafana would ask for it."""
-    for panel in json.loads((FOLDER / "dashboard.json").read_text(encoding="utf-8"))["panels"]:
+    for panel in json.loads(page_file("dashboard.json"))["panels"]:
         for target in panel["targets"]:
             expression = target["expr"]
             for name, value in DRAWN.items():
                 expression = expression.replace(name, value)
             yield panel["title"], expression
-
-
-# --- the cases ---
 
 
 def traffic():
@@ -224,7 +221,7 @@ def drawn(at, moved, newer, there):
 
 def chosen():
     """The dashboard's variables offer both hosts and both devices."""
-    for variable in json.loads((FOLDER / "dashboard.json").read_text(encoding="utf-8"))["templating"]["list"]:
+    for variable in json.loads(page_file("dashboard.json"))["templating"]["list"]:
         if found := re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]):
             series, label = found.groups()
             answer = ask("series", **{"match[]": series.replace("$instance", DRAWN["$instance"])})
@@ -242,7 +239,7 @@ def alerts(state="firing"):
 
 
 def rules_are_loaded():
-    named = re.findall(r"alert: (\w+)", (FOLDER / "alerts.yml").read_text(encoding="utf-8"))
+    named = re.findall(r"alert: (\w+)", page_file("alerts.yml"))
     rules = [rule for group in ask("rules")["groups"] for rule in group["rules"]]
     tell("the server has each rule of alerts.yml", [rule["name"] for rule in rules] == named, [rule["name"] for rule in rules])
     for rule in rules:
@@ -306,7 +303,7 @@ def cases(node_exporter):
     tell("traffic: what rping sends, there and back", all(moved[host]["tx_bytes"] > SIZE * COUNT for host in HOSTS), moved)
     at = within(120, "Prometheus has what the devices counted", scraped_all)
     there = samples("node_infiniband_rx_read_requests_total", at) != {}
-    for metric in metrics_in((FOLDER / "alerts.yml").read_text(encoding="utf-8") + (FOLDER / "dashboard.json").read_text(encoding="utf-8")):
+    for metric in metrics_in(page_file("alerts.yml") + page_file("dashboard.json")):
         comes(metric, at, told, newer, there)
     drawn(at, moved, newer, there)
     chosen()
@@ -315,18 +312,11 @@ def cases(node_exporter):
     print(f"# scrapes took {samples('max_over_time(scrape_duration_seconds[30m])')} s at most", flush=True)
 
 
-def program(package, name):
-    return subprocess.run([TOP / "scripts/unpacked", package, name], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-
-
 def main():
-    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
-        print(__doc__)
-        return 2 if len(sys.argv) > 2 else 0
     node_exporter = sys.argv[1] if len(sys.argv) == 2 else exporter.program()
     pinging.start_server()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as started, open("/run/prometheus.log", "wb") as log:
-        server = [program("prometheus", "prometheus"), f"--config.file={configuration(folder)}", f"--storage.tsdb.path={folder}/data",
+        server = [exporter.program("prometheus", "prometheus"), f"--config.file={configuration(folder)}", f"--storage.tsdb.path={folder}/data",
                   "--web.listen-address=127.0.0.1:9090"]
         for command in (server, *(on(host, node_exporter, f"--web.listen-address={HOSTS[host]}") for host in HOSTS)):
             process = started.enter_context(subprocess.Popen(command, stdout=log, stderr=log))
