@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1500 where=uml order=15 consumer='rdma-core tools'
 #
-# Every program of rdmacm-utils but rping, which has a lab of its own: connections, RC by
-# way of librdmacm's endpoints, streams over rsockets in all their modes, a file copied.
-# IPv4 and IPv6.
+# Every program of rdmacm-utils but rping: connections, RC by way of librdmacm's endpoints, streams over
+# rsockets in all their modes, a file copied. IPv4 and IPv6.
 
 # shellcheck disable=SC2317 # functions are called by name, from retry
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"

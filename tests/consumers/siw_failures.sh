@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1500 where=stock order=3 seldom home allow=perftest,qperf consumer='fails on siw'
 #
-# What fails or hangs on siw of Linux 6.1, row by row: each must work here. The rows on lo and
-# on namespaces in exclusive mode want hosts of their own: netdevs.sh and namespaces.sh. The
-# shared receive queue is a case of tests/verbs; perftest.sh has the programs of perftest that fail
-# on siw: a megabyte with -e, 64 queue pairs, atomics.
+# Cases that fail or hang on siw of Linux 6.1: each must work here. Those on lo and on namespaces in exclusive
+# mode are in netdevs.sh and namespaces.sh, the shared receive queue in tests/verbs, the programs of perftest
+# (a megabyte with -e, 64 queue pairs, atomics) in perftest.sh.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"

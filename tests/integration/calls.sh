@@ -59,5 +59,4 @@ for setting in "1048576 64" "65536 1024"; do
 done
 echo 0 >$trace/events/weft_test/enable
 echo >$trace/kprobe_events
-
 finish

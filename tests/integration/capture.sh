@@ -4,8 +4,8 @@
 # lab: limit=600 where=uml order=7 transport=sctp seldom unsearched allow=perftest judge=tests/capture/judge
 # lab: limit=600 where=uml order=8 transport=paths seldom unsearched allow=perftest judge=tests/capture/judge
 #
-# Records what goes over the wire, for tests/capture/judge to look at on the host, where tshark
-# takes seconds. Captures go to $LAB_OUT/capture.
+# Records traffic for tests/capture/judge, which looks at it on the host, where tshark takes seconds. Captures
+# go to $LAB_OUT/capture.
 
 # shellcheck disable=SC2317 # functions are called by name, from record and wait_for
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -163,5 +163,4 @@ if [[ ${#driver[@]} == 1 ]]; then
 	fi
 	reload || not_ok "reload" "modprobe weft failed"
 fi
-
 finish

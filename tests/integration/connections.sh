@@ -4,9 +4,8 @@
 # lab: limit=900 where=uml order=37 transport=sctp seldom
 # lab: limit=900 where=uml order=42 transport=paths seldom
 #
-# Connections in numbers (tests/connections): a thousand one after the other, 256 at once, and
-# what the handshake agrees on as to reads, with data each time; to oneself; and handshakes
-# that are given up half-way.
+# Connections in numbers (tests/connections): a thousand one after the other, 256 at once, the handshake's
+# agreement on reads, with data each time; to oneself; and handshakes that are given up half-way.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -95,5 +94,4 @@ works "after a thousand connections"
 none_left() { ! rdma res show qp | grep -q weft && ! rdma -dd res show cm_id | grep -q drv_conn; }
 check "no queue pair and no connection is left" wait_for 20 none_left
 check "modprobe -r" timeout $((60 * patience)) modprobe -r weft_sctp weft_paths weft
-
 finish

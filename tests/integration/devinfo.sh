@@ -53,5 +53,4 @@ ip -n A link set eth0 mtu 9000
 check "the port's MTU follows the netdev's" wait_for 10 port_is 'active_mtu:[[:space:]]*4096'
 ip -n A link set eth0 mtu "$mtu"
 works "after the netdev changed"
-
 finish

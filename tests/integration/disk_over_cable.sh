@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=alone order=2 seldom
 #
-# NVMe between two machines that share no kernel, with network cards that cut large packets: the target's pages are lent to
-# TCP, over a cable that loses packets as well, with CRCs and without, and until the device goes while the cable is cut.
-# tests/integration/disk_over_cable.sh SIDE runs on each, in scripts/lab/two-machines. The server has the disk.
+# NVMe between two machines that share no kernel, with cards that cut large packets: the target's pages are lent
+# to TCP, over a cable that loses packets as well, with CRCs and without, and until the device goes while the
+# cable is cut. The server has the disk.
 
 # shellcheck disable=SC2317 # functions are called by check and wait_for
 source "${BASH_SOURCE[0]%/*}/storage.sh"

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=600 where=stock order=5
 #
-# Work follows its consumer from processor to processor, of which the lab has two: receive flow steering
-# (RFS) brings packets to where a program posts, and with it completion vectors call the consumers of
-# the kernel where they asked to be.
+# Work follows its consumer from processor to processor: receive flow steering (RFS) brings packets to where a
+# program posts, and completion vectors call the kernel's consumers where they asked to be called.
 
 # shellcheck disable=SC2317 # functions are called by name, from check
 source "${BASH_SOURCE[0]%/*}/storage.sh"

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1500 where=stock order=2 home dkms
 #
-# The README's way onto a real host, in the source tree as the host has built it: make, make
-# install, modprobe, SCTP by the kernel's module of it, make uninstall; then the same by DKMS. Compiling
-# takes minutes in an emulated machine: what the host has built, make finds up to date, and make dkms-install has been run by
-# dkms_install on the host, on the headers of this kernel; what it changed is put in place here.
+# The README's way onto a real host: make, make install, modprobe, SCTP by the kernel's module of it, make
+# uninstall; then the same by DKMS. Compiling takes minutes in an emulated machine, so the host has built
+# the tree, and dkms_install has run make dkms-install on the host: its changes are put in place here.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -93,5 +92,4 @@ check "make dkms-uninstall: dkms has forgotten it" forgotten
 check "make dkms-uninstall: the man page is gone" test ! -e "$page"
 check "make dkms-uninstall: the sources are gone" test -z "$(compgen -G '/usr/src/weft-*')"
 refused "make dkms-uninstall: modprobe finds nothing" "not found" 20 modprobe weft
-
 finish

@@ -101,5 +101,4 @@ else
 	not_ok "iSER: the target closes under load" "no session to begin with"
 fi
 check "iSER: the target is taken apart" timeout $((60 * patience)) bash -c "$(declare -p target iqn); $(declare -f unexport_disk); unexport_disk"
-
 finish

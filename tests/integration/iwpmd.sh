@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=600 where=uml order=50
 #
-# iwpmd, the port mapper of iWARP cards, which have TCP's ports to themselves and so have a daemon claim
-# them. Weft's are TCP's own, and are told to it as such. Connections come about with the daemon,
-# without it, after it was killed, and where it reaches nobody, at the ports that the programs named.
+# iwpmd, the port mapper of iWARP cards, which claims ports for them. Weft's are TCP's own, and iwpmd is told so.
+# Connections come about with it, without it, after it was killed, and where it reaches nobody.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1200 where=uml order=9 debug allow=perftest
 #
-# Removal of everything that can be removed, idle and under traffic, and processes that
-# vanish: programs must end, nothing may leak, and all must work again afterwards. What the
-# kernel complains of fails the lab itself.
+# Removal of everything that can be removed, idle and under traffic, and processes that vanish: programs must
+# end, nothing may leak, and all must work again afterwards.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -155,5 +154,4 @@ judge $? "no queue pair, region or connection is left" "$(resources | tr '\n' ';
 wait_for 10 unused
 judge $? "nobody holds the module" "its reference count is $(references)"
 check "the module can be removed at last" removed 30
-
 finish

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1500 where=uml order=21 seldom unsearched unpack=prometheus-node-exporter,prometheus
 #
-# What docs/monitoring/README.md promises, with the programs themselves: Debian's Prometheus scrapes a node_exporter on
-# each host, and has samples, numbers and alerts that are true. Each host is a machine of its own here (RDMA's exclusive
-# mode), and Prometheus comes to them by a link beside the one that is taken down. Most of its six minutes it waits. An
-# argument is another node_exporter than Debian's for this release, to be tried in its place.
+# The promises of docs/monitoring/README.md: Debian's Prometheus scrapes a node_exporter (or the argument) on each
+# host, a machine of its own here (RDMA's exclusive mode), by a link beside the one that is taken down. Most of
+# its six minutes it waits.
 
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=46 debug
 #
-# Network namespaces with the RDMA subsystem in exclusive mode, where a device is seen in one
-# namespace only: born in that of its Ethernet device, moved by hand, and cleaned up when the
-# namespace is deleted. (Shared mode, the kernel's default, is what all other tests use.)
+# Network namespaces with the RDMA subsystem in exclusive mode, where a device is seen in one namespace only:
+# born in that of its Ethernet device, moved by hand, and cleaned up when the namespace is deleted.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -134,5 +133,4 @@ check "deletion of every namespace: no device is left" wait_for 30 no_devices
 rmmod weft_paths
 check "  nobody holds the module" wait_for 20 unused
 check "  and it can be removed" removed
-
 finish

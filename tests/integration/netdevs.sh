@@ -35,12 +35,11 @@ to_itself "rping to its own address on eth0" 10.0.0.1
 check "lo's device goes" rdma link del weftlo
 
 # --- one device per MAC ---
-add_vlan() { # HOST NUMBER
-	ip -n "$1" link add link eth0 name eth0.5 type vlan id 5 && ip -n "$1" addr add "10.5.0.$2/24" dev eth0.5 &&
-		ip -n "$1" link set eth0.5 up
-}
-add_vlan A 1
-add_vlan B 2
+for host in A1 B2; do
+	ip -n ${host:0:1} link add link eth0 name eth0.5 type vlan id 5
+	ip -n ${host:0:1} addr add "10.5.0.${host:1}/24" dev eth0.5
+	ip -n ${host:0:1} link set eth0.5 up
+done
 if by_netdev; then
 	check "a VLAN with the MAC address of the device below" on_a rdma link add weft5 type weft netdev eth0.5
 	check "a VLAN with it on the other host as well" on_b rdma link add weft6 type weft netdev eth0.5
@@ -62,8 +61,7 @@ else
 	check "rping over the VLAN: it was the VLAN's device" test "$(counter weft6 conn_opened)" -ge 1
 fi
 rping_to "rping over the device below" 10.0.0.1
-rdma link del weft5
-rdma link del weft6
+for device in weft5 weft6; do rdma link del $device; done
 
 # A MAC address that changes: rdma_cm finds the device by the new one.
 set_mac() { ip -n A link set eth0 address "$1" && ip -n A neigh flush all && ip -n B neigh flush all; }
@@ -77,10 +75,10 @@ modprobe -q vrf
 # to_domain NAME: puts eth0 of both hosts there, or takes it out. It goes down meanwhile, and so loses its address of IPv6.
 to_domain() {
 	local host
-	for host in A B; do
-		[[ -z $1 ]] || { ip -n $host link add "$1" type vrf table 10 && ip -n $host link set "$1" up; } || return
-		ip -n $host link set eth0 ${1:+master} "${1:-nomaster}"
-		ip -n $host addr replace "$([[ $host == A ]] && echo fd00::1 || echo fd00::2)/64" dev eth0 nodad
+	for host in A1 B2; do
+		[[ -z $1 ]] || { ip -n ${host:0:1} link add "$1" type vrf table 10 && ip -n ${host:0:1} link set "$1" up; } || return
+		ip -n ${host:0:1} link set eth0 ${1:+master} "${1:-nomaster}"
+		ip -n ${host:0:1} addr replace "fd00::${host:1}/64" dev eth0 nodad
 	done
 }
 if to_domain red 2>/run/vrf; then
@@ -123,8 +121,7 @@ else
 fi
 
 # --- bond and bridge: eth0 becomes a part of them ---
-rdma link del weft0
-rdma link del weft1
+for device in weft0 weft1; do rdma link del $device; done
 modprobe -q bonding
 if ip -n A link add bond0 type bond mode active-backup miimon 100 2>/run/bond; then
 	ip -n A -batch - <<-END
@@ -146,11 +143,12 @@ else
 fi
 modprobe -q bridge
 if ip -n B link add br0 type bridge 2>/run/bridge; then
-	ip -n B addr flush dev eth0
-	ip -n B link set eth0 master br0
-	ip -n B link set br0 address 02:00:00:00:00:02
-	ip -n B link set br0 up
-	ip -n B addr add 10.0.0.2/24 dev br0
+	ip -n B -batch - <<-END
+		addr flush dev eth0
+		link set eth0 master br0
+		link set br0 address 02:00:00:00:00:02 up
+		addr add 10.0.0.2/24 dev br0
+	END
 	check "a device on a bridge" on_b rdma link add weft1 type weft netdev br0
 else
 	not_ok "a bridge" "$(</run/bridge)"
@@ -162,5 +160,4 @@ check "the bridge goes, and its device with it" ip -n B link del br0
 gone() { ! rdma link show | grep -q weft1; }
 check "the bridge goes: its device is gone at once" wait_for 20 gone
 check "modprobe -r after all kinds of Ethernet devices" removed
-
 finish

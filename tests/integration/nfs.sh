@@ -86,5 +86,4 @@ else
 fi
 check "NFS: the server stops" timeout $((60 * patience)) bash -c "$(declare -f in_a stop_server); nfsd=$nfsd share=$share; stop_server"
 check "NFS: fsck finds nothing on the server's disk" fsck.ext4 -f -n "$disk"
-
 finish

@@ -98,5 +98,4 @@ if with_load "nvme: the module is removed under load" again 5; then
 	loaded "nvme: the module is removed under load" timeout $((150 * patience)) rmmod "$type"
 	idle "nvme: I/O ends when the module is gone" 30
 fi
-
 finish

@@ -41,9 +41,8 @@ judge $? "observing.md has $number commands" "there are ten or more"
 page=$LAB_PROJECT/docs/weft.7
 devinfo=$(ibv_devinfo -v -d weft0 | tr -s ' \t' ' ')
 limits=$(sed -n 's/^\.It Va \(max_[a-z_]*\) Ta \([0-9a-fx]*\)$/\1: \2/p' "$page")
-number=0
+number=$(wc -l <<<"$limits")
 while IFS= read -r limit; do
-	number=$((number + 1))
 	says "weft(7): $limit" "^ *$limit\$" echo "$devinfo"
 done <<<"$limits"
 ((number >= 10)) || not_ok "weft(7) has limits" "only $number were found"
@@ -231,16 +230,13 @@ says "no queue pair gets a counter" "" rdma statistic qp set link weft0/1 auto o
 
 # Bound, unbound, shown and destroyed at the same time.
 : >/run/binding
-bind_all() {
-	while [[ -e /run/binding ]]; do
-		for qpn in $(pairs); do
-			rdma statistic qp bind link weft0/1 lqpn "$qpn" && echo "$qpn" >>/run/bound
-			cntn=$(of_pairs cntn | tail -n 1)
-			rdma statistic qp unbind link weft0/1 cntn "${cntn:-1}" lqpn "$qpn"
-		done
-	done 2>/dev/null
-}
-bind_all &
+while [[ -e /run/binding ]]; do
+	for qpn in $(pairs); do
+		rdma statistic qp bind link weft0/1 lqpn "$qpn" && echo "$qpn" >>/run/bound
+		cntn=$(of_pairs cntn | tail -n 1)
+		rdma statistic qp unbind link weft0/1 cntn "${cntn:-1}" lqpn "$qpn"
+	done
+done 2>/dev/null &
 binder=$!
 while [[ -e /run/binding ]]; do
 	rdma statistic qp show
@@ -281,5 +277,4 @@ sleep 0.5
 check "six changes of the card, two events of the port ($(seen))" test "$(seen)" = IBV_EVENT_PORT_ERR,IBV_EVENT_PORT_ACTIVE
 check "port_downs counts one of them" test "$(counter weft0 port_downs)" = $((downs + 1))
 end events
-
 finish

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=40 allow=perftest
 #
-# Several paths under one queue pair: two links between the hosts, of which each may go and come
-# back amid verified transfers, and how fast two are beside one. The labs named -paths show that all
-# else is as with one.
+# Several paths under one queue pair: two links, of which each may go and come back amid verified transfers,
+# and how fast two are beside one. The labs named -paths show that all else is as with one.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -47,9 +46,8 @@ done
 check "no path has joined so far" test "$(counter weft0 path_joins) $(counter weft1 path_joins)" = "0 0"
 
 spread 2 weft0 weft1
-# leads BYTES: has host B a connection to the server at this address, of /proc/net/tcp?
-leads() { on_b cat /proc/net/tcp | grep -qE "$1:[0-9A-F]+ 01 "; }
-leads_not() { ! leads "$1"; }
+# leads_not BYTES: host B has no connection to the server at this address, of /proc/net/tcp.
+leads_not() { ! on_b cat /proc/net/tcp | grep -qE "$1:[0-9A-F]+ 01 "; }
 serve 7208
 call 7208
 check "of a card without a Weft device no address is told: both paths are on the other card" wait_for 20 has_sockets 2
@@ -140,5 +138,4 @@ speed 1
 slow=$speed
 speed 2
 compared "the same with a loss of 1 %" "$slow" "$speed" 250
-
 finish

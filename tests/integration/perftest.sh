@@ -5,8 +5,8 @@
 # lab: limit=1200 where=uml order=28 transport=sctp seldom unsearched allow=perftest
 # lab: limit=1200 where=uml order=44 transport=paths seldom unsearched allow=perftest
 #
-# Unmodified perftest programs between the two hosts, at sizes from a byte to a megabyte. Speeds are printed
-# and not judged: the machine is emulated. In User Mode Linux there are none.
+# Unmodified perftest programs between the two hosts, at sizes from a byte to a megabyte. Speeds are printed and
+# not judged: the machine is emulated. In User Mode Linux there are none.
 
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
@@ -99,5 +99,4 @@ if [[ $mtu == 1500 ]]; then
 	END
 	works "after all of perftest"
 fi
-
 finish

@@ -5,8 +5,8 @@
 # lab: limit=900 where=uml order=30 transport=sctp seldom
 # lab: limit=900 where=uml order=38 transport=paths seldom
 #
-# The placement program (tests/placement) under every combination of IP version and CRC
-# policy that matters, at the MTU of WEFT_MTU. Its groups count as tests.
+# The program of tests/placement under every combination of IP version and CRC policy that matters, at the MTU
+# of WEFT_MTU. Its groups count as tests.
 
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/placement/placement
@@ -33,5 +33,4 @@ else
 	reload crc=0 || not_ok "crc=0" "weft did not load again"
 	placement "mtu $mtu, IPv4, no CRC" 10.0.0.1
 fi
-
 finish

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1200 where=uml order=14 seldom home module=rnbd consumer='RNBD over RTRS'
 #
-# RNBD over RTRS: mainline's network block device, which writes with immediates and registers memory for each request,
-# with fio and a file system on the disk, and teardown while I/O is in flight. No Debian kernel has it: scripts/mainline
-# builds it.
+# RNBD over RTRS, a block device of mainline that no Debian kernel has (scripts/mainline builds it). It writes
+# with immediates and registers memory for each request: fio, a file system, and teardown under load.
 
 # shellcheck disable=SC2317 # functions are called by check
 source "${BASH_SOURCE[0]%/*}/storage.sh"

@@ -4,8 +4,7 @@
 # lab: limit=900 where=uml order=31 transport=sctp seldom
 # lab: limit=900 where=uml order=39 transport=paths seldom
 #
-# rping, which checks its data, with many sizes, over IPv4 and IPv6, and with revision 1 of MPA. The
-# other examples of librdmacm are rdmacm.sh's.
+# rping, which checks its data, with many sizes, over IPv4 and IPv6, and with revision 1 of MPA.
 
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
@@ -29,5 +28,4 @@ if [[ ${#driver[@]} == 1 ]]; then
 		not_ok "MPA revision 1 at both ends" "modprobe weft mpa_revision=1 failed"
 	fi
 fi
-
 finish

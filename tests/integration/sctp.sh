@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=32
 #
-# What only SCTP has below a queue pair: the ports that have it beside TCP, and paths of which one
-# dies. The scripts of the labs named -sctp show that all else is as over TCP; a kernel without
-# SCTP is lifecycle.sh's.
+# What only SCTP has below a queue pair: the ports that have it beside TCP, and paths of which one dies. The
+# labs named -sctp show that all else is as over TCP.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -146,5 +145,4 @@ add_both
 works "over TCP afterwards"
 each transport sctp
 works "over SCTP, whose module is loaded again"
-
 finish

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=16 debug allow=perftest
 #
-# The settings of a device in sysfs: what they take and refuse, that new connections go by
-# them, that module parameters are their defaults. What a connection agreed on is seen in
-# `rdma res show`, and that data arrives by rping, which checks it.
+# The settings of a device in sysfs: values that they take and refuse, new connections go by them, module
+# parameters are their defaults. `rdma res show` has what a connection agreed on, and rping checks the data.
 
 # shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -118,8 +117,8 @@ for revision in 1 2; do
 done
 each mpa_revision 2
 
+set_a crc off
 for crc in off required; do
-	set_a crc off
 	set_b crc $crc
 	exchange "crc off at the responder, $crc at the initiator"
 done
@@ -153,23 +152,18 @@ does_atomics() { perftest_session "ib_atomic_bw -R -F -n 16" 16 60; }
 for ends in "on on" "off on" "on off" "off off"; do
 	set_a extensions "${ends% *}"
 	set_b extensions "${ends#* }"
-	name="extensions ${ends% *} at the responder, ${ends#* } at the initiator"
+	name="extensions ${ends% *} at the responder, ${ends#* } at the initiator" why=''
 	size=$(frame_size) || size=0
 	if [[ $ends == "on on" ]]; then
 		check "$name: large frames ($size bytes)" test "$size" -gt $((mtu + 100))
 		check "$name: atomics" does_atomics
-	else
-		check "$name: frames of a segment ($size bytes)" test "$size" -gt 500 -a "$size" -lt "$mtu"
-		if does_atomics; then
-			not_ok "$name: no atomics" "they work"
-		elif ((CLIENT_STATUS >= 124)) || ! grep -qE "ERRNO|[Ff]ail|Couldn|Unable" <<<"$CLIENT_OUTPUT"; then
-			not_ok "$name: no atomics" "client status $CLIENT_STATUS, which is no refusal" "$said"
-		else
-			ok "$name: no atomics ($(grep -m 1 -E "ERRNO|[Ff]ail|Couldn|Unable" <<<"$CLIENT_OUTPUT"))"
-		fi
-		await "nobody listens any more" 10 quiet_a
-		exchange "$name: rping"
+		continue
 	fi
+	check "$name: frames of a segment ($size bytes)" test "$size" -gt 500 -a "$size" -lt "$mtu"
+	! does_atomics && ((CLIENT_STATUS < 124)) && why=$(grep -m 1 -E "ERRNO|[Ff]ail|Couldn|Unable" <<<"$CLIENT_OUTPUT")
+	judge $? "$name: no atomics ($why)" "client status $CLIENT_STATUS, which is no refusal" "$said"
+	await "nobody listens any more" 10 quiet_a
+	exchange "$name: rping"
 done
 each extensions on
 
@@ -263,17 +257,13 @@ sends() {
 	each crc "$1"
 	set_b lend "$2"
 	lent=$(counter weft1 tx_lent) copied=$(counter weft1 tx_lent_copied)
-	if session "$lending server 10.0.0.1" "$lending client 10.0.0.1 60" 60; then
-		check "large messages, crc $1, lend $2: $3 lent, and then copied on the way" \
-			test $(($(counter weft1 tx_lent) - lent)) = "$3" -a $(($(counter weft1 tx_lent_copied) - copied)) = "$3"
-	else
-		not_ok "large messages, crc $1, lend $2" "they do not arrive" "$said"
-	fi
+	session "$lending server 10.0.0.1" "$lending client 10.0.0.1 60" 60 || ended_well 1 "large messages, crc $1, lend $2"
+	check "large messages, crc $1, lend $2: $3 lent, and then copied on the way" \
+		test $(($(counter weft1 tx_lent) - lent)) = "$3" -a $(($(counter weft1 tx_lent_copied) - copied)) = "$3"
 }
 sends off unchecked 1
 sends off unchecked 1
 sends off off 0
 sends required unchecked 0
 sends required all 1
-
 finish

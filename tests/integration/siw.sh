@@ -32,10 +32,8 @@ pair() {
 		echo "${word#*=}" >"/sys/module/$device/parameters/${word%=*}"
 	done
 	server_device=${server}0 client_device=${client}1
-	if ! on_a rdma link add "$server_device" type "$server" netdev eth0 ||
-		! on_b rdma link add "$client_device" type "$client" netdev eth0; then
+	{ on_a rdma link add "$server_device" type "$server" netdev eth0 && on_b rdma link add "$client_device" type "$client" netdev eth0; } ||
 		not_ok "$label: devices" "rdma link add failed"
-	fi
 }
 
 # siw_missed: did the session end because siw, as the server, missed data? It does not notice data
@@ -85,9 +83,7 @@ perftest() {
 }
 
 # placed: the placement program, whose groups count as tests.
-placed() {
-	cases "$label" 240 "$placement" --server 10.0.0.1 --server-netns A --client-netns B --siw
-}
+placed() { cases "$label" 240 "$placement" --server 10.0.0.1 --server-netns A --client-netns B --siw; }
 
 # denied WHY: the two ends cannot agree, so rping must fail, and not hang.
 denied() {
@@ -144,5 +140,4 @@ for roles in "weft siw" "siw weft"; do
 	pair "$server" "$client" weft.mpa_revision=$revision weft.crc=0
 	placed
 done
-
 finish

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=alone order=1
 #
-# Two machines that share no kernel, with network cards that cut large packets into segments:
-# rping, which checks its data, with CRC and without, in large frames and of a segment each; and
-# pages that are lent to TCP, over a cable that loses packets or is cut, and to the end of a process,
-# a device and the module, also while the card keeps them.
-# tests/integration/two_machines.sh SIDE runs on each, in scripts/lab/two-machines.
+# rping and tests/lending between two machines that share no kernel, with cards that cut large packets: with
+# CRC and without, in large frames and of a segment each; pages that are lent to TCP, over a cable that loses
+# packets or is cut, to the end of a process, a device and the module, also while the card keeps them.
 
 # shellcheck disable=SC2317 # functions are called by check and wait_for
 source "${BASH_SOURCE[0]%/*}/lib.sh"

@@ -75,5 +75,4 @@ alone "a port that nobody listens on, IPv6" RDMA_CM_EVENT_REJECTED fd00::1 7999
 ip -n B neigh add 10.0.0.98 lladdr 02:00:00:00:00:01 dev eth0
 alone "a host that swallows everything" RDMA_CM_EVENT_UNREACHABLE 10.0.0.98 7174
 works "after all that was wrong"
-
 finish
