@@ -10,7 +10,7 @@ usage() { sed -n '4,/^$/s/^# \{0,1\}//p' "$0"; }
 
 # die WHY: ends the script with status 1, or $wrong.
 die() {
-	echo "${0##*/}: $*" >&2
+	echo "${0#"$project"/}: $*" >&2
 	exit "${wrong:-1}"
 }
 
