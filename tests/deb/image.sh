@@ -16,6 +16,14 @@ clear_up() {
 }
 trap clear_up EXIT
 
+# choose_release NAME: sets release; there must be one, and all that a machine with it needs here.
+choose_release() {
+	release=$1
+	[[ $release == @(bookworm|trixie|sid) ]] || die "there is no release '$release'; see $0 --help"
+	((EUID == 0)) || die "only root can make the image"
+	command -v qemu-system-x86_64 >/dev/null || die "QEMU is missing; run scripts/bootstrap lab"
+}
+
 # lay RELEASE DIRECTORY: root=DIRECTORY/root is then a root of RELEASE, new, which can be written.
 lay() {
 	root=$2/root
