@@ -55,9 +55,7 @@ def forget():
 
 
 def _to_rts(resources):
-    for index in range(resources.qp_count):
-        qp = resources.qps[index]
-        peer = resources.rqps_num[index]
+    for qp, peer in zip(resources.qps, resources.rqps_num):
         other = _waiting.pop((peer, qp.qp_num), None)
         if other is None:
             _waiting[(qp.qp_num, peer)] = (qp, resources)

@@ -4,14 +4,10 @@
 Runs the whole of rdma-core's test-suite, adapted (see adapter.py), and holds every result
 against the file `expected`. A result that differs is a failure, and so is a line of that file
 that fits no test. The tests run in a process of their own, so that one that crashes or hangs
-costs itself only.
-
-usage: run.py [--all] [--but PATTERN] DIRECTORY DEVICE ADDRESS [PATTERN]
-
-DIRECTORY holds the suite as tests/, ADDRESS is the device's own. --all prints what each test
-said, PATTERN (as test_mr.MRTest.*) chooses some, --but all others. Prints TAP.
+costs itself only. Prints TAP.
 """
 
+import argparse
 import fnmatch
 import os
 import re
@@ -30,12 +26,10 @@ import tap  # noqa: E402
 LIMIT = 90  # seconds for one test
 
 
-def flatten(suite):
-    for item in suite:
-        if isinstance(item, unittest.TestSuite):
-            yield from flatten(item)
-        else:
-            yield item
+def flatten(item):
+    if not isinstance(item, unittest.TestSuite):
+        return [item]
+    return [test for part in item for test in flatten(part)]
 
 
 def name_of(test):
@@ -94,8 +88,7 @@ def child(directory, device, address):
 
 
 def all_tests(directory):
-    found = unittest.TestLoader().discover(f"{directory}/tests", "test_*.py", directory)
-    return list(flatten(found))
+    return flatten(unittest.TestLoader().discover(f"{directory}/tests", "test_*.py", directory))
 
 
 def spawn(arguments):
@@ -125,8 +118,8 @@ def run(names, arguments, loud):
     left = list(names)
     while left:
         process = spawn(arguments)
-        process.stdin.write("\n".join(left).encode())
-        process.stdin.close()
+        with process.stdin as wanted:
+            wanted.write("\n".join(left).encode())
         current, ended, said = None, None, []
         for line in lines_of(process, LIMIT):
             if line is None:
@@ -162,30 +155,24 @@ class Expectation:
         head, *rest = [part.strip() for part in line.split(" | ")]
         self.outcome, *later, self.pattern = head.split()
         self.later = later == ["later"]
-        if later and not self.later:
+        if later not in ([], ["later"]):
             raise ValueError(f"expected: '{' '.join(later)}' is no word of '{line}'")
-        self.text, self.reason = rest if rest else ("", "")
+        self.text, self.reason = rest or ("", "")
         if self.outcome != "pass" and not self.reason:
             raise ValueError(f"expected: no reason in '{line}'")
         self.names = []
-
-    def fits(self, name):
-        return fnmatch.fnmatchcase(name, self.pattern)
-
-    def met_by(self, outcome, message):
-        return outcome == self.outcome and self.text in message
 
 
 LOG = tap.Log()
 
 
 def judge(expectations, name, outcome, message):
-    expected = next((e for e in expectations if e.fits(name)), None)
+    expected = next((e for e in expectations if fnmatch.fnmatchcase(name, e.pattern)), None)
     what = f"{outcome}: {message[-400:]}" if message else outcome
     case = f"pyverbs {name}"
     if expected is None:
         LOG.tell(case, f"nothing is expected of it; {what}")
-    elif not expected.met_by(outcome, message):
+    elif outcome != expected.outcome or expected.text not in message:
         wanted = expected.outcome + (f" with '{expected.text}'" if expected.text else "")
         LOG.tell(case, f"{wanted} is expected; {what}")
     elif outcome == "pass":
@@ -197,25 +184,19 @@ def judge(expectations, name, outcome, message):
 
 
 def main():
-    arguments = sys.argv[1:]
-    if arguments and arguments[0] == "--child":
-        child(*arguments[1:])
-    loud = "--all" in arguments
-    if loud:
-        arguments.remove("--all")
-    left_out = ""
-    if "--but" in arguments:
-        at = arguments.index("--but")
-        if at + 1 == len(arguments):
-            sys.exit("run.py: --but takes a pattern")
-        left_out = arguments[at + 1]
-        del arguments[at:at + 2]
-    if len(arguments) not in (3, 4):
-        sys.exit(__doc__)
-    pattern = arguments[3] if len(arguments) == 4 else "*"
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="print the output of each test")
+    parser.add_argument("--but", default="", metavar="PATTERN", help="all tests but these")
+    parser.add_argument("device", nargs=3, metavar=("DIRECTORY", "DEVICE", "ADDRESS"),
+                        help="the folder with the suite as tests/, the device, and its own address")
+    parser.add_argument("pattern", nargs="?", default="*", help="as test_mr.MRTest.*: these tests only")
+    options = parser.parse_args()
+    pattern, left_out, arguments = options.pattern, options.but, options.device
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "expected"), encoding="utf-8") as file:
         expectations = [Expectation(line) for line in map(str.strip, file) if line and not line.startswith("#")]
-    process = spawn(arguments[:3])
+    process = spawn(arguments)
     said = process.communicate()[0].decode(errors="replace")
     names = [line[line.find("\x01") + 1:] for line in said.splitlines() if "\x01" in line]
     if len(names) < 100:
@@ -225,7 +206,7 @@ def main():
     wanted = [name for name in fnmatch.filter(names, pattern) if not fnmatch.fnmatchcase(name, left_out)]
     if names and (not wanted or (left_out and not fnmatch.filter(names, left_out))):
         LOG.tell("pyverbs", f"no test is called {pattern if not wanted else left_out}")
-    for name, outcome, message in run(wanted, arguments[:3], loud):
+    for name, outcome, message in run(wanted, arguments, options.all):
         judge(expectations, name, outcome, message)
     for expectation in expectations:
         if expectation.outcome == "skip" and expectation.names:
