@@ -1,12 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Functions for tests that run in a lab on the two hosts of two-hosts. Source it:
-#
-#     source "$LAB_PROJECT/scripts/lab/hosts.sh"
-#     on_a rdma link show
+# Functions for tests that run in a lab on the hosts of two-hosts, as in
 #     server_client "ib_write_bw -R -d weft0" "ib_write_bw -R -d weft1 10.0.0.1" 60
-#
 # $WEFT_PATIENCE multiplies every limit of time, for kernels that are slow.
 
 # on_a COMMAND..., on_b COMMAND...: runs a command on that host, with its own /sys.
@@ -51,9 +47,8 @@ install_stage() {
 		echo "options weft transport=$WEFT_TRANSPORT" >/etc/modprobe.d/weft-transport.conf
 		[[ $WEFT_TRANSPORT == tcp ]] || modprobe "$WEFT_TRANSPORT"
 	fi
-	if [[ -n ${WEFT_PATHS:-} ]]; then
+	[[ -z ${WEFT_PATHS:-} ]] ||
 		printf 'options weft transport=paths\noptions weft_paths paths=%s\n' "$WEFT_PATHS" >/etc/modprobe.d/weft-paths.conf
-	fi
 	# depmod over thousands of modules takes a minute under emulation; the host has
 	# done it for this very stage in a second.
 	if [[ -n ${LAB_INDEX:-} && $LAB_INDEX_STAGE -ef $stage ]]; then
@@ -64,10 +59,9 @@ install_stage() {
 	fi
 }
 
-# pause SECONDS: sleeps, by a builtin of Debian's bash-builtins where that is installed, since
-# starting a program costs 0.1 s under emulation. Bash's own timeouts (read -t) will not do: when
-# the time is over before bash begins to wait, bash 5.2 blocks the signals that stale words of its
-# stack name, and may never hear of its children's ends. That builtin knows no "infinity".
+# pause SECONDS: sleeps, by a builtin of Debian's bash-builtins where that is installed, because a program costs 0.1 s
+# under emulation. Not by read -t: if the time is over before bash 5.2 begins to wait, it blocks signals that stale words
+# of its stack name, and may never hear of its children's ends. That builtin knows no "infinity".
 enable -f /usr/lib/bash/sleep sleep 2>/dev/null || true
 pause() { sleep "$1" || true; }
 
@@ -107,10 +101,9 @@ listeners() {
 	((${#found[@]} == 0)) || printf '%s\n' "${found[@]}"
 }
 
-# way_into HOST PID: leaves in the array way the words that run a command on that host, with its own
-# /sys. "ip netns exec" mounts that each time; PID, if it is a sleep that was started so, has it
-# already, which costs a third less. The command has to be a path, since busybox has its own for
-# many names.
+# way_into HOST PID: leaves in the array way the words that run a command on that host, with its own /sys. "ip netns exec"
+# mounts that each time; PID, if it is a sleep that was started so, has it already, which costs a third less. The
+# command has to be a path, since busybox has its own for many names.
 way_into() {
 	local name=''
 	way=(ip netns exec "$1")
@@ -118,10 +111,9 @@ way_into() {
 	[[ $name != sleep ]] || way=(busybox nsenter -t "$2" -n -m)
 }
 
-# await_listener PID KNOWN: waits until the namespace of server PID, which is host A, has a
-# listener that is not a line of KNOWN. A server that listens in no table we can see (UDP, a
-# device with a transport of its own) gets a while. Fails when PID ends before that, or has not
-# even got into the namespace within a minute.
+# await_listener PID KNOWN: waits until the namespace of server PID, which is host A, has a listener that is not a line of
+# KNOWN. A server that listens in no table we can see (UDP, a device with a transport of its own) gets a while. Fails
+# when PID ends before that, or has not even got into the namespace within a minute.
 await_listener() {
 	local pid=$1 known=$2 end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1})) settled=0 listener found
 	while ((SECONDS < end)); do
@@ -154,11 +146,9 @@ await_port() {
 	done
 }
 
-# hold_refusals: keeps A's TCP from refusing connections, so that the client tries again within a
-# second. perftest's server, version 4.5, closes the listener of its control connection before it opens
-# the one of the test's; a client that comes between the two is refused, and crashes. Only TCP's own
-# reset of the first packet is held back (it has sequence number 0). Refusals and resets of the module
-# go through.
+# hold_refusals: keeps A's TCP from refusing connections, so that the client tries again within a second. perftest 4.5's
+# server closes its first listener before it opens the next one; a client that comes between the two is refused, and
+# crashes. Only TCP's own reset of the first packet is held back (sequence number 0), not those of the module.
 hold_refusals() {
 	local reset=(u32 match ip protocol 6 0xff match u8 0x04 0x04 at 33 match u32 0 0xffffffff at 24)
 	if ! tc -n A qdisc add dev eth0 clsact 2>/dev/null ||
@@ -167,13 +157,11 @@ hold_refusals() {
 	fi
 }
 
-# server_client SERVER CLIENT [SECONDS]: runs the shell command SERVER on A and, as soon as
-# it listens, CLIENT on B, each for at most SECONDS (default 60). Prints the output of both and
-# returns CLIENT's status (124: it ran out of time, and the state of connections and queues
-# just before is printed as well; 125: the server ended before it listened, or never did). Leaves
-# SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it had to be stopped) and
-# CLIENT_STATUS. With WEFT_QUIET=1 it prints only when CLIENT fails. It starts as few programs as it
-# can, since labs call it a thousand times.
+# server_client SERVER CLIENT [SECONDS]: runs the shell command SERVER on A and, as soon as it listens, CLIENT on B, each
+# for at most SECONDS (default 60). Prints the output of both, with WEFT_QUIET=1 only if CLIENT fails, and returns its
+# status (124: it ran out of time, and the state of connections and queues just before is printed as well; 125: the
+# server ended before it listened, or never did). Leaves SERVER_OUTPUT, CLIENT_OUTPUT, SERVER_STATUS (143 or 137 when it
+# had to be stopped) and CLIENT_STATUS. It starts as few programs as it can, since labs call it a thousand times.
 server_client() {
 	local server=$1 client=$2 limit=$((${3:-60} * ${WEFT_PATIENCE:-1})) known=$'\n' log=/run/server-client.$BASHPID pid client_pid end
 	local found=() way

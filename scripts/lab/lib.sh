@@ -40,15 +40,11 @@ machine_of() {
 	model=${model:-max}
 }
 
-# kernel_version IMAGE: prints the release of a kernel: the name of its directory, if modules.dep is
-# there as well, or the release in a bzImage. The x86 boot protocol keeps the offset of the latter,
-# less 0x200, in two bytes at 0x20e, and a signature at 0x202.
+# kernel_version IMAGE: prints the release of a kernel: the name of its directory, if modules.dep is there as well, or the
+# release in a bzImage: the x86 boot protocol keeps its offset, less 0x200, at 0x20e, and a signature at 0x202.
 kernel_version() {
 	local offset directory=${1%/*}
-	if [[ -e $directory/modules.dep ]]; then
-		echo "${directory##*/}"
-		return
-	fi
+	[[ ! -e $directory/modules.dep ]] || { echo "${directory##*/}" && return; }
 	[[ $(od -An -c -j $((0x202)) -N 4 "$1") == *H*d*r*S ]] || return 0
 	offset=$(od -An -tu2 -j $((0x20e)) -N 2 "$1") || return 1
 	dd if="$1" iflag=skip_bytes,count_bytes skip=$((offset + 0x200)) count=256 status=none |
@@ -172,9 +168,8 @@ make_index() {
 	echo "$index"
 }
 
-# prune_labs: removes files of earlier runs that no running one can need: after a day, those of
-# failed runs without a name and superseded boot files. If another lab removes an earlier one of its
-# name meanwhile, find complains, and the rest stays for the next time.
+# prune_labs: removes, after a day, files of failed runs without a name and superseded boot files. If another lab
+# removes one meanwhile, find complains, and the rest stays for the next time.
 prune_labs() {
 	find "$labs" -mindepth 1 -maxdepth 1 -mmin +1440 \
 		\( -name 'run-*' -o -name 'index-*' -o -name 'initramfs*' -o -name 'modules.*' \) \
@@ -209,10 +204,9 @@ choose_accel() {
 # Lines of a kernel log that fail a run whatever the command said.
 readonly complaints='WARNING:|BUG:|kernel BUG at|Oops|Kernel panic|Call [Tt]race:|BUG [A-Za-z0-9_:-]+ \(|Attempt to release |KASAN:|UBSAN:|KCSAN:|ODEBUG:|general protection fault|unable to handle|soft lockup|hard LOCKUP|workqueue lockup|rcu.*(detected|self-detected) stall|rcu.*detected expedited stalls|rcu.*kthread starved|blocked for more than [0-9]+ seconds|possible (circular|recursive|irq lock|deadlock)|inconsistent lock state|suspicious RCU usage|bad unlock balance|held lock freed|lock held when returning|trying to register non-static key|[^ ]*-safe -> [^ ]*-unsafe|sleeping function called|scheduling while atomic|new suspected memory leaks|refcount_t:|list_(add|del) corruption|waiting for .* to become free|Bad page|page allocation failure|kmemleak: (Memory pool empty|Cannot (allocate|insert)|.*disabled)|Kernel memory leak detector disabled|turning off the locking correctness validator|Segfault with |Out of memory:|segfault at|traps: '
 
-# complaints_in ALLOWED-REGEX FILE...: prints the lines of the logs that fail a run. An
-# allowed warning takes its whole report, to the end-of-trace line, with it: a hundred lines at
-# most, and no other complaint than its own trace. An allocation that failed or was made to fail,
-# if allowed, takes the one trace that follows it within twenty lines.
+# complaints_in ALLOWED-REGEX FILE...: prints the lines of the logs that fail a run. An allowed warning takes its whole
+# report with it: a hundred lines at most, and no other complaint than its own trace. An allocation that failed or was
+# made to fail, if allowed, takes the one trace that follows it within twenty lines.
 complaints_in() {
 	# A guest that died early has not all of them.
 	{ cat "${@:2}" 2>/dev/null || true; } | tr -d '\r' |
@@ -230,13 +224,9 @@ complaints_in() {
 			$0 ~ ENVIRON["COMPLAINTS"] && !seen[$0]++'
 }
 
-# without_others FILE: prints a kernel's log without the reports of two faults of other code than Weft's:
-#
-# - siw reads a socket's callback lock with softirqs on where TCP calls back for its backlog, while
-#   TCP takes that lock in a softirq when it drops a connection that nobody accepted. lockdep falls silent
-#   with this report, so nothing behind it is checked in that lab.
-# - NVMe of 6.1 waits, in a queue that must go on without memory, for one of SRCU's in a queue that need not
-#   (nvme_free_ns), if a namespace goes just when a grace period of its list is under way. The transport has no part in it.
+# without_others FILE: prints a kernel's log without the reports of two faults of other code than Weft's. siw reads a
+# socket's callback lock with softirqs on, and TCP takes it in a softirq; with this report lockdep falls silent. NVMe of
+# 6.1 waits, in a queue that must go on without memory, for a queue of SRCU's that need not (nvme_free_ns).
 without_others() {
 	awk '
 		function done() {

@@ -66,9 +66,8 @@ ping_pong() {
 }
 connected() { [[ -n $(on_a ss -tnH state established) ]]; }
 
-# session SERVER CLIENT [SECONDS]: server_client, once the last server's listener is gone, which
-# could be taken for the next one's. $standing listeners on A are not RDMA's. The output of both
-# goes to $said.
+# session SERVER CLIENT [SECONDS]: server_client, once the last server's listener is gone, which could be taken for the
+# next one's. $standing listeners on A are not RDMA's. The output of both goes to $said.
 session() {
 	wait_for 10 quiet_a || echo "# host A still listens on: $(listeners "$someone_in_a" | tr '\n' ' ')"
 	server_client "$@" >/run/said
@@ -131,9 +130,8 @@ quiet_a() {
 }
 listening() { ! quiet_a; }
 
-# retry REASON N COMMAND...: runs COMMAND, and again while its status is $again, N times in all. That
-# status means that REASON made it fail, which is no fault of the module. finish() says how often
-# that was, and fails if it was too often for chance: otherwise a retry could hide a fault.
+# retry REASON N COMMAND...: runs COMMAND, and again while its status is $again, N times in all: REASON made it fail, which is
+# no fault of the module. finish() prints how often that was, and fails if it was too often for chance.
 readonly again=75
 retry() {
 	local reason=$1 left=$2 status
@@ -154,11 +152,9 @@ between_listeners() {
 		echo "# perftest's client came between two listeners of its server, and crashed"
 }
 
-# out_of_credits COMMAND ITERATIONS: did ib_send_bw -e stop as version 4.5 does by itself? On iWARP the
-# server gives it credits, each for the depth of its receive queue. With -e it waits for a completion
-# before it looks for credits again, so it waits for ever if a credit comes after the last completion.
-# The server has then seen as many messages as the credits allowed, and not all of them. Three or fewer
-# of a hundred counts fit that by chance.
+# out_of_credits COMMAND ITERATIONS: did ib_send_bw -e stop as version 4.5 does by itself? It waits for a completion before
+# it looks for credits again, and so for ever if a credit comes after the last completion. The server has then seen as
+# many messages as the credits allowed, and not all of them. Three or fewer of a hundred counts fit that by chance.
 out_of_credits() {
 	local seen depth=$(($2 < 512 ? $2 : 512))
 	[[ $1 == *ib_send_bw*' -e'* ]] && ((CLIENT_STATUS == 124 && depth >= 100)) || return
@@ -176,15 +172,12 @@ line_like() {
 	return 1
 }
 
-# clock_stood OUTPUT: did perftest's client end well with a bandwidth and a rate of 0.00, or with infinite
-# times? It computes them from the processor's cycles, which jump in an emulated machine; where it
-# notices that before it begins, it says so and divides by 0. If nothing was really moved, the repeat
-# gives 0.00 again.
+# clock_stood OUTPUT: did perftest's client end well with a bandwidth and a rate of 0.00, or with infinite times? It
+# computes them from the processor's cycles, which jump in an emulated machine; where it notices that before it begins,
+# it says so and divides by 0. If nothing was really moved, the repeat gives 0.00 again.
 clock_stood() {
-	if line_like 'Correlation coefficient r\^2: [0-9.]+ < 0\.9' "$1" >/dev/null; then
-		echo "# perftest's client could not tell how fast the processor is"
-		return
-	fi
+	line_like 'Correlation coefficient r\^2: [0-9.]+ < 0\.9' "$1" >/dev/null &&
+		echo "# perftest's client could not tell how fast the processor is" && return
 	line_like '^ *[0-9]+[[:space:]]+[0-9]+[[:space:]]+0\.00[[:space:]]+0\.00[[:space:]]+0\.0+ *$' "$1" >/dev/null &&
 		echo "# perftest's client told a bandwidth of 0.00"
 }
@@ -198,12 +191,11 @@ want_times() { measures=$(grep -m 1 '^cpu MHz' /proc/cpuinfo); }
 perftest_once() {
 	if session "$1 -d $server_device" "$1 -d $client_device 10.0.0.1" "$3"; then
 		[[ -z ${measures:-} ]] || ! clock_stood "$CLIENT_OUTPUT" || return "$again"
-		return 0
-	fi
-	if between_listeners "$CLIENT_STATUS" "$CLIENT_OUTPUT" || out_of_credits "$1" "$2"; then
+	elif between_listeners "$CLIENT_STATUS" "$CLIENT_OUTPUT" || out_of_credits "$1" "$2"; then
 		return "$again"
+	else
+		return 1
 	fi
-	return 1
 }
 perftest_session() { retry "perftest" 3 perftest_once "$@"; }
 
@@ -317,9 +309,8 @@ await() {
 	return 1
 }
 
-# cases LABEL SECONDS COMMAND...: runs a program of ours, each of whose cases is a test here; of those that it skips, $skips has
-# the lines. A program that stops half-way is a failure: its plan must be there, be of the cases that it told of, at least one, and
-# its exit status must be theirs (0: nothing failed).
+# cases LABEL SECONDS COMMAND...: runs a program of ours, each of whose cases is a test here; of those that it skips, $skips
+# has the lines. Its plan must be there, be of the cases that it told of, at least one, and its exit status must be theirs.
 cases() {
 	local label=${1:+$1: } what=${1:-${3##*/}} limit=$2 line planned='' status='' bad=$failed begun=$((passed + failed + skipped)) count
 	shift 2
@@ -406,9 +397,8 @@ leave() {
 	someone_in_a='' someone_in_b=''
 }
 
-# finish: says what was repeated, prints the counts and ends the script. It is a failure if more than
-# one in twenty had to be repeated, and more than one in all. Of perftest one in ten may be, and one more,
-# because its client comes between two listeners more often on a busy machine.
+# finish: prints the repeats and counts, and ends the script. Of one REASON one in twenty may be repeated, or one in all;
+# of perftest one in ten, and one more, because its client comes between two listeners more often on a busy machine.
 finish() {
 	local reason allowed
 	leave
