@@ -10,28 +10,24 @@ A lab has the name of its script, such as two-machines for two_machines.sh and a
 apps/link/test.sh, and behind it the mtu or transport, if the line names one. The words:
 
 limit=SECONDS     the time limit on an idle machine
-where=KIND        alone: two virtual machines, and no other lab beside them. stock: Debian's kernel
-                  in a virtual machine. uml: User Mode Linux, under KASAN and lockdep and at this
-                  machine's own speed, unless the lab needs several processors, disks but those in
-                  memory, modules of Debian's, kprobes, or 65536 objects of a kind. smp: User Mode
-                  Linux of a newer kernel with two processors. counted: stock, but uml with --cover,
-                  without the lab's most telling cases
-order=N           the place among the labs of its kind, the longest first (default: behind them).
-                  Kinds begin in the order above, because User Mode Linux takes all the room; a lab
-                  that finds room does not wait for a lab that finds none
+where=KIND        alone: two virtual machines, and no other lab beside them. stock: Debian's kernel in a virtual
+                  machine. smp: User Mode Linux of a newer kernel with two processors. uml: User Mode Linux, at this
+                  machine's own speed, unless the lab needs several processors, disks but those in memory, modules
+                  of Debian's, kprobes, or 65536 objects of a kind. counted: stock, but uml with --cover
+order=N           the place among the labs of its kind, the longest first (default: behind them). Kinds begin in
+                  the order above; a lab that finds room does not wait for a lab that finds none
 mtu=BYTES         of the link (default: 1500)
 transport=NAME    sctp: the devices connect over SCTP. paths: each connection has two paths
 name=NAME         a name other than the script's
-seldom            only by name or with --all, --stock, --cover or --kernel, because another lab or
-                  ring sends and receives the same, or a change seldom breaks it
+seldom            only by name or with --all, --stock, --cover or --kernel, because another lab sends and receives
+                  the same, or a change seldom breaks it
 debug             also with --debug
 home              it builds for this machine's kernel, and runs on no other
 twin              another lab is the same on Debian's kernel
 dkms              tests/integration/dkms_install runs on this machine first
 hosts             scripts/lab/two-hosts makes two hosts with a device each first
 cards             scripts/lab/run --cards
-unsearched        no search for objects that outlive the module, because other labs begin and end
-                  their objects as this one does, which does so many times over
+unsearched        no search for objects that outlive the module, because other labs begin and end the same
 allow=NAME,...    crashes of other programs, by their names in ALLOWED
 module=NAME       scripts/mainline builds the module first; NAME:stock: only for Debian's kernel
 unpack=NAME,...   Debian's packages for scripts/unpacked

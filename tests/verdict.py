@@ -3,15 +3,11 @@
 """Judges the logs of labs and of the other rings of make check, which tests/tap.py reads.
 
     tests/verdict.py lab NAME STATUS PROGRAMS LOG
-        makes LOG, in which PROGRAMS have told of their cases, one TAP, and adds a case that failed
-        for each fault that its own lines do not tell: the lab ended with a status other than 0 and
-        no failure, without its plans, with a plan that differs from its cases, without any case,
-        or it skipped a case that tests/skips does not allow.
+        makes LOG, in which PROGRAMS have told of their cases, one TAP, and adds a case that failed for each fault
+        that its own lines do not tell: the status, the plans, or a skip that tests/skips does not allow.
     tests/verdict.py labs DIRECTORY MACHINES NAME=LOG...
-        ends a run of labs, whose results are in DIRECTORY, and whose machines are in MACHINES:
-        prints the machines that were booted again, a table of the programs of other projects, the
-        number of repeats, the skips with their reasons, the explanation of each failure, the plan
-        and the counts. CI keeps no files, and a failure that nobody can read about happens again.
+        ends a run of labs, whose results are in DIRECTORY, and whose machines are in MACHINES: prints all that a
+        reader of CI needs, which keeps no files, the plan and the counts.
 """
 
 import fnmatch

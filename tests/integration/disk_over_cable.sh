@@ -32,10 +32,7 @@ if [[ $side == client ]]; then
 		meet || break
 		[[ $way != with* ]] || set_a crc required
 		[[ $way != *" lent"* ]] || set_a lend all
-		if ! attach 10.0.0.1 10.0.0.2; then
-			not_ok "nvme, $way: the host connects" "no disk of the target's appeared"
-			break
-		fi
+		attach 10.0.0.1 10.0.0.2 || give_up "nvme, $way: the host connects" "no disk of the target's appeared"
 		check "nvme, $way: what is read is what was written" reads
 		lent "$way: the host's pages are not lent" 0
 		set_a lend unchecked
@@ -44,16 +41,14 @@ if [[ $side == client ]]; then
 	done
 	set_a crc off
 	set_a lend all
-	if meet && attach 10.0.0.1 10.0.0.2 "reconnect_delay=1,ctrl_loss_tmo=5"; then
-		fio --thread --name=busy --filename="$device" --direct=1 --ioengine=libaio --rw=randrw --bs=512k --iodepth=8 --size=32M \
-			--time_based --runtime=$((200 * patience)) >/run/busy.log 2>&1 </dev/null &
-		busy=$!
-		meet
-		meet
-		idle "nvme: I/O ends when the target is gone" 60
-	else
-		not_ok "nvme: the host connects once more" "no disk of the target's appeared"
-	fi
+	{ meet && attach 10.0.0.1 10.0.0.2 "reconnect_delay=1,ctrl_loss_tmo=5"; } ||
+		give_up "nvme: the host connects once more" "no disk of the target's appeared"
+	fio --thread --name=busy --filename="$device" --direct=1 --ioengine=libaio --rw=randrw --bs=512k --iodepth=8 --size=32M \
+		--time_based --runtime=$((200 * patience)) >/run/busy.log 2>&1 </dev/null &
+	busy=$!
+	meet
+	meet
+	idle "nvme: I/O ends when the target is gone" 60
 	finish
 fi
 

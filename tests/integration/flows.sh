@@ -91,18 +91,15 @@ called() {
 }
 
 check "nvme: the target exports the disk" export_disk
-if attach 10.0.0.1 10.0.0.2; then
-	check "nvme: two programs, each on a processor of its own" timeout $((120 * patience)) fio --name=flows \
-		--filename="$device" --direct=1 --ioengine=libaio --rw=randrw --bs=4k --size=4M --iodepth=4 \
-		--numjobs=2 --cpus_allowed=0,1 --cpus_allowed_policy=split --output-format=terse
-	check "nvme: the host disconnects" detach
-	mapfile -t calls < <(called)
-	name="vectors: both ends are called on the processor of their queue's vector"
-	[[ ${calls[0]} =~ ^[1-9][0-9]{2,}\ 0$ && ${calls[1]} =~ ^[1-9][0-9]{2,}\ 0$ ]]
-	judge $? "$name (${calls[0]% 0} and ${calls[1]% 0} times)" "others, behind these numbers, were called on the other processor"
-else
-	not_ok "nvme: the host connects" "no disk of the target's appeared"
-fi
+attach 10.0.0.1 10.0.0.2 || give_up "nvme: the host connects" "no disk of the target's appeared"
+check "nvme: two programs, each on a processor of its own" timeout $((120 * patience)) fio --name=flows \
+	--filename="$device" --direct=1 --ioengine=libaio --rw=randrw --bs=4k --size=4M --iodepth=4 \
+	--numjobs=2 --cpus_allowed=0,1 --cpus_allowed_policy=split --output-format=terse
+check "nvme: the host disconnects" detach
+mapfile -t calls < <(called)
+name="vectors: both ends are called on the processor of their queue's vector"
+[[ ${calls[0]} =~ ^[1-9][0-9]{2,}\ 0$ && ${calls[1]} =~ ^[1-9][0-9]{2,}\ 0$ ]]
+judge $? "$name (${calls[0]% 0} and ${calls[1]% 0} times)" "others, behind these numbers, were called on the other processor"
 
 # A processor that is off is not waited for, also where it is its turn. Vectors still count, and packets are handed to
 # processor 0 alone: Linux forgets the backlog of a processor that goes between a packet's handing over and the
@@ -112,25 +109,21 @@ power=/sys/devices/system/cpu/cpu1/online
 processor() { echo "$1" >"$power"; }
 read_some() { timeout $((60 * patience)) dd if="$device" of=/dev/null bs=4k count=64 iflag=direct status=none; }
 echo 0 >$trace/events/rdma_core/enable
-if [[ ! -e $power ]]; then
-	not_ok "a processor goes" "this machine can't do without one"
-elif ! attach 10.0.0.1 10.0.0.2; then
-	not_ok "a processor goes while both ends work" "no disk of the target's appeared"
-else
-	for queue in /sys/class/net/eth[01]/queues/rx-0; do
-		echo 1 >"$queue/rps_cpus"
-		echo 0 >"$queue/rps_flow_cnt"
-	done
-	busy "$device"
-	for round in 1 2 3 4 5; do
-		check "a processor goes while both ends work, round $round" processor 0
-		check "  the disk is read without it" read_some
-		check "  the processor comes back" processor 1
-		check "  and the disk is read again" read_some
-	done
-	enough "  a processor goes and comes"
-	idle "  what was in flight ends" 30
-	same_bytes "  and after it" "$device"
-	check "  the host disconnects" detach
-fi
+[[ -e $power ]] || give_up "a processor goes" "this machine can't do without one"
+attach 10.0.0.1 10.0.0.2 || give_up "a processor goes while both ends work" "no disk of the target's appeared"
+for queue in /sys/class/net/eth[01]/queues/rx-0; do
+	echo 1 >"$queue/rps_cpus"
+	echo 0 >"$queue/rps_flow_cnt"
+done
+busy "$device"
+for round in 1 2 3 4 5; do
+	check "a processor goes while both ends work, round $round" processor 0
+	check "  the disk is read without it" read_some
+	check "  the processor comes back" processor 1
+	check "  and the disk is read again" read_some
+done
+enough "  a processor goes and comes"
+idle "  what was in flight ends" 30
+same_bytes "  and after it" "$device"
+check "  the host disconnects" detach
 finish

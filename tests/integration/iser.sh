@@ -90,15 +90,12 @@ if with_load "iSER: the initiator's link is deleted under load" login; then
 	check "iSER: the session without a device is gone" wait_for 30 no_session
 fi
 
-if login; then
-	same_bytes "iSER with a new device" "$device"
-	busy "$device"
-	loaded "iSER: the target closes under load" timeout $((60 * patience)) bash -c "echo 0 >$target/iscsi/$iqn/tpgt_1/enable"
-	idle "iSER: I/O ends when the target is closed" 60
-	logout >/dev/null 2>&1
-	check "iSER: the session without a target is gone" wait_for 30 no_session
-else
-	not_ok "iSER: the target closes under load" "no session to begin with"
-fi
+login || give_up "iSER: the target closes under load" "no session to begin with"
+same_bytes "iSER with a new device" "$device"
+busy "$device"
+loaded "iSER: the target closes under load" timeout $((60 * patience)) bash -c "echo 0 >$target/iscsi/$iqn/tpgt_1/enable"
+idle "iSER: I/O ends when the target is closed" 60
+logout >/dev/null 2>&1
+check "iSER: the session without a target is gone" wait_for 30 no_session
 check "iSER: the target is taken apart" timeout $((60 * patience)) bash -c "$(declare -p target iqn); $(declare -f unexport_disk); unexport_disk"
 finish

@@ -81,14 +81,14 @@ to_domain() {
 		ip -n ${host:0:1} addr replace "fd00::${host:1}/64" dev eth0 nodad
 	done
 }
-if to_domain red 2>/run/vrf; then
-	rping_to "rping within a VRF" 10.0.0.1 "-I 10.0.0.2"
-	rping_to "rping within a VRF, over IPv6" fd00::1 "-I fd00::2"
-	# rdma_cm chooses a port without asking TCP, which then has to choose another: for an ordinary user, too.
-	chmod 666 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
-	range=$(ip netns exec B sysctl -n net.ipv4.ip_local_port_range)
-	ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="40000 40015" net.ipv4.ip_local_reserved_ports=40000-40011
-	begin taken ip netns exec B python3 -c '
+to_domain red 2>/run/vrf || give_up "a VRF" "$(</run/vrf)"
+rping_to "rping within a VRF" 10.0.0.1 "-I 10.0.0.2"
+rping_to "rping within a VRF, over IPv6" fd00::1 "-I fd00::2"
+# rdma_cm chooses a port without asking TCP, which then has to choose another: for an ordinary user, too.
+chmod 666 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
+range=$(ip netns exec B sysctl -n net.ipv4.ip_local_port_range)
+ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="40000 40015" net.ipv4.ip_local_reserved_ports=40000-40011
+begin taken ip netns exec B python3 -c '
 import socket, time
 taken = [socket.socket() for _ in range(12)]
 for number, sock in enumerate(taken):
@@ -97,62 +97,53 @@ for number, sock in enumerate(taken):
     sock.listen()
 print("taken", flush=True)
 time.sleep(1000)'
-	await "ports are taken" 20 grep -q taken /run/taken
-	for round in 1 2 3; do
-		session "rping -s -a 10.0.0.1 -C 5" "setpriv --reuid 65534 --regid 65534 --clear-groups rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30
-		ended_well $? "an ordinary user's connections within a VRF, with few ports ($round)"
-	done
-	end taken
-	ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="$range" net.ipv4.ip_local_reserved_ports=
-	# Who listens on all addresses is in no domain.
-	refused "a listener on all addresses has no connections from a VRF" "RDMA_CM_EVENT_REJECTED|connect error" 40 \
-		server_client "rping -s -a 0.0.0.0 -C 1" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 1" 20
-	await "nobody listens any more" 10 quiet_a
-	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=1
-	session "rping -s -a 0.0.0.0 -C 5" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30
-	ended_well $? "with tcp_l3mdev_accept it has them"
-	ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=0
-	to_domain ""
-	rping_to "rping out of the VRF" 10.0.0.1
-	ip -n A link del red
-	ip -n B link del red
-else
-	not_ok "a VRF" "$(</run/vrf)"
-fi
+await "ports are taken" 20 grep -q taken /run/taken
+for round in 1 2 3; do
+	session "rping -s -a 10.0.0.1 -C 5" "setpriv --reuid 65534 --regid 65534 --clear-groups rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30
+	ended_well $? "an ordinary user's connections within a VRF, with few ports ($round)"
+done
+end taken
+ip netns exec B sysctl -qw net.ipv4.ip_local_port_range="$range" net.ipv4.ip_local_reserved_ports=
+# Who listens on all addresses is in no domain.
+refused "a listener on all addresses has no connections from a VRF" "RDMA_CM_EVENT_REJECTED|connect error" 40 \
+	server_client "rping -s -a 0.0.0.0 -C 1" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 1" 20
+await "nobody listens any more" 10 quiet_a
+ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=1
+session "rping -s -a 0.0.0.0 -C 5" "rping -c -a 10.0.0.1 -I 10.0.0.2 -C 5" 30
+ended_well $? "with tcp_l3mdev_accept it has them"
+ip netns exec A sysctl -qw net.ipv4.tcp_l3mdev_accept=0
+to_domain ""
+rping_to "rping out of the VRF" 10.0.0.1
+ip -n A link del red
+ip -n B link del red
 
 # --- bond and bridge: eth0 becomes a part of them ---
 for device in weft0 weft1; do rdma link del $device; done
 modprobe -q bonding
-if ip -n A link add bond0 type bond mode active-backup miimon 100 2>/run/bond; then
-	ip -n A -batch - <<-END
-		link set eth0 down
-		addr flush dev eth0
-		link set eth0 master bond0
-		link set bond0 up
-		addr add 10.0.0.1/24 dev bond0
-	END
-	check "a device on a bond" on_a rdma link add weft0 type weft netdev bond0
-	if by_netdev; then
-		check "the port of a bond shares its MAC address" on_a rdma link add weft9 type weft netdev eth0
-		rdma link del weft9
-	else
-		refused "the port of a bond shares its MAC address" "in use|busy" 10 on_a rdma link add weft9 type weft netdev eth0
-	fi
+ip -n A link add bond0 type bond mode active-backup miimon 100 2>/run/bond || give_up "a bond" "$(</run/bond)"
+ip -n A -batch - <<-END
+	link set eth0 down
+	addr flush dev eth0
+	link set eth0 master bond0
+	link set bond0 up
+	addr add 10.0.0.1/24 dev bond0
+END
+check "a device on a bond" on_a rdma link add weft0 type weft netdev bond0
+if by_netdev; then
+	check "the port of a bond shares its MAC address" on_a rdma link add weft9 type weft netdev eth0
+	rdma link del weft9
 else
-	not_ok "a bond" "$(</run/bond)"
+	refused "the port of a bond shares its MAC address" "in use|busy" 10 on_a rdma link add weft9 type weft netdev eth0
 fi
 modprobe -q bridge
-if ip -n B link add br0 type bridge 2>/run/bridge; then
-	ip -n B -batch - <<-END
-		addr flush dev eth0
-		link set eth0 master br0
-		link set br0 address 02:00:00:00:00:02 up
-		addr add 10.0.0.2/24 dev br0
-	END
-	check "a device on a bridge" on_b rdma link add weft1 type weft netdev br0
-else
-	not_ok "a bridge" "$(</run/bridge)"
-fi
+ip -n B link add br0 type bridge 2>/run/bridge || give_up "a bridge" "$(</run/bridge)"
+ip -n B -batch - <<-END
+	addr flush dev eth0
+	link set eth0 master br0
+	link set br0 address 02:00:00:00:00:02 up
+	addr add 10.0.0.2/24 dev br0
+END
+check "a device on a bridge" on_b rdma link add weft1 type weft netdev br0
 reachable() { on_b ping -c 1 -W 1 10.0.0.1 >/dev/null 2>&1; }
 await "the bridge reaches the bond" 20 reachable
 rping_to "rping from the bridge to the bond" 10.0.0.1

@@ -40,13 +40,10 @@ check "NFS: fio mixes reads and writes through caches, verified" timeout -k 5 $(
 check "NFS: locks" flock -n $mounted/files/linked true
 check "NFS: the client unmounts" umount $mounted
 
-if mount_share fd00::1; then
-	ok "NFS: the client mounts over IPv6"
-	files "NFS over IPv6"
-	umount $mounted
-else
-	not_ok "NFS: the client mounts over IPv6" "mount failed"
-fi
+mount_share fd00::1 || give_up "NFS: the client mounts over IPv6" "mount failed"
+ok "NFS: the client mounts over IPv6"
+files "NFS over IPv6"
+umount $mounted
 
 # A hard mount waits for its server: requests in flight when the server goes away must be done when
 # it is back.
@@ -68,22 +65,19 @@ goes_on() {
 export -f add_a add_b on_a on_b
 export type server_device client_device netdev_b
 
-if mount_share 10.0.0.1; then
-	goes_on "NFS: the client's link is replaced under load" bash -c "rdma link delete $client_device && sleep 1 && add_b"
-	goes_on "NFS: the server's link is replaced under load" bash -c "rdma link delete $server_device && sleep 1 && add_a"
-	goes_on "NFS: the network goes away under load for a while" bash -c \
-		"ip -n A link set eth0 down; sleep 3; ip -n A link set eth0 up; ip -n A address replace fd00::1/64 dev eth0 nodad"
-	if [[ $type == weft ]]; then
-		# The client's device goes first. While it connects anew, because the server's has gone, NFS of Linux 6.1
-		# dies of its device's end: rpcrdma_cm_event_handler() uses an identifier that it has not noted yet.
-		goes_on "NFS: the module is replaced under load" bash -c \
-			"rdma link delete $client_device && rmmod weft && modprobe weft && add_a && add_b"
-	fi
-	files "NFS: after all that"
-	check "NFS: the client unmounts at last" timeout $((60 * patience)) umount $mounted
-else
-	not_ok "NFS: teardown under load" "no mount to begin with"
+mount_share 10.0.0.1 || give_up "NFS: teardown under load" "no mount to begin with"
+goes_on "NFS: the client's link is replaced under load" bash -c "rdma link delete $client_device && sleep 1 && add_b"
+goes_on "NFS: the server's link is replaced under load" bash -c "rdma link delete $server_device && sleep 1 && add_a"
+goes_on "NFS: the network goes away under load for a while" bash -c \
+	"ip -n A link set eth0 down; sleep 3; ip -n A link set eth0 up; ip -n A address replace fd00::1/64 dev eth0 nodad"
+if [[ $type == weft ]]; then
+	# The client's device goes first. While it connects anew, because the server's has gone, NFS of Linux 6.1
+	# dies of its device's end: rpcrdma_cm_event_handler() uses an identifier that it has not noted yet.
+	goes_on "NFS: the module is replaced under load" bash -c \
+		"rdma link delete $client_device && rmmod weft && modprobe weft && add_a && add_b"
 fi
+files "NFS: after all that"
+check "NFS: the client unmounts at last" timeout $((60 * patience)) umount $mounted
 check "NFS: the server stops" timeout $((60 * patience)) bash -c "$(declare -f in_a stop_server); nfsd=$nfsd share=$share; stop_server"
 check "NFS: fsck finds nothing on the server's disk" fsck.ext4 -f -n "$disk"
 finish

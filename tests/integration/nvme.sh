@@ -20,13 +20,10 @@ fio_verified "nvme" "$device"
 file_system "nvme" "$device"
 check "nvme: the host disconnects" detach
 
-if attach fd00::1 fd00::2 queue_size=1024; then
-	ok "nvme: the host connects over IPv6"
-	same_bytes "nvme over IPv6" "$device"
-	check "nvme: the host disconnects from IPv6" detach
-else
-	not_ok "nvme: the host connects over IPv6" "no disk of the target's appeared"
-fi
+attach fd00::1 fd00::2 queue_size=1024 || give_up "nvme: the host connects over IPv6" "no disk of the target's appeared"
+ok "nvme: the host connects over IPv6"
+same_bytes "nvme over IPv6" "$device"
+check "nvme: the host disconnects from IPv6" detach
 
 # Teardown while I/O is in flight. A disk without its controller fails all requests when the time
 # for the controller to come back is up.

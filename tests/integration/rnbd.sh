@@ -57,14 +57,11 @@ check "rnbd: the client unmaps the disk" unmap normal
 check "rnbd: the disk is gone" wait_for 20 unmapped
 check "rnbd: its session is gone" wait_for 20 no_session
 
-if map ip:fd00::2 ip:fd00::1; then
-	ok "rnbd: the client maps the disk over IPv6"
-	same_bytes "rnbd over IPv6" "$device"
-	check "rnbd: the client unmaps it again" unmap normal
-	wait_for 20 no_session
-else
-	not_ok "rnbd: the client maps the disk over IPv6" "no disk of the server's appeared"
-fi
+map ip:fd00::2 ip:fd00::1 || give_up "rnbd: the client maps the disk over IPv6" "no disk of the server's appeared"
+ok "rnbd: the client maps the disk over IPv6"
+same_bytes "rnbd over IPv6" "$device"
+check "rnbd: the client unmaps it again" unmap normal
+wait_for 20 no_session
 
 if with_load "rnbd: teardown under load" map_4; then
 	loaded "rnbd: the client disconnects its path under load" \

@@ -54,14 +54,11 @@ check "opening a device with the provider again" ibv_devinfo -d weft0
 bounded() {
 	(ulimit -l 64 && setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock "$limits" weft0 "$1")
 }
-if [[ -x $limits ]]; then
-	check "memory within RLIMIT_MEMLOCK" bounded 16384
-	refused "memory past RLIMIT_MEMLOCK" "Cannot allocate memory" 20 bounded 1048576
-	check "memory within RLIMIT_MEMLOCK after a refusal" bounded 16384
-	cases "limits" 120 "$limits" weft0
-else
-	not_ok "limits" "$limits is missing; run make -C tests/wrong_input"
-fi
+[[ -x $limits ]] || give_up "limits" "$limits is missing; run make -C tests/wrong_input"
+check "memory within RLIMIT_MEMLOCK" bounded 16384
+refused "memory past RLIMIT_MEMLOCK" "Cannot allocate memory" 20 bounded 1048576
+check "memory within RLIMIT_MEMLOCK after a refusal" bounded 16384
+cases "limits" 120 "$limits" weft0
 
 # --- peers that are not there; wrong ones are in hostile/handshake.py ---
 
