@@ -14,6 +14,13 @@ die() {
 	exit "${wrong:-1}"
 }
 
+# logged LOG WHY COMMAND...: adds COMMAND's output to LOG. If COMMAND fails, shows the end of that, and dies of WHY.
+logged() {
+	"${@:3}" >>"$1" 2>&1 && return
+	tail -n 15 "$1" >&2
+	die "$2; all of it is in ${1#"$project"/}"
+}
+
 # wrong_use: the script's arguments are wrong.
 wrong_use() {
 	usage >&2
