@@ -23,9 +23,7 @@ not_ok() { # NAME WHY [OUTPUT [LINES]]
 	tap 'not ok' "$1: $2"
 }
 # judge STATUS NAME WHY [OUTPUT [LINES]]: a case that passes if the status is 0.
-judge() {
-	if (($1 == 0)); then ok "$2"; else not_ok "${@:2}"; fi
-}
+judge() { if (($1 == 0)); then ok "$2"; else not_ok "${@:2}"; fi; }
 
 # retell LABEL LINE: the case in a line of another program; false if there is none.
 retell() { [[ $2 =~ ^((not )?ok)\ +([0-9]+\ +)?(-\ )?(.*)$ ]] && tap "${BASH_REMATCH[1]}" "$1${BASH_REMATCH[5]}"; }

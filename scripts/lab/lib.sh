@@ -249,6 +249,4 @@ without_others() {
 
 # report_in REGEX FILE...: prints the logs from the first line on that REGEX, an extended one,
 # finds: 70 lines at most.
-report_in() {
-	{ cat "${@:2}" 2>/dev/null || true; } | tr -d '\r' | grep -E -m 1 -A 69 -e "$1" || true
-}
+report_in() { { cat "${@:2}" 2>/dev/null || true; } | tr -d '\r' | grep -E -m 1 -A 69 -e "$1" || true; }

@@ -44,9 +44,7 @@ copy_tree() {
 }
 
 # build_packages: leaves those of this tree in /packages of the root.
-build_packages() {
-	copy_tree && within /weft/scripts/deb --binary --output /packages && rm -rf "$root/weft"
-}
+build_packages() { copy_tree && within /weft/scripts/deb --binary --output /packages && rm -rf "$root/weft"; }
 
 # make_image IMAGE: a file system with the root that was laid; its kernel and initrd, for QEMU, come beside it.
 make_image() {

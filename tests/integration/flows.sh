@@ -64,9 +64,7 @@ check "no program's queue has its consumer called on another processor: $calls t
 echo nop >$trace/current_tracer
 
 # --- vectors are processors, where packets are steered ---
-for event in cq_alloc cq_schedule; do
-	echo 1 >$trace/events/rdma_core/$event/enable
-done
+for event in cq_alloc cq_schedule; do echo 1 >$trace/events/rdma_core/$event/enable; done
 
 # called: prints, for each of the two processors, how often a consumer was called on it whose queue has its vector,
 # and how often one whose queue has another. Queues whose consumer polls anywhere (UNBOUND_WORKQUEUE) do not count.

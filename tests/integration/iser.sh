@@ -49,9 +49,7 @@ start_initiator() {
 	admin -m node -T "$iqn" -o update -n "node.conn[0].timeo.noop_out_timeout" -v 5
 }
 
-login() {
-	admin -m node -T "$iqn" -p 10.0.0.1:3260 --login && wait_for 20 disk_appears
-}
+login() { admin -m node -T "$iqn" -p 10.0.0.1:3260 --login && wait_for 20 disk_appears; }
 disk_appears() {
 	local block
 	for block in /sys/class/iscsi_session/session*/device/target*/*/block/sd*; do

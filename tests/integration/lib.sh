@@ -212,9 +212,7 @@ measured() {
 
 # told SIZE OUTPUT: has perftest's client told what it did? Where it can measure, it must have measured
 # something; elsewhere moved() tells whether anything was done.
-told() {
-	measured "$@" || [[ -z $measures && -n $(line_like "^ *$1[[:space:]]+[0-9]+[[:space:]]" "$2") ]]
-}
+told() { measured "$@" || [[ -z $measures && -n $(line_like "^ *$1[[:space:]]+[0-9]+[[:space:]]" "$2") ]]; }
 
 # counter DEVICE NAME: one of its hw_counters.
 counter() {
@@ -345,9 +343,7 @@ cases() {
 }
 
 # reload PARAMETER=VALUE...: loads weft anew and adds both devices again.
-reload() {
-	modprobe -r weft_sctp weft_paths weft && modprobe weft "$@" && add_both
-}
+reload() { modprobe -r weft_sctp weft_paths weft && modprobe weft "$@" && add_both; }
 
 # no_devices: is no RDMA device left? unused: does nobody hold the module? removed: is the module removed in time?
 no_devices() { [[ -z $(rdma dev show) ]]; }

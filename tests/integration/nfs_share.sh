@@ -36,9 +36,7 @@ start_server() {
 	mkdir -p "$share"
 	mkfs.ext4 -q -F "$disk" && mount -t ext4 "$disk" "$share" && offer_share rdma 20049
 }
-stop_server() {
-	in_a bash -c "echo 0 >$nfsd/threads" && umount "$share"
-}
+stop_server() { in_a bash -c "echo 0 >$nfsd/threads" && umount "$share"; }
 
 # mount_share ADDRESS [TRANSPORT PORT]: mounts the share on host B.
 mount_share() {

@@ -88,9 +88,7 @@ fi
 
 # When both devices go at once, the host waits in vain for its commands in flight, and then for
 # the one that shuts the target down: 30 and 60 s, were it not told otherwise.
-for limit in io_timeout admin_timeout; do
-	echo 20 >/sys/module/nvme_core/parameters/$limit
-done
+for limit in io_timeout admin_timeout; do echo 20 >/sys/module/nvme_core/parameters/$limit; done
 if with_load "nvme: the module is removed under load" again 5; then
 	loaded "nvme: the module is removed under load" timeout $((150 * patience)) rmmod "$type"
 	idle "nvme: I/O ends when the module is gone" 30

@@ -13,9 +13,7 @@ program=$LAB_PROJECT/build/tests/placement/placement
 set_up
 
 # placement LABEL ADDRESS [ARGUMENTS...]
-placement() {
-	cases "$1" 240 "$program" --server "$2" --server-netns A --client-netns B "${@:3}"
-}
+placement() { cases "$1" 240 "$program" --server "$2" --server-netns A --client-netns B "${@:3}"; }
 
 [[ -x $program ]] || give_up "placement" "$program is missing; run make -C tests/placement"
 # Groups that neither IP version nor MTU nor CRC can change.

@@ -12,9 +12,7 @@ set_up
 for size in 64 100 1000 1427 1449 4097 65535; do
 	rping_of "rping over IPv4, $size bytes" 10.0.0.1 "$size" 20
 done
-for size in 64 1449 65535; do
-	rping_of "rping over IPv6, $size bytes" fd00::1 "$size" 20
-done
+for size in 64 1449 65535; do rping_of "rping over IPv6, $size bytes" fd00::1 "$size" 20; done
 rping_of "rping, 300 rounds" 10.0.0.1 64 300
 
 # Revision 1 at both ends, as the module's parameter makes it; settings.sh has one end of each.

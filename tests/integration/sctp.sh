@@ -49,9 +49,7 @@ lost() { [[ $(tc -n A -s filter show dev eth0 ingress pref "$1") =~ 'dropped '[1
 # after_losses CHUNK...: a client comes through although the first packet of each type is lost.
 after_losses() {
 	local chunk loser losers=() status=0
-	for chunk; do
-		lose "$chunk" || return
-	done
+	for chunk; do lose "$chunk" || return; done
 	for chunk; do
 		lose_one "$chunk" &
 		losers+=($!)

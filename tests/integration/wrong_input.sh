@@ -51,9 +51,7 @@ mv /run/weft.driver /etc/libibverbs.d/weft.driver
 check "opening a device with the provider again" ibv_devinfo -d weft0
 
 # bounded BYTES: registers memory with 64 KiB of RLIMIT_MEMLOCK and no right to exceed it.
-bounded() {
-	(ulimit -l 64 && setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock "$limits" weft0 "$1")
-}
+bounded() { (ulimit -l 64 && setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock "$limits" weft0 "$1"); }
 [[ -x $limits ]] || give_up "limits" "$limits is missing; run make -C tests/wrong_input"
 check "memory within RLIMIT_MEMLOCK" bounded 16384
 refused "memory past RLIMIT_MEMLOCK" "Cannot allocate memory" 20 bounded 1048576
