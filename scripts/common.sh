@@ -21,6 +21,17 @@ logged() {
 	die "$2; all of it is in ${1#"$project"/}"
 }
 
+# copy_sources TREE FOLDER...: makes the sources in TREE, where a kernel of our own compiles a module, those of these folders
+# in the project. A file that is the same keeps its time, so make compiles only files that differ, whichever copy of the
+# project TREE was made from before. If several processes share TREE, each must hold a lock.
+copy_sources() {
+	mkdir -p "$1"
+	# The files that the kernel's make has left there stay.
+	rsync --recursive --checksum --delete --prune-empty-dirs --include='*/' --include='*.[ch]' \
+		--include=Kbuild --exclude='*' "${@:2}" "$1/"
+	cmp -s "$project/VERSION" "$1/VERSION" || cp "$project/VERSION" "$1/"
+}
+
 # wrong_use: the script's arguments are wrong.
 wrong_use() {
 	usage >&2

@@ -5,7 +5,6 @@
 # rdma-core's own test-suite, all of it, on a device of this lab; see pyverbs/run.py.
 
 source "${BASH_SOURCE[0]%/*}/../integration/lib.sh"
-source "${BASH_SOURCE[0]%/*}/pyverbs/suite.sh"
 set_up
 
 # The test that wants huge pages, which User Mode Linux has not, is in the lab verbs then.

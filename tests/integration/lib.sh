@@ -214,6 +214,20 @@ measured() {
 # something; elsewhere moved() tells whether anything was done.
 told() { measured "$@" || [[ -z $measures && -n $(line_like "^ *$1[[:space:]]+[0-9]+[[:space:]]" "$2") ]]; }
 
+# transferred STATUS NAME SIZE BYTES SINCE: the case NAME of a session of perftest that ended so: both ends ended well, the
+# client has told of messages of SIZE, and Weft's devices have sent and received so many BYTES since moved was SINCE.
+transferred() {
+	local bytes=$(($(moved) - $5))
+	if (($1 || SERVER_STATUS)); then
+		ended_well 1 "$2" 25
+	elif ! told "$3" "$CLIENT_OUTPUT"; then
+		not_ok "$2" "$why" "$CLIENT_OUTPUT" 25
+	else
+		((bytes >= $4))
+		judge $? "$2 ($bytes bytes: ${fields[*]:1})" "they are to be $4 at least"
+	fi
+}
+
 # counter DEVICE NAME: one of its hw_counters.
 counter() {
 	local value
@@ -340,6 +354,18 @@ cases() {
 	elif ((status != 0 && failed == bad || status == 0 && failed > bad)); then
 		not_ok "$what ends with the status of its cases" "status $status, and $((failed - bad)) of $count failed"
 	fi
+}
+
+# pyverbs SECONDS [PATTERN | --but PATTERN]: the tests of rdma-core's own suite whose names are like that, or are not, on this
+# lab's device of host A; see tests/consumers/pyverbs/run.py.
+pyverbs() {
+	local suite=/usr/share/doc/rdma-core/tests
+	[[ -d $suite ]] ||
+		give_up "pyverbs" "$suite is not here: apt-get install python3-pyverbs, without a dpkg rule that drops documentation"
+	mkdir -p /run/suite
+	cp -r "$suite" /run/suite/
+	gunzip /run/suite/tests/*.gz
+	cases "" "$1" ip netns exec A "$LAB_PROJECT/tests/consumers/pyverbs/run.py" /run/suite "$server_device" 10.0.0.1 "${@:2}"
 }
 
 # reload PARAMETER=VALUE...: loads weft anew and adds both devices again.

@@ -27,25 +27,12 @@ carrier=${WEFT_TRANSPORT:-tcp}${WEFT_PATHS:+ on $WEFT_PATHS paths}
 # result NAME COMMAND SIZE ITERATIONS: runs a tool on both hosts; the client must print its
 # result line, whose count is that of all queue pairs, as many bytes must arrive, and both must end well.
 result() {
-	local name=$1 command="$2 -R -F -n $4" bytes
+	local command="$2 -R -F -n $4" since
 	# The size of an atomic operation is not to be chosen.
 	[[ $2 == ib_atomic* ]] || command+=" -s $3"
-	bytes=$(moved)
-	perftest_session "$command" "$4" $limit || { ended_well 1 "$name" 25 && return; }
-	bytes=$(($(moved) - bytes))
-	if ! told "$3" "$CLIENT_OUTPUT"; then
-		not_ok "$name" "$why" "$CLIENT_OUTPUT" 25
-	elif ((bytes < 2 * $3 * $4)); then
-		not_ok "$name" "only $bytes bytes were sent and received"
-	elif ((SERVER_STATUS != 0)); then
-		ended_well 1 "$name" 25
-	elif [[ -z $measures ]]; then
-		ok "$name ($bytes bytes)"
-	elif [[ $2 == *_lat* ]]; then
-		ok "$name (median ${fields[4]} us)"
-	else
-		ok "$name (${fields[3]} MB/s)"
-	fi
+	since=$(moved)
+	perftest_session "$command" "$4" $limit
+	transferred $? "$1" "$3" $((2 * $3 * $4)) "$since"
 }
 
 for tool in ib_write_bw ib_read_bw ib_send_bw ib_send_lat ib_write_lat ib_read_lat; do

@@ -68,18 +68,10 @@ perftest_or_siw() {
 
 # perftest COMMAND SIZE COUNT
 perftest() {
-	local name="$label: $1 of $2 bytes" bytes
-	bytes=$(moved)
+	local since
+	since=$(moved)
 	retry "perftest with siw" 3 perftest_or_siw "$1 -R -F -s $2 -n $3" "$3"
-	if ((CLIENT_STATUS || SERVER_STATUS)); then
-		ended_well 1 "$name" 25
-	elif ! told "$2" "$CLIENT_OUTPUT"; then
-		not_ok "$name" "$why" "$CLIENT_OUTPUT" 25
-	elif bytes=$(($(moved) - bytes)) && ((bytes < $2 * $3)); then
-		not_ok "$name" "Weft has sent and received only $bytes bytes"
-	else
-		ok "$name (${fields[*]:1})"
-	fi
+	transferred "$CLIENT_STATUS" "$label: $1 of $2 bytes" "$2" $(($2 * $3)) "$since"
 }
 
 # placed: the placement program, whose groups count as tests.

@@ -31,7 +31,6 @@ some=("shared receive" ibv_ "thread domain" resized anew capacities lists filled
 [[ -z ${WEFT_TRANSPORT:-}${WEFT_PATHS:-} ]] || objects='' groups=("${some[@]}" "large regions")
 if [[ $everything == yes ]]; then
 	# Of the lab pyverbs, which runs there.
-	source "$LAB_PROJECT/tests/consumers/pyverbs/suite.sh"
 	if [[ -d /sys/kernel/mm/hugepages/hugepages-2048kB ]]; then
 		pyverbs 200 '*_huge_page_traffic'
 	else
