@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import subprocess
 import tempfile
 import unittest
 
@@ -38,6 +39,11 @@ class Table(unittest.TestCase):
         self.assertEqual(cells["rping"], ["1, 0 (1)", "1, 1"])
         self.assertEqual(cells["demo, cloud flavour"], ["1, 0", "–"])
         self.assertNotIn("verbs", cells)
+
+    def test_matrix_knows_its_labs(self):
+        """It looks for them before it looks for the kernel."""
+        said = subprocess.run([TOP / "scripts/matrix", "nosuch"], capture_output=True, text=True, timeout=60, check=False).stderr
+        self.assertIn("no release is called 'nosuch'", said)
 
     def test_kernels_of_the_page_have_been_tried(self):
         page = (TOP / "docs/compatibility.md").read_text(encoding="utf-8")
