@@ -54,7 +54,7 @@ works "on the installed module and provider"
 
 # The kernel's SCTP is a module, which is loaded when it is needed: first it is not to be found.
 program=$LAB_PROJECT/build/tests/connections/connections
-log_says() { dmesg | grep -qE "weft: $1"; }
+log_says() { grep -qE "weft: $1" < <(dmesg); }
 sctp=$(modinfo -n sctp)
 check "the kernel's SCTP is a module" test -f "$sctp"
 each transport sctp

@@ -210,7 +210,7 @@ begin plain-a ip netns exec A "$peers" port 7407
 check "a plain TCP server on A, on the port of another neighbour's" wait_for 20 grep -q ready /run/plain-a
 check "rdma link add on A" add_a
 check "  and on B" add_b
-said_why() { dmesg | grep -q "weft0: the program that listens on 0.0.0.0:$port gets no connections"; }
+said_why() { grep -q "weft0: the program that listens on 0.0.0.0:$port gets no connections" < <(dmesg); }
 check "  the kernel log says who gets no connections" said_why
 check "  A does not listen for its neighbours" listens_not A $port
 check "  D listens for itself" listens D $port

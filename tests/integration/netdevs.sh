@@ -12,7 +12,7 @@ sysctl -qw net.ipv6.conf.all.accept_dad=0 2>/dev/null
 
 # rping_to NAME ADDRESS [OPTIONS]: from B, with these of rping's client.
 rping_to() { rping_of "$1" "$2" 5000 5 "${3-}"; }
-log_says() { dmesg | grep -qE "weft: $1"; }
+log_says() { grep -qE "weft: $1" < <(dmesg); }
 # by_netdev: true where the kernel finds a device by its Ethernet device, not by the MAC address alone: it has
 # noted it with the GID. One MAC address can then have several devices.
 by_netdev() { [[ -n $(cat /sys/class/infiniband/weft0/ports/1/gid_attrs/ndevs/0 2>/dev/null) ]]; }

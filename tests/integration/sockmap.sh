@@ -10,7 +10,7 @@ source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
 sockmap() { "${BASH_SOURCE[0]%/*}/sockmap.py" "$1" /run/cgroup; }
-told() { dmesg | grep -q 'weft: a connection is refused, because a BPF program has put it into a sockmap'; }
+told() { grep -q 'weft: a connection is refused, because a BPF program has put it into a sockmap' < <(dmesg); }
 call() { rping_client on_b 30 -a 10.0.0.1 -p 7300 -C 3 -V; }
 
 mkdir /run/cgroup && mount -t cgroup2 cgroup2 /run/cgroup
