@@ -122,7 +122,7 @@ speed() { retry perftest 3 writes_over "$1"; }
 compared() {
 	check "$1: $3 bytes/s with two paths, $2 with one" test "$2" -gt 0 -a $(($3 * 100)) -ge $(($2 * $4))
 }
-rate=${PATHS_RATE:-8}
+rate=8
 shape eth0 "${rate}mbit" && shape eth1 "${rate}mbit"
 speed 1
 one=$speed
