@@ -160,21 +160,17 @@ class Style(Tree):
         self.assertEqual(status, 0, said)
         self.assertEqual(len(self.marks()), 1)
 
+    def fails(self, reasons, *tools):
+        status, said = self.tidy(*tools)
+        self.assertEqual((status, self.marks()), (1, []), said)
+        for reason in reasons:
+            self.assertIn(reason, said)
+
     def test_a_tool_that_finds_nothing(self):
-        status, said = self.tidy("exit 0\n", of_planted="")
-        self.assertEqual(status, 1, said)
-        self.assertIn("finds nothing in a file with a fault", said)
-        self.assertEqual(self.marks(), [])
+        self.fails(["finds nothing in a file with a fault"], "exit 0\n", "")
 
     def test_a_warning(self):
-        status, said = self.tidy("echo 'one_test.cc:1:1: warning: it has no definition'\n")
-        self.assertEqual(status, 1, said)
-        self.assertIn("no definition", said)
-        self.assertEqual(self.marks(), [])
+        self.fails(["no definition"], "echo 'one_test.cc:1:1: warning: it has no definition'\n")
 
     def test_a_tool_that_dies(self):
-        status, said = self.tidy("echo 'PLEASE submit a bug report'\nexit 134\n")
-        self.assertEqual(status, 1, said)
-        self.assertIn("PLEASE submit", said)
-        self.assertIn("clang-tidy ended with status 134", said)
-        self.assertEqual(self.marks(), [])
+        self.fails(["PLEASE submit", "clang-tidy ended with status 134"], "echo 'PLEASE submit a bug report'\nexit 134\n")
