@@ -9,40 +9,32 @@
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
-# has NAME REGEX COMMAND...: the command's output has a line that matches.
-has() {
-	local output line status=0
-	output=$("${@:3}" 2>&1) || status=$?
-	line=$(grep -m 1 -E -- "$2" <<<"$output") && ((status == 0))
-	judge $? "$1: $(tr -s '[:space:]' ' ' <<<"$line")" "status $status, no line like '$2' from ${*:3}" "$output" 60
-}
-
-has "modinfo: description" '^description: +[A-Za-z]' modinfo weft
-has "modinfo: licence" '^license: +GPL' modinfo weft
-has "modinfo: alias" '^alias: +rdma-link-weft$' modinfo weft
-has "modinfo: version" '^version: +[0-9]' modinfo weft
-has "modinfo: parameter crc" '^parm: +crc:.*\(charp\)' modinfo weft
-has "modinfo: parameter mpa_revision" '^parm: +mpa_revision:.*\(uint\)' modinfo weft
+says "modinfo: description" '^description: +[A-Za-z]' modinfo weft
+says "modinfo: licence" '^license: +GPL' modinfo weft
+says "modinfo: alias" '^alias: +rdma-link-weft$' modinfo weft
+says "modinfo: version" '^version: +[0-9]' modinfo weft
+says "modinfo: parameter crc" '^parm: +crc:.*\(charp\)' modinfo weft
+says "modinfo: parameter mpa_revision" '^parm: +mpa_revision:.*\(uint\)' modinfo weft
 
 check "modprobe -r before rdma link add" modprobe -r weft
 check "rdma link add without modprobe" on_a rdma link add weft0 type weft netdev eth0
-has "rdma link add without modprobe loads the module" '^weft ' cat /proc/modules
+says "rdma link add without modprobe loads the module" '^weft ' cat /proc/modules
 check "rdma link add on the other host" on_b rdma link add weft1 type weft netdev eth0
 
-has "rdma link show" '^link weft0/1 state ACTIVE physical_state LINK_UP netdev eth0' on_a rdma link show weft0/1
-has "rdma dev show" 'weft1: node_type rnic' rdma dev show
-has "ibv_devices" 'weft0' ibv_devices
-has "ibv_devinfo: transport" 'transport:[[:space:]]+iWARP' ibv_devinfo -d weft0
-has "ibv_devinfo: state" 'state:[[:space:]]+PORT_ACTIVE' ibv_devinfo -d weft0
-has "ibv_devinfo: link layer" 'link_layer:[[:space:]]+Ethernet' ibv_devinfo -d weft0
-has "ibv_devinfo: firmware version" "fw_ver:[[:space:]]+$(<"$LAB_PROJECT/VERSION")\$" ibv_devinfo -d weft0
-has "ibv_devinfo -v: max_pkeys" 'max_pkeys:[[:space:]]+1$' ibv_devinfo -v -d weft0
-has "ibv_devinfo -v: capabilities" 'SYS_IMAGE_GUID' ibv_devinfo -v -d weft0
-has "ibv_devinfo: MTU" 'active_mtu:[[:space:]]+1024' ibv_devinfo -d weft0
+says "rdma link show" '^link weft0/1 state ACTIVE physical_state LINK_UP netdev eth0' on_a rdma link show weft0/1
+says "rdma dev show" 'weft1: node_type rnic' rdma dev show
+says "ibv_devices" 'weft0' ibv_devices
+says "ibv_devinfo: transport" 'transport:[[:space:]]+iWARP' ibv_devinfo -d weft0
+says "ibv_devinfo: state" 'state:[[:space:]]+PORT_ACTIVE' ibv_devinfo -d weft0
+says "ibv_devinfo: link layer" 'link_layer:[[:space:]]+Ethernet' ibv_devinfo -d weft0
+says "ibv_devinfo: firmware version" "fw_ver:[[:space:]]+$(<"$LAB_PROJECT/VERSION")\$" ibv_devinfo -d weft0
+says "ibv_devinfo -v: max_pkeys" 'max_pkeys:[[:space:]]+1$' ibv_devinfo -v -d weft0
+says "ibv_devinfo -v: capabilities" 'SYS_IMAGE_GUID' ibv_devinfo -v -d weft0
+says "ibv_devinfo: MTU" 'active_mtu:[[:space:]]+1024' ibv_devinfo -d weft0
 for limit in max_qp max_qp_wr max_sge max_cq max_cqe max_mr max_pd max_qp_rd_atom max_sge_rd; do
-	has "ibv_devinfo -v: $limit" "^[[:space:]]+$limit:[[:space:]]+[1-9]" ibv_devinfo -v -d weft0
+	says "ibv_devinfo -v: $limit" "^[[:space:]]+$limit:[[:space:]]+[1-9]" ibv_devinfo -v -d weft0
 done
-has "rdma res show" 'weft0: pd' rdma res show
+says "rdma res show" 'weft0: pd' rdma res show
 
 ip -n A link set eth0 down
 port_is() { grep -q "$1" < <(ibv_devinfo -d weft0); }

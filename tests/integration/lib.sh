@@ -284,6 +284,14 @@ refused() {
 	not_ok "$1" "$why" "$said"
 }
 
+# says NAME REGEX COMMAND...: the command succeeds and a line of it matches.
+says() {
+	local output status=0
+	output=$("${@:3}" 2>&1) || status=$?
+	((status == 0)) && grep -qE -- "$2" <<<"$output"
+	judge $? "$1" "status $status, no line like '$2'" "$output" 40
+}
+
 # rping_of NAME ADDRESS SIZE COUNT [OPTIONS]: rping, which checks its data, is a test of that name. OPTIONS are its client's.
 rping_of() {
 	local arguments="-a $2 -S $3 -C $4 -V -v"

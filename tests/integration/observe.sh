@@ -15,13 +15,6 @@ mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 # start_traffic: a ping-pong between the hosts; the programs that observe it go before it.
 start_traffic() { ping_pong -S 4000 && renice -n 19 -g "${running[server]}" "${running[client]}" >/dev/null; }
 
-# says NAME REGEX COMMAND...: the command succeeds and a line of it matches.
-says() {
-	local output status=0
-	output=$("${@:3}" 2>&1) || status=$?
-	((status == 0)) && grep -qE -- "$2" <<<"$output"
-	judge $? "$1" "status $status, no line like '$2'" "$output" 40
-}
 in_one_line() { "$@" | tr -s '\n\t ' ' '; }
 
 start_traffic || not_ok "traffic" "rping does not connect"
