@@ -9,8 +9,6 @@ source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals
 
-trace=/sys/kernel/tracing
-[[ -d $trace/events ]] || mount -t tracefs none $trace
 echo "p:weft_test/sendmsg tcp_sendmsg_locked" >>$trace/kprobe_events
 echo "p:weft_test/sendpages do_tcp_sendpages" >>$trace/kprobe_events
 echo 1 >$trace/events/weft_test/enable

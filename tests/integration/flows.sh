@@ -36,8 +36,6 @@ bounced() {
 	over=($((after[0] - before[0])) $((after[1] - before[1])))
 }
 
-trace=/sys/kernel/tracing
-mount -t tracefs tracefs $trace 2>/dev/null
 # What calls a consumer on another processor (kernel/queue/cq_consumer.c).
 caller=vector_called
 check "the kernel tells of each call on another processor" \

@@ -21,7 +21,7 @@ declare -A begun_for=() repeated_for=() running=()
 # The devices on A and B; TEST_SIW names a siw.ko to run the same tests on. A test may take $patience times
 # longer than on an idle machine, and a slow kernel does $less times less of tests with many steps.
 # shellcheck disable=SC2034 # for the labs
-server_device=weft0 client_device=weft1 driver=(--weft) mtu=${WEFT_MTU:-1500} netdev_b=eth0 \
+server_device=weft0 client_device=weft1 driver=(--weft) mtu=${WEFT_MTU:-1500} netdev_b=eth0 trace=/sys/kernel/tracing \
 	patience=${WEFT_PATIENCE:-1} less=${WEFT_LESS:-1}
 # shellcheck disable=SC2034 # for the labs
 [[ -z ${TEST_SIW:-} ]] || server_device=siw0 client_device=siw1 driver=(--siw "$TEST_SIW")

@@ -10,7 +10,6 @@ source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 
 doc=$LAB_PROJECT/docs/observing.md
-mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 
 # start_traffic: a ping-pong between the hosts; the programs that observe it go before it.
 start_traffic() { ping_pong -S 4000 && renice -n 19 -g "${running[server]}" "${running[client]}" >/dev/null; }
@@ -124,7 +123,6 @@ end server client
 spread 1 weft0 weft1
 
 # --- tracepoints: a whole connection, from the first frame to the last ---
-trace=/sys/kernel/tracing
 echo >$trace/trace
 echo 1 >$trace/events/weft/enable
 works "with every tracepoint on"

@@ -19,8 +19,6 @@ set_up
 [[ -x $program ]] || give_up "verbs" "$program is missing; run make -C tests/verbs"
 # As many queues as the device has, each mapped.
 echo 262144 >/proc/sys/vm/max_map_count
-trace=/sys/kernel/tracing
-mount -t tracefs tracefs $trace 2>/dev/null
 echo 1 >$trace/events/weft/weft_limit/enable
 # In User Mode Linux, over SCTP and with several paths without the 65536 objects of each kind: they are made on no
 # connection, take three quarters of the time, and User Mode Linux maps each at the host, which allows no more.
