@@ -114,9 +114,7 @@ shares_by() {
 # DIRECTORY, without the open file LOCK; adds them to daemons. They end with the machine that uses them, or else are to be ended.
 serve_shares() {
 	local directory=$1 lock=$2 daemon='' candidate
-	for candidate in /usr/lib/qemu/virtiofsd /usr/libexec/virtiofsd; do
-		[[ ! -x $candidate ]] || daemon=$candidate
-	done
+	for candidate in /usr/lib/qemu/virtiofsd /usr/libexec/virtiofsd; do [[ ! -x $candidate ]] || daemon=$candidate; done
 	[[ -n $daemon ]] || die "this kernel has no 9p, and there is no virtiofsd; install Debian's qemu-system-common or virtiofsd"
 	((EUID == 0)) || die "this kernel has no 9p, and only root can run virtiofsd"
 	rm -f "$directory"/{root,lab}.socket
