@@ -32,9 +32,8 @@ join_cable() {
 	END
 }
 
-# install_stage: lays the build's products ($WEFT_STAGE, default build/stage) over the lab's root,
-# as make install would. With $WEFT_TRANSPORT, connections of all devices are made over that; with
-# $WEFT_PATHS, each has so many paths.
+# install_stage: lays the build's products ($WEFT_STAGE, default build/stage) over the lab's root, as make install
+# would. With $WEFT_TRANSPORT, all connections are made over that; with $WEFT_PATHS, each has so many paths.
 install_stage() {
 	local stage=${WEFT_STAGE:-$LAB_PROJECT/build/stage} release
 	release=$(uname -r)
@@ -49,8 +48,7 @@ install_stage() {
 	fi
 	[[ -z ${WEFT_PATHS:-} ]] ||
 		printf 'options weft transport=paths\noptions weft_paths paths=%s\n' "$WEFT_PATHS" >/etc/modprobe.d/weft-paths.conf
-	# depmod over thousands of modules takes a minute under emulation; the host has
-	# done it for this very stage in a second.
+	# depmod takes a minute under emulation; the host has done it for this stage in a second.
 	if [[ -n ${LAB_INDEX:-} && $LAB_INDEX_STAGE -ef $stage ]]; then
 		cp "$LAB_INDEX"/modules.* "/lib/modules/$release/"
 	else
@@ -131,9 +129,8 @@ await_listener() {
 	return 1
 }
 
-# await_port PID PORT [ADDRESS]: waits until something listens at this TCP port (of this IPv4
-# address) on A. Fails when PID, the server's, ends before that, or after a minute: the limit is the
-# host's time where the guest's clock runs by instructions.
+# await_port PID PORT [ADDRESS]: waits until A listens at this TCP port (of this IPv4 address). Fails when PID, the
+# server's, ends before that, or after a minute, of the host's where the guest's clock runs by instructions.
 await_port() {
 	local wanted byte end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1}))
 	printf -v wanted ':%04X' "$2"
@@ -177,8 +174,7 @@ server_client() {
 	: >"$log.client"
 	if await_listener "$pid" "$known"; then
 		CLIENT_STATUS=0
-		# rdma_listen() on every address goes from device to device: the socket seen
-		# may be the first one's only.
+		# rdma_listen() goes from device to device: the socket may be the first one's only.
 		pause 0.3
 		way_into B "${someone_in_b-}"
 		"${way[@]}" /usr/bin/timeout -k 2 "$limit" sh -c "$client" </dev/null >"$log.client" 2>&1 &
@@ -220,8 +216,7 @@ snapshot() {
 	rdma statistic show
 }
 
-# ended PID: has a process come to its end? One that has, and whose parent has not asked for its status yet, counts,
-# unless threads of it still run.
+# ended PID: has a process come to its end? A zombie has, unless threads of it still run.
 ended() {
 	local line
 	kill -0 "$1" 2>/dev/null && read -r line 2>/dev/null <"/proc/$1/stat" || return 0

@@ -104,8 +104,7 @@ boot_modules() {
 	rm -rf "$base"
 }
 
-# shares_by MODULES-DIRECTORY: prints by which file system a kernel sees this machine's files. Those
-# that Debian makes for clouds have no 9p, but virtiofs.
+# shares_by MODULES-DIRECTORY: prints by which file system a kernel sees this machine's files: 9p, or virtiofs in clouds.
 shares_by() {
 	[[ ! -f $1/modules.builtin ]] || grep -q '/9p\.ko' "$1/modules.builtin" "$1/modules.dep" && echo 9p || echo virtiofs
 }
@@ -137,9 +136,8 @@ serve_shares() {
 	die "virtiofsd does not start: $(cat "$directory"/virtiofsd-*.log)"
 }
 
-# make_index RELEASE MODULES-DIRECTORY STAGE: runs depmod for the modules of a stage laid over
-# those of the kernel, unless that is done; prints the directory of the result. In the guest
-# it takes a minute under emulation, here a second.
+# make_index RELEASE MODULES-DIRECTORY STAGE: runs depmod for the modules of a stage laid over those of the kernel, unless
+# that is done; prints the directory of the result. In the guest it takes a minute under emulation, here a second.
 make_index() {
 	local release=$1 modules=$2 stage=$3 key index tree entry
 	key=$({
@@ -174,9 +172,8 @@ prune_labs() {
 		-exec rm -rf {} + 2>/dev/null || true
 }
 
-# choose_accel IMAGE INITRAMFS RELEASE: prints kvm or tcg. /dev/kvm may exist and yet hang a
-# stock kernel after the BIOS, so the answer comes from a real boot with a short limit.
-# It is remembered for this kernel until the host reboots.
+# choose_accel IMAGE INITRAMFS RELEASE: prints kvm or tcg. /dev/kvm may exist and yet hang a stock kernel after the BIOS, so
+# the answer comes from a real boot with a short limit. It is remembered for this kernel until the host reboots.
 choose_accel() {
 	local image=$1 initramfs=$2 release=$3 key answer log
 	[[ -z ${WEFT_LAB_ACCEL:-} ]] || { echo "$WEFT_LAB_ACCEL" && return; }
@@ -245,6 +242,5 @@ without_others() {
 		END { done() }' "$1"
 }
 
-# report_in REGEX FILE...: prints the logs from the first line on that REGEX, an extended one,
-# finds: 70 lines at most.
+# report_in REGEX FILE...: prints 70 lines of the logs from the first on that REGEX finds.
 report_in() { { cat "${@:2}" 2>/dev/null || true; } | tr -d '\r' | grep -E -m 1 -A 69 -e "$1" || true; }

@@ -56,8 +56,7 @@ marked() {
 	judge $? "$1: packets like $2" "three of them did not come" "$(</run/marked)"
 }
 
-# not_for_iwarp NAME REASON COMMAND...: a program for a feature that iWARP does not have. It must end by
-# itself with an error, and then counts as a skipped test.
+# not_for_iwarp NAME REASON COMMAND...: a program for a feature that iWARP lacks must end with an error, and is a skip.
 not_for_iwarp() {
 	local status=0 said
 	said=$(on_b timeout -k 2 20 "${@:3}" 2>&1 </dev/null) || status=$?
@@ -76,8 +75,7 @@ for address in 10.0.0.1 fd00::1; do
 		"ucmatose -c 10 -C 20 -S 5000 -s $address"
 	pair_of "rdma_server and rdma_client over $version" "rdma_server -s $address" "rdma_client -s $address"
 	pair_of "cmtime over $version: 50 connections" "cmtime -b $address -c 50" "cmtime -c 50 -s $address" "^connect"
-	# All modes verify what arrives. Blocking, nonblocking, with poll, addresses by rdma_cm;
-	# IPv6 makes no difference to them.
+	# All modes verify the data: blocking, nonblocking, with poll, addresses by rdma_cm. IPv6 does not matter.
 	for mode in "n 1" "n 65536" "b 1000" "b 1048576" "a 1000" "a 65536" "r 4096"; do
 		read -r mode size <<<"$mode"
 		for program in rstream riostream; do

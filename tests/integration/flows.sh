@@ -97,10 +97,9 @@ name="vectors: both ends are called on the processor of their queue's vector"
 [[ ${calls[0]} =~ ^[1-9][0-9]{2,}\ 0$ && ${calls[1]} =~ ^[1-9][0-9]{2,}\ 0$ ]]
 judge $? "$name (${calls[0]% 0} and ${calls[1]% 0} times)" "others, behind these numbers, were called on the other processor"
 
-# A processor that is off is not waited for, also where it is its turn. Vectors still count, and packets are handed to
-# processor 0 alone: Linux forgets the backlog of a processor that goes between a packet's handing over and the
-# interrupt that tells of it (net/core/dev.c, dev_cpu_dead), and what is handed to that processor later stays there for
-# good.
+# A processor that is off is not waited for, also where it is its turn. Packets are handed to processor 0 alone: Linux
+# forgets the backlog of a processor that goes between a packet's handing over and the interrupt that tells of it
+# (net/core/dev.c, dev_cpu_dead), and later packets of that processor stay there for good.
 power=/sys/devices/system/cpu/cpu1/online
 processor() { echo "$1" >"$power"; }
 read_some() { timeout $((60 * patience)) dd if="$device" of=/dev/null bs=4k count=64 iflag=direct status=none; }

@@ -14,8 +14,7 @@ release=$(uname -r)
 # All that is written here, below the tree too, vanishes with the machine.
 cd "$LAB_PROJECT" || exit 1
 git config --global --add safe.directory "$LAB_PROJECT"
-# depmod reads all modules, which takes minutes in an emulated machine, and runs five times here.
-# So the modules that weft cannot need are hidden from it.
+# depmod takes minutes in an emulated machine, and runs five times: modules that weft cannot need are hidden from it.
 for directory in "/lib/modules/$release/kernel"/{sound,fs,drivers/*,drivers/net/ethernet,drivers/net/wireless}; do
 	case $directory in
 	*/drivers/net | */drivers/infiniband) ;;

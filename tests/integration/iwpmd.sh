@@ -28,8 +28,7 @@ on_a rdma link add weftlo type weft netdev lo || not_ok "a device on lo" "rdma l
 mapped() { grep -q "$1" "$log"; }
 claims() { grep -q ':0F5F ' /proc/net/udp; }
 
-# among HOST ADDRESS NAME: rping from that host to A. Leaves the mapper's mappings in $log, if it runs,
-# while the server listens.
+# among HOST ADDRESS NAME: rping from that host to A. Leaves the mapper's mappings meanwhile, if it runs, in $log.
 among() {
 	local host=$1 name="$3: rping" options=(-a "$2" -p 7199 -C 5 -S 5000 -V)
 	rping_listens "$name" "${options[@]}"

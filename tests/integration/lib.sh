@@ -78,8 +78,7 @@ session() {
 	[[ $2 == *rping\ * ]] || return "$status"
 }
 
-# rping_client HOST SECONDS OPTION...: rping's client, of a server that goes on, by one of on_a, on_b and their like (env:
-# here). Prints what it said.
+# rping_client HOST SECONDS OPTION...: prints the output of rping's client; HOST is on_a, on_b or their like (env: here).
 rping_client() {
 	CLIENT_STATUS=0 SERVER_STATUS=0 SERVER_OUTPUT=''
 	CLIENT_OUTPUT=$("$1" timeout $(($2 * patience)) rping -c "${@:3}" 2>&1 </dev/null) || CLIENT_STATUS=$?
@@ -256,8 +255,7 @@ check() {
 	judge $? "$1" "status $? from ${*:2:5}" "$(<"$scratch/checked")"
 }
 
-# refused NAME REGEX SECONDS COMMAND...: a test that passes when COMMAND fails by itself
-# within that time and says something that matches REGEX.
+# refused NAME REGEX SECONDS COMMAND...: passes when COMMAND fails by itself within that time and prints a line like REGEX.
 refused() {
 	local said status=0 begin=$SECONDS pid why
 	"${@:4}" >/run/refused 2>&1 </dev/null &
@@ -321,8 +319,7 @@ ended_well() {
 # works CONTEXT: the two hosts can talk RDMA, after or during CONTEXT.
 works() { rping_of "rping works $1" 10.0.0.1 5000 5; }
 
-# await NAME SECONDS COMMAND...: waits until COMMAND succeeds; if it does not, a test has failed, because
-# all that follows would mean nothing.
+# await NAME SECONDS COMMAND...: waits until COMMAND succeeds; otherwise a test has failed: the next ones mean nothing.
 await() {
 	wait_for "${@:2}" && return
 	not_ok "waiting: $1" "it did not come within $2 s"

@@ -12,8 +12,7 @@ mounted=/run/nfs
 in_a() { nsenter --net=/run/netns/A "$@"; }
 in_b() { nsenter --net=/run/netns/B "$@"; }
 
-# offer_share TRANSPORT PORT: tells the server of the file system that is mounted at $share, which a server forgets
-# when it stops, and starts it.
+# offer_share TRANSPORT PORT: starts the server, with the file system at $share, which it forgets when it stops.
 offer_share() {
 	mkdir -p "$mounted"
 	mountpoint -q "$nfsd" || in_a mount -t nfsd nfsd "$nfsd" || return

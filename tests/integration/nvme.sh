@@ -25,8 +25,7 @@ ok "nvme: the host connects over IPv6"
 same_bytes "nvme over IPv6" "$device"
 check "nvme: the host disconnects from IPv6" detach
 
-# Teardown while I/O is in flight. A disk without its controller fails all requests when the time
-# for the controller to come back is up.
+# Teardown under I/O. A disk without its controller fails all requests after the controller's time to come back.
 again() {
 	local file
 	attach 10.0.0.1 10.0.0.2 "reconnect_delay=1,ctrl_loss_tmo=$1" && return

@@ -31,8 +31,7 @@ export_disk() {
 	make_disk && port 1 ipv4 10.0.0.1 4420 && port 2 ipv6 fd00::1 4420 && port 3 ipv4 0.0.0.0 4421
 }
 
-# attach TARGET HOST [OPTIONS]: leaves the controller's name in $controller and the disk in
-# $device. $service is the port's.
+# attach TARGET HOST [OPTIONS]: leaves the names of controller and disk in $controller and $device. $service: the port's.
 service=4420
 attach() {
 	local answer=''
@@ -46,8 +45,7 @@ attach() {
 	controller=nvme${answer%%,*}
 	wait_for 15 disk_appears
 }
-# The disk is called after the subsystem and its own number, its path after the controller
-# as well: nvme0c1n2 leads to nvme0n2.
+# A path to a disk is called after the controller as well: nvme0c1n2 leads to nvme0n2.
 disk_appears() {
 	local path
 	for path in /sys/class/nvme/"$controller"/nvme*n[0-9]*; do

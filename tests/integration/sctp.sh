@@ -69,8 +69,7 @@ end server
 tc -n A qdisc del dev eth0 clsact
 
 # --- segments that overtake each other ---
-# shuffled DISORDER: verified pings over a wire with it. /run/placed has the numbers of bytes and segments
-# that were placed early at both ends.
+# shuffled DISORDER: verified pings over such a wire. /run/placed: bytes and segments placed early at both ends.
 shuffled() {
 	local bytes fpdus status=0
 	bytes=$(($(counter weft0 rx_early_bytes) + $(counter weft1 rx_early_bytes)))

@@ -197,8 +197,7 @@ if ping_pong -S 64; then
 	end server client
 fi
 
-# A sender notices after the user timeout that its peer is gone, and an end that waits notices after
-# the keepalive.
+# A sender notices after the user timeout that its peer is gone, an end that waits after the keepalive.
 each keepalive 2
 each user_timeout 2
 if ping_pong -S 64; then

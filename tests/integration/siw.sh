@@ -36,8 +36,7 @@ pair() {
 		not_ok "$label: devices" "rdma link add failed"
 }
 
-# siw_missed: did the session end because siw, as the server, missed data? It does not notice data
-# that arrives while it accepts, until more arrives.
+# siw_missed: did the session end because siw, as the server, missed data that arrived while it accepted?
 siw_missed() {
 	((CLIENT_STATUS == 124)) && [[ $server == siw ]] &&
 		sed '/^== B: ss/,$d' <<<"$said" | grep -qE '^ESTAB +[1-9]' || return
@@ -84,8 +83,7 @@ denied() {
 	ended_well $? "$label: refused ($1)"
 }
 
-# Each end's wishes against the other's; the data is checked. No CRC at all, and revision 1
-# from both, are below.
+# Each end's wishes against the other's. No CRC at all, and revision 1 from both, are below.
 for roles in "weft siw" "siw weft"; do
 	read -r server client <<<"$roles"
 	for settings in "weft.crc=0 siw.mpa_crc_required=1" "weft.crc=2 siw.mpa_crc_required=1" siw.mpa_version=1 siw.peer_to_peer=1 \
@@ -124,8 +122,7 @@ for roles in "weft siw" "siw weft"; do
 	placed
 	for tool in ib_write_bw ib_read_bw ib_send_bw; do
 		options=''
-		# A program that polls keeps one of two emulated processors from the kernel. But
-		# siw hangs when it receives with events.
+		# A program that polls keeps a processor from the kernel. But siw hangs when it receives with events.
 		[[ $tool == ib_write_bw || $tool$server == ib_send_bwsiw ]] || options=' -e'
 		perftest "$tool$options" 65536 200
 	done

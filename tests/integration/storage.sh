@@ -70,8 +70,7 @@ fill() {
 # sums DIRECTORY: the checksum of every file in it.
 sums() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 
-# file_system NAME DEVICE: ext4 across the network: written, checked, and compared with the same files in
-# memory.
+# file_system NAME DEVICE: ext4 across the network: written, checked, and compared with files in memory.
 file_system() {
 	local wanted differ
 	rm -rf /run/wanted /run/mounted

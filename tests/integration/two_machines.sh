@@ -87,8 +87,7 @@ check "messages one by one to a peer far away" timeout $((200 * patience)) "$len
 $mend
 
 held() { grep -q held /run/left; }
-# killed NAME WAY NUMBER: can a process be killed while its pages are lent, on NUMBER connections,
-# and the cable is held up?
+# killed NAME WAY NUMBER: a process is killed while its pages are lent, on NUMBER connections, and the cable is held up.
 killed() {
 	"$lending" leave 10.0.0.1 "$2" "$3" >/run/left 2>&1 &
 	left=$!
