@@ -5,10 +5,7 @@
 #include <utility>
 
 #include "experiment.h"
-#include "flow.h"
 #include "mark.h"
-#include "result.h"
-#include "samples.h"
 
 namespace rdma::perf {
 
@@ -17,6 +14,69 @@ namespace {
 constexpr std::size_t kVolume = 64U << 20;
 constexpr unsigned kMost = 20000;
 constexpr unsigned kFewest = 64;
+
+// Messages one way, never more than the receiver has posted receives for: it tells the sender
+// with an empty message for each half of the queue it has taken.
+class FlowOut {
+ public:
+  explicit FlowOut(Transport& transport, const Settings& settings)
+      : transport_(transport),
+        settings_(settings),
+        credits_(transport.needs_credits() && settings.operation == Operation::kSend),
+        sent_(transport.connections()) {}
+
+  // Returns true if a message may be posted on this connection now.
+  bool ready(unsigned connection) const {
+    return transport_.outstanding(connection) < transport_.depth() &&
+           (!credits_ || sent_[connection] < room(connection));
+  }
+  void send(unsigned connection, bool last) {
+    const std::size_t step = std::max<std::size_t>(settings_.size, 1);
+    transport_.post(connection, settings_.operation, offset_, settings_.size, last);
+    offset_ = offset_ + 2 * step <= settings_.arena ? offset_ + step : 0;
+    sent_[connection]++;
+  }
+  // Waits until ready().
+  void await(unsigned connection) {
+    while (!ready(connection)) {
+      const bool full = transport_.outstanding(connection) >= transport_.depth();
+      transport_.progress(full ? Until::kSent : Until::kReceived, true);
+    }
+  }
+
+ private:
+  std::uint64_t room(unsigned connection) const {
+    return transport_.depth() + transport_.notices(connection) * ((transport_.depth() + 1) / 2);
+  }
+
+  Transport& transport_;
+  const Settings& settings_;
+  bool credits_;
+  std::size_t offset_ = 0;
+  std::vector<std::uint64_t> sent_;
+};
+
+class FlowIn {
+ public:
+  explicit FlowIn(Transport& transport, const Settings& settings)
+      : transport_(transport),
+        credits_(transport.needs_credits() && settings.operation == Operation::kSend),
+        granted_(transport.connections()) {}
+
+  // Tells the sender of room that has become free.
+  void grant(unsigned connection) {
+    const std::uint64_t half = (transport_.depth() + 1) / 2;
+    while (credits_ && transport_.received(connection) >= (granted_[connection] + 1) * half) {
+      transport_.notify(connection);
+      granted_[connection]++;
+    }
+  }
+
+ private:
+  Transport& transport_;
+  bool credits_;
+  std::vector<std::uint64_t> granted_;
+};
 
 // The end of a one-way run: the receiver has it all.
 void confirm(Transport& transport, const Settings& settings) {
@@ -121,10 +181,10 @@ void await_end(Transport& transport, const Settings& settings) {
 }
 
 // Runs one case and returns both sides' accounts, the client's first.
-std::pair<Usage, Usage> measure(const Settings& settings, Control& control,
-                                const std::string& address) {
+std::pair<Usage, Usage> measure(const Client& client) {
+  const Settings& settings = client.settings;
   Usage mine;
-  const Usage theirs = run_case({settings, control, address}, [&](Transport& transport) {
+  const Usage theirs = run_case(client, [&](Transport& transport) {
     const Stopwatch watch;
     mark_begin();
     if (settings.pattern == "bothway") {
@@ -144,12 +204,13 @@ std::pair<Usage, Usage> measure(const Settings& settings, Control& control,
   return {mine, theirs};
 }
 
-void run_one(Settings settings, Control& control, const std::string& address) {
+void run_one(Client client) {
+  Settings& settings = client.settings;
   if (settings.count == 0) {
     settings.count =
         static_cast<unsigned>(std::clamp<std::size_t>(kVolume / settings.size, kFewest, kMost));
   }
-  const auto [mine, theirs] = measure(settings, control, address);
+  const auto [mine, theirs] = measure(client);
   const double ways = settings.pattern == "oneway" ? 1 : 2;
   const double messages = ways * settings.count / mine.seconds;
   constexpr double kMega = 1e6;
@@ -159,8 +220,6 @@ void run_one(Settings settings, Control& control, const std::string& address) {
       .add("rate_msg_s", messages)
       .add("rate_mb_s", messages * static_cast<double>(settings.size) / kMega)
       .add("time_per_message_us", kMega / messages);
-  add(result, "client", mine);
-  add(result, "server", theirs);
   // The reasons of calls into the kernel.
   if (settings.carrier == Carrier::kVerbs && mine.reads >= 0 && theirs.reads >= 0) {
     const double all = ways * settings.count;
@@ -174,8 +233,8 @@ void run_one(Settings settings, Control& control, const std::string& address) {
 
 }  // namespace
 
-double oneway_rate(const Settings& settings, Control& control, const std::string& address) {
-  return settings.count / measure(settings, control, address).first.seconds;
+double oneway_rate(const Client& client) {
+  return client.settings.count / measure(client).first.seconds;
 }
 
 void bandwidth_server(const Server& server) {
@@ -196,38 +255,32 @@ void bandwidth_server(const Server& server) {
   });
 }
 
-void bandwidth_client(Settings settings, Control& control, const std::string& address) {
-  if (settings.sizes.empty()) {
-    settings.sizes = {64, 1024, 4096, 65536, 1048576};
-  }
+void bandwidth_client(Client& client) {
+  Settings& settings = client.settings;
   const std::string only = settings.pattern;
   for (const char* pattern : {"oneway", "bothway", "pingpong"}) {
-    if (!only.empty() && only != pattern) {
-      continue;
-    }
-    // To and fro takes a receiver that answers.
-    if (std::string(pattern) == "pingpong" && settings.operation != Operation::kSend) {
-      continue;
-    }
     settings.pattern = pattern;
+    // To and fro takes a receiver that answers.
+    if ((!only.empty() && only != pattern) ||
+        (settings.pattern == "pingpong" && settings.operation != Operation::kSend)) {
+      continue;
+    }
     for (const std::size_t size : settings.sizes) {
       settings.size = size;
-      run_one(settings, control, address);
+      run_one(client);
     }
   }
 }
 
-void cache_client(Settings settings, Control& control, const std::string& address) {
-  if (settings.sizes.empty()) {
-    settings.sizes = {4096, 65536};
-  }
+void cache_client(Client& client) {
+  Settings& settings = client.settings;
   settings.pattern = "oneway";
   constexpr std::size_t kLarge = 64U << 20;
   for (const std::size_t size : settings.sizes) {
     settings.size = size;
     for (const std::size_t arena : {size, kLarge}) {
       settings.arena = arena;
-      run_one(settings, control, address);
+      run_one(client);
     }
   }
 }

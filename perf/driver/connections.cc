@@ -4,16 +4,11 @@
 #include <algorithm>
 
 #include "experiment.h"
-#include "flow.h"
-#include "mark.h"
-#include "result.h"
-#include "samples.h"
 
 namespace rdma::perf {
 
 namespace {
 
-constexpr unsigned kMessages = 4096;
 constexpr unsigned kQueue = 16;
 
 // A round trip on each connection in turn.
@@ -45,12 +40,12 @@ void connections_server(const Server& server) {
              [&](Transport& transport) { in_turn(transport, server.settings, false, nullptr); });
 }
 
-void connections_client(Settings settings, Control& control, const std::string& address) {
+void connections_client(Client& client) {
+  Settings& settings = client.settings;
   if (settings.many.empty()) {
     settings.many = {1, 2, 4, 8, 16, 32, 64, 128, 256};
   }
   const std::string only = settings.pattern;
-  settings.count = settings.count > 0 ? settings.count : kMessages;
   settings.operation = Operation::kSend;
   settings.depth = std::min(settings.depth, kQueue);
   double alone_latency = 0;
@@ -62,8 +57,7 @@ void connections_client(Settings settings, Control& control, const std::string& 
     if (only.empty() || only == "pingpong") {
       settings.pattern = "pingpong";
       Samples samples(settings.count);
-      run_case({settings, control, address},
-               [&](Transport& transport) { in_turn(transport, settings, true, &samples); });
+      run_case(client, [&](Transport& transport) { in_turn(transport, settings, true, &samples); });
       const double median = samples.median() / 2;
       alone_latency = alone_latency > 0 ? alone_latency : median;
       result.add("median_us", median)
@@ -72,7 +66,7 @@ void connections_client(Settings settings, Control& control, const std::string& 
     }
     if (only.empty() || only == "oneway") {
       settings.pattern = "oneway";
-      const double rate = oneway_rate(settings, control, address);
+      const double rate = oneway_rate(client);
       alone_rate = alone_rate > 0 ? alone_rate : rate;
       result.add("rate_msg_s", rate).add("rate_ratio", rate / alone_rate);
     }

@@ -3,69 +3,86 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
+#include <vector>
 
-#include "control.h"
+#include "record.h"
 #include "settings.h"
+#include "socket.h"
 #include "transport.h"
 #include "usage.h"
 
 namespace rdma::perf {
 
-// The client's view of one case.
-struct Client {
-  const Settings& settings;
-  Control& control;
-  const std::string& address;  // the server's
+// The connection by which client and server agree on what they do: lines over plain TCP.
+class Control {
+ public:
+  explicit Control(Descriptor socket);
+  // Connects to a server; tries for ten seconds, since it may just be starting.
+  static Control connect(const std::string& address, std::uint16_t port);
+
+  void send(const std::string& line) const;
+  // The next line; empty when the peer has gone.
+  std::string receive() const;
+  // The next line, which must begin with this word; returns what follows it.
+  std::string expect(const std::string& word) const;
+  // The address of this end.
+  std::string local_host() const { return local_address(socket_).host; }
+
+ private:
+  Descriptor socket_;
 };
 
-// A server's part in a case: listens, says where, takes part, gives its account.
+// The client's view of a case.
+struct Client {
+  Settings settings;
+  const Control& control;
+  std::string address;  // the server's
+
+  // Tells the server of a case; returns the port where it listens.
+  std::uint16_t begin() const;
+};
+
+// The server's view of one case.
 struct Server {
   const Settings& settings;
-  Control& control;
+  const Control& control;
   std::string address;  // its own, as the client sees it
+
+  void tell_port(std::uint16_t port) const { control.send("port " + std::to_string(port)); }
 };
+
+// Loops over what the settings leave open and prints a result for each case.
+using ClientPart = void(Client& client);
+// Takes part in one case: listens, says where, takes part, gives its account.
+using ServerPart = void(const Server& server);
 
 struct Experiment {
   const char* name;
   const char* what;
-  // Loops over what the settings leave open and prints a result for each case.
-  void (*client)(Settings settings, Control& control, const std::string& address);
-  // Takes part in one case.
-  void (*server)(const Server& server);
+  ClientPart* client;
+  ServerPart* server;
+  // The sizes, and the count, of a client that names none.
+  std::vector<std::size_t> sizes = {};
+  unsigned count = 0;
 };
 
-std::span<const Experiment> experiments();
+const std::vector<Experiment>& experiments();
 
 // Runs one case as the client: tells the server, connects, calls `measure`, and returns the
-// server's account of its processor time.
+// server's account.
 Usage run_case(const Client& client, const std::function<void(Transport&)>& measure);
 // Runs one case as the server: connects, calls `serve`, sends the account.
 void serve_case(const Server& server, const std::function<void(Transport&)>& serve);
+// A result, which starts with what was measured.
+Record result_of(const Settings& settings);
 
-void latency_client(Settings settings, Control& control, const std::string& address);
-void latency_server(const Server& server);
-void bandwidth_client(Settings settings, Control& control, const std::string& address);
-void bandwidth_server(const Server& server);
+ClientPart latency_client, bandwidth_client, connections_client, cache_client, overlap_client,
+    logp_client, registration_client, setup_client, idle_client, neighbours_client, crowd_client,
+    flood_client;
+ServerPart latency_server, bandwidth_server, connections_server, overlap_server, setup_server,
+    idle_server, neighbours_server, crowd_server, flood_server;
 // Messages a second of a one-way case with these settings.
-double oneway_rate(const Settings& settings, Control& control, const std::string& address);
-void connections_client(Settings settings, Control& control, const std::string& address);
-void connections_server(const Server& server);
-void cache_client(Settings settings, Control& control, const std::string& address);
-void overlap_client(Settings settings, Control& control, const std::string& address);
-void overlap_server(const Server& server);
-void logp_client(Settings settings, Control& control, const std::string& address);
-void registration_client(Settings settings, Control& control, const std::string& address);
-void idle_client(Settings settings, Control& control, const std::string& address);
-void idle_server(const Server& server);
-void setup_client(Settings settings, Control& control, const std::string& address);
-void setup_server(const Server& server);
-void neighbours_client(Settings settings, Control& control, const std::string& address);
-void neighbours_server(const Server& server);
-void crowd_client(Settings settings, Control& control, const std::string& address);
-void crowd_server(const Server& server);
-void flood_client(Settings settings, Control& control, const std::string& address);
-void flood_server(const Server& server);
+double oneway_rate(const Client& client);
 
 }  // namespace rdma::perf

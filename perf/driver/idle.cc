@@ -7,8 +7,6 @@
 #include <sstream>
 
 #include "experiment.h"
-#include "result.h"
-#include "usage.h"
 
 namespace rdma::perf {
 
@@ -84,7 +82,8 @@ void idle_server(const Server& server) {
   });
 }
 
-void idle_client(Settings settings, Control& control, const std::string& address) {
+void idle_client(Client& client) {
+  Settings& settings = client.settings;
   if (settings.many.empty()) {
     settings.many = {5000};
   }
@@ -96,9 +95,10 @@ void idle_client(Settings settings, Control& control, const std::string& address
     const double before = kernel_bytes();
     const double queues_before = queue_bytes();
     Record result = result_of(settings);
-    run_case({settings, control, address}, [&](Transport& transport) {
+    run_case(client, [&](Transport& transport) {
       const double ends = 2.0 * connections;
-      const double queues = queue_bytes() - queues_before + std::stod(control.expect("queues"));
+      const double queues =
+          queue_bytes() - queues_before + std::stod(client.control.expect("queues"));
       const double all = kernel_bytes() - before;
       result.add("ends", ends)
           .add("queues_bytes_each", queues / ends)
@@ -116,7 +116,7 @@ void idle_client(Settings settings, Control& control, const std::string& address
         transport.post(i, Operation::kSend, 0, settings.size, true);
       }
       transport.await_sent(0);
-      control.expect("all");
+      client.control.expect("all");
     });
     result.print();
   }

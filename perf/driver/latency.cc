@@ -3,14 +3,11 @@
 // for events is told by an empty message behind it.
 #include "experiment.h"
 #include "mark.h"
-#include "result.h"
-#include "samples.h"
 
 namespace rdma::perf {
 
 namespace {
 
-constexpr unsigned kRounds = 1000;
 constexpr unsigned kWarmUp = 20;
 
 volatile unsigned char& last_byte(const Transport& transport, const Settings& settings) {
@@ -68,23 +65,17 @@ void latency_server(const Server& server) {
   });
 }
 
-void latency_client(Settings settings, Control& control, const std::string& address) {
-  if (settings.sizes.empty()) {
-    settings.sizes = {1, 64, 1024, 4096, 16384, 65536};
-  }
-  settings.count = settings.count > 0 ? settings.count : kRounds;
+void latency_client(Client& client) {
+  Settings& settings = client.settings;
   if (reads(settings)) {
     settings.depth = 1;  // each is waited for
   }
   for (const std::size_t size : settings.sizes) {
     settings.size = size;
     Samples samples(settings.count);
-    Usage mine;
-    const Usage theirs = run_case({settings, control, address}, [&](Transport& transport) {
-      Stopwatch watch;
+    run_case(client, [&](Transport& transport) {
       for (unsigned round = 1; round <= kWarmUp + settings.count; round++) {
         if (round == kWarmUp + 1) {
-          watch = Stopwatch();
           mark_begin();
         }
         const Clock::time_point begin = Clock::now();
@@ -100,22 +91,17 @@ void latency_client(Settings settings, Control& control, const std::string& addr
         }
       }
       mark_end();
-      mine = watch.stop();
       if (reads(settings)) {
         transport.notify(0);
       }
     });
     // A read is a round trip of its own.
     const double trips = reads(settings) ? 1 : 2;
-    Record result = result_of(settings);
-    result.add("rounds", settings.count)
+    result_of(settings)
         .add("median_us", samples.median() / trips)
         .add("p99_us", samples.quantile(0.99) / trips)
         .add("p999_us", samples.quantile(0.999) / trips)
-        .add("mean_us", samples.mean() / trips);
-    add(result, "client", mine);
-    add(result, "server", theirs);
-    result.print();
+        .print();
   }
 }
 

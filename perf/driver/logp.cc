@@ -3,27 +3,20 @@
 // what has arrived; g, the time between messages when the queue is full; L, what remains of
 // half a round trip.
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "experiment.h"
-#include "result.h"
-#include "samples.h"
 
 namespace rdma::perf {
 
 namespace {
 
-constexpr unsigned kRounds = 200;
 constexpr unsigned kWarmUp = 20;  // as latency_server() has it
 
 }  // namespace
 
-void logp_client(Settings settings, Control& control, const std::string& address) {
-  if (settings.sizes.empty()) {
-    settings.sizes = {1, 64, 1024, 4096, 16384, 65536};
-  }
-  settings.count = settings.count > 0 ? settings.count : kRounds;
+void logp_client(Client& client) {
+  Settings& settings = client.settings;
   settings.operation = Operation::kSend;
   const unsigned rounds = settings.count;
   for (const std::size_t size : settings.sizes) {
@@ -32,7 +25,7 @@ void logp_client(Settings settings, Control& control, const std::string& address
     Samples send(rounds);
     Samples receive(rounds);
     Samples trip(rounds);
-    run_case({settings, control, address}, [&](Transport& transport) {
+    run_case(client, [&](Transport& transport) {
       for (unsigned round = 1; round <= kWarmUp + rounds; round++) {
         transport.await_room(0);
         const Clock::time_point begin = Clock::now();
@@ -60,11 +53,11 @@ void logp_client(Settings settings, Control& control, const std::string& address
       }
     });
     constexpr std::size_t kVolume = 16U << 20;
-    Settings full = settings;
-    full.experiment = "bandwidth";
-    full.pattern = "oneway";
-    full.count = static_cast<unsigned>(std::clamp<std::size_t>(kVolume / size, 256, 4096));
-    const double gap = 1e6 / oneway_rate(full, control, address);
+    Client full = client;
+    full.settings.experiment = "bandwidth";
+    full.settings.pattern = "oneway";
+    full.settings.count = static_cast<unsigned>(std::clamp<std::size_t>(kVolume / size, 256, 4096));
+    const double gap = 1e6 / oneway_rate(full);
     result_of(settings)
         .add("send_overhead_us", send.median())
         .add("receive_overhead_us", receive.median())

@@ -52,15 +52,9 @@ const Experiment& find(const std::string& name) {
   throw Failure("there is no experiment '" + name + "'; weft-perf --help lists them");
 }
 
-// The next client finds nobody listening until the next server does.
-Descriptor accept_one(const std::string& address) {
-  return accept_from(listener({address, kPort}, 1));
-}
-
 void serve(const std::string& address) {
-  Descriptor socket = accept_one(address);
-  no_delay(socket);
-  Control control(std::move(socket));
+  // The next client finds nobody listening until the next server does.
+  const Control control(accept_from(listener({address, kPort}, 1)));
   for (;;) {
     const std::string line = control.receive();
     if (line.empty()) {
@@ -91,8 +85,11 @@ int run(const std::vector<std::string>& words) {
     settings.set(words[i]);
   }
   settings.experiment = experiment.name;
-  Control control = Control::connect(words[1], kPort);
-  experiment.client(settings, control, words[1]);
+  settings.sizes = settings.sizes.empty() ? experiment.sizes : settings.sizes;
+  settings.count = settings.count > 0 ? settings.count : experiment.count;
+  const Control control = Control::connect(words[1], kPort);
+  Client client{settings, control, words[1]};
+  experiment.client(client);
   return 0;
 }
 

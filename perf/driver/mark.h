@@ -6,28 +6,26 @@
 
 namespace rdma::perf {
 
+#ifdef __x86_64__
+#define MARK(character) \
+  asm volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"WFT" character "\"" ::: "memory")
+#else
+#define MARK(character)
+#endif
+
 inline void mark_begin() {
-#ifdef __x86_64__
-  asm volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"WFT<\"" ::: "memory");
-#endif
+  MARK("<");
 }
-
 inline void mark_end() {
-#ifdef __x86_64__
-  asm volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"WFT>\"" ::: "memory");
-#endif
+  MARK(">");
 }
-
 inline void mark_server_begin() {
-#ifdef __x86_64__
-  asm volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"WFT(\"" ::: "memory");
-#endif
+  MARK("(");
+}
+inline void mark_server_end() {
+  MARK(")");
 }
 
-inline void mark_server_end() {
-#ifdef __x86_64__
-  asm volatile(".byte 0x0f, 0x1f, 0x80; .ascii \"WFT)\"" ::: "memory");
-#endif
-}
+#undef MARK
 
 }  // namespace rdma::perf

@@ -8,16 +8,12 @@
 
 #include "event.h"
 #include "experiment.h"
-#include "memory.h"
-#include "result.h"
-#include "samples.h"
 #include "work.h"
 
 namespace rdma::perf {
 
 namespace {
 
-constexpr unsigned kRounds = 200;
 // The neighbours are disturbed when one part in this many of the rounds is over.
 constexpr unsigned kLead = 10;
 constexpr Limit kResolving = std::chrono::seconds(10);
@@ -40,14 +36,7 @@ struct Member {
   Owned<ibv_comp_channel> events;
   Owned<ibv_cq> cq;
   Identifier id;
-  std::uint64_t address = 0;
-  std::uint32_t rkey = 0;
-};
-
-// Of the server's memory.
-struct Place {
-  std::uint64_t address;
-  std::uint32_t rkey;
+  Remote place{};  // of the server's memory
 };
 
 // Writes a message, waits until it is done, and so on until the queue pair fails.
@@ -55,7 +44,7 @@ void keep_writing(const Member& member, const Memory& memory, const ibv_mr& mr) 
   Work work(IBV_WR_RDMA_WRITE, {{.addr = reinterpret_cast<std::uintptr_t>(memory.bytes()),
                                  .length = static_cast<std::uint32_t>(memory.size()),
                                  .lkey = mr.lkey}});
-  work.aim(member.address, member.rkey);
+  work.aim(member.place.address, member.place.rkey);
   for (;;) {
     require_zero(ibv_req_notify_cq(member.cq.get(), 0), "ibv_req_notify_cq");
     if (post(member.id->qp, work) != 0) {
@@ -94,8 +83,7 @@ rdma_cm_id* await_event(const Channel& channel, rdma_cm_event_type type,
 void neighbours_server(const Server& server) {
   const Channel channel = make_channel();
   const Identifier listening = make_identifier(channel.get());
-  server.control.send("port " +
-                      std::to_string(listen_at(listening.get(), {server.address, 0}, 16)));
+  server.tell_port(listen_at(listening.get(), {server.address, 0}, 16));
   Owned<ibv_pd> pd;
   Owned<ibv_cq> cq;
   Samples accept(server.settings.count);
@@ -122,10 +110,9 @@ void neighbours_server(const Server& server) {
                       std::to_string(accept.quantile(0.99)));
 }
 
-void neighbours_client(Settings settings, Control& control, const std::string& address) {
-  settings.count = settings.count > 0 ? settings.count : kRounds;
-  control.send("case " + settings.line());
-  const auto port = static_cast<std::uint16_t>(std::stoul(control.expect("port")));
+void neighbours_client(Client& client) {
+  Settings& settings = client.settings;
+  const std::uint16_t port = client.begin();
   const Channel channel = make_channel();
   Owned<ibv_pd> pd;
   Owned<ibv_cq> cq;
@@ -138,7 +125,7 @@ void neighbours_client(Settings settings, Control& control, const std::string& a
       std::cout << "begun" << std::endl;
     }
     const Identifier id = make_identifier(channel.get());
-    resolve(id.get(), {address, port}, kResolving);
+    resolve(id.get(), {client.address, port}, kResolving);
     if (pd == nullptr) {
       pd = own(ibv_alloc_pd(id->verbs), "ibv_alloc_pd");
       cq = own(ibv_create_cq(id->verbs, 8, nullptr, nullptr, 0), "ibv_create_cq");
@@ -158,7 +145,7 @@ void neighbours_client(Settings settings, Control& control, const std::string& a
   Record result = result_of(settings);
   double accept_p50 = 0;
   double accept_p99 = 0;
-  std::istringstream(control.expect("accept")) >> accept_p50 >> accept_p99;
+  std::istringstream(client.control.expect("accept")) >> accept_p50 >> accept_p99;
   result.add("connect_p50_us", connect.median()).add("connect_p99_us", connect.quantile(0.99));
   result.add("accept_p50_us", accept_p50).add("accept_p99_us", accept_p99);
   result.add("disconnect_p50_us", disconnect.median())
@@ -169,17 +156,17 @@ void neighbours_client(Settings settings, Control& control, const std::string& a
 
 void crowd_server(const Server& server) {
   const std::unique_ptr<Listener> listener = make_listener(server.settings, server.address);
-  server.control.send("port " + std::to_string(listener->port()));
+  server.tell_port(listener->port());
   const std::unique_ptr<Transport> transport = listener->accept(server.settings);
   server.control.send("ready");
   server.control.expect("end");
 }
 
 // Ends when its queue pairs fail, or by a signal.
-void crowd_client(Settings settings, Control& control, const std::string& address) {
+void crowd_client(Client& client) {
+  Settings& settings = client.settings;
   settings.depth = 1;
-  control.send("case " + settings.line());
-  const auto port = static_cast<std::uint16_t>(std::stoul(control.expect("port")));
+  const std::uint16_t port = client.begin();
   const Memory memory(settings.size);
   const Channel channel = make_channel();
   Owned<ibv_pd> pd;
@@ -187,7 +174,7 @@ void crowd_client(Settings settings, Control& control, const std::string& addres
   std::vector<Member> members(settings.connections);
   for (Member& member : members) {
     member.id = make_identifier(channel.get());
-    resolve(member.id.get(), {address, port}, kResolving);
+    resolve(member.id.get(), {client.address, port}, kResolving);
     ibv_context* device = member.id->verbs;
     if (pd == nullptr) {
       pd = own(ibv_alloc_pd(device), "ibv_alloc_pd");
@@ -197,15 +184,14 @@ void crowd_client(Settings settings, Control& control, const std::string& addres
     member.cq = own(ibv_create_cq(device, 8, nullptr, member.events.get(), 0), "ibv_create_cq");
     give_queue_pair(member.id.get(), pd.get(), member.cq.get());
     // Nobody reads or writes here, but the server expects the address of some memory.
-    const Place nowhere{};
+    const Remote nowhere{};
     rdma_conn_param param = parameters(0, &nowhere);
     must(rdma_connect(member.id.get(), &param), "rdma_connect");
-    const auto place = expect_event(channel.get(), RDMA_CM_EVENT_ESTABLISHED).as<Place>();
+    member.place = expect_event(channel.get(), RDMA_CM_EVENT_ESTABLISHED).as<Remote>();
     // Messages arrive in the second half of the server's memory.
-    member.address = place.address + settings.size;
-    member.rkey = place.rkey;
+    member.place.address += settings.size;
   }
-  control.expect("ready");
+  client.control.expect("ready");
   std::vector<std::jthread> threads;
   threads.reserve(members.size());
   for (const Member& member : members) {
@@ -217,21 +203,15 @@ void crowd_client(Settings settings, Control& control, const std::string& addres
 void flood_server(const Server& server) {
   const Channel channel = make_channel();
   const Identifier listening = make_identifier(channel.get());
-  server.control.send("port " +
-                      std::to_string(listen_at(listening.get(), {server.address, 0}, 16)));
+  server.tell_port(listen_at(listening.get(), {server.address, 0}, 16));
   server.control.expect("end");
 }
 
 // Opens `count` TCP connections a second and says nothing on them, until a signal ends it.
-// NOLINTNEXTLINE(performance-unnecessary-value-param): all experiments are called in one way.
-void flood_client(Settings settings, Control& control, const std::string& address) {
+void flood_client(Client& client) {
   constexpr unsigned kOpen = 512;
-  constexpr unsigned kRate = 1000;
-  const auto gap =
-      std::chrono::microseconds(1000000 / (settings.count > 0 ? settings.count : kRate));
-  control.send("case " + settings.line());
-  const SocketAddress name =
-      Address{address, static_cast<std::uint16_t>(std::stoul(control.expect("port")))}.resolve();
+  const auto gap = std::chrono::microseconds(1000000 / client.settings.count);
+  const SocketAddress name = Address{client.address, client.begin()}.resolve();
   std::vector<Descriptor> open(kOpen);
   std::cout << "ready" << std::endl;
   Clock::time_point next = Clock::now();

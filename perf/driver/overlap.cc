@@ -4,16 +4,21 @@
 // is done on the very processor that computes, it cannot be much.
 #include <algorithm>
 
-#include "compute.h"
 #include "experiment.h"
-#include "result.h"
-#include "samples.h"
 
 namespace rdma::perf {
 
 namespace {
 
-constexpr unsigned kRounds = 200;
+// Work for a processor that touches no memory.
+void compute(std::uint64_t steps) {
+  std::uint64_t value = steps;
+  for (std::uint64_t i = 0; i < steps; i++) {
+    value = value * 6364136223846793005U + 1442695040888963407U;
+    asm volatile("" : "+r"(value));
+  }
+}
+
 // Three parts with as many rounds each: communication, computing (local), both.
 constexpr unsigned kParts = 2;
 
@@ -57,17 +62,14 @@ void overlap_server(const Server& server) {
   });
 }
 
-void overlap_client(Settings settings, Control& control, const std::string& address) {
-  if (settings.sizes.empty()) {
-    settings.sizes = {4096, 131072};
-  }
-  settings.count = settings.count > 0 ? settings.count : kRounds;
+void overlap_client(Client& client) {
+  Settings& settings = client.settings;
   for (const std::size_t size : settings.sizes) {
     settings.size = size;
     Samples communication(settings.count);
     Samples computing(settings.count);
     Samples together(settings.count);
-    run_case({settings, control, address}, [&](Transport& transport) {
+    run_case(client, [&](Transport& transport) {
       unsigned round = 0;
       for (unsigned i = 0; i < settings.count; i++) {
         const Clock::time_point begin = Clock::now();

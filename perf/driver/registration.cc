@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 // A program that has data in memory of its own may register that memory for one transfer, or
 // copy the data to memory registered before: at which size does which pay?
-#include <infiniband/verbs.h>
-
 #include <algorithm>
 
 #include "event.h"
 #include "experiment.h"
-#include "mark.h"
-#include "memory.h"
-#include "result.h"
-#include "samples.h"
 
 namespace rdma::perf {
 
-void registration_client(Settings settings, Control& /*control*/, const std::string& address) {
-  if (settings.sizes.empty()) {
-    for (std::size_t size = 16U << 10; size <= 2U << 20; size *= 2) {
-      settings.sizes.push_back(size);
-    }
-  }
-  const unsigned rounds = settings.count > 0 ? settings.count : 200;
+void registration_client(Client& client) {
+  Settings& settings = client.settings;
+  const unsigned rounds = settings.count;
   // Any address the peer has leads to the device.
   const Channel channel = make_channel();
   const Identifier id = make_identifier(channel.get());
-  resolve(id.get(), {address, 1}, std::chrono::seconds(10));
+  resolve(id.get(), {client.address, 1}, std::chrono::seconds(10));
   const Owned<ibv_pd> pd = own(ibv_alloc_pd(id->verbs), "ibv_alloc_pd");
   const Memory from(*std::max_element(settings.sizes.begin(), settings.sizes.end()));
   const Memory to(from.size());

@@ -10,111 +10,93 @@ namespace rdma::perf {
 
 namespace {
 
-template <typename Number>
-Number number(std::string_view text, std::string_view name) {
-  Number value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  std::size_t unit = 1;
-  if (error == std::errc{} && rest + 1 == end && (*rest == 'k' || *rest == 'm')) {
-    unit = *rest == 'k' ? 1U << 10 : 1U << 20;
-  } else {
-    require(error == std::errc{} && rest == end,
-            std::string(name) + " takes a number (4096, 64k, 1m), not '" + std::string(text) + "'");
-  }
-  return static_cast<Number>(value * unit);
-}
-
-template <typename Number>
-std::vector<Number> numbers(const std::string& text, std::string_view name) {
-  std::vector<Number> values;
-  std::istringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');) {
-    values.push_back(number<Number>(item, name));
-  }
-  return values;
+// Calls `take` with the name and the value of each setting that a case has.
+template <typename Of, typename Take>
+void each(Of& settings, Take take) {
+  take("experiment", settings.experiment);
+  take("pattern", settings.pattern);
+  take("carrier", settings.carrier);
+  take("mode", settings.mode);
+  take("op", settings.operation);
+  take("size", settings.size);
+  take("arena", settings.arena);
+  take("connections", settings.connections);
+  take("count", settings.count);
+  take("depth", settings.depth);
+  take("batch", settings.batch);
+  take("gather", settings.gather);
 }
 
 template <typename Value>
-Value choice(const std::string& text, const std::string& name, std::initializer_list<Value> all) {
-  std::string names;
-  for (const Value value : all) {
-    if (text == to_string(value)) {
-      return value;
+void read(Value& value, const std::string& text, const std::string& name) {
+  if constexpr (std::is_same_v<Value, std::string>) {
+    value = text;
+  } else if constexpr (std::is_enum_v<Value>) {
+    std::string names;
+    for (std::size_t i = 0; i < kNames<Value>.size(); i++) {
+      if (text == kNames<Value>[i]) {
+        value = static_cast<Value>(i);
+        return;
+      }
+      names += std::string(i == 0 ? "" : ", ") + kNames<Value>[i];
     }
-    names += std::string(names.empty() ? "" : ", ") + to_string(value);
+    throw Failure(name + " is one of " + names + ", not '" + text + "'");
+  } else {
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    const bool unit = error == std::errc{} && rest + 1 == end && (*rest == 'k' || *rest == 'm');
+    require(unit || (error == std::errc{} && rest == end),
+            name + " takes a number (4096, 64k, 1m), not '" + text + "'");
+    value <<= !unit ? 0U : *rest == 'k' ? 10U : 20U;
   }
-  throw Failure(name + " is one of " + names + ", not '" + text + "'");
+}
+
+template <typename Number>
+Number read_list(std::vector<Number>& values, const std::string& text, const std::string& name) {
+  values.clear();
+  std::istringstream stream(text);
+  for (std::string item; std::getline(stream, item, ',');) {
+    read(values.emplace_back(), item, name);
+  }
+  require(!values.empty(), name + " takes at least one number");
+  return values.front();
 }
 
 }  // namespace
-
-const char* to_string(Carrier carrier) {
-  return carrier == Carrier::kVerbs ? "verbs" : "tcp";
-}
-
-const char* to_string(Mode mode) {
-  if (mode == Mode::kEvent) {
-    return "event";
-  }
-  return mode == Mode::kPoll ? "poll" : "yield";
-}
-
-const char* to_string(Operation operation) {
-  if (operation == Operation::kSend) {
-    return "send";
-  }
-  return operation == Operation::kWrite ? "write" : "read";
-}
 
 void Settings::set(const std::string& word) {
   const std::size_t equals = word.find('=');
   require(equals != std::string::npos, "'" + word + "' is no name=value");
   const std::string name = word.substr(0, equals);
   const std::string value = word.substr(equals + 1);
-  if (name == "experiment") {
-    experiment = value;
-  } else if (name == "pattern") {
-    pattern = value;
-  } else if (name == "carrier") {
-    carrier = choice(value, name, {Carrier::kVerbs, Carrier::kTcp});
-  } else if (name == "mode") {
-    mode = choice(value, name, {Mode::kEvent, Mode::kPoll, Mode::kYield});
-  } else if (name == "op") {
-    operation = choice(value, name, {Operation::kSend, Operation::kWrite, Operation::kRead});
-  } else if (name == "size") {
-    sizes = numbers<std::size_t>(value, name);
-    require(!sizes.empty(), "size takes at least one number");
-    size = sizes.front();
+  if (name == "size") {
+    size = read_list(sizes, value, name);
   } else if (name == "connections") {
-    many = numbers<unsigned>(value, name);
-    require(!many.empty(), "connections takes at least one number");
-    connections = many.front();
-  } else if (name == "count") {
-    count = number<unsigned>(value, name);
-  } else if (name == "depth") {
-    depth = number<unsigned>(value, name);
-  } else if (name == "batch") {
-    batch = number<unsigned>(value, name);
-  } else if (name == "gather") {
-    gather = number<unsigned>(value, name);
-  } else if (name == "arena") {
-    arena = number<std::size_t>(value, name);
-  } else if (name == "start") {
-    start = value;
-  } else if (name == "end") {
-    end = value;
+    connections = read_list(many, value, name);
+  } else if (name == "start" || name == "end") {
+    (name == "start" ? start : end) = value;
   } else {
-    throw Failure("there is no setting '" + name + "'");
+    bool known = false;
+    each(*this, [&](std::string_view of, auto& field) {
+      if (of == name) {
+        read(field, value, name);
+        known = true;
+      }
+    });
+    require(known, "there is no setting '" + name + "'");
   }
 }
 
 std::string Settings::line() const {
   std::ostringstream out;
-  out << "experiment=" << experiment << " pattern=" << pattern << " carrier=" << to_string(carrier)
-      << " mode=" << to_string(mode) << " op=" << to_string(operation) << " size=" << size
-      << " arena=" << arena << " connections=" << connections << " count=" << count
-      << " depth=" << depth << " batch=" << batch << " gather=" << gather;
+  each(*this, [&](const char* name, const auto& field) {
+    out << name << '=';
+    if constexpr (std::is_enum_v<std::decay_t<decltype(field)>>) {
+      out << to_string(field) << ' ';
+    } else {
+      out << field << ' ';
+    }
+  });
   return out.str();
 }
 

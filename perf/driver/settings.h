@@ -3,6 +3,7 @@
 // and between client and server.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,6 +16,20 @@ enum class Carrier { kVerbs, kTcp };
 // that share a processor.
 enum class Mode { kEvent, kPoll, kYield };
 enum class Operation { kSend, kWrite, kRead };
+
+template <typename Choice>
+inline constexpr int kNames = 0;
+template <>
+inline constexpr std::array kNames<Carrier>{"verbs", "tcp"};
+template <>
+inline constexpr std::array kNames<Mode>{"event", "poll", "yield"};
+template <>
+inline constexpr std::array kNames<Operation>{"send", "write", "read"};
+
+template <typename Choice>
+const char* to_string(Choice value) {
+  return kNames<Choice>[static_cast<std::size_t>(value)];
+}
 
 // One case: both sides have the same.
 struct Settings {
@@ -44,9 +59,5 @@ struct Settings {
   // Reads such a line. Throws Failure.
   static Settings parse(const std::string& line);
 };
-
-const char* to_string(Carrier carrier);
-const char* to_string(Mode mode);
-const char* to_string(Operation operation);
 
 }  // namespace rdma::perf

@@ -7,13 +7,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "pages.h"
 #include "settings.h"
 
 namespace rdma::perf {
+
+// Page-aligned memory that is there: every page has been touched.
+class Memory : public Pages {
+ public:
+  explicit Memory(std::size_t size) : Pages(size) { std::memset(bytes(), 0x5a, size); }
+};
 
 // The events that progress() waits for. Over a single socket a blocking call serves either.
 enum class Until { kSent, kReceived, kAny };
@@ -143,9 +151,28 @@ class Listener {
   Listener() = default;
 };
 
-// Listens at the address for the carrier of the settings. Throws Failure, as all here do.
-std::unique_ptr<Listener> make_listener(const Settings& settings, const std::string& address);
-std::unique_ptr<Transport> make_connected(const Settings& settings, const std::string& address,
-                                          std::uint16_t port);
+// For each carrier. All throw Failure.
+std::unique_ptr<Listener> listen_tcp(const Settings& settings, const std::string& address);
+std::unique_ptr<Listener> listen_verbs(const Settings& settings, const std::string& address);
+std::unique_ptr<Transport> connect_tcp(const Settings& settings, const std::string& address,
+                                       std::uint16_t port);
+std::unique_ptr<Transport> connect_verbs(const Settings& settings, const std::string& address,
+                                         std::uint16_t port);
+
+// For the carrier of the settings.
+inline std::unique_ptr<Listener> make_listener(const Settings& settings,
+                                               const std::string& address) {
+  return (settings.carrier == Carrier::kTcp ? listen_tcp : listen_verbs)(settings, address);
+}
+inline std::unique_ptr<Transport> make_connected(const Settings& settings,
+                                                 const std::string& address, std::uint16_t port) {
+  return (settings.carrier == Carrier::kTcp ? connect_tcp : connect_verbs)(settings, address, port);
+}
+
+// Where a peer's memory is; travels as private data of the handshake over verbs.
+struct Remote {
+  std::uint64_t address;
+  std::uint32_t rkey;
+};
 
 }  // namespace rdma::perf
