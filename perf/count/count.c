@@ -8,6 +8,7 @@
  * these. Only the last stretch between marks is in the file. With side=server it is the server's
  * marks, WFT( and WFT).
  */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ struct block {
   uint64_t runs;
   uint64_t address;
   uint32_t instructions;
-  struct dear dear;
+  uint32_t dear[DEAR];
 };
 
 /* Blocks never move: the generated code adds to their counters. One processor, no locks. */
@@ -73,12 +74,13 @@ static void end(unsigned int cpu, void* data) {
   }
   for (struct blocks* b = all; b; b = b->next)
     for (size_t i = 0; i < b->used; i++)
-      if (b->block[i].runs)
-        fprintf(file, "%llx %llu %u %u %u %u %u %u %u %u\n",
-                (unsigned long long)b->block[i].address, (unsigned long long)b->block[i].runs,
-                b->block[i].instructions, b->block[i].dear.copied_b, b->block[i].dear.copied_q,
-                b->block[i].dear.cleared, b->block[i].dear.strings, b->block[i].dear.checked,
-                b->block[i].dear.locked, b->block[i].dear.steps);
+      if (b->block[i].runs) {
+        fprintf(file, "%" PRIx64 " %" PRIu64 " %u", b->block[i].address, b->block[i].runs,
+                b->block[i].instructions);
+        for (int kind = 0; kind < DEAR; kind++)
+          fprintf(file, " %u", b->block[i].dear[kind]);
+        fputc('\n', file);
+      }
   fclose(file);
 }
 
@@ -95,7 +97,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
     struct qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
     const char* bytes = qemu_plugin_insn_data(insn);
 
-    look(&block->dear, qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn), n == 1);
+    look(block->dear, qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn), n == 1);
     if (qemu_plugin_insn_size(insn) != 7 || memcmp(bytes, mark, 6))
       continue;
     if (bytes[6] == first || bytes[6] == last)

@@ -13,34 +13,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct dear {
-  uint32_t copied_b; /* bytes, by rep movsb */
-  uint32_t copied_q; /* bytes, by wider ones */
-  uint32_t cleared;  /* bytes, by rep stos */
-  uint32_t strings;  /* beginnings of these */
-  uint32_t checked;  /* bytes, by crc32 */
-  uint32_t locked;   /* operations */
-  uint32_t steps;    /* instructions that were elements of string instructions */
+enum dear {
+  COPIED_B, /* bytes, by rep movsb */
+  COPIED_Q, /* bytes, by wider ones */
+  CLEARED,  /* bytes, by rep stos */
+  STRINGS,  /* beginnings of these */
+  CHECKED,  /* bytes, by crc32 */
+  LOCKED,   /* operations */
+  STEPS,    /* instructions that were elements of string instructions */
+  DEAR,
 };
 
 /* Adds a step of a string instruction that copies (movs) or clears (stos), or its beginning. */
-static inline void string(struct dear* dear, uint8_t opcode, uint32_t width, bool alone) {
+static inline void string(uint32_t* dear, uint8_t opcode, uint32_t width, bool alone) {
   if (!alone)
-    dear->strings = 1;
+    dear[STRINGS] = 1;
   else if (opcode == 0xa4)
-    dear->copied_b = 1;
+    dear[COPIED_B] = 1;
   else if (opcode == 0xa5)
-    dear->copied_q = width;
+    dear[COPIED_Q] = width;
   else
-    dear->cleared = opcode == 0xaa ? 1 : width;
-  dear->steps = alone;
+    dear[CLEARED] = opcode == 0xaa ? 1 : width;
+  dear[STEPS] = alone;
 }
 
 /*
  * Adds what one instruction of x86-64 is. If it is alone in its block, it may be such a step.
  * Returns whether it walks through memory: a string instruction or a CRC's.
  */
-static inline bool look(struct dear* dear, const uint8_t* byte, size_t size, bool alone) {
+static inline bool look(uint32_t* dear, const uint8_t* byte, size_t size, bool alone) {
   const uint8_t* end = byte + size;
   bool rep = false, f2 = false, wide = false, half = false, lock = false;
 
@@ -62,14 +63,14 @@ static inline bool look(struct dear* dear, const uint8_t* byte, size_t size, boo
     return false;
   /* An exchange with memory locks without the prefix. */
   if (lock || ((*byte == 0x86 || *byte == 0x87) && byte + 1 < end && byte[1] < 0xc0))
-    dear->locked++;
+    dear[LOCKED]++;
   const uint32_t width = wide ? 8 : half ? 2 : 4;
   if (rep && ((*byte & 0xfe) == 0xa4 || (*byte & 0xfe) == 0xaa)) {
     string(dear, *byte, width, alone);
     return true;
   }
   if (f2 && end - byte > 2 && byte[0] == 0x0f && byte[1] == 0x38 && (byte[2] & 0xfe) == 0xf0) {
-    dear->checked += byte[2] == 0xf0 ? 1 : width;
+    dear[CHECKED] += byte[2] == 0xf0 ? 1 : width;
     return true;
   }
   return false;

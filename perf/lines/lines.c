@@ -8,15 +8,14 @@
  *
  *   cpu N ACCESSES INSTRUCTIONS DEAR... SINGLE... BULK...
  *   block ADDRESS RUNS INSTRUCTIONS
- *   code ADDRESS RUNS FROM...
  *   pair ADDRESS ADDRESS TIMES
  *   traffic READ WRITTEN
  *
- * DEAR is as in dear.h. FROM is what an instruction's accesses took from the second cache, from the
- * third, from memory and from another processor that had changed it, and the lines that others held
- * and lost because it wrote. A processor has these sums in BULK for string and CRC instructions,
- * in SINGLE for all others. A pair is an instruction that changed lines and one on another
- * processor that then wanted them. Traffic is lines between the third cache and memory.
+ * DEAR is as in dear.h. SINGLE and BULK are the lines that a processor took from the second cache,
+ * from the third, from memory and from another processor that had changed it, and those that others
+ * held and lost because it wrote: BULK for string and CRC instructions, SINGLE for all others. A
+ * pair is an instruction that changed lines and one on another processor that then wanted them.
+ * Traffic is lines between the third cache and memory.
  *
  * It is for -accel tcg,thread=single with -icount, where QEMU runs one processor after the other on
  * one thread, so nothing here is locked. QEMU would let each run for milliseconds; the plugin ends
@@ -53,15 +52,12 @@ struct block {
   uint64_t address;
   uint64_t runs;
   uint32_t instructions;
-  struct dear dear;
+  uint32_t dear[DEAR];
 };
 
 /* Instructions that access memory. Generated code points to them, so they never go. */
 struct code {
-  struct code* next;
   uint64_t address;
-  uint64_t runs;
-  uint64_t kinds[KINDS];
   bool bulk; /* one of many that walk through memory, which a processor foresees */
 };
 
@@ -96,13 +92,12 @@ static struct pair pairs[PAIRS];
 static struct cpu {
   struct cache first, second;
   uint64_t accesses, instructions, turn;
-  uint64_t copied_b, copied_q, cleared, strings, checked, locked, steps;
+  uint64_t dear[DEAR];
   uint64_t kinds[2][KINDS];
 } cpus[CPUS];
 static struct cache third;
 static uint64_t lines_read, lines_written;
 static struct block* blocks;
-static struct code* codes;
 static const char* out;
 static const void* clock_handle;
 static uint64_t turn = 2000;
@@ -231,15 +226,12 @@ static void access_line(struct cpu* mine, uint64_t number, bool store, struct co
       }
     }
     line->holders |= me;
-    code->kinds[kind]++;
     mine->kinds[code->bulk][kind]++;
   }
   if (!store)
     return;
-  if (line->holders != me) {
-    code->kinds[TAKEN]++;
+  if (line->holders != me)
     mine->kinds[code->bulk][TAKEN]++;
-  }
   line->holders = me;
   line->changed = true;
   line->writer = code;
@@ -302,7 +294,6 @@ static void accessed(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr
     return;
   begin = qemu_plugin_hwaddr_phys_addr(where);
   end = begin + (1u << qemu_plugin_mem_size_shift(info)) - 1;
-  code->runs++;
   now->accesses++;
   for (uint64_t number = begin >> LINE; number <= end >> LINE; number++)
     access_line(now, number, qemu_plugin_mem_is_store(info), code);
@@ -318,13 +309,8 @@ static void runs(unsigned int cpu, void* data) {
   now = which();
   block->runs++;
   now->instructions += block->instructions;
-  now->copied_b += block->dear.copied_b;
-  now->copied_q += block->dear.copied_q;
-  now->cleared += block->dear.cleared;
-  now->strings += block->dear.strings;
-  now->checked += block->dear.checked;
-  now->locked += block->dear.locked;
-  now->steps += block->dear.steps;
+  for (int kind = 0; kind < DEAR; kind++)
+    now->dear[kind] += block->dear[kind];
   now->turn += block->instructions;
   if (now->turn < turn)
     return;
@@ -338,10 +324,6 @@ static void begin(unsigned int cpu, void* data) {
   (void)data;
   if (begun++ % programs)
     return;
-  for (struct code* code = codes; code; code = code->next) {
-    code->runs = 0;
-    memset(code->kinds, 0, sizeof(code->kinds));
-  }
   for (struct block* block = blocks; block; block = block->next)
     block->runs = 0;
   for (unsigned int i = 0; i < CPUS; i++)
@@ -353,13 +335,10 @@ static void begin(unsigned int cpu, void* data) {
 }
 
 static void write_cpu(FILE* file, const struct cpu* each) {
-  const uint64_t dear[] = {each->copied_b, each->copied_q, each->cleared, each->strings,
-                           each->checked,  each->locked,   each->steps};
-
   fprintf(file, "cpu %d %" PRIu64 " %" PRIu64, (int)(each - cpus), each->accesses,
           each->instructions);
-  for (unsigned int i = 0; i < sizeof(dear) / sizeof(*dear); i++)
-    fprintf(file, " %" PRIu64, dear[i]);
+  for (unsigned int i = 0; i < DEAR; i++)
+    fprintf(file, " %" PRIu64, each->dear[i]);
   for (unsigned int i = 0; i < 2 * KINDS; i++)
     fprintf(file, " %" PRIu64, each->kinds[i / KINDS][i % KINDS]);
   fputc('\n', file);
@@ -385,14 +364,6 @@ static void end(unsigned int cpu, void* data) {
     if (block->runs)
       fprintf(file, "block %" PRIx64 " %" PRIu64 " %u\n", block->address, block->runs,
               block->instructions);
-  for (struct code* code = codes; code; code = code->next)
-    if (code->kinds[SECOND] + code->kinds[THIRD] + code->kinds[MEMORY] + code->kinds[MOVED] +
-        code->kinds[TAKEN]) {
-      fprintf(file, "code %" PRIx64 " %" PRIu64, code->address, code->runs);
-      for (unsigned int kind = 0; kind < KINDS; kind++)
-        fprintf(file, " %" PRIu64, code->kinds[kind]);
-      fputc('\n', file);
-    }
   for (unsigned int i = 0; i < PAIRS; i++)
     if (pairs[i].times)
       fprintf(file, "pair %" PRIx64 " %" PRIx64 " %" PRIu64 "\n", pairs[i].from->address,
@@ -419,9 +390,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
     size_t size = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
 
     code->address = qemu_plugin_insn_vaddr(insn);
-    code->bulk = look(&block->dear, bytes, size, n == 1);
-    code->next = codes;
-    codes = code;
+    code->bulk = look(block->dear, bytes, size, n == 1);
     qemu_plugin_register_vcpu_mem_cb(insn, accessed, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
                                      code);
     if (size == 7 && !memcmp(bytes, mark, 6) && (bytes[6] == '<' || bytes[6] == '>'))
