@@ -7,7 +7,7 @@ import os
 import subprocess
 import time
 
-from hosts import check
+from hosts import wait_until
 
 # Of host A's device.
 FOLDER = "/sys/class/infiniband/weft0/ports/1/hw_counters"
@@ -47,10 +47,8 @@ def counted(**expected):
         return {name: delta[name] for name, value in wanted.items() if (not delta[name] if value is None else delta[name] != value)}
 
     # A connection's end is counted a moment after the peer sees it.
-    deadline = time.monotonic() + PATIENCE
-    while wrong() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    check(not wrong(), f"counters moved by {wrong()}, expected {({name: wanted[name] for name in wrong()})}")
+    wait_until(lambda: not wrong(), PATIENCE,
+               lambda: f"counters moved by {wrong()}, expected {({name: wanted[name] for name in wrong()})}", 0.05)
 
 
 TRACING = "/sys/kernel/tracing"
@@ -80,11 +78,9 @@ def traced(event, told):
     enable(event)
     write("trace", "")
     yield
-    deadline = time.monotonic() + PATIENCE
-    while True:
+
+    def lines():
         with open(os.path.join(TRACING, "trace"), encoding="utf-8", errors="replace") as file:
-            lines = [line.strip() for line in file if f" {event}: " in line]
-        if any(told in line for line in lines) or time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
-    check(any(told in line for line in lines), f"no {event} tells '{told}', but: {lines}")
+            return [line.strip() for line in file if f" {event}: " in line]
+
+    wait_until(lambda: any(told in line for line in lines()), PATIENCE, lambda: f"no {event} tells '{told}', but: {lines()}", 0.05)

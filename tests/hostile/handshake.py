@@ -166,10 +166,7 @@ def markers_wanted():
     reset(sock)
 
 
-WITHOUT_CRC = [
-    {"flags": 0},
-    {"flags": mpa.ENHANCED, "revision": 2, "private": mpa.rd_limits(4, 4)},
-]
+WITHOUT_CRC = [{"flags": 0}, {"flags": mpa.ENHANCED, "revision": 2, "private": mpa.rd_limits(4, 4)}]
 
 
 def crc_required():

@@ -36,6 +36,14 @@ def check(condition, text):
         raise Failure(text)
 
 
+def wait_until(holds, within, what, pause=0.02):
+    """Waits until holds() does. what: the failure if it does not, or a function that says it."""
+    deadline = time.monotonic() + within
+    while not holds():
+        check(time.monotonic() < deadline, what() if callable(what) else what)
+        time.sleep(pause)
+
+
 def case(body):
     """A maker of cases: each calls the body, when its turn comes, with the maker's arguments."""
     return lambda *given, **fields: lambda: body(*given, **fields)
@@ -56,6 +64,18 @@ def host_b(host="B"):
 
 def on(host, *command):
     return ["ip", "netns", "exec", host, *command]
+
+
+@contextlib.contextmanager
+def meanwhile(begin, end):
+    """Runs these commands, each a line, before the block and behind it."""
+    for command in begin:
+        subprocess.run(command.split(), check=True)
+    try:
+        yield
+    finally:
+        for command in end:
+            subprocess.run(command.split(), check=True)
 
 
 def unload():

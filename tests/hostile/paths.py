@@ -13,13 +13,12 @@ import contextlib
 import os
 import socket
 import struct
-import subprocess
 import sys
 import time
 
 import ring
 from counters import counted
-from hosts import HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, on, reset, tcp_socket, until_end
+from hosts import HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, meanwhile, reset, tcp_socket, until_end
 from peer import Line, connected, receive_frame
 from pinging import caller
 from wire import ddp, mpa
@@ -400,20 +399,10 @@ def its_own_addresses():
                 raise Failure(f"it has connected to {address}, which is its own")
 
 
-@contextlib.contextmanager
 def both_have():
     """Both hosts have a device with the same private address, as where docker runs on both."""
-    hosts = "A", "B"
-    for host in hosts:
-        ip = on(host, "ip")
-        subprocess.run([*ip, "link", "add", "docker0", "type", "bridge"], check=True)
-        subprocess.run([*ip, "addr", "add", f"{BOTH_HAVE}/16", "dev", "docker0"], check=True)
-        subprocess.run([*ip, "link", "set", "docker0", "up"], check=True)
-    try:
-        yield
-    finally:
-        for host in hosts:
-            subprocess.run([*on(host, "ip"), "link", "del", "docker0"], check=True)
+    steps = "link add docker0 type bridge", f"addr add {BOTH_HAVE}/16 dev docker0", "link set docker0 up"
+    return meanwhile([f"ip -n {host} {step}" for host in "AB" for step in steps], [f"ip -n {host} link del docker0" for host in "AB"])
 
 
 def private_network():

@@ -8,9 +8,8 @@ import signal
 import socket
 import struct
 import subprocess
-import time
 
-from hosts import HERE, OWN_PORT, PORT, SERVER, START, Failure, check, listen, on, reset
+from hosts import HERE, OWN_PORT, PORT, SERVER, START, Failure, check, listen, on, reset, wait_until
 from peer import PROMPT, Stream, connected, peer_socket, receive_frame
 from wire import ddp, mpa
 
@@ -51,14 +50,12 @@ class Said:
 
     @classmethod
     def within(cls, seconds, since, *any_of):
-        deadline = time.monotonic() + seconds
-        while not any(what in cls.now()[since:] for what in any_of):
-            check(cls.lives(), "the rping server died")
-            check(
-                time.monotonic() < deadline,
-                f"the rping server has not said {' or '.join(any_of)} after {seconds} s but {cls.text[since:]!r}",
-            )
-            time.sleep(0.02)
+        def said():
+            heard = any(what in cls.now()[since:] for what in any_of)
+            check(heard or cls.lives(), "the rping server died")
+            return heard
+
+        wait_until(said, seconds, lambda: f"the rping server has not said {' or '.join(any_of)} after {seconds} s but {cls.text[since:]!r}")
 
     @classmethod
     def end(cls, since):
@@ -71,11 +68,8 @@ class Said:
 def start_server():
     Said.server = subprocess.Popen(on("A", "rping", "-s", "-P", "-p", str(PORT)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     os.set_blocking(Said.server.stderr.fileno(), False)
-    deadline = time.monotonic() + 20
-    while not listens(PORT):
-        check(Said.lives(), f"rping -s ended: {Said.server.stderr.read()!r}")
-        check(time.monotonic() < deadline, "rping -s does not listen after 20 s")
-        time.sleep(0.1)
+    wait_until(lambda: listens(PORT) or not Said.lives(), 20, "rping -s does not listen after 20 s", 0.1)
+    check(Said.lives(), f"rping -s ended: {Said.server.stderr.read()!r}")
 
 
 def stop_server():
@@ -196,10 +190,7 @@ def server_stopped():
     """The server posts no receive meanwhile: each of its threads has stopped, which takes a moment."""
     Said.server.send_signal(signal.SIGSTOP)
     try:
-        deadline = time.monotonic() + PROMPT
-        while any(state != "T" for state in thread_states(Said.server.pid)):
-            check(time.monotonic() < deadline, "the rping server does not stop")
-            time.sleep(0.01)
+        wait_until(lambda: all(state == "T" for state in thread_states(Said.server.pid)), PROMPT, "the rping server does not stop", 0.01)
         yield
     finally:
         Said.server.send_signal(signal.SIGCONT)

@@ -12,7 +12,6 @@ rping client there.
 import contextlib
 import socket
 import struct
-import subprocess
 import sys
 import time
 
@@ -20,7 +19,7 @@ import counters
 import ring
 from association import SCTP_PR_SUPPORTED, Session, sctp_socket
 from handshake import REQUEST_LIMIT, lasted
-from hosts import OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, reset, setting, written
+from hosts import OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, meanwhile, reset, setting, written
 from pinging import caller
 from wire import ddp, mpa
 from wire.sctp import (
@@ -145,15 +144,9 @@ def initiate_then_gone():
         time.sleep(0.5)
 
 
-@contextlib.contextmanager
 def unplugged():
     """Nothing that host B sends arrives."""
-    device = ["dev", "eth0", "root", "netem", "loss", "100%"]
-    subprocess.run(["tc", "-n", "B", "qdisc", "add", *device], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["tc", "-n", "B", "qdisc", "del", *device[:3]], check=True)
+    return meanwhile(["tc -n B qdisc add dev eth0 root netem loss 100%"], ["tc -n B qdisc del dev eth0 root"])
 
 
 def begun_anew():
@@ -243,17 +236,11 @@ def terminates(session):
     session.ends()
 
 
-@contextlib.contextmanager
 def without(chunk):
     """No packet arrives at host B that begins with a chunk of this type."""
-    tc = ["tc", "-n", "B"]
-    subprocess.run([*tc, "qdisc", "add", "dev", "eth0", "clsact"], check=True)
-    try:
-        match = ["match", "ip", "protocol", "132", "0xff", "match", "u8", str(chunk), "0xff", "at", "32"]
-        subprocess.run([*tc, "filter", "add", "dev", "eth0", "ingress", "protocol", "ip", "u32", *match, "action", "drop"], check=True)
-        yield
-    finally:
-        subprocess.run([*tc, "qdisc", "del", "dev", "eth0", "clsact"], check=True)
+    match = f"match ip protocol 132 0xff match u8 {chunk} 0xff at 32"
+    drop = f"tc -n B filter add dev eth0 ingress protocol ip u32 {match} action drop"
+    return meanwhile(["tc -n B qdisc add dev eth0 clsact", drop], ["tc -n B qdisc del dev eth0 clsact"])
 
 
 def clings():

@@ -17,13 +17,12 @@ import contextlib
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
 
 import ring
 from counters import counted, traced
-from hosts import HERE, START, Failure, case, check, reset, setting, unload
+from hosts import HERE, START, Failure, case, check, meanwhile, reset, setting, unload
 from peer import PROMPT
 from pinging import (
     INFO_LEN, SIZE, TEXT, Said, bad_crc, client, fin, info, ping, reads_back, region_of, rst, segment_size, server, server_stopped, wanted,
@@ -299,23 +298,18 @@ def ready_by_message(opcode, extended=False):
 
 def path_widens():
     """A path that was narrow for a while does not leave segments small for good."""
-    narrow = ("ip", "-n", "A", "route", "replace", f"{HERE}/32", "dev", "eth0", "mtu", "1402")
+    narrow = meanwhile([f"ip -n A route replace {HERE}/32 dev eth0 mtu 1402"], [f"ip -n A route del {HERE}/32"])
     with client() as stream:
-        ping(stream)
-        before = segment_size()
-        subprocess.run(narrow, check=True)
-        try:
-            for _ in range(3):
-                ping(stream)
-            meanwhile = segment_size()
-        finally:
-            subprocess.run(("ip", "-n", "A", "route", "del", f"{HERE}/32"), check=True)
-        for _ in range(3):
-            ping(stream)
-        after = segment_size()
+        sizes = []
+        for times, path in ((1, contextlib.nullcontext()), (3, narrow), (3, contextlib.nullcontext())):
+            with path:
+                for _ in range(times):
+                    ping(stream)
+                sizes.append(segment_size())
         fin(stream)
-    check(meanwhile < before and not meanwhile % 4, f"segments of {before} bytes, then of {meanwhile}")
-    check(after == before, f"segments of {before} bytes, then of {meanwhile}, and {after} when the path was wide again")
+    before, then, after = sizes
+    check(then < before and not then % 4, f"segments of {before} bytes, then of {then}")
+    check(after == before, f"segments of {before} bytes, then of {then}, and {after} when the path was wide again")
 
 
 def deaf_peer():

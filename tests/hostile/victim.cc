@@ -15,7 +15,6 @@
 //         window=1        binds a window of type 2 to the middle of region "window"
 //         deep=N          a completion queue of N entries for receives, which is not polled
 //     end                 waits for the end of the connection; says what completed
-//     finish              ends the connection from this side
 //     memory              "same", or "differs FIRST LAST": offsets in the arena
 //     holds OFFSET HEX    these bytes are right there
 //     accept              what is there now is right
@@ -97,12 +96,6 @@ class Victim {
     expect_event(channel_.get(), RDMA_CM_EVENT_DISCONNECTED, kPatience);
     tell_completions();
     drop();
-  }
-
-  void finish() {
-    require(id_ != nullptr, "not connected");
-    must(rdma_disconnect(id_.get()), "rdma_disconnect");
-    end();
   }
 
   void memory() const {
@@ -243,8 +236,6 @@ void obey(Victim& victim, const std::string& line) {
     victim.connect(host, port, options);
   } else if (command == "end") {
     victim.end();
-  } else if (command == "finish") {
-    victim.finish();
   } else if (command == "memory") {
     victim.memory();
   } else if (command == "holds") {
