@@ -17,6 +17,13 @@
 #include "dear.h"
 #include "plugin.h"
 
+/* Version 1's alone. */
+enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb* tb, enum qemu_plugin_op op,
+                                              void* ptr, uint64_t imm);
+const void* qemu_plugin_insn_data(const struct qemu_plugin_insn* insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn* insn);
+
 #define EXPORT __attribute__((visibility("default")))
 #define ROOM 4096
 

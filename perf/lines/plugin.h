@@ -1,45 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The part of QEMU's plugin interface that is needed here (version 4, as in QEMU 10.0). Debian
- * ships no header for it; QEMU checks the version that a plugin says it was built for.
- */
+/* The part that only version 4 of QEMU's plugin interface has. */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-typedef uint64_t qemu_plugin_id_t;
+#include "../count/plugin.h"
+
 typedef uint32_t qemu_plugin_meminfo_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
 struct qemu_plugin_hwaddr;
-struct qemu_info;
 
-enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_CB_R_REGS };
 enum qemu_plugin_mem_rw {
   QEMU_PLUGIN_MEM_R = 1,
   QEMU_PLUGIN_MEM_W,
   QEMU_PLUGIN_MEM_RW,
 };
 
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-                                           void (*cb)(qemu_plugin_id_t id,
-                                                      struct qemu_plugin_tb* tb));
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb* tb,
                                           void (*cb)(unsigned int cpu, void* data),
                                           enum qemu_plugin_cb_flags flags, void* data);
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn* insn,
-                                            void (*cb)(unsigned int cpu, void* data),
-                                            enum qemu_plugin_cb_flags flags, void* data);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn* insn,
                                       void (*cb)(unsigned int cpu, qemu_plugin_meminfo_t info,
                                                  uint64_t address, void* data),
                                       enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
                                       void* data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb* tb);
-uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb* tb);
-struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb* tb, size_t index);
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn* insn, void* bytes, size_t room);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn* insn);
 unsigned int qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);

@@ -1,15 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=22 debug hosts
-"""Hostile peers in the MPA handshake.
-
-    scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/handshake.py [NAME...]
-
-Speaks plain TCP from host B: as a client to an rping server on host A, and as a server to an
-rping client there. Each case says what it expects and within what time; after all of them
-ordinary rping must still work, and the devices and the module must go away. With NAMEs only
-the cases whose names contain one of them run.
-"""
+"""Hostile peers in the MPA handshake, with plain TCP from host B: as clients to an rping server on host A, and as servers to an
+rping client there. After all cases the devices and the module must go away. With NAMEs only the cases with one of them in theirs run."""
 
 import contextlib
 import socket

@@ -1,13 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=41 name=joins-paths transport=paths hosts
-"""Hostile peers with several paths under one queue pair (docs/wire.md).
-
-    scripts/lab/run --env WEFT_PATHS=2 -- scripts/lab/two-hosts --weft -- tests/hostile/paths.py [NAME...]
-
-Speaks plain TCP from host B: as a client to an rping server on host A, and as a server to an
-rping client there.
-"""
+"""Hostile peers with several paths under one queue pair (docs/wire.md), with plain TCP from host B: as clients to an rping server on
+host A, and as servers to an rping client there. For labs with WEFT_PATHS=2."""
 
 import contextlib
 import os
@@ -488,5 +483,5 @@ CASES = [
 
 if __name__ == "__main__":
     if os.environ.get("WEFT_PATHS") != "2":
-        sys.exit("paths.py: WEFT_PATHS is not 2 here; see its first lines")
+        sys.exit("paths.py: WEFT_PATHS is not 2 here; scripts/lab/run --env WEFT_PATHS=2")
     sys.exit(ring.run_with_rping("paths.py", CASES))

@@ -2,16 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=35 transport=sctp seldom hosts
 # lab: limit=900 where=uml order=49 debug hosts
-"""Peers with the manners of hardware, as their drivers in Linux have them.
-
-    scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/personas.py [NAME...]
-
-Nothing here is hostile: each persona sets up connections as one kind of card does, is as strict as
-that card about frames that it gets, and then does what rping does, in both roles. A frame over which
-the card would end the connection fails the case. No card was at hand: the manners are read from
-the drivers. With NAMEs only the cases whose names contain one
-of them run.
-"""
+"""Peers with the manners of hardware, as their drivers in Linux have them; nothing here is hostile. Each sets up connections as one
+kind of card does, is as strict about the frames that it gets, and does what rping does, in both roles. No card was at hand."""
 
 import dataclasses
 import socket

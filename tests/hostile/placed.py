@@ -2,18 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=19 debug hosts
 # lab: limit=900 where=uml order=34 transport=sctp seldom hosts
-"""What hostile peers may write, and what not: every byte of a victim's memory is looked at.
-
-    make -C tests/hostile
-    scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/placed.py [NAME...]
-
-A victim on host A (victim.cc), with memory of every kind of right, connects to this program on
-host B. The frames that it gets come whole, in two and three packets cut at each byte, in many,
-and larger than its receive buffer; with CRCs and without, over both revisions of MPA and over IPv6.
-After each case the victim's memory is compared, byte by byte, with what it should be, and its
-device's counters with what should have been counted. With NAMEs only the cases whose names
-contain one of them run.
-"""
+"""What hostile peers may write, and what not. A victim on host A (victim.cc), with memory of every kind of right, connects to this
+program on host B, whose frames come whole, cut at each byte, and larger than the victim's receive buffer. After each case every byte
+of the victim's memory, and its device's counters, are compared with what they should be."""
 
 import contextlib
 import socket

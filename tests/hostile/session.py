@@ -1,13 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=36 transport=sctp hosts
-"""Hostile peers of DDP over SCTP (RFC 5043).
-
-    scripts/lab/run --env WEFT_TRANSPORT=sctp -- scripts/lab/two-hosts --weft -- tests/hostile/session.py [NAME...]
-
-Speaks plain SCTP from host B: as a client to an rping server on host A, and as a server to an
-rping client there.
-"""
+"""Hostile peers of DDP over SCTP (RFC 5043), with plain SCTP from host B: as clients to an rping server on host A, and as servers
+to an rping client there. For labs with WEFT_TRANSPORT=sctp."""
 
 import contextlib
 import socket
@@ -299,5 +294,5 @@ CASES = [
 
 if __name__ == "__main__":
     if not OVER_SCTP:
-        sys.exit("session.py: WEFT_TRANSPORT is not sctp here; see its first lines")
+        sys.exit("session.py: WEFT_TRANSPORT is not sctp here; scripts/lab/run --env WEFT_TRANSPORT=sctp")
     sys.exit(ring.run_with_rping("session.py", CASES))

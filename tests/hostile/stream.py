@@ -2,16 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=17 debug hosts
 # lab: limit=900 where=uml order=33 transport=sctp hosts
-"""Hostile peers once the stream of FPDUs runs.
-
-    scripts/lab/run -- scripts/lab/two-hosts --weft -- tests/hostile/stream.py [NAME...]
-
-Speaks plain TCP from host B, with a handshake as it should be: as a client to an rping server
-on host A, whose reads it answers, and as a server to rping clients there, whose regions it
-attacks. Each case says which Terminate is due; the connection must end within a timeout, and
-rping must learn of it. After all of them ordinary rping must still work. With NAMEs
-only the cases whose names contain one of them run.
-"""
+"""Hostile peers once the stream of FPDUs runs, on host B: as clients to an rping server on host A, whose reads they answer, and as
+servers to rping clients there, whose regions they attack. Each case says which Terminate is due; rping must learn of the end."""
 
 import contextlib
 import signal
