@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Judges DDP over SCTP (RFC 5043) in a capture that was made without segmentation offload and with checksums: CRCs, adaptation
-indications, user messages (one DATA chunk each, unordered, on stream 0, numbered by their DDP-SSN from 0), session control messages,
-and DDP segments in the order of their numbers."""
+"""Judges DDP over SCTP (RFC 5043) in a capture that was made without segmentation offload and with
+checksums: CRCs, adaptation indications, user messages (one DATA chunk each, unordered, on stream 0,
+numbered by their DDP-SSN from 0), session control messages, and DDP segments in the order of their
+numbers."""
 
 import socket
 import struct

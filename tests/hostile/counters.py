@@ -48,7 +48,7 @@ def counted(**expected):
 
     # A connection's end is counted a moment after the peer sees it.
     wait_until(lambda: not wrong(), PATIENCE,
-               lambda: f"counters moved by {wrong()}, expected {({name: wanted[name] for name in wrong()})}", 0.05)
+               lambda: f"counters moved by {wrong()}, expected {wanted}", 0.05)
 
 
 TRACING = "/sys/kernel/tracing"
@@ -83,4 +83,5 @@ def traced(event, told):
         with open(os.path.join(TRACING, "trace"), encoding="utf-8", errors="replace") as file:
             return [line.strip() for line in file if f" {event}: " in line]
 
-    wait_until(lambda: any(told in line for line in lines()), PATIENCE, lambda: f"no {event} tells '{told}', but: {lines()}", 0.05)
+    wait_until(lambda: any(told in line for line in lines()), PATIENCE,
+               lambda: f"no {event} tells '{told}', but: {lines()}", 0.05)

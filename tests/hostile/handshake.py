@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=22 debug hosts
-"""Hostile peers in the MPA handshake, with plain TCP from host B: as clients to an rping server on host A, and as servers to an
-rping client there. After all cases the devices and the module must go away. With NAMEs only the cases with one of them in theirs run."""
+"""Hostile peers in the MPA handshake, with plain TCP from host B: as clients to an rping server on
+host A, and as servers to an rping client there. After all cases the devices and the module must go
+away. With NAMEs only the cases with one of them in theirs run."""
 
 import contextlib
 import socket

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=41 name=joins-paths transport=paths hosts
-"""Hostile peers with several paths under one queue pair (docs/wire.md), with plain TCP from host B: as clients to an rping server on
-host A, and as servers to an rping client there. For labs with WEFT_PATHS=2."""
+"""Hostile peers with several paths under one queue pair (docs/wire.md), with plain TCP from host B:
+as clients to an rping server on host A, and as servers to an rping client there. For labs with
+WEFT_PATHS=2."""
 
 import contextlib
 import os
@@ -13,7 +14,9 @@ import time
 
 import ring
 from counters import counted
-from hosts import HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, meanwhile, reset, tcp_socket, until_end
+from hosts import (
+    HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, meanwhile, reset, tcp_socket, until_end,
+)
 from peer import Line, connected, receive_frame
 from pinging import caller
 from wire import ddp, mpa
@@ -396,8 +399,9 @@ def its_own_addresses():
 
 def both_have():
     """Both hosts have a device with the same private address, as where docker runs on both."""
-    steps = "link add docker0 type bridge", f"addr add {BOTH_HAVE}/16 dev docker0", "link set docker0 up"
-    return meanwhile([f"ip -n {host} {step}" for host in "AB" for step in steps], [f"ip -n {host} link del docker0" for host in "AB"])
+    steps = "link add {} type bridge", f"addr add {BOTH_HAVE}/16 dev {{}}", "link set {} up"
+    begin = [f"ip -n {host} {step.format('docker0')}" for host in "AB" for step in steps]
+    return meanwhile(begin, [f"ip -n {host} link del docker0" for host in "AB"])
 
 
 def private_network():
@@ -483,5 +487,5 @@ CASES = [
 
 if __name__ == "__main__":
     if os.environ.get("WEFT_PATHS") != "2":
-        sys.exit("paths.py: WEFT_PATHS is not 2 here; scripts/lab/run --env WEFT_PATHS=2")
+        sys.exit("paths.py: this lab has no WEFT_PATHS=2 (scripts/lab/run --env)")
     sys.exit(ring.run_with_rping("paths.py", CASES))

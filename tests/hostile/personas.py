@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=35 transport=sctp seldom hosts
 # lab: limit=900 where=uml order=49 debug hosts
-"""Peers with the manners of hardware, as their drivers in Linux have them; nothing here is hostile. Each sets up connections as one
-kind of card does, is as strict about the frames that it gets, and does what rping does, in both roles. No card was at hand."""
+"""Peers with the manners of hardware, as their drivers in Linux have them; nothing here is hostile.
+Each sets up connections as one kind of card does, is as strict about the frames that it gets, and
+does what rping does, in both roles. No card was at hand."""
 
 import dataclasses
 import socket

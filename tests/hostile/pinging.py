@@ -55,7 +55,8 @@ class Said:
             check(heard or cls.lives(), "the rping server died")
             return heard
 
-        wait_until(said, seconds, lambda: f"the rping server has not said {' or '.join(any_of)} after {seconds} s but {cls.text[since:]!r}")
+        what = f"the rping server has not said {' or '.join(any_of)} after {seconds} s but"
+        wait_until(said, seconds, lambda: f"{what} {cls.text[since:]!r}")
 
     @classmethod
     def end(cls, since):
@@ -68,7 +69,7 @@ class Said:
 def start_server():
     Said.server = subprocess.Popen(on("A", "rping", "-s", "-P", "-p", str(PORT)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     os.set_blocking(Said.server.stderr.fileno(), False)
-    wait_until(lambda: listens(PORT) or not Said.lives(), 20, "rping -s does not listen after 20 s", 0.1)
+    wait_until(lambda: listens(PORT) or not Said.lives(), 20, "rping -s does not listen", 0.1)
     check(Said.lives(), f"rping -s ended: {Said.server.stderr.read()!r}")
 
 
@@ -190,7 +191,8 @@ def server_stopped():
     """The server posts no receive meanwhile: each of its threads has stopped, which takes a moment."""
     Said.server.send_signal(signal.SIGSTOP)
     try:
-        wait_until(lambda: all(state == "T" for state in thread_states(Said.server.pid)), PROMPT, "the rping server does not stop", 0.01)
+        wait_until(lambda: set(thread_states(Said.server.pid)) <= {"T"}, PROMPT,
+                   "the rping server does not stop", 0.01)
         yield
     finally:
         Said.server.send_signal(signal.SIGCONT)

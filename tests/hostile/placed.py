@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=19 debug hosts
 # lab: limit=900 where=uml order=34 transport=sctp seldom hosts
-"""What hostile peers may write, and what not. A victim on host A (victim.cc), with memory of every kind of right, connects to this
-program on host B, whose frames come whole, cut at each byte, and larger than the victim's receive buffer. After each case every byte
-of the victim's memory, and its device's counters, are compared with what they should be."""
+"""What hostile peers may write, and what not. A victim on host A (victim.cc), with memory of every
+kind of right, connects to this program on host B, whose frames come whole, cut at each byte, and
+larger than the victim's receive buffer. After each case every byte of the victim's memory, and its
+device's counters, are compared with what they should be."""
 
 import contextlib
 import socket

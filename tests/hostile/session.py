@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=36 transport=sctp hosts
-"""Hostile peers of DDP over SCTP (RFC 5043), with plain SCTP from host B: as clients to an rping server on host A, and as servers
-to an rping client there. For labs with WEFT_TRANSPORT=sctp."""
+"""Hostile peers of DDP over SCTP (RFC 5043), with plain SCTP from host B: as clients to an rping
+server on host A, and as servers to an rping client there. For labs with WEFT_TRANSPORT=sctp."""
 
 import contextlib
 import socket
@@ -14,7 +14,9 @@ import counters
 import ring
 from association import SCTP_PR_SUPPORTED, Session, sctp_socket
 from handshake import REQUEST_LIMIT, lasted
-from hosts import OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, meanwhile, reset, setting, written
+from hosts import (
+    OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, meanwhile, reset, setting, written,
+)
 from pinging import caller
 from wire import ddp, mpa
 from wire.sctp import (
@@ -141,7 +143,8 @@ def initiate_then_gone():
 
 def unplugged():
     """Nothing that host B sends arrives."""
-    return meanwhile(["tc -n B qdisc add dev eth0 root netem loss 100%"], ["tc -n B qdisc del dev eth0 root"])
+    device = "dev eth0 root"
+    return meanwhile([f"tc -n B qdisc add {device} netem loss 100%"], [f"tc -n B qdisc del {device}"])
 
 
 def begun_anew():
@@ -235,7 +238,8 @@ def without(chunk):
     """No packet arrives at host B that begins with a chunk of this type."""
     match = f"match ip protocol 132 0xff match u8 {chunk} 0xff at 32"
     drop = f"tc -n B filter add dev eth0 ingress protocol ip u32 {match} action drop"
-    return meanwhile(["tc -n B qdisc add dev eth0 clsact", drop], ["tc -n B qdisc del dev eth0 clsact"])
+    device = "dev eth0 clsact"
+    return meanwhile([f"tc -n B qdisc add {device}", drop], [f"tc -n B qdisc del {device}"])
 
 
 def clings():
@@ -294,5 +298,5 @@ CASES = [
 
 if __name__ == "__main__":
     if not OVER_SCTP:
-        sys.exit("session.py: WEFT_TRANSPORT is not sctp here; scripts/lab/run --env WEFT_TRANSPORT=sctp")
+        sys.exit("session.py: this lab has no WEFT_TRANSPORT=sctp (scripts/lab/run --env)")
     sys.exit(ring.run_with_rping("session.py", CASES))

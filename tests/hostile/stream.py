@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=17 debug hosts
 # lab: limit=900 where=uml order=33 transport=sctp hosts
-"""Hostile peers once the stream of FPDUs runs, on host B: as clients to an rping server on host A, whose reads they answer, and as
-servers to rping clients there, whose regions they attack. Each case says which Terminate is due; rping must learn of the end."""
+"""Hostile peers once the stream of FPDUs runs, on host B: as clients to an rping server on host A,
+whose reads they answer, and as servers to rping clients there, whose regions they attack. Each case
+says which Terminate is due; rping must learn of the end."""
 
 import contextlib
 import signal
@@ -290,10 +291,11 @@ def ready_by_message(opcode, extended=False):
 
 def path_widens():
     """A path that was narrow for a while does not leave segments small for good."""
-    narrow = meanwhile([f"ip -n A route replace {HERE}/32 dev eth0 mtu 1402"], [f"ip -n A route del {HERE}/32"])
+    route, wide = f"{HERE}/32", contextlib.nullcontext()
+    narrow = meanwhile([f"ip -n A route replace {route} dev eth0 mtu 1402"], [f"ip -n A route del {route}"])
     with client() as stream:
         sizes = []
-        for times, path in ((1, contextlib.nullcontext()), (3, narrow), (3, contextlib.nullcontext())):
+        for times, path in ((1, wide), (3, narrow), (3, wide)):
             with path:
                 for _ in range(times):
                     ping(stream)
@@ -301,7 +303,7 @@ def path_widens():
         fin(stream)
     before, then, after = sizes
     check(then < before and not then % 4, f"segments of {before} bytes, then of {then}")
-    check(after == before, f"segments of {before} bytes, then of {then}, and {after} when the path was wide again")
+    check(after == before, f"segments of {before} bytes, then of {then}, and at the end of {after}")
 
 
 def deaf_peer():
