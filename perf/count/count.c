@@ -63,8 +63,6 @@ static struct block* new_block(void) {
 }
 
 static void begin(unsigned int cpu, void* data) {
-  (void)cpu;
-  (void)data;
   for (struct blocks* b = all; b; b = b->next)
     for (size_t i = 0; i < b->used; i++)
       b->block[i].runs = 0;
@@ -73,8 +71,6 @@ static void begin(unsigned int cpu, void* data) {
 static void end(unsigned int cpu, void* data) {
   FILE* file = fopen(out, "w");
 
-  (void)cpu;
-  (void)data;
   if (!file) {
     perror(out);
     return;
@@ -96,7 +92,6 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
   size_t n = qemu_plugin_tb_n_insns(tb);
   struct block* block = new_block();
 
-  (void)id;
   block->address = qemu_plugin_tb_vaddr(tb);
   block->instructions = n;
   qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block->runs, 1);
@@ -114,7 +109,6 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info* info, int argc, char** argv) {
-  (void)info;
   for (int i = 0; i < argc; i++) {
     if (!strncmp(argv[i], "out=", 4))
       out = strdup(argv[i] + 4);

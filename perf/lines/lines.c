@@ -286,7 +286,6 @@ static void accessed(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr
   struct code* code = data;
   uint64_t begin, end;
 
-  (void)cpu;
   if (!counting)
     return;
   where = qemu_plugin_get_hwaddr(info, address);
@@ -303,7 +302,6 @@ static void accessed(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr
 static void runs(unsigned int cpu, void* data) {
   struct block* block = data;
 
-  (void)cpu;
   if (!counting)
     return;
   now = which();
@@ -320,8 +318,6 @@ static void runs(unsigned int cpu, void* data) {
 }
 
 static void begin(unsigned int cpu, void* data) {
-  (void)cpu;
-  (void)data;
   if (begun++ % programs)
     return;
   for (struct block* block = blocks; block; block = block->next)
@@ -347,8 +343,6 @@ static void write_cpu(FILE* file, const struct cpu* each) {
 static void end(unsigned int cpu, void* data) {
   FILE* file;
 
-  (void)cpu;
-  (void)data;
   if (++ended % programs)
     return;
   counting = false;
@@ -377,7 +371,6 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
   size_t n = qemu_plugin_tb_n_insns(tb);
   struct block* block = zeroed(1, sizeof(*block));
 
-  (void)id;
   block->address = qemu_plugin_tb_vaddr(tb);
   block->instructions = n;
   block->next = blocks;
@@ -400,7 +393,6 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info* info, int argc, char** argv) {
-  (void)info;
   for (int i = 0; i < argc; i++) {
     if (!strncmp(argv[i], "out=", 4))
       out = strdup(argv[i] + 4);
