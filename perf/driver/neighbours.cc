@@ -23,13 +23,19 @@ void give_queue_pair(rdma_cm_id* id, ibv_pd* pd, ibv_cq* cq) {
   must(rdma_create_qp(id, pd, &init), "rdma_create_qp");
 }
 
-// How long a call takes, with what it waits for.
-template <typename Step>
-void timed(Samples& samples, Step step) {
-  const Clock::time_point begin = Clock::now();
-  step();
-  samples.add(Clock::now() - begin);
-}
+// What the queue pairs of a bystander, or of its partner, have in common.
+struct Common {
+  Owned<ibv_pd> pd;
+  Owned<ibv_cq> cq;
+
+  void give_queue_pair(rdma_cm_id* id) {
+    if (pd == nullptr) {
+      pd = own(ibv_alloc_pd(id->verbs), "ibv_alloc_pd");
+      cq = own(ibv_create_cq(id->verbs, 8, nullptr, nullptr, 0), "ibv_create_cq");
+    }
+    perf::give_queue_pair(id, pd.get(), cq.get());
+  }
+};
 
 // A queue pair of the crowd: its own completions, since a thread of its own waits for them.
 struct Member {
@@ -84,8 +90,7 @@ void neighbours_server(const Server& server) {
   const Channel channel = make_channel();
   const Identifier listening = make_identifier(channel.get());
   server.tell_port(listen_at(listening.get(), {server.address, 0}, 16));
-  Owned<ibv_pd> pd;
-  Owned<ibv_cq> cq;
+  Common common;
   Samples accept(server.settings.count);
   std::deque<Identifier> requests;
   for (unsigned i = 0; i < server.settings.count; i++) {
@@ -94,13 +99,9 @@ void neighbours_server(const Server& server) {
     }
     const Identifier id = std::move(requests.front());
     requests.pop_front();
-    if (pd == nullptr) {
-      pd = own(ibv_alloc_pd(id->verbs), "ibv_alloc_pd");
-      cq = own(ibv_create_cq(id->verbs, 8, nullptr, nullptr, 0), "ibv_create_cq");
-    }
-    give_queue_pair(id.get(), pd.get(), cq.get());
+    common.give_queue_pair(id.get());
     rdma_conn_param param{};
-    timed(accept, [&] {
+    accept.time([&] {
       must(rdma_accept(id.get(), &param), "rdma_accept");
       await_event(channel, RDMA_CM_EVENT_ESTABLISHED, requests);
     });
@@ -114,8 +115,7 @@ void neighbours_client(Client& client) {
   Settings& settings = client.settings;
   const std::uint16_t port = client.begin();
   const Channel channel = make_channel();
-  Owned<ibv_pd> pd;
-  Owned<ibv_cq> cq;
+  Common common;
   Samples connect(settings.count);
   Samples disconnect(settings.count);
   Samples destroy(settings.count);
@@ -126,21 +126,17 @@ void neighbours_client(Client& client) {
     }
     const Identifier id = make_identifier(channel.get());
     resolve(id.get(), {client.address, port}, kResolving);
-    if (pd == nullptr) {
-      pd = own(ibv_alloc_pd(id->verbs), "ibv_alloc_pd");
-      cq = own(ibv_create_cq(id->verbs, 8, nullptr, nullptr, 0), "ibv_create_cq");
-    }
-    give_queue_pair(id.get(), pd.get(), cq.get());
+    common.give_queue_pair(id.get());
     rdma_conn_param param{};
-    timed(connect, [&] {
+    connect.time([&] {
       must(rdma_connect(id.get(), &param), "rdma_connect");
       expect_event(channel.get(), RDMA_CM_EVENT_ESTABLISHED);
     });
-    timed(disconnect, [&] {
+    disconnect.time([&] {
       must(rdma_disconnect(id.get()), "rdma_disconnect");
       expect_event(channel.get(), RDMA_CM_EVENT_DISCONNECTED);
     });
-    timed(destroy, [&] { rdma_destroy_qp(id.get()); });
+    destroy.time([&] { rdma_destroy_qp(id.get()); });
   }
   Record result = result_of(settings);
   double accept_p50 = 0;

@@ -72,22 +72,16 @@ void overlap_client(Client& client) {
     run_case(client, [&](Transport& transport) {
       unsigned round = 0;
       for (unsigned i = 0; i < settings.count; i++) {
-        const Clock::time_point begin = Clock::now();
-        exchange(transport, settings, 0, &round);
-        communication.add(Clock::now() - begin);
+        communication.time([&] { exchange(transport, settings, 0, &round); });
       }
       const auto target = std::chrono::duration_cast<Clock::duration>(
           std::chrono::duration<double, std::micro>(communication.median()));
       const std::uint64_t steps = calibrate(target);
       for (unsigned i = 0; i < settings.count; i++) {
-        const Clock::time_point begin = Clock::now();
-        compute(steps);
-        computing.add(Clock::now() - begin);
+        computing.time([&] { compute(steps); });
       }
       for (unsigned i = 0; i < settings.count; i++) {
-        const Clock::time_point begin = Clock::now();
-        exchange(transport, settings, steps, &round);
-        together.add(Clock::now() - begin);
+        together.time([&] { exchange(transport, settings, steps, &round); });
       }
     });
     const double shorter = std::min(communication.median(), computing.median());

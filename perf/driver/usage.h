@@ -42,6 +42,13 @@ class Samples {
   void add(Clock::duration duration) {
     micros_.push_back(std::chrono::duration<double, std::micro>(duration).count());
   }
+  // How long a step takes, with what it waits for.
+  template <typename Step>
+  void time(Step step) {
+    const Clock::time_point begin = Clock::now();
+    step();
+    add(Clock::now() - begin);
+  }
   // The value that this share of the samples does not exceed, in microseconds.
   double quantile(double share) {
     if (micros_.empty()) {
