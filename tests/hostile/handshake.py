@@ -153,11 +153,13 @@ def early_fpdu():
     reset(sock)
 
 
-def markers_wanted():
-    """Granted, and no reason to ask for markers the other way."""
-    sock, answer = granted(flags=mpa.MARKERS | mpa.CRC)
-    check(not answer.flags & mpa.MARKERS, f"answer {vars(answer)}")
-    reset(sock)
+@case
+def grants(holds, *requests):
+    """Each of these Requests is granted by a Reply of which this holds."""
+    for fields in requests:
+        sock, answer = granted(**fields)
+        check(holds(answer), f"answer {vars(answer)}")
+        reset(sock)
 
 
 WITHOUT_CRC = [{"flags": 0}, {"flags": mpa.ENHANCED, "revision": 2, "private": mpa.rd_limits(4, 4)}]
@@ -173,14 +175,6 @@ def crc_required():
                 check(answer.flags & mpa.CRC, "the Reject does not say that CRCs are wanted")
                 expect_end(sock, PROMPT)
         reset(granted(flags=mpa.CRC)[0])
-
-
-def crc_preferred():
-    """A peer that does not ask for CRCs is told to use them."""
-    for fields in WITHOUT_CRC:
-        sock, answer = granted(**fields)
-        check(answer.flags & mpa.CRC, f"answer {vars(answer)}")
-        reset(sock)
 
 
 @case
@@ -202,11 +196,8 @@ def refusal_takes_no_offer():
     expect_end(sock, PROMPT)
 
 
-def enhanced_accepted():
-    sock, answer = granted(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(4, 4))
-    check(answer.revision == 2 and answer.flags & mpa.ENHANCED, f"answer {vars(answer)}")
-    check(len(answer.private) >= 4, "no IRD and ORD in the answer")
-    reset(sock)
+def is_enhanced(answer):
+    return answer.revision == 2 and answer.flags & mpa.ENHANCED and len(answer.private) >= 4
 
 
 def never_ready():
@@ -404,7 +395,7 @@ CASES = [
     ("half a key, then silence", silence_is_bounded(mpa.REQUEST_KEY[:8])),
     ("silence", silence_is_bounded(b"")),
     ("enhanced without room for it", dropped(mpa.request(flags=mpa.ENHANCED, revision=2, private=b"12"))),
-    ("enhanced request", enhanced_accepted),
+    ("enhanced request", grants(is_enhanced, ENHANCED_REPLY | {"private": mpa.rd_limits(4, 4)})),
     # CVE-2026-74345 of siw: the work item of a malformed request used a connection after it was freed.
     ("malformed requests, then reset", malformed_then_reset),
     ("request, then reset", request_then_reset),
@@ -412,9 +403,11 @@ CASES = [
     ("request, then FIN", then_fin(mpa.request(), False)),
     ("two requests back to back", two_requests),
     ("FPDU glued to the request", early_fpdu),
-    ("markers wanted", markers_wanted),
+    # No reason to ask for markers the other way.
+    ("markers wanted", grants(lambda a: not a.flags & mpa.MARKERS, {"flags": mpa.MARKERS | mpa.CRC})),
     ("no CRC asked for, and crc is required", crc_required),
-    ("no CRC asked for, and crc is preferred", crc_preferred),
+    # Told to use them.
+    ("no CRC asked for, and crc is preferred", grants(lambda a: a.flags & mpa.CRC, *WITHOUT_CRC)),
     ("extensions offered, and taken", offer_answered("on", mpa.EXTENDED)),
     ("extensions offered, and switched off", offer_answered("off", 0)),
     ("extensions offered, and refused for another reason", refusal_takes_no_offer),

@@ -15,7 +15,8 @@ import time
 import ring
 from counters import counted
 from hosts import (
-    HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, meanwhile, reset, tcp_socket, until_end,
+    HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, meanwhile, reset, tcp_socket,
+    until_end,
 )
 from peer import Line, connected, receive_frame
 from pinging import caller
@@ -406,9 +407,8 @@ def both_have():
 
 def private_network():
     """What both hosts have is not told by the one, nor joined at by a client of the other; the stream has its path."""
-    with both_have(), two() as (stream, second):
-        second.put(SEGMENT, body=HELLO)
-        stream.asked(stream.first, second)
+    with both_have():
+        two_paths()
 
 
 def wrong_crc(data):

@@ -15,7 +15,8 @@ import ring
 from association import SCTP_PR_SUPPORTED, Session, sctp_socket
 from handshake import REQUEST_LIMIT, lasted
 from hosts import (
-    OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, meanwhile, reset, setting, written,
+    OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, meanwhile, reset, setting,
+    written,
 )
 from pinging import caller
 from wire import ddp, mpa
@@ -91,18 +92,12 @@ def plain():
     gone(session)
 
 
-def enhanced():
+@case
+def enhanced(extend, limits):
     session = associated()
-    session.control(ENHANCED_INITIATE, mpa.Limits(1, 1, write=True).packed())
-    depths = session.expect_control(ENHANCED_ACCEPT)
+    session.control(ENHANCED_INITIATE | extend, limits)
+    depths = session.expect_control(ENHANCED_ACCEPT | extend)
     check(len(depths) == 4, f"IRD and ORD are {depths.hex()}")
-    gone(session)
-
-
-def extending():
-    session = associated()
-    session.control(ENHANCED_INITIATE | EXTEND, mpa.rd_limits(1, 1))
-    session.expect_control(ENHANCED_ACCEPT | EXTEND)
     gone(session)
 
 
@@ -143,8 +138,8 @@ def initiate_then_gone():
 
 def unplugged():
     """Nothing that host B sends arrives."""
-    device = "dev eth0 root"
-    return meanwhile([f"tc -n B qdisc add {device} netem loss 100%"], [f"tc -n B qdisc del {device}"])
+    add, end = "tc -n B qdisc add dev eth0 root netem loss 100%", "tc -n B qdisc del dev eth0 root"
+    return meanwhile([add], [end])
 
 
 def begun_anew():
@@ -238,8 +233,8 @@ def without(chunk):
     """No packet arrives at host B that begins with a chunk of this type."""
     match = f"match ip protocol 132 0xff match u8 {chunk} 0xff at 32"
     drop = f"tc -n B filter add dev eth0 ingress protocol ip u32 {match} action drop"
-    device = "dev eth0 clsact"
-    return meanwhile([f"tc -n B qdisc add {device}", drop], [f"tc -n B qdisc del {device}"])
+    add, end = "tc -n B qdisc add dev eth0 clsact", "tc -n B qdisc del dev eth0 clsact"
+    return meanwhile([add, drop], [end])
 
 
 def clings():
@@ -273,8 +268,8 @@ CASES = [
     ("a segment at first", dropped(SEGMENT, b"\0\0" + ddp.send(b"hello"))),
     ("an unknown payload", dropped(0, message(INITIATE))),
     ("a plain session", plain),
-    ("an enhanced session", enhanced),
-    ("an enhanced session that extends", extending),
+    ("an enhanced session", enhanced(0, mpa.Limits(1, 1, write=True).packed())),
+    ("an enhanced session that extends", enhanced(EXTEND, mpa.rd_limits(1, 1))),
     ("a second Initiate", dropped_later(CONTROL, numbered(INITIATE))),
     ("a DDP-SSN far behind", dropped_later(SEGMENT, ddp.send(b"x"), ssn=0x8001)),
     ("a DDP-SSN twice", dropped_later(SEGMENT, ddp.send(b"x"), ssn=0)),

@@ -124,16 +124,12 @@ def ping_cut(stream, *cuts):
     ping(stream, lambda sink, sink_to: in_pieces(mpa.framed(ddp.tagged(ddp.READ_RESPONSE, sink, sink_to, TEXT))), in_pieces, in_pieces)
 
 
-def every_boundary():
+@case
+def pings_cut(*pings):
+    """A ping for each of these, which is where its messages are cut."""
     with client() as stream:
-        for cut in range(1, 84):
-            ping_cut(stream, cut)
-        fin(stream)
-
-
-def byte_by_byte():
-    with client() as stream:
-        ping_cut(stream, *range(1, 84))
+        for cuts in pings:
+            ping_cut(stream, *cuts)
         fin(stream)
 
 
@@ -180,10 +176,13 @@ def zero_length_reads():
         fin(stream)
 
 
-def too_many_reads():
-    with client() as stream:
-        check(stream.ird, "the server takes no reads")
-        requests = [ddp.read_request((0, 0), 0, msn=msn) for msn in range(1, stream.ird + 2)]
+@case
+def too_many_reads(peer):
+    """Of nothing at a server, and of its region at a client, one more than agreed."""
+    with peer() as stream:
+        check(stream.ird, "the peer takes no reads")
+        what = (stream.region, SIZE) if peer is server else ((0, 0), 0)
+        requests = [ddp.read_request(*what, msn=msn) for msn in range(1, stream.ird + 2)]
         stream.refuses(NO_BUFFER, *requests, allowed=(ddp.READ_RESPONSE,))
 
 
@@ -291,8 +290,8 @@ def ready_by_message(opcode, extended=False):
 
 def path_widens():
     """A path that was narrow for a while does not leave segments small for good."""
-    route, wide = f"{HERE}/32", contextlib.nullcontext()
-    narrow = meanwhile([f"ip -n A route replace {route} dev eth0 mtu 1402"], [f"ip -n A route del {route}"])
+    wide, route = contextlib.nullcontext(), f"ip -n A route {{}} {HERE}/32"
+    narrow = meanwhile([route.format("replace") + " dev eth0 mtu 1402"], [route.format("del")])
     with client() as stream:
         sizes = []
         for times, path in ((1, wide), (3, narrow), (3, wide)):
@@ -479,12 +478,6 @@ def split_bad_write():
         stream.refused(BAD_CRC)
 
 
-def too_many_client_reads():
-    with server() as stream:
-        requests = [ddp.read_request(stream.region, SIZE, msn=msn) for msn in range(1, stream.ird + 2)]
-        stream.refuses(NO_BUFFER, *requests, allowed=(ddp.READ_RESPONSE,))
-
-
 def second_read_bad():
     with server() as stream:
         stag, address = stream.region
@@ -550,8 +543,8 @@ EVIL = b"E" * 8
 CASES = [
     ("honest peer", honest),
     # siw: how much of a header had come was taken from the wrong sum when it came in pieces.
-    ("FPDU cut at every byte", every_boundary),
-    ("a byte at a time", byte_by_byte),
+    ("FPDU cut at every byte", pings_cut(*([cut] for cut in range(1, 84)))),
+    ("a byte at a time", pings_cut(range(1, 84))),
     ("many FPDUs in one segment", crumbs),
     ("urgent bytes", urgent),
     ("path that widens again", path_widens),
@@ -637,7 +630,7 @@ CASES = [
     ("WRITE: unknown STags", to_server_each(STAG, *(ddp.write(s, 0x1000, b"x") for s in (0, 1, 0x100, 2**31, 2**32 - 1)))),
     ("read: unknown STags", to_server_each(READ_STAG, *(READ_FROM((s, 0x1000), 1) for s in (0, 1, 0x100, 2**31, 2**32 - 1)))),
     ("read: nothing, of anywhere", zero_length_reads),
-    ("read: more than agreed", too_many_reads),
+    ("read: more than agreed", too_many_reads(client)),
     ("read: MSN", to_server_each(MSN, *(READ_FROM((1, 2), 0, msn=n) for n in (0, 2, 2**32 - 1)))),
     ("read: offset", to_server(OFFSET, READ_FROM((1, 2), 0, mo=1))),
     ("read: more to come", to_server(OFFSET, READ_FROM((1, 2), 0, last=False))),
@@ -716,7 +709,7 @@ CASES = [
     ("client: read, second one bad", second_read_bad),
     *((f"client: SEND {op} invalidates a region", to_client(CANNOT_INVALIDATE, lambda s, a, op=op: invalidating(s, op))) for op in SENDS_INV),
     ("client: SEND invalidates, wrong key byte", to_client(READ_STAG, lambda s, a: invalidating(s ^ 1))),
-    ("client: more reads than agreed", too_many_client_reads),
+    ("client: more reads than agreed", too_many_reads(server)),
     ("client: echoed offer, immediate data", to_client(OPCODE, lambda s, a: ddp.immediate())),
     ("client: echoed offer, atomic", to_client(OPCODE, lambda s, a: ddp.atomic((s, word(a))))),
     ("client: atomic without the right", atomic_on(NO_RIGHT)),

@@ -44,9 +44,6 @@ class Victim:
             check(word == "region", f"the victim says {line!r}")
             self.regions[name] = Region(rest)
 
-    def alive(self):
-        return self.process.poll() is None
-
     def tell(self, command):
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
