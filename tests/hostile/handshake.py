@@ -235,10 +235,12 @@ def requested():
 
 
 @case
-def answered(data, event, error):
+def answered(data, event, error, then_fin=False):
     """Answers the Request with these bytes; rping must report the error."""
     with requested() as (server, sock):
         sock.sendall(data)
+        if then_fin:
+            sock.close()
         server.outcome(event, error, PROMPT + START)
         sock.close()
 
@@ -283,24 +285,15 @@ def first_segment(sock):
 
 
 @case
-def too_late(data):
-    """Answers the Request with these bytes, which are no whole Reply; they wait for the rest, and then go."""
+def too_late(data, drips=False):
+    """Answers the Request with these bytes, which are no whole Reply, perhaps one each second. They
+    wait for the rest for as long as for a Reply that does not come, and then go."""
     with requested() as (server, sock):
         began = time.monotonic()
-        sock.sendall(data)
+        for piece in map(bytes, zip(data)) if drips else [data]:
+            sock.sendall(piece)
+            time.sleep(1 if drips else 0)
         expect_end(sock, REPLY_LIMIT + PROMPT)
-        lasted(began, REPLY_LIMIT)
-        server.outcome(UNREACHABLE, ETIMEDOUT, PROMPT)
-
-
-def drips():
-    """A Reply that comes byte by byte is awaited no longer than one that does not come."""
-    with requested() as (server, sock):
-        began = time.monotonic()
-        for byte in mpa.reply(**ENHANCED_REPLY)[: REPLY_LIMIT - 1]:
-            sock.sendall(bytes([byte]))
-            time.sleep(1)
-        expect_end(sock, 1 + PROMPT)
         lasted(began, REPLY_LIMIT)
         server.outcome(UNREACHABLE, ETIMEDOUT, PROMPT)
 
@@ -317,12 +310,12 @@ def client_killed():
 
 
 @case
-def hangs_up(how):
-    """Hung up on twice: at the sight of revision 2, and of revision 1."""
+def hangs_up(how, reads=True):
+    """Hung up on twice: at the sight of revision 2, and of revision 1; or both times unseen."""
     with Server() as server:
         server.call()
         for revision in (2, 1):
-            how(server.accept_request(revision))
+            how(server.accept_request(revision) if reads else server.accept())
         server.outcome(REJECTED, ECONNRESET, PROMPT + START)
 
 
@@ -351,21 +344,6 @@ def offers(value, expected):
             sock = server.accept_request(revision)
             check(server.request_flags & mpa.RESERVED == expected, f"reserved bits in flags {server.request_flags:#x}")
             sock.close()
-
-
-def closes_at_once():
-    with Server() as server:
-        server.call()
-        for _ in range(2):
-            server.accept().close()
-        server.outcome(REJECTED, ECONNRESET, PROMPT + START)
-
-
-def half_a_reply_then_fin():
-    with requested() as (server, sock):
-        sock.sendall(mpa.reply(flags=mpa.CRC | mpa.ENHANCED, revision=2)[:12])
-        sock.close()
-        server.outcome(REJECTED, ECONNRESET, PROMPT + START)
 
 
 @case
@@ -404,7 +382,8 @@ CASES = [
     ("two requests back to back", two_requests),
     ("FPDU glued to the request", early_fpdu),
     # No reason to ask for markers the other way.
-    ("markers wanted", grants(lambda a: not a.flags & mpa.MARKERS, {"flags": mpa.MARKERS | mpa.CRC})),
+    ("markers wanted",
+     grants(lambda a: not a.flags & mpa.MARKERS, {"flags": mpa.MARKERS | mpa.CRC})),
     ("no CRC asked for, and crc is required", crc_required),
     # Told to use them.
     ("no CRC asked for, and crc is preferred", grants(lambda a: a.flags & mpa.CRC, *WITHOUT_CRC)),
@@ -416,14 +395,14 @@ CASES = [
     ("client: nobody listens", nobody_listens),
     ("client: nobody answers TCP", full_backlog),
     ("client: silent server", too_late(b"")),
-    ("client: reply that drips", drips),
+    ("client: reply that drips", too_late(mpa.reply(**ENHANCED_REPLY)[: REPLY_LIMIT - 1], True)),
     ("client: killed while it waits", client_killed),
-    ("client: server closes at once", closes_at_once),
+    ("client: server closes at once", hangs_up(socket.socket.close, reads=False)),
     ("client: server closes at the request", hangs_up(socket.socket.close)),
     ("client: server resets at the request", hangs_up(reset)),
     ("client: garbage", answered(b"HTTP/1.1 400 Bad Request\r\n\r\n", CONNECT_ERROR, EPROTO)),
     ("client: request as a reply", answered(mpa.request(**ENHANCED_REPLY, private=mpa.rd_limits(1, 1)), CONNECT_ERROR, EPROTO)),
-    ("client: half a reply, then FIN", half_a_reply_then_fin),
+    ("client: half a reply, then FIN", answered(mpa.REPLY_KEY[:12], REJECTED, ECONNRESET, True)),
     ("client: reply promises more", too_late(mpa.reply(**ENHANCED_REPLY, private=bytes(50), private_len=100))),
     ("client: reply longer than allowed", answered(mpa.reply(**ENHANCED_REPLY, private=bytes(600)), CONNECT_ERROR, EPROTO)),
     ("client: revision 3", answered(mpa.reply(flags=mpa.CRC, revision=3), CONNECT_ERROR, EPROTO)),

@@ -101,12 +101,6 @@ def enhanced(extend, limits):
     gone(session)
 
 
-def terminate():
-    session = accepted()
-    session.control(TERMINATE)
-    session.ends()
-
-
 def bad_segment():
     """A segment that DDP refuses gets a Terminate message of RDMAP's before the end."""
     session = accepted()
@@ -280,7 +274,7 @@ CASES = [
     ("segments behind one that DDP refuses", behind_a_refused),
     ("an association begun anew", begun_anew),
     ("much behind a gap", behind_a_gap),
-    ("Terminate", terminate),
+    ("Terminate", dropped_later(CONTROL, numbered(TERMINATE))),
     ("Initiate, and gone", initiate_then_gone),
     ("client: Accept of another kind", answered(99)),
     ("client: Reject", answered(REJECT, b"no")),

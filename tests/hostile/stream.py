@@ -198,14 +198,15 @@ def two_sends():
     return ddp.send(info(), msn=1), ddp.send(info(), msn=2)
 
 
-def no_receive():
-    with client() as stream:
-        with server_stopped():
-            stream.give(*two_sends())
-            began = time.monotonic()
-            stream.refused(NO_BUFFER, two_sends()[1], within=RNR_LIMIT + PROMPT)
-            waited = time.monotonic() - began
-            check(waited > RNR_LIMIT - 1, f"refused after {waited:.1f} s; a receive may be late")
+@case
+def no_receive(culprit, extended=False):
+    """Behind a first SEND, this waits for a receive, and is refused when time is up."""
+    with client(extended=extended) as stream, server_stopped():
+        stream.give(ddp.send(info(), msn=1), culprit)
+        began = time.monotonic()
+        stream.refused(NO_BUFFER, culprit, within=RNR_LIMIT + PROMPT)
+        waited = time.monotonic() - began
+        check(waited > RNR_LIMIT - 1, f"refused after {waited:.1f} s; a receive may be late")
 
 
 def late_receive():
@@ -221,21 +222,10 @@ def late_receive():
 
 
 def no_receive_then_reset():
-    with client() as stream:
-        with server_stopped():
-            stream.give(*two_sends())
-            stream.silent(0.5)
-            reset(stream.sock)
-
-
-def no_receive_for_immediate():
-    """Immediate data waits for a receive as a SEND does."""
-    with client(extended=True) as stream:
-        with server_stopped():
-            culprit = ddp.immediate(msn=2)
-            stream.give(ddp.send(info(), msn=1), culprit)
-            stream.silent(2)
-            stream.refused(NO_BUFFER, culprit, within=RNR_LIMIT + PROMPT)
+    with client() as stream, server_stopped():
+        stream.give(*two_sends())
+        stream.silent(0.5)
+        reset(stream.sock)
 
 
 def atomic_instead_of_read():
@@ -596,7 +586,7 @@ CASES = [
     ("SEND: too long by one", to_server(TOO_LONG, ddp.send(info() + b"+"), status=LENGTH_ERROR)),
     ("SEND: too long in two", to_server(TOO_LONG, ddp.send(info(), last=False), ddp.send(b"+", mo=16), status=LENGTH_ERROR)),
     ("SEND: invalidates an unknown key", to_server_each(READ_STAG, *(invalidating(0x100, op) for op in SENDS_INV))),
-    ("SEND: no receive in time", no_receive),
+    ("SEND: no receive in time", no_receive(ddp.send(info(), msn=2))),
     ("SEND: receive comes late", late_receive),
     ("SEND: no receive, then RST", no_receive_then_reset),
     # Immediate data and atomics, with a peer that agreed on them and with others.
@@ -613,7 +603,7 @@ CASES = [
     ("immediate: length", to_server_each(TOO_LONG, *(ddp.immediate(bytes(n)) for n in (0, 4, 7, 9, 100)), extended=True)),
     ("immediate: amidst a SEND", to_server(OFFSET, ddp.send(b"", last=False), ddp.immediate(), extended=True)),
     ("immediate: amidst a longer SEND", to_server(OFFSET, ddp.send(b"1234", last=False), ddp.immediate(), extended=True)),
-    ("immediate: no receive in time", no_receive_for_immediate),
+    ("immediate: no receive in time", no_receive(ddp.immediate(msn=2), extended=True)),
     ("SEND with immediate: too long", to_server(TOO_LONG, ddp.untagged(ddp.SEND_IMM, info() + b"+"), status=LENGTH_ERROR, extended=True)),
     ("SEND with immediate: MSN", to_server(MSN, ddp.untagged(ddp.SEND_IMM, info(), msn=2), extended=True)),
     ("atomic: unknown STags", to_server_each(READ_STAG, *(ddp.atomic((s, 0x1000)) for s in (0, 1, 2**31, 2**32 - 1)), extended=True)),
