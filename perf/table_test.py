@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests the tables that are made of several turns, and that each experiment is whole."""
-
 import pathlib
 import re
 import subprocess

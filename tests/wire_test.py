@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Holds wire/ to bytes that are written out from the RFCs and docs/wire.md. CRCs were computed bit by bit from the polynomial."""
-
 import struct
 import unittest
 

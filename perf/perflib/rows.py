@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """The rows of perf/rows, and how they are measured: the steps of a lab for perf/guest/steps."""
-
 import functools
 import re
 

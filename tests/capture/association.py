@@ -3,7 +3,6 @@
 checksums: CRCs, adaptation indications, user messages (one DATA chunk each, unordered, on stream 0,
 numbered by their DDP-SSN from 0), session control messages, and DDP segments in the order of their
 numbers."""
-
 import socket
 import struct
 from collections import Counter, defaultdict

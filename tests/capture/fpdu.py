@@ -18,7 +18,6 @@ the segments, and the segments in the order they were sent.
 
 Prints counts and exits with status 1 if anything is wrong.
 """
-
 import argparse
 import sys
 from collections import Counter

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Makes packets, frames and captures for the tests of the judges."""
-
 import socket
 import struct
 import tempfile

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Packets of a capture (pcap, Ethernet), and what their IP headers say."""
-
 import os
 import struct
 import sys

@@ -3,7 +3,6 @@
 connection whose handshake agrees on paths, and those that join it by proofs of its key; their
 frames; that each segment's number is there, with the same bytes wherever it was sent; and the DDP
 segments in the order of their numbers."""
-
 from collections import Counter
 
 from segments import Segments

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests paths.py on captures made here: a sound one, and one for each fault it must see."""
-
 import struct
 
 import paths

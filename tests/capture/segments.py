@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Judges DDP segments in the order they were sent, whatever has carried them."""
-
 from collections import Counter
 
 from packets import USER0, write_pcap

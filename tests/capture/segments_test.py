@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests segments.py on single segments, and on the file that it leaves for a dissector."""
-
 import pathlib
 import tempfile
 import unittest

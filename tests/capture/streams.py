@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """The TCP streams of a capture, and the handshake of MPA at their beginning."""
-
 import socket
 import struct
 from collections import defaultdict

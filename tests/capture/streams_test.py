@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests what streams.py and fpdu.py read of TCP and of the handshake, and fpdu.py as the program that judges call."""
-
 import pathlib
 import socket
 import struct

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Our end of an SCTP association: sessions of DDP (RFC 5043), and one that looks like a TCP connection."""
-
 import contextlib
 import socket
 import struct

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the devices have counted, and traced, in a case."""
-
 import contextlib
 import functools
 import os

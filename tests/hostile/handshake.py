@@ -4,7 +4,6 @@
 """Hostile peers in the MPA handshake, with plain TCP from host B: as clients to an rping server on
 host A, and as servers to an rping client there. After all cases the devices and the module must go
 away. With NAMEs only the cases with one of them in theirs run."""
-
 import contextlib
 import socket
 import struct

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """The two hosts as the hostile peers know them: addresses, sockets of host B, settings and programs of host A."""
-
 import contextlib
 import ctypes
 import os

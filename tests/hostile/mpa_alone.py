@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """The cases that are about MPA alone, with the reason why they are not tried over SCTP."""
-
 import fnmatch
 
 OWN_CRC = "SCTP has a CRC of its own, which the kernel checks"

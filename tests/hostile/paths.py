@@ -4,7 +4,6 @@
 """Hostile peers with several paths under one queue pair (docs/wire.md), with plain TCP from host B:
 as clients to an rping server on host A, and as servers to an rping client there. For labs with
 WEFT_PATHS=2."""
-
 import contextlib
 import os
 import socket

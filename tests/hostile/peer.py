@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Our end of a connection: the frames and FPDUs that come, and those that we send once its handshake is over."""
-
 import contextlib
 import socket
 import time

@@ -5,7 +5,6 @@
 """Peers with the manners of hardware, as their drivers in Linux have them; nothing here is hostile.
 Each sets up connections as one kind of card does, is as strict about the frames that it gets, and
 does what rping does, in both roles. No card was at hand."""
-
 import dataclasses
 import socket
 import struct

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """rping on host A, as a server and as clients, and we its peer: a connection whose end it must see."""
-
 import contextlib
 import os
 import re

@@ -6,7 +6,6 @@
 kind of right, connects to this program on host B, whose frames come whole, cut at each byte, and
 larger than the victim's receive buffer. After each case every byte of the victim's memory, and its
 device's counters, are compared with what they should be."""
-
 import contextlib
 import socket
 import struct

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs a table of cases, prints a line for each, and cleans up after one that failed. Over SCTP without mpa_alone.py's."""
-
 import os
 import struct
 import subprocess

@@ -3,7 +3,6 @@
 # lab: limit=900 where=uml order=36 transport=sctp hosts
 """Hostile peers of DDP over SCTP (RFC 5043), with plain SCTP from host B: as clients to an rping
 server on host A, and as servers to an rping client there. For labs with WEFT_TRANSPORT=sctp."""
-
 import contextlib
 import socket
 import struct

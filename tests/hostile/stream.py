@@ -5,7 +5,6 @@
 """Hostile peers once the stream of FPDUs runs, on host B: as clients to an rping server on host A,
 whose reads they answer, and as servers to rping clients there, whose regions they attack. Each case
 says which Terminate is due; rping must learn of the end."""
-
 import contextlib
 import signal
 import socket

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """The victim program on host A, and connections to it in every manner a peer may choose."""
-
 import contextlib
 import os
 import select

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests of /etc/weft.conf: what is wrong with a file, by line; and what is done for a unit, on a machine that is made up."""
-
 import errno
 import json
 import os

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Alerts and the dashboard: promtool takes each expression, the alerts fire when alerts_test.yml says, and every metric is one
 that docs/monitoring/README.md explains."""
-
 import json
 import pathlib
 import re

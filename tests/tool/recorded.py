@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Machines for the tests of weft(8): one that was recorded, and a recorder. `recorded.py FILE` writes down what `weft
 status`, `show` and `doctor` read on this machine."""
-
 import contextlib
 import io
 import json

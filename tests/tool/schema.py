@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Enough of JSON Schema to hold `weft --json` to tools/schema.json. Stricter in one thing: a property that the schema does not
 name is a fault, since then the schema does not describe it."""
-
 import json
 import pathlib
 

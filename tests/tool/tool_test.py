@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """weft(8) against machines that were recorded, or made up for one thing that is wrong with them."""
-
 import errno
 import json
 import os

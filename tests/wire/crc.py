@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """CRC32C (Castagnoli), which MPA and SCTP have in common."""
-
 import struct
 
 

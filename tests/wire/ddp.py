@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """DDP segments and RDMAP messages (RFC 5040, 5041, 7306), and the reasons of a Terminate."""
-
 import struct
 
 from wire import Malformed

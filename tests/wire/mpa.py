@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """MPA: the frames of its handshake, and FPDUs with their CRCs and markers (RFC 5044, 6581)."""
-
 import dataclasses
 import struct
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Frames of the paths of one queue pair, and the proofs by which a connection joins it (docs/wire.md)."""
-
 import ipaddress
 import struct
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """DDP over SCTP (RFC 5043): its user messages, and the session control messages that stand for frames of MPA's handshake."""
-
 from wire import Malformed, mpa
 
 ADAPTATION = 1
