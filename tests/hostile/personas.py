@@ -231,17 +231,15 @@ LONGER = dataclasses.replace(CXGB4, longest=3000)
 
 
 @case
-def known(run, entry):
-    """With a device that knows how long frames to this address may be."""
-    with setting("fpdu_peers", entry):
+def known(run, entry, name="fpdu_peers"):
+    """With a device that knows how long frames to this address may be, or with another setting."""
+    with setting(name, entry):
         run()
 
 
-@case
 def marking(run):
     """With a device that asks for markers."""
-    with setting("markers", "on"):
-        run()
+    return known(run, "on", "markers")
 
 
 CASES = [

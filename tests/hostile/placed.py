@@ -100,34 +100,26 @@ def refused_by_crc(data, *cuts, **manner):
         stream.refused(BAD_CRC)
 
 
+def in_two(step):
+    return lambda length: [(cut,) for cut in range(1, length, step)]
+
+
+def in_three(end):
+    return (1, 2), (2, 3), (3, end - 1), (8, 16), (16, 20), (20, end - 4), (end - 5, end - 3)
+
+
+def in_many(length):
+    return [range(1, length)]
+
+
 @case
-def in_two(how, step=1, **manner):
-    length = len(damaged(how, write(at=64)))
-    for cut in range(1, length, step):
+def cut_up(how, cuts_of, ulpdu=lambda: write(at=64), **manner):
+    """A frame is refused for its CRC, whatever is wrong, and however cuts_of(its length) cuts it."""
+    for cuts in cuts_of(len(damaged(how, ulpdu()))):
         try:
-            refused_by_crc(damaged(how, write(at=64)), cut, **manner)
+            refused_by_crc(damaged(how, ulpdu()), *cuts, **manner)
         except Failure as error:
-            raise Failure(f"cut at {cut}: {error}") from error
-
-
-@case
-def in_three(how):
-    length = len(damaged(how, write(at=64)))
-    for first, second in ((1, 2), (2, 3), (3, length - 1), (8, 16), (16, 20), (20, length - 4), (length - 5, length - 3)):
-        refused_by_crc(damaged(how, write(at=64)), first, second)
-
-
-@case
-def in_many(how):
-    data = damaged(how, write(at=64))
-    refused_by_crc(data, *range(1, len(data)))
-
-
-def damaged_send():
-    """A wrong number is not what the frame is refused for: the number is not believed."""
-    data = damaged(renumbered, ddp.send(EVIL))
-    for cut in range(1, len(data), 3):
-        refused_by_crc(data, cut)
+            raise Failure(f"cut at {cuts}: {error}") from error
 
 
 @case
@@ -498,13 +490,16 @@ def all_of(*cases):
 
 
 CASES = [
-    *((f"damaged header, in two: {how.__name__}", in_two(how, 1 if how is moved else 4)) for how in DAMAGES),
-    *((f"damaged header, in three: {how.__name__}", in_three(how)) for how in (moved, elsewhere)),
-    *((f"damaged header, in many: {how.__name__}", in_many(how)) for how in DAMAGES),
-    ("damaged header, in two: a SEND's number", damaged_send),
+    *((f"damaged header, in two: {how.__name__}", cut_up(how, in_two(1 if how is moved else 4)))
+      for how in DAMAGES),
+    *((f"damaged header, in three: {how.__name__}", cut_up(how, in_three))
+      for how in (moved, elsewhere)),
+    *((f"damaged header, in many: {how.__name__}", cut_up(how, in_many)) for how in DAMAGES),
+    ("damaged header, in two: a SEND's number",
+     cut_up(renumbered, in_two(3), lambda: ddp.send(EVIL))),
     ("damaged header behind good frames", behind_good_ones(moved)),
-    ("damaged header, in two, IPv6", in_two(moved, 9, **IPV6)),
-    ("damaged header, in two, revision 1", in_two(moved, 9, **REVISION_1)),
+    ("damaged header, in two, IPv6", cut_up(moved, in_two(9), **IPV6)),
+    ("damaged header, in two, revision 1", cut_up(moved, in_two(9), **REVISION_1)),
     ("damaged header, large frame", large(moved)),
     ("damaged header, large frame, another region", large(elsewhere)),
     ("damaged header, frame larger than the receive buffer", small_buffer(moved)),
