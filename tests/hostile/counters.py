@@ -46,8 +46,8 @@ def counted(**expected):
         return {name: delta[name] for name, value in wanted.items() if (not delta[name] if value is None else delta[name] != value)}
 
     # A connection's end is counted a moment after the peer sees it.
-    wait_until(lambda: not wrong(), PATIENCE,
-               lambda: f"counters moved by {wrong()}, expected {wanted}", 0.05)
+    wait_until(lambda: not wrong(), PATIENCE, lambda: f"counters moved by {wrong()}, expected "
+               f"{({name: wanted[name] for name in wrong()})}", 0.05)
 
 
 TRACING = "/sys/kernel/tracing"

@@ -68,9 +68,9 @@ def on(host, *command):
 @contextlib.contextmanager
 def meanwhile(begin, end):
     """Runs these commands, each a line, before the block and behind it."""
-    for command in begin:
-        subprocess.run(command.split(), check=True)
     try:
+        for command in begin:
+            subprocess.run(command.split(), check=True)
         yield
     finally:
         for command in end:
