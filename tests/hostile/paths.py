@@ -178,22 +178,19 @@ def guest(data, within=PROMPT):
     with streaming() as stream:
         with counted(path_refused=1):
             path = stream.connected()
-            path.raw(data(stream) if callable(data) else data)
+            path.raw(data(stream, path) if callable(data) else data)
             path.ends(within)
         stream.works()
 
 
-@case
 def answers(make, ssn=1):
-    """A join whose challenge is answered by this is refused; the stream goes on."""
-    with streaming() as stream:
-        with counted(path_refused=1):
-            path = stream.connected()
-            path.put(JOIN, ssn=1, body=NONCE)
-            challenged = stream.challenged(path)
-            path.put(ANSWER, ssn=ssn, body=make(stream, challenged))
-            path.ends()
-        stream.works()
+    """A join whose challenge is answered by this is refused."""
+
+    def joins(stream, path):
+        path.put(JOIN, ssn=1, body=NONCE)
+        return frame(ANSWER, ssn=ssn, body=make(stream, stream.challenged(path)))
+
+    return guest(joins)
 
 
 def silent_guests():
@@ -426,8 +423,8 @@ CASES = [
     ("a join of a path too many", guest(frame(JOIN, ssn=2, body=NONCE))),
     ("a join of a path far too many", guest(frame(JOIN, ssn=0xFFFFFFFF, body=NONCE))),
     ("an answer instead of a join", guest(frame(ANSWER, ssn=1, body=NONCE))),
-    ("the key instead of a join", guest(lambda s: frame(JOIN, ssn=1, body=s.key))),
-    ("a join as Weft had it before", guest(lambda s: frame(5, ssn=1, body=s.key[:8]))),
+    ("the key instead of a join", guest(lambda s, _: frame(JOIN, ssn=1, body=s.key))),
+    ("a join as Weft had it before", guest(lambda s, _: frame(5, ssn=1, body=s.key[:8]))),
     ("a segment instead of a join", guest(frame(SEGMENT, body=HELLO))),
     ("another protocol instead of a join", guest(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")),
     ("half a join", guest(frame(JOIN, ssn=1, body=NONCE)[:14], JOIN_LIMIT + PROMPT)),

@@ -114,7 +114,7 @@ def in_many(length):
 
 @case
 def cut_up(how, cuts_of, ulpdu=lambda: write(at=64), **manner):
-    """A frame is refused for its CRC, whatever is wrong, and however cuts_of(its length) cuts it."""
+    """A damaged frame is refused for its CRC, however cuts_of(its length) cuts it."""
     for cuts in cuts_of(len(damaged(how, ulpdu()))):
         try:
             refused_by_crc(damaged(how, ulpdu()), *cuts, **manner)

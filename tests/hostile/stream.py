@@ -98,13 +98,8 @@ def answer_bad_crc(*cuts):
         stream.refused(BAD_CRC)
 
 
-@case
-def answer_half_then(end):
-    with client() as stream:
-        sink = wanted(stream)
-        stream.give_raw(mpa.framed(*answer_segments(sink, (0, SIZE, True)))[:50])
-        stream.silent(0.3)
-        end(stream)
+def half_an_answer(stream):
+    return mpa.framed(*answer_segments(wanted(stream), (0, SIZE, True)))[:50]
 
 
 def honest():
@@ -315,7 +310,7 @@ def flood():
 def silence_then(data, end):
     """Nothing is wrong yet: the server waits; then the stream ends."""
     with client() as stream:
-        stream.give_raw(data)
+        stream.give_raw(data(stream) if callable(data) else data)
         stream.silent(0.5)
         end(stream)
 
@@ -654,8 +649,8 @@ CASES = [
     ("response: twice", answered(STAG, (0, SIZE, True), (0, SIZE, True), allowed=(ddp.SEND,))),
     ("response: bad CRC", answer_bad_crc()),
     ("response: bad CRC, in pieces", answer_bad_crc(30)),
-    ("response: half, then FIN", answer_half_then(fin)),
-    ("response: half, then RST", answer_half_then(rst)),
+    ("response: half, then FIN", silence_then(half_an_answer, fin)),
+    ("response: half, then RST", silence_then(half_an_answer, rst)),
     ("server reads more than its region", read_of(SIZE + 1)),
     # Terminates of ours.
     ("Terminate: every layer and type", peer_terminates(*(ddp.terminate(layer, etype, 1) for layer in (0, 1, 2, 15) for etype in (0, 1, 2, 15)))),
