@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 // How the hosts find each other: the part of Peers that runs once.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <list>
-#include <optional>
+#include <string_view>
 #include <thread>
+#include <utility>
 
+#include "bytes.h"
 #include "failure.h"
 #include "peers.h"
 
 namespace rdma::sharedmemory {
 namespace {
+
+constexpr std::string_view kMagic = "weft shared memory 1";
+constexpr std::size_t kHead = kMagic.size() + 2 * sizeof(std::uint32_t) + RemoteRegion::kBytes;
 
 // One try to connect, and the pause before the next.
 constexpr Limit kTry = std::chrono::seconds(5);
@@ -27,98 +33,121 @@ Limit until(Clock::time_point end) {
   return std::max(Limit{0}, std::chrono::duration_cast<Limit>(end - Clock::now()));
 }
 
-std::string name(int host, const Gathering& gathering) {
-  return "host " + std::to_string(host) + " (" +
-         gathering.hosts[static_cast<std::size_t>(host)].text() + ")";
+void say_waiting(const std::string& hosts) {
+  std::fprintf(stderr, "sharedmemory: waiting for %s\n", hosts.c_str());
 }
 
 }  // namespace
 
-Peers::Peers(const Gathering& gathering, std::span<std::byte> share)
-    : rank_(gathering.rank), addresses_(gathering.hosts), peers_(gathering.hosts.size()) {
-  const auto end = Clock::now() + gathering.patience;
+std::vector<std::byte> Greeting::to_bytes() const {
+  std::vector<std::byte> out;
+  const auto append = [&out](std::span<const std::byte> bytes) {
+    out.insert(out.end(), bytes.begin(), bytes.end());
+  };
+  std::array<std::byte, 2 * sizeof(std::uint32_t)> numbers{};
+  Packer(numbers).put(host).put(hosts);
+  append(std::as_bytes(std::span(kMagic)));
+  append(numbers);
+  append(share.to_bytes());
+  append(std::as_bytes(std::span(task)));
+  return out;
+}
+
+Greeting Greeting::from_bytes(std::span<const std::byte> bytes) {
+  if (bytes.size() < kHead || bytes.size() > kHead + kMostTask ||
+      !std::ranges::equal(std::as_bytes(std::span(kMagic)), bytes.first(kMagic.size())))
+    throw Failure(Cause::kProtocol, "what came is no greeting of this program");
+  Greeting greeting;
+  Unpacker from(bytes.subspan(kMagic.size()));
+  greeting.host = from.take<std::uint32_t>();
+  greeting.hosts = from.take<std::uint32_t>();
+  greeting.share = RemoteRegion::from_bytes(from.next(RemoteRegion::kBytes));
+  while (from.left() > 0) {
+    const auto letter = from.take<std::uint8_t>();
+    // It may be shown on a terminal.
+    greeting.task += letter >= ' ' && letter <= '~' ? static_cast<char>(letter) : '?';
+  }
+  return greeting;
+}
+
+Peers::Peers(Gathering gathering, std::span<std::byte> share)
+    : gathering_(std::move(gathering)),
+      share_(share),
+      end_(Clock::now() + gathering_.patience),
+      peers_(gathering_.hosts.size()) {
   // Looked up once, and not whenever somebody knocks.
   std::vector<std::string> known;
-  for (const Address& each : addresses_) {
+  for (const Address& each : gathering_.hosts)
     known.push_back(Address::of(each.resolve()).host);
-  }
   const auto listener = Listener::listen(
-      gathering.transport, addresses_[static_cast<std::size_t>(rank_)], {},
+      gathering_.transport, gathering_.hosts[static_cast<std::size_t>(rank())], {},
       [&known](const Address& from) { return std::ranges::find(known, from.host) != known.end(); });
-  for (int host = 0; host < rank_; ++host) {
-    connect_to(host, gathering, share, end);
-  }
-  accept_all(*listener, gathering, share, end);
-  for (const Peer& each : peers_) {
-    if (each.link) {
+  for (int host = 0; host < rank(); ++host)
+    connect_to(host);
+  accept_all(*listener);
+  for (const Peer& each : peers_)
+    if (each.link)
       links_.push_back(each.link.get());
-    }
-  }
 }
 
-void Peers::greet(Peer& peer, const Gathering& gathering, std::span<std::byte> share) const {
-  peer.share = peer.link->expose(share, kRemoteRead | kRemoteWrite | kRemoteAtomic);
-  const Greeting greeting{static_cast<std::uint32_t>(rank_),
-                          static_cast<std::uint32_t>(gathering.hosts.size()), peer.share->remote(),
-                          gathering.task};
-  peer.link->send(greeting.to_bytes());
+std::string Peers::described(int host) const {
+  return "host " + std::to_string(host) + " (" +
+         gathering_.hosts[static_cast<std::size_t>(host)].text() + ")";
 }
 
-void Peers::compare(int host, const Greeting& greeting, const Gathering& gathering,
-                    std::span<std::byte> share) const {
-  if (greeting.task != gathering.task || greeting.hosts != gathering.hosts.size() ||
-      greeting.share.length != share.size()) {
-    throw Failure(Cause::kInput, name(host, gathering) + " runs '" + greeting.task + "' on " +
+void Peers::greet(Peer& peer) const {
+  peer.share = peer.link->expose(share_, kRemoteRead | kRemoteWrite | kRemoteAtomic);
+  peer.link->send(Greeting{static_cast<std::uint32_t>(rank()), static_cast<std::uint32_t>(hosts()),
+                           peer.share->remote(), gathering_.task}
+                      .to_bytes());
+}
+
+void Peers::compare(int host, const Greeting& greeting) const {
+  if (greeting.task != gathering_.task || greeting.hosts != peers_.size() ||
+      greeting.share.length != share_.size())
+    throw Failure(Cause::kInput, described(host) + " runs '" + greeting.task + "' on " +
                                      std::to_string(greeting.hosts) + " hosts, this host '" +
-                                     gathering.task + "' on " +
-                                     std::to_string(gathering.hosts.size()) +
+                                     gathering_.task + "' on " + std::to_string(hosts()) +
                                      ". Start all hosts with the same options but --rank");
-  }
 }
 
-void Peers::connect_to(int host, const Gathering& gathering, std::span<std::byte> share,
-                       Clock::time_point end) {
+void Peers::connect_to(int host) {
   const auto begin = Clock::now();
   bool said = false;
   Peer& other = peer(host);
   while (!other.link) {
     try {
-      other.link = connect(gathering.transport, gathering.hosts[static_cast<std::size_t>(host)],
-                           std::clamp(until(end), Limit{1}, kTry));
+      other.link = connect(gathering_.transport, gathering_.hosts[static_cast<std::size_t>(host)],
+                           std::clamp(until(end_), Limit{1}, kTry));
     } catch (const Failure& failure) {
-      if (failure.cause() == Cause::kSystem || failure.cause() == Cause::kDevice) {
+      const Cause cause = failure.cause();
+      if (cause == Cause::kSystem || cause == Cause::kDevice)
         throw;  // this host's own matter, as a limit of locked memory
-      }
-      const bool may_come = failure.cause() == Cause::kRefused ||
-                            failure.cause() == Cause::kTimeout || failure.cause() == Cause::kLost;
-      if (!may_come || until(end).count() == 0) {
-        throw Failure(failure.cause(), name(host, gathering) + " is not there: " + failure.what() +
-                                           ". Start the program there with --rank " +
-                                           std::to_string(host));
-      }
+      const bool may_come =
+          cause == Cause::kRefused || cause == Cause::kTimeout || cause == Cause::kLost;
+      if (!may_come || until(end_).count() == 0)
+        throw Failure(cause, described(host) + " is not there: " + failure.what() +
+                                 ". Start the program there with --rank " + std::to_string(host));
       if (!said && Clock::now() - begin > kQuiet) {
+        say_waiting(described(host));
         said = true;
-        std::fprintf(stderr, "sharedmemory: waiting for %s\n", name(host, gathering).c_str());
       }
       std::this_thread::sleep_for(kPause);
     }
   }
-  greet(other, gathering, share);
-  const auto answer = other.link->receive(std::max(until(end), kGreeting));
-  if (!answer) {
-    throw Failure(Cause::kTimeout, name(host, gathering) + " does not answer");
-  }
+  greet(other);
+  const auto answer = other.link->receive(std::max(until(end_), kGreeting));
+  if (!answer)
+    throw Failure(Cause::kTimeout, described(host) + " does not answer");
   const Greeting greeting = Greeting::from_bytes(answer->message);
-  if (greeting.host != static_cast<std::uint32_t>(host)) {
-    throw Failure(Cause::kInput, name(host, gathering) + " was started with --rank " +
-                                     std::to_string(greeting.host));
-  }
-  compare(host, greeting, gathering, share);
+  if (greeting.host != static_cast<std::uint32_t>(host))
+    throw Failure(Cause::kInput,
+                  described(host) + " was started with --rank " + std::to_string(greeting.host));
+  compare(host, greeting);
   other.theirs = greeting.share;
 }
 
-void Peers::accept_all(Listener& listener, const Gathering& gathering, std::span<std::byte> share,
-                       Clock::time_point end) {
+void Peers::accept_all(Listener& listener) {
   struct Candidate {
     Peer peer;
     Clock::time_point end;  // of its time to say who it is
@@ -127,26 +156,24 @@ void Peers::accept_all(Listener& listener, const Gathering& gathering, std::span
   auto quiet = Clock::now() + kQuiet;
   bool said = false;
   std::string missing;
-  while (!(missing = who_is_missing(gathering)).empty()) {
-    if (until(end).count() == 0) {
+  while (!(missing = who_is_missing()).empty()) {
+    if (until(end_).count() == 0)
       throw Failure(Cause::kTimeout, missing +
                                          " did not come. Start the program there with the "
                                          "same options and its own --rank");
-    }
     if (!said && until(quiet).count() == 0) {
-      std::fprintf(stderr, "sharedmemory: waiting for %s\n", missing.c_str());
+      say_waiting(missing);
       said = true;
     }
     const Limit pause = !candidates.empty() ? kLook : said ? Limit::max() : until(quiet);
-    if (auto link = listener.accept(std::min(pause, until(end)))) {
-      if (candidates.size() == kMostCandidates) {
+    if (auto link = listener.accept(std::min(pause, until(end_)))) {
+      if (candidates.size() == kMostCandidates)
         candidates.pop_front();
-      }
       candidates.emplace_back().peer.link = std::move(link);
       candidates.back().end = Clock::now() + kGreeting;
     }
     for (auto each = candidates.begin(); each != candidates.end();) {
-      const Answer answer = hear(each->peer, gathering, share);
+      const Answer answer = hear(each->peer);
       if (answer == Answer::kHost) {
         quiet = Clock::now() + kQuiet;
         said = false;
@@ -157,46 +184,40 @@ void Peers::accept_all(Listener& listener, const Gathering& gathering, std::span
   }
 }
 
-std::string Peers::who_is_missing(const Gathering& gathering) {
+std::string Peers::who_is_missing() const {
   std::string missing;
-  for (int host = rank_ + 1; host < hosts(); ++host) {
-    missing += peer(host).link ? "" : (missing.empty() ? "" : ", ") + name(host, gathering);
-  }
+  for (int host = rank() + 1; host < hosts(); ++host)
+    if (!peers_[static_cast<std::size_t>(host)].link)
+      missing += (missing.empty() ? "" : ", ") + described(host);
   return missing;
 }
 
-Peers::Answer Peers::hear(Peer& candidate, const Gathering& gathering, std::span<std::byte> share) {
-  std::optional<Greeting> received;
+Peers::Answer Peers::hear(Peer& candidate) {
+  std::optional<Greeting> greeting;
   bool gone = false;
   try {
     const auto first = candidate.link->receive(Limit{0});
-    if (!first) {
+    if (!first)
       return Answer::kNone;
-    }
-    received = Greeting::from_bytes(first->message);
-    greet(candidate, gathering, share);
+    greeting = Greeting::from_bytes(first->message);
+    greet(candidate);
     candidate.link->flush();
   } catch (const Failure& failure) {
-    if (failure.cause() == Cause::kSystem) {
+    if (failure.cause() == Cause::kSystem)
       throw;  // as a limit of locked memory, which no other host gets past either
-    }
     gone = true;
   }
-  if (!received) {
+  if (!greeting)
     return Answer::kStranger;
-  }
-  const Greeting& greeting = *received;
-  const auto host = static_cast<int>(greeting.host);
-  if (greeting.host >= peers_.size() || host <= rank_ || peer(host).link) {
-    throw Failure(Cause::kInput, "a second host came as --rank " + std::to_string(greeting.host) +
+  const auto host = static_cast<int>(greeting->host);
+  if (greeting->host >= peers_.size() || host <= rank() || peer(host).link)
+    throw Failure(Cause::kInput, "a second host came as --rank " + std::to_string(greeting->host) +
                                      ". Give each host a number of its own, from 0 on");
-  }
   // Compared even if it has gone: a host that finds a difference leaves at once.
-  compare(host, greeting, gathering, share);
-  if (gone) {
+  compare(host, *greeting);
+  if (gone)
     return Answer::kStranger;
-  }
-  candidate.theirs = greeting.share;
+  candidate.theirs = greeting->share;
   peer(host) = std::move(candidate);
   return Answer::kHost;
 }

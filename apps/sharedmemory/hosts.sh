@@ -73,28 +73,22 @@ begin() {
 	done
 }
 
-# alive PID: it runs. Bash may not have asked yet for one that has ended.
-alive() {
-	local stat
-	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null && [[ $stat != *') Z '* ]]
-}
-
 # ended_all SECONDS: waits until all have ended, leaves their statuses in $statuses, and returns the worst.
 # What does not end is killed, and is 124.
 ended_all() {
 	local end=$((SECONDS + $1 * ${WEFT_PATIENCE:-1})) pid worst=0 status
 	statuses=()
 	for pid in "${started[@]}"; do
-		while alive "$pid" && ((SECONDS < end)); do
+		until ended "$pid" || ((SECONDS >= end)); do
 			pause 0.05
 		done
 		status=0
-		if alive "$pid"; then
+		if ended "$pid"; then
+			wait "$pid" 2>/dev/null || status=$?
+		else
 			kill -KILL "$pid"
 			wait "$pid" 2>/dev/null || true
 			status=124
-		else
-			wait "$pid" 2>/dev/null || status=$?
 		fi
 		statuses+=("$status")
 		((status <= worst)) || worst=$status

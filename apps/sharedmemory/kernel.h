@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-// One of the computations, divided among hosts. Its constructor maps its arrays in a layout, the
-// same on every host.
+// One of the computations, divided among hosts.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "octree.h"
 #include "world.h"
 
 namespace rdma::sharedmemory {
+
+struct Options;
 
 // All of a kernel's result, in an order that does not depend on the number of hosts.
 struct Result {
@@ -23,7 +27,7 @@ struct Result {
   }
   // Copies elements to their place, counted in elements.
   template <typename T>
-  void put(std::size_t first, std::span<const T> elements) {
+  void put(std::size_t first, std::span<T> elements) {
     std::memcpy(bytes.data() + first * sizeof(T), elements.data(), elements.size_bytes());
   }
   template <typename T>
@@ -51,20 +55,35 @@ class Kernel {
   Kernel() = default;
 };
 
-// Copies a host's elements to where they belong in a result, by way of `scratch` of this host.
-template <typename T>
-void collect(World& world, int host, const Array<T>& from, std::size_t first, std::size_t count,
-             const Array<T>& scratch, Result& result, std::size_t place) {
-  while (count > 0) {
-    const std::size_t some = count < scratch.count ? count : scratch.count;
-    const auto into = scratch.at(0, some);
-    world.read(host, from.at(first, some), into);
-    world.fence();
-    result.put(place, std::span<const T>(world.of(into)));
-    first += some;
-    place += some;
-    count -= some;
-  }
+// Each maps a kernel's arrays in a layout, the same on every host. Throws Failure (kInput) for a
+// size that the kernel can't have on so many hosts.
+std::unique_ptr<Kernel> make_fft(Layout& layout, int hosts, const Options& options);
+std::unique_ptr<Kernel> make_lu(Layout& layout, int hosts, const Options& options);
+std::unique_ptr<Kernel> make_radix(Layout& layout, int hosts, const Options& options);
+std::unique_ptr<Kernel> make_barnes(Layout& layout, int hosts, const Options& options);
+std::unique_ptr<Kernel> make_ocean(Layout& layout, int hosts, const Options& options);
+
+// The input is a function of its number, so that each host makes its own part of it, and one
+// process all of it. A number without order for `index`, another one for each `seed` (the mixer of
+// SplitMix64):
+constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t mixed = (seed * 0x2545f4914f6cdd1dU + index + 1) * 0x9e3779b97f4a7c15U;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+  return mixed ^ (mixed >> 31);
 }
+// The same in [0, 1).
+constexpr double random_unit(std::uint64_t seed, std::uint64_t index) {
+  return static_cast<double>(random_bits(seed, index) >> 11) * 0x1p-53;
+}
+
+using Complex = std::complex<double>;
+Complex fft_input(std::uint64_t seed, std::size_t index);
+// The diagonal outweighs its rows, so that no pivots are needed.
+double lu_input(std::uint64_t seed, std::size_t size, std::size_t row, std::size_t column);
+std::uint32_t radix_input(std::uint64_t seed, std::size_t index);
+Body barnes_input(std::uint64_t seed, std::size_t count, std::size_t index);
+// The function that solves the equation of ocean without a grid, at a point of the unit square.
+double ocean_solution(std::uint64_t seed, double x, double y);
 
 }  // namespace rdma::sharedmemory

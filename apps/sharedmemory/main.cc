@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-// sharedmemory: computations on hosts that write and read each other's memory. README.md tells
-// more.
+// sharedmemory: computations on hosts that write and read each other's memory; see README.md.
 #include <cstdio>
 
-#include "options.h"
 #include "program.h"
 #include "record.h"
 #include "run.h"
 
 namespace rdma::sharedmemory {
-
 namespace {
 
 constexpr std::chrono::seconds kEvery{3};
@@ -24,15 +21,11 @@ Watch watch() {
   };
 }
 
-std::string verdict(const Options& options, const Outcome& outcome) {
-  if (!outcome.result || options.alone || !options.verify) {
-    return "none";
-  }
-  return outcome.difference.empty() ? "equal" : "different";
-}
-
-void print(const Options& options, const Outcome& outcome) {
-  const auto& times = outcome.times;
+int compute(const Options& options) {
+  const Outcome outcome = run(options, watch());
+  const bool compared = outcome.result && !options.alone && options.verify;
+  const bool equal = outcome.difference.empty();
+  const Times& times = outcome.times;
   const std::string transport(options.alone ? "alone" : name_of(options.transport));
   const double computing = times.seconds(Activity::kComputing);
   const double waiting = times.seconds(Activity::kWaiting);
@@ -51,35 +44,29 @@ void print(const Options& options, const Outcome& outcome) {
                   .add("waiting", waiting, kDigits)
                   .add("data", data, kDigits)
                   .add("locks", locks, kDigits)
-                  .add("verdict", verdict(options, outcome))
+                  .add("verdict", !compared ? "none"
+                                  : equal   ? "equal"
+                                            : "different")
                   .text()
                   .c_str());
-    return;
+  } else {
+    const std::string where = options.alone
+                                  ? "one process"
+                                  : "host " + std::to_string(options.rank) + " of " +
+                                        std::to_string(options.host_count()) + " over " + transport;
+    std::printf("%s of %zu, %s: %.3f s: computing %.3f, waiting %.3f, data %.3f, locks %.3f\n",
+                options.kernel.c_str(), options.size, where.c_str(), times.total(), computing,
+                waiting, data, locks);
+    if (compared && equal)
+      std::puts("the result is that of one process, bit by bit");
   }
-  const std::string where = options.alone
-                                ? "one process"
-                                : "host " + std::to_string(options.rank) + " of " +
-                                      std::to_string(options.host_count()) + " over " + transport;
-  std::printf("%s of %zu, %s: %.3f s: computing %.3f, waiting %.3f, data %.3f, locks %.3f\n",
-              options.kernel.c_str(), options.size, where.c_str(), times.total(), computing,
-              waiting, data, locks);
-  if (verdict(options, outcome) == "equal") {
-    std::printf("the result is that of one process, bit by bit\n");
-  }
-}
-
-int compute(const Options& options) {
-  const Outcome outcome = run(options, watch());
-  print(options, outcome);
-  if (!outcome.difference.empty()) {
+  if (!equal)
     throw Failure("the result is not that of one process: " + outcome.difference);
-  }
   must(std::fflush(stdout), "the times could not be written; is the disk full?");
   return 0;
 }
 
 }  // namespace
-
 }  // namespace rdma::sharedmemory
 
 int main(int count, char** arguments) {

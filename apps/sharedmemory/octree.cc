@@ -20,14 +20,9 @@ Vector middle_of(std::size_t eighth, const Vector& centre, double half) {
 }
 
 void pull(const Vector& at, const Body& other, Vector& sum) {
-  const double x = other.at.x - at.x;
-  const double y = other.at.y - at.y;
-  const double z = other.at.z - at.z;
-  const double square = x * x + y * y + z * z + Octree::kSoftening * Octree::kSoftening;
-  const double factor = other.mass / (square * std::sqrt(square));
-  sum.x += factor * x;
-  sum.y += factor * y;
-  sum.z += factor * z;
+  const Vector way = at.to(other.at);
+  const double square = way.square() + Octree::kSoftening * Octree::kSoftening;
+  sum.add(other.mass / (square * std::sqrt(square)), way);
 }
 
 }  // namespace
@@ -36,9 +31,8 @@ Octree::Octree(std::span<const Body> bodies)
     : bodies_(bodies.begin(), bodies.end()), order_(bodies.size()), sorted_(bodies.size()) {
   std::iota(order_.begin(), order_.end(), 0U);
   double half = 0;
-  for (const Body& each : bodies_) {
+  for (const Body& each : bodies_)
     half = std::max({half, std::abs(each.at.x), std::abs(each.at.y), std::abs(each.at.z)});
-  }
   cubes_.resize(1);
   make(0, {}, half, 0, bodies.size(), 0);
 }
@@ -48,14 +42,12 @@ std::array<std::size_t, Octree::kEighths + 1> Octree::sort(Vector centre, std::s
   std::array<std::size_t, kEighths + 1> begin{};
   const auto from = order_.begin() + static_cast<std::ptrdiff_t>(first);
   const auto to = from + static_cast<std::ptrdiff_t>(count);
-  for (auto each = from; each != to; ++each) {
+  for (auto each = from; each != to; ++each)
     ++begin[eighth_of(bodies_[*each].at, centre) + 1];
-  }
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   auto next = begin;
-  for (auto each = from; each != to; ++each) {
+  for (auto each = from; each != to; ++each)
     sorted_[first + next[eighth_of(bodies_[*each].at, centre)]++] = *each;
-  }
   std::copy_n(sorted_.begin() + static_cast<std::ptrdiff_t>(first), count, from);
   return begin;
 }
@@ -70,21 +62,17 @@ void Octree::make(std::size_t cube, Vector centre, double half, std::size_t firs
   for (std::size_t i = first; i < first + count; ++i) {
     const Body& each = bodies_[order_[i]];
     whole.mass += each.mass;
-    whole.at.x += each.mass * each.at.x;
-    whole.at.y += each.mass * each.at.y;
-    whole.at.z += each.mass * each.at.z;
+    whole.at.add(each.mass, each.at);
   }
-  if (whole.mass > 0) {
+  if (whole.mass > 0)
     whole.at = {whole.at.x / whole.mass, whole.at.y / whole.mass, whole.at.z / whole.mass};
-  }
   if (count > kLeaf && depth < kDeepest) {
     const auto begin = sort(centre, first, count);
     made.cut = true;
     made.first = static_cast<std::uint32_t>(cubes_.size());
     made.count = 0;
-    for (std::size_t i = 0; i < kEighths; ++i) {
+    for (std::size_t i = 0; i < kEighths; ++i)
       made.count += begin[i + 1] > begin[i] ? 1 : 0;
-    }
     std::size_t child = cubes_.size();
     cubes_.resize(cubes_.size() + made.count);
     for (std::size_t i = 0; i < kEighths; ++i) {
@@ -104,9 +92,6 @@ Vector Octree::acceleration(std::size_t index, std::uint64_t& interactions) cons
   while (!open.empty()) {
     const Cube& cube = cubes_[open.back()];
     open.pop_back();
-    const double x = cube.whole.at.x - at.x;
-    const double y = cube.whole.at.y - at.y;
-    const double z = cube.whole.at.z - at.z;
     if (!cube.cut) {
       for (std::uint32_t i = cube.first; i < cube.first + cube.count; ++i) {
         if (order_[i] != index) {
@@ -114,13 +99,12 @@ Vector Octree::acceleration(std::size_t index, std::uint64_t& interactions) cons
           ++interactions;
         }
       }
-    } else if (cube.side * cube.side < kOpening * kOpening * (x * x + y * y + z * z)) {
+    } else if (cube.side * cube.side < kOpening * kOpening * at.to(cube.whole.at).square()) {
       pull(at, cube.whole, sum);
       ++interactions;
     } else {
-      for (std::uint32_t i = 0; i < cube.count; ++i) {
+      for (std::uint32_t i = 0; i < cube.count; ++i)
         open.push_back(cube.first + i);
-      }
     }
   }
   return sum;

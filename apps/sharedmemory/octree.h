@@ -15,6 +15,16 @@ struct Vector {
   double x = 0;
   double y = 0;
   double z = 0;
+
+  void add(double times, const Vector& other) {
+    x += times * other.x;
+    y += times * other.y;
+    z += times * other.z;
+  }
+  // The way from here to there.
+  Vector to(const Vector& there) const { return {there.x - x, there.y - y, there.z - z}; }
+  double square() const { return x * x + y * y + z * z; }
+  bool operator==(const Vector&) const = default;
 };
 
 struct Body {

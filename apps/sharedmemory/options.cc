@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <set>
 
-#include "barnes.h"
-#include "fft.h"
-#include "lu.h"
-#include "ocean.h"
-#include "radix.h"
+#include "failure.h"
 
 namespace rdma::sharedmemory {
 namespace {
@@ -20,37 +17,17 @@ struct Known {
   std::unique_ptr<Kernel> (*make)(Layout& layout, int hosts, const Options& options);
 };
 
-const std::array<Known, 5> kKnown{{
-    {"fft", 65536,
-     [](Layout& layout, int hosts, const Options& options) -> std::unique_ptr<Kernel> {
-       return std::make_unique<Fft>(layout, hosts, options.size, options.seed);
-     }},
-    {"lu", 512,
-     [](Layout& layout, int hosts, const Options& options) -> std::unique_ptr<Kernel> {
-       return std::make_unique<Lu>(layout, hosts, options.size, options.block, options.seed);
-     }},
-    {"radix", 262144,
-     [](Layout& layout, int hosts, const Options& options) -> std::unique_ptr<Kernel> {
-       return std::make_unique<Radix>(layout, hosts, options.size,
-                                      static_cast<unsigned>(options.bits), options.seed);
-     }},
-    {"barnes", 4096,
-     [](Layout& layout, int hosts, const Options& options) -> std::unique_ptr<Kernel> {
-       return std::make_unique<Barnes>(layout, hosts, options.size, options.steps, options.seed);
-     }},
-    {"ocean", 256,
-     [](Layout& layout, int hosts, const Options& options) -> std::unique_ptr<Kernel> {
-       return std::make_unique<Ocean>(layout, hosts, options.size, options.steps, options.seed);
-     }},
-}};
+constexpr std::array<Known, 5> kKnown{{{"fft", 65536, make_fft},
+                                       {"lu", 512, make_lu},
+                                       {"radix", 262144, make_radix},
+                                       {"barnes", 4096, make_barnes},
+                                       {"ocean", 256, make_ocean}}};
 
 const Known& find(std::string_view name) {
-  const auto* const found =
-      std::ranges::find_if(kKnown, [&](const Known& each) { return each.name == name; });
-  if (found == kKnown.end()) {
+  const auto* const found = std::ranges::find(kKnown, name, &Known::name);
+  if (found == kKnown.end())
     throw Failure(Cause::kInput, "there is no kernel '" + std::string(name) +
                                      "'; there are fft, lu, radix, barnes and ocean");
-  }
   return *found;
 }
 
@@ -59,50 +36,37 @@ std::vector<Address> addresses(std::string_view text) {
   for (;;) {
     const auto comma = text.find(',');
     found.push_back(Address::parse(text.substr(0, comma)));
-    if (found.back().host == "*" || found.back().port == 0) {
+    if (found.back().host == "*" || found.back().port == 0)
       throw Failure(Cause::kInput,
                     "--hosts takes each host's own address and port, as in "
                     "10.0.0.1:7000,10.0.0.2:7000, not '" +
                         std::string(text.substr(0, comma)) + "'");
-    }
-    if (comma == std::string_view::npos) {
+    if (comma == std::string_view::npos)
       return found;
-    }
     text.remove_prefix(comma + 1);
   }
 }
 
 // Large enough for every kernel, and too small to overflow what they compute from it.
 constexpr std::size_t kMostSize = std::size_t{1} << 32;
-constexpr int kMostSteps = 10000;
-constexpr int kMostBlock = 1024;
-constexpr int kMostBits = 32;
-constexpr int kMostPatience = 86400;
 
 void check_hosts(const Options& options) {
-  if (options.alone != options.hosts.empty()) {
+  if (options.alone != options.hosts.empty())
     throw Failure(Cause::kInput, "give either --alone, or --hosts and --rank");
-  }
-  if (options.alone) {
+  if (options.alone)
     return;
-  }
-  if (options.hosts.size() < 2 || options.hosts.size() > std::size_t{kMostHosts}) {
+  if (options.hosts.size() < 2 || options.hosts.size() > std::size_t{kMostHosts})
     throw Failure(Cause::kInput, "--hosts takes 2 to " + std::to_string(kMostHosts) +
                                      " addresses, not " + std::to_string(options.hosts.size()) +
                                      "; one process by itself is --alone");
-  }
-  if (options.rank >= static_cast<int>(options.hosts.size())) {
+  if (options.rank >= static_cast<int>(options.hosts.size()))
     throw Failure(Cause::kInput, "--rank " + std::to_string(options.rank) + " is none of the " +
                                      std::to_string(options.hosts.size()) +
                                      " hosts, which count from 0");
-  }
-  for (std::size_t i = 0; i < options.hosts.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (options.hosts[i].text() == options.hosts[j].text()) {
-        throw Failure(Cause::kInput, "--hosts names " + options.hosts[i].text() + " twice");
-      }
-    }
-  }
+  std::set<std::string> names;
+  for (const Address& each : options.hosts)
+    if (!names.insert(each.text()).second)
+      throw Failure(Cause::kInput, "--hosts names " + each.text() + " twice");
 }
 
 }  // namespace
@@ -124,21 +88,20 @@ void Options::read_from(CLI::App& app) {
   app.add_option("--size", size, "how much there is to do; 0: some")
       ->check(CLI::Range(std::size_t{0}, kMostSize));
   app.add_option("--steps", steps, "of time of barnes, cycles of ocean")
-      ->check(CLI::Range(1, kMostSteps));
-  app.add_option("--block", block, "rows of a block of lu")->check(CLI::Range(1, kMostBlock));
-  app.add_option("--bits", bits, "of a digit of radix, to 16")->check(CLI::Range(1, kMostBits));
+      ->check(CLI::Range(1, 10000));
+  app.add_option("--block", block, "rows of a block of lu")->check(CLI::Range(1, 1024));
+  app.add_option("--bits", bits, "of a digit of radix, to 16")->check(CLI::Range(1, 32));
   app.add_option("--seed", seed, "another input");
   app.add_option_function<int>(
          "--patience", [this](int seconds) { patience = std::chrono::seconds(seconds); },
          "seconds to wait until all hosts are there (60)")
-      ->check(CLI::Range(1, kMostPatience));
+      ->check(CLI::Range(1, 86400));
   app.add_flag("!--unverified", verify, "do not compare with one process");
   app.add_flag("--json", json, "the times as JSON, seconds");
   app.final_callback([this] {
     const Known& known = find(kernel);
-    if (size == 0) {
+    if (size == 0)
       size = known.size;
-    }
     check_hosts(*this);
   });
 }

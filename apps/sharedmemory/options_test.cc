@@ -3,10 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "said.h"
-#include "greeting.h"
-#include "layout.h"
-#include "times.h"
+#include "together.h"
 
 namespace rdma::sharedmemory {
 namespace {
@@ -85,9 +82,8 @@ TEST(GreetingTest, comes_as_it_went) {
 
 TEST(GreetingTest, what_is_none_is_refused) {
   const auto good = Greeting{0, 2, {}, "fft"}.to_bytes();
-  for (std::size_t length = 0; length < good.size() - 3; ++length) {
+  for (std::size_t length = 0; length < good.size() - 3; ++length)
     EXPECT_THROW(Greeting::from_bytes(std::span(good).first(length)), Failure) << length;
-  }
   auto wrong = good;
   wrong[0] = std::byte{'x'};
   EXPECT_THROW(Greeting::from_bytes(wrong), Failure);
@@ -108,9 +104,8 @@ TEST(PartTest, all_things_have_one_owner) {
         const Part part = Part::of(count, hosts, host);
         EXPECT_EQ(part.first, next);
         EXPECT_LE(part.size(), Part::most(count, hosts));
-        for (; next < part.last; ++next) {
+        for (; next < part.last; ++next)
           EXPECT_EQ(Part::owner(count, hosts, next), host);
-        }
       }
       EXPECT_EQ(next, count);
     }

@@ -23,6 +23,11 @@ std::array<std::byte, 2> message(std::byte what, int host) {
   return {what, static_cast<std::byte>(host)};
 }
 
+// Is it such a message?
+bool is(const Arrival& arrival, std::byte what) {
+  return !arrival.immediate && arrival.message.size() == 2 && arrival.message[0] == what;
+}
+
 std::string name(int host) {
   return "host " + std::to_string(host);
 }
@@ -31,50 +36,43 @@ std::string name(int host) {
 
 template <typename Request>
 auto Peers::ask(int host, const Request& request) {
-  Peer& other = peer(host);
   try {
-    return request(*other.link, *other.share, other.theirs);
+    return request(peer(host));
   } catch (const Failure& failure) {
-    if (failure.cause() == Cause::kInput) {
+    if (failure.cause() == Cause::kInput)
       throw;
-    }
     lost(host, failure.what());
   }
 }
 
 void Peers::write(int host, std::size_t from, std::size_t length, std::size_t to) {
-  ask(host, [&](Link& link, const Region& share, const RemoteRegion& theirs) {
-    link.write(share, from, length, theirs, to);
-  });
+  ask(host, [&](const Peer& at) { at.link->write(*at.share, from, length, at.theirs, to); });
 }
 
 void Peers::read(int host, std::size_t from, std::size_t length, std::size_t into) {
-  ask(host, [&](Link& link, const Region& share, const RemoteRegion& theirs) {
-    link.read(share, into, length, theirs, from);
-  });
+  ask(host, [&](const Peer& at) { at.link->read(*at.share, into, length, at.theirs, from); });
 }
 
 std::uint64_t Peers::fetch_add(int host, std::size_t offset, std::uint64_t add) {
-  return ask(host, [&](Link& link, const Region&, const RemoteRegion& theirs) {
-    return link.fetch_add(theirs, offset, add);
-  });
+  return ask(host, [&](const Peer& at) { return at.link->fetch_add(at.theirs, offset, add); });
 }
 
 std::uint64_t Peers::compare_swap(int host, std::size_t offset, std::uint64_t expected,
                                   std::uint64_t desired) {
-  return ask(host, [&](Link& link, const Region&, const RemoteRegion& theirs) {
-    return link.compare_swap(theirs, offset, expected, desired);
+  return ask(host, [&](const Peer& at) {
+    return at.link->compare_swap(at.theirs, offset, expected, desired);
   });
 }
 
 void Peers::signal(int host, Signal signal, std::size_t from, std::size_t length, std::size_t to) {
-  ask(host, [&](Link& link, const Region& share, const RemoteRegion& theirs) {
-    link.write_notify(share, from, length, theirs, to, static_cast<std::uint32_t>(signal));
+  ask(host, [&](const Peer& at) {
+    at.link->write_notify(*at.share, from, length, at.theirs, to,
+                          static_cast<std::uint32_t>(signal));
   });
 }
 
 void Peers::flush(int host) {
-  ask(host, [](Link& link, const Region&, const RemoteRegion&) { link.flush(); });
+  ask(host, [](const Peer& at) { at.link->flush(); });
 }
 
 int Peers::host_of(const Link* link) const {
@@ -83,19 +81,13 @@ int Peers::host_of(const Link* link) const {
   return static_cast<int>(found - peers_.begin());
 }
 
-void Peers::drop(int host) {
-  std::erase(links_, peer(host).link.get());
-}
-
 void Peers::take(Limit limit) {
   const Link* const ready = wait_any(links_, limit);
-  if (ready == nullptr) {
+  if (ready == nullptr)
     return;
-  }
   const int host = host_of(ready);
-  while (const auto arrival = next_of(host)) {
+  while (const auto arrival = next_of(host))
     count(host, *arrival);
-  }
 }
 
 std::optional<Arrival> Peers::next_of(int host) {
@@ -103,9 +95,8 @@ std::optional<Arrival> Peers::next_of(int host) {
   try {
     return other.link->receive(Limit{0});
   } catch (const Failure& failure) {
-    if (!other.left && !leaving_) {
+    if (!other.left && !leaving_)
       lost(host, failure.what());
-    }
     other.left = true;
     drop(host);
     return {};
@@ -118,13 +109,12 @@ void Peers::count(int host, const Arrival& arrival) {
     ++other.notifications;
   } else if (arrival.immediate == static_cast<std::uint32_t>(Signal::kReleased)) {
     ++releases_;
-  } else if (!arrival.immediate && arrival.message.size() == 2 && arrival.message[0] == kGoodbye) {
+  } else if (is(arrival, kGoodbye)) {
     other.left = true;
-  } else if (!arrival.immediate && arrival.message.size() == 2 && arrival.message[0] == kEnded) {
+  } else if (is(arrival, kEnded)) {
     const int ended = std::to_integer<int>(arrival.message[1]);
-    if (ended >= hosts()) {
+    if (ended >= hosts())
       lost(host, "it named a host that is none");
-    }
     drop(host);
     tell_the_rest(ended);
     throw Failure(Cause::kLost, name(ended) + " ended, as " + name(host) + " says" + kAgain);
@@ -138,25 +128,18 @@ bool Peers::use_notification(int host) {
   return left > 0 && left-- > 0;
 }
 
-bool Peers::use_release() {
-  return releases_ > 0 && releases_-- > 0;
-}
-
 int Peers::first_to_end(int host, std::vector<int>& ended) {
   const auto end = Clock::now() + kMoment;
   while (!links_.empty()) {
     const auto left = std::chrono::duration_cast<Limit>(end - Clock::now());
     const Link* const ready = left.count() > 0 ? wait_any(links_, left) : nullptr;
-    if (ready == nullptr) {
+    if (ready == nullptr)
       break;
-    }
     const int other = host_of(ready);
     try {
-      while (const auto arrival = peer(other).link->receive(Limit{0})) {
-        if (!arrival->immediate && arrival->message.size() == 2 && arrival->message[0] == kEnded) {
+      while (const auto arrival = peer(other).link->receive(Limit{0}))
+        if (is(*arrival, kEnded))
           return std::to_integer<int>(arrival->message[1]);
-        }
-      }
     } catch (const Failure&) {
       ended.push_back(other);
       drop(other);
@@ -183,13 +166,11 @@ void Peers::lost(int host, const std::string& why) {
   std::vector<int> ended;
   const int first = first_to_end(host, ended);
   std::string text = name(first) + " ended";
-  if (first != host) {
+  if (first != host)
     text += ", and so did " + name(host);
-  }
   text += ": " + why;
-  for (const int each : ended) {
+  for (const int each : ended)
     text += "; " + name(each) + " ended";
-  }
   throw Failure(Cause::kLost, text + kAgain);
 }
 
@@ -200,7 +181,7 @@ void Peers::leave() {
   for (Peer& each : peers_) {
     try {
       if (each.link) {
-        each.link->send(message(kGoodbye, rank_));
+        each.link->send(message(kGoodbye, rank()));
         each.link->flush();
       }
     } catch (const Failure&) {
@@ -209,9 +190,8 @@ void Peers::leave() {
     }
   }
   const auto stays = [](const Peer& each) { return each.link && !each.left; };
-  while (std::ranges::any_of(peers_, stays)) {
+  while (std::ranges::any_of(peers_, stays))
     take(kForever);
-  }
 }
 
 }  // namespace rdma::sharedmemory

@@ -10,10 +10,23 @@
 #include <string>
 #include <vector>
 
-#include "greeting.h"
 #include "link.h"
 
 namespace rdma::sharedmemory {
+
+// The first message each way on a new link: who is there, with which memory, for which task.
+struct Greeting {
+  static constexpr std::size_t kMostTask = 1024;  // bytes
+
+  std::uint32_t host = 0;   // the sender's number
+  std::uint32_t hosts = 0;  // how many there are
+  RemoteRegion share;
+  std::string task;  // the kernel and its options: all hosts must have the same
+
+  std::vector<std::byte> to_bytes() const;
+  // Throws Failure (kProtocol) for what is no such message.
+  static Greeting from_bytes(std::span<const std::byte> bytes);
+};
 
 // Who takes part, and in what.
 struct Gathering {
@@ -33,9 +46,9 @@ class Peers {
  public:
   // Listens, connects to the hosts with smaller numbers, and accepts those with larger ones. Throws
   // Failure, which names the host, if one does not come within the patience or has another task.
-  Peers(const Gathering& gathering, std::span<std::byte> share);
+  Peers(Gathering gathering, std::span<std::byte> share);
 
-  int rank() const { return rank_; }
+  int rank() const { return gathering_.rank; }
   int hosts() const { return static_cast<int>(peers_.size()); }
 
   // Requests to the share of another host; offsets and lengths are bytes of a share.
@@ -54,7 +67,7 @@ class Peers {
   // One notification of `host` is used up, if there is one.
   bool use_notification(int host);
   // The same of a barrier's release, which any host may give.
-  bool use_release();
+  bool use_release() { return releases_ > 0 && releases_-- > 0; }
 
   // Says goodbye, and waits until all others have. To be called after a last barrier; from then on
   // a host's end is no failure.
@@ -70,19 +83,18 @@ class Peers {
     bool left = false;  // it said goodbye
   };
 
-  void connect_to(int host, const Gathering& gathering, std::span<std::byte> share,
-                  Clock::time_point end);
-  void accept_all(Listener& listener, const Gathering& gathering, std::span<std::byte> share,
-                  Clock::time_point end);
+  void connect_to(int host);
+  void accept_all(Listener& listener);
   // The hosts that this one still waits for; empty if there are none.
-  std::string who_is_missing(const Gathering& gathering);
+  std::string who_is_missing() const;
   enum class Answer { kNone, kHost, kStranger };
   // Hears who has connected, if that has been said: a host gets its place.
-  Answer hear(Peer& candidate, const Gathering& gathering, std::span<std::byte> share);
-  void greet(Peer& peer, const Gathering& gathering, std::span<std::byte> share) const;
+  Answer hear(Peer& candidate);
+  void greet(Peer& peer) const;
   // Throws Failure (kInput) if the other has not the same task.
-  void compare(int host, const Greeting& greeting, const Gathering& gathering,
-               std::span<std::byte> share) const;
+  void compare(int host, const Greeting& greeting) const;
+  // A host with its address.
+  std::string described(int host) const;
 
   // Runs a request to a host; a Failure of the link is that host's end.
   template <typename Request>
@@ -92,7 +104,7 @@ class Peers {
   // What a host has sent, if something has come.
   std::optional<Arrival> next_of(int host);
   void count(int host, const Arrival& arrival);
-  void drop(int host);
+  void drop(int host) { std::erase(links_, peer(host).link.get()); }
   // What a host's end leads to here: all others are told, and Failure is thrown.
   [[noreturn]] void lost(int host, const std::string& why);
   void tell_the_rest(int ended);
@@ -100,9 +112,10 @@ class Peers {
   // another says was the first, or `host`.
   int first_to_end(int host, std::vector<int>& ended);
 
-  int rank_;
-  std::vector<Address> addresses_;
-  std::vector<Peer> peers_;   // [rank_] is empty
+  Gathering gathering_;
+  std::span<std::byte> share_;
+  Clock::time_point end_;     // of the patience
+  std::vector<Peer> peers_;   // this host's own is empty
   std::vector<Link*> links_;  // those that news may come from
   unsigned releases_ = 0;
   bool leaving_ = false;

@@ -3,77 +3,92 @@
 
 #include <algorithm>
 
-#include "barrier.h"
-#include "control.h"
-#include "device.h"
-#include "share.h"
+#include "objects.h"
 
 namespace rdma::sharedmemory {
 namespace {
 
-// The result of all hosts, on host 0; the others wait for it.
-Outcome work(World& world, Kernel& kernel) {
-  Outcome outcome;
-  kernel.fill(world);
-  barrier(world);
-  world.times().restart();
-  kernel.run(world);
-  barrier(world);
-  world.times().stop();
-  outcome.times = world.times();
-  if (world.rank() == 0) {
-    outcome.result = kernel.gather(world);
-  }
-  barrier(world);
-  return outcome;
-}
-
-Outcome run_alone(const Options& options, const Watch& watch) {
-  Layout layout;
-  const Control control(layout, 1);
-  const auto kernel = options.make(layout, 1);
-  const Share share(layout.bytes());
-  World world(share, control);
-  world.watch = watch;
-  return work(world, *kernel);
+[[noreturn]] void no_device(const Address& address) {
+  throw Failure(Cause::kDevice, "no RDMA device of this host has the address " + address.host +
+                                    ". Add one (rdma link add weft0 type weft netdev eth0), give "
+                                    "this host's own --rank, or use --transport tcp");
 }
 
 }  // namespace
 
+void check_device(const Address& address) {
+  const Channel channel(rdma_create_event_channel());
+  // A host without any device has no rdma_cm either.
+  if (!channel && (errno == ENODEV || errno == ENOENT))
+    no_device(address);
+  rdma_cm_id* made = nullptr;
+  if (!channel || rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) != 0) {
+    const std::string why = std::strerror(errno);
+    throw Failure(Cause::kDevice, "this host has no RDMA connections (rdma_cm): " + why +
+                                      ". Load the module rdma_ucm, or use --transport tcp");
+  }
+  const Identifier id(made);
+  auto socket = address.resolve();
+  // The device alone is asked for, so any port will do.
+  if (socket.get()->sa_family == AF_INET6)
+    reinterpret_cast<sockaddr_in6*>(socket.get())->sin6_port = 0;
+  else
+    reinterpret_cast<sockaddr_in*>(socket.get())->sin_port = 0;
+  if (rdma_bind_addr(id.get(), socket.get()) != 0 || id->verbs == nullptr)
+    no_device(address);
+  ibv_device_attr attributes{};
+  if (ibv_query_device(id->verbs, &attributes) != 0)
+    fail_errno("the RDMA device of " + address.host + " does not say what it can", Cause::kDevice);
+  if (attributes.atomic_cap != IBV_ATOMIC_GLOB)
+    throw Failure(Cause::kDevice, "the RDMA device of " + address.host +
+                                      " is not atomic to the processor (IBV_ATOMIC_GLOB), as locks "
+                                      "here need it. Use --transport tcp");
+}
+
 std::string difference_of(const Result& result, const Result& reference) {
-  if (result.bytes.size() != reference.bytes.size()) {
+  if (result.bytes.size() != reference.bytes.size())
     return std::to_string(result.bytes.size()) + " bytes, not " +
            std::to_string(reference.bytes.size());
-  }
   const auto [at, other] = std::ranges::mismatch(result.bytes, reference.bytes);
-  if (at == result.bytes.end()) {
+  if (at == result.bytes.end())
     return {};
-  }
   return "number " +
          std::to_string(static_cast<std::size_t>(at - result.bytes.begin()) / result.element) +
          " is another one";
 }
 
 Outcome run(const Options& options, const Watch& watch) {
-  if (options.alone) {
-    return run_alone(options, watch);
-  }
   Layout layout;
-  const int hosts = options.host_count();
-  const Control control(layout, hosts);
-  const auto kernel = options.make(layout, hosts);
-  if (options.transport == Transport::kRdma) {
+  const Control control(layout, options.host_count());
+  const auto kernel = options.make(layout, options.host_count());
+  if (!options.alone && options.transport == Transport::kRdma)
     check_device(options.hosts[static_cast<std::size_t>(options.rank)]);
-  }
   const Share share(layout.bytes());
-  Peers peers({options.transport, options.hosts, options.rank, options.task(), options.patience},
-              share.bytes());
-  World world(share, control, &peers);
+  std::optional<Peers> peers;
+  if (!options.alone)
+    peers.emplace(
+        Gathering{options.transport, options.hosts, options.rank, options.task(), options.patience},
+        share.bytes());
+  World world(share, control, peers ? &*peers : nullptr);
   world.watch = watch;
-  Outcome outcome = work(world, *kernel);
-  peers.leave();
+  Outcome outcome;
+  kernel->fill(world);
+  world.barrier();
+  world.times().restart();
+  kernel->run(world);
+  world.barrier();
+  world.times().stop();
+  outcome.times = world.times();
+  if (world.rank() == 0)
+    outcome.result = kernel->gather(world);
+  world.barrier();
+  if (!peers)
+    return outcome;
+  peers->leave();
   if (outcome.result && options.verify) {
-    outcome.difference = difference_of(*outcome.result, *run_alone(options, {}).result);
+    Options by_itself = options;
+    by_itself.alone = true;
+    outcome.difference = difference_of(*outcome.result, *run(by_itself).result);
   }
   return outcome;
 }

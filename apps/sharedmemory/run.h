@@ -2,17 +2,12 @@
 // One run of a kernel on this host, from its input to the comparison of its result.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
-#include "kernel.h"
 #include "options.h"
-#include "times.h"
 
 namespace rdma::sharedmemory {
-
-using Watch = std::function<void(const char* what, std::size_t done, std::size_t of)>;
 
 struct Outcome {
   Times times;
@@ -22,6 +17,10 @@ struct Outcome {
 
 // Runs the kernel on this host, together with the others unless it is alone. Throws Failure.
 Outcome run(const Options& options, const Watch& watch = {});
+
+// Host 0's processor changes words that its device changes as well. Throws Failure (kDevice) unless
+// the device that has `address` is atomic to the processor (IBV_ATOMIC_GLOB).
+void check_device(const Address& address);
 
 // Says where two results differ first, or nothing.
 std::string difference_of(const Result& result, const Result& reference);

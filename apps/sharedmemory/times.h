@@ -41,9 +41,8 @@ class Times {
   }
   double total() const {
     Clock::duration sum{};
-    for (const auto& each : spent_) {
+    for (const auto& each : spent_)
       sum += each;
-    }
     return std::chrono::duration<double>(sum).count();
   }
 

@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
-// For the unit tests: several hosts as threads of this process, over TCP on 127.0.0.1.
+// For the unit tests: several hosts as threads of this process, over TCP on 127.0.0.1, and what a
+// failure says.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <exception>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "barrier.h"
-#include "control.h"
-#include "layout.h"
-#include "peers.h"
-#include "share.h"
 #include "socket.h"
 #include "world.h"
 
 namespace rdma::sharedmemory {
+
+inline testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos)
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
+}
+
+// No host has failed.
+inline testing::AssertionResult all_well(const std::vector<std::string>& failures) {
+  for (std::size_t i = 0; i < failures.size(); ++i)
+    if (!failures[i].empty())
+      return testing::AssertionFailure() << "host " << i << ": " << failures[i];
+  return testing::AssertionSuccess();
+}
 
 // Addresses of 127.0.0.1 whose ports are free now.
 inline std::vector<Address> free_addresses(int hosts) {
@@ -59,7 +71,7 @@ std::vector<std::string> together(int hosts, const Layout& layout, const Control
                 share.bytes());
     World world(share, control, &peers);
     work(world);
-    barrier(world);
+    world.barrier();
     peers.leave();
   });
 }

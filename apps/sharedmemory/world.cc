@@ -1,59 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "world.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "failure.h"
 
 namespace rdma::sharedmemory {
+namespace {
 
-World::World(const Share& share, const Control& control, Peers* peers)
-    : share_(share),
-      control_(control),
-      peers_(peers),
-      traffic_(static_cast<std::size_t>(hosts())) {}
+// A lock is tried a few times at once, since most are held for less than the way there and back.
+// Then pauses double, up to the longest.
+constexpr int kAtOnce = 3;
+constexpr Limit kFirstPause{1};
+constexpr Limit kLongestPause{8};
+
+}  // namespace
 
 void World::check_host(int host) const {
-  if (host < 0 || host >= hosts()) {
+  if (host < 0 || host >= hosts())
     throw Failure(Cause::kProtocol, "there is no host " + std::to_string(host) +
                                         "; what another host wrote is wrong");
-  }
 }
 
 std::size_t World::check(std::size_t from, std::size_t to) {
-  if (from != to) {
+  if (from != to)
     throw Failure(Cause::kInput, std::to_string(from) + " bytes do not fit " + std::to_string(to));
-  }
   return from;
 }
 
-void World::write_bytes(int host, std::size_t from, std::size_t length, std::size_t to) {
+void World::move_bytes(bool writes, int host, std::size_t from, std::size_t length,
+                       std::size_t to) {
   const Times::Doing data(times_, Activity::kData);
   check_host(host);
-  if (length == 0) {
+  if (length == 0)
     return;
-  }
   if (host == rank()) {
     std::memmove(share_.bytes().data() + to, share_.bytes().data() + from, length);
     return;
   }
-  peers_->write(host, from, length, to);
-  traffic(host) = {true, true};
-}
-
-void World::read_bytes(int host, std::size_t from, std::size_t length, std::size_t into) {
-  const Times::Doing data(times_, Activity::kData);
-  check_host(host);
-  if (length == 0) {
-    return;
-  }
-  if (host == rank()) {
-    std::memmove(share_.bytes().data() + into, share_.bytes().data() + from, length);
-    return;
-  }
-  peers_->read(host, from, length, into);
+  if (writes)
+    peers_->write(host, from, length, to);
+  else
+    peers_->read(host, from, length, to);
   traffic(host).requests = true;
+  traffic(host).writes |= writes;
 }
 
 // A write is complete for its sender before it is in the peer's memory. A read that follows it
@@ -78,17 +70,15 @@ void World::fence() {
 // Other hosts' atomic requests on this host's words come from its device, or from the threads that
 // serve TCP. They are atomic to the processor's own: see check_device().
 std::uint64_t World::fetch_add(int host, const Slice<std::uint64_t>& word, std::uint64_t add) {
-  if (host != rank()) {
+  if (host != rank())
     return peers_->fetch_add(host, word.offset, add);
-  }
   return std::atomic_ref(of(word)[0]).fetch_add(add);
 }
 
 std::uint64_t World::compare_swap(int host, const Slice<std::uint64_t>& word,
                                   std::uint64_t expected, std::uint64_t desired) {
-  if (host != rank()) {
+  if (host != rank())
     return peers_->compare_swap(host, word.offset, expected, desired);
-  }
   std::atomic_ref(of(word)[0]).compare_exchange_strong(expected, desired);
   return expected;
 }
@@ -101,22 +91,10 @@ void World::notify_bytes(int host, Signal signal, std::size_t from, std::size_t 
   traffic(host).writes |= signal == Signal::kNotified;
 }
 
-void World::notify(int host) {
-  const Times::Doing data(times_, Activity::kData);
-  notify_bytes(host, Signal::kNotified, control_.nothing.offset, control_.nothing.all().bytes(),
-               control_.told.at(static_cast<std::size_t>(rank()), 1).offset);
-}
-
-void World::release(int host) {
-  notify_bytes(host, Signal::kReleased, control_.nothing.offset, control_.nothing.all().bytes(),
-               control_.told.at(static_cast<std::size_t>(rank()), 1).offset);
-}
-
 void World::await(int host) {
   const Times::Doing waiting(times_, Activity::kWaiting);
-  while (!peers_->use_notification(host)) {
+  while (!peers_->use_notification(host))
     peers_->take(kForever);
-  }
 }
 
 void World::settle(int host) {
@@ -127,16 +105,45 @@ void World::settle(int host) {
   }
 }
 
-void World::await_release() {
-  while (!peers_->use_release()) {
-    peers_->take(kForever);
+// A host that comes adds one to a word of host 0. The one that makes it a multiple of the number of
+// hosts is the last, and notifies the others, so that nobody asks again and again.
+void World::barrier() {
+  fence();
+  const Times::Doing waiting(times_, Activity::kWaiting);
+  if (hosts() == 1)
+    return;
+  const auto before = fetch_add(0, control_.arrived.all(), 1);
+  if ((before + 1) % static_cast<std::uint64_t>(hosts()) != 0) {
+    while (!peers_->use_release())
+      peers_->take(kForever);
+    return;
+  }
+  const auto told = control_.told.at(static_cast<std::size_t>(rank()), 1);
+  for (int step = 1; step < hosts(); ++step)
+    notify_bytes(host_after(step), Signal::kReleased, control_.nothing.offset, told.bytes(),
+                 told.offset);
+}
+
+// The word of a lock is 0, or one more than the number of the host that has it.
+void World::lock(int home, std::size_t number) {
+  const Times::Doing locks(times_, Activity::kLocks);
+  const auto word = control_.locks.at(number * Control::kStride, 1);
+  const auto mine = static_cast<std::uint64_t>(rank()) + 1;
+  auto pause = kFirstPause;
+  for (int tries = 1; compare_swap(home, word, 0, mine) != 0; ++tries) {
+    if (tries >= kAtOnce && peers_ != nullptr) {
+      peers_->take(pause);
+      pause = std::min(2 * pause, kLongestPause);
+    }
   }
 }
 
-void World::pause(Limit limit) {
-  if (peers_ != nullptr) {
-    peers_->take(limit);
-  }
+void World::unlock(int home, std::size_t number) {
+  fence();
+  const Times::Doing locks(times_, Activity::kLocks);
+  const auto mine = static_cast<std::uint64_t>(rank()) + 1;
+  if (compare_swap(home, control_.locks.at(number * Control::kStride, 1), mine, 0) != mine)
+    throw Failure(Cause::kInput, "a lock is given back that this host has not");
 }
 
 }  // namespace rdma::sharedmemory

@@ -20,23 +20,32 @@
 #include <span>
 #include <vector>
 
-#include "control.h"
-#include "layout.h"
 #include "peers.h"
 #include "share.h"
 #include "times.h"
 
 namespace rdma::sharedmemory {
 
+using Watch = std::function<void(const char* what, std::size_t done, std::size_t of)>;
+
 // Every call throws Failure (kLost) that names the host if another one has ended.
 class World {
  public:
   // Without peers one host is alone. What is referred to is the caller's.
-  World(const Share& share, const Control& control, Peers* peers = nullptr);
+  World(const Share& share, const Control& control, Peers* peers = nullptr)
+      : share_(share),
+        control_(control),
+        peers_(peers),
+        traffic_(static_cast<std::size_t>(hosts())) {}
 
   int rank() const { return peers_ != nullptr ? peers_->rank() : 0; }
   int hosts() const { return peers_ != nullptr ? peers_->hosts() : 1; }
-  const Control& control() const { return control_; }
+  // A host's part of `count` things, and this host's.
+  Part part(std::size_t count, int host) const { return Part::of(count, hosts(), host); }
+  Part part(std::size_t count) const { return part(count, rank()); }
+  // The host that is `step` after this one: when all begin with themselves, not all read from, or
+  // write to, the same.
+  int host_after(int step) const { return (rank() + step) % hosts(); }
   Times& times() { return times_; }
 
   // This host's own elements.
@@ -53,12 +62,12 @@ class World {
   // count. `from` must not change until fence().
   template <typename T>
   void write(int host, const Slice<T>& from, const Slice<T>& to) {
-    write_bytes(host, from.offset, check(from.bytes(), to.bytes()), to.offset);
+    move_bytes(true, host, from.offset, check(from.bytes(), to.bytes()), to.offset);
   }
   // Begins to copy `from` of a host to this host's `into`, which has the bytes after fence().
   template <typename T>
   void read(int host, const Slice<T>& from, const Slice<T>& into) {
-    read_bytes(host, from.offset, check(from.bytes(), into.bytes()), into.offset);
+    move_bytes(false, host, from.offset, check(from.bytes(), into.bytes()), into.offset);
   }
   // Waits until all that this host began is complete: what was read is here, and what was written
   // is in the memory of the other hosts.
@@ -75,25 +84,26 @@ class World {
   void write_notify(int host, const Slice<T>& from, const Slice<T>& to) {
     notify_bytes(host, Signal::kNotified, from.offset, check(from.bytes(), to.bytes()), to.offset);
   }
-  // A notification with no more than that.
-  void notify(int host);
   // Waits for the next notification of a host.
   void await(int host);
   // Waits until what was written to a host may be changed here again; it may not have arrived.
   void settle(int host);
-  // What a barrier is made of: the last who comes releases the others.
-  void release(int host);
-  void await_release();
-  // Lets some time pass, less if there are news of another host.
-  void pause(Limit limit);
+
+  // No host goes on before all have come, and what any wrote before is then there for all. Every
+  // host calls it equally often.
+  void barrier();
+  // Takes lock `number`, below Control::kLocks, of host `home`, and waits while another host has
+  // it: any host that ends may be that one.
+  void lock(int home, std::size_t number);
+  // Gives it back. What this host wrote while it had the lock is there for the next one.
+  void unlock(int home, std::size_t number);
 
   // Says how far the work is, where somebody set out to watch. `what` is one step of it.
   void progress(const char* what, std::size_t done, std::size_t of) const {
-    if (watch) {
+    if (watch)
       watch(what, done, of);
-    }
   }
-  std::function<void(const char* what, std::size_t done, std::size_t of)> watch;
+  Watch watch;
 
  private:
   // What this host has under way to another one.
@@ -104,9 +114,8 @@ class World {
 
   // The number of bytes of both slices. Throws Failure (kInput) if they differ.
   static std::size_t check(std::size_t from, std::size_t to);
-  void write_bytes(int host, std::size_t from, std::size_t length, std::size_t to);
+  void move_bytes(bool writes, int host, std::size_t from, std::size_t length, std::size_t to);
   void notify_bytes(int host, Signal signal, std::size_t from, std::size_t length, std::size_t to);
-  void read_bytes(int host, std::size_t from, std::size_t length, std::size_t into);
   // Throws Failure (kProtocol) unless there is such a host: its number may have been computed from
   // what others wrote.
   void check_host(int host) const;
