@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
-// Draws triangles with a depth buffer.
+// Draws triangles with a depth buffer, and writes the picture.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <cstddef>
 #include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
-#include "grid.h"
-#include "mesh.h"
-#include "picture.h"
+#include "tetrahedra.h"
 
 namespace rdma::isosurface {
+
+struct Picture {
+  std::int32_t width = 0;
+  std::int32_t height = 0;
+  std::vector<std::uint8_t> pixels;  // red, green, blue; row by row from the top
+};
+
+// The picture as a PNG file's bytes, the same for the same picture. Throws Failure (kSystem).
+std::vector<std::byte> to_png(const Picture& picture);
+// Writes that file whole or not at all. Throws Failure (kSystem).
+void write_png(const Picture& picture, const std::string& name);
 
 // From where a volume is looked at. There is no perspective, and the whole volume fits.
 struct View {

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <random>
 
-#include "field.h"
 #include "filters.h"
 #include "new_file.h"
 #include "temporary.h"

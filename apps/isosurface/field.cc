@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "field.h"
-
 #include <cmath>
 #include <numbers>
 #include <string>
 
 #include "failure.h"
+#include "grid.h"
 
 namespace rdma::isosurface {
 namespace {

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "failure.h"
-#include "progress.h"
 #include "tetrahedra.h"
 
 namespace rdma::isosurface {
@@ -55,8 +54,7 @@ void read_filter(const Volume& volume, std::int32_t edge, Outlet& out) {
     if (bytes > out.capacity())
       throw Failure(Cause::kInput, "a block of " + std::to_string(edge) + " cells needs " +
                                        std::to_string(bytes) +
-                                       " bytes, and the extract filter "
-                                       "takes chunks of " +
+                                       " bytes, and the extract filter takes chunks of " +
                                        std::to_string(out.capacity()) +
                                        ": give this filter a smaller --block, or that one a "
                                        "larger --slot");

@@ -9,24 +9,12 @@
 
 namespace rdma::isosurface {
 
-Index Box::size() const {
-  return {end[0] - begin[0], end[1] - begin[1], end[2] - begin[2]};
-}
-
-bool Box::empty() const {
-  return end[0] <= begin[0] || end[1] <= begin[1] || end[2] <= begin[2];
-}
-
 std::size_t Box::count() const {
   if (empty())
     return 0;
   const Index edges = size();
   return static_cast<std::size_t>(edges[0]) * static_cast<std::size_t>(edges[1]) *
          static_cast<std::size_t>(edges[2]);
-}
-
-bool Box::contains(const Box& other) const {
-  return common(other) == other;
 }
 
 Box Box::common(const Box& other) const {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace rdma::isosurface {
@@ -18,11 +19,11 @@ struct Box {
   Index begin{};
   Index end{};
 
-  Index size() const;
-  bool empty() const;
+  Index size() const { return {end[0] - begin[0], end[1] - begin[1], end[2] - begin[2]}; }
+  bool empty() const { return end[0] <= begin[0] || end[1] <= begin[1] || end[2] <= begin[2]; }
   // How many points are in it.
   std::size_t count() const;
-  bool contains(const Box& other) const;
+  bool contains(const Box& other) const { return common(other) == other; }
   // What is in both; empty() if nothing is.
   Box common(const Box& other) const;
   bool operator==(const Box&) const = default;
@@ -79,5 +80,13 @@ std::vector<Box> blocks(const Box& box, std::int32_t edge);
 // The points that the surface in these cells and its normals depend on: the corners of the cells,
 // and one more around them where the grid goes on.
 Box points_for(const Grid& grid, const Box& cells);
+
+// A volume of `points`, to try the program on, with the samples of a formula, over -1 to 1 along
+// each axis:
+//   gyroid            sin X cos Y + sin Y cos Z + sin Z cos X, with X = 3 pi x ...
+//   marschner-lobb    the test signal of Marschner and Lobb (1994), 0 to 1
+//   ball              1 - the distance to the middle
+// Throws Failure (kInput) if there is no such formula or size.
+Volume make_field(std::string_view formula, const Index& points);
 
 }  // namespace rdma::isosurface

@@ -5,7 +5,6 @@
 
 #include <limits>
 
-#include "field.h"
 #include "temporary.h"
 
 namespace rdma::isosurface {

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace rdma::isosurface {
 
@@ -22,19 +22,18 @@ class NewFile {
 
   // Throws Failure (kSystem) that names the file, and what to do when the disk is full.
   void write(std::span<const std::byte> bytes);
-  void write(std::string_view text);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   // All is on the disk and has its name when this returns; a file that had the name before is
   // replaced. Throws Failure (kSystem).
   void commit();
 
  private:
-  void write_buffered();
   [[noreturn]] void fail(const char* what) const;
 
   std::string name_;
   std::string partial_;
-  std::vector<std::byte> buffer_;
-  int descriptor_ = -1;
+  std::FILE* file_ = nullptr;
+  bool committed_ = false;
 };
 
 }  // namespace rdma::isosurface

@@ -17,9 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "chunk.h"
+#include "packing.h"
 #include "link.h"
-#include "word.h"
 
 namespace rdma::isosurface {
 

@@ -10,35 +10,16 @@
 #include <thread>
 #include <utility>
 
-#include "field.h"
-#include "filters.h"
 #include "temporary.h"
-#include "tetrahedra.h"
 #include "updates.h"
 
 namespace rdma::isosurface {
 namespace {
 
-using Links = std::pair<std::unique_ptr<Link>, std::unique_ptr<Link>>;
-
 constexpr Limit kPatience = std::chrono::seconds(20);
 
-// Two ends of one link: who connected, who listened.
-Links joined() {
-  const auto settings = settings_for(Ring::kMostSlots, kPatience);
-  const auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), settings);
-  auto connecting = std::async(std::launch::async, [&] {
-    return connect(Transport::kTcp, listener->address(), kPatience, settings);
-  });
-  auto accepted = listener->accept(kPatience);
-  return {connecting.get(), std::move(accepted)};
-}
-
 Ring small(std::uint32_t slots = 4, std::uint32_t bytes = 4096) {
-  Ring ring;
-  ring.slots = slots;
-  ring.slot_bytes = bytes;
-  return ring;
+  return {slots, bytes, {}};
 }
 
 // Runs one end in a thread; get() throws what it threw.
@@ -47,10 +28,67 @@ std::future<void> beside(Call call) {
   return std::async(std::launch::async, std::move(call));
 }
 
+// A link from a sender to a receiver, whose ends become a stream's. sends() and receives() make one
+// in a thread and have `work` use it.
+class Pair {
+ public:
+  explicit Pair(std::string sender = "the writer", std::string receiver = "the reader")
+      : sender_(std::move(sender)), receiver_(std::move(receiver)) {
+    const auto settings = settings_for(Ring::kMostSlots, kPatience);
+    const auto listener =
+        Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), settings);
+    auto connecting = beside(
+        [&] { connected = connect(Transport::kTcp, listener->address(), kPatience, settings); });
+    accepted = listener->accept(kPatience);
+    connecting.get();
+  }
+
+  Outlet outlet(Limit patience = kPatience) { return {std::move(connected), receiver_, patience}; }
+  Inlet inlet(Ring ring = small(), Limit patience = kPatience) {
+    return {std::move(accepted), sender_, patience, ring};
+  }
+  template <typename Work>
+  std::future<void> sends(Work work) {
+    return beside([this, work] {
+      Outlet out = outlet();
+      work(out);
+    });
+  }
+  template <typename Work>
+  std::future<void> receives(Work work) {
+    return beside([this, work] {
+      Inlet in = inlet();
+      work(in);
+    });
+  }
+  // What the receiver says at the end of `work`, when its end is gone.
+  template <typename Work>
+  std::string receiver_says(Work work) {
+    Inlet in = inlet();
+    return failure_of([&] { run({&in}, [&] { work(in); }); });
+  }
+
+  std::unique_ptr<Link> connected;
+  std::unique_ptr<Link> accepted;
+
+ private:
+  std::string sender_;
+  std::string receiver_;
+};
+
+// Flushes until the link knows that it has ended; what it says then.
+std::string said_at_the_end_of(Link& link) {
+  return failure_of([&] {
+    for (;;) {
+      link.flush();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+}
+
 TEST(Stream, ChunksArriveInOrderAndWhole) {
-  Links links = joined();
-  auto sending = beside([&] {
-    Outlet out(std::move(links.first), "the reader", kPatience);
+  Pair pair;
+  auto sending = pair.sends([](Outlet& out) {
     for (std::size_t i = 0; i < 1000; ++i) {
       const std::size_t length = i * 37 % out.capacity();
       std::fill_n(out.room().begin(), length, static_cast<std::byte>(i));
@@ -59,7 +97,7 @@ TEST(Stream, ChunksArriveInOrderAndWhole) {
     out.send(Kind::kEnd);
     out.await_done();
   });
-  Inlet in(std::move(links.second), "the writer", kPatience, small());
+  Inlet in = pair.inlet();
   for (std::size_t i = 0; i < 1000; ++i) {
     const auto payload = in.next(Kind::kBrick);
     ASSERT_EQ(payload.size(), i * 37 % (4096 - Header::kBytes));
@@ -72,15 +110,14 @@ TEST(Stream, ChunksArriveInOrderAndWhole) {
 }
 
 TEST(Stream, ASlowReceiverHoldsTheSenderUp) {
-  Links links = joined();
+  Pair pair;
   std::atomic<int> sent = 0;
-  auto sending = beside([&] {
-    Outlet out(std::move(links.first), "the reader", kPatience);
+  auto sending = pair.sends([&](Outlet& out) {
     for (; sent < 20; ++sent)
       out.send(Kind::kBlockEnd);
     out.await_done();
   });
-  Inlet in(std::move(links.second), "the writer", kPatience, small());
+  Inlet in = pair.inlet();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(sent, 4) << "there are four slots";
   for (int i = 0; i < 20; ++i)
@@ -90,78 +127,59 @@ TEST(Stream, ASlowReceiverHoldsTheSenderUp) {
 }
 
 TEST(Stream, AnEndThatGivesUpSaysWhy) {
-  Links links = joined();
-  auto sending = beside([&] {
-    Outlet out(std::move(links.first), "the reader", kPatience);
-    out.abort("the file is cut off");
-  });
-  Inlet in(std::move(links.second), "the writer", kPatience, small());
+  Pair pair;
+  auto sending = pair.sends([](Outlet& out) { out.abort("the file is cut off"); });
+  Inlet in = pair.inlet();
   const std::string said = failure_of([&] { in.next(); });
-  EXPECT_NE(said.find("the writer at 127.0.0.1:"), std::string::npos);
-  EXPECT_NE(said.find("gave up: the file is cut off"), std::string::npos);
+  EXPECT_TRUE(says(said, "the writer at 127.0.0.1:"));
+  EXPECT_TRUE(says(said, "gave up: the file is cut off"));
   sending.get();
 }
 
 TEST(Stream, TheReasonIsTakenByWhoFirstNoticesTheEnd) {
-  Links links = joined();
-  auto receiving = beside([&] {
-    Inlet in(std::move(links.second), "the writer", kPatience, small());
-    in.abort("the disk is full");
-  });
-  Outlet out(std::move(links.first), "the reader", kPatience);
+  Pair pair;
+  auto receiving = pair.receives([](Inlet& in) { in.abort("the disk is full"); });
+  Outlet out = pair.outlet();
   receiving.get();
-  const std::string said = failure_of([&] {
-    for (;;) {
-      out.link().flush();  // until the link knows that it has ended
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  });
-  EXPECT_NE(said.find("the peer ended the connection"), std::string::npos) << said;
-  EXPECT_NE(failure_of([&] { out.send(Kind::kBlockEnd); }).find("gave up: the disk is full"),
-            std::string::npos);
+  EXPECT_TRUE(says(said_at_the_end_of(out.link()), "the peer ended the connection"));
+  EXPECT_TRUE(says(failure_of([&] { out.send(Kind::kBlockEnd); }), "gave up: the disk is full"));
 }
 
 TEST(Stream, AReceiverThatIsDoneMayBeGone) {
-  Links links = joined();
-  auto receiving = beside([&] {
-    Inlet in(std::move(links.second), "the writer", kPatience, small());
+  Pair pair;
+  auto receiving = pair.receives([](Inlet& in) {
     in.next(Kind::kEnd);
     in.done();
   });
-  Outlet out(std::move(links.first), "the reader", kPatience);
+  Outlet out = pair.outlet();
   out.send(Kind::kEnd);
   receiving.get();
-  failure_of([&] {
-    for (;;) {
-      out.link().flush();  // until the link knows that it has ended
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  });
+  said_at_the_end_of(out.link());
   EXPECT_EQ(failure_of([&] { out.await_done(); }), "nothing");
 }
 
 TEST(Stream, APeerThatIsGoneIsNamed) {
-  Links links = joined();
-  auto sending = beside([&] { Outlet gone(std::move(links.first), "the reader", kPatience); });
-  Inlet in(std::move(links.second), "the writer", kPatience, small());
+  Pair pair;
+  auto sending = pair.sends([](Outlet&) {});
+  Inlet in = pair.inlet();
   sending.get();
-  EXPECT_NE(failure_of([&] { in.next(); }).find("is lost: "), std::string::npos);
+  EXPECT_TRUE(says(failure_of([&] { in.next(); }), "is lost: "));
 }
 
 TEST(Stream, APeerThatIsSilentIsGivenUp) {
-  Links links = joined();
-  Inlet in(std::move(links.second), "the writer", std::chrono::milliseconds(100), small());
-  EXPECT_NE(failure_of([&] { in.next(); }).find("has said nothing for"), std::string::npos);
+  Pair pair;
+  Inlet in = pair.inlet(small(), std::chrono::milliseconds(100));
+  EXPECT_TRUE(says(failure_of([&] { in.next(); }), "has said nothing for"));
 }
 
-// What a receiver says of a sender that writes these bytes into its ring, with that immediate.
-std::string said_of(const std::function<void(std::span<std::byte>)>& fill, Immediate immediate) {
-  Links links = joined();
+// What a receiver says of a sender that writes that header into its ring, with that immediate.
+std::string said_of(Header header, Immediate immediate) {
+  Pair pair;
   auto lying = beside([&] {
-    auto link = std::move(links.first);
+    const auto link = std::move(pair.connected);
     const Ring ring = std::get<Ring>(unpack_word(link->receive(kPatience).value().message));
     std::vector<std::byte> memory(ring.region.length);
-    fill(memory);
+    header.pack(memory);
     const auto region = link->expose(memory, kLocal);
     // The receiver may be gone at any time after it has this.
     failure_of([&] {
@@ -170,40 +188,29 @@ std::string said_of(const std::function<void(std::span<std::byte>)>& fill, Immed
       link->receive(kPatience);
     });
   });
-  std::string said;
-  {
-    Inlet in(std::move(links.second), "the writer", kPatience, small());
-    said = failure_of([&] { run({&in}, [&] { in.next(); }); });
-  }
+  const std::string said = pair.receiver_says([](Inlet& in) { in.next(); });
   lying.get();
   return said;
 }
 
 TEST(Stream, ASenderThatLiesIsRefused) {
-  const auto good = [](std::span<std::byte> memory) { Header{Kind::kBrick, 0, 4}.pack(memory); };
+  const Header good{Kind::kBrick, 0, 4};
   const std::size_t length = Header::kBytes + 4;
   EXPECT_EQ(said_of(good, {0, length}), "nothing");
-  EXPECT_NE(said_of(good, {1, length}).find("filled slot 1 where slot 0 is next"),
-            std::string::npos);
-  EXPECT_NE(said_of(good, {255, length}).find("filled slot 255"), std::string::npos);
-  EXPECT_NE(said_of(good, {0, 4097}).find("a chunk of 4097 bytes into a slot of 4096"),
-            std::string::npos);
-  EXPECT_NE(said_of(good, {0, 15}).find("a chunk of 15 bytes"), std::string::npos);
-  EXPECT_NE(said_of(good, {0, length + 1}).find("whose header says 4"), std::string::npos);
-  EXPECT_NE(said_of(
-                [](std::span<std::byte> memory) {
-                  Header{Kind::kBrick, 1, 4}.pack(memory);
-                },
-                {0, length})
-                .find("sent chunk 1 where chunk 0 is next"),
-            std::string::npos);
+  EXPECT_TRUE(says(said_of(good, {1, length}), "filled slot 1 where slot 0 is next"));
+  EXPECT_TRUE(says(said_of(good, {255, length}), "filled slot 255"));
+  EXPECT_TRUE(says(said_of(good, {0, 4097}), "a chunk of 4097 bytes into a slot of 4096"));
+  EXPECT_TRUE(says(said_of(good, {0, 15}), "a chunk of 15 bytes"));
+  EXPECT_TRUE(says(said_of(good, {0, length + 1}), "whose header says 4"));
+  EXPECT_TRUE(
+      says(said_of({Kind::kBrick, 1, 4}, {0, length}), "sent chunk 1 where chunk 0 is next"));
 }
 
 // What a sender says of a receiver that sends this after its ring.
 std::string said_of_receiver(const Word& word) {
-  Links links = joined();
+  Pair pair;
   auto lying = beside([&] {
-    auto link = std::move(links.second);
+    const auto link = std::move(pair.accepted);
     std::vector<std::byte> memory(std::size_t{4} * 4096);
     const auto region = link->expose(memory, kRemoteWrite);
     Ring ring = small();
@@ -219,7 +226,7 @@ std::string said_of_receiver(const Word& word) {
   });
   std::string said;
   {
-    Outlet out(std::move(links.first), "the reader", kPatience);
+    Outlet out = pair.outlet();
     said = failure_of([&] {
       run({&out}, [&] {
         for (int i = 0; i < 5; ++i)
@@ -234,30 +241,26 @@ std::string said_of_receiver(const Word& word) {
 
 TEST(Stream, AReceiverThatLiesIsRefused) {
   EXPECT_EQ(said_of_receiver(Credit{1}), "it went on");
-  EXPECT_NE(said_of_receiver(Credit{5}).find("gave 5 credits, of which 4 are out"),
-            std::string::npos);
-  EXPECT_NE(said_of_receiver(Credit{0}).find("gave 0 credits"), std::string::npos);
+  EXPECT_TRUE(says(said_of_receiver(Credit{5}), "gave 5 credits, of which 4 are out"));
+  EXPECT_TRUE(says(said_of_receiver(Credit{0}), "gave 0 credits"));
   Ring again = small();
   again.region.length = std::uint64_t{again.slots} * again.slot_bytes;
-  EXPECT_NE(said_of_receiver(again).find("sent its ring again"), std::string::npos);
+  EXPECT_TRUE(says(said_of_receiver(again), "sent its ring again"));
 }
 
 // The three filters, each in a thread; the picture that comes out.
 Picture through_filters(const Volume& volume, const View& view, std::int32_t edge, Ring ring,
                         Mesh* mesh) {
-  Links first = joined();
-  Links second = joined();
-  auto reading = beside([&] {
-    Outlet out(std::move(first.first), "the extract filter", kPatience);
-    run({&out}, [&] { read_filter(volume, edge, out); });
-  });
-  auto extracting = beside([&] {
-    Outlet out(std::move(second.first), "the render filter", kPatience);
-    Inlet in(std::move(first.second), "the read filter", kPatience, ring);
+  Pair first("the read filter", "the extract filter");
+  Pair second("the extract filter", "the render filter");
+  auto reading =
+      first.sends([&](Outlet& out) { run({&out}, [&] { read_filter(volume, edge, out); }); });
+  auto extracting = second.sends([&](Outlet& out) {
+    Inlet in = first.inlet(ring);
     run({&in, &out}, [&] { extract_filter(0.3F, in, out); });
   });
   Picture result;
-  Inlet in(std::move(second.second), "the extract filter", kPatience, ring);
+  Inlet in = second.inlet(ring);
   run({&in}, [&] {
     render_filter(view, in, mesh, [&](const Grid& grid, const Picture& picture) {
       EXPECT_EQ(grid, volume.grid);
@@ -274,13 +277,12 @@ TEST(Filters, MakeThePictureThatOneProcessMakes) {
   const View view{128, 96, 30, 25};
   Mesh alone;
   const Picture whole = render(volume, 0.3F, 32, view, &alone);
+  std::sort(alone.begin(), alone.end());
   for (const std::int32_t edge : {5, 9}) {
     Mesh mesh;
     EXPECT_EQ(through_filters(volume, view, edge, small(4, 8192), &mesh).pixels, whole.pixels);
     std::sort(mesh.begin(), mesh.end());
-    Mesh expected = alone;
-    std::sort(expected.begin(), expected.end());
-    EXPECT_EQ(mesh, expected);
+    EXPECT_EQ(mesh, alone);
   }
 }
 
@@ -288,54 +290,43 @@ TEST(Filters, ABlockThatDoesNotFitEndsAllOfThem) {
   const Volume volume = make_field("gyroid", {26, 20, 23});
   const std::string said =
       failure_of([&] { through_filters(volume, View{}, 26, small(), nullptr); });
-  EXPECT_NE(said.find("gave up: the read filter"), std::string::npos) << said;
-  EXPECT_NE(said.find("smaller --block"), std::string::npos) << said;
+  EXPECT_TRUE(says(said, "gave up: the read filter"));
+  EXPECT_TRUE(says(said, "smaller --block"));
+}
+
+// What the render filter says, whose picture goes to `save`.
+std::string said_by_render(Pair& pair,
+                           const std::function<void(const Grid&, const Picture&)>& save) {
+  return pair.receiver_says([&](Inlet& in) { render_filter(View{}, in, nullptr, save); });
 }
 
 TEST(Filters, ADiskThatIsFullIsKnownToAll) {
   const Volume volume = make_field("ball", {8, 8, 8});
-  Links links = joined();
-  auto reading = beside([&] {
-    Outlet out(std::move(links.first), "the extract filter", kPatience);
+  Pair pair;
+  auto reading = pair.sends([&](Outlet& out) {
     out.send(Kind::kGrid, Opening{volume.grid, 0});
     out.send(Kind::kEnd);
     out.await_done();
   });
-  {
-    Inlet in(std::move(links.second), "the read filter", kPatience, small());
-    EXPECT_EQ(failure_of([&] {
-                run({&in}, [&] {
-                  render_filter(View{}, in, nullptr, [](const Grid&, const Picture&) {
-                    throw Failure(Cause::kSystem, "the disk is full");
-                  });
-                });
-              }),
-              "the disk is full");
-  }
-  EXPECT_NE(failure_of([&] { reading.get(); }).find("gave up: the disk is full"),
-            std::string::npos);
+  EXPECT_EQ(said_by_render(pair,
+                           [](const Grid&, const Picture&) {
+                             throw Failure(Cause::kSystem, "the disk is full");
+                           }),
+            "the disk is full");
+  EXPECT_TRUE(says(failure_of([&] { reading.get(); }), "gave up: the disk is full"));
 }
 
 TEST(Filters, APictureThatIsNotWholeIsNotSaved) {
   const Volume volume = make_field("ball", {8, 8, 8});
-  Links links = joined();
-  auto reading = beside([&] {
-    Outlet out(std::move(links.first), "the extract filter", kPatience);
+  Pair pair;
+  auto reading = pair.sends([&](Outlet& out) {
     out.send(Kind::kGrid, Opening{volume.grid, 2});
     out.send(Kind::kBlockEnd);
     out.send(Kind::kEnd);
     failure_of([&] { out.await_done(); });
   });
-  {
-    Inlet in(std::move(links.second), "the read filter", kPatience, small());
-    EXPECT_EQ(failure_of([&] {
-                run({&in}, [&] {
-                  render_filter(View{}, in, nullptr,
-                                [](const Grid&, const Picture&) { FAIL() << "it was saved"; });
-                });
-              }),
-              "the stream ended after 1 of 2 blocks");
-  }
+  EXPECT_EQ(said_by_render(pair, [](const Grid&, const Picture&) { FAIL() << "it was saved"; }),
+            "the stream ended after 1 of 2 blocks");
   reading.get();
 }
 
@@ -343,19 +334,18 @@ TEST(Filters, APictureThatIsNotWholeIsNotSaved) {
 // for a grid of 8 cells, and ends it.
 std::string said_of_filter(const std::function<void(Outlet&)>& lie, bool extracts) {
   const Volume volume = make_field("ball", {3, 3, 3});
-  Links links = joined();
-  Links behind = joined();
+  Pair before;
+  Pair behind;
   auto lying = beside([&] {
     failure_of([&] {
-      Outlet out(std::move(links.first), "the filter", kPatience);
+      Outlet out = before.outlet();
       out.send(Kind::kGrid, Opening{volume.grid, 2});
       lie(out);
       out.send(Kind::kEnd);
       out.await_done();
     });
   });
-  auto drawing = beside([&] {
-    Inlet in(std::move(behind.second), "the extract filter", kPatience, small());
+  auto drawing = behind.receives([](Inlet& in) {
     failure_of([&] {
       for (;;)
         in.next();
@@ -363,10 +353,9 @@ std::string said_of_filter(const std::function<void(Outlet&)>& lie, bool extract
   });
   std::string said;
   {
-    Outlet out(std::move(behind.first), "the render filter", kPatience);
-    Inlet in(std::move(links.second), "the filter before", kPatience, small());
-    said = failure_of([&] {
-      run({&in, &out}, [&] {
+    Outlet out = behind.outlet();
+    said = before.receiver_says([&](Inlet& in) {
+      run({&out}, [&] {
         if (extracts)
           extract_filter(0.3F, in, out);
         else
@@ -379,32 +368,30 @@ std::string said_of_filter(const std::function<void(Outlet&)>& lie, bool extract
   return said;
 }
 
+// Sends something so often.
+template <typename... What>
+std::function<void(Outlet&)> sends(std::size_t count, Kind kind, const What&... what) {
+  return [=](Outlet& out) {
+    for (std::size_t i = 0; i < count; ++i)
+      out.send(kind, what...);
+  };
+}
+
 // A stream has an end, whatever its sender would like.
 TEST(Filters, AStreamThatNeverEndsIsRefused) {
   const Volume volume = make_field("ball", {3, 3, 3});
   const Box cell{{0, 0, 0}, {1, 1, 1}};
   const Block block{cell, cut(volume.brick, points_for(volume.grid, cell))};
-  const auto blocks = [&](int count) {
-    return [&block, count](Outlet& out) {
-      for (int i = 0; i < count; ++i)
-        out.send(Kind::kBlock, block);
-    };
-  };
-  EXPECT_EQ(said_of_filter(blocks(3), true), "the read filter sent more blocks than it had said");
-  const auto ends = [](int count) {
+  EXPECT_EQ(said_of_filter(sends(3, Kind::kBlock, block), true),
+            "the read filter sent more blocks than it had said");
+  EXPECT_EQ(said_of_filter(sends(2, Kind::kBlockEnd), false), "nothing");
+  EXPECT_EQ(said_of_filter(sends(3, Kind::kBlockEnd), false),
+            "the extract filter sent more blocks than it had said");
+  const auto triangles = [](std::size_t count) {
     return [count](Outlet& out) {
-      for (int i = 0; i < count; ++i)
-        out.send(Kind::kBlockEnd);
-    };
-  };
-  EXPECT_EQ(said_of_filter(ends(2), false), "nothing");
-  EXPECT_EQ(said_of_filter(ends(3), false), "the extract filter sent more blocks than it had said");
-  const auto triangles = [&](std::size_t count) {
-    return [&ends, count](Outlet& out) {
       const Mesh one(1);
-      for (std::size_t i = 0; i < count; ++i)
-        out.send(Kind::kTriangles, std::span<const Triangle>(one));
-      ends(2)(out);
+      sends(count, Kind::kTriangles, std::span<const Triangle>(one))(out);
+      sends(2, Kind::kBlockEnd)(out);
     };
   };
   EXPECT_EQ(said_of_filter(triangles(8 * kMostInCell), false), "nothing");
@@ -416,27 +403,25 @@ TEST(Filters, ASurfaceOfTooManyTrianglesIsNotKept) {
   Mesh mesh(3);
   keep(Mesh(2), mesh, 5);
   EXPECT_EQ(mesh.size(), 5U);
-  EXPECT_NE(failure_of([&] { keep(Mesh(1), mesh, 5); }).find("more than the 5 triangles"),
-            std::string::npos);
+  EXPECT_TRUE(says(failure_of([&] { keep(Mesh(1), mesh, 5); }), "more than the 5 triangles"));
   EXPECT_EQ(mesh.size(), 5U);
+}
+
+// Answers a viewer in a thread.
+std::future<void> serves(Pair& pair, const Volume& volume, std::int32_t edge) {
+  return pair.sends(
+      [&volume, edge](Outlet& out) { run({&out}, [&] { answer(volume, edge, out); }); });
 }
 
 TEST(Updates, TheWindowShowsWhatTheVolumeHas) {
   const Volume volume = make_field("gyroid", {40, 18, 17});
   for (const Update update : {Update::kPartial, Update::kComplete}) {
     for (const std::int32_t edge : {4, 7, 16}) {
-      Links links = joined();
-      auto serving = beside([&] {
-        Outlet out(std::move(links.first), "the viewer", kPatience);
-        run({&out}, [&] { answer(volume, edge, out); });
-      });
-      Inlet in(std::move(links.second), "the server", kPatience, small(4, 32768));
-      Moves moves;
-      moves.window = 12;
-      moves.step = 5;
-      moves.count = 9;  // there and back
-      moves.update = update;
-      Viewer viewer(in, moves);
+      Pair pair;
+      auto serving = serves(pair, volume, edge);
+      Inlet in = pair.inlet(small(4, 32768));
+      // Nine moves: there and back.
+      Viewer viewer(in, {.window = 12, .step = 5, .count = 9, .update = update});
       const Measured measured = viewer.move();
       in.done();
       serving.get();
@@ -451,18 +436,11 @@ TEST(Updates, TheWindowShowsWhatTheVolumeHas) {
 TEST(Updates, PartialOnesBringLessAndSmallBlocksFewerBytes) {
   const Volume volume = make_field("gyroid", {48, 32, 32});
   const auto bytes = [&](Update update, std::int32_t edge) {
-    Links links = joined();
-    auto serving = beside([&] {
-      Outlet out(std::move(links.first), "the viewer", kPatience);
-      run({&out}, [&] { answer(volume, edge, out); });
-    });
-    Inlet in(std::move(links.second), "the server", kPatience, small(4, 65536 * 4));
-    Moves moves;
-    moves.window = 32;
-    moves.step = 4;
-    moves.count = 4;
-    moves.update = update;
-    const Measured measured = Viewer(in, moves).move();
+    Pair pair;
+    auto serving = serves(pair, volume, edge);
+    Inlet in = pair.inlet(small(4, 65536 * 4));
+    const Measured measured =
+        Viewer(in, {.window = 32, .step = 4, .count = 4, .update = update}).move();
     in.done();
     serving.get();
     return measured.bytes;
@@ -471,67 +449,50 @@ TEST(Updates, PartialOnesBringLessAndSmallBlocksFewerBytes) {
   EXPECT_LT(bytes(Update::kPartial, 4), bytes(Update::kComplete, 4));
 }
 
-// What a viewer of 8 x 8 x 8 points says of a server that answers its first question so.
-std::string said_of_server(const std::function<void(const Volume&, Outlet&)>& answer_wrongly) {
+// What a viewer of 8 x 8 x 8 points says of a server that answers its first question with these.
+std::string said_of_server(const std::vector<Box>& boxes) {
   const Volume volume = make_field("ball", {12, 8, 8});
-  Links links = joined();
-  auto serving = beside([&] {
-    Outlet out(std::move(links.first), "the viewer", kPatience);
+  Pair pair;
+  auto serving = pair.sends([&](Outlet& out) {
     failure_of([&] {
       out.send(Kind::kGrid, Opening{volume.grid, 0});
       out.question();
-      answer_wrongly(volume, out);
+      for (const Box& box : boxes)
+        out.send(Kind::kBrick, cut(volume.brick, box));
       out.send(Kind::kEnd);
       out.question();
     });
   });
-  std::string said;
-  {
-    Inlet in(std::move(links.second), "the server", kPatience, small());
-    Moves moves;
-    moves.window = 8;
-    said = failure_of([&] {
-      run({&in}, [&] {
-        const Viewer viewer(in, moves);
-        in.done();
-      });
-    });
-  }
+  const std::string said = pair.receiver_says([](Inlet& in) {
+    const Viewer viewer(in, {.window = 8});
+    in.done();
+  });
   serving.get();
   return said;
 }
 
 TEST(Updates, AServerThatAnswersSomethingElseIsRefused) {
-  const auto sends = [](const std::vector<Box>& boxes) {
-    return [boxes](const Volume& volume, Outlet& out) {
-      for (const Box& box : boxes)
-        out.send(Kind::kBrick, cut(volume.brick, box));
-    };
-  };
   const Box left{{0, 0, 0}, {4, 8, 8}};
   const Box right{{4, 0, 0}, {8, 8, 8}};
   const Box outside{{8, 0, 0}, {12, 8, 8}};
   const std::string wrong = "the server sent points that were not asked for, or twice";
-  EXPECT_EQ(said_of_server(sends({left, right})), "nothing");
-  EXPECT_EQ(said_of_server(sends({left})), "the server sent 256 of 512 points asked for");
-  EXPECT_EQ(said_of_server(sends({left, right, left})), wrong);
-  EXPECT_EQ(said_of_server(sends({outside})), wrong);
+  EXPECT_EQ(said_of_server({left, right}), "nothing");
+  EXPECT_EQ(said_of_server({left}), "the server sent 256 of 512 points asked for");
+  EXPECT_EQ(said_of_server({left, right, left}), wrong);
+  EXPECT_EQ(said_of_server({outside}), wrong);
 }
 
 TEST(Updates, AViewerThatAsksNothingIsGivenUp) {
   const Volume volume = make_field("ball", {8, 8, 8});
-  Links links = joined();
-  auto viewing = beside([&] {
-    Inlet in(std::move(links.second), "the server", kPatience, small());
+  Pair pair;
+  auto viewing = pair.receives([](Inlet& in) {
     in.next(Kind::kGrid);
     failure_of([&] { in.next(); });
   });
   {
-    Outlet out(std::move(links.first), "the viewer", std::chrono::milliseconds(100));
-    EXPECT_NE(failure_of([&] {
-                run({&out}, [&] { answer(volume, 4, out); });
-              }).find("has said nothing for"),
-              std::string::npos);
+    Outlet out = pair.outlet(std::chrono::milliseconds(100));
+    EXPECT_TRUE(says(failure_of([&] { run({&out}, [&] { answer(volume, 4, out); }); }),
+                     "has said nothing for"));
   }
   viewing.get();
 }
@@ -547,16 +508,12 @@ TEST(Updates, AResponseTimeIsOfTheNearestRank) {
 
 TEST(Updates, AQuestionOutsideTheVolumeIsRefused) {
   const Volume volume = make_field("ball", {8, 8, 8});
-  Links links = joined();
-  auto serving = beside([&] {
-    Outlet out(std::move(links.first), "the viewer", kPatience);
-    run({&out}, [&] { answer(volume, 4, out); });
-  });
-  Inlet in(std::move(links.second), "the server", kPatience, small());
+  Pair pair;
+  auto serving = serves(pair, volume, 4);
+  Inlet in = pair.inlet();
   in.next(Kind::kGrid);
   in.ask({{0, 0, 0}, {8, 8, 9}});
-  EXPECT_NE(failure_of([&] { in.next(); }).find("asked for points outside the volume"),
-            std::string::npos);
+  EXPECT_TRUE(says(failure_of([&] { in.next(); }), "asked for points outside the volume"));
   EXPECT_NE(failure_of([&] { serving.get(); }), "nothing");
 }
 

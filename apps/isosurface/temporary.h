@@ -2,6 +2,8 @@
 // For unit tests: files in a folder that is gone at a test's end, and what a call's Failure says.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -18,6 +20,12 @@ inline std::string contents_of(const std::string& name) {
 
 inline void write_file(const std::string& name, const std::string& contents) {
   std::ofstream(name, std::ios::binary) << contents;
+}
+
+inline testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos)
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
 }
 
 // What the Failure says that a call ends with, and "nothing" if there is none.

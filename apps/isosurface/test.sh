@@ -53,29 +53,17 @@ all_end() {
 		statuses+=($?)
 	done
 }
-explain_filters() {
-	local name
-	for name in read extract render; do
-		explain "$name: $(<"$name.log")"
-	done
-}
+# logs: what the filters have said.
+logs() { tail -n +1 read.log extract.log render.log; }
 # expect_statuses NAME WANTED
 expect_statuses() {
-	if [[ ${statuses[*]} == "$2" ]]; then
-		ok "$1"
-	else
-		explain_filters
-		not_ok "$1" "statuses of read, extract and render: ${statuses[*]}, not $2"
-	fi
+	[[ ${statuses[*]} == "$2" ]]
+	judge $? "$1" "statuses of read, extract and render: ${statuses[*]}, not $2" "$(logs)" 45
 }
 # says NAME FILTER REGEX
 says() {
-	if grep -qE -- "$3" "$2.log"; then
-		ok "$1 ($(grep -m 1 -E -- "$3" "$2.log" | cut -c1-120))"
-	else
-		explain_filters
-		not_ok "$1" "no message like '$3'"
-	fi
+	grep -qE -- "$3" "$2.log"
+	judge $? "$1" "no message like '$3'" "$(logs)" 45
 }
 # same_size ONE OTHER: have two surfaces the same number of triangles? Their order is the blocks'.
 same_size() { [[ $(stat -c %s "$1") == "$(stat -c %s "$2")" ]]; }

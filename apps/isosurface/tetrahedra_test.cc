@@ -10,8 +10,6 @@
 #include <random>
 #include <vector>
 
-#include "field.h"
-
 namespace rdma::isosurface {
 namespace {
 

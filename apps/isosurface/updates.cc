@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <future>
+#include <iostream>
+#include <list>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "failure.h"
-#include "progress.h"
 
 namespace rdma::isosurface {
-
 namespace {
 
 // The blocks of the whole grid that the points lie in.
@@ -22,6 +26,18 @@ std::vector<Box> blocks_around(const Grid& grid, Box points, std::int32_t edge) 
   for (Box& box : all)
     box = box.common(grid.all());
   return all;
+}
+
+constexpr std::size_t kMostViewers = 16;
+
+void serve_one(const Volume& volume, std::int32_t edge, std::unique_ptr<Link> link,
+               Limit patience) {
+  try {
+    Outlet out(std::move(link), "the viewer", patience);
+    run({&out}, [&] { answer(volume, edge, out); });
+  } catch (const std::exception& failure) {
+    std::cerr << std::string("isosurface: ") + failure.what() + '\n';
+  }
 }
 
 }  // namespace
@@ -42,6 +58,32 @@ void answer(const Volume& volume, std::int32_t edge, Outlet& out) {
     for (const Box& box : blocks_around(volume.grid, question->points, edge))
       out.send(Kind::kBrick, cut(volume.brick, box));
     out.send(Kind::kEnd);
+  }
+}
+
+void serve(const Volume& volume, std::int32_t edge, const Wiring& wiring, const Address& address) {
+  const auto listener =
+      Listener::listen(wiring.transport, address, settings_for(Ring::kMostSlots, wiring.patience));
+  std::cerr << "isosurface: serves viewers at " + listener->address().text() + '\n';
+  std::list<std::future<void>> visits;
+  for (;;) {
+    auto link = listener->accept(kForever);
+    if (!link)
+      continue;
+    visits.remove_if([](const std::future<void>& visit) {
+      return visit.wait_for(Limit::zero()) == std::future_status::ready;
+    });
+    if (visits.size() == kMostViewers) {
+      std::cerr << "isosurface: a viewer too many; it is sent away\n";
+      continue;
+    }
+    try {
+      visits.push_back(std::async(std::launch::async, serve_one, std::cref(volume), edge,
+                                  std::move(link), wiring.patience));
+    } catch (const std::system_error& failure) {
+      std::cerr << std::string("isosurface: no thread for a viewer; it is sent away: ") +
+                       failure.what() + '\n';
+    }
   }
 }
 

@@ -5,13 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
-#include "canvas.h"
 #include "filters.h"
-#include "grid.h"
-#include "stream.h"
 
 namespace rdma::isosurface {
 
@@ -19,6 +15,12 @@ namespace rdma::isosurface {
 // whole blocks, so that large ones bring more than was asked for. Returns when the viewer is done.
 // Throws Failure.
 void answer(const Volume& volume, std::int32_t edge, Outlet& out);
+
+// Answers viewers, each in a thread, up to 16 at once, until the process is stopped. What is wrong
+// with a viewer is said on standard error, and is no matter to the others. Throws Failure if it
+// can't listen.
+[[noreturn]] void serve(const Volume& volume, std::int32_t edge, const Wiring& wiring,
+                        const Address& address);
 
 // What the viewer asks for when its window has moved.
 enum class Update {
@@ -33,7 +35,7 @@ struct Moves {
   Update update = Update::kPartial;
   bool draw = false;  // the surface as well, after each
   float value = 0;
-  View view;
+  View view{};
 };
 
 struct Measured {

@@ -4,8 +4,7 @@
 
 #include <string>
 
-#include "grid.h"
-#include "mesh.h"
+#include "tetrahedra.h"
 
 namespace rdma::isosurface {
 

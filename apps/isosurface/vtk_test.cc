@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "field.h"
 #include "tetrahedra.h"
 #include "temporary.h"
 
@@ -39,75 +38,61 @@ TEST_F(Vtk, ReadsWhatItWrites) {
 }
 
 TEST_F(Vtk, ReadsEachType) {
-  struct Case {
-    std::string type, bytes;
-    float first;
-  };
-  const auto eight = [](const std::string& one) {
-    std::string all;
+  using namespace std::string_literals;
+  const std::initializer_list<std::tuple<std::string, std::string, float>> types{
+      {"unsigned_char", "\xfe", 254},
+      {"char", "\xfe", -2},
+      {"unsigned_short", "\xff\xfe", 65534},
+      {"short", "\xff\xfe", -2},
+      {"unsigned_int", "\x00\x01\x00\x00"s, 65536},
+      {"int", "\xff\xff\xff\xfe", -2},
+      {"float", "\x3f\x80\x00\x00"s, 1},
+      {"double", "\x40\x00\x00\x00\x00\x00\x00\x00"s, 2}};
+  for (const auto& [type, number, value] : types) {
+    std::string file = kStart + "BINARY\n" + kPlace + "POINT_DATA 8\nSCALARS v " + type +
+                       " 1\nLOOKUP_TABLE default\n";
     for (int i = 0; i < 8; ++i)
-      all += one;
-    return all;
-  };
-  for (const Case& one : std::initializer_list<Case>{
-           {"unsigned_char", eight("\xfe"), 254},
-           {"char", eight("\xfe"), -2},
-           {"unsigned_short", eight("\xff\xfe"), 65534},
-           {"short", eight("\xff\xfe"), -2},
-           {"unsigned_int", eight(std::string("\x00\x01\x00\x00", 4)), 65536},
-           {"int", eight("\xff\xff\xff\xfe"), -2},
-           {"float", eight(std::string("\x3f\x80\x00\x00", 4)), 1},
-           {"double", eight(std::string("\x40\x00\x00\x00\x00\x00\x00\x00", 8)), 2}}) {
-    std::string file = kStart;
-    file += "BINARY\n";
-    file += kPlace;
-    file += "POINT_DATA 8\nSCALARS v ";
-    file += one.type;
-    file += " 1\nLOOKUP_TABLE default\n";
-    file += one.bytes;
-    EXPECT_EQ(said(file), "nothing") << one.type;
-    EXPECT_EQ(read_volume(name()).brick.samples, std::vector<float>(8, one.first)) << one.type;
+      file += number;
+    EXPECT_EQ(said(file), "nothing") << type;
+    EXPECT_EQ(read_volume(name()).brick.samples, std::vector<float>(8, value)) << type;
   }
 }
 
 TEST_F(Vtk, SaysWhatIsWrong) {
-  const std::string at = name() + ": ";
-  EXPECT_EQ(said("P5 1 1\n"),
-            at + "is no VTK file of the legacy format: its first line is 'P5 1 1', "
-                 "not '# vtk DataFile Version ...'");
-  EXPECT_EQ(said(""), at + "ends where the line '# vtk DataFile Version 3.0' should be");
-  EXPECT_EQ(said(std::string(5000, 'x')),
-            at + "has a line of more than 1024 letters where the line '# vtk DataFile Version 3.0' "
-                 "should be");
-  EXPECT_EQ(said(kStart + "XML\n"), at + "its third line is 'xml', not BINARY or ASCII");
-  EXPECT_EQ(said(kStart + "ASCII\nDATASET POLYDATA\n"),
-            at + "holds 'POLYDATA', not STRUCTURED_POINTS");
-  EXPECT_EQ(said(kStart + "ASCII\nDATASET STRUCTURED_POINTS\nDIMENSIONS 2 2\n"),
-            at + "DIMENSIONS takes three numbers");
-  EXPECT_EQ(said(kStart + "ASCII\nDATASET STRUCTURED_POINTS\nDIMENSIONS 2 2 two\n"),
-            at + "DIMENSIONS has 'two' where a number should be");
-  EXPECT_EQ(said(kStart + "ASCII\nDATASET STRUCTURED_POINTS\n" + kData),
-            at + "has POINT_DATA before DIMENSIONS");
-  EXPECT_EQ(said(kStart + "ASCII\nDATASET STRUCTURED_POINTS\nDIMENSIONS 2 2 3\n" + kData),
-            at + "POINT_DATA says 8 samples, but DIMENSIONS make 12");
-  EXPECT_EQ(said(kStart + "ASCII\n" + kPlace + "POINT_DATA 8\nVECTORS v float\n"),
-            at + "has 'VECTORS' where 'SCALARS name type' should be");
-  EXPECT_EQ(said(kStart + "ASCII\n" + kPlace + "POINT_DATA 8\nSCALARS v bit\n"),
-            at + "its scalars are of type 'bit'; known are char, short, int, each also with "
-                 "unsigned_, float and double");
-  EXPECT_EQ(said(kStart + "ASCII\n" + kPlace + "POINT_DATA 8\nSCALARS v float 3\n"),
-            at + "has '3' values to a point; a surface is made from one");
-  EXPECT_EQ(said(kAscii + "1 2 3 4 5"), at + "ends after 5 of 8 samples; the file is cut off");
-  EXPECT_EQ(said(kAscii + "1 2 3 4 5 6 seven 8"),
-            at + "the samples has 'seven' where a number should be");
-  EXPECT_EQ(said(kAscii + "1 2 3 4 5 6 7 nan"),
-            at + "sample 7 is no number, or too large for 32 bits; a surface needs finite samples");
-  EXPECT_EQ(said(kAscii + "1 2 3 4 5 6 7 1e300"),
-            at + "sample 7 is no number, or too large for 32 bits; a surface needs finite samples");
-  EXPECT_EQ(said(kAscii + std::string(2000, '0') + "1 2 3 4 5 6 7 8"),
-            at + "has '" + std::string(40, '0') + "...' where a number should be");
-  EXPECT_NE(failure_of([this] { read_volume(folder_.file("none")); }).find("No such file"),
-            std::string::npos);
+  const std::string points = kStart + "ASCII\nDATASET STRUCTURED_POINTS\n";
+  const std::string placed = kStart + "ASCII\n" + kPlace;
+  const std::initializer_list<std::pair<std::string, std::string>> wrong{
+      {"P5 1 1\n",
+       "is no VTK file of the legacy format: its first line is 'P5 1 1', "
+       "not '# vtk DataFile Version ...'"},
+      {"", "ends where the line '# vtk DataFile Version 3.0' should be"},
+      {std::string(5000, 'x'),
+       "has a line of more than 1024 letters where the line '# vtk DataFile Version 3.0' "
+       "should be"},
+      {kStart + "XML\n", "its third line is 'xml', not BINARY or ASCII"},
+      {kStart + "ASCII\nDATASET POLYDATA\n", "holds 'POLYDATA', not STRUCTURED_POINTS"},
+      {points + "DIMENSIONS 2 2\n", "DIMENSIONS takes three numbers"},
+      {points + "DIMENSIONS 2 2 two\n", "DIMENSIONS has 'two' where a number should be"},
+      {points + kData, "has POINT_DATA before DIMENSIONS"},
+      {points + "DIMENSIONS 2 2 3\n" + kData, "POINT_DATA says 8 samples, but DIMENSIONS make 12"},
+      {placed + "POINT_DATA 8\nVECTORS v float\n",
+       "has 'VECTORS' where 'SCALARS name type' should be"},
+      {placed + "POINT_DATA 8\nSCALARS v bit\n",
+       "its scalars are of type 'bit'; known are char, short, int, each also with unsigned_, float "
+       "and double"},
+      {placed + "POINT_DATA 8\nSCALARS v float 3\n",
+       "has '3' values to a point; a surface is made from one"},
+      {kAscii + "1 2 3 4 5", "ends after 5 of 8 samples; the file is cut off"},
+      {kAscii + "1 2 3 4 5 6 seven 8", "the samples has 'seven' where a number should be"},
+      {kAscii + "1 2 3 4 5 6 7 nan",
+       "sample 7 is no number, or too large for 32 bits; a surface needs finite samples"},
+      {kAscii + "1 2 3 4 5 6 7 1e300",
+       "sample 7 is no number, or too large for 32 bits; a surface needs finite samples"},
+      {kAscii + std::string(2000, '0') + "1 2 3 4 5 6 7 8",
+       "has '" + std::string(40, '0') + "...' where a number should be"}};
+  for (const auto& [file, why] : wrong)
+    EXPECT_EQ(said(file), name() + ": " + why);
+  EXPECT_TRUE(says(failure_of([this] { read_volume(folder_.file("none")); }), "No such file"));
   EXPECT_EQ(failure_of([this] { read_volume(folder_.file(".")); }),
             folder_.file(".") + ": is a directory, not a volume");
 }

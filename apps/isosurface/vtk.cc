@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "vtk.h"
+
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
@@ -10,14 +11,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
+#include <map>
 #include <sstream>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "bytes.h"
 #include "failure.h"
-#include "vtk.h"
+#include "new_file.h"
 
 namespace rdma::isosurface {
 namespace {
@@ -25,21 +27,16 @@ namespace {
 // Of a line of the header, and of a number. VTK's own limit is 256.
 constexpr std::size_t kLongestLine = 1024;
 
-// A number from the bits of its type, as a sample.
+// A number of the type, big endian, as a sample.
 template <typename Number>
-float sample(std::uint64_t bits) {
-  if constexpr (std::is_same_v<Number, float>)
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  else if constexpr (std::is_same_v<Number, double>)
-    return static_cast<float>(std::bit_cast<double>(bits));
-  else
-    return static_cast<float>(static_cast<Number>(bits));
+float sample(const std::byte* at) {
+  return static_cast<float>(get_big<Number>(at));
 }
 
 struct Type {
   std::string_view name;
   std::size_t bytes;
-  float (*sample)(std::uint64_t bits);
+  float (*sample)(const std::byte* at);
 };
 
 constexpr std::array<Type, 8> kTypes{{{"unsigned_char", 1, sample<std::uint8_t>},
@@ -50,14 +47,6 @@ constexpr std::array<Type, 8> kTypes{{{"unsigned_char", 1, sample<std::uint8_t>}
                                       {"int", 4, sample<std::int32_t>},
                                       {"float", 4, sample<float>},
                                       {"double", 8, sample<double>}}};
-
-// The bits of a number of so many bytes, big endian.
-std::uint64_t bits_of(const unsigned char* bytes, std::size_t count) {
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    bits = bits << 8U | bytes[i];
-  return bits;
-}
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -92,6 +81,7 @@ class Reader {
     if (declared_ != count)
       fail("POINT_DATA says " + std::to_string(declared_) + " samples, but DIMENSIONS make " +
            std::to_string(count));
+    volume_.brick.samples.reserve(count);
     if (binary_)
       binary(count);
     else
@@ -204,8 +194,7 @@ class Reader {
     if (scalars.size() == 4 && scalars[3] != "1")
       fail("has " + shown(scalars[3]) + " values to a point; a surface is made from one");
     const std::string type = lower(scalars[2]);
-    const auto* known = std::find_if(kTypes.begin(), kTypes.end(),
-                                     [&type](const Type& one) { return one.name == type; });
+    const auto* known = std::ranges::find(kTypes, type, &Type::name);
     if (known == kTypes.end())
       fail("its scalars are of type " + shown(scalars[2]) +
            "; known are char, short, int, each also with unsigned_, float and double");
@@ -221,16 +210,14 @@ class Reader {
   }
 
   void binary(std::size_t count) {
-    volume_.brick.samples.reserve(count);
-    std::vector<unsigned char> buffer((64U << 10) * type_.bytes);
+    std::vector<std::byte> buffer((64U << 10) * type_.bytes);
     for (std::size_t done = 0; done < count;) {
       const std::size_t now = std::min(count - done, buffer.size() / type_.bytes);
       file_.read(reinterpret_cast<char*>(buffer.data()),
                  static_cast<std::streamsize>(now * type_.bytes));
       const auto got = static_cast<std::size_t>(file_.gcount()) / type_.bytes;
       for (std::size_t i = 0; i < got; ++i)
-        volume_.brick.samples.push_back(
-            type_.sample(bits_of(buffer.data() + i * type_.bytes, type_.bytes)));
+        volume_.brick.samples.push_back(type_.sample(buffer.data() + i * type_.bytes));
       done += got;
       if (got < now)
         truncated(done, count);
@@ -238,7 +225,6 @@ class Reader {
   }
 
   void ascii(std::size_t count) {
-    volume_.brick.samples.reserve(count);
     std::string word;
     while (volume_.brick.samples.size() < count) {
       if (!(file_ >> std::setw(kLongestLine) >> word))
@@ -258,10 +244,86 @@ class Reader {
   Type type_{};
 };
 
+// The shortest text that is read as the same number.
+template <typename Number>
+std::string text_of(Number number) {
+  std::array<char, 64> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  return {buffer.data(), result.ptr};
+}
+
+template <typename Number>
+std::string text_of(const std::array<Number, 3>& three) {
+  return text_of(three[0]) + ' ' + text_of(three[1]) + ' ' + text_of(three[2]);
+}
+
+template <typename Number>
+void put(NewFile& file, Number number) {
+  std::array<std::byte, sizeof(Number)> bytes{};
+  Packer(bytes).put(number);
+  file.write(bytes);
+}
+
+void write_head(NewFile& file, std::string_view title, Encoding encoding) {
+  file.write("# vtk DataFile Version 3.0\n");
+  file.write(title);
+  file.write(encoding == Encoding::kBinary ? "\nBINARY\n" : "\nASCII\n");
+}
+
 }  // namespace
 
 Volume read_volume(const std::string& name) {
   return Reader(name).read();
+}
+
+void write_volume(const Volume& volume, const std::string& name, Encoding encoding) {
+  const Grid& grid = volume.grid;
+  NewFile file(name);
+  write_head(file, "a volume by isosurface generate", encoding);
+  file.write("DATASET STRUCTURED_POINTS\nDIMENSIONS " + text_of(grid.points) + "\nORIGIN " +
+             text_of(grid.origin) + "\nSPACING " + text_of(grid.spacing) + "\nPOINT_DATA " +
+             text_of(volume.brick.samples.size()) +
+             "\nSCALARS value float 1\nLOOKUP_TABLE default\n");
+  for (const float sample : volume.brick.samples) {
+    if (encoding == Encoding::kBinary)
+      put(file, sample);
+    else
+      file.write(text_of(sample) + '\n');
+  }
+  if (encoding == Encoding::kBinary)
+    file.write("\n");
+  file.commit();
+}
+
+void write_surface(const Grid& grid, const Mesh& mesh, const std::string& name) {
+  // Triangles share their corners.
+  std::map<std::array<std::int32_t, 3>, std::int32_t> numbers;
+  std::vector<const Vertex*> vertices;
+  for (const Triangle& triangle : mesh)
+    for (const Vertex& vertex : triangle)
+      if (numbers.try_emplace(vertex.place, static_cast<std::int32_t>(vertices.size())).second)
+        vertices.push_back(&vertex);
+
+  NewFile file(name);
+  write_head(file, "a surface by isosurface render", Encoding::kBinary);
+  file.write("DATASET POLYDATA\nPOINTS " + text_of(vertices.size()) + " float\n");
+  for (const Vertex* vertex : vertices)
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      put(file, static_cast<float>(grid.origin[axis] +
+                                   grid.spacing[axis] * static_cast<double>(vertex->place[axis]) /
+                                       kPlaces));
+  file.write("\nPOLYGONS " + text_of(mesh.size()) + ' ' + text_of(4 * mesh.size()) + '\n');
+  for (const Triangle& triangle : mesh) {
+    put(file, std::int32_t{3});
+    for (const Vertex& vertex : triangle)
+      put(file, numbers.at(vertex.place));
+  }
+  file.write("\nPOINT_DATA " + text_of(vertices.size()) + "\nNORMALS normals float\n");
+  for (const Vertex* vertex : vertices)
+    for (const std::int16_t part : vertex->normal)
+      put(file, static_cast<float>(part) / 32767);
+  file.write("\n");
+  file.commit();
 }
 
 }  // namespace rdma::isosurface

@@ -6,16 +6,20 @@
 //     magic 4 | kind 4 | sequence 4 | payload's bytes 4 | payload
 //
 // The immediate that comes with it has the slot in its upper 8 bits and the length of header and
-// payload in its lower 24. Everything that unpacks is told by a peer, and checks it: a Failure has
+// payload in its lower 24. Beside its chunks a stream has short messages, words: a type in one
+// byte, and what it says. Everything that unpacks is told by a peer, and checks it: a Failure has
 // the cause kProtocol.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <variant>
+#include <vector>
 
-#include "grid.h"
-#include "mesh.h"
+#include "remote_region.h"
+#include "tetrahedra.h"
 
 namespace rdma::isosurface {
 
@@ -89,5 +93,48 @@ Brick unpack_brick(const Grid& grid, std::span<const std::byte> payload);
 // Appends the triangles, of which there is one at least. Their corners lie in the grid, and none is
 // larger than a cell.
 void unpack_triangles(const Grid& grid, std::span<const std::byte> payload, Mesh& mesh);
+
+// From the receiver, first: where it takes chunks.
+struct Ring {
+  static constexpr std::uint8_t kType = 1;
+  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kMostSlots = 64;
+  static constexpr std::size_t kMostBytes = 64U << 20;  // of all slots
+
+  std::uint32_t slots = 8;
+  std::uint32_t slot_bytes = 256U << 10;
+  RemoteRegion region;
+
+  // Throws Failure (kInput) if there are too few or too many slots or bytes.
+  void check() const;
+};
+// From the receiver: so many slots more are free.
+struct Credit {
+  static constexpr std::uint8_t kType = 2;
+
+  std::uint32_t slots = 0;
+};
+// From the receiver: all up to the stream's end has been used, and is safe.
+struct Done {
+  static constexpr std::uint8_t kType = 3;
+};
+// From a viewer: send these points.
+struct Question {
+  static constexpr std::uint8_t kType = 4;
+
+  Box points;
+};
+// From either end: it gives up, and why.
+struct Abort {
+  static constexpr std::uint8_t kType = 5;
+
+  std::string reason;
+};
+
+using Word = std::variant<Ring, Credit, Done, Question, Abort>;
+
+std::vector<std::byte> pack(const Word& word);
+// A reason comes back as one short line that is safe to print.
+Word unpack_word(std::span<const std::byte> message);
 
 }  // namespace rdma::isosurface

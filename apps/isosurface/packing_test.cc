@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "chunk.h"
+#include "packing.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "field.h"
 #include "bytes.h"
 #include "temporary.h"
 #include "tetrahedra.h"
-#include "word.h"
 
 namespace rdma::isosurface {
 namespace {
@@ -24,6 +22,10 @@ std::vector<std::byte> packed(const What& what) {
   std::vector<std::byte> memory(1 << 20);
   memory.resize(pack(what, memory));
   return memory;
+}
+
+std::vector<std::byte> packed(const Mesh& mesh) {
+  return packed(std::span<const Triangle>(mesh));
 }
 
 const Volume& ball() {
@@ -75,19 +77,16 @@ TEST(Chunk, AnOpeningIsReadAsItWasWritten) {
 }
 
 TEST(Chunk, AnOpeningThatLiesIsRefused) {
+  const auto said = [](std::span<const std::byte> opening) {
+    return failure_of([&] { unpack_opening(opening); });
+  };
   Grid grid = ball().grid;
   grid.points[2] = 2'000'000'000;
-  EXPECT_NE(failure_of([&] {
-              unpack_opening(packed(Opening{grid, 1}));
-            }).find("a grid that can't be"),
-            std::string::npos);
-  EXPECT_EQ(failure_of([] {
-              unpack_opening(packed(Opening{ball().grid, 8 * 7 * 6 + 1}));
-            }),
-            "the peer sent an opening of 337 blocks for 336 cells");
-  auto bytes = packed(Opening{ball().grid, 12});
+  EXPECT_TRUE(says(said(packed(Opening{grid, 1})), "a grid that can't be"));
+  auto bytes = packed(Opening{ball().grid, 8 * 7 * 6 + 1});
+  EXPECT_EQ(said(bytes), "the peer sent an opening of 337 blocks for 336 cells");
   bytes.pop_back();
-  EXPECT_EQ(failure_of([&] { unpack_opening(bytes); }), "the peer sent an opening of 63 bytes");
+  EXPECT_EQ(said(bytes), "the peer sent an opening of 63 bytes");
 }
 
 TEST(Chunk, ABlockIsReadAsItWasWritten) {
@@ -101,25 +100,22 @@ TEST(Chunk, ABlockIsReadAsItWasWritten) {
 }
 
 TEST(Chunk, ABlockThatLiesIsRefused) {
-  const Block block = block_of({{2, 2, 2}, {5, 4, 6}});
-  const auto said = [](Block block, const std::function<void(Block&)>& spoil) {
+  using Limits = std::numeric_limits<std::int32_t>;
+  const auto said = [](const std::function<void(Block&)>& spoil) {
+    Block block = block_of({{2, 2, 2}, {5, 4, 6}});
     spoil(block);
     return failure_of([&] { unpack_block(ball().grid, packed(block)); });
   };
-  EXPECT_EQ(said(block, [](Block&) {}), "nothing");
+  EXPECT_EQ(said([](Block&) {}), "nothing");
   const std::string outside = "the peer sent a block that lies outside the grid";
-  EXPECT_EQ(said(block, [](Block& b) { b.cells.end[0] = 9; }), outside);
-  EXPECT_EQ(said(block, [](Block& b) { b.cells.begin[1] = -1; }), outside);
-  EXPECT_EQ(said(block, [](Block& b) { b.cells.end[2] = b.cells.begin[2]; }), outside);
-  EXPECT_EQ(
-      said(block, [](Block& b) { b.cells.end[0] = std::numeric_limits<std::int32_t>::min(); }),
-      outside);
-  EXPECT_EQ(
-      said(block, [](Block& b) { b.cells.end[0] = std::numeric_limits<std::int32_t>::max(); }),
-      outside);
-  EXPECT_NE(said(block, [](Block& b) { b.cells.end[0] -= 1; }), "nothing");
-  EXPECT_NE(said(block, [](Block& b) { b.brick.samples.pop_back(); }), "nothing");
-  EXPECT_EQ(said(block, [](Block& b) { b.brick.samples[3] = NAN; }),
+  EXPECT_EQ(said([](Block& b) { b.cells.end[0] = 9; }), outside);
+  EXPECT_EQ(said([](Block& b) { b.cells.begin[1] = -1; }), outside);
+  EXPECT_EQ(said([](Block& b) { b.cells.end[2] = b.cells.begin[2]; }), outside);
+  EXPECT_EQ(said([](Block& b) { b.cells.end[0] = Limits::min(); }), outside);
+  EXPECT_EQ(said([](Block& b) { b.cells.end[0] = Limits::max(); }), outside);
+  EXPECT_NE(said([](Block& b) { b.cells.end[0] -= 1; }), "nothing");
+  EXPECT_NE(said([](Block& b) { b.brick.samples.pop_back(); }), "nothing");
+  EXPECT_EQ(said([](Block& b) { b.brick.samples[3] = NAN; }),
             "the peer sent a sample that is no finite number");
 }
 
@@ -131,29 +127,29 @@ TEST(Chunk, ABrickMayHaveTheLastPoints) {
 TEST(Chunk, TrianglesAreReadAsTheyWereWritten) {
   Mesh mesh;
   extract(ball().grid, ball().brick, ball().grid.cells(), 0.3F, mesh);
-  const auto bytes = packed(std::span<const Triangle>(mesh));
+  const auto bytes = packed(mesh);
   EXPECT_EQ(bytes.size(), mesh.size() * kTriangleBytes);
   Mesh read;
   unpack_triangles(ball().grid, bytes, read);
   EXPECT_EQ(read, mesh);
 }
 
+// What is said of these triangles, which are appended to `read`.
+std::string said_of(std::span<const std::byte> triangles, Mesh& read) {
+  return failure_of([&] { unpack_triangles(ball().grid, triangles, read); });
+}
+
 TEST(Chunk, TrianglesOutsideTheGridAreRefused) {
   const std::int32_t last = 8 * kPlaces;
+  Mesh read;
   for (const std::int32_t x : {-1, last + 1, std::numeric_limits<std::int32_t>::min()}) {
     Mesh one(1);
     one[0][2].place[0] = x;
-    Mesh read;
-    EXPECT_EQ(failure_of([&] {
-                unpack_triangles(ball().grid, packed(std::span<const Triangle>(one)), read);
-              }),
-              "the peer sent a triangle that lies outside the grid");
+    EXPECT_EQ(said_of(packed(one), read), "the peer sent a triangle that lies outside the grid");
   }
-  Mesh read;
-  EXPECT_EQ(failure_of([&] { unpack_triangles(ball().grid, std::vector<std::byte>(55), read); }),
+  EXPECT_EQ(said_of(std::vector<std::byte>(55), read),
             "the peer sent 55 bytes of triangles, which are 54 each");
-  EXPECT_EQ(failure_of([&] { unpack_triangles(ball().grid, {}, read); }),
-            "the peer sent 0 bytes of triangles, which are 54 each");
+  EXPECT_EQ(said_of({}, read), "the peer sent 0 bytes of triangles, which are 54 each");
 }
 
 // One that covers the whole picture takes long to draw, and a chunk has thousands.
@@ -163,9 +159,7 @@ TEST(Chunk, TrianglesLargerThanACellAreRefused) {
     Mesh one(1);
     one[0][1].place = {0, kPlaces, 0};
     one[0][2].place = {0, kPlaces, size};
-    EXPECT_EQ(failure_of([&] {
-                unpack_triangles(ball().grid, packed(std::span<const Triangle>(one)), read);
-              }),
+    EXPECT_EQ(said_of(packed(one), read),
               size == kPlaces ? "nothing" : "the peer sent a triangle that is larger than a cell");
   }
   EXPECT_EQ(read.size(), 1U);
@@ -177,7 +171,7 @@ TEST(Chunk, SpoiledBytesAreTakenOrRefused) {
   Mesh mesh;
   extract(ball().grid, ball().brick, {{0, 0, 0}, {4, 4, 4}}, 0.3F, mesh);
   const auto block = packed(block_of({{2, 2, 2}, {5, 4, 6}}));
-  const auto triangles = packed(std::span<const Triangle>(mesh));
+  const auto triangles = packed(mesh);
   const auto opening = packed(Opening{ball().grid, 12});
   const auto word = pack(Question{ball().grid.all()});
   const auto spoil = [&random](std::vector<std::byte> bytes) {
@@ -211,10 +205,7 @@ TEST(Chunk, SpoiledBytesAreTakenOrRefused) {
 }
 
 TEST(Word, EachIsReadAsItWasWritten) {
-  Ring ring;
-  ring.slots = 4;
-  ring.slot_bytes = 4096;
-  ring.region = {0x1234567890, 16384, 0xabcdef01};
+  const Ring ring{4, 4096, {0x1234567890, 16384, 0xabcdef01}};
   const auto read = std::get<Ring>(unpack_word(pack(ring)));
   EXPECT_EQ(read.slots, 4U);
   EXPECT_EQ(read.slot_bytes, 4096U);
@@ -242,10 +233,7 @@ TEST(Word, WhatIsNoneIsRefused) {
 
 TEST(Word, ARingThatLiesIsRefused) {
   const auto said = [](const std::function<void(Ring&)>& spoil) {
-    Ring ring;
-    ring.slots = 4;
-    ring.slot_bytes = 4096;
-    ring.region = {4096, 16384, 1};
+    Ring ring{4, 4096, {4096, 16384, 1}};
     spoil(ring);
     return failure_of([&] { unpack_word(pack(ring)); });
   };
