@@ -188,7 +188,7 @@ std::string said_of(Header header, Immediate immediate) {
       link->receive(kPatience);
     });
   });
-  const std::string said = pair.receiver_says([](Inlet& in) { in.next(); });
+  std::string said = pair.receiver_says([](Inlet& in) { in.next(); });
   lying.get();
   return said;
 }
@@ -463,7 +463,7 @@ std::string said_of_server(const std::vector<Box>& boxes) {
       out.question();
     });
   });
-  const std::string said = pair.receiver_says([](Inlet& in) {
+  std::string said = pair.receiver_says([](Inlet& in) {
     const Viewer viewer(in, {.window = 8});
     in.done();
   });

@@ -135,7 +135,7 @@ head -c 50000 volume.vtk >short.vtk
 refused "a volume that is cut off" "short.vtk: ends after [0-9]+ of 47520 samples; the file is cut off" 10 \
 	on_b "$program" filter read short.vtk --to 10.0.0.1:7009
 refused "a file that is no volume" "is no VTK file" 10 "$program" render alone.png --out x.png
-refused "an option that there is not" "not expected: --colour" 5 "$program" render volume.vtk --out x.png --colour red
+refused "an option that there is not" "not expected: --colour" 5 "$program" render volume.vtk --out x.png --colour=red
 refused "a size of one number" "--size" 5 "$program" render volume.vtk --out x.png --size 64
 refused "a size out of range" "--size" 5 "$program" render volume.vtk --out x.png --size 64x0
 refused "a value that is no number" "--iso" 5 "$program" render volume.vtk --out x.png --iso 1x

@@ -49,8 +49,9 @@ TEST_F(Vtk, ReadsEachType) {
       {"float", "\x3f\x80\x00\x00"s, 1},
       {"double", "\x40\x00\x00\x00\x00\x00\x00\x00"s, 2}};
   for (const auto& [type, number, value] : types) {
-    std::string file = kStart + "BINARY\n" + kPlace + "POINT_DATA 8\nSCALARS v " + type +
-                       " 1\nLOOKUP_TABLE default\n";
+    std::string file = kStart;
+    file.append("BINARY\n").append(kPlace).append("POINT_DATA 8\nSCALARS v ").append(type);
+    file.append(" 1\nLOOKUP_TABLE default\n");
     for (int i = 0; i < 8; ++i)
       file += number;
     EXPECT_EQ(said(file), "nothing") << type;
