@@ -3,8 +3,6 @@
 #include <cstdint>
 
 #include "experiment.h"
-#include "pingpong.h"
-#include "require.h"
 
 namespace rdma::mpibench {
 
@@ -37,12 +35,11 @@ bool sum_once(std::vector<Word>& own, std::vector<Word>& sum, unsigned round, co
 }  // namespace
 
 void allreduce(const Options& options, const World& world) {
-  for (const std::size_t size :
-       options.sizes.empty() ? std::vector<std::size_t>{8, 1024, 65536} : options.sizes) {
+  for (const std::size_t size : options.sizes_or({8, 1024, 65536})) {
     require(size > 0 && size % kWord == 0, "sums are of words: take sizes that are multiples of 8");
     std::vector<Word> own(size / kWord);
     std::vector<Word> sum(size / kWord);
-    const unsigned rounds = rounds_of(options, size);
+    const unsigned rounds = options.rounds_for(size);
     bool good = true;
     for (unsigned round = 0; round < kWarmUp; round++) {
       good = sum_once(own, sum, round, world) && good;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "require.h"
+#include "failure.h"
 #include "window.h"
 
 namespace rdma::mpibench {

@@ -3,8 +3,6 @@
 // it receives, and throws Failure if it is wrong.
 #pragma once
 
-#include <span>
-
 #include "options.h"
 #include "world.h"
 
@@ -22,12 +20,5 @@ void allreduce(const Options& options, const World& world);
 void onesided(const Options& options, const World& world);
 void halo(const Options& options, const World& world);
 void farm(const Options& options, const World& world);
-
-struct Experiment {
-  std::string_view name;
-  void (*run)(const Options&, const World&);
-  std::string_view what;
-};
-std::span<const Experiment> experiments();
 
 }  // namespace rdma::mpibench

@@ -1,22 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 // mpibench: measures MPI between two ranks, and runs two programs on all of them. It measures
 // whatever carries the messages: see README.md for how to choose.
+#include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <iostream>
-#include <memory>
-#include <vector>
+#include <iterator>
 
 #include "experiment.h"
-#include "require.h"
-#include "options.h"
-#include "report.h"
-#include "traffic.h"
-#include "world.h"
 
 namespace rdma::mpibench {
 
 namespace {
+
+struct Experiment {
+  const char* name;
+  void (*run)(const Options&, const World&);
+  const char* what;
+};
+
+constexpr Experiment kExperiments[] = {
+    {"latency", latency, "half a round trip of a message, by its size"},
+    {"bandwidth", bandwidth, "bytes a second: one way, both ways in turn, both ways at once"},
+    {"logp", logp, "LogP parameters by size: os, or, g, L"},
+    {"buffers", buffers, "latency when 0 to 100 % of the messages use a buffer again"},
+    {"unexpected", unexpected, "latency behind messages that nobody has asked for yet"},
+    {"posted", posted, "latency behind receives that wait for other messages"},
+    {"overlap", overlapping, "how much of a transfer is hidden behind computing"},
+    {"progress", progress, "what a partner waits for while this rank computes"},
+    {"allreduce", allreduce, "a sum over all ranks, by its size"},
+    {"onesided", onesided, "put, get, accumulate, fetch-and-add and their completion"},
+    {"halo", halo, "a 2-D Jacobi iteration on all ranks, checked against one"},
+    {"farm", farm, "tasks dealt out to all ranks, checked against one"},
+};
 
 void print_help() {
   std::cout
@@ -26,9 +41,8 @@ Measures MPI between its first two ranks, and checks every result. Prints a JSON
 apps/mpi/launch starts it over TCP, over RDMA, or with one-sided calls alone by RDMA. EXPERIMENT:
 
 )";
-  for (const Experiment& experiment : experiments()) {
-    std::printf("  %-11s %s\n", std::string(experiment.name).c_str(),
-                std::string(experiment.what).c_str());
+  for (const Experiment& experiment : kExperiments) {
+    std::printf("  %-11s %s\n", experiment.name, experiment.what);
   }
   std::cout << R"(
 Behind each comes what carried its bytes on rank 0's host, by the counters of the RDMA devices and
@@ -62,7 +76,7 @@ void run(const CommandLine& line) {
   Report report(rank == 0 ? line.json : "");
   const World world(rank, size, report);
   for (const Options& options : line.experiments) {
-    for (const Experiment& experiment : experiments()) {
+    for (const Experiment& experiment : kExperiments) {
       if (experiment.name != options.experiment) {
         continue;
       }
@@ -83,20 +97,13 @@ void run(const CommandLine& line) {
   }
 }
 
-std::vector<std::string_view> names() {
-  std::vector<std::string_view> names;
-  for (const Experiment& experiment : experiments()) {
-    names.push_back(experiment.name);
-  }
-  return names;
-}
-
 // The command line is read before MPI begins, so that a wrong one, and --help, need no mpirun.
 int run_all(int argc, char** argv) {
   CommandLine line;
   try {
-    const std::vector<std::string_view> known = names();
-    line = parse({argv + 1, static_cast<std::size_t>(argc) - 1}, known);
+    std::vector<std::string> known;
+    std::ranges::transform(kExperiments, std::back_inserter(known), &Experiment::name);
+    line = parse({argv + 1, argv + argc}, known);
   } catch (const Failure& wrong) {
     std::cerr << "mpibench: " << wrong.what() << '\n';
     return 2;

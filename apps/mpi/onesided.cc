@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "experiment.h"
-#include "require.h"
-#include "pingpong.h"
+#include "statistics.h"
 #include "window.h"
 
 namespace rdma::mpibench {
@@ -93,13 +92,11 @@ Samples measure(const World& world, std::string_view operation, std::size_t coun
 }  // namespace
 
 void onesided(const Options& options, const World& world) {
-  const std::vector<std::size_t> sizes =
-      options.sizes.empty() ? std::vector<std::size_t>{8, 64, 1024, 16384, 262144, 1048576}
-                            : options.sizes;
-  const std::vector<std::string> operations =
-      options.operation.empty() ? std::vector<std::string>{"put", "get", "accumulate", "fetch"}
-                                : std::vector<std::string>{options.operation};
-  for (const std::string& operation : operations) {
+  const std::vector<std::size_t> sizes = options.sizes_or({8, 64, 1024, 16384, 262144, 1048576});
+  for (const std::string operation : {"put", "get", "accumulate", "fetch"}) {
+    if (!options.wants(operation)) {
+      continue;
+    }
     for (const std::size_t size : sizes) {
       require(size > 0 && size % kWord == 0,
               "one-sided calls are measured on words: take sizes that are multiples of 8");
@@ -108,7 +105,7 @@ void onesided(const Options& options, const World& world) {
       }
       const std::size_t count = operation == "fetch" ? 1 : size / kWord;
       const Samples samples =
-          measure(world, operation, count, std::min(rounds_of(options, size), 300U));
+          measure(world, operation, count, std::min(options.rounds_for(size), 300U));
       if (world.rank() == 0) {
         world.write(Record()
                         .add("experiment", "onesided")

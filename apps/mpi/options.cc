@@ -2,17 +2,15 @@
 #include "options.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
+#include <map>
 
-#include "require.h"
+#include "failure.h"
 
 namespace rdma::mpibench {
 
 namespace {
-
-using Words = std::span<const char* const>;
 
 // MPI counts in int, and a message is one.
 constexpr std::uint64_t kLargestMessage = 1U << 30;
@@ -22,128 +20,119 @@ constexpr std::uint64_t kMostRounds = 10000000;
 constexpr std::uint64_t kLargestGrid = 8192;
 constexpr std::uint64_t kMostTasks = 1000000;
 
-std::uint64_t number(std::string_view option, std::string_view text, std::uint64_t least,
-                     std::uint64_t most) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    throw Failure(Cause::kInput, std::string(option) + " takes whole numbers from " +
-                                     std::to_string(least) + " to " + std::to_string(most) +
-                                     ", not '" + std::string(text) + "'");
-  }
-  return value;
+[[noreturn]] void wrong(const std::string& what) {
+  throw Failure(Cause::kInput, what + "; see mpibench --help");
 }
 
-template <typename Value>
-std::vector<Value> numbers(std::string_view option, std::string_view text, std::uint64_t least,
-                           std::uint64_t most) {
-  std::vector<Value> values;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    values.push_back(static_cast<Value>(number(option, text.substr(0, comma), least, most)));
-    if (comma == std::string_view::npos) {
-      return values;
+// The value of an option, of one of these types.
+struct Value {
+  const std::string& option;
+  const std::string& text;
+
+  unsigned number(std::uint64_t least, std::uint64_t most) const { return one(text, least, most); }
+  template <typename Number>
+  void numbers(std::vector<Number>& into, std::uint64_t most) const {
+    into.clear();
+    std::string_view rest = text;
+    while (true) {
+      const std::size_t comma = rest.find(',');
+      into.push_back(one(rest.substr(0, comma), 0, most));
+      if (comma == std::string_view::npos) {
+        return;
+      }
+      rest.remove_prefix(comma + 1);
     }
-    text.remove_prefix(comma + 1);
   }
-}
-
-std::string one_of(std::string_view option, std::string_view text,
-                   std::initializer_list<std::string_view> allowed) {
-  if (std::ranges::find(allowed, text) == allowed.end()) {
-    std::string list;
-    for (const std::string_view word : allowed) {
-      list += (list.empty() ? "" : ", ") + std::string(word);
+  std::string one_of(const std::vector<std::string>& allowed) const {
+    if (std::ranges::find(allowed, text) == allowed.end()) {
+      std::string list;
+      for (const std::string& word : allowed) {
+        list += (list.empty() ? "" : ", ") + word;
+      }
+      wrong(option + " takes one of: " + list + "; not '" + text + "'");
     }
-    throw Failure(Cause::kInput, std::string(option) + " takes one of: " + list + "; not '" +
-                                     std::string(text) + "'");
+    return text;
   }
-  return std::string(text);
-}
 
-constexpr std::array<std::string_view, 12> kOptions{
-    "--json", "--devices", "--sizes",     "--lengths", "--delays", "--rounds",
-    "--by",   "--compute", "--operation", "--grid",    "--steps",  "--tasks"};
-
-void set(Options& options, std::string_view option, std::string_view text) {
-  if (option == "--sizes") {
-    options.sizes = numbers<std::size_t>(option, text, 0, kLargestMessage);
-  } else if (option == "--lengths") {
-    options.lengths = numbers<unsigned>(option, text, 0, kLongestQueue);
-  } else if (option == "--delays") {
-    options.delays = numbers<unsigned>(option, text, 0, kLongestDelay);
-  } else if (option == "--rounds") {
-    options.rounds = static_cast<unsigned>(number(option, text, 1, kMostRounds));
-  } else if (option == "--by") {
-    options.by = one_of(option, text, {"messages", "onesided"});
-  } else if (option == "--operation") {
-    options.operation =
-        one_of(option, text, {"send", "receive", "put", "get", "accumulate", "fetch"});
-  } else if (option == "--compute") {
-    options.computing =
-        one_of(option, text, {"spin", "sleep"}) == "spin" ? Computing::kSpin : Computing::kSleep;
-  } else if (option == "--grid") {
-    options.grid = static_cast<unsigned>(number(option, text, 2, kLargestGrid));
-  } else if (option == "--steps") {
-    options.steps = static_cast<unsigned>(number(option, text, 1, kMostRounds));
-  } else if (option == "--tasks") {
-    options.tasks = static_cast<unsigned>(number(option, text, 1, kMostTasks));
+ private:
+  unsigned one(std::string_view digits, std::uint64_t least, std::uint64_t most) const {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
+    if (error != std::errc() || end != digits.end() || value < least || value > most) {
+      wrong(option + " takes whole numbers from " + std::to_string(least) + " to " +
+            std::to_string(most) + ", not '" + std::string(digits) + "'");
+    }
+    return static_cast<unsigned>(value);
   }
-}
+};
 
-bool asks_for_help(std::string_view word) {
-  return word == "--help" || word == "-h";
-}
+using Set = void (*)(Options& options, const Value& value);
+const std::map<std::string, Set> kSets = {
+    {"--sizes", [](Options& to, const Value& is) { is.numbers(to.sizes, kLargestMessage); }},
+    {"--lengths", [](Options& to, const Value& is) { is.numbers(to.lengths, kLongestQueue); }},
+    {"--delays", [](Options& to, const Value& is) { is.numbers(to.delays, kLongestDelay); }},
+    {"--rounds", [](Options& to, const Value& is) { to.rounds = is.number(1, kMostRounds); }},
+    {"--by",
+     [](Options& to, const Value& is) {
+       to.by = is.one_of({"messages", "onesided"});
+     }},
+    {"--operation",
+     [](Options& to, const Value& is) {
+       to.operation = is.one_of({"send", "receive", "put", "get", "accumulate", "fetch"});
+     }},
+    {"--compute",
+     [](Options& to, const Value& is) {
+       to.compute = is.one_of({"spin", "sleep"});
+     }},
+    {"--grid", [](Options& to, const Value& is) { to.grid = is.number(2, kLargestGrid); }},
+    {"--steps", [](Options& to, const Value& is) { to.steps = is.number(1, kMostRounds); }},
+    {"--tasks", [](Options& to, const Value& is) { to.tasks = is.number(1, kMostTasks); }}};
 
 }  // namespace
 
-CommandLine parse(Words words, std::span<const std::string_view> known) {
+unsigned Options::rounds_for(std::size_t size) const {
+  constexpr std::size_t kVolume = 64U << 20;
+  return rounds > 0 ? rounds
+                    : static_cast<unsigned>(std::clamp<std::size_t>(
+                          kVolume / std::max<std::size_t>(size, 1), 20, 1000));
+}
+
+CommandLine parse(const std::vector<std::string>& words, const std::vector<std::string>& known) {
   CommandLine line;
-  line.help = std::ranges::any_of(words, asks_for_help);
-  if (line.help) {
-    return line;
-  }
+  line.help = std::ranges::count(words, "--help") + std::ranges::count(words, "-h") > 0;
   bool begins = true;  // an experiment's name comes next
-  for (std::size_t at = 0; at < words.size(); at++) {
-    const std::string_view word = words[at];
-    if (word == "--") {
-      if (begins) {
-        throw Failure(Cause::kInput,
-                      "an experiment is missing before or after '--'; see mpibench --help");
-      }
+  for (auto word = words.begin(); !line.help && word != words.end(); word++) {
+    if (*word == "--" && !begins) {
       begins = true;
-    } else if (word.starts_with("--")) {
-      if (std::ranges::find(kOptions, word) == kOptions.end()) {
-        throw Failure(Cause::kInput,
-                      "there is no option " + std::string(word) + "; see mpibench --help");
+    } else if (word->starts_with("--") && *word != "--") {
+      const std::string& option = *word;
+      const bool of_all = option == "--json" || option == "--devices";
+      const auto set = kSets.find(option);
+      if (!of_all && set == kSets.end()) {
+        wrong("there is no option " + option);
       }
-      if (at + 1 == words.size()) {
-        throw Failure(Cause::kInput, std::string(word) + " needs a value; see mpibench --help");
+      if (++word == words.end()) {
+        wrong(option + " needs a value");
       }
-      const std::string_view value = words[++at];
-      if (word == "--json") {
-        line.json = value;
-      } else if (word == "--devices") {
-        line.devices = value;
+      if (of_all) {
+        (option == "--json" ? line.json : line.devices) = *word;
       } else if (begins) {
-        throw Failure(Cause::kInput, std::string(word) + " stands before the experiment it is for");
+        wrong(option + " stands before the experiment it is for");
       } else {
-        set(line.experiments.back(), word, value);
+        set->second(line.experiments.back(), {option, *word});
       }
-    } else if (begins) {
-      if (std::ranges::find(known, word) == known.end()) {
-        throw Failure(Cause::kInput,
-                      "there is no experiment '" + std::string(word) + "'; see mpibench --help");
-      }
-      line.experiments.emplace_back().experiment = word;
-      begins = false;
+    } else if (!begins) {
+      wrong("'" + *word + "' means nothing here");
+    } else if (std::ranges::find(known, *word) == known.end()) {
+      wrong(*word == "--" ? "an experiment is missing before or after '--'"
+                          : "there is no experiment '" + *word + "'");
     } else {
-      throw Failure(Cause::kInput,
-                    "'" + std::string(word) + "' means nothing here; see mpibench --help");
+      line.experiments.emplace_back().experiment = *word;
+      begins = false;
     }
   }
-  if (begins) {
-    throw Failure(Cause::kInput, "an experiment is missing at the end; see mpibench --help");
+  if (begins && !line.help) {
+    wrong("an experiment is missing at the end");
   }
   return line;
 }

@@ -3,29 +3,32 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace rdma::mpibench {
 
-// How rank 0 computes while a message is on its way.
-enum class Computing { kSpin, kSleep };
-
-// One experiment with its settings.
+// One experiment with its settings. Empty ones, and 0 rounds, stand for the experiment's own.
 struct Options {
   std::string experiment;
-  std::vector<std::size_t> sizes;  // bytes; empty: the experiment's own
-  std::vector<unsigned> lengths;   // of queues; empty: the experiment's own
-  std::vector<unsigned> delays;    // microseconds; empty: the experiment's own
-  unsigned rounds = 0;             // 0: the experiment's own
+  std::vector<std::size_t> sizes;  // bytes
+  std::vector<unsigned> lengths;   // of queues
+  std::vector<unsigned> delays;    // microseconds
+  unsigned rounds = 0;             // see rounds_for()
   std::string by = "messages";     // or "onesided": how halo and farm talk
   std::string operation;           // empty: all that the experiment knows
-  Computing computing = Computing::kSpin;
-  unsigned grid = 128;   // rows and columns of halo's
-  unsigned steps = 100;  // of halo's
-  unsigned tasks = 64;   // of farm's
+  std::string compute = "spin";    // or "sleep": how rank 0 computes while a message is on its way
+  unsigned grid = 128;             // rows and columns of halo's
+  unsigned steps = 100;            // of halo's
+  unsigned tasks = 64;             // of farm's
+
+  std::vector<std::size_t> sizes_or(std::vector<std::size_t> own) const {
+    return sizes.empty() ? own : sizes;
+  }
+  // Rounds for a size, unless the command line says how many: fewer of large messages.
+  unsigned rounds_for(std::size_t size) const;
+  bool wants(std::string_view name) const { return operation.empty() || operation == name; }
 };
 
 struct CommandLine {
@@ -38,6 +41,6 @@ struct CommandLine {
 // Reads `mpibench [--json FILE] [--devices FOLDER] EXPERIMENT [--NAME VALUE]... [-- EXPERIMENT
 // ...]`. `known` are the names of experiments. Throws Failure (kInput) that says which word is
 // wrong and what would be right.
-CommandLine parse(std::span<const char* const> words, std::span<const std::string_view> known);
+CommandLine parse(const std::vector<std::string>& words, const std::vector<std::string>& known);
 
 }  // namespace rdma::mpibench

@@ -3,21 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-
-#include "require.h"
+#include "failure.h"
 
 namespace rdma::mpibench {
 namespace {
 
-CommandLine read(std::initializer_list<const char*> words) {
-  static constexpr auto kKnown = std::to_array<std::string_view>({"latency", "halo"});
-  const std::vector<const char*> list(words);
-  return parse(list, kKnown);
+CommandLine read(const std::vector<std::string>& words) {
+  return parse(words, {"latency", "halo"});
 }
 
 // Says what parse() has against the words.
-std::string complaint(std::initializer_list<const char*> words) {
+std::string complaint(const std::vector<std::string>& words) {
   try {
     read(words);
   } catch (const Failure& failure) {

@@ -3,11 +3,9 @@
 // while it computes.
 #include <algorithm>
 
-#include "computing.h"
 #include "experiment.h"
-#include "require.h"
 #include "pattern.h"
-#include "pingpong.h"
+#include "statistics.h"
 #include "window.h"
 
 namespace rdma::mpibench {
@@ -18,13 +16,13 @@ constexpr unsigned kMostRounds = 50;
 constexpr unsigned kFewestRounds = 5;
 
 unsigned few_rounds(const Options& options, std::size_t size) {
-  return std::clamp(rounds_of(options, size) / 4, kFewestRounds, kMostRounds);
+  return std::clamp(options.rounds_for(size) / 4, kFewestRounds, kMostRounds);
 }
 
 // Transfers of one size from rank 0 (sending) or to it, in which rank 0 computes for `microseconds`
 // between the beginning and MPI_Wait(). Returns the times until both ends have the whole of it.
 Samples transfers(const World& world, bool sending, std::size_t size, unsigned rounds,
-                  Computing how, double microseconds) {
+                  std::string_view how, double microseconds) {
   const int sender = sending ? 0 : 1;
   std::vector<std::byte> bytes(size);
   Samples samples;
@@ -46,11 +44,9 @@ Samples transfers(const World& world, bool sending, std::size_t size, unsigned r
       const double begin = now_us();
       if (sends) {
         signal(1);
-        MPI_Isend(bytes.data(), static_cast<int>(size), MPI_BYTE, 1, kData, MPI_COMM_WORLD,
-                  &request);
+        request = begin_send(bytes, 1);
       } else {
-        MPI_Irecv(bytes.data(), static_cast<int>(size), MPI_BYTE, 1, kData, MPI_COMM_WORLD,
-                  &request);
+        request = begin_receive(bytes, 1);
         signal(1);
       }
       if (microseconds > 0) {
@@ -69,7 +65,7 @@ Samples transfers(const World& world, bool sending, std::size_t size, unsigned r
 }
 
 // How long computing for so long really takes: a sleep ends late.
-double really(Computing how, double microseconds) {
+double really(std::string_view how, double microseconds) {
   constexpr unsigned kTries = 9;
   Samples samples;
   for (unsigned i = 0; i < kTries; i++) {
@@ -79,44 +75,6 @@ double really(Computing how, double microseconds) {
   }
   return samples.median();
 }
-
-}  // namespace
-
-void overlapping(const Options& options, const World& world) {
-  const std::vector<std::size_t> sizes =
-      options.sizes.empty() ? std::vector<std::size_t>{1024, 16384, 262144, 1048576}
-                            : options.sizes;
-  for (const std::string operation : {"send", "receive"}) {
-    if (!options.operation.empty() && options.operation != operation) {
-      continue;
-    }
-    const bool sending = operation == "send";
-    for (const std::size_t size : sizes) {
-      if (world.measures()) {
-        const unsigned rounds = few_rounds(options, size);
-        transfers(world, sending, size, kFewestRounds, options.computing, 0);  // warm-up
-        const Samples alone = transfers(world, sending, size, rounds, options.computing, 0);
-        const double wanted = world.rank() == 0 ? alone.median() : 0;
-        const Samples both = transfers(world, sending, size, rounds, options.computing, wanted);
-        if (world.rank() == 0) {
-          const double computing = really(options.computing, wanted);
-          world.write(
-              Record()
-                  .add("experiment", "overlap")
-                  .add("operation", operation)
-                  .add("size", static_cast<double>(size))
-                  .add("transfer_us", alone.median())
-                  .add("computing_us", computing)
-                  .add("both_us", both.median())
-                  .add("overlap_percent", 100 * overlap(alone.median(), computing, both.median())));
-        }
-      }
-      world.barrier();
-    }
-  }
-}
-
-namespace {
 
 // Rank 0 gets ready for a transfer of rank 1's and then computes for `delay` microseconds. Returns
 // how long rank 1 needed for it. By a put, rank 0's memory is ready all the time.
@@ -131,19 +89,17 @@ Samples waited(const Options& options, const World& world, bool put, std::size_t
     if (world.rank() == 0) {
       if (put) {
         signal(1);
-        compute(options.computing, kHeadStart + delay);
+        compute(options.compute, kHeadStart + delay);
       } else {
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Irecv(bytes.data(), static_cast<int>(size), MPI_BYTE, 1, kData, MPI_COMM_WORLD,
-                  &request);
+        MPI_Request request = begin_receive(bytes, 1);
         signal(1);
-        compute(options.computing, kHeadStart + delay);
+        compute(options.compute, kHeadStart + delay);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
       }
     } else if (world.rank() == 1) {
       fill(bytes, 1, round);
       await(0);
-      compute(options.computing, kHeadStart / 2);
+      compute(options.compute, kHeadStart / 2);
       const double begin = now_us();
       if (put) {
         const Access access(window.get());
@@ -170,16 +126,45 @@ Samples waited(const Options& options, const World& world, bool put, std::size_t
 
 }  // namespace
 
+void overlapping(const Options& options, const World& world) {
+  for (const std::string operation : {"send", "receive"}) {
+    if (!options.wants(operation)) {
+      continue;
+    }
+    const bool sending = operation == "send";
+    for (const std::size_t size : options.sizes_or({1024, 16384, 262144, 1048576})) {
+      if (world.measures()) {
+        const unsigned rounds = few_rounds(options, size);
+        transfers(world, sending, size, kFewestRounds, options.compute, 0);  // warm-up
+        const Samples alone = transfers(world, sending, size, rounds, options.compute, 0);
+        const double wanted = world.rank() == 0 ? alone.median() : 0;
+        const Samples both = transfers(world, sending, size, rounds, options.compute, wanted);
+        if (world.rank() == 0) {
+          const double computing = really(options.compute, wanted);
+          world.write(
+              Record()
+                  .add("experiment", "overlap")
+                  .add("operation", operation)
+                  .add("size", static_cast<double>(size))
+                  .add("transfer_us", alone.median())
+                  .add("computing_us", computing)
+                  .add("both_us", both.median())
+                  .add("overlap_percent", 100 * overlap(alone.median(), computing, both.median())));
+        }
+      }
+      world.barrier();
+    }
+  }
+}
+
 void progress(const Options& options, const World& world) {
-  const std::vector<std::size_t> sizes =
-      options.sizes.empty() ? std::vector<std::size_t>{1024, 262144} : options.sizes;
   const std::vector<unsigned> delays =
       options.delays.empty() ? std::vector<unsigned>{0, 1000, 5000, 20000} : options.delays;
   for (const std::string operation : {"send", "put"}) {
-    if (!options.operation.empty() && options.operation != operation) {
+    if (!options.wants(operation)) {
       continue;
     }
-    for (const std::size_t size : sizes) {
+    for (const std::size_t size : options.sizes_or({1024, 262144})) {
       for (const unsigned delay : delays) {
         const Samples samples = waited(options, world, operation == "put", size,
                                        std::min(few_rounds(options, size), 10U), delay);

@@ -2,11 +2,16 @@
 // The ranks of this run.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
 
 #include "c_mpi.h"
+#include "failure.h"
 #include "report.h"
 
 namespace rdma::mpibench {
@@ -33,7 +38,14 @@ class World {
     }
   }
   // For all ranks together: throws Failure on each if one of them says no.
-  void agree(bool good, const std::string& what) const;
+  void agree(bool good, const std::string& what) const {
+    int mine = good ? 1 : 0;
+    int all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all == 0) {
+      throw Failure(Cause::kProtocol, what + (good ? " (another rank saw it)" : ""));
+    }
+  }
 
  private:
   int rank_;
@@ -41,14 +53,61 @@ class World {
   Report& report_;
 };
 
-void send(std::span<const std::byte> bytes, int to, int tag);
-void receive(std::span<std::byte> bytes, int from, int tag);
+inline void send(std::span<const std::byte> bytes, int to, int tag) {
+  MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, MPI_COMM_WORLD);
+}
+
+inline void receive(std::span<std::byte> bytes, int from, int tag) {
+  MPI_Status status;
+  MPI_Recv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, MPI_COMM_WORLD,
+           &status);
+  int got = 0;
+  MPI_Get_count(&status, MPI_BYTE, &got);
+  require(static_cast<std::size_t>(got) == bytes.size(), "a message came with the wrong length");
+}
+
 // A message without bytes.
-void signal(int to);
-void await(int from);
+inline void signal(int to) {
+  send({}, to, kControl);
+}
+
+inline void await(int from) {
+  receive({}, from, kControl);
+}
+
+// The same as requests, which MPI_Wait() completes.
+inline MPI_Request begin_send(std::span<const std::byte> bytes, int to) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, kData, MPI_COMM_WORLD,
+            &request);
+  return request;
+}
+
+inline MPI_Request begin_receive(std::span<std::byte> bytes, int from, int tag = kData) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, MPI_COMM_WORLD,
+            &request);
+  return request;
+}
+
+inline void wait_all(std::vector<MPI_Request>& requests) {
+  MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+}
 
 inline double now_us() {
   return MPI_Wtime() * 1e6;
+}
+
+// Spends the time, in microseconds, without a call of MPI: by computing, or asleep, which stands
+// for computing where both ranks share one processor.
+inline void compute(std::string_view how, double microseconds) {
+  if (how == "sleep") {
+    std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(microseconds));
+    return;
+  }
+  const double end = now_us() + microseconds;
+  while (now_us() < end) {
+  }
 }
 
 }  // namespace rdma::mpibench

@@ -13,7 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <type_traits>
+#include <tuple>
 
 #include "../c_mpi.h"
 #include "failure.h"
@@ -57,7 +57,7 @@ int guarded(const char* call, Action action) {
 
 // The MPI library's own function, of the type of ours and with its name, as "MPI_Put".
 template <typename Function>
-Function* behind(Function* /* ours */, const char* name) {
+Function* behind(const char* name, Function* /* ours */) {
   void* found = dlsym(RTLD_NEXT, ("P" + std::string(name)).c_str());
   if (found == nullptr) {
     end(name, "no MPI library has this function: load libonesided.so before a program of MPI");
@@ -65,29 +65,27 @@ Function* behind(Function* /* ours */, const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
+// A function of ours behind its name.
+#define NAMED(function) #function, function
+
 // Runs what a call does on a window, if it is one of ours; otherwise what MPI does with the same
 // arguments.
-template <typename Action, typename... Parameters>
-int on(const char* call, MPI_Win window, Action action, int (*ours)(Parameters...),
-       std::type_identity_t<Parameters>... arguments) {
-  const auto found = layer().windows.find(window);
+template <typename Function, typename Arguments, typename Action>
+int on(const char* call, Function* ours, const Arguments& arguments, Action action) {
+  const auto found = layer().windows.find(std::get<MPI_Win>(arguments));
   if (found == layer().windows.end()) {
-    return behind(ours, call)(arguments...);
+    return std::apply(behind(call, ours), arguments);
   }
   return guarded(call, [&] { action(*found->second); });
 }
 
-template <typename... Parameters>
-int refuse(const char* call, MPI_Win window, int (*ours)(Parameters...),
-           std::type_identity_t<Parameters>... arguments) {
-  return on(
-      call, window,
-      [](Window&) {
-        throw Failure(Cause::kInput,
-                      "this call is not carried by RDMA: start the program without "
-                      "libonesided.so, or use fence, lock, flush, put, get and accumulate");
-      },
-      ours, arguments...);
+template <typename Function, typename Arguments>
+int refuse(const char* call, Function* ours, const Arguments& arguments) {
+  return on(call, ours, arguments, [](Window&) {
+    throw Failure(Cause::kInput,
+                  "this call is not carried by RDMA: start the program without "
+                  "libonesided.so, or use fence, lock, flush, put, get and accumulate");
+  });
 }
 
 int begun(int status) {
@@ -127,242 +125,214 @@ Values same(const void* memory, int count, MPI_Datatype type, int target_count,
 extern "C" {
 
 namespace onesided = rdma::onesided;
-using onesided::Values;
-using onesided::Window;
+using onesided::Values, onesided::Window, onesided::begun, onesided::behind, onesided::guarded,
+    onesided::layer, onesided::made, onesided::on, onesided::refuse, onesided::same;
 
 int MPI_Init(int* argc, char*** argv) {
-  return onesided::begun(onesided::behind(MPI_Init, "MPI_Init")(argc, argv));
+  return begun(behind(NAMED(MPI_Init))(argc, argv));
 }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   // A link is for one thread at a time.
   const int most = required < MPI_THREAD_SERIALIZED ? required : MPI_THREAD_SERIALIZED;
-  return onesided::begun(
-      onesided::behind(MPI_Init_thread, "MPI_Init_thread")(argc, argv, most, provided));
+  return begun(behind(NAMED(MPI_Init_thread))(argc, argv, most, provided));
 }
 
 int MPI_Finalize() {
   PMPI_Barrier(MPI_COMM_WORLD);  // nobody needs this rank's links any more
-  onesided::layer().windows.clear();
-  onesided::layer().world.reset();
-  return onesided::behind(MPI_Finalize, "MPI_Finalize")();
+  layer().windows.clear();
+  layer().world.reset();
+  return behind(NAMED(MPI_Finalize))();
 }
 
 int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm communicator,
                    MPI_Win* window) {
-  return onesided::made("MPI_Win_create",
-                        onesided::behind(MPI_Win_create, "MPI_Win_create")(base, size, unit, info,
-                                                                           communicator, window),
-                        base, size, unit, communicator, window);
+  return made("MPI_Win_create",
+              behind(NAMED(MPI_Win_create))(base, size, unit, info, communicator, window), base,
+              size, unit, communicator, window);
 }
 
 int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm communicator, void* base,
                      MPI_Win* window) {
-  const int status = onesided::behind(MPI_Win_allocate, "MPI_Win_allocate")(
-      size, unit, info, communicator, base, window);
-  return onesided::made("MPI_Win_allocate", status,
-                        status == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, size, unit,
-                        communicator, window);
+  const int status = behind(NAMED(MPI_Win_allocate))(size, unit, info, communicator, base, window);
+  return made("MPI_Win_allocate", status,
+              status == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, size, unit,
+              communicator, window);
 }
 
 int MPI_Win_free(MPI_Win* window) {
-  const auto found = onesided::layer().windows.find(*window);
-  if (found != onesided::layer().windows.end()) {
-    onesided::guarded("MPI_Win_free", [&] { found->second->synchronize(); });
-    onesided::layer().windows.erase(found);
+  const auto found = layer().windows.find(*window);
+  if (found != layer().windows.end()) {
+    guarded("MPI_Win_free", [&] { found->second->synchronize(); });
+    layer().windows.erase(found);
   }
-  return onesided::behind(MPI_Win_free, "MPI_Win_free")(window);
+  return behind(NAMED(MPI_Win_free))(window);
 }
 
 int MPI_Put(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
             int target_count, MPI_Datatype target_type, MPI_Win window) {
-  return onesided::on(
-      "MPI_Put", window,
-      [&](Window& ours) {
-        const Values values = onesided::same(from, count, type, target_count, target_type);
-        if (rank != MPI_PROC_NULL) {
-          ours.put(values, {rank, offset});
-        }
-      },
-      MPI_Put, from, count, type, rank, offset, target_count, target_type, window);
+  return on(NAMED(MPI_Put),
+            std::tuple(from, count, type, rank, offset, target_count, target_type, window),
+            [&](Window& ours) {
+              const Values values = same(from, count, type, target_count, target_type);
+              if (rank != MPI_PROC_NULL) {
+                ours.put(values, {rank, offset});
+              }
+            });
 }
 
 int MPI_Get(void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset, int target_count,
             MPI_Datatype target_type, MPI_Win window) {
-  return onesided::on(
-      "MPI_Get", window,
-      [&](Window& ours) {
-        const Values values = onesided::same(into, count, type, target_count, target_type);
-        if (rank != MPI_PROC_NULL) {
-          ours.get(values, {rank, offset});
-        }
-      },
-      MPI_Get, into, count, type, rank, offset, target_count, target_type, window);
+  return on(NAMED(MPI_Get),
+            std::tuple(into, count, type, rank, offset, target_count, target_type, window),
+            [&](Window& ours) {
+              const Values values = same(into, count, type, target_count, target_type);
+              if (rank != MPI_PROC_NULL) {
+                ours.get(values, {rank, offset});
+              }
+            });
 }
 
 int MPI_Accumulate(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
                    int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window) {
-  return onesided::on(
-      "MPI_Accumulate", window,
-      [&](Window& ours) {
-        const Values values = onesided::same(from, count, type, target_count, target_type);
-        if (rank != MPI_PROC_NULL && op != MPI_NO_OP) {
-          ours.accumulate(values, {nullptr, 0, type}, {rank, offset}, op);
-        }
-      },
-      MPI_Accumulate, from, count, type, rank, offset, target_count, target_type, op, window);
+  return on(NAMED(MPI_Accumulate),
+            std::tuple(from, count, type, rank, offset, target_count, target_type, op, window),
+            [&](Window& ours) {
+              const Values values = same(from, count, type, target_count, target_type);
+              if (rank != MPI_PROC_NULL && op != MPI_NO_OP) {
+                ours.accumulate(values, {nullptr, 0, type}, {rank, offset}, op);
+              }
+            });
 }
 
 int MPI_Get_accumulate(const void* from, int count, MPI_Datatype type, void* before,
                        int before_count, MPI_Datatype before_type, int rank, MPI_Aint offset,
                        int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window) {
-  return onesided::on(
-      "MPI_Get_accumulate", window,
+  return on(
+      NAMED(MPI_Get_accumulate),
+      std::tuple(from, count, type, before, before_count, before_type, rank, offset, target_count,
+                 target_type, op, window),
       [&](Window& ours) {
-        const Values there =
-            onesided::same(before, before_count, before_type, target_count, target_type);
-        const Values values = op == MPI_NO_OP
-                                  ? Values{nullptr, 0, target_type}
-                                  : onesided::same(from, count, type, target_count, target_type);
+        const Values there = same(before, before_count, before_type, target_count, target_type);
+        const Values values = op == MPI_NO_OP ? Values{nullptr, 0, target_type}
+                                              : same(from, count, type, target_count, target_type);
         if (rank != MPI_PROC_NULL) {
           ours.accumulate(values, there, {rank, offset}, op);
         }
-      },
-      MPI_Get_accumulate, from, count, type, before, before_count, before_type, rank, offset,
-      target_count, target_type, op, window);
+      });
 }
 
 int MPI_Fetch_and_op(const void* from, void* before, MPI_Datatype type, int rank, MPI_Aint offset,
                      MPI_Op op, MPI_Win window) {
-  return onesided::on(
-      "MPI_Fetch_and_op", window,
-      [&](Window& ours) {
-        if (rank != MPI_PROC_NULL) {
-          ours.accumulate({const_cast<void*>(from), 1, type}, {before, 1, type}, {rank, offset},
-                          op);
-        }
-      },
-      MPI_Fetch_and_op, from, before, type, rank, offset, op, window);
+  return on(NAMED(MPI_Fetch_and_op), std::tuple(from, before, type, rank, offset, op, window),
+            [&](Window& ours) {
+              if (rank != MPI_PROC_NULL) {
+                ours.accumulate({const_cast<void*>(from), 1, type}, {before, 1, type},
+                                {rank, offset}, op);
+              }
+            });
 }
 
 int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type,
                          int rank, MPI_Aint offset, MPI_Win window) {
-  return onesided::on(
-      "MPI_Compare_and_swap", window,
-      [&](Window& ours) {
-        if (rank != MPI_PROC_NULL) {
-          ours.compare_swap(expected, desired, before, type, {rank, offset});
-        }
-      },
-      MPI_Compare_and_swap, desired, expected, before, type, rank, offset, window);
+  return on(NAMED(MPI_Compare_and_swap),
+            std::tuple(desired, expected, before, type, rank, offset, window), [&](Window& ours) {
+              if (rank != MPI_PROC_NULL) {
+                ours.compare_swap(expected, desired, before, type, {rank, offset});
+              }
+            });
 }
 
 int MPI_Win_fence(int assertion, MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_fence", window, [](Window& ours) { ours.synchronize(); }, MPI_Win_fence, assertion,
-      window);
+  return on(NAMED(MPI_Win_fence), std::tuple(assertion, window),
+            [](Window& ours) { ours.synchronize(); });
 }
 
 int MPI_Win_lock(int kind, int rank, int assertion, MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_lock", window,
-      [&](Window& ours) {
-        if (rank != MPI_PROC_NULL) {
-          ours.lock(rank, kind == MPI_LOCK_EXCLUSIVE);
-        }
-      },
-      MPI_Win_lock, kind, rank, assertion, window);
+  return on(NAMED(MPI_Win_lock), std::tuple(kind, rank, assertion, window), [&](Window& ours) {
+    if (rank != MPI_PROC_NULL) {
+      ours.lock(rank, kind == MPI_LOCK_EXCLUSIVE);
+    }
+  });
 }
 
 int MPI_Win_unlock(int rank, MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_unlock", window,
-      [&](Window& ours) {
-        if (rank != MPI_PROC_NULL) {
-          ours.unlock(rank);
-        }
-      },
-      MPI_Win_unlock, rank, window);
+  return on(NAMED(MPI_Win_unlock), std::tuple(rank, window), [&](Window& ours) {
+    if (rank != MPI_PROC_NULL) {
+      ours.unlock(rank);
+    }
+  });
 }
 
 int MPI_Win_lock_all(int assertion, MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_lock_all", window, [](Window& ours) { ours.lock_all(); }, MPI_Win_lock_all,
-      assertion, window);
+  return on(NAMED(MPI_Win_lock_all), std::tuple(assertion, window),
+            [](Window& ours) { ours.lock_all(); });
 }
 
 int MPI_Win_unlock_all(MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_unlock_all", window, [](Window& ours) { ours.unlock_all(); }, MPI_Win_unlock_all,
-      window);
+  return on(NAMED(MPI_Win_unlock_all), std::tuple(window), [](Window& ours) { ours.unlock_all(); });
 }
 
 int MPI_Win_flush(int rank, MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_flush", window, [&](Window& ours) { ours.flush(rank); }, MPI_Win_flush, rank,
-      window);
+  return on(NAMED(MPI_Win_flush), std::tuple(rank, window),
+            [&](Window& ours) { ours.flush(rank); });
 }
 
 int MPI_Win_flush_local(int rank, MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_flush_local", window, [&](Window& ours) { ours.flush(rank); }, MPI_Win_flush_local,
-      rank, window);
+  return on(NAMED(MPI_Win_flush_local), std::tuple(rank, window),
+            [&](Window& ours) { ours.flush(rank); });
 }
 
 int MPI_Win_flush_all(MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_flush_all", window, [](Window& ours) { ours.flush_all(); }, MPI_Win_flush_all,
-      window);
+  return on(NAMED(MPI_Win_flush_all), std::tuple(window), [](Window& ours) { ours.flush_all(); });
 }
 
 int MPI_Win_flush_local_all(MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_flush_local_all", window, [](Window& ours) { ours.flush_all(); },
-      MPI_Win_flush_local_all, window);
+  return on(NAMED(MPI_Win_flush_local_all), std::tuple(window),
+            [](Window& ours) { ours.flush_all(); });
 }
 
 int MPI_Win_sync(MPI_Win window) {
-  return onesided::on(
-      "MPI_Win_sync", window, [](Window&) { std::atomic_thread_fence(std::memory_order_seq_cst); },
-      MPI_Win_sync, window);
+  return on(NAMED(MPI_Win_sync), std::tuple(window),
+            [](Window&) { std::atomic_thread_fence(std::memory_order_seq_cst); });
 }
 
 // What is not carried.
 
 int MPI_Win_post(MPI_Group group, int assertion, MPI_Win window) {
-  return onesided::refuse("MPI_Win_post", window, MPI_Win_post, group, assertion, window);
+  return refuse(NAMED(MPI_Win_post), std::tuple(group, assertion, window));
 }
 
 int MPI_Win_start(MPI_Group group, int assertion, MPI_Win window) {
-  return onesided::refuse("MPI_Win_start", window, MPI_Win_start, group, assertion, window);
+  return refuse(NAMED(MPI_Win_start), std::tuple(group, assertion, window));
 }
 
 int MPI_Rput(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
              int target_count, MPI_Datatype target_type, MPI_Win window, MPI_Request* request) {
-  return onesided::refuse("MPI_Rput", window, MPI_Rput, from, count, type, rank, offset,
-                          target_count, target_type, window, request);
+  return refuse(NAMED(MPI_Rput), std::tuple(from, count, type, rank, offset, target_count,
+                                            target_type, window, request));
 }
 
 int MPI_Rget(void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset, int target_count,
              MPI_Datatype target_type, MPI_Win window, MPI_Request* request) {
-  return onesided::refuse("MPI_Rget", window, MPI_Rget, into, count, type, rank, offset,
-                          target_count, target_type, window, request);
+  return refuse(NAMED(MPI_Rget), std::tuple(into, count, type, rank, offset, target_count,
+                                            target_type, window, request));
 }
 
 int MPI_Raccumulate(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
                     int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window,
                     MPI_Request* request) {
-  return onesided::refuse("MPI_Raccumulate", window, MPI_Raccumulate, from, count, type, rank,
-                          offset, target_count, target_type, op, window, request);
+  return refuse(NAMED(MPI_Raccumulate), std::tuple(from, count, type, rank, offset, target_count,
+                                                   target_type, op, window, request));
 }
 
 int MPI_Rget_accumulate(const void* from, int count, MPI_Datatype type, void* before,
                         int before_count, MPI_Datatype before_type, int rank, MPI_Aint offset,
                         int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window,
                         MPI_Request* request) {
-  return onesided::refuse("MPI_Rget_accumulate", window, MPI_Rget_accumulate, from, count, type,
-                          before, before_count, before_type, rank, offset, target_count,
-                          target_type, op, window, request);
+  return refuse(NAMED(MPI_Rget_accumulate),
+                std::tuple(from, count, type, before, before_count, before_type, rank, offset,
+                           target_count, target_type, op, window, request));
 }
 
 // What Fortran calls.

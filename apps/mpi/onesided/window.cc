@@ -7,7 +7,6 @@
 #include <string>
 
 #include "failure.h"
-#include "lock.h"
 
 namespace rdma::onesided {
 
@@ -106,11 +105,11 @@ Window::Window(World& world, MPI_Comm communicator, std::span<std::byte> memory,
     Peer peer;
     peer.unit = theirs[at].unit;
     if (rank == self) {
-      peer.target = std::make_unique<OwnTarget>(memory, *words_);
+      peer.target = own_target(memory, *words_);
     } else {
-      peer.target = std::make_unique<LinkTarget>(world.link(of_world[at]),
-                                                 RemoteRegion::from_bytes(theirs[at].memory),
-                                                 RemoteRegion::from_bytes(theirs[at].words));
+      peer.target =
+          link_target(world.link(of_world[at]), RemoteRegion::from_bytes(theirs[at].memory),
+                      RemoteRegion::from_bytes(theirs[at].words));
     }
     peers_.push_back(std::move(peer));
   }
@@ -151,7 +150,7 @@ void Window::accumulate(const Values& from, const Values& before, const Place& p
   const std::uint64_t byte = byte_of(place);
   std::vector<std::byte> there(op == MPI_NO_OP ? bytes_of(before).size() : bytes_of(from).size());
   at.flush();
-  const Accumulating right(at);
+  at.begin_accumulating();
   at.get(there, byte);
   at.flush();
   if (before.memory != nullptr) {
@@ -162,6 +161,7 @@ void Window::accumulate(const Values& from, const Values& before, const Place& p
     at.put(there, byte);
     at.flush();
   }
+  at.end_accumulating();
 }
 
 void Window::compare_swap(const void* expected, const void* desired, void* before,
@@ -171,13 +171,14 @@ void Window::compare_swap(const void* expected, const void* desired, void* befor
   const std::size_t size = size_of(type);
   const std::span<std::byte> there(static_cast<std::byte*>(before), size);
   at.flush();
-  const Accumulating right(at);
+  at.begin_accumulating();
   at.get(there, byte);
   at.flush();
   if (std::memcmp(there.data(), expected, size) == 0) {
     at.put({static_cast<const std::byte*>(desired), size}, byte);
     at.flush();
   }
+  at.end_accumulating();
 }
 
 void Window::flush_all() {
@@ -197,7 +198,7 @@ void Window::lock(int rank, bool alone) {
     throw Failure(Cause::kInput,
                   "rank " + std::to_string(rank) + " of a window is locked by this rank already");
   }
-  (alone ? lock_alone : lock_shared)(*at.target);
+  at.target->lock(alone);
   at.held = alone ? Held::kAlone : Held::kShared;
 }
 
@@ -208,7 +209,7 @@ void Window::unlock(int rank) {
                   "rank " + std::to_string(rank) + " of a window is not locked by this rank");
   }
   at.target->flush();
-  (at.held == Held::kAlone ? unlock_alone : unlock_shared)(*at.target);
+  at.target->unlock(at.held == Held::kAlone);
   at.held = Held::kNone;
 }
 

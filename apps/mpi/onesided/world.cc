@@ -51,10 +51,7 @@ std::vector<std::string> addresses() {
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
     const bool up = (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0;
     if (at->ifa_addr != nullptr && at->ifa_addr->sa_family == AF_INET && up) {
-      SocketAddress socket;
-      socket.length = sizeof(sockaddr_in);
-      std::memcpy(&socket.storage, at->ifa_addr, socket.length);
-      found.push_back(Address::of(socket).host);
+      found.push_back(Address::of(at->ifa_addr).host);
     }
   }
   freeifaddrs(list);
