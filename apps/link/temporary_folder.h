@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// For unit tests: a folder that is gone at a test's end.
+// A folder that goes with all that is in it.
 #pragma once
 
 #include <cstdlib>
@@ -13,11 +13,12 @@ namespace rdma {
 
 class TemporaryFolder {
  public:
-  // Throws Failure (kSystem).
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "weft-apps-XXXXXX").string();
+  TemporaryFolder()
+      : TemporaryFolder(std::filesystem::temp_directory_path() / "weft-apps-XXXXXX") {}
+  // The pattern ends with XXXXXX, in whose place are letters. Throws Failure (kSystem).
+  explicit TemporaryFolder(std::string pattern) {
     if (mkdtemp(pattern.data()) == nullptr) {
-      fail_errno("a temporary folder can't be made");
+      fail_errno(pattern);
     }
     path_ = pattern;
   }

@@ -2,12 +2,15 @@
 #include "command.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
-
-#include "allowed.h"
+#include <iterator>
+#include <sstream>
 
 namespace rdma::rdistcc {
+
+Arguments split(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
 
 namespace {
 
@@ -15,17 +18,69 @@ using std::string_view;
 
 // Options of the preprocessor: they are for this host alone. Those of the first list have their
 // value in the next argument or behind them, those of the second only in the next.
-constexpr std::array<string_view, 13> kValued{
-    "-D",         "-U",      "-I",       "-include",  "-imacros",     "-isystem",
-    "-idirafter", "-iquote", "-iprefix", "-isysroot", "-iwithprefix", "-iwithprefixbefore",
-    "-imultilib"};
-constexpr std::array<string_view, 3> kDependencies{"-MF", "-MT", "-MQ"};
-constexpr std::array<string_view, 10> kWords{
-    "-nostdinc", "-nostdinc++", "-undef", "-C", "-CC", "-MD", "-MMD", "-MP", "-MG", "-trigraphs"};
+const Arguments kValued = split(
+    "-D -U -I -include -imacros -isystem -idirafter -iquote -iprefix -isysroot -iwithprefix "
+    "-iwithprefixbefore -imultilib");
+const Arguments kDependencies = split("-MF -MT -MQ");
+const Arguments kWords = split("-nostdinc -nostdinc++ -undef -C -CC -MD -MMD -MP -MG -trigraphs");
 
-template <std::size_t kCount>
-bool is_one(const std::array<string_view, kCount>& words, string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+// Options of compilation that are whole words.
+const Arguments kPlain = split("-ansi -pedantic -pedantic-errors -w -pipe -p -pg -O -g");
+
+// Of -f: these read or write files of their own, run programs, make no object, take the next
+// argument as their value, or have the source preprocessed once more.
+const Arguments kNeverF = split(
+    "plugin dump profile test-coverage stack-usage callgraph-info save-optimi self-test syntax "
+    "modules module compare-debug opt-info auto-prof coverage branch-prob repo offload "
+    "diagnostics-f lto-part use-ld preprocessed pch directives-only time-trace "
+    "intrinsic-modules-path");
+
+// Of -f: these take a value, which is a word, a number, or a path that is only written into the
+// object.
+const Arguments kValuedF = split(
+    "visibility debug-prefix-map file-prefix-map macro-prefix-map diagnostics-color cf-protection "
+    "sanitize no-sanitize sanitize-recover no-sanitize-recover tls-model patchable-function-entry "
+    "max-errors template-depth excess-precision fp-contract abi-version message-length random-seed "
+    "trivial-auto-var-init zero-call-used-regs strict-flex-arrays align-functions align-jumps "
+    "align-loops align-labels min-function-alignment stack-limit-register pack-struct "
+    "vect-cost-model");
+
+bool is_one(const Arguments& words, string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+constexpr string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+bool made_of(string_view text, string_view extra) {
+  return std::ranges::all_of(text, [&](char c) {
+    return kLetters.find(c) != string_view::npos || extra.find(c) != string_view::npos;
+  });
+}
+
+bool allowed_f(string_view option) {
+  const bool never = std::ranges::any_of(kNeverF, [&](string_view start) {
+    return option.starts_with(start) ||
+           (option.starts_with("no-") && option.substr(3).starts_with(start));
+  });
+  if (never) {
+    return false;
+  }
+  const std::size_t equals = option.find('=');
+  if (equals == string_view::npos) {
+    return !option.empty() && made_of(option, "-+");
+  }
+  const string_view name = option.substr(0, equals);
+  return is_one(kValuedF, name) && made_of(option.substr(equals + 1), "-+_.,:=/");
+}
+
+// What depends on the processor of the host is not the same on another.
+bool allowed_m(string_view option) {
+  return !option.empty() && made_of(option, "-+_.,=") && option.find("native") == string_view::npos;
+}
+
+bool allowed_g(string_view option) {
+  return made_of(option, "-=") && !option.starts_with("split-dwarf") &&
+         !option.starts_with("en-decls") && !option.starts_with("nat");
 }
 
 string_view suffix_of(string_view path) {
@@ -41,8 +96,8 @@ string_view preprocessed(string_view source) {
   if (suffix == "c") {
     return "i";
   }
-  constexpr std::array<string_view, 6> kCxx{"cc", "cpp", "cxx", "c++", "C", "cp"};
-  return is_one(kCxx, suffix) ? "ii" : "";
+  static const Arguments cxx = split("cc cpp cxx c++ C cp");
+  return is_one(cxx, suffix) ? "ii" : "";
 }
 
 std::string with_suffix(string_view path, string_view suffix) {
@@ -56,11 +111,11 @@ class Reader {
 
   Command read() {
     if (line_.empty()) {
-      return local("there is no compiler");
+      return refuse("there is no compiler");
     }
     command_.compiler = line_[0];
     if (command_.compiler.find('/') != std::string::npos) {
-      return local("the compiler is named by a path");
+      return refuse("the compiler is named by a path");
     }
     command_.preprocess = {line_[0], "-E"};
     for (at_ = 1; at_ < line_.size() && command_.local.empty(); at_++) {
@@ -70,11 +125,10 @@ class Reader {
   }
 
  private:
-  Command local(const std::string& why) {
+  Command refuse(const std::string& why) {
     command_.local = why;
     return command_;
   }
-  void refuse(const std::string& why) { command_.local = why; }
 
   // Keeps the argument, and its value, for this host's preprocessor.
   void keep(const std::string& argument, bool with_next) {
@@ -104,10 +158,9 @@ class Reader {
       keep(argument, true);
     } else if (argument.starts_with("-Wp,-MD,") || argument.starts_with("-Wp,-MMD,")) {
       keep(argument, false);
-    } else if (const auto* found =
-                   std::find_if(kValued.begin(), kValued.end(),
-                                [&](string_view option) { return argument.starts_with(option); });
-               found != kValued.end()) {
+    } else if (std::ranges::any_of(kValued, [&](const std::string& option) {
+                 return argument.starts_with(option);
+               })) {
       keep(argument, is_one(kValued, argument));
     } else if (argument == "--param") {
       take_parameter();
@@ -159,10 +212,10 @@ class Reader {
       return command_;
     }
     if (!compiles_) {
-      return local("it links, or does not compile");
+      return refuse("it links, or does not compile");
     }
     if (command_.source.empty()) {
-      return local("there is no source");
+      return refuse("there is no source");
     }
     command_.suffix = preprocessed(command_.source);
     if (command_.object.empty()) {
@@ -193,6 +246,35 @@ class Reader {
 };
 
 }  // namespace
+
+bool is_allowed(string_view argument) {
+  if (is_one(kPlain, argument)) {
+    return true;
+  }
+  if (argument.size() < 3 || argument[0] != '-') {
+    return false;
+  }
+  const string_view rest = argument.substr(2);
+  switch (argument[1]) {
+    case 'O':
+      return made_of(rest, "");
+    case 'f':
+      return allowed_f(rest);
+    case 'm':
+      return allowed_m(rest);
+    case 'g':
+      return allowed_g(rest);
+    // -Wa, -Wl and -Wp have a comma, which is no part of any other.
+    case 'W':
+      return made_of(rest, "-+_=");
+    case 's':
+      return argument.starts_with("-std=") && made_of(argument.substr(5), "+:");
+    case '-':
+      return argument.starts_with("--param=") && made_of(argument.substr(8), "-_=");
+    default:
+      return false;
+  }
+}
 
 Command read_command(const Arguments& line) {
   return Reader(line).read();

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "distribute.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <iostream>
+
 #include "deadline.h"
 #include "message.h"
 #include "process.h"
+#include "record.h"
 
 namespace rdma::rdistcc {
 
@@ -15,6 +21,10 @@ constexpr Limit kCompile = std::chrono::hours(24);
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 // More is no object of a compiler's, but an attempt at this host's memory.
 constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
 
 void fetch(Link& link, std::span<std::byte> into, const RemoteRegion& from) {
   const std::unique_ptr<Region> region =
@@ -57,17 +67,17 @@ class Object {
   std::vector<std::byte> buffer_;
 };
 
-// What is this end's own matter, and would be the same with every host.
-class Local : public std::runtime_error {
- public:
-  explicit Local(const Failure& failure) : std::runtime_error(failure.what()) {}
+// A failure of this end's own, which would be the same with every host.
+struct Local : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
-std::unique_ptr<Object> make_object(const std::string& path, std::uint64_t length) {
+template <typename Action>
+auto locally(Action action) {
   try {
-    return std::make_unique<Object>(path, length);
+    return action();
   } catch (const Failure& failure) {
-    throw Local(failure);
+    throw Local(failure.what());
   }
 }
 
@@ -89,7 +99,8 @@ void take_results(Link& link, const Command& command, const Reply& reply, Report
   }
   std::vector<std::byte> messages(reply.messages.length);
   const auto begin = Clock::now();
-  const std::unique_ptr<Object> object = make_object(command.object, reply.object.length);
+  const auto object =
+      locally([&] { return std::make_unique<Object>(command.object, reply.object.length); });
   fetch(link, object->bytes(), reply.object);
   if (!messages.empty()) {
     fetch(link, messages, reply.messages);
@@ -97,11 +108,7 @@ void take_results(Link& link, const Command& command, const Reply& reply, Report
   report.transferring += Clock::now() - begin;
   report.bytes_in = reply.object.length + reply.messages.length;
   say(messages);
-  try {
-    object->commit();
-  } catch (const Failure& failure) {
-    throw Local(failure);
-  }
+  locally([&] { object->commit(); });
 }
 
 int run_job(const Command& command, const Host& host, Transport transport,
@@ -145,6 +152,38 @@ int run_job(const Command& command, const Host& host, Transport transport,
 }
 
 }  // namespace
+
+std::string Report::json() const {
+  rusage own{};
+  rusage children{};
+  getrusage(RUSAGE_SELF, &own);
+  getrusage(RUSAGE_CHILDREN, &children);
+  constexpr int kDigits = 9;
+  Record record;
+  record.add("source", source).add("host", host).add("transport", transport).add("why", why);
+  record.add("status", status);
+  const std::pair<const char*, Seconds> steps[] = {
+      {"preprocessing", preprocessing}, {"connecting", connecting}, {"registering", registering},
+      {"transferring", transferring},   {"compiling", compiling},   {"whole", whole}};
+  for (const auto& [step, time] : steps) {
+    record.add(step, time.count(), kDigits);
+  }
+  record.add("user", seconds(own.ru_utime) + seconds(children.ru_utime), kDigits);
+  record.add("system", seconds(own.ru_stime) + seconds(children.ru_stime), kDigits);
+  return record.add("bytes_out", static_cast<double>(bytes_out))
+      .add("bytes_in", static_cast<double>(bytes_in))
+      .text();
+}
+
+void Report::append_to(const char* path) const {
+  const Descriptor file(open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0666));
+  // One write, since other jobs add theirs.
+  const std::string line = json() + "\n";
+  if (!file ||
+      write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    std::cerr << "rdistcc: RDISTCC_STATS can't be written to " << path << std::endl;
+  }
+}
 
 int preprocess(const Command& command, const Descriptor& into) {
   Process process({.command = command.preprocess, .output = into.number(), .confinement = {}});

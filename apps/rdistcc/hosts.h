@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-// The hosts that compile, as the user lists them, and whom a daemon serves.
+// The hosts that compile, as the user lists them, how many jobs of this user are on each, and whom
+// a daemon serves.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "address.h"
+#include "descriptor.h"
 
 namespace rdma::rdistcc {
 
@@ -36,6 +39,33 @@ class Network {
   std::array<std::uint8_t, 16> bytes_{};
   int family_ = 0;
   unsigned bits_ = 0;
+};
+
+struct Slot {
+  const Host* host;
+  Descriptor held;
+};
+
+// Files that are locked while a job is at a host, so that a client that is killed leaves none
+// behind.
+class Slots {
+ public:
+  // Files are in a directory of the user's: $XDG_RUNTIME_DIR/rdistcc, or one in /tmp. Throws
+  // Failure (kSystem).
+  Slots();
+  explicit Slots(std::string directory);
+
+  // A free slot of the host that has most of them free and is not in `besides`; none if all are
+  // taken. A host that was marked as down is left alone for half a minute.
+  std::optional<Slot> take(const std::vector<Host>& hosts,
+                           const std::vector<const Host*>& besides) const;
+  void mark_down(const Host& host) const;
+
+ private:
+  std::string file(const Host& host, const std::string& what) const;
+  bool is_down(const Host& host) const;
+
+  std::string directory_;
 };
 
 }  // namespace rdma::rdistcc

@@ -5,11 +5,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include <filesystem>
-
-#include "allowed.h"
 #include "deadline.h"
 #include "file.h"
+#include "temporary_folder.h"
 
 namespace rdma::rdistcc {
 
@@ -22,33 +20,6 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 // Reads that are begun before the first is waited for; less than a link's depth, so that no other
 // call waits.
 constexpr unsigned kPieces = 32;
-
-// A directory that goes with all that is in it.
-class Private {
- public:
-  explicit Private(const Rules& rules)
-      : path_(rules.directory + "/" + std::string(kJobs) + "XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) {
-      fail_errno(path_);
-    }
-    if (rules.user != static_cast<uid_t>(-1) &&
-        chown(path_.c_str(), rules.user, rules.group) != 0) {
-      fail_errno(path_);
-    }
-  }
-  ~Private() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Private(const Private&) = delete;
-  Private& operator=(const Private&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 Descriptor open_file(const std::string& path, int flags) {
   Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644));
@@ -89,7 +60,15 @@ std::string objection(const Request& request, const Rules& rules) {
 class Job {
  public:
   Job(Link& link, const Rules& rules, Request request)
-      : link_(link), rules_(rules), request_(std::move(request)), directory_(rules) {}
+      : link_(link),
+        rules_(rules),
+        request_(std::move(request)),
+        directory_(rules.directory + "/" + std::string(kJobs) + "XXXXXX") {
+    if (rules.user != static_cast<uid_t>(-1) &&
+        chown(directory_.path().c_str(), rules.user, rules.group) != 0) {
+      fail_errno(directory_.path());
+    }
+  }
 
   // Returns true if the compiler has come to a verdict; if not the reply says why.
   bool compile(const std::atomic<bool>& stopping) {
@@ -220,7 +199,7 @@ class Job {
   Link& link_;
   const Rules& rules_;
   Request request_;
-  Private directory_;
+  TemporaryFolder directory_;
   Reply reply_;
   Offered object_;
   Offered messages_;

@@ -87,7 +87,7 @@ TEST_F(JobTest, CompilerWithoutMemoryIsNoSuccess) {
   try {
     EXPECT_NE(compile("int one(void) { return 1; }\n"), 0);
   } catch (const Elsewhere& failure) {
-    EXPECT_FALSE(failure.down()) << failure.what();
+    EXPECT_FALSE(failure.down) << failure.what();
   }
   EXPECT_FALSE(fs::exists(object()));
 }

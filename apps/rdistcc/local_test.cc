@@ -14,7 +14,7 @@
 #include "failure.h"
 #include "file.h"
 #include "process.h"
-#include "report.h"
+#include "distribute.h"
 #include "temporary_folder.h"
 
 namespace rdma::rdistcc {
@@ -26,39 +26,37 @@ using std::chrono::seconds;
 
 class Here : public testing::Test {
  protected:
-  std::string path(const std::string& name) const { return folder_.file(name); }
   static std::string read(const std::string& name) {
     std::ostringstream text;
     text << std::ifstream(name).rdbuf();
     return text.str();
   }
-  std::size_t files() const { return folder_.files(); }
 
   const TemporaryFolder folder_;
 };
 
 TEST_F(Here, OutputIsThereWholeOrNotAtAll) {
-  std::ofstream(path("x.o")) << "before";
+  std::ofstream(folder_.file("x.o")) << "before";
   const std::string text = "after";
   {
-    const Output output(path("x.o"));
+    const Output output(folder_.file("x.o"));
     output.write(std::as_bytes(std::span(text)));
   }
-  EXPECT_EQ(read(path("x.o")), "before");
-  EXPECT_EQ(files(), 1U);
-  Output output(path("x.o"));
+  EXPECT_EQ(read(folder_.file("x.o")), "before");
+  EXPECT_EQ(folder_.files(), 1U);
+  Output output(folder_.file("x.o"));
   output.write(std::as_bytes(std::span(text)));
   output.commit();
-  EXPECT_EQ(read(path("x.o")), "after");
-  EXPECT_EQ(files(), 1U);
+  EXPECT_EQ(read(folder_.file("x.o")), "after");
+  EXPECT_EQ(folder_.files(), 1U);
 }
 
 TEST_F(Here, OutputWhereNothingCanBe) {
-  EXPECT_THROW(Output{path("none/x.o")}, Failure);
+  EXPECT_THROW(Output{folder_.file("none/x.o")}, Failure);
 }
 
 TEST_F(Here, MappingIsTheFile) {
-  const Output output(path("x"));
+  const Output output(folder_.file("x"));
   reserve(output.file(), 8192, "x");
   EXPECT_EQ(length_of(output.file()), 8192U);
   const Mapping mapping(output.file(), 8192);
@@ -70,21 +68,23 @@ TEST_F(Here, MappingIsTheFile) {
 
 class Run : public Here {
  protected:
+  Confinement confinement(std::uint64_t seconds) const {
+    return {.directory = folder_.path(),
+            .seconds = seconds,
+            .file_bytes = 4096,
+            .memory_bytes = std::uint64_t{1} << 30};
+  }
   // Runs a shell's command, confined; returns its status and keeps what it said.
   int run(const std::string& command) {
-    const Descriptor said(open(path("said").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600));
-    Confinement confinement{.directory = folder_.path(),
-                            .seconds = 1,
-                            .file_bytes = 4096,
-                            .memory_bytes = std::uint64_t{1} << 30};
+    const Descriptor said(open(folder_.file("said").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600));
     Process process({.command = {"/bin/sh", "-c", command},
                      .output = said.number(),
                      .error = said.number(),
-                     .confinement = confinement});
+                     .confinement = confinement(1)});
     EXPECT_TRUE(process.wait(seconds(10)));
     return process.status();
   }
-  std::string said() const { return read(path("said")); }
+  std::string said() const { return read(folder_.file("said")); }
 };
 
 TEST_F(Run, StatusAndWords) {
@@ -101,17 +101,14 @@ TEST_F(Run, WorksInItsDirectoryWithABareEnvironment) {
 TEST_F(Run, LimitsOfTimeAndFiles) {
   EXPECT_GT(run("while :; do :; done"), 128);
   EXPECT_NE(run("head -c 100000 /dev/zero >big; exit $?"), 0);
-  EXPECT_LE(fs::file_size(path("big")), 4096U);
+  EXPECT_LE(fs::file_size(folder_.file("big")), 4096U);
 }
 
 TEST_F(Run, EndsWithAllThatItStarted) {
   const auto begin = std::chrono::steady_clock::now();
   {
-    Process process({.command = {"/bin/sh", "-c", "sleep 60 & sleep 60"},
-                     .confinement = Confinement{.directory = folder_.path(),
-                                                .seconds = 9,
-                                                .file_bytes = 4096,
-                                                .memory_bytes = std::uint64_t{1} << 30}});
+    Process process(
+        {.command = {"/bin/sh", "-c", "sleep 60 & sleep 60"}, .confinement = confinement(9)});
     EXPECT_FALSE(process.wait(std::chrono::milliseconds(100)));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
@@ -128,10 +125,7 @@ TEST_F(Run, EndsWithItsStarterHoweverThatEnds) {
   if (starter == 0) {
     Process process({.command = {"/bin/sh", "-c", "sleep 60 & echo; sleep 60"},
                      .output = held.number(),
-                     .confinement = Confinement{.directory = folder_.path(),
-                                                .seconds = 9,
-                                                .file_bytes = 4096,
-                                                .memory_bytes = std::uint64_t{1} << 30}});
+                     .confinement = confinement(9)});
     process.wait(seconds(60));
     _exit(0);
   }

@@ -8,7 +8,6 @@
 #include <iostream>
 
 #include "distribute.h"
-#include "slots.h"
 
 namespace rdma::rdistcc {
 
@@ -78,12 +77,12 @@ class Client {
         return 0;
       } catch (const Elsewhere& failure) {
         why = of_host(*slot->host, failure.what());
-        if (failure.down() || failure.amiss()) {
+        if (failure.down || failure.amiss) {
           std::cerr << "rdistcc: " << why << std::endl;
         } else {
           say(why);
         }
-        if (failure.down()) {
+        if (failure.down) {
           // So that the same is said once in a while only.
           slots->mark_down(*slot->host);
         }

@@ -7,7 +7,7 @@ namespace rdma::rdistcc {
 
 namespace {
 
-constexpr std::uint32_t kRelease = 1;
+constexpr std::uint32_t kRelease = 2;
 
 class Writer {
  public:
@@ -93,7 +93,7 @@ Request Request::from_bytes(std::span<const std::byte> bytes) {
 std::vector<std::byte> Reply::to_bytes() const {
   Writer writer;
   writer.number(kRelease).number(static_cast<std::uint8_t>(kind)).number(status).region(object);
-  writer.region(messages).number(compiling).number(reading).number(registering).number(system);
+  writer.region(messages).number(compiling).number(reading).number(registering);
   return writer.text(text).take();
 }
 
@@ -115,7 +115,6 @@ Reply Reply::from_bytes(std::span<const std::byte> bytes) {
   reply.compiling = reader.take<std::uint64_t>();
   reply.reading = reader.take<std::uint64_t>();
   reply.registering = reader.take<std::uint64_t>();
-  reply.system = reader.take<std::uint64_t>();
   reply.text = reader.text();
   reader.end();
   return reply;

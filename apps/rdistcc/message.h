@@ -43,7 +43,6 @@ struct Reply {
   std::uint64_t compiling = 0;    // nanoseconds of time
   std::uint64_t reading = 0;      // of these: the source from the client
   std::uint64_t registering = 0;  // of these: memory
-  std::uint64_t system = 0;       // of the daemon's own processor time, in the kernel
   std::string text;
 
   std::vector<std::byte> to_bytes() const;

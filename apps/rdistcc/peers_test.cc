@@ -4,7 +4,6 @@
 
 #include "hosts.h"
 #include "message.h"
-#include "slots.h"
 #include "temporary_folder.h"
 
 namespace rdma::rdistcc {
