@@ -5,11 +5,25 @@
 
 #include <string>
 
-#include "deadline.h"
-#include "rdma_listener.h"
-#include "tcp_listener.h"
+#include "protocol.h"
+#include "rdma_link.h"
+#include "tcp_link.h"
 
 namespace rdma {
+
+namespace {
+
+// Throws Failure (kInput) unless offset + length <= size, without overflow.
+void check_within(const char* whose, std::uint64_t size, std::uint64_t offset,
+                  std::uint64_t length) {
+  if (offset > size || length > size - offset) {
+    throw Failure(Cause::kInput, std::to_string(length) + " bytes at offset " +
+                                     std::to_string(offset) + " do not lie in " + whose +
+                                     " region of " + std::to_string(size) + " bytes");
+  }
+}
+
+}  // namespace
 
 Transport parse_transport(std::string_view text) {
   if (text == "rdma") {
@@ -40,6 +54,103 @@ void Settings::check() const {
   within("message_bytes", message_bytes, 64, 1U << 20);
 }
 
+std::unique_ptr<Region> Link::expose(std::span<std::byte> memory, Rights rights) {
+  if (memory.empty()) {
+    throw Failure(Cause::kInput, "a region needs a byte at least");
+  }
+  const Stopwatch watch(statistics_.registering);
+  auto region = std::make_unique<Region>(memory, know(memory, rights), transport_, statistics_);
+  statistics_.registrations++;
+  statistics_.bytes_registered += memory.size();
+  return region;
+}
+
+void Link::begin(Frame request, const Region& own, std::size_t offset, std::size_t length,
+                 const RemoteRegion& remote, std::uint64_t remote_offset) {
+  if (own.transport() != transport_) {
+    throw Failure(Cause::kInput, "the region is of a link over another transport");
+  }
+  check_within("this end's", own.bytes().size(), offset, length);
+  check_within("the peer's", remote.length, remote_offset, length);
+  if (transport_ == Transport::kRdma) {
+    // A message of RDMA has a length of 31 bits.
+    check_within("a request's largest", 1ULL << 31, 0, length);
+  }
+  request.key = remote.key;
+  request.address = remote.address + remote_offset;
+  request.length = length;
+  if (request.type == Frame::Type::kWriteNotify) {
+    take_credit();
+  }
+  transfer(request, own, offset);
+  statistics_.operations++;
+  (request.type == Frame::Type::kRead ? statistics_.bytes_read : statistics_.bytes_written) +=
+      length;
+}
+
+void Link::write(const Region& from, std::size_t offset, std::size_t length,
+                 const RemoteRegion& remote, std::uint64_t remote_offset) {
+  begin({.type = Frame::Type::kWrite}, from, offset, length, remote, remote_offset);
+}
+
+void Link::write_notify(const Region& from, std::size_t offset, std::size_t length,
+                        const RemoteRegion& remote, std::uint64_t remote_offset,
+                        std::uint32_t immediate) {
+  begin({.type = Frame::Type::kWriteNotify, .first = immediate}, from, offset, length, remote,
+        remote_offset);
+}
+
+void Link::read(const Region& into, std::size_t offset, std::size_t length,
+                const RemoteRegion& remote, std::uint64_t remote_offset) {
+  begin({.type = Frame::Type::kRead}, into, offset, length, remote, remote_offset);
+}
+
+std::uint64_t Link::atomic(Frame request, const RemoteRegion& remote, std::uint64_t remote_offset) {
+  check_within("the peer's", remote.length, remote_offset, sizeof(std::uint64_t));
+  request.key = remote.key;
+  request.address = remote.address + remote_offset;
+  if (request.address % sizeof(std::uint64_t) != 0) {
+    throw Failure(Cause::kInput, "an atomic request takes an address that is a multiple of 8");
+  }
+  const std::uint64_t before = execute(request);
+  statistics_.operations++;
+  return before;
+}
+
+std::uint64_t Link::fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
+                              std::uint64_t add) {
+  return atomic({.type = Frame::Type::kFetchAdd, .first = add}, remote, remote_offset);
+}
+
+std::uint64_t Link::compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
+                                 std::uint64_t expected, std::uint64_t desired) {
+  return atomic({.type = Frame::Type::kCompareSwap, .first = expected, .second = desired}, remote,
+                remote_offset);
+}
+
+void Link::send(std::span<const std::byte> message) {
+  if (message.size() > message_limit_) {
+    throw Failure(Cause::kInput, "a message of " + std::to_string(message.size()) +
+                                     " bytes is longer than the " + std::to_string(message_limit_) +
+                                     " that both ends take; raise Settings::message_bytes");
+  }
+  take_credit();
+  send_message(message);
+  statistics_.operations++;
+  statistics_.bytes_sent += message.size();
+}
+
+Failure Link::too_slow(const char* what, Limit limit) {
+  return {Cause::kTimeout, "the peer let this end wait more than " + std::to_string(limit.count()) +
+                               " ms for " + what};
+}
+
+Failure Link::no_sign(const char* what) const {
+  return {Cause::kTimeout, "the peer gave no sign for " +
+                               std::to_string(settings_.patience.count()) +
+                               " ms while this end waited for " + what};
+}
+
 Link* wait_any(std::span<Link* const> links, Limit limit) {
   const Deadline deadline(limit);
   std::vector<pollfd> descriptors;
@@ -63,17 +174,14 @@ Link* wait_any(std::span<Link* const> links, Limit limit) {
 std::unique_ptr<Listener> Listener::listen(Transport transport, const Address& address,
                                            const Settings& settings, Admit admit) {
   settings.check();
-  if (transport == Transport::kRdma) {
-    return std::make_unique<RdmaListener>(address, settings, std::move(admit));
-  }
-  return std::make_unique<TcpListener>(address, settings, std::move(admit));
+  return (transport == Transport::kRdma ? listen_rdma : listen_tcp)(address, settings,
+                                                                    std::move(admit));
 }
 
 std::unique_ptr<Link> connect(Transport transport, const Address& address, Limit limit,
                               const Settings& settings) {
   settings.check();
-  return transport == Transport::kRdma ? connect_rdma(address, limit, settings)
-                                       : connect_tcp(address, limit, settings);
+  return (transport == Transport::kRdma ? connect_rdma : connect_tcp)(address, limit, settings);
 }
 
 }  // namespace rdma

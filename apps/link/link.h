@@ -33,6 +33,8 @@
 
 namespace rdma {
 
+struct Frame;
+
 enum class Transport { kRdma, kTcp };
 
 // "rdma" or "tcp". Throws Failure (kInput).
@@ -83,23 +85,51 @@ struct Statistics {
   std::chrono::nanoseconds waiting{};
 };
 
+// Adds the time of its own life to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::chrono::nanoseconds& sum) : sum_(sum) {}
+  ~Stopwatch() { sum_ += Clock::now() - begin_; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  std::chrono::nanoseconds& sum_;
+  Clock::time_point begin_ = Clock::now();
+};
+
 // Memory that a link's requests may use and, with rights, that the peer may reach. It ends before
 // the link does and before the memory, and after flush(). From then on no peer reaches the memory.
 class Region {
  public:
-  virtual ~Region() = default;
+  // What a device, or the threads in its place, know of memory, until `held` goes.
+  struct Known {
+    RemoteRegion remote;
+    std::uint32_t local_key = 0;
+    std::shared_ptr<void> held;
+  };
+
+  Region(std::span<std::byte> bytes, Known known, Transport transport, Statistics& statistics)
+      : bytes_(bytes), known_(std::move(known)), transport_(transport), statistics_(statistics) {}
+  ~Region() {
+    const Stopwatch watch(statistics_.registering);
+    known_.held.reset();
+  }
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
   std::span<std::byte> bytes() const { return bytes_; }
   // What the peer is to be told, by a message.
-  virtual RemoteRegion remote() const = 0;
-
- protected:
-  explicit Region(std::span<std::byte> bytes) : bytes_(bytes) {}
+  const RemoteRegion& remote() const { return known_.remote; }
+  // What this end's device is told.
+  std::uint32_t local_key() const { return known_.local_key; }
+  Transport transport() const { return transport_; }
 
  private:
   std::span<std::byte> bytes_;
+  Known known_;
+  Transport transport_;
+  Statistics& statistics_;
 };
 
 // What receive() returns: a message, or the notification of a write.
@@ -117,39 +147,39 @@ class Link {
 
   // Makes memory usable on this link, and reachable for its peer as `rights` say. The memory stays
   // the caller's. Throws Failure (kInput: no bytes; kSystem: with the limit that was met).
-  virtual std::unique_ptr<Region> expose(std::span<std::byte> memory, Rights rights) = 0;
+  std::unique_ptr<Region> expose(std::span<std::byte> memory, Rights rights);
 
   // One-sided requests. `offset` and `length` (bytes) are of `from` or `into`, this end's;
   // `remote_offset` is of `remote`, the peer's. None waits for the peer, but when Settings::depth
   // of them are on the way. This end's bytes are in use until flush() returns. The peer refuses
   // what its region does not allow; it ends the connection, and a later call throws Failure
   // (kRefused; for a write over RDMA, which has no answer that could say why, kLost).
-  virtual void write(const Region& from, std::size_t offset, std::size_t length,
-                     const RemoteRegion& remote, std::uint64_t remote_offset) = 0;
+  void write(const Region& from, std::size_t offset, std::size_t length, const RemoteRegion& remote,
+             std::uint64_t remote_offset);
   // The same, and when all is placed the peer's receive() returns `immediate`. Waits while the peer
   // has Settings::credits arrivals that it has not yet received.
-  virtual void write_notify(const Region& from, std::size_t offset, std::size_t length,
-                            const RemoteRegion& remote, std::uint64_t remote_offset,
-                            std::uint32_t immediate) = 0;
+  void write_notify(const Region& from, std::size_t offset, std::size_t length,
+                    const RemoteRegion& remote, std::uint64_t remote_offset,
+                    std::uint32_t immediate);
   // The bytes are there when flush() returns. They are those that the peer's memory had after all
   // that this end wrote before; what it writes after may be in them as well. On RDMA cards that
   // speak iWARP `into` needs the right kRemoteWrite, for their answer to a read is a write; Weft's
   // does not.
-  virtual void read(const Region& into, std::size_t offset, std::size_t length,
-                    const RemoteRegion& remote, std::uint64_t remote_offset) = 0;
+  void read(const Region& into, std::size_t offset, std::size_t length, const RemoteRegion& remote,
+            std::uint64_t remote_offset);
 
   // Atomic requests on 8 bytes of the peer's memory, in its byte order, at a multiple of 8. They
   // wait, and return the value before. They are atomic to one another over all links of the host.
-  virtual std::uint64_t fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
-                                  std::uint64_t add) = 0;
+  std::uint64_t fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
+                          std::uint64_t add);
   // Puts `desired` there if `expected` is there.
-  virtual std::uint64_t compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
-                                     std::uint64_t expected, std::uint64_t desired) = 0;
+  std::uint64_t compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
+                             std::uint64_t expected, std::uint64_t desired);
 
   // Sends a message, which is copied. Waits while the peer has Settings::credits arrivals that it
   // has not yet received: two ends that only send, and never receive, wait for each other. Throws
   // Failure (kInput) if the message is longer than the peer's Settings::message_bytes.
-  virtual void send(std::span<const std::byte> message) = 0;
+  void send(std::span<const std::byte> message);
   // Waits until all requests of this end are complete: bytes read are there, and bytes to write may
   // be changed again. What was written may still be on its way to the peer's memory; to know that
   // it has arrived, read() something and flush(), or have the peer answer. Throws Failure
@@ -162,19 +192,44 @@ class Link {
   virtual std::optional<Arrival> receive(Limit limit) = 0;
 
   // The longest message that the peer takes.
-  virtual std::size_t message_limit() const = 0;
-  virtual const Address& peer() const = 0;
-  virtual Transport transport() const = 0;
+  std::size_t message_limit() const { return message_limit_; }
+  const Address& peer() const { return peer_; }
   const Statistics& statistics() const { return statistics_; }
 
  protected:
-  Link() = default;
+  Link(Transport transport, const Settings& settings)
+      : settings_(settings), transport_(transport) {}
+
+  // Makes memory known. Throws as expose() does.
+  virtual Region::Known know(std::span<std::byte> memory, Rights rights) = 0;
+  // Begins a write or a read, whose bounds have been checked, of this end's bytes from `offset` on.
+  virtual void transfer(const Frame& request, const Region& own, std::size_t offset) = 0;
+  // Executes an atomic request.
+  virtual std::uint64_t execute(const Frame& request) = 0;
+  virtual void send_message(std::span<const std::byte> message) = 0;
+  // Waits until the peer has room for one more arrival, and takes it.
+  virtual void take_credit() = 0;
   // For wait_any(): adds the descriptors that become readable when there is something to receive.
   // Returns true if there is something now, or the link has ended.
   virtual bool prepare_wait(std::vector<pollfd>& descriptors) = 0;
   friend Link* wait_any(std::span<Link* const> links, Limit limit);
 
+  // What a deadline that is over ends with, while this end waited for `what`: the call's, or the
+  // patience without progress.
+  static Failure too_slow(const char* what, Limit limit);
+  Failure no_sign(const char* what) const;
+
+  const Settings settings_;
+  std::size_t message_limit_ = 0;
+  Address peer_;
   Statistics statistics_;
+
+ private:
+  void begin(Frame request, const Region& own, std::size_t offset, std::size_t length,
+             const RemoteRegion& remote, std::uint64_t remote_offset);
+  std::uint64_t atomic(Frame request, const RemoteRegion& remote, std::uint64_t remote_offset);
+
+  const Transport transport_;
 };
 
 // Waits for the first of several links, of any transport, whose receive(0) has an arrival or
@@ -200,10 +255,18 @@ class Listener {
   // costs the others nothing, and is no Failure.
   virtual std::unique_ptr<Link> accept(Limit limit) = 0;
   // Where it listens, with the port that it has got.
-  virtual const Address& address() const = 0;
+  const Address& address() const { return address_; }
 
  protected:
-  Listener() = default;
+  Listener(const Address& address, const Settings& settings, Admit admit)
+      : address_(address), settings_(settings), admit_(std::move(admit)) {}
+  bool admits(const Address& peer) const { return !admit_ || admit_(peer); }
+
+  Address address_;
+  const Settings settings_;
+
+ private:
+  Admit admit_;
 };
 
 // Connects. Throws Failure: kDevice if no RDMA device of this host reaches the address, kRefused if

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "rdma_link.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
-
-#include "bounds.h"
-#include "bytes.h"
-#include "rdma_region.h"
-#include "waiting.h"
 
 namespace rdma {
 
@@ -48,10 +45,28 @@ Failure failure_of(const ibv_wc& done) {
 
 }  // namespace
 
+Owned<ibv_mr> register_memory(ibv_pd* domain, std::span<std::byte> bytes, Rights rights) {
+  int access = IBV_ACCESS_LOCAL_WRITE;
+  access |= (rights & kRemoteRead) != 0 ? IBV_ACCESS_REMOTE_READ : 0;
+  access |= (rights & kRemoteWrite) != 0 ? IBV_ACCESS_REMOTE_WRITE : 0;
+  access |= (rights & kRemoteAtomic) != 0 ? IBV_ACCESS_REMOTE_ATOMIC : 0;
+  Owned<ibv_mr> memory(ibv_reg_mr(domain, bytes.data(), bytes.size(), access));
+  if (memory == nullptr) {
+    const std::string hint =
+        errno == ENOMEM ? "; raise the limit of locked memory (ulimit -l)" : "";
+    throw Failure(Cause::kSystem, "registering " + std::to_string(bytes.size()) +
+                                      " bytes: " + std::strerror(errno) + hint);
+  }
+  return memory;
+}
+
+void unblock(int descriptor) {
+  must(fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK), "fcntl");
+}
+
 RdmaLink::RdmaLink(Identifier id, const Settings& settings, Clock::time_point begun)
-    : settings_(settings),
-      own_(settings),
-      private_data_(own_.to_bytes()),
+    : Link(Transport::kRdma, settings),
+      private_data_(Hello(settings).to_bytes()),
       begun_(begun),
       credits_(settings.credits, 0),
       id_(std::move(id)),
@@ -108,7 +123,7 @@ rdma_conn_param RdmaLink::parameters() const {
 
 void RdmaLink::established(Channel channel, const Hello& peer, Address address) {
   channel_ = std::move(channel);
-  message_limit_ = std::min(own_.message_bytes, peer.message_bytes);
+  message_limit_ = std::min(settings_.message_bytes, peer.message_bytes);
   credits_ = Credits(settings_.credits, peer.credits);
   peer_ = std::move(address);
   statistics_.connecting = Clock::now() - begun_;
@@ -123,11 +138,14 @@ std::span<std::byte> RdmaLink::receive_slot(unsigned slot) {
   return send_slot(kSendSlots + slot);
 }
 
+ibv_sge RdmaLink::sge_of(std::span<std::byte> slot) const {
+  return {.addr = reinterpret_cast<std::uintptr_t>(slot.data()),
+          .length = static_cast<std::uint32_t>(slot.size()),
+          .lkey = slots_memory_->lkey};
+}
+
 void RdmaLink::post_receive(unsigned slot) {
-  const std::span<std::byte> bytes = receive_slot(slot);
-  ibv_sge sge{.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
-              .length = static_cast<std::uint32_t>(bytes.size()),
-              .lkey = slots_memory_->lkey};
+  ibv_sge sge = sge_of(receive_slot(slot));
   ibv_recv_wr work{};
   work.wr_id = kReceive | slot;
   work.sg_list = &sge;
@@ -158,83 +176,43 @@ std::uint64_t RdmaLink::post(ibv_send_wr& work) {
                                "notifications need Weft at both ends)"
                              : ""));
   }
-  statistics_.operations++;
   return ++posted_;
 }
 
-void RdmaLink::post_rdma(ibv_wr_opcode opcode, const Region& region, std::size_t offset,
-                         std::size_t length, const RemoteRegion& remote,
-                         std::uint64_t remote_offset, std::uint32_t immediate) {
-  check_request(region.bytes().size(), offset, length, remote, remote_offset);
-  // A message of RDMA has a length of 31 bits.
-  check_within("a request's largest", 1ULL << 31, 0, length);
-  ibv_sge sge = sge_of(region, offset, length);
+void RdmaLink::transfer(const Frame& request, const Region& own, std::size_t offset) {
+  ibv_sge sge{.addr = reinterpret_cast<std::uintptr_t>(own.bytes().data()) + offset,
+              .length = static_cast<std::uint32_t>(request.length),
+              .lkey = own.local_key()};
   ibv_send_wr work{};
-  work.opcode = opcode;
+  work.opcode = request.type == Frame::Type::kRead    ? IBV_WR_RDMA_READ
+                : request.type == Frame::Type::kWrite ? IBV_WR_RDMA_WRITE
+                                                      : IBV_WR_RDMA_WRITE_WITH_IMM;
   work.sg_list = &sge;
-  work.num_sge = length > 0 ? 1 : 0;
-  work.imm_data = htonl(immediate);
-  work.wr.rdma.remote_addr = remote.address + remote_offset;
-  work.wr.rdma.rkey = remote.key;
-  if (opcode != IBV_WR_RDMA_READ && length <= inline_bytes_) {
+  work.num_sge = request.length > 0 ? 1 : 0;
+  work.imm_data = htonl(static_cast<std::uint32_t>(request.first));
+  work.wr.rdma.remote_addr = request.address;
+  work.wr.rdma.rkey = request.key;
+  if (request.type != Frame::Type::kRead && request.length <= inline_bytes_) {
     work.send_flags |= IBV_SEND_INLINE;
   }
   post(work);
 }
 
-void RdmaLink::write(const Region& from, std::size_t offset, std::size_t length,
-                     const RemoteRegion& remote, std::uint64_t remote_offset) {
-  post_rdma(IBV_WR_RDMA_WRITE, from, offset, length, remote, remote_offset, 0);
-  statistics_.bytes_written += length;
-}
-
-void RdmaLink::write_notify(const Region& from, std::size_t offset, std::size_t length,
-                            const RemoteRegion& remote, std::uint64_t remote_offset,
-                            std::uint32_t immediate) {
-  check_request(from.bytes().size(), offset, length, remote, remote_offset);
-  need_credit();
-  post_rdma(IBV_WR_RDMA_WRITE_WITH_IMM, from, offset, length, remote, remote_offset, immediate);
-  credits_.spend();
-  statistics_.bytes_written += length;
-}
-
-void RdmaLink::read(const Region& into, std::size_t offset, std::size_t length,
-                    const RemoteRegion& remote, std::uint64_t remote_offset) {
-  post_rdma(IBV_WR_RDMA_READ, into, offset, length, remote, remote_offset, 0);
-  statistics_.bytes_read += length;
-}
-
-std::uint64_t RdmaLink::post_atomic(ibv_send_wr& work, const RemoteRegion& remote,
-                                    std::uint64_t remote_offset) {
-  check_atomic(remote, remote_offset);
-  ibv_sge sge{.addr = reinterpret_cast<std::uintptr_t>(slots_.data()),
-              .length = sizeof(std::uint64_t),
-              .lkey = slots_memory_->lkey};
+std::uint64_t RdmaLink::execute(const Frame& request) {
+  std::uint64_t before = 0;
+  ibv_sge sge = sge_of(std::span(slots_).first(sizeof(before)));
+  ibv_send_wr work{};
+  work.opcode = request.type == Frame::Type::kFetchAdd ? IBV_WR_ATOMIC_FETCH_AND_ADD
+                                                       : IBV_WR_ATOMIC_CMP_AND_SWP;
   work.sg_list = &sge;
   work.num_sge = 1;
-  work.wr.atomic.remote_addr = remote.address + remote_offset;
-  work.wr.atomic.rkey = remote.key;
+  work.wr.atomic.compare_add = request.first;
+  work.wr.atomic.swap = request.second;
+  work.wr.atomic.remote_addr = request.address;
+  work.wr.atomic.rkey = request.key;
   complete(post(work));
-  std::uint64_t before = 0;
   std::memcpy(&before, slots_.data(), sizeof(before));
   return before;
-}
-
-std::uint64_t RdmaLink::fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
-                                  std::uint64_t add) {
-  ibv_send_wr work{};
-  work.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-  work.wr.atomic.compare_add = add;
-  return post_atomic(work, remote, remote_offset);
-}
-
-std::uint64_t RdmaLink::compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
-                                     std::uint64_t expected, std::uint64_t desired) {
-  ibv_send_wr work{};
-  work.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
-  work.wr.atomic.compare_add = expected;
-  work.wr.atomic.swap = desired;
-  return post_atomic(work, remote, remote_offset);
 }
 
 void RdmaLink::post_message(std::span<const std::byte> message, std::uint8_t kind) {
@@ -246,9 +224,7 @@ void RdmaLink::post_message(std::span<const std::byte> message, std::uint8_t kin
   bytes[1] = {};
   put_big(bytes.data() + 2, static_cast<std::uint16_t>(credits_.give_back()));
   std::copy(message.begin(), message.end(), bytes.begin() + kHeader);
-  ibv_sge sge{.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
-              .length = static_cast<std::uint32_t>(kHeader + message.size()),
-              .lkey = slots_memory_->lkey};
+  ibv_sge sge = sge_of(bytes.first(kHeader + message.size()));
   ibv_send_wr work{};
   work.opcode = IBV_WR_SEND;
   work.sg_list = &sge;
@@ -257,12 +233,8 @@ void RdmaLink::post_message(std::span<const std::byte> message, std::uint8_t kin
   slot_used_by_[slot] = post(work);
 }
 
-void RdmaLink::send(std::span<const std::byte> message) {
-  check_message(message.size(), message_limit_);
-  need_credit();
+void RdmaLink::send_message(std::span<const std::byte> message) {
   post_message(message, kMessage);
-  credits_.spend();
-  statistics_.bytes_sent += message.size();
 }
 
 void RdmaLink::return_credits() noexcept {
@@ -271,7 +243,6 @@ void RdmaLink::return_credits() noexcept {
   }
   try {
     post_message({}, kCreditsOnly);
-    statistics_.operations--;  // nobody asked for it
   } catch (const Failure& failure) {
     broke(failure);
   }
@@ -287,9 +258,7 @@ void RdmaLink::wait_until(const char* what, Done done, Limit limit) {
       continue;
     }
     if (!wait(Deadline(std::min(settings_.patience, deadline.left()))) && !deadline.over()) {
-      broke({Cause::kTimeout, "the peer gave no sign for " +
-                                  std::to_string(settings_.patience.count()) +
-                                  " ms while this end waited for " + what});
+      broke(no_sign(what));
     }
   }
 }
@@ -299,11 +268,12 @@ void RdmaLink::complete(std::uint64_t number, Limit limit) {
       "its requests", [&] { return completed_ >= number; }, limit);
 }
 
-void RdmaLink::need_credit() {
+void RdmaLink::take_credit() {
   if (!credits_.any()) {
     reap();
   }
   wait_until("room for a message", [&] { return credits_.any(); });
+  credits_.spend();
 }
 
 void RdmaLink::flush(Limit limit) {
@@ -470,9 +440,14 @@ void RdmaLink::check_alive() const {
   }
 }
 
-std::unique_ptr<Region> RdmaLink::expose(std::span<std::byte> memory, Rights rights) {
+Region::Known RdmaLink::know(std::span<std::byte> memory, Rights rights) {
   check_alive();
-  return expose_rdma(domain_.get(), memory, rights, statistics_);
+  const std::shared_ptr<ibv_mr> known = register_memory(domain_.get(), memory, rights);
+  return {.remote = {.address = reinterpret_cast<std::uintptr_t>(memory.data()),
+                     .length = memory.size(),
+                     .key = known->rkey},
+          .local_key = known->lkey,
+          .held = known};
 }
 
 }  // namespace rdma

@@ -4,15 +4,13 @@
 // One completion queue serves both directions. Every request asks for its completion, which comes
 // in the order of posting, so two counters say what is on the way. Messages lie in slots of memory
 // of the link's own; one that arrives is copied out and its slot posted again at once, and the peer
-// learns of the room when the program has taken the message (credits.h).
+// learns of the room when the program has taken the message (Credits).
 #pragma once
 
 #include <deque>
 
-#include "credits.h"
-#include "hello.h"
 #include "event.h"
-#include "link.h"
+#include "protocol.h"
 
 namespace rdma {
 
@@ -31,39 +29,25 @@ class RdmaLink : public Link {
   // The connection is there: its further events come to `channel`, which is the id's from now on.
   void established(Channel channel, const Hello& peer, Address address);
 
-  std::unique_ptr<Region> expose(std::span<std::byte> memory, Rights rights) override;
-  void write(const Region& from, std::size_t offset, std::size_t length, const RemoteRegion& remote,
-             std::uint64_t remote_offset) override;
-  void write_notify(const Region& from, std::size_t offset, std::size_t length,
-                    const RemoteRegion& remote, std::uint64_t remote_offset,
-                    std::uint32_t immediate) override;
-  void read(const Region& into, std::size_t offset, std::size_t length, const RemoteRegion& remote,
-            std::uint64_t remote_offset) override;
-  std::uint64_t fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
-                          std::uint64_t add) override;
-  std::uint64_t compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
-                             std::uint64_t expected, std::uint64_t desired) override;
-  void send(std::span<const std::byte> message) override;
   void flush(Limit limit) override;
   std::optional<Arrival> receive(Limit limit) override;
-  std::size_t message_limit() const override { return message_limit_; }
-  const Address& peer() const override { return peer_; }
-  Transport transport() const override { return Transport::kRdma; }
 
  protected:
+  Region::Known know(std::span<std::byte> memory, Rights rights) override;
+  void transfer(const Frame& request, const Region& own, std::size_t offset) override;
+  std::uint64_t execute(const Frame& request) override;
+  void send_message(std::span<const std::byte> message) override;
+  void take_credit() override;
   bool prepare_wait(std::vector<pollfd>& descriptors) override;
 
  private:
   void make_queues();
   std::span<std::byte> send_slot(unsigned slot);
   std::span<std::byte> receive_slot(unsigned slot);
+  ibv_sge sge_of(std::span<std::byte> slot) const;
   void post_receive(unsigned slot);
   // Posts a request when there is room for it; returns its number, which complete() is told.
   std::uint64_t post(ibv_send_wr& work);
-  void post_rdma(ibv_wr_opcode opcode, const Region& region, std::size_t offset, std::size_t length,
-                 const RemoteRegion& remote, std::uint64_t remote_offset, std::uint32_t immediate);
-  std::uint64_t post_atomic(ibv_send_wr& work, const RemoteRegion& remote,
-                            std::uint64_t remote_offset);
   void post_message(std::span<const std::byte> message, std::uint8_t kind);
   // Tells the peer of the messages that were taken, if half of its room is owed.
   void return_credits() noexcept;
@@ -73,7 +57,6 @@ class RdmaLink : public Link {
   void wait_until(const char* what, Done done, Limit limit = kForever);
   // Waits until the request of that number is complete.
   void complete(std::uint64_t number, Limit limit = kForever);
-  void need_credit();
   // Waits for anything new, until the deadline; false when there was nothing.
   bool wait(const Deadline& deadline);
   // Takes the completions that are there.
@@ -86,12 +69,8 @@ class RdmaLink : public Link {
   void broke(const Failure& failure);
   void check_alive() const;
 
-  Settings settings_;
-  Hello own_;
-  std::array<std::byte, Hello::kBytes> private_data_{};
+  const std::array<std::byte, Hello::kBytes> private_data_;
   Clock::time_point begun_;
-  Address peer_;
-  std::size_t message_limit_ = 0;
   Credits credits_;
 
   // Destroyed from below: the queue pair first.
@@ -115,15 +94,14 @@ class RdmaLink : public Link {
   std::optional<Failure> broken_;
 };
 
-// "no RDMA device reaches 10.0.0.1:3640: rdma link add weft0 type weft netdev eth0", with the
-// network device that packets to `address` leave by.
-Failure no_device(const Address& address);
-// A channel whose descriptor does not block. Throws no_device() on a host that has none at all.
-Channel channel_to(const Address& address);
+// Registers memory for the rights; throws Failure (kSystem) that says which limit was met.
+Owned<ibv_mr> register_memory(ibv_pd* domain, std::span<std::byte> bytes, Rights rights);
 // Makes reads of a descriptor return EAGAIN instead of waiting.
 void unblock(int descriptor);
 
-// Connects; see connect() in link.h.
+// See connect() and Listener::listen() in link.h.
 std::unique_ptr<Link> connect_rdma(const Address& address, Limit limit, const Settings& settings);
+std::unique_ptr<Listener> listen_rdma(const Address& address, const Settings& settings,
+                                      Admit admit);
 
 }  // namespace rdma

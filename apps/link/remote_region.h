@@ -3,9 +3,10 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
+#include <limits>
+#include <string>
+
+#include "bytes.h"
 
 namespace rdma {
 
@@ -17,10 +18,28 @@ struct RemoteRegion {
   // address (8 bytes), length (8), key (4), each big endian.
   static constexpr std::size_t kBytes = 20;
 
-  std::array<std::byte, kBytes> to_bytes() const;
+  std::array<std::byte, kBytes> to_bytes() const {
+    std::array<std::byte, kBytes> bytes{};
+    Packer(bytes).put(address).put(length).put(key);
+    return bytes;
+  }
   // Reads the first kBytes of `bytes`. Throws Failure (kProtocol) if there are fewer, or if the
   // region would reach over the end of all addresses.
-  static RemoteRegion from_bytes(std::span<const std::byte> bytes);
+  static RemoteRegion from_bytes(std::span<const std::byte> bytes) {
+    if (bytes.size() < kBytes) {
+      throw Failure(Cause::kProtocol, "the peer's region is " + std::to_string(bytes.size()) +
+                                          " bytes long, not " + std::to_string(kBytes) +
+                                          "; do both ends run the same release?");
+    }
+    Unpacker from(bytes);
+    const RemoteRegion region{.address = from.take<std::uint64_t>(),
+                              .length = from.take<std::uint64_t>(),
+                              .key = from.take<std::uint32_t>()};
+    if (region.length > std::numeric_limits<std::uint64_t>::max() - region.address) {
+      throw Failure(Cause::kProtocol, "the peer's region reaches over the end of all addresses");
+    }
+    return region;
+  }
 
   bool operator==(const RemoteRegion&) const = default;
 };

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "link.h"
+#include "program.h"
 
 namespace rdma {
 
@@ -20,16 +21,20 @@ constexpr std::size_t kSize = std::size_t{1} << 20;
 constexpr std::size_t kReadable = 4096;
 constexpr Limit kPatience = seconds(20);
 
+std::byte byte_at(std::size_t at, std::size_t seed) {
+  return static_cast<std::byte>((at * 31 + at / 256 + seed) & 0xff);
+}
+
 void fill(std::span<std::byte> bytes, std::size_t seed) {
   for (std::size_t i = 0; i < bytes.size(); i++) {
-    bytes[i] = static_cast<std::byte>((i * 31 + i / 256 + seed) & 0xff);
+    bytes[i] = byte_at(i, seed);
   }
 }
 
 // The first byte that fill() would not have made; the size if there is none.
 std::size_t first_wrong(std::span<const std::byte> bytes, std::size_t seed) {
   std::size_t i = 0;
-  while (i < bytes.size() && bytes[i] == static_cast<std::byte>((i * 31 + i / 256 + seed) & 0xff)) {
+  while (i < bytes.size() && bytes[i] == byte_at(i, seed)) {
     i++;
   }
   return i;
@@ -154,12 +159,6 @@ class Session {
   RemoteRegion all;
   RemoteRegion read_only;
 };
-
-void require(bool holds, const std::string& what) {
-  if (!holds) {
-    throw Failure(Cause::kProtocol, what);
-  }
-}
 
 class Suite {
  public:
@@ -328,34 +327,25 @@ int lose(Transport transport, const Address& server) {
   }
 }
 
-constexpr const char* kUsage =
-    "usage: selftest --transport rdma|tcp --listen HOST:PORT [HOST]    the server, for one client\n"
-    "                                                                at a time, of that host "
-    "alone\n"
-    "       selftest --transport rdma|tcp HOST:PORT                    the cases\n"
-    "       selftest --transport rdma|tcp --lose HOST:PORT             works until the server is "
-    "gone\n"
-    "\n"
-    "Tries links (apps/link) between two hosts: every operation, what must be refused, and ends.\n";
-
-int run(const std::vector<std::string>& arguments) {
-  if (arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h")) {
-    std::cout << kUsage;
-    return 0;
+int run(Program& app) {
+  Transport transport{};
+  std::string listen;
+  std::string lost;
+  std::string rest;
+  app.add_option_function<std::string>(
+         "--transport", [&](const std::string& name) { transport = parse_transport(name); },
+         "rdma or tcp")
+      ->required();
+  app.add_option("--listen", listen, "HOST:PORT: the server, for one client at a time");
+  app.add_option("--lose", lost, "HOST:PORT: works until the server there is gone");
+  app.add_option("WHERE", rest,
+                 "HOST:PORT of the server; with --listen the one host that may connect");
+  app.read();
+  if (!listen.empty()) {
+    return serve_all(transport, Address::parse(listen), rest);
   }
-  if (arguments.size() < 3 || arguments[0] != "--transport") {
-    std::cerr << kUsage;
-    return 2;
-  }
-  const Transport transport = parse_transport(arguments[1]);
-  if (arguments[2] == "--listen" && arguments.size() >= 4) {
-    return serve_all(transport, Address::parse(arguments[3]),
-                     arguments.size() > 4 ? arguments[4] : "");
-  }
-  if (arguments[2] == "--lose" && arguments.size() == 4) {
-    return lose(transport, Address::parse(arguments[3]));
-  }
-  return run_cases(transport, Address::parse(arguments[2]));
+  return lost.empty() ? run_cases(transport, Address::parse(rest))
+                      : lose(transport, Address::parse(lost));
 }
 
 }  // namespace
@@ -363,10 +353,7 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace rdma
 
 int main(int argc, char** argv) {
-  try {
-    return rdma::run({argv + 1, argv + argc});
-  } catch (const std::exception& failure) {
-    std::cerr << "selftest: " << failure.what() << std::endl;
-    return 1;
-  }
+  constexpr auto kPurpose =
+      "Tries links (apps/link) between two hosts: every operation, what must be refused, and ends.";
+  return rdma::run_program("selftest", kPurpose, argc, argv, rdma::run);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tcp_link.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-
-#include "bounds.h"
-#include "waiting.h"
 
 namespace rdma {
 
@@ -18,42 +18,37 @@ namespace {
 // How long the end waits for the peer's own end, so that the last bytes are not lost in a reset.
 constexpr Limit kOrderlyEnd = std::chrono::seconds(2);
 
-class TcpRegion : public Region {
- public:
-  TcpRegion(RegionTable& table, std::span<std::byte> bytes, Rights rights, Statistics& statistics)
-      : Region(bytes), table_(table), statistics_(statistics) {
-    const Stopwatch watch(statistics_.registering);
-    key_ = table_.add(bytes, rights);
-    statistics_.registrations++;
-    statistics_.bytes_registered += bytes.size();
-  }
-  ~TcpRegion() override {
-    const Stopwatch watch(statistics_.registering);
-    table_.remove(key_);
-  }
-  TcpRegion(const TcpRegion&) = delete;
-  TcpRegion& operator=(const TcpRegion&) = delete;
+void set_option(int socket, int level, int name, int value) {
+  must(setsockopt(socket, level, name, &value, sizeof(value)), "setsockopt");
+}
 
-  RemoteRegion remote() const override {
-    return {.address = 0, .length = bytes().size(), .key = key_};
-  }
-
- private:
-  RegionTable& table_;
-  Statistics& statistics_;
-  std::uint32_t key_ = 0;
-};
+// Small frames leave at once, a send gives up after the patience without progress, and a peer that
+// has gone without a word is found out.
+void tune(int socket, Limit patience) {
+  constexpr int kProbes = 3;
+  const auto milliseconds = static_cast<int>(std::min<std::int64_t>(
+      patience.count(), std::chrono::milliseconds(std::chrono::hours(1)).count()));
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  const int seconds = std::max(1, milliseconds / 1000 / (kProbes + 1));
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, milliseconds);
+  const timeval time{.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000L};
+  must(setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)), "setsockopt");
+}
 
 }  // namespace
 
 TcpLink::TcpLink(Descriptor socket, const Settings& settings, const Hello& peer, Address address,
                  Clock::time_point begun)
-    : settings_(settings),
-      message_limit_(std::min(settings.message_bytes, peer.message_bytes)),
-      peer_(std::move(address)),
+    : Link(Transport::kTcp, settings),
       socket_(std::move(socket)),
       news_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       credits_(settings.credits, peer.credits) {
+  message_limit_ = std::min(settings.message_bytes, peer.message_bytes);
+  peer_ = std::move(address);
   if (!news_) {
     fail_errno("eventfd");
   }
@@ -84,11 +79,11 @@ TcpLink::~TcpLink() {
   receiver_.join();
 }
 
-std::unique_ptr<Region> TcpLink::expose(std::span<std::byte> memory, Rights rights) {
-  if (memory.empty()) {
-    throw Failure(Cause::kInput, "a region needs a byte at least");
-  }
-  return std::make_unique<TcpRegion>(regions_, memory, rights, statistics_);
+Region::Known TcpLink::know(std::span<std::byte> memory, Rights rights) {
+  const std::uint32_t key = regions_.add(memory, rights);
+  return {.remote = {.address = 0, .length = memory.size(), .key = key},
+          .held = std::shared_ptr<RegionTable>(&regions_,
+                                               [key](RegionTable* table) { table->remove(key); })};
 }
 
 void TcpLink::broke(const Failure& failure) {
@@ -166,31 +161,13 @@ void TcpLink::send_frame(Frame frame, std::span<const std::byte> payload) {
   send_all(pieces);
 }
 
-void TcpLink::write(const Region& from, std::size_t offset, std::size_t length,
-                    const RemoteRegion& remote, std::uint64_t remote_offset) {
-  check_request(from.bytes().size(), offset, length, remote, remote_offset);
-  send_frame({.type = Frame::Type::kWrite,
-              .key = remote.key,
-              .address = remote.address + remote_offset,
-              .length = length},
-             from.bytes().subspan(offset, length));
-  statistics_.operations++;
-  statistics_.bytes_written += length;
-}
-
-void TcpLink::write_notify(const Region& from, std::size_t offset, std::size_t length,
-                           const RemoteRegion& remote, std::uint64_t remote_offset,
-                           std::uint32_t immediate) {
-  check_request(from.bytes().size(), offset, length, remote, remote_offset);
-  need_credit();
-  send_frame({.type = Frame::Type::kWriteNotify,
-              .key = remote.key,
-              .address = remote.address + remote_offset,
-              .length = length,
-              .first = immediate},
-             from.bytes().subspan(offset, length));
-  statistics_.operations++;
-  statistics_.bytes_written += length;
+void TcpLink::transfer(const Frame& request, const Region& own, std::size_t offset) {
+  if (request.type == Frame::Type::kRead) {
+    ask(request, {.atomic = false,
+                  .sink = {.key = own.remote().key, .address = offset, .length = request.length}});
+  } else {
+    send_frame(request, own.bytes().subspan(offset, request.length));
+  }
 }
 
 void TcpLink::ask(const Frame& frame, const Wanted& wanted) {
@@ -200,48 +177,17 @@ void TcpLink::ask(const Frame& frame, const Wanted& wanted) {
     wanted_.push_back(wanted);
   }
   send_frame(frame, {});
-  statistics_.operations++;
 }
 
-void TcpLink::read(const Region& into, std::size_t offset, std::size_t length,
-                   const RemoteRegion& remote, std::uint64_t remote_offset) {
-  check_request(into.bytes().size(), offset, length, remote, remote_offset);
-  ask({.type = Frame::Type::kRead,
-       .key = remote.key,
-       .address = remote.address + remote_offset,
-       .length = length},
-      {.atomic = false, .sink = {.key = into.remote().key, .address = offset, .length = length}});
-  statistics_.bytes_read += length;
-}
-
-std::uint64_t TcpLink::execute(Frame frame, const RemoteRegion& remote,
-                               std::uint64_t remote_offset) {
-  check_atomic(remote, remote_offset);
-  frame.key = remote.key;
-  frame.address = remote.address + remote_offset;
-  ask(frame, {.atomic = true, .sink = {}});
+std::uint64_t TcpLink::execute(const Frame& request) {
+  ask(request, {.atomic = true, .sink = {}});
   flush(kForever);
   const std::lock_guard lock(mutex_);
   return result_;
 }
 
-std::uint64_t TcpLink::fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
-                                 std::uint64_t add) {
-  return execute({.type = Frame::Type::kFetchAdd, .first = add}, remote, remote_offset);
-}
-
-std::uint64_t TcpLink::compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
-                                    std::uint64_t expected, std::uint64_t desired) {
-  return execute({.type = Frame::Type::kCompareSwap, .first = expected, .second = desired}, remote,
-                 remote_offset);
-}
-
-void TcpLink::send(std::span<const std::byte> message) {
-  check_message(message.size(), message_limit_);
-  need_credit();
+void TcpLink::send_message(std::span<const std::byte> message) {
   send_frame({.type = Frame::Type::kMessage, .length = message.size()}, message);
-  statistics_.operations++;
-  statistics_.bytes_sent += message.size();
 }
 
 template <typename Done>
@@ -259,14 +205,12 @@ void TcpLink::wait_until(const char* what, Done done, Limit limit) {
     const bool news = changed_.wait_for(lock, std::min(settings_.patience, deadline.left()),
                                         [&] { return done() || broken_ || progress_ != before; });
     if (!news && !deadline.over()) {
-      broke_locked({Cause::kTimeout, "the peer gave no sign for " +
-                                         std::to_string(settings_.patience.count()) +
-                                         " ms while this end waited for " + what});
+      broke_locked(no_sign(what));
     }
   }
 }
 
-void TcpLink::need_credit() {
+void TcpLink::take_credit() {
   wait_until("room for a message", [this] { return credits_.any(); });
   const std::lock_guard lock(mutex_);
   credits_.spend();
@@ -322,6 +266,34 @@ bool TcpLink::prepare_wait(std::vector<pollfd>& descriptors) {
   }
   descriptors.push_back({.fd = news_.number(), .events = POLLIN, .revents = 0});
   return false;
+}
+
+Descriptor connect_socket(const Address& address, const Deadline& deadline) {
+  const SocketAddress there = address.resolve();
+  Descriptor made = stream_socket(there);
+  const int flags = fcntl(made.number(), F_GETFL);
+  if (fcntl(made.number(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    fail_errno("fcntl");
+  }
+  if (::connect(made.number(), there.get(), there.length) != 0) {
+    if (errno == EINPROGRESS && !wait_ready(made.number(), deadline, POLLOUT)) {
+      throw Failure(Cause::kTimeout, address.text() + " did not answer in time");
+    }
+    int error = errno;
+    if (error == EINPROGRESS) {
+      socklen_t length = sizeof(error);
+      getsockopt(made.number(), SOL_SOCKET, SO_ERROR, &error, &length);
+    }
+    if (error == ECONNREFUSED) {
+      throw Failure(Cause::kRefused,
+                    address.text() + " refused the connection: is the server running there?");
+    }
+    if (error != 0) {
+      throw Failure(Cause::kTimeout, address.text() + " can't be reached: " + std::strerror(error));
+    }
+  }
+  fcntl(made.number(), F_SETFL, flags);
+  return made;
 }
 
 std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Settings& settings) {

@@ -13,10 +13,9 @@
 #include <deque>
 #include <thread>
 
-#include "credits.h"
-#include "hello.h"
+#include "protocol.h"
+#include "socket.h"
 #include "tcp_regions.h"
-#include "tcp_socket.h"
 
 namespace rdma {
 
@@ -27,26 +26,15 @@ class TcpLink : public Link {
           Clock::time_point begun);
   ~TcpLink() override;
 
-  std::unique_ptr<Region> expose(std::span<std::byte> memory, Rights rights) override;
-  void write(const Region& from, std::size_t offset, std::size_t length, const RemoteRegion& remote,
-             std::uint64_t remote_offset) override;
-  void write_notify(const Region& from, std::size_t offset, std::size_t length,
-                    const RemoteRegion& remote, std::uint64_t remote_offset,
-                    std::uint32_t immediate) override;
-  void read(const Region& into, std::size_t offset, std::size_t length, const RemoteRegion& remote,
-            std::uint64_t remote_offset) override;
-  std::uint64_t fetch_add(const RemoteRegion& remote, std::uint64_t remote_offset,
-                          std::uint64_t add) override;
-  std::uint64_t compare_swap(const RemoteRegion& remote, std::uint64_t remote_offset,
-                             std::uint64_t expected, std::uint64_t desired) override;
-  void send(std::span<const std::byte> message) override;
   void flush(Limit limit) override;
   std::optional<Arrival> receive(Limit limit) override;
-  std::size_t message_limit() const override { return message_limit_; }
-  const Address& peer() const override { return peer_; }
-  Transport transport() const override { return Transport::kTcp; }
 
  protected:
+  Region::Known know(std::span<std::byte> memory, Rights rights) override;
+  void transfer(const Frame& request, const Region& own, std::size_t offset) override;
+  std::uint64_t execute(const Frame& request) override;
+  void send_message(std::span<const std::byte> message) override;
+  void take_credit() override;
   bool prepare_wait(std::vector<pollfd>& descriptors) override;
 
  private:
@@ -61,8 +49,6 @@ class TcpLink : public Link {
   void send_frame(Frame frame, std::span<const std::byte> payload);
   void send_all(std::span<iovec> pieces);
   void ask(const Frame& frame, const Wanted& wanted);
-  std::uint64_t execute(Frame frame, const RemoteRegion& remote, std::uint64_t remote_offset);
-  void need_credit();
   // Waits until `done` says yes, with the state locked, as long as there is progress in time.
   template <typename Done>
   void wait_until(const char* what, Done done, Limit limit = kForever);
@@ -89,9 +75,6 @@ class TcpLink : public Link {
   void broke_locked(const Failure& failure);
   void check_alive_locked() const;
 
-  const Settings settings_;
-  const std::size_t message_limit_;
-  const Address peer_;
   Descriptor socket_;
   Descriptor news_;  // an eventfd, readable when there are arrivals or the end
   RegionTable regions_;
@@ -114,7 +97,11 @@ class TcpLink : public Link {
   std::thread responder_;
 };
 
-// Connects; see connect() in link.h.
+// A connected socket. Throws Failure: kRefused, kTimeout.
+Descriptor connect_socket(const Address& address, const Deadline& deadline);
+
+// See connect() and Listener::listen() in link.h.
 std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Settings& settings);
+std::unique_ptr<Listener> listen_tcp(const Address& address, const Settings& settings, Admit admit);
 
 }  // namespace rdma

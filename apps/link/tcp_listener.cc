@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "tcp_listener.h"
-
+// Waits for TCP connections, and for the first words over them.
 #include <poll.h>
+
+#include <list>
+
+#include "tcp_link.h"
 
 namespace rdma {
 
@@ -12,13 +15,34 @@ constexpr Limit kHello = std::chrono::seconds(15);
 // Without a descriptor for one more connection, it is tried again after this.
 constexpr Limit kRest = std::chrono::milliseconds(100);
 
-}  // namespace
+class TcpListener : public Listener {
+ public:
+  TcpListener(const Address& address, const Settings& settings, Admit admit)
+      : Listener(address, settings, std::move(admit)), socket_(listener(address, 128)) {
+    address_.port = local_address(socket_).port;
+  }
 
-TcpListener::TcpListener(const Address& address, const Settings& settings, Admit admit)
-    : settings_(settings), admit_(std::move(admit)), address_(address) {
-  socket_ = listener(address, 128);
-  address_.port = local_address(socket_).port;
-}
+  std::unique_ptr<Link> accept(Limit limit) override;
+
+ private:
+  // A peer that has connected and not yet said hello.
+  struct Pending {
+    Descriptor socket;
+    Address peer;
+    Clock::time_point begun;
+    Deadline deadline;
+    std::array<std::byte, Hello::kBytes> hello{};
+    std::size_t got = 0;
+  };
+
+  void take_connection();
+  // Reads more of the hello; false when the peer is given up.
+  static bool read_hello(Pending& pending);
+  std::unique_ptr<Link> answer(Pending& pending) const;
+
+  Descriptor socket_;
+  std::list<Pending> pending_;
+};
 
 std::unique_ptr<Link> TcpListener::accept(Limit limit) {
   const Deadline deadline(limit);
@@ -67,7 +91,7 @@ void TcpListener::take_connection() {
     return;
   }
   const Address peer = Address::of(name);
-  if (!admit_ || admit_(peer)) {
+  if (admits(peer)) {
     if (pending_.size() >= kMostPending) {
       pending_.pop_front();  // the one that has been silent for longest
     }
@@ -101,6 +125,13 @@ std::unique_ptr<Link> TcpListener::answer(Pending& pending) const {
     // What is wrong is the peer's doing, or want of a thread or memory for one more.
     return nullptr;
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Listener> listen_tcp(const Address& address, const Settings& settings,
+                                     Admit admit) {
+  return std::make_unique<TcpListener>(address, settings, std::move(admit));
 }
 
 }  // namespace rdma

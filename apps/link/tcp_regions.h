@@ -14,8 +14,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "link.h"
-#include "tcp_frame.h"
+#include "protocol.h"
 
 namespace rdma {
 

@@ -11,9 +11,7 @@
 
 #include "deadline.h"
 #include "distribute.h"
-#include "hello.h"
-#include "tcp_frame.h"
-#include "tcp_socket.h"
+#include "tcp_link.h"
 #include "temporary_folder.h"
 
 namespace rdma::rdistcc {
