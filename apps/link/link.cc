@@ -6,8 +6,7 @@
 #include <string>
 
 #include "protocol.h"
-#include "rdma_link.h"
-#include "tcp_link.h"
+#include "transports.h"
 
 namespace rdma {
 

@@ -10,7 +10,10 @@
 #include <future>
 #include <limits>
 
-#include "tcp_link.h"
+#include "protocol.h"
+#include "socket.h"
+#include "tcp_regions.h"
+#include "transports.h"
 
 namespace rdma {
 

@@ -91,18 +91,7 @@ done
 carried "hybrid: the farm's calls go by Weft" device_bytes 500 $any farm
 
 # complains NAME REGEX COMMAND...: COMMAND fails and says something that matches.
-complains() {
-	local name=$1 regex=$2 status=0 text
-	shift 2
-	text=$("$@" 2>&1 </dev/null) || status=$?
-	if ((status == 0)); then
-		not_ok "$name" "it succeeded"
-	elif ! grep -qE -- "$regex" <<<"$text"; then
-		not_ok "$name" "status $status, and nothing like '$regex'" "$text" 20
-	else
-		ok "$name"
-	fi
-}
+complains() { refused "$1" "$2" 70 "${@:3}"; }
 
 # libonesided.so: each call does what MPI says, and what it does not carry ends the run by name.
 calls=$project/build/apps/mpi/calls calls_fortran=$project/build/apps/mpi/calls_fortran

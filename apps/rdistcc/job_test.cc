@@ -11,8 +11,9 @@
 
 #include "deadline.h"
 #include "distribute.h"
-#include "tcp_link.h"
+#include "protocol.h"
 #include "temporary_folder.h"
+#include "transports.h"
 
 namespace rdma::rdistcc {
 

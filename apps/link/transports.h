@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+// The ways to make a link: see connect() and Listener::listen() in link.h.
+#pragma once
+
+#include "descriptor.h"
+#include "link.h"
+
+namespace rdma {
+
+std::unique_ptr<Link> connect_rdma(const Address& address, Limit limit, const Settings& settings);
+std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Settings& settings);
+std::unique_ptr<Listener> listen_rdma(const Address& address, const Settings& settings,
+                                      Admit admit);
+std::unique_ptr<Listener> listen_tcp(const Address& address, const Settings& settings, Admit admit);
+
+// A connected socket. Throws Failure: kRefused, kTimeout.
+Descriptor connect_socket(const Address& address, const Deadline& deadline);
+
+}  // namespace rdma
