@@ -106,12 +106,12 @@ class Mpi(unittest.TestCase):
         self.assertEqual(self.mpi.Results(lines).points("tcp", "size", "median_us", experiment="latency"), [[1, 5], [2, 8]])
 
     def test_a_curve_that_lacks_a_point_is_refused(self):
-        whole = {"name": "tcp", "points": [[1, 2], [2, 3]]}
-        made = self.mpi.experiment("Made", "what", "", ("x", "y"), [whole, dict(whole, name="rdma")], "verdict")
+        whole = [[1, 2], [2, 3]]
+        made = self.mpi.experiment("Made", "what", "", ("x", "y"), {"tcp": whole, "rdma": whole}, "verdict")
         self.assertEqual([one["name"] for one in made["series"]], ["tcp", "rdma"])
         for points in ([], [[1, 2]], [[1, 2], [4, 3]]):
             with self.assertRaisesRegex(SystemExit, "'Made' was not measured for all of 'rdma' or all of 'tcp'"):
-                self.mpi.experiment("Made", "what", "", ("x", "y"), [whole, {"name": "rdma", "points": points}], "verdict")
+                self.mpi.experiment("Made", "what", "", ("x", "y"), {"tcp": whole, "rdma": points}, "verdict")
 
     def test_a_lab_is_counted_by_what_ends_each_experiment(self):
         self.assertTrue(self.mpi.weight('row tcp 0.5 {"experiment": "traffic"}'))

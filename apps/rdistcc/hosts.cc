@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "command.h"
 #include "failure.h"
 
 namespace rdma::rdistcc {
@@ -57,30 +58,23 @@ Bytes numeric(std::string host) {
 
 }  // namespace
 
-std::vector<Host> read_hosts(std::string_view text) {
+std::vector<Host> read_hosts(const std::string& text) {
   constexpr unsigned kSlots = 4;
   constexpr unsigned kMostSlots = 256;
-  constexpr std::string_view kBlank = " \t\n";
   std::vector<Host> hosts;
-  while (true) {
-    const std::size_t begin = text.find_first_not_of(kBlank);
-    if (begin == std::string_view::npos) {
-      return hosts;
-    }
-    text.remove_prefix(begin);
-    const std::string_view word = text.substr(0, text.find_first_of(kBlank));
-    text.remove_prefix(word.size());
+  for (const std::string& word : split(text)) {
     const std::size_t slash = word.rfind('/');
     unsigned slots = kSlots;
-    if (slash != std::string_view::npos) {
+    if (slash != std::string::npos) {
       slots = number(word.substr(slash + 1)).value_or(0);
       if (slots == 0 || slots > kMostSlots) {
-        throw Failure(Cause::kInput, "in '" + std::string(word) +
-                                         "' the number behind / is not 1 to 256: jobs at once");
+        throw Failure(Cause::kInput,
+                      "in '" + word + "' the number behind / is not 1 to 256: jobs at once");
       }
     }
     hosts.push_back({.address = Address::parse(word.substr(0, slash)), .slots = slots});
   }
+  return hosts;
 }
 
 std::string of_host(const Host& host, const std::string& what) {

@@ -22,7 +22,7 @@ struct Host {
 
 // Reads "HOST:PORT/SLOTS HOST:PORT ..."; without /SLOTS a host has 4. Throws Failure
 // (kInput).
-std::vector<Host> read_hosts(std::string_view text);
+std::vector<Host> read_hosts(const std::string& text);
 
 // What was said of a host, with its address before it unless that is named already.
 std::string of_host(const Host& host, const std::string& what);

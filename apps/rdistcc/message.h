@@ -3,19 +3,71 @@
 // end reads them from the other's memory.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bytes.h"
 #include "command.h"
 #include "link.h"
 
 namespace rdma::rdistcc {
 
 // Links of both programs: a request is one message, and there are few.
-Settings link_settings();
+inline Settings link_settings() {
+  Settings settings;
+  settings.credits = 4;
+  settings.message_bytes = 16384;
+  return settings;
+}
+
+constexpr std::uint32_t kRelease = 2;
+
+class MessageWriter {
+ public:
+  template <typename Number>
+  MessageWriter& number(Number value) {
+    bytes_.resize(bytes_.size() + sizeof(value));
+    put_big(bytes_.data() + bytes_.size() - sizeof(value), value);
+    return *this;
+  }
+  MessageWriter& text(const std::string& value) {
+    number(static_cast<std::uint32_t>(value.size()));
+    const auto bytes = std::as_bytes(std::span(value));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  MessageWriter& region(const RemoteRegion& value) {
+    const auto bytes = value.to_bytes();
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class MessageReader : public Unpacker {
+ public:
+  using Unpacker::Unpacker;
+
+  std::string text() {
+    const std::span<const std::byte> bytes = next(take<std::uint32_t>());
+    std::string value(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (value.find('\0') != std::string::npos) {
+      throw Failure(Cause::kProtocol, "the peer sent a text with a zero in it");
+    }
+    return value;
+  }
+  RemoteRegion region() { return RemoteRegion::from_bytes(next(RemoteRegion::kBytes)); }
+  void end() const {
+    if (left() > 0) {
+      throw Failure(Cause::kProtocol, "the peer's message is too long");
+    }
+  }
+};
 
 // From the client: compile this.
 struct Request {
@@ -24,9 +76,32 @@ struct Request {
   std::string compiler;
   Arguments arguments;
 
-  std::vector<std::byte> to_bytes() const;
+  std::vector<std::byte> to_bytes() const {
+    MessageWriter writer;
+    writer.number(kRelease).region(source).text(suffix).text(compiler);
+    writer.number(static_cast<std::uint32_t>(arguments.size()));
+    for (const std::string& argument : arguments) {
+      writer.text(argument);
+    }
+    return writer.take();
+  }
   // Throws Failure (kProtocol).
-  static Request from_bytes(std::span<const std::byte> bytes);
+  static Request from_bytes(std::span<const std::byte> bytes) {
+    MessageReader reader(bytes);
+    if (reader.take<std::uint32_t>() != kRelease) {
+      throw Failure(Cause::kProtocol, "the client is of another release");
+    }
+    Request request;
+    request.source = reader.region();
+    request.suffix = reader.text();
+    request.compiler = reader.text();
+    // Each takes four bytes at least, so a count that lies is found out before it costs memory.
+    for (auto left = reader.take<std::uint32_t>(); left > 0; left--) {
+      request.arguments.push_back(reader.text());
+    }
+    reader.end();
+    return request;
+  }
 };
 
 // From the daemon: how it went.
@@ -45,9 +120,35 @@ struct Reply {
   std::uint64_t registering = 0;  // of these: memory
   std::string text;
 
-  std::vector<std::byte> to_bytes() const;
+  std::vector<std::byte> to_bytes() const {
+    MessageWriter writer;
+    writer.number(kRelease).number(static_cast<std::uint8_t>(kind)).number(status).region(object);
+    writer.region(messages).number(compiling).number(reading).number(registering);
+    return writer.text(text).take();
+  }
   // Throws Failure (kProtocol).
-  static Reply from_bytes(std::span<const std::byte> bytes);
+  static Reply from_bytes(std::span<const std::byte> bytes) {
+    MessageReader reader(bytes);
+    if (reader.take<std::uint32_t>() != kRelease) {
+      throw Failure(Cause::kProtocol, "the daemon is of another release");
+    }
+    Reply reply;
+    const auto kind = reader.take<std::uint8_t>();
+    if (kind != static_cast<std::uint8_t>(Kind::kCompiled) &&
+        kind != static_cast<std::uint8_t>(Kind::kRefused)) {
+      throw Failure(Cause::kProtocol, "the daemon's reply is of no known kind");
+    }
+    reply.kind = static_cast<Kind>(kind);
+    reply.status = reader.take<std::uint32_t>();
+    reply.object = reader.region();
+    reply.messages = reader.region();
+    reply.compiling = reader.take<std::uint64_t>();
+    reply.reading = reader.take<std::uint64_t>();
+    reply.registering = reader.take<std::uint64_t>();
+    reply.text = reader.text();
+    reader.end();
+    return reply;
+  }
 };
 
 }  // namespace rdma::rdistcc
