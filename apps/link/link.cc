@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "link.h"
 
-#include <poll.h>
-
-#include <string>
-
 #include "protocol.h"
 #include "transports.h"
 
 namespace rdma {
-
 namespace {
 
 // Throws Failure (kInput) unless offset + length <= size, without overflow.

@@ -23,8 +23,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "address.h"

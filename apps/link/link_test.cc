@@ -3,12 +3,8 @@
 // may be; links over TCP between two ends in this process. What links over both transports must do
 // between two hosts is selftest_main.cc's.
 #include <gtest/gtest.h>
-#include <poll.h>
 
-#include <algorithm>
-#include <functional>
 #include <future>
-#include <limits>
 
 #include "protocol.h"
 #include "socket.h"
@@ -16,7 +12,6 @@
 #include "transports.h"
 
 namespace rdma {
-
 namespace {
 
 using std::chrono::seconds;
@@ -623,5 +618,4 @@ TEST(RdmaLink, WithoutADeviceTheNextStepIsSaid) {
 }
 
 }  // namespace
-
 }  // namespace rdma

@@ -2,10 +2,6 @@
 // What the two ends of a link tell each other.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <string>
-
 #include "bytes.h"
 #include "link.h"
 

@@ -9,8 +9,6 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <deque>
 #include <list>
@@ -21,7 +19,6 @@
 #include "transports.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr unsigned kSendSlots = 16;

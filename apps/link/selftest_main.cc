@@ -3,16 +3,12 @@
 // is a connection of its own. The server does what the client's messages say.
 #include <csignal>
 #include <cstdio>
-#include <cstring>
-#include <functional>
-#include <iostream>
 #include <sstream>
 
 #include "link.h"
 #include "program.h"
 
 namespace rdma {
-
 namespace {
 
 using std::chrono::seconds;
@@ -349,7 +345,6 @@ int run(Program& app) {
 }
 
 }  // namespace
-
 }  // namespace rdma
 
 int main(int argc, char** argv) {

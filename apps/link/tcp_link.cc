@@ -8,12 +8,9 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 
-#include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -25,7 +22,6 @@
 #include "transports.h"
 
 namespace rdma {
-
 namespace {
 
 // How long the end waits for the peer's own end, so that the last bytes are not lost in a reset.

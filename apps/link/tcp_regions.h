@@ -6,14 +6,9 @@
 // is gone when its end returns, however slow the peer is.
 #pragma once
 
-#include <sys/socket.h>
-
-#include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <mutex>
 #include <random>
-#include <span>
 #include <unordered_map>
 
 #include "protocol.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // How long a sum over all ranks takes, by the bytes that each adds: the mean of many in a row.
-#include <cstdint>
 
 #include "experiment.h"
 
 namespace rdma::mpibench {
-
 namespace {
 
 using Word = std::int64_t;

@@ -9,14 +9,12 @@
 #include <functional>
 #include <iostream>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "failure.h"
 #include "window.h"
 
 namespace rdma::mpibench {
-
 namespace {
 
 constexpr int kValues = 64;
@@ -183,7 +181,6 @@ void run(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-
 }  // namespace rdma::mpibench
 
 int main(int argc, char** argv) {

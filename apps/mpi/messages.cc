@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Messages between the first two ranks: latency, bandwidth and the LogP parameters by size; latency
 // by how many of the messages use a buffer again, and behind queues.
-#include <algorithm>
 #include <functional>
 
 #include "experiment.h"
@@ -9,7 +8,6 @@
 #include "statistics.h"
 
 namespace rdma::mpibench {
-
 namespace {
 
 constexpr unsigned kWarmUp = 10;

@@ -9,7 +9,6 @@
 #include "experiment.h"
 
 namespace rdma::mpibench {
-
 namespace {
 
 struct Experiment {
@@ -127,7 +126,6 @@ int run_all(int argc, char** argv) {
 }
 
 }  // namespace
-
 }  // namespace rdma::mpibench
 
 int main(int argc, char** argv) {

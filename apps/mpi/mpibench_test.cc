@@ -2,10 +2,6 @@
 // What mpibench calculates and writes, without MPI.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-
 #include "failure.h"
 #include "grid.h"
 #include "pattern.h"

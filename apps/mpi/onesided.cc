@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // What one-sided calls of rank 0 on rank 1's memory take, each with the flush that completes it.
-#include <algorithm>
 
 #include "experiment.h"
 #include "statistics.h"
 #include "window.h"
 
 namespace rdma::mpibench {
-
 namespace {
 
 using Word = std::int64_t;

@@ -9,7 +9,6 @@
 #include "failure.h"
 
 namespace rdma::mpibench {
-
 namespace {
 
 // MPI counts in int, and a message is one.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // How much of a transfer is hidden behind computing of one end, and what the other end waits for
 // while it computes.
-#include <algorithm>
 
 #include "experiment.h"
 #include "pattern.h"
@@ -9,7 +8,6 @@
 #include "window.h"
 
 namespace rdma::mpibench {
-
 namespace {
 
 constexpr unsigned kMostRounds = 50;

@@ -2,14 +2,12 @@
 // Two programs on all ranks, by messages or by one-sided calls, whose results must be those of one
 // process: halo to the last bit.
 #include <algorithm>
-#include <cstdint>
 
 #include "experiment.h"
 #include "grid.h"
 #include "window.h"
 
 namespace rdma::mpibench {
-
 namespace {
 
 // The rows of this rank, twice: one holds this step, the other the next. A row of a neighbour's

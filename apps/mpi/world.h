@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <span>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 

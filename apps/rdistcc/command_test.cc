@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 namespace rdma::rdistcc {
-
 namespace {
 
 std::string join(const Arguments& words) {
@@ -121,5 +120,4 @@ TEST(Allowed, NothingElse) {
 }
 
 }  // namespace
-
 }  // namespace rdma::rdistcc

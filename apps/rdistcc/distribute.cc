@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "distribute.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <iostream>
@@ -12,7 +11,6 @@
 #include "record.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 constexpr Limit kConnect = std::chrono::seconds(5);

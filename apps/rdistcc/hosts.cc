@@ -15,7 +15,6 @@
 #include "failure.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 constexpr std::time_t kDown = 30;  // seconds

@@ -4,10 +4,7 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "address.h"

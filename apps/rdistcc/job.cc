@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "job.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "deadline.h"
@@ -10,7 +8,6 @@
 #include "temporary_folder.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 constexpr Limit kRequest = std::chrono::seconds(10);

@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <map>
-#include <string>
-#include <string_view>
 
 #include "link.h"
 #include "message.h"

@@ -3,10 +3,7 @@
 #include "job.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <array>
-#include <filesystem>
 #include <future>
 
 #include "deadline.h"
@@ -16,7 +13,6 @@
 #include "transports.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,5 +156,4 @@ TEST_F(JobTest, SourceThatTricklesIsGivenUp) {
 }
 
 }  // namespace
-
 }  // namespace rdma::rdistcc

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // What is done to files and programs of this host.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -18,7 +14,6 @@
 #include "temporary_folder.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -154,5 +149,4 @@ TEST(Report, IsJson) {
 }
 
 }  // namespace
-
 }  // namespace rdma::rdistcc

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // The client: stands before a compiler's command line, and has another host compile where that can
 // be. README.md is its page.
-#include <sys/mman.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 
 #include "distribute.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 constexpr const char* kUsage =
@@ -176,7 +173,6 @@ int run(Arguments line) {
 }
 
 }  // namespace
-
 }  // namespace rdma::rdistcc
 
 int main(int argc, char** argv) {

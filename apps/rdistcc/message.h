@@ -3,11 +3,6 @@
 // end reads them from the other's memory.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "bytes.h"
 #include "command.h"
 #include "link.h"

@@ -7,7 +7,6 @@
 #include "temporary_folder.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 TEST(Hosts, AddressesAndSlots) {
@@ -154,5 +153,4 @@ TEST_F(SlotsTest, HostsThatAreDownOrTried) {
 }
 
 }  // namespace
-
 }  // namespace rdma::rdistcc

@@ -15,7 +15,6 @@
 #include "failure.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 bool limit(int resource, std::uint64_t value) {

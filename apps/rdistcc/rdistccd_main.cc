@@ -7,7 +7,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <iostream>
 #include <list>
 #include <mutex>
 #include <semaphore>
@@ -20,7 +19,6 @@
 #include "program.h"
 
 namespace rdma::rdistcc {
-
 namespace {
 
 struct Options {
@@ -252,7 +250,6 @@ class Daemon {
 };
 
 }  // namespace
-
 }  // namespace rdma::rdistcc
 
 int main(int argc, char** argv) {

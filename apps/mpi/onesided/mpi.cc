@@ -11,8 +11,6 @@
 #include <cstdlib>
 #include <exception>
 #include <map>
-#include <memory>
-#include <string>
 #include <tuple>
 
 #include "../c_mpi.h"
@@ -21,7 +19,6 @@
 #include "world.h"
 
 namespace rdma::onesided {
-
 namespace {
 
 // Between MPI_Init() and MPI_Finalize(), as MPI itself is one for the process.
@@ -118,7 +115,6 @@ Values same(const void* memory, int count, MPI_Datatype type, int target_count,
 }
 
 }  // namespace
-
 }  // namespace rdma::onesided
 
 // The names, and those of the parameters' types, are MPI's.

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "target.h"
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstring>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "failure.h"
 
 namespace rdma::onesided {
-
 namespace {
 
 constexpr std::size_t kCopied = 16384;                   // the most bytes that are copied

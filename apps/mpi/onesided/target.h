@@ -3,12 +3,6 @@
 // order who does what there.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
-
 #include "link.h"
 
 namespace rdma::onesided {

@@ -2,12 +2,7 @@
 // A window of MPI whose calls go by RDMA.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
-#include <memory>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "../c_mpi.h"
 #include "failure.h"

@@ -6,19 +6,13 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
-#include <optional>
 
 #include "../c_mpi.h"
 #include "deadline.h"
 #include "failure.h"
 
 namespace rdma::onesided {
-
 namespace {
 
 constexpr Limit kPatience = std::chrono::seconds(30);

@@ -2,9 +2,6 @@
 // The links between all ranks of MPI_COMM_WORLD, over which one-sided calls go.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "link.h"
 
 namespace rdma::onesided {
