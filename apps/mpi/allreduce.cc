@@ -53,10 +53,7 @@ void allreduce(const Options& options, const World& world) {
     const double took = now_us() - begin;
     good = sum_once(own, sum, kWarmUp, world) && good;
     world.agree(good, "sums of " + std::to_string(size) + " bytes are wrong");
-    world.write(Record()
-                    .add("experiment", "allreduce")
-                    .add("size", static_cast<double>(size))
-                    .add("mean_us", took / rounds));
+    world.write("allreduce", "size", size, "mean_us", took / rounds);
   }
 }
 

@@ -321,11 +321,8 @@ void by_length(const Options& options, const World& world, bool arrived) {
     for (const unsigned length : lengths) {
       const Samples trips =
           behind(world, arrived, length, size, std::min(options.rounds_for(size), 300U));
-      world.write(Record()
-                      .add("experiment", arrived ? "unexpected" : "posted")
-                      .add("size", static_cast<double>(size))
-                      .add("length", length)
-                      .add("median_us", trips.median() / 2));
+      world.write(arrived ? "unexpected" : "posted", "size", size, "length", length, "median_us",
+                  trips.median() / 2);
     }
   });
 }
@@ -335,13 +332,8 @@ void by_length(const Options& options, const World& world, bool arrived) {
 void latency(const Options& options, const World& world) {
   measure(world, options.sizes_or(default_sizes()), [&](std::size_t size) {
     const Samples trips = ping_pong(world, options.rounds_for(size), size);
-    world.write(Record()
-                    .add("experiment", "latency")
-                    .add("size", static_cast<double>(size))
-                    .add("median_us", trips.median() / 2)
-                    .add("p99_us", trips.quantile(0.99) / 2)
-                    .add("mean_us", trips.mean() / 2)
-                    .add("rounds", static_cast<double>(trips.count())));
+    world.write("latency", "size", size, "median_us", trips.median() / 2, "p99_us",
+                trips.quantile(0.99) / 2, "mean_us", trips.mean() / 2, "rounds", trips.count());
   });
 }
 
@@ -353,12 +345,8 @@ void bandwidth(const Options& options, const World& world) {
     const double gap = gap_of(world, size, rounds);
     const Samples trips = ping_pong(world, std::max(10U, options.rounds_for(size) / 4), size);
     const double both = at_once(world, size, rounds);
-    world.write(Record()
-                    .add("experiment", "bandwidth")
-                    .add("size", bytes)
-                    .add("oneway_mb_s", bytes / gap)
-                    .add("in_turn_mb_s", 2 * bytes / trips.median())
-                    .add("at_once_mb_s", both));
+    world.write("bandwidth", "size", bytes, "oneway_mb_s", bytes / gap, "in_turn_mb_s",
+                2 * bytes / trips.median(), "at_once_mb_s", both);
   });
 }
 
@@ -371,13 +359,8 @@ void logp(const Options& options, const World& world) {
     if (world.rank() == 0) {
       const LogP of =
           logp_of(found.send.median(), found.receive.median(), gap, found.trip.median());
-      world.write(Record()
-                      .add("experiment", "logp")
-                      .add("size", static_cast<double>(size))
-                      .add("os_us", of.send_overhead)
-                      .add("or_us", of.receive_overhead)
-                      .add("gap_us", of.gap)
-                      .add("latency_us", of.latency));
+      world.write("logp", "size", size, "os_us", of.send_overhead, "or_us", of.receive_overhead,
+                  "gap_us", of.gap, "latency_us", of.latency);
     }
   });
 }
@@ -388,12 +371,8 @@ void buffers(const Options& options, const World& world) {
   measure(world, options.sizes_or({4096, 65536, 262144, 1048576}), [&](std::size_t size) {
     for (const unsigned share : {0, 25, 50, 75, 100}) {
       const Samples trips = reusing(options, world, size, share);
-      world.write(Record()
-                      .add("experiment", "buffers")
-                      .add("size", static_cast<double>(size))
-                      .add("reuse_percent", share)
-                      .add("median_us", trips.median() / 2)
-                      .add("mean_us", trips.mean() / 2));
+      world.write("buffers", "size", size, "reuse_percent", share, "median_us", trips.median() / 2,
+                  "mean_us", trips.mean() / 2);
     }
   });
 }

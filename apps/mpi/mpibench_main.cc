@@ -87,11 +87,8 @@ void run(const CommandLine& line) {
       experiment.run(options, world);
       world.barrier();
       const Traffic during = traffic("/sys/class/net", line.devices) - before;
-      world.write(Record()
-                      .add("experiment", "traffic")
-                      .add("of", experiment.name)
-                      .add("device_bytes", static_cast<double>(during.device_bytes))
-                      .add("interface_bytes", static_cast<double>(during.interface_bytes)));
+      world.write("traffic", "of", experiment.name, "device_bytes", during.device_bytes,
+                  "interface_bytes", during.interface_bytes);
     }
   }
 }

@@ -105,13 +105,8 @@ void onesided(const Options& options, const World& world) {
       const Samples samples =
           measure(world, operation, count, std::min(options.rounds_for(size), 300U));
       if (world.rank() == 0) {
-        world.write(Record()
-                        .add("experiment", "onesided")
-                        .add("operation", operation)
-                        .add("size", static_cast<double>(count * kWord))
-                        .add("median_us", samples.median())
-                        .add("p99_us", samples.quantile(0.99))
-                        .add("mean_us", samples.mean()));
+        world.write("onesided", "operation", operation, "size", count * kWord, "median_us",
+                    samples.median(), "p99_us", samples.quantile(0.99), "mean_us", samples.mean());
       }
     }
   }

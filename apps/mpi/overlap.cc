@@ -139,15 +139,9 @@ void overlapping(const Options& options, const World& world) {
         const Samples both = transfers(world, sending, size, rounds, options.compute, wanted);
         if (world.rank() == 0) {
           const double computing = really(options.compute, wanted);
-          world.write(
-              Record()
-                  .add("experiment", "overlap")
-                  .add("operation", operation)
-                  .add("size", static_cast<double>(size))
-                  .add("transfer_us", alone.median())
-                  .add("computing_us", computing)
-                  .add("both_us", both.median())
-                  .add("overlap_percent", 100 * overlap(alone.median(), computing, both.median())));
+          world.write("overlap", "operation", operation, "size", size, "transfer_us",
+                      alone.median(), "computing_us", computing, "both_us", both.median(),
+                      "overlap_percent", 100 * overlap(alone.median(), computing, both.median()));
         }
       }
       world.barrier();
@@ -168,12 +162,8 @@ void progress(const Options& options, const World& world) {
                                        std::min(few_rounds(options, size), 10U), delay);
         double median = world.rank() == 1 ? samples.median() : 0;
         MPI_Bcast(&median, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
-        world.write(Record()
-                        .add("experiment", "progress")
-                        .add("operation", operation)
-                        .add("size", static_cast<double>(size))
-                        .add("delay_us", delay)
-                        .add("partner_us", median));
+        world.write("progress", "operation", operation, "size", size, "delay_us", delay,
+                    "partner_us", median);
       }
     }
   }

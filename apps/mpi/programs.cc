@@ -208,13 +208,8 @@ void halo(const Options& options, const World& world) {
       mine.size() == (last - first) * options.grid &&
       std::ranges::equal(mine, std::span(wanted).subspan(first * options.grid, mine.size()));
   world.agree(good, "halo: the plate of all ranks is not that of one process");
-  world.write(Record()
-                  .add("experiment", "halo")
-                  .add("by", options.by)
-                  .add("ranks", world.size())
-                  .add("grid", options.grid)
-                  .add("steps", options.steps)
-                  .add("step_us", took / options.steps));
+  world.write("halo", "by", options.by, "ranks", world.size(), "grid", options.grid, "steps",
+              options.steps, "step_us", took / options.steps);
 }
 
 // Tasks dealt out to all ranks but the first: by messages, when a rank says that it is idle; or by
@@ -246,12 +241,8 @@ void farm(const Options& options, const World& world) {
     MPI_Win_unlock(0, window.get());
   }
   world.agree(good, "farm: the results of the workers are not those of one process");
-  world.write(Record()
-                  .add("experiment", "farm")
-                  .add("by", options.by)
-                  .add("ranks", world.size())
-                  .add("tasks", options.tasks)
-                  .add("task_us", took / options.tasks));
+  world.write("farm", "by", options.by, "ranks", world.size(), "tasks", options.tasks, "task_us",
+              took / options.tasks);
 }
 
 }  // namespace rdma::mpibench

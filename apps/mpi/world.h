@@ -29,9 +29,12 @@ class World {
   int partner() const { return 1 - rank_; }
   void barrier() const { MPI_Barrier(MPI_COMM_WORLD); }
 
-  // Rank 0 writes it; the others do nothing.
-  void write(const Record& record) const {
+  // Rank 0 writes a result, whose fields are names and values in turn; the others do nothing.
+  template <typename... Fields>
+  void write(std::string_view experiment, const Fields&... fields) const {
     if (rank_ == 0) {
+      Record record;
+      add(record, "experiment", experiment, fields...);
       report_.write(record);
     }
   }
@@ -46,6 +49,17 @@ class World {
   }
 
  private:
+  static void add(Record& /* record */) {}
+  template <typename Value, typename... Fields>
+  static void add(Record& record, const char* name, const Value& value, const Fields&... fields) {
+    if constexpr (std::is_arithmetic_v<Value>) {
+      record.add(name, static_cast<double>(value));
+    } else {
+      record.add(name, value);
+    }
+    add(record, fields...);
+  }
+
   int rank_;
   int size_;
   Report& report_;

@@ -120,13 +120,14 @@ class Command(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        self.made = self.folder / "made.json"
+        self.made.write_text(json.dumps(GOOD), encoding="utf-8")
 
     def papers(self, *words):
         return subprocess.run([sys.executable, str(HERE / "papers"), "--from", str(self.folder), "--into", str(self.folder), *words],
                               capture_output=True, text=True, check=False)
 
     def test_results_become_a_page_and_a_document(self):
-        (self.folder / "made.json").write_text(json.dumps(GOOD), encoding="utf-8")
         document = self.folder / "d.md"
         document.write_text("before\n<!-- papers: begin -->\nold\n<!-- papers: end -->\nafter\n", encoding="utf-8")
         done = self.papers("--document", str(document))
@@ -138,7 +139,6 @@ class Command(unittest.TestCase):
         self.assertNotIn("old", text)
 
     def test_a_document_without_markers_stays(self):
-        (self.folder / "made.json").write_text(json.dumps(GOOD), encoding="utf-8")
         document = self.folder / "d.md"
         document.write_text("before\n", encoding="utf-8")
         done = self.papers("--document", str(document))
@@ -147,7 +147,6 @@ class Command(unittest.TestCase):
         self.assertEqual(document.read_text(encoding="utf-8"), "before\n")
 
     def test_what_is_no_json_is_said_and_the_rest_is_shown(self):
-        (self.folder / "made.json").write_text(json.dumps(GOOD), encoding="utf-8")
         (self.folder / "bad.json").write_text('{"name": ', encoding="utf-8")
         done = self.papers()
         self.assertEqual(done.returncode, 1)
@@ -155,7 +154,6 @@ class Command(unittest.TestCase):
         self.assertTrue((self.folder / "index.html").exists())
 
     def test_a_document_keeps_what_it_has_if_something_failed(self):
-        (self.folder / "made.json").write_text(json.dumps(GOOD), encoding="utf-8")
         (self.folder / "bad.json").write_text("[" * 100000, encoding="utf-8")
         document = self.folder / "d.md"
         old = "<!-- papers: begin -->\nold\n<!-- papers: end -->\n"
@@ -168,15 +166,14 @@ class Command(unittest.TestCase):
         self.assertEqual([one.name for one in self.folder.glob("*partial*")], [])
 
     def test_nothing_at_all_is_said(self):
+        self.made.unlink()
         done = self.papers()
         self.assertEqual(done.returncode, 1)
         self.assertIn("there is no result in", done.stderr)
         self.assertIn("nowhere.json: No such file", self.papers("nowhere").stderr)
 
     def test_a_folder_that_can_not_be_made_is_said(self):
-        file = self.folder / "made.json"
-        file.write_text(json.dumps(GOOD), encoding="utf-8")
-        for into in (file, file / "below"):
+        for into in (self.made, self.made / "below"):
             done = self.papers("--into", str(into))
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertRegex(done.stderr, r"^papers: the folder .*made.json\S* can't be made: .*; name another\n$")
