@@ -53,10 +53,7 @@ std::unique_ptr<Region> Link::expose(std::span<std::byte> memory, Rights rights)
     throw Failure(Cause::kInput, "a region needs a byte at least");
   }
   const Stopwatch watch(statistics_.registering);
-  auto region = std::make_unique<Region>(memory, know(memory, rights), transport_, statistics_);
-  statistics_.registrations++;
-  statistics_.bytes_registered += memory.size();
-  return region;
+  return std::make_unique<Region>(memory, know(memory, rights), transport_, statistics_);
 }
 
 void Link::begin(Frame request, const Region& own, std::size_t offset, std::size_t length,
@@ -78,8 +75,7 @@ void Link::begin(Frame request, const Region& own, std::size_t offset, std::size
   }
   transfer(request, own, offset);
   statistics_.operations++;
-  (request.type == Frame::Type::kRead ? statistics_.bytes_read : statistics_.bytes_written) +=
-      length;
+  statistics_.bytes_written += request.type == Frame::Type::kRead ? 0 : length;
 }
 
 void Link::write(const Region& from, std::size_t offset, std::size_t length,
@@ -131,7 +127,6 @@ void Link::send(std::span<const std::byte> message) {
   take_credit();
   send_message(message);
   statistics_.operations++;
-  statistics_.bytes_sent += message.size();
 }
 
 Failure Link::too_slow(const char* what, Limit limit) {

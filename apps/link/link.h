@@ -68,19 +68,12 @@ struct Settings {
   void check() const;
 };
 
-// What this end has asked for over one link, and what it took.
+// What this end has asked for over one link, and what that took.
 struct Statistics {
-  std::uint64_t operations = 0;      // writes, reads, atomics, messages, notifications
-  std::uint64_t bytes_written = 0;   // by write() and write_notify()
-  std::uint64_t bytes_read = 0;      // by read()
-  std::uint64_t bytes_sent = 0;      // in messages
-  std::uint64_t bytes_received = 0;  // in messages
-  std::uint64_t registrations = 0;   // regions made
-  std::uint64_t bytes_registered = 0;
+  std::uint64_t operations = 0;            // writes, reads, atomics, messages, notifications
+  std::uint64_t bytes_written = 0;         // by write() and write_notify()
   std::chrono::nanoseconds registering{};  // in expose() and in ends of regions
   std::chrono::nanoseconds connecting{};   // until the link was usable
-  // For the peer, in any call; over TCP with the copying of what is sent.
-  std::chrono::nanoseconds waiting{};
 };
 
 // Adds the time of its own life to a sum.

@@ -245,6 +245,15 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {first, first + text.size()};
 }
 
+std::unique_ptr<Listener> listen(const Settings& settings = {}, Admit admit = {}) {
+  return Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), settings,
+                          std::move(admit));
+}
+
+std::unique_ptr<Link> connect_to(const Listener& listener, const Settings& settings = {}) {
+  return connect(Transport::kTcp, listener.address(), seconds(5), settings);
+}
+
 // Two ends of a connection, with memory at each.
 class Pair : public testing::Test {
  protected:
@@ -255,10 +264,8 @@ class Pair : public testing::Test {
   void connect_both(const Settings& near, const Settings& far) {
     near_.reset();
     far_.reset();
-    const auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), far);
-    auto connecting = std::async(std::launch::async, [&] {
-      return connect(Transport::kTcp, listener->address(), seconds(5), near);
-    });
+    const auto listener = listen(far);
+    auto connecting = std::async(std::launch::async, [&] { return connect_to(*listener, near); });
     far_ = listener->accept(seconds(5));
     near_ = connecting.get();
     ASSERT_NE(far_, nullptr);
@@ -436,8 +443,7 @@ class Hostile : public testing::Test {
     Settings settings;
     settings.patience = seconds(5);
     settings.message_bytes = 64;
-    const auto listener =
-        Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), settings);
+    const auto listener = listen(settings);
     peer_ = connect_socket(listener->address(), Deadline(seconds(5)));
     say(Hello(settings).to_bytes());
     link_ = listener->accept(seconds(5));
@@ -548,18 +554,15 @@ TEST_F(Pair, WaitsForTheFirstOfSeveral) {
 }
 
 TEST(TcpListener, RefusesWhomItDoesNotAdmit) {
-  const auto listener =
-      Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), {},
-                       [](const Address& peer) { return peer.host != "127.0.0.1"; });
-  auto connecting = std::async(std::launch::async, [&] {
-    return cause_of([&] { connect(Transport::kTcp, listener->address(), seconds(5)); });
-  });
+  const auto listener = listen({}, [](const Address& peer) { return peer.host != "127.0.0.1"; });
+  auto connecting =
+      std::async(std::launch::async, [&] { return cause_of([&] { connect_to(*listener); }); });
   EXPECT_EQ(listener->accept(Limit(300)), nullptr);
   EXPECT_EQ(connecting.get(), Cause::kRefused);
 }
 
 TEST(TcpListener, SilentAndWrongPeersCostTheOthersNothing) {
-  const auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"));
+  const auto listener = listen();
   std::vector<Descriptor> silent;
   for (int i = 0; i < 70; i++) {
     silent.push_back(connect_socket(listener->address(), Deadline(seconds(5))));
@@ -568,15 +571,13 @@ TEST(TcpListener, SilentAndWrongPeersCostTheOthersNothing) {
     }
     EXPECT_EQ(listener->accept(Limit(0)), nullptr);
   }
-  auto connecting = std::async(std::launch::async, [&] {
-    return connect(Transport::kTcp, listener->address(), seconds(5));
-  });
+  auto connecting = std::async(std::launch::async, [&] { return connect_to(*listener); });
   EXPECT_NE(listener->accept(seconds(5)), nullptr);
   EXPECT_NE(connecting.get(), nullptr);
 }
 
 TEST(TcpListener, WhereItCanNotListenTheNextStepIsSaid) {
-  const auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"));
+  const auto listener = listen();
   const auto said = [](const Address& address) {
     try {
       Listener::listen(Transport::kTcp, address);
@@ -591,7 +592,7 @@ TEST(TcpListener, WhereItCanNotListenTheNextStepIsSaid) {
 }
 
 TEST(TcpListener, NobodyListens) {
-  auto listener = Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"));
+  auto listener = listen();
   const Address address = listener->address();
   listener.reset();
   EXPECT_EQ(cause_of([&] { connect(Transport::kTcp, address, seconds(5)); }), Cause::kRefused);

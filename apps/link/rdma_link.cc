@@ -150,7 +150,6 @@ class RdmaLink : public Link {
     std::optional<Arrival> arrival(std::move(arrivals_.front()));
     arrivals_.pop_front();
     credits_.taken();
-    statistics_.bytes_received += arrival->message.size();
     return_credits();
     return arrival;
   }
@@ -333,7 +332,6 @@ class RdmaLink : public Link {
   }
   // Waits for anything new, until the deadline; false when there was nothing.
   bool wait(const Deadline& deadline) {
-    const Stopwatch watch(statistics_.waiting);
     const std::uint64_t before = progress_;
     const auto news = [&] { return progress_ != before || broken_.has_value(); };
     const Clock::time_point spun = std::min(Clock::now() + kSpin, deadline.at());

@@ -104,7 +104,6 @@ class TcpLink : public Link {
     std::optional<Arrival> arrival;
     bool due = false;
     {
-      const Stopwatch watch(statistics_.waiting);
       std::unique_lock lock(mutex_);
       while (arrivals_.empty()) {
         check_alive_locked();
@@ -122,7 +121,6 @@ class TcpLink : public Link {
       credits_.taken();
       due = credits_.due() && !broken_;
     }
-    statistics_.bytes_received += arrival->message.size();
     if (due) {
       try {
         send_frame({.type = Frame::Type::kCredits}, {});
@@ -184,7 +182,6 @@ class TcpLink : public Link {
 
   // The program's thread.
   void send_frame(Frame frame, std::span<const std::byte> payload) {
-    const Stopwatch watch(statistics_.waiting);
     const std::lock_guard whole(sending_);
     {
       const std::lock_guard lock(mutex_);
@@ -233,7 +230,6 @@ class TcpLink : public Link {
   // Waits until `done` says yes, with the state locked, as long as there is progress in time.
   template <typename Done>
   void wait_until(const char* what, Done done, Limit limit = kForever) {
-    const Stopwatch watch(statistics_.waiting);
     const Deadline deadline(limit);
     std::unique_lock lock(mutex_);
     while (!done()) {

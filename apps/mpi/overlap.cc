@@ -85,15 +85,10 @@ Samples waited(const Options& options, const World& world, bool put, std::size_t
   for (unsigned round = 0; round < rounds; round++) {
     world.barrier();
     if (world.rank() == 0) {
-      if (put) {
-        signal(1);
-        compute(options.compute, kHeadStart + delay);
-      } else {
-        MPI_Request request = begin_receive(bytes, 1);
-        signal(1);
-        compute(options.compute, kHeadStart + delay);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-      }
+      MPI_Request request = put ? MPI_REQUEST_NULL : begin_receive(bytes, 1);
+      signal(1);
+      compute(options.compute, kHeadStart + delay);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else if (world.rank() == 1) {
       fill(bytes, 1, round);
       await(0);

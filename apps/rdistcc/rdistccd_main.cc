@@ -21,6 +21,15 @@
 namespace rdma::rdistcc {
 namespace {
 
+// The signals that end the daemon.
+sigset_t ends() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
 struct Options {
   Transport transport = Transport::kRdma;
   Address listen{.host = "*", .port = 3640};
@@ -167,7 +176,9 @@ class Daemon {
     log("listening at " + listener->address().text() + " over " +
         std::string(name_of(options_.transport)) + ", " + std::to_string(options_.jobs) +
         " jobs at once, in " + options_.rules.directory);
-    while (!told_to_end()) {
+    const sigset_t signals = ends();
+    const timespec now{};
+    while (sigtimedwait(&signals, nullptr, &now) <= 0) {
       std::unique_ptr<Link> link = listener->accept(kLook);
       threads_.remove_if([](const Worker& worker) { return worker.done->load(); });
       if (link != nullptr && threads_.size() < options_.jobs + kRefusals) {
@@ -188,15 +199,6 @@ class Daemon {
     std::unique_ptr<std::atomic<bool>> done = std::make_unique<std::atomic<bool>>(false);
     std::jthread thread;
   };
-
-  static bool told_to_end() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    const timespec now{};
-    return sigtimedwait(&signals, nullptr, &now) > 0;
-  }
 
   bool admits(const Address& peer) {
     for (const Network& network : options_.allow) {
@@ -253,10 +255,7 @@ class Daemon {
 }  // namespace rdma::rdistcc
 
 int main(int argc, char** argv) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  const sigset_t signals = rdma::rdistcc::ends();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   umask(022);  // compilers run as another user, and read what is made here
   constexpr auto kPurpose =
