@@ -64,9 +64,8 @@ class Unpacker {
 
   // Both throw Failure (kProtocol) if there are too few bytes.
   std::span<const std::byte> next(std::size_t count) {
-    if (count > memory_.size()) {
-      throw Failure(Cause::kProtocol, "the peer sent too few bytes for what it said");
-    }
+    require(count <= memory_.size(), "the peer sent too few bytes for what it said",
+            Cause::kProtocol);
     const std::span<const std::byte> part = memory_.first(count);
     memory_ = memory_.subspan(count);
     return part;

@@ -49,18 +49,15 @@ void Settings::check() const {
 }
 
 std::unique_ptr<Region> Link::expose(std::span<std::byte> memory, Rights rights) {
-  if (memory.empty()) {
-    throw Failure(Cause::kInput, "a region needs a byte at least");
-  }
+  require(!memory.empty(), "a region needs a byte at least", Cause::kInput);
   const Stopwatch watch(statistics_.registering);
   return std::make_unique<Region>(memory, know(memory, rights), transport_, statistics_);
 }
 
 void Link::begin(Frame request, const Region& own, std::size_t offset, std::size_t length,
                  const RemoteRegion& remote, std::uint64_t remote_offset) {
-  if (own.transport() != transport_) {
-    throw Failure(Cause::kInput, "the region is of a link over another transport");
-  }
+  require(own.transport() == transport_, "the region is of a link over another transport",
+          Cause::kInput);
   check_within("this end's", own.bytes().size(), offset, length);
   check_within("the peer's", remote.length, remote_offset, length);
   if (transport_ == Transport::kRdma) {
@@ -99,9 +96,8 @@ std::uint64_t Link::atomic(Frame request, const RemoteRegion& remote, std::uint6
   check_within("the peer's", remote.length, remote_offset, sizeof(std::uint64_t));
   request.key = remote.key;
   request.address = remote.address + remote_offset;
-  if (request.address % sizeof(std::uint64_t) != 0) {
-    throw Failure(Cause::kInput, "an atomic request takes an address that is a multiple of 8");
-  }
+  require(request.address % sizeof(std::uint64_t) == 0,
+          "an atomic request takes an address that is a multiple of 8", Cause::kInput);
   const std::uint64_t before = execute(request);
   statistics_.operations++;
   return before;

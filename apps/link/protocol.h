@@ -113,26 +113,22 @@ class Credits {
   void spend() { left_--; }
   // The peer's program took some. Throws Failure (kProtocol) if it can't have.
   void returned(unsigned count) {
-    if (count > theirs_ - left_) {
-      throw Failure(Cause::kProtocol, "the peer gave back more messages than it was sent");
-    }
+    require(count <= theirs_ - left_, "the peer gave back more messages than it was sent",
+            Cause::kProtocol);
     left_ += count;
   }
 
   // The same, of what only gives back. One that gives back nothing would be news without end, for
   // which this end would wait on.
   void returned_alone(unsigned count) {
-    if (count == 0) {
-      throw Failure(Cause::kProtocol, "the peer gave back no message, and said so");
-    }
+    require(count != 0, "the peer gave back no message, and said so", Cause::kProtocol);
     returned(count);
   }
 
   // What this end receives. Throws Failure (kProtocol) if the peer was not allowed to send it.
   void arrived() {
-    if (waiting_ + owed_ >= own_) {
-      throw Failure(Cause::kProtocol, "the peer sent more messages than there is room for");
-    }
+    require(waiting_ + owed_ < own_, "the peer sent more messages than there is room for",
+            Cause::kProtocol);
     waiting_++;
   }
   void taken() {

@@ -395,9 +395,8 @@ class RdmaLink : public Link {
       const std::span<const std::byte> bytes = receive_slot(slot).first(done.byte_len);
       const auto kind =
           bytes.size() >= kHeader ? std::to_integer<std::uint8_t>(bytes[0]) : std::uint8_t{0};
-      if (kind != kMessage && kind != kCreditsOnly) {
-        throw Failure(Cause::kProtocol, "the peer sent what is no message");
-      }
+      require(kind == kMessage || kind == kCreditsOnly, "the peer sent what is no message",
+              Cause::kProtocol);
       const auto credits = get_big<std::uint16_t>(bytes.data() + 2);
       if (kind == kCreditsOnly) {
         credits_.returned_alone(credits);

@@ -34,9 +34,8 @@ struct RemoteRegion {
     const RemoteRegion region{.address = from.take<std::uint64_t>(),
                               .length = from.take<std::uint64_t>(),
                               .key = from.take<std::uint32_t>()};
-    if (region.length > std::numeric_limits<std::uint64_t>::max() - region.address) {
-      throw Failure(Cause::kProtocol, "the peer's region reaches over the end of all addresses");
-    }
+    require(region.length <= std::numeric_limits<std::uint64_t>::max() - region.address,
+            "the peer's region reaches over the end of all addresses", Cause::kProtocol);
     return region;
   }
 

@@ -298,9 +298,7 @@ class TcpLink : public Link {
       if (count == 0 && got == 0) {
         return false;
       }
-      if (count <= 0) {
-        throw Failure(Cause::kLost, "the peer ended the connection");
-      }
+      require(count > 0, "the peer ended the connection", Cause::kLost);
       got += static_cast<std::size_t>(count);
     }
     return true;
@@ -342,13 +340,11 @@ class TcpLink : public Link {
         take_answer(frame);
         break;
       case Frame::Type::kMessage: {
-        if (frame.length > settings_.message_bytes) {
-          throw Failure(Cause::kProtocol, "the peer sent a message that is too long");
-        }
+        require(frame.length <= settings_.message_bytes, "the peer sent a message that is too long",
+                Cause::kProtocol);
         Arrival arrival{.message = std::vector<std::byte>(frame.length), .immediate = {}};
-        if (frame.length > 0 && !receive_bytes(arrival.message)) {
-          throw Failure(Cause::kLost, "the peer ended the connection");
-        }
+        require(frame.length == 0 || receive_bytes(arrival.message),
+                "the peer ended the connection", Cause::kLost);
         arrive(std::move(arrival));
         break;
       }
@@ -383,9 +379,8 @@ class TcpLink : public Link {
     Wanted wanted{};
     {
       const std::lock_guard lock(mutex_);
-      if (wanted_.empty() || frame.length != wanted_.front().sink.length) {
-        throw Failure(Cause::kProtocol, "the peer sent an answer that nobody asked for");
-      }
+      require(!wanted_.empty() && frame.length == wanted_.front().sink.length,
+              "the peer sent an answer that nobody asked for", Cause::kProtocol);
       wanted = wanted_.front();
     }
     if (!wanted.atomic && wanted.sink.length > 0) {
@@ -400,9 +395,8 @@ class TcpLink : public Link {
   }
   void queue_answer(const Frame& frame) {
     const std::lock_guard lock(mutex_);
-    if (requests_.size() >= kMostRequests) {
-      throw Failure(Cause::kProtocol, "the peer asked for more than it waits for");
-    }
+    require(requests_.size() < kMostRequests, "the peer asked for more than it waits for",
+            Cause::kProtocol);
     requests_.push_back(frame);
     asked_.notify_all();
   }
@@ -489,12 +483,8 @@ class TcpLink : public Link {
     const Deadline deadline(settings_.patience);
     while (!wait_ready(socket_.number(), Deadline(kLook), POLLOUT)) {
       const std::lock_guard lock(mutex_);
-      if (closing_ || broken_) {
-        throw Failure(Cause::kLost, "the link ended while the peer read");
-      }
-      if (deadline.over()) {
-        throw Failure(Cause::kTimeout, "the peer takes no answer to what it reads");
-      }
+      require(!closing_ && !broken_, "the link ended while the peer read", Cause::kLost);
+      require(!deadline.over(), "the peer takes no answer to what it reads", Cause::kTimeout);
     }
   }
 

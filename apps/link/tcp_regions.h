@@ -62,9 +62,8 @@ class RegionTable {
     const std::span<std::byte> bytes =
         find({.key = frame.key, .address = frame.address, .length = sizeof(std::uint64_t)},
              kRemoteAtomic);
-    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % sizeof(std::uint64_t) != 0) {
-      throw Failure(Cause::kRefused, "the peer asked for an atomic at no multiple of 8");
-    }
+    require(reinterpret_cast<std::uintptr_t>(bytes.data()) % sizeof(std::uint64_t) == 0,
+            "the peer asked for an atomic at no multiple of 8", Cause::kRefused);
     // By the processor's atomic instructions, since another link may have the same memory.
     const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(bytes.data()));
     if (frame.type == Frame::Type::kFetchAdd) {
@@ -83,16 +82,12 @@ class RegionTable {
 
   std::span<std::byte> find(const Part& part, Rights right) const {
     const auto found = entries_.find(part.key);
-    if (found == entries_.end()) {
-      throw Failure(Cause::kRefused, "no region has the key that the peer named");
-    }
+    require(found != entries_.end(), "no region has the key that the peer named", Cause::kRefused);
     const Entry& entry = found->second;
-    if ((entry.rights & right) != right) {
-      throw Failure(Cause::kRefused, "the peer has no right to what it asked of a region");
-    }
-    if (part.address > entry.bytes.size() || part.length > entry.bytes.size() - part.address) {
-      throw Failure(Cause::kRefused, "the peer asked for bytes beyond a region");
-    }
+    require((entry.rights & right) == right, "the peer has no right to what it asked of a region",
+            Cause::kRefused);
+    require(part.address <= entry.bytes.size() && part.length <= entry.bytes.size() - part.address,
+            "the peer asked for bytes beyond a region", Cause::kRefused);
     return entry.bytes.subspan(part.address, part.length);
   }
 

@@ -91,9 +91,8 @@ class Job {
     offer(messages(), reply_.messages, messages_);
     reply_.registering = static_cast<std::uint64_t>(link_.statistics().registering.count());
     link_.send(reply_.to_bytes());
-    if (!link_.receive(rules_.transfer)) {
-      throw Failure(Cause::kTimeout, "the client does not fetch its object");
-    }
+    require(link_.receive(rules_.transfer).has_value(), "the client does not fetch its object",
+            Cause::kTimeout);
     return request_.compiler + ": status " + std::to_string(reply_.status) + ", " +
            std::to_string(request_.source.length) + " bytes in, " +
            std::to_string(reply_.object.length) + " out, " +
@@ -162,9 +161,7 @@ class Job {
       if (link_.receive(Limit(0))) {
         throw Failure(Cause::kProtocol, "the client talks out of its turn");
       }
-      if (stopping) {
-        throw Failure(Cause::kLost, "the daemon ends");
-      }
+      require(!stopping, "the daemon ends", Cause::kLost);
       if (deadline.over()) {
         reply_.text = "the compiler took more than " + std::to_string(rules_.seconds) + " s";
         return;

@@ -51,17 +51,12 @@ class MessageReader : public Unpacker {
   std::string text() {
     const std::span<const std::byte> bytes = next(take<std::uint32_t>());
     std::string value(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (value.find('\0') != std::string::npos) {
-      throw Failure(Cause::kProtocol, "the peer sent a text with a zero in it");
-    }
+    require(value.find('\0') == std::string::npos, "the peer sent a text with a zero in it",
+            Cause::kProtocol);
     return value;
   }
   RemoteRegion region() { return RemoteRegion::from_bytes(next(RemoteRegion::kBytes)); }
-  void end() const {
-    if (left() > 0) {
-      throw Failure(Cause::kProtocol, "the peer's message is too long");
-    }
-  }
+  void end() const { require(left() == 0, "the peer's message is too long", Cause::kProtocol); }
 };
 
 // From the client: compile this.
@@ -83,9 +78,8 @@ struct Request {
   // Throws Failure (kProtocol).
   static Request from_bytes(std::span<const std::byte> bytes) {
     MessageReader reader(bytes);
-    if (reader.take<std::uint32_t>() != kRelease) {
-      throw Failure(Cause::kProtocol, "the client is of another release");
-    }
+    require(reader.take<std::uint32_t>() == kRelease, "the client is of another release",
+            Cause::kProtocol);
     Request request;
     request.source = reader.region();
     request.suffix = reader.text();
@@ -124,15 +118,13 @@ struct Reply {
   // Throws Failure (kProtocol).
   static Reply from_bytes(std::span<const std::byte> bytes) {
     MessageReader reader(bytes);
-    if (reader.take<std::uint32_t>() != kRelease) {
-      throw Failure(Cause::kProtocol, "the daemon is of another release");
-    }
+    require(reader.take<std::uint32_t>() == kRelease, "the daemon is of another release",
+            Cause::kProtocol);
     Reply reply;
     const auto kind = reader.take<std::uint8_t>();
-    if (kind != static_cast<std::uint8_t>(Kind::kCompiled) &&
-        kind != static_cast<std::uint8_t>(Kind::kRefused)) {
-      throw Failure(Cause::kProtocol, "the daemon's reply is of no known kind");
-    }
+    require(kind == static_cast<std::uint8_t>(Kind::kCompiled) ||
+                kind == static_cast<std::uint8_t>(Kind::kRefused),
+            "the daemon's reply is of no known kind", Cause::kProtocol);
     reply.kind = static_cast<Kind>(kind);
     reply.status = reader.take<std::uint32_t>();
     reply.object = reader.region();

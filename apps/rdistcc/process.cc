@@ -127,9 +127,8 @@ Process::~Process() {
 
 bool Process::wait(std::chrono::milliseconds limit) {
   if (!ended_) {
-    if (!descriptor_) {
-      throw Failure(Cause::kSystem, "pidfd_open: this needs Linux 5.3 and a free descriptor");
-    }
+    require(static_cast<bool>(descriptor_),
+            "pidfd_open: this needs Linux 5.3 and a free descriptor");
     pollfd end{.fd = descriptor_.number(), .events = POLLIN, .revents = 0};
     if (poll(&end, 1, static_cast<int>(limit.count())) <= 0) {
       return false;

@@ -101,9 +101,8 @@ void read_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 1 << 22));
   app.add_option("--user", options.user, "as whom compilers run when the daemon runs as root");
   app.final_callback([&] {
-    if (options.allow.empty()) {
-      throw Failure(Cause::kInput, "nobody may ask: name who may, as --allow 10.0.0.0/24");
-    }
+    require(!options.allow.empty(), "nobody may ask: name who may, as --allow 10.0.0.0/24",
+            Cause::kInput);
     if (options.rules.directory.empty()) {
       options.rules.directory = "/dev/shm/rdistccd-" + std::to_string(options.listen.port);
     }

@@ -34,9 +34,9 @@ class Failure : public std::runtime_error {
 // Some checks run for each message: pass a literal, of which no text is made while the check holds,
 // and without `inline` g++ calls a template.
 template <typename Text>
-inline void require(bool holds, const Text& what) {
+inline void require(bool holds, const Text& what, Cause cause = Cause::kSystem) {
   if (!holds) {
-    throw Failure(what);
+    throw Failure(cause, what);
   }
 }
 

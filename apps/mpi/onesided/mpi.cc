@@ -108,9 +108,8 @@ Values same(const void* memory, int count, MPI_Datatype type, int target_count,
             MPI_Datatype target_type) {
   const auto size = static_cast<long long>(size_of(type));
   const auto target_size = static_cast<long long>(size_of(target_type));
-  if (count * size != target_count * target_size) {
-    throw Failure(Cause::kInput, "the two ends of a one-sided call differ in length");
-  }
+  require(count * size == target_count * target_size,
+          "the two ends of a one-sided call differ in length", Cause::kInput);
   return {const_cast<void*>(memory), count, type};
 }
 

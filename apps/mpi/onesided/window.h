@@ -31,18 +31,15 @@ inline std::size_t size_of(MPI_Datatype type) {
   int size = 0;
   PMPI_Type_get_extent(type, &begin, &extent);
   PMPI_Type_size(type, &size);
-  if (combiner != MPI_COMBINER_NAMED || begin != 0 || extent != size) {
-    throw Failure(Cause::kInput,
-                  "a one-sided call has a derived datatype, or one with gaps: use one of the "
-                  "language's, as MPI_BYTE, or start the program without libonesided.so");
-  }
+  require(combiner == MPI_COMBINER_NAMED && begin == 0 && extent == size,
+          "a one-sided call has a derived datatype, or one with gaps: use one of the language's, "
+          "as MPI_BYTE, or start the program without libonesided.so",
+          Cause::kInput);
   return static_cast<std::size_t>(size);
 }
 
 inline std::span<std::byte> bytes_of(const Values& values) {
-  if (values.count < 0) {
-    throw Failure(Cause::kInput, "a one-sided call has a count below 0");
-  }
+  require(values.count >= 0, "a one-sided call has a count below 0", Cause::kInput);
   return {static_cast<std::byte*>(values.memory),
           static_cast<std::size_t>(values.count) * size_of(values.type)};
 }
@@ -98,9 +95,8 @@ class Window {
     for (const int rank : ranks) {
       const auto at = static_cast<std::size_t>(rank);
       own[at].unit = static_cast<std::uint64_t>(unit);
-      if (of_world[at] == MPI_UNDEFINED) {
-        throw Failure(Cause::kInput, "a window has ranks that are not of MPI_COMM_WORLD");
-      }
+      require(of_world[at] != MPI_UNDEFINED, "a window has ranks that are not of MPI_COMM_WORLD",
+              Cause::kInput);
       if (rank != self) {
         own[at].words = expose(of_world[at], std::as_writable_bytes(std::span(*words_)));
         own[at].memory = memory.empty() ? RemoteRegion{}.to_bytes() : expose(of_world[at], memory);
