@@ -6,14 +6,13 @@
 #include <iostream>
 
 #include "distribute.h"
+#include "program.h"
 
 namespace rdma::rdistcc {
 namespace {
 
-constexpr const char* kUsage =
-    R"(usage: rdistcc [--transport rdma|tcp] COMPILER ARGUMENT...
-
-Runs a compiler's command, and has another host do the compiling if it can: for
+constexpr auto kPurpose =
+    R"(Runs COMPILER ARGUMENT..., and has another host do the compiling if it can: for
 `COMPILER ... -c FILE.c -o FILE.o` of gcc and its like. Everything else, and everything when no host
 can, is done here. With make: make -j8 CC="rdistcc gcc"
 
@@ -145,41 +144,25 @@ class Client {
   Report report_;
 };
 
-int wrong(const std::string& what) {
-  std::cerr << "rdistcc: " << what << "; see rdistcc --help" << std::endl;
-  return 2;
-}
-
-int run(Arguments line) {
-  if (!line.empty() && (line[0] == "--help" || line[0] == "-h")) {
-    std::cout << kUsage;
-    return 0;
-  }
+int run(Program& app) {
   std::string transport = setting("RDISTCC_TRANSPORT", "rdma");
-  if (!line.empty() && line[0] == "--transport") {
-    if (line.size() == 1) {
-      return wrong("--transport takes rdma or tcp");
-    }
-    transport = line[1];
-    line.erase(line.begin(), line.begin() + 2);
-  }
-  if (line.empty()) {
-    return wrong("a compiler's command is missing, as in 'rdistcc gcc -c FILE.c -o FILE.o'");
-  }
+  app.add_option("--transport", transport, "rdma or tcp, in place of RDISTCC_TRANSPORT");
+  app.prefix_command();
+  app.read();
+  const Arguments line = app.remaining();
+  require(!line.empty(),
+          "a compiler's command is missing, as in 'rdistcc gcc -c FILE.c -o FILE.o'; see rdistcc "
+          "--help",
+          Cause::kInput);
   if (line[0].starts_with("-")) {
-    return wrong("there is no option '" + line[0] + "'");
+    throw Failure(Cause::kInput, "there is no option '" + line[0] + "'; see rdistcc --help");
   }
-  return Client(std::move(line), parse_transport(transport)).run();
+  return Client(line, parse_transport(transport)).run();
 }
 
 }  // namespace
 }  // namespace rdma::rdistcc
 
 int main(int argc, char** argv) {
-  try {
-    return rdma::rdistcc::run({argv + 1, argv + argc});
-  } catch (const std::exception& failure) {
-    std::cerr << "rdistcc: " << failure.what() << std::endl;
-    return 1;
-  }
+  return rdma::run_program("rdistcc", rdma::rdistcc::kPurpose, argc, argv, rdma::rdistcc::run);
 }
