@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "experiment.h"
+#include "program.h"
 
 namespace rdma::mpibench {
 namespace {
@@ -95,15 +96,9 @@ void run(const CommandLine& line) {
 
 // The command line is read before MPI begins, so that a wrong one, and --help, need no mpirun.
 int run_all(int argc, char** argv) {
-  CommandLine line;
-  try {
-    std::vector<std::string> known;
-    std::ranges::transform(kExperiments, std::back_inserter(known), &Experiment::name);
-    line = parse({argv + 1, argv + argc}, known);
-  } catch (const Failure& wrong) {
-    std::cerr << "mpibench: " << wrong.what() << '\n';
-    return 2;
-  }
+  std::vector<std::string> known;
+  std::ranges::transform(kExperiments, std::back_inserter(known), &Experiment::name);
+  const CommandLine line = parse({argv + 1, argv + argc}, known);
   if (line.help) {
     print_help();
     return 0;
@@ -126,10 +121,7 @@ int run_all(int argc, char** argv) {
 }  // namespace rdma::mpibench
 
 int main(int argc, char** argv) {
-  try {
+  return rdma::run_program("mpibench", "", argc, argv, [&](rdma::Program& /* has no options */) {
     return rdma::mpibench::run_all(argc, argv);
-  } catch (const std::exception& failure) {
-    std::cerr << "mpibench: " << failure.what() << '\n';
-    return 1;
-  }
+  });
 }
