@@ -216,24 +216,6 @@ Overheads overheads(const World& world, std::size_t size, unsigned rounds) {
   return found;
 }
 
-// Which buffer of the pool a round has: the first, or one that no round had before it. Of any
-// hundred rounds, `share` have the first.
-class Turns {
- public:
-  explicit Turns(unsigned share) : share_(share) {}
-
-  std::size_t of(unsigned round) {
-    if ((round + 1) * share_ / 100 > round * share_ / 100) {
-      return 0;
-    }
-    return round == 0 ? 0 : ++fresh_;
-  }
-
- private:
-  unsigned share_;
-  std::size_t fresh_ = 0;
-};
-
 // Round trips of messages of which that percentage uses a buffer again.
 Samples reusing(const Options& options, const World& world, std::size_t size, unsigned share) {
   constexpr std::size_t kMemory = 32U << 20;  // bytes of buffers each way
@@ -245,10 +227,12 @@ Samples reusing(const Options& options, const World& world, std::size_t size, un
   const std::size_t stride = (size + kPage - 1) / kPage * kPage;
   std::vector<std::byte> out((rounds + 1) * stride + kPage);
   std::vector<std::byte> in((rounds + 1) * stride + kPage);
-  Turns turns(share);
-  unsigned begun = 0;  // the warm-up asks for the first buffer alone
+  std::size_t fresh = 0;
   return ping_pong(world, rounds, [&](unsigned round) {
-    const std::size_t at = round == begun ? turns.of(begun++) : 0;
+    // Of any hundred rounds, `share` have the first buffer, as the warm-up, whose rounds are 0; the
+    // others have one that no round had before.
+    const bool again = (round + 1) * share / 100 > round * share / 100;
+    const std::size_t at = round == 0 || again ? 0 : ++fresh;
     return Buffers{std::span(out).subspan(at * stride, size),
                    std::span(in).subspan(at * stride, size)};
   });
