@@ -23,7 +23,7 @@ struct Options {
   unsigned steps = 100;            // of halo's
   unsigned tasks = 64;             // of farm's
 
-  std::vector<std::size_t> sizes_or(std::vector<std::size_t> own) const {
+  std::vector<std::size_t> sizes_or(const std::vector<std::size_t>& own) const {
     return sizes.empty() ? own : sizes;
   }
   // Rounds for a size, unless the command line says how many: fewer of large messages.
