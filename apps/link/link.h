@@ -76,24 +76,11 @@ struct Statistics {
   std::chrono::nanoseconds connecting{};   // until the link was usable
 };
 
-// Adds the time of its own life to a sum.
-class Stopwatch {
- public:
-  explicit Stopwatch(std::chrono::nanoseconds& sum) : sum_(sum) {}
-  ~Stopwatch() { sum_ += Clock::now() - begin_; }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  std::chrono::nanoseconds& sum_;
-  Clock::time_point begin_ = Clock::now();
-};
-
 // Memory that a link's requests may use and, with rights, that the peer may reach. It ends before
 // the link does and before the memory, and after flush(). From then on no peer reaches the memory.
 class Region {
  public:
-  // What a device, or the threads in its place, know of memory, until `held` goes.
+  // The memory as the device, or the threads in its place, know it until `held` goes.
   struct Known {
     RemoteRegion remote;
     std::uint32_t local_key = 0;
@@ -103,8 +90,9 @@ class Region {
   Region(std::span<std::byte> bytes, Known known, Transport transport, Statistics& statistics)
       : bytes_(bytes), known_(std::move(known)), transport_(transport), statistics_(statistics) {}
   ~Region() {
-    const Stopwatch watch(statistics_.registering);
+    const Clock::time_point begun = Clock::now();
     known_.held.reset();
+    statistics_.registering += Clock::now() - begun;
   }
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
@@ -112,7 +100,7 @@ class Region {
   std::span<std::byte> bytes() const { return bytes_; }
   // What the peer is to be told, by a message.
   const RemoteRegion& remote() const { return known_.remote; }
-  // What this end's device is told.
+  // The key that this end's device takes.
   std::uint32_t local_key() const { return known_.local_key; }
   Transport transport() const { return transport_; }
 
@@ -205,8 +193,8 @@ class Link {
   virtual bool prepare_wait(std::vector<pollfd>& descriptors) = 0;
   friend Link* wait_any(std::span<Link* const> links, Limit limit);
 
-  // What a deadline that is over ends with, while this end waited for `what`: the call's, or the
-  // patience without progress.
+  // The failures of a wait for `what`: it took longer than the call's limit, or than the patience
+  // without progress.
   static Failure too_slow(const char* what, Limit limit);
   Failure no_sign(const char* what) const;
 
