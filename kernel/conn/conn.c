@@ -202,10 +202,10 @@ int weft_conn_hand_over(struct weft_conn *conn, const struct weft_mpa_agreed *ag
 	if (ret)
 		return ret;
 	/* First, so that no callback is lost. A queue pair without a stream ignores callbacks. */
-	weft_llp_adopt(conn->llp, &weft_engine_ops, conn->qp, false);
+	conn->llp->class->adopt(conn->llp, &weft_engine_ops, conn->qp, false);
 	ret = weft_engine_start(conn->qp, conn->llp, &terms, conn->initiator);
 	if (ret)
-		weft_llp_adopt(conn->llp, &weft_conn_stream_ops, conn, false);
+		conn->llp->class->adopt(conn->llp, &weft_conn_stream_ops, conn, false);
 	return ret;
 }
 
@@ -223,7 +223,7 @@ void weft_conn_release_qp(struct weft_conn *conn)
 		return;
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (conn->llp && conn->llp->owner == qp)
-		weft_llp_adopt(conn->llp, &weft_conn_stream_ops, conn, false);
+		conn->llp->class->adopt(conn->llp, &weft_conn_stream_ops, conn, false);
 	if (!weft_engine_stop(qp)) {
 		weft_conn_close(conn, true);
 		/* The reset returns the pages at once, except those that a card still has. */

@@ -111,7 +111,6 @@ WEFT_EXPORT(weft_sock_connect);
 WEFT_EXPORT(weft_sock_charge);
 WEFT_EXPORT(weft_sock_charge_as);
 WEFT_EXPORT(weft_sock_set_tos);
-WEFT_EXPORT(weft_sock_inherit_tos);
 WEFT_EXPORT(weft_sock_name_v4);
 WEFT_EXPORT(weft_sock_name_v6);
 

@@ -85,35 +85,30 @@ void weft_arrivals_pass(struct weft_arrivals *arrivals)
 }
 
 /*
- * Frees the payload of a placed message. Without memory for a copy of the header the message
- * stays as it is, and is placed again in its turn. It must not count as small then, because a
- * peer could have more memory held than @max says.
+ * Offers each segment behind the gap to @placer, once, and frees the payload of a placed one.
+ * Without memory for a copy of the header the message stays as it is, and is placed again in its
+ * turn. It must not count as small then, because a peer could have more memory held than @max says.
  */
-static void arrival_placed(struct weft_arrivals *arrivals, struct weft_arrival *arrival)
-{
-	u32 rest = min_t(u32, arrival->len, WEFT_DDP_MAX_LEN);
-	struct weft_arrival *head;
-
-	head = kmemdup(arrival, struct_size(arrival, data, rest), GFP_NOWAIT | __GFP_NOWARN);
-	if (!head)
-		return;
-	head->placed = true;
-	arrivals->held -= arrival_size(arrival) - arrival_size(head);
-	xa_store(&arrivals->by_number, arrival->number, head, GFP_NOWAIT);
-	kfree(arrival);
-}
-
-/* Offers each segment behind the gap to @placer, once. */
 void weft_arrivals_offer(struct weft_arrivals *arrivals, weft_arrival_placer placer, void *ctx)
 {
-	struct weft_arrival *arrival;
+	struct weft_arrival *arrival, *head;
 	unsigned long number;
+	u32 rest;
 
 	xa_for_each_marked(&arrivals->by_number, number, arrival, WEFT_ARRIVAL_NEW) {
 		xa_clear_mark(&arrivals->by_number, number, WEFT_ARRIVAL_NEW);
-		if (arrival->number - arrivals->gap < ARRIVALS_AHEAD && !arrival->control &&
-		    placer(ctx, arrival))
-			arrival_placed(arrivals, arrival);
+		if (arrival->number - arrivals->gap >= ARRIVALS_AHEAD || arrival->control ||
+		    !placer(ctx, arrival))
+			continue;
+		rest = min_t(u32, arrival->len, WEFT_DDP_MAX_LEN);
+		head = kmemdup(arrival, struct_size(arrival, data, rest),
+			       GFP_NOWAIT | __GFP_NOWARN);
+		if (!head)
+			continue;
+		head->placed = true;
+		arrivals->held -= arrival_size(arrival) - arrival_size(head);
+		xa_store(&arrivals->by_number, arrival->number, head, GFP_NOWAIT);
+		kfree(arrival);
 	}
 }
 

@@ -166,7 +166,9 @@ struct weft_path_info {
  * @charge_like: put a stream, for which nobody pays yet, into the cgroup of another of its class,
  *	which was opened by the process that has to pay. -ENOMEM at its limit
  * @connect: start to connect; the changed event follows with the outcome
- * @adopt: change the owner, as weft_llp_adopt()
+ * @adopt: change the owner, to which all later events go. @later: it reads in a work item, not in
+ *	the callback. Then no event is under way to the old owner, and none comes for bytes that are
+ *	there already. Takes the stream's lock
  * @addresses: get both ends' addresses. Any context, without a lock
  * @state: get the connection's state. Any context
  * @error: get the error of a failed connection and clear it; else 0
@@ -217,7 +219,7 @@ struct weft_llp_class {
 
 /*
  * One stream, as all classes have it. Part of the class's own structure, and fixed once made, but
- * for weft_llp_adopt(). The caller of @open or @accept of its class owns it until weft_llp_close(),
+ * for @adopt. The caller of @open or @accept of its class owns it until weft_llp_close(),
  * which frees it; no callback runs after that.
  */
 struct weft_llp {
@@ -242,7 +244,6 @@ int weft_sock_bind(struct weft_llp *llp, const struct sockaddr_storage *addr, bo
 int weft_sock_connect(struct weft_llp *llp, const struct sockaddr_storage *to);
 int weft_sock_listen(struct weft_llp *llp, int backlog);
 void weft_sock_set_tos(struct weft_llp *llp, u8 tos);
-void weft_sock_inherit_tos(struct weft_llp *llp, const struct weft_llp *listener);
 int weft_sock_charge(struct weft_llp *llp);
 int weft_sock_charge_as(struct weft_llp *llp, const struct weft_llp *other);
 void weft_sock_name_v4(struct sockaddr_storage *name, __be32 addr, __be16 port);

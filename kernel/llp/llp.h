@@ -37,17 +37,6 @@ static inline void weft_llp_shutdown(struct weft_llp *llp)
 	llp->class->shutdown(llp);
 }
 
-/*
- * Changes the owner of a stream, to which all later events go. @later: it reads in a work item, not
- * in the callback. When this returns, no event is under way to the old owner; and none comes for
- * bytes that are there already. Takes the stream's lock.
- */
-static inline void weft_llp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops,
-				  void *owner, bool later)
-{
-	llp->class->adopt(llp, ops, owner, later);
-}
-
 /* @abort: reset; otherwise TCP delivers all bytes that were sent, for a limited time. */
 static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 {
@@ -65,6 +54,10 @@ static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 #define WEFT_LLP_CALL(name, ...) \
 	(likely(llp->class == &weft_tcp_class) ? \
 	 weft_tcp_##name(llp, ##__VA_ARGS__) : llp->class->flow.name(llp, ##__VA_ARGS__))
+
+/* The same for a caller that holds the stream's lock. */
+#define WEFT_LLP_HELD(name, ...) \
+	(weft_llp_assert_locked(llp), WEFT_LLP_CALL(name, ##__VA_ARGS__))
 
 /* Does the class of `llp` have the function @name? A class of messages lacks some. */
 #define WEFT_LLP_HAS(name) \
@@ -94,7 +87,7 @@ static inline void weft_llp_resume(struct weft_llp *llp)
 static inline void weft_llp_follow(struct weft_llp *llp)
 {
 	if (likely(llp->class == &weft_tcp_class))
-		weft_tcp_follow(llp);
+		sock_rps_record_flow(weft_tcp_sk(llp));
 }
 
 static inline void weft_llp_assert_locked(const struct weft_llp *llp)
@@ -105,8 +98,7 @@ static inline void weft_llp_assert_locked(const struct weft_llp *llp)
 
 static inline u32 weft_llp_emss(struct weft_llp *llp)
 {
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(emss);
+	return WEFT_LLP_HELD(emss);
 }
 
 static inline u32 weft_llp_train(struct weft_llp *llp, u32 emss)
@@ -133,8 +125,7 @@ static inline u32 weft_llp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u3
 /* False: there is room, so the send failed for lack of memory, and no event will come. */
 static inline bool weft_llp_want_space(struct weft_llp *llp)
 {
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(want_space);
+	return WEFT_LLP_HELD(want_space);
 }
 
 static inline void weft_llp_end_segment(struct weft_llp *llp)
@@ -151,11 +142,9 @@ static inline void weft_llp_end_segment(struct weft_llp *llp)
 static inline int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
 				     u32 len, bool more)
 {
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(send_page, page, offset, len, more);
+	return WEFT_LLP_HELD(send_page, page, offset, len, more);
 }
 
-/* False: the pages would be copied, or would not leave the machine. */
 static inline bool weft_llp_may_lend(struct weft_llp *llp)
 {
 	return WEFT_LLP_HAS(may_lend) && WEFT_LLP_CALL(may_lend);
@@ -169,14 +158,12 @@ static inline int weft_llp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 				const struct bio_vec *bv, u32 num, u32 from, u32 len,
 				bool more)
 {
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(lend, ubuf, bv, num, from, len, more);
+	return WEFT_LLP_HELD(lend, ubuf, bv, num, from, len, more);
 }
 
 static inline enum weft_llp_end weft_llp_end(struct weft_llp *llp)
 {
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(end);
+	return WEFT_LLP_HELD(end);
 }
 
 static inline bool weft_llp_unsent(struct weft_llp *llp)
@@ -186,29 +173,25 @@ static inline bool weft_llp_unsent(struct weft_llp *llp)
 
 static inline void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
-	weft_llp_assert_locked(llp);
-	WEFT_LLP_CALL(read, actor, ctx);
+	WEFT_LLP_HELD(read, actor, ctx);
 }
 
 /* Skips @from bytes. A stream may merge and replace waiting buffers before the next look. */
 static inline void weft_llp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)
 {
-	weft_llp_assert_locked(llp);
-	WEFT_LLP_CALL(look, from, actor, ctx);
+	WEFT_LLP_HELD(look, from, actor, ctx);
 }
 
 /* The event may come within this call, and before @bytes if the stream has ended or is full. */
 static inline void weft_llp_await(struct weft_llp *llp, u32 bytes)
 {
-	weft_llp_assert_locked(llp);
-	WEFT_LLP_CALL(await, bytes);
+	WEFT_LLP_HELD(await, bytes);
 }
 
 /* The peer's window is as good as closed, or memory is short. The stream has a byte at least. */
 static inline bool weft_llp_full(struct weft_llp *llp)
 {
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_CALL(full);
+	return WEFT_LLP_HELD(full);
 }
 
 #endif /* WEFT_LLP_H */

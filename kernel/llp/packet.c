@@ -2,7 +2,6 @@
 /* Reads a packet buffer piece by piece, in place. */
 #include <linux/string.h>
 
-#include "base/compat.h"
 #include "llp/packet.h"
 
 static void packet_enter(struct weft_packet *p, struct sk_buff *skb, u32 start)
@@ -13,44 +12,26 @@ static void packet_enter(struct weft_packet *p, struct sk_buff *skb, u32 start)
 	p->frag_start = skb_headlen(skb);
 }
 
-/* Returns the length of the current buffer without its frag list. */
-static u32 packet_own_len(const struct weft_packet *p)
-{
-	u32 len = p->skb->len;
-	const struct sk_buff *child;
-
-	if (p->skb == p->root)
-		skb_walk_frags(p->root, child)
-			len -= child->len;
-	return len;
-}
-
-static void packet_seek(struct weft_packet *p, u32 offset)
-{
-	struct sk_buff *next;
-	u32 len;
-
-	if (offset < p->skb_start)
-		packet_enter(p, p->root, 0);
-	if (likely(!skb_has_frag_list(p->root)))
-		return;
-	for (;;) {
-		len = packet_own_len(p);
-		if (offset - p->skb_start < len)
-			return;
-		next = p->skb == p->root ? skb_shinfo(p->root)->frag_list :
-					   p->skb->next;
-		packet_enter(p, next, p->skb_start + len);
-	}
-}
-
 /* Sets the run to the bytes around @offset, which is within the packet. */
 void weft_packet_find(struct weft_packet *p, u32 offset)
 {
+	const struct sk_buff *child;
+	struct sk_buff *next;
 	const skb_frag_t *frag;
-	u32 size;
+	u32 len, size;
 
-	packet_seek(p, offset);
+	if (offset < p->skb_start)
+		packet_enter(p, p->root, 0);
+	while (unlikely(skb_has_frag_list(p->root))) {
+		len = p->skb->len;
+		if (p->skb == p->root)
+			skb_walk_frags(p->root, child)
+				len -= child->len;
+		if (offset - p->skb_start < len)
+			break;
+		next = p->skb == p->root ? skb_shinfo(p->root)->frag_list : p->skb->next;
+		packet_enter(p, next, p->skb_start + len);
+	}
 	offset -= p->skb_start;
 	if (offset < skb_headlen(p->skb)) {
 		p->run = p->skb->data;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Functions that classes of lower layers with kernel sockets share. */
-#include <linux/memcontrol.h>
 #include <linux/netdevice.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
@@ -17,32 +16,27 @@ static int sock_addr_len(const struct sockaddr_storage *addr)
 					     sizeof(struct sockaddr_in);
 }
 
-/*
- * Binds a socket to the routing domain (VRF) of its address, if there is one: otherwise TCP refuses
- * the address, and rdma_cm has no counterpart of SO_BINDTODEVICE. A retry finds the socket bound;
- * only an administrator could bind it again.
- */
-static int sock_enter_vrf(struct sock *sk, const struct sockaddr_storage *addr)
-{
-	struct net_device *netdev = weft_addr_netdev(sock_net(sk), addr);
-	int vrf;
-
-	if (!netdev)
-		return 0;
-	vrf = l3mdev_master_ifindex(netdev);
-	dev_put(netdev);
-	return vrf && vrf != READ_ONCE(sk->sk_bound_dev_if) ? sock_bindtoindex(sk, vrf, true) : 0;
-}
-
 int weft_sock_bind(struct weft_llp *llp, const struct sockaddr_storage *addr, bool v6only)
 {
 	struct sockaddr_storage copy = *addr;
 	struct sock *sk = llp->sock->sk;
-	int ret;
+	struct net_device *netdev = weft_addr_netdev(sock_net(sk), addr);
+	int vrf = 0, ret;
 
-	ret = sock_enter_vrf(sk, addr);
-	if (ret)
-		return ret;
+	/*
+	 * Into the routing domain (VRF) of the address, if there is one: otherwise TCP refuses the
+	 * address, and rdma_cm has no counterpart of SO_BINDTODEVICE. A retry finds the socket
+	 * bound; only an administrator could bind it again.
+	 */
+	if (netdev) {
+		vrf = l3mdev_master_ifindex(netdev);
+		dev_put(netdev);
+	}
+	if (vrf && vrf != READ_ONCE(sk->sk_bound_dev_if)) {
+		ret = sock_bindtoindex(sk, vrf, true);
+		if (ret)
+			return ret;
+	}
 	sock_set_reuseaddr(sk);
 	if (v6only && addr->ss_family == AF_INET6)
 		ip6_sock_set_v6only(sk);
@@ -81,18 +75,10 @@ void weft_sock_set_tos(struct weft_llp *llp, u8 tos)
 	release_sock(sk);
 }
 
-/* Copies a listener's type of service to an accepted socket, which SCTP, unlike TCP, does not. */
-void weft_sock_inherit_tos(struct weft_llp *llp, const struct weft_llp *listener)
+int weft_sock_charge_as(struct weft_llp *llp, const struct weft_llp *like)
 {
-	const struct sock *sk = listener->sock->sk;
-
-	weft_sock_set_tos(llp, sk->sk_family == AF_INET ? READ_ONCE(inet_sk(sk)->tos) :
-							  READ_ONCE(inet6_sk(sk)->tclass));
-}
-
-/* Gives @sk, for which nobody pays, the user and the cgroup of @other. -ENOMEM at its limit. */
-static int sock_charge_as(struct sock *sk, const struct sock *other)
-{
+	const struct sock *other = like->sock->sk;
+	struct sock *sk = llp->sock->sk;
 	int ret;
 
 	lock_sock(sk);
@@ -104,11 +90,6 @@ static int sock_charge_as(struct sock *sk, const struct sock *other)
 	return ret;
 }
 
-int weft_sock_charge_as(struct weft_llp *llp, const struct weft_llp *other)
-{
-	return sock_charge_as(llp->sock->sk, other->sock->sk);
-}
-
 /*
  * Charges an accepted socket to the calling process. Until then nobody pays, because a worker
  * accepted it, and a container could use any amount of the protocol's memory. A sample socket, made
@@ -117,15 +98,16 @@ int weft_sock_charge_as(struct weft_llp *llp, const struct weft_llp *other)
  */
 int weft_sock_charge(struct weft_llp *llp)
 {
-	struct sock *sk = llp->sock->sk;
-	struct socket *sample;
+	const struct sock *sk = llp->sock->sk;
+	struct weft_llp sample = {};
 	int ret;
 
-	ret = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM, sk->sk_protocol, &sample);
+	ret = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM, sk->sk_protocol,
+			       &sample.sock);
 	if (ret)
 		return ret;
-	ret = sock_charge_as(sk, sample->sk);
-	sock_release(sample);
+	ret = weft_sock_charge_as(llp, &sample);
+	sock_release(sample.sock);
 	return ret;
 }
 

@@ -55,7 +55,7 @@ static void llp_tcp_connection_ready(struct sock *sk)
 	llp_tcp_tell(sk, false);
 }
 
-/* Called under the socket lock, which llp_tcp_detach() takes. */
+/* Called under the socket lock, which llp_tcp_close() takes. */
 static void llp_tcp_data_ready(struct sock *sk)
 {
 	struct weft_llp *llp;
@@ -99,12 +99,30 @@ static void llp_tcp_restore(struct sock *sk, const struct weft_tcp *tcp)
 	sk->sk_state_change = tcp->saved_state_change;
 }
 
-/* Replaces a socket's callbacks; @from has those to restore. False: its user data is in use. */
-static bool llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
+/* --- setting up --- */
+
+/*
+ * Makes the stream of a socket that nobody else uses, or returns an error pointer: -EBUSY if the
+ * socket's user data is in use. Replaces the socket's callbacks; @from or the socket has those to
+ * restore.
+ */
+static struct weft_llp *llp_tcp_new(struct socket *sock,
+				    const struct weft_llp_ops *ops, void *owner,
+				    const struct weft_tcp *from)
 {
-	struct sock *sk = weft_tcp_sk(&tcp->llp);
+	struct weft_tcp *tcp = kzalloc(sizeof(*tcp), GFP_KERNEL_ACCOUNT);
+	struct sock *sk = sock->sk;
 	bool free;
 
+	if (!tcp)
+		return ERR_PTR(-ENOMEM);
+	tcp->llp.class = &weft_tcp_class;
+	tcp->llp.ops = ops;
+	tcp->llp.owner = owner;
+	tcp->llp.sock = sock;
+	tasklet_setup(&tcp->late, weft_tcp_late);
+	timer_setup(&tcp->later, weft_tcp_later, 0);
+	tcp_sock_set_nodelay(sk);
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	free = !sk->sk_user_data;
@@ -121,44 +139,7 @@ static bool llp_tcp_attach(struct weft_tcp *tcp, const struct weft_tcp *from)
 	}
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
-	return free;
-}
-
-static void llp_tcp_detach(struct weft_tcp *tcp)
-{
-	struct sock *sk = weft_tcp_sk(&tcp->llp);
-
-	lock_sock(sk);
-	WRITE_ONCE(tcp->put_off, 0);
-	WRITE_ONCE(tcp->resumed, false);
-	write_lock_bh(&sk->sk_callback_lock);
-	llp_tcp_restore(sk, tcp);
-	rcu_assign_sk_user_data(sk, NULL);
-	write_unlock_bh(&sk->sk_callback_lock);
-	release_sock(sk);
-	tasklet_kill(&tcp->late);
-	timer_delete_sync(&tcp->later); /* with nothing to read, nothing restarts it */
-}
-
-/* --- setting up --- */
-
-/* Makes the stream of a socket that nobody else uses, or returns an error pointer. */
-static struct weft_llp *llp_tcp_new(struct socket *sock,
-				    const struct weft_llp_ops *ops, void *owner,
-				    const struct weft_tcp *from)
-{
-	struct weft_tcp *tcp = kzalloc(sizeof(*tcp), GFP_KERNEL_ACCOUNT);
-
-	if (!tcp)
-		return ERR_PTR(-ENOMEM);
-	tcp->llp.class = &weft_tcp_class;
-	tcp->llp.ops = ops;
-	tcp->llp.owner = owner;
-	tcp->llp.sock = sock;
-	tasklet_setup(&tcp->late, weft_tcp_late);
-	timer_setup(&tcp->later, weft_tcp_later, 0);
-	tcp_sock_set_nodelay(sock->sk);
-	if (llp_tcp_attach(tcp, from))
+	if (free)
 		return &tcp->llp;
 	kfree(tcp);
 	return ERR_PTR(-EBUSY);
@@ -310,14 +291,23 @@ static void llp_tcp_close(struct weft_llp *llp, bool abort)
 	struct weft_tcp *tcp = to_weft_tcp(llp);
 	struct socket *sock = llp->sock;
 	int linger2 = WEFT_FIN_WAIT2_S;
+	struct sock *sk = sock->sk;
 
-	llp_tcp_detach(tcp);
+	lock_sock(sk);
+	WRITE_ONCE(tcp->put_off, 0);
+	WRITE_ONCE(tcp->resumed, false);
+	write_lock_bh(&sk->sk_callback_lock);
+	llp_tcp_restore(sk, tcp);
+	rcu_assign_sk_user_data(sk, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+	tasklet_kill(&tcp->late);
+	timer_delete_sync(&tcp->later); /* with nothing to read, nothing restarts it */
 	if (abort) {
-		sock_no_linger(sock->sk);
+		sock_no_linger(sk);
 	} else {
-		tcp_sock_set_user_timeout(sock->sk, WEFT_CLOSE_TIMEOUT_MS);
-		sock->ops->setsockopt(sock, SOL_TCP, TCP_LINGER2,
-				      KERNEL_SOCKPTR(&linger2),
+		tcp_sock_set_user_timeout(sk, WEFT_CLOSE_TIMEOUT_MS);
+		sock->ops->setsockopt(sock, SOL_TCP, TCP_LINGER2, KERNEL_SOCKPTR(&linger2),
 				      sizeof(linger2));
 	}
 	sock_release(sock);

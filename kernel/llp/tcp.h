@@ -61,12 +61,6 @@ static inline struct sock *weft_tcp_sk(const struct weft_llp *llp)
 	return llp->sock->sk;
 }
 
-/* Steers packets of this stream to this processor, if receive flow steering is in use. */
-static inline void weft_tcp_follow(const struct weft_llp *llp)
-{
-	sock_rps_record_flow(weft_tcp_sk(llp));
-}
-
 /* --- tcp_data.c: when packets are read --- */
 
 void weft_tcp_arrived(struct weft_tcp *tcp);

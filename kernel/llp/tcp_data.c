@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* TCP as a class of lower layers, the data path: under the socket lock, or inside a callback. */
 #include <linux/tcp.h>
-#include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -65,22 +64,6 @@ void weft_tcp_resume(struct weft_llp *llp)
 	tasklet_schedule(&tcp->late);
 }
 
-static bool tcp_puts_off(struct weft_tcp *tcp)
-{
-	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
-	u32 unread = tp->rcv_nxt - tp->copied_seq;
-
-	if (!weft_rule(WEFT_RULE_PUT_OFF) || !in_serving_softirq() || unread < WEFT_TCP_LARGE ||
-	    unread > WEFT_TCP_MOST || tcp->at_once || weft_tcp_full(&tcp->llp))
-		return false;
-	if (tcp->put_off)
-		return true;
-	if (!tcp->hasty)
-		return !need_resched();
-	tcp->hasty--;
-	return false;
-}
-
 /*
  * The stream has bytes, or has ended. TCP acknowledges each packet that is read at once, because
  * its bytes make room, and an acknowledgment costs either end as much as a packet. A card delivers
@@ -90,8 +73,21 @@ static bool tcp_puts_off(struct weft_tcp *tcp)
  */
 void weft_tcp_arrived(struct weft_tcp *tcp)
 {
+	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
+	u32 unread = tp->rcv_nxt - tp->copied_seq;
+	bool late = false;
+
 	sock_owned_by_me(weft_tcp_sk(&tcp->llp));
-	if (tcp_puts_off(tcp)) {
+	if (weft_rule(WEFT_RULE_PUT_OFF) && in_serving_softirq() && unread >= WEFT_TCP_LARGE &&
+	    unread <= WEFT_TCP_MOST && !tcp->at_once && !weft_tcp_full(&tcp->llp)) {
+		if (tcp->put_off)
+			late = true;
+		else if (tcp->hasty)
+			tcp->hasty--;
+		else
+			late = !need_resched();
+	}
+	if (late) {
 		WRITE_ONCE(tcp->put_off, tcp->put_off + 1);
 		tasklet_schedule(&tcp->late);
 	} else {
@@ -126,23 +122,19 @@ static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 	tcp->max_window = tcp_sk(sk)->max_window;
 }
 
-/* Has the segment size, or a cause of it, changed since it was rounded? */
-static bool llp_tcp_mss_moved(const struct weft_llp *llp)
-{
-	const struct weft_tcp *tcp = to_weft_tcp(llp);
-	const struct sock *sk = weft_tcp_sk(llp);
-
-	/* A window of less than two segments limits the size as well. */
-	return (tcp_sk(sk)->mss_cache & 3) ||
-	       tcp->pmtu != inet_csk(sk)->icsk_pmtu_cookie ||
-	       (tcp->max_window / 2 < tcp->mss_clamp && tcp->max_window < tcp_sk(sk)->max_window);
-}
-
 u32 weft_tcp_emss(struct weft_llp *llp)
 {
+	const struct weft_tcp *tcp = to_weft_tcp(llp);
 	struct sock *sk = weft_tcp_sk(llp);
 
-	if (unlikely(llp_tcp_mss_moved(llp)))
+	/*
+	 * If the segment size, or a cause of it, has changed since it was rounded. A window of less
+	 * than two segments limits the size as well.
+	 */
+	if (unlikely((tcp_sk(sk)->mss_cache & 3) ||
+		     tcp->pmtu != inet_csk(sk)->icsk_pmtu_cookie ||
+		     (tcp->max_window / 2 < tcp->mss_clamp &&
+		      tcp->max_window < tcp_sk(sk)->max_window)))
 		llp_tcp_round_mss(llp);
 	return clamp_t(u32, tcp_sk(sk)->mss_cache & ~3U, WEFT_MIN_EMSS, WEFT_MAX_ULPDU & ~3U);
 }

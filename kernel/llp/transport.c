@@ -6,7 +6,6 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "base/compat.h"
 #include "llp/tcp.h"
 #include "llp/transport.h"
 

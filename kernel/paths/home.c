@@ -70,29 +70,21 @@ bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 	return true;
 }
 
-/* Counts the paths that lead to an address, or are being connected. */
-static u32 home_paths(const struct weft_paths *p, u32 home)
-{
-	u32 i, num = 0;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++)
-		num += p->path[i].llp && p->path[i].home == home;
-	return num;
-}
-
 /*
  * Returns the address for the next path: the one with the fewest paths, or -1 if none can be
  * tried now. Waits for an address with fewer paths as long as there is hope for it.
  */
 static int paths_choose_home(const struct weft_paths *p)
 {
-	u32 i, num, least = U32_MAX, hoped = U32_MAX;
+	u32 i, j, num, least = U32_MAX, hoped = U32_MAX;
 	const struct weft_path_home *home;
 	int best = -1;
 
 	for (i = 0; i < p->num_homes; i++) {
 		home = &p->home[i];
-		num = home_paths(p, i);
+		/* The paths that lead there, or are being connected. */
+		for (j = 0, num = 0; j < WEFT_MAX_PATHS; j++)
+			num += p->path[j].llp && p->path[j].home == i;
 		if (home->good || home->failures < WEFT_PATHS_HOPELESS)
 			hoped = min(hoped, num);
 		if (num < least && time_after_eq(jiffies, home->next_try)) {

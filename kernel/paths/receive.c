@@ -10,7 +10,6 @@
 #include <linux/sched/mm.h>
 #include <net/sock.h>
 
-#include "base/compat.h"
 #include "paths/paths.h"
 #include "wire/fpdu.h"
 
@@ -32,17 +31,6 @@ static u32 frame_len(const struct weft_path *path)
 static bool frame_waits(const struct weft_path *path)
 {
 	return path->coming && path->have == frame_len(path);
-}
-
-static bool frame_good(const struct weft_paths *p, const struct weft_path *path)
-{
-	u32 covered = frame_len(path) - WEFT_PATH_HEAD - WEFT_CRC_LEN, crc;
-	const u8 *rest = path->coming->data;
-
-	if (!p->terms.crc)
-		return true;
-	crc = weft_crc_update(WEFT_CRC_SEED, path->head, WEFT_PATH_HEAD);
-	return weft_crc_good(rest + covered, weft_crc_update(crc, rest, covered));
 }
 
 /*
@@ -73,19 +61,6 @@ static int segment_came(struct weft_paths *p, u32 ssn, struct weft_arrival *segm
 	return 0;
 }
 
-/* Handles the peer's end. Returns 0; -EEXIST if it has come before; or -EPROTO if it cannot be. */
-static int end_came(struct weft_paths *p, u32 ssn)
-{
-	if (p->ends)
-		return ssn == p->end ? -EEXIST : -EPROTO;
-	if (weft_path_before(ssn, p->beyond) || ssn - p->arrivals.turn > WEFT_PATH_WINDOW)
-		return -EPROTO;
-	p->ends = true;
-	p->end = ssn;
-	p->news = true;
-	return 0;
-}
-
 /*
  * Handles a complete frame with a good CRC. Returns 0 if @path->coming is kept; -EEXIST if it
  * can be freed; -ENOMEM; or -EPROTO if its sender has broken the rules.
@@ -96,7 +71,6 @@ static int frame_came(struct weft_paths *p, struct weft_path *path)
 	u8 ulpdu[WEFT_PATH_MAX_CONTROL];
 	struct weft_path_hdr hdr;
 	bool good;
-	int ret;
 
 	/* A longer frame is a segment, whose payload is not read here. */
 	memcpy(ulpdu, path->head + WEFT_MPA_LEN, WEFT_PATH_HDR_LEN);
@@ -117,8 +91,15 @@ static int frame_came(struct weft_paths *p, struct weft_path *path)
 		path->coming->len = len - WEFT_PATH_HDR_LEN;
 		return segment_came(p, hdr.ssn, path->coming);
 	case WEFT_PATH_END:
-		ret = end_came(p, hdr.ssn);
-		return ret ?: -EEXIST;
+		if (p->ends)
+			return hdr.ssn == p->end ? -EEXIST : -EPROTO;
+		if (weft_path_before(hdr.ssn, p->beyond) ||
+		    hdr.ssn - p->arrivals.turn > WEFT_PATH_WINDOW)
+			return -EPROTO;
+		p->ends = true;
+		p->end = hdr.ssn;
+		p->news = true;
+		return -EEXIST;
 	case WEFT_PATH_ACK:
 		return -EEXIST;
 	case WEFT_PATH_ADDRESSES:
@@ -131,9 +112,16 @@ static int frame_came(struct weft_paths *p, struct weft_path *path)
 /* Handles a path's complete frame. Returns false without memory, to retry. */
 static bool path_took_frame(struct weft_paths *p, struct weft_path *path)
 {
+	u32 covered = frame_len(path) - WEFT_PATH_HEAD - WEFT_CRC_LEN, crc;
+	const u8 *rest = path->coming->data;
+	bool good = true;
 	int ret = -EEXIST;
 
-	if (!frame_good(p, path)) {
+	if (p->terms.crc) {
+		crc = weft_crc_update(WEFT_CRC_SEED, path->head, WEFT_PATH_HEAD);
+		good = weft_crc_good(rest + covered, weft_crc_update(crc, rest, covered));
+	}
+	if (!good) {
 		weft_count(p->terms.counters, WEFT_CNT_RX_CRC_ERRORS, 1);
 		path->broken = true;
 	} else {

@@ -10,9 +10,7 @@
 #include <linux/slab.h>
 #include <net/sock.h>
 
-#include "base/compat.h"
 #include "base/context.h"
-#include "base/baton.h"
 #include "paths/paths.h"
 #include "wire/fpdu.h"
 #include "wire/plan.h"
@@ -162,52 +160,35 @@ void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
 }
 
 /*
- * Returns a measure of the time until the last of @len bytes is at the peer; U64_MAX if the
- * path has no room now, and then its writable event follows.
+ * Returns the path that delivers @len bytes first, or NULL if none has room; then the paths'
+ * writable events follow.
  */
-static u64 path_cost(struct weft_path *path, u32 len)
-{
-	struct weft_llp_flight flight;
-	u64 window, queued, cost = U64_MAX;
-
-	weft_llp_lock(path->llp);
-	if (!weft_llp_want_space(path->llp)) {
-		path->llp->class->path->flight(path->llp, &flight);
-		window = max(flight.window, 1ULL);
-		queued = (u64)(flight.end - flight.una) + len;
-		cost = div64_u64(max(queued, window) * max(flight.rtt_us, 1U), window);
-	}
-	weft_llp_unlock(path->llp);
-	return cost;
-}
-
-/* Returns true if the peer's TCP acknowledges on no path. */
-static bool paths_all_stalled(const struct weft_paths *p)
-{
-	u32 i;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++) {
-		if (weft_path_is_up(&p->path[i]) && !p->path[i].stalled)
-			return false;
-	}
-	return true;
-}
-
-/* Returns the path that delivers @len bytes first, or NULL if none has room. */
 struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len)
 {
-	bool all_stalled = paths_all_stalled(p);
 	struct weft_path *path, *best = NULL;
-	u64 cost, least = U64_MAX;
+	u64 window, queued, cost, least = U64_MAX;
+	struct weft_llp_flight flight;
+	bool all_stalled = true;
 	u32 i;
 
 	lockdep_assert_held(&p->lock.mutex);
+	for (i = 0; i < WEFT_MAX_PATHS; i++)
+		all_stalled &= !weft_path_is_up(&p->path[i]) || p->path[i].stalled;
 	for (i = 0; i < WEFT_MAX_PATHS; i++) {
 		path = &p->path[i];
 		if (!weft_path_is_up(path) || path->current_frame ||
 		    (path->stalled && !all_stalled))
 			continue;
-		cost = path_cost(path, len);
+		cost = U64_MAX;
+		weft_llp_lock(path->llp);
+		if (!weft_llp_want_space(path->llp)) {
+			/* Measures the time until the last byte is at the peer. */
+			path->llp->class->path->flight(path->llp, &flight);
+			window = max(flight.window, 1ULL);
+			queued = (u64)(flight.end - flight.una) + len;
+			cost = div64_u64(max(queued, window) * max(flight.rtt_us, 1U), window);
+		}
+		weft_llp_unlock(path->llp);
 		if (cost < least) {
 			least = cost;
 			best = path;

@@ -8,72 +8,40 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "base/compat.h"
 #include "base/context.h"
-#include "base/baton.h"
 #include "paths/paths.h"
 
 /* Time without acknowledgment after which a path is given up, if another path works. */
 #define WEFT_PATHS_STALL_TIME	(3 * HZ)
 
-static void paths_sweep(struct weft_paths *p)
-{
-	u32 i;
-
-	lockdep_assert_held(&p->lock.mutex);
-	for (i = 0; i < WEFT_MAX_PATHS; i++) {
-		if (p->path[i].llp && p->path[i].broken)
-			weft_path_drop(p, &p->path[i]);
-	}
-}
-
-/* Returns true if another path is up and not stalled. */
-static bool paths_has_other(const struct weft_paths *p, const struct weft_path *path)
-{
-	const struct weft_path *other;
-
-	for (other = p->path; other < p->path + WEFT_MAX_PATHS; other++) {
-		if (other != path && weft_path_is_up(other) && !other->stalled)
-			return true;
-	}
-	return false;
-}
-
 /*
- * Checks whether the peer's TCP acknowledges. Without progress for two retransmission timeouts
- * the path is stalled. (TCP's count of retransmissions does not grow without a route, because
- * then TCP sends nothing.) Returns true if the path has unacknowledged bytes.
- */
-static bool path_waits(struct weft_path *path)
-{
-	struct weft_llp_flight flight;
-
-	path->llp->class->path->flight(path->llp, &flight);
-	if (flight.una == flight.end || flight.una != path->una) {
-		path->una = flight.una;
-		path->since = jiffies;
-	}
-	path->stalled = time_after(jiffies, path->since + 2 * flight.rto);
-	return flight.una != flight.end;
-}
-
-/*
- * Retransmits the frames of stalled paths on others, and later gives stalled paths up. If all
- * paths are stalled, TCP's own timeout decides. TCP has no event for this. Returns true if the
- * caller has to check again.
+ * Checks whether the peer's TCP acknowledges. Without progress for two retransmission timeouts a
+ * path is stalled. (TCP's count of retransmissions does not grow without a route, because then TCP
+ * sends nothing.) Retransmits the frames of stalled paths on others, and later gives stalled paths
+ * up. If all paths are stalled, TCP's own timeout decides. TCP has no event for this. Returns true
+ * if the caller has to check again, because some bytes are not acknowledged.
  */
 static bool paths_look_around(struct weft_paths *p)
 {
+	bool wait = false, works = false;
+	struct weft_llp_flight flight;
 	struct weft_path *path;
-	bool wait = false;
 
 	lockdep_assert_held(&p->lock.mutex);
 	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
-		if (weft_path_is_up(path))
-			wait |= path_waits(path);
+		if (!weft_path_is_up(path))
+			continue;
+		path->llp->class->path->flight(path->llp, &flight);
+		if (flight.una == flight.end || flight.una != path->una) {
+			path->una = flight.una;
+			path->since = jiffies;
+		}
+		path->stalled = time_after(jiffies, path->since + 2 * flight.rto);
+		works |= !path->stalled;
+		wait |= flight.una != flight.end;
 	}
-	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
-		if (!weft_path_is_up(path) || !path->stalled || !paths_has_other(p, path))
+	for (path = p->path; works && path < p->path + WEFT_MAX_PATHS; path++) {
+		if (!weft_path_is_up(path) || !path->stalled)
 			continue;
 		if (time_after(jiffies, path->since + WEFT_PATHS_STALL_TIME))
 			path->broken = true;
@@ -110,34 +78,9 @@ static void paths_die(struct weft_paths *p, int error)
 	weft_paths_forget(p);
 }
 
-static bool paths_alive(const struct weft_paths *p)
-{
-	u32 i;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++) {
-		if (weft_path_is_up(&p->path[i]))
-			return true;
-	}
-	return false;
-}
-
 struct weft_paths_settings weft_paths_settings = { .paths = 2, .out_of_order = true };
 
 static_assert(WEFT_MAX_PATHS <= WEFT_MAX_SHOWN);
-
-/* Receives on all paths. Returns true if there is more. */
-static bool paths_receive(struct weft_paths *p)
-{
-	struct weft_path *path;
-	bool more = false;
-
-	lockdep_assert_held(&p->lock.mutex);
-	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
-		if (path->llp && path->state != WEFT_PATH_CONNECTING && !path->broken)
-			more |= weft_paths_receive(p, path);
-	}
-	return more;
-}
 
 static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, bool ended)
 {
@@ -159,8 +102,9 @@ static void paths_tell_owner(struct weft_paths *p, enum weft_llp_state before, b
 static unsigned long paths_progress(struct weft_paths *p)
 {
 	enum weft_llp_state before = p->state;
-	bool ended = weft_paths_ended(p), more, wait;
+	bool ended = weft_paths_ended(p), more = false, alive = false, wait;
 	unsigned long again = 0;
+	struct weft_path *path;
 
 	lockdep_assert_held(&p->lock.mutex);
 	if (p->state == WEFT_LLP_DEAD)
@@ -169,17 +113,25 @@ static unsigned long paths_progress(struct weft_paths *p)
 	/* After the peer's end no more paths are needed. */
 	if (!ended)
 		again = p->terms.initiator ? weft_paths_seek(p) : weft_paths_host(p);
-	more = paths_receive(p);
+	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
+		if (path->llp && path->state != WEFT_PATH_CONNECTING && !path->broken)
+			more |= weft_paths_receive(p, path);
+	}
 	wait = paths_look_around(p);
-	paths_sweep(p);
+	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
+		if (path->llp && path->broken)
+			weft_path_drop(p, path);
+	}
 	if (p->out == WEFT_PATHS_ENDING)
 		weft_paths_finish(p);
 	weft_paths_push(p);
 	if (weft_paths_all_came(p) && p->state == WEFT_LLP_OPEN)
 		WRITE_ONCE(p->state, WEFT_LLP_PEER_CLOSED);
+	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++)
+		alive |= weft_path_is_up(path);
 	if (p->fault)
 		paths_die(p, -EPROTO);
-	else if (!paths_alive(p) && !weft_paths_all_came(p))
+	else if (!alive && !weft_paths_all_came(p))
 		paths_die(p, -ECONNRESET);
 	paths_tell_owner(p, before, ended);
 	weft_paths_ack(p);
@@ -281,7 +233,7 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_spre
 	weft_path_prepare(p, first);
 	/* Locked, or the work could see a stream without a path, and end it. */
 	weft_baton_lock(&p->lock);
-	weft_llp_adopt(first, &weft_paths_ops, p, true);
+	first->class->adopt(first, &weft_paths_ops, p, true);
 	/* Queues the work, which reads the bytes that came before that. */
 	weft_path_up(p, 0, first);
 	weft_paths_unlock(&p->llp);
@@ -334,14 +286,18 @@ static void llp_paths_shutdown(struct weft_llp *llp)
 	weft_paths_unlock(llp);
 }
 
-/* Lets TCP deliver the bytes of each path. paths_die() then resets a path within a frame. */
-static void paths_close_in_order(struct weft_paths *p)
+static void llp_paths_close(struct weft_llp *llp, bool abort)
 {
+	struct weft_paths *p = to_weft_paths(llp);
 	struct weft_path *path;
+	bool in_order;
 
-	lockdep_assert_held(&p->lock.mutex);
-	weft_paths_finish(p);
-	for (path = p->path; path < p->path + WEFT_MAX_PATHS; path++) {
+	weft_baton_lock(&p->lock);
+	in_order = !abort && p->state != WEFT_LLP_DEAD;
+	if (in_order)
+		weft_paths_finish(p);
+	/* TCP delivers the bytes of each path. paths_die() then resets a path within a frame. */
+	for (path = p->path; in_order && path < p->path + WEFT_MAX_PATHS; path++) {
 		if (!weft_path_is_up(path) || path->current_frame)
 			continue;
 		/* TCP would reset a connection with unread bytes. */
@@ -352,15 +308,6 @@ static void paths_close_in_order(struct weft_paths *p)
 		weft_llp_close(path->llp, false);
 		path->llp = NULL;
 	}
-}
-
-static void llp_paths_close(struct weft_llp *llp, bool abort)
-{
-	struct weft_paths *p = to_weft_paths(llp);
-
-	weft_baton_lock(&p->lock);
-	if (!abort && p->state != WEFT_LLP_DEAD)
-		paths_close_in_order(p);
 	paths_die(p, 0);
 	weft_paths_unlock(llp);
 	/* No connection is left to queue the work; if it is queued, it does nothing. */

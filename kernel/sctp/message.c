@@ -9,7 +9,6 @@
 #include <net/sctp/sctp.h>
 
 #include "base/context.h"
-#include "base/baton.h"
 #include "sctp/sctp.h"
 #include "wire/fpdu.h"
 #include "wire/plan.h"
@@ -83,40 +82,6 @@ static int sctp_receive(struct weft_sctp *s, struct kvec *iov, u32 pieces, u32 l
 	return 0;
 }
 
-/* Receives a whole message: its DDP-SSN, and the rest. Returns as sctp_receive(). */
-static int sctp_receive_whole(struct weft_sctp *s, u8 *ssn, struct weft_arrival *to, u32 *ppid)
-{
-	struct kvec iov[] = {
-		{ .iov_base = ssn, .iov_len = WEFT_SSN_LEN },
-		{ .iov_base = to->data, .iov_len = to->len },
-	};
-
-	return sctp_receive(s, iov, ARRAY_SIZE(iov), WEFT_SSN_LEN + to->len, true, ppid);
-}
-
-/*
- * Receives a part of a message: SCTP delivers parts when its buffer is full, and no other
- * message between them. @to is NULL but for the last part, which completes @ssn and @to.
- * Returns as sctp_receive().
- */
-static int sctp_receive_part(struct weft_sctp *s, u32 len, u8 *ssn, struct weft_arrival *to,
-			     u32 *ppid)
-{
-	struct kvec iov = { .iov_base = s->parts + s->gathered, .iov_len = len };
-	int ret;
-
-	ret = sctp_receive(s, &iov, 1, len, to, ppid);
-	if (ret)
-		return ret;
-	s->gathered += len;
-	if (!to)
-		return 0;
-	memcpy(ssn, s->parts, WEFT_SSN_LEN);
-	memcpy(to->data, s->parts + WEFT_SSN_LEN, to->len);
-	s->gathered = 0;
-	return 0;
-}
-
 /*
  * Receives the next message or part into @ssn, its DDP-SSN, and @message, which the caller
  * frees. Returns 1, with a NULL @message for a part that is not the last; 0 if the peer has
@@ -124,8 +89,9 @@ static int sctp_receive_part(struct weft_sctp *s, u32 len, u8 *ssn, struct weft_
  */
 int weft_sctp_message(struct weft_sctp *s, u8 *ssn, struct weft_arrival **message)
 {
-	u32 whole, ppid = 0;
+	u32 whole, pieces = 1, ppid = 0;
 	bool last, in_parts;
+	struct kvec iov[2];
 	int len, ret;
 
 	lockdep_assert_held(&s->lock.mutex);
@@ -152,10 +118,22 @@ int weft_sctp_message(struct weft_sctp *s, u8 *ssn, struct weft_arrival **messag
 		if (!*message)
 			return -ENOMEM;
 	}
-	if (in_parts)
-		ret = sctp_receive_part(s, len, ssn, *message, &ppid);
-	else
-		ret = sctp_receive_whole(s, ssn, *message, &ppid);
+	/* SCTP delivers parts when its buffer is full, and no other message between them. */
+	if (in_parts) {
+		iov[0] = (struct kvec){ .iov_base = s->parts + s->gathered, .iov_len = len };
+	} else {
+		iov[0] = (struct kvec){ .iov_base = ssn, .iov_len = WEFT_SSN_LEN };
+		iov[1] = (struct kvec){ .iov_base = (*message)->data, .iov_len = (*message)->len };
+		pieces = 2;
+	}
+	ret = sctp_receive(s, iov, pieces, len, last, &ppid);
+	if (!ret && in_parts)
+		s->gathered = whole;
+	if (!ret && in_parts && last) {
+		memcpy(ssn, s->parts, WEFT_SSN_LEN);
+		memcpy((*message)->data, s->parts + WEFT_SSN_LEN, (*message)->len);
+		s->gathered = 0;
+	}
 	if (!ret && !*message)
 		return 1;
 	if (!ret && ppid != WEFT_SCTP_PPID_SEGMENT && ppid != WEFT_SCTP_PPID_CONTROL)
@@ -229,28 +207,6 @@ static int sctp_send_error(struct weft_sctp *s, int error)
 	}
 }
 
-/* Sends the ULPDU of an FPDU as a message. Returns 0 or a negative errno value. */
-static int sctp_send_fpdu(struct weft_sctp *s, const u8 *fpdu, bool more)
-{
-	u32 len = weft_get_be16(fpdu);
-	u8 ssn[WEFT_SSN_LEN];
-	struct kvec iov[] = {
-		{ .iov_base = ssn, .iov_len = sizeof(ssn) },
-		{ .iov_base = (void *)(fpdu + WEFT_MPA_LEN), .iov_len = len },
-	};
-	struct msghdr msg = {
-		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
-	};
-	int ret;
-
-	weft_session_put_ssn(ssn, s->tx_ssn);
-	ret = kernel_sendmsg(s->llp.sock, &msg, iov, ARRAY_SIZE(iov), sizeof(ssn) + len);
-	if (ret < 0)
-		return sctp_send_error(s, ret);
-	s->tx_ssn++;
-	return 0;
-}
-
 /* Sends a session control message numbered @s->tx_ssn. Returns 0 or a negative errno value. */
 int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 {
@@ -281,17 +237,31 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 /* Sends FPDUs, each of which is whole in @from. Returns as weft_llp_send_page(). */
 int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
 {
-	u32 at = 0, next;
+	u8 ssn[WEFT_SSN_LEN];
+	struct kvec iov[] = { { .iov_base = ssn, .iov_len = sizeof(ssn) }, {} };
+	u32 at = 0, next, ulpdu_len;
 	int ret;
 
 	lockdep_assert_held(&s->lock.mutex);
 	for (; at < len; at = next) {
-		next = at + weft_fpdu_len(weft_get_be16(from + at));
+		struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+
+		ulpdu_len = weft_get_be16(from + at);
+		next = at + weft_fpdu_len(ulpdu_len);
 		if (WARN_ON_ONCE(next > len))
 			return -EIO;
-		ret = sctp_send_fpdu(s, from + at, more || next < len);
-		if (ret)
+		if (more || next < len)
+			msg.msg_flags |= MSG_MORE;
+		/* The ULPDU is the message, behind its number. */
+		iov[1].iov_base = (void *)(from + at + WEFT_MPA_LEN);
+		iov[1].iov_len = ulpdu_len;
+		weft_session_put_ssn(ssn, s->tx_ssn);
+		ret = kernel_sendmsg(s->llp.sock, &msg, iov, 2, sizeof(ssn) + ulpdu_len);
+		if (ret < 0) {
+			ret = sctp_send_error(s, ret);
 			return at ? (int)at : ret;
+		}
+		s->tx_ssn++;
 	}
 	return at;
 }

@@ -69,18 +69,6 @@ static void sctp_name_one(const struct sock *sk, struct sockaddr_storage *name,
 		weft_sock_name_v4(name, addr->v4.sin_addr.s_addr, port);
 }
 
-/* Stores the addresses of a new association. */
-static void sctp_name(struct weft_sctp *s, const struct sctp_association *asoc)
-{
-	const struct sock *sk = weft_sctp_sk(s);
-
-	sctp_name_one(sk, &s->local, &asoc->peer.primary_path->saddr,
-		      htons(asoc->base.bind_addr.port));
-	sctp_name_one(sk, &s->remote, &asoc->peer.primary_addr, htons(asoc->peer.port));
-	/* Pairs with the acquire in llp_sctp_addresses(). */
-	smp_store_release(&s->named, true);
-}
-
 /* Sets the state; @error is 0 or why the association failed. */
 static void sctp_become(struct weft_sctp *s, enum weft_llp_state state, int error)
 {
@@ -102,10 +90,16 @@ static void sctp_end(struct weft_sctp *s, int error)
 /* Opens the stream if the association has been made. */
 static void sctp_look_for(struct weft_sctp *s, const struct sctp_association *asoc)
 {
-	sock_owned_by_me(weft_sctp_sk(s));
+	const struct sock *sk = weft_sctp_sk(s);
+
+	sock_owned_by_me(sk);
 	if (!asoc || asoc->state < SCTP_STATE_ESTABLISHED)
 		return;
-	sctp_name(s, asoc);
+	sctp_name_one(sk, &s->local, &asoc->peer.primary_path->saddr,
+		      htons(asoc->base.bind_addr.port));
+	sctp_name_one(sk, &s->remote, &asoc->peer.primary_addr, htons(asoc->peer.port));
+	/* Pairs with the acquire in llp_sctp_addresses(). */
+	smp_store_release(&s->named, true);
 	s->peer_tag = asoc->c.peer_vtag;
 	if (asoc->peer.adaptation_ind == WEFT_SCTP_ADAPTATION) {
 		sctp_become(s, WEFT_LLP_OPEN, 0);
@@ -146,29 +140,6 @@ void weft_sctp_look_around(struct weft_sctp *s)
 	release_sock(sk);
 }
 
-/*
- * Turns a session control message into MPA's Request or Reply, for the owner to read. Returns 0
- * or a negative errno value.
- */
-static int sctp_to_frame(struct weft_sctp *s, const u8 *message, u32 len)
-{
-	struct weft_mpa_frame frame;
-	struct weft_arrival *made;
-	u32 at;
-
-	at = weft_session_decode(message, len, &frame);
-	if (!at)
-		return -EPROTO;
-	/* MPA's header is longer than that of a session control message. */
-	made = weft_arrival_new(WEFT_MPA_HDR_LEN + (frame.enhanced ? WEFT_MPA_V2_LEN : 0) +
-				frame.private_len);
-	if (!made)
-		return -ENOMEM;
-	weft_mpa_encode(made->data, &frame, message + at); /* cannot fail for a decoded frame */
-	s->frame = made;
-	return 0;
-}
-
 /* Writes a session control message as it came. Returns its length; 0: it is too long. */
 static u32 sctp_whole(u8 *to, const u8 *ssn, const struct weft_arrival *body)
 {
@@ -179,12 +150,16 @@ static u32 sctp_whole(u8 *to, const u8 *ssn, const struct weft_arrival *body)
 	return WEFT_SSN_LEN + body->len;
 }
 
-/* Takes the handshake, which is the first message. Returns 0 or a negative errno value. */
+/*
+ * Takes the handshake, which is the first message, and turns it into MPA's Request or Reply, for
+ * the owner to read. Returns 0 or a negative errno value.
+ */
 static int sctp_open_session(struct weft_sctp *s, const u8 *ssn, const struct weft_arrival *first)
 {
 	u8 message[WEFT_SESSION_MAX_LEN];
-	u32 len = sctp_whole(message, ssn, first);
-	int ret;
+	u32 len = sctp_whole(message, ssn, first), at;
+	struct weft_mpa_frame frame;
+	struct weft_arrival *made;
 
 	if (!first->control || first->number != s->arrivals.turn)
 		return -EPROTO;
@@ -193,27 +168,25 @@ static int sctp_open_session(struct weft_sctp *s, const u8 *ssn, const struct we
 		sctp_end(s, 0);
 		return 0;
 	}
-	ret = sctp_to_frame(s, message, len);
-	if (ret)
-		return ret;
+	at = weft_session_decode(message, len, &frame);
+	if (!at)
+		return -EPROTO;
+	/* MPA's header is longer than that of a session control message. */
+	made = weft_arrival_new(WEFT_MPA_HDR_LEN + (frame.enhanced ? WEFT_MPA_V2_LEN : 0) +
+				frame.private_len);
+	if (!made)
+		return -ENOMEM;
+	weft_mpa_encode(made->data, &frame, message + at); /* cannot fail for a decoded frame */
+	s->frame = made;
 	s->opened = true;
 	weft_arrivals_init(&s->arrivals, first->number + 1, WEFT_SCTP_MAX_AHEAD, s->arrivals.early);
 	return 0;
 }
 
-/* Returns true if a message may follow the handshake: a segment, or the session's Terminate. */
-static bool sctp_expects(const u8 *ssn, const struct weft_arrival *body)
-{
-	u8 message[WEFT_SESSION_MAX_LEN];
-
-	if (!body->control)
-		return body->len;
-	return weft_session_is_terminate(message, sctp_whole(message, ssn, body));
-}
-
 /* Keeps or frees a message. Returns 0 or a negative errno value. */
 static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *message)
 {
+	u8 copy[WEFT_SESSION_MAX_LEN];
 	int ret = -EPROTO;
 
 	message->number = weft_session_number(ssn, s->arrivals.gap);
@@ -221,29 +194,15 @@ static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *me
 		ret = sctp_open_session(s, ssn, message);
 		kfree(message);
 	} else {
-		if (sctp_expects(ssn, message))
+		/* A segment or the session's Terminate may follow the handshake. */
+		if (message->control ?
+		    weft_session_is_terminate(copy, sctp_whole(copy, ssn, message)) : message->len)
 			ret = weft_arrivals_add(&s->arrivals, message, GFP_KERNEL | __GFP_NOWARN);
 		if (ret)
 			kfree(message);
 	}
 	/* No retry: the message has left SCTP's queue and is lost. */
 	return ret == -ENOMEM ? -ENOBUFS : ret;
-}
-
-/* Receives the next message, or a part of it. Returns as weft_sctp_message(). */
-static int sctp_fetch(struct weft_sctp *s)
-{
-	struct weft_arrival *message;
-	u8 ssn[WEFT_SSN_LEN];
-	int ret;
-
-	ret = weft_sctp_message(s, ssn, &message);
-	if (ret != 1 || !message)
-		return ret;
-	if (!s->dropping)
-		return sctp_keep(s, ssn, message) ?: 1;
-	kfree(message);
-	return 1;
 }
 
 /* Returns true if more may be received; before the data flows that is the handshake only. */
@@ -255,31 +214,31 @@ static bool sctp_has_room(const struct weft_sctp *s)
 	       s->arrivals.turn == s->arrivals.gap;
 }
 
-/* Ends receiving if the peer's Terminate and all messages before it are here. */
-static void sctp_look_for_end(struct weft_sctp *s)
-{
-	const struct weft_arrival *last;
-
-	if (s->ended || !weft_arrivals_turn(&s->arrivals))
-		return;
-	last = xa_load(&s->arrivals.by_number, s->arrivals.gap - 1);
-	if (last && last->control)
-		sctp_end(s, 0);
-}
-
 /* Receives while there is room; the socket's memory cgroup pays. Returns how many messages. */
 static u32 sctp_fetch_some(struct weft_sctp *s)
 {
 	struct mem_cgroup *before = set_active_memcg(weft_sock_memcg(weft_sctp_sk(s)));
 	unsigned int flags = memalloc_noio_save();
+	const struct weft_arrival *end;
+	struct weft_arrival *message;
+	u8 ssn[WEFT_SSN_LEN];
 	u32 fetched = 0;
 	int ret = 1;
 
 	lockdep_assert_held(&s->lock.mutex);
 	while (ret == 1 && fetched < WEFT_SCTP_BUDGET && sctp_has_room(s)) {
-		ret = sctp_fetch(s);
+		ret = weft_sctp_message(s, ssn, &message);
+		if (ret == 1 && s->dropping)
+			kfree(message);
+		else if (ret == 1 && message)
+			ret = sctp_keep(s, ssn, message) ?: 1;
 		fetched += ret == 1;
-		sctp_look_for_end(s);
+		if (s->ended || !weft_arrivals_turn(&s->arrivals))
+			continue;
+		/* The peer's Terminate and all messages before it are here. */
+		end = xa_load(&s->arrivals.by_number, s->arrivals.gap - 1);
+		if (end && end->control)
+			sctp_end(s, 0);
 	}
 	s->more = ret == 1;
 	memalloc_noio_restore(flags);

@@ -10,6 +10,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
+#include <net/ipv6.h>
 #include <net/sctp/sctp.h>
 
 #include "base/compat.h"
@@ -213,6 +214,7 @@ static bool llp_sctp_incoming(struct weft_llp *listener)
 static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
 					const struct weft_llp_ops *ops, void *owner)
 {
+	const struct sock *from = listener->sock->sk;
 	struct weft_sctp *s;
 	struct socket *sock;
 	int ret;
@@ -226,7 +228,9 @@ static struct weft_llp *llp_sctp_accept(struct weft_llp *listener,
 		sock_release(sock);
 		return ERR_PTR(-ENOMEM);
 	}
-	weft_sock_inherit_tos(&s->llp, listener);
+	/* SCTP, unlike TCP, does not copy a listener's type of service. */
+	weft_sock_set_tos(&s->llp, from->sk_family == AF_INET ? READ_ONCE(inet_sk(from)->tos) :
+								READ_ONCE(inet6_sk(from)->tclass));
 	weft_baton_lock(&s->lock);
 	weft_sctp_look_around(s);
 	weft_sctp_unlock(&s->llp);
@@ -251,7 +255,7 @@ static int llp_sctp_addresses(struct weft_llp *llp, struct sockaddr_storage *loc
 {
 	const struct weft_sctp *s = to_weft_sctp(llp);
 
-	/* Pairs with the release in sctp_name(). */
+	/* Pairs with the release in sctp_look_for(). */
 	if (!smp_load_acquire(&s->named) || READ_ONCE(s->state) == WEFT_LLP_DEAD) {
 		memset(local, 0, sizeof(*local));
 		memset(remote, 0, sizeof(*remote));
@@ -284,31 +288,26 @@ static int llp_sctp_recv(struct weft_llp *llp, void *buf, u32 len)
 	return ret;
 }
 
-/* Sends MPA's Request or Reply as a session control message. */
-static int sctp_send_frame(struct weft_sctp *s, const struct weft_mpa_frame *frame,
-			   const u8 *private_data)
-{
-	u8 message[WEFT_SESSION_MAX_LEN];
-	u32 len = weft_session_encode(message, s->tx_ssn, frame, private_data);
-
-	return len ? weft_sctp_control(s, message, len) : -EINVAL;
-}
-
 static int llp_sctp_send(struct weft_llp *llp, const void *buf, u32 len)
 {
 	struct weft_sctp *s = to_weft_sctp(llp);
+	u8 message[WEFT_SESSION_MAX_LEN];
 	struct weft_mpa_frame frame;
-	u32 at;
-	int ret;
+	u32 at, message_len;
+	int ret = -EINVAL;
 
 	at = weft_mpa_decode(buf, len, false, &frame);
 	if (!at)
 		at = weft_mpa_decode(buf, len, true, &frame);
 	weft_baton_lock(&s->lock);
-	if (at)
-		ret = sctp_send_frame(s, &frame, buf + at) ?: (int)len;
-	else
+	if (at) {
+		/* MPA's Request or Reply becomes a session control message. */
+		message_len = weft_session_encode(message, s->tx_ssn, &frame, buf + at);
+		if (message_len)
+			ret = weft_sctp_control(s, message, message_len) ?: (int)len;
+	} else {
 		ret = weft_sctp_give(s, buf, len, false);
+	}
 	weft_sctp_unlock(&s->llp);
 	return ret;
 }
