@@ -15,23 +15,13 @@ static struct end *of_user(struct weft_qp_user *user)
 	return container_of(user, struct end, user);
 }
 
-static void user_failed(struct weft_qp_user *user)
+static void user_post(struct weft_qp_user *user, enum weft_qp_event event)
 {
-	of_user(user)->failed++;
-}
+	struct end *end = of_user(user);
 
-static void user_closing(struct weft_qp_user *user)
-{
-	of_user(user)->closing++;
-}
-
-static void user_peer_closed(struct weft_qp_user *user)
-{
-	of_user(user)->peer_closed++;
-}
-
-static void user_changed(struct weft_qp_user *user)
-{
+	end->failed += event == WEFT_QP_FAILED;
+	end->closing += event == WEFT_QP_CLOSING;
+	end->peer_closed += event == WEFT_QP_PEER_CLOSED;
 }
 
 static void user_unlocked(struct weft_qp_user *user)
@@ -49,10 +39,7 @@ static bool user_serve(struct weft_qp_user *user)
 }
 
 static const struct weft_qp_user_ops user_ops = {
-	.failed = user_failed,
-	.closing = user_closing,
-	.changed = user_changed,
-	.peer_closed = user_peer_closed,
+	.post = user_post,
 	.unlocked = user_unlocked,
 	.hold = user_hold,
 	.serve = user_serve,

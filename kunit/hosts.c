@@ -357,12 +357,12 @@ int host_suite_init(struct kunit_suite *suite)
 {
 	fake_begin();
 	conn_wq = weft_conn_wq;
-	return bench_suite_init(suite) ?: weft_conn_init();
+	return bench_suite_init(suite) ?: weft_lane_init(&weft_conn_lane_ops);
 }
 
 void host_suite_exit(struct kunit_suite *suite)
 {
-	weft_conn_exit();
+	destroy_workqueue(weft_conn_wq);
 	weft_conn_wq = conn_wq;
 	bench_suite_exit(suite);
 }

@@ -194,7 +194,11 @@ struct ending {
 	bool gone_within;
 };
 
-static void ending_note(struct weft_qp_user *user)
+static void ending_post(struct weft_qp_user *user, enum weft_qp_event event)
+{
+}
+
+static void ending_hold(struct weft_qp_user *user)
 {
 }
 
@@ -211,9 +215,8 @@ static bool ending_serve(struct weft_qp_user *user)
 }
 
 static const struct weft_qp_user_ops ending_ops = {
-	.failed = ending_note,
-	.closing = ending_note,
-	.hold = ending_note,
+	.post = ending_post,
+	.hold = ending_hold,
 	.serve = ending_serve,
 };
 

@@ -32,17 +32,11 @@ struct net *weft_cm_net(const struct iw_cm_id *id)
 	return owner->route.addr.dev_addr.net;
 }
 
-/* Returns what the settings have connections to the responder's port made over. */
-const struct weft_transport *weft_cm_transport(struct weft_device *dev,
-					       const struct sockaddr_storage *responder)
+/* Returns the class that the settings have for connections to the responder's port. */
+const struct weft_llp_class *weft_cm_class(struct weft_device *dev,
+					   const struct sockaddr_storage *responder)
 {
-	return weft_transport_for(&dev->transports, weft_addr_port(responder));
-}
-
-/* Returns an IRD or ORD for an event: at most ours, which also replaces an unknown one. */
-u8 weft_cm_rd(u16 rd)
-{
-	return min_t(u16, rd, WEFT_MAX_RD_ATOM);
+	return weft_transport_for(&dev->transports, weft_addr_port(responder))->class;
 }
 
 bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_param *param)
@@ -56,7 +50,7 @@ bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_par
 
 /*
  * Puts the outcome of a handshake in an event. A dead stream has no addresses. rdma_cm takes the
- * initiator's depth from @ird, and its resources from @ord.
+ * initiator's depth from @ird, and its resources from @ord, and neither is more than ours.
  */
 void weft_cm_outcome(const struct weft_conn *conn, const struct iw_cm_id *id,
 		     const struct weft_mpa_agreed *agreed, struct iw_cm_event *event)
@@ -65,8 +59,8 @@ void weft_cm_outcome(const struct weft_conn *conn, const struct iw_cm_id *id,
 		event->local_addr = id->m_local_addr;
 		event->remote_addr = id->m_remote_addr;
 	}
-	event->ird = weft_cm_rd(agreed->ord);
-	event->ord = weft_cm_rd(agreed->ird);
+	event->ird = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
+	event->ord = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
 }
 
 /* Puts the peer's private data in an event, as much as fits. */
@@ -167,17 +161,12 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 	return 0;
 }
 
-void weft_conn_count(struct weft_conn *conn, enum weft_counter which)
-{
-	weft_count(conn->dev->counters, which, 1);
-}
-
 /* Logs a refusal for lack of CRCs, for the operator; the application learns only of a failure. */
 void weft_cm_log_no_crc(struct weft_conn *conn)
 {
 	struct sockaddr_storage local, remote;
 
-	weft_conn_count(conn, WEFT_CNT_CONN_WITHOUT_CRC);
+	weft_count(conn->dev->counters, WEFT_CNT_CONN_WITHOUT_CRC, 1);
 	if (!weft_llp_addresses(conn->llp, &local, &remote))
 		ibdev_warn_ratelimited(&conn->dev->ib,
 				       "peer %pISpc refused: it does not ask for CRCs, and the setting crc is 'required'\n",
@@ -202,7 +191,7 @@ void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status)
 
 	lockdep_assert_held(&conn->lock.mutex);
 	if (status)
-		weft_conn_count(conn, WEFT_CNT_CONN_BROKEN);
+		weft_count(conn->dev->counters, WEFT_CNT_CONN_BROKEN, 1);
 	if (by_peer) {
 		event.event = IW_CM_EVENT_DISCONNECT;
 		id->event_handler(id, &event);

@@ -3,10 +3,9 @@
  * A connection: its references, events, stream and names. table.c has its states.
  *
  * The stream, the queue pair and the timer post events: each sets a bit, and the connection's lane
- * serves the bits under the connection's mutex (weft_conn_serve()). While a queue pair has the
- * stream, the stream has that queue pair for its owner.
+ * serves the bits under the connection's mutex (conn_serve()). While a queue pair has the stream,
+ * the stream has that queue pair for its owner.
  */
-#include <linux/net.h>
 #include <linux/slab.h>
 
 #include "base/weft.h"
@@ -78,24 +77,16 @@ struct weft_conn *to_weft_conn(struct weft_qp_user *user)
 	return container_of(user, struct weft_conn, user);
 }
 
-static void user_failed(struct weft_qp_user *user)
+static void user_post(struct weft_qp_user *user, enum weft_qp_event event)
 {
-	weft_conn_post(to_weft_conn(user), WEFT_EV_QP_FAILED);
-}
+	static const enum weft_conn_event events[] = {
+		[WEFT_QP_FAILED] = WEFT_EV_QP_FAILED,
+		[WEFT_QP_CLOSING] = WEFT_EV_QP_CLOSING,
+		[WEFT_QP_CHANGED] = WEFT_EV_CHANGED,
+		[WEFT_QP_PEER_CLOSED] = WEFT_EV_PEER_CLOSED,
+	};
 
-static void user_closing(struct weft_qp_user *user)
-{
-	weft_conn_post(to_weft_conn(user), WEFT_EV_QP_CLOSING);
-}
-
-static void user_changed(struct weft_qp_user *user)
-{
-	weft_conn_post(to_weft_conn(user), WEFT_EV_CHANGED);
-}
-
-static void user_peer_closed(struct weft_qp_user *user)
-{
-	weft_conn_post(to_weft_conn(user), WEFT_EV_PEER_CLOSED);
+	weft_conn_post(to_weft_conn(user), events[event]);
 }
 
 static void user_unlocked(struct weft_qp_user *user)
@@ -118,10 +109,7 @@ static bool user_serve(struct weft_qp_user *user)
 }
 
 static const struct weft_qp_user_ops user_ops = {
-	.failed = user_failed,
-	.closing = user_closing,
-	.changed = user_changed,
-	.peer_closed = user_peer_closed,
+	.post = user_post,
 	.unlocked = user_unlocked,
 	.hold = user_hold,
 	.serve = user_serve,
@@ -144,7 +132,8 @@ static void stream_readable(struct weft_llp *llp)
 		weft_conn_post(conn, WEFT_EV_READABLE);
 }
 
-static void stream_writable(struct weft_llp *llp)
+/* An event that cannot come, or says nothing here. */
+void weft_conn_no_news(struct weft_llp *llp)
 {
 }
 
@@ -155,7 +144,7 @@ static void stream_changed(struct weft_llp *llp)
 
 const struct weft_llp_ops weft_conn_stream_ops = {
 	.readable = stream_readable,
-	.writable = stream_writable,
+	.writable = weft_conn_no_news,
 	.changed = stream_changed,
 };
 
@@ -316,7 +305,9 @@ struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 	INIT_LIST_HEAD(&conn->half_open);
 	INIT_HLIST_NODE(&conn->by_cm);
 	weft_baton_init(&conn->lock);
-	weft_lane_item_init(&conn->item, lane);
+	INIT_LIST_HEAD(&conn->item.entry);
+	weft_lane_get(lane);
+	conn->item.lane = lane;
 	INIT_DELAYED_WORK(&conn->timer, conn_timer);
 	conn->user.ops = &user_ops;
 	conn->initiator = initiator;
@@ -359,16 +350,6 @@ void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
 	spin_unlock(&dev->conns_lock);
 }
 
-/* conns_lock keeps the stream from being closed. */
-static void conn_show_stream(struct weft_llp *llp, struct weft_conn_info *info)
-{
-	weft_llp_addresses(llp, &info->local, &info->remote);
-	info->over = llp->class->name;
-	while (llp->class->show_path && info->num_paths < WEFT_MAX_SHOWN &&
-	       llp->class->show_path(llp, info->num_paths, &info->path[info->num_paths]))
-		info->num_paths++;
-}
-
 /* Fills in @info for an operator. The caller has a reference on @conn and keeps its device. */
 void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 {
@@ -383,13 +364,20 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 		[WEFT_CONN_CLOSED] = "closed",
 	};
 	struct weft_device *dev = conn->dev;
+	struct weft_llp *llp;
 
 	memset(info, 0, sizeof(*info));
 	info->state = names[READ_ONCE(conn->state)];
 	info->initiator = conn->initiator;
-	spin_lock(&dev->conns_lock);
-	if (conn->llp)
-		conn_show_stream(conn->llp, info);
+	spin_lock(&dev->conns_lock); /* keeps the stream from being closed */
+	llp = conn->llp;
+	if (llp) {
+		weft_llp_addresses(llp, &info->local, &info->remote);
+		info->over = llp->class->name;
+		while (llp->class->show_path && info->num_paths < WEFT_MAX_SHOWN &&
+		       llp->class->show_path(llp, info->num_paths, &info->path[info->num_paths]))
+			info->num_paths++;
+	}
 	spin_unlock(&dev->conns_lock);
 }
 
@@ -415,7 +403,7 @@ struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context
 	spin_lock(&dev->conns_lock);
 	hash_for_each_possible(dev->conns_by_cm, conn, by_cm, (unsigned long)cm_context) {
 		if (conn->cm_context == cm_context) {
-			kref_get(&conn->refs);
+			weft_conn_get(conn);
 			found = conn;
 			break;
 		}

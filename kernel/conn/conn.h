@@ -80,7 +80,6 @@ enum weft_conn_event {
 
 struct iw_cm_event;
 struct listen_port;
-struct weft_transport;
 
 /*
  * One connection, from the first packet to the last. Lock order: @lock, tx_lock of @qp, the socket
@@ -167,6 +166,7 @@ struct weft_listener {
 
 extern const struct weft_llp_ops weft_conn_stream_ops;
 
+void weft_conn_no_news(struct weft_llp *llp);
 struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane);
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event);
 void weft_conn_unlock(struct weft_conn *conn);
@@ -183,7 +183,21 @@ void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev);
 void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp);
 void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 
-/* --- listener.c --- */
+/* --- cm.c --- */
+
+struct net *weft_cm_net(const struct iw_cm_id *id);
+const struct weft_llp_class *weft_cm_class(struct weft_device *dev,
+					   const struct sockaddr_storage *responder);
+bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_param *param);
+void weft_cm_outcome(const struct weft_conn *conn, const struct iw_cm_id *id,
+		     const struct weft_mpa_agreed *agreed, struct iw_cm_event *event);
+void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs);
+int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn);
+void weft_cm_log_no_crc(struct weft_conn *conn);
+void weft_cm_forget(struct weft_conn *conn);
+void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status);
+
+/* --- port.c --- */
 
 /*
  * Lock order: a connection's mutex, weft_listen_lock, then a device's conns_lock or a lane's.
@@ -191,40 +205,12 @@ void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
  */
 extern spinlock_t weft_listen_lock;
 
-void weft_listener_put(struct weft_listener *listener);
-void weft_listener_add(struct weft_listener *listener, struct weft_conn *conn);
-void weft_listener_evict(struct weft_listener *listener);
-struct weft_listener *weft_listener_any(struct weft_device *dev);
-int weft_listener_deliver(struct weft_conn *conn, struct iw_cm_event *event);
 void weft_listener_leave(struct weft_conn *conn);
-
-int weft_conn_token_add(struct weft_conn *conn);
-void weft_conn_token_drop(struct weft_conn *conn);
-struct weft_conn *weft_conn_token_take(u32 token);
-
-/* --- cm.c --- */
-
-struct net *weft_cm_net(const struct iw_cm_id *id);
-const struct weft_transport *weft_cm_transport(struct weft_device *dev,
-					       const struct sockaddr_storage *responder);
-u8 weft_cm_rd(u16 rd);
-bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_param *param);
-void weft_cm_outcome(const struct weft_conn *conn, const struct iw_cm_id *id,
-		     const struct weft_mpa_agreed *agreed, struct iw_cm_event *event);
-void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs);
-int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn);
-void weft_conn_count(struct weft_conn *conn, enum weft_counter which);
-void weft_cm_log_no_crc(struct weft_conn *conn);
-void weft_cm_forget(struct weft_conn *conn);
-void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status);
-
-/* --- port.c --- */
-
 void weft_listener_stop_all(struct weft_device *dev);
 
 /* --- initiator.c --- */
 
-int weft_cm_prepare(struct weft_conn *conn);
+int weft_cm_open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port);
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg);
@@ -233,6 +219,8 @@ enum weft_conn_state weft_cm_qp_gone(struct weft_conn *conn, void *arg);
 
 /* --- responder.c --- */
 
+void weft_conn_token_drop(struct weft_conn *conn);
+struct weft_conn *weft_conn_token_take(u32 token);
 enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_reject(struct weft_conn *conn, void *arg);
@@ -249,7 +237,8 @@ enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg);
 
 /* --- table.c --- */
 
+extern const struct weft_lane_ops weft_conn_lane_ops;
+
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event, void *arg);
-bool weft_conn_serve(struct weft_conn *conn, bool run);
 
 #endif /* WEFT_CONN_H */

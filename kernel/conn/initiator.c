@@ -8,7 +8,6 @@
 #include "base/trace.h"
 #include "base/weft.h"
 #include "conn/conn.h"
-#include "llp/transport.h"
 
 /* Reports the outcome to the application. @agreed is valid only with status 0. */
 static void report_reply(struct weft_conn *conn, int status, const struct weft_mpa_agreed *agreed)
@@ -39,7 +38,7 @@ static enum weft_conn_state connect_failed(struct weft_conn *conn, int error)
 {
 	switch (error) {
 	case -ECONNREFUSED:
-		weft_conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_PEER);
+		weft_count(conn->dev->counters, WEFT_CNT_CONN_REFUSED_BY_PEER, 1);
 		break;
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
@@ -48,10 +47,10 @@ static enum weft_conn_state connect_failed(struct weft_conn *conn, int error)
 		error = -ETIMEDOUT;
 		fallthrough;
 	case -ETIMEDOUT:
-		weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
+		weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
 		break;
 	default:
-		weft_conn_count(conn, WEFT_CNT_CONN_FAILED);
+		weft_count(conn->dev->counters, WEFT_CNT_CONN_FAILED, 1);
 		break;
 	}
 	weft_conn_release_qp(conn);
@@ -68,20 +67,12 @@ static void addr_clear_port(struct sockaddr_storage *addr)
 		((struct sockaddr_in6 *)addr)->sin6_port = 0;
 }
 
-static void addr_clear_host(struct sockaddr_storage *addr)
-{
-	if (addr->ss_family == AF_INET)
-		((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_ANY);
-	else
-		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_any;
-}
-
 /*
  * Opens a stream and binds it to our address: to the port that rdma_cm picked, or to any. A stream
  * that may use all addresses of the host survives the loss of one path. For a listener the address
  * that it listens on decides.
  */
-static int open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port)
+int weft_cm_open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port)
 {
 	bool many = class->many_homes && READ_ONCE(*class->many_homes);
 	struct iw_cm_id *id = conn->cm_id;
@@ -97,8 +88,10 @@ static int open_stream(struct weft_conn *conn, const struct weft_llp_class *clas
 
 	if (id->tos_set)
 		llp->class->set_tos(llp, id->tos);
-	if (many)
-		addr_clear_host(&local);
+	if (many && local.ss_family == AF_INET)
+		((struct sockaddr_in *)&local)->sin_addr.s_addr = htonl(INADDR_ANY);
+	else if (many)
+		((struct sockaddr_in6 *)&local)->sin6_addr = in6addr_any;
 	if (any_port)
 		addr_clear_port(&local);
 	ret = llp->class->bind(llp, &local, many);
@@ -112,13 +105,6 @@ static int open_stream(struct weft_conn *conn, const struct weft_llp_class *clas
 	return llp->class->bind(llp, &local, many);
 }
 
-int weft_cm_prepare(struct weft_conn *conn)
-{
-	const struct sockaddr_storage *to = &conn->cm_id->m_remote_addr;
-
-	return open_stream(conn, weft_cm_transport(conn->dev, to)->class, false);
-}
-
 /* Replaces the stream by a new one that is not connected yet. */
 static int open_again(struct weft_conn *conn, bool any_port)
 {
@@ -126,7 +112,7 @@ static int open_again(struct weft_conn *conn, bool any_port)
 	int ret;
 
 	weft_conn_set_llp(conn, NULL);
-	ret = open_stream(conn, first->class, any_port);
+	ret = weft_cm_open_stream(conn, first->class, any_port);
 	/* The first is of the application's cgroup: charge that, and keep to its firewall rules. */
 	if (!ret)
 		ret = conn->llp->class->charge_like(conn->llp, first);
@@ -189,23 +175,6 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 	return ret ? connect_failed(conn, ret) : WEFT_CONN_REQUESTED;
 }
 
-/* Refuses the terms of a Reply. The peer is in full operation, so it gets a Terminate. */
-static enum weft_conn_state connect_disagreed(struct weft_conn *conn, u8 code)
-{
-	struct weft_handshake *hs = conn->hs;
-
-	if (weft_mpa_lacks_crc(&hs->policy, &hs->peer))
-		weft_cm_log_no_crc(conn);
-	weft_conn_count(conn, WEFT_CNT_CONN_FAILED);
-	weft_conn_count(conn, WEFT_CNT_TX_TERMINATES);
-	/* If this fails, the stream is dead, and CLOSING notices. */
-	weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc, hs->peer.markers,
-				 code);
-	weft_conn_release_qp(conn);
-	report_reply(conn, -EPROTO, NULL);
-	return WEFT_CONN_CLOSING;
-}
-
 /* REQUESTED: reads the Reply, as far as it has come, and starts the queue pair. */
 enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 {
@@ -229,12 +198,25 @@ enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg)
 	if (hs->peer.reject)
 		return connect_failed(conn, -ECONNREFUSED);
 	ret = weft_mpa_settle(&hs->request, &hs->peer, &hs->policy, &agreed);
-	if (ret)
-		return connect_disagreed(conn, ret);
+	if (ret) {
+		if (weft_mpa_lacks_crc(&hs->policy, &hs->peer))
+			weft_cm_log_no_crc(conn);
+		weft_count(conn->dev->counters, WEFT_CNT_CONN_FAILED, 1);
+		weft_count(conn->dev->counters, WEFT_CNT_TX_TERMINATES, 1);
+		/*
+		 * The peer is in full operation, so it gets a Terminate. If this fails, the stream
+		 * is dead, and CLOSING notices.
+		 */
+		weft_handshake_terminate(conn->llp, hs->request.crc || hs->peer.crc,
+					 hs->peer.markers, ret);
+		weft_conn_release_qp(conn);
+		report_reply(conn, -EPROTO, NULL);
+		return WEFT_CONN_CLOSING;
+	}
 	if (weft_conn_hand_over(conn, &agreed))
 		return connect_failed(conn, -ECONNABORTED);
 
-	weft_conn_count(conn, WEFT_CNT_CONN_OPENED);
+	weft_count(conn->dev->counters, WEFT_CNT_CONN_OPENED, 1);
 	report_reply(conn, 0, &agreed);
 	return WEFT_CONN_STREAMING;
 }

@@ -46,7 +46,4 @@ bool weft_cm_may_name(const struct weft_qp *qp);
 /* Ends every connection and listener of a device. May sleep. */
 void weft_conn_stop_all(struct weft_device *dev);
 
-int weft_conn_init(void);
-void weft_conn_exit(void);
-
 #endif /* WEFT_CONN_IWCM_H */

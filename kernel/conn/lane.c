@@ -47,21 +47,6 @@ void weft_lane_put(struct weft_lane *lane)
 		kref_put(&lane->refs, lane_free);
 }
 
-/* Takes the next connection, with the list's reference, or returns NULL. */
-static struct weft_lane_item *lane_next(struct weft_lane *lane)
-{
-	struct weft_lane_item *item;
-
-	spin_lock_irq(&lanes_lock);
-	item = list_first_entry_or_null(&lane->waiting, struct weft_lane_item, entry);
-	if (item) {
-		list_del_init(&item->entry);
-		WRITE_ONCE(lane->num_waiting, lane->num_waiting - 1);
-	}
-	spin_unlock_irq(&lanes_lock);
-	return item;
-}
-
 /* Adds a connection that is in no list to its lane. */
 static void lane_add(struct weft_lane *lane, struct weft_lane_item *item)
 {
@@ -87,7 +72,13 @@ static void lane_work(struct work_struct *work)
 	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
 	flags = memalloc_noio_save();
 	for (served = 0; served < WEFT_LANE_BUDGET; served++) {
-		item = lane_next(lane);
+		spin_lock_irq(&lanes_lock);
+		item = list_first_entry_or_null(&lane->waiting, struct weft_lane_item, entry);
+		if (item) {
+			list_del_init(&item->entry);
+			WRITE_ONCE(lane->num_waiting, lane->num_waiting - 1);
+		}
+		spin_unlock_irq(&lanes_lock);
 		if (!item)
 			break;
 		item_ops->serve(item, false);
@@ -110,13 +101,6 @@ struct weft_lane *weft_lane_new(void)
 	INIT_LIST_HEAD(&lane->waiting);
 	INIT_WORK(&lane->work, lane_work);
 	return lane;
-}
-
-void weft_lane_item_init(struct weft_lane_item *item, struct weft_lane *lane)
-{
-	weft_lane_get(lane);
-	item->lane = lane;
-	INIT_LIST_HEAD(&item->entry);
 }
 
 /* Moves a connection to the end of another lane. If the old lane is serving it, that goes on. */

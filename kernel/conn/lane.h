@@ -16,7 +16,7 @@
 
 struct weft_lane;
 
-/* A connection's place in a lane, used by lane.c alone. */
+/* A connection's place in a lane. Once the connection has set it, used by lane.c alone. */
 struct weft_lane_item {
 	struct list_head entry; /* in the lane's list, while there are events */
 	struct weft_lane *lane; /* the lane that serves it. A reference */
@@ -36,7 +36,6 @@ struct weft_lane *weft_lane_new(void);
 void weft_lane_get(struct weft_lane *lane);
 void weft_lane_put(struct weft_lane *lane);
 
-void weft_lane_item_init(struct weft_lane_item *item, struct weft_lane *lane);
 void weft_lane_move(struct weft_lane_item *item, struct weft_lane *lane);
 void weft_lane_queue(struct weft_lane_item *item);
 bool weft_lane_serve_here(struct weft_lane_item *item);

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Listening sockets, which listeners share, and iw_cm's operations on listeners.
+ * Listeners: the sockets that they share, the connections whose Request is awaited, and iw_cm's
+ * operations.
  *
  * A socket is in the application's network namespace, never in the device's, so that its ports,
  * addresses and firewall are those of the application. For a wildcard or loopback address rdma_cm
  * makes one listener for each device of the machine, and these share a socket.
  */
 #include <linux/etherdevice.h>
-#include <linux/inetdevice.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
-#include <net/addrconf.h>
 
 #include "base/address.h"
 #include "base/weft.h"
 #include "conn/conn.h"
-#include "llp/transport.h"
 
 #define ACCEPT_BUDGET	32
 /* Retry delay when memory was short, because no event follows. */
@@ -46,6 +44,70 @@ struct listen_port {
 static DEFINE_HASHTABLE(ports, 10);
 
 static DECLARE_WAIT_QUEUE_HEAD(port_gone);
+
+DEFINE_SPINLOCK(weft_listen_lock);
+
+static void listener_free(struct kref *refs)
+{
+	kfree(container_of(refs, struct weft_listener, refs));
+}
+
+/* Returns true if rdma_cm's cm_id has a listener. @half_open: its handshakes under way. */
+bool weft_listener_find(struct weft_device *dev, const void *cm_context, u32 *half_open)
+{
+	struct weft_listener *listener;
+	bool found = false;
+
+	spin_lock(&weft_listen_lock);
+	hash_for_each_possible(dev->listeners_by_cm, listener, by_cm, (unsigned long)cm_context) {
+		if (listener->id->context != cm_context)
+			continue;
+		*half_open = listener->num_half_open;
+		found = true;
+		break;
+	}
+	spin_unlock(&weft_listen_lock);
+	return found;
+}
+
+/* Takes a connection off its listener, if it still has one. */
+void weft_listener_leave(struct weft_conn *conn)
+{
+	struct weft_listener *listener = conn->listener;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	if (!listener)
+		return;
+	spin_lock(&weft_listen_lock);
+	if (!list_empty(&conn->half_open)) {
+		list_del_init(&conn->half_open);
+		listener->num_half_open--;
+	}
+	conn->listener = NULL;
+	spin_unlock(&weft_listen_lock);
+	kref_put(&listener->refs, listener_free);
+}
+
+/*
+ * Has a connection in NEW wait for its Request. If there are too many handshakes, gives the oldest
+ * up: a peer that connects and then sends nothing must not keep others out.
+ */
+static void listener_add(struct weft_listener *listener, struct weft_conn *conn)
+{
+	struct weft_conn *oldest;
+
+	lockdep_assert_held(&weft_listen_lock);
+	if (listener->num_half_open >= listener->max_half_open) {
+		oldest = list_first_entry(&listener->half_open, struct weft_conn, half_open);
+		list_del_init(&oldest->half_open);
+		listener->num_half_open--;
+		weft_conn_post(oldest, WEFT_EV_EVICT);
+	}
+	kref_get(&listener->refs);
+	conn->listener = listener;
+	list_add_tail(&conn->half_open, &listener->half_open);
+	listener->num_half_open++;
+}
 
 /*
  * Returns the listener for a connection at @local: that of the Ethernet device with the address,
@@ -109,7 +171,7 @@ static int port_accept_one(struct listen_port *port)
 	if (named)
 		listener = port_choose(port, &local);
 	if (listener) {
-		weft_listener_add(listener, conn);
+		listener_add(listener, conn);
 		weft_conn_attach(conn, listener->dev);
 	}
 	/*
@@ -151,13 +213,9 @@ static void port_news(struct weft_llp *llp)
 	queue_delayed_work(weft_conn_wq, &port->work, 0);
 }
 
-static void port_no_news(struct weft_llp *llp)
-{
-}
-
 static const struct weft_llp_ops port_ops = {
 	.readable = port_news,
-	.writable = port_no_news,
+	.writable = weft_conn_no_news,
 	.changed = port_news,
 };
 
@@ -181,42 +239,6 @@ static void port_free(struct listen_port *port)
 	kfree(port);
 }
 
-static int port_open(struct listen_port *port, struct iw_cm_id *id, int backlog)
-{
-	struct weft_llp *llp;
-	int ret;
-
-	llp = port->class->open(port->net, port->addr.ss_family, &port_ops, port);
-	if (IS_ERR(llp))
-		return PTR_ERR(llp);
-	port->llp = llp;
-	ret = llp->class->bind(llp, &port->addr, port->v6only);
-	/* Accepted sockets inherit the type of service. */
-	if (!ret && id->tos_set)
-		llp->class->set_tos(llp, id->tos);
-	return ret ?: llp->class->listen(llp, backlog);
-}
-
-static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
-{
-	struct listen_port *port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
-
-	if (!port)
-		return NULL;
-	port->lane = weft_lane_new();
-	if (!port->lane) {
-		kfree(port);
-		return NULL;
-	}
-	INIT_LIST_HEAD(&port->listeners);
-	INIT_DELAYED_WORK(&port->work, port_work);
-	port->net = net;
-	port->addr = id->m_local_addr;
-	port->class = weft_cm_transport(to_weft_device(id->device), &port->addr)->class;
-	port->v6only = id->afonly;
-	return port;
-}
-
 /*
  * Adds the listener to an existing port. Returns 0, -ENOENT if there is none, -EAGAIN if it is
  * ending, or -EADDRINUSE if its address cannot be shared.
@@ -224,7 +246,7 @@ static struct listen_port *port_new(struct net *net, struct iw_cm_id *id)
 static int port_join(struct weft_listener *listener, struct net *net)
 {
 	struct sockaddr_storage *addr = &listener->id->m_local_addr;
-	const struct weft_llp_class *class = weft_cm_transport(listener->dev, addr)->class;
+	const struct weft_llp_class *class = weft_cm_class(listener->dev, addr);
 	struct weft_listener *other;
 	struct listen_port *port;
 
@@ -261,14 +283,38 @@ static void listener_enter(struct weft_listener *listener)
 /* Opens the socket without the lock, so connections may come before the port is in the table. */
 static int port_make(struct weft_listener *listener, struct net *net)
 {
-	struct listen_port *port = port_new(net, listener->id);
+	struct listen_port *port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
+	struct iw_cm_id *id = listener->id;
+	struct weft_llp *llp;
 	int ret;
 
 	if (!port)
 		return -ENOMEM;
+	port->lane = weft_lane_new();
+	if (!port->lane) {
+		kfree(port);
+		return -ENOMEM;
+	}
+	INIT_LIST_HEAD(&port->listeners);
+	INIT_DELAYED_WORK(&port->work, port_work);
+	port->net = net;
+	port->addr = id->m_local_addr;
+	port->class = weft_cm_class(listener->dev, &port->addr);
+	port->v6only = id->afonly;
 	listener->port = port;
 	list_add_tail(&listener->entry, &port->listeners);
-	ret = port_open(port, listener->id, listener->max_half_open);
+
+	llp = port->class->open(net, port->addr.ss_family, &port_ops, port);
+	ret = PTR_ERR_OR_ZERO(llp);
+	if (!ret) {
+		port->llp = llp;
+		ret = llp->class->bind(llp, &port->addr, port->v6only);
+	}
+	/* Accepted sockets inherit the type of service. */
+	if (!ret && id->tos_set)
+		llp->class->set_tos(llp, id->tos);
+	if (!ret)
+		ret = llp->class->listen(llp, listener->max_half_open);
 	if (ret) {
 		port_free(port);
 		return ret;
@@ -359,6 +405,7 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 static struct listen_port *listener_detach(struct weft_listener *listener)
 {
 	struct listen_port *port = listener->port;
+	struct weft_conn *conn, *next;
 
 	lockdep_assert_held(&weft_listen_lock);
 	if (!listener->id)
@@ -366,7 +413,11 @@ static struct listen_port *listener_detach(struct weft_listener *listener)
 	hash_del(&listener->by_cm);
 	listener->id->rem_ref(listener->id);
 	listener->id = NULL;
-	weft_listener_evict(listener);
+	list_for_each_entry_safe(conn, next, &listener->half_open, half_open) {
+		list_del_init(&conn->half_open);
+		weft_conn_post(conn, WEFT_EV_EVICT);
+	}
+	listener->num_half_open = 0;
 
 	list_del(&listener->entry);
 	return list_empty(&port->listeners) ? port : NULL;
@@ -387,7 +438,7 @@ int weft_iw_destroy_listen(struct iw_cm_id *id)
 	if (port)
 		port_free(port);
 	id->provider_data = NULL;
-	weft_listener_put(listener);
+	kref_put(&listener->refs, listener_free);
 	return 0;
 }
 
@@ -396,10 +447,12 @@ void weft_listener_stop_all(struct weft_device *dev)
 {
 	struct weft_listener *listener;
 	struct listen_port *port;
+	unsigned int bucket;
 
 	do {
 		spin_lock(&weft_listen_lock);
-		listener = weft_listener_any(dev);
+		hash_for_each(dev->listeners_by_cm, bucket, listener, by_cm)
+			break; /* any will do */
 		port = listener ? listener_detach(listener) : NULL;
 		spin_unlock(&weft_listen_lock);
 		if (port)

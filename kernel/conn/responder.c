@@ -3,10 +3,57 @@
  * The accepting end of a connection: the peer's Request, our application's answer, our Reply.
  * table.c calls the handlers.
  */
+#include <linux/xarray.h>
+
 #include "base/trace.h"
 #include "base/weft.h"
 #include "conn/conn.h"
 #include "pair/qp.h"
+
+/*
+ * --- Requests that our application has yet to answer ---
+ *
+ * If its listener goes away or memory is short, iw_cm silently drops the event of a Request. So the
+ * event carries a number and not a pointer with a reference, and if no answer comes, the
+ * connection's timeout ends it.
+ */
+
+static DEFINE_XARRAY_ALLOC1(tokens);
+static u32 next_token;
+
+/* Enters a connection under a new number, @conn->token. The table takes a reference. */
+static int token_add(struct weft_conn *conn)
+{
+	int ret;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	weft_conn_get(conn);
+	ret = xa_alloc_cyclic(&tokens, &conn->token, conn, xa_limit_32b, &next_token, GFP_KERNEL);
+	if (ret < 0) {
+		conn->token = 0;
+		weft_conn_put(conn);
+		return ret;
+	}
+	return 0;
+}
+
+void weft_conn_token_drop(struct weft_conn *conn)
+{
+	lockdep_assert_held(&conn->lock.mutex);
+	if (!conn->token)
+		return;
+	if (xa_cmpxchg(&tokens, conn->token, conn, NULL, GFP_KERNEL) == conn)
+		weft_conn_put(conn);
+	conn->token = 0;
+}
+
+/* Takes the connection of a number, with its reference, off the table. */
+struct weft_conn *weft_conn_token_take(u32 token)
+{
+	return token ? xa_erase(&tokens, token) : NULL;
+}
+
+/* --- the handlers --- */
 
 /* As weft_mpa_answer(), and logs a lack of CRCs. */
 static int cm_reply(struct weft_conn *conn, const struct weft_mpa_policy *policy, u16 private_len,
@@ -31,7 +78,7 @@ static enum weft_conn_state refuse(struct weft_conn *conn,
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
 
-	weft_conn_count(conn, WEFT_CNT_CONN_REFUSED_BY_US);
+	weft_count(conn->dev->counters, WEFT_CNT_CONN_REFUSED_BY_US, 1);
 	weft_mpa_answer(&conn->hs->peer, &policy, private_len, &reply, &agreed);
 	reply.reject = true;
 	reply.markers = false;
@@ -54,8 +101,10 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
 	struct weft_mpa_policy policy = weft_conn_policy(conn);
 	struct weft_handshake *hs = conn->hs;
+	const struct weft_mpa_frame *peer = &hs->peer;
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
+	struct iw_cm_id *id;
 	int ret;
 
 	lockdep_assert_held(&conn->lock.mutex);
@@ -66,24 +115,28 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 		weft_conn_close(conn, true);
 		return WEFT_CONN_CLOSED;
 	}
-	trace_weft_mpa_frame(conn, &hs->peer, false);
-	if (cm_reply(conn, &policy, 0, &reply, &agreed) || weft_conn_token_add(conn))
+	trace_weft_mpa_frame(conn, peer, false);
+	if (cm_reply(conn, &policy, 0, &reply, &agreed) || token_add(conn))
 		return refuse(conn, NULL, 0);
 
 	event.provider_data = (void *)(uintptr_t)conn->token;
-	event.ird = weft_cm_rd(hs->peer.enhanced ? hs->peer.ird : WEFT_MPA_RD_UNSET);
-	event.ord = weft_cm_rd(hs->peer.enhanced ? hs->peer.ord : WEFT_MPA_RD_UNSET);
+	event.ird = peer->enhanced ? min_t(u16, peer->ird, WEFT_MAX_RD_ATOM) : WEFT_MAX_RD_ATOM;
+	event.ord = peer->enhanced ? min_t(u16, peer->ord, WEFT_MAX_RD_ATOM) : WEFT_MAX_RD_ATOM;
 	weft_cm_private(&event, hs);
-	/* Fails if the listener is gone or its backlog is full. */
-	if (weft_listener_deliver(conn, &event))
-		return refuse(conn, NULL, 0);
-	return WEFT_CONN_PENDING;
+	ret = -ECONNABORTED;
+	spin_lock(&weft_listen_lock);
+	id = conn->listener->id;
+	if (id)
+		ret = id->event_handler(id, &event); /* fails if the backlog is full */
+	spin_unlock(&weft_listen_lock);
+	weft_listener_leave(conn);
+	return ret ? refuse(conn, NULL, 0) : WEFT_CONN_PENDING;
 }
 
 enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg)
 {
 	lockdep_assert_held(&conn->lock.mutex);
-	weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
+	weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
 	return refuse(conn, NULL, 0);
 }
 
@@ -96,44 +149,16 @@ enum weft_conn_state weft_cm_reject(struct weft_conn *conn, void *arg)
 	return refuse(conn, call->private_data, call->private_len);
 }
 
-/* Sends the Reply and gives the stream to the queue pair. */
-static enum weft_conn_state accept_bound(struct weft_conn *conn, struct weft_cm_call *call,
-					 const struct weft_mpa_frame *reply,
-					 const struct weft_mpa_agreed *agreed)
-{
-	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
-
-	lockdep_assert_held(&conn->qp->tx_lock.mutex);
-	/* The Reply first, because FPDUs of the queue pair must follow it. */
-	call->ret = weft_handshake_send(conn->llp, reply, call->param->private_data);
-	if (!call->ret)
-		trace_weft_mpa_frame(conn, reply, true);
-	if (!call->ret)
-		call->ret = weft_conn_hand_over(conn, agreed);
-	if (call->ret) {
-		weft_conn_release_qp(conn);
-		weft_conn_close(conn, true);
-		return WEFT_CONN_CLOSED;
-	}
-
-	weft_conn_count(conn, WEFT_CNT_CONN_ACCEPTED);
-	conn->cm_id = call->id;
-	conn->cm_id->add_ref(conn->cm_id);
-	weft_conn_set_context(conn, call->id->context);
-	weft_cm_outcome(conn, call->id, agreed, &event);
-	conn->cm_id->event_handler(conn->cm_id, &event);
-	return WEFT_CONN_STREAMING;
-}
-
 /* Accepts. iw_cm does not retry a failed accept, so after an error the peer gets a Reject. */
 enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 {
+	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
+	enum weft_conn_state next = WEFT_CONN_CLOSED;
 	struct weft_cm_call *call = arg;
 	const struct iw_cm_conn_param *param = call->param;
 	struct weft_mpa_policy policy = weft_conn_policy(conn);
 	struct weft_mpa_agreed agreed;
 	struct weft_mpa_frame reply;
-	enum weft_conn_state next;
 	struct weft_qp *qp;
 
 	lockdep_assert_held(&conn->lock.mutex);
@@ -155,7 +180,24 @@ enum weft_conn_state weft_cm_accept(struct weft_conn *conn, void *arg)
 	qp = conn->qp;
 	weft_qp_get(qp);
 	weft_baton_lock(&qp->tx_lock);
-	next = accept_bound(conn, call, &reply, &agreed);
+	/* The Reply first, because FPDUs of the queue pair must follow it. */
+	call->ret = weft_handshake_send(conn->llp, &reply, param->private_data);
+	if (!call->ret) {
+		trace_weft_mpa_frame(conn, &reply, true);
+		call->ret = weft_conn_hand_over(conn, &agreed);
+	}
+	if (!call->ret) {
+		weft_count(conn->dev->counters, WEFT_CNT_CONN_ACCEPTED, 1);
+		conn->cm_id = call->id;
+		conn->cm_id->add_ref(conn->cm_id);
+		weft_conn_set_context(conn, call->id->context);
+		weft_cm_outcome(conn, call->id, &agreed, &event);
+		conn->cm_id->event_handler(conn->cm_id, &event);
+		next = WEFT_CONN_STREAMING;
+	} else {
+		weft_conn_release_qp(conn);
+		weft_conn_close(conn, true);
+	}
 	weft_qp_unlock(qp);
 	weft_qp_put(qp);
 	return next;

@@ -63,7 +63,7 @@ enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg)
 	if (conn->peer_closed)
 		return weft_streaming_broken(conn, arg);
 	if (weft_gate_awaits_peer(&conn->qp->gate)) {
-		weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
+		weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
 		return weft_streaming_broken(conn, arg);
 	}
 	weft_conn_set_timer(conn, 0);

@@ -35,7 +35,7 @@ static enum weft_conn_state on_drop(struct weft_conn *conn, void *arg)
 
 static enum weft_conn_state on_no_request(struct weft_conn *conn, void *arg)
 {
-	weft_conn_count(conn, WEFT_CNT_CONN_TIMED_OUT);
+	weft_count(conn->dev->counters, WEFT_CNT_CONN_TIMED_OUT, 1);
 	return on_drop(conn, arg);
 }
 
@@ -123,51 +123,11 @@ static const unsigned long times[WEFT_CONN_NUM_STATES] = {
 	[WEFT_CONN_CLOSING] = WEFT_TIME_CLOSE,
 };
 
-/* Takes a connection off its device. References may keep its memory for a while. */
-static void conn_retire(struct weft_conn *conn)
-{
-	struct weft_device *dev = conn->dev;
-
-	if (dev) {
-		spin_lock(&dev->conns_lock);
-		list_del_init(&conn->entry);
-		hash_del(&conn->by_cm);
-		spin_unlock(&dev->conns_lock);
-		/* From here on the device may go away. */
-		wake_up_all(&conn_ended);
-	}
-	weft_conn_put(conn);
-}
-
-static void conn_enter(struct weft_conn *conn, enum weft_conn_state next)
-{
-	WRITE_ONCE(conn->state, next);
-	weft_conn_set_timer(conn, times[next]);
-	if (next != WEFT_CONN_ACCEPTED)
-		weft_listener_leave(conn);
-	if (next != WEFT_CONN_PENDING)
-		weft_conn_token_drop(conn);
-	if (next >= WEFT_CONN_STREAMING) {
-		kfree(conn->hs);
-		conn->hs = NULL;
-	}
-	if (next == WEFT_CONN_CLOSED) {
-		conn_retire(conn);
-		return;
-	}
-	if (next == WEFT_CONN_CLOSING) {
-		weft_conn_drop_unread(conn);
-		weft_llp_shutdown(conn->llp);
-	}
-	/* The stream does not repeat an event that came before this state. */
-	weft_conn_post(conn, WEFT_EV_READABLE);
-	weft_conn_post(conn, WEFT_EV_CHANGED);
-}
-
 /* Serves one event; @arg is for its handler. May sleep. */
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event, void *arg)
 {
 	weft_conn_handler handler = handlers[conn->state][event];
+	struct weft_device *dev = conn->dev;
 	enum weft_conn_state next;
 
 	lockdep_assert_held(&conn->lock.mutex);
@@ -179,41 +139,58 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event, void *ar
 	if (next == conn->state)
 		return;
 	trace_weft_conn_state(conn, event, next);
-	conn_enter(conn, next);
-}
-
-/*
- * Takes the locks under which events are served, or leaves word at the one that is taken, whose
- * holder then starts the lane. @qp: the connection's queue pair or NULL; with a reference, because
- * a handler may release it.
- */
-static bool conn_trylock(struct weft_conn *conn, struct weft_qp **qp)
-{
-	if (!weft_baton_try(&conn->lock, 0))
-		return false;
-	*qp = conn->qp;
-	if (*qp && !weft_baton_try(&(*qp)->tx_lock, WEFT_WANT_CONN)) {
-		weft_conn_unlock(conn);
-		return false;
+	WRITE_ONCE(conn->state, next);
+	weft_conn_set_timer(conn, times[next]);
+	if (next != WEFT_CONN_ACCEPTED)
+		weft_listener_leave(conn);
+	if (next != WEFT_CONN_PENDING)
+		weft_conn_token_drop(conn);
+	if (next >= WEFT_CONN_STREAMING) {
+		kfree(conn->hs);
+		conn->hs = NULL;
 	}
-	if (*qp)
-		weft_qp_get(*qp);
-	return true;
+	if (next == WEFT_CONN_CLOSED) {
+		if (dev) {
+			spin_lock(&dev->conns_lock);
+			list_del_init(&conn->entry);
+			hash_del(&conn->by_cm);
+			spin_unlock(&dev->conns_lock);
+			/* From here on the device may go away. */
+			wake_up_all(&conn_ended);
+		}
+		weft_conn_put(conn); /* references may keep its memory for a while */
+		return;
+	}
+	if (next == WEFT_CONN_CLOSING) {
+		weft_conn_drop_unread(conn);
+		weft_llp_shutdown(conn->llp);
+	}
+	/* The stream does not repeat an event that came before this state. */
+	weft_conn_post(conn, WEFT_EV_READABLE);
+	weft_conn_post(conn, WEFT_EV_CHANGED);
 }
 
 /*
  * Serves the posted events and those they post, in the work of a lane or, with @run, as
  * weft_lane_serve_here() says. The caller has a reference. Returns true if there is a queue pair
- * and no lock was taken.
+ * and no lock was taken. The holder of a taken lock starts the lane afterwards.
  */
-bool weft_conn_serve(struct weft_conn *conn, bool run)
+static bool conn_serve(struct weft_lane_item *item, bool run)
 {
+	struct weft_conn *conn = container_of(item, struct weft_conn, item);
 	int rounds = WEFT_CONN_ROUNDS, event;
 	unsigned long events;
 	struct weft_qp *qp;
 
-	if (!conn_trylock(conn, &qp))
+	if (!weft_baton_try(&conn->lock, 0))
 		return false;
+	qp = conn->qp;
+	if (qp && !weft_baton_try(&qp->tx_lock, WEFT_WANT_CONN)) {
+		weft_conn_unlock(conn);
+		return false;
+	}
+	if (qp)
+		weft_qp_get(qp); /* a handler may release it */
 	if (run && qp)
 		weft_engine_run(qp);
 	do {
@@ -292,7 +269,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	conn->cm_id = id;
 	weft_conn_attach(conn, dev);
 	weft_conn_set_context(conn, id->context);
-	ret = weft_cm_prepare(conn);
+	ret = weft_cm_open_stream(conn, weft_cm_class(dev, &id->m_remote_addr), false);
 	if (!ret)
 		ret = weft_cm_bind_qp(conn, id, param->qpn);
 	if (!ret) {
@@ -357,23 +334,8 @@ static void item_put(struct weft_lane_item *item)
 	weft_conn_put(container_of(item, struct weft_conn, item));
 }
 
-static bool item_serve(struct weft_lane_item *item, bool run)
-{
-	return weft_conn_serve(container_of(item, struct weft_conn, item), run);
-}
-
-static const struct weft_lane_ops item_ops = {
+const struct weft_lane_ops weft_conn_lane_ops = {
 	.get = item_get,
 	.put = item_put,
-	.serve = item_serve,
+	.serve = conn_serve,
 };
-
-int weft_conn_init(void)
-{
-	return weft_lane_init(&item_ops);
-}
-
-void weft_conn_exit(void)
-{
-	destroy_workqueue(weft_conn_wq);
-}

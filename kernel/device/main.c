@@ -49,7 +49,7 @@ static int __init weft_init(void)
 	ret = weft_dmabuf_init();
 	if (ret)
 		goto destroy_near_workqueue;
-	ret = weft_conn_init();
+	ret = weft_lane_init(&weft_conn_lane_ops);
 	if (ret)
 		goto exit_dmabuf;
 	ret = weft_device_init();
@@ -59,7 +59,7 @@ static int __init weft_init(void)
 	return 0;
 
 exit_conn:
-	weft_conn_exit();
+	destroy_workqueue(weft_conn_wq);
 exit_dmabuf:
 	weft_dmabuf_exit();
 destroy_near_workqueue:
@@ -73,7 +73,7 @@ static void __exit weft_exit(void)
 {
 	rdma_link_unregister(&link_ops);
 	weft_device_exit();
-	weft_conn_exit();
+	destroy_workqueue(weft_conn_wq);
 	weft_dmabuf_exit();
 	weft_loan_exit();
 	destroy_workqueue(weft_near_workqueue);

@@ -39,7 +39,7 @@ static void engine_changed(struct weft_llp *llp)
 
 	spin_lock_irqsave(&qp->lock, flags);
 	if (qp->user)
-		qp->user->ops->changed(qp->user);
+		qp->user->ops->post(qp->user, WEFT_QP_CHANGED);
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
@@ -220,7 +220,7 @@ void weft_engine_error(struct weft_qp *qp)
 		weft_qp_set_state(qp, IB_QPS_ERR);
 		/* During a handshake no transmit side notifies the connection. */
 		if (qp->user)
-			qp->user->ops->failed(qp->user);
+			qp->user->ops->post(qp->user, WEFT_QP_FAILED);
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);
 	engine_settle(qp);
@@ -270,7 +270,7 @@ int weft_engine_drain(struct weft_qp *qp)
 	} else if (qp->user && (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR)) {
 		/* During a handshake there is nothing to finish: give it up. */
 		weft_qp_set_state(qp, IB_QPS_ERR);
-		qp->user->ops->closing(qp->user);
+		qp->user->ops->post(qp->user, WEFT_QP_CLOSING);
 		ret = 0;
 	} else if (qp->state == IB_QPS_SQD || qp->state == IB_QPS_ERR) {
 		ret = 0; /* the peer was first */

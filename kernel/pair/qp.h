@@ -27,12 +27,17 @@ struct weft_device;
 struct weft_lane;
 struct weft_qp_user;
 
+/* Events of a queue pair, for the connection that it is bound to. */
+enum weft_qp_event {
+	WEFT_QP_FAILED,		/* it failed or was moved to ERR; its Terminate, if any, is sent */
+	WEFT_QP_CLOSING,	/* it was moved to SQD and its sends are done: close gracefully */
+	WEFT_QP_CHANGED,	/* the state of the stream has changed */
+	WEFT_QP_PEER_CLOSED,	/* the receive side met the end of the stream */
+};
+
 /**
- * struct weft_qp_user_ops - events of a queue pair, for the connection that it is bound to
- * @failed: the queue pair failed or was moved to ERR, and its Terminate, if any, is sent
- * @closing: the queue pair was moved to SQD and its sends are done: close gracefully
- * @changed: the state of the stream has changed
- * @peer_closed: the receive side met the end of the stream
+ * struct weft_qp_user_ops - calls of a queue pair to its connection
+ * @post: an event
  * @unlocked: tx_lock, for which WEFT_WANT_CONN was set, is free
  * @hold: takes a reference, which @serve drops
  * @serve: runs the queue pair and serves the connection's events in the caller's own time. Process
@@ -43,10 +48,7 @@ struct weft_qp_user;
  * locks.
  */
 struct weft_qp_user_ops {
-	void (*failed)(struct weft_qp_user *user);
-	void (*closing)(struct weft_qp_user *user);
-	void (*changed)(struct weft_qp_user *user);
-	void (*peer_closed)(struct weft_qp_user *user);
+	void (*post)(struct weft_qp_user *user, enum weft_qp_event event);
 	void (*unlocked)(struct weft_qp_user *user);
 	void (*hold)(struct weft_qp_user *user);
 	bool (*serve)(struct weft_qp_user *user);

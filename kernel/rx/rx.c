@@ -91,7 +91,7 @@ void weft_rx_run(struct weft_rx *rx)
 	}
 	spin_lock_irqsave(&qp->lock, flags);
 	if (qp->user)
-		qp->user->ops->peer_closed(qp->user);
+		qp->user->ops->post(qp->user, WEFT_QP_PEER_CLOSED);
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 

@@ -206,10 +206,8 @@ static void tx_tell(struct weft_tx *tx, enum ib_qp_state state)
 	spin_lock_irqsave(&qp->lock, flags);
 	if (qp->user) {
 		qp->ending.told = true;
-		if (state == IB_QPS_ERR)
-			qp->user->ops->failed(qp->user);
-		else
-			qp->user->ops->closing(qp->user);
+		qp->user->ops->post(qp->user,
+				    state == IB_QPS_ERR ? WEFT_QP_FAILED : WEFT_QP_CLOSING);
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
