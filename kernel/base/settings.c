@@ -29,48 +29,19 @@ void weft_settings_init(struct weft_settings *settings)
 
 	for (i = 0; i < WEFT_NUM_SETTINGS; i++)
 		settings->value[i] = READ_ONCE(weft_settings_default.value[i]);
-	weft_peers_init(&settings->peers);
+	spin_lock_init(&settings->peers.lock);
+	settings->peers.list.num = 0;
 }
 
 /* --- peers, by address --- */
-
-void weft_peers_init(struct weft_peers *peers)
-{
-	spin_lock_init(&peers->lock);
-	peers->list.num = 0;
-}
-
-/* Replaces the list; new connections use it. */
-void weft_peers_set(struct weft_peers *peers, const struct weft_peer_list *list)
-{
-	spin_lock(&peers->lock);
-	peers->list = *list;
-	spin_unlock(&peers->lock);
-}
-
-void weft_peers_get(struct weft_peers *peers, struct weft_peer_list *list)
-{
-	spin_lock(&peers->lock);
-	*list = peers->list;
-	spin_unlock(&peers->lock);
-}
-
-/* Returns true if the address has the prefix of the entry. */
-static bool peer_is(const struct weft_fpdu_peer *peer, bool v6, const u8 *addr)
-{
-	u32 whole = peer->bits / 8, rest = peer->bits % 8;
-
-	if (peer->v6 != v6 || memcmp(peer->addr, addr, whole))
-		return false;
-	return !rest || !((peer->addr[whole] ^ addr[whole]) >> (8 - rest));
-}
 
 /* Finds the longest FPDU for a peer; false without an entry. An IPv4 address has AF_INET. */
 bool weft_peers_longest(struct weft_peers *peers, const struct sockaddr_storage *addr, u32 *longest)
 {
 	bool v6 = addr->ss_family == AF_INET6, found = false;
+	const struct weft_fpdu_peer *peer;
+	u32 i, whole, rest;
 	const u8 *bytes;
-	u32 i;
 
 	if (v6)
 		bytes = ((const struct sockaddr_in6 *)addr)->sin6_addr.s6_addr;
@@ -78,9 +49,13 @@ bool weft_peers_longest(struct weft_peers *peers, const struct sockaddr_storage 
 		bytes = (const u8 *)&((const struct sockaddr_in *)addr)->sin_addr;
 	spin_lock(&peers->lock);
 	for (i = 0; i < peers->list.num && !found; i++) {
-		found = peer_is(&peers->list.entry[i], v6, bytes);
+		peer = &peers->list.entry[i];
+		whole = peer->bits / 8;
+		rest = peer->bits % 8;
+		found = peer->v6 == v6 && !memcmp(peer->addr, bytes, whole) &&
+			(!rest || !((peer->addr[whole] ^ bytes[whole]) >> (8 - rest)));
 		if (found)
-			*longest = peers->list.entry[i].longest;
+			*longest = peer->longest;
 	}
 	spin_unlock(&peers->lock);
 	return found;

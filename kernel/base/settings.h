@@ -83,9 +83,6 @@ static inline u32 weft_setting(const struct weft_settings *settings, enum weft_s
 extern struct weft_settings weft_settings_default;
 
 void weft_settings_init(struct weft_settings *settings);
-void weft_peers_init(struct weft_peers *peers);
-void weft_peers_set(struct weft_peers *peers, const struct weft_peer_list *list);
-void weft_peers_get(struct weft_peers *peers, struct weft_peer_list *list);
 bool weft_peers_longest(struct weft_peers *peers, const struct sockaddr_storage *addr,
 			u32 *longest);
 int weft_peer_parse(char *text, struct weft_fpdu_peer *peer);

@@ -142,7 +142,6 @@ bool weft_limit_count(const struct weft_device *dev, enum weft_limit limit, atom
 
 /* --- device/device.c --- */
 
-int weft_device_create(const char *name, struct net_device *netdev);
 int weft_device_init(void);
 void weft_device_exit(void);
 

@@ -10,6 +10,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 #include <rdma/iw_portmap.h>
+#include <rdma/rdma_netlink.h>
 
 #include "base/compat_verbs.h"
 #include "base/context.h"
@@ -45,15 +46,6 @@ static int enable_driver(struct ib_device *ib)
 
 	put_pid(xchg(&dev->enabler, get_pid(task_pid(current))));
 	return 0;
-}
-
-/* Forgets the task that enable_driver() remembered, if that is the calling task. */
-static void device_enabled(struct weft_device *dev)
-{
-	struct pid *self = task_pid(current);
-
-	if (cmpxchg(&dev->enabler, self, NULL) == self)
-		put_pid(self);
 }
 
 /* Frees the parts of a device that the core no longer uses. */
@@ -294,11 +286,14 @@ static void port_update(struct weft_device *dev)
 static void device_recheck(struct net_device *netdev, struct net *net)
 {
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+	struct pid *self = task_pid(current);
 	bool stays;
 
 	if (!ib)
 		return;
-	device_enabled(to_weft_device(ib));
+	/* Forgets the task that enable_driver() remembered, if that is this one. */
+	if (cmpxchg(&to_weft_device(ib)->enabler, self, NULL) == self)
+		put_pid(self);
 	rtnl_lock();
 	port_update(to_weft_device(ib));
 	/* Some kernels keep the state in a bit-field, which READ_ONCE() can't read. */
@@ -317,7 +312,7 @@ static void device_recheck(struct net_device *netdev, struct net *net)
  * -EOPNOTSUPP or -EADDRNOTAVAIL if @netdev cannot carry one; -EADDRINUSE if another device has the
  * same MAC address; -EINVAL without the transport of new devices.
  */
-int weft_device_create(const char *name, struct net_device *netdev)
+static int new_link(const char *name, struct net_device *netdev)
 {
 	struct net *net = dev_net(netdev);
 	struct weft_device *dev;
@@ -410,19 +405,6 @@ void weft_transport_withdraw(const struct weft_transport *transport)
 	} while (any);
 }
 
-/* Warns if a MAC address was changed to one in use: it is too late to refuse the change. */
-static void warn_namesake(struct net_device *netdev)
-{
-	struct weft_device *other;
-
-	mutex_lock(&devices_lock);
-	other = device_namesake(netdev);
-	if (other)
-		pr_warn("weft: %s now has the MAC address of %s; RDMA will take one for the other\n",
-			netdev->name, other->netdev->name);
-	mutex_unlock(&devices_lock);
-}
-
 /*
  * Follows a change of the Ethernet device. A move to another namespace unregisters the Ethernet
  * device in the old one, where the sockets are. So the RDMA device ends, and can be added again in
@@ -432,6 +414,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *inf
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(info);
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, WEFT_DRIVER);
+	struct weft_device *other;
 
 	ASSERT_RTNL();
 	if (!ib)
@@ -444,7 +427,13 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *inf
 		break;
 	case NETDEV_CHANGEADDR:
 		port_event(ib, IB_EVENT_GID_CHANGE);
-		warn_namesake(netdev);
+		/* It is too late to refuse a change to an address in use. */
+		mutex_lock(&devices_lock);
+		other = device_namesake(netdev);
+		if (other)
+			pr_warn("weft: %s now has the MAC address of %s; RDMA will take one for the other\n",
+				netdev->name, other->netdev->name);
+		mutex_unlock(&devices_lock);
 		break;
 	case NETDEV_UNREGISTER:
 		ib_unregister_device_queued(ib);
@@ -458,15 +447,25 @@ static struct notifier_block netdev_notifier = {
 	.notifier_call = netdev_event,
 };
 
-/* Starts to watch Ethernet devices. Returns 0 or a negative errno value. */
+static struct rdma_link_ops link_ops = {
+	.type = "weft",
+	.newlink = new_link,
+};
+
+/* Starts to watch Ethernet devices, and to take `rdma link add`. */
 int weft_device_init(void)
 {
-	return register_netdevice_notifier(&netdev_notifier);
+	int ret = register_netdevice_notifier(&netdev_notifier);
+
+	if (!ret)
+		rdma_link_register(&link_ops);
+	return ret;
 }
 
 /* Ends every device, and sleeps until nothing on the devices is left. */
 void weft_device_exit(void)
 {
+	rdma_link_unregister(&link_ops);
 	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver(WEFT_DRIVER);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The module: its parts in order, `rdma link add`, its exports, and its tracepoints. */
+/* The module: its parts in order, its exports, and its tracepoints. */
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>
 
@@ -30,11 +30,6 @@ MODULE_ALIAS_RDMA_LINK("weft");
 struct workqueue_struct *weft_workqueue;
 struct workqueue_struct *weft_near_workqueue;
 
-static struct rdma_link_ops link_ops = {
-	.type = "weft",
-	.newlink = weft_device_create,
-};
-
 static int __init weft_init(void)
 {
 	int ret = -ENOMEM;
@@ -55,7 +50,6 @@ static int __init weft_init(void)
 	ret = weft_device_init();
 	if (ret)
 		goto exit_conn;
-	rdma_link_register(&link_ops);
 	return 0;
 
 exit_conn:
@@ -71,7 +65,6 @@ destroy_workqueue:
 
 static void __exit weft_exit(void)
 {
-	rdma_link_unregister(&link_ops);
 	weft_device_exit();
 	destroy_workqueue(weft_conn_wq);
 	weft_dmabuf_exit();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Queries of the device and of its port. */
-#include <net/addrconf.h>
-#include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
-#include <rdma/iw_cm.h>
 
 #include "base/weft.h"
 #include "device/device.h"

@@ -23,6 +23,16 @@ struct fact {
 	u64 value;
 };
 
+/* Ends the driver's part of a message, or drops the part after an error. */
+static int put_end(struct sk_buff *msg, struct nlattr *nest, int ret)
+{
+	if (ret)
+		nla_nest_cancel(msg, nest);
+	else
+		nla_nest_end(msg, nest);
+	return ret;
+}
+
 static int put_facts(struct sk_buff *msg, const struct fact *facts, size_t num)
 {
 	int ret = 0;
@@ -123,13 +133,17 @@ static int put_flow(struct sk_buff *msg, const struct weft_qp *qp, const struct 
 	return put_facts(msg, facts, ARRAY_SIZE(facts));
 }
 
-static int put_qp(struct sk_buff *msg, void *of)
+int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
 {
-	struct weft_qp *qp = to_weft_qp(of);
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	struct weft_qp *qp = to_weft_qp(ib);
 	struct weft_conn *conn = NULL;
 	struct weft_flow flow;
+	int ret = 0;
 	bool flows;
 
+	if (!nest)
+		return -EMSGSIZE;
 	spin_lock_irq(&qp->lock);
 	/* The agreement is written before this state is set: earlier there is none to show. */
 	flows = weft_qp_state(qp) == IB_QPS_RTS || qp->llp;
@@ -138,20 +152,24 @@ static int put_qp(struct sk_buff *msg, void *of)
 		weft_conn_get(conn);
 	}
 	spin_unlock_irq(&qp->lock);
-	if (!conn)
-		return 0;
-	weft_engine_glance(qp, &flow);
-	return put_conn(msg, conn) ?: (flows ? put_flow(msg, qp, &flow) : 0);
+	if (conn) {
+		weft_engine_glance(qp, &flow);
+		ret = put_conn(msg, conn) ?: (flows ? put_flow(msg, qp, &flow) : 0);
+	}
+	return put_end(msg, nest, ret);
 }
 
-static int put_cq(struct sk_buff *msg, void *of)
+int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 {
-	struct weft_cq *cq = to_weft_cq(of);
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	struct weft_cq *cq = to_weft_cq(ib);
 	struct fact facts[] = {
 		{ "size" }, { "produced" }, { "consumed" }, { "lost" },
 	};
 	const struct weft_cq_ctl *ctl;
 
+	if (!nest)
+		return -EMSGSIZE;
 	spin_lock_irq(&cq->lock);
 	ctl = cq->ring.mem;
 	if (ctl) {
@@ -161,7 +179,7 @@ static int put_cq(struct sk_buff *msg, void *of)
 		facts[3].value = cq->dead;
 	}
 	spin_unlock_irq(&cq->lock);
-	return put_facts(msg, facts, ARRAY_SIZE(facts));
+	return put_end(msg, nest, put_facts(msg, facts, ARRAY_SIZE(facts)));
 }
 
 /*
@@ -169,9 +187,10 @@ static int put_cq(struct sk_buff *msg, void *of)
  * is the process's own, from which another user could learn that process's memory layout. So only
  * an administrator sees the address, as with the core's keys.
  */
-static int put_mr(struct sk_buff *msg, void *of)
+int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
 {
-	const struct weft_mr *mr = to_weft_mr(of);
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	const struct weft_mr *mr = to_weft_mr(ib);
 	const u32 refs = kref_read(&mr->refs);
 	const struct fact facts[] = {
 		{ "length", mr->length },
@@ -179,60 +198,34 @@ static int put_mr(struct sk_buff *msg, void *of)
 		{ "pages", READ_ONCE(mr->pages) },
 		{ "users", refs ? refs - 1 : 0 },
 	};
-
-	if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN) &&
-	    rdma_nl_put_driver_u64_hex(msg, "iova", mr->iova))
-		return -EMSGSIZE;
-	return put_facts(msg, facts, ARRAY_SIZE(facts));
-}
-
-/* Adds the fields of the connection or listener of a cm_id. */
-static int put_cm_id(struct sk_buff *msg, void *of)
-{
-	struct rdma_cm_id *id = of;
-	struct weft_device *dev = to_weft_device(id->device);
-	struct weft_conn *conn = weft_conn_find(dev, id);
-	u32 half_open;
-
-	if (conn)
-		return put_conn(msg, conn);
-	if (weft_listener_find(dev, id, &half_open))
-		return rdma_nl_put_driver_u32(msg, "half_open", half_open);
-	return 0;
-}
-
-/* Adds the driver's part of a message, or nothing after an error. */
-static int put_part(struct sk_buff *msg, int (*put)(struct sk_buff *msg, void *of), void *of)
-{
-	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
-	int ret;
+	int ret = 0;
 
 	if (!nest)
 		return -EMSGSIZE;
-	ret = put(msg, of);
-	if (ret)
-		nla_nest_cancel(msg, nest);
-	else
-		nla_nest_end(msg, nest);
-	return ret;
+	if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN))
+		ret = rdma_nl_put_driver_u64_hex(msg, "iova", mr->iova);
+	return put_end(msg, nest, ret ?: put_facts(msg, facts, ARRAY_SIZE(facts)));
 }
 
-int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
-{
-	return put_part(msg, put_qp, ib);
-}
-
-int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
-{
-	return put_part(msg, put_cq, ib);
-}
-
-int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
-{
-	return put_part(msg, put_mr, ib);
-}
-
+/* Adds the fields of the connection or listener of a cm_id. */
 int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 {
-	return id->device ? put_part(msg, put_cm_id, id) : 0;
+	struct weft_device *dev;
+	struct weft_conn *conn;
+	struct nlattr *nest;
+	u32 half_open;
+	int ret = 0;
+
+	if (!id->device)
+		return 0;
+	nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!nest)
+		return -EMSGSIZE;
+	dev = to_weft_device(id->device);
+	conn = weft_conn_find(dev, id);
+	if (conn)
+		ret = put_conn(msg, conn);
+	else if (weft_listener_find(dev, id, &half_open))
+		ret = rdma_nl_put_driver_u32(msg, "half_open", half_open);
+	return put_end(msg, nest, ret);
 }

@@ -146,48 +146,18 @@ int weft_counter_update_stats(struct rdma_counter *counter)
 /* PortSelect that means all ports. */
 #define ALL_PORTS	0xff
 
-/* A counter of 32 or 16 bits saturates instead of wrapping around. */
-static __be32 capped32(u64 value)
-{
-	return cpu_to_be32(min_t(u64, value, U32_MAX));
-}
-
-static u64 counter(const struct weft_device *dev, enum weft_counter which)
-{
-	return weft_counter_sum(dev->counters, which);
-}
-
 /*
- * Errors that TCP hides, and counts that Ethernet does not have, are 0. Data is counted in words of
- * four bytes.
+ * Fills in an attribute, which is zeroed. Errors that TCP hides, and counts that Ethernet does not
+ * have, stay 0. Data is counted in words of four bytes. A counter of fewer than 64 bits saturates
+ * instead of wrapping around. Returns the status for the answer's header.
  */
-static void answer_counters(const struct weft_device *dev, struct ib_pma_portcounters *c)
-{
-	c->port_select = 1;
-	c->link_downed_counter = min_t(u64, counter(dev, WEFT_CNT_PORT_DOWNS), U8_MAX);
-	c->port_rcv_errors = cpu_to_be16(min_t(u64, counter(dev, WEFT_CNT_RX_CRC_ERRORS), U16_MAX));
-	c->port_xmit_data = capped32(counter(dev, WEFT_CNT_TX_BYTES) / 4);
-	c->port_rcv_data = capped32(counter(dev, WEFT_CNT_RX_BYTES) / 4);
-	c->port_xmit_packets = capped32(counter(dev, WEFT_CNT_TX_FPDUS));
-	c->port_rcv_packets = capped32(counter(dev, WEFT_CNT_RX_FPDUS));
-	c->port_xmit_wait = capped32(counter(dev, WEFT_CNT_TX_BLOCKED));
-}
-
-static void answer_counters_ext(const struct weft_device *dev, struct ib_pma_portcounters_ext *c)
-{
-	c->port_select = 1;
-	c->port_xmit_data = cpu_to_be64(counter(dev, WEFT_CNT_TX_BYTES) / 4);
-	c->port_rcv_data = cpu_to_be64(counter(dev, WEFT_CNT_RX_BYTES) / 4);
-	c->port_xmit_packets = cpu_to_be64(counter(dev, WEFT_CNT_TX_FPDUS));
-	c->port_rcv_packets = cpu_to_be64(counter(dev, WEFT_CNT_RX_FPDUS));
-	c->port_unicast_xmit_packets = c->port_xmit_packets;
-	c->port_unicast_rcv_packets = c->port_rcv_packets;
-}
-
-/* Fills in an attribute, which is zeroed. Returns the status for the answer's header. */
 static u16 answer(const struct weft_device *dev, __be16 attr_id, u8 select, void *attribute)
 {
+	const struct weft_counters __percpu *counters = dev->counters;
 	struct ib_class_port_info *info = attribute;
+	struct ib_pma_portcounters_ext *ext = attribute;
+	struct ib_pma_portcounters *c = attribute;
+	u64 tx_words, rx_words, tx_fpdus, rx_fpdus, downs, crc_errors, blocked;
 
 	if (attr_id == IB_PMA_CLASS_PORT_INFO) {
 		info->base_version = IB_MGMT_BASE_VERSION;
@@ -199,10 +169,31 @@ static u16 answer(const struct weft_device *dev, __be16 attr_id, u8 select, void
 		return IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB;
 	if (select != 1 && select != ALL_PORTS)
 		return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
-	if (attr_id == IB_PMA_PORT_COUNTERS)
-		answer_counters(dev, attribute);
-	else
-		answer_counters_ext(dev, attribute);
+	tx_words = weft_counter_sum(counters, WEFT_CNT_TX_BYTES) / 4;
+	rx_words = weft_counter_sum(counters, WEFT_CNT_RX_BYTES) / 4;
+	tx_fpdus = weft_counter_sum(counters, WEFT_CNT_TX_FPDUS);
+	rx_fpdus = weft_counter_sum(counters, WEFT_CNT_RX_FPDUS);
+	if (attr_id == IB_PMA_PORT_COUNTERS_EXT) {
+		ext->port_select = 1;
+		ext->port_xmit_data = cpu_to_be64(tx_words);
+		ext->port_rcv_data = cpu_to_be64(rx_words);
+		ext->port_xmit_packets = cpu_to_be64(tx_fpdus);
+		ext->port_rcv_packets = cpu_to_be64(rx_fpdus);
+		ext->port_unicast_xmit_packets = ext->port_xmit_packets;
+		ext->port_unicast_rcv_packets = ext->port_rcv_packets;
+		return 0;
+	}
+	downs = weft_counter_sum(counters, WEFT_CNT_PORT_DOWNS);
+	crc_errors = weft_counter_sum(counters, WEFT_CNT_RX_CRC_ERRORS);
+	blocked = weft_counter_sum(counters, WEFT_CNT_TX_BLOCKED);
+	c->port_select = 1;
+	c->link_downed_counter = min_t(u64, downs, U8_MAX);
+	c->port_rcv_errors = cpu_to_be16(min_t(u64, crc_errors, U16_MAX));
+	c->port_xmit_data = cpu_to_be32(min_t(u64, tx_words, U32_MAX));
+	c->port_rcv_data = cpu_to_be32(min_t(u64, rx_words, U32_MAX));
+	c->port_xmit_packets = cpu_to_be32(min_t(u64, tx_fpdus, U32_MAX));
+	c->port_rcv_packets = cpu_to_be32(min_t(u64, rx_fpdus, U32_MAX));
+	c->port_xmit_wait = cpu_to_be32(min_t(u64, blocked, U32_MAX));
 	return 0;
 }
 

@@ -146,7 +146,9 @@ static ssize_t fpdu_peers_show(struct device *device, struct device_attribute *a
 	int at = 0;
 	u32 i;
 
-	weft_peers_get(&dev->settings.peers, &list);
+	spin_lock(&dev->settings.peers.lock);
+	list = dev->settings.peers.list;
+	spin_unlock(&dev->settings.peers.lock);
 	for (i = 0; i < list.num; i++)
 		at += weft_peer_emit(&list.entry[i], text, at);
 	return at;
@@ -169,8 +171,11 @@ static ssize_t fpdu_peers_store(struct device *device, struct device_attribute *
 		ret = list.num < WEFT_MAX_PEERS ?
 		      weft_peer_parse(word, &list.entry[list.num++]) : -ENOSPC;
 	}
-	if (!ret)
-		weft_peers_set(&dev->settings.peers, &list);
+	if (!ret) {
+		spin_lock(&dev->settings.peers.lock);
+		dev->settings.peers.list = list;
+		spin_unlock(&dev->settings.peers.lock);
+	}
 	kfree(copy);
 	return ret ?: len;
 }

@@ -81,17 +81,6 @@ static void post_bytes(const struct weft_ring *sq, u32 first, u32 *at, const voi
 	}
 }
 
-/* Adds up the payload of an inline request; -EINVAL if it is too long. */
-static int post_inline_len(const struct weft_qp *qp, const struct ib_send_wr *wr)
-{
-	u64 total = 0;
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++)
-		total += wr->sg_list[i].length;
-	return total <= qp->cap.max_inline_data ? (int)total : -EINVAL;
-}
-
 /* Fills in the fields of a request beyond its list of SGEs. Returns 0 or -EINVAL. */
 static int post_operands(struct weft_sq_wr *to, const struct ib_send_wr *wr)
 {
@@ -141,6 +130,7 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 	bool in_line = wr->send_flags & IB_SEND_INLINE;
 	struct weft_sq_wr first = { .wr_id = wr->wr_id };
 	u32 pos = WEFT_SQ_SGE_OFFSET;
+	u64 total = 0;
 	int ret, i;
 
 	ret = post_opcode(wr->opcode);
@@ -156,14 +146,15 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 	if (ret)
 		return ret;
 	if (in_line) {
-		ret = post_inline_len(qp, wr);
-		if (ret < 0 || (first.opcode > WEFT_OP_WRITE &&
-				first.opcode != WEFT_OP_SEND_IMM &&
-				first.opcode != WEFT_OP_WRITE_IMM))
+		for (i = 0; i < wr->num_sge; i++)
+			total += wr->sg_list[i].length;
+		if (total > qp->cap.max_inline_data ||
+		    (first.opcode > WEFT_OP_WRITE && first.opcode != WEFT_OP_SEND_IMM &&
+		     first.opcode != WEFT_OP_WRITE_IMM))
 			return -EINVAL;
 		first.flags |= WEFT_WR_INLINE;
-		first.inline_len = ret;
-		first.num_blocks = weft_sq_blocks_for_inline(ret);
+		first.inline_len = total;
+		first.num_blocks = weft_sq_blocks_for_inline(total);
 	} else {
 		first.num_sge = wr->num_sge;
 		first.num_blocks = weft_sq_blocks_for_sge(wr->num_sge);
@@ -185,22 +176,6 @@ static int post_one(struct weft_qp *qp, const struct ib_send_wr *wr, u32 at)
 }
 
 /*
- * Returns true if a post is held for gathering, and starts the timer that ends the wait. Only the
- * end that opened the connection holds posts: the other one answers, and an answer is awaited.
- */
-static bool post_waits(struct weft_qp *qp)
-{
-	struct weft_consumer *consumer = qp->consumer;
-
-	lockdep_assert_held(&qp->post_lock);
-	if (!consumer || !READ_ONCE(qp->initiator) || !weft_gather_holds(&consumer->gather))
-		return false;
-	if (consumer->gather.held == 1)
-		weft_gather_wait(&consumer->gather);
-	return true;
-}
-
-/*
  * Posts sends of a kernel consumer, in any context; *@bad is the first that was not posted. In
  * state ERR the requests are taken and flushed. Returns -EINVAL for an invalid one, or in a state
  * in which nothing may be posted; -ENOMEM if the queue is full.
@@ -208,6 +183,7 @@ static bool post_waits(struct weft_qp *qp)
 int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_consumer *consumer = qp->consumer;
 	struct weft_wq_ctl *ctl = qp->sq.mem;
 	enum ib_qp_state state;
 	unsigned long flags;
@@ -233,17 +209,24 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct i
 	/* The requests before a bad one are posted. */
 	kick = ring_publish(&qp->sq, producer);
 	if (kick && state == IB_QPS_RTS) {
-		kick = !post_waits(qp);
+		/*
+		 * Only the end that opened the connection holds posts for gathering: the other one
+		 * answers, and an answer is awaited. A timer ends the wait.
+		 */
+		kick = !consumer || !READ_ONCE(qp->initiator) ||
+		       !weft_gather_holds(&consumer->gather);
 		if (kick)
 			weft_ring_need_doorbell(&qp->sq, false); /* the worker asks for the next */
+		else if (consumer->gather.held == 1)
+			weft_gather_wait(&consumer->gather);
 	}
 	/*
 	 * Under the lock: later posts see need_doorbell clear and start no worker, so all of them
 	 * would wait for a poster that is preempted before it does.
 	 */
 	if (kick) {
-		if (qp->consumer)
-			WRITE_ONCE(qp->consumer->posted, true);
+		if (consumer)
+			WRITE_ONCE(consumer->posted, true);
 		weft_qp_kick(qp);
 	}
 	spin_unlock_irqrestore(&qp->post_lock, flags);

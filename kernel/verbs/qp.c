@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Queue pairs, for verbs and iw_cm. */
-#include <linux/lockdep.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/uverbs_ioctl.h>
@@ -125,18 +123,6 @@ static int qp_make_rings(struct weft_qp *qp, struct ib_udata *udata,
 	return 0;
 }
 
-static struct weft_qp_entry *qp_entry(struct ib_qp *ib)
-{
-	struct weft_qp_entry *entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
-
-	if (!entry)
-		return NULL;
-	entry->ib = ib;
-	kref_init(&entry->refs);
-	init_completion(&entry->gone);
-	return entry;
-}
-
 /* Fills in a new queue pair, as far as this needs no allocation. */
 static void qp_set(struct weft_qp *qp, const struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -184,9 +170,12 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_uda
 		return -ENOMEM;
 	qp_set(qp, attr, udata);
 	ret = -ENOMEM;
-	qp->entry = qp_entry(ib);
+	qp->entry = kzalloc(sizeof(*qp->entry), GFP_KERNEL_ACCOUNT);
 	if (!qp->entry)
 		goto drop;
+	qp->entry->ib = ib;
+	kref_init(&qp->entry->refs);
+	init_completion(&qp->entry->gone);
 	ret = qp_make_rings(qp, udata, &resp);
 	if (ret)
 		goto free_entry;

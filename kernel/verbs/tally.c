@@ -67,11 +67,6 @@ static void counts_add_tally(struct weft_tallied_counts *to, struct weft_tally *
 		counts_add_bound(to, binding);
 }
 
-static struct weft_tallies *tallies_of(struct ib_device *ib)
-{
-	return &to_weft_device(ib)->tallies;
-}
-
 /* Prepares the counters of a new device. */
 void weft_tallies_init(struct weft_tallies *tallies)
 {
@@ -120,7 +115,7 @@ struct weft_tallied_counts weft_tallies_sum(struct weft_tallies *tallies)
 /* Adds up one counter. Returns -EINVAL if the counter is gone. */
 int weft_tally_sum(const struct rdma_counter *counter, struct weft_tallied_counts *sum)
 {
-	struct weft_tallies *tallies = tallies_of(counter->device);
+	struct weft_tallies *tallies = &to_weft_device(counter->device)->tallies;
 	struct weft_tally *tally;
 
 	*sum = (struct weft_tallied_counts){};
@@ -132,26 +127,7 @@ int weft_tally_sum(const struct rdma_counter *counter, struct weft_tallied_count
 	return tally ? 0 : -EINVAL;
 }
 
-/* Gives a counter its number, with its first queue pair. Returns its tally or an error pointer. */
-static struct weft_tally *tally_new(struct weft_tallies *tallies, struct rdma_counter *counter)
-{
-	struct weft_tally *tally = kzalloc(sizeof(*tally), GFP_KERNEL);
-	int ret;
-
-	lockdep_assert_held(&tallies->lock);
-	if (!tally)
-		return ERR_PTR(-ENOMEM);
-	xa_init(&tally->bound);
-	/* Not soon used again: the core may know a counter a little longer than Weft. */
-	ret = xa_alloc_cyclic(&tallies->by_id, &counter->id, tally, xa_limit_31b,
-			      &tallies->next_id, GFP_KERNEL);
-	if (ret >= 0)
-		return tally;
-	counter->id = 0;
-	kfree(tally);
-	return ERR_PTR(ret);
-}
-
+/* Gives a counter its number with its first queue pair. */
 static int tally_join(struct weft_tallies *tallies, struct rdma_counter *counter,
 		      struct weft_qp *qp, struct weft_binding *binding)
 {
@@ -162,9 +138,24 @@ static int tally_join(struct weft_tallies *tallies, struct rdma_counter *counter
 	lockdep_assert_held(&tallies->lock);
 	if (qp->ib.counter || READ_ONCE(qp->dying))
 		return -EINVAL;
-	tally = first ? tally_new(tallies, counter) : xa_load(&tallies->by_id, counter->id);
-	if (IS_ERR_OR_NULL(tally))
-		return tally ? PTR_ERR(tally) : -EINVAL;
+	if (first) {
+		tally = kzalloc(sizeof(*tally), GFP_KERNEL);
+		if (!tally)
+			return -ENOMEM;
+		xa_init(&tally->bound);
+		/* Not soon used again: the core may know a counter a little longer than Weft. */
+		ret = xa_alloc_cyclic(&tallies->by_id, &counter->id, tally, xa_limit_31b,
+				      &tallies->next_id, GFP_KERNEL);
+		if (ret < 0) {
+			counter->id = 0;
+			kfree(tally);
+			return ret;
+		}
+	} else {
+		tally = xa_load(&tallies->by_id, counter->id);
+		if (!tally)
+			return -EINVAL;
+	}
 	binding->before = counted_by(qp);
 	ret = xa_insert(&tally->bound, qp->acc.qpn, binding, GFP_KERNEL);
 	if (!ret) {
@@ -195,7 +186,7 @@ static int tally_join(struct weft_tallies *tallies, struct rdma_counter *counter
 int weft_tally_bind(struct rdma_counter *counter, struct ib_qp *ib, u32 port)
 {
 	struct weft_binding *binding = kzalloc(sizeof(*binding), GFP_KERNEL);
-	struct weft_tallies *tallies = tallies_of(ib->device);
+	struct weft_tallies *tallies = &to_weft_device(ib->device)->tallies;
 	struct weft_qp *qp = to_weft_qp(ib);
 	int ret;
 
@@ -217,7 +208,7 @@ int weft_tally_bind(struct rdma_counter *counter, struct ib_qp *ib, u32 port)
  */
 bool weft_tally_leave(struct weft_qp *qp)
 {
-	struct weft_tallies *tallies = tallies_of(qp->ib.device);
+	struct weft_tallies *tallies = &to_weft_device(qp->ib.device)->tallies;
 	struct weft_binding *binding = NULL;
 	struct rdma_counter *counter;
 	struct weft_tally *tally;
@@ -249,7 +240,7 @@ int weft_tally_unbind(struct ib_qp *ib, u32 port)
  */
 int weft_tally_dealloc(struct rdma_counter *counter)
 {
-	struct weft_tallies *tallies = tallies_of(counter->device);
+	struct weft_tallies *tallies = &to_weft_device(counter->device)->tallies;
 	struct weft_tally *tally;
 
 	mutex_lock(&tallies->lock);
