@@ -79,7 +79,7 @@
  * TCP's default limit of data under way (tcp_wmem); with less, a disk that reads and writes 1 MiB
  * at a time would have new chunks cleared all the time. WEFT_TX_FEW_SPARES remain once a connection
  * has needed no more for a while. Rows: send-64k, send-1m.
- * large: a kernel consumer's message of more than a page begins in a large chunk (tx/chunk.h). Row:
+ * large: a kernel consumer's message of more than a page begins in a large chunk (tx/chunk.c). Row:
  * nvme-4k-write-1.
  */
 #define WEFT_TX_SPARES		32U
@@ -91,7 +91,7 @@
 #define WEFT_CHUNK_IDLE		(HZ / 4)
 
 /*
- * The setting `lend` lends payload without a rule (tx/tx.h). Shorter payload is copied, because a
+ * The setting `lend` lends payload without a rule (tx/loan.c). Shorter payload is copied, because a
  * loan costs more. WEFT_LOAN_AFTER sent bytes come before a trial, because a short-lived connection
  * would only pay for it. Rows: virtio-64k-sender, virtio-1m-sender.
  */

@@ -103,7 +103,7 @@ int weft_mr_publish(struct weft_mr *mr)
 
 /*
  * Takes a region or window out of the key table and waits for the accesses in progress. Afterwards
- * only TCP may use the memory: pages lent for work requests (see tx/tx.h). The caller frees @mr
+ * only TCP may use the memory: pages lent for work requests (see tx/loan.c). The caller frees @mr
  * after an RCU grace period.
  */
 void weft_mr_withdraw(struct weft_mr *mr)
@@ -284,19 +284,4 @@ u64 *weft_mr_word(const struct weft_mr *mr, u64 addr)
 	void *at = weft_mr_at(mr, addr, sizeof(u64), &run);
 
 	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)at, sizeof(u64)) ? at : NULL;
-}
-
-/*
- * Changes eight bytes, found by weft_mr_word(), atomically for other queue pairs and for the
- * process that owns the memory. @change may be called more than once. Returns the old value.
- */
-u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
-		   u64 (*change)(const void *how, u64 value), const void *how)
-{
-	u64 *at = weft_mr_word(mr, addr);
-	u64 found = READ_ONCE(*at);
-
-	while (!try_cmpxchg(at, &found, change(how, found)))
-		cpu_relax();
-	return found;
 }

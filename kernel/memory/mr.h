@@ -152,8 +152,6 @@ static __always_inline void weft_mr_read(const struct weft_mr *mr, u64 addr, voi
 }
 
 u64 *weft_mr_word(const struct weft_mr *mr, u64 addr);
-u64 weft_mr_atomic(struct weft_mr *mr, u64 addr,
-		   u64 (*change)(const void *how, u64 value), const void *how);
 
 /* A region in use for a series of accesses of one kind. */
 struct weft_access {

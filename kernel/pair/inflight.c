@@ -54,7 +54,7 @@ static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring
 
 	weft_cq_begin(scq, &row);
 	first = list->tail;
-	/* Pairs with weft_inflight_sent(): all slots before it are filled. */
+	/* Pairs with weft_tx_complete(): all slots before it are filled. */
 	end = first + min_t(u32, smp_load_acquire(&list->unsent) - first, WEFT_CQ_SLICE);
 	for (tail = first; tail != end; tail++) {
 		next = weft_inflight_at(list, tail);

@@ -112,12 +112,6 @@ static inline void weft_request_fail(struct weft_request *w, u8 status, u8 vendo
 	weft_request_done(w);
 }
 
-/* Lets all requests before @index complete once they are done. */
-static inline void weft_inflight_sent(struct weft_inflight *list, u32 index)
-{
-	smp_store_release(&list->unsent, index); /* pairs with weft_inflight_complete() */
-}
-
 /* Drops all requests without completions. Nobody completes any meanwhile. */
 static inline void weft_inflight_forget(struct weft_inflight *list)
 {

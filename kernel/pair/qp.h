@@ -173,12 +173,6 @@ static inline void weft_qp_assert_locked(const struct weft_qp *qp)
 		lockdep_assert_held(&qp->tx_lock.mutex);
 }
 
-/* Asserts tx_lock of the queue pair that @acc is part of. */
-static inline void weft_accessor_assert_sends(const struct weft_accessor *acc)
-{
-	lockdep_assert_held(&container_of(acc, struct weft_qp, acc)->tx_lock.mutex);
-}
-
 static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
 {
 	return qp->rq == &qp->own_rq;

@@ -29,19 +29,6 @@ void weft_lent_add(struct weft_lent *lent, struct page *page, u32 offset, u32 le
 }
 
 /*
- * Returns true if a reference on its page keeps this byte from being reused. A DMA buffer's memory
- * may move or belong to a device. A kernel consumer may name a slab object, which is reused after
- * its kfree() in spite of the reference, or an address without a page or in a device's page.
- */
-static bool lent_may_add(const struct weft_mr *mr, const void *at)
-{
-	if (mr->umem)
-		return true;
-	return !mr->dmabuf && virt_addr_valid(at) && sendpage_ok(virt_to_page(at)) &&
-	       !is_zone_device_page(virt_to_page(at));
-}
-
-/*
  * Adds bytes of a region, which weft_mr_access() checked for this range, and leaves a run free.
  * Returns how many bytes: fewer than @len if they need too many runs, or if the next byte is in no
  * page that can be lent.
@@ -54,7 +41,15 @@ u32 weft_lent_add_region(struct weft_lent *lent, const struct weft_mr *mr, u64 a
 
 	for (done = 0; done < len && lent->num < WEFT_LENT_RUNS - 1; done += n) {
 		at = weft_mr_at(mr, addr + done, len - done, &n);
-		if (!lent_may_add(mr, at))
+		/*
+		 * A reference on the page must keep the byte from being reused. A DMA buffer's
+		 * memory may move or belong to a device. A kernel consumer may name a slab object,
+		 * which is reused after its kfree() in spite of the reference, or an address
+		 * without a page or in a device's page.
+		 */
+		if (!mr->umem && (mr->dmabuf || !virt_addr_valid(at) ||
+				  !sendpage_ok(virt_to_page(at)) ||
+				  is_zone_device_page(virt_to_page(at))))
 			break;
 		page = virt_to_page(at);
 		offset = offset_in_page(at);
@@ -79,23 +74,6 @@ void weft_lent_take_back(struct weft_lent *lent, u32 num, u32 last)
 		lent->run[num - 1].bv_len = last;
 }
 
-/*
- * Returns the running CRC, begun with WEFT_CRC_SEED, of the bytes that were added after there were
- * @num runs, the last one of @last bytes. A program may write to the pages meanwhile.
- */
-u32 weft_lent_crc(const struct weft_lent *lent, u32 num, u32 last)
-{
-	u32 i, skip = num ? last : 0, crc = WEFT_CRC_SEED;
-	const struct bio_vec *run;
-
-	for (i = num ? num - 1 : 0; i < lent->num; i++, skip = 0) {
-		run = &lent->run[i];
-		crc = weft_crc_update(crc, page_address(run->bv_page) + run->bv_offset + skip,
-				      run->bv_len - skip);
-	}
-	return crc;
-}
-
 /* Puts the pages and the loan, because the stream has all bytes or will get no more. */
 static void lent_release(struct weft_lent *lent)
 {
@@ -105,26 +83,6 @@ static void lent_release(struct weft_lent *lent)
 	lent->taken = 0;
 	lent->ubuf = NULL;
 	net_zcopy_put(ubuf);
-}
-
-/* Hands lent bytes to the stream. Returns as weft_batch_push(). */
-static int batch_push_lent(struct weft_batch *batch, struct weft_llp *llp, bool more)
-{
-	struct weft_lent *lent = batch->lent;
-	int n;
-
-	if (!lent->num)
-		return 0;
-	n = weft_llp_lend(llp, lent->ubuf, lent->run, lent->num, lent->taken, lent->len,
-			  more);
-	if (n < 0)
-		return n;
-	lent->taken += n;
-	batch->sent += n;
-	if (lent->taken < lent->len)
-		return -EAGAIN;
-	lent_release(lent);
-	return 0;
 }
 
 /* Adds the bytes of @c from @from on to the lent bytes; weft_batch_may_join() allowed it. */
@@ -142,18 +100,6 @@ void weft_batch_join(struct weft_batch *batch, struct weft_chunk *c, u32 from)
 
 /* --- the batch --- */
 
-/* Returns how many of the next @len bytes to push at once. */
-static u32 batch_portion(const struct weft_batch *batch, struct weft_llp *llp, u32 len)
-{
-	u32 ready = batch->laid_out - batch->sent;
-
-	/* A segment's place was settled when it was laid out: the stream need not be asked. */
-	if (ready <= batch->emss)
-		return len;
-	/* All segments but the last are full, and @room bytes of the last are free. */
-	return weft_llp_portion(llp, batch->emss, (ready + batch->room) % batch->emss, len);
-}
-
 /**
  * weft_batch_push() - hand the bytes that are laid out to the stream
  * @batch: the batch
@@ -167,15 +113,25 @@ static u32 batch_portion(const struct weft_batch *batch, struct weft_llp *llp, u
 int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, bool cork)
 {
 	struct weft_chunks *chunks = &batch->chunks;
+	struct weft_lent *lent = batch->lent;
+	u32 left, len, ready;
 	struct weft_chunk *c;
-	u32 left, len;
 	int n;
 
 	weft_llp_assert_locked(llp);
 	while (chunks->num) {
 		c = &chunks->chunk[0];
 		for (left = c->fill - c->sent; left; left -= n) {
-			len = batch_portion(batch, llp, left);
+			ready = batch->laid_out - batch->sent;
+			len = left;
+			/*
+			 * A segment's place was settled when it was laid out: the stream need not
+			 * be asked. Otherwise all segments but the last are full, and @room bytes
+			 * of the last are free.
+			 */
+			if (ready > batch->emss)
+				len = weft_llp_portion(llp, batch->emss,
+						       (ready + batch->room) % batch->emss, left);
 			n = weft_llp_send_page(llp, c->page, c->sent, len,
 					       cork || len < left || chunks->num > 1);
 			if (n < 0)
@@ -190,13 +146,23 @@ int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, b
 			break;
 		weft_chunk_put(chunks, 0);
 	}
-	return batch->lent ? batch_push_lent(batch, llp, more) : 0;
+	if (!lent || !lent->num)
+		return 0;
+	n = weft_llp_lend(llp, lent->ubuf, lent->run, lent->num, lent->taken, lent->len, more);
+	if (n < 0)
+		return n;
+	lent->taken += n;
+	batch->sent += n;
+	if (lent->taken < lent->len)
+		return -EAGAIN;
+	lent_release(lent);
+	return 0;
 }
 
 /* Drops all bytes, because the stream is gone. */
 void weft_batch_drop(struct weft_batch *batch)
 {
 	weft_chunks_drop(&batch->chunks);
-	if (weft_batch_lends(batch))
+	if (batch->lent && batch->lent->num)
 		lent_release(batch->lent);
 }

@@ -40,45 +40,14 @@ struct weft_chunks {
 	unsigned long many;
 };
 
-void weft_chunk_put(struct weft_chunks *chunks, u32 index);
-struct weft_chunk *weft_chunk_next(struct weft_chunks *chunks, u32 need, u32 left,
-				   const struct ib_ucontext *payer);
-bool weft_chunks_free(struct weft_chunks *chunks);
-void weft_chunks_drop(struct weft_chunks *chunks);
-
 /* The most that the header and trailer of an FPDU take. */
 #define WEFT_CHUNK_FRAME	64
 
-/*
- * Returns true if a chunk is an empty page, too small for the @left bytes of a kernel consumer's
- * message. The page would make the message two FPDUs, and each such message would allocate and free
- * a second page. For user queue pairs (@payer set) pages are 5 % cheaper.
- */
-static inline bool weft_chunk_is_short(const struct weft_chunk *c, u32 left,
-				       const struct ib_ucontext *payer)
-{
-	return weft_rule(WEFT_RULE_LARGE) && !payer && c->size == PAGE_SIZE &&
-	       c->sent == c->fill && left + WEFT_CHUNK_FRAME > PAGE_SIZE;
-}
-
-/*
- * Returns a chunk with room for an FPDU of @need bytes of a message with @left bytes; NULL if
- * enough bytes wait to be sent; -EAGAIN without memory. A new chunk may be smaller than @need, but
- * has a page. It is charged to @payer (NULL: to nobody). May sleep, but not in a worker for a
- * @payer.
- */
-static inline struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need,
-						 u32 left, const struct ib_ucontext *payer)
-{
-	struct weft_chunk *c;
-
-	if (chunks->num) {
-		c = &chunks->chunk[chunks->num - 1];
-		if (c->size - c->fill >= need && !weft_chunk_is_short(c, left, payer))
-			return c;
-	}
-	return weft_chunk_next(chunks, need, left, payer);
-}
+void weft_chunk_put(struct weft_chunks *chunks, u32 index);
+struct weft_chunk *weft_chunk_room(struct weft_chunks *chunks, u32 need, u32 left,
+				   const struct ib_ucontext *payer);
+bool weft_chunks_rest(struct weft_chunks *chunks);
+void weft_chunks_drop(struct weft_chunks *chunks);
 
 /*
  * The stream has taken all bytes. Starts the first chunk anew unless TCP holds it, so that the next
@@ -92,23 +61,6 @@ static inline void weft_chunks_taken(struct weft_chunks *chunks)
 		return;
 	c->fill = 0;
 	c->sent = 0;
-}
-
-/* Returns true if the first chunk is larger than a page. */
-static inline bool weft_chunks_large(const struct weft_chunks *chunks)
-{
-	return chunks->num && chunks->chunk[0].size > PAGE_SIZE;
-}
-
-/*
- * Frees memory that an idle queue pair does not need, once the stream has taken all bytes: after
- * WEFT_CHUNK_IDLE without a message at most a page is kept. Returns true if there is memory to free
- * later; then the caller calls again after WEFT_CHUNK_IDLE.
- */
-static inline bool weft_chunks_rest(struct weft_chunks *chunks)
-{
-	return (weft_chunks_large(chunks) || chunks->num_spares) &&
-	       weft_chunks_free(chunks);
 }
 
 /* Returns true if a chunk has bytes that the stream has not taken. */

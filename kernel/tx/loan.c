@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of a loan, until TCP no longer holds its pages; see tx.h. */
+/*
+ * Loans: payload that TCP sends from the pages of a program or a kernel consumer. TCP may
+ * retransmit the pages, so the work request completes when the stream has taken its last byte and
+ * the last packet buffer with its pages is gone.
+ *
+ * A loan holds references on the pages, not on the region. A process that changes, deregisters or
+ * unmaps the pages before the completion changes the payload that the peer gets, and nothing else.
+ */
 #include <linux/atomic.h>
 #include <linux/lockdep.h>
+#include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -11,8 +19,10 @@
 #include "base/weft.h"
 #include "base/baton.h"
 #include "llp/llp.h"
+#include "memory/mr.h"
 #include "tx/batch.h"
 #include "tx/tx.h"
+#include "wire/fpdu.h"
 
 /* Bits of a loan's @flags. */
 #define WEFT_LOAN_WANTED	1	/* kick the worker when it is returned */
@@ -42,6 +52,34 @@ struct weft_loan {
 	atomic_t flags;
 	bool used;
 	bool copied;
+};
+
+/*
+ * Where the kernel copies lent pages on the way, as it does with all packets that stay on the
+ * machine, a loan costs more than one copy. So a connection lends one FPDU as a trial, lends more
+ * if that one comes back uncopied, and lends no more once one was copied.
+ */
+enum weft_loan_mode {
+	WEFT_LOAN_NEW,		/* nothing was lent yet */
+	WEFT_LOAN_TRYING,	/* the first has not come back */
+	WEFT_LOAN_YES,		/* the first came back uncopied */
+	WEFT_LOAN_NO,		/* one was copied */
+};
+
+/**
+ * struct weft_loans - the loans of a connection
+ * @mode: enum weft_loan_mode
+ * @out: oldest first, until their work requests are done
+ * @open: the loan to which more may be added, a reference; or NULL
+ * @lent: the lent bytes of the batch
+ *
+ * Allocated for the first loan. Protected as struct weft_tx.
+ */
+struct weft_loans {
+	u8 mode;
+	struct list_head out;
+	struct weft_loan *open;
+	struct weft_lent lent;
 };
 
 /* Loans for which TCP may still call back; the module stays loaded until then. */
@@ -88,7 +126,7 @@ static bool loan_want(struct weft_loan *loan)
 }
 
 /* Closes the open loan, so that nothing is added to it. */
-void weft_loan_close(struct weft_loans *loans)
+static void loan_close(struct weft_loans *loans)
 {
 	struct weft_loan *loan = loans->open;
 
@@ -96,19 +134,6 @@ void weft_loan_close(struct weft_loans *loans)
 	loans->lent.closed = true;
 	if (loan)
 		loan_done(NULL, &loan->ubuf, true);
-}
-
-/* Asks for a kick at the return of the open loan. */
-void weft_loan_want_open(struct weft_loans *loans)
-{
-	atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
-}
-
-/* Asks for a kick at the return of the last loan, if any is out. */
-void weft_loan_want_last(struct weft_loans *loans)
-{
-	if (!list_empty(&loans->out))
-		loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
 }
 
 /* Allocates zeroed memory that the owner of the queue pair pays for. */
@@ -122,69 +147,222 @@ static void *loan_alloc(const struct weft_tx *tx, size_t size)
 	return mem;
 }
 
-/* Returns the loans of a connection, allocated by the first call, or NULL. May sleep. */
-struct weft_loans *weft_loans_get(struct weft_tx *tx)
+/* Returns true if a loan has to end with the newest request, so that this can complete. */
+static bool loan_ends(const struct weft_inflight *inflight)
 {
-	struct weft_qp *qp = tx->qp;
-	struct weft_loans *loans = tx->loans;
-
-	lockdep_assert_held(&qp->tx_lock.mutex);
-	if (loans)
-		return loans;
-	loans = loan_alloc(tx, sizeof(*loans));
-	if (!loans)
-		return NULL;
-	INIT_LIST_HEAD(&loans->out);
-	tx->loans = loans;
-	tx->batch.lent = &loans->lent;
-	return loans;
+	/* Unsignaled requests must complete as well before the in-flight list is full. */
+	return weft_inflight_last(inflight)->signaled ||
+	       weft_inflight_num(inflight) > inflight->size / 2;
 }
 
-/* Makes a new loan the open one. Returns NULL without memory. */
-static struct weft_loan *loan_new(struct weft_tx *tx)
+/*
+ * Notes that the newest request is not lent. Requests complete in order, so earlier loans delay its
+ * completion. If the consumer awaits that, the return of the last loan has to kick the worker.
+ */
+static void loan_skip(struct weft_loans *loans, const struct weft_inflight *inflight)
 {
-	struct weft_qp *qp = tx->qp;
-	struct weft_loan *loan = loan_alloc(tx, sizeof(*loan));
+	if (list_empty(&loans->out) || !loan_ends(inflight))
+		return;
+	loan_want(list_last_entry(&loans->out, struct weft_loan, entry));
+	loan_close(loans);
+}
 
-	if (!loan)
-		return NULL;
-	weft_ubuf_init(&loan->ubuf, &loan_ubuf_ops);
-	weft_qp_get(qp);
-	loan->qp = qp;
-	atomic_inc(&loans_out);
-	list_add_tail(&loan->entry, &tx->loans->out);
-	tx->loans->open = loan;
-	return loan;
+/*
+ * Decides whether to lend the newest request, with @len bytes of payload in memory regions, as far
+ * as possible. Once there are loans, each request needs this call; before that, requests of
+ * WEFT_LOAN_LEAST bytes or more. May sleep.
+ */
+bool weft_loan_begin(struct weft_tx *tx, u32 len)
+{
+	struct weft_loans *loans = tx->loans;
+	struct weft_qp *qp = tx->qp;
+	bool lend;
+
+	lockdep_assert_held(&qp->tx_lock.mutex);
+	/* Of FPDUs of one segment, a packet buffer of lent pages holds only seven: copy them. */
+	lend = len >= WEFT_LOAN_LEAST && tx->lends && tx->longest == WEFT_FPDU_ANY_LENGTH &&
+	       tx->batch.sent >= WEFT_LOAN_AFTER && weft_llp_may_lend(qp->llp) &&
+	       (!loans || loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW);
+	/*
+	 * A kernel consumer that sends nothing behind the newest request until it is done would
+	 * wait for a delayed acknowledgment, which returns the loan.
+	 */
+	if (lend && !qp->owner && weft_inflight_last(&qp->inflight)->signaled &&
+	    !weft_ring_pending(&qp->sq))
+		lend = false;
+	if (lend && !loans) {
+		loans = loan_alloc(tx, sizeof(*loans));
+		if (!loans)
+			return false;
+		INIT_LIST_HEAD(&loans->out);
+		tx->loans = loans;
+		tx->batch.lent = &loans->lent;
+	}
+	if (!lend && loans)
+		loan_skip(loans, &qp->inflight);
+	return lend;
 }
 
 /* Opens a loan for the newest request, or shares the open one. Returns false without memory. */
-bool weft_loan_open(struct weft_tx *tx)
+static bool loan_open(struct weft_tx *tx)
+{
+	struct weft_loans *loans = tx->loans;
+	struct weft_loan *loan = loans->open;
+	struct weft_qp *qp = tx->qp;
+
+	if (!loan) {
+		loan = loan_alloc(tx, sizeof(*loan));
+		if (!loan)
+			return false;
+		weft_ubuf_init(&loan->ubuf, &loan_ubuf_ops);
+		weft_qp_get(qp);
+		loan->qp = qp;
+		atomic_inc(&loans_out);
+		list_add_tail(&loan->entry, &loans->out);
+		loans->open = loan;
+	}
+	loan->inflight = qp->inflight.head - 1;
+	return true;
+}
+
+/*
+ * Adds the pages of the next @len bytes of the message, or of fewer if they need too many runs.
+ * Returns how many bytes; 0 if some are in pages that cannot be lent; -EFAULT if the memory was
+ * invalidated or deregistered.
+ */
+static int loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
+		       struct weft_accessor *acc, u32 len)
+{
+	u32 index = msg->sge_index, offset = msg->offset;
+	struct weft_access held = {};
+	u32 done = 0, first, end, want;
+	int n = 1;
+
+	/* End with a page, so that the next FPDU begins with a page and no page is two runs. */
+	if (PAGE_SIZE <= WEFT_LENT_MOST) {
+		first = offset_in_page(msg->copy.sge[index].addr + offset);
+		end = round_down(first + WEFT_LENT_MOST, PAGE_SIZE);
+		len = min(len, end - first);
+	}
+	while (done < len && lent->num < WEFT_LENT_RUNS - 1) {
+		const struct weft_sge *sge = &msg->copy.sge[index];
+
+		want = min(len - done, sge->length - offset);
+		if (want) {
+			if (weft_access_go_on(&held, acc, acc->pd, sge->lkey, sge->addr + offset,
+					      want, 0)) {
+				n = -EFAULT;
+				break;
+			}
+			n = weft_lent_add_region(lent, held.mr, sge->addr + offset, want);
+			if (!n)
+				break;
+			done += n;
+			offset += n;
+		}
+		if (offset == sge->length) {
+			index++;
+			offset = 0;
+		}
+	}
+	weft_access_end(&held);
+	if (n <= 0)
+		return n;
+	msg->sge_index = index;
+	msg->offset = offset;
+	return done;
+}
+
+/*
+ * Returns the running CRC, begun with WEFT_CRC_SEED, of the bytes that were added after there were
+ * @num runs, the last one of @last bytes. A program may write to the pages meanwhile.
+ */
+static u32 loan_crc(const struct weft_lent *lent, u32 num, u32 last)
+{
+	u32 i, skip = num ? last : 0, crc = WEFT_CRC_SEED;
+	const struct bio_vec *run;
+
+	for (i = num ? num - 1 : 0; i < lent->num; i++, skip = 0) {
+		run = &lent->run[i];
+		crc = weft_crc_update(crc, page_address(run->bv_page) + run->bv_offset + skip,
+				      run->bv_len - skip);
+	}
+	return crc;
+}
+
+/**
+ * weft_loan_layout() - lay out one FPDU of the current message, its payload lent
+ * @tx: the transmit side
+ * @fpdu: as planned; made shorter if its payload needs too many runs
+ * @page: a page of a chunk, for header and trailer
+ * @offset: where in @page WEFT_LOAN_FRAME bytes are free
+ *
+ * If the payload cannot be lent, the rest of the message is copied. May sleep.
+ *
+ * Return: bytes of the chunk that are used; 0 if nothing was laid out. If the memory was
+ * invalidated or deregistered, the queue pair has failed.
+ */
+u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *page,
+		     u32 offset)
 {
 	struct weft_qp *qp = tx->qp;
 	struct weft_loans *loans = tx->loans;
-	struct weft_loan *loan = loans->open;
-
-	lockdep_assert_held(&qp->tx_lock.mutex);
-	if (!loan)
-		loan = loan_new(tx);
-	if (loan)
-		loan->inflight = qp->inflight.head - 1;
-	return loan;
-}
-
-/* Makes the lent bytes that wait the open loan's, if they are its first. */
-void weft_loan_own(struct weft_loans *loans)
-{
 	struct weft_lent *lent = &loans->lent;
+	struct weft_tx_msg *msg = &tx->msg;
+	u32 hdr_len = weft_ddp_hdr_len(msg->hdr.tagged);
+	u32 front = weft_fpdu_front(hdr_len), back;
+	u32 num = lent->num, last = num ? lent->run[num - 1].bv_len : 0;
+	u8 *at = page_address(page) + offset;
+	int payload = 0;
+	bool ends;
 
+	if (loan_open(tx)) {
+		weft_lent_add(lent, page, offset, front);
+		payload = loan_gather(lent, msg, &qp->acc, fpdu->payload);
+	}
+	if (payload <= 0) {
+		weft_lent_take_back(lent, num, last);
+		msg->lend = false;
+		loan_close(loans);
+		loan_skip(loans, &qp->inflight);
+		if (payload < 0)
+			weft_tx_gather_failed(tx);
+		return 0;
+	}
+	if (payload < fpdu->payload) {
+		fpdu->payload = payload;
+		fpdu->len = weft_fpdu_len(hdr_len + payload);
+		fpdu->last = false;
+	}
+	msg->hdr.last = fpdu->last;
+	weft_ddp_encode(weft_fpdu_begin(at, hdr_len + payload), &msg->hdr);
+	back = weft_fpdu_end_apart(at + front, hdr_len + payload, tx->crc,
+				   tx->crc ? loan_crc(lent, num, last) : 0);
+	weft_lent_add(lent, page, offset + front, back);
 	loans->open->used = true;
-	if (lent->ubuf)
-		return;
-	net_zcopy_get(&loans->open->ubuf);
-	lent->ubuf = &loans->open->ubuf;
-	lent->len = 0;
-	lent->joined = 0;
-	lent->closed = false;
+	/* The lent bytes that wait are the open loan's, if they are its first. */
+	if (!lent->ubuf) {
+		net_zcopy_get(&loans->open->ubuf);
+		lent->ubuf = &loans->open->ubuf;
+		lent->len = 0;
+		lent->joined = 0;
+		lent->closed = false;
+	}
+	lent->len += fpdu->len;
+	if (msg->left == msg->total)
+		weft_count(qp->dev->counters, WEFT_CNT_TX_LENT, 1);
+	if (loans->mode == WEFT_LOAN_NEW)
+		loans->mode = WEFT_LOAN_TRYING;
+	ends = loan_ends(&qp->inflight);
+	if (loans->mode != WEFT_LOAN_YES)
+		msg->lend = false;
+	/* Even if the rest of the request is copied, only the loan's return completes it. */
+	if (ends && (!msg->lend || fpdu->last))
+		atomic_or(WEFT_LOAN_WANTED, &loans->open->flags);
+	if (!msg->lend || (fpdu->last && ends))
+		loan_close(loans);
+	weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
+	return front + back;
 }
 
 /* Frees a returned loan, and learns from it whether to lend again. */
@@ -240,54 +418,12 @@ bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 	return false;
 }
 
-/* Frees the returned loans. Returns true if none is left. */
-static bool loan_reap(struct weft_loans *loans, struct weft_counters __percpu *counters)
-{
-	struct weft_loan *loan, *next;
-
-	list_for_each_entry_safe(loan, next, &loans->out, entry)
-		if (loan_returned(loan))
-			loan_forget(loans, loan, counters);
-	return list_empty(&loans->out);
-}
-
-/* Asks for a kick at the return of a loan that is out. Returns false if none is. */
-static bool loan_want_one(struct weft_loans *loans)
-{
-	struct weft_loan *loan;
-
-	list_for_each_entry(loan, &loans->out, entry)
-		if (loan_want(loan))
-			return true;
-	return false;
-}
-
-/*
- * Gives TCP some time to deliver lent bytes, before the stream is reset to get the pages back. The
- * destruction of a queue pair does not wait. Returns true if no loan is out, or time is up.
- */
-static bool loan_drained(struct weft_tx *tx)
-{
-	struct weft_qp *qp = tx->qp;
-
-	if (!loan_want_one(tx->loans))
-		return true;
-	/* An exiting process destroys its queue pairs one by one: the waits would add up. */
-	if (READ_ONCE(qp->dying))
-		return true;
-	if (weft_ending_overdue(&qp->ending))
-		return true;
-	weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
-	return false;
-}
-
 /*
  * Frees the returned loans, and gives up the others. A loan that is given up frees itself at its
  * return, maybe as soon as its flag is set, so nothing reads it after that.
  */
-static void loan_give_up(struct weft_tx *tx, struct weft_loans *loans)
+static void loan_give_up(struct weft_qp *qp, struct weft_loans *loans)
 {
-	struct weft_qp *qp = tx->qp;
 	struct weft_loan *loan, *next;
 
 	list_for_each_entry_safe(loan, next, &loans->out, entry) {
@@ -313,21 +449,36 @@ bool weft_loan_settled(struct weft_tx *tx)
 {
 	struct weft_qp *qp = tx->qp;
 	struct weft_loans *loans = tx->loans;
+	struct weft_loan *loan, *next;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (!loans)
 		return true;
 	/* A message in progress stops here. */
-	weft_loan_close(loans);
-	if (qp->llp)
-		return loan_drained(tx);
+	loan_close(loans);
+	if (qp->llp) {
+		/* TCP gets some time to deliver, before a reset of the stream returns the pages. */
+		list_for_each_entry(loan, &loans->out, entry) {
+			if (!loan_want(loan))
+				continue;
+			/* An exiting process destroys its queue pairs one by one, without waits. */
+			if (READ_ONCE(qp->dying) || weft_ending_overdue(&qp->ending))
+				return true;
+			weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
+			return false;
+		}
+		return true;
+	}
 	if (time_before(jiffies, qp->ending.drain_until)) {
-		if (!loan_reap(loans, qp->dev->counters)) {
+		list_for_each_entry_safe(loan, next, &loans->out, entry)
+			if (loan_returned(loan))
+				loan_forget(loans, loan, qp->dev->counters);
+		if (!list_empty(&loans->out)) {
 			weft_qp_within(qp, qp->ending.drain_until - jiffies + 1);
 			return false;
 		}
 	} else {
-		loan_give_up(tx, loans);
+		loan_give_up(qp, loans);
 	}
 	tx->batch.lent = NULL;
 	tx->loans = NULL;

@@ -16,11 +16,6 @@
 #include "queue/cq.h"
 #include "tx/tx.h"
 
-/* A local operation failed: its key may not be bound, registered or invalidated in this way. */
-static const struct weft_wr_error bind_error = {
-	IB_WC_MW_BIND_ERR, WEFT_VE_BIND
-};
-
 /* Enters an admitted READ or atomic in the list of unanswered requests. */
 static struct weft_read *tx_admit_read(struct weft_reads *reads,
 				       struct weft_request *request,
@@ -155,21 +150,35 @@ static void tx_begin_request(struct weft_tx *tx, struct weft_reads *reads,
 }
 
 /*
- * Does a local work request, a private copy whose shape was checked. Earlier requests are laid out
- * by now, so only an unanswered READ may still need the key; a program that cares posts with a
- * fence. Returns false if the key may not be changed in this way.
+ * Does the local work request @w, whose copy was checked. Earlier requests are laid out by now, so
+ * only an unanswered READ may still need the key; a program that cares posts with a fence. Returns
+ * false if the key may not be bound, registered or invalidated in this way; then the request has
+ * failed.
  */
-static bool tx_do_local(struct weft_accessor *acc, const struct weft_sq_wr *wr)
+static bool tx_do_local(struct weft_tx *tx, struct weft_request *w)
 {
-	weft_accessor_assert_sends(acc);
+	static const struct weft_wr_error bind_error = { IB_WC_MW_BIND_ERR, WEFT_VE_BIND };
+	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
+	struct weft_accessor *acc = &tx->qp->acc;
+	bool good;
+
 	switch (wr->opcode) {
 	case WEFT_OP_LOCAL_INV:
-		return weft_invalidate(acc, wr->ex, false) == WEFT_KEY_OK;
+		good = weft_invalidate(acc, wr->ex, false) == WEFT_KEY_OK;
+		break;
 	case WEFT_OP_BIND_MW:
-		return weft_mw_bind(acc, wr->ex, wr->rkey, &wr->bind);
+		good = weft_mw_bind(acc, wr->ex, wr->rkey, &wr->bind);
+		break;
 	default:
-		return weft_fast_register(acc, wr->ex, wr->rkey, wr->bind.access);
+		good = weft_fast_register(acc, wr->ex, wr->rkey, wr->bind.access);
 	}
+	if (tx->loans)
+		weft_loan_begin(tx, 0);
+	if (good)
+		weft_request_done(w);
+	else
+		weft_tx_fail(tx, w, &bind_error);
+	return good;
 }
 
 /* What became of the next work request. */
@@ -220,22 +229,11 @@ static enum tx_taken tx_take_request(struct weft_tx *tx)
 		weft_tx_fail(tx, w, &why);
 		return TX_TOOK_NONE;
 	}
-	if (weft_tx_is_local(wr->opcode)) {
-		bool good = tx_do_local(&qp->acc, wr);
-
-		if (tx->loans)
-			weft_loan_begin(tx, 0);
-		if (!good) {
-			weft_tx_fail(tx, w, &bind_error);
-			return TX_TOOK_NONE;
-		}
-		weft_request_done(w);
-		return TX_TOOK_LOCAL;
-	}
+	if (weft_tx_is_local(wr->opcode))
+		return tx_do_local(tx, w) ? TX_TOOK_LOCAL : TX_TOOK_NONE;
 	if (wr->flags & WEFT_WR_INLINE) {
 		total = wr->inline_len;
-	} else if (!weft_tx_check_sges(&qp->acc, tx->msg.copy.sge, wr->num_sge,
-				       weft_op_answered(wr->opcode) ?
+	} else if (!weft_tx_check_sges(tx, weft_op_answered(wr->opcode) ?
 				       IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
 		weft_tx_fail(tx, w, &why);
 		return TX_TOOK_NONE;
@@ -246,22 +244,6 @@ static enum tx_taken tx_take_request(struct weft_tx *tx)
 	if (tx->loans || total >= WEFT_LOAN_LEAST)
 		tx->msg.lend = weft_loan_begin(tx, tx->msg.local ? 0 : total);
 	return TX_TOOK_MESSAGE;
-}
-
-/* Takes work requests until one makes a message. Returns true if one did. */
-static bool tx_next_request(struct weft_tx *tx)
-{
-	enum tx_taken taken;
-
-	do {
-		taken = tx_take_request(tx);
-	} while (taken == TX_TOOK_LOCAL);
-	return taken == TX_TOOK_MESSAGE;
-}
-
-static u64 atomic_change(const void *how, u64 value)
-{
-	return weft_atomic_result(how, value);
 }
 
 /*
@@ -275,18 +257,22 @@ static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_peer_reads *an
 	struct weft_atomic_resp resp = { .id = req->id };
 	enum weft_key_error err;
 	struct weft_mr *mr;
+	u64 *at;
 
 	/* The receive side has checked this memory, but did not hold it until now. */
 	mr = weft_mr_access(acc, acc->pd, req->stag, req->to, WEFT_ATOMIC_LEN,
 			    IB_ACCESS_REMOTE_ATOMIC, &err);
-	if (!mr || !weft_mr_word(mr, req->to)) {
-		if (mr)
-			weft_mr_access_end(mr);
-		return false;
+	at = mr ? weft_mr_word(mr, req->to) : NULL;
+	if (at) {
+		/* In one step for other queue pairs and for the process that owns the memory. */
+		resp.original = READ_ONCE(*at);
+		while (!try_cmpxchg(at, &resp.original, weft_atomic_result(req, resp.original)))
+			cpu_relax();
 	}
-	resp.original = weft_mr_atomic(mr, req->to, atomic_change, req);
-	weft_mr_access_end(mr);
-
+	if (mr)
+		weft_mr_access_end(mr);
+	if (!at)
+		return false;
 	weft_atomic_resp_encode(msg->copy.bytes, &resp);
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->kind = WEFT_MSG_RESPONSE;
@@ -377,25 +363,21 @@ static void tx_begin_rtr(struct weft_tx *tx, struct weft_reads *reads, u8 rtr)
 	msg->left = msg->total;
 }
 
-static void tx_begin_terminate(struct weft_tx_msg *msg, struct weft_ending *ending)
-{
-	tx_begin_control(msg);
-	msg->hdr.opcode = WEFT_RDMAP_TERMINATE;
-	msg->hdr.qn = WEFT_QN_TERMINATE;
-	msg->hdr.msn = 1;
-	msg->total = weft_ending_tell(ending, msg->copy.bytes);
-	msg->left = msg->total;
-}
-
 /* Nothing but a Terminate may be sent now. Begins it if it is due. Returns true if it did. */
 static noinline bool tx_next_control(struct weft_tx *tx)
 {
 	struct weft_qp *qp = tx->qp;
+	struct weft_tx_msg *msg = &tx->msg;
 
 	tx->waiting = weft_ring_pending(&qp->sq);
 	if (weft_qp_state(qp) != IB_QPS_ERR || !qp->ending.due)
 		return false;
-	tx_begin_terminate(&tx->msg, &qp->ending);
+	tx_begin_control(msg);
+	msg->hdr.opcode = WEFT_RDMAP_TERMINATE;
+	msg->hdr.qn = WEFT_QN_TERMINATE;
+	msg->hdr.msn = 1;
+	msg->total = weft_ending_tell(&qp->ending, msg->copy.bytes);
+	msg->left = msg->total;
 	weft_count(qp->dev->counters, WEFT_CNT_TX_TERMINATES, 1);
 	return true;
 }
@@ -408,6 +390,7 @@ static noinline bool tx_next_control(struct weft_tx *tx)
 bool weft_tx_next_msg(struct weft_tx *tx)
 {
 	struct weft_qp *qp = tx->qp;
+	enum tx_taken taken;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (weft_qp_state(qp) != IB_QPS_RTS || !weft_gate_passes(&qp->gate))
@@ -418,7 +401,10 @@ bool weft_tx_next_msg(struct weft_tx *tx)
 		return true;
 	}
 	tx->prefer_response = !tx->prefer_response;
-	if (tx->prefer_response)
-		return tx_next_response(tx) || tx_next_request(tx);
-	return tx_next_request(tx) || tx_next_response(tx);
+	if (tx->prefer_response && tx_next_response(tx))
+		return true;
+	do {
+		taken = tx_take_request(tx);
+	} while (taken == TX_TOOK_LOCAL);
+	return taken == TX_TOOK_MESSAGE || (!tx->prefer_response && tx_next_response(tx));
 }

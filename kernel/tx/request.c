@@ -20,23 +20,25 @@ const struct weft_term weft_tx_term_revoked = {
 };
 
 /*
- * Checks a gather or scatter list, and adds up its length. Returns false, with *@why, if the list
- * names memory that the queue pair may not use in this way, or is too long for a message.
+ * Checks the gather or scatter list of the copied request, and adds up its length. Returns false,
+ * with *@why, if the list names memory that the queue pair may not use in this way, or is too long
+ * for a message.
  */
-bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
-			u32 num, int access, u64 *total,
-			struct weft_wr_error *why)
+bool weft_tx_check_sges(struct weft_tx *tx, int access, u64 *total, struct weft_wr_error *why)
 {
+	const struct weft_sge *sge = tx->msg.copy.sge;
+	u32 num = tx->msg.copy.wr.num_sge;
+	struct weft_qp *qp = tx->qp;
 	struct weft_access held = {};
 	enum weft_key_error err;
 	u32 i;
 
-	weft_accessor_assert_sends(acc);
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	*total = 0;
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
-		err = weft_access_go_on(&held, acc, acc->pd, sge[i].lkey, sge[i].addr,
+		err = weft_access_go_on(&held, &qp->acc, qp->acc.pd, sge[i].lkey, sge[i].addr,
 					sge[i].length, access);
 		if (err) {
 			why->status = IB_WC_LOC_PROT_ERR;
@@ -87,18 +89,6 @@ static bool op_allowed(const struct weft_tx *tx, const struct weft_sq_wr *wr)
 	}
 }
 
-/* Checks the length and alignment of an atomic. Returns false, with *@why, if one is wrong. */
-static bool check_atomic(const struct weft_sq_wr *wr,
-			 struct weft_wr_error *why)
-{
-	why->vendor = WEFT_VE_ATOMIC;
-	if (wr->num_sge != 1 || wr->sge[0].length != WEFT_ATOMIC_LEN) {
-		why->status = IB_WC_LOC_LEN_ERR;
-		return false;
-	}
-	return !(wr->remote_addr & (WEFT_ATOMIC_LEN - 1));
-}
-
 #define WEFT_WR_FLAGS	(WEFT_WR_SIGNALED | WEFT_WR_SOLICITED | WEFT_WR_FENCE | \
 			 WEFT_WR_INLINE)
 
@@ -134,8 +124,14 @@ bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
 	}
 	if (wr->num_blocks != blocks)
 		return false;
-	return wr->opcode < WEFT_OP_CMP_SWP || wr->opcode > WEFT_OP_FETCH_ADD ||
-	       check_atomic(wr, why);
+	if (wr->opcode < WEFT_OP_CMP_SWP || wr->opcode > WEFT_OP_FETCH_ADD)
+		return true;
+	why->vendor = WEFT_VE_ATOMIC;
+	if (wr->num_sge != 1 || wr->sge[0].length != WEFT_ATOMIC_LEN) {
+		why->status = IB_WC_LOC_LEN_ERR;
+		return false;
+	}
+	return !(wr->remote_addr & (WEFT_ATOMIC_LEN - 1));
 }
 
 /* Fails a work request that cannot be done, and the queue pair with it. */

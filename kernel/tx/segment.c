@@ -64,11 +64,17 @@ static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_acces
 	return true;
 }
 
-/* Begins the Immediate Data message that follows a WRITE. */
-static void tx_begin_imm(struct weft_tx *tx)
+/* Ends a message that is laid out: Immediate Data follows, or the work request ends here. */
+static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 
+	if (msg->kind != WEFT_MSG_REQUEST || !msg->imm_opcode) {
+		if (msg->kind == WEFT_MSG_REQUEST)
+			weft_inflight_last(inflight)->end = tx->batch.laid_out;
+		msg->kind = WEFT_MSG_NONE;
+		return;
+	}
 	memset(&msg->hdr, 0, sizeof(msg->hdr));
 	msg->hdr.opcode = msg->imm_opcode;
 	msg->hdr.qn = WEFT_QN_SEND;
@@ -80,21 +86,6 @@ static void tx_begin_imm(struct weft_tx *tx)
 	msg->offset = 0;
 	msg->total = WEFT_IMM_LEN;
 	msg->left = WEFT_IMM_LEN;
-}
-
-/* Ends a message that is laid out: Immediate Data follows, or the work request ends here. */
-static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
-{
-	struct weft_tx_msg *msg = &tx->msg;
-
-	if (msg->kind == WEFT_MSG_REQUEST) {
-		if (msg->imm_opcode) {
-			tx_begin_imm(tx);
-			return;
-		}
-		weft_inflight_last(inflight)->end = tx->batch.laid_out;
-	}
-	msg->kind = WEFT_MSG_NONE;
 }
 
 /* Advances the message and the stream past an FPDU. */
@@ -132,44 +123,27 @@ struct weft_tx_head {
 	u8 bytes[WEFT_DDP_MAX_LEN];
 };
 
-/* As tx_layout_one(), in a stream with markers, which @fpdu counts. */
-static noinline bool tx_layout_marked(struct weft_tx *tx, struct weft_accessor *acc,
-				      const struct weft_tx_head *head,
-				      struct weft_fpdu fpdu, u8 *to,
-				      struct weft_mr **mr)
-{
-	struct weft_tx_msg *msg = &tx->msg;
-	u32 len = head->len + fpdu.payload;
-	u64 at = tx->batch.laid_out;
-	u8 *segment = weft_fpdu_begin_marked(to, len, at);
-
-	memcpy(segment, head->bytes, sizeof(head->bytes));
-	if (!tx_gather(msg, acc, segment + head->len, fpdu.payload, mr))
-		return false;
-	weft_fpdu_end_marked(to, len, at, tx->crc);
-	return true;
-}
-
 /*
- * Writes one FPDU of the message to @to. Returns false if the memory of its payload was
- * invalidated or deregistered; then nothing was laid out.
+ * Writes one FPDU of the message to @to, with its markers if the stream has any. Returns false if
+ * the memory of its payload was invalidated or deregistered; then nothing was laid out.
  */
 static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
-			  const struct weft_tx_head *head,
-			  struct weft_fpdu fpdu, u8 *to,
+			  const struct weft_tx_head *head, u32 payload, u8 *to,
 			  struct weft_mr **mr)
 {
-	struct weft_tx_msg *msg = &tx->msg;
-	u32 len = head->len + fpdu.payload;
+	u32 len = head->len + payload;
+	u64 at = tx->batch.laid_out;
 	u8 *segment;
 
-	if (unlikely(tx->marked))
-		return tx_layout_marked(tx, acc, head, fpdu, to, mr);
-	segment = weft_fpdu_begin(to, len);
+	segment = unlikely(tx->marked) ? weft_fpdu_begin_marked(to, len, at) :
+					 weft_fpdu_begin(to, len);
 	memcpy(segment, head->bytes, sizeof(head->bytes));
-	if (!tx_gather(msg, acc, segment + head->len, fpdu.payload, mr))
+	if (!tx_gather(&tx->msg, acc, segment + head->len, payload, mr))
 		return false;
-	weft_fpdu_end(to, len, tx->crc);
+	if (unlikely(tx->marked))
+		weft_fpdu_end_marked(to, len, at, tx->crc);
+	else
+		weft_fpdu_end(to, len, tx->crc);
 	return true;
 }
 
@@ -255,7 +229,7 @@ bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train,
 	tx->msg.hdr.last = fpdu->last;
 	head.len = weft_ddp_encode(head.bytes, &tx->msg.hdr);
 	for (;;) {
-		if (!tx_layout_one(tx, &qp->acc, &head, *fpdu, to, &mr)) {
+		if (!tx_layout_one(tx, &qp->acc, &head, fpdu->payload, to, &mr)) {
 			good = false;
 			break;
 		}

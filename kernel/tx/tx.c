@@ -20,37 +20,13 @@
 #include "tx/batch.h"
 #include "tx/tx.h"
 
-/* Returns true if the payload of the next FPDU is lent. */
-static bool tx_is_lent(const struct weft_tx *tx)
-{
-	return tx->msg.lend && !tx->msg.local;
-}
-
-/* Finds the message of the next FPDUs, or none. @any: something was laid out before. */
-static bool tx_find_message(struct weft_tx *tx, bool any)
-{
-	struct weft_qp *qp = tx->qp;
-
-	/* If the queue pair fails, the message in progress stops after an FPDU. */
-	if (tx->msg.kind != WEFT_MSG_NONE && tx->msg.kind != WEFT_MSG_CONTROL &&
-	    weft_qp_state(qp) == IB_QPS_ERR)
-		tx->msg.kind = WEFT_MSG_NONE;
-	if (tx->msg.kind != WEFT_MSG_NONE)
-		return true;
-	/* Most often there was only one message: spare the search for another. */
-	if (any && !weft_ring_pending(&qp->sq) && !weft_peer_reads_due(&qp->peer_reads)) {
-		tx->waiting = false;
-		return false;
-	}
-	return weft_tx_next_msg(tx);
-}
-
 /* Lays out FPDUs of the message. */
 static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 {
 	struct weft_batch *batch = &tx->batch;
 	u32 rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
-	bool lend = tx_is_lent(tx), join = !lend && weft_batch_may_join(batch, rest);
+	bool lend = tx->msg.lend && !tx->msg.local;
+	bool join = !lend && weft_batch_may_join(batch, rest);
 	struct weft_fpdu fpdu;
 	struct weft_chunk *c;
 	u32 train = 0, from;
@@ -86,38 +62,21 @@ static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 }
 
 /*
- * Returns true if the message takes long to lay out. Lent payload is pushed after a few FPDUs, so
- * even with a CRC it is not worth taking the lock twice.
- */
-static bool tx_is_long(const struct weft_tx *tx)
-{
-	return tx->msg.left >= WEFT_TX_LONG && !tx->msg.local && !tx_is_lent(tx);
-}
-
-/*
- * Returns true if other threads wait for the processor and get a turn after each chunk of the
- * message. cond_resched() is not enough: a 1 MiB message fits in one time slice, and others would
- * wait for all of it. Not for FPDUs of a segment, whose last one could be cut by the pause.
- */
-static bool tx_is_shared(const struct weft_tx *tx)
-{
-	return weft_rule(WEFT_RULE_TURNS) && tx->msg.total > SZ_128K &&
-	       tx->longest != WEFT_FPDU_ONE_SEGMENT && !single_task_running();
-}
-
-/*
  * Lays out FPDUs until enough bytes are ready or nothing more can be done now. If that takes long,
  * unlocks the socket meanwhile, because arriving packets would otherwise wait for the last byte;
- * for less the lock is not worth taking twice.
+ * for less the lock is not worth taking twice. Nor is it for lent payload, even with a CRC, because
+ * that is pushed after a few FPDUs.
  */
 static enum weft_tx_stop tx_build(struct weft_tx *tx)
 {
-	enum weft_tx_stop stop = WEFT_TX_GOES_ON;
+	struct weft_tx_msg *msg = &tx->msg;
 	struct weft_batch *batch = &tx->batch;
-	struct weft_llp *llp = tx->qp->llp;
+	struct weft_qp *qp = tx->qp;
+	struct weft_llp *llp = qp->llp;
+	enum weft_tx_stop stop = WEFT_TX_GOES_ON;
 	u64 begin = batch->laid_out;
 	bool apart = false;
-	bool many = weft_ring_pending(&tx->qp->sq) >= WEFT_TX_MANY;
+	bool many = weft_ring_pending(&qp->sq) >= WEFT_TX_MANY;
 
 	weft_llp_assert_locked(llp);
 	if (batch->laid_out == batch->sent) {
@@ -126,16 +85,38 @@ static enum weft_tx_stop tx_build(struct weft_tx *tx)
 		weft_chunks_taken(&batch->chunks);
 	}
 	while (stop == WEFT_TX_GOES_ON) {
-		if (!tx_find_message(tx, batch->laid_out != begin)) {
-			stop = WEFT_TX_DRY;
-			break;
+		/* If the queue pair fails, the message in progress stops after an FPDU. */
+		if (msg->kind != WEFT_MSG_NONE && msg->kind != WEFT_MSG_CONTROL &&
+		    weft_qp_state(qp) == IB_QPS_ERR)
+			msg->kind = WEFT_MSG_NONE;
+		if (msg->kind == WEFT_MSG_NONE) {
+			/* Most often there was only one message: spare the search for another. */
+			if (batch->laid_out != begin && !weft_ring_pending(&qp->sq) &&
+			    !weft_peer_reads_due(&qp->peer_reads)) {
+				tx->waiting = false;
+				stop = WEFT_TX_DRY;
+				break;
+			}
+			if (!weft_tx_next_msg(tx)) {
+				stop = WEFT_TX_DRY;
+				break;
+			}
 		}
-		if (!apart && weft_rule(WEFT_RULE_APART) && (many || tx_is_long(tx))) {
+		if (!apart && weft_rule(WEFT_RULE_APART) &&
+		    (many || (msg->left >= WEFT_TX_LONG && !msg->local && !msg->lend))) {
 			weft_llp_unlock(llp);
 			apart = true;
 		}
 		stop = tx_extend(tx);
-		if (stop == WEFT_TX_GOES_ON && apart && tx_is_shared(tx)) {
+		/*
+		 * In a long message, other threads that wait for the processor get a turn after
+		 * each chunk. cond_resched() is not enough: a 1 MiB message fits in one time slice,
+		 * and others would wait for all of it. Not for FPDUs of a segment, whose last one
+		 * could be cut by the pause.
+		 */
+		if (stop == WEFT_TX_GOES_ON && apart && weft_rule(WEFT_RULE_TURNS) &&
+		    msg->total > SZ_128K && tx->longest != WEFT_FPDU_ONE_SEGMENT &&
+		    !single_task_running()) {
 			schedule();
 			stop = WEFT_TX_YIELDS;
 		}
@@ -166,7 +147,8 @@ void weft_tx_complete(struct weft_tx *tx)
 		if (!weft_op_answered(w->opcode) && !weft_request_is_done(w))
 			weft_request_done(w);
 	}
-	weft_inflight_sent(inflight, i);
+	/* All requests before @i may complete. Pairs with weft_inflight_complete(). */
+	smp_store_release(&inflight->unsent, i);
 	/* The receive side completes the requests that lack a response. */
 	if (READ_ONCE(inflight->tail) != i)
 		weft_qp_complete_sends(qp);
@@ -212,46 +194,23 @@ static void tx_tell(struct weft_tx *tx, enum ib_qp_state state)
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
-/* Asks for a doorbell, because nothing is left to do. Returns false if a post came meanwhile. */
-static bool tx_idle(const struct weft_tx *tx, struct weft_ring *sq)
-{
-	/*
-	 * The first request in the ring waits for the peer, whose answer, or the return of a
-	 * loan, will kick the worker. Do not test the ring again: a request posted meanwhile
-	 * would be mistaken for this one.
-	 */
-	if (tx->waiting)
-		return true;
-	weft_ring_need_doorbell(sq, true);
-	if (!weft_ring_pending(sq))
-		return true;
-	weft_ring_need_doorbell(sq, false);
-	return false;
-}
-
-/* Returns true if an end waits for room: a graceful one, or with a Terminate (RFC 5040, 7.1). */
-static bool tx_awaits_room(struct weft_tx *tx, enum ib_qp_state state)
-{
-	struct weft_qp *qp = tx->qp;
-	struct weft_ending *ending = &qp->ending;
-
-	if (READ_ONCE(qp->dying))
-		return false;
-	return (state == IB_QPS_SQD || ending->due || ending->said) &&
-	       !weft_ending_overdue(ending);
-}
-
-/* A queue pair that ends waits for room in the stream; an error of the stream fails it. */
+/*
+ * A queue pair that ends waits for room in the stream; an error of the stream fails it. A graceful
+ * end waits, and one with a Terminate (RFC 5040, 7.1), for a limited time.
+ */
 static void tx_blocked(struct weft_tx *tx, enum ib_qp_state state, int error)
 {
 	struct weft_qp *qp = tx->qp;
+	struct weft_ending *ending = &qp->ending;
 
 	if (error != -EAGAIN) {
 		weft_qp_fail(qp, NULL, -1);
 		state = IB_QPS_ERR;
 	} else if (state == IB_QPS_RTS) {
 		return;
-	} else if (tx_awaits_room(tx, state)) {
+	} else if (!READ_ONCE(qp->dying) &&
+		   (state == IB_QPS_SQD || ending->due || ending->said) &&
+		   !weft_ending_overdue(ending)) {
 		weft_qp_within(qp, WEFT_DRAIN_TIMEOUT + 1);
 		return;
 	}
@@ -259,47 +218,47 @@ static void tx_blocked(struct weft_tx *tx, enum ib_qp_state state, int error)
 }
 
 /*
- * Pushes the bytes that are laid out; without room in the stream asks for the writable event. After
- * a pause in the middle of a message, a short segment waits for the rest, which follows at once.
+ * Nothing is left to do: tells the connection of an end, and asks for a doorbell. Returns true if
+ * another round may find something to do after all.
  */
-static int tx_push(struct weft_tx *tx, enum weft_tx_stop stop)
+static bool tx_rest(struct weft_tx *tx, enum ib_qp_state state)
 {
+	struct weft_batch *batch = &tx->batch;
 	struct weft_qp *qp = tx->qp;
-	int ret;
 
-	weft_llp_assert_locked(qp->llp);
-	ret = weft_batch_push(&tx->batch, qp->llp, stop != WEFT_TX_DRY,
-			      stop == WEFT_TX_YIELDS && tx->msg.kind != WEFT_MSG_NONE);
-	if (!ret && stop == WEFT_TX_SEGMENT)
-		weft_llp_end_segment(qp->llp);
-	if (ret == -EAGAIN && !weft_llp_want_space(qp->llp))
-		weft_qp_within(qp, WEFT_TX_RETRY);
-	return ret;
-}
-
-/* Counts a round for the queue pair first, then for the device: see weft_get_hw_stats(). */
-static void tx_count(struct weft_tx *tx, struct weft_counters __percpu *counters,
-		     u64 fpdus, u64 sent, int error)
-{
-	tx->bytes += sent;
-	if (fpdus)
-		weft_count(counters, WEFT_CNT_TX_FPDUS, fpdus);
-	if (sent) {
-		weft_count(counters, WEFT_CNT_TX_BYTES, sent);
-		weft_count(counters, WEFT_CNT_TX_BATCHES, 1);
+	if (state != IB_QPS_RTS) {
+		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && qp->ending.due))
+			return true;
+		if (weft_loan_settled(tx))
+			tx_tell(tx, state);
 	}
-	if (error == -EAGAIN)
-		weft_count(counters, WEFT_CNT_TX_BLOCKED, 1);
+	/*
+	 * If the first request in the ring waits for the peer, the peer's answer, or the return of
+	 * a loan, will kick the worker. Do not test the ring again: a request posted meanwhile
+	 * would be mistaken for this one.
+	 */
+	if (!tx->waiting) {
+		weft_ring_need_doorbell(&qp->sq, true);
+		if (weft_ring_pending(&qp->sq)) {
+			weft_ring_need_doorbell(&qp->sq, false);
+			return true;
+		}
+	}
+	/* The chunks are freed, but for a page, once the queue pair has been idle for a while. */
+	if (batch->laid_out == batch->sent && weft_chunks_rest(&batch->chunks))
+		weft_qp_within(qp, WEFT_CHUNK_IDLE);
+	return false;
 }
 
 /*
  * Lays out, pushes and completes. Only the stream itself needs the socket lock, so the queue pair
- * receives while much is laid out and while requests complete. May sleep. Returns true if another
- * round may find something to do.
+ * receives while much is laid out and while requests complete. Without room in the stream asks for
+ * the writable event. May sleep. Returns true if another round may find something to do.
  */
 bool weft_tx_round(struct weft_tx *tx)
 {
 	struct weft_qp *qp = tx->qp;
+	struct weft_counters __percpu *counters = qp->dev->counters;
 	u32 tail = READ_ONCE(qp->inflight.tail);
 	struct weft_batch *batch = &tx->batch;
 	u64 sent = batch->sent, begin = batch->laid_out;
@@ -312,12 +271,27 @@ bool weft_tx_round(struct weft_tx *tx)
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	weft_llp_lock(qp->llp);
 	stop = tx_build(tx);
-	ret = tx_push(tx, stop);
+	/* After a pause amid a message, a short segment waits for the rest, which follows at once. */
+	ret = weft_batch_push(batch, qp->llp, stop != WEFT_TX_DRY,
+			      stop == WEFT_TX_YIELDS && tx->msg.kind != WEFT_MSG_NONE);
+	if (!ret && stop == WEFT_TX_SEGMENT)
+		weft_llp_end_segment(qp->llp);
+	if (ret == -EAGAIN && !weft_llp_want_space(qp->llp))
+		weft_qp_within(qp, WEFT_TX_RETRY);
 	weft_llp_unlock(qp->llp);
 	laid = batch->laid_out != begin;
 	if (laid)
 		batch->chunks.active = jiffies;
-	tx_count(tx, qp->dev->counters, tx->fpdus - fpdus, batch->sent - sent, ret);
+	/* For the queue pair first, then for the device: see weft_get_hw_stats(). */
+	tx->bytes += batch->sent - sent;
+	if (tx->fpdus != fpdus)
+		weft_count(counters, WEFT_CNT_TX_FPDUS, tx->fpdus - fpdus);
+	if (batch->sent != sent) {
+		weft_count(counters, WEFT_CNT_TX_BYTES, batch->sent - sent);
+		weft_count(counters, WEFT_CNT_TX_BATCHES, 1);
+	}
+	if (ret == -EAGAIN)
+		weft_count(counters, WEFT_CNT_TX_BLOCKED, 1);
 	weft_tx_complete(tx);
 	state = weft_qp_state(qp);
 	if (ret) {
@@ -337,18 +311,7 @@ bool weft_tx_round(struct weft_tx *tx)
 	if ((laid || batch->sent != sent || READ_ONCE(qp->inflight.tail) != tail) &&
 	    (stop != WEFT_TX_DRY || weft_ring_pending(&qp->sq)))
 		return true;
-	if (state != IB_QPS_RTS) {
-		if (tx->msg.kind != WEFT_MSG_NONE || (state == IB_QPS_ERR && qp->ending.due))
-			return true;
-		if (weft_loan_settled(tx))
-			tx_tell(tx, state);
-	}
-	if (!tx_idle(tx, &qp->sq))
-		return true;
-	/* The chunks are freed, but for a page, once the queue pair has been idle for a while. */
-	if (batch->laid_out == batch->sent && weft_chunks_rest(&batch->chunks))
-		weft_qp_within(qp, WEFT_CHUNK_IDLE);
-	return false;
+	return tx_rest(tx, state);
 }
 
 /* Prepares for a stream; @agreed is set. Returns 0 or -ENOMEM. */

@@ -4,7 +4,7 @@
  * FPDUs in chunks of our own, which the stream takes without a second copy. One walk copies and
  * checksums the payload, so the peer gets the checksummed bytes even if a process changes its
  * buffers meanwhile. A work request completes when the stream has taken its last byte. Large
- * payload is lent if that is allowed and cheaper; see "loans" below.
+ * payload is lent if that is allowed and cheaper; see loan.c.
  */
 #ifndef WEFT_TX_H
 #define WEFT_TX_H
@@ -156,9 +156,7 @@ struct weft_wr_error {
 	u8 vendor;	/* enum weft_vendor_err */
 };
 
-bool weft_tx_check_sges(struct weft_accessor *acc, const struct weft_sge *sge,
-			u32 num, int access, u64 *total,
-			struct weft_wr_error *why);
+bool weft_tx_check_sges(struct weft_tx *tx, int access, u64 *total, struct weft_wr_error *why);
 bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
 		      struct weft_wr_error *why);
 void weft_tx_fail(struct weft_tx *tx, struct weft_request *w,
@@ -208,16 +206,7 @@ weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
 extern const struct weft_term weft_tx_term_local;
 extern const struct weft_term weft_tx_term_revoked;
 
-/* --- lend.c, loan.c: loans --- */
-
-/*
- * Loans: payload that TCP sends from the pages of a program or a kernel consumer. TCP may
- * retransmit the pages, so the work request completes when the stream has taken its last byte and
- * the last packet buffer with its pages is gone.
- *
- * A loan holds references on the pages, not on the region. A process that changes, deregisters or
- * unmaps the pages before the completion changes the payload that the peer gets, and nothing else.
- */
+/* --- loan.c: payload lent from the pages of a program or a kernel consumer --- */
 
 /* Bytes of a chunk that a lent FPDU takes: length, header, padding and CRC. */
 #define WEFT_LOAN_FRAME		32U
@@ -228,46 +217,9 @@ extern const struct weft_term weft_tx_term_revoked;
  */
 #define WEFT_LOAN_TIMEOUT	(10 * HZ)
 
-/*
- * Where the kernel copies lent pages on the way, as it does with all packets that stay on the
- * machine, a loan costs more than one copy. So a connection lends one FPDU as a trial, lends more
- * if that one comes back uncopied, and lends no more once one was copied.
- */
-enum weft_loan_mode {
-	WEFT_LOAN_NEW,		/* nothing was lent yet */
-	WEFT_LOAN_TRYING,	/* the first has not come back */
-	WEFT_LOAN_YES,		/* the first came back uncopied */
-	WEFT_LOAN_NO,		/* one was copied */
-};
-
-/**
- * struct weft_loans - the loans of a connection
- * @mode: enum weft_loan_mode
- * @out: oldest first, until their work requests are done
- * @open: the loan to which more may be added, a reference; or NULL
- * @lent: the lent bytes of the batch
- *
- * Allocated for the first loan. Protected as struct weft_tx.
- */
-struct weft_loans {
-	u8 mode;
-	struct list_head out;
-	struct weft_loan *open;
-	struct weft_lent lent;
-};
-
-/* the decision to lend, and the layout */
 bool weft_loan_begin(struct weft_tx *tx, u32 len);
 u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *page,
 		     u32 offset);
-
-/* a loan's life; the functions before weft_loan_is_out() are for lend.c */
-struct weft_loans *weft_loans_get(struct weft_tx *tx);
-bool weft_loan_open(struct weft_tx *tx);
-void weft_loan_own(struct weft_loans *loans);
-void weft_loan_want_open(struct weft_loans *loans);
-void weft_loan_want_last(struct weft_loans *loans);
-void weft_loan_close(struct weft_loans *loans);
 bool weft_loan_is_out(struct weft_loans *loans, u32 inflight,
 		      struct weft_counters __percpu *counters);
 bool weft_loan_settled(struct weft_tx *tx);

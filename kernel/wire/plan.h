@@ -21,13 +21,6 @@ struct weft_fpdu {
 	bool last;	/* it ends its message */
 };
 
-static inline void weft_plan_shorten(struct weft_fpdu *fpdu, u32 hdr_len, u32 payload)
-{
-	fpdu->payload = payload;
-	fpdu->len = weft_fpdu_len(hdr_len + payload);
-	fpdu->last = false;
-}
-
 /*
  * Length of one FPDU with the rest of a message. A peer's Read Request can make @left 4 GiB. The
  * cap keeps the sum from wrapping, because a wrapped sum would seem to fit.
